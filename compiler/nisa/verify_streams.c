@@ -194,22 +194,33 @@ static struct ir_ops collect_streams(struct nisa_check *c, MlirOperation functio
   return all;
 }
 
+/* Checks an operation that belongs into a stream, if it is outside of all. */
+static void check_alone(struct nisa_check *c, MlirOperation op) {
+  const struct nisa_op_def *d = nisa_op_of(op);
+  const bool is_load = d && d->kind == NISA_REGISTER_LOAD, is_sync = nisa_sync_of(op), signals = d && nisa_signals(op);
+
+  if (nisa_is_stream(op)) {
+    MlirOperation parent = mlirOperationGetParentOperation(op);
+    if (!ir_is(parent, "func.func") && mlirOperationIsNull(nisa_stream_around(parent)))
+      nisa_complain(c, op, "a stream stands directly in a function");
+    return;
+  }
+  if ((!is_load && !is_sync && !signals) || !mlirOperationIsNull(nisa_stream_around(op)))
+    return;
+  if (is_sync)
+    nisa_complain(c, op, "it stands outside the streams");
+  if (signals)
+    nisa_complain(c, op, "only streams have semaphores to raise");
+  if (is_load && strcmp(nisa_text_attr(op, "engine"), "sync"))
+    nisa_complain(c, op, "only the program of an engine loads a register of that engine");
+}
+
 void nisa_check_streams(struct nisa_check *c, MlirOperation module) {
   struct ir_ops all = ir_collect(c->arena, module, NULL, NULL);
   struct ir_ops functions = ir_collect_named(c->arena, module, "func.func");
 
-  for (int k = 0; k < all.n; k++) {
-    MlirOperation op = all.v[k], parent = mlirOperationGetParentOperation(op);
-    const bool is_outside = mlirOperationIsNull(nisa_stream_around(op));
-    if (nisa_is_stream(op) && !ir_is(parent, "func.func") && mlirOperationIsNull(nisa_stream_around(parent)))
-      nisa_complain(c, op, "a stream stands directly in a function");
-    if (is_outside && (nisa_sync_of(op) || nisa_signals(op)))
-      nisa_complain(c, op,
-                    nisa_sync_of(op) ? "it stands outside the streams" : "only streams have semaphores to raise");
-    if (is_outside && nisa_op_of(op) && nisa_op_of(op)->kind == NISA_REGISTER_LOAD &&
-        strcmp(nisa_text_attr(op, "engine"), "sync"))
-      nisa_complain(c, op, "only the program of an engine loads a register of that engine");
-  }
+  for (int k = 0; k < all.n; k++)
+    check_alone(c, all.v[k]);
   for (int k = 0; k < functions.n; k++) {
     MlirOperation f = functions.v[k];
     struct ir_ops streams = collect_streams(c, f);
