@@ -167,7 +167,7 @@ bool sim_execute(struct sim_machine *m, const struct sim_instr *i) {
 
 /* Runs the function's own code. */
 static bool run_code(struct sim_machine *m) {
-  struct sim_control control = {m->program, m->regs, 0};
+  struct sim_control control = {.program = m->program, .regs = m->regs};
   const struct sim_node *n;
   for (int64_t count = 0;; count++) {
     const enum sim_control_result r = sim_control_next(&control, &n);
