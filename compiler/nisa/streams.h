@@ -47,7 +47,7 @@
  *
  * rotate.  An allocation from a loop has copies = K places; iteration n of that loop used copy n mod K.  In the program
  * of the tensor engine the execution of a rotate in PSUM also begins an accumulation group: the first matmul that writes
- * an element of the copy overwrites it.  So an allocation from a loop is reached through rotate even if K is 1.
+ * an element of the copy overwrites it.  So an allocation in PSUM from a loop is reached through rotate even if K is 1.
  */
 #ifndef NISA_STREAMS_H
 #define NISA_STREAMS_H

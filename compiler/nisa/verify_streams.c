@@ -49,8 +49,8 @@ static void check_trigger(struct nisa_check *c, const struct ir_ops *streams, Ml
 
 static void check_rotate(struct nisa_check *c, MlirOperation op) {
   MlirOperation alloc = ir_defining_op(mlirOperationGetOperand(op, 0));
-  if (mlirOperationIsNull(alloc) || !ir_is(alloc, "nisa.alloc") || ir_int_attr(alloc, "copies", 0) < 1)
-    nisa_complain(c, op, "it selects a copy of what is no allocation with copies");
+  if (mlirOperationIsNull(alloc) || !ir_is(alloc, "nisa.alloc") || ir_int_attr(alloc, "copies", 1) < 1)
+    nisa_complain(c, op, "it selects a copy of what is no allocation");
 }
 
 static void check_instr(struct nisa_check *c, MlirOperation stream, MlirOperation op) {
@@ -153,15 +153,34 @@ static void check_stream(struct nisa_check *c, const struct ir_ops *streams, Mli
   }
 }
 
-/* Checks the entry block of a function with streams: everything that takes time stands in a stream. */
+enum { COPIES_MAX = 1024 }; /* far more than a memory on chip has room for, if they are worth it */
+
+/* Checks the entry block of a function with streams: everything that takes time stands in a stream.  Allocations without a
+ * place have memory of their own. */
 static void check_outside(struct nisa_check *c, MlirOperation function) {
   MlirBlock body = ir_body(function);
+  int64_t sbuf = 0, psum = 0;
   for (MlirOperation op = mlirBlockGetFirstOperation(body); !mlirOperationIsNull(op);
        op = mlirOperationGetNextInBlock(op)) {
     const struct nisa_op_def *d = nisa_op_of(op);
     if (d ? d->kind != NISA_ALLOC : !nisa_is_stream(op) && mlirOperationGetNumRegions(op))
       nisa_complain(c, op, "it stands outside the streams");
+    if (!d || d->kind != NISA_ALLOC)
+      continue;
+    const int64_t copies = ir_int_attr(op, "copies", 1);
+    if (copies < 1 || copies > COPIES_MAX) {
+      nisa_complain(c, op, "it has %lld copies; there may be 1 to %d", (long long)copies, COPIES_MAX);
+    } else if (mlirAttributeIsNull(ir_attr(op, "offset"))) {
+      MlirType t = mlirValueGetType(mlirOperationGetResult(op, 0));
+      const int64_t bytes = nisa_type_bytes(t);
+      sbuf += nisa_type_space(t) == MEM_SBUF && bytes > 0 ? copies * (bytes < INT32_MAX ? bytes : INT32_MAX) : 0;
+      psum += nisa_type_space(t) == MEM_PSUM && bytes > 0 ? copies * (bytes < INT32_MAX ? bytes : INT32_MAX) : 0;
+    }
   }
+  if (sbuf > c->machine->sbuf_bytes || psum > c->machine->psum_bytes)
+    nisa_complain(c, function,
+                  "its allocations without a place need %lld bytes of each partition of SBUF and %lld of PSUM",
+                  (long long)sbuf, (long long)psum);
 }
 
 /* The streams that stand directly in the function. */
@@ -175,22 +194,33 @@ static struct ir_ops collect_streams(struct nisa_check *c, MlirOperation functio
   return all;
 }
 
+/* Checks an operation that belongs into a stream, if it is outside of all. */
+static void check_alone(struct nisa_check *c, MlirOperation op) {
+  const struct nisa_op_def *d = nisa_op_of(op);
+  const bool is_load = d && d->kind == NISA_REGISTER_LOAD, is_sync = nisa_sync_of(op), signals = d && nisa_signals(op);
+
+  if (nisa_is_stream(op)) {
+    MlirOperation parent = mlirOperationGetParentOperation(op);
+    if (!ir_is(parent, "func.func") && mlirOperationIsNull(nisa_stream_around(parent)))
+      nisa_complain(c, op, "a stream stands directly in a function");
+    return;
+  }
+  if ((!is_load && !is_sync && !signals) || !mlirOperationIsNull(nisa_stream_around(op)))
+    return;
+  if (is_sync)
+    nisa_complain(c, op, "it stands outside the streams");
+  if (signals)
+    nisa_complain(c, op, "only streams have semaphores to raise");
+  if (is_load && strcmp(nisa_text_attr(op, "engine"), "sync"))
+    nisa_complain(c, op, "only the program of an engine loads a register of that engine");
+}
+
 void nisa_check_streams(struct nisa_check *c, MlirOperation module) {
   struct ir_ops all = ir_collect(c->arena, module, NULL, NULL);
   struct ir_ops functions = ir_collect_named(c->arena, module, "func.func");
 
-  for (int k = 0; k < all.n; k++) {
-    MlirOperation op = all.v[k], parent = mlirOperationGetParentOperation(op);
-    const bool is_outside = mlirOperationIsNull(nisa_stream_around(op));
-    if (nisa_is_stream(op) && !ir_is(parent, "func.func") && mlirOperationIsNull(nisa_stream_around(parent)))
-      nisa_complain(c, op, "a stream stands directly in a function");
-    if (is_outside && (nisa_sync_of(op) || nisa_signals(op)))
-      nisa_complain(c, op,
-                    nisa_sync_of(op) ? "it stands outside the streams" : "only streams have semaphores to raise");
-    if (is_outside && nisa_op_of(op) && nisa_op_of(op)->kind == NISA_REGISTER_LOAD &&
-        strcmp(nisa_text_attr(op, "engine"), "sync"))
-      nisa_complain(c, op, "only the program of an engine loads a register of that engine");
-  }
+  for (int k = 0; k < all.n; k++)
+    check_alone(c, all.v[k]);
   for (int k = 0; k < functions.n; k++) {
     MlirOperation f = functions.v[k];
     struct ir_ops streams = collect_streams(c, f);

@@ -17,6 +17,8 @@
 #include "base/array.h"
 #include "sim/area.h"
 
+static const size_t BYTES_MAX = (size_t)1 << 30; /* of clocks and records, for programs that do not end */
+
 /* ---- state ------------------------------------------------------------------------------------------------------ */
 
 struct clocks {
@@ -296,6 +298,11 @@ static void start_transfer(struct sim_order *o, struct stream *s, int64_t *clock
 bool sim_order_access(struct sim_order *o, int stream, const struct sim_instr *i, const int64_t *regs,
                       struct sim_fault *fault) {
   struct stream *s = &o->streams[stream];
+  if (o->arena.total > BYTES_MAX) {
+    *fault = (struct sim_fault){.kind = SIM_FAULT_MEMORY, .instr = i, .loc = i->loc};
+    snprintf(fault->text, sizeof fault->text, "the order of its accesses needs more than %zu MiB", BYTES_MAX >> 20);
+    return false;
+  }
   if (is_queue(o, stream) && i->kind != NISA_REGISTER_LOAD) {
     int64_t *clock = o->start;
     start_transfer(o, s, clock);

@@ -27,7 +27,8 @@ struct sim_order *sim_order_new(const struct sim_program *p);
 void sim_order_free(struct sim_order *o); /* NULL is fine */
 
 /* Stream `stream` executes the instruction, with these registers; a queue, if it is no register_load, its next transfer,
- * which has been triggered.  False with a fault when it races with an earlier access. */
+ * which has been triggered.  False with a fault when it races with an earlier access, or when the records of accesses
+ * exceed their limit. */
 MUST_USE bool sim_order_access(struct sim_order *o, int stream, const struct sim_instr *i, const int64_t *regs,
                                struct sim_fault *fault);
 /* The stream has waited until the semaphore of stream `raiser` was at least `count`, which it is. */

@@ -1,7 +1,7 @@
 /* program: a function of NISA, decoded for running.
  *
- * decode.c makes a program from a module that nisa_verify has accepted; it and decode_access.c are the only files here
- * that know MLIR.  A program is constant once it is made, lives in one arena, and can be run several times (run.h).
+ * decode.c makes a program from a module that nisa_verify has accepted; the files decode*.c are the only ones here that
+ * know MLIR.  A program is constant once it is made, lives in one arena, and can be run several times (run.h).
  *
  *     buffers     what holds data: arguments, globals, allocations
  *     registers   the scalars, 64 bits each: loop variables, index arithmetic, loaded numbers

@@ -187,6 +187,42 @@ static const char counting[] = MODULE(
                                                                                 "gpsimd") LOOP
     "nisa.dma_copy(dst<4| 8>=" HBM " %r[%i, d0, d1], " ALL("src", SBUF, "%x") ") engine=dma\n}\n}\n");
 
+#define PRODUCT(dst) \
+  "nisa.matmul(dst<8| 8>=" PSUM " " dst "[d0, d1], stationary<4| 8>=" SBUF " %s[d0, d1], moving<4| 8>=" SBUF \
+  " %s[d0, d1], row_pos=index %c0, col_pos=index %c0, is_transpose=false, perf_opt=none_, psum_zero_region=size2048) " \
+  "engine=tensor signal\n"
+#define FROM_PSUM(src) \
+  "nisa.tensor_copy(dst<8| 8>=" WIDE " %o[d0, d1], src<8| 8>=" PSUM " " src "[d0, d1]) engine=vector signal\n"
+#define OUT(tile) \
+  "nisa.dma_copy(dst<8| 8>=" WIDES " %r[" tile ", d0, d1], src<8| 8>=" WIDE " %o[d0, d1]) engine=dma signal\n"
+
+/* A group of 601 products next to 600 groups of one, of which the last is r[3 …]; the first is r[0 … 2]. */
+static const char many_groups[] = MODULE(
+    WIDES,
+    "%n = arith.constant 600 : index\n%c3 = arith.constant 3 : index\n%s = nisa.alloc : " SBUF
+    "\n%o = nisa.alloc : " WIDE "\n%long = nisa.alloc : " PSUM "\n" ALLOC(
+        "%p", 2,
+        PSUM) "nisa.program tensor {\nnisa.wait gpsimd >= 1\nscf.for %i = %c0 to %n step %c1 {\n"
+              "nisa.wait vector >= %i - 1\n" ROTATE("q", "p", PSUM) PRODUCT("%q") PRODUCT("%long") "}\n" PRODUCT(
+                  "%long") "}\n"
+                           "nisa.program vector {\nscf.for %i = %c0 to %n step %c1 {\nnisa.wait tensor >= %i*2 + "
+                           "1\n" ROTATE("q", "p", PSUM) FROM_PSUM(
+                               "%q") "}\n"
+                                     "nisa.wait qOut >= 3\nnisa.wait tensor >= 1201\n" FROM_PSUM(
+                                         "%long") "}\n"
+                                                  "nisa.program gpsimd {\nnisa.memset(" ALL(
+                                                      "dst", SBUF,
+                                                      "%s") ", value=f32 %one) engine=gpsimd signal\n"
+                                                            "nisa.wait vector >= 600\nnisa.dma_trigger "
+                                                            "qOut\nnisa.dma_trigger qOut\nnisa.dma_trigger qOut\n"
+                                                            "nisa.wait vector >= 601\nnisa.dma_trigger "
+                                                            "qOut\nnisa.dma_trigger qOut\nnisa.dma_trigger qOut\n}\n"
+                                                            "nisa.queue qOut on gpsimd {\nscf.for %i = %c3 to %c6 step "
+                                                            "%c1 {\n" OUT(
+                                                                "%i") "}\n"
+                                                                      "scf.for %i = %c0 to %c3 step %c1 {\n" OUT(
+                                                                          "%i") "}\n}\n");
+
 /* ---- right programs --------------------------------------------------------------------------------------------- */
 
 static void fill(void) {
@@ -212,6 +248,13 @@ static void each_turn_of_a_psum_buffer_is_a_new_accumulation_group(void **state)
           sum += input[(t * ROWS + k) * COLS + m] * input[(t * ROWS + k) * COLS + n];
         assert_float_equal(output[(t * COLS + m) * COLS + n], 2 * sum, 1e-4);
       }
+}
+
+static void a_long_group_lives_next_to_more_groups_than_there_are_numbers(void **state) {
+  (void)state;
+  expect_ok(many_groups);
+  for (int k = 0; k < OUT_MAX; k++)
+    assert_float_equal(output[k], k < OUT_MAX / 2 ? 4 * 601 : 4, 0);
 }
 
 static void all_streams_leave_a_loop_that_depends_on_data_after_the_same_round(void **state) {
@@ -546,6 +589,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(two_copies_of_a_buffer_give_the_values_of_one_in_every_order),
       cmocka_unit_test(each_turn_of_a_psum_buffer_is_a_new_accumulation_group),
+      cmocka_unit_test(a_long_group_lives_next_to_more_groups_than_there_are_numbers),
       cmocka_unit_test(all_streams_leave_a_loop_that_depends_on_data_after_the_same_round),
       cmocka_unit_test(a_wait_that_is_removed_or_weakened_is_a_race_in_every_order),
       cmocka_unit_test(a_register_is_not_loaded_before_it_is_computed),

@@ -67,8 +67,8 @@ module attributes {nisa.target = #nisa.target<trn2>} {
       nisa.dma_trigger scalar
       // CHECK-DAG: nisa.dma_trigger: the transfers of qIn are started by scalar
       nisa.dma_trigger qIn
-      // CHECK-DAG: nisa.rotate: it selects a copy of what is no allocation with copies
-      %t = nisa.rotate %s[%i] : memref<128x64xf32, #nisa.mem<sbuf>>
+      // CHECK-DAG: nisa.rotate: it selects a copy of what is no allocation
+      %t = nisa.rotate %m[%i] : memref<128x64xf32, #nisa.mem<sbuf>>
       // CHECK-DAG: nisa.alloc: engine programs have their allocations before the streams, and release nothing
       %u = nisa.alloc : memref<128x64xf32, #nisa.mem<hbm>>
     }
@@ -103,6 +103,16 @@ module attributes {nisa.target = #nisa.target<trn2>} {
     // CHECK-DAG: scf.execute_region: it is not a NISA operation, and it may not stand beside them
     scf.execute_region {
       scf.yield
+    }
+    return
+  }
+  // CHECK-DAG: func.func: its allocations without a place need 327680 bytes of each partition of SBUF and 32 of PSUM
+  func.func @large() {
+    %s = "nisa.alloc"() {copies = 5 : i64} : () -> memref<128x16384xf32, #nisa.mem<sbuf>>
+    %p = nisa.alloc : memref<128x8xf32, #nisa.mem<psum>>
+    // CHECK-DAG: nisa.alloc: it has 1025 copies; there may be 1 to 1024
+    %h = "nisa.alloc"() {copies = 1025 : i64} : () -> memref<1xf32, #nisa.mem<hbm>>
+    nisa.program vector {
     }
     return
   }
