@@ -11,6 +11,7 @@ TALKING = {
     "canonicalize-partition-dim", "knob-driven-tiling", "one-shot-bufferize", "eliminate-uninitialized-copies",
     "annotate-memory-space", "eliminate-same-memspace-copy", "legalize-layout",
     "simplify-linalg", "insert-spill-reload", "insert-memref-dealloc", "linalg-to-nisa", "allocate-memory",
+    "engine-programs",
 }
 
 

@@ -26,7 +26,7 @@ WIDTH = 110
 
 
 def is_instruction(text):
-    return re.match(r"\s*(%\S+ = )?nisa\.", text) is not None
+    return re.match(r"\s*(%\S+ = )?nisa\.(?!program |queue )", text) is not None
 
 
 def lines_by_op(stage):
