@@ -146,10 +146,10 @@ void nisa_check_memory(struct nisa_check *c, MlirOperation module) {
   if (c->n_errors > before)
     return; /* the live buffers are not known in that case */
   for (int k = 0; k < functions.n; k++) {
-    if (nisa_has_streams(functions.v[k]))
-      continue; /* what is used at the same time depends on the order in which streams run */
     const struct nisa_lifetimes l = nisa_find_lifetimes(c->arena, functions.v[k], c->machine);
-    check_capacity(c, &l);
-    nisa_check_places(c, &l);
+    const bool in_program_order = !nisa_has_streams(functions.v[k]);
+    if (in_program_order) /* of engine programs, nothing is released */
+      check_capacity(c, &l);
+    nisa_check_places(c, &l, in_program_order);
   }
 }

@@ -9,6 +9,8 @@
 #include "nisa/lifetime.h"
 #include "nisa/verify.h"
 
+enum { COPIES_MAX = 1 << 20 };
+
 /* A place as a box: partitions, and bytes in each of them.  PSUM is counted through its banks; HBM has one partition. */
 struct box {
   const struct nisa_lifetime *of;
@@ -43,8 +45,8 @@ static bool check_copies(struct nisa_check *c, const struct nisa_lifetime *x, co
 
   if (has_copies != has_stride)
     nisa_complain(c, x->alloc, "it has only one of copies and stride");
-  else if (p->copies < 1)
-    nisa_complain(c, x->alloc, "it has %lld copies", (long long)p->copies);
+  else if (p->copies < 1 || p->copies > COPIES_MAX)
+    nisa_complain(c, x->alloc, "it has %lld copies; between 1 and %d are possible", (long long)p->copies, COPIES_MAX);
   else if (p->copies > 1 && p->stride < x->exact)
     nisa_complain(c, x->alloc, "its copies overlap: each takes %lld bytes, and the stride is %lld", (long long)x->exact,
                   (long long)p->stride);
@@ -148,17 +150,17 @@ static void check_pair(struct nisa_check *c, const struct box *x, const struct b
   }
 }
 
-void nisa_check_places(struct nisa_check *c, const struct nisa_lifetimes *l) {
+void nisa_check_places(struct nisa_check *c, const struct nisa_lifetimes *l, bool in_program_order) {
   struct box *boxes = arena_new_array(c->arena, struct box, (size_t)l->n);
   bool is_allocated = false;
   int n = 0;
 
   for (int k = 0; k < l->n; k++)
-    is_allocated |= nisa_has_place_attr(l->v[k].alloc);
+    is_allocated |= !mlirAttributeIsNull(ir_attr(l->v[k].alloc, "offset"));
   for (int k = 0; is_allocated && k < l->n; k++)
     if (mem_is_on_chip(l->v[k].space) || nisa_has_place_attr(l->v[k].alloc))
       n += check_place(c, &l->v[k], &boxes[n]);
-  for (int k = 0; k < n; k++)
+  for (int k = 0; k < n && in_program_order; k++)
     for (int i = 0; i < k; i++)
       check_pair(c, &boxes[i], &boxes[k]);
 }

@@ -24,30 +24,47 @@ static int64_t row_bytes(const struct sim_buffer *b) {
   return has_rows ? b->bytes / b->dims[0] : b->bytes;
 }
 
-/* n rows from the first one on, each `step` after the one before. */
-static sim_rows repeat(sim_rows rows, int64_t n, int64_t step) {
-  for (int64_t have = 1; have < n;) {
-    const int64_t more = have < n - have ? have : n - have;
-    if (more * step >= NISA_PARTITIONS)
-      break;
-    rows |= rows << (more * step);
-    have += more;
-  }
-  return rows;
+static void add_row(struct sim_area *x, int64_t row) {
+  if (row >= 0 && row < NISA_PARTITIONS)
+    x->rows[row / 64] |= UINT64_C(1) << row % 64;
 }
 
-/* Where the buffer's copy lies: the memory, its first row, and its first byte there. */
-static void place(const struct sim_program *p, int buffer, int64_t copy, struct sim_area *x) {
+/* The rows of x and those `by` further on. */
+static void add_moved(struct sim_area *x, int64_t by) {
+  const uint64_t low = x->rows[0], high = x->rows[1];
+  assert(SIM_ROW_WORDS == 2 && by > 0 && by < NISA_PARTITIONS);
+  if (by < 64) {
+    x->rows[0] |= low << by;
+    x->rows[1] |= high << by | low >> (64 - by);
+  } else {
+    x->rows[1] |= low << (by - 64);
+  }
+}
+
+/* n times the rows of x, each `step` after the one before. */
+static void repeat_rows(struct sim_area *x, int64_t n, int64_t step) {
+  for (int64_t have = 1; have < n;) {
+    const int64_t more = have < n - have ? have : n - have;
+    if (more >= NISA_PARTITIONS || more * step >= NISA_PARTITIONS)
+      break;
+    add_moved(x, more * step);
+    have += more;
+  }
+}
+
+/* Where the buffer's copy lies: the memory, and its first byte there; *row is its first row. */
+static void place(const struct sim_program *p, int buffer, int64_t copy, struct sim_area *x, int64_t *row) {
   const struct sim_buffer *b = &p->buffers[buffer];
   const struct sim_place *at = &b->place;
+  *row = 0;
   if (!at->is_set) {
-    *x = (struct sim_area){.memory = SIM_MEMORY_BUFFERS + buffer, .rows = 1, .from = copy * row_bytes(b)};
+    *x = (struct sim_area){.memory = SIM_MEMORY_BUFFERS + buffer, .from = copy * row_bytes(b)};
     return;
   }
-  *x = (struct sim_area){.memory = SIM_MEMORY_SCRATCH, .rows = 1, .from = at->offset + copy * at->stride};
+  *x = (struct sim_area){.memory = SIM_MEMORY_SCRATCH, .from = at->offset + copy * at->stride};
   if (b->space == MEM_SBUF) {
     x->memory = SIM_MEMORY_SBUF;
-    x->rows <<= at->partition;
+    *row = at->partition;
   } else if (b->space == MEM_PSUM) {
     x->memory = SIM_MEMORY_PSUM;
     x->from += (int64_t)at->bank * BANK_BYTES;
@@ -62,51 +79,59 @@ static int64_t span(const struct sim_area *x, int k) {
   return bytes;
 }
 
-/* Adds a dimension of the pattern, which is sorted by steps. */
-static void add_dim(struct sim_area *x, struct sim_dim d) {
+/* The dimensions of an operand's bytes, the one with the largest step first. */
+struct pattern {
+  int n;
+  struct sim_dim dim[NISA_TILE_MAX + 1];
+};
+
+static void add_dim(struct pattern *x, struct sim_dim d) {
   int k = x->n++;
-  assert(x->n <= SIM_AREA_DIMS);
   for (; k && x->dim[k - 1].step < d.step; k--)
     x->dim[k] = x->dim[k - 1];
   x->dim[k] = d;
 }
 
-/* Merges the dimensions that continue each other. */
-static void merge(struct sim_area *x) {
-  while (x->n && x->dim[x->n - 1].step <= x->run) {
-    const struct sim_dim d = x->dim[--x->n];
-    x->run += (d.n - 1) * d.step;
-  }
-  int n = 0;
-  for (int k = 0; k < x->n; k++) {
-    struct sim_dim *last = n ? &x->dim[n - 1] : NULL;
-    if (last && last->step == x->dim[k].n * x->dim[k].step)
-      *last = (struct sim_dim){last->n * x->dim[k].n, x->dim[k].step};
+/* The pattern of x: dimensions that continue each other become one, and what still does not fit becomes a run. */
+static void merge(const struct pattern *from, struct sim_area *x) {
+  int n = from->n;
+  for (; n && from->dim[n - 1].step <= x->run; n--)
+    x->run += (from->dim[n - 1].n - 1) * from->dim[n - 1].step;
+  struct pattern merged = {0};
+  for (int k = 0; k < n; k++) {
+    struct sim_dim *last = merged.n ? &merged.dim[merged.n - 1] : NULL;
+    if (last && last->step == from->dim[k].n * from->dim[k].step)
+      *last = (struct sim_dim){last->n * from->dim[k].n, from->dim[k].step};
     else
-      x->dim[n++] = x->dim[k];
+      merged.dim[merged.n++] = from->dim[k];
   }
-  x->n = n;
+  for (; merged.n > SIM_AREA_DIMS; merged.n--, x->is_rough = true)
+    x->run += (merged.dim[merged.n - 1].n - 1) * merged.dim[merged.n - 1].step;
+  x->n = merged.n;
+  memcpy(x->dim, merged.dim, (size_t)merged.n * sizeof *x->dim);
 }
 
 /* Adds dimension d of a tile, which goes over rows or over bytes; false if it goes over both. */
-static bool add(struct sim_area *x, struct sim_dim d, int64_t row, bool has_rows) {
+static bool add(struct sim_area *x, struct pattern *bytes, struct sim_dim d, int64_t row, bool has_rows) {
   if (d.n == 1 || !d.step)
     return true;
   if (d.step < 0 || (has_rows && d.step > row && d.step % row))
     return false;
   if (has_rows && d.step >= row)
-    x->rows = repeat(x->rows, d.n, d.step / row);
+    repeat_rows(x, d.n, d.step / row);
   else
-    add_dim(x, d);
+    add_dim(bytes, d);
   return true;
 }
 
 /* All bytes of the buffer's copy. */
 static void all_of_copy(const struct sim_program *p, int buffer, int64_t copy, struct sim_area *x) {
   const struct sim_buffer *b = &p->buffers[buffer];
-  place(p, buffer, copy, x);
+  int64_t row;
+  place(p, buffer, copy, x, &row);
+  add_row(x, row);
   if (mem_is_on_chip(b->space) && b->rank)
-    x->rows = repeat(x->rows, b->dims[0], 1);
+    repeat_rows(x, b->dims[0], 1);
   x->run = row_bytes(b);
   x->to = x->from + x->run;
 }
@@ -119,22 +144,26 @@ void sim_area_of(const struct sim_program *p, const struct sim_instr *i, int k, 
   const bool has_rows = mem_is_on_chip(b->space);
   const int64_t copy = sim_area_copy(p, o, regs), row = row_bytes(b), start = sim_linear_value(&o->start, regs);
   bool is_pattern = row > 0 && start >= 0 && start < b->bytes;
+  struct pattern bytes = {0};
+  int64_t first_row;
 
-  place(p, buffer, copy, out);
+  place(p, buffer, copy, out, &first_row);
   const int64_t first = out->from;
   out->run = sim_type_bytes(o->type);
   if (is_pattern) {
-    out->rows <<= has_rows ? start / row : 0;
+    add_row(out, first_row + (has_rows ? start / row : 0));
     out->from += has_rows ? start % row : start;
   }
   for (int d = 0; d < o->n_dims && is_pattern; d++)
-    is_pattern = add(out, o->dim[d], row, has_rows);
+    is_pattern = add(out, &bytes, o->dim[d], row, has_rows);
   if (i->kind == NISA_DMA_COPY_INDIRECT && k == 1 && is_pattern) /* any of the rows that an index can name */
-    is_pattern = add(out, (struct sim_dim){i->limit, i->index_step}, row, has_rows);
-  merge(out);
+    is_pattern = add(out, &bytes, (struct sim_dim){i->limit, i->index_step}, row, has_rows);
+  merge(&bytes, out);
   out->to = out->from + span(out, 0);
-  if (!is_pattern || out->to > first + row)
+  if (!is_pattern || out->to > first + row) {
     all_of_copy(p, buffer, copy, out);
+    out->is_rough = true;
+  }
 }
 
 void sim_area_of_buffer(const struct sim_program *p, int buffer, struct sim_area *out) {
@@ -148,7 +177,12 @@ void sim_area_of_buffer(const struct sim_program *p, int buffer, struct sim_area
 /* ---- comparing -------------------------------------------------------------------------------------------------- */
 
 static bool boxes_meet(const struct sim_area *x, const struct sim_area *y) {
-  return x->memory == y->memory && x->from < y->to && y->from < x->to && (x->rows & y->rows);
+  if (x->memory != y->memory || x->from >= y->to || y->from >= x->to)
+    return false;
+  for (int k = 0; k < SIM_ROW_WORDS; k++)
+    if (x->rows[k] & y->rows[k])
+      return true;
+  return false;
 }
 
 /* Dimensions k … of x's pattern, which begin at `at`, have a byte in [from, to). */
@@ -205,8 +239,11 @@ bool sim_area_meets(const struct sim_area *x, const struct sim_area *y) {
 }
 
 bool sim_area_covers(const struct sim_area *x, const struct sim_area *y) {
-  if (x->memory != y->memory || x->from > y->from || x->to < y->to || (y->rows & ~x->rows))
+  if (x->is_rough || x->memory != y->memory || x->from > y->from || x->to < y->to)
     return false;
+  for (int k = 0; k < SIM_ROW_WORDS; k++)
+    if (y->rows[k] & ~x->rows[k])
+      return false;
   if (!x->n)
     return true;
   bool is_same = x->from == y->from && x->run == y->run && x->n == y->n;

@@ -9,16 +9,14 @@
 
 #include "sim/program.h"
 
-/* As many bits as there are partitions.  An arena aligns to 8 bytes. */
-__extension__ typedef unsigned __int128 sim_rows __attribute__((aligned(8)));
-
-enum { SIM_AREA_DIMS = NISA_TILE_MAX + 1 };
+enum { SIM_AREA_DIMS = 4, SIM_ROW_WORDS = NISA_PARTITIONS / 64 };
 
 struct sim_area {
   int memory;
-  sim_rows rows;    /* bit 1 << row each */
-  int64_t from, to; /* the bytes of the pattern are between them */
-  int n;            /* dimensions of the pattern, the one with the largest step first; 0: all bytes */
+  bool is_rough;                /* it has all bytes of the operand, and others */
+  uint64_t rows[SIM_ROW_WORDS]; /* a bit each */
+  int64_t from, to;             /* the bytes of the pattern are between them */
+  int n;                        /* dimensions of the pattern, the one with the largest step first; 0: all bytes */
   struct sim_dim dim[SIM_AREA_DIMS];
   int64_t run; /* bytes at each position of the pattern, which begins at `from` */
 };
@@ -36,7 +34,7 @@ void sim_area_of_buffer(const struct sim_program *p, int buffer, struct sim_area
 
 /* They have a byte in common. */
 bool sim_area_meets(const struct sim_area *x, const struct sim_area *y);
-/* x has all bytes of y, as far as this is seen at once. */
+/* The operand of x has all bytes of y.  It may be false although it has. */
 bool sim_area_covers(const struct sim_area *x, const struct sim_area *y);
 
 #endif

@@ -208,6 +208,34 @@ static enum status refuse_gaps(struct decoder *d, MlirOperation op) {
   return decode_refuse(d, op, "it carries a memref with gaps");
 }
 
+/* reg += step */
+static void advance(struct decoder *d, int reg, int step) {
+  decode_emit(d, (struct sim_node){.kind = SIM_NODE_STEP,
+                                   .step = SIM_STEP_ADDI,
+                                   .type = SIM_I64,
+                                   .from = SIM_I64,
+                                   .a = reg,
+                                   .b = reg,
+                                   .c = step});
+}
+
+/* True if the block allocates memory that has several copies. */
+static bool has_copies(MlirBlock block) {
+  for (MlirOperation op = mlirBlockGetFirstOperation(block); !mlirOperationIsNull(op);
+       op = mlirOperationGetNextInBlock(op))
+    if (ir_is(op, "nisa.alloc") && ir_int_attr(op, "copies", 1) > 1)
+      return true;
+  return false;
+}
+
+/* The body of a loop; the iterations are counted if an allocation needs it. */
+static enum status decode_body(struct decoder *d, MlirBlock body, int depth) {
+  enum status st = decode_block(d, body, depth);
+  if (!st && d->iteration >= 0)
+    advance(d, d->iteration, decode_register(d, 1));
+  return st;
+}
+
 /*      variable = lower
  * top: less = variable < upper;  unless less goto end
  *      body;  variable += step;  goto top                                       */
@@ -216,7 +244,7 @@ static enum status decode_for(struct decoder *d, MlirOperation op, int depth) {
   const int lower = decode_scalar(d, mlirOperationGetOperand(op, 0));
   const int upper = decode_scalar(d, mlirOperationGetOperand(op, 1));
   const int step = decode_scalar(d, mlirOperationGetOperand(op, 2));
-  const int variable = decode_register(d, 0), less = decode_register(d, 0);
+  const int variable = decode_register(d, 0), less = decode_register(d, 0), outer = d->iteration;
   struct carried *carried = carried_registers(d, op);
 
   for (intptr_t k = 0; k < mlirOperationGetNumResults(op); k++) {
@@ -228,20 +256,18 @@ static enum status decode_for(struct decoder *d, MlirOperation op, int depth) {
   }
   define_scalar(d, mlirBlockGetArgument(body, 0), variable);
   move(d, variable, lower);
+  d->iteration = has_copies(body) ? decode_register(d, 0) : -1;
+  if (d->iteration >= 0)
+    move(d, d->iteration, decode_register(d, 0));
   const int top = decode_emit(d, (struct sim_node){.kind = SIM_NODE_LESS, .a = less, .b = variable, .c = upper});
   const int leave = decode_emit(d, (struct sim_node){.kind = SIM_NODE_UNLESS, .a = less});
-  enum status st = decode_block(d, body, depth + 1);
+  enum status st = decode_body(d, body, depth + 1);
   if (st)
     return st;
+  d->iteration = outer;
   if (!carry_yielded(d, body, carried))
     return refuse_gaps(d, op);
-  decode_emit(d, (struct sim_node){.kind = SIM_NODE_STEP,
-                                   .step = SIM_STEP_ADDI,
-                                   .type = SIM_I64,
-                                   .from = SIM_I64,
-                                   .a = variable,
-                                   .b = variable,
-                                   .c = step});
+  advance(d, variable, step);
   decode_emit(d, (struct sim_node){.kind = SIM_NODE_GOTO, .b = top});
   d->nodes.v[leave].b = d->nodes.n;
   return define_results(d, op, carried);
@@ -291,13 +317,26 @@ static enum status decode_while(struct decoder *d, MlirOperation op, int depth) 
   return ST_OK;
 }
 
+static struct sim_place place_of(MlirOperation alloc) {
+  struct nisa_place p;
+  if (!nisa_has_place_attr(alloc) || !nisa_place_of(alloc, &p))
+    return (struct sim_place){.copies = (int)ir_int_attr(alloc, "copies", 1)};
+  return (struct sim_place){.is_set = true,
+                            .partition = (int)p.partition,
+                            .bank = (int)p.bank,
+                            .offset = p.offset,
+                            .copies = (int)p.copies,
+                            .stride = p.stride};
+}
+
 static enum status decode_nisa(struct decoder *d, MlirOperation op, const struct nisa_op_def *def) {
   int buffer;
   if (def->kind == NISA_ALLOC) {
     if (decode_buffer(d, mlirOperationGetResult(op, 0), SIM_ALLOC,
                       ir_first_place(d->arena, mlirOperationGetLocation(op)), &buffer))
       return decode_refuse(d, op, "its type has no size in memory");
-    decode_emit(d, (struct sim_node){.kind = SIM_NODE_ALLOC, .a = buffer});
+    d->buffers.v[buffer].place = place_of(op);
+    decode_emit(d, (struct sim_node){.kind = SIM_NODE_ALLOC, .a = buffer, .b = d->iteration});
     return ST_OK;
   }
   if (def->kind == NISA_RELEASE) {
@@ -434,7 +473,7 @@ static enum status decode_function(struct decoder *d, MlirOperation function, st
 
 enum status sim_decode(MlirOperation module, const char *name, struct arena *a, struct diags *ds,
                        struct sim_program *out) {
-  struct decoder d = {.module = module, .arena = a, .ds = ds, .by_value = {.arena = a}};
+  struct decoder d = {.module = module, .arena = a, .ds = ds, .by_value = {.arena = a}, .iteration = -1};
   MlirOperation function = ir_find_symbol(module, "func.func", ir_str(name));
   if (mlirOperationIsNull(function) || mlirBlockIsNull(ir_body(function)))
     return decode_refuse(&d, module, "it has no such function");

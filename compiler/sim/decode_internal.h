@@ -49,7 +49,8 @@ struct decoder {
   struct {
     MlirOperation *v;
     int n, cap;
-  } streams; /* their regions */
+  } streams;     /* their regions */
+  int iteration; /* the register that counts the iterations of the loop that is being decoded, -1 if none does */
 };
 
 /* Adds a diagnostic about op; returns ST_INPUT. */

@@ -57,11 +57,9 @@ static enum status decode_rotate(struct decoder *d, MlirOperation op) {
   if (!found || found->buffer < 0)
     return decode_refuse(d, op, "it selects a copy of what is no allocation");
   const struct decoded base = *found; /* decode_define may move it */
-  struct sim_buffer *b = &d->buffers.v[base.buffer];
+  const struct sim_buffer *b = &d->buffers.v[base.buffer];
   struct decoded x = base;
 
-  if (b->place.copies < 1)
-    b->place.copies = (int)ir_int_attr(ir_defining_op(mlirOperationGetOperand(op, 0)), "copies", 1);
   x.value = mlirOperationGetResult(op, 0);
   x.copy = decode_add(d, (struct sim_linear){0}, decode_scalar(d, mlirOperationGetOperand(op, 1)), 1);
   x.group = b->space == MEM_PSUM ? counter(d) : -1;

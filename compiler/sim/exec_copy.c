@@ -135,15 +135,13 @@ bool sim_exec_gather(struct sim_machine *m) {
       return sim_fail(m, SIM_FAULT_BOUNDS, "src_index: index %lld of partition %lld is outside 0 … %lld", (long long)at,
                       (long long)p, (long long)(i->limit - 1));
     struct sim_access moved = src;
-    moved.at += at * i->index_step;
-    if (moved.shadow)
-      moved.shadow += at * i->index_step / src.size;
-    int64_t last = moved.at - m->memories[src.buffer].data;
+    int64_t last = src.start + at * i->index_step;
     for (int k = 0; k < src.o->n_dims; k++)
       last += src.o->dim[k].step * (src.o->dim[k].n - 1);
     if (last >= b->bytes)
       return sim_fail(m, SIM_FAULT_BOUNDS, "src_index: index %lld of partition %lld leads outside the memory",
                       (long long)at, (long long)p);
+    sim_move(m, &moved, at * i->index_step);
     for (int64_t f = 0; f < dst.o->elements; f += CHUNK)
       if (!convert(m, &dst, &moved, p, f, dst.o->elements - f < CHUNK ? dst.o->elements - f : CHUNK))
         return false;

@@ -4,14 +4,20 @@
 #include "sim/machine.h"
 #include "sim/product.h"
 
-/* The first matmul of a group that writes an element overwrites it; a later one adds.  What another instruction
- * wrote there cannot be added to. */
-static bool add_row(struct sim_machine *m, const struct sim_access *dst, int64_t p, int64_t n, const float *sums) {
+/* What another instruction wrote cannot be added to.  In engine programs it may be left from a buffer that had the same
+ * place before, and is overwritten: nisa_verify sees to it that no other instruction writes to the buffer itself. */
+static bool is_in_the_way(const struct sim_machine *m, uint8_t shadow) {
+  return shadow == SIM_WRITTEN && !m->program->n_streams;
+}
+
+/* The first matmul of a group that writes an element overwrites it; a later one adds. */
+static bool add_row(struct sim_machine *m, const struct sim_access *dst, uint8_t group, int64_t p, int64_t n,
+                    const float *sums) {
   const struct sim_operand *o = dst->o;
   int64_t base = 0, rest = p;
   for (int k = o->par_dims - 1; k >= 0; k--) {
-    base += rest % o->dim[k].n * o->dim[k].step;
-    rest /= o->dim[k].n;
+    base += rest % dst->dim[k].n * dst->dim[k].step;
+    rest /= dst->dim[k].n;
   }
   for (int64_t j = 0; j < n; j++) {
     int64_t offset = base, left = j;
@@ -22,15 +28,15 @@ static bool add_row(struct sim_machine *m, const struct sim_access *dst, int64_t
     }
     uint8_t *shadow = dst->shadow + offset / dst->size;
     char *at = dst->at + offset;
-    if (*shadow == SIM_WRITTEN)
+    if (is_in_the_way(m, *shadow))
       return sim_fail(m, SIM_FAULT_ACCUMULATION, "dst: adds to what no matmul has written");
-    if (*shadow == dst->group)
+    if (*shadow == group)
       sim_load_f32(dst->type, at, 0, 1, &old);
     else
       old = 0;
     old += sums[j];
     sim_store_f32(dst->type, at, 0, 1, &old);
-    *shadow = dst->group;
+    *shadow = group;
   }
   return true;
 }
@@ -55,19 +61,19 @@ static struct sim_matrix transposed(struct sim_matrix x) {
 
 /* Makes dst, which is plain, ready for sums to be added in place: zero where the group starts here.  False if its rows are
  * not all in one state; then nothing has changed. */
-static bool start_in_place(const struct sim_access *dst, int64_t distance) {
+static bool start_in_place(const struct sim_machine *m, const struct sim_access *dst, uint8_t group, int64_t distance) {
   const int64_t rows = dst->o->partitions, columns = dst->o->elements;
   const uint8_t state = *dst->shadow;
-  if (state == SIM_WRITTEN)
+  if (is_in_the_way(m, state))
     return false;
   for (int64_t p = 0; p < rows; p++) {
     const uint8_t *s = dst->shadow + p * distance;
     if (*s != state || (columns > 1 && memcmp(s, s + 1, (size_t)columns - 1)))
       return false;
   }
-  for (int64_t p = 0; p < rows && state != dst->group; p++) {
+  for (int64_t p = 0; p < rows && state != group; p++) {
     memset(dst->at + p * distance * 4, 0, (size_t)columns * 4);
-    memset(dst->shadow + p * distance, dst->group, (size_t)columns);
+    memset(dst->shadow + p * distance, group, (size_t)columns);
   }
   return true;
 }
@@ -88,15 +94,16 @@ bool sim_exec_matmul(struct sim_machine *m) {
   if (!as_matrix(m, &a, room, &x) || !as_matrix(m, &b, room + depth * rows, &y))
     return false;
   x = transposed(x);
+  const uint8_t group = sim_group_of(m, &dst);
   const int64_t distance = dst.type == SIM_F32 ? sim_plain(&dst) : -1;
-  if (distance >= 0 && start_in_place(&dst, distance)) {
+  if (distance >= 0 && start_in_place(m, &dst, group, distance)) {
     sim_multiply(&x, &y, &(struct sim_matrix){dst.at, rows, columns, distance, 1}, DT_F32);
     return true;
   }
   memset(sums, 0, (size_t)(rows * columns) * sizeof *sums);
   sim_multiply(&x, &y, &(struct sim_matrix){(char *)sums, rows, columns, columns, 1}, DT_F32);
   for (int64_t p = 0; p < rows; p++)
-    if (!add_row(m, &dst, p, columns, sums + p * columns))
+    if (!add_row(m, &dst, group, p, columns, sums + p * columns))
       return false;
   return true;
 }

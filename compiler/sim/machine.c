@@ -64,7 +64,7 @@ static bool is_inside(struct sim_machine *m, const struct sim_access *x) {
 static void merge(struct sim_access *x) {
   const struct sim_operand *o = x->o;
   for (int k = o->par_dims; k < o->n_dims; k++) {
-    const struct sim_dim d = o->dim[k];
+    const struct sim_dim d = x->dim[k];
     struct sim_dim *last = x->n_free ? &x->free[x->n_free - 1] : NULL;
     if (d.n == 1)
       continue;
@@ -75,6 +75,28 @@ static void merge(struct sim_access *x) {
   }
   if (!x->n_free)
     x->free[x->n_free++] = (struct sim_dim){1, 0};
+}
+
+/* Where byte `offset` of a buffer is, in bytes after its first one. */
+static int64_t physical(const struct sim_memory *y, int64_t offset) {
+  return y->pitch ? offset / y->row * y->pitch + offset % y->row : offset;
+}
+
+/* Where the copy that the operand selects begins, in bytes after the first one. */
+static int64_t copy_at(const struct sim_machine *m, const struct sim_access *x) {
+  const struct sim_buffer *b = &m->program->buffers[x->buffer];
+  if (b->place.copies < 2 || (!x->o->copy.n && !x->o->copy.constant))
+    return 0;
+  const int64_t copy = sim_linear_value(&x->o->copy, m->regs) % b->place.copies;
+  return (copy < 0 ? copy + b->place.copies : copy) * (b->place.is_set ? b->place.stride : b->bytes);
+}
+
+void sim_move(const struct sim_machine *m, struct sim_access *x, int64_t bytes) {
+  const struct sim_memory *y = &m->memories[x->buffer];
+  const int64_t moved = physical(y, x->start + bytes) - physical(y, x->start);
+  x->start += bytes;
+  x->at += moved;
+  x->shadow = x->shadow ? x->shadow + moved / x->size : NULL;
 }
 
 bool sim_open(struct sim_machine *m, int k, struct sim_access *x) {
@@ -97,12 +119,13 @@ bool sim_open(struct sim_machine *m, int k, struct sim_access *x) {
                     memory->is_released ? "has been released" : "is not allocated");
   if (!is_inside(m, x))
     return false;
-  const int64_t start = sim_linear_value(&o->start, m->regs);
-  assert(start >= 0 && start < m->program->buffers[x->buffer].bytes && start % x->size == 0);
-  const int64_t copy = sim_area_copy(m->program, o, m->regs) * m->program->buffers[x->buffer].bytes;
-  x->at = memory->data + copy + start;
-  x->shadow = memory->shadow ? memory->shadow + (copy + start) / x->size : NULL;
-  x->group = SIM_STARTED + (o->group < 0 ? 0 : (uint8_t)((uint64_t)m->regs[o->group] % SIM_GROUPS));
+  x->start = sim_linear_value(&o->start, m->regs);
+  assert(x->start >= 0 && x->start < m->program->buffers[x->buffer].bytes && x->start % x->size == 0);
+  const int64_t at = physical(memory, x->start) + copy_at(m, x);
+  x->at = memory->data + at;
+  x->shadow = memory->shadow ? memory->shadow + at / x->size : NULL;
+  for (int d = 0; d < o->n_dims; d++)
+    x->dim[d] = (struct sim_dim){o->dim[d].n, physical(memory, o->dim[d].step)};
   merge(x);
   return true;
 }
@@ -132,13 +155,12 @@ struct walk {
 
 /* The byte at which partition p begins. */
 static int64_t partition_at(const struct sim_access *x, int64_t p) {
-  const struct sim_operand *o = x->o;
   int64_t at = 0;
-  if (o->par_dims == 1)
-    return p * o->dim[0].step;
-  for (int k = o->par_dims - 1; k >= 0; k--) {
-    at += p % o->dim[k].n * o->dim[k].step;
-    p /= o->dim[k].n;
+  if (x->o->par_dims == 1)
+    return p * x->dim[0].step;
+  for (int k = x->o->par_dims - 1; k >= 0; k--) {
+    at += p % x->dim[k].n * x->dim[k].step;
+    p /= x->dim[k].n;
   }
   return at;
 }
@@ -212,7 +234,7 @@ const float *sim_row_f32(struct sim_machine *m, const struct sim_access *x, int6
 
 int64_t sim_plain(const struct sim_access *x) {
   struct run r;
-  return x->o->par_dims == 1 && plain_run(x, 0, 0, x->o->elements, &r) ? x->o->dim[0].step / x->size : -1;
+  return x->o->par_dims == 1 && plain_run(x, 0, 0, x->o->elements, &r) ? x->dim[0].step / x->size : -1;
 }
 
 bool sim_check_plain(struct sim_machine *m, const struct sim_access *x) {

@@ -6,17 +6,28 @@
 #include "sim/fault.h"
 #include "sim/options.h"
 
-/* What a shadow byte says of an element: SIM_STARTED and more, that a matmul has written it.  The number is that of the
- * accumulation group, modulo SIM_GROUPS. */
-enum sim_shadow { SIM_UNWRITTEN, SIM_WRITTEN, SIM_STARTED };
-enum { SIM_GROUPS = 250 };
+/* What a shadow byte says of an element.  SIM_STARTED … SIM_GROUP_END - 1: a matmul of the accumulation group of this
+ * number has written it; SIM_ENDED: one of a group to which nothing is added any more. */
+enum sim_shadow { SIM_UNWRITTEN, SIM_WRITTEN, SIM_STARTED, SIM_GROUP_END = 255, SIM_ENDED = 255 };
 
 struct sim_memory {
-  char *data;      /* of all copies, one after another; NULL: not allocated at this time */
+  char *data;      /* NULL: not allocated at this time */
   uint8_t *shadow; /* one byte per element; NULL: all are written, and none will be (the caller's arrays, constants) */
-  char *block;     /* what is to be freed: the data, if it is not the caller's, and the shadow */
+  char *block;     /* of a buffer without a place: the data, if it is not the caller's, and the shadow */
   char *given;     /* the caller's memory for a result that is all of this buffer, or NULL */
+  /* of a place on chip: the buffer's bytes in each partition, and the bytes from one partition to the next.  pitch is 0 for
+   * others, whose bytes lie one after the other */
+  int64_t row, pitch;
   bool is_released;
+};
+
+/* The memories in which allocations have places. */
+enum { SIM_SBUF, SIM_PSUM, SIM_SCRATCH, SIM_SPACES };
+enum { SIM_SHADOWS = 4 }; /* for elements of 1, 2, 4 and 8 bytes */
+struct sim_space {
+  char *data; /* NULL until an allocation is in it */
+  uint8_t *shadow[SIM_SHADOWS];
+  int64_t pitch; /* bytes from one partition to the next; HBM has one */
 };
 
 /* Blocks that were released, for allocations of the same size: what a loop allocates would else come from the system each
@@ -31,9 +42,11 @@ struct sim_machine {
   const struct sim_program *program;
   int64_t *regs;
   struct sim_memory *memories; /* one per buffer; NULL: the run has no values */
-  int64_t used, most;          /* bytes of data */
+  struct sim_space spaces[SIM_SPACES];
+  int64_t used, most; /* bytes of data */
   struct sim_spare spare[SIM_SPARE];
   size_t spare_bytes;
+  struct sim_groups *groups; /* NULL: none yet */
   const struct sim_options *options;
   struct sim_counts counts;
   const struct sim_instr *instr; /* that is executed */
@@ -52,6 +65,16 @@ MUST_USE bool sim_work(struct sim_machine *m, int64_t elements);
 /* At least n bytes, valid until the next call; false and a fault when there are none. */
 bool sim_scratch(struct sim_machine *m, size_t n, void **out);
 
+/* ---- memory ------------------------------------------------------------------------------------------------------ */
+
+/* Begins a buffer's life, all of it in this state; of an allocation that has a place in its copy number `copy` modulo its
+ * copies.  The data is not initialised: the shadow keeps the program from reading it.  False and a fault when there is no
+ * memory. */
+MUST_USE bool sim_allocate(struct sim_machine *m, int buffer, int64_t copy, enum sim_shadow shadow);
+void sim_drop(struct sim_machine *m, int buffer);
+/* Drops all buffers and frees what held them. */
+void sim_free_memories(struct sim_machine *m);
+
 /* ---- operands of the current instruction ------------------------------------------------------------------------- */
 
 /* An operand at the addresses that it has now.  Free dimensions are merged where elements are adjacent. */
@@ -59,17 +82,20 @@ struct sim_access {
   const struct sim_operand *o;
   const char *name;
   enum sim_type type;
-  int size;   /* of an element, bytes */
-  int buffer; /* -1: a scalar */
-  char *at;   /* the first element */
+  int size;      /* of an element, bytes */
+  int buffer;    /* -1: a scalar */
+  int64_t start; /* the byte of the buffer that the first element is, as if its bytes lay one after the other */
+  char *at;      /* the first element */
   uint8_t *shadow;
+  struct sim_dim dim[NISA_TILE_MAX]; /* of the operand, with the steps that its memory has */
   int n_free;
   struct sim_dim free[NISA_TILE_MAX];
   char scalar[8];
   uint8_t scalar_shadow;
-  uint8_t group; /* the shadow of what matmuls of this group have written */
 };
 
+/* Moves x by bytes of its buffer, to where it is still inside. */
+void sim_move(const struct sim_machine *m, struct sim_access *x, int64_t bytes);
 /* Finds operand k: its buffer is allocated and the tile is inside.  An absent operand is a fault. */
 MUST_USE bool sim_open(struct sim_machine *m, int k, struct sim_access *x);
 
@@ -107,6 +133,10 @@ void sim_write_int(const struct sim_access *x, int64_t p, int64_t first, int64_t
 void sim_write_int_value(const struct sim_access *x, int64_t p, int64_t first, int64_t n, const int64_t *in,
                          bool is_unsigned);
 void sim_write_bits(const struct sim_access *x, int64_t p, int64_t first, int64_t n, const char *in);
+
+/* group.c: the shadow of what the current matmul's group has written, if it writes to dst. */
+uint8_t sim_group_of(struct sim_machine *m, const struct sim_access *dst);
+void sim_free_groups(struct sim_machine *m);
 
 /* True if writing dst while src is read could change what is read later: they share memory, but are not the same
  * elements in the same order. */

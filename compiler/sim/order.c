@@ -30,19 +30,15 @@ struct access {
   int operand, thread;
   int64_t time; /* of its thread */
   bool writes;
-};
-
-struct accesses {
-  struct access *v;
-  int n, cap;
+  int next; /* in its list, or among those that are free */
 };
 
 /* The recorded accesses to one copy of a buffer, by their length: level L has those that reach over at most 1 / 4^L of
  * the bytes, in cells of that length, by their first byte.  So an access that reaches over little is compared with few. */
 enum { LEVELS = 6 };
 struct copy {
-  int64_t from, length;           /* of the bytes that have cells */
-  struct accesses *cells[LEVELS]; /* 4^L each; NULL: none yet */
+  int64_t from, length; /* of the bytes that have cells */
+  int *cells[LEVELS];   /* 4^L lists each, as the number of their first access; NULL: none yet */
 };
 
 struct stream {
@@ -65,6 +61,11 @@ struct sim_order {
   int *first_copy;  /* per buffer */
   int64_t *start;   /* the clock of a transfer */
   struct copy *copies;
+  struct {
+    struct access *v;
+    int n, cap;
+  } accesses;     /* number 0 is none */
+  int first_free; /* of those that have been dropped; 0: none */
 };
 
 static int64_t *new_clock(struct sim_order *o) {
@@ -159,36 +160,48 @@ static int cell_of(const struct copy *c, int level, int64_t at) {
 
 static void record(struct sim_order *o, struct copy *c, const struct access *x) {
   const int level = level_of(c, x->area.to - x->area.from);
+  int k = o->first_free;
   if (!c->cells[level])
-    c->cells[level] = arena_new_array(&o->arena, struct accesses, (size_t)cells_of(level));
-  array_push(&o->arena, &c->cells[level][cell_of(c, level, x->area.from)], *x);
+    c->cells[level] = arena_new_array(&o->arena, int, (size_t)cells_of(level));
+  int *list = &c->cells[level][cell_of(c, level, x->area.from)];
+  if (k) {
+    o->first_free = o->accesses.v[k].next;
+  } else {
+    k = o->accesses.n;
+    array_push(&o->arena, &o->accesses, *x);
+  }
+  o->accesses.v[k] = *x;
+  o->accesses.v[k].next = *list;
+  *list = k;
 }
 
 /* The first access in the list that races with x; NULL if there is none.  Drops those that x makes superfluous. */
-static const struct access *compare(struct accesses *list, const struct access *x, const int64_t *now) {
-  for (int k = 0; k < list->n;) {
-    const struct access *old = &list->v[k];
+static const struct access *compare(struct sim_order *o, int *list, const struct access *x, const int64_t *now) {
+  while (*list) {
+    const int k = *list;
+    struct access *old = &o->accesses.v[k];
     const bool is_before = now[old->thread] >= old->time;
-    if (x->writes || old->writes) {
-      if (!is_before && sim_area_meets(&x->area, &old->area))
-        return old;
+    if (!is_before && (x->writes || old->writes) && sim_area_meets(&x->area, &old->area))
+      return old;
+    if (is_before && (x->writes || !old->writes) && sim_area_covers(&x->area, &old->area)) {
+      *list = old->next;
+      old->next = o->first_free;
+      o->first_free = k;
+    } else {
+      list = &old->next;
     }
-    if (is_before && (x->writes || !old->writes) && sim_area_covers(&x->area, &old->area))
-      list->v[k] = list->v[--list->n];
-    else
-      k++;
   }
   return NULL;
 }
 
-static const struct access *find_race(struct copy *c, const struct access *x, const int64_t *now) {
+static const struct access *find_race(struct sim_order *o, struct copy *c, const struct access *x, const int64_t *now) {
   for (int level = 0; level < LEVELS; level++) {
     if (!c->cells[level])
       continue;
     /* what begins one cell earlier may reach into the first byte's */
     const int first = cell_of(c, level, x->area.from), last = cell_of(c, level, x->area.to - 1);
     for (int cell = first ? first - 1 : 0; cell <= last; cell++) {
-      const struct access *old = compare(&c->cells[level][cell], x, now);
+      const struct access *old = compare(o, &c->cells[level][cell], x, now);
       if (old)
         return old;
     }
@@ -203,7 +216,7 @@ static const struct access *find_race_around(struct sim_order *o, int buffer, in
     for (int i = 0; i < n; i++) {
       if (*k == buffer && i != copy)
         continue;
-      const struct access *old = find_race(&o->copies[o->first_copy[*k] + i], x, now);
+      const struct access *old = find_race(o, &o->copies[o->first_copy[*k] + i], x, now);
       if (old)
         return old;
     }
@@ -370,6 +383,7 @@ struct sim_order *sim_order_new(const struct sim_program *p) {
   o->neighbours = arena_new_array(&o->arena, int *, (size_t)p->n_buffers);
   o->first_copy = arena_new_array(&o->arena, int, (size_t)p->n_buffers);
   o->start = new_clock(o);
+  array_push(&o->arena, &o->accesses, (struct access){0});
   find_neighbours(o);
   find_written(o);
   make_copies(o);

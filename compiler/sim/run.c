@@ -5,95 +5,15 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #include "sim/control.h"
 #include "sim/engines.h"
 #include "sim/lifetime.h"
 #include "sim/machine.h"
 
-enum { HUGE_PAGE = 2 << 20 }; /* bytes of a large page */
-enum { LOOK_EVERY = 16 };     /* instructions between looks at the clock */
-static const int64_t MEMORY_MAX = (int64_t)2 << 30;
-static const size_t SPARE_BYTES_MAX = 32 << 20;
+enum { LOOK_EVERY = 16 }; /* instructions between looks at the clock */
 
-/* ---- buffers ----------------------------------------------------------------------------------------------------- */
-
-/* The bytes of all copies. */
-static int64_t bytes_of(const struct sim_buffer *b) {
-  return b->place.copies > 1 ? b->place.copies * b->bytes : b->bytes;
-}
-
-static size_t elements_of(const struct sim_buffer *b) {
-  return (size_t)(bytes_of(b) / sim_type_bytes(b->type));
-}
-
-/* The size of a block with data, if the memory is ours, and shadow. */
-static size_t block_size(const struct sim_buffer *b, const struct sim_memory *x) {
-  return (x->given ? 0 : (size_t)bytes_of(b)) + elements_of(b) + 1;
-}
-
-static char *take_block(struct sim_machine *m, size_t size) {
-  for (int k = 0; k < SIM_SPARE; k++)
-    if (m->spare[k].block && m->spare[k].size == size) {
-      char *block = m->spare[k].block;
-      m->spare[k].block = NULL;
-      m->spare_bytes -= size;
-      return block;
-    }
-  if (size < 2 * HUGE_PAGE)
-    return malloc(size);
-  char *block = aligned_alloc(HUGE_PAGE, (size + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE);
-  if (block)
-    madvise(block, size, MADV_HUGEPAGE); /* only faster: the kernel makes 512 times fewer pages */
-  return block;
-}
-
-static void give_back(struct sim_machine *m, char *block, size_t size) {
-  for (int k = 0; k < SIM_SPARE && m->spare_bytes + size <= SPARE_BYTES_MAX; k++)
-    if (!m->spare[k].block) {
-      m->spare[k] = (struct sim_spare){block, size};
-      m->spare_bytes += size;
-      return;
-    }
-  free(block);
-}
-
-static void drop(struct sim_machine *m, int buffer) {
-  const struct sim_buffer *b = &m->program->buffers[buffer];
-  struct sim_memory *x = &m->memories[buffer];
-  if (x->block) {
-    m->used -= bytes_of(b);
-    give_back(m, x->block, block_size(b, x));
-  }
-  x->block = NULL;
-  x->data = NULL;
-  x->shadow = NULL;
-}
-
-/* The data is not initialised: the shadow keeps the program from reading it. */
-static bool allocate(struct sim_machine *m, int buffer, enum sim_shadow shadow) {
-  const struct sim_buffer *b = &m->program->buffers[buffer];
-  struct sim_memory *x = &m->memories[buffer];
-
-  drop(m, buffer);
-  const int64_t most = m->options->memory_max ? m->options->memory_max : MEMORY_MAX;
-  if (bytes_of(b) > most - m->used) {
-    m->instr = NULL;
-    m->fault->loc = b->loc;
-    return sim_fail(m, SIM_FAULT_MEMORY, "its data needs more than %lld MiB", (long long)(most >> 20));
-  }
-  x->block = take_block(m, block_size(b, x));
-  x->is_released = false;
-  if (!x->block)
-    return sim_fail(m, SIM_FAULT_MEMORY, "out of memory");
-  x->data = x->given ? x->given : x->block;
-  x->shadow = (uint8_t *)x->block + (x->given ? 0 : bytes_of(b));
-  m->used += bytes_of(b);
-  m->most = m->used > m->most ? m->used : m->most;
-  memset(x->shadow, shadow, elements_of(b));
-  return true;
-}
+/* ---- inputs ------------------------------------------------------------------------------------------------------ */
 
 /* For each buffer, whether an instruction may write to it. */
 static bool *find_written(const struct sim_program *p) {
@@ -120,7 +40,7 @@ static bool give(struct sim_machine *m, int buffer, const void *data, bool is_wr
     x->data = (char *)(uintptr_t)data;
     return true;
   }
-  if (!allocate(m, buffer, SIM_WRITTEN))
+  if (!sim_allocate(m, buffer, 0, SIM_WRITTEN))
     return false;
   if (m->program->buffers[buffer].bytes)
     memcpy(x->data, data, (size_t)m->program->buffers[buffer].bytes);
@@ -131,7 +51,7 @@ static bool give_global(struct sim_machine *m, int k, bool is_written) {
   const struct sim_buffer *b = &m->program->buffers[k];
   if (b->initial && !b->initial_repeat)
     return give(m, k, b->initial, is_written);
-  if (!allocate(m, k, b->initial ? SIM_WRITTEN : SIM_UNWRITTEN))
+  if (!sim_allocate(m, k, 0, b->initial ? SIM_WRITTEN : SIM_UNWRITTEN))
     return false;
   for (int64_t at = 0; b->initial && at < b->bytes; at += b->initial_repeat)
     memcpy(m->memories[k].data + at, b->initial, (size_t)b->initial_repeat);
@@ -160,15 +80,16 @@ static bool is_whole(const struct sim_program *p, int k, const void *const *args
   for (int d = v->rank - 1; d >= 0; step *= v->dims[d--])
     if (v->dims[d] != 1 && v->steps[d] != step)
       return false;
-  if (b->kind != SIM_ALLOC || b->place.copies > 1 || v->bytes != b->bytes)
+  if (b->kind != SIM_ALLOC || b->place.is_set || b->place.copies > 1 || v->bytes != b->bytes)
     return false;
   const char *begin = results[k], *end = begin + v->bytes;
   for (int i = 0; i < p->n_args; i++)
     if ((const char *)args[i] < end && begin < (const char *)args[i] + p->args[i].bytes)
       return false;
   for (int i = 0; i < p->n_results; i++)
-    if (i != k && (p->results[i].ref >= 0 || p->results[i].buffer == v->buffer ||
-                   ((const char *)results[i] < end && begin < (const char *)results[i] + p->results[i].bytes)))
+    if (i != k &&
+        (p->results[i].ref >= 0 || p->results[i].buffer == v->buffer ||
+         (results[i] && (const char *)results[i] < end && begin < (const char *)results[i] + p->results[i].bytes)))
       return false;
   return true;
 }
@@ -281,7 +202,7 @@ bool sim_execute(struct sim_machine *m, const struct sim_instr *i) {
 /* Drops what is not used from this node on. */
 static void drop_unused(struct sim_machine *m, const struct sim_lifetime *l, const struct sim_node *n) {
   for (int b = l->first[n - m->program->nodes]; b >= 0; b = l->next[b])
-    drop(m, b);
+    sim_drop(m, b);
 }
 
 /* Runs the function's own code.  l->first may be NULL. */
@@ -306,10 +227,10 @@ static bool run_code(struct sim_machine *m, const struct sim_lifetime *l) {
       drop_unused(m, l, n);
     if (n->kind == SIM_NODE_INSTR && !sim_execute(m, &m->program->instrs[n->a]))
       return false;
-    if (n->kind == SIM_NODE_ALLOC && !allocate(m, n->a, SIM_UNWRITTEN))
+    if (n->kind == SIM_NODE_ALLOC && !sim_allocate(m, n->a, n->b >= 0 ? m->regs[n->b] : 0, SIM_UNWRITTEN))
       return false;
     if (n->kind == SIM_NODE_RELEASE) {
-      drop(m, n->a);
+      sim_drop(m, n->a);
       m->memories[n->a].is_released = true;
     }
   }
@@ -376,11 +297,8 @@ enum status sim_run(const struct sim_program *p, const void *const *args, void *
   assert(is_ok == !fault->kind);
   if (!is_ok)
     prefer_race(p, options, fault);
-  for (int k = 0; k < p->n_buffers; k++)
-    drop(&m, k);
-  for (int k = 0; k < SIM_SPARE; k++)
-    free(m.spare[k].block);
-  free(m.memories);
+  sim_free_groups(&m);
+  sim_free_memories(&m);
   free(m.regs);
   free(m.scratch);
   if (counts)

@@ -15,7 +15,7 @@ from support.simulator import Fault, Simulator
 
 FILES = sorted((TESTS / "sim/hostile").glob("*.nisa"))
 KINDS = ("unwritten-read", "out-of-bounds", "use-after-release", "bad-accumulation", "unwritten-result", "memory-limit",
-         "time-limit", "bad-instruction", "engine")
+         "time-limit", "bad-instruction", "engine", "race", "deadlock")
 # refused before the program runs, which is where these mistakes are found
 REFUSED = {"use-after-release": "releas", "bad-accumulation": "accumulates", "engine": "engine does not"}
 

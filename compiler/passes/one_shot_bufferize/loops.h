@@ -8,6 +8,8 @@
 MlirValue bufferize_copy(struct pass_run *run, MlirOperation op, MlirValue v);
 
 void bufferize_loops_in_place(struct pass_run *run);
+/* branches.c, after bufferization: no scf.if yields a buffer any more. */
+void bufferize_branches(struct pass_run *run);
 /* True if loops compute v in the buffer of the function's argument, or if v is the result of a branch (scf.if).
  * Upstream's bufferization does not detect that such a value is still in its first buffer; no write is needed. */
 bool bufferize_writes_in_place(MlirValue v, MlirValue argument);

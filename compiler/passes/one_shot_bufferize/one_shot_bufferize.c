@@ -11,6 +11,7 @@
  *    argument's old value is copied before.  A value that comes from branches (a scatter) cannot be materialised,
  *    because upstream sees a conflict: its buffer is copied afterwards; the copy is removed if it is the argument.
  *  - Loops.  Each value that a loop carries stays in one buffer (loops.c).
+ *  - Branches.  The result of an scf.if is in a buffer that is known before it (branches.c).
  *  - Collectives.  Upstream must assume that a function without a body writes its arguments and returns views of
  *    them.  A collective (linalg/collective.c) does neither.  So during the analysis its function has a body that
  *    reads the argument and returns a new tensor, and its call returns a new, packed buffer.
@@ -312,6 +313,7 @@ static enum status run_pass(struct pass_run *run) {
     drop_body(collectives.v[k]);
   if (st)
     return st;
+  bufferize_branches(run);
   functions = ir_collect_named(run->arena, run->module, "func.func");
   for (int k = 0; k < functions.n; k++)
     copy_aliases(run, functions.v[k]);

@@ -40,7 +40,7 @@ func.func @wrong() {
   %c = "nisa.alloc"() {partition = 0 : i32, offset = 0} : () -> !s
   // CHECK: [[@LINE+1]]:8: error: nisa.alloc: it has only one of copies and stride
   %d = "nisa.alloc"() {partition = 0, offset = 0, copies = 2} : () -> !s
-  // CHECK: [[@LINE+1]]:8: error: nisa.alloc: it has 0 copies
+  // CHECK: [[@LINE+1]]:8: error: nisa.alloc: it has 0 copies; between 1 and 1048576 are possible
   %e = "nisa.alloc"() {partition = 0, offset = 0, copies = 0, stride = 2048} : () -> !s
   // CHECK: [[@LINE+1]]:8: error: nisa.alloc: its copies overlap: each takes 2048 bytes, and the stride is 2044
   %f = "nisa.alloc"() {partition = 0, offset = 0, copies = 2, stride = 2044} : () -> !s
@@ -48,7 +48,7 @@ func.func @wrong() {
   %g = "nisa.alloc"() {partition = 0, offset = 0, copies = 2, stride = 2050} : () -> !s
   // CHECK: [[@LINE+1]]:8: error: nisa.alloc: from offset 210944 on, its 1 copies of 2048 bytes do not fit into the memory
   %h = "nisa.alloc"() {partition = 0, offset = 210944} : () -> !s
-  // CHECK: [[@LINE+1]]:8: error: nisa.alloc: from offset 0 on, its 9223372036854775807 copies of 2048 bytes do not fit into the memory
+  // CHECK: [[@LINE+1]]:8: error: nisa.alloc: it has 9223372036854775807 copies; between 1 and 1048576 are possible
   %i = "nisa.alloc"() {partition = 0, offset = 0, copies = 9223372036854775807, stride = 2048} : () -> !s
   // CHECK: [[@LINE+1]]:8: error: nisa.alloc: its offset of 32 is not a multiple of its alignment
   %j = "nisa.alloc"() {partition = 0, offset = 32, alignment = 64} : () -> !s

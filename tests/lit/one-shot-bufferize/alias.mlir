@@ -81,7 +81,8 @@ func.func @scatter_and_old(%x: tensor<16x4xf32> {nkipy.alias = 0 : i64}, %y: ten
   return %n, %old : tensor<16x4xf32>, tensor<16x4xf32>
 }
 // CHECK-LABEL: @scatter_and_old
-// CHECK:         %[[N:.*]] = scf.if
+// CHECK:         %[[N:.*]] = memref.alloc
+// CHECK-NEXT:    scf.if
 // CHECK:         linalg.add ins(%arg0, %[[N]]
 // CHECK:         memref.copy %[[N]], %arg0
 // CHECK:         return %arg0
