@@ -87,8 +87,9 @@ static bool is_whole(const struct sim_program *p, int k, const void *const *args
     if ((const char *)args[i] < end && begin < (const char *)args[i] + p->args[i].bytes)
       return false;
   for (int i = 0; i < p->n_results; i++)
-    if (i != k && (p->results[i].ref >= 0 || p->results[i].buffer == v->buffer ||
-                   ((const char *)results[i] < end && begin < (const char *)results[i] + p->results[i].bytes)))
+    if (i != k &&
+        (p->results[i].ref >= 0 || p->results[i].buffer == v->buffer ||
+         (results[i] && (const char *)results[i] < end && begin < (const char *)results[i] + p->results[i].bytes)))
       return false;
   return true;
 }
