@@ -31,7 +31,7 @@ struct diag *nisa_complain(struct nisa_check *c, MlirOperation op, const char *f
   va_end(ap);
   struct diag *d = diag_add(c->ds, DS_ERROR, DG_IR_INVALID, ir_first_place(c->arena, mlirOperationGetLocation(op)),
                             "%s: %s", mlirIdentifierStr(mlirOperationGetName(op)).data, text);
-  d->stage = "linalg-to-nisa";
+  d->stage = c->stage;
   c->n_errors++;
   return d;
 }
@@ -333,9 +333,22 @@ static void check_op(struct nisa_check *c, MlirOperation op) {
     nisa_check_instr(c, &in);
 }
 
+/* The stage whose form the module has: stages add places, and then streams. */
+static const char *stage_of(const struct ir_ops *all) {
+  const char *stage = "linalg-to-nisa";
+  for (int k = 0; k < all->n; k++) {
+    if (nisa_is_stream(all->v[k]))
+      return "engine-programs";
+    if (ir_is(all->v[k], "nisa.alloc") && !mlirAttributeIsNull(ir_attr(all->v[k], "offset")))
+      stage = "allocate-memory";
+  }
+  return stage;
+}
+
 enum status nisa_verify(MlirOperation module, enum target target, struct arena *a, struct diags *ds) {
-  struct nisa_check c = {.machine = nisa_machine(target), .target = target, .arena = a, .ds = ds};
   struct ir_ops all = ir_collect(a, module, NULL, NULL);
+  struct nisa_check c = {
+      .machine = nisa_machine(target), .target = target, .stage = stage_of(&all), .arena = a, .ds = ds};
 
   for (int k = 0; k < all.n; k++)
     check_op(&c, all.v[k]);

@@ -9,6 +9,7 @@ struct nisa_lifetimes;
 struct nisa_check {
   const struct nisa_machine *machine;
   enum target target;
+  const char *stage; /* that made the module */
   struct arena *arena;
   struct diags *ds;
   int n_errors;
