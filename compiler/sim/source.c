@@ -248,9 +248,19 @@ static bool deal(struct sim_source *s, struct sim_fault *fault) {
   return true;
 }
 
+/* The next item of a stream.  A queue loads registers for its own control; that is no transfer, and takes no time. */
+static bool next_of_stream(struct sim_source *s, int lane, struct sim_item *item, struct sim_fault *fault) {
+  do {
+    if (!sim_cursor_next(&s->cursors[lane], item, fault))
+      return false;
+  } while (s->lanes[lane].trigger >= 0 && item->kind == SIM_ITEM_INSTR &&
+           s->program->instrs[item->instr].kind == NISA_REGISTER_LOAD);
+  return true;
+}
+
 bool sim_source_next(struct sim_source *s, int lane, struct sim_item *item, struct sim_fault *fault) {
   if (!s->is_ideal)
-    return sim_cursor_next(&s->cursors[lane], item, fault);
+    return next_of_stream(s, lane, item, fault);
   while (!s->first[lane] && !s->is_at_end)
     if (!deal(s, fault))
       return false;
