@@ -133,6 +133,15 @@ static void load(struct sim_cursor *c, const struct sim_instr *i) {
     c->control.regs[i->result] = c->next_load < c->loads.n ? c->loads.v[c->next_load++] : 0;
 }
 
+/* The next instance, in the copy that the iteration of the loop says: node register b, if there is one. */
+static void allocate(struct sim_cursor *c, const struct sim_node *n) {
+  const int copies = c->control.program->buffers[n->a].place.copies;
+  int64_t *instance = &c->instances[n->a];
+  ++*instance;
+  if (n->b >= 0 && copies > 1)
+    *instance += ((c->control.regs[n->b] - *instance) % copies + copies) % copies;
+}
+
 /* Adds what a node says to the item; true if it is complete. */
 static bool add_node(struct sim_cursor *c, const struct sim_node *n, struct sim_item *item) {
   switch (n->kind) {
@@ -154,7 +163,7 @@ static bool add_node(struct sim_cursor *c, const struct sim_node *n, struct sim_
     item->waits[item->n_waits++].count = as_count(sim_linear_value(n->linear, c->control.regs));
     return false;
   case SIM_NODE_ALLOC:
-    c->instances[n->a]++;
+    allocate(c, n);
     return false;
   case SIM_NODE_UNLESS:
     item->n_branches++;

@@ -120,10 +120,8 @@ bool sim_source_signals(const struct sim_source *s, int instr) {
 
 int64_t sim_source_copies(const struct sim_program *p, int buffer) {
   const struct sim_buffer *b = &p->buffers[buffer];
-  if (b->place.copies > 0)
-    return b->place.copies;
-  if (p->n_streams)
-    return 1;
+  if (b->place.is_set || p->n_streams || b->place.copies > 1)
+    return b->place.copies > 0 ? b->place.copies : 1;
   if (b->space != MEM_SBUF)
     return b->space == MEM_PSUM ? IDEAL_BANKS : IDEAL_COPIES;
   const int64_t row = b->rank && b->dims[0] > 0 ? b->bytes / b->dims[0] : b->bytes;
