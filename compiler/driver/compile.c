@@ -695,11 +695,13 @@ static enum status run_program(struct run *r) {
   if (r->job->language == LANG_HLO) {
     st = entry_read_hlo(r->arena, r->job, &r->diags, &p.kernel);
   } else {
+    const char *first = "hlo-to-linalg";
     p.is_nisa = entry_is_nisa(r->job->source, r->job->source_len);
-    r->first_stage = pipeline_find(p.is_nisa ? "linalg-to-nisa" : "hlo-to-linalg");
+    st = p.is_nisa ? entry_read_nisa(r->ir, r->arena, r->job, &r->diags, &p.kernel, &p.module, &first)
+                   : entry_read_mlir(r->ir, r->arena, r->job, &r->diags, &p.kernel, &p.module);
+    r->first_stage = pipeline_find(first);
     if (r->last_stage < r->first_stage)
       r->last_stage = r->first_stage;
-    st = (p.is_nisa ? entry_read_nisa : entry_read_mlir)(r->ir, r->arena, r->job, &r->diags, &p.kernel, &p.module);
   }
   if (st) {
     r->has_failed = true;

@@ -13,6 +13,7 @@
 #include "ir/query.h"
 #include "nisa/nisa.h"
 #include "nisa/parse.h"
+#include "nisa/streams.h"
 
 /* ---- HLO --------------------------------------------------------------------------------------------------------- */
 
@@ -216,8 +217,20 @@ bool entry_is_nisa(const char *source, size_t len) {
   return false;
 }
 
+static bool is_placed(MlirOperation op, void *user) {
+  (void)user;
+  return ir_is(op, "nisa.alloc") && !mlirAttributeIsNull(ir_attr(op, "offset"));
+}
+
+static const char *stage_of(struct arena *a, MlirOperation module, const char *name) {
+  MlirOperation f = ir_find_symbol(module, "func.func", ir_str(name));
+  return nisa_has_streams(f)                   ? "engine-programs"
+         : ir_collect(a, f, is_placed, NULL).n ? "allocate-memory"
+                                               : "linalg-to-nisa";
+}
+
 enum status entry_read_nisa(struct ir *ir, struct arena *a, const struct job *job, struct diags *ds,
-                            struct trace_kernel **out, MlirModule *module) {
+                            struct trace_kernel **out, MlirModule *module, const char **stage) {
   enum target given;
   MlirModule m;
   enum status st = nisa_parse(ir, job->source, job->source_len, job->filename, a, ds, &m);
@@ -235,6 +248,7 @@ enum status entry_read_nisa(struct ir *ir, struct arena *a, const struct job *jo
     diag_add(ds, DS_WARNING, DG_IR_INVALID, NULL, "the text is for %s; it is verified and run for %s",
              target_name(given), target_name(job->target));
   ir_set_attr(op, "nisa.target", nisa_target_attr(ir->ctx, job->target));
+  *stage = stage_of(a, op, (*out)->name);
   *module = m;
   return ST_OK;
 }

@@ -23,9 +23,10 @@ MUST_USE enum status entry_read_mlir(struct ir *ir, struct arena *a, const struc
 /* True if the text of an MLIR module is NISA: it names the memories of the hardware. */
 bool entry_is_nisa(const char *source, size_t len);
 /* Reads a function of NISA, in our form or that of other compilers (nisa/other.h), like entry_read_mlir.  The module
- * is verified for the job's target, which it gets; a text for another one gives a warning. */
+ * is verified for the job's target, which it gets; a text for another one gives a warning.  *stage is the stage whose
+ * form it has: "linalg-to-nisa", with places "allocate-memory", with streams "engine-programs". */
 MUST_USE enum status entry_read_nisa(struct ir *ir, struct arena *a, const struct job *job, struct diags *ds,
-                                     struct trace_kernel **out, MlirModule *module);
+                                     struct trace_kernel **out, MlirModule *module, const char **stage);
 
 /* Replaces operations of arith and math on whole tensors by linalg.generic, in place (entry_elementwise.c). */
 void entry_spell_elementwise(struct ir *ir, struct arena *a, MlirModule m);

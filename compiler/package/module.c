@@ -20,6 +20,8 @@
 #include "linalg/lower.h"
 #include "passes/pass.h"
 #include "sim/decode.h"
+#include "sim/record.h"
+#include "sim/report.h"
 #include "sim/run.h"
 #include "trace/inspect.h"
 #include "trace/module.h"
@@ -301,9 +303,28 @@ static void add_fault(struct diags *ds, const struct sim_fault *f) {
            f->instr ? f->instr->def->name : "", f->instr ? ": " : "", f->text);
 }
 
+static const int64_t no_limit = INT64_C(1) << 50;
+
+/* Runs the program; `out` has the caller's arrays. */
+static enum status simulate_on(const struct simulator *s, int n_in, const struct trace_array *in, int n_out,
+                               const struct trace_array *out, struct sim_record *record, struct arena *a,
+                               struct diags *ds) {
+  const struct sim_options options = {.memory_max = no_limit, .record = record};
+  struct trace_array *got = arena_dup(a, out, (size_t)n_out * sizeof *out);
+  struct check_binding b;
+  struct sim_fault fault = {0};
+  enum status st = check_bind(&s->program, n_in, in, n_out, got, a, ds, &b);
+  if (!st)
+    st = sim_run(&s->program, b.args, b.results, &options, NULL, &fault);
+  for (int i = 0; !st && i < n_out; i++)
+    copy_result(a, &got[i], &out[i]);
+  if (fault.kind)
+    add_fault(ds, &fault);
+  return st;
+}
+
 /* simulate(simulator, inputs, outputs): as run. */
 static PyObject *simulate(PyObject *self, PyObject *args) {
-  static const int64_t no_limit = INT64_C(1) << 50;
   PyObject *capsule, *inputs, *outputs;
   struct trace_array *in, *out;
   int n_in, n_out;
@@ -311,30 +332,80 @@ static PyObject *simulate(PyObject *self, PyObject *args) {
   if (!PyArg_ParseTuple(args, "OO!O!:simulate", &capsule, &PyList_Type, &inputs, &PyList_Type, &outputs))
     return NULL;
   const struct simulator *s = PyCapsule_GetPointer(capsule, SIMULATOR_CAPSULE);
-  const struct sim_options options = {.memory_max = no_limit};
-  struct check_binding b;
-  struct sim_fault fault = {0};
   struct arena a;
   struct diags ds;
   arena_init(&a);
   diags_init(&ds, &a);
   enum status st = ST_INPUT;
   if (s && read_arrays(&a, inputs, &n_in, &in) && read_arrays(&a, outputs, &n_out, &out)) {
-    struct trace_array *got = arena_dup(&a, out, (size_t)n_out * sizeof *out);
     Py_BEGIN_ALLOW_THREADS;
-    st = check_bind(&s->program, n_in, in, n_out, got, &a, &ds, &b);
-    if (!st)
-      st = sim_run(&s->program, b.args, b.results, &options, NULL, &fault);
-    for (int i = 0; !st && i < n_out; i++)
-      copy_result(&a, &got[i], &out[i]);
+    st = simulate_on(s, n_in, in, n_out, out, NULL, &a, &ds);
     Py_END_ALLOW_THREADS;
-    if (fault.kind)
-      add_fault(&ds, &fault);
     if (st)
       raise_diags(&ds, "the simulated machine cannot run the kernel:");
   }
   arena_clear(&a);
   return st ? NULL : Py_NewRef(Py_None);
+}
+
+/* Finds out when each instruction runs. */
+static enum status find_profile(const struct simulator *s, enum target target, const struct sim_record *record,
+                                struct arena *a, struct diags *ds, struct sim_profile *out) {
+  const struct sim_time_options options = {.target = target, .record = record};
+  struct sim_timeline *timeline = arena_new(a, struct sim_timeline);
+  struct sim_fault fault = {0};
+  enum status st = sim_time(&s->program, &options, a, timeline, &fault);
+  if (st)
+    add_fault(ds, &fault);
+  else
+    sim_profile_make(timeline, a, out);
+  return st;
+}
+
+static PyObject *profile_texts(const struct sim_profile *p) {
+  struct buf json, text, trace;
+  PyObject *r = NULL;
+  buf_init(&json, TEXT_MAX);
+  buf_init(&text, TEXT_MAX);
+  buf_init(&trace, TEXT_MAX);
+  if (sim_report_json(p, &json) || sim_report_text(p, &text) || sim_report_trace(p, &trace))
+    PyErr_SetString(PyExc_MemoryError, "the profile is too large");
+  else
+    r = Py_BuildValue("(sss)", buf_text(&json), buf_text(&text), buf_text(&trace));
+  buf_clear(&json);
+  buf_clear(&text);
+  buf_clear(&trace);
+  return r;
+}
+
+/* profile(simulator, inputs, outputs, target): runs the program like simulate.  Returns the texts of sim/report.h: the
+ * profile as JSON, for a terminal, and the trace. */
+static PyObject *profile(PyObject *self, PyObject *args) {
+  PyObject *capsule, *inputs, *outputs, *r = NULL;
+  struct trace_array *in, *out;
+  int n_in, n_out, target;
+  (void)self;
+  if (!PyArg_ParseTuple(args, "OO!O!i:profile", &capsule, &PyList_Type, &inputs, &PyList_Type, &outputs, &target))
+    return NULL;
+  const struct simulator *s = PyCapsule_GetPointer(capsule, SIMULATOR_CAPSULE);
+  struct sim_record record;
+  struct sim_profile p;
+  struct arena a;
+  struct diags ds;
+  arena_init(&a);
+  diags_init(&ds, &a);
+  if (s && read_arrays(&a, inputs, &n_in, &in) && read_arrays(&a, outputs, &n_out, &out)) {
+    enum status st;
+    Py_BEGIN_ALLOW_THREADS;
+    sim_record_init(&record, s->program.n_streams, &a);
+    st = simulate_on(s, n_in, in, n_out, out, &record, &a, &ds);
+    if (!st)
+      st = find_profile(s, (enum target)target, &record, &a, &ds, &p);
+    Py_END_ALLOW_THREADS;
+    r = st ? raise_diags(&ds, "the simulated machine cannot run the kernel:") : profile_texts(&p);
+  }
+  arena_clear(&a);
+  return r;
 }
 
 static PyObject *pipeline(PyObject *self, PyObject *unused) {
@@ -412,6 +483,7 @@ static PyMethodDef methods[] = {
     {"stages", stages, METH_VARARGS, "Takes a trace or a program in HLO or MLIR through the stages."},
     {"simulator", simulator, METH_VARARGS, "Compiles a trace for the simulated machine."},
     {"simulate", simulate, METH_VARARGS, "Runs a program of simulator."},
+    {"profile", profile, METH_VARARGS, "Runs a program of simulator, and says how long it would take."},
     {"pipeline", pipeline, METH_NOARGS, "The stages as JSON."},
     {"passes", passes, METH_VARARGS, "Runs single passes on MLIR text."},
     {NULL, NULL, 0, NULL}};

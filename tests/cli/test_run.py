@@ -174,13 +174,18 @@ def test_a_gather_in_nisa_text_equals_numpy(tmp_path):
     np.testing.assert_allclose(got, (found - 1) * found.sum(-1, keepdims=True), rtol=1e-4, atol=1e-4)
 
 
-def test_the_last_stage_of_a_kernel_runs_as_nisa_text(tmp_path):
+@pytest.mark.parametrize("stage", ["linalg-to-nisa", "allocate-memory", "engine-programs"])
+def test_the_text_of_a_stage_of_nisa_goes_on_from_there_and_computes_the_same(tmp_path, stage):
     x = draw(64, 96)
     (want,) = outputs(SOFTMAX, {"x": x}, tmp_path, "kernel.py")
-    text = subprocess.run([NKX, "compile", "--stop-after", "linalg-to-nisa", str(tmp_path / "kernel.py")],
-                          capture_output=True, text=True).stdout
+    time = json.loads(run(SOFTMAX, "--json", "-", tmp_path=tmp_path, name="kernel.py").stdout)["kernels"][0]["profile"]["total_us"]
+    text = subprocess.run([NKX, "compile", "--stop-after", stage, str(tmp_path / "kernel.py")], capture_output=True,
+                          text=True).stdout
     (got,) = outputs(text, {"any name": x}, tmp_path)
     assert got.tobytes() == want.tobytes()
+    kernel = json.loads(run(text, "--json", "-", tmp_path=tmp_path).stdout)["kernels"][0]
+    assert [s["name"] for s in kernel["stages"]][0] == stage and kernel["stages"][-1]["name"] == "engine-programs"
+    assert kernel["profile"]["total_us"] == time
 
 
 def test_nisa_text_has_no_reference_and_its_inputs_are_drawn(tmp_path):

@@ -1,5 +1,6 @@
 """The package in an ordinary Python: NKIPy's runtime and nkigen's drivers, on kernels that are traced in place."""
 import importlib.util
+import json
 import os
 import pathlib
 import subprocess
@@ -465,6 +466,32 @@ def test_a_fault_on_the_simulated_machine_names_its_line():
     op = CustomOp("\n".join(source), "double", ["a"], ["b"], [(4, 8)], [(4, 8)], ["f32"], ["f32"])
     with pytest.raises(RuntimeError, match=r"test_package.py:\d+:\d+: unwritten-read: tensor_tensor_arith: lhs"):
         baremetal_jit(lambda x: op(x) + 1)(draw(4, 8))
+
+
+def test_the_device_says_where_the_simulated_time_goes(tmp_path):
+    def k(x, y):
+        y[0] = x[0]
+        return np.exp(x) @ x.T
+
+    x, y = draw(64, 128), np.zeros((2, 128), np.float32)
+    p = baremetal_jit(k).profile(x, y)
+    np.testing.assert_array_equal(y[0], x[0])
+    assert p["total_us"] > 0 and {"tensor", "scalar"} <= {l["name"] for l in p["lanes"]} and p["target"] == "trn2"
+    assert {l["file"] for l in p["lines"] if l.get("file")} == {__file__} and "us" in str(p)
+    p.save_trace(tmp_path / "t.json")
+    assert json.loads((tmp_path / "t.json").read_text())["traceEvents"]
+    kernel = DeviceKernel.compile_and_load(k, x, y)
+    assert kernel.profile({"x": x, "y": y})["total_us"] == p["total_us"]
+    with BaremetalExecutor() as device:
+        assert device.profile(k, x, y)["total_us"] == p["total_us"]
+    other = baremetal_jit(target="trn1")(k).profile(x, y)
+    assert other["target"] == "trn1" and other["total_us"] != p["total_us"]
+
+
+def test_machine_code_has_no_simulated_time(monkeypatch):
+    monkeypatch.setenv("NKX_DEVICE", "linalg")
+    with pytest.raises(RuntimeError, match="says nothing about the time of a device"):
+        baremetal_jit(lambda x: x + 1).profile(draw(3))
 
 
 def test_a_trace_that_is_not_saved_is_said():

@@ -137,6 +137,19 @@ def run_kernel(kernel, args, kwargs, target=None):
     return package.write_back(code, arrays, code.run(arrays, target_of(target)))
 
 
+def profile_kernel(kernel, args, kwargs, target=None):
+    """Runs the kernel like run_kernel, and returns its Profile."""
+    if _nkx.in_job():
+        raise RuntimeError("the explorer profiles a kernel itself: compile it with \"simulate\"")
+    args, kwargs = tuple(map(_host, args)), {k: _host(v) for k, v in kwargs.items()}
+    args, kwargs = package.bind(package.function_of(kernel), args, kwargs)
+    code = package.Code(package.function_of(kernel), kernel.__name__, args, kwargs)
+    arrays = package.arrays_of(args, kwargs)
+    results, profile = code.profile(arrays, target_of(target))
+    package.write_back(code, arrays, results)
+    return profile
+
+
 def baremetal_run_traced_kernel(kernel, *args, additional_compiler_args="", target=None, artifacts_dir=None,
                                 save_trace=False, **kwargs):
     """Runs a traced kernel on arrays; arrays that the kernel writes are written."""
@@ -163,6 +176,10 @@ class Jit:
         if _nkx.is_tracing():  # part of another kernel
             return self.__wrapped__(*args, **kwargs)
         return run_kernel(self.__wrapped__, args, kwargs, self._target)
+
+    def profile(self, *args, **kwargs):
+        """Calls the kernel; returns where the simulated time goes (package.Profile)."""
+        return profile_kernel(self.__wrapped__, args, kwargs, self._target)
 
 
 # ---- kernels that stay on the device -------------------------------------------------------------------------------
@@ -236,10 +253,7 @@ class DeviceKernel:
     def output_tensors_info(self):
         return {o.name: o for o in self.code.outputs}
 
-    def __call__(self, inputs=None, outputs=None, save_trace=False, ntff_name=None):
-        """inputs, outputs: {name: tensor}.  Without outputs, returns new tensors in the kernel's order.  An output that
-        aliases an input is also written into that input."""
-        _no_trace(save_trace)
+    def _arrays(self, inputs, outputs):
         given = {_plain(k): v for k, v in (inputs or {}).items()}
         names = [_plain(i.name) for i in self.code.inputs]
         missing = [n for n in names if n not in given]
@@ -248,7 +262,13 @@ class DeviceKernel:
         if missing or unknown:
             raise ValueError(f"{self.name}: " + "; ".join(
                 f"{what}: {', '.join(names)}" for what, names in (("missing", missing), ("not known", unknown)) if names))
-        arrays = [_host(given[n]) for n in names]
+        return [_host(given[n]) for n in names]
+
+    def __call__(self, inputs=None, outputs=None, save_trace=False, ntff_name=None):
+        """inputs, outputs: {name: tensor}.  Without outputs, returns new tensors in the kernel's order.  An output that
+        aliases an input is also written into that input."""
+        _no_trace(save_trace)
+        arrays = self._arrays(inputs, outputs)
         results = self.code.run(arrays, self.target)
         for alias in self.code.aliases:
             np.copyto(arrays[alias.param_index], results[alias.output_index], casting="unsafe")
@@ -256,6 +276,11 @@ class DeviceKernel:
             if outputs and info.name in outputs:
                 np.copyto(_host(outputs[info.name]), r, casting="unsafe")
         return None if outputs else [DeviceTensor(r, o.name) for o, r in zip(self.code.outputs, results)]
+
+    def profile(self, inputs=None):
+        """Runs the kernel on the inputs, which stay as they are; returns where the simulated time goes
+        (package.Profile)."""
+        return self.code.profile(self._arrays(inputs, None), self.target)[1]
 
     def benchmark(self, inputs=None, outputs=None, warmup_iter=2, benchmark_iter=10):
         return _measure(lambda: self(inputs, outputs), warmup_iter, benchmark_iter)
@@ -305,6 +330,10 @@ class BaremetalExecutor:
 
     def run(self, kernel, *args, **kwargs):
         return run_kernel(kernel.kernel if isinstance(kernel, CompiledKernel) else kernel, args, kwargs)
+
+    def profile(self, kernel, *args, **kwargs):
+        """Runs the kernel; returns where the simulated time goes (package.Profile)."""
+        return profile_kernel(kernel.kernel if isinstance(kernel, CompiledKernel) else kernel, args, kwargs)
 
     def benchmark(self, kernel, *args, warmup_iterations=2, benchmark_iterations=10, **kwargs):
         kernel = kernel.kernel if isinstance(kernel, CompiledKernel) else kernel

@@ -246,6 +246,35 @@ class Code:
         return run_program(self.on_device(target), self.inputs, self.outputs, arrays, call)
 
 
+    def profile(self, arrays, target="trn2"):
+        """Runs it on the simulated machine: the results of run, and a Profile."""
+        if is_on_host():
+            raise RuntimeError("NKX_DEVICE=linalg: this processor's machine code says nothing about the time of a device")
+        texts = []
+
+        def call(*run):
+            texts.extend(compiler().profile(*run, TARGETS.index(target)))
+
+        results = run_program(self.simulator(target), self.inputs, self.outputs, arrays, call)
+        return results, Profile(*texts)
+
+
+class Profile(dict):
+    """Where the simulated time goes: the members of compiler/sim/report.h, such as ["total_us"], ["lanes"], ["advice"].
+    str() is a report for people."""
+
+    def __init__(self, members, text, trace):
+        super().__init__(json.loads(members))
+        self._text, self._trace = text, trace
+
+    __str__ = lambda self: self._text
+
+    def save_trace(self, path):
+        """Writes the timeline as a file for ui.perfetto.dev."""
+        with open(path, "w", encoding="utf-8") as f:
+            f.write(self._trace)
+
+
 def code_of(kernel, specs=None):
     """The Code of a kernel: from its input_specs, or from its last specialize."""
     if isinstance(kernel, Code):
