@@ -205,12 +205,13 @@ struct view {
   char *base, *data; /* of the allocation; of element 0 */
   int64_t *dims, *strides;
 };
+enum { FREE_LISTS = 64 };
 struct machine {
   const struct interp_program *p;
   uint64_t *scalars; /* by slot */
   struct view *views;
   char *rows;
-  struct memory_block *blocks;
+  struct memory_block *blocks, *free[FREE_LISTS];
   struct error *err;
 };
 bool run_structured(struct machine *m, const struct instr *in);

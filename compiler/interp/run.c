@@ -10,32 +10,67 @@
 const uint64_t interp_unwritten = 0x7ffa7ffa7ffa7ffa;
 
 struct memory_block {
-  struct memory_block *prev, *next;
+  struct memory_block *next; /* of all blocks */
+  struct memory_block *next_free;
+  size_t size;
+  bool is_free;
   max_align_t data[];
 };
+
+static void spoil(struct memory_block *b) {
+  for (size_t k = 0; k < b->size; k += sizeof interp_unwritten)
+    memcpy((char *)b->data + k, &interp_unwritten, sizeof interp_unwritten);
+}
+
+/* The list of free blocks that has those of this size, among others. */
+static struct memory_block **free_list(struct machine *m, size_t size) {
+  return &m->free[(size / 64 * 0x9e3779b97f4a7c15u >> 32) % FREE_LISTS];
+}
+
+static struct memory_block *reuse(struct machine *m, size_t size) {
+  for (struct memory_block **p = free_list(m, size); *p; p = &(*p)->next_free)
+    if ((*p)->size == size) {
+      struct memory_block *b = *p;
+      *p = b->next_free;
+      b->is_free = false;
+      return b;
+    }
+  return NULL;
+}
 
 /* Memory that nothing has written holds NaNs (in 16-, 32- and 64-bit floats; in most 8-bit ones and as integers, an
  * odd number), so that a result that depends on it is wrong. */
 static char *allocate(struct machine *m, size_t bytes) {
-  struct memory_block *b = bytes > SIZE_MAX / 2 ? NULL : malloc(sizeof *b + bytes + sizeof interp_unwritten);
+  const size_t size = (bytes | (sizeof interp_unwritten - 1)) + 1;
+  struct memory_block *b = reuse(m, size);
+  if (b)
+    return (char *)b->data;
+  b = size > SIZE_MAX / 2 ? NULL : malloc(sizeof *b + size);
   if (!b)
     arena_oom(bytes);
-  b->prev = NULL;
-  for (size_t k = 0; k < bytes; k += sizeof interp_unwritten)
-    memcpy((char *)b->data + k, &interp_unwritten, sizeof interp_unwritten);
-  b->next = m->blocks;
-  if (b->next)
-    b->next->prev = b;
+  *b = (struct memory_block){.next = m->blocks, .size = size};
   m->blocks = b;
+  spoil(b);
   return (char *)b->data;
 }
 
+/* Released memory stays until the end of the run, so that a use of it is a wrong result and no crash. */
 static void release(struct machine *m, char *data) {
   struct memory_block *b = (struct memory_block *)(void *)(data - offsetof(struct memory_block, data));
-  *(b->prev ? &b->prev->next : &m->blocks) = b->next;
-  if (b->next)
-    b->next->prev = b->prev;
-  free(b);
+  if (b->is_free)
+    return;
+  b->is_free = true;
+  spoil(b);
+  b->next_free = *free_list(m, b->size);
+  *free_list(m, b->size) = b;
+}
+
+static void free_all(struct machine *m) {
+  while (m->blocks) {
+    struct memory_block *b = m->blocks;
+    m->blocks = b->next;
+    free(b);
+  }
 }
 
 static bool is_allocated(const struct machine *m, const char *data) {
@@ -465,8 +500,7 @@ enum status interp_run(const struct interp_program *p, const struct interp_buffe
     memcpy(out.strides, v->strides, (size_t)rank_of(&m, body->results[k]) * sizeof *v->strides);
     take(user, k, &out);
   }
-  while (m.blocks)
-    release(&m, (char *)m.blocks->data);
+  free_all(&m);
   arena_clear(&scratch);
   return ok ? ST_OK : ST_INPUT;
 }
