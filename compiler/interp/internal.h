@@ -204,6 +204,7 @@ bool read_linear(struct arena *a, MlirAffineExpr e, int n, int n_dims, struct li
 struct view {
   char *base, *data; /* of the allocation; of element 0 */
   int64_t *dims, *strides;
+  const struct memory_block *block; /* that it is a part of; NULL: of an argument */
 };
 enum { FREE_LISTS = 64 };
 struct machine {
@@ -215,6 +216,7 @@ struct machine {
   struct error *err;
 };
 bool run_structured(struct machine *m, const struct instr *in);
+bool machine_may_use(struct machine *m, const struct instr *in, int slot); /* false with a fault if it was released */
 bool machine_fault(struct machine *m, const struct instr *in, const char *what);                   /* false */
 char *element_at(const struct machine *m, const struct instr *in, int memref, const int *indices); /* NULL: outside */
 

@@ -39,6 +39,8 @@ static bool find_extents(struct walk *w) {
     const struct operand *x = &s->operands[k];
     if (x->rank < 0)
       continue;
+    if (!machine_may_use(w->m, w->in, x->slot))
+      return false;
     const struct view *v = &w->m->views[slots[x->slot].view];
     memset(w->steps[k], 0, sizeof w->steps[k]);
     w->at[k] = v->data;

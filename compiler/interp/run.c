@@ -54,9 +54,13 @@ static char *allocate(struct machine *m, size_t bytes) {
   return (char *)b->data;
 }
 
+static struct memory_block *block_of(char *data) {
+  return (struct memory_block *)(void *)(data - offsetof(struct memory_block, data));
+}
+
 /* Released memory stays until the end of the run, so that a use of it is a wrong result and no crash. */
 static void release(struct machine *m, char *data) {
-  struct memory_block *b = (struct memory_block *)(void *)(data - offsetof(struct memory_block, data));
+  struct memory_block *b = block_of(data);
   if (b->is_free)
     return;
   b->is_free = true;
@@ -71,13 +75,6 @@ static void free_all(struct machine *m) {
     m->blocks = b->next;
     free(b);
   }
-}
-
-static bool is_allocated(const struct machine *m, const char *data) {
-  for (const struct memory_block *b = m->blocks; b; b = b->next)
-    if ((const char *)b->data == data)
-      return true;
-  return false;
 }
 
 bool machine_fault(struct machine *m, const struct instr *in, const char *what) {
@@ -113,6 +110,7 @@ static void assign(struct machine *m, int to, int from) {
   const struct view *y = view_of(m, from);
   const size_t n = (size_t)rank_of(m, to) * sizeof *x->dims;
   x->base = y->base;
+  x->block = y->block;
   x->data = y->data;
   memcpy(x->dims, y->dims, n);
   memcpy(x->strides, y->strides, n);
@@ -170,14 +168,15 @@ static bool run_alloc(struct machine *m, const struct instr *in) {
   for (int k = 0; k < rank && !is_empty; k++)
     last += (v->dims[k] - 1) * v->strides[k];
   v->base = allocate(m, (size_t)(last + 1) * size);
+  v->block = block_of(v->base);
   v->data = v->base + in->view.offsets[0] * (int64_t)size;
   return true;
 }
 
 static void run_dealloc(struct machine *m, const struct instr *in) {
-  char *base = view_of(m, in->args[0])->base;
-  if (is_allocated(m, base)) /* not an argument */
-    release(m, base);
+  const struct view *v = view_of(m, in->args[0]);
+  if (v->block) /* not an argument */
+    release(m, v->base);
 }
 
 static bool run_subview(struct machine *m, const struct instr *in) {
@@ -192,6 +191,7 @@ static bool run_subview(struct machine *m, const struct instr *in) {
   for (int k = 0; k < n; k++)
     sizes[k] = next_value(m, in->view.sizes[k], &operands);
   to->base = from.base;
+  to->block = from.block;
   to->data = from.data;
   for (int k = 0; k < n; k++) {
     const int64_t step = next_value(m, in->view.strides[k], &operands);
@@ -213,6 +213,7 @@ static bool run_reinterpret(struct machine *m, const struct instr *in) {
   struct view *to = view_of(m, in->results[0]);
   const int *operands = in->args + 1;
   to->base = from->base;
+  to->block = from->block;
   to->data =
       from->base + next_value(m, in->view.offsets[0], &operands) * (int64_t)dtype_size(m->p->slots[in->results[0]].t);
   for (int k = 0; k < in->view.n; k++)
@@ -227,6 +228,7 @@ static void run_collapse(struct machine *m, const struct instr *in) {
   const struct view *from = view_of(m, in->args[0]);
   struct view *to = view_of(m, in->results[0]);
   to->base = from->base;
+  to->block = from->block;
   to->data = from->data;
   for (int k = 0; k < rank_of(m, in->results[0]); k++)
     to->dims[k] = 1, to->strides[k] = 1;
@@ -246,6 +248,7 @@ static void run_expand(struct machine *m, const struct instr *in) {
   int64_t step = 1;
   int group = -1;
   to->base = from->base;
+  to->block = from->block;
   to->data = from->data;
   for (int k = in->view.n - 1; k >= 0; k--) {
     const int g = in->view.groups[k];
@@ -267,10 +270,18 @@ static void run_global(struct machine *m, const struct instr *in) {
   for (int k = 0; k < in->view.n; k++)
     n *= v->dims[k];
   v->base = v->data = allocate(m, (size_t)n * size); /* a copy, because the program may not change the constant */
+  v->block = block_of(v->base);
   memcpy(v->data, in->view.offsets, (size_t)n * size);
 }
 
+bool machine_may_use(struct machine *m, const struct instr *in, int slot) {
+  const struct memory_block *b = view_of(m, slot)->block;
+  return !b || !b->is_free || machine_fault(m, in, "uses a buffer that was released");
+}
+
 static bool run_copy(struct machine *m, const struct instr *in) {
+  if (!machine_may_use(m, in, in->args[0]) || !machine_may_use(m, in, in->args[1]))
+    return false;
   const struct view *from = view_of(m, in->args[0]), *to = view_of(m, in->args[1]);
   const int rank = rank_of(m, in->args[0]);
   bool is_empty = false;
@@ -290,6 +301,8 @@ static bool run_access(struct machine *m, const struct instr *in) {
   const int memref = in->args[!is_load], value = is_load ? in->results[0] : in->args[0];
   char *at = element_at(m, in, memref, in->args + 1 + !is_load);
   const enum dtype t = m->p->slots[memref].t;
+  if (!machine_may_use(m, in, memref))
+    return false;
   if (!at)
     return machine_fault(m, in, "accesses an element outside of its buffer");
   if (is_load)
