@@ -211,8 +211,13 @@ $(BUILD)/bench/measure: $(BUILD)/obj/tests/measured/measure.o $(COMPILER_LIB)
 	@mkdir -p $(@D)
 	$(call short,LINK $@)$(CC) $(LDHARDEN) -o $@ $^ $(MLIR_LIBS) $(COMMON_LIBS)
 
+# the worker with faults that a test plants in its passes
+$(BUILD)/test/nkx-worker-planted: $(call objs,$(WORKER_SRC)) $(BUILD)/obj/tests/mutation/plant.o $(COMPILER_LIB)
+	@mkdir -p $(@D)
+	$(call short,LINK $@)$(CC) $(LDHARDEN) -Wl,--export-dynamic-symbol=register_printf_type -o $@ $^ $(WORKER_LIBS)
+
 .PHONY: unit-bin
-unit-bin: $(UNIT_BIN) $(BUILD)/test/nisa_values
+unit-bin: $(UNIT_BIN) $(BUILD)/test/nisa_values $(BUILD)/bench/measure $(BUILD)/test/nkx-worker-planted
 
 test: setup-test
 	@$(MAKE) --no-print-directory -j$(shell nproc) binaries python web unit-bin

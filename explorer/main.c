@@ -35,6 +35,7 @@ static const char help[] = "usage: nkx COMMAND …\n"
                            "  compile    compiles a kernel and prints its stages\n"
                            "  run        runs a kernel on the simulated machine\n"
                            "  opt        runs single passes on MLIR text\n"
+                           "  reproduce  runs the program of a failed check again\n"
                            "  store      backs up, restores and checks the service's store\n"
                            "  doctor     says which layers of the jail this machine supports\n"
                            "`nkx COMMAND --help` lists the options of a command; `nkx --version` prints the version.\n";
@@ -180,7 +181,7 @@ static int become_worker(char **argv) {
 }
 
 int main(int argc, char **argv) {
-  static const char *const worker_commands[] = {"compile", "run", "opt", "doctor"};
+  static const char *const worker_commands[] = {"compile", "run", "opt", "reproduce", "doctor"};
   const char *what = argc > 1 ? argv[1] : "";
 
   if (!strcmp(what, "serve"))

@@ -20,6 +20,8 @@
 #include "base/log.h"
 #include "driver/entry.h"
 #include "driver/pipeline.h"
+#include "driver/plant.h"
+#include "driver/reproduce.h"
 #include "driver/simulate.h"
 #include "driver/stage.h"
 #include "driver/stage_check.h"
@@ -32,7 +34,11 @@
 static_assert(JOB_SOURCE_MAX == (int)TRACE_SOURCE_MAX, "a job may hold any source that the tracer takes");
 static_assert(JOB_RANK_MAX == (int)HLO_RANK_MAX, "a job's inputs have the shapes that HLO has");
 
-enum { ARTIFACT_MAX = 8 << 20, TRACE_MAX = 1 << 30 };
+enum {
+  ARTIFACT_MAX = 8 << 20,
+  REPRODUCER_MAX = 40 << 20,
+  TRACE_MAX = 1 << 30
+}; /* the reproducer as base64 is smaller than a frame */
 
 struct run {
   struct ir *ir;
@@ -60,6 +66,10 @@ struct path {
   uint64_t fingerprint; /* of the module that `before` shows */
   bool is_same;         /* the last pass changed nothing */
   struct stage_checks checks;
+  /* With a check: the program before the current pass, in one of two forms. */
+  MlirOperation old_module;
+  struct buf old_proto;
+  bool has_reproducer;
 };
 
 /* ---- frames ------------------------------------------------------------------------------------------------------ */
@@ -312,7 +322,7 @@ static enum status transform(struct path *p, const struct stage_def *def, struct
   case RUN_PASS:
     return run_pass(p, pass_find(def->pass), remarks);
   case RUN_TO_NISA: {
-    if (p->is_nisa) /* it was verified when it was read */
+    if (p->is_nisa && def == &pipeline_stages[r->first_stage]) /* it was verified when it was read */
       return ST_OK;
     enum status st = run_pass(p, pass_find(def->pass), remarks);
     return st ? st : nisa_verify(mlirModuleGetOperation(p->module), r->job->target, r->arena, &r->diags);
@@ -350,6 +360,56 @@ static void blame(struct run *r, int first, const struct stage_def *def) {
       r->diags.v[i].stage = def->name;
 }
 
+/* ---- the reproducer of a failed check ---------------------------------------------------------------------------- */
+
+static void forget_old_program(struct path *p) {
+  if (!mlirOperationIsNull(p->old_module))
+    mlirOperationDestroy(p->old_module);
+  p->old_module = (MlirOperation){NULL};
+  buf_clear(&p->old_proto);
+}
+
+/* Keeps the program before a pass until its check is done. */
+static void keep_old_program(struct path *p) {
+  forget_old_program(p);
+  buf_init(&p->old_proto, REPRODUCER_MAX);
+  if (!mlirModuleIsNull(p->module))
+    p->old_module = mlirOperationClone(mlirModuleGetOperation(p->module));
+  else if (p->kernel->module && hlo_write_proto(p->kernel->module, &p->old_proto))
+    buf_clear(&p->old_proto);
+}
+
+/* Sends the reproducer of the first stage that fails. */
+static enum status send_reproducer(struct path *p, const struct stage *s) {
+  struct run *r = p->run;
+  struct buf b;
+  if (p->has_reproducer || !s->check.status || strcmp(s->check.status, "fail") != 0 || s->check.reason)
+    return ST_OK;
+  p->has_reproducer = true;
+  const struct reproducer what = {
+      .stage = s->def,
+      .index = s->index,
+      .target = r->job->target,
+      .kernel = p->kernel,
+      .set = stage_checks_set_of(&p->checks, &s->check.result),
+      .module = p->old_module,
+      .proto = &p->old_proto,
+  };
+  buf_init(&b, REPRODUCER_MAX);
+  reproduce_put(&b, &what);
+  if (buf_status(&b) == ST_OK) {
+    const char *name = arena_printf(r->arena, "%s/reproducer.json", p->kernel->name);
+    enum status st = send_artifact(p, name, "application/json", &b);
+    buf_clear(&b);
+    return st;
+  }
+  buf_clear(&b);
+  diag_add(&r->diags, DS_WARNING, DG_OUTPUT_LIMIT, NULL,
+           "the reproducer of the failed check exceeds %d MiB and is left out", REPRODUCER_MAX >> 20)
+      ->stage = s->def->name;
+  return ST_OK;
+}
+
 /* Does one stage: transform, read, check, send.  ST_INPUT: the kernel ends here. */
 static enum status run_stage(struct path *p, int index) {
   struct run *r = p->run;
@@ -358,9 +418,13 @@ static enum status run_stage(struct path *p, int index) {
   struct stage s = {.index = index, .def = def};
   struct error err = {0};
   int first = r->diags.n;
+  if (r->job->check)
+    keep_old_program(p);
   int64_t t0 = clock_now_us();
 
   enum status st = transform(p, def, &s.remarks);
+  if (!st && plant_fault && plant_fault(index, def->runner < RUN_TO_LINALG ? p->kernel->module : NULL, p->module))
+    p->is_same = false;
   s.time_us = clock_now_us() - t0 + (def->runner == RUN_TRACE ? p->kernel->time_us : 0);
   blame(r, first, def);
   if (st)
@@ -376,6 +440,8 @@ static enum status run_stage(struct path *p, int index) {
     stage_checks_run(&p->checks, p->module, &s, &r->diags);
 
   st = send_stage(r, &s, p->number);
+  if (!st && r->job->check)
+    st = send_reproducer(p, &s);
   p->before = s;
   return st ? st : send_diags(r, p->number);
 }
@@ -501,6 +567,8 @@ static enum status send_runs(struct path *p, const char *refused, const char *st
   else
     simulate_put_values(s, &b);
   enum status st = send(r, &b);
+  if (!st)
+    st = send_diags(r, p->number); /* now, because the profile may reach a limit that ends the job */
   return st ? st : send_profile(p, s);
 }
 
@@ -531,6 +599,7 @@ static enum status run_path(struct path *p) {
     st = run_stage(p, i);
   if (!st && r->job->simulate)
     st = send_simulation(p);
+  forget_old_program(p);
   if (!st && r->last)
     *r->last = p->module;
   else if (!mlirModuleIsNull(p->module))

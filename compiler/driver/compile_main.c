@@ -32,6 +32,9 @@ static const char usage[] =
     "                             by default its name (.py .hlo .pb .mlir) and its first line decide\n"
     "  --stop-after STAGE[:N]     the last stage to run; N counts stages of the same name from 1\n" TERMINAL_HELP_INPUTS
     "  --check                    run every stage and compare its outputs with NumPy\n"
+    "  --reproducer FILE          with --check: write the first failing stage there, for nkx reproduce: the program "
+    "before\n"
+    "                             the pass, the pass, inputs and NumPy's results\n"
     "  --dump-dir DIR             write each stage's text, hlo.pb and hlo.txt there\n"
     "  --json FILE|-              write the result as JSON, in the form of the API\n"
     "  --quiet                    print no table of stages\n"
@@ -41,7 +44,7 @@ struct command {
   struct terminal t;
   struct result_file result; /* of a run with --json */
   struct source_table sources;
-  const char *dump_dir, *json_path;
+  const char *dump_dir, *json_path, *reproducer_path;
   bool is_quiet, has_remarks;
   char *last_text; /* of the newest stage, as JSON; on the heap */
 };
@@ -53,6 +56,7 @@ static enum status parse_options(struct command *c, int argc, char **argv) {
       TERMINAL_OPTIONS,
       {"stop-after", required_argument, NULL, 's'},
       {"check", no_argument, NULL, 'c'},
+      {"reproducer", required_argument, NULL, 'R'},
       {"dump-dir", required_argument, NULL, 'd'},
       {"json", required_argument, NULL, 'j'},
       {"quiet", no_argument, NULL, 'q'},
@@ -71,6 +75,10 @@ static enum status parse_options(struct command *c, int argc, char **argv) {
         st = fail(&c->t.err, ST_INPUT, "--stop-after %.60s: there is no such stage", optarg);
       break;
     case 'c':
+      c->t.job.check = true;
+      break;
+    case 'R':
+      c->reproducer_path = optarg;
       c->t.job.check = true;
       break;
     case 'd':
@@ -151,9 +159,9 @@ static enum status make_directories(struct command *c, char *path, size_t from) 
   return ST_OK;
 }
 
-static enum status write_file(struct command *c, const char *name, const void *data, size_t len) {
-  char *path = arena_printf(c->t.arena, "%s/%s", c->dump_dir, name);
-  enum status st = make_directories(c, path, strlen(c->dump_dir) + 1);
+/* Creates the directories in `path` from byte `from` on. */
+static enum status write_file(struct command *c, char *path, size_t from, const void *data, size_t len) {
+  enum status st = make_directories(c, path, from);
   FILE *f = st ? NULL : fopen(path, "we");
   if (!f)
     return st ? st : terminal_refuse_path(&c->t, path);
@@ -165,27 +173,37 @@ static enum status write_file(struct command *c, const char *name, const void *d
 static enum status dump_stage(struct command *c, const json_t *frame, const json_t *s) {
   const json_t *text = json_object_get(s, "text");
   bool is_hlo = !strcmp(json_string_value(json_object_get(s, "dialect")), "hlo");
-  const char *name =
-      arena_printf(c->t.arena, "kernel%d/%02d-%s.%s", (int)json_integer_value(json_object_get(frame, "kernel")),
-                   (int)json_integer_value(json_object_get(s, "index")), json_string_value(json_object_get(s, "name")),
-                   is_hlo ? "hlo" : "mlir");
-  return write_file(c, name, json_string_value(text), json_string_length(text));
+  char *path = arena_printf(c->t.arena, "%s/kernel%d/%02d-%s.%s", c->dump_dir,
+                            (int)json_integer_value(json_object_get(frame, "kernel")),
+                            (int)json_integer_value(json_object_get(s, "index")),
+                            json_string_value(json_object_get(s, "name")), is_hlo ? "hlo" : "mlir");
+  return write_file(c, path, strlen(c->dump_dir) + 1, json_string_value(text), json_string_length(text));
 }
 
-static enum status dump_artifact(struct command *c, const json_t *frame) {
+/* Writes an artifact to the dump directory, and the first reproducer to the file that the user named. */
+static enum status write_artifact(struct command *c, const json_t *frame) {
   const json_t *data = json_object_get(frame, "data"), *artifact = json_object_get(frame, "artifact");
   size_t n = json_string_length(data), size = (size_t)json_integer_value(json_object_get(artifact, "size"));
   const char *name = json_string_value(json_object_get(artifact, "name")), *base = strrchr(name, '/');
-  unsigned char *bytes = malloc(n / 4 * 3 + 1);
+  base = base ? base + 1 : name;
+  const bool is_reproducer = c->reproducer_path && !strcmp(base, "reproducer.json");
+  unsigned char *bytes = c->dump_dir || is_reproducer ? malloc(n / 4 * 3 + 1) : NULL;
+  enum status st = ST_OK;
 
+  if (!c->dump_dir && !is_reproducer)
+    return ST_OK;
   if (!bytes)
     return fail(&c->t.err, ST_NOMEM, "artifact");
   EVP_DecodeBlock(bytes, (const unsigned char *)json_string_value(data), (int)n);
-  enum status st =
-      write_file(c,
-                 arena_printf(c->t.arena, "kernel%d/%s", (int)json_integer_value(json_object_get(artifact, "kernel")),
-                              base ? base + 1 : name),
-                 bytes, size);
+  if (c->dump_dir)
+    st = write_file(c,
+                    arena_printf(c->t.arena, "%s/kernel%d/%s", c->dump_dir,
+                                 (int)json_integer_value(json_object_get(artifact, "kernel")), base),
+                    strlen(c->dump_dir) + 1, bytes, size);
+  if (!st && is_reproducer) {
+    st = write_file(c, arena_strdup(c->t.arena, c->reproducer_path), strlen(c->reproducer_path), bytes, size);
+    c->reproducer_path = NULL;
+  }
   free(bytes);
   return st;
 }
@@ -211,8 +229,8 @@ static enum status show_frame(struct command *c, const json_t *f) {
   } else if (!strcmp(kind, "kernel") && !c->is_quiet) {
     fprintf(stderr, "%s%s%s\n", terminal_color(&c->t, "\033[1m"), json_string_value(json_object_get(f, "name")),
             terminal_color(&c->t, "\033[0m"));
-  } else if (!strcmp(kind, "artifact") && c->dump_dir) {
-    st = dump_artifact(c, f);
+  } else if (!strcmp(kind, "artifact")) {
+    st = write_artifact(c, f);
   }
   return st;
 }

@@ -45,7 +45,8 @@
  *   "reference"?: "numpy" or "first stage": what the outputs are compared with
  *   "outputs": with "ok", [{"name","shape","dtype","min","max","mean","nan","inf","pass"?,"max_abs_err"?,
  *              "max_rel_err"?}]; min, max and mean are over finite elements, null if there are none
- *   "fault": with "fault" and "limit", {"kind","message","instruction"?,"engine"?,"line"?,"range"?}
+ *   "fault": with "fault" and "limit", {"kind","message","instruction"?,"engine"?,"line"?,"range"?}, and
+ *              of a race "other","other_line"?,"other_range"?
  *   "values"?: for options.watch, [{"line","instruction","operand","executions","nth", the members of an output,
  *              "histogram"?: {"from","to","counts"},"slice": rows}, or {"line","reason",…}]
  *

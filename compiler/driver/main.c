@@ -10,6 +10,8 @@ int driver_main(int argc, char **argv) {
     return opt_main(argc - 1, argv + 1);
   if (argc >= 2 && !strcmp(argv[1], "run"))
     return run_main(argc - 1, argv + 1);
-  fprintf(stderr, "nkx: expected a subcommand: compile, run or opt\n");
+  if (argc >= 2 && !strcmp(argv[1], "reproduce"))
+    return reproduce_main(argc - 1, argv + 1);
+  fprintf(stderr, "nkx: expected a subcommand: compile, run, opt or reproduce\n");
   return EXIT_USAGE;
 }

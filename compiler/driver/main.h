@@ -1,4 +1,4 @@
-/* main: the compiler's subcommands for the terminal: `nkx compile`, `nkx run` and `nkx opt`. */
+/* main: the compiler's subcommands for the terminal: `nkx compile`, `nkx run`, `nkx opt` and `nkx reproduce`. */
 #ifndef DRIVER_MAIN_H
 #define DRIVER_MAIN_H
 
@@ -12,5 +12,6 @@ enum exit_status { EXIT_DONE, EXIT_REFUSED, EXIT_USAGE, EXIT_LIMIT, EXIT_FAULT }
 int compile_main(int argc, char **argv);
 int run_main(int argc, char **argv);
 int opt_main(int argc, char **argv);
+int reproduce_main(int argc, char **argv);
 
 #endif

@@ -14,6 +14,7 @@
 #include <jansson.h>
 
 #include "base/array.h"
+#include "driver/comparison.h"
 #include "driver/compile.h"
 #include "driver/result_file.h"
 #include "driver/terminal.h"
@@ -32,13 +33,16 @@ static const char usage[] =
     "                             KERNEL if that is NISA, after its Nth execution or the last; by default of what it\n"
     "                             writes; repeatable\n"
     "  --profile FILE.json        write the timeline there: open it in ui.perfetto.dev\n"
-    "  --json FILE|-              write the result as JSON, in the form of the API\n"
+    "  --compare KERNEL2          run this one, too, and show both side by side\n"
+    "  --compare-target TARGET    run KERNEL2, or the same kernel, on this machine\n"
+    "  --json FILE|-              write the result as JSON, in the form of the API; with --compare the comparison\n"
     "Exit status: 0 done; 1 the kernel was refused, has a fault or wrong outputs; 2 wrong usage; 3 a limit was hit.\n";
 
 struct command {
   struct terminal t;
   struct result_file result;
-  const char *json_path;
+  const char *json_path, *compared_path, *compared_target;
+  json_t *kernels; /* an array of {"name", "simulation", "profile"} of the run in progress */
   struct {
     struct job_watch *v;
     int n, cap;
@@ -75,6 +79,8 @@ static enum status parse_options(struct command *c, int argc, char **argv) {
       {"save-outputs", required_argument, NULL, 'o'},
       {"watch", required_argument, NULL, 'w'},
       {"profile", required_argument, NULL, 'p'},
+      {"compare", required_argument, NULL, 'c'},
+      {"compare-target", required_argument, NULL, 'C'},
       {"json", required_argument, NULL, 'j'},
       {"help", no_argument, NULL, 'h'},
       {NULL, 0, NULL, 0},
@@ -92,6 +98,12 @@ static enum status parse_options(struct command *c, int argc, char **argv) {
       break;
     case 'w':
       st = add_watch(c, optarg);
+      break;
+    case 'c':
+      c->compared_path = optarg;
+      break;
+    case 'C':
+      c->compared_target = optarg;
       break;
     case 'p':
       c->t.job.trace_path = optarg;
@@ -211,12 +223,10 @@ static void show_fault(const json_t *f) {
   printf(": %s\n", text_of(f, "message"));
 }
 
-static void show_simulation(struct command *c, const json_t *s) {
-  const char *status = text_of(s, "status");
+static void show_simulation(const json_t *s) {
   const json_t *o;
   size_t i;
 
-  c->has_reached_limit |= !strcmp(status, "limit");
   if (json_object_get(s, "reason")) {
     printf("  not run: %s\n", text_of(s, "reason"));
     return;
@@ -231,20 +241,35 @@ static void show_simulation(struct command *c, const json_t *s) {
 
 /* ---- running ----------------------------------------------------------------------------------------------------- */
 
+/* Standard output may be the JSON. */
+static bool is_quiet(const struct command *c) {
+  return c->json_path && !strcmp(c->json_path, "-");
+}
+
+/* Keeps what a comparison needs. */
+static void keep(struct command *c, const json_t *f, const char *kind) {
+  json_t *kernel = json_array_get(c->kernels, (size_t)int_of(f, "kernel"));
+  if (!strcmp(kind, "kernel"))
+    json_array_append_new(c->kernels, json_pack("{s:O}", "name", json_object_get(f, "name")));
+  else if (kernel && (!strcmp(kind, "simulation") || !strcmp(kind, "profile")))
+    json_object_set(kernel, kind, json_object_get(f, kind));
+}
+
 static void show_frame(struct command *c, const json_t *f) {
   const char *kind = text_of(f, "frame");
-  /* standard output may be the JSON */
-  const bool is_shown = !c->json_path || strcmp(c->json_path, "-");
-  if (!strcmp(kind, "kernel") && is_shown)
-    printf("%s on %s\n", text_of(f, "name"), target_name(c->t.job.target));
-  else if (!strcmp(kind, "simulation") && is_shown)
-    show_simulation(c, json_object_get(f, "simulation"));
-  else if (!strcmp(kind, "profile") && is_shown)
-    fputs(text_of(f, "text"), stdout);
-  else if (!strcmp(kind, "simulation"))
-    c->has_reached_limit |= !strcmp(text_of(json_object_get(f, "simulation"), "status"), "limit");
-  else if (!strcmp(kind, "diagnostic"))
+  const json_t *s = json_object_get(f, "simulation");
+  keep(c, f, kind);
+  c->has_reached_limit |= !strcmp(text_of(s, "status"), "limit");
+  if (!strcmp(kind, "diagnostic"))
     terminal_show_diag(&c->t, json_object_get(f, "diagnostic"));
+  else if (is_quiet(c))
+    return;
+  else if (!strcmp(kind, "kernel"))
+    printf("%s on %s\n", text_of(f, "name"), target_name(c->t.job.target));
+  else if (s)
+    show_simulation(s);
+  else if (!strcmp(kind, "profile"))
+    fputs(text_of(f, "text"), stdout);
   fflush(stdout);
 }
 
@@ -256,7 +281,9 @@ static bool is_shown(const char *json, size_t len) {
 
 static enum status sink(void *user, const char *json, size_t len) {
   struct command *c = user;
-  enum status st = c->json_path ? result_file_add(&c->result, json, len, &c->t.err) : ST_OK;
+  enum status st = c->json_path && !c->compared_path && !c->compared_target
+                       ? result_file_add(&c->result, json, len, &c->t.err)
+                       : ST_OK;
   if (st || !is_shown(json, len))
     return st;
   json_t *f = json_loadb(json, len, 0, NULL);
@@ -266,15 +293,109 @@ static enum status sink(void *user, const char *json, size_t len) {
   return f ? ST_OK : ST_NOMEM;
 }
 
+/* ---- comparing --------------------------------------------------------------------------------------------------- */
+
+enum { LINES_SHOWN = 8 };
+static const size_t comparison_max = (size_t)256 << 20;
+
+static void show_pair(const char *what, const char *name, const json_t *o) {
+  const double x = json_number_value(json_object_get(o, "a_us")), y = json_number_value(json_object_get(o, "b_us"));
+  printf("  %-6s %-24s %12.2f us %12.2f us %+12.2f us\n", what, name, x, y, y - x);
+}
+
+static void show_comparison(const json_t *k) {
+  const json_t *o;
+  size_t i;
+  printf("\n%s: a and b\n", text_of(k, "name"));
+  json_array_foreach(json_object_get(k, "outputs"), i, o) {
+    printf("  %-10s a ", text_of(o, "name"));
+    show_summary(json_object_get(o, "a"));
+    printf("\n             b ");
+    show_summary(json_object_get(o, "b"));
+    putchar('\n');
+  }
+  if (!json_object_get(k, "a_us"))
+    return;
+  show_pair("", "total", k);
+  json_array_foreach(json_object_get(k, "lanes"), i, o) show_pair("busy", text_of(o, "name"), o);
+  json_array_foreach(json_object_get(k, "waits"), i, o) show_pair("path", text_of(o, "for"), o);
+  json_array_foreach(json_object_get(k, "lines"), i, o) {
+    char place[32];
+    snprintf(place, sizeof place, "%lld", int_of(o, "line"));
+    if (i < LINES_SHOWN)
+      show_pair("line", place, o);
+  }
+}
+
+static enum status write_comparison(struct command *c, const struct buf *b) {
+  FILE *f = is_quiet(c) ? stdout : fopen(c->json_path, "we");
+  if (!f)
+    return terminal_refuse_path(&c->t, c->json_path);
+  bool ok = fprintf(f, "%s\n", buf_text(b)) > 0;
+  ok &= (f == stdout ? fflush(f) : fclose(f)) == 0;
+  return ok ? ST_OK : fail(&c->t.err, ST_IO, "%.160s: %m", c->json_path);
+}
+
+/* Compares the kernels of both runs by position. */
+static enum status compare(struct command *c, const json_t *kernels_a) {
+  struct buf b;
+  buf_init(&b, comparison_max);
+  buf_puts(&b, "{\"kernels\":[");
+  for (size_t i = 0; i < json_array_size(kernels_a) && i < json_array_size(c->kernels); i++) {
+    if (i)
+      buf_putc(&b, ',');
+    comparison_put(&b, json_array_get(kernels_a, i), json_array_get(c->kernels, i));
+  }
+  buf_puts(&b, "]}");
+  enum status st = buf_status(&b);
+  if (st)
+    st = fail(&c->t.err, st, "the comparison is too large");
+  else if (c->json_path)
+    st = write_comparison(c, &b);
+  json_t *o = st ? NULL : json_loadb(buf_text(&b), b.len, 0, NULL), *k;
+  size_t i;
+  if (!is_quiet(c))
+    json_array_foreach(json_object_get(o, "kernels"), i, k) show_comparison(k);
+  json_decref(o);
+  buf_clear(&b);
+  return st;
+}
+
+/* ---- running ----------------------------------------------------------------------------------------------------- */
+
+/* Runs the job; the kernels are c->kernels then. */
+static enum status run_job(struct command *c, struct ir *ir) {
+  json_decref(c->kernels);
+  c->kernels = json_array();
+  c->t.job.simulate = true;
+  const enum status st = compile_run(ir, &c->t.job, sink, c);
+  return st ? st : c->has_reached_limit ? ST_LIMIT : ST_OK;
+}
+
+/* Runs the other kernel, or the same one, on the other target. */
+static enum status run_other(struct command *c, struct ir *ir) {
+  json_t *kernels_a = json_incref(c->kernels);
+  c->t.job.outputs_npz = c->t.job.trace_path = NULL;
+  enum status st = c->compared_target ? terminal_option(&c->t, 't', c->compared_target) : ST_OK;
+  if (!st && c->compared_path)
+    st = terminal_read_other(&c->t, c->compared_path);
+  if (!st)
+    st = run_job(c, ir);
+  const enum status compared = compare(c, kernels_a);
+  json_decref(kernels_a);
+  return st ? st : compared;
+}
+
 static enum status run(struct command *c) {
+  const bool compares = c->compared_path || c->compared_target;
   struct ir ir;
   enum status st = terminal_start(&c->t, &ir);
   if (st)
     return st;
-  c->t.job.simulate = true;
-  st = compile_run(&ir, &c->t.job, sink, c);
-  enum status written = c->json_path ? result_file_write(&c->result, c->json_path, &c->t) : ST_OK;
-  return st ? st : written ? written : c->has_reached_limit ? ST_LIMIT : ST_OK;
+  st = run_job(c, &ir);
+  const enum status second = compares ? run_other(c, &ir) : ST_OK;
+  const enum status written = c->json_path && !compares ? result_file_write(&c->result, c->json_path, &c->t) : ST_OK;
+  return st ? st : second ? second : written;
 }
 
 int run_main(int argc, char **argv) {
@@ -297,6 +418,7 @@ int run_main(int argc, char **argv) {
   }
   if (c.t.err.text[0])
     fprintf(stderr, "nkx run: %s\n", c.t.err.text);
+  json_decref(c.kernels);
   result_file_clear(&c.result);
   arena_clear(&arena);
   return code;

@@ -23,6 +23,8 @@ struct simulation {
   struct sim_fault fault;
   struct sim_counts counts;
   int64_t time_us;
+  struct sim_record record; /* of a run that came to its end */
+  bool has_record;
   struct sim_timeline timeline;
   struct sim_profile profile;
 };
@@ -48,6 +50,13 @@ const char *simulate_refusal(const struct job *job, const struct trace_kernel *k
     return NULL;
   return arena_printf(a, "its inputs and outputs take more than %lld MiB, which is the limit here",
                       (long long)(most >> 20));
+}
+
+/* A run may take half of the time that the job has left: the run with values, then that of the time; then comes its
+ * profile. */
+static int64_t deadline(const struct job *job) {
+  const int64_t end = check_deadline(job->deadline_us), now = clock_now_us();
+  return end ? now + (end - now) / 2 : 0;
 }
 
 /* ---- instructions and lines --------------------------------------------------------------------------------------- */
@@ -201,6 +210,15 @@ static bool is_limit(enum sim_fault_kind k) {
   return k == SIM_FAULT_MEMORY || k == SIM_FAULT_TIME;
 }
 
+static void put_place(struct buf *b, const char *key, const struct src_loc *loc) {
+  if (!loc)
+    return;
+  json_put_key(b, key);
+  buf_putc(b, '{');
+  stage_put_range(b, &loc->range);
+  buf_putc(b, '}');
+}
+
 static void put_fault(const struct simulation *s, struct buf *b) {
   const struct sim_fault *f = &s->fault;
   json_put_key(b, "fault");
@@ -213,11 +231,12 @@ static void put_fault(const struct simulation *s, struct buf *b) {
     if (line_of(s, f->instr))
       json_put_field_int(b, "line", line_of(s, f->instr));
   }
-  if (f->loc) {
-    json_put_key(b, "range");
-    buf_putc(b, '{');
-    stage_put_range(b, &f->loc->range);
-    buf_putc(b, '}');
+  put_place(b, "range", f->loc);
+  if (f->other) {
+    json_put_field_str(b, "other", f->other->def->name);
+    if (line_of(s, f->other))
+      json_put_field_int(b, "other_line", line_of(s, f->other));
+    put_place(b, "other_range", f->other_loc);
   }
   buf_putc(b, '}');
 }
@@ -264,11 +283,14 @@ static enum status run(struct simulation *s) {
   if (st)
     return st;
   const struct sim_options options = {.memory_max = rq->job->memory_max,
-                                      .deadline_us = check_deadline(rq->job->deadline_us),
+                                      .deadline_us = deadline(rq->job),
                                       .n_watches = s->program.n_instrs ? rq->job->n_watches : 0,
-                                      .watches = s->watches};
+                                      .watches = s->watches,
+                                      .record = &s->record};
   const int64_t began_us = clock_now_us();
+  sim_record_init(&s->record, s->program.n_streams, rq->arena);
   st = sim_run(&s->program, binding.args, binding.results, &options, &s->counts, &s->fault);
+  s->has_record = !st;
   s->time_us = clock_now_us() - began_us;
   return st;
 }
@@ -323,13 +345,14 @@ void simulate_put_values(struct simulation *s, struct buf *b) {
 
 /* ---- time -------------------------------------------------------------------------------------------------------- */
 
-enum { EXECUTION_BYTES = 256 }; /* what an execution takes in a timeline and its profile, at most */
+enum { EXECUTION_BYTES = 1024 }; /* twice what an execution takes in a timeline and its profile */
 
 bool simulate_time(struct simulation *s, struct arena *a) {
   const struct job *job = s->rq->job;
   const struct sim_time_options options = {.target = job->target,
+                                           .record = s->has_record ? &s->record : NULL,
                                            .executions_max = (int)(job->memory_max / EXECUTION_BYTES),
-                                           .deadline_us = check_deadline(job->deadline_us)};
+                                           .deadline_us = deadline(job)};
   s->fault = (struct sim_fault){SIM_FAULT_NONE};
   if (sim_time(&s->program, &options, a, &s->timeline, &s->fault)) {
     report_fault(s);

@@ -358,6 +358,13 @@ static const char *describe_wrong(struct stage_checks *c, const struct check_res
   return text;
 }
 
+const struct check_set *stage_checks_set_of(const struct stage_checks *c, const struct check_result *r) {
+  for (int i = 1; i < c->n_sets; i++)
+    if (c->sets[i].what == r->what)
+      return &c->sets[i];
+  return &c->sets[0];
+}
+
 void stage_check_put_index(struct buf *b, const struct hlo_shape *s, int64_t at) {
   int64_t step = hlo_shape_elements(s);
   buf_putc(b, '[');

@@ -167,6 +167,12 @@ static enum status add_files_beside(struct terminal *t) {
   return st;
 }
 
+enum status terminal_read_other(struct terminal *t, const char *path) {
+  t->files.n = t->job.n_files = 0;
+  enum status st = read_source(t, path);
+  return st || t->job.language != LANG_NKIPY ? st : add_files_beside(t);
+}
+
 enum status terminal_start(struct terminal *t, struct ir *ir) {
   struct paths paths;
   enum status st = paths_find(t->arena, &paths, &t->err);

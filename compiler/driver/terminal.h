@@ -43,6 +43,8 @@ void terminal_init(struct terminal *t, struct arena *a);
 MUST_USE enum status terminal_option(struct terminal *t, int c, const char *value);
 /* Reads the kernel, and the files after it. */
 MUST_USE enum status terminal_read_sources(struct terminal *t, char **paths, int n);
+/* Reads another kernel in place of the first, with the files that it imports from its own folder. */
+MUST_USE enum status terminal_read_other(struct terminal *t, const char *path);
 /* Starts Python and MLIR, and adds the files that the kernel imports from its own folder. */
 MUST_USE enum status terminal_start(struct terminal *t, struct ir *ir);
 

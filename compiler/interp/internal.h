@@ -101,6 +101,13 @@ struct linear {
   const int64_t *by;
 };
 
+/* Any affine expression of operands. */
+struct affine {
+  enum { AFFINE_OPERAND, AFFINE_CONSTANT, AFFINE_ADD, AFFINE_MUL, AFFINE_MOD, AFFINE_FLOOR, AFFINE_CEIL } kind;
+  int64_t value; /* the number of the operand, or the constant */
+  const struct affine *x, *y;
+};
+
 struct operand {
   int slot;
   enum dtype t;
@@ -131,6 +138,7 @@ struct structured {
   bool is_fold;       /* the last instruction combines an element with the output, and nothing else uses that */
   enum dtype product; /* of a matrix product's operands, with f32 accumulation; DT_NONE for other operations */
   bool transposed[2];
+  bool accumulates; /* a matrix product: an output that nothing has written starts from zero, as in PSUM */
 };
 
 struct instr {
@@ -144,8 +152,8 @@ struct instr {
     const struct structured *structured;
     const struct block *blocks[2]; /* for, if, while */
     const struct function *callee;
-    struct linear linear; /* apply */
-    int64_t index;        /* index: the loop */
+    const struct affine *affine; /* apply */
+    int64_t index;               /* index: the loop */
     struct {
       /* offsets, sizes, strides: of each dimension; DYNAMIC takes the next operand after the memref */
       int n; /* dimensions of offsets, sizes and strides */
@@ -173,7 +181,8 @@ struct interp_program {
   int n_rows;       /* most values of a body */
 };
 
-extern const int64_t interp_dynamic; /* marks a dynamic offset, size or stride */
+extern const uint64_t interp_unwritten; /* what memory holds that nothing has written */
+extern const int64_t interp_dynamic;    /* marks a dynamic offset, size or stride */
 
 /* ---- reading ----------------------------------------------------------------------------------------------------- */
 

@@ -229,6 +229,28 @@ static void run_product(struct walk *w) {
   }
 }
 
+/* Writes zeros over the elements of the first output that nothing has written. */
+static void start_from_zero(struct walk *w) {
+  const struct operand *x = &w->s->operands[w->s->n_inputs];
+  const struct view *v = &w->m->views[w->m->p->slots[x->slot].view];
+  const size_t size = dtype_size(x->t);
+  int64_t index[HLO_RANK_MAX] = {0}, n = 1;
+  char *at = v->data;
+  for (int d = 0; d < x->rank; d++)
+    n *= v->dims[d];
+  while (n--) {
+    if (!memcmp(at, &interp_unwritten, size))
+      memset(at, 0, size);
+    for (int d = x->rank - 1; d >= 0; d--) {
+      at += v->strides[d] * (int64_t)size;
+      if (++index[d] < v->dims[d])
+        break;
+      at -= v->dims[d] * v->strides[d] * (int64_t)size;
+      index[d] = 0;
+    }
+  }
+}
+
 bool run_structured(struct machine *m, const struct instr *in) {
   const struct structured *s = in->structured;
   char *at[s->n_operands];
@@ -239,6 +261,8 @@ bool run_structured(struct machine *m, const struct instr *in) {
   for (int l = 0; l < s->n_loops; l++)
     if (!w.extents[l])
       return true;
+  if (s->accumulates)
+    start_from_zero(&w);
   if (s->product != DT_NONE) {
     run_product(&w);
     return true;

@@ -407,12 +407,40 @@ static bool read_control(struct reader *r, MlirOperation op, struct instr *in) {
 
 /* ---- one operation ----------------------------------------------------------------------------------------------- */
 
+/* NULL for an expression that is unknown. */
+static const struct affine *read_affine(struct arena *a, MlirAffineExpr e, int n_dims) {
+  struct affine *out = arena_new(a, struct affine);
+  *out = (struct affine){.kind = AFFINE_OPERAND};
+  if (mlirAffineExprIsADim(e)) {
+    out->value = mlirAffineDimExprGetPosition(e);
+    return out;
+  }
+  if (mlirAffineExprIsASymbol(e)) {
+    out->value = n_dims + mlirAffineSymbolExprGetPosition(e);
+    return out;
+  }
+  if (mlirAffineExprIsAConstant(e)) {
+    out->kind = AFFINE_CONSTANT;
+    out->value = mlirAffineConstantExprGetValue(e);
+    return out;
+  }
+  out->kind = mlirAffineExprIsAAdd(e)        ? AFFINE_ADD
+              : mlirAffineExprIsAMul(e)      ? AFFINE_MUL
+              : mlirAffineExprIsAMod(e)      ? AFFINE_MOD
+              : mlirAffineExprIsAFloorDiv(e) ? AFFINE_FLOOR
+                                             : AFFINE_CEIL;
+  out->x = read_affine(a, mlirAffineBinaryOpExprGetLHS(e), n_dims);
+  out->y = read_affine(a, mlirAffineBinaryOpExprGetRHS(e), n_dims);
+  return out->x && out->y ? out : NULL;
+}
+
 static bool read_apply(struct reader *r, MlirOperation op, struct instr *in) {
   MlirAffineMap map = mlirAffineMapAttrGetValue(ir_attr(op, "map"));
   in->op = OP_AFFINE_APPLY;
-  return (mlirAffineMapGetNumResults(map) == 1 && read_linear(r->arena, mlirAffineMapGetResult(map, 0), in->n_args,
-                                                              (int)mlirAffineMapGetNumDims(map), &in->linear)) ||
-         unknown_operation(r, op);
+  in->affine = mlirAffineMapGetNumResults(map) == 1
+                   ? read_affine(r->arena, mlirAffineMapGetResult(map, 0), (int)mlirAffineMapGetNumDims(map))
+                   : NULL;
+  return in->affine || unknown_operation(r, op);
 }
 
 static bool read_memref(struct reader *r, MlirOperation op, struct instr *in) {

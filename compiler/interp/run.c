@@ -7,15 +7,22 @@
 
 /* ---- memory ------------------------------------------------------------------------------------------------------ */
 
+const uint64_t interp_unwritten = 0x7ffa7ffa7ffa7ffa;
+
 struct memory_block {
   struct memory_block *prev, *next;
   max_align_t data[];
 };
 
+/* Memory that nothing has written holds NaNs (in 16-, 32- and 64-bit floats; in most 8-bit ones and as integers, an
+ * odd number), so that a result that depends on it is wrong. */
 static char *allocate(struct machine *m, size_t bytes) {
-  struct memory_block *b = bytes > SIZE_MAX / 2 ? NULL : calloc(1, sizeof *b + bytes + 1);
+  struct memory_block *b = bytes > SIZE_MAX / 2 ? NULL : malloc(sizeof *b + bytes + sizeof interp_unwritten);
   if (!b)
     arena_oom(bytes);
+  b->prev = NULL;
+  for (size_t k = 0; k < bytes; k += sizeof interp_unwritten)
+    memcpy((char *)b->data + k, &interp_unwritten, sizeof interp_unwritten);
   b->next = m->blocks;
   if (b->next)
     b->next->prev = b;
@@ -321,11 +328,33 @@ static void run_arith(struct machine *m, const struct instr *in) {
   arith_row(&in->arith, 1, &m->scalars[in->results[0]], x[0], x[1], x[2]);
 }
 
+static int64_t floor_of(int64_t x, int64_t y) {
+  return x / y - (x % y != 0 && (x < 0) != (y < 0));
+}
+
+/* A division by zero, which MLIR leaves undefined, gives 0. */
+static int64_t evaluate(const struct machine *m, const struct affine *e, const int *args) {
+  if (e->kind == AFFINE_OPERAND)
+    return int_of(m, args[e->value]);
+  if (e->kind == AFFINE_CONSTANT)
+    return e->value;
+  const int64_t x = evaluate(m, e->x, args), y = evaluate(m, e->y, args);
+  switch (e->kind) {
+  case AFFINE_ADD:
+    return x + y;
+  case AFFINE_MUL:
+    return x * y;
+  case AFFINE_MOD:
+    return y ? x - floor_of(x, y) * y : 0;
+  case AFFINE_FLOOR:
+    return y ? floor_of(x, y) : 0;
+  default:
+    return y ? -floor_of(-x, y) : 0;
+  }
+}
+
 static void run_apply(struct machine *m, const struct instr *in) {
-  int64_t v = in->linear.constant;
-  for (int k = 0; k < in->n_args; k++)
-    v += in->linear.by[k] * int_of(m, in->args[k]);
-  set_int(m, in->results[0], v);
+  set_int(m, in->results[0], evaluate(m, in->affine, in->args));
 }
 
 static bool run_dim(struct machine *m, const struct instr *in) {

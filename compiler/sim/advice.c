@@ -16,7 +16,7 @@ enum { ADVICE_MAX = 24, GOOD_DESCRIPTOR = 2048, PERMILLE_MIN = 5 /* of the total
 struct sums {
   int64_t ps[SIM_WAIT_COUNT]; /* of the path */
   int64_t cause_ps, cause; /* of waits for data or memory: the instruction that caused most of one wait, and how long */
-  int64_t executions, trigger_ps, table_ps;
+  int64_t executions, trigger_ps, build_ps, table_ps;
   int64_t half_ps;
 };
 
@@ -87,6 +87,8 @@ static void about_transfer(struct advice_list *l, const struct sim_instr *i, con
                    who(l->arena, i)));
   add(l, i, s->ps[SIM_WAIT_DMA_BUSY], c->confidence,
       arena_printf(l->arena, "%s waits for the transfers before it in its queue", who(l->arena, i)));
+  add(l, i, s->build_ps, c->confidence,
+      arena_printf(l->arena, "GpSimd builds the descriptors of %s", who(l->arena, i)));
   add(l, i, s->trigger_ps, c->confidence,
       arena_printf(l->arena, "%" PRId64 " triggers of %s are issued one after another", s->executions,
                    who(l->arena, i)));
@@ -151,6 +153,8 @@ static struct sums *sum_up(const struct sim_timeline *t, struct arena *a, const 
     struct sums *m = &s[x->instr];
     if (part->wait == SIM_WAIT_WORK && x->kind == SIM_EXEC_TRIGGER)
       m->trigger_ps += ps;
+    else if (part->wait == SIM_WAIT_WORK && x->kind == SIM_EXEC_BUILD)
+      m->build_ps += ps;
     else if (part->wait == SIM_WAIT_WORK && x->kind == SIM_EXEC_TABLE)
       m->table_ps += ps;
     else
@@ -178,7 +182,7 @@ void sim_advice_make(const struct sim_timeline *t, struct arena *a, struct sim_p
   const struct sums *s = sum_up(t, a, out, &barriers);
   for (int k = 0; k < t->program->n_instrs; k++) {
     const struct sim_instr *i = &t->program->instrs[k];
-    int64_t path = s[k].trigger_ps + s[k].table_ps;
+    int64_t path = s[k].trigger_ps + s[k].build_ps + s[k].table_ps;
     for (int w = 0; w < SIM_WAIT_COUNT; w++)
       path += s[k].ps[w];
     if (path * 1000 < t->total_ps * PERMILLE_MIN)

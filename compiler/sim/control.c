@@ -22,6 +22,10 @@ enum sim_control_result sim_control_next(struct sim_control *c, const struct sim
       c->regs[n->a] = c->regs[n->b] < c->regs[n->c];
       break;
     case SIM_NODE_UNLESS:
+      if (c->asks && c->asks[n->a]) {
+        *node = n;
+        return SIM_CONTROL_NODE;
+      }
       if (!c->regs[n->a])
         c->at = n->b;
       break;

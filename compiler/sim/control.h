@@ -10,11 +10,12 @@
 struct sim_control {
   const struct sim_program *program;
   int64_t *regs;
-  int at; /* the node that comes next */
+  int at;           /* the node that comes next */
+  const bool *asks; /* per register: a SIM_NODE_UNLESS on it is handed out, not followed; NULL: none is */
 };
 
 enum sim_control_result {
-  SIM_CONTROL_NODE,     /* *node: SIM_NODE_INSTR, ALLOC, RELEASE, WAIT, TRIGGER, BARRIER or END */
+  SIM_CONTROL_NODE,     /* *node: SIM_NODE_INSTR, ALLOC, RELEASE, WAIT, TRIGGER, BARRIER or END; UNLESS if it asks */
   SIM_CONTROL_LOOK,     /* many nodes without one of these: time to look at the clock; then ask again */
   SIM_CONTROL_DIVISION, /* an integer division by zero */
 };

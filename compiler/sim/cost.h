@@ -97,9 +97,10 @@ int64_t sim_dma_supply(const struct sim_dma_cost *d, enum nisa_engine trigger, e
 /* The transfer's shortest time, on DMA engines that do nothing else: from the first byte to the semaphore write. */
 int64_t sim_dma_alone(const struct sim_dma_cost *d, enum nisa_engine trigger, enum target t);
 
-/* From a trigger's start: how long it holds its engine; when the first byte moves. */
+/* How long GpSimd builds the descriptors, before; from the trigger's start, how long it holds its engine, and when the first
+ * byte moves. */
 struct sim_trigger_cost {
-  int64_t hold, start;
+  int64_t build, hold, start;
 };
 struct sim_trigger_cost sim_trigger_cost(const struct sim_dma_cost *d, enum nisa_engine trigger, enum target t);
 /* From the end of an instruction on one engine, or of a transfer, to the start of one that waits for it. */

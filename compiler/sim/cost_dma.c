@@ -108,15 +108,13 @@ static bool is_software(enum nisa_engine trigger) {
 }
 
 struct sim_trigger_cost sim_trigger_cost(const struct sim_dma_cost *d, enum nisa_engine trigger, enum target t) {
-  if (is_software(trigger)) {
-    const int64_t build = d->descriptors * sim_constant_ps(SIM_TRIGGER_BUILD, t);
-    return (struct sim_trigger_cost){build + sim_constant_ps(SIM_TRIGGER_SOFTWARE, t),
-                                     build + sim_constant_ps(SIM_TRIGGER_START_SOFTWARE, t) + d->latency_ps};
-  }
+  if (is_software(trigger))
+    return (struct sim_trigger_cost){d->descriptors * sim_constant_ps(SIM_TRIGGER_BUILD, t),
+                                     sim_constant_ps(SIM_TRIGGER_SOFTWARE, t),
+                                     sim_constant_ps(SIM_TRIGGER_START_SOFTWARE, t) + d->latency_ps};
   const enum sim_constant start = trigger == NISA_ENGINE_SYNC ? SIM_TRIGGER_START_SYNC : SIM_TRIGGER_START;
-  return (struct sim_trigger_cost){sim_constant_ps(SIM_TRIGGER_HOLD, t) +
-                                       d->descriptors * sim_constant_ps(SIM_TRIGGER_EACH, t),
-                                   sim_constant_ps(start, t) + d->latency_ps};
+  const int64_t hold = sim_constant_ps(SIM_TRIGGER_HOLD, t) + d->descriptors * sim_constant_ps(SIM_TRIGGER_EACH, t);
+  return (struct sim_trigger_cost){0, hold, sim_constant_ps(start, t) + d->latency_ps};
 }
 
 int64_t sim_dma_supply(const struct sim_dma_cost *d, enum nisa_engine trigger, enum target t) {

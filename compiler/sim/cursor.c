@@ -4,9 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "sim/step.h"
-
-static const int64_t NODES_MAX = 50 * 1000 * 1000; /* without an item: an endless loop */
+enum { LOOKS_MAX = 10000 }; /* at an endless loop, before it is one: thousands of nodes each */
 
 /* ---- which registers depend on loads ----------------------------------------------------------------------------- */
 
@@ -51,16 +49,14 @@ const bool *sim_cursor_loaded(const struct sim_program *p, struct arena *a) {
 
 void sim_cursor_init(struct sim_cursor *c, const struct sim_program *p, int first, const int64_t *regs,
                      const bool *is_loaded, const struct sim_loads *loads, int *n_assumed, struct arena *a) {
-  *c = (struct sim_cursor){.program = p,
-                           .at = first,
-                           .regs = arena_new_array(a, int64_t, (size_t)p->n_regs + 1),
+  *c = (struct sim_cursor){.control = {p, arena_new_array(a, int64_t, (size_t)p->n_regs + 1), first, is_loaded},
                            .instances = arena_new_array(a, int64_t, (size_t)p->n_buffers + 1),
                            .is_loaded = is_loaded,
                            .was_taken = arena_new_array(a, bool, (size_t)p->n_nodes + 1),
                            .has_record = loads,
                            .n_assumed = n_assumed};
   if (p->n_regs)
-    memcpy(c->regs, regs, (size_t)p->n_regs * sizeof *c->regs);
+    memcpy(c->control.regs, regs, (size_t)p->n_regs * sizeof *c->control.regs);
   for (int k = 0; k < p->n_buffers; k++)
     c->instances[k] = -1;
   if (loads)
@@ -70,12 +66,12 @@ void sim_cursor_init(struct sim_cursor *c, const struct sim_program *p, int firs
 /* ---- regions ----------------------------------------------------------------------------------------------------- */
 
 static void find_region(const struct sim_cursor *c, const struct sim_operand *o, bool writes, struct sim_region *r) {
-  int64_t buffer = o->ref >= 0 ? c->regs[o->ref] : o->buffer;
-  if (buffer < 0 || buffer >= c->program->n_buffers)
+  int64_t buffer = o->ref >= 0 ? c->control.regs[o->ref] : o->buffer;
+  if (buffer < 0 || buffer >= c->control.program->n_buffers)
     buffer = 0; /* chosen by data that is not known */
-  const struct sim_buffer *b = &c->program->buffers[buffer];
+  const struct sim_buffer *b = &c->control.program->buffers[buffer];
   const int64_t pitch = b->rank && b->dims[0] > 0 && b->bytes > 0 ? b->bytes / b->dims[0] : b->bytes + 1;
-  const int64_t start = sim_linear_value(&o->start, c->regs);
+  const int64_t start = sim_linear_value(&o->start, c->control.regs);
   int64_t rows = 0, columns = sim_type_bytes(o->type), all = columns;
 
   for (int k = 0; k < o->n_dims; k++) {
@@ -88,7 +84,7 @@ static void find_region(const struct sim_cursor *c, const struct sim_operand *o,
   }
   *r = (struct sim_region){.buffer = (int)buffer,
                            .writes = writes,
-                           .instance = sim_linear_value(&o->copy, c->regs) +
+                           .instance = sim_linear_value(&o->copy, c->control.regs) +
                                        (c->instances[buffer] > 0 ? c->instances[buffer] : 0),
                            .row0 = start / pitch,
                            .row1 = start / pitch + rows + 1,
@@ -115,13 +111,17 @@ static bool give_up(struct sim_fault *fault, enum sim_fault_kind kind, const cha
   return false;
 }
 
-/* True if the branch is taken, that is if the register is 0. */
-static bool is_zero(struct sim_cursor *c, int node, int reg) {
-  if (!c->is_loaded[reg] || c->has_record)
-    return !c->regs[reg];
-  ++*c->n_assumed;
-  c->was_taken[node] = !c->was_taken[node];
-  return !c->was_taken[node];
+/* Follows a branch on loaded data, which is taken if the register is 0. */
+static void branch(struct sim_cursor *c, const struct sim_node *n) {
+  bool *was_taken = &c->was_taken[n - c->control.program->nodes];
+  bool is_zero = !c->control.regs[n->a];
+  if (!c->has_record) {
+    ++*c->n_assumed;
+    is_zero = *was_taken;
+    *was_taken = !*was_taken;
+  }
+  if (is_zero)
+    c->control.at = n->b;
 }
 
 static int as_count(int64_t v) {
@@ -130,62 +130,59 @@ static int as_count(int64_t v) {
 
 static void load(struct sim_cursor *c, const struct sim_instr *i) {
   if (i->result >= 0)
-    c->regs[i->result] = c->next_load < c->loads.n ? c->loads.v[c->next_load++] : 0;
+    c->control.regs[i->result] = c->next_load < c->loads.n ? c->loads.v[c->next_load++] : 0;
+}
+
+/* Adds what a node says to the item; true if it is complete. */
+static bool add_node(struct sim_cursor *c, const struct sim_node *n, struct sim_item *item) {
+  switch (n->kind) {
+  case SIM_NODE_INSTR:
+    item->kind = SIM_ITEM_INSTR;
+    item->instr = n->a;
+    find_regions(c, &c->control.program->instrs[n->a], item);
+    load(c, &c->control.program->instrs[n->a]);
+    return true;
+  case SIM_NODE_TRIGGER:
+    item->kind = SIM_ITEM_TRIGGER;
+    item->queue = n->a;
+    return true;
+  case SIM_NODE_BARRIER:
+    item->kind = SIM_ITEM_BARRIER;
+    return true;
+  case SIM_NODE_WAIT:
+    item->waits[item->n_waits].stream = n->a;
+    item->waits[item->n_waits++].count = as_count(sim_linear_value(n->linear, c->control.regs));
+    return false;
+  case SIM_NODE_ALLOC:
+    c->instances[n->a]++;
+    return false;
+  case SIM_NODE_UNLESS:
+    item->n_branches++;
+    branch(c, n);
+    return false;
+  default:
+    return n->kind == SIM_NODE_END;
+  }
 }
 
 bool sim_cursor_next(struct sim_cursor *c, struct sim_item *item, struct sim_fault *fault) {
-  const struct sim_program *p = c->program;
   *item = (struct sim_item){.kind = SIM_ITEM_END, .instr = -1, .queue = -1};
-  for (int64_t visited = 0; visited < NODES_MAX; visited++) {
-    const struct sim_node *n = &p->nodes[c->at++];
-    switch (n->kind) {
-    case SIM_NODE_INSTR:
-      item->kind = SIM_ITEM_INSTR;
-      item->instr = n->a;
-      find_regions(c, &p->instrs[n->a], item);
-      load(c, &p->instrs[n->a]);
-      return true;
-    case SIM_NODE_TRIGGER:
-      item->kind = SIM_ITEM_TRIGGER;
-      item->queue = n->a;
-      return true;
-    case SIM_NODE_BARRIER:
-      item->kind = SIM_ITEM_BARRIER;
-      return true;
-    case SIM_NODE_END:
-      c->at--; /* again, if asked */
-      return true;
-    case SIM_NODE_WAIT:
-      if (item->n_waits == SIM_WAITS_MAX)
+  for (int looks = 0; looks < LOOKS_MAX;) {
+    const struct sim_node *n;
+    switch (sim_control_next(&c->control, &n)) {
+    case SIM_CONTROL_NODE:
+      if (n->kind == SIM_NODE_WAIT && item->n_waits == SIM_WAITS_MAX)
         return give_up(fault, SIM_FAULT_INSTRUCTION, "too many waits before one instruction");
-      item->waits[item->n_waits].stream = n->a;
-      item->waits[item->n_waits++].count = as_count(sim_linear_value(n->linear, c->regs));
+      if (add_node(c, n, item))
+        return true;
+      looks += n->kind == SIM_NODE_UNLESS;
       break;
-    case SIM_NODE_ALLOC:
-      c->instances[n->a]++;
+    case SIM_CONTROL_LOOK:
+      looks++;
       break;
-    case SIM_NODE_RELEASE:
-      break;
-    case SIM_NODE_STEP:
-      if (!sim_step(n, c->regs) && !c->is_loaded[n->a])
+    case SIM_CONTROL_DIVISION: /* by a value that is not known, perhaps */
+      if (!c->is_loaded[c->control.program->nodes[c->control.at - 1].a])
         return give_up(fault, SIM_FAULT_INSTRUCTION, "a division by zero in index arithmetic");
-      break;
-    case SIM_NODE_MOVE:
-      c->regs[n->a] = c->regs[n->b];
-      break;
-    case SIM_NODE_LINEAR:
-      c->regs[n->a] = sim_linear_value(n->linear, c->regs);
-      break;
-    case SIM_NODE_LESS:
-      c->regs[n->a] = c->regs[n->b] < c->regs[n->c];
-      break;
-    case SIM_NODE_UNLESS:
-      item->n_branches += c->is_loaded[n->a];
-      if (is_zero(c, c->at - 1, n->a))
-        c->at = n->b;
-      break;
-    case SIM_NODE_GOTO:
-      c->at = n->b;
       break;
     }
   }

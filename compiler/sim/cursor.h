@@ -5,8 +5,9 @@
 #ifndef SIM_CURSOR_H
 #define SIM_CURSOR_H
 
-#include "sim/lane.h"
-#include "sim/run.h"
+#include "sim/control.h"
+#include "sim/fault.h"
+#include "sim/record.h"
 
 /* The memory that an operand covers: rows are the first dimension of its buffer, columns are bytes in each row. */
 struct sim_region {
@@ -37,9 +38,7 @@ struct sim_item {
 };
 
 struct sim_cursor {
-  const struct sim_program *program;
-  int at; /* node */
-  int64_t *regs;
+  struct sim_control control;
   int64_t *instances;    /* per buffer: how often it has been allocated, less one */
   const bool *is_loaded; /* per register: it may depend on a register load */
   bool *was_taken;       /* per node: a condition that is not known counted as true at the last visit */

@@ -8,6 +8,7 @@ void sim_dma_init(struct sim_dma *d, int n_queues, enum target t, struct arena *
   *d = (struct sim_dma){.arena = a,
                         .target = t,
                         .n_queues = n_queues,
+                        .next = INT64_MAX,
                         .queues = arena_new_array(a, struct sim_dma_queue, (size_t)n_queues + 1)};
 }
 
@@ -18,6 +19,12 @@ void sim_dma_add(struct sim_dma *d, int queue, struct sim_transfer x) {
   x.first = -1;
   x.left = SIM_DMA_RINGS;
   array_push(d->arena, &q->transfers, x);
+  if (x.arrival < d->next)
+    d->next = x.arrival;
+}
+
+int64_t sim_dma_next(const struct sim_dma *d) {
+  return d->next;
 }
 
 static bool is_active(const struct sim_dma_queue *q, int e) {
@@ -31,7 +38,7 @@ static int active(const struct sim_dma *d, int e) {
   return n;
 }
 
-int64_t sim_dma_next(const struct sim_dma *d) {
+static int64_t find_next(const struct sim_dma *d) {
   int64_t next = INT64_MAX;
   for (int k = 0; k < d->n_queues; k++) {
     const struct sim_dma_queue *q = &d->queues[k];
@@ -64,7 +71,7 @@ static void begin(struct sim_dma *d, struct sim_dma_queue *q, int e) {
 }
 
 void sim_dma_step(struct sim_dma *d) {
-  const int64_t to = sim_dma_next(d), passed = to - d->now;
+  const int64_t to = d->next, passed = to - d->now;
   assert(to < INT64_MAX && passed >= 0);
   int n[SIM_DMA_RINGS];
   for (int e = 0; e < SIM_DMA_RINGS; e++)
@@ -90,6 +97,7 @@ void sim_dma_step(struct sim_dma *d) {
           begin(d, q, e);
     }
   }
+  d->next = find_next(d);
 }
 
 const struct sim_transfer *sim_dma_take(struct sim_dma *d, int *queue, int64_t *end) {

@@ -39,7 +39,7 @@ struct sim_dma {
   enum target target;
   int n_queues; /* one per lane; those of engines stay empty */
   struct sim_dma_queue *queues;
-  int64_t now;
+  int64_t now, next; /* next: when something happens; INT64_MAX: never */
 };
 
 void sim_dma_init(struct sim_dma *d, int n_queues, enum target t, struct arena *a);

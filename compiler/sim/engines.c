@@ -94,6 +94,7 @@ static enum outcome step(struct engines *e, int k) {
   enum outcome done = STEP_BLOCKED;
 
   e->m->instr = NULL;
+  e->m->stream = k;
   if (!l->node && !find_node(e, l))
     return STEP_FAILED;
   const struct sim_node *n = l->node;
@@ -278,8 +279,9 @@ bool sim_run_streams(struct sim_machine *m, struct sim_order *order) {
                       .turn = arena_new_array(&a, int, (size_t)n),
                       .random = m->options->seed * 2 + 1};
   for (int k = 0; k < n; k++)
-    e.lanes[k].control = (struct sim_control){m->program, arena_dup(&a, m->regs, (size_t)n_regs * sizeof *m->regs),
-                                              m->program->streams[k].first};
+    e.lanes[k].control = (struct sim_control){.program = m->program,
+                                              .regs = arena_dup(&a, m->regs, (size_t)n_regs * sizeof *m->regs),
+                                              .at = m->program->streams[k].first};
   make_turn(&e);
   const bool is_ok = run(&e);
   arena_clear(&a);

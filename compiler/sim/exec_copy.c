@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "sim/machine.h"
+#include "sim/record.h"
 
 enum { CHUNK = 1024 };
 
@@ -216,5 +217,7 @@ bool sim_exec_register_load(struct sim_machine *m) {
   if (!sim_open(m, 0, &src) || !sim_read_bits(m, &src, 0, 0, 1, element))
     return false;
   m->regs[m->instr->result] = sim_load_register(src.type, element);
+  if (m->options->record)
+    sim_record_load(m->options->record, m->stream, m->regs[m->instr->result]);
   return true;
 }

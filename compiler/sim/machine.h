@@ -50,6 +50,7 @@ struct sim_machine {
   const struct sim_options *options;
   struct sim_counts counts;
   const struct sim_instr *instr; /* that is executed */
+  int stream;                    /* that executes it; 0 if the program is one sequence */
   struct sim_fault *fault;
   int64_t work;  /* elements since the last look at the clock */
   char *scratch; /* grows as an instruction needs it */

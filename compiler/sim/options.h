@@ -34,6 +34,7 @@ enum sim_schedule {
   SIM_SCHEDULE_COUNT
 };
 
+struct sim_record;
 struct sim_options {
   int64_t memory_max;         /* bytes of data; 0: 2 GiB */
   int64_t deadline_us;        /* of clock_now_us; 0: none */
@@ -41,6 +42,7 @@ struct sim_options {
   uint64_t seed;
   int n_watches;
   struct sim_watch *watches; /* filled */
+  struct sim_record *record; /* filled with what register loads give (record.h), unless NULL */
 };
 
 struct sim_counts {

@@ -103,6 +103,7 @@ static int64_t cause_moment(const struct sim_exec *x, const struct sim_exec *cau
   switch ((enum sim_reason)x->reason) {
   case SIM_REASON_SIGNAL:
   case SIM_REASON_INTERLOCK:
+  case SIM_REASON_BUILD:
     return cause->end;
   case SIM_REASON_STATIONARY:
   case SIM_REASON_TRIGGER:

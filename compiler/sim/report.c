@@ -76,6 +76,8 @@ const char *sim_exec_name(const struct sim_timeline *t, const struct sim_exec *x
   switch ((enum sim_exec_kind)x->kind) {
   case SIM_EXEC_TRIGGER:
     return "dma_trigger";
+  case SIM_EXEC_BUILD:
+    return "descriptors";
   case SIM_EXEC_TABLE:
     return "table load";
   case SIM_EXEC_BARRIER:

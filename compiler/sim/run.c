@@ -207,7 +207,7 @@ static void drop_unused(struct sim_machine *m, const struct sim_lifetime *l, con
 
 /* Runs the function's own code.  l->first may be NULL. */
 static bool run_code(struct sim_machine *m, const struct sim_lifetime *l) {
-  struct sim_control control = {m->program, m->regs, 0};
+  struct sim_control control = {.program = m->program, .regs = m->regs};
   const struct sim_node *n;
   for (int64_t count = 0;; count++) {
     const enum sim_control_result r = sim_control_next(&control, &n);

@@ -1,11 +1,14 @@
 #include "sim/source.h"
 
 #include <assert.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/array.h"
+#include "base/clock.h"
 
-enum { IDEAL_COPIES = 3, IDEAL_BANKS = 2 };
+/* Of a buffer that has no place: in PSUM, in HBM, and in SBUF as many as fit into IDEAL_BYTES of a partition, 2 … 8. */
+enum { IDEAL_BANKS = 2, IDEAL_COPIES = 3, IDEAL_MOST = 8, IDEAL_BYTES = 32 * 1024 };
 
 /* The ideal machine's lanes.  Loads and stores have a trigger engine each, so that a store that waits blocks no load; what
  * converts types needs the descriptors of GpSimd. */
@@ -22,6 +25,8 @@ static const struct sim_lane ideal_lanes[LANES] = {
     [CASTS] = {"qGpsimdCast", NISA_ENGINE_DMA, GPSIMD},
     [EXCHANGES] = {"qGpsimdCollective", NISA_ENGINE_DMA, GPSIMD},
 };
+
+enum { LOOK_EVERY = 1024 };
 
 /* An item that waits to be asked for; only the used part of it is kept. */
 struct kept {
@@ -49,6 +54,8 @@ struct sim_source {
   bool is_ideal, is_at_end;
   struct kept *first[LANES], *last[LANES];
   int count[LANES];
+  int dealt, items_max;
+  int64_t deadline_us;
   struct accesses *accesses; /* per buffer */
 };
 
@@ -71,7 +78,7 @@ static bool take_streams(struct sim_source *s, const struct sim_record *record, 
   for (int k = 0; k < p->n_streams; k++) {
     const struct sim_stream *x = &p->streams[k];
     lanes[k] = (struct sim_lane){x->name, x->trigger >= 0 ? NISA_ENGINE_DMA : x->engine, x->trigger};
-    sim_cursor_init(&s->cursors[k], p, x->first, own.regs, is_loaded,
+    sim_cursor_init(&s->cursors[k], p, x->first, own.control.regs, is_loaded,
                     record && k < record->n_streams ? &record->streams[k] : NULL, n_assumed, s->arena);
   }
   s->n_lanes = p->n_streams;
@@ -90,11 +97,11 @@ static void take_sequence(struct sim_source *s, const struct sim_record *record,
                   record && record->n_streams ? record->streams : NULL, n_assumed, s->arena);
 }
 
-struct sim_source *sim_source_new(const struct sim_program *p, const struct sim_record *record, struct arena *a,
-                                  int *n_assumed, struct sim_fault *fault) {
+struct sim_source *sim_source_new(const struct sim_program *p, const struct sim_record *record, int items_max,
+                                  int64_t deadline_us, struct arena *a, int *n_assumed, struct sim_fault *fault) {
   struct sim_source *s = arena_new(a, struct sim_source);
   const bool *is_loaded = sim_cursor_loaded(p, a);
-  *s = (struct sim_source){.program = p, .arena = a};
+  *s = (struct sim_source){.program = p, .arena = a, .items_max = items_max, .deadline_us = deadline_us};
   if (!p->n_streams)
     take_sequence(s, record, is_loaded, n_assumed);
   else if (!take_streams(s, record, is_loaded, n_assumed, fault))
@@ -112,8 +119,16 @@ bool sim_source_signals(const struct sim_source *s, int instr) {
 }
 
 int64_t sim_source_copies(const struct sim_program *p, int buffer) {
-  const int copies = p->buffers[buffer].place.copies;
-  return copies > 0 ? copies : p->n_streams ? 1 : p->buffers[buffer].space == MEM_PSUM ? IDEAL_BANKS : IDEAL_COPIES;
+  const struct sim_buffer *b = &p->buffers[buffer];
+  if (b->place.copies > 0)
+    return b->place.copies;
+  if (p->n_streams)
+    return 1;
+  if (b->space != MEM_SBUF)
+    return b->space == MEM_PSUM ? IDEAL_BANKS : IDEAL_COPIES;
+  const int64_t row = b->rank && b->dims[0] > 0 ? b->bytes / b->dims[0] : b->bytes;
+  const int64_t fit = row ? IDEAL_BYTES / row : IDEAL_MOST;
+  return fit < 2 ? 2 : fit > IDEAL_MOST ? IDEAL_MOST : fit;
 }
 
 /* ---- the ideal schedule ------------------------------------------------------------------------------------------ */
@@ -190,11 +205,20 @@ static void add_waits(struct sim_item *item, const int *latest, int without) {
     }
 }
 
+static bool may_deal(struct sim_source *s, struct sim_fault *fault) {
+  const bool is_late = ++s->dealt % LOOK_EVERY == 0 && s->deadline_us && clock_now_us() > s->deadline_us;
+  if (s->dealt <= s->items_max && !is_late)
+    return true;
+  *fault = (struct sim_fault){.kind = SIM_FAULT_TIME};
+  snprintf(fault->text, sizeof fault->text, "%s", is_late ? "its time was up" : "it executes too many instructions");
+  return false;
+}
+
 /* Gives the next instruction of the sequence to its lane. */
 static bool deal(struct sim_source *s, struct sim_fault *fault) {
   struct sim_item item;
   int latest[LANES] = {0};
-  if (!sim_cursor_next(s->cursors, &item, fault))
+  if (!may_deal(s, fault) || !sim_cursor_next(s->cursors, &item, fault))
     return false;
   if (item.kind == SIM_ITEM_END) {
     s->is_at_end = true;
@@ -226,9 +250,19 @@ static bool deal(struct sim_source *s, struct sim_fault *fault) {
   return true;
 }
 
+/* The next item of a stream.  A queue loads registers for its own control; that is no transfer, and takes no time. */
+static bool next_of_stream(struct sim_source *s, int lane, struct sim_item *item, struct sim_fault *fault) {
+  do {
+    if (!sim_cursor_next(&s->cursors[lane], item, fault))
+      return false;
+  } while (s->lanes[lane].trigger >= 0 && item->kind == SIM_ITEM_INSTR &&
+           s->program->instrs[item->instr].kind == NISA_REGISTER_LOAD);
+  return true;
+}
+
 bool sim_source_next(struct sim_source *s, int lane, struct sim_item *item, struct sim_fault *fault) {
   if (!s->is_ideal)
-    return sim_cursor_next(&s->cursors[lane], item, fault);
+    return next_of_stream(s, lane, item, fault);
   while (!s->first[lane] && !s->is_at_end)
     if (!deal(s, fault))
       return false;

@@ -13,7 +13,8 @@
 
 enum {
   EXECUTIONS_MAX = 4 * 1000 * 1000,
-  FLIGHT = 8, /* instructions of one engine whose results may still be under way */
+  IDEAL_PART = 4, /* an item of an ideal schedule takes as much memory as so many executions */
+  FLIGHT = 8,     /* instructions of one engine whose results may still be under way */
   LOOK_EVERY = 256
 };
 
@@ -38,15 +39,19 @@ struct lane {
   } raised;
   struct flight flight[FLIGHT];
   int n_flights; /* ever; the newest are at n_flights modulo FLIGHT */
+  int computed;  /* the last execution that is no trigger; -1: none */
   int table;     /* that the Scalar engine has loaded */
   /* of a queue */
   struct {
     struct touched {
       int n;
-      struct sim_region regions[NISA_OPERANDS_MAX];
+      struct {
+        int buffer;
+        int64_t instance;
+      } v[NISA_OPERANDS_MAX];
     } *v;
     int n, cap;
-  } touched;      /* of each transfer that is under way */
+  } touched;      /* by each transfer, so that it can be counted when it ends */
   int64_t n_done; /* transfers */
 };
 
@@ -82,7 +87,7 @@ struct machine {
   struct sim_tensor_clock tensor;
   int64_t tensor_start; /* of the last product */
   struct port ports[2]; /* to SBUF, to PSUM */
-  int after_barrier;    /* the execution of the last barrier; -1 */
+  int built;            /* the last execution of the lane of descriptors; -1: none */
 };
 
 const char *sim_reason_name(enum sim_reason r) {
@@ -94,6 +99,7 @@ const char *sim_reason_name(enum sim_reason r) {
       [SIM_REASON_INTERLOCK] = "own result",
       [SIM_REASON_PORT] = "shared memory port",
       [SIM_REASON_TRIGGER] = "DMA start",
+      [SIM_REASON_BUILD] = "descriptors",
       [SIM_REASON_QUEUE] = "DMA engines busy",
       [SIM_REASON_BARRIER] = "barrier",
   };
@@ -120,22 +126,19 @@ static int add_exec(struct machine *m, struct sim_exec x) {
   return m->execs.n - 1;
 }
 
-/* The buffers of the regions are in use from `from` to `to`. */
-static void use(struct machine *m, const struct sim_region *regions, int n, int64_t from, int64_t to) {
-  for (int k = 0; k < n; k++) {
-    const struct sim_region *r = &regions[k];
-    const uint32_t hash = (uint32_t)hash_mix(hash_mix(0, (uint64_t)r->buffer), (uint64_t)r->instance);
-    struct sim_life *life = NULL;
-    for (struct index_probe p = index_probe(&m->by_buffer, hash); !life && index_next(&p);)
-      if (m->lives.v[p.entry].buffer == r->buffer && m->lives.v[p.entry].instance == r->instance)
-        life = &m->lives.v[p.entry];
-    if (!life) {
-      index_add(&m->by_buffer, hash, m->lives.n);
-      life = array_push(m->arena, &m->lives, (struct sim_life){r->buffer, r->instance, from, to});
-    }
-    life->from = life->from < from ? life->from : from;
-    life->to = life->to > to ? life->to : to;
+/* A buffer is in use from `from` to `to`. */
+static void use(struct machine *m, int buffer, int64_t instance, int64_t from, int64_t to) {
+  const uint32_t hash = (uint32_t)hash_mix(hash_mix(0, (uint64_t)buffer), (uint64_t)instance);
+  struct sim_life *life = NULL;
+  for (struct index_probe p = index_probe(&m->by_buffer, hash); !life && index_next(&p);)
+    if (m->lives.v[p.entry].buffer == buffer && m->lives.v[p.entry].instance == instance)
+      life = &m->lives.v[p.entry];
+  if (!life) {
+    index_add(&m->by_buffer, hash, m->lives.n);
+    life = array_push(m->arena, &m->lives, (struct sim_life){buffer, instance, from, to});
   }
+  life->from = life->from < from ? life->from : from;
+  life->to = life->to > to ? life->to : to;
 }
 
 static void raise_semaphore(struct machine *m, int lane, int instr, int exec) {
@@ -278,11 +281,37 @@ static void run_instr(struct machine *m, int lane, struct moment start) {
   for (int k = 0; k < 2; k++)
     if (ports >> k & 1)
       m->ports[k] = (struct port){done->free, exec, l->engine};
-  use(m, l->item.regions, l->item.n_regions, done->start, done->end);
+  for (int k = 0; k < l->item.n_regions; k++)
+    use(m, l->item.regions[k].buffer, l->item.regions[k].instance, done->start, done->end);
   l->free = done->free;
-  l->last = exec;
+  l->last = l->computed = exec;
   raise_semaphore(m, lane, l->item.instr, exec);
   l->has_item = false;
+}
+
+/* The trigger waits until GpSimd has built its descriptors. */
+static void build_descriptors(struct machine *m, const struct lane *l, int64_t build, struct sim_exec *x) {
+  if (!build)
+    return;
+  struct moment start = {0, SIM_REASON_START, -1};
+  if (l->computed >= 0)
+    later(&start, m->execs.v[l->computed].free, SIM_REASON_ENGINE, l->computed);
+  if (m->built >= 0)
+    later(&start, m->execs.v[m->built].free, SIM_REASON_ENGINE, m->built);
+  m->built = add_exec(m, (struct sim_exec){.instr = x->instr,
+                                           .lane = (int16_t)m->n_lanes,
+                                           .kind = SIM_EXEC_BUILD,
+                                           .reason = (uint8_t)start.reason,
+                                           .cause = start.cause,
+                                           .ready = start.at,
+                                           .start = start.at,
+                                           .free = start.at + build,
+                                           .end = start.at + build});
+  if (m->execs.v[m->built].end > x->start) {
+    x->start = m->execs.v[m->built].end;
+    x->reason = SIM_REASON_BUILD;
+    x->cause = m->built;
+  }
 }
 
 /* Starts the next transfer of a queue. */
@@ -310,6 +339,7 @@ static bool run_trigger(struct machine *m, int lane, struct moment start) {
   x.start = start.at;
   x.reason = (uint8_t)start.reason;
   x.cause = start.cause;
+  build_descriptors(m, l, t.build, &x);
   x.free = x.end = x.start + t.hold;
   l->last = add_exec(m, x);
   l->free = x.free;
@@ -326,8 +356,10 @@ static bool run_trigger(struct machine *m, int lane, struct moment start) {
       (struct sim_transfer){
           .exec = exec, .cost = c, .arrival = transfer.ready, .supply = sim_dma_supply(c, l->engine, m->target)});
   struct touched touched = {.n = item.n_regions};
-  for (int k = 0; k < item.n_regions; k++)
-    touched.regions[k] = item.regions[k];
+  for (int k = 0; k < item.n_regions; k++) {
+    touched.v[k].buffer = item.regions[k].buffer;
+    touched.v[k].instance = item.regions[k].instance;
+  }
   array_push(m->arena, &q->touched, touched);
   return true;
 }
@@ -347,7 +379,8 @@ static void complete_transfers(struct machine *m) {
     q->last = t->exec;
     q->free = end;
     const struct touched *touched = &q->touched.v[q->n_done++];
-    use(m, touched->regions, touched->n, x->start, x->end);
+    for (int k = 0; k < touched->n; k++)
+      use(m, touched->v[k].buffer, touched->v[k].instance, x->start, x->end);
     raise_semaphore(m, queue, x->instr, t->exec);
   }
 }
@@ -391,15 +424,15 @@ static void run_barrier(struct machine *m) {
     if (l->item.kind != SIM_ITEM_BARRIER)
       continue;
     if (l->trigger < 0) {
-      l->last = add_exec(m, (struct sim_exec){.instr = -1,
-                                              .lane = (int16_t)k,
-                                              .kind = SIM_EXEC_BARRIER,
-                                              .reason = (uint8_t)x.reason,
-                                              .cause = x.cause,
-                                              .ready = l->free,
-                                              .start = x.at,
-                                              .free = end,
-                                              .end = end});
+      l->last = l->computed = add_exec(m, (struct sim_exec){.instr = -1,
+                                                            .lane = (int16_t)k,
+                                                            .kind = SIM_EXEC_BARRIER,
+                                                            .reason = (uint8_t)x.reason,
+                                                            .cause = x.cause,
+                                                            .ready = l->free,
+                                                            .start = x.at,
+                                                            .free = end,
+                                                            .end = end});
       l->free = end;
     }
     l->raised.n = 0;
@@ -519,6 +552,15 @@ static bool simulate(struct machine *m) {
   }
 }
 
+/* The lanes, and that of descriptors if there is one. */
+static const struct sim_lane *all_lanes(const struct machine *m) {
+  struct sim_lane *lanes = arena_new_array(m->arena, struct sim_lane, (size_t)m->n_lanes + 1);
+  for (int k = 0; k < m->n_lanes; k++)
+    lanes[k] = m->lanes_def[k];
+  lanes[m->n_lanes] = (struct sim_lane){"descriptors", NISA_ENGINE_GPSIMD, -1};
+  return lanes;
+}
+
 static int64_t last_end(const struct machine *m) {
   int64_t end = 0;
   for (int k = 0; k < m->execs.n; k++)
@@ -536,15 +578,17 @@ enum status sim_time(const struct sim_program *p, const struct sim_time_options 
                       .deadline_us = options->deadline_us,
                       .executions_max = options->executions_max ? options->executions_max : EXECUTIONS_MAX,
                       .by_buffer = {.arena = a},
+                      .built = -1,
                       .tensor = sim_tensor_clock_new(options->target)};
   *fault = (struct sim_fault){SIM_FAULT_NONE};
-  m.source = sim_source_new(p, options->record, a, &n_assumed, fault);
+  m.source = sim_source_new(p, options->record, m.executions_max / IDEAL_PART, m.deadline_us, a, &n_assumed, fault);
   if (!m.source)
     return ST_INPUT;
   m.lanes_def = sim_source_lanes(m.source, &m.n_lanes);
   m.lanes = arena_new_array(a, struct lane, (size_t)m.n_lanes);
   for (int k = 0; k < m.n_lanes; k++)
-    m.lanes[k] = (struct lane){.engine = m.lanes_def[k].engine, .trigger = m.lanes_def[k].trigger, .last = -1};
+    m.lanes[k] =
+        (struct lane){.engine = m.lanes_def[k].engine, .trigger = m.lanes_def[k].trigger, .last = -1, .computed = -1};
   m.costs = arena_new_array(a, struct sim_cost, (size_t)p->n_instrs + 1);
   for (int k = 0; k < p->n_instrs; k++)
     m.costs[k] = sim_cost_of(p, &p->instrs[k], m.target);
@@ -554,8 +598,8 @@ enum status sim_time(const struct sim_program *p, const struct sim_time_options 
   *out = (struct sim_timeline){.program = p,
                                .target = m.target,
                                .costs = m.costs,
-                               .n_lanes = m.n_lanes,
-                               .lanes = m.lanes_def,
+                               .n_lanes = m.n_lanes + (m.built >= 0),
+                               .lanes = all_lanes(&m),
                                .is_ideal = !p->n_streams,
                                .n = m.execs.n,
                                .execs = m.execs.v,

@@ -10,12 +10,14 @@
  *     Scalar        a function whose table is not loaded loads it first
  *     transfers     a trigger holds its engine; later the bytes move, on 16 DMA engines: each serves the queues by turns
  *                   and the transfers of one queue in order
+ *     descriptors   GpSimd builds those of a transfer after its last instruction before the trigger, whatever the trigger
+ *                   waits for, and one transfer after another
  *     trn1          Vector and GpSimd share a way to SBUF, Vector and Scalar one to PSUM
  *
  * A program without streams is timed, too, with an ideal schedule of its dependences: its instructions go to their engines
  * in program order, and each starts when the last access to the same memory that it conflicts with has ended.  Sync
  * triggers loads and, as if it were another engine, stores; GpSimd triggers transfers that convert types, and collectives.
- * What a loop allocates has as many copies as its place says, or three, in PSUM two.
+ * What a loop allocates has as many copies as its place says; without one two in PSUM and two to eight in SBUF.
  *
  * No values are computed.  Where control depends on loaded data, the outcome comes from a record of a run with values;
  * without one every second visit of a branch is taken, so that a loop makes one round, and n_assumed says how many times
@@ -28,12 +30,14 @@
 
 #include "sim/cost.h"
 #include "sim/lane.h"
-#include "sim/run.h"
+#include "sim/record.h"
+#include "sim/fault.h"
 
 enum sim_exec_kind {
   SIM_EXEC_INSTR,
   SIM_EXEC_TRIGGER,  /* of the transfer `instr` */
   SIM_EXEC_TRANSFER, /* on a queue */
+  SIM_EXEC_BUILD,    /* GpSimd builds the descriptors of the transfer `instr`, on a lane of its own */
   SIM_EXEC_TABLE,    /* the Scalar engine loads the table that `instr` needs */
   SIM_EXEC_BARRIER   /* instr is -1 */
 };
@@ -47,6 +51,7 @@ enum sim_reason {
   SIM_REASON_INTERLOCK,  /* the cause's end and a latency: it is on the same engine */
   SIM_REASON_PORT,       /* the cause's `free`: another engine uses the way to memory; trn1 */
   SIM_REASON_TRIGGER,    /* a transfer: the start of its trigger and its latency */
+  SIM_REASON_BUILD,      /* a trigger: the cause's end, when its descriptors are built */
   SIM_REASON_QUEUE,      /* a transfer: the cause, of the same queue, has left a DMA engine */
   SIM_REASON_BARRIER,    /* the cause is the barrier before */
   SIM_REASON_COUNT
@@ -79,8 +84,10 @@ struct sim_timeline {
   enum target target;
   const struct sim_cost *costs; /* one per instruction */
   int n_lanes;
-  const struct sim_lane *lanes; /* the program's streams; of a program without streams those of the ideal schedule */
-  bool is_ideal;                /* the program has no streams */
+  const struct sim_lane
+      *lanes;    /* the program's streams, or those of the ideal schedule; then, if GpSimd triggers transfers,
+                                 * "descriptors" */
+  bool is_ideal; /* the program has no streams */
   int n;
   const struct sim_exec *execs; /* in the order of simulation; those of one lane in the order of their starts */
   int n_lives;

@@ -11,7 +11,7 @@
 #include "job/export.h"
 #include "job/results.h"
 
-enum part { PART_WHOLE, PART_STAGE, PART_SOURCES, PART_ARTIFACT, PART_ALL, PART_DIFF };
+enum part { PART_WHOLE, PART_STAGE, PART_SOURCES, PART_ARTIFACT, PART_ALL, PART_DIFF, PART_COMPARISON };
 
 struct state {
   enum part part;
@@ -50,6 +50,12 @@ static bool read_part(struct request *rq, const char *tail, struct state *s) {
     s->part = PART_DIFF;
     if (diff_read_query(rq, &s->query, &s->bad_field))
       s->bad_field = NULL;
+    return true;
+  }
+  if (!strcmp(tail, "/comparison")) {
+    s->part = PART_COMPARISON;
+    if (!http_argument(rq, "with"))
+      s->bad_field = "with";
     return true;
   }
   if (kernel && !diff_read_number(kernel, &s->stage.kernel))
@@ -103,6 +109,10 @@ static void build(struct request *rq, struct db *db) {
     s->body.file_name = "all.tar.gz";
     s->found = export_all(w, b);
     break;
+  case PART_COMPARISON:
+    s->body.type = "application/json";
+    s->found = export_comparison(w, s->other, b);
+    break;
   case PART_DIFF:
     s->body.type = "application/json";
     s->st = diff_build(w, s->other ? s->other : w, &s->query, b, &s->diff_found, &s->err);
@@ -120,7 +130,7 @@ static void build(struct request *rq, struct db *db) {
  * out. */
 static bool find_other(struct request *rq, struct state *s, enum MHD_Result *answer) {
   const char *with = http_argument(rq, "with");
-  if (s->part != PART_DIFF)
+  if (s->part != PART_DIFF && s->part != PART_COMPARISON)
     return true;
   if (!s->bad_field && with && !is_key(with, strlen(with)))
     s->bad_field = "with";

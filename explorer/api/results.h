@@ -8,6 +8,8 @@
  *     and whatever the result's "artifacts" lists (options.artifacts)
  * GET /api/v1/results/KEY/all.tar.gz          result.json and all of the above
  * GET /api/v1/results/KEY/diff?from=A&to=B    what changed between two stages: api/diffs.h
+ * GET /api/v1/results/KEY/comparison?with=KEY2   the simulated runs of two results side by side: driver/comparison.h;
+ *     404 when they have none
  *
  * Each answer has an ETag; a request that names it in If-None-Match gets 304.  JSON and text are compressed with gzip
  * or zstd for clients that accept it.  404: there is no such result, or it is no longer kept.  The key is the

@@ -9,6 +9,7 @@
 #include <openssl/evp.h>
 #include <zlib.h>
 
+#include "driver/comparison.h"
 #include "driver/frames.h"
 
 enum { NAME_LEN = 160, TAR_BLOCK = 512, TAR_NAME_MAX = 99, GZIP_WINDOW = 15 + 16, PIECE = 64 << 10 };
@@ -27,6 +28,30 @@ bool export_result(struct work *w, struct buf *out) {
   bool ok = text && !buf_append(out, text, len);
   free(text);
   return ok;
+}
+
+static bool is_simulated(const json_t *kernel) {
+  return json_object_get(kernel, "simulation") || json_object_get(kernel, "profile");
+}
+
+bool export_comparison(struct work *a, struct work *b, struct buf *out) {
+  json_t *x = result_of(a), *y = result_of(b);
+  const json_t *in_x = json_object_get(x, "kernels"), *in_y = json_object_get(y, "kernels");
+  bool has_any = false;
+  buf_puts(out, "{\"kernels\":[");
+  for (size_t i = 0; i < json_array_size(in_x) && i < json_array_size(in_y); i++) {
+    const json_t *p = json_array_get(in_x, i), *q = json_array_get(in_y, i);
+    if (!is_simulated(p) || !is_simulated(q))
+      continue;
+    if (has_any)
+      buf_putc(out, ',');
+    comparison_put(out, p, q);
+    has_any = true;
+  }
+  buf_puts(out, "]}");
+  json_decref(x);
+  json_decref(y);
+  return has_any && !buf_status(out);
 }
 
 static bool append_json(struct buf *out, const json_t *v) {

@@ -7,6 +7,9 @@
 
 /* Each appends to out; false if the result has no such part, or out has no room (buf_status tells which). */
 bool export_result(struct work *w, struct buf *out);
+/* Appends {"kernels": [one of driver/comparison.h for each kernel that both results have simulated]}; false if there is
+ * none. */
+bool export_comparison(struct work *a, struct work *b, struct buf *out);
 /* A stage's text alone. */
 bool export_stage_text(struct work *w, const struct gather_stage *which, struct buf *out);
 /* One file by its name (api/results.h); *type is its media type, a constant. */

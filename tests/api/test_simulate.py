@@ -50,7 +50,8 @@ def test_its_frame_comes_after_the_stages_and_before_the_end(server):
     body = {"source": SOFTMAX, "inputs": FLOAT_INPUT, "simulate": True}
     frames = [json.loads(l) for l in server.post(body, accept="application/x-ndjson").body.splitlines()]
     kinds = [f["frame"] for f in frames]
-    assert kinds[-2:] == ["simulation", "end"] and kinds[-3] == "stage" and frames[-2]["kernel"] == 0
+    assert kinds[-4:] == ["stage", "simulation", "profile", "end"] and frames[-3]["kernel"] == frames[-2]["kernel"] == 0
+    assert "us" in frames[-2]["text"] and frames[-2]["profile"]["target"] == "trn2"
     events = server.post(body, accept="text/event-stream").body.decode()
     assert '"frame":"simulation"' in events
 
@@ -113,6 +114,50 @@ def test_a_kernel_that_stops_before_nisa_is_not_run(server):
 def test_wrong_fields_are_named(server, options, field):
     answer = server.post({"source": SOFTMAX, "inputs": FLOAT_INPUT, "options": options})
     assert answer.status in (400, 413) and field in answer.body.decode()
+
+
+def test_the_profile_says_where_the_time_goes(server):
+    p = server.compile(SOFTMAX, inputs=of_shape(256, 512), simulate=True)["kernels"][0]["profile"]
+    lanes = {l["name"]: l for l in p["lanes"]}
+    assert p["total_us"] > 0 and not p["ideal"] and {"scalar", "vector"} <= set(lanes)
+    assert all(0 <= l["share"] <= 1 for l in p["lanes"]) and p["dma"]["bytes"] >= 2 * 256 * 512 * 4
+    assert sum(p["path"]["waits_us"].values()) == pytest.approx(p["total_us"], abs=1e-3)
+    assert {l["line"] for l in p["lines"] if l.get("file")} <= {3, 4, 5} and p["advice"] and p["memory"]["sbuf"]["peak"] > 0
+
+
+def test_the_timeline_is_an_artifact_that_perfetto_opens(server):
+    result = server.post({"source": SOFTMAX, "inputs": FLOAT_INPUT, "options": {"simulate": True, "artifacts": True}}, cache=None).json
+    assert "softmax/timeline.json" in [a["name"] for a in result["artifacts"]]
+    answer = server.get(f"/api/v1/results/{result['key']}/artifacts/softmax/timeline.json")
+    assert answer.status == 200 and answer.headers["Content-Type"] == "application/json"
+    events = answer.json["traceEvents"]
+    assert {"scalar", "vector"} <= {e["args"]["name"] for e in events if e["ph"] == "M" and "name" in e.get("args", {})}
+    assert all(e["dur"] >= 0 for e in events if e["ph"] == "X")
+
+
+def test_two_runs_are_compared_by_their_keys(server):
+    body = {"source": SOFTMAX, "inputs": of_shape(128, 256), "simulate": True}
+    a, b = (server.post({**body, "target": t}, cache=None).json for t in ("trn2", "trn1"))
+    answer = server.get(f"/api/v1/results/{a['key']}/comparison?with={b['key']}")
+    (k,) = answer.json["kernels"]
+    assert k["a_us"] == a["kernels"][0]["profile"]["total_us"] and k["b_us"] == b["kernels"][0]["profile"]["total_us"]
+    assert k["ratio"] == pytest.approx(k["b_us"] / k["a_us"])
+    assert {l["name"] for l in k["lanes"]} >= {l["name"] for r in (a, b) for l in r["kernels"][0]["profile"]["lanes"]}
+    assert k["outputs"][0]["a"] == simulation(a)["outputs"][0] and k["outputs"][0]["b"] == simulation(b)["outputs"][0]
+    assert sum(w["a_us"] for w in k["waits"]) == pytest.approx(k["a_us"], abs=1e-3)
+    changes = [abs(l["a_us"] - l["b_us"]) for l in k["lines"]]
+    assert changes == sorted(changes, reverse=True)
+
+
+@pytest.mark.parametrize("query, status", [("", 400), ("?with=x", 400), ("?with=" + "0" * 64, 404)])
+def test_a_comparison_needs_two_results(server, query, status):
+    key = server.post({"source": SOFTMAX, "inputs": FLOAT_INPUT, "simulate": True}, cache=None).json["key"]
+    assert server.get(f"/api/v1/results/{key}/comparison{query}").status == status
+
+
+def test_results_without_a_simulation_are_not_compared(server):
+    key = server.post({"source": SOFTMAX, "inputs": FLOAT_INPUT}, cache=None).json["key"]
+    assert server.get(f"/api/v1/results/{key}/comparison?with={key}").status == 404
 
 
 # ---- hostile sizes ---------------------------------------------------------------------------------------------------

@@ -255,6 +255,61 @@ def test_arrays_that_do_not_fit_are_refused(tmp_path):
     assert run(PRODUCT, "--inputs", tmp_path / "none.npz", tmp_path=tmp_path).returncode != 0
 
 
+def test_the_time_is_shown_by_engine_and_written_as_a_trace(tmp_path):
+    done, _ = simulation(SOFTMAX, "--profile", tmp_path / "t.json", tmp_path=tmp_path, name="kernel.py")
+    assert "scalar" in done.stdout and "%" in done.stdout and "us" in done.stdout
+    profile = json.loads((tmp_path / "result.json").read_text())["kernels"][0]["profile"]
+    events = json.loads((tmp_path / "t.json").read_text())["traceEvents"]
+    end = max(e["ts"] + e["dur"] for e in events if e["ph"] == "X")
+    assert end == pytest.approx(profile["total_us"], rel=1e-6)
+
+
+def test_two_kernels_are_shown_side_by_side(tmp_path):
+    (tmp_path / "b.py").write_text(SOFTMAX.replace("- np.max(x, axis=-1, keepdims=True)", ""))
+    done = run(SOFTMAX, "--compare", tmp_path / "b.py", "--json", tmp_path / "c.json", tmp_path=tmp_path, name="kernel.py")
+    (k,) = json.loads((tmp_path / "c.json").read_text())["kernels"]
+    assert done.returncode == 0 and k["b_us"] < k["a_us"] and "softmax: a and b" in done.stdout, done.stderr
+    assert k["outputs"][0]["a"]["mean"] == pytest.approx(k["outputs"][0]["b"]["mean"])
+    same = run(SOFTMAX, "--compare-target", "trn2", "--json", "-", tmp_path=tmp_path, name="kernel.py")
+    assert json.loads(same.stdout)["kernels"][0]["ratio"] == 1
+
+
+def test_loops_on_data_are_timed_for_the_branches_that_the_run_took(tmp_path):
+    """x is halved until it is below 1: 5 rounds for 16, 9 for 256."""
+    one, index = "memref<1x1xf32, #nisa.mem<sbuf>>", "memref<1x1xi32, #nisa.mem<sbuf>>"
+    text = f"""func.func @halve(%a: memref<1x1xf32, #nisa.mem<shared_hbm>>) -> memref<1x1xf32, #nisa.mem<shared_hbm>> {{
+  %one = arith.constant 1.0 : f32
+  %half = arith.constant 0.5 : f32
+  %zero = arith.constant 0 : i32
+  %r = nisa.alloc : memref<1x1xf32, #nisa.mem<shared_hbm>>
+  %s = nisa.alloc : {one}
+  %c = nisa.alloc : {index}
+  nisa.dma_copy(dst<1| 1>={one} %s[d0, d1], src<1| 1>=memref<1x1xf32, #nisa.mem<shared_hbm>> %a[d0, d1]) engine=dma
+  scf.while : () -> () {{
+    nisa.tensor_scalar_arith(dst<1| 1>={index} %c[d0, d1], src<1| 1>={one} %s[d0, d1], operand0=f32 %one, op0=is_ge, reverse_operands=none) engine=vector
+    %v = nisa.register_load(src<1| 1>={index} %c[d0, d1]) engine=sync : i32
+    %more = arith.cmpi ne, %v, %zero : i32
+    scf.condition(%more)
+  }} do {{
+    nisa.tensor_scalar_arith(dst<1| 1>={one} %s[d0, d1], src<1| 1>={one} %s[d0, d1], operand0=f32 %half, op0=multiply, reverse_operands=none) engine=vector
+    scf.yield
+  }}
+  nisa.dma_copy(dst<1| 1>=memref<1x1xf32, #nisa.mem<shared_hbm>> %r[d0, d1], src<1| 1>={one} %s[d0, d1]) engine=dma
+  nisa.release %s : {one}
+  nisa.release %c : {index}
+  return %r : memref<1x1xf32, #nisa.mem<shared_hbm>>
+}}
+"""
+    totals = []
+    for x in (16, 256):
+        np.savez(tmp_path / "in.npz", np.full((1, 1), x, np.float32))
+        done, s = simulation(text, "--inputs", tmp_path / "in.npz", tmp_path=tmp_path)
+        profile = json.loads((tmp_path / "result.json").read_text())["kernels"][0]["profile"]
+        assert done.returncode == 0 and s["outputs"][0]["max"] == 0.5 and profile["assumed_branches"] == 0, done.stderr
+        totals.append(profile["total_us"])
+    assert totals[1] > totals[0]
+
+
 def test_every_example_runs():
     for path in sorted((ROOT / "explorer" / "examples").glob("*.py")):
         done = subprocess.run([NKX, "run", str(path)], capture_output=True, text=True, timeout=300)

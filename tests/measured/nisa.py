@@ -115,6 +115,11 @@ class Kernel:
     def reciprocal(self, dst, src):
         self._op("reciprocal", [("dst", dst), ("src", src)], [], "vector")
 
+    def barrier(self):
+        """All engines and transfers come to an end: what a dependence on a whole array in HBM means."""
+        flag = self.sbuf(1, 1, dtype="i32")
+        self.lines.append(f"{self._name('flag')} = nisa.register_load(src{flag.tile(1, 1, 'd0, d1')}) engine=sync : i32")
+
     def text(self):
         self._release()
         args = ", ".join(f"{b.name}: {b.type}" for b in self.args)

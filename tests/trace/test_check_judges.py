@@ -2,11 +2,14 @@
 
 A wrong kernel is planted by asking for the type of an array: NumPy's run computes one thing, the trace another.
 """
+import json
+import subprocess
 import textwrap
 
 import pytest
 
 from support.compiler import compile
+from support.paths import NKX
 
 
 def verdicts(body, shapes, stop=None):
@@ -172,3 +175,32 @@ def test_a_failure_names_the_first_wrong_element():
     first = checks[0][1]["first_wrong"]
     assert first["output"] == "output0" and first["index"] == [3, 0]
     assert first["got"] == pytest.approx(2 * first["expected"], rel=1e-5)
+
+
+def reproduce(path):
+    return subprocess.run([NKX, "reproduce", str(path)], capture_output=True, text=True, timeout=60)
+
+
+def test_a_failed_check_leaves_a_reproducer_that_fails_again(tmp_path):
+    body, shapes = WRONG["floor and 7"]
+    source = "import numpy as np\n" + textwrap.dedent(body)
+    path = tmp_path / "r.json"
+    inputs = [a for name, shape in shapes.items() for a in ("--input", f"{name}={shape}")]
+    result = compile(source, *inputs, "--reproducer", str(path), "--stop-after", "trace")
+    assert [a["name"] for a in result["artifacts"]] == ["f/reproducer.json"]
+    assert json.loads(path.read_text())["pass"] == "trace"
+    done = reproduce(path)
+    assert done.returncode == 1 and done.stdout.startswith("after trace: fail (max abs 7"), done
+
+
+def test_a_check_that_passes_writes_no_reproducer(tmp_path):
+    path = tmp_path / "r.json"
+    compile("def f(x):\n    return x + 1.0\n", "--input", "x=8x8:f32", "--reproducer", str(path), "--stop-after", "trace")
+    assert not path.exists()
+
+
+def test_a_file_that_is_no_reproducer_is_refused(tmp_path):
+    path = tmp_path / "r.json"
+    for text in ("", "{}", "[1]", '{"kernel": "f", "target": "trn2", "index": 99}', '{"kernel": "f", "target": "trn2", "index": 3}'):
+        path.write_text(text)
+        assert reproduce(path).returncode == 1

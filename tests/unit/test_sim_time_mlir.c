@@ -12,6 +12,7 @@
 #include "nisa/parse.h"
 #include "sim/decode.h"
 #include "sim/report.h"
+#include "sim/run.h"
 
 #include <cmocka.h> /* last: it defines a macro called fail */
 
@@ -272,7 +273,7 @@ static const char *const lane_instrs[LANES] = {
     [2] = "nisa.activation(dst" S("512") ", src" T("512") ", bias" O ", scale=f32 %one, op=exp) engine=scalar signal",
     [3] = "nisa.tensor_copy(dst" T("512") ", src" S("512") ") engine=gpsimd signal",
     [5] = "nisa.dma_copy(dst" S("512") ", src" H("512") ") engine=dma signal",
-    [6] = "nisa.dma_copy(dst" H("64") ", src" S("64") ") engine=dma signal",
+    [6] = "nisa.dma_copy(dst" H("64") ", src" S("64") ") engine=dma signal", /* by descriptors that GpSimd builds */
 };
 
 static int trigger_of(int lane) {
@@ -350,7 +351,7 @@ static const struct sim_exec *done(const struct sim_timeline *t, int lane, int n
 }
 
 static void no_engine_does_two_things_at_once(const struct sim_timeline *t) {
-  int64_t free[LANES] = {0};
+  int64_t free[LANES + 1] = {0};
   for (int k = 0; k < t->n; k++) {
     const struct sim_exec *x = &t->execs[k];
     if (t->lanes[x->lane].trigger >= 0)
@@ -398,6 +399,9 @@ static void each_start_has_its_cause(const struct sim_timeline *t) {
     case SIM_REASON_INTERLOCK:
       assert_int_equal(begun,
                        cause->end + sim_cost_signal(t->lanes[cause->lane].engine, t->lanes[x->lane].engine, t->target));
+      break;
+    case SIM_REASON_BUILD:
+      assert_int_equal(x->start, cause->end);
       break;
     case SIM_REASON_TRIGGER:
       assert_int_equal(x->start, x->ready);
@@ -515,6 +519,75 @@ static void engines_wait_for_each_other_at_a_barrier(void **state) {
   forget(&t);
 }
 
+static void a_loop_without_end_is_a_fault(void **state) {
+  static const char loop[] =
+      "%hbm: memref<128x1024xf32, #nisa.mem<shared_hbm>>) {\n%t = nisa.alloc : memref<1x8xf32, #nisa.mem<sbuf>>\n"
+      "%c0 = arith.constant 0 : index\n%c1 = arith.constant 1 : index\n%n = arith.constant 1000000000000 : index\n"
+      "%zero = arith.constant 0.0 : f32\nscf.for %i = %c0 to %n step %c1 {\n"
+      "nisa.memset(dst<1| 8>=memref<1x8xf32, #nisa.mem<sbuf>> %t[d0, d1], value=f32 %zero) engine=vector\n}\n"
+      "nisa.release %t : memref<1x8xf32, #nisa.mem<sbuf>>\n";
+  const struct sim_time_options options = {.target = TARGET_TRN2, .executions_max = 10000};
+  struct timed t;
+  char program[4000];
+  (void)state;
+  snprintf(program, sizeof program, MODULE("trn2") "%s" END, loop);
+  read_program(&t, program, TARGET_TRN2);
+  assert_int_equal(sim_time(&t.program, &options, &t.arena, &t.timeline, &t.fault), ST_INPUT);
+  assert_int_equal(t.fault.kind, SIM_FAULT_TIME);
+  forget(&t);
+}
+
+/* ---- control that depends on data -------------------------------------------------------------------------------- */
+
+/* Reads a number from memory and runs as many rounds. */
+static const char rounds[] =
+    "module attributes {nisa.target = #nisa.target<\"trn2\">} {\n"
+    "func.func @k(%a: memref<1x1xi32, #nisa.mem<shared_hbm>>) -> memref<1x1xi32, #nisa.mem<shared_hbm>> {\n"
+    "%s = nisa.alloc : memref<1x1xi32, #nisa.mem<sbuf>>\n%t = nisa.alloc : memref<1x8xf32, #nisa.mem<sbuf>>\n"
+    "%c0 = arith.constant 0 : index\n%c1 = arith.constant 1 : index\n%zero = arith.constant 0.0 : f32\n"
+    "nisa.dma_copy(dst<1| 1>=memref<1x1xi32, #nisa.mem<sbuf>> %s[d0, d1], "
+    "src<1| 1>=memref<1x1xi32, #nisa.mem<shared_hbm>> %a[d0, d1]) engine=dma\n"
+    "%v = nisa.register_load(src<1| 1>=memref<1x1xi32, #nisa.mem<sbuf>> %s[d0, d1]) engine=sync : i32\n"
+    "%n = arith.index_cast %v : i32 to index\n"
+    "scf.for %i = %c0 to %n step %c1 {\n"
+    "nisa.memset(dst<1| 8>=memref<1x8xf32, #nisa.mem<sbuf>> %t[d0, d1], value=f32 %zero) engine=vector\n}\n"
+    "nisa.release %s : memref<1x1xi32, #nisa.mem<sbuf>>\nnisa.release %t : memref<1x8xf32, #nisa.mem<sbuf>>\n"
+    "return %a : memref<1x1xi32, #nisa.mem<shared_hbm>>\n}\n}\n";
+
+static int64_t on_vector(const struct timed *t) {
+  struct sim_profile p;
+  sim_profile_make(&t->timeline, (struct arena *)&t->arena, &p);
+  return p.lanes[lane_number(&t->timeline, "vector")].executions;
+}
+
+static void branches_on_data_go_as_they_went_with_values(void **state) {
+  const int32_t n = 5;
+  int32_t out;
+  const void *args[] = {&n};
+  void *results[] = {&out};
+  struct timed t;
+  struct sim_record record;
+  (void)state;
+  read_program(&t, rounds, TARGET_TRN2);
+  sim_record_init(&record, t.program.n_streams, &t.arena);
+  if (sim_run(&t.program, args, results, &(struct sim_options){.record = &record}, NULL, &t.fault))
+    fail_msg("%s", t.fault.text);
+  const struct sim_time_options options = {.target = TARGET_TRN2, .record = &record};
+  assert_int_equal(sim_time(&t.program, &options, &t.arena, &t.timeline, &t.fault), ST_OK);
+  assert_int_equal(t.timeline.n_assumed, 0);
+  assert_int_equal(on_vector(&t), n);
+  forget(&t);
+}
+
+static void without_values_a_loop_on_data_is_assumed_to_run_once(void **state) {
+  struct timed t;
+  (void)state;
+  time_text(&t, rounds, TARGET_TRN2);
+  assert_int_equal(t.timeline.n_assumed, 2);
+  assert_int_equal(on_vector(&t), 1);
+  forget(&t);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_copy_from_psum_takes_a_cycle_an_element),
@@ -532,6 +605,9 @@ int main(void) {
       cmocka_unit_test(a_wait_that_is_never_met_is_a_fault),
       cmocka_unit_test(a_transfer_that_nothing_starts_is_a_fault),
       cmocka_unit_test(engines_wait_for_each_other_at_a_barrier),
+      cmocka_unit_test(a_loop_without_end_is_a_fault),
+      cmocka_unit_test(branches_on_data_go_as_they_went_with_values),
+      cmocka_unit_test(without_values_a_loop_on_data_is_assumed_to_run_once),
   };
   return cmocka_run_group_tests(tests, start_mlir, stop_mlir);
 }

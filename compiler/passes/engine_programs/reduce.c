@@ -13,12 +13,13 @@
  * A wait is dropped if, each time that it is executed, the engine knows already, or learns from another wait at the same
  * place, what the wait is for.  Each dropped one is replaced by a chain of orders that all lie between its two ends, so
  * that the chains of two dropped waits never need each other, and all can be dropped at once.  Of two waits at one place
- * for the same execution one remains.
+ * for the same execution the first one remains.
  *
  * Then the waits are taken as they will be: as counts of the instructions that raise a semaphore.  Where a variable of a
  * wait is negative, its count is that of something earlier, which may be more than is needed, and imply another wait.  So
  * waits that are implied now are dropped together, and those that turn out to be missed are put back.  At last a wait
- * moves out of the loops whose variables it does not use, which may imply others once more.
+ * moves out of the loops whose variables it does not use, which may imply others once more.  Of two waits at one place for
+ * the same count the last one remains: the two may be equal at times, and the first one never greater.
  *
  * A loop is executed only a few times if the function would be executed too often.  The orders of an iteration are then
  * those of the iteration before, moved by one, because distances between dependent iterations are at most the copies of
@@ -30,7 +31,7 @@
 #include "base/array.h"
 #include "passes/engine_programs/engine_programs.h"
 
-enum { EXECUTIONS_MAX = 20000, WAITS_MAX = 256 /* at one place */ };
+enum { EXECUTIONS_MAX = 100000, WAITS_MAX = 256 /* at one place */ };
 
 struct clock_of {
   int32_t n[EP_STREAMS_MAX];
@@ -46,14 +47,21 @@ struct paper {
   struct arena arena;
   struct ep_counts counts, raises; /* of all instructions; of those that raise a semaphore */
   int64_t trips_max;
-  enum { ORDERS, COUNTS, CHECK } mode;    /* see pass_waits */
-  bool last_wins;                         /* of two equal waits at one place */
-  bool *needed;                           /* of each wait */
-  bool *is_required;                      /* of each wait: it is kept, or was when counts were taken */
-  bool *is_opaque;                        /* its distance is not constant, and loops are cut */
+  enum { ORDERS, COUNTS, CHECK } mode; /* see pass_waits */
+  bool last_wins;                      /* of two equal waits at one place */
+  bool *needed;                        /* of each wait */
+  bool *is_required;                   /* of each wait: it is kept, or was when counts were taken */
+  bool *is_opaque;                     /* its distance is not constant, and loops are cut */
+  struct sum {
+    struct ep_linear number, count;       /* of the execution; the count that the wait compares with */
+    bool is_plain;                        /* no variable is ever negative or too large: the number is as it says */
+  } *sums;                                /* of each wait */
   struct clock_of clock[EP_STREAMS_MAX];  /* what the program of each stream knows */
   struct history history[EP_STREAMS_MAX]; /* of the executions in this segment */
-  struct history raised[EP_STREAMS_MAX];  /* of those that raised the semaphore */
+  struct {
+    int *v;
+    int n, cap;
+  } raised[EP_STREAMS_MAX]; /* the numbers, from 1, of those that raised the semaphore */
   int64_t variable[EP_DEPTH_MAX];
 };
 
@@ -75,13 +83,47 @@ static int64_t row_value(const struct paper *p, const struct ep_wait *w, int v, 
   return x < trips ? x : trips - 1;
 }
 
-/* Its number in its stream, from 1; 0 if there is none.  Negative variables mean the last execution before: the count
- * that the wait compares with is at least that of this execution. */
-static int64_t number_of(const struct paper *p, const struct ep_wait *w) {
+static int64_t sum_value(const struct paper *p, const struct ep_linear *x, int depth) {
+  int64_t v = x->constant;
+  for (int k = 0; k < depth; k++)
+    v += x->factor[k] * p->variable[k];
+  return v;
+}
+
+/* The loops around the place of a wait: the innermost one. */
+static int loop_around(const struct ep *ep, const struct ep_wait *w) {
+  return w->loop != EP_NONE ? ep->loops.v[w->loop].parent : ep->instrs.v[w->to].loop;
+}
+
+/* All variables of the execution that w is for are in the ranges of their loops, whatever those at its place are. */
+static bool is_plain(const struct paper *p, const struct ep_wait *w) {
   const struct ep *ep = p->ep;
+  int loop = ep->instrs.v[w->from].loop;
+  for (int v = ep_depth(ep, loop) - 1; v >= 0; v--, loop = ep->loops.v[loop].parent) {
+    const struct ep_row *r = &w->row[v];
+    const int64_t trips = ep_trips(ep, loop, p->trips_max);
+    int64_t least = r->at.constant + (r->from_end ? trips : 0), most = least;
+    int around = loop_around(ep, w);
+    for (int k = w->depth - 1; k >= 0; k--, around = ep->loops.v[around].parent) {
+      const int64_t range = r->at.factor[k] * (ep_trips(ep, around, p->trips_max) - 1);
+      *(range < 0 ? &least : &most) += range;
+    }
+    if (least < 0 || most >= trips)
+      return false;
+  }
+  return true;
+}
+
+/* The number in its stream, from 1, of the execution that w is for; 0 if there is none.  Negative variables mean the last
+ * execution before: the count that the wait compares with is at least that of this execution. */
+static int64_t number_of(const struct paper *p, int wait) {
+  const struct ep *ep = p->ep;
+  const struct ep_wait *w = &ep->waits.v[wait];
   const int s = w->from_stream, n = ep->n_streams;
   int64_t number = 1 + p->counts.at[w->from * n + s], borrowed = 0;
   int loop = ep->instrs.v[w->from].loop;
+  if (p->sums[wait].is_plain)
+    return sum_value(p, &p->sums[wait].number, w->depth);
   for (int v = ep_depth(ep, loop) - 1; v >= 0; v--, loop = ep->loops.v[loop].parent) {
     const int64_t trips = ep_trips(ep, loop, p->trips_max);
     int64_t x = row_value(p, w, v, trips) - borrowed;
@@ -102,8 +144,7 @@ static bool keeps_distance(const struct paper *p, const struct ep_wait *w, int v
   for (int k = 0; k < w->depth; k++) {
     if (!r->at.factor[k])
       continue;
-    const int around = w->loop != EP_NONE ? ep->loops.v[w->loop].parent : ep->instrs.v[w->to].loop;
-    const int64_t other = ep->loops.v[ep_loop_at(ep, around, k)].trips;
+    const int64_t other = ep->loops.v[ep_loop_at(ep, loop_around(ep, w), k)].trips;
     is_cut |= other > p->trips_max;
     n += r->at.factor[k] == 1 && other == trips ? 1 : 2;
   }
@@ -125,18 +166,16 @@ static void join(const struct paper *p, struct clock_of *to, const struct clock_
     to->n[s] = to->n[s] > x->n[s] ? to->n[s] : x->n[s];
 }
 
-static const struct clock_of *clock_after(const struct history *h, int64_t number) {
-  assert(number <= h->n); /* it is before in program order */
-  return number > 0 ? &h->v[number - 1] : NULL;
+/* What is known after execution `number` of a stream, from 1; NULL if there is none. */
+static const struct clock_of *clock_after(const struct paper *p, int stream, int64_t number) {
+  assert(number <= p->history[stream].n); /* it is before in program order */
+  return number > 0 ? &p->history[stream].v[number - 1] : NULL;
 }
 
-/* The count that it compares with. */
-static int64_t count_of(const struct paper *p, const struct ep_wait *w) {
-  const struct ep_linear x = ep_count_of(p->ep, &p->raises, w, p->trips_max);
-  int64_t count = x.constant;
-  for (int k = 0; k < w->depth; k++)
-    count += x.factor[k] * p->variable[k];
-  return count;
+/* What is known when the semaphore has this count. */
+static const struct clock_of *clock_at(const struct paper *p, int stream, int64_t count) {
+  assert(count <= p->raised[stream].n);
+  return count > 0 ? clock_after(p, stream, p->raised[stream].v[count - 1]) : NULL;
 }
 
 static bool is_implied(const struct paper *p, const struct due *due, int n, int k) {
@@ -147,7 +186,7 @@ static bool is_implied(const struct paper *p, const struct due *due, int n, int 
     if (i == k || due[i].on != d->on || !due[i].after || due[i].after->n[d->stream] < d->number)
       continue;
     const bool is_same = due[i].stream == d->stream && due[i].after == d->after;
-    if (!is_same || (i < k) != p->last_wins)
+    if (!is_same || (i < k) == (p->mode == ORDERS))
       return true;
   }
   return false;
@@ -166,12 +205,12 @@ static void pass_waits(struct paper *p, int first) {
     const struct ep_wait *w = &ep->waits.v[k];
     if (p->is_opaque[k] || !(p->mode == CHECK ? p->is_required[k] : w->is_kept))
       continue;
-    const int64_t number = number_of(p, w);
+    const int64_t number = number_of(p, k);
     struct due d = {k, w->on, w->from_stream, number, NULL};
     if (p->mode == ORDERS)
-      d.after = clock_after(&p->history[d.stream], number);
+      d.after = clock_after(p, d.stream, number);
     else if (w->is_kept)
-      d.after = clock_after(&p->raised[d.stream], count_of(p, w));
+      d.after = clock_at(p, d.stream, sum_value(p, &p->sums[k].count, w->depth));
     if (n < WAITS_MAX)
       due[n++] = d;
     else
@@ -202,7 +241,7 @@ static void execute(struct paper *p, int k) {
       p->clock[s] = now;
     array_push(&p->arena, &p->history[s], now);
     if (i->signals >> s & 1)
-      array_push(&p->arena, &p->raised[s], now);
+      array_push(&p->arena, &p->raised[s], p->history[s].n);
   }
 }
 
@@ -254,22 +293,17 @@ static void execute_all(struct paper *p) {
   }
 }
 
-/* Drops the waits that are not needed. */
-static void drop(struct paper *p) {
+/* Drops the waits that are not needed; false if there are none. */
+static bool drop(struct paper *p) {
   struct ep *ep = p->ep;
+  bool has_dropped = false;
   execute_all(p);
-  for (int k = 0; k < ep->waits.n; k++)
-    ep->waits.v[k].is_kept &= p->needed[k] || p->is_opaque[k];
-}
-
-/* Two waits for one stream remain at one place: the one that is equal now and then and never later may be the wrong one. */
-static bool has_doubles(const struct ep *ep) {
-  for (int k = 0; k < ep->waits.n; k++)
-    for (int i = ep->waits.v[k].next; ep->waits.v[k].is_kept && i != EP_NONE; i = ep->waits.v[i].next)
-      if (ep->waits.v[i].is_kept && ep->waits.v[i].on == ep->waits.v[k].on &&
-          ep->waits.v[i].from_stream == ep->waits.v[k].from_stream)
-        return true;
-  return false;
+  for (int k = 0; k < ep->waits.n; k++) {
+    const bool is_needed = p->needed[k] || p->is_opaque[k];
+    has_dropped |= ep->waits.v[k].is_kept && !is_needed;
+    ep->waits.v[k].is_kept &= is_needed;
+  }
+  return has_dropped;
 }
 
 /* ---- moving out of loops ----------------------------------------------------------------------------------------- */
@@ -318,9 +352,8 @@ static bool move_out(struct ep *ep, int instr) {
 /* Drops the waits that the counts of others imply, and puts those back that are missed. */
 static void settle(struct paper *p) {
   struct ep *ep = p->ep;
-  bool is_missed = true;
   p->mode = COUNTS;
-  drop(p);
+  bool is_missed = drop(p);
   p->mode = CHECK;
   while (is_missed) {
     is_missed = false;
@@ -342,16 +375,9 @@ static void take_counts(struct paper *p) {
       ep->instrs.v[w->from].signals |= 1u << w->from_stream;
   }
   ep_count(ep, true, p->trips_max, &p->raises);
-}
-
-/* Drops the waits for executions that program order or other waits imply. */
-static void reduce(struct paper *p) {
-  p->mode = ORDERS;
-  drop(p);
-  if (has_doubles(p->ep)) {
-    p->last_wins = true;
-    drop(p);
-  }
+  for (int k = 0; k < ep->waits.n; k++)
+    if (p->is_required[k])
+      p->sums[k].count = ep_count_of(ep, &p->raises, &ep->waits.v[k], p->trips_max);
 }
 
 void ep_reduce(struct ep *ep) {
@@ -360,13 +386,18 @@ void ep_reduce(struct ep *ep) {
   struct paper p = {.ep = ep,
                     .needed = arena_new_array(a, bool, n),
                     .is_opaque = arena_new_array(a, bool, n),
-                    .is_required = arena_new_array(a, bool, n)};
+                    .is_required = arena_new_array(a, bool, n),
+                    .sums = arena_new_array(a, struct sum, n)};
   bool has_moved = false;
   p.trips_max = choose_trips(ep, &p.counts);
-  for (int k = 0; k < ep->waits.n; k++)
+  for (int k = 0; k < ep->waits.n; k++) {
     p.is_opaque[k] = is_opaque(&p, &ep->waits.v[k]);
+    p.sums[k].is_plain = is_plain(&p, &ep->waits.v[k]);
+    p.sums[k].number = ep_count_of(ep, &p.counts, &ep->waits.v[k], p.trips_max);
+  }
   arena_init(&p.arena);
-  reduce(&p);
+  p.mode = ORDERS;
+  drop(&p);
   take_counts(&p);
   settle(&p);
   for (int k = 0; k < ep->instrs.n; k++)

@@ -167,6 +167,10 @@ export interface SimulationFault {
   /** Of the last stage's text, or of the source if that is NISA. */
   line?: number;
   range?: SourceRange;
+  /** Of a race, the other instruction. */
+  other?: string;
+  other_line?: number;
+  other_range?: SourceRange;
 }
 
 /** Values that options.watch asked for, or the reason why there are none. */
@@ -212,12 +216,112 @@ export interface Simulation {
   values?: WatchedValue[];
 }
 
+/** Microseconds by what was waited for: engine, data, semaphore, memory reused, …; work: for nothing. */
+export type WaitTimes = Record<string, number>;
+
+/** An engine or a DMA queue. */
+export interface ProfileLane {
+  name: string;
+  engine: string;
+  busy_us: number;
+  /** Of the total. */
+  share: number;
+  executions: number;
+  bytes?: number;
+  waits_us: WaitTimes;
+}
+
+/** A part of the critical path. */
+export interface ProfilePart {
+  lane: string;
+  what?: string;
+  /** What the time is spent on, as in WaitTimes. */
+  for: string;
+  from_us: number;
+  to_us: number;
+  instr?: number;
+  place?: SourceRange;
+}
+
+/** What a line of the source costs. */
+export interface ProfileLine {
+  file?: string;
+  line: number;
+  executions: number;
+  /** That DMA moves. */
+  bytes?: number;
+  operations?: number;
+  /** By engine. */
+  busy_us: Record<string, number>;
+  /** Of the critical path. */
+  critical_us: number;
+  share: number;
+  waits_us?: WaitTimes;
+}
+
+/** A reason why it takes so long. */
+export interface ProfileAdvice {
+  text: string;
+  /** What it takes of the total, at most. */
+  cost_us: number;
+  confidence: "high" | "medium" | "low";
+  place?: SourceRange;
+}
+
+/** The use of an on-chip memory in bytes of a partition, over time. */
+export interface ProfileMemory {
+  capacity: number;
+  peak: number;
+  peak_us: number;
+  /** What fills it at the peak, the largest first. */
+  alive: object[];
+  /** The time, the bytes from then on, and those of 8 parts. */
+  points: [number, number, number[]][];
+}
+
+/** Where the time of the simulated run goes; compiler/sim/report.h describes it. */
+export interface Profile {
+  target: string;
+  total_us: number;
+  /** What a launch adds. */
+  launch_us?: number;
+  /** The program has no engine programs: the schedule is assumed. */
+  ideal?: boolean;
+  assumed_branches?: number;
+  executions?: number;
+  bound: string;
+  lanes: ProfileLane[];
+  path: { waits_us: WaitTimes; low_confidence_us: number; parts: ProfilePart[] };
+  lines: ProfileLine[];
+  advice: ProfileAdvice[];
+  memory: { sbuf: ProfileMemory; psum: ProfileMemory };
+  dma: Record<string, number>;
+  roofline: Record<string, number>;
+  tensor: Record<string, number>;
+}
+
+/** Microseconds of one thing in two runs: of a lane (name), a kind of wait (for) or a source line. */
+export interface TimePair {
+  name?: string;
+  for?: string;
+  file?: string;
+  line?: number;
+  a_us: number;
+  b_us: number;
+}
+
+/** The simulated runs of two results, a and b, kernel by kernel. */
+export interface RunComparison {
+  kernels: { name: string; a_us?: number; b_us?: number; ratio?: Finite; lanes?: TimePair[]; waits?: TimePair[]; lines?: TimePair[]; outputs?: { name: string; a: SimulatedOutput; b: SimulatedOutput }[] }[];
+}
+
 export interface KernelResult {
   name: string;
   inputs: TensorInfo[];
   outputs: TensorInfo[];
   stages: Stage[];
   simulation?: Simulation;
+  profile?: Profile;
 }
 
 /** The whole result, as POST /api/v1/compile answers it and snippets keep it. */
@@ -246,6 +350,7 @@ export type Frame =
   | { frame: "sources"; files: string[]; places: Place[]; sources: Source[] }
   | { frame: "stage"; kernel: number; stage: Stage }
   | { frame: "simulation"; kernel: number; simulation: Simulation }
+  | { frame: "profile"; kernel: number; profile: Profile; text: string }
   | { frame: "diagnostic"; diagnostic: Diagnostic }
   | { frame: "artifact"; artifact: ArtifactInfo; data?: string }
   | { frame: "end"; status: "ok" | "error"; time_us: number };
