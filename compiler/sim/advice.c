@@ -1,6 +1,7 @@
 /* advice: what costs time, in words.
  *
- * The critical path is summed by instruction and by what it waits for; each sum that is worth a line becomes a sentence.
+ * The critical path is summed by instruction and by what it waits for, equal instructions of a line together; each sum that
+ * is worth a line becomes a sentence.
  * What a change would save is computed from the cost model, with everything else as it is, so it is a bound.
  */
 #include <inttypes.h>
@@ -8,6 +9,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/index.h"
 #include "sim/dma.h"
 #include "sim/profile_internal.h"
 
@@ -169,6 +171,55 @@ static struct sums *sum_up(const struct sim_timeline *t, struct arena *a, const 
   return s;
 }
 
+static bool same_line(const struct src_loc *x, const struct src_loc *y) {
+  if (!x || !y)
+    return x == y;
+  return x->range.line == y->range.line && !strcmp(x->range.file, y->range.file);
+}
+
+/* Instructions of one line that do the same at the same cost, such as those of an unrolled loop, are one subject. */
+static bool same_subject(const struct sim_timeline *t, int x, int y) {
+  const struct sim_instr *i = &t->program->instrs[x], *j = &t->program->instrs[y];
+  const struct sim_cost *c = &t->costs[x], *d = &t->costs[y];
+  return i->kind == j->kind && i->engine == j->engine && c->rule == d->rule && c->confidence == d->confidence &&
+         c->dma.bytes == d->dma.bytes && c->dma.units == d->dma.units &&
+         c->dma.descriptor_bytes == d->dma.descriptor_bytes && is_f32_product(i) == is_f32_product(j) &&
+         i->operand[0].type == j->operand[0].type && same_line(i->loc, j->loc);
+}
+
+static void add_sums(struct sums *to, const struct sums *s) {
+  for (int w = 0; w < SIM_WAIT_COUNT; w++)
+    to->ps[w] += s->ps[w];
+  to->executions += s->executions;
+  to->trigger_ps += s->trigger_ps;
+  to->build_ps += s->build_ps;
+  to->table_ps += s->table_ps;
+  to->half_ps += s->half_ps;
+  if (s->cause >= 0 && s->cause_ps >= to->cause_ps) {
+    to->cause_ps = s->cause_ps;
+    to->cause = s->cause;
+  }
+}
+
+/* Moves the sums of all instructions of one subject to the first of them. */
+static void merge_subjects(const struct sim_timeline *t, struct arena *a, struct sums *s) {
+  struct index subjects = {.arena = a};
+  for (int k = 0; k < t->program->n_instrs; k++) {
+    const struct sim_instr *i = &t->program->instrs[k];
+    const uint32_t hash = (uint32_t)hash_mix(hash_mix((uint64_t)i->kind, (uint64_t)i->engine), (uint64_t)line_of(i));
+    int first = -1;
+    for (struct index_probe p = index_probe(&subjects, hash); first < 0 && index_next(&p);)
+      if (same_subject(t, p.entry, k))
+        first = p.entry;
+    if (first < 0) {
+      index_add(&subjects, hash, k);
+      continue;
+    }
+    add_sums(&s[first], &s[k]);
+    s[k] = (struct sums){.cause = -1};
+  }
+}
+
 static int by_cost(const void *x, const void *y) {
   const struct sim_advice *a = x, *b = y;
   if (a->cost_ps != b->cost_ps)
@@ -179,7 +230,8 @@ static int by_cost(const void *x, const void *y) {
 void sim_advice_make(const struct sim_timeline *t, struct arena *a, struct sim_profile *out) {
   struct advice_list l = {.arena = a, .timeline = t};
   int64_t barriers = 0;
-  const struct sums *s = sum_up(t, a, out, &barriers);
+  struct sums *s = sum_up(t, a, out, &barriers);
+  merge_subjects(t, a, s);
   for (int k = 0; k < t->program->n_instrs; k++) {
     const struct sim_instr *i = &t->program->instrs[k];
     int64_t path = s[k].trigger_ps + s[k].build_ps + s[k].table_ps;

@@ -26,6 +26,7 @@ enum { SIM_SHADOWS = 4 }; /* for elements of 1, 2, 4 and 8 bytes */
 struct sim_space {
   char *data; /* NULL until an allocation is in it */
   uint8_t *shadow[SIM_SHADOWS];
+  size_t size;   /* of data; shadow k has size >> k bytes */
   int64_t pitch; /* bytes from one partition to the next; HBM has one */
 };
 
