@@ -541,6 +541,7 @@ export interface SnippetRequest {
   kernel?: string;
   inputs?: InputSpec[];
   options?: { stop_after?: string; check?: boolean; artifacts?: boolean; simulate?: boolean; watch?: Watch[] };
+  simulate?: boolean;
   scope?: string;
   /** At most 200 bytes of UTF-8. */
   title?: string;
