@@ -1,0 +1,80 @@
+/* compile_internal: what the files of one job's compilation share; compile.h is the interface.
+ *
+ *   compile.c           the job: its source, its kernels
+ *   compile_frames.c    frames and artifacts
+ *   compile_stages.c    one stage: the transformation, its verification, its check
+ *   compile_simulate.c  the run of the last stage on the simulated machine
+ */
+#ifndef DRIVER_COMPILE_INTERNAL_H
+#define DRIVER_COMPILE_INTERNAL_H
+
+#include "driver/compile.h"
+#include "driver/pipeline.h"
+#include "driver/stage.h"
+#include "driver/stage_check.h"
+
+struct run {
+  struct ir *ir;
+  const struct job *job;
+  frame_sink sink;
+  void *user;
+  struct arena *arena;
+  struct sources sources;
+  struct diags diags;
+  int n_diags_sent;
+  struct trace_kernel *traced; /* the kernel to compile; NULL: the job's source */
+  MlirModule *last;            /* where the caller wants its last stage, or NULL */
+  int first_stage, last_stage; /* indices */
+  bool has_failed;
+};
+
+/* One kernel and the state of its compilation. */
+struct path {
+  struct run *run;
+  int number;
+  struct trace_kernel *kernel;
+  MlirModule module; /* from hlo-to-linalg on */
+  bool is_nisa;      /* the source is NISA */
+  struct stage before;
+  uint64_t fingerprint; /* of the module that `before` shows */
+  bool is_same;         /* the last pass changed nothing */
+  struct stage_checks checks;
+  /* With a check: the program before the current pass, in one of two forms. */
+  MlirOperation old_module;
+  struct buf old_proto;
+  bool has_reproducer;
+};
+
+enum { ARTIFACT_MAX = 8 << 20 }; /* bytes of one artifact */
+
+/* ---- compile_frames.c -------------------------------------------------------------------------------------------- */
+
+/* Sends the frame in b, and clears b. */
+enum status compile_send(struct run *r, struct buf *b);
+/* Sends the diagnostics that were not sent yet; those of no kernel have number -1. */
+enum status compile_send_diags(struct run *r, int kernel);
+enum status compile_send_stage(struct run *r, const struct stage *s, int kernel);
+enum status compile_send_start(struct run *r);
+enum status compile_send_kernel(struct path *p);
+enum status compile_send_end(struct run *r, int64_t started_us);
+/* data: the file's bytes. */
+enum status compile_send_artifact(struct path *p, const char *name, const char *type, const struct buf *data);
+/* The kernel's HLO as text and proto. */
+enum status compile_send_artifacts(struct path *p);
+
+/* ---- compile_stages.c -------------------------------------------------------------------------------------------- */
+
+/* Makes the inputs, and what the stages are compared with. */
+void compile_begin_checks(struct path *p);
+/* Reads the program of a stage into s: its operations and its text. */
+enum status compile_read_stage(struct path *p, struct stage *s, struct error *err);
+/* Runs stage `index` on p's program and sends it. */
+enum status compile_stage(struct path *p, int index);
+void compile_forget_old_program(struct path *p);
+
+/* ---- compile_simulate.c ------------------------------------------------------------------------------------------ */
+
+/* Runs the last stage on the simulated machine, if the job wants that and it can be done, and sends what came out. */
+enum status compile_send_simulation(struct path *p);
+
+#endif

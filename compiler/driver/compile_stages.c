@@ -1,0 +1,219 @@
+/* compile_stages: one stage of a kernel: the transformation, its verification, its text, and its check. */
+#include "driver/compile_internal.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "driver/plant.h"
+#include "driver/reproduce.h"
+#include "hlo/passes.h"
+#include "hlo/print.h"
+#include "linalg/lower.h"
+#include "nisa/nisa.h"
+#include "passes/pass.h"
+
+enum { REPRODUCER_MAX = 40 << 20 }; /* as base64 it is smaller than a frame */
+
+static enum status run_hlo(struct path *p, hlo_pass *pass) {
+  struct hlo_pass_result result = {.ds = &p->run->diags};
+  hlo_stage_mark(p->kernel->module);
+  pass(p->kernel->module, &result);
+  p->is_same = !result.changed;
+  return p->is_same ? ST_OK : hlo_verify(p->kernel->module, &p->run->diags);
+}
+
+/* Records if the pass changed the module; verifies a changed module. */
+static enum status verify_change(struct path *p) {
+  struct run *r = p->run;
+  MlirOperation module = mlirModuleGetOperation(p->module);
+  struct ir_capture c;
+
+  p->is_same = ir_fingerprint(module) == p->fingerprint;
+  if (p->is_same)
+    return ST_OK;
+  ir_capture_begin(r->ir, &c, &r->diags, DG_PASS_FAILED, r->arena);
+  bool ok = mlirOperationVerify(module);
+  ir_capture_end(r->ir, &c);
+  return ok ? ST_OK : ST_INPUT;
+}
+
+static enum status run_upstream(struct path *p, const char *pipeline) {
+  struct run *r = p->run;
+  enum status st = ir_run_pipeline(r->ir, mlirModuleGetOperation(p->module), pipeline, r->arena, &r->diags);
+  return st ? st : verify_change(p);
+}
+
+/* Runs one of our own passes. */
+static enum status run_pass(struct path *p, const struct pass_def *def, struct remarks *remarks) {
+  struct run *r = p->run;
+  struct pass_run run = {
+      .ir = r->ir,
+      .module = mlirModuleGetOperation(p->module),
+      .target = r->job->target,
+      .options = "",
+      .arena = r->arena,
+      .ds = &r->diags,
+      .remarks = remarks,
+      .def = def,
+  };
+  enum status st = def->run(&run);
+  return st ? st : verify_change(p);
+}
+
+/* Makes the program of this stage from the program of the previous stage. */
+static enum status transform(struct path *p, const struct stage_def *def, struct remarks *remarks) {
+  struct run *r = p->run;
+  p->is_same = false;
+  switch (def->runner) {
+  case RUN_TRACE:
+    return hlo_verify(p->kernel->module, &r->diags);
+  case RUN_HLO:
+    return run_hlo(p, hlo_pass_find(def->pass));
+  case RUN_TO_LINALG:
+    if (!p->kernel->module) /* it was read as linalg */
+      return ST_OK;
+    return linalg_from_hlo(r->ir, p->kernel->module, &r->diags, &p->module);
+  case RUN_UPSTREAM:
+    return run_upstream(p, def->pass);
+  case RUN_PASS:
+    return run_pass(p, pass_find(def->pass), remarks);
+  case RUN_TO_NISA: {
+    if (p->is_nisa && def == &pipeline_stages[r->first_stage]) /* it was verified when it was read */
+      return ST_OK;
+    enum status st = run_pass(p, pass_find(def->pass), remarks);
+    return st ? st : nisa_verify(mlirModuleGetOperation(p->module), r->job->target, r->arena, &r->diags);
+  }
+  }
+  return ST_BUG;
+}
+
+/* Sets the stage's text and operations.  After a pass that changed nothing they are those of the previous stage, so
+ * that nothing is printed again. */
+enum status compile_read_stage(struct path *p, struct stage *s, struct error *err) {
+  struct run *r = p->run;
+  if (p->is_same) {
+    s->text = p->before.text;
+    s->text_len = p->before.text_len;
+    s->ops = ir_snapshot_again(&p->before.ops, r->arena);
+    return ST_OK;
+  }
+  if (s->def->runner < RUN_TO_LINALG)
+    return stage_read_hlo(s, p->kernel->module, r->arena, err);
+  MlirOperation module = mlirModuleGetOperation(p->module);
+  enum status st = stage_read_mlir(s, r->ir, module, r->arena, err);
+  p->fingerprint = st ? 0 : ir_fingerprint(module);
+  return st;
+}
+
+static bool same_text(const struct stage *x, const struct stage *y) {
+  return x->text == y->text || (x->text_len == y->text_len && !memcmp(x->text, y->text, x->text_len));
+}
+
+/* Sets the stage of the diagnostics from number `first` on that have none yet. */
+static void blame(struct run *r, int first, const struct stage_def *def) {
+  for (int i = first; i < r->diags.n; i++)
+    if (!r->diags.v[i].stage)
+      r->diags.v[i].stage = def->name;
+}
+
+/* ---- the reproducer of a failed check ---------------------------------------------------------------------------- */
+
+void compile_forget_old_program(struct path *p) {
+  if (!mlirOperationIsNull(p->old_module))
+    mlirOperationDestroy(p->old_module);
+  p->old_module = (MlirOperation){NULL};
+  buf_clear(&p->old_proto);
+}
+
+/* Keeps the program before a pass until its check is done. */
+static void keep_old_program(struct path *p) {
+  compile_forget_old_program(p);
+  buf_init(&p->old_proto, REPRODUCER_MAX);
+  if (!mlirModuleIsNull(p->module))
+    p->old_module = mlirOperationClone(mlirModuleGetOperation(p->module));
+  else if (p->kernel->module && hlo_write_proto(p->kernel->module, &p->old_proto))
+    buf_clear(&p->old_proto);
+}
+
+/* Sends the reproducer of the first stage that fails. */
+static enum status send_reproducer(struct path *p, const struct stage *s) {
+  struct run *r = p->run;
+  struct buf b;
+  if (p->has_reproducer || !s->check.status || strcmp(s->check.status, "fail") != 0 || s->check.reason)
+    return ST_OK;
+  p->has_reproducer = true;
+  const struct reproducer what = {
+      .stage = s->def,
+      .index = s->index,
+      .target = r->job->target,
+      .kernel = p->kernel,
+      .set = stage_checks_set_of(&p->checks, &s->check.result),
+      .module = p->old_module,
+      .proto = &p->old_proto,
+  };
+  buf_init(&b, REPRODUCER_MAX);
+  reproduce_put(&b, &what);
+  if (buf_status(&b) == ST_OK) {
+    const char *name = arena_printf(r->arena, "%s/reproducer.json", p->kernel->name);
+    enum status st = compile_send_artifact(p, name, "application/json", &b);
+    buf_clear(&b);
+    return st;
+  }
+  buf_clear(&b);
+  diag_add(&r->diags, DS_WARNING, DG_OUTPUT_LIMIT, NULL,
+           "the reproducer of the failed check exceeds %d MiB and is left out", REPRODUCER_MAX >> 20)
+      ->stage = s->def->name;
+  return ST_OK;
+}
+
+/* Does one stage: transform, read, check, send.  ST_INPUT: the kernel ends here. */
+enum status compile_stage(struct path *p, int index) {
+  struct run *r = p->run;
+  assert(index >= r->first_stage && index <= r->last_stage && index < pipeline_n_stages);
+  const struct stage_def *def = &pipeline_stages[index];
+  struct stage s = {.index = index, .def = def};
+  struct error err = {0};
+  int first = r->diags.n;
+  if (r->job->check)
+    keep_old_program(p);
+  int64_t t0 = clock_now_us();
+
+  enum status st = transform(p, def, &s.remarks);
+  if (!st && plant_fault && plant_fault(index, def->runner < RUN_TO_LINALG ? p->kernel->module : NULL, p->module))
+    p->is_same = false;
+  s.time_us = clock_now_us() - t0 + (def->runner == RUN_TRACE ? p->kernel->time_us : 0);
+  blame(r, first, def);
+  if (st)
+    return st;
+  st = compile_read_stage(p, &s, &err);
+  if (st) {
+    diag_add(&r->diags, DS_ERROR, st == ST_LIMIT ? DG_OUTPUT_LIMIT : DG_INTERNAL, NULL, "%s", err.text)->stage =
+        def->name;
+    return ST_INPUT;
+  }
+  s.changed = !p->before.def || !same_text(&s, &p->before);
+  if (r->job->check)
+    stage_checks_run(&p->checks, p->module, &s, &r->diags);
+
+  st = compile_send_stage(r, &s, p->number);
+  if (!st && r->job->check)
+    st = send_reproducer(p, &s);
+  p->before = s;
+  return st ? st : compile_send_diags(r, p->number);
+}
+
+/* Makes the inputs, and what the stages are compared with. */
+void compile_begin_checks(struct path *p) {
+  struct run *r = p->run;
+  p->checks = (struct stage_checks){.ir = r->ir,
+                                    .kernel = p->kernel,
+                                    .arena = r->arena,
+                                    .seed = r->job->seed,
+                                    .inputs_npz = r->job->inputs_npz,
+                                    .deadline_us = r->job->deadline_us,
+                                    .only_inputs = p->is_nisa && !r->job->check};
+  stage_checks_begin(&p->checks, p->module, &pipeline_stages[r->first_stage]);
+}
