@@ -47,7 +47,7 @@ struct stage_checks {
 
 /* Makes inputs and runs the kernel in NumPy or, if it was read as a program, its first stage.  Pseudo-random inputs come
  * from ranges in which the kernel's functions are defined; a second set has wide ranges, zeros, both signs and equal
- * values.  After a failure every stage is "skipped", with the reason; so it is if the kernel draws random numbers, or if
+ * values, if NumPy's results from it are finite.  After a failure every stage is "skipped", with the reason; so it is if the kernel draws random numbers, or if
  * its outputs are mostly NaN or infinite.  The caller has set the first seven fields; module is as in stage_checks_run. */
 void stage_checks_begin(struct stage_checks *c, MlirModule module, const struct stage_def *first);
 

@@ -35,7 +35,7 @@ def operations(stage):
     """(line text, entry) of every line that computes or moves data; what holds a program together needs no place."""
     for text, entry in zip(stage["text"].split("\n"), stage["lines"]):
         body = text.strip()
-        if "op" in entry and not body.startswith(("module", "func.func", "return", "linalg.yield", "scf.yield", "}")):
+        if "op" in entry and not body.startswith(("module", "func.func", "return", "linalg.yield", "scf.yield", "nisa.program", "nisa.queue", "}")):
             yield body, entry
 
 

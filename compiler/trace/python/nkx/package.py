@@ -463,9 +463,11 @@ def _error_text(d):
 
 def pipeline(text, target="trn2", stop_after=None, dump_dir=None, print_ir_after_all=False, print_debuginfo=False,
              print_generic=False):
-    """Takes the text of a module of linalg on tensors through the passes."""
+    """Takes the text of a module of linalg on tensors through the passes, to its instructions in one sequence: the form
+    of a custom operation's code.  stop_after="engine-programs" goes on to the last stage."""
     if target not in TARGETS:
         raise ValueError(f"target must be one of {', '.join(TARGETS)}, not {target!r}")
+    stop_after = stop_after or "linalg-to-nisa"
     text, last = str(text), find_stage(stop_after)
     stages = [("input", Module(text))]
     if last >= _first_pass():
