@@ -122,7 +122,7 @@ enum MHD_Result compile_refused(struct request *rq) {
 
 /* ---- the route --------------------------------------------------------------------------------------------------- */
 
-/* compile_start for a request that names its editor.  The request enters first, because calling off the editor's older
+/* compile_start for a request that names its editor.  The request enters first, because cancelling the editor's older
  * compile makes room for this one. */
 static enum status start_for_editor(struct request *rq, const struct job *job, const char *name, struct error *err) {
   const struct services *s = services_of(rq);

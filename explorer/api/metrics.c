@@ -130,7 +130,7 @@ static void put_quota(struct buf *b, const struct services *services) {
   for (int v = QUOTA_COMPILES; v <= QUOTA_CONNECTIONS; v++)
     buf_printf(b, "nkx_quota_refused_total{share=\"%s\"} %lld\n", names[v], (long long)q.refused[v]);
   put(b, "nkx_clients", "gauge", "Clients seen lately.", q.clients);
-  put(b, "nkx_superseded_total", "counter", "Compiles that a newer one of the same editor called off.",
+  put(b, "nkx_superseded_total", "counter", "Compiles that a newer one of the same editor cancelled.",
       (double)editors_called_off(services->editors));
 }
 

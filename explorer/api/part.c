@@ -47,7 +47,7 @@ void api_end(struct request *rq) {
   struct api_part *part = api_part(rq);
   assert(part->call.state != CALL_RUNNING);
   metrics_count(s->metrics, rq->route, rq->status, clock_now_us() - rq->began_us);
-  editors_leave(s->editors, &part->editor); /* before the work is released, which a newer request could call off */
+  editors_leave(s->editors, &part->editor); /* before the work is released, which a newer request could cancel */
   if (part->work) {
     results_release(s->results, part->work, &part->waiter, http_client_fd(rq));
     work_unref(part->work);

@@ -1,4 +1,5 @@
 /* The compiler's flags, as users of Compiler Explorer write them beside the source. */
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,6 +15,7 @@ enum { WORDS_MAX = 1000 };
 static const char *take_word(const char *p, const char *end, char *room, json_t *words) {
   size_t n = 0;
   char quote = 0;
+  assert(p <= end && json_is_array(words));
   while (p < end && strchr(" \t\r\n", *p))
     p++;
   if (p == end)
@@ -78,6 +80,7 @@ static int numbered_stage(long number, long *last) {
     if (++*last == number)
       found = i;
   }
+  assert(*last >= 0 && *last < pipeline_n_stages && found < pipeline_n_stages);
   return found;
 }
 

@@ -1,11 +1,14 @@
 /* The ids of compilers, and lists of names. */
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "ce/internal.h"
 
 void ce_compiler_id(enum target t, char out[CE_ID_SIZE]) {
-  snprintf(out, CE_ID_SIZE, "%s-%s", CE_LANGUAGE, target_name(t));
+  const int n = snprintf(out, CE_ID_SIZE, "%s-%s", CE_LANGUAGE, target_name(t));
+  assert(n > 0 && n < CE_ID_SIZE);
+  (void)n;
 }
 
 bool ce_find_compiler(const char *id, size_t len, enum target *out) {

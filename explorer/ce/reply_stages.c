@@ -1,5 +1,6 @@
 #include "ce/reply.h"
 
+#include <assert.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -34,6 +35,7 @@ const json_t *reply_stage(struct reply *r, int i) {
 
 /* The index of the last stage of kernel k, or -1. */
 static int last_stage(const struct reply *r, int k) {
+  assert(k >= 0 && k < GATHER_KERNELS_MAX);
   for (int i = r->n_stages - 1; i >= 0; i--)
     if (r->stages[i].kernel == k)
       return i;

@@ -46,7 +46,7 @@ void editors_enter(struct editors *e, struct editor_place *place);
 /* The entered request reads `work`, borrowed, as `waiter`.  Calls off the remaining older ones; and this one, if a
  * newer one has entered meanwhile: requests run at the same time, and the last to enter wins, not the last to start. */
 void editors_set_work(struct editors *e, struct editor_place *place, struct work *work, struct work_waiter *waiter);
-/* The request ends, entered or not; it is not called off any more once this has returned. */
+/* The request ends, entered or not; it is not cancelled any more once this has returned. */
 void editors_leave(struct editors *e, struct editor_place *place);
 int64_t editors_called_off(struct editors *e); /* compiles, since start */
 

@@ -1,4 +1,4 @@
-/* The readers of a work: they wait, join, leave and are called off. */
+/* The readers of a work: they wait, join, leave and are cancelled. */
 #include <assert.h>
 
 #include "work/internal.h"

@@ -132,7 +132,7 @@ struct work_waiter {
   int position;       /* in the queue, as the reader was last told */
 };
 
-/* Says whether the reader has to wait.  It has not if it was called off, or w has ended or was refused; without `whole`
+/* Says whether the reader has to wait.  It has not if it was cancelled, or w has ended or was refused; without `whole`
  * it has not if there is a frame to read, or news about its place in the queue.  If it has to wait, calls `park(user)`
  * under the work's lock and returns false; later, once that has changed, calls `resume(user)` exactly once. */
 bool work_wait(struct work *w, struct work_waiter *me, bool whole, void (*park)(void *), void (*resume)(void *),
@@ -147,10 +147,10 @@ int work_take_position(struct work *w, struct work_waiter *me);
 
 /* Adds a reader; false if the work was refused, or its last reader has left: it is then of no use. */
 bool work_join(struct work *w);
-/* Removes a reader; NULL: one that has no waiter.  Does nothing for one that was called off. */
+/* Removes a reader; NULL: one that has no waiter.  Does nothing for one that was cancelled. */
 void work_leave(struct work *w, struct work_waiter *me);
-/* Removes a reader on behalf of another: it is called back, and finds that it was called off.  False if w has ended, or
- * the reader was called off before. */
+/* Removes a reader on behalf of another: it is called back, and finds that it was cancelled.  False if w has ended, or
+ * the reader was cancelled before. */
 bool work_call_off(struct work *w, struct work_waiter *me);
 bool work_is_called_off(struct work *w, const struct work_waiter *me);
 /* Marks w as having no reader any more, as long as its only reader is the one that it was made for; false if others
