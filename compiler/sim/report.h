@@ -29,8 +29,5 @@ MUST_USE enum status sim_report_json(const struct sim_profile *p, struct buf *ou
 MUST_USE enum status sim_report_trace(const struct sim_profile *p, struct buf *out);
 /* For a terminal: totals, a bar for each engine and queue, the dearest advice. */
 MUST_USE enum status sim_report_text(const struct sim_profile *p, struct buf *out);
-/* Two profiles side by side: {"a_us", "b_us", "ratio", "lanes": [{"name", "a_us", "b_us"}],
- * "lines": [{"file", "line", "a_us", "b_us"}], "waits": [{"for", "a_us", "b_us"}]}; lines by the larger change. */
-MUST_USE enum status sim_report_comparison(const struct sim_profile *a, const struct sim_profile *b, struct buf *out);
 
 #endif

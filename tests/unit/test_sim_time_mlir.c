@@ -453,7 +453,6 @@ static void report(struct timed *t, struct buf *out) {
   assert_int_equal(sim_report_json(&p, out), ST_OK);
   assert_int_equal(sim_report_trace(&p, out), ST_OK);
   assert_int_equal(sim_report_text(&p, out), ST_OK);
-  assert_int_equal(sim_report_comparison(&p, &p, out), ST_OK);
 }
 
 static void timing_twice_gives_the_same_bytes(void **state) {
