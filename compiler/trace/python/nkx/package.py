@@ -467,7 +467,7 @@ def pipeline(text, target="trn2", stop_after=None, dump_dir=None, print_ir_after
     of a custom operation's code.  stop_after="engine-programs" goes on to the last stage."""
     if target not in TARGETS:
         raise ValueError(f"target must be one of {', '.join(TARGETS)}, not {target!r}")
-    stop_after = stop_after or "linalg-to-nisa"
+    stop_after = "linalg-to-nisa" if stop_after is None else stop_after
     text, last = str(text), find_stage(stop_after)
     stages = [("input", Module(text))]
     if last >= _first_pass():
