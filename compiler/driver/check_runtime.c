@@ -139,19 +139,6 @@ const char *check_narrow_name(MlirType t) {
                                       : NULL;
 }
 
-/* Implements math.ipowi.  It wraps; a negative exponent gives the integer part, and 0 where MLIR's result is
- * undefined. */
-static int64_t power(int64_t x, int64_t n) {
-  uint64_t base = (uint64_t)x, r = 1;
-
-  if (n < 0)
-    return x == 1 ? 1 : x == -1 ? (n & 1 ? -1 : 1) : 0;
-  for (; n; n >>= 1, base *= base)
-    if (n & 1)
-      r *= base;
-  return (int64_t)r;
-}
-
 /* On machines without F16C, LLVM calls these for half precision; libgcc has them but does not export them. */
 extern float __extendhfsf2(_Float16);
 extern _Float16 __truncsfhf2(float);
@@ -172,7 +159,7 @@ void check_register_runtime(MlirExecutionEngine engine) {
       FN("nkx_narrow_f8e4m3", narrow_f8e4m3),
       FN("nkx_narrow_f8e4m3fn", narrow_f8e4m3fn),
       FN("nkx_narrow_f8e5m2", narrow_f8e5m2),
-      FN(CHECK_POWER, power),
+      FN(CHECK_POWER, interp_power),
       FN("__extendhfsf2", __extendhfsf2),
       FN("__truncsfhf2", __truncsfhf2),
       FN("__truncdfhf2", __truncdfhf2),

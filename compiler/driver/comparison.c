@@ -34,10 +34,11 @@ static const json_t *find_named(const json_t *list, const char *name) {
   return NULL;
 }
 
-static void put_lane(struct buf *b, const char *name, double x, double y) {
+/* {"name": "vector", …the times of both}; key: "name" or another member that says whose times they are. */
+static void put_pair(struct buf *b, const char *key, const char *name, double x, double y) {
   json_put_comma(b);
   buf_putc(b, '{');
-  json_put_field_str(b, "name", name);
+  json_put_field_str(b, key, name);
   put_times(b, x, y);
   buf_putc(b, '}');
 }
@@ -47,34 +48,26 @@ static void put_lanes(struct buf *b, const json_t *x, const json_t *y) {
   size_t i;
   json_put_key(b, "lanes");
   buf_putc(b, '[');
-  json_array_foreach(x, i, o)
-      put_lane(b, text_of(o, "name"), number_of(o, "busy_us"), number_of(find_named(y, text_of(o, "name")), "busy_us"));
+  json_array_foreach(x, i, o) put_pair(b, "name", text_of(o, "name"), number_of(o, "busy_us"),
+                                       number_of(find_named(y, text_of(o, "name")), "busy_us"));
   json_array_foreach(y, i, o) {
     if (!find_named(x, text_of(o, "name")))
-      put_lane(b, text_of(o, "name"), 0, number_of(o, "busy_us"));
+      put_pair(b, "name", text_of(o, "name"), 0, number_of(o, "busy_us"));
   }
   buf_putc(b, ']');
 }
 
 /* ---- waits ------------------------------------------------------------------------------------------------------- */
 
-static void put_wait(struct buf *b, const char *what, double x, double y) {
-  json_put_comma(b);
-  buf_putc(b, '{');
-  json_put_field_str(b, "for", what);
-  put_times(b, x, y);
-  buf_putc(b, '}');
-}
-
 static void put_waits(struct buf *b, const json_t *x, const json_t *y) {
   const char *key;
   json_t *v;
   json_put_key(b, "waits");
   buf_putc(b, '[');
-  json_object_foreach((json_t *)x, key, v) put_wait(b, key, json_number_value(v), number_of(y, key));
+  json_object_foreach((json_t *)x, key, v) put_pair(b, "for", key, json_number_value(v), number_of(y, key));
   json_object_foreach((json_t *)y, key, v) {
     if (!json_object_get(x, key))
-      put_wait(b, key, 0, json_number_value(v));
+      put_pair(b, "for", key, 0, json_number_value(v));
   }
   buf_putc(b, ']');
 }

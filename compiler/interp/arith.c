@@ -98,7 +98,7 @@ static int64_t divide(int64_t x, int64_t y) {
 static int64_t remainder_of(int64_t x, int64_t y) {
   return y == 0 ? x : y == -1 ? 0 : x % y;
 }
-static int64_t power(int64_t x, int64_t n) {
+int64_t interp_power(int64_t x, int64_t n) {
   uint64_t base = (uint64_t)x, r = 1;
   if (n < 0)
     return x == 1 ? 1 : x == -1 ? (n & 1 ? -1 : 1) : 0;
@@ -143,7 +143,7 @@ static int64_t int_op(const struct arith *x, int64_t a, int64_t b) {
   case A_SHRUI:
     return ub >= w ? 0 : (int64_t)(ua >> ub);
   case A_IPOWI:
-    return power(a, b);
+    return interp_power(a, b);
   case A_ABSI:
     return a < 0 ? (int64_t)(0 - (uint64_t)a) : a;
   case A_CTPOP:
@@ -199,10 +199,11 @@ static bool compare_floats(int predicate, double a, double b) {
   X(A_ASINH, asinh) \
   X(A_ATAN, atan) \
   X(A_ATANH, atanh) \
-  X(A_CBRT, cbrt) X(A_CEIL, ceil) X(A_COS, cos) X(A_COSH, cosh) X(A_ERF, erf) X(A_EXP, exp) X(A_EXP2, exp2) \
-      X(A_EXPM1, expm1) X(A_FLOOR, floor) X(A_LOG, log) X(A_LOG10, log10) X(A_LOG1P, log1p) X(A_LOG2, log2) \
-          X(A_ROUND, round) X(A_ROUNDEVEN, rint) X(A_SIN, sin) X(A_SINH, sinh) X(A_SQRT, sqrt) X(A_TAN, tan) \
-              X(A_TANH, tanh) X(A_TRUNC, trunc)
+  X(A_CBRT, cbrt) \
+  X(A_CEIL, ceil) X(A_COS, cos) X(A_COSH, cosh) X(A_ERF, erf) X(A_EXP, exp) X(A_EXP2, exp2) X(A_EXPM1, expm1) \
+      X(A_FLOOR, floor) X(A_LOG, log) X(A_LOG10, log10) X(A_LOG1P, log1p) X(A_LOG2, log2) X(A_ROUND, round) \
+          X(A_ROUNDEVEN, rint) X(A_SIN, sin) X(A_SINH, sinh) X(A_SQRT, sqrt) X(A_TAN, tan) X(A_TANH, tanh) \
+              X(A_TRUNC, trunc)
 
 /* NaN if one is NaN; +0 is larger than -0. */
 #define MAXIMUM(a, b) ((a) != (a) ? (a) : (b) != (b) ? (b) : (a) > (b) ? (a) : (a) < (b) ? (b) : signbit(a) ? (b) : (a))

@@ -41,4 +41,8 @@ bool interp_may_write(const struct interp_program *p, int arg);
 void interp_copy(size_t size, int64_t rank, const int64_t *dims, char *to, const int64_t *to_strides, const char *from,
                  const int64_t *from_strides);
 
+/* x to the power n, as math.ipowi.  It wraps; a negative exponent gives the integer part, and 0 where MLIR's result is
+ * undefined. */
+int64_t interp_power(int64_t x, int64_t n);
+
 #endif
