@@ -40,6 +40,10 @@ bool simulate_time(struct simulation *s, struct arena *a);
 MUST_USE enum status simulate_put_profile(const struct simulation *s, struct buf *b);
 MUST_USE enum status simulate_put_trace(const struct simulation *s, struct buf *b);
 
+/* Finds the value that the job asks for.  Returns NULL, or the reason why there is none. */
+struct value;
+const char *simulate_value(const struct simulate_request *rq, struct value *out);
+
 /* Appends the frame of a kernel that was not run: status is "skipped" or "limit". */
 void simulate_put_refusal(struct buf *b, int kernel, const char *status, const char *reason);
 

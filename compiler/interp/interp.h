@@ -43,7 +43,7 @@ struct interp_watch {
   bool is_kept;         /* the members below are set */
   enum dtype dtype;     /* integers count as signed */
   int rank;             /* 0 of a scalar */
-  int64_t dims[HLO_RANK_MAX];
+  int64_t dims[IR_MEMREF_RANK_MAX];
   char *data; /* the elements in row-major order, without gaps; on the heap */
 };
 MUST_USE enum status interp_run_watched(const struct interp_program *p, const struct interp_buffer *args,

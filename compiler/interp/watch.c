@@ -27,7 +27,7 @@ static char *make_room(struct interp_watch *w) {
 }
 
 static void keep_view(struct interp_watch *w, const struct view *v) {
-  int64_t packed[HLO_RANK_MAX], step = 1;
+  int64_t packed[IR_MEMREF_RANK_MAX], step = 1;
   for (int d = w->rank - 1; d >= 0; d--) {
     w->dims[d] = v->dims[d];
     packed[d] = step;
