@@ -239,6 +239,8 @@ static enum status read_options(struct arena *a, const json_t *v, struct job *j,
       st = read_simulate(field, "options.simulate", j, err);
     } else if (!strcmp(key, "watch")) {
       st = read_watches(a, field, j, err);
+    } else if (!strcmp(key, "value")) {
+      st = job_read_value(a, field, &j->value, err);
     } else if (!strcmp(key, "stop_after")) {
       st = job_read_name(a, field, "options.stop_after", &j->stop_after, err);
       if (!st && !pipeline_has_stage(j->stop_after))
@@ -401,8 +403,6 @@ static enum status read_field(struct arena *a, const char *key, const json_t *v,
     return read_options(a, v, j, err);
   if (!strcmp(key, "simulate"))
     return read_simulate(v, key, j, err);
-  if (!strcmp(key, "value"))
-    return job_read_value(a, v, &j->value, err);
   if (!strcmp(key, "scope"))
     return read_scope(a, v, j, err);
   if (!strcmp(key, "language"))
@@ -535,6 +535,8 @@ static json_t *options_json(const struct job *j) {
   job_put(&w, "simulate", json_boolean(j->simulate));
   if (j->n_watches)
     job_put(&w, "watch", watches_json(j));
+  if (j->value.is_set)
+    job_put(&w, "value", job_value_json(&j->value));
   return job_written(&w);
 }
 
@@ -556,8 +558,6 @@ static json_t *job_json(const struct job *j) {
     job_put(&w, "inputs", inputs_json(j));
   if (j->scope)
     job_put(&w, "scope", json_string(j->scope));
-  if (j->value.is_set)
-    job_put(&w, "value", job_value_json(&j->value));
   job_put(&w, "options", options_json(j));
   return job_written(&w);
 }

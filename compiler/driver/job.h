@@ -8,10 +8,10 @@
  *     "target"?: "trn1|trn2|trn3", "kernel"?: "name",
  *     "inputs"?: [ {"name"?: "x", "shape": [128, 256], "dtype": "float32"} … ],
  *     "options"?: { "stop_after"?: "cse" | "canonicalize:2", "check"?: false, "artifacts"?: false,
- *                   "simulate"?: false, "watch"?: [ {"line": 12, "operand"?: "dst", "nth"?: 3} … ] },
+ *                   "simulate"?: false, "watch"?: [ {"line": 12, "operand"?: "dst", "nth"?: 3} … ],
+ *                   "value"?: {"stage": "cse:2" | "17", "line"?: 12, "name"?: "%9", "operand"?: "src", "execution"?: 3,
+ *                              "slice"?: [{"start"?: 0, "stop": 64, "step"?: 1} …]} },
  *     "simulate"?: false,
- *     "value"?: {"stage": "cse:2" | 17, "line"?: 12, "name"?: "%9", "operand"?: "src", "execution"?: 3,
- *                "slice"?: [[start, stop, step?] …]},
  *     "scope"?: "16 to 64 of A-Z a-z 0-9 - _" }
  *
  * The source may import the files: a name is a path of at most JOB_FILE_NAME_MAX letters, digits, '_', '-' and '.'
@@ -23,7 +23,7 @@
  * (the last one) of the instruction on a line of the kernel's last stage, or of the source if that is NISA; the operand is
  * the one that it writes unless it is named.
  *
- * A job with "value" goes as far as the stage, and has the frame "value" (frames.h) instead of stages.  It needs a line, or
+ * A job with options.value goes as far as the stage, and has the frame "value" (frames.h) instead of stages.  It needs a line, or
  * a name, or both: the value of that name after the operation on that line.
  *
  * The scope is a part of the key and has no other effect: a client that does not know the scope can neither name the

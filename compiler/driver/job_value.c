@@ -1,4 +1,4 @@
-/* job_value: reads and writes the member "value" of a compile request, and its form on the command line. */
+/* job_value: reads and writes the member options.value of a compile request, and its form on the command line. */
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
@@ -12,42 +12,60 @@ enum { NUMBER_MAX = 1 << 30 };
 
 /* ---- reading ----------------------------------------------------------------------------------------------------- */
 
-static enum status read_stage(const json_t *v, struct job_value *out, struct error *err) {
-  if (json_is_string(v)) {
-    out->stage = pipeline_find(json_string_value(v));
-    return out->stage >= 0 ? ST_OK
-                           : fail(err, ST_INPUT, "value.stage: no stage is called \"%.60s\"", json_string_value(v));
-  }
-  if (!json_is_integer(v) || json_integer_value(v) < 0 || json_integer_value(v) >= pipeline_n_stages)
-    return fail(err, ST_INPUT, "value.stage: expected a stage's name, or its index from 0 to %d",
-                pipeline_n_stages - 1);
-  out->stage = (int)json_integer_value(v);
-  return ST_OK;
+/* The index of a stage that is given as such, or by its name; -1 if there is none. */
+static int find_stage(const char *text) {
+  const size_t n = strspn(text, "0123456789");
+  if (!n || text[n])
+    return pipeline_find(text);
+  return n <= 4 && atoi(text) < pipeline_n_stages ? atoi(text) : -1;
 }
 
-static bool is_number(const json_t *v, json_int_t from) {
-  return json_is_integer(v) && json_integer_value(v) >= from && json_integer_value(v) <= NUMBER_MAX;
+static enum status read_stage(struct arena *a, const json_t *v, struct job_value *out, struct error *err) {
+  const char *text;
+  enum status st = job_read_name(a, v, "options.value.stage", &text, err);
+  if (st)
+    return st;
+  out->stage = find_stage(text);
+  return out->stage >= 0 ? ST_OK : fail(err, ST_INPUT, "options.value.stage: no stage is called \"%.60s\"", text);
 }
 
 static enum status read_number(const json_t *v, const char *field, int64_t *out, struct error *err) {
-  if (!is_number(v, 1))
+  if (!json_is_integer(v) || json_integer_value(v) < 1 || json_integer_value(v) > NUMBER_MAX)
     return fail(err, ST_INPUT, "%s: expected an integer from 1 to %d", field, NUMBER_MAX);
   *out = json_integer_value(v);
   return ST_OK;
 }
 
+static enum status read_slice(const json_t *v, int index, struct job_slice *out, struct error *err) {
+  const char *key;
+  json_t *field;
+  *out = (struct job_slice){.stop = -1, .step = 1};
+  if (!json_is_object(v))
+    return fail(err, ST_INPUT, "options.value.slice[%d]: expected an object", index);
+  json_object_foreach((json_t *)v, key, field) {
+    int64_t *to = !strcmp(key, "start")  ? &out->start
+                  : !strcmp(key, "stop") ? &out->stop
+                  : !strcmp(key, "step") ? &out->step
+                                         : NULL;
+    const int least = to == &out->step;
+    if (!to)
+      return fail(err, ST_INPUT, "options.value.slice[%d].%.24s: there is no such field", index, key);
+    if (!json_is_integer(field) || json_integer_value(field) < least || json_integer_value(field) > NUMBER_MAX)
+      return fail(err, ST_INPUT, "options.value.slice[%d].%s: expected an integer from %d to %d", index, key, least,
+                  NUMBER_MAX);
+    *to = json_integer_value(field);
+  }
+  return out->stop >= 0 ? ST_OK : fail(err, ST_INPUT, "options.value.slice[%d].stop: missing", index);
+}
+
 static enum status read_slices(const json_t *v, struct job_value *out, struct error *err) {
   const size_t n = json_array_size(v), most = sizeof out->slices / sizeof *out->slices;
   if (!json_is_array(v) || n > most)
-    return fail(err, ST_INPUT, "value.slice: expected an array of at most %zu dimensions", most);
+    return fail(err, ST_INPUT, "options.value.slice: expected an array of at most %zu dimensions", most);
   for (size_t k = 0; k < n; k++) {
-    const json_t *d = json_array_get(v, k), *start = json_array_get(d, 0), *stop = json_array_get(d, 1),
-                 *step = json_array_get(d, 2);
-    const size_t size = json_array_size(d);
-    if (size < 2 || size > 3 || !is_number(start, 0) || !is_number(stop, 0) || (step && !is_number(step, 1)))
-      return fail(err, ST_INPUT, "value.slice[%zu]: expected [start, stop] or [start, stop, step]", k);
-    out->slices[k] =
-        (struct job_slice){json_integer_value(start), json_integer_value(stop), step ? json_integer_value(step) : 1};
+    enum status st = read_slice(json_array_get(v, k), (int)k, &out->slices[k], err);
+    if (st)
+      return st;
   }
   out->n_slices = (int)n;
   return ST_OK;
@@ -58,18 +76,18 @@ static enum status read_member(struct arena *a, const char *key, const json_t *v
   int64_t line = 0;
   enum status st;
   if (!strcmp(key, "stage"))
-    return read_stage(v, out, err);
+    return read_stage(a, v, out, err);
   if (!strcmp(key, "name"))
-    return job_read_name(a, v, "value.name", &out->name, err);
+    return job_read_name(a, v, "options.value.name", &out->name, err);
   if (!strcmp(key, "operand"))
-    return job_read_name(a, v, "value.operand", &out->operand, err);
+    return job_read_name(a, v, "options.value.operand", &out->operand, err);
   if (!strcmp(key, "execution"))
-    return read_number(v, "value.execution", &out->nth, err);
+    return read_number(v, "options.value.execution", &out->nth, err);
   if (!strcmp(key, "slice"))
     return read_slices(v, out, err);
   if (strcmp(key, "line") != 0)
-    return fail(err, ST_INPUT, "value.%.24s: there is no such field", key);
-  st = read_number(v, "value.line", &line, err);
+    return fail(err, ST_INPUT, "options.value.%.24s: there is no such field", key);
+  st = read_number(v, "options.value.line", &line, err);
   if (!st)
     out->line = (int)line;
   return st;
@@ -80,15 +98,15 @@ enum status job_read_value(struct arena *a, const json_t *v, struct job_value *o
   json_t *field;
   *out = (struct job_value){.is_set = true, .stage = -1};
   if (!json_is_object(v))
-    return fail(err, ST_INPUT, "value: expected an object");
+    return fail(err, ST_INPUT, "options.value: expected an object");
   json_object_foreach((json_t *)v, key, field) {
     enum status st = read_member(a, key, field, out, err);
     if (st)
       return st;
   }
   if (out->stage < 0)
-    return fail(err, ST_INPUT, "value.stage: missing");
-  return out->line || out->name ? ST_OK : fail(err, ST_INPUT, "value.line: missing, and there is no name");
+    return fail(err, ST_INPUT, "options.value.stage: missing");
+  return out->line || out->name ? ST_OK : fail(err, ST_INPUT, "options.value.line: missing, and there is no name");
 }
 
 /* ---- the command line -------------------------------------------------------------------------------------------- */
@@ -140,7 +158,9 @@ static json_t *slices_json(const struct job_value *v) {
 
 json_t *job_value_json(const struct job_value *v) {
   struct job_writer w = {.object = json_object()};
-  job_put(&w, "stage", json_integer(v->stage));
+  char stage[16];
+  snprintf(stage, sizeof stage, "%d", v->stage);
+  job_put(&w, "stage", json_string(stage));
   if (v->line)
     job_put(&w, "line", json_integer(v->line));
   if (v->name)
