@@ -147,8 +147,8 @@ static json_t *slices_json(const struct job_value *v) {
   bool failed = !all;
   for (int k = 0; k < v->n_slices; k++) {
     const struct job_slice *s = &v->slices[k];
-    failed |= json_array_append_new(
-                  all, json_pack("[I,I,I]", (json_int_t)s->start, (json_int_t)s->stop, (json_int_t)s->step)) != 0;
+    failed |= json_array_append_new(all, json_pack("{s:I,s:I,s:I}", "start", (json_int_t)s->start, "stop",
+                                                   (json_int_t)s->stop, "step", (json_int_t)s->step)) != 0;
   }
   if (!failed)
     return all;

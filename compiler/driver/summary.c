@@ -98,7 +98,9 @@ void summary_put_histogram(struct buf *b, const struct trace_array *x) {
 
 void summary_put_element(struct buf *b, double v) {
   json_put_comma(b);
-  if (isfinite(v))
+  if (fabs(v) < 0x1p53 && v == trunc(v))
+    buf_printf(b, "%.0f", v); /* integers are exact; nine digits are for f32 */
+  else if (isfinite(v))
     buf_printf(b, "%.9g", v);
   else
     buf_puts(b, isnan(v) ? "\"nan\"" : v > 0 ? "\"inf\"" : "\"-inf\"");
