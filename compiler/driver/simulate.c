@@ -7,7 +7,6 @@
 #include "base/json.h"
 #include "driver/check.h"
 #include "driver/summary.h"
-#include "driver/value.h"
 #include "driver/value_find.h"
 #include "nisa/nisa.h"
 #include "sim/decode.h"
@@ -409,14 +408,14 @@ static const char *find_value(struct simulation *s, const struct job_value *want
                          : "there is no instruction and no allocation on this line";
 }
 
-static void take_buffer(const struct simulation *s, const struct sim_watch *w, struct value *out) {
+static void take_buffer(const struct simulation *s, const struct sim_watch *w, struct simulated_value *out) {
   const struct sim_buffer *b = &s->program.buffers[w->buffer];
   out->array.shape = hlo_shape_array(s->rq->arena, dtype_of(b->type), b->rank, b->dims);
   out->unwritten = w->n_unwritten;
   out->array.data = arena_dup(s->rq->arena, w->data, (size_t)b->bytes);
 }
 
-static void take_operand(const struct simulation *s, const struct sim_watch *w, struct value *out) {
+static void take_operand(const struct simulation *s, const struct sim_watch *w, struct simulated_value *out) {
   const struct sim_operand *o = &s->program.instrs[w->instr].operand[w->operand];
   int64_t dims[NISA_TILE_MAX];
   for (int k = 0; k < o->n_dims; k++)
@@ -427,7 +426,7 @@ static void take_operand(const struct simulation *s, const struct sim_watch *w, 
       arena_dup(s->rq->arena, w->data, (size_t)hlo_shape_elements(&out->array.shape) * (size_t)sim_type_bytes(o->type));
 }
 
-static const char *take_watch(const struct simulation *s, const struct sim_watch *w, struct value *out) {
+static const char *take_watch(const struct simulation *s, const struct sim_watch *w, struct simulated_value *out) {
   out->executions = w->n_executions;
   if (w->state == SIM_WATCH_UNWRITTEN)
     return "a part of it has never been written";
@@ -441,7 +440,7 @@ static const char *take_watch(const struct simulation *s, const struct sim_watch
   return NULL;
 }
 
-const char *simulate_value(const struct simulate_request *rq, struct value *out) {
+const char *simulate_value(const struct simulate_request *rq, struct simulated_value *out) {
   struct simulate_request own = *rq;
   struct simulation *s;
   struct sim_watch w;

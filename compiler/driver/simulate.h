@@ -41,8 +41,13 @@ MUST_USE enum status simulate_put_profile(const struct simulation *s, struct buf
 MUST_USE enum status simulate_put_trace(const struct simulation *s, struct buf *b);
 
 /* Finds the value that the job asks for.  Returns NULL, or the reason why there is none. */
-struct value;
-const char *simulate_value(const struct simulate_request *rq, struct value *out);
+struct simulated_value {
+  const char *operand; /* of the instruction, or NULL */
+  int64_t nth, executions;
+  int64_t unwritten; /* elements of a buffer that nothing has written: they are 0 */
+  struct trace_array array;
+};
+const char *simulate_value(const struct simulate_request *rq, struct simulated_value *out);
 
 /* Appends the frame of a kernel that was not run: status is "skipped" or "limit". */
 void simulate_put_refusal(struct buf *b, int kernel, const char *status, const char *reason);

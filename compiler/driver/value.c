@@ -345,7 +345,14 @@ static const char *evaluate_nisa(const struct value_request *rq, struct value *o
                                      .is_nisa = rq->is_nisa,
                                      .in = rq->in,
                                      .arena = rq->arena};
-  return simulate_value(&s, out);
+  struct simulated_value v = {.operand = NULL};
+  const char *reason = simulate_value(&s, &v);
+  out->operand = v.operand;
+  out->nth = v.nth;
+  out->executions = v.executions;
+  out->unwritten = v.unwritten;
+  out->array = v.array;
+  return reason;
 }
 
 void value_evaluate(const struct value_request *rq, struct value *out) {

@@ -242,7 +242,7 @@ def value(stage, what, *args, tmp_path, source=SOFTMAX):
 
 def test_a_value_of_any_stage_is_shown(tmp_path):
     x = draw(64, 96)
-    np.savez(tmp_path / "in.npz", x)
+    np.savez(tmp_path / "in.npz", x=x)
     (tmp_path / "kernel.py").write_text(SOFTMAX)
     want = np.exp(x - x.max(axis=-1, keepdims=True))
     r = json.loads(subprocess.run([NKX, "compile", "--json", "-", tmp_path / "kernel.py"], capture_output=True, text=True).stdout)
