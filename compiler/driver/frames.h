@@ -52,7 +52,8 @@
  *              "histogram"?: {"from","to","counts"},"slice": rows}, or {"line","reason",…}]
  *
  * profile is the time of that run, in the form of sim/report.h; "text" is a report for a terminal.  It is absent if the time
- * cannot be found; a diagnostic says why.  With options.artifacts the timeline is an artifact, NAME/timeline.json.
+ * cannot be found; a diagnostic says why.  With options.artifacts the timeline is an artifact, NAME/timeline.json, and another one in
+ * columns, NAME/executions.json.
  *
  * value is what one value of one stage holds (value.h), on the inputs of a check:
  *   "stage", "index", "line"?, "op"?, "name"?, "operand"?

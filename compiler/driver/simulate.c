@@ -497,3 +497,7 @@ enum status simulate_put_profile(const struct simulation *s, struct buf *b) {
 enum status simulate_put_trace(const struct simulation *s, struct buf *b) {
   return sim_report_trace(&s->profile, b);
 }
+
+enum status simulate_put_columns(const struct simulation *s, struct buf *b) {
+  return sim_report_columns(&s->profile, s->lines, b);
+}

@@ -36,9 +36,10 @@ void simulate_put_values(struct simulation *s, struct buf *b);
 /* Finds out when each instruction runs.  False with a diagnostic if the program does not come to its end, or takes too
  * long; then there is nothing for the functions below.  All of it lives in a. */
 bool simulate_time(struct simulation *s, struct arena *a);
-/* Append the frame of the profile, and the timeline as a trace (sim/report.h): ST_LIMIT if it is too long for b. */
+/* Append the frame of the profile, and the timeline as a trace and as columns (sim/report.h): ST_LIMIT if it is too long for b. */
 MUST_USE enum status simulate_put_profile(const struct simulation *s, struct buf *b);
 MUST_USE enum status simulate_put_trace(const struct simulation *s, struct buf *b);
+MUST_USE enum status simulate_put_columns(const struct simulation *s, struct buf *b);
 
 /* Finds the value that the job asks for.  Returns NULL, or the reason why there is none. */
 struct simulated_value {
