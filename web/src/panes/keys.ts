@@ -90,6 +90,9 @@ function letter(t: KeyTargets, key: string, afterG: boolean): boolean {
     case "d":
       t.diff.toggle();
       return true;
+    case "R":
+      t.store.set({ mode: t.store.state.mode === "run" ? "read" : "run" });
+      return true;
     case "p":
       t.pin();
       return true;

@@ -20,7 +20,7 @@ import { when } from "./when";
 export function look(store: AppStore, view: View): void {
   const { kernelName, stageKey, diffFrom, unified, filter, hideUnchanged, tab, wrap, splits, mode, comparedKey } = view;
   const isThere = store.state.files.some((f) => f.name === tab);
-  store.set({ kernelName, stageKey, diffFrom, unified, filter, hideUnchanged, tab: isThere ? tab : null, wrap, splits, mode: store.state.pinned ? mode : "read", comparedKey, ...(view.pane ? { pane: view.pane } : {}) });
+  store.set({ kernelName, stageKey, diffFrom, unified, filter, hideUnchanged, tab: isThere ? tab : null, wrap, splits, mode: mode === "compare" && !store.state.pinned ? "read" : mode, comparedKey, ...(view.pane ? { pane: view.pane } : {}) });
 }
 
 export function lookAtSelection(store: AppStore, view: View): void {

@@ -4,11 +4,12 @@ import type { Example, InputSpec, SourceFile, StageDescription, Target } from ".
 import type { Anchor, Hover } from "./selection";
 import type { Outcome } from "./outcome";
 import type { Pin } from "./pin";
+import type { Run } from "./run";
 import type { Shared } from "./shared";
 import { Store } from "./store";
 
-/** Reading stages, or comparing A with B. */
-export type Mode = "read" | "compare";
+/** Reading stages, seeing them run on the simulated machine, or comparing A with B. */
+export type Mode = "read" | "run" | "compare";
 
 export interface AppState {
   // what is compiled
@@ -43,6 +44,9 @@ export interface AppState {
 
   /** Result A of a comparison; B is what the page shows. */
   pinned: Pin | null;
+
+  /** The last run on the simulated machine. */
+  run: Run | null;
 
   // the view
   mode: Mode;
@@ -96,6 +100,7 @@ export function newStore(): AppStore {
     shared: null,
     parent: null,
     pinned: null,
+    run: null,
     mode: "read",
     comparedKey: null,
     tab: null,

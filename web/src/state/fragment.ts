@@ -99,6 +99,10 @@ function paramsOf(hash: string): URLSearchParams {
   return new URLSearchParams(hash.replace(/^#/, "").replaceAll("+", "%2B"));
 }
 
+function modeOf(text: string | null): View["mode"] {
+  return text === "compare" || text === "run" ? text : "read";
+}
+
 function viewOf(params: URLSearchParams): View {
   return {
     ...NO_VIEW,
@@ -110,7 +114,7 @@ function viewOf(params: URLSearchParams): View {
     filter: params.get("q") ?? "",
     hideUnchanged: params.get("hide") === "unchanged",
     tab: params.get("tab"),
-    mode: params.get("view") === "compare" ? "compare" : "read",
+    mode: modeOf(params.get("view")),
     comparedKey: params.get("compare"),
   };
 }

@@ -72,7 +72,7 @@ const isText: Check<string> = (v): v is string => typeof v === "string" && v.len
 const isFlag: Check<boolean> = (v): v is boolean => typeof v === "boolean";
 const isPane: Check<AppState["pane"]> = (v): v is AppState["pane"] => v === "source" || v === "stages" || v === "ir";
 
-const isMode: Check<AppState["mode"]> = (v): v is AppState["mode"] => v === "read" || v === "compare";
+const isMode: Check<AppState["mode"]> = (v): v is AppState["mode"] => v === "read" || v === "run" || v === "compare";
 
 function readSplits(v: unknown): Record<string, number> | null {
   if (typeof v !== "object" || v === null) return null;

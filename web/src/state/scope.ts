@@ -13,6 +13,8 @@ function make(): string {
 export const editorName: string = make();
 /** The pinned kernel is compiled as in an editor of its own. */
 export const pinEditorName: string = make();
+/** So are the runs on the simulated machine. */
+export const runEditorName: string = make();
 
 export function scope(): string {
   if (known !== null) return known;
