@@ -135,6 +135,17 @@ def test_the_timeline_is_an_artifact_that_perfetto_opens(server):
     assert all(e["dur"] >= 0 for e in events if e["ph"] == "X")
 
 
+def test_a_target_says_how_far_its_simulated_times_are_from_measured_ones(server):
+    errors = {t["name"]: t["simulated_time_error"] for t in server.get("/api/v1/targets").json["targets"]}
+    for name in ("trn1", "trn2"):
+        assert errors[name]["kernels"] > 10 and 0 < errors[name]["median"] < errors[name]["worst"] < 1
+    assert errors["trn3"]["kernels"] == 0 and errors["trn3"]["median"] is errors["trn3"]["worst"] is None
+    assert len(errors["trn3"]["uncalibrated"]) > len(errors["trn2"]["uncalibrated"]) > 0
+    shown = {t: server.post({"source": SOFTMAX, "inputs": FLOAT_INPUT, "simulate": True, "target": t},
+                            accept="application/x-ndjson").body.decode() for t in ("trn2", "trn3")}
+    assert f"{errors['trn2']['median'] * 100:.0f} % at the median" in shown["trn2"] and "no kernel was measured on trn3" in shown["trn3"]
+
+
 def unpack(columns):
     """The executions of a timeline in columns (sim/report.h)."""
     for page in columns["pages"]:

@@ -598,6 +598,16 @@ export interface Example {
   source: string;
 }
 
+/** How far simulated times are from measured ones, as shares of the measured time; null if no kernel was measured. */
+export interface TimeError {
+  median: Finite;
+  worst: Finite;
+  /** How many were measured. */
+  kernels: number;
+  /** What costs figures that were inferred from another machine or a similar instruction. */
+  uncalibrated: string[];
+}
+
 /** A machine. */
 export interface Target {
   name: string;
@@ -609,6 +619,7 @@ export interface Target {
   psum: { partitions: number; partition_bytes: number; bytes: number; banks: number; bank_bytes: number };
   /** Of each engine. */
   clock_ghz: Record<string, number>;
+  simulated_time_error: TimeError;
 }
 
 /** The first column and the column after the last, in code points from 1. */
