@@ -17,6 +17,8 @@ export interface LanesEvents {
   /** An execution was clicked or reached by keyboard; null: none. */
   chosen(execution: Execution | null): void;
   hovered(execution: Execution | null): void;
+  /** Another stretch of time is in sight. */
+  moved(): void;
 }
 
 export interface LanesLook {
@@ -78,6 +80,11 @@ export class Lanes {
     this.soon();
   }
 
+  /** The time in sight, in microseconds; without a timeline, all of it. */
+  range(totalUs: number): { from: number; to: number } {
+    return this.timeline ? { from: this.from / 1e6, to: this.to / 1e6 } : { from: 0, to: totalUs };
+  }
+
   setCritical(only: boolean): void {
     this.onlyCritical = only;
     this.soon();
@@ -116,6 +123,7 @@ export class Lanes {
     this.from = Math.min(Math.max(from, 0), total - span);
     this.to = this.from + span;
     this.soon();
+    this.events.moved();
   }
 
   private key(key: string): boolean {
@@ -321,6 +329,10 @@ export class Lanes {
     const perPixel = (this.to - this.from) / Math.max(this.width() - LABEL, 1);
     const x0 = LABEL + ((lane.starts[chosen.at] ?? 0) - this.from) / perPixel;
     const x1 = LABEL + ((lane.ends[chosen.at] ?? 0) - this.from) / perPixel;
+    g.save();
+    g.beginPath();
+    g.rect(LABEL, 0, this.width() - LABEL, height);
+    g.clip();
     g.strokeStyle = ink("--accent");
     g.lineWidth = 2;
     g.strokeRect(x0 - 1, HEAD + chosen.lane * ROW + 4, Math.max(x1 - x0, 2) + 2, ROW - 9);
@@ -329,7 +341,6 @@ export class Lanes {
       [x0, []],
       [x1, [2, 3]],
     ] as [number, number[]][]) {
-      if (x < LABEL) continue;
       g.setLineDash(dash);
       g.beginPath();
       g.moveTo(x, HEAD);
@@ -337,5 +348,6 @@ export class Lanes {
       g.stroke();
     }
     g.setLineDash([]);
+    g.restore();
   }
 }

@@ -52,11 +52,11 @@ export function rooflinePicture(profile: Profile): SVGElement | null {
 }
 
 /** Bytes of a partition over time, and the peak. */
-export function memoryPicture(name: string, memory: ProfileMemory, totalUs: number, width: number): SVGElement {
+export function memoryPicture(name: string, memory: ProfileMemory, range: { from: number; to: number }, width: number): SVGElement {
   const [H, L, B] = [84, 104, 16];
   const room = Math.max(width - L, 10);
   const most = Math.max(memory.peak, 1);
-  const x = (us: number) => L + (us / Math.max(totalUs, 1e-9)) * room;
+  const x = (us: number) => L + (Math.min(Math.max(us - range.from, 0), range.to - range.from) / Math.max(range.to - range.from, 1e-9)) * room;
   const y = (bytes: number) => H - B - (bytes / most) * (H - B - 16);
   let d = `M${L} ${y(0)}`;
   let last = 0;
@@ -64,7 +64,7 @@ export function memoryPicture(name: string, memory: ProfileMemory, totalUs: numb
     d += `H${x(us).toFixed(1)}V${y(bytes).toFixed(1)}`;
     last = bytes;
   }
-  d += `H${x(totalUs)}`;
+  d += `H${x(range.to)}`;
   const kib = (b: number) => `${(b / 1024).toLocaleString("en", { maximumFractionDigits: 1 })} KiB`;
   const facts = `${name}: at its peak ${kib(memory.peak)} of ${kib(memory.capacity)} in each partition, after ${time(memory.peak_us)}`;
   return drawing(
@@ -74,7 +74,7 @@ export function memoryPicture(name: string, memory: ProfileMemory, totalUs: numb
     svg("path", { class: "axis", d: `M${L} 4V${H - B}H${width}` }),
     svg("path", { class: "fill", d: `${d}V${y(0)}Z` }),
     svg("path", { class: "curve", d: last > 0 ? d : `${d}V${y(0)}` }),
-    svg("path", { class: "drop", d: `M${x(memory.peak_us)} 12V${H - B}` }),
+    ...(memory.peak_us >= range.from && memory.peak_us <= range.to && memory.peak > 0 ? [svg("path", { class: "drop", d: `M${x(memory.peak_us)} 12V${H - B}` })] : []),
     svg("text", { x: 10, y: 24, class: "strong" }, name),
     svg("text", { x: 10, y: 42 }, kib(memory.peak)),
     svg("text", { x: 10, y: 58 }, `of ${kib(memory.capacity)}`),

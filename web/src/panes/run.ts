@@ -59,6 +59,7 @@ export class RunPane {
     this.lanes = new Lanes(byId("run-lanes"), {
       chosen: (x) => this.chosen(x),
       hovered: (x) => (this.tip.textContent = x ? this.describe(x) : ""),
+      moved: () => this.run?.profile && this.drawMemory(this.run.profile),
     });
     this.critical = toggle("critical path", "Show only the critical path in full colour", () => {
       const only = this.critical.getAttribute("aria-pressed") !== "true";
@@ -114,7 +115,7 @@ export class RunPane {
       fill(byId("run-chosen"), this.tip);
       return;
     }
-    fill(byId("run-chosen"), el("b", {}, this.describe(x)));
+    fill(byId("run-chosen"), el("b", {}, this.describe(x)), " ", this.tip);
     const instr = t.instructions[t.lanes[x.lane]?.instr[x.at] ?? -1];
     const anchor = instr ? this.anchorOfLine(instr.line) : null;
     if (anchor) choose(this.store, anchor);
@@ -198,7 +199,7 @@ export class RunPane {
     if (judged.length === 0) return "nothing to compare the result with";
     const worst = Math.max(...judged.map((o) => o.max_abs_err ?? 0));
     const what = this.run?.simulation?.reference === "first stage" ? "the first stage" : "NumPy";
-    return judged.every((o) => o.pass) ? `the simulated result equals ${what}'s, largest error ${worst.toExponential(1)}` : `✕ the simulated result differs from ${what}'s`;
+    return judged.every((o) => o.pass) ? `the simulated result equals ${what}'s${worst === 0 ? "" : `, largest error ${worst.toExponential(1)}`}` : `✕ the simulated result differs from ${what}'s`;
   }
 
   private drawLanes(): void {
@@ -235,7 +236,7 @@ export class RunPane {
   }
 
   private memory(name: string, m: ProfileMemory, p: Profile, width: number): HTMLElement {
-    const picture = memoryPicture(name, m, p.total_us, width);
+    const picture = memoryPicture(name, m, this.lanes.range(p.total_us), width);
     const what = button("svg", `Save the picture of ${name}`, () => save(`${name.toLowerCase()}.svg`, new Blob([svgText(picture)], { type: "image/svg+xml" })));
     return el("figure", { class: "memory" }, picture, what);
   }
@@ -254,7 +255,7 @@ export class RunPane {
   private drawSide(p: Profile): void {
     const use = (l: ProfileLane) => {
       const bar = el("span", { class: "use-bar", attrs: { "data-engine": l.engine } });
-      bar.style.width = percent(Math.min(l.share, 1));
+      bar.style.width = `${Math.min(l.share, 1) * 100}%`;
       return el("div", { class: "use" }, el("span", {}, l.name), el("span", { class: "use-track" }, bar), el("span", { class: "num" }, percent(l.share)));
     };
     const reasons = p.advice.slice(0, 8).map((a) =>
