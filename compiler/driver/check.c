@@ -329,8 +329,12 @@ enum status check_link(struct ir *ir, struct check_program *p, struct arena *a, 
   const char *unknown = "machine code was asked for";
 
   ir_capture_begin(ir, &capture, ds, DG_INTERNAL, a);
-  enum status st = p->has_tensors ? check_bufferize(ir, p->module, a, ds) : ST_OK;
-  if (!st && !p->is_machine_code)
+  enum status st = ST_OK;
+  if (!p->is_machine_code)
+    p->interp = interp_read(p->module, p->name, &p->arena, &unknown);
+  if (!p->interp && p->has_tensors)
+    st = check_bufferize(ir, p->module, a, ds);
+  if (!st && !p->interp && p->has_tensors && !p->is_machine_code)
     p->interp = interp_read(p->module, p->name, &p->arena, &unknown);
   if (!st && !p->interp) {
     log_debug("check_machine_code", "reason=%s", unknown);

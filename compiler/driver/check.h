@@ -1,8 +1,8 @@
 /* check: runs one stage's program and compares the results with NumPy's.
  *
- * A linalg or memref module is cloned, stripped of our annotations, bufferized and run by an interpreter
- * (interp/interp.h).  A module with an operation that the interpreter does not know is lowered to LLVM instead and run
- * by MLIR's execution engine.  An HLO stage is first lowered by linalg_from_hlo, so that HLO passes are checked too.
+ * A linalg or memref module is cloned, stripped of our annotations and run by an interpreter (interp/interp.h).  A module
+ * of tensors with an operation that the interpreter does not know is bufferized first; one that it cannot run then either
+ * is lowered to LLVM and run by MLIR's execution engine.  An HLO stage is first lowered by linalg_from_hlo, so that HLO passes are checked too.
  */
 #ifndef DRIVER_CHECK_H
 #define DRIVER_CHECK_H

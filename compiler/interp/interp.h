@@ -1,6 +1,7 @@
-/* interp: executes a module of buffers without making machine code.
+/* interp: executes a module of tensors or buffers without making machine code.
  *
- * The module has functions of memrefs, scf loops and branches, arith, math, memref and structured operations of linalg.
+ * The module has functions of tensors or memrefs, scf loops and branches, arith, math, tensor, memref and structured
+ * operations of linalg.  Tensors need no bufferization: they share memory until one of them changes.
  * It is read once into a compact program, which any number of threads may run.  The body of a structured operation is
  * computed for a row of elements at a time, so that the time per element is that of the arithmetic.  Floats narrower
  * than f32 are computed in f32 and rounded after each operation.
