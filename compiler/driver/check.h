@@ -7,6 +7,7 @@
 #ifndef DRIVER_CHECK_H
 #define DRIVER_CHECK_H
 
+#include "interp/interp.h"
 #include "ir/ir.h"
 #include "sim/options.h"
 #include "sim/program.h"
@@ -33,6 +34,9 @@ void check_digest(const struct check_program *p, unsigned char out[CHECK_DIGEST]
  * out[i] gets the 32-bit type.  No MLIR context is used, so any thread may run a program. */
 MUST_USE enum status check_run(const struct check_program *p, int n_in, const struct trace_array *in, int n_out,
                                struct trace_array *out, struct arena *a, struct diags *ds);
+
+/* Lets runs of the program use products that other programs have computed (interp/interp.h); one thread at a time. */
+void check_use_products(struct check_program *p, struct interp_products *products);
 
 /* True: check_link does not try the interpreter.  For tests, which compare the two. */
 void check_set_machine_code(struct check_program *p);

@@ -1,6 +1,7 @@
 #include "driver/stage_check.h"
 
 #include <assert.h>
+#include <malloc.h>
 #include <math.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -159,6 +160,7 @@ static enum status run_linalg(struct stage_checks *c, MlirModule module, const s
     return ST_OK;
   }
   st = check_link(c->ir, p, c->arena, ds);
+  check_use_products(p, c->products);
   if (!st)
     st = run_and_compare(c, &(struct subject){.linalg = p}, result, ds);
   check_unload(p);
@@ -341,11 +343,25 @@ static void make_wide_set(struct stage_checks *c) {
   }
 }
 
+/* The stages compute the same products again and again, on large inputs in hundreds of tiles. */
+enum { PRODUCTS_MAX = 128 << 20 };
+
+/* Memory that one run frees stays with the process for the next one: otherwise the kernel clears the same pages for each
+ * of a hundred runs, which takes as long as some of them. */
+static void keep_memory(void) {
+#ifdef __GLIBC__
+  mallopt(M_MMAP_THRESHOLD, 32 << 20);
+  mallopt(M_TRIM_THRESHOLD, 512 << 20);
+#endif
+}
+
 void stage_checks_begin(struct stage_checks *c, MlirModule module, const struct stage_def *first) {
   struct trace_kernel *k = c->kernel;
   struct diags ds;
   bool is_drawn = false;
 
+  keep_memory();
+  c->products = interp_products_new(c->arena, PRODUCTS_MAX);
   c->began_us = clock_now_us();
   diags_init(&ds, c->arena);
   if (k->program) {

@@ -10,6 +10,7 @@
  *   linalg.c      runs structured operations
  *   arith.c       operations on rows of elements
  *   writes.c      finds the arguments that are written
+ *   products.c    matrix products that were computed before
  *   copy.c        copies between layouts
  *
  * Every value of MLIR has a slot.  A scalar's slot holds one element in the form of its class; the slot of a memref or a
@@ -26,6 +27,7 @@
 #include "mlir-c/AffineExpr.h"
 
 #include "interp/interp.h"
+#include "sim/product.h"
 
 /* The form in which elements are computed: int64_t, sign-extended (i1: 0 or 1); float, for f32 and narrower types, whose
  * values are exact in it; double. */
@@ -240,13 +242,17 @@ struct view {
 enum { FREE_LISTS = 64 };
 struct machine {
   const struct interp_program *p;
-  uint64_t *scalars; /* by slot */
+  struct interp_products *products; /* NULL: every product is computed */
+  uint64_t *scalars;                /* by slot */
   struct view *views;
   char *rows;
   struct memory_block *blocks, *free[FREE_LISTS];
   struct error *err;
 };
 bool run_structured(struct machine *m, const struct instr *in);
+/* As sim_multiply; takes the result of an earlier product from `p`, or keeps it there. */
+void interp_multiply(struct interp_products *p, const struct sim_matrix *a, const struct sim_matrix *b,
+                     const struct sim_matrix *c, enum dtype t);
 bool machine_fault(struct machine *m, const struct instr *in, const char *what); /* false */
 
 static inline struct view *view_of(const struct machine *m, int slot) {
@@ -262,15 +268,16 @@ void machine_assign_view(struct machine *m, struct view *to, const struct view *
 void machine_drop_view(struct machine *m, struct view *v); /* the slot has no view any more */
 void machine_release(struct view *v);                      /* memref.dealloc */
 void machine_free_all(struct machine *m);
-/* The instruction reads elements of the slot's view, or writes some of them; false with a fault if the memory was
- * released. */
+/* The instruction reads elements of the slot's view; false with a fault if the memory was released. */
 bool machine_may_use(struct machine *m, const struct instr *in, int slot);
-/* The same, but the instruction writes all elements of the view. */
+/* The same, but the instruction writes some elements of the view, or all. */
+bool machine_may_write(struct machine *m, const struct instr *in, int slot);
 bool machine_will_fill(struct machine *m, const struct instr *in, int slot);
 bool machine_is_sole_view(const struct view *v); /* of its block */
 bool machine_is_unwritten(const struct view *v); /* nothing has written its block */
-/* If the view is all of a block that nothing has written, sets it to zeros and returns true. */
-bool machine_zero_unwritten(struct machine *m, int slot);
+/* The same, but the instruction adds a product to the view, whose unwritten elements count as zeros; *has_unwritten: there
+ * may be some. */
+bool machine_may_accumulate(struct machine *m, const struct instr *in, int slot, bool *has_unwritten);
 
 /* run.c */
 int64_t machine_int(const struct machine *m, int slot);

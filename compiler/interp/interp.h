@@ -27,13 +27,17 @@ struct interp_buffer {
   int64_t dims[HLO_RANK_MAX], strides[HLO_RANK_MAX]; /* dims: of arguments */
 };
 
-/* Runs the program on args, which it may write.  The results may be parts of arguments; `take` receives each of them
+/* Results of matrix products, which several runs of one kernel's programs may use one after the other.  They take at most
+ * bytes_max bytes of the arena. */
+struct interp_products *interp_products_new(struct arena *a, size_t bytes_max);
+
+/* Runs the program on args, which it may write.  products: NULL, or those of earlier runs.  The results may be parts of arguments; `take` receives each of them
  * before the program's memory is freed.  Memory that nothing has written holds NaNs; a matrix product takes it as zero, as
  * PSUM does.  ST_INPUT: it accesses an element outside of a
  * buffer; err says which operation. */
 typedef void interp_taker(void *user, int i, const struct interp_buffer *result);
-MUST_USE enum status interp_run(const struct interp_program *p, const struct interp_buffer *args, interp_taker *take,
-                                void *user, struct error *err);
+MUST_USE enum status interp_run(const struct interp_program *p, struct interp_products *products,
+                                const struct interp_buffer *args, interp_taker *take, void *user, struct error *err);
 
 /* True if the program may write into argument number `arg`. */
 bool interp_may_write(const struct interp_program *p, int arg);

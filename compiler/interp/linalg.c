@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "interp/internal.h"
-#include "sim/product.h"
 
 enum { ROW = 256 };
 
@@ -17,6 +16,7 @@ struct walk {
   const struct structured *s;
   int64_t extents[HLO_RANK_MAX], index[HLO_RANK_MAX];
   int row_loop;                   /* -1: there are no loops */
+  bool has_unwritten;             /* elements of an accumulator may be unwritten */
   char **at;                      /* of each operand's element at `index` */
   int64_t (*steps)[HLO_RANK_MAX]; /* of each operand, for each loop, in elements */
 };
@@ -80,15 +80,19 @@ static bool make_results(struct walk *w) {
   return true;
 }
 
+static bool use_output(struct walk *w, int k) {
+  const struct operand *x = &w->s->operands[k];
+  if (w->s->accumulates)
+    return machine_may_accumulate(w->m, w->in, x->slot, &w->has_unwritten);
+  return fills(w, x) ? machine_will_fill(w->m, w->in, x->slot) : machine_may_write(w->m, w->in, x->slot);
+}
+
 static bool use_memory(struct walk *w) {
-  for (int k = 0; k < w->s->n_operands; k++) {
-    const struct operand *x = &w->s->operands[k];
-    if (x->rank < 0 || (k == w->s->n_inputs && w->s->accumulates && machine_zero_unwritten(w->m, x->slot)))
-      continue;
-    if (!(k >= w->s->n_inputs && fills(w, x) ? machine_will_fill : machine_may_use)(w->m, w->in, x->slot))
-      return false;
-  }
-  return true;
+  bool ok = true;
+  for (int k = 0; ok && k < w->s->n_operands; k++)
+    if (w->s->operands[k].rank >= 0)
+      ok = k < w->s->n_inputs ? machine_may_use(w->m, w->in, w->s->operands[k].slot) : use_output(w, k);
+  return ok;
 }
 
 /* The longest parallel loop, preferably one whose elements are adjacent; of equal ones the innermost. */
@@ -257,7 +261,7 @@ static void run_product(struct walk *w) {
     const struct sim_matrix x = {w->at[0], w->extents[m], w->extents[k], w->steps[0][m], w->steps[0][k]};
     const struct sim_matrix y = {w->at[1], w->extents[k], w->extents[n], w->steps[1][k], w->steps[1][n]};
     const struct sim_matrix z = {w->at[2], w->extents[m], w->extents[n], w->steps[2][m], w->steps[2][n]};
-    sim_multiply(&x, &y, &z, s->product);
+    interp_multiply(w->m->products, &x, &y, &z, s->product);
     if (is_batched)
       move(w, 0, 1);
   }
@@ -310,7 +314,7 @@ bool run_structured(struct machine *m, const struct instr *in) {
   for (int l = 0; l < s->n_loops; l++)
     if (!w.extents[l])
       return true;
-  if (s->accumulates)
+  if (s->accumulates && w.has_unwritten)
     start_from_zero(&w);
   if (s->product != DT_NONE) {
     run_product(&w);

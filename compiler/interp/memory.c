@@ -18,6 +18,7 @@ struct memory_block {
   size_t size;
   int64_t n_views; /* slots that hold a view of it */
   bool is_raw, is_released;
+  bool is_sum; /* a product has accumulated into all of it, and nothing else has written it since */
   max_align_t data[];
 };
 
@@ -58,7 +59,7 @@ void machine_allocate(struct machine *m, struct view *v, size_t bytes) {
     b = new_block(m, size);
   b->n_views = 1;
   b->is_raw = true;
-  b->is_released = false;
+  b->is_sum = b->is_released = false;
   machine_drop_view(m, v);
   v->block = b;
   v->base = v->data = (char *)b->data;
@@ -149,15 +150,32 @@ bool machine_will_fill(struct machine *m, const struct instr *in, int slot) {
   if (b && b->is_raw && !is_whole(m, slot))
     spoil(b);
   if (b)
-    b->is_raw = false;
+    b->is_raw = b->is_sum = false;
   return true;
 }
 
-bool machine_zero_unwritten(struct machine *m, int slot) {
+bool machine_may_write(struct machine *m, const struct instr *in, int slot) {
   struct memory_block *b = view_of(m, slot)->block;
-  if (!b || !b->is_raw || b->is_released || !is_whole(m, slot))
+  if (!machine_may_use(m, in, slot))
     return false;
-  memset(b->data, 0, b->size);
-  b->is_raw = false;
+  if (b)
+    b->is_sum = false;
+  return true;
+}
+
+bool machine_may_accumulate(struct machine *m, const struct instr *in, int slot, bool *has_unwritten) {
+  struct memory_block *b = view_of(m, slot)->block;
+  const bool all = b && is_whole(m, slot);
+  *has_unwritten = !b || !b->is_sum;
+  if (is_released(m, in, b))
+    return false;
+  if (all && b->is_raw) {
+    memset(b->data, 0, b->size);
+    b->is_raw = *has_unwritten = false;
+  }
+  if (!machine_may_use(m, in, slot))
+    return false;
+  if (b)
+    b->is_sum |= all;
   return true;
 }

@@ -231,7 +231,7 @@ static bool run_access(struct machine *m, const struct instr *in) {
   const int memref = in->args[!is_load], value = is_load ? in->results[0] : in->args[0];
   char *at = element_at(m, memref, in->args + 1 + !is_load);
   const enum dtype t = m->p->slots[memref].t;
-  if (!machine_may_use(m, in, memref))
+  if (is_load ? !machine_may_use(m, in, memref) : !machine_may_write(m, in, memref))
     return false;
   if (!at)
     return machine_fault(m, in, "accesses an element outside of its buffer");
@@ -442,9 +442,9 @@ static void set_up(struct machine *m, struct arena *scratch) {
   }
 }
 
-enum status interp_run(const struct interp_program *p, const struct interp_buffer *args, interp_taker *take, void *user,
-                       struct error *err) {
-  struct machine m = {.p = p, .err = err};
+enum status interp_run(const struct interp_program *p, struct interp_products *products,
+                       const struct interp_buffer *args, interp_taker *take, void *user, struct error *err) {
+  struct machine m = {.p = p, .products = products, .err = err};
   const struct block *body = &p->entry->body;
   const struct instr returned = {.name = "func.return"};
   struct arena scratch;

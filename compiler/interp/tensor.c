@@ -88,7 +88,7 @@ bool run_insert_slice(struct machine *m, const struct instr *in) {
   struct view part = {.dims = dims, .strides = strides};
   bool is_empty = false;
   if (!tensor_begin(m, in, result, in->args[1], true) || !machine_may_use(m, in, source) ||
-      !machine_may_use(m, in, result) || !machine_slice(m, in, view_of(m, result), in->args + 2, &part))
+      !machine_may_write(m, in, result) || !machine_slice(m, in, view_of(m, result), in->args + 2, &part))
     return false;
   for (int d = 0; d < rank_of(m, source); d++) {
     is_empty |= !dims[d];
@@ -103,7 +103,7 @@ bool run_insert_slice(struct machine *m, const struct instr *in) {
 
 bool run_insert(struct machine *m, const struct instr *in) {
   const int result = in->results[0];
-  if (!tensor_begin(m, in, result, in->args[1], true) || !machine_may_use(m, in, result))
+  if (!tensor_begin(m, in, result, in->args[1], true) || !machine_may_write(m, in, result))
     return false;
   char *at = element_at(m, result, in->args + 2);
   if (!at)
