@@ -155,7 +155,7 @@ static void keep_old_program(struct path *p) {
 static enum status send_reproducer(struct path *p, const struct stage *s) {
   struct run *r = p->run;
   struct buf b;
-  if (p->has_reproducer || !s->check.status || strcmp(s->check.status, "fail") != 0 || s->check.reason)
+  if (p->has_reproducer || !s->check.status || strcmp(s->check.status, "fail") != 0)
     return ST_OK;
   p->has_reproducer = true;
   const struct reproducer what = {

@@ -106,6 +106,8 @@ static enum status run_and_compare(struct stage_checks *c, const struct check_pr
     st = run_set(c, p, module, &c->sets[i], &one, ds);
     if (!st)
       merge(result, &one);
+    else
+      result->what = one.what;
   }
   return st;
 }

@@ -79,7 +79,7 @@ def test_the_pass_of_a_planted_fault_is_named(what, example, why, record_propert
     ("prepare-arithmetic/swap-operands/0", "03_softmax"),
     ("linalg-to-nisa/drop-fill/0", "03_softmax"),
     ("allocate-memory/first-tile/2", "03_softmax"),
-    ("allocate-memory/early-release/0", "13_attention_loop"),
+    ("allocate-memory/wrong-step/2", "03_softmax"),
     ("engine-programs/drop-wait/0", "08_attention"),
     ("engine-programs/first-copy/5", "13_attention_loop"),
 ])
