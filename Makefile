@@ -212,7 +212,7 @@ $(BUILD)/bench/measure: $(BUILD)/obj/tests/measured/measure.o $(COMPILER_LIB)
 	$(call short,LINK $@)$(CC) $(LDHARDEN) -o $@ $^ $(MLIR_LIBS) $(COMMON_LIBS)
 
 # the worker with faults that a test plants in its passes
-$(BUILD)/test/nkx-worker-planted: $(call objs,$(WORKER_SRC)) $(BUILD)/obj/tests/mutation/plant.o $(COMPILER_LIB)
+$(BUILD)/test/nkx-worker-planted: $(call objs,$(WORKER_SRC)) $(call objs,$(call srcs,tests/mutation)) $(COMPILER_LIB)
 	@mkdir -p $(@D)
 	$(call short,LINK $@)$(CC) $(LDHARDEN) -Wl,--export-dynamic-symbol=register_printf_type -o $@ $^ $(WORKER_LIBS)
 

@@ -125,6 +125,8 @@ static enum status run_and_compare(struct stage_checks *c, const struct subject 
     raise_to(&c->longest_cpu_us, cpu_us() - began_cpu_us);
     if (!st)
       merge(result, &one);
+    else
+      result->what = one.what;
   }
   return st;
 }
