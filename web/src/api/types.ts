@@ -335,6 +335,8 @@ export interface ProfilePart {
   from_us: number;
   to_us: number;
   instr?: number;
+  /** Of the instruction in the last stage's text, or in the source if that is NISA. */
+  line?: number;
   place?: SourceRange;
 }
 
@@ -363,13 +365,29 @@ export interface ProfileAdvice {
   place?: SourceRange;
 }
 
+/** A buffer in an on-chip memory. */
+export interface ProfileBuffer {
+  buffer: number;
+  /** Of the allocation in the last stage's text, or in the source if that is NISA. */
+  line?: number;
+  /** In each partition. */
+  bytes: number;
+  from_us: number;
+  to_us: number;
+  /** The first partition, or the bank, and the byte. */
+  at?: [number, number];
+  place?: SourceRange;
+}
+
 /** The use of an on-chip memory in bytes of a partition, over time. */
 export interface ProfileMemory {
   capacity: number;
   peak: number;
   peak_us: number;
+  /** The buffers have places; otherwise the parts are not known. */
+  has_places?: boolean;
   /** What fills it at the peak, the largest first. */
-  alive: object[];
+  alive: ProfileBuffer[];
   /** The time, the bytes from then on, and those of 8 parts. */
   points: [number, number, number[]][];
 }
