@@ -91,7 +91,7 @@ void snippet_put_time(struct buf *b, const char *key, int64_t ms) {
 /* ---- looking up -------------------------------------------------------------------------------------------------- */
 
 void snippet_load(struct snippet_state *s, struct db *db) {
-  s->st = store_get_snippet(db, &s->id_hash, true, &s->snippet, &s->found, &s->err);
+  s->st = store_get_snippet(db, &s->id_hash, STORE_WHOLE, &s->snippet, &s->found, &s->err);
 }
 
 void snippet_keep(struct request *rq, const struct buf *bytes) {

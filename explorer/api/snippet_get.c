@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "api/snippet.h"
+#include "api/snippet_view.h"
 #include "api/snippets.h"
 #include "base/json.h"
 #include "driver/pipeline.h"
@@ -29,7 +29,7 @@ static enum status put_ancestor(struct snippet_state *s, struct db *db, struct i
   struct buf *b = &s->answer;
   struct store_snippet a;
   store_snippet_init(&a);
-  enum status st = store_get_snippet(db, id, true, &a, more, err);
+  enum status st = store_get_snippet(db, id, STORE_DOC, &a, more, err);
   if (!st && *more) {
     json_put_comma(b);
     buf_putc(b, '{');
@@ -93,7 +93,7 @@ static enum status put_doc(struct buf *b, const struct store_snippet *s, struct 
   return ST_OK;
 }
 
-static enum status put_snippet(struct snippet_state *s, struct db *db, struct error *err) {
+enum status snippet_put(struct snippet_state *s, struct db *db, struct error *err) {
   struct buf *b = &s->answer;
   buf_putc(b, '{');
   json_put_field_str(b, "id", s->id);
@@ -113,7 +113,7 @@ static void get(struct request *rq, struct db *db) {
   struct snippet_state *s = rq->state;
   snippet_load(s, db);
   if (!s->st && s->found)
-    s->st = put_snippet(s, db, &s->err);
+    s->st = snippet_put(s, db, &s->err);
   snippet_keep(rq, &s->answer);
 }
 

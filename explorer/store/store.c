@@ -175,8 +175,8 @@ enum status store_put_snippet(struct db *db, const struct store_snippet *s, stru
   return st ? st : p.is_new ? ST_OK : fail(err, ST_DENIED, "the id is taken");
 }
 
-enum status store_get_snippet(struct db *db, const struct ident_hash *id, bool is_whole, struct store_snippet *out,
-                              bool *found, struct error *err) {
+enum status store_get_snippet(struct db *db, const struct ident_hash *id, enum store_extent extent,
+                              struct store_snippet *out, bool *found, struct error *err) {
   struct finding f = {0};
   *found = false;
   enum status st = find(db, id, &f, err);
@@ -186,11 +186,10 @@ enum status store_get_snippet(struct db *db, const struct ident_hash *id, bool i
   *out = f.row.snippet;
   out->doc = doc;
   out->frames = frames;
-  if (is_whole) {
+  if (extent >= STORE_DOC)
     st = blob_get(db, &f.row.doc, &out->doc, err);
-    if (!st)
-      st = blob_get(db, &f.row.frames, &out->frames, err);
-  }
+  if (!st && extent == STORE_WHOLE)
+    st = blob_get(db, &f.row.frames, &out->frames, err);
   *found = !st;
   return st;
 }

@@ -110,7 +110,7 @@ static void check(struct model *m, struct db *db, int i) {
   bool found, is_whole = dice(2);
   struct ident_hash h = hash_of(m->snippets[i].id);
   store_snippet_init(&s);
-  assert_int_equal(store_get_snippet(db, &h, is_whole, &s, &found, &err), ST_OK);
+  assert_int_equal(store_get_snippet(db, &h, is_whole ? STORE_WHOLE : STORE_ROW, &s, &found, &err), ST_OK);
   assert_int_equal(found, m->snippets[i].exists);
   if (found) {
     assert_int_equal(s.created_ms, 1000 + i);
@@ -369,7 +369,7 @@ static bool is_withheld(struct model *m, struct db *db, int i) {
   bool found;
   struct ident_hash h = hash_of(m->snippets[i].id);
   store_snippet_init(&s);
-  enum status st = store_get_snippet(db, &h, true, &s, &found, &err);
+  enum status st = store_get_snippet(db, &h, STORE_WHOLE, &s, &found, &err);
   if (!st && found) {
     assert_int_equal(s.created_ms, 1000 + i);
     assert_int_equal(s.expires_ms, m->snippets[i].expires_ms);
