@@ -72,7 +72,7 @@ def test_notes_stay_with_their_lines_while_the_text_is_edited(page):
 def test_the_list_leads_to_operations_and_expressions(page, source, stage):
     open_stage(page, TILING)
     button = page.locator("#ir-remarks-open")
-    expect(button).to_have_text(f"{len(stage['remarks'])} remarks")
+    expect(button).to_have_text(f"Decisions{len(stage['remarks'])}")
     expect(page.locator("#ir-remarks")).to_be_hidden()
     button.click()
     entries = page.locator("#ir-remarks .remark")
@@ -91,6 +91,7 @@ def test_the_list_leads_to_operations_and_expressions(page, source, stage):
     # open in the next stage, too, and away where there is nothing to list
     open_stage(page, "infer-layout")
     expect(page.locator("#ir-remarks")).to_be_visible()
+    page.get_by_role("button", name="Clear the selection").click()
     open_stage(page, "trace")
     expect(page.locator("#ir-remarks")).to_be_hidden()
     expect(button).to_be_hidden()

@@ -9,7 +9,7 @@ import { mountEmbed } from "./panes/embed";
 import { mountHeader } from "./panes/header";
 import { mountHelp, openHelp } from "./panes/help";
 import { openFiles } from "./panes/files";
-import { mountHistory } from "./panes/history";
+import { HistoryDrawer } from "./panes/history";
 import { mountInputs } from "./panes/inputs";
 import { IrPane } from "./panes/ir";
 import { mountKeys } from "./panes/keys";
@@ -133,7 +133,7 @@ function main(): void {
   mountHeader(store, compiler, { openExample: (name) => openExample(store, compiler, name), share: () => void share.openDialog(), help: openHelp });
   mountInputs(store, compiler);
   mountProblems(store, source);
-  mountHistory(store);
+  new HistoryDrawer(store);
   mountBottom(store);
   mountHelp();
   mountNotices(store, compiler, () => void loadLists(store));

@@ -42,7 +42,7 @@ function classOfLine(s: LineState, index: number): string {
   const op = links.lineOp[index] ?? -1;
   const band = map.bandOfPlaces(places);
   const classes = [band === null ? "nosource" : `band band-${band % BANDS}`];
-  if (s.selected?.map === map && s.selected.ops.has(op)) classes.push("lit-selected");
+  if (s.selected?.map === map && s.selected.ops.has(op)) classes.push(s.selected.best === op ? "lit-selected lit-best" : "lit-selected");
   if (s.hover?.map === map && s.hover.ops.has(op)) classes.push("lit-hover");
   return classes.join(" ");
 }

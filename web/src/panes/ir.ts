@@ -1,14 +1,17 @@
 // ir: the text of the shown stage.
+import { StateEffect } from "@codemirror/state";
+import { EditorView } from "@codemirror/view";
 import { StageViewer } from "../editor/viewer";
 import type { AppStore } from "../state/app";
 import { opCount, type StageRow } from "../state/outcome";
+import { bestOf, describe } from "../state/ranking";
 import { images, lightOfOps, type Anchor } from "../state/selection";
 import { remarksByLine } from "../state/remarks";
-import { choose, selectedLight, shownStage, textsOfKernel, STAGE_KEYS, type Shown } from "../state/view";
+import { choose, selectedLight, shownStage, textsOfKernel, ROW_KEYS, STAGE_KEYS, type Shown } from "../state/view";
 import { byId, el, fill, ms, plural, setAttr } from "./dom";
 import { icon, type IconName } from "./icons";
 import { placeList } from "./places";
-import { RemarkList, remarkTip } from "./remarks";
+import { remarkTip } from "./remarks";
 import { Ruler } from "./ruler";
 
 function tool(name: IconName, label: string, title: string, run: () => void): HTMLButtonElement {
@@ -27,12 +30,17 @@ function download(name: string, text: string): void {
   setTimeout(() => URL.revokeObjectURL(url), 1000);
 }
 
+/** How often the selected line is scrolled into sight again after one step: a pane may be too low to show it. */
+const REVEALS = 8;
+
 export class IrPane {
   readonly viewer: StageViewer;
   private readonly ruler: Ruler;
-  private readonly remarks: RemarkList;
   private shown: Shown | null = null;
   private readonly wrapButton: HTMLButtonElement;
+  /** The line that stays in sight until the user scrolls. */
+  private kept: number | null = null;
+  private tries = 0;
 
   constructor(
     private readonly store: AppStore,
@@ -55,14 +63,25 @@ export class IrPane {
       tool("copy", "copy", "Copy this stage's text", () => void this.copy()),
       tool("download", "save", "Download this stage's text", () => this.save()),
     );
-    this.remarks = new RemarkList(store);
     store.watch(["wrap"], () => {
       this.viewer.setWrap(store.state.wrap);
       this.wrapButton.setAttribute("aria-pressed", String(store.state.wrap));
     });
     store.watch([...STAGE_KEYS, "compiling"], () => this.drawStage());
-    store.watch([...STAGE_KEYS, "hover", "anchor"], () => this.drawLights());
-    store.watch(["reveal"], () => this.revealSelection());
+    store.watch([...STAGE_KEYS, "hover", "anchor", "partner"], () => this.drawLights());
+    store.watch(["stageKey", "reveal", "diffFrom"], () => this.revealSelection());
+    store.watch(ROW_KEYS, () => {
+      if (this.kept !== null) this.revealSelection();
+    });
+    const { view } = this.viewer;
+    new ResizeObserver(() => {
+      this.tries = REVEALS;
+      this.keepInSight();
+    }).observe(host);
+    // heights are estimates until lines are drawn, so that the first scroll may miss
+    view.dispatch({ effects: StateEffect.appendConfig.of(EditorView.updateListener.of((u) => u.geometryChanged && this.keepInSight())) });
+    for (const type of ["wheel", "pointerdown", "touchstart", "keydown"] as const)
+      view.dom.addEventListener(type, () => (this.kept = null), { passive: true, capture: true });
   }
 
   private async copy(): Promise<void> {
@@ -85,7 +104,6 @@ export class IrPane {
     const was = this.shown;
     this.shown = now;
     this.drawHead(now);
-    this.remarks.show(now);
     if (!now) {
       if (was) this.viewer.clear();
       return;
@@ -103,33 +121,28 @@ export class IrPane {
   private follow(was: Shown, now: Shown): { from: number; to: number } | null {
     const { first, last } = this.viewer.visibleLines();
     const oldLinks = was.row.kernel.map.linksOf(was.stage);
-    const links = now.row.kernel.map.linksOf(now.stage);
-    const lineOf = (op: number) => links.opLines.get(op)?.[0];
     if (was.row.kernel.map !== now.row.kernel.map) {
       // another compilation: the same line number is the best guess
       return was.stage.name === now.stage.name && first > 1 ? { from: first, to: first } : null;
     }
     const from = was.row.kernel.stages.indexOf(was.stage);
     const to = now.row.kernel.stages.indexOf(now.stage);
-    const target = (anchor: Anchor) => {
-      for (const op of images(anchor, now.row.kernel)[to]?.ops ?? []) {
-        const line = lineOf(op);
-        if (line !== undefined) return line;
-      }
-      return undefined;
+    const bestIn = (stage: number, anchor: Anchor) => {
+      const at = now.row.kernel.stages[stage];
+      return at && bestOf(at, now.row.kernel.map.linksOf(at), images(anchor, now.row.kernel)[stage]?.ops ?? [])?.line;
     };
     const { anchor } = this.store.state;
-    if (anchor) {
-      const line = target(anchor);
-      const old = images(anchor, was.row.kernel)[from]?.ops.map((op) => oldLinks.opLines.get(op)?.[0] ?? 0) ?? [];
-      const seen = old.find((l) => l >= first && l <= last);
-      if (line !== undefined) return { from: seen ?? Math.round((first + last) / 2), to: line };
+    const best = anchor ? bestIn(to, anchor) : undefined;
+    if (anchor && best !== undefined) {
+      const old = bestIn(from, anchor);
+      const isSeen = old !== undefined && old > first && old < last;
+      return { from: isSeen ? old : first + Math.round((last - first) / 3), to: best };
     }
     if (first <= 1) return null; // the top stays the top
     for (let line = first; line <= last; line++) {
       const op = oldLinks.lineOp[line - 1] ?? -1;
       if (op < 0) continue;
-      const hit = target({ kind: "ops", map: was.row.kernel.map, stage: from, ops: [op] });
+      const hit = bestIn(to, { kind: "ops", map: was.row.kernel.map, stage: from, ops: [op] });
       if (hit !== undefined) return { from: line, to: hit };
     }
     return null;
@@ -196,13 +209,32 @@ export class IrPane {
     );
   }
 
+  /** The line of the best partner in the shown stage. */
+  private bestLine(): number | null {
+    const best = selectedLight(this.store.state)?.best ?? null;
+    if (best === null || !this.shown) return null;
+    return this.shown.row.kernel.map.linksOf(this.shown.stage).opLines.get(best)?.[0] ?? null;
+  }
+
+  /** Scrolls to the best partner, and keeps it in sight while the layout changes, until the user scrolls. */
   private revealSelection(): void {
-    const light = selectedLight(this.store.state);
-    if (!light || !this.shown) return;
-    const links = this.shown.row.kernel.map.linksOf(this.shown.stage);
-    const lines = [...light.ops].flatMap((op) => links.opLines.get(op) ?? []).sort((a, b) => a - b);
-    const { first, last } = this.viewer.visibleLines();
-    if (lines[0] !== undefined && !lines.some((l) => l > first && l < last)) this.viewer.reveal(lines[0]);
+    this.kept = this.bestLine();
+    this.tries = REVEALS;
+    this.keepInSight();
+  }
+
+  private keepInSight(): void {
+    const { kept } = this;
+    if (kept === null || this.tries === 0) return;
+    this.viewer.view.requestMeasure({
+      key: this,
+      read: () => this.viewer.visibleLines(),
+      write: ({ first, last }) => {
+        if (this.kept !== kept || (kept > first && kept < last)) return;
+        this.tries--;
+        queueMicrotask(() => this.viewer.reveal(kept));
+      },
+    });
   }
 
   private opAt(line: number): number | null {
@@ -246,7 +278,10 @@ export class IrPane {
     const places = links.places[line - 1] ?? [];
     const chained = places.length > 1 || places.some((p) => p.length > 1);
     const texts = textsOfKernel(this.store.state, kernel);
-    const list = chained && texts ? placeList(places, links.more[line - 1] ?? 0, kernel.map, texts) : null;
+    const op = this.opAt(line);
+    const kind = op === null ? null : (describe(this.shown.stage, links, op)?.kind ?? null);
+    const isShared = kind === "constant" || kind === "buffer";
+    const list = chained && texts ? placeList(places, links.more[line - 1] ?? 0, kernel.map, texts, isShared) : null;
     const remarks = remarksByLine(this.shown.stage, links).get(line);
     if (!remarks) return list;
     return el("div", {}, remarkTip([{ stage: this.shown.stage, texts: remarks }]), list);

@@ -46,6 +46,8 @@ export interface AppState {
   /** The diff in one column. */
   unified: boolean;
   anchor: Anchor | null;
+  /** The partner that the user picked in the shown stage, instead of the best one. */
+  partner: number | null;
   hover: Hover | null;
   filter: string;
   hideUnchanged: boolean;
@@ -88,6 +90,7 @@ export function newStore(): AppStore {
     diffFrom: null,
     unified: false,
     anchor: null,
+    partner: null,
     hover: null,
     filter: "",
     hideUnchanged: false,
