@@ -23,6 +23,7 @@ import { mountSplitter } from "./panes/splitter";
 import { mountStages } from "./panes/stages";
 import { newStore, type AppStore } from "./state/app";
 import { Compiler } from "./state/compiler";
+import { draftHere, keepDraft, keepDrafts, keptDraft } from "./state/draft";
 import { foreignAddress } from "./state/foreign";
 import { readFragment, readView, type LinkState } from "./state/fragment";
 import { linksWereDamaged } from "./state/mylinks";
@@ -33,7 +34,9 @@ import { followTheme } from "./state/theme";
 function openExample(store: AppStore, compiler: Compiler, name: string): void {
   const example = store.state.examples.find((e) => e.name === name);
   if (!example) return;
+  if (keepDraft(store)) say("Your kernel is kept: it is the first in the list.");
   store.set({
+    touched: false,
     source: example.source,
     filename: null,
     files: [],
@@ -50,9 +53,18 @@ function openExample(store: AppStore, compiler: Compiler, name: string): void {
   void compiler.now();
 }
 
+/** Opens the user's kept kernel; false if there is none. */
+function openDraft(store: AppStore, compiler: Compiler): boolean {
+  const draft = keptDraft();
+  if (!draft) return false;
+  store.set({ ...draft, touched: true, tab: null, showInputs: false, kernelName: null, anchor: null, previous: null, shared: null, parent: null });
+  void compiler.now();
+  return true;
+}
+
 async function openLink(store: AppStore, compiler: Compiler, link: LinkState): Promise<void> {
   const { source, filename, files, language, target, inputs, check, parent, view } = link;
-  store.set({ source, filename, files, tab: null, language, target, inputs, check, parent, shared: null, anchor: null });
+  store.set({ source, filename, files, touched: false, tab: null, language, target, inputs, check, parent, shared: null, anchor: null });
   look(store, view);
   await compiler.now();
   lookAtSelection(store, view);
@@ -97,14 +109,24 @@ function tellNoLink(title: string, text: string): void {
 
 async function open(store: AppStore, compiler: Compiler): Promise<void> {
   const stored = idInPath(location.pathname);
+  const here = stored?.embed ? null : draftHere(location.href);
   const lists = stored?.embed ? [] : loadLists(store);
   if (stored) {
     await openShared(store, stored.id, say, tellNoLink);
+    if (here && store.state.shared) {
+      store.set({ ...here, touched: true });
+      await compiler.now();
+    }
     return;
   }
   const link = await linkFromAddress();
   if (link) {
-    await openLink(store, compiler, link);
+    await openLink(store, compiler, { ...link, ...here });
+    if (here) store.set({ touched: true });
+    return;
+  }
+  if (openDraft(store, compiler)) {
+    if (!here) say("Your last kernel is back. The examples are in the list.");
     return;
   }
   await lists[0];
@@ -127,10 +149,10 @@ function main(): void {
     requestAnimationFrame(() => ir.viewer.view.focus());
   };
   const diff = new DiffPane(store, () => void compiler.now());
-  const stages = mountStages(store, compiler, openStage);
+  const stages = mountStages(store, openStage);
   const share = new Share(store, compiler, say, announce);
   const shareNow = () => void share.copy();
-  mountHeader(store, compiler, { openExample: (name) => openExample(store, compiler, name), share: () => void share.openDialog(), help: openHelp });
+  mountHeader(store, compiler, { openExample: (name) => openExample(store, compiler, name), openDraft: () => openDraft(store, compiler), share: () => void share.openDialog(), help: openHelp });
   mountInputs(store, compiler);
   mountProblems(store, source);
   new HistoryDrawer(store);
@@ -142,6 +164,7 @@ function main(): void {
   mountSplitter(store, { id: "split-source", property: "--source", pane: "source-pane", label: "Width of the source", initial: 0.32, min: 0.15, max: 0.6 });
   mountSplitter(store, { id: "split-stages", property: "--stages", pane: "stages-pane", label: "Width of the stage list", initial: 0.2, min: 0.1, max: 0.4 });
 
+  if (!isEmbed) keepDrafts(store);
   if (isEmbed) {
     mountEmbed(store);
     source.editor.freeze();

@@ -7,8 +7,9 @@ import { opCount, type StageRow } from "../state/outcome";
 import { bestOf, describe } from "../state/ranking";
 import { images, lightOfOps, type Anchor } from "../state/selection";
 import { remarksByLine } from "../state/remarks";
-import { choose, selectedLight, shownStage, textsOfKernel, ROW_KEYS, STAGE_KEYS, type Shown } from "../state/view";
-import { byId, el, fill, ms, plural, setAttr } from "./dom";
+import { choose, isOfAnotherKernel, selectedLight, shownStage, textsOfKernel, ROW_KEYS, STAGE_KEYS, type Shown } from "../state/view";
+import { messageOf } from "./message";
+import { byId, button, el, fill, ms, plural, setAttr } from "./dom";
 import { icon, type IconName } from "./icons";
 import { placeList } from "./places";
 import { remarkTip } from "./remarks";
@@ -41,6 +42,8 @@ export class IrPane {
   /** The line that stays in sight until the user scrolls. */
   private kept: number | null = null;
   private tries = 0;
+  /** The failed row whose operation was selected already. */
+  private offending: StageRow | null = null;
 
   constructor(
     private readonly store: AppStore,
@@ -67,7 +70,8 @@ export class IrPane {
       this.viewer.setWrap(store.state.wrap);
       this.wrapButton.setAttribute("aria-pressed", String(store.state.wrap));
     });
-    store.watch([...STAGE_KEYS, "compiling"], () => this.drawStage());
+    store.watch([...STAGE_KEYS, "compiling", "problem", "source", "files"], () => this.drawStage());
+    store.watch([...STAGE_KEYS, "compiling"], () => this.drawOffending());
     store.watch([...STAGE_KEYS, "hover", "anchor", "partner"], () => this.drawLights());
     store.watch(["stageKey", "reveal", "diffFrom"], () => this.revealSelection());
     store.watch(ROW_KEYS, () => {
@@ -86,10 +90,13 @@ export class IrPane {
 
   private async copy(): Promise<void> {
     const stage = this.shown?.stage;
-    if (!stage) return;
+    if (stage) await this.toClipboard(stage.text, `Copied ${stage.name}, ${plural(stage.lines.length, "line")}`);
+  }
+
+  private async toClipboard(text: string, done: string): Promise<void> {
     try {
-      await navigator.clipboard.writeText(stage.text);
-      this.say(`Copied ${stage.name}, ${plural(stage.lines.length, "line")}`);
+      await navigator.clipboard.writeText(text);
+      this.say(done);
     } catch {
       this.say("The browser refused to copy");
     }
@@ -172,26 +179,38 @@ export class IrPane {
 
   private drawMessage(row: StageRow, before: string): void {
     const box = byId("ir-message");
-    const { outcome, compiling } = this.store.state;
-    const old = row.stale && !compiling;
     const pane = byId("ir-pane");
+    const message = messageOf(this.store.state, row, before);
     pane.classList.toggle("stale", row.stale);
-    setAttr(pane, "data-old", old);
-    box.hidden = !row.failed && !old;
-    if (box.hidden) return;
-    if (old) {
-      const began = outcome?.kernels.some((k) => k.stages.length > 0);
-      const reached = began ? "was refused in its trace, which holds what came before" : "reached no stage";
-      fill(box, `This is from the last version that compiled; the kernel as it stands ${reached}.`);
-    } else if (row.stage) {
-      const { max_abs_err: err, reason, first_wrong: first } = row.stage.check ?? {};
-      const place = first ? ` First wrong: ${first.output}[${first.index.join(", ")}] is ${first.got ?? "not finite"}, not ${first.expected ?? "finite"}.` : "";
-      const size = err === undefined ? "" : ` Largest absolute error ${err === null ? "infinite" : err.toExponential(2)}.${place}`;
-      fill(box, el("b", {}, `${row.name} no longer computes what NumPy computes.`), size, reason ? ` ${reason}` : "");
-    } else {
-      const own = outcome?.diagnostics.find((d) => d.severity === "error" && d.stage === row.name);
-      fill(box, el("b", {}, `${row.name} failed. `), own ? `${own.message}.` : "", ` Shown is the IR before it, after ${before}.`);
-    }
+    setAttr(pane, "data-old", message?.kind === "old");
+    // colours tie a stage to the source on the page, which is not the one that it was made from
+    setAttr(pane, "data-foreign", isOfAnotherKernel(this.store.state, row));
+    box.hidden = message === null;
+    if (!message) return;
+    const copy = message.kind === "failed" ? button("copy reproducer", "Copy the IR before this pass, with the command that runs the pass on it", () => void this.copyReproducer(row)) : null;
+    fill(box, el("span", {}, ...message.parts), copy);
+  }
+
+  /** The text before a failed pass, as a file that shows the failure again. */
+  private async copyReproducer(row: StageRow): Promise<void> {
+    const { outcome, pipeline, target } = this.store.state;
+    const stage = this.shown?.stage;
+    if (!stage) return;
+    const pass = pipeline.find((p) => p.name === row.name)?.pass ?? row.name;
+    const error = outcome?.diagnostics.find((d) => d.stage === row.name)?.message ?? "";
+    const text = `// ${row.name} (${pass}) fails on this, for ${target}: ${error}\n${stage.text}`;
+    await this.toClipboard(text, `Copied the IR before ${row.name}`);
+  }
+
+  /** The operation that a failed pass stopped at: those of the error's place in the source. */
+  private drawOffending(): void {
+    const { shown } = this;
+    const error = shown && !shown.row.stage && !shown.row.stale ? messageOf(this.store.state, shown.row, "")?.error : null;
+    if (!shown || !error?.range || shown.row === this.offending) return;
+    this.offending = shown.row;
+    const { map } = shown.row.kernel;
+    const n = map.find(error.range);
+    if (n !== null && !this.store.state.anchor) choose(this.store, { kind: "ranges", map, ranges: [n] });
   }
 
   private drawLights(): void {

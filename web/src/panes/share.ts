@@ -79,8 +79,8 @@ export class Share {
       ["source", "filename", "files", "tab", "target", "language", "stageKey", "kernelName", "diffFrom", "unified", "anchor", "inputs", "check", "filter", "hideUnchanged"],
       () => {
         // an unchanged page keeps its short address
-        if (first) first = false;
-        else this.soon();
+        if (!first || this.store.state.touched) this.soon();
+        first = false;
       },
     );
   }

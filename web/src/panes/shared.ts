@@ -39,7 +39,7 @@ export async function openShared(store: AppStore, id: string, say: (text: string
     const outcome = frozenOutcome(textsOf(shared), snippet.result, shared.id);
     const fromAddress = readView(location.hash);
     const view: View = fromAddress ? { ...fromAddress, splits: kept.view.splits } : kept.view;
-    store.set({ shared, parent: shared.id, source, filename, files, tab: null, language, target, inputs, check, anchor: null, previous: null, outcome });
+    store.set({ shared, parent: shared.id, source, filename, files, tab: null, language, target, inputs, check, touched: false, anchor: null, previous: null, outcome });
     look(store, view);
     lookAtSelection(store, view);
     if (kept.odd) say("Part of how this was looked at comes from another version and was left out.");

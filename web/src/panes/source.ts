@@ -40,7 +40,7 @@ export class SourcePane {
       edited: (text) => {
         const { key } = this.editor;
         const language = (key === null && languageOf(text)) || store.state.language;
-        store.set({ ...edited(store.state, key, text), hover: null, language });
+        store.set({ ...edited(store.state, key, text), touched: true, hover: null, language });
         compiler.soon();
       },
       dropped: (files) => openFiles(files),

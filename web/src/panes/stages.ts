@@ -1,6 +1,5 @@
 // stages: the list of stages.
 import type { AppStore } from "../state/app";
-import type { Compiler } from "../state/compiler";
 import { opCount, opDelta, type StageRow } from "../state/outcome";
 import { comparedRow } from "./diff";
 import { allRows, currentRow, ROW_KEYS, showStage, stepPhase, stepStage, visibleRows } from "../state/view";
@@ -150,22 +149,14 @@ export interface StagesPane {
   focusFilter(): void;
 }
 
-export function mountStages(store: AppStore, compiler: Compiler, openStage: () => void): StagesPane {
+export function mountStages(store: AppStore, openStage: () => void): StagesPane {
   const list = byId("stages");
   const filter = filterField(store, list);
   const hide = toggle("changed only", "Hide stages that changed nothing", () =>
     store.set({ hideUnchanged: !store.state.hideUnchanged }),
   );
-  const check = toggle("check", "Run every stage and compare with NumPy", () => {
-    store.set({ check: !store.state.check });
-    void compiler.now();
-  });
-  byId("stages-tools").append(check);
   byId("stages-filter").append(filter, hide);
-  store.watch(["hideUnchanged", "check"], () => {
-    hide.setAttribute("aria-pressed", String(store.state.hideUnchanged));
-    check.setAttribute("aria-pressed", String(store.state.check));
-  });
+  store.watch(["hideUnchanged"], () => hide.setAttribute("aria-pressed", String(store.state.hideUnchanged)));
   list.addEventListener("click", (e) => {
     const key = (e.target as Element).closest<HTMLElement>(".stage")?.dataset["key"];
     const row = allRows(store.state).find((r) => r.key === key);

@@ -8,6 +8,8 @@ import { Store } from "./store";
 
 export interface AppState {
   // what is compiled
+  /** The user has edited it since it was opened. */
+  touched: boolean;
   /** The main file's text. */
   source: string;
   /** The main file's name; null: the language's own. */
@@ -70,6 +72,7 @@ export type AppStore = Store<AppState>;
 
 export function newStore(): AppStore {
   return new Store<AppState>({
+    touched: false,
     source: "",
     filename: null,
     files: [],

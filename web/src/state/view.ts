@@ -41,6 +41,13 @@ export function shownStage(s: Readonly<AppState>): Shown | null {
   return stage ? { row, stage } : null;
 }
 
+/** True for an old stage whose kernel is not in the source any more: another kernel has taken its place. */
+export function isOfAnotherKernel(s: Readonly<AppState>, row: StageRow): boolean {
+  if (!row.stale || s.language !== "nkipy") return false;
+  const definition = new RegExp(`\\bdef\\s+${row.kernel.name.replace(/\W/g, "\\$&")}\\s*\\(`);
+  return ![s.source, ...s.files.map((f) => f.source)].some((text) => definition.test(text));
+}
+
 export function visibleRows(s: Readonly<AppState>): StageRow[] {
   const wanted = s.filter.trim().toLowerCase();
   const shown = currentRow(s);
