@@ -5,6 +5,7 @@ import { opCount, type StageRow } from "../state/outcome";
 import { images, lightOfOps, type Anchor } from "../state/selection";
 import { remarksByLine } from "../state/remarks";
 import { choose, selectedLight, shownStage, textsOfKernel, STAGE_KEYS, type Shown } from "../state/view";
+import { DetailTools } from "./detail";
 import { byId, el, fill, ms, plural, setAttr } from "./dom";
 import { icon, type IconName } from "./icons";
 import { placeList } from "./places";
@@ -31,6 +32,7 @@ export class IrPane {
   readonly viewer: StageViewer;
   private readonly ruler: Ruler;
   private readonly remarks: RemarkList;
+  readonly detail: DetailTools;
   private shown: Shown | null = null;
   private readonly wrapButton: HTMLButtonElement;
 
@@ -55,6 +57,7 @@ export class IrPane {
       tool("copy", "copy", "Copy this stage's text", () => void this.copy()),
       tool("download", "save", "Download this stage's text", () => this.save()),
     );
+    this.detail = new DetailTools(this.viewer);
     this.remarks = new RemarkList(store);
     store.watch(["wrap"], () => {
       this.viewer.setWrap(store.state.wrap);
@@ -92,6 +95,7 @@ export class IrPane {
     }
     if (was?.stage === now.stage) return;
     const { map } = now.row.kernel;
+    this.detail.showFor(now.stage.dialect);
     const label = `IR after stage ${now.stage.index} ${now.stage.name}`;
     const links = map.linksOf(now.stage);
     // before a failed pass, the text and its remarks are those of another pass
@@ -189,7 +193,8 @@ export class IrPane {
     if (!this.shown) return;
     const { map } = this.shown.row.kernel;
     const links = map.linksOf(this.shown.stage);
-    const linesOf = (ops: ReadonlySet<number> | undefined) => [...(ops ?? [])].flatMap((op) => links.opLines.get(op) ?? []);
+    const linesOf = (ops: ReadonlySet<number> | undefined) =>
+      [...(ops ?? [])].flatMap((op) => links.opLines.get(op) ?? []).map((line) => this.viewer.rowOf(line));
     this.ruler.draw(
       selected?.map === map ? linesOf(selected.ops) : [],
       hover?.map === map ? linesOf(hover.ops) : [],
