@@ -132,6 +132,7 @@ def test_a_click_on_an_expression_keeps_its_lines(pair):
 
 
 def test_the_choice_follows_the_operation_through_all_stages(pair, stages):
+    pair.keyboard.press("r")  # the full text, to compare with that of the API
     line = line_with(stages[0], "tanh(")
     pair.locator("#ir-viewer .cm-line").nth(line).click(position={"x": 30, "y": 6})
     # the operations that provenance leads to, from the API alone

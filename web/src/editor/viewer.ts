@@ -1,17 +1,20 @@
 // viewer: a stage's text, read only, with its lines tied to the source.
 //
-// Only visible lines are decorated, so that the cost of a stage does not depend on its length.
+// Everything outside speaks of lines of the stage's text; here they are shown as rows, in the compact form or in full.  Only
+// visible rows are decorated, so that the cost of a stage does not depend on its length.
 import { standardKeymap } from "@codemirror/commands";
 import { highlightSelectionMatches, openSearchPanel, search, searchKeymap } from "@codemirror/search";
 import { Annotation, Compartment, EditorSelection, EditorState, Text } from "@codemirror/state";
 import { BlockType, drawSelection, EditorView, hoverTooltip, keymap, lineNumbers } from "@codemirror/view";
 import type { Stage } from "../api/types";
+import { tokenizeCompact } from "../highlight/compact";
 import { tokenizeHlo } from "../highlight/hlo";
 import { tokenizeMlir } from "../highlight/mlir";
 import type { Light } from "../state/selection";
 import type { SourceMap, StageLinks } from "../state/sourcemap";
 import { notesAbove, notesEffect, type Notes } from "./notes";
-import { lineField, type LineState, setLineLights, setLines, stageLines } from "./stagelines";
+import { type Detail, type Rows, rowsOfStage } from "./rows";
+import { lineField, type LineState, setLineLights, setLines, setRows, stageLines } from "./stagelines";
 import { tokenColours, tokenizer } from "./tokens";
 
 export interface ViewerEvents {
@@ -32,7 +35,13 @@ export interface Ties {
 
 const fromPage = Annotation.define<boolean>();
 
-function pointer(events: ViewerEvents) {
+/** What the pointer does, in rows. */
+interface RowEvents {
+  point(row: number | null): void;
+  clicked(row: number, add: boolean): void;
+}
+
+function pointer(events: RowEvents) {
   let frame = 0;
   let y = 0;
   return EditorView.domEventHandlers({
@@ -65,6 +74,11 @@ export class StageViewer {
   private readonly language = new Compartment();
   private readonly label = new Compartment();
   private stage: Stage | null = null;
+  private ties: Ties | null = null;
+  private detail: Detail = { full: true, attributes: true };
+  private rows: Rows | null = null;
+  /** The first lines of the folds that are open. */
+  private opened: ReadonlySet<number> = new Set();
 
   constructor(parent: HTMLElement, events: ViewerEvents) {
     this.view = new EditorView({
@@ -73,30 +87,39 @@ export class StageViewer {
         extensions: [
           EditorState.readOnly.of(true),
           EditorView.editable.of(false),
-          lineNumbers(),
+          lineNumbers({ formatNumber: (row) => this.numberOf(row) }),
           drawSelection(),
           highlightSelectionMatches({ minSelectionLength: 2 }),
           search({ top: true }),
-          keymap.of([...standardKeymap, ...searchKeymap]),
+          keymap.of([
+            { key: "Enter", run: () => this.toggleFold(this.caretRow()) },
+            ...standardKeymap,
+            ...searchKeymap,
+          ]),
           stageLines(),
           notesAbove(),
           tokenColours(),
           this.wrap.of([]),
           this.language.of([]),
           this.label.of(EditorView.contentAttributes.of({ ...VIEWER_ATTRIBUTES, "aria-label": "IR" })),
-          pointer(events),
+          pointer({
+            point: (row) => events.point(row === null ? null : this.lineOf(row)),
+            clicked: (row, add) => {
+              if (!this.toggleFold(row)) events.clicked(this.lineOf(row), add);
+            },
+          }),
           hoverTooltip(
             (view, pos) => {
-              const line = view.state.doc.lineAt(pos);
-              const dom = events.explain(line.number);
-              return dom ? { pos: line.from, end: line.to, create: () => ({ dom }) } : null;
+              const row = view.state.doc.lineAt(pos);
+              const dom = this.rows?.folds.has(row.number) ? null : events.explain(this.lineOf(row.number));
+              return dom ? { pos: row.from, end: row.to, create: () => ({ dom }) } : null;
             },
             { hoverTime: 450 },
           ),
           EditorView.updateListener.of((u) => {
             const own = u.transactions.some((tr) => tr.annotation(fromPage));
             if (u.selectionSet && !own && u.transactions.some((tr) => tr.isUserEvent("select")))
-              events.caret(u.state.doc.lineAt(u.state.selection.main.head).number);
+              events.caret(this.lineOf(u.state.doc.lineAt(u.state.selection.main.head).number));
           }),
         ],
       }),
@@ -111,16 +134,18 @@ export class StageViewer {
   show(stage: Stage, ties: Ties, label: string, follow: { from: number; to: number } | null): void {
     const { view } = this;
     const offset = follow && this.stage ? this.offsetOfLine(follow.from) : null;
-    const doc = Text.of(stage.text.replace(/\n$/, "").split("\n"));
     this.stage = stage;
-    const target = follow ? doc.line(Math.min(follow.to, doc.lines)) : doc.line(1);
+    this.ties = ties;
+    this.opened = new Set();
+    const rows = this.takeRows();
+    const doc = Text.of(rows.texts as string[]);
+    const target = doc.line(follow ? rows.rowOf(Math.min(follow.to, rows.lineCount)) : 1);
     view.dispatch({
       changes: { from: 0, to: view.state.doc.length, insert: doc },
       selection: EditorSelection.cursor(target.from),
       effects: [
         setLines.of({ map: ties.map, links: ties.links }),
-        notesEffect(ties.notes),
-        this.language.reconfigure(tokenizer.of(stage.dialect === "hlo" ? tokenizeHlo : tokenizeMlir)),
+        ...this.rowEffects(rows, ties),
         this.label.reconfigure(EditorView.contentAttributes.of({ ...VIEWER_ATTRIBUTES, "aria-label": label })),
         offset === null
           ? EditorView.scrollIntoView(target.from, { y: follow ? "center" : "start" })
@@ -131,15 +156,92 @@ export class StageViewer {
     if (!follow) view.scrollDOM.scrollTop = 0;
   }
 
+  private takeRows(): Rows {
+    this.rows = rowsOfStage(this.stage as Stage, this.detail, this.opened);
+    return this.rows;
+  }
+
+  private rowEffects(rows: Rows, ties: Ties) {
+    const dialect = this.stage?.dialect;
+    const tokens = rows.isCompact ? tokenizeCompact : dialect === "hlo" ? tokenizeHlo : tokenizeMlir;
+    return [setRows.of(rows), notesEffect(notesOfRows(ties.notes, rows)), this.language.reconfigure(tokenizer.of(tokens))];
+  }
+
+  /** A line that the user looks at: a selected one in sight, the caret's, or the first. */
+  private lineInSight(): number {
+    const { first, last } = this.visibleLines();
+    const { selected, links } = this.view.state.field(lineField);
+    for (let line = first; selected && links && line <= last; line++) if (selected.ops.has(links.lineOp[line - 1] ?? -1)) return line;
+    const caret = this.caretLine();
+    return caret >= first && caret <= last ? caret : first;
+  }
+
+  /** The same stage in other rows.  The caret's line and the line in sight stay where they are. */
+  private redraw(): void {
+    const { view, ties, rows: old } = this;
+    if (!this.stage || !ties || !old) return;
+    const caret = old.lineOf(this.caretRow());
+    const kept = this.lineInSight();
+    const offset = this.offsetOfLine(kept);
+    const lights = view.state.field(lineField);
+    const rows = this.takeRows();
+    const doc = Text.of(rows.texts as string[]);
+    view.dispatch({
+      changes: changeOf(old.texts, rows.texts, view.state.doc, doc),
+      effects: [
+        ...this.rowEffects(rows, ties),
+        setLineLights.of({ hover: null, selected: lights.selected }),
+      ],
+      selection: EditorSelection.cursor(doc.line(rows.rowOf(caret)).from),
+      annotations: fromPage.of(true),
+    });
+    view.scrollDOM.scrollTop += this.offsetOfLine(kept) - offset;
+  }
+
+  /** How much of each line is shown. */
+  setDetail(detail: Detail): void {
+    if (detail.full === this.detail.full && detail.attributes === this.detail.attributes) return;
+    this.detail = detail;
+    this.redraw();
+  }
+
+  /** Opens or closes the fold of a row; false if it has none. */
+  private toggleFold(row: number): boolean {
+    const fold = this.rows?.folds.get(row);
+    if (!fold || !this.rows) return false;
+    const first = this.rows.lineOf(row);
+    this.opened = new Set(fold.open ? [...this.opened].filter((f) => f !== first) : [...this.opened, first]);
+    this.redraw();
+    return true;
+  }
+
+  private lineOf(row: number): number {
+    return this.rows?.lineOf(row) ?? row;
+  }
+
+  /** The row that shows a line of the stage's text. */
+  rowOf(line: number): number {
+    return this.rows?.rowOf(line) ?? line;
+  }
+
+  /** The number in the margin: that of the line in the stage's text. */
+  private numberOf(row: number): string {
+    const { rows } = this;
+    if (!rows) return String(row);
+    if (row > rows.count) return "9".repeat(String(rows.lineCount).length); // for the margin's width
+    return rows.isHead(row) ? "" : String(rows.lineOf(row));
+  }
+
   clear(): void {
     this.stage = null;
+    this.rows = null;
     this.view.dispatch({ changes: { from: 0, to: this.view.state.doc.length }, annotations: fromPage.of(true) });
   }
 
   /** Pixels from the viewport's top to the line. */
   private offsetOfLine(line: number): number {
     const { view } = this;
-    const at = view.state.doc.line(Math.min(Math.max(line, 1), view.state.doc.lines));
+    const at = view.state.doc.line(Math.min(Math.max(this.rowOf(line), 1), view.state.doc.lines));
     const block = view.lineBlockAt(at.from);
     // notes above the line belong to its block
     const text = Array.isArray(block.type) ? (block.type.find((b) => b.type === BlockType.Text) ?? block) : block;
@@ -150,8 +252,9 @@ export class StageViewer {
   visibleLines(): { first: number; last: number } {
     const { view } = this;
     const top = view.scrollDOM.scrollTop;
-    const lineAt = (height: number) => view.state.doc.lineAt(view.lineBlockAtHeight(height).from).number;
-    return { first: lineAt(top), last: lineAt(top + view.scrollDOM.clientHeight - 1) };
+    const rowAt = (height: number) => view.state.doc.lineAt(view.lineBlockAtHeight(height).from).number;
+    const [first, last] = [rowAt(top), rowAt(top + view.scrollDOM.clientHeight - 1)];
+    return this.rows ? { first: this.rows.linesOf(first).first, last: Math.max(this.rows.linesOf(last).end - 1, 1) } : { first, last };
   }
 
   showLights(hover: Light | null, selected: Light | null): void {
@@ -161,14 +264,18 @@ export class StageViewer {
 
   reveal(line: number): void {
     const { doc } = this.view.state;
-    if (line < 1 || line > doc.lines) return;
+    if (!this.rows || line < 1 || line > this.rows.lineCount) return;
     const { first, last } = this.visibleLines();
     if (line > first && line < last) return;
-    this.view.dispatch({ effects: EditorView.scrollIntoView(doc.line(line).from, { y: "center" }) });
+    this.view.dispatch({ effects: EditorView.scrollIntoView(doc.line(this.rowOf(line)).from, { y: "center" }) });
+  }
+
+  private caretRow(): number {
+    return this.view.state.doc.lineAt(this.view.state.selection.main.head).number;
   }
 
   caretLine(): number {
-    return this.view.state.doc.lineAt(this.view.state.selection.main.head).number;
+    return this.lineOf(this.caretRow());
   }
 
   setWrap(on: boolean): void {
@@ -178,6 +285,28 @@ export class StageViewer {
   find(): void {
     openSearchPanel(this.view);
   }
+}
+
+/** The notes of all lines of a row stand above it. */
+function notesOfRows(notes: Notes, rows: Rows): Notes {
+  const out = new Map<number, readonly string[]>();
+  for (const [line, texts] of notes) {
+    const row = rows.rowOf(line);
+    out.set(row, [...(out.get(row) ?? []), ...texts]);
+  }
+  return out;
+}
+
+/** The change from one list of rows to another, without their equal beginnings and ends. */
+function changeOf(old: readonly string[], now: readonly string[], from: Text, to: Text) {
+  let head = 0;
+  while (head < old.length && head < now.length && old[head] === now[head]) head++;
+  let tail = 0;
+  while (tail < old.length - head && tail < now.length - head && old.at(-1 - tail) === now.at(-1 - tail)) tail++;
+  if (head + tail >= old.length || head + tail >= now.length) return { from: 0, to: from.length, insert: to };
+  const first = (doc: Text) => doc.line(head + 1).from;
+  const last = (doc: Text) => doc.line(doc.lines - tail).to;
+  return { from: first(from), to: last(from), insert: to.slice(first(to), last(to)) };
 }
 
 const VIEWER_ATTRIBUTES: Record<string, string> = {

@@ -24,6 +24,14 @@ const KEYS: [string, [string, string][]][] = [
     ],
   ],
   [
+    "Stage's text",
+    [
+      ["r", "compact, full text"],
+      ["t", "attributes shown, hidden"],
+      ["Enter", "open, close a folded row"],
+    ],
+  ],
+  [
     "Diff",
     [
       ["d", "compare with the stage before; back to the text"],

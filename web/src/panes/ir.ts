@@ -8,9 +8,10 @@ import { bestOf, describe } from "../state/ranking";
 import { images, lightOfOps, type Anchor } from "../state/selection";
 import { remarksByLine } from "../state/remarks";
 import { choose, isOfAnotherKernel, selectedLight, shownStage, textsOfKernel, ROW_KEYS, STAGE_KEYS, type Shown } from "../state/view";
-import { messageOf } from "./message";
+import { DetailTools } from "./detail";
 import { byId, button, el, fill, ms, plural, setAttr } from "./dom";
 import { icon, type IconName } from "./icons";
+import { messageOf } from "./message";
 import { placeList } from "./places";
 import { remarkTip } from "./remarks";
 import { Ruler } from "./ruler";
@@ -37,6 +38,7 @@ const REVEALS = 8;
 export class IrPane {
   readonly viewer: StageViewer;
   private readonly ruler: Ruler;
+  readonly detail: DetailTools;
   private shown: Shown | null = null;
   private readonly wrapButton: HTMLButtonElement;
   /** The line that stays in sight until the user scrolls. */
@@ -66,6 +68,7 @@ export class IrPane {
       tool("copy", "copy", "Copy this stage's text", () => void this.copy()),
       tool("download", "save", "Download this stage's text", () => this.save()),
     );
+    this.detail = new DetailTools(this.viewer);
     store.watch(["wrap"], () => {
       this.viewer.setWrap(store.state.wrap);
       this.wrapButton.setAttribute("aria-pressed", String(store.state.wrap));
@@ -117,6 +120,7 @@ export class IrPane {
     }
     if (was?.stage === now.stage) return;
     const { map } = now.row.kernel;
+    this.detail.showFor(now.stage.dialect);
     const label = `IR after stage ${now.stage.index} ${now.stage.name}`;
     const links = map.linksOf(now.stage);
     // before a failed pass, the text and its remarks are those of another pass
@@ -221,7 +225,8 @@ export class IrPane {
     if (!this.shown) return;
     const { map } = this.shown.row.kernel;
     const links = map.linksOf(this.shown.stage);
-    const linesOf = (ops: ReadonlySet<number> | undefined) => [...(ops ?? [])].flatMap((op) => links.opLines.get(op) ?? []);
+    const linesOf = (ops: ReadonlySet<number> | undefined) =>
+      [...(ops ?? [])].flatMap((op) => links.opLines.get(op) ?? []).map((line) => this.viewer.rowOf(line));
     this.ruler.draw(
       selected?.map === map ? linesOf(selected.ops) : [],
       hover?.map === map ? linesOf(hover.ops) : [],

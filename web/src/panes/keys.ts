@@ -95,6 +95,12 @@ function letter(t: KeyTargets, key: string, afterG: boolean): boolean {
     case "E":
       if (t.diff.isOpen) t.diff.expandAll();
       return t.diff.isOpen;
+    case "r":
+      t.ir.detail.toggleFull();
+      return true;
+    case "t":
+      t.ir.detail.toggleAttributes();
+      return true;
     case "w":
       t.store.set({ wrap: !t.store.state.wrap });
       return true;
