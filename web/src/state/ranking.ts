@@ -3,6 +3,7 @@
 // The operation that does the work comes first, then what moves its data, then buffers, and constants last.  The whole page
 // uses this one order: for the line that is scrolled into sight, for the names of the history's chips and for their counts.
 import type { Stage } from "../api/types";
+import { linesOfStage } from "../editor/rows";
 import { opLabel } from "../highlight/label";
 import type { StageLinks } from "./sourcemap";
 
@@ -58,15 +59,6 @@ export function rankOf(kind: Kind): number {
   return RANK.get(kind) ?? KINDS.length;
 }
 
-const texts = new WeakMap<Stage, string[]>();
-
-/** The text of a line, from 1. */
-export function lineText(stage: Stage, line: number): string {
-  let lines = texts.get(stage);
-  if (!lines) texts.set(stage, (lines = stage.text.split("\n")));
-  return lines[line - 1] ?? "";
-}
-
 export interface Described {
   op: number;
   line: number;
@@ -83,7 +75,7 @@ export function describe(stage: Stage, links: StageLinks, op: number): Described
   let found = known.get(op);
   if (found === undefined) {
     const line = links.opLines.get(op)?.[0];
-    const text = line === undefined ? "" : lineText(stage, line);
+    const text = line === undefined ? "" : (linesOfStage(stage)[line - 1] ?? "");
     const label = opLabel(text, stage.dialect);
     found = line === undefined ? null : { op, line, label, kind: kindOf(label, stage.dialect, text) };
     known.set(op, found);
