@@ -3,8 +3,9 @@
 // Everything outside speaks of lines of the stage's text; here they are shown as rows, in the compact form or in full.  Only
 // visible rows are decorated, so that the cost of a stage does not depend on its length.
 import { standardKeymap } from "@codemirror/commands";
+import { codeFolding, foldedRanges, foldGutter, foldKeymap, foldService, unfoldEffect } from "@codemirror/language";
 import { highlightSelectionMatches, openSearchPanel, search, searchKeymap } from "@codemirror/search";
-import { Annotation, Compartment, EditorSelection, EditorState, Text } from "@codemirror/state";
+import { Annotation, Compartment, EditorSelection, EditorState, type StateEffect, Text } from "@codemirror/state";
 import { BlockType, drawSelection, EditorView, hoverTooltip, keymap, lineNumbers } from "@codemirror/view";
 import type { Stage } from "../api/types";
 import { tokenizeCompact } from "../highlight/compact";
@@ -13,9 +14,11 @@ import { tokenizeMlir } from "../highlight/mlir";
 import type { Light } from "../state/selection";
 import type { SourceMap, StageLinks } from "../state/sourcemap";
 import { notesAbove, notesEffect, type Notes } from "./notes";
-import { type Detail, type Rows, rowsOfStage } from "./rows";
+import { type Detail, linesOfStage, type Rows, rowsOfStage } from "./rows";
 import { lineField, type LineState, setLineLights, setLines, setRows, stageLines } from "./stagelines";
+import { useAfter } from "../nisa/defuse";
 import { tokenColours, tokenizer } from "./tokens";
+import { setValue, type Value, valueAt, values } from "./values";
 
 export interface ViewerEvents {
   /** The pointer is over a line (1-based); null: it has left. */
@@ -38,7 +41,7 @@ const fromPage = Annotation.define<boolean>();
 /** What the pointer does, in rows. */
 interface RowEvents {
   point(row: number | null): void;
-  clicked(row: number, add: boolean): void;
+  clicked(row: number, add: boolean, pos: number | null): void;
 }
 
 function pointer(events: RowEvents) {
@@ -63,7 +66,8 @@ function pointer(events: RowEvents) {
     click(e, view) {
       if (e.button !== 0 || !view.state.selection.main.empty) return;
       const block = view.lineBlockAtHeight(e.clientY - view.documentTop);
-      events.clicked(view.state.doc.lineAt(block.from).number, e.ctrlKey || e.metaKey);
+      const pos = view.posAtCoords({ x: e.clientX, y: e.clientY });
+      events.clicked(view.state.doc.lineAt(block.from).number, e.ctrlKey || e.metaKey, pos);
     },
   });
 }
@@ -93,19 +97,32 @@ export class StageViewer {
           search({ top: true }),
           keymap.of([
             { key: "Enter", run: () => this.toggleFold(this.caretRow()) },
+            { key: "F12", run: () => this.goToDefinition() },
+            ...foldKeymap,
             ...standardKeymap,
             ...searchKeymap,
           ]),
           stageLines(),
+          codeFolding({ placeholderText: "…" }),
+          foldGutter({ openText: "▾", closedText: "▸" }),
+          foldService.of((state, from) => {
+            const row = state.doc.lineAt(from);
+            const end = this.rows?.regionEnd(row.number) ?? row.number;
+            return end > row.number ? { from: row.to, to: state.doc.line(Math.min(end, state.doc.lines)).to } : null;
+          }),
           notesAbove(),
           tokenColours(),
+          values(),
           this.wrap.of([]),
           this.language.of([]),
           this.label.of(EditorView.contentAttributes.of({ ...VIEWER_ATTRIBUTES, "aria-label": "IR" })),
           pointer({
             point: (row) => events.point(row === null ? null : this.lineOf(row)),
-            clicked: (row, add) => {
-              if (!this.toggleFold(row)) events.clicked(this.lineOf(row), add);
+            clicked: (row, add, pos) => {
+              if (this.toggleFold(row)) return;
+              // Ctrl+click on the name of another operation's result goes there
+              if (add && pos !== null && this.goTo(this.valueAt(pos), this.lineOf(row), false)) return;
+              events.clicked(this.lineOf(row), add);
             },
           }),
           hoverTooltip(
@@ -118,8 +135,11 @@ export class StageViewer {
           ),
           EditorView.updateListener.of((u) => {
             const own = u.transactions.some((tr) => tr.annotation(fromPage));
-            if (u.selectionSet && !own && u.transactions.some((tr) => tr.isUserEvent("select")))
-              events.caret(this.lineOf(u.state.doc.lineAt(u.state.selection.main.head).number));
+            if (!u.selectionSet || own || !u.transactions.some((tr) => tr.isUserEvent("select"))) return;
+            const { head } = u.state.selection.main;
+            // an update is not the time for another one
+            queueMicrotask(() => this.view.dispatch({ effects: setValue.of(this.valueAt(Math.min(head, this.view.state.doc.length))) }));
+            events.caret(this.lineOf(u.state.doc.lineAt(u.state.selection.main.head).number));
           }),
         ],
       }),
@@ -215,6 +235,54 @@ export class StageViewer {
     return true;
   }
 
+  private valueAt(pos: number): Value | null {
+    return this.stage ? valueAt(this.view.state, pos, linesOfStage(this.stage)) : null;
+  }
+
+  /** Goes to the value's definition; from there to its next use, if `on`.  False if there is nowhere to go. */
+  private goTo(value: Value | null, from: number, on: boolean): boolean {
+    if (!value || !this.stage || value.line === 0) return false;
+    const to = value.line !== from ? value.line : on ? useAfter(linesOfStage(this.stage), value.name, value, from) : 0;
+    if (to === 0) return false;
+    this.openLine(to, value.name);
+    this.view.dispatch({ effects: setValue.of(value) });
+    return true;
+  }
+
+  /** From a use to the definition of the value at the caret, and from the definition to the next use. */
+  goToDefinition(): boolean {
+    return this.goTo(this.valueAt(this.view.state.selection.main.head), this.caretLine(), true);
+  }
+
+  /** Puts the caret on a line, which is shown even if it is folded: at this name if it has it, or its first one. */
+  openLine(line: number, name = ""): void {
+    const { view } = this;
+    const row = this.rowOf(line);
+    const fold = this.rows?.folds.get(row);
+    if (fold && !fold.open) this.toggleFold(row);
+    this.unfold(line);
+    const at = view.state.doc.line(this.rowOf(line));
+    const names = view.state.facet(tokenizer)(at.text).filter((t) => t.cls === "value");
+    const own = names.find((t) => name !== "" && name.endsWith(at.text.slice(t.from, t.to))) ?? names[0];
+    view.dispatch({
+      selection: EditorSelection.cursor(at.from + (own?.from ?? 0)),
+      effects: EditorView.scrollIntoView(at.from, { y: "center" }),
+      annotations: fromPage.of(true),
+    });
+    view.focus();
+  }
+
+  /** Opens the regions that hide a line. */
+  private unfold(line: number): void {
+    const { view } = this;
+    const { from } = view.state.doc.line(this.rowOf(line));
+    const effects: StateEffect<unknown>[] = [];
+    foldedRanges(view.state).between(from, from, (a, b) => {
+      if (a < from) effects.push(unfoldEffect.of({ from: a, to: b }));
+    });
+    if (effects.length > 0) view.dispatch({ effects });
+  }
+
   private lineOf(row: number): number {
     return this.rows?.lineOf(row) ?? row;
   }
@@ -266,6 +334,7 @@ export class StageViewer {
     const { doc } = this.view.state;
     if (!this.rows || line < 1 || line > this.rows.lineCount) return;
     const { first, last } = this.visibleLines();
+    this.unfold(line);
     if (line > first && line < last) return;
     this.view.dispatch({ effects: EditorView.scrollIntoView(doc.line(this.rowOf(line)).from, { y: "center" }) });
   }

@@ -29,6 +29,8 @@ const KEYS: [string, [string, string][]][] = [
       ["r", "compact, full text"],
       ["t", "attributes shown, hidden"],
       ["Enter", "open, close a folded row"],
+      ["Ctrl+Shift+[ · ]", "fold, unfold a loop or region"],
+      ["g d · F12 · Ctrl+click", "to the value's definition, and on to its uses"],
     ],
   ],
   [

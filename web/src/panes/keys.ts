@@ -69,7 +69,8 @@ function chord(t: KeyTargets, e: KeyboardEvent): boolean {
 function letter(t: KeyTargets, key: string, afterG: boolean): boolean {
   if (afterG) {
     if (key === "l") reveal(t);
-    return key === "l";
+    if (key === "d") t.ir.viewer.goToDefinition();
+    return key === "l" || key === "d";
   }
   switch (key) {
     case "/":
