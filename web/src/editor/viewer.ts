@@ -120,6 +120,7 @@ export class StageViewer {
             point: (row) => events.point(row === null ? null : this.lineOf(row)),
             clicked: (row, add, pos) => {
               if (this.toggleFold(row)) return;
+              this.showValue(pos);
               // Ctrl+click on the name of another operation's result goes there
               if (add && pos !== null && this.goTo(this.valueAt(pos), this.lineOf(row), false)) return;
               events.clicked(this.lineOf(row), add);
@@ -137,8 +138,8 @@ export class StageViewer {
             const own = u.transactions.some((tr) => tr.annotation(fromPage));
             if (!u.selectionSet || own || !u.transactions.some((tr) => tr.isUserEvent("select"))) return;
             const { head } = u.state.selection.main;
-            // an update is not the time for another one
-            queueMicrotask(() => this.view.dispatch({ effects: setValue.of(this.valueAt(Math.min(head, this.view.state.doc.length))) }));
+            // not while the button is down: a redrawn row would lose its click
+            if (!u.transactions.some((tr) => tr.isUserEvent("select.pointer"))) queueMicrotask(() => this.showValue(head));
             events.caret(this.lineOf(u.state.doc.lineAt(u.state.selection.main.head).number));
           }),
         ],
@@ -233,6 +234,11 @@ export class StageViewer {
     this.opened = new Set(fold.open ? [...this.opened].filter((f) => f !== first) : [...this.opened, first]);
     this.redraw();
     return true;
+  }
+
+  private showValue(pos: number | null): void {
+    const { doc } = this.view.state;
+    this.view.dispatch({ effects: setValue.of(pos === null || pos > doc.length ? null : this.valueAt(pos)) });
   }
 
   private valueAt(pos: number): Value | null {
