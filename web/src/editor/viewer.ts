@@ -13,6 +13,7 @@ import { tokenizeHlo } from "../highlight/hlo";
 import { tokenizeMlir } from "../highlight/mlir";
 import type { Light } from "../state/selection";
 import type { SourceMap, StageLinks } from "../state/sourcemap";
+import { cardTip, closeTips, isTipOpen, toggleTip } from "./cardtip";
 import { notesAbove, notesEffect, type Notes } from "./notes";
 import { type Detail, linesOfStage, type Rows, rowsOfStage } from "./rows";
 import { lineField, type LineState, setLineLights, setLines, setRows, stageLines } from "./stagelines";
@@ -27,6 +28,8 @@ export interface ViewerEvents {
   caret(line: number): void;
   /** The tooltip for a line; null for none. */
   explain(line: number): HTMLElement | null;
+  /** What the operation of a line does; null for none. */
+  card(line: number): HTMLElement | null;
 }
 
 /** What belongs to the lines of a text: ranges of the source, and the pass's remarks. */
@@ -84,7 +87,10 @@ export class StageViewer {
   /** The first lines of the folds that are open. */
   private opened: ReadonlySet<number> = new Set();
 
-  constructor(parent: HTMLElement, events: ViewerEvents) {
+  constructor(
+    parent: HTMLElement,
+    private readonly events: ViewerEvents,
+  ) {
     this.view = new EditorView({
       parent,
       state: EditorState.create({
@@ -102,6 +108,7 @@ export class StageViewer {
             ...standardKeymap,
             ...searchKeymap,
           ]),
+          cardTip(),
           stageLines(),
           codeFolding({ placeholderText: "…" }),
           foldGutter({ openText: "▾", closedText: "▸" }),
@@ -129,10 +136,10 @@ export class StageViewer {
           hoverTooltip(
             (view, pos) => {
               const row = view.state.doc.lineAt(pos);
-              const dom = this.rows?.folds.has(row.number) ? null : events.explain(this.lineOf(row.number));
+              const dom = isTipOpen(view) ? null : this.tip(row.number);
               return dom ? { pos: row.from, end: row.to, create: () => ({ dom }) } : null;
             },
-            { hoverTime: 450 },
+            { hoverTime: 700, hideOnChange: true },
           ),
           EditorView.updateListener.of((u) => {
             const own = u.transactions.some((tr) => tr.annotation(fromPage));
@@ -145,6 +152,26 @@ export class StageViewer {
         ],
       }),
     });
+  }
+
+  /** All that is known of a row; null for nothing. */
+  private tip(row: number): HTMLElement | null {
+    if (!this.rows || this.rows.folds.has(row)) return null;
+    const parts = [this.events.card(this.lineOf(row)), this.events.explain(this.lineOf(row))].filter((p) => p !== null);
+    if (parts.length === 0) return null;
+    const dom = document.createElement("div");
+    dom.className = "tips";
+    dom.append(...parts);
+    return dom;
+  }
+
+  /** Opens or closes what hovering shows, for the caret's row. */
+  toggleCard(): void {
+    toggleTip(this.view, () => this.tip(this.caretRow()));
+  }
+
+  closeTips(): boolean {
+    return closeTips(this.view);
   }
 
   get shown(): Stage | null {

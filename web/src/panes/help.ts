@@ -26,6 +26,7 @@ const KEYS: [string, [string, string][]][] = [
   [
     "Stage's text",
     [
+      ["i, or hover", "what the operation does, its fields, limits and cost"],
       ["r", "compact, full text"],
       ["t", "attributes shown, hidden"],
       ["Enter", "open, close a folded row"],

@@ -96,6 +96,9 @@ function letter(t: KeyTargets, key: string, afterG: boolean): boolean {
     case "E":
       if (t.diff.isOpen) t.diff.expandAll();
       return t.diff.isOpen;
+    case "i":
+      t.ir.viewer.toggleCard();
+      return true;
     case "r":
       t.ir.detail.toggleFull();
       return true;
@@ -122,6 +125,7 @@ export function mountKeys(t: KeyTargets): void {
     if (e.ctrlKey || e.metaKey || e.altKey) return;
     if (e.key === "Escape") {
       if (document.querySelector(":popover-open")) return; // Escape closes the popover
+      if (t.ir.viewer.closeTips()) return;
       if (t.store.state.anchor) choose(t.store, null);
       return;
     }
