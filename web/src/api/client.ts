@@ -1,7 +1,7 @@
 // client: the server's routes as functions.  Every failure is a Problem; an abort stays an AbortError.
 import { networkProblem, Problem, problemFrom } from "./problem";
 import { readLines } from "./ndjson";
-import type { CompileRequest, Example, Frame, Operation, Snippet, SnippetMade, SnippetRequest, StageDescription, StageDiff, Target } from "./types";
+import type { CompileRequest, Example, Frame, Instruction, Operation, OperationText, Snippet, SnippetMade, SnippetRequest, StageDescription, StageDiff, Target } from "./types";
 
 const BASE = "/api/v1";
 
@@ -39,6 +39,11 @@ export function getTargets(): Promise<Target[]> {
 
 export function getOperations(): Promise<Operation[]> {
   return getList("/ops", "ops");
+}
+
+export async function getInstructions(): Promise<{ instructions: Instruction[]; operations: OperationText[] }> {
+  const response = await request("/instructions", { headers: { accept: "application/json" } });
+  return (await response.json()) as { instructions: Instruction[]; operations: OperationText[] };
 }
 
 export function getPipeline(): Promise<StageDescription[]> {

@@ -3,8 +3,9 @@
 // Everything outside speaks of lines of the stage's text; here they are shown as rows, in the compact form or in full.  Only
 // visible rows are decorated, so that the cost of a stage does not depend on its length.
 import { standardKeymap } from "@codemirror/commands";
+import { codeFolding, foldedRanges, foldGutter, foldKeymap, foldService, unfoldEffect } from "@codemirror/language";
 import { highlightSelectionMatches, openSearchPanel, search, searchKeymap } from "@codemirror/search";
-import { Annotation, Compartment, EditorSelection, EditorState, Text } from "@codemirror/state";
+import { Annotation, Compartment, EditorSelection, EditorState, type StateEffect, Text } from "@codemirror/state";
 import { BlockType, drawSelection, EditorView, hoverTooltip, keymap, lineNumbers } from "@codemirror/view";
 import type { Stage } from "../api/types";
 import { tokenizeCompact } from "../highlight/compact";
@@ -12,10 +13,13 @@ import { tokenizeHlo } from "../highlight/hlo";
 import { tokenizeMlir } from "../highlight/mlir";
 import type { Light } from "../state/selection";
 import type { SourceMap, StageLinks } from "../state/sourcemap";
+import { cardTip, closeTips, isTipOpen, toggleTip } from "./cardtip";
 import { notesAbove, notesEffect, type Notes } from "./notes";
-import { type Detail, type Rows, rowsOfStage } from "./rows";
+import { type Detail, linesOfStage, type Rows, rowsOfStage } from "./rows";
 import { lineField, type LineState, setLineLights, setLines, setRows, stageLines } from "./stagelines";
+import { useAfter } from "../nisa/defuse";
 import { tokenColours, tokenizer } from "./tokens";
+import { setValue, type Value, valueAt, values } from "./values";
 
 export interface ViewerEvents {
   /** The pointer is over a line (1-based); null: it has left. */
@@ -24,6 +28,8 @@ export interface ViewerEvents {
   caret(line: number): void;
   /** The tooltip for a line; null for none. */
   explain(line: number): HTMLElement | null;
+  /** What the operation of a line does; null for none. */
+  card(line: number): HTMLElement | null;
 }
 
 /** What belongs to the lines of a text: ranges of the source, and the pass's remarks. */
@@ -38,7 +44,7 @@ const fromPage = Annotation.define<boolean>();
 /** What the pointer does, in rows. */
 interface RowEvents {
   point(row: number | null): void;
-  clicked(row: number, add: boolean): void;
+  clicked(row: number, add: boolean, pos: number | null): void;
 }
 
 function pointer(events: RowEvents) {
@@ -63,7 +69,8 @@ function pointer(events: RowEvents) {
     click(e, view) {
       if (e.button !== 0 || !view.state.selection.main.empty) return;
       const block = view.lineBlockAtHeight(e.clientY - view.documentTop);
-      events.clicked(view.state.doc.lineAt(block.from).number, e.ctrlKey || e.metaKey);
+      const pos = view.posAtCoords({ x: e.clientX, y: e.clientY });
+      events.clicked(view.state.doc.lineAt(block.from).number, e.ctrlKey || e.metaKey, pos);
     },
   });
 }
@@ -80,7 +87,10 @@ export class StageViewer {
   /** The first lines of the folds that are open. */
   private opened: ReadonlySet<number> = new Set();
 
-  constructor(parent: HTMLElement, events: ViewerEvents) {
+  constructor(
+    parent: HTMLElement,
+    private readonly events: ViewerEvents,
+  ) {
     this.view = new EditorView({
       parent,
       state: EditorState.create({
@@ -93,37 +103,75 @@ export class StageViewer {
           search({ top: true }),
           keymap.of([
             { key: "Enter", run: () => this.toggleFold(this.caretRow()) },
+            { key: "F12", run: () => this.goToDefinition() },
+            ...foldKeymap,
             ...standardKeymap,
             ...searchKeymap,
           ]),
+          cardTip(),
           stageLines(),
+          codeFolding({ placeholderText: "…" }),
+          foldGutter({ openText: "▾", closedText: "▸" }),
+          foldService.of((state, from) => {
+            const row = state.doc.lineAt(from);
+            const end = this.rows?.regionEnd(row.number) ?? row.number;
+            return end > row.number ? { from: row.to, to: state.doc.line(Math.min(end, state.doc.lines)).to } : null;
+          }),
           notesAbove(),
           tokenColours(),
+          values(),
           this.wrap.of([]),
           this.language.of([]),
           this.label.of(EditorView.contentAttributes.of({ ...VIEWER_ATTRIBUTES, "aria-label": "IR" })),
           pointer({
             point: (row) => events.point(row === null ? null : this.lineOf(row)),
-            clicked: (row, add) => {
-              if (!this.toggleFold(row)) events.clicked(this.lineOf(row), add);
+            clicked: (row, add, pos) => {
+              if (this.toggleFold(row)) return;
+              this.showValue(pos);
+              // Ctrl+click on the name of another operation's result goes there
+              if (add && pos !== null && this.goTo(this.valueAt(pos), this.lineOf(row), false)) return;
+              events.clicked(this.lineOf(row), add);
             },
           }),
           hoverTooltip(
             (view, pos) => {
               const row = view.state.doc.lineAt(pos);
-              const dom = this.rows?.folds.has(row.number) ? null : events.explain(this.lineOf(row.number));
+              const dom = isTipOpen(view) ? null : this.tip(row.number);
               return dom ? { pos: row.from, end: row.to, create: () => ({ dom }) } : null;
             },
-            { hoverTime: 450 },
+            { hoverTime: 700, hideOnChange: true },
           ),
           EditorView.updateListener.of((u) => {
             const own = u.transactions.some((tr) => tr.annotation(fromPage));
-            if (u.selectionSet && !own && u.transactions.some((tr) => tr.isUserEvent("select")))
-              events.caret(this.lineOf(u.state.doc.lineAt(u.state.selection.main.head).number));
+            if (!u.selectionSet || own || !u.transactions.some((tr) => tr.isUserEvent("select"))) return;
+            const { head } = u.state.selection.main;
+            // not while the button is down: a redrawn row would lose its click
+            if (!u.transactions.some((tr) => tr.isUserEvent("select.pointer"))) queueMicrotask(() => this.showValue(head));
+            events.caret(this.lineOf(u.state.doc.lineAt(u.state.selection.main.head).number));
           }),
         ],
       }),
     });
+  }
+
+  /** All that is known of a row; null for nothing. */
+  private tip(row: number): HTMLElement | null {
+    if (!this.rows || this.rows.folds.has(row)) return null;
+    const parts = [this.events.card(this.lineOf(row)), this.events.explain(this.lineOf(row))].filter((p) => p !== null);
+    if (parts.length === 0) return null;
+    const dom = document.createElement("div");
+    dom.className = "tips";
+    dom.append(...parts);
+    return dom;
+  }
+
+  /** Opens or closes what hovering shows, for the caret's row. */
+  toggleCard(): void {
+    toggleTip(this.view, () => this.tip(this.caretRow()));
+  }
+
+  closeTips(): boolean {
+    return closeTips(this.view);
   }
 
   get shown(): Stage | null {
@@ -215,6 +263,59 @@ export class StageViewer {
     return true;
   }
 
+  private showValue(pos: number | null): void {
+    const { doc } = this.view.state;
+    this.view.dispatch({ effects: setValue.of(pos === null || pos > doc.length ? null : this.valueAt(pos)) });
+  }
+
+  private valueAt(pos: number): Value | null {
+    return this.stage ? valueAt(this.view.state, pos, linesOfStage(this.stage)) : null;
+  }
+
+  /** Goes to the value's definition; from there to its next use, if `on`.  False if there is nowhere to go. */
+  private goTo(value: Value | null, from: number, on: boolean): boolean {
+    if (!value || !this.stage || value.line === 0) return false;
+    const to = value.line !== from ? value.line : on ? useAfter(linesOfStage(this.stage), value.name, value, from) : 0;
+    if (to === 0) return false;
+    this.openLine(to, value.name);
+    this.view.dispatch({ effects: setValue.of(value) });
+    return true;
+  }
+
+  /** From a use to the definition of the value at the caret, and from the definition to the next use. */
+  goToDefinition(): boolean {
+    return this.goTo(this.valueAt(this.view.state.selection.main.head), this.caretLine(), true);
+  }
+
+  /** Puts the caret on a line, which is shown even if it is folded: at this name if it has it, or its first one. */
+  openLine(line: number, name = ""): void {
+    const { view } = this;
+    const row = this.rowOf(line);
+    const fold = this.rows?.folds.get(row);
+    if (fold && !fold.open) this.toggleFold(row);
+    this.unfold(line);
+    const at = view.state.doc.line(this.rowOf(line));
+    const names = view.state.facet(tokenizer)(at.text).filter((t) => t.cls === "value");
+    const own = names.find((t) => name !== "" && name.endsWith(at.text.slice(t.from, t.to))) ?? names[0];
+    view.dispatch({
+      selection: EditorSelection.cursor(at.from + (own?.from ?? 0)),
+      effects: EditorView.scrollIntoView(at.from, { y: "center" }),
+      annotations: fromPage.of(true),
+    });
+    view.focus();
+  }
+
+  /** Opens the regions that hide a line. */
+  private unfold(line: number): void {
+    const { view } = this;
+    const { from } = view.state.doc.line(this.rowOf(line));
+    const effects: StateEffect<unknown>[] = [];
+    foldedRanges(view.state).between(from, from, (a, b) => {
+      if (a < from) effects.push(unfoldEffect.of({ from: a, to: b }));
+    });
+    if (effects.length > 0) view.dispatch({ effects });
+  }
+
   private lineOf(row: number): number {
     return this.rows?.lineOf(row) ?? row;
   }
@@ -266,6 +367,7 @@ export class StageViewer {
     const { doc } = this.view.state;
     if (!this.rows || line < 1 || line > this.rows.lineCount) return;
     const { first, last } = this.visibleLines();
+    this.unfold(line);
     if (line > first && line < last) return;
     this.view.dispatch({ effects: EditorView.scrollIntoView(doc.line(this.rowOf(line)).from, { y: "center" }) });
   }

@@ -26,9 +26,12 @@ const KEYS: [string, [string, string][]][] = [
   [
     "Stage's text",
     [
+      ["i, or hover", "what the operation does, its fields, limits and cost"],
       ["r", "compact, full text"],
       ["t", "attributes shown, hidden"],
       ["Enter", "open, close a folded row"],
+      ["Ctrl+Shift+[ · ]", "fold, unfold a loop or region"],
+      ["g d · F12 · Ctrl+click", "to the value's definition, and on to its uses"],
     ],
   ],
   [

@@ -1,6 +1,7 @@
 // ir: the text of the shown stage.
 import { StateEffect } from "@codemirror/state";
 import { EditorView } from "@codemirror/view";
+import { linesOfStage } from "../editor/rows";
 import { StageViewer } from "../editor/viewer";
 import type { AppStore } from "../state/app";
 import { opCount, type StageRow } from "../state/outcome";
@@ -8,6 +9,7 @@ import { bestOf, describe } from "../state/ranking";
 import { images, lightOfOps, type Anchor } from "../state/selection";
 import { remarksByLine } from "../state/remarks";
 import { choose, isOfAnotherKernel, selectedLight, shownStage, textsOfKernel, ROW_KEYS, STAGE_KEYS, type Shown } from "../state/view";
+import { operationCard } from "./card";
 import { DetailTools } from "./detail";
 import { byId, button, el, fill, ms, plural, setAttr } from "./dom";
 import { icon, type IconName } from "./icons";
@@ -57,6 +59,7 @@ export class IrPane {
       caret: (line) => this.point(line),
       clicked: (line, add) => this.clicked(line, add),
       explain: (line) => this.explain(line),
+      card: (line) => this.card(line),
     });
     this.ruler = new Ruler(host, this.viewer.view);
     this.wrapButton = tool("wrap", "wrap", "Wrap long lines (w)", () => store.set({ wrap: !store.state.wrap }));
@@ -293,6 +296,11 @@ export class IrPane {
   /** What a click does, from the keyboard. */
   chooseCaret(): void {
     this.clicked(this.viewer.caretLine(), false);
+  }
+
+  private card(line: number): HTMLElement | null {
+    const text = this.shown && this.opAt(line) !== null ? linesOfStage(this.shown.stage)[line - 1] : undefined;
+    return text === undefined || !this.shown ? null : operationCard(text, this.shown.stage.dialect, this.store.state.target);
   }
 
   private explain(line: number): HTMLElement | null {

@@ -69,7 +69,8 @@ function chord(t: KeyTargets, e: KeyboardEvent): boolean {
 function letter(t: KeyTargets, key: string, afterG: boolean): boolean {
   if (afterG) {
     if (key === "l") reveal(t);
-    return key === "l";
+    if (key === "d") t.ir.viewer.goToDefinition();
+    return key === "l" || key === "d";
   }
   switch (key) {
     case "/":
@@ -95,6 +96,9 @@ function letter(t: KeyTargets, key: string, afterG: boolean): boolean {
     case "E":
       if (t.diff.isOpen) t.diff.expandAll();
       return t.diff.isOpen;
+    case "i":
+      t.ir.viewer.toggleCard();
+      return true;
     case "r":
       t.ir.detail.toggleFull();
       return true;
@@ -121,6 +125,7 @@ export function mountKeys(t: KeyTargets): void {
     if (e.ctrlKey || e.metaKey || e.altKey) return;
     if (e.key === "Escape") {
       if (document.querySelector(":popover-open")) return; // Escape closes the popover
+      if (t.ir.viewer.closeTips()) return;
       if (t.store.state.anchor) choose(t.store, null);
       return;
     }
