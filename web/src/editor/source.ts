@@ -16,6 +16,8 @@ import {
   lineNumbers,
 } from "@codemirror/view";
 import type { Diagnostic } from "../api/types";
+import { cardTip, closeTips, isTipOpen, toggleTip } from "./cardtip";
+import { markedLines } from "./marked";
 import { sourceLinks } from "./links";
 import { notesBehind } from "./notes";
 import { spanOfRange } from "./positions";
@@ -66,7 +68,8 @@ function pointer(events: SourceEvents) {
       frame = 0;
       events.point(null);
     },
-    mousedown(e) {
+    mousedown(e, view) {
+      closeTips(view); // what it explains is chosen now
       down = { x: e.clientX, y: e.clientY };
     },
     mouseup(e, view) {
@@ -144,12 +147,14 @@ export class SourceEditor {
       sourceLanguage(language),
       sourceLinks(),
       notesBehind(),
+      markedLines(),
+      cardTip(),
       hoverTooltip(
         async (_view, pos) => {
-          const tip = await this.events.explain(pos);
+          const tip = isTipOpen(this.view) ? null : await this.events.explain(pos);
           return tip ? { pos: tip.from, end: tip.to, above: true, create: () => ({ dom: tip.dom }) } : null;
         },
-        { hoverTime: 450 },
+        { hoverTime: 600, hideOnChange: true },
       ),
       pointer(this.events),
       typeOverSelection(),
@@ -160,6 +165,12 @@ export class SourceEditor {
         else if (u.selectionSet && !u.docChanged && !own) this.events.caret(u.state.selection.main.head);
       }),
     ];
+  }
+
+  /** Opens or closes the tip at the caret, which the keyboard cannot point at. */
+  async explainCaret(): Promise<void> {
+    const tip = isTipOpen(this.view) ? null : await this.events.explain(this.view.state.selection.main.head);
+    toggleTip(this.view, () => tip?.dom ?? null);
   }
 
   get key(): string | null {

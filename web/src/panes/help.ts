@@ -18,6 +18,8 @@ const KEYS: [string, [string, string][]][] = [
       ["hover, or move the caret", "light the partners"],
       ["click · g l · Ctrl+F10", "jump to the partners and keep them lit"],
       ["Ctrl+click", "add an operation to the selection"],
+      ["Ctrl+F8", "explain what is at the caret"],
+      ["click a line number", "put the line into the address, with Shift a range"],
       ["h", "history of the selection"],
       ["Esc", "clear the selection"],
       ["Ctrl+Shift+F1", "line colours on, off"],

@@ -76,7 +76,7 @@ export class Share {
   follow(): void {
     let first = true;
     this.store.watch(
-      ["source", "filename", "files", "tab", "target", "language", "stageKey", "kernelName", "diffFrom", "unified", "anchor", "inputs", "check", "filter", "hideUnchanged"],
+      ["source", "filename", "files", "tab", "target", "language", "stageKey", "kernelName", "diffFrom", "unified", "anchor", "marked", "inputs", "check", "filter", "hideUnchanged"],
       () => {
         // an unchanged page keeps its short address
         if (!first || this.store.state.touched) this.soon();

@@ -9,6 +9,7 @@ import type { Compiler } from "../state/compiler";
 import { readView } from "../state/fragment";
 import { textsOf } from "../state/files";
 import { readViewJson, type View } from "../state/look";
+import { markedFromText } from "../state/marked";
 import { frozenOutcome } from "../state/outcome";
 import { isAsShared, sharedOf, type Shared } from "../state/shared";
 import { choose, selectionFromText } from "../state/view";
@@ -19,7 +20,7 @@ import { when } from "./when";
 export function look(store: AppStore, view: View): void {
   const { kernelName, stageKey, diffFrom, unified, filter, hideUnchanged, tab, wrap, splits } = view;
   const isThere = store.state.files.some((f) => f.name === tab);
-  store.set({ kernelName, stageKey, diffFrom, unified, filter, hideUnchanged, tab: isThere ? tab : null, wrap, splits, ...(view.pane ? { pane: view.pane } : {}) });
+  store.set({ kernelName, stageKey, diffFrom, unified, filter, hideUnchanged, tab: isThere ? tab : null, wrap, splits, marked: markedFromText(view.marked), ...(view.pane ? { pane: view.pane } : {}) });
 }
 
 export function lookAtSelection(store: AppStore, view: View): void {

@@ -132,6 +132,9 @@ function filterField(store: AppStore, list: HTMLElement): HTMLInputElement {
           if (first) showStage(store, first);
           list.focus();
         } else if (e.key === "ArrowDown") {
+          // the shown stage may be filtered out
+          const listed = visibleRows(store.state);
+          if (listed[0] && !listed.some((r) => r.key === currentRow(store.state)?.key)) showStage(store, listed[0]);
           list.focus();
         } else return;
         e.preventDefault();
