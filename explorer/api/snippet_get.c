@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "api/snippet.h"
+#include "api/snippet_view.h"
 #include "api/snippets.h"
 #include "base/json.h"
 #include "driver/pipeline.h"
@@ -29,7 +29,7 @@ static enum status put_ancestor(struct snippet_state *s, struct db *db, struct i
   struct buf *b = &s->answer;
   struct store_snippet a;
   store_snippet_init(&a);
-  enum status st = store_get_snippet(db, id, true, &a, more, err);
+  enum status st = store_get_snippet(db, id, STORE_DOC, &a, more, err);
   if (!st && *more) {
     json_put_comma(b);
     buf_putc(b, '{');
@@ -93,7 +93,7 @@ static enum status put_doc(struct buf *b, const struct store_snippet *s, struct 
   return ST_OK;
 }
 
-static enum status put_snippet(struct snippet_state *s, struct db *db, struct error *err) {
+enum status snippet_put(struct snippet_state *s, struct db *db, struct error *err) {
   struct buf *b = &s->answer;
   buf_putc(b, '{');
   json_put_field_str(b, "id", s->id);
@@ -113,7 +113,7 @@ static void get(struct request *rq, struct db *db) {
   struct snippet_state *s = rq->state;
   snippet_load(s, db);
   if (!s->st && s->found)
-    s->st = put_snippet(s, db, &s->err);
+    s->st = snippet_put(s, db, &s->err);
   snippet_keep(rq, &s->answer);
 }
 
@@ -161,19 +161,10 @@ static enum MHD_Result answer_diff(struct request *rq, size_t id_len) {
     return snippet_not_found(rq);
   if (s->diff_found != DIFF_FOUND)
     return diff_not_found(rq, s->diff_found);
-  return http_json(rq, MHD_HTTP_OK, buf_text(&s->answer), s->answer.len, false);
+  return snippet_send(rq, &(struct http_bytes){.type = "application/json"});
 }
 
 /* ---- the route --------------------------------------------------------------------------------------------------- */
-
-static enum MHD_Result send_kept(struct request *rq) {
-  struct MHD_Response *r = snippet_kept_response(rq->state);
-  if (!r)
-    return MHD_NO;
-  MHD_add_response_header(r, MHD_HTTP_HEADER_CONTENT_TYPE, "application/json");
-  MHD_add_response_header(r, MHD_HTTP_HEADER_CACHE_CONTROL, "no-store");
-  return http_send(rq, MHD_HTTP_OK, r);
-}
 
 enum MHD_Result api_snippet_get(struct request *rq) {
   static const char diff[] = "/diff";
@@ -184,9 +175,8 @@ enum MHD_Result api_snippet_get(struct request *rq) {
   if (snippet_look_up_kept(rq, KEPT_JSON, "", get, &answer))
     return answer;
   const struct snippet_state *s = rq->state;
-  if (s->kept)
-    return send_kept(rq);
-  if (snippet_store_failed(rq, &answer))
+  if (!s->kept && snippet_store_failed(rq, &answer))
     return answer;
-  return s->found ? http_json(rq, MHD_HTTP_OK, buf_text(&s->answer), s->answer.len, false) : snippet_not_found(rq);
+  return s->kept || s->found ? snippet_send(rq, &(struct http_bytes){.type = "application/json"})
+                             : snippet_not_found(rq);
 }

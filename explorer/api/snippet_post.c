@@ -158,7 +158,7 @@ static void put(struct request *rq, struct db *db) {
   s->found = true;
   if (s->snippet.has_parent) {
     store_snippet_init(&parent);
-    s->st = store_get_snippet(db, &s->snippet.parent, false, &parent, &s->found, &s->err);
+    s->st = store_get_snippet(db, &s->snippet.parent, STORE_ROW, &parent, &s->found, &s->err);
     store_snippet_clear(&parent);
   }
   if (s->st || !s->found)

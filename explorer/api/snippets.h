@@ -26,9 +26,14 @@
  * DELETE /api/v1/snippets/ID[?after=SECONDS]     needs X-Nkx-Request: 1 and X-Nkx-Edit-Token: TOKEN
  *   204; 403 when the token is not the snippet's.  With `after` it expires that many seconds from now.
  *
- * GET /z/ID       the page (index.html), which then reads the snippet: 200, or 404 with the same page
- * GET /e/ID       the same for other sites' frames: the page shows its embed form when its path begins with /e/
- * GET /z/ID/raw   the source, of several files the main one, text/plain as an attachment, never more
+ * GET /z/ID       the page (index.html), which then reads the snippet: 200, or 404 with the same page.  Its head has the
+ *   link's title and a description for previews (Open Graph).
+ * GET /e/ID       the page for other sites' frames: it shows its embed form when its path begins with /e/
+ * GET /z/ID?view=plain   HTML without a script: the sources, the diagnostics, and the stages with links to their texts
+ * GET /z/ID/raw   the source, of several files the main one, text/plain, which a browser shows
+ * GET /z/ID/raw?stage=N[&kernel=K]   the text of a stage: its index, NAME, or NAME:2 (api/diffs.h)
+ * GET /z/ID/page.html    one HTML file that shows the snippet without a server, as an attachment
+ * GET /z/ID/all.tar.gz   the files of its result (api/results.h), as an attachment
  *
  * Unknown, deleted, expired and malformed ids all get the same answer.  More than 30 such misses a minute from one
  * address get 429 with Retry-After.  All answers say `X-Robots-Tag: noindex`, `Cache-Control: no-store` and

@@ -78,9 +78,10 @@ void store_snippet_clear(struct store_snippet *s);
 
 /* ST_DENIED when the id is taken: try another one. */
 MUST_USE enum status store_put_snippet(struct db *db, const struct store_snippet *s, struct error *err);
-/* Fills *out, which the caller initialises and clears, if the snippet exists and has not expired.  Without `is_whole`,
- * doc and frames stay empty. */
-MUST_USE enum status store_get_snippet(struct db *db, const struct ident_hash *id, bool is_whole,
+/* How much of a snippet is read: neither doc nor frames, doc, or both; the others stay empty. */
+enum store_extent { STORE_ROW, STORE_DOC, STORE_WHOLE };
+/* Fills *out, which the caller initialises and clears, if the snippet exists and has not expired. */
+MUST_USE enum status store_get_snippet(struct db *db, const struct ident_hash *id, enum store_extent extent,
                                        struct store_snippet *out, bool *found, struct error *err);
 /* Removes it, and cached results with the same frames, if the token is the snippet's.  *found: it existed; *removed:
  * and the token was right. */
@@ -89,7 +90,8 @@ MUST_USE enum status store_delete_snippet(struct db *db, const struct ident_hash
 /* The same, but it expires at `at_ms`, unless it was to expire earlier. */
 MUST_USE enum status store_expire_snippet(struct db *db, const struct ident_hash *id, const struct ident_hash *token,
                                           int64_t at_ms, bool *found, bool *changed, struct error *err);
-/* Removes expired snippets in the same way; *n: how many. */
+/* Removes expired snippets in the same way; *n: how many.  Returns the first failure; a snippet that cannot be removed
+ * does not keep the others. */
 MUST_USE enum status store_purge(struct db *db, int64_t *n, struct error *err);
 
 /* ---- results ----------------------------------------------------------------------------------------------------- */

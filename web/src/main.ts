@@ -16,6 +16,7 @@ import { mountKeys } from "./panes/keys";
 import { announce, mountNotices, say } from "./panes/notices";
 import { mountProblems } from "./panes/problems";
 import { mountSettings } from "./panes/settings";
+import { SearchPane } from "./panes/search";
 import { Share } from "./panes/share";
 import { look, lookAtSelection, mountSharedBar, openShared } from "./panes/shared";
 import { SourcePane } from "./panes/source";
@@ -160,7 +161,8 @@ function main(): void {
   mountHelp();
   mountNotices(store, compiler, () => void loadLists(store));
   mountSharedBar(store, compiler);
-  mountKeys({ store, compiler, source, stages, ir, diff, share: isEmbed ? () => undefined : shareNow, help: openHelp });
+  const search = new SearchPane(store, ir);
+  mountKeys({ store, compiler, source, stages, ir, diff, search: () => search.open(), share: isEmbed ? () => undefined : shareNow, help: openHelp });
   mountSplitter(store, { id: "split-source", property: "--source", pane: "source-pane", label: "Width of the source", initial: 0.32, min: 0.15, max: 0.6 });
   mountSplitter(store, { id: "split-stages", property: "--stages", pane: "stages-pane", label: "Width of the stage list", initial: 0.2, min: 0.1, max: 0.4 });
 

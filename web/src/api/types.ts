@@ -94,6 +94,24 @@ export interface Stage {
   check?: StageCheck;
 }
 
+/** A stage without the members that are equal to those of the stage that the client has. */
+export interface StageDelta {
+  index: number;
+  text?: string | (string | number[])[];
+  name?: string;
+  pass?: string;
+  phase?: string;
+  dialect?: string;
+  changed?: boolean;
+  partial?: boolean;
+  time_us?: number;
+  op_counts?: Record<string, number>;
+  lines?: LineInfo[];
+  from?: Record<string, number[]>;
+  remarks?: Remark[];
+  check?: StageCheck;
+}
+
 /** An input or output of a kernel. */
 export interface TensorInfo {
   name: string;
@@ -349,6 +367,7 @@ export type Frame =
   | { frame: "kernel"; kernel: number; name: string; inputs: TensorInfo[]; outputs: TensorInfo[] }
   | { frame: "sources"; files: string[]; places: Place[]; sources: Source[] }
   | { frame: "stage"; kernel: number; stage: Stage }
+  | { frame: "stage"; kernel: number; same: string[]; stage: StageDelta }
   | { frame: "simulation"; kernel: number; simulation: Simulation }
   | { frame: "profile"; kernel: number; profile: Profile; text: string }
   | { frame: "diagnostic"; diagnostic: Diagnostic }

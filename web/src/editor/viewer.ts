@@ -288,7 +288,7 @@ export class StageViewer {
   }
 
   /** Puts the caret on a line, which is shown even if it is folded: at this name if it has it, or its first one. */
-  openLine(line: number, name = ""): void {
+  openLine(line: number, name = "", takesFocus = true): void {
     const { view } = this;
     const row = this.rowOf(line);
     const fold = this.rows?.folds.get(row);
@@ -302,7 +302,7 @@ export class StageViewer {
       effects: EditorView.scrollIntoView(at.from, { y: "center" }),
       annotations: fromPage.of(true),
     });
-    view.focus();
+    if (takesFocus) view.focus();
   }
 
   /** Opens the regions that hide a line. */

@@ -9,6 +9,7 @@ const KEYS: [string, [string, string][]][] = [
       ["n b", "next, previous phase"],
       ["Home End", "first, last stage"],
       ["/", "filter the list"],
+      ["Ctrl+Shift+F", "search all stages; ↑ ↓ from hit to hit"],
       ["Enter", "from the list into the stage's text"],
     ],
   ],

@@ -313,6 +313,14 @@ export class IrPane {
     this.clicked(this.viewer.caretLine(), false);
   }
 
+  /** Shows a line of the stage, lit as if the pointer were over it, and leaves the keyboard where it is. */
+  openLine(line: number): void {
+    this.kept = line;
+    this.tries = REVEALS;
+    this.viewer.openLine(line, "", false);
+    this.point(line);
+  }
+
   private card(line: number): HTMLElement | null {
     const text = this.shown && this.opAt(line) !== null ? linesOfStage(this.shown.stage)[line - 1] : undefined;
     return text === undefined || !this.shown ? null : operationCard(text, this.shown.stage.dialect, this.store.state.target);

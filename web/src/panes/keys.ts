@@ -22,6 +22,8 @@ export interface KeyTargets {
   ir: IrPane;
   diff: DiffPane;
   share(): void;
+  /** Opens the search over all stages. */
+  search(): void;
   help(): void;
 }
 
@@ -66,6 +68,7 @@ function chord(t: KeyTargets, e: KeyboardEvent): boolean {
   if (mod && e.shiftKey && e.key === "Enter") settings.set({ autoCompile: !settings.state.autoCompile });
   else if (mod && e.key === "Enter") void t.compiler.now();
   else if (mod && !e.shiftKey && e.key.toLowerCase() === "s") t.share();
+  else if (mod && e.shiftKey && e.key.toLowerCase() === "f") t.search();
   else if (mod && e.key === "F10") reveal(t);
   else if (mod && e.key === "F8") explain(t);
   else if (mod && e.shiftKey && e.key === "F1") settings.set({ bands: !settings.state.bands });

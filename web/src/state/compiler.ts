@@ -2,11 +2,12 @@
 //
 // One compilation at a time: a newer one cancels the running one, and frames of a cancelled one are dropped.
 import { compile, isAbort } from "../api/client";
+import { type Base, NO_BASE } from "../api/delta";
 import { Problem } from "../api/problem";
 import type { CompileRequest, LanguageName, TargetName } from "../api/types";
 import type { AppStore } from "./app";
 import { importable, mainName, textsOf } from "./files";
-import { applyFrame, kernelOf, newOutcome, type Outcome } from "./outcome";
+import { applyFrame, baseOf, kernelOf, newOutcome, type Outcome } from "./outcome";
 import { rebind } from "./selection";
 import { editorName, scope } from "./scope";
 import { settings } from "./settings";
@@ -16,6 +17,10 @@ const PACE_MS = 40;
 
 /** Time after the last key until the source is compiled. */
 export const PAUSE_MS = 300;
+
+function stageCount(outcome: Outcome | null): number {
+  return outcome?.kernels.reduce((n, kernel) => n + kernel.stages.length, 0) ?? 0;
+}
 
 export class Compiler {
   private timer = 0;
@@ -73,7 +78,13 @@ export class Compiler {
     this.store.set({ outcome });
   }
 
-  async now(): Promise<void> {
+  /** The result that a compile refers to: the one on the page, unless it ended early and the one before it did not. */
+  private base(): Base | null {
+    const { outcome, previous } = this.store.state;
+    return baseOf(previous && stageCount(previous) > stageCount(outcome) ? previous : outcome);
+  }
+
+  async now(base: Base | null = this.base()): Promise<void> {
     this.cancel();
     const mine = new AbortController();
     this.running = mine;
@@ -94,7 +105,7 @@ export class Compiler {
         if (this.running !== mine) return;
         outcome = applyFrame(outcome, frame);
         if (!soon) soon = window.setTimeout(show, Math.max(0, shownAt + PACE_MS - performance.now()));
-      });
+      }, base);
       window.clearTimeout(soon);
       if (this.running !== mine) return;
       if (outcome.status === "running") {
@@ -104,6 +115,7 @@ export class Compiler {
     } catch (e) {
       window.clearTimeout(soon);
       if (this.running !== mine) return;
+      if (base && e instanceof Problem && e.code === NO_BASE) return this.now(null);
       this.show({ ...outcome, status: "cut" });
       if (!isAbort(e)) {
         const problem = e instanceof Problem ? e : new Problem("ours", "page", `This page failed: ${String(e)}`);

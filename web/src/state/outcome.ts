@@ -3,7 +3,8 @@
 // While a compilation runs, rows that it has not reached yet are the previous outcome's, marked stale.  After it has ended
 // early, the rows after its last stage are absent.  If it reached only a part of its trace, the previous outcome stays,
 // marked stale, so that a half-typed word does not empty the page.
-import type { Diagnostic, Frame, Result, Stage, StageDescription, TensorInfo } from "../api/types";
+import type { Base, WholeFrame } from "../api/delta";
+import type { Diagnostic, Result, Stage, StageDescription, TensorInfo } from "../api/types";
 import { SourceMap, Sources } from "./sourcemap";
 
 export interface KernelOutcome {
@@ -49,7 +50,7 @@ export function newOutcome(texts: ReadonlyMap<string, string>): Outcome {
 }
 
 /** The outcome with one more frame: a new object, so that watchers notice the change. */
-export function applyFrame(outcome: Outcome, frame: Frame): Outcome {
+export function applyFrame(outcome: Outcome, frame: WholeFrame): Outcome {
   switch (frame.frame) {
     case "queued":
       return { ...outcome, queued: frame.position };
@@ -82,6 +83,13 @@ export function applyFrame(outcome: Outcome, frame: Frame): Outcome {
     default:
       return outcome; // frames of a newer server
   }
+}
+
+/** What a next compile may refer to; null if the outcome is not complete. */
+export function baseOf(outcome: Outcome | null): Base | null {
+  if (!outcome || outcome.key === "" || (outcome.status !== "ok" && outcome.status !== "error")) return null;
+  const { key, timeUs, kernels } = outcome;
+  return { run: `${key}.${timeUs}`, stage: (kernel, index) => kernels[kernel]?.stages[index] };
 }
 
 /** The outcome of a whole result, as a snippet has it. */
