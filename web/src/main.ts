@@ -14,6 +14,8 @@ import { mountInputs } from "./panes/inputs";
 import { IrPane } from "./panes/ir";
 import { mountKeys } from "./panes/keys";
 import { announce, mountNotices, say } from "./panes/notices";
+import { mountFirstLine } from "./panes/firstline";
+import { mountPartner } from "./panes/partner";
 import { mountProblems } from "./panes/problems";
 import { mountSettings } from "./panes/settings";
 import { SearchPane } from "./panes/search";
@@ -158,6 +160,8 @@ function main(): void {
   mountProblems(store, source);
   new HistoryDrawer(store);
   mountBottom(store);
+  mountPartner(store);
+  if (!isEmbed) mountFirstLine(store);
   mountHelp();
   mountNotices(store, compiler, () => void loadLists(store));
   mountSharedBar(store, compiler);

@@ -46,6 +46,10 @@ export interface SourceEvents {
   explain(pos: number): Promise<{ from: number; to: number; dom: HTMLElement } | null>;
 }
 
+/** When a button went down last, and how long no tip opens then: the user has chosen, and needs no explanation. */
+let pressed = -Infinity;
+const QUIET_MS = 2000;
+
 function pointer(events: SourceEvents) {
   let frame = 0;
   let at = { x: 0, y: 0 };
@@ -70,6 +74,7 @@ function pointer(events: SourceEvents) {
     },
     mousedown(e, view) {
       closeTips(view); // what it explains is chosen now
+      pressed = performance.now();
       down = { x: e.clientX, y: e.clientY };
     },
     mouseup(e, view) {
@@ -151,7 +156,7 @@ export class SourceEditor {
       cardTip(),
       hoverTooltip(
         async (_view, pos) => {
-          const tip = isTipOpen(this.view) ? null : await this.events.explain(pos);
+          const tip = isTipOpen(this.view) || performance.now() - pressed < QUIET_MS ? null : await this.events.explain(pos);
           return tip ? { pos: tip.from, end: tip.to, above: true, create: () => ({ dom: tip.dom }) } : null;
         },
         { hoverTime: 600, hideOnChange: true },

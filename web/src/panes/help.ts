@@ -68,6 +68,16 @@ const KEYS: [string, [string, string][]][] = [
   ],
 ];
 
+const SIGNS: [string, string][] = [
+  ["● ○ ◆ ✕", "the stage changed the program, did not, is the last one, failed"],
+  ["+12 −3", "operations added and removed by the stage"],
+  ["✓ ✕ –", "the stage's values are NumPy's, differ, were not checked"],
+  ["↳", "the line was reached through a call of a helper"],
+  ["×4", "the line was made from four expressions"],
+  ["dashed edge", "the compiler made the line; it has no source"],
+  ["▸ text", "what the pass decided about the line or the expression"],
+];
+
 const isMac = /Mac|iP(hone|ad)/.test(navigator.platform);
 
 function keyCaps(text: string): Node[] {
@@ -98,6 +108,7 @@ export function openHelp(): void {
         ),
       ),
     ),
+    el("section", { class: "legend" }, el("h3", {}, "Signs"), el("dl", {}, ...SIGNS.flatMap(([sign, what]) => [el("dt", {}, sign), el("dd", {}, what)]))),
     el("p", { class: "note" }, "Single letters work outside text fields; the settings switch them off."),
     close,
   );

@@ -10,7 +10,7 @@ import { readView } from "../state/fragment";
 import { textsOf } from "../state/files";
 import { readViewJson, type View } from "../state/look";
 import { markedFromText } from "../state/marked";
-import { frozenOutcome } from "../state/outcome";
+import { frozenOutcome, kernelOf } from "../state/outcome";
 import { isAsShared, sharedOf, type Shared } from "../state/shared";
 import { choose, selectionFromText } from "../state/view";
 import { byId, button, el, fill } from "./dom";
@@ -71,13 +71,18 @@ function frozenNote(shared: Shared, isFrozen: boolean): string {
 
 export function mountSharedBar(store: AppStore, compiler: Compiler): void {
   const bar = byId("shared-bar");
-  const title = document.title;
+  const blank = document.title;
   const showFrozen = () => location.assign(`/z/${store.state.shared?.id ?? ""}`);
-  store.watch(["shared", "source", "filename", "files", "language", "target", "inputs", "check", "outcome"], () => {
+  store.watch(["shared", "source", "filename", "files", "language", "target", "inputs", "check", "outcome", "previous", "kernelName"], () => {
     const { shared, outcome } = store.state;
     bar.hidden = shared === null;
-    if (!shared) return;
-    const name = shared.title === "" ? "Shared kernel" : shared.title;
+    const kernel = kernelOf(outcome, store.state.kernelName) ?? kernelOf(store.state.previous, store.state.kernelName);
+    const title = kernel ? `${kernel.name} · nkx` : blank;
+    if (!shared) {
+      document.title = title;
+      return;
+    }
+    const name = shared.title === "" ? (kernel?.name ?? "Shared kernel") : shared.title;
     document.title = `${name} · nkx`;
     if (!isAsShared(store.state)) {
       fill(
