@@ -123,6 +123,7 @@ $(BUILD)/gen/%.inc: explorer/api/%.json
 	@mkdir -p $(@D)
 	$(call short,GEN $@)sed 's/\\/\\\\/g; s/"/\\"/g; s/.*/"&\\n"/' $< > $@
 $(call objs,explorer/api/documents.c): $(BUILD)/gen/openapi.inc $(BUILD)/gen/ops.inc
+$(call objs,explorer/api/cards.c): $(BUILD)/gen/operations.inc
 
 # the store's migrations in the order of their numbers: {1, "text"},
 $(BUILD)/gen/migrations.inc: $(wildcard explorer/store/migrate/*.sql)
@@ -285,7 +286,7 @@ fuzz: setup-test
 
 C_FILES = $(shell git ls-files '*.c' '*.h')
 lint: setup-test
-	@$(MAKE) --no-print-directory -j$(shell nproc) $(BUILD)/gen/hlo.pb-c.h $(BUILD)/gen/dialects.inc $(BUILD)/gen/migrations.inc $(BUILD)/gen/openapi.inc $(BUILD)/gen/ops.inc $(BUILD)/gen/version.h
+	@$(MAKE) --no-print-directory -j$(shell nproc) $(BUILD)/gen/hlo.pb-c.h $(BUILD)/gen/dialects.inc $(BUILD)/gen/migrations.inc $(BUILD)/gen/openapi.inc $(BUILD)/gen/ops.inc $(BUILD)/gen/operations.inc $(BUILD)/gen/version.h
 	$(call short,FORMAT)clang-format-22 --dry-run -Werror $(C_FILES)
 	$(call short,LINT)$(VENV)/bin/python3 tests/lint/lint.py --build $(BUILD)
 	$(VENV)/bin/python3 -m pytest -q -p no:cacheprovider tests/lint

@@ -2,7 +2,7 @@
 import { networkProblem, Problem, problemFrom } from "./problem";
 import { type Base, wholeFrame, type WholeFrame } from "./delta";
 import { readLines } from "./ndjson";
-import type { CompileRequest, Example, Frame, Operation, Snippet, SnippetMade, SnippetRequest, StageDescription, StageDiff, Target } from "./types";
+import type { CompileRequest, Example, Frame, Instruction, Operation, OperationText, Snippet, SnippetMade, SnippetRequest, StageDescription, StageDiff, Target } from "./types";
 
 const BASE = "/api/v1";
 
@@ -40,6 +40,11 @@ export function getTargets(): Promise<Target[]> {
 
 export function getOperations(): Promise<Operation[]> {
   return getList("/ops", "ops");
+}
+
+export async function getInstructions(): Promise<{ instructions: Instruction[]; operations: OperationText[] }> {
+  const response = await request("/instructions", { headers: { accept: "application/json" } });
+  return (await response.json()) as { instructions: Instruction[]; operations: OperationText[] };
 }
 
 export function getPipeline(): Promise<StageDescription[]> {

@@ -584,6 +584,50 @@ export interface SourceFile {
   source: string;
 }
 
+/** A NISA instruction: what it does, and what the machine says of it. */
+export interface Instruction {
+  /** With its dialect, such as "nisa.matmul". */
+  name: string;
+  what: string;
+  engines: InstructionEngine[];
+  operands: InstructionOperand[];
+  limits: string[];
+  /** By engine; empty if it takes no time. */
+  costs: InstructionCost[];
+}
+
+/** An engine that may run the instruction, and the memories that it reaches. */
+export interface InstructionEngine {
+  name: string;
+  reads: string[];
+  writes: string[];
+}
+
+/** An operand, and what the instruction does with it. */
+export interface InstructionOperand {
+  name: string;
+  use: string;
+  optional: boolean;
+}
+
+/** What the instruction takes on an engine: a rule of the simulated machine. */
+export interface InstructionCost {
+  name: string;
+  engine: string;
+  formula: string;
+  /** Where the formula comes from. */
+  source: string;
+  /** H stated by the vendor or measured; M one published figure; L inferred. */
+  confidence: { trn1: string; trn2: string; trn3: string };
+}
+
+/** What an operation of another dialect does. */
+export interface OperationText {
+  /** With its dialect, such as "linalg.matmul" or "hlo.dot". */
+  name: string;
+  what: string;
+}
+
 /** What a NumPy function becomes. */
 export interface Operation {
   name: string;
