@@ -48,6 +48,25 @@ const KEYS: [string, [string, string][]][] = [
     ],
   ],
   [
+    "Compare",
+    [
+      ["p", "pin what is shown as A; unpin it"],
+      ["c", "A against what is shown now; back to reading"],
+      ["j · k", "next, previous stage that differs"],
+      ["F7 · Shift+F7", "next, previous change"],
+      ["x", "swap A and B"],
+    ],
+  ],
+  [
+    "Simulated run",
+    [
+      ["Shift+R", "see the kernel run; back to reading"],
+      ["w · s, a · d", "zoom the timeline, move along it"],
+      ["[ · ]", "walk the critical path"],
+      ["t", "pictures, tables"],
+    ],
+  ],
+  [
     "Kernel",
     [
       ["Ctrl+Enter", "compile now"],
