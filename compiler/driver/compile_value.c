@@ -132,6 +132,16 @@ static bool completes(const struct trail *t, const struct stage *s, int at, int 
   return true;
 }
 
+/* An allocation has no value of its own: other instructions may use its memory, too.  A fill begins what other operations
+ * complete, unless it is the whole instruction. */
+static bool can_be(const struct ir_op *op, const struct hlo_instr *i) {
+  static const char *const allocations[] = {"tensor.empty", "bufferization.alloc_tensor", "memref.alloc"};
+  for (size_t k = 0; k < sizeof allocations / sizeof *allocations; k++)
+    if (!strcmp(op->name, allocations[k]))
+      return false;
+  return strcmp(op->name, "linalg.fill") != 0 || i->op == HLO_BROADCAST || i->op == HLO_CONSTANT;
+}
+
 /* ---- comparing --------------------------------------------------------------------------------------------------- */
 
 /* Dimensions other than 1; returns their number. */
@@ -282,13 +292,14 @@ static void compare_with_trace(struct path *p, const struct value *v, int at, st
   while (m && !i && k-- > 0)
     if (is_ancestor[k])
       i = find_candidate(t, m, v, k, a, &r);
-  if (i && completes(t, &p->before, at, k, a) && evaluate(p, m, i, &r))
+  if (i && can_be(&p->before.ops.ops[at], i) && completes(t, &p->before, at, k, a) && evaluate(p, m, i, &r))
     put_comparison(b, v, &r, a);
 }
 
 static void put_reference(struct path *p, const struct value *v, struct buf *b) {
   const struct trail *t = p->trail;
-  if (!t || !t->proto || v->unwritten || p->before.ops.n != t->stages[t->n - 1].n)
+  if (!t || !t->proto || v->unwritten || v->nth != v->executions ||
+      /* a loop may complete it later */ p->before.ops.n != t->stages[t->n - 1].n)
     return;
   const struct places places = find_places(&p->before.ops, p->run->arena);
   const int at = place_of(&places, v->op_id);
