@@ -10,7 +10,7 @@ import { readView } from "../state/fragment";
 import { textsOf } from "../state/files";
 import { readViewJson, type View } from "../state/look";
 import { frozenOutcome } from "../state/outcome";
-import { isAsShared, sharedOf, type Shared } from "../state/shared";
+import { isAsShared, revisionIn, type Shared, sharedOf } from "../state/shared";
 import { choose, selectionFromText } from "../state/view";
 import { byId, button, el, fill } from "./dom";
 import { when } from "./when";
@@ -32,7 +32,7 @@ const NOWHERE = "It was deleted, has expired, or lost a character when it was co
 /** Shows the stored kernel, or the reason why it cannot. */
 export async function openShared(store: AppStore, id: string, say: (text: string) => void, tell: (title: string, text: string) => void): Promise<void> {
   try {
-    const snippet = await getSnippet(encodeURIComponent(id));
+    const snippet = await getSnippet(encodeURIComponent(id), revisionIn(location.search));
     const shared = sharedOf(snippet);
     const kept = readViewJson(snippet.view);
     const { source, filename, files, language, target, inputs, check } = shared;
