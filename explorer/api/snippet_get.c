@@ -93,6 +93,29 @@ static enum status put_doc(struct buf *b, const struct store_snippet *s, struct 
   return ST_OK;
 }
 
+/* Adds the revision's number, and when each of them was made. */
+static enum status put_revisions(struct snippet_state *s, struct db *db, struct error *err) {
+  struct buf *b = &s->answer;
+  enum status st = ST_OK;
+  json_put_field_int(b, "revision", s->snippet.revision);
+  json_put_key(b, "revisions");
+  buf_putc(b, '[');
+  for (int i = 1; !st && i <= s->snippet.n_revisions; i++) {
+    struct store_snippet r;
+    bool found;
+    store_snippet_init(&r);
+    st = store_get_revision(db, &s->id_hash, i, STORE_ROW, &r, &found, err);
+    json_put_comma(b);
+    buf_putc(b, '{');
+    json_put_field_int(b, "revision", i);
+    json_put_field_int(b, "created_ms", r.created_ms);
+    buf_putc(b, '}');
+    store_snippet_clear(&r);
+  }
+  buf_putc(b, ']');
+  return st;
+}
+
 enum status snippet_put(struct snippet_state *s, struct db *db, struct error *err) {
   struct buf *b = &s->answer;
   buf_putc(b, '{');
@@ -100,7 +123,9 @@ enum status snippet_put(struct snippet_state *s, struct db *db, struct error *er
   json_put_field_str(b, "visibility", snippet_visibility(&s->snippet));
   json_put_field_int(b, "created_ms", s->snippet.created_ms);
   snippet_put_time(b, "expires_ms", s->snippet.expires_ms);
-  enum status st = put_doc(b, &s->snippet, err);
+  enum status st = put_revisions(s, db, err);
+  if (!st)
+    st = put_doc(b, &s->snippet, err);
   if (!st)
     st = put_ancestry(s, db, err);
   if (!st)
@@ -143,6 +168,8 @@ static enum MHD_Result start_diff(struct request *rq, size_t id_len) {
   if (!s)
     return MHD_NO;
   snippet_set_id(s, rq->rest, id_len);
+  if (!snippet_read_revision(rq, &s->revision))
+    return snippet_bad_revision(rq);
   return api_call_store(rq, STORE_READ, get_diff);
 }
 

@@ -13,7 +13,7 @@ enum { PAGE_MAX = 1 << 20 };
 /* On a store thread: the answer is the page's head. */
 static void find(struct request *rq, struct db *db) {
   struct snippet_state *s = rq->state;
-  s->st = store_get_snippet(db, &s->id_hash, STORE_DOC, &s->snippet, &s->found, &s->err);
+  s->st = store_get_revision(db, &s->id_hash, s->revision, STORE_DOC, &s->snippet, &s->found, &s->err);
   if (!s->st && s->found) {
     json_t *doc = json_loadb(buf_text(&s->snippet.doc), s->snippet.doc.len, JSON_ALLOW_NUL, NULL);
     snippet_put_head(&s->answer, doc);
@@ -145,6 +145,10 @@ static bool look_up(struct request *rq, const struct view *v, enum MHD_Result *a
   if (!s)
     return true;
   snippet_set_id(s, rq->rest, strlen(rq->rest) - strlen(v->suffix));
+  if (!snippet_read_revision(rq, &s->revision)) {
+    *answer = snippet_bad_revision(rq);
+    return true;
+  }
   *answer = api_call_store(rq, STORE_READ, v->build);
   return true;
 }

@@ -752,17 +752,51 @@ export interface SnippetRequest {
   expires_in?: number;
 }
 
+/** What to compile and keep as a revision. */
+export interface RevisionRequest {
+  source?: string;
+  source_base64?: string;
+  filename?: string;
+  files?: SourceFile[];
+  language?: LanguageName;
+  target?: TargetName;
+  kernel?: string;
+  inputs?: InputSpec[];
+  options?: { stop_after?: string; check?: boolean; artifacts?: boolean; simulate?: boolean; watch?: Watch[] };
+  simulate?: boolean;
+  scope?: string;
+  /** At most 200 bytes of UTF-8. */
+  title?: string;
+  /** How the page looked; at most 64 KiB. */
+  view?: object;
+}
+
 export interface SnippetMade {
   id: string;
   url: string;
   embed_url: string;
   raw_url: string;
-  /** Deletes the snippet; it is told only here. */
+  /** Permits to delete the snippet and to add revisions; it is told only here. */
   edit_token: string;
   visibility: Visibility;
   created_ms: number;
   expires_ms: number | null;
   key: string;
+}
+
+export interface RevisionMade {
+  id: string;
+  url: string;
+  /** Its number, from 2. */
+  revision: number;
+  created_ms: number;
+  expires_ms: number | null;
+  key: string;
+}
+
+export interface Revision {
+  revision: number;
+  created_ms: number;
 }
 
 export interface Snippet {
@@ -771,6 +805,9 @@ export interface Snippet {
   title?: string;
   created_ms: number;
   expires_ms: number | null;
+  /** The number of this revision, from 1. */
+  revision: number;
+  revisions: Revision[];
   request: CompileRequest;
   /** As it was given. */
   view: object | null;

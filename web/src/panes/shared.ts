@@ -11,7 +11,7 @@ import { textsOf } from "../state/files";
 import { readViewJson, type View } from "../state/look";
 import { markedFromText } from "../state/marked";
 import { frozenOutcome, kernelOf } from "../state/outcome";
-import { isAsShared, sharedOf, type Shared } from "../state/shared";
+import { isAsShared, revisionIn, sharedOf, type Shared } from "../state/shared";
 import { pinSnippet } from "../state/pin";
 import { choose, selectionFromText } from "../state/view";
 import { byId, button, el, fill } from "./dom";
@@ -34,7 +34,7 @@ const NOWHERE = "It was deleted, has expired, or lost a character when it was co
 /** Shows the stored kernel, or the reason why it cannot. */
 export async function openShared(store: AppStore, id: string, say: (text: string) => void, tell: (title: string, text: string) => void): Promise<void> {
   try {
-    const snippet = await getSnippet(encodeURIComponent(id));
+    const snippet = await getSnippet(encodeURIComponent(id), revisionIn(location.search));
     const shared = sharedOf(snippet);
     const kept = readViewJson(snippet.view);
     const { source, filename, files, language, target, inputs, check } = shared;
