@@ -54,10 +54,10 @@ export function getPipeline(): Promise<StageDescription[]> {
 /** Where the server finds the stages of a result: under its key while it is cached, or in a snippet. */
 export type Holder = { key: string } | { snippet: string };
 
-/** What changed between two stages, by their index. */
-export async function getDiff(holder: Holder, kernel: number, from: number, to: number): Promise<StageDiff> {
+/** What changed between two stages, by their index; `to` may be of another result under a key. */
+export async function getDiff(holder: Holder, kernel: number, from: number, to: number, other: string | null = null): Promise<StageDiff> {
   const base = "key" in holder ? `/results/${holder.key}` : `/snippets/${holder.snippet}`;
-  const response = await request(`${base}/diff?kernel=${kernel}&from=${from}&to=${to}`, {});
+  const response = await request(`${base}/diff?kernel=${kernel}&from=${from}&to=${to}${other === null ? "" : `&with=${other}`}`, {});
   return (await response.json()) as StageDiff;
 }
 

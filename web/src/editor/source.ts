@@ -16,6 +16,7 @@ import {
   lineNumbers,
 } from "@codemirror/view";
 import type { Diagnostic } from "../api/types";
+import { heatGutter } from "./heat";
 import { cardTip, closeTips, isTipOpen, toggleTip } from "./cardtip";
 import { markedLines } from "./marked";
 import { sourceLinks } from "./links";
@@ -125,6 +126,7 @@ export class SourceEditor {
 
   private extensions(language: string): Extension {
     return [
+      heatGutter(),
       lintGutter(),
       lineNumbers(),
       highlightActiveLineGutter(),

@@ -4,8 +4,13 @@ import type { Example, InputSpec, SourceFile, StageDescription, Target } from ".
 import type { Anchor, Hover } from "./selection";
 import type { Marked } from "./marked";
 import type { Outcome } from "./outcome";
+import type { Pin } from "./pin";
+import type { Run } from "./run";
 import type { Shared } from "./shared";
 import { Store } from "./store";
+
+/** Reading stages, seeing them run on the simulated machine, or comparing A with B. */
+export type Mode = "read" | "run" | "compare";
 
 export interface AppState {
   // what is compiled
@@ -22,6 +27,8 @@ export interface AppState {
   /** Shapes given by the form; null leaves them to the source. */
   inputs: InputSpec[] | null;
   check: boolean;
+  /** Run the kernel on the simulated machine. */
+  simulate: boolean;
 
   // the result
   outcome: Outcome | null;
@@ -38,7 +45,16 @@ export interface AppState {
   /** The snippet that this kernel is a fork of. */
   parent: string | null;
 
+  /** Result A of a comparison; B is what the page shows. */
+  pinned: Pin | null;
+
+  /** The last run on the simulated machine. */
+  run: Run | null;
+
   // the view
+  mode: Mode;
+  /** The compared stage, by key; "source": the sources; null: the last that differs. */
+  comparedKey: string | null;
   /** The file that the editor shows: its name; null: the main file. */
   tab: string | null;
   kernelName: string | null;
@@ -83,6 +99,7 @@ export function newStore(): AppStore {
     target: "trn2",
     inputs: null,
     check: false,
+    simulate: false,
     outcome: null,
     previous: null,
     compiling: false,
@@ -90,6 +107,10 @@ export function newStore(): AppStore {
     problem: null,
     shared: null,
     parent: null,
+    pinned: null,
+    run: null,
+    mode: "read",
+    comparedKey: null,
     tab: null,
     kernelName: null,
     stageKey: null,
