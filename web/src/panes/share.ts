@@ -53,8 +53,9 @@ function copyField(label: string, value: string, say: (text: string) => void): H
     });
   }, "plain");
   copy.setAttribute("aria-label", `Copy: ${label}`);
-  // a phone's own sheet, where there is one
+  // the system's own sheet, where there is one
   const send = "share" in navigator ? button("Send…", `Send: ${label}`, () => void navigator.share({ url: value }).catch(() => undefined), "plain") : null;
+  send?.setAttribute("aria-label", `Send: ${label}`);
   return el("div", { class: "copy-field" }, field, copy, /^https?:/.test(value) ? send : null);
 }
 
