@@ -34,6 +34,7 @@ struct stage_checks {
   /* private */
   struct check_set sets[CHECK_SETS_MAX];
   int n_sets;
+  const char *no_wide_set;          /* why there is no such set; NULL if there is one, or none is wanted */
   struct interp_products *products; /* of all runs */
   struct stage_check last;          /* the result of the previous stage */
   int64_t began_us;
@@ -48,7 +49,8 @@ struct stage_checks {
 
 /* Makes inputs and runs the kernel in NumPy or, if it was read as a program, its first stage.  Pseudo-random inputs come
  * from ranges in which the kernel's functions are defined; a second set has wide ranges, zeros, both signs and equal
- * values, if NumPy's results from it are finite.  After a failure every stage is "skipped", with the reason; so it is if the kernel draws random numbers, or if
+ * values, of which zeros and then negative values are left out until NumPy's results from it are finite.  Results that were
+ * not compared with such a set have a note that says so.  After a failure every stage is "skipped", with the reason; so it is if the kernel draws random numbers, or if
  * its outputs are mostly NaN or infinite.  The caller has set the first seven fields; module is as in stage_checks_run. */
 void stage_checks_begin(struct stage_checks *c, MlirModule module, const struct stage_def *first);
 
