@@ -69,6 +69,8 @@ export interface StageCheck {
   max_abs_err?: number | null;
   max_rel_err?: number | null;
   reason?: string;
+  /** What the result does not cover: why the stage ran on the usual inputs only. */
+  note?: string;
   first_wrong?: WrongElement;
 }
 

@@ -32,7 +32,7 @@ function checkMark(row: StageRow): HTMLElement | null {
     check.max_abs_err === undefined ? "" : ` · max abs ${figure(check.max_abs_err)}, rel ${figure(check.max_rel_err ?? 0)}`;
   const first = check.first_wrong;
   const wrong = first ? ` · ${first.output}[${first.index.join(", ")}] is ${first.got ?? "not finite"}, not ${first.expected ?? "finite"}` : "";
-  const title = `${check.status === "pass" ? "computes what NumPy computes" : check.status === "fail" ? "differs from NumPy" : "not checked"}${errors}${wrong}${check.reason ? ` · ${check.reason}` : ""}`;
+  const title = `${check.status === "pass" ? "computes what NumPy computes" : check.status === "fail" ? "differs from NumPy" : "not checked"}${errors}${wrong}${check.reason ? ` · ${check.reason}` : ""}${check.note ? ` · ${check.note}` : ""}`;
   return el("span", { class: `check check-${check.status}`, title, attrs: { "aria-label": title } }, mark);
 }
 
