@@ -45,6 +45,7 @@ struct run {
   const struct trace_array *in;
   struct interp_buffer *buffers; /* the inputs */
   struct trace_array *out;
+  struct interp_watch *watch; /* or NULL */
 };
 
 /* ---- the function ------------------------------------------------------------------------------------------------ */
@@ -248,7 +249,7 @@ static void take_interpreted(void *user, int k, const struct interp_buffer *resu
 
 static enum status run_interp(struct run *r, const struct interp_program *p) {
   struct error err = {0};
-  enum status st = interp_run(p, r->buffers, take_interpreted, r, &err);
+  enum status st = interp_run_watched(p, r->buffers, take_interpreted, r, r->watch, &err);
   if (st)
     diag_add(r->ds, DS_ERROR, DG_CHECK_FAILED, NULL, "%s", err.text);
   return st;
@@ -368,19 +369,36 @@ void check_digest(const struct check_program *p, unsigned char out[CHECK_DIGEST]
   EVP_MD_CTX_free(ctx);
 }
 
+static enum status run_program(const struct check_program *p, struct run *r) {
+  assert(p->interp || !mlirExecutionEngineIsNull(p->engine));
+  r->type = p->type;
+  arena_init(&r->scratch);
+  enum status st = check_signature(r);
+  if (!st)
+    st = make_arguments(r, p->interp);
+  if (!st)
+    st = p->interp ? run_interp(r, p->interp) : run_engine(r, p->engine, p->name);
+  arena_clear(&r->scratch);
+  return st;
+}
+
 enum status check_run(const struct check_program *p, int n_in, const struct trace_array *in, int n_out,
                       struct trace_array *out, struct arena *a, struct diags *ds) {
-  assert(p->interp || !mlirExecutionEngineIsNull(p->engine));
-  struct run r = {.arena = a, .ds = ds, .type = p->type, .n_in = n_in, .n_out = n_out, .in = in, .out = out};
+  struct run r = {.arena = a, .ds = ds, .n_in = n_in, .n_out = n_out, .in = in, .out = out};
+  return run_program(p, &r);
+}
 
-  arena_init(&r.scratch);
-  enum status st = check_signature(&r);
-  if (!st)
-    st = make_arguments(&r, p->interp);
-  if (!st)
-    st = p->interp ? run_interp(&r, p->interp) : run_engine(&r, p->engine, p->name);
-  arena_clear(&r.scratch);
-  return st;
+enum status check_run_watched(const struct check_program *p, int n_in, const struct trace_array *in, int n_out,
+                              struct trace_array *out, struct interp_watch *watch, struct arena *a, struct diags *ds) {
+  struct run r = {.arena = a, .ds = ds, .n_in = n_in, .n_out = n_out, .in = in, .out = out, .watch = watch};
+  if (p->interp)
+    return run_program(p, &r);
+  diag_add(ds, DS_ERROR, DG_INTERNAL, NULL, "the stage has an operation that only machine code can run");
+  return ST_INPUT;
+}
+
+MlirOperation check_module(const struct check_program *p) {
+  return p->module;
 }
 
 void check_unload(struct check_program *p) {

@@ -33,6 +33,15 @@ void check_digest(const struct check_program *p, unsigned char out[CHECK_DIGEST]
 MUST_USE enum status check_run(const struct check_program *p, int n_in, const struct trace_array *in, int n_out,
                                struct trace_array *out, struct arena *a, struct diags *ds);
 
+/* check_run, which keeps the value that the program hands to the function INTERP_WATCH (interp/interp.h).  ST_INPUT with
+ * a diagnostic for a program that the interpreter does not run. */
+struct interp_watch;
+MUST_USE enum status check_run_watched(const struct check_program *p, int n_in, const struct trace_array *in, int n_out,
+                                       struct trace_array *out, struct interp_watch *watch, struct arena *a,
+                                       struct diags *ds);
+/* The module that check_link will read: a caller may insert calls of INTERP_WATCH. */
+MlirOperation check_module(const struct check_program *p);
+
 /* True: check_link does not try the interpreter.  For tests, which compare the two. */
 void check_set_machine_code(struct check_program *p);
 

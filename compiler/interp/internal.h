@@ -7,6 +7,7 @@
  *   arith.c       operations on rows of elements
  *   writes.c      finds the arguments that are written
  *   copy.c        copies between layouts
+ *   watch.c       keeps a value
  *
  * Every value of MLIR has a slot.  A scalar's slot holds one element in the form of its class; a memref's slot holds the
  * number of its view.
@@ -76,6 +77,7 @@ enum op {
   OP_WHILE,
   OP_CALL,
   OP_STRUCTURED,
+  OP_WATCH,
   OP_INDEX, /* linalg.index, in bodies only */
 };
 
@@ -195,7 +197,8 @@ int reader_rank(struct reader *r, MlirValue v); /* of a memref; -1 of a scalar *
 void reader_rows(struct reader *r, int n);      /* a body has n values */
 bool read_structured(struct reader *r, MlirOperation op, struct instr *out);
 bool read_arith(struct reader *r, MlirOperation op,
-                struct arith *out); /* false without a reason if op is another one */
+                struct arith *out);                   /* false without a reason if op is another one */
+bool read_watch(MlirOperation op, struct instr *out); /* false: op is no call of INTERP_WATCH */
 bool read_constant(struct reader *r, MlirOperation op, uint64_t *bits);
 bool read_linear(struct arena *a, MlirAffineExpr e, int n, int n_dims, struct linear *out);
 
@@ -213,9 +216,11 @@ struct machine {
   struct view *views;
   char *rows;
   struct memory_block *blocks, *free[FREE_LISTS];
+  struct interp_watch *watch; /* or NULL */
   struct error *err;
 };
 bool run_structured(struct machine *m, const struct instr *in);
+bool run_watch(struct machine *m, const struct instr *in);
 bool machine_may_use(struct machine *m, const struct instr *in, int slot); /* false with a fault if it was released */
 bool machine_fault(struct machine *m, const struct instr *in, const char *what);                   /* false */
 char *element_at(const struct machine *m, const struct instr *in, int memref, const int *indices); /* NULL: outside */

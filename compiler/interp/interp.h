@@ -34,6 +34,22 @@ typedef void interp_taker(void *user, int i, const struct interp_buffer *result)
 MUST_USE enum status interp_run(const struct interp_program *p, const struct interp_buffer *args, interp_taker *take,
                                 void *user, struct error *err);
 
+/* A value that a run keeps: the argument of a call of the function INTERP_WATCH, which has no body.  The caller zeroes all
+ * members but nth, and calls interp_watch_clear after the run. */
+#define INTERP_WATCH "nkx_watch"
+struct interp_watch {
+  int64_t nth;          /* the value at this execution of the call, from 1; 0: at the last */
+  int64_t n_executions; /* of the call */
+  bool is_kept;         /* the members below are set */
+  enum dtype dtype;     /* integers count as signed */
+  int rank;             /* 0 of a scalar */
+  int64_t dims[IR_MEMREF_RANK_MAX];
+  char *data; /* the elements in row-major order, without gaps; on the heap */
+};
+MUST_USE enum status interp_run_watched(const struct interp_program *p, const struct interp_buffer *args,
+                                        interp_taker *take, void *user, struct interp_watch *watch, struct error *err);
+void interp_watch_clear(struct interp_watch *w);
+
 /* True if the program may write into argument number `arg`. */
 bool interp_may_write(const struct interp_program *p, int arg);
 

@@ -478,6 +478,8 @@ static bool read_operation(struct reader *r, MlirOperation op, struct instr *in)
   in->name = arena_strdup(r->arena, mlirIdentifierStr(mlirOperationGetName(op)).data);
   if (r->unknown)
     return false;
+  if (read_watch(op, in))
+    return true;
   if (read_constant(r, op, &in->bits)) {
     in->op = OP_CONSTANT;
     return true;

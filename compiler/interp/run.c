@@ -462,6 +462,8 @@ static bool run_instr(struct machine *m, const struct instr *in) {
     return run_call(m, in);
   case OP_STRUCTURED:
     return run_structured(m, in);
+  case OP_WATCH:
+    return run_watch(m, in);
   case OP_INDEX: /* only in bodies */
     break;
   }
@@ -495,7 +497,12 @@ static void set_up(struct machine *m, struct arena *scratch) {
 
 enum status interp_run(const struct interp_program *p, const struct interp_buffer *args, interp_taker *take, void *user,
                        struct error *err) {
-  struct machine m = {.p = p, .err = err};
+  return interp_run_watched(p, args, take, user, NULL, err);
+}
+
+enum status interp_run_watched(const struct interp_program *p, const struct interp_buffer *args, interp_taker *take,
+                               void *user, struct interp_watch *watch, struct error *err) {
+  struct machine m = {.p = p, .watch = watch, .err = err};
   const struct block *body = &p->entry->body;
   struct arena scratch;
   arena_init(&scratch);
