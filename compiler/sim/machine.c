@@ -77,42 +77,36 @@ static void merge(struct sim_access *x) {
     x->free[x->n_free++] = (struct sim_dim){1, 0};
 }
 
-/* Where byte `offset` of a buffer is, in bytes after its first one. */
-static int64_t physical(const struct sim_memory *y, int64_t offset) {
+/* Where byte `offset` of the buffer is, in bytes after the first one. */
+static int64_t physical(const struct sim_rows *y, int64_t offset) {
   return y->pitch ? offset / y->row * y->pitch + offset % y->row : offset;
 }
 
-/* Where the copy that the operand selects begins, in bytes after the first one. */
-static int64_t copy_at(const struct sim_machine *m, const struct sim_access *x) {
-  const struct sim_buffer *b = &m->program->buffers[x->buffer];
-  if (b->place.copies < 2 || (!x->o->copy.n && !x->o->copy.constant))
+/* The copy of its buffer that the operand selects. */
+static int64_t copy_of(const struct sim_machine *m, const struct sim_access *x) {
+  const int copies = m->program->buffers[x->buffer].place.copies;
+  if (copies < 2 || (!x->o->copy.n && !x->o->copy.constant))
     return 0;
-  const int64_t copy = sim_linear_value(&x->o->copy, m->regs) % b->place.copies;
-  return (copy < 0 ? copy + b->place.copies : copy) * (b->place.is_set ? b->place.stride : b->bytes);
+  const int64_t copy = sim_linear_value(&x->o->copy, m->regs) % copies;
+  return copy < 0 ? copy + copies : copy;
 }
 
-void sim_move(const struct sim_machine *m, struct sim_access *x, int64_t bytes) {
-  const struct sim_memory *y = &m->memories[x->buffer];
-  const int64_t moved = physical(y, x->start + bytes) - physical(y, x->start);
+void sim_move(struct sim_access *x, int64_t bytes) {
+  const int64_t moved = physical(&x->rows, x->start + bytes) - physical(&x->rows, x->start);
   x->start += bytes;
   x->at += moved;
   x->state.first += moved >> x->shift;
 }
 
-bool sim_open(struct sim_machine *m, int k, struct sim_access *x) {
-  const struct sim_operand *o = &m->instr->operand[k];
-  *x = (struct sim_access){.o = o, .buffer = -1, .name = m->instr->def->operand[k].name, .type = o->type};
+static bool open_scalar(struct sim_machine *m, struct sim_access *x) {
+  sim_store_register(x->type, m->regs[x->o->reg], x->scalar);
+  return true;
+}
 
-  if (o->kind == SIM_ABSENT || !o->type)
-    return sim_fail(m, SIM_FAULT_INSTRUCTION, "%s is missing or has no type", x->name);
-  x->size = sim_type_bytes(o->type);
-  x->shift = __builtin_ctz((unsigned)x->size);
-  if (o->kind == SIM_SCALAR) {
-    sim_store_register(o->type, m->regs[o->reg], x->scalar);
-    x->at = NULL;
-    return true;
-  }
+static bool open_access(struct sim_machine *m, struct sim_access *x, bool writes) {
+  const struct sim_operand *o = x->o;
   x->buffer = o->ref >= 0 ? (int)m->regs[o->ref] : o->buffer;
+  const struct sim_buffer *b = &m->program->buffers[x->buffer];
   const struct sim_memory *memory = &m->memories[x->buffer];
   if (!memory->data)
     return sim_fail(m, SIM_FAULT_RELEASED, "%s: the memory %s", x->name,
@@ -120,15 +114,42 @@ bool sim_open(struct sim_machine *m, int k, struct sim_access *x) {
   if (!is_inside(m, x))
     return false;
   x->start = sim_linear_value(&o->start, m->regs);
-  assert(x->start >= 0 && x->start < m->program->buffers[x->buffer].bytes && x->start % x->size == 0);
-  const int64_t at = physical(memory, x->start) + copy_at(m, x);
-  x->at = memory->data + at;
+  assert(x->start >= 0 && x->start < b->bytes && x->start % x->size == 0);
+  const int64_t copy = copy_of(m, x), first = copy * (b->place.is_set ? b->place.stride : b->bytes);
+  x->copy = memory->copy + copy;
+  x->rows = (struct sim_rows){memory->data + first, memory->row, memory->pitch};
   x->state = memory->state;
+  x->state.first += first >> x->shift;
+  if (m->n_deferred && !writes)
+    sim_settle_read(m, x);
+  const int64_t at = physical(&x->rows, x->start);
+  x->at = x->rows.first + at;
   x->state.first += at >> x->shift;
   for (int d = 0; d < o->n_dims; d++)
-    x->dim[d] = (struct sim_dim){o->dim[d].n, physical(memory, o->dim[d].step)};
+    x->dim[d] = (struct sim_dim){o->dim[d].n, physical(&x->rows, o->dim[d].step)};
   merge(x);
+  if (m->n_deferred && writes)
+    sim_settle_write(m, x);
   return true;
+}
+
+static bool open(struct sim_machine *m, int k, bool writes, struct sim_access *x) {
+  const struct sim_operand *o = &m->instr->operand[k];
+  *x = (struct sim_access){.o = o, .buffer = -1, .name = m->instr->def->operand[k].name, .type = o->type};
+
+  if (o->kind == SIM_ABSENT || !o->type)
+    return sim_fail(m, SIM_FAULT_INSTRUCTION, "%s is missing or has no type", x->name);
+  x->size = sim_type_bytes(o->type);
+  x->shift = __builtin_ctz((unsigned)x->size);
+  return o->kind == SIM_SCALAR ? open_scalar(m, x) : open_access(m, x, writes);
+}
+
+bool sim_open(struct sim_machine *m, int k, struct sim_access *x) {
+  return open(m, k, m->instr->def->operand[k].writes, x);
+}
+
+bool sim_look(struct sim_machine *m, int k, struct sim_access *x) {
+  return open(m, k, false, x);
 }
 
 bool sim_conflicts(const struct sim_access *dst, const struct sim_access *src) {

@@ -14,6 +14,7 @@ struct sim_memory {
   /* of a place on chip: the buffer's bytes in each partition, and the bytes from one partition to the next.  pitch is 0 for
    * others, whose bytes lie one after the other */
   int64_t row, pitch;
+  int64_t copy; /* of a place: the one that the last allocation chose; that of an operand is added to it */
   bool is_released;
 };
 
@@ -27,12 +28,26 @@ struct sim_space {
   int64_t pitch; /* bytes from one partition to the next; HBM has one */
 };
 
+/* A transfer into SBUF whose bytes have not been moved yet (deferred.c). */
+enum { SIM_DEFERRED = 16 };
+struct sim_deferred {
+  int buffer; /* the destination is all of this copy of it */
+  int64_t copy;
+  char *to;
+  const char *from;
+  int64_t to_step, from_step; /* bytes from one partition to the next */
+  int64_t rows, row;          /* partitions, and bytes in each */
+  int64_t column;             /* of a place: its first byte in each partition of SBUF; -1: the buffer has none */
+};
+
 struct sim_machine {
   const struct sim_program *program;
   int64_t *regs;
   struct sim_memory *memories; /* one per buffer; NULL: the run has no values */
   struct sim_space spaces[SIM_SPACES];
-  int64_t used, most;        /* bytes of data */
+  int64_t used, most;                         /* bytes of data */
+  struct sim_deferred deferred[SIM_DEFERRED]; /* the oldest first */
+  int n_deferred;
   struct sim_groups *groups; /* NULL: none yet */
   const struct sim_options *options;
   struct sim_counts counts;
@@ -65,6 +80,12 @@ void sim_free_memories(struct sim_machine *m);
 
 /* ---- operands of the current instruction ------------------------------------------------------------------------- */
 
+/* Where a copy of a buffer is: rows of `row` bytes that begin `pitch` bytes apart; pitch 0: one row without gaps. */
+struct sim_rows {
+  char *first;
+  int64_t row, pitch;
+};
+
 /* An operand at the addresses that it has now.  Free dimensions are merged where elements are adjacent. */
 struct sim_access {
   const struct sim_operand *o;
@@ -72,9 +93,11 @@ struct sim_access {
   enum sim_type type;
   int size; /* of an element, bytes: 1 << shift */
   int shift;
-  int buffer;    /* -1: a scalar */
-  int64_t start; /* the byte of the buffer that the first element is, as if its bytes lay one after the other */
-  char *at;      /* the first element */
+  int buffer;           /* -1: a scalar */
+  int64_t copy;         /* of the buffer */
+  struct sim_rows rows; /* that copy */
+  int64_t start;        /* the byte of the buffer that the first element is, as if its bytes lay one after the other */
+  char *at;             /* the first element */
   struct sim_state state;            /* from that element on */
   struct sim_dim dim[NISA_TILE_MAX]; /* of the operand, with the steps that its memory has */
   int n_free;
@@ -83,9 +106,29 @@ struct sim_access {
 };
 
 /* Moves x by bytes of its buffer, to where it is still inside. */
-void sim_move(const struct sim_machine *m, struct sim_access *x, int64_t bytes);
+void sim_move(struct sim_access *x, int64_t bytes);
 /* Finds operand k: its buffer is allocated and the tile is inside.  An absent operand is a fault. */
 MUST_USE bool sim_open(struct sim_machine *m, int k, struct sim_access *x);
+/* The same for looking at the values of an operand, even one that the instruction writes, after it has been executed. */
+MUST_USE bool sim_look(struct sim_machine *m, int k, struct sim_access *x);
+
+/* ---- deferred.c: transfers that are not carried out until something needs the bytes at their place ---------------- */
+
+/* Defers the current instruction, a copy of src to dst, if that can be done; *is_done says so.  False and a fault when an
+ * element of src is not written. */
+MUST_USE bool sim_defer(struct sim_machine *m, const struct sim_access *dst, const struct sim_access *src,
+                        bool *is_done);
+/* x is going to be read: its rows may become those of a transfer's source.  x->start and x->rows are known. */
+void sim_settle_read(struct sim_machine *m, struct sim_access *x);
+/* x, which is complete, is going to be written. */
+void sim_settle_write(struct sim_machine *m, const struct sim_access *x);
+/* The buffer's memory of its own is going to be released; the copy of it that has a place is going to begin a life. */
+void sim_settle_drop(struct sim_machine *m, int buffer);
+void sim_settle_place(struct sim_machine *m, int buffer, int64_t copy);
+/* Carries out all deferred transfers. */
+void sim_settle_all(struct sim_machine *m);
+
+/* ---- elements ---------------------------------------------------------------------------------------------------- */
 
 /* Elements first … first+n-1 of partition p; a scalar is repeated.  False and a fault when one is not written. */
 MUST_USE bool sim_read_f32(struct sim_machine *m, const struct sim_access *x, int64_t p, int64_t first, int64_t n,

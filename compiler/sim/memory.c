@@ -125,7 +125,9 @@ static bool take_place(struct sim_machine *m, const struct sim_buffer *b, int64_
 
   if (!s->data && !make_space(m, b, s))
     return false;
-  const int64_t at = b->place.partition * s->pitch + begin_of(b) + copy % b->place.copies * b->place.stride;
+  x->copy = copy % b->place.copies;
+  sim_settle_place(m, (int)(b - m->program->buffers), x->copy);
+  const int64_t at = b->place.partition * s->pitch + begin_of(b) + x->copy * b->place.stride;
   assert(at % size == 0 && at + (rows - 1) * s->pitch + row <= NISA_PARTITIONS * s->pitch);
   x->data = s->data + at;
   x->state = s->state[kind];
@@ -148,8 +150,10 @@ void sim_drop(struct sim_machine *m, int buffer) {
   struct sim_memory *x = &m->memories[buffer];
   if (x->data && has_state(x)) { /* what has no state is borrowed */
     m->used -= all_bytes(b);
-    if (!b->place.is_set)
+    if (!b->place.is_set) {
+      sim_settle_drop(m, buffer);
       sim_block_give(block_of(x), block_size(b, x));
+    }
   }
   x->data = NULL;
   x->state = (struct sim_state){.bits = NULL};
@@ -171,6 +175,7 @@ bool sim_allocate(struct sim_machine *m, int buffer, int64_t copy, bool is_writt
 }
 
 void sim_free_memories(struct sim_machine *m) {
+  m->n_deferred = 0;
   for (int k = 0; k < m->program->n_buffers; k++)
     sim_drop(m, k);
   for (int k = 0; k < SIM_SPACES; k++) {

@@ -102,8 +102,12 @@ static void give_outputs(struct sim_machine *m, const void *const *args, void *c
 
 /* ---- results ----------------------------------------------------------------------------------------------------- */
 
+static int number_of(const struct sim_machine *m, const struct sim_value *v) {
+  return v->ref >= 0 ? (int)m->regs[v->ref] : v->buffer;
+}
+
 static const struct sim_memory *memory_of(const struct sim_machine *m, const struct sim_value *v) {
-  return &m->memories[v->ref >= 0 ? (int)m->regs[v->ref] : v->buffer];
+  return &m->memories[number_of(m, v)];
 }
 
 static bool take_dim(struct sim_machine *m, const struct sim_value *v, int dim, int64_t at, int size, char **to) {
@@ -140,6 +144,8 @@ static bool take_results(struct sim_machine *m, void *const *results) {
       continue;
     if (!memory_of(m, v)->data)
       return sim_fail(m, SIM_FAULT_RESULT, "the memory of a result has been released");
+    if (mem_is_on_chip(m->program->buffers[number_of(m, v)].space))
+      sim_settle_all(m);
     if (!take_dim(m, v, 0, sim_linear_value(&v->start, m->regs), sim_type_bytes(v->type), &to))
       return false;
   }

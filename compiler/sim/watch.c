@@ -6,7 +6,7 @@
 /* Reads the whole operand; false if memory that nothing wrote is in it. */
 static bool keep(struct sim_machine *m, struct sim_watch *w) {
   struct sim_access x;
-  if (!sim_open(m, w->operand, &x))
+  if (!sim_look(m, w->operand, &x))
     return false;
   const int64_t row = x.o->elements * x.size;
   char *data = realloc(w->data, (size_t)(x.o->partitions * row) + 1);
