@@ -9,7 +9,7 @@
 
 /* A block of that many bytes, which have any values; NULL if there is no memory. */
 char *sim_block_take(size_t size);
-/* Gives a block back; NULL is fine. */
+/* Gives a block of that size back. */
 void sim_block_give(char *block, size_t size);
 
 #endif
