@@ -29,15 +29,15 @@ struct sim_space {
 };
 
 /* A transfer into SBUF whose bytes have not been moved yet (deferred.c). */
-enum { SIM_DEFERRED = 16 };
+enum { SIM_DEFERRED = 64 };
 struct sim_deferred {
-  int buffer; /* the destination is all of this copy of it */
+  int buffer; /* the destination is in this copy of it: */
   int64_t copy;
+  int64_t row0, rows, byte0, bytes; /* partitions, and bytes in each of them */
   char *to;
   const char *from;
   int64_t to_step, from_step; /* bytes from one partition to the next */
-  int64_t rows, row;          /* partitions, and bytes in each */
-  int64_t column;             /* of a place: its first byte in each partition of SBUF; -1: the buffer has none */
+  int64_t column; /* of a place: where the destination begins in each partition of SBUF; -1: the buffer has none */
 };
 
 struct sim_machine {
