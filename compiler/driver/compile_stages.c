@@ -198,10 +198,12 @@ enum status compile_stage(struct path *p, int index) {
   if (r->job->check)
     stage_checks_run(&p->checks, p->module, &s, &r->diags);
 
-  st = compile_send_stage(r, &s, p->number);
+  st = r->job->value.is_set ? ST_OK : compile_send_stage(r, &s, p->number);
   if (!st && r->job->check)
     st = send_reproducer(p, &s);
   p->before = s;
+  if (r->job->value.is_set)
+    compile_note_stage(p);
   return st ? st : compile_send_diags(r, p->number);
 }
 

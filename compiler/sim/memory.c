@@ -148,6 +148,8 @@ static bool has_state(const struct sim_memory *x) {
 void sim_drop(struct sim_machine *m, int buffer) {
   const struct sim_buffer *b = &m->program->buffers[buffer];
   struct sim_memory *x = &m->memories[buffer];
+  if (x->data && m->options->n_watches)
+    sim_watch_end(m, buffer);
   if (x->data && has_state(x)) { /* what has no state is borrowed */
     m->used -= all_bytes(b);
     if (!b->place.is_set) {
@@ -175,6 +177,8 @@ bool sim_allocate(struct sim_machine *m, int buffer, int64_t copy, bool is_writt
 }
 
 void sim_free_memories(struct sim_machine *m) {
+  if (m->options->n_watches)
+    sim_settle_all(m);
   m->n_deferred = 0;
   for (int k = 0; k < m->program->n_buffers; k++)
     sim_drop(m, k);

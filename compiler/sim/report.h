@@ -1,4 +1,4 @@
-/* report: a profile as JSON and as text.
+/* report: a profile as JSON and as text; its timeline as a trace and as columns.
  *
  * Times in JSON are microseconds with six digits after the point, so that they are exact.  A place is {"file", "line",
  * "col", "end_line", "end_col"}.
@@ -27,6 +27,19 @@ MUST_USE enum status sim_report_json(const struct sim_profile *p, struct buf *ou
 /* The timeline as a trace that ui.perfetto.dev and chrome://tracing open: a track per engine and queue, counters for SBUF,
  * PSUM and DMA, and arrows along the critical path. */
 MUST_USE enum status sim_report_trace(const struct sim_profile *p, struct buf *out);
+/* The same executions in a compact form, which a page draws from:
+ *
+ *     {"version": 1, "target", "total_ps", "n", "ideal", "lanes": [{"name", "engine", "on"?}],
+ *      "instructions": [{"name", "line", "file"?, "src_line"?, "bytes"?, "descriptor_bytes"?, "low"?}],
+ *      "tags": [{"name", "reason", "critical"?, "half"?}], "lengths": [ps],
+ *      "busy": [[percent of each 256th of the total]],     of each lane
+ *      "pages": [{"lane", "from_ps", "to_ps", "instr": [], "gap": [], "length": [], "tag": []}]}
+ *
+ * A page has up to 2,048 executions of a lane, in the order of their starts.  Of the k-th: `instr` is its instruction minus
+ * that of the one before (0 before the first; -1 is none), `gap` its start minus the end of the one before (the first starts
+ * at from_ps), `length` and `tag` numbers in those tables.  Transfers overlap, so a gap may be negative.  lines: of each
+ * instruction, in the text that the user sees, 0 if it is not known; NULL: of none. */
+MUST_USE enum status sim_report_columns(const struct sim_profile *p, const int *lines, struct buf *out);
 /* For a terminal: totals, a bar for each engine and queue, the dearest advice. */
 MUST_USE enum status sim_report_text(const struct sim_profile *p, struct buf *out);
 

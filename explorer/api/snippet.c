@@ -135,13 +135,18 @@ static void let_go(void *user) {
   kept_release(user);
 }
 
-struct MHD_Response *snippet_kept_response(struct snippet_state *s) {
+enum MHD_Result snippet_send(struct request *rq, struct http_bytes *b) {
+  struct snippet_state *s = rq->state;
   const struct kept_answer *a = s->kept;
-  struct MHD_Response *r = MHD_create_response_from_buffer_with_free_callback_cls(a->len, (void *)(uintptr_t)a->data,
-                                                                                  let_go, (void *)(uintptr_t)a);
-  if (r)
-    s->kept = NULL;
-  return r;
+  if (buf_status(&s->answer))
+    return http_problem(rq, PB_INTERNAL, NULL, NULL);
+  b->data = a ? a->data : buf_text(&s->answer);
+  b->len = a ? a->len : s->answer.len;
+  b->release = a ? let_go : free;
+  b->user = a ? (void *)(uintptr_t)a : s->answer.data;
+  s->kept = NULL;
+  buf_init(&s->answer, s->answer.max); /* the response has the bytes now */
+  return http_bytes(rq, MHD_HTTP_OK, b);
 }
 
 /* ---- frames and documents ---------------------------------------------------------------------------------------- */

@@ -59,8 +59,9 @@ void snippet_keep(struct request *rq, const struct buf *bytes);
  * True: *answer is what the handler returns now.  False: state->kept is the answer, or fn has run. */
 bool snippet_look_up_kept(struct request *rq, enum kept_kind kind, const char *suffix,
                           void (*fn)(struct request *, struct db *), enum MHD_Result *answer);
-/* Returns a response with the kept bytes, which it takes from the state; NULL if there is no memory. */
-struct MHD_Response *snippet_kept_response(struct snippet_state *s);
+/* Sends the kept bytes, or else those of the answer, and takes them from the state.  The caller sets the type and the
+ * disposition. */
+enum MHD_Result snippet_send(struct request *rq, struct http_bytes *b);
 /* Makes a work from the frames that were stored with the snippet.  The caller releases it. */
 MUST_USE enum status snippet_thaw(const struct store_snippet *s, struct work **out, struct error *err);
 /* Copies the frames of the request's work, which has ended, into the snippet. */

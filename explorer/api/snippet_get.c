@@ -161,19 +161,10 @@ static enum MHD_Result answer_diff(struct request *rq, size_t id_len) {
     return snippet_not_found(rq);
   if (s->diff_found != DIFF_FOUND)
     return diff_not_found(rq, s->diff_found);
-  return http_json(rq, MHD_HTTP_OK, buf_text(&s->answer), s->answer.len, false);
+  return snippet_send(rq, &(struct http_bytes){.type = "application/json"});
 }
 
 /* ---- the route --------------------------------------------------------------------------------------------------- */
-
-static enum MHD_Result send_kept(struct request *rq) {
-  struct MHD_Response *r = snippet_kept_response(rq->state);
-  if (!r)
-    return MHD_NO;
-  MHD_add_response_header(r, MHD_HTTP_HEADER_CONTENT_TYPE, "application/json");
-  MHD_add_response_header(r, MHD_HTTP_HEADER_CACHE_CONTROL, "no-store");
-  return http_send(rq, MHD_HTTP_OK, r);
-}
 
 enum MHD_Result api_snippet_get(struct request *rq) {
   static const char diff[] = "/diff";
@@ -184,9 +175,8 @@ enum MHD_Result api_snippet_get(struct request *rq) {
   if (snippet_look_up_kept(rq, KEPT_JSON, "", get, &answer))
     return answer;
   const struct snippet_state *s = rq->state;
-  if (s->kept)
-    return send_kept(rq);
-  if (snippet_store_failed(rq, &answer))
+  if (!s->kept && snippet_store_failed(rq, &answer))
     return answer;
-  return s->found ? http_json(rq, MHD_HTTP_OK, buf_text(&s->answer), s->answer.len, false) : snippet_not_found(rq);
+  return s->kept || s->found ? snippet_send(rq, &(struct http_bytes){.type = "application/json"})
+                             : snippet_not_found(rq);
 }

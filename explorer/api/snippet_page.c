@@ -53,16 +53,8 @@ static void get_source(struct request *rq, struct db *db) {
 }
 
 static enum MHD_Result send_source(struct request *rq) {
-  struct snippet_state *s = rq->state;
-  struct MHD_Response *r =
-      s->kept ? snippet_kept_response(s)
-              : MHD_create_response_from_buffer(s->answer.len, (void *)buf_text(&s->answer), MHD_RESPMEM_MUST_COPY);
-  if (!r)
-    return MHD_NO;
-  MHD_add_response_header(r, MHD_HTTP_HEADER_CONTENT_TYPE, "text/plain; charset=utf-8");
-  MHD_add_response_header(r, MHD_HTTP_HEADER_CONTENT_DISPOSITION, "attachment; filename=\"kernel.py\"");
-  MHD_add_response_header(r, MHD_HTTP_HEADER_CACHE_CONTROL, "no-store");
-  return http_send(rq, MHD_HTTP_OK, r);
+  return snippet_send(rq, &(struct http_bytes){.type = "text/plain; charset=utf-8",
+                                               .disposition = "attachment; filename=\"kernel.py\""});
 }
 
 enum MHD_Result api_snippet_open(struct request *rq) {

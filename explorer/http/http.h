@@ -58,6 +58,19 @@ struct request {
 /* Adds the security headers, sends resp and releases it; NULL closes the connection.  From now on the client has a
  * limited time to take the answer (respond.c). */
 enum MHD_Result http_send(struct request *rq, unsigned status, struct MHD_Response *resp);
+/* A whole answer. */
+struct http_bytes {
+  const char *data;
+  size_t len;
+  const char *type;            /* media type */
+  const char *disposition;     /* Content-Disposition, or NULL */
+  const char *cache;           /* Cache-Control; NULL: no-store */
+  const char *vary;            /* header that the answer also depends on, or NULL */
+  void (*release)(void *user); /* called once the data is not needed any more; NULL: it outlives the server */
+  void *user;
+};
+/* Sends a whole answer, compressed if the client accepts that and it is worth it (bytes.c).  Takes the data. */
+enum MHD_Result http_bytes(struct request *rq, unsigned status, const struct http_bytes *b);
 /* A JSON text that outlives the server (is_constant), or that is copied (json.c). */
 enum MHD_Result http_json(struct request *rq, unsigned status, const char *json, size_t len, bool is_constant);
 /* Takes over `json` (heap); NULL answers "out of memory". */

@@ -253,44 +253,94 @@ enum status store_expire_snippet(struct db *db, const struct ident_hash *id, con
   return st;
 }
 
+/* Ids of expired snippets, in order. */
 struct batch {
-  struct row_snippet rows[TRIM_STEP];
+  struct ident_hash ids[TRIM_STEP];
   int n;
-  int64_t total;
+  int first, end; /* what purge_body removes */
+  int removed;
 };
 
-static enum status take_batch(void *user, const struct db_value *row, int n, struct error *err) {
+static enum status take_id(void *user, const struct db_value *row, int n, struct error *err) {
   struct batch *b = user;
   (void)n;
-  assert(b->n < TRIM_STEP); /* the statement's own limit */
-  b->rows[b->n] = (struct row_snippet){0};
-  return row_snippet(row, &b->rows[b->n++], err);
+  (void)err;
+  assert(b->n < TRIM_STEP);                  /* the statement's own limit */
+  b->n += take_hash(&row[0], &b->ids[b->n]); /* a key that is no hash is for store_check to report */
+  return ST_OK;
 }
 
 static enum status purge_body(struct db *db, void *user, struct error *err) {
   struct batch *b = user;
-  const struct db_value args[] = {db_int(store_now_ms()), db_int(TRIM_STEP)};
-  b->n = 0;
-  enum status st =
-      db_run(db, "SELECT " ROW_SNIPPET_COLUMNS " FROM snippets WHERE expires_ms > 0 AND expires_ms <= $1 LIMIT $2",
-             args, 2, take_batch, b, NULL, err);
-  for (int i = 0; !st && i < b->n; i++)
-    st = remove_row(db, &b->rows[i], err);
+  enum status st = ST_OK;
+  b->removed = 0;
+  for (int i = b->first; !st && i < b->end; i++) {
+    struct finding f = {0};
+    st = find(db, &b->ids[i], &f, err);
+    if (st || !f.found) /* not found: another server has removed it */
+      continue;
+    st = remove_row(db, &f.row, err);
+    b->removed++;
+  }
   return st;
 }
 
+static enum status purge_range(struct db *db, struct batch *b, int first, int end, int64_t *n, struct error *err) {
+  b->first = first;
+  b->end = end;
+  enum status st = try_transaction(db, purge_body, b, err);
+  *n += st ? 0 : b->removed;
+  return st;
+}
+
+/* Removes the batch in one transaction; if that fails, each snippet in its own, so that one that cannot be removed does
+ * not keep the others.  Returns the first failure of these. */
+static enum status purge_batch(struct db *db, struct batch *b, int64_t *n, struct error *err) {
+  if (!b->n || !purge_range(db, b, 0, b->n, n, err))
+    return ST_OK;
+  enum status first = ST_OK;
+  for (int i = 0; i < b->n; i++) {
+    struct error own;
+    const enum status st = purge_range(db, b, i, i + 1, n, &own);
+    if (st && !first) {
+      first = st;
+      *err = own;
+    }
+  }
+  return first;
+}
+
+/* Reads the next expired snippets after the last one of the batch. */
+static enum status next_batch(struct db *db, struct batch *b, int64_t now_ms, struct error *err) {
+  static const struct ident_hash zeros;
+  const struct ident_hash last = b->n ? b->ids[b->n - 1] : zeros;
+  const struct db_value args[] = {db_int(now_ms), db_bytes(last.bytes, b->n ? IDENT_HASH_SIZE : 0), db_int(TRIM_STEP)};
+  b->n = 0;
+  return db_run(db,
+                "SELECT id_hash FROM snippets WHERE expires_ms > 0 AND expires_ms <= $1 AND id_hash > $2"
+                " ORDER BY id_hash LIMIT $3",
+                args, 3, take_id, b, NULL, err);
+}
+
 enum status store_purge(struct db *db, int64_t *n, struct error *err) {
+  const int64_t now_ms = store_now_ms();
   struct batch *b = calloc(1, sizeof *b);
-  enum status st = b ? ST_OK : fail(err, ST_NOMEM, "purge");
+  struct error own;
+  enum status st = ST_OK, first = b ? ST_OK : fail(err, ST_NOMEM, "purge");
   *n = 0;
-  while (!st) {
-    st = try_transaction(db, purge_body, b, err);
-    *n += st ? 0 : b->n;
-    if (b->n < TRIM_STEP)
-      break;
+  while (b && !(st = next_batch(db, b, now_ms, &own)) && b->n) {
+    st = purge_batch(db, b, n, &own);
+    if (st && !first) {
+      first = st;
+      *err = own;
+    }
+  }
+  if (st && !first) {
+    first = st;
+    *err = own;
   }
   free(b);
-  return st;
+  return first;
 }
 
 /* ---- results ----------------------------------------------------------------------------------------------------- */

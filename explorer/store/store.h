@@ -89,7 +89,8 @@ MUST_USE enum status store_delete_snippet(struct db *db, const struct ident_hash
 /* The same, but it expires at `at_ms`, unless it was to expire earlier. */
 MUST_USE enum status store_expire_snippet(struct db *db, const struct ident_hash *id, const struct ident_hash *token,
                                           int64_t at_ms, bool *found, bool *changed, struct error *err);
-/* Removes expired snippets in the same way; *n: how many. */
+/* Removes expired snippets in the same way; *n: how many.  Returns the first failure; a snippet that cannot be removed
+ * does not keep the others. */
 MUST_USE enum status store_purge(struct db *db, int64_t *n, struct error *err);
 
 /* ---- results ----------------------------------------------------------------------------------------------------- */

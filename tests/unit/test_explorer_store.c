@@ -250,6 +250,38 @@ static void store_does_what_its_model_does(void **state) {
   db_close(db);
 }
 
+/* Three batches; the damaged ones are in different ones. */
+static void store_purges_all_but_damaged_snippets(void **state) {
+  enum { N = 150 };
+  static char ids[N][IDENT_LEN + 1];
+  static const int damaged[] = {3, 77, 140};
+  struct store_snippet s;
+  struct error err;
+  int64_t n;
+  struct db *db = open_db();
+  (void)state;
+  store_snippet_init(&s);
+  for (int i = 0; i < N; i++) {
+    assert_int_equal(ident_new(ids[i], &err), ST_OK);
+    s.id = s.token = hash_of(ids[i]);
+    s.created_ms = s.expires_ms = 1;
+    assert_int_equal(store_put_snippet(db, &s, &err), ST_OK);
+  }
+  for (int i = 0; i < 3; i++) {
+    const struct ident_hash h = hash_of(ids[damaged[i]]);
+    const struct db_value args[] = {db_int(2), db_bytes(h.bytes, IDENT_HASH_SIZE)};
+    assert_int_equal(
+        db_run(db, "UPDATE snippets SET created_ms = $1 WHERE id_hash = $2", args, 2, NULL, NULL, NULL, &err), ST_OK);
+  }
+  assert_int_equal(store_purge(db, &n, &err), ST_IO);
+  assert_int_equal(n, N - 3);
+  assert_int_equal(count(db, "SELECT COUNT(*) FROM snippets"), 3);
+  assert_int_equal(db_run(db, "DELETE FROM snippets", NULL, 0, NULL, NULL, NULL, &err), ST_OK);
+  assert_int_equal(db_run(db, "DELETE FROM blobs", NULL, 0, NULL, NULL, NULL, &err), ST_OK);
+  store_snippet_clear(&s);
+  db_close(db);
+}
+
 static void store_copies_all_of_it(void **state) {
   static struct model m;
   struct store_report there, here;
@@ -465,6 +497,7 @@ int main(void) {
   const struct CMUnitTest on_any[] = {
       cmocka_unit_test(store_does_what_its_model_does),
       cmocka_unit_test(store_refuses_a_newer_version),
+      cmocka_unit_test(store_purges_all_but_damaged_snippets),
       cmocka_unit_test(store_copies_all_of_it),
   };
   const struct CMUnitTest on_file[] = {

@@ -3,6 +3,7 @@ import { getExamples, getPipeline, getTargets } from "./api/client";
 import { Problem } from "./api/problem";
 import { adoptEditorStyles } from "./editor/stylesheets";
 import { mountBottom } from "./panes/bottom";
+import { ComparePane } from "./panes/compare";
 import { DiffPane } from "./panes/diff";
 import { byId, el } from "./panes/dom";
 import { mountEmbed } from "./panes/embed";
@@ -13,8 +14,10 @@ import { mountHistory } from "./panes/history";
 import { mountInputs } from "./panes/inputs";
 import { IrPane } from "./panes/ir";
 import { mountKeys } from "./panes/keys";
+import { mountModes } from "./panes/modes";
 import { announce, mountNotices, say } from "./panes/notices";
 import { mountProblems } from "./panes/problems";
+import { RunPane } from "./panes/run";
 import { mountSettings } from "./panes/settings";
 import { Share } from "./panes/share";
 import { look, lookAtSelection, mountSharedBar, openShared } from "./panes/shared";
@@ -22,6 +25,8 @@ import { SourcePane } from "./panes/source";
 import { mountSplitter } from "./panes/splitter";
 import { mountStages } from "./panes/stages";
 import { newStore, type AppStore } from "./state/app";
+import { Runner } from "./state/run";
+import { compilePin, followPin, pinOfTab, unpackPin } from "./state/pin";
 import { Compiler } from "./state/compiler";
 import { foreignAddress } from "./state/foreign";
 import { readFragment, readView, type LinkState } from "./state/fragment";
@@ -51,8 +56,10 @@ function openExample(store: AppStore, compiler: Compiler, name: string): void {
 }
 
 async function openLink(store: AppStore, compiler: Compiler, link: LinkState): Promise<void> {
-  const { source, filename, files, language, target, inputs, check, parent, view } = link;
-  store.set({ source, filename, files, tab: null, language, target, inputs, check, parent, shared: null, anchor: null });
+  const { source, filename, files, language, target, inputs, check, simulate, parent, view } = link;
+  const pinned = link.pin === null ? null : await unpackPin(link.pin);
+  store.set({ source, filename, files, tab: null, language, target, inputs, check, simulate, parent, shared: null, anchor: null, ...(pinned ? { pinned } : {}) });
+  if (pinned) void compilePin(store);
   look(store, view);
   await compiler.now();
   lookAtSelection(store, view);
@@ -95,9 +102,20 @@ function tellNoLink(title: string, text: string): void {
   document.body.classList.add("no-link");
 }
 
+/** A stays pinned when another link is opened in the same tab. */
+async function keepPinned(store: AppStore): Promise<void> {
+  const kept = await pinOfTab();
+  if (kept && !store.state.pinned) {
+    store.set({ pinned: kept });
+    void compilePin(store);
+  }
+  followPin(store);
+}
+
 async function open(store: AppStore, compiler: Compiler): Promise<void> {
   const stored = idInPath(location.pathname);
   const lists = stored?.embed ? [] : loadLists(store);
+  if (!stored?.embed) void keepPinned(store);
   if (stored) {
     await openShared(store, stored.id, say, tellNoLink);
     return;
@@ -127,6 +145,10 @@ function main(): void {
     requestAnimationFrame(() => ir.viewer.view.focus());
   };
   const diff = new DiffPane(store, () => void compiler.now());
+  const compare = new ComparePane(store, compiler, say);
+  new Runner(store);
+  new RunPane(store, () => source.editor.view);
+  const pin = mountModes(store, say);
   const stages = mountStages(store, compiler, openStage);
   const share = new Share(store, compiler, say, announce);
   const shareNow = () => void share.copy();
@@ -137,8 +159,8 @@ function main(): void {
   mountBottom(store);
   mountHelp();
   mountNotices(store, compiler, () => void loadLists(store));
-  mountSharedBar(store, compiler);
-  mountKeys({ store, compiler, source, stages, ir, diff, share: isEmbed ? () => undefined : shareNow, help: openHelp });
+  mountSharedBar(store, compiler, say);
+  mountKeys({ store, compiler, source, stages, ir, diff, compare, pin, share: isEmbed ? () => undefined : shareNow, help: openHelp });
   mountSplitter(store, { id: "split-source", property: "--source", pane: "source-pane", label: "Width of the source", initial: 0.32, min: 0.15, max: 0.6 });
   mountSplitter(store, { id: "split-stages", property: "--stages", pane: "stages-pane", label: "Width of the stage list", initial: 0.2, min: 0.1, max: 0.4 });
 

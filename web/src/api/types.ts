@@ -94,6 +94,24 @@ export interface Stage {
   check?: StageCheck;
 }
 
+/** A stage without the members that are equal to those of the stage that the client has. */
+export interface StageDelta {
+  index: number;
+  text?: string | (string | number[])[];
+  name?: string;
+  pass?: string;
+  phase?: string;
+  dialect?: string;
+  changed?: boolean;
+  partial?: boolean;
+  time_us?: number;
+  op_counts?: Record<string, number>;
+  lines?: LineInfo[];
+  from?: Record<string, number[]>;
+  remarks?: Remark[];
+  check?: StageCheck;
+}
+
 /** An input or output of a kernel. */
 export interface TensorInfo {
   name: string;
@@ -139,7 +157,7 @@ export interface Histogram {
   counts: number[];
 }
 
-/** An output of the simulated run. min, max and mean are over the finite elements; null if there are none. */
+/** An output of the simulated run. min, max, mean and std are over the finite elements; null if there are none. */
 export interface SimulatedOutput {
   name: string;
   shape: number[];
@@ -147,10 +165,13 @@ export interface SimulatedOutput {
   min: Finite;
   max: Finite;
   mean: Finite;
+  std: Finite;
   /** How many elements are NaN. */
   nan: number;
   /** How many are infinite. */
   inf: number;
+  /** How many are zero. */
+  zero: number;
   /** Whether it equals the reference, if there is one. */
   pass?: boolean;
   max_abs_err?: Finite;
@@ -189,8 +210,10 @@ export interface WatchedValue {
   min?: Finite;
   max?: Finite;
   mean?: Finite;
+  std?: Finite;
   nan?: number;
   inf?: number;
+  zero?: number;
   histogram?: Histogram;
   /** The first elements of the first rows; "nan", "inf" and "-inf" as strings. */
   slice?: ((number | string)[])[];
@@ -214,6 +237,78 @@ export interface Simulation {
   outputs?: SimulatedOutput[];
   fault?: SimulationFault;
   values?: WatchedValue[];
+}
+
+/** Some elements of a value, or the reason why they are left out. */
+export interface ValueSlice {
+  reason?: string;
+  start?: number[];
+  step?: number[];
+  shape?: number[];
+  /** In row-major order; nan, inf and -inf are strings. */
+  data?: (number | string)[];
+}
+
+/** Means over cells of two dimensions of a value. */
+export interface HeatMap {
+  /** The index of the first element. Dimensions other than the two stay there. */
+  at: number[];
+  /** -1: there is one row. */
+  row_dim: number;
+  column_dim: number;
+  rows: number;
+  columns: number;
+  /** How many elements a cell has in this dimension. */
+  row_step: number;
+  column_step: number;
+  /** Of the finite elements of each cell, row by row. */
+  means: Finite[];
+}
+
+/** What the trace has in the place of the value. */
+export interface ValueReference {
+  /** numpy: it is an output of the kernel, computed by NumPy; trace: the traced program was run up to there. */
+  of: "numpy" | "trace";
+  /** Of the instruction of the trace. */
+  name: string;
+  /** Of the trace's text. */
+  line: number;
+  pass: boolean;
+  max_abs_err: Finite;
+  max_rel_err: Finite;
+  /** The value has the reference's elements in this order. */
+  order?: "transposed";
+  /** The first element outside the tolerance. */
+  differs?: { index: number[]; got: Finite; want: Finite };
+}
+
+/** What one value of a stage holds, or the reason why it is not known. */
+export interface Value {
+  stage: string;
+  /** Of the stage. */
+  index: number;
+  line?: number;
+  op?: string;
+  name?: string;
+  operand?: string;
+  reason?: string;
+  execution?: number;
+  executions?: number;
+  shape?: number[];
+  dtype?: string;
+  min?: Finite;
+  max?: Finite;
+  mean?: Finite;
+  std?: Finite;
+  nan?: number;
+  inf?: number;
+  zero?: number;
+  /** Elements of a buffer that nothing has written; they are 0 here. */
+  unwritten?: number;
+  histogram?: Histogram;
+  slice?: ValueSlice;
+  heat?: HeatMap;
+  reference?: ValueReference;
 }
 
 /** Microseconds by what was waited for: engine, data, semaphore, memory reused, …; work: for nothing. */
@@ -322,6 +417,7 @@ export interface KernelResult {
   stages: Stage[];
   simulation?: Simulation;
   profile?: Profile;
+  value?: Value;
 }
 
 /** The whole result, as POST /api/v1/compile answers it and snippets keep it. */
@@ -349,8 +445,10 @@ export type Frame =
   | { frame: "kernel"; kernel: number; name: string; inputs: TensorInfo[]; outputs: TensorInfo[] }
   | { frame: "sources"; files: string[]; places: Place[]; sources: Source[] }
   | { frame: "stage"; kernel: number; stage: Stage }
+  | { frame: "stage"; kernel: number; same: string[]; stage: StageDelta }
   | { frame: "simulation"; kernel: number; simulation: Simulation }
   | { frame: "profile"; kernel: number; profile: Profile; text: string }
+  | { frame: "value"; kernel: number; value: Value }
   | { frame: "diagnostic"; diagnostic: Diagnostic }
   | { frame: "artifact"; artifact: ArtifactInfo; data?: string }
   | { frame: "end"; status: "ok" | "error"; time_us: number };
@@ -411,6 +509,33 @@ export interface Watch {
   nth?: number;
 }
 
+/** Elements start, start + step, … before stop of one dimension. */
+export interface SliceQuery {
+  /** 0 if it is not given. */
+  start?: number;
+  stop: number;
+  /** 1 if it is not given. */
+  step?: number;
+}
+
+/** Asks for one value of one stage, instead of the stages. It needs a line, or a name, or both: the value of that name
+ * after the operation on that line. */
+export interface ValueQuery {
+  /** The stage's index, its name or NAME:N. */
+  stage: string;
+  /** Of the stage's text. */
+  line?: number;
+  /** As printed, such as %9, or %9#1 for the second result. */
+  name?: string;
+  /** Of an instruction of NISA, such as src; what it writes if it is not given. */
+  operand?: string;
+  /** The execution after which the value is taken; the last if it is not given. */
+  execution?: number;
+  /** Of the first dimensions; the others are whole. At most 4096 elements. Without it, the first ones of the two last
+   * dimensions that are longer than 1. */
+  slice?: SliceQuery[];
+}
+
 /** What to compile. */
 export interface CompileRequest {
   /** The kernel's text; this or source_base64. At most 262144 bytes of UTF-8. */
@@ -427,7 +552,7 @@ export interface CompileRequest {
   /** Only this kernel; all of them otherwise. At most 200 bytes of UTF-8. */
   kernel?: string;
   inputs?: InputSpec[];
-  options?: { stop_after?: string; check?: boolean; artifacts?: boolean; simulate?: boolean; watch?: Watch[] };
+  options?: { stop_after?: string; check?: boolean; artifacts?: boolean; simulate?: boolean; watch?: Watch[]; value?: ValueQuery };
   /** The same as options.simulate. */
   simulate?: boolean;
   /** Random, one per browser: a result is only found by a client that sends the same scope. */
@@ -473,6 +598,16 @@ export interface Example {
   source: string;
 }
 
+/** How far simulated times are from measured ones, as shares of the measured time; null if no kernel was measured. */
+export interface TimeError {
+  median: Finite;
+  worst: Finite;
+  /** How many were measured. */
+  kernels: number;
+  /** What costs figures that were inferred from another machine or a similar instruction. */
+  uncalibrated: string[];
+}
+
 /** A machine. */
 export interface Target {
   name: string;
@@ -484,6 +619,7 @@ export interface Target {
   psum: { partitions: number; partition_bytes: number; bytes: number; banks: number; bank_bytes: number };
   /** Of each engine. */
   clock_ghz: Record<string, number>;
+  simulated_time_error: TimeError;
 }
 
 /** The first column and the column after the last, in code points from 1. */
@@ -540,7 +676,7 @@ export interface SnippetRequest {
   target?: TargetName;
   kernel?: string;
   inputs?: InputSpec[];
-  options?: { stop_after?: string; check?: boolean; artifacts?: boolean; simulate?: boolean; watch?: Watch[] };
+  options?: { stop_after?: string; check?: boolean; artifacts?: boolean; simulate?: boolean; watch?: Watch[]; value?: ValueQuery };
   simulate?: boolean;
   scope?: string;
   /** At most 200 bytes of UTF-8. */

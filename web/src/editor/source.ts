@@ -16,6 +16,7 @@ import {
   lineNumbers,
 } from "@codemirror/view";
 import type { Diagnostic } from "../api/types";
+import { heatGutter } from "./heat";
 import { sourceLinks } from "./links";
 import { notesBehind } from "./notes";
 import { spanOfRange } from "./positions";
@@ -117,6 +118,7 @@ export class SourceEditor {
 
   private extensions(language: string): Extension {
     return [
+      heatGutter(),
       lintGutter(),
       lineNumbers(),
       highlightActiveLineGutter(),

@@ -3,7 +3,7 @@
 // Of several Python files the one called main.py or kernel.py, or else the first, is the main file.  // A serialized HloModuleProto is no text: the page shows the HLO text that the server's first stage prints.
 import { compile } from "../api/client";
 import { Problem } from "../api/problem";
-import type { CompileRequest, Frame, SourceFile } from "../api/types";
+import type { CompileRequest, SourceFile } from "../api/types";
 import type { AppStore } from "../state/app";
 import type { Compiler } from "../state/compiler";
 import { FILES_MAX, nameFault } from "../state/files";
@@ -42,7 +42,7 @@ async function textOfProto(bytes: Uint8Array): Promise<string> {
     scope: scope(),
     options: { stop_after: "trace" },
   };
-  await compile(request, editorName, new AbortController().signal, (frame: Frame) => {
+  await compile(request, editorName, new AbortController().signal, (frame) => {
     if (frame.frame === "stage") text ??= frame.stage.text;
     if (frame.frame === "diagnostic" && frame.diagnostic.severity === "error") why = frame.diagnostic.message;
   });

@@ -6,6 +6,7 @@ import type { AppStore } from "../state/app";
 import type { Compiler } from "../state/compiler";
 import { settings } from "../state/settings";
 import { choose } from "../state/view";
+import type { ComparePane } from "./compare";
 import type { DiffPane } from "./diff";
 import type { IrPane } from "./ir";
 import type { SourcePane } from "./source";
@@ -19,6 +20,8 @@ export interface KeyTargets {
   stages: StagesPane;
   ir: IrPane;
   diff: DiffPane;
+  compare: ComparePane;
+  pin(): void;
   share(): void;
   help(): void;
 }
@@ -32,7 +35,7 @@ function focusables(t: KeyTargets): HTMLElement[] {
     t.source.editor.view.contentDOM,
     byId("stages"),
     t.ir.viewer.view.contentDOM,
-    ...byId("diff-viewer").querySelectorAll<HTMLElement>(".cm-content"),
+    ...document.querySelectorAll<HTMLElement>(".columns .cm-content"),
     byId("history"),
     byId("example"),
   ].filter((n) => n.offsetParent !== null);
@@ -60,6 +63,7 @@ function chord(t: KeyTargets, e: KeyboardEvent): boolean {
   else if (mod && !e.shiftKey && e.key.toLowerCase() === "s") t.share();
   else if (mod && e.key === "F10") reveal(t);
   else if (mod && e.shiftKey && e.key === "F1") settings.set({ bands: !settings.state.bands });
+  else if (e.key === "F7" && t.compare.isOpen) t.compare.step(e.shiftKey ? -1 : 1);
   else if (e.key === "F7" && t.diff.isOpen) t.diff.step(e.shiftKey ? -1 : 1);
   else if (e.key === "F6") cyclePanes(t, e.shiftKey ? -1 : 1);
   else return false;
@@ -86,6 +90,15 @@ function letter(t: KeyTargets, key: string, afterG: boolean): boolean {
     case "d":
       t.diff.toggle();
       return true;
+    case "R":
+      t.store.set({ mode: t.store.state.mode === "run" ? "read" : "run" });
+      return true;
+    case "p":
+      t.pin();
+      return true;
+    case "c":
+      if (t.store.state.pinned) t.store.set({ mode: t.compare.isOpen ? "read" : "compare" });
+      return t.store.state.pinned !== null;
     case "a":
       t.diff.mark();
       return true;
@@ -98,7 +111,14 @@ function letter(t: KeyTargets, key: string, afterG: boolean): boolean {
     case "w":
       t.store.set({ wrap: !t.store.state.wrap });
       return true;
+    case "x":
+      if (t.compare.isOpen) t.compare.swap();
+      return t.compare.isOpen;
     default:
+      if (t.compare.isOpen && (key === "j" || key === "k")) {
+        t.compare.stepStage(key === "j" ? 1 : -1);
+        return true;
+      }
       return stageKey(t.store, key);
   }
 }
@@ -122,7 +142,7 @@ export function mountKeys(t: KeyTargets): void {
     const isLetter = e.key.length === 1;
     if (isLetter && !settings.state.letterKeys) return;
     // in the stage's text the arrows move the caret
-    if (!isLetter && target.closest("#ir-viewer, #diff-viewer")) return;
+    if (!isLetter && target.closest("#ir-viewer, .columns")) return;
     if (!isLetter && target.matches("[role=separator]")) return;
     const gIsFresh = performance.now() - afterG < 1200;
     afterG = e.key === "g" && !gIsFresh ? performance.now() : -Infinity;

@@ -3,8 +3,13 @@ import type { Problem } from "../api/problem";
 import type { Example, InputSpec, SourceFile, StageDescription, Target } from "../api/types";
 import type { Anchor, Hover } from "./selection";
 import type { Outcome } from "./outcome";
+import type { Pin } from "./pin";
+import type { Run } from "./run";
 import type { Shared } from "./shared";
 import { Store } from "./store";
+
+/** Reading stages, seeing them run on the simulated machine, or comparing A with B. */
+export type Mode = "read" | "run" | "compare";
 
 export interface AppState {
   // what is compiled
@@ -19,6 +24,8 @@ export interface AppState {
   /** Shapes given by the form; null leaves them to the source. */
   inputs: InputSpec[] | null;
   check: boolean;
+  /** Run the kernel on the simulated machine. */
+  simulate: boolean;
 
   // the result
   outcome: Outcome | null;
@@ -35,7 +42,16 @@ export interface AppState {
   /** The snippet that this kernel is a fork of. */
   parent: string | null;
 
+  /** Result A of a comparison; B is what the page shows. */
+  pinned: Pin | null;
+
+  /** The last run on the simulated machine. */
+  run: Run | null;
+
   // the view
+  mode: Mode;
+  /** The compared stage, by key; "source": the sources; null: the last that differs. */
+  comparedKey: string | null;
   /** The file that the editor shows: its name; null: the main file. */
   tab: string | null;
   kernelName: string | null;
@@ -75,6 +91,7 @@ export function newStore(): AppStore {
     target: "trn2",
     inputs: null,
     check: false,
+    simulate: false,
     outcome: null,
     previous: null,
     compiling: false,
@@ -82,6 +99,10 @@ export function newStore(): AppStore {
     problem: null,
     shared: null,
     parent: null,
+    pinned: null,
+    run: null,
+    mode: "read",
+    comparedKey: null,
     tab: null,
     kernelName: null,
     stageKey: null,

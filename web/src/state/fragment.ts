@@ -20,6 +20,9 @@ export interface LinkState {
   check: boolean;
   /** The snippet it is a fork of. */
   parent: string | null;
+  simulate: boolean;
+  /** Result A of a comparison, packed. */
+  pin: string | null;
   view: View;
 }
 
@@ -63,6 +66,8 @@ function viewParts(view: View): Part[] {
   if (view.hideUnchanged) parts.push(["hide", "unchanged"]);
   if (view.filter !== "") parts.push(["q", view.filter]);
   if (view.tab !== null) parts.push(["tab", view.tab]);
+  if (view.mode !== "read") parts.push(["view", view.mode]);
+  if (view.comparedKey !== null) parts.push(["compare", view.comparedKey]);
   return parts;
 }
 
@@ -80,6 +85,8 @@ export async function writeFragment(link: LinkState): Promise<string> {
   const parts: Part[] = [...viewParts(link.view), ["target", link.target]];
   if (link.language !== "nkipy") parts.push(["lang", link.language]);
   if (link.check) parts.push(["check", "1"]);
+  if (link.simulate) parts.push(["run", "1"]);
+  if (link.pin !== null) parts.push(["pin", link.pin]);
   if (link.parent !== null) parts.push(["from", link.parent]);
   if (link.inputs) parts.push(["in", JSON.stringify(link.inputs)]);
   if (link.filename !== null) parts.push(["file", link.filename]);
@@ -90,6 +97,10 @@ export async function writeFragment(link: LinkState): Promise<string> {
 
 function paramsOf(hash: string): URLSearchParams {
   return new URLSearchParams(hash.replace(/^#/, "").replaceAll("+", "%2B"));
+}
+
+function modeOf(text: string | null): View["mode"] {
+  return text === "compare" || text === "run" ? text : "read";
 }
 
 function viewOf(params: URLSearchParams): View {
@@ -103,6 +114,8 @@ function viewOf(params: URLSearchParams): View {
     filter: params.get("q") ?? "",
     hideUnchanged: params.get("hide") === "unchanged",
     tab: params.get("tab"),
+    mode: modeOf(params.get("view")),
+    comparedKey: params.get("compare"),
   };
 }
 
@@ -128,6 +141,8 @@ export async function readFragment(hash: string): Promise<LinkState | null> {
     target: params.get("target") ?? "trn2",
     inputs: inputs === null ? null : readInputs(JSON.parse(inputs)),
     check: params.get("check") === "1",
+    simulate: params.get("run") === "1",
+    pin: params.get("pin"),
     parent: parent !== null && /^[\w-]{8,22}$/.test(parent) ? parent : null,
     view: viewOf(params),
   };

@@ -20,6 +20,9 @@ export interface View {
   wrap: boolean;
   pane: AppState["pane"] | null;
   splits: Record<string, number> | null;
+  mode: AppState["mode"];
+  /** As in AppState. */
+  comparedKey: string | null;
 }
 
 export const NO_VIEW: View = {
@@ -34,13 +37,15 @@ export const NO_VIEW: View = {
   wrap: false,
   pane: null,
   splits: null,
+  mode: "read",
+  comparedKey: null,
 };
 
 const VERSION = 1;
 const TEXT_MAX = 2000;
 
 export function viewOf(s: Readonly<AppState>, splits: Record<string, number>): View {
-  const { diffFrom, unified, filter, hideUnchanged, tab, wrap, pane } = s;
+  const { diffFrom, unified, filter, hideUnchanged, tab, wrap, pane, mode, comparedKey } = s;
   return {
     kernelName: (s.outcome ?? s.previous)?.kernels.length === 1 ? null : s.kernelName,
     stageKey: s.stageKey ?? currentRow(s)?.key ?? null,
@@ -53,6 +58,8 @@ export function viewOf(s: Readonly<AppState>, splits: Record<string, number>): V
     wrap,
     pane,
     splits: s.splits ?? splits,
+    mode,
+    comparedKey: mode === "compare" ? comparedKey : null,
   };
 }
 
@@ -64,6 +71,8 @@ type Check<T> = (v: unknown) => v is T;
 const isText: Check<string> = (v): v is string => typeof v === "string" && v.length <= TEXT_MAX;
 const isFlag: Check<boolean> = (v): v is boolean => typeof v === "boolean";
 const isPane: Check<AppState["pane"]> = (v): v is AppState["pane"] => v === "source" || v === "stages" || v === "ir";
+
+const isMode: Check<AppState["mode"]> = (v): v is AppState["mode"] => v === "read" || v === "run" || v === "compare";
 
 function readSplits(v: unknown): Record<string, number> | null {
   if (typeof v !== "object" || v === null) return null;
@@ -98,6 +107,8 @@ export function readViewJson(json: unknown): { view: View; odd: boolean } {
   view.tab = take<string | null>("tab", isText, null);
   view.wrap = take("wrap", isFlag, false);
   view.pane = take<AppState["pane"] | null>("pane", isPane, null);
+  view.mode = take("mode", isMode, "read");
+  view.comparedKey = take<string | null>("comparedKey", isText, null);
   view.splits = readSplits(Object.getOwnPropertyDescriptor(json, "splits")?.value);
   return { view, odd };
 }
