@@ -243,7 +243,7 @@ nightly: setup-test
 	@BUILD=$(BUILD) VENV=$(VENV) tests/nightly.sh
 
 bench: setup-test
-	@$(MAKE) --no-print-directory -j$(shell nproc) binaries python web $(BUILD)/bench/diff_speed $(BUILD)/bench/hlo_speed $(BUILD)/test/nisa_values
+	@$(MAKE) --no-print-directory -j$(shell nproc) binaries python web $(BUILD)/bench/diff_speed $(BUILD)/bench/hlo_speed $(BUILD)/bench/measure $(BUILD)/test/nisa_values
 	@BUILD=$(BUILD) PYTHONPATH=tests $(VENV)/bin/python3 tests/bench/bench.py
 	@BUILD=$(BUILD) PYTHONPATH=tests $(VENV)/bin/python3 tests/bench/load.py
 	@BUILD=$(BUILD) PYTHONPATH=tests $(VENV)/bin/python3 tests/bench/memory.py

@@ -82,7 +82,7 @@ bool sim_exec_collective(struct sim_machine *m) {
   if (a.outer != b.outer || a.inner != b.inner)
     return sim_fail(m, SIM_FAULT_INSTRUCTION, "dst has another shape than the result");
   place(&a, &b, i->kind, copy, dst.at);
-  memset(dst.shadow, SIM_WRITTEN, (size_t)n_to);
+  sim_state_fill(&dst.state, 0, n_to, true);
   m->counts.dma_bytes += n_to * dst.size;
   return true;
 }

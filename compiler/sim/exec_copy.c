@@ -63,6 +63,9 @@ bool sim_exec_copy(struct sim_machine *m) {
     m->counts.dma_bytes += dst.o->partitions * dst.o->elements * dst.size;
   if (dst.type == src.type && sim_conflicts(&dst, &src))
     return copy_overlapping(m, &dst, &src);
+  bool is_deferred = false;
+  if (!sim_defer(m, &dst, &src, &is_deferred) || is_deferred)
+    return is_deferred;
   for (int64_t p = 0; p < dst.o->partitions; p++) {
     bool is_done = false;
     if (dst.type == src.type && !sim_copy_row(m, &dst, &src, p, &is_done))
@@ -142,7 +145,7 @@ bool sim_exec_gather(struct sim_machine *m) {
     if (last >= b->bytes)
       return sim_fail(m, SIM_FAULT_BOUNDS, "src_index: index %lld of partition %lld leads outside the memory",
                       (long long)at, (long long)p);
-    sim_move(m, &moved, at * i->index_step);
+    sim_move(&moved, at * i->index_step);
     for (int64_t f = 0; f < dst.o->elements; f += CHUNK)
       if (!convert(m, &dst, &moved, p, f, dst.o->elements - f < CHUNK ? dst.o->elements - f : CHUNK))
         return false;

@@ -1,4 +1,5 @@
 /* exec_matmul: dst(m, n) += sum over k of stationary(k, m) * moving(k, n), in f32. */
+#include <assert.h>
 #include <string.h>
 
 #include "sim/machine.h"
@@ -6,8 +7,14 @@
 
 /* What another instruction wrote cannot be added to.  In engine programs it may be left from a buffer that had the same
  * place before, and is overwritten: nisa_verify sees to it that no other instruction writes to the buffer itself. */
-static bool is_in_the_way(const struct sim_machine *m, uint8_t shadow) {
-  return shadow == SIM_WRITTEN && !m->program->n_streams;
+static bool is_in_the_way(const struct sim_machine *m, uint8_t state) {
+  return state == SIM_WRITTEN && !m->program->n_streams;
+}
+
+/* The state of dst, which nisa_verify has found to be in PSUM, from its first element on. */
+static uint8_t *groups_of(const struct sim_access *dst) {
+  assert(dst->state.groups);
+  return dst->state.groups + dst->state.first;
 }
 
 /* The first matmul of a group that writes an element overwrites it; a later one adds. */
@@ -26,17 +33,17 @@ static bool add_row(struct sim_machine *m, const struct sim_access *dst, uint8_t
       offset += left % dst->free[d].n * dst->free[d].step;
       left /= dst->free[d].n;
     }
-    uint8_t *shadow = dst->shadow + offset / dst->size;
+    uint8_t *state = groups_of(dst) + offset / dst->size;
     char *at = dst->at + offset;
-    if (is_in_the_way(m, *shadow))
+    if (is_in_the_way(m, *state))
       return sim_fail(m, SIM_FAULT_ACCUMULATION, "dst: adds to what no matmul has written");
-    if (*shadow == group)
+    if (*state == group)
       sim_load_f32(dst->type, at, 0, 1, &old);
     else
       old = 0;
     old += sums[j];
     sim_store_f32(dst->type, at, 0, 1, &old);
-    *shadow = group;
+    *state = group;
   }
   return true;
 }
@@ -63,17 +70,18 @@ static struct sim_matrix transposed(struct sim_matrix x) {
  * not all in one state; then nothing has changed. */
 static bool start_in_place(const struct sim_machine *m, const struct sim_access *dst, uint8_t group, int64_t distance) {
   const int64_t rows = dst->o->partitions, columns = dst->o->elements;
-  const uint8_t state = *dst->shadow;
+  uint8_t *groups = groups_of(dst);
+  const uint8_t state = *groups;
   if (is_in_the_way(m, state))
     return false;
   for (int64_t p = 0; p < rows; p++) {
-    const uint8_t *s = dst->shadow + p * distance;
+    const uint8_t *s = groups + p * distance;
     if (*s != state || (columns > 1 && memcmp(s, s + 1, (size_t)columns - 1)))
       return false;
   }
   for (int64_t p = 0; p < rows && state != group; p++) {
     memset(dst->at + p * distance * 4, 0, (size_t)columns * 4);
-    memset(dst->shadow + p * distance, group, (size_t)columns);
+    memset(groups + p * distance, group, (size_t)columns);
   }
   return true;
 }

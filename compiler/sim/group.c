@@ -1,9 +1,9 @@
 /* group: the accumulation groups of engine programs.
  *
- * In a program that is one sequence an allocation begins a group, and its shadow says which elements a matmul has
+ * In a program that is one sequence an allocation begins a group, and its state says which elements a matmul has
  * written.  In engine programs the allocations stand before the streams, and a group begins at a rotate, or with the first
  * matmul of a buffer that is not rotated.  What the last group left in the same memory may still be read elsewhere, so it
- * keeps its shadow; the shadow tells groups apart by their numbers.  When these run out, what belongs to no group that
+ * keeps its state; the state tells groups apart by their numbers.  When these run out, what belongs to no group that
  * is current becomes SIM_ENDED.
  */
 #include <stdlib.h>
@@ -58,10 +58,10 @@ void sim_free_groups(struct sim_machine *m) {
 
 /* ---- numbers ----------------------------------------------------------------------------------------------------- */
 
-static void end_groups(uint8_t *shadow, size_t n, const bool *is_current) {
+static void end_groups(uint8_t *groups, size_t n, const bool *is_current) {
   for (size_t k = 0; k < n; k++)
-    if (shadow[k] >= SIM_STARTED && shadow[k] < SIM_GROUP_END && !is_current[shadow[k]])
-      shadow[k] = SIM_ENDED;
+    if (groups[k] >= SIM_STARTED && groups[k] < SIM_GROUP_END && !is_current[groups[k]])
+      groups[k] = SIM_ENDED;
 }
 
 /* Frees the numbers of groups that are not current.  If all are, the one that has rested longest ends: memory has not
@@ -80,14 +80,14 @@ static void sweep(struct sim_machine *m, struct sim_groups *g) {
     g->is_taken[oldest->number] = false;
     oldest->from = NULL;
   }
-  for (int k = 0; k < SIM_SHADOWS; k++)
-    if (m->spaces[SIM_PSUM].shadow[k])
-      end_groups(m->spaces[SIM_PSUM].shadow[k], (size_t)(NISA_PARTITIONS * m->spaces[SIM_PSUM].pitch) >> k,
+  for (int k = 0; k < SIM_SIZES; k++)
+    if (m->spaces[SIM_PSUM].data)
+      end_groups(m->spaces[SIM_PSUM].state[k].groups, (size_t)(NISA_PARTITIONS * m->spaces[SIM_PSUM].pitch) >> k,
                  g->is_taken);
   for (int b = 0; b < m->program->n_buffers; b++) {
     const struct sim_buffer *x = &m->program->buffers[b];
-    if (x->space == MEM_PSUM && !x->place.is_set && m->memories[b].shadow)
-      end_groups(m->memories[b].shadow,
+    if (x->space == MEM_PSUM && !x->place.is_set && m->memories[b].state.groups)
+      end_groups(m->memories[b].state.groups,
                  (size_t)((x->place.copies > 1 ? x->place.copies : 1) * x->bytes / sim_type_bytes(x->type)),
                  g->is_taken);
   }

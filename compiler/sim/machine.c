@@ -77,42 +77,36 @@ static void merge(struct sim_access *x) {
     x->free[x->n_free++] = (struct sim_dim){1, 0};
 }
 
-/* Where byte `offset` of a buffer is, in bytes after its first one. */
-static int64_t physical(const struct sim_memory *y, int64_t offset) {
+/* Where byte `offset` of the buffer is, in bytes after the first one. */
+static int64_t physical(const struct sim_rows *y, int64_t offset) {
   return y->pitch ? offset / y->row * y->pitch + offset % y->row : offset;
 }
 
-/* Where the copy that the operand selects begins, in bytes after the first one. */
-static int64_t copy_at(const struct sim_machine *m, const struct sim_access *x) {
-  const struct sim_buffer *b = &m->program->buffers[x->buffer];
-  if (b->place.copies < 2 || (!x->o->copy.n && !x->o->copy.constant))
+/* The copy of its buffer that the operand selects. */
+static int64_t copy_of(const struct sim_machine *m, const struct sim_access *x) {
+  const int copies = m->program->buffers[x->buffer].place.copies;
+  if (copies < 2 || (!x->o->copy.n && !x->o->copy.constant))
     return 0;
-  const int64_t copy = sim_linear_value(&x->o->copy, m->regs) % b->place.copies;
-  return (copy < 0 ? copy + b->place.copies : copy) * (b->place.is_set ? b->place.stride : b->bytes);
+  const int64_t copy = sim_linear_value(&x->o->copy, m->regs) % copies;
+  return copy < 0 ? copy + copies : copy;
 }
 
-void sim_move(const struct sim_machine *m, struct sim_access *x, int64_t bytes) {
-  const struct sim_memory *y = &m->memories[x->buffer];
-  const int64_t moved = physical(y, x->start + bytes) - physical(y, x->start);
+void sim_move(struct sim_access *x, int64_t bytes) {
+  const int64_t moved = physical(&x->rows, x->start + bytes) - physical(&x->rows, x->start);
   x->start += bytes;
   x->at += moved;
-  x->shadow = x->shadow ? x->shadow + moved / x->size : NULL;
+  x->state.first += moved >> x->shift;
 }
 
-bool sim_open(struct sim_machine *m, int k, struct sim_access *x) {
-  const struct sim_operand *o = &m->instr->operand[k];
-  *x = (struct sim_access){.o = o, .buffer = -1, .name = m->instr->def->operand[k].name, .type = o->type};
+static bool open_scalar(struct sim_machine *m, struct sim_access *x) {
+  sim_store_register(x->type, m->regs[x->o->reg], x->scalar);
+  return true;
+}
 
-  if (o->kind == SIM_ABSENT || !o->type)
-    return sim_fail(m, SIM_FAULT_INSTRUCTION, "%s is missing or has no type", x->name);
-  x->size = sim_type_bytes(o->type);
-  if (o->kind == SIM_SCALAR) {
-    sim_store_register(o->type, m->regs[o->reg], x->scalar);
-    x->scalar_shadow = SIM_WRITTEN;
-    x->at = NULL;
-    return true;
-  }
+static bool open_access(struct sim_machine *m, struct sim_access *x, bool writes) {
+  const struct sim_operand *o = x->o;
   x->buffer = o->ref >= 0 ? (int)m->regs[o->ref] : o->buffer;
+  const struct sim_buffer *b = &m->program->buffers[x->buffer];
   const struct sim_memory *memory = &m->memories[x->buffer];
   if (!memory->data)
     return sim_fail(m, SIM_FAULT_RELEASED, "%s: the memory %s", x->name,
@@ -120,14 +114,42 @@ bool sim_open(struct sim_machine *m, int k, struct sim_access *x) {
   if (!is_inside(m, x))
     return false;
   x->start = sim_linear_value(&o->start, m->regs);
-  assert(x->start >= 0 && x->start < m->program->buffers[x->buffer].bytes && x->start % x->size == 0);
-  const int64_t at = physical(memory, x->start) + copy_at(m, x);
-  x->at = memory->data + at;
-  x->shadow = memory->shadow ? memory->shadow + at / x->size : NULL;
+  assert(x->start >= 0 && x->start < b->bytes && x->start % x->size == 0);
+  const int64_t copy = copy_of(m, x), first = copy * (b->place.is_set ? b->place.stride : b->bytes);
+  x->copy = memory->copy + copy;
+  x->rows = (struct sim_rows){memory->data + first, memory->row, memory->pitch};
+  x->state = memory->state;
+  x->state.first += first >> x->shift;
+  if (m->n_deferred && !writes)
+    sim_settle_read(m, x);
+  const int64_t at = physical(&x->rows, x->start);
+  x->at = x->rows.first + at;
+  x->state.first += at >> x->shift;
   for (int d = 0; d < o->n_dims; d++)
-    x->dim[d] = (struct sim_dim){o->dim[d].n, physical(memory, o->dim[d].step)};
+    x->dim[d] = (struct sim_dim){o->dim[d].n, physical(&x->rows, o->dim[d].step)};
   merge(x);
+  if (m->n_deferred && writes)
+    sim_settle_write(m, x);
   return true;
+}
+
+static bool open(struct sim_machine *m, int k, bool writes, struct sim_access *x) {
+  const struct sim_operand *o = &m->instr->operand[k];
+  *x = (struct sim_access){.o = o, .buffer = -1, .name = m->instr->def->operand[k].name, .type = o->type};
+
+  if (o->kind == SIM_ABSENT || !o->type)
+    return sim_fail(m, SIM_FAULT_INSTRUCTION, "%s is missing or has no type", x->name);
+  x->size = sim_type_bytes(o->type);
+  x->shift = __builtin_ctz((unsigned)x->size);
+  return o->kind == SIM_SCALAR ? open_scalar(m, x) : open_access(m, x, writes);
+}
+
+bool sim_open(struct sim_machine *m, int k, struct sim_access *x) {
+  return open(m, k, m->instr->def->operand[k].writes, x);
+}
+
+bool sim_look(struct sim_machine *m, int k, struct sim_access *x) {
+  return open(m, k, false, x);
 }
 
 bool sim_conflicts(const struct sim_access *dst, const struct sim_access *src) {
@@ -138,223 +160,4 @@ bool sim_conflicts(const struct sim_access *dst, const struct sim_access *src) {
   for (int k = 0; is_same && k < a->n_dims; k++)
     is_same = a->dim[k].n == b->dim[k].n && a->dim[k].step == b->dim[k].step;
   return !is_same;
-}
-
-/* ---- walking ----------------------------------------------------------------------------------------------------- */
-
-/* A run of elements with one step: offset in bytes from the operand's first element. */
-struct run {
-  int64_t offset, step, n;
-};
-
-struct walk {
-  const struct sim_access *x;
-  int64_t base, left;
-  int64_t index[NISA_TILE_MAX];
-};
-
-/* The byte at which partition p begins. */
-static int64_t partition_at(const struct sim_access *x, int64_t p) {
-  int64_t at = 0;
-  if (x->o->par_dims == 1)
-    return p * x->dim[0].step;
-  for (int k = x->o->par_dims - 1; k >= 0; k--) {
-    at += p % x->dim[k].n * x->dim[k].step;
-    p /= x->dim[k].n;
-  }
-  return at;
-}
-
-static struct walk walk_begin(const struct sim_access *x, int64_t p, int64_t first, int64_t n) {
-  struct walk w = {.x = x, .left = n, .base = partition_at(x, p)};
-  if (x->n_free == 1) {
-    w.index[0] = first;
-    return w;
-  }
-  for (int k = x->n_free - 1; k >= 0; k--) {
-    w.index[k] = first % x->free[k].n;
-    first /= x->free[k].n;
-  }
-  assert(!first);
-  return w;
-}
-
-static bool walk_next(struct walk *w, struct run *r) {
-  const struct sim_access *x = w->x;
-  int k = x->n_free - 1;
-
-  if (!w->left)
-    return false;
-  const int64_t inner = x->free[k].n - w->index[k];
-  r->n = inner < w->left ? inner : w->left;
-  r->step = x->free[k].step;
-  r->offset = w->base;
-  for (int d = 0; d <= k; d++)
-    r->offset += w->index[d] * x->free[d].step;
-  w->left -= r->n;
-  w->index[k] += r->n;
-  while (k > 0 && w->index[k] == x->free[k].n) {
-    w->index[k--] = 0;
-    w->index[k]++;
-  }
-  return true;
-}
-
-/* ---- reading ----------------------------------------------------------------------------------------------------- */
-
-static bool is_written(struct sim_machine *m, const struct sim_access *x, const struct run *r) {
-  if (!x->shadow)
-    return true;
-  const uint8_t *s = x->shadow + r->offset / x->size;
-  const int64_t step = r->step / x->size;
-  bool is_ok = true;
-  if (step == 1)
-    is_ok = !memchr(s, SIM_UNWRITTEN, (size_t)r->n);
-  else
-    for (int64_t k = 0; is_ok && k < r->n; k++)
-      is_ok = s[k * step] != SIM_UNWRITTEN;
-  return is_ok || sim_fail(m, SIM_FAULT_UNWRITTEN, "%s: reads memory that nothing has written", x->name);
-}
-
-/* The elements as one run without gaps; false if they are not, or no element of a machine's type can be at that address. */
-static bool plain_run(const struct sim_access *x, int64_t p, int64_t first, int64_t n, struct run *r) {
-  if (!x->at || x->n_free != 1 || (x->free[0].step != x->size && n > 1))
-    return false;
-  *r = (struct run){partition_at(x, p) + first * x->size, x->size, n};
-  return (uintptr_t)(x->at + r->offset) % (size_t)x->size == 0;
-}
-
-const float *sim_row_f32(struct sim_machine *m, const struct sim_access *x, int64_t p, int64_t first, int64_t n,
-                         float *room) {
-  struct run r;
-  if (x->type == SIM_F32 && plain_run(x, p, first, n, &r))
-    return is_written(m, x, &r) ? (const float *)(const void *)(x->at + r.offset) : NULL;
-  return sim_read_f32(m, x, p, first, n, room) ? room : NULL;
-}
-
-int64_t sim_plain(const struct sim_access *x) {
-  struct run r;
-  return x->o->par_dims == 1 && plain_run(x, 0, 0, x->o->elements, &r) ? x->dim[0].step / x->size : -1;
-}
-
-bool sim_check_plain(struct sim_machine *m, const struct sim_access *x) {
-  struct run r;
-  for (int64_t p = 0; p < x->o->partitions; p++)
-    if (!plain_run(x, p, 0, x->o->elements, &r) || !is_written(m, x, &r))
-      return false;
-  return true;
-}
-
-bool sim_read_f32(struct sim_machine *m, const struct sim_access *x, int64_t p, int64_t first, int64_t n, float *out) {
-  struct run r;
-  if (!x->at) {
-    sim_load_f32(x->type, x->scalar, 0, n, out);
-    return true;
-  }
-  for (struct walk w = walk_begin(x, p, first, n); walk_next(&w, &r); out += r.n) {
-    if (!is_written(m, x, &r))
-      return false;
-    sim_load_f32(x->type, x->at + r.offset, r.step, r.n, out);
-  }
-  return true;
-}
-
-bool sim_read_int(struct sim_machine *m, const struct sim_access *x, enum sim_type t, int64_t p, int64_t first,
-                  int64_t n, int64_t *out) {
-  struct run r;
-  assert(sim_type_bytes(t) == x->size);
-  if (!x->at) {
-    sim_load_int(t, x->scalar, 0, n, out);
-    return true;
-  }
-  for (struct walk w = walk_begin(x, p, first, n); walk_next(&w, &r); out += r.n) {
-    if (!is_written(m, x, &r))
-      return false;
-    sim_load_int(t, x->at + r.offset, r.step, r.n, out);
-  }
-  return true;
-}
-
-bool sim_read_bits(struct sim_machine *m, const struct sim_access *x, int64_t p, int64_t first, int64_t n, char *out) {
-  struct run r;
-  if (!x->at) {
-    sim_copy(x->size, out, x->size, x->scalar, 0, n);
-    return true;
-  }
-  for (struct walk w = walk_begin(x, p, first, n); walk_next(&w, &r); out += r.n * x->size) {
-    if (!is_written(m, x, &r))
-      return false;
-    sim_copy(x->size, out, x->size, x->at + r.offset, r.step, r.n);
-  }
-  return true;
-}
-
-/* ---- writing ----------------------------------------------------------------------------------------------------- */
-
-static void mark(const struct sim_access *x, const struct run *r) {
-  uint8_t *s = x->shadow + r->offset / x->size;
-  const int64_t step = r->step / x->size;
-  if (step == 1)
-    memset(s, SIM_WRITTEN, (size_t)r->n);
-  else
-    for (int64_t k = 0; k < r->n; k++)
-      s[k * step] = SIM_WRITTEN;
-}
-
-void sim_mark_plain(const struct sim_access *x) {
-  struct run r;
-  for (int64_t p = 0; p < x->o->partitions; p++)
-    if (plain_run(x, p, 0, x->o->elements, &r))
-      mark(x, &r);
-}
-
-float *sim_start_f32(const struct sim_access *x, int64_t p, int64_t first, int64_t n, float *room) {
-  struct run r;
-  return x->type == SIM_F32 && plain_run(x, p, first, n, &r) ? (float *)(void *)(x->at + r.offset) : room;
-}
-
-void sim_finish_f32(const struct sim_access *x, int64_t p, int64_t first, int64_t n, const float *row) {
-  struct run r;
-  if (x->type == SIM_F32 && plain_run(x, p, first, n, &r) && (const char *)row == x->at + r.offset)
-    mark(x, &r);
-  else
-    sim_write_f32(x, p, first, n, row);
-}
-
-bool sim_copy_row(struct sim_machine *m, const struct sim_access *dst, const struct sim_access *src, int64_t p,
-                  bool *is_done) {
-  struct run to, from;
-  const int64_t n = dst->o->elements;
-  *is_done = plain_run(dst, p, 0, n, &to) && plain_run(src, p, 0, n, &from);
-  if (!*is_done)
-    return true;
-  if (!is_written(m, src, &from))
-    return false;
-  memmove(dst->at + to.offset, src->at + from.offset, (size_t)(n * dst->size));
-  mark(dst, &to);
-  return true;
-}
-
-#define WRITE(store, advance) \
-  struct run r; \
-  for (struct walk w = walk_begin(x, p, first, n); walk_next(&w, &r); advance) { \
-    store; \
-    mark(x, &r); \
-  }
-
-void sim_write_f32(const struct sim_access *x, int64_t p, int64_t first, int64_t n, const float *in) {
-  WRITE(sim_store_f32(x->type, x->at + r.offset, r.step, r.n, in), in += r.n)
-}
-
-void sim_write_int(const struct sim_access *x, int64_t p, int64_t first, int64_t n, const int64_t *in) {
-  WRITE(sim_store_int(x->type, x->at + r.offset, r.step, r.n, in), in += r.n)
-}
-
-void sim_write_int_value(const struct sim_access *x, int64_t p, int64_t first, int64_t n, const int64_t *in,
-                         bool is_unsigned) {
-  WRITE(sim_store_int_value(x->type, x->at + r.offset, r.step, r.n, in, is_unsigned), in += r.n)
-}
-
-void sim_write_bits(const struct sim_access *x, int64_t p, int64_t first, int64_t n, const char *in) {
-  WRITE(sim_copy(x->size, x->at + r.offset, r.step, in, x->size, r.n), in += r.n * x->size)
 }

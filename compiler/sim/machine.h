@@ -2,40 +2,42 @@
 #ifndef SIM_MACHINE_H
 #define SIM_MACHINE_H
 
-#include "sim/number.h"
 #include "sim/fault.h"
+#include "sim/number.h"
 #include "sim/options.h"
-
-/* What a shadow byte says of an element.  SIM_STARTED … SIM_GROUP_END - 1: a matmul of the accumulation group of this
- * number has written it; SIM_ENDED: one of a group to which nothing is added any more. */
-enum sim_shadow { SIM_UNWRITTEN, SIM_WRITTEN, SIM_STARTED, SIM_GROUP_END = 255, SIM_ENDED = 255 };
+#include "sim/state.h"
 
 struct sim_memory {
-  char *data;      /* NULL: not allocated at this time */
-  uint8_t *shadow; /* one byte per element; NULL: all are written, and none will be (the caller's arrays, constants) */
-  char *given;     /* the caller's memory for a result that is all of this buffer, or NULL */
+  char *data;             /* NULL: not allocated at this time */
+  struct sim_state state; /* of its elements; the caller's arrays and constants that nothing writes to have none */
+  char *given;            /* the caller's memory for a result that is all of this buffer, or NULL */
   /* of a place on chip: the buffer's bytes in each partition, and the bytes from one partition to the next.  pitch is 0 for
    * others, whose bytes lie one after the other */
   int64_t row, pitch;
+  int64_t copy; /* of a place: the one that the last allocation chose; that of an operand is added to it */
   bool is_released;
 };
 
 /* The memories in which allocations have places. */
 enum { SIM_SBUF, SIM_PSUM, SIM_SCRATCH, SIM_SPACES };
-enum { SIM_SHADOWS = 4 }; /* for elements of 1, 2, 4 and 8 bytes */
+enum { SIM_SIZES = 4 }; /* of elements: 1, 2, 4 and 8 bytes */
 struct sim_space {
   char *data; /* NULL until an allocation is in it */
-  uint8_t *shadow[SIM_SHADOWS];
-  size_t size;   /* of data; shadow k has size >> k bytes */
+  struct sim_state state[SIM_SIZES];
+  size_t size;   /* of data */
   int64_t pitch; /* bytes from one partition to the next; HBM has one */
 };
 
-/* Blocks that were released, for allocations of the same size: what a loop allocates would else come from the system each
- * time, page by page. */
-enum { SIM_SPARE = 64 };
-struct sim_spare {
-  char *block;
-  size_t size;
+/* A transfer into SBUF whose bytes have not been moved yet (deferred.c). */
+enum { SIM_DEFERRED = 64 };
+struct sim_deferred {
+  int buffer; /* the destination is in this copy of it: */
+  int64_t copy;
+  int64_t row0, rows, byte0, bytes; /* partitions, and bytes in each of them */
+  char *to;
+  const char *from;
+  int64_t to_step, from_step; /* bytes from one partition to the next */
+  int64_t column; /* of a place: where the destination begins in each partition of SBUF; -1: the buffer has none */
 };
 
 struct sim_machine {
@@ -43,9 +45,9 @@ struct sim_machine {
   int64_t *regs;
   struct sim_memory *memories; /* one per buffer; NULL: the run has no values */
   struct sim_space spaces[SIM_SPACES];
-  int64_t used, most; /* bytes of data */
-  struct sim_spare spare[SIM_SPARE];
-  size_t spare_bytes;
+  int64_t used, most;                         /* bytes of data */
+  struct sim_deferred deferred[SIM_DEFERRED]; /* the oldest first */
+  int n_deferred;
   struct sim_groups *groups; /* NULL: none yet */
   const struct sim_options *options;
   struct sim_counts counts;
@@ -68,37 +70,65 @@ bool sim_scratch(struct sim_machine *m, size_t n, void **out);
 
 /* ---- memory ------------------------------------------------------------------------------------------------------ */
 
-/* Begins a buffer's life, all of it in this state; of an allocation that has a place in its copy number `copy` modulo its
- * copies.  The data is not initialised: the shadow keeps the program from reading it.  False and a fault when there is no
- * memory. */
-MUST_USE bool sim_allocate(struct sim_machine *m, int buffer, int64_t copy, enum sim_shadow shadow);
+/* Begins a buffer's life, with all of it written or not; of an allocation that has a place in its copy number `copy`
+ * modulo its copies.  The data is not initialised: the state keeps the program from reading it.  False and a fault when
+ * there is no memory. */
+MUST_USE bool sim_allocate(struct sim_machine *m, int buffer, int64_t copy, bool is_written);
 void sim_drop(struct sim_machine *m, int buffer);
 /* Drops all buffers and frees what held them. */
 void sim_free_memories(struct sim_machine *m);
 
 /* ---- operands of the current instruction ------------------------------------------------------------------------- */
 
+/* Where a copy of a buffer is: rows of `row` bytes that begin `pitch` bytes apart; pitch 0: one row without gaps. */
+struct sim_rows {
+  char *first;
+  int64_t row, pitch;
+};
+
 /* An operand at the addresses that it has now.  Free dimensions are merged where elements are adjacent. */
 struct sim_access {
   const struct sim_operand *o;
   const char *name;
   enum sim_type type;
-  int size;      /* of an element, bytes */
-  int buffer;    /* -1: a scalar */
-  int64_t start; /* the byte of the buffer that the first element is, as if its bytes lay one after the other */
-  char *at;      /* the first element */
-  uint8_t *shadow;
+  int size; /* of an element, bytes: 1 << shift */
+  int shift;
+  int buffer;           /* -1: a scalar */
+  int64_t copy;         /* of the buffer */
+  struct sim_rows rows; /* that copy */
+  int64_t start;        /* the byte of the buffer that the first element is, as if its bytes lay one after the other */
+  char *at;             /* the first element */
+  struct sim_state state;            /* from that element on */
   struct sim_dim dim[NISA_TILE_MAX]; /* of the operand, with the steps that its memory has */
   int n_free;
   struct sim_dim free[NISA_TILE_MAX];
   char scalar[8];
-  uint8_t scalar_shadow;
 };
 
 /* Moves x by bytes of its buffer, to where it is still inside. */
-void sim_move(const struct sim_machine *m, struct sim_access *x, int64_t bytes);
+void sim_move(struct sim_access *x, int64_t bytes);
 /* Finds operand k: its buffer is allocated and the tile is inside.  An absent operand is a fault. */
 MUST_USE bool sim_open(struct sim_machine *m, int k, struct sim_access *x);
+/* The same for looking at the values of an operand, even one that the instruction writes, after it has been executed. */
+MUST_USE bool sim_look(struct sim_machine *m, int k, struct sim_access *x);
+
+/* ---- deferred.c: transfers that are not carried out until something needs the bytes at their place ---------------- */
+
+/* Defers the current instruction, a copy of src to dst, if that can be done; *is_done says so.  False and a fault when an
+ * element of src is not written. */
+MUST_USE bool sim_defer(struct sim_machine *m, const struct sim_access *dst, const struct sim_access *src,
+                        bool *is_done);
+/* x is going to be read: its rows may become those of a transfer's source.  x->start and x->rows are known. */
+void sim_settle_read(struct sim_machine *m, struct sim_access *x);
+/* x, which is complete, is going to be written. */
+void sim_settle_write(struct sim_machine *m, const struct sim_access *x);
+/* The buffer's memory of its own is going to be released; the copy of it that has a place is going to begin a life. */
+void sim_settle_drop(struct sim_machine *m, int buffer);
+void sim_settle_place(struct sim_machine *m, int buffer, int64_t copy);
+/* Carries out all deferred transfers. */
+void sim_settle_all(struct sim_machine *m);
+
+/* ---- elements ---------------------------------------------------------------------------------------------------- */
 
 /* Elements first … first+n-1 of partition p; a scalar is repeated.  False and a fault when one is not written. */
 MUST_USE bool sim_read_f32(struct sim_machine *m, const struct sim_access *x, int64_t p, int64_t first, int64_t n,
@@ -135,7 +165,7 @@ void sim_write_int_value(const struct sim_access *x, int64_t p, int64_t first, i
                          bool is_unsigned);
 void sim_write_bits(const struct sim_access *x, int64_t p, int64_t first, int64_t n, const char *in);
 
-/* group.c: the shadow of what the current matmul's group has written, if it writes to dst. */
+/* group.c: the state of what the current matmul's group has written, if it writes to dst. */
 uint8_t sim_group_of(struct sim_machine *m, const struct sim_access *dst);
 void sim_free_groups(struct sim_machine *m);
 

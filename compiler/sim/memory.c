@@ -1,21 +1,19 @@
 /* memory: what holds the data of a run.
  *
- * A buffer without a place has a block of its own, with its shadow after it.  Those that have places lie in SBUF, PSUM or
+ * A buffer without a place has a block of its own, with its state after it.  Those that have places lie in SBUF, PSUM or
  * the scratch space in HBM, so that what is written to one place is read from any other that has the same bytes.  Of
- * each of these memories as much is simulated as places reach.  The shadow of an element of n bytes at byte k is byte
- * k / n of the shadow of all elements of that size: buffers that share no byte of memory share none there.
+ * each of these memories as much is simulated as places reach.  The state of an element of n bytes at byte k is number
+ * k / n of the states of all elements of that size: buffers that share no byte of memory share no state.
  */
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
+#include "sim/block.h"
 #include "sim/machine.h"
 
-enum { HUGE_PAGE = 2 << 20 }; /* bytes of a large page */
-enum { LINE = 64, BANK_BYTES = NISA_BANK_F32 * 4 };
+enum { LINE = 64, WORD = 8, BANK_BYTES = NISA_BANK_F32 * 4 };
 static const int64_t MEMORY_MAX = (int64_t)2 << 30;
-static const size_t SPARE_BYTES_MAX = 32 << 20;
 
 static int64_t memory_max(const struct sim_machine *m) {
   return m->options->memory_max ? m->options->memory_max : MEMORY_MAX;
@@ -38,44 +36,31 @@ static size_t elements_of(const struct sim_buffer *b) {
   return (size_t)(all_bytes(b) / sim_type_bytes(b->type));
 }
 
-/* The size of a block with data, unless the caller has given the memory for it, and shadow. */
+/* The bytes of a block before its state: the data, unless the caller has given the memory for it. */
+static size_t data_bytes(const struct sim_buffer *b, const struct sim_memory *x) {
+  return x->given ? 0 : ((size_t)all_bytes(b) + WORD - 1) / WORD * WORD;
+}
+
 static size_t block_size(const struct sim_buffer *b, const struct sim_memory *x) {
-  return (x->given ? 0 : (size_t)all_bytes(b)) + elements_of(b) + 1;
+  return data_bytes(b, x) + sim_state_bytes(b->space == MEM_PSUM, elements_of(b)) + 1;
 }
 
-static char *take_block(struct sim_machine *m, size_t size) {
-  for (int k = 0; k < SIM_SPARE; k++)
-    if (m->spare[k].block && m->spare[k].size == size) {
-      char *block = m->spare[k].block;
-      m->spare[k].block = NULL;
-      m->spare_bytes -= size;
-      return block;
-    }
-  if (size < 2 * HUGE_PAGE)
-    return malloc(size);
-  char *block = aligned_alloc(HUGE_PAGE, (size + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE);
-  if (block)
-    madvise(block, size, MADV_HUGEPAGE); /* only faster: the kernel makes 512 times fewer pages */
-  return block;
+/* The state of n elements at `at`. */
+static struct sim_state state_at(bool is_psum, void *at) {
+  return (struct sim_state){.bits = is_psum ? NULL : at, .groups = is_psum ? at : NULL};
 }
 
-static void give_back(struct sim_machine *m, char *block, size_t size) {
-  for (int k = 0; k < SIM_SPARE && m->spare_bytes + size <= SPARE_BYTES_MAX; k++)
-    if (!m->spare[k].block) {
-      m->spare[k] = (struct sim_spare){block, size};
-      m->spare_bytes += size;
-      return;
-    }
-  free(block);
+static char *block_of(const struct sim_memory *x) {
+  return !x->given ? x->data : x->state.bits ? (char *)x->state.bits : (char *)x->state.groups;
 }
 
-static bool take_own(struct sim_machine *m, const struct sim_buffer *b, struct sim_memory *x, enum sim_shadow shadow) {
-  char *block = take_block(m, block_size(b, x));
+static bool take_own(struct sim_machine *m, const struct sim_buffer *b, struct sim_memory *x, bool is_written) {
+  char *block = sim_block_take(block_size(b, x));
   if (!block)
     return sim_fail(m, SIM_FAULT_MEMORY, "out of memory");
   x->data = x->given ? x->given : block;
-  x->shadow = (uint8_t *)block + (x->given ? 0 : all_bytes(b));
-  memset(x->shadow, shadow, elements_of(b));
+  x->state = state_at(b->space == MEM_PSUM, block + data_bytes(b, x));
+  sim_state_fill(&x->state, 0, (int64_t)elements_of(b), is_written);
   return true;
 }
 
@@ -111,17 +96,6 @@ static int64_t end_of_places(const struct sim_program *p, int space) {
   return end;
 }
 
-/* Memory that is zero; pages that are not used take none.  Large pages make it faster, because instructions go through
- * all partitions, which are far apart. */
-static void *map_zeros(size_t size) {
-  void *p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (p == MAP_FAILED)
-    return NULL;
-  if (size >= 2 * HUGE_PAGE)
-    madvise(p, size, MADV_HUGEPAGE);
-  return p;
-}
-
 /* Makes the memory in which b has its place. */
 static bool make_space(struct sim_machine *m, const struct sim_buffer *b, struct sim_space *s) {
   const int64_t rows = mem_is_on_chip(b->space) ? NISA_PARTITIONS : 1;
@@ -132,58 +106,69 @@ static bool make_space(struct sim_machine *m, const struct sim_buffer *b, struct
   s->pitch = (end + LINE) / LINE * LINE;
   s->pitch += s->pitch / LINE % 2 ? 0 : LINE; /* so that rows do not compete for the same sets of a cache */
   s->size = (size_t)(rows * s->pitch);
-  s->data = map_zeros(s->size);
-  for (int k = 0; k < SIM_SHADOWS; k++)
-    s->shadow[k] = map_zeros(s->size >> k);
-  for (int k = 0; k < SIM_SHADOWS; k++)
-    if (!s->data || !s->shadow[k])
-      return sim_fail(m, SIM_FAULT_MEMORY, "out of memory");
-  return true;
+  s->data = sim_block_take(s->size);
+  bool has_all = s->data != NULL;
+  for (int k = 0; k < SIM_SIZES; k++) {
+    const size_t bytes = sim_state_bytes(b->space == MEM_PSUM, s->size >> k);
+    void *at = calloc(bytes, 1);
+    s->state[k] = state_at(b->space == MEM_PSUM, at);
+    has_all &= at != NULL;
+  }
+  return has_all || sim_fail(m, SIM_FAULT_MEMORY, "out of memory");
 }
 
 static bool take_place(struct sim_machine *m, const struct sim_buffer *b, int64_t copy, struct sim_memory *x,
-                       enum sim_shadow shadow) {
+                       bool is_written) {
   struct sim_space *s = &m->spaces[space_of(b)];
   const int size = sim_type_bytes(b->type), kind = __builtin_ctz((unsigned)size);
   const int64_t rows = mem_is_on_chip(b->space) ? b->dims[0] : 1, row = row_bytes(b);
 
   if (!s->data && !make_space(m, b, s))
     return false;
-  const int64_t at = b->place.partition * s->pitch + begin_of(b) + copy % b->place.copies * b->place.stride;
+  x->copy = copy % b->place.copies;
+  sim_settle_place(m, (int)(b - m->program->buffers), x->copy);
+  const int64_t at = b->place.partition * s->pitch + begin_of(b) + x->copy * b->place.stride;
   assert(at % size == 0 && at + (rows - 1) * s->pitch + row <= NISA_PARTITIONS * s->pitch);
   x->data = s->data + at;
-  x->shadow = s->shadow[kind] + at / size;
+  x->state = s->state[kind];
+  x->state.first = at / size;
   x->row = row;
   x->pitch = mem_is_on_chip(b->space) ? s->pitch : 0;
   for (int64_t p = 0; p < rows; p++)
-    memset(x->shadow + p * s->pitch / size, shadow, (size_t)(row / size));
+    sim_state_fill(&x->state, p * s->pitch / size, row / size, is_written);
   return true;
 }
 
 /* ---- buffers ----------------------------------------------------------------------------------------------------- */
+
+static bool has_state(const struct sim_memory *x) {
+  return x->state.bits || x->state.groups;
+}
 
 void sim_drop(struct sim_machine *m, int buffer) {
   const struct sim_buffer *b = &m->program->buffers[buffer];
   struct sim_memory *x = &m->memories[buffer];
   if (x->data && m->options->n_watches)
     sim_watch_end(m, buffer);
-  if (x->data && x->shadow) { /* what has no shadow is borrowed */
+  if (x->data && has_state(x)) { /* what has no state is borrowed */
     m->used -= all_bytes(b);
-    if (!b->place.is_set)
-      give_back(m, x->given ? (char *)x->shadow : x->data, block_size(b, x));
+    if (!b->place.is_set) {
+      sim_settle_drop(m, buffer);
+      sim_block_give(block_of(x), block_size(b, x));
+    }
   }
   x->data = NULL;
-  x->shadow = NULL;
+  x->state = (struct sim_state){.bits = NULL};
 }
 
-bool sim_allocate(struct sim_machine *m, int buffer, int64_t copy, enum sim_shadow shadow) {
+bool sim_allocate(struct sim_machine *m, int buffer, int64_t copy, bool is_written) {
   const struct sim_buffer *b = &m->program->buffers[buffer];
   struct sim_memory *x = &m->memories[buffer];
 
   sim_drop(m, buffer);
   if (all_bytes(b) > memory_max(m) - m->used)
     return fail_at(m, b);
-  if (!(b->place.is_set ? take_place(m, b, copy, x, shadow) : take_own(m, b, x, shadow)))
+  if (!(b->place.is_set ? take_place(m, b, copy, x, is_written) : take_own(m, b, x, is_written)))
     return false;
   x->is_released = false;
   m->used += all_bytes(b);
@@ -192,16 +177,18 @@ bool sim_allocate(struct sim_machine *m, int buffer, int64_t copy, enum sim_shad
 }
 
 void sim_free_memories(struct sim_machine *m) {
+  if (m->options->n_watches)
+    sim_settle_all(m);
+  m->n_deferred = 0;
   for (int k = 0; k < m->program->n_buffers; k++)
     sim_drop(m, k);
-  for (int k = 0; k < SIM_SPARE; k++)
-    free(m->spare[k].block);
   for (int k = 0; k < SIM_SPACES; k++) {
     if (m->spaces[k].data)
-      munmap(m->spaces[k].data, m->spaces[k].size);
-    for (int n = 0; n < SIM_SHADOWS; n++)
-      if (m->spaces[k].shadow[n])
-        munmap(m->spaces[k].shadow[n], m->spaces[k].size >> n);
+      sim_block_give(m->spaces[k].data, m->spaces[k].size);
+    for (int n = 0; n < SIM_SIZES; n++) {
+      free(m->spaces[k].state[n].bits);
+      free(m->spaces[k].state[n].groups);
+    }
   }
   free(m->memories);
 }

@@ -40,7 +40,7 @@ static bool give(struct sim_machine *m, int buffer, const void *data, bool is_wr
     x->data = (char *)(uintptr_t)data;
     return true;
   }
-  if (!sim_allocate(m, buffer, 0, SIM_WRITTEN))
+  if (!sim_allocate(m, buffer, 0, true))
     return false;
   if (m->program->buffers[buffer].bytes)
     memcpy(x->data, data, (size_t)m->program->buffers[buffer].bytes);
@@ -51,7 +51,7 @@ static bool give_global(struct sim_machine *m, int k, bool is_written) {
   const struct sim_buffer *b = &m->program->buffers[k];
   if (b->initial && !b->initial_repeat)
     return give(m, k, b->initial, is_written);
-  if (!sim_allocate(m, k, 0, b->initial ? SIM_WRITTEN : SIM_UNWRITTEN))
+  if (!sim_allocate(m, k, 0, b->initial != NULL))
     return false;
   for (int64_t at = 0; b->initial && at < b->bytes; at += b->initial_repeat)
     memcpy(m->memories[k].data + at, b->initial, (size_t)b->initial_repeat);
@@ -102,14 +102,18 @@ static void give_outputs(struct sim_machine *m, const void *const *args, void *c
 
 /* ---- results ----------------------------------------------------------------------------------------------------- */
 
+static int number_of(const struct sim_machine *m, const struct sim_value *v) {
+  return v->ref >= 0 ? (int)m->regs[v->ref] : v->buffer;
+}
+
 static const struct sim_memory *memory_of(const struct sim_machine *m, const struct sim_value *v) {
-  return &m->memories[v->ref >= 0 ? (int)m->regs[v->ref] : v->buffer];
+  return &m->memories[number_of(m, v)];
 }
 
 static bool take_dim(struct sim_machine *m, const struct sim_value *v, int dim, int64_t at, int size, char **to) {
   const struct sim_memory *x = memory_of(m, v);
   if (dim == v->rank) {
-    if (x->shadow && x->shadow[at / size] == SIM_UNWRITTEN)
+    if (!sim_state_is_written(&x->state, at / size, 1, 1))
       return sim_fail(m, SIM_FAULT_RESULT, "an element of a result is never written");
     if (*to != x->data + at)
       memcpy(*to, x->data + at, (size_t)size);
@@ -118,7 +122,7 @@ static bool take_dim(struct sim_machine *m, const struct sim_value *v, int dim, 
   }
   const int64_t n = v->dims[dim];
   if (dim + 1 == v->rank && v->steps[dim] == size) {
-    if (x->shadow && memchr(x->shadow + at / size, SIM_UNWRITTEN, (size_t)n))
+    if (!sim_state_is_written(&x->state, at / size, 1, n))
       return sim_fail(m, SIM_FAULT_RESULT, "an element of a result is never written");
     if (*to != x->data + at)
       memcpy(*to, x->data + at, (size_t)(n * size));
@@ -140,6 +144,8 @@ static bool take_results(struct sim_machine *m, void *const *results) {
       continue;
     if (!memory_of(m, v)->data)
       return sim_fail(m, SIM_FAULT_RESULT, "the memory of a result has been released");
+    if (mem_is_on_chip(m->program->buffers[number_of(m, v)].space))
+      sim_settle_all(m);
     if (!take_dim(m, v, 0, sim_linear_value(&v->start, m->regs), sim_type_bytes(v->type), &to))
       return false;
   }
@@ -227,7 +233,7 @@ static bool run_code(struct sim_machine *m, const struct sim_lifetime *l) {
       drop_unused(m, l, n);
     if (n->kind == SIM_NODE_INSTR && !sim_execute(m, &m->program->instrs[n->a]))
       return false;
-    if (n->kind == SIM_NODE_ALLOC && !sim_allocate(m, n->a, n->b >= 0 ? m->regs[n->b] : 0, SIM_UNWRITTEN))
+    if (n->kind == SIM_NODE_ALLOC && !sim_allocate(m, n->a, n->b >= 0 ? m->regs[n->b] : 0, false))
       return false;
     if (n->kind == SIM_NODE_RELEASE) {
       sim_drop(m, n->a);

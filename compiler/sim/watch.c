@@ -7,7 +7,7 @@
 /* Reads the whole operand; false if memory that nothing wrote is in it. */
 static bool keep(struct sim_machine *m, struct sim_watch *w) {
   struct sim_access x;
-  if (!sim_open(m, w->operand, &x))
+  if (!sim_look(m, w->operand, &x))
     return false;
   const int64_t row = x.o->elements * x.size;
   char *data = realloc(w->data, (size_t)(x.o->partitions * row) + 1);
@@ -34,11 +34,13 @@ void sim_watch_now(struct sim_machine *m) {
   }
 }
 
-/* Copies n elements, 0 for those that nothing has written. */
-static void copy_row(struct sim_watch *w, char *to, const char *from, const uint8_t *shadow, int64_t n, int size) {
-  memcpy(to, from, (size_t)(n * size));
-  for (int64_t k = 0; shadow && k < n; k++)
-    if (shadow[k] == SIM_UNWRITTEN) {
+/* Copies n elements of x, which begin `at` bytes after its first one; 0 for those that nothing has written. */
+static void copy_row(struct sim_watch *w, char *to, const struct sim_memory *x, int64_t at, int64_t n, int size) {
+  memcpy(to, x->data + at, (size_t)(n * size));
+  if (sim_state_is_written(&x->state, at / size, 1, n))
+    return;
+  for (int64_t k = 0; k < n; k++)
+    if (!sim_state_is_written(&x->state, at / size + k, 1, 1)) {
       memset(to + k * size, 0, (size_t)size);
       w->n_unwritten++;
     }
@@ -53,10 +55,8 @@ static bool keep_buffer(struct sim_watch *w, const struct sim_buffer *b, const s
     return false;
   w->data = data;
   w->n_unwritten = 0;
-  for (int64_t r = 0; r < rows; r++) {
-    const int64_t at = r * x->pitch + offset;
-    copy_row(w, data + r * row, x->data + at, x->shadow ? x->shadow + at / size : NULL, row / size, size);
-  }
+  for (int64_t r = 0; r < rows; r++)
+    copy_row(w, data + r * row, x, r * x->pitch + offset, row / size, size);
   return true;
 }
 
@@ -71,6 +71,7 @@ void sim_watch_end(struct sim_machine *m, int buffer) {
     if (has_copies ? w->nth > b->place.copies : w->nth && w->n_executions != w->nth)
       continue;
     const int64_t copy = !has_copies ? 0 : w->nth ? w->nth - 1 : b->place.copies - 1;
+    sim_settle_all(m); /* its bytes may be elsewhere */
     if (keep_buffer(w, b, &m->memories[buffer], copy * b->place.stride))
       w->state = SIM_WATCH_KEPT;
   }

@@ -2,7 +2,8 @@
 
     with Simulator() as s:
         results = s.run(text, arrays)          # raises Fault
-        s.run_us, s.instrs, s.most_kib         # processor time and instructions of the run, memory of the process
+        s.run_us, s.instrs    # processor time and instructions of the run
+        s.grown_kib           # the most memory that the process has had, beyond what it had when the run began
 """
 import json
 import subprocess
@@ -45,6 +46,6 @@ class Simulator:
         answer = json.loads(line)
         if answer["kind"] != "ok":
             raise Fault(answer)
-        self.run_us, self.instrs, self.most_kib = answer["run_us"], answer["instrs"], answer["most_kib"]
+        self.run_us, self.instrs, self.grown_kib = (answer[k] for k in ("run_us", "instrs", "grown_kib"))
         return [np.frombuffer(self.process.stdout.read(r["bytes"]), UNSIGNED.get(r["type"]) or DTYPES[r["type"]])
                 .reshape(r["shape"]) for r in answer["results"]]
