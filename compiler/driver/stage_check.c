@@ -108,36 +108,20 @@ static enum status run_once(struct stage_checks *c, const struct subject *s, int
   return st;
 }
 
-/* The processor time that the runs after each stage's first one may take together; short ones do not count. */
-enum { MORE_RUNS_US = 1000000, SHORT_RUN_US = 10000 };
-
-/* True if a run as long as the stage's first one is within its share: what is left is divided among the stages that are
- * still to come, so that what one stage does not use is for those after it.  The last stage, engine programs, has always
- * its second run: it is in another order, and on inputs of wide ranges that have been through all passes. */
-static bool is_affordable(const struct stage_checks *c, int64_t run_us) {
-  return run_us < SHORT_RUN_US || c->n_stages_left == 1 || run_us * c->n_stages_left <= c->more_runs_us;
-}
-
 static enum status run_and_compare(struct stage_checks *c, const struct subject *s, struct check_result *result,
                                    struct diags *ds) {
   const int n = count_runs(c, s);
-  int64_t first_us = 0;
   enum status st = ST_OK;
   *result = (struct check_result){.pass = true, .wrong_index = -1, .what = ""};
   for (int run = 0; !st && result->pass && run < n; run++) {
     struct check_result one;
     const int64_t began_us = clock_now_us(), began_cpu_us = cpu_us();
-    result->is_partial = run && (!has_time(c) || !is_affordable(c, first_us));
+    result->is_partial = run && (!c->wants_all_runs || !has_time(c));
     if (result->is_partial)
       break;
     st = run_once(c, s, run, &one, ds);
     raise_to(&c->longest_us, clock_now_us() - began_us);
-    const int64_t used_us = cpu_us() - began_cpu_us;
-    raise_to(&c->longest_cpu_us, used_us);
-    if (!run)
-      first_us = used_us;
-    else if (used_us >= SHORT_RUN_US)
-      c->more_runs_us -= used_us;
+    raise_to(&c->longest_cpu_us, cpu_us() - began_cpu_us);
     if (!st)
       merge(result, &one);
     else
@@ -146,20 +130,26 @@ static enum status run_and_compare(struct stage_checks *c, const struct subject 
   return st;
 }
 
-/* Returns the result of an equal program that was run before; NULL if there was none. */
-static const struct check_result *find_known(const struct stage_checks *c, const unsigned char *digest) {
+/* Returns the result of an equal program that was run before, or the place for it; NULL if there is neither. */
+static struct known_result *find_known(struct stage_checks *c, const unsigned char *digest) {
   for (int i = 0; i < c->n_known; i++)
     if (!memcmp(c->known[i].digest, digest, CHECK_DIGEST))
-      return &c->known[i].result;
+      return &c->known[i];
   return NULL;
 }
 
 static void remember(struct stage_checks *c, const unsigned char *digest, struct check_result result) {
-  if (c->n_known == STAGE_CHECKS_MAX)
+  struct known_result *k = find_known(c, digest);
+  if (!k && c->n_known == STAGE_CHECKS_MAX)
     return;
-  assert(!find_known(c, digest));
-  memcpy(c->known[c->n_known].digest, digest, CHECK_DIGEST);
-  c->known[c->n_known++].result = result;
+  k = k ? k : &c->known[c->n_known++];
+  memcpy(k->digest, digest, CHECK_DIGEST);
+  k->result = result;
+}
+
+/* True if the result is one of all runs, or as many as this stage needs. */
+static bool is_enough(const struct stage_checks *c, const struct check_result *r) {
+  return !r->is_partial || !c->wants_all_runs;
 }
 
 static enum status run_linalg(struct stage_checks *c, MlirModule module, const struct stage_def *def,
@@ -170,9 +160,9 @@ static enum status run_linalg(struct stage_checks *c, MlirModule module, const s
   if (st)
     return st;
   check_digest(p, digest);
-  const struct check_result *known = find_known(c, digest);
-  if (known) {
-    *result = *known;
+  const struct known_result *known = find_known(c, digest);
+  if (known && is_enough(c, &known->result)) {
+    *result = known->result;
     check_unload(p);
     return ST_OK;
   }
@@ -372,13 +362,25 @@ static void keep_memory(void) {
 #endif
 }
 
+/* A kernel of more bytes of inputs and outputs is run on the second set at the end of each phase only. */
+enum { LARGE_BYTES = 16 << 20 };
+
+static bool is_large(const struct trace_kernel *k) {
+  size_t bytes = 0;
+  for (int i = 0; i < k->n_inputs; i++)
+    bytes += (size_t)hlo_shape_elements(&k->inputs[i].shape) * dtype_size(k->inputs[i].shape.dtype);
+  for (int i = 0; i < k->n_outputs; i++)
+    bytes += (size_t)hlo_shape_elements(&k->outputs[i].shape) * dtype_size(k->outputs[i].shape.dtype);
+  return bytes > LARGE_BYTES;
+}
+
 void stage_checks_begin(struct stage_checks *c, MlirModule module, const struct stage_def *first) {
   struct trace_kernel *k = c->kernel;
   struct diags ds;
   bool is_drawn = false;
 
   keep_memory();
-  c->more_runs_us = MORE_RUNS_US;
+  c->is_large = is_large(k);
   c->products = interp_products_new(c->arena, PRODUCTS_MAX);
   c->began_us = clock_now_us();
   diags_init(&ds, c->arena);
@@ -432,18 +434,32 @@ void stage_check_put_index(struct buf *b, const struct hlo_shape *s, int64_t at)
   buf_putc(b, ']');
 }
 
+static bool ends_phase(const struct stage_def *def) {
+  return def + 1 == pipeline_stages + pipeline_n_stages || strcmp(def->phase, def[1].phase) != 0;
+}
+
+/* Returns what the result does not cover; NULL if it is complete. */
+static const char *describe_gap(const struct stage_checks *c, const struct check_result *r) {
+  if (!r->is_partial)
+    return c->no_wide_set;
+  return c->wants_all_runs
+             ? "compared on the usual inputs only: there was no time for those of wide ranges"
+             : "compared on the usual inputs only: those of wide ranges are large, and used at the end of "
+               "each phase";
+}
+
 void stage_checks_run(struct stage_checks *c, MlirModule module, struct stage *s, struct diags *ds) {
   struct stage_check *r = &s->check;
   const bool is_first_failure = !c->last.status || strcmp(c->last.status, "fail") != 0;
   const struct diag *fault = NULL; /* the fault that the simulator found */
 
   assert(c->kernel);
-  if (c->last.status && !s->changed) { /* the same program was checked in the previous stage */
+  c->wants_all_runs = !c->is_large || ends_phase(s->def);
+  if (c->last.status && !s->changed && is_enough(c, &c->last.result)) { /* it was checked in the previous stage */
     *r = c->last;
     return;
   }
   *r = (struct stage_check){.status = "skipped", .reason = why_not(c)};
-  c->n_stages_left = pipeline_n_stages - (int)(s->def - pipeline_stages);
   if (!r->reason) {
     struct diags own;
     diags_init(&own, c->arena);
@@ -456,8 +472,7 @@ void stage_checks_run(struct stage_checks *c, MlirModule module, struct stage *s
       r->status = r->result.pass ? "pass" : "fail";
   }
   if (!r->reason)
-    r->note = r->result.is_partial ? "compared on the usual inputs only: those of wide ranges would have taken too long"
-                                   : c->no_wide_set;
+    r->note = describe_gap(c, &r->result);
   if (!r->reason && r->result.wrong_index >= 0)
     r->wrong = &c->kernel->outputs[r->result.worst_output];
   if (r->reason == out_of_time && !c->is_out_of_time) {

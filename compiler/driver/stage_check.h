@@ -1,9 +1,9 @@
 /* stage_check: checks the stages of one kernel in sequence.
  *
  * Some stages lower to a program that was run before, for example if a pass only added attributes; they get that
- * program's result.  The others run on all sets of inputs; large kernels are run on the second one as far as a second
- * of processor time goes, and results without it say so.  A stage that could exceed the job's processor time (RLIMIT_CPU) or its deadline is skipped, so
- * that the later stages are still made.
+ * program's result.  The others run on all sets of inputs; if the inputs are large, they do so at the end of each phase,
+ * and the other results say that they are of the usual inputs only.  A stage that could exceed the job's processor time
+ * (RLIMIT_CPU) or its deadline is skipped, so that the later stages are still made.
  */
 #ifndef DRIVER_STAGE_CHECK_H
 #define DRIVER_STAGE_CHECK_H
@@ -40,11 +40,11 @@ struct stage_checks {
   struct stage_check last;          /* the result of the previous stage */
   int64_t began_us;
   int64_t longest_cpu_us, longest_us; /* the times of the longest runs */
-  int64_t more_runs_us;               /* the processor time that is left for runs on other sets than the usual one */
-  int n_stages_left;                  /* with the present one */
+  bool is_large;                      /* it is run on all sets at the end of each phase only */
+  bool wants_all_runs;                /* by the present stage */
   bool is_out_of_time;
   int n_known;
-  struct {
+  struct known_result {
     unsigned char digest[CHECK_DIGEST];
     struct check_result result;
   } known[STAGE_CHECKS_MAX];
