@@ -123,6 +123,7 @@ $(BUILD)/gen/%.inc: explorer/api/%.json
 	@mkdir -p $(@D)
 	$(call short,GEN $@)sed 's/\\/\\\\/g; s/"/\\"/g; s/.*/"&\\n"/' $< > $@
 $(call objs,explorer/api/documents.c): $(BUILD)/gen/openapi.inc $(BUILD)/gen/ops.inc
+$(call objs,explorer/api/cards.c): $(BUILD)/gen/operations.inc
 
 # the store's migrations in the order of their numbers: {1, "text"},
 $(BUILD)/gen/migrations.inc: $(wildcard explorer/store/migrate/*.sql)
@@ -247,6 +248,7 @@ bench: setup-test
 	@BUILD=$(BUILD) PYTHONPATH=tests $(VENV)/bin/python3 tests/bench/load.py
 	@BUILD=$(BUILD) PYTHONPATH=tests $(VENV)/bin/python3 tests/bench/memory.py
 	@BUILD=$(BUILD) PYTHONPATH=tests $(VENV)/bin/python3 tests/bench/simulator.py
+	@BUILD=$(BUILD) PYTHONPATH=tests $(VENV)/bin/python3 tests/bench/check.py
 
 # the C tests, and `nkx compile` of every example, under AddressSanitizer and UBSan
 asan: setup-test
@@ -257,7 +259,7 @@ asan: setup-test
 # libFuzzer targets, built separately with clang: SECONDS_EACH=600 TARGETS="job explorer_frame" make fuzz.  Only the code
 # that they reach is built: base, the readers, the job parser and the server.
 FUZZ_BIN := $(patsubst tests/fuzz/%.c,$(BUILD)/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
-FUZZED_SRC := $(call srcs,$(addprefix compiler/,base hlo ir nisa sim)) $(addprefix compiler/driver/,job.c job_value.c pipeline.c frame_scan.c gather.c comparison.c sources.c source_table.c) \
+FUZZED_SRC := $(call srcs,$(addprefix compiler/,base hlo ir nisa sim)) $(addprefix compiler/driver/,job.c job_value.c pipeline.c accuracy.c frame_scan.c gather.c comparison.c sources.c source_table.c) \
   compiler/trace/precheck.c
 FUZZED_LIB := $(BUILD)/lib/libfuzzed.a
 $(FUZZED_LIB): $(call objs,$(FUZZED_SRC)) $(PROTO_OBJ)
@@ -285,7 +287,7 @@ fuzz: setup-test
 
 C_FILES = $(shell git ls-files '*.c' '*.h')
 lint: setup-test
-	@$(MAKE) --no-print-directory -j$(shell nproc) $(BUILD)/gen/hlo.pb-c.h $(BUILD)/gen/dialects.inc $(BUILD)/gen/migrations.inc $(BUILD)/gen/openapi.inc $(BUILD)/gen/ops.inc $(BUILD)/gen/version.h
+	@$(MAKE) --no-print-directory -j$(shell nproc) $(BUILD)/gen/hlo.pb-c.h $(BUILD)/gen/dialects.inc $(BUILD)/gen/migrations.inc $(BUILD)/gen/openapi.inc $(BUILD)/gen/ops.inc $(BUILD)/gen/operations.inc $(BUILD)/gen/version.h
 	$(call short,FORMAT)clang-format-22 --dry-run -Werror $(C_FILES)
 	$(call short,LINT)$(VENV)/bin/python3 tests/lint/lint.py --build $(BUILD)
 	$(VENV)/bin/python3 -m pytest -q -p no:cacheprovider tests/lint

@@ -181,6 +181,48 @@ def test_a_failure_names_the_first_wrong_element():
     assert first["got"] == pytest.approx(2 * first["expected"], rel=1e-5)
 
 
+# right for the usual inputs, which are positive or not negative, and wrong for others
+SUMS = {
+    "that are infinite for a zero": ("np.cumsum(1 / x, axis=-1)", "np.cumsum(1 / np.abs(x), axis=-1)"),
+    "that are not defined for a negative number": ("np.cumsum(np.log(x), axis=-1)", "np.cumsum(np.log(x) + (x > 9), axis=-1)"),
+}
+
+
+@pytest.mark.parametrize("name", SUMS)
+def test_a_running_sum_of_terms_is_judged_on_a_second_set_of_inputs(name):
+    right, wrong = SUMS[name]
+    checks, _ = verdicts(f"""
+        def f(x):
+            return {right}
+        """, {"x": "16x32:f32"})
+    assert {c["status"] for _, c in checks} == {"pass"} and not any("note" in c for _, c in checks)
+    checks, result = verdicts(f"""
+        def f(x):
+            return {right} if isinstance(x, np.ndarray) else {wrong}
+        """, {"x": "16x32:f32"}, stop="trace")
+    assert checks[0][1]["status"] == "fail", result["diagnostics"]
+
+
+def test_a_result_on_the_usual_inputs_only_says_so():
+    checks, _ = verdicts("""
+        def f(x):
+            return np.exp(np.square(x) * 50)
+        """, {"x": "16x32:f32"}, stop="hlo-to-linalg")
+    assert {c["status"] for _, c in checks} == {"pass"}
+    assert all("usual inputs only" in c["note"] for _, c in checks)
+
+
+def test_the_largest_errors_are_those_of_all_elements():
+    checks, _ = verdicts("""
+        def f(x):
+            y = np.abs(x) + 1.0
+            return y if isinstance(x, np.ndarray) else y * np.float32(1 + 2.0**-16)
+        """, {"x": "16x32:f32"}, stop="trace")
+    assert checks[0][1]["status"] == "pass"
+    assert checks[0][1]["max_rel_err"] == pytest.approx(2.0**-16, rel=0.02)
+    assert 2.0**-16 < checks[0][1]["max_abs_err"] < 9 * 2.0**-16 * 1.02
+
+
 def reproduce(path):
     return subprocess.run([NKX, "reproduce", str(path)], capture_output=True, text=True, timeout=60)
 

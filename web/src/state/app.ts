@@ -2,6 +2,7 @@
 import type { Problem } from "../api/problem";
 import type { Example, InputSpec, SourceFile, StageDescription, Target } from "../api/types";
 import type { Anchor, Hover } from "./selection";
+import type { Marked } from "./marked";
 import type { Outcome } from "./outcome";
 import type { Pin } from "./pin";
 import type { Run } from "./run";
@@ -13,6 +14,8 @@ export type Mode = "read" | "run" | "compare";
 
 export interface AppState {
   // what is compiled
+  /** The user has edited it since it was opened. */
+  touched: boolean;
   /** The main file's text. */
   source: string;
   /** The main file's name; null: the language's own. */
@@ -62,7 +65,11 @@ export interface AppState {
   /** The diff in one column. */
   unified: boolean;
   anchor: Anchor | null;
+  /** The partner that the user picked in the shown stage, instead of the best one. */
+  partner: number | null;
   hover: Hover | null;
+  /** The lines that the address points at. */
+  marked: Marked | null;
   filter: string;
   hideUnchanged: boolean;
   wrap: boolean;
@@ -84,6 +91,7 @@ export type AppStore = Store<AppState>;
 
 export function newStore(): AppStore {
   return new Store<AppState>({
+    touched: false,
     source: "",
     filename: null,
     files: [],
@@ -109,7 +117,9 @@ export function newStore(): AppStore {
     diffFrom: null,
     unified: false,
     anchor: null,
+    partner: null,
     hover: null,
+    marked: null,
     filter: "",
     hideUnchanged: false,
     wrap: false,

@@ -62,10 +62,12 @@ export class Compiler {
     return requestOf(this.store.state);
   }
 
-  /** The outcome to show for unfinished parts: never an empty one. */
+  /** The outcome to show for unfinished parts: the last complete one, if there was one; never an empty one. */
   private keepPrevious(): Outcome | null {
     const { outcome, previous } = this.store.state;
-    return outcome && outcome.kernels.some((k) => k.stages.length > 0) ? outcome : previous;
+    const hasStages = outcome?.kernels.some((k) => k.stages.length > 0) === true;
+    if (hasStages && outcome.status === "ok") return outcome;
+    return previous ?? (hasStages ? outcome : null);
   }
 
   private show(outcome: Outcome): void {

@@ -232,8 +232,10 @@ const LIMIT = new Set([
   "superseded",
 ]);
 
-/** The cause of a diagnostic: users must not search their kernel for our mistakes. */
+/** The cause of a diagnostic: users must not search their kernel for our mistakes.  Before the first stage, a program that is
+ * not valid is the user's own HLO or MLIR. */
 export function blame(d: Diagnostic): "kernel" | "limit" | "ours" {
+  if ((d.code === "ir-invalid" || d.code === "hlo-invalid") && d.stage === undefined && d.range) return "kernel";
   if (OUR_FAULT.has(d.code)) return "ours";
   return LIMIT.has(d.code) ? "limit" : "kernel";
 }

@@ -126,7 +126,11 @@ def _shake_terms(x, scale):
     x = _wide(x)
     if x.dtype != _F32 and x.dtype != _F64:
         return x
-    return x * (1 + _random(x.shape) * np.float32(scale * _terms * 2.0**-24)).astype(x.dtype)
+    most = np.float32(scale * _terms * 2.0**-24)
+    factor = _noise.random(x.shape, dtype=np.float32)  # in place: matrices of weights are large
+    factor *= 2 * most
+    factor += 1 - most
+    return np.multiply(factor, x, out=factor) if x.dtype == _F32 else factor * x
 
 
 def _shake_result(r, t, exact, scale=1.0):
