@@ -123,6 +123,7 @@ $(BUILD)/gen/%.inc: explorer/api/%.json
 	@mkdir -p $(@D)
 	$(call short,GEN $@)sed 's/\\/\\\\/g; s/"/\\"/g; s/.*/"&\\n"/' $< > $@
 $(call objs,explorer/api/documents.c): $(BUILD)/gen/openapi.inc $(BUILD)/gen/ops.inc
+$(call objs,explorer/api/cards.c): $(BUILD)/gen/operations.inc
 
 # the store's migrations in the order of their numbers: {1, "text"},
 $(BUILD)/gen/migrations.inc: $(wildcard explorer/store/migrate/*.sql)
@@ -212,7 +213,7 @@ $(BUILD)/bench/measure: $(BUILD)/obj/tests/measured/measure.o $(COMPILER_LIB)
 	$(call short,LINK $@)$(CC) $(LDHARDEN) -o $@ $^ $(MLIR_LIBS) $(COMMON_LIBS)
 
 # the worker with faults that a test plants in its passes
-$(BUILD)/test/nkx-worker-planted: $(call objs,$(WORKER_SRC)) $(BUILD)/obj/tests/mutation/plant.o $(COMPILER_LIB)
+$(BUILD)/test/nkx-worker-planted: $(call objs,$(WORKER_SRC)) $(call objs,$(call srcs,tests/mutation)) $(COMPILER_LIB)
 	@mkdir -p $(@D)
 	$(call short,LINK $@)$(CC) $(LDHARDEN) -Wl,--export-dynamic-symbol=register_printf_type -o $@ $^ $(WORKER_LIBS)
 
@@ -247,6 +248,7 @@ bench: setup-test
 	@BUILD=$(BUILD) PYTHONPATH=tests $(VENV)/bin/python3 tests/bench/load.py
 	@BUILD=$(BUILD) PYTHONPATH=tests $(VENV)/bin/python3 tests/bench/memory.py
 	@BUILD=$(BUILD) PYTHONPATH=tests $(VENV)/bin/python3 tests/bench/simulator.py
+	@BUILD=$(BUILD) PYTHONPATH=tests $(VENV)/bin/python3 tests/bench/check.py
 
 # the C tests, and `nkx compile` of every example, under AddressSanitizer and UBSan
 asan: setup-test
@@ -285,7 +287,7 @@ fuzz: setup-test
 
 C_FILES = $(shell git ls-files '*.c' '*.h')
 lint: setup-test
-	@$(MAKE) --no-print-directory -j$(shell nproc) $(BUILD)/gen/hlo.pb-c.h $(BUILD)/gen/dialects.inc $(BUILD)/gen/migrations.inc $(BUILD)/gen/openapi.inc $(BUILD)/gen/ops.inc $(BUILD)/gen/version.h
+	@$(MAKE) --no-print-directory -j$(shell nproc) $(BUILD)/gen/hlo.pb-c.h $(BUILD)/gen/dialects.inc $(BUILD)/gen/migrations.inc $(BUILD)/gen/openapi.inc $(BUILD)/gen/ops.inc $(BUILD)/gen/operations.inc $(BUILD)/gen/version.h
 	$(call short,FORMAT)clang-format-22 --dry-run -Werror $(C_FILES)
 	$(call short,LINT)$(VENV)/bin/python3 tests/lint/lint.py --build $(BUILD)
 	$(VENV)/bin/python3 -m pytest -q -p no:cacheprovider tests/lint

@@ -18,8 +18,9 @@ const struct route app_routes[] = {
     {.path = "/api/v1/results/", .allow = "GET, HEAD", .get = api_results_get},
     {.path = "/api/v1/snippets", .allow = "POST", .post = api_snippet_post, .is_change = true},
     {.path = "/api/v1/snippets/",
-     .allow = "GET, HEAD, DELETE",
+     .allow = "GET, HEAD, POST, DELETE",
      .get = api_snippet_get,
+     .post = api_snippet_revise,
      .remove = api_snippet_delete,
      .is_change = true},
     {.path = "/z/", .allow = "GET, HEAD", .get = api_snippet_open},
@@ -28,6 +29,7 @@ const struct route app_routes[] = {
     {.path = "/api/v1/examples", .allow = "GET, HEAD", .get = api_examples},
     {.path = "/api/v1/targets", .allow = "GET, HEAD", .get = api_targets},
     {.path = "/api/v1/ops", .allow = "GET, HEAD", .get = api_ops},
+    {.path = "/api/v1/instructions", .allow = "GET, HEAD", .get = api_instructions},
     /* Compiler Explorer's API */
     {.path = "/api/languages", .allow = "GET, HEAD", .get = ce_languages, CE},
     {.path = "/api/compilers", .allow = "GET, HEAD", .get = ce_compilers, CE},

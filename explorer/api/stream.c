@@ -1,10 +1,9 @@
 /* The library asks for bytes; when there are none, the connection is suspended until the work has some.
  *
  * A stream has the frames of the work, and frames for its own reader: its place in the queue, and why the stream ends
- * before the work does.
+ * before the work does.  For a reader that has an earlier result, stages are sent as their difference from that (delta.h).
  *
- * A client that takes zstd gets the frames as they are kept, each packed on its own, and its own frames packed in the same
- * way: what has been sent can be unpacked up to the last frame.  For gzip the text is packed here and flushed whenever the
+ * The text is compressed here, as one stream: a stage repeats most of the stage before it.  It is flushed whenever the
  * work has no more for the moment.
  */
 #include "api/stream.h"
@@ -13,38 +12,36 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <zlib.h>
-#include <zstd.h>
-
 #include "api/part.h"
 #include "api/services.h"
 #include "driver/frames.h"
+#include "http/packer.h"
+#include "job/results.h"
+#include "work/delta.h"
 
 enum {
   BLOCK = 48 << 10,
   OWN_MAX = FRAME_MAX + (64 << 10), /* the rest of a frame, and our own ones */
-  PACKED_MAX = 256 << 10,           /* packed frames taken at once, or one frame */
-  GZIP_LEVEL = 4,                   /* higher levels take twice the time and gain a tenth */
-  GZIP_WINDOW = 15 + 16,            /* asks zlib for gzip's header */
+  DELTA_FRAME_MAX = 8 << 20,        /* a longer frame is sent as it is, without a copy of it */
 };
-
-enum encoding { ENCODING_NONE, ENCODING_GZIP, ENCODING_ZSTD };
 
 /* Server-sent events wrap each frame: "data: " before it, and a blank line after. */
 struct stream {
   struct work *work;          /* a reference */
+  struct work *have;          /* a reference to the result that the reader has; NULL: none, or it is no longer used */
   struct work_waiter *waiter; /* the request's */
   struct MHD_Connection *connection;
-  enum encoding encoding;
   bool is_sse;
-  size_t at;      /* bytes of the work's frames that were sent, unpacked */
-  struct buf own; /* frames for this reader only, or packed ones of the work; sent up to own_at */
+  size_t at;      /* bytes of the work's frames that were sent or are in own */
+  struct buf own; /* frames for this reader only; sent up to own_at */
   size_t own_at;
-  bool is_ending; /* nothing comes after own */
-  bool in_line;   /* SSE: "data: " of the present line was sent */
-  z_stream gzip;
-  bool has_gzip, gzip_is_dirty, gzip_is_done; /* dirty: it holds text that was not flushed */
-  char *plain;                                /* what gzip has not taken yet; heap, BLOCK bytes */
+  bool is_ending;        /* nothing comes after own */
+  bool in_line;          /* SSE: "data: " of the present line was sent */
+  struct packer *packer; /* NULL: the text is not compressed */
+  char *plain;           /* heap, BLOCK bytes: the text that the packer takes */
+  struct packer_input left;
+  bool is_dirty;                          /* the packer holds text that was not flushed */
+  bool text_at_end, packed_at_end, is_ok; /* what was read and written last; is_ok: nothing was cut off */
 };
 
 /* ---- the text ---------------------------------------------------------------------------------------------------- */
@@ -64,44 +61,49 @@ static void add_own(struct stream *st) {
   }
 }
 
-/* Packs what is in own as one frame; without memory the stream ends there. */
-static void pack_own(struct stream *st) {
-  struct buf packed;
-  const size_t bound = ZSTD_compressBound(st->own.len);
-  buf_init(&packed, OWN_MAX);
-  const bool ok = !buf_reserve(&packed, bound);
-  const size_t n = ok ? ZSTD_compress(packed.data, bound, st->own.data, st->own.len, 1) : 0;
-  packed.len = ok && !ZSTD_isError(n) ? n : 0;
-  st->is_ending |= !packed.len;
-  buf_clear(&st->own);
-  st->own = packed;
+static void drop_have(struct stream *st) {
+  work_unref(st->have);
+  st->have = NULL;
 }
 
-/* Fills own, which was sent, with what is due; false if the stream is at its end. */
-static bool refill(struct stream *st, bool *at_end) {
-  buf_clear(&st->own);
-  st->own_at = 0;
-  add_own(st);
-  if (st->encoding != ENCODING_ZSTD)
-    return true;
-  if (st->own.len)
-    pack_own(st);
-  else if (!st->is_ending && !work_read_packed(st->work, &st->at, PACKED_MAX, &st->own, at_end))
-    st->is_ending = true;
-  return !st->is_ending || st->own.len;
+/* Replaces the frame in own by its delta, if it has one. */
+static void shorten(struct stream *st) {
+  struct delta d;
+  struct buf base, out;
+  buf_init(&base, FRAME_MAX);
+  buf_init(&out, DELTA_FRAME_MAX);
+  if (delta_read(&d, st->own.data, st->own.len - 1) && work_stage(st->have, &d.which, &base) &&
+      delta_put(&d, base.data, base.len, &out)) {
+    buf_putc(&out, '\n');
+    struct buf frame = st->own;
+    st->own = out;
+    out = frame;
+  }
+  buf_clear(&out);
+  buf_clear(&base);
 }
 
-/* Copies lines of frames, packed with zstd if that is the encoding, as many bytes as there are and fit. */
+/* Adds the next frame of the work to own, as a delta if possible. */
+static void add_frame(struct stream *st, bool *at_end) {
+  if (!work_read_frame(st->work, &st->at, DELTA_FRAME_MAX, &st->own, at_end))
+    drop_have(st);
+  else if (st->own.len)
+    shorten(st);
+}
+
+/* Copies lines of frames, as many bytes as there are and fit. */
 static size_t read_lines(struct stream *st, char *to, size_t max, bool *at_end) {
   bool work_at_end = false;
-  *at_end = false;
-  if (!st->is_ending && st->own_at == st->own.len && !refill(st, &work_at_end)) {
-    *at_end = true;
-    return 0;
+  if (!st->is_ending && st->own_at == st->own.len) {
+    buf_clear(&st->own);
+    st->own_at = 0;
+    add_own(st);
+    if (st->have && !st->own.len && !st->is_ending)
+      add_frame(st, &work_at_end);
   }
   assert(st->own_at <= st->own.len);
   size_t n = st->own.len - st->own_at;
-  if (!n && !st->is_ending && st->encoding != ENCODING_ZSTD) {
+  if (!n && !st->is_ending && !st->have) {
     n = work_read(st->work, st->at, to, max, at_end);
     st->at += n;
     return n;
@@ -110,7 +112,7 @@ static size_t read_lines(struct stream *st, char *to, size_t max, bool *at_end) 
   if (n)
     memcpy(to, st->own.data + st->own_at, n);
   st->own_at += n;
-  *at_end = (st->is_ending || (work_at_end && !st->own.len)) && st->own_at == st->own.len;
+  *at_end = (st->is_ending || work_at_end) && st->own_at == st->own.len;
   return n;
 }
 
@@ -145,42 +147,24 @@ static size_t read_text(struct stream *st, char *to, size_t max, bool *at_end) {
   return (st->is_sse ? read_sse : read_lines)(st, to, max, at_end);
 }
 
-/* ---- gzip -------------------------------------------------------------------------------------------------------- */
-
-/* One call of deflate, which fills `to`; *done: it wants no more room for what it has. */
-static size_t deflate_into(struct stream *st, char *to, size_t max, int flush, bool *done) {
-  st->gzip.next_out = (Bytef *)to;
-  st->gzip.avail_out = (uInt)max;
-  const int rc = deflate(&st->gzip, flush);
-  assert(rc != Z_STREAM_ERROR);
-  *done = st->gzip.avail_out > 0;
-  st->gzip_is_done = rc == Z_STREAM_END;
-  return max - st->gzip.avail_out;
-}
+/* ---- packing ----------------------------------------------------------------------------------------------------- */
 
 /* Packs text until `to` is full or there is no more for now, and then flushes. */
-static size_t read_gzip(struct stream *st, char *to, size_t max, bool *at_end) {
+static size_t read_packed(struct stream *st, char *to, size_t max, bool *at_end) {
   size_t out = 0;
-  bool done = true;
-  *at_end = st->gzip_is_done;
-  while (out < max && !st->gzip_is_done) {
-    bool text_at_end = false;
-    if (!st->gzip.avail_in) {
-      const size_t n = read_text(st, st->plain, BLOCK, &text_at_end);
-      st->gzip.next_in = (Bytef *)st->plain;
-      st->gzip.avail_in = (uInt)n;
-      if (!n && !text_at_end && !st->gzip_is_dirty)
-        break;
-    }
-    const bool is_idle = !st->gzip.avail_in;
-    const int flush = !is_idle ? Z_NO_FLUSH : text_at_end ? Z_FINISH : Z_SYNC_FLUSH;
-    st->gzip_is_dirty |= !is_idle;
-    out += deflate_into(st, to + out, max - out, flush, &done);
-    if (flush == Z_SYNC_FLUSH && done) {
-      st->gzip_is_dirty = false;
+  while (out < max && !st->packed_at_end) {
+    if (!st->left.len && !st->text_at_end)
+      st->left = (struct packer_input){st->plain, read_text(st, st->plain, BLOCK, &st->text_at_end)};
+    const bool is_idle = !st->left.len && !st->text_at_end;
+    if (is_idle && !st->is_dirty)
       break;
-    }
+    const enum packer_step step = st->text_at_end ? PACKER_END : is_idle ? PACKER_FLUSH : PACKER_MORE;
+    bool done;
+    out += packer_run(st->packer, &st->left, step, to + out, max - out, &done, &st->is_ok);
+    st->is_dirty = step == PACKER_MORE || !done;
+    st->packed_at_end = done && (step == PACKER_END || !st->is_ok);
   }
+  *at_end = st->packed_at_end;
   return out;
 }
 
@@ -191,11 +175,11 @@ static ssize_t read_stream(void *user, uint64_t pos, char *to, size_t max) {
   bool at_end = false;
   (void)pos;
 
-  size_t n = (st->encoding == ENCODING_GZIP ? read_gzip : read_text)(st, to, max, &at_end);
+  size_t n = (st->packer ? read_packed : read_text)(st, to, max, &at_end);
   if (n)
     return (ssize_t)n;
   if (at_end)
-    return MHD_CONTENT_READER_END_OF_STREAM;
+    return st->is_ok ? MHD_CONTENT_READER_END_OF_STREAM : MHD_CONTENT_READER_END_WITH_ERROR;
   work_wait_at(st->work, st->waiter, st->at, http_park, http_resume, st->connection);
   return 0; /* called again, at once or after the resume */
 }
@@ -203,49 +187,57 @@ static ssize_t read_stream(void *user, uint64_t pos, char *to, size_t max) {
 static void free_stream(void *user) {
   struct stream *st = user;
   work_unref(st->work);
+  work_unref(st->have);
   buf_clear(&st->own);
-  if (st->has_gzip)
-    deflateEnd(&st->gzip);
+  packer_free(st->packer);
   free(st->plain);
   free(st);
 }
 
-/* Events are not packed frame by frame, since they are not the frames as they are kept. */
-static enum encoding choose(const struct request *rq, bool is_sse) {
-  if (!is_sse && http_accepts_encoding(rq, "zstd"))
-    return ENCODING_ZSTD;
-  return http_accepts_encoding(rq, "gzip") ? ENCODING_GZIP : ENCODING_NONE;
+static bool begin_packing(struct stream *st, enum packing packing) {
+  st->plain = malloc(BLOCK);
+  st->packer = packer_new(packing);
+  return st->plain && st->packer;
 }
 
-static bool begin_gzip(struct stream *st) {
-  st->plain = malloc(BLOCK);
-  st->has_gzip =
-      st->plain && deflateInit2(&st->gzip, GZIP_LEVEL, Z_DEFLATED, GZIP_WINDOW, 8, Z_DEFAULT_STRATEGY) == Z_OK;
-  return st->has_gzip;
+/* Returns the result of the run that the request says it has, if memory still holds it; NULL if not. */
+static struct work *find_have(struct request *rq) {
+  const char *named = http_header(rq, STREAM_HAVE_HEADER);
+  char key[JOB_KEY_SIZE], run[WORK_RUN_SIZE];
+  if (!named || strspn(named, "0123456789abcdef") != JOB_KEY_SIZE - 1)
+    return NULL;
+  memcpy(key, named, JOB_KEY_SIZE - 1);
+  key[JOB_KEY_SIZE - 1] = 0;
+  struct work *w = results_peek(services_of(rq)->results, key);
+  if (w)
+    work_run(w, run);
+  if (!w || !strcmp(run, named))
+    return w;
+  work_unref(w);
+  return NULL;
 }
 
 enum MHD_Result stream_send(struct request *rq, bool is_sse) {
-  static const char *const names[] = {[ENCODING_GZIP] = "gzip", [ENCODING_ZSTD] = "zstd"};
+  const enum packing packing = packing_for(rq);
   struct api_part *part = api_part(rq);
   struct stream *st = calloc(1, sizeof *st);
   if (!st)
     return MHD_NO;
   *st = (struct stream){.work = work_ref(part->work),
+                        .have = find_have(rq),
                         .waiter = &part->waiter,
                         .connection = rq->connection,
-                        .encoding = choose(rq, is_sse),
-                        .is_sse = is_sse};
+                        .is_sse = is_sse,
+                        .is_ok = true};
   buf_init(&st->own, OWN_MAX);
   struct MHD_Response *r = NULL;
-  if (st->encoding != ENCODING_GZIP || begin_gzip(st))
+  if (!packing || begin_packing(st, packing))
     r = MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, BLOCK, read_stream, st, free_stream);
   if (!r) {
     free_stream(st);
     return MHD_NO;
   }
-  if (st->encoding)
-    MHD_add_response_header(r, MHD_HTTP_HEADER_CONTENT_ENCODING, names[st->encoding]);
-  MHD_add_response_header(r, MHD_HTTP_HEADER_VARY, MHD_HTTP_HEADER_ACCEPT_ENCODING);
+  packing_add_headers(packing, r);
   MHD_add_response_header(r, MHD_HTTP_HEADER_CONTENT_TYPE, is_sse ? "text/event-stream" : "application/x-ndjson");
   MHD_add_response_header(r, MHD_HTTP_HEADER_CACHE_CONTROL, "no-store");
   MHD_add_response_header(r, "X-Accel-Buffering", "no"); /* asks a proxy to pass each frame on as it comes */

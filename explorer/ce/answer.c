@@ -82,15 +82,14 @@ void ce_add_headers(struct MHD_Response *r) {
 
 static enum MHD_Result send_bytes(struct request *rq, unsigned status, char *data, size_t len, const char *type,
                                   enum ce_age age) {
-  struct MHD_Response *r = MHD_create_response_from_buffer(len, data, MHD_RESPMEM_MUST_FREE);
-  if (!r) {
-    free(data);
-    return MHD_NO;
-  }
-  MHD_add_response_header(r, MHD_HTTP_HEADER_CONTENT_TYPE, type);
-  MHD_add_response_header(r, MHD_HTTP_HEADER_CACHE_CONTROL, age == CE_LISTED ? "public, max-age=600" : "no-store");
-  MHD_add_response_header(r, MHD_HTTP_HEADER_VARY, MHD_HTTP_HEADER_ACCEPT);
-  return http_send(rq, status, r);
+  return http_bytes(rq, status,
+                    &(struct http_bytes){.data = data,
+                                         .len = len,
+                                         .type = type,
+                                         .cache = age == CE_LISTED ? "public, max-age=600" : NULL,
+                                         .vary = MHD_HTTP_HEADER_ACCEPT,
+                                         .release = free,
+                                         .user = data});
 }
 
 enum MHD_Result ce_send(struct request *rq, unsigned status, json_t *v, enum ce_age age) {

@@ -268,6 +268,14 @@ struct work *results_find(struct results *r, const char key[JOB_KEY_SIZE]) {
   return w;
 }
 
+struct work *results_peek(struct results *r, const char key[JOB_KEY_SIZE]) {
+  pthread_mutex_lock(&r->lock);
+  const struct entry *e = find(r, key);
+  struct work *w = e && e->bytes ? work_ref(e->work) : NULL;
+  pthread_mutex_unlock(&r->lock);
+  return w;
+}
+
 void results_release(struct results *r, struct work *w, struct work_waiter *me, int client_fd) {
   pool_unwatch(r->cfg.pool, client_fd);
   work_forget_reader(w, me);

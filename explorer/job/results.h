@@ -64,7 +64,9 @@ MUST_USE enum status results_compile(struct results *r, struct work *w, struct r
 /* The work with this key, with the caller as a reader.  It may not have ended yet; it ends refused if there is no
  * result with this key.  NULL when out of memory. */
 struct work *results_find(struct results *r, const char key[JOB_KEY_SIZE]);
-/* The caller of one of the above reads no more, and its client is not watched any more. */
+/* Returns a reference to the ended work with this key that memory holds, or NULL.  The caller is no reader of it. */
+struct work *results_peek(struct results *r, const char key[JOB_KEY_SIZE]);
+/* The caller of results_compile or results_find reads no more, and its client is not watched any more. */
 void results_release(struct results *r, struct work *w, struct work_waiter *me, int client_fd);
 void results_look(struct results *r, struct results_counts *out);
 

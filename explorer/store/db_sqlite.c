@@ -171,6 +171,8 @@ static enum status set_up(struct lite *l, const char *path, bool may_write, stru
   sqlite3_db_config(l->h, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
   sqlite3_busy_timeout(l->h, BUSY_MS);
   enum status st = check_kind(l, path, err);
+  if (!st) /* a statement that changes many pages keeps their old content: a confined process has no place for a file */
+    st = lite_script(&l->db, "PRAGMA temp_store=MEMORY", err);
   if (st || !may_write)
     return st;
   snprintf(pragmas, sizeof pragmas,

@@ -335,18 +335,17 @@ size_t transcript_read(struct transcript *t, size_t at, char *to, size_t max) {
   return done;
 }
 
-bool transcript_read_packed(const struct transcript *t, size_t *at, size_t max, struct buf *out) {
-  size_t n = 0;
-  if (*at >= t->text_len)
+bool transcript_read_frame(struct transcript *t, size_t at, size_t max, struct buf *out) {
+  if (at >= t->text_len)
     return true;
-  int i = frame_at(t, *at);
-  if (t->frames[i].at != *at)
+  const int i = frame_at(t, at);
+  const struct transcript_frame *f = &t->frames[i];
+  if (f->at != at || f->len > max)
     return false;
-  const int first = i;
-  for (; i < t->n_frames && (i == first || n + t->frames[i].packed_len <= max); i++)
-    n += t->frames[i].packed_len;
-  *at = t->frames[i - 1].at + t->frames[i - 1].len;
-  return !buf_append(out, t->packed.data + t->frames[first].packed_at, n);
+  const char *text = open_frame(t, i);
+  const bool ok = text && !buf_append(out, text, f->len);
+  buf_clear(&t->open);
+  return ok;
 }
 
 const char *transcript_stage(struct transcript *t, const struct gather_stage *which, size_t *len) {

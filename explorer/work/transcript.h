@@ -1,8 +1,8 @@
 /* transcript: the frames of one work as text, one on each line, with notes on where each of them lies.
  *
  * Each frame is kept packed with zstd on its own, with its newline: the text of a large kernel is hundreds of megabytes
- * long, and packs to a few.  The packed frames one after another are a zstd stream of the whole text, which clients that
- * know zstd and the store take as it is.  Places are counted in the unpacked text.
+ * long, and packs to a few.  The packed frames one after another are a zstd stream of the whole text, which the store
+ * takes as it is.  Places are counted in the unpacked text.
  *
  * Frames come from a child process and are checked here; or they are our own, which end a work that its child did not
  * end; or they are those of an earlier work.  There is no lock: the work has one.
@@ -46,9 +46,9 @@ MUST_USE enum status transcript_load(struct transcript *t, const char *frames, s
 
 /* Copies at most max bytes of the text from `at`. */
 size_t transcript_read(struct transcript *t, size_t at, char *to, size_t max);
-/* Appends packed frames from the one that begins at *at in the text, about max bytes of them but at least one frame, and
- * moves *at behind them.  False if `at` is no frame's beginning, or out has no room. */
-bool transcript_read_packed(const struct transcript *t, size_t *at, size_t max, struct buf *out);
+/* Appends the text of the frame that begins at `at`, with its newline; appends nothing if there is none yet.  Returns false
+ * if `at` is not the beginning of a frame, or the frame is longer than max bytes, or memory runs out. */
+bool transcript_read_frame(struct transcript *t, size_t at, size_t max, struct buf *out);
 /* The text of the stage's object; NULL if there is none.  Valid until the next call. */
 const char *transcript_stage(struct transcript *t, const struct gather_stage *which, size_t *len);
 /* Calls fn for the text of each frame, without its newline, in order; false if fn returned false or memory ran out. */

@@ -210,6 +210,13 @@ bool work_was_loaded(struct work *w) {
   return was;
 }
 
+void work_run(struct work *w, char run[WORK_RUN_SIZE]) {
+  pthread_mutex_lock(&w->lock);
+  assert(w->state == WORK_ENDED);
+  snprintf(run, WORK_RUN_SIZE, "%s.%ld", w->transcript.key, w->transcript.gather.time_us);
+  pthread_mutex_unlock(&w->lock);
+}
+
 int64_t work_began_us(struct work *w) {
   pthread_mutex_lock(&w->lock);
   int64_t began_us = w->began_us;
@@ -230,9 +237,11 @@ size_t work_read(struct work *w, size_t at, char *to, size_t max, bool *at_end) 
   return n;
 }
 
-bool work_read_packed(struct work *w, size_t *at, size_t max, struct buf *out, bool *at_end) {
+bool work_read_frame(struct work *w, size_t *at, size_t max, struct buf *out, bool *at_end) {
   pthread_mutex_lock(&w->lock);
-  bool ok = transcript_read_packed(&w->transcript, at, max, out);
+  const size_t before = out->len;
+  const bool ok = transcript_read_frame(&w->transcript, *at, max, out);
+  *at += ok ? out->len - before : 0;
   *at_end = is_at_end(w, *at);
   pthread_mutex_unlock(&w->lock);
   return ok;

@@ -85,12 +85,15 @@ MUST_USE enum status work_load(struct work *w, const char *frames, size_t len, s
 enum work_state work_look(struct work *w, int *n_stages, bool *is_ok);
 size_t work_bytes(struct work *w); /* that the frames so far take, packed */
 bool work_was_loaded(struct work *w);
+/* Names the run that made the frames of an ended work, which distinguishes it from other runs of its job. */
+enum { WORK_RUN_SIZE = JOB_KEY_SIZE + 24 };
+void work_run(struct work *w, char run[WORK_RUN_SIZE]);
 int64_t work_began_us(struct work *w); /* of clock_now_us, when a child took it; 0: none did */
 /* Copies at most max bytes of the frames, one on each line, from `at`; *at_end when nothing will follow. */
 size_t work_read(struct work *w, size_t at, char *to, size_t max, bool *at_end);
-/* The same, packed (transcript.h): appends whole frames, about max bytes of them, and moves *at behind what they hold.
- * False when out has no room. */
-bool work_read_packed(struct work *w, size_t *at, size_t max, struct buf *out, bool *at_end);
+/* Appends the frame at *at, which begins there, and moves *at after it; appends nothing if it has not come yet.  Returns
+ * false, and changes nothing, if the frame is longer than max bytes or memory runs out. */
+bool work_read_frame(struct work *w, size_t *at, size_t max, struct buf *out, bool *at_end);
 /* Appends what ends the stream of one reader that has read up to `at` (transcript.h). */
 void work_put_farewell(struct work *w, size_t at, enum diag_code code, const char *message, struct buf *out);
 

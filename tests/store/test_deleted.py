@@ -2,7 +2,11 @@
 import sqlite3
 
 from support.clients import nkx, read, remove, share
+from support.paths import EXAMPLES
 from support.server import ADD_ONE, Server
+
+
+LARGEST = next(p for p in EXAMPLES if p.name.startswith("12_")).read_text()
 
 
 def blobs(path):
@@ -47,3 +51,17 @@ def test_what_was_deleted_is_nowhere(tmp_path):
     left = blobs(store)
     file = b"".join(p.read_bytes() for p in tmp_path.glob("nkx.sqlite*"))
     assert not [mark for mark in marks if mark in file and not any(mark in data for data in left)], "freed pages keep it"
+
+
+def test_a_confined_server_deletes_a_link_of_the_largest_example(tmp_path):
+    with Server(data=tmp_path) as server:
+        assert server.get("/readyz").json["server"]["landlock"]
+        made, late = share(server, source=LARGEST, inputs=[]).json, share(server, source=LARGEST, inputs=[], title="late").json
+        assert remove(server, made).status == 204
+        assert read(server, made).status == 404
+        assert remove(server, late, query="?after=0").status == 204
+        assert read(server, late).status == 404
+        assert len(blobs(tmp_path / "nkx.sqlite")) > 1, "it is on the disk until it is purged"
+    with Server(data=tmp_path) as server:  # which purges at its start
+        server.wait_for_log("store_purge", "expired=1")
+    assert not blobs(tmp_path / "nkx.sqlite")

@@ -1,7 +1,8 @@
 // client: the server's routes as functions.  Every failure is a Problem; an abort stays an AbortError.
 import { networkProblem, Problem, problemFrom } from "./problem";
+import { type Base, wholeFrame, type WholeFrame } from "./delta";
 import { readLines } from "./ndjson";
-import type { CompileRequest, Example, Frame, Operation, Snippet, SnippetMade, SnippetRequest, StageDescription, StageDiff, Target } from "./types";
+import type { CompileRequest, Example, Frame, Instruction, Operation, OperationText, RevisionMade, Snippet, SnippetMade, SnippetRequest, StageDescription, StageDiff, Target } from "./types";
 
 const BASE = "/api/v1";
 
@@ -41,6 +42,11 @@ export function getOperations(): Promise<Operation[]> {
   return getList("/ops", "ops");
 }
 
+export async function getInstructions(): Promise<{ instructions: Instruction[]; operations: OperationText[] }> {
+  const response = await request("/instructions", { headers: { accept: "application/json" } });
+  return (await response.json()) as { instructions: Instruction[]; operations: OperationText[] };
+}
+
 export function getPipeline(): Promise<StageDescription[]> {
   return getList("/pipeline", "stages");
 }
@@ -48,18 +54,19 @@ export function getPipeline(): Promise<StageDescription[]> {
 /** Where the server finds the stages of a result: under its key while it is cached, or in a snippet. */
 export type Holder = { key: string } | { snippet: string };
 
-/** What changed between two stages, by their index. */
-export async function getDiff(holder: Holder, kernel: number, from: number, to: number): Promise<StageDiff> {
+/** What changed between two stages, by their index; `to` may be of another result under a key. */
+export async function getDiff(holder: Holder, kernel: number, from: number, to: number, other: string | null = null): Promise<StageDiff> {
   const base = "key" in holder ? `/results/${holder.key}` : `/snippets/${holder.snippet}`;
-  const response = await request(`${base}/diff?kernel=${kernel}&from=${from}&to=${to}`, {});
+  const response = await request(`${base}/diff?kernel=${kernel}&from=${from}&to=${to}${other === null ? "" : `&with=${other}`}`, {});
   return (await response.json()) as StageDiff;
 }
 
 /** Requests that change something need this header, which pages of other sites cannot send. */
 const OURS = { "x-nkx-request": "1" };
 
-export async function getSnippet(id: string): Promise<Snippet> {
-  const response = await request(`/snippets/${id}`, { headers: { accept: "application/json" } });
+/** revision: from 1; null is the newest. */
+export async function getSnippet(id: string, revision: number | null = null): Promise<Snippet> {
+  const response = await request(`/snippets/${id}${revision === null ? "" : `?revision=${revision}`}`, { headers: { accept: "application/json" } });
   return (await response.json()) as Snippet;
 }
 
@@ -69,28 +76,38 @@ export async function createSnippet(body: SnippetRequest): Promise<SnippetMade> 
   return (await response.json()) as SnippetMade;
 }
 
+/** Adds a revision to a link of the user's. */
+export async function reviseSnippet(id: string, token: string, body: SnippetRequest): Promise<RevisionMade> {
+  const headers = { ...OURS, "content-type": "application/json", "x-nkx-edit-token": token };
+  const response = await request(`/snippets/${id}`, { method: "POST", headers, body: JSON.stringify(body) });
+  return (await response.json()) as RevisionMade;
+}
+
 export async function deleteSnippet(id: string, token: string): Promise<void> {
   await request(`/snippets/${id}`, { method: "DELETE", headers: { ...OURS, "x-nkx-edit-token": token } });
 }
 
-/** Compiles and passes each frame to `sink` as it arrives; the server ends an older compile of the same editor. */
+/** Compiles and passes each frame to `sink` as it arrives; the server ends an older compile of the same editor.  With a
+ * base, the server may send stages as their difference from that. */
 export async function compile(
   req: CompileRequest,
   editor: string,
   signal: AbortSignal,
-  sink: (f: Frame) => void,
+  sink: (f: WholeFrame) => void,
+  base: Base | null = null,
 ): Promise<void> {
+  const headers = { "content-type": "application/json", accept: "application/x-ndjson", "x-nkx-editor": editor };
   const response = await request("/compile", {
     method: "POST",
-    headers: { "content-type": "application/json", accept: "application/x-ndjson", "x-nkx-editor": editor },
+    headers: base ? { ...headers, "x-nkx-have": base.run } : headers,
     body: JSON.stringify(req),
     signal,
   });
   if (!response.body) throw networkProblem();
   try {
-    for await (const line of readLines(response.body)) sink(JSON.parse(line) as Frame);
+    for await (const line of readLines(response.body)) sink(wholeFrame(JSON.parse(line) as Frame, base));
   } catch (e) {
-    if (isAbort(e)) throw e;
+    if (isAbort(e) || e instanceof Problem) throw e;
     if (e instanceof SyntaxError) throw new Problem("ours", "bad-frame", "The server sent something that is not JSON.");
     throw networkProblem();
   }

@@ -69,6 +69,8 @@ export interface StageCheck {
   max_abs_err?: number | null;
   max_rel_err?: number | null;
   reason?: string;
+  /** What the result does not cover: why the stage ran on the usual inputs only. */
+  note?: string;
   first_wrong?: WrongElement;
 }
 
@@ -90,6 +92,24 @@ export interface Stage {
   lines: LineInfo[];
   /** For each operation's id, the operations of the previous stage that it came from. */
   from: Record<string, number[]>;
+  remarks?: Remark[];
+  check?: StageCheck;
+}
+
+/** A stage without the members that are equal to those of the stage that the client has. */
+export interface StageDelta {
+  index: number;
+  text?: string | (string | number[])[];
+  name?: string;
+  pass?: string;
+  phase?: string;
+  dialect?: string;
+  changed?: boolean;
+  partial?: boolean;
+  time_us?: number;
+  op_counts?: Record<string, number>;
+  lines?: LineInfo[];
+  from?: Record<string, number[]>;
   remarks?: Remark[];
   check?: StageCheck;
 }
@@ -445,6 +465,7 @@ export type Frame =
   | { frame: "kernel"; kernel: number; name: string; inputs: TensorInfo[]; outputs: TensorInfo[] }
   | { frame: "sources"; files: string[]; places: Place[]; sources: Source[] }
   | { frame: "stage"; kernel: number; stage: Stage }
+  | { frame: "stage"; kernel: number; same: string[]; stage: StageDelta }
   | { frame: "simulation"; kernel: number; simulation: Simulation }
   | { frame: "profile"; kernel: number; profile: Profile; text: string }
   | { frame: "value"; kernel: number; value: Value }
@@ -563,6 +584,50 @@ export interface SourceFile {
   /** A relative path; its folders are packages. */
   name: string;
   source: string;
+}
+
+/** A NISA instruction: what it does, and what the machine says of it. */
+export interface Instruction {
+  /** With its dialect, such as "nisa.matmul". */
+  name: string;
+  what: string;
+  engines: InstructionEngine[];
+  operands: InstructionOperand[];
+  limits: string[];
+  /** By engine; empty if it takes no time. */
+  costs: InstructionCost[];
+}
+
+/** An engine that may run the instruction, and the memories that it reaches. */
+export interface InstructionEngine {
+  name: string;
+  reads: string[];
+  writes: string[];
+}
+
+/** An operand, and what the instruction does with it. */
+export interface InstructionOperand {
+  name: string;
+  use: string;
+  optional: boolean;
+}
+
+/** What the instruction takes on an engine: a rule of the simulated machine. */
+export interface InstructionCost {
+  name: string;
+  engine: string;
+  formula: string;
+  /** Where the formula comes from. */
+  source: string;
+  /** H stated by the vendor or measured; M one published figure; L inferred. */
+  confidence: { trn1: string; trn2: string; trn3: string };
+}
+
+/** What an operation of another dialect does. */
+export interface OperationText {
+  /** With its dialect, such as "linalg.matmul" or "hlo.dot". */
+  name: string;
+  what: string;
 }
 
 /** What a NumPy function becomes. */
@@ -689,17 +754,51 @@ export interface SnippetRequest {
   expires_in?: number;
 }
 
+/** What to compile and keep as a revision. */
+export interface RevisionRequest {
+  source?: string;
+  source_base64?: string;
+  filename?: string;
+  files?: SourceFile[];
+  language?: LanguageName;
+  target?: TargetName;
+  kernel?: string;
+  inputs?: InputSpec[];
+  options?: { stop_after?: string; check?: boolean; artifacts?: boolean; simulate?: boolean; watch?: Watch[] };
+  simulate?: boolean;
+  scope?: string;
+  /** At most 200 bytes of UTF-8. */
+  title?: string;
+  /** How the page looked; at most 64 KiB. */
+  view?: object;
+}
+
 export interface SnippetMade {
   id: string;
   url: string;
   embed_url: string;
   raw_url: string;
-  /** Deletes the snippet; it is told only here. */
+  /** Permits to delete the snippet and to add revisions; it is told only here. */
   edit_token: string;
   visibility: Visibility;
   created_ms: number;
   expires_ms: number | null;
   key: string;
+}
+
+export interface RevisionMade {
+  id: string;
+  url: string;
+  /** Its number, from 2. */
+  revision: number;
+  created_ms: number;
+  expires_ms: number | null;
+  key: string;
+}
+
+export interface Revision {
+  revision: number;
+  created_ms: number;
 }
 
 export interface Snippet {
@@ -708,6 +807,9 @@ export interface Snippet {
   title?: string;
   created_ms: number;
   expires_ms: number | null;
+  /** The number of this revision, from 1. */
+  revision: number;
+  revisions: Revision[];
   request: CompileRequest;
   /** As it was given. */
   view: object | null;

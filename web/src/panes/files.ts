@@ -3,7 +3,7 @@
 // Of several Python files the one called main.py or kernel.py, or else the first, is the main file.  // A serialized HloModuleProto is no text: the page shows the HLO text that the server's first stage prints.
 import { compile } from "../api/client";
 import { Problem } from "../api/problem";
-import type { CompileRequest, Frame, SourceFile } from "../api/types";
+import type { CompileRequest, SourceFile } from "../api/types";
 import type { AppStore } from "../state/app";
 import type { Compiler } from "../state/compiler";
 import { FILES_MAX, nameFault } from "../state/files";
@@ -14,7 +14,7 @@ import { say } from "./notices";
 const FILE_MAX = 512 * 1024;
 
 /** What a kernel that is opened does not take over from the one before it. */
-const FRESH = { filename: null, files: [], tab: null, inputs: null, showInputs: false, kernelName: null, anchor: null, previous: null, shared: null, parent: null };
+const FRESH = { touched: true, filename: null, files: [], tab: null, inputs: null, showInputs: false, kernelName: null, anchor: null, previous: null, shared: null, parent: null };
 
 function base64(bytes: Uint8Array): string {
   let binary = "";
@@ -42,7 +42,7 @@ async function textOfProto(bytes: Uint8Array): Promise<string> {
     scope: scope(),
     options: { stop_after: "trace" },
   };
-  await compile(request, editorName, new AbortController().signal, (frame: Frame) => {
+  await compile(request, editorName, new AbortController().signal, (frame) => {
     if (frame.frame === "stage") text ??= frame.stage.text;
     if (frame.frame === "diagnostic" && frame.diagnostic.severity === "error") why = frame.diagnostic.message;
   });

@@ -3,7 +3,8 @@
 // While a compilation runs, rows that it has not reached yet are the previous outcome's, marked stale.  After it has ended
 // early, the rows after its last stage are absent.  If it reached only a part of its trace, the previous outcome stays,
 // marked stale, so that a half-typed word does not empty the page.
-import type { Diagnostic, Frame, Result, Stage, StageDescription, TensorInfo } from "../api/types";
+import type { Base, WholeFrame } from "../api/delta";
+import type { Diagnostic, Profile, Result, Simulation, Stage, StageDescription, TensorInfo } from "../api/types";
 import { SourceMap, Sources } from "./sourcemap";
 
 export interface KernelOutcome {
@@ -12,6 +13,9 @@ export interface KernelOutcome {
   outputs: TensorInfo[];
   stages: Stage[];
   map: SourceMap;
+  /** Of the run on the simulated machine, if it was asked for. */
+  simulation: Simulation | null;
+  profile: Profile | null;
 }
 
 export interface Outcome {
@@ -48,8 +52,16 @@ export function newOutcome(texts: ReadonlyMap<string, string>): Outcome {
   };
 }
 
+function withKernel(outcome: Outcome, at: number, change: Partial<KernelOutcome>): Outcome {
+  const kernel = outcome.kernels[at];
+  if (!kernel) return outcome;
+  const kernels = outcome.kernels.slice();
+  kernels[at] = { ...kernel, ...change };
+  return { ...outcome, kernels };
+}
+
 /** The outcome with one more frame: a new object, so that watchers notice the change. */
-export function applyFrame(outcome: Outcome, frame: Frame): Outcome {
+export function applyFrame(outcome: Outcome, frame: WholeFrame): Outcome {
   switch (frame.frame) {
     case "queued":
       return { ...outcome, queued: frame.position };
@@ -58,7 +70,7 @@ export function applyFrame(outcome: Outcome, frame: Frame): Outcome {
     case "kernel": {
       const kernels = outcome.kernels.slice();
       const { name, inputs, outputs } = frame;
-      kernels[frame.kernel] = { name, inputs, outputs, stages: [], map: new SourceMap([...outcome.texts.keys()], outcome.sources) };
+      kernels[frame.kernel] = { name, inputs, outputs, stages: [], map: new SourceMap([...outcome.texts.keys()], outcome.sources), simulation: null, profile: null };
       return { ...outcome, kernels };
     }
     case "sources":
@@ -75,6 +87,10 @@ export function applyFrame(outcome: Outcome, frame: Frame): Outcome {
       kernel.map.addStage(frame.stage);
       return { ...outcome, kernels };
     }
+    case "simulation":
+      return withKernel(outcome, frame.kernel, { simulation: frame.simulation });
+    case "profile":
+      return withKernel(outcome, frame.kernel, { profile: frame.profile });
     case "diagnostic":
       return { ...outcome, diagnostics: [...outcome.diagnostics, frame.diagnostic] };
     case "end":
@@ -84,14 +100,21 @@ export function applyFrame(outcome: Outcome, frame: Frame): Outcome {
   }
 }
 
+/** What a next compile may refer to; null if the outcome is not complete. */
+export function baseOf(outcome: Outcome | null): Base | null {
+  if (!outcome || outcome.key === "" || (outcome.status !== "ok" && outcome.status !== "error")) return null;
+  const { key, timeUs, kernels } = outcome;
+  return { run: `${key}.${timeUs}`, stage: (kernel, index) => kernels[kernel]?.stages[index] };
+}
+
 /** The outcome of a whole result, as a snippet has it. */
 export function frozenOutcome(texts: ReadonlyMap<string, string>, result: Result, snippet: string): Outcome {
   const sources = new Sources();
   sources.add(result);
-  const kernels = result.kernels.map(({ name, inputs, outputs, stages }) => {
+  const kernels = result.kernels.map(({ name, inputs, outputs, stages, simulation, profile }) => {
     const map = new SourceMap([...texts.keys()], sources);
     for (const stage of stages) map.addStage(stage);
-    return { name, inputs, outputs, stages, map };
+    return { name, inputs, outputs, stages, map, simulation: simulation ?? null, profile: profile ?? null };
   });
   const { key, target, diagnostics, status, time_us: timeUs } = result;
   return { texts, key, snippet, target, kernels, sources, diagnostics, status, queued: 0, timeUs, roundTripMs: 0 };
@@ -209,8 +232,10 @@ const LIMIT = new Set([
   "superseded",
 ]);
 
-/** The cause of a diagnostic: users must not search their kernel for our mistakes. */
+/** The cause of a diagnostic: users must not search their kernel for our mistakes.  Before the first stage, a program that is
+ * not valid is the user's own HLO or MLIR. */
 export function blame(d: Diagnostic): "kernel" | "limit" | "ours" {
+  if ((d.code === "ir-invalid" || d.code === "hlo-invalid") && d.stage === undefined && d.range) return "kernel";
   if (OUR_FAULT.has(d.code)) return "ours";
   return LIMIT.has(d.code) ? "limit" : "kernel";
 }

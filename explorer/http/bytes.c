@@ -1,0 +1,92 @@
+/* Answers that are whole before they are sent, compressed for clients that accept that.
+ *
+ * They are compressed while they are sent, a block at a time, so that a large one does not hold up the other
+ * connections of its thread.
+ */
+#include <stdlib.h>
+
+#include "http/http.h"
+#include "http/packer.h"
+
+enum {
+  WORTH_PACKING = 1024, /* smaller answers fit into one packet anyway */
+  BLOCK = 32 << 10,
+};
+
+struct packed {
+  struct packer *packer;
+  struct packer_input left;
+  struct http_bytes bytes;
+  bool is_done, is_ok;
+};
+
+static void release(const struct http_bytes *b) {
+  if (b->release)
+    b->release(b->user);
+}
+
+static ssize_t read_packed(void *user, uint64_t pos, char *to, size_t max) {
+  struct packed *p = user;
+  size_t n = 0;
+  (void)pos;
+  while (!n && !p->is_done)
+    n = packer_run(p->packer, &p->left, PACKER_END, to, max, &p->is_done, &p->is_ok);
+  return n ? (ssize_t)n : p->is_ok ? MHD_CONTENT_READER_END_OF_STREAM : MHD_CONTENT_READER_END_WITH_ERROR;
+}
+
+static void free_packed(void *user) {
+  struct packed *p = user;
+  packer_free(p->packer);
+  release(&p->bytes);
+  free(p);
+}
+
+/* NULL when out of memory; the bytes are then released. */
+static struct MHD_Response *packed_response(enum packing kind, const struct http_bytes *b) {
+  struct packed *p = calloc(1, sizeof *p);
+  if (!p) {
+    release(b);
+    return NULL;
+  }
+  *p = (struct packed){.packer = packer_new(kind), .left = {b->data, b->len}, .bytes = *b, .is_ok = true};
+  struct MHD_Response *r =
+      p->packer ? MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, BLOCK, read_packed, p, free_packed) : NULL;
+  if (!r)
+    free_packed(p);
+  return r;
+}
+
+static void release_copy(void *user) {
+  struct http_bytes *b = user;
+  release(b);
+  free(b);
+}
+
+static struct MHD_Response *plain_response(const struct http_bytes *b) {
+  struct http_bytes *copy = malloc(sizeof *copy);
+  struct MHD_Response *r = NULL;
+  if (copy) {
+    *copy = *b;
+    r = MHD_create_response_from_buffer_with_free_callback_cls(b->len, (void *)(uintptr_t)b->data, release_copy, copy);
+  }
+  if (!r) {
+    release(b);
+    free(copy);
+  }
+  return r;
+}
+
+enum MHD_Result http_bytes(struct request *rq, unsigned status, const struct http_bytes *b) {
+  const enum packing packing = b->len >= WORTH_PACKING && !b->is_packed ? packing_for(rq) : PACKING_NONE;
+  struct MHD_Response *r = packing ? packed_response(packing, b) : plain_response(b);
+  if (!r)
+    return MHD_NO;
+  MHD_add_response_header(r, MHD_HTTP_HEADER_CONTENT_TYPE, b->type);
+  MHD_add_response_header(r, MHD_HTTP_HEADER_CACHE_CONTROL, b->cache ? b->cache : "no-store");
+  if (b->vary)
+    MHD_add_response_header(r, MHD_HTTP_HEADER_VARY, b->vary);
+  if (b->disposition)
+    MHD_add_response_header(r, MHD_HTTP_HEADER_CONTENT_DISPOSITION, b->disposition);
+  packing_add_headers(packing, r);
+  return http_send(rq, status, r);
+}
