@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/json.h"
+#include "driver/simulate.h"
 #include "driver/value.h"
 #include "driver/value_find.h"
 #include "driver/value_put.h"
@@ -339,6 +340,9 @@ static void put_value(struct path *p, const struct value *v, struct buf *b) {
 static const char *why_not(struct path *p) {
   if (p->before.index != p->run->job->value.stage)
     return "the source begins at a later stage";
+  const char *refusal = simulate_refusal(p->run->job, p->kernel, p->run->arena);
+  if (refusal)
+    return refusal;
   if (!p->checks.kernel)
     compile_begin_checks(p);
   return p->checks.has_inputs ? NULL : p->checks.no_check;

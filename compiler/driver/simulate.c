@@ -1,4 +1,4 @@
-#include "driver/simulate.h"
+#include "driver/simulate_internal.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -7,30 +7,9 @@
 #include "base/json.h"
 #include "driver/check.h"
 #include "driver/summary.h"
-#include "driver/value_find.h"
 #include "nisa/nisa.h"
 #include "sim/decode.h"
 #include "sim/report.h"
-#include "sim/run.h"
-
-struct simulation {
-  const struct simulate_request *rq;
-  struct diags *ds;
-  struct sim_program program;
-  struct trace_array *out;
-  int *lines;        /* of each instruction in the stage's text, or in the source if that is NISA; 0: not known */
-  int *buffer_lines; /* the same of each buffer */
-  int n_watches;
-  struct sim_watch *watches;
-  const char **refused; /* of each watch: why there is nothing to watch, or NULL */
-  struct sim_fault fault;
-  struct sim_counts counts;
-  int64_t time_us;
-  struct sim_record record; /* of a run that came to its end */
-  bool has_record;
-  struct sim_timeline timeline;
-  struct sim_profile profile;
-};
 
 /* ---- limits ------------------------------------------------------------------------------------------------------ */
 
@@ -102,8 +81,7 @@ static int line_of(const struct simulation *s, const struct sim_instr *i) {
 
 /* ---- watches ----------------------------------------------------------------------------------------------------- */
 
-/* Returns the number of the operand of this name; without a name of the first that is written.  -1: there is none. */
-static int find_operand(const struct sim_instr *i, const char *name) {
+int simulate_find_operand(const struct sim_instr *i, const char *name) {
   for (int k = 0; k < i->def->n_operands; k++)
     if (i->operand[k].kind != SIM_ABSENT && i->operand[k].type &&
         (name ? !strcmp(i->def->operand[k].name, name) : i->def->operand[k].writes))
@@ -119,7 +97,7 @@ static const char *find_watch(const struct simulation *s, const struct job_watch
       w->instr = k;
   if (w->instr < 0)
     return "there is no instruction on this line";
-  w->operand = find_operand(&p->instrs[w->instr], want->operand);
+  w->operand = simulate_find_operand(&p->instrs[w->instr], want->operand);
   return w->operand < 0 ? "the instruction has no such operand" : NULL;
 }
 
@@ -135,7 +113,7 @@ static void find_watches(struct simulation *s) {
   }
 }
 
-static enum dtype dtype_of(enum sim_type t) {
+enum dtype simulate_dtype(enum sim_type t) {
   static const enum dtype dtypes[SIM_TYPE_COUNT] = {
       [SIM_I1] = DT_BOOL, [SIM_I8] = DT_I8,         [SIM_I16] = DT_I16,       [SIM_I32] = DT_I32,
       [SIM_I64] = DT_I64, [SIM_U8] = DT_U8,         [SIM_U16] = DT_U16,       [SIM_U32] = DT_U32,
@@ -149,7 +127,7 @@ static void put_watched(const struct simulation *s, const struct sim_watch *w, s
   int64_t dims[NISA_TILE_MAX];
   for (int k = 0; k < o->n_dims; k++)
     dims[k] = o->dim[k].n;
-  const struct trace_array x = {.shape = hlo_shape_array(s->rq->arena, dtype_of(o->type), o->n_dims, dims),
+  const struct trace_array x = {.shape = hlo_shape_array(s->rq->arena, simulate_dtype(o->type), o->n_dims, dims),
                                 .data = w->data};
   summary_put(b, &x);
   summary_put_histogram(b, &x);
@@ -295,7 +273,7 @@ enum status simulate_open(const struct simulate_request *rq, struct diags *ds, s
   return ST_OK;
 }
 
-static enum status run(struct simulation *s) {
+enum status simulate_run(struct simulation *s) {
   const struct simulate_request *rq = s->rq;
   const struct trace_kernel *k = rq->kernel;
   struct check_binding binding;
@@ -338,7 +316,7 @@ static void write_outputs(const struct simulation *s) {
 
 void simulate_put_values(struct simulation *s, struct buf *b) {
   const struct simulate_request *rq = s->rq;
-  const enum status st = run(s);
+  const enum status st = simulate_run(s);
   if (st && !s->fault.kind) {
     simulate_put_refusal(b, rq->number, "skipped",
                          s->ds->n ? s->ds->v[s->ds->n - 1].message : "the simulator cannot run it");
@@ -364,113 +342,6 @@ void simulate_put_values(struct simulation *s, struct buf *b) {
   buf_puts(b, "}}");
   for (int k = 0; k < rq->job->n_watches; k++)
     sim_watch_clear(&s->watches[k]);
-}
-
-/* ---- one value --------------------------------------------------------------------------------------------------- */
-
-/* The operand that the words of the line give the name. */
-static int find_operand_of_name(const struct simulation *s, const struct sim_instr *i, int line, const char *name) {
-  const struct stage *stage = s->rq->stage;
-  for (int k = 0; k < i->def->n_operands; k++)
-    if (i->operand[k].kind != SIM_ABSENT && i->operand[k].type &&
-        value_is_operand(stage->text, stage->text_len, line, name, i->def->operand[k].name))
-      return k;
-  return -1;
-}
-
-/* The allocation on a line; -1 if there is none. */
-static int find_allocation(const struct simulation *s, int line) {
-  for (int k = 0; line && k < s->program.n_buffers; k++)
-    if (s->buffer_lines[k] == line)
-      return k;
-  return -1;
-}
-
-/* What a name stands for in the whole stage: an allocation or an argument. */
-static const char *find_buffer(const struct simulation *s, const char *name, int line, struct sim_watch *w) {
-  const struct stage *stage = s->rq->stage;
-  struct value_place place;
-  if (!value_find(stage->text, stage->text_len, name, line, &place))
-    return "the stage defines no value of this name";
-  w->is_buffer = true;
-  w->buffer = place.kind != VALUE_ARGUMENT      ? find_allocation(s, place.line)
-              : place.index < s->program.n_args ? s->program.args[place.index].buffer
-                                                : -1;
-  return w->buffer >= 0 ? NULL : "the name is no buffer: ask for an operand of an instruction";
-}
-
-/* The stage's own lines count, also for a source in NISA. */
-static const char *find_value(struct simulation *s, const struct job_value *want, struct sim_watch *w) {
-  *w = (struct sim_watch){.instr = -1, .operand = -1, .nth = want->nth};
-  for (int k = 0; k < s->program.n_instrs && w->instr < 0; k++)
-    if (want->line && s->lines[k] == want->line)
-      w->instr = k;
-  if (w->instr >= 0)
-    w->operand = want->name ? find_operand_of_name(s, &s->program.instrs[w->instr], want->line, want->name)
-                            : find_operand(&s->program.instrs[w->instr], want->operand);
-  if (w->operand >= 0)
-    return NULL;
-  if (want->name)
-    return find_buffer(s, want->name, want->line, w);
-  w->is_buffer = true;
-  w->buffer = w->instr < 0 ? find_allocation(s, want->line) : -1;
-  return w->buffer >= 0  ? NULL
-         : w->instr >= 0 ? "the instruction has no such operand"
-                         : "there is no instruction and no allocation on this line";
-}
-
-static void take_buffer(const struct simulation *s, const struct sim_watch *w, struct simulated_value *out) {
-  const struct sim_buffer *b = &s->program.buffers[w->buffer];
-  out->array.shape = hlo_shape_array(s->rq->arena, dtype_of(b->type), b->rank, b->dims);
-  out->unwritten = w->n_unwritten;
-  out->array.data = arena_dup(s->rq->arena, w->data, (size_t)b->bytes);
-}
-
-static void take_operand(const struct simulation *s, const struct sim_watch *w, struct simulated_value *out) {
-  const struct sim_operand *o = &s->program.instrs[w->instr].operand[w->operand];
-  int64_t dims[NISA_TILE_MAX];
-  for (int k = 0; k < o->n_dims; k++)
-    dims[k] = o->dim[k].n;
-  out->operand = s->program.instrs[w->instr].def->operand[w->operand].name;
-  out->array.shape = hlo_shape_array(s->rq->arena, dtype_of(o->type), o->n_dims, dims);
-  out->array.data =
-      arena_dup(s->rq->arena, w->data, (size_t)hlo_shape_elements(&out->array.shape) * (size_t)sim_type_bytes(o->type));
-}
-
-static const char *take_watch(const struct simulation *s, const struct sim_watch *w, struct simulated_value *out) {
-  out->executions = w->n_executions;
-  if (w->state == SIM_WATCH_UNWRITTEN)
-    return "a part of it has never been written";
-  if (w->state != SIM_WATCH_KEPT)
-    return s->fault.kind ? arena_printf(s->rq->arena, "%s: %s", sim_fault_name(s->fault.kind), s->fault.text)
-           : !w->n_executions
-               ? "it is not executed"
-               : arena_printf(s->rq->arena, "it is executed only %lld times", (long long)w->n_executions);
-  out->nth = w->nth ? w->nth : w->n_executions;
-  (w->is_buffer ? take_buffer : take_operand)(s, w, out);
-  return NULL;
-}
-
-const char *simulate_value(const struct simulate_request *rq, struct simulated_value *out) {
-  struct simulate_request own = *rq;
-  struct simulation *s;
-  struct sim_watch w;
-  struct diags ds;
-  diags_init(&ds, rq->arena);
-  own.is_nisa = false;
-  if (simulate_open(&own, &ds, &s))
-    return ds.n ? ds.v[0].message : "the simulator cannot run the stage";
-  const char *reason = find_value(s, &rq->job->value, &w);
-  if (reason)
-    return reason;
-  s->n_watches = 1;
-  s->watches = &w;
-  if (run(s) && !s->fault.kind)
-    reason = ds.n ? ds.v[0].message : "the simulator cannot run the stage";
-  if (!reason)
-    reason = take_watch(s, &w, out);
-  sim_watch_clear(&w);
-  return reason;
 }
 
 /* ---- time -------------------------------------------------------------------------------------------------------- */
