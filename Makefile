@@ -123,6 +123,7 @@ $(BUILD)/gen/%.inc: explorer/api/%.json
 	@mkdir -p $(@D)
 	$(call short,GEN $@)sed 's/\\/\\\\/g; s/"/\\"/g; s/.*/"&\\n"/' $< > $@
 $(call objs,explorer/api/documents.c): $(BUILD)/gen/openapi.inc $(BUILD)/gen/ops.inc
+$(call objs,explorer/api/cards.c): $(BUILD)/gen/operations.inc
 
 # the store's migrations in the order of their numbers: {1, "text"},
 $(BUILD)/gen/migrations.inc: $(wildcard explorer/store/migrate/*.sql)
@@ -212,7 +213,7 @@ $(BUILD)/bench/measure: $(BUILD)/obj/tests/measured/measure.o $(COMPILER_LIB)
 	$(call short,LINK $@)$(CC) $(LDHARDEN) -o $@ $^ $(MLIR_LIBS) $(COMMON_LIBS)
 
 # the worker with faults that a test plants in its passes
-$(BUILD)/test/nkx-worker-planted: $(call objs,$(WORKER_SRC)) $(BUILD)/obj/tests/mutation/plant.o $(COMPILER_LIB)
+$(BUILD)/test/nkx-worker-planted: $(call objs,$(WORKER_SRC)) $(call objs,$(call srcs,tests/mutation)) $(COMPILER_LIB)
 	@mkdir -p $(@D)
 	$(call short,LINK $@)$(CC) $(LDHARDEN) -Wl,--export-dynamic-symbol=register_printf_type -o $@ $^ $(WORKER_LIBS)
 
@@ -257,7 +258,7 @@ asan: setup-test
 # libFuzzer targets, built separately with clang: SECONDS_EACH=600 TARGETS="job explorer_frame" make fuzz.  Only the code
 # that they reach is built: base, the readers, the job parser and the server.
 FUZZ_BIN := $(patsubst tests/fuzz/%.c,$(BUILD)/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
-FUZZED_SRC := $(call srcs,$(addprefix compiler/,base hlo ir nisa sim)) $(addprefix compiler/driver/,job.c pipeline.c frame_scan.c gather.c comparison.c sources.c source_table.c) \
+FUZZED_SRC := $(call srcs,$(addprefix compiler/,base hlo ir nisa sim)) $(addprefix compiler/driver/,job.c job_value.c pipeline.c accuracy.c frame_scan.c gather.c comparison.c sources.c source_table.c) \
   compiler/trace/precheck.c
 FUZZED_LIB := $(BUILD)/lib/libfuzzed.a
 $(FUZZED_LIB): $(call objs,$(FUZZED_SRC)) $(PROTO_OBJ)
@@ -285,7 +286,7 @@ fuzz: setup-test
 
 C_FILES = $(shell git ls-files '*.c' '*.h')
 lint: setup-test
-	@$(MAKE) --no-print-directory -j$(shell nproc) $(BUILD)/gen/hlo.pb-c.h $(BUILD)/gen/dialects.inc $(BUILD)/gen/migrations.inc $(BUILD)/gen/openapi.inc $(BUILD)/gen/ops.inc $(BUILD)/gen/version.h
+	@$(MAKE) --no-print-directory -j$(shell nproc) $(BUILD)/gen/hlo.pb-c.h $(BUILD)/gen/dialects.inc $(BUILD)/gen/migrations.inc $(BUILD)/gen/openapi.inc $(BUILD)/gen/ops.inc $(BUILD)/gen/operations.inc $(BUILD)/gen/version.h
 	$(call short,FORMAT)clang-format-22 --dry-run -Werror $(C_FILES)
 	$(call short,LINT)$(VENV)/bin/python3 tests/lint/lint.py --build $(BUILD)
 	$(VENV)/bin/python3 -m pytest -q -p no:cacheprovider tests/lint

@@ -29,6 +29,7 @@ const struct route app_routes[] = {
     {.path = "/api/v1/examples", .allow = "GET, HEAD", .get = api_examples},
     {.path = "/api/v1/targets", .allow = "GET, HEAD", .get = api_targets},
     {.path = "/api/v1/ops", .allow = "GET, HEAD", .get = api_ops},
+    {.path = "/api/v1/instructions", .allow = "GET, HEAD", .get = api_instructions},
     /* Compiler Explorer's API */
     {.path = "/api/languages", .allow = "GET, HEAD", .get = ce_languages, CE},
     {.path = "/api/compilers", .allow = "GET, HEAD", .get = ce_compilers, CE},

@@ -18,6 +18,10 @@ static_assert(JOB_RANK_MAX == (int)HLO_RANK_MAX, "a job's inputs have the shapes
 
 /* ---- kernels ----------------------------------------------------------------------------------------------------- */
 
+static bool needs_inputs(const struct job *j) {
+  return j->simulate || j->value.is_set;
+}
+
 /* Runs all stages of p->kernel. */
 static enum status run_path(struct path *p) {
   struct run *r = p->run;
@@ -25,11 +29,13 @@ static enum status run_path(struct path *p) {
   if (!st && r->job->artifacts && p->kernel->module)
     st = compile_send_artifacts(p);
   /* the simulation of a Python kernel makes its inputs when all stages have been sent, in case they are too large */
-  if (!st && (r->job->check || (r->job->simulate && !p->kernel->program)))
+  if (!st && (r->job->check || (needs_inputs(r->job) && !p->kernel->program)))
     compile_begin_checks(p);
   for (int i = r->first_stage; !st && i <= r->last_stage; i++)
     st = compile_stage(p, i);
-  if (!st && r->job->simulate)
+  if (!st && r->job->value.is_set)
+    st = compile_send_value(p);
+  else if (!st && r->job->simulate)
     st = compile_send_simulation(p);
   compile_forget_old_program(p);
   if (!st && r->last)
@@ -157,7 +163,9 @@ static enum status run_all(struct run *r, struct arena *arena) {
   r->arena = arena;
   diags_init(&r->diags, arena);
   sources_init(&r->sources, arena, job->filename);
-  r->last_stage = job->stop_after ? pipeline_find(job->stop_after) : pipeline_n_stages - 1;
+  r->last_stage = job->value.is_set ? job->value.stage
+                  : job->stop_after ? pipeline_find(job->stop_after)
+                                    : pipeline_n_stages - 1;
   enum status st = compile_send_start(r);
   if (!st)
     st = r->traced ? run_traced(r) : job->language == LANG_NKIPY ? run_source(r) : run_program(r);

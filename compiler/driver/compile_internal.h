@@ -4,6 +4,7 @@
  *   compile_frames.c    frames and artifacts
  *   compile_stages.c    one stage: the transformation, its verification, its check
  *   compile_simulate.c  the run of the last stage on the simulated machine
+ *   compile_value.c     one value of the last stage
  */
 #ifndef DRIVER_COMPILE_INTERNAL_H
 #define DRIVER_COMPILE_INTERNAL_H
@@ -43,6 +44,7 @@ struct path {
   MlirOperation old_module;
   struct buf old_proto;
   bool has_reproducer;
+  struct trail *trail; /* of a job that asks for a value, or NULL */
 };
 
 enum { ARTIFACT_MAX = 8 << 20 }; /* bytes of one artifact */
@@ -76,5 +78,12 @@ void compile_forget_old_program(struct path *p);
 
 /* Runs the last stage on the simulated machine, if the job wants that and it can be done, and sends what came out. */
 enum status compile_send_simulation(struct path *p);
+
+/* ---- compile_value.c --------------------------------------------------------------------------------------------- */
+
+/* Keeps what connects the stage that p->before is now with the trace. */
+void compile_note_stage(struct path *p);
+/* Sends the value that the job asks for; p->before is its stage. */
+enum status compile_send_value(struct path *p);
 
 #endif

@@ -45,6 +45,24 @@ static bool write_trace(const char *path, const struct buf *b) {
   return ok;
 }
 
+/* Sends the timeline as columns: an artifact. */
+static enum status send_columns(struct path *p, const struct simulation *s) {
+  struct run *r = p->run;
+  struct buf b;
+  enum status st = ST_OK;
+  if (!r->job->artifacts)
+    return ST_OK;
+  buf_init(&b, ARTIFACT_MAX);
+  if (simulate_put_columns(s, &b))
+    diag_add(&r->diags, DS_WARNING, DG_OUTPUT_LIMIT, NULL,
+             "the list of executions is longer than %d MiB and is left out", ARTIFACT_MAX >> 20);
+  else
+    st =
+        compile_send_artifact(p, arena_printf(r->arena, "%s/executions.json", p->kernel->name), "application/json", &b);
+  buf_clear(&b);
+  return st;
+}
+
 /* Sends the timeline as an artifact, or writes it to the file that the terminal wants. */
 static enum status send_trace(struct path *p, const struct simulation *s) {
   struct run *r = p->run;
@@ -79,6 +97,8 @@ static enum status send_profile(struct path *p, struct simulation *s) {
     else
       st = r->sink(r->user, b.data, b.len);
     buf_clear(&b);
+    if (!st)
+      st = send_columns(p, s);
     if (!st)
       st = send_trace(p, s);
   }

@@ -270,6 +270,7 @@ static const struct {
     [FRAME_STAGE] = {"\"stage\"", {{"kernel", '0'}, {"stage", '{'}}},
     [FRAME_SIMULATION] = {"\"simulation\"", {{"kernel", '0'}, {"simulation", '{'}}},
     [FRAME_PROFILE] = {"\"profile\"", {{"kernel", '0'}, {"profile", '{'}}},
+    [FRAME_VALUE] = {"\"value\"", {{"kernel", '0'}, {"value", '{'}}},
     [FRAME_DIAGNOSTIC] = {"\"diagnostic\"", {{"diagnostic", '{'}}},
     [FRAME_ARTIFACT] = {"\"artifact\"", {{"artifact", '{'}}},
     [FRAME_END] = {"\"end\"", {{"status", '"'}, {"time_us", '0'}}},

@@ -10,6 +10,7 @@
  *                                        "time_us","op_counts","text","lines","from","remarks"?,"check"?}}
  *   {"frame":"simulation","kernel":0,"simulation":{"status",…}}     (with options.simulate, after the kernel's stages)
  *   {"frame":"profile","kernel":0,"profile":{…},"text":"…"}         (after the simulation)
+ *   {"frame":"value","kernel":0,"value":{…}}                       (with "value", instead of stages and their sources)
  *   {"frame":"diagnostic","diagnostic":{"severity","code","message","hint"?,"stage"?,"kernel"?,
  *                                       "range"?:{"file","line","col","end_line","end_col"},"calls"?:[range…]}}
  *   {"frame":"artifact","artifact":{"name","media_type","size","sha256"},"data":"<base64>"}   (with options.artifacts)
@@ -43,15 +44,28 @@
  *   "reason": of "skipped", and of "limit" if nothing was run; then there are no other members
  *   "stage", "time_us" (of this processor), "instructions", "matmuls", "dma_bytes"
  *   "reference"?: "numpy" or "first stage": what the outputs are compared with
- *   "outputs": with "ok", [{"name","shape","dtype","min","max","mean","nan","inf","pass"?,"max_abs_err"?,
- *              "max_rel_err"?}]; min, max and mean are over finite elements, null if there are none
+ *   "outputs": with "ok", [{"name","shape","dtype","min","max","mean","std","nan","inf","zero","pass"?,
+ *              "max_abs_err"?,"max_rel_err"?}]; min, max, mean and std are over finite elements, null if there are none
  *   "fault": with "fault" and "limit", {"kind","message","instruction"?,"engine"?,"line"?,"range"?}, and
  *              of a race "other","other_line"?,"other_range"?
  *   "values"?: for options.watch, [{"line","instruction","operand","executions","nth", the members of an output,
  *              "histogram"?: {"from","to","counts"},"slice": rows}, or {"line","reason",…}]
  *
  * profile is the time of that run, in the form of sim/report.h; "text" is a report for a terminal.  It is absent if the time
- * cannot be found; a diagnostic says why.  With options.artifacts the timeline is an artifact, NAME/timeline.json.
+ * cannot be found; a diagnostic says why.  With options.artifacts the timeline is an artifact, NAME/timeline.json, and another one in
+ * columns, NAME/executions.json.
+ *
+ * value is what one value of one stage holds (value.h), on the inputs of a check:
+ *   "stage", "index", "line"?, "op"?, "name"?, "operand"?
+ *   "reason": why there is none; then there are no further members
+ *   "execution", "executions", the members of an output of a simulation, "unwritten"?, "histogram"?
+ *   "slice": {"start": [int], "step": [int], "shape": [int], "data": [elements in row-major order]}, or {"reason"}
+ *   "heat"?: of the last two dimensions that are longer than 1, {"at": [index of the first element], "row_dim" (-1: one
+ *            row), "column_dim", "rows","columns" (at most 128), "row_step","column_step" (elements in a cell),
+ *            "means": [of the finite elements of each cell, row by row; null if it has none]}
+ *   "reference"?: what the trace has at the same place, {"of": "numpy" | "trace","name","line","pass","max_abs_err",
+ *            "max_rel_err","order"?: "transposed","differs"?: {"index": [int],"got","want"}}; absent if there is no one
+ *            instruction of the trace that the value stands for
  *
  * stage.check is {"status":"pass"|"fail"|"skipped","max_abs_err","max_rel_err","reason"?}.
  */

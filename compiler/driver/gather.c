@@ -20,6 +20,11 @@ static int count(const struct gather *g, enum frame_kind kind, int kernel) {
   return n;
 }
 
+/* A kernel has at most one frame of such a kind. */
+static bool is_run(enum frame_kind k) {
+  return k == FRAME_SIMULATION || k == FRAME_PROFILE || k == FRAME_VALUE;
+}
+
 /* Returns ST_OK if f may come after the frames so far. */
 static enum status check_order(const struct gather *g, const struct frame *f, struct error *err) {
   if (g->is_ended)
@@ -28,12 +33,11 @@ static enum status check_order(const struct gather *g, const struct frame *f, st
     return fail(err, ST_INPUT, g->is_started ? "a second start" : "a frame before the start");
   if (f->kind == FRAME_KERNEL && frame_int(f, "kernel") != g->n_kernels)
     return fail(err, ST_INPUT, "kernels out of order");
-  const bool is_run = f->kind == FRAME_SIMULATION || f->kind == FRAME_PROFILE;
-  const bool is_of_kernel = f->kind == FRAME_STAGE || is_run;
+  const bool is_of_kernel = f->kind == FRAME_STAGE || is_run(f->kind);
   if (is_of_kernel && frame_int(f, "kernel") >= g->n_kernels)
     return fail(err, ST_INPUT, "a frame of an unknown kernel");
-  if (is_run && count(g, f->kind, (int)frame_int(f, "kernel")))
-    return fail(err, ST_INPUT, "a second simulation or profile of a kernel");
+  if (is_run(f->kind) && count(g, f->kind, (int)frame_int(f, "kernel")))
+    return fail(err, ST_INPUT, "a second simulation, profile or value of a kernel");
   return ST_OK;
 }
 
@@ -67,7 +71,7 @@ enum status gather_add(struct gather *g, const struct frame *f, size_t at, size_
   g->n_kernels += f->kind == FRAME_KERNEL;
   g->n_sources += f->kind == FRAME_SOURCES;
   g->n_stages += f->kind == FRAME_STAGE;
-  g->n_runs += f->kind == FRAME_SIMULATION || f->kind == FRAME_PROFILE;
+  g->n_runs += is_run(f->kind);
   g->n_diags += f->kind == FRAME_DIAGNOSTIC;
   g->n_artifacts += f->kind == FRAME_ARTIFACT;
   if (f->kind == FRAME_END) {
@@ -208,6 +212,7 @@ static void put_kernel(const struct writer *w, const struct gather_part *p) {
   buf_putc(w->out, ']');
   put_run(w, FRAME_SIMULATION, p->kernel, "simulation");
   put_run(w, FRAME_PROFILE, p->kernel, "profile");
+  put_run(w, FRAME_VALUE, p->kernel, "value");
   buf_putc(w->out, '}');
 }
 

@@ -3,7 +3,7 @@
  * Every field is checked here and nowhere else: its type, its range, its length.  jansson refuses invalid UTF-8,
  * duplicate keys (by flag) and nesting beyond its own limit; the caller has limited the number of bytes.
  */
-#include "driver/job.h"
+#include "driver/job_internal.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -26,7 +26,7 @@ void job_init(struct job *j) {
 /* ---- reading ----------------------------------------------------------------------------------------------------- */
 
 /* Reads a short string without control characters: the name of a file, a kernel, an input or a stage. */
-static enum status read_name(struct arena *a, const json_t *v, const char *field, const char **out, struct error *err) {
+enum status job_read_name(struct arena *a, const json_t *v, const char *field, const char **out, struct error *err) {
   if (!json_is_string(v))
     return fail(err, ST_INPUT, "%s: expected a string", field);
   const char *s = json_string_value(v);
@@ -90,7 +90,7 @@ static enum status read_input(struct arena *a, const json_t *v, int index, struc
     if (!strcmp(key, "name")) {
       char label[48];
       snprintf(label, sizeof label, "inputs[%d].name", index);
-      enum status st = read_name(a, field, label, &out->name, err);
+      enum status st = job_read_name(a, field, label, &out->name, err);
       if (st)
         return st;
     } else if (!strcmp(key, "dtype")) {
@@ -168,7 +168,7 @@ static enum status read_watch(struct arena *a, const json_t *v, int index, struc
     char label[64];
     snprintf(label, sizeof label, "options.watch[%d].%.24s", index, key);
     if (!strcmp(key, "operand")) {
-      enum status st = read_name(a, field, label, &out->operand, err);
+      enum status st = job_read_name(a, field, label, &out->operand, err);
       if (st)
         return st;
     } else if (strcmp(key, "line") != 0 && strcmp(key, "nth") != 0) {
@@ -239,8 +239,10 @@ static enum status read_options(struct arena *a, const json_t *v, struct job *j,
       st = read_simulate(field, "options.simulate", j, err);
     } else if (!strcmp(key, "watch")) {
       st = read_watches(a, field, j, err);
+    } else if (!strcmp(key, "value")) {
+      st = job_read_value(a, field, &j->value, err);
     } else if (!strcmp(key, "stop_after")) {
-      st = read_name(a, field, "options.stop_after", &j->stop_after, err);
+      st = job_read_name(a, field, "options.stop_after", &j->stop_after, err);
       if (!st && !pipeline_has_stage(j->stop_after))
         st = fail(err, ST_INPUT, "options.stop_after: no stage is called \"%.60s\"", j->stop_after);
     } else {
@@ -390,11 +392,11 @@ static enum status read_field(struct arena *a, const char *key, const json_t *v,
   if (!strcmp(key, "source_base64"))
     return read_binary(a, v, j, err);
   if (!strcmp(key, "filename"))
-    return read_name(a, v, key, &j->filename, err);
+    return job_read_name(a, v, key, &j->filename, err);
   if (!strcmp(key, "files"))
     return read_files(a, v, j, err);
   if (!strcmp(key, "kernel"))
-    return read_name(a, v, key, &j->kernel, err);
+    return job_read_name(a, v, key, &j->kernel, err);
   if (!strcmp(key, "inputs"))
     return read_inputs(a, v, j, err);
   if (!strcmp(key, "options"))
@@ -454,35 +456,17 @@ enum status job_parse(struct arena *a, const char *json, size_t len, struct job 
 
 /* ---- writing ----------------------------------------------------------------------------------------------------- */
 
-/* An object that is being filled.  If memory runs out, a member is missing, so the whole object is dropped. */
-struct writer {
-  json_t *object;
-  bool failed;
-};
-
-static void put(struct writer *w, const char *key, json_t *v) {
-  w->failed |= json_object_set_new(w->object, key, v) != 0; /* also when either is NULL */
-}
-
-/* Returns the object, or NULL if anything failed. */
-static json_t *written(struct writer *w) {
-  if (!w->failed)
-    return w->object;
-  json_decref(w->object);
-  return NULL;
-}
-
 static json_t *input_json(const struct job_input *in) {
-  struct writer w = {.object = json_object()};
+  struct job_writer w = {.object = json_object()};
   json_t *dims = json_array();
   assert(in->rank >= 0 && in->rank <= JOB_RANK_MAX);
   for (int i = 0; i < in->rank; i++)
     w.failed |= json_array_append_new(dims, json_integer(in->dims[i])) != 0;
   if (in->name)
-    put(&w, "name", json_string(in->name));
-  put(&w, "shape", dims);
-  put(&w, "dtype", json_string(dtype_numpy_name(in->dtype)));
-  return written(&w);
+    job_put(&w, "name", json_string(in->name));
+  job_put(&w, "shape", dims);
+  job_put(&w, "dtype", json_string(dtype_numpy_name(in->dtype)));
+  return job_written(&w);
 }
 
 /* Returns an array, or NULL when out of memory. */
@@ -502,10 +486,10 @@ static json_t *files_json(const struct job *j) {
   json_t *files = json_array();
   bool failed = !files;
   for (int i = 0; i < j->n_files; i++) {
-    struct writer w = {.object = json_object()};
-    put(&w, "name", json_string(j->files[i].name));
-    put(&w, "source", json_stringn(j->files[i].source, j->files[i].source_len));
-    failed |= json_array_append_new(files, written(&w)) != 0;
+    struct job_writer w = {.object = json_object()};
+    job_put(&w, "name", json_string(j->files[i].name));
+    job_put(&w, "source", json_stringn(j->files[i].source, j->files[i].source_len));
+    failed |= json_array_append_new(files, job_written(&w)) != 0;
   }
   if (!failed)
     return files;
@@ -528,13 +512,13 @@ static json_t *watches_json(const struct job *j) {
   json_t *watches = json_array();
   bool failed = !watches;
   for (int i = 0; i < j->n_watches; i++) {
-    struct writer w = {.object = json_object()};
-    put(&w, "line", json_integer(j->watches[i].line));
+    struct job_writer w = {.object = json_object()};
+    job_put(&w, "line", json_integer(j->watches[i].line));
     if (j->watches[i].operand)
-      put(&w, "operand", json_string(j->watches[i].operand));
+      job_put(&w, "operand", json_string(j->watches[i].operand));
     if (j->watches[i].nth)
-      put(&w, "nth", json_integer(j->watches[i].nth));
-    failed |= json_array_append_new(watches, written(&w)) != 0;
+      job_put(&w, "nth", json_integer(j->watches[i].nth));
+    failed |= json_array_append_new(watches, job_written(&w)) != 0;
   }
   if (!failed)
     return watches;
@@ -543,37 +527,39 @@ static json_t *watches_json(const struct job *j) {
 }
 
 static json_t *options_json(const struct job *j) {
-  struct writer w = {.object = json_object()};
+  struct job_writer w = {.object = json_object()};
   if (j->stop_after)
-    put(&w, "stop_after", json_string(j->stop_after));
-  put(&w, "check", json_boolean(j->check));
-  put(&w, "artifacts", json_boolean(j->artifacts));
-  put(&w, "simulate", json_boolean(j->simulate));
+    job_put(&w, "stop_after", json_string(j->stop_after));
+  job_put(&w, "check", json_boolean(j->check));
+  job_put(&w, "artifacts", json_boolean(j->artifacts));
+  job_put(&w, "simulate", json_boolean(j->simulate));
   if (j->n_watches)
-    put(&w, "watch", watches_json(j));
-  return written(&w);
+    job_put(&w, "watch", watches_json(j));
+  if (j->value.is_set)
+    job_put(&w, "value", job_value_json(&j->value));
+  return job_written(&w);
 }
 
 /* Members always have this order, and members with a default are always present, so equal jobs have equal texts. */
 static json_t *job_json(const struct job *j) {
-  struct writer w = {.object = json_object()};
+  struct job_writer w = {.object = json_object()};
   if (j->is_binary)
-    put(&w, "source_base64", base64_json(j));
+    job_put(&w, "source_base64", base64_json(j));
   else
-    put(&w, "source", json_stringn(j->source, j->source_len));
-  put(&w, "filename", json_string(j->filename));
+    job_put(&w, "source", json_stringn(j->source, j->source_len));
+  job_put(&w, "filename", json_string(j->filename));
   if (j->n_files)
-    put(&w, "files", files_json(j));
-  put(&w, "language", json_string(language_name(j->language)));
-  put(&w, "target", json_string(target_name(j->target)));
+    job_put(&w, "files", files_json(j));
+  job_put(&w, "language", json_string(language_name(j->language)));
+  job_put(&w, "target", json_string(target_name(j->target)));
   if (j->kernel)
-    put(&w, "kernel", json_string(j->kernel));
+    job_put(&w, "kernel", json_string(j->kernel));
   if (j->n_inputs)
-    put(&w, "inputs", inputs_json(j));
+    job_put(&w, "inputs", inputs_json(j));
   if (j->scope)
-    put(&w, "scope", json_string(j->scope));
-  put(&w, "options", options_json(j));
-  return written(&w);
+    job_put(&w, "scope", json_string(j->scope));
+  job_put(&w, "options", options_json(j));
+  return job_written(&w);
 }
 
 /* Returns v as text and releases v, which may be NULL. */

@@ -8,7 +8,9 @@
  *     "target"?: "trn1|trn2|trn3", "kernel"?: "name",
  *     "inputs"?: [ {"name"?: "x", "shape": [128, 256], "dtype": "float32"} … ],
  *     "options"?: { "stop_after"?: "cse" | "canonicalize:2", "check"?: false, "artifacts"?: false,
- *                   "simulate"?: false, "watch"?: [ {"line": 12, "operand"?: "dst", "nth"?: 3} … ] },
+ *                   "simulate"?: false, "watch"?: [ {"line": 12, "operand"?: "dst", "nth"?: 3} … ],
+ *                   "value"?: {"stage": "cse:2" | "17", "line"?: 12, "name"?: "%9", "operand"?: "src", "execution"?: 3,
+ *                              "slice"?: [{"start"?: 0, "stop": 64, "step"?: 1} …]} },
  *     "simulate"?: false,
  *     "scope"?: "16 to 64 of A-Z a-z 0-9 - _" }
  *
@@ -20,6 +22,9 @@
  * "simulate" may stand outside of the options, too.  A watch asks for the values of an operand after the nth execution
  * (the last one) of the instruction on a line of the kernel's last stage, or of the source if that is NISA; the operand is
  * the one that it writes unless it is named.
+ *
+ * A job with options.value goes as far as the stage, and has the frame "value" (frames.h) instead of stages.  It needs a line, or
+ * a name, or both: the value of that name after the operation on that line.
  *
  * The scope is a part of the key and has no other effect: a client that does not know the scope can neither name the
  * result nor find out that it exists.
@@ -66,6 +71,23 @@ struct job_file {
   size_t source_len;
 };
 
+/* Elements start, start + step, … before stop of one dimension. */
+struct job_slice {
+  int64_t start, stop, step;
+};
+
+/* Asks for one value of one stage (driver/value.h). */
+struct job_value {
+  bool is_set;         /* the job asks for one */
+  int stage;           /* its index */
+  int line;            /* of the stage's text, from 1; 0: the line that defines the name */
+  const char *name;    /* as printed, "%12" or "%12#1"; NULL: what the operation on the line computes */
+  const char *operand; /* of an instruction of NISA, "src"; NULL: what it writes */
+  int64_t nth;         /* after this execution, from 1; 0: after the last */
+  int n_slices;        /* of the first dimensions; 0: the first elements of all */
+  struct job_slice slices[JOB_RANK_MAX + 1];
+};
+
 /* Asks for values of an operand in the simulated run. */
 struct job_watch {
   int line;            /* of the last stage's text, from 1 */
@@ -89,6 +111,7 @@ struct job {
   bool check, artifacts, simulate;
   int n_watches; /* only with simulate */
   const struct job_watch *watches;
+  struct job_value value;
   const char *scope; /* NULL: none */
 
   /* Set by the program that runs the job, never read from JSON or written to it: */
@@ -117,6 +140,10 @@ MUST_USE enum status job_parse_input(struct arena *a, const char *text, struct j
 
 /* Parses a watch in the form of the command line: "12", "12:src", "12:dst@3". */
 MUST_USE enum status job_parse_watch(struct arena *a, const char *text, struct job_watch *out, struct error *err);
+
+/* Parses a value in the form of the command line: "%12", "%12#1", "line:7", "line:7:src" (an operand), "line:7:%12", each
+ * with "@N" for the Nth execution.  The stage stays as it is. */
+MUST_USE enum status job_parse_value(struct arena *a, const char *text, struct job_value *out, struct error *err);
 
 /* Returns the request as one line of JSON that job_parse reads; equal jobs have equal texts.  On the heap, the
  * caller frees it; NULL when out of memory. */

@@ -16,6 +16,7 @@
 #include "base/array.h"
 #include "driver/comparison.h"
 #include "driver/compile.h"
+#include "driver/pipeline.h"
 #include "driver/result_file.h"
 #include "driver/terminal.h"
 #include "ir/ir.h"
@@ -32,6 +33,9 @@ static const char usage[] =
     "  --watch LINE[:OPERAND][@N] show the values of an operand of the instruction on a line of the last stage, or of\n"
     "                             KERNEL if that is NISA, after its Nth execution or the last; by default of what it\n"
     "                             writes; repeatable\n"
+    "  --stage NAME --value WHAT  do not run the last stage, but show a value of this one (as for --stop-after): the\n"
+    "                             value called %NAME, or what the operation on a line computes: line:N, or an operand\n"
+    "                             there: line:N:src, line:N:%NAME; after its Kth execution: %NAME@K\n"
     "  --profile FILE.json        write the timeline there: open it in ui.perfetto.dev\n"
     "  --compare KERNEL2          run this one, too, and show both side by side\n"
     "  --compare-target TARGET    run KERNEL2, or the same kernel, on this machine\n"
@@ -42,7 +46,8 @@ struct command {
   struct terminal t;
   struct result_file result;
   const char *json_path, *compared_path, *compared_target;
-  json_t *kernels; /* an array of {"name", "simulation", "profile"} of the run in progress */
+  const char *stage; /* of the value */
+  json_t *kernels;   /* an array of {"name", "simulation", "profile"} of the run in progress */
   struct {
     struct job_watch *v;
     int n, cap;
@@ -72,12 +77,23 @@ static enum status read_seed(struct command *c, const char *text) {
                                                : fail(&c->t.err, ST_INPUT, "--seed %.60s: expected a number", text);
 }
 
+/* --stage and --value belong together. */
+static enum status find_stage(struct command *c) {
+  struct job_value *v = &c->t.job.value;
+  if (!v->is_set != !c->stage)
+    return fail(&c->t.err, ST_INPUT, "--stage and --value are given together");
+  v->stage = c->stage ? pipeline_find(c->stage) : 0;
+  return v->stage >= 0 ? ST_OK : fail(&c->t.err, ST_INPUT, "--stage %.60s: no stage is called that", c->stage);
+}
+
 static enum status parse_options(struct command *c, int argc, char **argv) {
   static const struct option options[] = {
       TERMINAL_OPTIONS,
       {"seed", required_argument, NULL, 's'},
       {"save-outputs", required_argument, NULL, 'o'},
       {"watch", required_argument, NULL, 'w'},
+      {"stage", required_argument, NULL, 'S'},
+      {"value", required_argument, NULL, 'v'},
       {"profile", required_argument, NULL, 'p'},
       {"compare", required_argument, NULL, 'c'},
       {"compare-target", required_argument, NULL, 'C'},
@@ -99,6 +115,12 @@ static enum status parse_options(struct command *c, int argc, char **argv) {
     case 'w':
       st = add_watch(c, optarg);
       break;
+    case 'S':
+      c->stage = optarg;
+      break;
+    case 'v':
+      st = job_parse_value(c->t.arena, optarg, &c->t.job.value, &c->t.err);
+      break;
     case 'c':
       c->compared_path = optarg;
       break;
@@ -118,6 +140,8 @@ static enum status parse_options(struct command *c, int argc, char **argv) {
       st = terminal_option(&c->t, o, optarg);
     }
   }
+  if (!st)
+    st = find_stage(c);
   if (!st && optind >= argc)
     st = fail(&c->t.err, ST_INPUT, "expected a KERNEL; see nkx run --help");
   return st;
@@ -214,6 +238,70 @@ static void show_watched(const json_t *v) {
   show_rows(json_object_get(v, "slice"));
 }
 
+static void show_reference(const json_t *r) {
+  const json_t *d = json_object_get(r, "differs"), *n;
+  size_t i;
+  if (!r)
+    return;
+  printf("    %s beside %s of the trace, line %lld%s", json_is_true(json_object_get(r, "pass")) ? "pass" : "DIFFERS",
+         text_of(r, "name"), int_of(r, "line"), !strcmp(text_of(r, "of"), "numpy") ? ", in NumPy" : "");
+  show_number("largest error", json_object_get(r, "max_abs_err"));
+  if (d) {
+    printf("  first at [");
+    json_array_foreach(json_object_get(d, "index"), i, n)
+        printf("%s%lld", i ? ", " : "", (long long)json_integer_value(n));
+    printf("]: %.6g instead of %.6g", json_number_value(json_object_get(d, "got")),
+           json_number_value(json_object_get(d, "want")));
+  }
+  putchar('\n');
+}
+
+/* The slice, with each row of its last dimension on a line. */
+static void show_slice(const json_t *s) {
+  enum { SHOWN = 8 };
+  const json_t *shape = json_object_get(s, "shape"), *data = json_object_get(s, "data");
+  const size_t rank = json_array_size(shape);
+  const size_t columns = rank ? (size_t)json_integer_value(json_array_get(shape, rank - 1)) : 1;
+  const size_t rows = columns ? json_array_size(data) / columns : 0;
+  for (size_t r = 0; r < rows && r < SHOWN; r++) {
+    printf("   ");
+    for (size_t k = 0; k < columns && k < SHOWN; k++) {
+      const json_t *v = json_array_get(data, r * columns + k);
+      if (json_is_string(v))
+        printf(" %12s", json_string_value(v));
+      else
+        printf(" %12.6g", json_number_value(v));
+    }
+    putchar('\n');
+  }
+}
+
+static void show_value(const json_t *v) {
+  printf("  %s", text_of(v, "stage"));
+  if (json_object_get(v, "line"))
+    printf(" line %lld", int_of(v, "line"));
+  if (json_object_get(v, "name"))
+    printf(": %s", text_of(v, "name"));
+  if (json_object_get(v, "operand"))
+    printf(": %s", text_of(v, "operand"));
+  if (json_object_get(v, "op"))
+    printf(" of %s", text_of(v, "op"));
+  if (json_object_get(v, "reason")) {
+    printf(": no value: %s\n", text_of(v, "reason"));
+    return;
+  }
+  printf(", execution %lld of %lld\n    ", int_of(v, "execution"), int_of(v, "executions"));
+  show_summary(v);
+  show_number("std", json_object_get(v, "std"));
+  printf("  zero %lld", int_of(v, "zero"));
+  if (json_object_get(v, "unwritten"))
+    printf("  never written %lld", int_of(v, "unwritten"));
+  putchar('\n');
+  show_histogram(json_object_get(v, "histogram"));
+  show_reference(json_object_get(v, "reference"));
+  show_slice(json_object_get(v, "slice"));
+}
+
 static void show_fault(const json_t *f) {
   printf("  %s", text_of(f, "kind"));
   if (json_object_get(f, "instruction"))
@@ -268,6 +356,8 @@ static void show_frame(struct command *c, const json_t *f) {
     printf("%s on %s\n", text_of(f, "name"), target_name(c->t.job.target));
   else if (s)
     show_simulation(s);
+  else if (!strcmp(kind, "value"))
+    show_value(json_object_get(f, "value"));
   else if (!strcmp(kind, "profile"))
     fputs(text_of(f, "text"), stdout);
   fflush(stdout);

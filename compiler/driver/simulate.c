@@ -7,6 +7,7 @@
 #include "base/json.h"
 #include "driver/check.h"
 #include "driver/summary.h"
+#include "driver/value_find.h"
 #include "nisa/nisa.h"
 #include "sim/decode.h"
 #include "sim/report.h"
@@ -17,7 +18,9 @@ struct simulation {
   struct diags *ds;
   struct sim_program program;
   struct trace_array *out;
-  int *lines; /* of each instruction in the stage's text, or in the source if that is NISA; 0: not known */
+  int *lines;        /* of each instruction in the stage's text, or in the source if that is NISA; 0: not known */
+  int *buffer_lines; /* the same of each buffer */
+  int n_watches;
   struct sim_watch *watches;
   const char **refused; /* of each watch: why there is nothing to watch, or NULL */
   struct sim_fault fault;
@@ -75,6 +78,24 @@ static int *find_lines(const struct simulate_request *rq, const struct sim_progr
   return lines;
 }
 
+/* The program has the stage's allocations in their order. */
+static int *find_buffer_lines(const struct simulate_request *rq, const struct sim_program *p) {
+  int *lines = arena_new_array(rq->arena, int, (size_t)p->n_buffers);
+  const struct ir_snapshot *ops = &rq->stage->ops;
+  for (int k = 0, i = 0; k < p->n_buffers; k++) {
+    lines[k] = 0;
+    if (p->buffers[k].kind != SIM_ALLOC)
+      continue;
+    while (i < ops->n && strcmp(ops->ops[i].name, "nisa.alloc") != 0)
+      i++;
+    lines[k] = rq->is_nisa  ? (p->buffers[k].loc ? p->buffers[k].loc->range.line : 0)
+               : i < ops->n ? ops->ops[i].line
+                            : 0;
+    i++;
+  }
+  return lines;
+}
+
 static int line_of(const struct simulation *s, const struct sim_instr *i) {
   return i ? s->lines[i - s->program.instrs] : 0;
 }
@@ -104,6 +125,7 @@ static const char *find_watch(const struct simulation *s, const struct job_watch
 
 static void find_watches(struct simulation *s) {
   const struct job *job = s->rq->job;
+  s->n_watches = job->n_watches;
   s->watches = arena_new_array(s->rq->arena, struct sim_watch, (size_t)job->n_watches);
   s->refused = arena_new_array(s->rq->arena, const char *, (size_t)job->n_watches);
   for (int k = 0; k < job->n_watches; k++) {
@@ -267,6 +289,7 @@ enum status simulate_open(const struct simulate_request *rq, struct diags *ds, s
   if (st)
     return st;
   s->lines = find_lines(rq, &s->program);
+  s->buffer_lines = find_buffer_lines(rq, &s->program);
   find_watches(s);
   *out = s;
   return ST_OK;
@@ -284,7 +307,7 @@ static enum status run(struct simulation *s) {
     return st;
   const struct sim_options options = {.memory_max = rq->job->memory_max,
                                       .deadline_us = deadline(rq->job),
-                                      .n_watches = s->program.n_instrs ? rq->job->n_watches : 0,
+                                      .n_watches = s->program.n_instrs ? s->n_watches : 0,
                                       .watches = s->watches,
                                       .record = &s->record};
   const int64_t began_us = clock_now_us();
@@ -343,6 +366,113 @@ void simulate_put_values(struct simulation *s, struct buf *b) {
     sim_watch_clear(&s->watches[k]);
 }
 
+/* ---- one value --------------------------------------------------------------------------------------------------- */
+
+/* The operand that the words of the line give the name. */
+static int find_operand_of_name(const struct simulation *s, const struct sim_instr *i, int line, const char *name) {
+  const struct stage *stage = s->rq->stage;
+  for (int k = 0; k < i->def->n_operands; k++)
+    if (i->operand[k].kind != SIM_ABSENT && i->operand[k].type &&
+        value_is_operand(stage->text, stage->text_len, line, name, i->def->operand[k].name))
+      return k;
+  return -1;
+}
+
+/* The allocation on a line; -1 if there is none. */
+static int find_allocation(const struct simulation *s, int line) {
+  for (int k = 0; line && k < s->program.n_buffers; k++)
+    if (s->buffer_lines[k] == line)
+      return k;
+  return -1;
+}
+
+/* What a name stands for in the whole stage: an allocation or an argument. */
+static const char *find_buffer(const struct simulation *s, const char *name, int line, struct sim_watch *w) {
+  const struct stage *stage = s->rq->stage;
+  struct value_place place;
+  if (!value_find(stage->text, stage->text_len, name, line, &place))
+    return "the stage defines no value of this name";
+  w->is_buffer = true;
+  w->buffer = place.kind != VALUE_ARGUMENT      ? find_allocation(s, place.line)
+              : place.index < s->program.n_args ? s->program.args[place.index].buffer
+                                                : -1;
+  return w->buffer >= 0 ? NULL : "the name is no buffer: ask for an operand of an instruction";
+}
+
+/* The stage's own lines count, also for a source in NISA. */
+static const char *find_value(struct simulation *s, const struct job_value *want, struct sim_watch *w) {
+  *w = (struct sim_watch){.instr = -1, .operand = -1, .nth = want->nth};
+  for (int k = 0; k < s->program.n_instrs && w->instr < 0; k++)
+    if (want->line && s->lines[k] == want->line)
+      w->instr = k;
+  if (w->instr >= 0)
+    w->operand = want->name ? find_operand_of_name(s, &s->program.instrs[w->instr], want->line, want->name)
+                            : find_operand(&s->program.instrs[w->instr], want->operand);
+  if (w->operand >= 0)
+    return NULL;
+  if (want->name)
+    return find_buffer(s, want->name, want->line, w);
+  w->is_buffer = true;
+  w->buffer = w->instr < 0 ? find_allocation(s, want->line) : -1;
+  return w->buffer >= 0  ? NULL
+         : w->instr >= 0 ? "the instruction has no such operand"
+                         : "there is no instruction and no allocation on this line";
+}
+
+static void take_buffer(const struct simulation *s, const struct sim_watch *w, struct simulated_value *out) {
+  const struct sim_buffer *b = &s->program.buffers[w->buffer];
+  out->array.shape = hlo_shape_array(s->rq->arena, dtype_of(b->type), b->rank, b->dims);
+  out->unwritten = w->n_unwritten;
+  out->array.data = arena_dup(s->rq->arena, w->data, (size_t)b->bytes);
+}
+
+static void take_operand(const struct simulation *s, const struct sim_watch *w, struct simulated_value *out) {
+  const struct sim_operand *o = &s->program.instrs[w->instr].operand[w->operand];
+  int64_t dims[NISA_TILE_MAX];
+  for (int k = 0; k < o->n_dims; k++)
+    dims[k] = o->dim[k].n;
+  out->operand = s->program.instrs[w->instr].def->operand[w->operand].name;
+  out->array.shape = hlo_shape_array(s->rq->arena, dtype_of(o->type), o->n_dims, dims);
+  out->array.data =
+      arena_dup(s->rq->arena, w->data, (size_t)hlo_shape_elements(&out->array.shape) * (size_t)sim_type_bytes(o->type));
+}
+
+static const char *take_watch(const struct simulation *s, const struct sim_watch *w, struct simulated_value *out) {
+  out->executions = w->n_executions;
+  if (w->state == SIM_WATCH_UNWRITTEN)
+    return "a part of it has never been written";
+  if (w->state != SIM_WATCH_KEPT)
+    return s->fault.kind ? arena_printf(s->rq->arena, "%s: %s", sim_fault_name(s->fault.kind), s->fault.text)
+           : !w->n_executions
+               ? "it is not executed"
+               : arena_printf(s->rq->arena, "it is executed only %lld times", (long long)w->n_executions);
+  out->nth = w->nth ? w->nth : w->n_executions;
+  (w->is_buffer ? take_buffer : take_operand)(s, w, out);
+  return NULL;
+}
+
+const char *simulate_value(const struct simulate_request *rq, struct simulated_value *out) {
+  struct simulate_request own = *rq;
+  struct simulation *s;
+  struct sim_watch w;
+  struct diags ds;
+  diags_init(&ds, rq->arena);
+  own.is_nisa = false;
+  if (simulate_open(&own, &ds, &s))
+    return ds.n ? ds.v[0].message : "the simulator cannot run the stage";
+  const char *reason = find_value(s, &rq->job->value, &w);
+  if (reason)
+    return reason;
+  s->n_watches = 1;
+  s->watches = &w;
+  if (run(s) && !s->fault.kind)
+    reason = ds.n ? ds.v[0].message : "the simulator cannot run the stage";
+  if (!reason)
+    reason = take_watch(s, &w, out);
+  sim_watch_clear(&w);
+  return reason;
+}
+
 /* ---- time -------------------------------------------------------------------------------------------------------- */
 
 enum { EXECUTION_BYTES = 1024 }; /* twice what an execution takes in a timeline and its profile */
@@ -366,7 +496,8 @@ enum status simulate_put_profile(const struct simulation *s, struct buf *b) {
   struct buf text;
   buf_init(&text, FRAME_MAX);
   buf_printf(b, "{\"frame\":\"profile\",\"kernel\":%d,\"profile\":", s->rq->number);
-  enum status st = sim_report_json(&s->profile, b);
+  const struct sim_report_lines lines = {s->lines, s->buffer_lines};
+  enum status st = sim_report_json(&s->profile, &lines, b);
   if (!st)
     st = sim_report_text(&s->profile, &text);
   json_put_field_str(b, "text", buf_text(&text));
@@ -377,4 +508,9 @@ enum status simulate_put_profile(const struct simulation *s, struct buf *b) {
 
 enum status simulate_put_trace(const struct simulation *s, struct buf *b) {
   return sim_report_trace(&s->profile, b);
+}
+
+enum status simulate_put_columns(const struct simulation *s, struct buf *b) {
+  const struct sim_report_lines lines = {s->lines, s->buffer_lines};
+  return sim_report_columns(&s->profile, &lines, b);
 }

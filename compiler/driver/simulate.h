@@ -36,9 +36,19 @@ void simulate_put_values(struct simulation *s, struct buf *b);
 /* Finds out when each instruction runs.  False with a diagnostic if the program does not come to its end, or takes too
  * long; then there is nothing for the functions below.  All of it lives in a. */
 bool simulate_time(struct simulation *s, struct arena *a);
-/* Append the frame of the profile, and the timeline as a trace (sim/report.h): ST_LIMIT if it is too long for b. */
+/* Append the frame of the profile, and the timeline as a trace and as columns (sim/report.h): ST_LIMIT if it is too long for b. */
 MUST_USE enum status simulate_put_profile(const struct simulation *s, struct buf *b);
 MUST_USE enum status simulate_put_trace(const struct simulation *s, struct buf *b);
+MUST_USE enum status simulate_put_columns(const struct simulation *s, struct buf *b);
+
+/* Finds the value that the job asks for.  Returns NULL, or the reason why there is none. */
+struct simulated_value {
+  const char *operand; /* of the instruction, or NULL */
+  int64_t nth, executions;
+  int64_t unwritten; /* elements of a buffer that nothing has written: they are 0 */
+  struct trace_array array;
+};
+const char *simulate_value(const struct simulate_request *rq, struct simulated_value *out);
 
 /* Appends the frame of a kernel that was not run: status is "skipped" or "limit". */
 void simulate_put_refusal(struct buf *b, int kernel, const char *status, const char *reason);

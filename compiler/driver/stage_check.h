@@ -34,7 +34,8 @@ struct stage_checks {
   /* private */
   struct check_set sets[CHECK_SETS_MAX];
   int n_sets;
-  struct stage_check last; /* the result of the previous stage */
+  struct interp_products *products; /* of all runs */
+  struct stage_check last;          /* the result of the previous stage */
   int64_t began_us;
   int64_t longest_cpu_us, longest_us; /* the times of the longest runs */
   bool is_out_of_time;

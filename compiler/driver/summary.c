@@ -8,8 +8,8 @@
 enum { BLOCK = 512 }; /* elements that are converted at a time */
 
 struct statistics {
-  int64_t n_finite, n_nan, n_inf;
-  double min, max, sum;
+  int64_t n_finite, n_nan, n_inf, n_zero;
+  double min, max, mean, deviation;
 };
 
 static struct hlo_literal as_literal(const struct trace_array *x) {
@@ -28,7 +28,7 @@ static struct statistics find_statistics(const struct trace_array *x) {
   const struct hlo_literal l = as_literal(x);
   const int64_t n = hlo_shape_elements(&x->shape);
   struct statistics s = {.min = INFINITY, .max = -INFINITY};
-  double v[BLOCK];
+  double v[BLOCK], squares = 0;
   for (int64_t at = 0; at < n; at += BLOCK) {
     const int m = read_block(&l, n, at, v);
     for (int k = 0; k < m; k++) {
@@ -36,12 +36,16 @@ static struct statistics find_statistics(const struct trace_array *x) {
         *(isnan(v[k]) ? &s.n_nan : &s.n_inf) += 1;
         continue;
       }
+      const double before = v[k] - s.mean;
       s.n_finite++;
-      s.sum += v[k];
+      s.mean += before / (double)s.n_finite; /* Welford: the squares do not cancel */
+      squares += before * (v[k] - s.mean);
+      s.n_zero += v[k] == 0;
       s.min = v[k] < s.min ? v[k] : s.min;
       s.max = v[k] > s.max ? v[k] : s.max;
     }
   }
+  s.deviation = s.n_finite ? sqrt(squares / (double)s.n_finite) : NAN;
   return s;
 }
 
@@ -55,9 +59,11 @@ void summary_put(struct buf *b, const struct trace_array *x) {
   json_put_field_str(b, "dtype", dtype_numpy_name(x->shape.dtype));
   json_put_field_double(b, "min", s.n_finite ? s.min : NAN);
   json_put_field_double(b, "max", s.n_finite ? s.max : NAN);
-  json_put_field_double(b, "mean", s.n_finite ? s.sum / (double)s.n_finite : NAN);
+  json_put_field_double(b, "mean", s.n_finite ? s.mean : NAN);
+  json_put_field_double(b, "std", s.deviation);
   json_put_field_int(b, "nan", s.n_nan);
   json_put_field_int(b, "inf", s.n_inf);
+  json_put_field_int(b, "zero", s.n_zero);
 }
 
 void summary_put_histogram(struct buf *b, const struct trace_array *x) {
@@ -90,9 +96,11 @@ void summary_put_histogram(struct buf *b, const struct trace_array *x) {
   buf_puts(b, "]}");
 }
 
-static void put_element(struct buf *b, double v) {
+void summary_put_element(struct buf *b, double v) {
   json_put_comma(b);
-  if (isfinite(v))
+  if (fabs(v) < 0x1p53 && v == trunc(v))
+    buf_printf(b, "%.0f", v); /* integers are exact; nine digits are for f32 */
+  else if (isfinite(v))
     buf_printf(b, "%.9g", v);
   else
     buf_puts(b, isnan(v) ? "\"nan\"" : v > 0 ? "\"inf\"" : "\"-inf\"");
@@ -112,7 +120,7 @@ void summary_put_slice(struct buf *b, const struct trace_array *x) {
     json_put_comma(b);
     buf_putc(b, '[');
     for (size_t k = 0; k < n; k++)
-      put_element(b, v[k]);
+      summary_put_element(b, v[k]);
     buf_putc(b, ']');
   }
   buf_putc(b, ']');

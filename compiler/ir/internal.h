@@ -27,7 +27,4 @@ const struct src_loc *ir_first_place(struct arena *a, MlirLocation loc);
 /* The location of an operation: its id, its places, and how many further places there are at least. */
 MlirLocation ir_loc_of_op(MlirContext ctx, int id, int more, MlirLocation places);
 
-/* The id that ir_snapshot put into this location; -1 when it has none. */
-int ir_op_id(MlirLocation loc);
-
 #endif

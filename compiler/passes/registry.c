@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "ir/internal.h"
+#include "ir/snapshot.h"
 #include "passes/pass.h"
 
 #define PASS(name) extern const struct pass_def name;

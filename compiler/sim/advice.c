@@ -31,10 +31,36 @@ struct advice_list {
   } list;
 };
 
+static bool same_line(const struct src_loc *x, const struct src_loc *y) {
+  if (!x || !y)
+    return x == y;
+  return x->range.line == y->range.line && !strcmp(x->range.file, y->range.file);
+}
+
+/* Transfers of one line may have different sizes and be several subjects; a sentence that does not speak of sizes is one
+ * for all of them. */
 static void add(struct advice_list *l, const struct sim_instr *i, int64_t cost, enum sim_confidence c,
                 const char *text) {
-  if (cost > 0 && cost * 1000 >= l->timeline->total_ps * PERMILLE_MIN)
-    array_push(l->arena, &l->list, (struct sim_advice){text, i ? i->loc : NULL, cost, c});
+  const struct src_loc *loc = i ? i->loc : NULL;
+  for (int k = 0; cost > 0 && k < l->list.n; k++) {
+    struct sim_advice *x = &l->list.v[k];
+    if (strcmp(x->text, text) != 0 || !same_line(x->loc, loc))
+      continue;
+    x->cost_ps += cost;
+    x->confidence = c < x->confidence ? c : x->confidence;
+    return;
+  }
+  if (cost > 0)
+    array_push(l->arena, &l->list, (struct sim_advice){text, loc, cost, c});
+}
+
+/* Drops what is not worth a line. */
+static void drop_small(struct advice_list *l) {
+  int n = 0;
+  for (int k = 0; k < l->list.n; k++)
+    if (l->list.v[k].cost_ps * 1000 >= l->timeline->total_ps * PERMILLE_MIN)
+      l->list.v[n++] = l->list.v[k];
+  l->list.n = n;
 }
 
 static double us(int64_t ps) {
@@ -171,12 +197,6 @@ static struct sums *sum_up(const struct sim_timeline *t, struct arena *a, const 
   return s;
 }
 
-static bool same_line(const struct src_loc *x, const struct src_loc *y) {
-  if (!x || !y)
-    return x == y;
-  return x->range.line == y->range.line && !strcmp(x->range.file, y->range.file);
-}
-
 /* Instructions of one line that do the same at the same cost, such as those of an unrolled loop, are one subject. */
 static bool same_subject(const struct sim_timeline *t, int x, int y) {
   const struct sim_instr *i = &t->program->instrs[x], *j = &t->program->instrs[y];
@@ -246,6 +266,7 @@ void sim_advice_make(const struct sim_timeline *t, struct arena *a, struct sim_p
     about_waits(&l, i, &t->costs[k], &s[k]);
   }
   add(&l, NULL, barriers, SIM_CONFIDENCE_L, "the engines meet at barriers, because control depends on data");
+  drop_small(&l);
   if (l.list.n)
     qsort(l.list.v, (size_t)l.list.n, sizeof *l.list.v, by_cost);
   out->n_advice = l.list.n < ADVICE_MAX ? l.list.n : ADVICE_MAX;

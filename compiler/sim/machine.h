@@ -145,6 +145,8 @@ bool sim_conflicts(const struct sim_access *dst, const struct sim_access *src);
 
 /* The current instruction has been executed: keeps the operands that the caller watches (watch.c). */
 void sim_watch_now(struct sim_machine *m);
+/* The life of a buffer ends. */
+void sim_watch_end(struct sim_machine *m, int buffer);
 
 /* ---- instructions ------------------------------------------------------------------------------------------------ */
 

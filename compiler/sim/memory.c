@@ -165,6 +165,8 @@ static bool take_place(struct sim_machine *m, const struct sim_buffer *b, int64_
 void sim_drop(struct sim_machine *m, int buffer) {
   const struct sim_buffer *b = &m->program->buffers[buffer];
   struct sim_memory *x = &m->memories[buffer];
+  if (x->data && m->options->n_watches)
+    sim_watch_end(m, buffer);
   if (x->data && x->shadow) { /* what has no shadow is borrowed */
     m->used -= all_bytes(b);
     if (!b->place.is_set)

@@ -2,6 +2,7 @@
 #ifndef SIM_OPTIONS_H
 #define SIM_OPTIONS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /* ---- values of operands, kept while a program runs (watch.c) ---------------------------------------------------- */
@@ -12,13 +13,18 @@ enum sim_watch_state {
   SIM_WATCH_UNWRITTEN /* a part of the operand is memory that nothing has written */
 };
 
-/* The caller zeroes the last three members, and calls sim_watch_clear after the run. */
+/* The caller zeroes the last four members, and calls sim_watch_clear after the run. */
 struct sim_watch {
+  bool is_buffer;     /* it watches all of `buffer` at the end of its life, not an operand */
+  int buffer;         /* of the program */
   int instr, operand; /* of the program: its operand is an access or a scalar */
-  int64_t nth;        /* after its execution number nth, from 1; 0: after the last */
+  /* after execution number nth of the instruction, from 1; 0: after the last.  Of a buffer, its nth life; of an allocation
+   * of engine programs with several copies, the nth copy */
+  int64_t nth;
   enum sim_watch_state state;
-  int64_t n_executions;
-  void *data; /* the elements in row-major order of the operand's tile, without gaps; on the heap */
+  int64_t n_executions; /* of a buffer: its lives, or its copies */
+  int64_t n_unwritten;  /* elements of a buffer that nothing has written; they are 0 in the data */
+  void *data;           /* the elements in row-major order of the operand's tile, without gaps; on the heap */
 };
 
 void sim_watch_clear(struct sim_watch *w);

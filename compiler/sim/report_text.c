@@ -1,6 +1,7 @@
 /* report_text: a profile for a terminal. */
 #include <inttypes.h>
 
+#include "sim/accuracy.h"
 #include "sim/report.h"
 
 enum { BAR = 40, ADVICE_SHOWN = 8 };
@@ -47,6 +48,9 @@ enum status sim_report_text(const struct sim_profile *p, struct buf *b) {
              sim_constant(SIM_PEAK_HBM, t->target),
              t->total_ps ? (double)p->matmul_operations / (double)t->total_ps : 0.0, (double)p->peak_operations / 1e12,
              p->sbuf.peak_bytes / 1024, p->sbuf.capacity / 1024, p->psum.peak_bytes / 1024, p->psum.capacity / 1024);
+  buf_puts(b, "  ");
+  sim_accuracy_text(t->target, b);
+  buf_putc(b, '\n');
   put_advice(p, b);
   return buf_status(b);
 }

@@ -1,5 +1,6 @@
-/* watch: keeps values of operands while a program runs. */
+/* watch: keeps values of operands and of buffers while a program runs. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "sim/machine.h"
 
@@ -22,7 +23,7 @@ static bool keep(struct sim_machine *m, struct sim_watch *w) {
 void sim_watch_now(struct sim_machine *m) {
   for (int k = 0; k < m->options->n_watches; k++) {
     struct sim_watch *w = &m->options->watches[k];
-    if (m->instr != &m->program->instrs[w->instr])
+    if (w->is_buffer || m->instr != &m->program->instrs[w->instr])
       continue;
     w->n_executions++;
     if (w->nth && w->n_executions != w->nth)
@@ -30,6 +31,48 @@ void sim_watch_now(struct sim_machine *m) {
     const struct sim_fault before = *m->fault;
     w->state = keep(m, w) ? SIM_WATCH_KEPT : SIM_WATCH_UNWRITTEN;
     *m->fault = before; /* looking at memory is no fault of the program */
+  }
+}
+
+/* Copies n elements, 0 for those that nothing has written. */
+static void copy_row(struct sim_watch *w, char *to, const char *from, const uint8_t *shadow, int64_t n, int size) {
+  memcpy(to, from, (size_t)(n * size));
+  for (int64_t k = 0; shadow && k < n; k++)
+    if (shadow[k] == SIM_UNWRITTEN) {
+      memset(to + k * size, 0, (size_t)size);
+      w->n_unwritten++;
+    }
+}
+
+/* Keeps the copy that lies `offset` bytes after the buffer's memory. */
+static bool keep_buffer(struct sim_watch *w, const struct sim_buffer *b, const struct sim_memory *x, int64_t offset) {
+  const int size = sim_type_bytes(b->type);
+  const int64_t rows = x->pitch && b->rank ? b->dims[0] : 1, row = rows ? b->bytes / rows : 0;
+  char *data = realloc(w->data, (size_t)b->bytes + 1);
+  if (!data)
+    return false;
+  w->data = data;
+  w->n_unwritten = 0;
+  for (int64_t r = 0; r < rows; r++) {
+    const int64_t at = r * x->pitch + offset;
+    copy_row(w, data + r * row, x->data + at, x->shadow ? x->shadow + at / size : NULL, row / size, size);
+  }
+  return true;
+}
+
+void sim_watch_end(struct sim_machine *m, int buffer) {
+  const struct sim_buffer *b = &m->program->buffers[buffer];
+  for (int k = 0; k < m->options->n_watches; k++) {
+    struct sim_watch *w = &m->options->watches[k];
+    if (!w->is_buffer || w->buffer != buffer)
+      continue;
+    const bool has_copies = m->program->n_streams && b->place.is_set && b->place.copies > 1;
+    w->n_executions = has_copies ? b->place.copies : w->n_executions + 1;
+    if (has_copies ? w->nth > b->place.copies : w->nth && w->n_executions != w->nth)
+      continue;
+    const int64_t copy = !has_copies ? 0 : w->nth ? w->nth - 1 : b->place.copies - 1;
+    if (keep_buffer(w, b, &m->memories[buffer], copy * b->place.stride))
+      w->state = SIM_WATCH_KEPT;
   }
 }
 

@@ -17,6 +17,7 @@
 
 #include "api/services.h"
 #include "base/json.h"
+#include "driver/accuracy.h"
 #include "driver/pipeline.h"
 #include "driver/job.h"
 
@@ -72,7 +73,13 @@ static void put_machine(struct buf *b, const struct machine *m) {
   put_ghz(b, "vector", m->vector_ghz);
   put_ghz(b, "scalar", m->scalar_ghz);
   put_ghz(b, "gpsimd", m->gpsimd_ghz);
-  buf_puts(b, "}}");
+  buf_putc(b, '}');
+  enum target t;
+  if (target_from_name(m->name, &t)) {
+    json_put_key(b, "simulated_time_error");
+    accuracy_put(b, t);
+  }
+  buf_putc(b, '}');
 }
 
 static void put_machines(struct buf *b) {

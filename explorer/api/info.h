@@ -14,8 +14,9 @@ void info_clear(struct services *s);
 enum MHD_Result api_pipeline(struct request *rq);
 enum MHD_Result api_examples(struct request *rq);
 enum MHD_Result api_targets(struct request *rq);
-enum MHD_Result api_openapi(struct request *rq); /* documents.c */
-enum MHD_Result api_ops(struct request *rq);     /* documents.c */
-enum MHD_Result api_health(struct request *rq);  /* health.c */
+enum MHD_Result api_openapi(struct request *rq);      /* documents.c */
+enum MHD_Result api_ops(struct request *rq);          /* documents.c */
+enum MHD_Result api_instructions(struct request *rq); /* cards.c */
+enum MHD_Result api_health(struct request *rq);       /* health.c */
 
 #endif

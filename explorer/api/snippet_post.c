@@ -112,6 +112,8 @@ static enum status start_job(struct request *rq, struct arena *a, const json_t *
   const struct snippet_extra extra = {.title = own->title, .view = own->view};
   struct job job;
   enum status st = job_read(a, root, &job, err);
+  if (!st && job.value.is_set)
+    st = fail(err, ST_INPUT, "options.value: a snippet has stages, and no value");
   if (!st)
     st = snippet_write_doc(&snippet_state_of(rq)->snippet.doc, &job, &extra, err);
   return st ? st : compile_start(rq, &job, err);

@@ -126,6 +126,10 @@ static void set_check(struct setting *s) {
   s->args->check = true;
 }
 
+static void set_simulate(struct setting *s) {
+  s->args->simulate = true;
+}
+
 static void refuse_hardware(struct setting *s) {
   s->args->complaint = "--hw: this server has no Neuron device; --check runs the stages on the CPU";
 }
@@ -144,6 +148,8 @@ static const struct flag {
     {"--stop-after", true, set_stop, NULL},
     {"--check", false, set_check, "runs every stage and compares it with NumPy"},
     {"--sim", false, set_check, NULL},
+    {"--simulate", false, set_simulate,
+     "runs the last stage on the simulated machine: outputs, time and what it is spent on"},
     {"--raw", false, set_raw, "the text alone, not tied to lines of the source"},
     {"--hw", false, refuse_hardware, NULL},
 };

@@ -64,6 +64,7 @@ static void read_tools(const json_t *tools, struct ce_ask *q) {
   json_array_foreach(tools, i, t) {
     const char *id = json_string_value(json_object_get(t, "id"));
     q->has_numerics |= id && !strcmp(id, CE_TOOL);
+    q->has_run |= id && !strcmp(id, CE_RUN_TOOL);
   }
 }
 
@@ -273,7 +274,7 @@ bool ce_ask_read(struct request *rq, struct arena *a, struct ce_ask *q, enum MHD
 enum status ce_ask_job(struct ce_ask *q, struct arena *a, struct job *out, struct error *err) {
   enum target target = q->args.has_target ? q->args.target : q->target;
   bool check = q->args.check || q->is_executor || q->executes || q->has_numerics;
-  json_t *options = json_pack("{s:b}", "check", check);
+  json_t *options = json_pack("{s:b,s:b}", "check", check, "simulate", q->args.simulate || q->has_run);
   json_t *root = json_pack("{s:s%,s:s,s:s,s:O}", "source", q->source, q->source_len, "filename", CE_FILENAME, "target",
                            target_name(target), "options", options);
   if (json_array_size(q->files))

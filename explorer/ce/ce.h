@@ -15,7 +15,8 @@
  * In these terms the language is "nki", and there is one compiler for each target: nki-trn1, nki-trn2 (alias nki) and
  * nki-trn3.  `asm` is the last stage; the stages before it are the pass pipeline (compilerOptions.produceOptPipeline);
  * the linalg as lowered is the IR (produceIr); what passes decided are the optimisation remarks (produceOptInfo);
- * executing is the numeric check against NumPy.  userArguments: ce_args (internal.h).
+ * executing is the numeric check against NumPy, and with the argument --simulate the run on the simulated machine, too.
+ * Without executing, the output of --check and --simulate is the compiler's.  userArguments: ce_args (internal.h).
  */
 #ifndef CE_CE_H
 #define CE_CE_H

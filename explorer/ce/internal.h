@@ -13,6 +13,7 @@ struct work;
 #define CE_LANGUAGE "nki"
 #define CE_FILENAME "example.py"
 #define CE_TOOL "numerics"
+#define CE_RUN_TOOL "simulation"
 
 /* ---- answer.c ---------------------------------------------------------------------------------------------------- */
 
@@ -45,7 +46,7 @@ bool ce_is_listed(const char *list, const char *name);
 /* What the user writes where a C compiler takes its flags. */
 struct ce_args {
   const char *stop_after, *kernel; /* or NULL */
-  bool has_target, check, is_raw;
+  bool has_target, check, simulate, is_raw;
   enum target target;
   int n_inputs;
   struct job_input *inputs;
@@ -55,7 +56,7 @@ struct ce_args {
 /* Appends the words of a shell-like text, or of an array of strings, to the array `words`; other values have none. */
 void ce_split(const json_t *text_or_array, json_t *words);
 /* --target=T  --kernel=NAME  --stop=STAGE[:N] (or the number of a pass; also --stop-after)  --raw  --input=NAME=SHAPE:DTYPE  --check
- * (also --sim).  A value may also be the next word. */
+ * (also --sim)  --simulate.  A value may also be the next word. */
 void ce_args_parse(struct arena *a, const json_t *words, struct ce_args *out);
 /* {"--target=": {"description","timesused"}, …} */
 json_t *ce_args_describe(void);
@@ -71,7 +72,7 @@ struct ce_ask {
   struct ce_args args;
   json_t *files;    /* [{"name","source"}…] as a job has them; owned */
   json_t *left_out; /* names of files that a job cannot have; owned */
-  bool skip_asm, is_executor, executes, has_numerics, filters_ansi, is_fresh;
+  bool skip_asm, is_executor, executes, has_numerics, has_run, filters_ansi, is_fresh;
   bool wants_pipeline, wants_ir, wants_remarks;
 };
 

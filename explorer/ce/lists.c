@@ -165,8 +165,8 @@ static json_t *compiler(const struct request *rq, enum target t) {
   json_t *o = json_pack("{s:s,s:o,s:s,s:s,s:s,s:s,s:o,s:s,s:s}", "id", id, "name", compiler_name(rq, t), "lang",
                         CE_LANGUAGE, "compilerType", "nkx", "semver", pipeline_version(), "instructionSet", "nisa",
                         "alias", alias, "group", "nkx", "groupName", "Neuron Kernel Explorer");
-  json_t *more = json_pack("{s:s,s:[s],s:[],s:[s],s:[],s:[],s:s,s:s,s:o,s:s,s:{s:s,s:s,s:s},s:o}", "releaseTrack",
-                           "stable", "compilerCategories", CE_LANGUAGE, "libsArr", "tools", CE_TOOL,
+  json_t *more = json_pack("{s:s,s:[s],s:[],s:[ss],s:[],s:[],s:s,s:s,s:o,s:s,s:{s:s,s:s,s:s},s:o}", "releaseTrack",
+                           "stable", "compilerCategories", CE_LANGUAGE, "libsArr", "tools", CE_TOOL, CE_RUN_TOOL,
                            "possibleOverrides", "possibleRuntimeTools", "options", "", "version", pipeline_version(),
                            "fullVersion", json_sprintf("nkx, pipeline %s", pipeline_version()), "notification", "",
                            "license", "name", "Apache-2.0", "link", "https://www.apache.org/licenses/LICENSE-2.0",
@@ -194,9 +194,10 @@ enum MHD_Result ce_libraries(struct request *rq) {
 
 enum MHD_Result ce_tools(struct request *rq) {
   json_t *list = json_array();
-  if (!strcmp(rq->rest, CE_LANGUAGE))
-    json_array_append_new(list, json_pack("{s:s,s:s,s:s,s:s,s:b}", "id", CE_TOOL, "name", "Each stage against NumPy",
-                                          "type", "postcompilation", "languageId", "plaintext", "allowStdin", 0));
+  static const char *const tools[][2] = {{CE_TOOL, "Each stage against NumPy"}, {CE_RUN_TOOL, "Simulated machine"}};
+  for (size_t k = 0; k < sizeof tools / sizeof *tools && !strcmp(rq->rest, CE_LANGUAGE); k++)
+    json_array_append_new(list, json_pack("{s:s,s:s,s:s,s:s,s:b}", "id", tools[k][0], "name", tools[k][1], "type",
+                                          "postcompilation", "languageId", "plaintext", "allowStdin", 0));
   return ce_send(rq, MHD_HTTP_OK, list, CE_LISTED);
 }
 

@@ -37,6 +37,18 @@ static void take_frame(struct reply *r, const struct frame *f, const char *line,
     assert(r->n_stages < STAGES_MAX && kernel < GATHER_KERNELS_MAX);
     r->stages[r->n_stages++] = (struct piece){kernel, r->n_of_kernel[kernel]++};
     break;
+  case FRAME_SIMULATION:
+    m = frame_get(f, "simulation");
+    v = json_loadb(m->value, m->value_len, JSON_ALLOW_NUL, NULL);
+    reply_take_simulation(r, (int)frame_int(f, "kernel"), v);
+    json_decref(v);
+    break;
+  case FRAME_PROFILE:
+    m = frame_get(f, "text");
+    v = m ? json_loadb(m->value, m->value_len, JSON_ALLOW_NUL | JSON_DECODE_ANY, NULL) : NULL;
+    reply_take_profile(r, v);
+    json_decref(v);
+    break;
   case FRAME_DIAGNOSTIC:
     m = frame_get(f, "diagnostic");
     v = json_loadb(m->value, m->value_len, JSON_ALLOW_NUL, NULL);
@@ -90,10 +102,18 @@ static json_t *build_result(const struct reply *r) {
   return o;
 }
 
-/* The check, in the form of a program's run. */
+/* The check and the simulated run, as far as they were asked for. */
+static json_t *output_of_runs(struct reply *r, bool is_checked) {
+  json_t *lines = is_checked ? reply_numerics(r) : json_array();
+  if (r->ask->args.simulate)
+    json_array_extend(lines, r->run_lines);
+  return lines;
+}
+
+/* The check, and the simulated run if it is asked for, in the form of a program's run. */
 static json_t *execution(struct reply *r) {
   bool did = !r->build_failed;
-  json_t *o = json_pack("{s:b,s:o,s:[],s:o}", "didExecute", did, "stdout", did ? reply_numerics(r) : json_array(),
+  json_t *o = json_pack("{s:b,s:o,s:[],s:o}", "didExecute", did, "stdout", did ? output_of_runs(r, true) : json_array(),
                         "stderr", "buildResult", build_result(r));
   put_usual(r, o, did ? r->check_failed : -1);
   return o;
@@ -107,11 +127,20 @@ static void put_tools(struct reply *r, json_t *out) {
     json_array_append_new(tools,
                           json_pack("{s:s,s:s,s:i,s:o,s:[]}", "id", CE_TOOL, "name", "Each stage against NumPy", "code",
                                     r->build_failed || r->check_failed, "stdout", reply_numerics(r), "stderr"));
+  if (r->ask->has_run)
+    json_array_append_new(tools,
+                          json_pack("{s:s,s:s,s:i,s:O,s:[]}", "id", CE_RUN_TOOL, "name", "Simulated machine", "code",
+                                    r->build_failed || r->check_failed, "stdout", r->run_lines, "stderr"));
   json_object_set_new(out, "tools", tools);
 }
 
 static json_t *compilation(struct reply *r) {
   const struct ce_ask *q = r->ask;
+  if (!q->executes && !r->build_failed) { /* clients show it below the listing */
+    json_t *lines = output_of_runs(r, q->args.check);
+    json_array_extend(r->out_lines, lines);
+    json_decref(lines);
+  }
   json_t *out =
       json_pack("{s:O,s:O,s:s,s:o,s:s,s:s}", "stdout", r->out_lines, "stderr", r->err_lines, "inputFilename",
                 CE_FILENAME, "compilationOptions", command_line(q), "languageId", "mlir", "instructionSet", "nisa");
@@ -136,7 +165,8 @@ static bool open_reply(struct reply *r, const struct ce_ask *q) {
                       .kernels = json_array(),
                       .parsed = json_array(),
                       .out_lines = json_array(),
-                      .err_lines = json_array()};
+                      .err_lines = json_array(),
+                      .run_lines = json_array()};
   r->stages = calloc(STAGES_MAX, sizeof *r->stages);
   return r->stages != NULL;
 }
@@ -149,6 +179,7 @@ static void close_reply(struct reply *r) {
   json_decref(r->parsed);
   json_decref(r->out_lines);
   json_decref(r->err_lines);
+  json_decref(r->run_lines);
 }
 
 json_t *ce_reply(const struct ce_ask *q, struct work *w, bool was_cached) {

@@ -4,6 +4,7 @@
  *   reply_messages.c  diagnostics as lines of output
  *   reply_stages.c    stages as listings, passes and remarks
  *   reply_check.c     the numeric check as an execution's output
+ *   reply_run.c       the simulated run as an execution's output
  */
 #ifndef CE_REPLY_H
 #define CE_REPLY_H
@@ -31,6 +32,7 @@ struct reply {
   struct source_table sources;
   json_t *parsed; /* by index: the stages that were parsed, null for the others */
   json_t *out_lines, *err_lines;
+  json_t *run_lines; /* of the simulated run */
   bool is_ok, build_failed, check_failed, hit_limit, is_ours, is_cut;
   long time_ms;
 };
@@ -59,5 +61,9 @@ json_t *reply_remarks(struct reply *r);
 
 /* reply_check.c: shapes, and how far each stage is from NumPy, as lines. */
 json_t *reply_numerics(struct reply *r);
+
+/* reply_run.c: add the simulation of a kernel, and the text of its profile, to the lines of the run. */
+void reply_take_simulation(struct reply *r, int kernel, const json_t *simulation);
+void reply_take_profile(struct reply *r, const json_t *text);
 
 #endif

@@ -91,8 +91,10 @@ void reply_add_diagnostic(struct reply *r, const json_t *d) {
     reply_add_lines(r->out_lines, message, strlen(message));
     return;
   }
-  r->check_failed |= !strcmp(code, diag_code_name(DG_CHECK_FAILED));
-  r->build_failed |= is_error && strcmp(code, diag_code_name(DG_CHECK_FAILED)) != 0;
+  const bool is_of_run =
+      !strcmp(code, diag_code_name(DG_CHECK_FAILED)) || !strcmp(code, diag_code_name(DG_SIMULATION_FAULT));
+  r->check_failed |= is_error && is_of_run;
+  r->build_failed |= is_error && !is_of_run;
   r->hit_limit |= !strcmp(code, diag_code_name(DG_TIME_LIMIT));
   r->is_ours |= !strcmp(code, diag_code_name(DG_WORKER_DIED)) || !strcmp(code, diag_code_name(DG_INTERNAL));
   add_message(r->err_lines, range, *word ? word : "note",

@@ -225,8 +225,8 @@ def test_lists_have_a_text_form(ce):
 
 def test_the_small_lists_have_the_members_that_clients_read(ce):
     assert re.fullmatch(rb"nkx-\w+", ce.get("/api/version").body) and len(ce.get("/api/releaseBuild").body) < 512
-    assert [t["id"] for t in get(ce, "/api/tools/nki")] == ["numerics"]
-    assert {"--target=", "--stop=", "--check"} <= set(get(ce, "/api/popularArguments/nki-trn1"))
+    assert [t["id"] for t in get(ce, "/api/tools/nki")] == ["numerics", "simulation"]
+    assert {"--target=", "--stop=", "--check", "--simulate"} <= set(get(ce, "/api/popularArguments/nki-trn1"))
     assert post(ce, {"usedOptions": "", "presplit": False}, "/api/optimizationArguments/nki").status == 200
     listed = get(ce, "/source/builtin/list")
     assert len(listed) == len(list((ROOT / "explorer/examples").glob("*.py")))
@@ -319,6 +319,29 @@ def test_the_tool_compares_each_stage_with_numpy(ce):
     result = post(ce, {"source": ADD_ONE, "options": {"userArguments": INPUT, "tools": [{"id": "numerics", "args": ""}, {"id": "other"}]}}).json
     assert [(t["id"], t["code"]) for t in result["tools"]] == [("numerics", 0)] and "pass" in texts(result["tools"][0]["stdout"])
     assert compile(ce)["tools"] == []
+
+
+def test_check_and_simulate_as_arguments_are_output_below_the_listing(ce):
+    plain, checked, run = (compile(ce, arguments=f"{INPUT} {a}") for a in ("", "--check", "--simulate"))
+    assert plain["stdout"] == [] and plain["asm"] == checked["asm"] == run["asm"]
+    assert "each stage against NumPy" in texts(checked["stdout"]) and "engine-programs: pass" in texts(checked["stdout"])
+    out = texts(run["stdout"])
+    assert "on the simulated trn2" in out and " us, " in out and "DMA engines" in out and " pass" in out and run["code"] == 0
+    assert re.search(r"^ +[\d.]+ us  example.py:\d+: ", out, re.M)
+
+
+def test_a_run_has_the_simulation_if_it_is_an_argument(ce):
+    result = compile(ce, arguments=f"{INPUT} --simulate", backend={"executorRequest": True})
+    out = texts(result["stdout"])
+    assert result["didExecute"] and "each stage against NumPy" in out and "on the simulated trn2" in out and result["buildResult"]["stdout"] == []
+    both = compile(ce, arguments=f"{INPUT} --simulate", filters={"execute": True})
+    assert "on the simulated" in texts(both["execResult"]["stdout"]) and both["stdout"] == []
+
+
+def test_the_simulation_is_a_tool(ce):
+    result = post(ce, {"source": ADD_ONE, "options": {"userArguments": INPUT, "tools": [{"id": "simulation"}]}}, "/api/compiler/nki-trn1/compile").json
+    (tool,) = result["tools"]
+    assert (tool["id"], tool["code"]) == ("simulation", 0) and "on the simulated trn1" in texts(tool["stdout"]) and result["stdout"] == []
 
 
 # ---- diagnostics

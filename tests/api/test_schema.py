@@ -189,11 +189,11 @@ def test_the_server_refuses_fields_that_the_schema_does_not_have_and_misses_thos
 
 def test_the_schema_has_every_field_that_the_server_reads():
     """What is refused by name needs no list of ours; what is read does."""
-    code = (ROOT / "compiler/driver/job.c").read_text()
+    code = "".join((ROOT / f"compiler/driver/{name}.c").read_text() for name in ("job", "job_value"))
     read = set(re.findall(r'strcmp\(key, "(\w+)"\)', code))
     compile_, options = SCHEMAS["CompileRequest"]["properties"], SCHEMAS["CompileRequest"]["properties"]["options"]
     watch = options["properties"]["watch"]["items"]
-    inside = [SCHEMAS[name] for name in ("InputSpec", "SourceFile")] + [SCHEMAS[watch["$ref"].rsplit("/", 1)[1]] if "$ref" in watch else watch]
+    inside = [SCHEMAS[name] for name in ("InputSpec", "SourceFile", "ValueQuery", "SliceQuery")] + [SCHEMAS[watch["$ref"].rsplit("/", 1)[1]] if "$ref" in watch else watch]
     assert read == {*compile_, *options["properties"], *(field for s in inside for field in s["properties"])}
     assert set(compile_) < set(SCHEMAS["SnippetRequest"]["properties"])
 

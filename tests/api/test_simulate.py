@@ -1,5 +1,6 @@
 """POST /api/v1/compile with "simulate": true."""
 import json
+import re
 
 import pytest
 
@@ -125,6 +126,23 @@ def test_the_profile_says_where_the_time_goes(server):
     assert {l["line"] for l in p["lines"] if l.get("file")} <= {3, 4, 5} and p["advice"] and p["memory"]["sbuf"]["peak"] > 0
 
 
+def test_the_critical_path_and_what_is_alive_name_lines_of_the_last_stage(server):
+    k = server.compile(SOFTMAX, inputs=of_shape(256, 512), simulate=True)["kernels"][0]
+    text = k["stages"][-1]["text"].split("\n")
+    parts = [p for p in k["profile"]["path"]["parts"] if "line" in p and p["what"] in ("dma_copy", "activation")]
+    assert parts and all(f"nisa.{p['what']}(" in text[p["line"] - 1] for p in parts)
+    alive = k["profile"]["memory"]["sbuf"]["alive"]
+    assert alive and all(re.search(r"%sbuf\w* = nisa\.alloc", text[a["line"] - 1]) for a in alive)
+
+
+def test_no_two_reasons_have_the_same_words_and_place(server):
+    source = "import numpy as np\n\ndef f(x):\n    return np.exp(x)\n"
+    advice = server.compile(source, inputs=of_shape(130, 4500), simulate=True)["kernels"][0]["profile"]["advice"]
+    told = [(a["text"], a.get("place", {}).get("line")) for a in advice]
+    assert len(told) > 2 and len(set(told)) == len(told)
+    assert [a["cost_us"] for a in advice] == sorted((a["cost_us"] for a in advice), reverse=True)
+
+
 def test_the_timeline_is_an_artifact_that_perfetto_opens(server):
     result = server.post({"source": SOFTMAX, "inputs": FLOAT_INPUT, "options": {"simulate": True, "artifacts": True}}, cache=None).json
     assert "softmax/timeline.json" in [a["name"] for a in result["artifacts"]]
@@ -133,6 +151,50 @@ def test_the_timeline_is_an_artifact_that_perfetto_opens(server):
     events = answer.json["traceEvents"]
     assert {"scalar", "vector"} <= {e["args"]["name"] for e in events if e["ph"] == "M" and "name" in e.get("args", {})}
     assert all(e["dur"] >= 0 for e in events if e["ph"] == "X")
+
+
+def test_a_target_says_how_far_its_simulated_times_are_from_measured_ones(server):
+    errors = {t["name"]: t["simulated_time_error"] for t in server.get("/api/v1/targets").json["targets"]}
+    for name in ("trn1", "trn2"):
+        assert errors[name]["kernels"] > 10 and 0 < errors[name]["median"] < errors[name]["worst"] < 1
+    assert errors["trn3"]["kernels"] == 0 and errors["trn3"]["median"] is errors["trn3"]["worst"] is None
+    assert len(errors["trn3"]["uncalibrated"]) > len(errors["trn2"]["uncalibrated"]) > 0
+    shown = {t: server.post({"source": SOFTMAX, "inputs": FLOAT_INPUT, "simulate": True, "target": t},
+                            accept="application/x-ndjson").body.decode() for t in ("trn2", "trn3")}
+    assert f"{errors['trn2']['median'] * 100:.0f} % at the median" in shown["trn2"] and "no kernel was measured on trn3" in shown["trn3"]
+
+
+def unpack(columns):
+    """The executions of a timeline in columns (sim/report.h)."""
+    for page in columns["pages"]:
+        end, instr = page["from_ps"], 0
+        for step, gap, length, tag in zip(page["instr"], page["gap"], page["length"], page["tag"], strict=True):
+            instr, start = instr + step, end + gap
+            end = start + columns["lengths"][length]
+            yield columns["lanes"][page["lane"]]["name"], start, end - start, instr, columns["tags"][tag]
+
+
+def test_the_executions_in_columns_are_those_of_the_trace(server):
+    product = "import numpy as np\n\ndef product(x):\n    return np.exp(x) @ x\n"
+    result = server.post({"source": product, "inputs": of_shape(512, 512), "options": {"simulate": True, "artifacts": True}},
+                         cache=None).json
+    columns, trace = (server.get(f"/api/v1/results/{result['key']}/artifacts/product/{name}.json")
+                      for name in ("executions", "timeline"))
+    names = {e["tid"]: e["args"]["name"] for e in trace.json["traceEvents"] if e["ph"] == "M" and e["name"] == "thread_name"}
+    events = [e for e in trace.json["traceEvents"] if e["ph"] == "X"]
+    whole = sorted((names[e["tid"]], round(e["ts"] * 1e6), round(e["dur"] * 1e6), e["args"].get("instruction", -1), e["name"],
+                    e["args"]["waited for"], e["args"].get("half clock", False)) for e in events)
+    columns = columns.json
+    unpacked = list(unpack(columns))
+    assert sorted((*u[:4], u[4]["name"], u[4]["reason"], u[4].get("half", False)) for u in unpacked) == whole
+    assert columns["n"] == len(whole) and columns["total_ps"] == round(result["kernels"][0]["profile"]["total_us"] * 1e6)
+    assert any(u[4].get("critical") for u in unpacked)
+    text = result["kernels"][0]["stages"][-1]["text"].split("\n")
+    assert all(f"nisa.{i['name']}(" in text[i["line"] - 1] for i in columns["instructions"])
+    assert [l["name"] for l in columns["lanes"]] == [l["name"] for l in result["kernels"][0]["profile"]["lanes"]]
+    assert len(json.dumps(columns["pages"], separators=(",", ":"))) <= 16 * columns["n"] + 80 * len(columns["pages"])
+    for lane, busy in zip(result["kernels"][0]["profile"]["lanes"], columns["busy"], strict=True):
+        assert len(busy) == 256 and abs(sum(busy) / 25600 - lane["share"]) < 0.01
 
 
 def test_two_runs_are_compared_by_their_keys(server):

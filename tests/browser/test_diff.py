@@ -191,7 +191,7 @@ def test_a_result_that_the_server_no_longer_has_is_compiled_again(wide, watch):
     wide.route(re.compile("/diff[?]"), lambda r: r.fulfill(status=404, json={"error": {"code": "not-found", "message": "no"}}))
     open_stage(wide, "one-shot-bufferize")
     wide.keyboard.press("d")
-    expect(wide.locator(".diff-message")).to_contain_text("does not have this result any more")
+    expect(wide.locator("#diff-viewer .diff-message")).to_contain_text("does not have this result any more")
     wide.unroute(re.compile("/diff[?]"))
     wide.get_by_role("button", name="Compile again").click()
     expect(wide.locator(".diff-where")).to_have_text(re.compile(r"1 / \d+"))

@@ -1,5 +1,6 @@
 """Writing, and what comes back while and after it."""
 import json
+import re
 import time
 
 from playwright.sync_api import expect
@@ -125,8 +126,9 @@ def test_typing_is_followed_within_a_second(page):
 
 
 def test_checks_are_shown_per_stage(page):
-    page.get_by_role("button", name="check").click()
-    expect(page.locator("#status")).to_contain_text("all checks pass")
+    page.get_by_role("button", name="Check").click()
+    total = page.locator("#stages .stage").count()
+    expect(page.locator("#status")).to_contain_text(f"all {total} stages checked, all pass")
     expect(page.locator("#stages .check-pass").first).to_be_visible()
     expect(page.locator("#stages .check-fail")).to_have_count(0)
 
@@ -142,8 +144,9 @@ def test_a_check_that_ran_out_of_time_does_not_say_that_all_pass(page):
         route.fulfill(content_type="application/x-ndjson", body="".join(json.dumps(f) + "\n" for f in frames))
 
     page.route("**/api/v1/compile", hasty)
-    page.get_by_role("button", name="check").click()
-    expect(page.locator("#status")).to_contain_text("20 of 46 stages checked, which pass")
+    page.get_by_role("button", name="Check").click()
+    expect(page.locator("#status")).to_contain_text("20 of 46 stages checked, all pass")
+    expect(page.locator("#status")).to_have_attribute("title", re.compile(r"not checked: 26 stages \(no time\)"))
     expect(page.locator("#problems .message")).to_contain_text("no time")
 
 

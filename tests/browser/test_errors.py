@@ -2,9 +2,11 @@
 import json
 import re
 
+import pytest
 import requests
 from playwright.sync_api import expect
 
+from support.own_kernel import SOURCE
 from support.page import compile_api, compiled, write
 from support.source_map import text_of
 
@@ -217,3 +219,78 @@ def test_what_was_traced_before_a_refusal_is_shown_and_long_chains_are_folded(pa
     expect(row).to_have_attribute("aria-label", re.compile("partial"))
     row.click()
     expect(page.locator("#ir-pane")).to_contain_text("exponential(%a)")
+
+
+MLIR_TYPO = """func.func @f(%a: tensor<4x4xf32>) -> tensor<4x4xf32> {
+  %0 = linalg.expp ins(%a : tensor<4x4xf32>) outs(%a : tensor<4x4xf32>) -> tensor<4x4xf32>
+  return %0 : tensor<4x4xf32>
+}
+"""
+
+
+def test_a_mistake_in_mlir_is_not_called_a_fault_of_ours(page):
+    write(page, MLIR_TYPO)
+    problem = page.locator("#problems .problem-error")
+    expect(problem).to_have_attribute("data-code", "ir-invalid")
+    expect(problem).to_have_class(re.compile("blame-kernel"))
+    expect(page.locator("#status")).to_contain_text("1 error")
+
+
+@pytest.mark.parametrize("source,advice", [
+    ("import torch\n\ndef f(x):\n    return torch.relu(x)\n", "PyTorch"),
+    ("import neuronxcc.nki as nki\n\n@nki.jit\ndef f(x):\n    return x\n", "NKI"),
+    (NO_SHAPES, "the form above the source"),
+])
+def test_missing_shapes_are_explained_by_what_the_source_is(page, source, advice):
+    write(page, source)
+    expect(page.locator('#problems [data-code="no-shapes"]')).to_contain_text(advice)
+
+
+def test_an_unreachable_server_is_not_the_kernels_fault(new_page, slow, watch):
+    page = new_page()
+    page.goto(slow.url)
+    compiled(page)
+    watch.expect("Failed to load resource|ERR_")
+    slow.cut = True
+    write(page, PRINTS)
+    expect(page.locator("#ir-message")).to_contain_text("the server was not reached")
+    slow.cut = False
+
+
+def test_stages_of_another_kernel_are_named_and_lose_their_colours(page):
+    write(page, UNSUPPORTED)
+    message = page.locator("#ir-message")
+    expect(message).to_contain_text("This is from matmul_bias_relu, the last kernel that compiled")
+    page.locator('#stages .stage[data-key="linalg-to-nisa"]').click()
+    colours = page.locator("#ir-viewer .cm-line.band").evaluate_all("(ls) => ls.map((l) => getComputedStyle(l).backgroundColor)")
+    assert colours and set(colours) == {"rgba(0, 0, 0, 0)"}
+
+
+def failing(page, at: int, name: str, error: dict) -> None:
+    """Lets the next compile fail in the pass of that stage."""
+    def answer(route):
+        frames = [json.loads(line) for line in route.fetch().text().splitlines()]
+        kept = [f for f in frames if f["frame"] not in ("stage", "end", "diagnostic") or f["frame"] == "stage" and f["stage"]["index"] < at]
+        kept.append({"frame": "diagnostic", "diagnostic": {"severity": "error", "code": "pass-failed", "stage": name, "kernel": 0, **error}})
+        kept.append({"frame": "end", "status": "error", "time_us": 1})
+        route.fulfill(content_type="application/x-ndjson", body="".join(json.dumps(f) + "\n" for f in kept))
+
+    page.route("**/api/v1/compile", answer)
+
+
+def test_a_failed_pass_shows_the_operation_and_offers_a_reproducer(page, server):
+    stages = compile_api(server, SOURCE, filename="kernel.py")["kernels"][0]["stages"]
+    at = next(s["index"] for s in stages if s["name"] == "knob-driven-tiling")
+    where = next(r for e in stages[0]["lines"] for r in e.get("src", []) if text_of(SOURCE, r) == "g @ w2")
+    failing(page, at, "knob-driven-tiling", {"message": "no tile fits", "range": {k: where[k] for k in ("file", "line", "col", "end_line", "end_col")}})
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    write(page, SOURCE)
+    expect(page.locator("#ir-message")).to_contain_text("knob-driven-tiling failed. no tile fits.")
+    best = page.locator("#ir-viewer .lit-best")
+    expect(best).to_contain_text("linalg.matmul")
+    expect(best).to_be_in_viewport()
+    page.get_by_role("button", name="copy reproducer").click()
+    expect(page.locator("#live")).to_contain_text("Copied the IR before knob-driven-tiling")
+    copied = page.evaluate("() => navigator.clipboard.readText()")
+    assert copied.startswith("// knob-driven-tiling") and "no tile fits" in copied.split("\n")[0]
+    assert copied.split("\n", 1)[1] == stages[at - 1]["text"]

@@ -38,7 +38,7 @@ def test_the_language_of_a_pasted_text_is_recognized(page, source, language, fil
     expect(page.locator("#source-editor .py-keyword").first).to_have_text("import")
 
 
-@pytest.mark.parametrize("source, name, line, becomes", [(HLO, "scale", "exponential", "activation"), (MLIR, "halve", "linalg.mul", "tensor_tensor_arith")])
+@pytest.mark.parametrize("source, name, line, becomes", [(HLO, "scale", "exponential", "← exp("), (MLIR, "halve", "linalg.mul", " * ")])
 def test_lines_are_tied_to_the_stages(page, source, name, line, becomes):
     write(page, source)
     expect(page.locator("#signature")).to_contain_text(name)

@@ -5,7 +5,7 @@ What must be lit is worked out from the API's own answer, not from the page.
 import pytest
 from playwright.sync_api import Page, expect
 
-from support.page import compile_api, compiled, ir_lines, lit_text, open_stage, selected_stage, write
+from support.page import compile_api, compiled, ir_lines, lit_text, open_stage, selected_stage, source_spot, write
 from support.source_map import text_of
 
 KERNEL = """import numpy as np
@@ -53,33 +53,6 @@ def innermost(stage: dict, line: int) -> list[dict]:
 
 def hover_line(page: Page, line: int) -> None:
     page.locator("#ir-viewer .cm-line").nth(line).hover(position={"x": 30, "y": 6})
-
-
-def source_spot(page: Page, needle: str, offset: int = 0) -> tuple[float, float]:
-    """The middle of a character of the source, on the screen."""
-    box = page.evaluate(
-        """([needle, offset]) => {
-          for (const line of document.querySelectorAll('#source-editor .cm-line')) {
-            let at = line.textContent.indexOf(needle);
-            if (at < 0) continue;
-            at += offset;
-            const walk = document.createTreeWalker(line, NodeFilter.SHOW_TEXT);
-            while (walk.nextNode()) {
-              const n = walk.currentNode;
-              if (at < n.data.length) {
-                const range = document.createRange();
-                range.setStart(n, at); range.setEnd(n, at + 1);
-                const r = range.getBoundingClientRect();
-                return [r.left + r.width / 2, r.top + r.height / 2];
-              }
-              at -= n.data.length;
-            }
-          }
-          throw new Error(needle + ' is not in the source');
-        }""",
-        [needle, offset],
-    )
-    return box[0], box[1]
 
 
 @pytest.mark.parametrize("op", ["exponential(", "tanh(", " add(", "sqrt(", "abs(", "maximum("])
@@ -159,6 +132,7 @@ def test_a_click_on_an_expression_keeps_its_lines(pair):
 
 
 def test_the_choice_follows_the_operation_through_all_stages(pair, stages):
+    pair.keyboard.press("r")  # the full text, to compare with that of the API
     line = line_with(stages[0], "tanh(")
     pair.locator("#ir-viewer .cm-line").nth(line).click(position={"x": 30, "y": 6})
     # the operations that provenance leads to, from the API alone

@@ -72,7 +72,7 @@ def test_notes_stay_with_their_lines_while_the_text_is_edited(page):
 def test_the_list_leads_to_operations_and_expressions(page, source, stage):
     open_stage(page, TILING)
     button = page.locator("#ir-remarks-open")
-    expect(button).to_have_text(f"{len(stage['remarks'])} remarks")
+    expect(button).to_have_text(f"Decisions{len(stage['remarks'])}")
     expect(page.locator("#ir-remarks")).to_be_hidden()
     button.click()
     entries = page.locator("#ir-remarks .remark")
@@ -91,19 +91,25 @@ def test_the_list_leads_to_operations_and_expressions(page, source, stage):
     # open in the next stage, too, and away where there is nothing to list
     open_stage(page, "infer-layout")
     expect(page.locator("#ir-remarks")).to_be_visible()
+    page.get_by_role("button", name="Clear the selection").click()
     open_stage(page, "trace")
     expect(page.locator("#ir-remarks")).to_be_hidden()
     expect(button).to_be_hidden()
 
 
-def test_the_pointer_on_an_expression_shows_what_every_pass_decided(page):
+def test_the_pointer_on_an_expression_shows_the_first_decisions_and_the_drawer_all(page):
     line = page.locator("#source-editor .cm-line", has_text="product = np.matmul(x, w)").first
     box = line.bounding_box()
     page.mouse.move(box["x"] + 160, box["y"] + box["height"] / 2)
-    tip = page.locator(".remark-tip")
+    tip = page.locator(".source-tip")
     expect(tip).to_be_visible()
+    expect(tip).to_contain_text("infer-layout")
+    expect(tip).to_contain_text("click, then Decisions")
+    page.mouse.click(box["x"] + 160, box["y"] + box["height"] / 2)
+    page.locator("#ir-remarks-open").click()
+    about = page.locator("#ir-remarks .about-selection")
     for text in ("infer-layout", "TILE=[128,512,128] (as given), in SBUF", TILING, "promoted 2 inputs to SBUF", "legalize-layout"):
-        expect(tip).to_contain_text(text)
+        expect(about).to_contain_text(text)
 
 
 def test_the_explanation_of_the_pass_is_there(page, server):

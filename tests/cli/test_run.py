@@ -231,6 +231,36 @@ def test_watched_lines_are_those_of_the_last_stage(tmp_path):
     assert s["values"][0]["instruction"] == "activation" and 0 < s["values"][0]["max"] <= 1
 
 
+def value(stage, what, *args, tmp_path, source=SOFTMAX):
+    """What --stage and --value find, and what is printed."""
+    (tmp_path / "kernel.py").write_text(source)
+    command = [NKX, "run", str(tmp_path / "kernel.py"), "--stage", stage, "--value", what, *map(str, args)]
+    shown = subprocess.run(command, capture_output=True, text=True)
+    subprocess.run([*command, "--json", tmp_path / "o.json"], capture_output=True)
+    return shown, json.loads((tmp_path / "o.json").read_text())["kernels"][0]["value"]
+
+
+def test_a_value_of_any_stage_is_shown(tmp_path):
+    x = draw(64, 96)
+    np.savez(tmp_path / "in.npz", x=x)
+    (tmp_path / "kernel.py").write_text(SOFTMAX)
+    want = np.exp(x - x.max(axis=-1, keepdims=True))
+    r = json.loads(subprocess.run([NKX, "compile", "--json", "-", tmp_path / "kernel.py"], capture_output=True, text=True).stdout)
+    for stage, word in (("trace", " exponential("), ("cse:2", "linalg.exp"), ("engine-programs", "op=exp")):
+        name, _, nth = stage.partition(":")
+        text = [s["text"] for s in r["kernels"][0]["stages"] if s["name"] == name][int(nth or 1) - 1]
+        at = next(i for i, l in enumerate(text.split("\n"), 1) if word in l)
+        shown, v = value(stage, f"line:{at}@1", "--inputs", tmp_path / "in.npz", tmp_path=tmp_path)
+        assert shown.returncode == 0 and f"line {at}" in shown.stdout and "histogram" in shown.stdout, shown.stdout
+        assert np.isclose(v["max"], want.max()) and np.isclose(v["mean"], want.mean(), rtol=1e-4)
+        assert ("pass beside" in shown.stdout) == (stage == "cse:2")
+
+
+def test_a_value_that_is_not_there_says_why(tmp_path):
+    shown, v = value("trace", "%nothing", tmp_path=tmp_path)
+    assert "no value of this name" in v["reason"] and "no value" in shown.stdout
+
+
 @pytest.mark.parametrize("text, what", [
     (PRODUCT.replace("%out[d0, d1]", "%out[d0, d1 + 1]"), "index 1 of dst goes from 1 to 64; the dimension has 64"),
     (PRODUCT.replace("%ps[d0, d1]", "view(%ps)", 1).replace(f"={on_chip(128, 64, 'psum')} view", "=view"),
@@ -246,7 +276,9 @@ def test_text_that_the_machine_cannot_run_is_refused_at_its_line(tmp_path, text,
 @pytest.mark.parametrize("options, what", [
     (["--watch", "x"], "expected LINE"), (["--watch", "3@0"], "expected LINE"), (["--watch", "0"], "expected LINE"),
     (["--watch", "3:"], "expected LINE"), (["--seed", "-1"], "expected a number"), (["--target", "trn9"], "trn1"),
-    (["--nothing"], "nkx run --help"), (["--watch", "3"] * 17, "at most 16"),
+    (["--nothing"], "nkx run --help"), (["--value", "%x"], "together"), (["--stage", "no", "--value", "%x"], "no stage"),
+    (["--stage", "trace", "--value", "line:"], "expected %NAME"), (["--stage", "trace", "--value", "%x@0"], "expected %NAME"),
+    (["--watch", "3"] * 17, "at most 16"),
 ])
 def test_wrong_usage_is_said(tmp_path, options, what):
     done = run(SOFTMAX, *options, tmp_path=tmp_path, name="kernel.py")

@@ -2,7 +2,7 @@
 
 Builds each case of kernels.py (that has all WORDs in its name), times it with build/bench/measure, adds what the measurement
 contains besides (a launch or a profile's edges), and prints a table with the ratio; then the median error of each group.
---write puts it into tests/RESULTS.md.
+--write puts it into tests/RESULTS.md, and the errors into compiler/sim/measured.def.
 """
 
 import json
@@ -15,7 +15,9 @@ from statistics import median
 
 from measured.kernels import CASES
 
-RESULTS = Path(__file__).resolve().parents[1] / "RESULTS.md"
+ROOT = Path(__file__).resolve().parents[2]
+RESULTS = ROOT / "tests" / "RESULTS.md"
+FIGURES = ROOT / "compiler" / "sim" / "measured.def"
 MEASURE = Path(os.environ.get("BUILD", "build")) / "bench" / "measure"
 GOALS = {("trn2", "traced"): 0.10, ("trn2", "described"): 0.20, ("trn1", "described"): 0.30}
 # What a measurement contains besides the program, microseconds: cost.def, SIM_LAUNCH and SIM_PROFILE_EDGES.
@@ -50,6 +52,19 @@ def summary(done):
             yield target, kind, len(errors), median(errors), goal
 
 
+def totals(done):
+    """(target, kernels, median error, worst error), errors in thousandths of the measured time."""
+    for target in ("trn1", "trn2", "trn3"):
+        errors = [error(r) for c, _, r in done if c.target == target]
+        yield target, len(errors), round(1000 * median(errors or [0])), round(1000 * max(errors or [0]))
+
+
+def figures(done):
+    """The text of compiler/sim/measured.def, from which the terminal, the API and the page have their figures."""
+    head = FIGURES.read_text().partition("MEASURED(TARGET")[0]
+    return head + "".join(f"MEASURED(TARGET_{target.upper()}, {n}, {middle}, {worst})\n" for target, n, middle, worst in totals(done))
+
+
 HEAD = "## Simulated and measured time"
 ABOUT = """
 Kernels whose times were measured on devices and published, written as NISA from their descriptions (tests/measured) and
@@ -74,19 +89,24 @@ def table(done):
     for target, kind, n, middle, goal in summary(done):
         worst = max((r for c, _, r in done if (c.target, c.kind) == (target, kind)), key=error)
         yield f"- {target}, {kind}, {n} kernels: median error {middle:.1%} (goal {goal:.0%}), worst ratio {worst:.2f}"
+    for target, n, middle, worst in totals(done):
+        if n:
+            yield f"- {target}, all {n} kernels: median error {middle / 10:.1f}%, worst error {worst / 10:.1f}%"
 
 
-def write(lines):
-    """Replaces the section of RESULTS.md."""
+def write(lines, head=HEAD, about=ABOUT):
+    """Replaces the section of RESULTS.md, or adds it at the end."""
     text = RESULTS.read_text()
-    before, _, rest = text.partition(f"\n{HEAD}\n")
+    before, _, rest = text.partition(f"\n{head}\n")
     _, following, after = rest.partition("\n## ")
-    RESULTS.write_text(f"{before}\n{HEAD}\n{ABOUT}\n" + "\n".join(lines) + "\n" + following + after)
+    RESULTS.write_text(f"{before}\n{head}\n{about}\n" + "\n".join(lines) + "\n" + following + after)
 
 
 if __name__ == "__main__":
     words = [a for a in sys.argv[1:] if not a.startswith("--")]
-    out = list(table(list(rows([c for c in CASES if all(w in f"{c.name} {c.target}" for w in words)]))))
+    done = list(rows([c for c in CASES if all(w in f"{c.name} {c.target}" for w in words)]))
+    out = list(table(done))
     print("\n".join(out))
     if "--write" in sys.argv:
         write(out)
+        FIGURES.write_text(figures(done))

@@ -2,7 +2,7 @@
 
 import pytest
 
-from measured.compare import GOALS, error, rows, summary
+from measured.compare import FIGURES, GOALS, RESULTS, ROOT, error, figures, rows, summary, totals
 from measured.kernels import CASES
 
 
@@ -16,6 +16,15 @@ def test_the_median_error_of_each_group_is_within_its_goal(done, group):
     by_group = {(target, kind): (middle, goal) for target, kind, _, middle, goal in summary(done)}
     middle, goal = by_group[group]
     assert middle <= goal
+
+
+def test_the_figures_that_users_see_are_those_of_these_runs(done):
+    assert FIGURES.read_text() == figures(done), "python3 -m measured.compare --write"
+    results, readme = RESULTS.read_text(), " ".join((ROOT / "README.md").read_text().split())
+    for target, n, middle, worst in totals(done):
+        if n:
+            assert f"- {target}, all {n} kernels: median error {middle / 10:.1f}%, worst error {worst / 10:.1f}%" in results
+            assert f"{middle / 10:.0f} % on {target}" in readme and f"{worst / 10:.0f} % on {target}" in readme
 
 
 def test_traced_kernels_are_within_a_fifth(done):

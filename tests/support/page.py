@@ -53,6 +53,33 @@ def lit_text(page: Page, cls: str) -> str:
     )
 
 
+def source_spot(page: Page, needle: str, offset: int = 0) -> tuple[float, float]:
+    """The middle of a character of the source, on the screen."""
+    box = page.evaluate(
+        """([needle, offset]) => {
+          for (const line of document.querySelectorAll('#source-editor .cm-line')) {
+            let at = line.textContent.indexOf(needle);
+            if (at < 0) continue;
+            at += offset;
+            const walk = document.createTreeWalker(line, NodeFilter.SHOW_TEXT);
+            while (walk.nextNode()) {
+              const n = walk.currentNode;
+              if (at < n.data.length) {
+                const range = document.createRange();
+                range.setStart(n, at); range.setEnd(n, at + 1);
+                const r = range.getBoundingClientRect();
+                return [r.left + r.width / 2, r.top + r.height / 2];
+              }
+              at -= n.data.length;
+            }
+          }
+          throw new Error(needle + ' is not in the source');
+        }""",
+        [needle, offset],
+    )
+    return box[0], box[1]
+
+
 def ir_lines(page: Page, cls: str = "") -> list[str]:
     return page.locator(f"#ir-viewer .cm-line{'.' + cls if cls else ''}").all_text_contents()
 

@@ -61,6 +61,10 @@ RIGHT = {
             e = np.exp(x - np.max(x, axis=-1, keepdims=True))
             return np.rint(e / np.sum(e, axis=-1, keepdims=True) * 255).astype(np.uint8)
         """, {"x": "1024x1024:f32"}),
+    "a sum of integers that wraps around": ("""
+        def f(x, y):
+            return np.minimum(np.minimum(np.sum(x, axis=0, keepdims=True), 5) * y, np.prod(x[:2], axis=0))
+        """, {"x": "5x4:i32", "y": "5x4:i32"}),
     "an assertion of the type": ("""
         def f(x):
             assert x.dtype == ml_dtypes.bfloat16

@@ -3,26 +3,35 @@ import { getExamples, getPipeline, getTargets } from "./api/client";
 import { Problem } from "./api/problem";
 import { adoptEditorStyles } from "./editor/stylesheets";
 import { mountBottom } from "./panes/bottom";
+import { ComparePane } from "./panes/compare";
 import { DiffPane } from "./panes/diff";
 import { byId, el } from "./panes/dom";
 import { mountEmbed } from "./panes/embed";
 import { mountHeader } from "./panes/header";
 import { mountHelp, openHelp } from "./panes/help";
 import { openFiles } from "./panes/files";
-import { mountHistory } from "./panes/history";
+import { HistoryDrawer } from "./panes/history";
 import { mountInputs } from "./panes/inputs";
 import { IrPane } from "./panes/ir";
 import { mountKeys } from "./panes/keys";
+import { mountModes } from "./panes/modes";
 import { announce, mountNotices, say } from "./panes/notices";
+import { mountFirstLine } from "./panes/firstline";
+import { mountPartner } from "./panes/partner";
 import { mountProblems } from "./panes/problems";
+import { RunPane } from "./panes/run";
 import { mountSettings } from "./panes/settings";
+import { SearchPane } from "./panes/search";
 import { Share } from "./panes/share";
 import { look, lookAtSelection, mountSharedBar, openShared } from "./panes/shared";
 import { SourcePane } from "./panes/source";
 import { mountSplitter } from "./panes/splitter";
 import { mountStages } from "./panes/stages";
 import { newStore, type AppStore } from "./state/app";
+import { Runner } from "./state/run";
+import { compilePin, followPin, pinOfTab, unpackPin } from "./state/pin";
 import { Compiler } from "./state/compiler";
+import { draftHere, keepDraft, keepDrafts, keptDraft } from "./state/draft";
 import { foreignAddress } from "./state/foreign";
 import { readFragment, readView, type LinkState } from "./state/fragment";
 import { linksWereDamaged } from "./state/mylinks";
@@ -33,7 +42,9 @@ import { followTheme } from "./state/theme";
 function openExample(store: AppStore, compiler: Compiler, name: string): void {
   const example = store.state.examples.find((e) => e.name === name);
   if (!example) return;
+  if (keepDraft(store)) say("Your kernel is kept: it is the first in the list.");
   store.set({
+    touched: false,
     source: example.source,
     filename: null,
     files: [],
@@ -50,9 +61,20 @@ function openExample(store: AppStore, compiler: Compiler, name: string): void {
   void compiler.now();
 }
 
+/** Opens the user's kept kernel; false if there is none. */
+function openDraft(store: AppStore, compiler: Compiler): boolean {
+  const draft = keptDraft();
+  if (!draft) return false;
+  store.set({ ...draft, touched: true, tab: null, showInputs: false, kernelName: null, anchor: null, previous: null, shared: null, parent: null });
+  void compiler.now();
+  return true;
+}
+
 async function openLink(store: AppStore, compiler: Compiler, link: LinkState): Promise<void> {
-  const { source, filename, files, language, target, inputs, check, parent, view } = link;
-  store.set({ source, filename, files, tab: null, language, target, inputs, check, parent, shared: null, anchor: null });
+  const { source, filename, files, language, target, inputs, check, simulate, parent, view } = link;
+  const pinned = link.pin === null ? null : await unpackPin(link.pin);
+  store.set({ source, filename, files, touched: false, tab: null, language, target, inputs, check, simulate, parent, shared: null, anchor: null, ...(pinned ? { pinned } : {}) });
+  if (pinned) void compilePin(store);
   look(store, view);
   await compiler.now();
   lookAtSelection(store, view);
@@ -95,16 +117,37 @@ function tellNoLink(title: string, text: string): void {
   document.body.classList.add("no-link");
 }
 
+/** A stays pinned when another link is opened in the same tab. */
+async function keepPinned(store: AppStore): Promise<void> {
+  const kept = await pinOfTab();
+  if (kept && !store.state.pinned) {
+    store.set({ pinned: kept });
+    void compilePin(store);
+  }
+  followPin(store);
+}
+
 async function open(store: AppStore, compiler: Compiler): Promise<void> {
   const stored = idInPath(location.pathname);
+  const here = stored?.embed ? null : draftHere(location.href);
   const lists = stored?.embed ? [] : loadLists(store);
+  if (!stored?.embed) void keepPinned(store);
   if (stored) {
     await openShared(store, stored.id, say, tellNoLink);
+    if (here && store.state.shared) {
+      store.set({ ...here, touched: true });
+      await compiler.now();
+    }
     return;
   }
   const link = await linkFromAddress();
   if (link) {
-    await openLink(store, compiler, link);
+    await openLink(store, compiler, { ...link, ...here });
+    if (here) store.set({ touched: true });
+    return;
+  }
+  if (openDraft(store, compiler)) {
+    if (!here) say("Your last kernel is back. The examples are in the list.");
     return;
   }
   await lists[0];
@@ -127,21 +170,29 @@ function main(): void {
     requestAnimationFrame(() => ir.viewer.view.focus());
   };
   const diff = new DiffPane(store, () => void compiler.now());
-  const stages = mountStages(store, compiler, openStage);
+  const compare = new ComparePane(store, compiler, say);
+  new Runner(store);
+  new RunPane(store, () => source.editor.view);
+  const pin = mountModes(store, say);
+  const stages = mountStages(store, openStage);
   const share = new Share(store, compiler, say, announce);
   const shareNow = () => void share.copy();
-  mountHeader(store, compiler, { openExample: (name) => openExample(store, compiler, name), share: () => void share.openDialog(), help: openHelp });
+  mountHeader(store, compiler, { openExample: (name) => openExample(store, compiler, name), openDraft: () => openDraft(store, compiler), share: () => void share.openDialog(), help: openHelp });
   mountInputs(store, compiler);
   mountProblems(store, source);
-  mountHistory(store);
+  new HistoryDrawer(store);
   mountBottom(store);
+  mountPartner(store);
+  if (!isEmbed) mountFirstLine(store);
   mountHelp();
   mountNotices(store, compiler, () => void loadLists(store));
-  mountSharedBar(store, compiler);
-  mountKeys({ store, compiler, source, stages, ir, diff, share: isEmbed ? () => undefined : shareNow, help: openHelp });
+  mountSharedBar(store, compiler, say);
+  const search = new SearchPane(store, ir);
+  mountKeys({ store, compiler, source, stages, ir, diff, compare, pin, search: () => search.open(), share: isEmbed ? () => undefined : shareNow, help: openHelp });
   mountSplitter(store, { id: "split-source", property: "--source", pane: "source-pane", label: "Width of the source", initial: 0.32, min: 0.15, max: 0.6 });
   mountSplitter(store, { id: "split-stages", property: "--stages", pane: "stages-pane", label: "Width of the stage list", initial: 0.2, min: 0.1, max: 0.4 });
 
+  if (!isEmbed) keepDrafts(store);
   if (isEmbed) {
     mountEmbed(store);
     source.editor.freeze();

@@ -2,7 +2,7 @@
 import { networkProblem, Problem, problemFrom } from "./problem";
 import { type Base, wholeFrame, type WholeFrame } from "./delta";
 import { readLines } from "./ndjson";
-import type { CompileRequest, Example, Frame, Operation, RevisionMade, Snippet, SnippetMade, SnippetRequest, StageDescription, StageDiff, Target } from "./types";
+import type { CompileRequest, Example, Frame, Instruction, Operation, OperationText, RevisionMade, Snippet, SnippetMade, SnippetRequest, StageDescription, StageDiff, Target } from "./types";
 
 const BASE = "/api/v1";
 
@@ -42,6 +42,11 @@ export function getOperations(): Promise<Operation[]> {
   return getList("/ops", "ops");
 }
 
+export async function getInstructions(): Promise<{ instructions: Instruction[]; operations: OperationText[] }> {
+  const response = await request("/instructions", { headers: { accept: "application/json" } });
+  return (await response.json()) as { instructions: Instruction[]; operations: OperationText[] };
+}
+
 export function getPipeline(): Promise<StageDescription[]> {
   return getList("/pipeline", "stages");
 }
@@ -49,10 +54,10 @@ export function getPipeline(): Promise<StageDescription[]> {
 /** Where the server finds the stages of a result: under its key while it is cached, or in a snippet. */
 export type Holder = { key: string } | { snippet: string };
 
-/** What changed between two stages, by their index. */
-export async function getDiff(holder: Holder, kernel: number, from: number, to: number): Promise<StageDiff> {
+/** What changed between two stages, by their index; `to` may be of another result under a key. */
+export async function getDiff(holder: Holder, kernel: number, from: number, to: number, other: string | null = null): Promise<StageDiff> {
   const base = "key" in holder ? `/results/${holder.key}` : `/snippets/${holder.snippet}`;
-  const response = await request(`${base}/diff?kernel=${kernel}&from=${from}&to=${to}`, {});
+  const response = await request(`${base}/diff?kernel=${kernel}&from=${from}&to=${to}${other === null ? "" : `&with=${other}`}`, {});
   return (await response.json()) as StageDiff;
 }
 

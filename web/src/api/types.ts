@@ -157,7 +157,7 @@ export interface Histogram {
   counts: number[];
 }
 
-/** An output of the simulated run. min, max and mean are over the finite elements; null if there are none. */
+/** An output of the simulated run. min, max, mean and std are over the finite elements; null if there are none. */
 export interface SimulatedOutput {
   name: string;
   shape: number[];
@@ -165,10 +165,13 @@ export interface SimulatedOutput {
   min: Finite;
   max: Finite;
   mean: Finite;
+  std: Finite;
   /** How many elements are NaN. */
   nan: number;
   /** How many are infinite. */
   inf: number;
+  /** How many are zero. */
+  zero: number;
   /** Whether it equals the reference, if there is one. */
   pass?: boolean;
   max_abs_err?: Finite;
@@ -207,8 +210,10 @@ export interface WatchedValue {
   min?: Finite;
   max?: Finite;
   mean?: Finite;
+  std?: Finite;
   nan?: number;
   inf?: number;
+  zero?: number;
   histogram?: Histogram;
   /** The first elements of the first rows; "nan", "inf" and "-inf" as strings. */
   slice?: ((number | string)[])[];
@@ -232,6 +237,78 @@ export interface Simulation {
   outputs?: SimulatedOutput[];
   fault?: SimulationFault;
   values?: WatchedValue[];
+}
+
+/** Some elements of a value, or the reason why they are left out. */
+export interface ValueSlice {
+  reason?: string;
+  start?: number[];
+  step?: number[];
+  shape?: number[];
+  /** In row-major order; nan, inf and -inf are strings. */
+  data?: (number | string)[];
+}
+
+/** Means over cells of two dimensions of a value. */
+export interface HeatMap {
+  /** The index of the first element. Dimensions other than the two stay there. */
+  at: number[];
+  /** -1: there is one row. */
+  row_dim: number;
+  column_dim: number;
+  rows: number;
+  columns: number;
+  /** How many elements a cell has in this dimension. */
+  row_step: number;
+  column_step: number;
+  /** Of the finite elements of each cell, row by row. */
+  means: Finite[];
+}
+
+/** What the trace has in the place of the value. */
+export interface ValueReference {
+  /** numpy: it is an output of the kernel, computed by NumPy; trace: the traced program was run up to there. */
+  of: "numpy" | "trace";
+  /** Of the instruction of the trace. */
+  name: string;
+  /** Of the trace's text. */
+  line: number;
+  pass: boolean;
+  max_abs_err: Finite;
+  max_rel_err: Finite;
+  /** The value has the reference's elements in this order. */
+  order?: "transposed";
+  /** The first element outside the tolerance. */
+  differs?: { index: number[]; got: Finite; want: Finite };
+}
+
+/** What one value of a stage holds, or the reason why it is not known. */
+export interface Value {
+  stage: string;
+  /** Of the stage. */
+  index: number;
+  line?: number;
+  op?: string;
+  name?: string;
+  operand?: string;
+  reason?: string;
+  execution?: number;
+  executions?: number;
+  shape?: number[];
+  dtype?: string;
+  min?: Finite;
+  max?: Finite;
+  mean?: Finite;
+  std?: Finite;
+  nan?: number;
+  inf?: number;
+  zero?: number;
+  /** Elements of a buffer that nothing has written; they are 0 here. */
+  unwritten?: number;
+  histogram?: Histogram;
+  slice?: ValueSlice;
+  heat?: HeatMap;
+  reference?: ValueReference;
 }
 
 /** Microseconds by what was waited for: engine, data, semaphore, memory reused, …; work: for nothing. */
@@ -258,6 +335,8 @@ export interface ProfilePart {
   from_us: number;
   to_us: number;
   instr?: number;
+  /** Of the instruction in the last stage's text, or in the source if that is NISA. */
+  line?: number;
   place?: SourceRange;
 }
 
@@ -286,13 +365,29 @@ export interface ProfileAdvice {
   place?: SourceRange;
 }
 
+/** A buffer in an on-chip memory. */
+export interface ProfileBuffer {
+  buffer: number;
+  /** Of the allocation in the last stage's text, or in the source if that is NISA. */
+  line?: number;
+  /** In each partition. */
+  bytes: number;
+  from_us: number;
+  to_us: number;
+  /** The first partition, or the bank, and the byte. */
+  at?: [number, number];
+  place?: SourceRange;
+}
+
 /** The use of an on-chip memory in bytes of a partition, over time. */
 export interface ProfileMemory {
   capacity: number;
   peak: number;
   peak_us: number;
+  /** The buffers have places; otherwise the parts are not known. */
+  has_places?: boolean;
   /** What fills it at the peak, the largest first. */
-  alive: object[];
+  alive: ProfileBuffer[];
   /** The time, the bytes from then on, and those of 8 parts. */
   points: [number, number, number[]][];
 }
@@ -340,6 +435,7 @@ export interface KernelResult {
   stages: Stage[];
   simulation?: Simulation;
   profile?: Profile;
+  value?: Value;
 }
 
 /** The whole result, as POST /api/v1/compile answers it and snippets keep it. */
@@ -370,6 +466,7 @@ export type Frame =
   | { frame: "stage"; kernel: number; same: string[]; stage: StageDelta }
   | { frame: "simulation"; kernel: number; simulation: Simulation }
   | { frame: "profile"; kernel: number; profile: Profile; text: string }
+  | { frame: "value"; kernel: number; value: Value }
   | { frame: "diagnostic"; diagnostic: Diagnostic }
   | { frame: "artifact"; artifact: ArtifactInfo; data?: string }
   | { frame: "end"; status: "ok" | "error"; time_us: number };
@@ -430,6 +527,33 @@ export interface Watch {
   nth?: number;
 }
 
+/** Elements start, start + step, … before stop of one dimension. */
+export interface SliceQuery {
+  /** 0 if it is not given. */
+  start?: number;
+  stop: number;
+  /** 1 if it is not given. */
+  step?: number;
+}
+
+/** Asks for one value of one stage, instead of the stages. It needs a line, or a name, or both: the value of that name
+ * after the operation on that line. */
+export interface ValueQuery {
+  /** The stage's index, its name or NAME:N. */
+  stage: string;
+  /** Of the stage's text. */
+  line?: number;
+  /** As printed, such as %9, or %9#1 for the second result. */
+  name?: string;
+  /** Of an instruction of NISA, such as src; what it writes if it is not given. */
+  operand?: string;
+  /** The execution after which the value is taken; the last if it is not given. */
+  execution?: number;
+  /** Of the first dimensions; the others are whole. At most 4096 elements. Without it, the first ones of the two last
+   * dimensions that are longer than 1. */
+  slice?: SliceQuery[];
+}
+
 /** What to compile. */
 export interface CompileRequest {
   /** The kernel's text; this or source_base64. At most 262144 bytes of UTF-8. */
@@ -446,7 +570,7 @@ export interface CompileRequest {
   /** Only this kernel; all of them otherwise. At most 200 bytes of UTF-8. */
   kernel?: string;
   inputs?: InputSpec[];
-  options?: { stop_after?: string; check?: boolean; artifacts?: boolean; simulate?: boolean; watch?: Watch[] };
+  options?: { stop_after?: string; check?: boolean; artifacts?: boolean; simulate?: boolean; watch?: Watch[]; value?: ValueQuery };
   /** The same as options.simulate. */
   simulate?: boolean;
   /** Random, one per browser: a result is only found by a client that sends the same scope. */
@@ -458,6 +582,50 @@ export interface SourceFile {
   /** A relative path; its folders are packages. */
   name: string;
   source: string;
+}
+
+/** A NISA instruction: what it does, and what the machine says of it. */
+export interface Instruction {
+  /** With its dialect, such as "nisa.matmul". */
+  name: string;
+  what: string;
+  engines: InstructionEngine[];
+  operands: InstructionOperand[];
+  limits: string[];
+  /** By engine; empty if it takes no time. */
+  costs: InstructionCost[];
+}
+
+/** An engine that may run the instruction, and the memories that it reaches. */
+export interface InstructionEngine {
+  name: string;
+  reads: string[];
+  writes: string[];
+}
+
+/** An operand, and what the instruction does with it. */
+export interface InstructionOperand {
+  name: string;
+  use: string;
+  optional: boolean;
+}
+
+/** What the instruction takes on an engine: a rule of the simulated machine. */
+export interface InstructionCost {
+  name: string;
+  engine: string;
+  formula: string;
+  /** Where the formula comes from. */
+  source: string;
+  /** H stated by the vendor or measured; M one published figure; L inferred. */
+  confidence: { trn1: string; trn2: string; trn3: string };
+}
+
+/** What an operation of another dialect does. */
+export interface OperationText {
+  /** With its dialect, such as "linalg.matmul" or "hlo.dot". */
+  name: string;
+  what: string;
 }
 
 /** What a NumPy function becomes. */
@@ -492,6 +660,16 @@ export interface Example {
   source: string;
 }
 
+/** How far simulated times are from measured ones, as shares of the measured time; null if no kernel was measured. */
+export interface TimeError {
+  median: Finite;
+  worst: Finite;
+  /** How many were measured. */
+  kernels: number;
+  /** What costs figures that were inferred from another machine or a similar instruction. */
+  uncalibrated: string[];
+}
+
 /** A machine. */
 export interface Target {
   name: string;
@@ -503,6 +681,7 @@ export interface Target {
   psum: { partitions: number; partition_bytes: number; bytes: number; banks: number; bank_bytes: number };
   /** Of each engine. */
   clock_ghz: Record<string, number>;
+  simulated_time_error: TimeError;
 }
 
 /** The first column and the column after the last, in code points from 1. */
@@ -559,7 +738,7 @@ export interface SnippetRequest {
   target?: TargetName;
   kernel?: string;
   inputs?: InputSpec[];
-  options?: { stop_after?: string; check?: boolean; artifacts?: boolean; simulate?: boolean; watch?: Watch[] };
+  options?: { stop_after?: string; check?: boolean; artifacts?: boolean; simulate?: boolean; watch?: Watch[]; value?: ValueQuery };
   simulate?: boolean;
   scope?: string;
   /** At most 200 bytes of UTF-8. */
@@ -583,7 +762,7 @@ export interface RevisionRequest {
   target?: TargetName;
   kernel?: string;
   inputs?: InputSpec[];
-  options?: { stop_after?: string; check?: boolean; artifacts?: boolean; simulate?: boolean; watch?: Watch[] };
+  options?: { stop_after?: string; check?: boolean; artifacts?: boolean; simulate?: boolean; watch?: Watch[]; value?: ValueQuery };
   simulate?: boolean;
   scope?: string;
   /** At most 200 bytes of UTF-8. */

@@ -6,7 +6,6 @@ import { standardKeymap } from "@codemirror/commands";
 import { search, searchKeymap } from "@codemirror/search";
 import { Annotation, Compartment, EditorSelection, EditorState, RangeSetBuilder, RangeSet, StateEffect, StateField, Text } from "@codemirror/state";
 import { Decoration, type DecorationSet, drawSelection, EditorView, gutter, GutterMarker, keymap, ViewPlugin, type ViewUpdate } from "@codemirror/view";
-import type { Stage } from "../api/types";
 import { tokenizeHlo } from "../highlight/hlo";
 import { tokenizeMlir } from "../highlight/mlir";
 import type { DiffLine } from "../state/diff";
@@ -14,12 +13,14 @@ import type { Light } from "../state/selection";
 import type { SourceMap, StageLinks } from "../state/sourcemap";
 import { BANDS } from "./links";
 import { offsetOfColumn } from "./positions";
+import { pythonLanguage } from "./python";
 import { tokenColours, tokenizer } from "./tokens";
 
+/** One of the two texts. */
 export interface DiffSide {
-  stage: Stage;
-  map: SourceMap;
-  links: StageLinks;
+  language: "hlo" | "mlir" | "python";
+  /** What its operations were made from; null for a text without a map. */
+  origin: { map: SourceMap; links: StageLinks } | null;
   lines: readonly string[];
 }
 
@@ -64,7 +65,7 @@ function sideOf(column: Column, line: DiffLine): { side: DiffSide; which: "from"
 
 export function opOfLine(column: Column, line: DiffLine): { which: "from" | "to"; op: number } | null {
   const { side, which, no } = sideOf(column, line);
-  const op = no > 0 && line.kind !== "gap" ? (side.links.lineOp[no - 1] ?? -1) : -1;
+  const op = no > 0 && line.kind !== "gap" ? (side.origin?.links.lineOp[no - 1] ?? -1) : -1;
   return op >= 0 ? { which, op } : null;
 }
 
@@ -172,8 +173,8 @@ function numbers(which: "from" | "to") {
     (column, line) => {
       const no = line.kind === "gap" ? 0 : line[which];
       if (no === 0) return new TextMarker("", `diff-${tone(line)}`);
-      const { map, links } = column[which];
-      const band = map.bandOfPlaces(links.places[no - 1] ?? []);
+      const { origin } = column[which];
+      const band = origin ? origin.map.bandOfPlaces(origin.links.places[no - 1] ?? []) : null;
       return new TextMarker(String(no), `diff-${tone(line)}${band === null ? "" : ` band band-${band % BANDS}`}`);
     },
   );
@@ -188,6 +189,8 @@ const signs = lineGutter(
 export interface ColumnEvents {
   clicked(line: DiffLine): void;
 }
+
+const LANGUAGES = { hlo: tokenizer.of(tokenizeHlo), mlir: tokenizer.of(tokenizeMlir), python: pythonLanguage() };
 
 const ATTRIBUTES: Record<string, string> = { tabindex: "0", role: "textbox", "aria-readonly": "true", "aria-multiline": "true" };
 
@@ -241,14 +244,13 @@ export class DiffColumn {
     const { view } = this;
     const doc = Text.of(column.lines.length > 0 ? column.lines.map((l) => textOf(column, l)) : [""]);
     const side = column.lines.find((l) => l.kind !== "filler")?.side === "from" && !both ? "from" : "to";
-    const isHlo = column[side].stage.dialect === "hlo";
     view.dispatch({
       changes: { from: 0, to: view.state.doc.length, insert: doc },
       selection: EditorSelection.cursor(0),
       effects: [
         setColumn.of(column),
         this.gutters.reconfigure(both ? [numbers("from"), numbers("to"), signs] : [numbers(side), signs]),
-        this.language.reconfigure(tokenizer.of(isHlo ? tokenizeHlo : tokenizeMlir)),
+        this.language.reconfigure(LANGUAGES[column[side].language]),
         this.label.reconfigure(EditorView.contentAttributes.of({ ...ATTRIBUTES, "aria-label": label })),
       ],
       annotations: fromPage.of(true),

@@ -1,18 +1,25 @@
 // viewer: a stage's text, read only, with its lines tied to the source.
 //
-// Only visible lines are decorated, so that the cost of a stage does not depend on its length.
+// Everything outside speaks of lines of the stage's text; here they are shown as rows, in the compact form or in full.  Only
+// visible rows are decorated, so that the cost of a stage does not depend on its length.
 import { standardKeymap } from "@codemirror/commands";
+import { codeFolding, foldedRanges, foldGutter, foldKeymap, foldService, unfoldEffect } from "@codemirror/language";
 import { highlightSelectionMatches, openSearchPanel, search, searchKeymap } from "@codemirror/search";
-import { Annotation, Compartment, EditorSelection, EditorState, Text } from "@codemirror/state";
+import { Annotation, Compartment, EditorSelection, EditorState, type StateEffect, Text } from "@codemirror/state";
 import { BlockType, drawSelection, EditorView, hoverTooltip, keymap, lineNumbers } from "@codemirror/view";
 import type { Stage } from "../api/types";
+import { tokenizeCompact } from "../highlight/compact";
 import { tokenizeHlo } from "../highlight/hlo";
 import { tokenizeMlir } from "../highlight/mlir";
 import type { Light } from "../state/selection";
 import type { SourceMap, StageLinks } from "../state/sourcemap";
+import { cardTip, closeTips, isTipOpen, toggleTip } from "./cardtip";
 import { notesAbove, notesEffect, type Notes } from "./notes";
-import { lineField, type LineState, setLineLights, setLines, stageLines } from "./stagelines";
+import { type Detail, linesOfStage, type Rows, rowsOfStage } from "./rows";
+import { lineField, type LineState, setLineLights, setLines, setRows, stageLines } from "./stagelines";
+import { useAfter } from "../nisa/defuse";
 import { tokenColours, tokenizer } from "./tokens";
+import { setValue, type Value, valueAt, values } from "./values";
 
 export interface ViewerEvents {
   /** The pointer is over a line (1-based); null: it has left. */
@@ -21,6 +28,8 @@ export interface ViewerEvents {
   caret(line: number): void;
   /** The tooltip for a line; null for none. */
   explain(line: number): HTMLElement | null;
+  /** What the operation of a line does; null for none. */
+  card(line: number): HTMLElement | null;
 }
 
 /** What belongs to the lines of a text: ranges of the source, and the pass's remarks. */
@@ -32,7 +41,13 @@ export interface Ties {
 
 const fromPage = Annotation.define<boolean>();
 
-function pointer(events: ViewerEvents) {
+/** What the pointer does, in rows. */
+interface RowEvents {
+  point(row: number | null): void;
+  clicked(row: number, add: boolean, pos: number | null): void;
+}
+
+function pointer(events: RowEvents) {
   let frame = 0;
   let y = 0;
   return EditorView.domEventHandlers({
@@ -54,7 +69,8 @@ function pointer(events: ViewerEvents) {
     click(e, view) {
       if (e.button !== 0 || !view.state.selection.main.empty) return;
       const block = view.lineBlockAtHeight(e.clientY - view.documentTop);
-      events.clicked(view.state.doc.lineAt(block.from).number, e.ctrlKey || e.metaKey);
+      const pos = view.posAtCoords({ x: e.clientX, y: e.clientY });
+      events.clicked(view.state.doc.lineAt(block.from).number, e.ctrlKey || e.metaKey, pos);
     },
   });
 }
@@ -65,42 +81,97 @@ export class StageViewer {
   private readonly language = new Compartment();
   private readonly label = new Compartment();
   private stage: Stage | null = null;
+  private ties: Ties | null = null;
+  private detail: Detail = { full: true, attributes: true };
+  private rows: Rows | null = null;
+  /** The first lines of the folds that are open. */
+  private opened: ReadonlySet<number> = new Set();
 
-  constructor(parent: HTMLElement, events: ViewerEvents) {
+  constructor(
+    parent: HTMLElement,
+    private readonly events: ViewerEvents,
+  ) {
     this.view = new EditorView({
       parent,
       state: EditorState.create({
         extensions: [
           EditorState.readOnly.of(true),
           EditorView.editable.of(false),
-          lineNumbers(),
+          lineNumbers({ formatNumber: (row) => this.numberOf(row) }),
           drawSelection(),
           highlightSelectionMatches({ minSelectionLength: 2 }),
           search({ top: true }),
-          keymap.of([...standardKeymap, ...searchKeymap]),
+          keymap.of([
+            { key: "Enter", run: () => this.toggleFold(this.caretRow()) },
+            { key: "F12", run: () => this.goToDefinition() },
+            ...foldKeymap,
+            ...standardKeymap,
+            ...searchKeymap,
+          ]),
+          cardTip(),
           stageLines(),
+          codeFolding({ placeholderText: "…" }),
+          foldGutter({ openText: "▾", closedText: "▸" }),
+          foldService.of((state, from) => {
+            const row = state.doc.lineAt(from);
+            const end = this.rows?.regionEnd(row.number) ?? row.number;
+            return end > row.number ? { from: row.to, to: state.doc.line(Math.min(end, state.doc.lines)).to } : null;
+          }),
           notesAbove(),
           tokenColours(),
+          values(),
           this.wrap.of([]),
           this.language.of([]),
           this.label.of(EditorView.contentAttributes.of({ ...VIEWER_ATTRIBUTES, "aria-label": "IR" })),
-          pointer(events),
+          pointer({
+            point: (row) => events.point(row === null ? null : this.lineOf(row)),
+            clicked: (row, add, pos) => {
+              if (this.toggleFold(row)) return;
+              this.showValue(pos);
+              // Ctrl+click on the name of another operation's result goes there
+              if (add && pos !== null && this.goTo(this.valueAt(pos), this.lineOf(row), false)) return;
+              events.clicked(this.lineOf(row), add);
+            },
+          }),
           hoverTooltip(
             (view, pos) => {
-              const line = view.state.doc.lineAt(pos);
-              const dom = events.explain(line.number);
-              return dom ? { pos: line.from, end: line.to, create: () => ({ dom }) } : null;
+              const row = view.state.doc.lineAt(pos);
+              const dom = isTipOpen(view) ? null : this.tip(row.number);
+              return dom ? { pos: row.from, end: row.to, create: () => ({ dom }) } : null;
             },
-            { hoverTime: 450 },
+            { hoverTime: 700, hideOnChange: true },
           ),
           EditorView.updateListener.of((u) => {
             const own = u.transactions.some((tr) => tr.annotation(fromPage));
-            if (u.selectionSet && !own && u.transactions.some((tr) => tr.isUserEvent("select")))
-              events.caret(u.state.doc.lineAt(u.state.selection.main.head).number);
+            if (!u.selectionSet || own || !u.transactions.some((tr) => tr.isUserEvent("select"))) return;
+            const { head } = u.state.selection.main;
+            // not while the button is down: a redrawn row would lose its click
+            if (!u.transactions.some((tr) => tr.isUserEvent("select.pointer"))) queueMicrotask(() => this.showValue(head));
+            events.caret(this.lineOf(u.state.doc.lineAt(u.state.selection.main.head).number));
           }),
         ],
       }),
     });
+  }
+
+  /** All that is known of a row; null for nothing. */
+  private tip(row: number): HTMLElement | null {
+    if (!this.rows || this.rows.folds.has(row)) return null;
+    const parts = [this.events.card(this.lineOf(row)), this.events.explain(this.lineOf(row))].filter((p) => p !== null);
+    if (parts.length === 0) return null;
+    const dom = document.createElement("div");
+    dom.className = "tips";
+    dom.append(...parts);
+    return dom;
+  }
+
+  /** Opens or closes what hovering shows, for the caret's row. */
+  toggleCard(): void {
+    toggleTip(this.view, () => this.tip(this.caretRow()));
+  }
+
+  closeTips(): boolean {
+    return closeTips(this.view);
   }
 
   get shown(): Stage | null {
@@ -111,16 +182,18 @@ export class StageViewer {
   show(stage: Stage, ties: Ties, label: string, follow: { from: number; to: number } | null): void {
     const { view } = this;
     const offset = follow && this.stage ? this.offsetOfLine(follow.from) : null;
-    const doc = Text.of(stage.text.replace(/\n$/, "").split("\n"));
     this.stage = stage;
-    const target = follow ? doc.line(Math.min(follow.to, doc.lines)) : doc.line(1);
+    this.ties = ties;
+    this.opened = new Set();
+    const rows = this.takeRows();
+    const doc = Text.of(rows.texts as string[]);
+    const target = doc.line(follow ? rows.rowOf(Math.min(follow.to, rows.lineCount)) : 1);
     view.dispatch({
       changes: { from: 0, to: view.state.doc.length, insert: doc },
       selection: EditorSelection.cursor(target.from),
       effects: [
         setLines.of({ map: ties.map, links: ties.links }),
-        notesEffect(ties.notes),
-        this.language.reconfigure(tokenizer.of(stage.dialect === "hlo" ? tokenizeHlo : tokenizeMlir)),
+        ...this.rowEffects(rows, ties),
         this.label.reconfigure(EditorView.contentAttributes.of({ ...VIEWER_ATTRIBUTES, "aria-label": label })),
         offset === null
           ? EditorView.scrollIntoView(target.from, { y: follow ? "center" : "start" })
@@ -131,15 +204,146 @@ export class StageViewer {
     if (!follow) view.scrollDOM.scrollTop = 0;
   }
 
+  private takeRows(): Rows {
+    this.rows = rowsOfStage(this.stage as Stage, this.detail, this.opened);
+    return this.rows;
+  }
+
+  private rowEffects(rows: Rows, ties: Ties) {
+    const dialect = this.stage?.dialect;
+    const tokens = rows.isCompact ? tokenizeCompact : dialect === "hlo" ? tokenizeHlo : tokenizeMlir;
+    return [setRows.of(rows), notesEffect(notesOfRows(ties.notes, rows)), this.language.reconfigure(tokenizer.of(tokens))];
+  }
+
+  /** A line that the user looks at: a selected one in sight, the caret's, or the first. */
+  private lineInSight(): number {
+    const { first, last } = this.visibleLines();
+    const { selected, links } = this.view.state.field(lineField);
+    for (let line = first; selected && links && line <= last; line++) if (selected.ops.has(links.lineOp[line - 1] ?? -1)) return line;
+    const caret = this.caretLine();
+    return caret >= first && caret <= last ? caret : first;
+  }
+
+  /** The same stage in other rows.  The caret's line and the line in sight stay where they are. */
+  private redraw(): void {
+    const { view, ties, rows: old } = this;
+    if (!this.stage || !ties || !old) return;
+    const caret = old.lineOf(this.caretRow());
+    const kept = this.lineInSight();
+    const offset = this.offsetOfLine(kept);
+    const lights = view.state.field(lineField);
+    const rows = this.takeRows();
+    const doc = Text.of(rows.texts as string[]);
+    view.dispatch({
+      changes: changeOf(old.texts, rows.texts, view.state.doc, doc),
+      effects: [
+        ...this.rowEffects(rows, ties),
+        setLineLights.of({ hover: null, selected: lights.selected }),
+      ],
+      selection: EditorSelection.cursor(doc.line(rows.rowOf(caret)).from),
+      annotations: fromPage.of(true),
+    });
+    view.scrollDOM.scrollTop += this.offsetOfLine(kept) - offset;
+  }
+
+  /** How much of each line is shown. */
+  setDetail(detail: Detail): void {
+    if (detail.full === this.detail.full && detail.attributes === this.detail.attributes) return;
+    this.detail = detail;
+    this.redraw();
+  }
+
+  /** Opens or closes the fold of a row; false if it has none. */
+  private toggleFold(row: number): boolean {
+    const fold = this.rows?.folds.get(row);
+    if (!fold || !this.rows) return false;
+    const first = this.rows.lineOf(row);
+    this.opened = new Set(fold.open ? [...this.opened].filter((f) => f !== first) : [...this.opened, first]);
+    this.redraw();
+    return true;
+  }
+
+  private showValue(pos: number | null): void {
+    const { doc } = this.view.state;
+    this.view.dispatch({ effects: setValue.of(pos === null || pos > doc.length ? null : this.valueAt(pos)) });
+  }
+
+  private valueAt(pos: number): Value | null {
+    return this.stage ? valueAt(this.view.state, pos, linesOfStage(this.stage)) : null;
+  }
+
+  /** Goes to the value's definition; from there to its next use, if `on`.  False if there is nowhere to go. */
+  private goTo(value: Value | null, from: number, on: boolean): boolean {
+    if (!value || !this.stage || value.line === 0) return false;
+    const to = value.line !== from ? value.line : on ? useAfter(linesOfStage(this.stage), value.name, value, from) : 0;
+    if (to === 0) return false;
+    this.openLine(to, value.name);
+    this.view.dispatch({ effects: setValue.of(value) });
+    return true;
+  }
+
+  /** From a use to the definition of the value at the caret, and from the definition to the next use. */
+  goToDefinition(): boolean {
+    return this.goTo(this.valueAt(this.view.state.selection.main.head), this.caretLine(), true);
+  }
+
+  /** Puts the caret on a line, which is shown even if it is folded: at this name if it has it, or its first one. */
+  openLine(line: number, name = "", takesFocus = true): void {
+    const { view } = this;
+    const row = this.rowOf(line);
+    const fold = this.rows?.folds.get(row);
+    if (fold && !fold.open) this.toggleFold(row);
+    this.unfold(line);
+    const at = view.state.doc.line(this.rowOf(line));
+    const names = view.state.facet(tokenizer)(at.text).filter((t) => t.cls === "value");
+    const own = names.find((t) => name !== "" && name.endsWith(at.text.slice(t.from, t.to))) ?? names[0];
+    view.dispatch({
+      selection: EditorSelection.cursor(at.from + (own?.from ?? 0)),
+      effects: EditorView.scrollIntoView(at.from, { y: "center" }),
+      annotations: fromPage.of(true),
+    });
+    if (takesFocus) view.focus();
+  }
+
+  /** Opens the regions that hide a line. */
+  private unfold(line: number): void {
+    const { view } = this;
+    const { from } = view.state.doc.line(this.rowOf(line));
+    const effects: StateEffect<unknown>[] = [];
+    foldedRanges(view.state).between(from, from, (a, b) => {
+      if (a < from) effects.push(unfoldEffect.of({ from: a, to: b }));
+    });
+    if (effects.length > 0) view.dispatch({ effects });
+  }
+
+  /** The line of the stage's text that a row is about. */
+  lineOf(row: number): number {
+    return this.rows?.lineOf(row) ?? row;
+  }
+
+  /** The row that shows a line of the stage's text. */
+  rowOf(line: number): number {
+    return this.rows?.rowOf(line) ?? line;
+  }
+
+  /** The number in the margin: that of the line in the stage's text. */
+  private numberOf(row: number): string {
+    const { rows } = this;
+    if (!rows) return String(row);
+    if (row > rows.count) return "9".repeat(String(rows.lineCount).length); // for the margin's width
+    return rows.isHead(row) ? "" : String(rows.lineOf(row));
+  }
+
   clear(): void {
     this.stage = null;
+    this.rows = null;
     this.view.dispatch({ changes: { from: 0, to: this.view.state.doc.length }, annotations: fromPage.of(true) });
   }
 
   /** Pixels from the viewport's top to the line. */
   private offsetOfLine(line: number): number {
     const { view } = this;
-    const at = view.state.doc.line(Math.min(Math.max(line, 1), view.state.doc.lines));
+    const at = view.state.doc.line(Math.min(Math.max(this.rowOf(line), 1), view.state.doc.lines));
     const block = view.lineBlockAt(at.from);
     // notes above the line belong to its block
     const text = Array.isArray(block.type) ? (block.type.find((b) => b.type === BlockType.Text) ?? block) : block;
@@ -150,8 +354,9 @@ export class StageViewer {
   visibleLines(): { first: number; last: number } {
     const { view } = this;
     const top = view.scrollDOM.scrollTop;
-    const lineAt = (height: number) => view.state.doc.lineAt(view.lineBlockAtHeight(height).from).number;
-    return { first: lineAt(top), last: lineAt(top + view.scrollDOM.clientHeight - 1) };
+    const rowAt = (height: number) => view.state.doc.lineAt(view.lineBlockAtHeight(height).from).number;
+    const [first, last] = [rowAt(top), rowAt(top + view.scrollDOM.clientHeight - 1)];
+    return this.rows ? { first: this.rows.linesOf(first).first, last: Math.max(this.rows.linesOf(last).end - 1, 1) } : { first, last };
   }
 
   showLights(hover: Light | null, selected: Light | null): void {
@@ -161,14 +366,19 @@ export class StageViewer {
 
   reveal(line: number): void {
     const { doc } = this.view.state;
-    if (line < 1 || line > doc.lines) return;
+    if (!this.rows || line < 1 || line > this.rows.lineCount) return;
     const { first, last } = this.visibleLines();
+    this.unfold(line);
     if (line > first && line < last) return;
-    this.view.dispatch({ effects: EditorView.scrollIntoView(doc.line(line).from, { y: "center" }) });
+    this.view.dispatch({ effects: EditorView.scrollIntoView(doc.line(this.rowOf(line)).from, { y: "center" }) });
+  }
+
+  private caretRow(): number {
+    return this.view.state.doc.lineAt(this.view.state.selection.main.head).number;
   }
 
   caretLine(): number {
-    return this.view.state.doc.lineAt(this.view.state.selection.main.head).number;
+    return this.lineOf(this.caretRow());
   }
 
   setWrap(on: boolean): void {
@@ -178,6 +388,28 @@ export class StageViewer {
   find(): void {
     openSearchPanel(this.view);
   }
+}
+
+/** The notes of all lines of a row stand above it. */
+function notesOfRows(notes: Notes, rows: Rows): Notes {
+  const out = new Map<number, readonly string[]>();
+  for (const [line, texts] of notes) {
+    const row = rows.rowOf(line);
+    out.set(row, [...(out.get(row) ?? []), ...texts]);
+  }
+  return out;
+}
+
+/** The change from one list of rows to another, without their equal beginnings and ends. */
+function changeOf(old: readonly string[], now: readonly string[], from: Text, to: Text) {
+  let head = 0;
+  while (head < old.length && head < now.length && old[head] === now[head]) head++;
+  let tail = 0;
+  while (tail < old.length - head && tail < now.length - head && old.at(-1 - tail) === now.at(-1 - tail)) tail++;
+  if (head + tail >= old.length || head + tail >= now.length) return { from: 0, to: from.length, insert: to };
+  const first = (doc: Text) => doc.line(head + 1).from;
+  const last = (doc: Text) => doc.line(doc.lines - tail).to;
+  return { from: first(from), to: last(from), insert: to.slice(first(to), last(to)) };
 }
 
 const VIEWER_ATTRIBUTES: Record<string, string> = {

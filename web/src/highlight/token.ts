@@ -15,7 +15,11 @@ export type TokenClass =
   | "number"
   | "string"
   | "comment"
-  | "attr"; // names and values of attributes, layouts: muted
+  | "attr" // names and values of attributes, layouts: muted
+  // of the compact form
+  | "heading"
+  | "fold"
+  | `engine-${"T" | "V" | "S" | "G" | "Y" | "D"}`;
 
 export interface Token {
   from: number;

@@ -2,9 +2,9 @@
 import { getDiff, type Holder } from "../api/client";
 import { Problem } from "../api/problem";
 import type { Stage, StageDiff } from "../api/types";
-import { DiffColumn, opOfLine, scrollTogether, type Column, type DiffSide } from "../editor/diffview";
+import { DiffColumns, linesOf, sideOfStage } from "../editor/diffcolumns";
+import type { DiffSide } from "../editor/diffview";
 import type { AppState, AppStore } from "../state/app";
-import { diffRows, sideLines, unifiedLines, type DiffLine, type DiffRow } from "../state/diff";
 import type { KernelOutcome, Outcome, StageRow } from "../state/outcome";
 import { lightOfAnchor } from "../state/selection";
 import { allRows, choose, shownStage, STAGE_KEYS } from "../state/view";
@@ -34,24 +34,14 @@ export function comparedRow(s: Readonly<AppState>): StageRow | null {
   return chosen ?? rows[Math.max(at - 1, 0)] ?? null;
 }
 
-function linesOf(text: string): string[] {
-  return text.replace(/\n$/, "").split("\n");
-}
-
 function holderOf(outcome: Outcome): Holder {
   return outcome.snippet === null ? { key: outcome.key } : { snippet: outcome.snippet };
 }
 
 export class DiffPane {
-  private readonly left: DiffColumn;
-  private readonly right: DiffColumn;
+  private readonly columns: DiffColumns;
   private readonly known = new WeakMap<Stage, Map<Stage, StageDiff>>();
   private pair: Pair | null = null;
-  private diff: StageDiff | null = null;
-  private open: Set<number> | "all" = new Set();
-  private rows: DiffRow[] = [];
-  private columns: { left: Column; right: Column } | null = null;
-  private hunk = -1;
   /** Whether the user has chosen the number of columns; otherwise the pane's width decides. */
   private hasChosen = false;
   private readonly pick: HTMLSelectElement;
@@ -66,11 +56,7 @@ export class DiffPane {
     private readonly recompile: () => void,
   ) {
     const host = byId("diff-viewer");
-    const clicked = (line: DiffLine) => this.clicked(line);
-    const column = () => host.appendChild(el("div", { class: "diff-column" }));
-    this.left = new DiffColumn(column(), { clicked });
-    this.right = new DiffColumn(column(), { clicked });
-    scrollTogether(this.left.view, this.right.view);
+    this.columns = new DiffColumns(host, { picked: (which, op) => this.picked(which, op), moved: () => this.drawWhere() });
     this.pick = el("select", { attrs: { "aria-label": "Compare with" }, on: { change: () => this.store.set({ diffFrom: this.pick.value }) } });
     const mode = (label: string, title: string, unified: boolean) => toggle(label, title, () => this.setUnified(unified));
     this.modes = [mode("split", "Side by side, in two columns (u)", false), mode("unified", "In one column (u)", true)];
@@ -98,7 +84,7 @@ export class DiffPane {
     byId("ir-tools").prepend(this.toggleButton);
     store.watch([...STAGE_KEYS, "diffFrom"], () => this.follow());
     store.watch(["unified", "diffFrom"], () => this.draw());
-    store.watch(["wrap", "unified"], () => this.left.setWrap(store.state.wrap && store.state.unified));
+    store.watch(["wrap", "unified"], () => this.columns.setWrap(store.state.wrap));
     store.watch([...STAGE_KEYS, "anchor", "diffFrom"], () => this.drawLights());
   }
 
@@ -107,11 +93,13 @@ export class DiffPane {
   }
 
   toggle(): void {
+    const fromText = byId("ir-viewer").contains(document.activeElement);
     const focused = byId("diff-viewer").contains(document.activeElement) || byId("diff-bar").contains(document.activeElement);
     if (this.isOpen) this.store.set({ diffFrom: null, pane: "ir" });
     else this.start("");
     // the focused element is gone then
-    if (focused) requestAnimationFrame(() => byId("ir-viewer").querySelector<HTMLElement>(".cm-content")?.focus());
+    const pane = focused && !this.isOpen ? "ir-viewer" : fromText && this.isOpen ? "diff-viewer" : null;
+    if (pane) requestAnimationFrame(() => byId(pane).querySelector<HTMLElement>(".cm-content")?.focus());
   }
 
   private start(diffFrom: string): void {
@@ -132,8 +120,7 @@ export class DiffPane {
   }
 
   expandAll(): void {
-    this.open = "all";
-    this.keepPlace(() => this.draw());
+    this.columns.expandAll();
   }
 
   private wanted(): Pair | null {
@@ -165,9 +152,7 @@ export class DiffPane {
     if (pair?.outcome.status === "running" && this.pair) return;
     if (pair?.from === this.pair?.from && pair?.to === this.pair?.to) return;
     this.pair = pair;
-    this.diff = null;
-    this.open = new Set();
-    this.hunk = -1;
+    this.columns.forget();
     if (!pair) {
       this.say("There is no stage to compare yet.");
       return;
@@ -199,10 +184,18 @@ export class DiffPane {
     const map = this.known.get(pair.to) ?? new Map<Stage, StageDiff>();
     map.set(pair.from, diff);
     this.known.set(pair.to, map);
-    this.diff = diff;
-    this.draw();
+    this.message.hidden = true;
+    byId("diff-viewer").classList.remove("told");
+    const name = (s: Stage) => `${s.index} ${s.name}`;
+    const labels = {
+      both: `Changes from stage ${name(pair.from)} to ${name(pair.to)}`,
+      from: `Stage ${name(pair.from)}, compared`,
+      to: `Stage ${name(pair.to)}, compared`,
+    };
+    this.columns.show({ from: this.side(pair.from), to: this.side(pair.to), labels }, diff, this.store.state.unified);
+    this.columns.setWrap(this.store.state.wrap);
+    this.drawFacts(diff, pair);
     this.drawLights();
-    if (diff.hunks.length > 0) this.goTo(0);
   }
 
   private say(text: string): void {
@@ -226,28 +219,13 @@ export class DiffPane {
   }
 
   private side(stage: Stage): DiffSide {
-    const { map } = (this.pair as Pair).kernel;
-    return { stage, map, links: map.linksOf(stage), lines: linesOf(stage.text) };
+    return sideOfStage((this.pair as Pair).kernel, stage);
   }
 
   private draw(): void {
     const { unified } = this.store.state;
     this.modes.forEach((b, i) => b.setAttribute("aria-pressed", String(unified === (i === 1))));
-    const { pair, diff } = this;
-    if (!this.isOpen || !pair || !diff) return;
-    const host = byId("diff-viewer");
-    host.classList.remove("told");
-    host.classList.toggle("unified", unified);
-    this.message.hidden = true;
-    this.rows = diffRows(diff, this.open);
-    const [from, to] = [this.side(pair.from), this.side(pair.to)];
-    const name = (s: Stage) => `${s.index} ${s.name}`;
-    const left: Column = { from, to, lines: unified ? unifiedLines(this.rows) : sideLines(this.rows, "from") };
-    const right: Column = { from, to, lines: unified ? [] : sideLines(this.rows, "to") };
-    this.columns = { left, right };
-    this.left.show(left, unified, unified ? `Changes from stage ${name(pair.from)} to ${name(pair.to)}` : `Stage ${name(pair.from)}, compared`);
-    if (!unified) this.right.show(right, false, `Stage ${name(pair.to)}, compared`);
-    this.drawFacts(diff, pair);
+    if (this.isOpen) this.columns.setUnified(unified);
   }
 
   private drawFacts(diff: StageDiff, pair: Pair): void {
@@ -269,25 +247,14 @@ export class DiffPane {
   }
 
   private drawWhere(): void {
-    const n = this.diff?.hunks.length ?? 0;
-    fill(this.where, n === 0 ? "" : `${this.hunk + 1} / ${n}`);
-    this.where.title = `Change ${this.hunk + 1} of ${n}`;
-  }
-
-  private goTo(hunk: number): void {
-    this.hunk = hunk;
-    const lines = this.columns?.left.lines ?? [];
-    const at = lines.findIndex((l) => l.hunk === hunk);
-    if (at < 0) return;
-    this.left.goTo(at);
-    if (!this.store.state.unified) this.right.goTo(at);
-    this.drawWhere();
+    const { hunk, hunks } = this.columns;
+    fill(this.where, hunks === 0 ? "" : `${hunk + 1} / ${hunks}`);
+    this.where.title = `Change ${hunk + 1} of ${hunks}`;
   }
 
   /** Goes to the next or previous change; wraps at the ends. */
   step(by: 1 | -1): void {
-    const n = this.diff?.hunks.length ?? 0;
-    if (n > 0) this.goTo((this.hunk + by + n) % n);
+    this.columns.step(by);
   }
 
   private drawLights(): void {
@@ -295,33 +262,12 @@ export class DiffPane {
     if (!this.isOpen || !pair) return;
     const { anchor } = this.store.state;
     const light = (s: Stage) => lightOfAnchor(anchor, pair.kernel, pair.kernel.stages.indexOf(s));
-    const lit = { from: light(pair.from), to: light(pair.to) };
-    this.left.showLights(lit);
-    this.right.showLights(lit);
+    this.columns.showLights({ from: light(pair.from), to: light(pair.to) });
   }
 
-  private keepPlace(change: () => void): void {
-    const top = this.columns?.left.lines[this.left.topLine()];
-    change();
-    if (!top) return;
-    const at = this.columns?.left.lines.findIndex((l) => l.kind !== "gap" && ((top.from > 0 && l.from === top.from) || (top.from === 0 && top.to > 0 && l.to === top.to)));
-    if (at !== undefined && at >= 0) this.left.goTo(at);
-  }
-
-  private clicked(line: DiffLine): void {
-    const { pair, columns } = this;
-    if (!pair || !columns) return;
-    if (line.kind === "gap") {
-      if (this.open !== "all") this.open = new Set([...this.open, line.from]);
-      this.draw();
-      const at = this.columns?.left.lines.findIndex((l) => l.from === line.from) ?? -1;
-      if (at >= 0) this.left.goTo(at);
-      return;
-    }
-    const hit = opOfLine(columns.left, line);
-    if (!hit) return;
-    const { kernel } = pair;
-    const stage = kernel.stages.indexOf(hit.which === "from" ? pair.from : pair.to);
-    if (stage >= 0) choose(this.store, { kind: "ops", map: kernel.map, stage, ops: [hit.op] });
+  private picked(which: "from" | "to", op: number): void {
+    const { pair } = this;
+    const stage = pair ? pair.kernel.stages.indexOf(which === "from" ? pair.from : pair.to) : -1;
+    if (pair && stage >= 0) choose(this.store, { kind: "ops", map: pair.kernel.map, stage, ops: [op] });
   }
 }

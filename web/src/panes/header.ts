@@ -1,6 +1,7 @@
 // header: what is compiled (example, kernel, target), the compile's status, and the main buttons.
 import type { AppStore } from "../state/app";
 import type { Compiler } from "../state/compiler";
+import { keptDraft } from "../state/draft";
 import { LANGUAGES } from "../state/languages";
 import { blame, kernelOf, type Outcome } from "../state/outcome";
 import { settings, type Theme } from "../state/settings";
@@ -13,6 +14,8 @@ const CUSTOM = "";
 
 export interface HeaderActions {
   openExample(name: string): void;
+  /** Opens the user's kept kernel. */
+  openDraft(): void;
   share(): void;
   help(): void;
 }
@@ -35,11 +38,12 @@ function examplePicker(store: AppStore, actions: HeaderActions): void {
     const { examples, source, files } = store.state;
     const same = files.length === 0 ? examples.find((e) => e.source === source) : undefined;
     const list = examples.map((e) => ({ value: e.name, label: e.title }));
-    if (!same) list.unshift({ value: CUSTOM, label: "Your kernel" });
+    if (!same || keptDraft()) list.unshift({ value: CUSTOM, label: "Your kernel" });
     options(select, list, same?.name ?? CUSTOM);
   });
   select.addEventListener("change", () => {
-    if (select.value !== CUSTOM) actions.openExample(select.value);
+    if (select.value === CUSTOM) actions.openDraft();
+    else actions.openExample(select.value);
   });
 }
 
@@ -90,24 +94,45 @@ interface StatusText {
   title: string;
 }
 
-// For checks without a failure; the last stage's check is always skipped.
-function passing(outcome: Outcome, checks: string[]): string {
-  const isWhole = !outcome.diagnostics.some((d) => d.code === "check-incomplete");
-  const passed = checks.filter((c) => c === "pass").length;
-  return isWhole ? " · all checks pass" : ` · ${passed} of ${checks.length} stages checked, which pass`;
+/** What was checked, and with what result; "" if nothing was.  It claims no more than the data says. */
+export function checkedText(outcome: Outcome): string {
+  const stages = outcome.kernels.flatMap((k) => k.stages);
+  const checks = stages.flatMap((s) => (s.check ? [s.check] : []));
+  if (checks.length === 0) return "";
+  const failed = checks.filter((c) => c.status === "fail").length;
+  const done = checks.filter((c) => c.status !== "skipped").length;
+  if (done === 0) return "no stage checked";
+  const which = done === stages.length ? `all ${done} stages checked` : `${done} of ${stages.length} stages checked`;
+  return failed > 0 ? `${which}, ${failed} ${failed === 1 ? "differs" : "differ"} from NumPy` : `${which}, all pass`;
+}
+
+/** Why stages were not checked, each reason once. */
+function uncheckedText(outcome: Outcome): string {
+  const reasons = new Map<string, string[]>();
+  for (const s of outcome.kernels.flatMap((k) => k.stages)) {
+    if (s.check && s.check.status !== "skipped") continue;
+    const reason = s.check?.reason ?? "the time for checks was up";
+    reasons.set(reason, [...(reasons.get(reason) ?? []), s.name]);
+  }
+  return [...reasons].map(([reason, names]) => `not checked: ${names.length > 3 ? plural(names.length, "stage") : names.join(", ")} (${reason})`).join("\n");
 }
 
 function finished(outcome: Outcome, stages: number): StatusText {
   const errors = outcome.diagnostics.filter((d) => d.severity === "error");
   const warnings = outcome.diagnostics.filter((d) => d.severity === "warning").length;
-  const title = `${ms(outcome.timeUs)} ms in the compiler, ${outcome.roundTripMs.toFixed(0)} ms until the page had it`;
+  const checked = checkedText(outcome);
+  // the time of the checks is not the compiler's
+  const passes = outcome.kernels.reduce((us, k) => us + k.stages.reduce((sum, s) => sum + s.time_us, 0), 0);
+  const us = checked === "" ? outcome.timeUs : passes;
+  const parts = [`${ms(outcome.timeUs)} ms ${checked === "" ? "in the compiler" : "with the checks"}, ${outcome.roundTripMs.toFixed(0)} ms until the page had it`];
+  if (checked !== "") parts.push(`${checked}: each runs on random inputs and is compared with NumPy`, uncheckedText(outcome));
+  const title = parts.filter((t) => t !== "").join("\n");
   const reached = plural(stages, "stage");
   if (outcome.status === "ok") {
-    const checks = outcome.kernels.flatMap((k) => k.stages.flatMap((s) => (s.check ? [s.check.status] : [])));
-    const checked = checks.includes("pass") && !checks.includes("fail") ? passing(outcome, checks) : "";
     const also = warnings > 0 ? ` · ${plural(warnings, "warning")}` : "";
-    const text = `✓ ${reached} · ${ms(outcome.timeUs)} ms${checked}${also}`;
-    return { kind: warnings > 0 ? "warn" : "ok", text, title };
+    const isWrong = outcome.kernels.some((k) => k.stages.some((s) => s.check?.status === "fail"));
+    const text = `${isWrong ? "✕" : "✓"} ${reached} · ${ms(us)} ms${checked === "" ? "" : ` · ${checked}`}${also}`;
+    return { kind: isWrong ? "error" : warnings > 0 ? "warn" : "ok", text, title };
   }
   const worst = errors.find((d) => blame(d) !== "kernel");
   if (worst && blame(worst) === "ours") return { kind: "ours", text: `⚠ a fault of ours · ${reached}`, title: worst.message };
@@ -183,6 +208,15 @@ function progress(store: AppStore, compiler: Compiler): void {
   });
 }
 
+function checkButton(store: AppStore, compiler: Compiler): void {
+  const check = byId<HTMLButtonElement>("check");
+  check.addEventListener("click", () => {
+    store.set({ check: !store.state.check });
+    void compiler.now();
+  });
+  store.watch(["check"], () => check.setAttribute("aria-pressed", String(store.state.check)));
+}
+
 const NEXT_THEME: Record<Theme, Theme> = { system: "light", light: "dark", dark: "system" };
 
 function themeButton(): void {
@@ -190,7 +224,7 @@ function themeButton(): void {
   b.addEventListener("click", () => settings.set({ theme: NEXT_THEME[settings.state.theme] }));
   settings.watch(["theme"], () => {
     const { theme } = settings.state;
-    fill(b, icon(theme === "system" ? "system" : theme === "light" ? "sun" : "moon"));
+    fill(b, icon(theme === "system" ? "half" : theme === "light" ? "sun" : "moon"));
     b.title = `Theme: ${theme}`;
     b.setAttribute("aria-label", `Theme: ${theme}`);
     showTheme(theme);
@@ -205,6 +239,7 @@ export function mountHeader(store: AppStore, compiler: Compiler, actions: Header
   status(store);
   progress(store, compiler);
   themeButton();
+  checkButton(store, compiler);
   byId("share").addEventListener("click", () => actions.share());
   byId("help-open").addEventListener("click", () => actions.help());
   fill(byId("settings-open"), icon("sliders"));

@@ -9,6 +9,7 @@ const KEYS: [string, [string, string][]][] = [
       ["n b", "next, previous phase"],
       ["Home End", "first, last stage"],
       ["/", "filter the list"],
+      ["Ctrl+Shift+F", "search all stages; ↑ ↓ from hit to hit"],
       ["Enter", "from the list into the stage's text"],
     ],
   ],
@@ -18,9 +19,22 @@ const KEYS: [string, [string, string][]][] = [
       ["hover, or move the caret", "light the partners"],
       ["click · g l · Ctrl+F10", "jump to the partners and keep them lit"],
       ["Ctrl+click", "add an operation to the selection"],
+      ["Ctrl+F8", "explain what is at the caret"],
+      ["click a line number", "put the line into the address, with Shift a range"],
       ["h", "history of the selection"],
       ["Esc", "clear the selection"],
       ["Ctrl+Shift+F1", "line colours on, off"],
+    ],
+  ],
+  [
+    "Stage's text",
+    [
+      ["i, or hover", "what the operation does, its fields, limits and cost"],
+      ["r", "compact, full text"],
+      ["t", "attributes shown, hidden"],
+      ["Enter", "open, close a folded row"],
+      ["Ctrl+Shift+[ · ]", "fold, unfold a loop or region"],
+      ["g d · F12 · Ctrl+click", "to the value's definition, and on to its uses"],
     ],
   ],
   [
@@ -54,6 +68,16 @@ const KEYS: [string, [string, string][]][] = [
   ],
 ];
 
+const SIGNS: [string, string][] = [
+  ["● ○ ◆ ✕", "the stage changed the program, did not, is the last one, failed"],
+  ["+12 −3", "operations added and removed by the stage"],
+  ["✓ ✕ –", "the stage's values are NumPy's, differ, were not checked"],
+  ["↳", "the line was reached through a call of a helper"],
+  ["×4", "the line was made from four expressions"],
+  ["dashed edge", "the compiler made the line; it has no source"],
+  ["▸ text", "what the pass decided about the line or the expression"],
+];
+
 const isMac = /Mac|iP(hone|ad)/.test(navigator.platform);
 
 function keyCaps(text: string): Node[] {
@@ -84,6 +108,7 @@ export function openHelp(): void {
         ),
       ),
     ),
+    el("section", { class: "legend" }, el("h3", {}, "Signs"), el("dl", {}, ...SIGNS.flatMap(([sign, what]) => [el("dt", {}, sign), el("dd", {}, what)]))),
     el("p", { class: "note" }, "Single letters work outside text fields; the settings switch them off."),
     close,
   );

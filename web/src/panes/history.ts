@@ -1,62 +1,39 @@
-// history: the selected operation or expression in each stage, as chips that open it.
+// history: the drawer below the stage: the selection in each stage, as chips that open it, with what the shown stage has of
+// it; in the other tab, what the passes decided.
 import type { SourceRange } from "../api/types";
 import { placeText, snippet } from "../editor/positions";
-import { hloClass, mlirClass } from "../highlight/opclass";
-import { opLabel } from "../highlight/label";
 import type { AppStore } from "../state/app";
+import { partsOf } from "../state/lineage";
 import { stageKeys, type KernelOutcome } from "../state/outcome";
+import { ranked } from "../state/ranking";
 import { hiddenOfOps, images, placesOfOps, type Anchor, type Image } from "../state/selection";
 import type { Place } from "../state/sourcemap";
 import { choose, shownStage, STAGE_KEYS, textsOfKernel } from "../state/view";
-import { byId, button, el, fill, plural } from "./dom";
+import { byId, button, el, fill, plural, setAttr } from "./dom";
+import { Parts } from "./parts";
 import { docOf, placeList } from "./places";
+import { Decisions } from "./remarks";
 
 interface Step {
   first: number;
   last: number;
   label: string;
   count: number;
+  /** How many other kinds of operations there are. */
   more: number;
   via: Image["via"];
 }
 
-const textLines = new WeakMap<object, string[]>();
-
-function linesOf(stage: { text: string }): string[] {
-  let lines = textLines.get(stage);
-  if (!lines) textLines.set(stage, (lines = stage.text.split("\n")));
-  return lines;
-}
-
-/** Sorts operations that compute before the constants and buffers that they use. */
-function rank(label: string, dialect: string): number {
-  const cls = dialect === "hlo" ? hloClass(label) : mlirClass(label);
-  const scalar = /^(arith|math)\./.test(label) ? 3 : 0;
-  return { compute: 0, transfer: 1, sync: 2, otherop: 2, control: 5, alloc: 4 }[cls as string] ?? 6 + scalar;
-}
-
-function labelsOf(kernel: KernelOutcome, index: number, ops: readonly number[]): [string, number][] {
-  const stage = kernel.stages[index];
-  if (!stage) return [];
-  const links = kernel.map.linksOf(stage);
-  const counts = new Map<string, number>();
-  for (const op of ops) {
-    const line = links.opLines.get(op)?.[0];
-    if (line === undefined) continue;
-    const label = opLabel(linesOf(stage)[line - 1] ?? "", stage.dialect);
-    counts.set(label, (counts.get(label) ?? 0) + 1);
-  }
-  const scalar = (l: string) => (/^(arith|math)\./.test(l) ? 1 : 0);
-  return [...counts].sort(([a], [b]) => rank(a, stage.dialect) - rank(b, stage.dialect) || scalar(a) - scalar(b));
-}
-
-function stepsOf(kernel: KernelOutcome, all: Image[]): Step[] {
+function stepsOf(kernel: KernelOutcome, all: readonly Image[]): Step[] {
   const steps: Step[] = [];
   all.forEach((image, i) => {
-    const labels = labelsOf(kernel, i, image.ops);
-    const [head] = labels;
+    const stage = kernel.stages[i];
+    const list = stage ? ranked(stage, kernel.map.linksOf(stage), image.ops) : [];
+    const head = list[0];
     if (!head) return;
-    const step: Step = { first: i, last: i, label: head[0], count: head[1], more: labels.length - 1, via: image.via };
+    const labels = new Set(list.map((d) => d.label));
+    const count = list.filter((d) => d.label === head.label).length;
+    const step: Step = { first: i, last: i, label: head.label, count, more: labels.size - 1, via: image.via };
     const before = steps.at(-1);
     const same = before && before.last === i - 1 && before.label === step.label && before.count === step.count && before.more === step.more;
     if (same && before.via === step.via) before.last = i;
@@ -65,22 +42,75 @@ function stepsOf(kernel: KernelOutcome, all: Image[]): Step[] {
   return steps;
 }
 
-function lead(anchor: Anchor, kernel: KernelOutcome, texts: ReadonlyMap<string, string>): { name: string; isCode: boolean; places: Place[]; more: number } {
+interface Lead {
+  name: string;
+  isCode: boolean;
+  places: Place[];
+  more: number;
+  /** It is a constant or a buffer, which its places share. */
+  isShared: boolean;
+}
+
+function lead(anchor: Anchor, kernel: KernelOutcome, texts: ReadonlyMap<string, string>): Lead {
   if (anchor.kind === "ranges") {
     const first = kernel.map.ranges[anchor.ranges[0] ?? -1];
-    return { name: first ? snippet(docOf(texts, first), first, 48) : "", isCode: true, places: anchor.ranges.map((n) => [n]), more: 0 };
+    return { name: first ? snippet(docOf(texts, first), first, 48) : "", isCode: true, places: anchor.ranges.map((n) => [n]), more: 0, isShared: false };
   }
   const stage = kernel.stages[anchor.stage];
   const links = stage ? kernel.map.linksOf(stage) : null;
-  const places = links ? placesOfOps(links, anchor.ops) : [];
-  const more = links ? hiddenOfOps(links, anchor.ops) : 0;
-  return { name: labelsOf(kernel, anchor.stage, anchor.ops)[0]?.[0] ?? "", isCode: false, places, more };
+  const best = stage && links ? ranked(stage, links, anchor.ops)[0] : undefined;
+  return {
+    name: best?.label ?? "",
+    isCode: false,
+    places: links ? placesOfOps(links, anchor.ops) : [],
+    more: links ? hiddenOfOps(links, anchor.ops) : 0,
+    isShared: best?.kind === "constant" || best?.kind === "buffer",
+  };
 }
 
-export function mountHistory(store: AppStore): void {
-  const box = byId("history");
+/** "shared by 21 expressions", "21 places in the source", "through 2 calls"; "" if there is nothing to open. */
+function moreText({ places, more, isShared }: Lead): string {
+  const count = places.length + more;
+  if (count > 1) return isShared ? `shared by ${plural(count, "expression")}` : `${plural(count, "place")} in the source`;
+  const calls = (places[0]?.length ?? 1) - 1;
+  return calls > 0 ? `through ${plural(calls, "call")}` : "";
+}
 
-  function chip(kernel: KernelOutcome, step: Step, shownIndex: number): HTMLElement {
+type Tab = "history" | "decisions";
+
+export class HistoryDrawer {
+  private readonly box = byId("history");
+  private readonly head = el("div", { class: "history-head" });
+  private readonly chips = el("div", { class: "chips" });
+  private readonly more = el("div", { class: "history-more" });
+  private readonly panel = el("div", { class: "history-body" });
+  private readonly parts: Parts;
+  private readonly decisions: Decisions;
+  private readonly tabs: Record<Tab, HTMLButtonElement>;
+  private tab: Tab = "history";
+  /** The user has closed the table of counts. */
+  private isFolded = false;
+
+  constructor(private readonly store: AppStore) {
+    this.parts = new Parts(store);
+    this.decisions = new Decisions(store);
+    this.tabs = { history: this.tabButton("history", "History"), decisions: this.tabButton("decisions", "Decisions") };
+    this.tabs.decisions.id = "ir-remarks-open";
+    fill(this.panel, this.chips, this.parts.box, this.more);
+    fill(this.box, this.head, this.panel, this.decisions.box);
+    store.watch([...STAGE_KEYS, "anchor", "partner"], () => this.draw());
+  }
+
+  private tabButton(tab: Tab, label: string): HTMLButtonElement {
+    return el("button", { class: "quiet tab-of-drawer", attrs: { type: "button" }, on: { click: () => this.open(tab) } }, label);
+  }
+
+  open(tab: Tab): void {
+    this.tab = tab;
+    this.draw();
+  }
+
+  private chip(kernel: KernelOutcome, step: Step, shownIndex: number): HTMLElement {
     const here = shownIndex >= step.first && shownIndex <= step.last;
     const names = kernel.stages.slice(step.first, step.last + 1).map((s) => `${s.index} ${s.name}`);
     const no = step.first === step.last ? String(step.first) : `${step.first}–${step.last}`;
@@ -90,13 +120,13 @@ export function mountHistory(store: AppStore): void {
       {
         class: `chip via-${step.via}`,
         title: `${names.join("\n")}\n${why}`,
-        attrs: { type: "button", "aria-current": here ? "step" : null, "aria-label": `stage ${names.join(", ")}: ${step.label}` },
-        on: {
-          click: () => {
-            const key = stageKeys(kernel.stages.map((s) => s.name))[here ? shownIndex : step.first];
-            store.set({ stageKey: key ?? null, reveal: store.state.reveal + 1, pane: "ir" });
-          },
+        attrs: {
+          type: "button",
+          "aria-current": here ? "step" : null,
+          "aria-expanded": here ? String(!this.isFolded) : null,
+          "aria-label": `stage ${names.join(", ")}: ${step.label}`,
         },
+        on: { click: () => this.chosen(kernel, step, here ? shownIndex : null) },
       },
       el("span", { class: "no" }, no),
       el("span", { class: "op" }, step.label),
@@ -105,53 +135,81 @@ export function mountHistory(store: AppStore): void {
     );
   }
 
-  store.watch([...STAGE_KEYS, "anchor"], () => {
-    const { anchor } = store.state;
-    const shown = shownStage(store.state);
+  /** Opens the chip's stage; the chip of the shown stage opens and closes its counts. */
+  private chosen(kernel: KernelOutcome, step: Step, here: number | null): void {
+    this.isFolded = here !== null && !this.isFolded;
+    const key = stageKeys(kernel.stages.map((s) => s.name))[here ?? step.first];
+    this.store.set({ stageKey: key ?? null, partner: null, reveal: this.store.state.reveal + 1, pane: "ir" });
+    this.draw();
+  }
+
+  private drawTabs(decisions: number): void {
+    if (decisions === 0) this.tab = "history";
+    fill(this.tabs.decisions, "Decisions", el("span", { class: "count" }, String(decisions)));
+    this.tabs.decisions.hidden = decisions === 0;
+    for (const [tab, b] of Object.entries(this.tabs)) setAttr(b, "aria-pressed", String(tab === this.tab));
+    this.panel.hidden = this.tab !== "history";
+    this.decisions.box.hidden = this.tab !== "decisions";
+  }
+
+  private draw(): void {
+    const { anchor } = this.store.state;
+    const shown = shownStage(this.store.state);
     const kernel = shown?.row.kernel;
-    box.classList.toggle("none", !anchor || anchor.map !== kernel?.map);
-    if (!anchor || !shown || !kernel || anchor.map !== kernel.map) {
-      fill(box, el("p", { class: "note" }, "Click a line or an expression to follow it through the stages."));
+    const followed = anchor && anchor.map === kernel?.map ? anchor : null;
+    this.drawTabs(this.decisions.show(shown, followed));
+    this.box.classList.toggle("none", !followed);
+    if (!followed || !shown || !kernel) {
+      this.panel.hidden = true;
+      const note = el("p", { class: "note" }, "Click a line or an expression to follow it through the stages.");
+      fill(this.head, this.tabs.history, this.tabs.decisions, note);
       return;
     }
-    const texts = textsOfKernel(store.state, kernel) ?? new Map<string, string>();
-    const { name, isCode, places, more: hidden } = lead(anchor, kernel, texts);
-    const all = images(anchor, kernel);
-    const steps = stepsOf(kernel, all);
+    const texts = textsOfKernel(this.store.state, kernel) ?? new Map<string, string>();
+    const about = lead(followed, kernel, texts);
+    const all = images(followed, kernel);
     const index = kernel.stages.indexOf(shown.stage);
-    const end = steps.at(-1)?.last ?? -1;
-    const gone = end >= 0 && end < kernel.stages.length - 1 ? kernel.stages[end + 1] : undefined;
+    const ops = all[index]?.ops ?? [];
+    this.drawHead(about, kernel, texts, ops.length === 0);
+    this.drawChips(kernel, stepsOf(kernel, all), index);
+    this.parts.show(kernel, index, this.isFolded ? [] : partsOf(kernel, index, ops), texts);
+    const more = moreText(about);
+    fill(this.more, more === "" ? null : el("details", { class: "history-places" }, el("summary", {}, more), placeList(about.places, about.more, kernel.map, texts, about.isShared)));
+  }
+
+  private drawHead(about: Lead, kernel: KernelOutcome, texts: ReadonlyMap<string, string>, nothingHere: boolean): void {
+    const { name, isCode, places } = about;
     const only = places.length === 1 ? places[0] : undefined;
     const one = only ? kernel.map.ranges[only[0] as number] : undefined;
-    const where = (r: SourceRange) => [el("span", {}, `· line ${placeText(kernel.map, r)}`), isCode ? null : el("span", {}, "·"), isCode ? null : el("code", {}, snippet(docOf(texts, r), r, 48))];
-    const calls = (only?.length ?? 1) - 1;
-    const more = places.length > 1 ? `${plural(places.length + hidden, "place")} in the source` : calls > 0 ? `through ${plural(calls, "call")}` : "";
-    const nothingHere = (all[index]?.ops.length ?? 0) === 0;
-    const close = button("×", "Clear the selection (Esc)", () => choose(store, null), "quiet close");
+    const code = (r: SourceRange) => (isCode ? [] : [el("span", {}, "·"), el("code", {}, snippet(docOf(texts, r), r, 48))]);
+    const close = button("×", "Clear the selection (Esc)", () => choose(this.store, null), "quiet close");
     close.setAttribute("aria-label", "Clear the selection");
-    const head = el(
-      "div",
-      { class: "history-head" },
-      el("span", {}, "History of"),
+    fill(
+      this.head,
+      this.tabs.history,
+      this.tabs.decisions,
       el(isCode ? "code" : "b", { class: "op" }, name || "the selection"),
-      ...(one ? where(one) : []),
+      ...(one ? [el("span", {}, `· line ${placeText(kernel.map, one)}`), ...code(one)] : []),
       places.length === 0 ? el("span", {}, "· made by the compiler, no source") : null,
       nothingHere ? el("span", { class: "gone" }, "· nothing of it in this stage") : null,
       el("span", { class: "spring" }),
       close,
     );
+  }
+
+  private drawChips(kernel: KernelOutcome, steps: readonly Step[], index: number): void {
     const chips: Node[] = [];
     steps.forEach((step, i) => {
       if (i > 0) chips.push(el("span", { class: "arrow", attrs: { "aria-hidden": "true" } }, "→"));
-      chips.push(chip(kernel, step, index));
+      chips.push(this.chip(kernel, step, index));
     });
+    const end = steps.at(-1)?.last ?? -1;
+    const gone = end >= 0 && end < kernel.stages.length - 1 ? kernel.stages[end + 1] : undefined;
     if (gone) chips.push(el("span", { class: "arrow gone", title: `${gone.index} ${gone.name}` }, `→ gone in ${gone.index} ${gone.name}`));
-    fill(
-      box,
-      head,
-      el("div", { class: "chips" }, ...chips),
-      more === "" ? null : el("details", { class: "history-places" }, el("summary", {}, more), placeList(places, hidden, kernel.map, texts)),
-    );
-    box.querySelector<HTMLElement>('[aria-current="step"]')?.scrollIntoView({ block: "nearest", inline: "nearest" });
-  });
+    const hadFocus = this.chips.contains(document.activeElement);
+    fill(this.chips, ...chips);
+    const current = this.chips.querySelector<HTMLElement>('[aria-current="step"]');
+    if (hadFocus) current?.focus();
+    current?.scrollIntoView({ block: "nearest", inline: "nearest" });
+  }
 }

@@ -1,14 +1,24 @@
 // ir: the text of the shown stage.
+import { StateEffect } from "@codemirror/state";
+import { EditorView } from "@codemirror/view";
+import { markedLines, onNumber, showMarked } from "../editor/marked";
+import { linesOfStage } from "../editor/rows";
 import { StageViewer } from "../editor/viewer";
 import type { AppStore } from "../state/app";
 import { opCount, type StageRow } from "../state/outcome";
+import { settings } from "../state/settings";
+import { bestOf, describe } from "../state/ranking";
 import { images, lightOfOps, type Anchor } from "../state/selection";
 import { remarksByLine } from "../state/remarks";
-import { choose, selectedLight, shownStage, textsOfKernel, STAGE_KEYS, type Shown } from "../state/view";
-import { byId, el, fill, ms, plural, setAttr } from "./dom";
+import { choose, isOfAnotherKernel, selectedLight, shownStage, textsOfKernel, ROW_KEYS, STAGE_KEYS, type Shown } from "../state/view";
+import { operationCard } from "./card";
+import { DetailTools } from "./detail";
+import { byId, button, el, fill, ms, plural, setAttr } from "./dom";
 import { icon, type IconName } from "./icons";
+import { mark } from "./marked";
+import { messageOf } from "./message";
 import { placeList } from "./places";
-import { RemarkList, remarkTip } from "./remarks";
+import { remarkTip } from "./remarks";
 import { Ruler } from "./ruler";
 
 function tool(name: IconName, label: string, title: string, run: () => void): HTMLButtonElement {
@@ -27,12 +37,20 @@ function download(name: string, text: string): void {
   setTimeout(() => URL.revokeObjectURL(url), 1000);
 }
 
+/** How often the selected line is scrolled into sight again after one step: a pane may be too low to show it. */
+const REVEALS = 8;
+
 export class IrPane {
   readonly viewer: StageViewer;
   private readonly ruler: Ruler;
-  private readonly remarks: RemarkList;
+  readonly detail: DetailTools;
   private shown: Shown | null = null;
   private readonly wrapButton: HTMLButtonElement;
+  /** The line that stays in sight until the user scrolls. */
+  private kept: number | null = null;
+  private tries = 0;
+  /** The failed row whose operation was selected already. */
+  private offending: StageRow | null = null;
 
   constructor(
     private readonly store: AppStore,
@@ -44,6 +62,7 @@ export class IrPane {
       caret: (line) => this.point(line),
       clicked: (line, add) => this.clicked(line, add),
       explain: (line) => this.explain(line),
+      card: (line) => this.card(line),
     });
     this.ruler = new Ruler(host, this.viewer.view);
     this.wrapButton = tool("wrap", "wrap", "Wrap long lines (w)", () => store.set({ wrap: !store.state.wrap }));
@@ -55,22 +74,42 @@ export class IrPane {
       tool("copy", "copy", "Copy this stage's text", () => void this.copy()),
       tool("download", "save", "Download this stage's text", () => this.save()),
     );
-    this.remarks = new RemarkList(store);
+    this.detail = new DetailTools(this.viewer);
     store.watch(["wrap"], () => {
       this.viewer.setWrap(store.state.wrap);
       this.wrapButton.setAttribute("aria-pressed", String(store.state.wrap));
     });
-    store.watch([...STAGE_KEYS, "compiling"], () => this.drawStage());
-    store.watch([...STAGE_KEYS, "hover", "anchor"], () => this.drawLights());
-    store.watch(["reveal"], () => this.revealSelection());
+    store.watch([...STAGE_KEYS, "compiling", "problem", "source", "files"], () => this.drawStage());
+    store.watch([...STAGE_KEYS, "compiling"], () => this.drawOffending());
+    store.watch([...STAGE_KEYS, "hover", "anchor", "partner"], () => this.drawLights());
+    store.watch(["stageKey", "reveal", "diffFrom"], () => this.revealSelection());
+    store.watch(ROW_KEYS, () => {
+      if (this.kept !== null) this.revealSelection();
+    });
+    const { view } = this.viewer;
+    view.dispatch({ effects: StateEffect.appendConfig.of(markedLines()) });
+    onNumber(view, (row, extend) => mark(store, say, "ir", this.viewer.lineOf(row), extend));
+    store.watch([...STAGE_KEYS, "marked"], () => this.drawMarked());
+    settings.watch(["fullText", "attributes"], () => this.drawMarked());
+    new ResizeObserver(() => {
+      this.tries = REVEALS;
+      this.keepInSight();
+    }).observe(host);
+    // heights are estimates until lines are drawn, so that the first scroll may miss
+    view.dispatch({ effects: StateEffect.appendConfig.of(EditorView.updateListener.of((u) => u.geometryChanged && this.keepInSight())) });
+    for (const type of ["wheel", "pointerdown", "touchstart", "keydown"] as const)
+      view.dom.addEventListener(type, () => (this.kept = null), { passive: true, capture: true });
   }
 
   private async copy(): Promise<void> {
     const stage = this.shown?.stage;
-    if (!stage) return;
+    if (stage) await this.toClipboard(stage.text, `Copied ${stage.name}, ${plural(stage.lines.length, "line")}`);
+  }
+
+  private async toClipboard(text: string, done: string): Promise<void> {
     try {
-      await navigator.clipboard.writeText(stage.text);
-      this.say(`Copied ${stage.name}, ${plural(stage.lines.length, "line")}`);
+      await navigator.clipboard.writeText(text);
+      this.say(done);
     } catch {
       this.say("The browser refused to copy");
     }
@@ -85,13 +124,13 @@ export class IrPane {
     const was = this.shown;
     this.shown = now;
     this.drawHead(now);
-    this.remarks.show(now);
     if (!now) {
       if (was) this.viewer.clear();
       return;
     }
     if (was?.stage === now.stage) return;
     const { map } = now.row.kernel;
+    this.detail.showFor(now.stage.dialect);
     const label = `IR after stage ${now.stage.index} ${now.stage.name}`;
     const links = map.linksOf(now.stage);
     // before a failed pass, the text and its remarks are those of another pass
@@ -103,33 +142,28 @@ export class IrPane {
   private follow(was: Shown, now: Shown): { from: number; to: number } | null {
     const { first, last } = this.viewer.visibleLines();
     const oldLinks = was.row.kernel.map.linksOf(was.stage);
-    const links = now.row.kernel.map.linksOf(now.stage);
-    const lineOf = (op: number) => links.opLines.get(op)?.[0];
     if (was.row.kernel.map !== now.row.kernel.map) {
       // another compilation: the same line number is the best guess
       return was.stage.name === now.stage.name && first > 1 ? { from: first, to: first } : null;
     }
     const from = was.row.kernel.stages.indexOf(was.stage);
     const to = now.row.kernel.stages.indexOf(now.stage);
-    const target = (anchor: Anchor) => {
-      for (const op of images(anchor, now.row.kernel)[to]?.ops ?? []) {
-        const line = lineOf(op);
-        if (line !== undefined) return line;
-      }
-      return undefined;
+    const bestIn = (stage: number, anchor: Anchor) => {
+      const at = now.row.kernel.stages[stage];
+      return at && bestOf(at, now.row.kernel.map.linksOf(at), images(anchor, now.row.kernel)[stage]?.ops ?? [])?.line;
     };
     const { anchor } = this.store.state;
-    if (anchor) {
-      const line = target(anchor);
-      const old = images(anchor, was.row.kernel)[from]?.ops.map((op) => oldLinks.opLines.get(op)?.[0] ?? 0) ?? [];
-      const seen = old.find((l) => l >= first && l <= last);
-      if (line !== undefined) return { from: seen ?? Math.round((first + last) / 2), to: line };
+    const best = anchor ? bestIn(to, anchor) : undefined;
+    if (anchor && best !== undefined) {
+      const old = bestIn(from, anchor);
+      const isSeen = old !== undefined && old > first && old < last;
+      return { from: isSeen ? old : first + Math.round((last - first) / 3), to: best };
     }
     if (first <= 1) return null; // the top stays the top
     for (let line = first; line <= last; line++) {
       const op = oldLinks.lineOp[line - 1] ?? -1;
       if (op < 0) continue;
-      const hit = target({ kind: "ops", map: was.row.kernel.map, stage: from, ops: [op] });
+      const hit = bestIn(to, { kind: "ops", map: was.row.kernel.map, stage: from, ops: [op] });
       if (hit !== undefined) return { from: line, to: hit };
     }
     return null;
@@ -159,26 +193,38 @@ export class IrPane {
 
   private drawMessage(row: StageRow, before: string): void {
     const box = byId("ir-message");
-    const { outcome, compiling } = this.store.state;
-    const old = row.stale && !compiling;
     const pane = byId("ir-pane");
+    const message = messageOf(this.store.state, row, before);
     pane.classList.toggle("stale", row.stale);
-    setAttr(pane, "data-old", old);
-    box.hidden = !row.failed && !old;
-    if (box.hidden) return;
-    if (old) {
-      const began = outcome?.kernels.some((k) => k.stages.length > 0);
-      const reached = began ? "was refused in its trace, which holds what came before" : "reached no stage";
-      fill(box, `This is from the last version that compiled; the kernel as it stands ${reached}.`);
-    } else if (row.stage) {
-      const { max_abs_err: err, reason, first_wrong: first } = row.stage.check ?? {};
-      const place = first ? ` First wrong: ${first.output}[${first.index.join(", ")}] is ${first.got ?? "not finite"}, not ${first.expected ?? "finite"}.` : "";
-      const size = err === undefined ? "" : ` Largest absolute error ${err === null ? "infinite" : err.toExponential(2)}.${place}`;
-      fill(box, el("b", {}, `${row.name} no longer computes what NumPy computes.`), size, reason ? ` ${reason}` : "");
-    } else {
-      const own = outcome?.diagnostics.find((d) => d.severity === "error" && d.stage === row.name);
-      fill(box, el("b", {}, `${row.name} failed. `), own ? `${own.message}.` : "", ` Shown is the IR before it, after ${before}.`);
-    }
+    setAttr(pane, "data-old", message?.kind === "old");
+    // colours tie a stage to the source on the page, which is not the one that it was made from
+    setAttr(pane, "data-foreign", isOfAnotherKernel(this.store.state, row));
+    box.hidden = message === null;
+    if (!message) return;
+    const copy = message.kind === "failed" ? button("copy reproducer", "Copy the IR before this pass, with the command that runs the pass on it", () => void this.copyReproducer(row)) : null;
+    fill(box, el("span", {}, ...message.parts), copy);
+  }
+
+  /** The text before a failed pass, as a file that shows the failure again. */
+  private async copyReproducer(row: StageRow): Promise<void> {
+    const { outcome, pipeline, target } = this.store.state;
+    const stage = this.shown?.stage;
+    if (!stage) return;
+    const pass = pipeline.find((p) => p.name === row.name)?.pass ?? row.name;
+    const error = outcome?.diagnostics.find((d) => d.stage === row.name)?.message ?? "";
+    const text = `// ${row.name} (${pass}) fails on this, for ${target}: ${error}\n${stage.text}`;
+    await this.toClipboard(text, `Copied the IR before ${row.name}`);
+  }
+
+  /** The operation that a failed pass stopped at: those of the error's place in the source. */
+  private drawOffending(): void {
+    const { shown } = this;
+    const error = shown && !shown.row.stage && !shown.row.stale ? messageOf(this.store.state, shown.row, "")?.error : null;
+    if (!shown || !error?.range || shown.row === this.offending) return;
+    this.offending = shown.row;
+    const { map } = shown.row.kernel;
+    const n = map.find(error.range);
+    if (n !== null && !this.store.state.anchor) choose(this.store, { kind: "ranges", map, ranges: [n] });
   }
 
   private drawLights(): void {
@@ -189,20 +235,48 @@ export class IrPane {
     if (!this.shown) return;
     const { map } = this.shown.row.kernel;
     const links = map.linksOf(this.shown.stage);
-    const linesOf = (ops: ReadonlySet<number> | undefined) => [...(ops ?? [])].flatMap((op) => links.opLines.get(op) ?? []);
+    const linesOf = (ops: ReadonlySet<number> | undefined) =>
+      [...(ops ?? [])].flatMap((op) => links.opLines.get(op) ?? []).map((line) => this.viewer.rowOf(line));
     this.ruler.draw(
       selected?.map === map ? linesOf(selected.ops) : [],
       hover?.map === map ? linesOf(hover.ops) : [],
     );
   }
 
+  private drawMarked(): void {
+    const { marked } = this.store.state;
+    const own = this.shown && marked?.pane === "ir" ? marked : null;
+    showMarked(this.viewer.view, own && { first: this.viewer.rowOf(own.first), last: this.viewer.rowOf(own.last) });
+  }
+
+  /** The line that the address points at, or else the best partner's, in the shown stage. */
+  private wantedLine(): number | null {
+    const { marked } = this.store.state;
+    if (marked?.pane === "ir") return marked.first;
+    const best = selectedLight(this.store.state)?.best ?? null;
+    if (best === null || !this.shown) return null;
+    return this.shown.row.kernel.map.linksOf(this.shown.stage).opLines.get(best)?.[0] ?? null;
+  }
+
+  /** Scrolls to the best partner, and keeps it in sight while the layout changes, until the user scrolls. */
   private revealSelection(): void {
-    const light = selectedLight(this.store.state);
-    if (!light || !this.shown) return;
-    const links = this.shown.row.kernel.map.linksOf(this.shown.stage);
-    const lines = [...light.ops].flatMap((op) => links.opLines.get(op) ?? []).sort((a, b) => a - b);
-    const { first, last } = this.viewer.visibleLines();
-    if (lines[0] !== undefined && !lines.some((l) => l > first && l < last)) this.viewer.reveal(lines[0]);
+    this.kept = this.wantedLine();
+    this.tries = REVEALS;
+    this.keepInSight();
+  }
+
+  private keepInSight(): void {
+    const { kept } = this;
+    if (kept === null || this.tries === 0) return;
+    this.viewer.view.requestMeasure({
+      key: this,
+      read: () => this.viewer.visibleLines(),
+      write: ({ first, last }) => {
+        if (this.kept !== kept || (kept > first && kept < last)) return;
+        this.tries--;
+        queueMicrotask(() => this.viewer.reveal(kept));
+      },
+    });
   }
 
   private opAt(line: number): number | null {
@@ -239,6 +313,19 @@ export class IrPane {
     this.clicked(this.viewer.caretLine(), false);
   }
 
+  /** Shows a line of the stage, lit as if the pointer were over it, and leaves the keyboard where it is. */
+  openLine(line: number): void {
+    this.kept = line;
+    this.tries = REVEALS;
+    this.viewer.openLine(line, "", false);
+    this.point(line);
+  }
+
+  private card(line: number): HTMLElement | null {
+    const text = this.shown && this.opAt(line) !== null ? linesOfStage(this.shown.stage)[line - 1] : undefined;
+    return text === undefined || !this.shown ? null : operationCard(text, this.shown.stage.dialect, this.store.state.target);
+  }
+
   private explain(line: number): HTMLElement | null {
     if (!this.shown) return null;
     const { kernel } = this.shown.row;
@@ -246,7 +333,10 @@ export class IrPane {
     const places = links.places[line - 1] ?? [];
     const chained = places.length > 1 || places.some((p) => p.length > 1);
     const texts = textsOfKernel(this.store.state, kernel);
-    const list = chained && texts ? placeList(places, links.more[line - 1] ?? 0, kernel.map, texts) : null;
+    const op = this.opAt(line);
+    const kind = op === null ? null : (describe(this.shown.stage, links, op)?.kind ?? null);
+    const isShared = kind === "constant" || kind === "buffer";
+    const list = chained && texts ? placeList(places, links.more[line - 1] ?? 0, kernel.map, texts, isShared) : null;
     const remarks = remarksByLine(this.shown.stage, links).get(line);
     if (!remarks) return list;
     return el("div", {}, remarkTip([{ stage: this.shown.stage, texts: remarks }]), list);

@@ -2,10 +2,13 @@
 //
 // Letters work only outside text fields and can be switched off; a key that an editor or a control has handled is not
 // handled again.
+import { EditorView } from "@codemirror/view";
+import { closeTips } from "../editor/cardtip";
 import type { AppStore } from "../state/app";
 import type { Compiler } from "../state/compiler";
 import { settings } from "../state/settings";
 import { choose } from "../state/view";
+import type { ComparePane } from "./compare";
 import type { DiffPane } from "./diff";
 import type { IrPane } from "./ir";
 import type { SourcePane } from "./source";
@@ -19,7 +22,11 @@ export interface KeyTargets {
   stages: StagesPane;
   ir: IrPane;
   diff: DiffPane;
+  compare: ComparePane;
+  pin(): void;
   share(): void;
+  /** Opens the search over all stages. */
+  search(): void;
   help(): void;
 }
 
@@ -32,7 +39,7 @@ function focusables(t: KeyTargets): HTMLElement[] {
     t.source.editor.view.contentDOM,
     byId("stages"),
     t.ir.viewer.view.contentDOM,
-    ...byId("diff-viewer").querySelectorAll<HTMLElement>(".cm-content"),
+    ...document.querySelectorAll<HTMLElement>(".columns .cm-content"),
     byId("history"),
     byId("example"),
   ].filter((n) => n.offsetParent !== null);
@@ -52,14 +59,23 @@ function reveal(t: KeyTargets): void {
   else t.store.set({ reveal: t.store.state.reveal + 1 });
 }
 
+/** What hovering shows, at the caret. */
+function explain(t: KeyTargets): void {
+  if (t.ir.viewer.view.dom.contains(document.activeElement)) t.ir.viewer.toggleCard();
+  else void t.source.editor.explainCaret();
+}
+
 /** Keys with Ctrl or a function key: they work in text fields too. */
 function chord(t: KeyTargets, e: KeyboardEvent): boolean {
   const mod = e.ctrlKey || e.metaKey;
   if (mod && e.shiftKey && e.key === "Enter") settings.set({ autoCompile: !settings.state.autoCompile });
   else if (mod && e.key === "Enter") void t.compiler.now();
   else if (mod && !e.shiftKey && e.key.toLowerCase() === "s") t.share();
+  else if (mod && e.shiftKey && e.key.toLowerCase() === "f") t.search();
   else if (mod && e.key === "F10") reveal(t);
+  else if (mod && e.key === "F8") explain(t);
   else if (mod && e.shiftKey && e.key === "F1") settings.set({ bands: !settings.state.bands });
+  else if (e.key === "F7" && t.compare.isOpen) t.compare.step(e.shiftKey ? -1 : 1);
   else if (e.key === "F7" && t.diff.isOpen) t.diff.step(e.shiftKey ? -1 : 1);
   else if (e.key === "F6") cyclePanes(t, e.shiftKey ? -1 : 1);
   else return false;
@@ -69,7 +85,8 @@ function chord(t: KeyTargets, e: KeyboardEvent): boolean {
 function letter(t: KeyTargets, key: string, afterG: boolean): boolean {
   if (afterG) {
     if (key === "l") reveal(t);
-    return key === "l";
+    if (key === "d") t.ir.viewer.goToDefinition();
+    return key === "l" || key === "d";
   }
   switch (key) {
     case "/":
@@ -86,6 +103,15 @@ function letter(t: KeyTargets, key: string, afterG: boolean): boolean {
     case "d":
       t.diff.toggle();
       return true;
+    case "R":
+      t.store.set({ mode: t.store.state.mode === "run" ? "read" : "run" });
+      return true;
+    case "p":
+      t.pin();
+      return true;
+    case "c":
+      if (t.store.state.pinned) t.store.set({ mode: t.compare.isOpen ? "read" : "compare" });
+      return t.store.state.pinned !== null;
     case "a":
       t.diff.mark();
       return true;
@@ -95,10 +121,26 @@ function letter(t: KeyTargets, key: string, afterG: boolean): boolean {
     case "E":
       if (t.diff.isOpen) t.diff.expandAll();
       return t.diff.isOpen;
+    case "i":
+      t.ir.viewer.toggleCard();
+      return true;
+    case "r":
+      t.ir.detail.toggleFull();
+      return true;
+    case "t":
+      t.ir.detail.toggleAttributes();
+      return true;
     case "w":
       t.store.set({ wrap: !t.store.state.wrap });
       return true;
+    case "x":
+      if (t.compare.isOpen) t.compare.swap();
+      return t.compare.isOpen;
     default:
+      if (t.compare.isOpen && (key === "j" || key === "k")) {
+        t.compare.stepStage(key === "j" ? 1 : -1);
+        return true;
+      }
       return stageKey(t.store, key);
   }
 }
@@ -115,6 +157,9 @@ export function mountKeys(t: KeyTargets): void {
     if (e.ctrlKey || e.metaKey || e.altKey) return;
     if (e.key === "Escape") {
       if (document.querySelector(":popover-open")) return; // Escape closes the popover
+      if (t.ir.viewer.closeTips()) return;
+      const views = [...document.querySelectorAll<HTMLElement>(".cm-editor")].flatMap((dom) => EditorView.findFromDOM(dom) ?? []);
+      if (views.map(closeTips).includes(true)) return;
       if (t.store.state.anchor) choose(t.store, null);
       return;
     }
@@ -122,7 +167,7 @@ export function mountKeys(t: KeyTargets): void {
     const isLetter = e.key.length === 1;
     if (isLetter && !settings.state.letterKeys) return;
     // in the stage's text the arrows move the caret
-    if (!isLetter && target.closest("#ir-viewer, #diff-viewer")) return;
+    if (!isLetter && target.closest("#ir-viewer, .columns")) return;
     if (!isLetter && target.matches("[role=separator]")) return;
     const gIsFresh = performance.now() - afterG < 1200;
     afterG = e.key === "g" && !gIsFresh ? performance.now() : -Infinity;

@@ -32,8 +32,9 @@ function rangeLine(map: SourceMap, texts: ReadonlyMap<string, string>, n: number
   );
 }
 
-/** more: how many places there are, at least, besides those of the list. */
-export function placeList(places: readonly Place[], more: number, map: SourceMap, texts: ReadonlyMap<string, string>): HTMLElement {
+/** more: how many places there are, at least, besides those of the list.  isShared: it is a constant or a buffer, which they
+ * all use. */
+export function placeList(places: readonly Place[], more: number, map: SourceMap, texts: ReadonlyMap<string, string>, isShared = false): HTMLElement {
   const items = places.slice(0, MANY).map((place) =>
     el(
       "li",
@@ -46,7 +47,7 @@ export function placeList(places: readonly Place[], more: number, map: SourceMap
   return el(
     "div",
     { class: "places" },
-    count > 1 ? el("p", {}, `Made from ${count} places`) : null,
+    count > 1 ? el("p", {}, isShared ? `Shared by ${count} expressions` : `Made from ${count} places`) : null,
     el("ol", {}, ...items),
     rest > 0 ? el("p", {}, `and ${rest} more`) : null,
   );

@@ -1,7 +1,7 @@
 // problems: the list of diagnostics, and what the kernel printed.
 import { rangeText } from "../editor/positions";
 import type { Diagnostic, SourceRange } from "../api/types";
-import type { AppStore } from "../state/app";
+import type { AppState, AppStore } from "../state/app";
 import { mainName } from "../state/files";
 import { blame } from "../state/outcome";
 import { byId, el, fill, plural } from "./dom";
@@ -12,6 +12,19 @@ const INNER_CALLS = 3;
 
 const GLYPH = { error: "✕", warning: "▲", note: "i" } as const;
 const ORDER = { error: 0, warning: 1, note: 2 } as const;
+
+const ELSEWHERE: [RegExp, string][] = [
+  [/^\s*(import|from)\s+torch\b/m, "This looks like PyTorch. nkx traces NumPy: write the computation with np functions, and it goes through every stage."],
+  [/^\s*(import|from)\s+(neuronxcc\.)?nki\b|^\s*from\s+neuronxcc\s+import\s+nki\b/m, "This looks like an NKI kernel. nkx makes the instructions itself and reads NumPy: write what the kernel computes."],
+  [/^\s*(import|from)\s+(jax|tensorflow)\b/m, "This looks like another framework. nkx traces NumPy; it also reads the HLO that JAX and TensorFlow can print."],
+];
+
+/** What the page itself can say about an error. */
+function advice(state: Readonly<AppState>, d: Diagnostic): string[] {
+  if (d.code !== "no-shapes") return [];
+  const elsewhere = ELSEWHERE.filter(([pattern]) => pattern.test(state.source)).map(([, text]) => text);
+  return elsewhere.length > 0 ? elsewhere : ["Or fill in the form above the source."];
+}
 
 export function mountProblems(store: AppStore, source: SourcePane): void {
   const drawer = byId("problems");
@@ -53,6 +66,7 @@ export function mountProblems(store: AppStore, source: SourcePane): void {
         { class: "problem-text" },
         el("p", { class: "message" }, d.message, " ", el("code", { class: "code" }, d.code)),
         d.hint ? el("p", { class: "hint" }, d.hint) : null,
+        ...advice(store.state, d).map((text) => el("p", { class: "hint" }, text)),
         whose === "ours" ? el("p", { class: "hint" }, "This is a fault in nkx, not in your kernel.") : null,
         ...calls,
       ),

@@ -10,6 +10,7 @@ import type { Compiler } from "../state/compiler";
 import { LONG_URL, writeFragment, writeView } from "../state/fragment";
 import { viewOf, viewToJson } from "../state/look";
 import { forgetLink, myLinks, rememberLink, type MyLink } from "../state/mylinks";
+import { packPin } from "../state/pin";
 import { settings } from "../state/settings";
 import { isAsShared } from "../state/shared";
 import { byId, button, el, fill } from "./dom";
@@ -52,7 +53,9 @@ function copyField(label: string, value: string, say: (text: string) => void): H
     });
   }, "plain");
   copy.setAttribute("aria-label", `Copy: ${label}`);
-  return el("div", { class: "copy-field" }, field, copy);
+  // a phone's own sheet, where there is one
+  const send = "share" in navigator ? button("Send…", `Send: ${label}`, () => void navigator.share({ url: value }).catch(() => undefined), "plain") : null;
+  return el("div", { class: "copy-field" }, field, copy, /^https?:/.test(value) ? send : null);
 }
 
 export class Share {
@@ -76,11 +79,11 @@ export class Share {
   follow(): void {
     let first = true;
     this.store.watch(
-      ["source", "filename", "files", "tab", "target", "language", "stageKey", "kernelName", "diffFrom", "unified", "anchor", "inputs", "check", "filter", "hideUnchanged"],
+      ["source", "filename", "files", "tab", "target", "language", "stageKey", "kernelName", "diffFrom", "unified", "anchor", "marked", "inputs", "check", "filter", "hideUnchanged", "simulate", "pinned", "mode", "comparedKey"],
       () => {
         // an unchanged page keeps its short address
-        if (first) first = false;
-        else this.soon();
+        if (!first || this.store.state.touched) this.soon();
+        first = false;
       },
     );
   }
@@ -97,10 +100,11 @@ export class Share {
   /** The address of what the page shows: a stored link while the kernel is the stored one. */
   private async address(): Promise<string> {
     const s = this.store.state;
-    const { shared, source, filename, files, language, target, inputs, check, parent } = s;
+    const { shared, source, filename, files, language, target, inputs, check, simulate, parent, pinned } = s;
     const view = this.view();
-    if (shared && isAsShared(s)) return absolute(`/z/${shared.id}`) + writeView(view);
-    return absolute("/") + (await writeFragment({ source, filename, files, language, target, inputs, check, parent, view }));
+    const pin = pinned ? await packPin(pinned) : null;
+    if (shared && !pin && isAsShared(s)) return absolute(`/z/${shared.id}`) + writeView(view);
+    return absolute("/") + (await writeFragment({ source, filename, files, language, target, inputs, check, simulate, pin, parent, view }));
   }
 
   async update(): Promise<string> {

@@ -9,17 +9,19 @@ import type { Compiler } from "../state/compiler";
 import { readView } from "../state/fragment";
 import { textsOf } from "../state/files";
 import { readViewJson, type View } from "../state/look";
-import { frozenOutcome } from "../state/outcome";
+import { markedFromText } from "../state/marked";
+import { frozenOutcome, kernelOf } from "../state/outcome";
 import { isAsShared, revisionIn, type Shared, sharedOf } from "../state/shared";
+import { pinSnippet } from "../state/pin";
 import { choose, selectionFromText } from "../state/view";
 import { byId, button, el, fill } from "./dom";
 import { when } from "./when";
 
 /** Applies a stored view.  Its selection is only found after the stages have arrived. */
 export function look(store: AppStore, view: View): void {
-  const { kernelName, stageKey, diffFrom, unified, filter, hideUnchanged, tab, wrap, splits } = view;
+  const { kernelName, stageKey, diffFrom, unified, filter, hideUnchanged, tab, wrap, splits, mode, comparedKey } = view;
   const isThere = store.state.files.some((f) => f.name === tab);
-  store.set({ kernelName, stageKey, diffFrom, unified, filter, hideUnchanged, tab: isThere ? tab : null, wrap, splits, ...(view.pane ? { pane: view.pane } : {}) });
+  store.set({ kernelName, stageKey, diffFrom, unified, filter, hideUnchanged, tab: isThere ? tab : null, wrap, splits, mode: mode === "compare" && !store.state.pinned ? "read" : mode, comparedKey, marked: markedFromText(view.marked), ...(view.pane ? { pane: view.pane } : {}) });
 }
 
 export function lookAtSelection(store: AppStore, view: View): void {
@@ -39,7 +41,7 @@ export async function openShared(store: AppStore, id: string, say: (text: string
     const outcome = frozenOutcome(textsOf(shared), snippet.result, shared.id);
     const fromAddress = readView(location.hash);
     const view: View = fromAddress ? { ...fromAddress, splits: kept.view.splits } : kept.view;
-    store.set({ shared, parent: shared.id, source, filename, files, tab: null, language, target, inputs, check, anchor: null, previous: null, outcome });
+    store.set({ shared, parent: shared.id, source, filename, files, tab: null, language, target, inputs, check, touched: false, anchor: null, previous: null, outcome });
     look(store, view);
     lookAtSelection(store, view);
     if (kept.odd) say("Part of how this was looked at comes from another version and was left out.");
@@ -63,20 +65,36 @@ function origin(ancestry: readonly Ancestor[]): Node | null {
   return el("span", { class: "note" }, "fork of ", name, `, ${when(parent.created_ms)}${older}`);
 }
 
+/** Compares what the page shows with a stored link. */
+async function compareWith(store: AppStore, id: string, say: (text: string) => void): Promise<void> {
+  try {
+    pinSnippet(store, await getSnippet(id));
+    store.set({ mode: "compare", pane: "ir" });
+  } catch (e) {
+    if (!(e instanceof Problem)) throw e;
+    say(e.code === "not-found" ? "That link was deleted or has expired." : `The link cannot be opened now: ${e.message}`);
+  }
+}
+
 function frozenNote(shared: Shared, isFrozen: boolean): string {
   if (!isFrozen) return "compiled just now, with today's pipeline";
   return shared.isCurrent ? "" : "The pipeline has changed since: these are the stages as they were then.";
 }
 
-export function mountSharedBar(store: AppStore, compiler: Compiler): void {
+export function mountSharedBar(store: AppStore, compiler: Compiler, say: (text: string) => void): void {
   const bar = byId("shared-bar");
-  const title = document.title;
+  const blank = document.title;
   const showFrozen = () => location.assign(`/z/${store.state.shared?.id ?? ""}`);
-  store.watch(["shared", "source", "filename", "files", "language", "target", "inputs", "check", "outcome"], () => {
+  store.watch(["shared", "source", "filename", "files", "language", "target", "inputs", "check", "outcome", "previous", "kernelName"], () => {
     const { shared, outcome } = store.state;
     bar.hidden = shared === null;
-    if (!shared) return;
-    const name = shared.title === "" ? "Shared kernel" : shared.title;
+    const kernel = kernelOf(outcome, store.state.kernelName) ?? kernelOf(store.state.previous, store.state.kernelName);
+    const title = kernel ? `${kernel.name} · nkx` : blank;
+    if (!shared) {
+      document.title = title;
+      return;
+    }
+    const name = shared.title === "" ? (kernel?.name ?? "Shared kernel") : shared.title;
     document.title = `${name} · nkx`;
     if (!isAsShared(store.state)) {
       fill(
@@ -84,12 +102,14 @@ export function mountSharedBar(store: AppStore, compiler: Compiler): void {
         el("b", { class: "shared-title" }, `Fork of ${name}`),
         el("span", { class: "note" }, "not stored yet: Share keeps it, and where it came from"),
         el("span", { class: "spring" }),
+        button("Compare with the original", "The stored kernel as A, this one as B", () => void compareWith(store, shared.id, say), "plain"),
         button("Back to the original", "Open the link again", showFrozen, "plain"),
       );
       document.title = title;
       return;
     }
     const isFrozen = outcome?.snippet === shared.id;
+    const parentId = shared.ancestry[0]?.id;
     const note = frozenNote(shared, isFrozen);
     fill(
       bar,
@@ -98,6 +118,7 @@ export function mountSharedBar(store: AppStore, compiler: Compiler): void {
       origin(shared.ancestry),
       note === "" ? null : el("span", { class: "shared-old" }, note),
       el("span", { class: "spring" }),
+      parentId ? button("Compare with its parent", "What it was forked from as A, this kernel as B", () => void compareWith(store, parentId, say), "plain") : null,
       isFrozen && !shared.isCurrent ? button("Recompile", "Compile this kernel with today's pipeline", () => void compiler.now(), "plain") : null,
       isFrozen ? null : button("Show the stored stages", "Back to the stages as they were kept", showFrozen, "plain"),
       el("a", { class: "raw", title: "The kernel's source as a file", attrs: { href: `/z/${shared.id}/raw`, download: "kernel.py" } }, shared.files.length > 0 ? "main file" : "source"),

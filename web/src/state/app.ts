@@ -2,12 +2,20 @@
 import type { Problem } from "../api/problem";
 import type { Example, InputSpec, SourceFile, StageDescription, Target } from "../api/types";
 import type { Anchor, Hover } from "./selection";
+import type { Marked } from "./marked";
 import type { Outcome } from "./outcome";
+import type { Pin } from "./pin";
+import type { Run } from "./run";
 import type { Shared } from "./shared";
 import { Store } from "./store";
 
+/** Reading stages, seeing them run on the simulated machine, or comparing A with B. */
+export type Mode = "read" | "run" | "compare";
+
 export interface AppState {
   // what is compiled
+  /** The user has edited it since it was opened. */
+  touched: boolean;
   /** The main file's text. */
   source: string;
   /** The main file's name; null: the language's own. */
@@ -19,6 +27,8 @@ export interface AppState {
   /** Shapes given by the form; null leaves them to the source. */
   inputs: InputSpec[] | null;
   check: boolean;
+  /** Run the kernel on the simulated machine. */
+  simulate: boolean;
 
   // the result
   outcome: Outcome | null;
@@ -35,7 +45,16 @@ export interface AppState {
   /** The snippet that this kernel is a fork of. */
   parent: string | null;
 
+  /** Result A of a comparison; B is what the page shows. */
+  pinned: Pin | null;
+
+  /** The last run on the simulated machine. */
+  run: Run | null;
+
   // the view
+  mode: Mode;
+  /** The compared stage, by key; "source": the sources; null: the last that differs. */
+  comparedKey: string | null;
   /** The file that the editor shows: its name; null: the main file. */
   tab: string | null;
   kernelName: string | null;
@@ -46,7 +65,11 @@ export interface AppState {
   /** The diff in one column. */
   unified: boolean;
   anchor: Anchor | null;
+  /** The partner that the user picked in the shown stage, instead of the best one. */
+  partner: number | null;
   hover: Hover | null;
+  /** The lines that the address points at. */
+  marked: Marked | null;
   filter: string;
   hideUnchanged: boolean;
   wrap: boolean;
@@ -68,6 +91,7 @@ export type AppStore = Store<AppState>;
 
 export function newStore(): AppStore {
   return new Store<AppState>({
+    touched: false,
     source: "",
     filename: null,
     files: [],
@@ -75,6 +99,7 @@ export function newStore(): AppStore {
     target: "trn2",
     inputs: null,
     check: false,
+    simulate: false,
     outcome: null,
     previous: null,
     compiling: false,
@@ -82,13 +107,19 @@ export function newStore(): AppStore {
     problem: null,
     shared: null,
     parent: null,
+    pinned: null,
+    run: null,
+    mode: "read",
+    comparedKey: null,
     tab: null,
     kernelName: null,
     stageKey: null,
     diffFrom: null,
     unified: false,
     anchor: null,
+    partner: null,
     hover: null,
+    marked: null,
     filter: "",
     hideUnchanged: false,
     wrap: false,

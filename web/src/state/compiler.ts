@@ -5,7 +5,7 @@ import { compile, isAbort } from "../api/client";
 import { type Base, NO_BASE } from "../api/delta";
 import { Problem } from "../api/problem";
 import type { CompileRequest, LanguageName, TargetName } from "../api/types";
-import type { AppStore } from "./app";
+import type { AppState, AppStore } from "./app";
 import { importable, mainName, textsOf } from "./files";
 import { applyFrame, baseOf, kernelOf, newOutcome, type Outcome } from "./outcome";
 import { rebind } from "./selection";
@@ -17,6 +17,23 @@ const PACE_MS = 40;
 
 /** Time after the last key until the source is compiled. */
 export const PAUSE_MS = 300;
+
+/** The request for a kernel.  Names may come from a link; the server refuses those it does not know. */
+export function requestOf(s: Readonly<Pick<AppState, "source" | "filename" | "files" | "language" | "target" | "inputs" | "check" | "simulate">>): CompileRequest {
+  const { source, language, target, inputs, check, simulate } = s;
+  const req: CompileRequest = {
+    source,
+    filename: mainName(s),
+    language: language as LanguageName,
+    target: target as TargetName,
+    scope: scope(),
+  };
+  const files = importable(s);
+  if (files.length > 0) req.files = [...files];
+  if (inputs) req.inputs = inputs;
+  if (check || simulate) req.options = { ...(check ? { check } : {}), ...(simulate ? { simulate } : {}) };
+  return req;
+}
 
 function stageCount(outcome: Outcome | null): number {
   return outcome?.kernels.reduce((n, kernel) => n + kernel.stages.length, 0) ?? 0;
@@ -40,27 +57,17 @@ export class Compiler {
     this.running?.abort();
   }
 
-  /** The request for what the page shows.  Names may come from a link; the server refuses those it does not know. */
+  /** The request for what the page shows. */
   request(): CompileRequest {
-    const { source, language, target, inputs, check } = this.store.state;
-    const req: CompileRequest = {
-      source,
-      filename: mainName(this.store.state),
-      language: language as LanguageName,
-      target: target as TargetName,
-      scope: scope(),
-    };
-    const files = importable(this.store.state);
-    if (files.length > 0) req.files = [...files];
-    if (inputs) req.inputs = inputs;
-    if (check) req.options = { check: true };
-    return req;
+    return requestOf(this.store.state);
   }
 
-  /** The outcome to show for unfinished parts: never an empty one. */
+  /** The outcome to show for unfinished parts: the last complete one, if there was one; never an empty one. */
   private keepPrevious(): Outcome | null {
     const { outcome, previous } = this.store.state;
-    return outcome && outcome.kernels.some((k) => k.stages.length > 0) ? outcome : previous;
+    const hasStages = outcome?.kernels.some((k) => k.stages.length > 0) === true;
+    if (hasStages && outcome.status === "ok") return outcome;
+    return previous ?? (hasStages ? outcome : null);
   }
 
   private show(outcome: Outcome): void {

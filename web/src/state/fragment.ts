@@ -20,6 +20,9 @@ export interface LinkState {
   check: boolean;
   /** The snippet it is a fork of. */
   parent: string | null;
+  simulate: boolean;
+  /** Result A of a comparison, packed. */
+  pin: string | null;
   view: View;
 }
 
@@ -60,9 +63,12 @@ function viewParts(view: View): Part[] {
   if (view.diffFrom !== null) parts.push(["diff", view.diffFrom]);
   if (view.unified) parts.push(["unified", "1"]);
   if (view.selection !== null) parts.push(["sel", view.selection]);
+  if (view.marked !== null) parts.push(["line", view.marked]);
   if (view.hideUnchanged) parts.push(["hide", "unchanged"]);
   if (view.filter !== "") parts.push(["q", view.filter]);
   if (view.tab !== null) parts.push(["tab", view.tab]);
+  if (view.mode !== "read") parts.push(["view", view.mode]);
+  if (view.comparedKey !== null) parts.push(["compare", view.comparedKey]);
   return parts;
 }
 
@@ -80,6 +86,8 @@ export async function writeFragment(link: LinkState): Promise<string> {
   const parts: Part[] = [...viewParts(link.view), ["target", link.target]];
   if (link.language !== "nkipy") parts.push(["lang", link.language]);
   if (link.check) parts.push(["check", "1"]);
+  if (link.simulate) parts.push(["run", "1"]);
+  if (link.pin !== null) parts.push(["pin", link.pin]);
   if (link.parent !== null) parts.push(["from", link.parent]);
   if (link.inputs) parts.push(["in", JSON.stringify(link.inputs)]);
   if (link.filename !== null) parts.push(["file", link.filename]);
@@ -92,6 +100,10 @@ function paramsOf(hash: string): URLSearchParams {
   return new URLSearchParams(hash.replace(/^#/, "").replaceAll("+", "%2B"));
 }
 
+function modeOf(text: string | null): View["mode"] {
+  return text === "compare" || text === "run" ? text : "read";
+}
+
 function viewOf(params: URLSearchParams): View {
   return {
     ...NO_VIEW,
@@ -100,16 +112,19 @@ function viewOf(params: URLSearchParams): View {
     diffFrom: params.get("diff"),
     unified: params.get("unified") === "1",
     selection: params.get("sel"),
+    marked: params.get("line"),
     filter: params.get("q") ?? "",
     hideUnchanged: params.get("hide") === "unchanged",
     tab: params.get("tab"),
+    mode: modeOf(params.get("view")),
+    comparedKey: params.get("compare"),
   };
 }
 
 /** The view after a stored link; null if there is none: the page shows the stored view. */
 export function readView(hash: string): View | null {
   const params = paramsOf(hash);
-  return ["stage", "kernel", "diff", "sel", "q", "hide", "unified", "tab"].some((k) => params.has(k)) ? viewOf(params) : null;
+  return ["stage", "kernel", "diff", "sel", "line", "q", "hide", "unified", "tab"].some((k) => params.has(k)) ? viewOf(params) : null;
 }
 
 /** Null when the fragment has no kernel; throws when it is damaged. */
@@ -128,6 +143,8 @@ export async function readFragment(hash: string): Promise<LinkState | null> {
     target: params.get("target") ?? "trn2",
     inputs: inputs === null ? null : readInputs(JSON.parse(inputs)),
     check: params.get("check") === "1",
+    simulate: params.get("run") === "1",
+    pin: params.get("pin"),
     parent: parent !== null && /^[\w-]{8,22}$/.test(parent) ? parent : null,
     view: viewOf(params),
   };

@@ -3,6 +3,7 @@
 // Snippets store it as JSON.  Anyone, and any version of this page, may have written that, so each member is checked, and a
 // wrong one is left out.
 import type { AppState } from "./app";
+import { markedText } from "./marked";
 import { currentRow, selectionText } from "./view";
 
 export interface View {
@@ -13,6 +14,8 @@ export interface View {
   unified: boolean;
   /** "L:C-L:C" of a range, or "stage.op" of an operation. */
   selection: string | null;
+  /** "ir:14-20" or "src:3". */
+  marked: string | null;
   filter: string;
   hideUnchanged: boolean;
   /** As in AppState. */
@@ -20,6 +23,9 @@ export interface View {
   wrap: boolean;
   pane: AppState["pane"] | null;
   splits: Record<string, number> | null;
+  mode: AppState["mode"];
+  /** As in AppState. */
+  comparedKey: string | null;
 }
 
 export const NO_VIEW: View = {
@@ -28,31 +34,37 @@ export const NO_VIEW: View = {
   diffFrom: null,
   unified: false,
   selection: null,
+  marked: null,
   filter: "",
   hideUnchanged: false,
   tab: null,
   wrap: false,
   pane: null,
   splits: null,
+  mode: "read",
+  comparedKey: null,
 };
 
 const VERSION = 1;
 const TEXT_MAX = 2000;
 
 export function viewOf(s: Readonly<AppState>, splits: Record<string, number>): View {
-  const { diffFrom, unified, filter, hideUnchanged, tab, wrap, pane } = s;
+  const { diffFrom, unified, filter, hideUnchanged, tab, wrap, pane, mode, comparedKey } = s;
   return {
     kernelName: (s.outcome ?? s.previous)?.kernels.length === 1 ? null : s.kernelName,
     stageKey: s.stageKey ?? currentRow(s)?.key ?? null,
     diffFrom,
     unified: unified && diffFrom !== null,
     selection: selectionText(s),
+    marked: markedText(s.marked),
     filter,
     hideUnchanged,
     tab,
     wrap,
     pane,
     splits: s.splits ?? splits,
+    mode,
+    comparedKey: mode === "compare" ? comparedKey : null,
   };
 }
 
@@ -64,6 +76,8 @@ type Check<T> = (v: unknown) => v is T;
 const isText: Check<string> = (v): v is string => typeof v === "string" && v.length <= TEXT_MAX;
 const isFlag: Check<boolean> = (v): v is boolean => typeof v === "boolean";
 const isPane: Check<AppState["pane"]> = (v): v is AppState["pane"] => v === "source" || v === "stages" || v === "ir";
+
+const isMode: Check<AppState["mode"]> = (v): v is AppState["mode"] => v === "read" || v === "run" || v === "compare";
 
 function readSplits(v: unknown): Record<string, number> | null {
   if (typeof v !== "object" || v === null) return null;
@@ -93,11 +107,14 @@ export function readViewJson(json: unknown): { view: View; odd: boolean } {
   view.diffFrom = take<string | null>("diffFrom", isText, null);
   view.unified = take("unified", isFlag, false);
   view.selection = take<string | null>("selection", isText, null);
+  view.marked = take<string | null>("marked", isText, null);
   view.filter = take("filter", isText, "");
   view.hideUnchanged = take("hideUnchanged", isFlag, false);
   view.tab = take<string | null>("tab", isText, null);
   view.wrap = take("wrap", isFlag, false);
   view.pane = take<AppState["pane"] | null>("pane", isPane, null);
+  view.mode = take("mode", isMode, "read");
+  view.comparedKey = take<string | null>("comparedKey", isText, null);
   view.splits = readSplits(Object.getOwnPropertyDescriptor(json, "splits")?.value);
   return { view, odd };
 }

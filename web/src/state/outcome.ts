@@ -4,7 +4,7 @@
 // early, the rows after its last stage are absent.  If it reached only a part of its trace, the previous outcome stays,
 // marked stale, so that a half-typed word does not empty the page.
 import type { Base, WholeFrame } from "../api/delta";
-import type { Diagnostic, Result, Stage, StageDescription, TensorInfo } from "../api/types";
+import type { Diagnostic, Profile, Result, Simulation, Stage, StageDescription, TensorInfo } from "../api/types";
 import { SourceMap, Sources } from "./sourcemap";
 
 export interface KernelOutcome {
@@ -13,6 +13,9 @@ export interface KernelOutcome {
   outputs: TensorInfo[];
   stages: Stage[];
   map: SourceMap;
+  /** Of the run on the simulated machine, if it was asked for. */
+  simulation: Simulation | null;
+  profile: Profile | null;
 }
 
 export interface Outcome {
@@ -49,6 +52,14 @@ export function newOutcome(texts: ReadonlyMap<string, string>): Outcome {
   };
 }
 
+function withKernel(outcome: Outcome, at: number, change: Partial<KernelOutcome>): Outcome {
+  const kernel = outcome.kernels[at];
+  if (!kernel) return outcome;
+  const kernels = outcome.kernels.slice();
+  kernels[at] = { ...kernel, ...change };
+  return { ...outcome, kernels };
+}
+
 /** The outcome with one more frame: a new object, so that watchers notice the change. */
 export function applyFrame(outcome: Outcome, frame: WholeFrame): Outcome {
   switch (frame.frame) {
@@ -59,7 +70,7 @@ export function applyFrame(outcome: Outcome, frame: WholeFrame): Outcome {
     case "kernel": {
       const kernels = outcome.kernels.slice();
       const { name, inputs, outputs } = frame;
-      kernels[frame.kernel] = { name, inputs, outputs, stages: [], map: new SourceMap([...outcome.texts.keys()], outcome.sources) };
+      kernels[frame.kernel] = { name, inputs, outputs, stages: [], map: new SourceMap([...outcome.texts.keys()], outcome.sources), simulation: null, profile: null };
       return { ...outcome, kernels };
     }
     case "sources":
@@ -76,6 +87,10 @@ export function applyFrame(outcome: Outcome, frame: WholeFrame): Outcome {
       kernel.map.addStage(frame.stage);
       return { ...outcome, kernels };
     }
+    case "simulation":
+      return withKernel(outcome, frame.kernel, { simulation: frame.simulation });
+    case "profile":
+      return withKernel(outcome, frame.kernel, { profile: frame.profile });
     case "diagnostic":
       return { ...outcome, diagnostics: [...outcome.diagnostics, frame.diagnostic] };
     case "end":
@@ -85,9 +100,10 @@ export function applyFrame(outcome: Outcome, frame: WholeFrame): Outcome {
   }
 }
 
-/** What a next compile may refer to; null if the outcome is not complete. */
+/** What a next compile may refer to; null if the outcome is not complete, or came from a stored link and not from a
+ * compile. */
 export function baseOf(outcome: Outcome | null): Base | null {
-  if (!outcome || outcome.key === "" || (outcome.status !== "ok" && outcome.status !== "error")) return null;
+  if (!outcome || outcome.snippet !== null || outcome.key === "" || (outcome.status !== "ok" && outcome.status !== "error")) return null;
   const { key, timeUs, kernels } = outcome;
   return { run: `${key}.${timeUs}`, stage: (kernel, index) => kernels[kernel]?.stages[index] };
 }
@@ -96,10 +112,10 @@ export function baseOf(outcome: Outcome | null): Base | null {
 export function frozenOutcome(texts: ReadonlyMap<string, string>, result: Result, snippet: string): Outcome {
   const sources = new Sources();
   sources.add(result);
-  const kernels = result.kernels.map(({ name, inputs, outputs, stages }) => {
+  const kernels = result.kernels.map(({ name, inputs, outputs, stages, simulation, profile }) => {
     const map = new SourceMap([...texts.keys()], sources);
     for (const stage of stages) map.addStage(stage);
-    return { name, inputs, outputs, stages, map };
+    return { name, inputs, outputs, stages, map, simulation: simulation ?? null, profile: profile ?? null };
   });
   const { key, target, diagnostics, status, time_us: timeUs } = result;
   return { texts, key, snippet, target, kernels, sources, diagnostics, status, queued: 0, timeUs, roundTripMs: 0 };
@@ -217,8 +233,10 @@ const LIMIT = new Set([
   "superseded",
 ]);
 
-/** The cause of a diagnostic: users must not search their kernel for our mistakes. */
+/** The cause of a diagnostic: users must not search their kernel for our mistakes.  Before the first stage, a program that is
+ * not valid is the user's own HLO or MLIR. */
 export function blame(d: Diagnostic): "kernel" | "limit" | "ours" {
+  if ((d.code === "ir-invalid" || d.code === "hlo-invalid") && d.stage === undefined && d.range) return "kernel";
   if (OUR_FAULT.has(d.code)) return "ours";
   return LIMIT.has(d.code) ? "limit" : "kernel";
 }

@@ -11,6 +11,10 @@ function make(): string {
 
 /** One for each page load, so that two windows do not end each other's compiles. */
 export const editorName: string = make();
+/** The pinned kernel is compiled as in an editor of its own. */
+export const pinEditorName: string = make();
+/** So are the runs on the simulated machine. */
+export const runEditorName: string = make();
 
 export function scope(): string {
   if (known !== null) return known;

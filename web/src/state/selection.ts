@@ -5,6 +5,7 @@
 // that going back finds the same selection.
 import type { SourceRange, Stage } from "../api/types";
 import type { KernelOutcome } from "./outcome";
+import { bestOf } from "./ranking";
 import type { Place, SourceMap, StageLinks } from "./sourcemap";
 
 export type Anchor =
@@ -16,6 +17,8 @@ export interface Light {
   map: SourceMap;
   /** Operations of the shown stage. */
   ops: ReadonlySet<number>;
+  /** Of a selection: the operation that says most about it, which is scrolled into sight. */
+  best: number | null;
   ranges: ReadonlySet<number>;
   /** Ranges of the calls that led there. */
   callers: ReadonlySet<number>;
@@ -88,8 +91,18 @@ function stepOn(map: SourceMap, next: Stage, ops: readonly number[]): number[] {
   return [...out];
 }
 
+const followed = new WeakMap<Anchor, { kernel: KernelOutcome; images: Image[] }>();
+
 /** The anchor in every stage of the kernel. */
-export function images(anchor: Anchor, kernel: KernelOutcome): Image[] {
+export function images(anchor: Anchor, kernel: KernelOutcome): readonly Image[] {
+  const known = followed.get(anchor);
+  if (known?.kernel === kernel) return known.images;
+  const found = follow(anchor, kernel);
+  followed.set(anchor, { kernel, images: found });
+  return found;
+}
+
+function follow(anchor: Anchor, kernel: KernelOutcome): Image[] {
   const { stages, map } = kernel;
   if (anchor.map !== map) return stages.map(() => NOTHING);
   if (anchor.kind === "ranges")
@@ -122,21 +135,22 @@ export function lightOfOps(map: SourceMap, stage: Stage, ops: Iterable<number>):
   for (const place of placesOfOps(map.linksOf(stage), set))
     place.forEach((range, depth) => (depth === 0 ? ranges : callers).add(range));
   for (const range of ranges) callers.delete(range);
-  return { map, ops: set, ranges, callers };
+  return { map, ops: set, best: null, ranges, callers };
 }
 
 export function lightOfRanges(map: SourceMap, stage: Stage | null, ranges: Iterable<number>): Light {
   const set = new Set(ranges);
   const ops = new Set(stage ? opsOfRanges(map.linksOf(stage), set) : []);
-  return { map, ops, ranges: set, callers: new Set() };
+  return { map, ops, best: null, ranges: set, callers: new Set() };
 }
 
 export function lightOfAnchor(anchor: Anchor | null, kernel: KernelOutcome, index: number): Light | null {
   const stage = kernel.stages[index];
   if (!anchor || !stage || anchor.map !== kernel.map) return null;
-  if (anchor.kind === "ranges") return lightOfRanges(kernel.map, stage, anchor.ranges);
   const image = images(anchor, kernel)[index] ?? NOTHING;
-  const light = lightOfOps(kernel.map, stage, image.ops);
+  const best = bestOf(stage, kernel.map.linksOf(stage), image.ops)?.op ?? null;
+  if (anchor.kind === "ranges") return { ...lightOfRanges(kernel.map, stage, anchor.ranges), best };
+  const light = { ...lightOfOps(kernel.map, stage, image.ops), best };
   if (image.ops.length > 0 || !kernel.stages[anchor.stage]) return light;
   // none of its operations is left in this stage; the source still shows where it came from
   const origin = lightOfOps(kernel.map, kernel.stages[anchor.stage] as Stage, anchor.ops);

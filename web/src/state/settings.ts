@@ -11,6 +11,10 @@ export interface Settings {
   /** Shortcuts of a single letter (j, k, n, …); WCAG 2.1.4 requires that they can be switched off. */
   letterKeys: boolean;
   autoCompile: boolean;
+  /** Stages are shown as they are printed, not in the compact form. */
+  fullText: boolean;
+  /** Attributes are shown in the compact form. */
+  attributes: boolean;
   fontSize: number;
   /** Share of the window's width or height, by splitter. */
   splits: Record<string, number>;
@@ -30,6 +34,8 @@ function load(): Settings {
     bands: true,
     letterKeys: true,
     autoCompile: true,
+    fullText: false,
+    attributes: true,
     fontSize: 13,
     splits: {},
   };
@@ -42,7 +48,7 @@ function load(): Settings {
     const k = kept as Record<string, unknown>;
     if (k["theme"] === "light" || k["theme"] === "dark") settings.theme = k["theme"];
     if (k["palette"] === "bluegold") settings.palette = "bluegold";
-    for (const flag of ["bands", "letterKeys", "autoCompile"] as const)
+    for (const flag of ["bands", "letterKeys", "autoCompile", "fullText", "attributes"] as const)
       if (typeof k[flag] === "boolean") settings[flag] = k[flag];
     if (typeof k["fontSize"] === "number" && FONT_SIZES.includes(k["fontSize"])) settings.fontSize = k["fontSize"];
     if (typeof k["splits"] === "object" && k["splits"] !== null)
@@ -56,7 +62,7 @@ function load(): Settings {
 
 export const settings = new Store<Settings>(load());
 
-settings.watch(["theme", "palette", "bands", "letterKeys", "autoCompile", "fontSize", "splits"], () => {
+settings.watch(["theme", "palette", "bands", "letterKeys", "autoCompile", "fullText", "attributes", "fontSize", "splits"], () => {
   try {
     localStorage.setItem(KEY, JSON.stringify(settings.state));
   } catch {

@@ -91,6 +91,11 @@ export class SourceMap {
     return range !== undefined && range.line > 0 && this.files.includes(range.file);
   }
 
+  /** The name of the file that is compiled. */
+  get mainFile(): string | null {
+    return this.files[0] ?? null;
+  }
+
   /** True if a range needs its file's name to be understood: it is not in the main file. */
   isElsewhere(range: SourceRange): boolean {
     return range.file !== this.files[0];

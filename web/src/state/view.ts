@@ -41,6 +41,13 @@ export function shownStage(s: Readonly<AppState>): Shown | null {
   return stage ? { row, stage } : null;
 }
 
+/** True for an old stage whose kernel is not in the source any more: another kernel has taken its place. */
+export function isOfAnotherKernel(s: Readonly<AppState>, row: StageRow): boolean {
+  if (!row.stale || s.language !== "nkipy") return false;
+  const definition = new RegExp(`\\bdef\\s+${row.kernel.name.replace(/\W/g, "\\$&")}\\s*\\(`);
+  return ![s.source, ...s.files.map((f) => f.source)].some((text) => definition.test(text));
+}
+
 export function visibleRows(s: Readonly<AppState>): StageRow[] {
   const wanted = s.filter.trim().toLowerCase();
   const shown = currentRow(s);
@@ -52,9 +59,21 @@ export function visibleRows(s: Readonly<AppState>): StageRow[] {
   });
 }
 
+let lightFor: { anchor: Anchor | null; stage: Stage; kernel: KernelOutcome; partner: number | null; light: Light | null } | null = null;
+
+/** The selection in the shown stage; the same object until one of the two changes. */
 export function selectedLight(s: Readonly<AppState>): Light | null {
   const shown = shownStage(s);
-  return shown ? lightOfAnchor(s.anchor, shown.row.kernel, shown.row.kernel.stages.indexOf(shown.stage)) : null;
+  if (!shown) return null;
+  const { anchor, partner } = s;
+  const { stage } = shown;
+  const { kernel } = shown.row;
+  if (lightFor?.anchor !== anchor || lightFor.stage !== stage || lightFor.kernel !== kernel || lightFor.partner !== partner) {
+    const light = lightOfAnchor(anchor, kernel, kernel.stages.indexOf(stage));
+    const isThere = light !== null && partner !== null && light.ops.has(partner);
+    lightFor = { anchor, stage, kernel, partner, light: isThere ? { ...light, best: partner } : light };
+  }
+  return lightFor.light;
 }
 
 /** The texts that the kernel's ranges refer to. */
@@ -64,11 +83,12 @@ export function textsOfKernel(s: Readonly<AppState>, kernel: KernelOutcome): Rea
 
 /** Selects, and scrolls both views to the selection. */
 export function choose(store: AppStore, anchor: Anchor | null): void {
-  store.set({ anchor, reveal: store.state.reveal + 1 });
+  store.set({ anchor, partner: null, reveal: store.state.reveal + 1 });
 }
 
 export function showStage(store: AppStore, row: StageRow): void {
-  store.set({ stageKey: row.key });
+  const { marked } = store.state;
+  store.set({ stageKey: row.key, partner: null, marked: marked?.pane === "ir" ? null : marked });
 }
 
 /** The k-th visible row from the shown one, or the first/last. */

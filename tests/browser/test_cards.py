@@ -1,0 +1,103 @@
+"""Cards: what an operation does, its fields, engine, limits and cost, by hovering and by a key."""
+import json
+import re
+import subprocess
+
+import pytest
+import requests
+from playwright.sync_api import expect
+
+from support.page import SCREENS, open_stage
+from support.paths import EXAMPLES, NKX, ROOT
+
+TIP = ".cm-tooltip .card"
+
+
+def row(page, text):
+    return page.locator("#ir-viewer .cm-line", has_text=text)
+
+
+def at(page, text):
+    """Puts the caret on the row."""
+    row(page, text).first.click(position={"x": 70, "y": 6})
+
+
+def test_a_key_opens_the_card_of_the_carets_row_and_escape_closes_it(page):
+    open_stage(page, "linalg-to-nisa")
+    at(page, "%psum +=")
+    page.keyboard.press("i")
+    card = page.locator(TIP)
+    expect(card).to_contain_text("nisa.matmul")
+    expect(card).to_contain_text("sum over k of stationary(k, m) * moving(k, n)")
+    expect(card).to_contain_text("tensor (here)")
+    expect(card).to_contain_text("N at most 512 of moving; the result stays within one PSUM bank")
+    expect(card).to_contain_text("max(N, min(64, M)) cycles")
+    expect(card).to_contain_text("well founded; A2; TKF")
+    page.screenshot(path=SCREENS / "card.png")
+    page.keyboard.press("Escape")
+    expect(card).to_have_count(0)
+    expect(row(page, "%psum +=")).to_have_class(re.compile("lit-selected"))  # the first Escape closes the card only
+    page.keyboard.press("i")
+    expect(card).to_have_count(1)
+    page.keyboard.press("ArrowDown")
+    expect(card).to_have_count(0)
+
+
+def test_the_fields_are_a_tree(page):
+    open_stage(page, "linalg-to-nisa")
+    at(page, "%psum +=")
+    page.keyboard.press("i")
+    field = page.locator(f"{TIP} details", has_text="stationary")
+    expect(field.get_by_text("128 partitions, 128 free")).to_be_hidden()
+    field.locator("summary").click()
+    expect(field.get_by_text("128 partitions, 128 free")).to_be_visible()
+    expect(field.get_by_text("d0, %j, %i, d1")).to_be_visible()
+    expect(page.locator(TIP)).to_contain_text("psum_zero_region")
+
+
+def test_hovering_opens_the_card_and_the_pointer_may_move_onto_it(page):
+    open_stage(page, "linalg-to-nisa")
+    row(page, "← max(").hover(position={"x": 80, "y": 6})
+    card = page.locator(TIP)
+    expect(card).to_contain_text("nisa.tensor_scalar_arith")
+    card.hover()
+    expect(card).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(card).to_have_count(0)
+
+
+@pytest.mark.parametrize("stage, line, name, sentence", [
+    ("trace", "dot(", "dot", "A product of matrices"),
+    ("hlo-to-linalg", "linalg.matmul", "linalg.matmul", "The product of two matrices, added to outs."),
+    ("canonicalize-loop-step", "scf.for", "scf.for", "A loop that counts"),
+    ("engine-programs", "‖ wait", "nisa.wait", "The stream goes on when the semaphore"),
+])
+def test_every_dialect_has_cards(page, stage, line, name, sentence):
+    open_stage(page, stage)
+    at(page, line)
+    page.keyboard.press("i")
+    expect(page.locator(TIP)).to_contain_text(sentence)
+    expect(page.locator(f"{TIP} h3")).to_have_text(name)
+
+
+def test_every_operation_of_the_examples_has_a_sentence(server):
+    answer = requests.get(f"{server}/api/v1/instructions", timeout=30).json()
+    known = {o["name"] for o in answer["instructions"] + answer["operations"]}
+    assert all(o["what"].endswith((".", ")")) for o in answer["instructions"] + answer["operations"])
+    missing = set()
+    for example in EXAMPLES:
+        done = subprocess.run([NKX, "compile", example, "--quiet", "--json", "-"], capture_output=True, timeout=120, check=True)
+        for kernel in json.loads(done.stdout)["kernels"]:
+            for stage in kernel["stages"]:
+                prefix = "hlo." if stage["dialect"] == "hlo" else ""
+                missing |= {prefix + op for op in stage["op_counts"]} - known
+    assert missing == set()
+
+
+def test_every_opcode_and_operation_of_the_front_end_has_a_sentence(server):
+    answer = requests.get(f"{server}/api/v1/instructions", timeout=30).json()
+    known = {o["name"] for o in answer["instructions"] + answer["operations"]}
+    opcodes = re.findall(r'^HLO_OP\(\w+, "([^"]+)"', (ROOT / "compiler/hlo/opcodes.def").read_text(), re.M)
+    assert {f"hlo.{o}" for o in opcodes} - known == set()
+    for op in requests.get(f"{server}/api/v1/ops", timeout=30).json()["ops"]:
+        assert {f"nisa.{n}" for n in op["nisa"]} | set(op["linalg"]) <= known, op["name"]

@@ -1,0 +1,133 @@
+"""Two results compared: a pinned one, A, against what the page shows, B."""
+import re
+
+from playwright.sync_api import expect
+
+from support.page import compiled, write
+
+TILED = """import numpy as np
+from nkigen import trace, knob
+
+@trace(input_specs=[((256, 256), 'f32'), ((256, 512), 'f32')])
+def up(x, w):
+    u = x @ w
+    knob.knob(u).tile_op(tile_size=[128, {}, 128])
+    return u * np.tanh(u)
+"""
+
+
+def verdict(page):
+    return page.locator("#compare-verdict b")
+
+
+def row(page, key):
+    return page.locator(f'#compare-stages [data-key="{key}"]')
+
+
+def show(page, server, source):
+    page.goto(server)
+    compiled(page)
+    write(page, source)
+    expect(page.locator("#signature")).to_contain_text("up(")
+
+
+def pin(page):
+    page.get_by_role("button", name="Pin", exact=True).click()
+    expect(page.get_by_role("button", name="A pinned")).to_be_visible()
+
+
+def compare(page):
+    page.get_by_role("button", name="Compare", exact=True).click()
+    expect(page.locator("#compare-pane")).to_be_visible()
+
+
+def test_another_tile_size_is_compared_stage_by_stage(new_page, server):
+    page = new_page()
+    show(page, server, TILED.format(128))
+    pin(page)
+    write(page, TILED.format(256))
+    compiled(page)
+    compare(page)
+    expect(verdict(page)).to_have_text(re.compile(r"^\d+ of 46 stages differ, from [\w-]+ on$"))
+    assert int(re.match(r"\d+", verdict(page).inner_text())[0]) > 5
+    # the last stage that differs is shown; its differences are those of the server
+    expect(row(page, "engine-programs")).to_have_class(re.compile("shown"))
+    expect(page.locator("#compare-columns .diff-minus").first).to_be_visible()
+    # stages before the knob has its effect are one row
+    expect(page.locator("#compare-stages tr.same")).not_to_have_count(0)
+    row(page, "source").get_by_role("button").click()
+    marked = page.locator("#compare-columns .cm-line .diff-word")
+    expect(marked).to_have_text(["128", "256"])
+
+
+def test_the_same_kernel_for_two_targets_is_said_to_be_identical(new_page, server):
+    page = new_page()
+    show(page, server, TILED.format(128))
+    pin(page)
+    page.select_option("#target", "trn1")
+    compare(page)
+    expect(verdict(page)).to_have_text("Identical for trn2 and trn1: all 46 stages are the same")
+
+
+def test_two_simulated_runs_are_compared_in_time(new_page, server):
+    page = new_page()
+    show(page, server, TILED.format(128))
+    pin(page)
+    write(page, TILED.format(256).replace("u * np.tanh(u)", "np.tanh(np.tanh(u)) * np.exp(u)"))
+    compiled(page)
+    compare(page)
+    page.get_by_role("button", name="simulate both").click()
+    expect(verdict(page)).to_have_text(re.compile(r"^B is \d+(\.\d+)?× (faster|slower): [\d.]+ [µm]s instead of [\d.]+ [µm]s$"))
+    times = page.locator("#compare-figures tr", has_text=re.compile("^time")).locator(".num")
+    expect(times).to_have_count(3)
+    faster = "faster" in verdict(page).inner_text()
+    assert times.nth(2).inner_text().startswith("−") == faster
+
+
+def test_swapped_sides_change_places_with_their_sources(new_page, server):
+    page = new_page()
+    show(page, server, TILED.format(128))
+    pin(page)
+    write(page, TILED.format(256))
+    compiled(page)
+    compare(page)
+    expect(verdict(page)).to_contain_text("stages differ")
+    page.locator("#compare-stages").press("x")
+    expect(page.locator("#source-editor .cm-content")).to_contain_text("[128, 128, 128]")
+    row(page, "source").get_by_role("button").click()
+    expect(page.locator("#compare-columns .cm-line .diff-word")).to_have_text(["256", "128"])
+    page.get_by_role("button", name="keep A").click()
+    expect(page.locator("#compare-pane")).to_be_hidden()
+    expect(page.locator("#source-editor .cm-content")).to_contain_text("[128, 256, 128]")
+
+
+def test_a_link_opens_the_same_comparison(new_page, server):
+    page = new_page()
+    show(page, server, TILED.format(128))
+    pin(page)
+    write(page, TILED.format(256))
+    compiled(page)
+    compare(page)
+    expect(verdict(page)).to_contain_text("from hlo-to-linalg on")
+    said = verdict(page).inner_text()
+    page.wait_for_url(re.compile("view=compare.*pin="))
+    other = new_page()
+    other.goto(page.url)
+    expect(verdict(other)).to_have_text(said)
+
+
+def test_what_is_pinned_stays_when_another_link_is_opened(new_page, server):
+    page = new_page()
+    show(page, server, TILED.format(256))
+    page.wait_for_url(re.compile("code="))
+    link = page.url
+    write(page, TILED.format(128))
+    compiled(page)
+    pin(page)
+    page.goto("about:blank")
+    page.goto(link)
+    compiled(page)
+    expect(page.get_by_role("button", name="A pinned")).to_be_visible()
+    compare(page)
+    row(page, "source").get_by_role("button").click()
+    expect(page.locator("#compare-columns .cm-line .diff-word")).to_have_text(["128", "256"])

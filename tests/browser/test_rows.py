@@ -1,0 +1,58 @@
+"""The rows in which the page shows a stage: each line of the text has exactly one, and each row knows its lines."""
+import json
+import os
+import pathlib
+import subprocess
+
+import pytest
+
+from support import golden
+from support.paths import BUILD, EXAMPLES, NKX, ROOT
+
+GOLDEN = pathlib.Path(__file__).parent / "golden"
+
+
+def run(*command) -> str:
+    done = subprocess.run([str(c) for c in command], capture_output=True, text=True, timeout=300, cwd=ROOT)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.fixture(scope="session")
+def rows(tmp_path_factory):
+    """Runs rows.ts with these arguments; its output."""
+    script = tmp_path_factory.mktemp("rows") / "rows.mjs"
+    run(ROOT / "web/node_modules/.bin/esbuild", ROOT / "tests/browser/rows.ts", "--bundle", "--platform=node", "--format=esm", f"--outfile={script}")
+    node = pathlib.Path(os.environ.get("VENV", BUILD / "venv")) / "bin/node"
+    return lambda *arguments: run(node if node.exists() else "node", script, *arguments)
+
+
+@pytest.mark.parametrize("target", ["trn1", "trn2", "trn3"])
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda e: e.stem)
+def test_every_line_of_every_stage_has_exactly_one_row(rows, tmp_path, example, target):
+    result = tmp_path / "result.json"
+    run(NKX, "compile", example, "--target", target, "--quiet", "--json", result)
+    found = json.loads(rows("check", result))
+    assert found["wrong"][:5] == []
+    assert found["instructions"] > 0
+
+
+def test_a_row_of_an_instruction_usually_fits_62_columns(rows, tmp_path):
+    count = wide = wider = 0
+    for example in EXAMPLES:
+        result = tmp_path / "result.json"
+        run(NKX, "compile", example, "--quiet", "--json", result)
+        found = json.loads(rows("check", result))
+        count += found["instructions"]
+        wide += found["wide"]
+        wider += found["wider"]
+    assert wide < count / 3 and wider < count / 10, (wide, wider, count)
+
+
+@pytest.mark.parametrize("name", ["every-operation", "unusual", "streams"])
+def test_the_compact_form_of_each_instruction(rows, tmp_path, name):
+    """The golden file is for reading: it says how each form of the printer looks on the page."""
+    text = tmp_path / f"{name}.nisa"
+    text.write_text(run(NKX, "opt", "--print-nisa", ROOT / f"tests/lit/nisa-text/{name}.mlir"))
+    got = rows("print", text)
+    golden.check(GOLDEN / f"{name}.rows", got)

@@ -1,0 +1,95 @@
+// pictures: small drawings of a simulated run as SVG: the roofline, and the use of a memory over time.
+import type { Profile, ProfileMemory } from "../api/types";
+import { time } from "../state/pairs";
+
+const NS = "http://www.w3.org/2000/svg";
+
+function svg(tag: string, attrs: Record<string, string | number>, ...children: (Node | string)[]): SVGElement {
+  const node = document.createElementNS(NS, tag);
+  for (const [k, v] of Object.entries(attrs)) node.setAttribute(k, String(v));
+  node.append(...children);
+  return node;
+}
+
+/** `title` is what a screen reader says. */
+function drawing(width: number, height: number, title: string, ...children: SVGElement[]): SVGElement {
+  return svg("svg", { viewBox: `0 0 ${width} ${height}`, width, height, role: "img", class: "picture" }, svg("title", {}, title), ...children);
+}
+
+function amount(v: number): string {
+  return v >= 1000 ? `${(v / 1000).toFixed(1)} T` : v >= 1 ? `${v.toFixed(0)} G` : `${v.toFixed(2)} G`;
+}
+
+/** Attained operations a second over operations per byte of HBM, below the two limits of the machine; both axes logarithmic. */
+export function rooflinePicture(profile: Profile): SVGElement | null {
+  const r = profile.roofline;
+  const [intensity, attained, peak, bandwidth] = [r["intensity"], r["attained_gflops"], r["peak_gflops"], r["peak_gb_s"]];
+  if (!intensity || !attained || !peak || !bandwidth) return null;
+  const [W, H, L, B] = [300, 150, 44, 22];
+  const knee = peak / bandwidth;
+  const [x0, x1] = [Math.log10(Math.min(intensity, knee) / 8), Math.log10(Math.max(intensity, knee) * 8)];
+  const top = Math.log10(peak * 2);
+  const bottom = Math.min(Math.log10(attained / 4), Math.log10(bandwidth) + x0);
+  const x = (v: number) => L + ((Math.log10(v) - x0) / (x1 - x0)) * (W - L - 8);
+  const y = (v: number) => H - B - ((Math.log10(v) - bottom) / (top - bottom)) * (H - B - 8);
+  const left = 10 ** x0;
+  const limit = Math.min(peak, intensity * bandwidth);
+  const share = (attained / limit) * 100;
+  const facts = `${amount(attained)}FLOP/s at ${intensity.toFixed(1)} FLOP per byte: ${share.toFixed(share < 10 ? 1 : 0)} % of what the machine could do`;
+  return drawing(
+    W,
+    H,
+    facts,
+    svg("path", { class: "axis", d: `M${L} 6V${H - B}H${W - 6}` }),
+    svg("path", { class: "roof", d: `M${x(left)} ${y(left * bandwidth)}L${x(knee)} ${y(peak)}H${W - 8}` }),
+    svg("path", { class: "drop", d: `M${x(intensity)} ${y(limit)}V${y(attained)}` }),
+    svg("circle", { class: "point", cx: x(intensity), cy: y(attained), r: 4.5 }),
+    svg("text", { x: W - 8, y: y(peak) - 5, "text-anchor": "end" }, `${amount(peak)}FLOP/s`),
+    svg("text", { x: x(left) + 4, y: y(left * bandwidth) - 8 }, `${bandwidth.toFixed(0)} GB/s`),
+    svg("text", { x: L, y: H - 6 }, (10 ** x0).toPrecision(1)),
+    svg("text", { x: W - 8, y: H - 6, "text-anchor": "end" }, `${(10 ** x1).toFixed(0)} FLOP/byte`),
+  );
+}
+
+/** Bytes of a partition over time, and the peak. */
+export function memoryPicture(name: string, memory: ProfileMemory, range: { from: number; to: number }, width: number): SVGElement {
+  const [H, L, B] = [84, 104, 16];
+  const room = Math.max(width - L, 10);
+  const most = Math.max(memory.peak, 1);
+  const x = (us: number) => L + (Math.min(Math.max(us - range.from, 0), range.to - range.from) / Math.max(range.to - range.from, 1e-9)) * room;
+  const y = (bytes: number) => H - B - (bytes / most) * (H - B - 16);
+  let d = `M${L} ${y(0)}`;
+  let last = 0;
+  for (const [us, bytes] of memory.points) {
+    d += `H${x(us).toFixed(1)}V${y(bytes).toFixed(1)}`;
+    last = bytes;
+  }
+  d += `H${x(range.to)}`;
+  const kib = (b: number) => `${(b / 1024).toLocaleString("en", { maximumFractionDigits: 1 })} KiB`;
+  const facts = `${name}: at its peak ${kib(memory.peak)} of ${kib(memory.capacity)} in each partition, after ${time(memory.peak_us)}`;
+  return drawing(
+    width,
+    H,
+    facts,
+    svg("path", { class: "axis", d: `M${L} 4V${H - B}H${width}` }),
+    svg("path", { class: "fill", d: `${d}V${y(0)}Z` }),
+    svg("path", { class: "curve", d: last > 0 ? d : `${d}V${y(0)}` }),
+    ...(memory.peak_us >= range.from && memory.peak_us <= range.to && memory.peak > 0 ? [svg("path", { class: "drop", d: `M${x(memory.peak_us)} 12V${H - B}` })] : []),
+    svg("text", { x: 10, y: 24, class: "strong" }, name),
+    svg("text", { x: 10, y: 42 }, kib(memory.peak)),
+    svg("text", { x: 10, y: 58 }, `of ${kib(memory.capacity)}`),
+  );
+}
+
+/** The picture as a file, with the colours that it has on the screen. */
+export function svgText(picture: SVGElement): string {
+  const copy = picture.cloneNode(true) as SVGElement;
+  const from = [picture, ...picture.querySelectorAll("*")];
+  [copy, ...copy.querySelectorAll("*")].forEach((node, i) => {
+    const style = getComputedStyle(from[i] as Element);
+    const kept = ["fill", "stroke", "stroke-width", "stroke-dasharray", "font-size", "font-family", "font-weight"].map((p) => `${p}:${style.getPropertyValue(p)}`);
+    node.setAttribute("style", kept.join(";"));
+  });
+  copy.setAttribute("xmlns", NS);
+  return new XMLSerializer().serializeToString(copy);
+}

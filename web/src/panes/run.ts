@@ -1,0 +1,336 @@
+// run: the view of the simulated run: the timeline, memories over time, the reasons for the time, tables of the same facts.
+//
+// A block of the timeline, a line of the source and an instruction of the last stage are one selection.
+import type { Profile, ProfileLane, ProfileMemory, SourceRange } from "../api/types";
+import type { AppStore } from "../state/app";
+import { kernelOf, type KernelOutcome } from "../state/outcome";
+import { time } from "../state/pairs";
+import { shownRun, type KernelRun } from "../state/run";
+import { lightOfAnchor, type Anchor } from "../state/selection";
+import { criticalPath, type Execution, type Timeline } from "../state/timeline";
+import { choose } from "../state/view";
+import { showHeat } from "../editor/heat";
+import { BANDS } from "../editor/links";
+import type { EditorView } from "@codemirror/view";
+import { byId, button, el, fill, plural, toggle } from "./dom";
+import { Lanes } from "./lanes";
+import { memoryPicture, rooflinePicture, svgText } from "./pictures";
+
+const PROGRAMS = "engine-programs";
+
+function save(name: string, blob: Blob): void {
+  const url = URL.createObjectURL(blob);
+  el("a", { attrs: { href: url, download: name } }).click();
+  setTimeout(() => URL.revokeObjectURL(url), 1000); // the download has its own reference by then
+}
+
+function percent(share: number): string {
+  return `${(share * 100).toFixed(share < 0.0995 ? 1 : 0)} %`;
+}
+
+function bytes(n: number): string {
+  return n >= 1 << 20 ? `${(n / (1 << 20)).toFixed(1)} MiB` : n >= 1024 ? `${(n / 1024).toFixed(1)} KiB` : `${n} B`;
+}
+
+function table(caption: string, heads: string[], rows: (string | Node)[][]): HTMLElement {
+  return el(
+    "table",
+    { class: "facts" },
+    el("caption", {}, caption),
+    el("thead", {}, el("tr", {}, ...heads.map((h, i) => el("th", { class: i > 0 ? "num" : "", attrs: { scope: "col" } }, h)))),
+    el("tbody", {}, ...rows.map((r) => el("tr", {}, ...r.map((c, i) => (i === 0 ? el("th", { attrs: { scope: "row" } }, c) : el("td", { class: "num" }, c)))))),
+  );
+}
+
+export class RunPane {
+  private readonly lanes: Lanes;
+  private run: KernelRun | null = null;
+  private kernel: KernelOutcome | null = null;
+  private path: Execution[] = [];
+  private asTable = false;
+  private readonly critical: HTMLButtonElement;
+  private readonly tableButton: HTMLButtonElement;
+  private readonly tip = el("span", { class: "note" });
+
+  constructor(
+    private readonly store: AppStore,
+    private readonly source: () => EditorView,
+  ) {
+    this.lanes = new Lanes(byId("run-lanes"), {
+      chosen: (x) => this.chosen(x),
+      hovered: (x) => (this.tip.textContent = x ? this.describe(x) : ""),
+      moved: () => this.run?.profile && this.drawMemory(this.run.profile),
+    });
+    this.critical = toggle("critical path", "Show only the critical path in full colour", () => {
+      const only = this.critical.getAttribute("aria-pressed") !== "true";
+      this.critical.setAttribute("aria-pressed", String(only));
+      this.lanes.setCritical(only);
+    });
+    this.tableButton = toggle("tables", "The same facts as tables (t)", () => this.showTables(!this.asTable));
+    fill(
+      byId("run-tools"),
+      this.critical,
+      this.tableButton,
+      button("Perfetto", "Save the timeline for ui.perfetto.dev", () => this.savePerfetto()),
+      button("PNG", "Save the timeline as a picture", () => void this.savePng()),
+    );
+    store.watch(["mode", "run", "outcome", "kernelName"], () => this.draw());
+    store.watch(["anchor", "mode"], () => this.isOpen && this.drawLanes());
+    byId("run-pane").addEventListener("keydown", (e) => {
+      if (e.ctrlKey || e.metaKey || e.altKey) return;
+      const used = e.key === "t" ? this.showTables(!this.asTable) : e.key === "[" ? this.walk(-1) : e.key === "]" ? this.walk(1) : false;
+      if (used !== false) {
+        e.preventDefault();
+        e.stopPropagation();
+      }
+    });
+  }
+
+  get isOpen(): boolean {
+    return this.store.state.mode === "run";
+  }
+
+  private showTables(on: boolean): void {
+    this.asTable = on;
+    this.tableButton.setAttribute("aria-pressed", String(on));
+    byId("run-tables").hidden = !on;
+    byId("run-picture").hidden = on;
+  }
+
+  /** Walks the critical path. */
+  walk(by: 1 | -1): void {
+    const at = this.path.findIndex((x) => x.lane === this.current?.lane && x.at === this.current.at);
+    const next = this.path[at < 0 ? (by > 0 ? 0 : this.path.length - 1) : Math.min(Math.max(at + by, 0), this.path.length - 1)];
+    if (!next) return;
+    this.lanes.choose(next, false);
+    this.chosen(next);
+  }
+
+  private current: Execution | null = null;
+
+  private chosen(x: Execution | null): void {
+    this.current = x;
+    const t = this.run?.timeline;
+    if (!x || !t) {
+      fill(byId("run-chosen"), this.tip);
+      return;
+    }
+    fill(byId("run-chosen"), el("b", {}, this.describe(x)), " ", this.tip);
+    const instr = t.instructions[t.lanes[x.lane]?.instr[x.at] ?? -1];
+    const anchor = instr ? this.anchorOfLine(instr.line) : null;
+    if (anchor) choose(this.store, anchor);
+  }
+
+  /** The operation on a line of the last stage. */
+  private anchorOfLine(line: number): Anchor | null {
+    const { kernel } = this;
+    const stage = kernel?.stages.findIndex((s) => s.name === PROGRAMS) ?? -1;
+    const text = kernel?.stages[stage];
+    const op = kernel && text ? (kernel.map.linksOf(text).lineOp[line - 1] ?? -1) : -1;
+    return kernel && op >= 0 ? { kind: "ops", map: kernel.map, stage, ops: [op] } : null;
+  }
+
+  private describe({ lane, at }: Execution): string {
+    const t = this.run?.timeline;
+    const l = t?.lanes[lane];
+    if (!t || !l) return "";
+    const instr = t.instructions[l.instr[at] ?? -1];
+    const tag = t.tags[l.tag[at] ?? -1];
+    const [start, end] = [(l.starts[at] ?? 0) / 1e6, (l.ends[at] ?? 0) / 1e6];
+    const parts = [`${l.name}: ${tag?.name || instr?.name || "barrier"}`, `${start.toFixed(3)}–${end.toFixed(3)} µs`];
+    if (instr?.src_line) parts.push(`line ${instr.src_line}`);
+    if (instr?.bytes) parts.push(`${bytes(instr.bytes)}${instr.descriptor_bytes ? ` in runs of ${bytes(instr.descriptor_bytes)}` : ""}`);
+    if (tag?.reason && tag.reason !== "start") parts.push(`waited for ${tag.reason}`);
+    if (tag?.critical) parts.push("on the critical path");
+    if (instr?.low) parts.push("a cost of low confidence");
+    return parts.join(" · ");
+  }
+
+  private draw(): void {
+    byId("run-pane").hidden = !this.isOpen;
+    if (!this.isOpen) {
+      this.heat(null);
+      return;
+    }
+    const { outcome, kernelName, run } = this.store.state;
+    this.kernel = kernelOf(outcome, kernelName);
+    this.run = shownRun(this.store);
+    const p = this.run?.profile ?? null;
+    const title = byId("run-verdict");
+    const message = this.message();
+    byId("run-message").hidden = message === "";
+    byId("run-message").textContent = message;
+    byId("run-pane").classList.toggle("stale", run !== null && run.of !== outcome?.key);
+    if (!p) {
+      fill(title, run?.status === "running" || !run ? "The kernel runs on the simulated machine…" : "There is no run to show");
+      for (const id of ["run-memory", "run-side", "run-tables"]) fill(byId(id));
+      this.lanes.show(null, { colour: () => "", isLit: () => false, title: () => "" });
+      this.heat(null);
+      return;
+    }
+    fill(title, el("b", {}, `${time(p.total_us)}, ${this.bound(p)}`), el("span", { class: "note" }, this.equals()));
+    byId("run-note").textContent = `${plural(p.executions ?? 0, "instruction")} executed on ${p.target}${p.launch_us ? `, without the launch of ${time(p.launch_us)}` : ""}`;
+    this.path = this.run?.timeline ? criticalPath(this.run.timeline) : [];
+    this.chosen(null);
+    this.drawLanes();
+    this.drawMemory(p);
+    this.drawSide(p);
+    this.drawTables(p);
+    this.heat(p);
+  }
+
+  private bound(p: Profile): string {
+    return p.bound === "latency" ? "bound by latency" : p.bound.startsWith("bound") ? p.bound : `bound by ${p.bound}`;
+  }
+
+  private message(): string {
+    const { run } = this.store.state;
+    if (run?.problem) return `The run failed: ${run.problem.message}`;
+    const s = this.run?.simulation;
+    if (s?.fault) return `The simulated machine stopped: ${s.fault.message}${s.fault.line ? ` (line ${s.fault.line} of ${PROGRAMS})` : ""}.`;
+    if (s && s.status !== "ok") return s.reason ?? "The run took too much memory or time.";
+    if (run?.status === "done" && this.run && !this.run.timeline) return "The timeline is too large for the page: only the figures are shown.";
+    return "";
+  }
+
+  private equals(): string {
+    const outs = this.run?.simulation?.outputs ?? [];
+    const judged = outs.filter((o) => o.pass !== undefined);
+    if (judged.length === 0) return "nothing to compare the result with";
+    const worst = Math.max(...judged.map((o) => o.max_abs_err ?? 0));
+    const what = this.run?.simulation?.reference === "first stage" ? "the first stage" : "NumPy";
+    return judged.every((o) => o.pass) ? `the simulated result equals ${what}'s${worst === 0 ? "" : `, largest error ${worst.toExponential(1)}`}` : `✕ the simulated result differs from ${what}'s`;
+  }
+
+  private drawLanes(): void {
+    const { kernel, run } = this;
+    const t = run?.timeline ?? null;
+    if (!kernel || !t) {
+      this.lanes.show(null, { colour: () => "", isLit: () => false, title: () => "" });
+      return;
+    }
+    const colours = this.colours(t, kernel);
+    const stage = kernel.stages.findIndex((s) => s.name === PROGRAMS);
+    const light = lightOfAnchor(this.store.state.anchor, kernel, stage);
+    const links = kernel.stages[stage] ? kernel.map.linksOf(kernel.stages[stage]) : null;
+    const lit = t.instructions.map((i) => light?.ops.has(links?.lineOp[i.line - 1] ?? -1) === true);
+    this.lanes.show(t, { colour: (i) => colours[i] ?? "", isLit: (i) => lit[i] === true, title: (l) => l.name });
+  }
+
+  /** The colour of the source line of each instruction. */
+  private colours(t: Timeline, kernel: KernelOutcome): string[] {
+    const css = getComputedStyle(document.documentElement);
+    const none = css.getPropertyValue("--dim").trim();
+    const band = Array.from({ length: BANDS }, (_, i) => css.getPropertyValue(`--b${i}`).trim());
+    return t.instructions.map((i) => {
+      const stage = kernel.stages.find((s) => s.name === PROGRAMS);
+      const places = stage ? (kernel.map.linksOf(stage).places[i.line - 1] ?? []) : [];
+      const n = kernel.map.bandOfPlaces(places);
+      return n === null ? none : (band[n % BANDS] ?? none);
+    });
+  }
+
+  private drawMemory(p: Profile): void {
+    const width = Math.max(byId("run-picture").clientWidth - 2, 320);
+    fill(byId("run-memory"), this.memory("SBUF", p.memory.sbuf, p, width), this.memory("PSUM", p.memory.psum, p, width));
+  }
+
+  private memory(name: string, m: ProfileMemory, p: Profile, width: number): HTMLElement {
+    const picture = memoryPicture(name, m, this.lanes.range(p.total_us), width);
+    const what = button("svg", `Save the picture of ${name}`, () => save(`${name.toLowerCase()}.svg`, new Blob([svgText(picture)], { type: "image/svg+xml" })));
+    return el("figure", { class: "memory" }, picture, what);
+  }
+
+  private place(range: SourceRange | undefined, label: string): Node {
+    if (!range) return document.createTextNode(label);
+    return button(label, `Show ${range.file}:${range.line}`, () => this.goTo(range), "at");
+  }
+
+  private goTo(range: SourceRange): void {
+    const found = this.kernel?.map.find(range);
+    const { kernel } = this;
+    if (kernel && found !== undefined && found !== null) choose(this.store, { kind: "ranges", map: kernel.map, ranges: [found].flat() });
+  }
+
+  private drawSide(p: Profile): void {
+    const use = (l: ProfileLane) => {
+      const bar = el("span", { class: "use-bar", attrs: { "data-engine": l.engine } });
+      bar.style.width = `${Math.min(l.share, 1) * 100}%`;
+      return el("div", { class: "use" }, el("span", {}, l.name), el("span", { class: "use-track" }, bar), el("span", { class: "num" }, percent(l.share)));
+    };
+    const reasons = p.advice.slice(0, 8).map((a) =>
+      el(
+        "li",
+        {},
+        el("div", { class: "reason-head" }, this.place(a.place, a.place ? `line ${a.place.line}` : "the program"), el("b", { class: "num" }, `${time(a.cost_us)} of ${time(p.total_us)}`)),
+        el("p", {}, `${a.text}.`),
+        a.confidence === "high" ? null : el("p", { class: "note" }, `confidence: ${a.confidence}`),
+      ),
+    );
+    const roof = rooflinePicture(p);
+    const error = this.store.state.targets.find((t) => t.name === p.target)?.simulated_time_error;
+    const honest =
+      error && error.median !== null
+        ? `Simulated times of ${p.target} differ from ${plural(error.kernels, "measured kernel")} by ${percent(error.median)} at the median, ${percent(error.worst ?? 0)} at most.`
+        : `Nothing of ${p.target} has been measured: these times are a model.`;
+    fill(
+      byId("run-side"),
+      el("h3", {}, "Use"),
+      ...p.lanes.map(use),
+      el("h3", {}, "Where the time goes"),
+      reasons.length > 0 ? el("ol", { class: "reasons" }, ...reasons) : el("p", { class: "note" }, "Nothing stands out."),
+      roof ? el("h3", {}, "Roofline") : null,
+      roof ? el("figure", {}, roof as unknown as HTMLElement, el("figcaption", { class: "note" }, roof.querySelector("title")?.textContent ?? "")) : null,
+      el("p", { class: "note" }, honest),
+    );
+  }
+
+  private drawTables(p: Profile): void {
+    const waits = (w: Record<string, number>) =>
+      Object.entries(w)
+        .sort((a, b) => b[1] - a[1])
+        .slice(0, 3)
+        .map(([k, v]) => `${k} ${time(v)}`)
+        .join(", ");
+    const lines = p.lines.map((l) => {
+      const range = this.kernel?.map.ranges.find((r) => r.line === l.line && (!l.file || r.file === l.file));
+      return [this.place(range, `line ${l.line}`), time(l.critical_us), percent(l.share), String(l.executions), l.bytes ? bytes(l.bytes) : "–", waits(l.busy_us)];
+    });
+    const alive = (m: ProfileMemory) =>
+      (m.alive as { bytes: number; from_us: number; to_us: number; at?: number[]; place?: SourceRange }[]).map((b) => [
+        this.place(b.place, b.place ? `line ${b.place.line}` : "–"),
+        bytes(b.bytes),
+        b.at ? b.at.join(", ") : "–",
+        time(b.from_us),
+        time(b.to_us),
+      ]);
+    fill(
+      byId("run-tables"),
+      table("Lines of the source", ["line", "critical path", "share", "instructions", "moved", "time by engine"], lines),
+      table(
+        "Engines and queues",
+        ["", "busy", "share", "instructions", "moved", "waits"],
+        p.lanes.map((l) => [l.name, time(l.busy_us), percent(l.share), String(l.executions), l.bytes ? bytes(l.bytes) : "–", waits(l.waits_us)]),
+      ),
+      table("The critical path", ["spent on", "time"], Object.entries(p.path.waits_us).map(([k, v]) => [k, time(v)])),
+      table("SBUF at its peak", ["made by", "bytes of a partition", "partition, byte", "from", "to"], alive(p.memory.sbuf)),
+      table("PSUM at its peak", ["made by", "bytes of a partition", "bank, byte", "from", "to"], alive(p.memory.psum)),
+    );
+  }
+
+  /** Beside the source: each line's share of the critical path. */
+  private heat(p: Profile | null): void {
+    const main = this.kernel?.map.mainFile ?? null;
+    const lines = (p?.lines ?? []).filter((l) => l.critical_us > 0 && (!l.file || l.file === main)).map((l) => ({ line: l.line, us: l.critical_us, share: l.share }));
+    showHeat(this.source(), lines);
+  }
+
+  private savePerfetto(): void {
+    if (this.run?.perfetto) save(`${this.run.name}.perfetto.json`, new Blob([this.run.perfetto], { type: "application/json" }));
+  }
+
+  private async savePng(): Promise<void> {
+    const blob = await this.lanes.png();
+    if (blob) save("timeline.png", blob);
+  }
+}
