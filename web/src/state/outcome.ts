@@ -100,9 +100,10 @@ export function applyFrame(outcome: Outcome, frame: WholeFrame): Outcome {
   }
 }
 
-/** What a next compile may refer to; null if the outcome is not complete. */
+/** What a next compile may refer to; null if the outcome is not complete, or came from a stored link and not from a
+ * compile. */
 export function baseOf(outcome: Outcome | null): Base | null {
-  if (!outcome || outcome.key === "" || (outcome.status !== "ok" && outcome.status !== "error")) return null;
+  if (!outcome || outcome.snippet !== null || outcome.key === "" || (outcome.status !== "ok" && outcome.status !== "error")) return null;
   const { key, timeUs, kernels } = outcome;
   return { run: `${key}.${timeUs}`, stage: (kernel, index) => kernels[kernel]?.stages[index] };
 }
