@@ -107,7 +107,7 @@ def main():
         result, figures, date = known.get(nightly, (NOT_YET, "", "")) if nightly else ("SKIP" if skip else "in make test", "", "")
         rows.append(f"| {name} | {what} | {nightly} | {'' if skip else here} | {result} | "
                     f"{here[6:] if skip else figures.replace('|', '/')} | {date} |")
-    # sections after the table are written by others: tests/measured/compare.py
+    # sections after the table are written by others: tests/measured/compare.py and dumps.py
     _, section, sections = (RESULTS.read_text() if RESULTS.exists() else "").partition("\n## ")
     RESULTS.write_text("# Results\n\nWritten by tests/results.py from what `make nightly` left; see there.\n\n"
                        "| test | what | set | in make test | result | figures | date, machine |\n"

@@ -48,6 +48,32 @@ async function page(names) {
     .replaceAll("{{style}}", names["index.css"]);
 }
 
+const sha256 = (text) => `sha256-${createHash("sha256").update(text).digest("base64")}`;
+
+// The template of a self-contained file: its script and style are in it, and its policy allows these two only.
+async function offline() {
+  const result = await build({
+    absWorkingDir: here,
+    entryPoints: { script: "src/offline/main.ts", style: "src/offline/offline.css" },
+    bundle: true,
+    minify: true,
+    format: "iife",
+    target: ["es2022", "chrome111", "firefox115", "safari16.4"],
+    outdir: "out",
+    write: false,
+    legalComments: "none",
+    logLevel: "warning",
+  });
+  const text = (suffix) => result.outputFiles.find((f) => f.path.endsWith(suffix)).text.trim();
+  const [script, style] = [text(".js"), text(".css")];
+  if (/<\/script|<!--/i.test(script) || /<\/style/i.test(style)) throw new Error("offline: the bundle would end its element");
+  return (await readFile(join(here, "src/offline/offline.html"), "utf8"))
+    .replace("{{script-hash}}", () => sha256(script))
+    .replace("{{style-hash}}", () => sha256(style))
+    .replace("{{style}}", () => style)
+    .replace("{{script}}", () => script);
+}
+
 async function compress(dir) {
   for (const name of await readdir(dir)) {
     if (!COMPRESSIBLE.has(extname(name))) continue;
@@ -76,6 +102,7 @@ await mkdir(made, { recursive: true });
 await cp(join(here, "public"), made, { recursive: true });
 for (const [name, bytes] of files) await writeFile(join(made, name), bytes);
 await writeFile(join(made, "index.html"), await page(names));
+await writeFile(join(made, "offline.html"), await offline());
 await compress(made);
 // a hash of all content, to compare builds
 const all = createHash("sha256");

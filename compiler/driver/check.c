@@ -30,6 +30,7 @@ struct check_program {
   struct arena arena; /* the interpreter's program */
   MlirOperation module;
   const struct interp_program *interp; /* NULL: the engine runs it */
+  struct interp_products *products;    /* for the interpreter, or NULL */
   MlirExecutionEngine engine;
   MlirType type; /* of the function, before lowering */
   bool has_tensors, is_machine_code;
@@ -247,9 +248,9 @@ static void take_interpreted(void *user, int k, const struct interp_buffer *resu
   take_result(r->arena, result->data, result->strides, &r->out[k]);
 }
 
-static enum status run_interp(struct run *r, const struct interp_program *p) {
+static enum status run_interp(struct run *r, const struct check_program *p) {
   struct error err = {0};
-  enum status st = interp_run_watched(p, r->buffers, take_interpreted, r, r->watch, &err);
+  enum status st = interp_run(p->interp, p->products, r->watch, r->buffers, take_interpreted, r, &err);
   if (st)
     diag_add(r->ds, DS_ERROR, DG_CHECK_FAILED, NULL, "%s", err.text);
   return st;
@@ -321,6 +322,10 @@ static enum status make_engine(struct ir *ir, struct check_program *p, struct ar
   return ST_OK;
 }
 
+void check_use_products(struct check_program *p, struct interp_products *products) {
+  p->products = products;
+}
+
 void check_set_machine_code(struct check_program *p) {
   p->is_machine_code = true;
 }
@@ -330,8 +335,12 @@ enum status check_link(struct ir *ir, struct check_program *p, struct arena *a, 
   const char *unknown = "machine code was asked for";
 
   ir_capture_begin(ir, &capture, ds, DG_INTERNAL, a);
-  enum status st = p->has_tensors ? check_bufferize(ir, p->module, a, ds) : ST_OK;
-  if (!st && !p->is_machine_code)
+  enum status st = ST_OK;
+  if (!p->is_machine_code)
+    p->interp = interp_read(p->module, p->name, &p->arena, &unknown);
+  if (!p->interp && p->has_tensors)
+    st = check_bufferize(ir, p->module, a, ds);
+  if (!st && !p->interp && p->has_tensors && !p->is_machine_code)
     p->interp = interp_read(p->module, p->name, &p->arena, &unknown);
   if (!st && !p->interp) {
     log_debug("check_machine_code", "reason=%s", unknown);
@@ -377,7 +386,7 @@ static enum status run_program(const struct check_program *p, struct run *r) {
   if (!st)
     st = make_arguments(r, p->interp);
   if (!st)
-    st = p->interp ? run_interp(r, p->interp) : run_engine(r, p->engine, p->name);
+    st = p->interp ? run_interp(r, p) : run_engine(r, p->engine, p->name);
   arena_clear(&r->scratch);
   return st;
 }

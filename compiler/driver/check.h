@@ -1,13 +1,15 @@
 /* check: runs one stage's program and compares the results with NumPy's.
  *
- * A linalg or memref module is cloned, stripped of our annotations, bufferized and run by an interpreter
- * (interp/interp.h).  A module with an operation that the interpreter does not know is lowered to LLVM instead and run
- * by MLIR's execution engine.  An HLO stage is first lowered by linalg_from_hlo, so that HLO passes are checked too.
+ * A linalg or memref module is cloned, stripped of our annotations and run by an interpreter (interp/interp.h).  A module
+ * of tensors with an operation that the interpreter does not know is bufferized first; one that it cannot run then either
+ * is lowered to LLVM and run by MLIR's execution engine.  An HLO stage is first lowered by linalg_from_hlo, so that HLO passes are checked too.
  */
 #ifndef DRIVER_CHECK_H
 #define DRIVER_CHECK_H
 
+#include "interp/interp.h"
 #include "ir/ir.h"
+#include "sim/options.h"
 #include "sim/program.h"
 #include "trace/trace.h"
 
@@ -41,6 +43,8 @@ MUST_USE enum status check_run_watched(const struct check_program *p, int n_in, 
                                        struct diags *ds);
 /* The module that check_link will read: a caller may insert calls of INTERP_WATCH. */
 MlirOperation check_module(const struct check_program *p);
+/* Lets runs of the program use products that other programs have computed (interp/interp.h); one thread at a time. */
+void check_use_products(struct check_program *p, struct interp_products *products);
 
 /* True: check_link does not try the interpreter.  For tests, which compare the two. */
 void check_set_machine_code(struct check_program *p);
@@ -66,21 +70,24 @@ struct trace_array check_convert_array(struct arena *a, const struct trace_array
  * none) and before the job's processor time (RLIMIT_CPU) is used up.  0: there is no such limit. */
 int64_t check_deadline(int64_t deadline_us);
 
-/* Runs function `name` of a NISA module, which nisa_verify has accepted, in the simulator (sim/run.h), like
- * check_execute.  A fault that the simulator finds becomes a diagnostic with its place in the Python source.
+/* Runs a decoded NISA program in the simulator (sim/run.h), like check_run.  schedule: the order in which the streams of
+ * engine programs run.  A fault that the simulator finds becomes a diagnostic with its place in the Python source.
  * deadline_us is a time of clock_now_us, 0: none; processor time is limited, too. */
-MUST_USE enum status check_simulate(MlirModule module, const char *name, int n_in, const struct trace_array *in,
-                                    int n_out, struct trace_array *out, int64_t deadline_us, struct arena *a,
-                                    struct diags *ds);
+MUST_USE enum status check_simulate(const struct sim_program *p, enum sim_schedule schedule, int n_in,
+                                    const struct trace_array *in, int n_out, struct trace_array *out,
+                                    int64_t deadline_us, struct arena *a, struct diags *ds);
 
 struct check_result {
   bool pass;
-  double max_abs_err, max_rel_err; /* over all outputs; NaN against NaN and equal infinities count as 0 */
+  /* The largest errors over all outputs; NaN against NaN and equal infinities count as 0, elements of which nothing is
+   * known are left out.  Relative errors are those of elements that are larger than their tolerance, or wrong. */
+  double max_abs_err, max_rel_err;
   int worst_output;
   /* The first element of the worst output that is wrong, if it fails: its place in C order. */
   int64_t wrong_index;
   double got, expected;
   const char *what; /* the inputs: "" or " on inputs of wide ranges" */
+  bool is_partial;  /* there was no time for all sets of inputs (stage_check.h) */
 };
 
 /* What each output may differ by from NumPy's result. */

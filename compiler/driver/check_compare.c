@@ -149,18 +149,20 @@ struct errors {
   double farthest;         /* the largest difference of those */
 };
 
+/* The relative error of an element that its tolerance does not tell from zero is meaningless. */
+static double relative(double diff, double want, double most) {
+  return fabs(want) > most || diff > most ? want != 0 ? diff / fabs(want) : INFINITY : 0;
+}
+
 static void compare_element(int64_t at, double got, double want, double most, struct errors *e) {
-  if (got == want || (isnan(got) && isnan(want)))
+  if (got == want || (isnan(got) && isnan(want)) || most == INFINITY)
     return;
   double diff = fabs(got - want);
   if (isnan(diff))
     diff = INFINITY; /* a NaN or an infinity on one side only */
-  const double rel = want != 0 ? diff / fabs(want) : INFINITY;
-  if (!(most == INFINITY)) {
-    e->abs = fmax(e->abs, diff);
-    if (diff > most || most == 0) /* the relative error of a value near zero is meaningless */
-      e->rel = fmax(e->rel, isnan(rel) ? INFINITY : rel);
-  }
+  const double rel = relative(diff, want, most);
+  e->abs = fmax(e->abs, diff);
+  e->rel = fmax(e->rel, isnan(rel) ? INFINITY : rel);
   if (diff <= most)
     return;
   if (!e->n_beyond++) {
@@ -171,16 +173,22 @@ static void compare_element(int64_t at, double got, double want, double most, st
   e->farthest = fmax(e->farthest, diff);
 }
 
-/* Returns the largest difference of a block; INFINITY if one is larger than its tolerance, or is not a number. */
-static double largest_difference(const double *got, const double *want, int n, const float *most) {
-  double largest = 0;
+/* Does the same for n elements, if all are numbers within finite tolerances; false, and nothing is done, if not. */
+static bool compare_block(const double *got, const double *want, int n, const float *most, struct errors *e) {
+  double abs = 0, rel = 0;
   int n_within = 0;
   for (int k = 0; k < n; k++) {
-    const double diff = fabs(got[k] - want[k]);
-    largest = diff > largest ? diff : largest;
-    n_within += diff <= (double)most[k];
+    const double diff = fabs(got[k] - want[k]), limit = (double)most[k], size = fabs(want[k]);
+    const double ratio = diff / (size > limit ? size : INFINITY);
+    abs = diff > abs ? diff : abs;
+    rel = ratio > rel ? ratio : rel;
+    n_within += diff <= limit && limit < INFINITY;
   }
-  return n_within == n ? largest : INFINITY;
+  if (n_within < n)
+    return false;
+  e->abs = fmax(e->abs, abs);
+  e->rel = fmax(e->rel, rel);
+  return true;
 }
 
 static void compare_floats(const struct hlo_literal *x, const struct hlo_literal *y, int64_t n, const float *most,
@@ -190,12 +198,7 @@ static void compare_floats(const struct hlo_literal *x, const struct hlo_literal
     const int m = n - k < BLOCK ? (int)(n - k) : BLOCK;
     hlo_literal_doubles(x, (size_t)k, (size_t)m, got);
     hlo_literal_doubles(y, (size_t)k, (size_t)m, want);
-    const double largest = largest_difference(got, want, m, most + k);
-    if (largest < INFINITY) {
-      e->abs = fmax(e->abs, largest);
-      continue;
-    }
-    for (int i = 0; i < m; i++)
+    for (int i = compare_block(got, want, m, most + k, e) ? m : 0; i < m; i++)
       compare_element(k + i, got[i], want[i], (double)most[k + i], e);
   }
 }

@@ -5,7 +5,6 @@
 
 #include "base/clock.h"
 #include "driver/check_internal.h"
-#include "sim/decode.h"
 #include "sim/run.h"
 
 /* Returns the type in which a value of the program stores elements of type t: the pass that narrows 64 bits also
@@ -71,19 +70,17 @@ int64_t check_deadline(int64_t deadline_us) {
   return left > 0 ? now + left - left / 8 : now;
 }
 
-enum status check_simulate(MlirModule module, const char *name, int n_in, const struct trace_array *in, int n_out,
-                           struct trace_array *out, int64_t deadline_us, struct arena *a, struct diags *ds) {
-  struct sim_program p;
+enum status check_simulate(const struct sim_program *p, enum sim_schedule schedule, int n_in,
+                           const struct trace_array *in, int n_out, struct trace_array *out, int64_t deadline_us,
+                           struct arena *a, struct diags *ds) {
   struct check_binding b;
   struct sim_fault fault;
-  const struct sim_options options = {.deadline_us = check_deadline(deadline_us)};
+  const struct sim_options options = {.deadline_us = check_deadline(deadline_us), .schedule = schedule};
 
-  enum status st = sim_decode(mlirModuleGetOperation(module), name, a, ds, &p);
-  if (!st)
-    st = check_bind(&p, n_in, in, n_out, out, a, ds, &b);
+  enum status st = check_bind(p, n_in, in, n_out, out, a, ds, &b);
   if (st)
     return st;
-  st = sim_run(&p, b.args, b.results, &options, NULL, &fault);
+  st = sim_run(p, b.args, b.results, &options, NULL, &fault);
   if (st)
     diag_add(ds, DS_ERROR, fault.kind == SIM_FAULT_TIME ? DG_TIME_LIMIT : DG_CHECK_FAILED, fault.loc, "%s: %s%s%s",
              sim_fault_name(fault.kind), fault.instr ? fault.instr->def->name : "", fault.instr ? ": " : "",

@@ -1,8 +1,8 @@
 /* check_prepare: prepares a stage's module for the interpreter, and for LLVM.
  *
  * check_clean removes everything that only our passes understand: attributes, operations, memory spaces.
- * check_bufferize runs upstream's pass from tensors to buffers, which is what the interpreter reads.  For a module
- * that it cannot read, check_lower gives bodies to collectives and lowers to loops and f32 arithmetic with upstream
+ * check_bufferize runs upstream's pass from tensors to buffers, for a module that the interpreter cannot read as it is.
+ * If it cannot read that either, check_lower gives bodies to collectives and lowers to loops and f32 arithmetic with upstream
  * passes; operations for which upstream has no usable lowering become calls; upstream passes lower the rest to LLVM.
  */
 #include <string.h>

@@ -17,20 +17,27 @@
 
 enum { REPRODUCER_MAX = 40 << 20 }; /* as base64 it is smaller than a frame */
 
-static enum status run_hlo(struct path *p, hlo_pass *pass) {
+/* In a program of tests: changes what the stage's pass made, before it is verified.  True if it did. */
+static bool plant(struct path *p, const struct stage_def *def) {
+  const int index = (int)(def - pipeline_stages);
+  return plant_fault && plant_fault(index, def->runner < RUN_TO_LINALG ? p->kernel->module : NULL, p->module);
+}
+
+static enum status run_hlo(struct path *p, const struct stage_def *def) {
   struct hlo_pass_result result = {.ds = &p->run->diags};
   hlo_stage_mark(p->kernel->module);
-  pass(p->kernel->module, &result);
-  p->is_same = !result.changed;
+  hlo_pass_find(def->pass)(p->kernel->module, &result);
+  p->is_same = !plant(p, def) && !result.changed;
   return p->is_same ? ST_OK : hlo_verify(p->kernel->module, &p->run->diags);
 }
 
 /* Records if the pass changed the module; verifies a changed module. */
-static enum status verify_change(struct path *p) {
+static enum status verify_change(struct path *p, const struct stage_def *def) {
   struct run *r = p->run;
   MlirOperation module = mlirModuleGetOperation(p->module);
   struct ir_capture c;
 
+  plant(p, def);
   p->is_same = ir_fingerprint(module) == p->fingerprint;
   if (p->is_same)
     return ST_OK;
@@ -40,15 +47,16 @@ static enum status verify_change(struct path *p) {
   return ok ? ST_OK : ST_INPUT;
 }
 
-static enum status run_upstream(struct path *p, const char *pipeline) {
+static enum status run_upstream(struct path *p, const struct stage_def *def) {
   struct run *r = p->run;
-  enum status st = ir_run_pipeline(r->ir, mlirModuleGetOperation(p->module), pipeline, r->arena, &r->diags);
-  return st ? st : verify_change(p);
+  enum status st = ir_run_pipeline(r->ir, mlirModuleGetOperation(p->module), def->pass, r->arena, &r->diags);
+  return st ? st : verify_change(p, def);
 }
 
 /* Runs one of our own passes. */
-static enum status run_pass(struct path *p, const struct pass_def *def, struct remarks *remarks) {
+static enum status run_pass(struct path *p, const struct stage_def *stage, struct remarks *remarks) {
   struct run *r = p->run;
+  const struct pass_def *def = pass_find(stage->pass);
   struct pass_run run = {
       .ir = r->ir,
       .module = mlirModuleGetOperation(p->module),
@@ -60,7 +68,7 @@ static enum status run_pass(struct path *p, const struct pass_def *def, struct r
       .def = def,
   };
   enum status st = def->run(&run);
-  return st ? st : verify_change(p);
+  return st ? st : verify_change(p, stage);
 }
 
 /* Makes the program of this stage from the program of the previous stage. */
@@ -69,21 +77,26 @@ static enum status transform(struct path *p, const struct stage_def *def, struct
   p->is_same = false;
   switch (def->runner) {
   case RUN_TRACE:
+    plant(p, def);
     return hlo_verify(p->kernel->module, &r->diags);
   case RUN_HLO:
-    return run_hlo(p, hlo_pass_find(def->pass));
-  case RUN_TO_LINALG:
+    return run_hlo(p, def);
+  case RUN_TO_LINALG: {
     if (!p->kernel->module) /* it was read as linalg */
       return ST_OK;
-    return linalg_from_hlo(r->ir, p->kernel->module, &r->diags, &p->module);
+    enum status st = linalg_from_hlo(r->ir, p->kernel->module, &r->diags, &p->module);
+    if (!st)
+      plant(p, def);
+    return st;
+  }
   case RUN_UPSTREAM:
-    return run_upstream(p, def->pass);
+    return run_upstream(p, def);
   case RUN_PASS:
-    return run_pass(p, pass_find(def->pass), remarks);
+    return run_pass(p, def, remarks);
   case RUN_TO_NISA: {
     if (p->is_nisa && def == &pipeline_stages[r->first_stage]) /* it was verified when it was read */
       return ST_OK;
-    enum status st = run_pass(p, pass_find(def->pass), remarks);
+    enum status st = run_pass(p, def, remarks);
     return st ? st : nisa_verify(mlirModuleGetOperation(p->module), r->job->target, r->arena, &r->diags);
   }
   }
@@ -142,7 +155,7 @@ static void keep_old_program(struct path *p) {
 static enum status send_reproducer(struct path *p, const struct stage *s) {
   struct run *r = p->run;
   struct buf b;
-  if (p->has_reproducer || !s->check.status || strcmp(s->check.status, "fail") != 0 || s->check.reason)
+  if (p->has_reproducer || !s->check.status || strcmp(s->check.status, "fail") != 0)
     return ST_OK;
   p->has_reproducer = true;
   const struct reproducer what = {
@@ -182,8 +195,6 @@ enum status compile_stage(struct path *p, int index) {
   int64_t t0 = clock_now_us();
 
   enum status st = transform(p, def, &s.remarks);
-  if (!st && plant_fault && plant_fault(index, def->runner < RUN_TO_LINALG ? p->kernel->module : NULL, p->module))
-    p->is_same = false;
   s.time_us = clock_now_us() - t0 + (def->runner == RUN_TRACE ? p->kernel->time_us : 0);
   blame(r, first, def);
   if (st)

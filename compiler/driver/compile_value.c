@@ -53,28 +53,45 @@ void compile_note_stage(struct path *p) {
 
 /* ---- from the value to the trace --------------------------------------------------------------------------------- */
 
-/* The place of the operation in its stage; -1 if it is not there. */
-static int place_of(const struct ir_snapshot *s, int id) {
-  if (id >= 0 && id < s->n && s->ops[id].id == id)
-    return id;
+/* The places of a stage's operations by their ids, which are not those of MLIR's walk in HLO. */
+struct places {
+  int n;
+  int *v; /* -1: no operation has this id */
+};
+
+static struct places find_places(const struct ir_snapshot *s, struct arena *a) {
+  struct places p = {.n = 0};
   for (int k = 0; k < s->n; k++)
-    if (s->ops[k].id == id)
-      return k;
-  return -1;
+    p.n = s->ops[k].id >= p.n ? s->ops[k].id + 1 : p.n;
+  p.v = arena_new_array(a, int, (size_t)p.n + 1);
+  for (int k = 0; k < p.n; k++)
+    p.v[k] = -1;
+  for (int k = 0; k < s->n; k++)
+    p.v[s->ops[k].id] = k;
+  return p;
+}
+
+static int place_of(const struct places *p, int id) {
+  return id >= 0 && id < p->n ? p->v[id] : -1;
+}
+
+static bool *no_marks(int n, struct arena *a) {
+  bool *marks = arena_new_array(a, bool, (size_t)n + 1);
+  memset(marks, 0, (size_t)n);
+  return marks;
 }
 
 /* Marks the operations of the trace from which operation `at` of the last stage was made. */
 static bool *find_ancestors(const struct trail *t, int at, struct arena *a) {
-  bool *is_marked = arena_new_array(a, bool, (size_t)t->stages[t->n - 1].n);
-  memset(is_marked, 0, (size_t)t->stages[t->n - 1].n);
+  bool *is_marked = no_marks(t->stages[t->n - 1].n, a);
   is_marked[at] = true;
   for (int k = t->n - 1; k > 0; k--) {
     const struct ir_snapshot *s = &t->stages[k], *before = &t->stages[k - 1];
-    bool *next = arena_new_array(a, bool, (size_t)before->n + 1);
-    memset(next, 0, (size_t)before->n);
+    const struct places places = find_places(before, a);
+    bool *next = no_marks(before->n, a);
     for (int i = 0; i < s->n; i++)
       for (int f = 0; is_marked[i] && f < s->ops[i].n_from; f++) {
-        const int from = place_of(before, s->ops[i].from[f]);
+        const int from = place_of(&places, s->ops[i].from[f]);
         if (from >= 0)
           next[from] = true;
       }
@@ -85,19 +102,17 @@ static bool *find_ancestors(const struct trail *t, int at, struct arena *a) {
 
 /* Marks the operations of the last stage that were made from operation `at` of the trace, among others. */
 static bool *find_descendants(const struct trail *t, int at, struct arena *a) {
-  bool *is_marked = arena_new_array(a, bool, (size_t)t->stages[0].n);
-  memset(is_marked, 0, (size_t)t->stages[0].n);
+  bool *is_marked = no_marks(t->stages[0].n, a);
   is_marked[at] = true;
   for (int k = 1; k < t->n; k++) {
     const struct ir_snapshot *s = &t->stages[k], *before = &t->stages[k - 1];
-    bool *next = arena_new_array(a, bool, (size_t)s->n + 1);
-    for (int i = 0; i < s->n; i++) {
-      next[i] = false;
+    const struct places places = find_places(before, a);
+    bool *next = no_marks(s->n, a);
+    for (int i = 0; i < s->n; i++)
       for (int f = 0; f < s->ops[i].n_from; f++) {
-        const int from = place_of(before, s->ops[i].from[f]);
+        const int from = place_of(&places, s->ops[i].from[f]);
         next[i] |= from >= 0 && is_marked[from];
       }
-    }
     is_marked = next;
   }
   return is_marked;
@@ -115,6 +130,16 @@ static bool completes(const struct trail *t, const struct stage *s, int at, int 
     if (is_marked[k] && is_computing(s, &s->ops.ops[k]))
       return false;
   return true;
+}
+
+/* An allocation has no value of its own: other instructions may use its memory, too.  A fill begins what other operations
+ * complete, unless it is the whole instruction. */
+static bool can_be(const struct ir_op *op, const struct hlo_instr *i) {
+  static const char *const allocations[] = {"tensor.empty", "bufferization.alloc_tensor", "memref.alloc"};
+  for (size_t k = 0; k < sizeof allocations / sizeof *allocations; k++)
+    if (!strcmp(op->name, allocations[k]))
+      return false;
+  return strcmp(op->name, "linalg.fill") != 0 || i->op == HLO_BROADCAST || i->op == HLO_CONSTANT;
 }
 
 /* ---- comparing --------------------------------------------------------------------------------------------------- */
@@ -230,47 +255,56 @@ static int output_of(const struct hlo_module *m, const struct hlo_instr *i) {
   return -1;
 }
 
-/* Finds the value that instruction `at` of the trace has; false if it cannot be found. */
-static bool find_reference(struct path *p, const struct value *v, int at, struct reference *out) {
-  const struct trail *t = p->trail;
-  struct arena *a = p->run->arena;
+/* Instruction `at` of the trace, if it can be the value's; NULL if it cannot. */
+static struct hlo_instr *find_candidate(const struct trail *t, const struct hlo_module *m, const struct value *v,
+                                        int at, struct arena *a, struct reference *out) {
   const char *name;
   size_t len;
-  struct diags ds;
-  diags_init(&ds, a);
   out->line = t->stages[0].ops[at].line;
   if (!value_name_on(t->text, t->text_len, out->line, &name, &len))
-    return false;
+    return NULL;
   out->name = arena_strndup(a, name, len);
-  struct hlo_module *m = hlo_read_proto(a, t->proto, t->proto_len, &ds);
-  struct hlo_instr *i = m ? find_instr(m, out->name + 1) : NULL;
-  if (!i || (!fits(&v->array.shape, &i->shape, false) && !fits(&v->array.shape, &i->shape, true)))
-    return false;
+  struct hlo_instr *i = find_instr(m, out->name + 1);
+  return i && (fits(&v->array.shape, &i->shape, false) || fits(&v->array.shape, &i->shape, true)) ? i : NULL;
+}
+
+/* Finds the value that the instruction has; false if it cannot be found.  m may be changed. */
+static bool evaluate(struct path *p, struct hlo_module *m, struct hlo_instr *i, struct reference *out) {
   const int output = output_of(m, i);
-  out->of = output >= 0 && p->kernel->program && !p->checks.no_check ? "numpy" : "trace";
-  if (*out->of == 'n')
+  const bool is_output = output >= 0 && p->kernel->program && !p->checks.no_check;
+  out->of = is_output ? "numpy" : "trace";
+  if (is_output)
     out->array = p->checks.want[output];
-  else if (t->n == 1 || value_of_hlo(p->run->ir, m, i, p->checks.in, a, &out->array))
-    return false;
-  return true;
+  return is_output || (p->trail->n > 1 && !value_of_hlo(p->run->ir, m, i, p->checks.in, p->run->arena, &out->array));
 }
 
 /* Compares the value with the last instruction of the trace that it completes. */
-static void put_reference(struct path *p, const struct value *v, struct buf *b) {
+static void compare_with_trace(struct path *p, const struct value *v, int at, struct buf *b) {
   struct arena *a = p->run->arena;
   const struct trail *t = p->trail;
+  const bool *is_ancestor = find_ancestors(t, at, a);
+  struct hlo_instr *i = NULL;
   struct reference r;
-  if (!t || !t->proto || v->unwritten || p->before.ops.n != t->stages[t->n - 1].n)
+  struct diags ds;
+  int k = t->stages[0].n;
+  diags_init(&ds, a);
+  struct hlo_module *m = hlo_read_proto(a, t->proto, t->proto_len, &ds);
+  while (m && !i && k-- > 0)
+    if (is_ancestor[k])
+      i = find_candidate(t, m, v, k, a, &r);
+  if (i && can_be(&p->before.ops.ops[at], i) && completes(t, &p->before, at, k, a) && evaluate(p, m, i, &r))
+    put_comparison(b, v, &r, a);
+}
+
+static void put_reference(struct path *p, const struct value *v, struct buf *b) {
+  const struct trail *t = p->trail;
+  if (!t || !t->proto || v->unwritten || v->nth != v->executions ||
+      /* a loop may complete it later */ p->before.ops.n != t->stages[t->n - 1].n)
     return;
-  const int at = place_of(&p->before.ops, v->op_id);
-  const bool *is_ancestor = at < 0 ? NULL : find_ancestors(t, at, a);
-  for (int k = t->stages[0].n - 1; is_ancestor && k >= 0; k--) {
-    if (!is_ancestor[k] || !find_reference(p, v, k, &r))
-      continue;
-    if (completes(t, &p->before, at, k, a))
-      put_comparison(b, v, &r, a);
-    return;
-  }
+  const struct places places = find_places(&p->before.ops, p->run->arena);
+  const int at = place_of(&places, v->op_id);
+  if (at >= 0)
+    compare_with_trace(p, v, at, b);
 }
 
 /* ---- the frame --------------------------------------------------------------------------------------------------- */

@@ -1,4 +1,4 @@
-/* plant: a hook of tests, which change a program after a pass to see if the check names the pass.
+/* plant: a hook of tests, which change what a pass made, before it is verified, to see if the pass is named.
  *
  * tests/mutation/plant.c defines the function; the products do not link it, and there it is NULL.
  */

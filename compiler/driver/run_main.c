@@ -18,6 +18,7 @@
 #include "driver/compile.h"
 #include "driver/pipeline.h"
 #include "driver/result_file.h"
+#include "driver/run_show.h"
 #include "driver/terminal.h"
 #include "ir/ir.h"
 
@@ -147,186 +148,6 @@ static enum status parse_options(struct command *c, int argc, char **argv) {
   return st;
 }
 
-/* ---- showing ----------------------------------------------------------------------------------------------------- */
-
-static const char *text_of(const json_t *o, const char *key) {
-  const char *s = json_string_value(json_object_get(o, key));
-  return s ? s : "";
-}
-
-static long long int_of(const json_t *o, const char *key) {
-  return (long long)json_integer_value(json_object_get(o, key));
-}
-
-static void show_number(const char *label, const json_t *v) {
-  if (json_is_number(v))
-    printf("  %s %.6g", label, json_number_value(v));
-}
-
-/* "float32[128, 512]  min … max … mean …", and how many elements are not finite. */
-static void show_summary(const json_t *o) {
-  const json_t *d;
-  size_t i;
-  printf("%s[", text_of(o, "dtype"));
-  json_array_foreach(json_object_get(o, "shape"), i, d)
-      printf("%s%lld", i ? ", " : "", (long long)json_integer_value(d));
-  printf("]");
-  show_number("min", json_object_get(o, "min"));
-  show_number("max", json_object_get(o, "max"));
-  show_number("mean", json_object_get(o, "mean"));
-  printf("  NaN %lld", int_of(o, "nan"));
-  if (int_of(o, "inf"))
-    printf("  infinite %lld", int_of(o, "inf"));
-}
-
-static void show_output(const json_t *o) {
-  const json_t *pass = json_object_get(o, "pass"), *abs_err = json_object_get(o, "max_abs_err");
-  printf("  %-10s ", text_of(o, "name"));
-  show_summary(o);
-  if (pass) {
-    printf("\n             ");
-    show_number(json_is_number(abs_err) ? "largest error" : "", abs_err);
-    show_number("relative", json_object_get(o, "max_rel_err"));
-    printf("  %s", json_is_true(pass) ? "pass" : "FAIL");
-  }
-  putchar('\n');
-}
-
-static void show_rows(const json_t *rows) {
-  const json_t *row, *v;
-  size_t i, k;
-  json_array_foreach(rows, i, row) {
-    printf("   ");
-    json_array_foreach(row, k, v) {
-      if (json_is_string(v))
-        printf(" %12s", json_string_value(v));
-      else
-        printf(" %12.6g", json_number_value(v));
-    }
-    putchar('\n');
-  }
-}
-
-/* One digit for each bin, 9 for the fullest, and '.' for an empty one. */
-static void show_histogram(const json_t *h) {
-  const json_t *counts = json_object_get(h, "counts"), *n;
-  json_int_t most = 1;
-  size_t i;
-  if (!h)
-    return;
-  json_array_foreach(counts, i, n) most = json_integer_value(n) > most ? json_integer_value(n) : most;
-  printf("    histogram %.6g [", json_number_value(json_object_get(h, "from")));
-  json_array_foreach(counts, i, n) {
-    const json_int_t v = json_integer_value(n);
-    putchar(v ? '0' + (int)((double)v / (double)most * 9) : '.');
-  }
-  printf("] %.6g\n", json_number_value(json_object_get(h, "to")));
-}
-
-static void show_watched(const json_t *v) {
-  printf("  line %lld", int_of(v, "line"));
-  if (json_object_get(v, "instruction"))
-    printf(": %s of %s", text_of(v, "operand"), text_of(v, "instruction"));
-  if (json_object_get(v, "reason")) {
-    printf(": %s (%lld executions)\n", text_of(v, "reason"), int_of(v, "executions"));
-    return;
-  }
-  printf(" after execution %lld of %lld\n    ", int_of(v, "nth"), int_of(v, "executions"));
-  show_summary(v);
-  putchar('\n');
-  show_histogram(json_object_get(v, "histogram"));
-  show_rows(json_object_get(v, "slice"));
-}
-
-static void show_reference(const json_t *r) {
-  const json_t *d = json_object_get(r, "differs"), *n;
-  size_t i;
-  if (!r)
-    return;
-  printf("    %s beside %s of the trace, line %lld%s", json_is_true(json_object_get(r, "pass")) ? "pass" : "DIFFERS",
-         text_of(r, "name"), int_of(r, "line"), !strcmp(text_of(r, "of"), "numpy") ? ", in NumPy" : "");
-  show_number("largest error", json_object_get(r, "max_abs_err"));
-  if (d) {
-    printf("  first at [");
-    json_array_foreach(json_object_get(d, "index"), i, n)
-        printf("%s%lld", i ? ", " : "", (long long)json_integer_value(n));
-    printf("]: %.6g instead of %.6g", json_number_value(json_object_get(d, "got")),
-           json_number_value(json_object_get(d, "want")));
-  }
-  putchar('\n');
-}
-
-/* The slice, with each row of its last dimension on a line. */
-static void show_slice(const json_t *s) {
-  enum { SHOWN = 8 };
-  const json_t *shape = json_object_get(s, "shape"), *data = json_object_get(s, "data");
-  const size_t rank = json_array_size(shape);
-  const size_t columns = rank ? (size_t)json_integer_value(json_array_get(shape, rank - 1)) : 1;
-  const size_t rows = columns ? json_array_size(data) / columns : 0;
-  for (size_t r = 0; r < rows && r < SHOWN; r++) {
-    printf("   ");
-    for (size_t k = 0; k < columns && k < SHOWN; k++) {
-      const json_t *v = json_array_get(data, r * columns + k);
-      if (json_is_string(v))
-        printf(" %12s", json_string_value(v));
-      else
-        printf(" %12.6g", json_number_value(v));
-    }
-    putchar('\n');
-  }
-}
-
-static void show_value(const json_t *v) {
-  printf("  %s", text_of(v, "stage"));
-  if (json_object_get(v, "line"))
-    printf(" line %lld", int_of(v, "line"));
-  if (json_object_get(v, "name"))
-    printf(": %s", text_of(v, "name"));
-  if (json_object_get(v, "operand"))
-    printf(": %s", text_of(v, "operand"));
-  if (json_object_get(v, "op"))
-    printf(" of %s", text_of(v, "op"));
-  if (json_object_get(v, "reason")) {
-    printf(": no value: %s\n", text_of(v, "reason"));
-    return;
-  }
-  printf(", execution %lld of %lld\n    ", int_of(v, "execution"), int_of(v, "executions"));
-  show_summary(v);
-  show_number("std", json_object_get(v, "std"));
-  printf("  zero %lld", int_of(v, "zero"));
-  if (json_object_get(v, "unwritten"))
-    printf("  never written %lld", int_of(v, "unwritten"));
-  putchar('\n');
-  show_histogram(json_object_get(v, "histogram"));
-  show_reference(json_object_get(v, "reference"));
-  show_slice(json_object_get(v, "slice"));
-}
-
-static void show_fault(const json_t *f) {
-  printf("  %s", text_of(f, "kind"));
-  if (json_object_get(f, "instruction"))
-    printf(": %s on %s", text_of(f, "instruction"), text_of(f, "engine"));
-  if (json_object_get(f, "line"))
-    printf(", line %lld", int_of(f, "line"));
-  printf(": %s\n", text_of(f, "message"));
-}
-
-static void show_simulation(const json_t *s) {
-  const json_t *o;
-  size_t i;
-
-  if (json_object_get(s, "reason")) {
-    printf("  not run: %s\n", text_of(s, "reason"));
-    return;
-  }
-  printf("  %lld instructions (%lld matmuls) of %s in %.2f ms of this processor\n", int_of(s, "instructions"),
-         int_of(s, "matmuls"), text_of(s, "stage"), (double)int_of(s, "time_us") / 1000);
-  if (json_object_get(s, "fault"))
-    show_fault(json_object_get(s, "fault"));
-  json_array_foreach(json_object_get(s, "outputs"), i, o) show_output(o);
-  json_array_foreach(json_object_get(s, "values"), i, o) show_watched(o);
-}
-
 /* ---- running ----------------------------------------------------------------------------------------------------- */
 
 /* Standard output may be the JSON. */
@@ -336,7 +157,7 @@ static bool is_quiet(const struct command *c) {
 
 /* Keeps what a comparison needs. */
 static void keep(struct command *c, const json_t *f, const char *kind) {
-  json_t *kernel = json_array_get(c->kernels, (size_t)int_of(f, "kernel"));
+  json_t *kernel = json_array_get(c->kernels, (size_t)run_int_of(f, "kernel"));
   if (!strcmp(kind, "kernel"))
     json_array_append_new(c->kernels, json_pack("{s:O}", "name", json_object_get(f, "name")));
   else if (kernel && (!strcmp(kind, "simulation") || !strcmp(kind, "profile")))
@@ -344,22 +165,22 @@ static void keep(struct command *c, const json_t *f, const char *kind) {
 }
 
 static void show_frame(struct command *c, const json_t *f) {
-  const char *kind = text_of(f, "frame");
+  const char *kind = run_text_of(f, "frame");
   const json_t *s = json_object_get(f, "simulation");
   keep(c, f, kind);
-  c->has_reached_limit |= !strcmp(text_of(s, "status"), "limit");
+  c->has_reached_limit |= !strcmp(run_text_of(s, "status"), "limit");
   if (!strcmp(kind, "diagnostic"))
     terminal_show_diag(&c->t, json_object_get(f, "diagnostic"));
   else if (is_quiet(c))
     return;
   else if (!strcmp(kind, "kernel"))
-    printf("%s on %s\n", text_of(f, "name"), target_name(c->t.job.target));
+    printf("%s on %s\n", run_text_of(f, "name"), target_name(c->t.job.target));
   else if (s)
-    show_simulation(s);
+    run_show_simulation(s);
   else if (!strcmp(kind, "value"))
-    show_value(json_object_get(f, "value"));
+    run_show_value(json_object_get(f, "value"));
   else if (!strcmp(kind, "profile"))
-    fputs(text_of(f, "text"), stdout);
+    fputs(run_text_of(f, "text"), stdout);
   fflush(stdout);
 }
 
@@ -385,37 +206,7 @@ static enum status sink(void *user, const char *json, size_t len) {
 
 /* ---- comparing --------------------------------------------------------------------------------------------------- */
 
-enum { LINES_SHOWN = 8 };
 static const size_t comparison_max = (size_t)256 << 20;
-
-static void show_pair(const char *what, const char *name, const json_t *o) {
-  const double x = json_number_value(json_object_get(o, "a_us")), y = json_number_value(json_object_get(o, "b_us"));
-  printf("  %-6s %-24s %12.2f us %12.2f us %+12.2f us\n", what, name, x, y, y - x);
-}
-
-static void show_comparison(const json_t *k) {
-  const json_t *o;
-  size_t i;
-  printf("\n%s: a and b\n", text_of(k, "name"));
-  json_array_foreach(json_object_get(k, "outputs"), i, o) {
-    printf("  %-10s a ", text_of(o, "name"));
-    show_summary(json_object_get(o, "a"));
-    printf("\n             b ");
-    show_summary(json_object_get(o, "b"));
-    putchar('\n');
-  }
-  if (!json_object_get(k, "a_us"))
-    return;
-  show_pair("", "total", k);
-  json_array_foreach(json_object_get(k, "lanes"), i, o) show_pair("busy", text_of(o, "name"), o);
-  json_array_foreach(json_object_get(k, "waits"), i, o) show_pair("path", text_of(o, "for"), o);
-  json_array_foreach(json_object_get(k, "lines"), i, o) {
-    char place[32];
-    snprintf(place, sizeof place, "%lld", int_of(o, "line"));
-    if (i < LINES_SHOWN)
-      show_pair("line", place, o);
-  }
-}
 
 static enum status write_comparison(struct command *c, const struct buf *b) {
   FILE *f = is_quiet(c) ? stdout : fopen(c->json_path, "we");
@@ -445,7 +236,7 @@ static enum status compare(struct command *c, const json_t *kernels_a) {
   json_t *o = st ? NULL : json_loadb(buf_text(&b), b.len, 0, NULL), *k;
   size_t i;
   if (!is_quiet(c))
-    json_array_foreach(json_object_get(o, "kernels"), i, k) show_comparison(k);
+    json_array_foreach(json_object_get(o, "kernels"), i, k) run_show_comparison(k);
   json_decref(o);
   buf_clear(&b);
   return st;

@@ -18,7 +18,8 @@ struct simulation {
   struct diags *ds;
   struct sim_program program;
   struct trace_array *out;
-  int *lines; /* of each instruction in the stage's text, or in the source if that is NISA; 0: not known */
+  int *lines;        /* of each instruction in the stage's text, or in the source if that is NISA; 0: not known */
+  int *buffer_lines; /* the same of each buffer */
   int n_watches;
   struct sim_watch *watches;
   const char **refused; /* of each watch: why there is nothing to watch, or NULL */
@@ -74,6 +75,24 @@ static int *find_lines(const struct simulate_request *rq, const struct sim_progr
   for (int i = 0; i < rq->stage->ops.n && next < p->n_instrs; i++)
     if (!strcmp(rq->stage->ops.ops[i].name, p->instrs[next].def->full_name))
       lines[next++] = rq->stage->ops.ops[i].line;
+  return lines;
+}
+
+/* The program has the stage's allocations in their order. */
+static int *find_buffer_lines(const struct simulate_request *rq, const struct sim_program *p) {
+  int *lines = arena_new_array(rq->arena, int, (size_t)p->n_buffers);
+  const struct ir_snapshot *ops = &rq->stage->ops;
+  for (int k = 0, i = 0; k < p->n_buffers; k++) {
+    lines[k] = 0;
+    if (p->buffers[k].kind != SIM_ALLOC)
+      continue;
+    while (i < ops->n && strcmp(ops->ops[i].name, "nisa.alloc") != 0)
+      i++;
+    lines[k] = rq->is_nisa  ? (p->buffers[k].loc ? p->buffers[k].loc->range.line : 0)
+               : i < ops->n ? ops->ops[i].line
+                            : 0;
+    i++;
+  }
   return lines;
 }
 
@@ -270,6 +289,7 @@ enum status simulate_open(const struct simulate_request *rq, struct diags *ds, s
   if (st)
     return st;
   s->lines = find_lines(rq, &s->program);
+  s->buffer_lines = find_buffer_lines(rq, &s->program);
   find_watches(s);
   *out = s;
   return ST_OK;
@@ -358,21 +378,12 @@ static int find_operand_of_name(const struct simulation *s, const struct sim_ins
   return -1;
 }
 
-/* The allocation on a line; -1 if there is none.  The program has the stage's allocations in order. */
+/* The allocation on a line; -1 if there is none. */
 static int find_allocation(const struct simulation *s, int line) {
-  const struct stage *stage = s->rq->stage;
-  int number = -1, buffer = -1;
-  for (int k = 0; k < stage->ops.n; k++) {
-    number += !strcmp(stage->ops.ops[k].name, "nisa.alloc");
-    if (stage->ops.ops[k].line == line && !strcmp(stage->ops.ops[k].name, "nisa.alloc"))
-      break;
-    if (stage->ops.ops[k].line == line)
-      return -1;
-  }
-  for (int k = 0; k < s->program.n_buffers && number >= 0; k++)
-    if (s->program.buffers[k].kind == SIM_ALLOC && number-- == 0)
-      buffer = k;
-  return buffer;
+  for (int k = 0; line && k < s->program.n_buffers; k++)
+    if (s->buffer_lines[k] == line)
+      return k;
+  return -1;
 }
 
 /* What a name stands for in the whole stage: an allocation or an argument. */
@@ -485,7 +496,8 @@ enum status simulate_put_profile(const struct simulation *s, struct buf *b) {
   struct buf text;
   buf_init(&text, FRAME_MAX);
   buf_printf(b, "{\"frame\":\"profile\",\"kernel\":%d,\"profile\":", s->rq->number);
-  enum status st = sim_report_json(&s->profile, b);
+  const struct sim_report_lines lines = {s->lines, s->buffer_lines};
+  enum status st = sim_report_json(&s->profile, &lines, b);
   if (!st)
     st = sim_report_text(&s->profile, &text);
   json_put_field_str(b, "text", buf_text(&text));
@@ -499,5 +511,6 @@ enum status simulate_put_trace(const struct simulation *s, struct buf *b) {
 }
 
 enum status simulate_put_columns(const struct simulation *s, struct buf *b) {
-  return sim_report_columns(&s->profile, s->lines, b);
+  const struct sim_report_lines lines = {s->lines, s->buffer_lines};
+  return sim_report_columns(&s->profile, &lines, b);
 }

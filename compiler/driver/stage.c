@@ -257,6 +257,8 @@ static void put_check(struct buf *b, const struct stage_check *c) {
     json_put_field_double(b, "max_abs_err", c->result.max_abs_err);
     json_put_field_double(b, "max_rel_err", c->result.max_rel_err);
   }
+  if (c->note)
+    json_put_field_str(b, "note", c->note);
   if (c->wrong)
     put_first_wrong(b, c->wrong, &c->result);
   buf_putc(b, '}');

@@ -16,6 +16,7 @@ struct stage_check {
   const char *status; /* "pass", "fail", "skipped"; NULL: no check was requested */
   const char *reason; /* why it was skipped, or NULL */
   struct check_result result;
+  const char *note;                 /* what a result does not cover, or NULL */
   const struct trace_tensor *wrong; /* the output whose element result.wrong_index is wrong; NULL if it passes */
 };
 

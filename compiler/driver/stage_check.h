@@ -1,7 +1,8 @@
 /* stage_check: checks the stages of one kernel in sequence.
  *
  * Some stages lower to a program that was run before, for example if a pass only added attributes; they get that
- * program's result.  A stage that could exceed the job's processor time (RLIMIT_CPU) or its deadline is skipped, so
+ * program's result.  The others run on all sets of inputs; large kernels are run on the second one as far as a second
+ * of processor time goes, and results without it say so.  A stage that could exceed the job's processor time (RLIMIT_CPU) or its deadline is skipped, so
  * that the later stages are still made.
  */
 #ifndef DRIVER_STAGE_CHECK_H
@@ -34,9 +35,13 @@ struct stage_checks {
   /* private */
   struct check_set sets[CHECK_SETS_MAX];
   int n_sets;
-  struct stage_check last; /* the result of the previous stage */
+  const char *no_wide_set;          /* why there is no such set; NULL if there is one, or none is wanted */
+  struct interp_products *products; /* of all runs */
+  struct stage_check last;          /* the result of the previous stage */
   int64_t began_us;
   int64_t longest_cpu_us, longest_us; /* the times of the longest runs */
+  int64_t more_runs_us;               /* the processor time that is left for runs on other sets than the usual one */
+  int n_stages_left;                  /* with the present one */
   bool is_out_of_time;
   int n_known;
   struct {
@@ -47,7 +52,8 @@ struct stage_checks {
 
 /* Makes inputs and runs the kernel in NumPy or, if it was read as a program, its first stage.  Pseudo-random inputs come
  * from ranges in which the kernel's functions are defined; a second set has wide ranges, zeros, both signs and equal
- * values, if NumPy's results from it are finite.  After a failure every stage is "skipped", with the reason; so it is if the kernel draws random numbers, or if
+ * values, of which zeros and then negative values are left out until NumPy's results from it are finite.  Results that were
+ * not compared with such a set have a note that says so.  After a failure every stage is "skipped", with the reason; so it is if the kernel draws random numbers, or if
  * its outputs are mostly NaN or infinite.  The caller has set the first seven fields; module is as in stage_checks_run. */
 void stage_checks_begin(struct stage_checks *c, MlirModule module, const struct stage_def *first);
 

@@ -161,16 +161,18 @@ static const char *find_named(const struct value_request *rq, MlirOperation modu
   if (reason)
     return reason;
   out->op_id = place.kind == VALUE_RESULT ? ir_op_id(mlirOperationGetLocation(definition)) : -1;
-  if (!want->line || want->line == place.line) {
+  const struct ir_op *on = op_on(s, want->line);
+  const MlirOperation at = on ? find_op(rq->arena, module, on->id) : (MlirOperation){NULL};
+  if (want->line && !on)
+    return "there is no operation on this line";
+  if (want->line == place.line || mlirOperationIsNull(at)) { /* null: an annotation, which is not run */
     out->line = place.line;
     t->before = place_of_definition(definition, t->value);
     return NULL;
   }
-  const struct ir_op *on = op_on(s, want->line);
-  const MlirOperation at = on ? find_op(rq->arena, module, on->id) : (MlirOperation){NULL};
-  if (mlirOperationIsNull(at))
-    return "there is no operation on this line";
   t->before = is_terminator(at) || ir_is(at, "memref.dealloc") ? at : after(at);
+  if (mlirTypeIsAMemRef(mlirValueGetType(t->value))) /* it may not be complete there */
+    out->op_id = -1;
   return NULL;
 }
 
@@ -180,7 +182,7 @@ static const char *find_on_line(const struct value_request *rq, MlirOperation mo
   if (!on)
     return "there is no operation on this line";
   const MlirOperation op = find_op(rq->arena, module, on->id);
-  if (mlirOperationIsNull(op) || mlirBlockIsNull(mlirOperationGetBlock(op)))
+  if (mlirOperationIsNull(op))
     return "the operation on this line is an annotation, which is not run";
   const char *reason = main_value(op, &t->value);
   if (reason)

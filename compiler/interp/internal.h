@@ -2,15 +2,25 @@
  *
  *   read.c        makes the program from MLIR
  *   read_linalg.c structured operations
- *   run.c         control flow, buffers
+ *   read_tensor.c operations on tensors
+ *   lifetime.c    finds the last use of every view
+ *   run.c         control flow, views
+ *   memory.c      blocks of memory
+ *   tensor.c      runs operations on tensors
  *   linalg.c      runs structured operations
  *   arith.c       operations on rows of elements
  *   writes.c      finds the arguments that are written
+ *   products.c    matrix products that were computed before
  *   copy.c        copies between layouts
  *   watch.c       keeps a value
  *
- * Every value of MLIR has a slot.  A scalar's slot holds one element in the form of its class; a memref's slot holds the
- * number of its view.
+ * Every value of MLIR has a slot.  A scalar's slot holds one element in the form of its class; the slot of a memref or a
+ * tensor holds the number of its view.
+ *
+ * A view is a part of a block of memory.  A block counts the slots that hold views of it, and a slot loses its view after
+ * the last use of its value; a block without views is used again.  A memref's elements are written in place.  A tensor
+ * never changes: an operation that makes a tensor from another one writes into a new block, or into the operand's block
+ * if this was the operand's last use and no other slot has a view of the block.
  */
 #ifndef INTERP_INTERNAL_H
 #define INTERP_INTERNAL_H
@@ -18,6 +28,7 @@
 #include "mlir-c/AffineExpr.h"
 
 #include "interp/interp.h"
+#include "sim/product.h"
 
 /* The form in which elements are computed: int64_t, sign-extended (i1: 0 or 1); float, for f32 and narrower types, whose
  * values are exact in it; double. */
@@ -68,6 +79,10 @@ enum op {
   OP_REINTERPRET,
   OP_COLLAPSE,
   OP_EXPAND,
+  OP_CONSTANT_TENSOR,
+  OP_INSERT_SLICE,
+  OP_INSERT,
+  OP_ELEMENTS, /* a tensor of scalars */
   OP_CAST,
   OP_GLOBAL,
   OP_DIM,
@@ -81,10 +96,11 @@ enum op {
   OP_INDEX, /* linalg.index, in bodies only */
 };
 
-/* A value's type.  dtype of a memref: of its elements.  view: the number of the memref's view; -1 for a scalar. */
+/* A value's type.  dtype of a memref or a tensor: of its elements.  view: the number of its view; -1 for a scalar. */
 struct slot {
   enum dtype t;
   int view;
+  bool is_tensor;
 };
 
 struct instr;
@@ -95,6 +111,8 @@ struct block {
     struct instr *v;
     int n, cap;
   } code;
+  int n_ends; /* slots that lose their views at the block's end */
+  int *ends;
 };
 
 /* An affine expression: a constant plus a coefficient for each loop (of a structured operation) or operand. */
@@ -111,11 +129,13 @@ struct affine {
 };
 
 struct operand {
-  int slot;
+  int slot; /* of an output that is a tensor: the result's */
+  int init; /* the slot of a tensor that an output starts from; -1 for inputs and memrefs */
   enum dtype t;
   int rank; /* -1: a scalar, which is the same for all elements */
   const struct linear *at;
   bool is_read; /* the body uses the element */
+  bool is_all;  /* each element is that of one iteration, if the extents are equal */
 };
 
 /* Values of the body are rows.  The operands come first, then scalars from outside, then what the body computes. */
@@ -152,7 +172,7 @@ struct instr {
     uint64_t bits;    /* constant: in the form of its type */
     const void *data; /* global */
     const struct structured *structured;
-    const struct block *blocks[2]; /* for, if, while */
+    struct block *blocks[2]; /* for, if, while */
     const struct function *callee;
     const struct affine *affine; /* apply */
     int64_t index;               /* index: the loop */
@@ -164,7 +184,10 @@ struct instr {
                             subview: the result's dimension, -1 if it is dropped */
     } view;
   };
-  const int *temps; /* for, while, if: slots of the types of the values handed on */
+  const int *temps; /* for, while: slots of the types of the values handed on; collapse of a tensor: of its operand's */
+  /* Slots whose views are not used after the instruction.  The first n_sole of them are used by it once, as an operand. */
+  int n_dying, n_sole;
+  const int *dying;
   const char *name; /* of the operation, for messages */
 };
 
@@ -201,18 +224,29 @@ bool read_arith(struct reader *r, MlirOperation op,
 bool read_watch(MlirOperation op, struct instr *out); /* false: op is no call of INTERP_WATCH */
 bool read_constant(struct reader *r, MlirOperation op, uint64_t *bits);
 bool read_linear(struct arena *a, MlirAffineExpr e, int n, int n_dims, struct linear *out);
+bool read_tensor(struct reader *r, MlirOperation op, struct instr *out);
+bool read_tensor_constant(struct reader *r, MlirOperation op, struct instr *out);
+const int64_t *read_list(struct reader *r, MlirOperation op, const char *name, int *n); /* see read.c */
+bool read_slice(struct reader *r, MlirOperation op, MlirType smaller, struct instr *out);
+bool read_reshape(struct reader *r, MlirOperation op, struct instr *out);
+bool read_elements(struct reader *r, MlirAttribute v, enum dtype t, bool *is_splat, void **out);
+
+/* Sets the lists of slots that lose their views, in this block and those inside of it. */
+void find_lifetimes(struct arena *a, int n_slots, const struct slot *slots, struct block *body);
 
 /* ---- running ----------------------------------------------------------------------------------------------------- */
 
+struct memory_block;
 struct view {
   char *base, *data; /* of the allocation; of element 0 */
   int64_t *dims, *strides;
-  const struct memory_block *block; /* that it is a part of; NULL: of an argument */
+  struct memory_block *block; /* that it is a part of; NULL: memory that the program does not own */
 };
 enum { FREE_LISTS = 64 };
 struct machine {
   const struct interp_program *p;
-  uint64_t *scalars; /* by slot */
+  struct interp_products *products; /* NULL: every product is computed */
+  uint64_t *scalars;                /* by slot */
   struct view *views;
   char *rows;
   struct memory_block *blocks, *free[FREE_LISTS];
@@ -221,8 +255,52 @@ struct machine {
 };
 bool run_structured(struct machine *m, const struct instr *in);
 bool run_watch(struct machine *m, const struct instr *in);
-bool machine_may_use(struct machine *m, const struct instr *in, int slot); /* false with a fault if it was released */
-bool machine_fault(struct machine *m, const struct instr *in, const char *what);                   /* false */
-char *element_at(const struct machine *m, const struct instr *in, int memref, const int *indices); /* NULL: outside */
+/* As sim_multiply; takes the result of an earlier product from `p`, or keeps it there. */
+void interp_multiply(struct interp_products *p, const struct sim_matrix *a, const struct sim_matrix *b,
+                     const struct sim_matrix *c, enum dtype t);
+bool machine_fault(struct machine *m, const struct instr *in, const char *what); /* false */
+
+static inline struct view *view_of(const struct machine *m, int slot) {
+  return &m->views[m->p->slots[slot].view];
+}
+static inline int rank_of(const struct machine *m, int slot) {
+  return m->p->ranks[m->p->slots[slot].view];
+}
+
+/* memory.c.  machine_allocate gives the view a block; its dims and strides are not set. */
+void machine_allocate(struct machine *m, struct view *v, size_t bytes);
+void machine_assign_view(struct machine *m, struct view *to, const struct view *from, int rank);
+void machine_drop_view(struct machine *m, struct view *v); /* the slot has no view any more */
+void machine_release(struct view *v);                      /* memref.dealloc */
+void machine_free_all(struct machine *m);
+/* The instruction reads elements of the slot's view; false with a fault if the memory was released. */
+bool machine_may_use(struct machine *m, const struct instr *in, int slot);
+/* The same, but the instruction writes some elements of the view, or all. */
+bool machine_may_write(struct machine *m, const struct instr *in, int slot);
+bool machine_will_fill(struct machine *m, const struct instr *in, int slot);
+bool machine_is_sole_view(const struct view *v); /* of its block */
+bool machine_is_unwritten(const struct view *v); /* nothing has written its block */
+/* The same, but the instruction adds a product to the view, whose unwritten elements count as zeros; *has_unwritten: there
+ * may be some. */
+bool machine_may_accumulate(struct machine *m, const struct instr *in, int slot, bool *has_unwritten);
+
+/* run.c */
+int64_t machine_int(const struct machine *m, int slot);
+int64_t machine_next_value(const struct machine *m, int64_t fixed, const int **operands);
+void machine_row_major(struct view *v, int rank);
+char *element_at(const struct machine *m, int slot, const int *indices); /* NULL: outside */
+bool machine_slice(struct machine *m, const struct instr *in, const struct view *from, const int *operands,
+                   struct view *to);
+
+/* tensor.c */
+/* Gives the result the shape of the operand `from` and, if they are needed, its elements.  Afterwards the result may be
+ * written: it has its own memory, or that of `from`, which is not used any more.  False with a fault. */
+MUST_USE bool tensor_begin(struct machine *m, const struct instr *in, int result, int from, bool needs_elements);
+/* Makes `result` a row-major tensor with the elements of `from`, of the same rank: its view if that is row-major. */
+MUST_USE bool tensor_pack(struct machine *m, const struct instr *in, int result, int from);
+void run_constant_tensor(struct machine *m, const struct instr *in);
+bool run_insert_slice(struct machine *m, const struct instr *in);
+bool run_insert(struct machine *m, const struct instr *in);
+bool run_elements(struct machine *m, const struct instr *in);
 
 #endif

@@ -1,6 +1,7 @@
-/* interp: executes a module of buffers without making machine code.
+/* interp: executes a module of tensors or buffers without making machine code.
  *
- * The module has functions of memrefs, scf loops and branches, arith, math, memref and structured operations of linalg.
+ * The module has functions of tensors or memrefs, scf loops and branches, arith, math, tensor, memref and structured
+ * operations of linalg.  Tensors need no bufferization: they share memory until one of them changes.
  * It is read once into a compact program, which any number of threads may run.  The body of a structured operation is
  * computed for a row of elements at a time, so that the time per element is that of the arithmetic.  Floats narrower
  * than f32 are computed in f32 and rounded after each operation.
@@ -26,13 +27,9 @@ struct interp_buffer {
   int64_t dims[HLO_RANK_MAX], strides[HLO_RANK_MAX]; /* dims: of arguments */
 };
 
-/* Runs the program on args, which it may write.  The results may be parts of arguments; `take` receives each of them
- * before the program's memory is freed.  Memory that nothing has written holds NaNs; a matrix product takes it as zero, as
- * PSUM does.  ST_INPUT: it accesses an element outside of a
- * buffer; err says which operation. */
-typedef void interp_taker(void *user, int i, const struct interp_buffer *result);
-MUST_USE enum status interp_run(const struct interp_program *p, const struct interp_buffer *args, interp_taker *take,
-                                void *user, struct error *err);
+/* Results of matrix products, which several runs of one kernel's programs may use one after the other.  They take at most
+ * bytes_max bytes of the arena. */
+struct interp_products *interp_products_new(struct arena *a, size_t bytes_max);
 
 /* A value that a run keeps: the argument of a call of the function INTERP_WATCH, which has no body.  The caller zeroes all
  * members but nth, and calls interp_watch_clear after the run. */
@@ -46,9 +43,16 @@ struct interp_watch {
   int64_t dims[IR_MEMREF_RANK_MAX];
   char *data; /* the elements in row-major order, without gaps; on the heap */
 };
-MUST_USE enum status interp_run_watched(const struct interp_program *p, const struct interp_buffer *args,
-                                        interp_taker *take, void *user, struct interp_watch *watch, struct error *err);
 void interp_watch_clear(struct interp_watch *w);
+
+/* Runs the program on args, which it may write.  products: NULL, or those of earlier runs; watch: NULL, or what keeps a
+ * value.  The results may be parts of arguments; `take` receives each of them before the program's memory is freed.  Memory
+ * that nothing has written holds NaNs; a matrix product takes it as zero, as PSUM does.  ST_INPUT: it accesses an element
+ * outside of a buffer; err says which operation. */
+typedef void interp_taker(void *user, int i, const struct interp_buffer *result);
+MUST_USE enum status interp_run(const struct interp_program *p, struct interp_products *products,
+                                struct interp_watch *watch, const struct interp_buffer *args, interp_taker *take,
+                                void *user, struct error *err);
 
 /* True if the program may write into argument number `arg`. */
 bool interp_may_write(const struct interp_program *p, int arg);

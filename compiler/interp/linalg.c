@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "interp/internal.h"
-#include "sim/product.h"
 
 enum { ROW = 256 };
 
@@ -17,6 +16,7 @@ struct walk {
   const struct structured *s;
   int64_t extents[HLO_RANK_MAX], index[HLO_RANK_MAX];
   int row_loop;                   /* -1: there are no loops */
+  bool has_unwritten;             /* elements of an accumulator may be unwritten */
   char **at;                      /* of each operand's element at `index` */
   int64_t (*steps)[HLO_RANK_MAX]; /* of each operand, for each loop, in elements */
 };
@@ -39,8 +39,6 @@ static bool find_extents(struct walk *w) {
     const struct operand *x = &s->operands[k];
     if (x->rank < 0)
       continue;
-    if (!machine_may_use(w->m, w->in, x->slot))
-      return false;
     const struct view *v = &w->m->views[slots[x->slot].view];
     memset(w->steps[k], 0, sizeof w->steps[k]);
     w->at[k] = v->data;
@@ -59,6 +57,42 @@ static bool find_extents(struct walk *w) {
     }
   }
   return true;
+}
+
+/* True if the operation writes each element of the output and reads none. */
+static bool fills(const struct walk *w, const struct operand *x) {
+  const struct view *v = view_of(w->m, x->slot);
+  for (int d = 0; d < x->rank && x->is_all; d++)
+    for (int l = 0; l < w->s->n_loops; l++)
+      if (x->at[d].by[l] && w->extents[l] != v->dims[d])
+        return false;
+  return x->is_all && !x->is_read && !w->s->accumulates;
+}
+
+/* Gives outputs that are tensors memory. */
+static bool make_results(struct walk *w) {
+  for (int k = w->s->n_inputs; k < w->s->n_operands; k++) {
+    const struct operand *x = &w->s->operands[k];
+    const bool is_new = x->is_all && !x->is_read && !w->s->accumulates;
+    if (x->init >= 0 && !tensor_begin(w->m, w->in, x->slot, x->init, !is_new))
+      return false;
+  }
+  return true;
+}
+
+static bool use_output(struct walk *w, int k) {
+  const struct operand *x = &w->s->operands[k];
+  if (w->s->accumulates)
+    return machine_may_accumulate(w->m, w->in, x->slot, &w->has_unwritten);
+  return fills(w, x) ? machine_will_fill(w->m, w->in, x->slot) : machine_may_write(w->m, w->in, x->slot);
+}
+
+static bool use_memory(struct walk *w) {
+  bool ok = true;
+  for (int k = 0; ok && k < w->s->n_operands; k++)
+    if (w->s->operands[k].rank >= 0)
+      ok = k < w->s->n_inputs ? machine_may_use(w->m, w->in, w->s->operands[k].slot) : use_output(w, k);
+  return ok;
 }
 
 /* The longest parallel loop, preferably one whose elements are adjacent; of equal ones the innermost. */
@@ -86,6 +120,8 @@ static bool gather(struct walk *w, const struct instr *in, int n) {
   const enum dtype t = w->s->values[in->results[0]].t;
   const int rank = w->m->p->ranks[w->m->p->slots[slots[0]].view];
   char *out = row_of(w, in->results[0]);
+  if (!machine_may_use(w->m, in, slots[0]))
+    return false;
   for (int i = 0; i < n; i++) {
     int64_t offset = 0;
     for (int d = 0; d < rank; d++) {
@@ -225,25 +261,40 @@ static void run_product(struct walk *w) {
     const struct sim_matrix x = {w->at[0], w->extents[m], w->extents[k], w->steps[0][m], w->steps[0][k]};
     const struct sim_matrix y = {w->at[1], w->extents[k], w->extents[n], w->steps[1][k], w->steps[1][n]};
     const struct sim_matrix z = {w->at[2], w->extents[m], w->extents[n], w->steps[2][m], w->steps[2][n]};
-    sim_multiply(&x, &y, &z, s->product);
+    interp_multiply(w->m->products, &x, &y, &z, s->product);
     if (is_batched)
       move(w, 0, 1);
   }
 }
 
+/* Writes zeros over the unwritten ones of n f32 elements that lie side by side. */
+static void zero_row(char *at, int64_t n) {
+  uint32_t *v = (uint32_t *)(void *)at;
+  for (int64_t k = 0; k < n; k++)
+    v[k] = v[k] == (uint32_t)interp_unwritten ? 0 : v[k];
+}
+
+static void zero_elements(char *at, int64_t step, int64_t n, size_t size) {
+  for (int64_t k = 0; k < n; k++, at += step * (int64_t)size)
+    if (!memcmp(at, &interp_unwritten, size))
+      memset(at, 0, size);
+}
+
 /* Writes zeros over the elements of the first output that nothing has written. */
 static void start_from_zero(struct walk *w) {
   const struct operand *x = &w->s->operands[w->s->n_inputs];
-  const struct view *v = &w->m->views[w->m->p->slots[x->slot].view];
+  const struct view *v = view_of(w->m, x->slot);
   const size_t size = dtype_size(x->t);
-  int64_t index[HLO_RANK_MAX] = {0}, n = 1;
+  const int last = x->rank - 1;
+  const int64_t n = x->rank ? v->dims[last] : 1, step = x->rank ? v->strides[last] : 1;
+  int64_t index[HLO_RANK_MAX] = {0};
   char *at = v->data;
-  for (int d = 0; d < x->rank; d++)
-    n *= v->dims[d];
-  while (n--) {
-    if (!memcmp(at, &interp_unwritten, size))
-      memset(at, 0, size);
-    for (int d = x->rank - 1; d >= 0; d--) {
+  for (int d = 0; d >= 0;) {
+    if (x->t == DT_F32 && step == 1)
+      zero_row(at, n);
+    else
+      zero_elements(at, step, n, size);
+    for (d = last - 1; d >= 0; d--) {
       at += v->strides[d] * (int64_t)size;
       if (++index[d] < v->dims[d])
         break;
@@ -258,12 +309,12 @@ bool run_structured(struct machine *m, const struct instr *in) {
   char *at[s->n_operands];
   int64_t steps[s->n_operands][HLO_RANK_MAX];
   struct walk w = {.m = m, .in = in, .s = s, .at = at, .steps = steps};
-  if (!find_extents(&w))
+  if (!make_results(&w) || !find_extents(&w) || !use_memory(&w))
     return false;
   for (int l = 0; l < s->n_loops; l++)
     if (!w.extents[l])
       return true;
-  if (s->accumulates)
+  if (s->accumulates && w.has_unwritten)
     start_from_zero(&w);
   if (s->product != DT_NONE) {
     run_product(&w);

@@ -81,13 +81,14 @@ enum dtype read_dtype(MlirType t) {
 
 static int new_slot(struct reader *r, MlirType t) {
   struct slot s = {.view = -1};
-  if (mlirTypeIsAMemRef(t)) {
+  if (mlirTypeIsAMemRef(t) || mlirTypeIsARankedTensor(t)) {
     const int rank = (int)mlirShapedTypeGetRank(t);
     s.t = read_dtype(mlirShapedTypeGetElementType(t));
     s.view = r->ranks.n;
+    s.is_tensor = mlirTypeIsARankedTensor(t);
     array_push(r->arena, &r->ranks, rank);
     if (rank > HLO_RANK_MAX)
-      read_unknown(r, "a memref of more dimensions");
+      read_unknown(r, "a memref or a tensor of more dimensions");
   } else {
     s.t = read_dtype(t);
   }
@@ -224,7 +225,7 @@ bool read_linear(struct arena *a, MlirAffineExpr e, int n, int n_dims, struct li
 /* ---- views ------------------------------------------------------------------------------------------------------- */
 
 /* Reads a list of 64-bit integers, in which MLIR's mark of a dynamic value becomes ours. */
-static const int64_t *read_list(struct reader *r, MlirOperation op, const char *name, int *n) {
+const int64_t *read_list(struct reader *r, MlirOperation op, const char *name, int *n) {
   MlirAttribute v = ir_attr(op, name);
   *n = mlirAttributeIsNull(v) ? 0 : (int)mlirDenseArrayGetNumElements(v);
   int64_t *list = arena_new_array(r->arena, int64_t, (size_t)*n);
@@ -236,30 +237,45 @@ static const int64_t *read_list(struct reader *r, MlirOperation op, const char *
   return list;
 }
 
-static bool read_subview(struct reader *r, MlirOperation op, struct instr *in) {
+/* Reads the offsets, sizes and strides of a part of a larger shape; `smaller` is the type of the part. */
+bool read_slice(struct reader *r, MlirOperation op, MlirType smaller, struct instr *in) {
   int n;
-  in->op = ir_is(op, "memref.subview") ? OP_SUBVIEW : OP_REINTERPRET;
   in->view.offsets = read_list(r, op, "static_offsets", &n);
   in->view.sizes = read_list(r, op, "static_sizes", &in->view.n);
   in->view.strides = read_list(r, op, "static_strides", &n);
-  if (in->op == OP_REINTERPRET)
-    return true;
-  MlirType to = mlirValueGetType(mlirOperationGetResult(op, 0));
-  const int rank = (int)mlirShapedTypeGetRank(to);
+  const int rank = (int)mlirShapedTypeGetRank(smaller);
   int *groups = arena_new_array(r->arena, int, (size_t)in->view.n), at = 0;
-  for (int k = 0; k < in->view.n; k++) { /* the result leaves out some dimensions of extent 1 */
+  for (int k = 0; k < in->view.n; k++) { /* the part leaves out some dimensions of extent 1 */
     const int64_t size = in->view.sizes[k];
-    const bool is_kept = at < rank && (mlirShapedTypeIsDynamicDim(to, at) ? size == interp_dynamic
-                                                                          : size == mlirShapedTypeGetDimSize(to, at));
+    const bool is_kept =
+        at < rank && (mlirShapedTypeIsDynamicDim(smaller, at) ? size == interp_dynamic
+                                                              : size == mlirShapedTypeGetDimSize(smaller, at));
     groups[k] = is_kept ? at++ : -1;
   }
   in->view.groups = groups;
   return at == rank || unknown_operation(r, op);
 }
 
-static bool read_reshape(struct reader *r, MlirOperation op, struct instr *in) {
+static bool read_subview(struct reader *r, MlirOperation op, struct instr *in) {
+  in->op = OP_SUBVIEW;
+  return read_slice(r, op, mlirValueGetType(mlirOperationGetResult(op, 0)), in);
+}
+
+static bool read_reinterpret(struct reader *r, MlirOperation op, struct instr *in) {
+  int n;
+  in->op = OP_REINTERPRET;
+  in->view.offsets = read_list(r, op, "static_offsets", &n);
+  in->view.sizes = read_list(r, op, "static_sizes", &in->view.n);
+  in->view.strides = read_list(r, op, "static_strides", &n);
+  return true;
+}
+
+/* collapse_shape and expand_shape, of memrefs and tensors. */
+bool read_reshape(struct reader *r, MlirOperation op, struct instr *in) {
   MlirAttribute groups = ir_attr(op, "reassociation");
-  in->op = ir_is(op, "memref.collapse_shape") ? OP_COLLAPSE : OP_EXPAND;
+  in->op = ir_is(op, "memref.collapse_shape") || ir_is(op, "tensor.collapse_shape") ? OP_COLLAPSE : OP_EXPAND;
+  if (in->op == OP_COLLAPSE && r->slots.v[in->args[0]].is_tensor)
+    in->temps = temps_for(r, 1, mlirOperationGetOperand, op, 0);
   MlirType longer =
       mlirValueGetType(in->op == OP_COLLAPSE ? mlirOperationGetOperand(op, 0) : mlirOperationGetResult(op, 0));
   const int rank = (int)mlirShapedTypeGetRank(longer);
@@ -310,22 +326,26 @@ static bool read_alloc(struct reader *r, MlirOperation op, struct instr *in) {
 
 /* ---- constants in memory ----------------------------------------------------------------------------------------- */
 
-static bool expand_data(struct reader *r, MlirAttribute v, enum dtype t, void **out) {
-  if (!mlirAttributeIsADenseElements(v))
+/* Reads the elements of a constant.  is_splat may be NULL; if it is not, elements that are all equal are read once. */
+bool read_elements(struct reader *r, MlirAttribute v, enum dtype t, bool *is_splat, void **out) {
+  if (!mlirAttributeIsADenseElements(v) || t == DT_NONE)
     return read_unknown(r, "a constant");
-  const size_t n = (size_t)mlirElementsAttrGetNumElements(v), size = dtype_size(t);
+  const bool is_equal = mlirDenseElementsAttrIsSplat(v);
+  const size_t all = (size_t)mlirElementsAttrGetNumElements(v), size = dtype_size(t);
+  const size_t n = is_splat && is_equal ? 1 : all;
   char *data = arena_alloc(r->arena, n * size + 1);
-  const bool is_splat = mlirDenseElementsAttrIsSplat(v);
   const char *raw = mlirDenseElementsAttrGetRawData(v);
   if (t == DT_BOOL)
     for (size_t k = 0; k < n; k++)
       data[k] =
-          is_splat ? mlirDenseElementsAttrGetBoolSplatValue(v) : mlirDenseElementsAttrGetBoolValue(v, (intptr_t)k);
-  else if (is_splat)
+          is_equal ? mlirDenseElementsAttrGetBoolSplatValue(v) : mlirDenseElementsAttrGetBoolValue(v, (intptr_t)k);
+  else if (is_equal)
     for (size_t k = 0; k < n; k++)
       memcpy(data + k * size, raw, size);
   else
     memcpy(data, raw, n * size);
+  if (is_splat)
+    *is_splat = is_equal;
   *out = data;
   return true;
 }
@@ -339,7 +359,7 @@ static bool read_global(struct reader *r, MlirOperation op, struct instr *in) {
   in->op = OP_GLOBAL;
   if (mlirAttributeIsNull(v) || !mlirShapedTypeHasStaticShape(t))
     return unknown_operation(r, op);
-  if (!expand_data(r, v, read_dtype(mlirShapedTypeGetElementType(t)), &data))
+  if (!read_elements(r, v, read_dtype(mlirShapedTypeGetElementType(t)), NULL, &data))
     return false;
   const int rank = (int)mlirShapedTypeGetRank(t);
   int64_t *sizes = arena_new_array(r->arena, int64_t, (size_t)rank);
@@ -355,7 +375,7 @@ static bool read_global(struct reader *r, MlirOperation op, struct instr *in) {
 
 static bool read_block(struct reader *r, MlirBlock b, struct block *out);
 
-static bool read_region(struct reader *r, MlirOperation op, intptr_t i, const struct block **out) {
+static bool read_region(struct reader *r, MlirOperation op, intptr_t i, struct block **out) {
   MlirRegion region = mlirOperationGetRegion(op, i);
   MlirBlock b = mlirRegionGetFirstBlock(region);
   struct block *block = arena_new(r->arena, struct block);
@@ -461,8 +481,10 @@ static bool read_memref(struct reader *r, MlirOperation op, struct instr *in) {
     }
   if (ir_is(op, "memref.alloc") || ir_is(op, "memref.alloca"))
     return read_alloc(r, op, in);
-  if (ir_is(op, "memref.subview") || ir_is(op, "memref.reinterpret_cast"))
+  if (ir_is(op, "memref.subview"))
     return read_subview(r, op, in);
+  if (ir_is(op, "memref.reinterpret_cast"))
+    return read_reinterpret(r, op, in);
   if (ir_is(op, "memref.collapse_shape") || ir_is(op, "memref.expand_shape"))
     return read_reshape(r, op, in);
   if (ir_is(op, "memref.get_global"))
@@ -480,6 +502,8 @@ static bool read_operation(struct reader *r, MlirOperation op, struct instr *in)
     return false;
   if (read_watch(op, in))
     return true;
+  if (ir_is(op, "arith.constant") && r->slots.v[in->results[0]].is_tensor)
+    return read_tensor_constant(r, op, in);
   if (read_constant(r, op, &in->bits)) {
     in->op = OP_CONSTANT;
     return true;
@@ -496,6 +520,8 @@ static bool read_operation(struct reader *r, MlirOperation op, struct instr *in)
     return read_structured(r, op, in);
   if (ir_is_of(op, "memref."))
     return read_memref(r, op, in);
+  if (ir_is_of(op, "tensor.") || ir_is_of(op, "bufferization."))
+    return read_tensor(r, op, in);
   if (ir_is(op, "affine.apply"))
     return read_apply(r, op, in);
   if (ir_is(op, "scf.for") || ir_is(op, "scf.if") || ir_is(op, "scf.while") || ir_is(op, "func.call"))
@@ -543,5 +569,7 @@ const struct interp_program *interp_read(MlirOperation module, const char *name,
                                .n_rows = r.n_rows};
   for (int k = 0; k < r.ranks.n; k++)
     p->rank_sum += r.ranks.v[k];
+  for (int k = 0; k < r.functions.n; k++)
+    find_lifetimes(a, r.slots.n, r.slots.v, &r.functions.v[k]->body);
   return p;
 }

@@ -46,7 +46,11 @@ static bool read_operand(struct body *b, MlirOperation op, int k, MlirAffineMap 
                          int *dim) {
   struct arena *a = reader_arena(b->r);
   MlirValue v = mlirOperationGetOperand(op, k);
-  *out = (struct operand){.slot = reader_slot(b->r, v), .rank = reader_rank(b->r, v)};
+  *out = (struct operand){.slot = reader_slot(b->r, v), .init = -1, .rank = reader_rank(b->r, v)};
+  if (k >= b->s->n_inputs && mlirOperationGetNumResults(op)) {
+    out->init = out->slot;
+    out->slot = reader_slot(b->r, mlirOperationGetResult(op, k - b->s->n_inputs));
+  }
   out->t = read_dtype(out->rank < 0 ? mlirValueGetType(v) : mlirShapedTypeGetElementType(mlirValueGetType(v)));
   out->is_read = ir_is_used(mlirBlockGetArgument(b->block, k));
   if (out->rank < 0)
@@ -66,6 +70,21 @@ static bool read_operand(struct body *b, MlirOperation op, int k, MlirAffineMap 
   }
   out->at = at;
   return out->t != DT_NONE;
+}
+
+/* True if the operand's indices are different loops. */
+static bool is_permutation(const struct operand *x, int n_loops) {
+  for (int d = 0; d < x->rank; d++) {
+    int n = 0;
+    for (int l = 0; l < n_loops; l++) {
+      n += x->at[d].by[l] == 1 ? 1 : x->at[d].by[l] ? 2 : 0;
+      for (int e = 0; e < d && x->at[d].by[l]; e++)
+        n += x->at[e].by[l] != 0;
+    }
+    if (n != 1 || x->at[d].constant)
+      return false;
+  }
+  return true;
 }
 
 static bool read_operands(struct body *b, MlirOperation op) {
@@ -95,6 +114,8 @@ static bool read_operands(struct body *b, MlirOperation op) {
         is_indexed |= operands[k].at[d].by[l] != 0;
       is_parallel[l] &= is_indexed;
     }
+  for (int k = 0; k < s->n_operands; k++)
+    operands[k].is_all = is_permutation(&operands[k], s->n_loops);
   for (int k = 0; k < s->n_loops; k++)
     if (operand[k] < 0)
       return false;
@@ -114,7 +135,7 @@ static bool read_body_operation(struct body *b, MlirOperation op) {
   if (ir_is(op, "linalg.index")) {
     in.op = OP_INDEX;
     in.index = ir_int_attr(op, "dim", 0);
-  } else if (ir_is(op, "memref.load")) {
+  } else if (ir_is(op, "memref.load") || ir_is(op, "tensor.extract")) {
     in.op = OP_LOAD;
   } else if (read_constant(b->r, op, &in.bits)) {
     in.op = OP_CONSTANT;
@@ -215,13 +236,16 @@ bool read_structured(struct reader *r, MlirOperation op, struct instr *out) {
   MlirAttribute segments = ir_attr(op, "operandSegmentSizes");
   struct structured *s = arena_new(a, struct structured);
   *s = (struct structured){0};
-  if (!mlirOperationGetNumRegions(op) || mlirOperationGetNumResults(op) || mlirBlockIsNull(ir_body(op)))
+  if (!mlirOperationGetNumRegions(op) || mlirBlockIsNull(ir_body(op)))
     return read_unknown(r, name);
   struct body b = {.r = r, .s = s, .block = ir_body(op), .numbers = {.arena = a}};
   const int n = (int)mlirOperationGetNumOperands(op);
   s->n_inputs = !mlirAttributeIsNull(segments) ? mlirDenseI32ArrayGetElement(segments, 0)
                 : ir_is(op, "linalg.reduce")   ? n / 2
                                                : n - 1;
+  const intptr_t n_results = mlirOperationGetNumResults(op); /* of tensors, as many as there are outputs */
+  if (n_results && n_results != n - s->n_inputs)
+    return read_unknown(r, name);
   if (!read_operands(&b, op) || !read_body(&b))
     return read_unknown(r, name);
   s->n_values = b.values.n;

@@ -368,7 +368,7 @@ static PyObject *profile_texts(const struct sim_profile *p) {
   buf_init(&json, TEXT_MAX);
   buf_init(&text, TEXT_MAX);
   buf_init(&trace, TEXT_MAX);
-  if (sim_report_json(p, &json) || sim_report_text(p, &text) || sim_report_trace(p, &trace))
+  if (sim_report_json(p, NULL, &json) || sim_report_text(p, &text) || sim_report_trace(p, &trace))
     PyErr_SetString(PyExc_MemoryError, "the profile is too large");
   else
     r = Py_BuildValue("(sss)", buf_text(&json), buf_text(&text), buf_text(&trace));

@@ -98,7 +98,12 @@ static int by_start(const void *x, const void *y) {
   return (a->from_ps > b->from_ps) - (a->from_ps < b->from_ps);
 }
 
-static void put_part(const struct sim_timeline *t, const struct sim_path_part *part, struct buf *b) {
+static void put_line(const int *lines, int number, struct buf *b) {
+  if (lines && lines[number])
+    json_put_field_int(b, "line", lines[number]);
+}
+
+static void put_part(const struct sim_timeline *t, const struct sim_path_part *part, const int *lines, struct buf *b) {
   const struct sim_exec *x = &t->execs[part->exec];
   json_put_comma(b);
   buf_putc(b, '{');
@@ -109,12 +114,13 @@ static void put_part(const struct sim_timeline *t, const struct sim_path_part *p
   put_field_us(b, "to_us", part->to_ps);
   if (x->instr >= 0) {
     json_put_field_int(b, "instr", x->instr);
+    put_line(lines, x->instr, b);
     put_place(b, t->program->instrs[x->instr].loc);
   }
   buf_putc(b, '}');
 }
 
-static void put_path(const struct sim_profile *p, struct buf *b) {
+static void put_path(const struct sim_profile *p, const int *lines, struct buf *b) {
   struct sim_path_part *parts = malloc(((size_t)p->n_path + 1) * sizeof *parts);
   if (!parts)
     arena_oom((size_t)p->n_path * sizeof *parts);
@@ -131,7 +137,7 @@ static void put_path(const struct sim_profile *p, struct buf *b) {
   json_put_key(b, "parts");
   buf_putc(b, '[');
   for (int k = 0; k < n; k++)
-    put_part(p->timeline, &parts[k], b);
+    put_part(p->timeline, &parts[k], lines, b);
   buf_puts(b, "]}");
   free(parts);
 }
@@ -180,7 +186,7 @@ static void put_advice(const struct sim_profile *p, struct buf *b) {
   buf_putc(b, ']');
 }
 
-static void put_alive(const struct sim_timeline *t, const struct sim_occupancy *o, struct buf *b) {
+static void put_alive(const struct sim_timeline *t, const struct sim_occupancy *o, const int *lines, struct buf *b) {
   json_put_key(b, "alive");
   buf_putc(b, '[');
   for (int k = 0; k < o->n_alive; k++) {
@@ -189,6 +195,7 @@ static void put_alive(const struct sim_timeline *t, const struct sim_occupancy *
     json_put_comma(b);
     buf_putc(b, '{');
     json_put_field_int(b, "buffer", x->buffer);
+    put_line(lines, x->buffer, b);
     json_put_field_int(b, "bytes", buffer->rank && buffer->dims[0] ? buffer->bytes / buffer->dims[0] : buffer->bytes);
     put_field_us(b, "from_us", x->from);
     put_field_us(b, "to_us", x->to);
@@ -204,14 +211,15 @@ static void put_alive(const struct sim_timeline *t, const struct sim_occupancy *
   buf_putc(b, ']');
 }
 
-static void put_occupancy(const struct sim_timeline *t, const char *key, const struct sim_occupancy *o, struct buf *b) {
+static void put_occupancy(const struct sim_timeline *t, const char *key, const struct sim_occupancy *o,
+                          const int *lines, struct buf *b) {
   json_put_key(b, key);
   buf_putc(b, '{');
   json_put_field_int(b, "capacity", o->capacity);
   json_put_field_int(b, "peak", o->peak_bytes);
   put_field_us(b, "peak_us", o->peak_ps);
   json_put_field_bool(b, "has_places", o->has_places);
-  put_alive(t, o, b);
+  put_alive(t, o, lines, b);
   json_put_key(b, "points");
   buf_putc(b, '[');
   for (int k = 0; k < o->n_points; k++) {
@@ -268,8 +276,10 @@ static void put_rates(const struct sim_profile *p, struct buf *b) {
   buf_putc(b, '}');
 }
 
-enum status sim_report_json(const struct sim_profile *p, struct buf *b) {
+enum status sim_report_json(const struct sim_profile *p, const struct sim_report_lines *lines, struct buf *b) {
+  static const struct sim_report_lines none = {.instrs = NULL};
   const struct sim_timeline *t = p->timeline;
+  lines = lines ? lines : &none;
   buf_putc(b, '{');
   json_put_field_str(b, "target", target_name(t->target));
   put_field_us(b, "total_us", t->total_ps);
@@ -279,13 +289,13 @@ enum status sim_report_json(const struct sim_profile *p, struct buf *b) {
   json_put_field_int(b, "executions", t->n);
   json_put_field_str(b, "bound", p->bound);
   put_lanes(p, b);
-  put_path(p, b);
+  put_path(p, lines->instrs, b);
   put_lines(p, b);
   put_advice(p, b);
   json_put_key(b, "memory");
   buf_putc(b, '{');
-  put_occupancy(t, "sbuf", &p->sbuf, b);
-  put_occupancy(t, "psum", &p->psum, b);
+  put_occupancy(t, "sbuf", &p->sbuf, lines->buffers, b);
+  put_occupancy(t, "psum", &p->psum, lines->buffers, b);
   buf_putc(b, '}');
   put_rates(p, b);
   buf_putc(b, '}');

@@ -258,7 +258,7 @@ static void put_pages(struct table *table, const struct sim_timeline *t, struct 
   buf_puts(b, "]}\n");
 }
 
-enum status sim_report_columns(const struct sim_profile *p, const int *lines, struct buf *b) {
+enum status sim_report_columns(const struct sim_profile *p, const struct sim_report_lines *lines, struct buf *b) {
   const struct sim_timeline *t = p->timeline;
   struct table table = {.tags = {0}};
   arena_init(&table.arena);
@@ -270,7 +270,7 @@ enum status sim_report_columns(const struct sim_profile *p, const int *lines, st
   json_put_field_int(b, "n", t->n);
   json_put_field_bool(b, "ideal", t->is_ideal);
   put_lanes(t, b);
-  put_instructions(t, lines, b);
+  put_instructions(t, lines ? lines->instrs : NULL, b);
   put_tags(&table, b);
   put_pages(&table, t, b);
   arena_clear(&table.arena);

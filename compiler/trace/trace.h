@@ -109,11 +109,13 @@ struct trace_array {
 
 /* The ranges of pseudo-random input values.  Integers are small enough to index most axes, except wide ones. */
 enum trace_ranges {
-  TRACE_AROUND_ZERO, /* floats in (-1, 1), integers from 0 to 3 */
-  TRACE_POSITIVE,    /* floats in (0.25, 2), integers from 1 to 4 */
-  TRACE_LARGE,       /* floats in (2, 8), integers from 1 to 4 */
-  TRACE_WIDE_FLOATS, /* floats in (-8, 8) with zeros of both signs and equal values; integers from 0 to 3 */
-  TRACE_WIDE         /* such floats; integers of both signs up to a million, zeros and equal values */
+  TRACE_AROUND_ZERO,  /* floats in (-1, 1), integers from 0 to 3 */
+  TRACE_POSITIVE,     /* floats in (0.25, 2), integers from 1 to 4 */
+  TRACE_LARGE,        /* floats in (2, 8), integers from 1 to 4 */
+  TRACE_WIDE_FLOATS,  /* floats in (-8, 8) with zeros of both signs and equal values; integers from 0 to 3 */
+  TRACE_WIDE,         /* such floats; integers of both signs up to a million, zeros and equal values */
+  TRACE_WIDE_NONZERO, /* floats in (-8, 8), but not in (-1/16, 1/16), with equal values; integers from 1 to 4 */
+  TRACE_WIDE_POSITIVE /* floats in (1/16, 16), with equal values; integers from 1 to 4 */
 };
 
 /* Makes input values for kernel k: from the npz file if it has them, else the arrays that the kernel was specialised
@@ -125,7 +127,7 @@ enum status trace_make_inputs(struct trace_kernel *k, uint64_t seed, enum trace_
 enum status trace_eval_numpy(struct trace_kernel *k, const struct trace_array *in, struct diags *ds,
                              struct trace_array *out);
 /* Runs the function again, with other roundings, and sets out[i].spread.  *is_random: a second run with the same
- * inputs and roundings gave other results, so that there is nothing to compare with. */
+ * inputs and roundings gave other results, so that there is nothing to compare with; NULL: this is known to be false. */
 void trace_find_spread(struct trace_kernel *k, const struct trace_array *in, struct trace_array *out, bool *is_random);
 
 /* Reads want[n] from an npz file: arrays by name, or in the file's order if it has n arrays of other names.  They are

@@ -12,8 +12,7 @@ bool diff_read_number(const char *text, int *out) {
   return *out >= 0;
 }
 
-/* Reads "4", "cse" or "cse:2". */
-static bool read_stage(const char *text, struct gather_stage *out) {
+bool diff_read_stage(const char *text, struct gather_stage *out) {
   if (!text || !*text)
     return false;
   if (diff_read_number(text, &out->nth))
@@ -33,10 +32,10 @@ bool diff_read_query(struct request *rq, struct diff_query *q, const char **fiel
     return false;
   q->to.kernel = q->from.kernel;
   *field = "from";
-  if (!read_stage(http_argument(rq, "from"), &q->from))
+  if (!diff_read_stage(http_argument(rq, "from"), &q->from))
     return false;
   *field = "to";
-  return read_stage(http_argument(rq, "to"), &q->to);
+  return diff_read_stage(http_argument(rq, "to"), &q->to);
 }
 
 enum MHD_Result diff_bad_query(struct request *rq, const char *field) {

@@ -21,6 +21,8 @@ enum diff_found { DIFF_FOUND, DIFF_NO_FROM, DIFF_NO_TO };
 
 /* Reads a number of at most five digits.  Returns false for any other text. */
 bool diff_read_number(const char *text, int *out);
+/* Reads "4", "cse" or "cse:2" into out, whose name points into the text; NULL is wrong. */
+bool diff_read_stage(const char *text, struct gather_stage *out);
 /* Reads the query.  If it is wrong, returns false and sets *field to the wrong argument. */
 bool diff_read_query(struct request *rq, struct diff_query *q, const char **field);
 /* Appends the diff.  Fails with ST_LIMIT or ST_NOMEM.  It may take several hundred milliseconds, so the HTTP server's

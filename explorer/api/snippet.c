@@ -43,6 +43,12 @@ void snippet_set_id(struct snippet_state *s, const char *text, size_t len) {
   ident_hash(s->id, strlen(s->id), &s->id_hash);
 }
 
+void snippet_set_token(struct request *rq) {
+  const char *token = http_header(rq, "X-Nkx-Edit-Token");
+  const bool is_token = token && strlen(token) == IDENT_LEN && ident_is_valid(token, IDENT_LEN);
+  ident_hash(is_token ? token : "", is_token ? IDENT_LEN : 0, &snippet_state_of(rq)->token);
+}
+
 /* ---- answers ----------------------------------------------------------------------------------------------------- */
 
 bool snippet_may_ask(struct request *rq, enum MHD_Result *answer) {
@@ -88,10 +94,20 @@ void snippet_put_time(struct buf *b, const char *key, int64_t ms) {
     buf_puts(b, "null");
 }
 
+bool snippet_read_revision(struct request *rq, int *out) {
+  const char *text = http_argument(rq, "revision");
+  *out = 0;
+  return !text || (diff_read_number(text, out) && *out > 0);
+}
+
+enum MHD_Result snippet_bad_revision(struct request *rq) {
+  return http_problem(rq, PB_BAD_FIELD, "revision: expected a number from 1", "revision");
+}
+
 /* ---- looking up -------------------------------------------------------------------------------------------------- */
 
 void snippet_load(struct snippet_state *s, struct db *db) {
-  s->st = store_get_snippet(db, &s->id_hash, true, &s->snippet, &s->found, &s->err);
+  s->st = store_get_revision(db, &s->id_hash, s->revision, STORE_WHOLE, &s->snippet, &s->found, &s->err);
 }
 
 void snippet_keep(struct request *rq, const struct buf *bytes) {
@@ -100,7 +116,7 @@ void snippet_keep(struct request *rq, const struct buf *bytes) {
   if (own && (!s->expires_ms || own < s->expires_ms))
     s->expires_ms = own;
   if (!s->st && s->found)
-    kept_add(services_of(rq)->kept, s->kind, &s->id_hash, s->moment, s->expires_ms, bytes);
+    kept_add(services_of(rq)->kept, s->kind, &s->kept_key, s->moment, s->expires_ms, bytes);
 }
 
 bool snippet_look_up_kept(struct request *rq, enum kept_kind kind, const char *suffix,
@@ -110,7 +126,7 @@ bool snippet_look_up_kept(struct request *rq, enum kept_kind kind, const char *s
   const struct store_call *call = &api_part(rq)->call;
   if (call->state != CALL_NONE) {
     if (!s->kept && (call->is_lost || s->st == ST_BUSY))
-      s->kept = kept_find_away(kept, kind, &s->id_hash);
+      s->kept = kept_find_away(kept, kind, &s->kept_key);
     return false;
   }
   if (!snippet_may_ask(rq, answer))
@@ -122,8 +138,15 @@ bool snippet_look_up_kept(struct request *rq, enum kept_kind kind, const char *s
   }
   assert(strlen(rq->rest) >= strlen(suffix));
   snippet_set_id(s, rq->rest, strlen(rq->rest) - strlen(suffix));
+  if (!snippet_read_revision(rq, &s->revision)) {
+    *answer = snippet_bad_revision(rq);
+    return true;
+  }
+  s->kept_key = s->id_hash;
+  if (s->revision)
+    ident_hash_revision(&s->id_hash, s->revision, &s->kept_key);
   s->kind = kind;
-  s->kept = kept_find(kept, kind, &s->id_hash);
+  s->kept = kept_find(kept, kind, &s->kept_key);
   if (s->kept)
     return false;
   s->moment = kept_moment(kept);

@@ -16,10 +16,12 @@ struct snippet_state {
   /* the request */
   char id[IDENT_LEN + 1]; /* "" if the client sent something that cannot be an id */
   struct ident_hash id_hash, token;
-  int64_t after_ms; /* DELETE: the time from now until the snippet expires; -1: delete it now */
+  int revision;               /* that is asked for; 0: the newest */
+  struct ident_hash kept_key; /* of the revision, for kept.h */
+  int64_t after_ms;           /* DELETE: the time from now until the snippet expires; -1: delete it now */
   struct store_snippet snippet;
   char edit_token[IDENT_LEN + 1];
-  bool is_public;
+  bool is_public, is_revision; /* POST */
   /* the outcome */
   enum status st;
   struct error err;
@@ -42,6 +44,9 @@ static inline struct snippet_state *snippet_state_of(const struct request *rq) {
  * cannot be told apart, not even by the time that the answer takes. */
 void snippet_set_id(struct snippet_state *s, const char *text, size_t len);
 
+/* Sets the token that the request's header names; a text that cannot be a token is one that no snippet has. */
+void snippet_set_token(struct request *rq);
+
 /* Returns true if this address may ask about snippets.  If not, sets *answer. */
 bool snippet_may_ask(struct request *rq, enum MHD_Result *answer);
 /* Counts a miss of the request's address. */
@@ -51,7 +56,12 @@ enum MHD_Result snippet_not_found(struct request *rq);
 /* Returns true if the store has failed on the request, and sets *answer. */
 bool snippet_store_failed(struct request *rq, enum MHD_Result *answer);
 
-/* Reads the whole snippet s->id_hash into s->snippet, and sets s->st and s->found; on a store thread. */
+/* Reads the argument `revision`.  Returns false if it is not a number from 1. */
+bool snippet_read_revision(struct request *rq, int *out);
+/* Answers that the argument is wrong. */
+enum MHD_Result snippet_bad_revision(struct request *rq);
+
+/* Reads the revision of the snippet s->id_hash into s->snippet, and sets s->st and s->found; on a store thread. */
 void snippet_load(struct snippet_state *s, struct db *db);
 /* Keeps the store's answer for the next requests, if the snippet was found.  Runs on a store thread. */
 void snippet_keep(struct request *rq, const struct buf *bytes);

@@ -31,8 +31,6 @@ static bool read_after(struct request *rq, int64_t *ms) {
 }
 
 static enum MHD_Result start(struct request *rq) {
-  const char *token = http_header(rq, "X-Nkx-Edit-Token");
-  const bool is_token = token && strlen(token) == IDENT_LEN && ident_is_valid(token, IDENT_LEN);
   int64_t after_ms;
   enum MHD_Result answer;
   if (!read_after(rq, &after_ms))
@@ -44,7 +42,7 @@ static enum MHD_Result start(struct request *rq) {
     return MHD_NO;
   s->after_ms = after_ms;
   snippet_set_id(s, rq->rest, strlen(rq->rest));
-  ident_hash(is_token ? token : "", is_token ? IDENT_LEN : 0, &s->token);
+  snippet_set_token(rq);
   return api_call_store(rq, STORE_WRITE, remove_it);
 }
 

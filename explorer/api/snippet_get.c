@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "api/snippet.h"
+#include "api/snippet_view.h"
 #include "api/snippets.h"
 #include "base/json.h"
 #include "driver/pipeline.h"
@@ -29,7 +29,7 @@ static enum status put_ancestor(struct snippet_state *s, struct db *db, struct i
   struct buf *b = &s->answer;
   struct store_snippet a;
   store_snippet_init(&a);
-  enum status st = store_get_snippet(db, id, true, &a, more, err);
+  enum status st = store_get_snippet(db, id, STORE_DOC, &a, more, err);
   if (!st && *more) {
     json_put_comma(b);
     buf_putc(b, '{');
@@ -93,14 +93,39 @@ static enum status put_doc(struct buf *b, const struct store_snippet *s, struct 
   return ST_OK;
 }
 
-static enum status put_snippet(struct snippet_state *s, struct db *db, struct error *err) {
+/* Adds the revision's number, and when each of them was made. */
+static enum status put_revisions(struct snippet_state *s, struct db *db, struct error *err) {
+  struct buf *b = &s->answer;
+  enum status st = ST_OK;
+  json_put_field_int(b, "revision", s->snippet.revision);
+  json_put_key(b, "revisions");
+  buf_putc(b, '[');
+  for (int i = 1; !st && i <= s->snippet.n_revisions; i++) {
+    struct store_snippet r;
+    bool found;
+    store_snippet_init(&r);
+    st = store_get_revision(db, &s->id_hash, i, STORE_ROW, &r, &found, err);
+    json_put_comma(b);
+    buf_putc(b, '{');
+    json_put_field_int(b, "revision", i);
+    json_put_field_int(b, "created_ms", r.created_ms);
+    buf_putc(b, '}');
+    store_snippet_clear(&r);
+  }
+  buf_putc(b, ']');
+  return st;
+}
+
+enum status snippet_put(struct snippet_state *s, struct db *db, struct error *err) {
   struct buf *b = &s->answer;
   buf_putc(b, '{');
   json_put_field_str(b, "id", s->id);
   json_put_field_str(b, "visibility", snippet_visibility(&s->snippet));
   json_put_field_int(b, "created_ms", s->snippet.created_ms);
   snippet_put_time(b, "expires_ms", s->snippet.expires_ms);
-  enum status st = put_doc(b, &s->snippet, err);
+  enum status st = put_revisions(s, db, err);
+  if (!st)
+    st = put_doc(b, &s->snippet, err);
   if (!st)
     st = put_ancestry(s, db, err);
   if (!st)
@@ -113,7 +138,7 @@ static void get(struct request *rq, struct db *db) {
   struct snippet_state *s = rq->state;
   snippet_load(s, db);
   if (!s->st && s->found)
-    s->st = put_snippet(s, db, &s->err);
+    s->st = snippet_put(s, db, &s->err);
   snippet_keep(rq, &s->answer);
 }
 
@@ -143,6 +168,8 @@ static enum MHD_Result start_diff(struct request *rq, size_t id_len) {
   if (!s)
     return MHD_NO;
   snippet_set_id(s, rq->rest, id_len);
+  if (!snippet_read_revision(rq, &s->revision))
+    return snippet_bad_revision(rq);
   return api_call_store(rq, STORE_READ, get_diff);
 }
 

@@ -1,74 +1,173 @@
-/* GET /z/ID, /e/ID and /z/ID/raw: the page that shows a snippet, and its source. */
+/* GET /z/ID, /e/ID and what is below them: the page that shows a snippet, its text, and its files. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "api/snippet.h"
+#include "api/snippet_view.h"
 #include "api/snippets.h"
+
+enum { PAGE_MAX = 1 << 20 };
 
 /* ---- the page ---------------------------------------------------------------------------------------------------- */
 
-/* On a store thread. */
+/* On a store thread: the answer is the page's head. */
 static void find(struct request *rq, struct db *db) {
   struct snippet_state *s = rq->state;
-  s->st = store_get_snippet(db, &s->id_hash, false, &s->snippet, &s->found, &s->err);
-  snippet_keep(rq, NULL);
+  s->st = store_get_revision(db, &s->id_hash, s->revision, STORE_DOC, &s->snippet, &s->found, &s->err);
+  if (!s->st && s->found) {
+    json_t *doc = json_loadb(buf_text(&s->snippet.doc), s->snippet.doc.len, JSON_ALLOW_NUL, NULL);
+    snippet_put_head(&s->answer, doc);
+    json_decref(doc);
+    s->st = buf_status(&s->answer) ? fail(&s->err, ST_NOMEM, "snippet") : ST_OK;
+  }
+  snippet_keep(rq, &s->answer);
 }
 
-/* The page is sent in any case; it says itself that a link leads nowhere, or that the store cannot be reached. */
-static enum MHD_Result open_page(struct request *rq) {
+/* Appends the template with `text` in place of what is from the text `from` up to and with the text `to`. */
+static void put_replaced(struct buf *out, const char *template, const char *from, const char *to, const char *text,
+                         size_t len) {
+  const char *a = strstr(template, from), *b = a ? strstr(a, to) : NULL;
+  if (!b) {
+    buf_puts(out, template);
+    return;
+  }
+  buf_append(out, template, (size_t)(a - template));
+  buf_append(out, text, len);
+  buf_puts(out, b + strlen(to));
+}
+
+/* The page says in its head what the link is about, for previews, and tells a browser without scripts where the link can
+ * be read. */
+static enum MHD_Result send_page(struct request *rq, unsigned status) {
+  struct snippet_state *s = rq->state;
+  const struct kept_answer *kept = s->kept;
+  struct buf template, headed, page, note;
+  buf_init(&template, PAGE_MAX);
+  buf_init(&headed, PAGE_MAX);
+  buf_init(&page, PAGE_MAX);
+  buf_init(&note, PAGE_MAX);
+  bool ok = static_read(rq, "index.html", &template);
+  if (ok) {
+    put_replaced(&headed, buf_text(&template), "<title>", "</title>", kept ? kept->data : buf_text(&s->answer),
+                 kept ? kept->len : s->answer.len);
+    buf_printf(
+        &note,
+        "<p class=\"noscript\">The explorer needs JavaScript. <a href=\"/z/%s?view=plain\">This link can be read "
+        "without it</a>.</p>",
+        s->id);
+    put_replaced(&page, buf_text(&headed), "<p class=\"noscript\">", "</p>", buf_text(&note), note.len);
+    ok = !buf_status(&headed) && !buf_status(&note) && !buf_status(&page);
+  }
+  buf_clear(&template);
+  buf_clear(&headed);
+  buf_clear(&note);
+  if (!ok) {
+    buf_clear(&page);
+    return static_page(rq, status);
+  }
+  return http_bytes(
+      rq, status,
+      &(struct http_bytes){
+          .data = page.data, .len = page.len, .type = "text/html; charset=utf-8", .release = free, .user = page.data});
+}
+
+/* A page is sent in any case; it says itself that a link leads nowhere, or that the store cannot be reached.  send: sends
+ * the page of a snippet that exists. */
+static enum MHD_Result open_page(struct request *rq, enum MHD_Result (*send)(struct request *rq, unsigned status)) {
   enum MHD_Result answer;
   if (snippet_look_up_kept(rq, KEPT_PAGE, "", find, &answer))
     return answer;
   const struct snippet_state *s = rq->state;
   if (s->kept)
-    return static_page(rq, MHD_HTTP_OK);
+    return send(rq, MHD_HTTP_OK);
   if (api_part(rq)->call.is_lost || s->st)
     return static_page(rq, MHD_HTTP_SERVICE_UNAVAILABLE);
   if (s->found)
-    return static_page(rq, MHD_HTTP_OK);
+    return send(rq, MHD_HTTP_OK);
   snippet_count_miss(rq);
   return static_page(rq, MHD_HTTP_NOT_FOUND);
 }
 
 enum MHD_Result api_snippet_embed(struct request *rq) {
-  rq->is_framed = true;
-  return open_page(rq);
+  rq->headers = HEADERS_FRAMED;
+  return open_page(rq, static_page);
 }
 
-/* ---- the source -------------------------------------------------------------------------------------------------- */
+/* ---- texts and files --------------------------------------------------------------------------------------------- */
 
-/* On a store thread. */
-static void get_source(struct request *rq, struct db *db) {
-  struct snippet_state *s = rq->state;
-  snippet_load(s, db);
-  if (s->st || !s->found)
-    return;
-  json_t *doc = json_loadb(buf_text(&s->snippet.doc), s->snippet.doc.len, JSON_ALLOW_NUL, NULL);
-  const json_t *source = json_object_get(json_object_get(doc, "request"), "source");
-  if (!json_is_string(source))
-    s->st = fail(&s->err, ST_IO, "a snippet without a source");
-  else if (buf_append(&s->answer, json_string_value(source), json_string_length(source)))
-    s->st = fail(&s->err, ST_NOMEM, "snippet");
-  json_decref(doc);
-  snippet_keep(rq, &s->answer);
+/* A view's answer does not depend on anything but the snippet if it is kept for the next requests. */
+struct view {
+  const char *suffix; /* of the path */
+  bool is_kept;
+  void (*build)(struct request *rq, struct db *db);
+  const char *type, *disposition;
+  bool is_packed;
+};
+
+#define TEXT "text/plain; charset=utf-8"
+#define HTML "text/html; charset=utf-8"
+
+static const struct view
+    raw = {"/raw", true, snippet_get_source, TEXT, "inline; filename=\"kernel.py\"", false},
+    raw_stage = {"/raw", false, snippet_get_stage, TEXT, "inline; filename=\"stage.txt\"", false},
+    plain = {"", false, snippet_get_plain, HTML, NULL, false},
+    offline = {"/page.html", false, snippet_get_offline, HTML, "attachment; filename=\"kernel.html\"", false},
+    archive = {"/all.tar.gz", false, snippet_get_archive, "application/gzip", "attachment; filename=\"kernel.tar.gz\"",
+               true};
+
+static bool ends_with(const char *text, const char *suffix) {
+  const size_t n = strlen(text), k = strlen(suffix);
+  return n >= k && !strcmp(text + n - k, suffix);
 }
 
-static enum MHD_Result send_source(struct request *rq) {
-  return snippet_send(rq, &(struct http_bytes){.type = "text/plain; charset=utf-8",
-                                               .disposition = "attachment; filename=\"kernel.py\""});
+/* NULL: the page itself. */
+static const struct view *view_of(const struct request *rq) {
+  static const struct view *const files[] = {&offline, &archive};
+  const char *view = http_argument(rq, "view");
+  for (size_t i = 0; i < sizeof files / sizeof *files; i++)
+    if (ends_with(rq->rest, files[i]->suffix))
+      return files[i];
+  if (ends_with(rq->rest, raw.suffix))
+    return http_argument(rq, "stage") ? &raw_stage : &raw;
+  return view && !strcmp(view, "plain") ? &plain : NULL;
+}
+
+/* Looks up the snippet of a view that is not kept, as snippet_look_up_kept does for those that are. */
+static bool look_up(struct request *rq, const struct view *v, enum MHD_Result *answer) {
+  if (v->is_kept)
+    return snippet_look_up_kept(rq, KEPT_SOURCE, v->suffix, v->build, answer);
+  if (api_part(rq)->call.state != CALL_NONE)
+    return false;
+  if (!snippet_may_ask(rq, answer))
+    return true;
+  struct snippet_state *s = snippet_state_new(rq);
+  *answer = MHD_NO;
+  if (!s)
+    return true;
+  snippet_set_id(s, rq->rest, strlen(rq->rest) - strlen(v->suffix));
+  if (!snippet_read_revision(rq, &s->revision)) {
+    *answer = snippet_bad_revision(rq);
+    return true;
+  }
+  *answer = api_call_store(rq, STORE_READ, v->build);
+  return true;
 }
 
 enum MHD_Result api_snippet_open(struct request *rq) {
-  static const char raw[] = "/raw";
-  const size_t n = strlen(rq->rest), k = sizeof raw - 1;
+  const struct view *v = view_of(rq);
   enum MHD_Result answer;
-  if (n < k || strcmp(rq->rest + n - k, raw) != 0)
-    return open_page(rq);
-  if (snippet_look_up_kept(rq, KEPT_SOURCE, raw, get_source, &answer))
+  if (!v)
+    return open_page(rq, send_page);
+  if (look_up(rq, v, &answer))
     return answer;
   const struct snippet_state *s = rq->state;
-  if (s->kept)
-    return send_source(rq);
-  if (snippet_store_failed(rq, &answer))
+  if (!s->kept && snippet_store_failed(rq, &answer))
     return answer;
-  return s->found ? send_source(rq) : snippet_not_found(rq);
+  if (!s->kept && !s->found)
+    return snippet_not_found(rq);
+  if (s->diff_found != DIFF_FOUND)
+    return http_problem(rq, PB_NOT_FOUND, "The result has no such stage.", "stage");
+  rq->headers = HEADERS_INERT;
+  return snippet_send(rq,
+                      &(struct http_bytes){.type = v->type, .disposition = v->disposition, .is_packed = v->is_packed});
 }

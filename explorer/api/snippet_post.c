@@ -1,10 +1,12 @@
-/* POST /api/v1/snippets: compiles the kernel, or finds its result, and stores both. */
+/* POST /api/v1/snippets and /api/v1/snippets/ID: compiles the kernel, or finds its result, and stores both as a new snippet,
+ * or as a revision of one. */
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "api/compile.h"
+#include "api/services.h"
 #include "api/snippet.h"
 #include "api/snippets.h"
 #include "base/json.h"
@@ -83,9 +85,15 @@ static enum status read_expiry(const json_t *v, struct snippet_state *s, struct 
   return ST_OK;
 }
 
+/* What all revisions of a snippet share cannot be given for one of them. */
+static enum status check_revision(const struct own_members *own, struct error *err) {
+  const char *name = own->parent ? "parent" : own->visibility ? "visibility" : own->expires_in ? "expires_in" : NULL;
+  return name ? fail(err, ST_INPUT, "%s: all revisions of a link have the same", name) : ST_OK;
+}
+
 static enum status read_own(const struct own_members *own, struct snippet_state *s, struct error *err) {
-  enum status st = ST_OK;
-  if (own->title)
+  enum status st = s->is_revision ? check_revision(own, err) : ST_OK;
+  if (!st && own->title)
     st = check_title(own->title, err);
   if (!st && own->view)
     st = check_view(own->view, err);
@@ -160,7 +168,7 @@ static void put(struct request *rq, struct db *db) {
   s->found = true;
   if (s->snippet.has_parent) {
     store_snippet_init(&parent);
-    s->st = store_get_snippet(db, &s->snippet.parent, false, &parent, &s->found, &s->err);
+    s->st = store_get_snippet(db, &s->snippet.parent, STORE_ROW, &parent, &s->found, &s->err);
     store_snippet_clear(&parent);
   }
   if (s->st || !s->found)
@@ -174,22 +182,35 @@ static void put(struct request *rq, struct db *db) {
     s->st = put_once(s, db);
 }
 
+/* The same for a revision. */
+static void put_revision(struct request *rq, struct db *db) {
+  struct snippet_state *s = rq->state;
+  s->st = store_add_revision(db, &s->id_hash, &s->token, &s->snippet, &s->found, &s->is_allowed, &s->err);
+  if (s->st || s->is_allowed) /* after a failure, too: it may have been added */
+    kept_forget(services_of(rq)->kept);
+}
+
 /* ---- the answer -------------------------------------------------------------------------------------------------- */
 
 static enum MHD_Result send_created(struct request *rq) {
   struct snippet_state *s = rq->state;
   struct buf *b = &s->answer;
-  assert(s->id[0] && s->edit_token[0]);
+  assert(s->id[0] && (s->is_revision || s->edit_token[0]));
   buf_putc(b, '{');
   json_put_field_str(b, "id", s->id);
   json_put_key(b, "url");
-  buf_printf(b, "\"/z/%s\"", s->id);
-  json_put_key(b, "embed_url");
-  buf_printf(b, "\"/e/%s\"", s->id);
-  json_put_key(b, "raw_url");
-  buf_printf(b, "\"/z/%s/raw\"", s->id);
-  json_put_field_str(b, "edit_token", s->edit_token);
-  json_put_field_str(b, "visibility", snippet_visibility(&s->snippet));
+  if (s->is_revision) {
+    buf_printf(b, "\"/z/%s?revision=%d\"", s->id, s->snippet.revision);
+    json_put_field_int(b, "revision", s->snippet.revision);
+  } else {
+    buf_printf(b, "\"/z/%s\"", s->id);
+    json_put_key(b, "embed_url");
+    buf_printf(b, "\"/e/%s\"", s->id);
+    json_put_key(b, "raw_url");
+    buf_printf(b, "\"/z/%s/raw\"", s->id);
+    json_put_field_str(b, "edit_token", s->edit_token);
+    json_put_field_str(b, "visibility", snippet_visibility(&s->snippet));
+  }
   json_put_field_int(b, "created_ms", s->snippet.created_ms);
   snippet_put_time(b, "expires_ms", s->snippet.expires_ms);
   json_put_field_str(b, "key", work_key(api_part(rq)->work));
@@ -197,28 +218,50 @@ static enum MHD_Result send_created(struct request *rq) {
   return http_json(rq, MHD_HTTP_CREATED, buf_text(b), b->len, false);
 }
 
-enum MHD_Result api_snippet_post(struct request *rq) {
+static enum MHD_Result answer_stored(struct request *rq) {
+  const struct snippet_state *s = rq->state;
+  enum MHD_Result answer;
+  if (snippet_store_failed(rq, &answer))
+    return answer;
+  if (!s->found)
+    return snippet_not_found(rq);
+  return s->is_revision && !s->is_allowed ? http_problem(rq, PB_DENIED, NULL, NULL) : send_created(rq);
+}
+
+static enum MHD_Result post(struct request *rq, bool is_revision) {
   const struct api_part *part = api_part(rq);
   struct error err;
   enum MHD_Result answer;
 
   if (!rq->state) {
-    if (!snippet_may_ask(rq, &answer)) /* the parent's id could be guessed */
+    if (!snippet_may_ask(rq, &answer)) /* an id could be guessed, the parent's or the snippet's own */
       return answer;
-    if (!snippet_state_new(rq))
+    struct snippet_state *s = snippet_state_new(rq);
+    if (!s)
       return MHD_NO;
+    s->is_revision = is_revision;
+    if (is_revision) {
+      snippet_set_id(s, rq->rest, strlen(rq->rest));
+      snippet_set_token(rq);
+    }
     enum status st = start(rq, &err);
     if (st)
       return http_status_problem(rq, st, &err);
   }
-  if (part->call.state == CALL_DONE) {
-    if (snippet_store_failed(rq, &answer))
-      return answer;
-    return snippet_state_of(rq)->found ? send_created(rq) : snippet_not_found(rq);
-  }
+  if (part->call.state == CALL_DONE)
+    return answer_stored(rq);
   if (!api_wait(rq))
     return MHD_YES;
   if (work_look(part->work, NULL, NULL) == WORK_REFUSED)
     return compile_refused(rq);
-  return snippet_take_frames(rq) ? http_problem(rq, PB_INTERNAL, NULL, NULL) : api_call_store(rq, STORE_WRITE, put);
+  return snippet_take_frames(rq) ? http_problem(rq, PB_INTERNAL, NULL, NULL)
+                                 : api_call_store(rq, STORE_WRITE, is_revision ? put_revision : put);
+}
+
+enum MHD_Result api_snippet_post(struct request *rq) {
+  return post(rq, false);
+}
+
+enum MHD_Result api_snippet_revise(struct request *rq) {
+  return post(rq, true);
 }

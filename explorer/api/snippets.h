@@ -1,5 +1,5 @@
-/* snippets: a kernel, how it was looked at, and its result, kept under an id.  A snippet never changes; forks name
- * their parent.
+/* snippets: a kernel, how it was looked at, and its result, kept under an id.  Its owner can add revisions, of which none ever
+ * changes; forks name their parent.
  *
  * POST /api/v1/snippets     needs Content-Type: application/json and X-Nkx-Request: 1
  *   every field of POST /api/v1/compile (driver/job.h), and
@@ -14,8 +14,14 @@
  *   The edit token is told in this answer only.  404 if the parent does not exist; 507 when the disk is full, 503 with
  *   Retry-After when the store cannot be reached: in all three cases nothing is kept.
  *
- * GET /api/v1/snippets/ID
- *   200 { "id", "visibility", "title"?, "created_ms", "expires_ms": null | N, "request": { what POST /api/v1/compile
+ * POST /api/v1/snippets/ID     adds a revision; needs X-Nkx-Request: 1 and X-Nkx-Edit-Token: TOKEN
+ *   the fields of POST /api/v1/snippets without parent, visibility and expires_in, which stay as they are
+ *   201 { "id", "revision": N, "url": "/z/ID?revision=N", "created_ms", "expires_ms", "key" }; 403 when the token is not the
+ *   snippet's, 413 when it has STORE_REVISIONS_MAX revisions.
+ *
+ * GET /api/v1/snippets/ID[?revision=N]     the newest revision, or the Nth from 1; the same argument for all paths below
+ *   200 { "id", "visibility", "title"?, "created_ms", "expires_ms": null | N, "revision": N, "revisions": [ { "revision",
+ *         "created_ms" } ], "request": { what POST /api/v1/compile
  *         takes }, "view": null | { as it was given }, "pipeline": "version it was compiled with", "is_current": is
  *         that today's version?, "ancestry": [ nearest first: { "visibility", "created_ms", "id"?, "title"? } ],
  *         "result": { the result, frozen, as POST /api/v1/compile gave it } }
@@ -26,9 +32,14 @@
  * DELETE /api/v1/snippets/ID[?after=SECONDS]     needs X-Nkx-Request: 1 and X-Nkx-Edit-Token: TOKEN
  *   204; 403 when the token is not the snippet's.  With `after` it expires that many seconds from now.
  *
- * GET /z/ID       the page (index.html), which then reads the snippet: 200, or 404 with the same page
- * GET /e/ID       the same for other sites' frames: the page shows its embed form when its path begins with /e/
- * GET /z/ID/raw   the source, of several files the main one, text/plain as an attachment, never more
+ * GET /z/ID       the page (index.html), which then reads the snippet: 200, or 404 with the same page.  Its head has the
+ *   link's title and a description for previews (Open Graph).
+ * GET /e/ID       the page for other sites' frames: it shows its embed form when its path begins with /e/
+ * GET /z/ID?view=plain   HTML without a script: the sources, the diagnostics, and the stages with links to their texts
+ * GET /z/ID/raw   the source, of several files the main one, text/plain, which a browser shows
+ * GET /z/ID/raw?stage=N[&kernel=K]   the text of a stage: its index, NAME, or NAME:2 (api/diffs.h)
+ * GET /z/ID/page.html    one HTML file that shows the snippet without a server, as an attachment
+ * GET /z/ID/all.tar.gz   the files of its result (api/results.h), as an attachment
  *
  * Unknown, deleted, expired and malformed ids all get the same answer.  More than 30 such misses a minute from one
  * address get 429 with Retry-After.  All answers say `X-Robots-Tag: noindex`, `Cache-Control: no-store` and
@@ -40,6 +51,7 @@
 #include "http/http.h"
 
 enum MHD_Result api_snippet_post(struct request *rq);
+enum MHD_Result api_snippet_revise(struct request *rq);
 enum MHD_Result api_snippet_get(struct request *rq);
 enum MHD_Result api_snippet_delete(struct request *rq);
 enum MHD_Result api_snippet_open(struct request *rq);  /* /z/ID and /z/ID/raw */

@@ -77,7 +77,7 @@ static struct MHD_Response *plain_response(const struct http_bytes *b) {
 }
 
 enum MHD_Result http_bytes(struct request *rq, unsigned status, const struct http_bytes *b) {
-  const enum packing packing = b->len >= WORTH_PACKING ? packing_for(rq) : PACKING_NONE;
+  const enum packing packing = b->len >= WORTH_PACKING && !b->is_packed ? packing_for(rq) : PACKING_NONE;
   struct MHD_Response *r = packing ? packed_response(packing, b) : plain_response(b);
   if (!r)
     return MHD_NO;

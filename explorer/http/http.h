@@ -17,6 +17,7 @@
 #include "base/buf.h"
 #include "base/error.h"
 #include "http/address.h"
+#include "http/headers.h"
 #include "http/hold.h"
 #include "http/problem.h"
 
@@ -38,14 +39,14 @@ struct request {
   size_t body_seen; /* bytes of the body so far, kept or not */
   bool is_read;     /* the whole body has come */
   struct address address;
-  bool is_proxied;         /* by a trusted proxy; address is then the client's that the proxy names */
-  void *counted;           /* the hooks' handle of a client that counts this request; NULL: none does */
-  struct hold hold;        /* of a client that came again before its Retry-After was over */
-  int retry_s;             /* for Retry-After; 0: the problem's own */
-  int extra_ms;            /* how long the answer may take beyond the usual */
-  bool is_private;         /* the answer must not be indexed */
-  bool is_framed;          /* other sites may show the answer in a frame */
-  enum problem over_quota; /* what to answer to ST_QUOTA: which share is used up */
+  bool is_proxied;           /* by a trusted proxy; address is then the client's that the proxy names */
+  void *counted;             /* the hooks' handle of a client that counts this request; NULL: none does */
+  struct hold hold;          /* of a client that came again before its Retry-After was over */
+  int retry_s;               /* for Retry-After; 0: the problem's own */
+  int extra_ms;              /* how long the answer may take beyond the usual */
+  bool is_private;           /* the answer must not be indexed */
+  enum headers_kind headers; /* which security headers the answer has */
+  enum problem over_quota;   /* what to answer to ST_QUOTA: which share is used up */
   int64_t began_us;
   unsigned status; /* of the answer, once it is queued; 0: none */
   void *state; /* the handler's own, kept from one of its calls to the next; free_state is called with it in the end */
@@ -66,6 +67,7 @@ struct http_bytes {
   const char *disposition;     /* Content-Disposition, or NULL */
   const char *cache;           /* Cache-Control; NULL: no-store */
   const char *vary;            /* header that the answer also depends on, or NULL */
+  bool is_packed;              /* it is compressed by its nature */
   void (*release)(void *user); /* called once the data is not needed any more; NULL: it outlives the server */
   void *user;
 };
@@ -85,6 +87,8 @@ enum MHD_Result http_status_problem(struct request *rq, enum status st, const st
 
 /* A file of the page, or 404 (static.c). */
 enum MHD_Result static_get(struct request *rq);
+/* Appends a file of the page; false if there is none or it is too large for out. */
+MUST_USE bool static_read(const struct request *rq, const char *path, struct buf *out);
 /* The page itself, whatever the request's path is. */
 enum MHD_Result static_page(struct request *rq, unsigned status);
 

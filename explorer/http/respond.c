@@ -12,7 +12,7 @@ enum MHD_Result http_send(struct request *rq, unsigned status, struct MHD_Respon
   if (!resp)
     return MHD_NO;
   assert(!rq->status); /* one answer to a request */
-  headers_add(resp, rq->is_framed);
+  headers_add(resp, rq->headers);
   if (rq->route && rq->route->add_headers)
     rq->route->add_headers(resp);
   if (rq->is_private)

@@ -165,6 +165,20 @@ enum MHD_Result static_get(struct request *rq) {
   return send_file(rq, path, fd, &s, encoding);
 }
 
+bool static_read(const struct request *rq, const char *path, struct buf *out) {
+  struct stat s;
+  int fd = open_beneath(rq->cfg->http.web_dir, path, &s);
+  const size_t size = fd >= 0 ? (size_t)s.st_size : 0;
+  bool ok = fd >= 0 && !buf_reserve(out, size) && read(fd, out->data + out->len, size) == (ssize_t)size;
+  if (ok) {
+    out->len += size;
+    out->data[out->len] = 0;
+  }
+  if (fd >= 0)
+    close(fd);
+  return ok;
+}
+
 enum MHD_Result static_page(struct request *rq, unsigned status) {
   const char *encoding;
   struct stat s;

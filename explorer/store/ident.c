@@ -85,6 +85,19 @@ void ident_hash(const char *s, size_t len, struct ident_hash *out) {
   SHA256((const unsigned char *)text, sizeof domain - 1 + n, out->bytes);
 }
 
+void ident_hash_revision(const struct ident_hash *id, int n, struct ident_hash *out) {
+  static const char domain[] = "nkx revision:";
+  uint8_t text[sizeof domain - 1 + IDENT_HASH_SIZE + 4];
+  uint8_t *p = text;
+  memcpy(p, domain, sizeof domain - 1);
+  p += sizeof domain - 1;
+  memcpy(p, id->bytes, IDENT_HASH_SIZE);
+  p += IDENT_HASH_SIZE;
+  for (int i = 0; i < 4; i++)
+    p[i] = (uint8_t)((unsigned)n >> 8 * i);
+  SHA256(text, sizeof text, out->bytes);
+}
+
 bool ident_hash_equal(const struct ident_hash *a, const struct ident_hash *b) {
   return CRYPTO_memcmp(a->bytes, b->bytes, IDENT_HASH_SIZE) == 0;
 }

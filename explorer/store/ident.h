@@ -32,6 +32,9 @@ void ident_derive(const uint8_t *secret, size_t secret_len, const char *text, si
 bool ident_is_valid(const char *s, size_t len);
 bool ident_is_public(const char *s, size_t len);
 void ident_hash(const char *s, size_t len, struct ident_hash *out);
+/* The hash under which revision n of a snippet is kept; n is at least 1.  Revision 1 itself is kept under the snippet's own
+ * hash. */
+void ident_hash_revision(const struct ident_hash *id, int n, struct ident_hash *out);
 /* Takes the same time wherever they differ. */
 bool ident_hash_equal(const struct ident_hash *a, const struct ident_hash *b);
 

@@ -5,7 +5,8 @@
 #include "store/db.h"
 #include "store/store.h"
 
-#define ROW_SNIPPET_COLUMNS "id_hash, public_id, token_hash, parent_hash, created_ms, expires_ms, doc, frames, sum"
+#define ROW_SNIPPET_COLUMNS \
+  "id_hash, public_id, token_hash, parent_hash, created_ms, expires_ms, doc, frames, sum, revisions"
 
 struct row_snippet {
   struct store_snippet snippet;  /* without doc and frames */

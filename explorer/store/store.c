@@ -71,6 +71,8 @@ static enum status row_sum(const struct store_snippet *s, const struct ident_has
   append_int(&b, s->expires_ms);
   buf_append(&b, doc->bytes, IDENT_HASH_SIZE);
   buf_append(&b, frames->bytes, IDENT_HASH_SIZE);
+  if (s->n_revisions > 1)
+    append_int(&b, s->n_revisions);
   SHA256((const unsigned char *)buf_text(&b), b.len, out->bytes);
   enum status st = buf_status(&b);
   buf_clear(&b);
@@ -99,11 +101,14 @@ enum status row_snippet(const struct db_value *row, struct row_snippet *out, str
   s->has_parent = row[3].kind != DB_NULL;
   bool fits = take_hash(&row[0], &s->id) && take_public_id(&row[1], s->public_id) && take_hash(&row[2], &s->token) &&
               (!s->has_parent || take_hash(&row[3], &s->parent)) && row[4].kind == DB_INT && row[5].kind == DB_INT &&
-              take_hash(&row[6], &out->doc) && take_hash(&row[7], &out->frames) && take_hash(&row[8], &stored);
+              take_hash(&row[6], &out->doc) && take_hash(&row[7], &out->frames) && take_hash(&row[8], &stored) &&
+              row[9].kind == DB_INT && row[9].i >= 0 && row[9].i < STORE_REVISIONS_MAX;
   if (!fits)
     return fail(err, ST_IO, "a damaged snippet");
   s->created_ms = row[4].i;
   s->expires_ms = row[5].i;
+  s->revision = 1;
+  s->n_revisions = 1 + (int)row[9].i;
   enum status st = row_sum(s, &out->doc, &out->frames, &now, err);
   return st ? st : ident_hash_equal(&now, &stored) ? ST_OK : fail(err, ST_IO, "a damaged snippet");
 }
@@ -144,12 +149,12 @@ enum status row_put_snippet(struct db *db, const struct row_snippet *r, bool *is
       hash_value(&s->token), db_bytes(s->has_parent ? s->parent.bytes : NULL, IDENT_HASH_SIZE),
       db_int(s->created_ms), db_int(s->expires_ms),
       hash_value(&r->doc),   hash_value(&r->frames),
-      hash_value(&sum),
+      hash_value(&sum),      db_int(s->n_revisions > 1 ? s->n_revisions - 1 : 0),
   };
   st = db_run(db,
               "INSERT INTO snippets (" ROW_SNIPPET_COLUMNS
-              ") VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) ON CONFLICT DO NOTHING",
-              args, 9, NULL, NULL, &changed, err);
+              ") VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) ON CONFLICT DO NOTHING",
+              args, 10, NULL, NULL, &changed, err);
   *is_new = changed == 1;
   return st;
 }
@@ -175,24 +180,55 @@ enum status store_put_snippet(struct db *db, const struct store_snippet *s, stru
   return st ? st : p.is_new ? ST_OK : fail(err, ST_DENIED, "the id is taken");
 }
 
-enum status store_get_snippet(struct db *db, const struct ident_hash *id, bool is_whole, struct store_snippet *out,
-                              bool *found, struct error *err) {
+static bool is_expired(const struct store_snippet *s) {
+  return s->expires_ms && s->expires_ms <= store_now_ms();
+}
+
+/* Finds a revision by the row of the snippet itself: f is the one and becomes the other.  It is not found, either, if
+ * another server has just removed it. */
+static enum status find_revision(struct db *db, int revision, struct finding *f, struct error *err) {
+  const struct store_snippet first = f->row.snippet;
+  const int n = revision ? revision : first.n_revisions;
+  struct ident_hash hash;
+  if (n == 1)
+    return ST_OK;
+  f->found = false;
+  if (n < 1 || n > first.n_revisions)
+    return ST_OK;
+  ident_hash_revision(&first.id, n, &hash);
+  *f = (struct finding){0};
+  enum status st = find(db, &hash, f, err);
+  f->row.snippet.revision = n;
+  f->row.snippet.n_revisions = first.n_revisions;
+  memcpy(f->row.snippet.public_id, first.public_id, sizeof first.public_id);
+  return st;
+}
+
+enum status store_get_revision(struct db *db, const struct ident_hash *id, int revision, enum store_extent extent,
+                               struct store_snippet *out, bool *found, struct error *err) {
   struct finding f = {0};
   *found = false;
   enum status st = find(db, id, &f, err);
-  if (st || !f.found || (f.row.snippet.expires_ms && f.row.snippet.expires_ms <= store_now_ms()))
+  if (st || !f.found || is_expired(&f.row.snippet))
+    return st;
+  st = find_revision(db, revision, &f, err);
+  if (st || !f.found)
     return st;
   struct buf doc = out->doc, frames = out->frames;
   *out = f.row.snippet;
   out->doc = doc;
   out->frames = frames;
-  if (is_whole) {
+  if (extent >= STORE_DOC)
     st = blob_get(db, &f.row.doc, &out->doc, err);
-    if (!st)
-      st = blob_get(db, &f.row.frames, &out->frames, err);
-  }
+  if (!st && extent == STORE_WHOLE)
+    st = blob_get(db, &f.row.frames, &out->frames, err);
   *found = !st;
   return st;
+}
+
+enum status store_get_snippet(struct db *db, const struct ident_hash *id, enum store_extent extent,
+                              struct store_snippet *out, bool *found, struct error *err) {
+  return store_get_revision(db, id, 1, extent, out, found, err);
 }
 
 static enum status remove_row(struct db *db, const struct row_snippet *r, struct error *err) {
@@ -212,27 +248,50 @@ struct deleting {
   bool found, removed;
 };
 
-static enum status expire_row(struct db *db, struct row_snippet *r, int64_t at_ms, struct error *err) {
+/* Writes the row's expiry and number of revisions. */
+static enum status update_row(struct db *db, const struct row_snippet *r, struct error *err) {
+  const struct store_snippet *s = &r->snippet;
   struct ident_hash sum;
+  enum status st = row_sum(s, &r->doc, &r->frames, &sum, err);
+  if (st)
+    return st;
+  const struct db_value args[] = {db_int(s->expires_ms), db_int(s->n_revisions - 1), hash_value(&sum),
+                                  hash_value(&s->id)};
+  return db_run(db, "UPDATE snippets SET expires_ms = $1, revisions = $2, sum = $3 WHERE id_hash = $4", args, 4, NULL,
+                NULL, NULL, err);
+}
+
+static enum status expire_row(struct db *db, struct row_snippet *r, int64_t at_ms, struct error *err) {
   if (r->snippet.expires_ms && r->snippet.expires_ms < at_ms)
     return ST_OK;
   r->snippet.expires_ms = at_ms;
-  enum status st = row_sum(&r->snippet, &r->doc, &r->frames, &sum, err);
-  if (st)
+  return update_row(db, r, err);
+}
+
+/* Removes or expires the row of one revision.  One that is not there was purged: it had expired. */
+static enum status delete_revision(struct db *db, const struct deleting *d, const struct ident_hash *hash,
+                                   struct error *err) {
+  struct finding f = {0};
+  enum status st = find(db, hash, &f, err);
+  if (st || !f.found)
     return st;
-  const struct db_value args[] = {db_int(at_ms), hash_value(&sum), hash_value(&r->snippet.id)};
-  return db_run(db, "UPDATE snippets SET expires_ms = $1, sum = $2 WHERE id_hash = $3", args, 3, NULL, NULL, NULL, err);
+  return d->at_ms ? expire_row(db, &f.row, d->at_ms, err) : remove_row(db, &f.row, err);
 }
 
 static enum status delete_body(struct db *db, void *user, struct error *err) {
   struct deleting *d = user;
   struct finding f = {0};
   enum status st = find(db, d->id, &f, err);
-  d->found = f.found && !(f.row.snippet.expires_ms && f.row.snippet.expires_ms <= store_now_ms());
+  d->found = f.found && !is_expired(&f.row.snippet);
   d->removed = d->found && ident_hash_equal(&f.row.snippet.token, d->token);
   if (st || !d->removed)
     return st;
-  return d->at_ms ? expire_row(db, &f.row, d->at_ms, err) : remove_row(db, &f.row, err);
+  for (int n = f.row.snippet.n_revisions; !st && n > 1; n--) {
+    struct ident_hash hash;
+    ident_hash_revision(d->id, n, &hash);
+    st = delete_revision(db, d, &hash, err);
+  }
+  return st ? st : delete_revision(db, d, d->id, err);
 }
 
 enum status store_delete_snippet(struct db *db, const struct ident_hash *id, const struct ident_hash *token,
@@ -250,6 +309,53 @@ enum status store_expire_snippet(struct db *db, const struct ident_hash *id, con
   enum status st = try_transaction(db, delete_body, &d, err);
   *found = d.found;
   *changed = !st && d.removed;
+  return st;
+}
+
+struct adding {
+  const struct ident_hash *id, *token;
+  struct store_snippet *snippet;
+  bool found, added;
+};
+
+static enum status add_body(struct db *db, void *user, struct error *err) {
+  struct adding *a = user;
+  struct finding f = {0};
+  bool is_new = false;
+  enum status st = find(db, a->id, &f, err);
+  struct store_snippet *first = &f.row.snippet;
+  a->found = f.found && !is_expired(first);
+  a->added = a->found && ident_hash_equal(&first->token, a->token);
+  if (st || !a->added)
+    return st;
+  if (first->n_revisions == STORE_REVISIONS_MAX)
+    return fail(err, ST_LIMIT, "A link has at most %d revisions.", STORE_REVISIONS_MAX);
+  struct row_snippet r = {.snippet = *a->snippet}; /* borrows the buffers */
+  ident_hash_revision(a->id, ++first->n_revisions, &r.snippet.id);
+  r.snippet.public_id[0] = 0;
+  r.snippet.token = first->token;
+  r.snippet.expires_ms = first->expires_ms;
+  st = blob_put(db, buf_text(&r.snippet.doc), r.snippet.doc.len, &r.doc, NULL, err);
+  if (!st)
+    st = blob_put(db, buf_text(&r.snippet.frames), r.snippet.frames.len, &r.frames, NULL, err);
+  if (!st)
+    st = row_put_snippet(db, &r, &is_new, err);
+  if (!st && !is_new)
+    st = fail(err, ST_DENIED, "another server has added a revision");
+  if (!st)
+    st = update_row(db, &f.row, err);
+  a->snippet->expires_ms = first->expires_ms;
+  a->snippet->revision = a->snippet->n_revisions = first->n_revisions;
+  memcpy(a->snippet->public_id, first->public_id, sizeof first->public_id);
+  return st;
+}
+
+enum status store_add_revision(struct db *db, const struct ident_hash *id, const struct ident_hash *token,
+                               struct store_snippet *s, bool *found, bool *added, struct error *err) {
+  struct adding a = {.id = id, .token = token, .snippet = s};
+  enum status st = try_transaction(db, add_body, &a, err);
+  *found = a.found;
+  *added = !st && a.added;
   return st;
 }
 

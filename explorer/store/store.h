@@ -70,6 +70,7 @@ struct store_snippet {
   bool has_parent;
   char public_id[IDENT_PUBLIC_LEN + 1]; /* "" for an unlisted one */
   int64_t created_ms, expires_ms;       /* 0: never */
+  int revision, n_revisions;            /* from 1; of a snippet that was read */
   struct buf doc, frames;               /* any bytes, for the store */
 };
 
@@ -78,11 +79,22 @@ void store_snippet_clear(struct store_snippet *s);
 
 /* ST_DENIED when the id is taken: try another one. */
 MUST_USE enum status store_put_snippet(struct db *db, const struct store_snippet *s, struct error *err);
-/* Fills *out, which the caller initialises and clears, if the snippet exists and has not expired.  Without `is_whole`,
- * doc and frames stay empty. */
-MUST_USE enum status store_get_snippet(struct db *db, const struct ident_hash *id, bool is_whole,
+/* How much of a snippet is read: neither doc nor frames, doc, or both; the others stay empty. */
+enum store_extent { STORE_ROW, STORE_DOC, STORE_WHOLE };
+/* Fills *out, which the caller initialises and clears, if the snippet exists and has not expired. */
+MUST_USE enum status store_get_snippet(struct db *db, const struct ident_hash *id, enum store_extent extent,
                                        struct store_snippet *out, bool *found, struct error *err);
-/* Removes it, and cached results with the same frames, if the token is the snippet's.  *found: it existed; *removed:
+/* The same for one of its revisions, which begin at 1; 0 is the newest. */
+MUST_USE enum status store_get_revision(struct db *db, const struct ident_hash *id, int revision,
+                                        enum store_extent extent, struct store_snippet *out, bool *found,
+                                        struct error *err);
+/* Adds doc and frames of `s` as a new revision of the snippet, if the token is the snippet's, and sets revision,
+ * n_revisions, public_id and expires_ms of s.  *found: the snippet existed; *added: and the token was right.  ST_LIMIT when it
+ * has STORE_REVISIONS_MAX already. */
+enum { STORE_REVISIONS_MAX = 50 };
+MUST_USE enum status store_add_revision(struct db *db, const struct ident_hash *id, const struct ident_hash *token,
+                                        struct store_snippet *s, bool *found, bool *added, struct error *err);
+/* Removes all its revisions, and cached results with the same frames, if the token is the snippet's.  *found: it existed; *removed:
  * and the token was right. */
 MUST_USE enum status store_delete_snippet(struct db *db, const struct ident_hash *id, const struct ident_hash *token,
                                           bool *found, bool *removed, struct error *err);

@@ -1,4 +1,6 @@
 """The HTTP side against clients that are slow, wrong or hostile.  The server has short deadlines."""
+import base64
+import hashlib
 import json
 import re
 import select
@@ -301,12 +303,26 @@ def test_security_headers_are_exact_on_every_route(server, path):
 
 
 def test_no_built_page_has_an_inline_script_or_style():
-    pages = list((BUILD / "web").glob("**/*.html"))
+    pages = [p for p in (BUILD / "web").glob("**/*.html") if p.name != "offline.html"]
     if not pages:
         pytest.skip("the page is not built here")
     for page in pages:
         text = page.read_text()
         assert not re.search(r"<script(?![^>]*\ssrc=)[^>]*>|<style|\sstyle=|\son[a-z]+\s*=|javascript:", text, re.I), page
+
+
+def test_the_self_contained_page_allows_its_own_script_and_style_only():
+    path = BUILD / "web/offline.html"
+    if not path.exists():
+        pytest.skip("the page is not built here")
+    text = path.read_text()
+    policy = re.search(r'http-equiv="Content-Security-Policy" content="([^"]*)"', text)[1]
+    for tag in ("script", "style"):
+        (own,) = re.findall(rf"<{tag}>(.*?)</{tag}>", text, re.S)
+        digest = base64.b64encode(hashlib.sha256(own.encode()).digest()).decode()
+        assert f"{tag}-src 'sha256-{digest}'" in policy
+    assert policy.startswith("default-src 'none'; ") and not re.search(r"(src|href)=|https?://[^w]", text.split("{{data}}")[0])
+    assert text.count("{{data}}") == 1
 
 
 def test_another_sites_page_cannot_change_anything(server):

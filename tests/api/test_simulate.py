@@ -1,5 +1,6 @@
 """POST /api/v1/compile with "simulate": true."""
 import json
+import re
 
 import pytest
 
@@ -123,6 +124,23 @@ def test_the_profile_says_where_the_time_goes(server):
     assert all(0 <= l["share"] <= 1 for l in p["lanes"]) and p["dma"]["bytes"] >= 2 * 256 * 512 * 4
     assert sum(p["path"]["waits_us"].values()) == pytest.approx(p["total_us"], abs=1e-3)
     assert {l["line"] for l in p["lines"] if l.get("file")} <= {3, 4, 5} and p["advice"] and p["memory"]["sbuf"]["peak"] > 0
+
+
+def test_the_critical_path_and_what_is_alive_name_lines_of_the_last_stage(server):
+    k = server.compile(SOFTMAX, inputs=of_shape(256, 512), simulate=True)["kernels"][0]
+    text = k["stages"][-1]["text"].split("\n")
+    parts = [p for p in k["profile"]["path"]["parts"] if "line" in p and p["what"] in ("dma_copy", "activation")]
+    assert parts and all(f"nisa.{p['what']}(" in text[p["line"] - 1] for p in parts)
+    alive = k["profile"]["memory"]["sbuf"]["alive"]
+    assert alive and all(re.search(r"%sbuf\w* = nisa\.alloc", text[a["line"] - 1]) for a in alive)
+
+
+def test_no_two_reasons_have_the_same_words_and_place(server):
+    source = "import numpy as np\n\ndef f(x):\n    return np.exp(x)\n"
+    advice = server.compile(source, inputs=of_shape(130, 4500), simulate=True)["kernels"][0]["profile"]["advice"]
+    told = [(a["text"], a.get("place", {}).get("line")) for a in advice]
+    assert len(told) > 2 and len(set(told)) == len(told)
+    assert [a["cost_us"] for a in advice] == sorted((a["cost_us"] for a in advice), reverse=True)
 
 
 def test_the_timeline_is_an_artifact_that_perfetto_opens(server):

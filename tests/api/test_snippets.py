@@ -1,9 +1,11 @@
 """Links: what is stored, how it is found and removed, and that nothing discloses an id or a token."""
 import base64
+import io
 import json
 import re
 import sqlite3
 import subprocess
+import tarfile
 import time
 
 import pytest
@@ -134,7 +136,7 @@ def test_state_changes_need_our_header_and_json(links):
 def test_the_page_opens_on_a_link(links):
     made = share(links).json
     page, index = links.get(made["url"]), links.get("/")
-    assert page.status == 200 and page.body == index.body and page.headers["Content-Type"] == "text/html; charset=utf-8"
+    assert page.status == 200 and b"<main id=\"panes\">" in page.body and page.headers["Content-Type"] == "text/html; charset=utf-8"
     assert "frame-ancestors 'none'" in page.headers["Content-Security-Policy"]
 
 
@@ -147,14 +149,56 @@ def test_only_the_embed_form_may_be_framed(links):
     assert answer.headers["Cross-Origin-Resource-Policy"] == "cross-origin"
 
 
-def test_the_raw_source_is_an_attachment_never_sniffed(links):
+INERT = "default-src 'none'; style-src 'self'; img-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+
+
+def test_the_raw_source_is_shown_as_text_and_never_sniffed(links):
     source = "# <script>alert(1)</script>\x01\n" + ADD_ONE
     made = share(links, source=source).json
     answer = links.get(made["raw_url"])
     assert answer.body.decode() == source
     assert answer.headers["Content-Type"] == "text/plain; charset=utf-8"
-    assert answer.headers["Content-Disposition"].startswith("attachment")
-    assert answer.headers["X-Content-Type-Options"] == "nosniff"
+    assert answer.headers["Content-Disposition"].startswith("inline")
+    assert answer.headers["X-Content-Type-Options"] == "nosniff" and answer.headers["Content-Security-Policy"] == INERT
+
+
+def test_the_text_of_each_stage_is_shown_as_text(links):
+    made = share(links).json
+    stages = read(links, made).json["result"]["kernels"][0]["stages"]
+    for query, stage in [("stage=0", stages[0]), ("stage=45&kernel=0", stages[45]), ("stage=cse:2", [s for s in stages if s["name"] == "cse"][1])]:
+        answer = links.get(f"{made['raw_url']}?{query}")
+        assert answer.status == 200 and answer.body.decode() == stage["text"]
+        assert answer.headers["Content-Type"] == "text/plain; charset=utf-8" and answer.headers["Content-Security-Policy"] == INERT
+    for query in ("stage=99", "stage=none", "stage=0&kernel=1", "stage=0&kernel=x", "stage="):
+        answer = links.get(f"{made['raw_url']}?{query}")
+        assert answer.status == 404 and answer.error["field"] == "stage"
+
+
+def test_the_archive_of_a_link_has_its_frozen_result(links):
+    made = share(links).json
+    answer = links.get(f"{made['url']}/all.tar.gz", Accept_Encoding="gzip")
+    assert answer.headers["Content-Disposition"].startswith("attachment") and answer.headers["Content-Encoding"] is None
+    with tarfile.open(fileobj=io.BytesIO(answer.body)) as tar:
+        names = tar.getnames()
+        assert json.load(tar.extractfile("result.json")) == read(links, made).json["result"]
+    assert "source-map.json" in names and len(names) == 2 + 46
+
+
+def test_the_page_of_a_link_says_in_its_head_what_it_is_about(links):
+    plain = links.get("/").body.decode()
+    for fields, title in [({"title": "A \"<b>"}, "A &quot;&lt;b&gt;"), ({}, "add_one"), ({"language": "mlir", "source": "module {}", "inputs": []}, "A kernel")]:
+        made = share(links, **fields).json
+        for _ in range(2):  # the second time it comes from memory
+            page = links.get(made["url"]).body.decode()
+            assert f"<title>{title} · Neuron Kernel Explorer</title>" in page and f'<meta property="og:title" content="{title}">' in page
+            assert 'property="og:description" content="A' in page and f'href="/z/{made["id"]}?view=plain"' in page
+            rest = re.sub(r"<title>.*?</title>(\n<meta (property|name)=[^\n]*)*|<p class=\"noscript\">.*?</p>", "", page, flags=re.S)
+            assert rest == re.sub(r"<title>.*?</title>|<p class=\"noscript\">.*?</p>", "", plain, flags=re.S)
+
+
+def test_unknown_links_have_no_view_and_count_as_misses(links):
+    for tail in ("?view=plain", "/raw?stage=0", "/page.html", "/all.tar.gz"):
+        assert links.get(f"/z/{'A' * 22}{tail}").status == 404
 
 
 def test_nothing_about_a_link_is_kept_or_indexed(links):

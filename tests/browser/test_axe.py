@@ -3,7 +3,9 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
 
-from support.page import compiled, create, open_stage
+from support.own_kernel import SOURCE
+from support.page import at_rest, compiled, create, open_stage, source_spot, write
+from browser.test_themes import CONTRAST
 
 
 def violations(page, where):
@@ -63,5 +65,46 @@ def test_axe_finds_nothing(new_page, server, watch, scheme):
     expect(page.locator("#switcher")).to_be_visible()
     compiled(page)
     bad += violations(page, "phone")
+    page.close()
+    assert bad == [], "\n".join(bad)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_and_the_contrast_walk_find_nothing_while_stale_failed_offline_or_checked(new_page, slow, watch, scheme):
+    watch.expect("Failed to load resource|ERR_")
+    page = new_page(1440, 900, scheme)
+    page.goto(slow.url)
+    compiled(page)
+    bad = []
+
+    def look(state):
+        page.mouse.move(2, 2)
+        at_rest(page)
+        bad.extend(violations(page, state))
+        bad.extend(f"{state}: {b}" for b in page.evaluate(CONTRAST)["bad"])
+
+    look("first visit")
+    page.get_by_role("button", name="Check").click()
+    expect(page.locator("#status")).to_contain_text("all pass")
+    look("checked")
+    page.get_by_role("button", name="Check").click()
+    write(page, SOURCE)
+    expect(page.locator("#signature")).to_contain_text("block")
+    page.wait_for_function("() => !document.body.classList.contains('compiling')")
+    page.mouse.click(*source_spot(page, "g @ w2", 2))
+    look("followed")
+    page.locator("#ir-remarks-open").click()
+    look("decisions")
+    write(page, SOURCE.replace("np.exp", "np.expp"))
+    expect(page.locator("#ir-message")).to_contain_text("last version")
+    look("stale")
+    page.locator('#stages .stage[data-key="trace"]').click()
+    expect(page.locator("#ir-message")).to_contain_text("refused")
+    look("failed")
+    slow.cut = True
+    write(page, SOURCE)
+    expect(page.locator("#banner")).to_contain_text("Connection lost")
+    look("offline")
+    slow.cut = False
     page.close()
     assert bad == [], "\n".join(bad)

@@ -98,3 +98,23 @@ def test_tab_order_is_the_visual_order_and_focus_is_seen(page):
 def test_editors_have_names(page):
     assert page.locator("#source-editor .cm-content").get_attribute("aria-label") == "Kernel source"
     assert page.locator("#ir-viewer .cm-content").get_attribute("aria-label").startswith("IR after stage")
+
+
+def test_the_arrow_from_the_filter_leads_to_a_stage_that_it_shows(page):
+    page.locator("body").press("/")
+    page.keyboard.type("driven-tiling")
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("Enter")
+    assert selected_stage(page) == "knob-driven-tiling"
+    expect(page.locator("#ir-title")).to_contain_text("knob-driven-tiling")
+    expect(page.locator("#ir-viewer .cm-content")).to_be_focused()
+
+
+def test_the_diff_takes_the_focus_and_gives_it_back(page):
+    page.locator("#stages").focus()
+    page.keyboard.press("Enter")
+    expect(page.locator("#ir-viewer .cm-content")).to_be_focused()
+    page.keyboard.press("d")
+    expect(page.locator("#diff-viewer .cm-content").first).to_be_focused()
+    page.keyboard.press("d")
+    expect(page.locator("#ir-viewer .cm-content")).to_be_focused()

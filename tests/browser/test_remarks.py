@@ -97,14 +97,19 @@ def test_the_list_leads_to_operations_and_expressions(page, source, stage):
     expect(button).to_be_hidden()
 
 
-def test_the_pointer_on_an_expression_shows_what_every_pass_decided(page):
+def test_the_pointer_on_an_expression_shows_the_first_decisions_and_the_drawer_all(page):
     line = page.locator("#source-editor .cm-line", has_text="product = np.matmul(x, w)").first
     box = line.bounding_box()
     page.mouse.move(box["x"] + 160, box["y"] + box["height"] / 2)
-    tip = page.locator(".remark-tip")
+    tip = page.locator(".source-tip")
     expect(tip).to_be_visible()
+    expect(tip).to_contain_text("infer-layout")
+    expect(tip).to_contain_text("click, then Decisions")
+    page.mouse.click(box["x"] + 160, box["y"] + box["height"] / 2)
+    page.locator("#ir-remarks-open").click()
+    about = page.locator("#ir-remarks .about-selection")
     for text in ("infer-layout", "TILE=[128,512,128] (as given), in SBUF", TILING, "promoted 2 inputs to SBUF", "legalize-layout"):
-        expect(tip).to_contain_text(text)
+        expect(about).to_contain_text(text)
 
 
 def test_the_explanation_of_the_pass_is_there(page, server):

@@ -94,12 +94,12 @@ def table(done):
             yield f"- {target}, all {n} kernels: median error {middle / 10:.1f}%, worst error {worst / 10:.1f}%"
 
 
-def write(lines):
-    """Replaces the section of RESULTS.md."""
+def write(lines, head=HEAD, about=ABOUT):
+    """Replaces the section of RESULTS.md, or adds it at the end."""
     text = RESULTS.read_text()
-    before, _, rest = text.partition(f"\n{HEAD}\n")
+    before, _, rest = text.partition(f"\n{head}\n")
     _, following, after = rest.partition("\n## ")
-    RESULTS.write_text(f"{before}\n{HEAD}\n{ABOUT}\n" + "\n".join(lines) + "\n" + following + after)
+    RESULTS.write_text(f"{before}\n{head}\n{about}\n" + "\n".join(lines) + "\n" + following + after)
 
 
 if __name__ == "__main__":

@@ -64,7 +64,7 @@ static void report(const char *form, const struct sim_timeline *t, struct arena 
   struct buf out;
   sim_profile_make(t, a, &p);
   buf_init(&out, REPORT_MAX);
-  const enum status st = !strcmp(form, "--json")    ? sim_report_json(&p, &out)
+  const enum status st = !strcmp(form, "--json")    ? sim_report_json(&p, NULL, &out)
                          : !strcmp(form, "--trace") ? sim_report_trace(&p, &out)
                                                     : sim_report_text(&p, &out);
   if (st)

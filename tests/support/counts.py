@@ -16,6 +16,6 @@ def pytest_runtest_logreport(report):
 
 
 def pytest_unconfigure(config):
-    if "kernels" in _totals and not hasattr(config, "workerinput"):
+    if {"kernels", "faults"} & _totals.keys() and not hasattr(config, "workerinput"):
         print(", ".join(f"{n} {what}" for what, n in sorted(_totals.items())))
         _totals.clear()

@@ -61,6 +61,10 @@ RIGHT = {
             e = np.exp(x - np.max(x, axis=-1, keepdims=True))
             return np.rint(e / np.sum(e, axis=-1, keepdims=True) * 255).astype(np.uint8)
         """, {"x": "1024x1024:f32"}),
+    "a sum of integers that wraps around": ("""
+        def f(x, y):
+            return np.minimum(np.minimum(np.sum(x, axis=0, keepdims=True), 5) * y, np.prod(x[:2], axis=0))
+        """, {"x": "5x4:i32", "y": "5x4:i32"}),
     "an assertion of the type": ("""
         def f(x):
             assert x.dtype == ml_dtypes.bfloat16
@@ -175,6 +179,48 @@ def test_a_failure_names_the_first_wrong_element():
     first = checks[0][1]["first_wrong"]
     assert first["output"] == "output0" and first["index"] == [3, 0]
     assert first["got"] == pytest.approx(2 * first["expected"], rel=1e-5)
+
+
+# right for the usual inputs, which are positive or not negative, and wrong for others
+SUMS = {
+    "that are infinite for a zero": ("np.cumsum(1 / x, axis=-1)", "np.cumsum(1 / np.abs(x), axis=-1)"),
+    "that are not defined for a negative number": ("np.cumsum(np.log(x), axis=-1)", "np.cumsum(np.log(x) + (x > 9), axis=-1)"),
+}
+
+
+@pytest.mark.parametrize("name", SUMS)
+def test_a_running_sum_of_terms_is_judged_on_a_second_set_of_inputs(name):
+    right, wrong = SUMS[name]
+    checks, _ = verdicts(f"""
+        def f(x):
+            return {right}
+        """, {"x": "16x32:f32"})
+    assert {c["status"] for _, c in checks} == {"pass"} and not any("note" in c for _, c in checks)
+    checks, result = verdicts(f"""
+        def f(x):
+            return {right} if isinstance(x, np.ndarray) else {wrong}
+        """, {"x": "16x32:f32"}, stop="trace")
+    assert checks[0][1]["status"] == "fail", result["diagnostics"]
+
+
+def test_a_result_on_the_usual_inputs_only_says_so():
+    checks, _ = verdicts("""
+        def f(x):
+            return np.exp(np.square(x) * 50)
+        """, {"x": "16x32:f32"}, stop="hlo-to-linalg")
+    assert {c["status"] for _, c in checks} == {"pass"}
+    assert all("usual inputs only" in c["note"] for _, c in checks)
+
+
+def test_the_largest_errors_are_those_of_all_elements():
+    checks, _ = verdicts("""
+        def f(x):
+            y = np.abs(x) + 1.0
+            return y if isinstance(x, np.ndarray) else y * np.float32(1 + 2.0**-16)
+        """, {"x": "16x32:f32"}, stop="trace")
+    assert checks[0][1]["status"] == "pass"
+    assert checks[0][1]["max_rel_err"] == pytest.approx(2.0**-16, rel=0.02)
+    assert 2.0**-16 < checks[0][1]["max_abs_err"] < 9 * 2.0**-16 * 1.02
 
 
 def reproduce(path):

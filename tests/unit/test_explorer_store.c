@@ -110,7 +110,7 @@ static void check(struct model *m, struct db *db, int i) {
   bool found, is_whole = dice(2);
   struct ident_hash h = hash_of(m->snippets[i].id);
   store_snippet_init(&s);
-  assert_int_equal(store_get_snippet(db, &h, is_whole, &s, &found, &err), ST_OK);
+  assert_int_equal(store_get_snippet(db, &h, is_whole ? STORE_WHOLE : STORE_ROW, &s, &found, &err), ST_OK);
   assert_int_equal(found, m->snippets[i].exists);
   if (found) {
     assert_int_equal(s.created_ms, 1000 + i);
@@ -250,6 +250,83 @@ static void store_does_what_its_model_does(void **state) {
   db_close(db);
 }
 
+static void put_revision(struct db *db, const struct ident_hash *id, const struct ident_hash *token, int text,
+                         bool fits) {
+  struct store_snippet s;
+  struct error err;
+  bool found, added;
+  store_snippet_init(&s);
+  s.created_ms = 1000 + text;
+  put_text(&s.doc, text);
+  put_text(&s.frames, (text + 1) % TEXTS);
+  assert_int_equal(store_add_revision(db, id, token, &s, &found, &added, &err), fits ? ST_OK : ST_LIMIT);
+  assert_true(!fits || (found && added));
+  store_snippet_clear(&s);
+}
+
+/* Revision 0 is the newest one.  Returns its number; 0: there is no such revision. */
+static int get_revision(struct db *db, const struct ident_hash *id, int revision, int text, int n_revisions) {
+  struct store_snippet s;
+  struct error err;
+  bool found;
+  store_snippet_init(&s);
+  assert_int_equal(store_get_revision(db, id, revision, STORE_WHOLE, &s, &found, &err), ST_OK);
+  if (found) {
+    assert_true(is_text(&s.doc, text) && is_text(&s.frames, (text + 1) % TEXTS));
+    assert_int_equal(s.n_revisions, n_revisions);
+  }
+  const int n = found ? s.revision : 0;
+  store_snippet_clear(&s);
+  return n;
+}
+
+static void store_keeps_every_revision_and_removes_all(void **state) {
+  static struct model m;
+  struct db *db = open_db();
+  struct error err;
+  struct store_snippet s;
+  bool found, done;
+  (void)state;
+  put(&m, db, 0);
+  const int text = m.snippets[0].text;
+  const struct ident_hash id = hash_of(m.snippets[0].id), token = hash_of(m.snippets[0].token),
+                          wrong = hash_of("wrong");
+  assert_int_equal(get_revision(db, &id, 0, text, 1), 1);
+  assert_int_equal(get_revision(db, &id, 2, text, 1), 0);
+  put_revision(db, &id, &token, 3, true);
+  put_revision(db, &id, &token, 4, true);
+  assert_int_equal(get_revision(db, &id, 0, 4, 3), 3);
+  assert_int_equal(get_revision(db, &id, 1, text, 3), 1);
+  assert_int_equal(get_revision(db, &id, 2, 3, 3), 2);
+  assert_int_equal(get_revision(db, &id, 4, 0, 3), 0);
+  store_snippet_init(&s);
+  assert_int_equal(store_add_revision(db, &id, &wrong, &s, &found, &done, &err), ST_OK);
+  assert_true(found && !done);
+  assert_int_equal(store_add_revision(db, &wrong, &token, &s, &found, &done, &err), ST_OK);
+  assert_true(!found && !done);
+  store_snippet_clear(&s);
+  for (int i = 3; i < STORE_REVISIONS_MAX; i++)
+    put_revision(db, &id, &token, i % TEXTS, true);
+  put_revision(db, &id, &token, 1, false);
+  /* a time of expiry is that of all, and the purge removes all */
+  assert_int_equal(store_expire_snippet(db, &id, &token, store_now_ms() - 1, &found, &done, &err), ST_OK);
+  assert_true(found && done);
+  assert_int_equal(get_revision(db, &id, 2, 3, STORE_REVISIONS_MAX), 0);
+  int64_t n;
+  assert_int_equal(store_purge(db, &n, &err), ST_OK);
+  assert_int_equal(n, STORE_REVISIONS_MAX);
+  /* deleting removes all, too */
+  m.snippets[0].exists = false;
+  put(&m, db, 0);
+  const struct ident_hash other = hash_of(m.snippets[0].id), its = hash_of(m.snippets[0].token);
+  put_revision(db, &other, &its, 2, true);
+  assert_int_equal(store_delete_snippet(db, &other, &its, &found, &done, &err), ST_OK);
+  assert_true(found && done);
+  assert_int_equal(count(db, "SELECT COUNT(*) FROM snippets"), 0);
+  assert_int_equal(count(db, "SELECT COUNT(*) FROM blobs"), 0);
+  db_close(db);
+}
+
 /* Three batches; the damaged ones are in different ones. */
 static void store_purges_all_but_damaged_snippets(void **state) {
   enum { N = 150 };
@@ -369,7 +446,7 @@ static bool is_withheld(struct model *m, struct db *db, int i) {
   bool found;
   struct ident_hash h = hash_of(m->snippets[i].id);
   store_snippet_init(&s);
-  enum status st = store_get_snippet(db, &h, true, &s, &found, &err);
+  enum status st = store_get_snippet(db, &h, STORE_WHOLE, &s, &found, &err);
   if (!st && found) {
     assert_int_equal(s.created_ms, 1000 + i);
     assert_int_equal(s.expires_ms, m->snippets[i].expires_ms);
@@ -497,6 +574,7 @@ int main(void) {
   const struct CMUnitTest on_any[] = {
       cmocka_unit_test(store_does_what_its_model_does),
       cmocka_unit_test(store_refuses_a_newer_version),
+      cmocka_unit_test(store_keeps_every_revision_and_removes_all),
       cmocka_unit_test(store_purges_all_but_damaged_snippets),
       cmocka_unit_test(store_copies_all_of_it),
   };

@@ -450,7 +450,7 @@ static void report(struct timed *t, struct buf *out) {
   struct sim_profile p;
   sim_profile_make(&t->timeline, &t->arena, &p);
   buf_init(out, 1 << 24);
-  assert_int_equal(sim_report_json(&p, out), ST_OK);
+  assert_int_equal(sim_report_json(&p, NULL, out), ST_OK);
   assert_int_equal(sim_report_trace(&p, out), ST_OK);
   assert_int_equal(sim_report_text(&p, out), ST_OK);
 }

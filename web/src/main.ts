@@ -16,6 +16,8 @@ import { IrPane } from "./panes/ir";
 import { mountKeys } from "./panes/keys";
 import { mountModes } from "./panes/modes";
 import { announce, mountNotices, say } from "./panes/notices";
+import { mountFirstLine } from "./panes/firstline";
+import { mountPartner } from "./panes/partner";
 import { mountProblems } from "./panes/problems";
 import { RunPane } from "./panes/run";
 import { mountSettings } from "./panes/settings";
@@ -180,6 +182,8 @@ function main(): void {
   mountProblems(store, source);
   new HistoryDrawer(store);
   mountBottom(store);
+  mountPartner(store);
+  if (!isEmbed) mountFirstLine(store);
   mountHelp();
   mountNotices(store, compiler, () => void loadLists(store));
   mountSharedBar(store, compiler, say);

@@ -371,6 +371,46 @@ static MlirAffineMap map_of(struct ir_builder *b, const struct windowed *w, cons
   return mlirAffineMapGet(b->ctx, w->s.n_loops, 0, side->rank, x);
 }
 
+static bool gives_extent(MlirAffineMap map, int loop) {
+  for (int r = 0; r < mlirAffineMapGetNumResults(map); r++)
+    if (structured_map_loop(map, r) == loop)
+      return true;
+  return false;
+}
+
+/* True if the body does not read input o, and other operands give the extents of its loops. */
+static bool is_superfluous(const struct windowed *w, int o) {
+  if (ir_is_used(mlirBlockGetArgument(ir_body(w->op), o)))
+    return false;
+  for (int l = 0; l < w->s.n_loops; l++) {
+    bool is_given = !gives_extent(w->s.maps[o], l);
+    for (int k = 0; k <= w->s.n_inputs && !is_given; k++)
+      is_given = k != o && gives_extent(w->s.maps[k], l);
+    if (!is_given)
+      return false;
+  }
+  return true;
+}
+
+/* Drops the inputs that only gave the extents of windows, which nothing has written: the windows that were copied out
+ * give them, too. */
+static void drop_extents(struct windowed *w) {
+  for (int o = w->s.n_inputs - 1; o >= 0; o--) {
+    if (!is_superfluous(w, o))
+      continue;
+    MlirValue kept[STRUCTURED_OPERANDS_MAX];
+    const int n = w->s.n_inputs--;
+    for (int k = 0; k < n; k++)
+      kept[k] = mlirOperationGetOperand(w->op, k + (k >= o));
+    for (int k = o; k < n; k++)
+      w->s.maps[k] = w->s.maps[k + 1];
+    const int32_t segments[] = {n - 1, 1};
+    mlirOperationSetOperands(w->op, n, kept);
+    ir_set_attr(w->op, "operandSegmentSizes", mlirDenseI32ArrayGet(mlirOperationGetContext(w->op), 2, segments));
+    mlirBlockEraseArgument(ir_body(w->op), (unsigned)o);
+  }
+}
+
 static void rewrite_reduction(struct windowed *w) {
   struct ir_builder b = edit_before(w->run, w->op);
   const int loop = loop_to_free(w);
@@ -388,6 +428,7 @@ static void rewrite_reduction(struct windowed *w) {
     mlirOperationSetOperand(w->op, o, side->v);
     w->s.maps[o] = map_of(&b, w, side);
   }
+  drop_extents(w);
   edit_set_maps(w->op, w->s.n_inputs + 1, w->s.maps);
 }
 

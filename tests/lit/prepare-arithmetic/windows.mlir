@@ -81,10 +81,10 @@ func.func @pool(%x: tensor<4x6x11xf32>) -> tensor<4x6x5xf32> {
   return %r : tensor<4x6x5xf32>
 }
 
-// A large one over the only long dimension: what position i needs is copied out for partition i.
+// A large one over the only long dimension: what position i needs is copied out for partition i, and gives the extents.
 // CHECK-LABEL: func.func @long(
 // CHECK:         tensor.insert_slice %{{.*}} into %{{.*}}[0, 0, 69] [1, 40, 1] [1, 1, 1] {{.*}} into tensor<1x40x70xf32>
-// CHECK:         linalg.generic {{.*}}"parallel", "parallel", "reduction"]} ins(%{{.*}} : tensor<1x40x70xf32>
+// CHECK:         linalg.generic {{.*}}"parallel", "parallel", "reduction"]} ins(%{{.*}} : tensor<1x40x70xf32>)
 func.func @long(%x: tensor<1x109xf32>) -> tensor<1x40xf32> {
   %z = arith.constant 0.0 : f32
   %e = tensor.empty() : tensor<1x40xf32>

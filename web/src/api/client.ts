@@ -2,7 +2,7 @@
 import { networkProblem, Problem, problemFrom } from "./problem";
 import { type Base, wholeFrame, type WholeFrame } from "./delta";
 import { readLines } from "./ndjson";
-import type { CompileRequest, Example, Frame, Instruction, Operation, OperationText, Snippet, SnippetMade, SnippetRequest, StageDescription, StageDiff, Target } from "./types";
+import type { CompileRequest, Example, Frame, Instruction, Operation, OperationText, RevisionMade, Snippet, SnippetMade, SnippetRequest, StageDescription, StageDiff, Target } from "./types";
 
 const BASE = "/api/v1";
 
@@ -64,8 +64,9 @@ export async function getDiff(holder: Holder, kernel: number, from: number, to: 
 /** Requests that change something need this header, which pages of other sites cannot send. */
 const OURS = { "x-nkx-request": "1" };
 
-export async function getSnippet(id: string): Promise<Snippet> {
-  const response = await request(`/snippets/${id}`, { headers: { accept: "application/json" } });
+/** revision: from 1; null is the newest. */
+export async function getSnippet(id: string, revision: number | null = null): Promise<Snippet> {
+  const response = await request(`/snippets/${id}${revision === null ? "" : `?revision=${revision}`}`, { headers: { accept: "application/json" } });
   return (await response.json()) as Snippet;
 }
 
@@ -73,6 +74,13 @@ export async function createSnippet(body: SnippetRequest): Promise<SnippetMade> 
   const headers = { ...OURS, "content-type": "application/json" };
   const response = await request("/snippets", { method: "POST", headers, body: JSON.stringify(body) });
   return (await response.json()) as SnippetMade;
+}
+
+/** Adds a revision to a link of the user's. */
+export async function reviseSnippet(id: string, token: string, body: SnippetRequest): Promise<RevisionMade> {
+  const headers = { ...OURS, "content-type": "application/json", "x-nkx-edit-token": token };
+  const response = await request(`/snippets/${id}`, { method: "POST", headers, body: JSON.stringify(body) });
+  return (await response.json()) as RevisionMade;
 }
 
 export async function deleteSnippet(id: string, token: string): Promise<void> {

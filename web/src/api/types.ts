@@ -69,6 +69,8 @@ export interface StageCheck {
   max_abs_err?: number | null;
   max_rel_err?: number | null;
   reason?: string;
+  /** What the result does not cover: why the stage ran on the usual inputs only. */
+  note?: string;
   first_wrong?: WrongElement;
 }
 
@@ -335,6 +337,8 @@ export interface ProfilePart {
   from_us: number;
   to_us: number;
   instr?: number;
+  /** Of the instruction in the last stage's text, or in the source if that is NISA. */
+  line?: number;
   place?: SourceRange;
 }
 
@@ -363,13 +367,29 @@ export interface ProfileAdvice {
   place?: SourceRange;
 }
 
+/** A buffer in an on-chip memory. */
+export interface ProfileBuffer {
+  buffer: number;
+  /** Of the allocation in the last stage's text, or in the source if that is NISA. */
+  line?: number;
+  /** In each partition. */
+  bytes: number;
+  from_us: number;
+  to_us: number;
+  /** The first partition, or the bank, and the byte. */
+  at?: [number, number];
+  place?: SourceRange;
+}
+
 /** The use of an on-chip memory in bytes of a partition, over time. */
 export interface ProfileMemory {
   capacity: number;
   peak: number;
   peak_us: number;
+  /** The buffers have places; otherwise the parts are not known. */
+  has_places?: boolean;
   /** What fills it at the peak, the largest first. */
-  alive: object[];
+  alive: ProfileBuffer[];
   /** The time, the bytes from then on, and those of 8 parts. */
   points: [number, number, number[]][];
 }
@@ -734,17 +754,51 @@ export interface SnippetRequest {
   expires_in?: number;
 }
 
+/** What to compile and keep as a revision. */
+export interface RevisionRequest {
+  source?: string;
+  source_base64?: string;
+  filename?: string;
+  files?: SourceFile[];
+  language?: LanguageName;
+  target?: TargetName;
+  kernel?: string;
+  inputs?: InputSpec[];
+  options?: { stop_after?: string; check?: boolean; artifacts?: boolean; simulate?: boolean; watch?: Watch[] };
+  simulate?: boolean;
+  scope?: string;
+  /** At most 200 bytes of UTF-8. */
+  title?: string;
+  /** How the page looked; at most 64 KiB. */
+  view?: object;
+}
+
 export interface SnippetMade {
   id: string;
   url: string;
   embed_url: string;
   raw_url: string;
-  /** Deletes the snippet; it is told only here. */
+  /** Permits to delete the snippet and to add revisions; it is told only here. */
   edit_token: string;
   visibility: Visibility;
   created_ms: number;
   expires_ms: number | null;
   key: string;
+}
+
+export interface RevisionMade {
+  id: string;
+  url: string;
+  /** Its number, from 2. */
+  revision: number;
+  created_ms: number;
+  expires_ms: number | null;
+  key: string;
+}
+
+export interface Revision {
+  revision: number;
+  created_ms: number;
 }
 
 export interface Snippet {
@@ -753,6 +807,9 @@ export interface Snippet {
   title?: string;
   created_ms: number;
   expires_ms: number | null;
+  /** The number of this revision, from 1. */
+  revision: number;
+  revisions: Revision[];
   request: CompileRequest;
   /** As it was given. */
   view: object | null;

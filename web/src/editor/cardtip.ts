@@ -23,7 +23,7 @@ export function toggleTip(view: EditorView, make: () => HTMLElement | null): voi
 }
 
 export function isTipOpen(view: EditorView): boolean {
-  return view.state.field(tipField) !== null;
+  return (view.state.field(tipField, false) ?? null) !== null;
 }
 
 /** Closes what is open: the tip at the caret and the one below the pointer; false if there is none. */

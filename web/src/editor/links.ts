@@ -4,12 +4,12 @@
 // Ranges move with edits: they stay on their expressions until the next outcome replaces them.
 import { type Extension, RangeSet, RangeSetBuilder, RangeValue, StateEffect, StateField, type Text } from "@codemirror/state";
 import { Decoration, type DecorationSet, EditorView, gutterLineClass, GutterMarker } from "@codemirror/view";
+import { BANDS } from "../highlight/bands";
 import type { Light } from "../state/selection";
 import type { SourceMap } from "../state/sourcemap";
 import { spanOfRange, type Span } from "./positions";
 
-/** Colours in a palette; style/bands.css has the same number. */
-export const BANDS = 8;
+export { BANDS };
 
 class LinkRange extends RangeValue {
   constructor(readonly n: number) {

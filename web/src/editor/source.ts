@@ -17,6 +17,8 @@ import {
 } from "@codemirror/view";
 import type { Diagnostic } from "../api/types";
 import { heatGutter } from "./heat";
+import { cardTip, closeTips, isTipOpen, toggleTip } from "./cardtip";
+import { markedLines } from "./marked";
 import { sourceLinks } from "./links";
 import { notesBehind } from "./notes";
 import { spanOfRange } from "./positions";
@@ -45,6 +47,10 @@ export interface SourceEvents {
   explain(pos: number): Promise<{ from: number; to: number; dom: HTMLElement } | null>;
 }
 
+/** When a button went down last, and how long no tip opens then: the user has chosen, and needs no explanation. */
+let pressed = -Infinity;
+const QUIET_MS = 2000;
+
 function pointer(events: SourceEvents) {
   let frame = 0;
   let at = { x: 0, y: 0 };
@@ -67,7 +73,9 @@ function pointer(events: SourceEvents) {
       frame = 0;
       events.point(null);
     },
-    mousedown(e) {
+    mousedown(e, view) {
+      closeTips(view); // what it explains is chosen now
+      pressed = performance.now();
       down = { x: e.clientX, y: e.clientY };
     },
     mouseup(e, view) {
@@ -146,12 +154,14 @@ export class SourceEditor {
       sourceLanguage(language),
       sourceLinks(),
       notesBehind(),
+      markedLines(),
+      cardTip(),
       hoverTooltip(
         async (_view, pos) => {
-          const tip = await this.events.explain(pos);
+          const tip = isTipOpen(this.view) || performance.now() - pressed < QUIET_MS ? null : await this.events.explain(pos);
           return tip ? { pos: tip.from, end: tip.to, above: true, create: () => ({ dom: tip.dom }) } : null;
         },
-        { hoverTime: 450 },
+        { hoverTime: 600, hideOnChange: true },
       ),
       pointer(this.events),
       typeOverSelection(),
@@ -162,6 +172,12 @@ export class SourceEditor {
         else if (u.selectionSet && !u.docChanged && !own) this.events.caret(u.state.selection.main.head);
       }),
     ];
+  }
+
+  /** Opens or closes the tip at the caret, which the keyboard cannot point at. */
+  async explainCaret(): Promise<void> {
+    const tip = isTipOpen(this.view) ? null : await this.events.explain(this.view.state.selection.main.head);
+    toggleTip(this.view, () => tip?.dom ?? null);
   }
 
   get key(): string | null {

@@ -316,7 +316,8 @@ export class StageViewer {
     if (effects.length > 0) view.dispatch({ effects });
   }
 
-  private lineOf(row: number): number {
+  /** The line of the stage's text that a row is about. */
+  lineOf(row: number): number {
     return this.rows?.lineOf(row) ?? row;
   }
 

@@ -93,11 +93,13 @@ export class DiffPane {
   }
 
   toggle(): void {
+    const fromText = byId("ir-viewer").contains(document.activeElement);
     const focused = byId("diff-viewer").contains(document.activeElement) || byId("diff-bar").contains(document.activeElement);
     if (this.isOpen) this.store.set({ diffFrom: null, pane: "ir" });
     else this.start("");
     // the focused element is gone then
-    if (focused) requestAnimationFrame(() => byId("ir-viewer").querySelector<HTMLElement>(".cm-content")?.focus());
+    const pane = focused && !this.isOpen ? "ir-viewer" : fromText && this.isOpen ? "diff-viewer" : null;
+    if (pane) requestAnimationFrame(() => byId(pane).querySelector<HTMLElement>(".cm-content")?.focus());
   }
 
   private start(diffFrom: string): void {

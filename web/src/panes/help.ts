@@ -19,6 +19,8 @@ const KEYS: [string, [string, string][]][] = [
       ["hover, or move the caret", "light the partners"],
       ["click · g l · Ctrl+F10", "jump to the partners and keep them lit"],
       ["Ctrl+click", "add an operation to the selection"],
+      ["Ctrl+F8", "explain what is at the caret"],
+      ["click a line number", "put the line into the address, with Shift a range"],
       ["h", "history of the selection"],
       ["Esc", "clear the selection"],
       ["Ctrl+Shift+F1", "line colours on, off"],
@@ -46,6 +48,25 @@ const KEYS: [string, [string, string][]][] = [
     ],
   ],
   [
+    "Compare",
+    [
+      ["p", "pin what is shown as A; unpin it"],
+      ["c", "A against what is shown now; back to reading"],
+      ["j · k", "next, previous stage that differs"],
+      ["F7 · Shift+F7", "next, previous change"],
+      ["x", "swap A and B"],
+    ],
+  ],
+  [
+    "Simulated run",
+    [
+      ["Shift+R", "see the kernel run; back to reading"],
+      ["w · s, a · d", "zoom the timeline, move along it"],
+      ["[ · ]", "walk the critical path"],
+      ["t", "pictures, tables"],
+    ],
+  ],
+  [
     "Kernel",
     [
       ["Ctrl+Enter", "compile now"],
@@ -64,6 +85,16 @@ const KEYS: [string, [string, string][]][] = [
       ["?", "this sheet"],
     ],
   ],
+];
+
+const SIGNS: [string, string][] = [
+  ["● ○ ◆ ✕", "the stage changed the program, did not, is the last one, failed"],
+  ["+12 −3", "operations added and removed by the stage"],
+  ["✓ ✕ –", "the stage's values are NumPy's, differ, were not checked"],
+  ["↳", "the line was reached through a call of a helper"],
+  ["×4", "the line was made from four expressions"],
+  ["dashed edge", "the compiler made the line; it has no source"],
+  ["▸ text", "what the pass decided about the line or the expression"],
 ];
 
 const isMac = /Mac|iP(hone|ad)/.test(navigator.platform);
@@ -96,6 +127,7 @@ export function openHelp(): void {
         ),
       ),
     ),
+    el("section", { class: "legend" }, el("h3", {}, "Signs"), el("dl", {}, ...SIGNS.flatMap(([sign, what]) => [el("dt", {}, sign), el("dd", {}, what)]))),
     el("p", { class: "note" }, "Single letters work outside text fields; the settings switch them off."),
     close,
   );

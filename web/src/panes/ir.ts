@@ -1,10 +1,12 @@
 // ir: the text of the shown stage.
 import { StateEffect } from "@codemirror/state";
 import { EditorView } from "@codemirror/view";
+import { markedLines, onNumber, showMarked } from "../editor/marked";
 import { linesOfStage } from "../editor/rows";
 import { StageViewer } from "../editor/viewer";
 import type { AppStore } from "../state/app";
 import { opCount, type StageRow } from "../state/outcome";
+import { settings } from "../state/settings";
 import { bestOf, describe } from "../state/ranking";
 import { images, lightOfOps, type Anchor } from "../state/selection";
 import { remarksByLine } from "../state/remarks";
@@ -13,6 +15,7 @@ import { operationCard } from "./card";
 import { DetailTools } from "./detail";
 import { byId, button, el, fill, ms, plural, setAttr } from "./dom";
 import { icon, type IconName } from "./icons";
+import { mark } from "./marked";
 import { messageOf } from "./message";
 import { placeList } from "./places";
 import { remarkTip } from "./remarks";
@@ -84,6 +87,10 @@ export class IrPane {
       if (this.kept !== null) this.revealSelection();
     });
     const { view } = this.viewer;
+    view.dispatch({ effects: StateEffect.appendConfig.of(markedLines()) });
+    onNumber(view, (row, extend) => mark(store, say, "ir", this.viewer.lineOf(row), extend));
+    store.watch([...STAGE_KEYS, "marked"], () => this.drawMarked());
+    settings.watch(["fullText", "attributes"], () => this.drawMarked());
     new ResizeObserver(() => {
       this.tries = REVEALS;
       this.keepInSight();
@@ -236,8 +243,16 @@ export class IrPane {
     );
   }
 
-  /** The line of the best partner in the shown stage. */
-  private bestLine(): number | null {
+  private drawMarked(): void {
+    const { marked } = this.store.state;
+    const own = this.shown && marked?.pane === "ir" ? marked : null;
+    showMarked(this.viewer.view, own && { first: this.viewer.rowOf(own.first), last: this.viewer.rowOf(own.last) });
+  }
+
+  /** The line that the address points at, or else the best partner's, in the shown stage. */
+  private wantedLine(): number | null {
+    const { marked } = this.store.state;
+    if (marked?.pane === "ir") return marked.first;
     const best = selectedLight(this.store.state)?.best ?? null;
     if (best === null || !this.shown) return null;
     return this.shown.row.kernel.map.linksOf(this.shown.stage).opLines.get(best)?.[0] ?? null;
@@ -245,7 +260,7 @@ export class IrPane {
 
   /** Scrolls to the best partner, and keeps it in sight while the layout changes, until the user scrolls. */
   private revealSelection(): void {
-    this.kept = this.bestLine();
+    this.kept = this.wantedLine();
     this.tries = REVEALS;
     this.keepInSight();
   }

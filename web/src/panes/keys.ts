@@ -2,6 +2,8 @@
 //
 // Letters work only outside text fields and can be switched off; a key that an editor or a control has handled is not
 // handled again.
+import { EditorView } from "@codemirror/view";
+import { closeTips } from "../editor/cardtip";
 import type { AppStore } from "../state/app";
 import type { Compiler } from "../state/compiler";
 import { settings } from "../state/settings";
@@ -57,6 +59,12 @@ function reveal(t: KeyTargets): void {
   else t.store.set({ reveal: t.store.state.reveal + 1 });
 }
 
+/** What hovering shows, at the caret. */
+function explain(t: KeyTargets): void {
+  if (t.ir.viewer.view.dom.contains(document.activeElement)) t.ir.viewer.toggleCard();
+  else void t.source.editor.explainCaret();
+}
+
 /** Keys with Ctrl or a function key: they work in text fields too. */
 function chord(t: KeyTargets, e: KeyboardEvent): boolean {
   const mod = e.ctrlKey || e.metaKey;
@@ -65,6 +73,7 @@ function chord(t: KeyTargets, e: KeyboardEvent): boolean {
   else if (mod && !e.shiftKey && e.key.toLowerCase() === "s") t.share();
   else if (mod && e.shiftKey && e.key.toLowerCase() === "f") t.search();
   else if (mod && e.key === "F10") reveal(t);
+  else if (mod && e.key === "F8") explain(t);
   else if (mod && e.shiftKey && e.key === "F1") settings.set({ bands: !settings.state.bands });
   else if (e.key === "F7" && t.compare.isOpen) t.compare.step(e.shiftKey ? -1 : 1);
   else if (e.key === "F7" && t.diff.isOpen) t.diff.step(e.shiftKey ? -1 : 1);
@@ -149,6 +158,8 @@ export function mountKeys(t: KeyTargets): void {
     if (e.key === "Escape") {
       if (document.querySelector(":popover-open")) return; // Escape closes the popover
       if (t.ir.viewer.closeTips()) return;
+      const views = [...document.querySelectorAll<HTMLElement>(".cm-editor")].flatMap((dom) => EditorView.findFromDOM(dom) ?? []);
+      if (views.map(closeTips).includes(true)) return;
       if (t.store.state.anchor) choose(t.store, null);
       return;
     }

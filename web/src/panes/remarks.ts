@@ -2,6 +2,7 @@
 import type { Remark, Stage } from "../api/types";
 import { placeText, snippet } from "../editor/positions";
 import type { AppStore } from "../state/app";
+import { describe } from "../state/ranking";
 import { rangeOfRemark } from "../state/remarks";
 import { images, lightOfOps, lightOfRanges, type Anchor, type Light } from "../state/selection";
 import { choose, textsOfKernel, type Shown } from "../state/view";
@@ -66,7 +67,10 @@ export class Decisions {
     const n = rangeOfRemark(remark, map);
     const range = n === null ? undefined : map.ranges[n];
     const where = range && texts ? [el("span", { class: "at" }, placeText(map, range)), el("code", {}, snippet(docOf(texts, range), range))] : [];
-    const text = el("span", { class: "text" }, remark.text);
+    // two operations of one expression may have got equal remarks
+    const { stage } = this.shown as Shown;
+    const on = remark.op === undefined ? null : describe(stage, map.linksOf(stage), remark.op);
+    const text = el("span", { class: "text" }, remark.text, on ? el("span", { class: "on" }, ` ${on.label}`) : null);
     const anchor = this.anchorOf(remark, n);
     if (!anchor) return el("span", { class: "remark" }, text, ...where);
     const light = this.lightOf(anchor);

@@ -1,6 +1,9 @@
-// ruler: ticks at the right edge of a text for its highlighted lines, visible or not.
-import type { EditorView } from "@codemirror/view";
+// ruler: ticks at the right edge of a text for its highlighted lines, visible or not; a click on one scrolls there.
+import { EditorView } from "@codemirror/view";
 import { el } from "./dom";
+
+/** Pixels around a tick that count as the tick. */
+const NEAR = 5;
 
 export class Ruler {
   private readonly canvas: HTMLCanvasElement;
@@ -11,9 +14,13 @@ export class Ruler {
     private readonly host: HTMLElement,
     private readonly view: EditorView,
   ) {
-    this.canvas = el("canvas", { class: "ruler", attrs: { "aria-hidden": "true" } });
-    host.append(this.canvas);
+    const canvas = el("canvas", { class: "ruler", attrs: { "aria-hidden": "true" } });
+    this.canvas = canvas;
+    host.append(canvas);
     new ResizeObserver(() => this.paint()).observe(host);
+    // the canvas itself lets the pointer through, to the scroll bar below it
+    host.addEventListener("pointerdown", (e) => this.pressed(e), { capture: true });
+    host.addEventListener("pointermove", (e) => (canvas.dataset["tick"] = String(this.tickAt(e) !== null)), { passive: true });
   }
 
   /** Line numbers, 1-based. */
@@ -22,6 +29,37 @@ export class Ruler {
     this.selected = selected;
     this.hover = hover;
     this.paint();
+  }
+
+  /** Pixels from the top for a line's tick. */
+  private topOf(line: number): number | null {
+    const { doc } = this.view.state;
+    if (line < 1 || line > doc.lines) return null;
+    // if the text fits, the ticks are beside its lines; otherwise they are scaled to the edge's height
+    const scale = Math.min(1, this.host.clientHeight / Math.max(this.view.contentHeight, 1));
+    return this.view.lineBlockAt(doc.line(line).from).top * scale;
+  }
+
+  /** The line of the tick below the pointer. */
+  private tickAt(e: PointerEvent): number | null {
+    const box = this.canvas.getBoundingClientRect();
+    if (e.clientX < box.left - NEAR || e.clientX > box.right + 1) return null;
+    const y = e.clientY - box.top;
+    let best: number | null = null;
+    let least = NEAR;
+    for (const line of [...this.selected, ...this.hover]) {
+      const distance = Math.abs((this.topOf(line) ?? Infinity) + 2 - y);
+      if (distance < least) [best, least] = [line, distance];
+    }
+    return best;
+  }
+
+  private pressed(e: PointerEvent): void {
+    const line = e.button === 0 ? this.tickAt(e) : null;
+    if (line === null) return;
+    e.preventDefault();
+    const { from } = this.view.state.doc.line(line);
+    this.view.dispatch({ effects: EditorView.scrollIntoView(from, { y: "center" }) });
   }
 
   private paint(): void {
@@ -34,15 +72,11 @@ export class Ruler {
     if (!g || this.selected.length + this.hover.length === 0) return;
     const style = getComputedStyle(canvas);
     g.scale(ratio, ratio);
-    const content = this.view.contentHeight;
-    // if the text fits, the ticks are beside its lines; otherwise they are scaled to the edge's height
-    const scale = Math.min(1, height / Math.max(content, 1));
     const tick = (line: number, colour: string) => {
-      const { doc } = this.view.state;
-      if (line < 1 || line > doc.lines) return;
-      const block = this.view.lineBlockAt(doc.line(line).from);
+      const top = this.topOf(line);
+      if (top === null) return;
       g.fillStyle = colour;
-      g.fillRect(0, block.top * scale, width, Math.max(2, Math.min(block.height * scale, 4)));
+      g.fillRect(0, top, width, 4);
     };
     for (const line of this.hover) tick(line, style.getPropertyValue("--tick-hover"));
     for (const line of this.selected) tick(line, style.getPropertyValue("--tick"));

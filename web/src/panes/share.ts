@@ -53,7 +53,10 @@ function copyField(label: string, value: string, say: (text: string) => void): H
     });
   }, "plain");
   copy.setAttribute("aria-label", `Copy: ${label}`);
-  return el("div", { class: "copy-field" }, field, copy);
+  // the system's own sheet, where there is one
+  const send = "share" in navigator ? button("Send…", `Send: ${label}`, () => void navigator.share({ url: value }).catch(() => undefined), "plain") : null;
+  send?.setAttribute("aria-label", `Send: ${label}`);
+  return el("div", { class: "copy-field" }, field, copy, /^https?:/.test(value) ? send : null);
 }
 
 export class Share {
@@ -77,7 +80,7 @@ export class Share {
   follow(): void {
     let first = true;
     this.store.watch(
-      ["source", "filename", "files", "tab", "target", "language", "stageKey", "kernelName", "diffFrom", "unified", "anchor", "inputs", "check", "filter", "hideUnchanged", "simulate", "pinned", "mode", "comparedKey"],
+      ["source", "filename", "files", "tab", "target", "language", "stageKey", "kernelName", "diffFrom", "unified", "anchor", "marked", "inputs", "check", "filter", "hideUnchanged", "simulate", "pinned", "mode", "comparedKey"],
       () => {
         // an unchanged page keeps its short address
         if (!first || this.store.state.touched) this.soon();

@@ -9,8 +9,9 @@ import type { Compiler } from "../state/compiler";
 import { readView } from "../state/fragment";
 import { textsOf } from "../state/files";
 import { readViewJson, type View } from "../state/look";
-import { frozenOutcome } from "../state/outcome";
-import { isAsShared, sharedOf, type Shared } from "../state/shared";
+import { markedFromText } from "../state/marked";
+import { frozenOutcome, kernelOf } from "../state/outcome";
+import { isAsShared, revisionIn, sharedOf, type Shared } from "../state/shared";
 import { pinSnippet } from "../state/pin";
 import { choose, selectionFromText } from "../state/view";
 import { byId, button, el, fill } from "./dom";
@@ -20,7 +21,7 @@ import { when } from "./when";
 export function look(store: AppStore, view: View): void {
   const { kernelName, stageKey, diffFrom, unified, filter, hideUnchanged, tab, wrap, splits, mode, comparedKey } = view;
   const isThere = store.state.files.some((f) => f.name === tab);
-  store.set({ kernelName, stageKey, diffFrom, unified, filter, hideUnchanged, tab: isThere ? tab : null, wrap, splits, mode: mode === "compare" && !store.state.pinned ? "read" : mode, comparedKey, ...(view.pane ? { pane: view.pane } : {}) });
+  store.set({ kernelName, stageKey, diffFrom, unified, filter, hideUnchanged, tab: isThere ? tab : null, wrap, splits, mode: mode === "compare" && !store.state.pinned ? "read" : mode, comparedKey, marked: markedFromText(view.marked), ...(view.pane ? { pane: view.pane } : {}) });
 }
 
 export function lookAtSelection(store: AppStore, view: View): void {
@@ -33,7 +34,7 @@ const NOWHERE = "It was deleted, has expired, or lost a character when it was co
 /** Shows the stored kernel, or the reason why it cannot. */
 export async function openShared(store: AppStore, id: string, say: (text: string) => void, tell: (title: string, text: string) => void): Promise<void> {
   try {
-    const snippet = await getSnippet(encodeURIComponent(id));
+    const snippet = await getSnippet(encodeURIComponent(id), revisionIn(location.search));
     const shared = sharedOf(snippet);
     const kept = readViewJson(snippet.view);
     const { source, filename, files, language, target, inputs, check } = shared;
@@ -82,13 +83,18 @@ function frozenNote(shared: Shared, isFrozen: boolean): string {
 
 export function mountSharedBar(store: AppStore, compiler: Compiler, say: (text: string) => void): void {
   const bar = byId("shared-bar");
-  const title = document.title;
+  const blank = document.title;
   const showFrozen = () => location.assign(`/z/${store.state.shared?.id ?? ""}`);
-  store.watch(["shared", "source", "filename", "files", "language", "target", "inputs", "check", "outcome"], () => {
+  store.watch(["shared", "source", "filename", "files", "language", "target", "inputs", "check", "outcome", "previous", "kernelName"], () => {
     const { shared, outcome } = store.state;
     bar.hidden = shared === null;
-    if (!shared) return;
-    const name = shared.title === "" ? "Shared kernel" : shared.title;
+    const kernel = kernelOf(outcome, store.state.kernelName) ?? kernelOf(store.state.previous, store.state.kernelName);
+    const title = kernel ? `${kernel.name} · nkx` : blank;
+    if (!shared) {
+      document.title = title;
+      return;
+    }
+    const name = shared.title === "" ? (kernel?.name ?? "Shared kernel") : shared.title;
     document.title = `${name} · nkx`;
     if (!isAsShared(store.state)) {
       fill(

@@ -3,6 +3,7 @@ import { calledAt } from "../editor/calls";
 import { mapShown, rangesAt, showLights, showMap, spanOf } from "../editor/links";
 import { spanOfRange } from "../editor/positions";
 import type { SourceRange, Stage } from "../api/types";
+import { onNumber, showMarked } from "../editor/marked";
 import { showNotes } from "../editor/notes";
 import { SourceEditor } from "../editor/source";
 import type { AppStore } from "../state/app";
@@ -14,11 +15,23 @@ import { kernelOf } from "../state/outcome";
 import { type Light, lightOfRanges, smallest } from "../state/selection";
 import { remarksByRange } from "../state/remarks";
 import { choose, selectedLight, shownStage, STAGE_KEYS } from "../state/view";
-import { button, byId, el, toggle } from "./dom";
+import { button, byId, el, plural, toggle } from "./dom";
+import { mark } from "./marked";
+import { say } from "./notices";
 import { operationTip } from "./operations";
 import { remarkTip } from "./remarks";
 import { Ruler } from "./ruler";
 import { Tabs } from "./tabs";
+
+const TIP_STAGES = 2;
+
+/** As many decisions as do not cover the lines around; the drawer lists all of them. */
+function shortTip(list: readonly { stage: Stage; texts: readonly string[] }[]): HTMLElement {
+  const first = list.slice(0, TIP_STAGES);
+  const rest = list.slice(TIP_STAGES).reduce((n, { texts }) => n + texts.length, 0);
+  const more = rest > 0 ? el("p", { class: "note" }, `and ${plural(rest, "decision")} more: click, then Decisions`) : null;
+  return el("div", {}, remarkTip(first), more);
+}
 
 export class SourcePane {
   readonly editor: SourceEditor;
@@ -79,6 +92,8 @@ export class SourcePane {
     store.watch([...STAGE_KEYS, "tab"], () => this.drawNotes());
     store.watch([...STAGE_KEYS, "hover", "anchor", "tab"], () => this.drawLights());
     store.watch(["reveal"], () => this.revealSelection());
+    onNumber(this.editor.view, (line, extend) => mark(store, say, "source", line, extend));
+    store.watch(["marked", "source", "tab"], () => this.drawMarked());
   }
 
   /** The name of the file that the editor shows. */
@@ -155,7 +170,7 @@ export class SourcePane {
     const operation = called && (await operationNamed(called.name));
     const span = called && operation ? called : decided?.span;
     if (!span) return null;
-    const dom = el("div", {}, operation && operationTip(operation), decided && remarkTip(decided.list));
+    const dom = el("div", { class: "source-tip" }, operation && operationTip(operation), decided && shortTip(decided.list));
     return { from: span.from, to: span.to, dom };
   }
 
@@ -195,6 +210,14 @@ export class SourcePane {
           })
         : [];
     this.ruler.draw(linesOf(selected), linesOf(hover?.light ?? null));
+  }
+
+  private drawMarked(): void {
+    const { marked } = this.store.state;
+    const own = marked?.pane === "source" ? marked : null;
+    showMarked(this.editor.view, own);
+    const { doc } = this.editor.view.state;
+    if (own && own.first <= doc.lines) this.editor.reveal(doc.line(own.first).from);
   }
 
   /** The tab that shows the light: the open one if it shows some of it, or else that of its first range. */

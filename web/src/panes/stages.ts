@@ -3,7 +3,7 @@ import type { AppStore } from "../state/app";
 import { opCount, opDelta, type StageRow } from "../state/outcome";
 import { comparedRow } from "./diff";
 import { allRows, currentRow, ROW_KEYS, showStage, stepPhase, stepStage, visibleRows } from "../state/view";
-import { byId, el, fill, ms, setAttr, toggle } from "./dom";
+import { byId, el, fill, ms, plural, setAttr, toggle } from "./dom";
 
 type Shape = "changed" | "same" | "failed" | "final";
 
@@ -32,7 +32,7 @@ function checkMark(row: StageRow): HTMLElement | null {
     check.max_abs_err === undefined ? "" : ` · max abs ${figure(check.max_abs_err)}, rel ${figure(check.max_rel_err ?? 0)}`;
   const first = check.first_wrong;
   const wrong = first ? ` · ${first.output}[${first.index.join(", ")}] is ${first.got ?? "not finite"}, not ${first.expected ?? "finite"}` : "";
-  const title = `${check.status === "pass" ? "computes what NumPy computes" : check.status === "fail" ? "differs from NumPy" : "not checked"}${errors}${wrong}${check.reason ? ` · ${check.reason}` : ""}`;
+  const title = `${check.status === "pass" ? "computes what NumPy computes" : check.status === "fail" ? "differs from NumPy" : "not checked"}${errors}${wrong}${check.reason ? ` · ${check.reason}` : ""}${check.note ? ` · ${check.note}` : ""}`;
   return el("span", { class: `check check-${check.status}`, title, attrs: { "aria-label": title } }, mark);
 }
 
@@ -41,6 +41,19 @@ function spoken(row: StageRow, shape: Shape): string {
   if (row.stage) parts.push(`${opCount(row.stage)} operations`, `${ms(row.stage.time_us)} milliseconds`);
   if (row.stage?.check) parts.push(`check ${row.stage.check.status}`);
   return parts.join(", ");
+}
+
+/** Shorter times are noise; they are in the title. */
+const SHOWN_US = 1000;
+
+function factsOf(row: StageRow): string {
+  if (row.stage?.partial) return PARTIAL;
+  return row.stage ? `${row.index} ${row.name}: ${plural(opCount(row.stage), "operation")}, ${ms(row.stage.time_us)} ms` : row.name;
+}
+
+/** In place of neighbours that changed nothing, while these are hidden. */
+function gapElement(n: number, show: () => void): HTMLElement {
+  return el("div", { class: "gap", attrs: { role: "presentation" } }, el("button", { class: "quiet", title: "Show them", attrs: { type: "button", tabindex: "-1" }, on: { click: show } }, `${n} unchanged`));
 }
 
 function rowElement(row: StageRow, shape: Shape, position: number, total: number, selected: boolean, compared: boolean): HTMLElement {
@@ -53,6 +66,7 @@ function rowElement(row: StageRow, shape: Shape, position: number, total: number
     {
       class: `stage stage-${shape}${row.stale ? " stale" : ""}${compared ? " compared" : ""}`,
       id: `stage-${row.index}`,
+      title: factsOf(row),
       attrs: {
         role: "option",
         "aria-selected": selected ? "true" : "false",
@@ -64,11 +78,11 @@ function rowElement(row: StageRow, shape: Shape, position: number, total: number
       },
     },
     el("span", { class: "glyph" }, GLYPH[shape]),
-    el("span", { class: "no" }, String(row.index)),
-    el("span", { class: "name", ...(row.stage?.partial ? { title: PARTIAL } : {}) }, row.name),
-    el("span", { class: "delta" }, el("ins", {}, plus), el("del", {}, minus)),
+    el("span", { class: "name" }, row.name),
+    el("span", { class: "time" }, row.stage && row.stage.time_us >= SHOWN_US ? `${ms(row.stage.time_us)} ms` : ""),
+    el("span", { class: "delta", title: "operations added and removed, by kind" }, el("ins", {}, plus), el("del", {}, minus)),
     el("span", { class: "ops" }, row.stage ? opCount(row.stage).toLocaleString("en") : ""),
-    el("span", { class: "time" }, row.stage ? ms(row.stage.time_us) : ""),
+    el("span", { class: "no" }, String(row.index)),
     checkMark(row),
   );
 }
@@ -95,6 +109,7 @@ function draw(store: AppStore, list: HTMLElement): void {
   const compared = comparedRow(store.state);
   const last = store.state.outcome?.status === "ok" ? all.at(-1) : undefined;
   let position = 0;
+  let before = -1; // the index of the row above
   const groups = phasesOf(shown).map((phase) => {
     const us = all.filter((r) => r.phase === phase.name).reduce((sum, r) => sum + (r.stage?.time_us ?? 0), 0);
     const head = el(
@@ -103,7 +118,13 @@ function draw(store: AppStore, list: HTMLElement): void {
       el("span", {}, phase.name),
       el("span", { class: "time" }, `${ms(us)} ms`),
     );
-    const rows = phase.rows.map((r) => rowElement(r, shapeOf(r, last), ++position, shown.length, r.key === current?.key, r.key === compared?.key));
+    const rows = phase.rows.flatMap((r) => {
+      const at = all.indexOf(r);
+      const gap = store.state.hideUnchanged && store.state.filter === "" ? at - before - 1 : 0;
+      before = at;
+      const element = rowElement(r, shapeOf(r, last), ++position, shown.length, r.key === current?.key, r.key === compared?.key);
+      return gap > 0 ? [gapElement(gap, () => store.set({ hideUnchanged: false })), element] : [element];
+    });
     return el("div", { attrs: { role: "group", "aria-label": phase.name } }, head, ...rows);
   });
   const top = list.scrollTop;
@@ -132,6 +153,9 @@ function filterField(store: AppStore, list: HTMLElement): HTMLInputElement {
           if (first) showStage(store, first);
           list.focus();
         } else if (e.key === "ArrowDown") {
+          // the shown stage may be filtered out
+          const listed = visibleRows(store.state);
+          if (listed[0] && !listed.some((r) => r.key === currentRow(store.state)?.key)) showStage(store, listed[0]);
           list.focus();
         } else return;
         e.preventDefault();
@@ -163,7 +187,7 @@ export function mountStages(store: AppStore, openStage: () => void): StagesPane 
     if (!row) return;
     showStage(store, row);
     // in a narrow window, where one pane is shown at a time, choosing a stage shows it
-    if (matchMedia("(max-width: 799px)").matches) openStage();
+    if (matchMedia("(max-width: 599px), (max-width: 799px) and (max-height: 699px)").matches) openStage();
   });
   list.addEventListener("dblclick", openStage);
   list.addEventListener("keydown", (e) => {

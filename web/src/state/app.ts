@@ -2,6 +2,7 @@
 import type { Problem } from "../api/problem";
 import type { Example, InputSpec, SourceFile, StageDescription, Target } from "../api/types";
 import type { Anchor, Hover } from "./selection";
+import type { Marked } from "./marked";
 import type { Outcome } from "./outcome";
 import type { Pin } from "./pin";
 import type { Run } from "./run";
@@ -67,6 +68,8 @@ export interface AppState {
   /** The partner that the user picked in the shown stage, instead of the best one. */
   partner: number | null;
   hover: Hover | null;
+  /** The lines that the address points at. */
+  marked: Marked | null;
   filter: string;
   hideUnchanged: boolean;
   wrap: boolean;
@@ -116,6 +119,7 @@ export function newStore(): AppStore {
     anchor: null,
     partner: null,
     hover: null,
+    marked: null,
     filter: "",
     hideUnchanged: false,
     wrap: false,

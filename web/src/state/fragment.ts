@@ -63,6 +63,7 @@ function viewParts(view: View): Part[] {
   if (view.diffFrom !== null) parts.push(["diff", view.diffFrom]);
   if (view.unified) parts.push(["unified", "1"]);
   if (view.selection !== null) parts.push(["sel", view.selection]);
+  if (view.marked !== null) parts.push(["line", view.marked]);
   if (view.hideUnchanged) parts.push(["hide", "unchanged"]);
   if (view.filter !== "") parts.push(["q", view.filter]);
   if (view.tab !== null) parts.push(["tab", view.tab]);
@@ -111,6 +112,7 @@ function viewOf(params: URLSearchParams): View {
     diffFrom: params.get("diff"),
     unified: params.get("unified") === "1",
     selection: params.get("sel"),
+    marked: params.get("line"),
     filter: params.get("q") ?? "",
     hideUnchanged: params.get("hide") === "unchanged",
     tab: params.get("tab"),
@@ -122,7 +124,7 @@ function viewOf(params: URLSearchParams): View {
 /** The view after a stored link; null if there is none: the page shows the stored view. */
 export function readView(hash: string): View | null {
   const params = paramsOf(hash);
-  return ["stage", "kernel", "diff", "sel", "q", "hide", "unified", "tab"].some((k) => params.has(k)) ? viewOf(params) : null;
+  return ["stage", "kernel", "diff", "sel", "line", "q", "hide", "unified", "tab"].some((k) => params.has(k)) ? viewOf(params) : null;
 }
 
 /** Null when the fragment has no kernel; throws when it is damaged. */

@@ -3,6 +3,7 @@
 // Snippets store it as JSON.  Anyone, and any version of this page, may have written that, so each member is checked, and a
 // wrong one is left out.
 import type { AppState } from "./app";
+import { markedText } from "./marked";
 import { currentRow, selectionText } from "./view";
 
 export interface View {
@@ -13,6 +14,8 @@ export interface View {
   unified: boolean;
   /** "L:C-L:C" of a range, or "stage.op" of an operation. */
   selection: string | null;
+  /** "ir:14-20" or "src:3". */
+  marked: string | null;
   filter: string;
   hideUnchanged: boolean;
   /** As in AppState. */
@@ -31,6 +34,7 @@ export const NO_VIEW: View = {
   diffFrom: null,
   unified: false,
   selection: null,
+  marked: null,
   filter: "",
   hideUnchanged: false,
   tab: null,
@@ -52,6 +56,7 @@ export function viewOf(s: Readonly<AppState>, splits: Record<string, number>): V
     diffFrom,
     unified: unified && diffFrom !== null,
     selection: selectionText(s),
+    marked: markedText(s.marked),
     filter,
     hideUnchanged,
     tab,
@@ -102,6 +107,7 @@ export function readViewJson(json: unknown): { view: View; odd: boolean } {
   view.diffFrom = take<string | null>("diffFrom", isText, null);
   view.unified = take("unified", isFlag, false);
   view.selection = take<string | null>("selection", isText, null);
+  view.marked = take<string | null>("marked", isText, null);
   view.filter = take("filter", isText, "");
   view.hideUnchanged = take("hideUnchanged", isFlag, false);
   view.tab = take<string | null>("tab", isText, null);

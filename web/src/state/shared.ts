@@ -58,6 +58,12 @@ export function isAsShared(s: Readonly<AppState>): boolean {
   );
 }
 
+/** The revision that the address names; null: the newest. */
+export function revisionIn(search: string): number | null {
+  const n = Number(new URLSearchParams(search).get("revision"));
+  return Number.isInteger(n) && n > 0 ? n : null;
+}
+
 /** The id in "/z/ID" and "/e/ID". */
 export function idInPath(path: string): { id: string; embed: boolean } | null {
   const m = /^\/([ze])\/([^/]*)$/.exec(path);

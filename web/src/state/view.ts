@@ -87,7 +87,8 @@ export function choose(store: AppStore, anchor: Anchor | null): void {
 }
 
 export function showStage(store: AppStore, row: StageRow): void {
-  store.set({ stageKey: row.key, partner: null });
+  const { marked } = store.state;
+  store.set({ stageKey: row.key, partner: null, marked: marked?.pane === "ir" ? null : marked });
 }
 
 /** The k-th visible row from the shown one, or the first/last. */

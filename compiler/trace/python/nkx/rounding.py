@@ -2,7 +2,8 @@
 
 An operation on float16, bfloat16 or fp8 arrays computes in float32 and is rounded to the type that the trace gives it;
 NumPy itself would return float32 for `x + 1.0`.  The elements have their narrow type, so that views, indexing and
-`x.dtype` are NumPy's own.
+`x.dtype` are NumPy's own.  Integers have 32 bits where the trace gives them 32 bits and NumPy 64, as in sums, so that they
+wrap around alike.
 
 In a perturbed run, every result that was rounded moves by about one unit in the last place, and the terms of sums and
 products move as well.  The difference from the plain run tells how much each element of an output depends on rounding
@@ -125,7 +126,11 @@ def _shake_terms(x, scale):
     x = _wide(x)
     if x.dtype != _F32 and x.dtype != _F64:
         return x
-    return x * (1 + _random(x.shape) * np.float32(scale * _terms * 2.0**-24)).astype(x.dtype)
+    most = np.float32(scale * _terms * 2.0**-24)
+    factor = _noise.random(x.shape, dtype=np.float32)  # in place: matrices of weights are large
+    factor *= 2 * most
+    factor += 1 - most
+    return np.multiply(factor, x, out=factor) if x.dtype == _F32 else factor * x
 
 
 def _shake_result(r, t, exact, scale=1.0):
@@ -139,9 +144,23 @@ def _is_whole(r):
 
 def _give(x, t):
     """A result in the type that the trace gives it."""
-    if not isinstance(x, (np.ndarray, np.generic)) or not _is_float(x.dtype):
+    if not isinstance(x, (np.ndarray, np.generic)):
         return x
-    return np.asarray(x).astype(t, copy=False).view(Rounded)
+    if _is_float(x.dtype):
+        return np.asarray(x).astype(t, copy=False).view(Rounded)
+    return np.asarray(x).view(Rounded) if x.dtype.kind in "iu" else x
+
+
+_SUMS = {"sum", "prod", "cumsum", "cumprod", "add", "multiply"}  # the last two reduce and accumulate
+
+
+def _narrow_sum(name, r, dtype, inputs):
+    """NumPy sums integers of 32 bits and fewer in 64 bits, the trace in 32."""
+    if name not in _SUMS or dtype is not None or not isinstance(r, (np.ndarray, np.generic)) or r.dtype.itemsize != 8:
+        return r
+    if r.dtype.kind not in "iu" or any(x.dtype.kind in "iu" and x.dtype.itemsize == 8 for x in _leaves(inputs)):
+        return r
+    return np.asarray(r).astype(f"{r.dtype.kind}4")
 
 
 def _elementwise(ufunc, inputs, kwargs, t):
@@ -212,6 +231,8 @@ class Rounded(np.ndarray):
             for o, y in zip(out, parts):
                 o.view(np.ndarray)[...] = np.asarray(y).astype(o.dtype)
             return out if isinstance(r, tuple) else out[0]
+        if method in ("reduce", "accumulate"):
+            r = _narrow_sum(ufunc.__name__, r, dtype, inputs)
         return _map(r, lambda y: _give(y, t if t is not None else _traced(y.dtype)))
 
     def __array_function__(self, func, types, args, kwargs):
@@ -233,6 +254,7 @@ class Rounded(np.ndarray):
         if out is not None:
             out.view(np.ndarray)[...] = np.asarray(r).astype(out.dtype)
             return out
+        r = _narrow_sum(name, r, dtype, args)
         return _map(r, lambda y: _give(y, t if t is not None and _is_float(t) else _traced(y.dtype)))
 
 
@@ -251,7 +273,7 @@ for _name in ("mean", "std", "var", "dot", "clip", "round", "cumsum", "cumprod")
 
 
 def wrap(x):
-    return x.view(Rounded) if _is_float(x.dtype) else x
+    return x.view(Rounded) if _is_float(x.dtype) or x.dtype.kind in "iu" else x
 
 
 def begin(seed):

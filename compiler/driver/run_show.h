@@ -1,0 +1,16 @@
+/* run_show: what `nkx run` prints: parts of a result (frames.h) for people. */
+#ifndef DRIVER_RUN_SHOW_H
+#define DRIVER_RUN_SHOW_H
+
+struct json_t; /* of jansson */
+
+/* The member `key`; "" or 0 if there is none. */
+const char *run_text_of(const struct json_t *o, const char *key);
+long long run_int_of(const struct json_t *o, const char *key);
+
+/* Print to standard output: a simulation, a value, a kernel of a comparison (comparison.h). */
+void run_show_simulation(const struct json_t *simulation);
+void run_show_value(const struct json_t *value);
+void run_show_comparison(const struct json_t *kernel);
+
+#endif
