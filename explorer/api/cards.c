@@ -4,8 +4,8 @@
  * nisa/kinds.c, costs from sim/cost.def; cards.def adds a sentence and says which costs belong to an instruction.  The
  * operations of the other dialects have a sentence each, in operations.json.  Made at the first request.
  */
+#include <assert.h>
 #include <pthread.h>
-#include <string.h>
 
 #include "api/info.h"
 #include "base/json.h"
@@ -156,6 +156,7 @@ static void make(void) {
   buf_puts(b, "{\"instructions\":[");
   for (int k = 0; k < NISA_KIND_COUNT; k++) {
     const struct nisa_op_def *op = nisa_op_def((enum nisa_kind)k);
+    assert(cards[k].what); /* cards.def has a line for each of ops.def */
     json_put_comma(b);
     buf_putc(b, '{');
     json_put_field_str(b, "name", op->full_name);

@@ -96,7 +96,7 @@ def test_constants_and_allocations_are_one_row_that_opens_by_click_and_key(instr
 def test_a_choice_within_a_fold_lights_the_fold(instructions):
     page = instructions
     page.locator(FOLD).first.click()
-    row(page, "%sbuf_0 in SBUF").click(position={"x": 60, "y": 6})
+    row(page, "%sbuf_0 in SBUF").locator(".ir-value").first.click()
     expect(row(page, "%sbuf_0 in SBUF")).to_have_class(re.compile("lit-selected"))
     page.locator(FOLD).first.click()
     expect(page.locator(FOLD).first).to_have_class(re.compile("lit-selected"))
