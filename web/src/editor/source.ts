@@ -47,8 +47,8 @@ export interface SourceEvents {
   explain(pos: number): Promise<{ from: number; to: number; dom: HTMLElement } | null>;
 }
 
-/** When a button went down last, and how long no tip opens then: the user has chosen, and needs no explanation. */
-let pressed = -Infinity;
+/** When and where a button went down last.  No tip opens there for a while: the user has chosen, and needs no explanation. */
+let pressed = { at: -Infinity, pos: -1 };
 const QUIET_MS = 2000;
 
 function pointer(events: SourceEvents) {
@@ -75,7 +75,7 @@ function pointer(events: SourceEvents) {
     },
     mousedown(e, view) {
       closeTips(view); // what it explains is chosen now
-      pressed = performance.now();
+      pressed = { at: performance.now(), pos: view.posAtCoords({ x: e.clientX, y: e.clientY }) ?? -1 };
       down = { x: e.clientX, y: e.clientY };
     },
     mouseup(e, view) {
@@ -158,8 +158,9 @@ export class SourceEditor {
       cardTip(),
       hoverTooltip(
         async (_view, pos) => {
-          const tip = isTipOpen(this.view) || performance.now() - pressed < QUIET_MS ? null : await this.events.explain(pos);
-          return tip ? { pos: tip.from, end: tip.to, above: true, create: () => ({ dom: tip.dom }) } : null;
+          const tip = isTipOpen(this.view) ? null : await this.events.explain(pos);
+          const isChosen = tip && performance.now() - pressed.at < QUIET_MS && tip.from <= pressed.pos && pressed.pos <= tip.to;
+          return tip && !isChosen ? { pos: tip.from, end: tip.to, above: true, create: () => ({ dom: tip.dom }) } : null;
         },
         { hoverTime: 600, hideOnChange: true },
       ),

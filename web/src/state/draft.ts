@@ -74,8 +74,11 @@ export function keptDraft(): Draft | null {
   return draftFrom(read(local, KEY));
 }
 
-/** What this window showed at this address before it was reloaded. */
+/** What this window showed at this address before it was reloaded, or left and come back to; a link that is opened anew shows
+ * what it says. */
 export function draftHere(address: string): Draft | null {
+  const [navigation] = performance.getEntriesByType("navigation") as PerformanceNavigationTiming[];
+  if (navigation?.type !== "reload" && navigation?.type !== "back_forward") return null;
   const kept = read(session, HERE);
   return kept?.["address"] === address ? draftFrom(kept) : null;
 }
