@@ -8,7 +8,7 @@ from support.clients import share
 from support.paths import EXAMPLES
 from support.server import JSON, JOB, Server
 
-LARGE = next(p for p in EXAMPLES if p.name.startswith("12_")).read_text()
+KERNEL = next(p for p in EXAMPLES if p.name.startswith("04_")).read_text()
 
 
 @pytest.fixture(scope="module")
@@ -19,8 +19,8 @@ def server():
 
 @pytest.fixture(scope="module")
 def paths(server):
-    made = share(server, source=LARGE, inputs=[]).json
-    return {"snippet": f"/api/v1/snippets/{made['id']}", "source": made["raw_url"], "diff": f"/api/v1/snippets/{made['id']}/diff?from=20&to=44",
+    made = share(server, source=KERNEL, inputs=[]).json
+    return {"snippet": f"/api/v1/snippets/{made['id']}", "source": made["raw_url"], "diff": f"/api/v1/snippets/{made['id']}/diff?from=28&to=42",
             "result": f"/api/v1/results/{made['key']}", "stage": f"/api/v1/results/{made['key']}/stages/44"}
 
 

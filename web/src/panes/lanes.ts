@@ -262,17 +262,21 @@ export class Lanes {
       let lit = look.isLit(instr);
       const x = LABEL + (start - this.from) / perPixel;
       let next = i + 1;
+      let share = 1;
       if (end - start < perPixel) {
-        // all that begins within this pixel is one block
+        // all that begins within this pixel is one block, as dark as the lane is busy
         next = Math.max(next, firstFrom(lane, start + perPixel));
-        for (let k = i + 1; k < Math.min(next, i + 64); k++) {
+        let busy = end - start;
+        for (let k = i + 1; k < next; k++) {
+          busy += (lane.ends[k] ?? 0) - (lane.starts[k] ?? 0);
           critical ||= t.tags[lane.tag[k] ?? -1]?.critical === true;
           lit ||= look.isLit(lane.instr[k] ?? -1);
         }
         end = Math.max(end, lane.ends[next - 1] ?? end);
+        share = Math.min(busy / perPixel, 1);
       }
       const w = Math.max((end - start) / perPixel, 1.2);
-      g.globalAlpha = critical || lit || !this.onlyCritical ? 1 : 0.35;
+      g.globalAlpha = (critical || lit || !this.onlyCritical ? 1 : 0.35) * (0.3 + 0.7 * share);
       g.fillStyle = instr < 0 ? ink("--dim") : look.colour(instr);
       g.fillRect(x, y + 5, w > 3 ? w - 0.6 : w, ROW - 11);
       if (critical) {

@@ -197,9 +197,11 @@ export class RunPane {
     const outs = this.run?.simulation?.outputs ?? [];
     const judged = outs.filter((o) => o.pass !== undefined);
     if (judged.length === 0) return "nothing to compare the result with";
-    const worst = Math.max(...judged.map((o) => o.max_abs_err ?? 0));
+    const worst = judged.reduce((a, b) => ((b.max_abs_err ?? 0) > (a.max_abs_err ?? 0) ? b : a));
+    const size = Math.max(Math.abs(worst.min ?? 0), Math.abs(worst.max ?? 0));
+    const error = worst.max_abs_err ? `, largest error ${worst.max_abs_err.toExponential(1)} where values reach ${size.toPrecision(2)}` : "";
     const what = this.run?.simulation?.reference === "first stage" ? "the first stage" : "NumPy";
-    return judged.every((o) => o.pass) ? `the simulated result equals ${what}'s${worst === 0 ? "" : `, largest error ${worst.toExponential(1)}`}` : `✕ the simulated result differs from ${what}'s`;
+    return judged.every((o) => o.pass) ? `the simulated result equals ${what}'s${error}` : `✕ the simulated result differs from ${what}'s`;
   }
 
   private drawLanes(): void {
