@@ -18,33 +18,57 @@ const outdir = resolve(arg ? arg.slice("--outdir=".length) : join(here, "dist"))
 
 const COMPRESSIBLE = new Set([".html", ".js", ".css", ".svg", ".txt"]);
 
-async function bundle() {
+async function bundleOf(entryPoints) {
   const result = await build({
     absWorkingDir: here,
-    entryPoints: { main: "src/main.ts", boot: "src/boot.ts", style: "src/style/index.css" },
+    entryPoints,
     bundle: true,
     minify: true,
     format: "esm",
     target: ["es2022", "chrome111", "firefox115", "safari16.4"],
     outdir: "out",
+    splitting: true,
+    chunkNames: "[name]-[hash]",
     entryNames: "[name]-[hash]",
     write: false,
     metafile: true,
     legalComments: "none",
     logLevel: "warning",
   });
-  const names = {};
-  for (const [path, meta] of Object.entries(result.metafile.outputs)) {
-    if (meta.entryPoint) names[basename(meta.entryPoint)] = basename(path);
-  }
-  return { files: result.outputFiles.map((f) => [basename(f.path), f.contents]), names };
+  return result;
 }
 
-async function page(names) {
+async function bundle() {
+  // boot runs before anything is drawn, as a script of its own without imports
+  const results = [await bundleOf({ boot: "src/boot.ts" }), await bundleOf({ main: "src/main.ts", style: "src/style/index.css" })];
+  const names = {};
+  for (const { metafile } of results)
+    for (const [path, meta] of Object.entries(metafile.outputs)) if (meta.entryPoint) names[basename(meta.entryPoint)] = basename(path);
+  const files = results.flatMap((r) => r.outputFiles.map((f) => [basename(f.path), f.contents]));
+  return { files, names, preload: needed(results[1].metafile, names["main.ts"]) };
+}
+
+/** The scripts that the main one imports at once: the page names them, so that they are loaded side by side. */
+function needed(metafile, main) {
+  const outputs = new Map(Object.entries(metafile.outputs).map(([path, meta]) => [basename(path), meta]));
+  const found = new Set();
+  const visit = (name) => {
+    for (const { path, kind } of outputs.get(name)?.imports ?? []) {
+      if (kind !== "import-statement" || found.has(basename(path))) continue;
+      found.add(basename(path));
+      visit(basename(path));
+    }
+  };
+  visit(main);
+  return [...found];
+}
+
+async function page(names, preload) {
   const template = await readFile(join(here, "src/index.html"), "utf8");
   return template
     .replaceAll("{{boot}}", names["boot.ts"])
     .replaceAll("{{main}}", names["main.ts"])
+    .replaceAll("{{preload}}", preload.map((name) => `<link rel="modulepreload" href="/${name}">`).join("\n"))
     .replaceAll("{{style}}", names["index.css"]);
 }
 
@@ -95,13 +119,13 @@ async function replace(from) {
 }
 
 await checkTypes();
-const { files, names } = await bundle();
+const { files, names, preload } = await bundle();
 const made = outdir + ".new";
 await rm(made, { recursive: true, force: true });
 await mkdir(made, { recursive: true });
 await cp(join(here, "public"), made, { recursive: true });
 for (const [name, bytes] of files) await writeFile(join(made, name), bytes);
-await writeFile(join(made, "index.html"), await page(names));
+await writeFile(join(made, "index.html"), await page(names, preload));
 await writeFile(join(made, "offline.html"), await offline());
 await compress(made);
 // a hash of all content, to compare builds

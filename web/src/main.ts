@@ -3,36 +3,30 @@ import { getExamples, getPipeline, getTargets } from "./api/client";
 import { Problem } from "./api/problem";
 import { adoptEditorStyles } from "./editor/stylesheets";
 import { mountBottom } from "./panes/bottom";
-import { ComparePane } from "./panes/compare";
 import { DiffPane } from "./panes/diff";
 import { byId, el } from "./panes/dom";
 import { mountEmbed } from "./panes/embed";
 import { mountHeader } from "./panes/header";
-import { mountHelp, openHelp } from "./panes/help";
-import { openFiles } from "./panes/files";
 import { HistoryDrawer } from "./panes/history";
 import { mountInputs } from "./panes/inputs";
 import { IrPane } from "./panes/ir";
 import { mountKeys } from "./panes/keys";
 import { mountModes } from "./panes/modes";
+import { Views } from "./panes/views";
 import { announce, mountNotices, say } from "./panes/notices";
 import { mountFirstLine } from "./panes/firstline";
 import { mountPartner } from "./panes/partner";
 import { mountProblems } from "./panes/problems";
-import { RunPane } from "./panes/run";
 import { mountSettings } from "./panes/settings";
-import { SearchPane } from "./panes/search";
 import { Share } from "./panes/share";
 import { look, lookAtSelection, mountSharedBar, openShared } from "./panes/shared";
 import { SourcePane } from "./panes/source";
 import { mountSplitter } from "./panes/splitter";
 import { mountStages } from "./panes/stages";
 import { newStore, type AppStore } from "./state/app";
-import { Runner } from "./state/run";
 import { compilePin, followPin, pinOfTab, unpackPin } from "./state/pin";
 import { Compiler } from "./state/compiler";
 import { draftHere, keepDraft, keepDrafts, keptDraft } from "./state/draft";
-import { foreignAddress } from "./state/foreign";
 import { readFragment, readView, type LinkState } from "./state/fragment";
 import { linksWereDamaged } from "./state/mylinks";
 import { settings, settingsWereDamaged } from "./state/settings";
@@ -80,12 +74,33 @@ async function openLink(store: AppStore, compiler: Compiler, link: LinkState): P
   lookAtSelection(store, view);
 }
 
+/** A link of Compiler Explorer: a number or letter and a colon, or JSON. */
+function isForeign(hash: string): boolean {
+  return /^#?(\w+:|\{|%7B)/i.test(hash);
+}
+
+async function openFiles(store: AppStore, compiler: Compiler, files: File[]): Promise<void> {
+  try {
+    await (await import("./panes/files")).openFiles(store, compiler, files);
+  } catch {
+    say("The files could not be opened: is the server reachable?");
+  }
+}
+
+async function openHelp(): Promise<void> {
+  try {
+    (await import("./panes/help")).openHelp();
+  } catch {
+    say("The list of keys could not be loaded: is the server reachable?");
+  }
+}
+
 /** The kernel and view in the address, or null; a damaged link is reported and then ignored. */
 async function linkFromAddress(): Promise<LinkState | null> {
   try {
-    const elsewhere = foreignAddress(location.hash);
-    if (elsewhere !== null) {
-      location.replace(elsewhere);
+    if (isForeign(location.hash)) {
+      const { foreignAddress } = await import("./state/foreign");
+      location.replace(foreignAddress(location.hash));
       return await new Promise<never>(() => {}); // the page is left
     }
     return await readFragment(location.hash);
@@ -170,25 +185,21 @@ function main(): void {
     requestAnimationFrame(() => ir.viewer.view.focus());
   };
   const diff = new DiffPane(store, () => void compiler.now());
-  const compare = new ComparePane(store, compiler, say);
-  new Runner(store);
-  new RunPane(store, () => source.editor.view);
+  const views = new Views(store, compiler, ir, () => source.editor.view, say);
   const pin = mountModes(store, say);
   const stages = mountStages(store, openStage);
   const share = new Share(store, compiler, say, announce);
   const shareNow = () => void share.copy();
-  mountHeader(store, compiler, { openExample: (name) => openExample(store, compiler, name), openDraft: () => openDraft(store, compiler), share: () => void share.openDialog(), help: openHelp });
+  mountHeader(store, compiler, { openExample: (name) => openExample(store, compiler, name), openDraft: () => openDraft(store, compiler), share: () => void share.openDialog(), help: () => void openHelp() });
   mountInputs(store, compiler);
   mountProblems(store, source);
   new HistoryDrawer(store);
   mountBottom(store);
   mountPartner(store);
   if (!isEmbed) mountFirstLine(store);
-  mountHelp();
   mountNotices(store, compiler, () => void loadLists(store));
   mountSharedBar(store, compiler, say);
-  const search = new SearchPane(store, ir);
-  mountKeys({ store, compiler, source, stages, ir, diff, compare, pin, search: () => search.open(), share: isEmbed ? () => undefined : shareNow, help: openHelp });
+  mountKeys({ store, compiler, source, stages, ir, diff, views, pin, search: () => void views.openSearch(), share: isEmbed ? () => undefined : shareNow, help: () => void openHelp() });
   mountSplitter(store, { id: "split-source", property: "--source", pane: "source-pane", label: "Width of the source", initial: 0.32, min: 0.15, max: 0.6 });
   mountSplitter(store, { id: "split-stages", property: "--stages", pane: "stages-pane", label: "Width of the stage list", initial: 0.2, min: 0.1, max: 0.4 });
 

@@ -1,7 +1,7 @@
 // heat: beside each source line, what it costs of the simulated run: microseconds of the critical path, and a bar.
 import { RangeSet, RangeSetBuilder, StateEffect, StateField, type Extension } from "@codemirror/state";
 import { type EditorView, gutter, GutterMarker } from "@codemirror/view";
-import { time } from "../state/pairs";
+import { time } from "../state/units";
 
 export interface Heat {
   line: number;

@@ -1,5 +1,5 @@
 // python: the CSS classes of Python's syntax; style/syntax.css has their colours.
-import { python } from "@codemirror/lang-python";
+import { pythonLanguage as language } from "@codemirror/lang-python";
 import { syntaxHighlighting } from "@codemirror/language";
 import type { Extension } from "@codemirror/state";
 import { tagHighlighter, tags as t } from "@lezer/highlight";
@@ -16,5 +16,6 @@ const highlighter = tagHighlighter([
 ]);
 
 export function pythonLanguage(): Extension {
-  return [python(), syntaxHighlighting(highlighter)];
+  // the language alone: python() brings its completions, which the page does not use
+  return [language, syntaxHighlighting(highlighter)];
 }

@@ -10,7 +10,8 @@ import type { DiffSide } from "../editor/diffview";
 import type { AppStore } from "../state/app";
 import type { Compiler } from "../state/compiler";
 import { kernelOf, type KernelOutcome, type Outcome } from "../state/outcome";
-import { cause, difference, figures, localDiff, pairStages, time, verdict, type Figure, type StagePair } from "../state/pairs";
+import { cause, difference, figures, localDiff, pairStages, verdict, type Figure, type StagePair } from "../state/pairs";
+import { time } from "../state/units";
 import { compilePin, keepA, sameJob, swapPin, type Job, type Pin } from "../state/pin";
 import { choose } from "../state/view";
 import { byId, button, el, fill, plural } from "./dom";
@@ -95,8 +96,6 @@ export class ComparePane {
     store.watch(["mode", "pinned"], () => {
       const { mode, pinned } = store.state;
       if (mode === "compare" && !pinned) store.set({ mode: "read" });
-      document.body.dataset["mode"] = store.state.mode;
-      byId("compare-pane").hidden = store.state.mode !== "compare";
     });
     store.watch(["mode", "pinned", "outcome", "kernelName", "compiling"], () => this.draw());
     store.watch(["comparedKey", "mode"], () => this.drawPick());

@@ -131,12 +131,8 @@ export function openHelp(): void {
     el("p", { class: "note" }, "Single letters work outside text fields; the settings switch them off."),
     close,
   );
+  // a click beside the sheet
+  dialog.onclick = (e) => e.target === dialog && dialog.close();
   if (!dialog.open) dialog.showModal();
 }
 
-export function mountHelp(): void {
-  const dialog = byId<HTMLDialogElement>("help");
-  dialog.addEventListener("click", (e) => {
-    if (e.target === dialog) dialog.close();
-  });
-}

@@ -8,11 +8,11 @@ import type { AppStore } from "../state/app";
 import type { Compiler } from "../state/compiler";
 import { settings } from "../state/settings";
 import { choose } from "../state/view";
-import type { ComparePane } from "./compare";
 import type { DiffPane } from "./diff";
 import type { IrPane } from "./ir";
 import type { SourcePane } from "./source";
 import { stageKey, type StagesPane } from "./stages";
+import type { Views } from "./views";
 import { byId } from "./dom";
 
 export interface KeyTargets {
@@ -22,12 +22,16 @@ export interface KeyTargets {
   stages: StagesPane;
   ir: IrPane;
   diff: DiffPane;
-  compare: ComparePane;
+  views: Views;
   pin(): void;
   share(): void;
   /** Opens the search over all stages. */
   search(): void;
   help(): void;
+}
+
+function isComparing(t: KeyTargets): boolean {
+  return t.store.state.mode === "compare";
 }
 
 function isTextField(node: Element): boolean {
@@ -75,7 +79,7 @@ function chord(t: KeyTargets, e: KeyboardEvent): boolean {
   else if (mod && e.key === "F10") reveal(t);
   else if (mod && e.key === "F8") explain(t);
   else if (mod && e.shiftKey && e.key === "F1") settings.set({ bands: !settings.state.bands });
-  else if (e.key === "F7" && t.compare.isOpen) t.compare.step(e.shiftKey ? -1 : 1);
+  else if (e.key === "F7" && isComparing(t)) t.views.compare?.step(e.shiftKey ? -1 : 1);
   else if (e.key === "F7" && t.diff.isOpen) t.diff.step(e.shiftKey ? -1 : 1);
   else if (e.key === "F6") cyclePanes(t, e.shiftKey ? -1 : 1);
   else return false;
@@ -110,7 +114,7 @@ function letter(t: KeyTargets, key: string, afterG: boolean): boolean {
       t.pin();
       return true;
     case "c":
-      if (t.store.state.pinned) t.store.set({ mode: t.compare.isOpen ? "read" : "compare" });
+      if (t.store.state.pinned) t.store.set({ mode: isComparing(t) ? "read" : "compare" });
       return t.store.state.pinned !== null;
     case "a":
       t.diff.mark();
@@ -134,11 +138,11 @@ function letter(t: KeyTargets, key: string, afterG: boolean): boolean {
       t.store.set({ wrap: !t.store.state.wrap });
       return true;
     case "x":
-      if (t.compare.isOpen) t.compare.swap();
-      return t.compare.isOpen;
+      if (isComparing(t)) t.views.compare?.swap();
+      return isComparing(t);
     default:
-      if (t.compare.isOpen && (key === "j" || key === "k")) {
-        t.compare.stepStage(key === "j" ? 1 : -1);
+      if (isComparing(t) && (key === "j" || key === "k")) {
+        t.views.compare?.stepStage(key === "j" ? 1 : -1);
         return true;
       }
       return stageKey(t.store, key);

@@ -1,6 +1,6 @@
 // pictures: small drawings of a simulated run as SVG: the roofline, and the use of a memory over time.
 import type { Profile, ProfileMemory } from "../api/types";
-import { time } from "../state/pairs";
+import { time } from "../state/units";
 
 const NS = "http://www.w3.org/2000/svg";
 

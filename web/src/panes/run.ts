@@ -4,8 +4,8 @@
 import type { Profile, ProfileLane, ProfileMemory, SourceRange } from "../api/types";
 import type { AppStore } from "../state/app";
 import { kernelOf, type KernelOutcome } from "../state/outcome";
-import { time } from "../state/pairs";
-import { shownRun, type KernelRun } from "../state/run";
+import { time } from "../state/units";
+import { Runner, shownRun, type KernelRun } from "../state/run";
 import { lightOfAnchor, type Anchor } from "../state/selection";
 import { criticalPath, type Execution, type Timeline } from "../state/timeline";
 import { choose } from "../state/view";
@@ -56,6 +56,7 @@ export class RunPane {
     private readonly store: AppStore,
     private readonly source: () => EditorView,
   ) {
+    new Runner(store);
     this.lanes = new Lanes(byId("run-lanes"), {
       chosen: (x) => this.chosen(x),
       hovered: (x) => (this.tip.textContent = x ? this.describe(x) : ""),
@@ -147,7 +148,6 @@ export class RunPane {
   }
 
   private draw(): void {
-    byId("run-pane").hidden = !this.isOpen;
     if (!this.isOpen) {
       this.heat(null);
       return;

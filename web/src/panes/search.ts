@@ -29,8 +29,6 @@ export class SearchPane {
     close.setAttribute("aria-label", "Close the search");
     this.box.append(el("div", { class: "search-head" }, this.input, close), this.note, this.list);
     byId("stages-pane").append(this.box);
-    const open = button("search", "Search all stages (Ctrl+Shift+F)", () => this.open());
-    byId("stages-tools").append(open);
     this.input.addEventListener("input", () => {
       clearTimeout(this.timer);
       this.timer = window.setTimeout(() => this.draw(), DELAY_MS);

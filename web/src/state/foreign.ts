@@ -167,9 +167,8 @@ function toBase64(text: string): string {
   return btoa(binary);
 }
 
-/** The address at which the server converts such a link into ours; null for any other fragment; throws when it is damaged. */
-export function foreignAddress(hash: string): string | null {
+/** The address at which the server converts such a link into ours; throws when it is damaged. */
+export function foreignAddress(hash: string): string {
   const text = hash.replace(/^#/, "");
-  if (!/^(\w+:|\{|%7B)/i.test(text)) return null;
   return `/clientstate/${encodeURIComponent(toBase64(JSON.stringify(readLayout(text))))}`;
 }

@@ -2,6 +2,7 @@
 import { diffArrays, diffWordsWithSpace } from "diff";
 import type { Profile, Simulation, Stage, StageDiff, WordRange } from "../api/types";
 import { opCount, stageKeys, type KernelOutcome } from "./outcome";
+import { time } from "./units";
 
 export interface StagePair {
   key: string;
@@ -144,11 +145,6 @@ export function verdict(a: KernelOutcome, b: KernelOutcome, rows: readonly Stage
   const ratio = Math.max(ta, tb) / Math.max(Math.min(ta, tb), 1e-9);
   if (ratio < 1.005) return `Equally fast (${time(ta)}); ${stages}`;
   return `B is ${ratio.toFixed(ratio < 10 ? 2 : 0)}× ${tb < ta ? "faster" : "slower"}: ${time(tb)} instead of ${time(ta)}`;
-}
-
-export function time(us: number): string {
-  if (us >= 1e4) return `${(us / 1000).toFixed(1)} ms`;
-  return `${us >= 100 ? us.toFixed(0) : us.toFixed(1)} µs`;
 }
 
 /** What the time differs by most, by what the critical path is spent on; "" without profiles or a difference. */
