@@ -269,7 +269,7 @@ static int64_t *first_registers(const struct sim_program *p) {
 }
 
 enum status sim_check_order(const struct sim_program *p, const struct sim_options *options, struct sim_fault *fault) {
-  *fault = (struct sim_fault){SIM_FAULT_NONE};
+  *fault = (struct sim_fault){.kind = SIM_FAULT_NONE};
   for (int k = 0; k < p->n_instrs; k++)
     if (p->instrs[k].kind == NISA_REGISTER_LOAD)
       return ST_LIMIT;
@@ -297,7 +297,7 @@ enum status sim_run(const struct sim_program *p, const void *const *args, void *
                           .fault = fault};
   if (!m.memories)
     arena_oom((size_t)p->n_buffers * sizeof *m.memories);
-  *fault = (struct sim_fault){SIM_FAULT_NONE};
+  *fault = (struct sim_fault){.kind = SIM_FAULT_NONE};
   give_outputs(&m, args, results);
   const bool is_ok = give_inputs(&m, args) && run_all(&m) && take_results(&m, results);
   assert(is_ok == !fault->kind);
