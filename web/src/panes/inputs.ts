@@ -1,11 +1,14 @@
 // inputs: a small form for the shapes of a kernel whose source does not say them.
 import type { Diagnostic, Dtype, InputSpec, TensorInfo } from "../api/types";
 import type { AppStore } from "../state/app";
-import { PAUSE_MS, type Compiler } from "../state/compiler";
+import type { Compiler } from "../state/compiler";
 import { tabOf, textOfTab } from "../state/files";
 import { kernelOf } from "../state/outcome";
 import { byId, button, el, fill } from "./dom";
 import { icon } from "./icons";
+
+/** Milliseconds after the last key until shapes are taken: half of one is none. */
+const TYPING_MS = 300;
 
 const DTYPES: Dtype[] = ["float32", "bfloat16", "float16", "int32", "int16", "int8", "uint32", "uint8", "bool", "float64", "int64"];
 
@@ -111,7 +114,7 @@ class InputForm {
   private changed(): void {
     window.clearTimeout(this.timer);
     // once the form is in use, it follows typing like the editor does
-    if (this.store.state.inputs) this.timer = window.setTimeout(() => this.apply(), PAUSE_MS);
+    if (this.store.state.inputs) this.timer = window.setTimeout(() => this.apply(), TYPING_MS);
   }
 
   private submit(e: Event): void {

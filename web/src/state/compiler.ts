@@ -15,8 +15,9 @@ import { settings } from "./settings";
 /** Frames that arrive within this time are shown together, because each rendering lays out the whole page. */
 const PACE_MS = 40;
 
-/** Time after the last key until the source is compiled. */
-export const PAUSE_MS = 300;
+/** Milliseconds after the last key until the source is compiled: as long as the last compile took, within these bounds.  What
+ * takes long is not begun at every key, and what is quick follows typing. */
+const PAUSE_MS = { least: 60, most: 150 };
 
 /** The request for a kernel.  Names may come from a link; the server refuses those it does not know. */
 export function requestOf(s: Readonly<Pick<AppState, "source" | "filename" | "files" | "language" | "target" | "inputs" | "check" | "simulate">>): CompileRequest {
@@ -49,7 +50,11 @@ export class Compiler {
   soon(): void {
     window.clearTimeout(this.timer);
     this.store.set({ pending: true });
-    if (settings.state.autoCompile) this.timer = window.setTimeout(() => void this.now(), PAUSE_MS);
+    if (settings.state.autoCompile) this.timer = window.setTimeout(() => void this.now(), this.pause());
+  }
+
+  private pause(): number {
+    return Math.min(Math.max(this.store.state.outcome?.roundTripMs ?? 0, PAUSE_MS.least), PAUSE_MS.most);
   }
 
   cancel(): void {
@@ -89,7 +94,9 @@ export class Compiler {
     return baseOf(previous && stageCount(previous) > stageCount(outcome) ? previous : outcome);
   }
 
-  async now(base: Base | null = this.base()): Promise<void> {
+  /** again: if the server says that a newer compile has taken the place of this one, although there is none, it is sent once
+   * more: requests of one page may overtake each other. */
+  async now(base: Base | null = this.base(), again = true): Promise<void> {
     this.cancel();
     const mine = new AbortController();
     this.running = mine;
@@ -116,6 +123,7 @@ export class Compiler {
       if (outcome.status === "running") {
         throw new Problem("ours", "cut-short", "The answer ended before its last frame.", null, "Try again.");
       }
+      if (again && outcome.diagnostics.some((d) => d.code === "superseded")) return this.now(this.base(), false);
       this.show({ ...outcome, roundTripMs: performance.now() - started });
     } catch (e) {
       window.clearTimeout(soon);
