@@ -31,6 +31,7 @@ struct check_program {
   MlirOperation module;
   const struct interp_program *interp; /* NULL: the engine runs it */
   struct interp_products *products;    /* for the interpreter, or NULL */
+  struct time_limit limit;            /* for the interpreter */
   MlirExecutionEngine engine;
   MlirType type; /* of the function, before lowering */
   bool has_tensors, is_machine_code;
@@ -250,9 +251,10 @@ static void take_interpreted(void *user, int k, const struct interp_buffer *resu
 
 static enum status run_interp(struct run *r, const struct check_program *p) {
   struct error err = {0};
-  enum status st = interp_run(p->interp, p->products, r->watch, r->buffers, take_interpreted, r, &err);
+  const struct interp_options options = {.products = p->products, .watch = r->watch, .limit = p->limit};
+  enum status st = interp_run(p->interp, &options, r->buffers, take_interpreted, r, &err);
   if (st)
-    diag_add(r->ds, DS_ERROR, DG_CHECK_FAILED, NULL, "%s", err.text);
+    diag_add(r->ds, DS_ERROR, st == ST_TIMEOUT ? DG_TIME_LIMIT : DG_CHECK_FAILED, NULL, "%s", err.text);
   return st;
 }
 
@@ -324,6 +326,10 @@ static enum status make_engine(struct ir *ir, struct check_program *p, struct ar
 
 void check_use_products(struct check_program *p, struct interp_products *products) {
   p->products = products;
+}
+
+void check_limit_time(struct check_program *p, struct time_limit limit) {
+  p->limit = limit;
 }
 
 void check_set_machine_code(struct check_program *p) {

@@ -43,6 +43,8 @@ MUST_USE enum status check_run_watched(const struct check_program *p, int n_in, 
                                        struct diags *ds);
 /* The module that check_link will read: a caller may insert calls of INTERP_WATCH. */
 MlirOperation check_module(const struct check_program *p);
+/* Runs of the program end with ST_TIMEOUT and a diagnostic after the deadline.  Machine code knows none. */
+void check_limit_time(struct check_program *p, struct time_limit limit);
 /* Lets runs of the program use products that other programs have computed (interp/interp.h); one thread at a time. */
 void check_use_products(struct check_program *p, struct interp_products *products);
 
@@ -66,9 +68,9 @@ MUST_USE enum status check_bind(const struct sim_program *p, int n_in, const str
 /* Returns the elements of x converted to type t, allocated in a. */
 struct trace_array check_convert_array(struct arena *a, const struct trace_array *x, enum dtype t);
 
-/* Returns the time of clock_now_us by which a run must end so that the job can still report it: before deadline_us (0:
- * none) and before the job's processor time (RLIMIT_CPU) is used up.  0: there is no such limit. */
-int64_t check_deadline(int64_t deadline_us);
+/* Returns when a run must end so that the rest of the pipeline can still be made: with an eighth of the time until
+ * deadline_us (of clock_now_us; 0: none), and an eighth of the job's processor time (RLIMIT_CPU), to spare. */
+struct time_limit check_time_limit(int64_t deadline_us);
 
 /* Runs a decoded NISA program in the simulator (sim/run.h), like check_run.  schedule: the order in which the streams of
  * engine programs run.  A fault that the simulator finds becomes a diagnostic with its place in the Python source.

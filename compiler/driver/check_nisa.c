@@ -1,7 +1,6 @@
 /* check_nisa: runs a stage of NISA instructions in the simulator, instead of machine code. */
 #include <assert.h>
 #include <sys/resource.h>
-#include <time.h>
 
 #include "base/clock.h"
 #include "driver/check_internal.h"
@@ -51,23 +50,14 @@ enum status check_bind(const struct sim_program *p, int n_in, const struct trace
   return ST_OK;
 }
 
-static int64_t cpu_us(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-  return (int64_t)t.tv_sec * 1000000 + t.tv_nsec / 1000;
-}
-
-int64_t check_deadline(int64_t deadline_us) {
-  const int64_t now = clock_now_us();
-  int64_t left = deadline_us ? deadline_us - now : INT64_MAX;
+struct time_limit check_time_limit(int64_t deadline_us) {
+  struct time_limit d = {0};
   struct rlimit r;
-  if (!getrlimit(RLIMIT_CPU, &r) && r.rlim_cur != RLIM_INFINITY) {
-    const int64_t cpu_left = (int64_t)r.rlim_cur * 1000000 - cpu_us();
-    left = cpu_left < left ? cpu_left : left;
-  }
-  if (left == INT64_MAX)
-    return 0;
-  return left > 0 ? now + left - left / 8 : now;
+  if (deadline_us)
+    d.wall_us = deadline_us - (deadline_us - clock_now_us()) / 8;
+  if (!getrlimit(RLIMIT_CPU, &r) && r.rlim_cur != RLIM_INFINITY)
+    d.cpu_us = (int64_t)r.rlim_cur * (1000000 - 1000000 / 8);
+  return d;
 }
 
 enum status check_simulate(const struct sim_program *p, enum sim_schedule schedule, int n_in,
@@ -75,7 +65,7 @@ enum status check_simulate(const struct sim_program *p, enum sim_schedule schedu
                            struct arena *a, struct diags *ds) {
   struct check_binding b;
   struct sim_fault fault;
-  const struct sim_options options = {.deadline_us = check_deadline(deadline_us), .schedule = schedule};
+  const struct sim_options options = {.limit = check_time_limit(deadline_us), .schedule = schedule};
 
   enum status st = check_bind(p, n_in, in, n_out, out, a, ds, &b);
   if (st)

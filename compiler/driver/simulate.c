@@ -36,9 +36,13 @@ const char *simulate_refusal(const struct job *job, const struct trace_kernel *k
 
 /* A run may take half of the time that the job has left: the run with values, then that of the time; then comes its
  * profile. */
-static int64_t deadline(const struct job *job) {
-  const int64_t end = check_deadline(job->deadline_us), now = clock_now_us();
-  return end ? now + (end - now) / 2 : 0;
+static struct time_limit time_limit(const struct job *job) {
+  struct time_limit d = check_time_limit(job->deadline_us);
+  if (d.wall_us)
+    d.wall_us -= (d.wall_us - clock_now_us()) / 2;
+  if (d.cpu_us)
+    d.cpu_us -= (d.cpu_us - clock_cpu_us()) / 2;
+  return d;
 }
 
 /* ---- instructions and lines --------------------------------------------------------------------------------------- */
@@ -284,7 +288,7 @@ enum status simulate_run(struct simulation *s) {
   if (st)
     return st;
   const struct sim_options options = {.memory_max = rq->job->memory_max,
-                                      .deadline_us = deadline(rq->job),
+                                      .limit = time_limit(rq->job),
                                       .n_watches = s->program.n_instrs ? s->n_watches : 0,
                                       .watches = s->watches,
                                       .record = &s->record};
@@ -353,7 +357,7 @@ bool simulate_time(struct simulation *s, struct arena *a) {
   const struct sim_time_options options = {.target = job->target,
                                            .record = s->has_record ? &s->record : NULL,
                                            .executions_max = (int)(job->memory_max / EXECUTION_BYTES),
-                                           .deadline_us = deadline(job)};
+                                           .limit = time_limit(job)};
   s->fault = (struct sim_fault){SIM_FAULT_NONE};
   if (sim_time(&s->program, &options, a, &s->timeline, &s->fault)) {
     report_fault(s);

@@ -5,7 +5,6 @@
 #include <math.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <time.h>
 
 #include "base/clock.h"
 #include "driver/entry.h"
@@ -15,12 +14,6 @@
 #include "sim/decode.h"
 
 /* ---- time -------------------------------------------------------------------------------------------------------- */
-
-static int64_t cpu_us(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-  return (int64_t)t.tv_sec * 1000000 + t.tv_nsec / 1000;
-}
 
 /* True if another run as long as the longest one, and then the rest of the pipeline, fit into the remaining time. */
 static bool fits(int64_t longest_us, int64_t used_us, int64_t all_us) {
@@ -36,7 +29,7 @@ static bool has_time(const struct stage_checks *c) {
   if (c->deadline_us && !fits(c->longest_us, clock_now_us() - c->began_us, c->deadline_us - c->began_us))
     return false;
   return getrlimit(RLIMIT_CPU, &r) || r.rlim_cur == RLIM_INFINITY ||
-         fits(c->longest_cpu_us, cpu_us(), (int64_t)r.rlim_cur * 1000000);
+         fits(c->longest_cpu_us, clock_cpu_us(), (int64_t)r.rlim_cur * 1000000);
 }
 
 /* ---- one stage --------------------------------------------------------------------------------------------------- */
@@ -68,7 +61,7 @@ static void merge(struct check_result *all, const struct check_result *r) {
 
 /* The program of a stage: of tensors or buffers, or of NISA instructions. */
 struct subject {
-  const struct check_program *linalg; /* NULL: nisa */
+  struct check_program *linalg; /* NULL: nisa */
   struct sim_program nisa;
 };
 
@@ -95,6 +88,8 @@ static enum status run_once(struct stage_checks *c, const struct subject *s, int
   const struct check_set *set = &c->sets[run < c->n_sets ? run : c->n_sets - 1];
   struct arena results;
   arena_init(&results);
+  if (s->linalg)
+    check_limit_time(s->linalg, check_time_limit(c->deadline_us));
   struct trace_array *got = arena_new_array(&results, struct trace_array, (size_t)k->n_outputs);
   for (int i = 0; i < k->n_outputs; i++)
     got[i].shape = k->outputs[i].shape;
@@ -115,13 +110,13 @@ static enum status run_and_compare(struct stage_checks *c, const struct subject 
   *result = (struct check_result){.pass = true, .wrong_index = -1, .what = ""};
   for (int run = 0; !st && result->pass && run < n; run++) {
     struct check_result one;
-    const int64_t began_us = clock_now_us(), began_cpu_us = cpu_us();
+    const int64_t began_us = clock_now_us(), began_cpu_us = clock_cpu_us();
     result->is_partial = run && (!c->wants_all_runs || !has_time(c));
     if (result->is_partial)
       break;
     st = run_once(c, s, run, &one, ds);
     raise_to(&c->longest_us, clock_now_us() - began_us);
-    raise_to(&c->longest_cpu_us, cpu_us() - began_cpu_us);
+    raise_to(&c->longest_cpu_us, clock_cpu_us() - began_cpu_us);
     if (!st)
       merge(result, &one);
     else
@@ -259,6 +254,7 @@ static enum status run_first_stage(struct stage_checks *c, MlirModule module, co
   st = check_link(c->ir, p, c->arena, ds);
   for (int i = 0; i < c->kernel->n_outputs; i++)
     set->want[i].shape = c->kernel->outputs[i].shape;
+  check_limit_time(p, check_time_limit(c->deadline_us));
   if (!st)
     st = check_run(p, c->kernel->n_inputs, set->in, c->kernel->n_outputs, set->want, c->arena, ds);
   if (!st) {
@@ -465,6 +461,8 @@ void stage_checks_run(struct stage_checks *c, MlirModule module, struct stage *s
     diags_init(&own, c->arena);
     if (check(c, module, s->def, &r->result, &own)) {
       r->reason = own.n ? own.v[0].message : "the stage could not be run";
+      if (own.n && own.v[0].code == DG_TIME_LIMIT)
+        r->reason = out_of_time;
       fault = own.n && own.v[0].code == DG_CHECK_FAILED ? &own.v[0] : NULL;
       if (fault)
         r->status = "fail";

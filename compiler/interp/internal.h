@@ -251,6 +251,8 @@ struct machine {
   char *rows;
   struct memory_block *blocks, *free[FREE_LISTS];
   struct interp_watch *watch; /* or NULL */
+  struct time_limit limit;
+  unsigned n_operations;      /* that were run */
   struct error *err;
 };
 bool run_structured(struct machine *m, const struct instr *in);

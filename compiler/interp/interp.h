@@ -9,6 +9,7 @@
 #ifndef INTERP_INTERP_H
 #define INTERP_INTERP_H
 
+#include "base/clock.h"
 #include "base/dtype.h"
 #include "base/error.h"
 #include "hlo/hlo.h"
@@ -45,14 +46,19 @@ struct interp_watch {
 };
 void interp_watch_clear(struct interp_watch *w);
 
-/* Runs the program on args, which it may write.  products: NULL, or those of earlier runs; watch: NULL, or what keeps a
- * value.  The results may be parts of arguments; `take` receives each of them before the program's memory is freed.  Memory
- * that nothing has written holds NaNs; a matrix product takes it as zero, as PSUM does.  ST_INPUT: it accesses an element
- * outside of a buffer; err says which operation. */
+struct interp_options {
+  struct interp_products *products; /* of earlier runs; or NULL */
+  struct interp_watch *watch;       /* what keeps a value; or NULL */
+  struct time_limit limit;         /* looked at between operations */
+};
+
+/* Runs the program on args, which it may write.  The results may be parts of arguments; `take` receives each of them before
+ * the program's memory is freed.  Memory that nothing has written holds NaNs; a matrix product takes it as zero, as PSUM
+ * does.  ST_INPUT: it accesses an element outside of a buffer; ST_TIMEOUT: the deadline has passed.  err says at which
+ * operation. */
 typedef void interp_taker(void *user, int i, const struct interp_buffer *result);
-MUST_USE enum status interp_run(const struct interp_program *p, struct interp_products *products,
-                                struct interp_watch *watch, const struct interp_buffer *args, interp_taker *take,
-                                void *user, struct error *err);
+MUST_USE enum status interp_run(const struct interp_program *p, const struct interp_options *options,
+                                const struct interp_buffer *args, interp_taker *take, void *user, struct error *err);
 
 /* True if the program may write into argument number `arg`. */
 bool interp_may_write(const struct interp_program *p, int arg);

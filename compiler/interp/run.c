@@ -352,7 +352,17 @@ static bool run_dim(struct machine *m, const struct instr *in) {
   return true;
 }
 
+/* Scalar operations between two readings of the clock, which takes as long as a few of them. */
+enum { LOOK_EVERY = 64 };
+
+static bool is_late(struct machine *m, const struct instr *in) {
+  const bool is_long = in->op == OP_STRUCTURED || in->op == OP_COPY || in->op == OP_ELEMENTS;
+  return (is_long || ++m->n_operations % LOOK_EVERY == 0) && time_is_up(&m->limit);
+}
+
 static bool run_instr(struct machine *m, const struct instr *in) {
+  if (is_late(m, in))
+    return !fail(m->err, ST_TIMEOUT, "%s was not run: there is no time left", in->name);
   switch (in->op) {
   case OP_ARITH:
     run_arith(m, in);
@@ -444,9 +454,13 @@ static void set_up(struct machine *m, struct arena *scratch) {
   }
 }
 
-enum status interp_run(const struct interp_program *p, struct interp_products *products, struct interp_watch *watch,
+enum status interp_run(const struct interp_program *p, const struct interp_options *options,
                        const struct interp_buffer *args, interp_taker *take, void *user, struct error *err) {
-  struct machine m = {.p = p, .products = products, .watch = watch, .err = err};
+  struct machine m = {.p = p,
+                      .products = options->products,
+                      .watch = options->watch,
+                      .limit = options->limit,
+                      .err = err};
   const struct block *body = &p->entry->body;
   const struct instr returned = {.name = "func.return"};
   struct arena scratch;
@@ -469,5 +483,5 @@ enum status interp_run(const struct interp_program *p, struct interp_products *p
   }
   machine_free_all(&m);
   arena_clear(&scratch);
-  return ok ? ST_OK : ST_INPUT;
+  return ok ? ST_OK : err->code;
 }

@@ -25,7 +25,7 @@ bool sim_fail(struct sim_machine *m, enum sim_fault_kind kind, const char *fmt, 
 }
 
 bool sim_is_late(const struct sim_machine *m) {
-  return m->options->deadline_us && clock_now_us() > m->options->deadline_us;
+  return time_is_up(&m->options->limit);
 }
 
 bool sim_work(struct sim_machine *m, int64_t elements) {

@@ -5,6 +5,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/clock.h"
+
 /* ---- values of operands, kept while a program runs (watch.c) ---------------------------------------------------- */
 
 enum sim_watch_state {
@@ -43,7 +45,7 @@ enum sim_schedule {
 struct sim_record;
 struct sim_options {
   int64_t memory_max;         /* bytes of data; 0: 2 GiB */
-  int64_t deadline_us;        /* of clock_now_us; 0: none */
+  struct time_limit limit;
   enum sim_schedule schedule; /* of engine programs */
   uint64_t seed;
   int n_watches;

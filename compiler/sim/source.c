@@ -55,7 +55,7 @@ struct sim_source {
   struct kept *first[LANES], *last[LANES];
   int count[LANES];
   int dealt, items_max;
-  int64_t deadline_us;
+  struct time_limit limit;
   struct accesses *accesses; /* per buffer */
 };
 
@@ -98,10 +98,10 @@ static void take_sequence(struct sim_source *s, const struct sim_record *record,
 }
 
 struct sim_source *sim_source_new(const struct sim_program *p, const struct sim_record *record, int items_max,
-                                  int64_t deadline_us, struct arena *a, int *n_assumed, struct sim_fault *fault) {
+                                  const struct time_limit *limit, struct arena *a, int *n_assumed, struct sim_fault *fault) {
   struct sim_source *s = arena_new(a, struct sim_source);
   const bool *is_loaded = sim_cursor_loaded(p, a);
-  *s = (struct sim_source){.program = p, .arena = a, .items_max = items_max, .deadline_us = deadline_us};
+  *s = (struct sim_source){.program = p, .arena = a, .items_max = items_max, .limit = *limit};
   if (!p->n_streams)
     take_sequence(s, record, is_loaded, n_assumed);
   else if (!take_streams(s, record, is_loaded, n_assumed, fault))
@@ -204,7 +204,7 @@ static void add_waits(struct sim_item *item, const int *latest, int without) {
 }
 
 static bool may_deal(struct sim_source *s, struct sim_fault *fault) {
-  const bool is_late = ++s->dealt % LOOK_EVERY == 0 && s->deadline_us && clock_now_us() > s->deadline_us;
+  const bool is_late = ++s->dealt % LOOK_EVERY == 0 && time_is_up(&s->limit);
   if (s->dealt <= s->items_max && !is_late)
     return true;
   *fault = (struct sim_fault){.kind = SIM_FAULT_TIME};

@@ -7,15 +7,16 @@
 #ifndef SIM_SOURCE_H
 #define SIM_SOURCE_H
 
+#include "base/clock.h"
 #include "sim/cursor.h"
 #include "sim/lane.h"
 
 struct sim_source;
 
-/* An ideal schedule deals out at most items_max instructions, until deadline_us (0: none).  NULL with a fault if the
+/* An ideal schedule deals out at most items_max instructions, until the limit.  NULL with a fault if the
  * program's own code cannot run. */
 struct sim_source *sim_source_new(const struct sim_program *p, const struct sim_record *record, int items_max,
-                                  int64_t deadline_us, struct arena *a, int *n_assumed, struct sim_fault *fault);
+                                  const struct time_limit *limit, struct arena *a, int *n_assumed, struct sim_fault *fault);
 const struct sim_lane *sim_source_lanes(const struct sim_source *s, int *n);
 /* The next item of a lane; SIM_ITEM_END again and again after the last one.  A queue's items are its transfers. */
 MUST_USE bool sim_source_next(struct sim_source *s, int lane, struct sim_item *item, struct sim_fault *fault);

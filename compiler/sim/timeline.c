@@ -67,7 +67,7 @@ struct machine {
   struct arena *arena;
   enum target target;
   struct sim_fault *fault;
-  int64_t deadline_us;
+  struct time_limit limit;
   int executions_max;
   struct sim_source *source;
   const struct sim_lane *lanes_def;
@@ -532,7 +532,7 @@ static bool simulate(struct machine *m) {
     const int64_t dma = sim_dma_next(&m->dma);
     if (m->execs.n > m->executions_max)
       return fail_at(m, SIM_FAULT_TIME, -1, "it executes more than %d instructions", m->executions_max);
-    if (steps % LOOK_EVERY == 0 && m->deadline_us && clock_now_us() > m->deadline_us)
+    if (steps % LOOK_EVERY == 0 && time_is_up(&m->limit))
       return fail_at(m, SIM_FAULT_TIME, -1, "its time was up");
     if (dma < INT64_MAX && (lane < 0 || dma <= start.at)) {
       sim_dma_step(&m->dma);
@@ -575,13 +575,13 @@ enum status sim_time(const struct sim_program *p, const struct sim_time_options 
                       .arena = a,
                       .target = options->target,
                       .fault = fault,
-                      .deadline_us = options->deadline_us,
+                      .limit = options->limit,
                       .executions_max = options->executions_max ? options->executions_max : EXECUTIONS_MAX,
                       .by_buffer = {.arena = a},
                       .built = -1,
                       .tensor = sim_tensor_clock_new(options->target)};
   *fault = (struct sim_fault){SIM_FAULT_NONE};
-  m.source = sim_source_new(p, options->record, m.executions_max / IDEAL_PART, m.deadline_us, a, &n_assumed, fault);
+  m.source = sim_source_new(p, options->record, m.executions_max / IDEAL_PART, &m.limit, a, &n_assumed, fault);
   if (!m.source)
     return ST_INPUT;
   m.lanes_def = sim_source_lanes(m.source, &m.n_lanes);

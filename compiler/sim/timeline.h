@@ -28,6 +28,7 @@
 #ifndef SIM_TIMELINE_H
 #define SIM_TIMELINE_H
 
+#include "base/clock.h"
 #include "sim/cost.h"
 #include "sim/lane.h"
 #include "sim/record.h"
@@ -100,7 +101,7 @@ struct sim_time_options {
   enum target target;
   const struct sim_record *record; /* or NULL */
   int executions_max;              /* 0: 4 million */
-  int64_t deadline_us;             /* of clock_now_us; 0: none */
+  struct time_limit limit;
 };
 
 /* Everything is allocated in a.  ST_INPUT with a fault for a program that cannot run to its end: a wait that is never met,

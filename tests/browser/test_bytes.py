@@ -1,4 +1,5 @@
 """How many bytes the page costs its users: all transfers, as they are on the wire."""
+import collections
 import time
 
 from playwright.sync_api import expect
@@ -9,22 +10,29 @@ FIRST_VIEW_MAX = 300_000
 
 
 class Wire:
-    """Counts what a page receives."""
+    """Counts what a page receives: the URL and the bytes of each answer that has ended."""
 
     def __init__(self, page):
         self.page, self.sizes = page, {}
-        session = page.context.new_cdp_session(page)
-        session.send("Network.enable")
-        urls = {}
-        session.on("Network.requestWillBeSent", lambda e: urls.__setitem__(e["requestId"], e["request"]["url"]))
-        session.on("Network.loadingFinished", lambda e: self.sizes.__setitem__(e["requestId"], (urls.get(e["requestId"], "?"), e["encodedDataLength"])))
+        self.session = page.context.new_cdp_session(page)
+        self.session.send("Network.enable")
+        urls, received = {}, collections.Counter()
+
+        def end(e, size):
+            self.sizes[e["requestId"]] = (urls.get(e["requestId"], "?"), size)
+
+        self.session.on("Network.requestWillBeSent", lambda e: urls.update({e["requestId"]: e["request"]["url"]}))
+        self.session.on("Network.dataReceived", lambda e: received.update({e["requestId"]: e["encodedDataLength"]}))
+        self.session.on("Network.loadingFinished", lambda e: end(e, e["encodedDataLength"]))
+        # a compressed body ends before the chunk that ends the answer; a busy browser then cancels the rest
+        self.session.on("Network.loadingFailed", lambda e: end(e, received[e["requestId"]]))
 
     def after(self, path):
         """All bytes, once an answer of this path is complete."""
         deadline = time.monotonic() + 30
         while not any(url.endswith(path) for url, _ in self.sizes.values()):
             assert time.monotonic() < deadline, self.sizes
-            self.page.evaluate("0")  # takes events meanwhile
+            self.page.wait_for_timeout(20)  # takes events meanwhile
         return sum(n for _, n in self.sizes.values())
 
 

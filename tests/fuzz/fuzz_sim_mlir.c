@@ -46,7 +46,7 @@ static bool make_values(struct arena *a, int n, const struct sim_value *v, void 
 static void run(const struct sim_program *p, struct arena *a) {
   const int64_t begin = clock_now_us();
   const struct sim_options options = {.memory_max = memory_max,
-                                      .deadline_us = begin + TIME_US,
+                                      .limit = {.wall_us = begin + TIME_US},
                                       .schedule = (enum sim_schedule)(p->n_nodes % SIM_SCHEDULE_COUNT),
                                       .seed = 1};
   struct sim_fault fault;

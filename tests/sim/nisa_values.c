@@ -74,7 +74,7 @@ static bool read_request(struct arena *a, struct request *r) {
     read_bytes(r->arrays[k], (size_t)r->bytes[k]);
   }
   r->options = (struct sim_options){.memory_max = memory,
-                                    .deadline_us = ms ? clock_now_us() + ms * 1000 : 0,
+                                    .limit = {.wall_us = ms ? clock_now_us() + ms * 1000 : 0},
                                     .schedule = (enum sim_schedule)schedule,
                                     .seed = (uint64_t)seed};
   return true;

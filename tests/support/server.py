@@ -134,7 +134,8 @@ class Server(Peer):
         if failure:
             self.kill()
         else:
-            assert self.stop() == 0
+            status = self.stop()
+            assert status == 0, f"it ended with {status}:\n" + "".join(self.log[-40:])
 
     def _wait_for_port(self):
         for line in self.process.stderr:
