@@ -37,6 +37,7 @@ static enum status run_path(struct path *p) {
     st = compile_send_value(p);
   else if (!st && r->job->simulate)
     st = compile_send_simulation(p);
+  stage_checks_end(&p->checks);
   compile_forget_old_program(p);
   if (!st && r->last)
     *r->last = p->module;

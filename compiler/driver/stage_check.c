@@ -377,7 +377,7 @@ void stage_checks_begin(struct stage_checks *c, MlirModule module, const struct 
 
   keep_memory();
   c->is_large = is_large(k);
-  c->products = interp_products_new(c->arena, PRODUCTS_MAX);
+  c->products = interp_products_new(PRODUCTS_MAX);
   c->began_us = clock_now_us();
   diags_init(&ds, c->arena);
   if (k->program) {
@@ -387,6 +387,11 @@ void stage_checks_begin(struct stage_checks *c, MlirModule module, const struct 
   } else if (run_first_stage(c, module, first, &ds)) {
     c->no_check = reason(&ds, "the program could not be run as it was read");
   }
+}
+
+void stage_checks_end(struct stage_checks *c) {
+  interp_products_free(c->products);
+  c->products = NULL;
 }
 
 static const char out_of_time[] = "running it could take the job past the time that it has";

@@ -56,6 +56,8 @@ struct stage_checks {
  * not compared with such a set have a note that says so.  After a failure every stage is "skipped", with the reason; so it is if the kernel draws random numbers, or if
  * its outputs are mostly NaN or infinite.  The caller has set the first seven fields; module is as in stage_checks_run. */
 void stage_checks_begin(struct stage_checks *c, MlirModule module, const struct stage_def *first);
+/* Frees what only checks of further stages need.  Results stay, in the arena.  c may be zeroed. */
+void stage_checks_end(struct stage_checks *c);
 
 /* Sets s->check.  The first stage that fails gets a diagnostic, and so does the first stage for which there is no
  * time. module: the stage's program; not used for HLO. */

@@ -29,8 +29,9 @@ struct interp_buffer {
 };
 
 /* Results of matrix products, which several runs of one kernel's programs may use one after the other.  They take at most
- * bytes_max bytes of the arena. */
-struct interp_products *interp_products_new(struct arena *a, size_t bytes_max);
+ * bytes_max bytes. */
+struct interp_products *interp_products_new(size_t bytes_max);
+void interp_products_free(struct interp_products *p); /* NULL is fine */
 
 /* A value that a run keeps: the argument of a call of the function INTERP_WATCH, which has no body.  The caller zeroes all
  * members but nth, and calls interp_watch_clear after the run. */

@@ -3,8 +3,10 @@
  * The stages of one kernel compute mostly the same products of the same numbers.  A product whose operands have the same
  * elements as those of an earlier one has the same result, bit by bit, so that it is copied.  Operands are recognised by
  * 128 bits of their contents and layout; to compute those takes a fifth of the product's time or less.  When the memory
- * for results is used up, further ones are not kept.
+ * for results is used up, further ones are not kept.  Results lie on the heap, in memory that the process has used
+ * before: it is not cleared again.
  */
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/array.h"
@@ -28,22 +30,34 @@ struct key {
 };
 
 struct interp_products {
-  struct arena *arena;
-  size_t left; /* bytes that results may still take */
+  struct arena arena; /* of the index and the list */
+  size_t left;        /* bytes that results may still take */
   struct index index;
   struct {
     struct kept {
       struct key key;
-      float *data; /* the result, row-major */
+      float *data; /* the result, row-major; on the heap */
     } *v;
     int n, cap;
   } kept;
 };
 
-struct interp_products *interp_products_new(struct arena *a, size_t bytes_max) {
-  struct interp_products *p = arena_new(a, struct interp_products);
-  *p = (struct interp_products){.arena = a, .left = bytes_max, .index = {.arena = a}};
+struct interp_products *interp_products_new(size_t bytes_max) {
+  struct interp_products *p = malloc(sizeof *p);
+  if (!p)
+    arena_oom(sizeof *p);
+  *p = (struct interp_products){.left = bytes_max, .index = {.arena = &p->arena}};
+  arena_init(&p->arena);
   return p;
+}
+
+void interp_products_free(struct interp_products *p) {
+  if (!p)
+    return;
+  for (int k = 0; k < p->kept.n; k++)
+    free(p->kept.v[k].data);
+  arena_clear(&p->arena);
+  free(p);
 }
 
 /* ---- digests ----------------------------------------------------------------------------------------------------- */
@@ -129,11 +143,13 @@ static void keep(struct interp_products *p, struct key key, const struct sim_mat
   if (bytes > p->left)
     return;
   p->left -= bytes;
-  const struct kept k = {key, arena_alloc(p->arena, bytes)};
+  const struct kept k = {key, malloc(bytes)};
+  if (!k.data)
+    arena_oom(bytes);
   for (int64_t i = 0; i < c->rows; i++)
     memcpy(k.data + i * c->cols, c->data + i * c->row_stride * (int64_t)sizeof(float), row);
   index_add(&p->index, (uint32_t)key.low, p->kept.n);
-  array_push(p->arena, &p->kept, k);
+  array_push(&p->arena, &p->kept, k);
 }
 
 static void give(const struct kept *k, const struct sim_matrix *c) {
