@@ -28,9 +28,8 @@ enum { ROWS = 4, COLS = 8, N = ROWS * COLS };
 
 static float input[N], output[N];
 
-/* Runs the program on input; output is its result.  The fault is in *fault. */
-static void run(const char *text, struct sim_fault *fault) {
-  struct arena a;
+/* Runs the program on input; output is its result.  The fault is in *fault, and its instruction in a. */
+static void run(const char *text, struct arena *a, struct sim_fault *fault) {
   struct diags ds;
   MlirModule m = {NULL};
   struct sim_program p;
@@ -38,30 +37,34 @@ static void run(const char *text, struct sim_fault *fault) {
   const void *args[] = {input};
   void *results[] = {output};
 
-  arena_init(&a);
-  diags_init(&ds, &a);
-  if (nisa_parse(&ir, text, strlen(text), "t.nisa", &a, &ds, &m) ||
-      nisa_verify(mlirModuleGetOperation(m), TARGET_TRN2, &a, &ds) ||
-      sim_decode(mlirModuleGetOperation(m), "k", &a, &ds, &p))
+  diags_init(&ds, a);
+  if (nisa_parse(&ir, text, strlen(text), "t.nisa", a, &ds, &m) ||
+      nisa_verify(mlirModuleGetOperation(m), TARGET_TRN2, a, &ds) ||
+      sim_decode(mlirModuleGetOperation(m), "k", a, &ds, &p))
     fail_msg("%s", ds.n ? ds.v[0].message : "no message");
   enum status st = sim_run(&p, args, results, &options, NULL, fault);
   assert_int_equal(!st, !fault->kind);
   mlirModuleDestroy(m);
-  arena_clear(&a);
 }
 
 static void run_ok(const char *text) {
+  struct arena a;
   struct sim_fault fault;
-  run(text, &fault);
+  arena_init(&a);
+  run(text, &a, &fault);
   if (fault.kind)
     fail_msg("%s: %s", sim_fault_name(fault.kind), fault.text);
+  arena_clear(&a);
 }
 
 static void run_to_fault(const char *text, enum sim_fault_kind kind, const char *instr) {
+  struct arena a;
   struct sim_fault fault;
-  run(text, &fault);
+  arena_init(&a);
+  run(text, &a, &fault);
   assert_string_equal(sim_fault_name(fault.kind), sim_fault_name(kind));
   assert_string_equal(fault.instr ? fault.instr->def->name : "", instr);
+  arena_clear(&a);
 }
 
 static int fill(void **state) {
