@@ -5,7 +5,7 @@ import { LONG_URL, writeFragment, writeView } from "../state/fragment";
 import { viewOf } from "../state/look";
 import { packPin } from "../state/pin";
 import { settings } from "../state/settings";
-import { isAsShared } from "../state/shared";
+import { isAsShared, pathOf } from "../state/shared";
 import { absolute, toClipboard } from "./clipboard";
 
 export class Share {
@@ -48,7 +48,7 @@ export class Share {
     const { shared, source, filename, files, language, target, inputs, check, simulate, parent, pinned } = s;
     const view = this.view();
     const pin = pinned ? await packPin(pinned) : null;
-    if (shared && !pin && isAsShared(s)) return absolute(`/z/${shared.id}`) + writeView(view);
+    if (shared && !pin && isAsShared(s)) return absolute(pathOf(shared)) + writeView(view);
     return absolute("/") + (await writeFragment({ source, filename, files, language, target, inputs, check, simulate, pin, parent, view }));
   }
 
@@ -74,7 +74,7 @@ export class Share {
 
   private async openWith(url: string): Promise<void> {
     try {
-      const { ShareDialog } = await import("./sharedialog");
+      const { ShareDialog } = await import("./dialogs");
       await new ShareDialog(this.store, this.compiler, this.say, this.announce).open(url);
     } catch (e) {
       console.error(e);
