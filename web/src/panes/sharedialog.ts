@@ -15,6 +15,7 @@ import { isAsShared } from "../state/shared";
 import { absolute, toClipboard } from "./clipboard";
 import { byId, button, el, fill } from "./dom";
 import { icon } from "./icons";
+import { Revisions } from "./revisions";
 import { when } from "./when";
 
 const EXPIRY: [string, number | null][] = [
@@ -78,6 +79,7 @@ export class ShareDialog {
       el("h2", { id: "share-title" }, "Share what you see"),
       el("section", {}, el("h3", {}, stored ? "Link" : "Link that holds everything"), copyField("Link", url, this.say), el("p", { class: long ? "note long" : "note" }, copied ? `Copied. ${note}` : note)),
       el("section", {}, el("h3", {}, "Stored link"), this.form(made), made),
+      this.revisions(),
       this.list(),
       el("div", { class: "dialog-end" }, button("Close", "Close", () => this.dialog.close(), "plain")),
     );
@@ -85,6 +87,17 @@ export class ShareDialog {
     if (long) this.dialog.querySelector<HTMLElement>("#share-name")?.focus();
     else if (!copied) this.dialog.querySelector<HTMLInputElement>("input[readonly]")?.select();
     if (long) this.announce(note);
+  }
+
+  private revisionsOf(id: string): HTMLElement {
+    const { store, compiler, say } = this;
+    return new Revisions({ store, compiler, say, close: () => this.dialog.close() }, id).node;
+  }
+
+  /** The revisions of the link that the page was opened on. */
+  private revisions(): HTMLElement | null {
+    const { shared } = this.store.state;
+    return shared && el("section", { attrs: { "aria-label": "Revisions of this link" } }, el("h3", {}, "Revisions of this link"), this.revisionsOf(shared.id));
   }
 
   private form(made: HTMLElement): HTMLFormElement {
@@ -192,6 +205,14 @@ export class ShareDialog {
     const facts = [link.visibility === "public" ? "public" : "unlisted", when(link.createdMs), link.expiresMs === null ? "" : `expires ${when(link.expiresMs)}`];
     const remove = el("button", { class: "quiet tool", title: "Delete", attrs: { type: "button", "aria-label": `Delete ${name}` } }, icon("trash"), el("span", {}, "Delete"));
     const told = el("span", { class: "told" });
+    const more = button("Revisions", `Revisions of ${name}`, () => {
+      const isOpen = more.getAttribute("aria-expanded") === "true";
+      more.setAttribute("aria-expanded", String(!isOpen));
+      if (isOpen) more.parentElement?.querySelector(".revisions")?.remove();
+      else more.parentElement?.append(this.revisionsOf(link.id));
+    });
+    more.setAttribute("aria-label", `Revisions of ${name}`);
+    more.setAttribute("aria-expanded", "false");
     let sure = false;
     remove.addEventListener("click", () => {
       if (!sure) {
@@ -211,6 +232,7 @@ export class ShareDialog {
       el("a", { attrs: { href: `/z/${link.id}` } }, name),
       el("span", { class: "note" }, facts.filter((f) => f !== "").join(" · ")),
       told,
+      more,
       remove,
     );
   }
