@@ -16,6 +16,7 @@ import { Views } from "./panes/views";
 import { announce, mountNotices, say } from "./panes/notices";
 import { mountFirstLine } from "./panes/firstline";
 import { mountPartner } from "./panes/partner";
+import { mountPrint } from "./panes/print";
 import { mountProblems } from "./panes/problems";
 import { mountSettings } from "./panes/settings";
 import { Share } from "./panes/share";
@@ -204,6 +205,7 @@ function main(): void {
   mountProblems(store, source);
   new HistoryDrawer(store);
   mountBottom(store);
+  mountPrint(store);
   mountPartner(store);
   if (!isEmbed) mountFirstLine(store);
   mountNotices(store, compiler, () => void loadLists(store));
