@@ -52,6 +52,8 @@ def test_the_owner_adds_the_present_kernel_as_a_revision(owner, server):
     kept = requests.get(api).json()
     assert kept["revision"] == 2 and kept["title"] == "Two of them" and kept["request"]["source"].rstrip() == EDITED.rstrip()
     assert requests.get(f"{api}?revision=1").json()["request"]["source"].rstrip() == KERNEL.rstrip()
+    section.get_by_role("button", name="Add the present kernel").click()
+    expect(section.get_by_role("alert")).to_have_text("The newest revision is this kernel already.")
     owner.get_by_role("button", name="Close", exact=True).click()
     expect(owner.locator("#shared-bar")).not_to_contain_text("Fork of")
 
@@ -92,6 +94,11 @@ def test_a_revision_is_compared_with_the_present_kernel(owner):
 
 def test_a_refused_revision_says_why(owner, watch):
     watch.expect("413")
+    owner.get_by_role("button", name="Close", exact=True).click()
+    write(owner, EDITED + "# more\n")
+    expect(owner.locator("#shared-bar")).to_contain_text("Fork of")
+    compiled(owner)
+    open_dialog(owner)
     owner.route("**/api/v1/snippets/*", lambda r: r.fulfill(status=413, json={"error": {"code": "too-large", "message": "It has 50 revisions."}}) if r.request.method == "POST" else r.continue_())
     owner.get_by_role("button", name="Add the present kernel").click()
     expect(owner.locator(".revisions .share-failed")).to_have_text("It was not stored: It has 50 revisions.")

@@ -8,7 +8,7 @@ import type { Compiler } from "../state/compiler";
 import { viewOf, viewToJson } from "../state/look";
 import { tokenOf } from "../state/mylinks";
 import { settings } from "../state/settings";
-import { sharedOf } from "../state/shared";
+import { isAsShared, sharedOf } from "../state/shared";
 import { button, el, fill } from "./dom";
 import { compareWith } from "./shared";
 import { when } from "./when";
@@ -70,9 +70,12 @@ export class Revisions {
   private async add(token: string, pressed: HTMLButtonElement): Promise<void> {
     const { store, compiler, say } = this.at;
     if (pressed.disabled) return;
+    const { shared } = store.state;
+    const own = shared?.id === this.id ? shared : null;
+    this.told.textContent = own?.revision === null && isAsShared(store.state) ? "The newest revision is this kernel already." : "";
+    if (this.told.textContent !== "") return;
     pressed.disabled = true;
-    this.told.textContent = "";
-    const title = store.state.shared?.id === this.id ? store.state.shared.title : "";
+    const title = own?.title ?? "";
     try {
       const view = viewToJson(viewOf(store.state, settings.state.splits));
       const { revision } = await reviseSnippet(this.id, token, { ...compiler.request(), view, ...(title === "" ? {} : { title }) });
