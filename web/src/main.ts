@@ -16,6 +16,7 @@ import { Views } from "./panes/views";
 import { announce, mountNotices, say } from "./panes/notices";
 import { mountFirstLine } from "./panes/firstline";
 import { mountPartner } from "./panes/partner";
+import { mountPrint } from "./panes/print";
 import { mountProblems } from "./panes/problems";
 import { mountSettings } from "./panes/settings";
 import { Share } from "./panes/share";
@@ -87,9 +88,18 @@ async function openFiles(store: AppStore, compiler: Compiler, files: File[]): Pr
   }
 }
 
+/** The menu is loaded with the first click; from then on the button opens it by itself. */
+async function openDownloads(store: AppStore, share: () => void): Promise<void> {
+  try {
+    (await import("./panes/dialogs")).mountDownloads(store, share, say);
+  } catch {
+    say("The menu could not be loaded: is the server reachable?");
+  }
+}
+
 async function openHelp(): Promise<void> {
   try {
-    (await import("./panes/help")).openHelp();
+    (await import("./panes/dialogs")).openHelp();
   } catch {
     say("The list of keys could not be loaded: is the server reachable?");
   }
@@ -190,11 +200,12 @@ function main(): void {
   const stages = mountStages(store, openStage);
   const share = new Share(store, compiler, say, announce);
   const shareNow = () => void share.copy();
-  mountHeader(store, compiler, { openExample: (name) => openExample(store, compiler, name), openDraft: () => openDraft(store, compiler), share: () => void share.openDialog(), help: () => void openHelp() });
+  mountHeader(store, compiler, { openExample: (name) => openExample(store, compiler, name), openDraft: () => openDraft(store, compiler), share: () => void share.openDialog(), help: () => void openHelp(), downloads: () => void openDownloads(store, () => void share.openDialog()) });
   mountInputs(store, compiler);
   mountProblems(store, source);
   new HistoryDrawer(store);
   mountBottom(store);
+  mountPrint(store);
   mountPartner(store);
   if (!isEmbed) mountFirstLine(store);
   mountNotices(store, compiler, () => void loadLists(store));

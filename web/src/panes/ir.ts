@@ -5,7 +5,7 @@ import { markedLines, onNumber, showMarked } from "../editor/marked";
 import { linesOfStage } from "../editor/rows";
 import { StageViewer } from "../editor/viewer";
 import type { AppStore } from "../state/app";
-import { opCount, type StageRow } from "../state/outcome";
+import { fileName, opCount, type StageRow } from "../state/outcome";
 import { settings } from "../state/settings";
 import { bestOf, describe } from "../state/ranking";
 import { images, lightOfOps, type Anchor } from "../state/selection";
@@ -13,7 +13,7 @@ import { remarksByLine } from "../state/remarks";
 import { choose, isOfAnotherKernel, selectedLight, shownStage, textsOfKernel, ROW_KEYS, STAGE_KEYS, type Shown } from "../state/view";
 import { operationCard } from "./card";
 import { DetailTools } from "./detail";
-import { byId, button, el, fill, ms, plural, setAttr } from "./dom";
+import { byId, button, el, fill, ms, plural, saveFile, setAttr } from "./dom";
 import { icon, type IconName } from "./icons";
 import { mark } from "./marked";
 import { messageOf } from "./message";
@@ -23,18 +23,6 @@ import { Ruler } from "./ruler";
 
 function tool(name: IconName, label: string, title: string, run: () => void): HTMLButtonElement {
   return el("button", { class: "quiet tool", title, attrs: { type: "button", "aria-label": title }, on: { click: run } }, icon(name), el("span", {}, label));
-}
-
-function fileName(row: StageRow): string {
-  return `${String(row.index).padStart(2, "0")}-${row.name}.${row.dialect === "hlo" ? "hlo" : "mlir"}`;
-}
-
-function download(name: string, text: string): void {
-  const url = URL.createObjectURL(new Blob([text], { type: "text/plain" }));
-  const a = el("a", { attrs: { href: url, download: name } });
-  a.click();
-  // the download has its own reference by then
-  setTimeout(() => URL.revokeObjectURL(url), 1000);
 }
 
 /** How often the selected line is scrolled into sight again after one step: a pane may be too low to show it. */
@@ -116,7 +104,7 @@ export class IrPane {
   }
 
   private save(): void {
-    if (this.shown) download(fileName(this.shown.row), this.shown.stage.text);
+    if (this.shown) saveFile(fileName(this.shown.row), new Blob([this.shown.stage.text], { type: "text/plain" }));
   }
 
   private drawStage(): void {
