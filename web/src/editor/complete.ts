@@ -2,7 +2,7 @@
 // names of the file.
 //
 // The list opens only while a name is typed, or with Ctrl+Space.  Where the name stands there in full, Enter ends the line.
-import { acceptCompletion, autocompletion, closeCompletion, currentCompletions, selectedCompletionIndex, type Completion, type CompletionContext, type CompletionResult } from "@codemirror/autocomplete";
+import { acceptCompletion, autocompletion, closeCompletion, completionStatus, currentCompletions, selectedCompletionIndex, type Completion, type CompletionContext, type CompletionResult } from "@codemirror/autocomplete";
 import { syntaxTree } from "@codemirror/language";
 import { type EditorState, type Extension, Prec } from "@codemirror/state";
 import { type EditorView, keymap } from "@codemirror/view";
@@ -98,6 +98,10 @@ function leaveWhole(view: EditorView): boolean {
   const isWhole = currentCompletions(view.state).some((o) => o.label === word);
   if (isWhole && selectedCompletionIndex(view.state) === 0) closeCompletion(view);
   return false;
+}
+
+export function isListOpen(state: EditorState): boolean {
+  return completionStatus(state) === "active";
 }
 
 export function completion(help: Help): Extension {

@@ -73,6 +73,7 @@ const KEYS: [string, [string, string][]][] = [
       ["Ctrl+Shift+Enter", "compile while typing on, off"],
       ["Ctrl+S", "copy a link to what you see"],
       ["Ctrl+Space", "list what can be written here; Tab takes a line, Esc closes the list"],
+      ["Ctrl+Shift+Space", "the parameters of the call"],
       ["Ctrl+F", "find in the pane"],
       ["Esc then Tab", "leave the editor"],
     ],

@@ -2,6 +2,7 @@
 import type { Extension } from "@codemirror/state";
 import { completion } from "../editor/complete";
 import type { Known } from "../editor/known";
+import { signatureHelp } from "../editor/signature";
 import type { AppStore } from "../state/app";
 import { vocabulary, type Vocabulary } from "../state/operations";
 import { kernelOf } from "../state/outcome";
@@ -33,5 +34,5 @@ export function writing(store: AppStore): Extension {
       return new Map((kernel?.inputs ?? []).map((i) => [i.name, `(${i.shape.join(", ")}) ${i.dtype}`]));
     },
   };
-  return completion(help);
+  return [signatureHelp(help.known), completion(help)];
 }
