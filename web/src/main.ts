@@ -10,7 +10,7 @@ import { mountHeader } from "./panes/header";
 import { HistoryDrawer } from "./panes/history";
 import { mountInputs } from "./panes/inputs";
 import { IrPane } from "./panes/ir";
-import { mountKeys } from "./panes/keys";
+import { type KeyTargets, mountKeys } from "./panes/keys";
 import { mountModes } from "./panes/modes";
 import { Views } from "./panes/views";
 import { announce, mountNotices, say } from "./panes/notices";
@@ -92,6 +92,14 @@ async function openHelp(): Promise<void> {
     (await import("./panes/help")).openHelp();
   } catch {
     say("The list of keys could not be loaded: is the server reachable?");
+  }
+}
+
+async function openPalette(targets: KeyTargets): Promise<void> {
+  try {
+    (await import("./panes/palette")).openPalette(targets);
+  } catch {
+    say("The list of actions could not be loaded: is the server reachable?");
   }
 }
 
@@ -199,7 +207,8 @@ function main(): void {
   if (!isEmbed) mountFirstLine(store);
   mountNotices(store, compiler, () => void loadLists(store));
   mountSharedBar(store, compiler, say);
-  mountKeys({ store, compiler, source, stages, ir, diff, views, pin, search: () => void views.openSearch(), share: isEmbed ? () => undefined : shareNow, help: () => void openHelp() });
+  const targets: KeyTargets = { store, compiler, source, stages, ir, diff, views, pin, search: () => void views.openSearch(), share: isEmbed ? () => undefined : shareNow, help: () => void openHelp(), palette: () => void (isEmbed || openPalette(targets)) };
+  mountKeys(targets);
   mountSplitter(store, { id: "split-source", property: "--source", pane: "source-pane", label: "Width of the source", initial: 0.32, min: 0.15, max: 0.6 });
   mountSplitter(store, { id: "split-stages", property: "--stages", pane: "stages-pane", label: "Width of the stage list", initial: 0.2, min: 0.1, max: 0.4 });
 

@@ -1,5 +1,6 @@
 // help: the dialog that lists the keyboard shortcuts.
 import { byId, button, el, fill } from "./dom";
+import { keyCaps } from "./keycaps";
 
 const KEYS: [string, [string, string][]][] = [
   [
@@ -81,6 +82,7 @@ const KEYS: [string, [string, string][]][] = [
   [
     "Page",
     [
+      ["Ctrl+K", "every action by its name, examples and stages too"],
       ["F6 · Shift+F6", "next, previous pane"],
       ["w", "wrap long lines"],
       ["← → on a divider", "resize panes"],
@@ -98,18 +100,6 @@ const SIGNS: [string, string][] = [
   ["dashed edge", "the compiler made the line; it has no source"],
   ["▸ text", "what the pass decided about the line or the expression"],
 ];
-
-const isMac = /Mac|iP(hone|ad)/.test(navigator.platform);
-
-function keyCaps(text: string): Node[] {
-  const spelled = isMac ? text.replaceAll("Ctrl+", "⌘") : text;
-  return spelled.split(" · ").flatMap((alternative, i) => [
-    ...(i > 0 ? [document.createTextNode(" or ")] : []),
-    ...(/^(hover|click|←)/.test(alternative)
-      ? [document.createTextNode(alternative)]
-      : alternative.split(" ").map((k) => (/^(then|\.\.\.)$/.test(k) ? document.createTextNode(` ${k} `) : el("kbd", {}, k)))),
-  ]);
-}
 
 export function openHelp(): void {
   const dialog = byId<HTMLDialogElement>("help");
