@@ -26,11 +26,12 @@ import { mountStages } from "./panes/stages";
 import { newStore, type AppStore } from "./state/app";
 import { compilePin, followPin, pinOfTab, unpackPin } from "./state/pin";
 import { Compiler } from "./state/compiler";
-import { draftHere, keepDraft, keepDrafts, keptDraft } from "./state/draft";
+import { draftHere, keepDraft, keepDrafts, keptDraft, showDraft } from "./state/draft";
 import { readFragment, readView, type LinkState } from "./state/fragment";
 import { linksWereDamaged } from "./state/mylinks";
 import { settings, settingsWereDamaged } from "./state/settings";
 import { idInPath } from "./state/shared";
+import { keepVersions } from "./state/versions";
 import { followTheme } from "./state/theme";
 
 function openExample(store: AppStore, compiler: Compiler, name: string): void {
@@ -59,7 +60,7 @@ function openExample(store: AppStore, compiler: Compiler, name: string): void {
 function openDraft(store: AppStore, compiler: Compiler): boolean {
   const draft = keptDraft();
   if (!draft) return false;
-  store.set({ ...draft, touched: true, tab: null, showInputs: false, kernelName: null, anchor: null, previous: null, shared: null, parent: null });
+  showDraft(store, draft);
   void compiler.now();
   return true;
 }
@@ -212,7 +213,10 @@ function main(): void {
   mountSplitter(store, { id: "split-source", property: "--source", pane: "source-pane", label: "Width of the source", initial: 0.32, min: 0.15, max: 0.6 });
   mountSplitter(store, { id: "split-stages", property: "--stages", pane: "stages-pane", label: "Width of the stage list", initial: 0.2, min: 0.1, max: 0.4 });
 
-  if (!isEmbed) keepDrafts(store);
+  if (!isEmbed) {
+    keepDrafts(store);
+    keepVersions(store);
+  }
   if (isEmbed) {
     mountEmbed(store);
     source.editor.freeze();

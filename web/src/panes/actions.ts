@@ -3,6 +3,7 @@ import { FONT_SIZES, settings } from "../state/settings";
 import { allRows, choose, showStage } from "../state/view";
 import { byId } from "./dom";
 import { type KeyTargets, pressKey } from "./keys";
+import { openVersions } from "./versions";
 
 export interface Action {
   group: string;
@@ -120,6 +121,7 @@ export function actionsNow(t: KeyTargets): Action[] {
     ...[...document.querySelectorAll<HTMLElement>("#source-tools button")].flatMap((b): Action[] =>
       b.offsetParent === null ? [] : [plain("Kernel", b.title.split(/[:.]/)[0] ?? "", () => b.click())],
     ),
+    plain("Kernel", "Versions: what you wrote before", () => openVersions(store, t.compiler)),
     ...keyed("Page", PAGE),
     plain("Page", "Settings", () => byId("settings").showPopover()),
     ...click("Page", "Theme: light, dark or the system's", "#theme"),

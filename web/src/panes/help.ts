@@ -82,7 +82,7 @@ const KEYS: [string, [string, string][]][] = [
   [
     "Page",
     [
-      ["Ctrl+K", "every action by its name, examples and stages too"],
+      ["Ctrl+K", "every action by its name: stages, examples, earlier versions"],
       ["F6 · Shift+F6", "next, previous pane"],
       ["w", "wrap long lines"],
       ["← → on a divider", "resize panes"],
