@@ -2,7 +2,7 @@
 import { networkProblem, Problem, problemFrom } from "./problem";
 import { type Base, wholeFrame, type WholeFrame } from "./delta";
 import { readLines } from "./ndjson";
-import type { CompileRequest, Example, Frame, Instruction, Operation, OperationText, RevisionMade, Snippet, SnippetMade, SnippetRequest, StageDescription, StageDiff, Target } from "./types";
+import type { CompileRequest, Example, Frame, Instruction, Knob, Operation, OperationText, RevisionMade, Snippet, SnippetMade, SnippetRequest, StageDescription, StageDiff, Target } from "./types";
 
 const BASE = "/api/v1";
 
@@ -43,8 +43,9 @@ export function getTargets(): Promise<Target[]> {
   return getList("/targets", "targets");
 }
 
-export function getOperations(): Promise<Operation[]> {
-  return getList("/ops", "ops");
+export async function getOperations(): Promise<{ ops: Operation[]; knobs: Knob[] }> {
+  const response = await request("/ops", { headers: { accept: "application/json" } });
+  return (await response.json()) as { ops: Operation[]; knobs: Knob[] };
 }
 
 export async function getInstructions(): Promise<{ instructions: Instruction[]; operations: OperationText[] }> {

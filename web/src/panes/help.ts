@@ -1,5 +1,6 @@
 // help: the dialog that lists the keyboard shortcuts.
 import { byId, button, el, fill } from "./dom";
+import { keyCaps } from "./keycaps";
 
 const KEYS: [string, [string, string][]][] = [
   [
@@ -72,6 +73,8 @@ const KEYS: [string, [string, string][]][] = [
       ["Ctrl+Enter", "compile now"],
       ["Ctrl+Shift+Enter", "compile while typing on, off"],
       ["Ctrl+S", "copy a link to what you see"],
+      ["Ctrl+Space", "list what can be written here; Tab takes a line, Esc closes the list"],
+      ["Ctrl+Shift+Space", "the parameters of the call"],
       ["Ctrl+F", "find in the pane"],
       ["Esc then Tab", "leave the editor"],
     ],
@@ -79,6 +82,7 @@ const KEYS: [string, [string, string][]][] = [
   [
     "Page",
     [
+      ["Ctrl+K", "every action by its name: stages, examples, earlier versions"],
       ["F6 · Shift+F6", "next, previous pane"],
       ["w", "wrap long lines"],
       ["← → on a divider", "resize panes"],
@@ -96,18 +100,6 @@ const SIGNS: [string, string][] = [
   ["dashed edge", "the compiler made the line; it has no source"],
   ["▸ text", "what the pass decided about the line or the expression"],
 ];
-
-const isMac = /Mac|iP(hone|ad)/.test(navigator.platform);
-
-function keyCaps(text: string): Node[] {
-  const spelled = isMac ? text.replaceAll("Ctrl+", "⌘") : text;
-  return spelled.split(" · ").flatMap((alternative, i) => [
-    ...(i > 0 ? [document.createTextNode(" or ")] : []),
-    ...(/^(hover|click|←)/.test(alternative)
-      ? [document.createTextNode(alternative)]
-      : alternative.split(" ").map((k) => (/^(then|\.\.\.)$/.test(k) ? document.createTextNode(` ${k} `) : el("kbd", {}, k)))),
-  ]);
-}
 
 export function openHelp(): void {
   const dialog = byId<HTMLDialogElement>("help");
