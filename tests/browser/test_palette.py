@@ -11,6 +11,7 @@ ROW = "#palette-list [role=option]"
 
 
 def opened(page):
+    expect(page.locator("dialog[open]")).to_have_count(0)  # one that is closing takes the key
     page.keyboard.press("Control+k")
     box = page.get_by_role("combobox", name="Find an action")
     expect(box).to_be_focused()
@@ -88,6 +89,7 @@ def test_axe_finds_nothing_in_it(new_page, server, scheme):
 
 def test_every_key_of_the_help_that_does_something_everywhere_is_in_it(page):
     page.keyboard.press("?")
+    expect(page.locator("#help .help-grid")).to_be_visible()
     known = set(page.locator("#help .help-grid section", has=page.get_by_role("heading", name=re.compile("^(Stages|Diff|Page)$"))).locator("dt").all_text_contents())
     page.keyboard.press("Escape")
     opened(page)
