@@ -4,7 +4,7 @@
 //
 // The names of scripts and styles contain a hash of their content, so that browsers may cache them forever; index.html
 // names them and is never cached.  Each file gets .gz and .br siblings, because the server does not compress static files.
-import { build } from "esbuild";
+import { build, transform } from "esbuild";
 import { createHash } from "node:crypto";
 import { cp, mkdir, readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { basename, dirname, extname, join, resolve } from "node:path";
@@ -16,16 +16,30 @@ const here = dirname(fileURLToPath(import.meta.url));
 const arg = process.argv.find((a) => a.startsWith("--outdir="));
 const outdir = resolve(arg ? arg.slice("--outdir=".length) : join(here, "dist"));
 
+const TARGETS = ["es2022", "chrome111", "firefox115", "safari16.4"];
 const COMPRESSIBLE = new Set([".html", ".js", ".css", ".svg", ".txt"]);
+
+/** `import css from "x.css?sheet"` gives the style sheet as text, for a part of the page that is loaded when it is first used. */
+const sheets = {
+  name: "sheets",
+  setup({ onLoad, onResolve }) {
+    onResolve({ filter: /\.css\?sheet$/ }, ({ path, resolveDir }) => ({ path: resolve(resolveDir, path.slice(0, -"?sheet".length)), namespace: "sheet" }));
+    onLoad({ filter: /./, namespace: "sheet" }, async ({ path }) => {
+      const { code } = await transform(await readFile(path, "utf8"), { loader: "css", minify: true, target: TARGETS });
+      return { contents: code.trim(), loader: "text" };
+    });
+  },
+};
 
 async function bundleOf(entryPoints) {
   const result = await build({
     absWorkingDir: here,
     entryPoints,
+    plugins: [sheets],
     bundle: true,
     minify: true,
     format: "esm",
-    target: ["es2022", "chrome111", "firefox115", "safari16.4"],
+    target: TARGETS,
     outdir: "out",
     splitting: true,
     chunkNames: "[name]-[hash]",
@@ -82,7 +96,7 @@ async function offline() {
     bundle: true,
     minify: true,
     format: "iife",
-    target: ["es2022", "chrome111", "firefox115", "safari16.4"],
+    target: TARGETS,
     outdir: "out",
     write: false,
     legalComments: "none",

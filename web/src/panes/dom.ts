@@ -65,3 +65,10 @@ export function ms(us: number): string {
 export function plural(n: number, one: string, many = one + "s"): string {
   return `${n.toLocaleString("en")} ${n === 1 ? one : many}`;
 }
+
+/** Adds the style sheet of a part of the page that was just loaded. */
+export function adoptSheet(text: string): void {
+  const sheet = new CSSStyleSheet();
+  sheet.replaceSync(text);
+  document.adoptedStyleSheets = [sheet, ...document.adoptedStyleSheets];
+}

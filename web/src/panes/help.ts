@@ -81,7 +81,9 @@ const KEYS: [string, [string, string][]][] = [
     [
       ["F6 · Shift+F6", "next, previous pane"],
       ["w", "wrap long lines"],
-      ["← → on a divider", "resize panes"],
+      ["m", "maximise the pane with the focus; restore it"],
+      ["1 2 3", "hide the source, the stage list, the stage's text; show it"],
+      ["← → on a divider", "resize panes; Enter, or a double click: as at first"],
       ["?", "this sheet"],
     ],
   ],

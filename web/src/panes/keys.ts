@@ -95,6 +95,7 @@ function letter(t: KeyTargets, key: string, afterG: boolean): boolean {
   switch (key) {
     case "/":
       t.store.set({ pane: "stages" });
+      t.views.room?.show("stages");
       t.stages.focusFilter();
       return true;
     case "?":
@@ -102,10 +103,19 @@ function letter(t: KeyTargets, key: string, afterG: boolean): boolean {
       return true;
     case "h":
       t.store.set({ pane: "ir" });
+      t.views.room?.show("ir");
       (byId("history").querySelector<HTMLElement>("[aria-current]") ?? byId("history")).focus();
       return true;
     case "d":
       t.diff.toggle();
+      return true;
+    case "m":
+      t.views.arrange((room) => room.maximise(null));
+      return true;
+    case "1":
+    case "2":
+    case "3":
+      t.views.arrange((room) => room.toggle((["source", "stages", "ir"] as const)[Number(key) - 1] ?? "ir"));
       return true;
     case "R":
       t.store.set({ mode: t.store.state.mode === "run" ? "read" : "run" });

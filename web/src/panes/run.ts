@@ -12,9 +12,12 @@ import { choose } from "../state/view";
 import { showHeat } from "../editor/heat";
 import { BANDS } from "../editor/links";
 import type { EditorView } from "@codemirror/view";
-import { byId, button, el, fill, plural, toggle } from "./dom";
+import { adoptSheet, byId, button, el, fill, plural, toggle } from "./dom";
+import sheet from "../style/run.css?sheet";
 import { Lanes } from "./lanes";
 import { memoryPicture, rooflinePicture, svgText } from "./pictures";
+
+adoptSheet(sheet);
 
 const PROGRAMS = "engine-programs";
 

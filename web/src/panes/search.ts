@@ -3,8 +3,11 @@ import type { AppStore } from "../state/app";
 import { stageKeys, type KernelOutcome } from "../state/outcome";
 import { searchStages, type Hit, type StageHits } from "../state/search";
 import { shownStage, STAGE_KEYS } from "../state/view";
-import { byId, button, el, fill, plural, setAttr } from "./dom";
+import sheet from "../style/search.css?sheet";
+import { adoptSheet, byId, button, el, fill, plural, setAttr } from "./dom";
 import type { IrPane } from "./ir";
+
+adoptSheet(sheet);
 
 const DELAY_MS = 120;
 

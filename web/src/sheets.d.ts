@@ -1,0 +1,5 @@
+// sheets: style sheets that are imported as text; see build.mjs.
+declare module "*.css?sheet" {
+  const text: string;
+  export default text;
+}
