@@ -181,7 +181,7 @@ function main(): void {
   const openStage = () => {
     store.set({ pane: "ir" });
     // in a narrow window the pane appears with the next rendering
-    requestAnimationFrame(() => ir.viewer.view.focus());
+    requestAnimationFrame(() => ir.text.viewer.view.focus());
   };
   const diff = new DiffPane(store, () => void compiler.now());
   const views = new Views(store, compiler, ir, () => source.editor.view, say, isEmbed);

@@ -11,6 +11,7 @@ const KEYS: [string, [string, string][]][] = [
       ["/", "filter the list"],
       ["Ctrl+Shift+F", "search all stages; ↑ ↓ from hit to hit"],
       ["Enter", "from the list into the stage's text"],
+      ["Shift+Enter · Alt+click", "the stage beside the shown one; Esc closes it"],
     ],
   ],
   [

@@ -17,6 +17,7 @@ const PATHS = {
   open: "M9 2.5h4.5V7M13.5 2.5 7.5 8.5M6.5 3.5h-4v10h10v-4",
   maximise: "M2.5 6V2.5H6M10 2.5h3.5V6M13.5 10v3.5H10M6 13.5H2.5V10",
   hide: "M3.5 8h9",
+  beside: "M2 3h12v10H2zM8 3v10",
   trash: "M3 4.5h10M6 4.5v-2h4v2M4.5 4.5l.6 9h5.8l.6-9",
   plus: "M8 3v10M3 8h10",
   pencil: "M3 13l.7-3L10.5 3.2l2.3 2.3L6 12.3 3 13ZM9 4.7 11.3 7",

@@ -96,7 +96,7 @@ export class SearchPane {
     const key = stageKeys(this.kernel.stages.map((s) => s.name))[option.stage] ?? null;
     this.store.set({ stageKey: key, diffFrom: null });
     // after the watchers have shown the stage
-    queueMicrotask(() => this.ir.openLine(option.hit.line));
+    queueMicrotask(() => this.ir.text.openLine(option.hit.line));
   }
 
   private draw(): void {

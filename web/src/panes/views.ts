@@ -3,12 +3,16 @@
 import type { EditorView } from "@codemirror/view";
 import type { AppState, AppStore } from "../state/app";
 import type { Compiler } from "../state/compiler";
+import { allRows, currentRow } from "../state/view";
+import type { BesidePane } from "./beside";
 import type { ComparePane } from "./compare";
 import { byId, button, el } from "./dom";
 import { icon, type IconName } from "./icons";
 import type { IrPane } from "./ir";
 import type { Room } from "./room";
 import type { SearchPane } from "./search";
+import { mountSplitter } from "./splitter";
+import { StageText } from "./stagetext";
 
 type Pane = AppState["pane"];
 
@@ -23,6 +27,7 @@ export class Views {
   /** Null until it is loaded. */
   compare: ComparePane | null = null;
   room: Room | null = null;
+  beside: BesidePane | null = null;
   private search: SearchPane | null = null;
   private readonly asked = new Set<string>();
 
@@ -74,9 +79,15 @@ export class Views {
   private roomButtons(): void {
     const tool = (name: IconName, title: string, change: (room: Room) => void) =>
       el("button", { class: "quiet", title, attrs: { type: "button", "aria-label": title }, on: { click: () => this.arrange(change) } }, icon(name));
+    const { store } = this;
+    const beside = el("button", { class: "quiet", title: "A second stage beside this one (Alt+click in the list, Shift+Enter)", attrs: { type: "button", "aria-label": "A second stage beside this one" }, on: { click: () => store.set({ beside: this.besideKey() }) } }, icon("beside"));
+    store.watch(["beside"], () => {
+      beside.setAttribute("aria-pressed", String(store.state.beside !== null));
+      if (store.state.beside !== null) this.once("beside", async () => (this.beside = new (await import("./beside")).BesidePane(store, { stageText: (host, of) => new StageText(store, host, of), splitter: (spec) => mountSplitter(store, spec) })));
+    });
     for (const [pane, name, key] of PANES)
       byId(`${pane}-pane`).firstElementChild?.append(
-        el("span", { class: "room" }, tool("maximise", `Maximise the ${name} (m)`, (r) => r.maximise(pane)), tool("hide", `Hide the ${name} (${key})`, (r) => r.toggle(pane))),
+        el("span", { class: "room" }, pane === "ir" && beside, tool("maximise", `Maximise the ${name} (m)`, (r) => r.maximise(pane)), tool("hide", `Hide the ${name} (${key})`, (r) => r.toggle(pane))),
       );
     // panes that the user hid stay hidden
     try {
@@ -84,6 +95,15 @@ export class Views {
     } catch {
       // no storage: every pane is shown
     }
+  }
+
+  /** The stage that the button opens: the last, or the first beside the last; null closes. */
+  private besideKey(): string | null {
+    const { state } = this.store;
+    if (state.beside !== null) return null;
+    const rows = allRows(state).filter((r) => r.stage);
+    const last = rows.at(-1);
+    return (currentRow(state) === last ? rows[0] : last)?.key ?? null;
   }
 
   private once(name: string, load: () => Promise<unknown>): void {
