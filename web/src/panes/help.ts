@@ -82,6 +82,7 @@ const KEYS: [string, [string, string][]][] = [
     [
       ["F6 · Shift+F6", "next, previous pane"],
       ["w", "wrap long lines"],
+      ["Shift+P", "present: only source and stage, PageDown and PageUp step, + − size, Esc leaves"],
       ["m", "maximise the pane with the focus; restore it"],
       ["1 2 3", "hide the source, the stage list, the stage's text; show it"],
       ["← → on a divider", "resize panes; Enter, or a double click: as at first"],

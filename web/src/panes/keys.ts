@@ -128,6 +128,9 @@ function letter(t: KeyTargets, key: string, afterG: boolean): boolean {
     case "R":
       t.store.set({ mode: t.store.state.mode === "run" ? "read" : "run" });
       return true;
+    case "P":
+      void t.views.present();
+      return true;
     case "p":
       t.pin();
       return true;
@@ -185,6 +188,10 @@ export function mountKeys(t: KeyTargets): void {
       if (document.querySelector(":popover-open")) return; // Escape closes the popover
       const views = [...document.querySelectorAll<HTMLElement>(".cm-editor")].flatMap((dom) => EditorView.findFromDOM(dom) ?? []);
       if (views.map(closeTips).includes(true)) return;
+      if (t.views.presentation?.isOn) {
+        t.views.presentation.leave();
+        return;
+      }
       const { anchor, beside } = t.store.state;
       if (beside !== null && (!anchor || target.closest("#beside"))) t.store.set({ beside: null });
       else if (anchor) choose(t.store, null);

@@ -1,5 +1,5 @@
 // views: parts of the page that are loaded when they are first used: the views of the run and of the comparison, the search,
-// the form for inputs, and the arrangement of the panes.
+// the form for inputs, the second stage, the arrangement of the panes, and the presentation.
 import type { EditorView } from "@codemirror/view";
 import type { AppState, AppStore } from "../state/app";
 import type { Compiler } from "../state/compiler";
@@ -9,6 +9,7 @@ import type { ComparePane } from "./compare";
 import { byId, button, el } from "./dom";
 import { icon, type IconName } from "./icons";
 import type { IrPane } from "./ir";
+import type { Presentation } from "./present";
 import type { Room } from "./room";
 import type { SearchPane } from "./search";
 import { mountSplitter } from "./splitter";
@@ -28,6 +29,7 @@ export class Views {
   compare: ComparePane | null = null;
   room: Room | null = null;
   beside: BesidePane | null = null;
+  presentation: Presentation | null = null;
   private search: SearchPane | null = null;
   private readonly asked = new Set<string>();
 
@@ -71,6 +73,18 @@ export class Views {
     if (!this.isEmbed) void this.loadRoom().then(change, () => this.fail());
   }
 
+  /** Begins the presentation, or ends it. */
+  async present(): Promise<void> {
+    if (this.isEmbed) return;
+    try {
+      const { Presentation } = await import("./present");
+      this.room?.show("ir");
+      (this.presentation ??= new Presentation(this.store, this.say)).toggle();
+    } catch {
+      this.fail();
+    }
+  }
+
   private async loadRoom(): Promise<Room> {
     const { Room } = await import("./room");
     return (this.room ??= new Room(this.store));
@@ -89,6 +103,7 @@ export class Views {
       byId(`${pane}-pane`).firstElementChild?.append(
         el("span", { class: "room" }, pane === "ir" && beside, tool("maximise", `Maximise the ${name} (m)`, (r) => r.maximise(pane)), tool("hide", `Hide the ${name} (${key})`, (r) => r.toggle(pane))),
       );
+    byId("settings").append(button("Present", "Only the source and the stage, in large type; PageDown and PageUp step (Shift+P)", () => void this.present(), "plain"));
     // panes that the user hid stay hidden
     try {
       if (localStorage.getItem("nkx.room")) this.arrange(() => undefined);
