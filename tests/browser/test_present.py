@@ -6,14 +6,14 @@ from playwright.sync_api import expect
 from support.page import compiled, open_stage, source_spot
 
 TYPE = "() => parseFloat(getComputedStyle(document.querySelector('#ir-viewer .cm-content')).fontSize)"
-HIDDEN = ("#top", "#bottom", "#stages-pane", "#ir-tools", "#source-tools", "#history")
+HIDDEN = ("#share", "#example", "#bottom", "#stages-pane", "#ir-tools", "#source-tools", "#history")
 
 
 def begin(page):
     open_stage(page, "linalg-to-nisa")
     page.locator("#stages").focus()
     page.keyboard.press("Shift+P")
-    expect(page.locator("#top")).to_be_hidden()
+    expect(page.locator("#share")).to_be_hidden()
 
 
 def test_only_the_source_and_the_stage_remain_and_escape_brings_the_rest_back(page):
@@ -71,7 +71,7 @@ def test_the_second_stage_is_presented_too(page):
     page.get_by_role("button", name="A second stage beside this one").click()
     expect(page.locator("#beside .cm-line").first).to_be_visible()
     page.keyboard.press("Shift+P")
-    expect(page.locator("#top")).to_be_hidden()
+    expect(page.locator("#share")).to_be_hidden()
     expect(page.locator("#beside .cm-line").first).to_be_visible()
     page.keyboard.press("PageUp")
     expect(page.locator("#ir-title .no")).to_have_text("42")
