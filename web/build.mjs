@@ -19,14 +19,36 @@ const outdir = resolve(arg ? arg.slice("--outdir=".length) : join(here, "dist"))
 const TARGETS = ["es2022", "chrome111", "firefox115", "safari16.4"];
 const COMPRESSIBLE = new Set([".html", ".js", ".css", ".svg", ".txt"]);
 
-/** `import css from "x.css?sheet"` gives the style sheet as text, for a part of the page that is loaded when it is first used. */
-const sheets = {
-  name: "sheets",
-  setup({ onLoad, onResolve }) {
-    onResolve({ filter: /\.css\?sheet$/ }, ({ path, resolveDir }) => ({ path: resolve(resolveDir, path.slice(0, -"?sheet".length)), namespace: "sheet" }));
-    onLoad({ filter: /./, namespace: "sheet" }, async ({ path }) => {
+// What is loaded later than the page: styles are text for a constructed sheet, and completion has a copy of its module.  In
+// one copy, the brackets that the first view needs of the module would bring all of it into the first view.
+const late = {
+  name: "late",
+  setup(b) {
+    b.onLoad({ filter: /\.late\.css$/ }, async ({ path }) => {
       const { code } = await transform(await readFile(path, "utf8"), { loader: "css", minify: true, target: TARGETS });
-      return { contents: code.trim(), loader: "text" };
+      return { contents: code, loader: "text" };
+    });
+    b.onResolve({ filter: /^@codemirror\/autocomplete$/ }, async ({ path, importer, kind, resolveDir, pluginData }) => {
+      if (pluginData === late || !importer.endsWith("/editor/complete.ts")) return undefined;
+      const found = await b.resolve(path, { importer, kind, resolveDir, pluginData: late });
+      return { path: found.path, sideEffects: false, suffix: "?late" };
+    });
+  },
+};
+
+// Whatever a late module shares with the first view would become a chunk of its own, one for each set of late modules that
+// share it, and many small chunks compress badly.  So each late module imports all of the first view, which is there already.
+const whole = {
+  name: "whole",
+  setup(b) {
+    b.onResolve({ filter: /^\./ }, async ({ path, importer, kind, resolveDir, pluginData }) => {
+      if (pluginData === whole || kind !== "dynamic-import") return undefined;
+      const found = await b.resolve(path, { importer, kind, resolveDir, pluginData: whole });
+      return { path: found.path, pluginData: whole };
+    });
+    b.onLoad({ filter: /\.ts$/ }, async ({ path, pluginData }) => {
+      if (pluginData !== whole) return undefined;
+      return { contents: `${await readFile(path, "utf8")}\nimport ${JSON.stringify(join(here, "src/main.ts"))};\n`, loader: "ts" };
     });
   },
 };
@@ -35,11 +57,11 @@ async function bundleOf(entryPoints) {
   const result = await build({
     absWorkingDir: here,
     entryPoints,
-    plugins: [sheets],
     bundle: true,
     minify: true,
     format: "esm",
     target: TARGETS,
+    plugins: [late, whole],
     outdir: "out",
     splitting: true,
     chunkNames: "[name]-[hash]",

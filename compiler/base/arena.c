@@ -8,7 +8,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-enum { ALIGN = 8, FIRST_BLOCK = 64 << 10, LARGEST_BLOCK = 4 << 20, HUGE_PAGE = 2 << 20 };
+enum { ALIGN = 8, FIRST_BLOCK = 64 << 10, LARGEST_BLOCK = 4 << 20, HUGE_PAGE = 2 << 20, PAGE = 4096 };
 
 struct arena_block {
   struct arena_block *next;
@@ -30,26 +30,27 @@ void arena_init(struct arena *a) {
 }
 
 /* A zeroed block, in huge pages if the system has them, because repeated walks over much memory then wait less for page
- * tables.  Not under a sanitizer, which checks blocks of the heap more closely. */
+ * tables.  The block ends with a small page: the system would clear all of a last huge page for a few bytes of it.  Not
+ * under a sanitizer, which checks blocks of the heap more closely. */
 static struct arena_block *map(size_t n) {
 #ifdef __SANITIZE_ADDRESS__
   (void)n;
   return NULL;
 #else
-  size_t size; /* with room to begin at a huge page */
-  if (__builtin_add_overflow(n, 2 * HUGE_PAGE - 1, &size))
+  size_t size;
+  if (__builtin_add_overflow(n, HUGE_PAGE + PAGE - 1, &size))
     return NULL;
-  size &= ~(size_t)(HUGE_PAGE - 1);
-  char *p = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  size = (size & ~(size_t)(PAGE - 1)) - HUGE_PAGE;
+  char *p = mmap(NULL, size + HUGE_PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (p == MAP_FAILED)
     return NULL;
-  const size_t head = -(uintptr_t)p & (HUGE_PAGE - 1), tail = HUGE_PAGE - head;
+  const size_t head = -(uintptr_t)p & (HUGE_PAGE - 1); /* before the first huge page */
   if (head)
     munmap(p, head);
-  munmap(p + size - tail, tail);
+  munmap(p + head + size, HUGE_PAGE - head);
   struct arena_block *b = (struct arena_block *)(p + head);
-  madvise(b, size - HUGE_PAGE, MADV_HUGEPAGE);
-  b->mapped = size - HUGE_PAGE;
+  madvise(b, size, MADV_HUGEPAGE);
+  b->mapped = size;
   return b;
 #endif
 }
@@ -67,23 +68,31 @@ void arena_clear(struct arena *a) {
   arena_init(a);
 }
 
-bool arena_reserve(struct arena *a, size_t n) {
+/* A block with n bytes of data, zeroed if it is mapped; NULL when out of memory. */
+static struct arena_block *new_block(struct arena *a, size_t n) {
   size_t whole;
   if (__builtin_add_overflow(n, sizeof(struct arena_block), &whole))
-    return false;
+    return NULL;
   struct arena_block *b = whole < LARGEST_BLOCK ? NULL : map(whole);
-  a->is_zero = b != NULL;
   if (!b) {
     b = malloc(whole);
     if (!b)
-      return false;
+      return NULL;
     b->mapped = 0;
   }
+  a->total += n;
+  return b;
+}
+
+bool arena_reserve(struct arena *a, size_t n) {
+  struct arena_block *b = new_block(a, n);
+  if (!b)
+    return false;
   b->next = a->blocks;
   a->blocks = b;
+  a->is_zero = b->mapped != 0;
   a->used = 0;
   a->size = n;
-  a->total += n;
   return true;
 }
 
@@ -94,30 +103,45 @@ static bool grow(struct arena *a, size_t need) {
   return arena_reserve(a, size < need ? need : size);
 }
 
-/* n bytes, not zeroed; NULL when out of memory. */
-static void *try_take(struct arena *a, size_t n) {
+/* n bytes in a block of their own, after the newest one, which keeps its unused part; NULL when out of memory. */
+static void *take_alone(struct arena *a, size_t n, bool *is_zero) {
+  struct arena_block *b = new_block(a, n);
+  if (!b)
+    return NULL;
+  b->next = a->blocks->next;
+  a->blocks->next = b;
+  *is_zero = b->mapped != 0;
+  return b->data;
+}
+
+/* n bytes, which are zero if *is_zero; NULL when out of memory. */
+static void *try_take(struct arena *a, size_t n, bool *is_zero) {
   size_t rounded;
   if (__builtin_add_overflow(n, ALIGN - 1, &rounded))
     return NULL;
   rounded &= ~(size_t)(ALIGN - 1);
+  if (a->blocks && a->size - a->used < rounded && rounded >= LARGEST_BLOCK)
+    return take_alone(a, rounded, is_zero);
   if ((!a->blocks || a->size - a->used < rounded) && !grow(a, rounded))
     return NULL;
   char *p = a->blocks->data + a->used;
   a->used += rounded;
   assert(a->used <= a->size);
+  *is_zero = a->is_zero;
   return p;
 }
 
-static void *take(struct arena *a, size_t n) {
-  void *p = try_take(a, n);
+static void *take(struct arena *a, size_t n, bool *is_zero) {
+  void *p = try_take(a, n, is_zero);
   if (!p)
     arena_oom(n);
   return p;
 }
 
 void *arena_alloc(struct arena *a, size_t n) {
-  void *p = take(a, n);
-  return a->is_zero ? p : memset(p, 0, n);
+  bool is_zero;
+  void *p = take(a, n, &is_zero);
+  return is_zero ? p : memset(p, 0, n);
 }
 
 void *arena_array(struct arena *a, size_t n, size_t size) {
@@ -131,8 +155,9 @@ void *arena_try_array(struct arena *a, size_t n, size_t size) {
   size_t bytes;
   if (__builtin_mul_overflow(n, size, &bytes))
     return NULL;
-  void *p = try_take(a, bytes);
-  return !p || a->is_zero ? p : memset(p, 0, bytes);
+  bool is_zero;
+  void *p = try_take(a, bytes, &is_zero);
+  return !p || is_zero ? p : memset(p, 0, bytes);
 }
 
 bool arena_extend(struct arena *a, const void *p, size_t n, size_t more) {
@@ -144,14 +169,16 @@ bool arena_extend(struct arena *a, const void *p, size_t n, size_t more) {
 }
 
 void *arena_dup(struct arena *a, const void *p, size_t n) {
-  void *q = take(a, n);
+  bool is_zero;
+  void *q = take(a, n, &is_zero);
   if (n)
     memcpy(q, p, n);
   return q;
 }
 
 char *arena_strndup(struct arena *a, const char *s, size_t n) {
-  char *q = take(a, n + 1);
+  bool is_zero;
+  char *q = take(a, n + 1, &is_zero);
   memcpy(q, s, n);
   q[n] = 0;
   return q;

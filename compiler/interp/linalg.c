@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "interp/internal.h"
+#include "sim/simd.h"
 
 enum { ROW = 256 };
 
@@ -268,7 +269,7 @@ static void run_product(struct walk *w) {
 }
 
 /* Writes zeros over the unwritten ones of n f32 elements that lie side by side. */
-static void zero_row(char *at, int64_t n) {
+SIM_PER_MACHINE static void zero_row(char *at, int64_t n) {
   uint32_t *v = (uint32_t *)(void *)at;
   for (int64_t k = 0; k < n; k++)
     v[k] = v[k] == (uint32_t)interp_unwritten ? 0 : v[k];

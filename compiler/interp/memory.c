@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "interp/internal.h"
+#include "sim/simd.h"
 
 const uint64_t interp_unwritten = 0x7ffa7ffa7ffa7ffa;
 
@@ -112,9 +113,10 @@ void machine_release(struct view *v) {
     v->block->is_released = true;
 }
 
-static void spoil(struct memory_block *b) {
-  for (size_t k = 0; k < b->size; k += sizeof interp_unwritten)
-    memcpy((char *)b->data + k, &interp_unwritten, sizeof interp_unwritten);
+SIM_PER_MACHINE static void spoil(struct memory_block *b) {
+  uint64_t *words = (uint64_t *)(void *)b->data;
+  for (size_t k = 0; k < b->size / sizeof *words; k++)
+    words[k] = interp_unwritten;
   b->is_raw = false;
 }
 

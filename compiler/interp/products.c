@@ -50,49 +50,57 @@ struct interp_products *interp_products_new(struct arena *a, size_t bytes_max) {
 
 typedef uint64_t words __attribute__((vector_size(STRIPE), aligned(8), may_alias));
 
-/* Mixes in n stripes.  Each adds to every lane the product of the halves of a word that depends on its position, and the
- * neighbour's word, so that no word is lost where the product is 0. */
-SIM_PER_MACHINE static void add_stripes(struct digest *d, const char *from, int64_t n) {
+/* Mixes in n stripes of each of so many rows, which are `step` bytes apart.  Each stripe adds to every lane the product of
+ * the halves of a word that depends on its position, and the neighbour's word, so that no word is lost where the product
+ * is 0. */
+SIM_PER_MACHINE static void add_stripes(struct digest *d, const char *from, int64_t rows, int64_t step, int64_t n) {
   const words swapped = {1, 0, 3, 2, 5, 4, 7, 6};
-  words lanes, step = {0}, secret;
+  words lanes, next = {0}, secret;
   memcpy(&lanes, d->lanes, sizeof lanes);
   for (int k = 0; k < LANES; k++)
     secret[k] = 0x9e3779b97f4a7c15u * (d->n * LANES + (uint64_t)k + 1);
-  step += 0x9e3779b97f4a7c15u * LANES;
-  for (int64_t k = 0; k < n; k++, secret += step) {
-    words x;
-    memcpy(&x, from + k * (int64_t)STRIPE, sizeof x);
-    const words keyed = x ^ secret;
-    lanes += (keyed & 0xffffffffu) * (keyed >> 32) + __builtin_shuffle(x, swapped);
-  }
+  next += 0x9e3779b97f4a7c15u * LANES;
+  for (int64_t r = 0; r < rows; r++, from += step)
+    for (int64_t k = 0; k < n; k++, secret += next) {
+      words x;
+      memcpy(&x, from + k * (int64_t)STRIPE, sizeof x);
+      const words keyed = x ^ secret;
+      lanes += (keyed & 0xffffffffu) * (keyed >> 32) + __builtin_shuffle(x, swapped);
+    }
   memcpy(d->lanes, &lanes, sizeof lanes);
-  d->n += (uint64_t)n;
+  d->n += (uint64_t)(rows * n);
 }
 
 static void add_bytes(struct digest *d, const char *from, size_t n) {
   char last[STRIPE] = {0};
-  add_stripes(d, from, (int64_t)(n / STRIPE));
+  add_stripes(d, from, 1, 0, (int64_t)(n / STRIPE));
   if (n % STRIPE) {
     memcpy(last, from + n / STRIPE * STRIPE, n % STRIPE);
-    add_stripes(d, last, 1);
+    add_stripes(d, last, 1, 0, 1);
   }
+}
+
+static void add_rows(struct digest *d, const char *from, int64_t rows, int64_t step, size_t length) {
+  if (length % STRIPE == 0)
+    add_stripes(d, from, rows, step, (int64_t)(length / STRIPE));
+  else
+    for (int64_t k = 0; k < rows; k++)
+      add_bytes(d, from + k * step, length);
 }
 
 /* Adds the matrix in the order in which it lies in memory; false if neither its rows nor its columns are adjacent. */
 static bool add_matrix(struct digest *d, const struct sim_matrix *x, size_t size) {
   const bool by_rows = x->col_stride == 1;
-  const int64_t n = by_rows ? x->rows : x->cols, step = by_rows ? x->row_stride : x->col_stride;
+  const int64_t n = by_rows ? x->rows : x->cols, step = (by_rows ? x->row_stride : x->col_stride) * (int64_t)size;
   const size_t length = (size_t)(by_rows ? x->cols : x->rows) * size;
   const int64_t layout[] = {x->rows, x->cols, by_rows};
   if (!by_rows && x->row_stride != 1)
     return false;
   add_bytes(d, (const char *)layout, sizeof layout);
-  if (step * (int64_t)size == (int64_t)length) {
+  if (step == (int64_t)length)
     add_bytes(d, x->data, (size_t)n * length);
-    return true;
-  }
-  for (int64_t k = 0; k < n; k++)
-    add_bytes(d, x->data + k * step * (int64_t)size, length);
+  else
+    add_rows(d, x->data, n, step, length);
   return true;
 }
 

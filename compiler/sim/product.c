@@ -1,8 +1,8 @@
 /* product: computes C += A B in f32, fast enough to check kernels of real sizes.
  *
  * The algorithm is classic blocking.  A block of B is packed into panels of COLS columns and stays in the cache
- * while groups of ROWS rows of A are multiplied with it; the innermost step keeps ROWS x COLS sums in registers.
- * The compiler makes a version of that step for each kind of machine, and one of them is chosen at start-up.  A
+ * while groups of ROWS rows of A are multiplied with it; the innermost step keeps ROWS x COLS sums, or half of them, in
+ * registers.  The compiler makes a version of that step for each kind of machine, and one of them is chosen at start-up.  A
  * kernel of 100 GFLOP takes some seconds; in plain loops it would take minutes.
  */
 #include "sim/product.h"
@@ -16,7 +16,7 @@
 
 enum {
   LANES = SIM_LANES,
-  ROWS = 4,
+  ROWS = 8,
   COLS = 2 * LANES,
   DEPTH = 256, /* rows of a block of B */
   WIDTH = 512, /* columns of a block of B, a multiple of COLS: 512 KiB */
@@ -24,22 +24,51 @@ enum {
 
 typedef sim_lanes lanes;
 
-/* Adds the product of ROWS rows, stored as [depth][ROWS], and a panel, stored as [depth][COLS], to ROWS rows of c, which
- * are `stride` apart. */
-SIM_PER_MACHINE_WITH("O3", "fp-contract=fast")
-static void add_product(int64_t depth, const float *rows, const float *panel, float *c, int64_t stride) {
+/* Adds the product of n rows, stored as [depth][ROWS], and a panel, stored as [depth][COLS], to n rows of c, which are
+ * `stride` apart.  n is a constant, so that the sums stay in registers. */
+static inline __attribute__((always_inline)) void add_sums(int n, int64_t depth, const float *rows, const float *panel,
+                                                           float *c, int64_t stride) {
   lanes acc[ROWS][2] = {{{0}}};
 
   for (int64_t q = 0; q < depth; q++) {
     const lanes b0 = *(const lanes *)(panel + q * COLS), b1 = *(const lanes *)(panel + q * COLS + LANES);
-    for (int i = 0; i < ROWS; i++) {
+    for (int i = 0; i < n; i++) {
       acc[i][0] += rows[q * ROWS + i] * b0;
       acc[i][1] += rows[q * ROWS + i] * b1;
     }
   }
-  for (int i = 0; i < ROWS; i++) {
+  for (int i = 0; i < n; i++) {
     *(lanes *)(c + i * stride) += acc[i][0];
     *(lanes *)(c + i * stride + LANES) += acc[i][1];
+  }
+}
+
+SIM_PER_MACHINE_WITH("O3", "fp-contract=fast")
+static void add_all(int64_t depth, const float *rows, const float *panel, float *c, int64_t stride) {
+  add_sums(ROWS, depth, rows, panel, c, stride);
+}
+
+SIM_PER_MACHINE_WITH("O3", "fp-contract=fast")
+static void add_half(int64_t depth, const float *rows, const float *panel, float *c, int64_t stride) {
+  add_sums(ROWS / 2, depth, rows, panel, c, stride);
+}
+
+/* True if the machine has registers for the sums of ROWS rows. */
+static bool has_many_registers(void) {
+#ifdef __x86_64__
+  return __builtin_cpu_supports("avx512f");
+#else
+  return false;
+#endif
+}
+
+/* Adds the product of ROWS rows and a panel to ROWS rows of c. */
+static void add_product(int64_t depth, const float *rows, const float *panel, float *c, int64_t stride) {
+  if (has_many_registers()) {
+    add_all(depth, rows, panel, c, stride);
+  } else {
+    add_half(depth, rows, panel, c, stride);
+    add_half(depth, rows + ROWS / 2, panel, c + ROWS / 2 * stride, stride);
   }
 }
 
@@ -116,14 +145,10 @@ SIM_PER_MACHINE static void pack_rows(const struct sim_matrix *a, int64_t i0, in
     return;
   }
   if (n == ROWS && a->col_stride == 1) {
-    const float *r0 = at(a, i0, q0), *r1 = at(a, i0 + 1, q0), *r2 = at(a, i0 + 2, q0), *r3 = at(a, i0 + 3, q0);
-    static_assert(ROWS == 4, "a row each");
-    for (int64_t q = 0; q < depth; q++, to += ROWS) {
-      to[0] = r0[q];
-      to[1] = r1[q];
-      to[2] = r2[q];
-      to[3] = r3[q];
-    }
+    const float *from = at(a, i0, q0);
+    for (int64_t q = 0; q < depth; q++, to += ROWS)
+      for (int64_t i = 0; i < ROWS; i++)
+        to[i] = from[i * a->row_stride + q];
     return;
   }
   for (int64_t i = 0; i < ROWS; i++) {

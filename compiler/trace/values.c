@@ -71,21 +71,23 @@ static int32_t random_int(enum dtype t, enum trace_ranges ranges, uint64_t r) {
   return (int32_t)(dtype_kind(t) == DK_SIGNED && (r & 8) ? -v : v);
 }
 
-/* Returns a random array of float32 or int32, which NumPy converts to the input's dtype. */
-static PyObject *random_array(enum dtype t, int rank, const int64_t *dims, enum trace_ranges ranges, uint64_t *state) {
-  bool is_float = dtype_is_float(t);
-  PyObject *a = PyArray_SimpleNew(rank, (npy_intp *)(uintptr_t)dims, is_float ? NPY_FLOAT32 : NPY_INT32);
-  if (!a)
-    return NULL;
-  npy_intp n = PyArray_SIZE((PyArrayObject *)a);
-  void *data = PyArray_DATA((PyArrayObject *)a);
-  for (npy_intp i = 0; i < n; i++) {
+/* Fills n elements, of float32 or int32, with values for an input of dtype t. */
+static void draw(enum dtype t, int64_t n, enum trace_ranges ranges, uint64_t *state, void *data) {
+  const bool is_float = dtype_is_float(t);
+  for (int64_t i = 0; i < n; i++) {
     uint64_t r = next_random(state);
     if (is_float)
       ((float *)data)[i] = random_float(ranges, r);
     else
       ((int32_t *)data)[i] = random_int(t, ranges, r);
   }
+}
+
+/* Returns a random array of float32 or int32, which NumPy converts to the input's dtype. */
+static PyObject *random_array(enum dtype t, int rank, const int64_t *dims, enum trace_ranges ranges, uint64_t *state) {
+  PyObject *a = PyArray_SimpleNew(rank, (npy_intp *)(uintptr_t)dims, dtype_is_float(t) ? NPY_FLOAT32 : NPY_INT32);
+  if (a)
+    draw(t, PyArray_SIZE((PyArrayObject *)a), ranges, state, PyArray_DATA((PyArrayObject *)a));
   return a;
 }
 
@@ -147,24 +149,48 @@ static bool fits_param(const struct kparam *p, PyObject *a, struct trace_program
   return false;
 }
 
-static PyObject *input_array(struct trace_program *program, const struct kparam *p, enum trace_ranges ranges,
-                             uint64_t *state, bool *is_drawn) {
-  PyObject *o = values_npz_array(program, p->name, p->dtype);
-  if (!o && PyErr_Occurred())
-    return NULL;
-  *is_drawn |= !o && !p->array;
-  if (!o)
-    o = p->array ? Py_NewRef(p->array) : random_array(p->dtype, p->rank, p->dims, ranges, state);
-  PyObject *c = o ? convert(o, p->dtype) : NULL;
-  Py_XDECREF(o);
-  return c;
-}
-
 /* Copies an array's data into the arena. */
 static void store(struct trace_program *program, PyObject *o, enum dtype t, struct trace_array *out) {
   PyArrayObject *a = (PyArrayObject *)o;
   out->shape = hlo_shape_array(program->a, t, PyArray_NDIM(a), PyArray_DIMS(a));
   out->data = arena_dup(program->a, PyArray_DATA(a), (size_t)PyArray_NBYTES(a));
+}
+
+/* Draws an input of 32-bit numbers, which need no conversion, in the arena. */
+static void draw_input(struct trace_program *program, const struct kparam *p, enum trace_ranges ranges, uint64_t *state,
+                       struct trace_array *out) {
+  out->shape = hlo_shape_array(program->a, p->dtype, p->rank, p->dims);
+  const int64_t n = hlo_shape_elements(&out->shape);
+  out->data = arena_array(program->a, (size_t)n, dtype_size(p->dtype));
+  draw(p->dtype, n, ranges, state, out->data);
+}
+
+/* Makes an input in NumPy, from `given` if it is not NULL, and copies it.  Takes ownership of `given`.  ST_BUG: a Python
+ * exception is set. */
+static enum status convert_input(struct trace_program *program, const struct kparam *p, PyObject *given,
+                                 enum trace_ranges ranges, uint64_t *state, struct trace_array *out) {
+  PyObject *o = given ? given : random_array(p->dtype, p->rank, p->dims, ranges, state);
+  PyObject *c = o ? convert(o, p->dtype) : NULL;
+  Py_XDECREF(o);
+  const enum status st = !c ? ST_BUG : fits_param(p, c, program) ? ST_OK : ST_INPUT;
+  if (!st)
+    store(program, c, p->dtype, out);
+  Py_XDECREF(c);
+  return st;
+}
+
+static enum status make_input(struct trace_program *program, const struct kparam *p, enum trace_ranges ranges,
+                              uint64_t *state, struct trace_array *out, bool *is_drawn) {
+  PyObject *o = values_npz_array(program, p->name, p->dtype);
+  if (!o && PyErr_Occurred())
+    return ST_BUG;
+  if (!o && p->array)
+    o = Py_NewRef(p->array);
+  *is_drawn |= !o;
+  if (o || (p->dtype != DT_F32 && p->dtype != DT_I32))
+    return convert_input(program, p, o, ranges, state, out);
+  draw_input(program, p, ranges, state, out);
+  return ST_OK;
 }
 
 enum status trace_make_inputs(struct trace_kernel *tk, uint64_t seed, enum trace_ranges ranges, struct diags *ds,
@@ -177,14 +203,9 @@ enum status trace_make_inputs(struct trace_kernel *tk, uint64_t seed, enum trace
   *is_drawn = false;
   program_enter(program, ds);
   for (int i = 0; !st && i < k->n_params; i++) {
-    PyObject *a = input_array(program, &k->params[i], ranges, &state, is_drawn);
-    if (!a)
+    st = make_input(program, &k->params[i], ranges, &state, &in[i], is_drawn);
+    if (st == ST_BUG)
       st = program_exception(program, ds);
-    else if (!fits_param(&k->params[i], a, program))
-      st = ST_INPUT;
-    else
-      store(program, a, k->params[i].dtype, &in[i]);
-    Py_XDECREF(a);
   }
   program_leave(program);
   return st;

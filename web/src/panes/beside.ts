@@ -5,13 +5,14 @@
 import type { AppStore } from "../state/app";
 import { lightOfAnchor } from "../state/selection";
 import { allRows, besideStage, lightIn, ROW_KEYS } from "../state/view";
-import sheet from "../style/beside.css?sheet";
-import { adoptSheet, byId, el, fill } from "./dom";
+import css from "../style/beside.late.css";
+import { adoptStyle } from "../style/late";
+import { byId, el, fill } from "./dom";
 import { icon } from "./icons";
 import type { SplitSpec } from "./splitter";
 import type { StageOf, StageText } from "./stagetext";
 
-adoptSheet(sheet);
+adoptStyle(css);
 
 /** Pixels; in a narrower pane one stage is above the other. */
 const COLUMNS_MIN = 640;

@@ -35,7 +35,7 @@ export function comparedRow(s: Readonly<AppState>): StageRow | null {
 }
 
 function holderOf(outcome: Outcome): Holder {
-  return outcome.snippet === null ? { key: outcome.key } : { snippet: outcome.snippet };
+  return outcome.snippet === null ? { key: outcome.key } : { snippet: outcome.snippet, revision: outcome.revision };
 }
 
 export class DiffPane {

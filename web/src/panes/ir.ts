@@ -2,11 +2,11 @@
 import { StateEffect } from "@codemirror/state";
 import { markedLines, onNumber, showMarked } from "../editor/marked";
 import type { AppStore } from "../state/app";
-import { opCount, type StageRow } from "../state/outcome";
+import { fileName, opCount, type StageRow } from "../state/outcome";
 import { settings } from "../state/settings";
 import { choose, isOfAnotherKernel, selectedLight, shownStage, STAGE_KEYS, type Shown } from "../state/view";
 import { DetailTools } from "./detail";
-import { byId, button, el, fill, ms, plural, setAttr } from "./dom";
+import { byId, button, el, fill, ms, plural, saveFile, setAttr } from "./dom";
 import { icon, type IconName } from "./icons";
 import { mark } from "./marked";
 import { messageOf } from "./message";
@@ -16,17 +16,6 @@ function tool(name: IconName, label: string, title: string, run: () => void): HT
   return el("button", { class: "quiet tool", title, attrs: { type: "button", "aria-label": title }, on: { click: run } }, icon(name), el("span", {}, label));
 }
 
-function fileName(row: StageRow): string {
-  return `${String(row.index).padStart(2, "0")}-${row.name}.${row.dialect === "hlo" ? "hlo" : "mlir"}`;
-}
-
-function download(name: string, text: string): void {
-  const url = URL.createObjectURL(new Blob([text], { type: "text/plain" }));
-  const a = el("a", { attrs: { href: url, download: name } });
-  a.click();
-  // the download has its own reference by then
-  setTimeout(() => URL.revokeObjectURL(url), 1000);
-}
 
 export class IrPane {
   readonly text: StageText;
@@ -81,7 +70,7 @@ export class IrPane {
   }
 
   private save(): void {
-    if (this.shown) download(fileName(this.shown.row), this.shown.stage.text);
+    if (this.shown) saveFile(fileName(this.shown.row), new Blob([this.shown.stage.text], { type: "text/plain" }));
   }
 
   private drawHead(now: Shown | null): void {

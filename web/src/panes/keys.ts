@@ -29,6 +29,8 @@ export interface KeyTargets {
   /** Opens the search over all stages. */
   search(): void;
   help(): void;
+  /** Opens the list of all actions. */
+  palette(): void;
 }
 
 function isComparing(t: KeyTargets): boolean {
@@ -84,6 +86,7 @@ function chord(t: KeyTargets, e: KeyboardEvent): boolean {
   else if (mod && e.key === "Enter") void t.compiler.now();
   else if (mod && !e.shiftKey && e.key.toLowerCase() === "s") t.share();
   else if (mod && e.shiftKey && e.key.toLowerCase() === "f") t.search();
+  else if (mod && !e.shiftKey && e.key.toLowerCase() === "k") t.palette();
   else if (mod && e.key === "F10") reveal(t);
   else if (mod && e.key === "F8") explain(t);
   else if (mod && e.shiftKey && e.key === "F1") settings.set({ bands: !settings.state.bands });
@@ -172,6 +175,15 @@ function letter(t: KeyTargets, key: string, afterG: boolean): boolean {
       }
       return stageKey(t.store, key);
   }
+}
+
+/** Does what a key does, written as in the help: "j", "g l", "Shift+E", "Ctrl+Shift+F". */
+export function pressKey(t: KeyTargets, key: string): void {
+  const parts = key.split("+");
+  const name = parts.pop() ?? "";
+  const [ctrlKey, shiftKey] = [parts.includes("Ctrl"), parts.includes("Shift")];
+  if (chord(t, new KeyboardEvent("keydown", { key: name, ctrlKey, shiftKey }))) return;
+  letter(t, name.slice(name.startsWith("g ") ? 2 : 0), name.startsWith("g "));
 }
 
 export function mountKeys(t: KeyTargets): void {

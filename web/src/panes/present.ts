@@ -1,10 +1,11 @@
 // present: nothing but the source and the stage, in large type, for a projector and a clicker.
 import type { AppStore } from "../state/app";
 import { stepStage } from "../state/view";
-import sheet from "../style/present.css?sheet";
-import { adoptSheet, byId } from "./dom";
+import css from "../style/present.late.css";
+import { adoptStyle } from "../style/late";
+import { byId } from "./dom";
 
-adoptSheet(sheet);
+adoptStyle(css);
 
 const KEY = "nkx.present";
 const SIZES = [14, 16, 18, 20, 22, 24, 28, 32, 36];

@@ -4,10 +4,11 @@
 // attributes of their container, and only in windows that show them side by side.
 import type { AppStore } from "../state/app";
 import { keepHidden, keptHidden, PANES, type Pane } from "../state/room";
-import sheet from "../style/room.css?sheet";
-import { adoptSheet, byId, el, setAttr } from "./dom";
+import css from "../style/room.late.css";
+import { adoptStyle } from "../style/late";
+import { byId, el, setAttr } from "./dom";
 
-adoptSheet(sheet);
+adoptStyle(css);
 
 const NAMES: Record<Pane, string> = { source: "Source", stages: "Stages", ir: "Stage's text" };
 

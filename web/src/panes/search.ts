@@ -3,11 +3,12 @@ import type { AppStore } from "../state/app";
 import { stageKeys, type KernelOutcome } from "../state/outcome";
 import { searchStages, type Hit, type StageHits } from "../state/search";
 import { shownStage, STAGE_KEYS } from "../state/view";
-import sheet from "../style/search.css?sheet";
-import { adoptSheet, byId, button, el, fill, plural, setAttr } from "./dom";
+import css from "../style/search.late.css";
+import { adoptStyle } from "../style/late";
+import { byId, button, el, fill, plural, setAttr } from "./dom";
 import type { IrPane } from "./ir";
 
-adoptSheet(sheet);
+adoptStyle(css);
 
 const DELAY_MS = 120;
 

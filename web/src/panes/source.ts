@@ -61,6 +61,7 @@ export class SourcePane {
       point: (pos) => this.point(pos),
       clicked: (pos) => this.chooseAt(pos),
       explain: (pos) => this.explain(pos),
+      writing: () => import("./writing").then((m) => m.writing(store), () => []),
     });
     this.ruler = new Ruler(host, this.editor.view);
     const inputs = toggle("inputs", "Give the shapes of the kernel's inputs", () =>
