@@ -112,3 +112,30 @@ def test_axe_and_the_contrast_walk_find_nothing_while_stale_failed_offline_or_ch
     slow.cut = False
     page.close()
     assert bad == [], "\n".join(bad)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_and_the_contrast_walk_find_nothing_with_hidden_panes_two_stages_and_while_presenting(new_page, server, scheme):
+    page = new_page(1440, 900, scheme)
+    page.goto(server)
+    compiled(page)
+    bad = []
+
+    def look(state):
+        page.mouse.move(2, 2)
+        at_rest(page)
+        bad.extend(violations(page, state))
+        bad.extend(f"{state}: {b}" for b in page.evaluate(CONTRAST)["bad"])
+
+    page.mouse.click(*source_spot(page, "np.matmul", 4))
+    page.get_by_role("button", name="A second stage beside this one").click()
+    expect(page.locator("#beside .lit-best")).to_be_visible()
+    look("two stages")
+    page.get_by_role("button", name="Hide the stage list").click()
+    expect(page.get_by_role("button", name="Show the stages again")).to_be_visible()
+    look("a hidden pane")
+    page.keyboard.press("Shift+P")
+    expect(page.locator("#share")).to_be_hidden()
+    look("presenting")
+    page.close()
+    assert bad == [], "\n".join(bad)

@@ -8,7 +8,6 @@ import { byId, el } from "./panes/dom";
 import { mountEmbed } from "./panes/embed";
 import { mountHeader } from "./panes/header";
 import { HistoryDrawer } from "./panes/history";
-import { mountInputs } from "./panes/inputs";
 import { IrPane } from "./panes/ir";
 import { type KeyTargets, mountKeys } from "./panes/keys";
 import { mountModes } from "./panes/modes";
@@ -201,16 +200,15 @@ function main(): void {
   const openStage = () => {
     store.set({ pane: "ir" });
     // in a narrow window the pane appears with the next rendering
-    requestAnimationFrame(() => ir.viewer.view.focus());
+    requestAnimationFrame(() => ir.text.viewer.view.focus());
   };
   const diff = new DiffPane(store, () => void compiler.now());
-  const views = new Views(store, compiler, ir, () => source.editor.view, say);
+  const views = new Views(store, compiler, ir, () => source.editor.view, say, isEmbed);
   const pin = mountModes(store, say);
   const stages = mountStages(store, openStage);
   const share = new Share(store, compiler, say, announce);
   const shareNow = () => void share.copy();
   mountHeader(store, compiler, { openExample: (name) => openExample(store, compiler, name), openDraft: () => openDraft(store, compiler), share: () => void share.openDialog(), help: () => void openHelp(), downloads: () => void openDownloads(store, () => void share.openDialog()) });
-  mountInputs(store, compiler);
   mountProblems(store, source);
   new HistoryDrawer(store);
   mountBottom(store);

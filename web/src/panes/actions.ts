@@ -67,6 +67,11 @@ const VIEW: readonly Keyed[] = [
 const PAGE: readonly Keyed[] = [
   ["Next pane", "F6"],
   ["Previous pane", "Shift+F6"],
+  ["Maximise the pane; restore it", "m"],
+  ["Source hidden or shown", "1"],
+  ["Stage list hidden or shown", "2"],
+  ["Stage's text hidden or shown", "3"],
+  ["Present the source and the stage", "Shift+P"],
   ["All keys", "?"],
 ];
 
@@ -106,6 +111,7 @@ export function actionsNow(t: KeyTargets): Action[] {
   return [
     ...keyed("Stages", STAGES),
     plain("Stages", hideUnchanged ? "Show all stages" : "Show changed stages only", () => store.set({ hideUnchanged: !hideUnchanged })),
+    ...click("Stages", "A second stage beside this one", "#ir-pane .room button"),
     ...keyed("Links", LINKS),
     ...(anchor ? [{ ...plain("Links", "Clear the selection", () => choose(store, null)), key: "Esc" }] : []),
     ...keyed("Stage's text", TEXT),

@@ -13,8 +13,12 @@ import { showHeat } from "../editor/heat";
 import { BANDS } from "../editor/links";
 import type { EditorView } from "@codemirror/view";
 import { byId, button, el, fill, plural, saveFile, toggle } from "./dom";
+import css from "../style/run.late.css";
+import { adoptStyle } from "../style/late";
 import { Lanes } from "./lanes";
 import { memoryPicture, rooflinePicture, svgText } from "./pictures";
+
+adoptStyle(css);
 
 const PROGRAMS = "engine-programs";
 
