@@ -4,7 +4,7 @@
 //
 // The names of scripts and styles contain a hash of their content, so that browsers may cache them forever; index.html
 // names them and is never cached.  Each file gets .gz and .br siblings, because the server does not compress static files.
-import { build } from "esbuild";
+import { build, transform } from "esbuild";
 import { createHash } from "node:crypto";
 import { cp, mkdir, readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { basename, dirname, extname, join, resolve } from "node:path";
@@ -16,7 +16,42 @@ const here = dirname(fileURLToPath(import.meta.url));
 const arg = process.argv.find((a) => a.startsWith("--outdir="));
 const outdir = resolve(arg ? arg.slice("--outdir=".length) : join(here, "dist"));
 
+const TARGETS = ["es2022", "chrome111", "firefox115", "safari16.4"];
 const COMPRESSIBLE = new Set([".html", ".js", ".css", ".svg", ".txt"]);
+
+// What is loaded later than the page: styles are text for a constructed sheet, and completion has a copy of its module.  In
+// one copy, the brackets that the first view needs of the module would bring all of it into the first view.
+const late = {
+  name: "late",
+  setup(b) {
+    b.onLoad({ filter: /\.late\.css$/ }, async ({ path }) => {
+      const { code } = await transform(await readFile(path, "utf8"), { loader: "css", minify: true, target: TARGETS });
+      return { contents: code, loader: "text" };
+    });
+    b.onResolve({ filter: /^@codemirror\/autocomplete$/ }, async ({ path, importer, kind, resolveDir, pluginData }) => {
+      if (pluginData === late || !importer.endsWith("/editor/complete.ts")) return undefined;
+      const found = await b.resolve(path, { importer, kind, resolveDir, pluginData: late });
+      return { path: found.path, sideEffects: false, suffix: "?late" };
+    });
+  },
+};
+
+// Whatever a late module shares with the first view would become a chunk of its own, one for each set of late modules that
+// share it, and many small chunks compress badly.  So each late module imports all of the first view, which is there already.
+const whole = {
+  name: "whole",
+  setup(b) {
+    b.onResolve({ filter: /^\./ }, async ({ path, importer, kind, resolveDir, pluginData }) => {
+      if (pluginData === whole || kind !== "dynamic-import") return undefined;
+      const found = await b.resolve(path, { importer, kind, resolveDir, pluginData: whole });
+      return { path: found.path, pluginData: whole };
+    });
+    b.onLoad({ filter: /\.ts$/ }, async ({ path, pluginData }) => {
+      if (pluginData !== whole) return undefined;
+      return { contents: `${await readFile(path, "utf8")}\nimport ${JSON.stringify(join(here, "src/main.ts"))};\n`, loader: "ts" };
+    });
+  },
+};
 
 async function bundleOf(entryPoints) {
   const result = await build({
@@ -25,7 +60,8 @@ async function bundleOf(entryPoints) {
     bundle: true,
     minify: true,
     format: "esm",
-    target: ["es2022", "chrome111", "firefox115", "safari16.4"],
+    target: TARGETS,
+    plugins: [late, whole],
     outdir: "out",
     splitting: true,
     chunkNames: "[name]-[hash]",
@@ -82,7 +118,7 @@ async function offline() {
     bundle: true,
     minify: true,
     format: "iife",
-    target: ["es2022", "chrome111", "firefox115", "safari16.4"],
+    target: TARGETS,
     outdir: "out",
     write: false,
     legalComments: "none",

@@ -313,7 +313,6 @@ static enum status run(struct command *c) {
 int compile_main(int argc, char **argv) {
   struct arena arena;
   struct command c = {.is_quiet = false};
-  int code;
 
   arena_init(&arena);
   terminal_init(&c.t, &arena);
@@ -322,14 +321,7 @@ int compile_main(int argc, char **argv) {
   enum status st = parse_options(&c, argc, argv);
   if (!st)
     st = terminal_read_sources(&c.t, argv + optind, argc - optind);
-  if (st) {
-    code = st == ST_LIMIT ? EXIT_LIMIT : EXIT_USAGE;
-  } else {
-    st = run(&c);
-    code = terminal_exit_status(st);
-  }
-  if (c.t.err.text[0])
-    fprintf(stderr, "nkx compile: %s\n", c.t.err.text);
+  const int code = terminal_end(&c.t, st, st ? ST_OK : run(&c));
   free(c.last_text);
   source_table_clear(&c.sources);
   result_file_clear(&c.result);

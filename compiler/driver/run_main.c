@@ -282,7 +282,6 @@ static enum status run(struct command *c) {
 int run_main(int argc, char **argv) {
   struct arena arena;
   struct command c = {.json_path = NULL};
-  int code;
 
   arena_init(&arena);
   terminal_init(&c.t, &arena);
@@ -291,14 +290,7 @@ int run_main(int argc, char **argv) {
   enum status st = parse_options(&c, argc, argv);
   if (!st)
     st = terminal_read_sources(&c.t, argv + optind, argc - optind);
-  if (st) {
-    code = st == ST_LIMIT ? EXIT_LIMIT : EXIT_USAGE;
-  } else {
-    st = run(&c);
-    code = terminal_exit_status(st);
-  }
-  if (c.t.err.text[0])
-    fprintf(stderr, "nkx run: %s\n", c.t.err.text);
+  const int code = terminal_end(&c.t, st, st ? ST_OK : run(&c));
   json_decref(c.kernels);
   result_file_clear(&c.result);
   arena_clear(&arena);

@@ -273,7 +273,7 @@ enum status terminal_refuse_path(struct terminal *t, const char *path) {
   return fail(&t->err, is_disk ? ST_IO : ST_INPUT, "cannot write %.160s: %m", path);
 }
 
-int terminal_exit_status(enum status st) {
+static int exit_status_of(enum status st) {
   switch (st) {
   case ST_OK:
     return EXIT_DONE;
@@ -286,4 +286,10 @@ int terminal_exit_status(enum status st) {
   default:
     return EXIT_FAULT;
   }
+}
+
+int terminal_end(const struct terminal *t, enum status parsed, enum status ran) {
+  if (t->err.text[0])
+    fprintf(stderr, "nkx %s: %s\n", t->command, t->err.text);
+  return !parsed ? exit_status_of(ran) : parsed == ST_LIMIT ? EXIT_LIMIT : EXIT_USAGE;
 }

@@ -56,6 +56,9 @@ void terminal_show_diag(const struct terminal *t, const struct json_t *d);
 
 /* Reports why the file or directory cannot be written; returns ST_INPUT if the user's path is the reason. */
 enum status terminal_refuse_path(struct terminal *t, const char *path);
-int terminal_exit_status(enum status st);
+
+/* Prints the error, if there is one, and returns the exit status of the command.  parsed: of its options and files; ran: of what it
+ * did then, ST_OK if they were wrong. */
+int terminal_end(const struct terminal *t, enum status parsed, enum status ran);
 
 #endif

@@ -284,8 +284,12 @@ PyObject *knob_fuse(PyObject *self, PyObject *const *args, Py_ssize_t n) {
 }
 
 bool knobs_init(PyObject *module) {
-  static PyMethodDef methods[] = {{"tile_op", PYFUNC(builder_tile_op), METH_VARARGS | METH_KEYWORDS, NULL},
-                                  {"layout", PYFUNC(builder_layout), METH_VARARGS | METH_KEYWORDS, NULL},
+  static PyMethodDef methods[] = {{"tile_op", PYFUNC(builder_tile_op), METH_VARARGS | METH_KEYWORDS,
+                                   "tile_op($self, /, *, tile_size)\n--\n\n"
+                                   "The sizes of the tiles in which the operation runs, one entry per loop."},
+                                  {"layout", PYFUNC(builder_layout), METH_VARARGS | METH_KEYWORDS,
+                                   "layout($self, /, *, partition_dim=None, mem_space=None, tile_size=None)\n--\n\n"
+                                   "Where the value lives: the memory, the axis along the partitions, its tiles."},
                                   {NULL, NULL, 0, NULL}};
   static PyType_Slot slots[] = {{Py_tp_dealloc, builder_dealloc}, {Py_tp_methods, methods}, {0, NULL}};
   static PyType_Spec spec = {.name = "nkx.Knob",

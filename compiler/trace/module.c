@@ -57,9 +57,11 @@ static PyMethodDef methods[] = {
     {"operation", operation, METH_O, "The function that records one operation of the table."},
     {"is_tracing", is_tracing, METH_NOARGS, "Whether a kernel is being traced."},
     {"knob", PYFUNC(knob_call), METH_VARARGS | METH_KEYWORDS,
-     "Builder with one argument, function form with attributes."},
+     "knob($module, /, x, partition_dim=None, mem_space=None, tile_size=None, reduction_tile=None)\n--\n\n"
+     "How the value is tiled and where it lives; with one argument, what .tile_op and .layout are called on."},
     {"knob_function", PYFUNC(knob_function), METH_VARARGS | METH_KEYWORDS, "Function form: returns the tensor."},
-    {"fuse", PYFUNC(knob_fuse), METH_FASTCALL, "Asks for the loops of several values to be merged."},
+    {"fuse", PYFUNC(knob_fuse), METH_FASTCALL,
+     "fuse($module, /, *tensors)\n--\n\nMerges the loops that compute the values."},
     {"fori_loop", PYFUNC(loop_fori), METH_VARARGS | METH_KEYWORDS,
      "fori_loop(lower, upper, body, init): acc = init; for i in range(lower, upper): acc = body(i, acc)."},
     {"custom_call", custom_call, METH_VARARGS,

@@ -38,6 +38,10 @@ def test_axe_finds_nothing(new_page, server, watch, scheme):
     bad += violations(page, "compact form")
     page.keyboard.press("r")
     bad += violations(page, "full text")
+    page.get_by_role("button", name="Download", exact=True).click()
+    expect(page.get_by_role("menuitem").first).to_be_focused()
+    bad += violations(page, "download menu")
+    page.keyboard.press("Escape")
     open_stage(page, "one-shot-bufferize")
     page.keyboard.press("d")
     expect(page.locator(".diff-facts ins")).to_be_visible()
@@ -106,5 +110,32 @@ def test_axe_and_the_contrast_walk_find_nothing_while_stale_failed_offline_or_ch
     expect(page.locator("#banner")).to_contain_text("Connection lost")
     look("offline")
     slow.cut = False
+    page.close()
+    assert bad == [], "\n".join(bad)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_and_the_contrast_walk_find_nothing_with_hidden_panes_two_stages_and_while_presenting(new_page, server, scheme):
+    page = new_page(1440, 900, scheme)
+    page.goto(server)
+    compiled(page)
+    bad = []
+
+    def look(state):
+        page.mouse.move(2, 2)
+        at_rest(page)
+        bad.extend(violations(page, state))
+        bad.extend(f"{state}: {b}" for b in page.evaluate(CONTRAST)["bad"])
+
+    page.mouse.click(*source_spot(page, "np.matmul", 4))
+    page.get_by_role("button", name="A second stage beside this one").click()
+    expect(page.locator("#beside .lit-best")).to_be_visible()
+    look("two stages")
+    page.get_by_role("button", name="Hide the stage list").click()
+    expect(page.get_by_role("button", name="Show the stages again")).to_be_visible()
+    look("a hidden pane")
+    page.keyboard.press("Shift+P")
+    expect(page.locator("#share")).to_be_hidden()
+    look("presenting")
     page.close()
     assert bad == [], "\n".join(bad)

@@ -181,7 +181,7 @@ def test_the_tabs_work_from_the_keyboard(page):
 def test_the_address_holds_all_files(page, new_page, watch):
     two_files(page)
     tab(page, "helper.py").click()
-    page.wait_for_function("() => /files=/.test(location.hash) && /tab=helper.py/.test(location.hash)")
+    page.wait_for_function("() => /code=/.test(location.hash) && /files=/.test(location.hash) && /tab=helper.py/.test(location.hash)")
     other = new_page()
     other.goto(page.url)
     compiled(other)

@@ -1,11 +1,17 @@
 """The list that GET /api/v1/ops serves: every operation of the front end, with what it becomes at each level.
 
 What an operation becomes is not said by hand: its first form in operations/table.py is compiled, and the opcodes of its
-HLO, the operations of its linalg and its NISA instructions are read from the stages.
+HLO, the operations of its linalg and its NISA instructions are read from the stages.  Its parameters are read from NumPy,
+those of the knobs from the extension.
 """
+import inspect
 import json
+import operator
 import re
 
+import numpy as np
+
+import _nkx
 from support import compiler
 from support.operations import sources
 
@@ -54,12 +60,54 @@ def forms():
     return made
 
 
+# Keywords about the memory of arrays, which mean nothing in a kernel.
+MEMORY = {"casting", "copy", "device", "like", "order", "signature", "subok", "kwargs"}
+REFUSED = {"reduction": {"out", "where"}}
+
+
+def parameter(p):
+    if p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD):
+        return f"*{p.name}"
+    if p.default is p.empty:
+        return p.name
+    return f"{p.name}={'…' if 'no value' in repr(p.default) else repr(p.default)}"
+
+
+def parameters(function, left_out=frozenset()):
+    """As the signature writes them; "*" stands before those that are given by name only."""
+    made, star = [], False
+    for p in inspect.signature(function).parameters.values():
+        if p.name in left_out:
+            continue
+        if p.kind == p.KEYWORD_ONLY and not star:
+            made.append("*")
+        star = star or p.kind in (p.KEYWORD_ONLY, p.VAR_POSITIONAL)
+        made.append(parameter(p))
+    return made
+
+
+def knobs():
+    builder = _nkx.knob(np.zeros(1))
+    functions = {"knob.knob": _nkx.knob, "knob.fuse": _nkx.fuse, ".tile_op": builder.tile_op, ".layout": builder.layout}
+    return [{"name": n, "parameters": parameters(f), "what": f.__doc__} for n, f in functions.items()]
+
+
+def listed(name, numpy, method, kind):
+    """An operation without what it becomes."""
+    row = {"name": name, "kind": kind, "numpy": [f"np.{n}" for n in numpy.split()]}
+    if method:
+        row["method"] = method
+    if row["numpy"]:
+        function = operator.attrgetter(row["numpy"][0].removeprefix("np."))(np)
+        row["parameters"] = parameters(function, MEMORY | REFUSED.get(kind, set()))
+    return row
+
+
+def lines(rows):
+    return ",\n".join(json.dumps(r) for r in rows)
+
+
 def document():
-    made, rows = forms(), []
-    for name, numpy, method, kind in sources.operations():
-        example, levels = made[name]
-        row = {"name": name, "kind": kind, "numpy": [f"np.{n}" for n in numpy.split()]}
-        if method:
-            row["method"] = method
-        rows.append({**row, "example": example, **levels})
-    return '{"ops":[\n' + ",\n".join(json.dumps(r) for r in rows) + "\n]}\n"
+    made = forms()
+    rows = [{**listed(*op), "example": made[op[0]][0], **made[op[0]][1]} for op in sources.operations()]
+    return f'{{"ops":[\n{lines(rows)}\n],"knobs":[\n{lines(knobs())}\n]}}\n'

@@ -54,26 +54,36 @@ def lit_text(page: Page, cls: str) -> str:
 
 
 def source_spot(page: Page, needle: str, offset: int = 0) -> tuple[float, float]:
-    """The middle of a character of the source, on the screen."""
+    """The middle of a character of the source, on the screen, once the layout has been at rest for some frames."""
     box = page.evaluate(
-        """([needle, offset]) => {
-          for (const line of document.querySelectorAll('#source-editor .cm-line')) {
-            let at = line.textContent.indexOf(needle);
-            if (at < 0) continue;
-            at += offset;
-            const walk = document.createTreeWalker(line, NodeFilter.SHOW_TEXT);
-            while (walk.nextNode()) {
-              const n = walk.currentNode;
-              if (at < n.data.length) {
-                const range = document.createRange();
-                range.setStart(n, at); range.setEnd(n, at + 1);
-                const r = range.getBoundingClientRect();
-                return [r.left + r.width / 2, r.top + r.height / 2];
+        """async ([needle, offset]) => {
+          const find = () => {
+            for (const line of document.querySelectorAll('#source-editor .cm-line')) {
+              let at = line.textContent.indexOf(needle);
+              if (at < 0) continue;
+              at += offset;
+              const walk = document.createTreeWalker(line, NodeFilter.SHOW_TEXT);
+              while (walk.nextNode()) {
+                const n = walk.currentNode;
+                if (at < n.data.length) {
+                  const range = document.createRange();
+                  range.setStart(n, at); range.setEnd(n, at + 1);
+                  const r = range.getBoundingClientRect();
+                  return [r.left + r.width / 2, r.top + r.height / 2];
+                }
+                at -= n.data.length;
               }
-              at -= n.data.length;
             }
+            throw new Error(needle + ' is not in the source');
+          };
+          let spot = find();
+          for (let same = 0; same < 4; ) {
+            await new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
+            const next = find();
+            same = next[0] === spot[0] && next[1] === spot[1] ? same + 1 : 0;
+            spot = next;
           }
-          throw new Error(needle + ' is not in the source');
+          return spot;
         }""",
         [needle, offset],
     )

@@ -8,14 +8,14 @@ import { byId, el } from "./panes/dom";
 import { mountEmbed } from "./panes/embed";
 import { mountHeader } from "./panes/header";
 import { HistoryDrawer } from "./panes/history";
-import { mountInputs } from "./panes/inputs";
 import { IrPane } from "./panes/ir";
-import { mountKeys } from "./panes/keys";
+import { type KeyTargets, mountKeys } from "./panes/keys";
 import { mountModes } from "./panes/modes";
 import { Views } from "./panes/views";
 import { announce, mountNotices, say } from "./panes/notices";
 import { mountFirstLine } from "./panes/firstline";
 import { mountPartner } from "./panes/partner";
+import { mountPrint } from "./panes/print";
 import { mountProblems } from "./panes/problems";
 import { mountSettings } from "./panes/settings";
 import { Share } from "./panes/share";
@@ -26,11 +26,12 @@ import { mountStages } from "./panes/stages";
 import { newStore, type AppStore } from "./state/app";
 import { compilePin, followPin, pinOfTab, unpackPin } from "./state/pin";
 import { Compiler } from "./state/compiler";
-import { draftHere, keepDraft, keepDrafts, keptDraft } from "./state/draft";
+import { draftHere, keepDraft, keepDrafts, keptDraft, showDraft } from "./state/draft";
 import { readFragment, readView, type LinkState } from "./state/fragment";
 import { linksWereDamaged } from "./state/mylinks";
 import { settings, settingsWereDamaged } from "./state/settings";
 import { idInPath } from "./state/shared";
+import { keepVersions } from "./state/versions";
 import { followTheme } from "./state/theme";
 
 function openExample(store: AppStore, compiler: Compiler, name: string): void {
@@ -59,7 +60,7 @@ function openExample(store: AppStore, compiler: Compiler, name: string): void {
 function openDraft(store: AppStore, compiler: Compiler): boolean {
   const draft = keptDraft();
   if (!draft) return false;
-  store.set({ ...draft, touched: true, tab: null, showInputs: false, kernelName: null, anchor: null, previous: null, shared: null, parent: null });
+  showDraft(store, draft);
   void compiler.now();
   return true;
 }
@@ -87,11 +88,28 @@ async function openFiles(store: AppStore, compiler: Compiler, files: File[]): Pr
   }
 }
 
+/** The menu is loaded with the first click; from then on the button opens it by itself. */
+async function openDownloads(store: AppStore, share: () => void): Promise<void> {
+  try {
+    (await import("./panes/dialogs")).mountDownloads(store, share, say);
+  } catch {
+    say("The menu could not be loaded: is the server reachable?");
+  }
+}
+
 async function openHelp(): Promise<void> {
   try {
-    (await import("./panes/help")).openHelp();
+    (await import("./panes/dialogs")).openHelp();
   } catch {
     say("The list of keys could not be loaded: is the server reachable?");
+  }
+}
+
+async function openPalette(targets: KeyTargets): Promise<void> {
+  try {
+    (await import("./panes/palette")).openPalette(targets);
+  } catch {
+    say("The list of actions could not be loaded: is the server reachable?");
   }
 }
 
@@ -182,28 +200,32 @@ function main(): void {
   const openStage = () => {
     store.set({ pane: "ir" });
     // in a narrow window the pane appears with the next rendering
-    requestAnimationFrame(() => ir.viewer.view.focus());
+    requestAnimationFrame(() => ir.text.viewer.view.focus());
   };
   const diff = new DiffPane(store, () => void compiler.now());
-  const views = new Views(store, compiler, ir, () => source.editor.view, say);
+  const views = new Views(store, compiler, ir, () => source.editor.view, say, isEmbed);
   const pin = mountModes(store, say);
   const stages = mountStages(store, openStage);
   const share = new Share(store, compiler, say, announce);
   const shareNow = () => void share.copy();
-  mountHeader(store, compiler, { openExample: (name) => openExample(store, compiler, name), openDraft: () => openDraft(store, compiler), share: () => void share.openDialog(), help: () => void openHelp() });
-  mountInputs(store, compiler);
+  mountHeader(store, compiler, { openExample: (name) => openExample(store, compiler, name), openDraft: () => openDraft(store, compiler), share: () => void share.openDialog(), help: () => void openHelp(), downloads: () => void openDownloads(store, () => void share.openDialog()) });
   mountProblems(store, source);
   new HistoryDrawer(store);
   mountBottom(store);
+  mountPrint(store);
   mountPartner(store);
   if (!isEmbed) mountFirstLine(store);
   mountNotices(store, compiler, () => void loadLists(store));
   mountSharedBar(store, compiler, say);
-  mountKeys({ store, compiler, source, stages, ir, diff, views, pin, search: () => void views.openSearch(), share: isEmbed ? () => undefined : shareNow, help: () => void openHelp() });
+  const targets: KeyTargets = { store, compiler, source, stages, ir, diff, views, pin, search: () => void views.openSearch(), share: isEmbed ? () => undefined : shareNow, help: () => void openHelp(), palette: () => void (isEmbed || openPalette(targets)) };
+  mountKeys(targets);
   mountSplitter(store, { id: "split-source", property: "--source", pane: "source-pane", label: "Width of the source", initial: 0.32, min: 0.15, max: 0.6 });
   mountSplitter(store, { id: "split-stages", property: "--stages", pane: "stages-pane", label: "Width of the stage list", initial: 0.2, min: 0.1, max: 0.4 });
 
-  if (!isEmbed) keepDrafts(store);
+  if (!isEmbed) {
+    keepDrafts(store);
+    keepVersions(store);
+  }
   if (isEmbed) {
     mountEmbed(store);
     source.editor.freeze();

@@ -2,20 +2,25 @@
 import { networkProblem, Problem, problemFrom } from "./problem";
 import { type Base, wholeFrame, type WholeFrame } from "./delta";
 import { readLines } from "./ndjson";
-import type { CompileRequest, Example, Frame, Instruction, Operation, OperationText, RevisionMade, Snippet, SnippetMade, SnippetRequest, StageDescription, StageDiff, Target } from "./types";
+import type { CompileRequest, Example, Frame, Instruction, Knob, Operation, OperationText, RevisionMade, Snippet, SnippetMade, SnippetRequest, StageDescription, StageDiff, Target } from "./types";
 
 const BASE = "/api/v1";
 
-async function request(path: string, init: RequestInit): Promise<Response> {
+/** path: of any of the server's routes. */
+export async function send(path: string, init: RequestInit): Promise<Response> {
   let response: Response;
   try {
-    response = await fetch(BASE + path, { ...init, credentials: "same-origin" });
+    response = await fetch(path, { ...init, credentials: "same-origin" });
   } catch (e) {
     if (isAbort(e)) throw e;
     throw networkProblem();
   }
   if (!response.ok) throw await problemFrom(response);
   return response;
+}
+
+function request(path: string, init: RequestInit): Promise<Response> {
+  return send(BASE + path, init);
 }
 
 export function isAbort(e: unknown): boolean {
@@ -38,8 +43,9 @@ export function getTargets(): Promise<Target[]> {
   return getList("/targets", "targets");
 }
 
-export function getOperations(): Promise<Operation[]> {
-  return getList("/ops", "ops");
+export async function getOperations(): Promise<{ ops: Operation[]; knobs: Knob[] }> {
+  const response = await request("/ops", { headers: { accept: "application/json" } });
+  return (await response.json()) as { ops: Operation[]; knobs: Knob[] };
 }
 
 export async function getInstructions(): Promise<{ instructions: Instruction[]; operations: OperationText[] }> {
@@ -52,12 +58,12 @@ export function getPipeline(): Promise<StageDescription[]> {
 }
 
 /** Where the server finds the stages of a result: under its key while it is cached, or in a snippet. */
-export type Holder = { key: string } | { snippet: string };
+export type Holder = { key: string } | { snippet: string; revision: number };
 
 /** What changed between two stages, by their index; `to` may be of another result under a key. */
 export async function getDiff(holder: Holder, kernel: number, from: number, to: number, other: string | null = null): Promise<StageDiff> {
-  const base = "key" in holder ? `/results/${holder.key}` : `/snippets/${holder.snippet}`;
-  const response = await request(`${base}/diff?kernel=${kernel}&from=${from}&to=${to}${other === null ? "" : `&with=${other}`}`, {});
+  const base = "key" in holder ? `/results/${holder.key}/diff?` : `/snippets/${holder.snippet}/diff?revision=${holder.revision}&`;
+  const response = await request(`${base}kernel=${kernel}&from=${from}&to=${to}${other === null ? "" : `&with=${other}`}`, {});
   return (await response.json()) as StageDiff;
 }
 

@@ -638,10 +638,22 @@ export interface Operation {
   numpy: string[];
   /** Its name as a method of a tensor. */
   method?: string;
+  /** As NumPy's signature writes them; "*" stands before those that are given by name only. Absent if it is no function
+   * of NumPy. */
+  parameters?: string[];
   example: string;
   hlo: string[];
   linalg: string[];
   nisa: string[];
+}
+
+/** A function that lets the kernel choose how a value is computed. */
+export interface Knob {
+  /** Such as "knob.knob"; with a dot first, such as ".layout", a method of what that returns. */
+  name: string;
+  /** As those of an operation. */
+  parameters: string[];
+  what: string;
 }
 
 /** One pass of the pipeline. */

@@ -28,7 +28,7 @@ const OPERATORS: Record<string, string> = {
 };
 
 /** The names under which the source knows NumPy. */
-function modules(text: string): Set<string> {
+export function modules(text: string): Set<string> {
   const found = new Set<string>();
   for (const m of text.matchAll(IMPORT)) found.add(m[1] ?? "numpy");
   return found;

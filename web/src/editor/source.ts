@@ -43,6 +43,8 @@ export interface SourceEvents {
   clicked(pos: number): void;
   /** Files were dropped on the text. */
   dropped(files: File[]): void;
+  /** What helps to write; loaded when the editor gets the focus for the first time. */
+  writing(): Promise<Extension>;
   /** The tooltip for a character. */
   explain(pos: number): Promise<{ from: number; to: number; dom: HTMLElement } | null>;
 }
@@ -112,16 +114,25 @@ export class SourceEditor {
   private shown: string | null = null;
   private readonly kept = new Map<string | null, Kept>();
   private isFrozen = false;
+  private writing: Extension = [];
 
   constructor(
     parent: HTMLElement,
     private readonly events: SourceEvents,
   ) {
     this.view = new EditorView({ parent, state: this.newState("", "nkipy") });
+    this.view.contentDOM.addEventListener("focus", () => void this.helpToWrite(), { once: true });
+  }
+
+  private async helpToWrite(): Promise<void> {
+    this.writing = await this.events.writing();
+    const effects = StateEffect.appendConfig.of(this.writing);
+    this.view.dispatch({ effects });
+    for (const kept of this.kept.values()) kept.state = kept.state.update({ effects }).state;
   }
 
   private newState(doc: string, language: string): EditorState {
-    return EditorState.create({ doc, extensions: [this.extensions(language), this.isFrozen ? FROZEN : []] });
+    return EditorState.create({ doc, extensions: [this.extensions(language), this.writing, this.isFrozen ? FROZEN : []] });
   }
 
   private extensions(language: string): Extension {

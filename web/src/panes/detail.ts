@@ -1,5 +1,4 @@
 // detail: how much of each line of a stage is shown: the compact form or the full text, with or without attributes.
-import type { StageViewer } from "../editor/viewer";
 import { settings } from "../state/settings";
 import { byId, setAttr, toggle } from "./dom";
 
@@ -7,14 +6,13 @@ export class DetailTools {
   private readonly full = toggle("full text", "The text as the compiler prints it (r)", () => this.toggleFull());
   private readonly attributes = toggle("attributes", "Attributes and layouts (t)", () => this.toggleAttributes());
 
-  constructor(viewer: StageViewer) {
+  constructor() {
     byId("ir-tools").prepend(this.full, this.attributes);
     settings.watch(["fullText", "attributes"], () => {
       const { fullText, attributes } = settings.state;
       this.full.setAttribute("aria-pressed", String(fullText));
       this.attributes.setAttribute("aria-pressed", String(fullText || attributes));
       setAttr(this.attributes, "disabled", fullText);
-      viewer.setDetail({ full: fullText, attributes });
     });
   }
 

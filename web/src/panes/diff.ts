@@ -2,8 +2,8 @@
 import { getDiff, type Holder } from "../api/client";
 import { Problem } from "../api/problem";
 import type { Stage, StageDiff } from "../api/types";
-import { DiffColumns, linesOf, sideOfStage } from "../editor/diffcolumns";
-import type { DiffSide } from "../editor/diffview";
+import type { DiffColumns } from "../editor/diffcolumns";
+import { linesOfStage } from "../editor/rows";
 import type { AppState, AppStore } from "../state/app";
 import type { KernelOutcome, Outcome, StageRow } from "../state/outcome";
 import { lightOfAnchor } from "../state/selection";
@@ -35,13 +35,16 @@ export function comparedRow(s: Readonly<AppState>): StageRow | null {
 }
 
 function holderOf(outcome: Outcome): Holder {
-  return outcome.snippet === null ? { key: outcome.key } : { snippet: outcome.snippet };
+  return outcome.snippet === null ? { key: outcome.key } : { snippet: outcome.snippet, revision: outcome.revision };
 }
 
 export class DiffPane {
-  private readonly columns: DiffColumns;
+  /** Null until it is loaded, for the first comparison. */
+  private columns: DiffColumns | null = null;
   private readonly known = new WeakMap<Stage, Map<Stage, StageDiff>>();
   private pair: Pair | null = null;
+  /** The columns take the focus when they are shown. */
+  private takesFocus = false;
   /** Whether the user has chosen the number of columns; otherwise the pane's width decides. */
   private hasChosen = false;
   private readonly pick: HTMLSelectElement;
@@ -56,7 +59,6 @@ export class DiffPane {
     private readonly recompile: () => void,
   ) {
     const host = byId("diff-viewer");
-    this.columns = new DiffColumns(host, { picked: (which, op) => this.picked(which, op), moved: () => this.drawWhere() });
     this.pick = el("select", { attrs: { "aria-label": "Compare with" }, on: { change: () => this.store.set({ diffFrom: this.pick.value }) } });
     const mode = (label: string, title: string, unified: boolean) => toggle(label, title, () => this.setUnified(unified));
     this.modes = [mode("split", "Side by side, in two columns (u)", false), mode("unified", "In one column (u)", true)];
@@ -84,7 +86,7 @@ export class DiffPane {
     byId("ir-tools").prepend(this.toggleButton);
     store.watch([...STAGE_KEYS, "diffFrom"], () => this.follow());
     store.watch(["unified", "diffFrom"], () => this.draw());
-    store.watch(["wrap", "unified"], () => this.columns.setWrap(store.state.wrap));
+    store.watch(["wrap", "unified"], () => this.columns?.setWrap(store.state.wrap));
     store.watch([...STAGE_KEYS, "anchor", "diffFrom"], () => this.drawLights());
   }
 
@@ -98,8 +100,12 @@ export class DiffPane {
     if (this.isOpen) this.store.set({ diffFrom: null, pane: "ir" });
     else this.start("");
     // the focused element is gone then
-    const pane = focused && !this.isOpen ? "ir-viewer" : fromText && this.isOpen ? "diff-viewer" : null;
-    if (pane) requestAnimationFrame(() => byId(pane).querySelector<HTMLElement>(".cm-content")?.focus());
+    if (focused && !this.isOpen) this.focus("ir-viewer");
+    this.takesFocus = fromText && this.isOpen;
+  }
+
+  private focus(pane: string): void {
+    requestAnimationFrame(() => byId(pane).querySelector<HTMLElement>(".cm-content")?.focus());
   }
 
   private start(diffFrom: string): void {
@@ -120,7 +126,7 @@ export class DiffPane {
   }
 
   expandAll(): void {
-    this.columns.expandAll();
+    this.columns?.expandAll();
   }
 
   private wanted(): Pair | null {
@@ -152,14 +158,14 @@ export class DiffPane {
     if (pair?.outcome.status === "running" && this.pair) return;
     if (pair?.from === this.pair?.from && pair?.to === this.pair?.to) return;
     this.pair = pair;
-    this.columns.forget();
+    this.columns?.forget();
     if (!pair) {
       this.say("There is no stage to compare yet.");
       return;
     }
     const known = this.known.get(pair.to)?.get(pair.from);
-    if (known) this.take(pair, known);
-    else if (pair.from.text === pair.to.text) this.take(pair, { ...NO_CHANGE, lines_from: linesOf(pair.from.text).length, lines_to: linesOf(pair.to.text).length });
+    if (known) void this.take(pair, known);
+    else if (pair.from.text === pair.to.text) void this.take(pair, { ...NO_CHANGE, lines_from: linesOfStage(pair.from).length, lines_to: linesOfStage(pair.to).length });
     else void this.ask(pair);
   }
 
@@ -168,7 +174,7 @@ export class DiffPane {
     try {
       const kernel = pair.outcome.kernels.findIndex((k) => k.map === pair.kernel.map);
       const diff = await getDiff(holderOf(pair.outcome), kernel, pair.from.index, pair.to.index);
-      if (this.pair === pair) this.take(pair, diff);
+      if (this.pair === pair) await this.take(pair, diff);
     } catch (e) {
       if (this.pair !== pair) return;
       if (!(e instanceof Problem)) throw e;
@@ -180,10 +186,18 @@ export class DiffPane {
     }
   }
 
-  private take(pair: Pair, diff: StageDiff): void {
+  private async take(pair: Pair, diff: StageDiff): Promise<void> {
     const map = this.known.get(pair.to) ?? new Map<Stage, StageDiff>();
     map.set(pair.from, diff);
     this.known.set(pair.to, map);
+    const parts = await import("../editor/diffcolumns").catch(() => null);
+    if (this.pair !== pair) return;
+    if (!parts) {
+      this.pair = null;
+      this.say("The comparison could not be loaded: is the server reachable?");
+      return;
+    }
+    this.columns ??= new parts.DiffColumns(byId("diff-viewer"), { picked: (which, op) => this.picked(which, op), moved: () => this.drawWhere() });
     this.message.hidden = true;
     byId("diff-viewer").classList.remove("told");
     const name = (s: Stage) => `${s.index} ${s.name}`;
@@ -192,10 +206,13 @@ export class DiffPane {
       from: `Stage ${name(pair.from)}, compared`,
       to: `Stage ${name(pair.to)}, compared`,
     };
-    this.columns.show({ from: this.side(pair.from), to: this.side(pair.to), labels }, diff, this.store.state.unified);
+    const side = (stage: Stage) => parts.sideOfStage(pair.kernel, stage);
+    this.columns.show({ from: side(pair.from), to: side(pair.to), labels }, diff, this.store.state.unified);
     this.columns.setWrap(this.store.state.wrap);
     this.drawFacts(diff, pair);
     this.drawLights();
+    if (this.takesFocus) this.focus("diff-viewer");
+    this.takesFocus = false;
   }
 
   private say(text: string): void {
@@ -218,14 +235,10 @@ export class DiffPane {
     this.pick.value = options.some((o) => o.value === diffFrom) ? (diffFrom ?? "") : "";
   }
 
-  private side(stage: Stage): DiffSide {
-    return sideOfStage((this.pair as Pair).kernel, stage);
-  }
-
   private draw(): void {
     const { unified } = this.store.state;
     this.modes.forEach((b, i) => b.setAttribute("aria-pressed", String(unified === (i === 1))));
-    if (this.isOpen) this.columns.setUnified(unified);
+    if (this.isOpen) this.columns?.setUnified(unified);
   }
 
   private drawFacts(diff: StageDiff, pair: Pair): void {
@@ -247,14 +260,14 @@ export class DiffPane {
   }
 
   private drawWhere(): void {
-    const { hunk, hunks } = this.columns;
+    const { hunk, hunks } = this.columns ?? { hunk: -1, hunks: 0 };
     fill(this.where, hunks === 0 ? "" : `${hunk + 1} / ${hunks}`);
     this.where.title = `Change ${hunk + 1} of ${hunks}`;
   }
 
   /** Goes to the next or previous change; wraps at the ends. */
   step(by: 1 | -1): void {
-    this.columns.step(by);
+    this.columns?.step(by);
   }
 
   private drawLights(): void {
@@ -262,7 +275,7 @@ export class DiffPane {
     if (!this.isOpen || !pair) return;
     const { anchor } = this.store.state;
     const light = (s: Stage) => lightOfAnchor(anchor, pair.kernel, pair.kernel.stages.indexOf(s));
-    this.columns.showLights({ from: light(pair.from), to: light(pair.to) });
+    this.columns?.showLights({ from: light(pair.from), to: light(pair.to) });
   }
 
   private picked(which: "from" | "to", op: number): void {

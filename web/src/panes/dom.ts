@@ -51,6 +51,13 @@ export function toggle(label: string, title: string, run: () => void): HTMLButto
   return b;
 }
 
+/** Hands a file to the browser's downloads. */
+export function saveFile(name: string, blob: Blob): void {
+  const url = URL.createObjectURL(blob);
+  el("a", { attrs: { href: url, download: name } }).click();
+  setTimeout(() => URL.revokeObjectURL(url), 1000); // the download has its own reference by then
+}
+
 export function byId<T extends HTMLElement = HTMLElement>(id: string): T {
   const node = document.getElementById(id);
   if (!node) throw new Error(`index.html has no #${id}`);

@@ -2,6 +2,7 @@
 import type { AppStore } from "../state/app";
 import { writeView } from "../state/fragment";
 import { viewOf } from "../state/look";
+import { pathOf } from "../state/shared";
 import { allRows, currentRow, ROW_KEYS, showStage, stepStage } from "../state/view";
 import { byId, el, fill } from "./dom";
 import { icon } from "./icons";
@@ -41,7 +42,7 @@ export function mountEmbed(store: AppStore): void {
     const chosen = currentRow(store.state)?.key ?? "";
     fill(pick, ...rows.map((r) => el("option", { attrs: { value: r.key } }, `${r.index} ${r.name}`)));
     pick.value = chosen;
-    if (shared) open.href = `/z/${shared.id}${writeView(viewOf(store.state, {}))}`;
+    if (shared) open.href = `${pathOf(shared)}${writeView(viewOf(store.state, {}))}`;
   });
   store.watch(["source"], () => sayHeight(store));
 }

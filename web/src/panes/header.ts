@@ -18,6 +18,7 @@ export interface HeaderActions {
   openDraft(): void;
   share(): void;
   help(): void;
+  downloads(): void;
 }
 
 function options(select: HTMLSelectElement, list: { value: string; label: string; title?: string }[], chosen: string): void {
@@ -241,6 +242,8 @@ export function mountHeader(store: AppStore, compiler: Compiler, actions: Header
   themeButton();
   checkButton(store, compiler);
   byId("share").addEventListener("click", () => actions.share());
+  fill(byId("download"), icon("download"));
+  byId("download").addEventListener("click", () => actions.downloads());
   byId("help-open").addEventListener("click", () => actions.help());
   fill(byId("settings-open"), icon("sliders"));
 }

@@ -1,5 +1,6 @@
 // help: the dialog that lists the keyboard shortcuts.
 import { byId, button, el, fill } from "./dom";
+import { keyCaps } from "./keycaps";
 
 const KEYS: [string, [string, string][]][] = [
   [
@@ -11,6 +12,7 @@ const KEYS: [string, [string, string][]][] = [
       ["/", "filter the list"],
       ["Ctrl+Shift+F", "search all stages; ↑ ↓ from hit to hit"],
       ["Enter", "from the list into the stage's text"],
+      ["Shift+Enter · Alt+click", "the stage beside the shown one; Esc closes it"],
     ],
   ],
   [
@@ -72,6 +74,8 @@ const KEYS: [string, [string, string][]][] = [
       ["Ctrl+Enter", "compile now"],
       ["Ctrl+Shift+Enter", "compile while typing on, off"],
       ["Ctrl+S", "copy a link to what you see"],
+      ["Ctrl+Space", "list what can be written here; Tab takes a line, Esc closes the list"],
+      ["Ctrl+Shift+Space", "the parameters of the call"],
       ["Ctrl+F", "find in the pane"],
       ["Esc then Tab", "leave the editor"],
     ],
@@ -79,9 +83,13 @@ const KEYS: [string, [string, string][]][] = [
   [
     "Page",
     [
+      ["Ctrl+K", "every action by its name: stages, examples, earlier versions"],
       ["F6 · Shift+F6", "next, previous pane"],
       ["w", "wrap long lines"],
-      ["← → on a divider", "resize panes"],
+      ["Shift+P", "present: only source and stage, PageDown and PageUp step, + − size, Esc leaves"],
+      ["m", "maximise the pane with the focus; restore it"],
+      ["1 2 3", "hide the source, the stage list, the stage's text; show it"],
+      ["← → on a divider", "resize panes; Enter, or a double click: as at first"],
       ["?", "this sheet"],
     ],
   ],
@@ -96,18 +104,6 @@ const SIGNS: [string, string][] = [
   ["dashed edge", "the compiler made the line; it has no source"],
   ["▸ text", "what the pass decided about the line or the expression"],
 ];
-
-const isMac = /Mac|iP(hone|ad)/.test(navigator.platform);
-
-function keyCaps(text: string): Node[] {
-  const spelled = isMac ? text.replaceAll("Ctrl+", "⌘") : text;
-  return spelled.split(" · ").flatMap((alternative, i) => [
-    ...(i > 0 ? [document.createTextNode(" or ")] : []),
-    ...(/^(hover|click|←)/.test(alternative)
-      ? [document.createTextNode(alternative)]
-      : alternative.split(" ").map((k) => (/^(then|\.\.\.)$/.test(k) ? document.createTextNode(` ${k} `) : el("kbd", {}, k)))),
-  ]);
-}
 
 export function openHelp(): void {
   const dialog = byId<HTMLDialogElement>("help");

@@ -53,7 +53,7 @@ function specsOf(rows: Row[]): InputSpec[] | null {
 }
 
 /** The form.  Its rows are what the user sees; the store's inputs are what is compiled, null while the source says it. */
-class InputForm {
+export class InputForm {
   private readonly form = byId<HTMLFormElement>("inputs");
   private rows: Row[] = [];
   private timer = 0;
@@ -204,8 +204,4 @@ class InputForm {
       this.actions(),
     );
   }
-}
-
-export function mountInputs(store: AppStore, compiler: Compiler): void {
-  new InputForm(store, compiler);
 }

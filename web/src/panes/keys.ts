@@ -7,10 +7,11 @@ import { closeTips } from "../editor/cardtip";
 import type { AppStore } from "../state/app";
 import type { Compiler } from "../state/compiler";
 import { settings } from "../state/settings";
-import { choose } from "../state/view";
+import { choose, currentRow } from "../state/view";
 import type { DiffPane } from "./diff";
 import type { IrPane } from "./ir";
 import type { SourcePane } from "./source";
+import type { StageText } from "./stagetext";
 import { stageKey, type StagesPane } from "./stages";
 import type { Views } from "./views";
 import { byId } from "./dom";
@@ -28,6 +29,8 @@ export interface KeyTargets {
   /** Opens the search over all stages. */
   search(): void;
   help(): void;
+  /** Opens the list of all actions. */
+  palette(): void;
 }
 
 function isComparing(t: KeyTargets): boolean {
@@ -42,11 +45,17 @@ function focusables(t: KeyTargets): HTMLElement[] {
   return [
     t.source.editor.view.contentDOM,
     byId("stages"),
-    t.ir.viewer.view.contentDOM,
-    ...document.querySelectorAll<HTMLElement>(".columns .cm-content"),
+    t.ir.text.viewer.view.contentDOM,
+    ...document.querySelectorAll<HTMLElement>(":is(.columns, #beside) .cm-content"),
     byId("history"),
     byId("example"),
   ].filter((n) => n.offsetParent !== null);
+}
+
+/** The text of the stage beside, if it has the focus; otherwise that of the shown one. */
+function textWithFocus(t: KeyTargets): StageText {
+  const beside = t.views.beside?.text;
+  return beside?.viewer.view.hasFocus ? beside : t.ir.text;
 }
 
 function cyclePanes(t: KeyTargets, by: 1 | -1): void {
@@ -59,13 +68,14 @@ function cyclePanes(t: KeyTargets, by: 1 | -1): void {
 function reveal(t: KeyTargets): void {
   const focus = document.activeElement;
   if (t.source.editor.view.dom.contains(focus)) t.source.chooseCaret();
-  else if (t.ir.viewer.view.dom.contains(focus)) t.ir.chooseCaret();
+  else if (textWithFocus(t).viewer.view.hasFocus) textWithFocus(t).chooseCaret();
   else t.store.set({ reveal: t.store.state.reveal + 1 });
 }
 
 /** What hovering shows, at the caret. */
 function explain(t: KeyTargets): void {
-  if (t.ir.viewer.view.dom.contains(document.activeElement)) t.ir.viewer.toggleCard();
+  const { viewer } = textWithFocus(t);
+  if (viewer.view.hasFocus) viewer.toggleCard();
   else void t.source.editor.explainCaret();
 }
 
@@ -76,6 +86,7 @@ function chord(t: KeyTargets, e: KeyboardEvent): boolean {
   else if (mod && e.key === "Enter") void t.compiler.now();
   else if (mod && !e.shiftKey && e.key.toLowerCase() === "s") t.share();
   else if (mod && e.shiftKey && e.key.toLowerCase() === "f") t.search();
+  else if (mod && !e.shiftKey && e.key.toLowerCase() === "k") t.palette();
   else if (mod && e.key === "F10") reveal(t);
   else if (mod && e.key === "F8") explain(t);
   else if (mod && e.shiftKey && e.key === "F1") settings.set({ bands: !settings.state.bands });
@@ -89,12 +100,13 @@ function chord(t: KeyTargets, e: KeyboardEvent): boolean {
 function letter(t: KeyTargets, key: string, afterG: boolean): boolean {
   if (afterG) {
     if (key === "l") reveal(t);
-    if (key === "d") t.ir.viewer.goToDefinition();
+    if (key === "d") textWithFocus(t).viewer.goToDefinition();
     return key === "l" || key === "d";
   }
   switch (key) {
     case "/":
       t.store.set({ pane: "stages" });
+      t.views.room?.show("stages");
       t.stages.focusFilter();
       return true;
     case "?":
@@ -102,13 +114,25 @@ function letter(t: KeyTargets, key: string, afterG: boolean): boolean {
       return true;
     case "h":
       t.store.set({ pane: "ir" });
+      t.views.room?.show("ir");
       (byId("history").querySelector<HTMLElement>("[aria-current]") ?? byId("history")).focus();
       return true;
     case "d":
       t.diff.toggle();
       return true;
+    case "m":
+      t.views.arrange((room) => room.maximise(null));
+      return true;
+    case "1":
+    case "2":
+    case "3":
+      t.views.arrange((room) => room.toggle((["source", "stages", "ir"] as const)[Number(key) - 1] ?? "ir"));
+      return true;
     case "R":
       t.store.set({ mode: t.store.state.mode === "run" ? "read" : "run" });
+      return true;
+    case "P":
+      void t.views.present();
       return true;
     case "p":
       t.pin();
@@ -126,7 +150,7 @@ function letter(t: KeyTargets, key: string, afterG: boolean): boolean {
       if (t.diff.isOpen) t.diff.expandAll();
       return t.diff.isOpen;
     case "i":
-      t.ir.viewer.toggleCard();
+      textWithFocus(t).viewer.toggleCard();
       return true;
     case "r":
       t.ir.detail.toggleFull();
@@ -145,8 +169,21 @@ function letter(t: KeyTargets, key: string, afterG: boolean): boolean {
         t.views.compare?.stepStage(key === "j" ? 1 : -1);
         return true;
       }
+      if ((key === "j" || key === "k") && document.activeElement?.closest("#beside")) {
+        t.views.beside?.step(key === "j" ? 1 : -1);
+        return true;
+      }
       return stageKey(t.store, key);
   }
+}
+
+/** Does what a key does, written as in the help: "j", "g l", "Shift+E", "Ctrl+Shift+F". */
+export function pressKey(t: KeyTargets, key: string): void {
+  const parts = key.split("+");
+  const name = parts.pop() ?? "";
+  const [ctrlKey, shiftKey] = [parts.includes("Ctrl"), parts.includes("Shift")];
+  if (chord(t, new KeyboardEvent("keydown", { key: name, ctrlKey, shiftKey }))) return;
+  letter(t, name.slice(name.startsWith("g ") ? 2 : 0), name.startsWith("g "));
 }
 
 export function mountKeys(t: KeyTargets): void {
@@ -161,17 +198,27 @@ export function mountKeys(t: KeyTargets): void {
     if (e.ctrlKey || e.metaKey || e.altKey) return;
     if (e.key === "Escape") {
       if (document.querySelector(":popover-open")) return; // Escape closes the popover
-      if (t.ir.viewer.closeTips()) return;
       const views = [...document.querySelectorAll<HTMLElement>(".cm-editor")].flatMap((dom) => EditorView.findFromDOM(dom) ?? []);
       if (views.map(closeTips).includes(true)) return;
-      if (t.store.state.anchor) choose(t.store, null);
+      if (t.views.presentation?.isOn) {
+        t.views.presentation.leave();
+        return;
+      }
+      const { anchor, beside } = t.store.state;
+      if (beside !== null && (!anchor || target.closest("#beside"))) t.store.set({ beside: null });
+      else if (anchor) choose(t.store, null);
       return;
     }
     if (isTextField(target) || target.closest("[popover]")) return;
+    if (e.key === "Enter" && e.shiftKey) {
+      t.store.set({ beside: currentRow(t.store.state)?.key ?? null });
+      e.preventDefault();
+      return;
+    }
     const isLetter = e.key.length === 1;
     if (isLetter && !settings.state.letterKeys) return;
     // in the stage's text the arrows move the caret
-    if (!isLetter && target.closest("#ir-viewer, .columns")) return;
+    if (!isLetter && target.closest("#ir-viewer, #beside, .columns")) return;
     if (!isLetter && target.matches("[role=separator]")) return;
     const gIsFresh = performance.now() - afterG < 1200;
     afterG = e.key === "g" && !gIsFresh ? performance.now() : -Infinity;

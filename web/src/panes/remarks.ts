@@ -74,7 +74,7 @@ export class Decisions {
     const anchor = this.anchorOf(remark, n);
     if (!anchor) return el("span", { class: "remark" }, text, ...where);
     const light = this.lightOf(anchor);
-    const point = (on: boolean) => this.store.set({ hover: on ? { origin: "ir", light } : null });
+    const point = (on: boolean) => this.store.set({ hover: on ? { origin: "ir", anchor, light } : null });
     return el(
       "button",
       {

@@ -1,4 +1,5 @@
 // ruler: ticks at the right edge of a text for its highlighted lines, visible or not; a click on one scrolls there.
+import { StateEffect } from "@codemirror/state";
 import { EditorView } from "@codemirror/view";
 import { el } from "./dom";
 
@@ -18,6 +19,8 @@ export class Ruler {
     this.canvas = canvas;
     host.append(canvas);
     new ResizeObserver(() => this.paint()).observe(host);
+    // lines of another size of type are elsewhere
+    view.dispatch({ effects: StateEffect.appendConfig.of(EditorView.updateListener.of((u) => u.heightChanged && this.paint())) });
     // the canvas itself lets the pointer through, to the scroll bar below it
     host.addEventListener("pointerdown", (e) => this.pressed(e), { capture: true });
     host.addEventListener("pointermove", (e) => (canvas.dataset["tick"] = String(this.tickAt(e) !== null)), { passive: true });

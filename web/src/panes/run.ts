@@ -12,17 +12,15 @@ import { choose } from "../state/view";
 import { showHeat } from "../editor/heat";
 import { BANDS } from "../editor/links";
 import type { EditorView } from "@codemirror/view";
-import { byId, button, el, fill, plural, toggle } from "./dom";
+import { byId, button, el, fill, plural, saveFile, toggle } from "./dom";
+import css from "../style/run.late.css";
+import { adoptStyle } from "../style/late";
 import { Lanes } from "./lanes";
 import { memoryPicture, rooflinePicture, svgText } from "./pictures";
 
-const PROGRAMS = "engine-programs";
+adoptStyle(css);
 
-function save(name: string, blob: Blob): void {
-  const url = URL.createObjectURL(blob);
-  el("a", { attrs: { href: url, download: name } }).click();
-  setTimeout(() => URL.revokeObjectURL(url), 1000); // the download has its own reference by then
-}
+const PROGRAMS = "engine-programs";
 
 function percent(share: number): string {
   return `${(share * 100).toFixed(share < 0.0995 ? 1 : 0)} %`;
@@ -239,7 +237,7 @@ export class RunPane {
 
   private memory(name: string, m: ProfileMemory, p: Profile, width: number): HTMLElement {
     const picture = memoryPicture(name, m, this.lanes.range(p.total_us), width);
-    const what = button("svg", `Save the picture of ${name}`, () => save(`${name.toLowerCase()}.svg`, new Blob([svgText(picture)], { type: "image/svg+xml" })));
+    const what = button("svg", `Save the picture of ${name}`, () => saveFile(`${name.toLowerCase()}.svg`, new Blob([svgText(picture)], { type: "image/svg+xml" })));
     return el("figure", { class: "memory" }, picture, what);
   }
 
@@ -328,11 +326,11 @@ export class RunPane {
   }
 
   private savePerfetto(): void {
-    if (this.run?.perfetto) save(`${this.run.name}.perfetto.json`, new Blob([this.run.perfetto], { type: "application/json" }));
+    if (this.run?.perfetto) saveFile(`${this.run.name}.perfetto.json`, new Blob([this.run.perfetto], { type: "application/json" }));
   }
 
   private async savePng(): Promise<void> {
     const blob = await this.lanes.png();
-    if (blob) save("timeline.png", blob);
+    if (blob) saveFile("timeline.png", blob);
   }
 }

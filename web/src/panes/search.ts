@@ -3,8 +3,12 @@ import type { AppStore } from "../state/app";
 import { stageKeys, type KernelOutcome } from "../state/outcome";
 import { searchStages, type Hit, type StageHits } from "../state/search";
 import { shownStage, STAGE_KEYS } from "../state/view";
+import css from "../style/search.late.css";
+import { adoptStyle } from "../style/late";
 import { byId, button, el, fill, plural, setAttr } from "./dom";
 import type { IrPane } from "./ir";
+
+adoptStyle(css);
 
 const DELAY_MS = 120;
 
@@ -93,7 +97,7 @@ export class SearchPane {
     const key = stageKeys(this.kernel.stages.map((s) => s.name))[option.stage] ?? null;
     this.store.set({ stageKey: key, diffFrom: null });
     // after the watchers have shown the stage
-    queueMicrotask(() => this.ir.openLine(option.hit.line));
+    queueMicrotask(() => this.ir.text.openLine(option.hit.line));
   }
 
   private draw(): void {

@@ -1,67 +1,15 @@
-// share: keeps the address up to date with what the page shows, and the dialog that makes links.
-//
-// A link either contains everything itself, and nothing is stored, or the server keeps the kernel with its result under an
-// id.  Nothing is stored unless the user asks for it.
-import { createSnippet, deleteSnippet } from "../api/client";
-import { Problem } from "../api/problem";
-import type { SnippetMade, Visibility } from "../api/types";
+// share: keeps the address up to date with what the page shows, and opens the dialog that makes links.
 import type { AppStore } from "../state/app";
 import type { Compiler } from "../state/compiler";
 import { LONG_URL, writeFragment, writeView } from "../state/fragment";
-import { viewOf, viewToJson } from "../state/look";
-import { forgetLink, myLinks, rememberLink, type MyLink } from "../state/mylinks";
+import { viewOf } from "../state/look";
 import { packPin } from "../state/pin";
 import { settings } from "../state/settings";
-import { isAsShared } from "../state/shared";
-import { byId, button, el, fill } from "./dom";
-import { icon } from "./icons";
-import { when } from "./when";
-
-const EXPIRY: [string, number | null][] = [
-  ["never", null],
-  ["in a day", 86_400],
-  ["in a week", 7 * 86_400],
-  ["in a month", 30 * 86_400],
-  ["in a year", 365 * 86_400],
-];
-
-const TITLE_BYTES = 200;
-
-function absolute(path: string): string {
-  return new URL(path, location.origin).href;
-}
-
-async function toClipboard(text: string): Promise<boolean> {
-  try {
-    await navigator.clipboard.writeText(text);
-    return true;
-  } catch {
-    return false; // plain HTTP, or not allowed
-  }
-}
-
-/** A field with a text, and a button that copies it. */
-function copyField(label: string, value: string, say: (text: string) => void): HTMLElement {
-  const field = el("input", { attrs: { type: "text", readonly: true, value, "aria-label": label } });
-  field.addEventListener("focus", () => field.select());
-  const copy = button("Copy", `Copy: ${label}`, () => {
-    void toClipboard(value).then((ok) => {
-      if (!ok) field.focus();
-      copy.textContent = ok ? "Copied" : "Press Ctrl+C";
-      if (ok) say(`${label} copied`);
-      window.setTimeout(() => (copy.textContent = "Copy"), 2500);
-    });
-  }, "plain");
-  copy.setAttribute("aria-label", `Copy: ${label}`);
-  // the system's own sheet, where there is one
-  const send = "share" in navigator ? button("Send…", `Send: ${label}`, () => void navigator.share({ url: value }).catch(() => undefined), "plain") : null;
-  send?.setAttribute("aria-label", `Send: ${label}`);
-  return el("div", { class: "copy-field" }, field, copy, /^https?:/.test(value) ? send : null);
-}
+import { isAsShared, pathOf } from "../state/shared";
+import { absolute, toClipboard } from "./clipboard";
 
 export class Share {
   private timer = 0;
-  private readonly dialog = byId<HTMLDialogElement>("share-dialog");
   /** The address that this page wrote last; any other address came from the user. */
   written = location.href;
 
@@ -70,17 +18,13 @@ export class Share {
     private readonly compiler: Compiler,
     private readonly say: (text: string) => void,
     private readonly announce: (text: string) => void,
-  ) {
-    this.dialog.addEventListener("click", (e) => {
-      if (e.target === this.dialog) this.dialog.close();
-    });
-  }
+  ) {}
 
   /** From now on the address follows the page's state. */
   follow(): void {
     let first = true;
     this.store.watch(
-      ["source", "filename", "files", "tab", "target", "language", "stageKey", "kernelName", "diffFrom", "unified", "anchor", "marked", "inputs", "check", "filter", "hideUnchanged", "simulate", "pinned", "mode", "comparedKey"],
+      ["source", "filename", "files", "tab", "target", "language", "stageKey", "kernelName", "beside", "diffFrom", "unified", "anchor", "marked", "inputs", "check", "filter", "hideUnchanged", "simulate", "pinned", "mode", "comparedKey"],
       () => {
         // an unchanged page keeps its short address
         if (!first || this.store.state.touched) this.soon();
@@ -104,7 +48,7 @@ export class Share {
     const { shared, source, filename, files, language, target, inputs, check, simulate, parent, pinned } = s;
     const view = this.view();
     const pin = pinned ? await packPin(pinned) : null;
-    if (shared && !pin && isAsShared(s)) return absolute(`/z/${shared.id}`) + writeView(view);
+    if (shared && !pin && isAsShared(s)) return absolute(pathOf(shared)) + writeView(view);
     return absolute("/") + (await writeFragment({ source, filename, files, language, target, inputs, check, simulate, pin, parent, view }));
   }
 
@@ -129,170 +73,12 @@ export class Share {
   }
 
   private async openWith(url: string): Promise<void> {
-    const long = url.length > LONG_URL;
-    const copied = !long && (await toClipboard(url));
-    if (copied) this.announce("Link copied");
-    const stored = this.store.state.shared !== null && isAsShared(this.store.state);
-    const made = el("div", { class: "share-made" });
-    const size = `${url.length.toLocaleString("en")} characters`;
-    const note = stored
-      ? "What you see is stored under this link already."
-      : long
-        ? `This kernel is too large for a link that holds everything: it has ${size}, and many programs cut links behind ${LONG_URL.toLocaleString("en")}. A stored link stays short.`
-        : "Everything is in the link itself, nothing is stored.";
-    fill(
-      this.dialog,
-      el("h2", { id: "share-title" }, "Share what you see"),
-      el("section", {}, el("h3", {}, stored ? "Link" : "Link that holds everything"), copyField("Link", url, this.say), el("p", { class: long ? "note long" : "note" }, copied ? `Copied. ${note}` : note)),
-      el("section", {}, el("h3", {}, "Stored link"), this.form(made), made),
-      this.list(),
-      el("div", { class: "dialog-end" }, button("Close", "Close", () => this.dialog.close(), "plain")),
-    );
-    if (!this.dialog.open) this.dialog.showModal();
-    if (long) this.dialog.querySelector<HTMLElement>("#share-name")?.focus();
-    else if (!copied) this.dialog.querySelector<HTMLInputElement>("input[readonly]")?.select();
-    if (long) this.announce(note);
-  }
-
-  private form(made: HTMLElement): HTMLFormElement {
-    const { shared, parent } = this.store.state;
-    const title = el("input", { id: "share-name", attrs: { type: "text", maxlength: TITLE_BYTES, placeholder: "optional", autocomplete: "off" } });
-    title.value = shared?.title ?? "";
-    title.addEventListener("input", () => {
-      const bytes = new TextEncoder().encode(title.value).length;
-      title.setCustomValidity(bytes > TITLE_BYTES ? `At most ${TITLE_BYTES} bytes; this has ${bytes}` : "");
-    });
-    const expiry = el("select", { id: "share-expiry" }, ...EXPIRY.map(([label], i) => el("option", { attrs: { value: i } }, label)));
-    let visibility: Visibility = "unlisted";
-    const kind = (value: Visibility, label: string, what: string) => {
-      const input = el("input", { attrs: { type: "radio", name: "share-visibility", value }, on: { change: () => (visibility = value) } });
-      input.checked = value === "unlisted";
-      return el("label", { class: "share-kind" }, input, el("span", {}, el("b", {}, label), el("span", { class: "note" }, what)));
-    };
-    const create = el("button", { class: "primary", attrs: { type: "submit" } }, "Create link");
-    const form = el(
-      "form",
-      { class: "share-form" },
-      el("p", { class: "note" }, "The server keeps the kernel with all its stages, as they are now, also when the compiler changes."),
-      parent !== null ? el("p", { class: "note" }, "It is kept as a fork of the link you started from.") : null,
-      el("label", { class: "share-field" }, el("span", {}, "Title"), title),
-      el("label", { class: "share-field" }, el("span", {}, "Expires"), expiry),
-      el(
-        "fieldset",
-        { class: "share-kinds" },
-        el("legend", {}, "Who finds it"),
-        kind("unlisted", "Unlisted", "Only who has the link: its id cannot be guessed."),
-        kind("public", "Short and public", "A short link for slides; others may come across it."),
-      ),
-      el("div", { class: "dialog-end" }, create),
-    );
-    form.addEventListener("submit", (e) => {
-      e.preventDefault();
-      if (create.disabled) return;
-      create.disabled = true;
-      fill(made, el("p", { class: "note" }, "Storing…"));
-      const expires = EXPIRY[Number(expiry.value)]?.[1] ?? null;
-      void this.create(title.value.trim(), visibility, expires, made).finally(() => (create.disabled = false));
-    });
-    return form;
-  }
-
-  private async create(title: string, visibility: Visibility, expires: number | null, box: HTMLElement): Promise<void> {
-    const { parent, shared } = this.store.state;
-    const from = shared?.id ?? parent;
     try {
-      const made = await createSnippet({
-        ...this.compiler.request(),
-        view: viewToJson(this.view()),
-        visibility,
-        ...(title !== "" ? { title } : {}),
-        ...(from !== null ? { parent: from } : {}),
-        ...(expires !== null ? { expires_in: expires } : {}),
-      });
-      await this.created(made, title, box);
+      const { ShareDialog } = await import("./dialogs");
+      await new ShareDialog(this.store, this.compiler, this.say, this.announce).open(url);
     } catch (e) {
-      if (!(e instanceof Problem)) throw e;
-      const gone = e.code === "not-found" ? "The link this is a fork of was deleted. " : "";
-      if (gone !== "") this.store.set({ parent: null });
-      fill(box, el("p", { class: "share-failed", attrs: { role: "alert" } }, gone !== "" ? `${gone}Press Create again to store it on its own.` : `It was not stored: ${e.message}`));
+      console.error(e);
+      this.say("The dialog could not be loaded: is the server reachable?");
     }
-  }
-
-  private async created(made: SnippetMade, title: string, box: HTMLElement): Promise<void> {
-    const link = absolute(made.url);
-    const kept = rememberLink(made, title);
-    const copied = await toClipboard(link);
-    const frame = `<iframe src="${absolute(made.embed_url)}" width="100%" height="480" loading="lazy" title="nkx"></iframe>`;
-    fill(
-      box,
-      el("p", { class: "share-done", attrs: { role: "status" } }, copied ? "Stored, and copied." : "Stored."),
-      copyField("Stored link", link, this.say),
-      el("p", { class: "note" }, "To show it within another page:"),
-      copyField("Embed code", frame, this.say),
-      kept
-        ? el("p", { class: "note" }, "It can be deleted under My links, in this browser only.")
-        : el("div", {}, el("p", { class: "note" }, "This browser keeps nothing. To delete the link one day, keep its edit token:"), copyField("Edit token", made.edit_token, this.say)),
-    );
-    if (copied) this.announce("Stored link copied");
-    box.scrollIntoView({ block: "nearest" });
-  }
-
-  private list(): HTMLElement {
-    const items = el("ul", { class: "my-links" });
-    const summary = el("summary", {}, "My links");
-    const box = el("details", { class: "my-links-box" }, summary, el("p", { class: "note" }, "Stored links that were made in this browser."), items);
-    const draw = () => {
-      const { links } = myLinks.state;
-      summary.textContent = `My links (${links.length})`;
-      box.hidden = links.length === 0;
-      fill(items, ...links.map((l) => this.item(l)));
-    };
-    draw();
-    myLinks.watch(["links"], () => {
-      if (box.isConnected) draw();
-    });
-    return box;
-  }
-
-  private item(link: MyLink): HTMLElement {
-    const name = link.title === "" ? `/z/${link.id}` : link.title;
-    const facts = [link.visibility === "public" ? "public" : "unlisted", when(link.createdMs), link.expiresMs === null ? "" : `expires ${when(link.expiresMs)}`];
-    const remove = el("button", { class: "quiet tool", title: "Delete", attrs: { type: "button", "aria-label": `Delete ${name}` } }, icon("trash"), el("span", {}, "Delete"));
-    const told = el("span", { class: "told" });
-    let sure = false;
-    remove.addEventListener("click", () => {
-      if (!sure) {
-        sure = true;
-        fill(remove, el("b", {}, "Delete for everyone?"));
-        window.setTimeout(() => {
-          sure = false;
-          fill(remove, icon("trash"), el("span", {}, "Delete"));
-        }, 4000);
-        return;
-      }
-      void this.remove(link, told);
-    });
-    return el(
-      "li",
-      {},
-      el("a", { attrs: { href: `/z/${link.id}` } }, name),
-      el("span", { class: "note" }, facts.filter((f) => f !== "").join(" · ")),
-      told,
-      remove,
-    );
-  }
-
-  private async remove(link: MyLink, told: HTMLElement): Promise<void> {
-    try {
-      await deleteSnippet(link.id, link.token);
-    } catch (e) {
-      if (!(e instanceof Problem)) throw e;
-      if (e.code !== "not-found") {
-        told.textContent = e.message;
-        return;
-      }
-    }
-    forgetLink(link.id);
-    this.say("Deleted: the link leads nowhere now");
   }
 }

@@ -11,7 +11,7 @@ import { textsOf } from "../state/files";
 import { readViewJson, type View } from "../state/look";
 import { markedFromText } from "../state/marked";
 import { frozenOutcome, kernelOf } from "../state/outcome";
-import { isAsShared, revisionIn, sharedOf, type Shared } from "../state/shared";
+import { isAsShared, pathOf, revisionIn, sharedOf, type Shared } from "../state/shared";
 import { pinSnippet } from "../state/pin";
 import { choose, selectionFromText } from "../state/view";
 import { byId, button, el, fill } from "./dom";
@@ -19,9 +19,9 @@ import { when } from "./when";
 
 /** Applies a stored view.  Its selection is only found after the stages have arrived. */
 export function look(store: AppStore, view: View): void {
-  const { kernelName, stageKey, diffFrom, unified, filter, hideUnchanged, tab, wrap, splits, mode, comparedKey } = view;
+  const { kernelName, stageKey, beside, diffFrom, unified, filter, hideUnchanged, tab, wrap, splits, mode, comparedKey } = view;
   const isThere = store.state.files.some((f) => f.name === tab);
-  store.set({ kernelName, stageKey, diffFrom, unified, filter, hideUnchanged, tab: isThere ? tab : null, wrap, splits, mode: mode === "compare" && !store.state.pinned ? "read" : mode, comparedKey, marked: markedFromText(view.marked), ...(view.pane ? { pane: view.pane } : {}) });
+  store.set({ kernelName, stageKey, beside, diffFrom, unified, filter, hideUnchanged, tab: isThere ? tab : null, wrap, splits, mode: mode === "compare" && !store.state.pinned ? "read" : mode, comparedKey, marked: markedFromText(view.marked), ...(view.pane ? { pane: view.pane } : {}) });
 }
 
 export function lookAtSelection(store: AppStore, view: View): void {
@@ -33,12 +33,13 @@ const NOWHERE = "It was deleted, has expired, or lost a character when it was co
 
 /** Shows the stored kernel, or the reason why it cannot. */
 export async function openShared(store: AppStore, id: string, say: (text: string) => void, tell: (title: string, text: string) => void): Promise<void> {
+  const revision = revisionIn(location.search);
   try {
-    const snippet = await getSnippet(encodeURIComponent(id), revisionIn(location.search));
-    const shared = sharedOf(snippet);
+    const snippet = await getSnippet(encodeURIComponent(id), revision);
+    const shared = sharedOf(snippet, revision);
     const kept = readViewJson(snippet.view);
     const { source, filename, files, language, target, inputs, check } = shared;
-    const outcome = frozenOutcome(textsOf(shared), snippet.result, shared.id);
+    const outcome = frozenOutcome(textsOf(shared), snippet.result, shared.id, snippet.revision);
     const fromAddress = readView(location.hash);
     const view: View = fromAddress ? { ...fromAddress, splits: kept.view.splits } : kept.view;
     store.set({ shared, parent: shared.id, source, filename, files, tab: null, language, target, inputs, check, touched: false, anchor: null, previous: null, outcome });
@@ -66,9 +67,9 @@ function origin(ancestry: readonly Ancestor[]): Node | null {
 }
 
 /** Compares what the page shows with a stored link. */
-async function compareWith(store: AppStore, id: string, say: (text: string) => void): Promise<void> {
+export async function compareWith(store: AppStore, id: string, revision: number | null, say: (text: string) => void): Promise<void> {
   try {
-    pinSnippet(store, await getSnippet(id));
+    pinSnippet(store, await getSnippet(id, revision), revision);
     store.set({ mode: "compare", pane: "ir" });
   } catch (e) {
     if (!(e instanceof Problem)) throw e;
@@ -84,7 +85,7 @@ function frozenNote(shared: Shared, isFrozen: boolean): string {
 export function mountSharedBar(store: AppStore, compiler: Compiler, say: (text: string) => void): void {
   const bar = byId("shared-bar");
   const blank = document.title;
-  const showFrozen = () => location.assign(`/z/${store.state.shared?.id ?? ""}`);
+  const showFrozen = () => store.state.shared && location.assign(pathOf(store.state.shared));
   store.watch(["shared", "source", "filename", "files", "language", "target", "inputs", "check", "outcome", "previous", "kernelName"], () => {
     const { shared, outcome } = store.state;
     bar.hidden = shared === null;
@@ -102,7 +103,7 @@ export function mountSharedBar(store: AppStore, compiler: Compiler, say: (text: 
         el("b", { class: "shared-title" }, `Fork of ${name}`),
         el("span", { class: "note" }, "not stored yet: Share keeps it, and where it came from"),
         el("span", { class: "spring" }),
-        button("Compare with the original", "The stored kernel as A, this one as B", () => void compareWith(store, shared.id, say), "plain"),
+        button("Compare with the original", "The stored kernel as A, this one as B", () => void compareWith(store, shared.id, shared.revision, say), "plain"),
         button("Back to the original", "Open the link again", showFrozen, "plain"),
       );
       document.title = title;
@@ -118,10 +119,10 @@ export function mountSharedBar(store: AppStore, compiler: Compiler, say: (text: 
       origin(shared.ancestry),
       note === "" ? null : el("span", { class: "shared-old" }, note),
       el("span", { class: "spring" }),
-      parentId ? button("Compare with its parent", "What it was forked from as A, this kernel as B", () => void compareWith(store, parentId, say), "plain") : null,
+      parentId ? button("Compare with its parent", "What it was forked from as A, this kernel as B", () => void compareWith(store, parentId, null, say), "plain") : null,
       isFrozen && !shared.isCurrent ? button("Recompile", "Compile this kernel with today's pipeline", () => void compiler.now(), "plain") : null,
       isFrozen ? null : button("Show the stored stages", "Back to the stages as they were kept", showFrozen, "plain"),
-      el("a", { class: "raw", title: "The kernel's source as a file", attrs: { href: `/z/${shared.id}/raw`, download: "kernel.py" } }, shared.files.length > 0 ? "main file" : "source"),
+      el("a", { class: "raw", title: "The kernel's source as a file", attrs: { href: pathOf(shared, "/raw"), download: "kernel.py" } }, shared.files.length > 0 ? "main file" : "source"),
     );
   });
 }

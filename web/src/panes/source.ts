@@ -61,6 +61,7 @@ export class SourcePane {
       point: (pos) => this.point(pos),
       clicked: (pos) => this.chooseAt(pos),
       explain: (pos) => this.explain(pos),
+      writing: () => import("./writing").then((m) => m.writing(store), () => []),
     });
     this.ruler = new Ruler(host, this.editor.view);
     const inputs = toggle("inputs", "Give the shapes of the kernel's inputs", () =>
@@ -261,8 +262,8 @@ export class SourcePane {
     }
     const same = hover?.origin === "source" && hover.light.ranges.size === ranges.length && ranges.every((n) => hover.light.ranges.has(n));
     if (!same) {
-      const light = lightOfRanges(shown.row.kernel.map, shown.stage, ranges);
-      this.store.set({ hover: { origin: "source", light } });
+      const { map } = shown.row.kernel;
+      this.store.set({ hover: { origin: "source", anchor: { kind: "ranges", map, ranges }, light: lightOfRanges(map, shown.stage, ranges) } });
     }
   }
 

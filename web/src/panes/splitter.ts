@@ -16,11 +16,13 @@ export interface SplitSpec {
   max: number;
   /** The pane whose width it changes. */
   pane: string;
+  /** What its width is a share of; "panes" if it is left out. */
+  container?: string;
 }
 
 export function mountSplitter(store: AppStore, spec: SplitSpec): void {
   const bar = byId(spec.id);
-  const container = byId("panes");
+  const container = byId(spec.container ?? "panes");
   bar.tabIndex = 0;
   bar.setAttribute("role", "separator");
   bar.setAttribute("aria-orientation", "vertical");

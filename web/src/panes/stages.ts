@@ -185,13 +185,17 @@ export function mountStages(store: AppStore, openStage: () => void): StagesPane 
     const key = (e.target as Element).closest<HTMLElement>(".stage")?.dataset["key"];
     const row = allRows(store.state).find((r) => r.key === key);
     if (!row) return;
+    if (e.altKey) {
+      store.set({ beside: row.key });
+      return;
+    }
     showStage(store, row);
     // in a narrow window, where one pane is shown at a time, choosing a stage shows it
     if (matchMedia("(max-width: 599px), (max-width: 799px) and (max-height: 699px)").matches) openStage();
   });
   list.addEventListener("dblclick", openStage);
   list.addEventListener("keydown", (e) => {
-    if (e.key === "Enter" && !e.ctrlKey && !e.metaKey) openStage();
+    if (e.key === "Enter" && !e.ctrlKey && !e.metaKey && !e.shiftKey) openStage();
     else return;
     e.preventDefault();
   });

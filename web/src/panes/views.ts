@@ -1,71 +1,137 @@
-// views: the views of the run and of the comparison, and the search, which are loaded when they are first opened.
+// views: parts of the page that are loaded when they are first used: the views of the run and of the comparison, the search,
+// the form for inputs, the second stage, the arrangement of the panes, and the presentation.
 import type { EditorView } from "@codemirror/view";
-import type { AppStore } from "../state/app";
+import type { AppState, AppStore } from "../state/app";
 import type { Compiler } from "../state/compiler";
+import { allRows, currentRow } from "../state/view";
+import type { BesidePane } from "./beside";
 import type { ComparePane } from "./compare";
-import { byId, button } from "./dom";
+import { byId, button, el } from "./dom";
+import { icon, type IconName } from "./icons";
 import type { IrPane } from "./ir";
+import type { Presentation } from "./present";
+import type { Room } from "./room";
 import type { SearchPane } from "./search";
+import { mountSplitter } from "./splitter";
+import { StageText } from "./stagetext";
+
+type Pane = AppState["pane"];
+
+/** What each pane is called in the titles of its buttons. */
+const PANES: [Pane, string, string][] = [
+  ["source", "source", "1"],
+  ["stages", "stage list", "2"],
+  ["ir", "stage's text", "3"],
+];
 
 export class Views {
   /** Null until it is loaded. */
   compare: ComparePane | null = null;
+  room: Room | null = null;
+  beside: BesidePane | null = null;
+  presentation: Presentation | null = null;
   private search: SearchPane | null = null;
-  private isCompareAsked = false;
-  private isRunAsked = false;
+  private readonly asked = new Set<string>();
 
   constructor(
     private readonly store: AppStore,
-    private readonly compiler: Compiler,
+    compiler: Compiler,
     private readonly ir: IrPane,
-    private readonly source: () => EditorView,
+    source: () => EditorView,
     private readonly say: (text: string) => void,
+    private readonly isEmbed: boolean,
   ) {
     byId("stages-tools").append(button("search", "Search all stages (Ctrl+Shift+F)", () => void this.openSearch()));
+    if (!isEmbed) this.roomButtons();
     store.watch(["mode"], () => {
       const { mode } = store.state;
       document.body.dataset["mode"] = mode;
       byId("compare-pane").hidden = mode !== "compare";
       byId("run-pane").hidden = mode !== "run";
-      if (mode === "compare" && !this.isCompareAsked) void this.loadCompare();
-      if (mode === "run" && !this.isRunAsked) void this.loadRun();
+      if (mode === "compare") this.once(mode, async () => (this.compare = new (await import("./compare")).ComparePane(store, compiler, say)));
+      if (mode === "run") this.once(mode, async () => new (await import("./run")).RunPane(store, source));
+    });
+    store.watch(["showInputs", "outcome"], () => {
+      if (store.state.showInputs || store.state.outcome?.diagnostics.some((d) => d.code === "no-shapes"))
+        this.once("inputs", async () => new (await import("./inputs")).InputForm(store, compiler));
     });
   }
 
   async openSearch(): Promise<void> {
+    this.room?.show("stages");
     try {
-      const { SearchPane: Pane } = await import("./search");
-      this.search ??= new Pane(this.store, this.ir);
+      const { SearchPane } = await import("./search");
+      this.search ??= new SearchPane(this.store, this.ir);
       this.search.open();
     } catch {
       this.fail();
     }
   }
 
-  private async loadCompare(): Promise<void> {
-    this.isCompareAsked = true;
+  /** Changes the arrangement of the panes. */
+  arrange(change: (room: Room) => void): void {
+    if (!this.isEmbed) void this.loadRoom().then(change, () => this.fail());
+  }
+
+  /** Begins the presentation, or ends it. */
+  async present(): Promise<void> {
+    if (this.isEmbed) return;
     try {
-      const { ComparePane: Pane } = await import("./compare");
-      this.compare = new Pane(this.store, this.compiler, this.say);
+      const { Presentation } = await import("./present");
+      this.room?.show("ir");
+      (this.presentation ??= new Presentation(this.store, this.say)).toggle();
     } catch {
-      this.isCompareAsked = false;
       this.fail();
     }
   }
 
-  private async loadRun(): Promise<void> {
-    this.isRunAsked = true;
+  private async loadRoom(): Promise<Room> {
+    const { Room } = await import("./room");
+    return (this.room ??= new Room(this.store));
+  }
+
+  private roomButtons(): void {
+    const tool = (name: IconName, title: string, change: (room: Room) => void) =>
+      el("button", { class: "quiet", title, attrs: { type: "button", "aria-label": title }, on: { click: () => this.arrange(change) } }, icon(name));
+    const { store } = this;
+    const beside = el("button", { class: "quiet", title: "A second stage beside this one (Alt+click in the list, Shift+Enter)", attrs: { type: "button", "aria-label": "A second stage beside this one" }, on: { click: () => store.set({ beside: this.besideKey() }) } }, icon("beside"));
+    store.watch(["beside"], () => {
+      beside.setAttribute("aria-pressed", String(store.state.beside !== null));
+      if (store.state.beside !== null) this.once("beside", async () => (this.beside = new (await import("./beside")).BesidePane(store, { stageText: (host, of) => new StageText(store, host, of), splitter: (spec) => mountSplitter(store, spec) })));
+    });
+    for (const [pane, name, key] of PANES)
+      byId(`${pane}-pane`).firstElementChild?.append(
+        el("span", { class: "room" }, pane === "ir" && beside, tool("maximise", `Maximise the ${name} (m)`, (r) => r.maximise(pane)), tool("hide", `Hide the ${name} (${key})`, (r) => r.toggle(pane))),
+      );
+    byId("settings").append(button("Present", "Only the source and the stage, in large type; PageDown and PageUp step (Shift+P)", () => void this.present(), "plain"));
+    // panes that the user hid stay hidden
     try {
-      const { RunPane } = await import("./run");
-      new RunPane(this.store, this.source);
+      if (localStorage.getItem("nkx.room")) this.arrange(() => undefined);
     } catch {
-      this.isRunAsked = false;
-      this.fail();
+      // no storage: every pane is shown
     }
+  }
+
+  /** The stage that the button opens: the last, or the first beside the last; null closes. */
+  private besideKey(): string | null {
+    const { state } = this.store;
+    if (state.beside !== null) return null;
+    const rows = allRows(state).filter((r) => r.stage);
+    const last = rows.at(-1);
+    return (currentRow(state) === last ? rows[0] : last)?.key ?? null;
+  }
+
+  private once(name: string, load: () => Promise<unknown>): void {
+    if (this.asked.has(name)) return;
+    this.asked.add(name);
+    load().catch(() => {
+      this.asked.delete(name);
+      this.fail();
+    });
   }
 
   private fail(): void {
     this.store.set({ mode: "read" });
-    this.say("The view could not be loaded: is the server reachable?");
+    this.say("This part of the page could not be loaded: is the server reachable?");
   }
 }

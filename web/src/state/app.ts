@@ -60,6 +60,8 @@ export interface AppState {
   kernelName: string | null;
   /** Which stage, as "name" or "name:N"; null follows the last one. */
   stageKey: string | null;
+  /** The stage beside the shown one, by key; null: none. */
+  beside: string | null;
   /** The stage that the shown one is compared with, by key; "": the previous one; null: none. */
   diffFrom: string | null;
   /** The diff in one column. */
@@ -114,6 +116,7 @@ export function newStore(): AppStore {
     tab: null,
     kernelName: null,
     stageKey: null,
+    beside: null,
     diffFrom: null,
     unified: false,
     anchor: null,

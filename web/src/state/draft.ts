@@ -44,7 +44,7 @@ function write(storage: () => Storage, key: string, value: object | null): void 
 const local = () => localStorage;
 const session = () => sessionStorage;
 
-function draftFrom(kept: Record<string, unknown> | null): Draft | null {
+export function draftFrom(kept: Record<string, unknown> | null): Draft | null {
   if (!kept || typeof kept["source"] !== "string" || kept["source"].trim() === "") return null;
   const text = (key: string, otherwise: string) => (typeof kept[key] === "string" ? kept[key] : otherwise);
   try {
@@ -62,7 +62,7 @@ function draftFrom(kept: Record<string, unknown> | null): Draft | null {
 }
 
 /** Null if what is on the page is not the user's own: an example, or someone's link, without an edit. */
-function draftOf(s: Readonly<AppState>): Draft | null {
+export function draftOf(s: Readonly<AppState>): Draft | null {
   const { source, filename, files, language, target, inputs, examples, touched } = s;
   const isExample = files.length === 0 && examples.some((e) => e.source === source);
   if (!touched || source.trim() === "" || isExample || isAsShared(s)) return null;
@@ -72,6 +72,11 @@ function draftOf(s: Readonly<AppState>): Draft | null {
 /** The last kernel of the user's own; null if there is none. */
 export function keptDraft(): Draft | null {
   return draftFrom(read(local, KEY));
+}
+
+/** Shows it as the user's own kernel; it is not compiled yet. */
+export function showDraft(store: AppStore, draft: Draft): void {
+  store.set({ ...draft, touched: true, tab: null, showInputs: false, kernelName: null, anchor: null, previous: null, shared: null, parent: null });
 }
 
 /** What this window showed at this address before it was reloaded, or left and come back to; a link that is opened anew shows

@@ -60,6 +60,7 @@ function viewParts(view: View): Part[] {
   const parts: Part[] = [];
   if (view.stageKey !== null) parts.push(["stage", view.stageKey]);
   if (view.kernelName !== null) parts.push(["kernel", view.kernelName]);
+  if (view.beside !== null) parts.push(["beside", view.beside]);
   if (view.diffFrom !== null) parts.push(["diff", view.diffFrom]);
   if (view.unified) parts.push(["unified", "1"]);
   if (view.selection !== null) parts.push(["sel", view.selection]);
@@ -109,6 +110,7 @@ function viewOf(params: URLSearchParams): View {
     ...NO_VIEW,
     kernelName: params.get("kernel"),
     stageKey: params.get("stage"),
+    beside: params.get("beside"),
     diffFrom: params.get("diff"),
     unified: params.get("unified") === "1",
     selection: params.get("sel"),
@@ -124,7 +126,7 @@ function viewOf(params: URLSearchParams): View {
 /** The view after a stored link; null if there is none: the page shows the stored view. */
 export function readView(hash: string): View | null {
   const params = paramsOf(hash);
-  return ["stage", "kernel", "diff", "sel", "line", "q", "hide", "unified", "tab"].some((k) => params.has(k)) ? viewOf(params) : null;
+  return ["stage", "kernel", "beside", "diff", "sel", "line", "q", "hide", "unified", "tab"].some((k) => params.has(k)) ? viewOf(params) : null;
 }
 
 /** Null when the fragment has no kernel; throws when it is damaged. */

@@ -1,25 +1,31 @@
-// operations: what NumPy's functions become, from the server; requested when first needed.
+// operations: what NumPy's functions become, and the knobs, from the server; requested when first needed.
 import { getOperations } from "../api/client";
-import type { Operation } from "../api/types";
+import type { Knob, Operation } from "../api/types";
 
-let asked: Promise<Map<string, Operation>> | null = null;
-
-async function load(): Promise<Map<string, Operation>> {
-  const byName = new Map<string, Operation>();
-  for (const op of await getOperations()) {
-    for (const name of op.numpy) byName.set(name, op);
-    if (op.method) byName.set(`.${op.method}`, op);
-  }
-  return byName;
+export interface Vocabulary {
+  /** By "np.exp" or ".sum". */
+  operations: ReadonlyMap<string, Operation>;
+  knobs: readonly Knob[];
 }
 
-/** By "np.exp" or ".sum".  A failure is not reported, since only tooltips show operations; the next tooltip asks again. */
-export async function operationNamed(name: string): Promise<Operation | null> {
-  asked ??= load();
+let asked: Promise<Vocabulary | null> | null = null;
+
+async function load(): Promise<Vocabulary | null> {
   try {
-    return (await asked).get(name) ?? null;
+    const { ops, knobs } = await getOperations();
+    const names = ops.flatMap((op) => [...op.numpy, ...(op.method ? [`.${op.method}`] : [])].map((name) => [name, op] as const));
+    return { operations: new Map(names), knobs };
   } catch {
     asked = null;
     return null;
   }
+}
+
+/** Null if the server cannot be reached, which is not reported, since only help shows operations; the next call asks again. */
+export function vocabulary(): Promise<Vocabulary | null> {
+  return (asked ??= load());
+}
+
+export async function operationNamed(name: string): Promise<Operation | null> {
+  return (await vocabulary())?.operations.get(name) ?? null;
 }

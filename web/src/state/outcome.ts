@@ -24,6 +24,8 @@ export interface Outcome {
   key: string;
   /** The stored link whose frozen result this is. */
   snippet: string | null;
+  /** The revision of that link; 0 without one. */
+  revision: number;
   target: string;
   kernels: KernelOutcome[];
   /** What the stages' sources mean; grows with the frames. */
@@ -41,6 +43,7 @@ export function newOutcome(texts: ReadonlyMap<string, string>): Outcome {
     texts,
     key: "",
     snippet: null,
+    revision: 0,
     target: "",
     kernels: [],
     sources: new Sources(),
@@ -109,7 +112,7 @@ export function baseOf(outcome: Outcome | null): Base | null {
 }
 
 /** The outcome of a whole result, as a snippet has it. */
-export function frozenOutcome(texts: ReadonlyMap<string, string>, result: Result, snippet: string): Outcome {
+export function frozenOutcome(texts: ReadonlyMap<string, string>, result: Result, snippet: string, revision: number): Outcome {
   const sources = new Sources();
   sources.add(result);
   const kernels = result.kernels.map(({ name, inputs, outputs, stages, simulation, profile }) => {
@@ -118,7 +121,7 @@ export function frozenOutcome(texts: ReadonlyMap<string, string>, result: Result
     return { name, inputs, outputs, stages, map, simulation: simulation ?? null, profile: profile ?? null };
   });
   const { key, target, diagnostics, status, time_us: timeUs } = result;
-  return { texts, key, snippet, target, kernels, sources, diagnostics, status, queued: 0, timeUs, roundTripMs: 0 };
+  return { texts, key, snippet, revision, target, kernels, sources, diagnostics, status, queued: 0, timeUs, roundTripMs: 0 };
 }
 
 export interface StageRow {
@@ -132,6 +135,11 @@ export interface StageRow {
   kernel: KernelOutcome;
   failed: boolean;
   stale: boolean;
+}
+
+/** The name of the file with a stage's text. */
+export function fileName(row: StageRow): string {
+  return `${String(row.index).padStart(2, "0")}-${row.name}.${row.dialect === "hlo" ? "hlo" : "mlir"}`;
 }
 
 /** "cse", and "cse:2" for the second of that name. */

@@ -45,10 +45,10 @@ export function pinCurrent(store: AppStore): void {
 }
 
 /** Makes a stored link A, with its stages as they were stored. */
-export function pinSnippet(store: AppStore, snippet: Snippet): void {
-  const shared = sharedOf(snippet);
-  const outcome = frozenOutcome(textsOf(shared), snippet.result, shared.id);
-  store.set({ pinned: { job: jobOf({ ...shared, simulate: false }), outcome, problem: null, name: shared.title || `/z/${shared.id}` } });
+export function pinSnippet(store: AppStore, snippet: Snippet, revision: number | null): void {
+  const shared = sharedOf(snippet, revision);
+  const outcome = frozenOutcome(textsOf(shared), snippet.result, shared.id, snippet.revision);
+  store.set({ pinned: { job: jobOf({ ...shared, simulate: false }), outcome, problem: null, name: `${shared.title || `/z/${shared.id}`}${revision === null ? "" : `, revision ${revision}`}` } });
 }
 
 let running: AbortController | null = null;

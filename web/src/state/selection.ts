@@ -26,6 +26,9 @@ export interface Light {
 
 export interface Hover {
   origin: "source" | "ir";
+  /** What the pointer is on. */
+  anchor: Anchor;
+  /** The same in the shown stage. */
   light: Light;
 }
 

@@ -8,6 +8,8 @@ import { fileOf } from "./languages";
 /** A stored link without its result, which is an outcome like any other. */
 export interface Shared {
   id: string;
+  /** The revision that the address names; null: the newest, whichever that is. */
+  revision: number | null;
   title: string;
   createdMs: number;
   expiresMs: number | null;
@@ -23,11 +25,12 @@ export interface Shared {
   check: boolean;
 }
 
-export function sharedOf(snippet: Snippet): Shared {
+export function sharedOf(snippet: Snippet, revision: number | null = null): Shared {
   const { request, ancestry } = snippet;
   const language = request.language ?? "nkipy";
   return {
     id: snippet.id,
+    revision,
     title: snippet.title ?? "",
     createdMs: snippet.created_ms,
     expiresMs: snippet.expires_ms,
@@ -56,6 +59,11 @@ export function isAsShared(s: Readonly<AppState>): boolean {
     shared.check === s.check &&
     JSON.stringify(shared.inputs) === JSON.stringify(s.inputs)
   );
+}
+
+/** The address of a link, or of what the server makes of it: "/raw" and so on. */
+export function pathOf(shared: Pick<Shared, "id" | "revision">, part = ""): string {
+  return `/z/${shared.id}${part}${shared.revision === null ? "" : `?revision=${shared.revision}`}`;
 }
 
 /** The revision that the address names; null: the newest. */

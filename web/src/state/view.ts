@@ -41,6 +41,14 @@ export function shownStage(s: Readonly<AppState>): Shown | null {
   return stage ? { row, stage } : null;
 }
 
+/** The stage beside the shown one: that of the same kernel with the key `beside`, or else its last. */
+export function besideStage(s: Readonly<AppState>): Shown | null {
+  if (s.beside === null) return null;
+  const rows = allRows(s).filter((r) => r.stage);
+  const row = rows.find((r) => r.key === s.beside) ?? rows.at(-1);
+  return row?.stage ? { row, stage: row.stage } : null;
+}
+
 /** True for an old stage whose kernel is not in the source any more: another kernel has taken its place. */
 export function isOfAnotherKernel(s: Readonly<AppState>, row: StageRow): boolean {
   if (!row.stale || s.language !== "nkipy") return false;
@@ -59,21 +67,32 @@ export function visibleRows(s: Readonly<AppState>): StageRow[] {
   });
 }
 
-let lightFor: { anchor: Anchor | null; stage: Stage; kernel: KernelOutcome; partner: number | null; light: Light | null } | null = null;
+interface KnownLight {
+  anchor: Anchor | null;
+  kernel: KernelOutcome;
+  partner: number | null;
+  light: Light | null;
+}
 
-/** The selection in the shown stage; the same object until one of the two changes. */
+const knownLights = new WeakMap<Stage, KnownLight>();
+
+/** The selection in a stage; the same object until one of the two changes.  `partner` is picked instead of the best one. */
+export function lightIn(s: Readonly<AppState>, { row, stage }: Shown, partner: number | null): Light | null {
+  const { anchor } = s;
+  const { kernel } = row;
+  const known = knownLights.get(stage);
+  if (known?.anchor === anchor && known.kernel === kernel && known.partner === partner) return known.light;
+  const light = lightOfAnchor(anchor, kernel, kernel.stages.indexOf(stage));
+  const isThere = light !== null && partner !== null && light.ops.has(partner);
+  const found = isThere ? { ...light, best: partner } : light;
+  knownLights.set(stage, { anchor, kernel, partner, light: found });
+  return found;
+}
+
+/** The selection in the shown stage. */
 export function selectedLight(s: Readonly<AppState>): Light | null {
   const shown = shownStage(s);
-  if (!shown) return null;
-  const { anchor, partner } = s;
-  const { stage } = shown;
-  const { kernel } = shown.row;
-  if (lightFor?.anchor !== anchor || lightFor.stage !== stage || lightFor.kernel !== kernel || lightFor.partner !== partner) {
-    const light = lightOfAnchor(anchor, kernel, kernel.stages.indexOf(stage));
-    const isThere = light !== null && partner !== null && light.ops.has(partner);
-    lightFor = { anchor, stage, kernel, partner, light: isThere ? { ...light, best: partner } : light };
-  }
-  return lightFor.light;
+  return shown && lightIn(s, shown, s.partner);
 }
 
 /** The texts that the kernel's ranges refer to. */

@@ -1,0 +1,141 @@
+// actions: everything that the page can do, for the palette: what has a key does what the key does.
+import { FONT_SIZES, settings } from "../state/settings";
+import { allRows, choose, showStage } from "../state/view";
+import { byId } from "./dom";
+import { type KeyTargets, pressKey } from "./keys";
+import { openVersions } from "./versions";
+
+export interface Action {
+  group: string;
+  title: string;
+  /** As the help writes it; "" without one. */
+  key: string;
+  run(): void;
+}
+
+type Keyed = readonly [title: string, key: string];
+
+const STAGES: readonly Keyed[] = [
+  ["Next stage", "j"],
+  ["Previous stage", "k"],
+  ["Next phase", "n"],
+  ["Previous phase", "b"],
+  ["First stage", "Home"],
+  ["Last stage", "End"],
+  ["Filter the list of stages", "/"],
+  ["Search all stages", "Ctrl+Shift+F"],
+];
+
+const LINKS: readonly Keyed[] = [
+  ["Jump to the partners and keep them lit", "g l"],
+  ["Explain what is at the caret", "Ctrl+F8"],
+  ["History of the selection", "h"],
+  ["Colours of linked lines on or off", "Ctrl+Shift+F1"],
+];
+
+const TEXT: readonly Keyed[] = [
+  ["What the operation does, its fields, limits and cost", "i"],
+  ["Compact or full text", "r"],
+  ["Attributes shown or hidden", "t"],
+  ["Go to the value's definition", "g d"],
+  ["Wrap long lines", "w"],
+];
+
+const DIFF: readonly Keyed[] = [
+  ["Compare the stage with the one before; back to the text", "d"],
+  ["Compare other stages with this one", "a"],
+];
+
+const OPEN_DIFF: readonly Keyed[] = [
+  ["Next change", "F7"],
+  ["Previous change", "Shift+F7"],
+  ["One column or two", "u"],
+  ["Show the equal lines, too", "Shift+E"],
+];
+
+const KERNEL: readonly Keyed[] = [
+  ["Compile now", "Ctrl+Enter"],
+  ["Compile while typing on or off", "Ctrl+Shift+Enter"],
+  ["Copy a link to what you see", "Ctrl+S"],
+];
+
+const VIEW: readonly Keyed[] = [
+  ["See the kernel run; back to reading", "Shift+R"],
+  ["Pin what is shown as A; unpin it", "p"],
+];
+
+const PAGE: readonly Keyed[] = [
+  ["Next pane", "F6"],
+  ["Previous pane", "Shift+F6"],
+  ["Maximise the pane; restore it", "m"],
+  ["Source hidden or shown", "1"],
+  ["Stage list hidden or shown", "2"],
+  ["Stage's text hidden or shown", "3"],
+  ["Present the source and the stage", "Shift+P"],
+  ["All keys", "?"],
+];
+
+/** What a button does that is shown. */
+function click(group: string, title: string, selector: string): Action[] {
+  const button = document.querySelector<HTMLElement>(selector);
+  return button && button.offsetParent !== null ? [{ group, title, key: "", run: () => button.click() }] : [];
+}
+
+/** A choice for each option of a list of the header. */
+function choices(group: string, id: string): Action[] {
+  const select = byId<HTMLSelectElement>(id);
+  if (select.offsetParent === null) return [];
+  return [...select.options].map((option) => ({
+    group,
+    title: option.label,
+    key: "",
+    run: () => {
+      select.value = option.value;
+      select.dispatchEvent(new Event("change"));
+    },
+  }));
+}
+
+function textSize(title: string, by: 1 | -1): Action[] {
+  const size = FONT_SIZES[FONT_SIZES.indexOf(settings.state.fontSize) + by];
+  return size === undefined ? [] : [{ group: "Page", title, key: "", run: () => settings.set({ fontSize: size }) }];
+}
+
+/** As they can be done now. */
+export function actionsNow(t: KeyTargets): Action[] {
+  const { store } = t;
+  const keyed = (group: string, list: readonly Keyed[]) => list.map(([title, key]): Action => ({ group, title, key, run: () => pressKey(t, key) }));
+  const plain = (group: string, title: string, run: () => void): Action => ({ group, title, key: "", run });
+  const { mode, pinned, anchor, hideUnchanged } = store.state;
+  const hasChanges = mode === "compare" || t.diff.isOpen;
+  return [
+    ...keyed("Stages", STAGES),
+    plain("Stages", hideUnchanged ? "Show all stages" : "Show changed stages only", () => store.set({ hideUnchanged: !hideUnchanged })),
+    ...click("Stages", "A second stage beside this one", "#ir-pane .room button"),
+    ...keyed("Links", LINKS),
+    ...(anchor ? [{ ...plain("Links", "Clear the selection", () => choose(store, null)), key: "Esc" }] : []),
+    ...keyed("Stage's text", TEXT),
+    ...keyed("Diff", DIFF),
+    ...(hasChanges ? keyed("Diff", OPEN_DIFF) : []),
+    ...keyed("View", VIEW),
+    ...(pinned ? keyed("View", [["A against what is shown now; back to reading", "c"]]) : []),
+    ...(mode === "compare" ? keyed("View", [["Swap A and B", "x"]]) : []),
+    ...(mode === "read" ? [] : [plain("View", "Read the stages", () => store.set({ mode: "read" }))]),
+    ...keyed("Kernel", KERNEL),
+    ...click("Kernel", "Check every stage against NumPy", "#check"),
+    ...click("Kernel", "Share, store or download", "#share"),
+    ...[...document.querySelectorAll<HTMLElement>("#source-tools button")].flatMap((b): Action[] =>
+      b.offsetParent === null ? [] : [plain("Kernel", b.title.split(/[:.]/)[0] ?? "", () => b.click())],
+    ),
+    plain("Kernel", "Versions: what you wrote before", () => openVersions(store, t.compiler)),
+    ...keyed("Page", PAGE),
+    plain("Page", "Settings", () => byId("settings").showPopover()),
+    ...click("Page", "Theme: light, dark or the system's", "#theme"),
+    ...textSize("Larger text", 1),
+    ...textSize("Smaller text", -1),
+    ...choices("Target", "target"),
+    ...choices("Kernel in the file", "kernel"),
+    ...choices("Example", "example"),
+    ...allRows(store.state).map((row) => plain("Stage", `${row.index} ${row.name}`, () => showStage(store, row))),
+  ];
+}

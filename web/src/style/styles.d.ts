@@ -1,0 +1,4 @@
+declare module "*.late.css" {
+  const css: string;
+  export default css;
+}
