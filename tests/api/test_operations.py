@@ -12,7 +12,7 @@ import time
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from support.clients import in_thread, in_threads, remove, share
+from support.clients import in_thread, in_threads, open_stream, read_until, remove, share
 from support.paths import NKX
 from support.server import ADD_ONE, FLOAT_INPUT, JOB, Server
 
@@ -213,8 +213,11 @@ def test_a_stopping_server_finishes_what_waits_in_its_queue(own):
     s = own("--workers", "1")
     s.settle()
     slow = {"source": "import time\ntime.sleep(0.3)\n" + ADD_ONE, "inputs": FLOAT_INPUT}
-    answers = [in_thread(s.post, slow) for _ in range(6)]
-    s.wait_until(lambda: s.health["waiting"] >= 4, "a queue")
+    with open_stream(s, "import time\ntime.sleep(60)\n") as first:
+        read_until(first, b'"frame":"start"')
+        answers = [in_thread(s.post, slow) for _ in range(6)]
+        s.wait_waiting(6)
+        first.close()
     assert s.stop() == 0
     answers = [answer() for answer in answers]
     assert [(a.status, a.json["status"]) for a in answers] == [(200, "ok")] * 6

@@ -90,8 +90,10 @@ def test_a_network_of_64_bits_is_one_client(shared):
 
 def test_a_client_may_have_only_so_many_compiles_waiting_or_running(shared):
     one, other = Client(shared, "198.51.100.5"), Client(shared, "198.51.100.6")
-    streams = [one.stream(), one.stream(source=SLEEPER + "#")]
-    shared.wait_waiting(1)
+    streams = [one.stream()]
+    read_until(streams[0], b'"frame":"start"')
+    streams.append(one.stream(source=SLEEPER + "#"))
+    read_until(streams[1], b'"frame":"queued"')
     refused = one.post()
     assert refused.status == 429 and refused.error["code"] == "too-many-jobs" and int(refused.headers["Retry-After"]) > 0
     with other.stream() as s:
