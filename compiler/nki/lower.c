@@ -352,8 +352,13 @@ static void lower_reduce(struct lower *l, const struct nki_call *c) {
   const struct nki_view data = drop_ones(VIEW("data"), &n);
   struct nisa_access x[] = {on_chip(l, VIEW("dst")), access_of(l, &data, 1)};
   struct attrs attrs = {0};
-  add_text(l, &attrs, "op", nki_value(c, "op")->op->nisa);
-  add_bool(l, &attrs, "negated", nki_value(c, "negate")->integer);
+  const bool negate = nki_value(c, "negate")->integer;
+  const char *op = nki_value(c, "op")->op->nisa;
+  /* NKI negates the result, NISA what it reads: -max(x) is min(-x) */
+  if (negate && (!strcmp(op, "max") || !strcmp(op, "min")))
+    op = !strcmp(op, "max") ? "min" : "max";
+  add_text(l, &attrs, "op", op);
+  add_bool(l, &attrs, "negated", negate);
   add_attr(l, &attrs, "num_r_dim", ir_i64_attr(&l->b, n));
   emit(l, NISA_TENSOR_REDUCE_ARITH, c->engine, c, x, &attrs);
 }

@@ -218,6 +218,10 @@ static bool check_reduce(const struct nki_call *c, struct nki_error *err) {
   int64_t reduced = 1;
   if (!op->op->can_reduce)
     return nki_refuse(err, DG_NKI_OPERATOR, NULL, "%s does not reduce", op->op->name);
+  if (nki_value(c, "negate")->integer && strcmp(op->op->nisa, "add") && strcmp(op->op->nisa, "max") &&
+      strcmp(op->op->nisa, "min"))
+    return nki_refuse(err, DG_NKI_UNSUPPORTED, "negate with nisa.tensor_scalar",
+                      "negate with %s is not compiled here yet", op->op->name);
   for (int i = 0; i < axis->n; i++) {
     const int64_t want = data->rank - axis->n + i, at = axis->ints[i] < 0 ? axis->ints[i] + data->rank : axis->ints[i];
     if (at != want || at < 1)

@@ -77,6 +77,7 @@ static bool insert_dim(struct nki_view *v, int d, struct nki_dim dim, struct nki
 
 /* Checks a dimension's number; negative numbers count from the end. */
 static bool find_dim(const struct nki_view *v, int64_t dim, int *out, struct nki_error *err) {
+  *out = 0;
   if (dim < -v->rank || dim >= v->rank)
     return nki_refuse(err, DG_NKI_BOUNDS, NULL, "dimension %lld does not exist in a tensor of %d dimensions",
                       (long long)dim, v->rank);
