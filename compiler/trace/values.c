@@ -287,7 +287,7 @@ static bool store_results(struct trace_kernel *tk, PyObject *r, PyObject *const 
   const struct hlo_module *m = tk->module;
   for (int i = 0; i < tk->n_outputs; i++) {
     bool own = true;
-    for (int j = 0; j < m->n_aliases; j++)
+    for (int j = 0; m && j < m->n_aliases; j++)
       if (m->aliases[j].output_index == i)
         own = m->aliases[j].is_user_returned;
     PyObject *o = NULL;

@@ -120,28 +120,28 @@ class _Evaluation:
         x = x if np.asarray(x).dtype == dst.dtype else _to(dst.dtype, x)
         dst[...] = np.broadcast_to(x, (dst.shape[0], dst.size // dst.shape[0])).reshape(dst.shape)
 
-    def dma_copy(self, engine, dst, src, **_):
+    def dma_copy(self, on, dst, src, **_):
         to, x = self.m.at(dst), self.m.at(src)
         x = x if x.dtype == to.dtype else _to(to.dtype, _f32(x))
         to[...] = x.reshape(to.shape)
 
-    def tensor_copy(self, engine, dst, src, **_):
+    def tensor_copy(self, on, dst, src, **_):
         x = _rows(self.m.at(src))
         self._write(dst, x if x.dtype == self.m.at(dst).dtype else _f32(x))
 
-    def tensor_copy_predicated(self, engine, dst, src, predicate, reverse_pred):
+    def tensor_copy_predicated(self, on, dst, src, predicate, reverse_pred):
         where = (_rows(self.m.at(predicate)) != 0) ^ bool(reverse_pred)
         old = _rows(self.m.at(dst))
         new = _rows(self.m.at(src)) if isinstance(src, tuple) else _to(old.dtype, np.float32(src))
         self._write(dst, np.where(where, new, old))
 
-    def memset(self, engine, dst, value, **_):
+    def memset(self, on, dst, value, **_):
         to = self.m.at(dst)
         to[...] = np.asarray(value).astype(to.dtype)
         if self.m.tensors[dst[0]][1] == "psum":
             self.m.products_at(dst)[...] = False
 
-    def nc_matmul(self, engine, dst, stationary, moving, accumulate, **_):
+    def nc_matmul(self, on, dst, stationary, moving, accumulate, **_):
         product = self._read(stationary).T @ self._read(moving)
         to = self.m.at(dst)
         adds = self.m.products_at(dst).copy() if accumulate is None else np.full(to.shape, bool(accumulate))
@@ -149,14 +149,14 @@ class _Evaluation:
         to[...] = np.where(adds, _f32(to) + product, product).astype(to.dtype)
         self.m.products_at(dst)[...] = True
 
-    def tensor_tensor(self, engine, dst, data1, data2, op, **_):
+    def tensor_tensor(self, on, dst, data1, data2, op, **_):
         x, y = _rows(self.m.at(data1)), _rows(self.m.at(data2))
-        if engine == "gpsimd" and x.dtype.kind in "iu" and y.dtype.kind in "iu" and op in ("add", "subtract", "multiply", "max", "min"):
+        if on == "gpsimd" and x.dtype.kind in "iu" and y.dtype.kind in "iu" and op in ("add", "subtract", "multiply", "max", "min"):
             self._write(dst, _OPERATORS[op](x, y).astype(self.m.at(dst).dtype))
         else:
             self._write(dst, _apply(op, self._read(data1, op), self._read(data2, op)))
 
-    def tensor_scalar(self, engine, dst, data, op0, operand0, reverse0, op1, operand1, reverse1, **_):
+    def tensor_scalar(self, on, dst, data, op0, operand0, reverse0, op1, operand1, reverse1, **_):
         x = self._read(data, op0)
         for op, operand, reverse in ((op0, operand0, reverse0), (op1, operand1, reverse1)):
             if op is not None:
@@ -164,7 +164,7 @@ class _Evaluation:
                 x = _apply(op, y, x) if reverse else _apply(op, x, y)
         self._write(dst, x)
 
-    def tensor_reduce(self, engine, dst, op, data, axis, negate, **_):
+    def tensor_reduce(self, on, dst, op, data, axis, negate, **_):
         x = self.m.at(data) if op in _BITS else _f32(self.m.at(data))
         f = _BITS.get(op) or _OPERATORS[op]
         axes = tuple(a + x.ndim if a < 0 else a for a in axis)
@@ -176,12 +176,12 @@ class _Evaluation:
         r = _rows(np.asarray(r).reshape(x.shape[0], -1))
         self._write(dst, -r if negate else r)
 
-    def tensor_partition_reduce(self, engine, dst, op, data):
+    def tensor_partition_reduce(self, on, dst, op, data):
         x = self._read(data, op)
         f = _BITS.get(op) or _OPERATORS[op]
         self._write(dst, f.reduce(x, axis=0)[None])
 
-    def activation(self, engine, dst, op, data, bias, scale, reduce_op, reduce_res, **_):
+    def activation(self, on, dst, op, data, bias, scale, reduce_op, reduce_res, **_):
         x = self._read(data)
         x = _f32(x * self._operand(1.0 if scale is None else scale, x))
         x = _f32(_FUNCTIONS[op](_f32(x + self._operand(0.0 if bias is None else bias, x))))
@@ -191,10 +191,10 @@ class _Evaluation:
 
     activation_reduce = activation
 
-    def reciprocal(self, engine, dst, data):
+    def reciprocal(self, on, dst, data):
         self._write(dst, np.float32(1) / self._read(data))
 
-    def iota(self, engine, dst, pattern, offset, channel_multiplier):
+    def iota(self, on, dst, pattern, offset, channel_multiplier):
         to = self.m.at(dst)
         x = np.zeros([to.shape[0], *pattern[1::2]], np.int64) + (offset or [0])[0]
         x += np.arange(to.shape[0]).reshape(-1, *[1] * (x.ndim - 1)) * (channel_multiplier or [0])[0]
@@ -210,5 +210,6 @@ def evaluate(record, arrays):
     evaluation = _Evaluation(memory)
     with np.errstate(all="ignore"):
         for name, engine, values in calls:
+            values.pop("engine", None)
             getattr(evaluation, name)(engine, **values)
     return [memory.storage[i].reshape(tensors[i][3]).copy() for i in outputs]
