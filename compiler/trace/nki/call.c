@@ -84,6 +84,28 @@ PyObject *nki_dtype_object(enum dtype t) {
   return (PyObject *)dtype_descr(t);
 }
 
+/* "memset(dst, value, engine=None): dst = value" */
+static const char *signature(struct arena *a, const struct nki_call_def *def) {
+  const char *text = arena_printf(a, "%s(", def->name);
+  for (int k = 0; k < nki_n_params(def); k++)
+    text =
+        arena_printf(a, "%s%s%s%s", text, k ? ", " : "", def->param[k].name, def->param[k].is_optional ? "=None" : "");
+  return arena_printf(a, "%s): %s", text, def->what);
+}
+
+/* Raises the exception of a name that cannot be used (nkx/nki_names.py).  False if `o` is none. */
+static bool refuse_unavailable(PyObject *o) {
+  PyObject *module = PyImport_ImportModule("nkx.nki_names");
+  PyObject *cls = module ? PyObject_GetAttrString(module, "Unavailable") : NULL;
+  const bool is = cls && PyObject_TypeCheck(o, (PyTypeObject *)cls);
+  PyErr_Clear();
+  PyObject *r = is ? PyObject_CallNoArgs(o) : NULL;
+  Py_XDECREF(r);
+  Py_XDECREF(module);
+  Py_XDECREF(cls);
+  return is;
+}
+
 /* The name of an operator, an engine or a choice: a str, or what has a `name` or `__name__`.  NULL without an exception. */
 static const char *name_of(PyObject *o, PyObject **keep) {
   static const char *const attributes[] = {"name", "__name__"};
@@ -104,9 +126,9 @@ static bool read_op(PyObject *o, const struct nki_param_def *def, struct nki_val
   const char *name = name_of(o, &keep);
   const struct nki_op *op = name ? nki_op_find(name) : NULL;
   const bool wants_function = def->kind == NKI_PARAM_FUNC;
-  if (!op)
+  if (!op && !refuse_unavailable(o))
     trace_refuse(DG_NKI_OPERATOR, NULL, "%s cannot be %R", def->name, o);
-  else if ((op->is == NKI_FUNC) != wants_function)
+  else if (op && (op->is == NKI_FUNC) != wants_function)
     trace_refuse(DG_NKI_OPERATOR,
                  wants_function ? "use nisa.tensor_tensor or nisa.tensor_scalar" : "use nisa.activation",
                  wants_function ? "%s must be a function of one value, but %s is an operator"
@@ -220,14 +242,14 @@ static bool read_argument(struct nki_recorder *r, struct nki_call *c, int k, PyO
 
 /* ---- binding ----------------------------------------------------------------------------------------------------- */
 
-static bool refuse_keyword(const struct nki_call_def *def, PyObject *key) {
+static bool refuse_keyword(struct nki_recorder *r, const struct nki_call_def *def, PyObject *key) {
   const bool mask = PyUnicode_CompareWithASCIIString(key, "mask") == 0;
   if (mask || PyUnicode_CompareWithASCIIString(key, "dtype") == 0)
     trace_refuse(mask ? DG_NKI_MASK_REMOVED : DG_NKI_REMOVED_API,
                  mask ? "slice the operands to the part that is wanted" : "the result has the type of dst",
                  "nisa.%s has no %U: that is beta 1", def->name, key);
   else
-    trace_refuse(DG_NKI_CALL, def->what, "nisa.%s has no parameter \"%U\"", def->name, key);
+    trace_refuse(DG_NKI_CALL, signature(r->program->arena, def), "nisa.%s has no parameter \"%U\"", def->name, key);
   return false;
 }
 
@@ -255,7 +277,7 @@ static bool bind(struct nki_recorder *r, struct nki_call *c, PyObject *args, PyO
     if (k < 0 && PyUnicode_CompareWithASCIIString(key, "name") == 0)
       continue;
     if (k < 0)
-      return refuse_keyword(def, key);
+      return refuse_keyword(r, def, key);
     if (given[k]) {
       trace_refuse(DG_NKI_CALL, NULL, "nisa.%s: \"%s\" is given twice", def->name, def->param[k].name);
       return false;
@@ -264,7 +286,8 @@ static bool bind(struct nki_recorder *r, struct nki_call *c, PyObject *args, PyO
   }
   for (int k = 0; k < n; k++) {
     if (!given[k] && !def->param[k].is_optional) {
-      trace_refuse(DG_NKI_CALL, def->what, "nisa.%s: \"%s\" is missing", def->name, def->param[k].name);
+      trace_refuse(DG_NKI_CALL, signature(r->program->arena, def), "nisa.%s: \"%s\" is missing", def->name,
+                   def->param[k].name);
       return false;
     }
     if (given[k] && !read_argument(r, c, k, given[k]))

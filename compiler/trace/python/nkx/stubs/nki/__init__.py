@@ -4,7 +4,7 @@ from nkx import nki_names, nki_run
 from nkx.nki_run import simulate  # noqa: F401
 
 __nkx_stub__ = True
-__getattr__ = nki_names.attribute_of("nki", unsupported={"collectives", "compiler", "typing"},
+__getattr__ = nki_names.attribute_of("nki", modules={"isa", "language", "typing"}, unsupported={"collectives", "compiler"},
                                      removed={"baremetal": "call the kernel with arrays, or use nki.simulate",
                                               "benchmark": "nkx run KERNEL --profile gives the time",
                                               "profile": "nkx run KERNEL --profile gives the profile",
