@@ -122,7 +122,7 @@ static PyObject *call_nki(struct kernel *k, PyObject *args, PyObject *kw) {
 
 static PyObject *kernel_call(PyObject *self, PyObject *args, PyObject *kw) {
   struct kernel *k = (struct kernel *)self;
-  if (k->is_nki)
+  if (k->nki)
     return call_nki(k, args, kw);
   if (program_now && !k->args && !tracer_now && has_array(args, kw) && !record(k, args, kw))
     return NULL;
@@ -207,6 +207,10 @@ static int kernel_set_code(PyObject *self, PyObject *value, void *closure) {
   Py_XSETREF(((struct kernel *)self)->code, Py_XNewRef(value));
   return 0;
 }
+static PyObject *kernel_get_generation(PyObject *self, void *closure) {
+  (void)closure;
+  return PyLong_FromLong(((struct kernel *)self)->nki);
+}
 static PyObject *kernel_traced(PyObject *self, void *closure) {
   (void)self, (void)closure;
   return Py_NewRef(Py_True);
@@ -246,7 +250,7 @@ PyObject *kernel_make(PyObject *fn, PyObject *specs, PyObject *name) {
   k->name = own_name;
   k->input_specs = specs && specs != Py_None ? Py_NewRef(specs) : NULL;
   k->args = k->kw = k->code = k->grid = NULL;
-  k->is_nki = false;
+  k->nki = 0;
   PyObject_GC_Track((PyObject *)k);
   return (PyObject *)k;
 }
@@ -284,24 +288,27 @@ static PyObject *trace_decorator(PyObject *self, PyObject *args, PyObject *kw) {
   return r;
 }
 
-/* nki_kernel(function): what @nki.jit makes of it. */
-PyObject *kernels_nki(PyObject *self, PyObject *fn) {
+PyObject *kernels_nki(PyObject *self, PyObject *args) {
+  PyObject *fn;
+  int generation;
   (void)self;
+  if (!PyArg_ParseTuple(args, "Oi:nki_kernel", &fn, &generation))
+    return NULL;
   PyObject *k = make_and_register(fn, NULL, NULL);
   if (k)
-    ((struct kernel *)k)->is_nki = true;
+    ((struct kernel *)k)->nki = generation;
   return k;
 }
 
 /* kernel[grid]: the same kernel, launched with a grid. */
 static PyObject *kernel_launch(PyObject *self, PyObject *grid) {
   struct kernel *k = (struct kernel *)self;
-  if (!k->is_nki)
+  if (!k->nki)
     return trace_refuse(DG_BAD_ARGUMENT, NULL, "only an @nki.jit kernel is launched with a grid");
   struct kernel *other = (struct kernel *)kernel_make(k->fn, NULL, k->name);
   if (!other)
     return NULL;
-  other->is_nki = true;
+  other->nki = k->nki;
   other->grid = Py_NewRef(grid);
   return (PyObject *)other;
 }
@@ -319,6 +326,7 @@ bool kernels_init(PyObject *module) {
                                  {"__traced__", kernel_traced, NULL, NULL, NULL},
                                  {"__doc__", kernel_doc, NULL, NULL, NULL},
                                  {"func", kernel_get, NULL, NULL, (void *)0},
+                                 {"generation", kernel_get_generation, NULL, NULL, NULL},
                                  {"grid", kernel_get, NULL, NULL, (void *)3},
                                  {"_code", kernel_get_code, kernel_set_code, NULL, NULL},
                                  {NULL, NULL, NULL, NULL, NULL}};

@@ -182,7 +182,7 @@ enum status trace_kernel(struct trace_program *program, int i, struct diags *ds,
     program_leave(program);
     return ST_INPUT;
   }
-  if (k->kernel && k->kernel->is_nki) {
+  if (k->kernel && k->kernel->nki) {
     enum status st = nki_trace_kernel(program, k, ds, out);
     program_leave(program);
     if (*out)

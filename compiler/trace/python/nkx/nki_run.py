@@ -31,6 +31,8 @@ def _array(value):
 
 def call(kernel, *args, **kwargs):
     """An @nki.jit kernel called with arrays: its results, computed instruction by instruction."""
+    if kernel.generation == 1:
+        nki_names.refuse(_nkx.NkiUnsupported, "kernels of NKI beta 1 (neuronxcc.nki) are not run here yet")
     bound = inspect.signature(kernel.func).bind(*args, **kwargs)
     bound.apply_defaults()
     return _nkx.nki_run(kernel.func, {name: _array(v) for name, v in bound.arguments.items()}, target())

@@ -4,6 +4,7 @@ from nkx import nki_names, nki_run
 from nkx.nki_run import simulate  # noqa: F401
 
 __nkx_stub__ = True
+GENERATION = 2  # NKI_GA of compiler/trace/kernels.h
 __getattr__ = nki_names.attribute_of("nki", modules={"isa", "language", "typing"}, unsupported={"collectives", "compiler"},
                                      removed={"baremetal": "call the kernel with arrays, or use nki.simulate",
                                               "benchmark": "nkx run KERNEL --profile gives the time",
@@ -14,7 +15,7 @@ __getattr__ = nki_names.attribute_of("nki", modules={"isa", "language", "typing"
 def jit(fn=None, **options):
     """Makes a function an NKI kernel; @jit, @jit() and @jit(mode=…) mean the same."""
     nki_run.check_options(options)
-    return _nkx.nki_kernel(fn) if fn is not None else _nkx.nki_kernel
+    return jit if fn is None else _nkx.nki_kernel(fn, GENERATION)
 
 
 trace = jit
