@@ -491,6 +491,45 @@ static void open_groups(struct lower *l, const struct nki_call *c) {
       l->homes[c->value[k].view->tensor->number].memref = (MlirValue){NULL};
 }
 
+/* ---- signed and unsigned integers -------------------------------------------------------------------------------- */
+
+/* NISA reads and writes all integers of an instruction as signed, or all as unsigned.  True if that is not what the call
+ * means: its result is converted to an integer of another kind than those that it reads. */
+static bool mixes_signs(const struct nki_call *c) {
+  const struct nki_value *dst = nki_value(c, "dst"), *op = NULL;
+  bool differs = false;
+  if (c->kind == NKI_TENSOR_COPY_PREDICATED || c->kind == NKI_DMA_COPY || !dtype_is_int(dst->view->tensor->dtype))
+    return false;
+  for (int k = 0; k < nki_n_params(nki_def(c)); k++) {
+    const struct nki_value *v = &c->value[k];
+    if (v->kind == NKI_OP && !op)
+      op = v;
+    if (v->kind == NKI_VIEW && dtype_is_int(v->view->tensor->dtype))
+      differs |= dtype_kind(v->view->tensor->dtype) != dtype_kind(dst->view->tensor->dtype);
+  }
+  return differs && !(op && op->op->is == NKI_BITS);
+}
+
+/* Computes the result of the call as f32, in which the engine computes anyway, and converts that. */
+static enum status lower_by_floats(struct lower *l, const struct nki_call *c) {
+  const struct nki_value *dst = nki_value(c, "dst");
+  struct nki_tensor floats = {
+      .number = l->p->tensors.n, .dtype = DT_F32, .space = MEM_SBUF, .rank = dst->view->rank, .input = -1};
+  for (int k = 0; k < floats.rank; k++)
+    floats.dims[k] = dst->view->dim[k].size;
+  struct nki_view whole = nki_whole(&floats);
+  struct nki_call first = *c, then = {.kind = NKI_TENSOR_COPY, .engine = NISA_ENGINE_VECTOR, .locs = c->locs};
+  first.value[dst - c->value].view = &whole;
+  then.value[0] = *dst;
+  then.value[1] = (struct nki_value){.kind = NKI_VIEW, .view = &whole};
+  enum status st = lower_call(l, &first);
+  if (st)
+    return st;
+  lower_copy(l, &then, NISA_TENSOR_COPY, "src");
+  release(l, &l->homes[floats.number]);
+  return ST_OK;
+}
+
 static enum status lower_item(struct lower *l, int i) {
   const struct nki_call *c = l->p->items.v[i].call;
   const struct nki_item_plan *plan = &l->plan.items[i];
@@ -499,7 +538,7 @@ static enum status lower_item(struct lower *l, int i) {
   l->b.loc = ir_loc_tagged(l->b.ctx, i + 1, c->locs);
   if (plan->opens)
     open_groups(l, c);
-  enum status st = plan->skip ? ST_OK : lower_call(l, c);
+  enum status st = plan->skip ? ST_OK : mixes_signs(c) ? lower_by_floats(l, c) : lower_call(l, c);
   for (int k = 0; !st && k < nki_n_params(nki_def(c)); k++)
     if (plan->ends >> k & 1)
       release(l, &l->homes[c->value[k].view->tensor->number]);
@@ -579,7 +618,7 @@ enum status nki_lower(struct ir *ir, const struct nki_program *p, struct diags *
   struct lower l = {.ir = ir, .p = p, .ds = ds};
   struct ir_capture capture;
   arena_init(&l.arena);
-  l.homes = arena_new_array(&l.arena, struct home, (size_t)p->tensors.n);
+  l.homes = arena_new_array(&l.arena, struct home, (size_t)p->tensors.n + 1); /* and a temporary one */
   l.b = (struct ir_builder){.ctx = ir->ctx, .loc = mlirLocationUnknownGet(ir->ctx), .arena = &l.arena};
   MlirModule module = mlirModuleCreateEmpty(mlirLocationUnknownGet(ir->ctx));
   mlirOperationSetAttributeByName(mlirModuleGetOperation(module), ir_str("nisa.target"),

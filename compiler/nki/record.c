@@ -90,14 +90,14 @@ static const char *memories_text(struct arena *a, unsigned memories) {
 }
 
 /* Checks one view against the parameter that it is given for. */
-static bool check_view(const struct nki_program *p, const struct nki_param_def *def, const struct nki_view *v,
+static bool check_view(const struct nki_call *c, const struct nki_param_def *def, const struct nki_view *v,
                        struct nki_error *err) {
   const enum mem_space s = v->tensor->space;
   if (!(def->memories >> s & 1))
     return nki_refuse(err, DG_NKI_MEMORY, s == MEM_PSUM || mem_is_dram(s) ? "copy it to SBUF first" : NULL,
                       "%s is in %s, but it must be in %s", def->name, nisa_space_name(s),
                       memories_text(err->arena, def->memories));
-  if (!mem_is_on_chip(s))
+  if (!mem_is_on_chip(s) || c->kind == NKI_DMA_COPY) /* DMA reaches every partition */
     return true;
   if (v->dim[0].stride != 1 && v->dim[0].size > 1)
     return nki_refuse(err, DG_NKI_ADDRESS, "the partitions of an operand are neighbours",
@@ -108,7 +108,6 @@ static bool check_view(const struct nki_program *p, const struct nki_param_def *
                       "begin at partition 0, 32, 64 or 96; from 32 and 96 on there are 32 partitions, from 64 on 64",
                       "%s covers %lld partitions from %lld on", def->name, (long long)v->dim[0].size,
                       (long long)v->partition);
-  (void)p;
   return true;
 }
 
@@ -172,6 +171,10 @@ static bool check_bits(const struct nki_call *c, const struct nki_value *op, str
 
 static bool check_same_elements(const struct nki_call *c, struct nki_error *err) {
   const struct nki_view *dst = VIEW("dst"), *src = VIEW("src");
+  const enum dtype to = dst->tensor->dtype, from = src->tensor->dtype;
+  if (to != from && dtype_is_int(to) && dtype_is_int(from))
+    return nki_refuse(err, DG_NKI_DTYPE, "copy it as it is, and cast it with nisa.tensor_copy",
+                      "DMA does not convert %s to %s", dtype_numpy_name(from), dtype_numpy_name(to));
   if (nki_elements(dst) == nki_elements(src))
     return true;
   return nki_refuse(err, DG_NKI_SHAPE_MISMATCH, NULL, "src has %lld elements, but dst has %lld",
@@ -325,7 +328,7 @@ static bool check_tensor_tensor(const struct nki_call *c, struct nki_error *err)
 static bool check_call(const struct nki_program *p, const struct nki_call *c, struct nki_error *err) {
   const struct nki_call_def *def = nki_def(c);
   for (int i = 0; i < nki_n_params(def); i++)
-    if (c->value[i].kind == NKI_VIEW && !check_view(p, &def->param[i], c->value[i].view, err))
+    if (c->value[i].kind == NKI_VIEW && !check_view(c, &def->param[i], c->value[i].view, err))
       return false;
   switch (c->kind) {
   case NKI_DMA_COPY:
