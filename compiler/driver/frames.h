@@ -3,7 +3,7 @@
  * A frame is one JSON object on one line.  Frames are sent in this order, each as soon as it is known:
  *
  *   {"frame":"start","version":1,"key":"…","language":"nkipy","target":"trn2","pipeline":"…"}
- *   {"frame":"kernel","kernel":0,"name":"…","inputs":[{"name","shape","dtype"}],"outputs":[{…,"alias_of"?}]}
+ *   {"frame":"kernel","kernel":0,"name":"…","pipeline":"hlo"|"nki","inputs":[{"name","shape","dtype"}],"outputs":[{…,"alias_of"?}]}
  *   {"frame":"sources","files":["kernel.py"],"places":[[file,line,col,end_line,end_col,"fn",caller]…],
  *    "sources":[{"places":[place…],"more"?:N}…]}
  *   {"frame":"stage","kernel":0,"stage":{"index","name","pass","phase","dialect","changed","partial"?,

@@ -1,5 +1,5 @@
 // main: assembles the page and decides what it shows first.
-import { getExamples, getPipeline, getTargets } from "./api/client";
+import { getExamples, getPipelines, getTargets } from "./api/client";
 import { Problem } from "./api/problem";
 import { adoptEditorStyles } from "./editor/stylesheets";
 import { mountBottom } from "./panes/bottom";
@@ -137,7 +137,7 @@ function loadLists(store: AppStore): Promise<void>[] {
   return [
     getExamples().then((examples) => store.set({ examples }), failed),
     getTargets().then((targets) => store.set({ targets }), failed),
-    getPipeline().then((pipeline) => store.set({ pipeline }), failed),
+    getPipelines().then((pipelines) => store.set({ pipelines }), failed),
   ];
 }
 

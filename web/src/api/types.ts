@@ -430,8 +430,13 @@ export interface RunComparison {
   kernels: { name: string; a_us?: number; b_us?: number; ratio?: Finite; lanes?: TimePair[]; waits?: TimePair[]; lines?: TimePair[]; outputs?: { name: string; a: SimulatedOutput; b: SimulatedOutput }[] }[];
 }
 
+/** The stages that a kernel goes through: those of NumPy, HLO and MLIR, or those of NKI. */
+export type PipelineName = "hlo" | "nki";
+
 export interface KernelResult {
   name: string;
+  /** Absent in results of earlier releases, whose kernels are all hlo. */
+  pipeline?: PipelineName;
   inputs: TensorInfo[];
   outputs: TensorInfo[];
   stages: Stage[];
@@ -462,7 +467,7 @@ export interface Result {
 export type Frame =
   | { frame: "queued"; position: number }
   | { frame: "start"; version: number; key: string; language: string; target: string; pipeline: string }
-  | { frame: "kernel"; kernel: number; name: string; inputs: TensorInfo[]; outputs: TensorInfo[] }
+  | { frame: "kernel"; kernel: number; name: string; pipeline: PipelineName; inputs: TensorInfo[]; outputs: TensorInfo[] }
   | { frame: "sources"; files: string[]; places: Place[]; sources: Source[] }
   | { frame: "stage"; kernel: number; stage: Stage }
   | { frame: "stage"; kernel: number; same: string[]; stage: StageDelta }
@@ -654,6 +659,13 @@ export interface Knob {
   /** As those of an operation. */
   parameters: string[];
   what: string;
+}
+
+/** All stages, by pipeline. */
+export interface PipelineDescription {
+  version: string;
+  stages: StageDescription[];
+  nki_stages: StageDescription[];
 }
 
 /** One pass of the pipeline. */

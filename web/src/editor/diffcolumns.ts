@@ -11,7 +11,7 @@ export function linesOf(text: string): string[] {
 
 export function sideOfStage(kernel: KernelOutcome, stage: Stage): DiffSide {
   const origin = { map: kernel.map, links: kernel.map.linksOf(stage) };
-  return { language: stage.dialect === "hlo" ? "hlo" : "mlir", origin, lines: linesOf(stage.text) };
+  return { language: stage.dialect === "hlo" ? "hlo" : stage.dialect === "nki" ? "python" : "mlir", origin, lines: linesOf(stage.text) };
 }
 
 export interface DiffTexts {

@@ -9,8 +9,7 @@ import { Annotation, Compartment, EditorSelection, EditorState, type StateEffect
 import { BlockType, drawSelection, EditorView, hoverTooltip, keymap, lineNumbers } from "@codemirror/view";
 import type { Stage } from "../api/types";
 import { tokenizeCompact } from "../highlight/compact";
-import { tokenizeHlo } from "../highlight/hlo";
-import { tokenizeMlir } from "../highlight/mlir";
+import { tokenizerOf } from "../highlight/dialect";
 import type { Light } from "../state/selection";
 import type { SourceMap, StageLinks } from "../state/sourcemap";
 import { cardTip, closeTips, isTipOpen, toggleTip } from "./cardtip";
@@ -210,8 +209,7 @@ export class StageViewer {
   }
 
   private rowEffects(rows: Rows, ties: Ties) {
-    const dialect = this.stage?.dialect;
-    const tokens = rows.isCompact ? tokenizeCompact : dialect === "hlo" ? tokenizeHlo : tokenizeMlir;
+    const tokens = rows.isCompact ? tokenizeCompact : tokenizerOf(this.stage?.dialect);
     return [setRows.of(rows), notesEffect(notesOfRows(ties.notes, rows)), this.language.reconfigure(tokenizer.of(tokens))];
   }
 

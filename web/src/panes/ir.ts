@@ -89,7 +89,7 @@ export class IrPane {
     const facts = [row.phase === row.dialect ? row.phase : `${row.phase} · ${row.dialect}`];
     if (row.stage) facts.push(plural(opCount(row.stage), "op"), `${ms(row.stage.time_us)} ms`);
     byId("ir-note").textContent = facts.join(" · ");
-    const info = this.store.state.pipeline.find((p) => p.name === row.name && p.index === row.index);
+    const info = this.store.state.pipelines[row.kernel.pipeline].find((p) => p.name === row.name && p.index === row.index);
     const summary = byId("ir-summary");
     summary.textContent = info?.summary ?? "";
     summary.title = info ? `${info.summary}\n${info.pass}` : "";
@@ -112,10 +112,10 @@ export class IrPane {
 
   /** The text before a failed pass, as a file that shows the failure again. */
   private async copyReproducer(row: StageRow): Promise<void> {
-    const { outcome, pipeline, target } = this.store.state;
+    const { outcome, pipelines, target } = this.store.state;
     const stage = this.shown?.stage;
     if (!stage) return;
-    const pass = pipeline.find((p) => p.name === row.name)?.pass ?? row.name;
+    const pass = pipelines[row.kernel.pipeline].find((p) => p.name === row.name)?.pass ?? row.name;
     const error = outcome?.diagnostics.find((d) => d.stage === row.name)?.message ?? "";
     const text = `// ${row.name} (${pass}) fails on this, for ${target}: ${error}\n${stage.text}`;
     await this.toClipboard(text, `Copied the IR before ${row.name}`);

@@ -1,9 +1,9 @@
 // app: the shape of the page's state.
 import type { Problem } from "../api/problem";
-import type { Example, InputSpec, SourceFile, StageDescription, Target } from "../api/types";
+import type { Example, InputSpec, SourceFile, Target } from "../api/types";
 import type { Anchor, Hover } from "./selection";
 import type { Marked } from "./marked";
-import type { Outcome } from "./outcome";
+import type { Outcome, Pipelines } from "./outcome";
 import type { Pin } from "./pin";
 import type { Run } from "./run";
 import type { Shared } from "./shared";
@@ -86,7 +86,7 @@ export interface AppState {
   // lists from the server
   examples: Example[];
   targets: Target[];
-  pipeline: StageDescription[];
+  pipelines: Pipelines;
 }
 
 export type AppStore = Store<AppState>;
@@ -132,6 +132,6 @@ export function newStore(): AppStore {
     reveal: 0,
     examples: [],
     targets: [],
-    pipeline: [],
+    pipelines: { hlo: [], nki: [] },
   });
 }
