@@ -32,6 +32,7 @@ const KEYS: [string, [string, string][]][] = [
     "Stage's text",
     [
       ["i, or hover", "what the operation does, its fields, limits and cost"],
+      ["v", "values of what is selected; [ ] executions, t tables, Esc closes"],
       ["r", "compact, full text"],
       ["t", "attributes shown, hidden"],
       ["Enter", "open, close a folded row"],

@@ -152,6 +152,9 @@ function letter(t: KeyTargets, key: string, afterG: boolean): boolean {
     case "i":
       textWithFocus(t).viewer.toggleCard();
       return true;
+    case "v":
+      t.views.inspect("values", textWithFocus(t));
+      return true;
     case "r":
       t.ir.detail.toggleFull();
       return true;

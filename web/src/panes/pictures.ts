@@ -1,6 +1,10 @@
 // pictures: small drawings of a simulated run as SVG: the roofline, and the use of a memory over time.
-import type { Profile, ProfileMemory } from "../api/types";
-import { time } from "../state/units";
+import type { Histogram, Profile, ProfileMemory } from "../api/types";
+import { numberText, time } from "../state/units";
+import { adoptStyle } from "../style/late";
+import css from "../style/picture.late.css";
+
+adoptStyle(css);
 
 const NS = "http://www.w3.org/2000/svg";
 
@@ -51,6 +55,31 @@ export function rooflinePicture(profile: Profile): SVGElement | null {
   );
 }
 
+/** How many elements are in each step of a value's range. */
+export function histogramPicture(h: Histogram): SVGElement {
+  const [W, H, B] = [300, 96, 18];
+  const most = Math.max(...h.counts, 1);
+  const w = W / h.counts.length;
+  const bars = h.counts.flatMap((n, i) => {
+    // a single element among thousands must be seen
+    const height = n > 0 ? Math.max((n / most) * (H - B - 4), 1.5) : 0;
+    const range = `${numberText(h.from + ((h.to - h.from) * i) / h.counts.length)} and on: ${n.toLocaleString("en")}`;
+    return n > 0 ? [svg("rect", { class: "bar", x: i * w + 0.5, y: H - B - height, width: Math.max(w - 1, 1), height }, svg("title", {}, range))] : [];
+  });
+  const zero = h.from < 0 && h.to > 0 ? (W * -h.from) / (h.to - h.from) : null;
+  return drawing(
+    W,
+    H,
+    `Histogram from ${numberText(h.from)} to ${numberText(h.to)}, the fullest step has ${most.toLocaleString("en")} elements`,
+    svg("path", { class: "axis", d: `M0 ${H - B}H${W}` }),
+    ...bars,
+    ...(zero === null ? [] : [svg("path", { class: "drop", d: `M${zero} 0V${H - B}` })]),
+    svg("text", { x: 0, y: H - 5 }, numberText(h.from)),
+    ...(zero === null || zero < 50 || zero > W - 50 ? [] : [svg("text", { x: zero, y: H - 5, "text-anchor": "middle" }, "0")]),
+    svg("text", { x: W, y: H - 5, "text-anchor": "end" }, numberText(h.to)),
+  );
+}
+
 /** Bytes of a partition over time, and the peak. */
 export function memoryPicture(name: string, memory: ProfileMemory, range: { from: number; to: number }, width: number): SVGElement {
   const [H, L, B] = [84, 104, 16];
@@ -81,14 +110,16 @@ export function memoryPicture(name: string, memory: ProfileMemory, range: { from
   );
 }
 
-/** The picture as a file, with the colours that it has on the screen. */
+const INKS = ["fill", "stroke", "stroke-width", "stroke-dasharray", "opacity", "font-size", "font-family", "font-weight"];
+
+/** The picture as a file, with the colours that it has on the screen.  They are attributes: the page's policy forbids inline
+ * styles. */
 export function svgText(picture: SVGElement): string {
   const copy = picture.cloneNode(true) as SVGElement;
   const from = [picture, ...picture.querySelectorAll("*")];
   [copy, ...copy.querySelectorAll("*")].forEach((node, i) => {
     const style = getComputedStyle(from[i] as Element);
-    const kept = ["fill", "stroke", "stroke-width", "stroke-dasharray", "font-size", "font-family", "font-weight"].map((p) => `${p}:${style.getPropertyValue(p)}`);
-    node.setAttribute("style", kept.join(";"));
+    for (const ink of INKS) node.setAttribute(ink, style.getPropertyValue(ink));
   });
   copy.setAttribute("xmlns", NS);
   return new XMLSerializer().serializeToString(copy);
