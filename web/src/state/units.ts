@@ -14,3 +14,7 @@ export function numberText(v: number | string | null | undefined, isWhole = fals
   const size = Math.abs(v);
   return size >= 1e5 || size < 1e-3 ? v.toExponential(3) : String(Number(v.toPrecision(5)));
 }
+
+export function bytesText(n: number): string {
+  return n >= 1 << 20 ? `${(n / (1 << 20)).toFixed(1)} MiB` : n >= 1024 ? `${(n / 1024).toFixed(1).replace(".0", "")} KiB` : `${n} B`;
+}
