@@ -10,6 +10,7 @@ import { adoptStyle } from "../style/late";
 import { byId, el, fill, setAttr, toggle } from "./dom";
 import { icon } from "./icons";
 import type { StageText } from "./stagetext";
+import { TilesLook } from "./tiles";
 import { ValuesLook } from "./values";
 
 adoptStyle(css);
@@ -39,6 +40,7 @@ const PAUSE_MS = 90;
 const HEIGHT = { least: 15, most: 85, step: 4 };
 const TITLES: Record<Inspect, [label: string, title: string]> = {
   values: ["values", "What the value holds (v)"],
+  tiles: ["tiles", "What the instruction touches of its buffers (o)"],
 };
 
 export class InspectPane {
@@ -55,9 +57,9 @@ export class InspectPane {
     private readonly store: AppStore,
     private readonly text: () => StageText,
   ) {
-    this.looks = { values: new ValuesLook(store) };
+    this.looks = { values: new ValuesLook(store), tiles: new TilesLook(store) };
     const tab = (look: Inspect) => toggle(...TITLES[look], () => store.set({ inspect: look }));
-    this.tabs = { values: tab("values") };
+    this.tabs = { values: tab("values"), tiles: tab("tiles") };
     const close = el("button", { class: "quiet tool", title: "Close (Esc)", attrs: { type: "button", "aria-label": "Close the drawer" }, on: { click: () => this.close() } }, icon("close"));
     const head = el("div", { class: "inspect-head" }, ...Object.values(this.tabs), this.title, el("span", { class: "spring" }), this.tools, close);
     this.box.append(this.grip(), head, ...Object.values(this.looks).map((l) => l.body));

@@ -155,6 +155,9 @@ function letter(t: KeyTargets, key: string, afterG: boolean): boolean {
     case "v":
       t.views.inspect("values", textWithFocus(t));
       return true;
+    case "o":
+      t.views.inspect("tiles", textWithFocus(t));
+      return true;
     case "r":
       t.ir.detail.toggleFull();
       return true;

@@ -13,7 +13,7 @@ import { Store } from "./store";
 export type Mode = "read" | "run" | "compare";
 
 /** What the drawer below the stage's text shows of the selected line. */
-export type Inspect = "values";
+export type Inspect = "values" | "tiles";
 
 export interface AppState {
   // what is compiled
