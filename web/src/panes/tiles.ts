@@ -27,7 +27,7 @@ export class TilesLook implements Look {
   private readonly rounds = el("span", { class: "value-rounds" });
   private readonly note = el("p", { class: "note" });
   private readonly pictures = el("div", { class: "tile-pictures" });
-  private readonly table = el("div", { class: "value-twin" });
+  private readonly table = el("div", { class: "value-twin", attrs: { tabindex: 0, role: "region", "aria-label": "Operands as a table" } });
   private readonly content: HTMLElement;
   private subject: Subject | null = null;
   private tiles: Tiles | null = null;

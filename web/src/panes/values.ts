@@ -36,7 +36,7 @@ export class ValuesLook implements Look {
   private readonly heatBox = el("figure", { class: "value-heat" });
   private readonly heatHost = el("div", {});
   private readonly heatSaid = el("figcaption", { class: "note", attrs: { "aria-live": "polite" } });
-  private readonly heatTable = el("div", { class: "value-twin" });
+  private readonly heatTable = el("div", { class: "value-twin", attrs: { tabindex: 0, role: "region", "aria-label": "Heat map as a table" } });
   private readonly bars = el("figure", { class: "value-bars" });
   private readonly content: HTMLElement;
   private readonly heat: HeatCanvas;

@@ -114,6 +114,7 @@ export class Views {
     const { store } = this;
     const look = tool("values", "What the selected line computes or writes (v)", () => this.inspect("values", this.ir.text));
     store.watch(["inspect"], () => look.setAttribute("aria-pressed", String(store.state.inspect !== null)));
+    look.classList.add("look");
     byId("ir-tools").append(look);
     const beside = el("button", { class: "quiet", title: "A second stage beside this one (Alt+click in the list, Shift+Enter)", attrs: { type: "button", "aria-label": "A second stage beside this one" }, on: { click: () => store.set({ beside: this.besideKey() }) } }, icon("beside"));
     store.watch(["beside"], () => {
