@@ -162,7 +162,7 @@ def test_axe_and_the_contrast_walk_find_nothing_in_values_tiles_and_memories(new
     look("values")
     page.locator(".inspect-body.values").focus()
     page.keyboard.press("t")
-    expect(page.locator(".value-twin table")).to_be_visible()
+    expect(page.locator(".values .value-twin table")).to_be_visible()
     look("values as tables")
     page.locator("#inspect").get_by_role("button", name="tiles").click()
     expect(page.locator(".tile svg").first).to_be_visible()

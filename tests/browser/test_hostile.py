@@ -281,7 +281,7 @@ def test_no_text_of_a_value_ever_runs(hostile_page, server, p):
         assert_inert(page, p)
         answers.pop(0)
         page.locator(".value-pick").nth(1).click()
-        shows(page, ".value-message", p)
+        shows(page, ".values .value-message", p)
         answers.pop(0)
         page.locator(".inspect-body.values").focus()
         page.keyboard.press("]")

@@ -140,10 +140,10 @@ def test_a_newer_request_replaces_the_older_one(opened):
 
     page.route("**/api/v1/compile", hold)
     line(page, "compare(").click(position={"x": 4, "y": 6})
-    expect(page.locator(".value-message:not([hidden])")).to_have_text("The value is being computed…")
+    expect(page.locator(".values .value-message:not([hidden])")).to_have_text("The value is being computed…")
     line(page, "reduce(").click(position={"x": 4, "y": 6})
     expect(facts(page, "shape")).to_have_text("scalar")
-    expect(page.locator(".value-message")).to_be_hidden()
+    expect(page.locator(".values .value-message")).to_be_hidden()
     assert failed and "ABORTED" in failed[0]
     page.unroute("**/api/v1/compile")
 
@@ -152,7 +152,7 @@ def test_it_says_why_there_is_no_value(opened, server):
     page = opened(SMALL, "trace")
     look_at(page, "ROOT %add_float32_result")
     reason = value_of(server, SMALL, "0", name=picked(page).inner_text())["reason"]
-    expect(page.locator(".value-message:not([hidden])")).to_have_text(f"There is no value: {reason}.")
+    expect(page.locator(".values .value-message:not([hidden])")).to_have_text(f"There is no value: {reason}.")
     expect(page.locator(".value-content")).to_be_hidden()
 
 
@@ -197,7 +197,7 @@ def test_the_executions_of_a_loop_are_stepped_through(opened, server):
     page.locator("#ir-viewer .cm-line", has_text="+= ").first.click(position={"x": 4, "y": 6})
     page.locator("#ir-viewer .cm-content").focus()
     page.keyboard.press("v")
-    expect(page.locator(".value-rounds")).to_contain_text("of 4")
+    expect(page.locator(".values .value-rounds")).to_contain_text("of 4")
     expect(page.get_by_role("textbox", name="Execution")).to_have_value("4")
     at = int(re.search(r"line (\d+)", page.locator(".inspect-title").inner_text())[1])
     page.get_by_role("button", name="Previous execution").click()
@@ -250,7 +250,7 @@ def test_the_pictures_have_tables_and_are_saved(opened):
         assert saved.value.suggested_filename.endswith(ending)
     page.locator(".inspect-body.values").focus()
     page.keyboard.press("t")
-    expect(page.locator(".value-twin caption")).to_contain_text("Means of 6×5 elements")
+    expect(page.locator(".values .value-twin caption")).to_contain_text("Means of 6×5 elements")
     expect(page.locator(".value-bars tbody tr")).to_have_count(32)
     expect(page.locator(".heat-map")).to_be_hidden()
 
@@ -273,7 +273,7 @@ def test_nothing_is_asked_of_a_kernel_that_does_not_compile(opened):
     asked = []
     page.on("request", lambda r: asked.append(r) if '"value"' in (r.post_data or "") else None)
     write(page, SMALL.replace("np.exp", "np.expp"))
-    expect(page.locator(".value-message:not([hidden])")).to_have_text("The kernel did not compile.")
+    expect(page.locator(".values .value-message:not([hidden])")).to_have_text("The kernel did not compile.")
     assert asked == []
     write(page, SMALL.replace("(3, 4, 96, 80)", "(3, 4, 96, 72)"))
     expect(facts(page, "shape")).to_have_text("3 × 4 × 96 × 72")
