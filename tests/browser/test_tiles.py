@@ -12,6 +12,7 @@ from playwright.sync_api import expect
 
 from browser.test_seevalues import TILED, opened  # noqa: F401: a fixture
 from support.paths import BUILD, EXAMPLES, ROOT
+from support.server import Server
 
 
 @pytest.fixture(scope="session")
@@ -31,10 +32,17 @@ def tiles(tmp_path_factory):
     return of
 
 
+@pytest.fixture(scope="module")
+def patient():
+    """A server whose jobs may take as long as a busy machine needs for the largest example."""
+    with Server("--job-timeout-ms", "100000", "--job-cpu-s", "90") as s:
+        yield s.url
+
+
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda e: e.stem)
-def test_tiles_stay_in_their_buffers_and_descriptors_are_the_simulators(server, tiles, example):
+def test_tiles_stay_in_their_buffers_and_descriptors_are_the_simulators(patient, tiles, example):
     job = {"source": example.read_text(), "simulate": True, "options": {"artifacts": True}}
-    result = requests.post(f"{server}/api/v1/compile", json=job, timeout=120).json()
+    result = requests.post(f"{patient}/api/v1/compile", json=job, timeout=120).json()
     found = tiles(result)
     assert found and [w for i in found for t in i["tiles"] for w in t["wrong"]] == []
     (artifact,) = [a for a in result["artifacts"] if a["name"].endswith("/executions.json")]
