@@ -308,3 +308,33 @@ def test_the_drawer_is_resized_by_keyboard(opened):
     page.keyboard.press("ArrowUp")
     page.keyboard.press("ArrowUp")
     assert page.locator("#inspect").bounding_box()["height"] > before
+
+
+def choose_matmul(page):
+    """Walks the critical path to the first matmul."""
+    page.get_by_role("button", name="Run", exact=True).click()
+    expect(page.locator("#run-verdict b")).to_contain_text("µs, bound by")
+    page.locator("#run-lanes canvas").focus()
+    chosen = page.locator("#run-chosen b")
+    page.keyboard.press("]")
+    while not (said := chosen.inner_text()).startswith("tensor: matmul"):
+        page.keyboard.press("]")
+        page.wait_for_function("(was) => document.querySelector('#run-chosen b').textContent !== was", arg=said)
+
+
+def test_an_execution_of_the_timeline_opens_its_values_and_tiles(opened, server):
+    page = opened(TILED, "engine-programs")
+    choose_matmul(page)
+    page.locator("#run-chosen").get_by_role("button", name="values").click()
+    expect(page.locator("#ir-title")).to_contain_text("engine-programs")
+    execution = page.get_by_role("textbox", name="Execution")
+    expect(execution).to_be_visible()
+    n = int(execution.input_value())
+    at = int(re.search(r"line (\d+)", page.locator(".inspect-title").inner_text())[1])
+    stage = re.search(r"\d+", page.locator(".inspect-title").inner_text())[0]
+    v = value_of(server, TILED, stage, line=at, execution=n)
+    assert v["op"] == "nisa.matmul" and v["executions"] == 4 and n < 4
+    assert float(facts(page, "max").inner_text()) == pytest.approx(v["max"], rel=1e-4)
+    choose_matmul(page)
+    page.locator("#run-chosen").get_by_role("button", name="tiles").click()
+    expect(page.get_by_role("textbox", name="Round")).to_have_value(str(n))

@@ -22,6 +22,8 @@ export interface Subject {
   line: number;
   /** The value at the caret; null: what the line's operation computes or writes. */
   name: string | null;
+  /** The execution, from 1, to begin with; null: any. */
+  execution: number | null;
 }
 
 /** One way to look. */
@@ -70,7 +72,7 @@ export class InspectPane {
       e.stopPropagation();
       this.close();
     });
-    store.watch([...STAGE_KEYS, "inspect", "compiling", "pending", "anchor", "partner", "beside"], () => this.soon());
+    store.watch([...STAGE_KEYS, "inspect", "execution", "compiling", "pending", "anchor", "partner", "beside"], () => this.soon());
     store.watch(["inspect"], () => this.arrange());
   }
 
@@ -101,17 +103,21 @@ export class InspectPane {
   }
 
   private follow(): void {
-    const { inspect, outcome, compiling, pending, shared } = this.store.state;
+    const { inspect, execution, outcome, compiling, pending, shared } = this.store.state;
     if (inspect === null) return;
     const look = this.looks[inspect];
-    const subject = this.text().lookedAt() ?? this.again();
+    const at = this.text().lookedAt();
+    const subject = at ? { ...at, execution } : this.again();
     this.last = subject ?? this.last;
     const isReady = outcome?.status === "ok" && !compiling && !pending;
     this.title.textContent = subject ? `${subject.shown.stage.index} ${subject.shown.stage.name} · line ${subject.line}` : "";
     if (!isReady) look.clear(compiling || pending ? "The kernel is being compiled…" : "The kernel did not compile.");
     else if (outcome.snippet !== null && shared?.isCurrent === false) look.clear("This link shows the result of an older version: compile it again to see its values.");
     else if (!subject) look.clear("Select a line of the stage, or of the source.");
-    else look.show(subject);
+    else {
+      look.show(subject);
+      this.store.set({ execution: null });
+    }
   }
 
   /** What was looked into before an edit ended the selection, if the line still has the same operation. */
@@ -120,7 +126,7 @@ export class InspectPane {
     const { shown } = this.text();
     if (!last || !shown || this.store.state.anchor || shown.stage.name !== last.shown.stage.name) return null;
     const labelIn = ({ stage }: Shown) => opLabel(linesOfStage(stage)[last.line - 1] ?? "", stage.dialect);
-    return labelIn(shown) !== "" && labelIn(shown) === labelIn(last.shown) ? { ...last, shown } : null;
+    return labelIn(shown) !== "" && labelIn(shown) === labelIn(last.shown) ? { ...last, shown, execution: null } : null;
   }
 
   /** The upper edge: it is dragged, or moved by arrow keys. */

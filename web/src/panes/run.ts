@@ -2,7 +2,7 @@
 //
 // A block of the timeline, a line of the source and an instruction of the last stage are one selection.
 import type { PlacedBuffer, Profile, ProfileLane, ProfileMemory, SourceRange, Stage } from "../api/types";
-import type { AppStore } from "../state/app";
+import type { AppStore, Inspect } from "../state/app";
 import { kernelOf, type KernelOutcome } from "../state/outcome";
 import { bytesText, time } from "../state/units";
 import { Runner, shownRun, type KernelRun } from "../state/run";
@@ -41,6 +41,14 @@ function table(caption: string, heads: string[], rows: (string | Node)[][]): HTM
 /** The value that a line of a stage defines; "" for none. */
 function nameOnLine(stage: Stage, line: number | undefined): string {
   return /^\s*(%[\w.$-]+)/.exec(linesOfStage(stage)[(line ?? 0) - 1] ?? "")?.[1] ?? "";
+}
+
+/** Which of its instruction's executions it is, from 1: a lane executes them in order. */
+function nthOf(t: Timeline, { lane, at }: Execution): number {
+  const instr = t.lanes[lane]?.instr;
+  let n = 0;
+  for (let i = 0; instr && i <= at; i++) if (instr[i] === instr[at]) n++;
+  return n;
 }
 
 export class RunPane {
@@ -131,9 +139,11 @@ export class RunPane {
       fill(byId("run-chosen"), this.tip);
       return;
     }
-    fill(byId("run-chosen"), el("b", {}, this.describe(x)), " ", this.tip);
     const instr = t.instructions[t.lanes[x.lane]?.instr[x.at] ?? -1];
     const anchor = instr ? this.anchorOfLine(instr.line) : null;
+    const look = (inspect: Inspect) => this.store.set({ mode: "read", pane: "ir", stageKey: PROGRAMS, diffFrom: null, inspect, execution: nthOf(t, x) });
+    const ways = anchor ? [" ", button("values", "What this execution computes or moves", () => look("values")), button("tiles", "What this execution touches of its buffers", () => look("tiles"))] : [];
+    fill(byId("run-chosen"), el("b", {}, this.describe(x)), ...ways, " ", this.tip);
     if (anchor) choose(this.store, anchor);
   }
 

@@ -70,13 +70,14 @@ export class TilesLook implements Look {
       const text = this.tiles ? compactLines(lines)[subject.line - 1]?.text : null;
       this.formula.textContent = text?.slice(1).trim().replace(/\s+/g, " ") ?? "";
     }
+    if (subject.execution !== null) this.round = Math.min(subject.execution, this.tiles?.rounds ?? 1) - 1;
     if (!this.tiles || this.tiles.tiles.length === 0) {
       this.clear("Select an instruction of a NISA stage: its tiles are drawn on the buffers that it reads and writes.");
       return;
     }
     this.message.hidden = true;
     this.content.hidden = false;
-    if (!isSame || this.body.clientWidth !== this.width) this.draw();
+    if (!isSame || subject.execution !== null || this.body.clientWidth !== this.width) this.draw();
   }
 
   private showTables(on: boolean): void {

@@ -94,7 +94,7 @@ export class ValuesLook implements Look {
   show(subject: Subject): void {
     const was = this.subject;
     const isSame = was?.shown.stage === subject.shown.stage && was.line === subject.line && was.name === subject.name && this.keptOf === this.store.state.outcome;
-    if (isSame && this.message.hidden) return;
+    if (isSame && this.message.hidden && subject.execution === null) return;
     if (!isSame) {
       const choices = choicesOf(subject.shown, subject.line);
       const own = subject.name === null ? undefined : (choices.find((c) => c.name === subject.name) ?? choices.find((c) => c.operand !== null && c.label.endsWith(` ${subject.name}`)));
@@ -102,6 +102,7 @@ export class ValuesLook implements Look {
       this.execution = null;
       this.at = null;
     }
+    if (subject.execution !== null) this.execution = subject.execution;
     this.subject = subject;
     this.drawPicks(choicesOf(subject.shown, subject.line));
     void this.ask();

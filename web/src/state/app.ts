@@ -67,6 +67,8 @@ export interface AppState {
   beside: string | null;
   /** The drawer that looks into the selected line; null: it is closed. */
   inspect: Inspect | null;
+  /** The execution, from 1, that the drawer shows first; null: its own choice.  The drawer takes it. */
+  execution: number | null;
   /** The stage that the shown one is compared with, by key; "": the previous one; null: none. */
   diffFrom: string | null;
   /** The diff in one column. */
@@ -123,6 +125,7 @@ export function newStore(): AppStore {
     stageKey: null,
     beside: null,
     inspect: null,
+    execution: null,
     diffFrom: null,
     unified: false,
     anchor: null,
