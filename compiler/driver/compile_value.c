@@ -330,7 +330,7 @@ static void put_value(struct path *p, const struct value *v, struct buf *b) {
   }
   json_put_field_int(b, "execution", v->nth);
   json_put_field_int(b, "executions", v->executions);
-  value_put_array(b, &v->array, want->n_slices, want->slices);
+  value_put_array(b, v, want->n_slices, want->slices);
   if (v->unwritten)
     json_put_field_int(b, "unwritten", v->unwritten);
   put_reference(p, v, b);

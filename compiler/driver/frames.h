@@ -60,7 +60,7 @@
  *   "reason": why there is none; then there are no further members
  *   "execution", "executions", the members of an output of a simulation, "unwritten"?, "histogram"?
  *   "slice": {"start": [int], "step": [int], "shape": [int], "data": [elements in row-major order]}, or {"reason"}
- *   "heat"?: of the last two dimensions that are longer than 1, {"at": [index of the first element], "row_dim" (-1: one
+ *   "heat"?: of the last two dimensions that are longer than 1, in SBUF and PSUM of the partitions and the last such, {"at": [index of the first element], "row_dim" (-1: one
  *            row), "column_dim", "rows","columns" (at most 128), "row_step","column_step" (elements in a cell),
  *            "means": [of the finite elements of each cell, row by row; null if it has none]}
  *   "reference"?: what the trace has at the same place, {"of": "numpy" | "trace","name","line","pass","max_abs_err",

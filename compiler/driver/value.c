@@ -353,6 +353,7 @@ static const char *evaluate_nisa(const struct value_request *rq, struct value *o
   out->nth = v.nth;
   out->executions = v.executions;
   out->unwritten = v.unwritten;
+  out->is_on_chip = v.is_on_chip;
   out->array = v.array;
   return reason;
 }

@@ -251,7 +251,8 @@ export interface ValueSlice {
   data?: (number | string)[];
 }
 
-/** Means over cells of two dimensions of a value. */
+/** Means over cells of two dimensions of a value: the last two that are longer than 1; in SBUF and PSUM the partitions
+ * and the last one. */
 export interface HeatMap {
   /** The index of the first element. Dimensions other than the two stay there. */
   at: number[];
@@ -381,6 +382,20 @@ export interface ProfileBuffer {
   place?: SourceRange;
 }
 
+/** An allocation in an on-chip memory. */
+export interface PlacedBuffer {
+  /** Of the allocation in the last stage's text, or in the source if that is NISA. */
+  line?: number;
+  /** In each partition. */
+  bytes: number;
+  partitions: number;
+  /** Absent if the buffer has no place. */
+  first_partition?: number;
+  /** If there are several, which the rounds of a loop take in turn. */
+  copies?: number;
+  place?: SourceRange;
+}
+
 /** The use of an on-chip memory in bytes of a partition, over time. */
 export interface ProfileMemory {
   capacity: number;
@@ -390,6 +405,13 @@ export interface ProfileMemory {
   has_places?: boolean;
   /** What fills it at the peak, the largest first. */
   alive: ProfileBuffer[];
+  buffers?: PlacedBuffer[];
+  /** How often a buffer is alive, in all. */
+  n_lives?: number;
+  /** The number of the buffer in buffers; from when and until when it is alive, in microseconds; its first byte in each
+   * partition, in PSUM from that of the first bank, -1 if it has no place. In the order of the starts; of more than
+   * 2048 those that have most bytes times time. */
+  lives?: [number, number, number, number][];
   /** The time, the bytes from then on, and those of 8 parts. */
   points: [number, number, number[]][];
 }
@@ -556,8 +578,8 @@ export interface ValueQuery {
   operand?: string;
   /** The execution after which the value is taken; the last if it is not given. */
   execution?: number;
-  /** Of the first dimensions; the others are whole. At most 4096 elements. Without it, the first ones of the two last
-   * dimensions that are longer than 1. */
+  /** Of the first dimensions; the others are whole. At most 4096 elements. Without it, the first ones of the two
+   * dimensions of the heat map. */
   slice?: SliceQuery[];
 }
 

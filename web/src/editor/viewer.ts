@@ -27,6 +27,8 @@ export interface ViewerEvents {
   caret(line: number): void;
   /** The tooltip for a line; null for none. */
   explain(line: number): HTMLElement | null;
+  /** Whether a resting pointer opens a tooltip. */
+  hovers(): boolean;
   /** What the operation of a line does; null for none. */
   card(line: number): HTMLElement | null;
 }
@@ -135,7 +137,7 @@ export class StageViewer {
           hoverTooltip(
             (view, pos) => {
               const row = view.state.doc.lineAt(pos);
-              const dom = isTipOpen(view) ? null : this.tip(row.number);
+              const dom = isTipOpen(view) || !events.hovers() ? null : this.tip(row.number);
               return dom ? { pos: row.from, end: row.to, create: () => ({ dom }) } : null;
             },
             { hoverTime: 700, hideOnChange: true },
@@ -264,6 +266,11 @@ export class StageViewer {
   private showValue(pos: number | null): void {
     const { doc } = this.view.state;
     this.view.dispatch({ effects: setValue.of(pos === null || pos > doc.length ? null : this.valueAt(pos)) });
+  }
+
+  /** The name of the value at the caret, as the full text has it. */
+  caretName(): string | null {
+    return this.valueAt(this.view.state.selection.main.head)?.name ?? null;
   }
 
   private valueAt(pos: number): Value | null {

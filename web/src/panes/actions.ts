@@ -35,6 +35,8 @@ const LINKS: readonly Keyed[] = [
 
 const TEXT: readonly Keyed[] = [
   ["What the operation does, its fields, limits and cost", "i"],
+  ["Values of what is selected", "v"],
+  ["Tiles and access patterns of the instruction", "o"],
   ["Compact or full text", "r"],
   ["Attributes shown or hidden", "t"],
   ["Go to the value's definition", "g d"],

@@ -32,6 +32,8 @@ const KEYS: [string, [string, string][]][] = [
     "Stage's text",
     [
       ["i, or hover", "what the operation does, its fields, limits and cost"],
+      ["v", "values of what is selected; [ ] executions, t tables, Esc closes"],
+      ["o", "tiles: what an instruction touches of its buffers; [ ] rounds"],
       ["r", "compact, full text"],
       ["t", "attributes shown, hidden"],
       ["Enter", "open, close a folded row"],

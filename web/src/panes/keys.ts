@@ -152,6 +152,12 @@ function letter(t: KeyTargets, key: string, afterG: boolean): boolean {
     case "i":
       textWithFocus(t).viewer.toggleCard();
       return true;
+    case "v":
+      t.views.inspect("values", textWithFocus(t));
+      return true;
+    case "o":
+      t.views.inspect("tiles", textWithFocus(t));
+      return true;
     case "r":
       t.ir.detail.toggleFull();
       return true;

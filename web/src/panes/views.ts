@@ -1,7 +1,7 @@
 // views: parts of the page that are loaded when they are first used: the views of the run and of the comparison, the search,
 // the form for inputs, the second stage, the arrangement of the panes, and the presentation.
 import type { EditorView } from "@codemirror/view";
-import type { AppState, AppStore } from "../state/app";
+import type { AppState, AppStore, Inspect } from "../state/app";
 import type { Compiler } from "../state/compiler";
 import { allRows, currentRow } from "../state/view";
 import type { BesidePane } from "./beside";
@@ -51,10 +51,28 @@ export class Views {
       if (mode === "compare") this.once(mode, async () => (this.compare = new (await import("./compare")).ComparePane(store, compiler, say)));
       if (mode === "run") this.once(mode, async () => new (await import("./run")).RunPane(store, source));
     });
+    store.watch(["inspect"], () => {
+      if (store.state.inspect === null) return;
+      const text = () => (this.beside?.text.viewer.view.hasFocus ? this.beside.text : ir.text);
+      this.once("inspect", async () => new (await import("./inspect")).InspectPane(store, text));
+    });
     store.watch(["showInputs", "outcome"], () => {
       if (store.state.showInputs || store.state.outcome?.diagnostics.some((d) => d.code === "no-shapes"))
         this.once("inputs", async () => new (await import("./inputs")).InputForm(store, compiler));
     });
+  }
+
+  /** Looks into what is at the caret of a stage's text, or else into the selection; closes the drawer if it shows that. */
+  inspect(look: Inspect, text: StageText): void {
+    if (this.isEmbed) return;
+    const { store } = this;
+    const { line, name } = text.lookedAt() ?? {};
+    const { anchor } = store.state;
+    if (text.viewer.view.hasFocus) text.chooseCaret();
+    const now = text.lookedAt();
+    const isSame = store.state.inspect === look && (store.state.anchor === anchor || (now?.line === line && now?.name === name));
+    store.set({ mode: "read", pane: "ir", inspect: isSame ? null : look });
+    this.room?.show("ir");
   }
 
   async openSearch(): Promise<void> {
@@ -91,9 +109,13 @@ export class Views {
   }
 
   private roomButtons(): void {
-    const tool = (name: IconName, title: string, change: (room: Room) => void) =>
-      el("button", { class: "quiet", title, attrs: { type: "button", "aria-label": title }, on: { click: () => this.arrange(change) } }, icon(name));
+    const tool = (name: IconName, title: string, run: () => void) => el("button", { class: "quiet", title, attrs: { type: "button", "aria-label": title }, on: { click: run } }, icon(name));
+    const change = (name: IconName, title: string, how: (room: Room) => void) => tool(name, title, () => this.arrange(how));
     const { store } = this;
+    const look = tool("values", "What the selected line computes or writes (v)", () => this.inspect("values", this.ir.text));
+    store.watch(["inspect"], () => look.setAttribute("aria-pressed", String(store.state.inspect !== null)));
+    look.classList.add("look");
+    byId("ir-tools").append(look);
     const beside = el("button", { class: "quiet", title: "A second stage beside this one (Alt+click in the list, Shift+Enter)", attrs: { type: "button", "aria-label": "A second stage beside this one" }, on: { click: () => store.set({ beside: this.besideKey() }) } }, icon("beside"));
     store.watch(["beside"], () => {
       beside.setAttribute("aria-pressed", String(store.state.beside !== null));
@@ -101,7 +123,7 @@ export class Views {
     });
     for (const [pane, name, key] of PANES)
       byId(`${pane}-pane`).firstElementChild?.append(
-        el("span", { class: "room" }, pane === "ir" && beside, tool("maximise", `Maximise the ${name} (m)`, (r) => r.maximise(pane)), tool("hide", `Hide the ${name} (${key})`, (r) => r.toggle(pane))),
+        el("span", { class: "room" }, pane === "ir" && beside, change("maximise", `Maximise the ${name} (m)`, (r) => r.maximise(pane)), change("hide", `Hide the ${name} (${key})`, (r) => r.toggle(pane))),
       );
     byId("settings").append(button("Present", "Only the source and the stage, in large type; PageDown and PageUp step (Shift+P)", () => void this.present(), "plain"));
     // panes that the user hid stay hidden

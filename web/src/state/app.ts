@@ -12,6 +12,9 @@ import { Store } from "./store";
 /** Reading stages, seeing them run on the simulated machine, or comparing A with B. */
 export type Mode = "read" | "run" | "compare";
 
+/** What the drawer below the stage's text shows of the selected line. */
+export type Inspect = "values" | "tiles";
+
 export interface AppState {
   // what is compiled
   /** The user has edited it since it was opened. */
@@ -62,6 +65,10 @@ export interface AppState {
   stageKey: string | null;
   /** The stage beside the shown one, by key; null: none. */
   beside: string | null;
+  /** The drawer that looks into the selected line; null: it is closed. */
+  inspect: Inspect | null;
+  /** The execution, from 1, that the drawer shows first; null: its own choice.  The drawer takes it. */
+  execution: number | null;
   /** The stage that the shown one is compared with, by key; "": the previous one; null: none. */
   diffFrom: string | null;
   /** The diff in one column. */
@@ -117,6 +124,8 @@ export function newStore(): AppStore {
     kernelName: null,
     stageKey: null,
     beside: null,
+    inspect: null,
+    execution: null,
     diffFrom: null,
     unified: false,
     anchor: null,
