@@ -128,11 +128,9 @@ def test_no_text_of_a_compile_ever_runs(hostile_page, server, p):
 
 
 @pytest.fixture(scope="module")
-def link(server):
+def link(stored):
     """The id of a link that is there: too many unknown ones would be taken for guesses."""
-    made = requests.post(f"{server}/api/v1/snippets", json={"source": KERNEL}, headers={"X-Nkx-Request": "1"})
-    assert made.status_code == 201, made.text
-    return made.json()["id"]
+    return stored.make(KERNEL)["id"]
 
 
 @pytest.mark.parametrize("p", SAMPLE, ids=lambda p: str(PAYLOADS.index(p)))
@@ -153,16 +151,14 @@ def test_no_text_of_a_stored_link_ever_runs(hostile_page, server, link, p):
 
 
 @pytest.mark.parametrize("p", SAMPLE[:: 1 if len(SAMPLE) > 20 else 4], ids=lambda p: str(PAYLOADS.index(p)))
-def test_no_real_title_exception_or_output_ever_runs(hostile_page, server, p):
+def test_no_real_title_exception_or_output_ever_runs(hostile_page, server, stored, p):
     """Through the real server: what the kernel prints and raises, its comments, the snippet's title, the address, kept state."""
     page = hostile_page
     source = KERNEL.replace("    return", f"    print({p!r})\n    raise ValueError({p!r})\n    return") + f"# {one_line(p)}\n"
-    made = requests.post(f"{server}/api/v1/snippets", json={"source": source, "title": p.encode("utf-8", "replace").decode()[:60], "view": {"version": 1, "filter": ""}},
-                         headers={"X-Nkx-Request": "1"})
-    assert made.status_code == 201, made.text
+    made = stored.make(source, title=p.encode("utf-8", "replace").decode()[:60], view={"version": 1, "filter": ""})
     page.evaluate("(p) => localStorage.setItem('nkx.settings', JSON.stringify({theme: p, palette: p, splits: {[p]: p}}))", p)
     page.evaluate("(p) => localStorage.setItem('nkx.links', JSON.stringify([{id: p, token: p, title: p}, {id: 'A'.repeat(22), token: 'B'.repeat(22), title: p, visibility: 'unlisted', createdMs: 1, expiresMs: null}]))", p)
-    page.goto(server + made.json()["url"])
+    page.goto(server + made["url"])
     shows(page, "#problems .message", p)
     shows(page, "#shared-bar .shared-title", p[:60])
     page.locator("#share").click()
@@ -234,9 +230,8 @@ def test_a_damaged_list_of_links_is_left_out_with_a_word(new_page, server, kept)
     ({"version": 1, "stageKey": "no-such-stage", "diffFrom": "nor-this", "selection": "9999.1,2"}, False),
     ({"version": 1, "__proto__": {"wrap": True}, "constructor": "x", "splits": {"__proto__": 1, "split-source": 99}}, False),
     ({"version": 1, "filter": "x" * 5000}, True)])
-def test_a_view_of_another_version_is_left_out_with_a_word(new_page, server, view, is_odd):
-    body = {"source": KERNEL} | ({"view": view} if view is not None else {})
-    made = requests.post(f"{server}/api/v1/snippets", data=json.dumps(body), headers={"X-Nkx-Request": "1", "Content-Type": "application/json"}).json()
+def test_a_view_of_another_version_is_left_out_with_a_word(new_page, server, stored, view, is_odd):
+    made = stored.make(KERNEL, **({"view": view} if view is not None else {}))
     page = new_page()
     page.add_init_script(TOASTS)
     page.goto(server + made["url"])

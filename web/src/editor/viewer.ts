@@ -355,12 +355,24 @@ export class StageViewer {
     return text.top - view.scrollDOM.scrollTop;
   }
 
-  /** The first and last visible line. */
-  visibleLines(): { first: number; last: number } {
+  /** The first and last visible row, of which only a part may be visible. */
+  private visibleRows(): { first: number; last: number } {
     const { view } = this;
     const top = view.scrollDOM.scrollTop;
     const rowAt = (height: number) => view.state.doc.lineAt(view.lineBlockAtHeight(height).from).number;
-    const [first, last] = [rowAt(top), rowAt(top + view.scrollDOM.clientHeight - 1)];
+    return { first: rowAt(top), last: rowAt(top + view.scrollDOM.clientHeight - 1) };
+  }
+
+  /** Whether all of the row of a line is visible. */
+  isInSight(line: number): boolean {
+    const { first, last } = this.visibleRows();
+    const row = this.rowOf(line);
+    return row > first && row < last;
+  }
+
+  /** The first and last visible line. */
+  visibleLines(): { first: number; last: number } {
+    const { first, last } = this.visibleRows();
     return this.rows ? { first: this.rows.linesOf(first).first, last: Math.max(this.rows.linesOf(last).end - 1, 1) } : { first, last };
   }
 
@@ -372,9 +384,8 @@ export class StageViewer {
   reveal(line: number): void {
     const { doc } = this.view.state;
     if (!this.rows || line < 1 || line > this.rows.lineCount) return;
-    const { first, last } = this.visibleLines();
     this.unfold(line);
-    if (line > first && line < last) return;
+    if (this.isInSight(line)) return;
     this.view.dispatch({ effects: EditorView.scrollIntoView(doc.line(this.rowOf(line)).from, { y: "center" }) });
   }
 

@@ -34,13 +34,16 @@ export class IrPane {
       marked: ({ marked }) => (marked?.pane === "ir" ? marked.first : null),
     });
     const { viewer } = this.text;
+    const copy = tool("copy", "copy", "Copy this stage's text", () => void this.copy());
+    const save = tool("download", "save", "Download this stage's text", () => this.save());
+    for (const b of [copy, save]) b.classList.add("spare");
     const wrap = tool("wrap", "wrap", "Wrap long lines (w)", () => store.set({ wrap: !store.state.wrap }));
-    wrap.classList.add("toggle");
+    wrap.classList.add("toggle", "spare");
     byId("ir-tools").append(
       tool("find", "find", "Find in this stage (Ctrl+F)", () => viewer.find()),
       wrap,
-      tool("copy", "copy", "Copy this stage's text", () => void this.copy()),
-      tool("download", "save", "Download this stage's text", () => this.save()),
+      copy,
+      save,
     );
     store.watch(["wrap"], () => wrap.setAttribute("aria-pressed", String(store.state.wrap)));
     store.watch([...STAGE_KEYS, "compiling", "problem", "source", "files"], () => this.drawHead(this.shown));

@@ -218,7 +218,12 @@ export class Lanes {
     const g = canvas.getContext("2d");
     if (!g) return;
     const css = getComputedStyle(document.documentElement);
-    const ink = (name: string) => css.getPropertyValue(name).trim();
+    const inks = new Map<string, string>(); // asking for a style costs more than drawing a block
+    const ink = (name: string) => {
+      const known = inks.get(name) ?? css.getPropertyValue(name).trim();
+      inks.set(name, known);
+      return known;
+    };
     g.setTransform(scale, 0, 0, scale, 0, 0);
     g.fillStyle = ink("--surface");
     g.fillRect(0, 0, width, height);

@@ -154,9 +154,9 @@ export class StageText {
     if (kept === null || this.tries === 0) return;
     this.viewer.view.requestMeasure({
       key: this,
-      read: () => this.viewer.visibleLines(),
-      write: ({ first, last }) => {
-        if (this.kept !== kept || (kept > first && kept < last)) return;
+      read: () => this.viewer.isInSight(kept),
+      write: (isInSight) => {
+        if (this.kept !== kept || isInSight) return;
         this.tries--;
         queueMicrotask(() => this.viewer.reveal(kept));
       },
