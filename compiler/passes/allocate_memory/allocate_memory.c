@@ -94,10 +94,10 @@ static void remark_copies(struct allocation *m, const struct nisa_lifetime *x, c
   if (!c->why)
     return;
   if (copies < c->wanted)
-    pass_remark(m->run, x->alloc, "%d cop%s of %" PRId64 " bytes, not %d: there is no room for more in %s", copies,
-                plural, x->bytes, c->wanted, x->space == MEM_PSUM ? "PSUM" : "SBUF");
+    pass_remark(m->run, x->alloc, RULE_COPIES, "%d cop%s of %" PRId64 " bytes, not %d: there is no room for more in %s",
+                copies, plural, x->bytes, c->wanted, x->space == MEM_PSUM ? "PSUM" : "SBUF");
   else
-    pass_remark(m->run, x->alloc, "%d cop%s of %" PRId64 " bytes: %s", copies, plural, x->bytes, c->why);
+    pass_remark(m->run, x->alloc, RULE_COPIES, "%d cop%s of %" PRId64 " bytes: %s", copies, plural, x->bytes, c->why);
 }
 
 static enum status place_on_chip(struct allocation *m, enum mem_space s, int64_t capacity) {
@@ -181,7 +181,7 @@ static enum status allocate(struct allocation *m) {
   if (!st)
     st = place_in_hbm(m);
   if (!st && m->lifetimes.n)
-    pass_remark(m->run, m->function,
+    pass_remark(m->run, m->function, RULE_MEMORY_USE,
                 "uses %" PRId64 " of %" PRId64 " bytes of every SBUF partition, %" PRId64 " of %" PRId64
                 " banks of PSUM, %" PRId64 " bytes of HBM between its steps",
                 m->sbuf_used, m->machine->sbuf_bytes, m->banks, m->machine->psum_bytes / m->machine->psum_bank_bytes,

@@ -195,7 +195,8 @@ static enum status move_part(struct pass_run *run, MlirOperation layout, enum me
     space_copy_before(run, next, v, own);
   if (writes && mlirOperationIsNull(back))
     space_copy_after(run, last, own, v);
-  pass_remark(run, layout, "a part of a buffer gets a buffer of its own in %s", layout_space_name(space));
+  pass_remark(run, layout, RULE_OWN_BUFFER, "a part of a buffer gets a buffer of its own in %s",
+              layout_space_name(space));
   return retype_views(run, own);
 }
 
@@ -222,7 +223,7 @@ static void copy_out(struct pass_run *run, MlirOperation op) {
     if (ir_is(op, "func.call")) /* a call must match the types of the function */
       out = space_cast_before(run, op, out, shared(mlirValueGetType(v)));
     mlirOperationSetOperand(op, k, out);
-    pass_remark(run, op, "copied to shared HBM");
+    pass_remark(run, op, RULE_COPY_TO_SHARED, "copied to shared HBM");
   }
 }
 
@@ -337,7 +338,7 @@ static enum status run_pass(struct pass_run *run) {
   finish_layouts(run, &layouts);
   struct ir_ops allocs = ir_collect_named(run->arena, run->module, "memref.alloc");
   for (int k = 0; k < allocs.n; k++)
-    pass_remark(run, allocs.v[k], "lies in %s",
+    pass_remark(run, allocs.v[k], RULE_BUFFER_MEMORY, "lies in %s",
                 layout_space_name(memrefs_space(mlirOperationGetResult(allocs.v[k], 0))));
   return ST_OK;
 }

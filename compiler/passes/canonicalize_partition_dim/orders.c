@@ -87,7 +87,8 @@ static MlirValue transposed(struct orders *o, struct ir_builder *b, MlirValue x,
   }
   layout_write(y, &l, b->loc);
   add(o, x, y, rank, perm);
-  pass_remark(o->run, ir_defining_op(y), "transposed, so that dimension %d lies across the partitions", (int)perm[0]);
+  pass_remark(o->run, ir_defining_op(y), RULE_TRANSPOSE_TO_PARTITIONS,
+              "transposed, so that dimension %d lies across the partitions", (int)perm[0]);
   return y;
 }
 

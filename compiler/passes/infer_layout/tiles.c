@@ -72,7 +72,8 @@ static enum status spread(struct infer *f, const struct tiled *from, int p, stru
     const bool differ = to->part != loop && from->s.extents[from->part] > 1 && to->s.extents[to->part] > 1;
     if (differ && !mlirOperationIsNull(from->part_knob) && !mlirOperationIsNull(to->part_knob) && !to->is_boundary) {
       to->is_boundary = true;
-      pass_remark(f->run, to->op, "partition_dim changes here: the knobs at %s and %s differ, data is laid out anew",
+      pass_remark(f->run, to->op, RULE_PARTITION_CHANGES,
+                  "partition_dim changes here: the knobs at %s and %s differ, data is laid out anew",
                   infer_place(f, from->part_knob), infer_place(f, to->part_knob));
     }
     return ST_OK;
@@ -117,9 +118,12 @@ static enum status spread_from(struct infer *f, struct tiled *t, struct queue *q
 
 /* ---- partition loops that we choose ------------------------------------------------------------------------------ */
 
-/* Returns the number of tiles of t if `part` goes over the partitions: one tile covers the last loop, the others take
- * one step each. */
-static double steps(const struct tiled *t, int part) {
+bool infer_may_turn(const struct tiled *t, int loop) {
+  return spreads_partition(t) && loop >= 0 && !t->s.reduction[loop] && infer_dim(t, t->s.n_inputs, loop) >= 0 &&
+         is_plain(t, loop);
+}
+
+double infer_steps(const struct tiled *t, int part) {
   double n = 1;
   for (int i = 0; i < t->s.n_loops - 1; i++)
     n *= i == part ? (double)((t->s.extents[i] + NISA_PARTITIONS - 1) / NISA_PARTITIONS) : (double)t->s.extents[i];
@@ -139,9 +143,10 @@ static bool choose_part(struct tiled *t) {
   if (!spreads_partition(t) || t->s.n_loops < 3 || usual < 0)
     return false;
   for (int i = 0; i < t->s.n_loops - 1; i++)
-    if (!t->s.reduction[i] && infer_dim(t, t->s.n_inputs, i) >= 0 && steps(t, i) < steps(t, best) && is_plain(t, i))
+    if (!t->s.reduction[i] && infer_dim(t, t->s.n_inputs, i) >= 0 && infer_steps(t, i) < infer_steps(t, best) &&
+        is_plain(t, i))
       best = i;
-  if (steps(t, best) * WORTH_TURNING > steps(t, usual))
+  if (infer_steps(t, best) * WORTH_TURNING > infer_steps(t, usual))
     return false;
   t->part = best;
   return true;
@@ -211,7 +216,7 @@ static void limit_transpose(struct infer *f, const struct tiled *t) {
   int across = 0;
 
   for (int d = 1; d < last; d++)
-    if (steps(t, infer_result_loop(t, d)) < steps(t, infer_result_loop(t, across)))
+    if (infer_steps(t, infer_result_loop(t, d)) < infer_steps(t, infer_result_loop(t, across)))
       across = d;
 
   for (int d = 0; d < t->rank; d++) {

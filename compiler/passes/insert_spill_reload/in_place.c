@@ -158,8 +158,10 @@ static void store(struct in_place *p, MlirBlock entry) {
   MlirValue again = memrefs_alloc(&b, mlirValueGetType(p->in));
   memrefs_copy(&b, slot, again);
   replace_in(&p->later, p->in, again);
-  pass_remark(p->run, ir_defining_op(p->in), "spilled to HBM, %" PRId64 " bytes per partition", spill_bytes(p->in));
-  pass_remark(p->run, ir_defining_op(p->in), "reloaded from HBM, %" PRId64 " bytes per partition", spill_bytes(p->in));
+  pass_remark(p->run, ir_defining_op(p->in), RULE_SPILL, "spilled to HBM, %" PRId64 " bytes per partition",
+              spill_bytes(p->in));
+  pass_remark(p->run, ir_defining_op(p->in), RULE_RELOAD, "reloaded from HBM, %" PRId64 " bytes per partition",
+              spill_bytes(p->in));
 }
 
 /* Makes op and the later users of its result use `in` instead of the result's buffer. */
@@ -189,7 +191,8 @@ void spill_compute_in_place(struct pass_run *run, MlirBlock block, MlirBlock ent
       continue;
     if (p.later.n)
       store(&p, entry);
-    pass_remark(run, ops[k], "its result takes the place of an operand: together they do not fit into SBUF");
+    pass_remark(run, ops[k], RULE_WRITE_OVER_OPERAND,
+                "its result takes the place of an operand: together they do not fit into SBUF");
     merge(&p);
   }
 }

@@ -167,7 +167,7 @@ static void put_away(struct scan *s, struct held *h) {
     b.before = mlirOperationGetNextInBlock(last);
     b.loc = mlirOperationGetLocation(h->alloc);
     memrefs_copy(&b, h->now, h->slot);
-    pass_remark(s->run, h->alloc, "spilled to HBM, %" PRId64 " bytes per partition", h->bytes);
+    pass_remark(s->run, h->alloc, RULE_SPILL, "spilled to HBM, %" PRId64 " bytes per partition", h->bytes);
   }
   h->is_stored = true;
   h->is_resident = false;
@@ -237,7 +237,7 @@ static void bring_back(struct scan *s, struct held *h, int at) {
   h->now = memrefs_alloc(&b, mlirValueGetType(old));
   memrefs_copy(&b, h->slot, h->now);
   redirect(s, &b, old, h->now, s->ops[at]);
-  pass_remark(s->run, h->alloc, "reloaded from HBM, %" PRId64 " bytes per partition", h->bytes);
+  pass_remark(s->run, h->alloc, RULE_RELOAD, "reloaded from HBM, %" PRId64 " bytes per partition", h->bytes);
   h->is_resident = true;
 }
 
@@ -415,12 +415,12 @@ static void remark_peaks(struct pass_run *run, int64_t capacity) {
   for (int k = 0; k < functions.n; k++) {
     const int64_t peak = spill_peak(run->arena, functions.v[k]);
     if (peak > capacity)
-      pass_remark(run, functions.v[k],
+      pass_remark(run, functions.v[k], RULE_SBUF_PEAK,
                   "buffers would take up to %" PRId64 " bytes of SBUF per partition, there are %" PRId64
                   ": what does not fit waits in HBM",
                   peak, capacity);
     else if (peak)
-      pass_remark(run, functions.v[k],
+      pass_remark(run, functions.v[k], RULE_SBUF_PEAK,
                   "buffers take at most %" PRId64 " bytes of SBUF per partition, there are %" PRId64, peak, capacity);
   }
 }

@@ -208,7 +208,8 @@ static void move(struct pass_run *run, MlirOperation alloc) {
   const int rank = ir_shape(v, LEGAL_RANK_MAX, dims);
   struct buffer_uses all = buffer_find_uses(run->arena, v);
 
-  pass_remark(run, alloc, "moved to HBM: a loop needs more than there is, %" PRId64 " bytes per partition of it here",
+  pass_remark(run, alloc, RULE_MOVE_TO_HBM,
+              "moved to HBM: a loop needs more than there is, %" PRId64 " bytes per partition of it here",
               spill_bytes(v));
   mlirValueSetType(v, memrefs_type(run->ir->ctx, memrefs_element(v), rank, dims, MEM_HBM));
   memrefs_retype_views(v);

@@ -110,9 +110,9 @@ static enum status fuse_one(struct merging *m, MlirOperation fuse) {
     return st;
   MlirOperation def = about(mlirOperationGetOperand(fuse, 0), fuse);
   if (ir_is(def, "scf.for"))
-    pass_remark(run, def, "computes %d fused values", n);
+    pass_remark(run, def, RULE_FUSE, "computes %d fused values", n);
   else
-    pass_remark(run, def, "nothing to fuse: a single tile computes the value");
+    pass_remark(run, def, RULE_FUSE_SINGLE, "nothing to fuse: a single tile computes the value");
   mlirOperationDestroy(fuse);
   return ST_OK;
 }

@@ -404,18 +404,19 @@ static void remark_tile(struct pass_run *run, const struct tiled *t) {
   for (int l = 0; l < t->s.n_loops; l++)
     count =
         arena_printf(run->arena, "%s%s%" PRId64, count, l ? "x" : "", (t->s.extents[l] + t->tile[l] - 1) / t->tile[l]);
-  pass_remark(run, t->op, "TILE=%s, %s of them", layout_ints(run->arena, t->s.n_loops, t->tile), count);
+  pass_remark(run, t->op, RULE_TILES, "TILE=%s, %s of them", layout_ints(run->arena, t->s.n_loops, t->tile), count);
   const bool turns_lhs = is_matmul(t) && !is_lhs_transposed(t);
   int promoted = 0;
   for (int o = 0; o < t->s.n_inputs; o++)
     promoted += (turns_lhs && o == 0) || needs_promotion(t, o);
   if (promoted)
-    pass_remark(run, t->op, "promoted %d input%s to SBUF%s", promoted, promoted == 1 ? "" : "s",
+    pass_remark(run, t->op, RULE_PROMOTE, "promoted %d input%s to SBUF%s", promoted, promoted == 1 ? "" : "s",
                 is_matmul(t) && t->most_m ? ", in blocks that serve several tiles" : "");
   if (is_matmul(t))
-    pass_remark(run, t->op, "accumulates in PSUM");
+    pass_remark(run, t->op, RULE_PSUM_SUM, "accumulates in PSUM");
   if (turns_lhs)
-    pass_remark(run, t->op, "the left input is transposed: the tensor engine wants its rows across the partitions");
+    pass_remark(run, t->op, RULE_TRANSPOSE_LEFT,
+                "the left input is transposed: the tensor engine wants its rows across the partitions");
 }
 
 static void emit(struct script *s, const struct tiled *t) {

@@ -241,9 +241,9 @@ bool windows_convolution(struct windowed *w) {
   if (mlirValueIsNull(init))
     return false;
   MlirValue y = multiply(&b, w, &c, init);
-  pass_remark(w->run, ir_defining_op(y), "the convolution as a matrix product: M=%lld, N=%lld, K=%lld%s",
-              (long long)flat[c.batch.n], (long long)flat[c.batch.n + 1], (long long)product(w, &c.k),
-              c.batch.n ? ", in batches" : "");
+  pass_remark(w->run, ir_defining_op(y), RULE_CONVOLUTION_AS_MATMUL,
+              "the convolution as a matrix product: M=%lld, N=%lld, K=%lld%s", (long long)flat[c.batch.n],
+              (long long)flat[c.batch.n + 1], (long long)product(w, &c.k), c.batch.n ? ", in batches" : "");
   if (is_moved) {
     for (int k = 0; k < n; k++)
       dims[k] = w->s.extents[order.v[k]];

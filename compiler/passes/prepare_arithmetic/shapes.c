@@ -307,7 +307,7 @@ void prepare_inputs(struct pass_run *run, MlirOperation op, int partition) {
     if (results[partition] != partition) {
       v = broadcast(&b, v, s.n_loops, dims, partition, s.extents[partition]);
       results[partition] = partition;
-      pass_remark(run, op, "input %d is copied to all partitions", o);
+      pass_remark(run, op, RULE_BROADCAST_TO_PARTITIONS, "input %d is copied to all partitions", o);
     }
     mlirOperationSetOperand(op, o, v);
     s.maps[o] = ir_map(&b, s.n_loops, s.n_loops, results);
