@@ -9,7 +9,7 @@
 #include "base/buf.h"
 
 enum rule {
-#define RULE(e, name, pass, says, because, knob) e,
+#define RULE(e, name, pass, says, because, knob, via) e,
 #include "base/rule.def"
 #undef RULE
   RULE_COUNT
@@ -20,6 +20,7 @@ struct rule_def {
   const char *pass; /* the pass that decides by it */
   const char *says, *because;
   const char *knob; /* the knob that changes a decision, or a sentence that begins with "No knob" */
+  const char *via;  /* the rule whose decisions, about the same expression, change this one; "" if there is none */
 };
 
 const struct rule_def *rule_def(enum rule r);

@@ -120,7 +120,9 @@ static void give_buffer(struct pass_run *run, MlirOperation view) {
   mlirValueReplaceAllUsesOfWith(v, own);
   memrefs_retype_views(own);
   memrefs_copy(&b, v, own);
-  pass_remark(run, view, RULE_RESHAPE_BUFFER, "a reshape across partitions gets a buffer of its own");
+  struct remark *r =
+      pass_remark(run, view, RULE_RESHAPE_BUFFER, "a reshape across partitions gets a buffer of its own");
+  remark_reject(r, "a view", "it cannot move data to another partition");
 }
 
 static bool is_on_chip_reshape(MlirOperation op, void *user) {

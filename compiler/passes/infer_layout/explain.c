@@ -205,6 +205,18 @@ static void explain_space(const struct subject *s) {
 
 /* ---- partitions -------------------------------------------------------------------------------------------------- */
 
+/* The number of tiles with `part` on the partitions: limit_vector in tiles.c says how long the others are. */
+static int64_t tiles_across(const struct tiled *t, int part) {
+  const int last = t->s.n_loops - 1 == part ? part - 1 : t->s.n_loops - 1;
+  const int64_t run = part > last ? NISA_PARTITIONS : FREE_TILE_MAX;
+  int64_t n = 1;
+  for (int i = 0; i < t->s.n_loops; i++) {
+    const int64_t tile = i == part ? NISA_PARTITIONS : i == last ? run : 1;
+    n *= (t->s.extents[i] + tile - 1) / tile;
+  }
+  return n;
+}
+
 static void explain_partition(const struct subject *s) {
   struct arena *a = s->f->run->arena;
   const struct tiled *t = s->t;
@@ -225,8 +237,7 @@ static void explain_partition(const struct subject *s) {
     if (t->s.kind == SK_MATMUL)
       remark_reject(r, choice, "the tensor engine leaves the rows of a product on the partitions");
     else if (infer_may_turn(t, loop))
-      remark_reject_for(r, choice, has_knob ? value : NULL,
-                        arena_printf(a, "%.0f steps instead of %.0f", infer_steps(t, loop), infer_steps(t, t->part)),
+      remark_reject_for(r, choice, has_knob ? value : NULL, arena_printf(a, "%" PRId64 " tiles", tiles_across(t, loop)),
                         "what lies across the partitions in its operands and readers would be transposed");
     else
       remark_reject(r, choice, "this operation leaves the order of dimensions as it is");

@@ -77,9 +77,6 @@ enum status infer_tiles(struct infer *f);
 int64_t infer_tile(const struct infer *f, const struct tiled *t, int loop);
 /* True if the operation may have this loop on the partitions. */
 bool infer_may_turn(const struct tiled *t, int loop);
-/* The number of tiles of t if `loop` goes over the partitions: one tile covers the last loop, the others take one step
- * each. */
-double infer_steps(const struct tiled *t, int loop);
 
 /* space.c: chooses the memory of every value.  Sets at.space of each tiled operation that has none, and annotates the
  * other values that need a memory: results of loops, fills that are read. */

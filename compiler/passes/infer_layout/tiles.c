@@ -123,7 +123,9 @@ bool infer_may_turn(const struct tiled *t, int loop) {
          is_plain(t, loop);
 }
 
-double infer_steps(const struct tiled *t, int part) {
+/* Returns the number of tiles of t if `part` goes over the partitions: one tile covers the last loop, the others take
+ * one step each. */
+static double steps(const struct tiled *t, int part) {
   double n = 1;
   for (int i = 0; i < t->s.n_loops - 1; i++)
     n *= i == part ? (double)((t->s.extents[i] + NISA_PARTITIONS - 1) / NISA_PARTITIONS) : (double)t->s.extents[i];
@@ -143,10 +145,9 @@ static bool choose_part(struct tiled *t) {
   if (!spreads_partition(t) || t->s.n_loops < 3 || usual < 0)
     return false;
   for (int i = 0; i < t->s.n_loops - 1; i++)
-    if (!t->s.reduction[i] && infer_dim(t, t->s.n_inputs, i) >= 0 && infer_steps(t, i) < infer_steps(t, best) &&
-        is_plain(t, i))
+    if (!t->s.reduction[i] && infer_dim(t, t->s.n_inputs, i) >= 0 && steps(t, i) < steps(t, best) && is_plain(t, i))
       best = i;
-  if (infer_steps(t, best) * WORTH_TURNING > infer_steps(t, usual))
+  if (steps(t, best) * WORTH_TURNING > steps(t, usual))
     return false;
   t->part = best;
   return true;
@@ -216,7 +217,7 @@ static void limit_transpose(struct infer *f, const struct tiled *t) {
   int across = 0;
 
   for (int d = 1; d < last; d++)
-    if (infer_steps(t, infer_result_loop(t, d)) < infer_steps(t, infer_result_loop(t, across)))
+    if (steps(t, infer_result_loop(t, d)) < steps(t, infer_result_loop(t, across)))
       across = d;
 
   for (int d = 0; d < t->rank; d++) {

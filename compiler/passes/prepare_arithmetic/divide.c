@@ -151,7 +151,8 @@ static bool by_constant(struct pass_run *run, MlirOperation op, MlirOperation di
   MlirValue product = ir_binary(&b, "arith.mulf", x, ir_float(&outer, t, first));
   if (second != 1)
     product = ir_binary(&b, "arith.mulf", product, ir_float(&outer, t, second));
-  pass_remark(run, op, RULE_MULTIPLY_BY_INVERSE, "x / %g as x * %g", c, 1 / c);
+  struct remark *r = pass_remark(run, op, RULE_MULTIPLY_BY_INVERSE, "x / %g as x * %g", c, 1 / c);
+  remark_reject(r, "a division", "it takes a reciprocal and a multiplication");
   replace(div, product);
   return true;
 }
