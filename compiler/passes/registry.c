@@ -1,4 +1,5 @@
-/* registry: finds passes by name, and holds what all passes use: failures, options. */
+/* registry: finds passes by name, and holds what all passes use: remarks, failures, options. */
+#include <assert.h>
 #include <stdarg.h>
 #include <string.h>
 
@@ -22,6 +23,32 @@ const struct pass_def *pass_find(const char *name) {
     if (!strcmp(passes[i]->name, name))
       return passes[i];
   return NULL;
+}
+
+struct remark *pass_remark(struct pass_run *run, MlirOperation op, enum rule rule, const char *fmt, ...) {
+  struct remarks *rs = run->remarks;
+  assert(run->def);
+  if (!rs)
+    return NULL;
+  struct remark *r = arena_new(run->arena, struct remark);
+  va_list ap;
+  va_start(ap, fmt);
+  r->text = arena_vprintf(run->arena, fmt, ap);
+  va_end(ap);
+  r->arena = run->arena;
+  r->pass = run->def->name;
+  r->rule = rule;
+  MlirStringRef name = mlirIdentifierStr(mlirOperationGetName(op));
+  r->name = arena_strndup(run->arena, name.data, name.length);
+  r->op = ir_op_id(mlirOperationGetLocation(op));
+  r->locs = src_locs_one(run->arena, ir_first_place(run->arena, mlirOperationGetLocation(op)));
+  if (rs->last)
+    rs->last->next = r;
+  else
+    rs->first = r;
+  rs->last = r;
+  rs->n++;
+  return r;
 }
 
 enum status pass_fail(struct pass_run *run, MlirOperation op, const char *fmt, ...) {

@@ -2,41 +2,11 @@
 #include "passes/remark.h"
 
 #include <assert.h>
-#include <stdarg.h>
 #include <string.h>
 
 #include "base/json.h"
-#include "ir/internal.h"
-#include "ir/snapshot.h"
-#include "passes/pass.h"
 
 /* ---- making ------------------------------------------------------------------------------------------------------ */
-
-struct remark *pass_remark(struct pass_run *run, MlirOperation op, enum rule rule, const char *fmt, ...) {
-  struct remarks *rs = run->remarks;
-  assert(run->def);
-  if (!rs)
-    return NULL;
-  struct remark *r = arena_new(run->arena, struct remark);
-  va_list ap;
-  va_start(ap, fmt);
-  r->text = arena_vprintf(run->arena, fmt, ap);
-  va_end(ap);
-  r->arena = run->arena;
-  r->pass = run->def->name;
-  r->rule = rule;
-  MlirStringRef name = mlirIdentifierStr(mlirOperationGetName(op));
-  r->name = arena_strndup(run->arena, name.data, name.length);
-  r->op = ir_op_id(mlirOperationGetLocation(op));
-  r->locs = src_locs_one(run->arena, ir_first_place(run->arena, mlirOperationGetLocation(op)));
-  if (rs->last)
-    rs->last->next = r;
-  else
-    rs->first = r;
-  rs->last = r;
-  rs->n++;
-  return r;
-}
 
 static const char *copy_of(struct remark *r, const char *s) {
   return s ? arena_strndup(r->arena, s, strlen(s)) : NULL;
