@@ -19,9 +19,11 @@ struct subject {
   const struct tiled *t;
   const struct layout *l; /* complete */
   const struct src_loc *at;
-  bool has_knob;    /* the value is that of a Python expression */
-  bool is_reshaped; /* the expression reshapes the result, so that its dimensions may have other numbers */
-  int n_batch;      /* 1 in the loop of a batched matrix product, whose tile_size has one more entry, else 0 */
+  bool has_knob;                  /* the value is that of a Python expression */
+  MlirValue value;                /* that value: the result, or a reshape of it by the same expression */
+  int rank;                       /* of that value; -1 if its dimensions are not those of the result */
+  int loop[STRUCTURED_LOOPS_MAX]; /* the loop over each of its dimensions; -1 for one of length 1 */
+  bool is_batch;                  /* in the loop of a batched matrix product, whose tile_size has one more entry */
 };
 
 /* ---- the expression ---------------------------------------------------------------------------------------------- */
@@ -30,7 +32,7 @@ static const struct src_loc *place_of(const struct infer *f, MlirOperation op) {
   return ir_first_place(f->run->arena, mlirOperationGetLocation(op));
 }
 
-/* Looks at the operations of the same place that use v, through views. */
+/* Looks at the operations of the same place that use v, through reshapes. */
 static void look_at_uses(struct subject *s, MlirValue v) {
   for (MlirOpOperand u = mlirValueGetFirstUse(v); !mlirOpOperandIsNull(u); u = mlirOpOperandGetNextUse(u)) {
     MlirOperation op = mlirOpOperandGetOwner(u);
@@ -39,10 +41,40 @@ static void look_at_uses(struct subject *s, MlirValue v) {
     if (ir_is_of(op, "linalg."))
       s->has_knob = false;
     else if (ir_is(op, "tensor.expand_shape") || ir_is(op, "tensor.collapse_shape")) {
-      s->is_reshaped = true;
-      look_at_uses(s, mlirOperationGetResult(op, 0));
+      s->value = mlirOperationGetResult(op, 0);
+      look_at_uses(s, s->value);
     }
   }
+}
+
+/* Finds the loop over each dimension of the expression's value.  A reshape may only add and remove dimensions of
+ * length 1. */
+static void match_dims(struct subject *s) {
+  int64_t dims[STRUCTURED_LOOPS_MAX], own[STRUCTURED_LOOPS_MAX];
+  const int rank = ir_shape(s->value, STRUCTURED_LOOPS_MAX, dims), n = ir_shape(s->t->value, STRUCTURED_LOOPS_MAX, own);
+  int from = 0;
+
+  s->rank = -1;
+  for (int d = 0; d < rank; d++) {
+    s->loop[d] = -1;
+    if (rank == n) {
+      s->loop[d] = infer_result_loop(s->t, d);
+      if (own[d] != dims[d])
+        return;
+      continue;
+    }
+    if (dims[d] == 1)
+      continue;
+    while (from < n && own[from] == 1)
+      from++;
+    if (from == n || own[from] != dims[d])
+      return;
+    s->loop[d] = infer_result_loop(s->t, from++);
+  }
+  while (from < n && own[from] == 1)
+    from++;
+  if (rank == n || from == n)
+    s->rank = rank;
 }
 
 /* True if op is in the loop that decompose-batch-matmul made around it: the loop has the place of the product. */
@@ -52,13 +84,18 @@ static bool is_in_batch_loop(const struct subject *s) {
 }
 
 static struct subject subject_of(struct infer *f, const struct tiled *t, const struct layout *l) {
-  struct subject s = {.f = f, .t = t, .l = l, .at = place_of(f, t->op)};
+  struct subject s = {.f = f, .t = t, .l = l, .at = place_of(f, t->op), .value = t->value};
   s.has_knob = s.at != NULL && t->s.kind != SK_BROADCAST;
-  if (!s.has_knob)
-    return s;
-  look_at_uses(&s, t->value);
-  s.n_batch = is_in_batch_loop(&s);
+  if (s.has_knob)
+    look_at_uses(&s, t->value);
+  match_dims(&s);
+  s.is_batch = s.has_knob && is_in_batch_loop(&s);
   return s;
+}
+
+/* True if tile_op of the value has an entry for each of its dimensions, and not for each loop. */
+static bool has_entry_per_dim(const struct subject *s) {
+  return structured_is_elementwise(&s->t->s) || s->t->s.kind == SK_TRANSPOSE;
 }
 
 /* ---- tiles ------------------------------------------------------------------------------------------------------- */
@@ -74,11 +111,21 @@ static int64_t tiles_with(const struct tiled *t, int loop, int64_t size) {
 
 /* The tile_size of tile_op with another size in one loop: "[1, 128, 512, 128]" in a batch. */
 static const char *tile_text(const struct subject *s, int loop, int64_t size) {
-  const char *text = s->n_batch ? "[1" : "[";
-  for (int i = 0; i < s->t->s.n_loops; i++)
-    text = arena_printf(s->f->run->arena, "%s%s%" PRId64, text, i || s->n_batch ? ", " : "",
-                        i == loop ? size : s->l->loop[i]);
-  return arena_printf(s->f->run->arena, "%s]", text);
+  struct arena *a = s->f->run->arena;
+  const bool by_dim = has_entry_per_dim(s) && s->rank >= 0;
+  const char *text = s->is_batch ? "[1" : "[";
+  const int n = by_dim ? s->rank : s->t->s.n_loops;
+
+  for (int k = 0; k < n; k++) {
+    const int i = by_dim ? s->loop[k] : k;
+    const int64_t tile = i < 0 ? 1 : i == loop ? size : s->l->loop[i];
+    text = arena_printf(a, "%s%s%" PRId64, text, k || s->is_batch ? ", " : "", tile);
+  }
+  return arena_printf(a, "%s]", text);
+}
+
+static bool has_tile_knob(const struct subject *s) {
+  return s->has_knob && (s->rank >= 0 || !has_entry_per_dim(s));
 }
 
 /* Offers another size for one loop. */
@@ -87,7 +134,7 @@ static void offer_tile(const struct subject *s, struct remark *r, int loop, int6
   const int64_t n = tiles_with(s->t, loop, size), now = tiles_with(s->t, -1, 0);
   const char *cost =
       arena_printf(s->f->run->arena, "%" PRId64 " tile%s instead of %" PRId64, n, n == 1 ? "" : "s", now);
-  remark_reject_for(r, text, s->has_knob ? text : NULL, cost, reason);
+  remark_reject_for(r, text, has_tile_knob(s) ? text : NULL, cost, reason);
 }
 
 /* The loop over the free dimension: the longest tile of a parallel loop other than the partitions'; -1 if none. */
@@ -139,23 +186,29 @@ static void explain_vector_tile(const struct subject *s, struct remark *r) {
     remark_reject(r, tile_text(s, part, 2 * tile[part]), "there are 128 partitions");
 }
 
+/* Says which entry of tile_size is for which dimension of the value, if that is known. */
+static void tell_dims(const struct subject *s, struct remark *r) {
+  int dims[STRUCTURED_LOOPS_MAX + 1], n = 0;
+
+  if (s->rank < 0)
+    return;
+  if (s->is_batch)
+    dims[n++] = 0;
+  for (int d = 0; d < s->rank; d++)
+    dims[n++] = has_entry_per_dim(s) ? d : s->loop[d] < 0 ? -1 : s->loop[d] + s->is_batch;
+  remark_knob_dims(r, n, dims);
+}
+
 static void explain_tile(const struct subject *s, bool is_given) {
   struct arena *a = s->f->run->arena;
   const struct tiled *t = s->t;
   struct remark *r = pass_remark(s->f->run, t->op, RULE_TILE_SIZE, "TILE=%s%s",
                                  layout_ints(a, s->l->n_loop, s->l->loop), is_given ? " (as given)" : "");
-  int dims[STRUCTURED_LOOPS_MAX + 1], n = 0;
 
-  if (s->has_knob)
+  if (has_tile_knob(s)) {
     remark_knob(r, "tile_op", "tile_size", tile_text(s, -1, 0));
-  if (s->n_batch)
-    dims[n++] = 0;
-  for (int d = 0; d < t->rank; d++) {
-    const int loop = infer_result_loop(t, d);
-    dims[n++] = loop < 0 ? -1 : loop + s->n_batch;
+    tell_dims(s, r);
   }
-  if (s->has_knob && !s->is_reshaped)
-    remark_knob_dims(r, n, dims);
   if (t->s.kind == SK_MATMUL)
     explain_matmul_tile(s, r);
   else
@@ -181,7 +234,7 @@ static void explain_space(const struct subject *s) {
   struct arena *a = s->f->run->arena;
   const struct tiled *t = s->t;
   const int64_t sbuf = nisa_machine(s->f->run->target)->sbuf_bytes, bytes = infer_partition_bytes(s->f, t);
-  const bool has_knob = s->has_knob && !t->is_space_fixed && !s->n_batch;
+  const bool has_knob = s->has_knob && !t->is_space_fixed && !s->is_batch;
   struct remark *r = pass_remark(s->f->run, t->op, RULE_VALUE_MEMORY, "in %s%s%s%s", layout_space_name(t->at.space),
                                  t->is_user_space ? " (as given)" : "", t->why_space && !t->is_user_space ? ": " : "",
                                  t->why_space && !t->is_user_space ? t->why_space : "");
@@ -217,6 +270,14 @@ static int64_t tiles_across(const struct tiled *t, int part) {
   return n;
 }
 
+/* The dimension of the expression's value that the loop goes over; -1 if that is not known. */
+static int dim_of_loop(const struct subject *s, int loop) {
+  for (int d = 0; d < s->rank; d++)
+    if (s->loop[d] == loop)
+      return d;
+  return -1;
+}
+
 static void explain_partition(const struct subject *s) {
   struct arena *a = s->f->run->arena;
   const struct tiled *t = s->t;
@@ -226,21 +287,26 @@ static void explain_partition(const struct subject *s) {
     return;
   struct remark *r = pass_remark(s->f->run, t->op, RULE_PARTITION_DIM, "dimension %d across the partitions", now);
   remark_limit(r, "partitions", "partitions", s->l->loop[t->part], NISA_PARTITIONS);
-  const bool has_knob = s->has_knob && !s->is_reshaped && infer_may_turn(t, t->part);
+  const int present = dim_of_loop(s, t->part);
+  const bool has_knob = s->has_knob && s->rank >= 0 && infer_may_turn(t, t->part) && present >= 0;
   if (has_knob)
-    remark_knob(r, "layout", "partition_dim", arena_printf(a, "%d", now));
+    remark_knob(r, "layout", "partition_dim", arena_printf(a, "%d", present));
   for (int d = 0; d < t->rank; d++) {
     const int loop = infer_result_loop(t, d);
     if (d == now || loop < 0 || t->s.extents[loop] < 2)
       continue;
-    const char *choice = arena_printf(a, "dimension %d", d), *value = arena_printf(a, "%d", d);
+    const int of_value = dim_of_loop(s, loop);
+    const char *choice = arena_printf(a, "dimension %d", d);
     if (t->s.kind == SK_MATMUL)
       remark_reject(r, choice, "the tensor engine leaves the rows of a product on the partitions");
-    else if (infer_may_turn(t, loop))
-      remark_reject_for(r, choice, has_knob ? value : NULL, arena_printf(a, "%" PRId64 " tiles", tiles_across(t, loop)),
-                        "what lies across the partitions in its operands and readers would be transposed");
-    else
+    else if (!infer_may_turn(t, loop))
       remark_reject(r, choice, "this operation leaves the order of dimensions as it is");
+    else if (infer_given_tile(s->f, t, loop) > NISA_PARTITIONS)
+      remark_reject(r, choice, "a knob asks for longer tiles there than there are partitions");
+    else
+      remark_reject_for(r, choice, has_knob && of_value >= 0 ? arena_printf(a, "%d", of_value) : NULL,
+                        arena_printf(a, "%" PRId64 " tiles", tiles_across(t, loop)),
+                        "what lies across the partitions in its operands and readers would be transposed");
   }
 }
 

@@ -75,6 +75,8 @@ void infer_copy_returned(struct pass_run *run);
 enum status infer_partitions(struct infer *f);
 enum status infer_tiles(struct infer *f);
 int64_t infer_tile(const struct infer *f, const struct tiled *t, int loop);
+/* The size that a knob of this operation or of a neighbour gives for the loop; 0 if none does. */
+int64_t infer_given_tile(const struct infer *f, const struct tiled *t, int loop);
 /* True if the operation may have this loop on the partitions. */
 bool infer_may_turn(const struct tiled *t, int loop);
 

@@ -389,6 +389,10 @@ static enum status merge_reads(struct infer *f, const struct tiled *c) {
   return st;
 }
 
+int64_t infer_given_tile(const struct infer *f, const struct tiled *t, int loop) {
+  return f->vars[root_of(f, t->var + loop)].user;
+}
+
 int64_t infer_tile(const struct infer *f, const struct tiled *t, int loop) {
   assert(loop >= 0 && loop < t->s.n_loops);
   const struct tile_var *v = &f->vars[root_of(f, t->var + loop)];
