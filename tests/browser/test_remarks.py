@@ -108,7 +108,7 @@ def test_the_pointer_on_an_expression_shows_the_first_decisions_and_the_drawer_a
     page.mouse.click(box["x"] + 160, box["y"] + box["height"] / 2)
     page.locator("#ir-remarks-open").click()
     about = page.locator("#ir-remarks .about-selection")
-    for text in ("infer-layout", "TILE=[128,512,128] (as given), in SBUF", TILING, "promoted 2 inputs to SBUF", "legalize-layout"):
+    for text in ("infer-layout", "TILE=[128,512,128] (as given)", "in SBUF (as given)", TILING, "promoted 2 inputs to SBUF", "legalize-layout"):
         expect(about).to_contain_text(text)
 
 

@@ -11,7 +11,7 @@ import { pythonLanguage } from "@codemirror/lang-python";
 import { Text } from "@codemirror/state";
 import type { SyntaxNode, Tree } from "@lezer/common";
 import type { KnobValue, RemarkKnob, SourceRange } from "../api/types";
-import { spanOfRange, type Span } from "./positions";
+import { columnOfOffset, spanOfRange, type Span } from "./positions";
 import { baseArgument, callees, importsOf, isBound, knobCall, methodArgument, named, type Callee, type KnobCall } from "./knobcalls";
 
 export interface Change {
@@ -179,9 +179,8 @@ class Writer {
   private wrap(top: SyntaxNode): void {
     if (top.parent?.name === "AssignStatement" && top.name === "VariableName") throw new Impossible("The value has a name of its own; its knob belongs where it is computed.");
     const callee = this.callee();
-    const inner = top.name === "ParenthesizedExpression" ? this.slice(top).slice(1, -1) : this.slice(top);
     this.what = `${callee.text}(…, ${this.functionText()})`;
-    this.changes.push({ from: top.from, to: top.to, insert: `${callee.text}(${inner}, ${this.functionText()})` });
+    this.changes.push({ from: top.from, to: top.from, insert: `${callee.text}(` }, { from: top.to, to: top.to, insert: `, ${this.functionText()})` });
   }
 
   /** Gives the argument to the last of the calls that has it, or else to the last one that can take it. */
@@ -275,6 +274,17 @@ export function apply(text: string, changes: readonly Change[]): string {
 /** The offsets of a range of the text; null if it is not there. */
 export function spanIn(text: string, range: SourceRange): Span | null {
   return spanOfRange(Text.of(text.split("\n")), range);
+}
+
+/** Where the changes put a range of the old text. */
+export function movedRange(text: string, changes: readonly Change[], range: SourceRange): SourceRange {
+  const span = spanIn(text, range);
+  if (!span) return range;
+  const by = (isBefore: (c: Change) => boolean) => changes.reduce((sum, c) => (isBefore(c) ? sum + c.insert.length - (c.to - c.from) : sum), 0);
+  const doc = Text.of(apply(text, changes).split("\n"));
+  const [from, to] = [span.from + by((c) => c.to <= span.from), span.to + by((c) => c.from < span.to)];
+  const [first, last] = [doc.lineAt(from), doc.lineAt(to)];
+  return { ...range, line: first.number, col: columnOfOffset(first.text, from - first.from), end_line: last.number, end_col: columnOfOffset(last.text, to - last.from) };
 }
 
 /** Writes the knob for the value of the expression text.slice(from, to). */

@@ -1,6 +1,6 @@
 // offers: the knobs that decisions offer, and how one of them is written into the source.
-import type { KnobValue, Remark, RemarkKnob } from "../api/types";
-import { literal, spanIn, writeKnob, type Change } from "../editor/writeknob";
+import type { KnobValue, Remark, RemarkKnob, SourceRange } from "../api/types";
+import { literal, movedRange, spanIn, writeKnob, type Change } from "../editor/writeknob";
 import type { AppStore } from "../state/app";
 import type { KernelOutcome } from "../state/outcome";
 import { aboutAnchor } from "../state/remarks";
@@ -68,6 +68,11 @@ export function writeOffer({ store, editor, kernel, remark, value }: Offer): str
   const written = writeKnob(text, span.from, span.to, { ...remark.knob, value });
   if ("why" in written) return written.why;
   editor.write(range.file, written.changes);
+  // operations of the old result are gone with it: what stays selected is the expression
+  const { anchor } = store.state;
+  const ranges = anchor?.kind === "ranges" && anchor.map === kernel.map ? anchor.ranges : [n];
+  const moved = ranges.map((r) => kernel.map.ranges[r] as SourceRange).map((r) => (r.file === range.file ? movedRange(text, written.changes, r) : r));
+  if (anchor) store.set({ anchor: { kind: "ranges", map: kernel.map, ranges, moved } });
   const calls = callsOf(kernel, n);
   const where = range.fn ? ` of ${range.fn}` : "";
   return `Written: ${written.what}${calls > 1 ? `. The expression is computed in ${plural(calls, "call")}${where}, and the knob is for all of them` : ""}. Ctrl+Z takes it back.`;
