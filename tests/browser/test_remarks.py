@@ -43,7 +43,10 @@ def test_remarks_stand_above_their_operations(page, stage):
     of_matmul = [r["text"] for r in stage["remarks"] if r.get("op") == stage["lines"][matmul]["op"]]
     assert of_matmul and of_matmul[0].startswith("TILE=[128,512,128]")
     shown = note_above(page, "linalg.matmul ")
-    assert shown[:2] == of_matmul[:2] and len(shown) <= 3
+    said = [text for row in shown for text in row.split(" · ")]
+    assert said[:2] == of_matmul[:2] and len(shown) <= 3
+    # short texts share a row
+    assert shown[0] == " · ".join(of_matmul[:2]) and all(len(row) <= 96 for row in shown)
     # the text of the stage is what it was
     lines = ir_lines(page)
     assert lines == stage["text"].split("\n")[: len(lines)]
