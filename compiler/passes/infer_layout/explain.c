@@ -85,7 +85,8 @@ static bool is_in_batch_loop(const struct subject *s) {
 
 static struct subject subject_of(struct infer *f, const struct tiled *t, const struct layout *l) {
   struct subject s = {.f = f, .t = t, .l = l, .at = place_of(f, t->op), .value = t->value};
-  s.has_knob = s.at != NULL && t->s.kind != SK_BROADCAST;
+  const bool is_scalar = t->s.kind == SK_REDUCTION && (t->part < 0 || t->s.extents[t->part] == 1);
+  s.has_knob = s.at != NULL && t->s.kind != SK_BROADCAST && !is_scalar; /* a scalar is reduced in loops of our own */
   if (s.has_knob)
     look_at_uses(&s, t->value);
   match_dims(&s);
