@@ -221,6 +221,7 @@ static void put_remarks(struct buf *b, const struct stage *s, struct sources *so
     if (r->op >= 0)
       json_put_field_int(b, "from", r->op);
     put_src(b, locs, sources);
+    remark_put_reasons(b, r);
     buf_putc(b, '}');
   }
   buf_putc(b, ']');

@@ -3,7 +3,7 @@ import { networkProblem, Problem, problemFrom } from "./problem";
 import { type Base, wholeFrame, type WholeFrame } from "./delta";
 import { readLines } from "./ndjson";
 import type { Pipelines } from "../state/outcome";
-import type { CompileRequest, Example, Frame, Instruction, Knob, Operation, OperationText, PipelineDescription, RevisionMade, Snippet, SnippetMade, SnippetRequest, StageDiff, Target } from "./types";
+import type { CompileRequest, Example, Frame, Instruction, Knob, Operation, OperationText, PipelineDescription, RevisionMade, Rule, Snippet, SnippetMade, SnippetRequest, StageDiff, Target } from "./types";
 
 const BASE = "/api/v1";
 
@@ -47,6 +47,11 @@ export function getTargets(): Promise<Target[]> {
 export async function getOperations(): Promise<{ ops: Operation[]; knobs: Knob[] }> {
   const response = await request("/ops", { headers: { accept: "application/json" } });
   return (await response.json()) as { ops: Operation[]; knobs: Knob[] };
+}
+
+export async function getRules(): Promise<Rule[]> {
+  const response = await request("/rules", { headers: { accept: "application/json" } });
+  return ((await response.json()) as { rules: Rule[] }).rules;
 }
 
 export async function getInstructions(): Promise<{ instructions: Instruction[]; operations: OperationText[] }> {

@@ -51,6 +51,59 @@ export interface Remark {
   from?: number;
   /** The number of its source. */
   src?: number;
+  /** The rule by which the pass decided; GET /api/v1/rules lists all. Results of older versions lack it. */
+  rule?: string;
+  limits?: RemarkLimit[];
+  rejected?: RejectedChoice[];
+  knob?: RemarkKnob;
+}
+
+/** A limit of the machine that a decision respects. used is more than available where the decision was to do without.
+ * */
+export interface RemarkLimit {
+  name: string;
+  unit: string;
+  used: number;
+  available: number;
+}
+
+/** An argument of a knob, equal in JSON and in Python: a tile size, a memory, a dimension. */
+export type KnobValue = number[] | string | number;
+
+/** A choice that the pass did not take. */
+export interface RejectedChoice {
+  choice: string;
+  reason: string;
+  /** What it would cost, where that is at hand. */
+  cost?: string;
+  value?: KnobValue;
+}
+
+/** The knob that changes a decision: knob.knob(value).call(argument=…), where value is what the innermost place of the
+ * remark's source computes. Absent if no knob does. */
+export interface RemarkKnob {
+  call: "tile_op" | "layout";
+  argument: "tile_size" | "mem_space" | "partition_dim";
+  value: KnobValue;
+  /** Other arguments, which the rejected choices take. */
+  offers: KnobValue[];
+  /** Of tile_op: for each dimension of the value the entry of tile_size that is for it, -1 for none. Entries that are
+   * for no dimension are those of reduced loops. */
+  dims?: number[];
+}
+
+/** A rule by which a pass decides. */
+export interface Rule {
+  name: string;
+  pass: string;
+  /** What it decides. */
+  says: string;
+  /** The fact of the machine or of the pipeline behind it. */
+  because: string;
+  /** The knob that changes its decisions, or why there is none. */
+  knob: string;
+  /** The rule whose decisions about the same expression change this one. */
+  via?: string;
 }
 
 /** The first element that differs by more than its tolerance; of the output with the largest difference. */

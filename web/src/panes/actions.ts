@@ -1,8 +1,11 @@
 // actions: everything that the page can do, for the palette: what has a key does what the key does.
 import { FONT_SIZES, settings } from "../state/settings";
+import { kernelOf } from "../state/outcome";
 import { allRows, choose, showStage } from "../state/view";
 import { byId } from "./dom";
 import { type KeyTargets, pressKey } from "./keys";
+import { literal, offersAbout, writeOffer } from "./offers";
+import { say } from "./notices";
 import { openVersions } from "./versions";
 
 export interface Action {
@@ -30,6 +33,7 @@ const LINKS: readonly Keyed[] = [
   ["Jump to the partners and keep them lit", "g l"],
   ["Explain what is at the caret", "Ctrl+F8"],
   ["History of the selection", "h"],
+  ["Why: what was decided about the selection", "y"],
   ["Colours of linked lines on or off", "Ctrl+Shift+F1"],
 ];
 
@@ -103,6 +107,19 @@ function textSize(title: string, by: 1 | -1): Action[] {
   return size === undefined ? [] : [{ group: "Page", title, key: "", run: () => settings.set({ fontSize: size }) }];
 }
 
+/** The knobs that decisions about the selection offer. */
+function knobs({ store, source }: KeyTargets): Action[] {
+  const { anchor, outcome, kernelName } = store.state;
+  const kernel = kernelOf(outcome, kernelName);
+  if (!anchor || !kernel || anchor.map !== kernel.map) return [];
+  return offersAbout(kernel, anchor).map(({ remark, value }): Action => ({
+    group: "Kernel",
+    title: `Write knob ${remark.knob.call}(${remark.knob.argument}=${literal(value)}), not ${literal(remark.knob.value)}`,
+    key: "",
+    run: () => say(writeOffer({ store, editor: source, kernel, remark, value })),
+  }));
+}
+
 /** As they can be done now. */
 export function actionsNow(t: KeyTargets): Action[] {
   const { store } = t;
@@ -124,6 +141,7 @@ export function actionsNow(t: KeyTargets): Action[] {
     ...(mode === "compare" ? keyed("View", [["Swap A and B", "x"]]) : []),
     ...(mode === "read" ? [] : [plain("View", "Read the stages", () => store.set({ mode: "read" }))]),
     ...keyed("Kernel", KERNEL),
+    ...knobs(t),
     ...click("Kernel", "Check every stage against NumPy", "#check"),
     ...click("Kernel", "Share, store or download", "#share"),
     ...[...document.querySelectorAll<HTMLElement>("#source-tools button")].flatMap((b): Action[] =>

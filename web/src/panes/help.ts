@@ -24,6 +24,7 @@ const KEYS: [string, [string, string][]][] = [
       ["Ctrl+F8", "explain what is at the caret"],
       ["click a line number", "put the line into the address, with Shift a range"],
       ["h", "history of the selection"],
+      ["y", "why: what was decided about the selection, and the knobs"],
       ["Esc", "clear the selection"],
       ["Ctrl+Shift+F1", "line colours on, off"],
     ],

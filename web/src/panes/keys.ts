@@ -9,6 +9,7 @@ import type { Compiler } from "../state/compiler";
 import { settings } from "../state/settings";
 import { choose, currentRow } from "../state/view";
 import type { DiffPane } from "./diff";
+import type { HistoryDrawer } from "./history";
 import type { IrPane } from "./ir";
 import type { SourcePane } from "./source";
 import type { StageText } from "./stagetext";
@@ -20,6 +21,7 @@ export interface KeyTargets {
   store: AppStore;
   compiler: Compiler;
   source: SourcePane;
+  drawer: HistoryDrawer;
   stages: StagesPane;
   ir: IrPane;
   diff: DiffPane;
@@ -116,6 +118,11 @@ function letter(t: KeyTargets, key: string, afterG: boolean): boolean {
       t.store.set({ pane: "ir" });
       t.views.room?.show("ir");
       (byId("history").querySelector<HTMLElement>("[aria-current]") ?? byId("history")).focus();
+      return true;
+    case "y":
+      t.store.set({ pane: "ir" });
+      t.views.room?.show("ir");
+      t.drawer.explain();
       return true;
     case "d":
       t.diff.toggle();
