@@ -39,6 +39,7 @@ const TEXT: readonly Keyed[] = [
   ["Attributes shown or hidden", "t"],
   ["Go to the value's definition", "g d"],
   ["Wrap long lines", "w"],
+  ["Picture of the stage: data flow or loops", "v"],
 ];
 
 const DIFF: readonly Keyed[] = [

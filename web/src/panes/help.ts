@@ -36,7 +36,18 @@ const KEYS: [string, [string, string][]][] = [
       ["t", "attributes shown, hidden"],
       ["Enter", "open, close a folded row"],
       ["Ctrl+Shift+[ · ]", "fold, unfold a loop or region"],
+      ["v", "the stage as a picture: HLO as a graph, loops as nested boxes"],
       ["g d · F12 · Ctrl+click", "to the value's definition, and on to its uses"],
+    ],
+  ],
+  [
+    "Picture",
+    [
+      ["↑ ↓ ← →", "from box to box; with Shift, move the picture"],
+      ["Enter · double click", "open, close a group or a loop"],
+      ["Space · click", "select: the line of the stage and the source"],
+      ["+ − 0 · Ctrl+wheel", "larger, smaller, all of it"],
+      ["t", "picture, table"],
     ],
   ],
   [

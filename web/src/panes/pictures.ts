@@ -1,10 +1,10 @@
-// pictures: small drawings of a simulated run as SVG: the roofline, and the use of a memory over time.
+// pictures: drawings as SVG, and as files: of a simulated run the roofline, and the use of a memory over time.
 import type { Profile, ProfileMemory } from "../api/types";
 import { time } from "../state/units";
 
 const NS = "http://www.w3.org/2000/svg";
 
-function svg(tag: string, attrs: Record<string, string | number>, ...children: (Node | string)[]): SVGElement {
+export function svg(tag: string, attrs: Record<string, string | number>, ...children: (Node | string)[]): SVGElement {
   const node = document.createElementNS(NS, tag);
   for (const [k, v] of Object.entries(attrs)) node.setAttribute(k, String(v));
   node.append(...children);
@@ -12,7 +12,7 @@ function svg(tag: string, attrs: Record<string, string | number>, ...children: (
 }
 
 /** `title` is what a screen reader says. */
-function drawing(width: number, height: number, title: string, ...children: SVGElement[]): SVGElement {
+export function drawing(width: number, height: number, title: string, ...children: SVGElement[]): SVGElement {
   return svg("svg", { viewBox: `0 0 ${width} ${height}`, width, height, role: "img", class: "picture" }, svg("title", {}, title), ...children);
 }
 
@@ -92,4 +92,20 @@ export function svgText(picture: SVGElement): string {
   });
   copy.setAttribute("xmlns", NS);
   return new XMLSerializer().serializeToString(copy);
+}
+
+/** The longest side of a picture in pixels. */
+const PNG_MAX = 8000;
+
+/** An SVG as PNG, at twice its size if it is not too large; null if the browser cannot draw it. */
+export async function pngOf(text: string, width: number, height: number): Promise<Blob | null> {
+  const image = new Image();
+  image.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(text)}`;
+  await image.decode();
+  const scale = Math.min(2, PNG_MAX / Math.max(width, height, 1));
+  const canvas = document.createElement("canvas");
+  canvas.width = Math.ceil(width * scale);
+  canvas.height = Math.ceil(height * scale);
+  canvas.getContext("2d")?.drawImage(image, 0, 0, canvas.width, canvas.height);
+  return new Promise((done) => canvas.toBlob(done));
 }

@@ -1,5 +1,5 @@
 // views: parts of the page that are loaded when they are first used: the views of the run and of the comparison, the search,
-// the form for inputs, the second stage, the arrangement of the panes, and the presentation.
+// the form for inputs, the second stage, the picture of a stage, the arrangement of the panes, and the presentation.
 import type { EditorView } from "@codemirror/view";
 import type { AppState, AppStore } from "../state/app";
 import type { Compiler } from "../state/compiler";
@@ -9,6 +9,7 @@ import type { ComparePane } from "./compare";
 import { byId, button, el } from "./dom";
 import { icon, type IconName } from "./icons";
 import type { IrPane } from "./ir";
+import type { PicturePane } from "./picture";
 import type { Presentation } from "./present";
 import type { Room } from "./room";
 import type { SearchPane } from "./search";
@@ -29,9 +30,12 @@ export class Views {
   compare: ComparePane | null = null;
   room: Room | null = null;
   beside: BesidePane | null = null;
+  picture: PicturePane | null = null;
   presentation: Presentation | null = null;
   private search: SearchPane | null = null;
   private readonly asked = new Set<string>();
+  /** The picture takes the focus once it is there. */
+  private wantsFocus = false;
 
   constructor(
     private readonly store: AppStore,
@@ -51,6 +55,7 @@ export class Views {
       if (mode === "compare") this.once(mode, async () => (this.compare = new (await import("./compare")).ComparePane(store, compiler, say)));
       if (mode === "run") this.once(mode, async () => new (await import("./run")).RunPane(store, source));
     });
+    if (!isEmbed) this.pictureButton();
     store.watch(["showInputs", "outcome"], () => {
       if (store.state.showInputs || store.state.outcome?.diagnostics.some((d) => d.code === "no-shapes"))
         this.once("inputs", async () => new (await import("./inputs")).InputForm(store, compiler));
@@ -90,12 +95,44 @@ export class Views {
     return (this.room ??= new Room(this.store));
   }
 
+  /** Shows the picture of the stage, and goes into it, or closes it. */
+  togglePicture(): void {
+    if (this.isEmbed) return;
+    const picture = !this.store.state.picture;
+    this.wantsFocus = picture;
+    this.store.set({ picture, ...(picture ? { beside: null, diffFrom: null, pane: "ir" } : {}) });
+    if (picture) this.room?.show("ir");
+  }
+
+  private pictureButton(): void {
+    const { store } = this;
+    const title = "The stage as a picture: HLO as a graph, loops as nested boxes (v)";
+    const picture = el("button", { class: "quiet tool toggle", title, attrs: { type: "button", "aria-label": "Picture of the stage" }, on: { click: () => this.togglePicture() } }, icon("graph"), el("span", {}, "picture"));
+    byId("ir-tools").prepend(picture);
+    const focus = () => {
+      if (this.wantsFocus && this.picture) this.picture.focus();
+      if (this.picture) this.wantsFocus = false;
+    };
+    store.watch(["picture"], () => {
+      picture.setAttribute("aria-pressed", String(store.state.picture));
+      if (!store.state.picture) return;
+      if (store.state.beside !== null) store.set({ beside: null });
+      focus();
+      this.once("picture", async () => {
+        const { PicturePane } = await import("./picture");
+        this.picture = new PicturePane(store, this.say, () => this.ir.text.viewer.find(), (spec) => mountSplitter(store, spec));
+        focus();
+      });
+    });
+  }
+
   private roomButtons(): void {
     const tool = (name: IconName, title: string, change: (room: Room) => void) =>
       el("button", { class: "quiet", title, attrs: { type: "button", "aria-label": title }, on: { click: () => this.arrange(change) } }, icon(name));
     const { store } = this;
     const beside = el("button", { class: "quiet", title: "A second stage beside this one (Alt+click in the list, Shift+Enter)", attrs: { type: "button", "aria-label": "A second stage beside this one" }, on: { click: () => store.set({ beside: this.besideKey() }) } }, icon("beside"));
     store.watch(["beside"], () => {
+      if (store.state.beside !== null && store.state.picture) store.set({ picture: false });
       beside.setAttribute("aria-pressed", String(store.state.beside !== null));
       if (store.state.beside !== null) this.once("beside", async () => (this.beside = new (await import("./beside")).BesidePane(store, { stageText: (host, of) => new StageText(store, host, of), splitter: (spec) => mountSplitter(store, spec) })));
     });

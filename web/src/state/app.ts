@@ -62,6 +62,8 @@ export interface AppState {
   stageKey: string | null;
   /** The stage beside the shown one, by key; null: none. */
   beside: string | null;
+  /** The shown stage is drawn, too. */
+  picture: boolean;
   /** The stage that the shown one is compared with, by key; "": the previous one; null: none. */
   diffFrom: string | null;
   /** The diff in one column. */
@@ -117,6 +119,7 @@ export function newStore(): AppStore {
     kernelName: null,
     stageKey: null,
     beside: null,
+    picture: false,
     diffFrom: null,
     unified: false,
     anchor: null,
