@@ -5,12 +5,18 @@ import { hloClass } from "../highlight/opclass";
 import { CHAR, LINE, type Box, type Drawing, type Edge, type Table, type Wanted } from "./drawing";
 import { isLeaf, treeOf, type Group, type Leaf, type Tree } from "./tree";
 
-/** At first, groups are open as long as there are not more boxes than this. */
+/** At first, all groups of a level are open if there are not more boxes than this; otherwise only the first ones, up to
+ * the lower number. */
 const BOXES_AT_FIRST = 56;
+const BOXES_ANYWAY = 16;
 /** Never more than this: laying out takes more than linear time. */
 const BOXES_MAX = 400;
 const TITLE_MAX = 34;
 const PAD = 10;
+/** The room for the sign that opens a group. */
+const FOLD = 14;
+/** So many parameters of one closed group are one box. */
+const BUNDLE_MIN = 3;
 const HEAD = 22;
 
 function cut(text: string, most: number): string {
@@ -28,7 +34,7 @@ function titleOf({ op, values, applied }: Leaf): string {
 
 function detailOf({ op, isParameter, isResult }: Leaf): string {
   if (isParameter) return `parameter ${op.literal} · ${op.shape}`;
-  return `${isResult ? "result · " : ""}${cut(op.name, 18)} · ${op.shape}`;
+  return `${isResult && op.name !== "result" ? "result · " : ""}${cut(op.name, 18)} · ${op.shape}`;
 }
 
 function count(group: Group): number {
@@ -39,16 +45,17 @@ function leavesOf(item: Leaf | Group): Leaf[] {
   return isLeaf(item) ? [item] : item.children.flatMap(leavesOf);
 }
 
-/** The groups that are open: what the user says, otherwise as many as fit, the outer ones first. */
+/** The groups that are open: what the user says, otherwise whole levels as long as they fit. */
 function openGroups(root: Group, opened: ReadonlyMap<string, boolean>): Set<Group> {
   const open = new Set<Group>([root]);
   let boxes = root.children.length;
   let level = [root];
   while (level.length > 0) {
     const next = level.flatMap((g) => g.children.filter((c): c is Group => !isLeaf(c)));
+    const whole = next.reduce((n, g) => n + g.children.length - 1, boxes) <= BOXES_AT_FIRST;
     const opening = next.filter((g) => {
       const told = opened.get(g.id);
-      const fits = boxes + g.children.length - 1 <= BOXES_AT_FIRST;
+      const fits = whole || boxes + g.children.length - 1 <= BOXES_ANYWAY;
       if (!(told ?? fits) || boxes + g.children.length > BOXES_MAX) return false;
       boxes += g.children.length - 1;
       return true;
@@ -76,8 +83,37 @@ function boxOfGroup(group: Group, isOpen: boolean, depth: number): Box {
   const n = count(group);
   const title = cut(group.op ? `${group.name} ${group.op.name}` : group.name, TITLE_MAX);
   const detail = `${n} operations${group.op ? ` · ${group.op.shape}` : ""}`;
-  const width = Math.round(Math.max(title.length + 2, detail.length) * CHAR + 2 * PAD);
-  return { id: group.id, kind: "group", x: 0, y: 0, width, height: 2 * LINE + 8, title, detail, tone: "control", line: group.op?.line ?? 0, lines: linesOf(group), open: isOpen, depth, range: group.range };
+  const width = Math.round(Math.max(title.length, detail.length) * CHAR + 2 * PAD + FOLD);
+  return { id: group.id, kind: "group", x: 0, y: 0, width, height: 2 * LINE + 8, title, detail, tone: "control", line: group.op?.line ?? 0, lines: isOpen ? (group.op ? [group.op.line] : []) : linesOf(group), open: isOpen, depth, range: group.range };
+}
+
+/** Parameters that only one closed group uses become one box. */
+function bundle(tree: Tree, shown: Shown): void {
+  const users = new Map<Leaf, Set<Box>>();
+  for (const { from, to } of tree.edges) {
+    const box = shown.of.get(to);
+    if (from.isParameter && box) users.set(from, (users.get(from) ?? new Set<Box>()).add(box));
+  }
+  const bundles = new Map<Box, Leaf[]>();
+  for (const [parameter, boxes] of users) {
+    const [user] = boxes;
+    if (user && boxes.size === 1 && user.open === false) bundles.set(user, [...(bundles.get(user) ?? []), parameter]);
+  }
+  for (const [user, leaves] of bundles) {
+    if (leaves.length < BUNDLE_MIN) continue;
+    const [title, detail] = [`${leaves.length} parameters`, cut(leaves.map((l) => l.op.name).join(", "), TITLE_MAX)];
+    const width = Math.round(Math.max(title.length, detail.length) * CHAR + 2 * PAD + FOLD);
+    const box: Box = { id: `parameters of ${user.id}`, kind: "parameter", x: 0, y: 0, width, height: 2 * LINE + 8, title, detail, tone: "alloc", line: 0, lines: leaves.map((l) => l.op.line), open: null, depth: user.depth, range: -1 };
+    for (const leaf of leaves) {
+      const own = shown.of.get(leaf);
+      if (own) shown.boxes.delete(own.id);
+      if (own) shown.parents.delete(own.id);
+      shown.of.set(leaf, box);
+    }
+    shown.boxes.set(box.id, box);
+    const frame = shown.parents.get(user.id);
+    if (frame !== undefined) shown.parents.set(box.id, frame);
+  }
 }
 
 interface Shown {
@@ -87,19 +123,44 @@ interface Shown {
   of: Map<Leaf, Box>;
 }
 
-function shownOf(root: Group, open: ReadonlySet<Group>): Shown {
+/** A parameter that only one open group uses stands in it, so that its edge is short. */
+function moveParameters(tree: Tree, open: ReadonlySet<Group>): Map<Leaf, Group> {
+  const users = new Map<Leaf, Leaf[]>();
+  for (const { from, to } of tree.edges) if (from.isParameter) users.set(from, [...(users.get(from) ?? []), to]);
+  const moved = new Map<Leaf, Group>();
+  for (const [parameter, list] of users) {
+    const around = (leaf: Leaf): Group[] => {
+      const groups: Group[] = [];
+      for (let g: Group | null = leaf.parent; g; g = g.parent) groups.unshift(g);
+      return groups;
+    };
+    const first = around(list[0] as Leaf);
+    let depth = 0;
+    while (depth + 1 < first.length && open.has(first[depth + 1] as Group) && list.every((leaf) => around(leaf)[depth + 1] === first[depth + 1])) depth++;
+    if (depth > 0) moved.set(parameter, first[depth] as Group);
+  }
+  return moved;
+}
+
+function shownOf(tree: Tree, open: ReadonlySet<Group>): Shown {
+  const { root } = tree;
+  const moved = moveParameters(tree, open);
   const shown: Shown = { boxes: new Map(), parents: new Map(), of: new Map() };
   const visit = (group: Group, depth: number): void => {
     for (const child of group.children) {
       const isOpen = !isLeaf(child) && open.has(child);
       const box = isLeaf(child) ? boxOfLeaf(child, depth) : boxOfGroup(child, isOpen, depth);
       shown.boxes.set(box.id, box);
-      if (group !== root) shown.parents.set(box.id, group.id);
+      const frame = (isLeaf(child) && moved.get(child)) || group;
+      if (frame !== root) shown.parents.set(box.id, frame.id);
       if (isOpen) visit(child as Group, depth + 1);
       else for (const leaf of leavesOf(child)) shown.of.set(leaf, box);
     }
   };
   visit(root, 0);
+  bundle(tree, shown);
+  // a frame comes before what stands in it
+  shown.boxes = new Map([...shown.boxes].sort(([, a], [, b]) => Number(b.open === true) - Number(a.open === true)));
   return shown;
 }
 
@@ -156,7 +217,7 @@ function tableOf(tree: Tree): Table {
 
 export function flowDrawing(wanted: Wanted): Drawing {
   const tree = treeOf(wanted.text, wanted.calls, wanted.constants);
-  const shown = shownOf(tree.root, openGroups(tree.root, wanted.opened));
+  const shown = shownOf(tree, openGroups(tree.root, wanted.opened));
   const { width, height, edges } = laidOut(shown, shownEdges(tree, shown));
   const groups = [...shown.boxes.values()].filter((b) => b.kind === "group");
   const summary = `${count(tree.root)} operations${groups.length > 0 ? ` in ${groups.length} groups` : ""}`;

@@ -28,7 +28,7 @@ const HEAD = /^(ENTRY\s+)?%?([\w.$-]+)\s*\(.*\)\s*->\s*.*\{\s*$/;
 const OP = /^\s*(ROOT\s+)?%?([\w.$-]+)\s*=\s*(.*)$/;
 const OPCODE = /^(.*?[\])}])\s+([a-z][\w-]*)\(/;
 const CALLED = /\b(body|condition|to_apply|calls|branch_computations|true_computation|false_computation|called_computations|select|scatter)=(\{[^}]*\}|%?[\w.$-]+)/g;
-const KEPT = /\b(dimensions|slice|lhs_contracting_dims|rhs_contracting_dims|lhs_batch_dims|rhs_batch_dims|index|direction|custom_call_target|dynamic_slice_sizes|padding|window|permutation)=/;
+const KEPT = /\b(dimensions|slice|lhs_contracting_dims|rhs_contracting_dims|lhs_batch_dims|rhs_batch_dims|index|direction|custom_call_target|padding|window|permutation)=/;
 
 /** "f32[128,1024]{1,0}" as "128×1024 f32". */
 export function shortShape(type: string): string {

@@ -128,7 +128,7 @@ export class Places {
 
   /** Dimensions of one element come or go; any other change of shape ends what is known of the indices. */
   private reshape(op: MlirOp, result: string, collapses: boolean): void {
-    const m = /(%[\w$.-]+) (\[\[.*?\]\]|\[\]).* : (.*) into (.*)$/.exec(op.text);
+    const m = /(%[\w$.-]+) (\[\[.*?\]\]|\[\])(?: output_shape \[[^\]]*\])? : (.*) into (.*)$/.exec(op.text);
     if (!m) return;
     const [from, to] = [shapeOf(m[3] ?? ""), shapeOf(m[4] ?? "")];
     const view = this.views.get(m[1] ?? "");

@@ -86,6 +86,7 @@ export class PicturePane {
     this.box = el("section", { id: "picture", attrs: { "aria-label": "Picture of the stage" } }, head, this.note, this.sheet.host, this.table, this.now, this.tip);
     byId("ir-viewer").after(bar, this.box);
     splitter({ id: bar.id, property: "--picture", container: "ir-pane", pane: "ir-viewer", label: "Width of the text beside the picture", initial: 0.42, min: 0.15, max: 0.75 });
+    this.textButton.setAttribute("aria-pressed", "true");
     this.box.addEventListener("keydown", (e) => this.key(e));
     new ResizeObserver(() => this.pane.classList.toggle("picture-below", this.pane.clientWidth < COLUMNS_MIN)).observe(this.pane);
     store.watch([...STAGE_KEYS, "picture"], () => this.draw());

@@ -47,6 +47,7 @@ export class Sheet {
   private at: Box | null = null;
   private frame = 0;
   private readonly pointers = new Map<number, { x: number; y: number }>();
+  private clicked: Box | null = null;
   private press: { target: Element | null; moved: boolean } | null = null;
 
   constructor(
@@ -63,8 +64,9 @@ export class Sheet {
     host.addEventListener("pointerup", (e) => this.up(e));
     host.addEventListener("pointercancel", (e) => this.pointers.delete(e.pointerId));
     host.addEventListener("pointerleave", () => this.point(null));
-    host.addEventListener("dblclick", (e) => {
-      const box = this.boxOf(e.target as Element);
+    // the first click may have moved what is under the pointer
+    host.addEventListener("dblclick", () => {
+      const box = this.clicked;
       if (box && box.open !== null) this.events.toggled(box);
     });
     host.addEventListener("keydown", (e) => {
@@ -106,12 +108,15 @@ export class Sheet {
   /** The whole drawing, but not so small that nothing can be read: then its beginning. */
   private start(): void {
     this.fit();
-    if (this.view.scale >= 0.6 || !this.shown) return;
-    const scale = 0.75;
-    const first = this.shown.boxes.find((b) => b.kind === "parameter") ?? this.shown.boxes[0];
-    const { clientWidth: w } = this.host;
-    const isWide = this.shown.width * scale > w;
-    this.view = { scale, x: isWide && first && this.shown.edges.length > 0 ? w / 2 - (first.x + first.width / 2) * scale : 4, y: 4 };
+    if (this.view.scale >= 0.7 || !this.shown) return;
+    const { clientWidth: w, clientHeight: h } = this.host;
+    const { width, boxes, edges } = this.shown;
+    const scale = Math.min(Math.max(w / width, edges.length > 0 ? 0.7 : 0.85), 1);
+    const centres = boxes.filter((b) => !b.open && b.y * scale < h).map((b) => b.x + b.width / 2);
+    const middle = centres.reduce((sum, c) => sum + c, 0) / Math.max(centres.length, 1);
+    // of a wide graph, the middle of what is at its top
+    const x = edges.length === 0 || width * scale <= w ? Math.max((w - width * scale) / 2, 4) : w / 2 - middle * scale;
+    this.view = { scale, x: edges.length === 0 ? 4 : Math.min(x, 4 + w / 2), y: 4 };
   }
 
   fit(): void {
@@ -144,7 +149,7 @@ export class Sheet {
     const [width, height] = [Math.min(box.width, 260) * scale, Math.min(box.height, 60) * scale];
     const [left, top] = [box.x * scale + x, box.y * scale + y];
     const dx = left < 8 ? 8 - left : left + width > w - 8 ? Math.max(w - 8 - left - width, 8 - left) : 0;
-    const dy = top < 8 || top + height > h - 8 ? h / 3 - top : 0;
+    const dy = top < 8 ? 8 - top : top + height > h - 8 ? Math.max(h - 8 - top - height, 8 - top) : 0;
     if (dx !== 0 || dy !== 0) this.pan(dx, dy);
   }
 
@@ -189,7 +194,9 @@ export class Sheet {
     this.press = null;
     if (!press || press.moved) return;
     const box = this.boxOf(press.target);
-    if (box && press.target?.closest("[data-fold]")) this.events.toggled(box);
+    const isFold = press.target?.closest("[data-fold]") !== null && press.target !== null;
+    this.clicked = isFold ? null : box;
+    if (box && isFold) this.events.toggled(box);
     else {
       if (box) this.at = box;
       this.events.picked(box, e.ctrlKey || e.metaKey);
@@ -311,13 +318,13 @@ export class Sheet {
     const text: SVGElement[] = [];
     if (withText && isRow) {
       const [title, detail] = [svg("tspan", { class: "box-title" }, box.title), svg("tspan", { class: "box-detail", dx: box.title === "" ? 0 : 10 }, box.detail)];
-      text.push(svg("text", { x: left, y: 15.5 }, title, ...(this.shown?.edges.length === 0 || !box.open ? [detail] : [])));
+      text.push(svg("text", { x: left, y: 15.5, "xml:space": "preserve" }, title, ...(this.shown?.edges.length === 0 || !box.open ? [detail] : [])));
     } else if (withText) text.push(svg("text", { class: "box-title", x: left, y: 17 }, box.title), svg("text", { class: "box-detail", x: left, y: 34 }, box.detail));
     if (withText && box.open !== null) text.push(svg("g", { "data-fold": "" }, svg("rect", { class: "fold-spot", x: 2, y: 1, width: 22, height: 22 }), svg("text", { class: "fold", x: 8, y: 16 }, box.open ? "▾" : "▸")));
     return svg(
       "g",
       { class: this.classOf(box), "data-box": i, transform: `translate(${x} ${y})` },
-      svg("rect", { class: "frame", width, height, rx: box.kind === "parameter" ? height / 2 : 5 }),
+      svg("rect", { class: "frame", width, height, rx: box.kind === "parameter" ? 14 : 5 }),
       svg("path", { class: "strip", d: box.kind === "parameter" ? "" : `M2 ${Math.min(4, height / 2)}V${Math.max(height - 4, height / 2)}` }),
       ...text,
     );

@@ -109,10 +109,13 @@ export class Views {
     const title = "The stage as a picture: HLO as a graph, loops as nested boxes (v)";
     const picture = el("button", { class: "quiet tool toggle", title, attrs: { type: "button", "aria-label": "Picture of the stage" }, on: { click: () => this.togglePicture() } }, icon("graph"), el("span", {}, "picture"));
     byId("ir-tools").prepend(picture);
-    const focus = () => {
-      if (this.wantsFocus && this.picture) this.picture.focus();
-      if (this.picture) this.wantsFocus = false;
-    };
+    // it is shown by its own watcher, after this one
+    const focus = () =>
+      requestAnimationFrame(() => {
+        if (!this.picture) return;
+        if (this.wantsFocus) this.picture.focus();
+        this.wantsFocus = false;
+      });
     store.watch(["picture"], () => {
       picture.setAttribute("aria-pressed", String(store.state.picture));
       if (!store.state.picture) return;
