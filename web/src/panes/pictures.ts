@@ -87,8 +87,8 @@ export function svgText(picture: SVGElement): string {
   const from = [picture, ...picture.querySelectorAll("*")];
   [copy, ...copy.querySelectorAll("*")].forEach((node, i) => {
     const style = getComputedStyle(from[i] as Element);
-    const kept = ["fill", "stroke", "stroke-width", "stroke-dasharray", "font-size", "font-family", "font-weight"].map((p) => `${p}:${style.getPropertyValue(p)}`);
-    node.setAttribute("style", kept.join(";"));
+    // as attributes: the page's Content-Security-Policy forbids styles on elements
+    for (const p of ["fill", "stroke", "stroke-width", "stroke-dasharray", "font-size", "font-family", "font-weight"]) node.setAttribute(p, style.getPropertyValue(p));
   });
   copy.setAttribute("xmlns", NS);
   return new XMLSerializer().serializeToString(copy);

@@ -33,6 +33,7 @@ const MAX = 3;
 const TEXT_MIN = 0.32;
 /** The share of the sheet beyond its edges that is drawn too. */
 const MARGIN = 0.5;
+const DOUBLE_MS = 500;
 const HELP = "Arrow keys go from box to box, Enter opens and closes groups, Space selects, plus and minus zoom, 0 fits, Shift and arrows move";
 
 export class Sheet {
@@ -47,7 +48,8 @@ export class Sheet {
   private at: Box | null = null;
   private frame = 0;
   private readonly pointers = new Map<number, { x: number; y: number }>();
-  private clicked: Box | null = null;
+  /** The first of two clicks at one place: it may move what is under the pointer. */
+  private clicked: { box: Box | null; x: number; y: number; time: number } | null = null;
   private press: { target: Element | null; moved: boolean } | null = null;
 
   constructor(
@@ -57,6 +59,7 @@ export class Sheet {
     const { host } = this;
     this.root.setAttribute("class", "picture sheet-svg");
     this.root.removeAttribute("viewBox");
+    this.root.querySelector("title")?.remove(); // the browser would show it over everything
     host.append(this.root);
     host.addEventListener("wheel", (e) => this.wheel(e), { passive: false });
     host.addEventListener("pointerdown", (e) => this.down(e));
@@ -64,9 +67,8 @@ export class Sheet {
     host.addEventListener("pointerup", (e) => this.up(e));
     host.addEventListener("pointercancel", (e) => this.pointers.delete(e.pointerId));
     host.addEventListener("pointerleave", () => this.point(null));
-    // the first click may have moved what is under the pointer
     host.addEventListener("dblclick", () => {
-      const box = this.clicked;
+      const box = this.clicked?.box;
       if (box && box.open !== null) this.events.toggled(box);
     });
     host.addEventListener("keydown", (e) => {
@@ -82,6 +84,7 @@ export class Sheet {
     const before = this.shown?.boxes.find((b) => b.id === anchor);
     const after = before && drawing.boxes.find((b) => b.id === anchor);
     const { at } = this;
+    this.root.setAttribute("aria-label", drawing.summary);
     this.shown = drawing;
     this.look = look;
     this.drawn = null;
@@ -195,7 +198,9 @@ export class Sheet {
     if (!press || press.moved) return;
     const box = this.boxOf(press.target);
     const isFold = press.target?.closest("[data-fold]") !== null && press.target !== null;
-    this.clicked = isFold ? null : box;
+    const was = this.clicked;
+    if (was?.box && e.timeStamp - was.time < DOUBLE_MS && Math.hypot(e.clientX - was.x, e.clientY - was.y) < 6) return;
+    this.clicked = { box: isFold ? null : box, x: e.clientX, y: e.clientY, time: e.timeStamp };
     if (box && isFold) this.events.toggled(box);
     else {
       if (box) this.at = box;
