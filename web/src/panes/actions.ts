@@ -69,6 +69,7 @@ const PAGE: readonly Keyed[] = [
   ["Next pane", "F6"],
   ["Previous pane", "Shift+F6"],
   ["Maximise the pane; restore it", "m"],
+  ["Open the pane in a window of its own", "Shift+O"],
   ["Source hidden or shown", "1"],
   ["Stage list hidden or shown", "2"],
   ["Stage's text hidden or shown", "3"],

@@ -99,6 +99,7 @@ const KEYS: [string, [string, string][]][] = [
       ["w", "wrap long lines"],
       ["Shift+P", "present: only source and stage, PageDown and PageUp step, + − size, Esc leaves"],
       ["m", "maximise the pane with the focus; restore it"],
+      ["Shift+O", "the pane with the focus in a window of its own; closing the window brings it back"],
       ["1 2 3", "hide the source, the stage list, the stage's text; show it"],
       ["← → on a divider", "resize panes; Enter, or a double click: as at first"],
       ["?", "this sheet"],

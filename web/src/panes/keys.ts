@@ -135,6 +135,9 @@ function letter(t: KeyTargets, key: string, afterG: boolean): boolean {
     case "R":
       t.store.set({ mode: t.store.state.mode === "run" ? "read" : "run" });
       return true;
+    case "O":
+      t.views.pop(null);
+      return true;
     case "P":
       void t.views.present();
       return true;

@@ -15,6 +15,7 @@ import type { Room } from "./room";
 import type { SearchPane } from "./search";
 import { mountSplitter } from "./splitter";
 import { StageText } from "./stagetext";
+import type { Windows } from "./windows";
 
 type Pane = AppState["pane"];
 
@@ -32,6 +33,7 @@ export class Views {
   beside: BesidePane | null = null;
   picture: PicturePane | null = null;
   presentation: Presentation | null = null;
+  private windows: Windows | null = null;
   private search: SearchPane | null = null;
   private readonly asked = new Set<string>();
   /** The picture takes the focus once it is there. */
@@ -39,15 +41,20 @@ export class Views {
 
   constructor(
     private readonly store: AppStore,
-    compiler: Compiler,
+    private readonly compiler: Compiler,
     private readonly ir: IrPane,
     source: () => EditorView,
     private readonly say: (text: string) => void,
-    private readonly isEmbed: boolean,
+    /** Copies a link. */
+    private readonly share: () => void,
+    /** The page, its embedded form, or a window with one of its panes. */
+    private readonly kind: "page" | "embed" | "window",
   ) {
     byId("stages-tools").append(button("search", "Search all stages (Ctrl+Shift+F)", () => void this.openSearch()));
-    if (!isEmbed) this.roomButtons();
-    store.watch(["mode"], () => {
+    if (kind === "page") this.roomButtons();
+    else if (kind === "window") this.besideButton();
+    if (kind === "window") document.body.dataset["mode"] = "read";
+    else store.watch(["mode"], () => {
       const { mode } = store.state;
       document.body.dataset["mode"] = mode;
       byId("compare-pane").hidden = mode !== "compare";
@@ -55,7 +62,7 @@ export class Views {
       if (mode === "compare") this.once(mode, async () => (this.compare = new (await import("./compare")).ComparePane(store, compiler, say)));
       if (mode === "run") this.once(mode, async () => new (await import("./run")).RunPane(store, source));
     });
-    if (!isEmbed) this.pictureButton();
+    if (kind !== "embed") this.pictureButton();
     store.watch(["showInputs", "outcome"], () => {
       if (store.state.showInputs || store.state.outcome?.diagnostics.some((d) => d.code === "no-shapes"))
         this.once("inputs", async () => new (await import("./inputs")).InputForm(store, compiler));
@@ -75,12 +82,12 @@ export class Views {
 
   /** Changes the arrangement of the panes. */
   arrange(change: (room: Room) => void): void {
-    if (!this.isEmbed) void this.loadRoom().then(change, () => this.fail());
+    if (this.kind === "page") void this.loadRoom().then(change, () => this.fail());
   }
 
   /** Begins the presentation, or ends it. */
   async present(): Promise<void> {
-    if (this.isEmbed) return;
+    if (this.kind !== "page") return;
     try {
       const { Presentation } = await import("./present");
       this.room?.show("ir");
@@ -97,7 +104,7 @@ export class Views {
 
   /** Shows the picture of the stage, and goes into it, or closes it. */
   togglePicture(): void {
-    if (this.isEmbed) return;
+    if (this.kind === "embed") return;
     const picture = !this.store.state.picture;
     this.wantsFocus = picture;
     this.store.set({ picture, ...(picture ? { beside: null, diffFrom: null, pane: "ir" } : {}) });
@@ -129,9 +136,21 @@ export class Views {
     });
   }
 
-  private roomButtons(): void {
-    const tool = (name: IconName, title: string, change: (room: Room) => void) =>
-      el("button", { class: "quiet", title, attrs: { type: "button", "aria-label": title }, on: { click: () => this.arrange(change) } }, icon(name));
+  /** Opens a pane in a window of its own: that with the focus, if none is given. */
+  pop(pane: Pane | null): void {
+    if (this.kind !== "page") return;
+    const own = document.activeElement?.closest(".pane")?.id.replace("-pane", "");
+    const wanted = pane ?? PANES.find(([p]) => p === own)?.[0] ?? "ir";
+    void this.loadRoom()
+      .then(async (room) => {
+        const { Windows } = await import("./windows");
+        this.windows ??= new Windows({ store: this.store, compiler: this.compiler, share: this.share }, room, this.say);
+        this.windows.pop(wanted);
+      })
+      .catch(() => this.fail());
+  }
+
+  private besideButton(): HTMLElement {
     const { store } = this;
     const beside = el("button", { class: "quiet", title: "A second stage beside this one (Alt+click in the list, Shift+Enter)", attrs: { type: "button", "aria-label": "A second stage beside this one" }, on: { click: () => store.set({ beside: this.besideKey() }) } }, icon("beside"));
     store.watch(["beside"], () => {
@@ -139,9 +158,16 @@ export class Views {
       beside.setAttribute("aria-pressed", String(store.state.beside !== null));
       if (store.state.beside !== null) this.once("beside", async () => (this.beside = new (await import("./beside")).BesidePane(store, { stageText: (host, of) => new StageText(store, host, of), splitter: (spec) => mountSplitter(store, spec) })));
     });
+    return beside;
+  }
+
+  private roomButtons(): void {
+    const tool = (name: IconName, title: string, run: () => void) => el("button", { class: "quiet", title, attrs: { type: "button", "aria-label": title, "data-room": name }, on: { click: run } }, icon(name));
+    const arrange = (change: (room: Room) => void) => () => this.arrange(change);
+    const beside = this.besideButton();
     for (const [pane, name, key] of PANES)
       byId(`${pane}-pane`).firstElementChild?.append(
-        el("span", { class: "room" }, pane === "ir" && beside, tool("maximise", `Maximise the ${name} (m)`, (r) => r.maximise(pane)), tool("hide", `Hide the ${name} (${key})`, (r) => r.toggle(pane))),
+        el("span", { class: "room" }, pane === "ir" && beside, tool("open", `Open the ${name} in a window of its own`, () => this.pop(pane)), tool("maximise", `Maximise the ${name} (m)`, arrange((r) => r.maximise(pane))), tool("hide", `Hide the ${name} (${key})`, arrange((r) => r.toggle(pane)))),
       );
     byId("settings").append(button("Present", "Only the source and the stage, in large type; PageDown and PageUp step (Shift+P)", () => void this.present(), "plain"));
     // panes that the user hid stay hidden

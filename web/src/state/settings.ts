@@ -62,6 +62,11 @@ function load(): Settings {
 
 export const settings = new Store<Settings>(load());
 
+// what another window of the page has set counts here, too
+window.addEventListener("storage", (e) => {
+  if (e.key === KEY) settings.set(load());
+});
+
 settings.watch(["theme", "palette", "bands", "letterKeys", "autoCompile", "fullText", "attributes", "fontSize", "splits"], () => {
   try {
     localStorage.setItem(KEY, JSON.stringify(settings.state));
