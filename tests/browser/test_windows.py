@@ -62,7 +62,7 @@ def test_the_source_is_edited_in_its_own_window(page, watch):
     write(other, KERNEL)
     expect(page.locator("#signature")).to_contain_text("mine")
     compiled(page)
-    page.locator("#ir-viewer .cm-line", has_text="@").first.click()
+    page.locator("#ir-viewer .cm-line", has_text="tanh(").first.click()
     expect(other.locator("#source-editor .lit-selected, #source-editor .lit-selected-caller").first).to_be_visible()
     assert lit_text(other, "lit-selected") != ""
     write(other, KERNEL.replace("np.tanh", "np.tahn"))
@@ -82,6 +82,7 @@ def test_the_keys_and_settings_of_the_page_count_in_its_windows(page, watch):
     other.locator("#ir-viewer .cm-content").focus()
     other.keyboard.press("r")
     expect(other.locator("#ir-tools").get_by_role("button", name="full text")).to_have_attribute("aria-pressed", "true")
+    page.bring_to_front()
     page.get_by_role("button", name="Settings").click()
     page.get_by_text("Dark", exact=True).click()
     expect(other.locator("html")).to_have_attribute("data-theme", "dark")

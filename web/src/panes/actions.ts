@@ -131,6 +131,7 @@ export function actionsNow(t: KeyTargets): Action[] {
     ),
     plain("Kernel", "Versions: what you wrote before", () => openVersions(store, t.compiler)),
     ...keyed("Page", PAGE),
+    plain("Page", settings.state.vim ? "Leave Vim keys" : "Vim keys in the source", () => settings.set({ vim: !settings.state.vim })),
     plain("Page", "Settings", () => byId("settings").showPopover()),
     ...click("Page", "Theme: light, dark or the system's", "#theme"),
     ...textSize("Larger text", 1),
