@@ -1,4 +1,5 @@
 // actions: everything that the page can do, for the palette: what has a key does what the key does.
+import { layouts } from "../state/layouts";
 import { FONT_SIZES, settings } from "../state/settings";
 import { allRows, choose, showStage } from "../state/view";
 import { byId } from "./dom";
@@ -131,6 +132,8 @@ export function actionsNow(t: KeyTargets): Action[] {
     ),
     plain("Kernel", "Versions: what you wrote before", () => openVersions(store, t.compiler)),
     ...keyed("Page", PAGE),
+    plain("Page", "Layouts: save the arrangement of the panes, rename, delete", () => void t.views.openLayouts()),
+    ...layouts().map(({ name, arrangement }) => plain("Layout", name, () => t.views.useLayout(arrangement))),
     plain("Page", settings.state.vim ? "Leave Vim keys" : "Vim keys in the source", () => settings.set({ vim: !settings.state.vim })),
     plain("Page", "Settings", () => byId("settings").showPopover()),
     ...click("Page", "Theme: light, dark or the system's", "#theme"),

@@ -40,6 +40,19 @@ export class Room {
     this.draw();
   }
 
+  /** Which panes are hidden, and which has all the room. */
+  get arrangement(): { hidden: Pane[]; maximised: Pane | null } {
+    return { hidden: [...this.hidden], maximised: this.maximised };
+  }
+
+  /** Arranges the panes; those in windows of their own stay there. */
+  set arrangement({ hidden, maximised }: { hidden: Pane[]; maximised: Pane | null }) {
+    this.hidden = new Set(hidden);
+    this.maximised = maximised && this.lent.has(maximised) ? null : maximised;
+    if (PANES.every((p) => this.hidden.has(p) || this.lent.has(p))) this.hidden.clear();
+    this.draw();
+  }
+
   private railPressed(pane: Pane): void {
     const back = this.lent.get(pane);
     if (back) back();

@@ -3,6 +3,8 @@
 import type { EditorView } from "@codemirror/view";
 import type { AppState, AppStore } from "../state/app";
 import type { Compiler } from "../state/compiler";
+import type { Arrangement } from "../state/layouts";
+import { settings } from "../state/settings";
 import { allRows, currentRow } from "../state/view";
 import type { BesidePane } from "./beside";
 import type { ComparePane } from "./compare";
@@ -150,6 +152,29 @@ export class Views {
       .catch(() => this.fail());
   }
 
+  /** How the panes are arranged now. */
+  arrangement(): Arrangement {
+    const { beside, picture, splits } = this.store.state;
+    return { hidden: [], maximised: null, ...this.room?.arrangement, splits: { ...(splits ?? settings.state.splits) }, beside: beside !== null, picture };
+  }
+
+  /** Arranges the panes as they were saved. */
+  useLayout({ hidden, maximised, splits, beside, picture }: Arrangement): void {
+    const { store } = this;
+    settings.set({ splits });
+    store.set({ splits: null, mode: "read", picture, beside: beside ? (store.state.beside ?? this.besideKey()) : null });
+    this.arrange((room) => (room.arrangement = { hidden, maximised }));
+  }
+
+  /** Opens the dialog of the layouts. */
+  async openLayouts(): Promise<void> {
+    try {
+      (await import("./layouts")).openLayouts(this, this.say);
+    } catch {
+      this.fail();
+    }
+  }
+
   private besideButton(): HTMLElement {
     const { store } = this;
     const beside = el("button", { class: "quiet", title: "A second stage beside this one (Alt+click in the list, Shift+Enter)", attrs: { type: "button", "aria-label": "A second stage beside this one" }, on: { click: () => store.set({ beside: this.besideKey() }) } }, icon("beside"));
@@ -169,6 +194,10 @@ export class Views {
       byId(`${pane}-pane`).firstElementChild?.append(
         el("span", { class: "room" }, pane === "ir" && beside, tool("open", `Open the ${name} in a window of its own`, () => this.pop(pane)), tool("maximise", `Maximise the ${name} (m)`, arrange((r) => r.maximise(pane))), tool("hide", `Hide the ${name} (${key})`, arrange((r) => r.toggle(pane)))),
       );
+    byId("settings").append(button("Layouts…", "Save the arrangement of the panes under a name, or choose one", () => {
+      byId("settings").hidePopover();
+      void this.openLayouts();
+    }, "plain"));
     byId("settings").append(button("Present", "Only the source and the stage, in large type; PageDown and PageUp step (Shift+P)", () => void this.present(), "plain"));
     // panes that the user hid stay hidden
     try {
