@@ -50,6 +50,8 @@ export interface Drawing {
 /** The same facts as text. */
 export interface Table {
   heads: readonly string[];
+  /** How many further rows there are. */
+  more: number;
   rows: readonly { line: number; depth: number; cells: readonly string[] }[];
 }
 
@@ -77,6 +79,9 @@ export interface Answer {
   /** Why there is none. */
   fault: string;
 }
+
+/** More rows of a table say less than the text does. */
+export const TABLE_MAX = 3000;
 
 /** Characters of the font in which boxes are written. */
 export const CHAR = 7.25;

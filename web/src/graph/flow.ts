@@ -2,7 +2,7 @@
 // result, groups as frames around their operations.
 import { Graph, layout } from "@dagrejs/dagre";
 import { hloClass } from "../highlight/opclass";
-import { CHAR, LINE, type Box, type Drawing, type Edge, type Table, type Wanted } from "./drawing";
+import { CHAR, LINE, TABLE_MAX, type Box, type Drawing, type Edge, type Table, type Wanted } from "./drawing";
 import { isLeaf, treeOf, type Group, type Leaf, type Tree } from "./tree";
 
 /** At first, all groups of a level are open if there are not more boxes than this; otherwise only the first ones, up to
@@ -191,9 +191,12 @@ function laidOut(shown: Shown, edges: readonly Edge[]): { width: number; height:
     const head = box.open ? HEAD - 6 : 0;
     Object.assign(box, { width: at.width, height: at.height + head, x: at.x - at.width / 2, y: at.y - at.height / 2 - head });
   }
-  const placed = edges.map((e) => ({ ...e, points: graph.edge(e.from, e.to).points.map((p): [number, number] => [Math.round(p.x), Math.round(p.y)]) }));
+  // the head of a frame at the top stands above it
+  const down = Math.max(0, PAD - Math.min(...[...shown.boxes.values()].map((b) => b.y)));
+  for (const box of shown.boxes.values()) box.y += down;
+  const placed = edges.map((e) => ({ ...e, points: graph.edge(e.from, e.to).points.map((p): [number, number] => [Math.round(p.x), Math.round(p.y + down)]) }));
   const size = graph.graph() as { width?: number; height?: number };
-  return { width: size.width ?? 0, height: size.height ?? 0, edges: placed };
+  return { width: size.width ?? 0, height: (size.height ?? 0) + down, edges: placed };
 }
 
 function tableOf(tree: Tree): Table {
@@ -212,7 +215,7 @@ function tableOf(tree: Tree): Table {
     rows.push({ line: item.op.line, depth, cells: [titleOf(item), item.op.name, item.op.shape, inputs.join(", "), String(takers.get(item) ?? 0)] });
   };
   visit(tree.root, 0);
-  return { heads: ["operation", "name", "shape", "operands", "uses"], rows };
+  return { heads: ["operation", "name", "shape", "operands", "uses"], rows: rows.slice(0, TABLE_MAX), more: Math.max(rows.length - TABLE_MAX, 0) };
 }
 
 export function flowDrawing(wanted: Wanted): Drawing {

@@ -115,10 +115,10 @@ class Reader {
       row.trip = rounds(low, high, step);
       if (step !== "1") row.kinds.push(`tiles of ${step}`);
     } else {
-      const names = /^(?:[^=]*= )?[\w.]+ \(([^)]*)\)/.exec(op.text)?.[1] ?? "";
+      const names = op.label === "scf.while" ? "" : (/^(?:[^=]*= )?[\w.]+ \(([^)]*)\)/.exec(op.text)?.[1] ?? "");
       counters.push(...[...names.matchAll(/%[\w$.-]+/g)].map((m) => m[0]));
       row.title = `${op.label.replace(/^\w+\./, "")} ${counters.join(", ")}`.trim();
-      row.range = /\) (?:in|=) (.*?)(?: step| shared_outs| \{|$)/.exec(op.text)?.[1]?.replace(/%[\w$.-]+/g, (n) => scope.text(n)) ?? "";
+      if (names !== "") row.range = /\) (?:in|=) (.*?)(?: step| shared_outs| \{|$)/.exec(op.text)?.[1]?.replace(/%[\w$.-]+/g, (n) => scope.text(n)) ?? "";
     }
     for (const counter of counters) this.places.counter(counter, op.line);
     const first = this.writes.length;

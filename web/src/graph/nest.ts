@@ -2,7 +2,7 @@
 import type { TokenClass } from "../highlight/token";
 import { mlirClass } from "../highlight/opclass";
 import { rankOf } from "../state/ranking";
-import { CHAR, LINE, type Box, type Drawing, type Table, type Wanted } from "./drawing";
+import { CHAR, LINE, TABLE_MAX, type Box, type Drawing, type Table, type Wanted } from "./drawing";
 import { loopsOf, type Row } from "./loops";
 
 /** At first, loops are open as long as there are not more rows than this. */
@@ -163,7 +163,7 @@ function tableOf(nodes: readonly Node[]): Table {
     node.children.forEach(visit);
   };
   nodes.forEach(visit);
-  return { heads: ["loop or operation", "range", "rounds", "kind", "on what"], rows };
+  return { heads: ["loop or operation", "range", "rounds", "kind", "on what"], rows: rows.slice(0, TABLE_MAX), more: Math.max(rows.length - TABLE_MAX, 0) };
 }
 
 export function nestDrawing(wanted: Wanted): Drawing {

@@ -323,7 +323,7 @@ export class PicturePane {
   private drawTable(): void {
     const { drawn } = this;
     if (!drawn) return;
-    const { heads, rows } = drawn.drawing.table;
+    const { heads, rows, more } = drawn.drawing.table;
     const kernel = drawn.of.row.kernel;
     const lineOp = kernel.map.linksOf(drawn.of.stage).lineOp;
     const line = (n: number) => {
@@ -344,6 +344,7 @@ export class PicturePane {
         el("thead", {}, el("tr", {}, el("th", { attrs: { scope: "col" } }, "line"), ...heads.map((h) => el("th", { attrs: { scope: "col" } }, h)))),
         el("tbody", {}, ...rows.map((r) => el("tr", {}, el("td", {}, line(r.line)), first(r), ...r.cells.slice(1).map((c) => el("td", {}, c))))),
       ),
+      more > 0 && el("p", { class: "note" }, `and ${more.toLocaleString("en")} more, which the stage's text has`),
     );
   }
 
