@@ -1,4 +1,4 @@
-// pictures: small drawings of a simulated run as SVG: the roofline, and the use of a memory over time.
+// pictures: drawings as SVG, and as files: of a simulated run the roofline, and the use of a memory over time.
 import type { Histogram, Profile, ProfileMemory } from "../api/types";
 import type { Rect } from "../nisa/tiles";
 import { bytesText, numberText, time } from "../state/units";
@@ -9,7 +9,7 @@ adoptStyle(css);
 
 const NS = "http://www.w3.org/2000/svg";
 
-function svg(tag: string, attrs: Record<string, string | number>, ...children: (Node | string)[]): SVGElement {
+export function svg(tag: string, attrs: Record<string, string | number>, ...children: (Node | string)[]): SVGElement {
   const node = document.createElementNS(NS, tag);
   for (const [k, v] of Object.entries(attrs)) node.setAttribute(k, String(v));
   node.append(...children);
@@ -17,7 +17,7 @@ function svg(tag: string, attrs: Record<string, string | number>, ...children: (
 }
 
 /** `title` is what a screen reader says. */
-function drawing(width: number, height: number, title: string, ...children: SVGElement[]): SVGElement {
+export function drawing(width: number, height: number, title: string, ...children: SVGElement[]): SVGElement {
   return svg("svg", { viewBox: `0 0 ${width} ${height}`, width, height, role: "img", class: "picture" }, svg("title", {}, title), ...children);
 }
 
@@ -160,6 +160,7 @@ export function svgText(picture: SVGElement): string {
   const from = [picture, ...picture.querySelectorAll("*")];
   [copy, ...copy.querySelectorAll("*")].forEach((node, i) => {
     const style = getComputedStyle(from[i] as Element);
+    // as attributes: the page's Content-Security-Policy forbids styles on elements
     for (const ink of INKS) node.setAttribute(ink, style.getPropertyValue(ink));
   });
   copy.setAttribute("xmlns", NS);
@@ -176,4 +177,20 @@ export function svgTexts(pictures: readonly SVGElement[]): string {
   });
   const width = Math.max(...pictures.map((p) => Number(p.getAttribute("width"))));
   return `<svg xmlns="${NS}" width="${width}" height="${y}">${parts.join("")}</svg>`;
+}
+
+/** The longest side of a picture in pixels. */
+const PNG_MAX = 8000;
+
+/** An SVG as PNG, at twice its size if it is not too large; null if the browser cannot draw it. */
+export async function pngOf(text: string, width: number, height: number): Promise<Blob | null> {
+  const image = new Image();
+  image.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(text)}`;
+  await image.decode();
+  const scale = Math.min(2, PNG_MAX / Math.max(width, height, 1));
+  const canvas = document.createElement("canvas");
+  canvas.width = Math.ceil(width * scale);
+  canvas.height = Math.ceil(height * scale);
+  canvas.getContext("2d")?.drawImage(image, 0, 0, canvas.width, canvas.height);
+  return new Promise((done) => canvas.toBlob(done));
 }

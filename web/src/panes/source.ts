@@ -16,6 +16,7 @@ import { operationNamed } from "../state/operations";
 import { kernelOf } from "../state/outcome";
 import { type Light, lightOfRanges, smallest } from "../state/selection";
 import { remarksByRange } from "../state/remarks";
+import { settings } from "../state/settings";
 import { choose, selectedLight, shownStage, STAGE_KEYS } from "../state/view";
 import { button, byId, el, plural, toggle } from "./dom";
 import { mark } from "./marked";
@@ -65,6 +66,7 @@ export class SourcePane {
       explain: (pos) => this.explain(pos),
       writing: () => import("./writing").then((m) => m.writing(store), () => []),
     });
+    settings.watch(["vim"], () => void this.useVim(() => void compiler.now()));
     this.ruler = new Ruler(host, this.editor.view);
     const inputs = toggle("inputs", "Give the shapes of the kernel's inputs", () =>
       store.set({ showInputs: !store.state.showInputs }),
@@ -298,6 +300,18 @@ export class SourcePane {
     if (tab === undefined || at === undefined) return;
     this.switchTo(tab);
     this.editor.view.dispatch({ changes, annotations: isolateHistory.of("full"), userEvent: "input.knob", effects: EditorView.scrollIntoView(changes.at(-1)?.from ?? at, { y: "nearest" }) });
+  }
+
+  /** Puts Vim's keys into the editor, or takes them out, as the settings say. */
+  private async useVim(compile: () => void): Promise<void> {
+    const { vim } = settings.state;
+    if (!vim) {
+      this.editor.setKeys([]);
+      return;
+    }
+    const { vimKeys } = await import("../editor/vim").catch(() => ({ vimKeys: null }));
+    if (!vimKeys) say("Vim's keys could not be loaded: is the server reachable?");
+    else if (settings.state.vim) this.editor.setKeys(vimKeys(compile));
   }
 
   /** What a click does, from the keyboard. */

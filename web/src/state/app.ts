@@ -69,6 +69,8 @@ export interface AppState {
   inspect: Inspect | null;
   /** The execution, from 1, that the drawer shows first; null: its own choice.  The drawer takes it. */
   execution: number | null;
+  /** The shown stage is drawn, too. */
+  picture: boolean;
   /** The stage that the shown one is compared with, by key; "": the previous one; null: none. */
   diffFrom: string | null;
   /** The diff in one column. */
@@ -126,6 +128,7 @@ export function newStore(): AppStore {
     beside: null,
     inspect: null,
     execution: null,
+    picture: false,
     diffFrom: null,
     unified: false,
     anchor: null,
