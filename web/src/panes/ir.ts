@@ -35,7 +35,7 @@ export class IrPane {
     });
     const { viewer } = this.text;
     const wrap = tool("wrap", "wrap", "Wrap long lines (w)", () => store.set({ wrap: !store.state.wrap }));
-    wrap.classList.add("toggle");
+    wrap.classList.add("toggle", "wrap-tool");
     byId("ir-tools").append(
       tool("find", "find", "Find in this stage (Ctrl+F)", () => viewer.find()),
       wrap,
