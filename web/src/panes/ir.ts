@@ -38,7 +38,7 @@ export class IrPane {
     const save = tool("download", "save", "Download this stage's text", () => this.save());
     for (const b of [copy, save]) b.classList.add("spare");
     const wrap = tool("wrap", "wrap", "Wrap long lines (w)", () => store.set({ wrap: !store.state.wrap }));
-    wrap.classList.add("toggle", "spare");
+    wrap.classList.add("toggle", "spare", "wrap-tool");
     byId("ir-tools").append(
       tool("find", "find", "Find in this stage (Ctrl+F)", () => viewer.find()),
       wrap,
