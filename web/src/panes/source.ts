@@ -270,7 +270,11 @@ export class SourcePane {
   private chooseAt(pos: number): void {
     const ranges = this.rangesUnder(pos);
     const map = mapShown(this.editor.view);
-    if (ranges.length > 0 && map) choose(this.store, { kind: "ranges", map, ranges });
+    const { anchor } = this.store.state;
+    // the rounds that are chosen for a loop stay while expressions of the loop are selected
+    const kept = anchor?.kind === "ranges" && anchor.map === map ? [...(anchor.rounds ?? [])] : [];
+    const rounds = new Map(kept.filter(([loop]) => ranges.every((n) => map?.loopsOf(n).includes(loop))));
+    if (ranges.length > 0 && map) choose(this.store, { kind: "ranges", map, ranges, rounds });
   }
 
   /** Opens the file that a range is in, and selects the range. */

@@ -225,7 +225,8 @@ export class StageText {
     const op = this.opAt(line);
     const kind = op === null ? null : (describe(this.shown.stage, links, op)?.kind ?? null);
     const isShared = kind === "constant" || kind === "buffer";
-    const list = chained && texts ? placeList(places, links.more[line - 1] ?? 0, kernel.map, texts, isShared) : null;
+    const isListed = chained || kernel.map.roundsOf(places) !== null;
+    const list = isListed && texts ? placeList(places, links.more[line - 1] ?? 0, kernel.map, texts, isShared) : null;
     const remarks = remarksByLine(this.shown.stage, links).get(line);
     if (!remarks) return list;
     return el("div", {}, remarkTip([{ stage: this.shown.stage, texts: remarks }]), list);
