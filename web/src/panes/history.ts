@@ -163,6 +163,7 @@ export class HistoryDrawer {
     this.box.classList.toggle("none", !followed);
     if (!followed || !shown || !kernel) {
       this.panel.hidden = true;
+      fill(this.choosers);
       const note = el("p", { class: "note" }, "Click a line or an expression to follow it through the stages.");
       fill(this.head, this.tabs.history, this.tabs.decisions, note);
       return;
