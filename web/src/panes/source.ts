@@ -16,6 +16,7 @@ import { type Light, lightOfRanges, smallest } from "../state/selection";
 import { remarksByRange } from "../state/remarks";
 import { choose, selectedLight, shownStage, STAGE_KEYS } from "../state/view";
 import { button, byId, el, plural, toggle } from "./dom";
+import { icon } from "./icons";
 import { mark } from "./marked";
 import { say } from "./notices";
 import { operationTip } from "./operations";
@@ -76,7 +77,8 @@ export class SourcePane {
     const open = button("open…", "Open a file: Python (also several), HLO (text or HloModuleProto) or MLIR. Files can be dropped here, too.", () => picked.click());
     const tabs = new Tabs(store, compiler, () => this.editor.view.focus());
     const more = button("+ file", "Add a Python file that this one can import", () => tabs.add());
-    byId("source-tools").append(picked, more, open, inputs);
+    const earlier = el("button", { class: "quiet tool", id: "versions-open", title: "Versions: what you wrote before", attrs: { type: "button", "aria-label": "Versions" }, on: { click: () => void import("./versions").then((m) => m.openVersions(store, compiler)) } }, icon("clock"));
+    byId("source-tools").append(picked, more, open, inputs, earlier);
     store.watch(["language"], () => {
       const { language, tab } = store.state;
       inputs.hidden = more.hidden = language !== "nkipy"; // the other languages state their shapes, and have one file
