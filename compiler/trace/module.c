@@ -2,6 +2,7 @@
 #define TRACE_IMPORT_ARRAY
 #include "trace/module.h"
 
+#include "trace/counting.h"
 #include "trace/inspect.h"
 #include "trace/kernels.h"
 #include "trace/knobs.h"
@@ -87,7 +88,8 @@ PyMODINIT_FUNC PyInit__nkx(void) {
   PyObject *m = PyModule_Create(&definition);
   if (m && PyModule_AddFunctions(m, live_methods) == 0 && PyModule_AddFunctions(m, nki_methods) == 0 &&
       module_ready() && dtype_init() && refuse_init(m) && tensor_init(m) && traced_array_init(m) &&
-      loop_index_init(m) && dispatch_init() && knobs_init(m) && kernels_init(m) && output_init(m) && nki_tensor_init(m))
+      loop_index_init(m) && dispatch_init() && knobs_init(m) && kernels_init(m) && output_init(m) &&
+      nki_tensor_init(m) && counting_init())
     return m;
   Py_XDECREF(m);
   return NULL;

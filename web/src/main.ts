@@ -237,7 +237,7 @@ function main(): void {
   mountNotices(store, compiler, () => void loadLists(store));
   mountSharedBar(store, compiler, say);
   const targets: KeyTargets = { store, compiler, source, drawer, stages, ir, diff, views, pin, search: () => void views.openSearch(), share: isEmbed ? () => undefined : shareNow, help: () => void openHelp(), palette: () => void (isEmbed || openPalette(targets)) };
-  mountKeys(targets);
+  if (!isEmbed) mountKeys(targets);
   mountSplitter(store, { id: "split-source", property: "--source", pane: "source-pane", label: "Width of the source", initial: 0.32, min: 0.15, max: 0.6 });
   mountSplitter(store, { id: "split-stages", property: "--stages", pane: "stages-pane", label: "Width of the stage list", initial: 0.2, min: 0.1, max: 0.4 });
 
@@ -246,7 +246,7 @@ function main(): void {
     keepVersions(store);
   }
   if (isEmbed) {
-    mountEmbed(store);
+    mountEmbed(store, () => mountKeys(targets));
     source.editor.freeze();
   }
   if (settingsWereDamaged || linksWereDamaged)

@@ -102,14 +102,14 @@ export async function deleteSnippet(id: string, token: string): Promise<void> {
 }
 
 /** Compiles and passes each frame to `sink` as it arrives; the server ends an older compile of the same editor.  With a
- * base, the server may send stages as their difference from that. */
+ * base, the server may send stages as their difference from that.  True if the server had the result already. */
 export async function compile(
   req: CompileRequest,
   editor: string,
   signal: AbortSignal,
   sink: (f: WholeFrame) => void,
   base: Base | null = null,
-): Promise<void> {
+): Promise<boolean> {
   const headers = { "content-type": "application/json", accept: "application/x-ndjson", "x-nkx-editor": editor };
   const response = await request("/compile", {
     method: "POST",
@@ -125,4 +125,5 @@ export async function compile(
     if (e instanceof SyntaxError) throw new Problem("ours", "bad-frame", "The server sent something that is not JSON.");
     throw networkProblem();
   }
+  return response.headers.get("x-nkx-cached") === "1";
 }

@@ -14,13 +14,22 @@ export interface SourceRange {
 
 /** A range of a file of the user's, with what led there: the file's number, line, column, end line and end column as in
  * SourceRange; the function that contains the range, empty if it is not known; and the number of the place of the call
- * that led there, smaller than this place's own, -1 if there is none. */
-export type Place = [number, number, number, number, number, string, number];
+ * that led there, smaller than this place's own, -1 if there is none. If Python loops of that function enclose the
+ * range, one more element follows: the numbers of the places of the loops' headers, the outermost first, also smaller.
+ * */
+export type Place = [number, number, number, number, number, string, number, number[]?];
 
 /** What an operation stands for: one place of the user's source, or several once passes have merged operations. */
 export interface Source {
   /** The numbers of the first places, by the order in which they were merged. */
   places: number[];
+  /** For each of the places: in which rounds of the Python loops around it the operation was recorded there; null if no
+   * loop is around it. Absent if that is so of all. The rounds are a list of boxes. A box has one element for each
+   * loop, those of the outermost caller first, the innermost loop of the place last: a round, counted from 0, or the
+   * first and the last of several. [[1,[0,3]]] is round 1 of the outer loop and rounds 0 to 3 of the inner one. */
+  rounds?: (((number | number[])[])[] | null)[];
+  /** How many further rounds a place has at most that are not in its boxes. */
+  more_rounds?: number;
   /** How many further places there are at least. */
   more?: number;
 }

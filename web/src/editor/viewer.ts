@@ -326,6 +326,11 @@ export class StageViewer {
     return this.rows?.lineOf(row) ?? row;
   }
 
+  /** The text of the row that shows a line. */
+  rowText(line: number): string {
+    return this.rows?.texts[this.rowOf(line) - 1] ?? "";
+  }
+
   /** The row that shows a line of the stage's text. */
   rowOf(line: number): number {
     return this.rows?.rowOf(line) ?? line;

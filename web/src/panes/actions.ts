@@ -147,7 +147,7 @@ export function actionsNow(t: KeyTargets): Action[] {
     ...knobs(t),
     ...click("Kernel", "Check every stage against NumPy", "#check"),
     ...click("Kernel", "Share, store or download", "#share"),
-    ...[...document.querySelectorAll<HTMLElement>("#source-tools button")].flatMap((b): Action[] =>
+    ...[...document.querySelectorAll<HTMLElement>("#source-tools button:not(#versions-open)")].flatMap((b): Action[] =>
       b.offsetParent === null ? [] : [plain("Kernel", b.title.split(/[:.]/)[0] ?? "", () => b.click())],
     ),
     plain("Kernel", "Versions: what you wrote before", () => openVersions(store, t.compiler)),

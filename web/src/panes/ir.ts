@@ -10,6 +10,7 @@ import { byId, button, el, fill, ms, plural, saveFile, setAttr } from "./dom";
 import { icon, type IconName } from "./icons";
 import { mark } from "./marked";
 import { messageOf } from "./message";
+import { checkText } from "./stages";
 import { StageText } from "./stagetext";
 
 function tool(name: IconName, label: string, title: string, run: () => void): HTMLButtonElement {
@@ -94,8 +95,10 @@ export class IrPane {
     byId("ir-note").textContent = facts.join(" · ");
     const info = this.store.state.pipelines[row.kernel.pipeline].find((p) => p.name === row.name && p.index === row.index);
     const summary = byId("ir-summary");
-    summary.textContent = info?.summary ?? "";
-    summary.title = info ? `${info.summary}\n${info.pass}` : "";
+    const check = checkText(row);
+    const mark = { pass: "✓", fail: "✕", skipped: "–" }[row.stage?.check?.status ?? "skipped"];
+    fill(summary, check === "" ? null : el("span", { class: `check-words check-${row.stage?.check?.status}` }, `${mark} ${check}`), info?.summary ?? "");
+    summary.title = [check, info?.summary, info?.pass].filter((t) => t).join("\n");
     this.drawMessage(row, stage.name);
   }
 

@@ -19,6 +19,7 @@ import { remarksByRange } from "../state/remarks";
 import { settings } from "../state/settings";
 import { choose, selectedLight, shownStage, STAGE_KEYS } from "../state/view";
 import { button, byId, el, plural, toggle } from "./dom";
+import { icon } from "./icons";
 import { mark } from "./marked";
 import { say } from "./notices";
 import { operationTip } from "./operations";
@@ -80,7 +81,8 @@ export class SourcePane {
     const open = button("open…", "Open a file: Python (also several), HLO (text or HloModuleProto) or MLIR. Files can be dropped here, too.", () => picked.click());
     const tabs = new Tabs(store, compiler, () => this.editor.view.focus());
     const more = button("+ file", "Add a Python file that this one can import", () => tabs.add());
-    byId("source-tools").append(picked, more, open, inputs);
+    const earlier = el("button", { class: "quiet tool", id: "versions-open", title: "Versions: what you wrote before", attrs: { type: "button", "aria-label": "Versions" }, on: { click: () => void import("./versions").then((m) => m.openVersions(store, compiler)) } }, icon("clock"));
+    byId("source-tools").append(picked, more, open, inputs, earlier);
     store.watch(["language"], () => {
       const { language, tab } = store.state;
       inputs.hidden = more.hidden = language !== "nkipy"; // the other languages state their shapes, and have one file
@@ -274,7 +276,11 @@ export class SourcePane {
   private chooseAt(pos: number): void {
     const ranges = this.rangesUnder(pos);
     const map = mapShown(this.editor.view);
-    if (ranges.length > 0 && map) choose(this.store, { kind: "ranges", map, ranges });
+    const { anchor } = this.store.state;
+    // the rounds that are chosen for a loop stay while expressions of the loop are selected
+    const kept = anchor?.kind === "ranges" && anchor.map === map ? [...(anchor.rounds ?? [])] : [];
+    const rounds = new Map(kept.filter(([loop]) => ranges.every((n) => map?.loopsOf(n).includes(loop))));
+    if (ranges.length > 0 && map) choose(this.store, { kind: "ranges", map, ranges, rounds });
   }
 
   /** Opens the file that a range is in, and selects the range. */

@@ -27,6 +27,15 @@ export interface StageOf {
   marked(s: Readonly<AppState>): number | null;
 }
 
+/** The signs of the compact form that a row has, each with what it means. */
+function signsIn(row: string): [string, string][] {
+  const signs: [string, string][] = [];
+  const copy = /\{[^}]*\}/.exec(row)?.[0];
+  if (copy) signs.push([copy, "which of the buffer's copies: they take turns, so that a round need not wait for the one before"]);
+  if (row.includes("↑")) signs.push(["↑", "raises its stream's semaphore when it is complete: others wait for it"]);
+  return signs;
+}
+
 export class StageText {
   readonly viewer: StageViewer;
   private readonly ruler: Ruler;
@@ -258,9 +267,11 @@ export class StageText {
     const op = this.opAt(line);
     const kind = op === null ? null : (describe(this.shown.stage, links, op)?.kind ?? null);
     const isShared = kind === "constant" || kind === "buffer";
-    const list = chained && texts ? placeList(places, links.more[line - 1] ?? 0, kernel.map, texts, isShared) : null;
+    const isListed = chained || kernel.map.roundsOf(places) !== null;
+    const list = isListed && texts ? placeList(places, links.more[line - 1] ?? 0, kernel.map, texts, isShared) : null;
     const remarks = remarksByLine(this.shown.stage, links).get(line);
-    if (!remarks) return list;
-    return el("div", {}, remarkTip([{ stage: this.shown.stage, texts: remarks }]), list);
+    const signs = this.shown.stage.dialect === "nisa" ? signsIn(this.viewer.rowText(line)) : [];
+    if (!remarks && signs.length === 0) return list;
+    return el("div", {}, remarks ? remarkTip([{ stage: this.shown.stage, texts: remarks }]) : null, list, ...signs.map(([sign, what]) => el("p", { class: "sign" }, el("code", {}, sign), ` ${what}`)));
   }
 }

@@ -40,6 +40,8 @@ export interface Outcome {
   queued: number;
   timeUs: number;
   roundTripMs: number;
+  /** The server had compiled it before. */
+  isCached?: boolean;
 }
 
 export function newOutcome(texts: ReadonlyMap<string, string>): Outcome {
