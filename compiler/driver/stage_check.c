@@ -347,7 +347,7 @@ static void make_wide_set(struct stage_checks *c) {
 }
 
 /* The stages compute the same products again and again, on large inputs in hundreds of tiles. */
-enum { PRODUCTS_MAX = 128 << 20 };
+enum { PRODUCTS_MAX = 256 << 20 };
 
 /* Memory that one run frees stays with the process for the next one: otherwise the kernel clears the same pages for each
  * of a hundred runs, which takes as long as some of them. */
