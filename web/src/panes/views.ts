@@ -85,7 +85,7 @@ export class Views {
     if (text.viewer.view.hasFocus) text.chooseCaret();
     const now = text.lookedAt();
     const isSame = store.state.inspect === look && (store.state.anchor === anchor || (now?.line === line && now?.name === name));
-    store.set({ mode: "read", pane: "ir", inspect: isSame ? null : look });
+    store.set({ mode: "read", pane: "ir", picture: false, inspect: isSame ? null : look });
     this.room?.show("ir");
   }
 
@@ -127,7 +127,7 @@ export class Views {
     if (this.kind === "embed") return;
     const picture = !this.store.state.picture;
     this.wantsFocus = picture;
-    this.store.set({ picture, ...(picture ? { beside: null, diffFrom: null, pane: "ir" } : {}) });
+    this.store.set({ picture, ...(picture ? { beside: null, diffFrom: null, inspect: null, pane: "ir" } : {}) });
     if (picture) this.room?.show("ir");
   }
 
