@@ -1,5 +1,5 @@
 // main: assembles the page and decides what it shows first.
-import { getExamples, getPipeline, getTargets } from "./api/client";
+import { getExamples, getPipelines, getTargets } from "./api/client";
 import { Problem } from "./api/problem";
 import { adoptEditorStyles } from "./editor/stylesheets";
 import { mountBottom } from "./panes/bottom";
@@ -139,7 +139,7 @@ function loadLists(store: AppStore): Promise<void>[] {
   return [
     getExamples().then((examples) => store.set({ examples }), failed),
     getTargets().then((targets) => store.set({ targets }), failed),
-    getPipeline().then((pipeline) => store.set({ pipeline }), failed),
+    getPipelines().then((pipelines) => store.set({ pipelines }), failed),
   ];
 }
 
@@ -229,14 +229,14 @@ function main(): void {
   const shareNow = () => void share.copy();
   mountHeader(store, compiler, { openExample: (name) => openExample(store, compiler, name), openDraft: () => openDraft(store, compiler), share: () => void share.openDialog(), help: () => void openHelp(), downloads: () => void openDownloads(store, () => void share.openDialog()) });
   mountProblems(store, source);
-  new HistoryDrawer(store);
+  const drawer = new HistoryDrawer(store, source);
   mountBottom(store);
   mountPrint(store);
   mountPartner(store);
   if (!isEmbed) mountFirstLine(store);
   mountNotices(store, compiler, () => void loadLists(store));
   mountSharedBar(store, compiler, say);
-  const targets: KeyTargets = { store, compiler, source, stages, ir, diff, views, pin, search: () => void views.openSearch(), share: isEmbed ? () => undefined : shareNow, help: () => void openHelp(), palette: () => void (isEmbed || openPalette(targets)) };
+  const targets: KeyTargets = { store, compiler, source, drawer, stages, ir, diff, views, pin, search: () => void views.openSearch(), share: isEmbed ? () => undefined : shareNow, help: () => void openHelp(), palette: () => void (isEmbed || openPalette(targets)) };
   mountKeys(targets);
   mountSplitter(store, { id: "split-source", property: "--source", pane: "source-pane", label: "Width of the source", initial: 0.32, min: 0.15, max: 0.6 });
   mountSplitter(store, { id: "split-stages", property: "--stages", pane: "stages-pane", label: "Width of the stage list", initial: 0.2, min: 0.1, max: 0.4 });

@@ -22,7 +22,7 @@ function shortOf(stage: Stage): ShortLines {
 export function sideOfStage(kernel: KernelOutcome, stage: Stage): DiffSide {
   const origin = { map: kernel.map, links: kernel.map.linksOf(stage) };
   const short = stage.dialect === "nisa" ? () => shortOf(stage) : null;
-  return { language: stage.dialect === "hlo" ? "hlo" : "mlir", origin, lines: linesOf(stage.text), short };
+  return { language: stage.dialect === "hlo" ? "hlo" : stage.dialect === "nki" ? "python" : "mlir", origin, lines: linesOf(stage.text), short };
 }
 
 export interface DiffTexts {

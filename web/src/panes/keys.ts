@@ -9,6 +9,7 @@ import type { Compiler } from "../state/compiler";
 import { settings } from "../state/settings";
 import { choose, currentRow } from "../state/view";
 import type { DiffPane } from "./diff";
+import type { HistoryDrawer } from "./history";
 import type { IrPane } from "./ir";
 import type { SourcePane } from "./source";
 import type { StageText } from "./stagetext";
@@ -20,6 +21,7 @@ export interface KeyTargets {
   store: AppStore;
   compiler: Compiler;
   source: SourcePane;
+  drawer: HistoryDrawer;
   stages: StagesPane;
   ir: IrPane;
   diff: DiffPane;
@@ -118,6 +120,11 @@ function letter(t: KeyTargets, key: string, afterG: boolean): boolean {
       t.views.room?.show("ir");
       (byId("history").querySelector<HTMLElement>("[aria-current]") ?? byId("history")).focus();
       return true;
+    case "y":
+      t.store.set({ pane: "ir" });
+      t.views.room?.show("ir");
+      t.drawer.explain();
+      return true;
     case "d":
       t.diff.toggle();
       return true;
@@ -129,7 +136,7 @@ function letter(t: KeyTargets, key: string, afterG: boolean): boolean {
     case "3":
       t.views.arrange((room) => room.toggle((["source", "stages", "ir"] as const)[Number(key) - 1] ?? "ir"));
       return true;
-    case "v":
+    case "f":
       t.views.togglePicture();
       return true;
     case "R":
@@ -158,6 +165,12 @@ function letter(t: KeyTargets, key: string, afterG: boolean): boolean {
       return t.diff.isOpen;
     case "i":
       textWithFocus(t).viewer.toggleCard();
+      return true;
+    case "v":
+      t.views.inspect("values", textWithFocus(t));
+      return true;
+    case "o":
+      t.views.inspect("tiles", textWithFocus(t));
       return true;
     case "r":
       t.ir.detail.toggleFull();

@@ -9,7 +9,7 @@ import type { AppStore } from "../state/app";
 import { lightOfOps, rangesOfOps, type Anchor, type Light } from "../state/selection";
 import type { StageLinks } from "../state/sourcemap";
 import { choose, selectedLight, shownStage, STAGE_KEYS, type Shown } from "../state/view";
-import css from "../style/picture.late.css";
+import css from "../style/drawn.late.css";
 import { adoptStyle } from "../style/late";
 import { byId, button, el, fill, saveFile, setAttr, toggle } from "./dom";
 import { icon } from "./icons";
@@ -60,7 +60,7 @@ export class PicturePane {
       { picked: (box, add) => this.picked(box, add), toggled: (box) => this.toggled(box), pointed: (box) => this.pointed(box) },
       (text, x, y) => this.showTip(text, x, y),
     );
-    const close = el("button", { class: "quiet tool", title: "Close the picture (v)", attrs: { type: "button", "aria-label": "Close the picture" }, on: { click: () => store.set({ picture: false }) } }, icon("close"));
+    const close = el("button", { class: "quiet tool", title: "Close the picture (f)", attrs: { type: "button", "aria-label": "Close the picture" }, on: { click: () => store.set({ picture: false }) } }, icon("close"));
     const zoom = (label: string, title: string, run: () => void) => button(label, title, run);
     const head = el(
       "div",
@@ -123,6 +123,12 @@ export class PicturePane {
   private ask(of: Shown, anchor: string | "keep" | null): void {
     const { stage, row } = of;
     const isFlow = stage.dialect === "hlo";
+    if (stage.dialect === "nki") {
+      this.asked = { of, anchor };
+      this.drawn = null;
+      this.tell("This stage is Python: the stages after it have pictures.");
+      return;
+    }
     this.asked = { of, anchor };
     this.title.textContent = isFlow ? "Data flow" : "Loops";
     this.allButton.textContent = isFlow ? "constants" : "all operations";

@@ -42,8 +42,8 @@ export function mountPopped(pane: Pane, host: Host, parts: PageParts): void {
   const views = new Views(store, compiler, ir, () => source.editor.view, say, () => host.share(), "window");
   const stages = mountStages(store, () => store.set({ pane: "ir", reveal: store.state.reveal + 1 }));
   mountProblems(store, source);
-  new HistoryDrawer(store);
-  const targets: KeyTargets = { store, compiler, source, stages, ir, diff, views, pin: () => undefined, search: () => void views.openSearch(), share: () => host.share(), help: parts.openHelp, palette: () => parts.openPalette(targets) };
+  const drawer = new HistoryDrawer(store, source);
+  const targets: KeyTargets = { store, compiler, source, drawer, stages, ir, diff, views, pin: () => undefined, search: () => void views.openSearch(), share: () => host.share(), help: parts.openHelp, palette: () => parts.openPalette(targets) };
   mountKeys(targets);
   host.shows(pane, window);
   window.addEventListener("pagehide", () => {

@@ -2,6 +2,8 @@
 import { calledAt } from "../editor/calls";
 import { mapShown, rangesAt, showLights, showMap, spanOf } from "../editor/links";
 import { spanOfRange } from "../editor/positions";
+import { isolateHistory } from "@codemirror/commands";
+import { EditorView } from "@codemirror/view";
 import type { SourceRange, Stage } from "../api/types";
 import { onNumber, showMarked } from "../editor/marked";
 import { showNotes } from "../editor/notes";
@@ -295,6 +297,21 @@ export class SourcePane {
     const { vimKeys } = await import("../editor/vim").catch(() => ({ vimKeys: null }));
     if (!vimKeys) say("Vim's keys could not be loaded: is the server reachable?");
     else if (settings.state.vim) this.editor.setKeys(vimKeys(compile));
+  }
+
+  /** The text of a file as it is now; null if there is no such file, or if it cannot be changed. */
+  textOf(file: string): string | null {
+    const tab = tabOf(this.store.state, file);
+    return tab === undefined || this.editor.view.state.readOnly ? null : textOfTab(this.store.state, tab);
+  }
+
+  /** Changes a file as one step that can be undone, and shows the place. */
+  write(file: string, changes: readonly { from: number; to: number; insert: string }[]): void {
+    const tab = tabOf(this.store.state, file);
+    const at = changes[0]?.from;
+    if (tab === undefined || at === undefined) return;
+    this.switchTo(tab);
+    this.editor.view.dispatch({ changes, annotations: isolateHistory.of("full"), userEvent: "input.knob", effects: EditorView.scrollIntoView(changes.at(-1)?.from ?? at, { y: "nearest" }) });
   }
 
   /** What a click does, from the keyboard. */

@@ -1,7 +1,7 @@
 // views: parts of the page that are loaded when they are first used: the views of the run and of the comparison, the search,
 // the form for inputs, the second stage, the picture of a stage, the arrangement of the panes, and the presentation.
 import type { EditorView } from "@codemirror/view";
-import type { AppState, AppStore } from "../state/app";
+import type { AppState, AppStore, Inspect } from "../state/app";
 import type { Compiler } from "../state/compiler";
 import type { Arrangement } from "../state/layouts";
 import { settings } from "../state/settings";
@@ -65,10 +65,28 @@ export class Views {
       if (mode === "run") this.once(mode, async () => new (await import("./run")).RunPane(store, source));
     });
     if (kind !== "embed") this.pictureButton();
+    store.watch(["inspect"], () => {
+      if (store.state.inspect === null) return;
+      const text = () => (this.beside?.text.viewer.view.hasFocus ? this.beside.text : ir.text);
+      this.once("inspect", async () => new (await import("./inspect")).InspectPane(store, text));
+    });
     store.watch(["showInputs", "outcome"], () => {
       if (store.state.showInputs || store.state.outcome?.diagnostics.some((d) => d.code === "no-shapes"))
         this.once("inputs", async () => new (await import("./inputs")).InputForm(store, compiler));
     });
+  }
+
+  /** Looks into what is at the caret of a stage's text, or else into the selection; closes the drawer if it shows that. */
+  inspect(look: Inspect, text: StageText): void {
+    if (this.kind === "embed") return;
+    const { store } = this;
+    const { line, name } = text.lookedAt() ?? {};
+    const { anchor } = store.state;
+    if (text.viewer.view.hasFocus) text.chooseCaret();
+    const now = text.lookedAt();
+    const isSame = store.state.inspect === look && (store.state.anchor === anchor || (now?.line === line && now?.name === name));
+    store.set({ mode: "read", pane: "ir", inspect: isSame ? null : look });
+    this.room?.show("ir");
   }
 
   async openSearch(): Promise<void> {
@@ -115,7 +133,7 @@ export class Views {
 
   private pictureButton(): void {
     const { store } = this;
-    const title = "The stage as a picture: HLO as a graph, loops as nested boxes (v)";
+    const title = "The stage as a picture: HLO as a graph, loops as nested boxes (f)";
     const picture = el("button", { class: "quiet tool toggle", title, attrs: { type: "button", "aria-label": "Picture of the stage" }, on: { click: () => this.togglePicture() } }, icon("graph"), el("span", {}, "picture"));
     byId("ir-tools").prepend(picture);
     // it is shown by its own watcher, after this one
@@ -189,6 +207,11 @@ export class Views {
   private roomButtons(): void {
     const tool = (name: IconName, title: string, run: () => void) => el("button", { class: "quiet", title, attrs: { type: "button", "aria-label": title, "data-room": name }, on: { click: run } }, icon(name));
     const arrange = (change: (room: Room) => void) => () => this.arrange(change);
+    const { store } = this;
+    const look = tool("values", "What the selected line computes or writes (v)", () => this.inspect("values", this.ir.text));
+    store.watch(["inspect"], () => look.setAttribute("aria-pressed", String(store.state.inspect !== null)));
+    look.classList.add("look");
+    byId("ir-tools").append(look);
     const beside = this.besideButton();
     for (const [pane, name, key] of PANES)
       byId(`${pane}-pane`).firstElementChild?.append(
