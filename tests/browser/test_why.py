@@ -1,10 +1,10 @@
 """Why: the reasons of a decision, and the knob that one click writes into the source."""
-import re
-
 import pytest
 from playwright.sync_api import expect
 
-from support.page import compiled, open_stage, source_of, write
+from browser.test_axe import violations
+from browser.test_themes import CONTRAST
+from support.page import at_rest, compiled, open_stage, source_of, write
 
 HELPER = """import numpy as np
 from nkigen import trace
@@ -172,6 +172,20 @@ def test_a_text_that_has_changed_since_is_not_written_to(page):
     box.get_by_role("button", name="Write .tile_op(tile_size=[128, 256, 128])").click()
     expect(page.locator(".toast")).to_contain_text("has changed since it was compiled")
     assert source_of(page) == changed
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_and_the_contrast_walk_find_nothing_in_open_reasons(new_page, server, scheme):
+    page = new_page(1440, 900, scheme)
+    page.goto(server)
+    compiled(page)
+    open_stage(page, "infer-layout")
+    choose(page, "np.matmul")
+    expect(why(page, "TILE=[128,512,128]").locator(".because")).to_be_visible()
+    why(page, "dimension 0")
+    at_rest(page)
+    assert violations(page, "reasons") == []
+    assert page.evaluate(CONTRAST)["bad"] == []
 
 
 @pytest.mark.parametrize("width,height,scheme", [(1440, 900, "dark"), (1280, 720, "light"), (390, 844, "light")])
