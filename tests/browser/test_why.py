@@ -3,6 +3,7 @@ import pytest
 from playwright.sync_api import expect
 
 from browser.test_axe import violations
+from browser.test_files import MAIN, tab, two_files
 from browser.test_themes import CONTRAST
 from support.page import at_rest, compiled, open_stage, source_of, write
 
@@ -119,6 +120,21 @@ def test_an_expression_without_a_name_is_wrapped_and_all_calls_of_a_helper_are_n
     expect(page.locator(".toast")).to_contain_text("computed in 2 calls of scaled")
     expect(decisions(page).filter(has_text="in HBM (as given)").first).to_be_visible()
     assert 'return np.exp(knob.knob(v * 0.5, mem_space="Hbm"))' in source_of(page)
+
+
+def test_a_knob_is_written_into_the_file_of_its_expression(page):
+    two_files(page)
+    tab(page, "helper.py").click()
+    open_stage(page, "infer-layout")
+    choose(page, "np.tanh")
+    box = why(page, "in SBUF")
+    tab(page, "kernel.py").click()
+    box.get_by_role("button", name='Write .layout(mem_space="Hbm")').click()
+    expect(tab(page, "helper.py")).to_have_attribute("aria-selected", "true")
+    expect(decisions(page).filter(has_text="in HBM (as given)").first).to_be_visible()
+    assert source_of(page) == 'import numpy as np\nfrom nkigen import knob\n\ndef gelu(x):\n    return knob.knob(np.tanh(x), mem_space="Hbm") * 0.5\n'
+    tab(page, "kernel.py").click()
+    assert source_of(page) == MAIN
 
 
 def test_a_knob_function_under_another_name_is_used_as_it_is_imported(page):
