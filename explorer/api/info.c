@@ -93,16 +93,22 @@ static void put_machines(struct buf *b) {
 /* ---- stages ------------------------------------------------------------------------------------------------------ */
 
 static enum status put_pipeline(struct buf *b, struct error *err) {
-  size_t len;
-  char *stages = pipeline_describe(&len);
-  if (!stages)
+  size_t len, nki_len;
+  char *stages = pipeline_describe(&pipeline_hlo, &len), *nki = pipeline_describe(&pipeline_nki, &nki_len);
+  if (!stages || !nki) {
+    free(stages);
+    free(nki);
     return fail(err, ST_NOMEM, "pipeline");
+  }
   buf_putc(b, '{');
   json_put_field_str(b, "version", pipeline_version());
   json_put_key(b, "stages");
   buf_append(b, stages, len);
+  json_put_key(b, "nki_stages");
+  buf_append(b, nki, nki_len);
   buf_puts(b, "}\n");
   free(stages);
+  free(nki);
   return ST_OK;
 }
 

@@ -1,4 +1,5 @@
 // actions: everything that the page can do, for the palette: what has a key does what the key does.
+import { layouts } from "../state/layouts";
 import { FONT_SIZES, settings } from "../state/settings";
 import { kernelOf } from "../state/outcome";
 import { allRows, choose, showStage } from "../state/view";
@@ -39,10 +40,13 @@ const LINKS: readonly Keyed[] = [
 
 const TEXT: readonly Keyed[] = [
   ["What the operation does, its fields, limits and cost", "i"],
+  ["Values of what is selected", "v"],
+  ["Tiles and access patterns of the instruction", "o"],
   ["Compact or full text", "r"],
   ["Attributes shown or hidden", "t"],
   ["Go to the value's definition", "g d"],
   ["Wrap long lines", "w"],
+  ["Picture of the stage: data flow or loops", "Shift+V"],
 ];
 
 const DIFF: readonly Keyed[] = [
@@ -72,6 +76,7 @@ const PAGE: readonly Keyed[] = [
   ["Next pane", "F6"],
   ["Previous pane", "Shift+F6"],
   ["Maximise the pane; restore it", "m"],
+  ["Open the pane in a window of its own", "Shift+O"],
   ["Source hidden or shown", "1"],
   ["Stage list hidden or shown", "2"],
   ["Stage's text hidden or shown", "3"],
@@ -142,11 +147,14 @@ export function actionsNow(t: KeyTargets): Action[] {
     ...knobs(t),
     ...click("Kernel", "Check every stage against NumPy", "#check"),
     ...click("Kernel", "Share, store or download", "#share"),
-    ...[...document.querySelectorAll<HTMLElement>("#source-tools button")].flatMap((b): Action[] =>
+    ...[...document.querySelectorAll<HTMLElement>("#source-tools button:not(#versions-open)")].flatMap((b): Action[] =>
       b.offsetParent === null ? [] : [plain("Kernel", b.title.split(/[:.]/)[0] ?? "", () => b.click())],
     ),
     plain("Kernel", "Versions: what you wrote before", () => openVersions(store, t.compiler)),
     ...keyed("Page", PAGE),
+    plain("Page", "Layouts: save the arrangement of the panes, rename, delete", () => void t.views.openLayouts()),
+    ...layouts().map(({ name, arrangement }) => plain("Layout", name, () => t.views.useLayout(arrangement))),
+    plain("Page", settings.state.vim ? "Leave Vim keys" : "Vim keys in the source", () => settings.set({ vim: !settings.state.vim })),
     plain("Page", "Settings", () => byId("settings").showPopover()),
     ...click("Page", "Theme: light, dark or the system's", "#theme"),
     ...textSize("Larger text", 1),

@@ -33,11 +33,24 @@ const KEYS: [string, [string, string][]][] = [
     "Stage's text",
     [
       ["i, or hover", "what the operation does, its fields, limits and cost"],
+      ["v", "values of what is selected; [ ] executions, t tables, Esc closes"],
+      ["o", "tiles: what an instruction touches of its buffers; [ ] rounds"],
       ["r", "compact, full text"],
       ["t", "attributes shown, hidden"],
       ["Enter", "open, close a folded row"],
       ["Ctrl+Shift+[ · ]", "fold, unfold a loop or region"],
+      ["Shift+V", "the stage as a picture: HLO as a graph, loops as nested boxes"],
       ["g d · F12 · Ctrl+click", "to the value's definition, and on to its uses"],
+    ],
+  ],
+  [
+    "Picture",
+    [
+      ["↑ ↓ ← →", "from box to box; with Shift, move the picture"],
+      ["Enter · double click", "open, close a group or a loop"],
+      ["Space · click", "select: the line of the stage and the source"],
+      ["+ − 0 · Ctrl+wheel", "larger, smaller, all of it"],
+      ["t", "picture, table"],
     ],
   ],
   [
@@ -89,6 +102,7 @@ const KEYS: [string, [string, string][]][] = [
       ["w", "wrap long lines"],
       ["Shift+P", "present: only source and stage, PageDown and PageUp step, + − size, Esc leaves"],
       ["m", "maximise the pane with the focus; restore it"],
+      ["Shift+O", "the pane with the focus in a window of its own; closing the window brings it back"],
       ["1 2 3", "hide the source, the stage list, the stage's text; show it"],
       ["← → on a divider", "resize panes; Enter, or a double click: as at first"],
       ["?", "this sheet"],
