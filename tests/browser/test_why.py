@@ -1,10 +1,11 @@
 """Why: the reasons of a decision, and the knob that one click writes into the source."""
-import re
-
 import pytest
 from playwright.sync_api import expect
 
-from support.page import compiled, open_stage, source_of, write
+from browser.test_axe import violations
+from browser.test_files import MAIN, tab, two_files
+from browser.test_themes import CONTRAST
+from support.page import at_rest, compiled, open_stage, source_of, write
 
 HELPER = """import numpy as np
 from nkigen import trace
@@ -121,6 +122,21 @@ def test_an_expression_without_a_name_is_wrapped_and_all_calls_of_a_helper_are_n
     assert 'return np.exp(knob.knob(v * 0.5, mem_space="Hbm"))' in source_of(page)
 
 
+def test_a_knob_is_written_into_the_file_of_its_expression(page):
+    two_files(page)
+    tab(page, "helper.py").click()
+    open_stage(page, "infer-layout")
+    choose(page, "np.tanh")
+    box = why(page, "in SBUF")
+    tab(page, "kernel.py").click()
+    box.get_by_role("button", name='Write .layout(mem_space="Hbm")').click()
+    expect(tab(page, "helper.py")).to_have_attribute("aria-selected", "true")
+    expect(decisions(page).filter(has_text="in HBM (as given)").first).to_be_visible()
+    assert source_of(page) == 'import numpy as np\nfrom nkigen import knob\n\ndef gelu(x):\n    return knob.knob(np.tanh(x), mem_space="Hbm") * 0.5\n'
+    tab(page, "kernel.py").click()
+    assert source_of(page) == MAIN
+
+
 def test_a_knob_function_under_another_name_is_used_as_it_is_imported(page):
     write(page, OTHER_NAMES)
     compiled(page)
@@ -172,6 +188,20 @@ def test_a_text_that_has_changed_since_is_not_written_to(page):
     box.get_by_role("button", name="Write .tile_op(tile_size=[128, 256, 128])").click()
     expect(page.locator(".toast")).to_contain_text("has changed since it was compiled")
     assert source_of(page) == changed
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_and_the_contrast_walk_find_nothing_in_open_reasons(new_page, server, scheme):
+    page = new_page(1440, 900, scheme)
+    page.goto(server)
+    compiled(page)
+    open_stage(page, "infer-layout")
+    choose(page, "np.matmul")
+    expect(why(page, "TILE=[128,512,128]").locator(".because")).to_be_visible()
+    why(page, "dimension 0")
+    at_rest(page)
+    assert violations(page, "reasons") == []
+    assert page.evaluate(CONTRAST)["bad"] == []
 
 
 @pytest.mark.parametrize("width,height,scheme", [(1440, 900, "dark"), (1280, 720, "light"), (390, 844, "light")])
