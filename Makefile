@@ -38,7 +38,7 @@ srcs = $(sort $(wildcard $(addsuffix /*.c,$(1))))
 tree = $(sort $(shell find $(1) -name '*.c'))
 objs = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
 
-COMPILER_SRC := $(call tree,$(addprefix compiler/,base hlo trace linalg ir passes nisa sim interp driver))
+COMPILER_SRC := $(call tree,$(addprefix compiler/,base hlo nki trace linalg ir passes nisa sim interp driver))
 # restrictions that a process puts on itself: the server and the workers
 WALL_SRC := $(addprefix explorer/jail/,caps.c confine.c landlock.c seccomp.c)
 SERVER_SRC := $(call srcs,explorer $(addprefix explorer/,http api ce job work pool store diff preview)) $(WALL_SRC)
@@ -144,7 +144,7 @@ $(BUILD)/gen/migrations.inc: $(wildcard explorer/store/migrate/*.sql)
 $(call objs,$(wildcard explorer/store/*.c)): | $(BUILD)/gen/migrations.inc
 $(call objs,explorer/store/db_pg.c): CFLAGS += $(PG_INC)
 
-$(call objs,$(wildcard compiler/trace/*.c compiler/package/*.c explorer/worker/*.c explorer/worker/memory/*.c)): CFLAGS += $(PYTHON_INC)
+$(call objs,$(wildcard compiler/trace/*.c compiler/trace/*/*.c compiler/package/*.c explorer/worker/*.c explorer/worker/memory/*.c)): CFLAGS += $(PYTHON_INC)
 $(call objs,compiler/driver/paths.c): CFLAGS += -DNKX_VENV='"$(abspath $(VENV))"'
 $(BUILD)/obj/%.o: %.c
 	@mkdir -p $(@D)
@@ -260,6 +260,7 @@ bench: setup-test
 	@BUILD=$(BUILD) PYTHONPATH=tests $(VENV)/bin/python3 tests/bench/memory.py
 	@BUILD=$(BUILD) PYTHONPATH=tests $(VENV)/bin/python3 tests/bench/simulator.py
 	@BUILD=$(BUILD) PYTHONPATH=tests $(VENV)/bin/python3 tests/bench/check.py
+	@BUILD=$(BUILD) PYTHONPATH=tests $(VENV)/bin/python3 tests/bench/page.py
 
 # the C tests, and `nkx compile` of every example, under AddressSanitizer and UBSan
 asan: setup-test

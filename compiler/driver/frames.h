@@ -3,7 +3,7 @@
  * A frame is one JSON object on one line.  Frames are sent in this order, each as soon as it is known:
  *
  *   {"frame":"start","version":1,"key":"…","language":"nkipy","target":"trn2","pipeline":"…"}
- *   {"frame":"kernel","kernel":0,"name":"…","inputs":[{"name","shape","dtype"}],"outputs":[{…,"alias_of"?}]}
+ *   {"frame":"kernel","kernel":0,"name":"…","pipeline":"hlo"|"nki","inputs":[{"name","shape","dtype"}],"outputs":[{…,"alias_of"?}]}
  *   {"frame":"sources","files":["kernel.py"],"places":[[file,line,col,end_line,end_col,"fn",caller,[place…]?]…],
  *    "sources":[{"places":[place…],"rounds"?:[…],"more_rounds"?:N,"more"?:N}…]}
  *   {"frame":"stage","kernel":0,"stage":{"index","name","pass","phase","dialect","changed","partial"?,
@@ -40,10 +40,13 @@
  * which it was made.
  *
  * stage.remarks lists the decisions of the pass, in the order in which it made them; the member is absent if there are
- * none. Each is {"pass","text","op"?,"from"?,"src"?: source}.  "op" is the operation of this stage at whose line the
+ * none. Each is {"pass","text","op"?,"from"?,"src"?: source,"rule","limits"?,"rejected"?,"knob"?}.  "op" is the operation of this stage at whose line the
  * remark is shown; it is absent if the remark's operation no longer exists.  "from" is the id of the remark's
  * operation in the previous stage; if the pass had just created that operation, it is the id of the operation from
- * which it was made.
+ * which it was made.  "rule" is a name of rule.def.  The reasons are (passes/remark.h):
+ *   "limits":   [{"name","unit","used","available"}]
+ *   "rejected": [{"choice","reason","cost"?,"value"?}]; value is what the knob takes for that choice
+ *   "knob":     {"call","argument","value","offers","dims"?}, for the value of the innermost place of src
  *
  * simulation is the run of the kernel's last stage on the simulated machine:
  *   "status": "ok", "fault" (a fault of the program), "limit" (of memory or time), "skipped"
@@ -66,7 +69,7 @@
  *   "reason": why there is none; then there are no further members
  *   "execution", "executions", the members of an output of a simulation, "unwritten"?, "histogram"?
  *   "slice": {"start": [int], "step": [int], "shape": [int], "data": [elements in row-major order]}, or {"reason"}
- *   "heat"?: of the last two dimensions that are longer than 1, {"at": [index of the first element], "row_dim" (-1: one
+ *   "heat"?: of the last two dimensions that are longer than 1, in SBUF and PSUM of the partitions and the last such, {"at": [index of the first element], "row_dim" (-1: one
  *            row), "column_dim", "rows","columns" (at most 128), "row_step","column_step" (elements in a cell),
  *            "means": [of the finite elements of each cell, row by row; null if it has none]}
  *   "reference"?: what the trace has at the same place, {"of": "numpy" | "trace","name","line","pass","max_abs_err",

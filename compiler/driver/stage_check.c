@@ -40,7 +40,7 @@ static enum status open_program(struct stage_checks *c, MlirModule module, const
   const char *name = k->module ? k->module->name : k->name;
   MlirModule plain = {NULL};
 
-  if (def->runner >= RUN_TO_LINALG)
+  if (stage_form(def) != FORM_HLO)
     return check_open(c->ir, module, name, c->arena, ds, out);
   enum status st = linalg_from_hlo_plain(c->ir, hlo_expanded(c->arena, k->module), ds, &plain);
   if (!st)
@@ -179,7 +179,7 @@ static enum status run_nisa(struct stage_checks *c, MlirModule module, struct ch
 
 static enum status check(struct stage_checks *c, MlirModule module, const struct stage_def *def,
                          struct check_result *result, struct diags *ds) {
-  return def->runner == RUN_TO_NISA ? run_nisa(c, module, result, ds) : run_linalg(c, module, def, result, ds);
+  return stage_form(def) == FORM_NISA ? run_nisa(c, module, result, ds) : run_linalg(c, module, def, result, ds);
 }
 
 /* ---- all stages -------------------------------------------------------------------------------------------------- */
@@ -245,7 +245,7 @@ static enum status run_first_stage(struct stage_checks *c, MlirModule module, co
   enum status st = make_inputs(c, set, ds);
   if (st || c->only_inputs)
     return st;
-  if (def->runner == RUN_TO_NISA)
+  if (stage_form(def) == FORM_NISA)
     return simulate_first_stage(c, module, set, ds);
   st = open_program(c, module, def, ds, &p);
   if (st)
@@ -397,9 +397,11 @@ void stage_checks_end(struct stage_checks *c) {
 static const char out_of_time[] = "running it could take the job past the time that it has";
 
 /* Returns the reason why the stage is not run; NULL if it is run. */
-static const char *why_not(const struct stage_checks *c) {
+static const char *why_not(const struct stage_checks *c, const struct stage_def *def) {
   if (c->no_check)
     return c->no_check;
+  if (stage_form(def) == FORM_NKI)
+    return "it is what the others are compared with: NumPy evaluates these calls one by one";
   return has_time(c) ? NULL : out_of_time;
 }
 
@@ -436,7 +438,8 @@ void stage_check_put_index(struct buf *b, const struct hlo_shape *s, int64_t at)
 }
 
 static bool ends_phase(const struct stage_def *def) {
-  return def + 1 == pipeline_stages + pipeline_n_stages || strcmp(def->phase, def[1].phase) != 0;
+  const struct pipeline *p = pipeline_of(def);
+  return def + 1 == p->stages + p->n || strcmp(def->phase, def[1].phase) != 0;
 }
 
 /* Returns what the result does not cover; NULL if it is complete. */
@@ -460,7 +463,7 @@ void stage_checks_run(struct stage_checks *c, MlirModule module, struct stage *s
     *r = c->last;
     return;
   }
-  *r = (struct stage_check){.status = "skipped", .reason = why_not(c)};
+  *r = (struct stage_check){.status = "skipped", .reason = why_not(c, s->def)};
   if (!r->reason) {
     struct diags own;
     diags_init(&own, c->arena);

@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "hlo/literal.h"
 #include "trace/args.h"
+#include "trace/nki/run.h"
 #include "trace/operand.h"
 #include "trace/program.h"
 #include "trace/refuse.h"
@@ -286,7 +287,7 @@ static bool store_results(struct trace_kernel *tk, PyObject *r, PyObject *const 
   const struct hlo_module *m = tk->module;
   for (int i = 0; i < tk->n_outputs; i++) {
     bool own = true;
-    for (int j = 0; j < m->n_aliases; j++)
+    for (int j = 0; m && j < m->n_aliases; j++)
       if (m->aliases[j].output_index == i)
         own = m->aliases[j].is_user_returned;
     PyObject *o = NULL;
@@ -333,11 +334,29 @@ static bool begin_rounding(unsigned seed) {
   return r;
 }
 
+/* Calls the kernel's function, or evaluates the record of an NKI kernel.  NULL with an exception. */
+static PyObject *call_with_arrays(const struct trace_kernel *tk, const struct program_kernel *k, PyObject **arrays) {
+  PyObject *args = NULL, *kw = NULL, *r = NULL;
+  if (tk->nki) {
+    PyObject *list = PyList_New(k->n_params);
+    for (int i = 0; list && i < k->n_params; i++)
+      PyList_SET_ITEM(list, i, Py_NewRef(arrays[i]));
+    r = list ? nki_evaluate(tk->nki, list) : NULL;
+    Py_XDECREF(list);
+    return r;
+  }
+  if (kernel_arguments(k, arrays, &args, &kw))
+    r = PyObject_Call(k->fn, args, kw);
+  Py_XDECREF(args);
+  Py_XDECREF(kw);
+  return r;
+}
+
 static enum status eval(struct trace_kernel *tk, const struct trace_array *in, enum precision precision, unsigned seed,
                         struct diags *ds, struct trace_array *out) {
   struct trace_program *program = tk->program;
   const struct program_kernel *k = &program->kernels[tk->index];
-  PyObject **arrays = arena_new_array(program->a, PyObject *, (size_t)k->n_params), *args = NULL, *kw = NULL, *r = NULL;
+  PyObject **arrays = arena_new_array(program->a, PyObject *, (size_t)k->n_params), *r = NULL;
   enum status st = ST_OK;
   bool ok = true;
   program_enter(program, ds);
@@ -349,8 +368,8 @@ static enum status eval(struct trace_kernel *tk, const struct trace_array *in, e
     ok = begin_rounding(seed);
   for (int i = 0; ok && i < k->n_params; i++)
     ok = (arrays[i] = wrap_input(&in[i], precision));
-  if (ok && old && kernel_arguments(k, arrays, &args, &kw))
-    r = PyObject_Call(k->fn, args, kw);
+  if (ok && old)
+    r = call_with_arrays(tk, k, arrays);
   ok = r && store_results(tk, r, arrays, precision, out);
   restore_errors(numpy, old);
   if (!ok)
@@ -359,8 +378,6 @@ static enum status eval(struct trace_kernel *tk, const struct trace_array *in, e
     Py_XDECREF(arrays[i]);
   Py_XDECREF(numpy);
   Py_XDECREF(old);
-  Py_XDECREF(args);
-  Py_XDECREF(kw);
   Py_XDECREF(r);
   program->is_rerun = false;
   program_leave(program);
@@ -371,7 +388,7 @@ enum status trace_eval_numpy(struct trace_kernel *tk, const struct trace_array *
                              struct trace_array *out) {
   struct diags ignored;
   diags_init(&ignored, tk->program->a);
-  if (has_narrow_floats(tk) && !eval(tk, in, ROUNDED, 0, &ignored, out))
+  if (!tk->nki && has_narrow_floats(tk) && !eval(tk, in, ROUNDED, 0, &ignored, out))
     return ST_OK;
   return eval(tk, in, AS_NUMPY, 0, ds, out);
 }
@@ -420,6 +437,11 @@ void trace_find_spread(struct trace_kernel *tk, const struct trace_array *in, st
   float **spreads = arena_new_array(a, float *, (size_t)tk->n_outputs);
   struct diags ignored;
   int64_t began_us = clock_now_us();
+  if (tk->nki) { /* each instruction rounds as the hardware does, and none draws random numbers */
+    if (is_random)
+      *is_random = false;
+    return;
+  }
   diags_init(&ignored, a);
   if (is_random)
     *is_random = trace_eval_numpy(tk, in, &ignored, again) || !is_same(tk, out, again);

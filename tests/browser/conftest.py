@@ -9,6 +9,7 @@ import re
 import pytest
 from playwright.sync_api import Page, expect, sync_playwright
 
+from support.links import Stored, delete_links, links_in, watch_links
 from support.page import compiled
 from support.server import Server
 from support.slow_proxy import SlowProxy
@@ -22,14 +23,15 @@ expect.set_options(timeout=30_000)  # of a machine with other work; what passes 
 
 
 @pytest.fixture(scope="session")
-def server():
-    """The address of a running server."""
+def server(request):
+    """The address of a running server.  At the end no test may have left a link behind."""
     if "NKX_URL" in os.environ:
         yield os.environ["NKX_URL"].rstrip("/")
         return
     with Server() as s:
         s.wait_until(lambda: s.get("/readyz").status == 200, "a worker that is warm")
         yield s.url
+        assert request.session.testsfailed or links_in(s.data / "nkx.sqlite") == 0
 
 
 @pytest.fixture(scope="session")
@@ -68,18 +70,20 @@ def watch():
 
 @pytest.fixture
 def new_page(browser, watch):
-    """Makes pages in contexts of their own: nothing is kept from another test."""
+    """Makes pages in contexts of their own: nothing is kept from another test.  Links that they store are deleted."""
     contexts = []
 
     def make(width=1440, height=900, scheme="dark", **options) -> Page:
         context = browser.new_context(viewport={"width": width, "height": height}, color_scheme=scheme, **options)
-        contexts.append(context)
+        contexts.append((context, watch_links(context)))
         page = context.new_page()
         watch.attach(page)
         return page
 
     yield make
-    for context in contexts:
+    for context, made in contexts:
+        for address in set(made):
+            delete_links(context, address)
         context.close()
 
 
@@ -90,6 +94,14 @@ def page(new_page, server) -> Page:
     p.goto(server)
     compiled(p)
     return p
+
+
+@pytest.fixture(scope="module")
+def stored(server):
+    """Stores links through the API, and deletes them when the module's tests have ended."""
+    s = Stored(server)
+    yield s
+    s.delete()
 
 
 @pytest.fixture

@@ -128,11 +128,9 @@ def test_no_text_of_a_compile_ever_runs(hostile_page, server, p):
 
 
 @pytest.fixture(scope="module")
-def link(server):
+def link(stored):
     """The id of a link that is there: too many unknown ones would be taken for guesses."""
-    made = requests.post(f"{server}/api/v1/snippets", json={"source": KERNEL}, headers={"X-Nkx-Request": "1"})
-    assert made.status_code == 201, made.text
-    return made.json()["id"]
+    return stored.make(KERNEL)["id"]
 
 
 @pytest.mark.parametrize("p", SAMPLE, ids=lambda p: str(PAYLOADS.index(p)))
@@ -153,16 +151,14 @@ def test_no_text_of_a_stored_link_ever_runs(hostile_page, server, link, p):
 
 
 @pytest.mark.parametrize("p", SAMPLE[:: 1 if len(SAMPLE) > 20 else 4], ids=lambda p: str(PAYLOADS.index(p)))
-def test_no_real_title_exception_or_output_ever_runs(hostile_page, server, p):
+def test_no_real_title_exception_or_output_ever_runs(hostile_page, server, stored, p):
     """Through the real server: what the kernel prints and raises, its comments, the snippet's title, the address, kept state."""
     page = hostile_page
     source = KERNEL.replace("    return", f"    print({p!r})\n    raise ValueError({p!r})\n    return") + f"# {one_line(p)}\n"
-    made = requests.post(f"{server}/api/v1/snippets", json={"source": source, "title": p.encode("utf-8", "replace").decode()[:60], "view": {"version": 1, "filter": ""}},
-                         headers={"X-Nkx-Request": "1"})
-    assert made.status_code == 201, made.text
+    made = stored.make(source, title=p.encode("utf-8", "replace").decode()[:60], view={"version": 1, "filter": ""})
     page.evaluate("(p) => localStorage.setItem('nkx.settings', JSON.stringify({theme: p, palette: p, splits: {[p]: p}}))", p)
     page.evaluate("(p) => localStorage.setItem('nkx.links', JSON.stringify([{id: p, token: p, title: p}, {id: 'A'.repeat(22), token: 'B'.repeat(22), title: p, visibility: 'unlisted', createdMs: 1, expiresMs: null}]))", p)
-    page.goto(server + made.json()["url"])
+    page.goto(server + made["url"])
     shows(page, "#problems .message", p)
     shows(page, "#shared-bar .shared-title", p[:60])
     page.locator("#share").click()
@@ -234,9 +230,8 @@ def test_a_damaged_list_of_links_is_left_out_with_a_word(new_page, server, kept)
     ({"version": 1, "stageKey": "no-such-stage", "diffFrom": "nor-this", "selection": "9999.1,2"}, False),
     ({"version": 1, "__proto__": {"wrap": True}, "constructor": "x", "splits": {"__proto__": 1, "split-source": 99}}, False),
     ({"version": 1, "filter": "x" * 5000}, True)])
-def test_a_view_of_another_version_is_left_out_with_a_word(new_page, server, view, is_odd):
-    body = {"source": KERNEL} | ({"view": view} if view is not None else {})
-    made = requests.post(f"{server}/api/v1/snippets", data=json.dumps(body), headers={"X-Nkx-Request": "1", "Content-Type": "application/json"}).json()
+def test_a_view_of_another_version_is_left_out_with_a_word(new_page, server, stored, view, is_odd):
+    made = stored.make(KERNEL, **({"view": view} if view is not None else {}))
     page = new_page()
     page.add_init_script(TOASTS)
     page.goto(server + made["url"])
@@ -247,3 +242,45 @@ def test_a_view_of_another_version_is_left_out_with_a_word(new_page, server, vie
         assert page.evaluate("() => window.__toasts") == []
     expect(page.locator("#source-editor .cm-line").first).to_have_text("import numpy as np")
     assert page.evaluate("() => ({}).wrap") is None
+
+
+def hostile_value(p):
+    """A value in which every text is the payload, and one that has only a reason."""
+    heat = {"at": [0, 0], "row_dim": 0, "column_dim": 1, "rows": 2, "columns": 2, "row_step": 1, "column_step": 1, "means": [1, None, 2, 3]}
+    whole = {"stage": p, "index": 0, "line": 6, "op": p, "name": p, "operand": p, "execution": 2, "executions": 3, "shape": [2, 2], "dtype": p,
+             "min": 1, "max": 3, "mean": 2, "std": 1, "nan": 1, "inf": 0, "zero": 0, "unwritten": 1, "histogram": {"from": 1, "to": 3, "counts": [1] * 32},
+             "slice": {"start": [0, 0], "step": [1, 1], "shape": [2, 2], "data": [1, p, "nan", 3]}, "heat": heat,
+             "reference": {"of": p, "name": p, "line": 1, "pass": False, "max_abs_err": 1, "max_rel_err": 1, "order": p, "differs": {"index": [0, p], "got": 1, "want": p}}}
+    return [whole, {"stage": p, "index": 0, "reason": p}, {**whole, "slice": {"reason": p}}]
+
+
+@pytest.mark.parametrize("p", SAMPLE, ids=lambda p: str(PAYLOADS.index(p)))
+def test_no_text_of_a_value_ever_runs(hostile_page, server, p):
+    page = hostile_page
+    page.goto(server)
+    page.locator("#source-editor .cm-content").focus()
+    page.keyboard.press("Control+a")
+    page.keyboard.insert_text(KERNEL)
+    compiled(page)
+    page.locator('#stages .stage[data-key="trace"]').click()
+    answers = hostile_value(p)
+    page.route("**/api/v1/compile", lambda r: r.fulfill(json={"diagnostics": [], "kernels": [{"name": p, "value": answers[0]}]}) if '"value"' in (r.request.post_data or "") else r.continue_())
+    try:
+        page.locator("#ir-viewer .cm-line", has_text="exponential(").click(position={"x": 4, "y": 6})
+        page.locator("#ir-viewer .cm-content").focus()
+        page.keyboard.press("v")
+        for where in (".value-facts", ".value-verdict", ".elements"):
+            shows(page, where, p)
+        page.locator(".inspect-body.values").focus()
+        page.keyboard.press("t")
+        assert_inert(page, p)
+        answers.pop(0)
+        page.locator(".value-pick").nth(1).click()
+        shows(page, ".values .value-message", p)
+        answers.pop(0)
+        page.locator(".inspect-body.values").focus()
+        page.keyboard.press("]")
+        page.locator(".value-pick").first.click()
+        assert_inert(page, p)
+    finally:
+        page.unroute("**/api/v1/compile")

@@ -6,20 +6,13 @@ from playwright.sync_api import expect
 from support.paths import EXAMPLES
 from support.payloads import KERNEL, SAMPLE, one_line
 
-OURS = {"X-Nkx-Request": "1"}
 RMSNORM = next(p for p in EXAMPLES if p.name.startswith("04_")).read_text()
 WATCHED = "window.__hits = 0; window.__ran = () => { window.__hits++ };"
 
 
-def share(server, source, **fields):
-    answer = requests.post(f"{server}/api/v1/snippets", json={"source": source, **fields}, headers=OURS, timeout=60)
-    assert answer.status_code == 201, answer.text
-    return answer.json()
-
-
 @pytest.fixture(scope="module")
-def made(server):
-    return share(server, RMSNORM, title="My norm")
+def made(stored):
+    return stored.make(RMSNORM, title="My norm")
 
 
 def test_a_link_without_javascript_is_a_note_and_a_readable_view(new_page, server, made):
@@ -94,10 +87,10 @@ def test_the_file_of_a_link_works_without_a_network(new_page, page, server, made
 
 
 @pytest.mark.parametrize("payload", SAMPLE, ids=range(len(SAMPLE)))
-def test_no_text_runs_in_any_view_of_a_link(new_page, page, server, payload, tmp_path):
+def test_no_text_runs_in_any_view_of_a_link(new_page, page, server, stored, payload, tmp_path):
     source = f"# {one_line(payload)}\n{KERNEL}"
-    made = share(server, source, title=payload.replace("\0", "")[:60], view={"note": payload})
-    stored = requests.get(f"{server}/api/v1/snippets/{made['id']}", timeout=60).json()["request"]["source"]
+    made = stored.make(source, title=payload.replace("\0", "")[:60], view={"note": payload})
+    kept = requests.get(f"{server}/api/v1/snippets/{made['id']}", timeout=60).json()["request"]["source"]
     path = save(page, server, made, tmp_path)
     for url in (f"{server}{made['raw_url']}", f"{server}{made['url']}?view=plain", f"{server}{made['raw_url']}?stage=44", path.as_uri()):
         view = new_page()
@@ -105,7 +98,7 @@ def test_no_text_runs_in_any_view_of_a_link(new_page, page, server, payload, tmp
         view.goto(url)
         shown = view.evaluate("() => document.querySelector('#source .words, pre')?.textContent ?? ''")
         if "raw" not in url:
-            assert shown.split("\n")[0] == stored.split("\n")[0] or "\x1b" in stored, url
+            assert shown.split("\n")[0] == kept.split("\n")[0] or "\x1b" in stored, url
         assert view.evaluate("() => window.__hits") == 0, url
         assert view.evaluate("() => document.querySelectorAll('img, iframe, object, embed, video, svg').length") == 0, url
         view.close()

@@ -10,7 +10,9 @@ import pytest
 import requests
 from playwright.sync_api import expect
 
+from support.links import delete_links
 from support.page import KERNEL, compiled, create, ir_lines, lit_text, open_dialog, open_stage, selected_stage, source_of, write
+from support.paths import ROOT
 
 
 def facts(server, link):
@@ -192,6 +194,20 @@ def test_a_link_of_mine_is_listed_and_deleted_here_only(mine, new_page, server, 
     gone = new_page()
     gone.goto(link)
     expect(gone.get_by_role("heading", name="This link leads nowhere.")).to_be_visible()
+
+
+def test_the_largest_example_is_stored_and_deleted_by_its_owner(page, new_page, watch):
+    watch.expect("404")
+    write(page, (ROOT / "explorer/examples/12_decoder_layer.py").read_text())
+    expect(page.locator("#signature")).to_contain_text("decoder_layer")
+    compiled(page)
+    link = create(page, title="The largest")
+    other = new_page()
+    other.goto(link)
+    compiled(other)
+    expect(other.locator("#signature")).to_contain_text("decoder_layer")
+    delete_links(page.context, link.split("/z/")[0])
+    assert requests.get(link).status_code == 404
 
 
 @pytest.mark.parametrize("path", ["/z/AAAAAAAAAAAAAAAAAAAAAA", "/z/x", "/e/AAAAAAAAAAAAAAAAAAAAAA", "/z/%3Cscript%3E"])

@@ -258,9 +258,22 @@ def test_remarks_are_printed_below_their_stages():
     matmul = ADD.replace("(4, 8)", "(256, 256)").replace("a + b", "a @ b")
     lines = nkx("compile", "-", "--remarks", stdin=matmul).stderr.splitlines()
     at = next(i for i, line in enumerate(lines) if " infer-layout " in line)
-    assert lines[at + 1].strip() == "<stdin>:5:12: TILE=[128,256,128], in shared HBM"
+    assert [line.strip() for line in lines[at + 1 : at + 4]] == [
+        "<stdin>:5:12: TILE=[128,256,128]", "<stdin>:5:12: in shared HBM: a returned value",
+        "<stdin>:5:12: dimension 0 across the partitions"]
     assert any("promoted 2 inputs to SBUF" in line for line in lines)
     assert not any("TILE=" in line for line in nkx("compile", "-", stdin=matmul).stderr.splitlines())
+
+
+def test_reasons_of_remarks_are_printed_in_words():
+    matmul = ADD.replace("(4, 8)", "(256, 256)").replace("return a + b", "c = a @ b; return c + c")
+    text = nkx("compile", "-", "--remarks=why", stdin=matmul).stderr
+    for line in ("rule tile-size: A tile fills the partitions", "limit: PSUM bank: 256 of 512 f32 columns of the product",
+                 "not [128, 128, 128]: a product would fill less of a PSUM bank; its buffers would be smaller (8 tiles instead of 4); "
+                 "tile_op(tile_size=[128,128,128]) takes it",
+                 "No knob: the tensor engine cannot do otherwise."):
+        assert line in text, line
+    assert nkx("compile", "-", "--remarks=what", stdin=matmul).returncode == 2
 
 
 def test_opt_writes_remarks_as_text_and_as_json(tmp_path):

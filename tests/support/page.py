@@ -19,7 +19,8 @@ def mine(a):
 
 
 def compiled(page: Page) -> None:
-    expect(page.locator("#status")).to_have_text(re.compile(r"^✓ \d+ stages · [\d.]+ ms"))
+    """Waits for the result of what is in the page now: until it comes, the message of the one before may stay."""
+    expect(page.locator("#status:not([aria-busy=true])")).to_have_text(re.compile(r"^✓ \d+ stages · [\d.]+ ms"), timeout=60_000)
 
 
 def write(page: Page, source: str) -> None:
@@ -53,41 +54,41 @@ def lit_text(page: Page, cls: str) -> str:
     )
 
 
+# The middle of a character of the source, on the screen, once the layout has been at rest for some frames.
+SPOT = """async ([needle, offset]) => {
+  const find = () => {
+    for (const line of document.querySelectorAll('#source-editor .cm-line')) {
+      let at = line.textContent.indexOf(needle);
+      if (at < 0) continue;
+      at += offset;
+      const walk = document.createTreeWalker(line, NodeFilter.SHOW_TEXT);
+      while (walk.nextNode()) {
+        const n = walk.currentNode;
+        if (at < n.data.length) {
+          const range = document.createRange();
+          range.setStart(n, at); range.setEnd(n, at + 1);
+          const r = range.getBoundingClientRect();
+          return [r.left + r.width / 2, r.top + r.height / 2];
+        }
+        at -= n.data.length;
+      }
+    }
+    throw new Error(needle + ' is not in the source');
+  };
+  let spot = find();
+  for (let same = 0; same < 4; ) {
+    await new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
+    const next = find();
+    same = next[0] === spot[0] && next[1] === spot[1] ? same + 1 : 0;
+    spot = next;
+  }
+  return spot;
+}"""
+
+
 def source_spot(page: Page, needle: str, offset: int = 0) -> tuple[float, float]:
-    """The middle of a character of the source, on the screen, once the layout has been at rest for some frames."""
-    box = page.evaluate(
-        """async ([needle, offset]) => {
-          const find = () => {
-            for (const line of document.querySelectorAll('#source-editor .cm-line')) {
-              let at = line.textContent.indexOf(needle);
-              if (at < 0) continue;
-              at += offset;
-              const walk = document.createTreeWalker(line, NodeFilter.SHOW_TEXT);
-              while (walk.nextNode()) {
-                const n = walk.currentNode;
-                if (at < n.data.length) {
-                  const range = document.createRange();
-                  range.setStart(n, at); range.setEnd(n, at + 1);
-                  const r = range.getBoundingClientRect();
-                  return [r.left + r.width / 2, r.top + r.height / 2];
-                }
-                at -= n.data.length;
-              }
-            }
-            throw new Error(needle + ' is not in the source');
-          };
-          let spot = find();
-          for (let same = 0; same < 4; ) {
-            await new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)));
-            const next = find();
-            same = next[0] === spot[0] && next[1] === spot[1] ? same + 1 : 0;
-            spot = next;
-          }
-          return spot;
-        }""",
-        [needle, offset],
-    )
-    return box[0], box[1]
+    x, y = page.evaluate(SPOT, [needle, offset])
+    return x, y
 
 
 def ir_lines(page: Page, cls: str = "") -> list[str]:

@@ -323,7 +323,7 @@ static enum status run_pass(struct pass_run *run) {
   functions = ir_collect_named(run->arena, run->module, "func.func");
   for (int k = 0; k < functions.n; k++)
     if (!mlirOperationIsNull(return_of(functions.v[k])))
-      pass_remark(run, functions.v[k], "buffers: %d, copies: %d",
+      pass_remark(run, functions.v[k], RULE_BUFFERS, "buffers: %d, copies: %d",
                   ir_collect_named(run->arena, functions.v[k], "memref.alloc").n,
                   ir_collect_named(run->arena, functions.v[k], "memref.copy").n);
   return ST_OK;

@@ -60,6 +60,59 @@ export interface Remark {
   from?: number;
   /** The number of its source. */
   src?: number;
+  /** The rule by which the pass decided; GET /api/v1/rules lists all. Results of older versions lack it. */
+  rule?: string;
+  limits?: RemarkLimit[];
+  rejected?: RejectedChoice[];
+  knob?: RemarkKnob;
+}
+
+/** A limit of the machine that a decision respects. used is more than available where the decision was to do without.
+ * */
+export interface RemarkLimit {
+  name: string;
+  unit: string;
+  used: number;
+  available: number;
+}
+
+/** An argument of a knob, equal in JSON and in Python: a tile size, a memory, a dimension. */
+export type KnobValue = number[] | string | number;
+
+/** A choice that the pass did not take. */
+export interface RejectedChoice {
+  choice: string;
+  reason: string;
+  /** What it would cost, where that is at hand. */
+  cost?: string;
+  value?: KnobValue;
+}
+
+/** The knob that changes a decision: knob.knob(value).call(argument=…), where value is what the innermost place of the
+ * remark's source computes. Absent if no knob does. */
+export interface RemarkKnob {
+  call: "tile_op" | "layout";
+  argument: "tile_size" | "mem_space" | "partition_dim";
+  value: KnobValue;
+  /** Other arguments, which the rejected choices take. */
+  offers: KnobValue[];
+  /** Of tile_op: for each dimension of the value the entry of tile_size that is for it, -1 for none. Entries that are
+   * for no dimension are those of reduced loops. */
+  dims?: number[];
+}
+
+/** A rule by which a pass decides. */
+export interface Rule {
+  name: string;
+  pass: string;
+  /** What it decides. */
+  says: string;
+  /** The fact of the machine or of the pipeline behind it. */
+  because: string;
+  /** The knob that changes its decisions, or why there is none. */
+  knob: string;
+  /** The rule whose decisions about the same expression change this one. */
+  via?: string;
 }
 
 /** The first element that differs by more than its tolerance; of the output with the largest difference. */
@@ -260,7 +313,8 @@ export interface ValueSlice {
   data?: (number | string)[];
 }
 
-/** Means over cells of two dimensions of a value. */
+/** Means over cells of two dimensions of a value: the last two that are longer than 1; in SBUF and PSUM the partitions
+ * and the last one. */
 export interface HeatMap {
   /** The index of the first element. Dimensions other than the two stay there. */
   at: number[];
@@ -390,6 +444,20 @@ export interface ProfileBuffer {
   place?: SourceRange;
 }
 
+/** An allocation in an on-chip memory. */
+export interface PlacedBuffer {
+  /** Of the allocation in the last stage's text, or in the source if that is NISA. */
+  line?: number;
+  /** In each partition. */
+  bytes: number;
+  partitions: number;
+  /** Absent if the buffer has no place. */
+  first_partition?: number;
+  /** If there are several, which the rounds of a loop take in turn. */
+  copies?: number;
+  place?: SourceRange;
+}
+
 /** The use of an on-chip memory in bytes of a partition, over time. */
 export interface ProfileMemory {
   capacity: number;
@@ -399,6 +467,13 @@ export interface ProfileMemory {
   has_places?: boolean;
   /** What fills it at the peak, the largest first. */
   alive: ProfileBuffer[];
+  buffers?: PlacedBuffer[];
+  /** How often a buffer is alive, in all. */
+  n_lives?: number;
+  /** The number of the buffer in buffers; from when and until when it is alive, in microseconds; its first byte in each
+   * partition, in PSUM from that of the first bank, -1 if it has no place. In the order of the starts; of more than
+   * 2048 those that have most bytes times time. */
+  lives?: [number, number, number, number][];
   /** The time, the bytes from then on, and those of 8 parts. */
   points: [number, number, number[]][];
 }
@@ -439,8 +514,13 @@ export interface RunComparison {
   kernels: { name: string; a_us?: number; b_us?: number; ratio?: Finite; lanes?: TimePair[]; waits?: TimePair[]; lines?: TimePair[]; outputs?: { name: string; a: SimulatedOutput; b: SimulatedOutput }[] }[];
 }
 
+/** The stages that a kernel goes through: those of NumPy, HLO and MLIR, or those of NKI. */
+export type PipelineName = "hlo" | "nki";
+
 export interface KernelResult {
   name: string;
+  /** Absent in results of earlier releases, whose kernels are all hlo. */
+  pipeline?: PipelineName;
   inputs: TensorInfo[];
   outputs: TensorInfo[];
   stages: Stage[];
@@ -471,7 +551,7 @@ export interface Result {
 export type Frame =
   | { frame: "queued"; position: number }
   | { frame: "start"; version: number; key: string; language: string; target: string; pipeline: string }
-  | { frame: "kernel"; kernel: number; name: string; inputs: TensorInfo[]; outputs: TensorInfo[] }
+  | { frame: "kernel"; kernel: number; name: string; pipeline: PipelineName; inputs: TensorInfo[]; outputs: TensorInfo[] }
   | { frame: "sources"; files: string[]; places: Place[]; sources: Source[] }
   | { frame: "stage"; kernel: number; stage: Stage }
   | { frame: "stage"; kernel: number; same: string[]; stage: StageDelta }
@@ -560,8 +640,8 @@ export interface ValueQuery {
   operand?: string;
   /** The execution after which the value is taken; the last if it is not given. */
   execution?: number;
-  /** Of the first dimensions; the others are whole. At most 4096 elements. Without it, the first ones of the two last
-   * dimensions that are longer than 1. */
+  /** Of the first dimensions; the others are whole. At most 4096 elements. Without it, the first ones of the two
+   * dimensions of the heat map. */
   slice?: SliceQuery[];
 }
 
@@ -663,6 +743,13 @@ export interface Knob {
   /** As those of an operation. */
   parameters: string[];
   what: string;
+}
+
+/** All stages, by pipeline. */
+export interface PipelineDescription {
+  version: string;
+  stages: StageDescription[];
+  nki_stages: StageDescription[];
 }
 
 /** One pass of the pipeline. */

@@ -9,8 +9,7 @@ import { Annotation, Compartment, EditorSelection, EditorState, type StateEffect
 import { BlockType, drawSelection, EditorView, hoverTooltip, keymap, lineNumbers } from "@codemirror/view";
 import type { Stage } from "../api/types";
 import { tokenizeCompact } from "../highlight/compact";
-import { tokenizeHlo } from "../highlight/hlo";
-import { tokenizeMlir } from "../highlight/mlir";
+import { tokenizerOf } from "../highlight/dialect";
 import type { Light } from "../state/selection";
 import type { SourceMap, StageLinks } from "../state/sourcemap";
 import { cardTip, closeTips, isTipOpen, toggleTip } from "./cardtip";
@@ -28,6 +27,8 @@ export interface ViewerEvents {
   caret(line: number): void;
   /** The tooltip for a line; null for none. */
   explain(line: number): HTMLElement | null;
+  /** Whether a resting pointer opens a tooltip. */
+  hovers(): boolean;
   /** What the operation of a line does; null for none. */
   card(line: number): HTMLElement | null;
 }
@@ -136,7 +137,7 @@ export class StageViewer {
           hoverTooltip(
             (view, pos) => {
               const row = view.state.doc.lineAt(pos);
-              const dom = isTipOpen(view) ? null : this.tip(row.number);
+              const dom = isTipOpen(view) || !events.hovers() ? null : this.tip(row.number);
               return dom ? { pos: row.from, end: row.to, create: () => ({ dom }) } : null;
             },
             { hoverTime: 700, hideOnChange: true },
@@ -210,8 +211,7 @@ export class StageViewer {
   }
 
   private rowEffects(rows: Rows, ties: Ties) {
-    const dialect = this.stage?.dialect;
-    const tokens = rows.isCompact ? tokenizeCompact : dialect === "hlo" ? tokenizeHlo : tokenizeMlir;
+    const tokens = rows.isCompact ? tokenizeCompact : tokenizerOf(this.stage?.dialect);
     return [setRows.of(rows), notesEffect(notesOfRows(ties.notes, rows)), this.language.reconfigure(tokenizer.of(tokens))];
   }
 
@@ -266,6 +266,11 @@ export class StageViewer {
   private showValue(pos: number | null): void {
     const { doc } = this.view.state;
     this.view.dispatch({ effects: setValue.of(pos === null || pos > doc.length ? null : this.valueAt(pos)) });
+  }
+
+  /** The name of the value at the caret, as the full text has it. */
+  caretName(): string | null {
+    return this.valueAt(this.view.state.selection.main.head)?.name ?? null;
   }
 
   private valueAt(pos: number): Value | null {
@@ -355,12 +360,24 @@ export class StageViewer {
     return text.top - view.scrollDOM.scrollTop;
   }
 
-  /** The first and last visible line. */
-  visibleLines(): { first: number; last: number } {
+  /** The first and last visible row, of which only a part may be visible. */
+  private visibleRows(): { first: number; last: number } {
     const { view } = this;
     const top = view.scrollDOM.scrollTop;
     const rowAt = (height: number) => view.state.doc.lineAt(view.lineBlockAtHeight(height).from).number;
-    const [first, last] = [rowAt(top), rowAt(top + view.scrollDOM.clientHeight - 1)];
+    return { first: rowAt(top), last: rowAt(top + view.scrollDOM.clientHeight - 1) };
+  }
+
+  /** Whether all of the row of a line is visible. */
+  isInSight(line: number): boolean {
+    const { first, last } = this.visibleRows();
+    const row = this.rowOf(line);
+    return row > first && row < last;
+  }
+
+  /** The first and last visible line. */
+  visibleLines(): { first: number; last: number } {
+    const { first, last } = this.visibleRows();
     return this.rows ? { first: this.rows.linesOf(first).first, last: Math.max(this.rows.linesOf(last).end - 1, 1) } : { first, last };
   }
 
@@ -372,9 +389,8 @@ export class StageViewer {
   reveal(line: number): void {
     const { doc } = this.view.state;
     if (!this.rows || line < 1 || line > this.rows.lineCount) return;
-    const { first, last } = this.visibleLines();
     this.unfold(line);
-    if (line > first && line < last) return;
+    if (this.isInSight(line)) return;
     this.view.dispatch({ effects: EditorView.scrollIntoView(doc.line(this.rowOf(line)).from, { y: "center" }) });
   }
 

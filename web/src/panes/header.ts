@@ -185,6 +185,11 @@ function status(store: AppStore): void {
         draw();
       }, 400);
   });
+  // meanwhile the message is that of the result before
+  store.watch(["compiling", "pending"], () => {
+    const { compiling, pending } = store.state;
+    out.setAttribute("aria-busy", String(compiling || (pending && settings.state.autoCompile)));
+  });
   store.watch(["outcome", "pending", "problem"], () => {
     const { compiling, outcome } = store.state;
     if (!compiling || (isLate && (outcome?.queued ?? 0) !== queued)) draw();

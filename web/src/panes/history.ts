@@ -13,6 +13,7 @@ import { byId, button, el, fill, plural, setAttr } from "./dom";
 import { Parts } from "./parts";
 import { docOf, placeList } from "./places";
 import { Decisions } from "./remarks";
+import type { KnobEditor } from "./why";
 
 interface Step {
   first: number;
@@ -93,9 +94,12 @@ export class HistoryDrawer {
   /** The user has closed the table of counts. */
   private isFolded = false;
 
-  constructor(private readonly store: AppStore) {
+  constructor(
+    private readonly store: AppStore,
+    editor: KnobEditor,
+  ) {
     this.parts = new Parts(store);
-    this.decisions = new Decisions(store);
+    this.decisions = new Decisions(store, editor);
     this.tabs = { history: this.tabButton("history", "History"), decisions: this.tabButton("decisions", "Decisions") };
     this.tabs.decisions.id = "ir-remarks-open";
     fill(this.panel, this.choosers, this.chips, this.parts.box, this.more);
@@ -110,6 +114,12 @@ export class HistoryDrawer {
   open(tab: Tab): void {
     this.tab = tab;
     this.draw();
+  }
+
+  /** Opens the reasons of what was decided about the selection. */
+  explain(): void {
+    this.open("decisions");
+    this.decisions.explain();
   }
 
   private chip(kernel: KernelOutcome, step: Step, shownIndex: number): HTMLElement {

@@ -112,7 +112,12 @@ export class Lanes {
 
   private bringIntoSight({ lane, at }: Execution): void {
     const l = this.timeline?.lanes[lane];
-    const [start, end] = [l?.starts[at] ?? 0, l?.ends[at] ?? 0];
+    this.reveal(l?.starts[at] ?? 0, l?.ends[at] ?? 0);
+  }
+
+  /** Brings a stretch of time into sight, in picoseconds. */
+  reveal(start: number, end: number): void {
+    if (!this.timeline) return;
     if (start >= this.from && end <= this.to) return;
     const span = Math.max(this.to - this.from, (end - start) * 1.2);
     this.place((start + end - span) / 2, span);
@@ -213,7 +218,12 @@ export class Lanes {
     const g = canvas.getContext("2d");
     if (!g) return;
     const css = getComputedStyle(document.documentElement);
-    const ink = (name: string) => css.getPropertyValue(name).trim();
+    const inks = new Map<string, string>(); // asking for a style costs more than drawing a block
+    const ink = (name: string) => {
+      const known = inks.get(name) ?? css.getPropertyValue(name).trim();
+      inks.set(name, known);
+      return known;
+    };
     g.setTransform(scale, 0, 0, scale, 0, 0);
     g.fillStyle = ink("--surface");
     g.fillRect(0, 0, width, height);

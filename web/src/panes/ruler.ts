@@ -10,6 +10,7 @@ export class Ruler {
   private readonly canvas: HTMLCanvasElement;
   private selected: number[] = [];
   private hover: number[] = [];
+  private frame = 0;
 
   constructor(
     private readonly host: HTMLElement,
@@ -18,9 +19,9 @@ export class Ruler {
     const canvas = el("canvas", { class: "ruler", attrs: { "aria-hidden": "true" } });
     this.canvas = canvas;
     host.append(canvas);
-    new ResizeObserver(() => this.paint()).observe(host);
+    new ResizeObserver(() => this.soon()).observe(host);
     // lines of another size of type are elsewhere
-    view.dispatch({ effects: StateEffect.appendConfig.of(EditorView.updateListener.of((u) => u.heightChanged && this.paint())) });
+    view.dispatch({ effects: StateEffect.appendConfig.of(EditorView.updateListener.of((u) => u.heightChanged && this.soon())) });
     // the canvas itself lets the pointer through, to the scroll bar below it
     host.addEventListener("pointerdown", (e) => this.pressed(e), { capture: true });
     host.addEventListener("pointermove", (e) => (canvas.dataset["tick"] = String(this.tickAt(e) !== null)), { passive: true });
@@ -31,7 +32,15 @@ export class Ruler {
     if (same(selected, this.selected) && same(hover, this.hover)) return;
     this.selected = selected;
     this.hover = hover;
-    this.paint();
+    this.soon();
+  }
+
+  /** Paints with the next frame: the size is asked for once, when the layout has been done anyway. */
+  private soon(): void {
+    this.frame ||= requestAnimationFrame(() => {
+      this.frame = 0;
+      this.paint();
+    });
   }
 
   /** Pixels from the top for a line's tick. */
@@ -69,10 +78,13 @@ export class Ruler {
     const { canvas, host } = this;
     const ratio = window.devicePixelRatio || 1;
     const [width, height] = [canvas.clientWidth, host.clientHeight];
-    canvas.width = Math.max(1, Math.round(width * ratio));
-    canvas.height = Math.max(1, Math.round(height * ratio));
+    const [w, h] = [Math.max(1, Math.round(width * ratio)), Math.max(1, Math.round(height * ratio))];
+    if (canvas.width !== w || canvas.height !== h) [canvas.width, canvas.height] = [w, h];
     const g = canvas.getContext("2d");
-    if (!g || this.selected.length + this.hover.length === 0) return;
+    if (!g) return;
+    g.resetTransform();
+    g.clearRect(0, 0, w, h);
+    if (this.selected.length + this.hover.length === 0) return;
     const style = getComputedStyle(canvas);
     g.scale(ratio, ratio);
     const tick = (line: number, colour: string) => {

@@ -2,6 +2,8 @@
 import { calledAt } from "../editor/calls";
 import { mapShown, rangesAt, showLights, showMap, spanOf } from "../editor/links";
 import { spanOfRange } from "../editor/positions";
+import { isolateHistory } from "@codemirror/commands";
+import { EditorView } from "@codemirror/view";
 import type { SourceRange, Stage } from "../api/types";
 import { onNumber, showMarked } from "../editor/marked";
 import { showNotes } from "../editor/notes";
@@ -14,6 +16,7 @@ import { operationNamed } from "../state/operations";
 import { kernelOf } from "../state/outcome";
 import { type Light, lightOfRanges, smallest } from "../state/selection";
 import { remarksByRange } from "../state/remarks";
+import { settings } from "../state/settings";
 import { choose, selectedLight, shownStage, STAGE_KEYS } from "../state/view";
 import { button, byId, el, plural, toggle } from "./dom";
 import { icon } from "./icons";
@@ -64,6 +67,7 @@ export class SourcePane {
       explain: (pos) => this.explain(pos),
       writing: () => import("./writing").then((m) => m.writing(store), () => []),
     });
+    settings.watch(["vim"], () => void this.useVim(() => void compiler.now()));
     this.ruler = new Ruler(host, this.editor.view);
     const inputs = toggle("inputs", "Give the shapes of the kernel's inputs", () =>
       store.set({ showInputs: !store.state.showInputs }),
@@ -287,6 +291,33 @@ export class SourcePane {
     this.switchTo(tab);
     const span = spanOfRange(this.editor.view.state.doc, range);
     if (span) this.editor.select(span.from, span.to, true);
+  }
+
+  /** The text of a file as it is now; null if there is no such file, or if it cannot be changed. */
+  textOf(file: string): string | null {
+    const tab = tabOf(this.store.state, file);
+    return tab === undefined || this.editor.view.state.readOnly ? null : textOfTab(this.store.state, tab);
+  }
+
+  /** Changes a file as one step that can be undone, and shows the place. */
+  write(file: string, changes: readonly { from: number; to: number; insert: string }[]): void {
+    const tab = tabOf(this.store.state, file);
+    const at = changes[0]?.from;
+    if (tab === undefined || at === undefined) return;
+    this.switchTo(tab);
+    this.editor.view.dispatch({ changes, annotations: isolateHistory.of("full"), userEvent: "input.knob", effects: EditorView.scrollIntoView(changes.at(-1)?.from ?? at, { y: "nearest" }) });
+  }
+
+  /** Puts Vim's keys into the editor, or takes them out, as the settings say. */
+  private async useVim(compile: () => void): Promise<void> {
+    const { vim } = settings.state;
+    if (!vim) {
+      this.editor.setKeys([]);
+      return;
+    }
+    const { vimKeys } = await import("../editor/vim").catch(() => ({ vimKeys: null }));
+    if (!vimKeys) say("Vim's keys could not be loaded: is the server reachable?");
+    else if (settings.state.vim) this.editor.setKeys(vimKeys(compile));
   }
 
   /** What a click does, from the keyboard. */

@@ -63,7 +63,7 @@ function gapElement(n: number, show: () => void): HTMLElement {
   return el("div", { class: "gap", attrs: { role: "presentation" } }, el("button", { class: "quiet", title: "Show them", attrs: { type: "button", tabindex: "-1" }, on: { click: show } }, `${n} unchanged`));
 }
 
-function rowElement(row: StageRow, shape: Shape, position: number, total: number, selected: boolean, compared: boolean): HTMLElement {
+function rowElement(row: StageRow, shape: Shape, position: number, total: number): HTMLElement {
   const before = row.stage ? row.kernel.stages[row.kernel.stages.indexOf(row.stage) - 1] : undefined;
   const delta = row.stage ? opDelta(row.stage, before) : null;
   const plus = delta && delta.added > 0 ? `+${delta.added}` : "";
@@ -71,15 +71,15 @@ function rowElement(row: StageRow, shape: Shape, position: number, total: number
   return el(
     "div",
     {
-      class: `stage stage-${shape}${row.stale ? " stale" : ""}${compared ? " compared" : ""}`,
+      class: `stage stage-${shape}${row.stale ? " stale" : ""}`,
       id: `stage-${row.index}`,
       title: factsOf(row),
       attrs: {
         role: "option",
-        "aria-selected": selected ? "true" : "false",
+        "aria-selected": "false",
         "aria-setsize": total,
         "aria-posinset": position,
-        "aria-label": spoken(row, shape) + (compared ? ", compared with" : ""),
+        "aria-label": spoken(row, shape),
         "data-key": row.key,
         "data-shape": shape,
       },
@@ -109,11 +109,22 @@ function phasesOf(rows: StageRow[]): Phase[] {
   return phases;
 }
 
-function draw(store: AppStore, list: HTMLElement): void {
+/** What the list was drawn from. */
+interface Drawn {
+  all: StageRow[];
+  shown: StageRow[];
+}
+
+/** Builds the rows anew if they are others than those drawn, and marks the shown stage and the one compared with. */
+function draw(store: AppStore, list: HTMLElement, drawn: Drawn | null): Drawn {
   const all = allRows(store.state);
   const shown = visibleRows(store.state);
-  const current = currentRow(store.state);
-  const compared = comparedRow(store.state);
+  if (drawn?.all !== all || drawn.shown.length !== shown.length || shown.some((r, i) => r !== drawn.shown[i])) drawRows(store, list, all, shown);
+  mark(list, currentRow(store.state), comparedRow(store.state));
+  return { all, shown };
+}
+
+function drawRows(store: AppStore, list: HTMLElement, all: StageRow[], shown: StageRow[]): void {
   const end = all.at(-1);
   const last = store.state.outcome?.status === "ok" || end?.stale ? end : undefined; // stale rows are of a complete result
   let position = 0;
@@ -130,7 +141,7 @@ function draw(store: AppStore, list: HTMLElement): void {
       const at = all.indexOf(r);
       const gap = store.state.hideUnchanged && store.state.filter === "" ? at - before - 1 : 0;
       before = at;
-      const element = rowElement(r, shapeOf(r, last), ++position, shown.length, r.key === current?.key, r.key === compared?.key);
+      const element = rowElement(r, shapeOf(r, last), ++position, shown.length);
       return gap > 0 ? [gapElement(gap, () => store.set({ hideUnchanged: false })), element] : [element];
     });
     return el("div", { attrs: { role: "group", "aria-label": phase.name } }, head, ...rows);
@@ -140,11 +151,25 @@ function draw(store: AppStore, list: HTMLElement): void {
   if (shown.length === 0 && all.length > 0) list.append(el("p", { class: "empty" }, "No stage matches the filter."));
   list.scrollTop = top;
   list.classList.toggle("checked", all.some((r) => r.stage?.check));
+  const changed = all.filter((r) => r.stage?.changed !== false).length;
+  byId("stages-note").textContent = all.length > 0 ? `${changed} of ${all.length} changed` : "";
+}
+
+const COMPARED = ", compared with";
+
+function mark(list: HTMLElement, current: StageRow | null, compared: StageRow | null): void {
+  for (const e of list.querySelectorAll<HTMLElement>(".stage")) {
+    const selected = String(e.dataset["key"] === current?.key);
+    if (e.getAttribute("aria-selected") !== selected) e.setAttribute("aria-selected", selected);
+    const isCompared = e.dataset["key"] === compared?.key;
+    if (e.classList.contains("compared") === isCompared) continue;
+    e.classList.toggle("compared", isCompared);
+    const label = e.getAttribute("aria-label") ?? "";
+    e.setAttribute("aria-label", isCompared ? label + COMPARED : label.slice(0, -COMPARED.length));
+  }
   const active = list.querySelector<HTMLElement>('[aria-selected="true"]');
   setAttr(list, "aria-activedescendant", active?.id ?? null);
   active?.scrollIntoView({ block: "nearest" });
-  const changed = all.filter((r) => r.stage?.changed !== false).length;
-  byId("stages-note").textContent = all.length > 0 ? `${changed} of ${all.length} changed` : "";
 }
 
 function filterField(store: AppStore, list: HTMLElement): HTMLInputElement {
@@ -207,7 +232,8 @@ export function mountStages(store: AppStore, openStage: () => void): StagesPane 
     else return;
     e.preventDefault();
   });
-  store.watch([...ROW_KEYS, "stageKey", "diffFrom", "filter", "hideUnchanged"], () => draw(store, list));
+  let drawn: Drawn | null = null;
+  store.watch([...ROW_KEYS, "stageKey", "diffFrom", "filter", "hideUnchanged"], () => (drawn = draw(store, list, drawn)));
   return { focusFilter: () => filter.focus() };
 }
 

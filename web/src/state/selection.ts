@@ -11,7 +11,8 @@ import type { Place, SourceMap, StageLinks } from "./sourcemap";
 
 export type Anchor =
   | { kind: "ops"; map: SourceMap; stage: number; ops: readonly number[] }
-  | { kind: "ranges"; map: SourceMap; ranges: readonly number[]; rounds?: Choice };
+  /** moved: where the page's own edit has put the ranges, which the next result has there. */
+  | { kind: "ranges"; map: SourceMap; ranges: readonly number[]; moved?: readonly SourceRange[]; rounds?: Choice };
 
 /** What is highlighted in the two views. */
 export interface Light {
@@ -197,7 +198,7 @@ export function smallest(map: SourceMap, ranges: Iterable<number>): number | nul
 /** The same selection in a newer outcome: by range, or by operation if the text of its line is the same. */
 export function rebind(anchor: Anchor, old: KernelOutcome, now: KernelOutcome): Anchor | null {
   if (anchor.kind === "ranges") {
-    const ranges = anchor.ranges.flatMap((n) => now.map.find(anchor.map.ranges[n] as SourceRange) ?? []);
+    const ranges = anchor.ranges.flatMap((n, i) => now.map.find(anchor.moved?.[i] ?? (anchor.map.ranges[n] as SourceRange)) ?? []);
     const rounds = choiceIn(anchor.rounds ?? ALL, anchor.map.loops, (r) => now.map.findLoop(r));
     return ranges.length > 0 ? { kind: "ranges", map: now.map, ranges, rounds } : null;
   }

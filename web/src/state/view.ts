@@ -5,23 +5,23 @@ import { kernelOf, stageRows, type KernelOutcome, type StageRow } from "./outcom
 import { choiceFromText, choiceText } from "./rounds";
 import { lightOfAnchor, type Anchor, type Light } from "./selection";
 
-type RowState = Pick<AppState, "outcome" | "previous" | "kernelName" | "pipeline">;
+type RowState = Pick<AppState, "outcome" | "previous" | "kernelName" | "pipelines">;
 
 let rowsFor: RowState | null = null;
 let rows: StageRow[] = [];
 
 /** The rows of the stage list; the same array until something changes. */
 export function allRows(s: Readonly<AppState>): StageRow[] {
-  const keys = ["outcome", "previous", "kernelName", "pipeline"] as const;
+  const keys = ["outcome", "previous", "kernelName", "pipelines"] as const;
   if (!rowsFor || keys.some((k) => rowsFor?.[k] !== s[k])) {
-    const { outcome, previous, kernelName, pipeline } = s;
-    rowsFor = { outcome, previous, kernelName, pipeline };
-    rows = stageRows(outcome, previous, kernelName, pipeline);
+    const { outcome, previous, kernelName, pipelines } = s;
+    rowsFor = { outcome, previous, kernelName, pipelines };
+    rows = stageRows(outcome, previous, kernelName, pipelines);
   }
   return rows;
 }
 
-export const ROW_KEYS = ["outcome", "previous", "kernelName", "pipeline"] as const;
+export const ROW_KEYS = ["outcome", "previous", "kernelName", "pipelines"] as const;
 export const STAGE_KEYS = [...ROW_KEYS, "stageKey"] as const;
 
 export function currentRow(s: Readonly<AppState>): StageRow | null {
