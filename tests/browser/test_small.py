@@ -1,6 +1,7 @@
 """Marks and ways in: checks in words, the last stage's mark, cached results, signs, versions, what NumPy itself makes."""
 import re
 
+import pytest
 from playwright.sync_api import expect
 
 from support.page import compiled, open_stage, write
@@ -74,3 +75,33 @@ def test_completion_knows_what_numpy_itself_makes(page):
     page.keyboard.press("Escape")
     page.keyboard.type("os(3, np.float1")
     expect(offers).to_contain_text("float16")
+
+
+@pytest.mark.parametrize("width", [1280, 1024, 820])
+def test_the_headers_pickers_are_whole_with_a_pinned_result(new_page, server, width):
+    page = new_page(width, 720)
+    page.goto(server)
+    compiled(page)
+    page.get_by_role("button", name="Check", exact=True).click()
+    expect(page.locator("#status")).to_contain_text("checked")
+    page.locator("body").press("p")
+    expect(page.locator("#modes")).to_contain_text("A pinned")
+    boxes = page.evaluate("""() => [...document.querySelectorAll('#top select, #top button')].filter((n) => n.offsetParent)
+        .map((n) => { const b = n.getBoundingClientRect(); return [n.id || n.textContent, b.left, b.right, b.top, b.bottom]; })""")
+    for name, left, right, top, bottom in boxes:
+        assert left >= 0 and right <= width, f"{name} lies outside of the window"
+        assert right - left >= 24, f"{name} is too narrow to hit"
+        for other, left2, right2, top2, bottom2 in boxes:
+            assert name == other or right <= left2 + 0.5 or right2 <= left + 0.5 or bottom <= top2 + 0.5 or bottom2 <= top + 0.5, f"{name} lies over {other}"
+    widths = {name: right - left for name, left, right, *_ in boxes}
+    # a select is whole if it is as wide as a copy of it with nothing around
+    whole = page.evaluate("""() => Object.fromEntries(['language', 'target'].map((id) => {
+        const copy = document.getElementById(id).cloneNode(true);
+        copy.value = document.getElementById(id).value;
+        copy.style.cssText = 'position:absolute;width:auto';
+        document.getElementById('top').append(copy);
+        const width = copy.getBoundingClientRect().width;
+        copy.remove();
+        return [id, width]; }))""")
+    for name, wanted in whole.items():
+        assert widths[name] >= min(wanted, 56), (name, widths[name], wanted)
