@@ -309,7 +309,7 @@ export class RunPane {
       table("Lines of the source", ["line", "critical path", "share", "instructions", "moved", "time by engine"], lines),
       table(
         "Engines and queues",
-        ["", "busy", "share", "instructions", "moved", "waits"],
+        ["engine", "busy", "share", "instructions", "moved", "waits"],
         p.lanes.map((l) => [l.name, time(l.busy_us), percent(l.share), String(l.executions), l.bytes ? bytes(l.bytes) : "–", waits(l.waits_us)]),
       ),
       table("The critical path", ["spent on", "time"], Object.entries(p.path.waits_us).map(([k, v]) => [k, time(v)])),
