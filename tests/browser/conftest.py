@@ -19,6 +19,7 @@ FLAGS = (
     "--disable-component-update --disable-sync"
 ).split()
 
+PATIENT = ("--job-timeout-ms", "90000", "--job-cpu-s", "60")  # a kernel's limits are no business of these tests
 expect.set_options(timeout=30_000)  # of a machine with other work; what passes does not wait
 
 
@@ -28,7 +29,7 @@ def server(request):
     if "NKX_URL" in os.environ:
         yield os.environ["NKX_URL"].rstrip("/")
         return
-    with Server() as s:
+    with Server(*PATIENT) as s:
         s.wait_until(lambda: s.get("/readyz").status == 200, "a worker that is warm")
         yield s.url
         assert request.session.testsfailed or links_in(s.data / "nkx.sqlite") == 0

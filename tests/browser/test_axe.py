@@ -1,10 +1,11 @@
-"""No violation that axe finds: the page, the share dialog, the diff, the embed form, the page of a dead link."""
+"""No violation that axe finds, in every view and state; text with contrast; nothing that the keyboard does not reach."""
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
 
 from support.own_kernel import SOURCE
-from support.page import at_rest, compiled, create, open_stage, source_spot, write
+from support.page import KERNEL, at_rest, compiled, create, open_stage, source_spot, write
+from browser.test_layouts import OUTSIDE
 from browser.test_themes import CONTRAST
 
 
@@ -147,6 +148,72 @@ def test_axe_and_the_contrast_walk_find_nothing_with_hidden_panes_two_stages_and
     page.keyboard.press("Shift+P")
     expect(page.locator("#share")).to_be_hidden()
     look("presenting")
+    page.close()
+    assert bad == [], "\n".join(bad)
+
+
+# What has the focus: a name for it, and whether its focus can be seen and it lies in the window.
+FOCUS = """() => { const e = document.activeElement; if (!e || e === document.body) return null;
+  const b = e.getBoundingClientRect(), style = getComputedStyle(e);
+  const wide = e.closest('.cm-editor, .pane, dialog') ?? e;
+  return { name: e.id || e.getAttribute('aria-label') || e.textContent.trim().slice(0, 30) || e.tagName,
+    isSeen: b.bottom > 0 && b.top < innerHeight && b.right > 0 && b.left < innerWidth,
+    isMarked: e.matches(':focus-visible') && (style.outlineStyle !== 'none' || style.boxShadow !== 'none' || getComputedStyle(wide).outlineStyle !== 'none'
+      || getComputedStyle(wide).boxShadow !== 'none' || style.caretColor !== 'auto' || e.matches('.cm-content')) }; }"""
+
+
+def walk_by_keyboard(page, where) -> list[str]:
+    """Tab through the whole page: everything that takes the focus has a name, is in the window and shows it."""
+    bad, seen = [], []
+    page.evaluate("() => document.activeElement?.blur()")
+    for _ in range(120):
+        page.keyboard.press("Escape" if page.evaluate("() => document.activeElement?.closest('.cm-editor') !== null") else "Shift")  # Escape frees Tab in an editor
+        page.keyboard.press("Tab")
+        focus = page.evaluate(FOCUS)
+        if focus is None or (len(seen) > 10 and focus["name"] == seen[0]):
+            break
+        seen.append(focus["name"])
+        if not focus["isSeen"] or not focus["isMarked"]:
+            bad.append(f"{where}: the focus is lost on {focus}")
+    else:
+        bad.append(f"{where}: the walk does not end: {seen[-8:]}")
+    if len(set(seen)) < 12:
+        bad.append(f"{where}: only {seen} takes the focus")
+    return bad
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_contrast_and_the_keyboard_find_nothing_while_simulated_or_compared(new_page, server, scheme):
+    page = new_page(853, 480, scheme, device_scale_factor=1.5)
+    page.goto(server)
+    compiled(page)
+    bad = []
+
+    def look(state, tabs=True):
+        page.mouse.move(2, 2)
+        at_rest(page)
+        bad.extend(violations(page, state))
+        bad.extend(f"{state}: {b}" for b in page.evaluate(CONTRAST)["bad"])
+        bad.extend(f"{state}: {b} lies outside its pane" for b in page.evaluate(OUTSIDE))
+        if tabs:
+            bad.extend(walk_by_keyboard(page, state))
+
+    write(page, KERNEL)
+    compiled(page)
+    page.get_by_role("button", name="Pin", exact=True).click()
+    page.get_by_role("button", name="Run", exact=True).click()
+    expect(page.locator("#run-verdict b")).to_contain_text("bound by")
+    look("simulated")
+    page.get_by_role("button", name="tables").click()
+    expect(page.locator("#run-tables table").first).to_be_visible()
+    look("simulated, as tables", tabs=False)
+    write(page, KERNEL.replace("np.tanh", "np.exp"))
+    compiled(page)
+    page.get_by_role("button", name="Compare", exact=True).click()
+    expect(page.locator("#compare-verdict b")).to_contain_text("differ")
+    look("compared")
+    page.get_by_role("button", name="Read", exact=True).click()
+    look("read")
     page.close()
     assert bad == [], "\n".join(bad)
 

@@ -125,7 +125,11 @@ def select(page: Page, text: str) -> None:
 
 
 @pytest.mark.parametrize("name", KERNELS)
-def test_the_best_partner_is_in_sight_in_every_stage_that_one_steps_through(page, server, name):
+def test_the_best_partner_is_in_sight_in_every_stage_by_step_by_chip_and_by_link(new_page, server, name):
+    """One page for a kernel: stepping costs what the window shows, so that it is a small one."""
+    page = new_page(1180, 640)
+    page.goto(server)
+    compiled(page)
     file, texts = KERNELS[name]
     source = SOURCE if file is None else example(server, file)
     stages = opened(page, server, source, name)
@@ -133,38 +137,46 @@ def test_the_best_partner_is_in_sight_in_every_stage_that_one_steps_through(page
         page.locator("#stages").press("Home")
         shows_stage(page, stages[0])
         select(page, text)
-        leave_editor(page)
         wanted = range_named(stages, source, text)
-        seen = 0
-        for stage in stages:
-            best = best_lines(stage, wanted)
-            shows_stage(page, stage)
-            if best:
-                best_in_sight(page, best)
-                seen += 1
-            page.keyboard.press("j")
-        assert seen > 30, f"{text}: {seen} stages have a partner"
+        best = [best_lines(stage, wanted) for stage in stages]
+        step_through(page, stages, best, text)
+        by_chips(page, stages, best)
+        by_links(page, stages, best)
 
 
-@pytest.mark.parametrize("name", ["block", "decoder_layer"])
-def test_every_chip_of_the_history_leads_to_the_best_partner(page, server, name):
-    file, texts = KERNELS[name]
-    source = SOURCE if file is None else example(server, file)
-    stages = opened(page, server, source, name)
-    for text in texts[:4]:
-        page.locator("#stages").press("Home")
-        shows_stage(page, stages[0])
-        select(page, text)
-        wanted = range_named(stages, source, text)
-        chips = page.locator("#history .chip")
-        for i in range(chips.count()):
-            chips.nth(i).click()
-            stage = next(s for s in stages if page.locator("#ir-title").text_content() == f"{s['index']}{s['name']}")
-            best_in_sight(page, best_lines(stage, wanted))
+def step_through(page: Page, stages: list[dict], best: list[list[int]], text: str) -> None:
+    leave_editor(page)
+    for stage, wanted in zip(stages, best):
+        shows_stage(page, stage)
+        if wanted:
+            best_in_sight(page, wanted)
+        page.keyboard.press("j")
+    assert sum(map(bool, best)) > 30, f"{text}: {sum(map(bool, best))} stages have a partner"
 
 
-@pytest.mark.parametrize("name", ["block", "decoder_layer"])
-def test_an_opened_link_shows_the_best_partner(page, new_page, server, name):
+def by_chips(page: Page, stages: list[dict], best: list[list[int]]) -> None:
+    chips = page.locator("#history .chip")
+    for i in range(chips.count()):
+        chips.nth(i).click()
+        index = int(page.locator("#ir-title .no").text_content())
+        shows_stage(page, stages[index])
+        best_in_sight(page, best[index])
+
+
+def by_links(page: Page, stages: list[dict], best: list[list[int]]) -> None:
+    """Opened in the same tab: from the stage before it, so that every link brings another one."""
+    page.wait_for_function("() => location.hash.includes('sel=')")
+    link = page.evaluate("() => location.hash")
+    keys = page.locator("#stages .stage").evaluate_all("(rows) => rows.map((r) => r.dataset.key)")
+    for index in (5, 20, 28, 36, 43, 45):
+        page.evaluate("(link) => { location.hash = link; }", re.sub("stage=[^&]*", f"stage={keys[index]}", link))
+        shows_stage(page, stages[index])
+        if best[index]:
+            best_in_sight(page, best[index])
+
+
+def test_an_opened_link_shows_the_best_partner(page, new_page, server):
+    name = "block"
     file, texts = KERNELS[name]
     source = SOURCE if file is None else example(server, file)
     stages = opened(page, server, source, name)

@@ -2,6 +2,7 @@
 
 Each payload goes through all channels at once (support/payloads.py).
 """
+import base64
 import json
 import re
 
@@ -43,6 +44,23 @@ def hostile_frames(p):
         {"frame": "artifact", "artifact": {"name": p, "media_type": p, "size": 1, "sha256": p}},
         {"frame": "end", "status": "error", "time_us": 7},
     ]
+
+
+def hostile_run(p):
+    """The frames of a simulated run in which every text is the payload."""
+    lane = {"name": p, "engine": p, "busy_us": 1, "share": 0.5, "executions": 1, "bytes": 5, "waits_us": {p: 1}}
+    memory = {"capacity": 9, "peak": 5, "peak_us": 1, "points": [[0, 1, [0] * 8], [1, 5, [1] * 8]], "has_places": True, "alive": [
+        {"name": p, "bytes": 5, "from_us": 0, "to_us": 1, "at": [0, 1], "place": range_of()}]}
+    profile = {"target": p, "total_us": 1, "bound": p, "lanes": [lane], "launch_us": 1, "executions": 1, "memory": {"sbuf": memory, "psum": memory},
+               "advice": [{"text": p, "confidence": p, "cost_us": 1, "place": range_of(p)}], "path": {"waits_us": {p: 1}},
+               "lines": [{"line": 1, "file": p, "critical_us": 1, "share": 0.5, "executions": 1, "bytes": 5, "busy_us": {p: 1}}], "roofline": {}, "dma": {}, "tensor": {}}
+    executions = {"version": 1, "target": p, "total_ps": 1000000, "n": 1, "lanes": [{"name": p, "engine": p}], "lengths": [1000000],
+                  "instructions": [{"name": p, "line": 1, "file": p, "src_line": 1, "bytes": 1}], "tags": [{"name": p, "reason": p, "critical": True}],
+                  "pages": [{"lane": 0, "from_ps": 0, "to_ps": 1000000, "instr": [0], "gap": [0], "length": [0], "tag": [0]}]}
+    simulation = {"status": "ok", "reference": p, "outputs": [{"name": p, "pass": False, "max_abs_err": 1, "min": 0, "max": 1}], "values": []}
+    text = base64.b64encode(json.dumps(executions).encode()).decode()
+    return [{"frame": "simulation", "kernel": 0, "simulation": simulation}, {"frame": "profile", "kernel": 0, "profile": profile},
+            {"frame": "artifact", "artifact": {"name": "k/executions.json", "media_type": p, "size": 1, "sha256": p, "kernel": 0}, "data": text}]
 
 
 def hostile_snippet(p):
@@ -125,6 +143,54 @@ def test_no_text_of_a_compile_ever_runs(hostile_page, server, p):
     finally:
         page.unroute("**/api/v1/compile")
         page.unroute("**/diff?*")
+
+
+@pytest.mark.parametrize("p", SAMPLE, ids=lambda p: str(PAYLOADS.index(p)))
+def test_no_text_of_a_run_a_comparison_a_search_or_a_second_stage_ever_runs(hostile_page, server, p):
+    page = hostile_page
+    frames = [f if f["frame"] != "end" else f | {"status": "ok"} for f in hostile_frames(p) if f["frame"] not in ("diagnostic", "artifact")]
+    frames[-1:-1] = hostile_run(p)
+    body = "".join(json.dumps(f) + "\n" for f in frames)
+    page.route("**/api/v1/compile", lambda r: r.fulfill(content_type="application/x-ndjson", body=body))
+    try:
+        page.locator("#source-editor .cm-content").focus()
+        page.keyboard.press("Control+a")
+        page.keyboard.insert_text(KERNEL + f"# {one_line(p)} \n")
+        page.keyboard.press("Control+Enter")
+        shows(page, "#stages .name", p)
+        page.get_by_role("button", name="Pin", exact=True).click()
+        page.get_by_role("button", name="Run", exact=True).click()
+        shows(page, "#run-side", p)
+        page.get_by_role("button", name="tables").click()
+        shows(page, "#run-tables", p)
+        page.get_by_role("button", name="tables").click()
+        page.locator("#run-lanes canvas").focus()
+        page.keyboard.press("]")
+        shows(page, "#run-chosen", p)
+        assert_inert(page, p)
+        page.get_by_role("button", name="Compare", exact=True).click()
+        shows(page, "#compare-stages", p)
+        assert_inert(page, p)
+        page.get_by_role("button", name="Read", exact=True).click()
+        page.locator("#ir-viewer .cm-line").nth(1).click(position={"x": 30, "y": 6})
+        page.keyboard.press("Shift+Enter")
+        shows(page, "#beside .cm-line", p)
+        page.keyboard.press("i")
+        assert_inert(page, p)
+        page.keyboard.press("Control+Shift+F")
+        page.get_by_role("combobox", name="Search all stages").fill("module")
+        shows(page, "#search-hits", p)
+        page.keyboard.press("Escape")
+        page.keyboard.press("Control+k")
+        page.keyboard.type("module")
+        assert_inert(page, p)
+        page.keyboard.press("Escape")
+    finally:
+        page.unroute("**/api/v1/compile")
+        page.evaluate("() => { sessionStorage.clear(); localStorage.clear(); }")
+        page.goto("about:blank")  # a reload would bring the pinned result back
+        page.goto(server)
+        compiled(page)
 
 
 @pytest.fixture(scope="module")

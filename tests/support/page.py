@@ -20,7 +20,7 @@ def mine(a):
 
 def compiled(page: Page) -> None:
     """Waits for the result of what is in the page now: until it comes, the message of the one before may stay."""
-    expect(page.locator("#status:not([aria-busy=true])")).to_have_text(re.compile(r"^✓ \d+ stages · [\d.]+ ms"), timeout=60_000)
+    expect(page.locator("#status:not([aria-busy=true])")).to_have_text(re.compile(r"^✓ \d+ stages · [\d.]+ ms"), timeout=90_000)
 
 
 def write(page: Page, source: str) -> None:

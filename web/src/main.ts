@@ -253,7 +253,7 @@ function main(): void {
     say(`${settingsWereDamaged ? "Your settings" : "The list of your links"} could not be read and ${settingsWereDamaged ? "are" : "is"} left out.`);
   void open(store, compiler).then(() => (isEmbed ? undefined : share.follow()));
   window.addEventListener("hashchange", () => {
-    if (location.href === share.written) return;
+    if (!share.takeAddress()) return;
     void linkFromAddress().then((link) => {
       if (link) return openLink(store, compiler, link);
       const view = store.state.shared ? readView(location.hash) : null;

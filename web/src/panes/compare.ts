@@ -51,6 +51,11 @@ interface Sides {
   outcomeB: Outcome;
 }
 
+/** The head of a column; one without a name heads nothing. */
+function headCell(name: string): HTMLElement {
+  return name === "" ? el("td") : el("th", { attrs: { scope: "col" } }, name);
+}
+
 export class ComparePane {
   private readonly columns: DiffColumns;
   private readonly where = el("span", { class: "note compare-where" });
@@ -208,7 +213,7 @@ export class ComparePane {
     byId("compare-note").textContent = `${plural(n - differ, "stage")} identical, ${differ} ${differ === 1 ? "differs" : "differ"}`;
     fill(
       byId("compare-stages"),
-      el("thead", {}, el("tr", {}, ...["", "stage", "what differs", "ops A", "ops B"].map((h) => el("th", { attrs: { scope: "col" } }, h)))),
+      el("thead", {}, el("tr", {}, ...["", "stage", "what differs", "ops A", "ops B"].map(headCell))),
       el("tbody", {}, ...rows),
     );
   }
@@ -261,7 +266,7 @@ export class ComparePane {
     fill(
       byId("compare-figures"),
       timeIt,
-      el("thead", {}, el("tr", {}, ...["", "A", "", "B", ""].map((h) => el("th", { attrs: { scope: "col" } }, h)))),
+      el("thead", {}, el("tr", {}, ...["", "A", "", "B", ""].map(headCell))),
       el("tbody", {}, ...rows),
     );
   }

@@ -10,8 +10,8 @@ import { absolute, toClipboard } from "./clipboard";
 
 export class Share {
   private timer = 0;
-  /** The address that this page wrote last; any other address came from the user. */
-  written = location.href;
+  /** The address that this page wrote or read last; any other address came from the user. */
+  private known = location.href;
 
   constructor(
     private readonly store: AppStore,
@@ -52,10 +52,19 @@ export class Share {
     return absolute("/") + (await writeFragment({ source, filename, files, language, target, inputs, check, simulate, pin, parent, view }));
   }
 
+  /** Whether the user has given the page another address; it is known from then on. */
+  takeAddress(): boolean {
+    const isOther = location.href !== this.known;
+    this.known = location.href;
+    return isOther;
+  }
+
   async update(): Promise<string> {
     window.clearTimeout(this.timer);
     const url = await this.address();
-    this.written = url;
+    // an address that the user has just given is about to be opened
+    if (location.href !== this.known) return url;
+    this.known = url;
     history.replaceState(history.state, "", url);
     return url;
   }
