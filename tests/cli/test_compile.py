@@ -402,6 +402,21 @@ def test_a_check_says_that_a_custom_op_is_for_the_hardware():
     assert "nkipy.custom_op_bodies" in stages[-1]["text"]
 
 
+def test_all_stages_come_back_when_there_is_no_time_for_the_reference_run():
+    source = ADD.replace("(4, 8)", "(2048, 2048)").replace("return a + b", "for i in range(8):\n        a = a @ b\n    return a")
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    assert nkx("compile", "-", "--json", "-", stdin=source).returncode == 0
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    took = used.ru_utime + used.ru_stime - before.ru_utime - before.ru_stime
+    done = nkx("compile", "-", "--check", "--json", "-", stdin=source, cpu_s=int(took) + 2)
+    assert done.returncode == 0, done.stderr
+    result = json.loads(done.stdout)
+    checks = [s["check"] for s in result["kernels"][0]["stages"]]
+    assert len(checks) == len(compiler.pipeline()) and {c["status"] for c in checks} == {"skipped"}
+    assert "past the time" in checks[0]["reason"]
+    assert [d["code"] for d in result["diagnostics"]] == ["check-incomplete"]
+
+
 def test_a_check_without_time_for_all_stages_skips_some_and_ends_the_pipeline():
     source = ADD.replace("(4, 8)", "(2048, 2048)").replace("a + b", "a @ b")
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
