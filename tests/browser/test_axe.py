@@ -132,7 +132,7 @@ def test_axe_and_the_contrast_walk_find_nothing_with_hidden_panes_two_stages_and
     page.get_by_role("button", name="A second stage beside this one").click()
     expect(page.locator("#beside .lit-best")).to_be_visible()
     look("two stages")
-    page.keyboard.press("Shift+V")
+    page.keyboard.press("f")
     expect(page.locator(".sheet .box").first).to_be_attached()
     look("loops")
     page.keyboard.press("t")

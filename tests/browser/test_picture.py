@@ -188,7 +188,7 @@ def test_the_keyboard_walks_opens_selects_zooms_and_closes(twice):
     page.keyboard.press("Escape")
     expect(page.locator("#picture")).to_be_hidden()
     expect(page.locator("#ir-viewer .cm-content")).to_be_focused()
-    page.keyboard.press("Shift+V")
+    page.keyboard.press("f")
     expect(sheet).to_be_focused()
 
 

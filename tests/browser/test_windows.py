@@ -84,7 +84,7 @@ def test_the_keys_and_settings_of_the_page_count_in_its_windows(page, watch):
     expect(other.locator("#ir-tools").get_by_role("button", name="full text")).to_have_attribute("aria-pressed", "true")
     page.locator("input[name=theme][value=dark]").dispatch_event("click")  # a page behind another window draws nothing
     expect(other.locator("html")).to_have_attribute("data-theme", "dark")
-    other.keyboard.press("Shift+V")
+    other.keyboard.press("f")
     expect(other.locator(".sheet .box").first).to_be_attached()
 
 

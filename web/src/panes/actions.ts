@@ -46,7 +46,7 @@ const TEXT: readonly Keyed[] = [
   ["Attributes shown or hidden", "t"],
   ["Go to the value's definition", "g d"],
   ["Wrap long lines", "w"],
-  ["Picture of the stage: data flow or loops", "Shift+V"],
+  ["Picture of the stage: data flow or loops", "f"],
 ];
 
 const DIFF: readonly Keyed[] = [

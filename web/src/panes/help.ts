@@ -39,7 +39,7 @@ const KEYS: [string, [string, string][]][] = [
       ["t", "attributes shown, hidden"],
       ["Enter", "open, close a folded row"],
       ["Ctrl+Shift+[ · ]", "fold, unfold a loop or region"],
-      ["Shift+V", "the stage as a picture: HLO as a graph, loops as nested boxes"],
+      ["f", "the stage as a picture: HLO as a graph, loops as nested boxes"],
       ["g d · F12 · Ctrl+click", "to the value's definition, and on to its uses"],
     ],
   ],

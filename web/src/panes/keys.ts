@@ -136,7 +136,7 @@ function letter(t: KeyTargets, key: string, afterG: boolean): boolean {
     case "3":
       t.views.arrange((room) => room.toggle((["source", "stages", "ir"] as const)[Number(key) - 1] ?? "ir"));
       return true;
-    case "V":
+    case "f":
       t.views.togglePicture();
       return true;
     case "R":

@@ -133,7 +133,7 @@ export class Views {
 
   private pictureButton(): void {
     const { store } = this;
-    const title = "The stage as a picture: HLO as a graph, loops as nested boxes (Shift+V)";
+    const title = "The stage as a picture: HLO as a graph, loops as nested boxes (f)";
     const picture = el("button", { class: "quiet tool toggle", title, attrs: { type: "button", "aria-label": "Picture of the stage" }, on: { click: () => this.togglePicture() } }, icon("graph"), el("span", {}, "picture"));
     byId("ir-tools").prepend(picture);
     // it is shown by its own watcher, after this one
