@@ -282,6 +282,7 @@ def test_nothing_is_asked_of_a_kernel_that_does_not_compile(opened):
 def test_it_opens_from_the_card_the_button_and_the_palette_and_closes_with_escape(opened):
     page = opened(SMALL, "trace")
     line(page, "exponential(").click(position={"x": 4, "y": 6})
+    page.mouse.move(2, 2)
     page.keyboard.press("i")
     page.locator(".cm-tooltip .card-looks button", has_text="values").click()
     expect(facts(page, "shape")).to_have_text("3 × 4 × 96 × 80")

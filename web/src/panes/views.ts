@@ -84,6 +84,7 @@ export class Views {
     const { anchor } = store.state;
     if (text.viewer.view.hasFocus) text.chooseCaret();
     const now = text.lookedAt();
+    text.viewer.closeTips(); // they would cover the drawer
     const isSame = store.state.inspect === look && (store.state.anchor === anchor || (now?.line === line && now?.name === name));
     store.set({ mode: "read", pane: "ir", picture: false, inspect: isSame ? null : look });
     this.room?.show("ir");
