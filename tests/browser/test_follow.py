@@ -66,10 +66,10 @@ IN_SIGHT = """() => new Promise((done) => requestAnimationFrame(() => requestAni
     done(Number(number?.textContent)); })))"""
 
 
-def best_in_sight(page: Page, best: list[int]) -> None:
+def best_in_sight(page: Page, best: list[int], in_sight: str = IN_SIGHT) -> None:
     """At once, or after the layout has come to rest."""
     for _ in range(20):
-        shown = page.evaluate(IN_SIGHT)
+        shown = page.evaluate(in_sight)
         if shown in best:
             return
     raise AssertionError(f"in sight: {shown}, the best: {best[:8]}")

@@ -9,7 +9,7 @@ from playwright.sync_api import Page, expect
 
 from support.own_kernel import SOURCE
 from support.page import at_rest, compile_api, compiled, lit_text, open_stage, source_spot, write
-from browser.test_follow import best_in_sight, best_lines, example, range_named, shows_stage, spot_in
+from browser.test_follow import IN_SIGHT, best_in_sight, best_lines, example, range_named, shows_stage, spot_in
 from browser.test_layouts import OUTSIDE
 
 SIZES = {"desktop": (1440, 900, 1), "1280×720 at 150 %": (1280, 720, 1.5), "853×480 at 150 %": (853, 480, 1.5),
@@ -33,6 +33,10 @@ SHOW_SOURCE = """async (text) => {
   }
 }"""
 
+
+# On a phone long lines wrap, and one may be higher than its pane: its beginning is in sight.
+HEAD_IN_SIGHT = IN_SIGHT.replace("box.bottom > view.bottom", "box.top + 24 > view.bottom")
+assert HEAD_IN_SIGHT != IN_SIGHT
 
 # A place on an operation of the stage that is in sight.
 A_LINE_IN_SIGHT = """() => {
@@ -86,7 +90,7 @@ class Walk:
         shows_stage(self.page, stage)
         best = best_lines(stage, self.wanted)
         if best:
-            best_in_sight(self.page, best)
+            best_in_sight(self.page, best, HEAD_IN_SIGHT if self.is_phone else IN_SIGHT)
 
     def leave(self) -> None:
         """The keyboard belongs to the page, not to an editor."""
