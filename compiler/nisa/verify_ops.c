@@ -97,7 +97,11 @@ static void check_matmul(struct nisa_check *c, const struct nisa_instr *in) {
     nisa_complain(c, in->op, "the tensor engine multiplies f32, bf16, f16 and f8 only");
   else if (mlirTypeIsAF32(element(a)) != mlirTypeIsAF32(element(b)))
     nisa_complain(c, in->op, "f32 can only be multiplied with f32");
-  if (!mlirTypeIsAF32(element(dst)) && !(m->bf16_psum && mlirTypeIsABF16(element(dst))))
+  MlirAttribute passes = ir_attr(in->op, "is_transpose");
+  if (!mlirAttributeIsNull(passes) && mlirAttributeIsABool(passes) && mlirBoolAttrGetValue(passes)) {
+    if (!mlirTypeEqual(element(dst), element(a)))
+      nisa_complain(c, in->op, "a transpose does not convert its operand");
+  } else if (!mlirTypeIsAF32(element(dst)) && !(m->bf16_psum && mlirTypeIsABF16(element(dst))))
     nisa_complain(c, in->op, "a product is f32%s", m->bf16_psum ? " or bf16" : "");
   int64_t whole = m->matmul_one_bank ? m->psum_bank_bytes : m->psum_bytes;
   if (!fits_a_bank(dst, whole))

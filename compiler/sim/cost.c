@@ -246,9 +246,27 @@ static int table_of(enum sim_operator o) {
   case SIM_SIN:
     return 5;
   case SIM_ERF:
+  case SIM_ERF_DX:
     return 6;
   case SIM_ARCTAN:
     return 7;
+  case SIM_SIGMOID:
+    return 8;
+  case SIM_GELU:
+  case SIM_GELU_DX:
+  case SIM_GELU_APPRX_TANH:
+  case SIM_GELU_APPRX_SIGMOID:
+  case SIM_GELU_APPRX_SIGMOID_DX:
+    return 9;
+  case SIM_SILU:
+  case SIM_SILU_DX:
+    return 10;
+  case SIM_SOFTPLUS:
+    return 11;
+  case SIM_MISH:
+    return 12;
+  case SIM_RECIPROCAL:
+    return 13;
   default:
     return 0;
   }

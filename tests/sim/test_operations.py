@@ -25,8 +25,10 @@ COMPARE = ("is_eq", "is_ne", "is_gt", "is_ge", "is_lt", "is_le", "logical_and", 
 BITS = ("bitwise_and", "bitwise_or", "bitwise_xor")
 SHIFTS = ("shift_left", "shift_right_arith", "shift_right_logical")
 FUNCTIONS = ("copy", "exp", "log", "sqrt", "rsqrt", "square", "abs", "tanh", "sin", "erf", "sign", "floor", "ceil", "round",
-             "round_even", "trunc", "arctan")
-CLOSE = {"exp", "log", "rsqrt", "tanh", "sin", "erf", "arctan", "pow"}
+             "round_even", "trunc", "arctan", "relu", "reciprocal")
+SMOOTH = ("sigmoid", "gelu", "gelu_apprx_tanh", "gelu_apprx_sigmoid", "gelu_apprx_sigmoid_dx", "gelu_dx", "silu", "silu_dx", "softplus", "mish",
+          "erf_dx")
+CLOSE = {"exp", "log", "rsqrt", "tanh", "sin", "erf", "arctan", "pow", *SMOOTH}
 # partitions, free dimensions: odd ones, limits of the hardware, several dimensions
 SHAPES = [(1, [1]), (1, [7]), (3, [5, 3]), (128, [1]), (128, [517]), (127, [2, 3, 5]), (64, [2, 2, 3, 4]), (32, [512]),
           (33, [65]), (128, [64, 8]), (2, [3000]), (96, [16])]
@@ -204,7 +206,7 @@ def test_cross_lane_reduce_arith_equals_numpy(simulator, op):
         check(simulator, p)
 
 
-@pytest.mark.parametrize("op", FUNCTIONS)
+@pytest.mark.parametrize("op", FUNCTIONS + SMOOTH)
 def test_activation_equals_numpy(simulator, op):
     for p, rng, partitions, free in cases("activation", op, n=2 * CASES):
         t, td = choose(rng, *NUMBERS), choose(rng, *NUMBERS)

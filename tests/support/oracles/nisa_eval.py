@@ -10,6 +10,7 @@ an odd integer), an access outside its buffer or to a released one fails, a gath
 
 One instruction at a time, in program order; engines and time do not exist here.
 """
+import math
 import re
 
 import ml_dtypes
@@ -243,9 +244,20 @@ def reduce(op, x, axis, integers, unsigned, negated=False):
 
 
 def erf(x):
-    import math
-
     return np.vectorize(math.erf, otypes=[F32])(x)
+
+
+def sigmoid(x):
+    return 1 / (1 + np.exp(-x))
+
+
+def silu_dx(x):
+    return sigmoid(x) * (1 + x * (1 - sigmoid(x)))
+
+
+def normal(x):
+    """The distribution function of the standard normal distribution."""
+    return np.vectorize(math.erfc, otypes=[np.float64])(-x / math.sqrt(2)) / 2
 
 
 FUNCTIONS = {
@@ -253,7 +265,16 @@ FUNCTIONS = {
     "square": np.square, "abs": np.abs, "tanh": np.tanh, "sin": np.sin, "erf": erf,
     "sign": lambda x: np.where((x == 0) | np.isnan(x), x, np.copysign(1, x)), "floor": np.floor, "ceil": np.ceil,
     "round": lambda x: np.copysign(np.floor(np.abs(x) + F32.type(0.5)), x), "round_even": np.rint, "trunc": np.trunc,
-    "arctan": np.arctan,
+    "arctan": np.arctan, "reciprocal": lambda x: 1 / x, "relu": lambda x: np.maximum(x, 0),
+    "sigmoid": lambda x: sigmoid(x.astype(np.float64)),
+    "gelu": lambda x: x * normal(x.astype(np.float64)),
+    "gelu_dx": lambda x: normal(x.astype(np.float64)) + x * np.exp(-x.astype(np.float64) ** 2 / 2) / math.sqrt(2 * math.pi),
+    "gelu_apprx_tanh": lambda x: x * sigmoid(math.sqrt(8 / math.pi) * (x.astype(np.float64) + 0.044715 * x.astype(np.float64) ** 3)),
+    "gelu_apprx_sigmoid": lambda x: x * sigmoid(1.702 * x.astype(np.float64)),
+    "gelu_apprx_sigmoid_dx": lambda x: silu_dx(1.702 * x.astype(np.float64)),
+    "silu": lambda x: x * sigmoid(x.astype(np.float64)), "silu_dx": lambda x: silu_dx(x.astype(np.float64)),
+    "softplus": lambda x: np.logaddexp(0, x.astype(np.float64)), "mish": lambda x: x * np.tanh(np.logaddexp(0, x.astype(np.float64))),
+    "erf_dx": lambda x: 2 / math.sqrt(math.pi) * np.exp(-x.astype(np.float64) ** 2),
 }
 
 # ---- instructions ---------------------------------------------------------------------------------------------------
