@@ -96,6 +96,17 @@
  *   cross_lane_reduce_arith dst = reduce_op over the partitions of src; dst has one partition.
  *   activation        dst = op(src * scale + bias), in f32; reduce_res(p, 0) += its sum over the free dimensions.
  *   reciprocal        dst = 1 / src.
+ *   tensor_tensor_scan      r(i) = (lhs(i) `op0` r(i - 1)) `op1` rhs(i) over the free elements, dst = r, with r(-1) = initial.
+ *                     reverse_operands as above: r on the left, rhs on the left.
+ *   tensor_scalar_cumulative  r(i) = r(i - 1) `op1` (src(i) `op0` operand0), dst = r, with r(-1) = initial.
+ *   bn_stats          dst has six elements per partition: of the elements of src with even numbers, and then of the others,
+ *                     how many they are, their mean, and their variance times their number.
+ *   bn_aggr           src has such groups of three; dst has two elements per partition, mean and variance of all.
+ *   max8              the eight largest elements of each partition, the largest first; NaN is not among them.
+ *   find_index8       for each of the eight elements of values, where it is in src: the first place; if it was among the
+ *                     values n times before, the one after n such places; all bits are 1 if there is none.
+ *   match_replace8    dst = src, where for each of the eight elements of values, the last one first, the first place that has
+ *                     it and was not replaced becomes replacement.  dst_index: these places, or all bits 1.
  *   memset            dst = value.
  *   iota              dst(t) = offset + sum of coefficients[k] * t[k], an integer, then converted.
  *   register_load     the one element of src as an SSA value, for indices and conditions.  engine = "sync", and in engine

@@ -2,6 +2,7 @@
 #include "nki/lower.h"
 
 #include <assert.h>
+#include <math.h>
 #include <string.h>
 
 #include "ir/build.h"
@@ -519,6 +520,51 @@ static void lower_copy(struct lower *l, const struct nki_call *c, enum nisa_kind
   emit(l, kind, c->engine, c, x, NULL);
 }
 
+static void lower_scan(struct lower *l, const struct nki_call *c) {
+  static const char *const reverse[] = {"none", "first", "second", "both"};
+  struct nisa_access x[] = {on_chip(l, VIEW("dst")), on_chip(l, VIEW("data0")), on_chip(l, VIEW("data1")),
+                            number_or_column(l, nki_value(c, "initial"), 0, DT_NONE)};
+  struct attrs attrs = {0};
+  add_text(l, &attrs, "op0", nki_value(c, "op0")->op->nisa);
+  add_text(l, &attrs, "op1", nki_value(c, "op1")->op->nisa);
+  add_text(l, &attrs, "reverse_operands",
+           reverse[nki_value(c, "reverse0")->integer + 2 * nki_value(c, "reverse1")->integer]);
+  emit(l, NISA_TENSOR_TENSOR_SCAN, c->engine, c, x, &attrs);
+}
+
+/* What leaves y as it is in `start op y`; 0 - y for subtract. */
+static double start_of(const char *op) {
+  return !strcmp(op, "multiply") ? 1 : !strcmp(op, "max") ? -INFINITY : !strcmp(op, "min") ? INFINITY : 0;
+}
+
+static void lower_cumulative(struct lower *l, const struct nki_call *c) {
+  const char *op1 = nki_value(c, "op1")->op->nisa;
+  struct nisa_access x[] = {on_chip(l, VIEW("dst")), on_chip(l, VIEW("src")),
+                            number_or_column(l, nki_value(c, "imm0"), 0, DT_NONE),
+                            number_or_column(l, nki_value(c, "imm1"), start_of(op1), DT_NONE)};
+  struct attrs attrs = {0};
+  add_text(l, &attrs, "op0", nki_value(c, "op0")->op->nisa);
+  add_text(l, &attrs, "op1", op1);
+  emit(l, NISA_TENSOR_SCALAR_CUMULATIVE, c->engine, c, x, &attrs);
+}
+
+static void lower_find(struct lower *l, const struct nki_call *c) {
+  struct nisa_access x[] = {on_chip(l, VIEW("dst")), on_chip(l, VIEW("data")), on_chip(l, VIEW("vals"))};
+  emit(l, NISA_FIND_INDEX8, c->engine, c, x, NULL);
+}
+
+static void lower_replace(struct lower *l, const struct nki_call *c) {
+  const struct nki_value *places = nki_value(c, "dst_idx");
+  struct nisa_access x[] = {on_chip(l, VIEW("dst")),
+                            {.n_dims = 0},
+                            on_chip(l, VIEW("data")),
+                            on_chip(l, VIEW("vals")),
+                            scalar(ir_float(&l->b, f32(l), nki_value(c, "imm")->number))};
+  if (places->kind == NKI_VIEW)
+    x[1] = on_chip(l, places->view);
+  emit(l, NISA_MATCH_REPLACE8, c->engine, c, x, NULL);
+}
+
 static enum status lower_call(struct lower *l, const struct nki_call *c) {
   switch (c->kind) {
   case NKI_DMA_COPY:
@@ -555,6 +601,27 @@ static enum status lower_call(struct lower *l, const struct nki_call *c) {
     return ST_OK;
   case NKI_IOTA:
     return lower_iota(l, c);
+  case NKI_TENSOR_TENSOR_SCAN:
+    lower_scan(l, c);
+    return ST_OK;
+  case NKI_TENSOR_SCALAR_CUMULATIVE:
+    lower_cumulative(l, c);
+    return ST_OK;
+  case NKI_BN_STATS:
+    lower_copy(l, c, NISA_BN_STATS, "data");
+    return ST_OK;
+  case NKI_BN_AGGR:
+    lower_copy(l, c, NISA_BN_AGGR, "data");
+    return ST_OK;
+  case NKI_MAX8:
+    lower_copy(l, c, NISA_MAX8, "src");
+    return ST_OK;
+  case NKI_NC_FIND_INDEX8:
+    lower_find(l, c);
+    return ST_OK;
+  case NKI_NC_MATCH_REPLACE8:
+    lower_replace(l, c);
+    return ST_OK;
   case NKI_DMA_TRANSPOSE:
     lower_dma_transpose(l, c);
     return ST_OK;

@@ -53,12 +53,12 @@ static bool check_arith(const char *name, const struct nki_value *v, struct nki_
 }
 
 /* The operator reduces, and is one of add, multiply, maximum and minimum. */
-static bool check_reducing(const struct nki_value *v, struct nki_error *err) {
+static bool check_reducing(const char *name, const struct nki_value *v, struct nki_error *err) {
   static const char *const can[] = {"add", "multiply", "max", "min"};
   for (size_t k = 0; k < sizeof can / sizeof *can; k++)
     if (!strcmp(v->op->nisa, can[k]))
       return true;
-  return nki_refuse(err, DG_NKI_OPERATOR, "use nl.add, multiply, maximum or minimum", "reduce_op is %s", v->op->name);
+  return nki_refuse(err, DG_NKI_OPERATOR, "use nl.add, multiply, maximum or minimum", "%s is %s", name, v->op->name);
 }
 
 /* reduce_res has one element in each partition, and starts anew. */
@@ -91,7 +91,7 @@ static bool check_scalar_reduce(const struct nki_call *c, struct nki_error *err)
                       "reduce_init and reduce_res_negate of tensor_scalar_reduce are not compiled here yet");
   return nki_same_shape("data", VIEW("data"), dst, err) &&
          check_number("operand0", nki_value(c, "operand0"), dst, err) && check_arith("op0", nki_value(c, "op0"), err) &&
-         check_reducing(nki_value(c, "reduce_op"), err) && check_result(c, true, err);
+         check_reducing("reduce_op", nki_value(c, "reduce_op"), err) && check_result(c, true, err);
 }
 
 static bool check_predicate(const struct nki_call *c, struct nki_error *err) {
@@ -140,6 +140,84 @@ static bool check_affine_select(const struct nki_call *c, struct nki_error *err)
   return nki_check_pattern(c, err) && nki_same_shape("on_true_tile", VIEW("on_true_tile"), VIEW("dst"), err);
 }
 
+/* ---- along a partition ------------------------------------------------------------------------------------------- */
+
+static bool check_scan(const struct nki_call *c, struct nki_error *err) {
+  const struct nki_view *dst = VIEW("dst"), *x = VIEW("data0"), *y = VIEW("data1");
+  return nki_same_shape("data0", x, dst, err) && nki_same_shape("data1", y, dst, err) &&
+         check_number("initial", nki_value(c, "initial"), dst, err) && check_arith("op0", nki_value(c, "op0"), err) &&
+         check_arith("op1", nki_value(c, "op1"), err) && nki_not_both_in_psum("data0", x, "data1", y, err);
+}
+
+static bool check_cumulative(const struct nki_call *c, struct nki_error *err) {
+  const struct nki_view *dst = VIEW("dst"), *src = VIEW("src");
+  const struct nki_value *op1 = nki_value(c, "op1"), *cmd = nki_value(c, "reduce_cmd");
+  const bool loads = cmd->kind == NKI_WORD && !strcmp(cmd->word, "load_reduce");
+  if (cmd->kind == NKI_WORD && !loads && strcmp(cmd->word, "reset_reduce") != 0)
+    return nki_refuse(err, DG_NKI_UNSUPPORTED, "use reset_reduce or load_reduce",
+                      "the reduce_cmd %s is not compiled here yet", cmd->word);
+  if (loads != (nki_value(c, "imm1")->kind != NKI_ABSENT))
+    return nki_refuse(err, DG_NKI_CALL, NULL, "imm1 and the reduce_cmd load_reduce go together");
+  if (strcmp(op1->op->nisa, "subtract") != 0 && !check_reducing("op1", op1, err))
+    return false;
+  if (dtype_is_int(src->tensor->dtype) && dtype_size(src->tensor->dtype) == 4)
+    return nki_refuse(err, DG_NKI_DTYPE, "cast it with nisa.tensor_copy", "src has the type %s",
+                      dtype_numpy_name(src->tensor->dtype));
+  return nki_same_shape("src", src, dst, err) && check_number("imm0", nki_value(c, "imm0"), dst, err) &&
+         check_number("imm1", nki_value(c, "imm1"), dst, err) && check_arith("op0", nki_value(c, "op0"), err);
+}
+
+/* The operand has dst's partitions, and between least and most elements in each. */
+static bool check_row(const struct nki_call *c, const char *name, int64_t least, int64_t most, struct nki_error *err) {
+  const struct nki_view *v = VIEW(name);
+  const int64_t n = nki_free_elements(v);
+  if (!nki_same_partitions(name, v, VIEW("dst"), err))
+    return false;
+  if (n >= least && n <= most)
+    return true;
+  return nki_refuse(err, DG_NKI_SHAPE_MISMATCH, NULL,
+                    least == most ? "%s has %lld elements in each partition, but it must have %lld"
+                                  : "%s has %lld elements in each partition, but it must have %lld to %lld",
+                    name, (long long)n, (long long)least, (long long)most);
+}
+
+static bool check_floats(const struct nki_call *c, const char *name, struct nki_error *err) {
+  const enum dtype t = VIEW(name)->tensor->dtype;
+  return dtype_is_float(t) || nki_refuse(err, DG_NKI_DTYPE, "cast it with nisa.tensor_copy", "%s has the type %s", name,
+                                         dtype_numpy_name(t));
+}
+
+static bool check_places(const struct nki_call *c, const char *name, struct nki_error *err) {
+  const enum dtype t = VIEW(name)->tensor->dtype;
+  if (t != DT_U16 && t != DT_U32)
+    return nki_refuse(err, DG_NKI_DTYPE, "use uint16 or uint32", "%s has the type %s", name, dtype_numpy_name(t));
+  return check_row(c, name, 8, 8, err);
+}
+
+enum { STATS_MOST = 512, EIGHT_MOST = 16384 };
+
+static bool check_stats(const struct nki_call *c, struct nki_error *err) {
+  if (c->kind == NKI_BN_STATS)
+    return check_row(c, "dst", 6, 6, err) && check_row(c, "data", 1, STATS_MOST, err);
+  if (nki_free_elements(VIEW("data")) % 3)
+    return nki_refuse(err, DG_NKI_SHAPE_MISMATCH, "give it what bn_stats wrote",
+                      "data has %lld elements in each partition, but it must have groups of 3",
+                      (long long)nki_free_elements(VIEW("data")));
+  return check_row(c, "dst", 2, 2, err) && nki_same_partitions("data", VIEW("data"), VIEW("dst"), err);
+}
+
+static bool check_eight(const struct nki_call *c, struct nki_error *err) {
+  if (c->kind == NKI_MAX8)
+    return check_row(c, "dst", 8, 8, err) && check_row(c, "src", 8, EIGHT_MOST, err);
+  if (!check_row(c, "data", 8, EIGHT_MOST, err) || !check_row(c, "vals", 8, 8, err) || !check_floats(c, "data", err) ||
+      !check_floats(c, "vals", err))
+    return false;
+  if (c->kind == NKI_NC_FIND_INDEX8)
+    return check_places(c, "dst", err);
+  return nki_same_shape("data", VIEW("data"), VIEW("dst"), err) && check_floats(c, "dst", err) &&
+         (nki_value(c, "dst_idx")->kind != NKI_VIEW || check_places(c, "dst_idx", err));
+}
+
 bool nki_rules_more(const struct nki_program *p, const struct nki_call *c, struct nki_error *err) {
   switch (c->kind) {
   case NKI_DMA_TRANSPOSE:
@@ -154,6 +232,17 @@ bool nki_rules_more(const struct nki_program *p, const struct nki_call *c, struc
     return check_select(c, err);
   case NKI_AFFINE_SELECT:
     return check_affine_select(c, err);
+  case NKI_TENSOR_TENSOR_SCAN:
+    return check_scan(c, err);
+  case NKI_TENSOR_SCALAR_CUMULATIVE:
+    return check_cumulative(c, err);
+  case NKI_BN_STATS:
+  case NKI_BN_AGGR:
+    return check_stats(c, err);
+  case NKI_MAX8:
+  case NKI_NC_FIND_INDEX8:
+  case NKI_NC_MATCH_REPLACE8:
+    return check_eight(c, err);
   default:
     return nki_refuse(err, DG_INTERNAL, NULL, "a call has no rules");
   }

@@ -185,6 +185,23 @@ static struct shape on_vector(const struct sim_program *p, const struct sim_inst
   case NISA_RECIPROCAL:
     s.rule = SIM_COST_RECIPROCAL;
     return s;
+  case NISA_TENSOR_TENSOR_SCAN:
+    s.rule = SIM_COST_SCAN;
+    return s;
+  case NISA_TENSOR_SCALAR_CUMULATIVE:
+    s.rule = SIM_COST_CUMULATIVE;
+    return s;
+  case NISA_BN_STATS:
+    s.rule = SIM_COST_BN_STATS;
+    return s;
+  case NISA_BN_AGGR:
+    s.rule = SIM_COST_BN_AGGR;
+    return s;
+  case NISA_MAX8:
+  case NISA_FIND_INDEX8:
+  case NISA_MATCH_REPLACE8:
+    s.rule = SIM_COST_EIGHT;
+    return s;
   case NISA_MEMSET:
     s.rule = SIM_COST_VECTOR_MEMSET;
     s.rate = is_half(dst) ? 2 : 1;

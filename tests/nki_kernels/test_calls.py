@@ -236,6 +236,7 @@ def cases(rng):
         np.where(7 * (column // 5) - column % 5 - row - 3 != 0, as_float(x.astype(BF16)), 2.5).astype(BF16))
     add("affine_select of an equal index", "nisa.affine_select(out, [[1, 20]], -1, x, 0.0)", {"x": x}, (64, 20), "float32", np.where(row == column, x, 0))
     functions(rng, add)
+    along_partitions(rng, add)
     for t in ("float32", "bfloat16"):
         l, r = data(rng, ALL[t], (96, 40)), data(rng, ALL[t], (96, 200))
         want = as_float(l).T @ as_float(r)
@@ -277,6 +278,64 @@ def functions(rng, add):
     one("nl.rms_norm(x, y, axis=1, n=24)", x / np.sqrt((x * x).mean(1, keepdims=True) + 1e-6) * y)
     one("nl.shared_identity_matrix(64, nl.float32)", np.eye(64), 0)
     one("nl.shared_identity_matrix(32)", np.eye(32), 0, dtype="uint8")
+
+
+def scanned(f, x, y, r):
+    out = np.empty_like(x)
+    for k in range(x.shape[1]):
+        r = out[:, k:k + 1] = f(x[:, k:k + 1], y[:, k:k + 1], r)
+    return out
+
+
+def first_places(x, values):
+    """Where each value of a row is, each place for one of them; the largest integer if it is nowhere."""
+    out = np.full(values.shape, 2**32 - 1, np.uint32)
+    for row, want, to in zip(x, values, out):
+        taken = set()
+        for k, v in enumerate(want):
+            free = [i for i, w in enumerate(row) if w == v and i not in taken]
+            if free:
+                to[k] = free[0]
+                taken.add(free[0])
+    return out
+
+
+def along_partitions(rng, add):
+    x, y, c = data(rng, np.float32, (64, 20)), data(rng, np.float32, (64, 20)), data(rng, np.float32, (64, 1))
+    scan = "nisa.tensor_tensor_scan(out, x, y, {}, nl.{}, nl.{})"
+    half = (x / 4).astype(np.float32)
+    add("tensor_tensor_scan", scan.format("0.0", "multiply", "add"), {"x": half, "y": y}, (64, 20), "float32", scanned(lambda a, b, r: a * r + b, half, y, np.zeros((64, 1))), 1e-5)
+    add("tensor_tensor_scan from a column", scan.format("c", "maximum", "subtract"), {"x": x, "y": y, "c": c}, (64, 20), "float32",
+        scanned(lambda a, b, r: np.maximum(a, r) - b, x, y, c), 1e-5)
+    add("tensor_tensor_scan reversed", "nisa.tensor_tensor_scan(dst=out, data0=x, data1=y, initial=1.0, op0=nl.subtract, op1=nl.subtract, reverse0=True, reverse1=True)",
+        {"x": x, "y": y}, (64, 20), "float32", scanned(lambda a, b, r: b - (r - a), x, y, np.ones((64, 1))), 1e-4)
+    cumulative = "nisa.tensor_scalar_cumulative(out, x, nl.multiply, nl.{}, 0.5{})"
+    for op, f in {"add": np.cumsum, "multiply": np.cumprod, "maximum": np.maximum.accumulate, "minimum": np.minimum.accumulate}.items():
+        add(f"tensor_scalar_cumulative {op}", cumulative.format(op, ""), {"x": x}, (64, 20), "float32", f(x / 2, axis=1), 1e-5)
+    add("tensor_scalar_cumulative subtract", cumulative.format("subtract", ", reduce_cmd=nisa.reduce_cmd.reset_reduce"), {"x": x}, (64, 20), "float32",
+        -np.cumsum(x / 2, axis=1), 1e-5)
+    add("tensor_scalar_cumulative from a number", cumulative.format("add", ", 3.0, nisa.reduce_cmd.load_reduce"), {"x": x}, (64, 20), "float32",
+        3 + np.cumsum(x / 2, axis=1), 1e-5)
+    x = data(rng, np.float32, (64, 51))
+    parts = [np.stack([np.full(64, h.shape[1]), h.mean(1), h.var(1) * h.shape[1]], 1) for h in (x[:, ::2], x[:, 1::2])]
+    add("bn_stats", "nisa.bn_stats(out, x)", {"x": x}, (64, 6), "float32", np.hstack(parts), 1e-5)
+    add("bn_aggr", "s = nl.ndarray((64, 2, 6), nl.float32)\nnisa.bn_stats(s[:, 0], x[:, 0:20])\nnisa.bn_stats(dst=s[:, 1], data=x[:, 20:51])\nnisa.bn_aggr(out, s)",
+        {"x": x}, (64, 2), "float32", np.stack([x.mean(1), x.var(1)], 1), 1e-5)
+    for t in ("float32", "bfloat16"):
+        x = rng.integers(-30, 30, (64, 40)).astype(ALL[t])
+        v = rng.integers(-30, 30, (64, 8)).astype(ALL[t])
+        v[:, 3] = v[:, 1]
+        add(f"max8 {t}", "nisa.max8(out, x)", {"x": x}, (64, 8), t, -np.sort(-as_float(x), axis=1)[:, :8])
+        places = first_places(x, v)
+        add(f"nc_find_index8 {t}", "nisa.nc_find_index8(out, x, v)", {"x": x, "v": v}, (64, 8), "uint32", places)
+        add(f"nc_find_index8 {t} to uint16", "nisa.nc_find_index8(dst=out, data=x, vals=v)", {"x": x, "v": v}, (64, 8), "uint16", places.astype(np.uint16))
+        want = as_float(x)
+        back = first_places(x, v[:, ::-1])[:, ::-1]
+        for row, at in zip(want, back):
+            row[at[at < 40]] = -99
+        add(f"nc_match_replace8 {t}", "nisa.nc_match_replace8(out, x, v, -99.0)", {"x": x, "v": v}, (64, 40), t, want)
+        add(f"nc_match_replace8 {t} with its places", "r = nl.ndarray((64, 40), nl.float32)\nnisa.nc_match_replace8(r, x, v, imm=-99.0, dst_idx=out)", {"x": x, "v": v},
+            (64, 8), "uint32", back)
 
 
 def all_cases():

@@ -401,6 +401,8 @@ class Instr:
     def matmul(self, env):
         dst = self.operands["dst"]
         product = self.get(env, "stationary").astype(F32).T @ self.get(env, "moving").astype(F32)
+        if self.attrs.get("is_transpose") == "true":
+            product = self.get(env, "stationary").astype(F32).T
         memref, starts = dst.starts(env)
         if memref.buffer.space != "psum" or product.shape != dst.shape:
             raise Error(f"matmul: {product.shape} into {dst.shape} in {memref.buffer.space}")
@@ -464,6 +466,74 @@ class Instr:
     def reciprocal(self, env):
         self.same_shape("dst", "src")
         self.put(env, F32.type(1) / to_f32(self.get(env, "src"), self.unsigned))
+
+    def column(self, env, name, like):
+        x = to_f32(self.get(env, name), False)
+        if x.shape[1] != 1 or x.shape[0] not in (1, like.shape[0]):
+            raise Error(f"{self.name}: {name} of shape {x.shape}")
+        return np.broadcast_to(x[:, 0], like.shape[:1])
+
+    def tensor_tensor_scan(self, env):
+        self.same_shape("dst", "lhs", "rhs")
+        x, y = to_f32(self.get(env, "lhs"), self.unsigned), to_f32(self.get(env, "rhs"), self.unsigned)
+        r, out, turned = self.column(env, "initial", x), np.empty_like(x), self.attrs["reverse_operands"]
+        for k in range(x.shape[1]):
+            r = arith(self.attrs["op0"], *((r, x[:, k]) if turned in ("first", "both") else (x[:, k], r)), False, False)
+            r = arith(self.attrs["op1"], *((y[:, k], r) if turned in ("second", "both") else (r, y[:, k])), False, False)
+            out[:, k] = r
+        self.put(env, out)
+
+    def tensor_scalar_cumulative(self, env):
+        self.same_shape("dst", "src")
+        x = to_f32(self.get(env, "src"), self.unsigned)
+        r, c, out = self.column(env, "initial", x), self.column(env, "operand0", x), np.empty_like(x)
+        for k in range(x.shape[1]):
+            r = out[:, k] = arith(self.attrs["op1"], r, arith(self.attrs["op0"], x[:, k], c, False, False), False, False)
+        self.put(env, out)
+
+    def bn_stats(self, env):
+        x = to_f32(self.get(env, "src"), self.unsigned).astype(np.float64)
+        out = np.zeros((len(x), 6))
+        for at, half in ((0, x[:, 0::2]), (3, x[:, 1::2])):
+            if half.shape[1]:
+                out[:, at:at + 3] = np.stack([np.full(len(x), half.shape[1]), half.mean(1), half.var(1) * half.shape[1]], 1)
+        self.put(env, out.astype(F32))
+
+    def bn_aggr(self, env):
+        x = to_f32(self.get(env, "src"), self.unsigned).astype(np.float64)
+        count, mean, squares = x[:, 0::3], x[:, 1::3], x[:, 2::3]
+        center = (count * mean).sum(1) / count.sum(1)
+        var = (squares + count * (mean - center[:, None]) ** 2).sum(1) / count.sum(1)
+        self.put(env, np.stack([center, var], 1).astype(F32))
+
+    def max8(self, env):
+        self.put(env, -np.sort(-to_f32(self.get(env, "src"), self.unsigned), axis=1)[:, :8])
+
+    def places(self, x, values, slots):
+        """Each slot takes the first place of its value that no slot before it has; -1: there is none."""
+        out = np.full(values.shape, -1, np.int64)
+        for p in range(len(x)):
+            for k in slots:
+                free = np.setdiff1d(np.flatnonzero(x[p] == values[p, k]), out[p])
+                out[p, k] = free[0] if free.size else -1
+        return out
+
+    def write_places(self, env, name, places):
+        dst = self.operands[name]
+        dst.write(env, places.astype(env[dst.base].array.dtype))
+
+    def find_index8(self, env):
+        x, values = (to_f32(self.get(env, n), self.unsigned) for n in ("src", "values"))
+        self.write_places(env, "dst", self.places(x, values, range(8)))
+
+    def match_replace8(self, env):
+        x, values = (to_f32(self.get(env, n), self.unsigned) for n in ("src", "values"))
+        places, x = self.places(x, values, range(7, -1, -1)), x.copy()
+        for p, k in zip(*np.nonzero(places >= 0)):
+            x[p, places[p, k]] = to_f32(self.get(env, "replacement"), False)[0, 0]
+        self.put(env, x)
+        if "dst_index" in self.operands:
+            self.write_places(env, "dst_index", places)
 
     def memset(self, env):
         dst = self.operands["dst"]

@@ -267,6 +267,69 @@ class _Evaluation:
         numbers = self._affine(x.shape[0], pattern, offset, channel_multiplier)
         self._write(dst, np.where(_OPERATORS[cmp_op or "is_eq"](numbers, 0).reshape(x.shape), x, np.float32(on_false_value)))
 
+    def tensor_tensor_scan(self, on, dst, data0, data1, initial, op0, op1, reverse0, reverse1):
+        x, y = self._read(data0), self._read(data1)
+        r, out = np.broadcast_to(self._operand(initial, x).reshape(-1, 1)[:, 0], x.shape[:1]), np.empty_like(x)
+        for k in range(x.shape[1]):
+            r = _apply(op0, r, x[:, k]) if reverse0 else _apply(op0, x[:, k], r)
+            r = _apply(op1, y[:, k], r) if reverse1 else _apply(op1, r, y[:, k])
+            out[:, k] = r
+        self._write(dst, out)
+
+    def tensor_scalar_cumulative(self, on, dst, src, op0, op1, imm0, imm1, reduce_cmd):
+        x = self._read(src)
+        x = _apply(op0, x, self._operand(imm0, x))
+        start = {"multiply": 1.0, "max": -np.inf, "min": np.inf}.get(op1, 0.0) if imm1 is None else imm1
+        r, out = np.broadcast_to(self._operand(start, x).reshape(-1, 1)[:, 0], x.shape[:1]), np.empty_like(x)
+        for k in range(x.shape[1]):
+            r = out[:, k] = _apply(op1, r, x[:, k])
+        self._write(dst, out)
+
+    def bn_stats(self, on, dst, data):
+        x = self._read(data).astype(np.float64)
+        parts = []
+        for half in (x[:, 0::2], x[:, 1::2]):
+            n = half.shape[1]
+            mean, var = (half.mean(1), half.var(1)) if n else (np.zeros(len(x)), np.zeros(len(x)))
+            parts += [np.full(len(x), n), mean, var * n]
+        self._write(dst, _f32(np.stack(parts, 1)))
+
+    def bn_aggr(self, on, dst, data):
+        x = self._read(data).astype(np.float64)
+        count, mean, squares = x[:, 0::3], x[:, 1::3], x[:, 2::3]
+        total = count.sum(1, keepdims=True)
+        center = (count * mean).sum(1, keepdims=True) / total
+        var = (squares + count * (mean - center) ** 2).sum(1, keepdims=True) / total
+        self._write(dst, _f32(np.hstack([center, var])))
+
+    def max8(self, on, dst, src):
+        self._write(dst, -np.sort(-self._read(src), axis=1)[:, :8])
+
+    def _places(self, data, vals, slots):
+        """Where the values are; each slot takes the first place that no slot before it has.  -1: nowhere."""
+        places = np.full(vals.shape, -1, np.int64)
+        for p in range(len(data)):
+            for k in slots:
+                free = [i for i in np.flatnonzero(data[p] == vals[p, k]) if i not in places[p]]
+                places[p, k] = free[0] if free else -1
+        return places
+
+    def _write_places(self, view, places):
+        to = self.m.at(view)
+        to[...] = places.astype(to.dtype).reshape(to.shape)
+
+    def nc_find_index8(self, on, dst, data, vals):
+        self._write_places(dst, self._places(self._read(data), self._read(vals), range(8)))
+
+    def nc_match_replace8(self, on, dst, data, vals, imm, dst_idx):
+        x = self._read(data).copy()
+        places = self._places(x, self._read(vals), range(7, -1, -1))
+        for p, k in zip(*np.nonzero(places >= 0)):
+            x[p, places[p, k]] = imm
+        self._write(dst, x)
+        if dst_idx is not None:
+            self._write_places(dst_idx, places)
+
 
 def evaluate(record, arrays):
     """record: (tensors, calls, outputs) of compiler/trace/nki/run.c.  Returns the outputs as arrays."""
