@@ -52,7 +52,7 @@ def assert_same(got, want, close, text):
         eps = max(2e-6, float(ml_dtypes.finfo(g.dtype).eps) if is_float else 0) if close else 0
         with np.errstate(all="ignore"):
             x, y = g.astype(np.float64), w.astype(np.float64)
-            tolerance = eps * np.abs(y) + (0 if not close else max(1e-37, close is not True and close) if is_float else 1)
+            tolerance = eps * np.abs(y) + (0 if not close else 1 if not is_float else 1e-37 if close is True else close + float(ml_dtypes.finfo(g.dtype).smallest_subnormal))
             good = (x == y) | (np.isnan(x) & np.isnan(y)) | (np.abs(x - y) <= tolerance)
         assert good.all(), f"{np.argwhere(~good)[0]}: {g[~good][0]}, not {w[~good][0]}; {(~good).sum()} of {good.size}\n{text}"
 
