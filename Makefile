@@ -38,10 +38,10 @@ srcs = $(sort $(wildcard $(addsuffix /*.c,$(1))))
 tree = $(sort $(shell find $(1) -name '*.c'))
 objs = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
 
-COMPILER_SRC := $(call tree,$(addprefix compiler/,base hlo trace linalg ir passes nisa sim interp driver))
+COMPILER_SRC := $(call tree,$(addprefix compiler/,base hlo nki trace linalg ir passes nisa sim interp driver))
 # restrictions that a process puts on itself: the server and the workers
 WALL_SRC := $(addprefix explorer/jail/,caps.c confine.c landlock.c seccomp.c)
-SERVER_SRC := $(call srcs,explorer $(addprefix explorer/,http api ce job work pool store diff)) $(WALL_SRC)
+SERVER_SRC := $(call srcs,explorer $(addprefix explorer/,http api ce job work pool store diff preview)) $(WALL_SRC)
 WORKER_SRC := $(call srcs,$(addprefix explorer/,worker worker/memory jail)) explorer/pool/wire.c
 UNIT_SRC := $(call srcs,tests/unit)
 PROTO_OBJ := $(BUILD)/obj/gen/hlo.pb-c.o
@@ -125,6 +125,17 @@ $(BUILD)/gen/%.inc: explorer/api/%.json
 $(call objs,explorer/api/documents.c): $(BUILD)/gen/openapi.inc $(BUILD)/gen/ops.inc
 $(call objs,explorer/api/cards.c): $(BUILD)/gen/operations.inc
 
+# the characters of the preview's typefaces, drawn by a program of the build
+FONTS ?= /usr/share/fonts/truetype/dejavu
+ATLAS := $(BUILD)/gen/atlas
+$(ATLAS): explorer/preview/font/atlas.c
+	@mkdir -p $(@D)
+	$(call short,CC $<)gcc -std=c17 -O1 $(WARN) $$(pkg-config --cflags freetype2) -o $@ $< $$(pkg-config --libs freetype2)
+$(BUILD)/gen/atlas.inc: $(ATLAS)
+	$(call short,GEN $@)$(ATLAS) $(FONTS)/DejaVuSansMono.ttf:19:code $(FONTS)/DejaVuSans.ttf:24:text \
+	  $(FONTS)/DejaVuSans-Bold.ttf:42:title > $@.new && mv $@.new $@
+$(call objs,explorer/preview/glyphs.c): $(BUILD)/gen/atlas.inc
+
 # the store's migrations in the order of their numbers: {1, "text"},
 $(BUILD)/gen/migrations.inc: $(wildcard explorer/store/migrate/*.sql)
 	@mkdir -p $(@D)
@@ -133,7 +144,7 @@ $(BUILD)/gen/migrations.inc: $(wildcard explorer/store/migrate/*.sql)
 $(call objs,$(wildcard explorer/store/*.c)): | $(BUILD)/gen/migrations.inc
 $(call objs,explorer/store/db_pg.c): CFLAGS += $(PG_INC)
 
-$(call objs,$(wildcard compiler/trace/*.c compiler/package/*.c explorer/worker/*.c explorer/worker/memory/*.c)): CFLAGS += $(PYTHON_INC)
+$(call objs,$(wildcard compiler/trace/*.c compiler/trace/*/*.c compiler/package/*.c explorer/worker/*.c explorer/worker/memory/*.c)): CFLAGS += $(PYTHON_INC)
 $(call objs,compiler/driver/paths.c): CFLAGS += -DNKX_VENV='"$(abspath $(VENV))"'
 $(BUILD)/obj/%.o: %.c
 	@mkdir -p $(@D)

@@ -28,6 +28,7 @@ const struct route app_routes[] = {
     {.path = "/api/v1/pipeline", .allow = "GET, HEAD", .get = api_pipeline},
     {.path = "/api/v1/examples", .allow = "GET, HEAD", .get = api_examples},
     {.path = "/api/v1/targets", .allow = "GET, HEAD", .get = api_targets},
+    {.path = "/api/v1/rules", .allow = "GET, HEAD", .get = api_rules},
     {.path = "/api/v1/ops", .allow = "GET, HEAD", .get = api_ops},
     {.path = "/api/v1/instructions", .allow = "GET, HEAD", .get = api_instructions},
     /* Compiler Explorer's API */

@@ -83,7 +83,7 @@ run() { # suites in order
     lit) lit_suite ;;
     page) page ;;
     fuzz) fuzz ;;
-    core) py core -n 2 --dist loadgroup tests/trace tests/conformance tests/passes tests/sim tests/kernels tests/cli tests/docs tests/measured ;;
+    core) py core -n 2 --dist loadgroup tests/trace tests/conformance tests/passes tests/sim tests/nki_kernels tests/kernels tests/cli tests/docs tests/measured ;;
     # a part of core: the front end, the terminal, the maps, and three examples at every stage
     sample) py sample -n 2 --dist loadgroup tests/trace tests/cli/test_compile.py tests/conformance/test_maps.py tests/conformance/test_examples.py \
       -k "not test_examples or 01_ or 04_ or 08_" ;;

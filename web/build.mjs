@@ -53,11 +53,12 @@ const whole = {
   },
 };
 
-async function bundleOf(entryPoints) {
+async function bundleOf(entryPoints, define = {}) {
   const result = await build({
     absWorkingDir: here,
     entryPoints,
     bundle: true,
+    define,
     minify: true,
     format: "esm",
     target: TARGETS,
@@ -75,13 +76,15 @@ async function bundleOf(entryPoints) {
 }
 
 async function bundle() {
-  // boot runs before anything is drawn, as a script of its own without imports
-  const results = [await bundleOf({ boot: "src/boot.ts" }), await bundleOf({ main: "src/main.ts", style: "src/style/index.css" })];
+  // boot runs before anything is drawn, and the worker beside the page: each is a script of its own without imports
+  const alone = [await bundleOf({ boot: "src/boot.ts" }), await bundleOf({ layout: "src/graph/worker.ts" })];
+  const worker = Object.entries(alone[1].metafile.outputs).find(([, meta]) => meta.entryPoint);
+  const results = [await bundleOf({ main: "src/main.ts", style: "src/style/index.css" }, { NKX_LAYOUT_WORKER: JSON.stringify(`/${basename(worker[0])}`) }), ...alone];
   const names = {};
   for (const { metafile } of results)
     for (const [path, meta] of Object.entries(metafile.outputs)) if (meta.entryPoint) names[basename(meta.entryPoint)] = basename(path);
   const files = results.flatMap((r) => r.outputFiles.map((f) => [basename(f.path), f.contents]));
-  return { files, names, preload: needed(results[1].metafile, names["main.ts"]) };
+  return { files, names, preload: needed(results[0].metafile, names["main.ts"]) };
 }
 
 /** The scripts that the main one imports at once: the page names them, so that they are loaded side by side. */

@@ -60,7 +60,10 @@ function reference(path, schemas) {
 }
 
 function array(schema, schemas) {
-  if (schema.prefixItems) return `[${schema.prefixItems.map((s) => typeOf(s, schemas)).join(", ")}]`;
+  if (schema.prefixItems) {
+    const isOptional = (i) => i >= (schema.minItems ?? schema.prefixItems.length);
+    return `[${schema.prefixItems.map((s, i) => `${typeOf(s, schemas)}${isOptional(i) ? "?" : ""}`).join(", ")}]`;
+  }
   const item = typeOf(schema.items, schemas);
   return /[|]/.test(item) && !item.startsWith("{") ? `(${item})[]` : `${item}[]`;
 }

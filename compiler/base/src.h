@@ -10,6 +10,7 @@
 #include <stdbool.h>
 
 #include "base/arena.h"
+#include "base/rounds.h"
 
 struct src_range {
   const char *file;
@@ -20,8 +21,11 @@ struct src_range {
  * Immutable once built; shared freely. */
 struct src_loc {
   struct src_range range;
-  const char *func;             /* name of the function that contains range; may be NULL */
-  const struct src_loc *caller; /* the call in the enclosing function, or NULL */
+  const char *func;              /* name of the function that contains range; may be NULL */
+  const struct src_loc *caller;  /* the call in the enclosing function, or NULL */
+  int n_loops;                   /* Python loops of this function that enclose the range */
+  const struct src_range *loops; /* their headers, the outermost first */
+  const struct rounds *rounds;   /* of the loops of all callers, then of this place; NULL: unknown, or no loops */
 };
 
 /* The places that one operation implements: one after tracing, more once passes merge operations.  Immutable; {0} means
@@ -44,9 +48,12 @@ static inline int src_locs_hidden(struct src_locs s) {
 }
 
 struct src_locs src_locs_one(struct arena *a, const struct src_loc *loc); /* NULL gives {0} */
-/* Union in order of appearance without duplicates, at most SRC_LOCS_MAX.  Returns the places of x or y themselves if that
- * suffices. */
+/* Union in order of appearance without duplicates, at most SRC_LOCS_MAX.  One place in different rounds is one place, in
+ * the union of its rounds.  Returns the places of x or y themselves if that suffices. */
 struct src_locs src_locs_union(struct arena *a, struct src_locs x, struct src_locs y);
+/* True if the two are the same place with the same callers, in any rounds. */
 bool src_loc_equal(const struct src_loc *x, const struct src_loc *y);
+/* Returns x, which equals y, with the rounds of both. */
+const struct src_loc *src_loc_join(struct arena *a, const struct src_loc *x, const struct src_loc *y);
 
 #endif

@@ -45,7 +45,8 @@ MUST_USE enum status check_run_watched(const struct check_program *p, int n_in, 
 MlirOperation check_module(const struct check_program *p);
 /* Runs of the program end with ST_TIMEOUT and a diagnostic after the deadline.  Machine code knows none. */
 void check_limit_time(struct check_program *p, struct time_limit limit);
-/* Lets runs of the program use products that other programs have computed (interp/interp.h); one thread at a time. */
+/* Lets runs of the program use products that other programs have computed (interp/interp.h); one thread at a time.  The
+ * inputs of all these runs stay in place, with the same elements, until the products are freed. */
 void check_use_products(struct check_program *p, struct interp_products *products);
 
 /* True: check_link does not try the interpreter.  For tests, which compare the two. */

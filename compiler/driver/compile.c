@@ -22,6 +22,18 @@ static bool needs_inputs(const struct job *j) {
   return j->simulate || j->value.is_set;
 }
 
+/* Returns a path from the first stage of a pipeline to the last one that the job wants. */
+static struct path new_path(struct run *r, const struct pipeline *pipeline) {
+  const struct job *j = r->job;
+  struct path p = {.run = r, .pipeline = pipeline, .last_stage = pipeline->n - 1};
+  const char *last = j->value.is_set ? pipeline_hlo.stages[j->value.stage].name : j->stop_after;
+  if (j->value.is_set && pipeline == &pipeline_hlo)
+    p.last_stage = j->value.stage;
+  else if (last && pipeline_find(pipeline, last) >= 0)
+    p.last_stage = pipeline_find(pipeline, last);
+  return p;
+}
+
 /* Runs all stages of p->kernel. */
 static enum status run_path(struct path *p) {
   struct run *r = p->run;
@@ -31,7 +43,7 @@ static enum status run_path(struct path *p) {
   /* the simulation of a Python kernel makes its inputs when all stages have been sent, in case they are too large */
   if (!st && (r->job->check || (needs_inputs(r->job) && !p->kernel->program)))
     compile_begin_checks(p);
-  for (int i = r->first_stage; !st && i <= r->last_stage; i++)
+  for (int i = p->first_stage; !st && i <= p->last_stage; i++)
     st = compile_stage(p, i);
   if (!st && r->job->value.is_set)
     st = compile_send_value(p);
@@ -55,7 +67,8 @@ static enum status run_path(struct path *p) {
 /* Sends the operations that were traced before a kernel was refused. */
 static enum status send_partial(struct path *p) {
   struct run *r = p->run;
-  struct stage s = {.index = r->first_stage, .def = &pipeline_stages[r->first_stage], .changed = true, .partial = true};
+  struct stage s = {
+      .index = p->first_stage, .def = &p->pipeline->stages[p->first_stage], .changed = true, .partial = true};
   struct error err = {0};
 
   s.time_us = p->kernel->time_us;
@@ -66,8 +79,11 @@ static enum status send_partial(struct path *p) {
 }
 
 static enum status run_kernel(struct run *r, struct trace_program *job, int number, int *n_sent) {
-  struct path p = {.run = r, .number = *n_sent};
-  enum status st = trace_kernel(job, number, &r->diags, &p.kernel);
+  struct trace_kernel *kernel;
+  enum status st = trace_kernel(job, number, &r->diags, &kernel);
+  struct path p = new_path(r, kernel && kernel->nki ? &pipeline_nki : &pipeline_hlo);
+  p.kernel = kernel;
+  p.number = *n_sent;
   *n_sent += p.kernel != NULL;
   if (!st)
     return run_path(&p);
@@ -105,6 +121,7 @@ static enum status run_source(struct run *r) {
       .source = j->source,
       .source_len = j->source_len,
       .filename = j->filename,
+      .target = j->target,
       .n_files = j->n_files,
       .files = trace_files(j, r->arena),
       .kernel = j->kernel,
@@ -128,7 +145,7 @@ static enum status run_source(struct run *r) {
 
 /* Runs a program in HLO or MLIR: one kernel, which starts at the stage of its form. */
 static enum status run_program(struct run *r) {
-  struct path p = {.run = r};
+  struct path p = new_path(r, &pipeline_hlo);
   const int64_t t0 = clock_now_us();
   enum status st;
   if (r->job->language == LANG_HLO) {
@@ -138,9 +155,9 @@ static enum status run_program(struct run *r) {
     p.is_nisa = entry_is_nisa(r->job->source, r->job->source_len);
     st = p.is_nisa ? entry_read_nisa(r->ir, r->arena, r->job, &r->diags, &p.kernel, &p.module, &first)
                    : entry_read_mlir(r->ir, r->arena, r->job, &r->diags, &p.kernel, &p.module);
-    r->first_stage = pipeline_find(first);
-    if (r->last_stage < r->first_stage)
-      r->last_stage = r->first_stage;
+    p.first_stage = pipeline_find(p.pipeline, first);
+    if (p.last_stage < p.first_stage)
+      p.last_stage = p.first_stage;
   }
   if (st) {
     r->has_failed = true;
@@ -151,7 +168,8 @@ static enum status run_program(struct run *r) {
 }
 
 static enum status run_traced(struct run *r) {
-  struct path p = {.run = r, .kernel = r->traced};
+  struct path p = new_path(r, &pipeline_hlo);
+  p.kernel = r->traced;
   return run_path(&p);
 }
 
@@ -164,9 +182,6 @@ static enum status run_all(struct run *r, struct arena *arena) {
   r->arena = arena;
   diags_init(&r->diags, arena);
   sources_init(&r->sources, arena, job->filename);
-  r->last_stage = job->value.is_set ? job->value.stage
-                  : job->stop_after ? pipeline_find(job->stop_after)
-                                    : pipeline_n_stages - 1;
   enum status st = compile_send_start(r);
   if (!st)
     st = r->traced ? run_traced(r) : job->language == LANG_NKIPY ? run_source(r) : run_program(r);

@@ -127,6 +127,7 @@ enum status compile_send_kernel(struct path *p) {
   buf_init(&b, FRAME_MAX);
   buf_printf(&b, "{\"frame\":\"kernel\",\"kernel\":%d", p->number);
   json_put_field_str(&b, "name", p->kernel->name);
+  json_put_field_str(&b, "pipeline", p->pipeline->name);
   put_tensors(&b, "inputs", p->kernel->inputs, p->kernel->n_inputs);
   put_tensors(&b, "outputs", p->kernel->outputs, p->kernel->n_outputs);
   buf_putc(&b, '}');

@@ -25,7 +25,6 @@ struct run {
   int n_diags_sent;
   struct trace_kernel *traced; /* the kernel to compile; NULL: the job's source */
   MlirModule *last;            /* where the caller wants its last stage, or NULL */
-  int first_stage, last_stage; /* indices */
   bool has_failed;
 };
 
@@ -34,7 +33,9 @@ struct path {
   struct run *run;
   int number;
   struct trace_kernel *kernel;
-  MlirModule module; /* from hlo-to-linalg on */
+  const struct pipeline *pipeline;
+  int first_stage, last_stage; /* indices in it */
+  MlirModule module;           /* from the first stage on that is MLIR */
   bool is_nisa;      /* the source is NISA */
   struct stage before;
   uint64_t fingerprint; /* of the module that `before` shows */

@@ -18,6 +18,7 @@
 #include <openssl/evp.h>
 
 #include "base/buf.h"
+#include "base/rule.h"
 #include "driver/compile.h"
 #include "driver/pipeline.h"
 #include "driver/result_file.h"
@@ -38,14 +39,16 @@ static const char usage[] =
     "  --dump-dir DIR             write each stage's text, hlo.pb and hlo.txt there\n"
     "  --json FILE|-              write the result as JSON, in the form of the API\n"
     "  --quiet                    print no table of stages\n"
-    "  --remarks                  print below each stage what its pass decided: tiles, memories, fusions, spills\n";
+    "  --remarks[=why]            print below each stage what its pass decided: tiles, memories, fusions, spills; "
+    "with\n"
+    "                             why, also the rule, the limits, what was rejected, and the knob\n";
 
 struct command {
   struct terminal t;
   struct result_file result; /* of a run with --json */
   struct source_table sources;
   const char *dump_dir, *json_path, *reproducer_path;
-  bool is_quiet, has_remarks;
+  bool is_quiet, has_remarks, has_reasons;
   char *last_text; /* of the newest stage, as JSON; on the heap */
 };
 
@@ -60,7 +63,7 @@ static enum status parse_options(struct command *c, int argc, char **argv) {
       {"dump-dir", required_argument, NULL, 'd'},
       {"json", required_argument, NULL, 'j'},
       {"quiet", no_argument, NULL, 'q'},
-      {"remarks", no_argument, NULL, 'r'},
+      {"remarks", optional_argument, NULL, 'r'},
       {"help", no_argument, NULL, 'h'},
       {NULL, 0, NULL, 0},
   };
@@ -93,6 +96,9 @@ static enum status parse_options(struct command *c, int argc, char **argv) {
       break;
     case 'r':
       c->has_remarks = true;
+      c->has_reasons = optarg && !strcmp(optarg, "why");
+      if (optarg && !c->has_reasons)
+        st = fail(&c->t.err, ST_INPUT, "--remarks=%.60s: expected --remarks or --remarks=why", optarg);
       break;
     case 'h':
       fputs(usage, stdout);
@@ -134,6 +140,37 @@ static void show_stage(const struct command *c, const json_t *s) {
   fprintf(stderr, "%s\n", terminal_color(&c->t, "\033[0m"));
 }
 
+/* What the decision is based on, in words: one line each for the rule, the limits, the rejected choices and the knob. */
+static void show_reasons(const json_t *r) {
+  const char *name = json_string_value(json_object_get(r, "rule"));
+  const struct rule_def *rule = name ? rule_find(name) : NULL;
+  const json_t *x, *knob = json_object_get(r, "knob");
+  size_t i;
+  if (rule)
+    fprintf(stderr, "          rule %s: %s\n          because: %s\n", rule->name, rule->says, rule->because);
+  json_array_foreach(json_object_get(r, "limits"), i, x) fprintf(
+      stderr, "          limit: %s: %lld of %lld %s\n", json_string_value(json_object_get(x, "name")),
+      (long long)json_integer_value(json_object_get(x, "used")),
+      (long long)json_integer_value(json_object_get(x, "available")), json_string_value(json_object_get(x, "unit")));
+  json_array_foreach(json_object_get(r, "rejected"), i, x) {
+    const char *cost = json_string_value(json_object_get(x, "cost"));
+    char *value = json_dumps(json_object_get(x, "value"), JSON_ENCODE_ANY | JSON_COMPACT);
+    fprintf(stderr, "          not %s: %s%s%s%s", json_string_value(json_object_get(x, "choice")),
+            json_string_value(json_object_get(x, "reason")), cost ? " (" : "", cost ? cost : "", cost ? ")" : "");
+    if (value && knob)
+      fprintf(stderr, "; %s(%s=%s) takes it", json_string_value(json_object_get(knob, "call")),
+              json_string_value(json_object_get(knob, "argument")), value);
+    fputc('\n', stderr);
+    free(value);
+  }
+  if (knob || !rule)
+    return;
+  if (strncmp(rule->knob, "No knob", 7))
+    fprintf(stderr, "          no knob here: the operation computes a part of an expression, or its place is fixed\n");
+  else
+    fprintf(stderr, "          %s\n", rule->knob);
+}
+
 static void show_remarks(const struct command *c, const json_t *stage) {
   const json_t *r;
   size_t i;
@@ -144,6 +181,8 @@ static void show_remarks(const struct command *c, const json_t *stage) {
     if (first && source_table_place(&c->sources, json_integer_value(first), &place))
       fprintf(stderr, "%s:%d:%d: ", place.file, (int)place.line, (int)place.col);
     fprintf(stderr, "%s%s\n", json_string_value(json_object_get(r, "text")), terminal_color(&c->t, "\033[0m"));
+    if (c->has_reasons)
+      show_reasons(r);
   }
 }
 

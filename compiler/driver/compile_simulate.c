@@ -16,7 +16,7 @@ enum { TRACE_MAX = 1 << 30 };
 static const char *why_not_simulated(struct path *p, const char **status) {
   struct run *r = p->run;
   *status = "skipped";
-  if (p->before.def->runner < RUN_TO_NISA)
+  if (stage_form(p->before.def) != FORM_NISA)
     return "the kernel was not taken to NISA";
   const char *refusal = simulate_refusal(r->job, p->kernel, r->arena);
   if (refusal) {
@@ -147,7 +147,7 @@ static enum status send_runs(struct path *p, const char *refused, const char *st
 enum status compile_send_simulation(struct path *p) {
   struct run *r = p->run;
   const int first = r->diags.n;
-  const bool is_nisa = p->before.def->runner == RUN_TO_NISA;
+  const bool is_nisa = stage_form(p->before.def) == FORM_NISA;
   const char *status, *refused = why_not_simulated(p, &status);
   const enum status st = is_nisa ? send_runs(p, refused, status) : send_refusal(p, status, refused);
   for (int i = first; i < r->diags.n; i++)

@@ -13,14 +13,16 @@
 #include "hlo/print.h"
 #include "linalg/lower.h"
 #include "nisa/nisa.h"
+#include "nki/lower.h"
 #include "passes/pass.h"
 
 enum { REPRODUCER_MAX = 40 << 20 }; /* as base64 it is smaller than a frame */
 
 /* In a program of tests: changes what the stage's pass made, before it is verified.  True if it did. */
 static bool plant(struct path *p, const struct stage_def *def) {
-  const int index = (int)(def - pipeline_stages);
-  return plant_fault && plant_fault(index, def->runner < RUN_TO_LINALG ? p->kernel->module : NULL, p->module);
+  const int index = (int)(def - p->pipeline->stages);
+  return plant_fault && p->pipeline == &pipeline_hlo &&
+         plant_fault(index, stage_form(def) == FORM_HLO ? p->kernel->module : NULL, p->module);
 }
 
 static enum status run_hlo(struct path *p, const struct stage_def *def) {
@@ -94,9 +96,15 @@ static enum status transform(struct path *p, const struct stage_def *def, struct
   case RUN_PASS:
     return run_pass(p, def, remarks);
   case RUN_TO_NISA: {
-    if (p->is_nisa && def == &pipeline_stages[r->first_stage]) /* it was verified when it was read */
+    if (p->is_nisa && def == &p->pipeline->stages[p->first_stage]) /* it was verified when it was read */
       return ST_OK;
     enum status st = run_pass(p, def, remarks);
+    return st ? st : nisa_verify(mlirModuleGetOperation(p->module), r->job->target, r->arena, &r->diags);
+  }
+  case RUN_NKI_TRACE:
+    return ST_OK;
+  case RUN_NKI_LOWER: {
+    enum status st = nki_lower(r->ir, p->kernel->nki, &r->diags, &p->module);
     return st ? st : nisa_verify(mlirModuleGetOperation(p->module), r->job->target, r->arena, &r->diags);
   }
   }
@@ -113,7 +121,9 @@ enum status compile_read_stage(struct path *p, struct stage *s, struct error *er
     s->ops = ir_snapshot_again(&p->before.ops, r->arena);
     return ST_OK;
   }
-  if (s->def->runner < RUN_TO_LINALG)
+  if (stage_form(s->def) == FORM_NKI)
+    return stage_read_nki(s, p->kernel->nki, r->arena, err);
+  if (stage_form(s->def) == FORM_HLO)
     return stage_read_hlo(s, p->kernel->module, r->arena, err);
   MlirOperation module = mlirModuleGetOperation(p->module);
   enum status st = stage_read_mlir(s, r->ir, module, r->arena, err);
@@ -155,7 +165,7 @@ static void keep_old_program(struct path *p) {
 static enum status send_reproducer(struct path *p, const struct stage *s) {
   struct run *r = p->run;
   struct buf b;
-  if (p->has_reproducer || !s->check.status || strcmp(s->check.status, "fail") != 0)
+  if (p->has_reproducer || p->pipeline != &pipeline_hlo || !s->check.status || strcmp(s->check.status, "fail") != 0)
     return ST_OK;
   p->has_reproducer = true;
   const struct reproducer what = {
@@ -185,8 +195,8 @@ static enum status send_reproducer(struct path *p, const struct stage *s) {
 /* Does one stage: transform, read, check, send.  ST_INPUT: the kernel ends here. */
 enum status compile_stage(struct path *p, int index) {
   struct run *r = p->run;
-  assert(index >= r->first_stage && index <= r->last_stage && index < pipeline_n_stages);
-  const struct stage_def *def = &pipeline_stages[index];
+  assert(index >= p->first_stage && index <= p->last_stage && index < p->pipeline->n);
+  const struct stage_def *def = &p->pipeline->stages[index];
   struct stage s = {.index = index, .def = def};
   struct error err = {0};
   int first = r->diags.n;
@@ -195,7 +205,7 @@ enum status compile_stage(struct path *p, int index) {
   int64_t t0 = clock_now_us();
 
   enum status st = transform(p, def, &s.remarks);
-  s.time_us = clock_now_us() - t0 + (def->runner == RUN_TRACE ? p->kernel->time_us : 0);
+  s.time_us = clock_now_us() - t0 + (def->runner == RUN_TRACE || def->runner == RUN_NKI_TRACE ? p->kernel->time_us : 0);
   blame(r, first, def);
   if (st)
     return st;
@@ -228,5 +238,5 @@ void compile_begin_checks(struct path *p) {
                                     .inputs_npz = r->job->inputs_npz,
                                     .deadline_us = r->job->deadline_us,
                                     .only_inputs = p->is_nisa && !r->job->check};
-  stage_checks_begin(&p->checks, p->module, &pipeline_stages[r->first_stage]);
+  stage_checks_begin(&p->checks, p->module, &p->pipeline->stages[p->first_stage]);
 }

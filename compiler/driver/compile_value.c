@@ -43,7 +43,7 @@ void compile_note_stage(struct path *p) {
   struct arena *a = p->run->arena;
   if (p->before.def->runner == RUN_TRACE) {
     p->trail = arena_new(a, struct trail);
-    *p->trail = (struct trail){.stages = arena_new_array(a, struct ir_snapshot, (size_t)pipeline_n_stages),
+    *p->trail = (struct trail){.stages = arena_new_array(a, struct ir_snapshot, (size_t)p->pipeline->n),
                                .text = p->before.text,
                                .text_len = p->before.text_len};
     keep_module(p->trail, p->kernel->module, a);
@@ -121,7 +121,7 @@ static bool *find_descendants(const struct trail *t, int at, struct arena *a) {
 
 /* True if operations of this name compute values of whole tensors. */
 static bool is_computing(const struct stage *s, const struct ir_op *op) {
-  return s->def->runner < RUN_TO_LINALG || (!strncmp(op->name, "linalg.", 7) && strcmp(op->name, "linalg.yield") != 0);
+  return stage_form(s->def) == FORM_HLO || (!strncmp(op->name, "linalg.", 7) && strcmp(op->name, "linalg.yield") != 0);
 }
 
 /* True if operation `at` of the stage is the last one that computes a part of operation `of` of the trace. */
@@ -314,7 +314,7 @@ static void put_value(struct path *p, const struct value *v, struct buf *b) {
   const struct job_value *want = &p->run->job->value;
   const char *name;
   size_t len;
-  json_put_field_str(b, "stage", pipeline_stages[want->stage].name);
+  json_put_field_str(b, "stage", p->pipeline->stages[want->stage].name);
   json_put_field_int(b, "index", want->stage);
   if (v->line)
     json_put_field_int(b, "line", v->line);
@@ -330,7 +330,7 @@ static void put_value(struct path *p, const struct value *v, struct buf *b) {
   }
   json_put_field_int(b, "execution", v->nth);
   json_put_field_int(b, "executions", v->executions);
-  value_put_array(b, &v->array, want->n_slices, want->slices);
+  value_put_array(b, v, want->n_slices, want->slices);
   if (v->unwritten)
     json_put_field_int(b, "unwritten", v->unwritten);
   put_reference(p, v, b);

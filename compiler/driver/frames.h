@@ -3,9 +3,9 @@
  * A frame is one JSON object on one line.  Frames are sent in this order, each as soon as it is known:
  *
  *   {"frame":"start","version":1,"key":"…","language":"nkipy","target":"trn2","pipeline":"…"}
- *   {"frame":"kernel","kernel":0,"name":"…","inputs":[{"name","shape","dtype"}],"outputs":[{…,"alias_of"?}]}
- *   {"frame":"sources","files":["kernel.py"],"places":[[file,line,col,end_line,end_col,"fn",caller]…],
- *    "sources":[{"places":[place…],"more"?:N}…]}
+ *   {"frame":"kernel","kernel":0,"name":"…","pipeline":"hlo"|"nki","inputs":[{"name","shape","dtype"}],"outputs":[{…,"alias_of"?}]}
+ *   {"frame":"sources","files":["kernel.py"],"places":[[file,line,col,end_line,end_col,"fn",caller,[place…]?]…],
+ *    "sources":[{"places":[place…],"rounds"?:[…],"more_rounds"?:N,"more"?:N}…]}
  *   {"frame":"stage","kernel":0,"stage":{"index","name","pass","phase","dialect","changed","partial"?,
  *                                        "time_us","op_counts","text","lines","from","remarks"?,"check"?}}
  *   {"frame":"simulation","kernel":0,"simulation":{"status",…}}     (with options.simulate, after the kernel's stages)
@@ -24,8 +24,14 @@
  * Files, places and sources are numbered from 0 through all "sources" frames of a job; such a frame comes before the
  * first stage that refers to its contents, and file 0 is the job's own.  A place is a range in a file, the function
  * that contains it ("" if it is not known), and the place of the call that led there, which has a smaller number (-1:
- * none).  A source is the list of places that an operation implements: the first 8 at most, and a lower
- * bound of the number of others.
+ * none).  Its last member, if it has one, lists the Python loops of that function that enclose it, the outermost first, as
+ * the places of their headers, which have smaller numbers, too.  A source is the list of places that an operation implements:
+ * the first 8 at most, and a lower bound of the number of others.
+ *
+ * source.rounds has an element for each place: null, or the rounds of the loops in which the operation was recorded there,
+ * a list of at most 8 boxes.  A box has an element for each loop, first those of the outermost caller, then the place's own:
+ * a round, counted from 0, or [first,last].  So [[1,[0,3]]] is round 1 of the outer loop, and 0 to 3 of the inner one.
+ * more_rounds is the largest number, for one place, of further rounds that are not in its boxes.
  *
  * stage.lines[i] describes line i+1 of the text: {} or {"op": id, "src"?: source}.  Ids are unique within one stage of one
  * kernel.
@@ -34,10 +40,13 @@
  * which it was made.
  *
  * stage.remarks lists the decisions of the pass, in the order in which it made them; the member is absent if there are
- * none. Each is {"pass","text","op"?,"from"?,"src"?: source}.  "op" is the operation of this stage at whose line the
+ * none. Each is {"pass","text","op"?,"from"?,"src"?: source,"rule","limits"?,"rejected"?,"knob"?}.  "op" is the operation of this stage at whose line the
  * remark is shown; it is absent if the remark's operation no longer exists.  "from" is the id of the remark's
  * operation in the previous stage; if the pass had just created that operation, it is the id of the operation from
- * which it was made.
+ * which it was made.  "rule" is a name of rule.def.  The reasons are (passes/remark.h):
+ *   "limits":   [{"name","unit","used","available"}]
+ *   "rejected": [{"choice","reason","cost"?,"value"?}]; value is what the knob takes for that choice
+ *   "knob":     {"call","argument","value","offers","dims"?}, for the value of the innermost place of src
  *
  * simulation is the run of the kernel's last stage on the simulated machine:
  *   "status": "ok", "fault" (a fault of the program), "limit" (of memory or time), "skipped"
@@ -60,7 +69,7 @@
  *   "reason": why there is none; then there are no further members
  *   "execution", "executions", the members of an output of a simulation, "unwritten"?, "histogram"?
  *   "slice": {"start": [int], "step": [int], "shape": [int], "data": [elements in row-major order]}, or {"reason"}
- *   "heat"?: of the last two dimensions that are longer than 1, {"at": [index of the first element], "row_dim" (-1: one
+ *   "heat"?: of the last two dimensions that are longer than 1, in SBUF and PSUM of the partitions and the last such, {"at": [index of the first element], "row_dim" (-1: one
  *            row), "column_dim", "rows","columns" (at most 128), "row_step","column_step" (elements in a cell),
  *            "means": [of the finite elements of each cell, row by row; null if it has none]}
  *   "reference"?: what the trace has at the same place, {"of": "numpy" | "trace","name","line","pass","max_abs_err",

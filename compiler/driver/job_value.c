@@ -16,8 +16,8 @@ enum { NUMBER_MAX = 1 << 30 };
 static int find_stage(const char *text) {
   const size_t n = strspn(text, "0123456789");
   if (!n || text[n])
-    return pipeline_find(text);
-  return n <= 4 && atoi(text) < pipeline_n_stages ? atoi(text) : -1;
+    return pipeline_find(&pipeline_hlo, text);
+  return n <= 4 && atoi(text) < pipeline_hlo.n ? atoi(text) : -1;
 }
 
 static enum status read_stage(struct arena *a, const json_t *v, struct job_value *out, struct error *err) {

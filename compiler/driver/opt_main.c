@@ -87,6 +87,7 @@ static enum status write_remarks(const struct remarks *rs, const char *path, str
     json_put_field_str(&b, "pass", r->pass);
     json_put_field_str(&b, "text", r->text);
     json_put_field_str(&b, "operation", r->name);
+    remark_put_reasons(&b, r);
     if (r->locs.n) {
       json_put_key(&b, "range");
       buf_putc(&b, '{');

@@ -6,16 +6,43 @@
 #include "base/json.h"
 #include "version.h" /* made by the build: compiler/driver/version.sh and VERSION */
 
-const struct stage_def pipeline_stages[] = {
 #define STAGE(runner, name, phase, dialect, pass, summary) {runner, name, phase, dialect, pass, summary},
+static const struct stage_def hlo_stages[] = {
 #include "driver/stages.def"
-#undef STAGE
 };
-const int pipeline_n_stages = sizeof pipeline_stages / sizeof *pipeline_stages;
+static const struct stage_def nki_stages[] = {
+#include "driver/nki_stages.def"
+};
+#undef STAGE
+
+const struct pipeline pipeline_hlo = {"hlo", hlo_stages, sizeof hlo_stages / sizeof *hlo_stages};
+const struct pipeline pipeline_nki = {"nki", nki_stages, sizeof nki_stages / sizeof *nki_stages};
+
+const struct pipeline *pipeline_of(const struct stage_def *def) {
+  return def >= nki_stages && def < nki_stages + pipeline_nki.n ? &pipeline_nki : &pipeline_hlo;
+}
+
+enum stage_form stage_form(const struct stage_def *def) {
+  switch (def->runner) {
+  case RUN_TRACE:
+  case RUN_HLO:
+    return FORM_HLO;
+  case RUN_TO_LINALG:
+  case RUN_UPSTREAM:
+  case RUN_PASS:
+    return FORM_MLIR;
+  case RUN_NKI_TRACE:
+    return FORM_NKI;
+  case RUN_TO_NISA:
+  case RUN_NKI_LOWER:
+    break;
+  }
+  return FORM_NISA;
+}
 
 enum { DESCRIPTION_MAX = 64 << 10 };
 
-int pipeline_find(const char *spec) {
+int pipeline_find(const struct pipeline *p, const char *spec) {
   const char *colon = strchr(spec, ':');
   size_t len = colon ? (size_t)(colon - spec) : strlen(spec);
   long nth = 1;
@@ -25,8 +52,8 @@ int pipeline_find(const char *spec) {
     if (end == colon + 1 || *end || nth < 1)
       return -1;
   }
-  for (int i = 0; i < pipeline_n_stages; i++) {
-    const char *name = pipeline_stages[i].name;
+  for (int i = 0; i < p->n; i++) {
+    const char *name = p->stages[i].name;
     if (strlen(name) == len && !memcmp(name, spec, len) && --nth == 0)
       return i;
   }
@@ -34,7 +61,7 @@ int pipeline_find(const char *spec) {
 }
 
 bool pipeline_has_stage(const char *spec) {
-  return pipeline_find(spec) >= 0;
+  return pipeline_find(&pipeline_hlo, spec) >= 0 || pipeline_find(&pipeline_nki, spec) >= 0;
 }
 
 const char *pipeline_version(void) {
@@ -45,12 +72,12 @@ const char *release_version(void) {
   return NKX_RELEASE;
 }
 
-char *pipeline_describe(size_t *len) {
+char *pipeline_describe(const struct pipeline *p, size_t *len) {
   struct buf b;
   buf_init(&b, DESCRIPTION_MAX);
   buf_putc(&b, '[');
-  for (int i = 0; i < pipeline_n_stages; i++) {
-    const struct stage_def *s = &pipeline_stages[i];
+  for (int i = 0; i < p->n; i++) {
+    const struct stage_def *s = &p->stages[i];
     json_put_comma(&b);
     buf_putc(&b, '{');
     json_put_field_int(&b, "index", i);

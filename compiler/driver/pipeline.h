@@ -1,23 +1,44 @@
-/* pipeline: the list of stages (stages.def) as data.  Needs neither CPython nor MLIR. */
+/* pipeline: the lists of stages as data: stages.def for NumPy, HLO and MLIR, nki_stages.def for NKI kernels.  Needs neither
+ * CPython nor MLIR. */
 #ifndef DRIVER_PIPELINE_H
 #define DRIVER_PIPELINE_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
-enum stage_runner { RUN_TRACE, RUN_HLO, RUN_TO_LINALG, RUN_UPSTREAM, RUN_PASS, RUN_TO_NISA };
+enum stage_runner {
+  RUN_TRACE,
+  RUN_HLO,
+  RUN_TO_LINALG,
+  RUN_UPSTREAM,
+  RUN_PASS,
+  RUN_TO_NISA,
+  RUN_NKI_TRACE,
+  RUN_NKI_LOWER,
+};
+/* What a stage's program is. */
+enum stage_form { FORM_HLO, FORM_MLIR, FORM_NISA, FORM_NKI };
 
 struct stage_def {
   enum stage_runner runner;
   const char *name, *phase, *dialect, *pass, *summary;
 };
 
-extern const struct stage_def pipeline_stages[];
-extern const int pipeline_n_stages;
+enum stage_form stage_form(const struct stage_def *def);
 
-/* Returns the index of the stage `spec`: "cse" is the first stage of that name, "cse:2" the second; -1 if there is
- * none. */
-int pipeline_find(const char *spec);
+struct pipeline {
+  const char *name; /* "hlo", "nki" */
+  const struct stage_def *stages;
+  int n;
+};
+extern const struct pipeline pipeline_hlo, pipeline_nki;
+/* The pipeline that has this very stage. */
+const struct pipeline *pipeline_of(const struct stage_def *def);
+
+/* Returns the index in a pipeline of the stage `spec`: "cse" is the first stage of that name, "cse:2" the second; -1 if
+ * there is none. */
+int pipeline_find(const struct pipeline *p, const char *spec);
+/* True if some pipeline has this stage. */
 bool pipeline_has_stage(const char *spec);
 
 /* The version of the pipeline, 12 hex digits: a hash of the sources that determine a stage's output
@@ -26,8 +47,8 @@ const char *pipeline_version(void);
 /* The release number, such as "0.2.0", from the file VERSION. */
 const char *release_version(void);
 
-/* Returns the stages as a JSON array of {"index","name","pass","phase","dialect","summary"}.  On the heap, the
+/* Returns the stages of a pipeline as a JSON array of {"index","name","pass","phase","dialect","summary"}.  On the heap, the
  * caller frees it; NULL when out of memory. */
-char *pipeline_describe(size_t *len);
+char *pipeline_describe(const struct pipeline *p, size_t *len);
 
 #endif

@@ -96,11 +96,11 @@ static enum status read_replay(struct replay *r, struct error *err) {
              *target = json_string_value(json_object_get(r->file, "target"));
   const json_int_t index = json_integer_value(json_object_get(r->file, "index"));
   struct check_set *set = &r->checks.sets[0];
-  if (!name || !target || !target_from_name(target, &r->target) || index < 0 || index >= pipeline_n_stages)
+  if (!name || !target || !target_from_name(target, &r->target) || index < 0 || index >= pipeline_hlo.n)
     return fail(err, ST_INPUT, "it is not a reproducer of this version");
   r->kernel.name = name;
   r->index = (int)index;
-  r->stage = &pipeline_stages[index];
+  r->stage = &pipeline_hlo.stages[index];
   *set = (struct check_set){.what = ""};
   if (!read_arrays(r->arena, json_object_get(r->file, "inputs"), &r->kernel.n_inputs, &r->kernel.inputs, &set->in) ||
       !read_arrays(r->arena, json_object_get(r->file, "outputs"), &r->kernel.n_outputs, &r->kernel.outputs, &set->want))
@@ -156,7 +156,7 @@ static enum status replay(struct replay *r, struct error *err) {
     return st;
   bool passes = true;
   if (r->stage->runner != RUN_TRACE)
-    passes = judge(r, &pipeline_stages[r->index - 1], "before");
+    passes = judge(r, &pipeline_hlo.stages[r->index - 1], "before");
   st = run_pass(r);
   if (!st)
     passes &= judge(r, r->stage, "after");

@@ -83,7 +83,7 @@ static enum status find_stage(struct command *c) {
   struct job_value *v = &c->t.job.value;
   if (!v->is_set != !c->stage)
     return fail(&c->t.err, ST_INPUT, "--stage and --value are given together");
-  v->stage = c->stage ? pipeline_find(c->stage) : 0;
+  v->stage = c->stage ? pipeline_find(&pipeline_hlo, c->stage) : 0;
   return v->stage >= 0 ? ST_OK : fail(&c->t.err, ST_INPUT, "--stage %.60s: no stage is called that", c->stage);
 }
 

@@ -46,6 +46,7 @@ struct simulated_value {
   const char *operand; /* of the instruction, or NULL */
   int64_t nth, executions;
   int64_t unwritten; /* elements of a buffer that nothing has written: they are 0 */
+  bool is_on_chip;   /* it is in SBUF or PSUM: the first dimension is partitions */
   struct trace_array array;
 };
 const char *simulate_value(const struct simulate_request *rq, struct simulated_value *out);

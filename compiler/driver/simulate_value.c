@@ -59,6 +59,7 @@ static void take_buffer(const struct simulation *s, const struct sim_watch *w, s
   const struct sim_buffer *b = &s->program.buffers[w->buffer];
   out->array.shape = hlo_shape_array(s->rq->arena, simulate_dtype(b->type), b->rank, b->dims);
   out->unwritten = w->n_unwritten;
+  out->is_on_chip = mem_is_on_chip(b->space);
   out->array.data = arena_dup(s->rq->arena, w->data, (size_t)b->bytes);
 }
 
@@ -67,6 +68,7 @@ static void take_operand(const struct simulation *s, const struct sim_watch *w, 
   int64_t dims[NISA_TILE_MAX];
   for (int k = 0; k < o->n_dims; k++)
     dims[k] = o->dim[k].n;
+  out->is_on_chip = o->buffer >= 0 && mem_is_on_chip(s->program.buffers[o->buffer].space);
   out->operand = s->program.instrs[w->instr].def->operand[w->operand].name;
   out->array.shape = hlo_shape_array(s->rq->arena, simulate_dtype(o->type), o->n_dims, dims);
   out->array.data =

@@ -10,11 +10,14 @@ struct sources_place {
   int file, line, col, end_line, end_col;
   const char *func; /* "": unknown */
   int caller;       /* number of a place before this one; -1: none */
+  int n_loops;
+  const int *loops; /* numbers of places before this one: the headers of the loops of the function around it */
 };
 
 struct sources_list {
   int n, places[SRC_LOCS_SHOWN];
-  int more; /* the number of places that are not listed */
+  int more;                                    /* the number of places that are not listed */
+  const struct rounds *rounds[SRC_LOCS_SHOWN]; /* of each place; NULL: none */
 };
 
 void sources_init(struct sources *s, struct arena *a, const char *main_file) {
@@ -35,48 +38,75 @@ static int number_file(struct sources *s, const char *file) {
   return s->files.n - 1;
 }
 
+static void set_range(struct sources_place *p, const struct src_range *r) {
+  p->line = r->line;
+  p->col = r->col;
+  p->end_line = r->end_line;
+  p->end_col = r->end_col;
+}
+
 static uint32_t hash_place(const struct sources_place *p) {
   uint64_t h = hash_mix((uint64_t)p->file, (uint64_t)p->line << 32 | (unsigned)p->col);
   h = hash_mix(h, (uint64_t)p->end_line << 32 | (unsigned)p->end_col);
-  return (uint32_t)hash_mix(h, (uint64_t)p->caller);
+  h = hash_mix(h, (uint64_t)p->caller);
+  return (uint32_t)hash_mix(h, (uint64_t)p->n_loops);
 }
 
 static bool same_place(const struct sources_place *x, const struct sources_place *y) {
   return x->file == y->file && x->line == y->line && x->col == y->col && x->end_line == y->end_line &&
-         x->end_col == y->end_col && x->caller == y->caller && !strcmp(x->func, y->func);
+         x->end_col == y->end_col && x->caller == y->caller && x->n_loops == y->n_loops &&
+         !memcmp(x->loops, y->loops, (size_t)x->n_loops * sizeof *x->loops) && !strcmp(x->func, y->func);
 }
 
-/* A caller gets its number before the places that it calls. */
-static int number_place(struct sources *s, const struct src_loc *loc) {
-  const int caller = loc->caller ? number_place(s, loc->caller) : -1;
-  const struct src_range *r = &loc->range;
-  const struct sources_place p = {
-      .file = number_file(s, r->file),
-      .line = r->line,
-      .col = r->col,
-      .end_line = r->end_line,
-      .end_col = r->end_col,
-      .func = loc->func ? loc->func : "",
-      .caller = caller,
-  };
-  const uint32_t hash = hash_place(&p);
+static int number_of(struct sources *s, const struct sources_place *p) {
+  const uint32_t hash = hash_place(p);
   for (struct index_probe at = index_probe(&s->by_place, hash); index_next(&at);)
-    if (same_place(&s->places.v[at.entry], &p))
+    if (same_place(&s->places.v[at.entry], p))
       return at.entry;
   index_add(&s->by_place, hash, s->places.n);
-  array_push(s->arena, &s->places, p);
+  array_push(s->arena, &s->places, *p);
   return s->places.n - 1;
 }
 
+/* A caller and the loops get their numbers before the places that they enclose. */
+static int number_place(struct sources *s, const struct src_loc *loc) {
+  const struct src_range *r = &loc->range;
+  struct sources_place p = {
+      .file = number_file(s, r->file),
+      .func = loc->func ? loc->func : "",
+      .caller = loc->caller ? number_place(s, loc->caller) : -1,
+  };
+  struct sources_place loop = p; /* the headers of loops are in the same function, called from the same place */
+  int *loops = loc->n_loops ? arena_new_array(s->arena, int, (size_t)loc->n_loops) : NULL;
+  for (int i = 0; i < loc->n_loops; i++) {
+    set_range(&loop, &loc->loops[i]);
+    loops[i] = number_of(s, &loop);
+  }
+  set_range(&p, r);
+  p.n_loops = loc->n_loops;
+  p.loops = loops;
+  return number_of(s, &p);
+}
+
 static bool same_list(const struct sources_list *x, const struct sources_list *y) {
-  return x->n == y->n && x->more == y->more && !memcmp(x->places, y->places, (size_t)x->n * sizeof *x->places);
+  if (x->n != y->n || x->more != y->more || memcmp(x->places, y->places, (size_t)x->n * sizeof *x->places) != 0)
+    return false;
+  for (int i = 0; i < x->n; i++)
+    if (!rounds_equal(x->rounds[i], y->rounds[i]))
+      return false;
+  return true;
 }
 
 static int number_list(struct sources *s, struct src_locs locs) {
   struct sources_list l = {.n = src_locs_shown(locs), .more = src_locs_hidden(locs)};
-  for (int i = 0; i < l.n; i++)
+  uint32_t hash = (uint32_t)l.more;
+  for (int i = 0; i < l.n; i++) {
+    const struct rounds *r = l.rounds[i] = locs.v[i]->rounds;
     l.places[i] = number_place(s, locs.v[i]);
-  const uint32_t hash = hash_bytes(l.places, (size_t)l.n * sizeof *l.places) + (uint32_t)l.more;
+    if (r)
+      hash = (uint32_t)hash_mix(hash, hash_bytes(r->v, (size_t)(r->n * r->depth) * sizeof *r->v));
+  }
+  hash += hash_bytes(l.places, (size_t)l.n * sizeof *l.places);
   for (struct index_probe at = index_probe(&s->by_list, hash); index_next(&at);)
     if (same_list(&s->lists.v[at.entry], &l))
       return at.entry;
@@ -107,7 +137,32 @@ static void put_place(struct buf *b, const struct sources_place *p) {
   json_put_cstr(b, p->func);
   buf_putc(b, ',');
   json_put_int(b, p->caller);
+  for (int i = 0; i < p->n_loops; i++)
+    buf_printf(b, i ? ",%d" : ",[%d", p->loops[i]);
+  buf_puts(b, p->n_loops ? "]]" : "]");
+}
+
+/* Appends the members "rounds" and "more_rounds" if a place has them. */
+static void put_rounds(struct buf *b, const struct sources_list *l) {
+  int most = 0;
+  bool any = false;
+  for (int i = 0; i < l->n; i++) {
+    any |= l->rounds[i] != NULL;
+    most = l->rounds[i] && l->rounds[i]->more > most ? l->rounds[i]->more : most;
+  }
+  if (!any)
+    return;
+  json_put_key(b, "rounds");
+  for (int i = 0; i < l->n; i++) {
+    buf_putc(b, i ? ',' : '[');
+    if (l->rounds[i])
+      rounds_put_json(b, l->rounds[i]);
+    else
+      buf_puts(b, "null");
+  }
   buf_putc(b, ']');
+  if (most)
+    json_put_field_int(b, "more_rounds", most);
 }
 
 static void put_list(struct buf *b, const struct sources_list *l) {
@@ -118,6 +173,7 @@ static void put_list(struct buf *b, const struct sources_list *l) {
     json_put_int(b, l->places[i]);
   }
   buf_putc(b, ']');
+  put_rounds(b, l);
   if (l->more)
     json_put_field_int(b, "more", l->more);
   buf_putc(b, '}');

@@ -47,6 +47,32 @@ enum status stage_read_hlo(struct stage *s, struct hlo_module *m, struct arena *
   return ST_OK;
 }
 
+enum status stage_read_nki(struct stage *s, const struct nki_program *p, struct arena *a, struct error *err) {
+  struct nki_line *lines;
+  struct buf b;
+  int n;
+  buf_init(&b, FRAME_MAX);
+  enum status st = nki_print(p, &b, a, &lines, &n);
+  if (st)
+    return fail(err, st, "the text of this stage is longer than %d MiB, the most that a result can hold",
+                FRAME_MAX >> 20);
+  take_text(s, &b, a);
+  buf_clear(&b);
+  s->ops.n = n;
+  s->ops.ops = arena_new_array(a, struct ir_op, (size_t)n);
+  for (int i = 0; i < n; i++) {
+    const struct nki_item *x = lines[i].item >= 0 ? &p->items.v[lines[i].item] : NULL;
+    const char *name = lines[i].item == -1 ? "def" : lines[i].item == -2 ? "return" : "nl.ndarray";
+    struct src_locs locs = lines[i].item == -1 ? p->locs : p->return_locs;
+    if (x) {
+      name = x->call ? arena_printf(a, "nisa.%s", nki_def(x->call)->name) : name;
+      locs = x->call ? x->call->locs : x->tensor->locs;
+    }
+    s->ops.ops[i] = (struct ir_op){.id = i, .line = lines[i].line, .name = name, .locs = locs};
+  }
+  return ST_OK;
+}
+
 /* Prints NISA after a line that marks the text as NISA, so that a saved stage can be read back. */
 static enum status print_nisa(struct ir *ir, MlirOperation module, int64_t elide_above, struct buf *text,
                               struct arena *a, const int **lines, struct error *err) {
@@ -66,7 +92,7 @@ static enum status print_nisa(struct ir *ir, MlirOperation module, int64_t elide
 enum status stage_read_mlir(struct stage *s, struct ir *ir, MlirOperation module, struct arena *a, struct error *err) {
   struct buf b;
   buf_init(&b, FRAME_MAX);
-  enum status st = s->def->runner == RUN_TO_NISA
+  enum status st = stage_form(s->def) == FORM_NISA
                        ? ir_snapshot_with(ir, module, print_nisa, ELIDE_ABOVE, &b, a, &s->ops, err)
                        : ir_snapshot(ir, module, ELIDE_ABOVE, &b, a, &s->ops, err);
   if (!st)
@@ -195,6 +221,7 @@ static void put_remarks(struct buf *b, const struct stage *s, struct sources *so
     if (r->op >= 0)
       json_put_field_int(b, "from", r->op);
     put_src(b, locs, sources);
+    remark_put_reasons(b, r);
     buf_putc(b, '}');
   }
   buf_putc(b, ']');

@@ -10,6 +10,7 @@
 #include "driver/sources.h"
 #include "hlo/hlo.h"
 #include "ir/snapshot.h"
+#include "nki/nki.h"
 #include "passes/pass.h"
 
 struct stage_check {
@@ -36,6 +37,7 @@ struct stage {
 /* Set the text and the operations from an HLO or an MLIR module; they are allocated in a.  ST_LIMIT: the text is
  * longer than FRAME_MAX. */
 MUST_USE enum status stage_read_hlo(struct stage *s, struct hlo_module *m, struct arena *a, struct error *err);
+MUST_USE enum status stage_read_nki(struct stage *s, const struct nki_program *p, struct arena *a, struct error *err);
 MUST_USE enum status stage_read_mlir(struct stage *s, struct ir *ir, MlirOperation module, struct arena *a,
                                      struct error *err);
 

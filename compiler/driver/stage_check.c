@@ -40,7 +40,7 @@ static enum status open_program(struct stage_checks *c, MlirModule module, const
   const char *name = k->module ? k->module->name : k->name;
   MlirModule plain = {NULL};
 
-  if (def->runner >= RUN_TO_LINALG)
+  if (stage_form(def) != FORM_HLO)
     return check_open(c->ir, module, name, c->arena, ds, out);
   enum status st = linalg_from_hlo_plain(c->ir, hlo_expanded(c->arena, k->module), ds, &plain);
   if (!st)
@@ -179,7 +179,7 @@ static enum status run_nisa(struct stage_checks *c, MlirModule module, struct ch
 
 static enum status check(struct stage_checks *c, MlirModule module, const struct stage_def *def,
                          struct check_result *result, struct diags *ds) {
-  return def->runner == RUN_TO_NISA ? run_nisa(c, module, result, ds) : run_linalg(c, module, def, result, ds);
+  return stage_form(def) == FORM_NISA ? run_nisa(c, module, result, ds) : run_linalg(c, module, def, result, ds);
 }
 
 /* ---- all stages -------------------------------------------------------------------------------------------------- */
@@ -245,7 +245,7 @@ static enum status run_first_stage(struct stage_checks *c, MlirModule module, co
   enum status st = make_inputs(c, set, ds);
   if (st || c->only_inputs)
     return st;
-  if (def->runner == RUN_TO_NISA)
+  if (stage_form(def) == FORM_NISA)
     return simulate_first_stage(c, module, set, ds);
   st = open_program(c, module, def, ds, &p);
   if (st)
@@ -286,12 +286,39 @@ static const char *reason(const struct diags *ds, const char *otherwise) {
 
 static const double mostly = 0.5;
 
+static const char out_of_time[] = "running it could take the job past the time that it has";
+
+static const char no_time_for_wide[] = "compared on the usual inputs only: there was no time for those of wide ranges";
+
+/* A run for the roundings takes as long as this many plain ones, at most. */
+enum { RUNS_FOR_SPREAD = 4 };
+
+/* Returns when the reference runs must end: with half of the remaining time for the stages. */
+static struct time_limit reference_limit(const struct stage_checks *c) {
+  struct time_limit t = check_time_limit(c->deadline_us);
+  const int64_t now_us = clock_now_us(), cpu_us = clock_cpu_us();
+  if (t.wall_us)
+    t.wall_us = now_us + (t.wall_us - now_us) / 2;
+  if (t.cpu_us)
+    t.cpu_us = cpu_us + (t.cpu_us - cpu_us) / 2;
+  return t;
+}
+
+/* True if as many more runs as long as one that began at these times would end after the limit. */
+static bool is_too_long(const struct time_limit *limit, int64_t began_us, int64_t began_cpu_us, int more) {
+  const int64_t now_us = clock_now_us(), cpu_us = clock_cpu_us();
+  return (limit->wall_us && now_us + more * (now_us - began_us) > limit->wall_us) ||
+         (limit->cpu_us && cpu_us + more * (cpu_us - began_cpu_us) > limit->cpu_us);
+}
+
 /* Makes the usual inputs: from the first ranges in which the kernel's functions are defined, or else from those in which
  * the fewest results are NaN or infinite.  Returns NULL, or the reason why there is nothing to compare with. */
 static const char *make_usual_set(struct stage_checks *c, bool *is_drawn) {
   static const enum trace_ranges ranges[] = {TRACE_AROUND_ZERO, TRACE_POSITIVE, TRACE_LARGE};
   struct trace_kernel *k = c->kernel;
   struct check_set *set = new_set(c, ""), best = {.in = NULL};
+  const struct time_limit limit = reference_limit(c);
+  int64_t began_us = 0, began_cpu_us = 0;
   double least = 2;
   for (size_t i = 0; i < sizeof ranges / sizeof *ranges && least > 0; i++) {
     struct diags ds;
@@ -301,7 +328,10 @@ static const char *make_usual_set(struct stage_checks *c, bool *is_drawn) {
       return reason(&ds, "the inputs could not be made");
     if (!c->has_inputs)
       use_set(c, set);
+    began_us = clock_now_us(), began_cpu_us = clock_cpu_us();
     if (trace_eval_numpy(k, set->in, &ds, set->want)) {
+      if (ds.n && ds.v[0].code == DG_TIME_LIMIT)
+        return out_of_time;
       if (!best.in)
         return reason(&ds, "NumPy could not run the kernel");
       break;
@@ -316,6 +346,9 @@ static const char *make_usual_set(struct stage_checks *c, bool *is_drawn) {
   }
   *set = best;
   use_set(c, set);
+  if (is_too_long(&limit, began_us, began_cpu_us,
+                  1 + RUNS_FOR_SPREAD)) /* the second run, and one with other roundings */
+    return out_of_time;
   bool is_random;
   trace_find_spread(k, set->in, set->want, &is_random);
   if (is_random)
@@ -331,14 +364,20 @@ static const char *make_usual_set(struct stage_checks *c, bool *is_drawn) {
 static void make_wide_set(struct stage_checks *c) {
   static const enum trace_ranges ranges[] = {TRACE_WIDE, TRACE_WIDE_FLOATS, TRACE_WIDE_NONZERO, TRACE_WIDE_POSITIVE};
   struct trace_kernel *k = c->kernel;
+  const struct time_limit limit = reference_limit(c);
   for (size_t i = 0; i < sizeof ranges / sizeof *ranges; i++) {
     struct check_set *set = new_set(c, " on inputs of wide ranges");
     struct diags ds;
     bool is_drawn;
+    const int64_t began_us = clock_now_us(), began_cpu_us = clock_cpu_us();
     diags_init(&ds, c->arena);
     if (trace_make_inputs(k, c->seed, ranges[i], &ds, set->in, &is_drawn) ||
         trace_eval_numpy(k, set->in, &ds, set->want) || share_undefined(k, set->want) > 0)
       continue;
+    if (is_too_long(&limit, began_us, began_cpu_us, RUNS_FOR_SPREAD)) {
+      c->no_wide_set = no_time_for_wide;
+      return;
+    }
     trace_find_spread(k, set->in, set->want, NULL);
     keep_set(c, set);
     return;
@@ -347,7 +386,7 @@ static void make_wide_set(struct stage_checks *c) {
 }
 
 /* The stages compute the same products again and again, on large inputs in hundreds of tiles. */
-enum { PRODUCTS_MAX = 128 << 20 };
+enum { PRODUCTS_MAX = 256 << 20 };
 
 /* Memory that one run frees stays with the process for the next one: otherwise the kernel clears the same pages for each
  * of a hundred runs, which takes as long as some of them. */
@@ -394,12 +433,12 @@ void stage_checks_end(struct stage_checks *c) {
   c->products = NULL;
 }
 
-static const char out_of_time[] = "running it could take the job past the time that it has";
-
 /* Returns the reason why the stage is not run; NULL if it is run. */
-static const char *why_not(const struct stage_checks *c) {
+static const char *why_not(const struct stage_checks *c, const struct stage_def *def) {
   if (c->no_check)
     return c->no_check;
+  if (stage_form(def) == FORM_NKI)
+    return "it is what the others are compared with: NumPy evaluates these calls one by one";
   return has_time(c) ? NULL : out_of_time;
 }
 
@@ -436,7 +475,8 @@ void stage_check_put_index(struct buf *b, const struct hlo_shape *s, int64_t at)
 }
 
 static bool ends_phase(const struct stage_def *def) {
-  return def + 1 == pipeline_stages + pipeline_n_stages || strcmp(def->phase, def[1].phase) != 0;
+  const struct pipeline *p = pipeline_of(def);
+  return def + 1 == p->stages + p->n || strcmp(def->phase, def[1].phase) != 0;
 }
 
 /* Returns what the result does not cover; NULL if it is complete. */
@@ -444,7 +484,7 @@ static const char *describe_gap(const struct stage_checks *c, const struct check
   if (!r->is_partial)
     return c->no_wide_set;
   return c->wants_all_runs
-             ? "compared on the usual inputs only: there was no time for those of wide ranges"
+             ? no_time_for_wide
              : "compared on the usual inputs only: those of wide ranges are large, and used at the end of "
                "each phase";
 }
@@ -460,7 +500,7 @@ void stage_checks_run(struct stage_checks *c, MlirModule module, struct stage *s
     *r = c->last;
     return;
   }
-  *r = (struct stage_check){.status = "skipped", .reason = why_not(c)};
+  *r = (struct stage_check){.status = "skipped", .reason = why_not(c, s->def)};
   if (!r->reason) {
     struct diags own;
     diags_init(&own, c->arena);

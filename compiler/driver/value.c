@@ -353,6 +353,7 @@ static const char *evaluate_nisa(const struct value_request *rq, struct value *o
   out->nth = v.nth;
   out->executions = v.executions;
   out->unwritten = v.unwritten;
+  out->is_on_chip = v.is_on_chip;
   out->array = v.array;
   return reason;
 }
@@ -361,9 +362,12 @@ void value_evaluate(const struct value_request *rq, struct value *out) {
   const struct stage *s = rq->stage;
   const struct job_value *want = &rq->job->value;
   *out = (struct value){.line = want->line, .op_id = -1};
-  if (s->def->runner < RUN_TO_LINALG)
+  const enum stage_form form = stage_form(s->def);
+  if (form == FORM_NKI)
+    out->reason = "values are known from nki-to-nisa on";
+  else if (form == FORM_HLO)
     out->reason = evaluate_hlo(rq, out);
-  else if (s->def->runner == RUN_TO_NISA)
+  else if (form == FORM_NISA)
     out->reason = evaluate_nisa(rq, out);
   else
     out->reason = evaluate_mlir(rq, rq->module, want->name ? find_named : find_on_line, out);

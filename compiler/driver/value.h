@@ -35,6 +35,7 @@ struct value {
   const char *operand; /* of an instruction of NISA, or NULL */
   int64_t nth, executions;
   int64_t unwritten; /* elements that nothing has written: they are 0 here */
+  bool is_on_chip;   /* it is in SBUF or PSUM: the first dimension is partitions */
   struct trace_array array;
 };
 

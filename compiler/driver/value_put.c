@@ -28,33 +28,37 @@ static int64_t smaller(int64_t x, int64_t y) {
   return x < y ? x : y;
 }
 
-/* The two dimensions that are shown as rows and columns: the last ones that are longer than 1.  -1: there is none. */
+/* The two dimensions that are shown as rows and columns.  -1: there is none. */
 struct view {
   int row, column;
 };
 
-static struct view find_view(const struct hlo_shape *s) {
+static struct view find_view(const struct value *x) {
+  const struct hlo_shape *s = &x->array.shape;
   struct view v = {-1, -1};
   for (int d = s->rank - 1; d >= 0 && v.row < 0; d--)
     if (s->dims[d] > 1)
       *(v.column < 0 ? &v.column : &v.row) = d;
   if (v.column < 0)
     v.column = s->rank - 1;
+  if (x->is_on_chip && v.column > 0 && s->dims[0] > 1)
+    v.row = 0;
   return v;
 }
 
 /* The part of each dimension that is shown without slices, or that a slice names. */
-static struct part find_part(const struct hlo_shape *s, int n_slices, const struct job_slice *slices) {
-  const struct view v = find_view(s);
+static struct part find_part(const struct value *x, int n_slices, const struct job_slice *slices) {
+  const struct hlo_shape *s = &x->array.shape;
+  const struct view v = find_view(x);
   struct part p = {.rank = s->rank};
   for (int d = 0; d < s->rank; d++) {
     const struct job_slice whole = {0, s->dims[d], 1};
     const struct job_slice corner = {0, d == v.row || d == v.column ? VALUE_SLICE_SIDE : 1, 1};
-    const struct job_slice x = d < n_slices ? slices[d] : n_slices ? whole : corner;
-    const int64_t stop = smaller(x.stop, s->dims[d]);
-    p.start[d] = x.start;
-    p.step[d] = x.step;
-    p.n[d] = stop > x.start ? (stop - x.start + x.step - 1) / x.step : 0;
+    const struct job_slice want = d < n_slices ? slices[d] : n_slices ? whole : corner;
+    const int64_t stop = smaller(want.stop, s->dims[d]);
+    p.start[d] = want.start;
+    p.step[d] = want.step;
+    p.n[d] = stop > want.start ? (stop - want.start + want.step - 1) / want.step : 0;
   }
   return p;
 }
@@ -147,10 +151,10 @@ static void put_mean(struct buf *b, double v) {
 }
 
 /* The other dimensions are at the part's start. */
-static void put_heat(struct buf *b, const struct trace_array *x, const struct part *p) {
-  const struct hlo_literal l = as_literal(x);
-  const struct hlo_shape *s = &x->shape;
-  const struct view v = find_view(s);
+static void put_heat(struct buf *b, const struct value *x, const struct part *p) {
+  const struct hlo_literal l = as_literal(&x->array);
+  const struct hlo_shape *s = &x->array.shape;
+  const struct view v = find_view(x);
   const struct axis row = find_axis(s, v.row), column = find_axis(s, v.column);
   int64_t first = 0, at[RANK_MAX];
   for (int d = 0; d < s->rank; d++) {
@@ -174,11 +178,12 @@ static void put_heat(struct buf *b, const struct trace_array *x, const struct pa
   buf_puts(b, "]}");
 }
 
-void value_put_array(struct buf *b, const struct trace_array *x, int n_slices, const struct job_slice *slices) {
-  const struct part p = find_part(&x->shape, n_slices, slices);
+void value_put_array(struct buf *b, const struct value *v, int n_slices, const struct job_slice *slices) {
+  const struct trace_array *x = &v->array;
+  const struct part p = find_part(v, n_slices, slices);
   summary_put(b, x);
   summary_put_histogram(b, x);
   put_slice(b, x, &p);
   if (x->shape.rank && hlo_shape_elements(&x->shape))
-    put_heat(b, x, &p);
+    put_heat(b, v, &p);
 }

@@ -6,6 +6,8 @@
  *   lifetime.c    finds the last use of every view
  *   run.c         control flow, views
  *   memory.c      blocks of memory
+ *   parts.c       copies that are put off
+ *   memo.c        operations that were run before
  *   tensor.c      runs operations on tensors
  *   linalg.c      runs structured operations
  *   arith.c       operations on rows of elements
@@ -27,6 +29,7 @@
 
 #include "mlir-c/AffineExpr.h"
 
+#include "base/index.h"
 #include "interp/interp.h"
 #include "sim/product.h"
 
@@ -241,6 +244,7 @@ struct view {
   char *base, *data; /* of the allocation; of element 0 */
   int64_t *dims, *strides;
   struct memory_block *block; /* that it is a part of; NULL: memory that the program does not own */
+  bool is_fixed;              /* the memory does not change as long as the machine's products are used */
 };
 enum { FREE_LISTS = 64 };
 struct machine {
@@ -252,14 +256,36 @@ struct machine {
   struct memory_block *blocks, *free[FREE_LISTS];
   struct interp_watch *watch; /* or NULL */
   struct time_limit limit;
-  unsigned n_operations;      /* that were run */
+  unsigned n_operations;  /* that were run */
+  struct memo_room *memo; /* memo.c; NULL: no operation is looked up */
   struct error *err;
 };
 bool run_structured(struct machine *m, const struct instr *in);
 bool run_watch(struct machine *m, const struct instr *in);
+/* Runs an operation of the function's own block, or takes what an equal one has computed before. */
+bool memo_run(struct machine *m, const struct instr *in);
+bool run_instr(struct machine *m, const struct instr *in);
+
+/* products.c: 128 bits of what was mixed in. */
+struct key {
+  uint64_t low, high;
+};
+static inline void key_mix(struct key *k, uint64_t v) {
+  k->low = hash_mix(k->low, v);
+  k->high = hash_mix(k->high, v + 0x632be59bd9b4e019u);
+}
+
+/* A matrix in a product.  is_fixed: its memory does not change as long as the products are used; data NULL: all zeros. */
+struct factor {
+  struct sim_matrix x;
+  bool is_fixed;
+};
 /* As sim_multiply; takes the result of an earlier product from `p`, or keeps it there. */
-void interp_multiply(struct interp_products *p, const struct sim_matrix *a, const struct sim_matrix *b,
+void interp_multiply(struct interp_products *p, const struct factor *a, const struct factor *b,
                      const struct sim_matrix *c, enum dtype t);
+/* Returns c + a b, row-major, which `p` keeps; NULL if it cannot keep it. */
+char *interp_product(struct interp_products *p, const struct factor *a, const struct factor *b, const struct factor *c,
+                     enum dtype t);
 bool machine_fault(struct machine *m, const struct instr *in, const char *what); /* false */
 
 static inline struct view *view_of(const struct machine *m, int slot) {
@@ -285,6 +311,65 @@ bool machine_is_unwritten(const struct view *v); /* nothing has written its bloc
 /* The same, but the instruction adds a product to the view, whose unwritten elements count as zeros; *has_unwritten: there
  * may be some. */
 bool machine_may_accumulate(struct machine *m, const struct instr *in, int slot, bool *has_unwritten);
+/* For such an instruction: nothing has written the slot's block, all of which the view is; a product has accumulated into
+ * all of the block. */
+bool machine_is_zero(const struct machine *m, int slot);
+bool machine_is_sum(const struct machine *m, int slot);
+
+/* parts.c: n rows of `length` bytes, which lie `step` bytes apart. */
+struct rows {
+  char *data;
+  int64_t n, length, step;
+};
+/* Copies into a block that were put off, in their order. */
+enum { PARTS_MAX = 512 }; /* they are searched one after the other */
+struct parts {
+  struct part {
+    struct rows to;
+    const char *from;
+    int64_t from_step;
+  } *v;
+  int n, cap;
+};
+bool parts_rows(const struct view *v, int rank, size_t size, struct rows *out); /* false: it does not consist of rows */
+bool parts_find(const struct parts *p, const struct rows *rows,
+                struct rows *from);                    /* false: no part writes all of them */
+bool parts_add(struct parts *p, const struct part *x); /* false: there are too many */
+void parts_copy(struct parts *p);                      /* does what was put off */
+
+/* The digest of rows; is_fixed: they do not change as long as the products are used. */
+struct key products_digest(struct interp_products *p, const struct rows *x, bool is_fixed);
+/* Returns a copy of the bytes, which have this digest, that lasts as long as the products; one copy of equal bytes.  NULL
+ * if there is no room. */
+const char *products_keep_bytes(struct interp_products *p, const char *data, size_t bytes, struct key digest);
+
+/* memo.c */
+struct memo *memo_new(struct arena *a); /* what operations have computed */
+struct memo *products_memo(struct interp_products *p);
+struct memo_room *memo_room(struct arena *a, int n_slots); /* for one run */
+
+/* Where the view's rows lie in memory that does not change; false if they do not. */
+bool machine_find_fixed(const struct machine *m, int slot, struct rows *out);
+/* Puts off a copy of `from`, whose memory does not change, into the view, a matrix of elements of `size` bytes; false if
+ * it must be done now. */
+bool machine_put_off(const struct machine *m, const struct view *to, size_t size, const struct rows *from);
+/* The same for a product of f32 that has accumulated into the slot's view. */
+bool machine_put_off_sum(const struct machine *m, int slot, const struct rows *from);
+/* machine_put_off, for an instruction that copies a slot's view.  False without a fault. */
+bool machine_put_off_copy(const struct machine *m, int from, const struct view *to);
+/* The bytes of a block. */
+struct memory_block {
+  struct memory_block *next; /* of all blocks */
+  struct memory_block *next_free;
+  size_t size, bytes; /* of data; that the program asked for */
+  int64_t n_views;    /* slots that hold a view of it */
+  bool is_raw, is_released;
+  bool is_sum;        /* a product has accumulated into all of it, and nothing else has written it since */
+  struct parts parts; /* elements that it has once they are copied */
+  bool has_digest;    /* nothing has written the block since it had this one (memo.c) */
+  struct key digest;
+  max_align_t data[];
+};
 
 /* run.c */
 int64_t machine_int(const struct machine *m, int slot);

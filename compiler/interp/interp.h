@@ -26,6 +26,7 @@ const struct interp_program *interp_read(MlirOperation module, const char *name,
 struct interp_buffer {
   char *data;
   int64_t dims[HLO_RANK_MAX], strides[HLO_RANK_MAX]; /* dims: of arguments */
+  bool is_fixed; /* an argument whose elements stay as they are as long as the products of the options are used */
 };
 
 /* Results of matrix products, which several runs of one kernel's programs may use one after the other.  They take at most
@@ -50,7 +51,7 @@ void interp_watch_clear(struct interp_watch *w);
 struct interp_options {
   struct interp_products *products; /* of earlier runs; or NULL */
   struct interp_watch *watch;       /* what keeps a value; or NULL */
-  struct time_limit limit;         /* looked at between operations */
+  struct time_limit limit;          /* looked at between operations */
 };
 
 /* Runs the program on args, which it may write.  The results may be parts of arguments; `take` receives each of them before

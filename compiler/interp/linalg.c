@@ -20,6 +20,7 @@ struct walk {
   bool has_unwritten;             /* elements of an accumulator may be unwritten */
   char **at;                      /* of each operand's element at `index` */
   int64_t (*steps)[HLO_RANK_MAX]; /* of each operand, for each loop, in elements */
+  bool is_fixed[2];               /* of a product's factors (products.c) */
 };
 
 static char *row_of(const struct walk *w, int value) {
@@ -27,6 +28,18 @@ static char *row_of(const struct walk *w, int value) {
 }
 
 /* ---- set-up ------------------------------------------------------------------------------------------------------ */
+
+/* Sets the place of the first element of operand k, and the steps from it, for a view at `data` with these strides. */
+static void find_elements(struct walk *w, int k, char *data, const int64_t *strides) {
+  const struct operand *x = &w->s->operands[k];
+  memset(w->steps[k], 0, sizeof w->steps[k]);
+  w->at[k] = data;
+  for (int d = 0; d < x->rank; d++) {
+    w->at[k] += x->at[d].constant * strides[d] * (int64_t)dtype_size(x->t);
+    for (int l = 0; l < w->s->n_loops; l++)
+      w->steps[k][l] += x->at[d].by[l] * strides[d];
+  }
+}
 
 static bool find_extents(struct walk *w) {
   const struct structured *s = w->s;
@@ -41,16 +54,13 @@ static bool find_extents(struct walk *w) {
     if (x->rank < 0)
       continue;
     const struct view *v = &w->m->views[slots[x->slot].view];
-    memset(w->steps[k], 0, sizeof w->steps[k]);
-    w->at[k] = v->data;
+    find_elements(w, k, v->data, v->strides);
     for (int d = 0; d < x->rank; d++) {
       int64_t low = x->at[d].constant, high = low;
       bool is_empty = false;
-      w->at[k] += low * v->strides[d] * (int64_t)dtype_size(x->t);
       for (int l = 0; l < s->n_loops; l++) {
         const int64_t by = x->at[d].by[l];
         *(by < 0 ? &low : &high) += by * (w->extents[l] - 1);
-        w->steps[k][l] += by * v->strides[d];
         is_empty |= w->extents[l] == 0;
       }
       if (!is_empty && (low < 0 || high >= v->dims[d]))
@@ -86,6 +96,13 @@ static bool use_output(struct walk *w, int k) {
   if (w->s->accumulates)
     return machine_may_accumulate(w->m, w->in, x->slot, &w->has_unwritten);
   return fills(w, x) ? machine_will_fill(w->m, w->in, x->slot) : machine_may_write(w->m, w->in, x->slot);
+}
+
+static bool has_elements(const struct walk *w) {
+  for (int l = 0; l < w->s->n_loops; l++)
+    if (!w->extents[l])
+      return false;
+  return true;
 }
 
 static bool use_memory(struct walk *w) {
@@ -253,21 +270,6 @@ static void run_copy(struct walk *w) {
               w->steps[from]);
 }
 
-static void run_product(struct walk *w) {
-  const struct structured *s = w->s;
-  const bool is_batched = s->n_loops == 4;
-  const int64_t n_batches = is_batched ? w->extents[0] : 1;
-  const int m = s->n_loops - 3, n = m + 1, k = m + 2;
-  for (int64_t b = 0; b < n_batches; b++) {
-    const struct sim_matrix x = {w->at[0], w->extents[m], w->extents[k], w->steps[0][m], w->steps[0][k]};
-    const struct sim_matrix y = {w->at[1], w->extents[k], w->extents[n], w->steps[1][k], w->steps[1][n]};
-    const struct sim_matrix z = {w->at[2], w->extents[m], w->extents[n], w->steps[2][m], w->steps[2][n]};
-    interp_multiply(w->m->products, &x, &y, &z, s->product);
-    if (is_batched)
-      move(w, 0, 1);
-  }
-}
-
 /* Writes zeros over the unwritten ones of n f32 elements that lie side by side. */
 SIM_PER_MACHINE static void zero_row(char *at, int64_t n) {
   uint32_t *v = (uint32_t *)(void *)at;
@@ -305,22 +307,96 @@ static void start_from_zero(struct walk *w) {
   }
 }
 
+/* ---- matrix products --------------------------------------------------------------------------------------------- */
+
+static struct sim_matrix matrix(const struct walk *w, int operand, int row_loop, int col_loop) {
+  return (struct sim_matrix){w->at[operand], w->extents[row_loop], w->extents[col_loop], w->steps[operand][row_loop],
+                             w->steps[operand][col_loop]};
+}
+
+/* A factor whose elements lie in memory that does not change is read there. */
+static bool use_factor(struct walk *w, int k) {
+  struct rows rows;
+  w->is_fixed[k] = machine_find_fixed(w->m, w->s->operands[k].slot, &rows);
+  if (!w->is_fixed[k])
+    return machine_may_use(w->m, w->in, w->s->operands[k].slot);
+  const int64_t strides[] = {rows.step / (int64_t)dtype_size(w->s->operands[k].t), 1};
+  find_elements(w, k, rows.data, strides);
+  return true;
+}
+
+static bool use_sum(struct walk *w) {
+  if (!use_output(w, 2))
+    return false;
+  if (w->s->accumulates && w->has_unwritten)
+    start_from_zero(w);
+  return true;
+}
+
+/* Computes a product of matrices whose result is kept, and puts off the copy.  *done: it could. */
+static bool run_kept_product(struct walk *w, bool *done) {
+  const struct structured *s = w->s;
+  const struct operand *x = &s->operands[2];
+  const struct view *v = view_of(w->m, x->slot);
+  const struct factor a = {matrix(w, 0, 0, 2), w->is_fixed[0]}, b = {matrix(w, 1, 2, 1), w->is_fixed[1]};
+  struct factor c = {.is_fixed = false};
+  struct rows rows;
+  const bool is_zero = s->accumulates && machine_is_zero(w->m, x->slot);
+  *done = false;
+  if (!w->m->products || !v->block || !parts_rows(v, x->rank, sizeof(float), &rows))
+    return true;
+  c.is_fixed = machine_is_sum(w->m, x->slot) && machine_find_fixed(w->m, x->slot, &rows);
+  if (!is_zero && !c.is_fixed && !use_sum(w))
+    return false;
+  c.x = matrix(w, 2, 0, 1);
+  if (is_zero)
+    c.x.data = NULL, c.x.row_stride = c.x.cols;
+  if (c.is_fixed)
+    c.x.data = rows.data, c.x.row_stride = rows.step / (int64_t)sizeof(float);
+  char *data = interp_product(w->m->products, &a, &b, &c, s->product);
+  rows = (struct rows){data, c.x.rows, c.x.cols * (int64_t)sizeof(float), c.x.cols * (int64_t)sizeof(float)};
+  *done = data && machine_put_off_sum(w->m, x->slot, &rows);
+  return true;
+}
+
+/* The loops are those of linalg.matmul: rows, columns and the sum's, in a batch after the batch's. */
+static bool run_product(struct walk *w) {
+  const struct structured *s = w->s;
+  const bool is_batched = s->n_loops == 4;
+  const int64_t n_batches = is_batched ? w->extents[0] : 1;
+  const int m = s->n_loops - 3, n = m + 1, k = m + 2;
+  bool done = false;
+  if (!use_factor(w, 0) || !use_factor(w, 1) || (!is_batched && !run_kept_product(w, &done)))
+    return false;
+  if (done)
+    return true;
+  if (!use_sum(w))
+    return false;
+  for (int64_t i = 0; i < n_batches; i++) {
+    const struct factor a = {matrix(w, 0, m, k), w->is_fixed[0]}, b = {matrix(w, 1, k, n), w->is_fixed[1]};
+    const struct sim_matrix c = matrix(w, 2, m, n);
+    interp_multiply(w->m->products, &a, &b, &c, s->product);
+    if (is_batched)
+      move(w, 0, 1);
+  }
+  return true;
+}
+
 bool run_structured(struct machine *m, const struct instr *in) {
   const struct structured *s = in->structured;
   char *at[s->n_operands];
   int64_t steps[s->n_operands][HLO_RANK_MAX];
   struct walk w = {.m = m, .in = in, .s = s, .at = at, .steps = steps};
-  if (!make_results(&w) || !find_extents(&w) || !use_memory(&w))
+  if (!make_results(&w) || !find_extents(&w))
     return false;
-  for (int l = 0; l < s->n_loops; l++)
-    if (!w.extents[l])
-      return true;
+  if (s->product != DT_NONE && has_elements(&w))
+    return run_product(&w);
+  if (!use_memory(&w))
+    return false;
+  if (!has_elements(&w))
+    return true;
   if (s->accumulates && w.has_unwritten)
     start_from_zero(&w);
-  if (s->product != DT_NONE) {
-    run_product(&w);
-    return true;
-  }
   if (s->is_copy) {
     run_copy(&w);
     return true;

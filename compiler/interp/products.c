@@ -2,9 +2,9 @@
  *
  * The stages of one kernel compute mostly the same products of the same numbers.  A product whose operands have the same
  * elements as those of an earlier one has the same result, bit by bit, so that it is copied.  Operands are recognised by
- * 128 bits of their contents and layout; to compute those takes a fifth of the product's time or less.  When the memory
- * for results is used up, further ones are not kept.  Results lie on the heap, in memory that the process has used
- * before: it is not cleared again.
+ * 128 bits of their contents and layout; to compute those takes a fifth of the product's time or less, and for memory
+ * that does not change they are computed once.  When the memory for results is used up, further ones are not kept.
+ * Results lie on the heap, in memory that the process has used before: it is not cleared again.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -25,29 +25,35 @@ struct digest {
   uint64_t n; /* stripes */
 };
 
-struct key {
-  uint64_t low, high;
-};
-
 struct interp_products {
-  struct arena arena; /* of the index and the list */
+  struct arena arena; /* of the indexes and the lists */
   size_t left;        /* bytes that results may still take */
-  struct index index;
+  struct index index, fixed_index;
   struct {
     struct kept {
       struct key key;
-      float *data; /* the result, row-major; on the heap */
+      char *data; /* the result, row-major; on the heap */
     } *v;
     int n, cap;
   } kept;
+  struct memo *memo;
+  struct {
+    struct fixed {
+      struct rows rows; /* in memory that does not change; data NULL: all zeros */
+      struct key key;
+    } *v;
+    int n, cap;
+  } fixed;
 };
 
 struct interp_products *interp_products_new(size_t bytes_max) {
   struct interp_products *p = malloc(sizeof *p);
   if (!p)
     arena_oom(sizeof *p);
-  *p = (struct interp_products){.left = bytes_max, .index = {.arena = &p->arena}};
+  *p = (struct interp_products){
+      .memo = NULL, .left = bytes_max, .index = {.arena = &p->arena}, .fixed_index = {.arena = &p->arena}};
   arena_init(&p->arena);
+  p->memo = memo_new(&p->arena);
   return p;
 }
 
@@ -102,20 +108,19 @@ static void add_rows(struct digest *d, const char *from, int64_t rows, int64_t s
       add_bytes(d, from + k * step, length);
 }
 
-/* Adds the matrix in the order in which it lies in memory; false if neither its rows nor its columns are adjacent. */
-static bool add_matrix(struct digest *d, const struct sim_matrix *x, size_t size) {
-  const bool by_rows = x->col_stride == 1;
-  const int64_t n = by_rows ? x->rows : x->cols, step = (by_rows ? x->row_stride : x->col_stride) * (int64_t)size;
-  const size_t length = (size_t)(by_rows ? x->cols : x->rows) * size;
-  const int64_t layout[] = {x->rows, x->cols, by_rows};
-  if (!by_rows && x->row_stride != 1)
-    return false;
-  add_bytes(d, (const char *)layout, sizeof layout);
-  if (step == (int64_t)length)
-    add_bytes(d, x->data, (size_t)n * length);
+static void add_matrix(struct digest *d, const struct rows *x) {
+  if (x->step == x->length)
+    add_bytes(d, x->data, (size_t)(x->n * x->length));
   else
-    add_rows(d, x->data, n, step, length);
-  return true;
+    add_rows(d, x->data, x->n, x->step, (size_t)x->length);
+}
+
+static void add_zeros(struct digest *d, const struct rows *x) {
+  char *zeros = calloc((size_t)x->n, (size_t)x->length);
+  if (!zeros)
+    arena_oom((size_t)(x->n * x->length));
+  add_bytes(d, zeros, (size_t)(x->n * x->length));
+  free(zeros);
 }
 
 static struct key key_of(const struct digest *d) {
@@ -125,6 +130,58 @@ static struct key key_of(const struct digest *d) {
     k.high = hash_mix(k.high, d->lanes[LANES - 1 - i] + 0x632be59bd9b4e019u);
   }
   return k;
+}
+
+static struct key digest(const struct rows *x) {
+  struct digest d = {.n = 0};
+  if (x->data)
+    add_matrix(&d, x);
+  else
+    add_zeros(&d, x);
+  return key_of(&d);
+}
+
+static uint32_t hash_rows(const struct rows *x) {
+  const uint64_t where = hash_mix((uint64_t)(uintptr_t)x->data, (uint64_t)x->n);
+  return (uint32_t)hash_mix(hash_mix(where, (uint64_t)x->length), (uint64_t)x->step);
+}
+
+/* The digest of memory that does not change. */
+static struct key digest_once(struct interp_products *p, const struct rows *x) {
+  const uint32_t hash = hash_rows(x);
+  for (struct index_probe i = index_probe(&p->fixed_index, hash); index_next(&i);) {
+    const struct fixed *f = &p->fixed.v[i.entry];
+    if (f->rows.data == x->data && f->rows.n == x->n && f->rows.length == x->length && f->rows.step == x->step)
+      return f->key;
+  }
+  const struct fixed f = {*x, digest(x)};
+  index_add(&p->fixed_index, hash, p->fixed.n);
+  array_push(&p->arena, &p->fixed, f);
+  return f.key;
+}
+
+struct key products_digest(struct interp_products *p, const struct rows *x, bool is_fixed) {
+  return is_fixed ? digest_once(p, x) : digest(x);
+}
+
+struct memo *products_memo(struct interp_products *p) {
+  return p->memo;
+}
+
+/* Adds the factor's elements and layout to the key, in the order in which they lie in memory; false if neither its rows
+ * nor its columns are adjacent. */
+static bool add_factor(struct interp_products *p, struct key *key, const struct factor *f, size_t size) {
+  const struct sim_matrix *x = &f->x;
+  const bool by_rows = x->col_stride == 1;
+  const struct rows rows = {x->data, by_rows ? x->rows : x->cols, (by_rows ? x->cols : x->rows) * (int64_t)size,
+                            (by_rows ? x->row_stride : x->col_stride) * (int64_t)size};
+  if (!by_rows && x->row_stride != 1)
+    return false;
+  const struct key k = f->is_fixed || !x->data ? digest_once(p, &rows) : digest(&rows);
+  const uint64_t layout = hash_mix(hash_mix(by_rows, (uint64_t)x->rows), (uint64_t)x->cols);
+  key->low = hash_mix(hash_mix(key->low, k.low), layout);
+  key->high = hash_mix(hash_mix(key->high, k.high), layout);
+  return true;
 }
 
 /* ---- products ---------------------------------------------------------------------------------------------------- */
@@ -138,42 +195,88 @@ static struct kept *find(struct interp_products *p, struct key key) {
   return NULL;
 }
 
-static void keep(struct interp_products *p, struct key key, const struct sim_matrix *c) {
-  const size_t row = (size_t)c->cols * sizeof(float), bytes = (size_t)c->rows * row;
+/* Sets the key of c + a b; false for products that are not kept. */
+static bool recognise(struct interp_products *p, const struct factor *a, const struct factor *b, const struct factor *c,
+                      enum dtype t, struct key *key) {
+  *key = (struct key){(uint64_t)t, ~(uint64_t)t};
+  return p && c->x.col_stride == 1 && a->x.rows >= LEAST && a->x.cols >= LEAST && b->x.cols >= LEAST &&
+         add_factor(p, key, a, dtype_size(t)) && add_factor(p, key, b, dtype_size(t)) &&
+         add_factor(p, key, c, sizeof(float));
+}
+
+/* Returns memory for a result that is kept; NULL if there is no room. */
+static char *keep(struct interp_products *p, struct key key, size_t bytes) {
   if (bytes > p->left)
-    return;
-  p->left -= bytes;
+    return NULL;
   const struct kept k = {key, malloc(bytes)};
   if (!k.data)
     arena_oom(bytes);
-  for (int64_t i = 0; i < c->rows; i++)
-    memcpy(k.data + i * c->cols, c->data + i * c->row_stride * (int64_t)sizeof(float), row);
+  p->left -= bytes;
   index_add(&p->index, (uint32_t)key.low, p->kept.n);
   array_push(&p->arena, &p->kept, k);
+  return k.data;
 }
 
-static void give(const struct kept *k, const struct sim_matrix *c) {
-  const size_t row = (size_t)c->cols * sizeof(float);
-  for (int64_t i = 0; i < c->rows; i++)
-    memcpy(c->data + i * c->row_stride * (int64_t)sizeof(float), k->data + i * c->cols, row);
+const char *products_keep_bytes(struct interp_products *p, const char *data, size_t bytes, struct key digest) {
+  key_mix(&digest, bytes);
+  const struct kept *known = find(p, digest);
+  if (known)
+    return known->data;
+  char *copy = keep(p, digest, bytes);
+  if (copy)
+    memcpy(copy, data, bytes);
+  return copy;
 }
 
-void interp_multiply(struct interp_products *p, const struct sim_matrix *a, const struct sim_matrix *b,
+static void copy_rows(const struct sim_matrix *to, const struct sim_matrix *from) {
+  const size_t row = (size_t)to->cols * sizeof(float);
+  for (int64_t i = 0; i < to->rows; i++)
+    memcpy(to->data + i * to->row_stride * (int64_t)sizeof(float),
+           from->data + i * from->row_stride * (int64_t)sizeof(float), row);
+}
+
+static struct sim_matrix row_major(char *data, const struct sim_matrix *like) {
+  return (struct sim_matrix){data, like->rows, like->cols, like->cols, 1};
+}
+
+void interp_multiply(struct interp_products *p, const struct factor *a, const struct factor *b,
                      const struct sim_matrix *c, enum dtype t) {
-  const int64_t type = t;
-  struct digest d = {.n = 0};
-  if (!p || c->col_stride != 1 || a->rows < LEAST || a->cols < LEAST || b->cols < LEAST ||
-      !add_matrix(&d, a, dtype_size(t)) || !add_matrix(&d, b, dtype_size(t)) || !add_matrix(&d, c, sizeof(float))) {
-    sim_multiply(a, b, c, t);
+  struct key key;
+  if (!recognise(p, a, b, &(struct factor){.x = *c}, t, &key)) {
+    sim_multiply(&a->x, &b->x, c, t);
     return;
   }
-  add_bytes(&d, (const char *)&type, sizeof type);
-  const struct key key = key_of(&d);
   const struct kept *known = find(p, key);
   if (known) {
-    give(known, c);
+    const struct sim_matrix result = row_major(known->data, c);
+    copy_rows(c, &result);
     return;
   }
-  sim_multiply(a, b, c, t);
-  keep(p, key, c);
+  sim_multiply(&a->x, &b->x, c, t);
+  char *data = keep(p, key, (size_t)(c->rows * c->cols) * sizeof(float));
+  if (data) {
+    const struct sim_matrix result = row_major(data, c);
+    copy_rows(&result, c);
+  }
+}
+
+char *interp_product(struct interp_products *p, const struct factor *a, const struct factor *b, const struct factor *c,
+                     enum dtype t) {
+  const size_t bytes = (size_t)(c->x.rows * c->x.cols) * sizeof(float);
+  struct key key;
+  if (!recognise(p, a, b, c, t, &key))
+    return NULL;
+  const struct kept *known = find(p, key);
+  if (known)
+    return known->data;
+  char *data = keep(p, key, bytes);
+  if (!data)
+    return NULL;
+  const struct sim_matrix result = row_major(data, &c->x);
+  if (c->x.data)
+    copy_rows(&result, &c->x);
+  else
+    memset(data, 0, bytes);
+  sim_multiply(&a->x, &b->x, &result, t);
+  return data;
 }

@@ -210,6 +210,8 @@ static bool run_global(struct machine *m, const struct instr *in) {
 }
 
 static bool run_copy(struct machine *m, const struct instr *in) {
+  if (machine_put_off_copy(m, in->args[0], view_of(m, in->args[1])))
+    return true;
   if (!machine_may_use(m, in, in->args[0]) || !machine_will_fill(m, in, in->args[1]))
     return false;
   const struct view *from = view_of(m, in->args[0]), *to = view_of(m, in->args[1]);
@@ -360,7 +362,7 @@ static bool is_late(struct machine *m, const struct instr *in) {
   return (is_long || ++m->n_operations % LOOK_EVERY == 0) && time_is_up(&m->limit);
 }
 
-static bool run_instr(struct machine *m, const struct instr *in) {
+bool run_instr(struct machine *m, const struct instr *in) {
   if (is_late(m, in))
     return !fail(m->err, ST_TIMEOUT, "%s was not run: there is no time left", in->name);
   switch (in->op) {
@@ -430,7 +432,7 @@ static bool run_instr(struct machine *m, const struct instr *in) {
 static bool run_block(struct machine *m, const struct block *b) {
   for (int k = 0; k < b->code.n; k++) {
     const struct instr *in = &b->code.v[k];
-    if (!run_instr(m, in))
+    if (!(m->memo && b == &m->p->entry->body ? memo_run(m, in) : run_instr(m, in)))
       return false;
     drop_all(m, in->n_dying, in->dying);
   }
@@ -456,19 +458,18 @@ static void set_up(struct machine *m, struct arena *scratch) {
 
 enum status interp_run(const struct interp_program *p, const struct interp_options *options,
                        const struct interp_buffer *args, interp_taker *take, void *user, struct error *err) {
-  struct machine m = {.p = p,
-                      .products = options->products,
-                      .watch = options->watch,
-                      .limit = options->limit,
-                      .err = err};
+  struct machine m = {
+      .p = p, .products = options->products, .watch = options->watch, .limit = options->limit, .err = err};
   const struct block *body = &p->entry->body;
   const struct instr returned = {.name = "func.return"};
   struct arena scratch;
   arena_init(&scratch);
   set_up(&m, &scratch);
+  m.memo = m.products ? memo_room(&scratch, p->n_slots) : NULL;
   for (int k = 0; k < body->n_args; k++) {
     struct view *v = view_of(&m, body->args[k]);
     v->base = v->data = args[k].data;
+    v->is_fixed = args[k].is_fixed;
     memcpy(v->dims, args[k].dims, (size_t)rank_of(&m, body->args[k]) * sizeof *v->dims);
     memcpy(v->strides, args[k].strides, (size_t)rank_of(&m, body->args[k]) * sizeof *v->strides);
   }

@@ -31,6 +31,8 @@ static void allocate_like(struct machine *m, int result, int from) {
 
 static bool copy(struct machine *m, const struct instr *in, int to, int from) {
   const struct view *x = view_of(m, from), *y = view_of(m, to);
+  if (machine_put_off_copy(m, from, y))
+    return true;
   if (!machine_may_use(m, in, from) || !machine_will_fill(m, in, to))
     return false;
   for (int d = 0; d < rank_of(m, from); d++)
@@ -87,17 +89,20 @@ bool run_insert_slice(struct machine *m, const struct instr *in) {
   int64_t dims[HLO_RANK_MAX], strides[HLO_RANK_MAX];
   struct view part = {.dims = dims, .strides = strides};
   bool is_empty = false;
-  if (!tensor_begin(m, in, result, in->args[1], true) || !machine_may_use(m, in, source) ||
-      !machine_may_write(m, in, result) || !machine_slice(m, in, view_of(m, result), in->args + 2, &part))
+  if (!tensor_begin(m, in, result, in->args[1], true) || !machine_slice(m, in, view_of(m, result), in->args + 2, &part))
     return false;
+  part.block = view_of(m, result)->block;
   for (int d = 0; d < rank_of(m, source); d++) {
     is_empty |= !dims[d];
     if (dims[d] != from->dims[d])
       return machine_fault(m, in, "copies between tensors of different shapes");
   }
-  if (!is_empty)
-    interp_copy(dtype_size(m->p->slots[result].t), rank_of(m, source), dims, part.data, strides, from->data,
-                from->strides);
+  if (is_empty || machine_put_off_copy(m, source, &part))
+    return true;
+  if (!machine_may_use(m, in, source) || !machine_may_write(m, in, result))
+    return false;
+  interp_copy(dtype_size(m->p->slots[result].t), rank_of(m, source), dims, part.data, strides, from->data,
+              from->strides);
   return true;
 }
 

@@ -27,4 +27,10 @@ const struct src_loc *ir_first_place(struct arena *a, MlirLocation loc);
 /* The location of an operation: its id, its places, and how many further places there are at least. */
 MlirLocation ir_loc_of_op(MlirContext ctx, int id, int more, MlirLocation places);
 
+/* The location of a place, with its rounds. */
+MlirLocation ir_loc_of_place(MlirContext ctx, const struct src_loc *p);
+/* Reads the name of a function in a location: the length of the function's own name, and the headers of the loops, without
+ * their file.  Returns the number of loops. */
+int ir_loc_loops(struct arena *a, MlirStringRef name, size_t *func_len, const struct src_range **loops);
+
 #endif

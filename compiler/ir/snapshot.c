@@ -26,22 +26,24 @@ struct gather {
   } from;             /* ids in the previous stage, each once */
   struct index by_id; /* of `from`, if there are many */
   const struct src_loc *places[SRC_LOCS_SHOWN];
-  MlirLocation locs[SRC_LOCS_SHOWN]; /* the same places as MLIR locations */
+  const void *bases[SRC_LOCS_SHOWN]; /* the addresses of their locations without rounds */
+  MlirLocation locs[SRC_LOCS_SHOWN]; /* the same places as MLIR locations; null: with rounds of several locations */
   int n_places;
   struct {
     const void **v;
     int n, cap;
-  } hidden;               /* further places, each once, by the addresses of their locations */
+  } hidden;               /* further places, each once, by the addresses of their locations without rounds */
   struct index by_hidden; /* of `hidden` */
   int more;               /* the largest number in the location of an operation */
 };
 
 /* A cache of places, because many operations share a few places.  A slot has the address of an MLIR location and the
  * place that it was read as (locations are unique in their context). */
-enum { KNOWN_SLOTS = 256 };
+enum { KNOWN_SLOTS = 1024 };
 struct known {
   const void *loc;
   const struct src_loc *place;
+  const void *base; /* the location without rounds */
 };
 
 struct walk {
@@ -63,40 +65,49 @@ static const char *dup_ref(struct arena *a, MlirStringRef s) {
   return arena_strndup(a, s.data, s.length);
 }
 
-static const struct src_loc *read_place(struct arena *a, MlirLocation loc, const char *func,
-                                        const struct src_loc *caller) {
+/* func: the name of the function and its loops, or an empty string. */
+static const struct src_loc *read_place(struct arena *a, MlirLocation loc, MlirStringRef func) {
   struct src_loc *p = arena_new(a, struct src_loc);
+  size_t func_len;
   p->range.file = dup_ref(a, mlirIdentifierStr(mlirLocationFileLineColRangeGetFilename(loc)));
   p->range.line = mlirLocationFileLineColRangeGetStartLine(loc);
   p->range.col = mlirLocationFileLineColRangeGetStartColumn(loc);
   p->range.end_line = mlirLocationFileLineColRangeGetEndLine(loc);
   p->range.end_col = mlirLocationFileLineColRangeGetEndColumn(loc);
-  p->func = func;
-  p->caller = caller;
+  p->n_loops = ir_loc_loops(a, func, &func_len, &p->loops);
+  p->func = func_len ? arena_strndup(a, func.data, func_len) : NULL;
   return p;
 }
 
 /* Counts a location once.  Locations are unique in their context, so equal addresses are equal places. */
-static void count_hidden(struct gather *g, MlirLocation loc) {
-  const uint32_t hash = hash_pointer(loc.ptr);
+static void count_hidden(struct gather *g, const void *base) {
+  const uint32_t hash = hash_pointer(base);
   for (struct index_probe p = index_probe(&g->by_hidden, hash); index_next(&p);)
-    if (g->hidden.v[p.entry] == loc.ptr)
+    if (g->hidden.v[p.entry] == base)
       return;
   index_add(&g->by_hidden, hash, g->hidden.n);
-  array_push(g->a, &g->hidden, loc.ptr);
+  array_push(g->a, &g->hidden, base);
 }
 
-static void add_place(struct gather *g, const struct src_loc *p, MlirLocation loc) {
+/* Adds a place that was read from loc; base: the address of the location without rounds. */
+static void add_place(struct gather *g, const struct src_loc *p, const void *base, MlirLocation loc) {
   if (!p || !p->range.line) /* the module that MLIR adds around bare functions has no line */
     return;
-  for (int i = 0; i < g->n_places; i++)
-    if (g->locs[i].ptr == loc.ptr || src_loc_equal(g->places[i], p))
-      return;
+  for (int i = 0; i < g->n_places; i++) {
+    if (g->bases[i] != base && !src_loc_equal(g->places[i], p))
+      continue;
+    const struct src_loc *both = src_loc_join(g->a, g->places[i], p);
+    if (both != g->places[i])
+      g->locs[i] = both == p ? loc : (MlirLocation){NULL};
+    g->places[i] = both;
+    return;
+  }
   if (g->n_places < SRC_LOCS_SHOWN) {
+    g->bases[g->n_places] = base;
     g->locs[g->n_places] = loc;
     g->places[g->n_places++] = p;
   } else {
-    count_hidden(g, loc);
+    count_hidden(g, base);
   }
 }
 
@@ -128,35 +139,54 @@ static void add_from(struct gather *g, int id) {
 }
 
 /* Returns the first place in loc, with its callers. */
-static const struct src_loc *chain(struct arena *a, MlirLocation loc, const char *func, int depth) {
+static const struct src_loc *chain(struct arena *a, MlirLocation loc, MlirStringRef func, int depth) {
   if (depth > LOC_DEPTH_MAX)
     return NULL;
   if (mlirLocationIsAFileLineColRange(loc))
-    return read_place(a, loc, func, NULL);
+    return read_place(a, loc, func);
   if (mlirLocationIsAName(loc))
-    return chain(a, mlirLocationNameGetChildLoc(loc), dup_ref(a, mlirIdentifierStr(mlirLocationNameGetName(loc))),
-                 depth + 1);
+    return chain(a, mlirLocationNameGetChildLoc(loc), mlirIdentifierStr(mlirLocationNameGetName(loc)), depth + 1);
   if (mlirLocationIsACallSite(loc)) {
     const struct src_loc *callee = chain(a, mlirLocationCallSiteGetCallee(loc), func, depth + 1);
     if (!callee)
       return NULL;
     struct src_loc *p = arena_dup(a, callee, sizeof *callee);
-    p->caller = chain(a, mlirLocationCallSiteGetCaller(loc), NULL, depth + 1);
+    p->caller = chain(a, mlirLocationCallSiteGetCaller(loc), mlirStringRefCreate("", 0), depth + 1);
     return p;
   }
   return NULL;
 }
 
+/* If loc has rounds, returns its text and replaces loc by the place's location; or else an empty string. */
+static MlirStringRef take_rounds(MlirLocation *loc) {
+  MlirStringRef name = mlirLocationIsAName(*loc) ? mlirIdentifierStr(mlirLocationNameGetName(*loc)) : ir_str("");
+  if (!name.length || name.data[0] != '@')
+    return ir_str("");
+  *loc = mlirLocationNameGetChildLoc(*loc);
+  return mlirStringRefCreate(name.data + 1, name.length - 1);
+}
+
+static const struct src_loc *read_with_rounds(struct gather *g, MlirLocation base, MlirStringRef rounds, int depth) {
+  const struct src_loc *p = chain(g->a, base, ir_str(""), depth);
+  if (!p || !rounds.length)
+    return p;
+  struct src_loc *in_rounds = arena_dup(g->a, p, sizeof *p);
+  in_rounds->rounds = rounds_read(g->a, rounds.data, rounds.length);
+  return in_rounds;
+}
+
 static void read_chain(struct gather *g, MlirLocation loc, int depth) {
   struct known *k = g->walk ? &g->walk->known[((uintptr_t)loc.ptr >> 4) % KNOWN_SLOTS] : NULL;
   if (k && k->loc == loc.ptr) {
-    add_place(g, k->place, loc);
+    add_place(g, k->place, k->base, loc);
     return;
   }
-  const struct src_loc *p = chain(g->a, loc, NULL, depth);
+  MlirLocation base = loc;
+  MlirStringRef rounds = take_rounds(&base);
+  const struct src_loc *p = read_with_rounds(g, base, rounds, depth);
   if (k)
-    *k = (struct known){loc.ptr, p};
-  add_place(g, p, loc);
+    *k = (struct known){loc.ptr, p, base.ptr};
+  add_place(g, p, base.ptr, loc);
 }
 
 /* Returns the id in a location's name, "#<id>" or "#<id>+<more>"; -1 if the name is that of a function. */
@@ -213,6 +243,9 @@ static MlirWalkResult read_op(MlirOperation op, void *user) {
   MlirLocation place = {NULL};
 
   collect(&g, mlirOperationGetLocation(op), 0);
+  for (int i = 0; i < g.n_places; i++)
+    if (!g.locs[i].ptr)
+      g.locs[i] = ir_loc_of_place(w->ctx, g.places[i]);
   if (g.n_places)
     place = g.n_places == 1 ? g.locs[0] : mlirLocationFusedGet(w->ctx, g.n_places, g.locs, (MlirAttribute){NULL});
   array_push(w->a, &w->handles, op);

@@ -410,7 +410,7 @@ static PyObject *profile(PyObject *self, PyObject *args) {
 
 static PyObject *pipeline(PyObject *self, PyObject *unused) {
   size_t len;
-  char *json = pipeline_describe(&len);
+  char *json = pipeline_describe(&pipeline_hlo, &len);
   PyObject *r = json ? PyUnicode_DecodeUTF8(json, (Py_ssize_t)len, "strict") : PyErr_NoMemory();
   (void)self, (void)unused;
   free(json);

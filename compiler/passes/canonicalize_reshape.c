@@ -120,7 +120,9 @@ static void give_buffer(struct pass_run *run, MlirOperation view) {
   mlirValueReplaceAllUsesOfWith(v, own);
   memrefs_retype_views(own);
   memrefs_copy(&b, v, own);
-  pass_remark(run, view, "a reshape across partitions gets a buffer of its own");
+  struct remark *r =
+      pass_remark(run, view, RULE_RESHAPE_BUFFER, "a reshape across partitions gets a buffer of its own");
+  remark_reject(r, "a view", "it cannot move data to another partition");
 }
 
 static bool is_on_chip_reshape(MlirOperation op, void *user) {
@@ -171,7 +173,7 @@ static void return_own_buffers(struct pass_run *run, MlirOperation ret) {
       MlirValue own = memrefs_alloc(&b, memrefs_type(run->ir->ctx, memrefs_element(v), rank, dims, memrefs_space(v)));
       memrefs_copy(&b, v, own);
       mlirOperationSetOperand(ret, k, own);
-      pass_remark(run, ret, "result %d is copied to a buffer of its own", (int)k);
+      pass_remark(run, ret, RULE_RESULT_BUFFER, "result %d is copied to a buffer of its own", (int)k);
     }
     out[k] = mlirValueGetType(mlirOperationGetOperand(ret, k));
   }

@@ -240,7 +240,9 @@ static enum status run_pass(struct pass_run *run) {
     struct batched mm;
     if (!read_batched(ops.v[i], &mm))
       continue;
-    pass_remark(run, mm.op, "%d batch loop%s around a matmul", mm.n_batch, mm.n_batch == 1 ? "" : "s");
+    struct remark *r = pass_remark(run, mm.op, RULE_BATCH_LOOPS, "%d batch loop%s around a matmul", mm.n_batch,
+                                   mm.n_batch == 1 ? "" : "s");
+    remark_reject(r, "one instruction for several batches", "it multiplies two matrices");
     st = decompose(run, &mm);
   }
   return st;

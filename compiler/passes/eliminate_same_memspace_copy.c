@@ -216,7 +216,7 @@ static bool rename_copy(struct pass_run *run, MlirOperation copy, MlirOperation 
     return false;
   if (original_disturbs(&r, is_written))
     return false;
-  pass_remark(run, copy, "removed a copy within %s: the new buffer is the old one%s",
+  pass_remark(run, copy, RULE_RENAME_BUFFER, "removed a copy within %s: the new buffer is the old one%s",
               layout_space_name(memrefs_space(r.from)),
               mlirOperationIsNull(r.back) ? "" : ", and nothing is copied back");
   MlirOperation alloc = ir_defining_op(r.to);
@@ -346,7 +346,8 @@ static bool compute_in_place(struct pass_run *run, MlirOperation copy) {
       mlirOperationDestroy(ir_defining_op(target));
     return false;
   }
-  pass_remark(run, copy, "removed a copy within %s: the value is computed where it was copied to",
+  pass_remark(run, copy, RULE_COMPUTE_AT_TARGET,
+              "removed a copy within %s: the value is computed where it was copied to",
               layout_space_name(memrefs_space(to)));
   mlirOperationDestroy(copy);
   become(buffer, target);
@@ -362,7 +363,8 @@ static bool visit(struct pass_run *run, MlirOperation copy, MlirOperation *back)
   if (memrefs_space(from) == MEM_NONE || !same_memory(from, to))
     return false;
   if (buffer_same_part(from, to)) {
-    pass_remark(run, copy, "removed a copy of a part of %s to itself", layout_space_name(memrefs_space(to)));
+    pass_remark(run, copy, RULE_DROP_SELF_COPY, "removed a copy of a part of %s to itself",
+                layout_space_name(memrefs_space(to)));
     mlirOperationDestroy(copy);
     return true;
   }

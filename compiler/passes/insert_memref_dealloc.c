@@ -68,7 +68,7 @@ static enum status run_pass(struct pass_run *run) {
     st = free_alloc(run, allocs.v[k]);
   struct ir_ops functions = ir_collect_named(run->arena, run->module, "func.func");
   for (int k = 0; !st && k < functions.n; k++)
-    pass_remark(run, functions.v[k], "buffers freed: %d",
+    pass_remark(run, functions.v[k], RULE_FREE_BUFFERS, "buffers freed: %d",
                 ir_collect_named(run->arena, functions.v[k], "memref.dealloc").n);
   return st;
 }

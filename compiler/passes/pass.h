@@ -10,21 +10,7 @@
 #include "base/diag.h"
 #include "base/target.h"
 #include "ir/ir.h"
-
-/* A decision of a pass about one operation, as data: "TILE=[128,128,128]". */
-struct remark {
-  const char *pass;
-  const char *text;
-  const char *name;     /* of the operation: "linalg.matmul" */
-  struct src_locs locs; /* the operation's first place */
-  int op;               /* id in the stage before of the operation, or of the one it was made from; -1: none */
-  struct remark *next;
-};
-
-struct remarks {
-  struct remark *first, *last;
-  int n;
-};
+#include "passes/remark.h"
 
 struct pass_run {
   struct ir *ir;
@@ -45,7 +31,9 @@ struct pass_def {
 
 const struct pass_def *pass_find(const char *name); /* NULL when none of our passes has this name */
 
-void pass_remark(struct pass_run *run, MlirOperation op, const char *fmt, ...) PRINTF(3, 4);
+/* Adds a remark: by this rule, the pass decided what the text says about op.  Returns it, so that the caller can add the
+ * limits, the choices that were rejected and the knob (remark.h); NULL if nobody wants remarks. */
+struct remark *pass_remark(struct pass_run *run, MlirOperation op, enum rule rule, const char *fmt, ...) PRINTF(4, 5);
 /* Adds an error about op, at its first place, and returns ST_INPUT. */
 enum status pass_fail(struct pass_run *run, MlirOperation op, const char *fmt, ...) PRINTF(3, 4);
 

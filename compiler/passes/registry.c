@@ -25,17 +25,19 @@ const struct pass_def *pass_find(const char *name) {
   return NULL;
 }
 
-void pass_remark(struct pass_run *run, MlirOperation op, const char *fmt, ...) {
+struct remark *pass_remark(struct pass_run *run, MlirOperation op, enum rule rule, const char *fmt, ...) {
   struct remarks *rs = run->remarks;
   assert(run->def);
   if (!rs)
-    return;
+    return NULL;
   struct remark *r = arena_new(run->arena, struct remark);
   va_list ap;
   va_start(ap, fmt);
   r->text = arena_vprintf(run->arena, fmt, ap);
   va_end(ap);
+  r->arena = run->arena;
   r->pass = run->def->name;
+  r->rule = rule;
   MlirStringRef name = mlirIdentifierStr(mlirOperationGetName(op));
   r->name = arena_strndup(run->arena, name.data, name.length);
   r->op = ir_op_id(mlirOperationGetLocation(op));
@@ -46,6 +48,7 @@ void pass_remark(struct pass_run *run, MlirOperation op, const char *fmt, ...) {
     rs->first = r;
   rs->last = r;
   rs->n++;
+  return r;
 }
 
 enum status pass_fail(struct pass_run *run, MlirOperation op, const char *fmt, ...) {

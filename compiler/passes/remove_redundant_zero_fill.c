@@ -69,7 +69,7 @@ static void forward_inits(struct pass_run *run, MlirOperation op) {
     }
     mlirValueReplaceAllUsesOfWith(v, mlirOperationGetOperand(op, inputs + r));
   }
-  pass_remark(run, op, "a dimension is 0: nothing to compute");
+  pass_remark(run, op, RULE_NOTHING_TO_COMPUTE, "a dimension is 0: nothing to compute");
   edit_erase_unused(run->arena, op);
 }
 
@@ -91,7 +91,9 @@ static enum status run_pass(struct pass_run *run) {
       struct ir_builder b = edit_before(run, mlirOpOperandGetOwner(u));
       b.loc = mlirOperationGetLocation(fills.v[i]);
       MlirValue fresh = ir_empty_of(&b, mlirValueGetType(ir_result(fills.v[i])));
-      pass_remark(run, mlirOpOperandGetOwner(u), "starts from zero in PSUM: the fill is not needed");
+      struct remark *r = pass_remark(run, mlirOpOperandGetOwner(u), RULE_ZERO_IN_PSUM,
+                                     "starts from zero in PSUM: the fill is not needed");
+      remark_reject(r, "a buffer of zeros", "the first product overwrites what is in PSUM");
       mlirOperationSetOperand(mlirOpOperandGetOwner(u), mlirOpOperandGetOperandNumber(u), fresh);
     }
     edit_erase_unused(run->arena, fills.v[i]);

@@ -124,7 +124,7 @@ static void split_transpose(struct pass_run *run, MlirOperation op) {
   if (!on_chip && keeps_order(&t)) { /* nothing moves */
     struct ir_builder b = edit_before(run, op);
     MlirValue from = without_units(&b, mlirOperationGetOperand(op, 0));
-    pass_remark(run, op, "a transpose that moves nothing is a copy");
+    pass_remark(run, op, RULE_TRANSPOSE_IS_COPY, "a transpose that moves nothing is a copy");
     memrefs_copy(&b, from, without_units(&b, mlirOperationGetOperand(op, 1)));
     mlirOperationDestroy(op);
     return;
@@ -144,7 +144,7 @@ static void split_transpose(struct pass_run *run, MlirOperation op) {
     if (cut[l] > TILE && (!is_copy || (on_chip && l == first)))
       cut[l] = TILE;
   }
-  pass_remark(run, op, "a transpose of %d dimensions becomes loops around %s of two", t.n_loops,
+  pass_remark(run, op, RULE_SPLIT_TRANSPOSE, "a transpose of %d dimensions becomes loops around %s of two", t.n_loops,
               is_copy ? "copies" : "transposes");
   legal_split(run, op, cut, -1);
 }

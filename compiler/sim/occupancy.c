@@ -5,7 +5,7 @@
 #include "base/array.h"
 #include "sim/profile_internal.h"
 
-enum { PARTS = 8, POINTS_MAX = 512, ALIVE_MAX = 64, GROUP = NISA_PARTITIONS / PARTS };
+enum { PARTS = 8, POINTS_MAX = 512, ALIVE_MAX = 64, SHOWN_MAX = 2048, GROUP = NISA_PARTITIONS / PARTS };
 
 struct change {
   int64_t ps;
@@ -98,6 +98,67 @@ static void find_alive(const struct sim_timeline *t, struct arena *a, struct sim
     out->alive[k] = alive.v[k].life;
 }
 
+struct area {
+  double bytes_ps;
+  const struct sim_life *life;
+};
+
+static int by_area(const void *x, const void *y) {
+  const struct area *a = x, *b = y;
+  if (a->bytes_ps != b->bytes_ps)
+    return a->bytes_ps > b->bytes_ps ? -1 : 1;
+  return (a->life > b->life) - (a->life < b->life);
+}
+
+static int by_start(const void *x, const void *y) {
+  const struct sim_shown *a = x, *b = y;
+  if (a->life->from != b->life->from)
+    return a->life->from < b->life->from ? -1 : 1;
+  return (a->life > b->life) - (a->life < b->life);
+}
+
+/* Lists the buffers of the shown lives, each once. */
+static void find_buffers(const struct sim_timeline *t, struct arena *a, struct sim_shown *shown,
+                         struct sim_occupancy *out) {
+  const size_t n = (size_t)t->program->n_buffers;
+  int *number = arena_new_array(a, int, n + 1), *buffers = arena_new_array(a, int, n + 1);
+  for (size_t k = 0; k < n; k++)
+    number[k] = -1;
+  for (int k = 0; k < out->n_shown; k++) {
+    const int buffer = shown[k].life->buffer;
+    if (number[buffer] < 0) {
+      number[buffer] = out->n_buffers;
+      buffers[out->n_buffers++] = buffer;
+    }
+    shown[k].buffer = number[buffer];
+  }
+  out->buffers = buffers;
+}
+
+/* The lives that fill most of the picture of memory over time. */
+static void find_shown(const struct sim_timeline *t, struct arena *a, struct sim_occupancy *out) {
+  struct {
+    struct area *v;
+    int n, cap;
+  } areas = {0};
+  for (int k = 0; k < t->n_lives; k++) {
+    const struct sim_life *x = &t->lives[k];
+    const struct sim_buffer *b = &t->program->buffers[x->buffer];
+    if (b->space == out->space)
+      array_push(a, &areas, (struct area){(double)row_bytes(b) * (double)(x->to - x->from), x});
+  }
+  if (areas.n)
+    qsort(areas.v, (size_t)areas.n, sizeof *areas.v, by_area);
+  out->n_lives = areas.n;
+  out->n_shown = areas.n < SHOWN_MAX ? areas.n : SHOWN_MAX;
+  struct sim_shown *shown = arena_new_array(a, struct sim_shown, (size_t)out->n_shown + 1);
+  for (int k = 0; k < out->n_shown; k++)
+    shown[k].life = areas.v[k].life;
+  qsort(shown, (size_t)out->n_shown, sizeof *shown, by_start);
+  find_buffers(t, a, shown, out);
+  out->shown = shown;
+}
+
 void sim_occupancy_make(const struct sim_timeline *t, enum mem_space space, struct arena *a,
                         struct sim_occupancy *out) {
   const struct nisa_machine *machine = nisa_machine(t->target);
@@ -142,4 +203,5 @@ void sim_occupancy_make(const struct sim_timeline *t, enum mem_space space, stru
   out->n_points = points.n;
   out->points = points.v;
   find_alive(t, a, out);
+  find_shown(t, a, out);
 }

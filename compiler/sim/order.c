@@ -22,7 +22,7 @@ static const size_t BYTES_MAX = (size_t)1 << 30; /* of clocks and records, for p
 /* ---- state ------------------------------------------------------------------------------------------------------ */
 
 struct clocks {
-  int64_t *v; /* n clocks of n_threads numbers */
+  int64_t *v; /* n clocks of n_threads numbers; on the heap, because it grows */
   int n, cap; /* in numbers */
 };
 
@@ -56,6 +56,7 @@ struct stream {
 struct sim_order {
   const struct sim_program *program;
   struct arena arena;
+  size_t clock_bytes; /* of the clocks that are kept */
   int n_threads;
   struct stream *streams;
   bool *is_written; /* per buffer: some instruction may write it, or a buffer that shares its memory */
@@ -81,8 +82,16 @@ static void join(const struct sim_order *o, int64_t *into, const int64_t *from) 
 }
 
 static void keep_clock(struct sim_order *o, struct clocks *c, const int64_t *clock) {
-  for (int k = 0; k < o->n_threads; k++)
-    array_push(&o->arena, c, clock[k]);
+  if (c->n + o->n_threads > c->cap) {
+    const int cap = array_next_cap(c->cap < o->n_threads ? o->n_threads : c->cap);
+    c->v = realloc(c->v, (size_t)cap * sizeof *c->v);
+    if (!c->v)
+      arena_oom((size_t)cap * sizeof *c->v);
+    o->clock_bytes += (size_t)(cap - c->cap) * sizeof *c->v;
+    c->cap = cap;
+  }
+  memcpy(c->v + c->n, clock, (size_t)o->n_threads * sizeof *clock);
+  c->n += o->n_threads;
 }
 
 static const int64_t *kept_clock(const struct sim_order *o, const struct clocks *c, int64_t k) {
@@ -298,7 +307,7 @@ static void start_transfer(struct sim_order *o, struct stream *s, int64_t *clock
 bool sim_order_access(struct sim_order *o, int stream, const struct sim_instr *i, const int64_t *regs,
                       struct sim_fault *fault) {
   struct stream *s = &o->streams[stream];
-  if (o->arena.total > BYTES_MAX) {
+  if (o->arena.total + o->clock_bytes > BYTES_MAX) {
     *fault = (struct sim_fault){.kind = SIM_FAULT_MEMORY, .instr = i, .loc = i->loc};
     snprintf(fault->text, sizeof fault->text, "the order of its accesses needs more than %zu MiB", BYTES_MAX >> 20);
     return false;
@@ -400,6 +409,10 @@ struct sim_order *sim_order_new(const struct sim_program *p) {
 void sim_order_free(struct sim_order *o) {
   if (!o)
     return;
+  for (int k = 0; k < o->program->n_streams; k++) {
+    free(o->streams[k].raised.v);
+    free(o->streams[k].triggered.v);
+  }
   arena_clear(&o->arena);
   free(o);
 }

@@ -63,7 +63,15 @@ struct sim_occupancy {
   int64_t peak_ps;    /* when */
   int n_alive;        /* at the peak, the largest first */
   const struct sim_life **alive;
-  int n_points; /* at most 512, in order: the bytes in use from then on, of the fullest partition */
+  int n_lives; /* of buffers in this memory */
+  int n_shown; /* at most 2,048: those of most bytes times time */
+  const struct sim_shown {
+    const struct sim_life *life;
+    int buffer; /* the number in `buffers` */
+  } *shown;     /* in the order of their starts */
+  int n_buffers;
+  const int *buffers; /* of the program, those that are shown */
+  int n_points;       /* at most 512, in order: the bytes in use from then on, of the fullest partition */
   const struct sim_point {
     int64_t ps, bytes;
     int64_t part[8]; /* PSUM: bytes in use of each bank; SBUF: of the fullest partition in each group of 16 */

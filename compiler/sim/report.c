@@ -211,6 +211,49 @@ static void put_alive(const struct sim_timeline *t, const struct sim_occupancy *
   buf_putc(b, ']');
 }
 
+static void put_buffers(const struct sim_timeline *t, const struct sim_occupancy *o, const int *lines, struct buf *b) {
+  json_put_key(b, "buffers");
+  buf_putc(b, '[');
+  for (int k = 0; k < o->n_buffers; k++) {
+    const struct sim_buffer *buffer = &t->program->buffers[o->buffers[k]];
+    json_put_comma(b);
+    buf_putc(b, '{');
+    put_line(lines, o->buffers[k], b);
+    json_put_field_int(b, "bytes", buffer->rank && buffer->dims[0] ? buffer->bytes / buffer->dims[0] : buffer->bytes);
+    json_put_field_int(b, "partitions", buffer->rank ? buffer->dims[0] : 1);
+    if (buffer->place.is_set)
+      json_put_field_int(b, "first_partition", buffer->place.partition);
+    if (buffer->place.copies > 1)
+      json_put_field_int(b, "copies", buffer->place.copies);
+    put_place(b, buffer->loc);
+    buf_putc(b, '}');
+  }
+  buf_putc(b, ']');
+}
+
+/* The first byte of the copy that a life has, in each partition; -1: not placed. */
+static int64_t byte_of(const struct sim_timeline *t, const struct sim_occupancy *o, const struct sim_life *x) {
+  const struct sim_place *at = &t->program->buffers[x->buffer].place;
+  const int64_t bank = o->space == MEM_PSUM ? at->bank * nisa_machine(t->target)->psum_bank_bytes : 0;
+  return at->is_set ? bank + at->offset + (at->copies > 1 ? x->instance % at->copies * at->stride : 0) : -1;
+}
+
+static void put_lives(const struct sim_timeline *t, const struct sim_occupancy *o, struct buf *b) {
+  json_put_field_int(b, "n_lives", o->n_lives);
+  json_put_key(b, "lives");
+  buf_putc(b, '[');
+  for (int k = 0; k < o->n_shown; k++) {
+    const struct sim_life *x = o->shown[k].life;
+    json_put_comma(b);
+    buf_printf(b, "[%d,", o->shown[k].buffer);
+    put_us(b, x->from);
+    buf_putc(b, ',');
+    put_us(b, x->to);
+    buf_printf(b, ",%" PRId64 "]", byte_of(t, o, x));
+  }
+  buf_putc(b, ']');
+}
+
 static void put_occupancy(const struct sim_timeline *t, const char *key, const struct sim_occupancy *o,
                           const int *lines, struct buf *b) {
   json_put_key(b, key);
@@ -220,6 +263,8 @@ static void put_occupancy(const struct sim_timeline *t, const char *key, const s
   put_field_us(b, "peak_us", o->peak_ps);
   json_put_field_bool(b, "has_places", o->has_places);
   put_alive(t, o, lines, b);
+  put_buffers(t, o, lines, b);
+  put_lives(t, o, b);
   json_put_key(b, "points");
   buf_putc(b, '[');
   for (int k = 0; k < o->n_points; k++) {

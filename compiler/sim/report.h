@@ -11,6 +11,8 @@
  *      "lines": [{"file", "line", "executions", "bytes", "operations", "busy_us": {"vector": …}, "critical_us", "share"}],
  *      "advice": [{"text", "cost_us", "confidence": "high" | "medium" | "low", "place"?}],
  *      "memory": {"sbuf": {"capacity", "peak", "peak_us", "alive": [{"buffer", "line"?, "bytes", "place"?, "at"?}],
+ *                          "buffers": [{"line"?, "bytes", "partitions", "first_partition"?, "copies"?, "place"?}],
+ *                          "n_lives", "lives": [[number in buffers, from us, to us, byte; -1: not placed]], at most 2,048, the largest,
  *                          "points": [[us, bytes, [8 parts]]]}, "psum": …},
  *      "dma": {"bytes", "hbm_read", "hbm_written", "gb_s", "peak_gb_s", "engines_share"},
  *      "roofline": {"operations", "bytes", "intensity", "attained_gflops", "peak_gflops", "peak_gb_s", "knee"},

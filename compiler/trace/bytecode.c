@@ -160,3 +160,26 @@ int bytecode_only_return(PyCodeObject *code) {
   Py_XDECREF(bytes);
   return n == 1 ? at : -1;
 }
+
+const char *bytecode_stored_name(PyCodeObject *code, int lasti) {
+  unsigned char in[2];
+  int at = lasti, wide = 0;
+  if (lasti < 0)
+    return NULL;
+  do /* the call's cache entries come after it */
+    at += 2;
+  while (read_at(code, at, in) && (in[0] == CACHE || (in[0] == EXTENDED_ARG && (wide = wide << 8 | in[1], true))));
+  if (!read_at(code, at, in))
+    return NULL;
+  const int arg = wide << 8 | in[1];
+  PyObject *name = NULL;
+  if (in[0] == STORE_FAST || in[0] == STORE_DEREF) {
+    PyObject *all = code->co_localsplusnames;
+    name = arg < PyTuple_GET_SIZE(all) ? PyTuple_GET_ITEM(all, arg) : NULL;
+  } else if (in[0] == STORE_NAME || in[0] == STORE_GLOBAL) {
+    name = arg < PyTuple_GET_SIZE(code->co_names) ? PyTuple_GET_ITEM(code->co_names, arg) : NULL;
+  }
+  const char *text = name ? PyUnicode_AsUTF8(name) : NULL;
+  PyErr_Clear();
+  return text;
+}

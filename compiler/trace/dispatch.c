@@ -102,7 +102,7 @@ struct tracer *tracer_enter(void) {
   if (!tr)
     return trace_refuse(DG_BAD_ARGUMENT, "a tensor only exists while its kernel is traced: do not keep it in a global",
                         "a traced tensor was used outside of its kernel");
-  tr->b.locs = src_locs_one(tr->a, ranges_here(tr->ranges, tr->base));
+  tr->b.locs = src_locs_one(tr->a, ranges_here_in_round(tr->ranges, tr->base));
   return tr;
 }
 

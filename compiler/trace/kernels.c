@@ -10,6 +10,7 @@
 
 #include <structmember.h>
 
+#include "trace/nki/nki.h"
 #include "trace/program.h"
 #include "trace/refuse.h"
 #include "trace/tracer.h"
@@ -100,8 +101,29 @@ static PyObject *trace_decorator(PyObject *self, PyObject *args, PyObject *kw);
 
 /* ---- the Kernel type --------------------------------------------------------------------------------------------- */
 
+/* @nki.jit kernels: another kernel calls it as a function; outside of all kernels it runs on arrays
+ * (nkx/nki_run.py). */
+static PyObject *call_nki(struct kernel *k, PyObject *args, PyObject *kw) {
+  if (nki_now)
+    return PyObject_Call(k->fn, args, kw);
+  if (program_now && !k->args && !tracer_now && has_array(args, kw) && !record(k, args, kw))
+    return NULL;
+  PyObject *module = PyImport_ImportModule("nkx.nki_run"), *r = NULL;
+  PyObject *call = module ? PyObject_GetAttrString(module, tracer_now ? "call_traced" : "call") : NULL;
+  PyObject *first = PyTuple_Pack(1, (PyObject *)k), *all = first ? PySequence_Concat(first, args) : NULL;
+  if (call && all)
+    r = PyObject_Call(call, all, kw);
+  Py_XDECREF(module);
+  Py_XDECREF(call);
+  Py_XDECREF(first);
+  Py_XDECREF(all);
+  return r;
+}
+
 static PyObject *kernel_call(PyObject *self, PyObject *args, PyObject *kw) {
   struct kernel *k = (struct kernel *)self;
+  if (k->nki)
+    return call_nki(k, args, kw);
   if (program_now && !k->args && !tracer_now && has_array(args, kw) && !record(k, args, kw))
     return NULL;
   return PyObject_Call(k->fn, args, kw);
@@ -133,6 +155,7 @@ static int kernel_traverse(PyObject *self, visitproc visit, void *arg) {
   Py_VISIT(k->args);
   Py_VISIT(k->kw);
   Py_VISIT(k->code);
+  Py_VISIT(k->grid);
   return 0;
 }
 
@@ -145,6 +168,7 @@ static int kernel_clear(PyObject *self) {
   Py_CLEAR(k->args);
   Py_CLEAR(k->kw);
   Py_CLEAR(k->code);
+  Py_CLEAR(k->grid);
   return 0;
 }
 
@@ -158,7 +182,10 @@ static void kernel_dealloc(PyObject *self) {
 
 static PyObject *kernel_get(PyObject *self, void *which) {
   struct kernel *k = (struct kernel *)self;
-  PyObject *o = which == (void *)0 ? k->fn : which == (void *)1 ? k->name : k->input_specs;
+  PyObject *o = which == (void *)0   ? k->fn
+                : which == (void *)1 ? k->name
+                : which == (void *)3 ? k->grid
+                                     : k->input_specs;
   return Py_NewRef(o ? o : Py_None);
 }
 /* _code: the object that nkx.package stores for the last specialize.  In a job it is made from the recorded call when
@@ -179,6 +206,10 @@ static int kernel_set_code(PyObject *self, PyObject *value, void *closure) {
   (void)closure;
   Py_XSETREF(((struct kernel *)self)->code, Py_XNewRef(value));
   return 0;
+}
+static PyObject *kernel_get_generation(PyObject *self, void *closure) {
+  (void)closure;
+  return PyLong_FromLong(((struct kernel *)self)->nki);
 }
 static PyObject *kernel_traced(PyObject *self, void *closure) {
   (void)self, (void)closure;
@@ -218,7 +249,8 @@ PyObject *kernel_make(PyObject *fn, PyObject *specs, PyObject *name) {
   k->dict = copy_attributes(fn);
   k->name = own_name;
   k->input_specs = specs && specs != Py_None ? Py_NewRef(specs) : NULL;
-  k->args = k->kw = k->code = NULL;
+  k->args = k->kw = k->code = k->grid = NULL;
+  k->nki = 0;
   PyObject_GC_Track((PyObject *)k);
   return (PyObject *)k;
 }
@@ -256,6 +288,31 @@ static PyObject *trace_decorator(PyObject *self, PyObject *args, PyObject *kw) {
   return r;
 }
 
+PyObject *kernels_nki(PyObject *self, PyObject *args) {
+  PyObject *fn;
+  int generation;
+  (void)self;
+  if (!PyArg_ParseTuple(args, "Oi:nki_kernel", &fn, &generation))
+    return NULL;
+  PyObject *k = make_and_register(fn, NULL, NULL);
+  if (k)
+    ((struct kernel *)k)->nki = generation;
+  return k;
+}
+
+/* kernel[grid]: the same kernel, launched with a grid. */
+static PyObject *kernel_launch(PyObject *self, PyObject *grid) {
+  struct kernel *k = (struct kernel *)self;
+  if (!k->nki)
+    return trace_refuse(DG_BAD_ARGUMENT, NULL, "only an @nki.jit kernel is launched with a grid");
+  struct kernel *other = (struct kernel *)kernel_make(k->fn, NULL, k->name);
+  if (!other)
+    return NULL;
+  other->nki = k->nki;
+  other->grid = Py_NewRef(grid);
+  return (PyObject *)other;
+}
+
 bool kernels_init(PyObject *module) {
   static PyMethodDef methods[] = {
       {"specialize", PYFUNC(kernel_specialize), METH_VARARGS | METH_KEYWORDS,
@@ -268,18 +325,17 @@ bool kernels_init(PyObject *module) {
                                  {"input_specs", kernel_get, NULL, NULL, (void *)2},
                                  {"__traced__", kernel_traced, NULL, NULL, NULL},
                                  {"__doc__", kernel_doc, NULL, NULL, NULL},
+                                 {"func", kernel_get, NULL, NULL, (void *)0},
+                                 {"generation", kernel_get_generation, NULL, NULL, NULL},
+                                 {"grid", kernel_get, NULL, NULL, (void *)3},
                                  {"_code", kernel_get_code, kernel_set_code, NULL, NULL},
                                  {NULL, NULL, NULL, NULL, NULL}};
   static PyMemberDef members[] = {{"__dictoffset__", T_PYSSIZET, offsetof(struct kernel, dict), READONLY, NULL},
                                   {NULL, 0, 0, 0, NULL}};
-  static PyType_Slot slots[] = {{Py_tp_dealloc, kernel_dealloc},
-                                {Py_tp_members, members},
-                                {Py_tp_traverse, kernel_traverse},
-                                {Py_tp_clear, kernel_clear},
-                                {Py_tp_call, kernel_call},
-                                {Py_tp_methods, methods},
-                                {Py_tp_getset, getset},
-                                {0, NULL}};
+  static PyType_Slot slots[] = {
+      {Py_tp_dealloc, kernel_dealloc}, {Py_tp_members, members},  {Py_tp_traverse, kernel_traverse},
+      {Py_tp_clear, kernel_clear},     {Py_tp_call, kernel_call}, {Py_mp_subscript, kernel_launch},
+      {Py_tp_methods, methods},        {Py_tp_getset, getset},    {0, NULL}};
   static PyType_Spec spec = {.name = "nkx.Kernel",
                              .basicsize = sizeof(struct kernel),
                              .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_DISALLOW_INSTANTIATION,

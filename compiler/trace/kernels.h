@@ -6,15 +6,22 @@
 
 #include "trace/python.h"
 
+/* The generations of NKI, by the package that a kernel imports: neuronxcc.nki, or nki. */
+enum { NKI_BETA_1 = 1, NKI_GA };
+
 struct kernel {
   PyObject_HEAD PyObject *fn, *name;
   PyObject *dict;        /* attributes: those of the function when it was decorated, and those users set; or NULL */
   PyObject *input_specs; /* or NULL */
   PyObject *args, *kw;   /* arguments of the last specialize or the first call with arrays, or NULL */
   PyObject *code;        /* _code, or NULL */
+  PyObject *grid;        /* of a launch of an NKI kernel, kernel[grid], or NULL */
+  int nki;               /* decorated with @nki.jit: of NKI_BETA_1 or NKI_GA; else 0 */
 };
 /* Returns a new Kernel object; NULL with an exception.  specs and name are None or NULL if they are not given. */
 PyObject *kernel_make(PyObject *fn, PyObject *specs, PyObject *name);
+PyObject *kernels_nki(PyObject *self,
+                      PyObject *args); /* nki_kernel(function, generation): what @nki.jit makes of a function */
 bool kernels_init(PyObject *module);
 
 #endif

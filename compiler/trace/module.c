@@ -2,10 +2,13 @@
 #define TRACE_IMPORT_ARRAY
 #include "trace/module.h"
 
+#include "trace/counting.h"
 #include "trace/inspect.h"
 #include "trace/kernels.h"
 #include "trace/knobs.h"
 #include "trace/loop.h"
+#include "trace/nki/nki.h"
+#include "trace/nki/run.h"
 #include "trace/ops.h"
 #include "trace/program.h"
 #include "trace/refuse.h"
@@ -69,6 +72,8 @@ static PyMethodDef methods[] = {
     {"operations", operations, METH_NOARGS, "The table of operations."},
     {"stop_job", PYFUNC(refuse_timeout), METH_FASTCALL, NULL},
     {"show_warning", PYFUNC(output_warning), METH_VARARGS | METH_KEYWORDS, NULL},
+    {"nki_kernel", kernels_nki, METH_VARARGS, "nki_kernel(function, generation): what @nki.jit makes of a function."},
+    {"nki_run", nki_run_now, METH_VARARGS, "nki_run(function, arguments, target): runs an NKI kernel on arrays."},
     {"trace_source", PYFUNC(inspect_trace_source), METH_VARARGS | METH_KEYWORDS,
      "Traces the kernels of a source text; see compiler/trace/inspect.c."},
     {NULL, NULL, 0, NULL}};
@@ -81,9 +86,10 @@ static struct PyModuleDef definition = {.m_base = PyModuleDef_HEAD_INIT,
 
 PyMODINIT_FUNC PyInit__nkx(void) {
   PyObject *m = PyModule_Create(&definition);
-  if (m && PyModule_AddFunctions(m, live_methods) == 0 && module_ready() && dtype_init() && refuse_init(m) &&
-      tensor_init(m) && traced_array_init(m) && loop_index_init(m) && dispatch_init() && knobs_init(m) &&
-      kernels_init(m) && output_init(m))
+  if (m && PyModule_AddFunctions(m, live_methods) == 0 && PyModule_AddFunctions(m, nki_methods) == 0 &&
+      module_ready() && dtype_init() && refuse_init(m) && tensor_init(m) && traced_array_init(m) &&
+      loop_index_init(m) && dispatch_init() && knobs_init(m) && kernels_init(m) && output_init(m) &&
+      nki_tensor_init(m) && counting_init())
     return m;
   Py_XDECREF(m);
   return NULL;

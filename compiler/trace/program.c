@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "trace/bytecode.h"
+#include "trace/counting.h"
 #include "trace/kernels.h"
 
 struct trace_program *program_now;
@@ -49,7 +50,9 @@ static PyObject *compile_source(struct trace_program *program) {
   const char *text = arena_strndup(program->a, program->rq->source, program->rq->source_len);
   if (strncmp(text, "\xef\xbb\xbf", 3) == 0) /* a byte order mark is not part of the text */
     text += 3;
-  PyObject *code = Py_CompileStringObject(text, program->filename, Py_file_input, &flags, 0);
+  PyObject *code = counting_compile(text, program->filename);
+  if (!code)
+    code = Py_CompileStringObject(text, program->filename, Py_file_input, &flags, 0);
   if (!code && PyErr_ExceptionMatches(PyExc_MemoryError)) { /* the parser reached its own limit */
     PyErr_Clear();
     PyErr_SetString(PyExc_RecursionError, "the source is nested too deeply for the parser");

@@ -78,6 +78,8 @@ bool kernel_arguments(const struct program_kernel *k, PyObject *const *values, P
 bool kernel_is_annotated(PyObject *fn); /* true if an annotation has a parameter's shape */
 /* Returns the place of the kernel's header; NULL if its function is not in one of the user's files. */
 const struct src_loc *kernel_def_loc(struct trace_program *p, const struct program_kernel *k);
+/* Returns the place of the function's only return statement; NULL if there are several (run.c). */
+const struct src_loc *trace_return_loc(struct trace_program *p, const struct program_kernel *k);
 /* Returns the place of a parameter's name, or of the header if that is not known. */
 const struct src_loc *kernel_param_loc(struct trace_program *p, const struct program_kernel *k, const char *name);
 

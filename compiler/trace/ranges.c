@@ -16,13 +16,22 @@
 
 #include "base/array.h"
 #include "base/utf8.h"
+#include "trace/counting.h"
 
-enum { CHAIN_MAX = 64 }; /* frames of one chain; the innermost frames are kept, because they help most */
+enum {
+  CHAIN_MAX = 64,       /* frames of one chain; the innermost frames are kept, because they help most */
+  CHAIN_LOOPS_MAX = 128 /* running loops of one chain; the inner frames' loops are kept */
+};
 
 struct range_entry {
   const void *code; /* only compared, never dereferenced, because the code may have been freed */
   int lasti;
+  const void *loop; /* the place of the innermost running loop of the frame, compared like the code; NULL: none */
   const struct src_loc *caller, *loc;
+};
+
+struct range_round {
+  const struct src_loc *place, *loc; /* the place without rounds, and in one round */
 };
 
 static bool ends_line(const char *p) {
@@ -46,7 +55,7 @@ static void split_lines(struct arena *a, struct range_file *f, const char *sourc
 }
 
 void ranges_init(struct ranges *r, struct arena *a) {
-  *r = (struct ranges){.a = a, .index = {.arena = a}};
+  *r = (struct ranges){.a = a, .index = {.arena = a}, .by_round = {.arena = a}};
 }
 
 void ranges_add_file(struct ranges *r, PyObject *filename, const char *source, size_t len) {
@@ -131,8 +140,8 @@ static int column(const struct range_file *f, int line, int byte) {
   return col;
 }
 
-static const struct src_loc *make_loc(struct arena *a, const struct range_file *f, struct bytecode_place p,
-                                      const char *func, const struct src_loc *caller) {
+static struct src_loc *make_loc(struct arena *a, const struct range_file *f, struct bytecode_place p, const char *func,
+                                const struct src_loc *caller) {
   struct src_loc *loc = arena_new(a, struct src_loc);
   const int first = column(f, p.line, p.col), last = column(f, p.end_line, p.end_col);
   *loc = (struct src_loc){.range = {f->name, p.line, first, p.end_line, last}, .func = func, .caller = caller};
@@ -257,42 +266,96 @@ const struct src_loc *ranges_param(struct ranges *r, PyCodeObject *code, const c
 
 /* ---- frames ------------------------------------------------------------------------------------------------------ */
 
-static uint32_t entry_hash(const void *code, int lasti, const struct src_loc *caller) {
-  return (uint32_t)hash_mix(hash_mix(hash_mix(0, (uintptr_t)code), (uintptr_t)caller), (uint64_t)lasti);
+/* The running loops of one frame, the outermost first. */
+struct frame_loops {
+  int n;
+  const struct counting_loop *v;
+};
+
+static const void *innermost(struct frame_loops loops) {
+  return loops.n ? loops.v[loops.n - 1].place : NULL;
 }
 
-const struct src_loc *ranges_code(struct ranges *r, PyCodeObject *code, int lasti, const struct src_loc *caller) {
+/* Makes the range of a loop's header. */
+static struct src_range loop_range(const struct range_file *f, PyObject *place) {
+  int at[4];
+  assert(PyTuple_GET_SIZE(place) == 4);
+  for (int i = 0; i < 4; i++)
+    at[i] = (int)PyLong_AsLong(PyTuple_GET_ITEM(place, i));
+  return (struct src_range){f->name, at[0], column(f, at[0], at[1]), at[2], column(f, at[2], at[3])};
+}
+
+static uint32_t entry_hash(const struct range_entry *e) {
+  uint64_t h = hash_mix(hash_mix(0, (uintptr_t)e->code), (uintptr_t)e->caller);
+  return (uint32_t)hash_mix(hash_mix(h, (uint64_t)e->lasti), (uintptr_t)e->loop);
+}
+
+/* Returns the place of one instruction in running loops. */
+static const struct src_loc *code_in_loops(struct ranges *r, PyCodeObject *code, int lasti, struct frame_loops loops,
+                                           const struct src_loc *caller) {
   struct range_file *file = file_of(r, code);
   if (!file)
     return NULL;
-  const uint32_t hash = entry_hash(code, lasti, caller);
+  struct range_entry at = {.code = code, .lasti = lasti, .loop = innermost(loops), .caller = caller};
+  const uint32_t hash = entry_hash(&at);
   for (struct index_probe p = index_probe(&r->index, hash); index_next(&p);) {
     const struct range_entry *e = &r->known.v[p.entry];
-    if (e->code == code && e->lasti == lasti && e->caller == caller)
+    if (e->code == code && e->lasti == lasti && e->loop == at.loop && e->caller == caller)
       return e->loc;
   }
   struct bytecode_place place = bytecode_place(code, lasti);
   if (bytecode_is_iteration(code, lasti))
     narrow_for(file, &place);
   const char *func = bytecode_qualified_name(code);
-  const struct src_loc *loc = make_loc(r->a, file, place, func ? arena_strdup(r->a, func) : NULL, caller);
+  struct src_loc *loc = make_loc(r->a, file, place, func ? arena_strdup(r->a, func) : NULL, caller);
+  if (loops.n) {
+    struct src_range *v = arena_new_array(r->a, struct src_range, (size_t)loops.n);
+    for (int i = 0; i < loops.n; i++)
+      v[i] = loop_range(file, loops.v[i].place);
+    loc->loops = v;
+    loc->n_loops = loops.n;
+  }
+  at.loc = loc;
   index_add(&r->index, hash, r->known.n);
-  array_push(r->a, &r->known, (struct range_entry){code, lasti, caller, loc});
+  array_push(r->a, &r->known, at);
   return loc;
 }
 
-const struct src_loc *ranges_here(struct ranges *r, PyFrameObject *base) {
+const struct src_loc *ranges_code(struct ranges *r, PyCodeObject *code, int lasti, const struct src_loc *caller) {
+  return code_in_loops(r, code, lasti, (struct frame_loops){0}, caller);
+}
+
+/* The frames of a chain of calls, and their running loops. */
+struct frame_chain {
   struct {
     PyCodeObject *code; /* kept alive by its running frame */
     int lasti;
-  } chain[CHAIN_MAX];
-  int n = 0;
+    struct frame_loops loops;
+  } v[CHAIN_MAX]; /* the innermost first */
+  int n;
+  struct counting_loop loops[CHAIN_LOOPS_MAX];
+  int n_loops;
+};
+
+static struct frame_loops loops_of(struct frame_chain *c, const PyFrameObject *f) {
+  if (!counting_any())
+    return (struct frame_loops){0};
+  struct counting_loop *v = c->loops + c->n_loops;
+  const int left = CHAIN_LOOPS_MAX - c->n_loops, n = counting_loops(f, v, left);
+  const struct frame_loops loops = {n < left ? n : left, v};
+  c->n_loops += loops.n;
+  return loops;
+}
+
+static void read_chain(struct ranges *r, PyFrameObject *base, struct frame_chain *c) {
   PyFrameObject *f = PyThreadState_GetFrame(PyThreadState_Get());
-  while (f && f != base && n < CHAIN_MAX) {
+  c->n = c->n_loops = 0;
+  while (f && f != base && c->n < CHAIN_MAX) {
     PyCodeObject *code = PyFrame_GetCode(f);
     if (ranges_has_code(r, code)) {
-      chain[n].code = code;
-      chain[n++].lasti = PyFrame_GetLasti(f);
+      c->v[c->n].code = code;
+      c->v[c->n].lasti = PyFrame_GetLasti(f);
+      c->v[c->n++].loops = loops_of(c, f);
     }
     Py_DECREF(code);
     PyFrameObject *back = PyFrame_GetBack(f);
@@ -300,10 +363,52 @@ const struct src_loc *ranges_here(struct ranges *r, PyFrameObject *base) {
     f = back;
   }
   Py_XDECREF(f);
+}
+
+static const struct src_loc *place_of_chain(struct ranges *r, const struct frame_chain *c) {
   const struct src_loc *loc = NULL;
-  while (n-- > 0)
-    loc = ranges_code(r, chain[n].code, chain[n].lasti, loc);
+  for (int i = c->n - 1; i >= 0; i--)
+    loc = code_in_loops(r, c->v[i].code, c->v[i].lasti, c->v[i].loops, loc);
   return loc;
+}
+
+const struct src_loc *ranges_here(struct ranges *r, PyFrameObject *base) {
+  struct frame_chain c;
+  read_chain(r, base, &c);
+  return place_of_chain(r, &c);
+}
+
+static bool is_round(const struct rounds *rounds, const int *at, int depth) {
+  for (int i = 0; i < depth; i++)
+    if (rounds->v[i].first != at[i])
+      return false;
+  return true;
+}
+
+/* Returns the place in one round, which has `depth` numbers. */
+static const struct src_loc *in_round(struct ranges *r, const struct src_loc *place, const int *at, int depth) {
+  const uint32_t hash = hash_bytes(at, (size_t)depth * sizeof *at) ^ hash_pointer(place);
+  for (struct index_probe p = index_probe(&r->by_round, hash); index_next(&p);) {
+    const struct range_round *e = &r->rounds.v[p.entry];
+    if (e->place == place && is_round(e->loc->rounds, at, depth))
+      return e->loc;
+  }
+  struct src_loc *loc = arena_dup(r->a, place, sizeof *place);
+  loc->rounds = rounds_one(r->a, at, depth);
+  index_add(&r->by_round, hash, r->rounds.n);
+  array_push(r->a, &r->rounds, (struct range_round){place, loc});
+  return loc;
+}
+
+const struct src_loc *ranges_here_in_round(struct ranges *r, PyFrameObject *base) {
+  struct frame_chain c;
+  int at[CHAIN_LOOPS_MAX], depth = 0;
+  read_chain(r, base, &c);
+  const struct src_loc *place = place_of_chain(r, &c);
+  for (int i = c.n - 1; i >= 0; i--)
+    for (int k = 0; k < c.v[i].loops.n; k++)
+      at[depth++] = c.v[i].loops.v[k].round;
+  return depth ? in_round(r, place, at, depth) : place;
 }
 
 const struct src_loc *ranges_traceback(struct ranges *r, PyObject *traceback) {

@@ -11,6 +11,7 @@
 #include "trace/bytecode.h"
 
 struct range_entry;
+struct range_round;
 
 struct range_file {
   PyObject *filename; /* str: the filename in code objects */
@@ -33,6 +34,11 @@ struct ranges {
     struct range_entry *v;
     int n, cap;
   } known;
+  struct index by_round; /* finds the entries of `rounds` */
+  struct {
+    struct range_round *v;
+    int n, cap;
+  } rounds;
   PyCodeObject *code_seen; /* the code object of the last look-up, borrowed */
   int file_seen;           /* its file, or -1 */
   PyObject *others; /* a set of names of files that are not the user's; NULL if files are only added explicitly */
@@ -48,6 +54,8 @@ bool ranges_has_code(struct ranges *r, PyCodeObject *code);
 /* Returns the current place, considering only frames inside of `base` (all frames if it is NULL).  NULL if no frame is
  * the user's. */
 const struct src_loc *ranges_here(struct ranges *r, PyFrameObject *base);
+/* The same with the rounds of the Python loops that are running (counting.h). */
+const struct src_loc *ranges_here_in_round(struct ranges *r, PyFrameObject *base);
 /* Returns the place at which the exception with this traceback was raised. */
 const struct src_loc *ranges_traceback(struct ranges *r, PyObject *traceback);
 /* Returns the place of one instruction, called from `caller`; NULL if the code is not in the user's files. */

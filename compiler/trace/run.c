@@ -5,14 +5,15 @@
 #include "base/clock.h"
 #include "trace/array.h"
 #include "trace/bytecode.h"
+#include "trace/kernels.h"
+#include "trace/nki/run.h"
 #include "trace/program.h"
 #include "trace/refuse.h"
 #include "trace/tensor.h"
 
 static uint64_t serials; /* serial numbers of traces; never reused, so a tensor of an earlier trace is recognised */
 
-/* Returns the place of the function's only return statement; NULL if there are several. */
-static const struct src_loc *return_loc(struct trace_program *program, const struct program_kernel *k) {
+const struct src_loc *trace_return_loc(struct trace_program *program, const struct program_kernel *k) {
   if (!PyFunction_Check(k->fn))
     return NULL;
   PyCodeObject *code = (PyCodeObject *)PyFunction_GET_CODE(k->fn);
@@ -152,7 +153,7 @@ static struct trace_kernel *call_and_finish(struct trace_program *program, struc
     r = PyObject_Call(k->fn, args, kw);
   if (r)
     Py_SETREF(r, array_unwrap(tr, r));
-  const struct src_loc *at = r ? return_loc(program, k) : NULL;
+  const struct src_loc *at = r ? trace_return_loc(program, k) : NULL;
   at = at ? at : kernel_def_loc(program, k);
   tr->b.locs = src_locs_one(tr->a, at);
   if (r && collect(tr, r, k->n_params, params, &rs))
@@ -180,6 +181,14 @@ enum status trace_kernel(struct trace_program *program, int i, struct diags *ds,
   if (!kernel_resolve(program, k)) {
     program_leave(program);
     return ST_INPUT;
+  }
+  if (k->kernel && k->kernel->nki) {
+    enum status st = nki_trace_kernel(program, k, ds, out);
+    program_leave(program);
+    if (*out)
+      (*out)->index = i;
+    k->done = *out;
+    return st;
   }
   struct tracer *tr = arena_new(program->a, struct tracer);
   *tr = (struct tracer){.a = program->a, .ranges = &program->ranges, .ds = ds, .serial = ++serials};

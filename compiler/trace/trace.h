@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 #include "base/diag.h"
+#include "base/target.h"
 #include "hlo/hlo.h"
 
 /* Limits.  Exceeding one is a diagnostic. */
@@ -42,6 +43,7 @@ struct trace_request {
   const char *source; /* UTF-8, source_len bytes; a NUL is refused */
   size_t source_len;
   const char *filename; /* shown in ranges: "kernel.py" */
+  enum target target;   /* NKI kernels are recorded for one machine */
   int n_files;
   const struct trace_file *files;
   const char *kernel; /* the name of the only kernel to trace; NULL: all kernels */
@@ -49,6 +51,8 @@ struct trace_request {
   const struct trace_input_spec *inputs;
   const char *inputs_npz; /* a file with input values by name, or NULL; only the command line sets it */
 };
+
+struct nki_program;
 
 struct trace_tensor {
   const char *name;
@@ -58,8 +62,9 @@ struct trace_tensor {
 
 struct trace_kernel {
   const char *name;
-  struct hlo_module *module; /* not verified yet */
-  bool is_partial;           /* true if it was traced only up to a refusal; it has no outputs and does not verify */
+  struct hlo_module *module;     /* not verified yet; NULL for an NKI kernel */
+  const struct nki_program *nki; /* the record of an NKI kernel, or NULL */
+  bool is_partial;               /* true if it was traced only up to a refusal; it has no outputs and does not verify */
   int n_inputs, n_outputs;
   struct trace_tensor *inputs, *outputs; /* outputs in the order of the module's root */
   int64_t time_us;

@@ -9,85 +9,19 @@
 #include "base/clock.h"
 #include "hlo/literal.h"
 #include "trace/args.h"
+#include "trace/draw.h"
+#include "trace/nki/run.h"
 #include "trace/operand.h"
 #include "trace/program.h"
 #include "trace/refuse.h"
 
 /* ---- inputs --------------------------------------------------------------------------------------------------- */
 
-static uint64_t next_random(uint64_t *state) { /* splitmix64 */
-  uint64_t z = *state += 0x9e3779b97f4a7c15u;
-  z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
-  z = (z ^ z >> 27) * 0x94d049bb133111ebu;
-  return z ^ z >> 31;
-}
-
-enum { WIDE_INT_MAX = 1000000 };
-
-static double uniform(uint64_t r) { /* in (0, 1) */
-  return ((double)(r >> 11) + 0.5) * 0x1p-53;
-}
-
-static float random_float(enum trace_ranges ranges, uint64_t r) {
-  const double u = uniform(r);
-  switch (ranges) {
-  case TRACE_AROUND_ZERO:
-    return (float)(2 * u - 1);
-  case TRACE_POSITIVE:
-    return (float)(0.25 + 1.75 * u);
-  case TRACE_LARGE:
-    return (float)(2 + 6 * u);
-  case TRACE_WIDE_NONZERO:
-    return (r & 7) == 0 ? (float)((int)(r >> 60) < 8 ? -2 : 3) : (float)((r & 8 ? -1 : 1) * (0.0625 + 7.9375 * u));
-  case TRACE_WIDE_POSITIVE:
-    return (r & 7) == 0 ? (float)(1 + (int)(r >> 60)) : (float)(0.0625 + 15.9375 * u);
-  default: /* one of 16 is 0, one is -0, two are whole numbers, so that there are equal ones */
-    switch (r & 15) {
-    case 0:
-      return 0.0f;
-    case 1:
-      return -0.0f;
-    case 2:
-    case 3:
-      return (float)((int)(r >> 60) - 8);
-    default:
-      return (float)(16 * u - 8);
-    }
-  }
-}
-
-static int32_t random_int(enum dtype t, enum trace_ranges ranges, uint64_t r) {
-  const int32_t small = (int32_t)((r >> 33) & 3);
-  if (t == DT_BOOL)
-    return small & 1;
-  if (ranges != TRACE_AROUND_ZERO && ranges != TRACE_WIDE && ranges != TRACE_WIDE_FLOATS)
-    return small + 1;
-  if (ranges != TRACE_WIDE)
-    return small;
-  if ((r & 7) == 0)
-    return small;
-  const int64_t most = dtype_size(t) == 1 ? 127 : dtype_size(t) == 2 ? 32767 : WIDE_INT_MAX;
-  const int64_t v = (int64_t)(uniform(r) * (double)most);
-  return (int32_t)(dtype_kind(t) == DK_SIGNED && (r & 8) ? -v : v);
-}
-
-/* Fills n elements, of float32 or int32, with values for an input of dtype t. */
-static void draw(enum dtype t, int64_t n, enum trace_ranges ranges, uint64_t *state, void *data) {
-  const bool is_float = dtype_is_float(t);
-  for (int64_t i = 0; i < n; i++) {
-    uint64_t r = next_random(state);
-    if (is_float)
-      ((float *)data)[i] = random_float(ranges, r);
-    else
-      ((int32_t *)data)[i] = random_int(t, ranges, r);
-  }
-}
-
 /* Returns a random array of float32 or int32, which NumPy converts to the input's dtype. */
 static PyObject *random_array(enum dtype t, int rank, const int64_t *dims, enum trace_ranges ranges, uint64_t *state) {
   PyObject *a = PyArray_SimpleNew(rank, (npy_intp *)(uintptr_t)dims, dtype_is_float(t) ? NPY_FLOAT32 : NPY_INT32);
   if (a)
-    draw(t, PyArray_SIZE((PyArrayObject *)a), ranges, state, PyArray_DATA((PyArrayObject *)a));
+    draw_values(t, PyArray_SIZE((PyArrayObject *)a), ranges, state, PyArray_DATA((PyArrayObject *)a));
   return a;
 }
 
@@ -162,7 +96,7 @@ static void draw_input(struct trace_program *program, const struct kparam *p, en
   out->shape = hlo_shape_array(program->a, p->dtype, p->rank, p->dims);
   const int64_t n = hlo_shape_elements(&out->shape);
   out->data = arena_array(program->a, (size_t)n, dtype_size(p->dtype));
-  draw(p->dtype, n, ranges, state, out->data);
+  draw_values(p->dtype, n, ranges, state, out->data);
 }
 
 /* Makes an input in NumPy, from `given` if it is not NULL, and copies it.  Takes ownership of `given`.  ST_BUG: a Python
@@ -240,16 +174,26 @@ static PyObject *wrap_rounded(PyObject *a) {
   return r;
 }
 
-static PyObject *wrap_input(const struct trace_array *in, enum precision precision) {
-  PyArray_Descr *d = dtype_descr(in->shape.dtype);
-  PyObject *a = PyArray_NewFromDescr(&PyArray_Type, d, in->shape.rank, (npy_intp *)(uintptr_t)in->shape.dims, NULL,
-                                     NULL, 0, NULL);
-  if (a)
-    memcpy(PyArray_DATA((PyArrayObject *)a), in->data, (size_t)PyArray_NBYTES((PyArrayObject *)a));
+/* Returns an array of the elements in place, which cannot be written. */
+static PyObject *share_input(const struct trace_array *in) {
+  return PyArray_NewFromDescr(&PyArray_Type, dtype_descr(in->shape.dtype), in->shape.rank,
+                              (npy_intp *)(uintptr_t)in->shape.dims, NULL, in->data, NPY_ARRAY_C_CONTIGUOUS, NULL);
+}
+
+static PyObject *copy_input(const struct trace_array *in) {
+  PyObject *shared = share_input(in);
+  PyObject *copy = shared ? PyArray_NewCopy((PyArrayObject *)shared, NPY_CORDER) : NULL;
+  Py_XDECREF(shared);
+  return copy;
+}
+
+static PyObject *wrap_input(const struct trace_array *in, enum precision precision, bool is_written) {
+  const enum dtype t = in->shape.dtype;
+  const bool is_wider = precision == IN_DOUBLE || (precision == AS_NUMPY && is_narrow(t) && t != DT_F16);
+  PyObject *a = is_written && !(is_wider && dtype_is_float(t)) ? copy_input(in) : share_input(in);
   if (precision == ROUNDED)
     return wrap_rounded(a);
-  const bool is_wider = precision == IN_DOUBLE || (is_narrow(in->shape.dtype) && in->shape.dtype != DT_F16);
-  if (a && dtype_is_float(in->shape.dtype) && is_wider) {
+  if (a && dtype_is_float(t) && is_wider) {
     PyObject *wide = PyArray_Cast((PyArrayObject *)a, precision == IN_DOUBLE ? NPY_FLOAT64 : NPY_FLOAT32);
     Py_DECREF(a);
     a = wide;
@@ -286,7 +230,7 @@ static bool store_results(struct trace_kernel *tk, PyObject *r, PyObject *const 
   const struct hlo_module *m = tk->module;
   for (int i = 0; i < tk->n_outputs; i++) {
     bool own = true;
-    for (int j = 0; j < m->n_aliases; j++)
+    for (int j = 0; m && j < m->n_aliases; j++)
       if (m->aliases[j].output_index == i)
         own = m->aliases[j].is_user_returned;
     PyObject *o = NULL;
@@ -333,11 +277,38 @@ static bool begin_rounding(unsigned seed) {
   return r;
 }
 
-static enum status eval(struct trace_kernel *tk, const struct trace_array *in, enum precision precision, unsigned seed,
-                        struct diags *ds, struct trace_array *out) {
+/* Calls the kernel's function, or evaluates the record of an NKI kernel.  NULL with an exception. */
+static PyObject *call_with_arrays(const struct trace_kernel *tk, const struct program_kernel *k, PyObject **arrays) {
+  PyObject *args = NULL, *kw = NULL, *r = NULL;
+  if (tk->nki) {
+    PyObject *list = PyList_New(k->n_params);
+    for (int i = 0; list && i < k->n_params; i++)
+      PyList_SET_ITEM(list, i, Py_NewRef(arrays[i]));
+    r = list ? nki_evaluate(tk->nki, list) : NULL;
+    Py_XDECREF(list);
+    return r;
+  }
+  if (kernel_arguments(k, arrays, &args, &kw))
+    r = PyObject_Call(k->fn, args, kw);
+  Py_XDECREF(args);
+  Py_XDECREF(kw);
+  return r;
+}
+
+/* True if the trace has seen the kernel write into parameter i. */
+static bool writes_parameter(const struct trace_kernel *tk, int i) {
+  for (int k = 0; k < tk->n_outputs; k++)
+    if (tk->outputs[k].alias_of == i)
+      return true;
+  return false;
+}
+
+/* copies: the kernel gets copies of all inputs, not only of those that the trace has seen it write. */
+static enum status run_kernel(struct trace_kernel *tk, const struct trace_array *in, enum precision precision,
+                              unsigned seed, bool copies, struct diags *ds, struct trace_array *out) {
   struct trace_program *program = tk->program;
   const struct program_kernel *k = &program->kernels[tk->index];
-  PyObject **arrays = arena_new_array(program->a, PyObject *, (size_t)k->n_params), *args = NULL, *kw = NULL, *r = NULL;
+  PyObject **arrays = arena_new_array(program->a, PyObject *, (size_t)k->n_params), *r = NULL;
   enum status st = ST_OK;
   bool ok = true;
   program_enter(program, ds);
@@ -348,9 +319,9 @@ static enum status eval(struct trace_kernel *tk, const struct trace_array *in, e
   if (precision == ROUNDED)
     ok = begin_rounding(seed);
   for (int i = 0; ok && i < k->n_params; i++)
-    ok = (arrays[i] = wrap_input(&in[i], precision));
-  if (ok && old && kernel_arguments(k, arrays, &args, &kw))
-    r = PyObject_Call(k->fn, args, kw);
+    ok = (arrays[i] = wrap_input(&in[i], precision, copies || writes_parameter(tk, i)));
+  if (ok && old)
+    r = call_with_arrays(tk, k, arrays);
   ok = r && store_results(tk, r, arrays, precision, out);
   restore_errors(numpy, old);
   if (!ok)
@@ -359,26 +330,62 @@ static enum status eval(struct trace_kernel *tk, const struct trace_array *in, e
     Py_XDECREF(arrays[i]);
   Py_XDECREF(numpy);
   Py_XDECREF(old);
-  Py_XDECREF(args);
-  Py_XDECREF(kw);
   Py_XDECREF(r);
   program->is_rerun = false;
   program_leave(program);
   return st;
 }
 
+/* Most kernels only read their inputs, which may be large: they get them in place.  A kernel that fails with them gets
+ * copies. */
+static enum status eval(struct trace_kernel *tk, const struct trace_array *in, enum precision precision, unsigned seed,
+                        struct diags *ds, struct trace_array *out) {
+  struct diags ignored;
+  diags_init(&ignored, tk->program->a);
+  return run_kernel(tk, in, precision, seed, false, &ignored, out) ? run_kernel(tk, in, precision, seed, true, ds, out)
+                                                                   : ST_OK;
+}
+
 enum status trace_eval_numpy(struct trace_kernel *tk, const struct trace_array *in, struct diags *ds,
                              struct trace_array *out) {
   struct diags ignored;
   diags_init(&ignored, tk->program->a);
-  if (has_narrow_floats(tk) && !eval(tk, in, ROUNDED, 0, &ignored, out))
+  if (!tk->nki && has_narrow_floats(tk) && !eval(tk, in, ROUNDED, 0, &ignored, out))
     return ST_OK;
   return eval(tk, in, AS_NUMPY, 0, ds, out);
 }
 
 /* ---- how much rounding matters ------------------------------------------------------------------------------- */
 
-enum { SLOW_US = 50000 }; /* a function that takes longer is run fewer times */
+/* A function with more work is run fewer times.  Work is counted in the trace, so that the tolerances do not depend on the
+ * machine; a function that takes SLOW_US of processor time although its trace is short, such as a long loop, is run
+ * fewer times, too. */
+enum {
+  SLOW_WORK = 16 << 20,
+  SLOW_US = 200000,
+  PER_OPERATION = 10000, /* elements computed in the time that a call of NumPy takes */
+  PER_ELEMENT = 32       /* multiplications of a matrix product in the time of one such element */
+};
+
+static int64_t work_of_product(const struct hlo_instr *i) {
+  const struct hlo_ints *summed = &i->attrs->dot->lhs_contracting;
+  int64_t terms = 1;
+  for (int k = 0; k < summed->n; k++)
+    terms *= i->operands[0]->shape.dims[summed->v[k]];
+  return hlo_shape_elements(&i->shape) * terms / PER_ELEMENT;
+}
+
+/* Returns about how many elements the function computes. */
+static int64_t work_of(const struct trace_kernel *tk) {
+  int64_t work = 0;
+  for (const struct hlo_computation *c = tk->module->computations; c; c = c->next)
+    hlo_for_each(i, c) {
+      work += PER_OPERATION + hlo_shape_elements(&i->shape);
+      if (i->op == HLO_DOT)
+        work += work_of_product(i);
+    }
+  return work;
+}
 
 static bool is_same(const struct trace_kernel *tk, const struct trace_array *x, const struct trace_array *y) {
   for (int i = 0; i < tk->n_outputs; i++)
@@ -419,11 +426,16 @@ void trace_find_spread(struct trace_kernel *tk, const struct trace_array *in, st
   struct trace_array *again = arena_new_array(a, struct trace_array, (size_t)tk->n_outputs);
   float **spreads = arena_new_array(a, float *, (size_t)tk->n_outputs);
   struct diags ignored;
-  int64_t began_us = clock_now_us();
+  int64_t began_us = clock_cpu_us();
+  if (tk->nki) { /* each instruction rounds as the hardware does, and none draws random numbers */
+    if (is_random)
+      *is_random = false;
+    return;
+  }
   diags_init(&ignored, a);
   if (is_random)
     *is_random = trace_eval_numpy(tk, in, &ignored, again) || !is_same(tk, out, again);
-  bool is_slow = clock_now_us() - began_us > SLOW_US;
+  bool is_slow = work_of(tk) > SLOW_WORK || clock_cpu_us() - began_us > SLOW_US;
   for (int i = 0; i < tk->n_outputs; i++) {
     const size_t n = (size_t)hlo_shape_elements(&out[i].shape);
     spreads[i] = arena_new_array(a, float, n);
@@ -431,9 +443,9 @@ void trace_find_spread(struct trace_kernel *tk, const struct trace_array *in, st
   }
   if (is_random && *is_random)
     return;
-  began_us = clock_now_us();
+  began_us = clock_cpu_us();
   bool is_known = add_run(tk, in, ROUNDED, 1, out, spreads);
-  is_slow |= clock_now_us() - began_us > 4 * SLOW_US; /* a perturbed run takes longer than a plain one */
+  is_slow |= clock_cpu_us() - began_us > 4 * SLOW_US; /* a perturbed run takes longer than a plain one */
   if (is_known && !is_slow)
     add_run(tk, in, ROUNDED, 2, out, spreads);
   if (!has_narrow_floats(tk) && (!is_slow || !is_known))

@@ -99,6 +99,7 @@ static enum status run(struct request *rq, struct work *w, enum results_mode mod
   struct results_ask ask = {
       .mode = mode, .client_fd = http_client_fd(rq), .payer = quota_client(s->quota, address), .waiter = &part->waiter};
   enum status st = results_compile(s->results, w, &ask, &part->work, err);
+  part->is_found = !st && work_look(part->work, NULL, NULL) == WORK_ENDED;
   client_let_go(ask.payer);
   rq->over_quota = ask.verdict == QUOTA_JOBS ? PB_JOBS : PB_COMPILES;
   rq->retry_s = ask.retry_s;

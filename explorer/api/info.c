@@ -1,4 +1,4 @@
-/* GET /api/v1/pipeline, /examples and /targets: answers that are made once, at the start.
+/* GET /api/v1/pipeline, /examples, /targets and /rules: answers that are made once, at the start.
  *
  * The machines' figures are those that the vendor publishes, for one NeuronCore.  SBUF has two sizes: as built, and
  * what a program may use.
@@ -17,6 +17,7 @@
 
 #include "api/services.h"
 #include "base/json.h"
+#include "base/rule.h"
 #include "driver/accuracy.h"
 #include "driver/pipeline.h"
 #include "driver/job.h"
@@ -92,16 +93,22 @@ static void put_machines(struct buf *b) {
 /* ---- stages ------------------------------------------------------------------------------------------------------ */
 
 static enum status put_pipeline(struct buf *b, struct error *err) {
-  size_t len;
-  char *stages = pipeline_describe(&len);
-  if (!stages)
+  size_t len, nki_len;
+  char *stages = pipeline_describe(&pipeline_hlo, &len), *nki = pipeline_describe(&pipeline_nki, &nki_len);
+  if (!stages || !nki) {
+    free(stages);
+    free(nki);
     return fail(err, ST_NOMEM, "pipeline");
+  }
   buf_putc(b, '{');
   json_put_field_str(b, "version", pipeline_version());
   json_put_key(b, "stages");
   buf_append(b, stages, len);
+  json_put_key(b, "nki_stages");
+  buf_append(b, nki, nki_len);
   buf_puts(b, "}\n");
   free(stages);
+  free(nki);
   return ST_OK;
 }
 
@@ -200,17 +207,25 @@ static enum status put_examples(struct buf *b, const char *dir, struct error *er
   return st;
 }
 
+static void put_rules(struct buf *b) {
+  buf_puts(b, "{\"rules\":");
+  rule_put_all(b);
+  buf_puts(b, "}\n");
+}
+
 /* ---- the answers ------------------------------------------------------------------------------------------------- */
 
 enum status info_load(struct services *s, const char *examples_dir, struct error *err) {
   buf_init(&s->targets, INFO_MAX);
   buf_init(&s->pipeline, INFO_MAX);
   buf_init(&s->examples, INFO_MAX);
+  buf_init(&s->rules, INFO_MAX);
   put_machines(&s->targets);
+  put_rules(&s->rules);
   enum status st = put_pipeline(&s->pipeline, err);
   if (!st)
     st = put_examples(&s->examples, examples_dir, err);
-  if (!st && (buf_status(&s->targets) || buf_status(&s->pipeline) || buf_status(&s->examples)))
+  if (!st && (buf_status(&s->targets) || buf_status(&s->pipeline) || buf_status(&s->examples) || buf_status(&s->rules)))
     st = fail(err, ST_LIMIT, "the examples are larger than %d bytes", INFO_MAX);
   return st;
 }
@@ -219,6 +234,7 @@ void info_clear(struct services *s) {
   buf_clear(&s->targets);
   buf_clear(&s->pipeline);
   buf_clear(&s->examples);
+  buf_clear(&s->rules);
 }
 
 static enum MHD_Result send_constant(struct request *rq, const struct buf *b) {
@@ -232,4 +248,7 @@ enum MHD_Result api_examples(struct request *rq) {
 }
 enum MHD_Result api_targets(struct request *rq) {
   return send_constant(rq, &services_of(rq)->targets);
+}
+enum MHD_Result api_rules(struct request *rq) {
+  return send_constant(rq, &services_of(rq)->rules);
 }

@@ -26,9 +26,10 @@ enum {
 };
 
 enum kept_kind {
-  KEPT_PAGE,   /* that the snippet exists; no bytes */
-  KEPT_JSON,   /* the answer of GET /api/v1/snippets/ID */
-  KEPT_SOURCE, /* its source */
+  KEPT_PAGE,    /* that the snippet exists; no bytes */
+  KEPT_JSON,    /* the answer of GET /api/v1/snippets/ID */
+  KEPT_SOURCE,  /* its source */
+  KEPT_PREVIEW, /* its picture */
 };
 
 struct kept; /* opaque; every function may be called from any thread */

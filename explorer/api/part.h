@@ -26,6 +26,7 @@ struct store_call {
 struct api_part {
   struct work *work; /* the compile or the stored result that is read; a reference, NULL at first */
   struct work_waiter waiter;
+  bool is_found;              /* the work had ended before the request came: it is from the cache */
   struct editor_place editor; /* set if the request names its editor */
   struct store_call call;
 };

@@ -28,9 +28,9 @@ struct services {
   struct misses *misses;
   struct metrics *metrics;
   struct ready *ready;
-  struct kept *kept;                      /* answers about snippets */
-  struct buf examples, pipeline, targets; /* answers that never change (info.h) */
-  int work_ms;                            /* how long a work may take, from its request to its end */
+  struct kept *kept;                             /* answers about snippets */
+  struct buf examples, pipeline, targets, rules; /* answers that never change (info.h) */
+  int work_ms;                                   /* how long a work may take, from its request to its end */
 };
 
 static inline const struct services *services_of(const struct request *rq) {

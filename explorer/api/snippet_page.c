@@ -2,9 +2,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/html.h"
 #include "api/snippet.h"
 #include "api/snippet_view.h"
 #include "api/snippets.h"
+#include "base/index.h"
+#include "preview/preview.h"
 
 enum { PAGE_MAX = 1 << 20 };
 
@@ -36,29 +39,49 @@ static void put_replaced(struct buf *out, const char *template, const char *from
   buf_puts(out, b + strlen(to));
 }
 
+/* Appends the address of the link's picture, as previews need it: with the name by which the client knows this server.
+ * Nothing if the client has not said a name. */
+static void put_image(struct buf *b, const struct request *rq, const struct snippet_state *s) {
+  const char *host = http_header(rq, MHD_HTTP_HEADER_HOST);
+  const char *scheme = rq->is_proxied ? http_header(rq, "X-Forwarded-Proto") : NULL;
+  if (!host || !host[0])
+    return;
+  buf_printf(b, "\n<meta property=\"og:image\" content=\"%s://", scheme && !strcmp(scheme, "https") ? "https" : "http");
+  html_put(b, host);
+  buf_printf(b, "/z/%s/preview.png", s->id);
+  if (s->revision)
+    buf_printf(b, "?revision=%d", s->revision);
+  buf_printf(
+      b, "\">\n<meta property=\"og:image:width\" content=\"%d\">\n<meta property=\"og:image:height\" content=\"%d\">",
+      PREVIEW_WIDTH, PREVIEW_HEIGHT);
+}
+
 /* The page says in its head what the link is about, for previews, and tells a browser without scripts where the link can
  * be read. */
 static enum MHD_Result send_page(struct request *rq, unsigned status) {
   struct snippet_state *s = rq->state;
   const struct kept_answer *kept = s->kept;
-  struct buf template, headed, page, note;
+  struct buf template, head, headed, page, note;
   buf_init(&template, PAGE_MAX);
+  buf_init(&head, PAGE_MAX);
   buf_init(&headed, PAGE_MAX);
   buf_init(&page, PAGE_MAX);
   buf_init(&note, PAGE_MAX);
   bool ok = static_read(rq, "index.html", &template);
   if (ok) {
-    put_replaced(&headed, buf_text(&template), "<title>", "</title>", kept ? kept->data : buf_text(&s->answer),
-                 kept ? kept->len : s->answer.len);
+    buf_append(&head, kept ? kept->data : buf_text(&s->answer), kept ? kept->len : s->answer.len);
+    put_image(&head, rq, s);
+    put_replaced(&headed, buf_text(&template), "<title>", "</title>", buf_text(&head), head.len);
     buf_printf(
         &note,
         "<p class=\"noscript\">The explorer needs JavaScript. <a href=\"/z/%s?view=plain\">This link can be read "
         "without it</a>.</p>",
         s->id);
     put_replaced(&page, buf_text(&headed), "<p class=\"noscript\">", "</p>", buf_text(&note), note.len);
-    ok = !buf_status(&headed) && !buf_status(&note) && !buf_status(&page);
+    ok = !buf_status(&head) && !buf_status(&headed) && !buf_status(&note) && !buf_status(&page);
   }
   buf_clear(&template);
+  buf_clear(&head);
   buf_clear(&headed);
   buf_clear(&note);
   if (!ok) {
@@ -99,6 +122,7 @@ enum MHD_Result api_snippet_embed(struct request *rq) {
 struct view {
   const char *suffix; /* of the path */
   bool is_kept;
+  enum kept_kind kind; /* of the kept answer */
   void (*build)(struct request *rq, struct db *db);
   const char *type, *disposition;
   bool is_packed;
@@ -108,12 +132,14 @@ struct view {
 #define HTML "text/html; charset=utf-8"
 
 static const struct view
-    raw = {"/raw", true, snippet_get_source, TEXT, "inline; filename=\"kernel.py\"", false},
-    raw_stage = {"/raw", false, snippet_get_stage, TEXT, "inline; filename=\"stage.txt\"", false},
-    plain = {"", false, snippet_get_plain, HTML, NULL, false},
-    offline = {"/page.html", false, snippet_get_offline, HTML, "attachment; filename=\"kernel.html\"", false},
-    archive = {"/all.tar.gz", false, snippet_get_archive, "application/gzip", "attachment; filename=\"kernel.tar.gz\"",
-               true};
+    raw = {"/raw", true, KEPT_SOURCE, snippet_get_source, TEXT, "inline; filename=\"kernel.py\"", false},
+    raw_stage = {"/raw", false, 0, snippet_get_stage, TEXT, "inline; filename=\"stage.txt\"", false},
+    plain = {"", false, 0, snippet_get_plain, HTML, NULL, false},
+    offline = {"/page.html", false, 0, snippet_get_offline, HTML, "attachment; filename=\"kernel.html\"", false},
+    preview = {"/preview.png", true, KEPT_PREVIEW, snippet_get_preview, "image/png", NULL, true},
+    archive = {
+        "/all.tar.gz", false, 0, snippet_get_archive, "application/gzip", "attachment; filename=\"kernel.tar.gz\"",
+        true};
 
 static bool ends_with(const char *text, const char *suffix) {
   const size_t n = strlen(text), k = strlen(suffix);
@@ -122,7 +148,7 @@ static bool ends_with(const char *text, const char *suffix) {
 
 /* NULL: the page itself. */
 static const struct view *view_of(const struct request *rq) {
-  static const struct view *const files[] = {&offline, &archive};
+  static const struct view *const files[] = {&offline, &archive, &preview};
   const char *view = http_argument(rq, "view");
   for (size_t i = 0; i < sizeof files / sizeof *files; i++)
     if (ends_with(rq->rest, files[i]->suffix))
@@ -135,7 +161,7 @@ static const struct view *view_of(const struct request *rq) {
 /* Looks up the snippet of a view that is not kept, as snippet_look_up_kept does for those that are. */
 static bool look_up(struct request *rq, const struct view *v, enum MHD_Result *answer) {
   if (v->is_kept)
-    return snippet_look_up_kept(rq, KEPT_SOURCE, v->suffix, v->build, answer);
+    return snippet_look_up_kept(rq, v->kind, v->suffix, v->build, answer);
   if (api_part(rq)->call.state != CALL_NONE)
     return false;
   if (!snippet_may_ask(rq, answer))
@@ -153,6 +179,21 @@ static bool look_up(struct request *rq, const struct view *v, enum MHD_Result *a
   return true;
 }
 
+/* The picture of a revision never changes; that of the newest does with the next revision.  Other sites may show it. */
+static enum MHD_Result send_preview(struct request *rq) {
+  struct snippet_state *s = rq->state;
+  const struct kept_answer *kept = s->kept;
+  char etag[40];
+  const char *data = kept ? kept->data : buf_text(&s->answer);
+  const size_t len = kept ? kept->len : s->answer.len;
+  snprintf(etag, sizeof etag, "\"%08x-%zx\"", hash_bytes(data, len), len);
+  rq->headers = HEADERS_FRAMED;
+  return snippet_send(rq, &(struct http_bytes){.type = preview.type,
+                                               .is_packed = true,
+                                               .etag = etag,
+                                               .cache = s->revision ? "public, max-age=86400, immutable" : "no-cache"});
+}
+
 enum MHD_Result api_snippet_open(struct request *rq) {
   const struct view *v = view_of(rq);
   enum MHD_Result answer;
@@ -167,6 +208,8 @@ enum MHD_Result api_snippet_open(struct request *rq) {
     return snippet_not_found(rq);
   if (s->diff_found != DIFF_FOUND)
     return http_problem(rq, PB_NOT_FOUND, "The result has no such stage.", "stage");
+  if (v == &preview)
+    return send_preview(rq);
   rq->headers = HEADERS_INERT;
   return snippet_send(rq,
                       &(struct http_bytes){.type = v->type, .disposition = v->disposition, .is_packed = v->is_packed});

@@ -23,7 +23,7 @@ static const char *last_function(const char *source, size_t *len) {
   return name;
 }
 
-static void put_title(struct buf *b, const json_t *doc) {
+void snippet_put_title(struct buf *out, const json_t *doc) {
   const json_t *request = json_object_get(doc, "request");
   const json_t *title = json_object_get(doc, "title"), *kernel = json_object_get(request, "kernel");
   const json_t *chosen = json_string_length(title) ? title : kernel;
@@ -33,11 +33,19 @@ static void put_title(struct buf *b, const json_t *doc) {
   const bool is_python = !language || !strcmp(language, "nkipy");
   const char *name = source && is_python ? last_function(source, &len) : NULL;
   if (json_string_length(chosen))
-    html_put_text(b, json_string_value(chosen), json_string_length(chosen));
+    buf_append(out, json_string_value(chosen), json_string_length(chosen));
   else if (name)
-    html_put_text(b, name, len);
+    buf_append(out, name, len);
   else
-    buf_puts(b, "A kernel");
+    buf_puts(out, "A kernel");
+}
+
+static void put_title(struct buf *b, const json_t *doc) {
+  struct buf title;
+  buf_init(&title, b->max);
+  snippet_put_title(&title, doc);
+  html_put_text(b, buf_text(&title), title.len);
+  buf_clear(&title);
 }
 
 static void put_description(struct buf *b, const json_t *doc) {
@@ -63,7 +71,7 @@ void snippet_put_head(struct buf *out, const json_t *doc) {
   put_description(out, doc);
   buf_puts(out, "\">\n<meta property=\"og:type\" content=\"website\">\n"
                 "<meta property=\"og:site_name\" content=\"Neuron Kernel Explorer\">\n"
-                "<meta name=\"twitter:card\" content=\"summary\">");
+                "<meta name=\"twitter:card\" content=\"summary_large_image\">");
 }
 
 /* ---- texts; on a store thread ------------------------------------------------------------------------------------ */

@@ -7,6 +7,8 @@
 /* The functions that take a request and a database run on a store thread; they read the snippet of the request's state
  * and set its answer. */
 
+/* Appends the link's title, as plain text: its own, or the kernel's name. */
+void snippet_put_title(struct buf *out, const json_t *doc);
 /* Appends what stands in the page's head in place of its title: the link's title, and a description for the previews
  * that other programs make of links (Open Graph). */
 void snippet_put_head(struct buf *out, const json_t *doc);
@@ -15,6 +17,8 @@ void snippet_get_source(struct request *rq, struct db *db);  /* of several files
 void snippet_get_stage(struct request *rq, struct db *db);   /* a stage's text: ?stage=N&kernel=K */
 void snippet_get_plain(struct request *rq, struct db *db);   /* HTML without a script (snippet_plain.c) */
 void snippet_get_offline(struct request *rq, struct db *db); /* one HTML file that needs no server */
+void snippet_get_preview(struct request *rq,
+                         struct db *db); /* the picture beside the link, a PNG (snippet_preview.c) */
 void snippet_get_archive(struct request *rq, struct db *db); /* a gzipped tar of the result's files */
 
 /* Reads the snippet and makes a work of its frames, which the caller releases; NULL if that fails, which s->st says, or

@@ -71,16 +71,16 @@ static void set_kernel(struct setting *s) {
 static int numbered_stage(long number, long *last) {
   int found = -1;
   *last = -1;
-  for (int i = 0; i < pipeline_n_stages; i++) {
-    const char *name = pipeline_stages[i].name;
+  for (int i = 0; i < pipeline_hlo.n; i++) {
+    const char *name = pipeline_hlo.stages[i].name;
     const bool is_first =
-        *last < 0 && i + 1 < pipeline_n_stages && !strcmp(pipeline_stages[i + 1].name, "remove-redundant-zero-fill");
+        *last < 0 && i + 1 < pipeline_hlo.n && !strcmp(pipeline_hlo.stages[i + 1].name, "remove-redundant-zero-fill");
     if (!is_first && (*last < 0 || !strcmp(name, "decompose-batch-matmul") || !strcmp(name, "knob-driven-fusion")))
       continue;
     if (++*last == number)
       found = i;
   }
-  assert(*last >= 0 && *last < pipeline_n_stages && found < pipeline_n_stages);
+  assert(*last >= 0 && *last < pipeline_hlo.n && found < pipeline_hlo.n);
   return found;
 }
 
@@ -99,8 +99,8 @@ static void set_stop(struct setting *s) {
   }
   int nth = 1;
   for (int i = 0; i < stage; i++)
-    nth += !strcmp(pipeline_stages[i].name, pipeline_stages[stage].name);
-  s->args->stop_after = arena_printf(s->a, "%s:%d", pipeline_stages[stage].name, nth);
+    nth += !strcmp(pipeline_hlo.stages[i].name, pipeline_hlo.stages[stage].name);
+  s->args->stop_after = arena_printf(s->a, "%s:%d", pipeline_hlo.stages[stage].name, nth);
 }
 
 static void set_raw(struct setting *s) {

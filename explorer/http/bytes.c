@@ -76,13 +76,28 @@ static struct MHD_Response *plain_response(const struct http_bytes *b) {
   return r;
 }
 
+/* The client has the bytes already. */
+static enum MHD_Result send_not_modified(struct request *rq, const struct http_bytes *b) {
+  struct MHD_Response *r = MHD_create_response_from_buffer(0, (void *)"", MHD_RESPMEM_PERSISTENT);
+  release(b);
+  if (!r)
+    return MHD_NO;
+  MHD_add_response_header(r, MHD_HTTP_HEADER_ETAG, b->etag);
+  MHD_add_response_header(r, MHD_HTTP_HEADER_CACHE_CONTROL, b->cache ? b->cache : "no-store");
+  return http_send(rq, MHD_HTTP_NOT_MODIFIED, r);
+}
+
 enum MHD_Result http_bytes(struct request *rq, unsigned status, const struct http_bytes *b) {
+  if (b->etag && status == MHD_HTTP_OK && http_has_etag(rq, b->etag))
+    return send_not_modified(rq, b);
   const enum packing packing = b->len >= WORTH_PACKING && !b->is_packed ? packing_for(rq) : PACKING_NONE;
   struct MHD_Response *r = packing ? packed_response(packing, b) : plain_response(b);
   if (!r)
     return MHD_NO;
   MHD_add_response_header(r, MHD_HTTP_HEADER_CONTENT_TYPE, b->type);
   MHD_add_response_header(r, MHD_HTTP_HEADER_CACHE_CONTROL, b->cache ? b->cache : "no-store");
+  if (b->etag)
+    MHD_add_response_header(r, MHD_HTTP_HEADER_ETAG, b->etag);
   if (b->vary)
     MHD_add_response_header(r, MHD_HTTP_HEADER_VARY, b->vary);
   if (b->disposition)

@@ -66,6 +66,7 @@ struct http_bytes {
   const char *type;            /* media type */
   const char *disposition;     /* Content-Disposition, or NULL */
   const char *cache;           /* Cache-Control; NULL: no-store */
+  const char *etag;            /* ETag with its quotes, or NULL; a client that has it gets 304 instead of the bytes */
   const char *vary;            /* header that the answer also depends on, or NULL */
   bool is_packed;              /* it is compressed by its nature */
   void (*release)(void *user); /* called once the data is not needed any more; NULL: it outlives the server */

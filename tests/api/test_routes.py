@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from support.paths import BUILD
+from support.paths import BUILD, ROOT
 from support.server import ADD_ONE, CSP, FLOAT_INPUT
 
 
@@ -16,6 +16,17 @@ def test_pipeline_describes_every_stage_in_order(server):
     assert stages[0]["name"] == "trace"
     assert all(s["name"] and s["phase"] and s["dialect"] and s["pass"] and s["summary"] for s in stages)
     assert answer.json["version"]
+
+
+def test_rules_are_those_of_the_table_and_remarks_name_them(server):
+    rules = server.get("/api/v1/rules").json["rules"]
+    table = re.findall(r'^RULE\(\w+, "([\w-]+)", "([\w-]+)"', (ROOT / "compiler/base/rule.def").read_text(), re.M)
+    assert [(r["name"], r["pass"]) for r in rules] == table
+    passes = {s["pass"] for s in server.get("/api/v1/pipeline").json["stages"]}
+    assert {r["pass"] for r in rules} <= passes
+    result = server.compile(ADD_ONE, inputs=FLOAT_INPUT)
+    remarks = [r for k in result["kernels"] for s in k["stages"] for r in s.get("remarks", [])]
+    assert remarks and {(r["rule"], r["pass"]) for r in remarks} <= set(table)
 
 
 def test_examples_have_a_name_a_title_and_the_source_of_the_tree(server):

@@ -135,6 +135,24 @@ def test_the_critical_path_and_what_is_alive_name_lines_of_the_last_stage(server
     assert alive and all(re.search(r"%sbuf\w* = nisa\.alloc", text[a["line"] - 1]) for a in alive)
 
 
+def test_every_buffer_has_its_place_and_its_lives(server):
+    k = server.compile(SOFTMAX, inputs=of_shape(512, 512), simulate=True)["kernels"][0]
+    text = k["stages"][-1]["text"].split("\n")
+    memory = k["profile"]["memory"]["sbuf"]
+    buffers, lives = memory["buffers"], memory["lives"]
+    assert len(buffers) == len([t for t in text if re.search(r"%sbuf\w* = nisa\.alloc", t)])
+    assert all(re.search(r"%sbuf\w* = nisa\.alloc", text[b["line"] - 1]) for b in buffers)
+    assert memory["n_lives"] == len(lives) > len(buffers)  # rounds of loops
+    assert [x[1] for x in lives] == sorted(x[1] for x in lives) and all(x[1] <= x[2] for x in lives)
+    # no two buffers share a byte of a partition at a time, and the fullest moment is the peak
+    spans = [(start, end, byte, byte + buffers[b]["bytes"], buffers[b]["first_partition"], buffers[b]["first_partition"] + buffers[b]["partitions"]) for b, start, end, byte in lives]
+    for i, a in enumerate(spans):
+        for b in spans[:i]:
+            assert any(a[d + 1] <= b[d] or b[d + 1] <= a[d] for d in (0, 2, 4)), (a, b)
+    at = memory["peak_us"]
+    assert sum(s[3] - s[2] for s in spans if s[0] <= at < s[1]) == memory["peak"]
+
+
 def test_no_two_reasons_have_the_same_words_and_place(server):
     source = "import numpy as np\n\ndef f(x):\n    return np.exp(x)\n"
     advice = server.compile(source, inputs=of_shape(130, 4500), simulate=True)["kernels"][0]["profile"]["advice"]

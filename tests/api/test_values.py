@@ -120,6 +120,15 @@ def test_a_value_of_a_whole_tensor_is_numpys_at_every_level(server, stages, x, s
     assert np.allclose(np.reshape(heat["means"], (128, 128)), (want[::2] + want[1::2]) / 2, rtol=1e-5)
 
 
+def test_the_rows_of_a_buffer_on_chip_are_its_partitions(server, stages):
+    text = stages[max(stages)]["text"].split("\n")
+    found = [t for t in text if re.search(r"%sbuf\w* = nisa\.alloc.*memref<128x[2-9]x", t)]
+    v = find(server, max(stages), line=text.index(found[0]) + 1)
+    heat = v["heat"]
+    assert len(v["shape"]) > 2 and (heat["row_dim"], heat["rows"]) == (0, 128) and heat["column_dim"] == max(d for d, n in enumerate(v["shape"]) if n > 1)
+    assert v["slice"]["shape"][0] == 64
+
+
 def test_it_is_compared_with_the_instruction_of_the_trace_that_it_is(server, stages):
     traced = stages[0]
     stage = stages[index_of(stages, "prepare-arithmetic")]

@@ -53,6 +53,11 @@ def test_another_tile_size_is_compared_stage_by_stage(new_page, server):
     # the last stage that differs is shown; its differences are those of the server
     expect(row(page, "engine-programs")).to_have_class(re.compile("shown"))
     expect(page.locator("#compare-columns .diff-minus").first).to_be_visible()
+    expect(page.locator("#compare-columns .cm-line", has_text="nisa.alloc")).to_have_count(0)
+    page.get_by_role("button", name="full text").last.click()
+    expect(page.locator("#compare-columns .cm-line", has_text="nisa.alloc").first).to_be_visible()
+    page.get_by_role("button", name="full text").last.click()
+    expect(page.locator("#compare-columns .cm-line", has_text="nisa.alloc")).to_have_count(0)
     # stages before the knob has its effect are one row
     expect(page.locator("#compare-stages tr.same")).not_to_have_count(0)
     row(page, "source").get_by_role("button").click()

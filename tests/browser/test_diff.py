@@ -228,3 +228,31 @@ def test_the_page_shows_what_the_server_found(server, wide):
     wide.keyboard.press("u")
     key = json.loads(wide.evaluate("() => JSON.stringify(performance.getEntriesByType('resource').map((e) => e.name).filter((n) => n.includes('/diff?')))"))[-1]
     assert requests.get(key).json() == d
+
+
+def test_stages_of_nisa_are_compared_in_the_form_that_the_reader_has_chosen(wide):
+    page = wide
+    open_diff(page, "allocate-memory")
+    changed = column(page, "to").locator(".cm-line.diff-plus").first
+    expect(changed).to_contain_text("in SBUF at ")
+    marked = "".join(column(page, "to").locator(".cm-line.diff-plus").first.locator(".diff-word").all_text_contents())
+    assert "at" in marked and "memref" not in marked
+    texts = column(page, "to").locator(".cm-line").all_text_contents()
+    assert not any("nisa." in t or t.strip() == "}" for t in texts), texts
+    line = numbers(page, "to")[[i for i, t in enumerate(texts) if "in SBUF at " in t][0]]
+    page.keyboard.press("r")
+    expect(column(page, "to").locator(".cm-line.diff-plus").first).to_contain_text("nisa.alloc")
+    assert line in numbers(page, "to")
+    expect(page.locator(".diff-where")).to_have_text(re.compile(r"^1 / "))
+    page.keyboard.press("r")
+    expect(changed).to_contain_text("in SBUF at ")
+    # a click still finds the operation of the line
+    column(page, "to").locator(".cm-line", has_text="←").first.click()
+    expect(column(page, "to").locator(".cm-line.lit-selected").first).to_be_visible()
+
+
+def test_a_stage_of_linalg_against_one_of_nisa_shows_each_in_its_own_form(wide):
+    page = wide
+    open_diff(page, "linalg-to-nisa")
+    expect(column(page, "from").locator(".cm-line", has_text="memref.alloc").first).to_be_visible()
+    expect(column(page, "to").locator(".cm-line", has_text="in SBUF").first).to_be_visible()

@@ -308,3 +308,45 @@ def test_a_view_of_another_version_is_left_out_with_a_word(new_page, server, sto
         assert page.evaluate("() => window.__toasts") == []
     expect(page.locator("#source-editor .cm-line").first).to_have_text("import numpy as np")
     assert page.evaluate("() => ({}).wrap") is None
+
+
+def hostile_value(p):
+    """A value in which every text is the payload, and one that has only a reason."""
+    heat = {"at": [0, 0], "row_dim": 0, "column_dim": 1, "rows": 2, "columns": 2, "row_step": 1, "column_step": 1, "means": [1, None, 2, 3]}
+    whole = {"stage": p, "index": 0, "line": 6, "op": p, "name": p, "operand": p, "execution": 2, "executions": 3, "shape": [2, 2], "dtype": p,
+             "min": 1, "max": 3, "mean": 2, "std": 1, "nan": 1, "inf": 0, "zero": 0, "unwritten": 1, "histogram": {"from": 1, "to": 3, "counts": [1] * 32},
+             "slice": {"start": [0, 0], "step": [1, 1], "shape": [2, 2], "data": [1, p, "nan", 3]}, "heat": heat,
+             "reference": {"of": p, "name": p, "line": 1, "pass": False, "max_abs_err": 1, "max_rel_err": 1, "order": p, "differs": {"index": [0, p], "got": 1, "want": p}}}
+    return [whole, {"stage": p, "index": 0, "reason": p}, {**whole, "slice": {"reason": p}}]
+
+
+@pytest.mark.parametrize("p", SAMPLE, ids=lambda p: str(PAYLOADS.index(p)))
+def test_no_text_of_a_value_ever_runs(hostile_page, server, p):
+    page = hostile_page
+    page.goto(server)
+    page.locator("#source-editor .cm-content").focus()
+    page.keyboard.press("Control+a")
+    page.keyboard.insert_text(KERNEL)
+    compiled(page)
+    page.locator('#stages .stage[data-key="trace"]').click()
+    answers = hostile_value(p)
+    page.route("**/api/v1/compile", lambda r: r.fulfill(json={"diagnostics": [], "kernels": [{"name": p, "value": answers[0]}]}) if '"value"' in (r.request.post_data or "") else r.continue_())
+    try:
+        page.locator("#ir-viewer .cm-line", has_text="exponential(").click(position={"x": 4, "y": 6})
+        page.locator("#ir-viewer .cm-content").focus()
+        page.keyboard.press("v")
+        for where in (".value-facts", ".value-verdict", ".elements"):
+            shows(page, where, p)
+        page.locator(".inspect-body.values").focus()
+        page.keyboard.press("t")
+        assert_inert(page, p)
+        answers.pop(0)
+        page.locator(".value-pick").nth(1).click()
+        shows(page, ".values .value-message", p)
+        answers.pop(0)
+        page.locator(".inspect-body.values").focus()
+        page.keyboard.press("]")
+        page.locator(".value-pick").first.click()
+        assert_inert(page, p)
+    finally:
+        page.unroute("**/api/v1/compile")

@@ -43,10 +43,15 @@ def test_remarks_stand_above_their_operations(page, stage):
     of_matmul = [r["text"] for r in stage["remarks"] if r.get("op") == stage["lines"][matmul]["op"]]
     assert of_matmul and of_matmul[0].startswith("TILE=[128,512,128]")
     shown = note_above(page, "linalg.matmul ")
-    assert shown[:2] == of_matmul[:2] and len(shown) <= 3
+    said = [text for row in shown for text in row.split(" · ")]
+    assert said[:2] == of_matmul[:2] and len(shown) <= 3
+    # short texts share a row
+    assert all(len(row) <= 96 for row in shown)
     # the text of the stage is what it was
     lines = ir_lines(page)
     assert lines == stage["text"].split("\n")[: len(lines)]
+    open_stage(page, "infer-layout")
+    assert note_above(page, "linalg.matmul ") == ["TILE=[128,512,128] (as given) · in SBUF (as given) · dimension 0 across the partitions"]
 
 
 def test_remarks_stand_after_the_expressions_without_becoming_source(page, source):
@@ -108,7 +113,7 @@ def test_the_pointer_on_an_expression_shows_the_first_decisions_and_the_drawer_a
     page.mouse.click(box["x"] + 160, box["y"] + box["height"] / 2)
     page.locator("#ir-remarks-open").click()
     about = page.locator("#ir-remarks .about-selection")
-    for text in ("infer-layout", "TILE=[128,512,128] (as given), in SBUF", TILING, "promoted 2 inputs to SBUF", "legalize-layout"):
+    for text in ("infer-layout", "TILE=[128,512,128] (as given)", "in SBUF (as given)", TILING, "promoted 2 inputs to SBUF", "legalize-layout"):
         expect(about).to_contain_text(text)
 
 

@@ -93,7 +93,7 @@ def test_every_picture_has_a_table(run, server):
     p = profile_of(server, MLP)
     run.get_by_role("button", name="tables").click()
     tables = run.locator("#run-tables table")
-    expect(tables.locator("caption")).to_have_text(["Lines of the source", "Engines and queues", "The critical path", "SBUF at its peak", "PSUM at its peak"])
+    expect(tables.locator("caption")).to_have_text(["Lines of the source", "Engines and queues", "The critical path", "SBUF at its peak", "PSUM at its peak", "Buffers in SBUF", "Buffers in PSUM"])
     assert tables.nth(0).locator("tbody tr").count() == len(p["lines"])
     assert tables.nth(3).locator("tbody tr").count() == len(p["memory"]["sbuf"]["alive"])
 

@@ -259,6 +259,7 @@ def test_the_embed_form_is_read_only_and_leads_to_the_whole(mine, new_page, serv
         expect(page.locator(hidden)).to_be_hidden()
     assert source_of(page).rstrip() == KERNEL.rstrip()
     expect(page.get_by_label("Stage", exact=True)).to_have_value("hlo-to-linalg")
+    page.get_by_role("button", name="Click to explore").click()
     content = page.locator("#source-editor .cm-content")
     assert content.get_attribute("contenteditable") == "false" and content.get_attribute("aria-readonly") == "true"
     content.click(position={"x": 40, "y": 30})
@@ -312,3 +313,33 @@ def test_only_the_embed_form_may_be_framed_and_it_takes_no_focus(mine, new_page,
     with page.expect_console_message(lambda m: "frame-ancestors" in m.text):
         page.goto(other_site(link))
     expect(page.frame_locator("#f").locator("#source-editor")).to_have_count(0)
+
+
+def test_an_embed_is_inert_until_a_click(mine, new_page, other_site):
+    open_stage(mine, "hlo-to-linalg")
+    link = create(mine)
+    page = new_page(1000, 700)
+    asked = []
+    page.on("request", lambda r: asked.append((r.method, r.url)))
+    page.goto(other_site(link.replace("/z/", "/e/")))
+    frame = page.frame_locator("#f")
+    picker, cover = frame.get_by_label("Stage", exact=True), frame.get_by_role("button", name="Click to explore")
+    expect(picker).to_have_value("hlo-to-linalg")
+    expect(cover).to_be_visible()
+    # the wheel over the frame moves the page around it
+    page.evaluate("() => { document.body.style.height = '3000px'; }")
+    page.locator("#f").hover()
+    page.mouse.wheel(0, 120)
+    page.wait_for_function("() => scrollY > 0")
+    page.evaluate("() => scrollTo(0, 0)")
+    # so do its keys: the frame has no use for them even if it has the focus
+    frame.locator("body").evaluate("(b) => b.ownerDocument.defaultView.focus()")
+    page.keyboard.press("j")
+    expect(picker).to_have_value("hlo-to-linalg")
+    assert frame.locator("body").evaluate("() => document.querySelectorAll('.lit, .cm-tooltip').length") == 0
+    assert not [a for a in asked if a[0] != "GET" or "/compile" in a[1]]
+    cover.click()
+    expect(cover).to_have_count(0)
+    page.keyboard.press("j")
+    expect(picker).to_have_value("canonicalize")
+    assert not [a for a in asked if "/compile" in a[1]]

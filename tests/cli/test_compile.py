@@ -258,9 +258,22 @@ def test_remarks_are_printed_below_their_stages():
     matmul = ADD.replace("(4, 8)", "(256, 256)").replace("a + b", "a @ b")
     lines = nkx("compile", "-", "--remarks", stdin=matmul).stderr.splitlines()
     at = next(i for i, line in enumerate(lines) if " infer-layout " in line)
-    assert lines[at + 1].strip() == "<stdin>:5:12: TILE=[128,256,128], in shared HBM"
+    assert [line.strip() for line in lines[at + 1 : at + 4]] == [
+        "<stdin>:5:12: TILE=[128,256,128]", "<stdin>:5:12: in shared HBM: a returned value",
+        "<stdin>:5:12: dimension 0 across the partitions"]
     assert any("promoted 2 inputs to SBUF" in line for line in lines)
     assert not any("TILE=" in line for line in nkx("compile", "-", stdin=matmul).stderr.splitlines())
+
+
+def test_reasons_of_remarks_are_printed_in_words():
+    matmul = ADD.replace("(4, 8)", "(256, 256)").replace("return a + b", "c = a @ b; return c + c")
+    text = nkx("compile", "-", "--remarks=why", stdin=matmul).stderr
+    for line in ("rule tile-size: A tile fills the partitions", "limit: PSUM bank: 256 of 512 f32 columns of the product",
+                 "not [128, 128, 128]: a product would fill less of a PSUM bank; its buffers would be smaller (8 tiles instead of 4); "
+                 "tile_op(tile_size=[128,128,128]) takes it",
+                 "No knob: the tensor engine cannot do otherwise."):
+        assert line in text, line
+    assert nkx("compile", "-", "--remarks=what", stdin=matmul).returncode == 2
 
 
 def test_opt_writes_remarks_as_text_and_as_json(tmp_path):
@@ -387,6 +400,21 @@ def test_a_check_says_that_a_custom_op_is_for_the_hardware():
     assert done.returncode == 0 and {s["check"]["status"] for s in stages} == {"skipped"}
     assert "it calls __custom_op__double" in stages[0]["check"]["reason"] and not done.stderr.count("JIT")
     assert "nkipy.custom_op_bodies" in stages[-1]["text"]
+
+
+def test_all_stages_come_back_when_there_is_no_time_for_the_reference_run():
+    source = ADD.replace("(4, 8)", "(2048, 2048)").replace("return a + b", "for i in range(8):\n        a = a @ b\n    return a")
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    assert nkx("compile", "-", "--json", "-", stdin=source).returncode == 0
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    took = used.ru_utime + used.ru_stime - before.ru_utime - before.ru_stime
+    done = nkx("compile", "-", "--check", "--json", "-", stdin=source, cpu_s=int(took) + 2)
+    assert done.returncode == 0, done.stderr
+    result = json.loads(done.stdout)
+    checks = [s["check"] for s in result["kernels"][0]["stages"]]
+    assert len(checks) == len(compiler.pipeline()) and {c["status"] for c in checks} == {"skipped"}
+    assert "past the time" in checks[0]["reason"]
+    assert [d["code"] for d in result["diagnostics"]] == ["check-incomplete"]
 
 
 def test_a_check_without_time_for_all_stages_skips_some_and_ends_the_pipeline():

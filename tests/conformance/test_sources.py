@@ -35,8 +35,9 @@ def test_each_file_place_and_source_is_reported_once_and_used(example):
     assert set(numbers(result)) == set(range(len(result["sources"])))
     used = {p for s in result["sources"] for p in s["places"]}
     used |= {result["places"][p][6] for p in used} | {p[6] for p in result["places"]}
+    used |= {n for p in result["places"] for n in [*p, []][7]}  # the headers of loops
     assert used - {-1} == set(range(len(result["places"])))
-    for k, (file, line, _, _, _, _, caller) in enumerate(result["places"]):
+    for k, (file, line, _, _, _, _, caller, *_) in enumerate(result["places"]):
         assert line > 0 and file in range(len(result["files"])) and -1 <= caller < k
     assert all(1 <= len(s["places"]) <= SHOWN for s in result["sources"])
 

@@ -94,7 +94,7 @@ bool plant_fault(int index, struct hlo_module *hlo, MlirModule module) {
   const char *what = getenv("NKX_PLANT");
   char stage[64], kind[64];
   int n;
-  if (!what || sscanf(what, "%63[^/]/%63[^/]/%d", stage, kind, &n) != 3 || pipeline_find(stage) != index)
+  if (!what || sscanf(what, "%63[^/]/%63[^/]/%d", stage, kind, &n) != 3 || pipeline_find(&pipeline_hlo, stage) != index)
     return false;
   struct search s = {.kind = kind, .n = n};
   if (hlo)

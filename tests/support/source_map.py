@@ -8,7 +8,7 @@ def expanded(result):
     def chain(number):
         depth = 0
         while number >= 0:
-            file, line, col, end_line, end_col, fn, caller = result["places"][number]
+            file, line, col, end_line, end_col, fn, caller, *_ = result["places"][number]
             assert caller < number
             known = {"fn": fn} if fn else {}
             yield {"file": result["files"][file], "line": line, "col": col, "end_line": end_line, "end_col": end_col, **known, "depth": depth}

@@ -51,7 +51,7 @@ static inline hlo_val test_param(struct test *t, const char *name, enum dtype dt
 
 static inline struct src_locs test_loc(struct test *t, int line) {
   struct src_loc *l = arena_new(&t->a, struct src_loc);
-  *l = (struct src_loc){{"kernel.py", line, 1, line, 9}, "kernel", NULL};
+  *l = (struct src_loc){.range = {"kernel.py", line, 1, line, 9}, .func = "kernel"};
   return src_locs_one(&t->a, l);
 }
 

@@ -3,6 +3,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/array.h"
@@ -189,9 +190,86 @@ static void names_of_targets_and_languages_read_back(void **state) {
   assert_int_equal(t, TARGET_TRN1);
 }
 
+/* ---- rounds of loops --------------------------------------------------------------------------------------------- */
+
+enum { OUTER = 6, INNER = 5 };
+
+static const char *rounds_text(const struct rounds *r) {
+  static struct buf b;
+  buf_init(&b, 4096);
+  rounds_print(&b, r);
+  return buf_text(&b);
+}
+
+static bool has_round(const struct rounds *r, int outer, int inner) {
+  for (int i = 0; r && i < r->n; i++) {
+    const struct rounds_span *v = r->v + 2 * i;
+    if (v[0].first <= outer && outer <= v[0].last && v[1].first <= inner && inner <= v[1].last)
+      return true;
+  }
+  return false;
+}
+
+/* Unions of random rounds against a table of flags: what the boxes have is exact until the set is full, and then the rest
+ * is counted. */
+static void a_union_of_rounds_has_the_rounds_of_both(void **state) {
+  struct arena *a = *state;
+  srand(3);
+  for (int n = 0; n < 2000; n++) {
+    bool flags[OUTER][INNER] = {{0}};
+    const struct rounds *r = NULL;
+    for (int k = rand() % 20; k >= 0; k--) {
+      const int at[2] = {rand() % OUTER, rand() % INNER};
+      flags[at[0]][at[1]] = true;
+      const struct rounds *one = rounds_one(a, at, 2);
+      r = rand() % 2 ? rounds_union(a, r, one) : rounds_union(a, one, r);
+    }
+    assert_true(r->n >= 1 && r->n <= ROUNDS_SHOWN);
+    int missing = 0;
+    for (int i = 0; i < OUTER; i++)
+      for (int j = 0; j < INNER; j++) {
+        assert_true(flags[i][j] || !has_round(r, i, j));
+        missing += flags[i][j] && !has_round(r, i, j);
+      }
+    assert_true(missing ? r->more > 0 : true);
+    const char *text = rounds_text(r);
+    assert_true(rounds_equal(r, rounds_read(a, text, strlen(text))));
+  }
+}
+
+static void all_rounds_are_one_box(void **state) {
+  struct arena *a = *state;
+  const struct rounds *r = NULL;
+  for (int i = 0; i < 24; i++)
+    for (int j = 0; j < 3; j++)
+      r = rounds_union(a, r, rounds_one(a, (const int[]){i, j}, 2));
+  assert_string_equal(rounds_text(r), "0-23.0-2");
+}
+
+static void a_text_that_has_no_rounds_is_refused(void **state) {
+  struct arena *a = *state;
+  static const char *const wrong[] = {"", "x", "1.", "1 2.3", "3-1", "1+", "1-", "99999999999", "1..2", " 1"};
+  for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+    assert_null(rounds_read(a, wrong[i], strlen(wrong[i])));
+  assert_non_null(rounds_read(a, "1.2-5 3.0+7", 11));
+}
+
+static void one_place_in_two_rounds_is_one_place(void **state) {
+  struct arena *a = *state;
+  const struct rounds *first = rounds_one(a, (const int[]){0}, 1), *second = rounds_one(a, (const int[]){1}, 1);
+  const struct src_loc x = {.range = {"k.py", 1, 1, 1, 2}, .rounds = first};
+  const struct src_loc y = {.range = {"k.py", 1, 1, 1, 2}, .rounds = second};
+  const struct src_locs both = src_locs_union(a, src_locs_one(a, &x), src_locs_one(a, &y));
+  assert_int_equal(both.n, 1);
+  assert_string_equal(rounds_text(both.v[0]->rounds), "0-1");
+  assert_ptr_equal(x.rounds, first); /* the two stay as they were */
+}
+
 int main(void) {
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
   const struct CMUnitTest tests[] = {
+      T(a_union_of_rounds_has_the_rounds_of_both), T(all_rounds_are_one_box),
+      T(a_text_that_has_no_rounds_is_refused),     T(one_place_in_two_rounds_is_one_place),
       T(what_is_taken_is_zero_and_aligned),        T(only_what_was_taken_last_gets_longer),
       T(nothing_gets_longer_than_its_block),       T(lists_of_places_that_share_memory),
       T(an_array_keeps_its_elements_as_it_grows),  T(an_index_finds_every_element_in_the_order_of_adding),

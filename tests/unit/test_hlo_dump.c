@@ -26,7 +26,8 @@ static void finish(struct hlo_builder *b, hlo_val result) {
 static struct src_locs place(struct arena *a, int line, int col, int end_col, const char *func,
                              const struct src_loc *caller) {
   struct src_loc *l = arena_new(a, struct src_loc);
-  *l = (struct src_loc){{"dir \"x\"/k\u00e9rnel.py", line, col, line, end_col}, func, caller};
+  *l =
+      (struct src_loc){.range = {"dir \"x\"/k\u00e9rnel.py", line, col, line, end_col}, .func = func, .caller = caller};
   return src_locs_one(a, l);
 }
 

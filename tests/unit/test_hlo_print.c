@@ -51,7 +51,8 @@ static void a_module_reads_as_xla_writes_it(void **state) {
 
 static void metadata_gives_ranges_and_the_call_chain(void **state) {
   struct test *t = *state;
-  struct src_loc outer = {{"k.py", 9, 5, 9, 12}, "kernel", NULL}, inner = {{"k.py", 2, 3, 4, 8}, "helper", &outer};
+  struct src_loc outer = {.range = {"k.py", 9, 5, 9, 12}, .func = "kernel"},
+                 inner = {.range = {"k.py", 2, 3, 4, 8}, .func = "helper", .caller = &outer};
   hlo_val x = PARAM(t, "x", DT_F32, 2);
   t->b.locs = src_locs_one(&t->a, &inner);
   hlo_val e = hlo_unary(&t->b, HLO_EXP, x);

@@ -173,6 +173,79 @@ static void unwritten_memory_is_not_a_number(void **state) {
   job_end(&j);
 }
 
+/* Runs the program of j several times with the results that the runs before it have kept, and compares the first output
+ * with what it gives without them. */
+static void kept_results_agree(struct job *j) {
+  struct check_program *p;
+  struct interp_products *products = interp_products_new(64 << 20);
+  struct trace_array plain = j->out[0];
+  assert_int_equal(check_load(&ir, j->m, "k", &j->arena, &j->ds, &p), ST_OK);
+  assert_int_equal(check_run(p, j->n_in, j->in, 1, &plain, &j->arena, &j->ds), ST_OK);
+  check_use_products(p, products);
+  for (int run = 0; run < 3; run++) {
+    struct trace_array kept = j->out[0];
+    assert_int_equal(check_run(p, j->n_in, j->in, 1, &kept, &j->arena, &j->ds), ST_OK);
+    assert_memory_equal(kept.data, plain.data, (size_t)hlo_shape_elements(&plain.shape) * sizeof(float));
+  }
+  check_unload(p);
+  interp_products_free(products);
+}
+
+/* A loop that ran before is not run again; the half of %p that it has not written still counts as zero in a product. */
+static void products_into_parts_of_a_buffer_are_kept(void **state) {
+  struct job j;
+  (void)state;
+  job_begin(&j, "func.func @k(%a: memref<128x128xf32>) -> memref<256x128xf32> {\n"
+                "  %c0 = arith.constant 0 : index\n  %c1 = arith.constant 1 : index\n"
+                "  %p = memref.alloc() : memref<256x128xf32>\n"
+                "  %r = memref.alloc() : memref<256x128xf32>\n"
+                "  scf.for %i = %c0 to %c1 step %c1 {\n"
+                "    %t = memref.alloc() : memref<128x128xf32>\n"
+                "    memref.copy %a, %t : memref<128x128xf32> to memref<128x128xf32>\n"
+                "    %v = memref.subview %p[0, 0] [128, 128] [1, 1] : memref<256x128xf32> to\n"
+                "         memref<128x128xf32, strided<[128, 1]>>\n"
+                "    linalg.matmul ins(%t, %a : memref<128x128xf32>, memref<128x128xf32>)\n"
+                "                  outs(%v : memref<128x128xf32, strided<[128, 1]>>)\n  }\n"
+                "    %w = memref.subview %p[128, 0] [128, 128] [1, 1] : memref<256x128xf32> to\n"
+                "         memref<128x128xf32, strided<[128, 1], offset: 16384>>\n"
+                "    linalg.matmul ins(%a, %a : memref<128x128xf32>, memref<128x128xf32>)\n"
+                "                  outs(%w : memref<128x128xf32, strided<[128, 1], offset: 16384>>)\n"
+                "  linalg.exp ins(%p : memref<256x128xf32>) outs(%r : memref<256x128xf32>)\n"
+                "  memref.copy %p, %r : memref<256x128xf32> to memref<256x128xf32>\n"
+                "  return %r : memref<256x128xf32>\n}\n");
+  count_up(&j, -8000, DIMS(128, 128));
+  result(&j, DIMS(256, 128));
+  kept_results_agree(&j);
+  job_end(&j);
+}
+
+/* A tile that was copied from an argument is read there, also a part of it, until something writes the tile. */
+static void copies_that_are_put_off_agree(void **state) {
+  struct job j;
+  (void)state;
+  job_begin(&j,
+            "func.func @k(%a: memref<128x128xf32>) -> memref<128x128xf32> {\n"
+            "  %c5 = arith.constant 5 : index\n  %v = arith.constant 7.0 : f32\n"
+            "  %t = memref.alloc() : memref<128x256xf32>\n"
+            "  %r = memref.alloc() : memref<128x128xf32>\n"
+            "  %x = memref.subview %t[0, 0] [128, 128] [1, 1] : memref<128x256xf32> to\n"
+            "       memref<128x128xf32, strided<[256, 1]>>\n"
+            "  %y = memref.subview %t[0, 128] [128, 128] [1, 1] : memref<128x256xf32> to\n"
+            "       memref<128x128xf32, strided<[256, 1], offset: 128>>\n"
+            "  memref.copy %a, %x : memref<128x128xf32> to memref<128x128xf32, strided<[256, 1]>>\n"
+            "  memref.copy %a, %y : memref<128x128xf32> to memref<128x128xf32, strided<[256, 1], offset: 128>>\n"
+            "  linalg.matmul ins(%x, %y : memref<128x128xf32, strided<[256, 1]>>,\n"
+            "                    memref<128x128xf32, strided<[256, 1], offset: 128>>) outs(%r : memref<128x128xf32>)\n"
+            "  memref.store %v, %t[%c5, %c5] : memref<128x256xf32>\n"
+            "  linalg.matmul ins(%x, %y : memref<128x128xf32, strided<[256, 1]>>,\n"
+            "                    memref<128x128xf32, strided<[256, 1], offset: 128>>) outs(%r : memref<128x128xf32>)\n"
+            "  return %r : memref<128x128xf32>\n}\n");
+  count_up(&j, -8000, DIMS(128, 128));
+  result(&j, DIMS(128, 128));
+  kept_results_agree(&j);
+  job_end(&j);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_tensor_keeps_its_elements_when_a_slice_is_inserted),
@@ -184,6 +257,8 @@ int main(void) {
       cmocka_unit_test(accumulators_and_calls_agree),
       cmocka_unit_test(a_use_of_a_released_buffer_is_found),
       cmocka_unit_test(unwritten_memory_is_not_a_number),
+      cmocka_unit_test(products_into_parts_of_a_buffer_are_kept),
+      cmocka_unit_test(copies_that_are_put_off_agree),
   };
   return cmocka_run_group_tests(tests, start_mlir, stop_mlir);
 }

@@ -49,7 +49,7 @@ static void every_remark_is_kept_in_order(void **state) {
   (void)state;
   begin(&f);
   for (int i = 0; i < MANY; i++)
-    pass_remark(&f.run, f.run.module, "remark %d", i);
+    pass_remark(&f.run, f.run.module, RULE_TILES, "remark %d", i);
   assert_int_equal(f.remarks.n, MANY);
   for (const struct remark *r = f.remarks.first; r; r = r->next)
     assert_int_equal(atoi(r->text + strlen("remark ")), k++);

@@ -1,5 +1,5 @@
 // main: assembles the page and decides what it shows first.
-import { getExamples, getPipeline, getTargets } from "./api/client";
+import { getExamples, getPipelines, getTargets } from "./api/client";
 import { Problem } from "./api/problem";
 import { adoptEditorStyles } from "./editor/stylesheets";
 import { mountBottom } from "./panes/bottom";
@@ -12,6 +12,7 @@ import { IrPane } from "./panes/ir";
 import { type KeyTargets, mountKeys } from "./panes/keys";
 import { mountModes } from "./panes/modes";
 import { Views } from "./panes/views";
+import type { Host, WithHost } from "./panes/windows";
 import { announce, mountNotices, say } from "./panes/notices";
 import { mountFirstLine } from "./panes/firstline";
 import { mountPartner } from "./panes/partner";
@@ -30,6 +31,7 @@ import { draftHere, keepDraft, keepDrafts, keptDraft, showDraft } from "./state/
 import { readFragment, readView, type LinkState } from "./state/fragment";
 import { linksWereDamaged } from "./state/mylinks";
 import { settings, settingsWereDamaged } from "./state/settings";
+import { PANES, type Pane } from "./state/room";
 import { idInPath } from "./state/shared";
 import { keepVersions } from "./state/versions";
 import { followTheme } from "./state/theme";
@@ -137,7 +139,7 @@ function loadLists(store: AppStore): Promise<void>[] {
   return [
     getExamples().then((examples) => store.set({ examples }), failed),
     getTargets().then((targets) => store.set({ targets }), failed),
-    getPipeline().then((pipeline) => store.set({ pipeline }), failed),
+    getPipelines().then((pipelines) => store.set({ pipelines }), failed),
   ];
 }
 
@@ -188,7 +190,24 @@ async function open(store: AppStore, compiler: Compiler): Promise<void> {
   if (first && store.state.source === "") openExample(store, compiler, first.name);
 }
 
+/** The page that opened this window for one of its panes; null for a page of its own. */
+function host(): { pane: Pane; host: Host } | null {
+  const pane = PANES.find((p) => location.search === `?window=${p}`);
+  try {
+    const found = (window.opener as WithHost | null)?.nkx;
+    return pane && found ? { pane, host: found } : null;
+  } catch {
+    return null; // a page of another origin
+  }
+}
+
 function main(): void {
+  const page = host();
+  if (page) {
+    const parts = { openFiles: (files: File[]) => void openFiles(page.host.store, page.host.compiler, files), openPalette: (targets: KeyTargets) => void openPalette(targets), openHelp: () => void openHelp() };
+    void import("./panes/popped").then((m) => m.mountPopped(page.pane, page.host, parts));
+    return;
+  }
   adoptEditorStyles();
   const store = newStore();
   const isEmbed = idInPath(location.pathname)?.embed === true;
@@ -203,22 +222,22 @@ function main(): void {
     requestAnimationFrame(() => ir.text.viewer.view.focus());
   };
   const diff = new DiffPane(store, () => void compiler.now());
-  const views = new Views(store, compiler, ir, () => source.editor.view, say, isEmbed);
+  const views = new Views(store, compiler, ir, () => source.editor.view, say, () => shareNow(), isEmbed ? "embed" : "page");
   const pin = mountModes(store, say);
   const stages = mountStages(store, openStage);
   const share = new Share(store, compiler, say, announce);
   const shareNow = () => void share.copy();
   mountHeader(store, compiler, { openExample: (name) => openExample(store, compiler, name), openDraft: () => openDraft(store, compiler), share: () => void share.openDialog(), help: () => void openHelp(), downloads: () => void openDownloads(store, () => void share.openDialog()) });
   mountProblems(store, source);
-  new HistoryDrawer(store);
+  const drawer = new HistoryDrawer(store, source);
   mountBottom(store);
   mountPrint(store);
   mountPartner(store);
   if (!isEmbed) mountFirstLine(store);
   mountNotices(store, compiler, () => void loadLists(store));
   mountSharedBar(store, compiler, say);
-  const targets: KeyTargets = { store, compiler, source, stages, ir, diff, views, pin, search: () => void views.openSearch(), share: isEmbed ? () => undefined : shareNow, help: () => void openHelp(), palette: () => void (isEmbed || openPalette(targets)) };
-  mountKeys(targets);
+  const targets: KeyTargets = { store, compiler, source, drawer, stages, ir, diff, views, pin, search: () => void views.openSearch(), share: isEmbed ? () => undefined : shareNow, help: () => void openHelp(), palette: () => void (isEmbed || openPalette(targets)) };
+  if (!isEmbed) mountKeys(targets);
   mountSplitter(store, { id: "split-source", property: "--source", pane: "source-pane", label: "Width of the source", initial: 0.32, min: 0.15, max: 0.6 });
   mountSplitter(store, { id: "split-stages", property: "--stages", pane: "stages-pane", label: "Width of the stage list", initial: 0.2, min: 0.1, max: 0.4 });
 
@@ -227,7 +246,7 @@ function main(): void {
     keepVersions(store);
   }
   if (isEmbed) {
-    mountEmbed(store);
+    mountEmbed(store, () => mountKeys(targets));
     source.editor.freeze();
   }
   if (settingsWereDamaged || linksWereDamaged)

@@ -89,15 +89,34 @@ static void set_place(struct allocation *m, const struct nisa_lifetime *x, const
   nisa_set_place(x->alloc, &p);
 }
 
+/* Of HBM no limit is known. */
+static void limit_copies(const struct allocation *m, struct remark *r, const struct nisa_lifetime *x, int copies) {
+  const int64_t bank = m->machine->psum_bank_bytes, banks = (x->bytes + bank - 1) / bank;
+  if (x->space == MEM_SBUF)
+    remark_limit(r, "SBUF", "bytes per partition", copies * x->bytes, m->machine->sbuf_bytes);
+  if (x->space == MEM_PSUM)
+    remark_limit(r, "PSUM", "banks", copies * banks, m->machine->psum_bytes / bank);
+}
+
 static void remark_copies(struct allocation *m, const struct nisa_lifetime *x, const struct copies *c, int copies) {
+  struct remark *r;
   const char *plural = copies == 1 ? "y" : "ies";
   if (!c->why)
     return;
   if (copies < c->wanted)
-    pass_remark(m->run, x->alloc, "%d cop%s of %" PRId64 " bytes, not %d: there is no room for more in %s", copies,
-                plural, x->bytes, c->wanted, x->space == MEM_PSUM ? "PSUM" : "SBUF");
+    r = pass_remark(m->run, x->alloc, RULE_COPIES,
+                    "%d cop%s of %" PRId64 " bytes, not %d: there is no room for more in %s", copies, plural, x->bytes,
+                    c->wanted, x->space == MEM_PSUM ? "PSUM" : "SBUF");
   else
-    pass_remark(m->run, x->alloc, "%d cop%s of %" PRId64 " bytes: %s", copies, plural, x->bytes, c->why);
+    r = pass_remark(m->run, x->alloc, RULE_COPIES, "%d cop%s of %" PRId64 " bytes: %s", copies, plural, x->bytes,
+                    c->why);
+  limit_copies(m, r, x, copies);
+  if (copies < c->wanted)
+    remark_reject(r, arena_printf(m->run->arena, "%d copies", c->wanted), "no room is left beside what else is alive");
+  else if (copies == 1)
+    remark_reject(r, "2 copies", c->why);
+  else
+    remark_reject(r, "1 copy", "what fills it would wait until what reads it has finished the last iteration");
 }
 
 static enum status place_on_chip(struct allocation *m, enum mem_space s, int64_t capacity) {
@@ -169,6 +188,16 @@ static enum status check_sizes(struct pass_run *run, MlirOperation function) {
   return ST_OK;
 }
 
+static void remark_use(struct allocation *m) {
+  const int64_t banks = m->machine->psum_bytes / m->machine->psum_bank_bytes;
+  struct remark *r = pass_remark(m->run, m->function, RULE_MEMORY_USE,
+                                 "uses %" PRId64 " of %" PRId64 " bytes of every SBUF partition, %" PRId64
+                                 " of %" PRId64 " banks of PSUM, %" PRId64 " bytes of HBM between its steps",
+                                 m->sbuf_used, m->machine->sbuf_bytes, m->banks, banks, m->hbm_used);
+  remark_limit(r, "SBUF", "bytes per partition", m->sbuf_used, m->machine->sbuf_bytes);
+  remark_limit(r, "PSUM", "banks", m->banks, banks);
+}
+
 static enum status allocate(struct allocation *m) {
   struct arena *a = m->run->arena;
   m->lifetimes = nisa_find_lifetimes(a, m->function, m->machine);
@@ -181,14 +210,9 @@ static enum status allocate(struct allocation *m) {
   if (!st)
     st = place_in_hbm(m);
   if (!st && m->lifetimes.n)
-    pass_remark(m->run, m->function,
-                "uses %" PRId64 " of %" PRId64 " bytes of every SBUF partition, %" PRId64 " of %" PRId64
-                " banks of PSUM, %" PRId64 " bytes of HBM between its steps",
-                m->sbuf_used, m->machine->sbuf_bytes, m->banks, m->machine->psum_bytes / m->machine->psum_bank_bytes,
-                m->hbm_used);
+    remark_use(m);
   return st;
 }
-
 static enum status run_pass(struct pass_run *run) {
   const struct ir_ops functions = ir_collect_named(run->arena, run->module, "func.func");
   enum target target;

@@ -26,6 +26,7 @@
 #include "mlir-c/BuiltinAttributes.h"
 #include "mlir-c/BuiltinTypes.h"
 
+#include "base/table.h"
 #include "passes/lib/buffers.h"
 #include "passes/lib/edit.h"
 #include "passes/lib/layout.h"
@@ -195,7 +196,9 @@ static enum status move_part(struct pass_run *run, MlirOperation layout, enum me
     space_copy_before(run, next, v, own);
   if (writes && mlirOperationIsNull(back))
     space_copy_after(run, last, own, v);
-  pass_remark(run, layout, "a part of a buffer gets a buffer of its own in %s", layout_space_name(space));
+  struct remark *r = pass_remark(run, layout, RULE_OWN_BUFFER, "a part of a buffer gets a buffer of its own in %s",
+                                 layout_space_name(space));
+  remark_reject(r, "its place in the whole", "the whole lies in other memory");
   return retype_views(run, own);
 }
 
@@ -222,7 +225,7 @@ static void copy_out(struct pass_run *run, MlirOperation op) {
     if (ir_is(op, "func.call")) /* a call must match the types of the function */
       out = space_cast_before(run, op, out, shared(mlirValueGetType(v)));
     mlirOperationSetOperand(op, k, out);
-    pass_remark(run, op, "copied to shared HBM");
+    pass_remark(run, op, RULE_COPY_TO_SHARED, "copied to shared HBM");
   }
 }
 
@@ -297,6 +300,34 @@ static enum status move_parts(struct pass_run *run, const struct ir_ops *layouts
   return ST_OK;
 }
 
+/* What decided where the buffers of the module lie: maps each memref.alloc to a text. */
+static struct table find_reasons(struct pass_run *run, struct space_groups *s) {
+  struct ir_ops allocs = ir_collect_named(run->arena, run->module, "memref.alloc");
+  struct table why = {.arena = run->arena};
+
+  for (int k = 0; k < allocs.n; k++) {
+    const struct space_group *g = space_group_of(s, mlirOperationGetResult(allocs.v[k], 0));
+    const char *text = g->fixed != MEM_NONE         ? "an operation that uses it fixes the memory"
+                       : g->claimed == g->space     ? "the layout of its value asks for it"
+                       : g->space == MEM_SHARED_HBM ? "it is returned"
+                                                    : "no layout asks for memory on the chip";
+    table_put(&why, allocs.v[k].ptr, (void *)(uintptr_t)text);
+  }
+  return why;
+}
+
+/* Says in which memory each buffer lies.  A buffer without a reason was made by this pass. */
+static void remark_memories(struct pass_run *run, const struct table *why) {
+  struct ir_ops allocs = ir_collect_named(run->arena, run->module, "memref.alloc");
+
+  for (int k = 0; k < allocs.n; k++) {
+    const enum mem_space space = memrefs_space(mlirOperationGetResult(allocs.v[k], 0));
+    const char *reason = table_get(why, allocs.v[k].ptr);
+    struct remark *r = pass_remark(run, allocs.v[k], RULE_BUFFER_MEMORY, "lies in %s", layout_space_name(space));
+    remark_reject(r, mem_is_on_chip(space) ? "HBM" : "SBUF", reason ? reason : "it holds a copy that is to lie there");
+  }
+}
+
 static void finish_layouts(struct pass_run *run, const struct ir_ops *layouts) {
   MlirType i32 = mlirIntegerTypeGet(run->ir->ctx, 32);
   struct ir_ops tiles = ir_collect_named(run->arena, run->module, "nkipy.tile_op");
@@ -322,6 +353,7 @@ static enum status run_pass(struct pass_run *run) {
   if (st)
     return st;
   decide(&s, &returns);
+  const struct table why = find_reasons(run, &s);
   for (int k = 0; k < s.values.n; k++)
     space_set(s.values.v[k], space_group_of(&s, s.values.v[k])->space);
   st = move_parts(run, &layouts);
@@ -335,10 +367,7 @@ static enum status run_pass(struct pass_run *run) {
     retype_function(run, functions.v[k]);
   retype_globals(run);
   finish_layouts(run, &layouts);
-  struct ir_ops allocs = ir_collect_named(run->arena, run->module, "memref.alloc");
-  for (int k = 0; k < allocs.n; k++)
-    pass_remark(run, allocs.v[k], "lies in %s",
-                layout_space_name(memrefs_space(mlirOperationGetResult(allocs.v[k], 0))));
+  remark_memories(run, &why);
   return ST_OK;
 }
 

@@ -87,7 +87,10 @@ static MlirValue transposed(struct orders *o, struct ir_builder *b, MlirValue x,
   }
   layout_write(y, &l, b->loc);
   add(o, x, y, rank, perm);
-  pass_remark(o->run, ir_defining_op(y), "transposed, so that dimension %d lies across the partitions", (int)perm[0]);
+  struct remark *r = pass_remark(o->run, ir_defining_op(y), RULE_TRANSPOSE_TO_PARTITIONS,
+                                 "transposed, so that dimension %d lies across the partitions", (int)perm[0]);
+  remark_limit(r, "partitions", "partitions", at_most_partitions(tile[0]), NISA_PARTITIONS);
+  remark_reject(r, "the order of the operand", "another dimension lies across the partitions there");
   return y;
 }
 

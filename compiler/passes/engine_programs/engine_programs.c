@@ -39,19 +39,32 @@ static void remark_streams(struct ep *ep) {
   for (int s = 0; s < ep->n_streams; s++)
     if (ep->streams[s].n)
       text = arena_printf(run->arena, "%s%s %d %s", text, *text ? "," : "", ep->streams[s].n, ep->streams[s].name);
-  pass_remark(run, ep->function, "instructions, loops counted once:%s", text);
+  pass_remark(run, ep->function, RULE_PROGRAMS, "instructions, loops counted once:%s", text);
   for (int k = 0; k < ep->waits.n; k++)
     kept += ep->waits.v[k].is_kept;
-  pass_remark(run, ep->function, "%d wait%s; %d dropped, because program order or other waits imply them", kept,
-              kept == 1 ? "" : "s", ep->waits.n - kept);
+  struct remark *r = pass_remark(run, ep->function, RULE_DROP_WAITS,
+                                 "%d wait%s; %d dropped, because program order or other waits imply them", kept,
+                                 kept == 1 ? "" : "s", ep->waits.n - kept);
+  if (ep->waits.n > kept)
+    remark_reject(r, arena_printf(run->arena, "%d waits", ep->waits.n), "program order or other waits imply the rest");
   if (ep->n_segments > 1)
-    pass_remark(run, ep->function, "control flow depends on data: all streams meet at barriers around it");
+    pass_remark(run, ep->function, RULE_BARRIERS,
+                "control flow depends on data: all streams meet at barriers around it");
+}
+
+static void remark_queue(struct ep *ep, int q) {
+  const struct ep_stream *s = &ep->streams[q];
+  struct remark *r =
+      pass_remark(ep->run, ep->function, RULE_QUEUE, "%s: %s, started by %s", s->name, s->why, ep->streams[s->on].name);
+  if (s->on == EP_SYNC)
+    remark_reject(r, "an engine that computes", "its instructions would wait for the start of each load");
+  else
+    remark_reject(r, s->on == EP_SCALAR ? "gpsimd" : "scalar", s->why);
 }
 
 static void remark_queues(struct ep *ep) {
   for (int q = EP_ENGINES; q < ep->n_streams; q++)
-    pass_remark(ep->run, ep->function, "%s: %s, started by %s", ep->streams[q].name, ep->streams[q].why,
-                ep->streams[ep->streams[q].on].name);
+    remark_queue(ep, q);
 }
 
 static void make_programs(struct pass_run *run, MlirOperation function) {

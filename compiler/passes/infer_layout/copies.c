@@ -52,7 +52,9 @@ void infer_copy_returned(struct pass_run *run) {
           structured_is_annotatable(&s) && is_read_elsewhere(v, ops.v[i])) {
         const struct layout at = {.space = MEM_SHARED_HBM, .partition_dim = l.partition_dim};
         mlirOperationSetOperand(ops.v[i], k, copy_of(edit_before(run, ops.v[i]), v, &at, l.layout_op));
-        pass_remark(run, def, "returned as a copy: the value itself is read from SBUF");
+        struct remark *r =
+            pass_remark(run, def, RULE_COPY_RETURNED, "returned as a copy: the value itself is read from SBUF");
+        remark_reject(r, "returning the value itself", "it is read from SBUF, and the host reads HBM only");
       }
     }
 }
@@ -103,6 +105,8 @@ void infer_copy_relaid(struct pass_run *run) {
     MlirValue copy = copy_of(edit_after(run, ops.v[i]), v, &wanted, l.layout_op);
     edit_replace_data_uses(run->arena, v, copy, ir_defining_op(copy));
     mlirOperationDestroy(l.layout_op);
-    pass_remark(run, ops.v[i], "copied, so that dimension %d lies across the partitions as asked", l.partition_dim);
+    struct remark *r = pass_remark(run, ops.v[i], RULE_COPY_RELAID,
+                                   "copied, so that dimension %d lies across the partitions as asked", l.partition_dim);
+    remark_reject(r, "no copy", "the operation cannot put that dimension on the partitions");
   }
 }

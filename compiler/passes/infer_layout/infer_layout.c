@@ -24,7 +24,7 @@
  * An incomplete layout is completed in place; a value never gets a second one.  The pass visits operations in program
  * order, so the result does not depend on addresses.  Tile sizes need not divide the extents: tiling handles the
  * remainders.  If knobs put one value into two memories, or in a form that its operation cannot produce, the value is
- * copied (copies.c).  If neighbours have different partition dimensions, each keeps its own, and the data is transposed
+ * copied (copies.c).  explain.c says what was decided, and why.  If neighbours have different partition dimensions, each keeps its own, and the data is transposed
  * between them.  A reduction always has a loop for the partitions, because prepare-arithmetic splits reductions to a
  * single element.  Works on tensors with static shapes.  Linear in uses.
  */
@@ -165,9 +165,8 @@ static void complete(struct infer *f, struct tiled *t) {
   rest.n_loop = 0; /* only result 0 has a tile_op */
   for (int r = 1; r < mlirOperationGetNumResults(t->op); r++)
     layout_write(mlirOperationGetResult(t->op, r), &rest, mlirOperationGetLocation(t->op));
-  pass_remark(f->run, t->op, "TILE=%s%s, in %s%s", layout_ints(f->run->arena, l.n_loop, l.loop),
-              is_given ? " (as given)" : "", layout_space_name(l.space),
-              l.partition_dim ? arena_printf(f->run->arena, ", partitions along dimension %d", l.partition_dim) : "");
+  t->at = l;
+  infer_explain(f, t, &l, is_given);
 }
 
 static enum status run(struct pass_run *r) {

@@ -34,8 +34,10 @@ struct tiled {
   int part;           /* the loop that goes over the partitions */
   bool is_part_given; /* given by the user, for this operation or a neighbour */
   MlirOperation part_knob;
-  bool is_boundary;   /* a neighbour has another partition loop: canonicalize-partition-dim transposes between them */
-  bool is_user_space; /* the user gave the memory space */
+  bool is_boundary;    /* a neighbour has another partition loop: canonicalize-partition-dim transposes between them */
+  bool is_user_space;  /* the user gave the memory space */
+  bool is_space_fixed; /* no knob moves the value, because it is returned, carried or picked from */
+  const char *why_space; /* "a returned value"; NULL if the value is in SBUF by the rule */
 };
 
 struct infer {
@@ -73,9 +75,18 @@ void infer_copy_returned(struct pass_run *run);
 enum status infer_partitions(struct infer *f);
 enum status infer_tiles(struct infer *f);
 int64_t infer_tile(const struct infer *f, const struct tiled *t, int loop);
+/* The size that a knob of this operation or of a neighbour gives for the loop; 0 if none does. */
+int64_t infer_given_tile(const struct infer *f, const struct tiled *t, int loop);
+/* True if the operation may have this loop on the partitions. */
+bool infer_may_turn(const struct tiled *t, int loop);
 
 /* space.c: chooses the memory of every value.  Sets at.space of each tiled operation that has none, and annotates the
  * other values that need a memory: results of loops, fills that are read. */
 void infer_spaces(struct infer *f);
+/* The bytes that the value takes in one partition of SBUF; above the size of SBUF it is a lower bound. */
+int64_t infer_partition_bytes(const struct infer *f, const struct tiled *t);
+
+/* explain.c: adds the remarks about t, whose layout is l now.  is_given: the user gave a tile. */
+void infer_explain(struct infer *f, struct tiled *t, const struct layout *l, bool is_given);
 
 #endif

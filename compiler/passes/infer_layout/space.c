@@ -106,6 +106,8 @@ static void alias_tiled(struct infer *f, struct tiled *t, enum mem_space space, 
     return; /* the value is also returned */
   t->at.space = space;
   t->is_user_space = false;
+  t->is_space_fixed = true;
+  t->why_space = why;
 }
 
 /* Values that must still get the space of their buffer.  is_said: another value of the buffer has a layout that names
@@ -228,9 +230,7 @@ static bool reads_its_tiles(const struct infer *f, const struct tiled *p, const 
   return true;
 }
 
-/* True if the part of the value in one partition takes more than half of SBUF, which leaves no room for its
- * readers. */
-static bool is_too_large(const struct infer *f, const struct tiled *t) {
+int64_t infer_partition_bytes(const struct infer *f, const struct tiled *t) {
   const int64_t sbuf = nisa_machine(f->run->target)->sbuf_bytes;
   int64_t dims[STRUCTURED_LOOPS_MAX];
   int64_t bytes = nisa_element_bytes(mlirShapedTypeGetElementType(mlirValueGetType(t->value)));
@@ -242,12 +242,30 @@ static bool is_too_large(const struct infer *f, const struct tiled *t) {
     const int64_t tile = is_part ? infer_tile(f, t, loop) : 1;
     bytes *= tile > 0 ? (dims[d] + tile - 1) / tile : dims[d];
   }
-  return bytes > sbuf / 2;
+  return bytes;
 }
 
-static enum mem_space space_of(const struct infer *f, const struct tiled *t) {
-  if (is_too_large(f, t))
+/* True if the part of the value in one partition takes more than half of SBUF, which leaves no room for its
+ * readers. */
+static bool is_too_large(const struct infer *f, const struct tiled *t) {
+  return infer_partition_bytes(f, t) > nisa_machine(f->run->target)->sbuf_bytes / 2;
+}
+
+/* Why the reader c, NULL if it has no tiles, does not take tiles of a value of SBUF. */
+static const char *why_not_tiled(const struct tiled *c) {
+  if (!c)
+    return "a reader views or slices it";
+  if (c->s.kind == SK_BROADCAST || c->s.kind == SK_TRANSPOSE)
+    return "a reader moves it to other partitions";
+  return "a reader needs other tiles of it";
+}
+
+/* Sets *why if the value must be in HBM. */
+static enum mem_space space_of(const struct infer *f, const struct tiled *t, const char **why) {
+  if (is_too_large(f, t)) {
+    *why = "it takes more than half of SBUF";
     return MEM_HBM;
+  }
   for (MlirOpOperand u = mlirValueGetFirstUse(t->value); !mlirOpOperandIsNull(u); u = mlirOpOperandGetNextUse(u)) {
     MlirOperation user = mlirOpOperandGetOwner(u);
     const int o = (int)mlirOpOperandGetOperandNumber(u);
@@ -256,8 +274,10 @@ static enum mem_space space_of(const struct infer *f, const struct tiled *t) {
     if (ir_is(user, "tensor.insert_slice") && o == 0)
       continue; /* the value is copied into the target */
     const struct tiled *c = mlirOperationGetNumResults(user) ? infer_find(f, mlirOperationGetResult(user, 0)) : NULL;
-    if (!c || o >= c->s.n_inputs || !reads_its_tiles(f, t, c, o))
+    if (!c || o >= c->s.n_inputs || !reads_its_tiles(f, t, c, o)) {
+      *why = why_not_tiled(c && o < c->s.n_inputs ? c : NULL);
       return MEM_HBM;
+    }
   }
   return MEM_SBUF;
 }
@@ -356,7 +376,7 @@ void infer_spaces(struct infer *f) {
   alias_views(&s);
   for (int i = 0; i < f->n; i++)
     if (f->v[i].at.space == MEM_NONE)
-      f->v[i].at.space = space_of(f, &f->v[i]);
+      f->v[i].at.space = space_of(f, &f->v[i], &f->v[i].why_space);
   struct ir_ops ops = ir_collect(f->run->arena, f->run->module, needs_space, NULL);
   for (int i = 0; i < ops.n; i++) {
     MlirValue v = mlirOperationGetResult(ops.v[i], 0);

@@ -72,7 +72,8 @@ static enum status spread(struct infer *f, const struct tiled *from, int p, stru
     const bool differ = to->part != loop && from->s.extents[from->part] > 1 && to->s.extents[to->part] > 1;
     if (differ && !mlirOperationIsNull(from->part_knob) && !mlirOperationIsNull(to->part_knob) && !to->is_boundary) {
       to->is_boundary = true;
-      pass_remark(f->run, to->op, "partition_dim changes here: the knobs at %s and %s differ, data is laid out anew",
+      pass_remark(f->run, to->op, RULE_PARTITION_CHANGES,
+                  "partition_dim changes here: the knobs at %s and %s differ, data is laid out anew",
                   infer_place(f, from->part_knob), infer_place(f, to->part_knob));
     }
     return ST_OK;
@@ -116,6 +117,11 @@ static enum status spread_from(struct infer *f, struct tiled *t, struct queue *q
 }
 
 /* ---- partition loops that we choose ------------------------------------------------------------------------------ */
+
+bool infer_may_turn(const struct tiled *t, int loop) {
+  return spreads_partition(t) && loop >= 0 && !t->s.reduction[loop] && infer_dim(t, t->s.n_inputs, loop) >= 0 &&
+         is_plain(t, loop);
+}
 
 /* Returns the number of tiles of t if `part` goes over the partitions: one tile covers the last loop, the others take
  * one step each. */
@@ -381,6 +387,10 @@ static enum status merge_reads(struct infer *f, const struct tiled *c) {
     }
   }
   return st;
+}
+
+int64_t infer_given_tile(const struct infer *f, const struct tiled *t, int loop) {
+  return f->vars[root_of(f, t->var + loop)].user;
 }
 
 int64_t infer_tile(const struct infer *f, const struct tiled *t, int loop) {

@@ -140,7 +140,7 @@ static void replace_in(const struct ir_ops *ops, MlirValue v, MlirValue by) {
 }
 
 /* Stores `in` before op and gives its later users another buffer, which is loaded before the first of them. */
-static void store(struct in_place *p, MlirBlock entry) {
+static void store(struct in_place *p, MlirBlock entry, int64_t capacity) {
   MlirOperation first = place_of(p, p->later.v[0]);
   struct ir_builder b = edit_before(p->run, ir_ancestor_in(p->op, entry));
   int64_t dims[IR_MEMREF_RANK_MAX];
@@ -158,8 +158,12 @@ static void store(struct in_place *p, MlirBlock entry) {
   MlirValue again = memrefs_alloc(&b, mlirValueGetType(p->in));
   memrefs_copy(&b, slot, again);
   replace_in(&p->later, p->in, again);
-  pass_remark(p->run, ir_defining_op(p->in), "spilled to HBM, %" PRId64 " bytes per partition", spill_bytes(p->in));
-  pass_remark(p->run, ir_defining_op(p->in), "reloaded from HBM, %" PRId64 " bytes per partition", spill_bytes(p->in));
+  struct remark *r = pass_remark(p->run, ir_defining_op(p->in), RULE_SPILL,
+                                 "spilled to HBM, %" PRId64 " bytes per partition", spill_bytes(p->in));
+  remark_limit(r, "SBUF", "bytes per partition", needed(p), capacity);
+  remark_reject(r, "staying in SBUF", "the result of the operation takes its place");
+  pass_remark(p->run, ir_defining_op(p->in), RULE_RELOAD, "reloaded from HBM, %" PRId64 " bytes per partition",
+              spill_bytes(p->in));
 }
 
 /* Makes op and the later users of its result use `in` instead of the result's buffer. */
@@ -188,8 +192,11 @@ void spill_compute_in_place(struct pass_run *run, MlirBlock block, MlirBlock ent
         !read_result(&p) || !choose_operand(&p))
       continue;
     if (p.later.n)
-      store(&p, entry);
-    pass_remark(run, ops[k], "its result takes the place of an operand: together they do not fit into SBUF");
+      store(&p, entry, capacity);
+    struct remark *r = pass_remark(run, ops[k], RULE_WRITE_OVER_OPERAND,
+                                   "its result takes the place of an operand: together they do not fit into SBUF");
+    remark_limit(r, "SBUF", "bytes per partition", needed(&p), capacity);
+    remark_reject(r, "a buffer of its own", "the operation needs its operands and its result at once");
     merge(&p);
   }
 }

@@ -155,6 +155,13 @@ static MlirValue make_slot(struct scan *s, struct held *h) {
   return memrefs_alloc(&b, memrefs_type(b.ctx, memrefs_element(h->now), rank, dims, MEM_HBM));
 }
 
+static int64_t resident_bytes(const struct scan *s) {
+  int64_t sum = 0;
+  for (int k = 0; k < s->n_held; k++)
+    sum += s->held[k].is_resident ? s->held[k].bytes : 0;
+  return sum;
+}
+
 /* Stores h after the last operation that used it. */
 static void put_away(struct scan *s, struct held *h) {
   MlirOperation last = s->ops[h->uses[h->next - 1]];
@@ -167,7 +174,10 @@ static void put_away(struct scan *s, struct held *h) {
     b.before = mlirOperationGetNextInBlock(last);
     b.loc = mlirOperationGetLocation(h->alloc);
     memrefs_copy(&b, h->now, h->slot);
-    pass_remark(s->run, h->alloc, "spilled to HBM, %" PRId64 " bytes per partition", h->bytes);
+    struct remark *r =
+        pass_remark(s->run, h->alloc, RULE_SPILL, "spilled to HBM, %" PRId64 " bytes per partition", h->bytes);
+    remark_limit(r, "SBUF", "bytes per partition", resident_bytes(s), s->capacity);
+    remark_reject(r, "another buffer", "the next use of the others comes earlier, or they are in use here");
   }
   h->is_stored = true;
   h->is_resident = false;
@@ -237,7 +247,9 @@ static void bring_back(struct scan *s, struct held *h, int at) {
   h->now = memrefs_alloc(&b, mlirValueGetType(old));
   memrefs_copy(&b, h->slot, h->now);
   redirect(s, &b, old, h->now, s->ops[at]);
-  pass_remark(s->run, h->alloc, "reloaded from HBM, %" PRId64 " bytes per partition", h->bytes);
+  struct remark *r =
+      pass_remark(s->run, h->alloc, RULE_RELOAD, "reloaded from HBM, %" PRId64 " bytes per partition", h->bytes);
+  remark_limit(r, "SBUF", "bytes per partition", h->bytes, s->capacity);
   h->is_resident = true;
 }
 
@@ -248,13 +260,6 @@ static enum status scan_block(struct pass_run *run, MlirBlock block, MlirBlock e
 
 static bool is_used_at(const struct held *h, int at) {
   return h->next < h->n_uses && h->uses[h->next] == at;
-}
-
-static int64_t resident_bytes(const struct scan *s) {
-  int64_t sum = 0;
-  for (int k = 0; k < s->n_held; k++)
-    sum += s->held[k].is_resident ? s->held[k].bytes : 0;
-  return sum;
 }
 
 /* True if h is a better victim than x: its next use is later; or it is equally late and h need not be stored; or h is
@@ -414,14 +419,17 @@ static void remark_peaks(struct pass_run *run, int64_t capacity) {
   struct ir_ops functions = ir_collect_named(run->arena, run->module, "func.func");
   for (int k = 0; k < functions.n; k++) {
     const int64_t peak = spill_peak(run->arena, functions.v[k]);
+    struct remark *r = NULL;
     if (peak > capacity)
-      pass_remark(run, functions.v[k],
-                  "buffers would take up to %" PRId64 " bytes of SBUF per partition, there are %" PRId64
-                  ": what does not fit waits in HBM",
-                  peak, capacity);
+      r = pass_remark(run, functions.v[k], RULE_SBUF_PEAK,
+                      "buffers would take up to %" PRId64 " bytes of SBUF per partition, there are %" PRId64
+                      ": what does not fit waits in HBM",
+                      peak, capacity);
     else if (peak)
-      pass_remark(run, functions.v[k],
-                  "buffers take at most %" PRId64 " bytes of SBUF per partition, there are %" PRId64, peak, capacity);
+      r = pass_remark(run, functions.v[k], RULE_SBUF_PEAK,
+                      "buffers take at most %" PRId64 " bytes of SBUF per partition, there are %" PRId64, peak,
+                      capacity);
+    remark_limit(r, "SBUF", "bytes per partition", peak, capacity);
   }
 }
 

@@ -202,14 +202,18 @@ static MlirOperation choose(struct search *s) {
   return best;
 }
 
-static void move(struct pass_run *run, MlirOperation alloc) {
+/* capacity: of SBUF, in bytes per partition. */
+static void move(struct pass_run *run, MlirOperation alloc, int64_t capacity) {
   MlirValue v = mlirOperationGetResult(alloc, 0);
   int64_t dims[LEGAL_RANK_MAX];
   const int rank = ir_shape(v, LEGAL_RANK_MAX, dims);
   struct buffer_uses all = buffer_find_uses(run->arena, v);
 
-  pass_remark(run, alloc, "moved to HBM: a loop needs more than there is, %" PRId64 " bytes per partition of it here",
-              spill_bytes(v));
+  struct remark *r = pass_remark(
+      run, alloc, RULE_MOVE_TO_HBM,
+      "moved to HBM: a loop needs more than there is, %" PRId64 " bytes per partition of it here", spill_bytes(v));
+  remark_limit(r, "SBUF", "bytes per partition", spill_bytes(v), capacity);
+  remark_reject(r, "another buffer of the loop", "moving it would save less for each byte of traffic");
   mlirValueSetType(v, memrefs_type(run->ir->ctx, memrefs_element(v), rank, dims, MEM_HBM));
   memrefs_retype_views(v);
   for (int k = 0; k < all.n; k++) {
@@ -232,6 +236,6 @@ void spill_move_large(struct pass_run *run, MlirBlock body, int64_t capacity) {
     MlirOperation alloc = choose(&s);
     if (mlirOperationIsNull(alloc))
       return;
-    move(run, alloc);
+    move(run, alloc, capacity);
   }
 }

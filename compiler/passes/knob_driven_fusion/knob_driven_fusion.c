@@ -109,10 +109,11 @@ static enum status fuse_one(struct merging *m, MlirOperation fuse) {
   if (st)
     return st;
   MlirOperation def = about(mlirOperationGetOperand(fuse, 0), fuse);
-  if (ir_is(def, "scf.for"))
-    pass_remark(run, def, "computes %d fused values", n);
-  else
-    pass_remark(run, def, "nothing to fuse: a single tile computes the value");
+  if (ir_is(def, "scf.for")) {
+    struct remark *r = pass_remark(run, def, RULE_FUSE, "computes %d fused values", n);
+    remark_reject(r, "loops of their own", "knob.fuse names the values");
+  } else
+    pass_remark(run, def, RULE_FUSE_SINGLE, "nothing to fuse: a single tile computes the value");
   mlirOperationDestroy(fuse);
   return ST_OK;
 }

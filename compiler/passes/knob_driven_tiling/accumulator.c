@@ -140,5 +140,7 @@ void accumulator_start_from_zero(struct pass_run *run, MlirOperation matmul, int
       settle(mlirOpOperandGetOwner(u), sum);
   if (!mlirOperationIsNull(tile_op))
     annotate_sum(&b, tile_op, sum, matmul);
-  pass_remark(run, matmul, "the accumulator starts from zero; its initial value is added behind the product");
+  struct remark *r = pass_remark(run, matmul, RULE_ZERO_START,
+                                 "the accumulator starts from zero; its initial value is added after the product");
+  remark_reject(r, "loading the initial value into PSUM", "the first product overwrites it");
 }

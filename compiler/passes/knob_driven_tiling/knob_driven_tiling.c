@@ -398,24 +398,74 @@ static void emit_m(struct script *s, const struct tiled *t, int h, int64_t exten
 
 /* ---- the pass --------------------------------------------------------------------------------------- */
 
+/* The number of tiles of each operand in a block: of M, if `tile` is that of M. */
+static int64_t tiles_in_block(int64_t extent, int64_t tile, int most) {
+  return most ? block_of(extent, tile, most) / tile : 0;
+}
+
+static void remark_blocks(struct pass_run *run, const struct tiled *t) {
+  const int64_t m = tiles_in_block(t->s.extents[0], t->tile[0], t->most_m);
+  const int64_t n = tiles_in_block(t->s.extents[1], t->tile[1], t->most_n);
+  const int64_t sbuf = nisa_machine(run->target)->sbuf_bytes;
+  struct remark *r =
+      t->most_m ? pass_remark(run, t->op, RULE_MATMUL_BLOCKS, "blocks of %" PRId64 "x%" PRId64 " tiles in SBUF", m, n)
+                : pass_remark(run, t->op, RULE_MATMUL_BLOCKS, "no blocks: each step over K loads its own tiles");
+
+  remark_limit(r, "SBUF for blocks", "bytes per partition",
+               block_bytes(t, t->most_m ? t->most_m : 1, t->most_n ? t->most_n : 1),
+               t->most_m == 1 ? sbuf / 4 * 3 : sbuf / 2);
+  for (int k = 3; k >= 2; k--) {
+    const int64_t more_m = tiles_in_block(t->s.extents[0], t->tile[0], k);
+    const int64_t more_n = tiles_in_block(t->s.extents[1], t->tile[1], k);
+    if (more_m == m && more_n == n)
+      continue;
+    const int64_t bytes = block_bytes(t, k, k);
+    remark_reject(r, arena_printf(run->arena, "%" PRId64 "x%" PRId64, more_m, more_n),
+                  bytes > sbuf / 2
+                      ? arena_printf(run->arena, "they would take %" PRId64 " bytes of each partition", bytes)
+                      : "the product is fused with an operation whose loops go over single tiles");
+    return;
+  }
+  if (m < 2 || n < 2)
+    remark_reject(r, "larger blocks", "the numbers of tiles are not divisible by 2 or 3");
+}
+
+static void remark_matmul(struct pass_run *run, const struct tiled *t) {
+  struct remark *r = pass_remark(run, t->op, RULE_PSUM_SUM, "accumulates in PSUM");
+  remark_limit(r, "PSUM bank", "bytes per partition", t->tile[1] * 4, nisa_machine(run->target)->psum_bank_bytes);
+  remark_reject(r, "a sum in SBUF", "the tensor engine writes to PSUM only");
+  if (!is_lhs_transposed(t)) {
+    r = pass_remark(run, t->op, RULE_TRANSPOSE_LEFT,
+                    "the left input is transposed: the tensor engine wants its rows across the partitions");
+    remark_reject(r, "no transpose", "the operand is [M, K], and K must lie across the partitions");
+  }
+  remark_blocks(run, t);
+}
+
 /* Writes remarks such as "TILE=[128,512,128], 2x1x4 of them", and the number of operands that are copied to SBUF. */
 static void remark_tile(struct pass_run *run, const struct tiled *t) {
   const char *count = "";
   for (int l = 0; l < t->s.n_loops; l++)
     count =
         arena_printf(run->arena, "%s%s%" PRId64, count, l ? "x" : "", (t->s.extents[l] + t->tile[l] - 1) / t->tile[l]);
-  pass_remark(run, t->op, "TILE=%s, %s of them", layout_ints(run->arena, t->s.n_loops, t->tile), count);
+  struct remark *r =
+      pass_remark(run, t->op, RULE_TILES, "TILE=%s, %s of them", layout_ints(run->arena, t->s.n_loops, t->tile), count);
+  const int rows = structured_map_loop(t->s.maps[t->s.n_inputs], 0);
+  if (rows >= 0)
+    remark_limit(r, "partitions", "partitions", t->tile[rows], NISA_PARTITIONS);
+  if (is_matmul(t))
+    remark_limit(r, "PSUM bank", "f32 columns of the product", t->tile[1], NISA_BANK_F32);
   const bool turns_lhs = is_matmul(t) && !is_lhs_transposed(t);
   int promoted = 0;
   for (int o = 0; o < t->s.n_inputs; o++)
     promoted += (turns_lhs && o == 0) || needs_promotion(t, o);
-  if (promoted)
-    pass_remark(run, t->op, "promoted %d input%s to SBUF%s", promoted, promoted == 1 ? "" : "s",
-                is_matmul(t) && t->most_m ? ", in blocks that serve several tiles" : "");
+  if (promoted) {
+    r = pass_remark(run, t->op, RULE_PROMOTE, "promoted %d input%s to SBUF%s", promoted, promoted == 1 ? "" : "s",
+                    is_matmul(t) && t->most_m ? ", in blocks that serve several tiles" : "");
+    remark_reject(r, "reading HBM", "only DMA reaches it");
+  }
   if (is_matmul(t))
-    pass_remark(run, t->op, "accumulates in PSUM");
-  if (turns_lhs)
-    pass_remark(run, t->op, "the left input is transposed: the tensor engine wants its rows across the partitions");
+    remark_matmul(run, t);
 }
 
 static void emit(struct script *s, const struct tiled *t) {

@@ -219,7 +219,9 @@ static enum status move_to_hbm(struct pass_run *run, struct physical *b) {
     if (is_first)
       legal_stage(run, uses.v[k].op);
   }
-  pass_remark(run, alloc, "moved to HBM: no tile fits the ways in which it is used");
+  struct remark *r =
+      pass_remark(run, alloc, RULE_LAYOUT_IN_HBM, "moved to HBM: no tile fits the ways in which it is used");
+  remark_reject(r, "SBUF", "on the chip it has one tile, which its users cannot share");
   return ST_OK;
 }
 
@@ -289,8 +291,10 @@ static void make(struct legalize *g, struct physical *b) {
   const char *blocks = "";
   for (int d = 0; b->is_blocked && d < b->rank; d++)
     blocks = arena_printf(g->run->arena, "%s%s%" PRId64, blocks, d ? "x" : ", blocks ", b->blocks[d]);
-  pass_remark(g->run, ir_defining_op(b->logical), "lies as %s: %" PRId64 " partition%s%s",
-              layout_ints(g->run->arena, n, shape), shape[0], shape[0] == 1 ? "" : "s", blocks);
+  struct remark *r =
+      pass_remark(g->run, ir_defining_op(b->logical), RULE_PHYSICAL_LAYOUT, "lies as %s: %" PRId64 " partition%s%s",
+                  layout_ints(g->run->arena, n, shape), shape[0], shape[0] == 1 ? "" : "s", blocks);
+  remark_limit(r, "partitions", "partitions", shape[0], NISA_PARTITIONS);
 }
 
 /* ---- the pass -------------------------------------------------------------------------------------------------- */

@@ -289,7 +289,9 @@ bool legal_align(const struct legalize *g, MlirOperation op) {
     layout_write(own, &at, b.loc);
     memrefs_copy(&b, v, own);
     mlirOperationSetOperand(op, o, own);
-    pass_remark(g->run, op, "operand %d is copied to the partitions of the result", o);
+    struct remark *r =
+        pass_remark(g->run, op, RULE_ALIGN_PARTITIONS, "operand %d is copied to the partitions of the result", o);
+    remark_reject(r, "reading it in place", "a lane reads its own partition only");
     changed = true;
   }
   return changed;

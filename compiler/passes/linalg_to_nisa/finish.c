@@ -166,7 +166,8 @@ void ln_remark_engines(struct pass_run *run) {
       if (n[e])
         text =
             arena_printf(run->arena, "%s%s %d %s", text, *text ? "," : "", n[e], nisa_engine_name((enum nisa_engine)e));
-    pass_remark(run, functions.v[k], "%d instruction%s, loops counted once:%s", total, total == 1 ? "" : "s", text);
+    pass_remark(run, functions.v[k], RULE_INSTRUCTIONS, "%d instruction%s, loops counted once:%s", total,
+                total == 1 ? "" : "s", text);
   }
 }
 

@@ -79,6 +79,27 @@ MlirAttribute ln_int(struct ln *ln, int64_t v) {
   return ir_i64_attr(&ln->b, v);
 }
 
+/* Why another engine that has the instruction does not execute it. */
+static const char *why_not(enum nisa_engine chosen, enum nisa_engine other) {
+  if (chosen == NISA_ENGINE_GPSIMD)
+    return "it computes in f32 and rounds, where this must be exact";
+  if (other == NISA_ENGINE_GPSIMD)
+    return "it is slower and cannot reach PSUM";
+  return chosen == NISA_ENGINE_VECTOR ? "it is kept for functions" : "it is kept for arithmetic";
+}
+
+/* Says once for each operation which engine executes a kind of its instructions. */
+static void remark_engine(struct ln *ln, const struct nisa_op_def *def, enum nisa_engine engine) {
+  _Static_assert(NISA_KIND_COUNT <= 32, "a bit for each kind");
+  if (ln->said[engine] & 1u << def->kind)
+    return;
+  ln->said[engine] |= 1u << def->kind;
+  struct remark *r = pass_remark(ln->run, ln->op, RULE_ENGINE, "%s on %s", def->name, nisa_engine_name(engine));
+  for (int e = NISA_ENGINE_NONE + 1; e < NISA_ENGINE_COUNT; e++)
+    if (def->engines & 1u << e && e != (int)engine)
+      remark_reject(r, nisa_engine_name((enum nisa_engine)e), why_not(engine, (enum nisa_engine)e));
+}
+
 MlirOperation ln_emit(struct ln *ln, enum nisa_kind k, enum nisa_engine engine, const struct nisa_access *operands,
                       const struct ln_attr *attrs) {
   struct nisa_instr in = {.def = nisa_op_def(k), .engine = engine};
@@ -90,12 +111,14 @@ MlirOperation ln_emit(struct ln *ln, enum nisa_kind k, enum nisa_engine engine, 
     assert(n < LN_ATTRS_MAX);
     named[n] = ir_named(&ln->b, attrs[n].name, attrs[n].value);
   }
+  remark_engine(ln, in.def, engine);
   return ln_insert(ln, nisa_create(&in, ln->b.loc, n, named));
 }
 
 static void point_at(struct ln *ln, MlirOperation op) {
   ln->op = op;
   ln->b = edit_before(ln->run, op);
+  memset(ln->said, 0, sizeof ln->said);
 }
 
 static void remember(struct ln *ln, MlirValue from, MlirValue to) {
@@ -142,8 +165,13 @@ static enum status lower_alloc(struct ln *ln) {
   if (mem_is_on_chip(s)) {
     while (rank < 2)
       dims[rank++] = 1;
-    if (s == MEM_PSUM && mlirTypeIsAFloat(element) && nisa_element_bytes(element) < 4 && is_accumulator(ln, v))
+    if (s == MEM_PSUM && mlirTypeIsAFloat(element) && nisa_element_bytes(element) < 4 && is_accumulator(ln, v)) {
       element = mlirF32TypeGet(ln->b.ctx);
+      struct remark *r = pass_remark(ln->run, ln->op, RULE_SUM_IN_F32, "adds up in f32");
+      remark_limit(r, "PSUM bank", "bytes per partition", nisa_type_bytes(ln_memref(ln, element, rank, dims, s)),
+                   nisa_machine(ln->run->target)->psum_bank_bytes);
+      remark_reject(r, "the type of the value", "each product would be rounded before the next one is added");
+    }
     is_sum = s == MEM_PSUM && mlirTypeIsAInteger(element) && is_accumulator(ln, v);
     if (is_sum)
       s = MEM_SBUF;

@@ -108,8 +108,12 @@ static enum status emit_transpose_copy(struct ln_walk *w, const struct ln_view *
 
   if (!st)
     st = ln_access(w, src, &t, &x[1]);
-  if (!st)
-    ln_emit(w->ln, NISA_DMA_TRANSPOSE, NISA_ENGINE_DMA, x, attrs);
+  if (st)
+    return st;
+  struct remark *r = pass_remark(w->ln->run, w->ln->op, RULE_TRANSPOSE_BY_DMA, "transposed by DMA");
+  remark_reject(r, "the tensor engine",
+                "a product with the identity would keep it busy, and DMA moves the data anyway");
+  ln_emit(w->ln, NISA_DMA_TRANSPOSE, NISA_ENGINE_DMA, x, attrs);
   return st;
 }
 
@@ -322,6 +326,8 @@ static enum status matmul_then_add(struct ln_walk *w, struct ln_view *c, const s
  * gpsimd computes it without rounding. */
 static enum status multiply_integers(struct ln_walk *w, struct ln_view *c, struct ln_view *a, const struct ln_view *b) {
   struct ln *ln = w->ln;
+  struct remark *r = pass_remark(ln->run, ln->op, RULE_INTEGER_PRODUCT, "integers are multiplied by gpsimd");
+  remark_reject(r, "the tensor engine", "it multiplies floats only");
   const ln_atoms m = ln_loop_atoms(w, 0), n = ln_loop_atoms(w, 1), k = ln_loop_atoms(w, 2);
   struct ln_view *rows, *sum, *term = ln_temp(w, c->element, MEM_SBUF, m, m | n);
   struct ln_view *row = ln_temp(w, b->element, MEM_SBUF, m, m | n);

@@ -15,6 +15,7 @@
  *  - Collectives.  Upstream must assume that a function without a body writes its arguments and returns views of
  *    them.  A collective (linalg/collective.c) does neither.  So during the analysis its function has a body that
  *    reads the argument and returns a new tensor, and its call returns a new, packed buffer.
+ *  - Long chains of insertions.  They are written into one buffer without upstream's analysis (inserts.c).
  *  - Undefined tensors.  Every user of a tensor.empty gets its own, and so its own buffer.
  *
  * A fuse_op that is left means that knob-driven-fusion did not run; that is an error, like everything else that
@@ -30,6 +31,7 @@
 #include "passes/lib/carried.h"
 #include "passes/lib/edit.h"
 #include "passes/lib/memrefs.h"
+#include "passes/one_shot_bufferize/inserts.h"
 #include "passes/one_shot_bufferize/loops.h"
 #include "passes/pass.h"
 
@@ -301,6 +303,8 @@ static enum status run_pass(struct pass_run *run) {
   bufferize_loops_in_place(run);
   for (int k = 0; !st && k < functions.n; k++)
     st = write_aliases(run, functions.v[k]);
+  if (!st)
+    bufferize_long_chains(run);
   for (int k = annotations.n - 1; !st && k >= 0; k--) /* backwards, because each moves directly after the definition */
     put_on_buffer(run, annotations.v[k]);
   for (int k = 0; k < collectives.n; k++)
@@ -323,7 +327,7 @@ static enum status run_pass(struct pass_run *run) {
   functions = ir_collect_named(run->arena, run->module, "func.func");
   for (int k = 0; k < functions.n; k++)
     if (!mlirOperationIsNull(return_of(functions.v[k])))
-      pass_remark(run, functions.v[k], "buffers: %d, copies: %d",
+      pass_remark(run, functions.v[k], RULE_BUFFERS, "buffers: %d, copies: %d",
                   ir_collect_named(run->arena, functions.v[k], "memref.alloc").n,
                   ir_collect_named(run->arena, functions.v[k], "memref.copy").n);
   return ST_OK;

@@ -241,9 +241,11 @@ bool windows_convolution(struct windowed *w) {
   if (mlirValueIsNull(init))
     return false;
   MlirValue y = multiply(&b, w, &c, init);
-  pass_remark(w->run, ir_defining_op(y), "the convolution as a matrix product: M=%lld, N=%lld, K=%lld%s",
-              (long long)flat[c.batch.n], (long long)flat[c.batch.n + 1], (long long)product(w, &c.k),
-              c.batch.n ? ", in batches" : "");
+  struct remark *r =
+      pass_remark(w->run, ir_defining_op(y), RULE_CONVOLUTION_AS_MATMUL,
+                  "the convolution as a matrix product: M=%lld, N=%lld, K=%lld%s", (long long)flat[c.batch.n],
+                  (long long)flat[c.batch.n + 1], (long long)product(w, &c.k), c.batch.n ? ", in batches" : "");
+  remark_reject(r, "an instruction for each place of the filter", "the tensor engine does all of them in one product");
   if (is_moved) {
     for (int k = 0; k < n; k++)
       dims[k] = w->s.extents[order.v[k]];

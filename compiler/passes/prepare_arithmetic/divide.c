@@ -151,7 +151,8 @@ static bool by_constant(struct pass_run *run, MlirOperation op, MlirOperation di
   MlirValue product = ir_binary(&b, "arith.mulf", x, ir_float(&outer, t, first));
   if (second != 1)
     product = ir_binary(&b, "arith.mulf", product, ir_float(&outer, t, second));
-  pass_remark(run, op, "x / %g as x * %g", c, 1 / c);
+  struct remark *r = pass_remark(run, op, RULE_MULTIPLY_BY_INVERSE, "x / %g as x * %g", c, 1 / c);
+  remark_reject(r, "a division", "it takes a reciprocal and a multiplication");
   replace(div, product);
   return true;
 }
@@ -188,7 +189,7 @@ static void invert_input(struct pass_run *run, MlirOperation op, const struct st
     struct ir_builder body = edit_before(run, divs.v[i]);
     replace(divs.v[i], ir_binary(&body, "arith.mulf", mlirOperationGetOperand(divs.v[i], 0), b));
   }
-  pass_remark(run, op, "division as multiplication by a reciprocal");
+  pass_remark(run, op, RULE_MULTIPLY_BY_RECIPROCAL, "division as multiplication by a reciprocal");
 }
 
 static bool in_body(struct pass_run *run, MlirOperation op, MlirOperation div) {
@@ -201,7 +202,7 @@ static bool in_body(struct pass_run *run, MlirOperation op, MlirOperation div) {
   outer.loc = at.loc;
   MlirValue one = ir_float(&outer, mlirValueGetType(b), 1);
   replace(div, ir_binary(&at, "arith.mulf", a, ir_binary(&at, "arith.divf", one, b)));
-  pass_remark(run, op, "division as multiplication by a reciprocal");
+  pass_remark(run, op, RULE_MULTIPLY_BY_RECIPROCAL, "division as multiplication by a reciprocal");
   return true;
 }
 
@@ -245,7 +246,7 @@ static void rewrite_named(struct pass_run *run, MlirOperation op, const struct s
                                                                 .output = out,
                                                                 .body = divide_elements}));
   } else {
-    pass_remark(run, op, "division as multiplication by a reciprocal");
+    pass_remark(run, op, RULE_MULTIPLY_BY_RECIPROCAL, "division as multiplication by a reciprocal");
     in[1] = reciprocal(&b, in[1]);
     annotate_like(in[1], ir_result(op), b.loc);
     made = ir_result(ir_linalg_named(&b, "linalg.mul", 2, in, out, 0, NULL));

@@ -166,7 +166,8 @@ static void expand(struct pass_run *run, MlirOperation generic, MlirOperation op
   p.outside.loc = p.body.loc;
   v = width == 32 ? f->of(&p, x) : is_int ? of_narrow_int(&p, f, x, width) : of_narrow_float(&p, f, x);
   mlirValueReplaceAllUsesOfWith(ir_result(op), v);
-  pass_remark(run, generic, "%s written out: no engine has it", f->name);
+  struct remark *r = pass_remark(run, generic, RULE_WRITE_OUT_FUNCTION, "%s written out: no engine has it", f->name);
+  remark_reject(r, "one instruction", "no engine has the function");
   mlirOperationDestroy(op);
 }
 

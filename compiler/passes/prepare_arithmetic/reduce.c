@@ -284,7 +284,9 @@ static void reduce_in_two_steps(struct pass_run *run, MlirOperation op, struct s
   annotate_scalar(scalar, asked, mlirOperationGetLocation(op));
   if (!mlirOperationIsNull(ir_defining_op(init)))
     edit_erase_unused(run->arena, ir_defining_op(init));
-  pass_remark(run, op, "reduced in two steps: within the partitions, then across them");
+  struct remark *r =
+      pass_remark(run, op, RULE_REDUCE_IN_TWO_STEPS, "reduced in two steps: within the partitions, then across them");
+  remark_reject(r, "one step", "an instruction reduces along the free dimension only");
 }
 
 /* ---- all --------------------------------------------------------------------------------------------------------- */

@@ -307,7 +307,8 @@ void prepare_inputs(struct pass_run *run, MlirOperation op, int partition) {
     if (results[partition] != partition) {
       v = broadcast(&b, v, s.n_loops, dims, partition, s.extents[partition]);
       results[partition] = partition;
-      pass_remark(run, op, "input %d is copied to all partitions", o);
+      struct remark *r = pass_remark(run, op, RULE_BROADCAST_TO_PARTITIONS, "input %d is copied to all partitions", o);
+      remark_reject(r, "reading it in place", "a lane reads its own partition only");
     }
     mlirOperationSetOperand(op, o, v);
     s.maps[o] = ir_map(&b, s.n_loops, s.n_loops, results);

@@ -310,7 +310,8 @@ static bool rewrite_chain(struct windowed *w) {
                                                                .body = copy_body,
                                                                .user = &body}));
   }
-  pass_remark(w->run, ir_defining_op(sum), "the %lld elements of the windows are combined one by one", (long long)n);
+  pass_remark(w->run, ir_defining_op(sum), RULE_COMBINE_WINDOWS,
+              "the %lld elements of the windows are combined one by one", (long long)n);
   windows_drop_knobs(w->run, w->op, "the window's elements are combined one by one");
   mlirValueReplaceAllUsesOfWith(ir_result(w->op), sum);
   edit_erase_unused(w->run->arena, w->op);
@@ -423,7 +424,10 @@ static void rewrite_reduction(struct windowed *w) {
     const int r = loop < 0 ? -1 : window_of(side, loop);
     if (r >= 0 && side->rank < STRUCTURED_LOOPS_MAX && w->s.extents[side->d[r].loop[1]] <= UNFOLD_MAX) {
       windows_unfold(&b, w, side, r, side->rank);
-      pass_remark(w->run, w->op, "the windows of input %d along dimension %d are copied out, for the partitions", o, r);
+      struct remark *said =
+          pass_remark(w->run, w->op, RULE_UNFOLD_WINDOWS,
+                      "the windows of input %d along dimension %d are copied out, for the partitions", o, r);
+      remark_reject(said, "reading them in place", "they overlap across partitions");
     }
     mlirOperationSetOperand(w->op, o, side->v);
     w->s.maps[o] = map_of(&b, w, side);

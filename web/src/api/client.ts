@@ -2,7 +2,8 @@
 import { networkProblem, Problem, problemFrom } from "./problem";
 import { type Base, wholeFrame, type WholeFrame } from "./delta";
 import { readLines } from "./ndjson";
-import type { CompileRequest, Example, Frame, Instruction, Knob, Operation, OperationText, RevisionMade, Snippet, SnippetMade, SnippetRequest, StageDescription, StageDiff, Target } from "./types";
+import type { Pipelines } from "../state/outcome";
+import type { CompileRequest, Example, Frame, Instruction, Knob, Operation, OperationText, PipelineDescription, RevisionMade, Rule, Snippet, SnippetMade, SnippetRequest, StageDiff, Target } from "./types";
 
 const BASE = "/api/v1";
 
@@ -48,13 +49,20 @@ export async function getOperations(): Promise<{ ops: Operation[]; knobs: Knob[]
   return (await response.json()) as { ops: Operation[]; knobs: Knob[] };
 }
 
+export async function getRules(): Promise<Rule[]> {
+  const response = await request("/rules", { headers: { accept: "application/json" } });
+  return ((await response.json()) as { rules: Rule[] }).rules;
+}
+
 export async function getInstructions(): Promise<{ instructions: Instruction[]; operations: OperationText[] }> {
   const response = await request("/instructions", { headers: { accept: "application/json" } });
   return (await response.json()) as { instructions: Instruction[]; operations: OperationText[] };
 }
 
-export function getPipeline(): Promise<StageDescription[]> {
-  return getList("/pipeline", "stages");
+export async function getPipelines(): Promise<Pipelines> {
+  const response = await request("/pipeline", { headers: { accept: "application/json" } });
+  const { stages, nki_stages } = (await response.json()) as PipelineDescription;
+  return { hlo: stages, nki: nki_stages };
 }
 
 /** Where the server finds the stages of a result: under its key while it is cached, or in a snippet. */
@@ -94,14 +102,14 @@ export async function deleteSnippet(id: string, token: string): Promise<void> {
 }
 
 /** Compiles and passes each frame to `sink` as it arrives; the server ends an older compile of the same editor.  With a
- * base, the server may send stages as their difference from that. */
+ * base, the server may send stages as their difference from that.  True if the server had the result already. */
 export async function compile(
   req: CompileRequest,
   editor: string,
   signal: AbortSignal,
   sink: (f: WholeFrame) => void,
   base: Base | null = null,
-): Promise<void> {
+): Promise<boolean> {
   const headers = { "content-type": "application/json", accept: "application/x-ndjson", "x-nkx-editor": editor };
   const response = await request("/compile", {
     method: "POST",
@@ -117,4 +125,5 @@ export async function compile(
     if (e instanceof SyntaxError) throw new Problem("ours", "bad-frame", "The server sent something that is not JSON.");
     throw networkProblem();
   }
+  return response.headers.get("x-nkx-cached") === "1";
 }

@@ -14,13 +14,22 @@ export interface SourceRange {
 
 /** A range of a file of the user's, with what led there: the file's number, line, column, end line and end column as in
  * SourceRange; the function that contains the range, empty if it is not known; and the number of the place of the call
- * that led there, smaller than this place's own, -1 if there is none. */
-export type Place = [number, number, number, number, number, string, number];
+ * that led there, smaller than this place's own, -1 if there is none. If Python loops of that function enclose the
+ * range, one more element follows: the numbers of the places of the loops' headers, the outermost first, also smaller.
+ * */
+export type Place = [number, number, number, number, number, string, number, number[]?];
 
 /** What an operation stands for: one place of the user's source, or several once passes have merged operations. */
 export interface Source {
   /** The numbers of the first places, by the order in which they were merged. */
   places: number[];
+  /** For each of the places: in which rounds of the Python loops around it the operation was recorded there; null if no
+   * loop is around it. Absent if that is so of all. The rounds are a list of boxes. A box has one element for each
+   * loop, those of the outermost caller first, the innermost loop of the place last: a round, counted from 0, or the
+   * first and the last of several. [[1,[0,3]]] is round 1 of the outer loop and rounds 0 to 3 of the inner one. */
+  rounds?: (((number | number[])[])[] | null)[];
+  /** How many further rounds a place has at most that are not in its boxes. */
+  more_rounds?: number;
   /** How many further places there are at least. */
   more?: number;
 }
@@ -51,6 +60,59 @@ export interface Remark {
   from?: number;
   /** The number of its source. */
   src?: number;
+  /** The rule by which the pass decided; GET /api/v1/rules lists all. Results of older versions lack it. */
+  rule?: string;
+  limits?: RemarkLimit[];
+  rejected?: RejectedChoice[];
+  knob?: RemarkKnob;
+}
+
+/** A limit of the machine that a decision respects. used is more than available where the decision was to do without.
+ * */
+export interface RemarkLimit {
+  name: string;
+  unit: string;
+  used: number;
+  available: number;
+}
+
+/** An argument of a knob, equal in JSON and in Python: a tile size, a memory, a dimension. */
+export type KnobValue = number[] | string | number;
+
+/** A choice that the pass did not take. */
+export interface RejectedChoice {
+  choice: string;
+  reason: string;
+  /** What it would cost, where that is at hand. */
+  cost?: string;
+  value?: KnobValue;
+}
+
+/** The knob that changes a decision: knob.knob(value).call(argument=…), where value is what the innermost place of the
+ * remark's source computes. Absent if no knob does. */
+export interface RemarkKnob {
+  call: "tile_op" | "layout";
+  argument: "tile_size" | "mem_space" | "partition_dim";
+  value: KnobValue;
+  /** Other arguments, which the rejected choices take. */
+  offers: KnobValue[];
+  /** Of tile_op: for each dimension of the value the entry of tile_size that is for it, -1 for none. Entries that are
+   * for no dimension are those of reduced loops. */
+  dims?: number[];
+}
+
+/** A rule by which a pass decides. */
+export interface Rule {
+  name: string;
+  pass: string;
+  /** What it decides. */
+  says: string;
+  /** The fact of the machine or of the pipeline behind it. */
+  because: string;
+  /** The knob that changes its decisions, or why there is none. */
+  knob: string;
+  /** The rule whose decisions about the same expression change this one. */
+  via?: string;
 }
 
 /** The first element that differs by more than its tolerance; of the output with the largest difference. */
@@ -251,7 +313,8 @@ export interface ValueSlice {
   data?: (number | string)[];
 }
 
-/** Means over cells of two dimensions of a value. */
+/** Means over cells of two dimensions of a value: the last two that are longer than 1; in SBUF and PSUM the partitions
+ * and the last one. */
 export interface HeatMap {
   /** The index of the first element. Dimensions other than the two stay there. */
   at: number[];
@@ -381,6 +444,20 @@ export interface ProfileBuffer {
   place?: SourceRange;
 }
 
+/** An allocation in an on-chip memory. */
+export interface PlacedBuffer {
+  /** Of the allocation in the last stage's text, or in the source if that is NISA. */
+  line?: number;
+  /** In each partition. */
+  bytes: number;
+  partitions: number;
+  /** Absent if the buffer has no place. */
+  first_partition?: number;
+  /** If there are several, which the rounds of a loop take in turn. */
+  copies?: number;
+  place?: SourceRange;
+}
+
 /** The use of an on-chip memory in bytes of a partition, over time. */
 export interface ProfileMemory {
   capacity: number;
@@ -390,6 +467,13 @@ export interface ProfileMemory {
   has_places?: boolean;
   /** What fills it at the peak, the largest first. */
   alive: ProfileBuffer[];
+  buffers?: PlacedBuffer[];
+  /** How often a buffer is alive, in all. */
+  n_lives?: number;
+  /** The number of the buffer in buffers; from when and until when it is alive, in microseconds; its first byte in each
+   * partition, in PSUM from that of the first bank, -1 if it has no place. In the order of the starts; of more than
+   * 2048 those that have most bytes times time. */
+  lives?: [number, number, number, number][];
   /** The time, the bytes from then on, and those of 8 parts. */
   points: [number, number, number[]][];
 }
@@ -430,8 +514,13 @@ export interface RunComparison {
   kernels: { name: string; a_us?: number; b_us?: number; ratio?: Finite; lanes?: TimePair[]; waits?: TimePair[]; lines?: TimePair[]; outputs?: { name: string; a: SimulatedOutput; b: SimulatedOutput }[] }[];
 }
 
+/** The stages that a kernel goes through: those of NumPy, HLO and MLIR, or those of NKI. */
+export type PipelineName = "hlo" | "nki";
+
 export interface KernelResult {
   name: string;
+  /** Absent in results of earlier releases, whose kernels are all hlo. */
+  pipeline?: PipelineName;
   inputs: TensorInfo[];
   outputs: TensorInfo[];
   stages: Stage[];
@@ -462,7 +551,7 @@ export interface Result {
 export type Frame =
   | { frame: "queued"; position: number }
   | { frame: "start"; version: number; key: string; language: string; target: string; pipeline: string }
-  | { frame: "kernel"; kernel: number; name: string; inputs: TensorInfo[]; outputs: TensorInfo[] }
+  | { frame: "kernel"; kernel: number; name: string; pipeline: PipelineName; inputs: TensorInfo[]; outputs: TensorInfo[] }
   | { frame: "sources"; files: string[]; places: Place[]; sources: Source[] }
   | { frame: "stage"; kernel: number; stage: Stage }
   | { frame: "stage"; kernel: number; same: string[]; stage: StageDelta }
@@ -551,8 +640,8 @@ export interface ValueQuery {
   operand?: string;
   /** The execution after which the value is taken; the last if it is not given. */
   execution?: number;
-  /** Of the first dimensions; the others are whole. At most 4096 elements. Without it, the first ones of the two last
-   * dimensions that are longer than 1. */
+  /** Of the first dimensions; the others are whole. At most 4096 elements. Without it, the first ones of the two
+   * dimensions of the heat map. */
   slice?: SliceQuery[];
 }
 
@@ -654,6 +743,13 @@ export interface Knob {
   /** As those of an operation. */
   parameters: string[];
   what: string;
+}
+
+/** All stages, by pipeline. */
+export interface PipelineDescription {
+  version: string;
+  stages: StageDescription[];
+  nki_stages: StageDescription[];
 }
 
 /** One pass of the pipeline. */

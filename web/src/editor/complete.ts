@@ -21,6 +21,21 @@ export interface Help {
   inputs(): ReadonlyMap<string, string>;
 }
 
+/** What NumPy itself computes while a kernel is traced: arrays of constants, and types. */
+const PLAIN: Readonly<Record<string, string>> = {
+  zeros: "(shape, dtype=float64)",
+  ones: "(shape, dtype=float64)",
+  full: "(shape, fill_value, dtype=None)",
+  zeros_like: "(a, dtype=None)",
+  ones_like: "(a, dtype=None)",
+  full_like: "(a, fill_value, dtype=None)",
+  eye: "(N, M=None, k=0, dtype=float64)",
+  arange: "(start, stop, step=1, dtype=None)",
+  linspace: "(start, stop, num=50)",
+  array: "(object, dtype=None)",
+  ...Object.fromEntries("float16 float32 float64 int8 int16 int32 int64 uint8 uint16 uint32 uint64 bool_ newaxis pi inf".split(" ").map((name) => [name, /^(newaxis|pi|inf)$/.test(name) ? "" : " dtype"])),
+};
+
 /** What can follow a dot. */
 function members(known: ReadonlyMap<string, Known>, object: string): Completion[] {
   const isValue = object === "value";
@@ -32,6 +47,7 @@ function members(known: ReadonlyMap<string, Known>, object: string): Completion[
     if (deeper === undefined) made.set(label, { label, detail: k.parameters ? `(${k.parameters.join(", ")})` : "", info: k.tip });
     else if (!made.has(label)) made.set(label, { label, detail: "…" });
   }
+  if (object === "np") for (const [label, detail] of Object.entries(PLAIN)) if (!made.has(label)) made.set(label, { label, detail });
   return [...made.values()];
 }
 

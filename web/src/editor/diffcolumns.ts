@@ -1,6 +1,8 @@
 // diffcolumns: a comparison of two texts: side by side, or in one column; equal stretches are folded; changes are stepped through.
 import type { Stage, StageDiff } from "../api/types";
-import { diffRows, sideLines, unifiedLines, type DiffLine } from "../state/diff";
+import { diffRows, shortRows, sideLines, unifiedLines, type DiffLine, type ShortLines } from "../state/diff";
+import { words } from "../state/pairs";
+import { compactOf } from "./rows";
 import type { KernelOutcome } from "../state/outcome";
 import type { Light } from "../state/selection";
 import { DiffColumn, opOfLine, scrollTogether, type Column, type DiffSide } from "./diffview";
@@ -9,9 +11,18 @@ export function linesOf(text: string): string[] {
   return text.replace(/\n$/, "").split("\n");
 }
 
+const shorts = new WeakMap<Stage, ShortLines>();
+
+function shortOf(stage: Stage): ShortLines {
+  let short = shorts.get(stage);
+  if (!short) shorts.set(stage, (short = compactOf(stage).map((line) => line.text)));
+  return short;
+}
+
 export function sideOfStage(kernel: KernelOutcome, stage: Stage): DiffSide {
   const origin = { map: kernel.map, links: kernel.map.linksOf(stage) };
-  return { language: stage.dialect === "hlo" ? "hlo" : "mlir", origin, lines: linesOf(stage.text) };
+  const short = stage.dialect === "nisa" ? () => shortOf(stage) : null;
+  return { language: stage.dialect === "hlo" ? "hlo" : stage.dialect === "nki" ? "python" : "mlir", origin, lines: linesOf(stage.text), short };
 }
 
 export interface DiffTexts {
@@ -34,6 +45,7 @@ export class DiffColumns {
   private texts: DiffTexts | null = null;
   private diff: StageDiff | null = null;
   private unified = false;
+  private full = false;
   private open: Set<number> | "all" = new Set();
   private columns: { left: Column; right: Column } | null = null;
   /** The current change, from 0; -1: none yet. */
@@ -83,6 +95,13 @@ export class DiffColumns {
     this.draw();
   }
 
+  /** Shows lines as they are printed, or in the compact form if they have one. */
+  setFull(full: boolean): void {
+    if (this.full === full) return;
+    this.full = full;
+    this.keepPlace(() => this.draw());
+  }
+
   setWrap(wrap: boolean): void {
     // the lines of two columns must have the same height
     this.left.setWrap(wrap && this.unified);
@@ -109,10 +128,12 @@ export class DiffColumns {
     const { texts, diff, unified } = this;
     this.host.classList.toggle("unified", unified);
     if (!texts || !diff) return;
-    const rows = diffRows(diff, this.open);
     const { from, to, labels } = texts;
-    const left: Column = { from, to, lines: unified ? unifiedLines(rows) : sideLines(rows, "from") };
-    const right: Column = { from, to, lines: unified ? [] : sideLines(rows, "to") };
+    const { full } = this;
+    const all = diffRows(diff, this.open);
+    const rows = full ? all : shortRows(all, from.short?.() ?? null, to.short?.() ?? null, words);
+    const left: Column = { from, to, full, lines: unified ? unifiedLines(rows) : sideLines(rows, "from") };
+    const right: Column = { from, to, full, lines: unified ? [] : sideLines(rows, "to") };
     this.columns = { left, right };
     this.left.show(left, unified, unified ? labels.both : labels.from);
     if (!unified) this.right.show(right, false, labels.to);

@@ -6,9 +6,10 @@ import { standardKeymap } from "@codemirror/commands";
 import { search, searchKeymap } from "@codemirror/search";
 import { Annotation, Compartment, EditorSelection, EditorState, RangeSetBuilder, RangeSet, StateEffect, StateField, Text } from "@codemirror/state";
 import { Decoration, type DecorationSet, drawSelection, EditorView, gutter, GutterMarker, keymap, ViewPlugin, type ViewUpdate } from "@codemirror/view";
+import { tokenizeCompact } from "../highlight/compact";
 import { tokenizeHlo } from "../highlight/hlo";
 import { tokenizeMlir } from "../highlight/mlir";
-import type { DiffLine } from "../state/diff";
+import type { DiffLine, ShortLines } from "../state/diff";
 import type { Light } from "../state/selection";
 import type { SourceMap, StageLinks } from "../state/sourcemap";
 import { BANDS } from "./links";
@@ -22,6 +23,8 @@ export interface DiffSide {
   /** What its operations were made from; null for a text without a map. */
   origin: { map: SourceMap; links: StageLinks } | null;
   lines: readonly string[];
+  /** The compact form; null for a text that has none. */
+  short: (() => ShortLines) | null;
 }
 
 /** The content of a column. */
@@ -29,6 +32,8 @@ export interface Column {
   lines: readonly DiffLine[];
   from: DiffSide;
   to: DiffSide;
+  /** Lines are shown as they are printed. */
+  full: boolean;
 }
 
 interface Lit {
@@ -73,7 +78,8 @@ function textOf(column: Column, line: DiffLine): string {
   if (line.kind === "filler") return "";
   if (line.kind === "gap") return `⋯ ${line.count.toLocaleString("en")} equal lines`;
   const { side, no } = sideOf(column, line);
-  return side.lines[no - 1] ?? "";
+  const short = column.full || line.full ? null : side.short?.();
+  return short?.[no - 1] ?? side.lines[no - 1] ?? "";
 }
 
 const cache = new Map<string, Decoration>();
@@ -190,7 +196,7 @@ export interface ColumnEvents {
   clicked(line: DiffLine): void;
 }
 
-const LANGUAGES = { hlo: tokenizer.of(tokenizeHlo), mlir: tokenizer.of(tokenizeMlir), python: pythonLanguage() };
+const LANGUAGES = { hlo: tokenizer.of(tokenizeHlo), mlir: tokenizer.of(tokenizeMlir), compact: tokenizer.of(tokenizeCompact), python: pythonLanguage() };
 
 const ATTRIBUTES: Record<string, string> = { tabindex: "0", role: "textbox", "aria-readonly": "true", "aria-multiline": "true" };
 
@@ -250,7 +256,7 @@ export class DiffColumn {
       effects: [
         setColumn.of(column),
         this.gutters.reconfigure(both ? [numbers("from"), numbers("to"), signs] : [numbers(side), signs]),
-        this.language.reconfigure(LANGUAGES[column[side].language]),
+        this.language.reconfigure(LANGUAGES[column[side].short && !column.full ? "compact" : column[side].language]),
         this.label.reconfigure(EditorView.contentAttributes.of({ ...ATTRIBUTES, "aria-label": label })),
       ],
       annotations: fromPage.of(true),

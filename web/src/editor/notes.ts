@@ -5,11 +5,32 @@ import { Decoration, type DecorationSet, EditorView, WidgetType } from "@codemir
 /** Texts by line, from 1. */
 export type Notes = ReadonlyMap<number, readonly string[]>;
 
-/** More texts of a line are only counted there; the list and the tooltip show all of them. */
+/** More rows of a line are only counted there; the list and the tooltip show all texts. */
 const MANY = 3;
+/** Short texts share a row of at most so many characters. */
+const ROW = 96;
+
+function rowsOf(texts: readonly string[]): string[][] {
+  const rows: string[][] = [];
+  let length = 0;
+  for (const text of texts) {
+    const row = rows.at(-1);
+    if (row && length + text.length + 3 <= ROW) {
+      row.push(text);
+      length += text.length + 3;
+    } else {
+      rows.push([text]);
+      length = text.length;
+    }
+  }
+  return rows;
+}
 
 function shortened(texts: readonly string[]): string[] {
-  return texts.length > MANY ? [...texts.slice(0, MANY - 1), `and ${texts.length - MANY + 1} more`] : [...texts];
+  const rows = rowsOf(texts);
+  const kept = rows.length > MANY ? rows.slice(0, MANY - 1) : rows;
+  const rest = rows.slice(kept.length).flat().length;
+  return [...kept.map((row) => row.join(" · ")), ...(rest > 0 ? [`and ${rest} more`] : [])];
 }
 
 class NoteWidget extends WidgetType {

@@ -105,7 +105,8 @@ export function linesOfStage(stage: Stage): readonly string[] {
 
 const compacted = new WeakMap<Stage, CompactLine[]>();
 
-function compactOf(stage: Stage): CompactLine[] {
+/** By line - 1, of a stage of NISA. */
+export function compactOf(stage: Stage): readonly CompactLine[] {
   let lines = compacted.get(stage);
   if (!lines) compacted.set(stage, (lines = compactLines(linesOfStage(stage))));
   return lines;

@@ -4,7 +4,7 @@ import { defaultKeymap, history, historyKeymap, indentWithTab } from "@codemirro
 import { bracketMatching, foldGutter, foldKeymap, indentOnInput, indentUnit } from "@codemirror/language";
 import { lintGutter, setDiagnostics, type Diagnostic as Lint } from "@codemirror/lint";
 import { highlightSelectionMatches, search, searchKeymap } from "@codemirror/search";
-import { Annotation, EditorState, type Extension, StateEffect } from "@codemirror/state";
+import { Annotation, Compartment, EditorState, type Extension, StateEffect } from "@codemirror/state";
 import {
   drawSelection,
   EditorView,
@@ -115,6 +115,9 @@ export class SourceEditor {
   private readonly kept = new Map<string | null, Kept>();
   private isFrozen = false;
   private writing: Extension = [];
+  /** Keys that come before all others: Vim's. */
+  private readonly keys = new Compartment();
+  private ownKeys: Extension = [];
 
   constructor(
     parent: HTMLElement,
@@ -137,6 +140,7 @@ export class SourceEditor {
 
   private extensions(language: string): Extension {
     return [
+      this.keys.of(this.ownKeys),
       heatGutter(),
       lintGutter(),
       lineNumbers(),
@@ -184,6 +188,14 @@ export class SourceEditor {
         else if (u.selectionSet && !u.docChanged && !own) this.events.caret(u.state.selection.main.head);
       }),
     ];
+  }
+
+  /** Replaces the keys that come before all others, in every file. */
+  setKeys(keys: Extension): void {
+    this.ownKeys = keys;
+    const effects = this.keys.reconfigure(keys);
+    this.view.dispatch({ effects });
+    for (const kept of this.kept.values()) kept.state = kept.state.update({ effects }).state;
   }
 
   /** Opens or closes the tip at the caret, which the keyboard cannot point at. */

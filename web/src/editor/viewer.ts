@@ -9,8 +9,7 @@ import { Annotation, Compartment, EditorSelection, EditorState, type StateEffect
 import { BlockType, drawSelection, EditorView, hoverTooltip, keymap, lineNumbers } from "@codemirror/view";
 import type { Stage } from "../api/types";
 import { tokenizeCompact } from "../highlight/compact";
-import { tokenizeHlo } from "../highlight/hlo";
-import { tokenizeMlir } from "../highlight/mlir";
+import { tokenizerOf } from "../highlight/dialect";
 import type { Light } from "../state/selection";
 import type { SourceMap, StageLinks } from "../state/sourcemap";
 import { cardTip, closeTips, isTipOpen, toggleTip } from "./cardtip";
@@ -28,6 +27,8 @@ export interface ViewerEvents {
   caret(line: number): void;
   /** The tooltip for a line; null for none. */
   explain(line: number): HTMLElement | null;
+  /** Whether a resting pointer opens a tooltip. */
+  hovers(): boolean;
   /** What the operation of a line does; null for none. */
   card(line: number): HTMLElement | null;
 }
@@ -136,7 +137,7 @@ export class StageViewer {
           hoverTooltip(
             (view, pos) => {
               const row = view.state.doc.lineAt(pos);
-              const dom = isTipOpen(view) ? null : this.tip(row.number);
+              const dom = isTipOpen(view) || !events.hovers() ? null : this.tip(row.number);
               return dom ? { pos: row.from, end: row.to, create: () => ({ dom }) } : null;
             },
             { hoverTime: 700, hideOnChange: true },
@@ -210,8 +211,7 @@ export class StageViewer {
   }
 
   private rowEffects(rows: Rows, ties: Ties) {
-    const dialect = this.stage?.dialect;
-    const tokens = rows.isCompact ? tokenizeCompact : dialect === "hlo" ? tokenizeHlo : tokenizeMlir;
+    const tokens = rows.isCompact ? tokenizeCompact : tokenizerOf(this.stage?.dialect);
     return [setRows.of(rows), notesEffect(notesOfRows(ties.notes, rows)), this.language.reconfigure(tokenizer.of(tokens))];
   }
 
@@ -268,6 +268,11 @@ export class StageViewer {
     this.view.dispatch({ effects: setValue.of(pos === null || pos > doc.length ? null : this.valueAt(pos)) });
   }
 
+  /** The name of the value at the caret, as the full text has it. */
+  caretName(): string | null {
+    return this.valueAt(this.view.state.selection.main.head)?.name ?? null;
+  }
+
   private valueAt(pos: number): Value | null {
     return this.stage ? valueAt(this.view.state, pos, linesOfStage(this.stage)) : null;
   }
@@ -319,6 +324,11 @@ export class StageViewer {
   /** The line of the stage's text that a row is about. */
   lineOf(row: number): number {
     return this.rows?.lineOf(row) ?? row;
+  }
+
+  /** The text of the row that shows a line. */
+  rowText(line: number): string {
+    return this.rows?.texts[this.rowOf(line) - 1] ?? "";
   }
 
   /** The row that shows a line of the stage's text. */

@@ -3,7 +3,10 @@
 const HLO = /^\s*(?:ROOT\s+)?%?[\w.-]+\s*=\s.*?[\])}]\s([a-z][\w-]*)\(/;
 const MLIR = /^\s*(?:%[^=]*=\s*)?"?((?:[A-Za-z_][\w$]*\.)*[A-Za-z_][\w$]*)"?/;
 
+const NKI = /\b(nisa\.\w+|nl\.ndarray)\(|^(def)\b|^\s*(return)\b/;
+
 export function opLabel(line: string, dialect: string): string {
+  if (dialect === "nki") return NKI.exec(line)?.slice(1).find((s) => s !== undefined) ?? line.trim().slice(0, 24);
   const m = (dialect === "hlo" ? HLO : MLIR).exec(line);
   return m?.[1] ?? line.trim().slice(0, 24);
 }

@@ -5,7 +5,7 @@
 // places where they are used say what they are.
 import { memoryName, shapeText } from "./access";
 import { constantText, ENGINES, instructionText } from "./instruction";
-import { memType, readInstruction, splitList } from "./read";
+import { bytesOf, memType, readInstruction, splitList } from "./read";
 import { Scope } from "./scope";
 
 export type Kind = "constant" | "allocation" | "release" | "view" | "index" | "rotation";
@@ -27,8 +27,6 @@ export interface CompactLine {
 /** Shapes begin in this column if the formula leaves room. */
 const SHAPE_COLUMN = 36;
 
-const BYTES: Readonly<Record<string, number>> = { f64: 8, i64: 8, ui64: 8, index: 8, f32: 4, i32: 4, ui32: 4, f16: 2, bf16: 2, i16: 2, ui16: 2 };
-
 type Piece = Partial<CompactLine> & { engine?: string; shape?: string };
 
 const HIDDEN: Piece = { text: null };
@@ -39,7 +37,7 @@ function allocation(name: string, rest: string, scope: Scope): Piece | null {
   if (!m || !type) return null;
   const copies = /copies=(\d+)/.exec(m[1] ?? "")?.[1];
   const place = /at=\[([^\]]*)\]/.exec(m[1] ?? "")?.[1];
-  const n = type.dims.reduce((product, d) => product * Number(d), BYTES[type.dtype] ?? 1);
+  const n = type.dims.reduce((product, d) => product * Number(d), bytesOf(type.dtype));
   scope.define(name);
   const memory = memoryName(type.space);
   const at = place === undefined ? "" : ` at ${place}`;

@@ -43,6 +43,13 @@ export interface Instruction {
   resultType: string;
 }
 
+const BYTES: Readonly<Record<string, number>> = { f64: 8, i64: 8, ui64: 8, index: 8, f32: 4, i32: 4, ui32: 4, f16: 2, bf16: 2, i16: 2, ui16: 2 };
+
+/** Of one element. */
+export function bytesOf(dtype: string): number {
+  return BYTES[dtype] ?? 1;
+}
+
 export function isAccess(o: Operand | undefined): o is Access {
   return o !== undefined && "base" in o;
 }

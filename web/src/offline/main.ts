@@ -4,8 +4,7 @@
 // source.  Text is only ever set through textContent.
 import type { SourceRange, Stage } from "../api/types";
 import { BANDS } from "../highlight/bands";
-import { tokenizeHlo } from "../highlight/hlo";
-import { tokenizeMlir } from "../highlight/mlir";
+import { tokenizerOf } from "../highlight/dialect";
 import { byId, el } from "../panes/dom";
 import { SourceMap, Sources, type StageLinks } from "../state/sourcemap";
 import { showTheme } from "../state/theme";
@@ -113,7 +112,7 @@ function followStage(index: number): void {
 function words(stage: Stage, line: string): (Node | string)[] {
   const out: (Node | string)[] = [];
   let at = 0;
-  for (const { from, to, cls } of (stage.dialect === "hlo" ? tokenizeHlo : tokenizeMlir)(line)) {
+  for (const { from, to, cls } of tokenizerOf(stage.dialect)(line)) {
     if (from > at) out.push(line.slice(at, from));
     out.push(el("span", { class: `ir-${cls}` }, line.slice(from, to)));
     at = to;

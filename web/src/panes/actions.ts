@@ -1,8 +1,12 @@
 // actions: everything that the page can do, for the palette: what has a key does what the key does.
+import { layouts } from "../state/layouts";
 import { FONT_SIZES, settings } from "../state/settings";
+import { kernelOf } from "../state/outcome";
 import { allRows, choose, showStage } from "../state/view";
 import { byId } from "./dom";
 import { type KeyTargets, pressKey } from "./keys";
+import { literal, offersAbout, writeOffer } from "./offers";
+import { say } from "./notices";
 import { openVersions } from "./versions";
 
 export interface Action {
@@ -30,15 +34,19 @@ const LINKS: readonly Keyed[] = [
   ["Jump to the partners and keep them lit", "g l"],
   ["Explain what is at the caret", "Ctrl+F8"],
   ["History of the selection", "h"],
+  ["Why: what was decided about the selection", "y"],
   ["Colours of linked lines on or off", "Ctrl+Shift+F1"],
 ];
 
 const TEXT: readonly Keyed[] = [
   ["What the operation does, its fields, limits and cost", "i"],
+  ["Values of what is selected", "v"],
+  ["Tiles and access patterns of the instruction", "o"],
   ["Compact or full text", "r"],
   ["Attributes shown or hidden", "t"],
   ["Go to the value's definition", "g d"],
   ["Wrap long lines", "w"],
+  ["Picture of the stage: data flow or loops", "f"],
 ];
 
 const DIFF: readonly Keyed[] = [
@@ -68,6 +76,7 @@ const PAGE: readonly Keyed[] = [
   ["Next pane", "F6"],
   ["Previous pane", "Shift+F6"],
   ["Maximise the pane; restore it", "m"],
+  ["Open the pane in a window of its own", "Shift+O"],
   ["Source hidden or shown", "1"],
   ["Stage list hidden or shown", "2"],
   ["Stage's text hidden or shown", "3"],
@@ -101,6 +110,19 @@ function textSize(title: string, by: 1 | -1): Action[] {
   return size === undefined ? [] : [{ group: "Page", title, key: "", run: () => settings.set({ fontSize: size }) }];
 }
 
+/** The knobs that decisions about the selection offer. */
+function knobs({ store, source }: KeyTargets): Action[] {
+  const { anchor, outcome, kernelName } = store.state;
+  const kernel = kernelOf(outcome, kernelName);
+  if (!anchor || !kernel || anchor.map !== kernel.map) return [];
+  return offersAbout(kernel, anchor).map(({ remark, value }): Action => ({
+    group: "Kernel",
+    title: `Write knob ${remark.knob.call}(${remark.knob.argument}=${literal(value)}), not ${literal(remark.knob.value)}`,
+    key: "",
+    run: () => say(writeOffer({ store, editor: source, kernel, remark, value })),
+  }));
+}
+
 /** As they can be done now. */
 export function actionsNow(t: KeyTargets): Action[] {
   const { store } = t;
@@ -122,13 +144,17 @@ export function actionsNow(t: KeyTargets): Action[] {
     ...(mode === "compare" ? keyed("View", [["Swap A and B", "x"]]) : []),
     ...(mode === "read" ? [] : [plain("View", "Read the stages", () => store.set({ mode: "read" }))]),
     ...keyed("Kernel", KERNEL),
+    ...knobs(t),
     ...click("Kernel", "Check every stage against NumPy", "#check"),
     ...click("Kernel", "Share, store or download", "#share"),
-    ...[...document.querySelectorAll<HTMLElement>("#source-tools button")].flatMap((b): Action[] =>
+    ...[...document.querySelectorAll<HTMLElement>("#source-tools button:not(#versions-open)")].flatMap((b): Action[] =>
       b.offsetParent === null ? [] : [plain("Kernel", b.title.split(/[:.]/)[0] ?? "", () => b.click())],
     ),
     plain("Kernel", "Versions: what you wrote before", () => openVersions(store, t.compiler)),
     ...keyed("Page", PAGE),
+    plain("Page", "Layouts: save the arrangement of the panes, rename, delete", () => void t.views.openLayouts()),
+    ...layouts().map(({ name, arrangement }) => plain("Layout", name, () => t.views.useLayout(arrangement))),
+    plain("Page", settings.state.vim ? "Leave Vim keys" : "Vim keys in the source", () => settings.set({ vim: !settings.state.vim })),
     plain("Page", "Settings", () => byId("settings").showPopover()),
     ...click("Page", "Theme: light, dark or the system's", "#theme"),
     ...textSize("Larger text", 1),

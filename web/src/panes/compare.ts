@@ -13,8 +13,9 @@ import { kernelOf, type KernelOutcome, type Outcome } from "../state/outcome";
 import { cause, difference, figures, localDiff, pairStages, verdict, type Figure, type StagePair } from "../state/pairs";
 import { time } from "../state/units";
 import { compilePin, keepA, sameJob, swapPin, type Job, type Pin } from "../state/pin";
+import { settings } from "../state/settings";
 import { choose } from "../state/view";
-import { byId, button, el, fill, plural } from "./dom";
+import { byId, button, el, fill, plural, toggle } from "./dom";
 import { icon } from "./icons";
 
 const SOURCE = "source";
@@ -61,6 +62,7 @@ export class ComparePane {
   private readonly message = el("p", { class: "diff-message compare-message", attrs: { hidden: true } });
   private readonly title = el("span", { class: "compare-stage" });
   private readonly known = new WeakMap<Stage, WeakMap<Stage, StageDiff>>();
+  private readonly fullButton = toggle("full text", "NISA as the compiler prints it (r)", () => settings.set({ fullText: !settings.state.fullText }));
   private pairs: StagePair[] = [];
   private sides: Sides | null = null;
   private shown: { a: unknown; b: unknown } | null = null;
@@ -85,6 +87,7 @@ export class ComparePane {
       this.where,
       step("up", "Previous change (Shift+F7)", -1),
       step("down", "Next change (F7)", 1),
+      this.fullButton,
       button("all lines", "Show the equal lines, too", () => this.columns.expandAll()),
     );
     fill(
@@ -97,6 +100,10 @@ export class ComparePane {
     stages.addEventListener("click", (e) => {
       const row = e.target instanceof Element ? e.target.closest<HTMLElement>("[data-key]") : null;
       if (row?.dataset["key"]) store.set({ comparedKey: row.dataset["key"] });
+    });
+    settings.watch(["fullText"], () => {
+      this.columns.setFull(settings.state.fullText);
+      this.fullButton.setAttribute("aria-pressed", String(settings.state.fullText));
     });
     store.watch(["mode", "pinned"], () => {
       const { mode, pinned } = store.state;
@@ -300,7 +307,7 @@ export class ComparePane {
     if (this.shown?.a === pinned.job.source && this.shown.b === source) return;
     this.shown = { a: pinned.job.source, b: source };
     const [a, b] = [linesOf(pinned.job.source), linesOf(source)];
-    const side = (lines: string[]): DiffSide => ({ language: language === "hlo" || language === "mlir" ? language : "python", origin: null, lines });
+    const side = (lines: string[]): DiffSide => ({ language: language === "hlo" || language === "mlir" ? language : "python", origin: null, lines, short: null });
     this.show("source", side(a), side(b), localDiff(a, b));
   }
 
@@ -346,6 +353,7 @@ export class ComparePane {
     const host = byId("compare-columns");
     host.classList.remove("told");
     this.message.hidden = true;
+    this.fullButton.hidden = !from.short && !to.short;
     const labels = { both: `Changes of ${name} from A to B`, from: `A: ${name}`, to: `B: ${name}` };
     this.columns.show({ from, to, labels }, diff, host.clientWidth < SPLIT_MIN);
     const facts = diff.hunks.length === 0 ? "the same" : `~${diff.changed} +${diff.added} −${diff.removed} lines`;

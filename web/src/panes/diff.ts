@@ -7,6 +7,7 @@ import { linesOfStage } from "../editor/rows";
 import type { AppState, AppStore } from "../state/app";
 import type { KernelOutcome, Outcome, StageRow } from "../state/outcome";
 import { lightOfAnchor } from "../state/selection";
+import { settings } from "../state/settings";
 import { allRows, choose, shownStage, STAGE_KEYS } from "../state/view";
 import { byId, button, el, fill, plural, toggle } from "./dom";
 import { icon } from "./icons";
@@ -88,6 +89,7 @@ export class DiffPane {
     store.watch(["unified", "diffFrom"], () => this.draw());
     store.watch(["wrap", "unified"], () => this.columns?.setWrap(store.state.wrap));
     store.watch([...STAGE_KEYS, "anchor", "diffFrom"], () => this.drawLights());
+    settings.watch(["fullText"], () => this.columns?.setFull(settings.state.fullText));
   }
 
   get isOpen(): boolean {
@@ -207,6 +209,7 @@ export class DiffPane {
       to: `Stage ${name(pair.to)}, compared`,
     };
     const side = (stage: Stage) => parts.sideOfStage(pair.kernel, stage);
+    this.columns.setFull(settings.state.fullText);
     this.columns.show({ from: side(pair.from), to: side(pair.to), labels }, diff, this.store.state.unified);
     this.columns.setWrap(this.store.state.wrap);
     this.drawFacts(diff, pair);

@@ -1,4 +1,6 @@
 // embed: the page inside another site's frame: a stored link to read and step through, nothing else.
+//
+// Until a click it is a picture: it takes no key, no wheel and no focus from the page around it.
 import type { AppStore } from "../state/app";
 import { writeView } from "../state/fragment";
 import { viewOf } from "../state/look";
@@ -17,8 +19,27 @@ function sayHeight(store: AppStore): void {
   if (window.parent !== window) window.parent.postMessage({ type: "nkx-height", height }, "*");
 }
 
-export function mountEmbed(store: AppStore): void {
+/** Covers the panes until a click on the cover or a control of the bar; then calls `start` and leaves for good. */
+function coverPanes(bar: HTMLElement, start: () => void): void {
+  const panes = byId("panes");
+  const covered = [...panes.children] as HTMLElement[];
+  const cover = el("button", { class: "embed-cover", attrs: { type: "button" } }, el("span", {}, "Click to explore"));
+  const activate = () => {
+    if (!cover.isConnected) return;
+    cover.remove();
+    for (const pane of covered) pane.inert = false;
+    start();
+  };
+  for (const pane of covered) pane.inert = true;
+  panes.append(cover);
+  cover.addEventListener("click", activate);
+  bar.addEventListener("click", activate);
+}
+
+/** start: called once the user has begun to use it. */
+export function mountEmbed(store: AppStore, start: () => void): void {
   const bar = byId("embed-bar");
+  coverPanes(bar, start);
   document.documentElement.dataset["form"] = "embed";
   bar.hidden = false;
   const title = el("h1", { class: "shared-title" });

@@ -126,13 +126,15 @@ function finished(outcome: Outcome, stages: number): StatusText {
   const passes = outcome.kernels.reduce((us, k) => us + k.stages.reduce((sum, s) => sum + s.time_us, 0), 0);
   const us = checked === "" ? outcome.timeUs : passes;
   const parts = [`${ms(outcome.timeUs)} ms ${checked === "" ? "in the compiler" : "with the checks"}, ${outcome.roundTripMs.toFixed(0)} ms until the page had it`];
+  if (outcome.isCached) parts.push("The server had compiled this before.");
   if (checked !== "") parts.push(`${checked}: each runs on random inputs and is compared with NumPy`, uncheckedText(outcome));
   const title = parts.filter((t) => t !== "").join("\n");
   const reached = plural(stages, "stage");
   if (outcome.status === "ok") {
     const also = warnings > 0 ? ` · ${plural(warnings, "warning")}` : "";
     const isWrong = outcome.kernels.some((k) => k.stages.some((s) => s.check?.status === "fail"));
-    const text = `${isWrong ? "✕" : "✓"} ${reached} · ${ms(us)} ms${checked === "" ? "" : ` · ${checked}`}${also}`;
+    const cached = outcome.isCached ? " · cached" : "";
+    const text = `${isWrong ? "✕" : "✓"} ${reached} · ${ms(us)} ms${cached}${checked === "" ? "" : ` · ${checked}`}${also}`;
     return { kind: isWrong ? "error" : warnings > 0 ? "warn" : "ok", text, title };
   }
   const worst = errors.find((d) => blame(d) !== "kernel");

@@ -13,6 +13,7 @@ import { byId, button, el, fill, plural, setAttr } from "./dom";
 import { Parts } from "./parts";
 import { docOf, placeList } from "./places";
 import { Decisions } from "./remarks";
+import type { KnobEditor } from "./why";
 
 interface Step {
   first: number;
@@ -88,15 +89,20 @@ export class HistoryDrawer {
   private readonly decisions: Decisions;
   private readonly tabs: Record<Tab, HTMLButtonElement>;
   private tab: Tab = "history";
+  private rounds: typeof import("./rounds") | null = null;
+  private readonly choosers = el("div", { class: "round-choosers" });
   /** The user has closed the table of counts. */
   private isFolded = false;
 
-  constructor(private readonly store: AppStore) {
+  constructor(
+    private readonly store: AppStore,
+    editor: KnobEditor,
+  ) {
     this.parts = new Parts(store);
-    this.decisions = new Decisions(store);
+    this.decisions = new Decisions(store, editor);
     this.tabs = { history: this.tabButton("history", "History"), decisions: this.tabButton("decisions", "Decisions") };
     this.tabs.decisions.id = "ir-remarks-open";
-    fill(this.panel, this.chips, this.parts.box, this.more);
+    fill(this.panel, this.choosers, this.chips, this.parts.box, this.more);
     fill(this.box, this.head, this.panel, this.decisions.box);
     store.watch([...STAGE_KEYS, "anchor", "partner"], () => this.draw());
   }
@@ -108,6 +114,12 @@ export class HistoryDrawer {
   open(tab: Tab): void {
     this.tab = tab;
     this.draw();
+  }
+
+  /** Opens the reasons of what was decided about the selection. */
+  explain(): void {
+    this.open("decisions");
+    this.decisions.explain();
   }
 
   private chip(kernel: KernelOutcome, step: Step, shownIndex: number): HTMLElement {
@@ -161,6 +173,7 @@ export class HistoryDrawer {
     this.box.classList.toggle("none", !followed);
     if (!followed || !shown || !kernel) {
       this.panel.hidden = true;
+      fill(this.choosers);
       const note = el("p", { class: "note" }, "Click a line or an expression to follow it through the stages.");
       fill(this.head, this.tabs.history, this.tabs.decisions, note);
       return;
@@ -170,11 +183,23 @@ export class HistoryDrawer {
     const all = images(followed, kernel);
     const index = kernel.stages.indexOf(shown.stage);
     const ops = all[index]?.ops ?? [];
+    this.drawRounds(followed, kernel, texts);
     this.drawHead(about, kernel, texts, ops.length === 0);
     this.drawChips(kernel, stepsOf(kernel, all), index);
     this.parts.show(kernel, index, this.isFolded ? [] : partsOf(kernel, index, ops), texts);
     const more = moreText(about);
     fill(this.more, more === "" ? null : el("details", { class: "history-places" }, el("summary", {}, more), placeList(about.places, about.more, kernel.map, texts, about.isShared)));
+  }
+
+  /** The choosers of rounds, which are loaded when a selection is inside of a loop. */
+  private drawRounds(anchor: Anchor, kernel: KernelOutcome, texts: ReadonlyMap<string, string>): void {
+    if (kernel.map.loops.length === 0) fill(this.choosers);
+    else if (this.rounds) this.rounds.drawRounds(this.choosers, this.store, anchor, kernel, texts);
+    else
+      void import("./rounds").then((module) => {
+        this.rounds = module;
+        this.draw();
+      });
   }
 
   private drawHead(about: Lead, kernel: KernelOutcome, texts: ReadonlyMap<string, string>, nothingHere: boolean): void {

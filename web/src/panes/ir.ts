@@ -10,6 +10,7 @@ import { byId, button, el, fill, ms, plural, saveFile, setAttr } from "./dom";
 import { icon, type IconName } from "./icons";
 import { mark } from "./marked";
 import { messageOf } from "./message";
+import { checkText } from "./stages";
 import { StageText } from "./stagetext";
 
 function tool(name: IconName, label: string, title: string, run: () => void): HTMLButtonElement {
@@ -38,7 +39,7 @@ export class IrPane {
     const save = tool("download", "save", "Download this stage's text", () => this.save());
     for (const b of [copy, save]) b.classList.add("spare");
     const wrap = tool("wrap", "wrap", "Wrap long lines (w)", () => store.set({ wrap: !store.state.wrap }));
-    wrap.classList.add("toggle", "spare");
+    wrap.classList.add("toggle", "spare", "wrap-tool");
     byId("ir-tools").append(
       tool("find", "find", "Find in this stage (Ctrl+F)", () => viewer.find()),
       wrap,
@@ -92,10 +93,12 @@ export class IrPane {
     const facts = [row.phase === row.dialect ? row.phase : `${row.phase} · ${row.dialect}`];
     if (row.stage) facts.push(plural(opCount(row.stage), "op"), `${ms(row.stage.time_us)} ms`);
     byId("ir-note").textContent = facts.join(" · ");
-    const info = this.store.state.pipeline.find((p) => p.name === row.name && p.index === row.index);
+    const info = this.store.state.pipelines[row.kernel.pipeline].find((p) => p.name === row.name && p.index === row.index);
     const summary = byId("ir-summary");
-    summary.textContent = info?.summary ?? "";
-    summary.title = info ? `${info.summary}\n${info.pass}` : "";
+    const check = checkText(row);
+    const mark = { pass: "✓", fail: "✕", skipped: "–" }[row.stage?.check?.status ?? "skipped"];
+    fill(summary, check === "" ? null : el("span", { class: `check-words check-${row.stage?.check?.status}` }, `${mark} ${check}`), info?.summary ?? "");
+    summary.title = [check, info?.summary, info?.pass].filter((t) => t).join("\n");
     this.drawMessage(row, stage.name);
   }
 
@@ -115,10 +118,10 @@ export class IrPane {
 
   /** The text before a failed pass, as a file that shows the failure again. */
   private async copyReproducer(row: StageRow): Promise<void> {
-    const { outcome, pipeline, target } = this.store.state;
+    const { outcome, pipelines, target } = this.store.state;
     const stage = this.shown?.stage;
     if (!stage) return;
-    const pass = pipeline.find((p) => p.name === row.name)?.pass ?? row.name;
+    const pass = pipelines[row.kernel.pipeline].find((p) => p.name === row.name)?.pass ?? row.name;
     const error = outcome?.diagnostics.find((d) => d.stage === row.name)?.message ?? "";
     const text = `// ${row.name} (${pass}) fails on this, for ${target}: ${error}\n${stage.text}`;
     await this.toClipboard(text, `Copied the IR before ${row.name}`);

@@ -9,6 +9,7 @@ import type { Compiler } from "../state/compiler";
 import { settings } from "../state/settings";
 import { choose, currentRow } from "../state/view";
 import type { DiffPane } from "./diff";
+import type { HistoryDrawer } from "./history";
 import type { IrPane } from "./ir";
 import type { SourcePane } from "./source";
 import type { StageText } from "./stagetext";
@@ -20,6 +21,7 @@ export interface KeyTargets {
   store: AppStore;
   compiler: Compiler;
   source: SourcePane;
+  drawer: HistoryDrawer;
   stages: StagesPane;
   ir: IrPane;
   diff: DiffPane;
@@ -47,6 +49,7 @@ function focusables(t: KeyTargets): HTMLElement[] {
     byId("stages"),
     t.ir.text.viewer.view.contentDOM,
     ...document.querySelectorAll<HTMLElement>(":is(.columns, #beside) .cm-content"),
+    ...document.querySelectorAll<HTMLElement>("#picture :is(.sheet, .picture-table)"),
     byId("history"),
     byId("example"),
   ].filter((n) => n.offsetParent !== null);
@@ -117,6 +120,11 @@ function letter(t: KeyTargets, key: string, afterG: boolean): boolean {
       t.views.room?.show("ir");
       (byId("history").querySelector<HTMLElement>("[aria-current]") ?? byId("history")).focus();
       return true;
+    case "y":
+      t.store.set({ pane: "ir" });
+      t.views.room?.show("ir");
+      t.drawer.explain();
+      return true;
     case "d":
       t.diff.toggle();
       return true;
@@ -128,8 +136,14 @@ function letter(t: KeyTargets, key: string, afterG: boolean): boolean {
     case "3":
       t.views.arrange((room) => room.toggle((["source", "stages", "ir"] as const)[Number(key) - 1] ?? "ir"));
       return true;
+    case "f":
+      t.views.togglePicture();
+      return true;
     case "R":
       t.store.set({ mode: t.store.state.mode === "run" ? "read" : "run" });
+      return true;
+    case "O":
+      t.views.pop(null);
       return true;
     case "P":
       void t.views.present();
@@ -151,6 +165,12 @@ function letter(t: KeyTargets, key: string, afterG: boolean): boolean {
       return t.diff.isOpen;
     case "i":
       textWithFocus(t).viewer.toggleCard();
+      return true;
+    case "v":
+      t.views.inspect("values", textWithFocus(t));
+      return true;
+    case "o":
+      t.views.inspect("tiles", textWithFocus(t));
       return true;
     case "r":
       t.ir.detail.toggleFull();
@@ -204,8 +224,9 @@ export function mountKeys(t: KeyTargets): void {
         t.views.presentation.leave();
         return;
       }
-      const { anchor, beside } = t.store.state;
+      const { anchor, beside, picture } = t.store.state;
       if (beside !== null && (!anchor || target.closest("#beside"))) t.store.set({ beside: null });
+      else if (picture && !anchor && target.closest("#picture")) t.store.set({ picture: false });
       else if (anchor) choose(t.store, null);
       return;
     }
@@ -218,7 +239,7 @@ export function mountKeys(t: KeyTargets): void {
     const isLetter = e.key.length === 1;
     if (isLetter && !settings.state.letterKeys) return;
     // in the stage's text the arrows move the caret
-    if (!isLetter && target.closest("#ir-viewer, #beside, .columns")) return;
+    if (!isLetter && target.closest("#ir-viewer, #beside, #picture, .columns")) return;
     if (!isLetter && target.matches("[role=separator]")) return;
     const gIsFresh = performance.now() - afterG < 1200;
     afterG = e.key === "g" && !gIsFresh ? performance.now() : -Infinity;

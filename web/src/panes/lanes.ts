@@ -112,7 +112,12 @@ export class Lanes {
 
   private bringIntoSight({ lane, at }: Execution): void {
     const l = this.timeline?.lanes[lane];
-    const [start, end] = [l?.starts[at] ?? 0, l?.ends[at] ?? 0];
+    this.reveal(l?.starts[at] ?? 0, l?.ends[at] ?? 0);
+  }
+
+  /** Brings a stretch of time into sight, in picoseconds. */
+  reveal(start: number, end: number): void {
+    if (!this.timeline) return;
     if (start >= this.from && end <= this.to) return;
     const span = Math.max(this.to - this.from, (end - start) * 1.2);
     this.place((start + end - span) / 2, span);

@@ -1,10 +1,15 @@
-// pictures: small drawings of a simulated run as SVG: the roofline, and the use of a memory over time.
-import type { Profile, ProfileMemory } from "../api/types";
-import { time } from "../state/units";
+// pictures: drawings as SVG, and as files: of a simulated run the roofline, and the use of a memory over time.
+import type { Histogram, Profile, ProfileMemory } from "../api/types";
+import type { Rect } from "../nisa/tiles";
+import { bytesText, numberText, time } from "../state/units";
+import { adoptStyle } from "../style/late";
+import css from "../style/picture.late.css";
+
+adoptStyle(css);
 
 const NS = "http://www.w3.org/2000/svg";
 
-function svg(tag: string, attrs: Record<string, string | number>, ...children: (Node | string)[]): SVGElement {
+export function svg(tag: string, attrs: Record<string, string | number>, ...children: (Node | string)[]): SVGElement {
   const node = document.createElementNS(NS, tag);
   for (const [k, v] of Object.entries(attrs)) node.setAttribute(k, String(v));
   node.append(...children);
@@ -12,7 +17,7 @@ function svg(tag: string, attrs: Record<string, string | number>, ...children: (
 }
 
 /** `title` is what a screen reader says. */
-function drawing(width: number, height: number, title: string, ...children: SVGElement[]): SVGElement {
+export function drawing(width: number, height: number, title: string, ...children: SVGElement[]): SVGElement {
   return svg("svg", { viewBox: `0 0 ${width} ${height}`, width, height, role: "img", class: "picture" }, svg("title", {}, title), ...children);
 }
 
@@ -51,6 +56,31 @@ export function rooflinePicture(profile: Profile): SVGElement | null {
   );
 }
 
+/** How many elements are in each step of a value's range. */
+export function histogramPicture(h: Histogram): SVGElement {
+  const [W, H, B] = [300, 96, 18];
+  const most = Math.max(...h.counts, 1);
+  const w = W / h.counts.length;
+  const bars = h.counts.flatMap((n, i) => {
+    // a single element among thousands must be seen
+    const height = n > 0 ? Math.max((n / most) * (H - B - 4), 1.5) : 0;
+    const range = `${numberText(h.from + ((h.to - h.from) * i) / h.counts.length)} and on: ${n.toLocaleString("en")}`;
+    return n > 0 ? [svg("rect", { class: "bar", x: i * w + 0.5, y: H - B - height, width: Math.max(w - 1, 1), height }, svg("title", {}, range))] : [];
+  });
+  const zero = h.from < 0 && h.to > 0 ? (W * -h.from) / (h.to - h.from) : null;
+  return drawing(
+    W,
+    H,
+    `Histogram from ${numberText(h.from)} to ${numberText(h.to)}, the fullest step has ${most.toLocaleString("en")} elements`,
+    svg("path", { class: "axis", d: `M0 ${H - B}H${W}` }),
+    ...bars,
+    ...(zero === null ? [] : [svg("path", { class: "drop", d: `M${zero} 0V${H - B}` })]),
+    svg("text", { x: 0, y: H - 5 }, numberText(h.from)),
+    ...(zero === null || zero < 50 || zero > W - 50 ? [] : [svg("text", { x: zero, y: H - 5, "text-anchor": "middle" }, "0")]),
+    svg("text", { x: W, y: H - 5, "text-anchor": "end" }, numberText(h.to)),
+  );
+}
+
 /** Bytes of a partition over time, and the peak. */
 export function memoryPicture(name: string, memory: ProfileMemory, range: { from: number; to: number }, width: number): SVGElement {
   const [H, L, B] = [84, 104, 16];
@@ -81,15 +111,86 @@ export function memoryPicture(name: string, memory: ProfileMemory, range: { from
   );
 }
 
-/** The picture as a file, with the colours that it has on the screen. */
+/** What an instruction touches of one buffer, in elements. */
+export interface TileFacts {
+  title: string;
+  kind: "read" | "write";
+  extent: { rows: number; columns: number };
+  elementBytes: number;
+  isOnChip: boolean;
+  here: readonly Rect[];
+  everywhere: readonly Rect[];
+}
+
+/** Rectangles in two paths: those of all rounds faint, those of the present one solid.  Rows go down, bytes across. */
+export function tilePicture(t: TileFacts, width: number): SVGElement {
+  const { rows, columns } = t.extent;
+  const [L, T, B] = [40, 20, 18];
+  const room = width - L - 6;
+  const height = Math.min(Math.max((rows / Math.max(columns, 1)) * room, rows > 1 ? 64 : 16), 132);
+  const x = (c: number) => L + (c / Math.max(columns, 1)) * room;
+  const y = (r: number) => T + (r / Math.max(rows, 1)) * height;
+  const pathOf = (rects: readonly Rect[]) => {
+    // those that are drawn alike at this size are drawn once
+    const parts = new Set(rects.map((r) => `M${x(r.column).toFixed(1)} ${y(r.row).toFixed(1)}h${Math.max((r.columns / columns) * room, 1).toFixed(1)}v${Math.max((r.rows / rows) * height, 1).toFixed(1)}H${x(r.column).toFixed(1)}Z`));
+    return [...parts].join("");
+  };
+  const bytes = (n: number) => bytesText(n * t.elementBytes);
+  return drawing(
+    width,
+    T + height + B,
+    `${t.title}: ${t.here.length === 0 ? "the place depends on data" : `${t.here.length} ${t.here.length === 1 ? "rectangle" : "rectangles"} in this round`}`,
+    svg("text", { x: L, y: 13, class: "strong" }, t.title),
+    svg("rect", { class: "tile-frame", x: L, y: T, width: room, height }),
+    svg("path", { class: `tile-all ${t.kind}`, d: pathOf(t.everywhere) }),
+    svg("path", { class: `tile-here ${t.kind}`, d: pathOf(t.here) }),
+    svg("text", { x: L - 5, y: T + 9, "text-anchor": "end" }, "0"),
+    ...(rows > 1 ? [svg("text", { x: L - 5, y: T + height, "text-anchor": "end" }, String(rows - 1))] : []),
+    svg("text", { x: L, y: T + height + 13 }, t.isOnChip ? "0 B of a partition" : "0 B"),
+    svg("text", { x: L + room, y: T + height + 13, "text-anchor": "end" }, bytes(columns)),
+  );
+}
+
+const INKS = ["fill", "stroke", "stroke-width", "stroke-dasharray", "opacity", "font-size", "font-family", "font-weight"];
+
+/** The picture as a file, with the colours that it has on the screen.  They are attributes: the page's policy forbids inline
+ * styles. */
 export function svgText(picture: SVGElement): string {
   const copy = picture.cloneNode(true) as SVGElement;
   const from = [picture, ...picture.querySelectorAll("*")];
   [copy, ...copy.querySelectorAll("*")].forEach((node, i) => {
     const style = getComputedStyle(from[i] as Element);
-    const kept = ["fill", "stroke", "stroke-width", "stroke-dasharray", "font-size", "font-family", "font-weight"].map((p) => `${p}:${style.getPropertyValue(p)}`);
-    node.setAttribute("style", kept.join(";"));
+    // as attributes: the page's Content-Security-Policy forbids styles on elements
+    for (const ink of INKS) node.setAttribute(ink, style.getPropertyValue(ink));
   });
   copy.setAttribute("xmlns", NS);
   return new XMLSerializer().serializeToString(copy);
+}
+
+/** Several pictures one below the other as one file. */
+export function svgTexts(pictures: readonly SVGElement[]): string {
+  let y = 0;
+  const parts = pictures.map((p) => {
+    const part = svgText(p).replace("<svg ", `<svg y="${y}" `);
+    y += Number(p.getAttribute("height")) + 12;
+    return part;
+  });
+  const width = Math.max(...pictures.map((p) => Number(p.getAttribute("width"))));
+  return `<svg xmlns="${NS}" width="${width}" height="${y}">${parts.join("")}</svg>`;
+}
+
+/** The longest side of a picture in pixels. */
+const PNG_MAX = 8000;
+
+/** An SVG as PNG, at twice its size if it is not too large; null if the browser cannot draw it. */
+export async function pngOf(text: string, width: number, height: number): Promise<Blob | null> {
+  const image = new Image();
+  image.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(text)}`;
+  await image.decode();
+  const scale = Math.min(2, PNG_MAX / Math.max(width, height, 1));
+  const canvas = document.createElement("canvas");
+  canvas.width = Math.ceil(width * scale);
+  canvas.height = Math.ceil(height * scale);
+  canvas.getContext("2d")?.drawImage(image, 0, 0, canvas.width, canvas.height);
+  return new Promise((done) => canvas.toBlob(done));
 }

@@ -2,6 +2,7 @@
 import { Text } from "@codemirror/state";
 import type { SourceRange } from "../api/types";
 import { placeText, snippet } from "../editor/positions";
+import { roundText } from "../state/rounds";
 import type { Place, SourceMap } from "../state/sourcemap";
 import { el } from "./dom";
 
@@ -35,13 +36,16 @@ function rangeLine(map: SourceMap, texts: ReadonlyMap<string, string>, n: number
 /** more: how many places there are, at least, besides those of the list.  isShared: it is a constant or a buffer, which they
  * all use. */
 export function placeList(places: readonly Place[], more: number, map: SourceMap, texts: ReadonlyMap<string, string>, isShared = false): HTMLElement {
-  const items = places.slice(0, MANY).map((place) =>
-    el(
+  const rounds = map.roundsOf(places);
+  const items = places.slice(0, MANY).map((place, i) => {
+    const text = roundText(rounds?.[i] ?? null, map.roundsOfLoop);
+    return el(
       "li",
       {},
       ...place.map((n, depth) => rangeLine(map, texts, n, depth === 0 ? "" : "called from ")),
-    ),
-  );
+      text === "" ? null : el("span", { class: "place-round" }, text),
+    );
+  });
   const rest = places.length - items.length + more;
   const count = places.length + more;
   return el(

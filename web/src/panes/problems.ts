@@ -15,7 +15,7 @@ const ORDER = { error: 0, warning: 1, note: 2 } as const;
 
 const ELSEWHERE: [RegExp, string][] = [
   [/^\s*(import|from)\s+torch\b/m, "This looks like PyTorch. nkx traces NumPy: write the computation with np functions, and it goes through every stage."],
-  [/^\s*(import|from)\s+(neuronxcc\.)?nki\b|^\s*from\s+neuronxcc\s+import\s+nki\b/m, "This looks like an NKI kernel. nkx traces NumPy and makes the instructions itself; an NKI kernel is one operation in it, which the vendor's front end must read."],
+  [/^\s*(import|from)\s+(neuronxcc\.)?nki\b|^\s*from\s+neuronxcc\s+import\s+nki\b/m, "Call the NKI kernel with arrays in the file, annotate its parameters (a: nl.tensor[128, 512]), or fill in the form above the source."],
   [/^\s*(import|from)\s+(jax|tensorflow)\b/m, "This looks like another framework. nkx traces NumPy; it also reads the HLO that JAX and TensorFlow can print."],
 ];
 

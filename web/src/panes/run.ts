@@ -1,21 +1,23 @@
 // run: the view of the simulated run: the timeline, memories over time, the reasons for the time, tables of the same facts.
 //
 // A block of the timeline, a line of the source and an instruction of the last stage are one selection.
-import type { Profile, ProfileLane, ProfileMemory, SourceRange } from "../api/types";
-import type { AppStore } from "../state/app";
+import type { PlacedBuffer, Profile, ProfileLane, ProfileMemory, SourceRange, Stage } from "../api/types";
+import type { AppStore, Inspect } from "../state/app";
 import { kernelOf, type KernelOutcome } from "../state/outcome";
-import { time } from "../state/units";
+import { bytesText, time } from "../state/units";
 import { Runner, shownRun, type KernelRun } from "../state/run";
 import { lightOfAnchor, type Anchor } from "../state/selection";
 import { criticalPath, type Execution, type Timeline } from "../state/timeline";
 import { choose } from "../state/view";
 import { showHeat } from "../editor/heat";
 import { BANDS } from "../editor/links";
+import { linesOfStage } from "../editor/rows";
 import type { EditorView } from "@codemirror/view";
 import { byId, button, el, fill, plural, saveFile, toggle } from "./dom";
 import css from "../style/run.late.css";
 import { adoptStyle } from "../style/late";
 import { Lanes } from "./lanes";
+import { MemoryMap, type MapLook } from "./memorymap";
 import { memoryPicture, rooflinePicture, svgText } from "./pictures";
 
 adoptStyle(css);
@@ -24,10 +26,6 @@ const PROGRAMS = "engine-programs";
 
 function percent(share: number): string {
   return `${(share * 100).toFixed(share < 0.0995 ? 1 : 0)} %`;
-}
-
-function bytes(n: number): string {
-  return n >= 1 << 20 ? `${(n / (1 << 20)).toFixed(1)} MiB` : n >= 1024 ? `${(n / 1024).toFixed(1)} KiB` : `${n} B`;
 }
 
 function table(caption: string, heads: string[], rows: (string | Node)[][]): HTMLElement {
@@ -40,6 +38,19 @@ function table(caption: string, heads: string[], rows: (string | Node)[][]): HTM
   );
 }
 
+/** The value that a line of a stage defines; "" for none. */
+function nameOnLine(stage: Stage, line: number | undefined): string {
+  return /^\s*(%[\w.$-]+)/.exec(linesOfStage(stage)[(line ?? 0) - 1] ?? "")?.[1] ?? "";
+}
+
+/** Which of its instruction's executions it is, from 1: a lane executes them in order. */
+function nthOf(t: Timeline, { lane, at }: Execution): number {
+  const instr = t.lanes[lane]?.instr;
+  let n = 0;
+  for (let i = 0; instr && i <= at; i++) if (instr[i] === instr[at]) n++;
+  return n;
+}
+
 export class RunPane {
   private readonly lanes: Lanes;
   private run: KernelRun | null = null;
@@ -49,6 +60,7 @@ export class RunPane {
   private readonly critical: HTMLButtonElement;
   private readonly tableButton: HTMLButtonElement;
   private readonly tip = el("span", { class: "note" });
+  private readonly maps: { SBUF: MemoryMap; PSUM: MemoryMap };
 
   constructor(
     private readonly store: AppStore,
@@ -60,6 +72,15 @@ export class RunPane {
       hovered: (x) => (this.tip.textContent = x ? this.describe(x) : ""),
       moved: () => this.run?.profile && this.drawMemory(this.run.profile),
     });
+    const map = (name: "SBUF" | "PSUM") =>
+      new MemoryMap(name, {
+        chosen: (b, words) => this.chosenBuffer(b, words),
+        pointed: (us, text) => this.pointed(us, text),
+        zoom: (factor, centre) => this.lanes.zoom(factor, centre),
+        pan: (share) => this.lanes.pan(share),
+        reveal: (from, to) => this.lanes.reveal(from * 1e6, to * 1e6),
+      });
+    this.maps = { SBUF: map("SBUF"), PSUM: map("PSUM") };
     this.critical = toggle("critical path", "Show only the critical path in full colour", () => {
       const only = this.critical.getAttribute("aria-pressed") !== "true";
       this.critical.setAttribute("aria-pressed", String(only));
@@ -74,7 +95,11 @@ export class RunPane {
       button("PNG", "Save the timeline as a picture", () => void this.savePng()),
     );
     store.watch(["mode", "run", "outcome", "kernelName"], () => this.draw());
-    store.watch(["anchor", "mode"], () => this.isOpen && this.drawLanes());
+    store.watch(["anchor", "mode"], () => {
+      if (!this.isOpen) return;
+      this.drawLanes();
+      if (this.run?.profile) this.drawMemory(this.run.profile);
+    });
     byId("run-pane").addEventListener("keydown", (e) => {
       if (e.ctrlKey || e.metaKey || e.altKey) return;
       const used = e.key === "t" ? this.showTables(!this.asTable) : e.key === "[" ? this.walk(-1) : e.key === "]" ? this.walk(1) : false;
@@ -114,9 +139,11 @@ export class RunPane {
       fill(byId("run-chosen"), this.tip);
       return;
     }
-    fill(byId("run-chosen"), el("b", {}, this.describe(x)), " ", this.tip);
     const instr = t.instructions[t.lanes[x.lane]?.instr[x.at] ?? -1];
     const anchor = instr ? this.anchorOfLine(instr.line) : null;
+    const look = (inspect: Inspect) => this.store.set({ mode: "read", pane: "ir", stageKey: PROGRAMS, diffFrom: null, inspect, execution: nthOf(t, x) });
+    const ways = anchor ? [" ", button("values", "What this execution computes or moves", () => look("values")), button("tiles", "What this execution touches of its buffers", () => look("tiles"))] : [];
+    fill(byId("run-chosen"), el("b", {}, this.describe(x)), ...ways, " ", this.tip);
     if (anchor) choose(this.store, anchor);
   }
 
@@ -138,7 +165,7 @@ export class RunPane {
     const [start, end] = [(l.starts[at] ?? 0) / 1e6, (l.ends[at] ?? 0) / 1e6];
     const parts = [`${l.name}: ${tag?.name || instr?.name || "barrier"}`, `${start.toFixed(3)}–${end.toFixed(3)} µs`];
     if (instr?.src_line) parts.push(`line ${instr.src_line}`);
-    if (instr?.bytes) parts.push(`${bytes(instr.bytes)}${instr.descriptor_bytes ? ` in runs of ${bytes(instr.descriptor_bytes)}` : ""}`);
+    if (instr?.bytes) parts.push(`${bytesText(instr.bytes)}${instr.descriptor_bytes ? ` in runs of ${bytesText(instr.descriptor_bytes)}` : ""}`);
     if (tag?.reason && tag.reason !== "start") parts.push(`waited for ${tag.reason}`);
     if (tag?.critical) parts.push("on the critical path");
     if (instr?.low) parts.push("a cost of low confidence");
@@ -219,26 +246,69 @@ export class RunPane {
 
   /** The colour of the source line of each instruction. */
   private colours(t: Timeline, kernel: KernelOutcome): string[] {
+    const colourOf = this.lineColours(kernel);
+    return t.instructions.map((i) => colourOf(i.line));
+  }
+
+  /** The colour of what a line of the last stage was made from. */
+  private lineColours(kernel: KernelOutcome): (line: number) => string {
     const css = getComputedStyle(document.documentElement);
     const none = css.getPropertyValue("--dim").trim();
     const band = Array.from({ length: BANDS }, (_, i) => css.getPropertyValue(`--b${i}`).trim());
-    return t.instructions.map((i) => {
-      const stage = kernel.stages.find((s) => s.name === PROGRAMS);
-      const places = stage ? (kernel.map.linksOf(stage).places[i.line - 1] ?? []) : [];
-      const n = kernel.map.bandOfPlaces(places);
+    const stage = kernel.stages.find((s) => s.name === PROGRAMS);
+    const places = stage ? kernel.map.linksOf(stage).places : [];
+    return (line) => {
+      const n = kernel.map.bandOfPlaces(places[line - 1] ?? []);
       return n === null ? none : (band[n % BANDS] ?? none);
-    });
+    };
   }
 
   private drawMemory(p: Profile): void {
-    const width = Math.max(byId("run-picture").clientWidth - 2, 320);
-    fill(byId("run-memory"), this.memory("SBUF", p.memory.sbuf, p, width), this.memory("PSUM", p.memory.psum, p, width));
+    const range = this.lanes.range(p.total_us);
+    const host = byId("run-memory");
+    const parts = [["SBUF", p.memory.sbuf] as const, ["PSUM", p.memory.psum] as const].map(([name, m]) => {
+      if (!m.lives || m.has_places === false) return this.curve(name, m, range);
+      this.maps[name].show(m, range, this.mapLook());
+      return this.maps[name].box;
+    });
+    // a map that is there already keeps the focus
+    if (parts.some((part, i) => host.children[i] !== part)) fill(host, ...parts);
   }
 
-  private memory(name: string, m: ProfileMemory, p: Profile, width: number): HTMLElement {
-    const picture = memoryPicture(name, m, this.lanes.range(p.total_us), width);
-    const what = button("svg", `Save the picture of ${name}`, () => saveFile(`${name.toLowerCase()}.svg`, new Blob([svgText(picture)], { type: "image/svg+xml" })));
+  /** Without places, only how much is in use is known. */
+  private curve(name: string, m: ProfileMemory, range: { from: number; to: number }): HTMLElement {
+    const picture = memoryPicture(name, m, range, Math.max(byId("run-picture").clientWidth - 2, 320));
+    const what = button("SVG", `Save the picture of ${name}`, () => saveFile(`${name.toLowerCase()}.svg`, new Blob([svgText(picture)], { type: "image/svg+xml" })));
     return el("figure", { class: "memory" }, picture, what);
+  }
+
+  private mapLook(): MapLook {
+    const { kernel } = this;
+    const stage = kernel?.stages.findIndex((s) => s.name === PROGRAMS) ?? -1;
+    const text = kernel?.stages[stage];
+    if (!kernel || !text) return { colour: () => getComputedStyle(document.documentElement).getPropertyValue("--accent"), isLit: () => false, nameOf: () => "" };
+    const colourOf = this.lineColours(kernel);
+    const light = lightOfAnchor(this.store.state.anchor, kernel, stage);
+    const { lineOp } = kernel.map.linksOf(text);
+    return {
+      colour: (b) => colourOf(b.line ?? 0),
+      isLit: (b) => light?.ops.has(lineOp[(b.line ?? 0) - 1] ?? -1) === true,
+      nameOf: (b) => nameOnLine(text, b.line),
+    };
+  }
+
+  private chosenBuffer(b: PlacedBuffer, words: string): void {
+    fill(byId("run-chosen"), el("b", {}, words), " ", this.tip);
+    const anchor = b.line === undefined ? null : this.anchorOfLine(b.line);
+    if (anchor) choose(this.store, anchor);
+    else if (b.place) this.goTo(b.place);
+  }
+
+  /** The pointer is over a memory: its time is marked in both. */
+  private pointed(us: number | null, text: string): void {
+    this.tip.textContent = text;
+    if (!this.tip.isConnected) fill(byId("run-chosen"), this.tip);
+    for (const map of Object.values(this.maps)) map.mark(us);
   }
 
   private place(range: SourceRange | undefined, label: string): Node {
@@ -294,27 +364,47 @@ export class RunPane {
         .join(", ");
     const lines = p.lines.map((l) => {
       const range = this.kernel?.map.ranges.find((r) => r.line === l.line && (!l.file || r.file === l.file));
-      return [this.place(range, `line ${l.line}`), time(l.critical_us), percent(l.share), String(l.executions), l.bytes ? bytes(l.bytes) : "–", waits(l.busy_us)];
+      return [this.place(range, `line ${l.line}`), time(l.critical_us), percent(l.share), String(l.executions), l.bytes ? bytesText(l.bytes) : "–", waits(l.busy_us)];
     });
     const alive = (m: ProfileMemory) =>
       (m.alive as { bytes: number; from_us: number; to_us: number; at?: number[]; place?: SourceRange }[]).map((b) => [
         this.place(b.place, b.place ? `line ${b.place.line}` : "–"),
-        bytes(b.bytes),
+        bytesText(b.bytes),
         b.at ? b.at.join(", ") : "–",
         time(b.from_us),
         time(b.to_us),
       ]);
+    const look = this.mapLook();
+    const placed = (m: ProfileMemory) =>
+      (m.buffers ?? []).map((b, n) => {
+        const lives = (m.lives ?? []).filter((l) => l[0] === n);
+        const first = b.first_partition ?? 0;
+        const starts = [...new Set(lives.map((l) => l[3]))].filter((byte) => byte >= 0);
+        return [
+          this.place(b.place, `${look.nameOf(b)}${b.place ? ` line ${b.place.line}` : ""}`),
+          bytesText(b.bytes),
+          `${first}–${first + b.partitions - 1}`,
+          starts.length === 0 ? "–" : starts.map((byte) => byte.toLocaleString("en")).join(" · "),
+          String(lives.length),
+          time(Math.min(...lives.map((l) => l[1]))),
+          time(Math.max(...lives.map((l) => l[2]))),
+        ];
+      });
+    const placedHeads = ["buffer", "bytes of a partition", "partitions", "first byte", "times alive", "from", "to"];
+    const many = (m: ProfileMemory) => ((m.n_lives ?? 0) > (m.lives ?? []).length ? ` (${(m.lives ?? []).length} of ${(m.n_lives ?? 0).toLocaleString("en")} lives, the largest)` : "");
     fill(
       byId("run-tables"),
       table("Lines of the source", ["line", "critical path", "share", "instructions", "moved", "time by engine"], lines),
       table(
         "Engines and queues",
-        ["engine", "busy", "share", "instructions", "moved", "waits"],
-        p.lanes.map((l) => [l.name, time(l.busy_us), percent(l.share), String(l.executions), l.bytes ? bytes(l.bytes) : "–", waits(l.waits_us)]),
+        ["engine or queue", "busy", "share", "instructions", "moved", "waits"],
+        p.lanes.map((l) => [l.name, time(l.busy_us), percent(l.share), String(l.executions), l.bytes ? bytesText(l.bytes) : "–", waits(l.waits_us)]),
       ),
       table("The critical path", ["spent on", "time"], Object.entries(p.path.waits_us).map(([k, v]) => [k, time(v)])),
       table("SBUF at its peak", ["made by", "bytes of a partition", "partition, byte", "from", "to"], alive(p.memory.sbuf)),
       table("PSUM at its peak", ["made by", "bytes of a partition", "bank, byte", "from", "to"], alive(p.memory.psum)),
+      table(`Buffers in SBUF${many(p.memory.sbuf)}`, placedHeads, placed(p.memory.sbuf)),
+      table(`Buffers in PSUM${many(p.memory.psum)}`, placedHeads, placed(p.memory.psum)),
     );
   }
 

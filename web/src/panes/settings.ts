@@ -15,7 +15,7 @@ function choice<T extends string>(legend: string, name: string, list: [T, string
   return { node, sync };
 }
 
-function flag(label: string, key: "bands" | "letterKeys" | "autoCompile") {
+function flag(label: string, key: "bands" | "letterKeys" | "autoCompile" | "vim") {
   const input = el("input", { attrs: { type: "checkbox" }, on: { change: () => settings.set({ [key]: input.checked }) } });
   const sync = () => {
     input.checked = settings.state[key];
@@ -57,9 +57,10 @@ export function mountSettings(): void {
     flag("Colour linked lines", "bands"),
     flag("Compile while typing", "autoCompile"),
     flag("Single-letter shortcuts", "letterKeys"),
+    flag("Vim keys in the source", "vim"),
   ];
   fill(panel, theme.node, palette.node, size.node, ...flags.map((f) => f.node));
-  settings.watch(["theme", "palette", "fontSize", "bands", "autoCompile", "letterKeys"], () => {
+  settings.watch(["theme", "palette", "fontSize", "bands", "autoCompile", "letterKeys", "vim"], () => {
     for (const part of [theme, palette, size, ...flags]) part.sync();
     const root = document.documentElement;
     root.dataset["palette"] = settings.state.palette;

@@ -24,7 +24,7 @@ export class Share {
   follow(): void {
     let first = true;
     this.store.watch(
-      ["source", "filename", "files", "tab", "target", "language", "stageKey", "kernelName", "beside", "diffFrom", "unified", "anchor", "marked", "inputs", "check", "filter", "hideUnchanged", "simulate", "pinned", "mode", "comparedKey"],
+      ["source", "filename", "files", "tab", "target", "language", "stageKey", "kernelName", "beside", "picture", "diffFrom", "unified", "anchor", "marked", "inputs", "check", "filter", "hideUnchanged", "simulate", "pinned", "mode", "comparedKey"],
       () => {
         // an unchanged page keeps its short address
         if (!first || this.store.state.touched) this.soon();

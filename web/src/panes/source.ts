@@ -2,6 +2,8 @@
 import { calledAt } from "../editor/calls";
 import { mapShown, rangesAt, showLights, showMap, spanOf } from "../editor/links";
 import { spanOfRange } from "../editor/positions";
+import { isolateHistory } from "@codemirror/commands";
+import { EditorView } from "@codemirror/view";
 import type { SourceRange, Stage } from "../api/types";
 import { onNumber, showMarked } from "../editor/marked";
 import { showNotes } from "../editor/notes";
@@ -14,8 +16,10 @@ import { operationNamed } from "../state/operations";
 import { kernelOf } from "../state/outcome";
 import { type Light, lightOfRanges, smallest } from "../state/selection";
 import { remarksByRange } from "../state/remarks";
+import { settings } from "../state/settings";
 import { choose, selectedLight, shownStage, STAGE_KEYS } from "../state/view";
 import { button, byId, el, plural, toggle } from "./dom";
+import { icon } from "./icons";
 import { mark } from "./marked";
 import { say } from "./notices";
 import { operationTip } from "./operations";
@@ -63,6 +67,7 @@ export class SourcePane {
       explain: (pos) => this.explain(pos),
       writing: () => import("./writing").then((m) => m.writing(store), () => []),
     });
+    settings.watch(["vim"], () => void this.useVim(() => void compiler.now()));
     this.ruler = new Ruler(host, this.editor.view);
     const inputs = toggle("inputs", "Give the shapes of the kernel's inputs", () =>
       store.set({ showInputs: !store.state.showInputs }),
@@ -76,7 +81,8 @@ export class SourcePane {
     const open = button("open…", "Open a file: Python (also several), HLO (text or HloModuleProto) or MLIR. Files can be dropped here, too.", () => picked.click());
     const tabs = new Tabs(store, compiler, () => this.editor.view.focus());
     const more = button("+ file", "Add a Python file that this one can import", () => tabs.add());
-    byId("source-tools").append(picked, more, open, inputs);
+    const earlier = el("button", { class: "quiet tool", id: "versions-open", title: "Versions: what you wrote before", attrs: { type: "button", "aria-label": "Versions" }, on: { click: () => void import("./versions").then((m) => m.openVersions(store, compiler)) } }, icon("clock"));
+    byId("source-tools").append(picked, more, open, inputs, earlier);
     store.watch(["language"], () => {
       const { language, tab } = store.state;
       inputs.hidden = more.hidden = language !== "nkipy"; // the other languages state their shapes, and have one file
@@ -270,7 +276,11 @@ export class SourcePane {
   private chooseAt(pos: number): void {
     const ranges = this.rangesUnder(pos);
     const map = mapShown(this.editor.view);
-    if (ranges.length > 0 && map) choose(this.store, { kind: "ranges", map, ranges });
+    const { anchor } = this.store.state;
+    // the rounds that are chosen for a loop stay while expressions of the loop are selected
+    const kept = anchor?.kind === "ranges" && anchor.map === map ? [...(anchor.rounds ?? [])] : [];
+    const rounds = new Map(kept.filter(([loop]) => ranges.every((n) => map?.loopsOf(n).includes(loop))));
+    if (ranges.length > 0 && map) choose(this.store, { kind: "ranges", map, ranges, rounds });
   }
 
   /** Opens the file that a range is in, and selects the range. */
@@ -281,6 +291,33 @@ export class SourcePane {
     this.switchTo(tab);
     const span = spanOfRange(this.editor.view.state.doc, range);
     if (span) this.editor.select(span.from, span.to, true);
+  }
+
+  /** The text of a file as it is now; null if there is no such file, or if it cannot be changed. */
+  textOf(file: string): string | null {
+    const tab = tabOf(this.store.state, file);
+    return tab === undefined || this.editor.view.state.readOnly ? null : textOfTab(this.store.state, tab);
+  }
+
+  /** Changes a file as one step that can be undone, and shows the place. */
+  write(file: string, changes: readonly { from: number; to: number; insert: string }[]): void {
+    const tab = tabOf(this.store.state, file);
+    const at = changes[0]?.from;
+    if (tab === undefined || at === undefined) return;
+    this.switchTo(tab);
+    this.editor.view.dispatch({ changes, annotations: isolateHistory.of("full"), userEvent: "input.knob", effects: EditorView.scrollIntoView(changes.at(-1)?.from ?? at, { y: "nearest" }) });
+  }
+
+  /** Puts Vim's keys into the editor, or takes them out, as the settings say. */
+  private async useVim(compile: () => void): Promise<void> {
+    const { vim } = settings.state;
+    if (!vim) {
+      this.editor.setKeys([]);
+      return;
+    }
+    const { vimKeys } = await import("../editor/vim").catch(() => ({ vimKeys: null }));
+    if (!vimKeys) say("Vim's keys could not be loaded: is the server reachable?");
+    else if (settings.state.vim) this.editor.setKeys(vimKeys(compile));
   }
 
   /** What a click does, from the keyboard. */

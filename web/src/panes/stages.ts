@@ -23,23 +23,30 @@ function shapeOf(row: StageRow, last: StageRow | undefined): Shape {
   return row.stage?.changed === false ? "same" : "changed";
 }
 
-function checkMark(row: StageRow): HTMLElement | null {
+/** What the stage's check found, in words; "" if there was none. */
+export function checkText(row: StageRow): string {
   const check = row.stage?.check;
-  if (!check) return null;
-  const mark = check.status === "pass" ? "✓" : check.status === "fail" ? "✕" : "–";
+  if (!check) return "";
   const figure = (v: number | null) => (v === null ? "infinite" : v.toExponential(1));
   const errors =
     check.max_abs_err === undefined ? "" : ` · max abs ${figure(check.max_abs_err)}, rel ${figure(check.max_rel_err ?? 0)}`;
   const first = check.first_wrong;
   const wrong = first ? ` · ${first.output}[${first.index.join(", ")}] is ${first.got ?? "not finite"}, not ${first.expected ?? "finite"}` : "";
-  const title = `${check.status === "pass" ? "computes what NumPy computes" : check.status === "fail" ? "differs from NumPy" : "not checked"}${errors}${wrong}${check.reason ? ` · ${check.reason}` : ""}${check.note ? ` · ${check.note}` : ""}`;
+  return `${check.status === "pass" ? "computes what NumPy computes" : check.status === "fail" ? "differs from NumPy" : "not checked"}${errors}${wrong}${check.reason ? ` · ${check.reason}` : ""}${check.note ? ` · ${check.note}` : ""}`;
+}
+
+function checkMark(row: StageRow): HTMLElement | null {
+  const check = row.stage?.check;
+  if (!check) return null;
+  const mark = check.status === "pass" ? "✓" : check.status === "fail" ? "✕" : "–";
+  const title = checkText(row);
   return el("span", { class: `check check-${check.status}`, title, attrs: { "aria-label": title } }, mark);
 }
 
 function spoken(row: StageRow, shape: Shape): string {
   const parts = [`${row.index} ${row.name}`, row.stage?.partial ? PARTIAL : SPOKEN[shape]];
   if (row.stage) parts.push(`${opCount(row.stage)} operations`, `${ms(row.stage.time_us)} milliseconds`);
-  if (row.stage?.check) parts.push(`check ${row.stage.check.status}`);
+  if (row.stage?.check) parts.push(`check ${row.stage.check.status}: ${checkText(row)}`);
   return parts.join(", ");
 }
 
@@ -118,7 +125,8 @@ function draw(store: AppStore, list: HTMLElement, drawn: Drawn | null): Drawn {
 }
 
 function drawRows(store: AppStore, list: HTMLElement, all: StageRow[], shown: StageRow[]): void {
-  const last = store.state.outcome?.status === "ok" ? all.at(-1) : undefined;
+  const end = all.at(-1);
+  const last = store.state.outcome?.status === "ok" || end?.stale ? end : undefined; // stale rows are of a complete result
   let position = 0;
   let before = -1; // the index of the row above
   const groups = phasesOf(shown).map((phase) => {

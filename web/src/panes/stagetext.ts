@@ -3,14 +3,14 @@ import { StateEffect } from "@codemirror/state";
 import { EditorView } from "@codemirror/view";
 import { linesOfStage } from "../editor/rows";
 import { StageViewer } from "../editor/viewer";
-import type { AppState, AppStore } from "../state/app";
+import type { AppState, AppStore, Inspect } from "../state/app";
 import { bestOf, describe } from "../state/ranking";
 import { remarksByLine } from "../state/remarks";
 import { images, lightOfAnchor, lightOfOps, type Anchor, type Light } from "../state/selection";
 import { settings } from "../state/settings";
 import { choose, shownStage, textsOfKernel, ROW_KEYS, STAGE_KEYS, type Shown } from "../state/view";
 import { operationCard } from "./card";
-import { el } from "./dom";
+import { button, el } from "./dom";
 import { placeList } from "./places";
 import { remarkTip } from "./remarks";
 import { Ruler } from "./ruler";
@@ -25,6 +25,15 @@ export interface StageOf {
   hover(s: Readonly<AppState>, shown: Shown): Light | null;
   /** The line that the address points at: it is shown instead of the selection. */
   marked(s: Readonly<AppState>): number | null;
+}
+
+/** The signs of the compact form that a row has, each with what it means. */
+function signsIn(row: string): [string, string][] {
+  const signs: [string, string][] = [];
+  const copy = /\{[^}]*\}/.exec(row)?.[0];
+  if (copy) signs.push([copy, "which of the buffer's copies: they take turns, so that a round need not wait for the one before"]);
+  if (row.includes("↑")) signs.push(["↑", "raises its stream's semaphore when it is complete: others wait for it"]);
+  return signs;
 }
 
 export class StageText {
@@ -45,6 +54,8 @@ export class StageText {
       caret: (line) => this.point(line),
       clicked: (line, add) => this.clicked(line, add),
       explain: (line) => this.explain(line),
+      // it would cover the drawer
+      hovers: () => store.state.inspect === null,
       card: (line) => this.card(line),
     });
     this.ruler = new Ruler(host, this.viewer.view);
@@ -197,6 +208,23 @@ export class StageText {
     choose(this.store, ops.length > 0 ? { kind: "ops", map: kernel.map, stage, ops } : null);
   }
 
+  /** What the user looks at: the caret's line with the value there, if it was selected in this stage or nothing is; otherwise
+   * the line of the best partner. */
+  lookedAt(): { shown: Shown; line: number; name: string | null } | null {
+    const { shown } = this;
+    if (!shown) return null;
+    const { anchor } = this.store.state;
+    const { map, stages } = shown.row.kernel;
+    const selected = this.of.selected(this.store.state, shown);
+    const line = this.viewer.caretLine();
+    const op = this.opAt(line);
+    const isOwn = !anchor || (anchor.kind === "ops" && anchor.map === map && anchor.stage === stages.indexOf(shown.stage));
+    if (isOwn && op !== null && (!selected || selected.ops.has(op))) return { shown, line, name: this.viewer.caretName() };
+    const best = selected?.best ?? null;
+    const at = best === null ? undefined : map.linksOf(shown.stage).opLines.get(best)?.[0];
+    return at === undefined ? null : { shown, line: at, name: null };
+  }
+
   /** What a click does, from the keyboard. */
   chooseCaret(): void {
     this.clicked(this.viewer.caretLine(), false);
@@ -212,7 +240,21 @@ export class StageText {
 
   private card(line: number): HTMLElement | null {
     const text = this.shown && this.opAt(line) !== null ? linesOfStage(this.shown.stage)[line - 1] : undefined;
-    return text === undefined || !this.shown ? null : operationCard(text, this.shown.stage.dialect, this.store.state.target);
+    if (text === undefined || !this.shown) return null;
+    const card = operationCard(text, this.shown.stage.dialect, this.store.state.target);
+    if (document.documentElement.dataset["form"] !== "embed") card.append(this.lookInto(line));
+    return card;
+  }
+
+  /** The ways from a line's card into the drawer. */
+  private lookInto(line: number): HTMLElement {
+    const look = (inspect: Inspect) => {
+      this.viewer.closeTips();
+      this.viewer.openLine(line);
+      this.chooseCaret();
+      this.store.set({ inspect });
+    };
+    return el("p", { class: "card-looks" }, button("values", "What the operation computes or writes (v)", () => look("values")), this.shown?.stage.dialect === "nisa" && button("tiles", "What the instruction touches of its buffers (o)", () => look("tiles")));
   }
 
   private explain(line: number): HTMLElement | null {
@@ -225,9 +267,11 @@ export class StageText {
     const op = this.opAt(line);
     const kind = op === null ? null : (describe(this.shown.stage, links, op)?.kind ?? null);
     const isShared = kind === "constant" || kind === "buffer";
-    const list = chained && texts ? placeList(places, links.more[line - 1] ?? 0, kernel.map, texts, isShared) : null;
+    const isListed = chained || kernel.map.roundsOf(places) !== null;
+    const list = isListed && texts ? placeList(places, links.more[line - 1] ?? 0, kernel.map, texts, isShared) : null;
     const remarks = remarksByLine(this.shown.stage, links).get(line);
-    if (!remarks) return list;
-    return el("div", {}, remarkTip([{ stage: this.shown.stage, texts: remarks }]), list);
+    const signs = this.shown.stage.dialect === "nisa" ? signsIn(this.viewer.rowText(line)) : [];
+    if (!remarks && signs.length === 0) return list;
+    return el("div", {}, remarks ? remarkTip([{ stage: this.shown.stage, texts: remarks }]) : null, list, ...signs.map(([sign, what]) => el("p", { class: "sign" }, el("code", {}, sign), ` ${what}`)));
   }
 }

@@ -1,9 +1,9 @@
 // app: the shape of the page's state.
 import type { Problem } from "../api/problem";
-import type { Example, InputSpec, SourceFile, StageDescription, Target } from "../api/types";
+import type { Example, InputSpec, SourceFile, Target } from "../api/types";
 import type { Anchor, Hover } from "./selection";
 import type { Marked } from "./marked";
-import type { Outcome } from "./outcome";
+import type { Outcome, Pipelines } from "./outcome";
 import type { Pin } from "./pin";
 import type { Run } from "./run";
 import type { Shared } from "./shared";
@@ -11,6 +11,9 @@ import { Store } from "./store";
 
 /** Reading stages, seeing them run on the simulated machine, or comparing A with B. */
 export type Mode = "read" | "run" | "compare";
+
+/** What the drawer below the stage's text shows of the selected line. */
+export type Inspect = "values" | "tiles";
 
 export interface AppState {
   // what is compiled
@@ -62,6 +65,12 @@ export interface AppState {
   stageKey: string | null;
   /** The stage beside the shown one, by key; null: none. */
   beside: string | null;
+  /** The drawer that looks into the selected line; null: it is closed. */
+  inspect: Inspect | null;
+  /** The execution, from 1, that the drawer shows first; null: its own choice.  The drawer takes it. */
+  execution: number | null;
+  /** The shown stage is drawn, too. */
+  picture: boolean;
   /** The stage that the shown one is compared with, by key; "": the previous one; null: none. */
   diffFrom: string | null;
   /** The diff in one column. */
@@ -86,7 +95,7 @@ export interface AppState {
   // lists from the server
   examples: Example[];
   targets: Target[];
-  pipeline: StageDescription[];
+  pipelines: Pipelines;
 }
 
 export type AppStore = Store<AppState>;
@@ -117,6 +126,9 @@ export function newStore(): AppStore {
     kernelName: null,
     stageKey: null,
     beside: null,
+    inspect: null,
+    execution: null,
+    picture: false,
     diffFrom: null,
     unified: false,
     anchor: null,
@@ -132,6 +144,6 @@ export function newStore(): AppStore {
     reveal: 0,
     examples: [],
     targets: [],
-    pipeline: [],
+    pipelines: { hlo: [], nki: [] },
   });
 }

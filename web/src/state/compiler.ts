@@ -113,7 +113,7 @@ export class Compiler {
       this.show(outcome);
     };
     try {
-      await compile(req, editorName, mine.signal, (frame) => {
+      const isCached = await compile(req, editorName, mine.signal, (frame) => {
         if (this.running !== mine) return;
         outcome = applyFrame(outcome, frame);
         if (!soon) soon = window.setTimeout(show, Math.max(0, shownAt + PACE_MS - performance.now()));
@@ -124,7 +124,7 @@ export class Compiler {
         throw new Problem("ours", "cut-short", "The answer ended before its last frame.", null, "Try again.");
       }
       if (again && outcome.diagnostics.some((d) => d.code === "superseded")) return this.now(this.base(), false);
-      this.show({ ...outcome, roundTripMs: performance.now() - started });
+      this.show({ ...outcome, isCached, roundTripMs: performance.now() - started });
     } catch (e) {
       window.clearTimeout(soon);
       if (this.running !== mine) return;

@@ -16,6 +16,8 @@ export interface DiffRow {
   count: number;
   /** Number of the hunk it is part of, or -1. */
   hunk: number;
+  /** Its lines are shown as they are printed, not in the compact form. */
+  full?: boolean;
 }
 
 /** Unchanged lines that are shown around a change. */
@@ -70,6 +72,34 @@ export function diffRows(diff: StageDiff, open: ReadonlySet<number> | "all"): Di
   return rows;
 }
 
+/** The short form of each line, by line - 1; null for a line of which nothing is shown.  A side without one is null. */
+export type ShortLines = readonly (string | null)[] | null;
+
+/** Changed lines of one comparison whose words are compared. */
+const WORDS_MAX = 3000;
+
+/** The rows in the short form of their lines: lines of which nothing is shown have no row.  A change that the short form does
+ * not show is shown in full. */
+export function shortRows(rows: readonly DiffRow[], from: ShortLines, to: ShortLines, words: (a: string, b: string) => { from: WordRange[]; to: WordRange[] }): DiffRow[] {
+  if (!from && !to) return [...rows];
+  const at = (side: ShortLines, line: number) => (side ? (side[line - 1] ?? null) : "");
+  let compared = 0;
+  const hidden = (r: DiffRow) => (r.from === 0 || at(from, r.from) === null) && (r.to === 0 || at(to, r.to) === null);
+  const seen = new Set(rows.filter((r) => r.hunk >= 0 && !hidden(r)).map((r) => r.hunk));
+  return rows.flatMap((r): DiffRow[] => {
+    if (r.kind === "gap") {
+      const count = from ? from.slice(r.from - 1, r.from - 1 + r.count).filter((t) => t !== null).length : r.count;
+      return [{ ...r, count }];
+    }
+    if (hidden(r)) return r.hunk >= 0 && !seen.has(r.hunk) ? [{ ...r, full: true }] : [];
+    if (r.kind !== "changed" || !from || !to) return [from && to ? r : { ...r, wordsFrom: from ? NONE : r.wordsFrom, wordsTo: to ? NONE : r.wordsTo }];
+    const [a, b] = [at(from, r.from) ?? "", at(to, r.to) ?? ""];
+    if (a === b) return [{ ...r, full: true }];
+    const found = compared++ < WORDS_MAX ? words(a, b) : { from: NONE, to: NONE };
+    return [{ ...r, wordsFrom: found.from, wordsTo: found.to }];
+  });
+}
+
 /** One line of a view. */
 export interface DiffLine {
   side: "from" | "to" | "both";
@@ -79,16 +109,17 @@ export interface DiffLine {
   words: readonly WordRange[];
   count: number;
   hunk: number;
+  full: boolean;
 }
 
-const filler = (r: DiffRow, side: "from" | "to"): DiffLine => ({ side, kind: "filler", from: 0, to: 0, words: NONE, count: 1, hunk: r.hunk });
+const filler = (r: DiffRow, side: "from" | "to"): DiffLine => ({ side, kind: "filler", from: 0, to: 0, words: NONE, count: 1, hunk: r.hunk, full: true });
 
 /** One side of two, with one line for each row. */
 export function sideLines(rows: readonly DiffRow[], side: "from" | "to"): DiffLine[] {
   return rows.map((r) => {
     if (r[side] === 0) return filler(r, side);
     const { kind, from, to, count, hunk } = r;
-    return { side, kind, from, to, words: side === "from" ? r.wordsFrom : r.wordsTo, count, hunk };
+    return { side, kind, from, to, words: side === "from" ? r.wordsFrom : r.wordsTo, count, hunk, full: r.full === true };
   });
 }
 
@@ -98,7 +129,7 @@ export function unifiedLines(rows: readonly DiffRow[]): DiffLine[] {
   for (let i = 0; i < rows.length; ) {
     const first = rows[i] as DiffRow;
     if (first.hunk < 0) {
-      lines.push({ side: "both", kind: first.kind, from: first.from, to: first.to, words: NONE, count: first.count, hunk: -1 });
+      lines.push({ side: "both", kind: first.kind, from: first.from, to: first.to, words: NONE, count: first.count, hunk: -1, full: first.full === true });
       i++;
       continue;
     }
@@ -106,9 +137,9 @@ export function unifiedLines(rows: readonly DiffRow[]): DiffLine[] {
     while (rows[end]?.hunk === first.hunk && rows[end]?.kind === first.kind) end++;
     const run = rows.slice(i, end);
     for (const r of run)
-      if (r.from > 0) lines.push({ side: "from", kind: r.kind === "changed" ? "changed" : "removed", from: r.from, to: 0, words: r.wordsFrom, count: 1, hunk: r.hunk });
+      if (r.from > 0) lines.push({ side: "from", kind: r.kind === "changed" ? "changed" : "removed", from: r.from, to: 0, words: r.wordsFrom, count: 1, hunk: r.hunk, full: r.full === true });
     for (const r of run)
-      if (r.to > 0) lines.push({ side: "to", kind: r.kind === "changed" ? "changed" : "added", from: 0, to: r.to, words: r.wordsTo, count: 1, hunk: r.hunk });
+      if (r.to > 0) lines.push({ side: "to", kind: r.kind === "changed" ? "changed" : "added", from: 0, to: r.to, words: r.wordsTo, count: 1, hunk: r.hunk, full: r.full === true });
     i = end;
   }
   return lines;

@@ -61,6 +61,7 @@ function viewParts(view: View): Part[] {
   if (view.stageKey !== null) parts.push(["stage", view.stageKey]);
   if (view.kernelName !== null) parts.push(["kernel", view.kernelName]);
   if (view.beside !== null) parts.push(["beside", view.beside]);
+  if (view.picture) parts.push(["picture", "1"]);
   if (view.diffFrom !== null) parts.push(["diff", view.diffFrom]);
   if (view.unified) parts.push(["unified", "1"]);
   if (view.selection !== null) parts.push(["sel", view.selection]);
@@ -111,6 +112,7 @@ function viewOf(params: URLSearchParams): View {
     kernelName: params.get("kernel"),
     stageKey: params.get("stage"),
     beside: params.get("beside"),
+    picture: params.get("picture") === "1",
     diffFrom: params.get("diff"),
     unified: params.get("unified") === "1",
     selection: params.get("sel"),
@@ -126,7 +128,7 @@ function viewOf(params: URLSearchParams): View {
 /** The view after a stored link; null if there is none: the page shows the stored view. */
 export function readView(hash: string): View | null {
   const params = paramsOf(hash);
-  return ["stage", "kernel", "beside", "diff", "sel", "line", "q", "hide", "unified", "tab"].some((k) => params.has(k)) ? viewOf(params) : null;
+  return ["stage", "kernel", "beside", "picture", "diff", "sel", "line", "q", "hide", "unified", "tab"].some((k) => params.has(k)) ? viewOf(params) : null;
 }
 
 /** Null when the fragment has no kernel; throws when it is damaged. */

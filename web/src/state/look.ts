@@ -12,6 +12,8 @@ export interface View {
   /** As in AppState. */
   beside: string | null;
   /** As in AppState. */
+  picture: boolean;
+  /** As in AppState. */
   diffFrom: string | null;
   unified: boolean;
   /** "L:C-L:C" of a range, or "stage.op" of an operation. */
@@ -34,6 +36,7 @@ export const NO_VIEW: View = {
   kernelName: null,
   stageKey: null,
   beside: null,
+  picture: false,
   diffFrom: null,
   unified: false,
   selection: null,
@@ -52,11 +55,12 @@ const VERSION = 1;
 const TEXT_MAX = 2000;
 
 export function viewOf(s: Readonly<AppState>, splits: Record<string, number>): View {
-  const { beside, diffFrom, unified, filter, hideUnchanged, tab, wrap, pane, mode, comparedKey } = s;
+  const { beside, picture, diffFrom, unified, filter, hideUnchanged, tab, wrap, pane, mode, comparedKey } = s;
   return {
     kernelName: (s.outcome ?? s.previous)?.kernels.length === 1 ? null : s.kernelName,
     stageKey: s.stageKey ?? currentRow(s)?.key ?? null,
     beside,
+    picture,
     diffFrom,
     unified: unified && diffFrom !== null,
     selection: selectionText(s),
@@ -109,6 +113,7 @@ export function readViewJson(json: unknown): { view: View; odd: boolean } {
   view.kernelName = take<string | null>("kernelName", isText, null);
   view.stageKey = take<string | null>("stageKey", isText, null);
   view.beside = take<string | null>("beside", isText, null);
+  view.picture = take("picture", isFlag, false);
   view.diffFrom = take<string | null>("diffFrom", isText, null);
   view.unified = take("unified", isFlag, false);
   view.selection = take<string | null>("selection", isText, null);

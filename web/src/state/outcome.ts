@@ -4,11 +4,15 @@
 // early, the rows after its last stage are absent.  If it reached only a part of its trace, the previous outcome stays,
 // marked stale, so that a half-typed word does not empty the page.
 import type { Base, WholeFrame } from "../api/delta";
-import type { Diagnostic, Profile, Result, Simulation, Stage, StageDescription, TensorInfo } from "../api/types";
+import type { Diagnostic, PipelineName, Profile, Result, Simulation, Stage, StageDescription, TensorInfo } from "../api/types";
 import { SourceMap, Sources } from "./sourcemap";
+
+/** The stages of each pipeline. */
+export type Pipelines = Record<PipelineName, StageDescription[]>;
 
 export interface KernelOutcome {
   name: string;
+  pipeline: PipelineName;
   inputs: TensorInfo[];
   outputs: TensorInfo[];
   stages: Stage[];
@@ -36,6 +40,8 @@ export interface Outcome {
   queued: number;
   timeUs: number;
   roundTripMs: number;
+  /** The server had compiled it before. */
+  isCached?: boolean;
 }
 
 export function newOutcome(texts: ReadonlyMap<string, string>): Outcome {
@@ -72,8 +78,8 @@ export function applyFrame(outcome: Outcome, frame: WholeFrame): Outcome {
       return { ...outcome, queued: 0, key: frame.key, target: frame.target };
     case "kernel": {
       const kernels = outcome.kernels.slice();
-      const { name, inputs, outputs } = frame;
-      kernels[frame.kernel] = { name, inputs, outputs, stages: [], map: new SourceMap([...outcome.texts.keys()], outcome.sources), simulation: null, profile: null };
+      const { name, pipeline, inputs, outputs } = frame;
+      kernels[frame.kernel] = { name, pipeline, inputs, outputs, stages: [], map: new SourceMap([...outcome.texts.keys()], outcome.sources), simulation: null, profile: null };
       return { ...outcome, kernels };
     }
     case "sources":
@@ -115,10 +121,10 @@ export function baseOf(outcome: Outcome | null): Base | null {
 export function frozenOutcome(texts: ReadonlyMap<string, string>, result: Result, snippet: string, revision: number): Outcome {
   const sources = new Sources();
   sources.add(result);
-  const kernels = result.kernels.map(({ name, inputs, outputs, stages, simulation, profile }) => {
+  const kernels = result.kernels.map(({ name, pipeline, inputs, outputs, stages, simulation, profile }) => {
     const map = new SourceMap([...texts.keys()], sources);
     for (const stage of stages) map.addStage(stage);
-    return { name, inputs, outputs, stages, map, simulation: simulation ?? null, profile: profile ?? null };
+    return { name, pipeline: pipeline ?? "hlo", inputs, outputs, stages, map, simulation: simulation ?? null, profile: profile ?? null };
   });
   const { key, target, diagnostics, status, time_us: timeUs } = result;
   return { texts, key, snippet, revision, target, kernels, sources, diagnostics, status, queued: 0, timeUs, roundTripMs: 0 };
@@ -139,7 +145,7 @@ export interface StageRow {
 
 /** The name of the file with a stage's text. */
 export function fileName(row: StageRow): string {
-  return `${String(row.index).padStart(2, "0")}-${row.name}.${row.dialect === "hlo" ? "hlo" : "mlir"}`;
+  return `${String(row.index).padStart(2, "0")}-${row.name}.${row.dialect === "hlo" ? "hlo" : row.dialect === "nki" ? "py" : "mlir"}`;
 }
 
 /** "cse", and "cse:2" for the second of that name. */
@@ -163,8 +169,8 @@ function rowOf(kernel: KernelOutcome, stage: Stage, key: string, stale: boolean)
 }
 
 /** The first diagnostic that names a stage the kernel did not reach. */
-function failedStage(outcome: Outcome, kernel: KernelOutcome, pipeline: StageDescription[]): StageDescription | null {
-  const next = pipeline[kernel.stages.length];
+function failedStage(outcome: Outcome, kernel: KernelOutcome, pipelines: Pipelines): StageDescription | null {
+  const next = pipelines[kernel.pipeline][kernel.stages.length];
   if (!next || outcome.status === "running") return null;
   const at = outcome.kernels.indexOf(kernel);
   const hit = outcome.diagnostics.some(
@@ -177,7 +183,7 @@ export function stageRows(
   outcome: Outcome | null,
   previous: Outcome | null,
   kernelName: string | null,
-  pipeline: StageDescription[],
+  pipelines: Pipelines,
 ): StageRow[] {
   const kernel = kernelOf(outcome, kernelName);
   const fresh = kernel?.stages ?? [];
@@ -186,7 +192,7 @@ export function stageRows(
   const rows = kernel ? fresh.map((s, i) => rowOf(kernel, s, keys[i] ?? s.name, false)) : [];
   if (outcome && outcome.status === "ok") return rows;
   if (outcome && kernel && outcome.status !== "running" && rows.length > 0 && !fresh[0]?.partial) {
-    const failed = failedStage(outcome, kernel, pipeline);
+    const failed = failedStage(outcome, kernel, pipelines);
     if (failed) {
       const key = stageKeys([...names, failed.name]).at(-1) ?? failed.name;
       const { name, phase, dialect } = failed;

@@ -160,7 +160,7 @@ export function cause(a: KernelOutcome, b: KernelOutcome): string {
 
 const MAX_EDITS = 20000;
 
-function words(a: string, b: string): { from: WordRange[]; to: WordRange[] } {
+export function words(a: string, b: string): { from: WordRange[]; to: WordRange[] } {
   const from: WordRange[] = [];
   const to: WordRange[] = [];
   let [x, y] = [1, 1]; // columns count from 1

@@ -1,5 +1,7 @@
 // remarks: a pass's remarks, by line of its stage and by range of the source.
 import type { Remark, Stage } from "../api/types";
+import type { KernelOutcome } from "./outcome";
+import { images, type Anchor } from "./selection";
 import type { SourceMap, StageLinks } from "./sourcemap";
 
 /** Each text once, with its number of occurrences. */
@@ -36,4 +38,23 @@ export function rangeOfRemark(remark: Remark, map: SourceMap): number | null {
 
 export function remarksByRange(stage: Stage, map: SourceMap): Map<number, string[]> {
   return group(stage.remarks ?? [], (r) => rangeOfRemark(r, map));
+}
+
+/** Every pass's remarks about the operations and the expressions of the selection; of equal ones of a pass the first that
+ * has a knob. */
+export function aboutAnchor(kernel: KernelOutcome, anchor: Anchor): { stage: Stage; remark: Remark }[] {
+  const ranges = new Set(anchor.kind === "ranges" ? anchor.ranges : []);
+  return images(anchor, kernel).flatMap(({ ops }, i) => {
+    const stage = kernel.stages[i];
+    if (!stage?.remarks) return [];
+    const own = new Set(ops);
+    const byText = new Map<string, Remark>();
+    for (const r of stage.remarks) {
+      const range = rangeOfRemark(r, kernel.map);
+      if (!(r.op !== undefined && own.has(r.op)) && !(range !== null && ranges.has(range))) continue;
+      const known = byText.get(r.text);
+      if (!known || (!known.knob && r.knob)) byText.set(r.text, r);
+    }
+    return [...byText.values()].map((remark) => ({ stage, remark }));
+  });
 }

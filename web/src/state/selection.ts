@@ -6,11 +6,13 @@
 import type { SourceRange, Stage } from "../api/types";
 import type { KernelOutcome } from "./outcome";
 import { bestOf } from "./ranking";
+import { ALL, choiceIn, choiceOf, isChosen, type Choice } from "./rounds";
 import type { Place, SourceMap, StageLinks } from "./sourcemap";
 
 export type Anchor =
   | { kind: "ops"; map: SourceMap; stage: number; ops: readonly number[] }
-  | { kind: "ranges"; map: SourceMap; ranges: readonly number[] };
+  /** moved: where the page's own edit has put the ranges, which the next result has there. */
+  | { kind: "ranges"; map: SourceMap; ranges: readonly number[]; moved?: readonly SourceRange[]; rounds?: Choice };
 
 /** What is highlighted in the two views. */
 export interface Light {
@@ -42,14 +44,34 @@ export interface Image {
 
 const NOTHING: Image = { ops: [], via: "provenance" };
 
-function opsOfRanges(links: StageLinks, ranges: Iterable<number>): number[] {
+/** True if a place of the operation that has one of the ranges was reached in the chosen rounds. */
+function isInRounds(map: SourceMap, links: StageLinks, op: number, ranges: ReadonlySet<number>, rounds: Choice): boolean {
+  return (links.opLines.get(op) ?? []).some((line) => {
+    const places = links.places[line - 1] ?? [];
+    const known = map.roundsOf(places);
+    return places.some((place, i) => place.some((n) => ranges.has(n)) && isChosen(known?.[i] ?? null, rounds));
+  });
+}
+
+function opsOfRanges(map: SourceMap, links: StageLinks, ranges: Iterable<number>, rounds: Choice): number[] {
+  const wanted = new Set(ranges);
   const inner = new Set<number>();
   const calls = new Set<number>();
-  for (const range of ranges) {
+  for (const range of wanted) {
     for (const op of links.rangeOps.get(range) ?? []) inner.add(op);
     for (const op of links.callOps.get(range) ?? []) calls.add(op);
   }
-  return [...(inner.size > 0 ? inner : calls)];
+  const ops = [...(inner.size > 0 ? inner : calls)];
+  return rounds.size === 0 ? ops : ops.filter((op) => isInRounds(map, links, op, wanted, rounds));
+}
+
+/** The rounds of an anchor: those chosen, or the ones that its operations belong to. */
+export function roundsOfAnchor(anchor: Anchor, kernel: KernelOutcome): Choice {
+  if (anchor.kind === "ranges") return anchor.rounds ?? ALL;
+  const stage = kernel.stages[anchor.stage];
+  const line = stage && anchor.ops.length === 1 ? kernel.map.linksOf(stage).opLines.get(anchor.ops[0] as number)?.[0] : undefined;
+  const places = stage && line !== undefined ? kernel.map.linksOf(stage).places[line - 1] : null;
+  return choiceOf((places && kernel.map.roundsOf(places)?.[0]) ?? null);
 }
 
 /** Depth-0 ranges of the operations. */
@@ -109,7 +131,7 @@ function follow(anchor: Anchor, kernel: KernelOutcome): Image[] {
   const { stages, map } = kernel;
   if (anchor.map !== map) return stages.map(() => NOTHING);
   if (anchor.kind === "ranges")
-    return stages.map((s) => ({ ops: opsOfRanges(map.linksOf(s), anchor.ranges), via: "range" }));
+    return stages.map((s) => ({ ops: opsOfRanges(map, map.linksOf(s), anchor.ranges, anchor.rounds ?? ALL), via: "range" }));
   const found: Image[] = stages.map(() => NOTHING);
   const at = stages[anchor.stage];
   if (!at) return found;
@@ -126,8 +148,9 @@ function follow(anchor: Anchor, kernel: KernelOutcome): Image[] {
   }
   // where provenance ends, operations from the same expression are the next best answer
   const ranges = rangesOfOps(map.linksOf(at), anchor.ops);
+  const rounds = roundsOfAnchor(anchor, kernel);
   return found.map((image, i) =>
-    image.ops.length > 0 ? image : { ops: opsOfRanges(map.linksOf(stages[i] as Stage), ranges), via: "range" },
+    image.ops.length > 0 ? image : { ops: opsOfRanges(map, map.linksOf(stages[i] as Stage), ranges, rounds), via: "range" },
   );
 }
 
@@ -141,9 +164,9 @@ export function lightOfOps(map: SourceMap, stage: Stage, ops: Iterable<number>):
   return { map, ops: set, best: null, ranges, callers };
 }
 
-export function lightOfRanges(map: SourceMap, stage: Stage | null, ranges: Iterable<number>): Light {
+export function lightOfRanges(map: SourceMap, stage: Stage | null, ranges: Iterable<number>, rounds = ALL): Light {
   const set = new Set(ranges);
-  const ops = new Set(stage ? opsOfRanges(map.linksOf(stage), set) : []);
+  const ops = new Set(stage ? opsOfRanges(map, map.linksOf(stage), set, rounds) : []);
   return { map, ops, best: null, ranges: set, callers: new Set() };
 }
 
@@ -152,7 +175,7 @@ export function lightOfAnchor(anchor: Anchor | null, kernel: KernelOutcome, inde
   if (!anchor || !stage || anchor.map !== kernel.map) return null;
   const image = images(anchor, kernel)[index] ?? NOTHING;
   const best = bestOf(stage, kernel.map.linksOf(stage), image.ops)?.op ?? null;
-  if (anchor.kind === "ranges") return { ...lightOfRanges(kernel.map, stage, anchor.ranges), best };
+  if (anchor.kind === "ranges") return { ...lightOfRanges(kernel.map, stage, anchor.ranges, anchor.rounds), best };
   const light = { ...lightOfOps(kernel.map, stage, image.ops), best };
   if (image.ops.length > 0 || !kernel.stages[anchor.stage]) return light;
   // none of its operations is left in this stage; the source still shows where it came from
@@ -175,8 +198,9 @@ export function smallest(map: SourceMap, ranges: Iterable<number>): number | nul
 /** The same selection in a newer outcome: by range, or by operation if the text of its line is the same. */
 export function rebind(anchor: Anchor, old: KernelOutcome, now: KernelOutcome): Anchor | null {
   if (anchor.kind === "ranges") {
-    const ranges = anchor.ranges.flatMap((n) => now.map.find(anchor.map.ranges[n] as SourceRange) ?? []);
-    return ranges.length > 0 ? { kind: "ranges", map: now.map, ranges } : null;
+    const ranges = anchor.ranges.flatMap((n, i) => now.map.find(anchor.moved?.[i] ?? (anchor.map.ranges[n] as SourceRange)) ?? []);
+    const rounds = choiceIn(anchor.rounds ?? ALL, anchor.map.loops, (r) => now.map.findLoop(r));
+    return ranges.length > 0 ? { kind: "ranges", map: now.map, ranges, rounds } : null;
   }
   const before = old.stages[anchor.stage];
   const after = now.stages[anchor.stage];

@@ -11,6 +11,8 @@ export interface Settings {
   /** Shortcuts of a single letter (j, k, n, …); WCAG 2.1.4 requires that they can be switched off. */
   letterKeys: boolean;
   autoCompile: boolean;
+  /** Vim's keys in the source editor. */
+  vim: boolean;
   /** Stages are shown as they are printed, not in the compact form. */
   fullText: boolean;
   /** Attributes are shown in the compact form. */
@@ -34,6 +36,7 @@ function load(): Settings {
     bands: true,
     letterKeys: true,
     autoCompile: true,
+    vim: false,
     fullText: false,
     attributes: true,
     fontSize: 13,
@@ -48,7 +51,7 @@ function load(): Settings {
     const k = kept as Record<string, unknown>;
     if (k["theme"] === "light" || k["theme"] === "dark") settings.theme = k["theme"];
     if (k["palette"] === "bluegold") settings.palette = "bluegold";
-    for (const flag of ["bands", "letterKeys", "autoCompile", "fullText", "attributes"] as const)
+    for (const flag of ["bands", "letterKeys", "autoCompile", "vim", "fullText", "attributes"] as const)
       if (typeof k[flag] === "boolean") settings[flag] = k[flag];
     if (typeof k["fontSize"] === "number" && FONT_SIZES.includes(k["fontSize"])) settings.fontSize = k["fontSize"];
     if (typeof k["splits"] === "object" && k["splits"] !== null)
@@ -62,7 +65,12 @@ function load(): Settings {
 
 export const settings = new Store<Settings>(load());
 
-settings.watch(["theme", "palette", "bands", "letterKeys", "autoCompile", "fullText", "attributes", "fontSize", "splits"], () => {
+// what another window of the page has set counts here, too
+window.addEventListener("storage", (e) => {
+  if (e.key === KEY) settings.set(load());
+});
+
+settings.watch(["theme", "palette", "bands", "letterKeys", "autoCompile", "vim", "fullText", "attributes", "fontSize", "splits"], () => {
   try {
     localStorage.setItem(KEY, JSON.stringify(settings.state));
   } catch {

@@ -3,6 +3,7 @@
 // Ranges are interned: equal ranges have the same number in all stages of a kernel, so that "the same expression" is an
 // integer comparison.  The tables of a stage are built when it is first shown.
 import type { Place as TablePlace, Source, SourceRange, SourceTable, Stage } from "../api/types";
+import { boxesOf, countRounds, type PlaceRounds } from "./rounds";
 
 /** One place and its callers, innermost first, as range numbers. */
 export type Place = readonly number[];
@@ -23,13 +24,14 @@ export class Sources {
     return this.lists[number];
   }
 
-  /** The range of a place, and the number of its caller's; null for a number that stands for no place. */
-  place(number: number): { range: SourceRange; caller: number } | null {
+  /** The range of a place, the number of its caller's, and those of the loops around it in its function; null for a number
+   * that stands for no place. */
+  place(number: number): { range: SourceRange; caller: number; loops: readonly number[] } | null {
     const place = this.places[number];
     const file = place && this.files[place[0]];
     if (!place || file === undefined) return null;
-    const [, line, col, end_line, end_col, fn, caller] = place;
-    return { range: { file, line, col, end_line, end_col, ...(fn ? { fn } : {}) }, caller: caller < number ? caller : -1 };
+    const [, line, col, end_line, end_col, fn, caller, loops] = place;
+    return { range: { file, line, col, end_line, end_col, ...(fn ? { fn } : {}) }, caller: caller < number ? caller : -1, loops: loops ?? [] };
   }
 }
 
@@ -62,6 +64,13 @@ export class SourceMap {
   private coloured = 0;
   /** The places of each source of the result that the kernel refers to. */
   private readonly placesOfSource: (readonly Place[])[] = [];
+  private readonly rounds = new Map<readonly Place[], (PlaceRounds | null)[]>();
+  /** The headers of loops, numbered apart from the ranges: they have no operations. */
+  readonly loops: SourceRange[] = [];
+  private readonly loopNumbers = new Map<string, number>();
+  /** By loop: how many rounds operations were recorded in, at least. */
+  readonly roundsOfLoop = new Map<number, number>();
+  private readonly loopsAround = new Map<number, Set<number>>();
 
   /** files: names of the user's files, in the order of their colours. */
   constructor(
@@ -75,14 +84,7 @@ export class SourceMap {
   }
 
   private intern(range: SourceRange): number {
-    const key = `${range.line}:${range.col}:${range.end_line}:${range.end_col}:${range.file}`;
-    let n = this.numbers.get(key);
-    if (n === undefined) {
-      n = this.ranges.length;
-      this.ranges.push(range);
-      this.numbers.set(key, n);
-    }
-    return n;
+    return numberIn(this.ranges, this.numbers, range);
   }
 
   /** True if the range is in one of the user's files, which the editor can show. */
@@ -106,13 +108,52 @@ export class SourceMap {
     const known = this.placesOfSource[source];
     if (known) return known;
     const places: Place[] = [];
-    for (const number of this.sources.source(source)?.places ?? []) {
+    const rounds: (PlaceRounds | null)[] = [];
+    const from = this.sources.source(source);
+    from?.places.forEach((number, i) => {
       const chain: number[] = [];
-      for (let at = this.sources.place(number); at; at = this.sources.place(at.caller)) chain.push(this.intern(at.range));
-      if (chain.length > 0) places.push(chain);
-    }
+      const loops: number[][] = [];
+      for (let at = this.sources.place(number); at; at = this.sources.place(at.caller)) {
+        chain.push(this.intern(at.range));
+        loops.push(at.loops.flatMap((l) => this.loopOfPlace(l) ?? []));
+      }
+      if (chain.length === 0) return;
+      places.push(chain);
+      rounds.push(from.rounds ? this.roundsIn(chain, loops, from, i) : null);
+    });
     this.placesOfSource[source] = places;
+    if (from?.rounds) this.rounds.set(places, rounds);
     return places;
+  }
+
+  private loopOfPlace(number: number): number | null {
+    const place = this.sources.place(number);
+    return place && numberIn(this.loops, this.loopNumbers, place.range);
+  }
+
+  /** loops: by depth, those of each frame. */
+  private roundsIn(chain: Place, loops: readonly (readonly number[])[], source: Source, i: number): PlaceRounds | null {
+    const boxes = boxesOf(source, i);
+    if (boxes.length === 0) return null;
+    const around = loops.map((_, depth) => loops.slice(depth).flat().length);
+    const found = { loops: [...loops].reverse().flat(), around, boxes, isCut: (source.more_rounds ?? 0) > 0 };
+    countRounds(found, this.roundsOfLoop);
+    chain.forEach((range, depth) => {
+      const known = this.loopsAround.get(range) ?? new Set();
+      for (const loop of found.loops.slice(0, around[depth])) known.add(loop);
+      this.loopsAround.set(range, known);
+    });
+    return found;
+  }
+
+  /** The rounds of each place of a list from placesOf; null: no loop is around any of them. */
+  roundsOf(places: readonly Place[]): readonly (PlaceRounds | null)[] | null {
+    return this.rounds.get(places) ?? null;
+  }
+
+  /** The loops around the range and its callers, the outermost first. */
+  loopsOf(range: number): readonly number[] {
+    return [...(this.loopsAround.get(range) ?? [])];
   }
 
   /** How many places the source has, at least, besides those that it lists. */
@@ -202,9 +243,28 @@ export class SourceMap {
   }
 
   find(range: SourceRange): number | null {
-    const key = `${range.line}:${range.col}:${range.end_line}:${range.end_col}:${range.file}`;
-    return this.numbers.get(key) ?? null;
+    return this.numbers.get(keyOf(range)) ?? null;
   }
+
+  findLoop(range: SourceRange): number | null {
+    return this.loopNumbers.get(keyOf(range)) ?? null;
+  }
+}
+
+function keyOf(range: SourceRange): string {
+  return `${range.line}:${range.col}:${range.end_line}:${range.end_col}:${range.file}`;
+}
+
+/** The number of a range in a list without repetitions, to which it is added. */
+function numberIn(list: SourceRange[], numbers: Map<string, number>, range: SourceRange): number {
+  const key = keyOf(range);
+  let n = numbers.get(key);
+  if (n === undefined) {
+    n = list.length;
+    list.push(range);
+    numbers.set(key, n);
+  }
+  return n;
 }
 
 function push<K, V>(map: Map<K, V[]>, key: K, value: V): void {

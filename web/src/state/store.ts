@@ -4,7 +4,7 @@
 // rendering.
 
 export class Store<S extends object> {
-  private readonly listeners: { keys: readonly (keyof S)[]; run: () => void }[] = [];
+  private listeners: readonly { keys: readonly (keyof S)[]; run: () => void }[] = [];
   private readonly dirty = new Set<keyof S>();
   private scheduled = false;
 
@@ -29,8 +29,31 @@ export class Store<S extends object> {
 
   /** Calls run once now, and after any of the keys changed. */
   watch(keys: readonly (keyof S)[], run: () => void): void {
-    this.listeners.push({ keys, run });
+    this.listeners = [...this.listeners, { keys, run }];
     run();
+  }
+
+  /** The same values for another window, until `end`.  What goes wrong there must not stop the page. */
+  branch(): { store: Store<S>; end(): void } {
+    const own = new Set<() => void>();
+    const watch = (keys: readonly (keyof S)[], run: () => void) => {
+      const guarded = () => {
+        try {
+          run();
+        } catch (e) {
+          console.error(e);
+        }
+      };
+      own.add(guarded);
+      this.watch(keys, guarded);
+    };
+    const store = Object.create(this, { watch: { value: watch }, set: { value: (patch: Partial<S>) => this.set(patch) } }) as Store<S>;
+    return {
+      store,
+      end: () => {
+        this.listeners = this.listeners.filter((l) => !own.has(l.run));
+      },
+    };
   }
 
   private flush(): void {

@@ -2,25 +2,26 @@
 import type { SourceRange, Stage } from "../api/types";
 import type { AppState, AppStore } from "./app";
 import { kernelOf, stageRows, type KernelOutcome, type StageRow } from "./outcome";
+import { choiceFromText, choiceText } from "./rounds";
 import { lightOfAnchor, type Anchor, type Light } from "./selection";
 
-type RowState = Pick<AppState, "outcome" | "previous" | "kernelName" | "pipeline">;
+type RowState = Pick<AppState, "outcome" | "previous" | "kernelName" | "pipelines">;
 
 let rowsFor: RowState | null = null;
 let rows: StageRow[] = [];
 
 /** The rows of the stage list; the same array until something changes. */
 export function allRows(s: Readonly<AppState>): StageRow[] {
-  const keys = ["outcome", "previous", "kernelName", "pipeline"] as const;
+  const keys = ["outcome", "previous", "kernelName", "pipelines"] as const;
   if (!rowsFor || keys.some((k) => rowsFor?.[k] !== s[k])) {
-    const { outcome, previous, kernelName, pipeline } = s;
-    rowsFor = { outcome, previous, kernelName, pipeline };
-    rows = stageRows(outcome, previous, kernelName, pipeline);
+    const { outcome, previous, kernelName, pipelines } = s;
+    rowsFor = { outcome, previous, kernelName, pipelines };
+    rows = stageRows(outcome, previous, kernelName, pipelines);
   }
   return rows;
 }
 
-export const ROW_KEYS = ["outcome", "previous", "kernelName", "pipeline"] as const;
+export const ROW_KEYS = ["outcome", "previous", "kernelName", "pipelines"] as const;
 export const STAGE_KEYS = [...ROW_KEYS, "stageKey"] as const;
 
 export function currentRow(s: Readonly<AppState>): StageRow | null {
@@ -129,13 +130,16 @@ export function stepPhase(store: AppStore, by: 1 | -1): void {
   if (row) showStage(store, row);
 }
 
-/** The selection as written in links: a range of the source, or an operation of a stage. */
+/** The selection as written in links: a range of the source, with the chosen rounds of the loops around it, or an operation
+ * of a stage. */
 export function selectionText(s: Readonly<AppState>): string | null {
   const { anchor } = s;
   if (!anchor) return null;
   if (anchor.kind === "ops") return `${anchor.stage}.${anchor.ops.join(",")}`;
-  const r = anchor.ranges.length > 0 ? anchor.map.ranges[anchor.ranges[0] as number] : undefined;
-  return r ? `${r.line}:${r.col}-${r.end_line}:${r.end_col}${anchor.map.isElsewhere(r) ? `@${r.file}` : ""}` : null;
+  const first = anchor.ranges[0] ?? -1;
+  const r = anchor.map.ranges[first];
+  const rounds = anchor.rounds ? choiceText(anchor.map.loopsOf(first), anchor.rounds) : "";
+  return r ? `${r.line}:${r.col}-${r.end_line}:${r.end_col}${rounds}${anchor.map.isElsewhere(r) ? `@${r.file}` : ""}` : null;
 }
 
 export function selectionFromText(s: Readonly<AppState>, text: string): Anchor | null {
@@ -148,12 +152,13 @@ export function selectionFromText(s: Readonly<AppState>, text: string): Anchor |
     const ops = (op[2] ?? "").split(",").map(Number).filter((n) => known?.has(n));
     return ops.length > 0 ? { kind: "ops", map: kernel.map, stage, ops } : null;
   }
-  const at = /^(\d+):(\d+)-(\d+):(\d+)(?:@(.+))?$/.exec(text);
+  const at = /^(\d+):(\d+)-(\d+):(\d+)(?:~([\d*.]+))?(?:@(.+))?$/.exec(text);
   if (!at) return null;
   const [line, col, end_line, end_col] = at.slice(1, 5).map(Number) as [number, number, number, number];
-  const isThere = (r: SourceRange) => (at[5] === undefined ? !kernel.map.isElsewhere(r) : r.file === at[5]);
+  const isThere = (r: SourceRange) => (at[6] === undefined ? !kernel.map.isElsewhere(r) : r.file === at[6]);
   const ranges = kernel.map.ranges.flatMap((r, n) =>
     r.line === line && r.col === col && r.end_line === end_line && r.end_col === end_col && isThere(r) ? [n] : [],
   );
-  return ranges.length > 0 ? { kind: "ranges", map: kernel.map, ranges } : null;
+  const rounds = choiceFromText(kernel.map.loopsOf(ranges[0] ?? -1), at[5]);
+  return ranges.length > 0 ? { kind: "ranges", map: kernel.map, ranges, rounds } : null;
 }

@@ -16,7 +16,7 @@ import posixpath
 import sys
 import types
 
-from nkx import missing
+from nkx import missing, rounds
 
 MARK = "nkx-files:"
 
@@ -34,7 +34,8 @@ class _Loader(importlib.abc.SourceLoader):
         return self._files[path].encode()
 
     def source_to_code(self, data, path):
-        return compile(self._files[self._path], path, "exec", dont_inherit=True)
+        text = self._files[self._path]
+        return rounds.compiled(text, path) or compile(text, path, "exec", dont_inherit=True)
 
 
 def _spec(fullname, files, path):

@@ -307,12 +307,17 @@ class Finder:
         self._made.clear()
 
 
+def is_guarded_here():
+    """True if the user's code says what it does without the name that it asks a module for."""
+    finders = [f for f in sys.meta_path if isinstance(f, Finder)]
+    return bool(finders) and finders[-1].is_guarded(_importer())
+
+
 def attribute_of(module):
     """The __getattr__ of a module that stands in for a part of the vendor's: the rest is missing."""
 
     def __getattr__(name):
-        finders = [f for f in sys.meta_path if isinstance(f, Finder)]
-        if name.startswith("__") or (finders and finders[-1].is_guarded(_importer())):
+        if name.startswith("__") or is_guarded_here():
             raise AttributeError(f"module {module!r} has no attribute {name!r}")
         return Missing(f"{module}.{name}", (f"{module}.{name}", _place(_importer())))
 

@@ -1,25 +1,21 @@
-"""The part of nki that a program needs to be imported where the vendor's package is not installed."""
-import functools
-
-from nkx import missing, nki_kernel
+"""NKI 0.3 and later, where the vendor's package is not installed: the tracer records kernels, and the simulator runs them."""
+import _nkx
+from nkx import nki_names, nki_run
+from nkx.nki_run import simulate  # noqa: F401
 
 __nkx_stub__ = True
-__getattr__ = missing.attribute_of("nki")
-
-
-class Kernel:
-    """An @nki.jit kernel; kernel[grid](…) is one with a grid."""
-
-    def __init__(self, func, grid=()):
-        functools.update_wrapper(self, func)
-        self.func, self.grid = func, grid
-
-    def __getitem__(self, grid):
-        return Kernel(self.func, grid)
-
-    def __call__(self, *args, **kwargs):
-        return nki_kernel.call(self, args, kwargs)
+GENERATION = 2  # NKI_GA of compiler/trace/kernels.h
+__getattr__ = nki_names.attribute_of("nki", modules={"isa", "language", "typing"}, unsupported={"collectives", "compiler"},
+                                     removed={"baremetal": "call the kernel with arrays, or use nki.simulate",
+                                              "benchmark": "nkx run KERNEL --profile gives the time",
+                                              "profile": "nkx run KERNEL --profile gives the profile",
+                                              "simulate_kernel": "nki.simulate(kernel)(…)"})
 
 
 def jit(fn=None, **options):
-    return Kernel(fn) if fn is not None else Kernel
+    """Makes a function an NKI kernel; @jit, @jit() and @jit(mode=…) mean the same."""
+    nki_run.check_options(options)
+    return jit if fn is None else _nkx.nki_kernel(fn, GENERATION)
+
+
+trace = jit

@@ -1,8 +1,320 @@
-"""The types of nki.language."""
-from ml_dtypes import bfloat16, float8_e4m3, float8_e4m3fn, float8_e5m2
-from numpy import bool_, float16, float32, int8, int16, int32, uint8, uint16, uint32
+"""nki.language: tensors, loops, and functions that consist of calls of nki.isa."""
+import _nkx
+from ml_dtypes import bfloat16, float8_e4m3, float8_e4m3fn, float8_e5m2  # noqa: F401
+from nki import isa as _isa
+from nki.typing import immutable, mutable, mutable_tensor, tensor  # noqa: F401
+from nkx import nki_names
+from numpy import bool_, float16, float32, int8, int16, int32, uint8, uint16, uint32  # noqa: F401
 
-from nkipy.core.typing import immutable, mutable, mutable_tensor, tensor
-from nkx import missing
+_Tensor = _nkx.NkiTensor
 
-__getattr__ = missing.attribute_of("nki.language")
+# ---- memories and sizes ---------------------------------------------------------------------------------------------
+
+sbuf, psum, hbm, private_hbm, shared_hbm = "sbuf", "psum", "hbm", "private_hbm", "shared_hbm"
+
+
+def is_sbuf(buffer):
+    return buffer == sbuf
+
+
+def is_psum(buffer):
+    return buffer == psum
+
+
+def is_hbm(buffer):
+    return buffer in (hbm, private_hbm, shared_hbm)
+
+
+def is_on_chip(buffer):
+    return is_sbuf(buffer) or is_psum(buffer)
+
+
+class _TileSize:
+    """nki.md, section 5."""
+    pmax = 128
+    psum_fmax = psum_bank_fmax = 512
+    psum_bank_fmax_bytes = 2048
+    gemm_stationary_fmax = 128
+    gemm_moving_fmax = 512
+    bn_stats_fmax = 512
+    psum_min_align = 4
+    sbuf_min_align = 1
+    psum_num_banks = 8
+
+    @property
+    def sbuf_size_bytes(self):
+        return self.pmax * self.sbuf_fmax_bytes
+
+    @property
+    def sbuf_fmax_bytes(self):
+        return {"trn1": 180224, "trn2": 212984, "trn3": 245752}[_nkx.nki_target()]
+
+    total_available_sbuf_size = sbuf_fmax_bytes
+
+
+tile_size = _TileSize()
+
+
+class NKIObject:
+    """The base of classes that kernels use."""
+
+
+# ---- loops and programs ---------------------------------------------------------------------------------------------
+
+
+def affine_range(start, stop=None, step=1):
+    """A loop whose rounds are independent.  The loop is unrolled."""
+    return range(start) if stop is None else range(start, stop, step)
+
+
+sequential_range = static_range = affine_range
+
+
+def program_id(axis=0):
+    return 0
+
+
+def num_programs(axes=0):
+    return 1
+
+
+def program_ndim():
+    return 0
+
+
+def ds(start, size):
+    """The slice of `size` elements from start on."""
+    return slice(start, start + size)
+
+
+# ---- tensors --------------------------------------------------------------------------------------------------------
+
+
+def ndarray(shape, dtype, buffer=sbuf, name="", address=None):
+    """A tensor that is not initialised."""
+    if address is not None:
+        nki_names.refuse(_nkx.NkiUnsupported, "tensors at fixed addresses are not compiled here yet")
+    return _nkx.nki_ndarray(shape, dtype, buffer, name)
+
+
+def full(shape, fill_value, dtype, buffer=sbuf, name=""):
+    t = _nkx.nki_ndarray(shape, dtype, buffer, name)
+    _isa.memset(dst=t, value=fill_value)
+    return t
+
+
+def zeros(shape, dtype, buffer=sbuf, name=""):
+    return full(shape, 0, dtype, buffer, name)
+
+
+def ones(shape, dtype, buffer=sbuf, name=""):
+    return full(shape, 1, dtype, buffer, name)
+
+
+def empty_like(x, dtype=None, buffer=None, name=""):
+    return ndarray(x.shape, dtype or x.dtype, buffer or x.buffer, name)
+
+
+def zeros_like(x, dtype=None, buffer=None, name=""):
+    return zeros(x.shape, dtype or x.dtype, buffer or x.buffer, name)
+
+
+def load(src, dtype=None):
+    """A copy in SBUF of a part of HBM."""
+    shape = src.shape if src.ndim > 1 else (src.shape[0], 1)
+    t = ndarray(shape, dtype or src.dtype, sbuf)
+    _isa.dma_copy(dst=t, src=src)
+    return t
+
+
+def store(dst, value):
+    _isa.dma_copy(dst=dst, src=value)
+
+
+# ---- element by element ---------------------------------------------------------------------------------------------
+
+
+def _like(x, dtype):
+    return ndarray(x.shape, dtype or x.dtype, sbuf)
+
+
+def _shapes_differ(name, x, y):
+    nki_names.refuse(_nkx.NkiShapeMismatch, f"nl.{name}: {x.name} has the shape {x.shape}, but {y.name} has {y.shape}",
+                     "there is no broadcasting: use .broadcast, or nisa.tensor_scalar with a column")
+
+
+def _binary(name):
+    def f(x, y, dtype=None):
+        if not isinstance(x, _Tensor):
+            t = _like(y, dtype)
+            _isa.tensor_scalar(dst=t, data=y, op0=f, operand0=x, reverse0=True)
+            return t
+        t = _like(x, dtype)
+        if isinstance(y, _Tensor) and y.shape == x.shape:
+            _isa.tensor_tensor(dst=t, data1=x, data2=y, op=f)
+        elif isinstance(y, _Tensor) and y.size != y.shape[0]:
+            _shapes_differ(name, x, y)
+        else:
+            _isa.tensor_scalar(dst=t, data=x, op0=f, operand0=y)
+        return t
+
+    f.__name__ = f.__qualname__ = name
+    f.__doc__ = f"{name}(x, y, dtype=None), element by element; also an operator of nki.isa."
+    return f
+
+
+def _unary(name):
+    def f(x, dtype=None):
+        t = _like(x, dtype)
+        _isa.activation(dst=t, op=f, data=x)
+        return t
+
+    f.__name__ = f.__qualname__ = name
+    f.__doc__ = f"{name}(x, dtype=None), element by element; also a function of nisa.activation."
+    return f
+
+
+for _name, _is_binary in _nkx.nki_operators().items():
+    globals()[_name] = _binary(_name) if _is_binary else _unary(_name)
+
+
+def copy(x, dtype=None):
+    t = _like(x, dtype)
+    _isa.tensor_copy(dst=t, src=x)
+    return t
+
+
+def reciprocal(x, dtype=None):
+    t = _like(x, dtype)
+    _isa.reciprocal(dst=t, data=x)
+    return t
+
+
+def negative(x, dtype=None):
+    t = _like(x, dtype)
+    _isa.tensor_scalar(dst=t, data=x, op0="multiply", operand0=-1.0)
+    return t
+
+
+def relu(x, dtype=None):
+    t = _like(x, dtype)
+    _isa.tensor_scalar(dst=t, data=x, op0="maximum", operand0=0.0)
+    return t
+
+
+def sigmoid(x, dtype=None):
+    """1 / (1 + exp(-x)), in three instructions: no activation table has it here yet."""
+    e = _like(x, float32)
+    _isa.activation(dst=e, op="exp", data=x, scale=-1.0)
+    _isa.tensor_scalar(dst=e, data=e, op0="add", operand0=1.0)
+    t = _like(x, dtype)
+    _isa.reciprocal(dst=t, data=e)
+    return t
+
+
+def silu(x, dtype=None):
+    s = sigmoid(x, float32)
+    t = _like(x, dtype)
+    _isa.tensor_tensor(dst=t, data1=x, data2=s, op="multiply")
+    return t
+
+
+# ---- over axes ------------------------------------------------------------------------------------------------------
+
+
+def _axes(x, axis):
+    axes = (axis,) if isinstance(axis, int) else tuple(axis)
+    return tuple(sorted(a + x.ndim if a < 0 else a for a in axes))
+
+
+def _reduce(name, op):
+    def f(x, axis, dtype=None, keepdims=False):
+        axes = _axes(x, axis)
+        shape = [1 if d in axes else n for d, n in enumerate(x.shape)]
+        if not keepdims:
+            shape = [n for d, n in enumerate(shape) if d not in axes]
+        t = ndarray(shape if len(shape) > 1 else (x.shape[0], 1), dtype or x.dtype, sbuf)
+        _isa.tensor_reduce(dst=t, op=op, data=x, axis=axes)
+        return t
+
+    f.__name__ = f.__qualname__ = name
+    return f
+
+
+sum = _reduce("sum", "add")  # noqa: A001
+prod = _reduce("prod", "multiply")
+max, min = globals()["max"], globals()["min"]  # noqa: A001
+
+
+def _with_reduction(binary, op):
+    """nl.max and nl.min are operators, and reductions if they get an axis."""
+    reduction = _reduce(binary.__name__, op)
+
+    def f(x, *args, **kwargs):
+        axis = kwargs.get("axis", args[0] if args else None)
+        return reduction(x, *args, **kwargs) if isinstance(axis, (int, tuple, list)) else binary(x, *args, **kwargs)
+
+    f.__name__ = f.__qualname__ = binary.__name__
+    return f
+
+
+max = _with_reduction(max, "maximum")  # noqa: A001
+min = _with_reduction(min, "minimum")  # noqa: A001
+
+
+def mean(x, axis, dtype=None, keepdims=False):
+    n = 1
+    for a in _axes(x, axis):
+        n *= x.shape[a]
+    s = sum(x, axis, float32, keepdims)
+    t = ndarray(s.shape, dtype or x.dtype, sbuf)
+    _isa.tensor_scalar(dst=t, data=s, op0="multiply", operand0=1.0 / n)
+    return t
+
+
+def softmax(x, axis=-1, dtype=None):
+    top = ndarray((x.shape[0], 1), float32, sbuf)
+    _isa.tensor_reduce(dst=top, op="maximum", data=x, axis=axis, negate=True)
+    e = _like(x, float32)
+    total = ndarray((x.shape[0], 1), float32, sbuf)
+    _isa.activation_reduce(dst=e, op="exp", data=x, reduce_op="add", reduce_res=total, bias=top)
+    _isa.reciprocal(dst=total, data=total)
+    t = _like(x, dtype)
+    _isa.tensor_scalar(dst=t, data=e, op0="multiply", operand0=total)
+    return t
+
+
+def matmul(x, y, transpose_x=False):
+    """x.T @ y in PSUM: x is (K, M), y is (K, N)."""
+    if not transpose_x:
+        nki_names.refuse(_nkx.NkiUnsupported, "nl.matmul transposes x only with transpose_x=True",
+                         "store x with the summed axis first, and pass transpose_x=True")
+    t = ndarray((x.shape[1], y.shape[1]), float32, psum)
+    _isa.nc_matmul(dst=t, stationary=x, moving=y)
+    return t
+
+
+def broadcast_to(x, shape):
+    """A view of x, repeated along the dimensions of size 1."""
+    for d, n in enumerate(shape):
+        if x.shape[d] != n:
+            x = x.broadcast(d, n)
+    return x
+
+
+def expand_dims(x, axis):
+    return x.expand_dim(axis)
+
+
+__getattr__ = nki_names.attribute_of(
+    __name__,
+    unsupported={
+        "abs_max", "abs_min", "all", "ceil", "cos", "device_print", "divide", "dropout", "dynamic_range", "erf_dx",
+        "float4_e2m1fn_x4", "float8_e4m3fn_x4", "float8_e5m2_x4", "float8_e8m0fnu", "floor", "fmod", "fori_loop",
+        "gather_flattened", "gelu", "gelu_apprx_sigmoid", "gelu_apprx_sigmoid_dx", "gelu_apprx_tanh", "gelu_dx", "invert",
+        "load_transpose2d", "logical_not", "mish", "mod", "no_reorder", "rand", "random_seed", "rms_norm",
+        "shared_constant", "shared_identity_matrix", "silu_dx", "softplus", "tan", "tfloat32", "transpose", "trunc", "var",
+        "where", "while_loop"},
+    removed={"arange": "slice the tensor: t[0:128, 0:512]", "mgrid": "slice the tensor, or use .ap",
+             "par_dim": "the first dimension counts partitions", "static_cast": "give dst the type",
+             "loop_reduce": "accumulate into a tensor", "spmd_dim": "kernel[2] launches on two cores", "nc": "kernel[2]"})

@@ -1,0 +1,572 @@
+/* memo: what operations have computed, kept by what they do and what they start from.
+ *
+ *     scf.for %i = %c0 to %c8 step %c1 {            stage 30 runs this loop; in stages 31 to 35 it is the same and finds
+ *       %x = memref.subview %a[0, %i] ...           the same elements in %a and %b: they take the elements that %b had
+ *       linalg.exp ins(%x) outs(%y) ...             after it
+ *     }
+ *
+ * A pass changes a few operations of a kernel.  Every stage is read and run, but an operation of the function's own block,
+ * a loop with all that it contains or one structured operation, whose result an earlier stage or an earlier operation
+ * computed, is not run again.  Two operations compute the same if the same instructions, with slots numbered in their
+ * order, start from the same scalars, shapes and layouts, and from memory with the same contents; all of it goes into 128
+ * bits, as for products (products.c).  What an operation leaves is the contents of the blocks that it may write and of
+ * those of its results.  They lie in memory that does not change, so they come back as copies that are put off (parts.c): a
+ * series of known operations moves no elements at all.
+ *
+ * Operations that are not described here, or that write memory which the program does not own, are always run.
+ */
+#include <assert.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "interp/internal.h"
+
+enum { LEAST_BYTES = 16 << 10 }; /* an operation on less costs less than to look it up */
+
+/* What a block has after an operation. */
+struct state {
+  size_t bytes;
+  const char *base; /* its elements before the parts are copied; NULL: nothing has written it */
+  int n_parts;
+  struct kept_part {
+    int64_t at; /* in bytes from the block's beginning */
+    struct part part;
+  } *parts;
+  bool is_sum;
+};
+
+struct effect {
+  int outside,
+      result; /* whose block has the state: the operation's slot from outside with this number, or its result */
+  struct state state;
+  int64_t offset, *dims, *strides; /* of a result */
+};
+
+struct memo {
+  struct arena *arena;
+  struct index index;
+  struct {
+    struct known {
+      struct key key;
+      int n_effects;
+      struct effect *effects;
+    } *v;
+    int n, cap;
+  } known;
+};
+
+struct memo *memo_new(struct arena *a) {
+  struct memo *memo = arena_new(a, struct memo);
+  *memo = (struct memo){.arena = a, .index = {.arena = a}};
+  return memo;
+}
+
+/* ---- what an operation does --------------------------------------------------------------------------------------- */
+
+struct outside {
+  int slot;
+  bool is_written;
+};
+
+struct memo_room {
+  struct arena *arena;
+  struct place {
+    unsigned scan;    /* the others are set if this is the present scan's number */
+    int number, root; /* root: the number of the slot from outside whose memory a memref is a part of; -1: none */
+  } *places;          /* of slots */
+  unsigned n_scans;
+  int n_numbers;
+  struct {
+    struct outside *v;
+    int n, cap;
+  } outside;
+};
+
+struct memo_room *memo_room(struct arena *a, int n_slots) {
+  struct memo_room *r = arena_new(a, struct memo_room);
+  *r = (struct memo_room){.arena = a, .places = arena_new_array(a, struct place, (size_t)n_slots)};
+  memset(r->places, 0, (size_t)n_slots * sizeof *r->places);
+  return r;
+}
+
+/* The walk over an operation.  Its functions return false for what is not described. */
+struct scan {
+  struct machine *m;
+  struct memo_room *room;
+  struct key *key;
+};
+
+static void mix(struct scan *s, int64_t v) {
+  key_mix(s->key, (uint64_t)v);
+}
+
+static void mix_list(struct scan *s, int n, const int64_t *v) {
+  mix(s, v ? n : -1);
+  for (int k = 0; v && k < n; k++)
+    mix(s, v[k]);
+}
+
+static struct place *define(struct scan *s, int slot) {
+  const struct slot *x = &s->m->p->slots[slot];
+  struct place *p = &s->room->places[slot];
+  if (p->scan != s->room->n_scans)
+    *p = (struct place){s->room->n_scans, s->room->n_numbers++, -1};
+  mix(s, p->number);
+  mix(s, (int64_t)x->t << 16 | x->is_tensor << 8 | (x->view < 0 ? 255 : s->m->p->ranks[x->view]));
+  return p;
+}
+
+static struct place *use(struct scan *s, int slot) {
+  struct place *p = &s->room->places[slot];
+  const bool is_outside = p->scan != s->room->n_scans;
+  if (is_outside) {
+    define(s, slot)->root = s->room->outside.n;
+    array_push(s->room->arena, &s->room->outside, ((struct outside){.slot = slot}));
+  }
+  mix(s, p->number);
+  return p;
+}
+
+static void write_to(struct scan *s, int slot) {
+  const struct place *p = use(s, slot);
+  if (p->root >= 0)
+    s->room->outside.v[p->root].is_written = true;
+}
+
+static bool is_memref(const struct scan *s, int slot) {
+  const struct slot *x = &s->m->p->slots[slot];
+  return x->view >= 0 && !x->is_tensor;
+}
+
+static bool scan_instr(struct scan *s, const struct instr *in);
+
+static bool scan_block(struct scan *s, const struct block *b) {
+  mix(s, b ? b->code.n : -1);
+  if (!b)
+    return true;
+  for (int k = 0; k < b->n_args; k++) {
+    if (is_memref(s, b->args[k]))
+      return false;
+    define(s, b->args[k]);
+  }
+  for (int k = 0; k < b->code.n; k++)
+    if (!scan_instr(s, &b->code.v[k]))
+      return false;
+  mix(s, b->n_results);
+  for (int k = 0; k < b->n_results; k++) {
+    if (is_memref(s, b->results[k]))
+      return false;
+    use(s, b->results[k]);
+  }
+  return true;
+}
+
+static void scan_linear(struct scan *s, int n, const struct linear *x) {
+  mix(s, x->constant);
+  mix_list(s, n, x->by);
+}
+
+static void scan_affine(struct scan *s, const struct affine *e) {
+  mix(s, e->kind);
+  mix(s, e->value);
+  if (e->kind == AFFINE_OPERAND || e->kind == AFFINE_CONSTANT)
+    return;
+  scan_affine(s, e->x);
+  scan_affine(s, e->y);
+}
+
+static void scan_arith(struct scan *s, const struct arith *x) {
+  mix(s, x->op);
+  mix(s, (int64_t)x->from << 32 | x->to);
+  mix(s, x->predicate);
+}
+
+/* An instruction of a structured operation's body, whose operands are numbers of values. */
+static bool scan_row(struct scan *s, const struct instr *in) {
+  mix(s, in->op);
+  mix(s, in->n_args);
+  for (int k = 0; k < in->n_args; k++)
+    if (in->op == OP_LOAD && !k)
+      use(s, in->args[k]);
+    else
+      mix(s, in->args[k]);
+  mix(s, in->results[0]);
+  if (in->op == OP_ARITH)
+    scan_arith(s, &in->arith);
+  else if (in->op == OP_CONSTANT)
+    mix(s, (int64_t)in->bits);
+  else if (in->op == OP_INDEX)
+    mix(s, in->index);
+  return in->op == OP_ARITH || in->op == OP_CONSTANT || in->op == OP_INDEX || in->op == OP_LOAD;
+}
+
+static bool scan_structured(struct scan *s, const struct structured *x) {
+  const int64_t numbers[] = {x->n_loops, x->n_operands,    x->n_inputs,      x->n_values,
+                             x->code.n,  x->is_copy,       x->copied_from,   x->is_fold,
+                             x->product, x->transposed[0], x->transposed[1], x->accumulates};
+  mix_list(s, sizeof numbers / sizeof *numbers, numbers);
+  for (int l = 0; l < x->n_loops; l++) {
+    mix(s, x->is_parallel[l]);
+    mix(s, (int64_t)x->extent_operand[l] << 32 | x->extent_dim[l]);
+  }
+  for (int k = 0; k < x->n_operands; k++) {
+    const struct operand *o = &x->operands[k];
+    mix(s, (int64_t)o->t << 16 | o->is_read << 1 | o->is_all);
+    mix(s, o->rank);
+    for (int d = 0; d < o->rank; d++)
+      scan_linear(s, x->n_loops, &o->at[d]);
+    if (o->init >= 0)
+      use(s, o->init);
+    if (k >= x->n_inputs && o->init < 0)
+      write_to(s, o->slot);
+    else if (o->init < 0)
+      use(s, o->slot);
+    else
+      define(s, o->slot);
+  }
+  for (int k = 0; k < x->n_values; k++) {
+    mix(s, x->values[k].t);
+    if (x->values[k].outer >= 0)
+      use(s, x->values[k].outer);
+  }
+  for (int k = 0; k < x->code.n; k++)
+    if (!scan_row(s, &x->code.v[k]))
+      return false;
+  for (int k = 0; k < x->n_operands - x->n_inputs; k++)
+    mix(s, x->yields[k]);
+  return true;
+}
+
+static void scan_shape(struct scan *s, const struct instr *in) {
+  mix_list(s, in->op == OP_ALLOC ? 1 : in->view.n, in->view.offsets);
+  mix_list(s, in->view.n, in->view.sizes);
+  mix_list(s, in->view.n, in->view.strides);
+  for (int k = 0; in->view.groups && k < in->view.n; k++)
+    mix(s, in->view.groups[k]);
+}
+
+/* The memref that the instruction makes is a part of its operand's. */
+static bool is_part(enum op op) {
+  return op == OP_SUBVIEW || op == OP_COLLAPSE || op == OP_EXPAND || op == OP_CAST;
+}
+
+static bool scan_kind(struct scan *s, const struct instr *in) {
+  switch (in->op) {
+  case OP_ARITH:
+    scan_arith(s, &in->arith);
+    return true;
+  case OP_CONSTANT:
+    mix(s, (int64_t)in->bits);
+    return true;
+  case OP_ALLOC:
+  case OP_SUBVIEW:
+  case OP_COLLAPSE:
+  case OP_EXPAND:
+  case OP_INSERT_SLICE:
+  case OP_ELEMENTS:
+    scan_shape(s, in);
+    return true;
+  case OP_DEALLOC:
+    return use(s, in->args[0])->root < 0;
+  case OP_STORE:
+  case OP_COPY:
+    write_to(s, in->args[1]);
+    return true;
+  case OP_LOAD:
+  case OP_INSERT:
+  case OP_CAST:
+  case OP_DIM:
+    return true;
+  case OP_AFFINE_APPLY:
+    scan_affine(s, in->affine);
+    return true;
+  case OP_FOR:
+    return scan_block(s, in->blocks[0]);
+  case OP_IF:
+  case OP_WHILE:
+    return scan_block(s, in->blocks[0]) && scan_block(s, in->blocks[1]);
+  case OP_STRUCTURED:
+    return scan_structured(s, in->structured);
+  default:
+    return false;
+  }
+}
+
+static bool scan_instr(struct scan *s, const struct instr *in) {
+  const bool has_blocks = in->op == OP_FOR || in->op == OP_IF || in->op == OP_WHILE;
+  mix(s, in->op);
+  mix(s, (int64_t)in->n_args << 32 | in->n_results);
+  for (int k = 0; k < in->n_args; k++)
+    use(s, in->args[k]);
+  if (!scan_kind(s, in))
+    return false;
+  for (int k = 0; k < in->n_results; k++) {
+    if (has_blocks && is_memref(s, in->results[k]))
+      return false;
+    struct place *p = define(s, in->results[k]);
+    if (is_part(in->op) && is_memref(s, in->results[k]))
+      p->root = s->room->places[in->args[0]].root;
+  }
+  return true;
+}
+
+/* ---- what it starts from ------------------------------------------------------------------------------------------ */
+
+/* True if the elements are adjacent; *bytes: how many. */
+static bool is_dense(const struct view *v, int rank, size_t size, int64_t *bytes) {
+  int64_t n = 1;
+  for (int d = rank - 1; d >= 0; d--) {
+    if (v->dims[d] != 1 && v->strides[d] != n)
+      return false;
+    n *= v->dims[d];
+  }
+  *bytes = n * (int64_t)size;
+  return *bytes > 0;
+}
+
+/* The elements of the block's first part if it is the whole block, so that what was before does not matter; or NULL. */
+static const char *base_part(const struct memory_block *b) {
+  const struct part *x = b->parts.v;
+  const bool is_base = b->parts.n && x->to.data == (const char *)b->data &&
+                       x->to.n * x->to.length == (int64_t)b->bytes &&
+                       (x->to.n == 1 || (x->to.step == x->to.length && x->from_step == x->to.length));
+  return is_base ? x->from : NULL;
+}
+
+static void mix_key(struct scan *s, struct key k) {
+  mix(s, (int64_t)k.low);
+  mix(s, (int64_t)k.high);
+}
+
+static void mix_rows(struct scan *s, const char *data, const struct rows *like, int64_t step, bool is_fixed) {
+  const struct rows rows = {(char *)(uintptr_t)data, like->n, like->length, step};
+  mix_key(s, products_digest(s->m->products, &rows, is_fixed));
+}
+
+/* The digest of a block that has all its elements. */
+static struct key digest_block(struct machine *m, struct memory_block *b) {
+  assert(!b->is_raw && !b->parts.n);
+  const struct rows all = {(char *)b->data, 1, (int64_t)b->bytes, (int64_t)b->bytes};
+  if (!b->has_digest)
+    b->digest = products_digest(m->products, &all, false);
+  b->has_digest = true;
+  return b->digest;
+}
+
+/* A block has parts only if nothing else has written it, or the first part writes all of it. */
+static void settle_base(struct memory_block *b) {
+  if (!b->is_raw && b->parts.n && !base_part(b))
+    parts_copy(&b->parts);
+}
+
+/* The same contents give the same key, whether they were copied or are to be. */
+static bool scan_contents(struct scan *s, struct memory_block *b) {
+  settle_base(b);
+  const char *base = base_part(b);
+  const struct rows all = {.n = 1, .length = (int64_t)b->bytes};
+  if (b->is_released || !b->bytes)
+    return false;
+  mix(s, all.length);
+  mix(s, b->is_sum);
+  mix(s, base || !b->is_raw);
+  if (base)
+    mix_rows(s, base, &all, all.length, true);
+  else if (!b->is_raw)
+    mix_key(s, digest_block(s->m, b));
+  for (int k = base != NULL; k < b->parts.n; k++) {
+    const struct part *x = &b->parts.v[k];
+    mix_list(s, 4, (int64_t[]){x->to.data - (const char *)b->data, x->to.n, x->to.length, x->to.step});
+    mix_rows(s, x->from, &x->to, x->from_step, true);
+  }
+  return true;
+}
+
+/* The number of the first slot from outside with this block. */
+static int first_with(const struct scan *s, const struct memory_block *b) {
+  int k = 0;
+  while (view_of(s->m, s->room->outside.v[k].slot)->block != b || s->m->p->slots[s->room->outside.v[k].slot].view < 0)
+    k++;
+  return k;
+}
+
+static bool scan_memory(struct scan *s, int k) {
+  const struct outside *o = &s->room->outside.v[k];
+  const struct view *v = view_of(s->m, o->slot);
+  const int rank = rank_of(s->m, o->slot);
+  int64_t bytes;
+  mix_list(s, rank, v->dims);
+  mix_list(s, rank, v->strides);
+  if (v->block) {
+    const int first = first_with(s, v->block);
+    mix(s, first);
+    mix(s, v->data - (const char *)v->block->data);
+    return first < k || scan_contents(s, v->block);
+  }
+  mix(s, -1);
+  if (v->is_fixed)
+    mix(s, (int64_t)(intptr_t)v->data);
+  if (o->is_written || v->is_fixed)
+    return !o->is_written;
+  if (!is_dense(v, rank, dtype_size(s->m->p->slots[o->slot].t), &bytes))
+    return false;
+  mix_rows(s, v->data, &(struct rows){.n = 1, .length = bytes}, bytes, false);
+  return true;
+}
+
+static bool scan_start(struct scan *s) {
+  for (int k = 0; k < s->room->outside.n; k++) {
+    const int slot = s->room->outside.v[k].slot;
+    if (s->m->p->slots[slot].view < 0)
+      mix(s, machine_int(s->m, slot));
+    else if (!scan_memory(s, k))
+      return false;
+  }
+  return true;
+}
+
+/* ---- what it leaves ----------------------------------------------------------------------------------------------- */
+
+static bool keep_state(struct machine *m, struct memo *memo, struct memory_block *b, struct state *out) {
+  settle_base(b);
+  const char *base = base_part(b);
+  const int first = base != NULL;
+  *out = (struct state){.bytes = b->bytes, .base = base, .n_parts = b->parts.n - first, .is_sum = b->is_sum};
+  if (b->is_released || out->n_parts >= PARTS_MAX)
+    return false;
+  out->parts = arena_new_array(memo->arena, struct kept_part, (size_t)out->n_parts);
+  for (int k = 0; k < out->n_parts; k++) {
+    const struct part *x = &b->parts.v[first + k];
+    out->parts[k] = (struct kept_part){x->to.data - (const char *)b->data, *x};
+  }
+  if (base || b->is_raw)
+    return true;
+  out->base = products_keep_bytes(m->products, (const char *)b->data, b->bytes, digest_block(m, b));
+  return out->base;
+}
+
+static void restore_state(struct memory_block *b, const struct state *s) {
+  b->is_raw = true;
+  b->is_sum = s->is_sum;
+  b->has_digest = false;
+  b->parts.n = 0;
+  const int64_t bytes = (int64_t)s->bytes;
+  bool ok = !s->base || parts_add(&b->parts, &(struct part){{(char *)b->data, 1, bytes, bytes}, s->base, bytes});
+  for (int k = 0; ok && k < s->n_parts; k++) {
+    struct part x = s->parts[k].part;
+    x.to.data = (char *)b->data + s->parts[k].at;
+    ok = parts_add(&b->parts, &x);
+  }
+  assert(ok); /* keep_state has counted them */
+}
+
+static int64_t *copy_list(struct memo *memo, int n, const int64_t *v) {
+  return arena_dup(memo->arena, v, (size_t)n * sizeof *v);
+}
+
+static bool keep_result(struct machine *m, struct memo *memo, const struct instr *in, int k, struct effect *out) {
+  const struct view *v = view_of(m, in->results[k]);
+  const int rank = rank_of(m, in->results[k]);
+  if (!v->block)
+    return false;
+  *out = (struct effect){.outside = -1,
+                         .result = k,
+                         .offset = v->data - (const char *)v->block->data,
+                         .dims = copy_list(memo, rank, v->dims),
+                         .strides = copy_list(memo, rank, v->strides)};
+  return keep_state(m, memo, v->block, &out->state);
+}
+
+/* Keeps what the operation of the last scan has left. */
+static void keep(struct scan *s, const struct instr *in) {
+  struct memo *memo = products_memo(s->m->products);
+  const int n_outside = s->room->outside.n;
+  struct known known = {.key = *s->key};
+  known.effects = arena_new_array(memo->arena, struct effect, (size_t)(n_outside + in->n_results));
+  for (int k = 0; k < n_outside; k++) {
+    const struct outside *o = &s->room->outside.v[k];
+    struct effect *e = &known.effects[known.n_effects];
+    if (!o->is_written)
+      continue;
+    *e = (struct effect){.outside = k, .result = -1};
+    if (!keep_state(s->m, memo, view_of(s->m, o->slot)->block, &e->state))
+      return;
+    known.n_effects++;
+  }
+  for (int k = 0; k < in->n_results; k++)
+    if (!keep_result(s->m, memo, in, k, &known.effects[known.n_effects++]))
+      return;
+  index_add(&memo->index, (uint32_t)known.key.low, memo->known.n);
+  array_push(memo->arena, &memo->known, known);
+}
+
+static void restore(struct scan *s, const struct instr *in, const struct known *known) {
+  for (int k = 0; k < known->n_effects; k++) {
+    const struct effect *e = &known->effects[k];
+    const int slot = e->outside >= 0 ? s->room->outside.v[e->outside].slot : in->results[e->result];
+    struct view *v = view_of(s->m, slot);
+    if (e->outside < 0) {
+      const size_t n = (size_t)rank_of(s->m, slot) * sizeof *v->dims;
+      machine_allocate(s->m, v, e->state.bytes);
+      v->data += e->offset;
+      memcpy(v->dims, e->dims, n);
+      memcpy(v->strides, e->strides, n);
+    }
+    restore_state(v->block, &e->state);
+  }
+}
+
+/* ---- operations --------------------------------------------------------------------------------------------------- */
+
+static bool is_large(const struct machine *m, int slot) {
+  const struct slot *x = &m->p->slots[slot];
+  int64_t n = (int64_t)dtype_size(x->t);
+  for (int d = 0; x->view >= 0 && d < m->p->ranks[x->view]; d++)
+    n *= m->views[x->view].dims[d];
+  return x->view >= 0 && n >= LEAST_BYTES;
+}
+
+static bool is_worth(const struct machine *m, const struct instr *in) {
+  bool has_large = in->op == OP_FOR;
+  if (in->op != OP_FOR && in->op != OP_COPY && (in->op != OP_STRUCTURED || in->structured->product != DT_NONE))
+    return false;
+  for (int k = 0; k < in->n_results; k++)
+    if (!m->p->slots[in->results[k]].is_tensor)
+      return false;
+  for (int k = 0; !has_large && k < in->n_args; k++)
+    has_large = is_large(m, in->args[k]);
+  return has_large;
+}
+
+/* Sets the key of the operation; false if it is not described. */
+static bool scan_all(struct scan *s, const struct instr *in) {
+  s->room->n_scans++;
+  s->room->n_numbers = s->room->outside.n = 0;
+  return scan_instr(s, in) && scan_start(s);
+}
+
+static const struct known *find(const struct memo *memo, const struct key *key) {
+  for (struct index_probe i = index_probe(&memo->index, (uint32_t)key->low); index_next(&i);) {
+    const struct known *k = &memo->known.v[i.entry];
+    if (k->key.low == key->low && k->key.high == key->high)
+      return k;
+  }
+  return NULL;
+}
+
+bool memo_run(struct machine *m, const struct instr *in) {
+  struct key key = {1, 2};
+  struct scan s = {m, m->memo, &key};
+  if (in->op == OP_COPY && machine_put_off_copy(m, in->args[0], view_of(m, in->args[1])))
+    return true;
+  if (!is_worth(m, in) || !scan_all(&s, in))
+    return run_instr(m, in);
+  const struct known *known = find(products_memo(m->products), &key);
+  if (known) {
+    restore(&s, in, known);
+    return true;
+  }
+  if (!run_instr(m, in))
+    return false;
+  keep(&s, in);
+  return true;
+}

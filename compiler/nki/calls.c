@@ -1,0 +1,102 @@
+/* calls: the tables of calls, operators and functions. */
+#include <assert.h>
+#include <string.h>
+
+#include "nki/nki.h"
+
+#define H (1u << MEM_HBM | 1u << MEM_SHARED_HBM)
+#define S (1u << MEM_SBUF)
+#define P (1u << MEM_PSUM)
+
+#define DST(n, m) {.name = n, .kind = NKI_PARAM_DST, .memories = m}
+#define SRC(n, m) {.name = n, .kind = NKI_PARAM_SRC, .memories = m}
+#define NUMBER(n, m) {.name = n, .kind = NKI_PARAM_NUMBER, .memories = m}
+#define CONST(n) {.name = n, .kind = NKI_PARAM_CONST}
+#define OP(n) {.name = n, .kind = NKI_PARAM_OP}
+#define FUNC(n) {.name = n, .kind = NKI_PARAM_FUNC}
+#define INTS(n) {.name = n, .kind = NKI_PARAM_INTS}
+/* OPT(OP("x")) is OPT_OP("x") */
+#define OPT(x) OPT_##x
+#define OPT_DST(n, m) {.name = n, .kind = NKI_PARAM_DST, .memories = m, .is_optional = true}
+#define OPT_NUMBER(n, m) {.name = n, .kind = NKI_PARAM_NUMBER, .memories = m, .is_optional = true}
+#define OPT_OP(n) {.name = n, .kind = NKI_PARAM_OP, .is_optional = true}
+#define OPT_FLAG(n) {.name = n, .kind = NKI_PARAM_FLAG, .is_optional = true}
+#define OPT_INTS(n) {.name = n, .kind = NKI_PARAM_INTS, .is_optional = true}
+#define OPT_WORD(n) {.name = n, .kind = NKI_PARAM_WORD, .is_optional = true}
+#define OPT_ENGINE {.name = "engine", .kind = NKI_PARAM_ENGINE, .is_optional = true}
+
+#define TENSOR NISA_ENGINE_TENSOR
+#define VECTOR NISA_ENGINE_VECTOR
+#define SCALAR NISA_ENGINE_SCALAR
+#define GPSIMD NISA_ENGINE_GPSIMD
+#define DMA NISA_ENGINE_DMA
+#define ENGINES(...) {__VA_ARGS__}
+#define PARAMS(...) {__VA_ARGS__}
+
+const struct nki_call_def nki_calls[NKI_CALLS] = {
+#define NKI_CALL(e, n, engine_list, what, params) [NKI_##e] = {n, engine_list, what, params},
+#include "nki/calls.def"
+#undef NKI_CALL
+};
+
+int nki_n_params(const struct nki_call_def *def) {
+  int n = 0;
+  while (n < NKI_PARAMS_MAX && def->param[n].kind)
+    n++;
+  return n;
+}
+
+const struct nki_value *nki_value(const struct nki_call *c, const char *name) {
+  const struct nki_call_def *def = nki_def(c);
+  int i = 0;
+  while (strcmp(def->param[i].name, name) != 0)
+    i++;
+  assert(i < NKI_PARAMS_MAX);
+  return &c->value[i];
+}
+
+/* nki-frontend.md §8 */
+const struct nki_op nki_ops[] = {
+    {"add", "add", NKI_ARITH, true},
+    {"subtract", "subtract", NKI_ARITH, true},
+    {"multiply", "multiply", NKI_ARITH, true},
+    {"maximum", "max", NKI_ARITH, true},
+    {"max", "max", NKI_ARITH, true},
+    {"minimum", "min", NKI_ARITH, true},
+    {"min", "min", NKI_ARITH, true},
+    {"power", "pow", NKI_ARITH, false},
+    {"equal", "is_eq", NKI_ARITH, false},
+    {"not_equal", "is_ne", NKI_ARITH, false},
+    {"greater", "is_gt", NKI_ARITH, false},
+    {"greater_equal", "is_ge", NKI_ARITH, false},
+    {"less", "is_lt", NKI_ARITH, false},
+    {"less_equal", "is_le", NKI_ARITH, false},
+    {"logical_and", "logical_and", NKI_ARITH, true},
+    {"logical_or", "logical_or", NKI_ARITH, true},
+    {"logical_xor", "logical_xor", NKI_ARITH, true},
+    {"bitwise_and", "bitwise_and", NKI_BITS, true},
+    {"bitwise_or", "bitwise_or", NKI_BITS, true},
+    {"bitwise_xor", "bitwise_xor", NKI_BITS, true},
+    {"left_shift", "shift_left", NKI_BITS, false},
+    {"right_shift", "shift_right_logical", NKI_BITS, false},
+    {"copy", "copy", NKI_FUNC, false},
+    {"exp", "exp", NKI_FUNC, false},
+    {"log", "log", NKI_FUNC, false},
+    {"sqrt", "sqrt", NKI_FUNC, false},
+    {"rsqrt", "rsqrt", NKI_FUNC, false},
+    {"square", "square", NKI_FUNC, false},
+    {"abs", "abs", NKI_FUNC, false},
+    {"tanh", "tanh", NKI_FUNC, false},
+    {"sin", "sin", NKI_FUNC, false},
+    {"erf", "erf", NKI_FUNC, false},
+    {"sign", "sign", NKI_FUNC, false},
+    {"arctan", "arctan", NKI_FUNC, false},
+};
+const int nki_n_ops = sizeof nki_ops / sizeof *nki_ops;
+
+const struct nki_op *nki_op_find(const char *name) {
+  for (int i = 0; i < nki_n_ops; i++)
+    if (!strcmp(nki_ops[i].name, name))
+      return &nki_ops[i];
+  return NULL;
+}

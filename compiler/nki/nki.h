@@ -1,0 +1,244 @@
+/* nki: what an NKI kernel does, as a list of calls on tensors.
+ *
+ * The tracer runs the Python function and records every call of nki.isa in a struct nki_program; functions of
+ * nki.language are recorded as the calls of nki.isa that they consist of.  Loops of Python are unrolled.  lower.h makes
+ * a NISA module of the program.  This header needs neither Python nor MLIR.
+ *
+ * Tensors.  A tensor is memory: in HBM it is flat and row-major; on chip (SBUF, PSUM) its first dimension counts
+ * partitions, and the others are row-major inside each partition.  Calls have views of tensors as operands.
+ *
+ * Views.  A view is a part of a tensor in its own shape: the element with the index (i0, …) lies
+ *
+ *     on chip    in partition  partition + i0 * stride0,  at element  offset + i1 * stride1 + …  of that partition
+ *     in HBM     at element  offset + i0 * stride0 + i1 * stride1 + …
+ *
+ * A stride may be 0 (the same elements again), but not negative.  nki-frontend.md §5.2 lists the methods that make
+ * views of views; the functions below have the same names.
+ */
+#ifndef NKI_NKI_H
+#define NKI_NKI_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/diag.h"
+#include "base/dtype.h"
+#include "base/index.h"
+#include "base/memory.h"
+#include "base/target.h"
+#include "nisa/kinds.h"
+
+enum { NKI_RANK_MAX = 8, NKI_PARAMS_MAX = 12, NKI_ENGINES_MAX = 3 };
+
+/* ---- tensors and views ------------------------------------------------------------------------------------------- */
+
+struct nki_tensor {
+  int number;       /* from 0, in the order of creation */
+  const char *name; /* unique in the program */
+  enum dtype dtype;
+  enum mem_space space; /* MEM_HBM, MEM_SHARED_HBM, MEM_SBUF or MEM_PSUM */
+  int rank;             /* on chip at least 2 */
+  int64_t dims[NKI_RANK_MAX];
+  int input; /* the parameter that it is, or -1 */
+  struct src_locs locs;
+};
+
+struct nki_dim {
+  int64_t size, stride;
+};
+
+struct nki_view {
+  struct nki_tensor *tensor;
+  int64_t partition; /* 0 in HBM */
+  int64_t offset;
+  int rank;
+  struct nki_dim dim[NKI_RANK_MAX];
+};
+
+static inline bool nki_is_on_chip(const struct nki_view *v) {
+  return mem_is_on_chip(v->tensor->space);
+}
+int64_t nki_elements(const struct nki_view *v);
+/* The elements of a view in each partition; of a view in HBM: per index of its first dimension. */
+int64_t nki_free_elements(const struct nki_view *v);
+/* The elements of a tensor in each partition; of one in HBM: all. */
+int64_t nki_tensor_extent(const struct nki_tensor *t);
+
+/* Why a function below refuses what it was asked for. */
+struct nki_error {
+  struct arena *arena; /* of the text; the caller sets it */
+  enum diag_code code;
+  const char *text; /* one sentence */
+  const char *hint; /* what to do about it, or NULL */
+};
+/* Sets the other members of *err and returns false. */
+bool nki_refuse(struct nki_error *err, enum diag_code code, const char *hint, const char *fmt, ...) PRINTF(4, 5);
+
+struct nki_view nki_whole(struct nki_tensor *t);
+
+/* One entry of an index: t[entry, entry, …]. */
+enum nki_index_kind { NKI_AT, NKI_SLICE, NKI_ELLIPSIS, NKI_NEW };
+struct nki_index {
+  enum nki_index_kind kind;
+  int64_t start, stop, step; /* NKI_AT: start */
+  bool has_start, has_stop;
+};
+/* v[at[0], …]: on chip an integer keeps its dimension with size 1 if it is the partitions or if less than two
+ * dimensions would remain. */
+bool nki_view_index(const struct nki_view *v, int n, const struct nki_index *at, struct nki_view *out,
+                    struct nki_error *err);
+bool nki_view_permute(const struct nki_view *v, int n, const int64_t *dims, struct nki_view *out,
+                      struct nki_error *err);
+/* dims may contain one -1, which stands for what remains. */
+bool nki_view_reshape(const struct nki_view *v, int n, const int64_t *dims, struct nki_view *out,
+                      struct nki_error *err);
+bool nki_view_reshape_dim(const struct nki_view *v, int64_t dim, int n, const int64_t *dims, struct nki_view *out,
+                          struct nki_error *err);
+/* Merges the dimensions first … last. */
+bool nki_view_flatten_dims(const struct nki_view *v, int64_t first, int64_t last, struct nki_view *out,
+                           struct nki_error *err);
+bool nki_view_expand_dim(const struct nki_view *v, int64_t dim, struct nki_view *out, struct nki_error *err);
+bool nki_view_squeeze_dim(const struct nki_view *v, int64_t dim, struct nki_view *out, struct nki_error *err);
+/* Repeats a dimension of size 1. */
+bool nki_view_broadcast(const struct nki_view *v, int64_t dim, int64_t size, struct nki_view *out,
+                        struct nki_error *err);
+bool nki_view_slice(const struct nki_view *v, int64_t dim, int64_t start, int64_t end, int64_t step,
+                    struct nki_view *out, struct nki_error *err);
+bool nki_view_select(const struct nki_view *v, int64_t dim, int64_t index, struct nki_view *out, struct nki_error *err);
+/* Pairs of stride and size over the tensor's own elements, outermost first; on chip the first pair counts partitions,
+ * and its stride is the number of elements in a partition.  offset counts elements from the view's first one. */
+bool nki_view_ap(const struct nki_view *v, int n, const int64_t (*pairs)[2], int64_t offset, struct nki_view *out,
+                 struct nki_error *err);
+/* True if all elements of the view lie one after another, on chip in each partition. */
+bool nki_is_contiguous(const struct nki_view *v);
+/* Splits dimensions of x and y, which have as many elements in the same order, so that both have the same sizes.  False
+ * if the strides of one do not allow it, or if there would be too many dimensions. */
+bool nki_views_align(struct nki_view *x, struct nki_view *y);
+
+/* ---- calls ------------------------------------------------------------------------------------------------------- */
+
+enum nki_call_kind {
+#define NKI_CALL(e, ...) NKI_##e,
+#include "nki/calls.def"
+#undef NKI_CALL
+  NKI_CALLS
+};
+
+enum nki_param_kind {
+  NKI_PARAM_END,
+  NKI_PARAM_DST,    /* a view that is written */
+  NKI_PARAM_SRC,    /* a view that is read */
+  NKI_PARAM_NUMBER, /* a number, or a view with one element in each partition */
+  NKI_PARAM_CONST,  /* a number */
+  NKI_PARAM_OP,     /* an operator of two values */
+  NKI_PARAM_FUNC,   /* a function of one value */
+  NKI_PARAM_FLAG,
+  NKI_PARAM_INTS, /* integers, or pairs of them in a row */
+  NKI_PARAM_ENGINE,
+  NKI_PARAM_WORD, /* a choice that is recorded and shown */
+};
+
+struct nki_param_def {
+  const char *name;
+  enum nki_param_kind kind;
+  unsigned memories; /* of views: bits 1 << mem_space */
+  bool is_optional;
+};
+
+struct nki_call_def {
+  const char *name;                          /* "tensor_tensor" */
+  enum nisa_engine engines[NKI_ENGINES_MAX]; /* the usual one first; NISA_ENGINE_NONE after the last */
+  const char *what;                          /* what it computes */
+  struct nki_param_def param[NKI_PARAMS_MAX];
+};
+extern const struct nki_call_def nki_calls[NKI_CALLS];
+int nki_n_params(const struct nki_call_def *def);
+
+/* An operator or function: as kernels write it, and as NISA calls it. */
+enum nki_op_class { NKI_ARITH, NKI_BITS, NKI_FUNC };
+struct nki_op {
+  const char *name; /* "maximum" */
+  const char *nisa; /* "max" */
+  enum nki_op_class is;
+  bool can_reduce;
+};
+extern const struct nki_op nki_ops[];
+extern const int nki_n_ops;
+/* NULL if there is none of this name. */
+const struct nki_op *nki_op_find(const char *name);
+
+enum nki_value_kind { NKI_ABSENT, NKI_VIEW, NKI_FLOAT, NKI_INT, NKI_OP, NKI_FLAG, NKI_WORD, NKI_LIST };
+struct nki_value {
+  enum nki_value_kind kind;
+  struct nki_view *view;
+  double number;   /* also of NKI_INT */
+  int64_t integer; /* also of NKI_FLAG, 0 or 1 */
+  const struct nki_op *op;
+  const char *word;
+  int n; /* NKI_LIST */
+  const int64_t *ints;
+};
+
+struct nki_call {
+  enum nki_call_kind kind;
+  enum nisa_engine engine;
+  struct nki_value value[NKI_PARAMS_MAX]; /* as in the definition */
+  struct src_locs locs;
+};
+static inline const struct nki_call_def *nki_def(const struct nki_call *c) {
+  return &nki_calls[c->kind];
+}
+/* The value of the parameter of this name, which the call must have. */
+const struct nki_value *nki_value(const struct nki_call *c, const char *name);
+
+/* ---- programs ---------------------------------------------------------------------------------------------------- */
+
+/* A line of the program, in order. */
+struct nki_item {
+  struct nki_call *call;     /* or NULL: the tensor is made */
+  struct nki_tensor *tensor; /* or NULL */
+};
+
+struct nki_program {
+  struct arena *arena;
+  const char *name;
+  enum target target;
+  struct {
+    struct nki_tensor **v;
+    int n, cap;
+  } tensors;
+  struct {
+    struct nki_item *v;
+    int n, cap;
+  } items;
+  struct index names; /* of the tensors */
+  int n_outputs;
+  struct nki_tensor **outputs;
+  struct src_locs locs;        /* of the function */
+  struct src_locs return_locs; /* of the return statement */
+};
+
+enum { NKI_CALLS_MAX = 200000 }; /* of one kernel; unrolled loops reach it */
+
+/* Adds a tensor.  name: how the user calls it, or NULL; the program makes it unique.  input: the parameter's number, or
+ * -1.  NULL with *err if no tensor can have this shape, type and memory. */
+struct nki_tensor *nki_tensor_new(struct nki_program *p, const char *name, enum dtype dtype, enum mem_space space,
+                                  int rank, const int64_t *dims, int input, struct src_locs locs,
+                                  struct nki_error *err);
+/* Checks a call against the rules of the hardware (rules.c), chooses its engine if it is unknown, and adds it. */
+bool nki_call_add(struct nki_program *p, const struct nki_call *call, struct nki_error *err);
+
+/* ---- text -------------------------------------------------------------------------------------------------------- */
+
+/* A line of the text, from 1, and the item of the program that it shows; item -1: the header, -2: the return. */
+struct nki_line {
+  int line, item;
+};
+struct buf;
+/* Appends the program in the syntax of NKI.  *lines, *n: in a. */
+enum status nki_print(const struct nki_program *p, struct buf *out, struct arena *a, struct nki_line **lines, int *n);
+/* The view as an expression: "x[0:64, 3]", or "x.ap([[512, 128], [2, 256]], offset=1)"; in a. */
+const char *nki_view_text(struct arena *a, const struct nki_view *v);
+
+#endif

@@ -1,0 +1,179 @@
+/* plan: which uses of a tensor in PSUM belong together (lower.h), and when each allocation is last used. */
+#include <assert.h>
+#include <string.h>
+
+#include "nki/plan.h"
+
+/* ---- what a view covers ------------------------------------------------------------------------------------------ */
+
+struct span {
+  int64_t first_partition, last_partition, first, last;
+};
+
+static struct span span_of(const struct nki_view *v) {
+  struct span s = {v->partition, v->partition, v->offset, v->offset};
+  for (int i = 0; i < v->rank; i++) {
+    const int64_t reach = (v->dim[i].size - 1) * v->dim[i].stride;
+    if (i == 0)
+      s.last_partition += reach;
+    else
+      s.last += reach;
+  }
+  return s;
+}
+
+static bool overlap(const struct nki_view *x, const struct nki_view *y) {
+  const struct span a = span_of(x), b = span_of(y);
+  return a.first_partition <= b.last_partition && b.first_partition <= a.last_partition && a.first <= b.last &&
+         b.first <= a.last;
+}
+
+static bool covers_all(const struct nki_view *v) {
+  const struct nki_tensor *t = v->tensor;
+  return nki_is_contiguous(v) && v->dim[0].size == t->dims[0] && nki_free_elements(v) == nki_tensor_extent(t);
+}
+
+/* ---- the state of one tensor in PSUM ----------------------------------------------------------------------------- */
+
+enum content { NOTHING, ZEROS, PRODUCTS, OTHER_DATA };
+
+struct written {
+  const struct nki_view *view;
+  struct written *next;
+};
+
+struct group {
+  enum content content;
+  int memset;              /* with ZEROS: the item that wrote them, which is skipped so far */
+  struct written *written; /* by products */
+};
+
+static bool refuse(struct diags *ds, const struct nki_call *c, const char *hint, const char *what) {
+  const struct src_loc *at = c->locs.n ? c->locs.v[0] : NULL;
+  diag_add(ds, DS_ERROR, DG_NKI_UNSUPPORTED, at, "%s", what)->hint = hint;
+  return false;
+}
+
+/* Something other than a product uses the tensor: zeros have to be there. */
+static void use_zeros(struct nki_plan *plan, struct group *g) {
+  if (g->content != ZEROS)
+    return;
+  plan->items[g->memset].skip = false;
+  g->content = OTHER_DATA;
+}
+
+static void begin_group(struct nki_plan *plan, struct group *g, int item) {
+  plan->items[item].opens = true;
+  *g = (struct group){.content = NOTHING};
+}
+
+static bool plan_product(struct nki_plan *plan, struct group *g, int item, const struct nki_call *c, struct diags *ds) {
+  const struct nki_view *dst = nki_value(c, "dst")->view;
+  const struct nki_value *accumulate = nki_value(c, "accumulate");
+  const bool anew = accumulate->kind == NKI_FLAG && !accumulate->integer;
+  bool touched = false;
+  for (struct written *w = g->written; w; w = w->next)
+    touched |= overlap(w->view, dst);
+  if (g->content == OTHER_DATA && !anew)
+    return refuse(ds, c, "accumulate in PSUM from zero, and add with the Vector engine",
+                  "a product is added to data in PSUM that is not a product; that is not compiled here yet");
+  if ((anew && touched) || g->content == OTHER_DATA) {
+    if (!covers_all(dst))
+      return refuse(ds, c, "use a tensor of its own for each group of products",
+                    "a group of products begins anew in a part of a tensor in PSUM; that is not compiled here yet");
+    begin_group(plan, g, item);
+  }
+  g->content = PRODUCTS;
+  if (!touched || anew) {
+    struct written *w = arena_new(plan->arena, struct written);
+    *w = (struct written){dst, g->written};
+    g->written = w;
+  }
+  return true;
+}
+
+static bool plan_other_write(struct nki_plan *plan, struct group *g, int item, const struct nki_call *c,
+                             const struct nki_view *v, struct diags *ds) {
+  const bool zeros = c->kind == NKI_MEMSET && nki_value(c, "value")->number == 0 && covers_all(v);
+  if (zeros) {
+    if (g->content != NOTHING)
+      begin_group(plan, g, item);
+    g->content = ZEROS;
+    g->memset = item;
+    plan->items[item].skip = true;
+    return true;
+  }
+  use_zeros(plan, g);
+  if (g->content == PRODUCTS) {
+    if (!covers_all(v))
+      return refuse(
+          ds, c, "use another tensor",
+          "an instruction writes to a part of a tensor in PSUM that holds products; that is not compiled here yet");
+    begin_group(plan, g, item);
+  }
+  g->content = OTHER_DATA;
+  return true;
+}
+
+static bool reads(const struct nki_call *c, const struct nki_tensor *t) {
+  for (int k = 0; k < nki_n_params(nki_def(c)); k++)
+    if (nki_def(c)->param[k].kind != NKI_PARAM_DST && c->value[k].kind == NKI_VIEW && c->value[k].view->tensor == t)
+      return true;
+  return false;
+}
+
+static bool plan_call(struct nki_plan *plan, struct group *groups, int item, const struct nki_call *c,
+                      struct diags *ds) {
+  const struct nki_call_def *def = nki_def(c);
+  for (int k = 0; k < nki_n_params(def); k++) {
+    const struct nki_value *v = &c->value[k];
+    if (v->kind == NKI_VIEW && v->view->tensor->space == MEM_PSUM && def->param[k].kind != NKI_PARAM_DST)
+      use_zeros(plan, &groups[v->view->tensor->number]);
+  }
+  for (int k = 0; k < nki_n_params(def); k++) {
+    const struct nki_value *v = &c->value[k];
+    if (v->kind != NKI_VIEW || v->view->tensor->space != MEM_PSUM || def->param[k].kind != NKI_PARAM_DST)
+      continue;
+    struct group *g = &groups[v->view->tensor->number];
+    if (c->kind == NKI_NC_MATMUL ? !plan_product(plan, g, item, c, ds)
+                                 : !plan_other_write(plan, g, item, c, v->view, ds))
+      return false;
+    if (plan->items[item].opens && reads(c, v->view->tensor))
+      return refuse(ds, c, "write to another tensor",
+                    "an instruction replaces products in PSUM that it reads; that is not compiled here yet");
+  }
+  return true;
+}
+
+/* ---- last uses --------------------------------------------------------------------------------------------------- */
+
+/* Goes backwards over the calls: the first one that uses an allocation is its last use. */
+static void find_last_uses(const struct nki_program *p, struct nki_plan *plan) {
+  bool *is_used = arena_new_array(plan->arena, bool, (size_t)p->tensors.n);
+  for (int i = p->items.n - 1; i >= 0; i--) {
+    const struct nki_call *c = p->items.v[i].call;
+    struct nki_item_plan *x = &plan->items[i];
+    for (int k = 0; c && k < nki_n_params(nki_def(c)); k++) {
+      if (c->value[k].kind != NKI_VIEW || !mem_is_on_chip(c->value[k].view->tensor->space))
+        continue;
+      bool *used = &is_used[c->value[k].view->tensor->number];
+      const bool writes = nki_def(c)->param[k].kind == NKI_PARAM_DST;
+      if (!x->skip && !*used) {
+        *used = true;
+        x->ends |= 1u << k;
+      }
+      if (x->opens && writes) /* before this call the tensor has another allocation */
+        *used = false;
+    }
+  }
+}
+
+bool nki_plan_make(const struct nki_program *p, struct arena *a, struct diags *ds, struct nki_plan *out) {
+  struct group *groups = arena_new_array(a, struct group, (size_t)p->tensors.n);
+  *out = (struct nki_plan){.arena = a, .items = arena_new_array(a, struct nki_item_plan, (size_t)p->items.n)};
+  for (int i = 0; i < p->items.n; i++)
+    if (p->items.v[i].call && !plan_call(out, groups, i, p->items.v[i].call, ds))
+      return false;
+  find_last_uses(p, out);
+  return true;
+}

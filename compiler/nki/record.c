@@ -1,0 +1,415 @@
+/* record: adds tensors and calls to a program, after a check against the rules of the hardware.
+ *
+ * The limits are those of hardware.md §2 and §6 and nki-frontend.md §7; nisa_verify checks the same rules again on what
+ * becomes of the calls, but here the error is at the user's expression and in the user's words.
+ */
+#include <assert.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "nki/nki.h"
+
+/* ---- tensors ----------------------------------------------------------------------------------------------------- */
+
+static bool has_name(const struct nki_program *p, const char *name) {
+  for (struct index_probe k = index_probe(&p->names, hash_text(name)); index_next(&k);)
+    if (!strcmp(p->tensors.v[k.entry]->name, name))
+      return true;
+  return false;
+}
+
+static const char *unique_name(struct nki_program *p, const char *name, enum mem_space space) {
+  if (!name || !*name)
+    name = nisa_space_name(space);
+  if (!has_name(p, name))
+    return arena_strdup(p->arena, name);
+  for (int i = 1;; i++) {
+    const char *other = arena_printf(p->arena, "%s_%d", name, i);
+    if (!has_name(p, other))
+      return other;
+  }
+}
+
+static bool check_tensor(const struct nki_program *p, enum dtype dtype, enum mem_space space, int rank,
+                         const int64_t *dims, struct nki_error *err) {
+  const struct nisa_machine *m = nisa_machine(p->target);
+  const bool on_chip = mem_is_on_chip(space);
+  const int least = on_chip ? 2 : 1;
+  int64_t free = (int64_t)dtype_size(dtype);
+  if (rank < least || rank > NKI_RANK_MAX)
+    return nki_refuse(err, DG_NKI_SIZE_LIMIT, on_chip ? "the first dimension counts partitions; add one" : NULL,
+                      "a tensor in %s has %d to %d dimensions, not %d", nisa_space_name(space), least, NKI_RANK_MAX,
+                      rank);
+  for (int i = 0; i < rank; i++) {
+    if (dims[i] < 1 || dims[i] > INT64_C(1) << 40)
+      return nki_refuse(err, DG_NKI_SIZE_LIMIT, NULL, "dimension %d of a tensor has the size %lld", i,
+                        (long long)dims[i]);
+    if (i >= (on_chip ? 1 : 0) && free <= INT64_C(1) << 50)
+      free *= dims[i];
+  }
+  if (!on_chip)
+    return free <= INT64_C(1) << 40 ? true : nki_refuse(err, DG_NKI_SIZE_LIMIT, NULL, "the tensor has more than 1 TiB");
+  if (dims[0] > m->partitions)
+    return nki_refuse(err, DG_NKI_SIZE_LIMIT, "split the first dimension into tiles of nl.tile_size.pmax",
+                      "a tensor in %s has %lld partitions, but there are %lld", nisa_space_name(space),
+                      (long long)dims[0], (long long)m->partitions);
+  const int64_t room = space == MEM_SBUF ? m->sbuf_bytes : m->psum_bytes;
+  if (free > room)
+    return nki_refuse(err, DG_NKI_SIZE_LIMIT, "use smaller tiles",
+                      "a tensor needs %lld bytes in each partition of %s, which has %lld", (long long)free,
+                      nisa_space_name(space), (long long)room);
+  return true;
+}
+
+struct nki_tensor *nki_tensor_new(struct nki_program *p, const char *name, enum dtype dtype, enum mem_space space,
+                                  int rank, const int64_t *dims, int input, struct src_locs locs,
+                                  struct nki_error *err) {
+  if (!check_tensor(p, dtype, space, rank, dims, err))
+    return NULL;
+  struct nki_tensor *t = arena_new(p->arena, struct nki_tensor);
+  *t = (struct nki_tensor){
+      .number = p->tensors.n, .dtype = dtype, .space = space, .rank = rank, .input = input, .locs = locs};
+  memcpy(t->dims, dims, (size_t)rank * sizeof *dims);
+  t->name = unique_name(p, name, space);
+  p->names.arena = p->arena;
+  index_add(&p->names, hash_text(t->name), p->tensors.n);
+  array_push(p->arena, &p->tensors, t);
+  if (input < 0)
+    array_push(p->arena, &p->items, (struct nki_item){.tensor = t});
+  return t;
+}
+
+/* ---- calls: every view ------------------------------------------------------------------------------------------- */
+
+static const char *memories_text(struct arena *a, unsigned memories) {
+  const char *text = "";
+  for (int s = MEM_HBM; s < NISA_SPACES; s++)
+    if (memories >> s & 1 && s != MEM_SHARED_HBM)
+      text = arena_printf(a, *text ? "%s or %s" : "%s%s", text, nisa_space_name((enum mem_space)s));
+  return text;
+}
+
+/* Checks one view against the parameter that it is given for. */
+static bool check_view(const struct nki_call *c, const struct nki_param_def *def, const struct nki_view *v,
+                       struct nki_error *err) {
+  const enum mem_space s = v->tensor->space;
+  if (!(def->memories >> s & 1))
+    return nki_refuse(err, DG_NKI_MEMORY, s == MEM_PSUM || mem_is_dram(s) ? "copy it to SBUF first" : NULL,
+                      "%s is in %s, but it must be in %s", def->name, nisa_space_name(s),
+                      memories_text(err->arena, def->memories));
+  if (!mem_is_on_chip(s) || c->kind == NKI_DMA_COPY) /* DMA reaches every partition */
+    return true;
+  if (v->dim[0].stride != 1 && v->dim[0].size > 1)
+    return nki_refuse(err, DG_NKI_ADDRESS, "the partitions of an operand are neighbours",
+                      "%s takes every %lldth partition", def->name, (long long)v->dim[0].stride);
+  if (v->partition % 32 || (v->partition % 64 == 32 && v->dim[0].size > 32) ||
+      (v->partition == 64 && v->dim[0].size > 64))
+    return nki_refuse(err, DG_NKI_ADDRESS,
+                      "begin at partition 0, 32, 64 or 96; from 32 and 96 on there are 32 partitions, from 64 on 64",
+                      "%s covers %lld partitions from %lld on", def->name, (long long)v->dim[0].size,
+                      (long long)v->partition);
+  return true;
+}
+
+/* ---- calls: operands together ------------------------------------------------------------------------------------ */
+
+static bool same_partitions(const char *name, const struct nki_view *v, const struct nki_view *dst,
+                            struct nki_error *err) {
+  if (v->dim[0].size == dst->dim[0].size)
+    return true;
+  return nki_refuse(err, DG_NKI_SHAPE_MISMATCH, NULL, "%s has %lld partitions, but dst has %lld", name,
+                    (long long)v->dim[0].size, (long long)dst->dim[0].size);
+}
+
+/* v corresponds to dst element by element. */
+static bool same_shape(const char *name, const struct nki_view *v, const struct nki_view *dst, struct nki_error *err) {
+  if (!same_partitions(name, v, dst, err))
+    return false;
+  if (nki_free_elements(v) == nki_free_elements(dst))
+    return true;
+  return nki_refuse(err, DG_NKI_SHAPE_MISMATCH, NULL, "%s has %lld elements in each partition, but dst has %lld", name,
+                    (long long)nki_free_elements(v), (long long)nki_free_elements(dst));
+}
+
+/* v has one element for each partition of dst. */
+static bool is_column(const char *name, const struct nki_view *v, const struct nki_view *dst, struct nki_error *err) {
+  if (!same_partitions(name, v, dst, err))
+    return false;
+  if (nki_free_elements(v) == 1)
+    return true;
+  return nki_refuse(err, DG_NKI_OPERAND, "give a number, or a tensor of shape (partitions, 1)",
+                    "%s has %lld elements in each partition, but it must have one", name,
+                    (long long)nki_free_elements(v));
+}
+
+static bool not_both_in_psum(const char *x, const struct nki_view *v, const char *y, const struct nki_view *w,
+                             struct nki_error *err) {
+  if (v->tensor->space != MEM_PSUM || w->tensor->space != MEM_PSUM)
+    return true;
+  return nki_refuse(err, DG_NKI_OPERAND, "copy one of them to SBUF first", "%s and %s are both in PSUM", x, y);
+}
+
+/* True for what all calls but copies of bits need: dtypes in which engines compute. */
+static bool is_bits_op(const struct nki_value *op) {
+  return op->kind == NKI_OP && op->op->is == NKI_BITS;
+}
+
+static bool check_bits(const struct nki_call *c, const struct nki_value *op, struct nki_error *err) {
+  const struct nki_call_def *def = nki_def(c);
+  if (!is_bits_op(op))
+    return true;
+  for (int i = 0; i < nki_n_params(def); i++)
+    if (c->value[i].kind == NKI_VIEW && !dtype_is_int(c->value[i].view->tensor->dtype))
+      return nki_refuse(err, DG_NKI_DTYPE, "operations on bits take integers", "%s of %s has the type %s",
+                        def->param[i].name, op->op->name, dtype_numpy_name(c->value[i].view->tensor->dtype));
+  return true;
+}
+
+/* ---- calls: one by one ------------------------------------------------------------------------------------------- */
+
+#define VIEW(name) (nki_value(c, name)->view)
+
+static bool check_same_elements(const struct nki_call *c, struct nki_error *err) {
+  const struct nki_view *dst = VIEW("dst"), *src = VIEW("src");
+  const enum dtype to = dst->tensor->dtype, from = src->tensor->dtype;
+  if (to != from && dtype_is_int(to) && dtype_is_int(from))
+    return nki_refuse(err, DG_NKI_DTYPE, "copy it as it is, and cast it with nisa.tensor_copy",
+                      "DMA does not convert %s to %s", dtype_numpy_name(from), dtype_numpy_name(to));
+  if (nki_elements(dst) == nki_elements(src))
+    return true;
+  return nki_refuse(err, DG_NKI_SHAPE_MISMATCH, NULL, "src has %lld elements, but dst has %lld",
+                    (long long)nki_elements(src), (long long)nki_elements(dst));
+}
+
+static bool check_matmul(const struct nki_program *p, const struct nki_call *c, struct nki_error *err) {
+  const struct nki_view *dst = VIEW("dst"), *st = VIEW("stationary"), *mv = VIEW("moving");
+  const struct nisa_machine *m = nisa_machine(p->target);
+  const int64_t k = st->dim[0].size, rows = nki_free_elements(st), cols = nki_free_elements(mv);
+  if (mv->dim[0].size != k)
+    return nki_refuse(err, DG_NKI_SHAPE_MISMATCH, "the partitions of both are the axis that is summed",
+                      "stationary has %lld partitions, but moving has %lld", (long long)k, (long long)mv->dim[0].size);
+  if (rows > m->matmul_m)
+    return nki_refuse(err, DG_NKI_SIZE_LIMIT, "use tiles of nl.tile_size.gemm_stationary_fmax",
+                      "stationary has %lld elements in each partition, but at most %lld fit", (long long)rows,
+                      (long long)m->matmul_m);
+  if (cols > m->matmul_n)
+    return nki_refuse(err, DG_NKI_SIZE_LIMIT, "use tiles of nl.tile_size.gemm_moving_fmax",
+                      "moving has %lld elements in each partition, but at most %lld fit", (long long)cols,
+                      (long long)m->matmul_n);
+  if (dst->dim[0].size != rows || nki_free_elements(dst) != cols)
+    return nki_refuse(err, DG_NKI_SHAPE_MISMATCH, NULL,
+                      "the product has the shape (%lld, %lld), but dst has (%lld, %lld)", (long long)rows,
+                      (long long)cols, (long long)dst->dim[0].size, (long long)nki_free_elements(dst));
+  if (!dtype_is_float(st->tensor->dtype) || !dtype_is_float(mv->tensor->dtype))
+    return nki_refuse(err, DG_NKI_DTYPE, "cast it with nisa.tensor_copy", "the Tensor engine multiplies floats, not %s",
+                      dtype_numpy_name(dtype_is_float(st->tensor->dtype) ? mv->tensor->dtype : st->tensor->dtype));
+  if ((st->tensor->dtype == DT_F32) != (mv->tensor->dtype == DT_F32))
+    return nki_refuse(err, DG_NKI_DTYPE, "float32 is multiplied by float32 only", "stationary is %s, but moving is %s",
+                      dtype_numpy_name(st->tensor->dtype), dtype_numpy_name(mv->tensor->dtype));
+  static const char *const later[] = {"is_transpose", "tile_position", "tile_size"};
+  for (int i = 0; i < 3; i++) {
+    const struct nki_value *v = nki_value(c, later[i]);
+    if (v->integer || v->n)
+      return nki_refuse(err, DG_NKI_UNSUPPORTED, NULL, "%s of nc_matmul is not compiled here yet", later[i]);
+  }
+  return true;
+}
+
+static bool check_reduce(const struct nki_call *c, struct nki_error *err) {
+  const struct nki_view *dst = VIEW("dst"), *data = VIEW("data");
+  const struct nki_value *axis = nki_value(c, "axis"), *op = nki_value(c, "op");
+  int64_t reduced = 1;
+  if (!op->op->can_reduce)
+    return nki_refuse(err, DG_NKI_OPERATOR, NULL, "%s does not reduce", op->op->name);
+  if (nki_value(c, "negate")->integer && strcmp(op->op->nisa, "add") && strcmp(op->op->nisa, "max") &&
+      strcmp(op->op->nisa, "min"))
+    return nki_refuse(err, DG_NKI_UNSUPPORTED, "negate with nisa.tensor_scalar",
+                      "negate with %s is not compiled here yet", op->op->name);
+  for (int i = 0; i < axis->n; i++) {
+    const int64_t want = data->rank - axis->n + i, at = axis->ints[i] < 0 ? axis->ints[i] + data->rank : axis->ints[i];
+    if (at != want || at < 1)
+      return nki_refuse(err, DG_NKI_OPERAND, "reduce the last axes; tensor_partition_reduce reduces partitions",
+                        "axis %lld of a tensor of %d dimensions cannot be reduced alone", (long long)axis->ints[i],
+                        data->rank);
+    reduced *= data->dim[at].size;
+  }
+  if (!same_partitions("data", data, dst, err))
+    return false;
+  if (nki_free_elements(data) / reduced != nki_free_elements(dst))
+    return nki_refuse(err, DG_NKI_SHAPE_MISMATCH, NULL, "%lld elements remain in each partition, but dst has %lld",
+                      (long long)(nki_free_elements(data) / reduced), (long long)nki_free_elements(dst));
+  return true;
+}
+
+static bool check_activation(const struct nki_program *p, const struct nki_call *c, struct nki_error *err) {
+  const struct nki_view *dst = VIEW("dst");
+  const struct nki_value *bias = nki_value(c, "bias"), *scale = nki_value(c, "scale");
+  const struct nki_value *reduce = nki_value(c, "reduce_op"), *res = nki_value(c, "reduce_res");
+  if (!same_shape("data", VIEW("data"), dst, err))
+    return false;
+  if (bias->kind == NKI_VIEW ? !is_column("bias", bias->view, dst, err) : false)
+    return false;
+  if (p->target == TARGET_TRN1 && bias->kind != NKI_VIEW && bias->number)
+    return nki_refuse(err, DG_NKI_OPERAND, "give a tensor of shape (partitions, 1)",
+                      "on trn1 the bias of an activation is a tensor, not a number");
+  if (scale->kind == NKI_VIEW ? !is_column("scale", scale->view, dst, err) : false)
+    return false;
+  if (reduce->kind == NKI_OP && strcmp(reduce->op->nisa, "add") != 0)
+    return nki_refuse(err, DG_NKI_OPERATOR, "the Scalar engine adds", "reduce_op is %s", reduce->op->name);
+  return res->kind != NKI_VIEW || is_column("reduce_res", res->view, dst, err);
+}
+
+static bool check_scalar(const struct nki_call *c, struct nki_error *err) {
+  const struct nki_view *dst = VIEW("dst");
+  const struct nki_value *op0 = nki_value(c, "op0"), *op1 = nki_value(c, "op1"), *x0 = nki_value(c, "operand0"),
+                         *x1 = nki_value(c, "operand1");
+  if (!same_shape("data", VIEW("data"), dst, err) || !check_bits(c, op0, err) || !check_bits(c, op1, err))
+    return false;
+  if ((op1->kind == NKI_OP) != (x1->kind != NKI_ABSENT))
+    return nki_refuse(err, DG_NKI_CALL, "give both, or none", "op1 and operand1 go together");
+  if (op1->kind == NKI_OP && op1->op->is != op0->op->is)
+    return nki_refuse(err, DG_NKI_OPERATOR, "use two instructions", "%s computes with numbers, %s with bits",
+                      op0->op->is == NKI_BITS ? op1->op->name : op0->op->name,
+                      op0->op->is == NKI_BITS ? op0->op->name : op1->op->name);
+  return (x0->kind != NKI_VIEW || is_column("operand0", x0->view, dst, err)) &&
+         (x1->kind != NKI_VIEW || is_column("operand1", x1->view, dst, err));
+}
+
+static bool check_predicated(const struct nki_call *c, struct nki_error *err) {
+  const struct nki_view *dst = VIEW("dst"), *predicate = VIEW("predicate");
+  const struct nki_value *src = nki_value(c, "src");
+  if (!same_shape("predicate", predicate, dst, err))
+    return false;
+  const enum dtype t = predicate->tensor->dtype;
+  if (t != DT_U8 && t != DT_U16 && t != DT_U32)
+    return nki_refuse(err, DG_NKI_DTYPE, "use uint8, uint16 or uint32", "the predicate has the type %s",
+                      dtype_numpy_name(t));
+  if (src->kind != NKI_VIEW)
+    return true;
+  if (src->view->tensor->dtype != dst->tensor->dtype)
+    return nki_refuse(err, DG_NKI_DTYPE, NULL, "src is %s, but dst is %s", dtype_numpy_name(src->view->tensor->dtype),
+                      dtype_numpy_name(dst->tensor->dtype));
+  return same_shape("src", src->view, dst, err) && not_both_in_psum("src", src->view, "predicate", predicate, err);
+}
+
+static bool check_partition_reduce(const struct nki_call *c, struct nki_error *err) {
+  const struct nki_view *dst = VIEW("dst"), *data = VIEW("data");
+  const char *op = nki_value(c, "op")->op->nisa;
+  if (strcmp(op, "add") && strcmp(op, "max") && strcmp(op, "bitwise_or") && strcmp(op, "bitwise_and"))
+    return nki_refuse(err, DG_NKI_OPERATOR, "use add, maximum, bitwise_and or bitwise_or",
+                      "partitions cannot be reduced by %s", nki_value(c, "op")->op->name);
+  if (dst->dim[0].size != 1 || nki_free_elements(dst) != nki_free_elements(data))
+    return nki_refuse(err, DG_NKI_SHAPE_MISMATCH, NULL, "dst has the shape (%lld, %lld), but the result has (1, %lld)",
+                      (long long)dst->dim[0].size, (long long)nki_free_elements(dst),
+                      (long long)nki_free_elements(data));
+  return true;
+}
+
+static bool check_iota(const struct nki_call *c, struct nki_error *err) {
+  const struct nki_value *pattern = nki_value(c, "pattern");
+  int64_t n = 1;
+  if (!pattern->n || pattern->n % 2 || pattern->n > 2 * 4)
+    return nki_refuse(err, DG_NKI_OPERAND, "write [[step, size], …]", "the pattern of iota has 1 to 4 pairs");
+  for (int i = 0; i < pattern->n; i += 2)
+    n *= pattern->ints[i + 1];
+  if (n != nki_free_elements(VIEW("dst")))
+    return nki_refuse(err, DG_NKI_SHAPE_MISMATCH, NULL,
+                      "the pattern has %lld elements, but dst has %lld in each partition", (long long)n,
+                      (long long)nki_free_elements(VIEW("dst")));
+  return true;
+}
+
+static bool check_tensor_tensor(const struct nki_call *c, struct nki_error *err) {
+  const struct nki_view *dst = VIEW("dst"), *x = VIEW("data1"), *y = VIEW("data2");
+  return same_shape("data1", x, dst, err) && same_shape("data2", y, dst, err) &&
+         check_bits(c, nki_value(c, "op"), err) && not_both_in_psum("data1", x, "data2", y, err);
+}
+
+static bool check_call(const struct nki_program *p, const struct nki_call *c, struct nki_error *err) {
+  const struct nki_call_def *def = nki_def(c);
+  for (int i = 0; i < nki_n_params(def); i++)
+    if (c->value[i].kind == NKI_VIEW && !check_view(c, &def->param[i], c->value[i].view, err))
+      return false;
+  switch (c->kind) {
+  case NKI_DMA_COPY:
+    return check_same_elements(c, err);
+  case NKI_TENSOR_COPY:
+    return same_shape("src", VIEW("src"), VIEW("dst"), err);
+  case NKI_TENSOR_COPY_PREDICATED:
+    return check_predicated(c, err);
+  case NKI_MEMSET:
+    return true;
+  case NKI_NC_MATMUL:
+    return check_matmul(p, c, err);
+  case NKI_TENSOR_TENSOR:
+    return check_tensor_tensor(c, err);
+  case NKI_TENSOR_SCALAR:
+    return check_scalar(c, err);
+  case NKI_TENSOR_REDUCE:
+    return check_reduce(c, err);
+  case NKI_TENSOR_PARTITION_REDUCE:
+    return check_partition_reduce(c, err);
+  case NKI_ACTIVATION:
+  case NKI_ACTIVATION_REDUCE:
+    return check_activation(p, c, err);
+  case NKI_RECIPROCAL:
+    return same_shape("data", VIEW("data"), VIEW("dst"), err);
+  case NKI_IOTA:
+    return check_iota(c, err);
+  case NKI_CALLS:
+    break;
+  }
+  return nki_refuse(err, DG_INTERNAL, NULL, "a call has no rules");
+}
+
+/* ---- engines ----------------------------------------------------------------------------------------------------- */
+
+static bool is_32bit(const struct nki_value *v) {
+  return v->kind != NKI_VIEW || v->view->tensor->dtype == DT_I32 || v->view->tensor->dtype == DT_U32;
+}
+
+static bool all_in_sbuf(const struct nki_call *c) {
+  for (int i = 0; i < nki_n_params(nki_def(c)); i++)
+    if (c->value[i].kind == NKI_VIEW && c->value[i].view->tensor->space != MEM_SBUF)
+      return false;
+  return true;
+}
+
+/* The engine of a call that names none. */
+static enum nisa_engine usual_engine(const struct nki_call *c) {
+  if (c->kind == NKI_TENSOR_TENSOR) {
+    const struct nki_op *op = nki_value(c, "op")->op;
+    bool ints = op->is == NKI_ARITH && all_in_sbuf(c);
+    for (int i = 0; i < nki_n_params(nki_def(c)); i++)
+      ints &= is_32bit(&c->value[i]);
+    if (ints || !strcmp(op->nisa, "pow"))
+      return NISA_ENGINE_GPSIMD;
+  }
+  return nki_def(c)->engines[0];
+}
+
+static bool choose_engine(struct nki_call *c, struct nki_error *err) {
+  const struct nki_call_def *def = nki_def(c);
+  if (c->engine == NISA_ENGINE_NONE)
+    c->engine = usual_engine(c);
+  bool may = false;
+  for (int i = 0; i < NKI_ENGINES_MAX; i++)
+    may |= def->engines[i] == c->engine;
+  if (!may)
+    return nki_refuse(err, DG_NKI_CALL, NULL, "%s does not run on the engine %s", def->name,
+                      nisa_engine_name(c->engine));
+  if (c->engine == NISA_ENGINE_GPSIMD && !all_in_sbuf(c))
+    return nki_refuse(err, DG_NKI_MEMORY, "copy the operand to SBUF first", "GpSimd cannot access PSUM");
+  return true;
+}
+
+bool nki_call_add(struct nki_program *p, const struct nki_call *call, struct nki_error *err) {
+  struct nki_call *c = arena_dup(p->arena, call, sizeof *call);
+  if (p->items.n >= NKI_CALLS_MAX)
+    return nki_refuse(err, DG_TOO_MANY_OPS, "use fewer or larger tiles", "the kernel has more than %d calls",
+                      NKI_CALLS_MAX);
+  if (!check_call(p, c, err) || !choose_engine(c, err))
+    return false;
+  array_push(p->arena, &p->items, (struct nki_item){.call = c});
+  return true;
+}

@@ -1,0 +1,420 @@
+/* call: the functions of nki.isa, and tensors that a kernel makes. */
+#include <string.h>
+
+#include "trace/nki/nki.h"
+#include "trace/operand.h"
+#include "trace/refuse.h"
+
+struct nki_recorder *nki_now;
+
+struct nki_recorder *nki_enter(void) {
+  if (!nki_now)
+    return trace_refuse(DG_NKI_CALL, "call it inside of a kernel, a function with @nki.jit",
+                        "no NKI kernel is running here");
+  return nki_now;
+}
+
+struct src_locs nki_here(struct nki_recorder *r) {
+  return src_locs_one(r->program->arena, ranges_here(r->ranges, r->base));
+}
+
+void *nki_raise(const struct nki_error *err) {
+  return trace_refuse(err->code, err->hint, "%s", err->text);
+}
+
+/* ---- arguments --------------------------------------------------------------------------------------------------- */
+
+bool nki_read_int(PyObject *o, const char *what, int64_t *out) {
+  PyObject *i = PyNumber_Index(o);
+  if (!i) {
+    PyErr_Clear();
+    if (!refuse_missing(o))
+      trace_refuse(DG_NKI_CALL, NULL, "%s must be an integer, not %s", what, Py_TYPE(o)->tp_name);
+    return false;
+  }
+  int overflow = 0;
+  *out = PyLong_AsLongLongAndOverflow(i, &overflow);
+  Py_DECREF(i);
+  if (overflow)
+    trace_refuse(DG_NKI_CALL, NULL, "%s is too large", what);
+  return !overflow;
+}
+
+bool nki_read_ints(PyObject *o, const char *what, bool pairs, int max, int64_t *out, int *n) {
+  *n = 0;
+  if (!pairs && PyIndex_Check(o))
+    return nki_read_int(o, what, &out[(*n)++]);
+  PyObject *seq = PySequence_Fast(o, "");
+  if (!seq) {
+    PyErr_Clear();
+    trace_refuse(DG_NKI_CALL, pairs ? "write [[stride, size], …]" : "write (1, 2, …)", "%s must be a sequence, not %s",
+                 what, Py_TYPE(o)->tp_name);
+    return false;
+  }
+  bool ok = true;
+  for (Py_ssize_t i = 0; ok && i < PySequence_Fast_GET_SIZE(seq); i++) {
+    PyObject *x = PySequence_Fast_GET_ITEM(seq, i);
+    int got = 0;
+    ok = *n + 1 + pairs <= max;
+    if (!ok)
+      trace_refuse(DG_NKI_CALL, NULL, "%s has more than %d entries", what, pairs ? max / 2 : max);
+    else if (!pairs)
+      ok = nki_read_int(x, what, &out[(*n)++]);
+    else if ((ok = nki_read_ints(x, what, false, 2, &out[*n], &got))) {
+      *n += got;
+      if (!(ok = got == 2))
+        trace_refuse(DG_NKI_CALL, "write [[stride, size], …]", "an entry of %s is no pair", what);
+    }
+  }
+  Py_DECREF(seq);
+  return ok;
+}
+
+bool nki_read_dtype(PyObject *o, enum dtype *out) {
+  *out = dtype_from_py(o);
+  if (*out != DT_NONE)
+    return true;
+  PyErr_Clear();
+  if (!refuse_missing(o))
+    trace_refuse(DG_NKI_DTYPE, "use a type of nl, such as nl.float32", "%R is not a data type", o);
+  return false;
+}
+
+PyObject *nki_dtype_object(enum dtype t) {
+  return (PyObject *)dtype_descr(t);
+}
+
+/* "memset(dst, value, engine=None): dst = value" */
+static const char *signature(struct arena *a, const struct nki_call_def *def) {
+  const char *text = arena_printf(a, "%s(", def->name);
+  for (int k = 0; k < nki_n_params(def); k++)
+    text =
+        arena_printf(a, "%s%s%s%s", text, k ? ", " : "", def->param[k].name, def->param[k].is_optional ? "=None" : "");
+  return arena_printf(a, "%s): %s", text, def->what);
+}
+
+/* Raises the exception of a name that cannot be used (nkx/nki_names.py).  False if `o` is none. */
+static bool refuse_unavailable(PyObject *o) {
+  PyObject *module = PyImport_ImportModule("nkx.nki_names");
+  PyObject *cls = module ? PyObject_GetAttrString(module, "Unavailable") : NULL;
+  const bool is = cls && PyObject_TypeCheck(o, (PyTypeObject *)cls);
+  PyErr_Clear();
+  PyObject *r = is ? PyObject_CallNoArgs(o) : NULL;
+  Py_XDECREF(r);
+  Py_XDECREF(module);
+  Py_XDECREF(cls);
+  return is;
+}
+
+/* The name of an operator, an engine or a choice: a str, or what has a `name` or `__name__`.  NULL without an exception. */
+static const char *name_of(PyObject *o, PyObject **keep) {
+  static const char *const attributes[] = {"name", "__name__"};
+  *keep = PyUnicode_Check(o) ? Py_NewRef(o) : NULL;
+  for (int i = 0; i < 2 && !*keep; i++) {
+    *keep = PyObject_GetAttrString(o, attributes[i]);
+    PyErr_Clear();
+    if (*keep && !PyUnicode_Check(*keep))
+      Py_CLEAR(*keep);
+  }
+  const char *s = *keep ? PyUnicode_AsUTF8(*keep) : NULL;
+  PyErr_Clear();
+  return s;
+}
+
+static bool read_op(PyObject *o, const struct nki_param_def *def, struct nki_value *out) {
+  PyObject *keep;
+  const char *name = name_of(o, &keep);
+  const struct nki_op *op = name ? nki_op_find(name) : NULL;
+  const bool wants_function = def->kind == NKI_PARAM_FUNC;
+  if (!op && !refuse_unavailable(o))
+    trace_refuse(DG_NKI_OPERATOR, NULL, "%s cannot be %R", def->name, o);
+  else if (op && (op->is == NKI_FUNC) != wants_function)
+    trace_refuse(DG_NKI_OPERATOR,
+                 wants_function ? "use nisa.tensor_tensor or nisa.tensor_scalar" : "use nisa.activation",
+                 wants_function ? "%s must be a function of one value, but %s is an operator"
+                                : "%s must be an operator of two values, but %s is a function",
+                 def->name, op->name);
+  *out = (struct nki_value){.kind = NKI_OP, .op = op};
+  Py_XDECREF(keep);
+  return op && (op->is == NKI_FUNC) == wants_function;
+}
+
+static bool read_engine(PyObject *o, enum nisa_engine *out) {
+  PyObject *keep;
+  const char *name = name_of(o, &keep);
+  *out = NISA_ENGINE_NONE;
+  bool known = name && !strcmp(name, "unknown");
+  for (int e = NISA_ENGINE_NONE + 1; name && e < NISA_ENGINE_COUNT; e++)
+    if (!strcmp(nisa_engine_name((enum nisa_engine)e), name)) {
+      *out = (enum nisa_engine)e;
+      known = true;
+    }
+  Py_XDECREF(keep);
+  if (!known)
+    trace_refuse(DG_NKI_CALL, "use nisa.engine.vector, scalar, gpsimd or tensor", "%R is not an engine", o);
+  return known;
+}
+
+static bool read_number(PyObject *o, const struct nki_param_def *def, struct nki_value *out) {
+  if (PyLong_Check(o) || PyArray_IsScalar(o, Integer)) {
+    if (!nki_read_int(o, def->name, &out->integer))
+      return false;
+    out->kind = NKI_INT;
+    out->number = (double)out->integer;
+    return true;
+  }
+  out->number = PyFloat_AsDouble(o);
+  if (out->number == -1 && PyErr_Occurred()) {
+    PyErr_Clear();
+    if (!refuse_missing(o))
+      trace_refuse(DG_NKI_CALL, NULL, "%s must be a number%s, not %s", def->name,
+                   def->kind == NKI_PARAM_NUMBER ? " or a tensor" : "", Py_TYPE(o)->tp_name);
+    return false;
+  }
+  out->kind = NKI_FLOAT;
+  return true;
+}
+
+static bool read_view(struct nki_recorder *r, PyObject *o, const struct nki_param_def *def, struct nki_value *out) {
+  const struct nki_view *v = nki_view_of(r, o, def->name);
+  if (!v)
+    return false;
+  *out = (struct nki_value){.kind = NKI_VIEW, .view = arena_dup(r->program->arena, v, sizeof *v)};
+  return true;
+}
+
+static bool read_list(struct nki_recorder *r, PyObject *o, const struct nki_param_def *def, struct nki_value *out) {
+  int64_t v[2 * NKI_RANK_MAX];
+  const bool pairs = !strcmp(def->name, "pattern");
+  *out = (struct nki_value){.kind = NKI_LIST};
+  if (!nki_read_ints(o, def->name, pairs, 2 * NKI_RANK_MAX, v, &out->n))
+    return false;
+  out->ints = arena_dup(r->program->arena, v, (size_t)out->n * sizeof *v);
+  return true;
+}
+
+static bool read_flag(PyObject *o, struct nki_value *out) {
+  const int truth = PyObject_IsTrue(o);
+  *out = (struct nki_value){.kind = NKI_FLAG, .integer = truth > 0};
+  return truth >= 0;
+}
+
+static bool read_word(struct nki_recorder *r, PyObject *o, struct nki_value *out) {
+  PyObject *keep = NULL, *text = NULL;
+  const char *name = name_of(o, &keep);
+  if (!name && (text = PyObject_Str(o)))
+    name = PyUnicode_AsUTF8(text);
+  *out = (struct nki_value){.kind = NKI_WORD, .word = name ? arena_strdup(r->program->arena, name) : NULL};
+  Py_XDECREF(keep);
+  Py_XDECREF(text);
+  return name;
+}
+
+static bool read_argument(struct nki_recorder *r, struct nki_call *c, int k, PyObject *o) {
+  const struct nki_param_def *def = &nki_def(c)->param[k];
+  struct nki_value *out = &c->value[k];
+  if (o == Py_None && def->is_optional)
+    return true;
+  switch (def->kind) {
+  case NKI_PARAM_DST:
+  case NKI_PARAM_SRC:
+    return read_view(r, o, def, out);
+  case NKI_PARAM_NUMBER:
+    return nki_is_tensor(o) ? read_view(r, o, def, out) : read_number(o, def, out);
+  case NKI_PARAM_CONST:
+    return read_number(o, def, out);
+  case NKI_PARAM_OP:
+  case NKI_PARAM_FUNC:
+    return read_op(o, def, out);
+  case NKI_PARAM_FLAG:
+    return read_flag(o, out);
+  case NKI_PARAM_INTS:
+    return read_list(r, o, def, out);
+  case NKI_PARAM_ENGINE:
+    return read_engine(o, &c->engine);
+  case NKI_PARAM_WORD:
+    return read_word(r, o, out);
+  case NKI_PARAM_END:
+    break;
+  }
+  return false;
+}
+
+/* ---- binding ----------------------------------------------------------------------------------------------------- */
+
+static bool refuse_keyword(struct nki_recorder *r, const struct nki_call_def *def, PyObject *key) {
+  const bool mask = PyUnicode_CompareWithASCIIString(key, "mask") == 0;
+  if (mask || PyUnicode_CompareWithASCIIString(key, "dtype") == 0)
+    trace_refuse(mask ? DG_NKI_MASK_REMOVED : DG_NKI_REMOVED_API,
+                 mask ? "slice the operands to the part that is wanted" : "the result has the type of dst",
+                 "nisa.%s has no %U: that is beta 1", def->name, key);
+  else
+    trace_refuse(DG_NKI_CALL, signature(r->program->arena, def), "nisa.%s has no parameter \"%U\"", def->name, key);
+  return false;
+}
+
+static int find_param(const struct nki_call_def *def, PyObject *key) {
+  for (int k = 0; k < nki_n_params(def); k++)
+    if (PyUnicode_CompareWithASCIIString(key, def->param[k].name) == 0)
+      return k;
+  return -1;
+}
+
+static bool bind(struct nki_recorder *r, struct nki_call *c, PyObject *args, PyObject *kw) {
+  const struct nki_call_def *def = nki_def(c);
+  PyObject *given[NKI_PARAMS_MAX] = {NULL}, *key, *value;
+  const int n = nki_n_params(def);
+  Py_ssize_t pos = 0;
+  if (PyTuple_GET_SIZE(args) > n) {
+    trace_refuse(DG_NKI_CALL, NULL, "nisa.%s has %d parameters, but %zd arguments are given", def->name, n,
+                 PyTuple_GET_SIZE(args));
+    return false;
+  }
+  for (Py_ssize_t k = 0; k < PyTuple_GET_SIZE(args); k++)
+    given[k] = PyTuple_GET_ITEM(args, k);
+  while (kw && PyDict_Next(kw, &pos, &key, &value)) {
+    const int k = find_param(def, key);
+    if (k < 0 && PyUnicode_CompareWithASCIIString(key, "name") == 0)
+      continue;
+    if (k < 0)
+      return refuse_keyword(r, def, key);
+    if (given[k]) {
+      trace_refuse(DG_NKI_CALL, NULL, "nisa.%s: \"%s\" is given twice", def->name, def->param[k].name);
+      return false;
+    }
+    given[k] = value;
+  }
+  for (int k = 0; k < n; k++) {
+    if (!given[k] && !def->param[k].is_optional) {
+      trace_refuse(DG_NKI_CALL, signature(r->program->arena, def), "nisa.%s: \"%s\" is missing", def->name,
+                   def->param[k].name);
+      return false;
+    }
+    if (given[k] && !read_argument(r, c, k, given[k]))
+      return false;
+  }
+  return true;
+}
+
+/* Makes the call whose number is `kind`. */
+static PyObject *isa_call(PyObject *kind, PyObject *args, PyObject *kw) {
+  struct nki_recorder *r = nki_enter();
+  struct nki_call c = {.kind = (enum nki_call_kind)PyLong_AsLong(kind)};
+  if (!r || !bind(r, &c, args, kw))
+    return NULL;
+  struct nki_error err = {.arena = r->program->arena};
+  c.locs = nki_here(r);
+  if (!nki_call_add(r->program, &c, &err))
+    return nki_raise(&err);
+  Py_RETURN_NONE;
+}
+
+/* nki_isa(): {name: function} of the calls of nki.isa. */
+static PyObject *isa_functions(PyObject *self, PyObject *unused) {
+  static PyMethodDef defs[NKI_CALLS];
+  PyObject *d = PyDict_New();
+  (void)self, (void)unused;
+  for (int k = 0; d && k < NKI_CALLS; k++) {
+    defs[k] = (PyMethodDef){nki_calls[k].name, PYFUNC(isa_call), METH_VARARGS | METH_KEYWORDS, nki_calls[k].what};
+    PyObject *kind = PyLong_FromLong(k), *f = kind ? PyCFunction_New(&defs[k], kind) : NULL;
+    if (!f || PyDict_SetItemString(d, nki_calls[k].name, f) < 0)
+      Py_CLEAR(d);
+    Py_XDECREF(kind);
+    Py_XDECREF(f);
+  }
+  return d;
+}
+
+/* nki_operators(): {name: whether it takes two values}. */
+static PyObject *operators(PyObject *self, PyObject *unused) {
+  PyObject *d = PyDict_New();
+  (void)self, (void)unused;
+  for (int i = 0; d && i < nki_n_ops; i++)
+    if (PyDict_SetItemString(d, nki_ops[i].name, nki_ops[i].is == NKI_FUNC ? Py_False : Py_True) < 0)
+      Py_CLEAR(d);
+  return d;
+}
+
+/* ---- tensors ----------------------------------------------------------------------------------------------------- */
+
+static bool read_buffer(PyObject *o, enum mem_space *out) {
+  PyObject *keep;
+  const char *name = name_of(o, &keep);
+  bool known = false;
+  for (int s = MEM_HBM; name && s < NISA_SPACES; s++)
+    if (!strcmp(nisa_space_name((enum mem_space)s), name)) {
+      *out = (enum mem_space)s;
+      known = true;
+    }
+  if (name && !strcmp(name, "private_hbm")) {
+    *out = MEM_HBM;
+    known = true;
+  }
+  Py_XDECREF(keep);
+  if (!known)
+    trace_refuse(DG_NKI_MEMORY, "use nl.sbuf, nl.psum, nl.hbm or nl.shared_hbm", "%R is not a memory", o);
+  return known;
+}
+
+/* The variable that the innermost function of the user assigns the result of its present call to, in the arena; NULL if
+ * it does not. */
+static const char *variable_here(struct nki_recorder *r) {
+  PyFrameObject *f = PyThreadState_GetFrame(PyThreadState_Get());
+  const char *name = NULL;
+  while (f && f != r->base) {
+    PyCodeObject *code = PyFrame_GetCode(f);
+    const bool is_users = ranges_has_code(r->ranges, code);
+    if (is_users)
+      name = bytecode_stored_name(code, PyFrame_GetLasti(f));
+    name = name ? arena_strdup(r->program->arena, name) : NULL;
+    Py_DECREF(code);
+    PyFrameObject *back = is_users ? NULL : PyFrame_GetBack(f);
+    Py_DECREF(f);
+    f = back;
+  }
+  Py_XDECREF(f);
+  return name;
+}
+
+/* nki_ndarray(shape, dtype, buffer, name) */
+static PyObject *make_tensor(PyObject *self, PyObject *args) {
+  struct nki_recorder *r = nki_enter();
+  PyObject *shape, *dtype, *buffer;
+  const char *name;
+  int64_t dims[NKI_RANK_MAX];
+  enum dtype t;
+  enum mem_space space;
+  int n;
+  (void)self;
+  if (!r || !PyArg_ParseTuple(args, "OOOz", &shape, &dtype, &buffer, &name) ||
+      !nki_read_ints(shape, "shape", false, NKI_RANK_MAX, dims, &n) || !nki_read_dtype(dtype, &t) ||
+      !read_buffer(buffer, &space))
+    return NULL;
+  struct nki_error err = {.arena = r->program->arena};
+  struct nki_tensor *made =
+      nki_tensor_new(r->program, name && *name ? name : variable_here(r), t, space, n, dims, -1, nki_here(r), &err);
+  if (!made)
+    return nki_raise(&err);
+  const struct nki_view whole = nki_whole(made);
+  return nki_wrap(r, &whole);
+}
+
+static PyObject *is_recording(PyObject *self, PyObject *unused) {
+  (void)self, (void)unused;
+  return PyBool_FromLong(nki_now != NULL);
+}
+
+/* nki_target(): "trn2" */
+static PyObject *target(PyObject *self, PyObject *unused) {
+  struct nki_recorder *r = nki_enter();
+  (void)self, (void)unused;
+  return r ? PyUnicode_FromString(target_name(r->program->target)) : NULL;
+}
+
+PyMethodDef nki_methods[] = {
+    {"nki_isa", isa_functions, METH_NOARGS, "The calls of nki.isa by name."},
+    {"nki_operators", operators, METH_NOARGS, "The operators and functions by name."},
+    {"nki_ndarray", make_tensor, METH_VARARGS, "nki_ndarray(shape, dtype, buffer, name)"},
+    {"nki_is_recording", is_recording, METH_NOARGS, "Whether an NKI kernel is running."},
+    {"nki_target", target, METH_NOARGS, "The machine that the running kernel is compiled for."},
+    {NULL, NULL, 0, NULL}};

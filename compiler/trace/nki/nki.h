@@ -1,0 +1,58 @@
+/* nki: records the calls of a running NKI kernel (nki/nki.h).
+ *
+ *   tensor.c   the Python type of tensors and views: indexing, and the methods that make views
+ *   call.c     the functions of nki.isa, and tensors that the kernel makes
+ *   run.c      runs a kernel, and gives its record to Python
+ *
+ * One kernel is recorded at a time.  Tensors of a record that has ended are refused, and their memory is never read.
+ */
+#ifndef TRACE_NKI_NKI_H
+#define TRACE_NKI_NKI_H
+
+#include "nki/nki.h"
+#include "trace/python.h"
+#include "trace/ranges.h"
+
+struct nki_recorder {
+  struct nki_program *program;
+  struct ranges *ranges;
+  struct diags *ds;
+  PyFrameObject *base; /* the frame that started the recording, or NULL */
+  uint64_t serial;
+};
+extern struct nki_recorder *nki_now; /* NULL: no kernel is recorded */
+
+struct nki_tensor_object {
+  PyObject_HEAD struct nki_view view; /* its tensor lives as long as the record */
+  uint64_t serial;
+};
+extern PyTypeObject *nki_tensor_type;
+
+/* The running record; NULL with an exception if there is none. */
+struct nki_recorder *nki_enter(void);
+/* The places of what the kernel does now. */
+struct src_locs nki_here(struct nki_recorder *r);
+/* Raises the exception of *err.  Returns NULL. */
+void *nki_raise(const struct nki_error *err);
+
+/* A new Python object of a view. */
+PyObject *nki_wrap(struct nki_recorder *r, const struct nki_view *v);
+/* The view of an object that is a tensor of the running record; NULL with an exception.  `what` is the argument's name. */
+struct nki_view *nki_view_of(struct nki_recorder *r, PyObject *o, const char *what);
+static inline bool nki_is_tensor(PyObject *o) {
+  return PyObject_TypeCheck(o, nki_tensor_type);
+}
+
+/* Reads an int.  False with an exception. */
+bool nki_read_int(PyObject *o, const char *what, int64_t *out);
+/* Reads a sequence of ints, at most `max`; a sequence of pairs as a row of ints if `pairs`.  False with an exception. */
+bool nki_read_ints(PyObject *o, const char *what, bool pairs, int max, int64_t *out, int *n);
+/* Reads a dtype: a name, or a type of NumPy, ml_dtypes or nl.  False with an exception. */
+bool nki_read_dtype(PyObject *o, enum dtype *out);
+/* The NumPy dtype of t, a new reference. */
+PyObject *nki_dtype_object(enum dtype t);
+
+bool nki_tensor_init(PyObject *module);
+extern PyMethodDef nki_methods[]; /* of the module _nkx */
+
+#endif

@@ -1,0 +1,384 @@
+/* tensor: the Python type of the tensors of an NKI kernel, and of views of them. */
+#include <string.h>
+
+#include "trace/nki/nki.h"
+#include "trace/refuse.h"
+
+PyTypeObject *nki_tensor_type;
+
+static struct nki_tensor_object *self_of(PyObject *o) {
+  return (struct nki_tensor_object *)o;
+}
+
+PyObject *nki_wrap(struct nki_recorder *r, const struct nki_view *v) {
+  struct nki_tensor_object *o = PyObject_New(struct nki_tensor_object, nki_tensor_type);
+  if (o) {
+    o->view = *v;
+    o->serial = r->serial;
+  }
+  return (PyObject *)o;
+}
+
+struct nki_view *nki_view_of(struct nki_recorder *r, PyObject *o, const char *what) {
+  if (!nki_is_tensor(o)) {
+    if (!refuse_missing(o))
+      trace_refuse(DG_NKI_CALL, NULL, "%s must be a tensor, not %s", what, Py_TYPE(o)->tp_name);
+    return NULL;
+  }
+  if (self_of(o)->serial != r->serial)
+    return trace_refuse(DG_NKI_CALL, "make it inside of the kernel, or pass it as an argument",
+                        "%s is a tensor of another kernel", what);
+  return &self_of(o)->view;
+}
+
+/* The view of a method's object. */
+static struct nki_view *own_view(PyObject *self, struct nki_recorder **r) {
+  *r = nki_enter();
+  return *r ? nki_view_of(*r, self, "self") : NULL;
+}
+
+/* ---- indexing ---------------------------------------------------------------------------------------------------- */
+
+static bool read_bound(PyObject *o, bool *has, int64_t *out) {
+  *has = o != Py_None;
+  return !*has || nki_read_int(o, "a bound of a slice", out);
+}
+
+static bool read_index(PyObject *o, struct nki_index *out) {
+  *out = (struct nki_index){.kind = NKI_SLICE, .step = 1};
+  if (o == Py_Ellipsis) {
+    out->kind = NKI_ELLIPSIS;
+    return true;
+  }
+  if (o == Py_None) {
+    out->kind = NKI_NEW;
+    return true;
+  }
+  if (PySlice_Check(o)) {
+    const PySliceObject *s = (PySliceObject *)o;
+    bool has_step;
+    return read_bound(s->start, &out->has_start, &out->start) && read_bound(s->stop, &out->has_stop, &out->stop) &&
+           read_bound(s->step, &has_step, &out->step);
+  }
+  out->kind = NKI_AT;
+  if (nki_is_tensor(o) || PyArray_Check(o) || PyList_Check(o)) {
+    trace_refuse(DG_NKI_UNSUPPORTED, "use slices and integers, or .ap",
+                 "an index that is a tensor is not compiled here yet");
+    return false;
+  }
+  return nki_read_int(o, "an index", &out->start);
+}
+
+static PyObject *tensor_subscript(PyObject *self, PyObject *key) {
+  struct nki_recorder *r;
+  const struct nki_view *v = own_view(self, &r);
+  struct nki_index at[2 * NKI_RANK_MAX];
+  const Py_ssize_t n = PyTuple_Check(key) ? PyTuple_GET_SIZE(key) : 1;
+  if (!v)
+    return NULL;
+  if (n > 2 * NKI_RANK_MAX)
+    return trace_refuse(DG_NKI_BOUNDS, NULL, "there are %zd indices for %d dimensions", n, v->rank);
+  for (Py_ssize_t i = 0; i < n; i++)
+    if (!read_index(PyTuple_Check(key) ? PyTuple_GET_ITEM(key, i) : key, &at[i]))
+      return NULL;
+  struct nki_error err = {.arena = r->program->arena};
+  struct nki_view out;
+  return nki_view_index(v, (int)n, at, &out, &err) ? nki_wrap(r, &out) : nki_raise(&err);
+}
+
+static int tensor_assign(PyObject *self, PyObject *key, PyObject *value) {
+  (void)self, (void)key, (void)value;
+  trace_refuse(DG_NKI_TILE_ASSIGNMENT, "write nisa.tensor_copy(dst=tile[…], src=value), or nl.store for HBM",
+               "a part of a tensor cannot be assigned to");
+  return -1;
+}
+
+/* ---- methods that make views ------------------------------------------------------------------------------------- */
+
+/* Returns the object of `out`, or the exception of *err. */
+static PyObject *finish(struct nki_recorder *r, bool ok, const struct nki_view *out, const struct nki_error *err) {
+  return ok ? nki_wrap(r, out) : nki_raise(err);
+}
+
+/* f(v, one list of ints) */
+typedef bool ints_method(const struct nki_view *v, int n, const int64_t *dims, struct nki_view *out,
+                         struct nki_error *err);
+
+static PyObject *call_with_ints(PyObject *self, PyObject *args, const char *what, ints_method *f) {
+  struct nki_recorder *r;
+  const struct nki_view *v = own_view(self, &r);
+  int64_t dims[NKI_RANK_MAX];
+  int n;
+  PyObject *list =
+      PyTuple_GET_SIZE(args) == 1 && !PyLong_Check(PyTuple_GET_ITEM(args, 0)) ? PyTuple_GET_ITEM(args, 0) : args;
+  if (!v || !nki_read_ints(list, what, false, NKI_RANK_MAX, dims, &n))
+    return NULL;
+  struct nki_error err = {.arena = r->program->arena};
+  struct nki_view out;
+  const bool ok = f(v, n, dims, &out, &err);
+  return finish(r, ok, &out, &err);
+}
+
+static PyObject *tensor_permute(PyObject *self, PyObject *args) {
+  return call_with_ints(self, args, "dims", nki_view_permute);
+}
+static PyObject *tensor_reshape(PyObject *self, PyObject *args) {
+  return call_with_ints(self, args, "shape", nki_view_reshape);
+}
+
+static PyObject *tensor_reshape_dim(PyObject *self, PyObject *args, PyObject *kw) {
+  static char *names[] = {"dim", "shape", NULL};
+  struct nki_recorder *r;
+  const struct nki_view *v = own_view(self, &r);
+  PyObject *dim, *shape;
+  int64_t d, dims[NKI_RANK_MAX];
+  int n;
+  if (!v || !PyArg_ParseTupleAndKeywords(args, kw, "OO:reshape_dim", names, &dim, &shape) ||
+      !nki_read_int(dim, "dim", &d) || !nki_read_ints(shape, "shape", false, NKI_RANK_MAX, dims, &n))
+    return NULL;
+  struct nki_error err = {.arena = r->program->arena};
+  struct nki_view out;
+  const bool ok = nki_view_reshape_dim(v, d, n, dims, &out, &err);
+  return finish(r, ok, &out, &err);
+}
+
+/* Methods with one to four integers. */
+static PyObject *call_with_numbers(PyObject *self, PyObject *args, PyObject *kw, const char *format, char **names,
+                                   bool (*f)(const struct nki_view *v, const int64_t *x, struct nki_view *out,
+                                             struct nki_error *err)) {
+  struct nki_recorder *r;
+  const struct nki_view *v = own_view(self, &r);
+  PyObject *given[4] = {NULL};
+  int64_t x[4] = {0, 0, 0, 1};
+  if (!v || !PyArg_ParseTupleAndKeywords(args, kw, format, names, &given[0], &given[1], &given[2], &given[3]))
+    return NULL;
+  for (int i = 0; i < 4; i++)
+    if (given[i] && !nki_read_int(given[i], names[i], &x[i]))
+      return NULL;
+  struct nki_error err = {.arena = r->program->arena};
+  struct nki_view out;
+  const bool ok = f(v, x, &out, &err);
+  return finish(r, ok, &out, &err);
+}
+
+static bool do_flatten(const struct nki_view *v, const int64_t *x, struct nki_view *out, struct nki_error *err) {
+  return nki_view_flatten_dims(v, x[0], x[1], out, err);
+}
+static PyObject *tensor_flatten_dims(PyObject *self, PyObject *args, PyObject *kw) {
+  static char *names[] = {"start_dim", "end_dim", NULL};
+  return call_with_numbers(self, args, kw, "OO:flatten_dims", names, do_flatten);
+}
+static bool do_expand(const struct nki_view *v, const int64_t *x, struct nki_view *out, struct nki_error *err) {
+  return nki_view_expand_dim(v, x[0], out, err);
+}
+static PyObject *tensor_expand_dim(PyObject *self, PyObject *args, PyObject *kw) {
+  static char *names[] = {"dim", NULL};
+  return call_with_numbers(self, args, kw, "O:expand_dim", names, do_expand);
+}
+static bool do_squeeze(const struct nki_view *v, const int64_t *x, struct nki_view *out, struct nki_error *err) {
+  return nki_view_squeeze_dim(v, x[0], out, err);
+}
+static PyObject *tensor_squeeze_dim(PyObject *self, PyObject *args, PyObject *kw) {
+  static char *names[] = {"dim", NULL};
+  return call_with_numbers(self, args, kw, "O:squeeze_dim", names, do_squeeze);
+}
+static bool do_broadcast(const struct nki_view *v, const int64_t *x, struct nki_view *out, struct nki_error *err) {
+  return nki_view_broadcast(v, x[0], x[1], out, err);
+}
+static PyObject *tensor_broadcast(PyObject *self, PyObject *args, PyObject *kw) {
+  static char *names[] = {"dim", "size", NULL};
+  return call_with_numbers(self, args, kw, "OO:broadcast", names, do_broadcast);
+}
+static bool do_slice(const struct nki_view *v, const int64_t *x, struct nki_view *out, struct nki_error *err) {
+  return nki_view_slice(v, x[0], x[1], x[2], x[3], out, err);
+}
+static PyObject *tensor_slice(PyObject *self, PyObject *args, PyObject *kw) {
+  static char *names[] = {"dim", "start", "end", "step", NULL};
+  return call_with_numbers(self, args, kw, "OOO|O:slice", names, do_slice);
+}
+static bool do_select(const struct nki_view *v, const int64_t *x, struct nki_view *out, struct nki_error *err) {
+  return nki_view_select(v, x[0], x[1], out, err);
+}
+static PyObject *tensor_select(PyObject *self, PyObject *args, PyObject *kw) {
+  static char *names[] = {"dim", "index", NULL};
+  return call_with_numbers(self, args, kw, "OO:select", names, do_select);
+}
+
+static PyObject *tensor_ap(PyObject *self, PyObject *args, PyObject *kw) {
+  static char *names[] = {"pattern", "offset", "scalar_offset", "vector_offset", "indirect_dim", "dtype", NULL};
+  struct nki_recorder *r;
+  const struct nki_view *v = own_view(self, &r);
+  PyObject *pattern, *offset = Py_None, *other[4] = {Py_None, Py_None, Py_None, Py_None};
+  int64_t pairs[NKI_RANK_MAX][2], at = 0;
+  int n;
+  if (!v || !PyArg_ParseTupleAndKeywords(args, kw, "O|OOOOO:ap", names, &pattern, &offset, &other[0], &other[1],
+                                         &other[2], &other[3]))
+    return NULL;
+  for (int i = 0; i < 4; i++)
+    if (other[i] != Py_None && i != 2)
+      return trace_refuse(DG_NKI_UNSUPPORTED, NULL, "%s of .ap is not compiled here yet", names[i + 2]);
+  if (!nki_read_ints(pattern, "pattern", true, 2 * NKI_RANK_MAX, pairs[0], &n) ||
+      (offset != Py_None && !nki_read_int(offset, "offset", &at)))
+    return NULL;
+  struct nki_error err = {.arena = r->program->arena};
+  struct nki_view out;
+  const bool ok = nki_view_ap(v, n / 2, (const int64_t (*)[2])pairs, at, &out, &err);
+  return finish(r, ok, &out, &err);
+}
+
+/* ---- queries ----------------------------------------------------------------------------------------------------- */
+
+static PyObject *tensor_is_contiguous(PyObject *self, PyObject *unused) {
+  struct nki_recorder *r;
+  (void)unused;
+  const struct nki_view *v = own_view(self, &r);
+  return v ? PyBool_FromLong(nki_is_contiguous(v)) : NULL;
+}
+
+static PyObject *int_tuple(const struct nki_view *v, bool strides) {
+  PyObject *t = PyTuple_New(v->rank);
+  for (int i = 0; t && i < v->rank; i++) {
+    int64_t x = strides ? v->dim[i].stride : v->dim[i].size;
+    if (strides && i == 0 && nki_is_on_chip(v))
+      x *= nki_tensor_extent(v->tensor);
+    PyTuple_SET_ITEM(t, i, PyLong_FromLongLong(x));
+  }
+  return t;
+}
+
+enum member { SHAPE, STRIDES, OFFSET, DTYPE, BUFFER, NDIM, SIZE, NAME };
+
+static PyObject *tensor_get(PyObject *self, void *which) {
+  struct nki_recorder *r;
+  const struct nki_view *v = own_view(self, &r);
+  if (!v)
+    return NULL;
+  switch ((enum member)(intptr_t)which) {
+  case SHAPE:
+    return int_tuple(v, false);
+  case STRIDES:
+    return int_tuple(v, true);
+  case OFFSET:
+    return PyLong_FromLongLong(v->offset + (nki_is_on_chip(v) ? v->partition * nki_tensor_extent(v->tensor) : 0));
+  case DTYPE:
+    return nki_dtype_object(v->tensor->dtype);
+  case BUFFER:
+    return PyUnicode_FromString(nisa_space_name(v->tensor->space));
+  case NDIM:
+    return PyLong_FromLong(v->rank);
+  case SIZE:
+    return PyLong_FromLongLong(nki_elements(v));
+  case NAME:
+    return PyUnicode_FromString(v->tensor->name);
+  }
+  return NULL;
+}
+
+static PyObject *tensor_repr(PyObject *self) {
+  const struct nki_view *v = &self_of(self)->view;
+  if (!nki_now || self_of(self)->serial != nki_now->serial)
+    return PyUnicode_FromString("<a tensor of another NKI kernel>");
+  PyObject *shape = int_tuple(v, false);
+  PyObject *s = shape ? PyUnicode_FromFormat("%s: %s%R in %s", v->tensor->name, dtype_numpy_name(v->tensor->dtype),
+                                             shape, nisa_space_name(v->tensor->space))
+                      : NULL;
+  Py_XDECREF(shape);
+  return s;
+}
+
+static Py_ssize_t tensor_length(PyObject *self) {
+  return (Py_ssize_t)self_of(self)->view.dim[0].size;
+}
+
+/* ---- what tensors do not have ------------------------------------------------------------------------------------ */
+
+static PyObject *refuse_operator(PyObject *x, PyObject *y) {
+  (void)x, (void)y;
+  return trace_refuse(DG_NKI_TENSOR_OPERATOR, "use nl.add(x, y), nl.multiply(x, y), …, or the calls of nki.isa",
+                      "tensors of NKI have no operators");
+}
+static PyObject *refuse_unary(PyObject *x) {
+  return refuse_operator(x, NULL);
+}
+static PyObject *refuse_power(PyObject *x, PyObject *y, PyObject *modulus) {
+  (void)modulus;
+  return refuse_operator(x, y);
+}
+static PyObject *compare(PyObject *x, PyObject *y, int how) {
+  if (how == Py_EQ || how == Py_NE) /* with None and other objects: identity, as `x in list` needs it */
+    if (!nki_is_tensor(y) || !nki_is_tensor(x) || x == y)
+      return PyBool_FromLong((x == y) == (how == Py_EQ));
+  return refuse_operator(x, y);
+}
+static int refuse_truth(PyObject *self) {
+  (void)self;
+  trace_refuse(DG_NKI_TENSOR_TRUTH, "compare sizes or other Python values; use nl.where for data",
+               "a tensor has no truth value while the kernel is compiled");
+  return -1;
+}
+static PyObject *refuse_iter(PyObject *self) {
+  (void)self;
+  return trace_refuse(DG_NKI_TENSOR_OPERATOR, "iterate over a range, and index the tensor", "a tensor is no sequence");
+}
+
+/* ---- the type ---------------------------------------------------------------------------------------------------- */
+
+#define KW METH_VARARGS | METH_KEYWORDS
+
+bool nki_tensor_init(PyObject *module) {
+  static PyMethodDef methods[] = {
+      {"permute", tensor_permute, METH_VARARGS, "permute(dims): the dimensions in another order."},
+      {"reshape", tensor_reshape, METH_VARARGS, "reshape(shape): the same elements in another shape."},
+      {"reshape_dim", PYFUNC(tensor_reshape_dim), KW, "reshape_dim(dim, shape): splits a dimension."},
+      {"flatten_dims", PYFUNC(tensor_flatten_dims), KW, "flatten_dims(start_dim, end_dim): merges dimensions."},
+      {"expand_dim", PYFUNC(tensor_expand_dim), KW, "expand_dim(dim): adds a dimension of size 1."},
+      {"squeeze_dim", PYFUNC(tensor_squeeze_dim), KW, "squeeze_dim(dim): drops a dimension of size 1."},
+      {"broadcast", PYFUNC(tensor_broadcast), KW, "broadcast(dim, size): repeats a dimension of size 1."},
+      {"slice", PYFUNC(tensor_slice), KW, "slice(dim, start, end, step=1)"},
+      {"select", PYFUNC(tensor_select), KW, "select(dim, index): drops a dimension."},
+      {"ap", PYFUNC(tensor_ap), KW, "ap(pattern, offset=None): an access pattern, [[stride, size], …]."},
+      {"is_contiguous", tensor_is_contiguous, METH_NOARGS, "Whether the elements lie one after another."},
+      {NULL, NULL, 0, NULL}};
+  static PyGetSetDef getset[] = {{"shape", tensor_get, NULL, NULL, (void *)SHAPE},
+                                 {"strides", tensor_get, NULL, NULL, (void *)STRIDES},
+                                 {"offset", tensor_get, NULL, NULL, (void *)OFFSET},
+                                 {"dtype", tensor_get, NULL, NULL, (void *)DTYPE},
+                                 {"buffer", tensor_get, NULL, NULL, (void *)BUFFER},
+                                 {"ndim", tensor_get, NULL, NULL, (void *)NDIM},
+                                 {"size", tensor_get, NULL, NULL, (void *)SIZE},
+                                 {"name", tensor_get, NULL, NULL, (void *)NAME},
+                                 {NULL, NULL, NULL, NULL, NULL}};
+  static PyType_Slot slots[] = {{Py_tp_methods, methods},
+                                {Py_tp_getset, getset},
+                                {Py_tp_repr, tensor_repr},
+                                {Py_mp_subscript, tensor_subscript},
+                                {Py_mp_ass_subscript, tensor_assign},
+                                {Py_sq_length, tensor_length},
+                                {Py_tp_iter, refuse_iter},
+                                {Py_tp_richcompare, compare},
+                                {Py_tp_hash, PyObject_HashNotImplemented},
+                                {Py_nb_add, refuse_operator},
+                                {Py_nb_subtract, refuse_operator},
+                                {Py_nb_multiply, refuse_operator},
+                                {Py_nb_true_divide, refuse_operator},
+                                {Py_nb_floor_divide, refuse_operator},
+                                {Py_nb_remainder, refuse_operator},
+                                {Py_nb_matrix_multiply, refuse_operator},
+                                {Py_nb_and, refuse_operator},
+                                {Py_nb_or, refuse_operator},
+                                {Py_nb_xor, refuse_operator},
+                                {Py_nb_lshift, refuse_operator},
+                                {Py_nb_rshift, refuse_operator},
+                                {Py_nb_power, refuse_power},
+                                {Py_nb_negative, refuse_unary},
+                                {Py_nb_absolute, refuse_unary},
+                                {Py_nb_invert, refuse_unary},
+                                {Py_nb_bool, refuse_truth},
+                                {0, NULL}};
+  static PyType_Spec spec = {.name = "nki.Tensor",
+                             .basicsize = sizeof(struct nki_tensor_object),
+                             .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+                             .slots = slots};
+  nki_tensor_type = (PyTypeObject *)PyType_FromSpec(&spec);
+  return nki_tensor_type && PyModule_AddObjectRef(module, "NkiTensor", (PyObject *)nki_tensor_type) == 0;
+}

@@ -1,0 +1,57 @@
+"""What a module of NKI says about names that it does not have.
+
+Such a name may be imported: a file is not refused for an import that its kernel does not need.  Its use is refused, with
+the reason.
+"""
+import difflib
+import sys
+
+import _nkx
+from nkx import missing
+
+
+def refuse(cls, message, hint=None):
+    e = cls(message)
+    if hint:
+        e.hint = hint
+    raise e
+
+
+class Unavailable:
+    """A name that cannot be used, with the exception of its use."""
+
+    def __init__(self, name, cls, message, hint):
+        self.__name__, self._refusal = name, (cls, message, hint)
+
+    def __repr__(self):
+        return self._refusal[1]
+
+    def __call__(self, *args, **kwargs):
+        refuse(*self._refusal)
+
+    def __getattr__(self, name):
+        if name.startswith("__"):
+            raise AttributeError(name)
+        refuse(*self._refusal)
+
+    def __getitem__(self, key):
+        refuse(*self._refusal)
+
+
+def attribute_of(module, unsupported=(), removed=None, modules=()):
+    """The __getattr__ of a module.  unsupported: names of NKI that are not compiled here yet; removed: names of earlier
+    versions, with what replaces them; modules: its submodules, which the import system then imports."""
+    removed = removed or {}
+
+    def __getattr__(name):
+        if name.startswith("__") or name in modules or missing.is_guarded_here():
+            raise AttributeError(f"module {module!r} has no attribute {name!r}")
+        full = f"{module}.{name}"
+        if name in removed:
+            return Unavailable(name, _nkx.NkiRemovedApi, f"{full} belongs to an earlier NKI", removed[name])
+        if name in unsupported:
+            return Unavailable(name, _nkx.NkiUnsupported, f"{full} is not compiled here yet", None)
+        near = difflib.get_close_matches(name, [*vars(sys.modules[module]), *unsupported], 1)
+        return Unavailable(name, _nkx.NkiUnknownApi, f"{module} has no {name}", f"did you mean {near[0]}?" if near else None)
+
+    return __getattr__

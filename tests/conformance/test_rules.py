@@ -1,0 +1,89 @@
+"""Every rule of the table decides something in a test, and what its remarks hold is whole."""
+import json
+import re
+import subprocess
+
+import pytest
+from support import compiler, knob_offers
+from support.paths import EXAMPLES, NKX, ROOT
+
+RULE = re.compile(r'^RULE\(\w+, "([\w-]+)", "([\w-]+)"', re.M)
+TABLE = RULE.findall((ROOT / "compiler/base/rule.def").read_text())
+RUN = re.compile(r"^// RUN: nkx opt (.*?) *%s", re.M)
+FOLDERS = sorted(p for p in (ROOT / "tests/lit").iterdir() if p.is_dir() and not p.name.startswith("__"))
+
+# rules that no file of tests/lit reaches
+OWN = {
+    "write-out-function": ("--prepare-arithmetic", """
+func.func @f(%x: tensor<128x64xf32>) -> tensor<128x64xf32> {
+  %e = tensor.empty() : tensor<128x64xf32>
+  %r = linalg.generic {indexing_maps = [affine_map<(a, b) -> (a, b)>, affine_map<(a, b) -> (a, b)>],
+    iterator_types = ["parallel", "parallel"]} ins(%x : tensor<128x64xf32>) outs(%e : tensor<128x64xf32>) {
+  ^bb0(%v: f32, %o: f32):
+    %y = math.cbrt %v : f32
+    linalg.yield %y : f32
+  } -> tensor<128x64xf32>
+  return %r : tensor<128x64xf32>
+}"""),
+    "transpose-is-copy": ("--simplify-linalg", """
+func.func @f(%x: memref<1x64x32xf32, 1 : i32>, %y: memref<64x1x32xf32, 1 : i32>) {
+  linalg.transpose ins(%x : memref<1x64x32xf32, 1 : i32>) outs(%y : memref<64x1x32xf32, 1 : i32>) permutation = [1, 0, 2]
+  return
+}"""),
+}
+
+
+def remarks_of_opt(tmp_path, arguments, text):
+    ir, out = tmp_path / "in.mlir", tmp_path / "remarks.json"
+    ir.write_text(text)
+    subprocess.run([NKX, "opt", *arguments, f"--remarks={out}", ir], capture_output=True, timeout=120)
+    found = json.loads(out.read_text()) if out.exists() else []
+    out.unlink(missing_ok=True)
+    return found
+
+
+@pytest.fixture(scope="module")
+def remarks(tmp_path_factory):
+    """All remarks of tests/lit, of the kernels above and of two examples."""
+    folder = tmp_path_factory.mktemp("rules")
+    found = []
+    for path in (p for f in FOLDERS for p in sorted(f.glob("*.mlir"))):
+        text = path.read_text()
+        for run in RUN.findall(text):
+            found += remarks_of_opt(folder, [a for a in run.split() if a != "--remarks"], text)
+    for option, text in OWN.values():
+        found += remarks_of_opt(folder, [option], text)
+    for example in EXAMPLES[:2]:
+        found += [r for _, r in knob_offers.remarks_of(compiler.compile(example.read_text()))]
+    return found
+
+
+@pytest.mark.xdist_group("rules")
+@pytest.mark.parametrize("name,by", TABLE, ids=[name for name, _ in TABLE])
+def test_the_rule_decides_something_in_its_pass(remarks, name, by):
+    own = [r for r in remarks if r["rule"] == name]
+    assert own, f"no test reaches the rule {name}"
+    assert {r["pass"] for r in own} == {by}
+
+
+@pytest.mark.xdist_group("rules")
+def test_reasons_are_whole(remarks):
+    for r in remarks:
+        for limit in r.get("limits", []):
+            assert limit["name"] and limit["unit"] and limit["used"] >= 0 and limit["available"] > 0, r
+        for rejected in r.get("rejected", []):
+            assert rejected["choice"] and rejected["reason"], r
+        if "knob" in r:
+            knob = r["knob"]
+            assert knob["offers"] == [x["value"] for x in r.get("rejected", []) if "value" in x], r
+            assert knob["value"] not in knob["offers"], r
+        else:
+            assert not any("value" in x for x in r.get("rejected", [])), r
+
+
+def test_rules_lead_to_rules_of_the_table_and_say_whole_sentences():
+    text = (ROOT / "compiler/base/rule.def").read_text()
+    names = [name for name, _ in TABLE]
+    assert len(set(names)) == len(names)
+    vias = re.findall(r', "([\w-]*)"\)$', text, re.M)
+    assert len(vias) == len(names) and {v for v in vias if v} <= set(names)

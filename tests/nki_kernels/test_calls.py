@@ -1,0 +1,198 @@
+"""Every call of nki.isa that is compiled, over types, engines and operand forms: its value against a NumPy model written
+here, and every stage of its program against that value on three targets."""
+import numpy as np
+import pytest
+
+import nkipy  # noqa: F401  (it adds nki where the vendor's package is not installed)
+import ml_dtypes
+import nki
+import nki.isa as nisa
+import nki.language as nl
+from support import compiler
+from support.nki_kernels import HEAD
+
+BF16 = np.dtype(ml_dtypes.bfloat16)
+FLOATS = {"float32": np.float32, "bfloat16": BF16, "float16": np.float16}
+INTS = {"int32": np.int32, "int16": np.int16, "int8": np.int8, "uint8": np.uint8, "uint16": np.uint16, "uint32": np.uint32}
+ALL = {**FLOATS, **INTS}
+
+ARITH = {"add": np.add, "subtract": np.subtract, "multiply": np.multiply, "maximum": np.maximum, "minimum": np.minimum,
+         "equal": np.equal, "not_equal": np.not_equal, "greater": np.greater, "greater_equal": np.greater_equal,
+         "less": np.less, "less_equal": np.less_equal, "logical_and": np.logical_and, "logical_or": np.logical_or,
+         "logical_xor": np.logical_xor}
+BITS = {"bitwise_and": np.bitwise_and, "bitwise_or": np.bitwise_or, "bitwise_xor": np.bitwise_xor}
+FUNCTIONS = {"copy": lambda x: x, "exp": np.exp, "log": lambda x: np.log(np.abs(x) + 1), "sqrt": np.sqrt, "square": np.square, "abs": np.abs,
+             "tanh": np.tanh, "sin": np.sin, "sign": np.sign, "arctan": np.arctan}
+
+
+def data(rng, dtype, shape, small=False):
+    dtype = np.dtype(dtype)
+    if dtype.kind in "iu":
+        low = 0 if dtype.kind == "u" else -100
+        return rng.integers(0 if small else low, 5 if small else 100, shape).astype(dtype)
+    return rng.uniform(-3, 3, shape).astype(np.float32).astype(dtype)
+
+
+def as_float(x):
+    return np.asarray(x).astype(np.float32)
+
+
+def stored(x, dtype):
+    """float32 as an element: truncated and saturated integers."""
+    dtype = np.dtype(dtype)
+    if dtype.kind in "iu":
+        limits = np.iinfo(dtype)
+        return np.clip(np.trunc(np.asarray(x, np.float64)), limits.min, limits.max).astype(dtype)
+    return np.asarray(x).astype(np.float32).astype(dtype)
+
+
+class Case:
+    """One kernel: the text of its body, where x, y, … are inputs in SBUF and `out` is what is stored, and its model."""
+
+    def __init__(self, name, body, inputs, out, want, error=0.0):
+        self.name, self.body, self.inputs, self.out, self.want, self.error = name, body, inputs, out, want, error
+
+    def source(self, number):
+        params = ", ".join(f"{n}_: nl.tensor[nl.{a.dtype.name}, {a.shape}]" for n, a in self.inputs.items())
+        loads = "".join(f"    {n} = nl.load({n}_)\n" for n in self.inputs)
+        shape, dtype = self.out
+        body = "".join(f"    {line}\n" for line in self.body.splitlines())
+        return (f"\n@nki.jit\ndef k{number}({params}):\n    result = nl.ndarray({shape}, nl.{dtype}, buffer=nl.shared_hbm)\n{loads}"
+                f"    out = nl.ndarray({shape}, nl.{dtype})\n{body}    nl.store(result, out)\n    return result\n")
+
+    def run(self):
+        names = {"nki": nki, "nisa": nisa, "nl": nl, "np": np}
+        exec(self.source(0), names)
+        return nki.simulate(names["k0"])(*self.inputs.values())
+
+
+def close(got, want, error):
+    got, want = np.asarray(got, np.float64), np.asarray(want, np.float64)
+    return got.shape == want.shape and np.allclose(got, want, rtol=error, atol=error, equal_nan=True)
+
+
+def cases(rng):
+    out = []
+
+    def add(name, body, inputs, shape, dtype, want, error=0.0):
+        out.append(Case(name, body, inputs, (shape, np.dtype(dtype).name), want, error))
+
+    for name, t in ALL.items():
+        x = data(rng, t, (64, 24))
+        add(f"dma_copy {name}", "nisa.dma_copy(out, x)", {"x": x}, (64, 24), t, x)
+        add(f"tensor_copy {name}", "nisa.tensor_copy(out, x)", {"x": x}, (64, 24), t, x)
+        for other in ("float32", "bfloat16", "int8", "int32"):
+            if other != name:
+                add(f"tensor_copy {name} to {other}", "nisa.tensor_copy(dst=out, src=x)", {"x": x}, (64, 24), ALL[other],
+                    stored(as_float(x), ALL[other]))
+        value = 3 if np.dtype(t).kind in "iu" else -1.5
+        add(f"memset {name}", f"nisa.memset(out, {value})", {"x": x}, (64, 24), t, np.full((64, 24), value).astype(t))
+    x = data(rng, np.float32, (128, 12))
+    add("tensor_copy on Scalar", "nisa.tensor_copy(out, x, engine=nisa.scalar_engine)", {"x": x}, (128, 12), "float32", x)
+    add("tensor_copy on GpSimd", "nisa.tensor_copy(out, x, engine=nisa.engine.gpsimd)", {"x": x}, (128, 12), "float32", x)
+    for op, f in ARITH.items():
+        for t in ("float32", "bfloat16", "int8"):
+            x, y = data(rng, ALL[t], (32, 20), True), data(rng, ALL[t], (32, 20), True)
+            want = stored(f(as_float(x), as_float(y)), ALL[t])
+            add(f"tensor_tensor {op} {t}", f"nisa.tensor_tensor(out, x, y, op=nl.{op})", {"x": x, "y": y}, (32, 20), t, want)
+    for op in ("add", "subtract", "multiply"):
+        x, y = (rng.integers(-2**30, 2**30, (16, 9)).astype(np.int32) for _ in range(2))
+        with np.errstate(over="ignore"):
+            add(f"tensor_tensor {op} of exact integers", f"nisa.tensor_tensor(out, x, y, nl.{op})", {"x": x, "y": y}, (16, 9), "int32",
+                ARITH[op](x, y))
+    x, y = np.abs(data(rng, np.float32, (16, 9))) + 0.1, data(rng, np.float32, (16, 9))
+    add("tensor_tensor power", "nisa.tensor_tensor(out, x, y, nl.power)", {"x": x, "y": y}, (16, 9), "float32", x ** y, 1e-5)
+    for op, f in BITS.items():
+        for t in INTS:
+            x, y = data(rng, INTS[t], (32, 8)), data(rng, INTS[t], (32, 8))
+            add(f"tensor_tensor {op} {t}", f"nisa.tensor_tensor(out, x, y, nl.{op})", {"x": x, "y": y}, (32, 8), t, f(x, y))
+    x, y = data(rng, np.uint32, (8, 8)), data(rng, np.uint32, (8, 8), True)
+    add("left_shift", "nisa.tensor_tensor(out, x, y, nl.left_shift)", {"x": x, "y": y}, (8, 8), "uint32", x << y)
+    add("right_shift", "nisa.tensor_tensor(out, x, y, nl.right_shift)", {"x": x, "y": y}, (8, 8), "uint32", x >> y)
+    x, y = data(rng, np.float32, (128, 30)), data(rng, np.float32, (128, 1))
+    for op in ("add", "subtract", "multiply", "maximum", "less"):
+        add(f"tensor_scalar {op}", f"nisa.tensor_scalar(out, x, nl.{op}, 1.5)", {"x": x}, (128, 30), "float32", as_float(ARITH[op](x, np.float32(1.5))))
+        add(f"tensor_scalar {op} column", f"nisa.tensor_scalar(out, x, nl.{op}, y)", {"x": x, "y": y}, (128, 30), "float32", as_float(ARITH[op](x, y)))
+    add("tensor_scalar reversed", "nisa.tensor_scalar(out, x, nl.subtract, 1.5, reverse0=True)", {"x": x}, (128, 30), "float32", np.float32(1.5) - x)
+    add("tensor_scalar twice", "nisa.tensor_scalar(out, x, nl.multiply, y, op1=nl.add, operand1=2.0)", {"x": x, "y": y}, (128, 30), "float32", x * y + 2, 1e-6)
+    add("tensor_scalar twice reversed", "nisa.tensor_scalar(out, x, nl.subtract, y, True, nl.subtract, 2.0, True)", {"x": x, "y": y}, (128, 30),
+        "float32", 2 - (y - x), 1e-6)
+    i = data(rng, np.int32, (64, 8))
+    add("tensor_scalar bits", "nisa.tensor_scalar(out, x, nl.bitwise_and, 6, op1=nl.bitwise_or, operand1=1)", {"x": i}, (64, 8), "int32", (i & 6) | 1)
+    x = data(rng, np.float32, (64, 4, 6))
+    for op, f in {"add": np.sum, "maximum": np.max, "minimum": np.min, "multiply": np.prod}.items():
+        add(f"tensor_reduce {op}", f"nisa.tensor_reduce(out, nl.{op}, x, axis=2)", {"x": x}, (64, 4), "float32", f(x, axis=2), 1e-5)
+        add(f"tensor_reduce {op} of two axes", f"nisa.tensor_reduce(out, nl.{op}, x, axis=(1, 2))", {"x": x}, (64, 1), "float32",
+            f(x, axis=(1, 2))[:, None], 1e-4)
+    for op, f in {"add": np.sum, "maximum": np.max, "minimum": np.min}.items():
+        add(f"tensor_reduce {op} negated", f"nisa.tensor_reduce(out, nl.{op}, x, axis=-1, negate=True)", {"x": x}, (64, 4), "float32", -f(x, axis=2), 1e-5)
+    i = data(rng, np.int32, (16, 12))
+    add("tensor_reduce bits", "nisa.tensor_reduce(out, nl.bitwise_or, x, axis=1)", {"x": i}, (16, 1), "int32", np.bitwise_or.reduce(i, axis=1)[:, None])
+    x = data(rng, np.float32, (128, 10))
+    add("tensor_partition_reduce add", "nisa.tensor_partition_reduce(out, nl.add, x)", {"x": x}, (1, 10), "float32", x.sum(0, keepdims=True), 1e-4)
+    add("tensor_partition_reduce max", "nisa.tensor_partition_reduce(out, nl.max, x)", {"x": x}, (1, 10), "float32", x.max(0, keepdims=True))
+    for op, f in FUNCTIONS.items():
+        x = np.abs(data(rng, np.float32, (48, 14))) if op in ("sqrt",) else data(rng, np.float32, (48, 14))
+        if op == "log":
+            x = np.abs(x) + 1
+            add("activation log", "nisa.activation(out, nl.log, x)", {"x": x}, (48, 14), "float32", np.log(x), 1e-5)
+            continue
+        add(f"activation {op}", f"nisa.activation(out, nl.{op}, x)", {"x": x}, (48, 14), "float32", f(x), 1e-5)
+        add(f"activation {op} bfloat16", f"nisa.activation(dst=out, op=nl.{op}, data=x)", {"x": x.astype(BF16)}, (48, 14), "bfloat16",
+            stored(f(as_float(x.astype(BF16))), BF16), 0.01)
+    x, y = np.abs(data(rng, np.float32, (64, 14))) + 0.5, data(rng, np.float32, (64, 1))
+    add("activation rsqrt", "nisa.activation(out, nl.rsqrt, x)", {"x": x}, (64, 14), "float32", x ** -0.5, 1e-5)
+    add("activation with scale and bias", "nisa.activation(out, nl.tanh, x, bias=y, scale=0.5)", {"x": x, "y": y}, (64, 14), "float32",
+        np.tanh(x * np.float32(0.5) + y), 1e-5)
+    add("activation with a column as scale", "nisa.activation(out, nl.exp, x, scale=y)", {"x": x, "y": y}, (64, 14), "float32", np.exp(x * y), 1e-5)
+    add("activation_reduce", "e = nl.ndarray((64, 14), nl.float32)\nnisa.memset(out, 9.0)\nnisa.activation_reduce(e, nl.exp, x, nl.add, out)", {"x": x}, (64, 1),
+        "float32", np.exp(x).sum(1, keepdims=True), 1e-5)
+    add("reciprocal", "nisa.reciprocal(out, x)", {"x": x}, (64, 14), "float32", 1 / x, 1e-6)
+    p = data(rng, np.uint8, (64, 14), True) % 2
+    add("tensor_copy_predicated", "nisa.tensor_copy(out, x)\nnisa.tensor_copy_predicated(out, -7.0, p)", {"x": x, "p": p}, (64, 14), "float32", np.where(p, -7, x))
+    add("tensor_copy_predicated reversed", "nisa.memset(out, 0.0)\nnisa.tensor_copy_predicated(out, x, p, reverse_pred=True)", {"x": x, "p": p}, (64, 14),
+        "float32", np.where(p, 0, x))
+    add("iota", "nisa.iota(out, [[10, 3], [1, 4]], offset=5, channel_multiplier=100)", {"x": x}, (64, 12), "int32",
+        (5 + 100 * np.arange(64)[:, None, None] + 10 * np.arange(3)[:, None] + np.arange(4)).reshape(64, 12))
+    for t in ("float32", "bfloat16"):
+        l, r = data(rng, ALL[t], (96, 40)), data(rng, ALL[t], (96, 200))
+        want = as_float(l).T @ as_float(r)
+        body = "acc = nl.ndarray((40, 200), nl.float32, buffer=nl.psum)\n{}\nnisa.tensor_copy(out, acc)"
+        add(f"nc_matmul {t}", body.format("nisa.nc_matmul(acc, l, r)"), {"l": l, "r": r}, (40, 200), "float32", want, 1e-4)
+        add(f"nc_matmul {t} twice", body.format("nisa.nc_matmul(acc, l, r)\nnisa.nc_matmul(acc, l, r)"), {"l": l, "r": r}, (40, 200), "float32", 2 * want, 1e-4)
+        add(f"nc_matmul {t} anew", body.format("nisa.nc_matmul(acc, l, r)\nnisa.nc_matmul(acc, l, r, accumulate=False)"), {"l": l, "r": r}, (40, 200),
+            "float32", want, 1e-4)
+        add(f"nc_matmul {t} onto zeros", body.format("nisa.memset(acc, 0.0)\nnisa.nc_matmul(acc, l, r, accumulate=True)"), {"l": l, "r": r}, (40, 200),
+            "float32", want, 1e-4)
+    return out
+
+
+def all_cases():
+    return cases(np.random.default_rng(20261123))
+
+
+@pytest.mark.parametrize("case", all_cases(), ids=lambda c: c.name)
+def test_the_evaluation_of_a_call_is_the_models(case):
+    got = case.run()
+    assert got.dtype.name == case.out[1]
+    assert close(got, case.want, case.error), (got, case.want)
+
+
+CHUNK = 60
+
+
+@pytest.mark.parametrize("target", ["trn1", "trn2", "trn3"])
+@pytest.mark.parametrize("chunk", range(-(-len(all_cases()) // CHUNK)))
+def test_every_stage_of_each_call_computes_its_evaluation(target, chunk):
+    some = [c for c in all_cases()[chunk * CHUNK:(chunk + 1) * CHUNK] if not (target == "trn1" and "bias" in c.name)]
+    result = compiler.compile(HEAD + "".join(c.source(i) for i, c in enumerate(some)), "--target", target, check=True)
+    assert result["status"] == "ok", result["diagnostics"]
+    for case, kernel in zip(some, result["kernels"]):
+        assert [s["check"]["status"] for s in kernel["stages"]] == ["skipped", "pass", "pass", "pass"], (case.name, [s["check"] for s in kernel["stages"]])
+
+
+def test_every_call_that_is_compiled_is_tested():
+    text = "".join(c.body for c in all_cases())
+    import _nkx
+    missing = [name for name in _nkx.nki_isa() if f"nisa.{name}(" not in text]
+    assert not missing

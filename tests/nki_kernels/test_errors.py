@@ -1,0 +1,141 @@
+"""What a kernel of NKI may not do: the code, the range and the words of each refusal; what was recorded before it remains."""
+import pytest
+
+from support import compiler
+from support.nki_kernels import HEAD
+
+KERNEL = HEAD + """
+@nki.jit
+def kernel(a: nl.tensor[128, 512], b: nl.tensor[64, 512]):
+    out = nl.ndarray(a.shape, a.dtype, buffer=nl.shared_hbm)
+    x = nl.load(a)
+    p = nl.ndarray((128, 512), nl.float32, buffer=nl.psum)
+    i = nl.ndarray((128, 512), nl.int32)
+    {line}
+    nl.store(out, x)
+    return out
+"""
+LINE = KERNEL.splitlines().index("    {line}") + 1
+
+# the line, the code, a part of the message; « and » around the range if it is not the whole line
+CASES = [
+    # names
+    ("nisa.tensor_tensr(x, x, x, nl.add)", "nki-unknown-api", "nki.isa has no tensor_tensr"),
+    ("nl.sofmax(x)", "nki-unknown-api", "nki.language has no sofmax"),
+    ("nki.simulat(x)", "nki-unknown-api", "nki has no simulat"),
+    ("nisa.bn_stats(x, x)", "nki-unsupported", "bn_stats is not compiled here yet"),
+    ("nl.gelu(x)", "nki-unsupported", "gelu is not compiled here yet"),
+    ("nisa.activation(x, nl.gelu, x)", "nki-unsupported", "gelu is not compiled here yet"),
+    ("nl.arange(128)", "nki-removed-api", "nki.language.arange belongs to an earlier NKI"),
+    ("nki.baremetal(kernel)", "nki-removed-api", "nki.baremetal belongs to an earlier NKI"),
+    # calls
+    ("nisa.memset(x)", "nki-call", '"value" is missing'),
+    ("nisa.memset(x, 0.0, valu=3)", "nki-call", 'has no parameter "valu"'),
+    ("nisa.memset(x, 0.0, dst=x)", "nki-call", '"dst" is given twice'),
+    ("nisa.memset(x, 0.0, None, 1, 2, 3)", "nki-call", "6 arguments"),
+    ("nisa.memset(3, 0.0)", "nki-call", "dst must be a tensor, not int"),
+    ("nisa.memset(x, x)", "nki-call", "value must be a number, not"),
+    ("nisa.memset(x, 'zero')", "nki-call", "value must be a number, not str"),
+    ("nisa.memset(x, 0.0, engine=nisa.engine.tensor)", "nki-call", "memset does not run on the engine tensor"),
+    ("nisa.memset(x, 0.0, engine=7)", "nki-call", "7 is not an engine"),
+    ("nisa.tensor_tensor(x, x, x, nl.add, mask=True)", "nki-mask-removed", "has no mask"),
+    ("nisa.tensor_tensor(x, x, x, nl.add, dtype=nl.float32)", "nki-removed-api", "has no dtype"),
+    ("nisa.tensor_scalar(x, x, nl.add, 1.0, op1=nl.multiply)", "nki-call", "op1 and operand1 go together"),
+    # operators and types
+    ("nisa.tensor_tensor(x, x, x, nl.exp)", "nki-operator", "exp is a function"),
+    ("nisa.activation(x, nl.add, x)", "nki-operator", "add is an operator"),
+    ("nisa.tensor_tensor(x, x, x, 'plus')", "nki-operator", "op cannot be 'plus'"),
+    ("nisa.tensor_reduce(x[:, 0:1], nl.power, x, axis=1)", "nki-operator", "power does not reduce"),
+    ("nisa.tensor_tensor(x, x, x, nl.bitwise_and)", "nki-dtype", "has the type float32"),
+    ("nisa.tensor_scalar(i, i, nl.bitwise_and, 1, op1=nl.add, operand1=1.0)", "nki-operator", "add computes with numbers"),
+    ("nl.ndarray((4, 4), 'float7')", "nki-dtype", "'float7' is not a data type"),
+    # memories
+    ("nisa.nc_matmul(x, x, x)", "nki-memory", "dst is in sbuf, but it must be in psum"),
+    ("nisa.nc_matmul(p, p, x)", "nki-memory", "stationary is in psum, but it must be in sbuf"),
+    ("nisa.tensor_copy(x, a)", "nki-memory", "src is in shared_hbm, but it must be in psum or sbuf"),
+    ("nisa.dma_copy(p, a)", "nki-memory", "dst is in psum, but it must be in hbm or sbuf"),
+    ("nisa.tensor_tensor(x, p, p, nl.add)", "nki-operand", "data1 and data2 are both in PSUM"),
+    ("nl.ndarray((4, 4), nl.float32, buffer='cache')", "nki-memory", "'cache' is not a memory"),
+    # sizes and shapes
+    ("nl.ndarray((256, 4), nl.float32)", "nki-size-limit", "has 256 partitions, but there are 128"),
+    ("nl.ndarray((128, 60000), nl.float32)", "nki-size-limit", "a tensor needs 240000 bytes"),
+    ("nl.ndarray((128,), nl.float32)", "nki-size-limit", "2 to 8 dimensions, not 1"),
+    ("nl.ndarray((128, 0), nl.float32)", "nki-size-limit", "dimension 1 of a tensor has the size 0"),
+    ("nisa.tensor_copy(x, x[0:64])", "nki-shape-mismatch", "src has 64 partitions, but dst has 128"),
+    ("nisa.tensor_copy(x, x[:, 0:3])", "nki-shape-mismatch", "src has 3 elements in each partition, but dst has 512"),
+    ("nisa.dma_copy(x, b)", "nki-shape-mismatch", "src has 32768 elements, but dst has 65536"),
+    ("nisa.tensor_scalar(x, x, nl.add, x)", "nki-operand", "operand0 has 512 elements in each partition"),
+    ("nisa.activation(x, nl.exp, x, bias=x)", "nki-operand", "bias has 512 elements"),
+    ("nisa.activation(x, nl.exp, x, reduce_op=nl.max, reduce_res=x[:, 0:1])", "nki-operator", "reduce_op is max"),
+    ("nisa.tensor_reduce(x[:, 0:1], nl.add, x, axis=0)", "nki-operand", "axis 0"),
+    ("nisa.tensor_reduce(x[:, 0:2], nl.add, x, axis=1)", "nki-shape-mismatch", "1 elements remain"),
+    ("nisa.nc_matmul(p, x[:, 0:256], x)", "nki-size-limit", "stationary has 256 elements"),
+    ("nisa.nc_matmul(p, x[0:64, 0:128], x)", "nki-shape-mismatch", "stationary has 64 partitions, but moving has 128"),
+    ("nisa.nc_matmul(p[:, 0:8], x[:, 0:128], x)", "nki-shape-mismatch", "the product has the shape (128, 512), but dst has (128, 8)"),
+    ("nisa.nc_matmul(p, i[:, 0:128], x)", "nki-dtype", "multiplies floats, not int32"),
+    ("nisa.tensor_copy_predicated(x, 0.0, x)", "nki-dtype", "the predicate has the type float32"),
+    ("nl.add(x, nl.load(a[:, 0:4]))", "nki-shape-mismatch", "nl.add: x has the shape (128, 512)"),
+    # places
+    ("nisa.memset(x[1:3], 0.0)", "nki-address", "dst covers 2 partitions from 1 on"),
+    ("nisa.memset(x[32:96], 0.0)", "nki-address", "dst covers 64 partitions from 32 on"),
+    ("nisa.memset(x[0:128:2], 0.0)", "nki-address", "dst takes every 2th partition"),
+    # Python on tensors
+    ("y = «x + x»", "nki-tensor-operator", "tensors of NKI have no operators"),
+    ("«x[0:2]» = x", "nki-tile-assignment", "a part of a tensor cannot be assigned to"),
+    ("if x: pass", "nki-tensor-truth", "a tensor has no truth value"),
+    ("y = «x[:, 600]»", "nki-bounds", "the index 600 is not inside dimension 1"),
+    ("y = «x.reshape((64, 1024))»", "nki-view", "reshape cannot change the partition dimension"),
+    ("y = «x[nl.load(b)]»", "nki-unsupported", "an index that is a tensor"),
+    # results
+    ("«return x»", "nki-output", "x is in sbuf, but results are in shared_hbm"),
+    ("«return out[0:64]»", "nki-output", "a part of out is returned"),
+    ("«return None»", "nki-output", "the kernel returns nothing"),
+    ("«return 3»", "nki-output", "an object of type int"),
+    ("«return out»", "nki-output", "nothing is written to the result out"),
+    # Python itself
+    ("assert a.shape[0] == 64, 'rows'", "python-exception", "AssertionError: rows"),
+    ("y = «1 / (a.shape[0] - 128)»", "python-exception", "ZeroDivisionError"),
+    ("«undefined_name»", "python-exception", "NameError"),
+]
+IN_THE_WHOLE_KERNEL = {"nki-output"}  # these are known when the kernel has returned
+
+
+@pytest.mark.parametrize("line, code, message", CASES, ids=[f"{i}-{c[1]}" for i, c in enumerate(CASES)])
+def test_each_refusal_has_its_code_its_range_and_says_what_was_found(line, code, message):
+    plain = line.replace("«", "").replace("»", "")
+    result = compiler.compile(KERNEL.format(line=plain))
+    errors = [d for d in result["diagnostics"] if d["severity"] == "error"]
+    assert len(errors) == 1 and result["status"] == "error"
+    [d] = errors
+    assert (d["code"], message in d["message"]) == (code, True), d
+    place = d["range"]
+    if code not in IN_THE_WHOLE_KERNEL:
+        begin = 5 + (line.index("«") if "«" in line else 0)
+        end = 5 + (line.index("»") - 1 if "»" in line else len(line))
+        if code != "python-exception" or "«" in line:
+            assert (place["line"], place["col"], place["end_col"]) == (LINE, begin, end), place
+    [kernel] = result["kernels"]
+    [stage] = kernel["stages"]
+    assert stage["partial"] and "x = nl.ndarray((128, 512), nl.float32, buffer=nl.sbuf)" in stage["text"], "what was recorded remains"
+
+
+def test_a_kernel_of_beta_1_says_that_it_is_not_compiled_yet():
+    source = "import neuronxcc.nki as nki\nimport neuronxcc.nki.language as nl\n\n@nki.jit\ndef kernel(a):\n    t = nl.load(a)\n    return t\n"
+    [d] = compiler.compile(source, "--input", "a=128x4:f32")["diagnostics"]
+    assert d["code"] == "nki-unsupported" and "beta 1" in d["message"] and d["range"]["line"] == 5
+
+
+def test_a_call_outside_of_a_kernel_is_refused():
+    [d] = compiler.compile("import nki.language as nl\nx = nl.ndarray((4, 4), nl.float32)\n")["diagnostics"]
+    assert d["code"] == "nki-call" and d["message"] == "no NKI kernel is running here" and d["range"]["line"] == 2
+
+
+def test_a_loop_that_unrolls_without_end_is_refused():
+    body = "for _ in range(10 ** 9): nisa.memset(x, 0.0)"
+    result = compiler.compile(KERNEL.format(line=body))
+    assert "too-many-operations" in [d["code"] for d in result["diagnostics"]]
+
+
+def test_names_that_a_kernel_does_not_use_refuse_nothing():
+    source = "from nki.language import gelu, arange, no_such_name\n" + KERNEL.format(line="pass")
+    assert compiler.compile(source)["status"] == "ok"

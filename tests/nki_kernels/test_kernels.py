@@ -1,0 +1,94 @@
+"""NKI kernels from the source to engine programs: their own evaluation equals NumPy's formula, and every stage computes
+the same on three targets."""
+import json
+import subprocess
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from support import compiler
+from support.nki_kernels import HEAD, KERNELS
+from support.paths import NKX
+
+TARGETS = ["trn1", "trn2", "trn3"]
+STAGES = ["nki-trace", "nki-to-nisa", "allocate-memory", "engine-programs"]
+
+
+def close(got, want, error):
+    got, want = np.asarray(got, np.float64), np.asarray(want, np.float64)
+    scale = max(1.0, float(np.abs(want).max()))
+    return got.shape == want.shape and float(np.abs(got - want).max()) <= error * scale
+
+
+@pytest.mark.parametrize("name", KERNELS)
+@pytest.mark.parametrize("target", TARGETS)
+def test_every_stage_computes_what_the_calls_compute(name, target):
+    source, _, _ = KERNELS[name]
+    result = compiler.compile(HEAD + source, "--target", target, check=True)
+    assert result["status"] == "ok", result["diagnostics"]
+    [kernel] = result["kernels"]
+    assert kernel["pipeline"] == "nki" and [s["name"] for s in kernel["stages"]] == STAGES
+    assert [s["check"]["status"] for s in kernel["stages"]] == ["skipped", "pass", "pass", "pass"], [s["check"] for s in kernel["stages"]]
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_a_kernel_run_on_the_simulated_machine_computes_numpys_formula(name, tmp_path, rng):
+    """`nkx run` simulates the engine programs; its outputs are compared with the formula, not with our evaluation."""
+    source, formula, error = KERNELS[name]
+    kernel = tmp_path / "kernel.py"
+    kernel.write_text(HEAD + source)
+    [compiled] = compiler.compile(HEAD + source)["kernels"]
+    inputs = {t["name"]: a for t, a in zip(compiled["inputs"], compiler.random_inputs(compiled))}
+    np.savez(tmp_path / "in.npz", **inputs)
+    done = subprocess.run([NKX, "run", kernel, "--inputs", tmp_path / "in.npz", "--save-outputs", tmp_path / "out.npz", "--json", "-"],
+                          capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    simulation = json.loads(done.stdout)["kernels"][0]["simulation"]
+    assert simulation["status"] == "ok" and all(o["pass"] for o in simulation["outputs"])
+    want = formula(*inputs.values())
+    with np.load(tmp_path / "out.npz") as outputs:
+        for t, w in zip(compiled["outputs"], want if isinstance(want, tuple) else (want,)):
+            got = outputs[t["name"]]
+            got = got.view(ml_dtypes.bfloat16) if t["dtype"] == "bfloat16" else got
+            assert close(got, w, error)
+
+
+def test_a_call_with_arrays_gives_the_shapes_and_runs_the_kernel():
+    source = HEAD + KERNELS["add"][0].replace(": nl.tensor[256, 512]", "") + """
+if __name__ == "__main__":
+    a, b = np.arange(256 * 8, dtype=np.float32).reshape(256, 8), np.ones((256, 8), np.float32)
+    c = nki.simulate(add)(a, b)
+    assert isinstance(c, np.ndarray) and (c == a + b).all()
+    assert (add(a, c) == a + c).all()
+"""
+    # the first call gives the shapes, simulate or not
+    result = compiler.compile(source)
+    assert result["status"] == "ok", result["diagnostics"]
+    assert [t["shape"] for t in result["kernels"][0]["inputs"]] == [[256, 8], [256, 8]]
+
+
+def test_lines_of_every_stage_lead_to_the_calls():
+    source = HEAD + KERNELS["matmul"][0]
+    [kernel] = compiler.compile(source)["kernels"]
+    at = next(i + 1 for i, line in enumerate(source.splitlines()) if "nc_matmul" in line)
+    trace = compiler.stage(kernel, "nki-trace")
+    lines = trace["text"].splitlines()
+    products = [i for i, line in enumerate(lines) if "nisa.nc_matmul" in line]
+    assert len(products) == 8
+    for stage in kernel["stages"]:
+        what = "nc_matmul" if stage["name"] == "nki-trace" else "nisa.matmul"
+        found = [stage["lines"][i] for i, line in enumerate(stage["text"].splitlines()) if what in line]
+        assert len(found) == 8 and all(place["line"] == at for line in found for place in line["src"])
+
+
+def test_tensors_are_called_as_in_the_source_and_a_loop_numbers_them():
+    [kernel] = compiler.compile(HEAD + KERNELS["add"][0])["kernels"]
+    names = [line.split(" = ")[0].strip() for line in kernel["stages"][0]["text"].splitlines() if "nl.ndarray" in line]
+    assert names == ["out", "x", "y", "x_1", "y_1"]
+
+
+def test_a_tensor_in_psum_serves_several_groups_of_products():
+    [kernel] = compiler.compile(HEAD + KERNELS["matmul_one_tile"][0])["kernels"]
+    lines = compiler.stage(kernel, "nki-to-nisa")["text"].splitlines()
+    assert len([line for line in lines if "nisa.alloc" in line and "psum" in line]) == 2
