@@ -261,6 +261,7 @@ def functions(rng, add):
 
     one("nl.divide(x, y)", x / y)
     one("nl.divide(2.0, y)", 2 / y)
+    one("nl.divide(x, y[:, 1:2])", x / y[:, 1:2])
     one("nl.divide(x, 8.0)", x / 8)
     one("nl.where(x, y, 3.0)", np.where(x, y, 3), 0)
     one("nl.where(nl.less(x, y), x, y)", np.where(x < y, x, y), 0)

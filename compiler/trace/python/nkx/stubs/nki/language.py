@@ -200,7 +200,8 @@ def divide(x, y, dtype=None):
     """x * (1 / y): no engine divides."""
     if not isinstance(y, _Tensor):
         return multiply(x, 1.0 / y, dtype)  # noqa: F821
-    return multiply(reciprocal(y, float32), x, dtype or (x if isinstance(x, _Tensor) else y).dtype)  # noqa: F821
+    r = reciprocal(y, float32)
+    return multiply(x, r, dtype) if isinstance(x, _Tensor) else multiply(r, x, dtype or y.dtype)  # noqa: F821
 
 
 def logical_not(x, dtype=None):
