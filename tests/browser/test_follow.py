@@ -125,11 +125,7 @@ def select(page: Page, text: str) -> None:
 
 
 @pytest.mark.parametrize("name", KERNELS)
-def test_the_best_partner_is_in_sight_in_every_stage_by_step_by_chip_and_by_link(new_page, server, name):
-    """One page for a kernel: stepping costs what the window shows, so that it is a small one."""
-    page = new_page(1180, 640)
-    page.goto(server)
-    compiled(page)
+def test_the_best_partner_is_in_sight_in_every_stage_by_step_by_chip_and_by_link(page, server, name):
     file, texts = KERNELS[name]
     source = SOURCE if file is None else example(server, file)
     stages = opened(page, server, source, name)
