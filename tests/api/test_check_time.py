@@ -28,7 +28,7 @@ def cpu_s():
 
 @pytest.fixture(scope="module")
 def hasty(cpu_s):
-    with Server("--workers", "1", "--job-timeout-ms", "300000", "--job-cpu-s", str(max(1, int(cpu_s / 2)))) as s:
+    with Server("--workers", "1", "--job-timeout-ms", "300000", "--job-cpu-s", str(max(1, round(cpu_s * 2 / 3)))) as s:
         yield s
 
 
