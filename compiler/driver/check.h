@@ -69,8 +69,10 @@ MUST_USE enum status check_bind(const struct sim_program *p, int n_in, const str
 /* Returns the elements of x converted to type t, allocated in a. */
 struct trace_array check_convert_array(struct arena *a, const struct trace_array *x, enum dtype t);
 
+/* Returns how much of the job's processor time, all_us, is left to the pipeline: an eighth, and of a short time more. */
+int64_t check_reserve_cpu_us(int64_t all_us);
 /* Returns when a run must end so that the rest of the pipeline can still be made: with an eighth of the time until
- * deadline_us (of clock_now_us; 0: none), and an eighth of the job's processor time (RLIMIT_CPU), to spare. */
+ * deadline_us (of clock_now_us; 0: none), and check_reserve_cpu_us of the job's processor time (RLIMIT_CPU), to spare. */
 struct time_limit check_time_limit(int64_t deadline_us);
 
 /* Runs a decoded NISA program in the simulator (sim/run.h), like check_run.  schedule: the order in which the streams of

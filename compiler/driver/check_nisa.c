@@ -50,13 +50,21 @@ enum status check_bind(const struct sim_program *p, int n_in, const struct trace
   return ST_OK;
 }
 
+/* A kernel of some hundred operations needs most of this for its stages, however short the limit is. */
+enum { STAGES_CPU_US = 700000 };
+
+int64_t check_reserve_cpu_us(int64_t all_us) {
+  const int64_t share = all_us / 8, least = all_us / 2 < STAGES_CPU_US ? all_us / 2 : STAGES_CPU_US;
+  return share > least ? share : least;
+}
+
 struct time_limit check_time_limit(int64_t deadline_us) {
   struct time_limit d = {0};
   struct rlimit r;
   if (deadline_us)
     d.wall_us = deadline_us - (deadline_us - clock_now_us()) / 8;
   if (!getrlimit(RLIMIT_CPU, &r) && r.rlim_cur != RLIM_INFINITY)
-    d.cpu_us = (int64_t)r.rlim_cur * (1000000 - 1000000 / 8);
+    d.cpu_us = (int64_t)r.rlim_cur * 1000000 - check_reserve_cpu_us((int64_t)r.rlim_cur * 1000000);
   return d;
 }
 

@@ -16,8 +16,8 @@
 /* ---- time -------------------------------------------------------------------------------------------------------- */
 
 /* True if another run as long as the longest one, and then the rest of the pipeline, fit into the remaining time. */
-static bool fits(int64_t longest_us, int64_t used_us, int64_t all_us) {
-  return used_us + longest_us + longest_us / 4 + all_us / 8 <= all_us;
+static bool fits(int64_t longest_us, int64_t used_us, int64_t all_us, int64_t reserve_us) {
+  return used_us + longest_us + longest_us / 4 + reserve_us <= all_us;
 }
 
 static void raise_to(int64_t *most, int64_t v) {
@@ -25,11 +25,14 @@ static void raise_to(int64_t *most, int64_t v) {
 }
 
 static bool has_time(const struct stage_checks *c) {
+  const int64_t wall_us = c->deadline_us - c->began_us;
   struct rlimit r;
-  if (c->deadline_us && !fits(c->longest_us, clock_now_us() - c->began_us, c->deadline_us - c->began_us))
+  if (c->deadline_us && !fits(c->longest_us, clock_now_us() - c->began_us, wall_us, wall_us / 8))
     return false;
-  return getrlimit(RLIMIT_CPU, &r) || r.rlim_cur == RLIM_INFINITY ||
-         fits(c->longest_cpu_us, clock_cpu_us(), (int64_t)r.rlim_cur * 1000000);
+  if (getrlimit(RLIMIT_CPU, &r) || r.rlim_cur == RLIM_INFINITY)
+    return true;
+  const int64_t cpu_us = (int64_t)r.rlim_cur * 1000000;
+  return fits(c->longest_cpu_us, clock_cpu_us(), cpu_us, check_reserve_cpu_us(cpu_us));
 }
 
 /* ---- one stage --------------------------------------------------------------------------------------------------- */
@@ -291,16 +294,16 @@ static const char out_of_time[] = "running it could take the job past the time t
 static const char no_time_for_wide[] = "compared on the usual inputs only: there was no time for those of wide ranges";
 
 /* A run for the roundings takes as long as this many plain ones, at most. */
-enum { RUNS_FOR_SPREAD = 4 };
+enum { RUNS_FOR_SPREAD = 5 };
 
-/* Returns when the reference runs must end: with half of the remaining time for the stages. */
+/* Returns when the reference runs must end: with a quarter of the remaining time for the stages. */
 static struct time_limit reference_limit(const struct stage_checks *c) {
   struct time_limit t = check_time_limit(c->deadline_us);
   const int64_t now_us = clock_now_us(), cpu_us = clock_cpu_us();
   if (t.wall_us)
-    t.wall_us = now_us + (t.wall_us - now_us) / 2;
+    t.wall_us -= (t.wall_us - now_us) / 4;
   if (t.cpu_us)
-    t.cpu_us = cpu_us + (t.cpu_us - cpu_us) / 2;
+    t.cpu_us -= (t.cpu_us - cpu_us) / 4;
   return t;
 }
 

@@ -82,7 +82,8 @@
  *                     op is add, multiply, max, min, bitwise_and or bitwise_or, in the type of src.
  *   matmul            dst(m, n) += sum over k of stationary(k, m) * moving(k, n), products and sum in f32.  An allocation
  *                     in psum starts an accumulation group: the first matmul that writes an element overwrites it
- *                     (psum_zero_region = "size2048": the group is one bank).
+ *                     (psum_zero_region = "size2048": the group is one bank).  is_transpose = true: moving is the identity
+ *                     matrix, and dst, of stationary's type, gets the elements of stationary unchanged, transposed.
  *   tensor_copy       dst = src; between equal types the bits do not change, as in every copy.
  *   tensor_copy_predicated  dst = src where predicate != 0 (reverse_pred = true: where it is 0), else unchanged.
  *   tensor_tensor_arith     dst = lhs `op` rhs.
@@ -95,6 +96,17 @@
  *   cross_lane_reduce_arith dst = reduce_op over the partitions of src; dst has one partition.
  *   activation        dst = op(src * scale + bias), in f32; reduce_res(p, 0) += its sum over the free dimensions.
  *   reciprocal        dst = 1 / src.
+ *   tensor_tensor_scan      r(i) = (lhs(i) `op0` r(i - 1)) `op1` rhs(i) over the free elements, dst = r, with r(-1) = initial.
+ *                     reverse_operands as above: r on the left, rhs on the left.
+ *   tensor_scalar_cumulative  r(i) = r(i - 1) `op1` (src(i) `op0` operand0), dst = r, with r(-1) = initial.
+ *   bn_stats          dst has six elements per partition: of the elements of src with even numbers, and then of the others,
+ *                     how many they are, their mean, and their variance times their number.
+ *   bn_aggr           src has such groups of three; dst has two elements per partition, mean and variance of all.
+ *   max8              the eight largest elements of each partition, the largest first; NaN is not among them.
+ *   find_index8       for each of the eight elements of values, where it is in src: the first place; if it was among the
+ *                     values n times before, the one after n such places; all bits are 1 if there is none.
+ *   match_replace8    dst = src, where for each of the eight elements of values, the last one first, the first place that has
+ *                     it and was not replaced becomes replacement.  dst_index: these places, or all bits 1.
  *   memset            dst = value.
  *   iota              dst(t) = offset + sum of coefficients[k] * t[k], an integer, then converted.
  *   register_load     the one element of src as an SSA value, for indices and conditions.  engine = "sync", and in engine
@@ -116,7 +128,10 @@
  * NaN; mod has the sign of the left side), divide_int mod_int (integers, truncating), is_eq is_ne is_gt is_ge is_lt
  * is_le logical_and logical_or logical_xor (1 or 0; is_ne is 1 for NaN, the others are 0), bitwise_and bitwise_or
  * bitwise_xor shift_left shift_right_arith shift_right_logical.  Functions (activation): copy exp log sqrt rsqrt square
- * abs tanh sin erf sign floor ceil round (half away from zero) round_even trunc arctan.  sign keeps zeros and NaN.
+ * abs tanh sin erf sign floor ceil round (half away from zero) round_even trunc arctan reciprocal, and with s(x) = 1 / (1 +
+ * exp(-x)), P(x) = (1 + erf(x / sqrt(2))) / 2: relu max(x, 0), sigmoid s(x), gelu x P(x), gelu_apprx_tanh x (1 + tanh(y)) / 2
+ * with y = sqrt(2 / pi) (x + 0.044715 x^3), gelu_apprx_sigmoid x s(1.702 x), silu x s(x), softplus log(1 + exp(x)), mish x
+ * tanh(softplus(x)), and the derivatives gelu_apprx_sigmoid_dx gelu_dx silu_dx erf_dx.  sign keeps zeros and NaN.
  */
 #ifndef NISA_NISA_H
 #define NISA_NISA_H

@@ -97,7 +97,11 @@ static void check_matmul(struct nisa_check *c, const struct nisa_instr *in) {
     nisa_complain(c, in->op, "the tensor engine multiplies f32, bf16, f16 and f8 only");
   else if (mlirTypeIsAF32(element(a)) != mlirTypeIsAF32(element(b)))
     nisa_complain(c, in->op, "f32 can only be multiplied with f32");
-  if (!mlirTypeIsAF32(element(dst)) && !(m->bf16_psum && mlirTypeIsABF16(element(dst))))
+  MlirAttribute passes = ir_attr(in->op, "is_transpose");
+  if (!mlirAttributeIsNull(passes) && mlirAttributeIsABool(passes) && mlirBoolAttrGetValue(passes)) {
+    if (!mlirTypeEqual(element(dst), element(a)))
+      nisa_complain(c, in->op, "a transpose does not convert its operand");
+  } else if (!mlirTypeIsAF32(element(dst)) && !(m->bf16_psum && mlirTypeIsABF16(element(dst))))
     nisa_complain(c, in->op, "a product is f32%s", m->bf16_psum ? " or bf16" : "");
   int64_t whole = m->matmul_one_bank ? m->psum_bank_bytes : m->psum_bytes;
   if (!fits_a_bank(dst, whole))
@@ -334,6 +338,80 @@ static void check_scalars(struct nisa_check *c, const struct nisa_instr *in) {
   check_bits(c, in, "op1");
 }
 
+/* ---- along a partition ------------------------------------------------------------------------------------------ */
+
+static void check_scan(struct nisa_check *c, const struct nisa_instr *in) {
+  check_same(c, in, "lhs");
+  check_same(c, in, "rhs");
+  check_column(c, in, "initial");
+  check_one_in_psum(c, in, "lhs", "rhs");
+}
+
+static void check_cumulative(struct nisa_check *c, const struct nisa_instr *in) {
+  check_same(c, in, "src");
+  check_column(c, in, "operand0");
+  check_column(c, in, "initial");
+}
+
+/* Checks that the operand has dst's partitions, and at least `least` and at most `most` elements in each. */
+static void check_elements(struct nisa_check *c, const struct nisa_instr *in, const char *name, int64_t least,
+                           int64_t most) {
+  const struct nisa_access *x = nisa_operand(in, name);
+  if (!x)
+    return;
+  const int64_t n = nisa_free_elements(x), partitions = nisa_partitions(&in->operand[0]);
+  if (nisa_partitions(x) != partitions)
+    nisa_complain(c, in->op, "%s has %lld partitions, dst has %lld", name, (long long)nisa_partitions(x),
+                  (long long)partitions);
+  if (n < least || n > most)
+    nisa_complain(c, in->op,
+                  least == most ? "%s has %lld elements in each partition, but it must have %lld"
+                                : "%s has %lld elements in each partition, but it must have %lld to %lld",
+                  name, (long long)n, (long long)least, (long long)most);
+}
+
+static void check_index(struct nisa_check *c, const struct nisa_instr *in, const char *name) {
+  const struct nisa_access *x = nisa_operand(in, name);
+  if (!x)
+    return;
+  const int64_t bytes = nisa_element_bytes(element(x));
+  if (!mlirTypeIsAInteger(element(x)) || (bytes != 2 && bytes != 4))
+    nisa_complain(c, in->op, "%s must be an integer of 16 or 32 bits", name);
+  check_elements(c, in, name, 8, 8);
+}
+
+enum { STATS_MOST = 512, EIGHT_MOST = 16384 }; /* elements of a partition: nki-frontend.md, section 7 */
+
+static void check_stats(struct nisa_check *c, const struct nisa_instr *in) {
+  check_elements(c, in, "dst", 6, 6);
+  check_elements(c, in, "src", 1, STATS_MOST);
+}
+
+static void check_aggr(struct nisa_check *c, const struct nisa_instr *in) {
+  check_elements(c, in, "dst", 2, 2);
+  check_elements(c, in, "src", 3, INT64_MAX);
+  if (nisa_free_elements(&in->operand[1]) % 3)
+    nisa_complain(c, in->op, "src must have groups of three elements");
+}
+
+static void check_max8(struct nisa_check *c, const struct nisa_instr *in) {
+  check_elements(c, in, "dst", 8, 8);
+  check_elements(c, in, "src", 8, EIGHT_MOST);
+}
+
+static void check_find8(struct nisa_check *c, const struct nisa_instr *in) {
+  check_index(c, in, "dst");
+  check_elements(c, in, "src", 8, EIGHT_MOST);
+  check_elements(c, in, "values", 8, 8);
+}
+
+static void check_replace8(struct nisa_check *c, const struct nisa_instr *in) {
+  check_same(c, in, "src");
+  check_elements(c, in, "src", 8, EIGHT_MOST);
+  check_elements(c, in, "values", 8, 8);
+  check_index(c, in, "dst_index");
+}
+
 static void check_register(struct nisa_check *c, const struct nisa_instr *in) {
   if (nisa_partitions(&in->operand[0]) != 1 || nisa_free_elements(&in->operand[0]) != 1)
     nisa_complain(c, in->op, "a register holds one element");
@@ -361,6 +439,13 @@ void nisa_check_instr(struct nisa_check *c, const struct nisa_instr *in) {
       [NISA_ACTIVATION] = check_activation,
       [NISA_IOTA] = check_iota,
       [NISA_REGISTER_LOAD] = check_register,
+      [NISA_TENSOR_TENSOR_SCAN] = check_scan,
+      [NISA_TENSOR_SCALAR_CUMULATIVE] = check_cumulative,
+      [NISA_BN_STATS] = check_stats,
+      [NISA_BN_AGGR] = check_aggr,
+      [NISA_MAX8] = check_max8,
+      [NISA_FIND_INDEX8] = check_find8,
+      [NISA_MATCH_REPLACE8] = check_replace8,
   };
   assert(in->def && in->def->kind < NISA_KIND_COUNT);
   if (checks[in->def->kind])

@@ -19,6 +19,7 @@
 #define OPT(x) OPT_##x
 #define OPT_DST(n, m) {.name = n, .kind = NKI_PARAM_DST, .memories = m, .is_optional = true}
 #define OPT_NUMBER(n, m) {.name = n, .kind = NKI_PARAM_NUMBER, .memories = m, .is_optional = true}
+#define OPT_CONST(n) {.name = n, .kind = NKI_PARAM_CONST, .is_optional = true}
 #define OPT_OP(n) {.name = n, .kind = NKI_PARAM_OP, .is_optional = true}
 #define OPT_FLAG(n) {.name = n, .kind = NKI_PARAM_FLAG, .is_optional = true}
 #define OPT_INTS(n) {.name = n, .kind = NKI_PARAM_INTS, .is_optional = true}
@@ -91,6 +92,22 @@ const struct nki_op nki_ops[] = {
     {"erf", "erf", NKI_FUNC, false},
     {"sign", "sign", NKI_FUNC, false},
     {"arctan", "arctan", NKI_FUNC, false},
+    {"relu", "relu", NKI_FUNC, false},
+    {"sigmoid", "sigmoid", NKI_FUNC, false},
+    {"gelu", "gelu", NKI_FUNC, false},
+    {"gelu_apprx_tanh", "gelu_apprx_tanh", NKI_FUNC, false},
+    {"gelu_apprx_sigmoid", "gelu_apprx_sigmoid", NKI_FUNC, false},
+    {"gelu_apprx_sigmoid_dx", "gelu_apprx_sigmoid_dx", NKI_FUNC, false},
+    {"gelu_dx", "gelu_dx", NKI_FUNC, false},
+    {"silu", "silu", NKI_FUNC, false},
+    {"silu_dx", "silu_dx", NKI_FUNC, false},
+    {"softplus", "softplus", NKI_FUNC, false},
+    {"mish", "mish", NKI_FUNC, false},
+    {"erf_dx", "erf_dx", NKI_FUNC, false},
+    {"floor", "floor", NKI_FUNC, false},
+    {"ceil", "ceil", NKI_FUNC, false},
+    {"trunc", "trunc", NKI_FUNC, false},
+    {"reciprocal", "reciprocal", NKI_FUNC, false},
 };
 const int nki_n_ops = sizeof nki_ops / sizeof *nki_ops;
 

@@ -2,10 +2,12 @@
 #include "nki/lower.h"
 
 #include <assert.h>
+#include <math.h>
 #include <string.h>
 
 #include "ir/build.h"
 #include "nisa/nisa.h"
+#include "nki/compose.h"
 #include "nki/plan.h"
 
 /* The memory of a tensor. */
@@ -22,9 +24,21 @@ struct lower {
   struct arena arena;
   struct ir_builder b; /* at the end of the function */
   struct nki_plan plan;
-  struct home *homes;
-  int item;
+  struct home *homes;                   /* of the program's tensors, and of those below */
+  struct nki_tensor identity[DT_COUNT]; /* identity matrices; rank 0: not made yet */
 };
+
+/* The numbers of tensors that the program does not have: the result of a call as f32, temporary ones of compose.c, and
+ * identity matrices. */
+static int floats_number(const struct lower *l) {
+  return l->p->tensors.n;
+}
+static int first_temp(const struct lower *l) {
+  return l->p->tensors.n + 1;
+}
+static int identity_number(const struct lower *l, enum dtype t) {
+  return first_temp(l) + NKI_TEMPS_MAX + (int)t;
+}
 
 static enum status refuse(struct lower *l, const struct nki_call *c, const char *hint, const char *what) {
   diag_add(l->ds, DS_ERROR, DG_NKI_UNSUPPORTED, c->locs.n ? c->locs.v[0] : NULL, "nisa.%s: %s", nki_def(c)->name, what)
@@ -91,13 +105,27 @@ static struct steps flat_steps(const struct nki_view *v, int par_dims) {
   return s;
 }
 
+/* dst in the shape of the pattern. */
+static bool shape_by_pattern(const struct nki_call *c, struct nki_view *out, struct nki_error *err) {
+  const struct nki_view *dst = nki_value(c, "dst")->view;
+  const struct nki_value *pattern = nki_value(c, "pattern");
+  int64_t dims[NKI_RANK_MAX] = {dst->dim[0].size};
+  for (int k = 1; k <= pattern->n / 2; k++)
+    dims[k] = pattern->ints[2 * k - 1];
+  return nki_view_reshape(dst, 1 + pattern->n / 2, dims, out, err);
+}
+
 static void find_flat(struct lower *l) {
+  struct nki_error err = {.arena = &l->arena};
+  struct nki_view shaped;
   struct steps s;
   for (int i = 0; i < l->p->items.n; i++) {
     const struct nki_call *c = l->p->items.v[i].call;
     for (int k = 0; c && k < nki_n_params(nki_def(c)); k++)
       if (c->value[k].kind == NKI_VIEW && !steps_of(c->value[k].view, 1, &s))
         l->homes[c->value[k].view->tensor->number].is_flat = true;
+    if (c && c->kind == NKI_IOTA && shape_by_pattern(c, &shaped, &err) && !steps_of(&shaped, 1, &s))
+      l->homes[shaped.tensor->number].is_flat = true;
   }
 }
 
@@ -132,6 +160,11 @@ static MlirValue memref_of(struct lower *l, const struct nki_tensor *t, bool is_
     h->flat = ir_op1_with(&l->b, "memref.collapse_shape", memref_type(l, t, true), 1, &h->memref, 1, &all);
   }
   return h->flat;
+}
+
+static void release(struct lower *l, struct home *h) {
+  ir_op0(&l->b, "nisa.release", 1, &h->memref);
+  h->memref = (MlirValue){NULL};
 }
 
 /* The map (d0, …) -> (start + by[0] * d0 + …, …). */
@@ -302,6 +335,14 @@ static enum status lower_matmul(struct lower *l, const struct nki_call *c) {
   return ST_OK;
 }
 
+static void lower_dma_transpose(struct lower *l, const struct nki_call *c) {
+  struct nisa_access x[] = {access_of(l, VIEW("dst"), 1), access_of(l, VIEW("src"), 1)};
+  static const int64_t turned[] = {1, 0};
+  struct attrs attrs = {0};
+  add_attr(l, &attrs, "permutation", ir_i64_array(&l->b, 2, turned));
+  emit(l, NISA_DMA_TRANSPOSE, NISA_ENGINE_DMA, c, x, &attrs);
+}
+
 static void lower_tensor_tensor(struct lower *l, const struct nki_call *c) {
   const char *op = nki_value(c, "op")->op->nisa;
   struct nisa_access x[] = {on_chip(l, VIEW("dst")), on_chip(l, VIEW("data1")), on_chip(l, VIEW("data2"))};
@@ -414,14 +455,11 @@ static enum status lower_iota(struct lower *l, const struct nki_call *c) {
   const struct nki_value *pattern = nki_value(c, "pattern");
   struct nki_error err = {.arena = l->ds->arena};
   struct nki_view dst;
-  int64_t dims[NKI_RANK_MAX] = {VIEW("dst")->dim[0].size},
-          by[NKI_RANK_MAX] = {first_int(nki_value(c, "channel_multiplier"))};
+  int64_t by[NKI_RANK_MAX] = {first_int(nki_value(c, "channel_multiplier"))};
   const int n = 1 + pattern->n / 2;
-  for (int k = 1; k < n; k++) {
+  for (int k = 1; k < n; k++)
     by[k] = pattern->ints[2 * k - 2];
-    dims[k] = pattern->ints[2 * k - 1];
-  }
-  if (!nki_view_reshape(VIEW("dst"), n, dims, &dst, &err))
+  if (!shape_by_pattern(c, &dst, &err))
     return refuse(l, c, err.hint, err.text);
   struct nisa_access x[] = {access_of(l, &dst, 1), scalar(ir_index(&l->b, first_int(nki_value(c, "offset"))))};
   struct attrs attrs = {0};
@@ -430,9 +468,101 @@ static enum status lower_iota(struct lower *l, const struct nki_call *c) {
   return ST_OK;
 }
 
+/* The identity matrix of a type, in SBUF until the function ends.  At its first use it is made of the numbers column -
+ * row, of which those on the diagonal are 0. */
+static struct nki_view identity_of(struct lower *l, const struct nki_call *c, enum dtype dtype) {
+  struct nki_tensor *t = &l->identity[dtype];
+  const bool is_made = t->rank;
+  *t = (struct nki_tensor){.number = identity_number(l, dtype),
+                           .dtype = dtype,
+                           .space = MEM_SBUF,
+                           .rank = 2,
+                           .dims = {NISA_PARTITIONS, NISA_PARTITIONS},
+                           .input = -1};
+  struct nki_tensor numbers = *t;
+  struct nki_view out = nki_whole(t), from = nki_whole(&numbers);
+  if (is_made)
+    return out;
+  numbers.number = first_temp(l);
+  numbers.dtype = DT_F32;
+  static const int64_t by[] = {-1, 1};
+  struct nisa_access iota[] = {access_of(l, &from, 1), scalar(ir_index(&l->b, 0))};
+  struct attrs attrs = {0};
+  add_attr(l, &attrs, "coefficients", ir_i64_array(&l->b, 2, by));
+  emit(l, NISA_IOTA, NISA_ENGINE_GPSIMD, c, iota, &attrs);
+  struct nisa_access compare[4] = {access_of(l, &out, 1), iota[0], scalar(ir_float(&l->b, f32(l), 0))};
+  attrs = (struct attrs){0};
+  add_text(l, &attrs, "op0", "is_eq");
+  add_text(l, &attrs, "reverse_operands", "none");
+  emit(l, NISA_TENSOR_SCALAR_ARITH, NISA_ENGINE_VECTOR, c, compare, &attrs);
+  release(l, &l->homes[numbers.number]);
+  return out;
+}
+
+/* data.T @ identity: is_transpose passes the elements through unchanged. */
+static enum status lower_transpose(struct lower *l, const struct nki_call *c) {
+  const int64_t rows = VIEW("data")->dim[0].size;
+  struct nki_view identity = identity_of(l, c, VIEW("data")->tensor->dtype);
+  identity.dim[0].size = identity.dim[1].size = rows;
+  MlirValue zero = ir_index(&l->b, 0);
+  struct nisa_access x[] = {on_chip(l, VIEW("dst")), on_chip(l, VIEW("data")), access_of(l, &identity, 1), scalar(zero),
+                            scalar(zero)};
+  struct attrs attrs = {0};
+  add_bool(l, &attrs, "is_transpose", true);
+  add_text(l, &attrs, "perf_opt", "none_");
+  add_text(l, &attrs, "psum_zero_region", "size2048");
+  emit(l, NISA_MATMUL, c->engine, c, x, &attrs);
+  return ST_OK;
+}
+
 static void lower_copy(struct lower *l, const struct nki_call *c, enum nisa_kind kind, const char *src) {
   struct nisa_access x[] = {on_chip(l, VIEW("dst")), on_chip(l, VIEW(src))};
   emit(l, kind, c->engine, c, x, NULL);
+}
+
+static void lower_scan(struct lower *l, const struct nki_call *c) {
+  static const char *const reverse[] = {"none", "first", "second", "both"};
+  struct nisa_access x[] = {on_chip(l, VIEW("dst")), on_chip(l, VIEW("data0")), on_chip(l, VIEW("data1")),
+                            number_or_column(l, nki_value(c, "initial"), 0, DT_NONE)};
+  struct attrs attrs = {0};
+  add_text(l, &attrs, "op0", nki_value(c, "op0")->op->nisa);
+  add_text(l, &attrs, "op1", nki_value(c, "op1")->op->nisa);
+  add_text(l, &attrs, "reverse_operands",
+           reverse[nki_value(c, "reverse0")->integer + 2 * nki_value(c, "reverse1")->integer]);
+  emit(l, NISA_TENSOR_TENSOR_SCAN, c->engine, c, x, &attrs);
+}
+
+/* What leaves y as it is in `start op y`; 0 - y for subtract. */
+static double start_of(const char *op) {
+  return !strcmp(op, "multiply") ? 1 : !strcmp(op, "max") ? -INFINITY : !strcmp(op, "min") ? INFINITY : 0;
+}
+
+static void lower_cumulative(struct lower *l, const struct nki_call *c) {
+  const char *op1 = nki_value(c, "op1")->op->nisa;
+  struct nisa_access x[] = {on_chip(l, VIEW("dst")), on_chip(l, VIEW("src")),
+                            number_or_column(l, nki_value(c, "imm0"), 0, DT_NONE),
+                            number_or_column(l, nki_value(c, "imm1"), start_of(op1), DT_NONE)};
+  struct attrs attrs = {0};
+  add_text(l, &attrs, "op0", nki_value(c, "op0")->op->nisa);
+  add_text(l, &attrs, "op1", op1);
+  emit(l, NISA_TENSOR_SCALAR_CUMULATIVE, c->engine, c, x, &attrs);
+}
+
+static void lower_find(struct lower *l, const struct nki_call *c) {
+  struct nisa_access x[] = {on_chip(l, VIEW("dst")), on_chip(l, VIEW("data")), on_chip(l, VIEW("vals"))};
+  emit(l, NISA_FIND_INDEX8, c->engine, c, x, NULL);
+}
+
+static void lower_replace(struct lower *l, const struct nki_call *c) {
+  const struct nki_value *places = nki_value(c, "dst_idx");
+  struct nisa_access x[] = {on_chip(l, VIEW("dst")),
+                            {.n_dims = 0},
+                            on_chip(l, VIEW("data")),
+                            on_chip(l, VIEW("vals")),
+                            scalar(ir_float(&l->b, f32(l), nki_value(c, "imm")->number))};
+  if (places->kind == NKI_VIEW)
+    x[1] = on_chip(l, places->view);
+  emit(l, NISA_MATCH_REPLACE8, c->engine, c, x, NULL);
 }
 
 static enum status lower_call(struct lower *l, const struct nki_call *c) {
@@ -471,18 +601,38 @@ static enum status lower_call(struct lower *l, const struct nki_call *c) {
     return ST_OK;
   case NKI_IOTA:
     return lower_iota(l, c);
-  case NKI_CALLS:
-    break;
+  case NKI_TENSOR_TENSOR_SCAN:
+    lower_scan(l, c);
+    return ST_OK;
+  case NKI_TENSOR_SCALAR_CUMULATIVE:
+    lower_cumulative(l, c);
+    return ST_OK;
+  case NKI_BN_STATS:
+    lower_copy(l, c, NISA_BN_STATS, "data");
+    return ST_OK;
+  case NKI_BN_AGGR:
+    lower_copy(l, c, NISA_BN_AGGR, "data");
+    return ST_OK;
+  case NKI_MAX8:
+    lower_copy(l, c, NISA_MAX8, "src");
+    return ST_OK;
+  case NKI_NC_FIND_INDEX8:
+    lower_find(l, c);
+    return ST_OK;
+  case NKI_NC_MATCH_REPLACE8:
+    lower_replace(l, c);
+    return ST_OK;
+  case NKI_DMA_TRANSPOSE:
+    lower_dma_transpose(l, c);
+    return ST_OK;
+  case NKI_NC_TRANSPOSE:
+    return lower_transpose(l, c);
+  default:
+    return ST_BUG; /* compose.c has taken it apart */
   }
-  return ST_BUG;
 }
 
 /* ---- items ------------------------------------------------------------------------------------------------------- */
-
-static void release(struct lower *l, struct home *h) {
-  ir_op0(&l->b, "nisa.release", 1, &h->memref);
-  h->memref = (MlirValue){NULL};
-}
 
 /* Gives what the call writes in PSUM a new allocation. */
 static void open_groups(struct lower *l, const struct nki_call *c) {
@@ -514,7 +664,7 @@ static bool mixes_signs(const struct nki_call *c) {
 static enum status lower_by_floats(struct lower *l, const struct nki_call *c) {
   const struct nki_value *dst = nki_value(c, "dst");
   struct nki_tensor floats = {
-      .number = l->p->tensors.n, .dtype = DT_F32, .space = MEM_SBUF, .rank = dst->view->rank, .input = -1};
+      .number = floats_number(l), .dtype = DT_F32, .space = MEM_SBUF, .rank = dst->view->rank, .input = -1};
   for (int k = 0; k < floats.rank; k++)
     floats.dims[k] = dst->view->dim[k].size;
   struct nki_view whole = nki_whole(&floats);
@@ -530,6 +680,22 @@ static enum status lower_by_floats(struct lower *l, const struct nki_call *c) {
   return ST_OK;
 }
 
+static enum status lower_alone(struct lower *l, const struct nki_call *c) {
+  return mixes_signs(c) ? lower_by_floats(l, c) : lower_call(l, c);
+}
+
+static enum status lower_steps(struct lower *l, const struct nki_call *c) {
+  struct nki_steps s = {.arena = &l->arena, .first_temp = first_temp(l)};
+  enum status st = ST_OK;
+  if (!nki_compose(c, &s))
+    return lower_alone(l, c);
+  for (int k = 0; !st && k < s.n; k++)
+    st = lower_alone(l, &s.step[k]);
+  for (int k = 0; !st && k < s.n_temps; k++)
+    release(l, &l->homes[s.temp[k]->number]);
+  return st;
+}
+
 static enum status lower_item(struct lower *l, int i) {
   const struct nki_call *c = l->p->items.v[i].call;
   const struct nki_item_plan *plan = &l->plan.items[i];
@@ -538,7 +704,7 @@ static enum status lower_item(struct lower *l, int i) {
   l->b.loc = ir_loc_tagged(l->b.ctx, i + 1, c->locs);
   if (plan->opens)
     open_groups(l, c);
-  enum status st = plan->skip ? ST_OK : mixes_signs(c) ? lower_by_floats(l, c) : lower_call(l, c);
+  enum status st = plan->skip ? ST_OK : lower_steps(l, c);
   for (int k = 0; !st && k < nki_n_params(nki_def(c)); k++)
     if (plan->ends >> k & 1)
       release(l, &l->homes[c->value[k].view->tensor->number]);
@@ -608,6 +774,9 @@ static enum status lower_function(struct lower *l, MlirModule module) {
   }
   for (int i = 0; i < p->n_outputs; i++)
     results[i] = memref_of(l, p->outputs[i], false);
+  for (int t = 0; t < DT_COUNT; t++)
+    if (l->identity[t].rank)
+      release(l, &l->homes[l->identity[t].number]);
   l->b.loc = ir_loc_tagged(l->b.ctx, p->items.n + 1, p->return_locs);
   ir_op0(&l->b, "func.return", p->n_outputs, results);
   add_function(l, module, region, n, args);
@@ -618,7 +787,7 @@ enum status nki_lower(struct ir *ir, const struct nki_program *p, struct diags *
   struct lower l = {.ir = ir, .p = p, .ds = ds};
   struct ir_capture capture;
   arena_init(&l.arena);
-  l.homes = arena_new_array(&l.arena, struct home, (size_t)p->tensors.n + 1); /* and a temporary one */
+  l.homes = arena_new_array(&l.arena, struct home, (size_t)identity_number(&l, DT_COUNT));
   l.b = (struct ir_builder){.ctx = ir->ctx, .loc = mlirLocationUnknownGet(ir->ctx), .arena = &l.arena};
   MlirModule module = mlirModuleCreateEmpty(mlirLocationUnknownGet(ir->ctx));
   mlirOperationSetAttributeByName(mlirModuleGetOperation(module), ir_str("nisa.target"),

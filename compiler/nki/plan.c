@@ -67,10 +67,22 @@ static void begin_group(struct nki_plan *plan, struct group *g, int item) {
   *g = (struct group){.content = NOTHING};
 }
 
+/* A transpose is a product with the identity matrix. */
+static bool is_product(const struct nki_call *c) {
+  return c->kind == NKI_NC_MATMUL || c->kind == NKI_NC_TRANSPOSE;
+}
+
+/* True for a product that overwrites what dst has. */
+static bool begins_anew(const struct nki_call *c) {
+  if (c->kind == NKI_NC_TRANSPOSE)
+    return true;
+  const struct nki_value *accumulate = nki_value(c, "accumulate");
+  return accumulate->kind == NKI_FLAG && !accumulate->integer;
+}
+
 static bool plan_product(struct nki_plan *plan, struct group *g, int item, const struct nki_call *c, struct diags *ds) {
   const struct nki_view *dst = nki_value(c, "dst")->view;
-  const struct nki_value *accumulate = nki_value(c, "accumulate");
-  const bool anew = accumulate->kind == NKI_FLAG && !accumulate->integer;
+  const bool anew = begins_anew(c);
   bool touched = false;
   for (struct written *w = g->written; w; w = w->next)
     touched |= overlap(w->view, dst);
@@ -135,8 +147,7 @@ static bool plan_call(struct nki_plan *plan, struct group *groups, int item, con
     if (v->kind != NKI_VIEW || v->view->tensor->space != MEM_PSUM || def->param[k].kind != NKI_PARAM_DST)
       continue;
     struct group *g = &groups[v->view->tensor->number];
-    if (c->kind == NKI_NC_MATMUL ? !plan_product(plan, g, item, c, ds)
-                                 : !plan_other_write(plan, g, item, c, v->view, ds))
+    if (is_product(c) ? !plan_product(plan, g, item, c, ds) : !plan_other_write(plan, g, item, c, v->view, ds))
       return false;
     if (plan->items[item].opens && reads(c, v->view->tensor))
       return refuse(ds, c, "write to another tensor",

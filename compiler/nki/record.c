@@ -8,6 +8,7 @@
 
 #include "base/array.h"
 #include "nki/nki.h"
+#include "nki/rules.h"
 
 /* ---- tensors ----------------------------------------------------------------------------------------------------- */
 
@@ -97,7 +98,7 @@ static bool check_view(const struct nki_call *c, const struct nki_param_def *def
     return nki_refuse(err, DG_NKI_MEMORY, s == MEM_PSUM || mem_is_dram(s) ? "copy it to SBUF first" : NULL,
                       "%s is in %s, but it must be in %s", def->name, nisa_space_name(s),
                       memories_text(err->arena, def->memories));
-  if (!mem_is_on_chip(s) || c->kind == NKI_DMA_COPY) /* DMA reaches every partition */
+  if (!mem_is_on_chip(s) || nki_def(c)->engines[0] == NISA_ENGINE_DMA) /* DMA reaches every partition */
     return true;
   if (v->dim[0].stride != 1 && v->dim[0].size > 1)
     return nki_refuse(err, DG_NKI_ADDRESS, "the partitions of an operand are neighbours",
@@ -113,8 +114,8 @@ static bool check_view(const struct nki_call *c, const struct nki_param_def *def
 
 /* ---- calls: operands together ------------------------------------------------------------------------------------ */
 
-static bool same_partitions(const char *name, const struct nki_view *v, const struct nki_view *dst,
-                            struct nki_error *err) {
+bool nki_same_partitions(const char *name, const struct nki_view *v, const struct nki_view *dst,
+                         struct nki_error *err) {
   if (v->dim[0].size == dst->dim[0].size)
     return true;
   return nki_refuse(err, DG_NKI_SHAPE_MISMATCH, NULL, "%s has %lld partitions, but dst has %lld", name,
@@ -122,8 +123,8 @@ static bool same_partitions(const char *name, const struct nki_view *v, const st
 }
 
 /* v corresponds to dst element by element. */
-static bool same_shape(const char *name, const struct nki_view *v, const struct nki_view *dst, struct nki_error *err) {
-  if (!same_partitions(name, v, dst, err))
+bool nki_same_shape(const char *name, const struct nki_view *v, const struct nki_view *dst, struct nki_error *err) {
+  if (!nki_same_partitions(name, v, dst, err))
     return false;
   if (nki_free_elements(v) == nki_free_elements(dst))
     return true;
@@ -132,8 +133,8 @@ static bool same_shape(const char *name, const struct nki_view *v, const struct 
 }
 
 /* v has one element for each partition of dst. */
-static bool is_column(const char *name, const struct nki_view *v, const struct nki_view *dst, struct nki_error *err) {
-  if (!same_partitions(name, v, dst, err))
+bool nki_is_column(const char *name, const struct nki_view *v, const struct nki_view *dst, struct nki_error *err) {
+  if (!nki_same_partitions(name, v, dst, err))
     return false;
   if (nki_free_elements(v) == 1)
     return true;
@@ -142,8 +143,8 @@ static bool is_column(const char *name, const struct nki_view *v, const struct n
                     (long long)nki_free_elements(v));
 }
 
-static bool not_both_in_psum(const char *x, const struct nki_view *v, const char *y, const struct nki_view *w,
-                             struct nki_error *err) {
+bool nki_not_both_in_psum(const char *x, const struct nki_view *v, const char *y, const struct nki_view *w,
+                          struct nki_error *err) {
   if (v->tensor->space != MEM_PSUM || w->tensor->space != MEM_PSUM)
     return true;
   return nki_refuse(err, DG_NKI_OPERAND, "copy one of them to SBUF first", "%s and %s are both in PSUM", x, y);
@@ -233,7 +234,7 @@ static bool check_reduce(const struct nki_call *c, struct nki_error *err) {
                         data->rank);
     reduced *= data->dim[at].size;
   }
-  if (!same_partitions("data", data, dst, err))
+  if (!nki_same_partitions("data", data, dst, err))
     return false;
   if (nki_free_elements(data) / reduced != nki_free_elements(dst))
     return nki_refuse(err, DG_NKI_SHAPE_MISMATCH, NULL, "%lld elements remain in each partition, but dst has %lld",
@@ -245,25 +246,25 @@ static bool check_activation(const struct nki_program *p, const struct nki_call 
   const struct nki_view *dst = VIEW("dst");
   const struct nki_value *bias = nki_value(c, "bias"), *scale = nki_value(c, "scale");
   const struct nki_value *reduce = nki_value(c, "reduce_op"), *res = nki_value(c, "reduce_res");
-  if (!same_shape("data", VIEW("data"), dst, err))
+  if (!nki_same_shape("data", VIEW("data"), dst, err))
     return false;
-  if (bias->kind == NKI_VIEW ? !is_column("bias", bias->view, dst, err) : false)
+  if (bias->kind == NKI_VIEW ? !nki_is_column("bias", bias->view, dst, err) : false)
     return false;
   if (p->target == TARGET_TRN1 && bias->kind != NKI_VIEW && bias->number)
     return nki_refuse(err, DG_NKI_OPERAND, "give a tensor of shape (partitions, 1)",
                       "on trn1 the bias of an activation is a tensor, not a number");
-  if (scale->kind == NKI_VIEW ? !is_column("scale", scale->view, dst, err) : false)
+  if (scale->kind == NKI_VIEW ? !nki_is_column("scale", scale->view, dst, err) : false)
     return false;
   if (reduce->kind == NKI_OP && strcmp(reduce->op->nisa, "add") != 0)
     return nki_refuse(err, DG_NKI_OPERATOR, "the Scalar engine adds", "reduce_op is %s", reduce->op->name);
-  return res->kind != NKI_VIEW || is_column("reduce_res", res->view, dst, err);
+  return res->kind != NKI_VIEW || nki_is_column("reduce_res", res->view, dst, err);
 }
 
 static bool check_scalar(const struct nki_call *c, struct nki_error *err) {
   const struct nki_view *dst = VIEW("dst");
   const struct nki_value *op0 = nki_value(c, "op0"), *op1 = nki_value(c, "op1"), *x0 = nki_value(c, "operand0"),
                          *x1 = nki_value(c, "operand1");
-  if (!same_shape("data", VIEW("data"), dst, err) || !check_bits(c, op0, err) || !check_bits(c, op1, err))
+  if (!nki_same_shape("data", VIEW("data"), dst, err) || !check_bits(c, op0, err) || !check_bits(c, op1, err))
     return false;
   if ((op1->kind == NKI_OP) != (x1->kind != NKI_ABSENT))
     return nki_refuse(err, DG_NKI_CALL, "give both, or none", "op1 and operand1 go together");
@@ -271,14 +272,14 @@ static bool check_scalar(const struct nki_call *c, struct nki_error *err) {
     return nki_refuse(err, DG_NKI_OPERATOR, "use two instructions", "%s computes with numbers, %s with bits",
                       op0->op->is == NKI_BITS ? op1->op->name : op0->op->name,
                       op0->op->is == NKI_BITS ? op0->op->name : op1->op->name);
-  return (x0->kind != NKI_VIEW || is_column("operand0", x0->view, dst, err)) &&
-         (x1->kind != NKI_VIEW || is_column("operand1", x1->view, dst, err));
+  return (x0->kind != NKI_VIEW || nki_is_column("operand0", x0->view, dst, err)) &&
+         (x1->kind != NKI_VIEW || nki_is_column("operand1", x1->view, dst, err));
 }
 
 static bool check_predicated(const struct nki_call *c, struct nki_error *err) {
   const struct nki_view *dst = VIEW("dst"), *predicate = VIEW("predicate");
   const struct nki_value *src = nki_value(c, "src");
-  if (!same_shape("predicate", predicate, dst, err))
+  if (!nki_same_shape("predicate", predicate, dst, err))
     return false;
   const enum dtype t = predicate->tensor->dtype;
   if (t != DT_U8 && t != DT_U16 && t != DT_U32)
@@ -289,7 +290,8 @@ static bool check_predicated(const struct nki_call *c, struct nki_error *err) {
   if (src->view->tensor->dtype != dst->tensor->dtype)
     return nki_refuse(err, DG_NKI_DTYPE, NULL, "src is %s, but dst is %s", dtype_numpy_name(src->view->tensor->dtype),
                       dtype_numpy_name(dst->tensor->dtype));
-  return same_shape("src", src->view, dst, err) && not_both_in_psum("src", src->view, "predicate", predicate, err);
+  return nki_same_shape("src", src->view, dst, err) &&
+         nki_not_both_in_psum("src", src->view, "predicate", predicate, err);
 }
 
 static bool check_partition_reduce(const struct nki_call *c, struct nki_error *err) {
@@ -305,11 +307,11 @@ static bool check_partition_reduce(const struct nki_call *c, struct nki_error *e
   return true;
 }
 
-static bool check_iota(const struct nki_call *c, struct nki_error *err) {
+bool nki_check_pattern(const struct nki_call *c, struct nki_error *err) {
   const struct nki_value *pattern = nki_value(c, "pattern");
   int64_t n = 1;
   if (!pattern->n || pattern->n % 2 || pattern->n > 2 * 4)
-    return nki_refuse(err, DG_NKI_OPERAND, "write [[step, size], …]", "the pattern of iota has 1 to 4 pairs");
+    return nki_refuse(err, DG_NKI_OPERAND, "write [[step, size], …]", "a pattern has 1 to 4 pairs");
   for (int i = 0; i < pattern->n; i += 2)
     n *= pattern->ints[i + 1];
   if (n != nki_free_elements(VIEW("dst")))
@@ -321,8 +323,8 @@ static bool check_iota(const struct nki_call *c, struct nki_error *err) {
 
 static bool check_tensor_tensor(const struct nki_call *c, struct nki_error *err) {
   const struct nki_view *dst = VIEW("dst"), *x = VIEW("data1"), *y = VIEW("data2");
-  return same_shape("data1", x, dst, err) && same_shape("data2", y, dst, err) &&
-         check_bits(c, nki_value(c, "op"), err) && not_both_in_psum("data1", x, "data2", y, err);
+  return nki_same_shape("data1", x, dst, err) && nki_same_shape("data2", y, dst, err) &&
+         check_bits(c, nki_value(c, "op"), err) && nki_not_both_in_psum("data1", x, "data2", y, err);
 }
 
 static bool check_call(const struct nki_program *p, const struct nki_call *c, struct nki_error *err) {
@@ -334,7 +336,7 @@ static bool check_call(const struct nki_program *p, const struct nki_call *c, st
   case NKI_DMA_COPY:
     return check_same_elements(c, err);
   case NKI_TENSOR_COPY:
-    return same_shape("src", VIEW("src"), VIEW("dst"), err);
+    return nki_same_shape("src", VIEW("src"), VIEW("dst"), err);
   case NKI_TENSOR_COPY_PREDICATED:
     return check_predicated(c, err);
   case NKI_MEMSET:
@@ -353,13 +355,12 @@ static bool check_call(const struct nki_program *p, const struct nki_call *c, st
   case NKI_ACTIVATION_REDUCE:
     return check_activation(p, c, err);
   case NKI_RECIPROCAL:
-    return same_shape("data", VIEW("data"), VIEW("dst"), err);
+    return nki_same_shape("data", VIEW("data"), VIEW("dst"), err);
   case NKI_IOTA:
-    return check_iota(c, err);
-  case NKI_CALLS:
-    break;
+    return nki_check_pattern(c, err);
+  default:
+    return nki_rules_more(p, c, err);
   }
-  return nki_refuse(err, DG_INTERNAL, NULL, "a call has no rules");
 }
 
 /* ---- engines ----------------------------------------------------------------------------------------------------- */

@@ -185,6 +185,23 @@ static struct shape on_vector(const struct sim_program *p, const struct sim_inst
   case NISA_RECIPROCAL:
     s.rule = SIM_COST_RECIPROCAL;
     return s;
+  case NISA_TENSOR_TENSOR_SCAN:
+    s.rule = SIM_COST_SCAN;
+    return s;
+  case NISA_TENSOR_SCALAR_CUMULATIVE:
+    s.rule = SIM_COST_CUMULATIVE;
+    return s;
+  case NISA_BN_STATS:
+    s.rule = SIM_COST_BN_STATS;
+    return s;
+  case NISA_BN_AGGR:
+    s.rule = SIM_COST_BN_AGGR;
+    return s;
+  case NISA_MAX8:
+  case NISA_FIND_INDEX8:
+  case NISA_MATCH_REPLACE8:
+    s.rule = SIM_COST_EIGHT;
+    return s;
   case NISA_MEMSET:
     s.rule = SIM_COST_VECTOR_MEMSET;
     s.rate = is_half(dst) ? 2 : 1;
@@ -246,9 +263,27 @@ static int table_of(enum sim_operator o) {
   case SIM_SIN:
     return 5;
   case SIM_ERF:
+  case SIM_ERF_DX:
     return 6;
   case SIM_ARCTAN:
     return 7;
+  case SIM_SIGMOID:
+    return 8;
+  case SIM_GELU:
+  case SIM_GELU_DX:
+  case SIM_GELU_APPRX_TANH:
+  case SIM_GELU_APPRX_SIGMOID:
+  case SIM_GELU_APPRX_SIGMOID_DX:
+    return 9;
+  case SIM_SILU:
+  case SIM_SILU_DX:
+    return 10;
+  case SIM_SOFTPLUS:
+    return 11;
+  case SIM_MISH:
+    return 12;
+  case SIM_RECIPROCAL:
+    return 13;
   default:
     return 0;
   }

@@ -86,6 +86,19 @@ static bool start_in_place(const struct sim_machine *m, const struct sim_access 
   return true;
 }
 
+/* is_transpose: the elements go through unchanged, even infinities and NaN. */
+static bool pass_through(struct sim_machine *m, const struct sim_access *dst, struct sim_matrix x, float *row) {
+  if (dst->o->elements != x.cols)
+    return sim_fail(m, SIM_FAULT_INSTRUCTION, "moving is no identity matrix");
+  for (int64_t p = 0; p < x.rows; p++) {
+    for (int64_t k = 0; k < x.cols; k++)
+      memcpy(row + k, x.data + (p * x.row_stride + k * x.col_stride) * (int64_t)sizeof *row, sizeof *row);
+    if (!add_row(m, dst, sim_group_of(m, dst), p, x.cols, row))
+      return false;
+  }
+  return true;
+}
+
 bool sim_exec_matmul(struct sim_machine *m) {
   struct sim_access dst, a, b;
   struct sim_matrix x, y;
@@ -102,6 +115,8 @@ bool sim_exec_matmul(struct sim_machine *m) {
   if (!as_matrix(m, &a, room, &x) || !as_matrix(m, &b, room + depth * rows, &y))
     return false;
   x = transposed(x);
+  if (m->instr->is_transpose)
+    return pass_through(m, &dst, x, sums);
   const uint8_t group = sim_group_of(m, &dst);
   const int64_t distance = dst.type == SIM_F32 ? sim_plain(&dst) : -1;
   if (distance >= 0 && start_in_place(m, &dst, group, distance)) {

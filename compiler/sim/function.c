@@ -128,6 +128,66 @@ INLINE lanes erf_lanes(lanes x) {
   return v * (p / q);
 }
 
+/* ---- functions of exp, log and erf -------------------------------------------------------------------------------- */
+
+/* e / (1 + e) with e = exp(-|x|), or 1 minus that: nothing overflows. */
+INLINE lanes sigmoid_lanes(lanes x) {
+  const lanes e = exp_lanes(-magnitude(x));
+  return pick(x < 0.0f, e, constant(1)) / (1.0f + e);
+}
+
+/* The distribution function of the standard normal distribution. */
+INLINE lanes normal_lanes(lanes x) {
+  return 0.5f + 0.5f * erf_lanes(x * 0.70710678f);
+}
+
+INLINE lanes gelu_lanes(lanes x) {
+  return x * normal_lanes(x);
+}
+
+INLINE lanes gelu_dx_lanes(lanes x) {
+  return normal_lanes(x) + x * 0.39894228f * exp_lanes(x * x * -0.5f);
+}
+
+/* (1 + tanh(y)) / 2 is the sigmoid of 2y. */
+INLINE lanes gelu_apprx_tanh_lanes(lanes x) {
+  return x * sigmoid_lanes(1.59576912f * (x + 0.044715f * x * x * x));
+}
+
+INLINE lanes gelu_apprx_sigmoid_lanes(lanes x) {
+  return x * sigmoid_lanes(1.702f * x);
+}
+
+INLINE lanes silu_lanes(lanes x) {
+  return x * sigmoid_lanes(x);
+}
+
+INLINE lanes silu_dx_lanes(lanes x) {
+  const lanes s = sigmoid_lanes(x);
+  return s * (1.0f + x * sigmoid_lanes(-x));
+}
+
+INLINE lanes gelu_apprx_sigmoid_dx_lanes(lanes x) {
+  return silu_dx_lanes(1.702f * x);
+}
+
+/* max(x, 0) + log(1 + e) with e = exp(-|x|).  What rounding takes from u = 1 + e is made good by e / (u - 1). */
+INLINE lanes softplus_lanes(lanes x) {
+  const lanes e = exp_lanes(-magnitude(x)), u = 1.0f + e;
+  const lanes log1p = pick(u == 1.0f, e, log_lanes(u) * (e / (u - 1.0f)));
+  return pick(x > 0.0f, x, constant(0)) + log1p;
+}
+
+/* tanh(log(1 + n)) = n (n + 2) / (n (n + 2) + 2), with n = e^x; from 20 on it is 1 in f32. */
+INLINE lanes mish_lanes(lanes x) {
+  const lanes n = exp_lanes(pick(x > 20.0f, constant(20), x)), m = n * (n + 2.0f);
+  return x * (m / (m + 2.0f));
+}
+
+INLINE lanes erf_dx_lanes(lanes x) {
+  return 1.12837917f * exp_lanes(-(x * x));
+}
+
 /* ---- rows ---------------------------------------------------------------------------------------------------------- */
 
 #define ROWS(name) \
@@ -146,6 +206,17 @@ ROWS(exp)
 ROWS(log)
 ROWS(tanh)
 ROWS(erf)
+ROWS(sigmoid)
+ROWS(gelu)
+ROWS(gelu_apprx_tanh)
+ROWS(gelu_apprx_sigmoid)
+ROWS(gelu_apprx_sigmoid_dx)
+ROWS(gelu_dx)
+ROWS(silu)
+ROWS(silu_dx)
+ROWS(softplus)
+ROWS(mish)
+ROWS(erf_dx)
 
 #define EACH(value) \
   SIM_EACH_ALONE \
@@ -181,26 +252,35 @@ SIM_PER_MACHINE static void simple_row(enum sim_operator op, int64_t n, const fl
     EACH(truncf(x[k]));
   case SIM_ARCTAN:
     EACH(atanf(x[k]));
+  case SIM_RECIPROCAL:
+    EACH(1 / x[k]);
+  case SIM_RELU:
+    EACH(x[k] < 0 ? 0 : x[k]);
   default:
     assert(!"a function of f32");
   }
 }
 
 void sim_function_f32(enum sim_operator op, int64_t n, const float *x, float *out) {
-  switch (op) {
-  case SIM_EXP:
-    exp_row(n, x, out);
-    return;
-  case SIM_LOG:
-    log_row(n, x, out);
-    return;
-  case SIM_TANH:
-    tanh_row(n, x, out);
-    return;
-  case SIM_ERF:
-    erf_row(n, x, out);
-    return;
-  default:
+  static void (*const rows[])(int64_t n, const float *x, float *out) = {
+      [SIM_EXP] = exp_row,
+      [SIM_LOG] = log_row,
+      [SIM_TANH] = tanh_row,
+      [SIM_ERF] = erf_row,
+      [SIM_SIGMOID] = sigmoid_row,
+      [SIM_GELU] = gelu_row,
+      [SIM_GELU_APPRX_TANH] = gelu_apprx_tanh_row,
+      [SIM_GELU_APPRX_SIGMOID] = gelu_apprx_sigmoid_row,
+      [SIM_GELU_APPRX_SIGMOID_DX] = gelu_apprx_sigmoid_dx_row,
+      [SIM_GELU_DX] = gelu_dx_row,
+      [SIM_SILU] = silu_row,
+      [SIM_SILU_DX] = silu_dx_row,
+      [SIM_SOFTPLUS] = softplus_row,
+      [SIM_MISH] = mish_row,
+      [SIM_ERF_DX] = erf_dx_row,
+  };
+  if (op < sizeof rows / sizeof *rows && rows[op])
+    rows[op](n, x, out);
+  else
     simple_row(op, n, x, out);
-  }
 }

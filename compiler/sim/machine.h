@@ -194,6 +194,9 @@ MUST_USE bool sim_exec_register_load(struct sim_machine *m);
 MUST_USE bool sim_exec_elementwise(struct sim_machine *m); /* arith, power, scalar, activation, reciprocal */
 MUST_USE bool sim_exec_reduce(struct sim_machine *m);
 MUST_USE bool sim_exec_cross_lane(struct sim_machine *m);
+MUST_USE bool sim_exec_scan(struct sim_machine *m);  /* tensor_tensor_scan, tensor_scalar_cumulative */
+MUST_USE bool sim_exec_stats(struct sim_machine *m); /* bn_stats, bn_aggr */
+MUST_USE bool sim_exec_eight(struct sim_machine *m); /* max8, find_index8, match_replace8 */
 MUST_USE bool sim_exec_matmul(struct sim_machine *m);
 MUST_USE bool sim_exec_collective(struct sim_machine *m);
 

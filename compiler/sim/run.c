@@ -185,6 +185,16 @@ static bool execute(struct sim_machine *m, const struct sim_instr *i) {
     return sim_exec_reduce(m);
   case NISA_CROSS_LANE_REDUCE_ARITH:
     return sim_exec_cross_lane(m);
+  case NISA_TENSOR_TENSOR_SCAN:
+  case NISA_TENSOR_SCALAR_CUMULATIVE:
+    return sim_exec_scan(m);
+  case NISA_BN_STATS:
+  case NISA_BN_AGGR:
+    return sim_exec_stats(m);
+  case NISA_MAX8:
+  case NISA_FIND_INDEX8:
+  case NISA_MATCH_REPLACE8:
+    return sim_exec_eight(m);
   case NISA_MEMSET:
     return sim_exec_memset(m);
   case NISA_IOTA:

@@ -1,5 +1,7 @@
 """Every call of nki.isa that is compiled, over types, engines and operand forms: its value against a NumPy model written
 here, and every stage of its program against that value on three targets."""
+import math
+
 import numpy as np
 import pytest
 
@@ -23,6 +25,35 @@ ARITH = {"add": np.add, "subtract": np.subtract, "multiply": np.multiply, "maxim
 BITS = {"bitwise_and": np.bitwise_and, "bitwise_or": np.bitwise_or, "bitwise_xor": np.bitwise_xor}
 FUNCTIONS = {"copy": lambda x: x, "exp": np.exp, "log": lambda x: np.log(np.abs(x) + 1), "sqrt": np.sqrt, "square": np.square, "abs": np.abs,
              "tanh": np.tanh, "sin": np.sin, "sign": np.sign, "arctan": np.arctan}
+
+
+def sigmoid(x):
+    return 1 / (1 + np.exp(-x))
+
+
+def normal(x):
+    """The distribution function of the standard normal distribution."""
+    return np.vectorize(math.erfc)(-x / math.sqrt(2)) / 2
+
+
+def derivative(f, h=1e-5):
+    return lambda x: (f(x + h) - f(x - h)) / (2 * h)
+
+
+def gelu(x):
+    return x * normal(x)
+
+
+def silu(x):
+    return x * sigmoid(x)
+
+
+# of float64
+SMOOTH = {"sigmoid": sigmoid, "relu": lambda x: np.where(x > 0, x, 0), "reciprocal": lambda x: 1 / x, "gelu": gelu, "gelu_dx": derivative(gelu),
+          "gelu_apprx_tanh": lambda x: x / 2 * (1 + np.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * x ** 3))),
+          "gelu_apprx_sigmoid": lambda x: silu(1.702 * x) / 1.702, "gelu_apprx_sigmoid_dx": derivative(lambda x: silu(1.702 * x) / 1.702),
+          "silu": silu, "silu_dx": derivative(silu), "softplus": lambda x: np.log1p(np.exp(x)), "mish": lambda x: x * np.tanh(np.log1p(np.exp(x))),
+          "erf_dx": derivative(np.vectorize(math.erf))}
 
 
 def data(rng, dtype, shape, small=False):
@@ -140,6 +171,12 @@ def cases(rng):
         add(f"activation {op}", f"nisa.activation(out, nl.{op}, x)", {"x": x}, (48, 14), "float32", f(x), 1e-5)
         add(f"activation {op} bfloat16", f"nisa.activation(dst=out, op=nl.{op}, data=x)", {"x": x.astype(BF16)}, (48, 14), "bfloat16",
             stored(f(as_float(x.astype(BF16))), BF16), 0.01)
+    for op, f in SMOOTH.items():
+        x = data(rng, np.float32, (48, 14))
+        x[:, :4] *= 5
+        add(f"activation {op}", f"nisa.activation(out, nl.{op}, x)", {"x": x}, (48, 14), "float32", f(x.astype(np.float64)), 1e-5)
+        add(f"nl.{op} bfloat16", f"nisa.tensor_copy(out, nl.{op}(x))", {"x": x.astype(BF16)}, (48, 14), "bfloat16",
+            stored(f(as_float(x.astype(BF16)).astype(np.float64)), BF16), 0.01)
     x, y = np.abs(data(rng, np.float32, (64, 14))) + 0.5, data(rng, np.float32, (64, 1))
     add("activation rsqrt", "nisa.activation(out, nl.rsqrt, x)", {"x": x}, (64, 14), "float32", x ** -0.5, 1e-5)
     add("activation with scale and bias", "nisa.activation(out, nl.tanh, x, bias=y, scale=0.5)", {"x": x, "y": y}, (64, 14), "float32",
@@ -154,6 +191,52 @@ def cases(rng):
         "float32", np.where(p, 0, x))
     add("iota", "nisa.iota(out, [[10, 3], [1, 4]], offset=5, channel_multiplier=100)", {"x": x}, (64, 12), "int32",
         (5 + 100 * np.arange(64)[:, None, None] + 10 * np.arange(3)[:, None] + np.arange(4)).reshape(64, 12))
+    add("iota of a part of several dimensions", "i = nl.ndarray((64, 3, 5), nl.int32)\nnisa.iota(i, [[2, 15]], offset=-4)\nnisa.tensor_copy(out, i)", {"x": x},
+        (64, 15), "int32", np.tile(2 * np.arange(15) - 4, (64, 1)))
+    for t in ("float32", "bfloat16", "int32", "float16"):
+        x = data(rng, ALL[t], (96, 48))
+        add(f"dma_transpose {t}", "nisa.dma_transpose(out, x)", {"x": x}, (48, 96), t, x.T)
+        add(f"nl.transpose {t}", "nisa.tensor_copy(out, nl.transpose(x))", {"x": x}, (48, 96), t, x.T)
+    x = data(rng, np.float32, (48, 96))
+    add("dma_transpose from HBM", "nisa.dma_transpose(dst=out, src=x_, axes=(1, 0))", {"x": x}, (96, 48), "float32", x.T)
+    add("nl.load_transpose2d", "nisa.tensor_copy(out, nl.load_transpose2d(x_))", {"x": x}, (96, 48), "float32", x.T)
+    for t in FLOATS:
+        x = data(rng, ALL[t], (64, 128))
+        body = f"p = nl.ndarray((128, 64), nl.{t}, buffer=nl.psum)\nnisa.nc_transpose(p, x)\nnisa.tensor_copy(out, p)"
+        add(f"nc_transpose {t}", body, {"x": x}, (128, 64), t, x.T)
+    add("nc_transpose twice", "p = nl.ndarray((128, 64), nl.float32, buffer=nl.psum)\nnisa.nc_transpose(p, x)\nnisa.tensor_copy(out, p)\n"
+        "y = nl.multiply(x, 2.0)\nnisa.nc_transpose(p, y)\nnisa.tensor_tensor(out, out, p, op=nl.add)", {"x": x.astype(np.float32)}, (128, 64), "float32",
+        3 * x.astype(np.float32).T)
+    x, y, z = data(rng, np.float32, (64, 20)), data(rng, np.float32, (64, 1)), data(rng, np.float32, (64, 20))
+    stt = "nisa.scalar_tensor_tensor(out, x, nl.{}, {}, nl.{}, z{})"
+    add("scalar_tensor_tensor", stt.format("multiply", 1.5, "add", ""), {"x": x, "z": z}, (64, 20), "float32", x * np.float32(1.5) + z, 1e-6)
+    add("scalar_tensor_tensor column", stt.format("subtract", "y", "multiply", ""), {"x": x, "y": y, "z": z}, (64, 20), "float32", (x - y) * z, 1e-6)
+    add("scalar_tensor_tensor reversed", stt.format("subtract", "y", "subtract", ", True, True"), {"x": x, "y": y, "z": z}, (64, 20), "float32", z - (y - x), 1e-6)
+    add("scalar_tensor_tensor in place", "nisa.scalar_tensor_tensor(dst=x, data=x, op0=nl.add, operand0=y, op1=nl.maximum, operand1=x)\nnisa.tensor_copy(out, x)",
+        {"x": x.astype(BF16), "y": y}, (64, 20), "bfloat16", stored(np.maximum(as_float(x.astype(BF16)) + y, as_float(x.astype(BF16))), BF16), 0.01)
+    for op, f in {"add": np.sum, "maximum": np.max, "minimum": np.min, "multiply": np.prod}.items():
+        for t in ("float32", "bfloat16"):
+            body = f"d = nl.ndarray((64, 4, 5), nl.{t})\nnisa.tensor_scalar_reduce(d, x, nl.multiply, y, nl.{op}, out)"
+            add(f"tensor_scalar_reduce {op} {t}", body, {"x": x.reshape(64, 4, 5), "y": y}, (64, 1), "float32", f(x * y, axis=1, keepdims=True), 1e-4)
+    add("tensor_scalar_reduce without a result", "nisa.tensor_scalar_reduce(out, x, nl.add, 2.0, nl.add)", {"x": x}, (64, 20), "float32", x + 2)
+    p = data(rng, np.uint8, (64, 20), True) % 2
+    add("select_reduce", "nisa.select_reduce(out, p, x, z)", {"p": p, "x": x, "z": z}, (64, 20), "float32", np.where(p, x, z))
+    add("select_reduce of a number", "nisa.select_reduce(x, p, x, -9.0)\nnisa.tensor_copy(out, x)", {"p": p, "x": x}, (64, 20), "float32", np.where(p, x, -9))
+    add("select_reduce in place", "nisa.select_reduce(z, p, x, z, reverse_pred=True)\nnisa.tensor_copy(out, z)", {"p": p, "x": x, "z": z}, (64, 20), "float32",
+        np.where(p, z, x))
+    for t in ("float32", "bfloat16"):
+        body = f"d = nl.ndarray((64, 20), nl.{t})\nnisa.select_reduce(d, p, x, z, out, nisa.reduce_cmd.reset_reduce, nl.maximum)"
+        add(f"select_reduce with its maximum {t}", body, {"p": p, "x": x, "z": z}, (64, 1), "float32", np.where(p, x, z).max(1, keepdims=True))
+    x = data(rng, np.float32, (64, 20))
+    row, column = np.arange(64)[:, None], np.arange(20)
+    add("affine_select", "nisa.affine_select(out, [[-1, 20]], 1, x, -1e9, cmp_op=nl.greater_equal)", {"x": x}, (64, 20), "float32",
+        np.where(row - column >= 0, x, -1e9).astype(np.float32))
+    add("affine_select of two dimensions", "nisa.affine_select(dst=out, pattern=[[7, 4], [-1, 5]], offset=-3, channel_multiplier=-1, on_true_tile=x, "
+        "on_false_value=2.5, cmp_op=nl.not_equal)", {"x": x.astype(BF16)}, (64, 20), "bfloat16",
+        np.where(7 * (column // 5) - column % 5 - row - 3 != 0, as_float(x.astype(BF16)), 2.5).astype(BF16))
+    add("affine_select of an equal index", "nisa.affine_select(out, [[1, 20]], -1, x, 0.0)", {"x": x}, (64, 20), "float32", np.where(row == column, x, 0))
+    functions(rng, add)
+    along_partitions(rng, add)
     for t in ("float32", "bfloat16"):
         l, r = data(rng, ALL[t], (96, 40)), data(rng, ALL[t], (96, 200))
         want = as_float(l).T @ as_float(r)
@@ -165,6 +248,95 @@ def cases(rng):
         add(f"nc_matmul {t} onto zeros", body.format("nisa.memset(acc, 0.0)\nnisa.nc_matmul(acc, l, r, accumulate=True)"), {"l": l, "r": r}, (40, 200),
             "float32", want, 1e-4)
     return out
+
+
+def functions(rng, add):
+    """Functions of nl that consist of several calls."""
+    x, y = data(rng, np.float32, (64, 24)), data(rng, np.float32, (64, 24))
+    x[:, 0] = 0
+    y[np.abs(y) < 0.1] = 1
+
+    def one(text, want, error=1e-5, inputs=None, dtype="float32"):
+        add(text, f"nisa.tensor_copy(out, {text})", inputs or {"x": x, "y": y}, want.shape, dtype, want.astype(dtype), error)
+
+    one("nl.divide(x, y)", x / y)
+    one("nl.divide(2.0, y)", 2 / y)
+    one("nl.divide(x, y[:, 1:2])", x / y[:, 1:2])
+    one("nl.divide(x, 8.0)", x / 8)
+    one("nl.where(x, y, 3.0)", np.where(x, y, 3), 0)
+    one("nl.where(nl.less(x, y), x, y)", np.where(x < y, x, y), 0)
+    one("nl.logical_not(x)", x == 0, 0)
+    one("nl.invert(x)", ~np.int32(x * 9), 0, {"x": np.int32(x * 9)}, "int32")
+    for f in (np.floor, np.ceil, np.trunc):
+        one(f"nl.{f.__name__}(x)", f(x * 9), 0, {"x": x * 9})
+    for f in (np.sin, np.cos, np.tan):
+        one(f"nl.{f.__name__}(x)", f((x * 20).astype(np.float64)), 1e-3 if f is np.tan else 1e-5, {"x": x * 20})
+    one("nl.all(x, axis=1)", np.all(x, axis=1, keepdims=True), 0)
+    one("nl.all(x, axis=-1, keepdims=True)", np.all(x, axis=1, keepdims=True), 0)
+    one("nl.var(x, axis=1)", x.var(axis=1, keepdims=True))
+    x3 = x.reshape(64, 4, 6)
+    one("nl.var(x, axis=2)", x3.var(axis=2), 1e-5, {"x": x3})
+    one("nl.rms_norm(x, y, axis=1, n=24)", x / np.sqrt((x * x).mean(1, keepdims=True) + 1e-6) * y)
+    one("nl.shared_identity_matrix(64, nl.float32)", np.eye(64), 0)
+    one("nl.shared_identity_matrix(32)", np.eye(32), 0, dtype="uint8")
+
+
+def scanned(f, x, y, r):
+    out = np.empty_like(x)
+    for k in range(x.shape[1]):
+        r = out[:, k:k + 1] = f(x[:, k:k + 1], y[:, k:k + 1], r)
+    return out
+
+
+def first_places(x, values):
+    """Where each value of a row is, each place for one of them; the largest integer if it is nowhere."""
+    out = np.full(values.shape, 2**32 - 1, np.uint32)
+    for row, want, to in zip(x, values, out):
+        taken = set()
+        for k, v in enumerate(want):
+            free = [i for i, w in enumerate(row) if w == v and i not in taken]
+            if free:
+                to[k] = free[0]
+                taken.add(free[0])
+    return out
+
+
+def along_partitions(rng, add):
+    x, y, c = data(rng, np.float32, (64, 20)), data(rng, np.float32, (64, 20)), data(rng, np.float32, (64, 1))
+    scan = "nisa.tensor_tensor_scan(out, x, y, {}, nl.{}, nl.{})"
+    half = (x / 4).astype(np.float32)
+    add("tensor_tensor_scan", scan.format("0.0", "multiply", "add"), {"x": half, "y": y}, (64, 20), "float32", scanned(lambda a, b, r: a * r + b, half, y, np.zeros((64, 1))), 1e-5)
+    add("tensor_tensor_scan from a column", scan.format("c", "maximum", "subtract"), {"x": x, "y": y, "c": c}, (64, 20), "float32",
+        scanned(lambda a, b, r: np.maximum(a, r) - b, x, y, c), 1e-5)
+    add("tensor_tensor_scan reversed", "nisa.tensor_tensor_scan(dst=out, data0=x, data1=y, initial=1.0, op0=nl.subtract, op1=nl.subtract, reverse0=True, reverse1=True)",
+        {"x": x, "y": y}, (64, 20), "float32", scanned(lambda a, b, r: b - (r - a), x, y, np.ones((64, 1))), 1e-4)
+    cumulative = "nisa.tensor_scalar_cumulative(out, x, nl.multiply, nl.{}, 0.5{})"
+    for op, f in {"add": np.cumsum, "multiply": np.cumprod, "maximum": np.maximum.accumulate, "minimum": np.minimum.accumulate}.items():
+        add(f"tensor_scalar_cumulative {op}", cumulative.format(op, ""), {"x": x}, (64, 20), "float32", f(x / 2, axis=1), 1e-5)
+    add("tensor_scalar_cumulative subtract", cumulative.format("subtract", ", reduce_cmd=nisa.reduce_cmd.reset_reduce"), {"x": x}, (64, 20), "float32",
+        -np.cumsum(x / 2, axis=1), 1e-5)
+    add("tensor_scalar_cumulative from a number", cumulative.format("add", ", 3.0, nisa.reduce_cmd.load_reduce"), {"x": x}, (64, 20), "float32",
+        3 + np.cumsum(x / 2, axis=1), 1e-5)
+    x = data(rng, np.float32, (64, 51))
+    parts = [np.stack([np.full(64, h.shape[1]), h.mean(1), h.var(1) * h.shape[1]], 1) for h in (x[:, ::2], x[:, 1::2])]
+    add("bn_stats", "nisa.bn_stats(out, x)", {"x": x}, (64, 6), "float32", np.hstack(parts), 1e-5)
+    add("bn_aggr", "s = nl.ndarray((64, 2, 6), nl.float32)\nnisa.bn_stats(s[:, 0], x[:, 0:20])\nnisa.bn_stats(dst=s[:, 1], data=x[:, 20:51])\nnisa.bn_aggr(out, s)",
+        {"x": x}, (64, 2), "float32", np.stack([x.mean(1), x.var(1)], 1), 1e-5)
+    for t in ("float32", "bfloat16"):
+        x = rng.integers(-30, 30, (64, 40)).astype(ALL[t])
+        v = rng.integers(-30, 30, (64, 8)).astype(ALL[t])
+        v[:, 3] = v[:, 1]
+        add(f"max8 {t}", "nisa.max8(out, x)", {"x": x}, (64, 8), t, -np.sort(-as_float(x), axis=1)[:, :8])
+        places = first_places(x, v)
+        add(f"nc_find_index8 {t}", "nisa.nc_find_index8(out, x, v)", {"x": x, "v": v}, (64, 8), "uint32", places)
+        add(f"nc_find_index8 {t} to uint16", "nisa.nc_find_index8(dst=out, data=x, vals=v)", {"x": x, "v": v}, (64, 8), "uint16", places.astype(np.uint16))
+        want = as_float(x)
+        back = first_places(x, v[:, ::-1])[:, ::-1]
+        for row, at in zip(want, back):
+            row[at[at < 40]] = -99
+        add(f"nc_match_replace8 {t}", "nisa.nc_match_replace8(out, x, v, -99.0)", {"x": x, "v": v}, (64, 40), t, want)
+        add(f"nc_match_replace8 {t} with its places", "r = nl.ndarray((64, 40), nl.float32)\nnisa.nc_match_replace8(r, x, v, imm=-99.0, dst_idx=out)", {"x": x, "v": v},
+            (64, 8), "uint32", back)
 
 
 def all_cases():

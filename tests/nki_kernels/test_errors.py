@@ -23,9 +23,9 @@ CASES = [
     ("nisa.tensor_tensr(x, x, x, nl.add)", "nki-unknown-api", "nki.isa has no tensor_tensr"),
     ("nl.sofmax(x)", "nki-unknown-api", "nki.language has no sofmax"),
     ("nki.simulat(x)", "nki-unknown-api", "nki has no simulat"),
-    ("nisa.bn_stats(x, x)", "nki-unsupported", "bn_stats is not compiled here yet"),
-    ("nl.gelu(x)", "nki-unsupported", "gelu is not compiled here yet"),
-    ("nisa.activation(x, nl.gelu, x)", "nki-unsupported", "gelu is not compiled here yet"),
+    ("nisa.topk(x, x)", "nki-unsupported", "topk is not compiled here yet"),
+    ("nl.fmod(x, x)", "nki-unsupported", "fmod is not compiled here yet"),
+    ("nisa.tensor_scalar(x, x, nl.mod, 2.0)", "nki-unsupported", "mod is not compiled here yet"),
     ("nl.arange(128)", "nki-removed-api", "nki.language.arange belongs to an earlier NKI"),
     ("nki.baremetal(kernel)", "nki-removed-api", "nki.baremetal belongs to an earlier NKI"),
     # calls
@@ -75,6 +75,25 @@ CASES = [
     ("nisa.nc_matmul(p, i[:, 0:128], x)", "nki-dtype", "multiplies floats, not int32"),
     ("nisa.tensor_copy_predicated(x, 0.0, x)", "nki-dtype", "the predicate has the type float32"),
     ("nl.add(x, nl.load(a[:, 0:4]))", "nki-shape-mismatch", "nl.add: x has the shape (128, 512)"),
+    ("nisa.dma_transpose(x, x)", "nki-shape-mismatch", "the transpose of src has the shape (512, 128), but dst has (128, 512)"),
+    ("nisa.dma_transpose(x, x.reshape((128, 2, 256)), axes=(2, 1, 0))", "nki-unsupported", "other axes than (1, 0)"),
+    ("nisa.nc_transpose(p, x)", "nki-size-limit", "data has 512 elements in each partition, but at most 128 fit"),
+    ("nisa.nc_transpose(p[:, 0:128], i[:, 0:128])", "nki-dtype", "the Tensor engine transposes floats, not int32"),
+    ("nisa.scalar_tensor_tensor(x, p, nl.add, 1.0, nl.add, p)", "nki-operand", "data and operand1 are both in PSUM"),
+    ("nisa.scalar_tensor_tensor(i, i, nl.bitwise_and, 1, nl.add, i)", "nki-operator", "op0 is bitwise_and"),
+    ("nisa.tensor_scalar_reduce(x, x, nl.add, 1.0, nl.logical_or, x[:, 0:1])", "nki-operator", "reduce_op is logical_or"),
+    ("nisa.tensor_scalar_reduce(x, x, nl.add, 1.0, nl.add, x[:, 0:1], reduce_cmd=nisa.reduce_cmd.idle)", "nki-unsupported", "a reduce_cmd other than"),
+    ("nisa.select_reduce(x, x, x, 0.0)", "nki-dtype", "the predicate has the type float32"),
+    ("nisa.affine_select(x, [[1, 512]], 1, x, 0.0, cmp_op=nl.add)", "nki-operator", "cmp_op is add"),
+    ("nisa.affine_select(x, [[1, 500]], 1, x, 0.0)", "nki-shape-mismatch", "the pattern has 500 elements"),
+    ("nisa.tensor_scalar_cumulative(x, x, nl.add, nl.add, 1.0, reduce_cmd=nisa.reduce_cmd.reduce)", "nki-unsupported", "the reduce_cmd reduce"),
+    ("nisa.tensor_scalar_cumulative(x, x, nl.add, nl.add, 1.0, 2.0)", "nki-call", "imm1 and the reduce_cmd load_reduce go together"),
+    ("nisa.tensor_scalar_cumulative(x, x, nl.add, nl.less, 1.0)", "nki-operator", "op1 is less"),
+    ("nisa.bn_stats(x[:, 0:5], x)", "nki-shape-mismatch", "dst has 5 elements in each partition, but it must have 6"),
+    ("nisa.bn_aggr(x[:, 0:2], x)", "nki-shape-mismatch", "it must have groups of 3"),
+    ("nisa.max8(x[:, 0:8], x[:, 0:7])", "nki-shape-mismatch", "src has 7 elements in each partition, but it must have 8 to 16384"),
+    ("nisa.nc_find_index8(i[:, 0:8], x, x[:, 0:8])", "nki-dtype", "dst has the type int32"),
+    ("nisa.nc_match_replace8(x, i, x[:, 0:8], 0.0)", "nki-dtype", "data has the type int32"),
     # places
     ("nisa.memset(x[1:3], 0.0)", "nki-address", "dst covers 2 partitions from 1 on"),
     ("nisa.memset(x[32:96], 0.0)", "nki-address", "dst covers 64 partitions from 32 on"),
@@ -137,5 +156,5 @@ def test_a_loop_that_unrolls_without_end_is_refused():
 
 
 def test_names_that_a_kernel_does_not_use_refuse_nothing():
-    source = "from nki.language import gelu, arange, no_such_name\n" + KERNEL.format(line="pass")
+    source = "from nki.language import fmod, arange, no_such_name\n" + KERNEL.format(line="pass")
     assert compiler.compile(source)["status"] == "ok"

@@ -146,6 +146,27 @@ def test_rounds_reach_the_instructions():
             assert set(found) == {"[0]", "[1]", "[2]"}, stage["name"]
 
 
+def test_the_instructions_of_an_nki_kernel_have_their_rounds():
+    source = """import nki
+import nki.isa as nisa
+import nki.language as nl
+
+@nki.jit
+def chain(a):
+    out = nl.ndarray((128, 64), dtype=nl.float32, buffer=nl.shared_hbm)
+    t = nl.ndarray((128, 64), dtype=nl.float32, buffer=nl.sbuf)
+    nisa.dma_copy(dst=t, src=a)
+    for i in range(3):
+        nisa.activation(dst=t, op=nl.exp, data=t)
+    nisa.dma_copy(dst=out, src=t)
+    return out
+"""
+    result = compiled(source, "--input", "a=128x64:f32")
+    stage = result["kernels"][0]["stages"][0]
+    found = [result["sources"][e["src"]].get("rounds") for t, e in zip(stage["text"].split("\n"), stage["lines"]) if "nisa.activation(" in t]
+    assert found == [[[[0]]], [[[1]]], [[[2]]]]
+
+
 # ---- random programs ----------------------------------------------------------------------------------------------------
 
 ITERABLES = ("range({n})", "[7] * {n}", "enumerate('abc'[:{n}])", "zip(range({n}), 'abcd')", "dict.fromkeys(range({n})).items()", "iter((0,) * {n})")

@@ -15,7 +15,7 @@ struct nki_recorder *nki_enter(void) {
 }
 
 struct src_locs nki_here(struct nki_recorder *r) {
-  return src_locs_one(r->program->arena, ranges_here(r->ranges, r->base));
+  return src_locs_one(r->program->arena, ranges_here_in_round(r->ranges, r->base));
 }
 
 void *nki_raise(const struct nki_error *err) {

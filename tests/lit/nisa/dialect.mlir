@@ -10,6 +10,7 @@
 !psum = memref<64x64xf32, #nisa.mem<"psum">>
 !hbm = memref<256x64xf32, #nisa.mem<"shared_hbm">>
 !idx = memref<64x1xi32, #nisa.mem<"sbuf">>
+!places = memref<64x8xi32, #nisa.mem<"sbuf">>
 !row = memref<1x64xf32, #nisa.mem<"sbuf">>
 
 // CHECK: nisa.target = #nisa.target<"trn2">
@@ -23,6 +24,7 @@ module attributes {nisa.target = #nisa.target<"trn2">} {
     %p = "nisa.alloc"() : () -> !psum
     %x = "nisa.alloc"() : () -> !idx
     %r = "nisa.alloc"() : () -> !row
+    %y = "nisa.alloc"() : () -> !places
     // CHECK: "nisa.dma_copy"
     "nisa.dma_copy"(%a, %h, %i) {operandSegmentSizes = array<i32: 1, 0, 1, 1>, engine = "dma", dst_ap = #v, dst_tile = array<i64: 64, 64>, dst_par_dims = 1 : i32, src_ap = #at, src_tile = array<i64: 64, 64>, src_par_dims = 1 : i32} : (!sbuf, !hbm, index) -> ()
     // CHECK: "nisa.dma_transpose"
@@ -57,6 +59,20 @@ module attributes {nisa.target = #nisa.target<"trn2">} {
     "nisa.tensor_reduce_arith"(%b, %a) {operandSegmentSizes = array<i32: 1, 0, 1, 0>, engine = "vector", op = "max", negated = false, num_r_dim = 1 : i64, dst_ap = #v, dst_tile = array<i64: 64, 1>, dst_par_dims = 1 : i32, src_ap = #v, src_tile = array<i64: 64, 64>, src_par_dims = 1 : i32} : (!sbuf, !sbuf) -> ()
     // CHECK: "nisa.cross_lane_reduce_arith"
     "nisa.cross_lane_reduce_arith"(%r, %a) {operandSegmentSizes = array<i32: 1, 0, 1, 0>, engine = "gpsimd", reduce_op = "add", num_r_dim = 0 : i64, dst_ap = #v, dst_tile = array<i64: 1, 64>, dst_par_dims = 1 : i32, src_ap = #v, src_tile = array<i64: 64, 64>, src_par_dims = 1 : i32} : (!row, !sbuf) -> ()
+    // CHECK: "nisa.tensor_tensor_scan"
+    "nisa.tensor_tensor_scan"(%a, %a, %b, %one) {operandSegmentSizes = array<i32: 1, 0, 1, 0, 1, 0, 1, 0>, engine = "vector", op0 = "multiply", op1 = "add", reverse_operands = "none", dst_ap = #v, dst_tile = array<i64: 64, 64>, dst_par_dims = 1 : i32, lhs_ap = #v, lhs_tile = array<i64: 64, 64>, lhs_par_dims = 1 : i32, rhs_ap = #v, rhs_tile = array<i64: 64, 64>, rhs_par_dims = 1 : i32} : (!sbuf, !sbuf, !sbuf, f32) -> ()
+    // CHECK: "nisa.tensor_scalar_cumulative"
+    "nisa.tensor_scalar_cumulative"(%a, %a, %one, %zero) {operandSegmentSizes = array<i32: 1, 0, 1, 0, 1, 0, 1, 0>, engine = "vector", op0 = "multiply", op1 = "add", dst_ap = #v, dst_tile = array<i64: 64, 64>, dst_par_dims = 1 : i32, src_ap = #v, src_tile = array<i64: 64, 64>, src_par_dims = 1 : i32} : (!sbuf, !sbuf, f32, f32) -> ()
+    // CHECK: "nisa.bn_stats"
+    "nisa.bn_stats"(%b, %a) {operandSegmentSizes = array<i32: 1, 0, 1, 0>, engine = "vector", dst_ap = #v, dst_tile = array<i64: 64, 6>, dst_par_dims = 1 : i32, src_ap = #v, src_tile = array<i64: 64, 64>, src_par_dims = 1 : i32} : (!sbuf, !sbuf) -> ()
+    // CHECK: "nisa.bn_aggr"
+    "nisa.bn_aggr"(%b, %a) {operandSegmentSizes = array<i32: 1, 0, 1, 0>, engine = "vector", dst_ap = #v, dst_tile = array<i64: 64, 2>, dst_par_dims = 1 : i32, src_ap = #v, src_tile = array<i64: 64, 63>, src_par_dims = 1 : i32} : (!sbuf, !sbuf) -> ()
+    // CHECK: "nisa.max8"
+    "nisa.max8"(%b, %a) {operandSegmentSizes = array<i32: 1, 0, 1, 0>, engine = "vector", dst_ap = #v, dst_tile = array<i64: 64, 8>, dst_par_dims = 1 : i32, src_ap = #v, src_tile = array<i64: 64, 64>, src_par_dims = 1 : i32} : (!sbuf, !sbuf) -> ()
+    // CHECK: "nisa.find_index8"
+    "nisa.find_index8"(%y, %a, %b) {operandSegmentSizes = array<i32: 1, 0, 1, 0, 1, 0>, engine = "vector", dst_ap = #v, dst_tile = array<i64: 64, 8>, dst_par_dims = 1 : i32, src_ap = #v, src_tile = array<i64: 64, 64>, src_par_dims = 1 : i32, values_ap = #v, values_tile = array<i64: 64, 8>, values_par_dims = 1 : i32} : (!places, !sbuf, !sbuf) -> ()
+    // CHECK: "nisa.match_replace8"
+    "nisa.match_replace8"(%a, %y, %a, %b, %zero) {operandSegmentSizes = array<i32: 1, 0, 1, 0, 1, 0, 1, 0, 1, 0>, engine = "vector", dst_ap = #v, dst_tile = array<i64: 64, 64>, dst_par_dims = 1 : i32, dst_index_ap = #v, dst_index_tile = array<i64: 64, 8>, dst_index_par_dims = 1 : i32, src_ap = #v, src_tile = array<i64: 64, 64>, src_par_dims = 1 : i32, values_ap = #v, values_tile = array<i64: 64, 8>, values_par_dims = 1 : i32} : (!sbuf, !places, !sbuf, !sbuf, f32) -> ()
     // CHECK: "nisa.activation"
     "nisa.activation"(%a, %a, %zero, %one) {operandSegmentSizes = array<i32: 1, 0, 0, 0, 1, 0, 1, 0, 1, 0, 0, 0>, engine = "scalar", op = "exp", dst_ap = #v, dst_tile = array<i64: 64, 64>, dst_par_dims = 1 : i32, src_ap = #v, src_tile = array<i64: 64, 64>, src_par_dims = 1 : i32} : (!sbuf, !sbuf, f32, f32) -> ()
     // CHECK: "nisa.reciprocal"
@@ -65,6 +81,7 @@ module attributes {nisa.target = #nisa.target<"trn2">} {
     "nisa.memset"(%a, %zero) {operandSegmentSizes = array<i32: 1, 0, 1, 0>, engine = "gpsimd", dst_ap = #v, dst_tile = array<i64: 64, 64>, dst_par_dims = 1 : i32} : (!sbuf, f32) -> ()
     // CHECK: "nisa.register_load"
     %n = "nisa.register_load"(%x) {operandSegmentSizes = array<i32: 1, 0>, engine = "sync", src_ap = #v, src_tile = array<i64: 1, 1>, src_par_dims = 1 : i32} : (!idx) -> i32
+    "nisa.release"(%y) : (!places) -> ()
     "nisa.release"(%r) : (!row) -> ()
     "nisa.release"(%x) : (!idx) -> ()
     "nisa.release"(%p) : (!psum) -> ()

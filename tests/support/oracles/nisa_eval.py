@@ -10,6 +10,7 @@ an odd integer), an access outside its buffer or to a released one fails, a gath
 
 One instruction at a time, in program order; engines and time do not exist here.
 """
+import math
 import re
 
 import ml_dtypes
@@ -243,9 +244,20 @@ def reduce(op, x, axis, integers, unsigned, negated=False):
 
 
 def erf(x):
-    import math
-
     return np.vectorize(math.erf, otypes=[F32])(x)
+
+
+def sigmoid(x):
+    return 1 / (1 + np.exp(-x))
+
+
+def silu_dx(x):
+    return sigmoid(x) * (1 + x * (1 - sigmoid(x)))
+
+
+def normal(x):
+    """The distribution function of the standard normal distribution."""
+    return np.vectorize(math.erfc, otypes=[np.float64])(-x / math.sqrt(2)) / 2
 
 
 FUNCTIONS = {
@@ -253,7 +265,16 @@ FUNCTIONS = {
     "square": np.square, "abs": np.abs, "tanh": np.tanh, "sin": np.sin, "erf": erf,
     "sign": lambda x: np.where((x == 0) | np.isnan(x), x, np.copysign(1, x)), "floor": np.floor, "ceil": np.ceil,
     "round": lambda x: np.copysign(np.floor(np.abs(x) + F32.type(0.5)), x), "round_even": np.rint, "trunc": np.trunc,
-    "arctan": np.arctan,
+    "arctan": np.arctan, "reciprocal": lambda x: 1 / x, "relu": lambda x: np.maximum(x, 0),
+    "sigmoid": lambda x: sigmoid(x.astype(np.float64)),
+    "gelu": lambda x: x * normal(x.astype(np.float64)),
+    "gelu_dx": lambda x: normal(x.astype(np.float64)) + x * np.exp(-x.astype(np.float64) ** 2 / 2) / math.sqrt(2 * math.pi),
+    "gelu_apprx_tanh": lambda x: x * sigmoid(math.sqrt(8 / math.pi) * (x.astype(np.float64) + 0.044715 * x.astype(np.float64) ** 3)),
+    "gelu_apprx_sigmoid": lambda x: x * sigmoid(1.702 * x.astype(np.float64)),
+    "gelu_apprx_sigmoid_dx": lambda x: silu_dx(1.702 * x.astype(np.float64)),
+    "silu": lambda x: x * sigmoid(x.astype(np.float64)), "silu_dx": lambda x: silu_dx(x.astype(np.float64)),
+    "softplus": lambda x: np.logaddexp(0, x.astype(np.float64)), "mish": lambda x: x * np.tanh(np.logaddexp(0, x.astype(np.float64))),
+    "erf_dx": lambda x: 2 / math.sqrt(math.pi) * np.exp(-x.astype(np.float64) ** 2),
 }
 
 # ---- instructions ---------------------------------------------------------------------------------------------------
@@ -380,6 +401,8 @@ class Instr:
     def matmul(self, env):
         dst = self.operands["dst"]
         product = self.get(env, "stationary").astype(F32).T @ self.get(env, "moving").astype(F32)
+        if self.attrs.get("is_transpose") == "true":
+            product = self.get(env, "stationary").astype(F32).T
         memref, starts = dst.starts(env)
         if memref.buffer.space != "psum" or product.shape != dst.shape:
             raise Error(f"matmul: {product.shape} into {dst.shape} in {memref.buffer.space}")
@@ -443,6 +466,74 @@ class Instr:
     def reciprocal(self, env):
         self.same_shape("dst", "src")
         self.put(env, F32.type(1) / to_f32(self.get(env, "src"), self.unsigned))
+
+    def column(self, env, name, like):
+        x = to_f32(self.get(env, name), False)
+        if x.shape[1] != 1 or x.shape[0] not in (1, like.shape[0]):
+            raise Error(f"{self.name}: {name} of shape {x.shape}")
+        return np.broadcast_to(x[:, 0], like.shape[:1])
+
+    def tensor_tensor_scan(self, env):
+        self.same_shape("dst", "lhs", "rhs")
+        x, y = to_f32(self.get(env, "lhs"), self.unsigned), to_f32(self.get(env, "rhs"), self.unsigned)
+        r, out, turned = self.column(env, "initial", x), np.empty_like(x), self.attrs["reverse_operands"]
+        for k in range(x.shape[1]):
+            r = arith(self.attrs["op0"], *((r, x[:, k]) if turned in ("first", "both") else (x[:, k], r)), False, False)
+            r = arith(self.attrs["op1"], *((y[:, k], r) if turned in ("second", "both") else (r, y[:, k])), False, False)
+            out[:, k] = r
+        self.put(env, out)
+
+    def tensor_scalar_cumulative(self, env):
+        self.same_shape("dst", "src")
+        x = to_f32(self.get(env, "src"), self.unsigned)
+        r, c, out = self.column(env, "initial", x), self.column(env, "operand0", x), np.empty_like(x)
+        for k in range(x.shape[1]):
+            r = out[:, k] = arith(self.attrs["op1"], r, arith(self.attrs["op0"], x[:, k], c, False, False), False, False)
+        self.put(env, out)
+
+    def bn_stats(self, env):
+        x = to_f32(self.get(env, "src"), self.unsigned).astype(np.float64)
+        out = np.zeros((len(x), 6))
+        for at, half in ((0, x[:, 0::2]), (3, x[:, 1::2])):
+            if half.shape[1]:
+                out[:, at:at + 3] = np.stack([np.full(len(x), half.shape[1]), half.mean(1), half.var(1) * half.shape[1]], 1)
+        self.put(env, out.astype(F32))
+
+    def bn_aggr(self, env):
+        x = to_f32(self.get(env, "src"), self.unsigned).astype(np.float64)
+        count, mean, squares = x[:, 0::3], x[:, 1::3], x[:, 2::3]
+        center = (count * mean).sum(1) / count.sum(1)
+        var = (squares + count * (mean - center[:, None]) ** 2).sum(1) / count.sum(1)
+        self.put(env, np.stack([center, var], 1).astype(F32))
+
+    def max8(self, env):
+        self.put(env, -np.sort(-to_f32(self.get(env, "src"), self.unsigned), axis=1)[:, :8])
+
+    def places(self, x, values, slots):
+        """Each slot takes the first place of its value that no slot before it has; -1: there is none."""
+        out = np.full(values.shape, -1, np.int64)
+        for p in range(len(x)):
+            for k in slots:
+                free = np.setdiff1d(np.flatnonzero(x[p] == values[p, k]), out[p])
+                out[p, k] = free[0] if free.size else -1
+        return out
+
+    def write_places(self, env, name, places):
+        dst = self.operands[name]
+        dst.write(env, places.astype(env[dst.base].array.dtype))
+
+    def find_index8(self, env):
+        x, values = (to_f32(self.get(env, n), self.unsigned) for n in ("src", "values"))
+        self.write_places(env, "dst", self.places(x, values, range(8)))
+
+    def match_replace8(self, env):
+        x, values = (to_f32(self.get(env, n), self.unsigned) for n in ("src", "values"))
+        places, x = self.places(x, values, range(7, -1, -1)), x.copy()
+        for p, k in zip(*np.nonzero(places >= 0)):
+            x[p, places[p, k]] = to_f32(self.get(env, "replacement"), False)[0, 0]
+        self.put(env, x)
+        if "dst_index" in self.operands:
+            self.write_places(env, "dst_index", places)
 
     def memset(self, env):
         dst = self.operands["dst"]

@@ -80,9 +80,34 @@ def _erf(x):
     return np.vectorize(erf, otypes=[np.float64])(x.astype(np.float64))
 
 
+def _in_double(f):
+    return lambda x: f(x.astype(np.float64))
+
+
+def _sigmoid(x):
+    return 1 / (1 + np.exp(-x))
+
+
+def _normal(x):
+    return (1 + _erf(x / np.sqrt(2))) / 2
+
+
+def _softplus(x):
+    return np.logaddexp(0, x)
+
+
 _FUNCTIONS = {
     "copy": lambda x: x, "exp": np.exp, "log": np.log, "sqrt": np.sqrt, "rsqrt": lambda x: 1 / np.sqrt(x.astype(np.float64)),
-    "square": np.square, "abs": np.abs, "tanh": np.tanh, "sin": np.sin, "erf": _erf, "sign": np.sign, "arctan": np.arctan}
+    "square": np.square, "abs": np.abs, "tanh": np.tanh, "sin": np.sin, "erf": _erf, "sign": np.sign, "arctan": np.arctan,
+    "floor": np.floor, "ceil": np.ceil, "trunc": np.trunc, "reciprocal": lambda x: 1 / x, "relu": lambda x: np.maximum(x, 0), "sigmoid": _in_double(_sigmoid),
+    "gelu": _in_double(lambda x: x * _normal(x)),
+    "gelu_dx": _in_double(lambda x: _normal(x) + x * np.exp(-x * x / 2) / np.sqrt(2 * np.pi)),
+    "gelu_apprx_tanh": _in_double(lambda x: x / 2 * (1 + np.tanh(np.sqrt(2 / np.pi) * (x + 0.044715 * x ** 3)))),
+    "gelu_apprx_sigmoid": _in_double(lambda x: x * _sigmoid(1.702 * x)),
+    "gelu_apprx_sigmoid_dx": _in_double(lambda x: _sigmoid(1.702 * x) * (1 + 1.702 * x * (1 - _sigmoid(1.702 * x)))),
+    "silu": _in_double(lambda x: x * _sigmoid(x)), "silu_dx": _in_double(lambda x: _sigmoid(x) * (1 + x * (1 - _sigmoid(x)))),
+    "softplus": _in_double(_softplus), "mish": _in_double(lambda x: x * np.tanh(_softplus(x))),
+    "erf_dx": _in_double(lambda x: 2 / np.sqrt(np.pi) * np.exp(-x * x))}
 
 
 def _shift_right(x, y):
@@ -124,6 +149,14 @@ class _Evaluation:
         to, x = self.m.at(dst), self.m.at(src)
         x = x if x.dtype == to.dtype else _to(to.dtype, _f32(x))
         to[...] = x.reshape(to.shape)
+
+    def dma_transpose(self, on, dst, src, **_):
+        self.m.at(dst)[...] = self.m.at(src).T
+
+    def nc_transpose(self, on, dst, data, **_):
+        to = self.m.at(dst)
+        to[...] = _rows(self.m.at(data)).T.reshape(to.shape)
+        self.m.products_at(dst)[...] = True
 
     def tensor_copy(self, on, dst, src, **_):
         x = _rows(self.m.at(src))
@@ -194,13 +227,108 @@ class _Evaluation:
     def reciprocal(self, on, dst, data):
         self._write(dst, np.float32(1) / self._read(data))
 
-    def iota(self, on, dst, pattern, offset, channel_multiplier):
-        to = self.m.at(dst)
-        x = np.zeros([to.shape[0], *pattern[1::2]], np.int64) + (offset or [0])[0]
-        x += np.arange(to.shape[0]).reshape(-1, *[1] * (x.ndim - 1)) * (channel_multiplier or [0])[0]
+    def _affine(self, partitions, pattern, offset, channel_multiplier):
+        x = np.zeros([partitions, *pattern[1::2]], np.int64) + (offset or [0])[0]
+        x += np.arange(partitions).reshape(-1, *[1] * (x.ndim - 1)) * (channel_multiplier or [0])[0]
         for k, (step, n) in enumerate(zip(pattern[::2], pattern[1::2])):
             x += np.arange(n).reshape(-1, *[1] * (x.ndim - 2 - k)) * step
-        to[...] = x.reshape(to.shape).astype(to.dtype)
+        return x
+
+    def iota(self, on, dst, pattern, offset, channel_multiplier):
+        to = self.m.at(dst)
+        to[...] = self._affine(to.shape[0], pattern, offset, channel_multiplier).reshape(to.shape).astype(to.dtype)
+
+    def scalar_tensor_tensor(self, on, dst, data, op0, operand0, op1, operand1, reverse0, reverse1):
+        x, z = self._read(data), self._read(operand1)
+        y = self._operand(operand0, x)
+        x = _apply(op0, y, x) if reverse0 else _apply(op0, x, y)
+        self._write(dst, _apply(op1, z, x) if reverse1 else _apply(op1, x, z))
+
+    def _reduce_rows(self, view, op, x):
+        if view is not None:
+            self._write(view, np.sum(x, 1, np.float32, keepdims=True) if op == "add" else _OPERATORS[op].reduce(x, axis=1)[:, None])
+
+    def tensor_scalar_reduce(self, on, dst, data, op0, operand0, reduce_op, reduce_res, reverse0, **_):
+        x = self._read(data)
+        y = self._operand(operand0, x)
+        x = _apply(op0, y, x) if reverse0 else _apply(op0, x, y)
+        self._write(dst, x)
+        self._reduce_rows(reduce_res, reduce_op, x)
+
+    def select_reduce(self, on, dst, predicate, on_true, on_false, reduce_res, reverse_pred, **_):
+        where = (_rows(self.m.at(predicate)) != 0) ^ bool(reverse_pred)
+        x, y = (self._read(v) if isinstance(v, tuple) else np.float32(v) for v in (on_true, on_false))
+        x = np.where(where, x, y)
+        self._write(dst, x)
+        self._reduce_rows(reduce_res, "max", x)
+
+    def affine_select(self, on, dst, pattern, channel_multiplier, on_true_tile, on_false_value, cmp_op, offset):
+        x = self._read(on_true_tile)
+        numbers = self._affine(x.shape[0], pattern, offset, channel_multiplier)
+        self._write(dst, np.where(_OPERATORS[cmp_op or "is_eq"](numbers, 0).reshape(x.shape), x, np.float32(on_false_value)))
+
+    def tensor_tensor_scan(self, on, dst, data0, data1, initial, op0, op1, reverse0, reverse1):
+        x, y = self._read(data0), self._read(data1)
+        r, out = np.broadcast_to(self._operand(initial, x).reshape(-1, 1)[:, 0], x.shape[:1]), np.empty_like(x)
+        for k in range(x.shape[1]):
+            r = _apply(op0, r, x[:, k]) if reverse0 else _apply(op0, x[:, k], r)
+            r = _apply(op1, y[:, k], r) if reverse1 else _apply(op1, r, y[:, k])
+            out[:, k] = r
+        self._write(dst, out)
+
+    def tensor_scalar_cumulative(self, on, dst, src, op0, op1, imm0, imm1, reduce_cmd):
+        x = self._read(src)
+        x = _apply(op0, x, self._operand(imm0, x))
+        start = {"multiply": 1.0, "max": -np.inf, "min": np.inf}.get(op1, 0.0) if imm1 is None else imm1
+        r, out = np.broadcast_to(self._operand(start, x).reshape(-1, 1)[:, 0], x.shape[:1]), np.empty_like(x)
+        for k in range(x.shape[1]):
+            r = out[:, k] = _apply(op1, r, x[:, k])
+        self._write(dst, out)
+
+    def bn_stats(self, on, dst, data):
+        x = self._read(data).astype(np.float64)
+        parts = []
+        for half in (x[:, 0::2], x[:, 1::2]):
+            n = half.shape[1]
+            mean, var = (half.mean(1), half.var(1)) if n else (np.zeros(len(x)), np.zeros(len(x)))
+            parts += [np.full(len(x), n), mean, var * n]
+        self._write(dst, _f32(np.stack(parts, 1)))
+
+    def bn_aggr(self, on, dst, data):
+        x = self._read(data).astype(np.float64)
+        count, mean, squares = x[:, 0::3], x[:, 1::3], x[:, 2::3]
+        total = count.sum(1, keepdims=True)
+        center = (count * mean).sum(1, keepdims=True) / total
+        var = (squares + count * (mean - center) ** 2).sum(1, keepdims=True) / total
+        self._write(dst, _f32(np.hstack([center, var])))
+
+    def max8(self, on, dst, src):
+        self._write(dst, -np.sort(-self._read(src), axis=1)[:, :8])
+
+    def _places(self, data, vals, slots):
+        """Where the values are; each slot takes the first place that no slot before it has.  -1: nowhere."""
+        places = np.full(vals.shape, -1, np.int64)
+        for p in range(len(data)):
+            for k in slots:
+                free = [i for i in np.flatnonzero(data[p] == vals[p, k]) if i not in places[p]]
+                places[p, k] = free[0] if free else -1
+        return places
+
+    def _write_places(self, view, places):
+        to = self.m.at(view)
+        to[...] = places.astype(to.dtype).reshape(to.shape)
+
+    def nc_find_index8(self, on, dst, data, vals):
+        self._write_places(dst, self._places(self._read(data), self._read(vals), range(8)))
+
+    def nc_match_replace8(self, on, dst, data, vals, imm, dst_idx):
+        x = self._read(data).copy()
+        places = self._places(x, self._read(vals), range(7, -1, -1))
+        for p, k in zip(*np.nonzero(places >= 0)):
+            x[p, places[p, k]] = imm
+        self._write(dst, x)
+        if dst_idx is not None:
+            self._write_places(dst_idx, places)
 
 
 def evaluate(record, arrays):

@@ -48,11 +48,9 @@ def get_nc_version():
 __getattr__ = nki_names.attribute_of(
     __name__,
     unsupported={
-        "activate2", "affine_select", "bn_aggr", "bn_stats", "core_barrier", "dma_compute", "dma_transpose", "dropout",
-        "exponential", "get_nc_sub_version", "local_gather", "max8", "nc_find_index8", "nc_match_replace8", "nc_matmul_mx",
-        "nc_n_gather", "nc_stream_shuffle", "nc_transpose", "nonzero_with_count", "quantize_mx", "rand2", "rand_get_state",
-        "rand_set_state", "range_select", "register_alloc", "register_load", "register_move", "register_store", "rng",
-        "scalar_tensor_tensor", "select_reduce", "sendrecv", "sequence_bounds", "set_rng_seed", "tensor_scalar_cumulative",
-        "tensor_scalar_reduce", "tensor_tensor_scan", "topk"},
+        "activate2", "core_barrier", "dma_compute", "dropout", "exponential", "get_nc_sub_version", "local_gather",
+        "nc_matmul_mx", "nc_n_gather", "nc_stream_shuffle", "nonzero_with_count", "quantize_mx", "rand2",
+        "rand_get_state", "rand_set_state", "range_select", "register_alloc", "register_load", "register_move",
+        "register_store", "rng", "sendrecv", "sequence_bounds", "set_rng_seed", "topk"},
     removed={"tensor_copy_dynamic_src": "tensor_copy of a view", "tensor_copy_dynamic_dst": "tensor_copy into a view",
              "builtin_custom_op": "there is no replacement"})

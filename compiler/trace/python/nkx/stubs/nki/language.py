@@ -196,27 +196,62 @@ def negative(x, dtype=None):
     return t
 
 
-def relu(x, dtype=None):
-    t = _like(x, dtype)
-    _isa.tensor_scalar(dst=t, data=x, op0="maximum", operand0=0.0)
+def divide(x, y, dtype=None):
+    """x * (1 / y): no engine divides."""
+    if not isinstance(y, _Tensor):
+        return multiply(x, 1.0 / y, dtype)  # noqa: F821
+    r = reciprocal(y, float32)
+    return multiply(x, r, dtype) if isinstance(x, _Tensor) else multiply(r, x, dtype or y.dtype)  # noqa: F821
+
+
+def logical_not(x, dtype=None):
+    return equal(x, 0.0, dtype)  # noqa: F821
+
+
+def invert(x, dtype=None):
+    return bitwise_xor(x, -1, dtype)  # noqa: F821
+
+
+def where(condition, x, y, dtype=None):
+    """x where condition is not 0, else y.  x and y are tensors of the shape of condition, or numbers."""
+    if dtype is None:
+        dtype = next((v.dtype for v in (x, y) if isinstance(v, _Tensor)), float32)
+    mask = ndarray(condition.shape, uint8, sbuf)
+    _isa.tensor_scalar(dst=mask, data=condition, op0="not_equal", operand0=0.0)
+    t = ndarray(condition.shape, dtype, sbuf)
+    _isa.select_reduce(dst=t, predicate=mask, on_true=x, on_false=y)
     return t
 
 
-def sigmoid(x, dtype=None):
-    """1 / (1 + exp(-x)), in three instructions: no activation table has it here yet."""
-    e = _like(x, float32)
-    _isa.activation(dst=e, op="exp", data=x, scale=-1.0)
-    _isa.tensor_scalar(dst=e, data=e, op0="add", operand0=1.0)
-    t = _like(x, dtype)
-    _isa.reciprocal(dst=t, data=e)
+# Adding and taking away 1.5 * 2^23 rounds f32 to a whole number, for numbers below 2^22.
+_ROUND = 12582912.0
+_PI = 3.141592653589793
+_TWO_PI = 6.28125, 2 * _PI - 6.28125  # the first part has few digits, so that its product with a whole number is exact
+
+
+def _sine(x, shift, dtype):
+    """sin(x + shift), with the argument brought into the range of the Scalar engine's table, which is -pi … pi."""
+    turns, rest, t = _like(x, float32), _like(x, float32), _like(x, dtype)
+    _isa.tensor_scalar(dst=turns, data=x, op0="multiply", operand0=0.5 / _PI, op1="add", operand1=shift * 0.5 / _PI)
+    _isa.tensor_scalar(dst=turns, data=turns, op0="add", operand0=_ROUND, op1="subtract", operand1=_ROUND)
+    _isa.scalar_tensor_tensor(dst=rest, data=turns, op0="multiply", operand0=-_TWO_PI[0], op1="add", operand1=x)
+    _isa.scalar_tensor_tensor(dst=rest, data=turns, op0="multiply", operand0=-_TWO_PI[1], op1="add", operand1=rest)
+    if shift:
+        _isa.tensor_scalar(dst=rest, data=rest, op0="add", operand0=shift)
+    _isa.activation(dst=t, op="sin", data=rest)
     return t
 
 
-def silu(x, dtype=None):
-    s = sigmoid(x, float32)
-    t = _like(x, dtype)
-    _isa.tensor_tensor(dst=t, data1=x, data2=s, op="multiply")
-    return t
+def sin(x, dtype=None):
+    return _sine(x, 0.0, dtype)
+
+
+def cos(x, dtype=None):
+    return _sine(x, _PI / 2, dtype)
+
+
+def tan(x, dtype=None):
+    return divide(_sine(x, 0.0, float32), _sine(x, _PI / 2, float32), dtype or x.dtype)
 
 
 # ---- over axes ------------------------------------------------------------------------------------------------------
@@ -272,6 +307,35 @@ def mean(x, axis, dtype=None, keepdims=False):
     return t
 
 
+def all(x, axis, dtype=None, keepdims=False):  # noqa: A001
+    return min(not_equal(x, 0.0, float32), axis, dtype or x.dtype, keepdims)  # noqa: F821
+
+
+def _centered(x, axis):
+    """x without its mean over the axes, and the number of elements of a mean."""
+    m = mean(x, axis, float32, keepdims=True)
+    d = _like(x, float32)
+    _isa.tensor_tensor(dst=d, data1=x, data2=broadcast_to(m, x.shape), op="subtract")
+    return d, x.size // m.size
+
+
+def var(x, axis, dtype=None, keepdims=False):
+    """The mean of the squares of x minus its mean.  The dimensions that are reduced stay, with size 1."""
+    d, n = _centered(x, axis)
+    s = sum(multiply(d, d), axis, float32, keepdims=True)  # noqa: F821
+    return multiply(s, 1.0 / n, dtype or x.dtype)  # noqa: F821
+
+
+def rms_norm(x, w, axis, n, epsilon=1e-6, dtype=None, compute_dtype=None):
+    """x / sqrt(sum of x * x / n + epsilon) * w.  w has the shape of x; what is between is float32."""
+    s = sum(multiply(x, x, compute_dtype or float32), axis, float32, keepdims=True)  # noqa: F821
+    _isa.tensor_scalar(dst=s, data=s, op0="multiply", operand0=1.0 / n, op1="add", operand1=epsilon)
+    _isa.activation(dst=s, op="rsqrt", data=s)
+    t = _like(x, compute_dtype or float32)
+    _isa.tensor_tensor(dst=t, data1=x, data2=broadcast_to(s, x.shape), op="multiply")
+    return multiply(t, w, dtype or x.dtype)  # noqa: F821
+
+
 def softmax(x, axis=-1, dtype=None):
     top = ndarray((x.shape[0], 1), float32, sbuf)
     _isa.tensor_reduce(dst=top, op="maximum", data=x, axis=axis, negate=True)
@@ -294,6 +358,34 @@ def matmul(x, y, transpose_x=False):
     return t
 
 
+def transpose(x, dtype=None):
+    """x.T in SBUF, by the Tensor engine; integers by DMA."""
+    t = ndarray((x.shape[1], x.shape[0]), dtype or x.dtype, sbuf)
+    if x.dtype.kind in "iu":
+        _isa.dma_transpose(dst=t, src=x)
+        return t
+    p = ndarray(t.shape, x.dtype, psum)
+    _isa.nc_transpose(dst=p, data=x)
+    _isa.tensor_copy(dst=t, src=p)
+    return t
+
+
+def load_transpose2d(src, dtype=None):
+    """src.T in SBUF, of elements of 2 or 4 bytes."""
+    t = ndarray((src.shape[1], src.shape[0]), src.dtype, sbuf)
+    _isa.dma_transpose(dst=t, src=src)
+    return t if dtype is None or dtype == src.dtype else copy(t, dtype)
+
+
+def shared_identity_matrix(n, dtype=uint8, dst=None):
+    """The identity matrix of n rows, in SBUF."""
+    t = ndarray((n, n), dtype, sbuf) if dst is None else dst
+    numbers = ndarray((n, n), float32, sbuf)
+    _isa.iota(dst=numbers, pattern=[[1, n]], channel_multiplier=-1)
+    _isa.tensor_scalar(dst=t, data=numbers, op0="equal", operand0=0.0)
+    return t
+
+
 def broadcast_to(x, shape):
     """A view of x, repeated along the dimensions of size 1."""
     for d, n in enumerate(shape):
@@ -309,12 +401,9 @@ def expand_dims(x, axis):
 __getattr__ = nki_names.attribute_of(
     __name__,
     unsupported={
-        "abs_max", "abs_min", "all", "ceil", "cos", "device_print", "divide", "dropout", "dynamic_range", "erf_dx",
-        "float4_e2m1fn_x4", "float8_e4m3fn_x4", "float8_e5m2_x4", "float8_e8m0fnu", "floor", "fmod", "fori_loop",
-        "gather_flattened", "gelu", "gelu_apprx_sigmoid", "gelu_apprx_sigmoid_dx", "gelu_apprx_tanh", "gelu_dx", "invert",
-        "load_transpose2d", "logical_not", "mish", "mod", "no_reorder", "rand", "random_seed", "rms_norm",
-        "shared_constant", "shared_identity_matrix", "silu_dx", "softplus", "tan", "tfloat32", "transpose", "trunc", "var",
-        "where", "while_loop"},
+        "abs_max", "abs_min", "device_print", "dropout", "dynamic_range", "float4_e2m1fn_x4", "float8_e4m3fn_x4",
+        "float8_e5m2_x4", "float8_e8m0fnu", "fmod", "fori_loop", "gather_flattened", "mod", "no_reorder", "rand",
+        "random_seed", "shared_constant", "tfloat32", "while_loop"},
     removed={"arange": "slice the tensor: t[0:128, 0:512]", "mgrid": "slice the tensor, or use .ap",
              "par_dim": "the first dimension counts partitions", "static_cast": "give dst the type",
              "loop_reduce": "accumulate into a tensor", "spmd_dim": "kernel[2] launches on two cores", "nc": "kernel[2]"})
