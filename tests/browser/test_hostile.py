@@ -35,8 +35,8 @@ def hostile_frames(p):
     diag = {"severity": "error", "code": p, "message": p, "hint": p, "stage": p, "kernel": 0, "range": range_of(), "calls": [range_of(p, p)]}
     return [
         {"frame": "start", "version": 1, "key": "0" * 64, "language": p, "target": p, "pipeline": p},
-        {"frame": "kernel", "kernel": 0, "name": p, "inputs": [tensor], "outputs": [tensor]},
-        {"frame": "kernel", "kernel": 1, "name": p + "2", "inputs": [tensor], "outputs": [tensor]},
+        {"frame": "kernel", "kernel": 0, "name": p, "pipeline": "hlo", "inputs": [tensor], "outputs": [tensor]},
+        {"frame": "kernel", "kernel": 1, "name": p + "2", "pipeline": "nki", "inputs": [tensor], "outputs": [tensor]},
         {"frame": "sources", **sources},
         {"frame": "stage", "kernel": 0, "stage": stage(0)}, {"frame": "stage", "kernel": 0, "stage": stage(1)},
         {"frame": "diagnostic", "diagnostic": diag},
