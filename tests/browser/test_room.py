@@ -49,9 +49,13 @@ def test_a_hidden_pane_leaves_its_name_and_stays_hidden_after_a_reload(page):
 
 def test_the_last_pane_cannot_be_hidden(page):
     page.locator("#stages").focus()
-    for key in "213":
-        page.keyboard.press(key)
-    expect(page.locator("#panes")).to_have_attribute("data-hidden", "stages source")
+    page.keyboard.press("1")
+    expect(page.locator("#panes")).to_have_attribute("data-hidden", "source")
+    page.keyboard.press("2")  # the focus goes to the stage's text
+    expect(page.locator("#panes")).to_have_attribute("data-hidden", "source stages")
+    page.locator("#ir-viewer .cm-content").focus()
+    page.keyboard.press("3")
+    expect(page.locator("#panes")).to_have_attribute("data-hidden", "source stages")
     expect(page.locator("#ir-viewer")).to_be_visible()
     page.get_by_role("button", name="Show the source again").click()
     page.get_by_role("button", name="Hide the stage's text").click()

@@ -295,6 +295,7 @@ def test_it_opens_from_the_card_the_button_and_the_palette_and_closes_with_escap
     page.get_by_role("button", name="Close the drawer").click()
     expect(page.locator("#inspect")).to_be_hidden()
     page.keyboard.press("Control+k")
+    expect(page.locator("dialog.palette input")).to_be_focused()
     page.keyboard.type("values of what")
     page.keyboard.press("Enter")
     expect(page.locator("#inspect")).to_be_visible()
