@@ -83,7 +83,7 @@
  *   matmul            dst(m, n) += sum over k of stationary(k, m) * moving(k, n), products and sum in f32.  An allocation
  *                     in psum starts an accumulation group: the first matmul that writes an element overwrites it
  *                     (psum_zero_region = "size2048": the group is one bank).  is_transpose = true: moving is the identity
- *                     matrix, and dst, of stationary's type, gets the elements of stationary unchanged, transposed.
+ *                     matrix, and dst, of stationary's type or f32, gets the elements of stationary unchanged, transposed.
  *   tensor_copy       dst = src; between equal types the bits do not change, as in every copy.
  *   tensor_copy_predicated  dst = src where predicate != 0 (reverse_pred = true: where it is 0), else unchanged.
  *   tensor_tensor_arith     dst = lhs `op` rhs.

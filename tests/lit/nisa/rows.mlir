@@ -4,7 +4,7 @@
 
 !s = memref<64x64xf32, #nisa.mem<sbuf>>
 !u = memref<64x8xi8, #nisa.mem<sbuf>>
-!p = memref<64x64xf32, #nisa.mem<psum>>
+!p = memref<64x64xf16, #nisa.mem<psum>>
 !h = memref<64x64xbf16, #nisa.mem<sbuf>>
 module attributes {nisa.target = #nisa.target<trn2>} {
   func.func @k() {
