@@ -129,6 +129,7 @@ def test_what_is_pinned_stays_when_another_link_is_opened(new_page, server):
     write(page, TILED.format(128))
     compiled(page)
     pin(page)
+    page.wait_for_function("() => sessionStorage.getItem('nkx.pin') !== null")  # packing it takes a moment
     page.goto("about:blank")
     page.goto(link)
     compiled(page)
