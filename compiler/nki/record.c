@@ -102,7 +102,7 @@ static bool check_view(const struct nki_call *c, const struct nki_param_def *def
     return true;
   if (v->dim[0].stride != 1 && v->dim[0].size > 1)
     return nki_refuse(err, DG_NKI_ADDRESS, "the partitions of an operand are neighbours",
-                      "%s takes every %lldth partition", def->name, (long long)v->dim[0].stride);
+                      "%s steps over partitions by %lld", def->name, (long long)v->dim[0].stride);
   if (v->partition % 32 || (v->partition % 64 == 32 && v->dim[0].size > 32) ||
       (v->partition == 64 && v->dim[0].size > 64))
     return nki_refuse(err, DG_NKI_ADDRESS,
@@ -213,6 +213,10 @@ static bool check_matmul(const struct nki_program *p, const struct nki_call *c, 
     if (v->integer || v->n)
       return nki_refuse(err, DG_NKI_UNSUPPORTED, NULL, "%s of nc_matmul is not compiled here yet", later[i]);
   }
+  const struct nki_value *mode = nki_value(c, "perf_mode");
+  if (mode->kind == NKI_WORD && strcmp(mode->word, "none") != 0)
+    return nki_refuse(err, DG_NKI_UNSUPPORTED, NULL, "the perf_mode %s of nc_matmul is not compiled here yet",
+                      mode->word);
   return true;
 }
 

@@ -104,6 +104,9 @@ static PyObject *trace_decorator(PyObject *self, PyObject *args, PyObject *kw);
 /* @nki.jit kernels: another kernel calls it as a function; outside of all kernels it runs on arrays
  * (nkx/nki_run.py). */
 static PyObject *call_nki(struct kernel *k, PyObject *args, PyObject *kw) {
+  if (k->grid && !tracer_now) /* the vendor's front end takes grids, for a NumPy kernel */
+    return trace_refuse(DG_NKI_UNSUPPORTED, "launch it on one core",
+                        "a launch with the grid %R is not compiled here yet", k->grid);
   if (nki_now)
     return PyObject_Call(k->fn, args, kw);
   if (program_now && !k->args && !tracer_now && has_array(args, kw) && !record(k, args, kw))
@@ -305,6 +308,9 @@ static PyObject *kernel_launch(PyObject *self, PyObject *grid) {
   struct kernel *k = (struct kernel *)self;
   if (!k->nki)
     return trace_refuse(DG_BAD_ARGUMENT, NULL, "only an @nki.jit kernel is launched with a grid");
+  if (PyLong_Check(grid) && PyLong_AsLong(grid) == 1) /* one core, as without a grid */
+    return Py_NewRef(self);
+  PyErr_Clear();
   struct kernel *other = (struct kernel *)kernel_make(k->fn, NULL, k->name);
   if (!other)
     return NULL;

@@ -94,10 +94,11 @@ CASES = [
     ("nisa.max8(x[:, 0:8], x[:, 0:7])", "nki-shape-mismatch", "src has 7 elements in each partition, but it must have 8 to 16384"),
     ("nisa.nc_find_index8(i[:, 0:8], x, x[:, 0:8])", "nki-dtype", "dst has the type int32"),
     ("nisa.nc_match_replace8(x, i, x[:, 0:8], 0.0)", "nki-dtype", "data has the type int32"),
+    ("nisa.nc_matmul(p, x[:, 0:128], x, perf_mode=nisa.matmul_perf_mode.double_row)", "nki-unsupported", "the perf_mode double_row"),
     # places
     ("nisa.memset(x[1:3], 0.0)", "nki-address", "dst covers 2 partitions from 1 on"),
     ("nisa.memset(x[32:96], 0.0)", "nki-address", "dst covers 64 partitions from 32 on"),
-    ("nisa.memset(x[0:128:2], 0.0)", "nki-address", "dst takes every 2th partition"),
+    ("nisa.memset(x[0:128:2], 0.0)", "nki-address", "dst steps over partitions by 2"),
     # Python on tensors
     ("y = «x + x»", "nki-tensor-operator", "tensors of NKI have no operators"),
     ("«x[0:2]» = x", "nki-tile-assignment", "a part of a tensor cannot be assigned to"),
@@ -147,6 +148,15 @@ def test_a_kernel_of_beta_1_says_that_it_is_not_compiled_yet():
 def test_a_call_outside_of_a_kernel_is_refused():
     [d] = compiler.compile("import nki.language as nl\nx = nl.ndarray((4, 4), nl.float32)\n")["diagnostics"]
     assert d["code"] == "nki-call" and d["message"] == "no NKI kernel is running here" and d["range"]["line"] == 2
+
+
+def test_a_launch_on_one_core_is_a_call_and_one_on_two_cores_is_refused():
+    plain = KERNEL.format(line="pass").replace(": nl.tensor[128, 512]", "").replace(", b: nl.tensor[64, 512]", "")
+    call = "\nkernel[{}](np.zeros((128, 512), np.float32))\n"
+    assert compiler.compile(plain + call.format(1))["status"] == "ok"
+    errors = [d for d in compiler.compile(plain + call.format(2))["diagnostics"] if d["code"] == "nki-unsupported"]
+    [d] = errors
+    assert "the grid 2" in d["message"] and d["range"]["line"] == len((plain + call).splitlines())
 
 
 def test_a_loop_that_unrolls_without_end_is_refused():
