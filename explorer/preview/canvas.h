@@ -1,6 +1,6 @@
 /* canvas: a picture of a few inks on which rectangles and text are drawn.
  *
- * Each ink has 16 levels, from the colour behind it to its own.  So a pixel is one byte, and the picture becomes a PNG with
+ * Each ink has 16 levels, from its background to its own colour.  So a pixel is one byte, and the picture becomes a PNG with
  * a palette without counting colours.  What is drawn outside of the picture is left out.
  */
 #ifndef PREVIEW_CANVAS_H
@@ -14,7 +14,7 @@
 enum { CANVAS_INKS_MAX = 16 };
 
 struct canvas_ink {
-  uint32_t colour, behind; /* 0xRRGGBB */
+  uint32_t colour, background; /* 0xRRGGBB */
 };
 
 struct canvas {

@@ -24,11 +24,11 @@ static void put_chunk(struct buf *out, const char type[4], const unsigned char *
   buf_append(out, word, 4);
 }
 
-/* The colour that is `level` of 15 on the way from the one behind to the ink's own. */
+/* The colour that is `level` of 15 on the way from the background to the ink's own. */
 static void put_colour(unsigned char *to, const struct canvas_ink *ink, int level) {
   for (int i = 0; i < 3; i++) {
-    const int own = ink->colour >> (16 - 8 * i) & 0xff, behind = ink->behind >> (16 - 8 * i) & 0xff;
-    to[i] = (unsigned char)(behind + (own - behind) * level / (LEVELS - 1));
+    const int own = ink->colour >> (16 - 8 * i) & 0xff, background = ink->background >> (16 - 8 * i) & 0xff;
+    to[i] = (unsigned char)(background + (own - background) * level / (LEVELS - 1));
   }
 }
 

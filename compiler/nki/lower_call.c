@@ -1,0 +1,412 @@
+/* lower_call: one call as instructions. */
+#include <assert.h>
+#include <math.h>
+#include <string.h>
+
+#include "nki/lower_internal.h"
+
+/* ---- operands ---------------------------------------------------------------------------------------------------- */
+
+static struct nisa_access scalar(MlirValue v) {
+  return (struct nisa_access){.base = v};
+}
+
+static MlirType f32(struct nki_lower *l) {
+  return mlirF32TypeGet(l->b.ctx);
+}
+
+/* A number or a column; `bits`: an integer of dst's type. */
+static struct nisa_access number_or_column(struct nki_lower *l, const struct nki_value *v, double missing,
+                                           enum dtype bits) {
+  if (v->kind == NKI_VIEW)
+    return nki_access_on_chip(l, v->view);
+  if (bits != DT_NONE)
+    return scalar(ir_int(&l->b, ir_element_type(&l->b, bits), v->integer));
+  return scalar(ir_float(&l->b, f32(l), v->kind == NKI_ABSENT ? missing : v->number));
+}
+
+static bool is_unsigned(const struct nki_call *c) {
+  for (int k = 0; k < nki_n_params(nki_def(c)); k++)
+    if (c->value[k].kind == NKI_VIEW && dtype_kind(c->value[k].view->tensor->dtype) == DK_UNSIGNED)
+      return true;
+  return false;
+}
+
+/* ---- instructions ------------------------------------------------------------------------------------------------ */
+
+enum { ATTRS_MAX = 6 };
+struct attrs {
+  int n;
+  MlirNamedAttribute v[ATTRS_MAX];
+};
+static void add_attr(struct nki_lower *l, struct attrs *x, const char *name, MlirAttribute value) {
+  assert(x->n < ATTRS_MAX);
+  x->v[x->n++] = ir_named(&l->b, name, value);
+}
+static void add_text(struct nki_lower *l, struct attrs *x, const char *name, const char *text) {
+  add_attr(l, x, name, mlirStringAttrGet(l->b.ctx, ir_str(text)));
+}
+static void add_bool(struct nki_lower *l, struct attrs *x, const char *name, bool v) {
+  add_attr(l, x, name, mlirBoolAttrGet(l->b.ctx, v));
+}
+
+static void emit(struct nki_lower *l, enum nisa_kind kind, enum nisa_engine engine, const struct nki_call *c,
+                 const struct nisa_access *operands, struct attrs *attrs) {
+  struct nisa_instr in = {.def = nisa_op_def(kind), .engine = engine};
+  struct attrs none = {0};
+  attrs = attrs ? attrs : &none;
+  memcpy(in.operand, operands, (size_t)in.def->n_operands * sizeof *operands);
+  if (is_unsigned(c))
+    add_attr(l, attrs, "unsigned", mlirUnitAttrGet(l->b.ctx));
+  mlirBlockAppendOwnedOperation(l->b.block, nisa_create(&in, l->b.loc, attrs->n, attrs->v));
+}
+
+#define VIEW(name) (nki_value(c, name)->view)
+
+/* How many leading dimensions make up n elements; 0 if none do. */
+static int leading(const struct nki_view *v, int64_t n) {
+  int64_t have = 1;
+  for (int k = 0; k < v->rank; k++)
+    if ((have *= v->dim[k].size) == n)
+      return k + 1;
+  return 0;
+}
+
+static bool lead_with_one(struct nki_view *v) {
+  if (v->rank == NKI_RANK_MAX)
+    return false;
+  memmove(&v->dim[1], &v->dim[0], (size_t)v->rank++ * sizeof *v->dim);
+  v->dim[0] = (struct nki_dim){1, 1};
+  return true;
+}
+
+static enum status lower_dma_copy(struct nki_lower *l, const struct nki_call *c) {
+  struct nki_view dst = *VIEW("dst"), src = *VIEW("src");
+  const int64_t partitions = nki_is_on_chip(&dst) ? dst.dim[0].size : nki_is_on_chip(&src) ? src.dim[0].size : 0;
+  if (nki_is_on_chip(&dst) && nki_is_on_chip(&src) && dst.dim[0].size != src.dim[0].size)
+    return nki_lower_refuse(l, c, "copy through HBM",
+                            "the partitions of both sides differ; that is not compiled here yet");
+  if (!nki_views_align(&dst, &src))
+    return nki_lower_refuse(l, c, "copy in several steps", "the shapes of both sides have no common parts");
+  if (partitions == 1 && dst.dim[0].size != 1 && (!lead_with_one(&dst) || !lead_with_one(&src)))
+    return nki_lower_refuse(l, c, "copy in several steps", "both sides have too many dimensions");
+  const int par_dims = partitions ? leading(&dst, partitions) : 1;
+  if (!par_dims)
+    return nki_lower_refuse(l, c, "copy in several steps",
+                            "the rows of the array in HBM are not those of the partitions");
+  struct nisa_access x[] = {nki_access_of(l, &dst, par_dims), nki_access_of(l, &src, par_dims)};
+  emit(l, NISA_DMA_COPY, NISA_ENGINE_DMA, c, x, NULL);
+  return ST_OK;
+}
+
+static enum status lower_matmul(struct nki_lower *l, const struct nki_call *c) {
+  MlirValue zero = ir_index(&l->b, 0);
+  struct nisa_access x[] = {nki_access_on_chip(l, VIEW("dst")), nki_access_on_chip(l, VIEW("stationary")),
+                            nki_access_on_chip(l, VIEW("moving")), scalar(zero), scalar(zero)};
+  struct attrs attrs = {0};
+  add_bool(l, &attrs, "is_transpose", false);
+  add_text(l, &attrs, "perf_opt", "none_");
+  add_text(l, &attrs, "psum_zero_region", "size2048");
+  emit(l, NISA_MATMUL, c->engine, c, x, &attrs);
+  return ST_OK;
+}
+
+static void lower_dma_transpose(struct nki_lower *l, const struct nki_call *c) {
+  struct nisa_access x[] = {nki_access_of(l, VIEW("dst"), 1), nki_access_of(l, VIEW("src"), 1)};
+  static const int64_t turned[] = {1, 0};
+  struct attrs attrs = {0};
+  add_attr(l, &attrs, "permutation", ir_i64_array(&l->b, 2, turned));
+  emit(l, NISA_DMA_TRANSPOSE, NISA_ENGINE_DMA, c, x, &attrs);
+}
+
+static void lower_tensor_tensor(struct nki_lower *l, const struct nki_call *c) {
+  const char *op = nki_value(c, "op")->op->nisa;
+  struct nisa_access x[] = {nki_access_on_chip(l, VIEW("dst")), nki_access_on_chip(l, VIEW("data1")),
+                            nki_access_on_chip(l, VIEW("data2"))};
+  struct attrs attrs = {0};
+  if (!strcmp(op, "pow")) {
+    emit(l, NISA_TENSOR_TENSOR_POWER, c->engine, c, x, NULL);
+    return;
+  }
+  add_text(l, &attrs, "op", op);
+  emit(l, NISA_TENSOR_TENSOR_ARITH, c->engine, c, x, &attrs);
+}
+
+static void lower_tensor_scalar(struct nki_lower *l, const struct nki_call *c) {
+  static const char *const reverse[] = {"none", "first", "second", "both"};
+  const struct nki_value *op0 = nki_value(c, "op0"), *op1 = nki_value(c, "op1");
+  const enum dtype bits = op0->op->is == NKI_BITS ? VIEW("dst")->tensor->dtype : DT_NONE;
+  struct nisa_access x[4] = {nki_access_on_chip(l, VIEW("dst")), nki_access_on_chip(l, VIEW("data")),
+                             number_or_column(l, nki_value(c, "operand0"), 0, bits)};
+  if (op1->kind == NKI_OP)
+    x[3] = number_or_column(l, nki_value(c, "operand1"), 0, bits);
+  struct attrs attrs = {0};
+  add_text(l, &attrs, "op0", op0->op->nisa);
+  if (op1->kind == NKI_OP)
+    add_text(l, &attrs, "op1", op1->op->nisa);
+  const bool first = nki_value(c, "reverse0")->integer, second = nki_value(c, "reverse1")->integer;
+  add_text(l, &attrs, "reverse_operands", reverse[first + 2 * second]);
+  emit(l, NISA_TENSOR_SCALAR_ARITH, c->engine, c, x, &attrs);
+}
+
+/* Drops the dimensions of size 1, but keeps one that is reduced.  *n: the number of dimensions that are reduced. */
+static struct nki_view drop_ones(const struct nki_view *v, int *n) {
+  struct nki_view out = *v;
+  int kept = 0;
+  out.rank = 1;
+  for (int k = 1; k < v->rank; k++) {
+    const bool reduced = k >= v->rank - *n;
+    if (v->dim[k].size == 1 && !(reduced && k == v->rank - 1 && !kept))
+      continue;
+    kept += reduced;
+    out.dim[out.rank++] = v->dim[k];
+  }
+  *n = kept;
+  return out;
+}
+
+static void lower_reduce(struct nki_lower *l, const struct nki_call *c) {
+  int n = nki_value(c, "axis")->n;
+  const struct nki_view data = drop_ones(VIEW("data"), &n);
+  struct nisa_access x[] = {nki_access_on_chip(l, VIEW("dst")), nki_access_of(l, &data, 1)};
+  struct attrs attrs = {0};
+  const bool negate = nki_value(c, "negate")->integer;
+  const char *op = nki_value(c, "op")->op->nisa;
+  /* NKI negates the result, NISA what it reads: -max(x) is min(-x) */
+  if (negate && (!strcmp(op, "max") || !strcmp(op, "min")))
+    op = !strcmp(op, "max") ? "min" : "max";
+  add_text(l, &attrs, "op", op);
+  add_bool(l, &attrs, "negated", negate);
+  add_attr(l, &attrs, "num_r_dim", ir_i64_attr(&l->b, n));
+  emit(l, NISA_TENSOR_REDUCE_ARITH, c->engine, c, x, &attrs);
+}
+
+static void lower_partition_reduce(struct nki_lower *l, const struct nki_call *c) {
+  struct nisa_access x[] = {nki_access_on_chip(l, VIEW("dst")), nki_access_on_chip(l, VIEW("data"))};
+  struct attrs attrs = {0};
+  add_text(l, &attrs, "reduce_op", nki_value(c, "op")->op->nisa);
+  add_attr(l, &attrs, "num_r_dim", ir_i64_attr(&l->b, 0));
+  emit(l, NISA_CROSS_LANE_REDUCE_ARITH, c->engine, c, x, &attrs);
+}
+
+static void put_memset(struct nki_lower *l, const struct nki_call *c, const struct nki_view *dst, double value,
+                       enum nisa_engine engine) {
+  struct nisa_access x[] = {nki_access_on_chip(l, dst), scalar(ir_number(&l->b, dst->tensor->dtype, value))};
+  emit(l, NISA_MEMSET, engine, c, x, NULL);
+}
+
+static void lower_activation(struct nki_lower *l, const struct nki_call *c) {
+  const struct nki_value *res = nki_value(c, "reduce_res");
+  if (res->kind == NKI_VIEW) /* NISA adds to it */
+    put_memset(l, c, res->view, 0, NISA_ENGINE_VECTOR);
+  struct nisa_access x[6] = {nki_access_on_chip(l, VIEW("dst")),
+                             {.n_dims = 0},
+                             nki_access_on_chip(l, VIEW("data")),
+                             number_or_column(l, nki_value(c, "bias"), 0, DT_NONE),
+                             number_or_column(l, nki_value(c, "scale"), 1, DT_NONE)};
+  if (res->kind == NKI_VIEW)
+    x[1] = nki_access_on_chip(l, res->view);
+  struct attrs attrs = {0};
+  add_text(l, &attrs, "op", nki_value(c, "op")->op->nisa);
+  emit(l, NISA_ACTIVATION, c->engine, c, x, &attrs);
+}
+
+static void lower_predicated(struct nki_lower *l, const struct nki_call *c) {
+  const struct nki_value *src = nki_value(c, "src");
+  const enum dtype t = VIEW("dst")->tensor->dtype;
+  struct nisa_access x[] = {
+      nki_access_on_chip(l, VIEW("dst")),
+      src->kind == NKI_VIEW ? nki_access_on_chip(l, src->view) : scalar(ir_number(&l->b, t, src->number)),
+      nki_access_on_chip(l, VIEW("predicate")),
+  };
+  struct attrs attrs = {0};
+  add_bool(l, &attrs, "reverse_pred", nki_value(c, "reverse_pred")->integer);
+  emit(l, NISA_TENSOR_COPY_PREDICATED, c->engine, c, x, &attrs);
+}
+
+static int64_t first_int(const struct nki_value *v) {
+  return v->n ? v->ints[0] : 0;
+}
+
+static enum status lower_iota(struct nki_lower *l, const struct nki_call *c) {
+  const struct nki_value *pattern = nki_value(c, "pattern");
+  struct nki_error err = {.arena = l->ds->arena};
+  struct nki_view dst;
+  int64_t by[NKI_RANK_MAX] = {first_int(nki_value(c, "channel_multiplier"))};
+  const int n = 1 + pattern->n / 2;
+  for (int k = 1; k < n; k++)
+    by[k] = pattern->ints[2 * k - 2];
+  if (!nki_shape_by_pattern(c, &dst, &err))
+    return nki_lower_refuse(l, c, err.hint, err.text);
+  struct nisa_access x[] = {nki_access_of(l, &dst, 1), scalar(ir_index(&l->b, first_int(nki_value(c, "offset"))))};
+  struct attrs attrs = {0};
+  add_attr(l, &attrs, "coefficients", ir_i64_array(&l->b, n, by));
+  emit(l, NISA_IOTA, c->engine, c, x, &attrs);
+  return ST_OK;
+}
+
+/* The identity matrix of a type, in SBUF until the function ends.  At its first use it is made of the numbers column -
+ * row, of which those on the diagonal are 0. */
+static struct nki_view identity_of(struct nki_lower *l, const struct nki_call *c, enum dtype dtype) {
+  struct nki_tensor *t = &l->identity[dtype];
+  const bool is_made = t->rank;
+  *t = (struct nki_tensor){.number = nki_identity_number(l, dtype),
+                           .dtype = dtype,
+                           .space = MEM_SBUF,
+                           .rank = 2,
+                           .dims = {NISA_PARTITIONS, NISA_PARTITIONS},
+                           .input = -1};
+  struct nki_tensor numbers = *t;
+  struct nki_view out = nki_whole(t), from = nki_whole(&numbers);
+  if (is_made)
+    return out;
+  numbers.number = nki_first_temp(l);
+  numbers.dtype = DT_F32;
+  static const int64_t by[] = {-1, 1};
+  struct nisa_access iota[] = {nki_access_of(l, &from, 1), scalar(ir_index(&l->b, 0))};
+  struct attrs attrs = {0};
+  add_attr(l, &attrs, "coefficients", ir_i64_array(&l->b, 2, by));
+  emit(l, NISA_IOTA, NISA_ENGINE_GPSIMD, c, iota, &attrs);
+  struct nisa_access compare[4] = {nki_access_of(l, &out, 1), iota[0], scalar(ir_float(&l->b, f32(l), 0))};
+  attrs = (struct attrs){0};
+  add_text(l, &attrs, "op0", "is_eq");
+  add_text(l, &attrs, "reverse_operands", "none");
+  emit(l, NISA_TENSOR_SCALAR_ARITH, NISA_ENGINE_VECTOR, c, compare, &attrs);
+  nki_release(l, &l->homes[numbers.number]);
+  return out;
+}
+
+/* data.T @ identity: is_transpose passes the elements through unchanged. */
+static enum status lower_transpose(struct nki_lower *l, const struct nki_call *c) {
+  const int64_t rows = VIEW("data")->dim[0].size;
+  struct nki_view identity = identity_of(l, c, VIEW("data")->tensor->dtype);
+  identity.dim[0].size = identity.dim[1].size = rows;
+  MlirValue zero = ir_index(&l->b, 0);
+  struct nisa_access x[] = {nki_access_on_chip(l, VIEW("dst")), nki_access_on_chip(l, VIEW("data")),
+                            nki_access_of(l, &identity, 1), scalar(zero), scalar(zero)};
+  struct attrs attrs = {0};
+  add_bool(l, &attrs, "is_transpose", true);
+  add_text(l, &attrs, "perf_opt", "none_");
+  add_text(l, &attrs, "psum_zero_region", "size2048");
+  emit(l, NISA_MATMUL, c->engine, c, x, &attrs);
+  return ST_OK;
+}
+
+void nki_lower_copy(struct nki_lower *l, const struct nki_call *c, enum nisa_kind kind, const char *src) {
+  struct nisa_access x[] = {nki_access_on_chip(l, VIEW("dst")), nki_access_on_chip(l, VIEW(src))};
+  emit(l, kind, c->engine, c, x, NULL);
+}
+
+static void lower_scan(struct nki_lower *l, const struct nki_call *c) {
+  static const char *const reverse[] = {"none", "first", "second", "both"};
+  struct nisa_access x[] = {nki_access_on_chip(l, VIEW("dst")), nki_access_on_chip(l, VIEW("data0")),
+                            nki_access_on_chip(l, VIEW("data1")),
+                            number_or_column(l, nki_value(c, "initial"), 0, DT_NONE)};
+  struct attrs attrs = {0};
+  add_text(l, &attrs, "op0", nki_value(c, "op0")->op->nisa);
+  add_text(l, &attrs, "op1", nki_value(c, "op1")->op->nisa);
+  add_text(l, &attrs, "reverse_operands",
+           reverse[nki_value(c, "reverse0")->integer + 2 * nki_value(c, "reverse1")->integer]);
+  emit(l, NISA_TENSOR_TENSOR_SCAN, c->engine, c, x, &attrs);
+}
+
+/* What leaves y as it is in `start op y`; 0 - y for subtract. */
+static double start_of(const char *op) {
+  return !strcmp(op, "multiply") ? 1 : !strcmp(op, "max") ? -INFINITY : !strcmp(op, "min") ? INFINITY : 0;
+}
+
+static void lower_cumulative(struct nki_lower *l, const struct nki_call *c) {
+  const char *op1 = nki_value(c, "op1")->op->nisa;
+  struct nisa_access x[] = {nki_access_on_chip(l, VIEW("dst")), nki_access_on_chip(l, VIEW("src")),
+                            number_or_column(l, nki_value(c, "imm0"), 0, DT_NONE),
+                            number_or_column(l, nki_value(c, "imm1"), start_of(op1), DT_NONE)};
+  struct attrs attrs = {0};
+  add_text(l, &attrs, "op0", nki_value(c, "op0")->op->nisa);
+  add_text(l, &attrs, "op1", op1);
+  emit(l, NISA_TENSOR_SCALAR_CUMULATIVE, c->engine, c, x, &attrs);
+}
+
+static void lower_find(struct nki_lower *l, const struct nki_call *c) {
+  struct nisa_access x[] = {nki_access_on_chip(l, VIEW("dst")), nki_access_on_chip(l, VIEW("data")),
+                            nki_access_on_chip(l, VIEW("vals"))};
+  emit(l, NISA_FIND_INDEX8, c->engine, c, x, NULL);
+}
+
+static void lower_replace(struct nki_lower *l, const struct nki_call *c) {
+  const struct nki_value *places = nki_value(c, "dst_idx");
+  struct nisa_access x[] = {nki_access_on_chip(l, VIEW("dst")),
+                            {.n_dims = 0},
+                            nki_access_on_chip(l, VIEW("data")),
+                            nki_access_on_chip(l, VIEW("vals")),
+                            scalar(ir_float(&l->b, f32(l), nki_value(c, "imm")->number))};
+  if (places->kind == NKI_VIEW)
+    x[1] = nki_access_on_chip(l, places->view);
+  emit(l, NISA_MATCH_REPLACE8, c->engine, c, x, NULL);
+}
+
+enum status nki_lower_call(struct nki_lower *l, const struct nki_call *c) {
+  switch (c->kind) {
+  case NKI_DMA_COPY:
+    return lower_dma_copy(l, c);
+  case NKI_TENSOR_COPY:
+    nki_lower_copy(l, c, NISA_TENSOR_COPY, "src");
+    return ST_OK;
+  case NKI_TENSOR_COPY_PREDICATED:
+    lower_predicated(l, c);
+    return ST_OK;
+  case NKI_MEMSET:
+    put_memset(l, c, VIEW("dst"), nki_value(c, "value")->number, c->engine);
+    return ST_OK;
+  case NKI_NC_MATMUL:
+    return lower_matmul(l, c);
+  case NKI_TENSOR_TENSOR:
+    lower_tensor_tensor(l, c);
+    return ST_OK;
+  case NKI_TENSOR_SCALAR:
+    lower_tensor_scalar(l, c);
+    return ST_OK;
+  case NKI_TENSOR_REDUCE:
+    lower_reduce(l, c);
+    return ST_OK;
+  case NKI_TENSOR_PARTITION_REDUCE:
+    lower_partition_reduce(l, c);
+    return ST_OK;
+  case NKI_ACTIVATION:
+  case NKI_ACTIVATION_REDUCE:
+    lower_activation(l, c);
+    return ST_OK;
+  case NKI_RECIPROCAL:
+    nki_lower_copy(l, c, NISA_RECIPROCAL, "data");
+    return ST_OK;
+  case NKI_IOTA:
+    return lower_iota(l, c);
+  case NKI_TENSOR_TENSOR_SCAN:
+    lower_scan(l, c);
+    return ST_OK;
+  case NKI_TENSOR_SCALAR_CUMULATIVE:
+    lower_cumulative(l, c);
+    return ST_OK;
+  case NKI_BN_STATS:
+    nki_lower_copy(l, c, NISA_BN_STATS, "data");
+    return ST_OK;
+  case NKI_BN_AGGR:
+    nki_lower_copy(l, c, NISA_BN_AGGR, "data");
+    return ST_OK;
+  case NKI_MAX8:
+    nki_lower_copy(l, c, NISA_MAX8, "src");
+    return ST_OK;
+  case NKI_NC_FIND_INDEX8:
+    lower_find(l, c);
+    return ST_OK;
+  case NKI_NC_MATCH_REPLACE8:
+    lower_replace(l, c);
+    return ST_OK;
+  case NKI_DMA_TRANSPOSE:
+    lower_dma_transpose(l, c);
+    return ST_OK;
+  case NKI_NC_TRANSPOSE:
+    return lower_transpose(l, c);
+  default:
+    return ST_BUG; /* compose.c has taken it apart */
+  }
+}

@@ -1,0 +1,72 @@
+/* lower_internal: what the files of the lowering share; lower.h is the interface.
+ *
+ *   lower_access.c   the memories of tensors, and views as operands
+ *   lower_call.c     one call as instructions
+ *   lower.c          the program: temporaries, releases, the function
+ */
+#ifndef NKI_LOWER_INTERNAL_H
+#define NKI_LOWER_INTERNAL_H
+
+#include "ir/build.h"
+#include "ir/ir.h"
+#include "nisa/nisa.h"
+#include "nki/compose.h"
+#include "nki/plan.h"
+
+/* The memory of a tensor. */
+struct nki_home {
+  MlirValue memref; /* null: there is none at present */
+  bool is_flat;   /* some view does not step along the tensor's own dimensions: on chip it is (partitions, elements) */
+  MlirValue flat; /* of a flat tensor in HBM that comes from outside: its memref as one dimension */
+};
+
+struct nki_lower {
+  struct ir *ir;
+  const struct nki_program *p;
+  struct diags *ds;
+  struct arena arena;
+  struct ir_builder b; /* at the end of the function */
+  struct nki_plan plan;
+  struct nki_home *homes;               /* of the program's tensors, and of those below */
+  struct nki_tensor identity[DT_COUNT]; /* identity matrices; rank 0: not made yet */
+};
+
+/* The numbers of tensors that the program does not have: the result of a call as f32, temporary ones of compose.c, and
+ * identity matrices. */
+static inline int nki_floats_number(const struct nki_lower *l) {
+  return l->p->tensors.n;
+}
+static inline int nki_first_temp(const struct nki_lower *l) {
+  return l->p->tensors.n + 1;
+}
+static inline int nki_identity_number(const struct nki_lower *l, enum dtype t) {
+  return nki_first_temp(l) + NKI_TEMPS_MAX + (int)t;
+}
+
+/* Adds an error about a call.  Returns ST_INPUT. */
+enum status nki_lower_refuse(struct nki_lower *l, const struct nki_call *c, const char *hint, const char *what);
+
+/* ---- lower_access.c ---------------------------------------------------------------------------------------------- */
+
+/* Finds the tensors that some view does not follow along their own dimensions. */
+void nki_find_flat(struct nki_lower *l);
+MlirType nki_memref_type(struct nki_lower *l, const struct nki_tensor *t, bool is_flat);
+/* The memref of a tensor; on chip it is allocated if there is none.  is_flat: in HBM, as one dimension. */
+MlirValue nki_memref_of(struct nki_lower *l, const struct nki_tensor *t, bool is_flat);
+/* Releases a tensor on chip, which has a memref. */
+void nki_release(struct nki_lower *l, struct nki_home *h);
+/* dst of an iota in the shape of its pattern. */
+bool nki_shape_by_pattern(const struct nki_call *c, struct nki_view *out, struct nki_error *err);
+/* A view as an operand whose par_dims leading dimensions are partitions. */
+struct nisa_access nki_access_of(struct nki_lower *l, const struct nki_view *v, int par_dims);
+/* A view on chip as an operand with as few dimensions as it can have. */
+struct nisa_access nki_access_on_chip(struct nki_lower *l, const struct nki_view *v);
+
+/* ---- lower_call.c ------------------------------------------------------------------------------------------------ */
+
+/* Appends the instructions of a call that nki_compose leaves as it is. */
+enum status nki_lower_call(struct nki_lower *l, const struct nki_call *c);
+/* Appends an instruction with the operands dst and `src`. */
+void nki_lower_copy(struct nki_lower *l, const struct nki_call *c, enum nisa_kind kind, const char *src);
+
+#endif
