@@ -125,6 +125,8 @@ def its_link_opens_it_again(w: Walk) -> None:
     w.stage(0)
     w.page.wait_for_function("(link) => location.hash !== link && location.hash.includes('sel=')", arg=link)
     w.page.evaluate("(link) => { location.hash = link; }", link)
+    w.page.wait_for_function("(link) => location.hash === link", arg=link)
+    compiled(w.page)
     w.sees_best(w.stages[-1])
 
 
