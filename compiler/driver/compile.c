@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "driver/entry.h"
 #include "nisa/nisa.h"
+#include "nki/ast.h"
 
 static_assert(JOB_SOURCE_MAX == (int)TRACE_SOURCE_MAX, "a job may hold any source that the tracer takes");
 static_assert(JOB_RANK_MAX == (int)HLO_RANK_MAX, "a job's inputs have the shapes that HLO has");
@@ -70,7 +71,7 @@ static enum status send_partial_stage(struct path *p, int index, bool partial) {
                     .def = &p->pipeline->stages[index],
                     .changed = true,
                     .partial = partial,
-                    .time_us = partial ? p->kernel->time_us : 0};
+                    .time_us = partial ? p->kernel->time_us : p->kernel->ast->time_us};
   struct error err = {0};
   return compile_read_stage(p, &s, &err) ? ST_OK : compile_send_stage(p->run, &s, p->number);
 }

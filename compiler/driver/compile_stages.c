@@ -208,7 +208,11 @@ enum status compile_stage(struct path *p, int index) {
   int64_t t0 = clock_now_us();
 
   enum status st = transform(p, def, &s.remarks);
-  s.time_us = clock_now_us() - t0 + (def->runner == RUN_TRACE || def->runner == RUN_NKI_TRACE ? p->kernel->time_us : 0);
+  s.time_us = clock_now_us() - t0;
+  if (def->runner == RUN_TRACE || def->runner == RUN_NKI_TRACE)
+    s.time_us += p->kernel->time_us;
+  else if (def->runner == RUN_NKI_AST)
+    s.time_us += p->kernel->ast->time_us;
   blame(r, first, def);
   if (st)
     return st;

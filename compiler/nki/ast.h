@@ -4,6 +4,7 @@
 #define NKI_AST_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/src.h"
 
@@ -19,6 +20,7 @@ struct nki_ast {
   size_t text_len;
   int n; /* lines that have a place, in order */
   struct nki_ast_line *v;
+  int64_t time_us;
 };
 
 #endif

@@ -80,7 +80,7 @@ static bool add_findings(struct trace_program *program, PyObject *list, struct d
   return !PyErr_Occurred();
 }
 
-static const struct nki_ast *read_lines(struct trace_program *program, PyObject *list) {
+static struct nki_ast *read_lines(struct trace_program *program, PyObject *list) {
   struct nki_ast *ast = arena_new(program->a, struct nki_ast);
   struct buf b;
   ast->v = arena_new_array(program->a, struct nki_ast_line, (size_t)PyList_GET_SIZE(list));
@@ -106,8 +106,8 @@ static const struct nki_ast *read_lines(struct trace_program *program, PyObject 
   return ast;
 }
 
-const struct nki_ast *nki_analyse(struct trace_program *program, const struct program_kernel *k, bool has_shapes,
-                                  struct diags *ds) {
+struct nki_ast *nki_analyse(struct trace_program *program, const struct program_kernel *k, bool has_shapes,
+                            struct diags *ds) {
   PyCodeObject *code = bytecode_of(k->fn);
   if (code) /* its file is then among the program's */
     (void)ranges_has_code(&program->ranges, code);
@@ -116,7 +116,7 @@ const struct nki_ast *nki_analyse(struct trace_program *program, const struct pr
            *params = params_of(k, has_shapes), *r = NULL, *lines, *findings;
   if (module && texts && params)
     r = PyObject_CallMethod(module, "analyse", "OiOO", k->fn, k->kernel->nki, texts, params);
-  const struct nki_ast *ast = NULL;
+  struct nki_ast *ast = NULL;
   if (r && PyArg_ParseTuple(r, "O!O!", &PyList_Type, &lines, &PyList_Type, &findings) &&
       add_findings(program, findings, ds))
     ast = read_lines(program, lines);
@@ -124,7 +124,7 @@ const struct nki_ast *nki_analyse(struct trace_program *program, const struct pr
     PyErr_Clear();
     diag_add(ds, DS_WARNING, DG_INTERNAL, NULL, "the kernel %s could not be analysed", k->name);
     ast = arena_new(program->a, struct nki_ast);
-    *(struct nki_ast *)ast = (struct nki_ast){.text = ""};
+    *ast = (struct nki_ast){.text = ""};
   }
   Py_XDECREF(r);
   Py_XDECREF(module);

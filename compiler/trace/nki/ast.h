@@ -7,8 +7,8 @@
 
 /* Analyses the kernel: every violation that its source shows becomes a diagnostic.  has_shapes: k's parameters are known.
  * Returns the text of the stage, in the program's arena; NULL with an exception if the job's time is up. */
-const struct nki_ast *nki_analyse(struct trace_program *program, const struct program_kernel *k, bool has_shapes,
-                                  struct diags *ds);
+struct nki_ast *nki_analyse(struct trace_program *program, const struct program_kernel *k, bool has_shapes,
+                            struct diags *ds);
 /* The place of the argument for a parameter in the call at `loc`; loc itself if that is not known. */
 const struct src_loc *nki_argument_loc(struct ranges *r, const struct src_loc *loc, const char *param);
 /* Drops the errors from number `from` on whose places overlap one of an earlier error from number `first` on: the same

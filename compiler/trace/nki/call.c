@@ -327,11 +327,13 @@ static PyObject *refused(struct nki_recorder *r) {
   PyErr_Fetch(&type, &exc, &tb);
   PyErr_NormalizeException(&type, &exc, &tb);
   const int code = exc ? refuse_code(exc, &hint) : -1;
-  PyErr_Restore(type, exc, tb);
-  if (!r->owner || code < DG_NKI_CALL || code > DG_NKI_DEPRECATED || ++r->n_refused > REFUSED_MAX)
+  if (!r->owner || code < DG_NKI_CALL || code > DG_NKI_DEPRECATED || ++r->n_refused > REFUSED_MAX) {
+    PyErr_Restore(type, exc, tb);
     return NULL;
+  }
   const struct src_loc *at = nki_argument_loc(r->ranges, ranges_here(r->ranges, r->base), r->wrong);
   r->wrong = NULL;
+  PyErr_Restore(type, exc, tb);
   program_exception(r->owner, r->ds);
   struct diag *d = &r->ds->v[r->ds->n - 1];
   d->loc = at;

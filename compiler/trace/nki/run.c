@@ -319,9 +319,10 @@ enum status nki_trace_kernel(struct trace_program *program, struct program_kerne
   struct nki_program *p = arena_new(program->a, struct nki_program);
   struct nki_recorder r;
   const struct src_loc *at = kernel_def_loc(program, k), *at_return = trace_return_loc(program, k);
-  const struct nki_ast *ast = nki_analyse(program, k, has_shapes, ds);
+  struct nki_ast *ast = nki_analyse(program, k, has_shapes, ds);
   if (!ast)
     return program_exception(program, ds);
+  ast->time_us = clock_now_us() - start;
   const int analysed = ds->n;
   *p = (struct nki_program){.arena = program->a, .name = k->name, .target = program->rq->target};
   if (has_shapes && k->kernel->nki == NKI_BETA_1)
@@ -347,6 +348,6 @@ enum status nki_trace_kernel(struct trace_program *program, struct program_kerne
   const bool ok = has_run && !r.n_refused && !nki_has_error(ds, first);
   *out = finish(program, k, true, p, ast);
   (*out)->is_partial = !ok;
-  (*out)->time_us = clock_now_us() - start;
+  (*out)->time_us = clock_now_us() - start - ast->time_us;
   return ok ? ST_OK : is_too_long ? ST_LIMIT : ST_INPUT;
 }

@@ -197,7 +197,7 @@ def _check_missing(api, sig, node, given, is_used, site):
         like = next((ast.unparse(a) for a in (*node.args, *(k.value for k in node.keywords)) if isinstance(a, ast.Name)), "x")
         site.add("nki-mixed-generations", site.place(node), f"{sig.name} returns no tensor: that is beta 1",
                  f"make the tensor, t = nl.ndarray({like}.shape, {like}.dtype, buffer=nl.sbuf), and write "
-                 f"{sig.name}({', '.join(['dst=t', *sources])})")
+                 f"{sig.name}({', '.join(['t' if node.args else 'dst=t', *sources])})")
     else:
         site.add("nki-call", site.place(node), f'{sig.name}: "{missing[0]}" is missing', str(sig))
     return False

@@ -7,6 +7,7 @@
         for i in nl.affine_range(a.shape[0] // P):       # affine loop of 2 rounds, unrolled
 """
 import ast
+import builtins
 
 from nkx import nki_source
 from nkx.nki_values import Const, Instruction, Loop, Register, Tensor
@@ -48,7 +49,9 @@ def _call_text(node, f):
         return "instructions" if api.name == "store" else None
     if isinstance(node.func, ast.Name) and node.func.id == "print":
         return "printed at compile time"
-    return f"calls {ast.unparse(node.func)}" if not api and isinstance(node.func, ast.Name) else None
+    if api or not isinstance(node.func, ast.Name):
+        return None
+    return "compile time" if hasattr(builtins, node.func.id) else f"calls {node.func.id}"
 
 
 def _calls_of_nki(node, f):
