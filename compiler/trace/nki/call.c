@@ -319,17 +319,16 @@ static bool is_known(const struct diags *ds, const struct diag *d) {
   return is;
 }
 
-/* A call was refused, with an exception.  Where that is a violation of NKI's rules in a job, reports it and returns None,
- * so that the kernel runs on and shows its other mistakes; a call in a loop is reported once. */
-static PyObject *refused(struct nki_recorder *r) {
+bool nki_report(void) {
+  struct nki_recorder *r = nki_now;
   PyObject *type, *exc, *tb;
   const char *hint;
   PyErr_Fetch(&type, &exc, &tb);
   PyErr_NormalizeException(&type, &exc, &tb);
   const int code = exc ? refuse_code(exc, &hint) : -1;
-  if (!r->owner || code < DG_NKI_CALL || code > DG_NKI_DEPRECATED || ++r->n_refused > REFUSED_MAX) {
+  if (!r || !r->owner || code < DG_NKI_CALL || code > DG_NKI_DEPRECATED || ++r->n_refused > REFUSED_MAX) {
     PyErr_Restore(type, exc, tb);
-    return NULL;
+    return false;
   }
   const struct src_loc *at = nki_argument_loc(r->ranges, ranges_here(r->ranges, r->base), r->wrong);
   r->wrong = NULL;
@@ -339,7 +338,7 @@ static PyObject *refused(struct nki_recorder *r) {
   d->loc = at;
   if (is_known(r->ds, d))
     r->ds->n--;
-  Py_RETURN_NONE;
+  return true;
 }
 
 /* Makes the call whose number is `kind`. */
@@ -349,14 +348,16 @@ static PyObject *isa_call(PyObject *kind, PyObject *args, PyObject *kw) {
   if (!r)
     return NULL;
   struct nki_error err = {.arena = r->program->arena};
-  if (!bind(r, &c, args, kw))
-    return refused(r);
-  c.locs = nki_here(r);
-  if (nki_call_add(r->program, &c, &err))
-    Py_RETURN_NONE;
-  nki_raise(&err);
-  r->wrong = blamed(nki_def(&c), err.text);
-  return refused(r);
+  bool ok = bind(r, &c, args, kw);
+  if (ok) {
+    c.locs = nki_here(r);
+    ok = nki_call_add(r->program, &c, &err);
+    if (!ok) {
+      nki_raise(&err);
+      r->wrong = blamed(nki_def(&c), err.text);
+    }
+  }
+  return ok || nki_report() ? Py_NewRef(Py_None) : NULL;
 }
 
 /* (name, kind, memories, whether it may be left out) */

@@ -40,6 +40,10 @@ struct src_locs nki_here(struct nki_recorder *r);
 /* Raises the exception of *err.  Returns NULL. */
 void *nki_raise(const struct nki_error *err);
 
+/* For a pending exception.  Where it is a violation of NKI's rules in a job, makes a diagnostic of it and returns true, so
+ * that the kernel runs on and shows its other mistakes; one in a loop is reported once.  False: the exception is left. */
+bool nki_report(void);
+
 /* A new Python object of a view. */
 PyObject *nki_wrap(struct nki_recorder *r, const struct nki_view *v);
 /* The view of an object that is a tensor of the running record; NULL with an exception.  `what` is the argument's name. */
