@@ -32,15 +32,17 @@ static const struct {
 enum kind { FUNCTION, OPERATOR, NAME };
 static const struct entry {
   enum kind kind;
-  const char *name, *parameters, *calls, *what, *example;
+  const char *module, *name, *parameters, *calls, *what, *example;
 } language[] = {
-#define NKI_FUNCTION(name, parameters, calls, what, example) {FUNCTION, name, parameters, calls, what, example},
-#define NKI_OPERATOR(name, what) {OPERATOR, name, NULL, NULL, what, NULL},
-#define NKI_NAME(name, what) {NAME, name, NULL, NULL, what, NULL},
+#define NKI_FUNCTION(name, parameters, calls, what, example) {FUNCTION, "nl", name, parameters, calls, what, example},
+#define NKI_OPERATOR(name, what) {OPERATOR, "nl", name, NULL, NULL, what, NULL},
+#define NKI_NAME(name, what) {NAME, "nl", name, NULL, NULL, what, NULL},
+#define NKI_ISA_NAME(name, what) {NAME, "nisa", name, NULL, NULL, what, NULL},
 #include "nki/language.def"
 #undef NKI_FUNCTION
 #undef NKI_OPERATOR
 #undef NKI_NAME
+#undef NKI_ISA_NAME
 };
 
 /* ---- parts of an entry ------------------------------------------------------------------------------------------- */
@@ -232,7 +234,7 @@ static void put_language(struct buf *b, const struct entry *e) {
       put_operator(b, op, e->what);
     return;
   }
-  open_entry(b, "nl", e->name, e->kind == NAME ? "name" : "composed", e->what);
+  open_entry(b, e->module, e->name, e->kind == NAME ? "name" : "composed", e->what);
   if (e->parameters)
     put_signature(b, e->parameters);
   put_nothing(b);
