@@ -376,8 +376,8 @@ def test_an_nki_kernel_compiles_with_the_shapes_of_the_arguments_and_each_line_h
 
 def test_the_stages_checks_and_runs_of_an_nki_kernel_are_given_as_for_others(ce):
     result = compile(ce, NKI, f"{NKI_INPUTS} --check --simulate", backend={"produceOptPipeline": {}})
-    passes = result["optOutput"]["results"]["scaled"]
-    assert [p["name"].split(" ")[-1] for p in passes][-1] == "engine-programs"
+    passes = result["optPipelineOutput"]["results"]["scaled"]
+    assert passes[-1]["name"] == "engine-programs"
     assert "nisa.dma_copy(dst=t, src=a)" in texts(passes[0]["after"])
     out = texts(result["stdout"])
     assert "engine-programs: pass" in out and "on the simulated trn2" in out
