@@ -8,6 +8,12 @@ import { el } from "./dom";
 const LINES: Readonly<Record<string, string>> = {
   def: "The kernel, with the shapes and types of its parameters, which are in HBM.",
   return: "The tensors that the kernel returns.",
+  for: "A loop: the lines below it, once for each number.",
+  while: "A loop: the lines below it, as long as the condition holds.",
+  if: "The lines below it, if the condition holds.",
+  elif: "The lines below it, if this condition holds and none above it.",
+  else: "The lines below it, if no condition above it holds.",
+  with: "The lines below it, in the order in which they are written.",
 };
 
 /** "read, in SBUF or PSUM" */
