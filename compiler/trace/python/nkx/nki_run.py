@@ -7,9 +7,9 @@ import numpy as np
 from nkx import nki_kernel, nki_names
 
 
-def check_options(options):
+def check_options(options, generation=2):
     for name in options:
-        if name == "platform_target":
+        if name == "platform_target" and generation > 1:
             nki_names.refuse(_nkx.NkiRemovedApi, "jit has no platform_target",
                              "the target of the compile decides, or NEURON_PLATFORM_TARGET_OVERRIDE")
         if name not in ("mode", "debug_kernel"):
@@ -29,13 +29,19 @@ def _array(value):
     return np.asarray(value)
 
 
+def _entry(kernel):
+    """The function that the record is made of."""
+    if kernel.generation > 1:
+        return kernel.func
+    from nkx import nki_beta1
+    return nki_beta1.entry(kernel.func)
+
+
 def call(kernel, *args, **kwargs):
     """An @nki.jit kernel called with arrays: its results, computed instruction by instruction."""
-    if kernel.generation == 1:
-        nki_names.refuse(_nkx.NkiUnsupported, "kernels of NKI beta 1 (neuronxcc.nki) are not run here yet")
     bound = inspect.signature(kernel.func).bind(*args, **kwargs)
     bound.apply_defaults()
-    return _nkx.nki_run(kernel.func, {name: _array(v) for name, v in bound.arguments.items()}, target())
+    return _nkx.nki_run(_entry(kernel), {name: _array(v) for name, v in bound.arguments.items()}, target())
 
 
 def call_traced(kernel, *args, **kwargs):
@@ -46,3 +52,11 @@ def call_traced(kernel, *args, **kwargs):
 def simulate(kernel):
     """A function that runs the kernel on arrays."""
     return lambda *args, **kwargs: call(kernel, *args, **kwargs)
+
+
+def simulate_kernel(kernel, *args, **kwargs):
+    """Beta 1: runs the kernel on arrays."""
+    return call(kernel, *args, **kwargs)
+
+
+baremetal = benchmark = profile = None
