@@ -12,6 +12,7 @@ Memory on chip may have block dimensions, the axes before nl.par_dim: one tensor
 A result that is assigned at once, t[…] = nisa.activation(…), is written to t by the call itself (nki_redirect); a value
 that a variable holds is copied.
 """
+import inspect
 import itertools
 import math
 import sys
@@ -43,7 +44,9 @@ class Memory:
     that counts partitions, or -1 in HBM.
 
     A result that an instruction with a mask has written is undefined elsewhere.  valid: the box [(first, end), …] that is
-    defined, or None if all is; rest: conditions besides (Mask.cut).  Instructions on it leave out what is undefined."""
+    defined, or None if all is; rest: conditions besides (Mask.cut).  Instructions on it leave out what is undefined.
+
+    parameter: of an argument of the kernel, its Parameter."""
 
     def __init__(self, shape, partition, parts):
         self.shape, self.partition, self.parts = tuple(shape), partition, parts
@@ -51,10 +54,32 @@ class Memory:
         self.dtype, self.buffer, self.name = first.dtype, first.buffer, first.name
         self.has_products = False
         self.valid, self.rest = None, []
+        self.parameter = None
 
     @property
     def is_on_chip(self):
         return self.partition >= 0
+
+
+    def begin_writing(self):
+        """Called before a write.  What a kernel writes to an argument goes to a new tensor, which becomes a result."""
+        if self.parameter and self.parameter.result is None:
+            self.parameter.begin_writing(self)
+
+
+class Parameter:
+    """An argument that is a tensor: its name, whether it is annotated as mutable, and the result that has taken its
+    place."""
+
+    def __init__(self, name, is_mutable):
+        self.name, self.is_mutable, self.result = name, is_mutable, None
+
+    def begin_writing(self, memory):
+        (old,) = memory.parts.values()
+        self.result = _nkx.nki_ndarray(old.shape, old.dtype, "shared_hbm", self.name + "_result")
+        if self.is_mutable:  # the elements that are not written stay
+            isa.dma_copy(dst=self.result, src=old)
+        memory.parts = {(): self.result}
 
 
 def _is_hbm(buffer):
@@ -666,14 +691,48 @@ def copied(x, dtype=None, mask=None, engine=None):
 # ---- kernels --------------------------------------------------------------------------------------------------------
 
 
-def entry(fn):
-    """A function of tensors of the record around a kernel of beta 1."""
-    def call(*args, **kwargs):
-        wrap = lambda x: of(x) if isinstance(x, _nkx.NkiTensor) else x
-        return unwrapped(fn(*map(wrap, args), **{k: wrap(v) for k, v in kwargs.items()}))
+def _mutable(fn):
+    """The parameters that are annotated as nt.mutable_tensor."""
+    names = {}
+    for p in inspect.signature(fn).parameters.values():
+        names[p.name] = "mutable_tensor" in (str(p.annotation), getattr(p.annotation, "name", None)) or (
+            isinstance(p.annotation, str) and "mutable_tensor" in p.annotation)
+    return names
 
-    call.__name__ = getattr(fn, "__name__", "kernel")
-    return call
+
+class Entry:
+    """A function of tensors of the record around a kernel of beta 1.  After a call, written has the names of the arguments
+    that the kernel wrote, one for each result, or None for a result that the kernel made."""
+
+    def __init__(self, fn):
+        self.fn, self.written = fn, []
+        self.__name__ = getattr(fn, "__name__", "kernel")
+
+    def __call__(self, *args, **kwargs):
+        bound, mutable = inspect.signature(self.fn).bind(*args, **kwargs), _mutable(self.fn)
+        parameters = {}
+        for name, value in bound.arguments.items():
+            if isinstance(value, _nkx.NkiTensor):
+                bound.arguments[name] = t = of(value)
+                t.memory.parameter = parameters[name] = Parameter(name, mutable.get(name, False))
+        return self._results(self.fn(*bound.args, **bound.kwargs), [p for p in parameters.values() if p.result is not None])
+
+    def _results(self, value, written):
+        if value is None and written:  # outputs are parameters, as in the first versions
+            self.written = [p.name for p in written]
+            return written[0].result if len(written) == 1 else tuple(p.result for p in written)
+        tiles = [value] if isinstance(value, Tensor) else list(value) if type(value) in (tuple, list) else []
+        returned = [t.memory.parameter for t in tiles if isinstance(t, Tensor)]
+        self.written = [p.name if p else None for p in returned]
+        for p in written:
+            if p not in returned:
+                refuse(_nkx.NkiOutput, f"the parameter {p.name} is written, but not returned",
+                       f"annotate it as {p.name}: nt.mutable_tensor, and return it")
+        return unwrapped(value)
+
+
+def entry(fn):
+    return Entry(fn)
 
 
 def unwrapped(value):

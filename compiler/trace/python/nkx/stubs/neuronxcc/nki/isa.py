@@ -66,6 +66,7 @@ def dma_copy(*, dst, src, mask=None, dst_rmw_op=None, **options):
     if rest:
         refuse(_nkx.NkiMask, "a mask over several axes together cannot restrict a copy", "restrict one axis in each copy")
     if box is not None:
+        dst.memory.begin_writing()
         _isa.dma_copy(dst=_b.part_of(dst, box, dst.shape), src=_b.part_of(src, box, dst.shape), **options)
 
 

@@ -100,6 +100,7 @@ def store(dst, value, *, mask=None, **kwargs):
         refuse(_nkx.NkiMask, "a mask over several axes together cannot restrict a store", "restrict one axis in each store")
     if box is None:
         return
+    to.memory.begin_writing()
     x = _b.part_of(value, box, to.shape) if value.shape == to.shape else value.view()
     if x.buffer == "psum" or x.dtype.kind in "iu" and to.dtype.kind in "iu" and x.dtype != to.dtype:
         t = _nkx.nki_ndarray(x.shape, to.dtype, sbuf, "")
