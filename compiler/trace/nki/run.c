@@ -269,7 +269,7 @@ static struct trace_kernel *finish(struct trace_program *program, const struct p
 static PyObject *function_of(const struct program_kernel *k) {
   if (k->kernel->nki != NKI_BETA_1)
     return Py_NewRef(k->fn);
-  PyObject *module = PyImport_ImportModule("nkx.nki_beta1");
+  PyObject *module = PyImport_ImportModule("nkx.nki_beta1_kernel");
   PyObject *fn = module ? PyObject_CallMethod(module, "entry", "O", k->fn) : NULL;
   Py_XDECREF(module);
   return fn;

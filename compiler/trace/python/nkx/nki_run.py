@@ -107,8 +107,8 @@ def _evaluated(kernel, bound):
     """The call, evaluated with NumPy."""
     if kernel.generation > BETA_1:
         return _nkx.nki_run(kernel.func, bound.arguments, target())
-    from nkx import nki_beta1
-    entry = nki_beta1.entry(kernel.func)
+    from nkx import nki_beta1_kernel
+    entry = nki_beta1_kernel.entry(kernel.func)
     r = _nkx.nki_run(entry, bound.arguments, target())
     return _results(entry.written, list(r) if isinstance(r, (tuple, list)) else [r], bound)
 

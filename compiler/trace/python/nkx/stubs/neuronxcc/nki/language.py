@@ -8,7 +8,7 @@ from nki.language import (NKIObject, affine_range, bfloat16, bool_, ds, float8_e
                           float32, hbm, int8, int16, int32, num_programs, private_hbm, program_id, program_ndim, psum, sbuf,
                           sequential_range, shared_hbm, static_range, tile_size, uint8, uint16, uint32)
 from nki.typing import mutable_tensor, tensor  # noqa: F401
-from nkx import nki_beta1 as _b
+from nkx import nki_beta1_ops as _b
 from nkx import nki_names
 from nkx.nki_beta1 import par_dim  # noqa: F401
 from nkx.nki_beta1_index import arange, mgrid  # noqa: F401
