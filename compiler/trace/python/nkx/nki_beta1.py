@@ -189,16 +189,20 @@ class Tensor:
             sizes = [end - first for first, end in box]
         self._check_bounds(sizes, maps)
         p = m.partition if m.is_on_chip else 0
-        for o, steps in maps[:p]:
-            if any(s and n > 1 for s, n in zip(steps, sizes)):
-                refuse(_nkx.NkiView, f"{m.name} has {p} block dimensions, but an instruction works on one block",
-                       "index the block dimensions by loop variables")
+        self.check_is_one_block()
         part = m.parts[tuple(o for o, _ in maps[:p])]
         if p == 0 and sizes == list(m.shape) == list(part.shape) and all(
                 o == 0 and steps[a] == (1 if sizes[a] > 1 else steps[a]) and not any(
                     s and sizes[d] > 1 for d, s in enumerate(steps) if d != a) for a, (o, steps) in enumerate(maps)):
             return part
         return _on_chip(part, sizes, maps[p:], m) if m.is_on_chip else _in_hbm(part, sizes, maps)
+
+    def check_is_one_block(self):
+        m = self.memory
+        for _, steps in self.maps[:max(m.partition, 0)]:
+            if any(s and n > 1 for s, n in zip(steps, self.shape)):
+                refuse(_nkx.NkiView, f"{m.name} has {m.partition} block dimensions, but an instruction works on one block",
+                       "index the block dimensions by loop variables")
 
     def _check_bounds(self, sizes, maps):
         for a, (o, steps) in enumerate(maps):

@@ -222,6 +222,7 @@ def check_operand(op, x):
     if isinstance(x, Tensor):
         if not x.memory.is_on_chip:
             refuse(_nkx.NkiMemory, f"{x.name} is in {x.buffer}, but engines work on SBUF and PSUM", "load it first: nl.load(x[…])")
+        x.check_is_one_block()
     elif not isinstance(x, (int, float, bool, np.number, np.bool_)):
         refuse(_nkx.NkiCall, f"nl.{op} takes tiles and numbers, not {type(x).__name__}")
 

@@ -98,6 +98,9 @@ def nc_matmul(stationary, moving, *, is_stationary_onezero=False, is_moving_onez
     """stationary.T @ moving in PSUM."""
     x, y = _tile("stationary", stationary), _tile("moving", moving)
     rows, columns = math.prod(x.shape[1:]), math.prod(y.shape[1:])
+    if rows > 128:
+        refuse(_nkx.NkiSizeLimit, f"stationary has {rows} elements in each partition, but at most 128 fit",
+               "use tiles of nl.tile_size.gemm_stationary_fmax")
     t = (rows, columns) if y.ndim == 2 else (rows, *y.shape[1:])
     own, others = _b.valid_box(x, x.shape), _b.valid_box(y, y.shape)
     box, rest = _b.box_of(mask, (rows, columns)) if mask is not None else ((), [])
