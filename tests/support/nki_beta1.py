@@ -253,6 +253,111 @@ def mamba(delta: tensor[1, 256, 128], u: tensor[1, 256, 128], A: tensor[256, 4],
     return out
 """
 
+ATTENTION_V4 = """
+@nki.jit
+def attention_v4(q: tensor[nl.bfloat16, (64, 1024)], k: tensor[nl.bfloat16, (64, 1024)], v: tensor[nl.bfloat16, (64, 1024)]):
+    # one loop over the blocks of rows: scores stay in PSUM and SBUF of their block; the division comes after the product
+    d, S = q.shape
+    P, F = nl.tile_size.pmax, nl.tile_size.gemm_moving_fmax
+    out = nl.ndarray((S, d), dtype=q.dtype, buffer=nl.shared_hbm)
+    qs, ks, vs = nl.load(q), nl.load(k), nl.load(v)
+    vt = nl.ndarray((S // P, nl.par_dim(P), d), dtype=v.dtype)
+    for t in nl.affine_range(S // P):
+        vt[t] = nisa.nc_transpose(vs[:, nl.ds(t * P, P)])
+    for b in nl.affine_range(S // P):
+        qk = nl.ndarray((nl.par_dim(P), S // F, F), dtype=nl.float32, buffer=nl.psum)
+        for t in nl.affine_range(S // F):
+            qk[:, t, :] = nisa.nc_matmul(qs[:, nl.ds(b * P, P)], ks[:, nl.ds(t * F, F)])
+        top = nisa.tensor_reduce(nl.max, qk, axis=(1, 2), negate=True)
+        total = nl.ndarray((nl.par_dim(P), 1), dtype=nl.float32)
+        e = nisa.activation_reduce(nl.exp, qk, bias=top, reduce_op=nl.add, reduce_res=total, dtype=nl.bfloat16)
+        attn = nl.zeros((nl.par_dim(P), d), dtype=nl.float32, buffer=nl.psum)
+        for t in nl.affine_range(S // P):
+            et = nl.ndarray((nl.par_dim(P), P), dtype=nl.bfloat16)
+            et[...] = nisa.nc_transpose(e[:, t // (F // P), nl.ds(t % (F // P) * P, P)])
+            attn += nisa.nc_matmul(et, vt[t])
+        nl.store(out[nl.ds(b * P, P), :], nisa.activation(nl.copy, attn, scale=nisa.reciprocal(total), dtype=out.dtype))
+    return out
+"""
+
+FLASH = """
+@nki.jit
+def flash(q: tensor[64, 256], k: tensor[64, 1024], v: tensor[1024, 64]):
+    # the keys in parts: the maximum and the sum run, and the result is rescaled when the maximum grows
+    d, S, P, F = q.shape[0], k.shape[1], 128, 512
+    out = nl.ndarray((q.shape[1], d), dtype=q.dtype, buffer=nl.shared_hbm)
+    for b in nl.affine_range(q.shape[1] // P):
+        qs = nl.load(q[:, nl.ds(b * P, P)])
+        top = nl.full((nl.par_dim(P), 1), -3.0e38, dtype=nl.float32)
+        total = nl.zeros((nl.par_dim(P), 1), dtype=nl.float32)
+        acc = nl.zeros((nl.par_dim(P), d), dtype=nl.float32)
+        for t in nl.sequential_range(S // F):
+            qk = nisa.nc_matmul(qs, nl.load(k[:, nl.ds(t * F, F)]))
+            higher = nl.maximum(top, nl.max(qk, axis=1))
+            shrink = nl.exp(top - higher)
+            part = nl.ndarray((nl.par_dim(P), 1), dtype=nl.float32)
+            e = nisa.activation_reduce(nl.exp, qk, bias=-higher, reduce_op=nl.add, reduce_res=part)
+            total[...] = total * shrink + part
+            acc *= shrink
+            product = nl.zeros((nl.par_dim(P), d), dtype=nl.float32, buffer=nl.psum)
+            for j in nl.affine_range(F // P):
+                et = nl.copy(nisa.nc_transpose(e[:, nl.ds(j * P, P)]))
+                product += nisa.nc_matmul(et, nl.load(v[nl.ds(t * F + j * P, P), :]))
+            acc += product
+            top[...] = higher
+        nl.store(out[nl.ds(b * P, P), :], acc / total)
+    return out
+"""
+
+MAMBA_V2 = """
+@nki.jit
+def mamba_v2(delta: tensor[1, 256, 128], u: tensor[1, 256, 128], A: tensor[256, 4], B: tensor[1, 4, 128], C: tensor[1, 4, 128]):
+    # channels outside: delta and u are loaded once for each tile of channels
+    batches, channels, length = delta.shape
+    P, states = nl.tile_size.pmax, A.shape[1]
+    out = nl.ndarray(delta.shape, dtype=delta.dtype, buffer=nl.shared_hbm)
+    for b in nl.affine_range(batches):
+        for c in nl.affine_range(channels // P):
+            rows = nl.ds(c * P, P)
+            d, x = nl.load(delta[b, rows, :]), nl.load(u[b, rows, :])
+            dx = nisa.tensor_tensor(d, x, op=np.multiply)
+            total = nl.zeros((nl.par_dim(P), length), dtype=delta.dtype)
+            for s in nl.affine_range(states):
+                decay = nisa.activation(op=np.exp, data=d, scale=nl.load(A[rows, s:s + 1]))
+                inflow = nl.multiply(dx, nl.load(B[b, s:s + 1, :]).broadcast_to((P, length)))
+                h = nisa.tensor_tensor_scan(decay, inflow, initial=0, op0=np.multiply, op1=np.add)
+                total += nl.multiply(h, nl.load(C[b, s:s + 1, :]).broadcast_to((P, length)))
+            nl.store(out[b, rows, :], total)
+    return out
+"""
+
+MAMBA_V3 = """
+@nki.jit
+def mamba_v3(delta: tensor[1, 256, 128], u: tensor[1, 256, 128], A: tensor[256, 4], B: tensor[1, 4, 128], C: tensor[1, 4, 128]):
+    # the sequence in tiles: each scan begins with the state that the one before it left
+    batches, channels, length = delta.shape
+    P, F, states = nl.tile_size.pmax, 64, A.shape[1]
+    out = nl.ndarray(delta.shape, dtype=delta.dtype, buffer=nl.shared_hbm)
+    for b in nl.affine_range(batches):
+        for c in nl.affine_range(channels // P):
+            rows = nl.ds(c * P, P)
+            d, x = nl.load(delta[b, rows, :]), nl.load(u[b, rows, :])
+            total = nl.zeros((nl.par_dim(P), length), dtype=delta.dtype)
+            for s in nl.affine_range(states):
+                a = nl.load(A[rows, s:s + 1])
+                state = nl.zeros((nl.par_dim(P), 1), dtype=delta.dtype)
+                for t in nl.static_range(length // F):
+                    part = nl.ds(t * F, F)
+                    decay = nisa.activation(op=nl.exp, data=d[:, part], scale=a)
+                    inflow = nl.multiply(d[:, part], x[:, part])
+                    inflow = nl.multiply(inflow, nl.load(B[b, s:s + 1, part]).broadcast_to((P, F)))
+                    h = nisa.tensor_tensor_scan(decay, inflow, initial=state, op0=np.multiply, op1=np.add)
+                    state[...] = h[:, F - 1:F]
+                    total[:, part] += nl.multiply(h, nl.load(C[b, s:s + 1, part]).broadcast_to((P, F)))
+            nl.store(out[b, rows, :], total)
+    return out
+"""
+
 MAXPOOL = """
 @nki.jit
 def maxpool(x: tensor[64, 21, 19], size=3, stride=2):
@@ -421,6 +526,10 @@ KERNELS = {
     "attention_v1": (ATTENTION_V1, _attention, 1e-5),
     "attention_v2": (ATTENTION_V2, _attention, 1e-5),
     "attention_v3": (ATTENTION_V3, _attention, 0.01),
+    "attention_v4": (ATTENTION_V4, _attention, 0.01),
+    "flash": (FLASH, lambda q, k, v: _attention(q, k, v.T), 1e-5),
+    "mamba_v2": (MAMBA_V2, _mamba, 1e-5),
+    "mamba_v3": (MAMBA_V3, _mamba, 1e-5),
     "mamba": (MAMBA, _mamba, 1e-5),
     "maxpool": (MAXPOOL, _maxpool, 0),
     "rmsnorm": (RMSNORM, lambda x, g: x / np.sqrt((x * x).mean(1, keepdims=True)) * g, 1e-5),
