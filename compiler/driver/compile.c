@@ -175,7 +175,7 @@ static enum status run_program(struct run *r) {
 }
 
 static enum status run_traced(struct run *r) {
-  struct path p = new_path(r, &pipeline_hlo);
+  struct path p = new_path(r, r->traced->nki ? &pipeline_nki : &pipeline_hlo);
   p.kernel = r->traced;
   return run_path(&p);
 }
