@@ -170,16 +170,19 @@ static bool overlap(const struct src_range *x, const struct src_range *y) {
          is_before(y->line, y->col, x->end_line, x->end_col);
 }
 
-void nki_drop_repeated(struct diags *ds, int first, int from) {
-  int n = from;
-  for (int i = from; i < ds->n; i++) {
-    bool is_again = false;
-    for (int k = first; ds->v[i].severity == DS_ERROR && ds->v[i].loc && k < from; k++)
-      is_again |= ds->v[k].severity == DS_ERROR && ds->v[k].loc && overlap(&ds->v[k].loc->range, &ds->v[i].loc->range);
-    if (!is_again)
-      ds->v[n++] = ds->v[i];
-  }
-  ds->n = n;
+bool nki_is_repeated(const struct diags *ds, int first, int n, const struct src_loc *loc) {
+  bool is = false;
+  for (int k = first; loc && k < first + n; k++)
+    is |= ds->v[k].severity == DS_ERROR && ds->v[k].loc && overlap(&ds->v[k].loc->range, &loc->range);
+  return is;
+}
+
+void nki_drop_repeated(struct diags *ds, int first, int n) {
+  int kept = first + n;
+  for (int i = kept; i < ds->n; i++)
+    if (ds->v[i].severity != DS_ERROR || !nki_is_repeated(ds, first, n, ds->v[i].loc))
+      ds->v[kept++] = ds->v[i];
+  ds->n = kept;
 }
 
 bool nki_has_error(const struct diags *ds, int first) {

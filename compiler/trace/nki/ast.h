@@ -11,9 +11,11 @@ struct nki_ast *nki_analyse(struct trace_program *program, const struct program_
                             struct diags *ds);
 /* The place of the argument for a parameter in the call at `loc`; loc itself if that is not known. */
 const struct src_loc *nki_argument_loc(struct ranges *r, const struct src_loc *loc, const char *param);
-/* Drops the errors from number `from` on whose places overlap one of an earlier error from number `first` on: the same
- * mistake, found again when the kernel ran. */
-void nki_drop_repeated(struct diags *ds, int first, int from);
+/* True if the place overlaps that of one of n errors from number `first` on: the same mistake, found again when the kernel
+ * ran. */
+bool nki_is_repeated(const struct diags *ds, int first, int n, const struct src_loc *loc);
+/* Drops the errors after those n that repeat one of them. */
+void nki_drop_repeated(struct diags *ds, int first, int n);
 /* True if there is an error from number `first` on. */
 bool nki_has_error(const struct diags *ds, int first);
 

@@ -330,13 +330,16 @@ bool nki_report(void) {
     PyErr_Restore(type, exc, tb);
     return false;
   }
-  const struct src_loc *at = nki_argument_loc(r->ranges, ranges_here(r->ranges, r->base), r->wrong);
+  const struct src_loc *call = ranges_here(r->ranges, r->base), *at = nki_argument_loc(r->ranges, call, r->wrong);
   r->wrong = NULL;
+  const int before = r->ds->n;
   PyErr_Restore(type, exc, tb);
   program_exception(r->owner, r->ds);
-  struct diag *d = &r->ds->v[r->ds->n - 1];
+  if (r->ds->n == before) /* there are as many diagnostics as a job may have */
+    return true;
+  struct diag *d = &r->ds->v[before];
   d->loc = at;
-  if (is_known(r->ds, d))
+  if (is_known(r->ds, d) || nki_is_repeated(r->ds, r->first_finding, r->n_findings, call))
     r->ds->n--;
   return true;
 }

@@ -21,9 +21,10 @@ struct nki_recorder {
   struct diags *ds;
   PyFrameObject *base; /* the frame that started the recording, or NULL */
   uint64_t serial;
-  struct trace_program *owner; /* with ds: a call that is refused becomes a diagnostic, and the kernel runs on */
-  int n_refused;               /* calls so far */
-  const char *wrong;           /* the parameter that the pending exception is about, or NULL */
+  struct trace_program *owner;   /* with ds: a call that is refused becomes a diagnostic, and the kernel runs on */
+  int first_finding, n_findings; /* what the analysis found, in ds */
+  int n_refused;                 /* calls so far */
+  const char *wrong;             /* the parameter that the pending exception is about, or NULL */
 };
 extern struct nki_recorder *nki_now; /* NULL: no kernel is recorded */
 

@@ -346,6 +346,8 @@ enum status nki_trace_kernel(struct trace_program *program, struct program_kerne
   p->return_locs = src_locs_one(program->a, at_return ? at_return : at);
   begin(&r, p, &program->ranges, ds);
   r.owner = program;
+  r.first_finding = first;
+  r.n_findings = analysed - first;
   PyObject *result = call_kernel(program, k, &r);
   const bool has_run = result && (r.n_refused || add_outputs(&r, result));
   if (!has_run)
@@ -353,7 +355,7 @@ enum status nki_trace_kernel(struct trace_program *program, struct program_kerne
   end(&r);
   Py_XDECREF(result);
   const bool is_too_long = !has_run && ds->v[ds->n - 1].code == DG_TOO_MANY_OPS;
-  nki_drop_repeated(ds, first, analysed);
+  nki_drop_repeated(ds, first, analysed - first);
   const bool ok = has_run && !r.n_refused && !nki_has_error(ds, first);
   *out = finish(program, k, true, p, ast);
   (*out)->is_partial = !ok;

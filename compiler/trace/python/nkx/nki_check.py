@@ -266,7 +266,7 @@ class Walk:
         if isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not):
             test = test.operand
         if self._is_tensor(test):
-            self._refuse("nki-tensor-truth", test, f"{_source(test)} is a tensor, whose data is not known at compile time",
+            self._refuse("nki-tensor-truth", test, f"a tensor has no truth value: the data of {_source(test)} is not known at compile time",
                          "compare sizes or other Python values; use nl.where for data")
         elif isinstance(self.values.of(test), Register):
             self.add("nki-deprecated", self.file.place(test), "later versions of NKI have no register in if and while",
