@@ -59,6 +59,7 @@ static bool skip(const char **name, const char *prefix) {
 static const char *without_module(const char *name, const char **module) {
   *module = skip(&name, "nki.isa.") || skip(&name, "nisa.")      ? "nisa"
             : skip(&name, "nki.language.") || skip(&name, "nl.") ? "nl"
+            : skip(&name, "tensor.")                             ? "tensor"
                                                                  : "";
   return name;
 }

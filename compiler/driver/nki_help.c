@@ -29,7 +29,7 @@ static const struct {
 #undef LIMITS
 #undef NO_LIMITS
 
-enum kind { FUNCTION, OPERATOR, NAME };
+enum kind { FUNCTION, OPERATOR, NAME, METHOD };
 static const struct entry {
   enum kind kind;
   const char *module, *name, *parameters, *calls, *what, *example;
@@ -38,11 +38,15 @@ static const struct entry {
 #define NKI_OPERATOR(name, what) {OPERATOR, "nl", name, NULL, NULL, what, NULL},
 #define NKI_NAME(name, what) {NAME, "nl", name, NULL, NULL, what, NULL},
 #define NKI_ISA_NAME(name, what) {NAME, "nisa", name, NULL, NULL, what, NULL},
+#define NKI_METHOD(name, parameters, what, example) {METHOD, "tensor", name, parameters, NULL, what, example},
+#define NKI_MEMBER(name, what) {NAME, "tensor", name, NULL, NULL, what, NULL},
 #include "nki/language.def"
 #undef NKI_FUNCTION
 #undef NKI_OPERATOR
 #undef NKI_NAME
 #undef NKI_ISA_NAME
+#undef NKI_METHOD
+#undef NKI_MEMBER
 };
 
 /* ---- parts of an entry ------------------------------------------------------------------------------------------- */
@@ -234,7 +238,8 @@ static void put_language(struct buf *b, const struct entry *e) {
       put_operator(b, op, e->what);
     return;
   }
-  open_entry(b, e->module, e->name, e->kind == NAME ? "name" : "composed", e->what);
+  static const char *const kinds[] = {[FUNCTION] = "composed", [NAME] = "name", [METHOD] = "method"};
+  open_entry(b, e->module, e->name, kinds[e->kind], e->what);
   if (e->parameters)
     put_signature(b, e->parameters);
   put_nothing(b);

@@ -136,6 +136,14 @@ def test_names_are_completed_under_the_aliases_of_the_imports_with_signatures_an
     assert "isa.tensor_scalar(dst=t, data=t, op0=ln.multiply, operand0=ln.tile_size.gemm_m)" in source_of(editor)
 
 
+def test_tensors_have_the_methods_of_nki(editor):
+    options = editor.locator(".cm-tooltip-autocomplete .cm-completionLabel")
+    editor.keyboard.type("u = t.p")
+    expect(options.first).to_have_text("permute")
+    editor.keyboard.type("ermute(")
+    expect(editor.locator(".signature")).to_contain_text("tensor.permute(dims)")
+
+
 def test_a_call_in_the_source_has_a_card(page):
     write_kernel(page)
     page.mouse.click(*source_spot(page, "isa.tensor_tensor", 6))

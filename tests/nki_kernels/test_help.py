@@ -5,6 +5,7 @@ import re
 import pytest
 
 import nkipy  # noqa: F401  (it adds nki where the vendor's package is not installed)
+import _nkx
 import nki.isa as nisa
 import nki.language as nl
 from support import compiler
@@ -53,7 +54,7 @@ def test_every_operator_is_exercised_by_these_tests(calls):
 
 def resolved(name):
     module, *path = name.split(".")
-    value = {"nl": nl, "nisa": nisa}[module]
+    value = {"nl": nl, "nisa": nisa, "tensor": _nkx.NkiTensor}[module]
     for part in path:
         value = getattr(value, part)
     return value
@@ -77,6 +78,17 @@ def test_the_functions_of_nki_language_are_listed_with_their_parameters(calls):
         if any(p.kind is p.VAR_POSITIONAL for p in parameters.values()):
             continue  # max and min, which are operators and reductions
         assert [p.split("=")[0] for p in functions[f"nl.{name}"]["parameters"]] == list(parameters), name
+
+
+def test_the_methods_and_members_of_tensors_are_listed_and_exercised(calls):
+    """A method of trace/nki/tensor.c without a line in compiler/nki/language.def fails here."""
+    own = {name for name in vars(_nkx.NkiTensor) if not name.startswith("_")}
+    listed = {name.split(".")[1]: c["kind"] for name, c in calls.items() if name.startswith("tensor.")}
+    assert set(listed) == own
+    methods = [name for name, kind in listed.items() if kind == "method"]
+    assert all(callable(getattr(_nkx.NkiTensor, name)) == (name in methods) for name in own)
+    missing = [name for name in methods if not re.search(rf"\.{name}\(", TESTS)]
+    assert not missing, "no test of tests/nki_kernels uses these"
 
 
 def test_examples_of_functions_compile(calls):

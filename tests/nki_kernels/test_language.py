@@ -28,6 +28,8 @@ CASES = {
     "nl.cos(x)": np.cos,
     "nl.tan(nl.multiply(x, 0.5))": lambda x: np.tan(x / 2),
     "nl.copy(x[:, nl.ds(4, 8)])": lambda x: x[:, 4:12],
+    "nl.copy(x.slice(1, 2, 20, 3))": lambda x: x[:, 2:20:3],
+    "nl.add(x, float(x.is_contiguous() + 2 * x.slice(1, 0, 24, 2).is_contiguous()))": lambda x: x + 1,
     "nl.add(x, float(sum(nl.static_range(4)) + sum(nl.sequential_range(1, 3))))": lambda x: x + 9,
     "nl.add(x, float(nl.program_id(0) + nl.num_programs(0) + nl.program_ndim()))": lambda x: x + 1,
     "nl.add(x, float(nl.is_sbuf(x.buffer) + 2 * nl.is_psum(x.buffer) + 4 * nl.is_on_chip(x.buffer) + 8 * nl.is_hbm(a.buffer)))":

@@ -729,13 +729,14 @@ export interface NkiOperand {
   optional: boolean;
 }
 
-/** A call of nki.isa, or a function or name of nki.language. */
+/** A call of nki.isa, a function or name of nki.language, or a method or member of a tensor. */
 export interface NkiCall {
-  /** With the short name of its module: "nisa.nc_matmul", "nl.load". */
+  /** With the short name of its module: "nisa.nc_matmul", "nl.load"; "tensor.permute" for what a tensor has. */
   name: string;
   /** A call of nki.isa; a function of nki.language that consists of such calls; one that is also a value of op=: an
-   * operator of two numbers, of bits, or a function of one number; or a type, a memory, a size. */
-  kind: "instruction" | "composed" | "operator" | "bits" | "function" | "name";
+   * operator of two numbers, of bits, or a function of one number; a method of a tensor; or a type, a memory, a size,
+   * a member of a tensor. */
+  kind: "instruction" | "composed" | "operator" | "bits" | "function" | "method" | "name";
   what: string;
   /** The packages whose kernels can use it. */
   generations: string[];

@@ -27,7 +27,7 @@ async function nkiKnown(store: AppStore): Promise<[string, Known][]> {
   const calls = await nkiCalls();
   return [...(calls ?? [])].map(([name, call]) => {
     const { parameters } = call;
-    return [name, { ...(parameters ? { parameters } : {}), isKnob: false, isByName: call.kind === "instruction", tip: () => nkiTip(call, store.state.target) }];
+    return [name, { ...(parameters ? { parameters } : {}), isKnob: false, isByName: call.kind === "instruction" || call.kind === "method", tip: () => nkiTip(call, store.state.target) }];
   });
 }
 
