@@ -31,6 +31,7 @@ enum stage_form stage_form(const struct stage_def *def) {
   case RUN_UPSTREAM:
   case RUN_PASS:
     return FORM_MLIR;
+  case RUN_NKI_AST:
   case RUN_NKI_TRACE:
     return FORM_NKI;
   case RUN_TO_NISA:

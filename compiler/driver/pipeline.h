@@ -13,6 +13,7 @@ enum stage_runner {
   RUN_UPSTREAM,
   RUN_PASS,
   RUN_TO_NISA,
+  RUN_NKI_AST,
   RUN_NKI_TRACE,
   RUN_NKI_LOWER,
 };
