@@ -11,7 +11,7 @@ def vector_add(a, b):
     out = nl.ndarray(a.shape, a.dtype, buffer=nl.shared_hbm)
 
     # SBUF has 128 partitions: the first dimension of a tile counts them. 256 rows are two tiles.
-    for i in nl.affine_range(a.shape[0] // nl.tile_size.pmax):
+    for i in range(a.shape[0] // nl.tile_size.pmax):
         rows = nl.ds(i * nl.tile_size.pmax, nl.tile_size.pmax)
         x = nl.load(a[rows, :])
         y = nl.load(b[rows, :])

@@ -16,7 +16,7 @@ def product(lhs_t, rhs):
 
     # One bank of PSUM: 128 partitions of 512 elements of float32. The first product overwrites it, the others add.
     acc = nl.ndarray((m, n), nl.float32, buffer=nl.psum)
-    for k in nl.affine_range(k_size // K_TILE):
+    for k in range(k_size // K_TILE):
         stationary = nl.load(lhs_t[nl.ds(k * K_TILE, K_TILE), :])
         moving = nl.load(rhs[nl.ds(k * K_TILE, K_TILE), :])
         nisa.nc_matmul(dst=acc, stationary=stationary, moving=moving)

@@ -10,7 +10,7 @@ P = nl.tile_size.pmax
 @nki.jit
 def softmax(x):
     out = nl.ndarray(x.shape, x.dtype, buffer=nl.shared_hbm)
-    for i in nl.affine_range(x.shape[0] // P):
+    for i in range(x.shape[0] // P):
         t = nl.load(x[nl.ds(i * P, P), :])
 
         # exp(x) overflows for large x, so the largest element of the row is taken away first. `negate` gives -max, which

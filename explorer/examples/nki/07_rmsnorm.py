@@ -18,7 +18,7 @@ def rmsnorm(x, weights, eps=1e-5):
     w = nl.ndarray((P, columns), nl.float32)
     nisa.dma_copy(dst=w, src=weights.broadcast(0, P))
 
-    for i in nl.affine_range(x.shape[0] // P):
+    for i in range(x.shape[0] // P):
         t = nl.load(x[nl.ds(i * P, P), :], dtype=nl.float32)  # bfloat16 in HBM, computed in float32
 
         squares, scale = nl.ndarray(t.shape, nl.float32), nl.ndarray((P, 1), nl.float32)

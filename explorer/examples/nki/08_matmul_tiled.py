@@ -20,10 +20,10 @@ def tiled(lhs_t, rhs):
     """Every product loads its two tiles: rhs is loaded once for each m."""
     (k_size, m_size), n_size = lhs_t.shape, rhs.shape[1]
     out = nl.ndarray((m_size, n_size), lhs_t.dtype, buffer=nl.shared_hbm)
-    for m in nl.affine_range(m_size // TM):
-        for n in nl.affine_range(n_size // TN):
+    for m in range(m_size // TM):
+        for n in range(n_size // TN):
             acc = nl.ndarray((TM, TN), nl.float32, buffer=nl.psum)
-            for k in nl.affine_range(k_size // TK):
+            for k in range(k_size // TK):
                 stationary = nl.load(lhs_t[nl.ds(k * TK, TK), nl.ds(m * TM, TM)])
                 moving = nl.load(rhs[nl.ds(k * TK, TK), nl.ds(n * TN, TN)])
                 nisa.nc_matmul(dst=acc, stationary=stationary, moving=moving)
@@ -38,11 +38,11 @@ def hoisted(lhs_t, rhs):
     out = nl.ndarray((m_size, n_size), lhs_t.dtype, buffer=nl.shared_hbm)
     # A list of tiles is a Python list. All of lhs_t fits, too: 2 bytes * 256 columns * 2 tiles in each partition.
     left = [nl.load(lhs_t[nl.ds(k * TK, TK), :]) for k in range(k_size // TK)]
-    for n in nl.affine_range(n_size // TN):
+    for n in range(n_size // TN):
         right = [nl.load(rhs[nl.ds(k * TK, TK), nl.ds(n * TN, TN)]) for k in range(k_size // TK)]
-        for m in nl.affine_range(m_size // TM):
+        for m in range(m_size // TM):
             acc = nl.ndarray((TM, TN), nl.float32, buffer=nl.psum)
-            for k in nl.affine_range(k_size // TK):
+            for k in range(k_size // TK):
                 nisa.nc_matmul(dst=acc, stationary=left[k][:, nl.ds(m * TM, TM)], moving=right[k])
             store_tile(out, m, n, acc)
     return out

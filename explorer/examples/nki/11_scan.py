@@ -15,7 +15,7 @@ def recurrence(decay, x):
 
     # A long sequence is scanned tile by tile: the last element of a tile starts the next, so the rounds are a chain.
     state = nl.zeros((channels, 1), nl.float32)
-    for i in nl.sequential_range(length // TILE):
+    for i in range(length // TILE):
         here = nl.ds(i * TILE, TILE)
         a, b = nl.load(decay[:, here]), nl.load(x[:, here])
         h = nl.ndarray((channels, TILE), nl.float32)

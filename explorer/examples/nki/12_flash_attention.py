@@ -20,7 +20,7 @@ def flash_attention(q_t, k_t, v):
     keys = nl.load(k_t)
     values = [nl.load(v[nl.ds(j * KEYS, KEYS), :]) for j in range(length // KEYS)]
 
-    for i in nl.affine_range(length // P):
+    for i in range(length // P):
         queries = nl.load(q_t[:, nl.ds(i * P, P)])
         # What is known of each row so far: minus the largest score, the sum of exp(score - largest), and the weighted
         # sum of values. A step that finds a larger score scales the old sums down.

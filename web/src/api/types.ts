@@ -742,6 +742,9 @@ export interface NkiCall {
   generations: string[];
   /** As the signature writes them. Absent if it is not called. */
   parameters?: string[];
+  /** The parameters in NKI beta 1, where a call returns its result; those after "*" are given by name. Absent if beta 1
+   * does not have the call. */
+  beta1?: string[];
   /** Of an instruction. */
   operands: NkiOperand[];
   /** On which an instruction can run, the usual one first. */
