@@ -62,6 +62,19 @@ def test_the_calls_of_the_first_stage_have_cards_and_one_form(page):
     expect(card).to_contain_text("The kernel, with the shapes and types of its parameters")
 
 
+def test_what_the_analysis_says_stands_beside_the_code(page, server):
+    write_kernel(page)
+    open_stage(page, "nki-ast")
+    rows = ir_lines(page)
+    row = next(r for r in rows if "isa.tensor_tensor" in r)
+    assert row.index("  # instruction: Vector") == 46 and "…" in row
+    page.locator("#ir-viewer .cm-content").focus()
+    page.keyboard.press("r")
+    expect(page.locator("#ir-viewer .cm-line", has_text=SUM)).to_have_count(1)
+    page.keyboard.press("r")
+    expect(page.locator("#ir-viewer .cm-line", has_text=SUM)).to_have_count(0)
+
+
 def test_a_wrong_call_is_marked_at_its_expression_with_what_to_do_and_corrected(page, server):
     wrong = SHAPED.replace("isa.tensor_tensor(", "isa.tensor_tenser(")
     [diagnostic] = [d for d in compile_api(server, wrong)["diagnostics"] if d["severity"] == "error"]
@@ -122,11 +135,11 @@ def test_names_are_completed_under_the_aliases_of_the_imports_with_signatures_an
     expect(options.first).to_have_text("tensor_scalar")
     expect(editor.locator(".cm-completionInfo")).to_contain_text("dst = (data op0 operand0) op1 operand1")
     editor.screenshot(path=SCREENS / "nki-complete.png")
-    editor.keyboard.type("calar(")
+    editor.keyboard.type("calar(ds")
     signature = editor.locator(".signature")
     expect(signature).to_contain_text("nisa.tensor_scalar(dst, data, op0, operand0, reverse0=None")
     expect(signature.locator("b")).to_have_text("dst")
-    editor.keyboard.type("dst=t, da")
+    editor.keyboard.type("t=t, da")
     expect(options.first).to_have_text("data=")
     editor.keyboard.type("ta=t, op0=ln.mu")
     expect(options.first).to_have_text("multiply")
@@ -140,7 +153,7 @@ def test_tensors_have_the_methods_of_nki(editor):
     options = editor.locator(".cm-tooltip-autocomplete .cm-completionLabel")
     editor.keyboard.type("u = t.p")
     expect(options.first).to_have_text("permute")
-    editor.keyboard.type("ermute(")
+    editor.keyboard.type("ermute((0, 1")  # the parenthesis alone may come before the editor has read the name
     expect(editor.locator(".signature")).to_contain_text("tensor.permute(dims)")
 
 
@@ -194,7 +207,7 @@ def test_a_kernel_of_beta_1_compiles_and_is_helped_with_its_own_signatures(page)
     page.mouse.click(*source_spot(page, "t = nl.load(a)", 3))
     page.keyboard.press("End")
     page.keyboard.press("Enter")
-    page.keyboard.type("u = nisa.tensor_tensor(")
+    page.keyboard.type("u = nisa.tensor_tensor(t")
     expect(page.locator(".signature")).to_contain_text("nisa.tensor_tensor(data1, data2, op, *, dtype=None, mask=None")
-    page.keyboard.type("t, t, op=nl.par")
+    page.keyboard.type(", t, op=nl.par")
     expect(page.locator(".cm-tooltip-autocomplete .cm-completionLabel").first).to_have_text("par_dim")
