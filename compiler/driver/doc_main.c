@@ -59,6 +59,7 @@ static bool skip(const char **name, const char *prefix) {
 static const char *without_module(const char *name, const char **module) {
   *module = skip(&name, "nki.isa.") || skip(&name, "nisa.")      ? "nisa"
             : skip(&name, "nki.language.") || skip(&name, "nl.") ? "nl"
+            : skip(&name, "tensor.")                             ? "tensor"
                                                                  : "";
   return name;
 }
@@ -172,6 +173,7 @@ static void print_entry(const json_t *entry) {
     putchar(')');
   }
   printf("\n\n  %s\n\n", text_of(entry, "what"));
+  print_row("beta 1", json_object_get(entry, "beta1"), ", ");
   print_operands(entry);
   print_engines(entry);
   print_row("limits", json_object_get(entry, "limits"), "\n            ");

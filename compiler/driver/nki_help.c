@@ -29,7 +29,7 @@ static const struct {
 #undef LIMITS
 #undef NO_LIMITS
 
-enum kind { FUNCTION, OPERATOR, NAME };
+enum kind { FUNCTION, OPERATOR, NAME, METHOD };
 static const struct entry {
   enum kind kind;
   const char *module, *name, *parameters, *calls, *what, *example;
@@ -38,14 +38,41 @@ static const struct entry {
 #define NKI_OPERATOR(name, what) {OPERATOR, "nl", name, NULL, NULL, what, NULL},
 #define NKI_NAME(name, what) {NAME, "nl", name, NULL, NULL, what, NULL},
 #define NKI_ISA_NAME(name, what) {NAME, "nisa", name, NULL, NULL, what, NULL},
+#define NKI_METHOD(name, parameters, what, example) {METHOD, "tensor", name, parameters, NULL, what, example},
+#define NKI_MEMBER(name, what) {NAME, "tensor", name, NULL, NULL, what, NULL},
 #include "nki/language.def"
 #undef NKI_FUNCTION
 #undef NKI_OPERATOR
 #undef NKI_NAME
 #undef NKI_ISA_NAME
+#undef NKI_METHOD
+#undef NKI_MEMBER
+};
+
+static const struct beta1 {
+  const char *name, *parameters;
+} beta1[] = {
+#define NKI_BETA1(name, parameters) {name, parameters},
+#define NKI_BETA1_ONLY(name, parameters, what, example)
+#include "nki/beta1.def"
+#undef NKI_BETA1
+#undef NKI_BETA1_ONLY
+};
+
+static const struct entry beta1_only[] = {
+#define NKI_BETA1(name, parameters)
+#define NKI_BETA1_ONLY(name, parameters, what, example) {FUNCTION, "nl", name, parameters, NULL, what, example},
+#include "nki/beta1.def"
+#undef NKI_BETA1
+#undef NKI_BETA1_ONLY
 };
 
 /* ---- parts of an entry ------------------------------------------------------------------------------------------- */
+
+static void open_list(struct buf *b, const char *key) {
+  json_put_key(b, key);
+  buf_putc(b, '[');
+}
 
 static void open_entry(struct buf *b, const char *module, const char *name, const char *kind, const char *what) {
   char full[FIELD_MAX];
@@ -55,12 +82,6 @@ static void open_entry(struct buf *b, const char *module, const char *name, cons
   json_put_field_str(b, "name", full);
   json_put_field_str(b, "kind", kind);
   json_put_field_str(b, "what", what);
-  buf_puts(b, ",\"generations\":[\"nki\"]");
-}
-
-static void open_list(struct buf *b, const char *key) {
-  json_put_key(b, key);
-  buf_putc(b, '[');
 }
 
 /* The words of a text as strings of a list, with a prefix. */
@@ -77,14 +98,39 @@ static void put_words(struct buf *b, const char *key, const char *prefix, const 
 }
 
 /* A list of parameters as the signature writes them, without their parentheses: no comma is within one. */
-static void put_signature(struct buf *b, const char *parameters) {
-  open_list(b, "parameters");
+static void put_signature(struct buf *b, const char *key, const char *parameters) {
+  open_list(b, key);
   for (size_t n; *parameters; parameters += n + strspn(parameters + n, ", ")) {
     n = strcspn(parameters, ",");
     json_put_comma(b);
     json_put_string(b, parameters, n);
   }
   buf_putc(b, ']');
+}
+
+enum generation { BETA1 = 1, GA = 2 };
+
+static void put_generations(struct buf *b, int generations) {
+  open_list(b, "generations");
+  if (generations & GA)
+    json_put_cstr(b, "nki");
+  if (generations & BETA1) {
+    json_put_comma(b);
+    json_put_cstr(b, "neuronxcc.nki");
+  }
+  buf_putc(b, ']');
+}
+
+/* The generations of a call, and its parameters in beta 1; usual: what they are without a line in beta1.def, or NULL. */
+static void put_beta1(struct buf *b, const char *module, const char *name, const char *usual) {
+  char full[FIELD_MAX];
+  snprintf(full, sizeof full, "%s.%s", module, name);
+  for (size_t i = 0; i < sizeof beta1 / sizeof *beta1; i++)
+    if (!strcmp(beta1[i].name, full))
+      usual = beta1[i].parameters;
+  put_generations(b, usual ? GA | BETA1 : GA);
+  if (usual)
+    put_signature(b, "beta1", usual);
 }
 
 static void put_engines(struct buf *b, const struct nki_call_def *def) {
@@ -189,6 +235,7 @@ static void put_limits(struct buf *b, enum nki_call_kind call) {
 static void put_call(struct buf *b, enum nki_call_kind call) {
   const struct nki_call_def *def = &nki_calls[call];
   open_entry(b, "nisa", def->name, "instruction", def->what);
+  put_beta1(b, "nisa", def->name, NULL);
   put_parameters(b, def);
   put_engines(b, def);
   put_limits(b, call);
@@ -218,7 +265,8 @@ static void put_operator(struct buf *b, const struct nki_op *op, const char *wha
   char text[FIELD_MAX];
   snprintf(text, sizeof text, "Element by element: %s.", what);
   open_entry(b, "nl", op->name, is_function ? "function" : op->is == NKI_BITS ? "bits" : "operator", text);
-  put_signature(b, is_function ? "x, dtype=None" : "x, y, dtype=None");
+  put_beta1(b, "nl", op->name, is_function ? "x, *, dtype=None, mask=None" : "x, y, *, dtype=None, mask=None");
+  put_signature(b, "parameters", is_function ? "x, dtype=None" : "x, y, dtype=None");
   put_nothing(b);
   json_put_field_bool(b, "reduces", op->can_reduce);
   put_words(b, "becomes", "nisa.", is_function ? "activation" : "tensor_tensor tensor_scalar");
@@ -234,12 +282,30 @@ static void put_language(struct buf *b, const struct entry *e) {
       put_operator(b, op, e->what);
     return;
   }
-  open_entry(b, e->module, e->name, e->kind == NAME ? "name" : "composed", e->what);
+  static const char *const kinds[] = {[FUNCTION] = "composed", [NAME] = "name", [METHOD] = "method"};
+  open_entry(b, e->module, e->name, kinds[e->kind], e->what);
+  if (e->kind == NAME)
+    put_generations(b, strcmp(e->module, "tensor") != 0 ? GA | BETA1 : GA); /* types, memories, sizes: both have them */
+  else
+    put_beta1(b, e->module, e->name, NULL);
   if (e->parameters)
-    put_signature(b, e->parameters);
+    put_signature(b, "parameters", e->parameters);
   put_nothing(b);
   put_words(b, "becomes", "nisa.", e->calls ? e->calls : "");
   json_put_field_str(b, "example", e->example ? e->example : "");
+  buf_putc(b, '}');
+}
+
+static void put_beta1_only(struct buf *b, const struct entry *e) {
+  open_entry(b, e->module, e->name, e->parameters ? "composed" : "name", e->what);
+  put_generations(b, BETA1);
+  if (e->parameters) {
+    put_signature(b, "parameters", e->parameters);
+    put_signature(b, "beta1", e->parameters);
+  }
+  put_nothing(b);
+  buf_puts(b, ",\"becomes\":[]");
+  json_put_field_str(b, "example", e->example);
   buf_putc(b, '}');
 }
 
@@ -249,5 +315,7 @@ void nki_help_put(struct buf *b) {
     put_call(b, (enum nki_call_kind)k);
   for (size_t i = 0; i < sizeof language / sizeof *language; i++)
     put_language(b, &language[i]);
+  for (size_t i = 0; i < sizeof beta1_only / sizeof *beta1_only; i++)
+    put_beta1_only(b, &beta1_only[i]);
   buf_puts(b, "]}");
 }

@@ -51,6 +51,14 @@ def test_mcp_reads_a_compile_without_a_warning(ce):
     assert any("nisa." in line.text for line in seen.assembly) and seen.optimization
 
 
+def test_mcp_reads_the_compile_of_an_nki_kernel(ce):
+    source = (ROOT / "explorer/examples/nki/01_vector_add.py").read_text()
+    seen = mcp_compile(ce, source, (), produce_optimization_output=True)
+    assert (seen.status, seen.exit_code, list(seen.warnings)) == ("success", 0, [])
+    adds = [line for line in seen.assembly if "nisa.tensor_tensor_arith" in line.text]
+    assert len(adds) == 2 and {line.source.line for line in adds} == {1 + next(i for i, t in enumerate(source.splitlines()) if "nisa.tensor_tensor(" in t)}
+
+
 def test_mcp_reads_diagnostics(ce):
     seen = mcp_compile(ce, "def f(x):\n    return x @ x\n")
     assert seen.status == "failed" and list(seen.warnings) == []

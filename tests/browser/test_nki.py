@@ -37,7 +37,7 @@ def test_a_pasted_kernel_is_followed_from_a_call_to_the_instructions_of_the_engi
     stages = compile_api(server, SHAPED)["kernels"][0]["stages"]
     page.mouse.click(*source_spot(page, SUM, 6))
     expect(page.locator("#source-editor .lit-selected").first).to_be_visible()
-    for stage, text in ((stages[0], "nisa.tensor_tensor(dst=t, data1=t, data2=row, op=nl.add)"), (stages[-1], "%sbuf")):
+    for stage, text in ((stages[1], "nisa.tensor_tensor(dst=t, data1=t, data2=row, op=nl.add)"), (stages[-1], "%sbuf")):
         open_stage(page, stage["name"])
         expect(page.locator("#ir-viewer .lit-best").first).to_contain_text(text)
     best = page.locator("#ir-viewer .lit-best").first
@@ -60,6 +60,19 @@ def test_the_calls_of_the_first_stage_have_cards_and_one_form(page):
     page.locator("#ir-viewer .cm-line", has_text="def add_bias").click(position={"x": 70, "y": 6})
     page.keyboard.press("i")
     expect(card).to_contain_text("The kernel, with the shapes and types of its parameters")
+
+
+def test_what_the_analysis_says_stands_beside_the_code(page, server):
+    write_kernel(page)
+    open_stage(page, "nki-ast")
+    rows = ir_lines(page)
+    row = next(r for r in rows if "isa.tensor_tensor" in r)
+    assert row.index("  # instruction: Vector") == 46 and "…" in row
+    page.locator("#ir-viewer .cm-content").focus()
+    page.keyboard.press("r")
+    expect(page.locator("#ir-viewer .cm-line", has_text=SUM)).to_have_count(1)
+    page.keyboard.press("r")
+    expect(page.locator("#ir-viewer .cm-line", has_text=SUM)).to_have_count(0)
 
 
 def test_a_wrong_call_is_marked_at_its_expression_with_what_to_do_and_corrected(page, server):
@@ -89,7 +102,7 @@ def test_shapes_come_from_the_form_if_the_source_has_none(page):
     form.get_by_role("button", name="Use these").click()
     compiled(page)
     expect(page.locator("#signature")).to_contain_text("a f32[128×64], bias f32[1×64]")
-    expect(page.locator("#stages .stage")).to_have_count(4)
+    expect(page.locator("#stages .stage")).to_have_count(5)
 
 
 def test_a_run_shows_the_engines_and_equals_the_calls(page):
@@ -122,11 +135,11 @@ def test_names_are_completed_under_the_aliases_of_the_imports_with_signatures_an
     expect(options.first).to_have_text("tensor_scalar")
     expect(editor.locator(".cm-completionInfo")).to_contain_text("dst = (data op0 operand0) op1 operand1")
     editor.screenshot(path=SCREENS / "nki-complete.png")
-    editor.keyboard.type("calar(")
+    editor.keyboard.type("calar(ds")
     signature = editor.locator(".signature")
     expect(signature).to_contain_text("nisa.tensor_scalar(dst, data, op0, operand0, reverse0=None")
     expect(signature.locator("b")).to_have_text("dst")
-    editor.keyboard.type("dst=t, da")
+    editor.keyboard.type("t=t, da")
     expect(options.first).to_have_text("data=")
     editor.keyboard.type("ta=t, op0=ln.mu")
     expect(options.first).to_have_text("multiply")
@@ -134,6 +147,14 @@ def test_names_are_completed_under_the_aliases_of_the_imports_with_signatures_an
     editor.keyboard.type("ltiply, operand0=ln.tile_size.gemm_m")
     expect(options.first).to_have_text("gemm_moving_fmax")
     assert "isa.tensor_scalar(dst=t, data=t, op0=ln.multiply, operand0=ln.tile_size.gemm_m)" in source_of(editor)
+
+
+def test_tensors_have_the_methods_of_nki(editor):
+    options = editor.locator(".cm-tooltip-autocomplete .cm-completionLabel")
+    editor.keyboard.type("u = t.p")
+    expect(options.first).to_have_text("permute")
+    editor.keyboard.type("ermute((0, 1")  # the parenthesis alone may come before the editor has read the name
+    expect(editor.locator(".signature")).to_contain_text("tensor.permute(dims)")
 
 
 def test_a_call_in_the_source_has_a_card(page):
@@ -161,3 +182,32 @@ def test_the_examples_of_nki_have_a_group_of_their_own(page):
     compiled(page)
     open_stage(page, "nki-trace")
     assert any("nisa.nc_transpose" in line for line in ir_lines(page))
+
+
+BETA = """import neuronxcc.nki as nki
+import neuronxcc.nki.isa as nisa
+import neuronxcc.nki.language as nl
+import neuronxcc.nki.typing as nt
+
+@nki.jit
+def doubled(a: nt.tensor[128, 512]):
+    out = nl.ndarray(a.shape, dtype=a.dtype, buffer=nl.shared_hbm)
+    t = nl.load(a)
+    nl.store(out, nl.multiply(t, 2.0))
+    return out
+"""
+
+
+def test_a_kernel_of_beta_1_compiles_and_is_helped_with_its_own_signatures(page):
+    page.locator("#source-editor .cm-content").focus()
+    with page.expect_response("**/api/v1/nki"):
+        write(page, BETA)
+    expect(page.locator("#signature")).to_contain_text("doubled")
+    compiled(page)
+    page.mouse.click(*source_spot(page, "t = nl.load(a)", 3))
+    page.keyboard.press("End")
+    page.keyboard.press("Enter")
+    page.keyboard.type("u = nisa.tensor_tensor(t")
+    expect(page.locator(".signature")).to_contain_text("nisa.tensor_tensor(data1, data2, op, *, dtype=None, mask=None")
+    page.keyboard.type(", t, op=nl.par")
+    expect(page.locator(".cm-tooltip-autocomplete .cm-completionLabel").first).to_have_text("par_dim")

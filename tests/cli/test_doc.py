@@ -34,6 +34,11 @@ def test_a_name_of_both_shows_the_call_and_then_the_instruction():
     assert "sum over k" in doc("nisa.matmul")[1] and "nl.matmul" in doc("matmul")[1]
 
 
+def test_methods_of_tensors_are_shown():
+    status, out, _ = doc("permute")
+    assert status == 0 and out.startswith("tensor.permute(dims)\n") and "t.permute((0, 2, 1))" in out
+
+
 @pytest.mark.parametrize("wrong, right", [("nc_matmull", "nisa.nc_matmul"), ("tensor_tenser", "nisa.tensor_tensor"), ("nl.softmux", "nl.softmax"),
                                           ("transpose2d", "nl.load_transpose2d"), ("dmacopy", "nisa.dma_copy")])
 def test_a_misspelt_name_gets_suggestions(wrong, right):

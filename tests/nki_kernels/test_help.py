@@ -5,11 +5,16 @@ import re
 import pytest
 
 import nkipy  # noqa: F401  (it adds nki where the vendor's package is not installed)
+import _nkx
+import neuronxcc.nki.isa as nisa1
+import neuronxcc.nki.language as nl1
 import nki.isa as nisa
 import nki.language as nl
 from support import compiler
 from support.paths import ROOT
 from support.server import Server
+
+HELPERS = {"refuse", "reduced", "broadcast_shapes", "spmd_dim"}  # the last: launches are not compiled
 
 TESTS = "".join(p.read_text() for p in [*(ROOT / "tests/nki_kernels").glob("*.py"), ROOT / "tests/support/nki_kernels.py",
                                        *(ROOT / "explorer/examples/nki").glob("*.py")] if p.name != "test_help.py")
@@ -51,9 +56,9 @@ def test_every_operator_is_exercised_by_these_tests(calls):
         assert re.search(rf"\b{name.split('.')[1]}\b", TESTS), name
 
 
-def resolved(name):
+def resolved(name, modules=({"nl": nl, "nisa": nisa, "tensor": _nkx.NkiTensor})):
     module, *path = name.split(".")
-    value = {"nl": nl, "nisa": nisa}[module]
+    value = modules[module]
     for part in path:
         value = getattr(value, part)
     return value
@@ -61,22 +66,55 @@ def resolved(name):
 
 def test_every_listed_name_is_a_name_of_the_package(calls):
     from nkx.nki_names import Unavailable
-    for name in calls:
-        if name != "nl.tile_size.sbuf_fmax_bytes":  # known while a kernel is compiled
-            assert not isinstance(resolved(name), Unavailable), name
+    for name, c in calls.items():
+        if name == "nl.tile_size.sbuf_fmax_bytes":  # known while a kernel is compiled
+            continue
+        assert c["generations"] and set(c["generations"]) <= {"nki", "neuronxcc.nki"}
+        for generation, modules in (("nki", {"nl": nl, "nisa": nisa, "tensor": _nkx.NkiTensor}), ("neuronxcc.nki", {"nl": nl1, "nisa": nisa1})):
+            if generation in c["generations"]:
+                assert not isinstance(resolved(name, modules), Unavailable), (name, generation)
+
+
+def test_the_calls_of_beta_1_are_listed_with_their_parameters(calls):
+    """A call of stubs/neuronxcc/nki without a line in compiler/nki/beta1.def fails here."""
+    from nkx.nki_names import Unavailable
+    for short, module in (("nl", nl1), ("nisa", nisa1)):
+        for name, f in vars(module).items():
+            full = f"{short}.{name}"
+            if name.startswith("_") or not inspect.isfunction(f) or isinstance(f, Unavailable) or name in HELPERS:
+                continue
+            assert full in calls and "neuronxcc.nki" in calls[full]["generations"], full
+            if calls[full]["kind"] == "name":
+                continue
+            listed = [p.split("=")[0] for p in calls[full]["beta1"] if p != "*"]
+            parameters = inspect.signature(f).parameters.values()
+            own = [p.name for p in parameters if p.kind not in (p.VAR_KEYWORD, p.VAR_POSITIONAL)]
+            assert [p for p in listed if p in own] == own, full
+            assert listed == own or any(p.kind is p.VAR_POSITIONAL for p in parameters), full
 
 
 def test_the_functions_of_nki_language_are_listed_with_their_parameters(calls):
     """A public function of stubs/nki/language.py without a line in compiler/nki/language.def fails here."""
     own = {name: f for name, f in vars(nl).items()
            if not name.startswith("_") and inspect.isfunction(f) and f.__module__ in ("nki.language", "nkx")}
-    functions = of_kind(calls, "composed", "operator", "bits", "function")
+    functions = {n: c for n, c in of_kind(calls, "composed", "operator", "bits", "function").items() if "nki" in c["generations"]}
     assert {f"nl.{name}" for name in own} - {"nl.refuse"} == {n for n in functions if n.startswith("nl.")}
     for name, f in own.items():
         parameters = inspect.signature(f).parameters
         if any(p.kind is p.VAR_POSITIONAL for p in parameters.values()):
             continue  # max and min, which are operators and reductions
         assert [p.split("=")[0] for p in functions[f"nl.{name}"]["parameters"]] == list(parameters), name
+
+
+def test_the_methods_and_members_of_tensors_are_listed_and_exercised(calls):
+    """A method of trace/nki/tensor.c without a line in compiler/nki/language.def fails here."""
+    own = {name for name in vars(_nkx.NkiTensor) if not name.startswith("_")}
+    listed = {name.split(".")[1]: c["kind"] for name, c in calls.items() if name.startswith("tensor.")}
+    assert set(listed) == own
+    methods = [name for name, kind in listed.items() if kind == "method"]
+    assert all(callable(getattr(_nkx.NkiTensor, name)) == (name in methods) for name in own)
+    missing = [name for name in methods if not re.search(rf"\.{name}\(", TESTS)]
+    assert not missing, "no test of tests/nki_kernels uses these"
 
 
 def test_examples_of_functions_compile(calls):
@@ -100,6 +138,8 @@ def kernel(a: nl.tensor[nl.float32, (128, 512)]):
     bits = {"nl.bitwise_and", "nl.bitwise_or", "nl.bitwise_xor", "nl.left_shift", "nl.right_shift", "nl.invert"}  # of integers
     body = ""
     for name, c in of_kind(calls, "composed", "operator", "bits", "function").items():
+        if "nki" not in c["generations"]:
+            continue
         line = c["example"] + (" pass" if c["example"].endswith(":") else "")
         before = "x, y = x[:, 0:128], y[:, 0:128]" if name in small else "x = y = whole" if name in bits else "pass"
         body += f"    {before}\n    {line}\n    x, y, t = x_all, y_all, x_all\n"

@@ -729,18 +729,22 @@ export interface NkiOperand {
   optional: boolean;
 }
 
-/** A call of nki.isa, or a function or name of nki.language. */
+/** A call of nki.isa, a function or name of nki.language, or a method or member of a tensor. */
 export interface NkiCall {
-  /** With the short name of its module: "nisa.nc_matmul", "nl.load". */
+  /** With the short name of its module: "nisa.nc_matmul", "nl.load"; "tensor.permute" for what a tensor has. */
   name: string;
   /** A call of nki.isa; a function of nki.language that consists of such calls; one that is also a value of op=: an
-   * operator of two numbers, of bits, or a function of one number; or a type, a memory, a size. */
-  kind: "instruction" | "composed" | "operator" | "bits" | "function" | "name";
+   * operator of two numbers, of bits, or a function of one number; a method of a tensor; or a type, a memory, a size,
+   * a member of a tensor. */
+  kind: "instruction" | "composed" | "operator" | "bits" | "function" | "method" | "name";
   what: string;
   /** The packages whose kernels can use it. */
   generations: string[];
   /** As the signature writes them. Absent if it is not called. */
   parameters?: string[];
+  /** The parameters in NKI beta 1, where a call returns its result; those after "*" are given by name. Absent if beta 1
+   * does not have the call. */
+  beta1?: string[];
   /** Of an instruction. */
   operands: NkiOperand[];
   /** On which an instruction can run, the usual one first. */

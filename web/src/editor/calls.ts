@@ -1,12 +1,13 @@
 // calls: which function of NumPy or NKI, or which tensor method, is at a position of the source.
 import { syntaxTree } from "@codemirror/language";
 import type { EditorView } from "@codemirror/view";
-import { nkiName } from "./nkinames";
+import { isNki, nkiName } from "./nkinames";
 
 export interface Called {
   from: number;
   to: number;
-  /** "np.linalg.norm" or "nl.load" with the module's usual short name, or ".sum" for a method. */
+  /** "np.linalg.norm" or "nl.load" with the module's usual short name, or ".sum" and "tensor.permute" for a
+   * method of NumPy's and NKI's tensors. */
   name: string;
 }
 
@@ -55,5 +56,5 @@ export function calledAt(view: EditorView, pos: number): Called | null {
     const nki = nkiName(source, full);
     if (nki !== null) return { from: node.from, to: node.to, name: nki };
   }
-  return { from: node.from + dot + 1, to: node.to, name: full.slice(dot) };
+  return { from: node.from + dot + 1, to: node.to, name: `${isNki(doc.toString()) ? "tensor" : ""}${full.slice(dot)}` };
 }

@@ -2,7 +2,7 @@
 import { syntaxTree } from "@codemirror/language";
 import type { EditorState } from "@codemirror/state";
 import { modules } from "./calls";
-import { nkiName } from "./nkinames";
+import { isNki, nkiName } from "./nkinames";
 
 export type SyntaxNode = ReturnType<typeof syntaxTree>["topNode"];
 
@@ -29,8 +29,8 @@ function isBuilder(state: EditorState, node: SyntaxNode): boolean {
   return name === "knob.knob" || name === ".tile_op" || name === ".layout";
 }
 
-/** "np.linalg.norm" for a function of NumPy, "nl.load" for one of NKI, "knob.fuse" for one of the knobs, ".sum" for a method;
- * null for another name. */
+/** "np.linalg.norm" for a function of NumPy, "nl.load" for one of NKI, "knob.fuse" for one of the knobs, ".sum" and
+ * "tensor.permute" for methods of NumPy's and NKI's tensors; null for another name. */
 export function fullName(state: EditorState, callee: SyntaxNode): string | null {
   const source = state.doc.toString();
   const text = source.slice(callee.from, callee.to);
@@ -45,11 +45,11 @@ export function fullName(state: EditorState, callee: SyntaxNode): string | null 
   const object = callee.firstChild;
   const member = source.slice(callee.lastChild?.from, callee.to);
   if (object && (member === "tile_op" || member === "layout") && !isBuilder(state, object)) return null;
-  return `.${member}`;
+  return isNki(source) ? `tensor.${member}` : `.${member}`;
 }
 
-/** What can follow the dot at `dot`: "np.linalg", "nl", "knob", "builder" for the methods of a knob, "value" for those of a tensor;
- * null if that is not known. */
+/** What can follow the dot at `dot`: "np.linalg", "nl", "knob", "builder" for the methods of a knob, "value" for those of a
+ * NumPy tensor, "tensor" for those of an NKI tensor; null if that is not known. */
 export function objectBefore(state: EditorState, dot: number): string | null {
   const source = state.doc.toString();
   const path = /(?:\w+\.)*\w+$/.exec(source.slice(state.doc.lineAt(dot).from, dot))?.[0] ?? "";
@@ -61,13 +61,18 @@ export function objectBefore(state: EditorState, dot: number): string | null {
     if (nki !== null) return nki;
     if (path === root && knobNames(source).has(root)) return "knob";
     const own = ownNames(state, dot).find((o) => o.name === root);
-    return path === root && (own?.kind === "parameter" || own?.kind === "variable") ? "value" : null;
+    return path === root && (own?.kind === "parameter" || own?.kind === "variable") ? valueIn(source) : null;
   }
   const node = syntaxTree(state).resolveInner(dot, -1);
   const object = node.name === ")" || node.name === "]" ? node.parent : null;
   const value = object?.name === "ArgList" ? object.parent : object;
   if (!value || !/^(CallExpression|MemberExpression|ParenthesizedExpression)$/.test(value.name)) return null;
-  return isBuilder(state, value) ? "builder" : "value";
+  return isBuilder(state, value) ? "builder" : valueIn(source);
+}
+
+/** What a name without a known meaning is: a tensor of NKI where the file imports its language, and no NumPy front end. */
+function valueIn(source: string): "value" | "tensor" {
+  return isNki(source) ? "tensor" : "value";
 }
 
 const SCOPES = /^(FunctionDefinition|LambdaExpression|ClassDefinition)$/;

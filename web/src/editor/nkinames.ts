@@ -24,6 +24,16 @@ function aliases(text: string): Map<string, string> {
   return found;
 }
 
+/** Whether the kernels of a source are NKI's, so that its tensors are, too. */
+export function isNki(text: string): boolean {
+  return /^\s*(?:import|from)\s+(?:neuronxcc(?:\.nki)?|nki)\b/m.test(text) && !/^\s*(?:import|from)\s+(?:nkipy|nkigen)\b/m.test(text);
+}
+
+/** Whether a source imports beta 1 only. */
+export function isBeta1(text: string): boolean {
+  return /^\s*(?:import|from)\s+neuronxcc\b/m.test(text) && !/^\s*(?:import|from)\s+nki\b/m.test(text);
+}
+
 /** "nl.load" for `ld.load` after `import nki.language as ld`; "nl" for the module itself; null for what is not NKI's. */
 export function nkiName(text: string, path: string): string | null {
   if (!/\bnki\b/.test(text)) return null;

@@ -1,8 +1,11 @@
-// short: a line of HLO or MLIR without what hides the operation: locations, large constants, and attributes if wished.
+// short: a line of HLO or MLIR without what hides the operation: locations, large constants, and attributes if wished; a line
+// of NKI whose code leaves room for what the analysis says after it.
 import { groupEnd } from "./read";
 
 /** Characters of a constant that are still shown. */
 const CONSTANT_MAX = 48;
+/** Where the notes of nki-ast begin. */
+const NOTE_AT = 46;
 /** What shows the work of an operation, not how it came about. */
 const MEANT = /^\{\s*(?:indexing_maps|\w+ = affine_map|value =)/;
 
@@ -46,6 +49,13 @@ function shortHlo(line: string, attributes: boolean): string {
   return out;
 }
 
+function shortNki(line: string): string {
+  const [, code = "", note] = /^(.*\S) {2,}(# .*)$/.exec(line) ?? [];
+  if (note === undefined) return line;
+  return `${code.length > NOTE_AT ? `${code.slice(0, NOTE_AT - 1)}…` : code.padEnd(NOTE_AT)}  ${note}`;
+}
+
 export function shortLine(line: string, dialect: string, attributes: boolean): string {
+  if (dialect === "nki") return shortNki(line);
   return dialect === "hlo" ? shortHlo(line, attributes) : shortMlir(line, attributes);
 }

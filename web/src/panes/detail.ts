@@ -1,4 +1,5 @@
 // detail: how much of each line of a stage is shown: the compact form or the full text, with or without attributes.
+import type { Stage } from "../api/types";
 import { settings } from "../state/settings";
 import { byId, setAttr, toggle } from "./dom";
 
@@ -16,10 +17,11 @@ export class DetailTools {
     });
   }
 
-  /** The compact form of NISA shows or expresses every attribute; the calls of NKI have one form only. */
-  showFor(dialect: string): void {
-    this.full.hidden = dialect === "nki";
-    this.attributes.hidden = dialect === "nisa" || dialect === "nki";
+  /** The compact form of NISA shows or expresses every attribute; of NKI only the analysis has another form. */
+  showFor(stage: Stage): void {
+    const isNki = stage.dialect === "nki";
+    this.full.hidden = isNki && !stage.text.includes("  # ");
+    this.attributes.hidden = isNki || stage.dialect === "nisa";
   }
 
   toggleFull(): void {

@@ -88,7 +88,7 @@ export class IrPane {
       return;
     }
     const { row, stage } = now;
-    this.detail.showFor(stage.dialect);
+    this.detail.showFor(stage);
     fill(title, el("span", { class: "no" }, String(row.index)), row.name);
     const facts = [row.phase === row.dialect ? row.phase : `${row.phase} · ${row.dialect}`];
     if (row.stage) facts.push(plural(opCount(row.stage), "op"), `${ms(row.stage.time_us)} ms`);

@@ -36,6 +36,7 @@ function facts(call: NkiCall, engine: string, target: string): Node[] {
   const op = asOperator(call);
   return [
     ...(op ? row("op=", op) : []),
+    ...(call.beta1 && call.generations.length > 1 ? row("beta 1", el("code", {}, `(${call.beta1.join(", ")})`)) : []),
     ...(engines ? row("engines", engines) : []),
     ...costRows(costs.length > 0 ? costs : call.costs, target),
     ...limitsOf(call.limits, target).flatMap((l, i) => row(i === 0 ? "limits" : "", l)),

@@ -183,7 +183,7 @@ export class SourcePane {
 
   /** What a function of NumPy or NKI is, by its full name; null if it is not known. */
   private async tipOf(name: string): Promise<HTMLElement | null> {
-    if (/^n(?:l|isa)\./.test(name)) return import("./nkicard").then((m) => m.nkiCard(name, this.store.state.target), () => null);
+    if (/^(?:nl|nisa|tensor)\./.test(name)) return import("./nkicard").then((m) => m.nkiCard(name, this.store.state.target), () => null);
     const operation = await operationNamed(name);
     return operation && operationTip(operation);
   }

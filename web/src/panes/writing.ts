@@ -2,6 +2,7 @@
 import type { Extension } from "@codemirror/state";
 import { completion } from "../editor/complete";
 import type { Known } from "../editor/known";
+import { isBeta1 } from "../editor/nkinames";
 import { signatureHelp } from "../editor/signature";
 import type { AppStore } from "../state/app";
 import { vocabulary, type Vocabulary } from "../state/operations";
@@ -23,11 +24,13 @@ function knownFrom({ operations, knobs }: Vocabulary): Map<string, Known> {
   return known;
 }
 
-async function nkiKnown(store: AppStore): Promise<[string, Known][]> {
+/** The names of a generation, with its parameters. */
+async function nkiKnown(store: AppStore, isBeta: boolean): Promise<[string, Known][]> {
   const calls = await nkiCalls();
-  return [...(calls ?? [])].map(([name, call]) => {
-    const { parameters } = call;
-    return [name, { ...(parameters ? { parameters } : {}), isKnob: false, isByName: call.kind === "instruction", tip: () => nkiTip(call, store.state.target) }];
+  const own = [...(calls ?? [])].filter(([, call]) => call.generations.includes(isBeta ? "neuronxcc.nki" : "nki"));
+  return own.map(([name, call]) => {
+    const parameters = isBeta ? call.beta1 : call.parameters;
+    return [name, { ...(parameters ? { parameters } : {}), isKnob: false, isByName: call.kind === "instruction" || call.kind === "method", tip: () => nkiTip(call, store.state.target) }];
   });
 }
 
@@ -35,6 +38,7 @@ async function nkiKnown(store: AppStore): Promise<[string, Known][]> {
 export function writing(store: AppStore): Extension {
   adoptStyle(css);
   let known: Map<string, Known> | null = null;
+  let beta: ReadonlyMap<string, Known> | null = null;
   const numpy = vocabulary().then((words) => (known = words && knownFrom(words)));
   let hasNki = false;
   // the names of NKI are needed once a source imports it
@@ -42,13 +46,14 @@ export function writing(store: AppStore): Extension {
     const texts = [store.state.source, ...store.state.files.map((f) => f.source)];
     if (hasNki || !texts.some((text) => /^\s*(?:import|from)\s[^\n]*\bnki\b/m.test(text))) return;
     hasNki = true;
-    void Promise.all([nkiKnown(store), numpy]).then(([calls]) => {
+    void Promise.all([nkiKnown(store, false), nkiKnown(store, true), numpy]).then(([calls, betaCalls]) => {
+      beta = new Map([...(known ?? []), ...betaCalls]);
       known = new Map([...(known ?? []), ...calls]);
       hasNki = calls.length > 0;
     });
   });
   const help = {
-    known: () => known,
+    known: () => (beta && isBeta1(store.state.source) ? beta : known),
     inputs: () => {
       const { outcome, previous, kernelName } = store.state;
       const kernel = kernelOf(outcome, kernelName) ?? kernelOf(previous, kernelName);
