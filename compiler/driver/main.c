@@ -12,8 +12,10 @@ int driver_main(int argc, char **argv) {
     return run_main(argc - 1, argv + 1);
   if (argc >= 2 && !strcmp(argv[1], "reproduce"))
     return reproduce_main(argc - 1, argv + 1);
+  if (argc >= 2 && !strcmp(argv[1], "doc"))
+    return doc_main(argc - 1, argv + 1);
   if (argc >= 2 && !strcmp(argv[1], "nki"))
     return nki_main(argc - 1, argv + 1);
-  fprintf(stderr, "nkx: expected a subcommand: compile, run, opt, reproduce or nki\n");
+  fprintf(stderr, "nkx: expected a subcommand: compile, run, opt, reproduce, doc or nki\n");
   return EXIT_USAGE;
 }

@@ -1,5 +1,5 @@
-/* main: the compiler's subcommands for the terminal: `nkx compile`, `nkx run`, `nkx opt`, `nkx reproduce` and
- * `nkx nki`. */
+/* main: the compiler's subcommands for the terminal: `nkx compile`, `nkx run`, `nkx opt`, `nkx reproduce`,
+ * `nkx doc` and `nkx nki`. */
 #ifndef DRIVER_MAIN_H
 #define DRIVER_MAIN_H
 
@@ -15,5 +15,6 @@ int run_main(int argc, char **argv);
 int opt_main(int argc, char **argv);
 int reproduce_main(int argc, char **argv);
 int nki_main(int argc, char **argv);
+int doc_main(int argc, char **argv);
 
 #endif

@@ -63,6 +63,7 @@ bool refuse_init(PyObject *module) {
       {DG_NKI_UNKNOWN_API, "NkiUnknownApi", PyExc_AttributeError, NULL},
       {DG_NKI_UNSUPPORTED, "NkiUnsupported", PyExc_NotImplementedError, NULL},
       {DG_NKI_REMOVED_API, "NkiRemovedApi", PyExc_NotImplementedError, NULL},
+      {DG_NKI_MIXED_GENERATIONS, "NkiMixedGenerations", PyExc_NotImplementedError, NULL},
       {DG_NKI_MASK_REMOVED, "NkiMaskRemoved", PyExc_TypeError, NULL},
       {DG_NKI_MASK, "NkiMask", PyExc_ValueError, NULL},
       {DG_NKI_TENSOR_OPERATOR, "NkiTensorOperator", PyExc_TypeError, NULL},
