@@ -229,6 +229,11 @@ struct nki_tensor *nki_tensor_new(struct nki_program *p, const char *name, enum 
 /* Checks a call against the rules of the hardware (rules.c), chooses its engine if it is unknown, and adds it. */
 bool nki_call_add(struct nki_program *p, const struct nki_call *call, struct nki_error *err);
 
+/* True if a call of the program writes the tensor. */
+bool nki_is_written(const struct nki_program *p, const struct nki_tensor *t);
+/* True if both have the same calls on the same tensors; names and places may differ. */
+bool nki_programs_equal(const struct nki_program *p, const struct nki_program *q);
+
 /* ---- text -------------------------------------------------------------------------------------------------------- */
 
 /* A line of the text, from 1, and the item of the program that it shows; item -1: the header, -2: the return. */

@@ -418,3 +418,72 @@ bool nki_call_add(struct nki_program *p, const struct nki_call *call, struct nki
   array_push(p->arena, &p->items, (struct nki_item){.call = c});
   return true;
 }
+
+bool nki_is_written(const struct nki_program *p, const struct nki_tensor *t) {
+  for (int i = 0; i < p->items.n; i++) {
+    const struct nki_call *c = p->items.v[i].call;
+    for (int k = 0; c && k < nki_n_params(nki_def(c)); k++)
+      if (nki_def(c)->param[k].kind == NKI_PARAM_DST && c->value[k].kind == NKI_VIEW && c->value[k].view->tensor == t)
+        return true;
+  }
+  return false;
+}
+
+/* ---- equal programs ---------------------------------------------------------------------------------------------- */
+
+static bool same_tensor(const struct nki_tensor *x, const struct nki_tensor *y) {
+  return x->dtype == y->dtype && x->space == y->space && x->rank == y->rank && x->input == y->input &&
+         !memcmp(x->dims, y->dims, (size_t)x->rank * sizeof *x->dims);
+}
+
+static bool same_view(const struct nki_view *x, const struct nki_view *y) {
+  bool same = x->tensor->number == y->tensor->number && x->partition == y->partition && x->offset == y->offset &&
+              x->rank == y->rank;
+  for (int i = 0; same && i < x->rank; i++)
+    same = x->dim[i].size == y->dim[i].size && x->dim[i].stride == y->dim[i].stride;
+  return same;
+}
+
+static bool same_value(const struct nki_value *x, const struct nki_value *y) {
+  if (x->kind != y->kind)
+    return false;
+  switch (x->kind) {
+  case NKI_ABSENT:
+    return true;
+  case NKI_VIEW:
+    return same_view(x->view, y->view);
+  case NKI_FLOAT:
+    return !memcmp(&x->number, &y->number, sizeof x->number); /* signs of zeros, and NaN, count */
+  case NKI_INT:
+  case NKI_FLAG:
+    return x->integer == y->integer;
+  case NKI_OP:
+    return x->op == y->op;
+  case NKI_WORD:
+    return !strcmp(x->word, y->word);
+  case NKI_LIST:
+    return x->n == y->n && !memcmp(x->ints, y->ints, (size_t)x->n * sizeof *x->ints);
+  }
+  return false;
+}
+
+static bool same_call(const struct nki_call *x, const struct nki_call *y) {
+  bool same = x->kind == y->kind && x->engine == y->engine;
+  for (int k = 0; same && k < nki_n_params(nki_def(x)); k++)
+    same = same_value(&x->value[k], &y->value[k]);
+  return same;
+}
+
+bool nki_programs_equal(const struct nki_program *p, const struct nki_program *q) {
+  bool same = p->target == q->target && p->tensors.n == q->tensors.n && p->items.n == q->items.n &&
+              p->n_outputs == q->n_outputs;
+  for (int i = 0; same && i < p->tensors.n; i++)
+    same = same_tensor(p->tensors.v[i], q->tensors.v[i]);
+  for (int i = 0; same && i < p->n_outputs; i++)
+    same = p->outputs[i]->number == q->outputs[i]->number;
+  for (int i = 0; same && i < p->items.n; i++) {
+    const struct nki_item *x = &p->items.v[i], *y = &q->items.v[i];
+    same = !x->call == !y->call && (x->call ? same_call(x->call, y->call) : x->tensor->number == y->tensor->number);
+  }
+  return same;
+}

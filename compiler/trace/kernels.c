@@ -101,17 +101,18 @@ static PyObject *trace_decorator(PyObject *self, PyObject *args, PyObject *kw);
 
 /* ---- the Kernel type --------------------------------------------------------------------------------------------- */
 
-/* @nki.jit kernels: another kernel calls it as a function; outside of all kernels it runs on arrays
- * (nkx/nki_run.py). */
+/* Calls an @nki.jit kernel.  In another NKI kernel it is a plain function, in a NumPy kernel that is traced a custom call
+ * (nkx/nki_kernel.py); otherwise it runs on arrays (nkx/nki_run.py), whose shapes it is compiled for, too, unless they come
+ * from a run of a NumPy kernel. */
 static PyObject *call_nki(struct kernel *k, PyObject *args, PyObject *kw) {
   if (k->grid && !tracer_now) /* the vendor's front end takes grids, for a NumPy kernel */
     return trace_refuse(DG_NKI_UNSUPPORTED, "launch it on one core",
                         "a launch with the grid %R is not compiled here yet", k->grid);
   if (nki_now)
     return PyObject_Call(k->fn, args, kw);
-  if (program_now && !k->args && !tracer_now && has_array(args, kw) && !record(k, args, kw))
+  if (program_now && !program_now->is_rerun && !k->args && !tracer_now && has_array(args, kw) && !record(k, args, kw))
     return NULL;
-  PyObject *module = PyImport_ImportModule("nkx.nki_run"), *r = NULL;
+  PyObject *module = PyImport_ImportModule(tracer_now ? "nkx.nki_kernel" : "nkx.nki_run"), *r = NULL;
   PyObject *call = module ? PyObject_GetAttrString(module, tracer_now ? "call_traced" : "call") : NULL;
   PyObject *first = PyTuple_Pack(1, (PyObject *)k), *all = first ? PySequence_Concat(first, args) : NULL;
   if (call && all)

@@ -2,6 +2,7 @@
 #include <assert.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/clock.h"
 #include "trace/kernels.h"
 #include "trace/nki/nki.h"
@@ -36,16 +37,6 @@ static PyObject *add_input(struct nki_recorder *r, const char *name, int number,
   return nki_wrap(r, &whole);
 }
 
-static bool is_written(const struct nki_program *p, const struct nki_tensor *t) {
-  for (int i = 0; i < p->items.n; i++) {
-    const struct nki_call *c = p->items.v[i].call;
-    for (int k = 0; c && k < nki_n_params(nki_def(c)); k++)
-      if (nki_def(c)->param[k].kind == NKI_PARAM_DST && c->value[k].kind == NKI_VIEW && c->value[k].view->tensor == t)
-        return true;
-  }
-  return false;
-}
-
 static bool add_output(struct nki_recorder *r, PyObject *o, int number) {
   struct nki_program *p = r->program;
   static const char hint[] = "return what nl.ndarray(…, buffer=nl.shared_hbm) made";
@@ -64,7 +55,7 @@ static bool add_output(struct nki_recorder *r, PyObject *o, int number) {
     trace_refuse(DG_NKI_OUTPUT, hint, "%s is in %s, but results are in shared_hbm", t->name, nisa_space_name(t->space));
   else if (v->rank != t->rank || nki_elements(v) != nki_tensor_extent(t))
     trace_refuse(DG_NKI_OUTPUT, hint, "a part of %s is returned", t->name);
-  else if (!is_written(p, t))
+  else if (!nki_is_written(p, t))
     trace_refuse(DG_NKI_OUTPUT, NULL, "nothing is written to the result %s", t->name);
   else {
     p->outputs[number] = t;
@@ -241,6 +232,76 @@ PyObject *nki_run_now(PyObject *self, PyObject *args) {
   Py_XDECREF(empty);
   ranges_clear(&none);
   arena_clear(&arena);
+  return out;
+}
+
+/* ---- a call by a kernel that is traced ---------------------------------------------------------------------------- */
+
+/* Returns the record among the trace's calls that equals p; p itself, with a name of its own, if there is none. */
+static const struct nki_program *keep_call(struct tracer *tr, struct nki_program *p) {
+  int same_name = 0;
+  const size_t len = strlen(p->name);
+  for (int i = 0; i < tr->calls.n; i++) {
+    const char *name = tr->calls.v[i]->name;
+    if (nki_programs_equal(tr->calls.v[i], p))
+      return tr->calls.v[i];
+    same_name += !strncmp(name, p->name, len) && (!name[len] || name[len] == '.');
+  }
+  if (same_name)
+    p->name = arena_printf(p->arena, "%s.%d", p->name, same_name + 1);
+  array_push(tr->a, &tr->calls, p);
+  return p;
+}
+
+/* (name, [(shape, dtype), …], [(result, operand), …], is_sequence) */
+static PyObject *describe_call(const struct nki_program *p, bool is_sequence) {
+  PyObject *outputs = PyList_New(0), *aliases = PyList_New(0);
+  bool ok = outputs && aliases;
+  for (int i = 0; ok && i < p->n_outputs; i++) {
+    const struct nki_tensor *t = p->outputs[i];
+    PyObject *dims = PyTuple_New(t->rank);
+    for (int d = 0; dims && d < t->rank; d++)
+      PyTuple_SET_ITEM(dims, d, PyLong_FromLongLong(t->dims[d]));
+    ok = append(outputs, dims ? Py_BuildValue("(NN)", dims, nki_dtype_object(t->dtype)) : NULL) &&
+         (t->input < 0 || append(aliases, Py_BuildValue("(ii)", i, t->input)));
+  }
+  PyObject *r = ok ? Py_BuildValue("(sOOO)", p->name, outputs, aliases, is_sequence ? Py_True : Py_False) : NULL;
+  Py_XDECREF(outputs);
+  Py_XDECREF(aliases);
+  return r;
+}
+
+/* The kernel's own Python runs outside of the trace: its arrays are constants. */
+PyObject *nki_record_call(PyObject *self, PyObject *args) {
+  struct tracer *tr = tracer_now;
+  PyObject *fn, *arguments, *out = NULL;
+  const char *name;
+  (void)self;
+  if (!PyArg_ParseTuple(args, "OsO!", &fn, &name, &PyDict_Type, &arguments))
+    return NULL;
+  if (!tr)
+    return trace_refuse(DG_NKI_CALL, NULL, "no kernel is traced that could call %s", name);
+  struct nki_recorder r;
+  struct nki_program *p = arena_new(tr->a, struct nki_program);
+  *p = (struct nki_program){.arena = tr->a,
+                            .name = arena_printf(tr->a, HLO_NATIVE_PREFIX "%s", name),
+                            .target = program_now ? program_now->rq->target : TARGET_TRN2,
+                            .locs = src_locs_one(tr->a, ranges_here_in_round(tr->ranges, tr->base))};
+  p->return_locs = p->locs;
+  tracer_now = NULL;
+  begin(&r, p, tr->ranges, tr->ds);
+  PyObject *arrays = PyList_New(0), *empty = PyTuple_New(0);
+  PyObject *kw = arrays && empty ? with_tensors(&r, arguments, arrays) : NULL;
+  PyObject *result = kw ? PyObject_Call(fn, empty, kw) : NULL;
+  const bool ok = result && add_outputs(&r, result);
+  end(&r);
+  tracer_now = tr;
+  if (ok)
+    out = describe_call(keep_call(tr, p), PyTuple_Check(result) || PyList_Check(result));
+  Py_XDECREF(result);
+  Py_XDECREF(kw);
+  Py_XDECREF(arrays);
+  Py_XDECREF(empty);
   return out;
 }
 

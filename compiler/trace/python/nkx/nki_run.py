@@ -4,7 +4,7 @@ import os
 
 import _nkx
 import numpy as np
-from nkx import nki_kernel, nki_names
+from nkx import nki_names
 
 
 def check_options(options):
@@ -36,11 +36,6 @@ def call(kernel, *args, **kwargs):
     bound = inspect.signature(kernel.func).bind(*args, **kwargs)
     bound.apply_defaults()
     return _nkx.nki_run(kernel.func, {name: _array(v) for name, v in bound.arguments.items()}, target())
-
-
-def call_traced(kernel, *args, **kwargs):
-    """An @nki.jit kernel called by a NumPy kernel that is traced."""
-    return nki_kernel.call(kernel, args, kwargs)
 
 
 def simulate(kernel):
