@@ -5,80 +5,11 @@
 #include "base/array.h"
 #include "base/clock.h"
 #include "trace/kernels.h"
+#include "trace/nki/launch.h"
 #include "trace/nki/nki.h"
 #include "trace/nki/run.h"
 #include "trace/operand.h"
 #include "trace/refuse.h"
-
-static uint64_t serials; /* never reused */
-
-/* ---- recording --------------------------------------------------------------------------------------------------- */
-
-static void begin(struct nki_recorder *r, struct nki_program *p, struct ranges *ranges, struct diags *ds) {
-  *r = (struct nki_recorder){.program = p, .ranges = ranges, .ds = ds, .serial = ++serials};
-  r->base = PyThreadState_GetFrame(PyThreadState_Get());
-  nki_now = r;
-}
-
-static void end(struct nki_recorder *r) {
-  nki_now = NULL;
-  Py_CLEAR(r->base);
-}
-
-/* Adds a parameter that is an array.  Returns its tensor as a Python object. */
-static PyObject *add_input(struct nki_recorder *r, const char *name, int number, enum dtype t, int rank,
-                           const int64_t *dims, const struct src_loc *at) {
-  struct nki_error err = {.arena = r->program->arena};
-  struct nki_tensor *made = nki_tensor_new(r->program, name, t, MEM_SHARED_HBM, rank, dims, number,
-                                           src_locs_one(r->program->arena, at), &err);
-  if (!made)
-    return nki_raise(&err);
-  const struct nki_view whole = nki_whole(made);
-  return nki_wrap(r, &whole);
-}
-
-static bool add_output(struct nki_recorder *r, PyObject *o, int number) {
-  struct nki_program *p = r->program;
-  static const char hint[] = "return what nl.ndarray(…, buffer=nl.shared_hbm) made";
-  if (!nki_is_tensor(o)) {
-    trace_refuse(DG_NKI_OUTPUT, hint, "the kernel returned an object of type %s, not a tensor", Py_TYPE(o)->tp_name);
-    return false;
-  }
-  const struct nki_view *v = nki_view_of(r, o, "a result");
-  if (!v)
-    return false;
-  struct nki_tensor *t = v->tensor;
-  if (t->input >= 0)
-    trace_refuse(DG_NKI_UNSUPPORTED, "copy it into a new tensor",
-                 "the parameter %s is returned; that is not compiled here yet", t->name);
-  else if (t->space != MEM_SHARED_HBM)
-    trace_refuse(DG_NKI_OUTPUT, hint, "%s is in %s, but results are in shared_hbm", t->name, nisa_space_name(t->space));
-  else if (v->rank != t->rank || nki_elements(v) != nki_tensor_extent(t))
-    trace_refuse(DG_NKI_OUTPUT, hint, "a part of %s is returned", t->name);
-  else if (!nki_is_written(p, t))
-    trace_refuse(DG_NKI_OUTPUT, NULL, "nothing is written to the result %s", t->name);
-  else {
-    p->outputs[number] = t;
-    return true;
-  }
-  return false;
-}
-
-static bool add_outputs(struct nki_recorder *r, PyObject *result) {
-  struct nki_program *p = r->program;
-  const bool single = !PyTuple_Check(result) && !PyList_Check(result);
-  const int n = single ? 1 : (int)PySequence_Fast_GET_SIZE(result);
-  if (result == Py_None || n == 0) {
-    trace_refuse(DG_NKI_OUTPUT, "return the tensors in shared_hbm that it writes", "the kernel returns nothing");
-    return false;
-  }
-  p->outputs = arena_new_array(p->arena, struct nki_tensor *, (size_t)n);
-  for (int i = 0; i < n; i++)
-    if (!add_output(r, single ? result : PySequence_Fast_GET_ITEM(result, i), i))
-      return false;
-  p->n_outputs = n;
-  return true;
-}
 
 /* ---- the record as Python objects -------------------------------------------------------------------------------- */
 
@@ -172,11 +103,17 @@ PyObject *nki_evaluate(const struct nki_program *p, PyObject *arrays) {
 
 /* ---- a call with arrays ------------------------------------------------------------------------------------------ */
 
-/* Replaces the arrays among the values of `arguments` by tensors.  Returns a new dict; the arrays go to `arrays`. */
-static PyObject *with_tensors(struct nki_recorder *r, PyObject *arguments, PyObject *arrays) {
-  PyObject *kw = PyDict_Copy(arguments), *key, *value;
+/* A call with arrays, or with what has the shapes of arrays. */
+struct call {
+  PyObject *fn, *arguments; /* a dict by name */
+  PyObject *arrays;         /* a list of those among the arguments */
+  PyObject *empty;
+};
+
+static bool add_inputs(struct nki_recorder *r, struct call *c) {
+  PyObject *key, *value;
   Py_ssize_t pos = 0;
-  while (kw && PyDict_Next(arguments, &pos, &key, &value)) {
+  while (PyDict_Next(c->arguments, &pos, &key, &value)) {
     if (!PyArray_Check(value))
       continue;
     PyArrayObject *a = (PyArrayObject *)value;
@@ -185,25 +122,62 @@ static PyObject *with_tensors(struct nki_recorder *r, PyObject *arguments, PyObj
     const int rank = PyArray_NDIM(a);
     if (t == DT_NONE || dtype_narrow(t) != t || rank > NKI_RANK_MAX) {
       trace_refuse(DG_NKI_DTYPE, NULL, "the argument %R has the type %R", key, PyArray_DESCR(a));
-      Py_CLEAR(kw);
-      break;
+      return false;
     }
     for (int i = 0; i < rank; i++)
       dims[i] = PyArray_DIM(a, i);
-    PyObject *o = add_input(r, PyUnicode_AsUTF8(key), (int)PyList_GET_SIZE(arrays), t, rank, dims, NULL);
-    if (!o || PyDict_SetItem(kw, key, o) < 0 || PyList_Append(arrays, value) < 0)
-      Py_CLEAR(kw);
+    if (!nki_add_input(r, PyUnicode_AsUTF8(key), (int)PyList_GET_SIZE(c->arrays), t, rank, dims, NULL) ||
+        PyList_Append(c->arrays, value) < 0)
+      return false;
+  }
+  return true;
+}
+
+/* Calls the function with tensors in place of the arrays. */
+static PyObject *run_call(void *user, struct nki_recorder *r) {
+  const struct call *c = user;
+  PyObject *kw = PyDict_Copy(c->arguments), *key, *value, *result = NULL;
+  Py_ssize_t pos = 0;
+  int n = 0;
+  bool ok = kw;
+  while (ok && PyDict_Next(c->arguments, &pos, &key, &value)) {
+    if (!PyArray_Check(value))
+      continue;
+    PyObject *o = nki_input_object(r, n++);
+    ok = o && PyDict_SetItem(kw, key, o) == 0;
     Py_XDECREF(o);
   }
-  return kw;
+  if (ok)
+    result = PyObject_Call(c->fn, c->empty, kw);
+  Py_XDECREF(kw);
+  return result;
+}
+
+/* Records the call in p. */
+static bool record_call(struct nki_program *p, struct ranges *ranges, struct diags *ds, struct call *c,
+                        bool *is_sequence) {
+  struct nki_recorder r;
+  c->arrays = PyList_New(0);
+  c->empty = PyTuple_New(0);
+  nki_record_begin(&r, p, ranges, ds);
+  const bool ok = c->arrays && c->empty && add_inputs(&r, c) && nki_record_instances(&r, run_call, c, is_sequence);
+  nki_record_end(&r);
+  return ok;
+}
+
+static void drop_call(struct call *c) {
+  Py_XDECREF(c->arrays);
+  Py_XDECREF(c->empty);
 }
 
 PyObject *nki_run_now(PyObject *self, PyObject *args) {
-  PyObject *fn, *arguments;
+  PyObject *grid, *out = NULL;
+  struct call c = {0};
   const char *name;
   enum target target;
+  bool is_sequence = false;
   (void)self;
-  if (!PyArg_ParseTuple(args, "OO!s", &fn, &PyDict_Type, &arguments, &name))
+  if (!PyArg_ParseTuple(args, "OO!sO", &c.fn, &PyDict_Type, &c.arguments, &name, &grid))
     return NULL;
   if (!target_from_name(name, &target))
     return PyErr_Format(PyExc_ValueError, "there is no machine %s", name);
@@ -211,25 +185,15 @@ PyObject *nki_run_now(PyObject *self, PyObject *args) {
     return trace_refuse(DG_NKI_CALL, NULL, "a kernel cannot be run on arrays inside of a kernel");
   struct arena arena;
   struct ranges none;
-  struct nki_recorder r;
   arena_init(&arena);
   ranges_init(&none, &arena);
   struct nki_program *p = arena_new(&arena, struct nki_program);
   *p = (struct nki_program){.arena = &arena, .name = "kernel", .target = target};
-  PyObject *arrays = PyList_New(0), *empty = PyTuple_New(0), *out = NULL;
-  begin(&r, p, &none, NULL);
-  PyObject *kw = arrays && empty ? with_tensors(&r, arguments, arrays) : NULL;
-  PyObject *result = kw ? PyObject_Call(fn, empty, kw) : NULL;
-  const bool ok = result && add_outputs(&r, result);
-  end(&r);
-  if (ok)
-    out = nki_evaluate(p, arrays);
-  if (out && !PyTuple_Check(result) && !PyList_Check(result))
+  if (nki_read_grid(grid, &p->grid) && record_call(p, &none, NULL, &c, &is_sequence))
+    out = nki_evaluate(p, c.arrays);
+  if (out && !is_sequence)
     Py_SETREF(out, Py_NewRef(PyList_GET_ITEM(out, 0)));
-  Py_XDECREF(result);
-  Py_XDECREF(kw);
-  Py_XDECREF(arrays);
-  Py_XDECREF(empty);
+  drop_call(&c);
   ranges_clear(&none);
   arena_clear(&arena);
   return out;
@@ -274,34 +238,32 @@ static PyObject *describe_call(const struct nki_program *p, bool is_sequence) {
 /* The kernel's own Python runs outside of the trace: its arrays are constants. */
 PyObject *nki_record_call(PyObject *self, PyObject *args) {
   struct tracer *tr = tracer_now;
-  PyObject *fn, *arguments, *out = NULL;
+  PyObject *grid, *out = NULL;
+  struct call c = {0};
   const char *name;
+  bool is_sequence = false;
   (void)self;
-  if (!PyArg_ParseTuple(args, "OsO!", &fn, &name, &PyDict_Type, &arguments))
+  if (!PyArg_ParseTuple(args, "OsO!O", &c.fn, &name, &PyDict_Type, &c.arguments, &grid))
     return NULL;
   if (!tr)
     return trace_refuse(DG_NKI_CALL, NULL, "no kernel is traced that could call %s", name);
-  struct nki_recorder r;
   struct nki_program *p = arena_new(tr->a, struct nki_program);
+  const struct src_loc *at = ranges_here_in_round(tr->ranges, tr->base);
   *p = (struct nki_program){.arena = tr->a,
                             .name = arena_printf(tr->a, HLO_NATIVE_PREFIX "%s", name),
                             .target = program_now ? program_now->rq->target : TARGET_TRN2,
-                            .locs = src_locs_one(tr->a, ranges_here_in_round(tr->ranges, tr->base))};
+                            .locs = src_locs_one(tr->a, at)};
   p->return_locs = p->locs;
+  if (!nki_read_grid(grid, &p->grid))
+    return NULL;
   tracer_now = NULL;
-  begin(&r, p, tr->ranges, tr->ds);
-  PyObject *arrays = PyList_New(0), *empty = PyTuple_New(0);
-  PyObject *kw = arrays && empty ? with_tensors(&r, arguments, arrays) : NULL;
-  PyObject *result = kw ? PyObject_Call(fn, empty, kw) : NULL;
-  const bool ok = result && add_outputs(&r, result);
-  end(&r);
+  const bool ok = record_call(p, tr->ranges, tr->ds, &c, &is_sequence);
   tracer_now = tr;
-  if (ok)
-    out = describe_call(keep_call(tr, p), PyTuple_Check(result) || PyList_Check(result));
-  Py_XDECREF(result);
-  Py_XDECREF(kw);
-  Py_XDECREF(arrays);
-  Py_XDECREF(empty);
+  if (ok) {
+    nki_warn_of_cores(&p->grid, tr->ds, at);
+    out = describe_call(keep_call(tr, p), is_sequence);
+  }
+  drop_call(&c);
   return out;
 }
 
@@ -326,19 +288,31 @@ static struct trace_kernel *finish(struct trace_program *program, const struct p
   return t;
 }
 
-/* Calls the kernel with tensors.  Returns its result, or NULL with an exception. */
-static PyObject *call_kernel(struct trace_program *program, const struct program_kernel *k, struct nki_recorder *r) {
-  PyObject **values = arena_new_array(program->a, PyObject *, (size_t)k->n_params), *args = NULL, *kw = NULL,
-           *result = NULL;
-  bool ok = true;
-  for (int i = 0; ok && i < k->n_params; i++) {
-    const struct kparam *x = &k->params[i];
-    values[i] = add_input(r, x->name, i, x->dtype, x->rank, x->dims, kernel_param_loc(program, k, x->name));
-    ok = values[i];
+struct job_call {
+  struct trace_program *program;
+  const struct program_kernel *k;
+};
+
+static bool add_parameters(const struct job_call *c, struct nki_recorder *r) {
+  for (int i = 0; i < c->k->n_params; i++) {
+    const struct kparam *x = &c->k->params[i];
+    if (!nki_add_input(r, x->name, i, x->dtype, x->rank, x->dims, kernel_param_loc(c->program, c->k, x->name)))
+      return false;
   }
-  if (ok && kernel_arguments(k, values, &args, &kw))
-    result = PyObject_Call(k->fn, args, kw);
-  for (int i = 0; i < k->n_params; i++)
+  return true;
+}
+
+/* Calls the kernel with tensors. */
+static PyObject *run_kernel(void *user, struct nki_recorder *r) {
+  const struct job_call *c = user;
+  const int n = c->k->n_params;
+  PyObject **values = arena_new_array(c->program->a, PyObject *, (size_t)n), *args = NULL, *kw = NULL, *result = NULL;
+  bool ok = true;
+  for (int i = 0; i < n; i++)
+    ok &= (values[i] = nki_input_object(r, i)) != NULL;
+  if (ok && kernel_arguments(c->k, values, &args, &kw))
+    result = PyObject_Call(c->k->fn, args, kw);
+  for (int i = 0; i < n; i++)
     Py_XDECREF(values[i]);
   Py_XDECREF(args);
   Py_XDECREF(kw);
@@ -359,19 +333,22 @@ enum status nki_trace_kernel(struct trace_program *program, struct program_kerne
   *p = (struct nki_program){.arena = program->a, .name = k->name, .target = program->rq->target};
   p->locs = src_locs_one(program->a, at);
   p->return_locs = src_locs_one(program->a, at_return ? at_return : at);
-  begin(&r, p, &program->ranges, ds);
-  PyObject *result = call_kernel(program, k, &r);
-  const bool ok = result && add_outputs(&r, result);
+  struct job_call call = {program, k};
+  bool is_sequence;
+  nki_record_begin(&r, p, &program->ranges, ds);
+  const bool ok = nki_launch_grid(k->kernel->launched, k->kernel->nki, &p->grid) && add_parameters(&call, &r) &&
+                  nki_record_instances(&r, run_kernel, &call, &is_sequence);
   if (!ok) {
     const int before = ds->n;
     program_exception(program, ds);
     if (ds->n > before && !ds->v[ds->n - 1].loc) /* no line of the source raised it */
       ds->v[ds->n - 1].loc = at_return ? at_return : at;
   }
-  end(&r);
-  Py_XDECREF(result);
+  nki_record_end(&r);
   if (!ok && !p->items.n)
     return ST_INPUT;
+  if (ok)
+    nki_warn_of_cores(&p->grid, ds, at);
   *out = finish(program, k, p);
   (*out)->is_partial = !ok;
   (*out)->time_us = clock_now_us() - start;

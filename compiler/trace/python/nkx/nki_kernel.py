@@ -21,7 +21,7 @@ import sys
 
 import _nkx
 import numpy as np
-from nkx import nki_names, nki_run, package
+from nkx import nki_grid, nki_names, nki_run, package
 
 TARGET = "AwsNeuronCustomNativeKernel"
 _PACKAGES = ("nki", "neuronxcc.nki")
@@ -166,23 +166,22 @@ def is_ours(kernel):
 
 def record(kernel, args, kwargs, grid=()):
     """The record of one of our kernels.  args, kwargs: arrays and compile-time values."""
-    return Recorded(*_nkx.nki_record(getattr(kernel, "func", kernel), name_of(kernel), _arguments(kernel, args, kwargs, grid)))
+    return Recorded(*_nkx.nki_record(kernel.func, name_of(kernel), _arguments(kernel, args, kwargs),
+                                     nki_grid.of(grid, kernel.generation)))
 
 
-def _arguments(kernel, args, kwargs, grid):
+def _arguments(kernel, args, kwargs):
     """The arguments of a launch by name."""
     if getattr(kernel, "generation", 0) == 1:
         nki_names.refuse(_nkx.NkiUnsupported, "kernels of NKI beta 1 (neuronxcc.nki) are not compiled here yet")
-    if tuple(grid) not in ((), (1,)):
-        nki_names.refuse(_nkx.NkiUnsupported, f"a launch with the grid {list(grid)} is not compiled here yet", "launch it on one core")
-    bound = inspect.signature(getattr(kernel, "func", kernel)).bind(*args, **kwargs)
+    bound = inspect.signature(kernel.func).bind(*args, **kwargs)
     bound.apply_defaults()
     return dict(bound.arguments)
 
 
 def run(kernel, args, kwargs, grid=()):
     """The results for arrays, computed call by call."""
-    return _nkx.nki_run(getattr(kernel, "func", kernel), _arguments(kernel, args, kwargs, grid), nki_run.target())
+    return _nkx.nki_run(kernel.func, _arguments(kernel, args, kwargs), nki_run.target(), nki_grid.of(grid, kernel.generation))
 
 
 def trace(kernel, args, kwargs, grid=()):

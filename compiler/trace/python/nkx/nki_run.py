@@ -4,7 +4,7 @@ import os
 
 import _nkx
 import numpy as np
-from nkx import nki_names
+from nkx import nki_grid, nki_names
 
 
 def check_options(options):
@@ -35,7 +35,8 @@ def call(kernel, *args, **kwargs):
         nki_names.refuse(_nkx.NkiUnsupported, "kernels of NKI beta 1 (neuronxcc.nki) are not run here yet")
     bound = inspect.signature(kernel.func).bind(*args, **kwargs)
     bound.apply_defaults()
-    return _nkx.nki_run(kernel.func, {name: _array(v) for name, v in bound.arguments.items()}, target())
+    return _nkx.nki_run(kernel.func, {name: _array(v) for name, v in bound.arguments.items()}, target(),
+                        nki_grid.of(kernel.grid, kernel.generation))
 
 
 def simulate(kernel):
