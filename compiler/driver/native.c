@@ -29,6 +29,14 @@ static bool has(const struct ir_native *base, MlirStringRef name) {
   return find((const struct native *)base, name.data, name.length) >= 0;
 }
 
+/* A result is an array of its own: no other value has its memory. */
+static bool is_result(const struct nki_program *p, const struct nki_tensor *t) {
+  for (int i = 0; i < p->n_outputs; i++)
+    if (p->outputs[i] == t)
+      return true;
+  return false;
+}
+
 static enum status make(const struct ir_native *base, struct ir *ir, MlirStringRef name, bool *is_written,
                         struct diags *ds, MlirModule *out) {
   const struct native *n = (const struct native *)base;
@@ -40,7 +48,7 @@ static enum status make(const struct ir_native *base, struct ir *ir, MlirStringR
   const struct nki_program *p = n->kernel->calls[k];
   for (int i = 0; i < p->tensors.n; i++)
     if (p->tensors.v[i]->input >= 0)
-      is_written[p->tensors.v[i]->input] = nki_is_written(p, p->tensors.v[i]);
+      is_written[p->tensors.v[i]->input] = nki_is_written(p, p->tensors.v[i]) || is_result(p, p->tensors.v[i]);
   return nki_lower(ir, p, ds, out);
 }
 

@@ -17,7 +17,7 @@ struct ir;
 /* Functions that a module only declares, and whose code is known elsewhere: the NKI kernels that a kernel calls. */
 struct ir_native {
   /* Returns a new NISA module with the function's code in *out, which the caller destroys.  is_written[k] is set if the
-   * code writes argument k; it has room for all of them.  ST_INPUT with a diagnostic if there is no such code. */
+   * code writes argument k, or returns it; it has room for all of them.  ST_INPUT with a diagnostic if there is no such code. */
   enum status (*make)(const struct ir_native *n, struct ir *ir, MlirStringRef name, bool *is_written, struct diags *ds,
                       MlirModule *out);
   bool (*has)(const struct ir_native *n, MlirStringRef name);

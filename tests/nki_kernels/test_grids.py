@@ -114,7 +114,7 @@ def counts(a):
     nisa.tensor_scalar(dst=x, data=x, op0=nl.add, operand0=1.0)
     nl.store(a, x)
     nl.store(out, x)
-    return out
+    return out, a
 """
     [kernel] = compiler.compile(launched(source, "counts", 2, [(8, 8)]))["kernels"]
     assert all("same_as" not in x for x in compiler.stage(kernel, "nki-trace")["grid"]["instances"])

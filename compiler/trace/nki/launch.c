@@ -94,11 +94,7 @@ static struct nki_tensor *result_tensor(struct nki_recorder *r, PyObject *o) {
 static bool add_results(struct nki_recorder *r, PyObject *result) {
   struct nki_program *p = r->program;
   const bool single = !PyTuple_Check(result) && !PyList_Check(result), first = p->instances.n == 1;
-  const int n = single ? 1 : (int)PySequence_Fast_GET_SIZE(result);
-  if (result == Py_None || n == 0) {
-    trace_refuse(DG_NKI_OUTPUT, "return the tensors in shared_hbm that it writes", "the kernel returns nothing");
-    return false;
-  }
+  const int n = result == Py_None ? 0 : single ? 1 : (int)PySequence_Fast_GET_SIZE(result);
   struct nki_tensor **outputs = first ? arena_new_array(p->arena, struct nki_tensor *, (size_t)n) : p->outputs;
   bool same = first || n == p->n_outputs;
   for (int i = 0; same && i < n; i++) {
@@ -118,19 +114,49 @@ static bool add_results(struct nki_recorder *r, PyObject *result) {
   return true;
 }
 
-static bool check_written(struct nki_program *p) {
+/* True if the tensor is a result. */
+static bool is_output(const struct nki_program *p, const struct nki_tensor *t) {
   for (int i = 0; i < p->n_outputs; i++)
-    if (!nki_is_written(p, p->outputs[i])) {
-      trace_refuse(DG_NKI_OUTPUT, NULL, "nothing is written to the result %s", p->outputs[i]->name);
-      p->n_outputs = 0;
-      return false;
-    }
+    if (p->outputs[i] == t)
+      return true;
+  return false;
+}
+
+/* A kernel that returns nothing has the parameters that it writes as results. */
+static void take_written_parameters(struct nki_program *p) {
+  p->outputs = arena_new_array(p->arena, struct nki_tensor *, (size_t)p->tensors.n);
+  for (int i = 0; i < p->tensors.n; i++)
+    if (p->tensors.v[i]->input >= 0 && nki_is_written(p, p->tensors.v[i]))
+      p->outputs[p->n_outputs++] = p->tensors.v[i];
+}
+
+/* Checks the results when all instances have run. */
+static bool check_results(struct nki_program *p) {
+  if (!p->n_outputs)
+    take_written_parameters(p);
+  if (!p->n_outputs)
+    return trace_refuse(DG_NKI_OUTPUT, "return the tensors in shared_hbm that it writes", "the kernel returns nothing");
+  for (int i = 0; i < p->n_outputs; i++)
+    if (p->outputs[i]->input < 0 && !nki_is_written(p, p->outputs[i]))
+      return trace_refuse(DG_NKI_OUTPUT, NULL, "nothing is written to the result %s", p->outputs[i]->name);
+  for (int i = 0; i < p->tensors.n; i++) {
+    const struct nki_tensor *t = p->tensors.v[i];
+    if (t->input >= 0 && !is_output(p, t) && nki_is_written(p, t))
+      return trace_refuse(DG_NKI_OUTPUT, "return it, too, or write to a new tensor",
+                          "the kernel writes to the parameter %s, but does not return it", t->name);
+  }
   return true;
 }
 
 /* ---- instances --------------------------------------------------------------------------------------------------- */
 
-bool nki_record_instances(struct nki_recorder *r, nki_runner *run, void *user, bool *is_sequence) {
+static enum nki_returned what_returned(PyObject *result) {
+  return result == Py_None                               ? NKI_RETURNED_NOTHING
+         : PyTuple_Check(result) || PyList_Check(result) ? NKI_RETURNED_SEQUENCE
+                                                         : NKI_RETURNED_TENSOR;
+}
+
+bool nki_record_instances(struct nki_recorder *r, nki_runner *run, void *user, enum nki_returned *returned) {
   const int64_t n = nki_grid_size(&r->program->grid);
   bool ok = true;
   for (int64_t i = 0; ok && i < n; i++) {
@@ -139,11 +165,12 @@ bool nki_record_instances(struct nki_recorder *r, nki_runner *run, void *user, b
     PyObject *result = run(user, r);
     ok = result && add_results(r, result);
     if (ok)
-      *is_sequence = PyTuple_Check(result) || PyList_Check(result);
+      *returned = what_returned(result);
     Py_XDECREF(result);
     nki_instance_end(r->program);
   }
+  ok = ok && check_results(r->program);
   if (!ok)
     r->program->n_outputs = 0;
-  return ok && check_written(r->program);
+  return ok;
 }

@@ -21,10 +21,14 @@ bool nki_launch_grid(PyObject *grid, int generation, struct nki_grid *out);
 /* Warns that the instances of a launch on several cores run one after another. */
 void nki_warn_of_cores(const struct nki_grid *g, struct diags *ds, const struct src_loc *at);
 
+/* What a kernel returns to Python. */
+enum nki_returned { NKI_RETURNED_NOTHING, NKI_RETURNED_TENSOR, NKI_RETURNED_SEQUENCE };
+
 /* Calls the kernel once; a new reference, or NULL with an exception. */
 typedef PyObject *nki_runner(void *user, struct nki_recorder *r);
-/* Runs all instances of the program's grid.  *is_sequence: the kernel returned a tuple or a list.  False with an exception;
+/* Runs all instances of the program's grid.  The results are what the kernel returns; a parameter that it writes is one of
+ * them.  If it returns nothing they are the parameters that it writes.  *returned: what the kernel itself returned.  False with an exception;
  * the program then has what was recorded before it. */
-bool nki_record_instances(struct nki_recorder *r, nki_runner *run, void *user, bool *is_sequence);
+bool nki_record_instances(struct nki_recorder *r, nki_runner *run, void *user, enum nki_returned *returned);
 
 #endif

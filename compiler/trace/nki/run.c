@@ -155,12 +155,12 @@ static PyObject *run_call(void *user, struct nki_recorder *r) {
 
 /* Records the call in p. */
 static bool record_call(struct nki_program *p, struct ranges *ranges, struct diags *ds, struct call *c,
-                        bool *is_sequence) {
+                        enum nki_returned *returned) {
   struct nki_recorder r;
   c->arrays = PyList_New(0);
   c->empty = PyTuple_New(0);
   nki_record_begin(&r, p, ranges, ds);
-  const bool ok = c->arrays && c->empty && add_inputs(&r, c) && nki_record_instances(&r, run_call, c, is_sequence);
+  const bool ok = c->arrays && c->empty && add_inputs(&r, c) && nki_record_instances(&r, run_call, c, returned);
   nki_record_end(&r);
   return ok;
 }
@@ -170,12 +170,25 @@ static void drop_call(struct call *c) {
   Py_XDECREF(c->empty);
 }
 
+/* Copies the results that are parameters into the caller's arrays. */
+static bool write_back(const struct nki_program *p, PyObject *arrays, PyObject *results) {
+  for (int i = 0; i < p->n_outputs; i++) {
+    const struct nki_tensor *t = p->outputs[i];
+    if (t->input < 0 || !nki_is_written(p, t))
+      continue;
+    PyArrayObject *to = (PyArrayObject *)PyList_GET_ITEM(arrays, t->input);
+    if (PyArray_ISWRITEABLE(to) && PyArray_CopyInto(to, (PyArrayObject *)PyList_GET_ITEM(results, i)) < 0)
+      return false;
+  }
+  return true;
+}
+
 PyObject *nki_run_now(PyObject *self, PyObject *args) {
   PyObject *grid, *out = NULL;
   struct call c = {0};
   const char *name;
   enum target target;
-  bool is_sequence = false;
+  enum nki_returned returned = NKI_RETURNED_NOTHING;
   (void)self;
   if (!PyArg_ParseTuple(args, "OO!sO", &c.fn, &PyDict_Type, &c.arguments, &name, &grid))
     return NULL;
@@ -189,9 +202,13 @@ PyObject *nki_run_now(PyObject *self, PyObject *args) {
   ranges_init(&none, &arena);
   struct nki_program *p = arena_new(&arena, struct nki_program);
   *p = (struct nki_program){.arena = &arena, .name = "kernel", .target = target};
-  if (nki_read_grid(grid, &p->grid) && record_call(p, &none, NULL, &c, &is_sequence))
+  if (nki_read_grid(grid, &p->grid) && record_call(p, &none, NULL, &c, &returned))
     out = nki_evaluate(p, c.arrays);
-  if (out && !is_sequence)
+  if (out && !write_back(p, c.arrays, out))
+    Py_CLEAR(out);
+  if (out && returned == NKI_RETURNED_NOTHING)
+    Py_SETREF(out, Py_NewRef(Py_None));
+  else if (out && returned == NKI_RETURNED_TENSOR)
     Py_SETREF(out, Py_NewRef(PyList_GET_ITEM(out, 0)));
   drop_call(&c);
   ranges_clear(&none);
@@ -217,8 +234,8 @@ static const struct nki_program *keep_call(struct tracer *tr, struct nki_program
   return p;
 }
 
-/* (name, [(shape, dtype), …], [(result, operand), …], is_sequence) */
-static PyObject *describe_call(const struct nki_program *p, bool is_sequence) {
+/* (name, [(shape, dtype), …], [(result, operand), …], returned) */
+static PyObject *describe_call(const struct nki_program *p, enum nki_returned returned) {
   PyObject *outputs = PyList_New(0), *aliases = PyList_New(0);
   bool ok = outputs && aliases;
   for (int i = 0; ok && i < p->n_outputs; i++) {
@@ -227,9 +244,9 @@ static PyObject *describe_call(const struct nki_program *p, bool is_sequence) {
     for (int d = 0; dims && d < t->rank; d++)
       PyTuple_SET_ITEM(dims, d, PyLong_FromLongLong(t->dims[d]));
     ok = append(outputs, dims ? Py_BuildValue("(NN)", dims, nki_dtype_object(t->dtype)) : NULL) &&
-         (t->input < 0 || append(aliases, Py_BuildValue("(ii)", i, t->input)));
+         (t->input < 0 || !nki_is_written(p, t) || append(aliases, Py_BuildValue("(ii)", i, t->input)));
   }
-  PyObject *r = ok ? Py_BuildValue("(sOOO)", p->name, outputs, aliases, is_sequence ? Py_True : Py_False) : NULL;
+  PyObject *r = ok ? Py_BuildValue("(sOOi)", p->name, outputs, aliases, (int)returned) : NULL;
   Py_XDECREF(outputs);
   Py_XDECREF(aliases);
   return r;
@@ -241,7 +258,7 @@ PyObject *nki_record_call(PyObject *self, PyObject *args) {
   PyObject *grid, *out = NULL;
   struct call c = {0};
   const char *name;
-  bool is_sequence = false;
+  enum nki_returned returned = NKI_RETURNED_NOTHING;
   (void)self;
   if (!PyArg_ParseTuple(args, "OsO!O", &c.fn, &name, &PyDict_Type, &c.arguments, &grid))
     return NULL;
@@ -257,11 +274,11 @@ PyObject *nki_record_call(PyObject *self, PyObject *args) {
   if (!nki_read_grid(grid, &p->grid))
     return NULL;
   tracer_now = NULL;
-  const bool ok = record_call(p, tr->ranges, tr->ds, &c, &is_sequence);
+  const bool ok = record_call(p, tr->ranges, tr->ds, &c, &returned);
   tracer_now = tr;
   if (ok) {
     nki_warn_of_cores(&p->grid, tr->ds, at);
-    out = describe_call(keep_call(tr, p), is_sequence);
+    out = describe_call(keep_call(tr, p), returned);
   }
   drop_call(&c);
   return out;
@@ -283,7 +300,8 @@ static struct trace_kernel *finish(struct trace_program *program, const struct p
   }
   for (int i = 0; i < p->n_outputs; i++) {
     const struct nki_tensor *x = p->outputs[i];
-    t->outputs[i] = (struct trace_tensor){x->name, hlo_shape_array(program->a, x->dtype, x->rank, x->dims), -1};
+    t->outputs[i] = (struct trace_tensor){x->name, hlo_shape_array(program->a, x->dtype, x->rank, x->dims),
+                                          nki_is_written(p, x) ? x->input : -1};
   }
   return t;
 }
@@ -334,10 +352,10 @@ enum status nki_trace_kernel(struct trace_program *program, struct program_kerne
   p->locs = src_locs_one(program->a, at);
   p->return_locs = src_locs_one(program->a, at_return ? at_return : at);
   struct job_call call = {program, k};
-  bool is_sequence;
+  enum nki_returned returned;
   nki_record_begin(&r, p, &program->ranges, ds);
   const bool ok = nki_launch_grid(k->kernel->launched, k->kernel->nki, &p->grid) && add_parameters(&call, &r) &&
-                  nki_record_instances(&r, run_kernel, &call, &is_sequence);
+                  nki_record_instances(&r, run_kernel, &call, &returned);
   if (!ok) {
     const int before = ds->n;
     program_exception(program, ds);

@@ -17,7 +17,7 @@ PyObject *nki_evaluate(const struct nki_program *p, PyObject *arrays);
 PyObject *nki_run_now(PyObject *self, PyObject *args);
 /* nki_record(function, name, arguments by name, grid): records a kernel that the traced kernel calls; arrays have the shapes of
  * its tensors.  Returns (name of the record, [(shape, dtype) of each result], [(result, operand) that are one tensor],
- * whether the kernel returned a sequence).  Equal records are one, with one name. */
+ * what the kernel returned, of enum nki_returned).  Equal records are one, with one name. */
 PyObject *nki_record_call(PyObject *self, PyObject *args);
 
 #endif

@@ -63,11 +63,11 @@ def _find(attribute):
 
 class Recorded:
     """A kernel that was recorded for operands of these shapes: name, outputs [(shape, dtype)], aliases {operand: output},
-    is_sequence (a single result is returned as a tuple, too)."""
+    returned: 0, 1 or 2, if the kernel returned nothing, a tensor or a sequence."""
 
-    def __init__(self, name, outputs, aliases, is_sequence):
+    def __init__(self, name, outputs, aliases, returned):
         self.name, self.outputs, self.aliases = name, outputs, {operand: output for output, operand in aliases}
-        self.is_sequence = is_sequence or len(outputs) > 1
+        self.returned = returned
 
 
 class Traced:
@@ -235,7 +235,6 @@ def _write_aliases(traced, tensors, results):
     for i, o in traced.aliases.items():
         if isinstance(tensors[i], (*package.TRACED, np.ndarray)):
             tensors[i][...] = results[o]
-    return tuple(results) if traced.is_sequence else results[0]
 
 
 def emit(kernel, traced, args, kwargs):
@@ -244,14 +243,16 @@ def emit(kernel, traced, args, kwargs):
         tensors = _operands(kernel, args, kwargs)
         results = _nkx.custom_call(traced.name, "", tensors, traced.outputs,
                                    [(o, i) for i, o in traced.aliases.items()], False)
-        return _write_aliases(traced, tensors, results)
+        _write_aliases(traced, tensors, results)
+        return (None, results[0], tuple(results))[traced.returned]
     if package.meaning_of_custom_ops():
         refuse(f"{name_of(kernel)} is an NKI kernel: it runs on a Neuron device only", "to_mlir() and to_proto() work")
     tensors = _operands(kernel, args, kwargs)
     constant = _nkx.operation("constant")
     results = _nkx.custom_call(TARGET, traced.config, tensors + [constant(c) for c in traced.constants], traced.outputs,
                                [(o, i) for i, o in traced.aliases.items()], traced.has_collectives)
-    return _write_aliases(traced, tensors, results)
+    _write_aliases(traced, tensors, results)
+    return tuple(results) if traced.is_sequence else results[0]
 
 
 def call(kernel, args, kwargs, grid=None):
