@@ -3,12 +3,13 @@ refused."""
 import json
 import subprocess
 
+import jsonschema_rs
 import numpy as np
 import pytest
 
 from support import compiler
 from support.nki_kernels import HEAD
-from support.paths import NKX
+from support.paths import NKX, ROOT
 
 ADD = HEAD + """
 @nki.jit
@@ -170,3 +171,14 @@ def test_a_tensor_of_another_instance_is_refused():
     source = source.replace("    nl.store(out[part], x)", "    kept.append(x)\n    nl.store(out[part], kept[0])")
     found = errors(launched(source, "add", 2, [(128, 64)] * 2))
     assert found and all("a tensor of another kernel" in d["message"] for d in found)
+
+
+def test_the_grid_has_the_form_that_the_api_describes():
+    document = json.loads((ROOT / "explorer/api/openapi.json").read_text())
+    stage_of = jsonschema_rs.validator_for({"$ref": "#/components/schemas/Stage", "components": document["components"]})
+    source = launched(SAME, "same", 2, [(8, 8)])
+    done = subprocess.run([NKX, "compile", "-", "--quiet", "--json", "-"], input=source.encode(), capture_output=True, timeout=120)
+    [kernel] = json.loads(done.stdout)["kernels"]
+    assert "grid" in kernel["stages"][0]
+    for stage in kernel["stages"]:
+        stage_of.validate(stage)
