@@ -182,3 +182,35 @@ def test_the_grid_has_the_form_that_the_api_describes():
     assert "grid" in compiler.stage(kernel, "nki-trace")
     for stage in kernel["stages"]:
         stage_of.validate(stage)
+
+
+BETA_1 = """import numpy as np
+import neuronxcc.nki as nki
+import neuronxcc.nki.language as nl
+from nkigen import trace
+
+@nki.jit
+def add(a, b):
+    out = nl.ndarray(a.shape, dtype=a.dtype, buffer=nl.shared_hbm)
+    i, j = nl.program_id(0), nl.program_id(1)
+    rows, columns = i * 32 + nl.arange(32)[:, None], j * 16 + nl.arange(16)[None, :]
+    nl.store(out[rows, columns], nl.load(a[rows, columns]) + nl.load(b[rows, columns]))
+    return out
+"""
+
+
+@pytest.mark.parametrize("grid, cores", [("2, 4", 1), ("nl.spmd_dim(1, nl.nc(2)), 4", 2)], ids=["plain", "spread"])
+def test_beta_1_has_grids_of_several_axes(grid, cores):
+    source = f"{BETA_1}\na = np.arange(64 * 64, dtype=np.float32).reshape(64, 64)\nassert (add[{grid}](a, a) == 2 * a).all()\n"
+    result = compiler.compile(source, check=True)
+    assert result["status"] == "ok", result["diagnostics"]
+    trace = compiler.stage(result["kernels"][0], "nki-trace")
+    assert (trace["grid"]["shape"], trace["grid"]["cores"]) == ([2, 4], cores)
+    assert [x["id"] for x in trace["grid"]["instances"]] == [[i, j] for i in range(2) for j in range(4)]
+    assert {s["check"]["status"] for s in result["kernels"][0]["stages"][2:]} == {"pass"}
+
+
+def test_a_numpy_kernel_calls_a_kernel_of_beta_1_with_a_grid():
+    source = f"{BETA_1}\n@trace(input_specs=[((64, 64), 'f32')])\ndef model(a):\n    return add[2, 4](a @ a, a) * 2\n"
+    result = compiler.compile(source, check=True)
+    assert result["status"] == "ok" and {s["check"]["status"] for s in result["kernels"][0]["stages"]} == {"pass"}
