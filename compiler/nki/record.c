@@ -425,6 +425,16 @@ bool nki_call_add(struct nki_program *p, const struct nki_call *call, struct nki
   return true;
 }
 
+bool nki_is_written(const struct nki_program *p, const struct nki_tensor *t) {
+  for (int i = 0; i < p->items.n; i++) {
+    const struct nki_call *c = p->items.v[i].call;
+    for (int k = 0; c && k < nki_n_params(nki_def(c)); k++)
+      if (nki_def(c)->param[k].kind == NKI_PARAM_DST && c->value[k].kind == NKI_VIEW && c->value[k].view->tensor == t)
+        return true;
+  }
+  return false;
+}
+
 /* ---- results that are written elsewhere -------------------------------------------------------------------------- */
 
 static bool is_same_view(const struct nki_view *v, const struct nki_view *w) {

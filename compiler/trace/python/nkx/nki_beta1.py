@@ -73,7 +73,7 @@ class Parameter:
     def begin_writing(self, memory):
         (old,) = memory.parts.values()
         self.result = _nkx.nki_ndarray(old.shape, old.dtype, "shared_hbm", self.name + "_result")
-        if self.is_mutable:  # the elements that are not written stay
+        if self.is_mutable and not any(_nkx.nki_program()[0]):  # the elements that are not written stay; instances share them
             isa.dma_copy(dst=self.result, src=old)
         memory.parts = {(): self.result}
 
