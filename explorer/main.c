@@ -37,6 +37,7 @@ static const char help[] = "usage: nkx COMMAND …\n"
                            "  opt        runs single passes on MLIR text\n"
                            "  reproduce  runs the program of a failed check again\n"
                            "  doc        says what a call of NKI or an instruction does\n"
+                           "  nki        rewrites NKI kernels of beta 1 for the newest generation\n"
                            "  store      backs up, restores and checks the service's store\n"
                            "  doctor     says which layers of the jail this machine supports\n"
                            "`nkx COMMAND --help` lists the options of a command; `nkx --version` prints the version.\n";
@@ -182,7 +183,7 @@ static int become_worker(char **argv) {
 }
 
 int main(int argc, char **argv) {
-  static const char *const worker_commands[] = {"compile", "run", "opt", "reproduce", "doctor"};
+  static const char *const worker_commands[] = {"compile", "run", "opt", "reproduce", "nki", "doctor"};
   const char *what = argc > 1 ? argv[1] : "";
 
   if (!strcmp(what, "serve"))

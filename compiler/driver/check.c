@@ -18,6 +18,7 @@
 
 #include "base/log.h"
 #include "driver/check_internal.h"
+#include "driver/native.h"
 #include "hlo/literal.h"
 #include "interp/interp.h"
 #include "ir/query.h"
@@ -31,6 +32,7 @@ struct check_program {
   MlirOperation module;
   const struct interp_program *interp; /* NULL: the engine runs it */
   struct interp_products *products;    /* for the interpreter, or NULL */
+  const struct interp_native *native;  /* for the interpreter, or NULL */
   struct time_limit limit;             /* for the interpreter */
   MlirExecutionEngine engine;
   MlirType type; /* of the function, before lowering */
@@ -73,7 +75,13 @@ static enum status check_signature(const struct run *r) {
   return ST_OK;
 }
 
-static MlirWalkResult note_call(MlirOperation op, void *outside) {
+struct calls {
+  const struct ir *ir; /* NULL: native code counts as outside, too */
+  MlirStringRef outside;
+};
+
+static MlirWalkResult note_call(MlirOperation op, void *user) {
+  struct calls *calls = user;
   if (!ir_is(op, "func.call"))
     return MlirWalkResultAdvance;
   MlirAttribute callee = mlirOperationGetAttributeByName(op, ir_str("callee"));
@@ -82,20 +90,23 @@ static MlirWalkResult note_call(MlirOperation op, void *outside) {
     module = mlirOperationGetParentOperation(module);
   MlirStringRef name = mlirFlatSymbolRefAttrGetValue(callee);
   f = ir_find_symbol(module, "func.func", name);
+  if (calls->ir && ir_has_native(calls->ir, name))
+    return MlirWalkResultAdvance;
   if (!mlirOperationIsNull(f) && (!mlirBlockIsNull(mlirRegionGetFirstBlock(mlirOperationGetRegion(f, 0))) ||
                                   !mlirAttributeIsNull(check_collective_of(f))))
     return MlirWalkResultAdvance;
-  *(MlirStringRef *)outside = name;
+  calls->outside = name;
   return MlirWalkResultInterrupt;
 }
 
-/* Refuses calls of code for the hardware, such as the code of a custom op, which this processor cannot run. */
-static enum status check_calls(MlirOperation module, struct arena *a, struct diags *ds) {
-  MlirStringRef outside = {NULL, 0};
-  mlirOperationWalk(module, note_call, &outside, MlirWalkPreOrder);
-  return outside.data ? check_refuse(ds, arena_printf(a, "it calls %.*s, which is given for the hardware only",
-                                                      (int)outside.length, outside.data))
-                      : ST_OK;
+/* Refuses calls of code for the hardware, such as the code of a custom op, which this processor cannot run.  ir: the
+ * interpreter can run its native code; NULL: machine code cannot. */
+static enum status check_calls(const struct ir *ir, MlirOperation module, struct arena *a, struct diags *ds) {
+  struct calls calls = {.ir = ir};
+  mlirOperationWalk(module, note_call, &calls, MlirWalkPreOrder);
+  return calls.outside.data ? check_refuse(ds, arena_printf(a, "it calls %.*s, which is given for the hardware only",
+                                                            (int)calls.outside.length, calls.outside.data))
+                            : ST_OK;
 }
 
 /* ---- buffers ----------------------------------------------------------------------------------------------------- */
@@ -253,7 +264,8 @@ static void take_interpreted(void *user, int k, const struct interp_buffer *resu
 
 static enum status run_interp(struct run *r, const struct check_program *p) {
   struct error err = {0};
-  const struct interp_options options = {.products = p->products, .watch = r->watch, .limit = p->limit};
+  const struct interp_options options = {
+      .products = p->products, .watch = r->watch, .native = p->native, .limit = p->limit};
   enum status st = interp_run(p->interp, &options, r->buffers, take_interpreted, r, &err);
   if (st)
     diag_add(r->ds, DS_ERROR, st == ST_TIMEOUT ? DG_TIME_LIMIT : DG_CHECK_FAILED, NULL, "%s", err.text);
@@ -280,12 +292,12 @@ void *check_perf_listener(void) {
   return NULL; /* no listener */
 }
 
-static enum status prepare(struct check_program *p, struct arena *a, struct diags *ds) {
+static enum status prepare(const struct ir *ir, struct check_program *p, struct arena *a, struct diags *ds) {
   MlirOperation function = ir_find_symbol(p->module, "func.func", ir_str(p->name));
   if (mlirOperationIsNull(function))
     return check_refuse(ds, "the kernel's function is gone");
   p->type = mlirTypeAttrGetValue(mlirOperationGetAttributeByName(function, ir_str("function_type")));
-  enum status st = check_calls(p->module, a, ds);
+  enum status st = check_calls(ir, p->module, a, ds);
   if (!st)
     p->has_tensors = check_clean(p->module, function, a);
   return st;
@@ -304,7 +316,7 @@ enum status check_open(struct ir *ir, MlirModule module, const char *name, struc
     arena_oom(strlen(name));
   p->module = mlirOperationClone(mlirModuleGetOperation(module));
   ir_capture_begin(ir, &capture, ds, DG_INTERNAL, a);
-  enum status st = prepare(p, a, ds);
+  enum status st = prepare(ir, p, a, ds);
   ir_capture_end(ir, &capture);
   if (st)
     check_unload(p);
@@ -345,14 +357,18 @@ enum status check_link(struct ir *ir, struct check_program *p, struct arena *a, 
   ir_capture_begin(ir, &capture, ds, DG_INTERNAL, a);
   enum status st = ST_OK;
   if (!p->is_machine_code)
+    st = native_runner(ir, ds, &p->native);
+  if (!st && !p->is_machine_code)
     p->interp = interp_read(p->module, p->name, &p->arena, &unknown);
-  if (!p->interp && p->has_tensors)
+  if (!st && !p->interp && p->has_tensors)
     st = check_bufferize(ir, p->module, a, ds);
   if (!st && !p->interp && p->has_tensors && !p->is_machine_code)
     p->interp = interp_read(p->module, p->name, &p->arena, &unknown);
   if (!st && !p->interp) {
     log_debug("check_machine_code", "reason=%s", unknown);
-    st = make_engine(ir, p, a, ds);
+    st = check_calls(NULL, p->module, a, ds);
+    if (!st)
+      st = make_engine(ir, p, a, ds);
   }
   ir_capture_end(ir, &capture);
   return st;

@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "driver/entry.h"
+#include "driver/native.h"
 #include "nisa/nisa.h"
 #include "nki/ast.h"
 
@@ -36,6 +37,7 @@ static struct path new_path(struct run *r, const struct pipeline *pipeline) {
 /* Runs all stages of p->kernel. */
 static enum status run_path(struct path *p) {
   struct run *r = p->run;
+  native_open(r->ir, p->kernel, r->arena);
   enum status st = compile_send_kernel(p);
   if (!st && r->job->artifacts && p->kernel->module)
     st = compile_send_artifacts(p);
@@ -48,6 +50,7 @@ static enum status run_path(struct path *p) {
     st = compile_send_value(p);
   else if (!st && r->job->simulate)
     st = compile_send_simulation(p);
+  native_close(r->ir);
   stage_checks_end(&p->checks);
   compile_forget_old_program(p);
   if (!st && r->last)

@@ -7,7 +7,7 @@
  *   {"frame":"sources","files":["kernel.py"],"places":[[file,line,col,end_line,end_col,"fn",caller,[place…]?]…],
  *    "sources":[{"places":[place…],"rounds"?:[…],"more_rounds"?:N,"more"?:N}…]}
  *   {"frame":"stage","kernel":0,"stage":{"index","name","pass","phase","dialect","changed","partial"?,
- *                                        "time_us","op_counts","text","lines","from","remarks"?,"check"?}}
+ *                                        "time_us","op_counts","text","lines","from","remarks"?,"grid"?,"check"?}}
  *   {"frame":"simulation","kernel":0,"simulation":{"status",…}}     (with options.simulate, after the kernel's stages)
  *   {"frame":"profile","kernel":0,"profile":{…},"text":"…"}         (after the simulation)
  *   {"frame":"value","kernel":0,"value":{…}}                       (with "value", instead of stages and their sources)
@@ -47,6 +47,10 @@
  *   "limits":   [{"name","unit","used","available"}]
  *   "rejected": [{"choice","reason","cost"?,"value"?}]; value is what the knob takes for that choice
  *   "knob":     {"call","argument","value","offers","dims"?}, for the value of the innermost place of src
+ *
+ * stage.grid is of nki-trace if the kernel is launched with a grid: {"shape","cores","instances":[{"id","lines"?,"same_as"?}]},
+ * for each instance its nl.program_id of each axis, and the first and the last line of its calls, from 1.  An instance with
+ * the same calls as an earlier one, which run once for both, has the earlier one's number instead.
  *
  * simulation is the run of the kernel's last stage on the simulated machine:
  *   "status": "ok", "fault" (a fault of the program), "limit" (of memory or time), "skipped"

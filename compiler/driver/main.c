@@ -14,6 +14,8 @@ int driver_main(int argc, char **argv) {
     return reproduce_main(argc - 1, argv + 1);
   if (argc >= 2 && !strcmp(argv[1], "doc"))
     return doc_main(argc - 1, argv + 1);
-  fprintf(stderr, "nkx: expected a subcommand: compile, run, opt, reproduce or doc\n");
+  if (argc >= 2 && !strcmp(argv[1], "nki"))
+    return nki_main(argc - 1, argv + 1);
+  fprintf(stderr, "nkx: expected a subcommand: compile, run, opt, reproduce, doc or nki\n");
   return EXIT_USAGE;
 }

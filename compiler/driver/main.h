@@ -1,5 +1,5 @@
-/* main: the compiler's subcommands for the terminal: `nkx compile`, `nkx run`, `nkx opt`, `nkx reproduce` and
- * `nkx doc`. */
+/* main: the compiler's subcommands for the terminal: `nkx compile`, `nkx run`, `nkx opt`, `nkx reproduce`,
+ * `nkx doc` and `nkx nki`. */
 #ifndef DRIVER_MAIN_H
 #define DRIVER_MAIN_H
 
@@ -14,6 +14,7 @@ int compile_main(int argc, char **argv);
 int run_main(int argc, char **argv);
 int opt_main(int argc, char **argv);
 int reproduce_main(int argc, char **argv);
+int nki_main(int argc, char **argv);
 int doc_main(int argc, char **argv);
 
 #endif

@@ -60,6 +60,8 @@ enum status stage_read_nki(struct stage *s, const struct nki_program *p, struct 
   buf_clear(&b);
   s->ops.n = n;
   s->ops.ops = arena_new_array(a, struct ir_op, (size_t)n);
+  s->nki = p;
+  s->nki_lines = lines;
   for (int i = 0; i < n; i++) {
     const struct nki_item *x = lines[i].item >= 0 ? &p->items.v[lines[i].item] : NULL;
     const char *name = lines[i].item == -1 ? "def" : lines[i].item == -2 ? "return" : "nl.ndarray";
@@ -242,6 +244,45 @@ static void put_remarks(struct buf *b, const struct stage *s, struct sources *so
   arena_clear(&scratch);
 }
 
+/* The lines of an instance, from the lines of its items.  *at: the number of a line before them; set to one after them. */
+static void put_instance_lines(struct buf *b, const struct stage *s, const struct nki_instance *x, int *at) {
+  int first = 0, last = 0;
+  for (; *at < s->ops.n && s->nki_lines[*at].item < x->first + x->n; ++*at) {
+    const struct nki_line *l = &s->nki_lines[*at];
+    if (l->item < x->first)
+      continue;
+    first = first ? first : l->line;
+    last = l->line;
+  }
+  if (first)
+    buf_printf(b, ",\"lines\":[%d,%d]", first, last);
+}
+
+static void put_grid(struct buf *b, const struct stage *s) {
+  const struct nki_program *p = s->nki;
+  int at = 0;
+  if (!p || !p->grid.rank)
+    return;
+  json_put_key(b, "grid");
+  buf_puts(b, "{\"shape\":[");
+  for (int i = 0; i < p->grid.rank; i++)
+    buf_printf(b, i ? ",%lld" : "%lld", (long long)p->grid.dims[i]);
+  buf_printf(b, "],\"cores\":%d,\"instances\":[", p->grid.cores);
+  for (int i = 0; i < p->instances.n; i++) {
+    const struct nki_instance *x = &p->instances.v[i];
+    buf_puts(b, i ? ",{\"id\":[" : "{\"id\":[");
+    for (int k = 0; k < p->grid.rank; k++)
+      buf_printf(b, k ? ",%lld" : "%lld", (long long)x->id[k]);
+    buf_putc(b, ']');
+    if (x->same_as >= 0)
+      buf_printf(b, ",\"same_as\":%d", x->same_as);
+    else
+      put_instance_lines(b, s, x, &at);
+    buf_putc(b, '}');
+  }
+  buf_puts(b, "]}");
+}
+
 static int by_name(const void *x, const void *y) {
   return strcmp(*(const char *const *)x, *(const char *const *)y);
 }
@@ -323,6 +364,7 @@ void stage_put_frame(struct buf *b, const struct stage *s, int kernel, struct so
   put_lines(b, s, sources);
   put_from(b, s);
   put_remarks(b, s, sources);
+  put_grid(b, s);
   if (s->check.status)
     put_check(b, &s->check);
   buf_puts(b, "}}");

@@ -31,7 +31,9 @@ struct stage {
   const char *text;
   size_t text_len;
   struct ir_snapshot ops;
-  struct remarks remarks; /* of the stage's pass */
+  struct remarks remarks;           /* of the stage's pass */
+  const struct nki_program *nki;    /* of a stage of NKI: what its text shows, */
+  const struct nki_line *nki_lines; /* and the items of its lines, as many as ops */
   struct stage_check check;
 };
 

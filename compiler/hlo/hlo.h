@@ -223,6 +223,8 @@ struct hlo_instr {
 /* NKIPy's top-k, under the vendor compiler's name: the largest elements of the last dimension in order, and their
  * positions, as many as the result has.  The same as HLO_TOPK, but with unsigned positions. */
 #define HLO_TOPK_TARGET "AwsNeuronTopK"
+/* The target of a call of an NKI kernel begins with this; the rest is the name of its record (nki/nki.h). */
+#define HLO_NATIVE_PREFIX "nki."
 bool hlo_is_topk(const struct hlo_instr *i);
 
 struct hlo_computation {

@@ -16,6 +16,7 @@
  *   products.c    matrix products that were computed before
  *   copy.c        copies between layouts
  *   watch.c       keeps a value
+ *   native.c      calls of functions that the caller computes
  *
  * Every value of MLIR has a slot.  A scalar's slot holds one element in the form of its class; the slot of a memref or a
  * tensor holds the number of its view.
@@ -97,6 +98,7 @@ enum op {
   OP_CALL,
   OP_STRUCTURED,
   OP_WATCH,
+  OP_NATIVE,
   OP_INDEX, /* linalg.index, in bodies only */
 };
 
@@ -178,6 +180,7 @@ struct instr {
     const struct structured *structured;
     struct block *blocks[2]; /* for, if, while */
     const struct function *callee;
+    const struct native *native; /* native.c */
     const struct affine *affine; /* apply */
     int64_t index;               /* index: the loop */
     struct {
@@ -226,6 +229,7 @@ bool read_structured(struct reader *r, MlirOperation op, struct instr *out);
 bool read_arith(struct reader *r, MlirOperation op,
                 struct arith *out);                   /* false without a reason if op is another one */
 bool read_watch(MlirOperation op, struct instr *out); /* false: op is no call of INTERP_WATCH */
+bool read_native(struct reader *r, MlirOperation op, struct instr *out); /* false: op is no call of such a function */
 bool read_constant(struct reader *r, MlirOperation op, uint64_t *bits);
 bool read_linear(struct arena *a, MlirAffineExpr e, int n, int n_dims, struct linear *out);
 bool read_tensor(struct reader *r, MlirOperation op, struct instr *out);
@@ -255,7 +259,8 @@ struct machine {
   struct view *views;
   char *rows;
   struct memory_block *blocks, *free[FREE_LISTS];
-  struct interp_watch *watch; /* or NULL */
+  struct interp_watch *watch;         /* or NULL */
+  const struct interp_native *native; /* or NULL */
   struct time_limit limit;
   unsigned n_operations;  /* that were run */
   struct memo_room *memo; /* memo.c; NULL: no operation is looked up */
@@ -263,6 +268,7 @@ struct machine {
 };
 bool run_structured(struct machine *m, const struct instr *in);
 bool run_watch(struct machine *m, const struct instr *in);
+bool run_native(struct machine *m, const struct instr *in);
 /* Runs an operation of the function's own block, or takes what an equal one has computed before. */
 bool memo_run(struct machine *m, const struct instr *in);
 bool run_instr(struct machine *m, const struct instr *in);

@@ -48,10 +48,18 @@ struct interp_watch {
 };
 void interp_watch_clear(struct interp_watch *w);
 
+/* Computes a function that the module only declares.  args and results are row-major and without gaps. */
+struct interp_native {
+  enum status (*run)(void *user, const char *name, int n_args, const void *const *args, int n_results,
+                     void *const *results, struct error *err);
+  void *user;
+};
+
 struct interp_options {
-  struct interp_products *products; /* of earlier runs; or NULL */
-  struct interp_watch *watch;       /* what keeps a value; or NULL */
-  struct time_limit limit;          /* looked at between operations */
+  struct interp_products *products;   /* of earlier runs; or NULL */
+  struct interp_watch *watch;         /* what keeps a value; or NULL */
+  const struct interp_native *native; /* what runs functions that begin with HLO_NATIVE_PREFIX; or NULL */
+  struct time_limit limit;            /* looked at between operations */
 };
 
 /* Runs the program on args, which it may write.  The results may be parts of arguments; `take` receives each of them before

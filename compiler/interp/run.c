@@ -422,6 +422,8 @@ bool run_instr(struct machine *m, const struct instr *in) {
     return run_structured(m, in);
   case OP_WATCH:
     return run_watch(m, in);
+  case OP_NATIVE:
+    return run_native(m, in);
   case OP_INDEX: /* only in bodies */
     break;
   }
@@ -458,8 +460,12 @@ static void set_up(struct machine *m, struct arena *scratch) {
 
 enum status interp_run(const struct interp_program *p, const struct interp_options *options,
                        const struct interp_buffer *args, interp_taker *take, void *user, struct error *err) {
-  struct machine m = {
-      .p = p, .products = options->products, .watch = options->watch, .limit = options->limit, .err = err};
+  struct machine m = {.p = p,
+                      .products = options->products,
+                      .watch = options->watch,
+                      .native = options->native,
+                      .limit = options->limit,
+                      .err = err};
   const struct block *body = &p->entry->body;
   const struct instr returned = {.name = "func.return"};
   struct arena scratch;

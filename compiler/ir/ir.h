@@ -13,10 +13,20 @@
 #include "base/diag.h"
 #include "base/src.h"
 
+struct ir;
+/* Functions that a module only declares, and whose code is known elsewhere: the NKI kernels that a kernel calls. */
+struct ir_native {
+  /* Returns a new NISA module with the function's code in *out, which the caller destroys.  is_written[k] is set if the
+   * code writes argument k, or returns it; it has room for all of them.  ST_INPUT with a diagnostic if there is no such code. */
+  enum status (*make)(const struct ir_native *n, struct ir *ir, MlirStringRef name, bool *is_written, struct diags *ds,
+                      MlirModule *out);
+  bool (*has)(const struct ir_native *n, MlirStringRef name);
+};
 struct ir {
   MlirContext ctx;
   struct ir_passes *passes; /* cache of parsed pass pipelines */
   struct ir_capture *capture;
+  const struct ir_native *native; /* of the kernel that is compiled; NULL: there are none */
 };
 
 /* Registers all dialects and passes, creates the context, and loads the dialects whose operations our passes create,
@@ -29,6 +39,11 @@ unsigned ir_contexts_made(void);
 
 /* The IRDL text of the nkipy and nisa dialects, which is compiled in; build/dialects.irdl is a copy for mlir-opt. */
 extern const char ir_dialects_irdl[];
+
+/* True if the current kernel has code for the function of this name. */
+static inline bool ir_has_native(const struct ir *ir, MlirStringRef name) {
+  return ir->native && ir->native->has(ir->native, name);
+}
 
 /* ---- locations --------------------------------------------------------------------------------------
  * An operation's location is  name("#<id>", places)  or  name("#<id>+<more>", places): <id> is the operation's id in its

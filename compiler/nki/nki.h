@@ -200,10 +200,38 @@ struct nki_item {
   struct nki_tensor *tensor; /* or NULL */
 };
 
+/* How often a launch runs the kernel: once for each index of the grid, which nl.program_id gives.  rank 0: once. */
+enum { NKI_GRID_RANK_MAX = 4 };
+struct nki_grid {
+  int rank;
+  int64_t dims[NKI_GRID_RANK_MAX];
+  int cores; /* that the launch asks for; the program runs on one */
+};
+int64_t nki_grid_size(const struct nki_grid *g);
+
+/* One run of the kernel.  The instances follow one another in the program.  They share the inputs and the tensors in
+ * shared_hbm; all others are an instance's own. */
+struct nki_instance {
+  int64_t id[NKI_GRID_RANK_MAX];
+  int first, n;  /* its items */
+  int same_as;   /* an instance before it with equal calls, which have to run only once: it has no items; -1: none */
+  uint64_t hash; /* of the calls */
+};
+
 struct nki_program {
   struct arena *arena;
   const char *name;
   enum target target;
+  struct nki_grid grid;
+  struct {
+    struct nki_instance *v;
+    int n, cap;
+  } instances;
+  struct {
+    struct nki_tensor **v;
+    int n, cap;
+  } shared;                      /* the tensors in shared_hbm that the kernel makes */
+  int next_shared, first_tensor; /* of the running instance */
   struct {
     struct nki_tensor **v;
     int n, cap;
@@ -219,16 +247,26 @@ struct nki_program {
   struct src_locs return_locs; /* of the return statement */
 };
 
-enum { NKI_CALLS_MAX = 200000 }; /* of one kernel; unrolled loops reach it */
+enum { NKI_CALLS_MAX = 200000, NKI_INSTANCES_MAX = 4096 }; /* of one kernel; unrolled loops reach it */
 
 /* Adds a tensor.  name: how the user calls it, or NULL; the program makes it unique.  input: the parameter's number, or
  * -1.  NULL with *err if no tensor can have this shape, type and memory. */
 struct nki_tensor *nki_tensor_new(struct nki_program *p, const char *name, enum dtype dtype, enum mem_space space,
                                   int rank, const int64_t *dims, int input, struct src_locs locs,
                                   struct nki_error *err);
+/* Adds a tensor that the kernel makes; one in shared_hbm that an instance before has made is that. */
+struct nki_tensor *nki_tensor_make(struct nki_program *p, const char *name, enum dtype dtype, enum mem_space space,
+                                   int rank, const int64_t *dims, struct src_locs locs, struct nki_error *err);
+/* Begins the next instance, and ends it: equal instances become one if that computes the same. */
+struct nki_instance *nki_instance_begin(struct nki_program *p);
+void nki_instance_end(struct nki_program *p);
 /* Checks a call against the rules of the hardware (rules.c), chooses its engine if it is unknown, and adds it. */
 bool nki_call_add(struct nki_program *p, const struct nki_call *call, struct nki_error *err);
 
+/* True if a call of the program writes the tensor. */
+bool nki_is_written(const struct nki_program *p, const struct nki_tensor *t);
+/* True if both have the same calls on the same tensors; names and places may differ. */
+bool nki_programs_equal(const struct nki_program *p, const struct nki_program *q);
 /* Lets the last call write to `to` instead of the tensor `from`, and drops `from`, which was made for it as the last
  * tensor.  accumulate: of a product, 0 or 1; -1 keeps it.  False, and nothing changes, if the call is another one, if the
  * rules refuse the new operand, or if the value would be another one: `from` rounds, or `to` overlaps another operand. */

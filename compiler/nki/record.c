@@ -24,11 +24,17 @@ static const char *unique_name(struct nki_program *p, const char *name, enum mem
     name = nisa_space_name(space);
   if (!has_name(p, name))
     return arena_strdup(p->arena, name);
-  for (int i = 1;; i++) {
-    const char *other = arena_printf(p->arena, "%s_%d", name, i);
-    if (!has_name(p, other))
-      return other;
+  /* NAME_1 … NAME_n are mostly taken without a gap: NAME_(n + 1) is found in a few steps */
+  int taken = 0, open = 1;
+  while (has_name(p, arena_printf(p->arena, "%s_%d", name, open))) {
+    taken = open;
+    open *= 2;
   }
+  while (open - taken > 1) {
+    const int middle = taken + (open - taken) / 2;
+    *(has_name(p, arena_printf(p->arena, "%s_%d", name, middle)) ? &taken : &open) = middle;
+  }
+  return arena_printf(p->arena, "%s_%d", name, open);
 }
 
 static bool check_tensor(const struct nki_program *p, enum dtype dtype, enum mem_space space, int rank,
@@ -417,6 +423,16 @@ bool nki_call_add(struct nki_program *p, const struct nki_call *call, struct nki
     return false;
   array_push(p->arena, &p->items, (struct nki_item){.call = c});
   return true;
+}
+
+bool nki_is_written(const struct nki_program *p, const struct nki_tensor *t) {
+  for (int i = 0; i < p->items.n; i++) {
+    const struct nki_call *c = p->items.v[i].call;
+    for (int k = 0; c && k < nki_n_params(nki_def(c)); k++)
+      if (nki_def(c)->param[k].kind == NKI_PARAM_DST && c->value[k].kind == NKI_VIEW && c->value[k].view->tensor == t)
+        return true;
+  }
+  return false;
 }
 
 /* ---- results that are written elsewhere -------------------------------------------------------------------------- */

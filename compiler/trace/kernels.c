@@ -101,17 +101,22 @@ static PyObject *trace_decorator(PyObject *self, PyObject *args, PyObject *kw);
 
 /* ---- the Kernel type --------------------------------------------------------------------------------------------- */
 
-/* @nki.jit kernels: another kernel calls it as a function; outside of all kernels it runs on arrays
- * (nkx/nki_run.py). */
+/* Calls an @nki.jit kernel.  In another NKI kernel it is a plain function, in a NumPy kernel that is traced a custom call
+ * (nkx/nki_kernel.py); otherwise it runs on arrays (nkx/nki_run.py), whose shapes it is compiled for, too, unless they come
+ * from a run of a NumPy kernel. */
 static PyObject *call_nki(struct kernel *k, PyObject *args, PyObject *kw) {
-  if (k->grid && !tracer_now) /* the vendor's front end takes grids, for a NumPy kernel */
-    return trace_refuse(DG_NKI_UNSUPPORTED, "launch it on one core",
-                        "a launch with the grid %R is not compiled here yet", k->grid);
+  struct kernel *own = k->of ? k->of : k;
+  if (nki_now && k->grid)
+    return trace_refuse(DG_NKI_GRID, "call it without a grid",
+                        "a kernel inside of a kernel is launched with the grid %R", k->grid);
   if (nki_now)
     return PyObject_Call(k->fn, args, kw);
-  if (program_now && !k->args && !tracer_now && has_array(args, kw) && !record(k, args, kw))
-    return NULL;
-  PyObject *module = PyImport_ImportModule("nkx.nki_run"), *r = NULL;
+  if (program_now && !program_now->is_rerun && !own->args && !tracer_now && has_array(args, kw)) {
+    if (!record(own, args, kw))
+      return NULL;
+    Py_XSETREF(own->launched, Py_XNewRef(k->grid));
+  }
+  PyObject *module = PyImport_ImportModule(tracer_now ? "nkx.nki_kernel" : "nkx.nki_run"), *r = NULL;
   PyObject *call = module ? PyObject_GetAttrString(module, tracer_now ? "call_traced" : "call") : NULL;
   PyObject *first = PyTuple_Pack(1, (PyObject *)k), *all = first ? PySequence_Concat(first, args) : NULL;
   if (call && all)
@@ -159,6 +164,8 @@ static int kernel_traverse(PyObject *self, visitproc visit, void *arg) {
   Py_VISIT(k->kw);
   Py_VISIT(k->code);
   Py_VISIT(k->grid);
+  Py_VISIT(k->of);
+  Py_VISIT(k->launched);
   return 0;
 }
 
@@ -172,6 +179,8 @@ static int kernel_clear(PyObject *self) {
   Py_CLEAR(k->kw);
   Py_CLEAR(k->code);
   Py_CLEAR(k->grid);
+  Py_CLEAR(k->of);
+  Py_CLEAR(k->launched);
   return 0;
 }
 
@@ -252,7 +261,8 @@ PyObject *kernel_make(PyObject *fn, PyObject *specs, PyObject *name) {
   k->dict = copy_attributes(fn);
   k->name = own_name;
   k->input_specs = specs && specs != Py_None ? Py_NewRef(specs) : NULL;
-  k->args = k->kw = k->code = k->grid = NULL;
+  k->args = k->kw = k->code = k->grid = k->launched = NULL;
+  k->of = NULL;
   k->nki = 0;
   PyObject_GC_Track((PyObject *)k);
   return (PyObject *)k;
@@ -316,6 +326,7 @@ static PyObject *kernel_launch(PyObject *self, PyObject *grid) {
     return NULL;
   other->nki = k->nki;
   other->grid = Py_NewRef(grid);
+  other->of = (struct kernel *)Py_NewRef((PyObject *)(k->of ? k->of : k));
   return (PyObject *)other;
 }
 

@@ -16,6 +16,8 @@ struct kernel {
   PyObject *args, *kw;   /* arguments of the last specialize or the first call with arrays, or NULL */
   PyObject *code;        /* _code, or NULL */
   PyObject *grid;        /* of a launch of an NKI kernel, kernel[grid], or NULL */
+  struct kernel *of;     /* of a launch: the kernel */
+  PyObject *launched;    /* the grid of the call that args are from, or NULL */
   int nki;               /* decorated with @nki.jit: of NKI_BETA_1 or NKI_GA; else 0 */
 };
 extern PyTypeObject *kernel_type;

@@ -73,7 +73,9 @@ static PyMethodDef methods[] = {
     {"stop_job", PYFUNC(refuse_timeout), METH_FASTCALL, NULL},
     {"show_warning", PYFUNC(output_warning), METH_VARARGS | METH_KEYWORDS, NULL},
     {"nki_kernel", kernels_nki, METH_VARARGS, "nki_kernel(function, generation): what @nki.jit makes of a function."},
-    {"nki_run", nki_run_now, METH_VARARGS, "nki_run(function, arguments, target): runs an NKI kernel on arrays."},
+    {"nki_record", nki_record_call, METH_VARARGS,
+     "nki_record(function, name, arguments, grid): records an NKI kernel that the traced kernel calls."},
+    {"nki_run", nki_run_now, METH_VARARGS, "nki_run(function, arguments, target, grid): runs an NKI kernel on arrays."},
     {"trace_source", PYFUNC(inspect_trace_source), METH_VARARGS | METH_KEYWORDS,
      "Traces the kernels of a source text; see compiler/trace/inspect.c."},
     {NULL, NULL, 0, NULL}};

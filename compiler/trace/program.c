@@ -170,10 +170,36 @@ static void adopt_nki_kernels(void) {
   Py_XDECREF(r);
 }
 
+/* Returns the plain function of the main file that calls NKI kernels (nkx/callers.py), a new reference; NULL if there is
+ * none, or if nothing says its shapes. */
+static PyObject *plain_caller(const struct trace_program *program) {
+  const struct trace_request *rq = program->rq;
+  PyObject *module = PyImport_ImportModule("nkx.callers"), *inputs = PyList_New(0), *f = NULL;
+  bool ok = module && inputs && program->module;
+  for (int i = 0; ok && i < rq->n_inputs; i++) {
+    PyObject *name = rq->inputs[i].name ? PyUnicode_FromString(rq->inputs[i].name) : Py_NewRef(Py_None);
+    ok = name && PyList_Append(inputs, name) == 0;
+    Py_XDECREF(name);
+  }
+  if (ok)
+    f = PyObject_CallMethod(module, "find", "OOO", PyModule_GetDict(program->module), program->filename, inputs);
+  if (f && (f == Py_None || !(rq->n_inputs || rq->inputs_npz || kernel_is_annotated(f))))
+    Py_CLEAR(f);
+  PyErr_Clear();
+  Py_XDECREF(inputs);
+  Py_XDECREF(module);
+  return f;
+}
+
 static const char *kernel_name(const struct kernel *k) {
   const char *name = PyUnicode_AsUTF8(k->name);
   PyErr_Clear();
   return name ? name : "kernel";
+}
+
+/* True for an NKI kernel that nothing in the source gives shapes. */
+static bool lacks_shapes(const struct kernel *k) {
+  return k->nki && !k->args && !k->input_specs && !kernel_is_annotated(k->fn);
 }
 
 /* Adds the decorated functions that are defined in `place` and, if key is not NULL, have this name. */
@@ -186,6 +212,33 @@ static void add_decorated(struct trace_program *program, const char *key, enum p
     if (is_here && (!key || strcmp(kernel_name(k), key) == 0))
       add_kernel(program, k->fn, k, kernel_name(k));
   }
+}
+
+/* Leaves out the NKI kernels without shapes if there are other kernels, or if a plain function calls them and takes the
+ * request's inputs: these call the NKI kernels, which are compiled as parts of them. */
+static void leave_out_called(struct trace_program *program) {
+  int n_kept = 0;
+  for (int i = 0; i < program->n; i++)
+    n_kept += !lacks_shapes(program->kernels[i].kernel);
+  if (n_kept == program->n)
+    return;
+  PyObject *caller = n_kept ? NULL : plain_caller(program);
+  if (!n_kept && !caller)
+    return;
+  const int n = program->n;
+  program->n = 0;
+  for (int i = 0; i < n; i++)
+    if (lacks_shapes(program->kernels[i].kernel))
+      Py_CLEAR(program->kernels[i].fn);
+    else
+      program->kernels[program->n++] = program->kernels[i];
+  if (caller) {
+    PyCodeObject *code = bytecode_of(caller);
+    const char *name = code ? bytecode_name(code) : NULL;
+    add_kernel(program, caller, NULL, name ? name : "kernel");
+    Py_XDECREF(code);
+  }
+  Py_XDECREF(caller);
 }
 
 /* Adds a function that is not decorated with @trace. */
@@ -203,6 +256,8 @@ static bool find_kernels(struct trace_program *program, struct diags *ds) {
   add_decorated(program, key, IN_MAIN);
   if (!program->n)
     add_decorated(program, key, IN_ANY_FILE);
+  if (!key)
+    leave_out_called(program);
   if (program->n)
     return true;
   if (program->module && (n == 0 || key) &&

@@ -110,6 +110,8 @@ static struct trace_kernel *finish(struct trace_program *program, struct program
   t->n_inputs = k->n_params;
   t->n_outputs = rs->n;
   t->program = program;
+  t->n_calls = tr->calls.n;
+  t->calls = tr->calls.v;
   return hlo_finish(&tr->b, rs->n, values, names) == ST_OK ? t : NULL;
 }
 

@@ -65,6 +65,9 @@ struct trace_kernel {
   const char *name;
   struct hlo_module *module;     /* not verified yet; NULL for an NKI kernel */
   const struct nki_program *nki; /* the record of an NKI kernel, or NULL */
+  /* The records of the NKI kernels that the module's custom calls name. */
+  int n_calls;
+  const struct nki_program *const *calls;
   const struct nki_ast *ast;     /* its analysis, before it was run (nki/ast.h); NULL if nki is */
   bool is_partial;               /* true if it was traced only up to a refusal; it has no outputs and does not verify */
   int n_inputs, n_outputs;

@@ -16,6 +16,7 @@
 #include "trace/python.h"
 
 struct loop;
+struct nki_program;
 struct ranges;
 
 struct tracer {
@@ -36,6 +37,11 @@ struct tracer {
     struct hlo_computation *body;
     struct unfinished *next;
   } *unfinished;
+  /* The records of the NKI kernels that were called; equal ones are one. */
+  struct {
+    const struct nki_program **v;
+    int n, cap;
+  } calls;
 };
 extern struct tracer *tracer_now; /* NULL: no trace runs */
 

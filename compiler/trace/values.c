@@ -234,7 +234,7 @@ static bool store_results(struct trace_kernel *tk, PyObject *r, PyObject *const 
       if (m->aliases[j].output_index == i)
         own = m->aliases[j].is_user_returned;
     PyObject *o = NULL;
-    if (tk->outputs[i].alias_of >= 0)
+    if (tk->outputs[i].alias_of >= 0 && !tk->nki)
       o = arrays[tk->outputs[i].alias_of];
     else if (own && i < n)
       o = single ? r : PySequence_Fast_GET_ITEM(r, i);

@@ -143,15 +143,6 @@ def test_a_call_outside_of_a_kernel_is_refused():
     assert d["code"] == "nki-call" and d["message"] == "no NKI kernel is running here" and d["range"]["line"] == 2
 
 
-def test_a_launch_on_one_core_is_a_call_and_one_on_two_cores_is_refused():
-    plain = KERNEL.format(line="pass").replace(": nl.tensor[128, 512]", "").replace(", b: nl.tensor[64, 512]", "")
-    call = "\nkernel[{}](np.zeros((128, 512), np.float32))\n"
-    assert compiler.compile(plain + call.format(1))["status"] == "ok"
-    errors = [d for d in compiler.compile(plain + call.format(2))["diagnostics"] if d["code"] == "nki-unsupported"]
-    [d] = errors
-    assert "the grid 2" in d["message"] and d["range"]["line"] == len((plain + call).splitlines())
-
-
 def test_a_loop_that_unrolls_without_end_is_refused():
     body = "for _ in range(10 ** 9): nisa.memset(x, 0.0)"
     result = compiler.compile(KERNEL.format(line=body))

@@ -192,17 +192,25 @@ def test_a_call_outside_of_kernels_is_refused_by_name(monkeypatch):
     assert d["code"] == "nki-call" and d["src"][0][1] == 3 and d["message"] == "no NKI kernel is running here"
 
 
-def test_without_a_front_end_it_is_refused_by_name(monkeypatch):
+def test_without_a_front_end_an_undecorated_kernel_is_refused_by_name(monkeypatch):
     monkeypatch.delenv("NKX_NKI_FRONTEND", raising=False)
-    import nki
 
-    @nki.jit(mode="trace")
     def inner(a):
         return a
 
-    for call in (inner, inner[2]):
-        with pytest.raises(NotImplementedError, match="inner: an NKI kernel is traced by the vendor's NKI compiler"):
-            hlo(lambda x: call(x), A)
+    with pytest.raises(NotImplementedError, match="inner: an NKI kernel without @nki.jit is traced by the vendor's NKI compiler"):
+        nki_op.wrap_nki_kernel(inner, [np.zeros((128, 64), np.float32)])
+
+
+def test_our_own_kernels_go_to_the_vendors_front_end_if_it_is_named(ga):
+    import nki
+
+    @nki.jit
+    def inner(a):
+        return nki_ga.like(a)
+
+    text, _ = hlo(lambda x: inner(x), A)
+    assert config_of(text)["func_name"] == "inner"
 
 
 def test_a_front_end_that_asks_for_more_is_refused_by_what_it_asks(monkeypatch):

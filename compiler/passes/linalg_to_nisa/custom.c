@@ -1,6 +1,10 @@
-/* custom: replaces the calls of custom ops by their code.
+/* custom: replaces the calls of custom ops and of NKI kernels by their code.
  *
  *     %y = func.call @__custom_op__f(%x)      ==>      the instructions of f, on %x; %y is the result of f
+ *
+ * The code of an NKI kernel is a function that returns its results; its instructions keep their places, which are lines of
+ * the NKI kernel, and get those of the call in addition.  An array that the code writes, or that it needs without gaps, is
+ * copied before.
  *
  * A custom op is a function with a body of NISA text, in the module's nkipy.custom_op_bodies.  There are two styles:
  * a function that returns its results, and one with the outputs as its last arguments; for those, new buffers are
@@ -30,8 +34,8 @@ static MlirAttribute code_of(MlirOperation call, MlirAttribute codes) {
   return mlirDictionaryAttrGetElementByName(codes, callee_of(call));
 }
 
-bool ln_has_code(MlirOperation call, MlirAttribute codes) {
-  return ir_is(call, "func.call") && !mlirAttributeIsNull(code_of(call, codes));
+bool ln_has_code(const struct ir *ir, MlirOperation call, MlirAttribute codes) {
+  return ir_is(call, "func.call") && (!mlirAttributeIsNull(code_of(call, codes)) || ir_has_native(ir, callee_of(call)));
 }
 
 /* Returns the body of the first function of the module that has one. */
@@ -71,23 +75,75 @@ static MlirValue new_output(MlirOperation call, MlirType t) {
   return mlirOperationGetResult(made, 0);
 }
 
-static MlirWalkResult set_place(MlirOperation op, void *loc) {
-  mlirOperationSetLocation(op, *(MlirLocation *)loc);
+struct placing {
+  MlirLocation call;
+  bool keeps_own; /* the code's own locations are places of the user */
+};
+
+/* Gives an operation of the code the location of the call: after its own places, without their ids, which are those of
+ * another stage. */
+static MlirWalkResult set_place(MlirOperation op, void *user) {
+  const struct placing *p = user;
+  MlirLocation own = mlirOperationGetLocation(op);
+  if (!p->keeps_own || !mlirLocationIsAName(own)) {
+    mlirOperationSetLocation(op, p->call);
+    return MlirWalkResultAdvance;
+  }
+  const MlirLocation both[] = {mlirLocationNameGetChildLoc(own), p->call};
+  mlirOperationSetLocation(op, mlirLocationFusedGet(mlirOperationGetContext(op), 2, both, (MlirAttribute){NULL}));
   return MlirWalkResultAdvance;
 }
 
-static void move_before(MlirOperation call, MlirBlock body) {
-  MlirLocation loc = mlirOperationGetLocation(call);
+static void move_before(MlirOperation call, MlirBlock body, bool keeps_places) {
+  struct placing placing = {mlirOperationGetLocation(call), keeps_places};
   MlirOperation end = mlirBlockGetTerminator(body), op = mlirBlockGetFirstOperation(body), next;
   for (; !mlirOperationEqual(op, end); op = next) {
     next = mlirOperationGetNextInBlock(op);
     mlirOperationRemoveFromParent(op);
     mlirBlockInsertOwnedOperationBefore(mlirOperationGetBlock(call), call, op);
-    mlirOperationWalk(op, set_place, &loc, MlirWalkPreOrder);
+    mlirOperationWalk(op, set_place, &placing, MlirWalkPreOrder);
   }
 }
 
-static enum status splice(struct pass_run *run, MlirOperation call, MlirBlock body) {
+/* All elements of a buffer in HBM. */
+static struct nisa_access all_of(MlirValue buffer) {
+  MlirType t = mlirValueGetType(buffer);
+  MlirContext ctx = mlirTypeGetContext(t);
+  const int rank = (int)mlirShapedTypeGetRank(t), extra = rank < 2 ? 2 - rank : 0;
+  struct nisa_access x = {.base = buffer, .n_dims = rank + extra, .par_dims = 1, .tile = {1, 1}};
+  MlirAffineExpr result[IR_MEMREF_RANK_MAX];
+  for (int d = 0; d < rank; d++) {
+    x.tile[d + extra] = mlirShapedTypeGetDimSize(t, d);
+    result[d] = mlirAffineDimExprGet(ctx, d + extra);
+  }
+  x.map = mlirAffineMapGet(ctx, x.n_dims, 0, rank, result);
+  return x;
+}
+
+/* True if only instructions use the argument: they take a buffer of any strides. */
+static bool is_used_by_instructions(MlirValue arg) {
+  for (MlirOpOperand u = mlirValueGetFirstUse(arg); !mlirOpOperandIsNull(u); u = mlirOpOperandGetNextUse(u))
+    if (!ir_is_of(mlirOpOperandGetOwner(u), "nisa."))
+      return false;
+  return true;
+}
+
+/* Returns what the code of an NKI kernel uses for operand k of the call: the operand, or a copy of it. */
+static MlirValue operand_for(MlirOperation call, intptr_t k, MlirValue arg, bool is_written) {
+  MlirValue given = mlirOperationGetOperand(call, k);
+  MlirType has = mlirValueGetType(arg);
+  if (!is_written && (mlirTypeEqual(mlirValueGetType(given), has) || is_used_by_instructions(arg)))
+    return given;
+  MlirValue copy = new_output(call, has);
+  const struct nisa_instr in = {
+      .def = nisa_op_def(NISA_DMA_COPY), .engine = NISA_ENGINE_DMA, .operand = {all_of(copy), all_of(given)}};
+  mlirBlockInsertOwnedOperationBefore(mlirOperationGetBlock(call), call,
+                                      nisa_create(&in, mlirOperationGetLocation(call), 0, NULL));
+  return copy;
+}
+
+/* is_written: the arguments that an NKI kernel writes; NULL: the code is a custom op's. */
+static enum status splice(struct pass_run *run, MlirOperation call, MlirBlock body, const bool *is_written) {
   const intptr_t n_in = mlirOperationGetNumOperands(call), n_out = mlirOperationGetNumResults(call);
   const intptr_t n_args = mlirBlockGetNumArguments(body);
   MlirOperation end = mlirBlockGetTerminator(body);
@@ -108,12 +164,14 @@ static enum status splice(struct pass_run *run, MlirOperation call, MlirBlock bo
   }
   for (intptr_t k = 0; k < n_args; k++) {
     MlirValue arg = mlirBlockGetArgument(body, k);
-    MlirValue by = k < n_in ? mlirOperationGetOperand(call, k) : new_output(call, mlirValueGetType(arg));
+    MlirValue by = k < n_in && is_written ? operand_for(call, k, arg, is_written[k])
+                   : k < n_in             ? mlirOperationGetOperand(call, k)
+                                          : new_output(call, mlirValueGetType(arg));
     mlirValueReplaceAllUsesOfWith(arg, by);
     if (k >= n_in)
       mlirValueReplaceAllUsesOfWith(mlirOperationGetResult(call, k - n_in), by);
   }
-  move_before(call, body);
+  move_before(call, body, is_written);
   for (intptr_t k = 0; returns && k < n_out; k++)
     mlirValueReplaceAllUsesOfWith(mlirOperationGetResult(call, k), mlirOperationGetOperand(end, k));
   return ST_OK;
@@ -129,7 +187,24 @@ static void place_errors(struct pass_run *run, int first, MlirOperation call, co
   }
 }
 
+/* Replaces the call of an NKI kernel by its instructions. */
+static enum status inline_native(struct pass_run *run, MlirOperation call) {
+  bool *is_written = arena_new_array(run->arena, bool, (size_t)mlirOperationGetNumOperands(call));
+  const struct ir_native *native = run->ir->native;
+  MlirModule m;
+  enum status st = native->make(native, run->ir, callee_of(call), is_written, run->ds, &m);
+  if (st)
+    return st;
+  st = splice(run, call, body_of(m), is_written);
+  if (!st)
+    mlirOperationDestroy(call);
+  mlirModuleDestroy(m);
+  return st;
+}
+
 static enum status inline_call(struct pass_run *run, MlirOperation call, MlirAttribute codes) {
+  if (ir_has_native(run->ir, callee_of(call)))
+    return inline_native(run, call);
   MlirStringRef name = callee_of(call), text = mlirStringAttrGetValue(code_of(call, codes));
   const char *file = arena_strndup(run->arena, name.data, name.length);
   const int first = run->ds->n;
@@ -143,7 +218,7 @@ static enum status inline_call(struct pass_run *run, MlirOperation call, MlirAtt
   MlirBlock body = body_of(m);
   st = mlirBlockIsNull(body) || !mlirBlockIsNull(mlirBlockGetNextInRegion(body))
            ? pass_fail(run, call, "the code of %s is not a function of one block", file)
-           : splice(run, call, body);
+           : splice(run, call, body, NULL);
   if (!st)
     mlirOperationDestroy(call);
   mlirModuleDestroy(m);

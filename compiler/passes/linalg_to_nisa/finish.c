@@ -143,7 +143,7 @@ enum status ln_refuse_leftovers(struct ln *ln) {
   enum status st = ST_OK;
 
   for (int k = 0; k < all.n; k++)
-    if (!is_allowed(all.v[k]) && !ln_has_code(all.v[k], ln->codes))
+    if (!is_allowed(all.v[k]) && !ln_has_code(ln->run->ir, all.v[k], ln->codes))
       st = refuse_leftover(ln, all.v[k]);
   return st;
 }

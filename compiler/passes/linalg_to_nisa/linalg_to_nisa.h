@@ -38,8 +38,8 @@ MlirValue ln_buffer(struct ln *ln, MlirValue v);
 /* Inserts op at the insertion point of ln->b. */
 MlirOperation ln_insert(struct ln *ln, MlirOperation op);
 
-/* custom.c: custom ops.  codes: the module's nkipy.custom_op_bodies; may be null. */
-bool ln_has_code(MlirOperation call, MlirAttribute codes);
+/* custom.c: custom ops, and the kernel's native code (ir.h).  codes: the module's nkipy.custom_op_bodies; may be null. */
+bool ln_has_code(const struct ir *ir, MlirOperation call, MlirAttribute codes);
 /* Replaces every func.call by its code.  Every call has code, and memory spaces are #nisa.mem already. */
 MUST_USE enum status ln_inline_custom(struct pass_run *run, MlirAttribute codes);
 /* collective.c: the attribute nkipy.collective of the function that is called; null if it has none. */

@@ -12,9 +12,10 @@
  *    because upstream sees a conflict: its buffer is copied afterwards; the copy is removed if it is the argument.
  *  - Loops.  Each value that a loop carries stays in one buffer (loops.c).
  *  - Branches.  The result of an scf.if is in a buffer that is known before it (branches.c).
- *  - Collectives.  Upstream must assume that a function without a body writes its arguments and returns views of
- *    them.  A collective (linalg/collective.c) does neither.  So during the analysis its function has a body that
- *    reads the argument and returns a new tensor, and its call returns a new, packed buffer.
+ *  - Collectives and NKI kernels.  Upstream must assume that a function without a body writes its arguments and
+ *    returns views of them.  A collective (linalg/collective.c) does neither, nor does an NKI kernel: linalg-to-nisa
+ *    gives it copies of the arguments that it writes.  So during the analysis such a function has a body that reads
+ *    the arguments and returns new tensors, and its call returns new, packed buffers.
  *  - Long chains of insertions.  They are written into one buffer without upstream's analysis (inserts.c).
  *  - Undefined tensors.  Every user of a tensor.empty gets its own, and so its own buffer.
  *
@@ -215,33 +216,56 @@ static void copy_aliases(struct pass_run *run, MlirOperation function) {
   }
 }
 
-/* ---- collectives ------------------------------------------------------------------------------------ */
+/* ---- functions without a body ----------------------------------------------------------------------- */
 
-static bool is_collective(MlirOperation op, void *user) {
-  (void)user;
-  return ir_is(op, "func.func") && !mlirAttributeIsNull(ir_attr(op, "nkipy.collective"));
+/* True for the function of a collective or of an NKI kernel. */
+static bool is_outside(MlirOperation op, void *ir) {
+  return ir_is(op, "func.func") && (!mlirAttributeIsNull(ir_attr(op, "nkipy.collective")) ||
+                                    ir_has_native(ir, mlirStringAttrGetValue(ir_attr(op, "sym_name"))));
 }
 
-/* Adds the body %f = linalg.fill ins(an element of the argument) outs(tensor.empty). */
+static bool is_array(MlirType t) {
+  return mlirTypeIsARankedTensor(t) && mlirShapedTypeGetRank(t) <= STRUCTURED_LOOPS_MAX;
+}
+
+static MlirValue zero(struct ir_builder *b, MlirType element) {
+  return ir_constant_of(b, mlirTypeIsAFloat(element) ? mlirFloatAttrDoubleGet(b->ctx, element, 0)
+                                                     : mlirIntegerAttrGet(element, 0));
+}
+
+/* Adds a body that reads an element of each argument, and returns a linalg.fill of a new tensor for each result. */
 static void add_body(struct pass_run *run, MlirOperation function) {
   MlirType t = mlirTypeAttrGetValue(ir_attr(function, "function_type"));
-  MlirValue zeros[STRUCTURED_LOOPS_MAX];
+  const intptr_t n_in = mlirFunctionTypeGetNumInputs(t), n_out = mlirFunctionTypeGetNumResults(t);
+  MlirType *in = arena_new_array(run->arena, MlirType, (size_t)n_in);
+  MlirLocation *locs = arena_new_array(run->arena, MlirLocation, (size_t)n_in);
+  MlirValue *out = arena_new_array(run->arena, MlirValue, (size_t)n_out), zeros[STRUCTURED_LOOPS_MAX];
   MlirRegion region = mlirOperationGetRegion(function, 0);
-
-  if (!mlirBlockIsNull(mlirRegionGetFirstBlock(region)) || mlirFunctionTypeGetNumInputs(t) != 1 ||
-      mlirFunctionTypeGetNumResults(t) != 1)
-    return;
-  MlirType in = mlirFunctionTypeGetInput(t, 0), out = mlirFunctionTypeGetResult(t, 0);
-  if (!mlirTypeIsARankedTensor(in) || !mlirTypeIsARankedTensor(out) || mlirShapedTypeGetRank(in) > STRUCTURED_LOOPS_MAX)
-    return;
   struct ir_builder b = edit_before(run, function);
-  b.block = mlirBlockCreate(1, &in, &b.loc);
+  bool ok = mlirBlockIsNull(mlirRegionGetFirstBlock(region));
+
+  for (intptr_t k = 0; k < n_in; k++) {
+    in[k] = mlirFunctionTypeGetInput(t, k);
+    locs[k] = b.loc;
+    ok &= is_array(in[k]);
+  }
+  for (intptr_t k = 0; k < n_out; k++)
+    ok &= is_array(mlirFunctionTypeGetResult(t, k));
+  if (!ok)
+    return;
+  b.block = mlirBlockCreate(n_in, in, locs);
   mlirRegionAppendOwnedBlock(region, b.block);
-  for (intptr_t d = 0; d < mlirShapedTypeGetRank(in); d++)
-    zeros[d] = ir_index(&b, 0);
-  MlirValue element = ir_extract(&b, mlirBlockGetArgument(b.block, 0), (int)mlirShapedTypeGetRank(in), zeros);
-  MlirValue filled = ir_fill(&b, element, ir_empty_of(&b, out));
-  ir_op0(&b, "func.return", 1, &filled);
+  for (intptr_t k = 0; k < n_in; k++) {
+    const int rank = (int)mlirShapedTypeGetRank(in[k]);
+    for (int d = 0; d < rank; d++)
+      zeros[d] = ir_index(&b, 0);
+    ir_extract(&b, mlirBlockGetArgument(b.block, k), rank, zeros);
+  }
+  for (intptr_t k = 0; k < n_out; k++) {
+    MlirType to = mlirFunctionTypeGetResult(t, k);
+    out[k] = ir_fill(&b, zero(&b, mlirShapedTypeGetElementType(to)), ir_empty_of(&b, to));
+  }
+  ir_op0(&b, "func.return", n_out, out);
 }
 
 static void drop_body(MlirOperation function) {
@@ -287,7 +311,7 @@ static enum status run_pass(struct pass_run *run) {
   struct ir_ops functions = ir_collect_named(run->arena, run->module, "func.func");
   struct ir_ops annotations = ir_collect(run->arena, run->module, is_annotation, NULL);
   struct ir_ops empties = ir_collect_named(run->arena, run->module, "tensor.empty");
-  struct ir_ops collectives = ir_collect(run->arena, run->module, is_collective, NULL);
+  struct ir_ops outside = ir_collect(run->arena, run->module, is_outside, run->ir);
   enum status st = ST_OK;
 
   for (int k = 0; k < loops.n; k++)
@@ -307,14 +331,14 @@ static enum status run_pass(struct pass_run *run) {
     bufferize_long_chains(run);
   for (int k = annotations.n - 1; !st && k >= 0; k--) /* backwards, because each moves directly after the definition */
     put_on_buffer(run, annotations.v[k]);
-  for (int k = 0; k < collectives.n; k++)
-    add_body(run, collectives.v[k]);
+  for (int k = 0; k < outside.n; k++)
+    add_body(run, outside.v[k]);
   if (!st)
     st = ir_run_pipeline(run->ir, run->module, "builtin.module(one-shot-bufferize{bufferize-function-boundaries})",
                          run->arena, run->ds);
-  collectives = ir_collect(run->arena, run->module, is_collective, NULL);
-  for (int k = 0; k < collectives.n; k++)
-    drop_body(collectives.v[k]);
+  outside = ir_collect(run->arena, run->module, is_outside, run->ir);
+  for (int k = 0; k < outside.n; k++)
+    drop_body(outside.v[k]);
   if (st)
     return st;
   bufferize_branches(run);

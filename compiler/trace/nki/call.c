@@ -501,7 +501,7 @@ static PyObject *make_tensor(PyObject *self, PyObject *args) {
   r->wrong = "shape";
   struct nki_error err = {.arena = r->program->arena};
   struct nki_tensor *made =
-      nki_tensor_new(r->program, name && *name ? name : variable_here(r), t, space, n, dims, -1, nki_here(r), &err);
+      nki_tensor_make(r->program, name && *name ? name : variable_here(r), t, space, n, dims, nki_here(r), &err);
   if (!made)
     return nki_raise(&err);
   r->wrong = NULL;
@@ -536,6 +536,22 @@ static PyObject *target(PyObject *self, PyObject *unused) {
   return r ? PyUnicode_FromString(target_name(r->program->target)) : NULL;
 }
 
+/* nki_program(): (the running instance's number on each axis, the sizes of the axes) */
+static PyObject *program_now_running(PyObject *self, PyObject *unused) {
+  struct nki_recorder *r = nki_enter();
+  (void)self, (void)unused;
+  if (!r)
+    return NULL;
+  const struct nki_program *p = r->program;
+  const struct nki_instance *x = &p->instances.v[p->instances.n - 1];
+  PyObject *ids = PyTuple_New(p->grid.rank), *sizes = PyTuple_New(p->grid.rank);
+  for (int i = 0; ids && sizes && i < p->grid.rank; i++) {
+    PyTuple_SET_ITEM(ids, i, PyLong_FromLongLong(x->id[i]));
+    PyTuple_SET_ITEM(sizes, i, PyLong_FromLongLong(p->grid.dims[i]));
+  }
+  return ids && sizes ? Py_BuildValue("(NN)", ids, sizes) : NULL;
+}
+
 PyMethodDef nki_methods[] = {
     {"nki_isa", isa_functions, METH_NOARGS, "The calls of nki.isa by name."},
     {"nki_signatures", signatures, METH_NOARGS, "The parameters and engines of the calls of nki.isa by name."},
@@ -543,5 +559,6 @@ PyMethodDef nki_methods[] = {
     {"nki_ndarray", make_tensor, METH_VARARGS, "nki_ndarray(shape, dtype, buffer, name)"},
     {"nki_redirect", redirect, METH_VARARGS, "nki_redirect(result, view, accumulate)"},
     {"nki_is_recording", is_recording, METH_NOARGS, "Whether an NKI kernel is running."},
+    {"nki_program", program_now_running, METH_NOARGS, "The running instance's numbers, and the sizes of the grid."},
     {"nki_target", target, METH_NOARGS, "The machine that the running kernel is compiled for."},
     {NULL, NULL, 0, NULL}};

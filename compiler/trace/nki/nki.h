@@ -2,7 +2,8 @@
  *
  *   tensor.c   the Python type of tensors and views: indexing, and the methods that make views
  *   call.c     the functions of nki.isa, and tensors that the kernel makes
- *   run.c      runs a kernel, and gives its record to Python
+ *   launch.c   runs the instances of a kernel
+ *   run.c      runs a kernel for a job or a call, and gives its record to Python
  *
  * One kernel is recorded at a time.  Tensors of a record that has ended are refused, and their memory is never read.
  */

@@ -2,93 +2,15 @@
 #include <assert.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/clock.h"
 #include "trace/kernels.h"
 #include "trace/nki/ast.h"
+#include "trace/nki/launch.h"
 #include "trace/nki/nki.h"
 #include "trace/nki/run.h"
 #include "trace/operand.h"
 #include "trace/refuse.h"
-
-static uint64_t serials; /* never reused */
-
-/* ---- recording --------------------------------------------------------------------------------------------------- */
-
-static void begin(struct nki_recorder *r, struct nki_program *p, struct ranges *ranges, struct diags *ds) {
-  *r = (struct nki_recorder){.program = p, .ranges = ranges, .ds = ds, .serial = ++serials};
-  r->base = PyThreadState_GetFrame(PyThreadState_Get());
-  nki_now = r;
-}
-
-static void end(struct nki_recorder *r) {
-  nki_now = NULL;
-  Py_CLEAR(r->base);
-}
-
-/* Adds a parameter that is an array.  Returns its tensor as a Python object. */
-static PyObject *add_input(struct nki_recorder *r, const char *name, int number, enum dtype t, int rank,
-                           const int64_t *dims, const struct src_loc *at) {
-  struct nki_error err = {.arena = r->program->arena};
-  struct nki_tensor *made = nki_tensor_new(r->program, name, t, MEM_SHARED_HBM, rank, dims, number,
-                                           src_locs_one(r->program->arena, at), &err);
-  if (!made)
-    return nki_raise(&err);
-  const struct nki_view whole = nki_whole(made);
-  return nki_wrap(r, &whole);
-}
-
-static bool is_written(const struct nki_program *p, const struct nki_tensor *t) {
-  for (int i = 0; i < p->items.n; i++) {
-    const struct nki_call *c = p->items.v[i].call;
-    for (int k = 0; c && k < nki_n_params(nki_def(c)); k++)
-      if (nki_def(c)->param[k].kind == NKI_PARAM_DST && c->value[k].kind == NKI_VIEW && c->value[k].view->tensor == t)
-        return true;
-  }
-  return false;
-}
-
-static bool add_output(struct nki_recorder *r, PyObject *o, int number) {
-  struct nki_program *p = r->program;
-  static const char hint[] = "return what nl.ndarray(…, buffer=nl.shared_hbm) made";
-  if (!nki_is_tensor(o)) {
-    trace_refuse(DG_NKI_OUTPUT, hint, "the kernel returned an object of type %s, not a tensor", Py_TYPE(o)->tp_name);
-    return false;
-  }
-  const struct nki_view *v = nki_view_of(r, o, "a result");
-  if (!v)
-    return false;
-  struct nki_tensor *t = v->tensor;
-  if (t->input >= 0)
-    trace_refuse(DG_NKI_UNSUPPORTED, "copy it into a new tensor",
-                 "the parameter %s is returned; that is not compiled here yet", t->name);
-  else if (t->space != MEM_SHARED_HBM)
-    trace_refuse(DG_NKI_OUTPUT, hint, "%s is in %s, but results are in shared_hbm", t->name, nisa_space_name(t->space));
-  else if (v->rank != t->rank || nki_elements(v) != nki_tensor_extent(t))
-    trace_refuse(DG_NKI_OUTPUT, hint, "a part of %s is returned", t->name);
-  else if (!is_written(p, t))
-    trace_refuse(DG_NKI_OUTPUT, NULL, "nothing is written to the result %s", t->name);
-  else {
-    p->outputs[number] = t;
-    return true;
-  }
-  return false;
-}
-
-static bool add_outputs(struct nki_recorder *r, PyObject *result) {
-  struct nki_program *p = r->program;
-  const bool single = !PyTuple_Check(result) && !PyList_Check(result);
-  const int n = single ? 1 : (int)PySequence_Fast_GET_SIZE(result);
-  if (result == Py_None || n == 0) {
-    trace_refuse(DG_NKI_OUTPUT, "return the tensors in shared_hbm that it writes", "the kernel returns nothing");
-    return false;
-  }
-  p->outputs = arena_new_array(p->arena, struct nki_tensor *, (size_t)n);
-  for (int i = 0; i < n; i++)
-    if (!add_output(r, single ? result : PySequence_Fast_GET_ITEM(result, i), i))
-      return false;
-  p->n_outputs = n;
-  return true;
-}
 
 /* ---- the record as Python objects -------------------------------------------------------------------------------- */
 
@@ -182,11 +104,17 @@ PyObject *nki_evaluate(const struct nki_program *p, PyObject *arrays) {
 
 /* ---- a call with arrays ------------------------------------------------------------------------------------------ */
 
-/* Replaces the arrays among the values of `arguments` by tensors.  Returns a new dict; the arrays go to `arrays`. */
-static PyObject *with_tensors(struct nki_recorder *r, PyObject *arguments, PyObject *arrays) {
-  PyObject *kw = PyDict_Copy(arguments), *key, *value;
+/* A call with arrays, or with what has the shapes of arrays. */
+struct call {
+  PyObject *fn, *arguments; /* a dict by name */
+  PyObject *arrays;         /* a list of those among the arguments */
+  PyObject *empty;
+};
+
+static bool add_inputs(struct nki_recorder *r, struct call *c) {
+  PyObject *key, *value;
   Py_ssize_t pos = 0;
-  while (kw && PyDict_Next(arguments, &pos, &key, &value)) {
+  while (PyDict_Next(c->arguments, &pos, &key, &value)) {
     if (!PyArray_Check(value))
       continue;
     PyArrayObject *a = (PyArrayObject *)value;
@@ -195,25 +123,75 @@ static PyObject *with_tensors(struct nki_recorder *r, PyObject *arguments, PyObj
     const int rank = PyArray_NDIM(a);
     if (t == DT_NONE || dtype_narrow(t) != t || rank > NKI_RANK_MAX) {
       trace_refuse(DG_NKI_DTYPE, NULL, "the argument %R has the type %R", key, PyArray_DESCR(a));
-      Py_CLEAR(kw);
-      break;
+      return false;
     }
     for (int i = 0; i < rank; i++)
       dims[i] = PyArray_DIM(a, i);
-    PyObject *o = add_input(r, PyUnicode_AsUTF8(key), (int)PyList_GET_SIZE(arrays), t, rank, dims, NULL);
-    if (!o || PyDict_SetItem(kw, key, o) < 0 || PyList_Append(arrays, value) < 0)
-      Py_CLEAR(kw);
+    if (!nki_add_input(r, PyUnicode_AsUTF8(key), (int)PyList_GET_SIZE(c->arrays), t, rank, dims, NULL) ||
+        PyList_Append(c->arrays, value) < 0)
+      return false;
+  }
+  return true;
+}
+
+/* Calls the function with tensors in place of the arrays. */
+static PyObject *run_call(void *user, struct nki_recorder *r) {
+  const struct call *c = user;
+  PyObject *kw = PyDict_Copy(c->arguments), *key, *value, *result = NULL;
+  Py_ssize_t pos = 0;
+  int n = 0;
+  bool ok = kw;
+  while (ok && PyDict_Next(c->arguments, &pos, &key, &value)) {
+    if (!PyArray_Check(value))
+      continue;
+    PyObject *o = nki_input_object(r, n++);
+    ok = o && PyDict_SetItem(kw, key, o) == 0;
     Py_XDECREF(o);
   }
-  return kw;
+  if (ok)
+    result = PyObject_Call(c->fn, c->empty, kw);
+  Py_XDECREF(kw);
+  return result;
+}
+
+/* Records the call in p. */
+static bool record_call(struct nki_program *p, struct ranges *ranges, struct diags *ds, struct call *c,
+                        enum nki_returned *returned) {
+  struct nki_recorder r;
+  c->arrays = PyList_New(0);
+  c->empty = PyTuple_New(0);
+  nki_record_begin(&r, p, ranges, ds);
+  const bool ok = c->arrays && c->empty && add_inputs(&r, c) && nki_record_instances(&r, run_call, c, returned);
+  nki_record_end(&r);
+  return ok;
+}
+
+static void drop_call(struct call *c) {
+  Py_XDECREF(c->arrays);
+  Py_XDECREF(c->empty);
+}
+
+/* Copies the results that are parameters into the caller's arrays. */
+static bool write_back(const struct nki_program *p, PyObject *arrays, PyObject *results) {
+  for (int i = 0; i < p->n_outputs; i++) {
+    const struct nki_tensor *t = p->outputs[i];
+    if (t->input < 0 || !nki_is_written(p, t))
+      continue;
+    PyArrayObject *to = (PyArrayObject *)PyList_GET_ITEM(arrays, t->input);
+    if (PyArray_ISWRITEABLE(to) && PyArray_CopyInto(to, (PyArrayObject *)PyList_GET_ITEM(results, i)) < 0)
+      return false;
+  }
+  return true;
 }
 
 PyObject *nki_run_now(PyObject *self, PyObject *args) {
-  PyObject *fn, *arguments;
+  PyObject *grid, *out = NULL;
+  struct call c = {0};
   const char *name;
   enum target target;
+  enum nki_returned returned = NKI_RETURNED_NOTHING;
   (void)self;
-  if (!PyArg_ParseTuple(args, "OO!s", &fn, &PyDict_Type, &arguments, &name))
+  if (!PyArg_ParseTuple(args, "OO!sO", &c.fn, &PyDict_Type, &c.arguments, &name, &grid))
     return NULL;
   if (!target_from_name(name, &target))
     return PyErr_Format(PyExc_ValueError, "there is no machine %s", name);
@@ -221,27 +199,89 @@ PyObject *nki_run_now(PyObject *self, PyObject *args) {
     return trace_refuse(DG_NKI_CALL, NULL, "a kernel cannot be run on arrays inside of a kernel");
   struct arena arena;
   struct ranges none;
-  struct nki_recorder r;
   arena_init(&arena);
   ranges_init(&none, &arena);
   struct nki_program *p = arena_new(&arena, struct nki_program);
   *p = (struct nki_program){.arena = &arena, .name = "kernel", .target = target};
-  PyObject *arrays = PyList_New(0), *empty = PyTuple_New(0), *out = NULL;
-  begin(&r, p, &none, NULL);
-  PyObject *kw = arrays && empty ? with_tensors(&r, arguments, arrays) : NULL;
-  PyObject *result = kw ? PyObject_Call(fn, empty, kw) : NULL;
-  const bool ok = result && add_outputs(&r, result);
-  end(&r);
-  if (ok)
-    out = nki_evaluate(p, arrays);
-  if (out && !PyTuple_Check(result) && !PyList_Check(result))
+  if (nki_read_grid(grid, &p->grid) && record_call(p, &none, NULL, &c, &returned))
+    out = nki_evaluate(p, c.arrays);
+  if (out && !write_back(p, c.arrays, out))
+    Py_CLEAR(out);
+  if (out && returned == NKI_RETURNED_NOTHING)
+    Py_SETREF(out, Py_NewRef(Py_None));
+  else if (out && returned == NKI_RETURNED_TENSOR)
     Py_SETREF(out, Py_NewRef(PyList_GET_ITEM(out, 0)));
-  Py_XDECREF(result);
-  Py_XDECREF(kw);
-  Py_XDECREF(arrays);
-  Py_XDECREF(empty);
+  drop_call(&c);
   ranges_clear(&none);
   arena_clear(&arena);
+  return out;
+}
+
+/* ---- a call by a kernel that is traced ---------------------------------------------------------------------------- */
+
+/* Returns the record among the trace's calls that equals p; p itself, with a name of its own, if there is none. */
+static const struct nki_program *keep_call(struct tracer *tr, struct nki_program *p) {
+  int same_name = 0;
+  const size_t len = strlen(p->name);
+  for (int i = 0; i < tr->calls.n; i++) {
+    const char *name = tr->calls.v[i]->name;
+    if (nki_programs_equal(tr->calls.v[i], p))
+      return tr->calls.v[i];
+    same_name += !strncmp(name, p->name, len) && (!name[len] || name[len] == '.');
+  }
+  if (same_name)
+    p->name = arena_printf(p->arena, "%s.%d", p->name, same_name + 1);
+  array_push(tr->a, &tr->calls, p);
+  return p;
+}
+
+/* (name, [(shape, dtype), …], [(result, operand), …], returned) */
+static PyObject *describe_call(const struct nki_program *p, enum nki_returned returned) {
+  PyObject *outputs = PyList_New(0), *aliases = PyList_New(0);
+  bool ok = outputs && aliases;
+  for (int i = 0; ok && i < p->n_outputs; i++) {
+    const struct nki_tensor *t = p->outputs[i];
+    PyObject *dims = PyTuple_New(t->rank);
+    for (int d = 0; dims && d < t->rank; d++)
+      PyTuple_SET_ITEM(dims, d, PyLong_FromLongLong(t->dims[d]));
+    ok = append(outputs, dims ? Py_BuildValue("(NN)", dims, nki_dtype_object(t->dtype)) : NULL) &&
+         (t->input < 0 || !nki_is_written(p, t) || append(aliases, Py_BuildValue("(ii)", i, t->input)));
+  }
+  PyObject *r = ok ? Py_BuildValue("(sOOi)", p->name, outputs, aliases, (int)returned) : NULL;
+  Py_XDECREF(outputs);
+  Py_XDECREF(aliases);
+  return r;
+}
+
+/* The kernel's own Python runs outside of the trace: its arrays are constants. */
+PyObject *nki_record_call(PyObject *self, PyObject *args) {
+  struct tracer *tr = tracer_now;
+  PyObject *grid, *out = NULL;
+  struct call c = {0};
+  const char *name;
+  enum nki_returned returned = NKI_RETURNED_NOTHING;
+  (void)self;
+  if (!PyArg_ParseTuple(args, "OsO!O", &c.fn, &name, &PyDict_Type, &c.arguments, &grid))
+    return NULL;
+  if (!tr)
+    return trace_refuse(DG_NKI_CALL, NULL, "no kernel is traced that could call %s", name);
+  struct nki_program *p = arena_new(tr->a, struct nki_program);
+  const struct src_loc *at = ranges_here_in_round(tr->ranges, tr->base);
+  *p = (struct nki_program){.arena = tr->a,
+                            .name = arena_printf(tr->a, HLO_NATIVE_PREFIX "%s", name),
+                            .target = program_now ? program_now->rq->target : TARGET_TRN2,
+                            .locs = src_locs_one(tr->a, at)};
+  p->return_locs = p->locs;
+  if (!nki_read_grid(grid, &p->grid))
+    return NULL;
+  tracer_now = NULL;
+  const bool ok = record_call(p, tr->ranges, tr->ds, &c, &returned);
+  tracer_now = tr;
+  if (ok) {
+    nki_warn_of_cores(&p->grid, tr->ds, at);
+    out = describe_call(keep_call(tr, p), returned);
+  }
+  drop_call(&c);
   return out;
 }
 
@@ -262,7 +302,8 @@ static struct trace_kernel *finish(struct trace_program *program, const struct p
   }
   for (int i = 0; i < p->n_outputs; i++) {
     const struct nki_tensor *x = p->outputs[i];
-    t->outputs[i] = (struct trace_tensor){x->name, hlo_shape_array(program->a, x->dtype, x->rank, x->dims), -1};
+    t->outputs[i] = (struct trace_tensor){x->name, hlo_shape_array(program->a, x->dtype, x->rank, x->dims),
+                                          nki_is_written(p, x) ? x->input : -1};
   }
   return t;
 }
@@ -277,21 +318,33 @@ static PyObject *function_of(const struct program_kernel *k) {
   return fn;
 }
 
-/* Calls the kernel with tensors.  Returns its result, or NULL with an exception. */
-static PyObject *call_kernel(struct trace_program *program, const struct program_kernel *k, struct nki_recorder *r) {
-  PyObject **values = arena_new_array(program->a, PyObject *, (size_t)k->n_params), *args = NULL, *kw = NULL,
-           *result = NULL;
-  bool ok = true;
-  for (int i = 0; ok && i < k->n_params; i++) {
-    const struct kparam *x = &k->params[i];
-    values[i] = add_input(r, x->name, i, x->dtype, x->rank, x->dims, kernel_param_loc(program, k, x->name));
-    ok = values[i];
+struct job_call {
+  struct trace_program *program;
+  const struct program_kernel *k;
+};
+
+static bool add_parameters(const struct job_call *c, struct nki_recorder *r) {
+  for (int i = 0; i < c->k->n_params; i++) {
+    const struct kparam *x = &c->k->params[i];
+    if (!nki_add_input(r, x->name, i, x->dtype, x->rank, x->dims, kernel_param_loc(c->program, c->k, x->name)))
+      return false;
   }
-  PyObject *fn = ok && kernel_arguments(k, values, &args, &kw) ? function_of(k) : NULL;
+  return true;
+}
+
+/* Calls the kernel with tensors. */
+static PyObject *run_kernel(void *user, struct nki_recorder *r) {
+  const struct job_call *c = user;
+  const int n = c->k->n_params;
+  PyObject **values = arena_new_array(c->program->a, PyObject *, (size_t)n), *args = NULL, *kw = NULL, *result = NULL;
+  bool ok = true;
+  for (int i = 0; i < n; i++)
+    ok &= (values[i] = nki_input_object(r, i)) != NULL;
+  PyObject *fn = ok && kernel_arguments(c->k, values, &args, &kw) ? function_of(c->k) : NULL;
   if (fn)
     result = PyObject_Call(fn, args, kw);
   Py_XDECREF(fn);
-  for (int i = 0; i < k->n_params; i++)
+  for (int i = 0; i < n; i++)
     Py_XDECREF(values[i]);
   Py_XDECREF(args);
   Py_XDECREF(kw);
@@ -344,19 +397,23 @@ enum status nki_trace_kernel(struct trace_program *program, struct program_kerne
   }
   p->locs = src_locs_one(program->a, at);
   p->return_locs = src_locs_one(program->a, at_return ? at_return : at);
-  begin(&r, p, &program->ranges, ds);
+  struct job_call call = {program, k};
+  enum nki_returned returned;
+  PyObject *grid = k->kernel->grid ? k->kernel->grid : k->kernel->launched;
+  nki_record_begin(&r, p, &program->ranges, ds);
   r.owner = program;
   r.first_finding = first;
   r.n_findings = analysed - first;
-  PyObject *result = call_kernel(program, k, &r);
-  const bool has_run = result && (r.n_refused || add_outputs(&r, result));
+  const bool has_run = nki_launch_grid(grid, k->kernel->nki, &p->grid) && add_parameters(&call, &r) &&
+                       nki_record_instances(&r, run_kernel, &call, &returned);
   if (!has_run)
     report(program, &r, at_return ? at_return : at, ds);
-  end(&r);
-  Py_XDECREF(result);
+  nki_record_end(&r);
   const bool is_too_long = !has_run && ds->v[ds->n - 1].code == DG_TOO_MANY_OPS;
   nki_drop_repeated(ds, first, analysed - first);
   const bool ok = has_run && !r.n_refused && !nki_has_error(ds, first);
+  if (ok)
+    nki_warn_of_cores(&p->grid, ds, at);
   *out = finish(program, k, true, p, ast);
   (*out)->is_partial = !ok;
   (*out)->time_us = clock_now_us() - start - ast->time_us;

@@ -3,6 +3,7 @@
 #define TRACE_NKI_RUN_H
 
 #include "trace/program.h"
+#include "trace/tracer.h"
 
 struct nki_program;
 
@@ -13,7 +14,11 @@ enum status nki_trace_kernel(struct trace_program *program, struct program_kerne
 /* Evaluates the record with NumPy (python/nkx/nki_numpy.py) on a list of arrays.  Returns a list of arrays; NULL with an
  * exception. */
 PyObject *nki_evaluate(const struct nki_program *p, PyObject *arrays);
-/* nki_run(function, arguments by name, target): runs a kernel on NumPy arrays. */
+/* nki_run(function, arguments by name, target, grid): runs a kernel on NumPy arrays.  grid: of nkx.nki_grid.of. */
 PyObject *nki_run_now(PyObject *self, PyObject *args);
+/* nki_record(function, name, arguments by name, grid): records a kernel that the traced kernel calls; arrays have the shapes of
+ * its tensors.  Returns (name of the record, [(shape, dtype) of each result], [(result, operand) that are one tensor],
+ * what the kernel returned, of enum nki_returned).  Equal records are one, with one name. */
+PyObject *nki_record_call(PyObject *self, PyObject *args);
 
 #endif

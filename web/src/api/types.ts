@@ -155,7 +155,27 @@ export interface Stage {
   /** For each operation's id, the operations of the previous stage that it came from. */
   from: Record<string, number[]>;
   remarks?: Remark[];
+  grid?: NkiGrid;
   check?: StageCheck;
+}
+
+/** The launch of an NKI kernel with a grid: how the instances lie in the text of nki-trace. */
+export interface NkiGrid {
+  /** The sizes of the axes. */
+  shape: number[];
+  /** How many cores the launch asks for; the program runs on one. */
+  cores: number;
+  instances: NkiInstance[];
+}
+
+/** One run of the kernel. */
+export interface NkiInstance {
+  /** nl.program_id of each axis. */
+  id: number[];
+  /** The first and the last line of its calls, from 1; absent if it has none. */
+  lines?: number[];
+  /** The number of an earlier instance with equal calls, which run once for both. */
+  same_as?: number;
 }
 
 /** A stage without the members that are equal to those of the stage that the client has. */
@@ -173,6 +193,7 @@ export interface StageDelta {
   lines?: LineInfo[];
   from?: Record<string, number[]>;
   remarks?: Remark[];
+  grid?: NkiGrid;
   check?: StageCheck;
 }
 

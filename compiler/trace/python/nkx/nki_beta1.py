@@ -9,6 +9,7 @@ only then compared with the memory's bounds.
 
 Memory on chip may have block dimensions, the axes before nl.par_dim: one tensor of the record for each block.
 """
+import functools
 import itertools
 import math
 
@@ -72,7 +73,7 @@ class Parameter:
     def begin_writing(self, memory):
         (old,) = memory.parts.values()
         self.result = _nkx.nki_ndarray(old.shape, old.dtype, "shared_hbm", self.name + "_result")
-        if self.is_mutable:  # the elements that are not written stay
+        if self.is_mutable and not any(_nkx.nki_program()[0]):  # the elements that are not written stay; instances share them
             isa.dma_copy(dst=self.result, src=old)
         memory.parts = {(): self.result}
 
@@ -103,8 +104,14 @@ def of(view):
 
 
 def whole(memory):
-    n = len(memory.shape)
-    return Tensor(memory, memory.shape, [(0, tuple(int(d == a) for d in range(n))) for a in range(n)])
+    t = Tensor(memory, memory.shape, _identity(len(memory.shape)))
+    t.is_whole = True
+    return t
+
+
+@functools.cache
+def _identity(n):
+    return [(0, tuple(int(d == a) for d in range(n))) for a in range(n)]
 
 
 # ---- tensors --------------------------------------------------------------------------------------------------------
@@ -116,6 +123,7 @@ class Tensor:
     __array_ufunc__ = None
     __hash__ = object.__hash__
     is_product = False  # what nisa.nc_matmul returns
+    is_whole = False  # maps are the identity
 
     def __init__(self, memory, shape, maps):
         self.memory, self.shape, self.maps = memory, tuple(int(n) for n in shape), maps
@@ -142,7 +150,11 @@ class Tensor:
     # ---- accesses
 
     def __getitem__(self, key):
+        if key is Ellipsis:
+            return self
         shape, entries = _entries(self, key)
+        if self.is_whole:
+            return Tensor(self.memory, shape, [(e.offset, e.steps) for e in entries])
         maps = []
         for offset, steps in self.maps:
             for a, s in enumerate(steps):
@@ -187,13 +199,12 @@ class Tensor:
         if box is not None:
             maps = [(o + sum(s * f for s, (f, _) in zip(steps, box)), steps) for o, steps in maps]
             sizes = [end - first for first, end in box]
-        self._check_bounds(sizes, maps)
+        if not self.is_whole or box is not None:
+            self._check_bounds(sizes, maps)
         p = m.partition if m.is_on_chip else 0
         self.check_is_one_block()
         part = m.parts[tuple(o for o, _ in maps[:p])]
-        if p == 0 and sizes == list(m.shape) == list(part.shape) and all(
-                o == 0 and steps[a] == (1 if sizes[a] > 1 else steps[a]) and not any(
-                    s and sizes[d] > 1 for d, s in enumerate(steps) if d != a) for a, (o, steps) in enumerate(maps)):
+        if self.is_whole and box is None and p == 0 and len(part.shape) == len(sizes):
             return part
         return _on_chip(part, sizes, maps[p:], m) if m.is_on_chip else _in_hbm(part, sizes, maps)
 
@@ -206,8 +217,12 @@ class Tensor:
 
     def _check_bounds(self, sizes, maps):
         for a, (o, steps) in enumerate(maps):
-            ends = [s * (n - 1) for s, n in zip(steps, sizes)]
-            least, most = o + sum(min(e, 0) for e in ends), o + sum(max(e, 0) for e in ends)
+            least = most = o
+            for s, n in zip(steps, sizes):
+                if s > 0:
+                    most += s * (n - 1)
+                elif s:
+                    least += s * (n - 1)
             if least < 0 or most >= self.memory.shape[a]:
                 refuse(_nkx.NkiBounds, f"the indices {least} to {most} are not inside of dimension {a} of {self.name}, which has "
                        f"{self.memory.shape[a]} elements", "a mask restricts an access to the part that exists")
@@ -222,6 +237,8 @@ Tensor.__name__ = "tile of NKI beta 1"  # in messages
 def _expanded(t, key):
     """The index with one entry for each axis."""
     key = list(key) if isinstance(key, tuple) else [key]
+    if len(key) == t.ndim and not any(k is Ellipsis for k in key):
+        return key
     dots = [i for i, k in enumerate(key) if k is Ellipsis]
     if len(dots) > 1 or len(key) - len(dots) > t.ndim:
         refuse(_nkx.NkiBounds, f"there are {len(key)} indices for {t.ndim} dimensions")

@@ -64,6 +64,8 @@ class Index:
 
     def to(self, shape):
         """Broadcast to a shape, which has at least as many axes."""
+        if self.shape == shape:
+            return self
         more = len(shape) - self.ndim
         return Index(shape, self.offset, (0,) * more + self.steps)
 

@@ -338,7 +338,7 @@ def _in_place(name):
 
 def _equal(name, same):
     def f(x, y):
-        if isinstance(y, Tensor) and y is not x or isinstance(y, (int, float, np.number)):
+        if isinstance(y, (Tensor, int, float, np.number)):
             return arith(name, x, y)
         return (x is y) == same  # with None and other objects: identity
     return f

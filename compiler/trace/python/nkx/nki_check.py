@@ -21,6 +21,19 @@ _NESTED = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 
 
+def _writes_parameter(node, function):
+    """True if the node is a call that may write one of the function's parameters, which is then a result."""
+    if not isinstance(node, ast.Call):
+        return False
+    names = {a.arg for a in function.args.args}
+    for target in [*node.args[:1], *(k.value for k in node.keywords if k.arg == "dst")]:
+        while isinstance(target, (ast.Subscript, ast.Attribute, ast.Call)):
+            target = target.func if isinstance(target, ast.Call) else target.value
+        if isinstance(target, ast.Name) and target.id in names:
+            return True
+    return False
+
+
 class Function:
     """A function to walk.  role: "kernel", "inner" (defined inside of a kernel) or "helper"."""
 
@@ -70,7 +83,8 @@ class Walk:
             self.visit(stmt)
         if self.f.generation == 1 and not isinstance(node, ast.Lambda):
             self._check_scopes()
-        elif self.f.role == "kernel" and not any(isinstance(n, ast.Return) and n.value is not None for n in ast.walk(node)):
+        elif self.f.role == "kernel" and not any(isinstance(n, ast.Return) and n.value is not None or _writes_parameter(n, node)
+                                                 for n in ast.walk(node)):
             self.add("nki-output", self.file.header(node), "the kernel returns nothing",
                      "return the tensors in shared_hbm that it writes")
 

@@ -1,4 +1,8 @@
-"""NKI kernels, alone or inside NumPy kernels, traced by the vendor's NKI front end if one is installed.
+"""NKI kernels inside NumPy kernels.
+
+A kernel that our @nki.jit decorates is recorded for the shapes of its operands, and the call becomes a custom call that
+names the record; linalg-to-nisa puts the kernel's instructions in its place.  The vendor's NKI front end is used for
+kernels that its own @nki.jit decorates, and for all kernels if NKX_NKI_FRONTEND names it.
 
 Two generations of the front end are supported.  They are told apart by the names that they define, in any module:
 
@@ -7,7 +11,7 @@ Two generations of the front end are supported.  They are told apart by the name
     FrameworkKernel                                    NKI 0.1: a subclass says what a tensor is; dump_config(*args)
                                                        gives the configuration, and return_types what comes back
 
-The result is the custom call AwsNeuronCustomNativeKernel, whose configuration the vendor's compiler understands.
+Its result is the custom call AwsNeuronCustomNativeKernel, whose configuration the vendor's compiler understands.
 NKX_NKI_FRONTEND names a module to look in first.
 """
 import importlib
@@ -17,7 +21,7 @@ import sys
 
 import _nkx
 import numpy as np
-from nkx import package
+from nkx import nki_beta1_kernel, nki_grid, nki_run, package
 
 TARGET = "AwsNeuronCustomNativeKernel"
 _PACKAGES = ("nki", "neuronxcc.nki")
@@ -57,8 +61,17 @@ def _find(attribute):
     return None
 
 
+class Recorded:
+    """A kernel that was recorded for operands of these shapes: name, outputs [(shape, dtype)], aliases {operand: output},
+    returned: 0, 1 or 2, if the kernel returned nothing, a tensor or a sequence."""
+
+    def __init__(self, name, outputs, aliases, returned):
+        self.name, self.outputs, self.aliases = name, outputs, {operand: output for output, operand in aliases}
+        self.returned = returned
+
+
 class Traced:
-    """A traced call: config, outputs [(shape, dtype)], aliases {operand: output}, has_collectives, constants (arrays that
+    """What the vendor's front end made of a call: config, outputs [(shape, dtype)], aliases {operand: output}, has_collectives, constants (arrays that
     follow the operands), is_sequence (a single result is returned as a tuple, too)."""
 
     def __init__(self, config, outputs, aliases=None, has_collectives=False, constants=(), is_sequence=False):
@@ -146,8 +159,37 @@ def _key(kernel, args, kwargs, grid):
     return kernel, tuple(map(of, args)), tuple((k, of(v)) for k, v in sorted(kwargs.items())), grid
 
 
+def is_ours(kernel):
+    """True if the kernel is recorded here, not by the vendor's front end."""
+    return isinstance(kernel, _nkx.Kernel) and kernel.generation > 0 and not os.environ.get("NKX_NKI_FRONTEND")
+
+
+def record(kernel, args, kwargs, grid=()):
+    """The record of one of our kernels.  args, kwargs: arrays and compile-time values."""
+    bound = inspect.signature(kernel.func).bind(*args, **kwargs)
+    bound.apply_defaults()
+    function = nki_beta1_kernel.entry(kernel.func) if kernel.generation == nki_run.BETA_1 else kernel.func
+    found = _nkx.nki_record(function, name_of(kernel), dict(bound.arguments), nki_grid.of(grid, kernel.generation))
+    r = Recorded(*found)
+    if function is not kernel.func:  # results that take the place of arguments are tensors of their own in beta 1
+        operands = [name for name, a in bound.arguments.items() if is_tensor(a)]
+        r.aliases.update({operands.index(name): i for i, name in enumerate(function.written) if name})
+    return r
+
+
+def run(kernel, args, kwargs, grid=()):
+    """The results for arrays, evaluated call by call."""
+    return nki_run.evaluate(kernel, args, kwargs, grid)
+
+
 def trace(kernel, args, kwargs, grid=()):
-    """args, kwargs: arrays and compile-time values.  NotImplementedError where no front end is installed."""
+    """What the call becomes: Recorded or Traced.  args, kwargs: arrays and compile-time values."""
+    grid = grid if isinstance(grid, (tuple, list)) else (grid,)
+    return record(kernel, args, kwargs, grid) if is_ours(kernel) else trace_vendor(kernel, args, kwargs, grid)
+
+
+def trace_vendor(kernel, args, kwargs, grid=()):
+    """NotImplementedError where no front end is installed."""
     grid = tuple(grid) if isinstance(grid, (tuple, list)) else (grid,)
     key = _key(kernel, args, kwargs, grid)
     try:
@@ -157,8 +199,8 @@ def trace(kernel, args, kwargs, grid=()):
         key = None
     nir, framework = _find("compile_kernel_to_nir"), _find("FrameworkKernel")
     if not nir and not framework:
-        refuse(f"{name_of(kernel)}: an NKI kernel is traced by the vendor's NKI compiler, which is not installed here",
-               "write what it computes in NumPy, or install the vendor's nki package")
+        refuse(f"{name_of(kernel)}: an NKI kernel without @nki.jit is traced by the vendor's NKI compiler, which is not installed here",
+               "decorate it with @nki.jit")
     r = _trace_nir(nir, kernel, args, kwargs, grid) if nir else _trace_framework(framework, kernel, args, kwargs, grid)
     if key:
         _known[key] = r
@@ -187,25 +229,42 @@ def _operands(kernel, args, kwargs):
     return [a for a in (*args, *kwargs.values()) if is_tensor(a)]
 
 
+def _write_aliases(traced, tensors, results):
+    for i, o in traced.aliases.items():
+        if isinstance(tensors[i], (*package.TRACED, np.ndarray)):
+            tensors[i][...] = results[o]
+
+
 def emit(kernel, traced, args, kwargs):
     """Records the custom call, and writes the results that alias operands into them."""
+    if isinstance(traced, Recorded):
+        tensors = _operands(kernel, args, kwargs)
+        results = _nkx.custom_call(traced.name, "", tensors, traced.outputs,
+                                   [(o, i) for i, o in traced.aliases.items()], False)
+        _write_aliases(traced, tensors, results)
+        return (None, results[0], tuple(results))[traced.returned]
     if package.meaning_of_custom_ops():
         refuse(f"{name_of(kernel)} is an NKI kernel: it runs on a Neuron device only", "to_mlir() and to_proto() work")
     tensors = _operands(kernel, args, kwargs)
     constant = _nkx.operation("constant")
     results = _nkx.custom_call(TARGET, traced.config, tensors + [constant(c) for c in traced.constants], traced.outputs,
                                [(o, i) for i, o in traced.aliases.items()], traced.has_collectives)
-    for i, o in traced.aliases.items():
-        if isinstance(tensors[i], (*package.TRACED, np.ndarray)):
-            tensors[i][...] = results[o]
+    _write_aliases(traced, tensors, results)
     return tuple(results) if traced.is_sequence else results[0]
 
 
 def call(kernel, args, kwargs, grid=None):
-    """An @nki.jit kernel called with traced tensors."""
+    """An NKI kernel called by a NumPy kernel: with traced tensors, or with arrays if the NumPy kernel runs on them."""
     grid = grid if grid is not None else getattr(kernel, "grid", None) or ()
+    if not _nkx.is_tracing():
+        return run(kernel, args, kwargs, grid)
     traced = trace(kernel, tuple(map(stand_in, args)), {k: stand_in(v) for k, v in kwargs.items()}, grid)
     return emit(kernel, traced, args, kwargs)
+
+
+def call_traced(kernel, *args, **kwargs):
+    """One of our kernels, called by a NumPy kernel that is traced."""
+    return call(kernel, args, kwargs)
 
 
 def _is_traced_call(args, kwargs):

@@ -8,7 +8,7 @@ import os
 
 import _nkx
 import numpy as np
-from nkx import nki_kernel, nki_names, package
+from nkx import nki_grid, nki_names, package
 
 BETA_1 = 1
 
@@ -81,7 +81,7 @@ _PROGRAMS_MAX = 32
 def _program(kernel, bound):
     """The compiled kernel.  A kernel is pure: the same shapes and values give the same program."""
     of = lambda v: (v.shape, v.dtype) if isinstance(v, np.ndarray) else (type(v), v)
-    key = (kernel.func, target(), tuple((name, of(v)) for name, v in bound.arguments.items()))
+    key = (kernel.func, nki_grid.of(kernel.grid, kernel.generation), target(), tuple((name, of(v)) for name, v in bound.arguments.items()))
     try:
         found = _programs.pop(key, None) or Program(kernel, bound)
     except TypeError:  # a value that has no hash
@@ -103,25 +103,32 @@ def _results(names, results, bound):
     return returned[0] if len(returned) == 1 else tuple(returned)
 
 
-def _evaluated(kernel, bound):
+def _evaluated(kernel, bound, grid):
     """The call, evaluated with NumPy."""
+    launch = nki_grid.of(grid, kernel.generation)
     if kernel.generation > BETA_1:
-        return _nkx.nki_run(kernel.func, bound.arguments, target())
+        return _nkx.nki_run(kernel.func, bound.arguments, target(), launch)
     from nkx import nki_beta1_kernel
     entry = nki_beta1_kernel.entry(kernel.func)
-    r = _nkx.nki_run(entry, bound.arguments, target())
+    r = _nkx.nki_run(entry, bound.arguments, target(), launch)
     return _results(entry.written, list(r) if isinstance(r, (tuple, list)) else [r], bound)
+
+
+def evaluate(kernel, args, kwargs, grid):
+    """A call of kernel[grid], evaluated with NumPy."""
+    return _evaluated(kernel, _bound(kernel, args, kwargs), grid)
 
 
 def run(kernel, args, kwargs, with_profile=False):
     """(results of the call, the Profile of the simulated machine or None)"""
     bound = _bound(kernel, args, kwargs)
     if _nkx.in_job():
-        return _evaluated(kernel, bound), None
+        return _evaluated(kernel, bound, kernel.grid), None
     program = _program(kernel, bound)
     arrays = package.arrays_of(bound.args, bound.kwargs)
     results, profile = program.profile(arrays) if with_profile else (program.run(arrays), None)
-    return _results([_argument_of(o) for o in program.outputs] if kernel.generation == BETA_1 else [], results, bound), profile
+    names = [_argument_of(o) if kernel.generation == BETA_1 else o.name for o in program.outputs]
+    return _results(names, results, bound), profile
 
 
 def _argument_of(output):
@@ -132,11 +139,6 @@ def _argument_of(output):
 def call(kernel, *args, **kwargs):
     """An @nki.jit kernel called with arrays."""
     return run(kernel, args, kwargs)[0]
-
-
-def call_traced(kernel, *args, **kwargs):
-    """An @nki.jit kernel called by a NumPy kernel that is traced."""
-    return nki_kernel.call(kernel, args, kwargs)
 
 
 # ---- ways to run ----------------------------------------------------------------------------------------------------

@@ -9,15 +9,18 @@ nki_kernel.take_over_jit()
 
 
 def wrap_nki_kernel(kernel, operands, grid=(), is_nki_beta_2_version=False, is_nki_beta_3_version=False, **options):
-    """A function that calls the kernel on traced tensors of the operands' shapes; keyword options are its compile-time
-    values.  The flags are ignored: the generation of the front end is found from its modules."""
-    traced = nki_kernel.trace(kernel, tuple(map(nki_kernel.stand_in, operands)), options, grid)
+    """A function that calls the kernel on tensors of the operands' shapes; keyword options are its compile-time values.
+    The flags are ignored: the generation is known from the kernel, or from the modules of the vendor's front end."""
+    is_ours = nki_kernel.is_ours(kernel)  # which is recorded for each trace
+    traced = None if is_ours else nki_kernel.trace_vendor(kernel, tuple(map(nki_kernel.stand_in, operands)), options, grid)
     shapes = [o.shape for o in operands if nki_kernel.is_tensor(o)]
 
     def call(*args):
         got = [a.shape for a in args if nki_kernel.is_tensor(a)]
         if got != shapes:
             raise ValueError(f"{nki_kernel.name_of(kernel)} was traced for operands of shape {shapes}, not {got}")
+        if is_ours:
+            return nki_kernel.call(kernel, args, options, grid)
         return nki_kernel.emit(kernel, traced, args, options)
 
     return call
@@ -35,7 +38,7 @@ class NKICustomOp:
         self.input_specs, self.output_specs = input_specs, output_specs
 
     def __call__(self, *args):
-        if not _nkx.is_tracing():
+        if not _nkx.is_tracing() and not (self.nki_kernel and nki_kernel.is_ours(self.nki_kernel)):
             raise RuntimeError("an NKI custom op is called from a kernel that is traced")
         if self.nki_kernel is not None:
             return wrap_nki_kernel(self.nki_kernel, args)(*args)

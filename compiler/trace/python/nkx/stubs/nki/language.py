@@ -4,6 +4,7 @@ from ml_dtypes import bfloat16, float8_e4m3, float8_e4m3fn, float8_e5m2  # noqa:
 from nki import isa as _isa
 from nki.typing import immutable, mutable, mutable_tensor, tensor  # noqa: F401
 from nkx import nki_names
+from nkx.nki_grid import num_programs, program_id, program_ndim  # noqa: F401
 from numpy import bool_, float16, float32, int8, int16, int32, uint8, uint16, uint32  # noqa: F401
 
 _Tensor = _nkx.NkiTensor
@@ -68,18 +69,6 @@ def affine_range(start, stop=None, step=1):
 
 
 sequential_range = static_range = affine_range
-
-
-def program_id(axis=0):
-    return 0
-
-
-def num_programs(axes=0):
-    return 1
-
-
-def program_ndim():
-    return 0
 
 
 def ds(start, size):

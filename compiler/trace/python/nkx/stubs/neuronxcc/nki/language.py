@@ -12,6 +12,7 @@ from nkx import nki_beta1_ops as _b
 from nkx import nki_names
 from nkx.nki_beta1 import par_dim  # noqa: F401
 from nkx.nki_beta1_index import arange, mgrid  # noqa: F401
+from nkx.nki_grid import nc, spmd_dim  # noqa: F401
 from nkx.nki_names import refuse
 
 _Tensor = _b.Tensor
@@ -27,14 +28,6 @@ fp32 = _FloatInfo()
 def finfo(dtype):
     from ml_dtypes import finfo as f
     return f(_b.dtype_of(dtype))
-
-
-class nc(int):
-    """nl.nc(2): physical cores of a grid axis."""
-
-
-def spmd_dim(n, cores):
-    return n
 
 
 # ---- tensors --------------------------------------------------------------------------------------------------------

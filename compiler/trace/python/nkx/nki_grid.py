@@ -1,0 +1,101 @@
+"""Launches of NKI kernels: kernel[grid](…), and what a running kernel knows of its grid.
+
+NKI 0.3 and later take one number, on how many cores the kernel runs (nki-frontend.md, section 10).  Beta 1 takes a tuple of
+numbers; nl.spmd_dim and nl.nc spread an axis over cores.
+"""
+import _nkx
+from nkx import nki_names
+
+BETA_1 = 1
+CORES_MAX = 2
+AXES_MAX = 4
+
+
+def _refuse(message, hint=None):
+    nki_names.refuse(_nkx.NkiGrid, message, hint)
+
+
+class Axis:
+    """An axis of a grid that is spread over cores."""
+
+    def __init__(self, size, cores):
+        self.size, self.cores = size, cores
+
+    def __mul__(self, other):
+        return spmd_dim(self, other)
+
+    __rmul__ = __mul__
+
+
+def nc(cores):
+    """nl.nc: an axis of physical cores."""
+    return Axis(_size(cores), _size(cores))
+
+
+def spmd_dim(*dims):
+    """nl.spmd_dim: an axis with the product of these sizes."""
+    size = cores = 1
+    for d in dims:
+        size *= _size(d)
+        cores *= d.cores if isinstance(d, Axis) else 1
+    return Axis(size, cores)
+
+
+def _size(d):
+    if isinstance(d, Axis):
+        return d.size
+    try:
+        size = d.__index__()
+    except AttributeError:
+        _refuse(f"a grid has the entry {d!r}, which is not a number")
+    if size < 1:
+        _refuse(f"a grid has the size {size}")
+    return size
+
+
+def of(grid, generation):
+    """(sizes of the axes, number of cores) of kernel[grid]; grid None: a call without one."""
+    if grid is None or grid == ():
+        return (), 1
+    dims = tuple(grid) if isinstance(grid, (tuple, list)) else (grid,)
+    sizes = tuple(map(_size, dims))
+    cores = spmd_dim(*(d for d in dims if isinstance(d, Axis))).cores
+    if generation != BETA_1:
+        if len(sizes) != 1:
+            _refuse(f"the grid {sizes} has {len(sizes)} axes, but a launch takes one number",
+                    "loop over the other axes inside of the kernel")
+        cores = sizes[0]
+    if cores > CORES_MAX:
+        _refuse(f"the grid {sizes} asks for {cores} cores, but a launch has at most {CORES_MAX}",
+                "loop inside of the kernel")
+    if len(sizes) > AXES_MAX:
+        _refuse(f"the grid {sizes} has more than {AXES_MAX} axes")
+    return sizes, cores
+
+
+def _axis(axis, n):
+    a = axis.__index__()
+    if not 0 <= a < max(n, 1):
+        _refuse(f"the launch has no axis {a}: its grid has {n or 'no'} axes", "kernel[n](…) launches with one axis, 0")
+    return a
+
+
+def program_id(axis=0):
+    """nl.program_id: the running instance's number on an axis of the grid."""
+    ids, _ = _nkx.nki_program()
+    a = _axis(axis, len(ids))
+    return ids[a] if ids else 0
+
+
+def num_programs(axes=0):
+    """nl.num_programs: the size of an axis of the grid, or of several."""
+    _, sizes = _nkx.nki_program()
+    if isinstance(axes, (tuple, list)):
+        return tuple(map(num_programs, axes))
+    a = _axis(axes, len(sizes))
+    return sizes[a] if sizes else 1
+
+
+def program_ndim():
+    """nl.program_ndim: the number of the grid's axes."""
+    return len(_nkx.nki_program()[1])

@@ -1,0 +1,216 @@
+"""Launches of NKI kernels with a grid: what program_id gives, what instances share, what the result says of them, and what is
+refused."""
+import json
+import subprocess
+
+import jsonschema_rs
+import numpy as np
+import pytest
+
+from support import compiler
+from support.nki_kernels import HEAD
+from support.paths import NKX, ROOT
+
+ADD = HEAD + """
+@nki.jit
+def add(a, b):
+    out = nl.ndarray(a.shape, a.dtype, buffer=nl.shared_hbm)
+    rows = a.shape[0] // nl.num_programs()
+    part = nl.ds(nl.program_id(0) * rows, rows)
+    x, y = nl.load(a[part]), nl.load(b[part])
+    nisa.tensor_tensor(dst=x, data1=x, data2=y, op=nl.add)
+    nl.store(out[part], x)
+    return out
+"""
+
+# every row is written by one instance, and each instance adds its number
+NUMBERS = HEAD + """
+@nki.jit
+def numbers(a):
+    out = nl.ndarray(a.shape, a.dtype, buffer=nl.shared_hbm)
+    assert nl.program_ndim() == 1 and nl.num_programs(axes=(0,)) == (nl.num_programs(0),)
+    for row in range(nl.program_id(0), a.shape[0], nl.num_programs(0)):
+        x = nl.load(a[row:row + 1])
+        nisa.tensor_scalar(dst=x, data=x, op0=nl.add, operand0=float(100 * nl.program_id(0)))
+        nl.store(out[row:row + 1], x)
+    return out
+"""
+
+SAME = HEAD + """
+@nki.jit
+def same(a):
+    out = nl.ndarray(a.shape, a.dtype, buffer=nl.shared_hbm)
+    total = nl.ndarray(a.shape, a.dtype, buffer=nl.shared_hbm)
+    x = nl.load(a)
+    nl.store(out, x)
+    return out
+"""
+
+
+def launched(source, name, grid, shapes):
+    arrays = ", ".join(f"np.ones({shape}, np.float32)" for shape in shapes)
+    return f"{source}\n{name}[{grid}]({arrays})\n"
+
+
+def errors(source):
+    return [d for d in compiler.compile(source)["diagnostics"] if d["severity"] == "error"]
+
+
+def simulated(source, inputs, tmp_path):
+    (tmp_path / "kernel.py").write_text(source)
+    np.savez(tmp_path / "in.npz", **inputs)
+    done = subprocess.run([NKX, "run", tmp_path / "kernel.py", "--inputs", tmp_path / "in.npz", "--save-outputs", tmp_path / "out.npz",
+                           "--json", "-"], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    with np.load(tmp_path / "out.npz") as outputs:
+        return {name: outputs[name] for name in outputs}
+
+
+@pytest.mark.parametrize("source, name, shapes", [(ADD, "add", [(128, 64)] * 2), (NUMBERS, "numbers", [(6, 32)]), (SAME, "same", [(8, 8)])],
+                         ids=["add", "numbers", "same"])
+def test_every_stage_of_a_launch_computes_what_its_instances_compute(source, name, shapes):
+    result = compiler.compile(launched(source, name, 2, shapes), check=True)
+    assert result["status"] == "ok", result["diagnostics"]
+    [kernel] = result["kernels"]
+    assert [s["check"]["status"] for s in kernel["stages"]] == ["skipped", "skipped", "pass", "pass", "pass"]
+
+
+def test_each_instance_has_its_number_and_all_write_one_result(tmp_path, rng):
+    a, b = (rng.uniform(-1, 1, (128, 64)).astype(np.float32) for _ in range(2))
+    got = simulated(launched(ADD, "add", 2, [(128, 64)] * 2), {"a": a, "b": b}, tmp_path)
+    np.testing.assert_array_equal(got["out"], a + b)
+    a = rng.uniform(-1, 1, (6, 32)).astype(np.float32)
+    got = simulated(launched(NUMBERS, "numbers", 2, [(6, 32)]), {"a": a}, tmp_path)
+    np.testing.assert_allclose(got["out"], a + 100 * (np.arange(6) % 2)[:, None], atol=1e-4)
+
+
+def test_the_result_says_where_the_calls_of_each_instance_are():
+    result = compiler.compile(launched(ADD, "add", 2, [(128, 64)] * 2))
+    [kernel] = result["kernels"]
+    trace = compiler.stage(kernel, "nki-trace")
+    lines = trace["text"].splitlines()
+    assert (trace["grid"]["shape"], trace["grid"]["cores"]) == ([2], 2)
+    first, second = trace["grid"]["instances"]
+    assert first["id"] == [0] and second["id"] == [1] and second["lines"][0] == first["lines"][1] + 1
+    assert "a[0:64, :]" in "\n".join(lines[first["lines"][0] - 1:first["lines"][1]])
+    part = lines[second["lines"][0] - 1:second["lines"][1]]
+    assert any("a[64:128, :]" in line for line in part) and not any("a[0:64, :]" in line for line in part)
+    assert lines[second["lines"][1]].strip() == "return out"
+    assert [s["name"] for s in kernel["stages"] if "grid" in s] == ["nki-trace"]
+    assert "grid" not in compiler.stage(compiler.compile(launched(ADD, "add", 1, [(128, 64)] * 2))["kernels"][0], "nki-trace")
+
+
+def test_instances_with_equal_calls_run_once():
+    [kernel] = compiler.compile(launched(SAME, "same", 2, [(8, 8)]))["kernels"]
+    trace = compiler.stage(kernel, "nki-trace")
+    assert trace["grid"]["instances"][1] == {"id": [1], "same_as": 0} and trace["text"].count("dma_copy") == 2
+
+
+def test_equal_instances_that_add_to_what_they_have_written_run_each(tmp_path):
+    source = HEAD + """
+@nki.jit
+def counts(a):
+    out = nl.ndarray(a.shape, a.dtype, buffer=nl.shared_hbm)
+    x = nl.load(a)
+    nisa.tensor_scalar(dst=x, data=x, op0=nl.add, operand0=1.0)
+    nl.store(a, x)
+    nl.store(out, x)
+    return out, a
+"""
+    [kernel] = compiler.compile(launched(source, "counts", 2, [(8, 8)]))["kernels"]
+    assert all("same_as" not in x for x in compiler.stage(kernel, "nki-trace")["grid"]["instances"])
+
+
+def test_a_launch_on_two_cores_says_that_its_instances_follow_one_another():
+    [d] = compiler.compile(launched(ADD, "add", 2, [(128, 64)] * 2))["diagnostics"]
+    assert (d["severity"], d["code"]) == ("warning", "nki-one-core") and "2 cores" in d["message"]
+
+
+def test_a_call_with_arrays_and_a_grid_gives_the_values_of_all_instances():
+    source = ADD + """
+a = np.arange(128 * 8, dtype=np.float32).reshape(128, 8)
+assert (add[2](a, a) == 2 * a).all() and (nki.simulate(add)(a, a) == 2 * a).all() and (add[1](a, a) == 2 * a).all()
+"""
+    result = compiler.compile(source)
+    assert result["status"] == "ok", result["diagnostics"]
+
+
+def test_a_numpy_kernel_launches_with_a_grid(tmp_path, rng):
+    source = ADD + "\nfrom nkigen import trace\n\n@trace(input_specs=[((128, 64), 'f32')])\ndef model(a):\n    return add[2](a * 2, a) + 1\n"
+    result = compiler.compile(source, check=True)
+    assert {s["check"]["status"] for s in result["kernels"][0]["stages"]} == {"pass"}
+    assert [d["code"] for d in result["diagnostics"]] == ["nki-one-core"]
+    a = rng.uniform(-1, 1, (128, 64)).astype(np.float32)
+    np.testing.assert_allclose(simulated(source, {"a": a}, tmp_path)["output0"], a * 3 + 1, atol=1e-5)
+
+
+@pytest.mark.parametrize("grid, message", [
+    ("4", "asks for 4 cores, but a launch has at most 2"),
+    ("0", "a grid has the size 0"),
+    ("(2, 2)", "has 2 axes, but a launch takes one number"),
+    ("'two'", "a grid has the entry 'two', which is not a number"),
+])
+def test_a_grid_that_no_launch_has_is_refused(grid, message):
+    found = errors(launched(ADD, "add", grid, [(128, 64)] * 2))
+    assert {d["code"] for d in found} == {"nki-grid"} and message in found[0]["message"]
+
+
+@pytest.mark.parametrize("line, message", [
+    ("nl.program_id(1)", "the launch has no axis 1: its grid has 1 axes"),
+    ("t = nl.ndarray((8, 8 + nl.program_id(0)), nl.float32, buffer=nl.shared_hbm)", "instance 1 makes tensor 1 in shared_hbm with another shape"),
+    ("if nl.program_id(0) == 1: return out, out", "instance 1 returns other tensors than instance 0"),
+    ("add[2](a, b)", "a kernel inside of a kernel is launched with the grid 2"),
+])
+def test_instances_that_do_not_fit_together_are_refused(line, message):
+    found = errors(launched(ADD.replace("    nl.store(", f"    {line}\n    nl.store("), "add", 2, [(128, 64)] * 2))
+    assert {d["code"] for d in found} == {"nki-grid"} and any(message in d["message"] for d in found)  # the call's and the compile's
+
+
+def test_a_tensor_of_another_instance_is_refused():
+    source = ADD.replace("@nki.jit", "kept = []\n\n@nki.jit")
+    source = source.replace("    nl.store(out[part], x)", "    kept.append(x)\n    nl.store(out[part], kept[0])")
+    found = errors(launched(source, "add", 2, [(128, 64)] * 2))
+    assert found and all("a tensor of another kernel" in d["message"] for d in found)
+
+
+def test_the_grid_has_the_form_that_the_api_describes():
+    document = json.loads((ROOT / "explorer/api/openapi.json").read_text())
+    stage_of = jsonschema_rs.validator_for({"$ref": "#/components/schemas/Stage", "components": document["components"]})
+    source = launched(SAME, "same", 2, [(8, 8)])
+    done = subprocess.run([NKX, "compile", "-", "--quiet", "--json", "-"], input=source.encode(), capture_output=True, timeout=120)
+    [kernel] = json.loads(done.stdout)["kernels"]
+    assert "grid" in compiler.stage(kernel, "nki-trace")
+    for stage in kernel["stages"]:
+        stage_of.validate(stage)
+
+
+BETA_1 = """import numpy as np
+import neuronxcc.nki as nki
+import neuronxcc.nki.language as nl
+from nkigen import trace
+
+@nki.jit
+def add(a, b):
+    out = nl.ndarray(a.shape, dtype=a.dtype, buffer=nl.shared_hbm)
+    i, j = nl.program_id(0), nl.program_id(1)
+    rows, columns = i * 32 + nl.arange(32)[:, None], j * 16 + nl.arange(16)[None, :]
+    nl.store(out[rows, columns], nl.load(a[rows, columns]) + nl.load(b[rows, columns]))
+    return out
+"""
+
+
+@pytest.mark.parametrize("grid, cores", [("2, 4", 1), ("nl.spmd_dim(1, nl.nc(2)), 4", 2)], ids=["plain", "spread"])
+def test_beta_1_has_grids_of_several_axes(grid, cores):
+    source = f"{BETA_1}\na = np.arange(64 * 64, dtype=np.float32).reshape(64, 64)\nassert (add[{grid}](a, a) == 2 * a).all()\n"
+    result = compiler.compile(source, check=True)
+    assert result["status"] == "ok", result["diagnostics"]
+    trace = compiler.stage(result["kernels"][0], "nki-trace")
+    assert (trace["grid"]["shape"], trace["grid"]["cores"]) == ([2, 4], cores)
+    assert [x["id"] for x in trace["grid"]["instances"]] == [[i, j] for i in range(2) for j in range(4)]
+    assert {s["check"]["status"] for s in result["kernels"][0]["stages"][2:]} == {"pass"}
+
+
+def test_a_numpy_kernel_calls_a_kernel_of_beta_1_with_a_grid():
+    source = f"{BETA_1}\n@trace(input_specs=[((64, 64), 'f32')])\ndef model(a):\n    return add[2, 4](a @ a, a) * 2\n"
+    result = compiler.compile(source, check=True)
+    assert result["status"] == "ok" and {s["check"]["status"] for s in result["kernels"][0]["stages"]} == {"pass"}

@@ -1,0 +1,112 @@
+"""Parameters that a kernel writes or returns: as results, in place, from a NumPy kernel, and with arrays."""
+import json
+import subprocess
+
+import numpy as np
+import pytest
+
+from support import compiler
+from support.nki_kernels import HEAD
+from support.paths import NKX
+
+KERNELS = HEAD + """
+from nkigen import trace
+
+@nki.jit
+def add_to(a: nl.mutable_tensor, b):
+    x, y = nl.load(a), nl.load(b)
+    nisa.tensor_tensor(dst=x, data1=x, data2=y, op=nl.add)
+    nl.store(a, x)
+    return a
+
+@nki.jit
+def into(a, out):
+    nl.store(out, nl.load(a))
+
+@nki.jit
+def same(a):
+    return a
+
+@nki.jit
+def both(a, b):
+    out = nl.ndarray(b.shape, b.dtype, buffer=nl.shared_hbm)
+    nl.store(out, nl.load(b))
+    nl.store(a, nl.load(b))
+    return out, a
+"""
+A = "np.ones((128, 64), np.float32)"
+
+# call: (kernel, outputs with the input that they are, or None)
+ALONE = {
+    f"add_to({A}, {A})": ("add_to", [("a", 0)]),
+    f"into({A}, {A})": ("into", [("out", 1)]),
+    f"same({A})": ("same", [("a", None)]),
+    f"both({A}, {A})": ("both", [("out", None), ("a", 0)]),
+}
+
+
+@pytest.mark.parametrize("call", ALONE)
+def test_a_result_that_is_a_parameter_is_written_in_place(call):
+    name, outputs = ALONE[call]
+    result = compiler.compile(f"{KERNELS}\n{call}\n", "--kernel", name, check=True)
+    assert result["status"] == "ok", result["diagnostics"]
+    [kernel] = result["kernels"]
+    assert [(t["name"], t.get("alias_of")) for t in kernel["outputs"]] == outputs
+    assert [s["check"]["status"] for s in kernel["stages"]] == ["skipped", "skipped", "pass", "pass", "pass"]
+
+
+def test_calls_with_arrays_write_the_callers_arrays():
+    source = KERNELS + """
+a, b, c = np.full((8, 8), 3, np.float32), np.ones((8, 8), np.float32), np.zeros((8, 8), np.float32)
+assert (add_to(a, b) == 4).all() and (a == 4).all() and (b == 1).all()
+assert into(a, c) is None and (c == 4).all()
+assert (same(a) == 4).all()
+x, y = both(a, b)
+assert (x == 1).all() and (y == 1).all() and (a == 1).all()
+"""
+    result = compiler.compile(source)
+    assert result["status"] == "ok", result["diagnostics"]
+
+
+# what a NumPy kernel of a and b does, and NumPy's formula for its results: those it returns, then the parameters that it wrote
+MIXED = {
+    "c = a * 2; d = add_to(c, b); return d + c": lambda a, b: [2 * (2 * a + b)],
+    "into(a, b); return b + a": lambda a, b: [a + a, a],
+    "into(a * 2, b); return a + 1": lambda a, b: [a + 1, a * 2],
+    "e = same(a); return e, a + 1, e + b": lambda a, b: [a, a + 1, a + b],
+    "add_to(a, b); add_to(a, b); return a @ b.T": lambda a, b: [(a + 2 * b) @ b.T, a + 2 * b],
+    "x, y = both(a, b); return x + a, y": lambda a, b: [b + b, b],
+    "c = a + b; x, y = both(c, b); return a - c": lambda a, b: [a - b],
+}
+
+
+@pytest.mark.parametrize("body", MIXED)
+def test_a_numpy_kernel_goes_on_with_what_was_written(body, tmp_path, rng):
+    source = f"{KERNELS}\n@trace(input_specs=[((128, 64), 'f32')] * 2)\ndef model(a, b):\n    {body}\n"
+    result = compiler.compile(source, check=True)
+    assert result["status"] == "ok", result["diagnostics"]
+    [kernel] = result["kernels"]
+    assert {s["check"]["status"] for s in kernel["stages"]} == {"pass"}
+    arrays = {n: rng.uniform(-1, 1, (128, 64)).astype(np.float32) for n in ("a", "b")}
+    (tmp_path / "kernel.py").write_text(source)
+    np.savez(tmp_path / "in.npz", **arrays)
+    done = subprocess.run([NKX, "run", tmp_path / "kernel.py", "--inputs", tmp_path / "in.npz", "--save-outputs", tmp_path / "out.npz",
+                           "--json", "-"], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0 and all(o["pass"] for o in json.loads(done.stdout)["kernels"][0]["simulation"]["outputs"])
+    want = MIXED[body](**arrays)
+    with np.load(tmp_path / "out.npz") as got:
+        names = [t["name"] for t in kernel["outputs"]]
+        assert len(names) >= len(want) - 1
+        for name, w in zip(names, want):
+            np.testing.assert_allclose(got[name], w, rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("body, message", [
+    ("nl.store(a, nl.load(b)); return b", "the kernel writes to the parameter a, but does not return it"),
+    ("nl.load(a)", "the kernel returns nothing"),
+    ("return a[0:64]", "a part of a is returned"),
+])
+def test_results_that_no_kernel_may_have_are_refused(body, message):
+    source = f"{HEAD}\n@nki.jit\ndef kernel(a: nl.tensor[128, 64], b: nl.tensor[128, 64]):\n    {body}\n"
+    [d] = [d for d in compiler.compile(source)["diagnostics"] if d["severity"] == "error"]
+    assert d["code"] == "nki-output" and message in d["message"]

@@ -1,0 +1,167 @@
+"""`nkx nki upgrade`: kernels of beta 1 rewritten for the newest generation compute the same values; what is not certain is
+marked, and stays."""
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+from support.nki_beta1 import HEAD, KERNELS
+from support.nki_pairs import PAIRS, source_of
+from support.paths import BUILD, NKX
+
+MARK = "# nkx: not upgraded: "
+SOURCES = {name: HEAD + k[0] for name, k in KERNELS.items()} | {f"pair {n}": source_of(n, 1) for n in PAIRS}
+BY_HAND = {"transpose2d", "average_pool", "attention_v4", "maxpool", "rmsnorm", "causal", "pair transpose2d", "pair average pool",
+           "pair max pool", "pair causal mask"}
+
+
+def upgrade(text):
+    done = subprocess.run([NKX, "nki", "upgrade", "-"], input=text, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    return done.stdout, done.stderr
+
+
+@pytest.fixture(scope="module")
+def upgraded():
+    return {name: upgrade(text)[0] for name, text in SOURCES.items()}
+
+
+COMPARE = """
+import importlib, json, sys
+import ml_dtypes, numpy as np
+import nki
+from nkx import annotations
+
+found = {}
+for name, old, new in json.load(open("pairs.json")):
+    try:
+        kernels = [next(v for v in vars(importlib.import_module(m)).values() if type(v).__name__ == "Kernel") for m in (old, new)]
+        rng = np.random.default_rng(5)
+        arrays = [rng.uniform(-1, 1, shape).astype(dtype) for _, (shape, dtype) in annotations.specs_of(kernels[0].func)]
+        x, y = (nki.simulate(k)(*arrays) for k in kernels)
+        found[name] = [k.generation for k in kernels] + [x.dtype == y.dtype and x.tobytes() == y.tobytes()]
+    except Exception as e:
+        found[name] = repr(e)
+json.dump(found, open("found.json", "w"))
+"""
+
+
+@pytest.fixture(scope="module")
+def values(upgraded, tmp_path_factory):
+    """Both versions of every kernel that is upgraded wholly, on the simulated machine."""
+    folder, pairs = tmp_path_factory.mktemp("upgrade"), []
+    for number, (name, text) in enumerate(upgraded.items()):
+        if MARK not in text:
+            (folder / f"old_{number}.py").write_text(SOURCES[name])
+            (folder / f"new_{number}.py").write_text(text)
+            pairs.append((name, f"old_{number}", f"new_{number}"))
+    (folder / "pairs.json").write_text(json.dumps(pairs))
+    (folder / "compare.py").write_text(COMPARE)
+    path = os.pathsep.join(map(str, (BUILD / "python", BUILD / "python/nkx/stubs")))
+    done = subprocess.run([sys.executable, "compare.py"], cwd=folder, env={"PATH": os.environ["PATH"], "PYTHONPATH": path},
+                          capture_output=True, text=True, timeout=400)
+    assert done.returncode == 0, done.stderr
+    return json.loads((folder / "found.json").read_text())
+
+
+@pytest.mark.parametrize("name", [n for n in SOURCES if n not in BY_HAND])
+def test_an_upgraded_kernel_computes_the_same_values(values, upgraded, name):
+    assert "neuronxcc" not in upgraded[name] and "arange" not in upgraded[name] and "mgrid" not in upgraded[name]
+    assert values[name] == [1, 2, True]
+
+
+@pytest.mark.parametrize("name", sorted(BY_HAND))
+def test_what_is_not_certain_is_marked_and_stays(upgraded, name):
+    lines = upgraded[name].splitlines()
+    marked = [lines[i + 1].strip() for i, line in enumerate(lines) if line.strip().startswith(MARK)]
+    assert marked and all(line in SOURCES[name] for line in marked)
+
+
+def test_comments_and_lines_that_say_nothing_of_nki_stay():
+    text = HEAD + """
+# what is above stays
+@nki.jit(mode="baremetal")
+def kernel(a: tensor[200, 64], factor=2.0):
+    \"\"\"Its text.\"\"\"
+    out = nl.ndarray(a.shape, dtype=a.dtype, buffer=nl.shared_hbm)
+    ip = nl.arange(128)[:, None]  # partitions
+    jf = nl.arange(64)[None, :]
+    n = (a.shape[0] + 127) // 128   # how many
+    for i in nl.affine_range(n):
+        # the last tile is smaller
+        t = nl.load(a[i * 128 + ip, jf], mask=(i * 128 + ip < a.shape[0]))
+        nl.store(out[i * 128 + ip, jf], t * factor, mask=(i * 128 + ip < a.shape[0]))
+    return out
+
+
+if __name__ == "__main__":
+    print(nki.simulate_kernel(kernel, np.ones((200, 64))))
+"""
+    new, said = upgrade(text)
+    assert said == "nkx: -: everything is upgraded\n"
+    assert new == """import numpy as np
+import nki
+import nki.isa as nisa
+import nki.language as nl
+from nki.typing import tensor
+
+# what is above stays
+@nki.jit(mode="baremetal")
+def kernel(a: tensor[200, 64], factor=2.0):
+    \"\"\"Its text.\"\"\"
+    out = nl.ndarray(a.shape, dtype=a.dtype, buffer=nl.shared_hbm)
+    n = (a.shape[0] + 127) // 128   # how many
+    for i in range(n):
+        # the last tile is smaller
+        t = nl.load(a[nl.ds(i * 128, min(128, a.shape[0] - i * 128)), 0:64])
+        nl.store(out[nl.ds(i * 128, min(128, a.shape[0] - i * 128)), 0:64], nl.multiply(t, factor, dtype=nl.float32))
+    return out
+
+
+if __name__ == "__main__":
+    print(nki.simulate(kernel)(np.ones((200, 64))))
+"""
+
+
+def test_calls_that_return_tiles_get_a_destination():
+    new, _ = upgrade(HEAD + """
+@nki.jit
+def kernel(a: tensor[128, 64], b: tensor[128, 64]):
+    out = nl.ndarray(a.shape, dtype=a.dtype, buffer=nl.shared_hbm)
+    x, y = nl.load(a), nl.load(b)
+    acc = nl.zeros((nl.par_dim(64), 64), dtype=nl.float32, buffer=nl.psum)
+    acc += nisa.nc_matmul(x, y)
+    r = nl.ndarray((128, 64), dtype=nl.float32)
+    r[...] = nisa.tensor_tensor(x, nisa.activation(np.exp, y), op=np.add)
+    nl.store(out, r)
+    return out
+""")
+    body = new[new.index("acc = "):]
+    assert body == """acc = nl.zeros((64, 64), dtype=nl.float32, buffer=nl.psum)
+    nisa.nc_matmul(dst=acc, stationary=x, moving=y)
+    r = nl.ndarray((128, 64), dtype=nl.float32, buffer=nl.sbuf)
+    tile_1 = nl.ndarray(y.shape, dtype=y.dtype, buffer=nl.sbuf)
+    nisa.activation(dst=tile_1, op=nl.exp, data=y)
+    nisa.tensor_tensor(dst=r, data1=x, data2=tile_1, op=nl.add)
+    nl.store(out, r)
+    return out
+"""
+
+
+def test_results_that_are_parameters_are_marked():
+    new, said = upgrade(HEAD + "@nki.baremetal\ndef kernel(a, out):\n    nl.store(out, nl.load(a))\n")
+    assert "@nki.jit\n" in new and f"    {MARK}the results are parameters" in new and "1 statement to be done by hand" in said
+
+
+def test_a_file_without_beta_1_stays_as_it_is():
+    text = source_of("softmax", 2)
+    assert upgrade(text)[0] == text
+
+
+def test_what_is_no_python_and_a_wrong_usage_are_refused():
+    done = subprocess.run([NKX, "nki", "upgrade", "-"], input="def f(:\n", capture_output=True, text=True, timeout=60)
+    assert done.returncode == 1 and done.stderr.startswith("nkx: -:1: ") and done.stdout == ""
+    done = subprocess.run([NKX, "nki", "downgrade", "-"], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 2 and done.stderr.startswith("usage: nkx nki upgrade")
