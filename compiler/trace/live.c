@@ -134,8 +134,10 @@ static PyObject *wrap(struct live *v) {
 /* Reads what trace_function gets for `fn`: a function, or an @nki.jit kernel.  A new reference. */
 static struct kernel *kernel_for(PyObject *fn, PyObject *specs, PyObject *name) {
   struct kernel *k = (struct kernel *)kernel_make(fn, specs, name);
-  if (k && Py_IS_TYPE(fn, kernel_type))
+  if (k && Py_IS_TYPE(fn, kernel_type)) {
     k->nki = ((struct kernel *)fn)->nki;
+    k->launched = Py_XNewRef(((struct kernel *)fn)->grid);
+  }
   return k;
 }
 

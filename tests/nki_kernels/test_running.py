@@ -113,3 +113,18 @@ def test_a_mistake_is_an_exception_with_its_hint(tmp_path):
     done = run("beta.jit(older)(x, y[:, :5])", tmp_path)
     assert done.returncode == 1 and "in older" in done.stderr
     assert "the indices 0 to 31 are not inside of dimension 1 of b, which has 5 elements" in done.stderr and "hint: a mask" in done.stderr
+
+
+def test_a_grid_of_beta_1_runs_all_its_instances(tmp_path):
+    done = run("""
+def tiled(a, b):
+    c = bl.ndarray(a.shape, dtype=a.dtype, buffer=bl.shared_hbm)
+    ip, jf = bl.program_id(0) * 32 + bl.arange(32)[:, None], bl.program_id(1) * 16 + bl.arange(16)[None, :]
+    bl.store(c[ip, jf], bl.load(a[ip, jf]) + bl.load(b[ip, jf]))
+    return c
+
+k = beta.jit(tiled)
+assert (k[2, 2](x, y) == x + y).all() and (beta.simulate_kernel(k[2, 2], x, y) == x + y).all()
+assert (beta.benchmark(k)[2, 2](x, y) == x + y).all()
+""", tmp_path)
+    assert done.returncode == 0, done.stderr
