@@ -27,11 +27,9 @@ static bool needs_inputs(const struct job *j) {
 static struct path new_path(struct run *r, const struct pipeline *pipeline) {
   const struct job *j = r->job;
   struct path p = {.run = r, .pipeline = pipeline, .last_stage = pipeline->n - 1};
-  const char *last = j->value.is_set ? pipeline_hlo.stages[j->value.stage].name : j->stop_after;
-  if (j->value.is_set && pipeline == &pipeline_hlo)
-    p.last_stage = j->value.stage;
-  else if (last && pipeline_find(pipeline, last) >= 0)
-    p.last_stage = pipeline_find(pipeline, last);
+  const char *last = j->value.is_set ? j->value.stage : j->stop_after;
+  if (last && pipeline_stage(pipeline, last) >= 0)
+    p.last_stage = pipeline_stage(pipeline, last);
   return p;
 }
 
@@ -177,7 +175,7 @@ static enum status run_program(struct run *r) {
 }
 
 static enum status run_traced(struct run *r) {
-  struct path p = new_path(r, &pipeline_hlo);
+  struct path p = new_path(r, r->traced->nki ? &pipeline_nki : &pipeline_hlo);
   p.kernel = r->traced;
   return run_path(&p);
 }

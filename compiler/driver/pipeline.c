@@ -61,6 +61,13 @@ int pipeline_find(const struct pipeline *p, const char *spec) {
   return -1;
 }
 
+int pipeline_stage(const struct pipeline *p, const char *text) {
+  const size_t n = strspn(text, "0123456789");
+  if (!n || text[n])
+    return pipeline_find(p, text);
+  return n <= 4 && atoi(text) < p->n ? atoi(text) : -1;
+}
+
 bool pipeline_has_stage(const char *spec) {
   return pipeline_find(&pipeline_hlo, spec) >= 0 || pipeline_find(&pipeline_nki, spec) >= 0;
 }

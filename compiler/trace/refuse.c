@@ -65,6 +65,7 @@ bool refuse_init(PyObject *module) {
       {DG_NKI_REMOVED_API, "NkiRemovedApi", PyExc_NotImplementedError, NULL},
       {DG_NKI_MIXED_GENERATIONS, "NkiMixedGenerations", PyExc_NotImplementedError, NULL},
       {DG_NKI_MASK_REMOVED, "NkiMaskRemoved", PyExc_TypeError, NULL},
+      {DG_NKI_MASK, "NkiMask", PyExc_ValueError, NULL},
       {DG_NKI_TENSOR_OPERATOR, "NkiTensorOperator", PyExc_TypeError, NULL},
       {DG_NKI_TILE_ASSIGNMENT, "NkiTileAssignment", PyExc_TypeError, NULL},
       {DG_NKI_TENSOR_TRUTH, "NkiTensorTruth", PyExc_TypeError, NULL},

@@ -138,12 +138,6 @@ def test_each_refusal_has_its_code_its_range_and_says_what_was_found(line, code,
     assert trace["partial"] and "x = nl.ndarray((128, 512), nl.float32, buffer=nl.sbuf)" in trace["text"], "what was recorded remains"
 
 
-def test_a_kernel_of_beta_1_says_that_it_is_not_compiled_yet():
-    source = "import neuronxcc.nki as nki\nimport neuronxcc.nki.language as nl\n\n@nki.jit\ndef kernel(a):\n    t = nl.load(a)\n    return t\n"
-    [d] = compiler.compile(source, "--input", "a=128x4:f32")["diagnostics"]
-    assert d["code"] == "nki-unsupported" and "beta 1" in d["message"] and d["range"]["line"] == 5
-
-
 def test_a_call_outside_of_a_kernel_is_refused():
     [d] = compiler.compile("import nki.language as nl\nx = nl.ndarray((4, 4), nl.float32)\n")["diagnostics"]
     assert d["code"] == "nki-call" and d["message"] == "no NKI kernel is running here" and d["range"]["line"] == 2

@@ -509,6 +509,21 @@ static PyObject *make_tensor(PyObject *self, PyObject *args) {
   return nki_wrap(r, &whole);
 }
 
+/* nki_redirect(result, view, accumulate): whether the last call, which wrote the new tensor `result`, writes to the view
+ * instead (nki_call_redirect).  accumulate is None or a bool. */
+static PyObject *redirect(PyObject *self, PyObject *args) {
+  struct nki_recorder *r = nki_enter();
+  PyObject *result, *to, *accumulate;
+  (void)self;
+  if (!r || !PyArg_ParseTuple(args, "OOO", &result, &to, &accumulate))
+    return NULL;
+  const struct nki_view *from = nki_view_of(r, result, "result"), *v = from ? nki_view_of(r, to, "dst") : NULL;
+  if (!v)
+    return NULL;
+  return PyBool_FromLong(
+      nki_call_redirect(r->program, from->tensor, v, accumulate == Py_None ? -1 : accumulate == Py_True));
+}
+
 static PyObject *is_recording(PyObject *self, PyObject *unused) {
   (void)self, (void)unused;
   return PyBool_FromLong(nki_now != NULL);
@@ -526,6 +541,7 @@ PyMethodDef nki_methods[] = {
     {"nki_signatures", signatures, METH_NOARGS, "The parameters and engines of the calls of nki.isa by name."},
     {"nki_operators", operators, METH_NOARGS, "The operators and functions by name."},
     {"nki_ndarray", make_tensor, METH_VARARGS, "nki_ndarray(shape, dtype, buffer, name)"},
+    {"nki_redirect", redirect, METH_VARARGS, "nki_redirect(result, view, accumulate)"},
     {"nki_is_recording", is_recording, METH_NOARGS, "Whether an NKI kernel is running."},
     {"nki_target", target, METH_NOARGS, "The machine that the running kernel is compiled for."},
     {NULL, NULL, 0, NULL}};

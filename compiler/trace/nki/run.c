@@ -267,6 +267,16 @@ static struct trace_kernel *finish(struct trace_program *program, const struct p
   return t;
 }
 
+/* The function to call for a kernel: the user's, or one around it that reads it as beta 1.  A new reference. */
+static PyObject *function_of(const struct program_kernel *k) {
+  if (k->kernel->nki != NKI_BETA_1)
+    return Py_NewRef(k->fn);
+  PyObject *module = PyImport_ImportModule("nkx.nki_beta1_kernel");
+  PyObject *fn = module ? PyObject_CallMethod(module, "entry", "O", k->fn) : NULL;
+  Py_XDECREF(module);
+  return fn;
+}
+
 /* Calls the kernel with tensors.  Returns its result, or NULL with an exception. */
 static PyObject *call_kernel(struct trace_program *program, const struct program_kernel *k, struct nki_recorder *r) {
   PyObject **values = arena_new_array(program->a, PyObject *, (size_t)k->n_params), *args = NULL, *kw = NULL,
@@ -277,8 +287,10 @@ static PyObject *call_kernel(struct trace_program *program, const struct program
     values[i] = add_input(r, x->name, i, x->dtype, x->rank, x->dims, kernel_param_loc(program, k, x->name));
     ok = values[i];
   }
-  if (ok && kernel_arguments(k, values, &args, &kw))
-    result = PyObject_Call(k->fn, args, kw);
+  PyObject *fn = ok && kernel_arguments(k, values, &args, &kw) ? function_of(k) : NULL;
+  if (fn)
+    result = PyObject_Call(fn, args, kw);
+  Py_XDECREF(fn);
   for (int i = 0; i < k->n_params; i++)
     Py_XDECREF(values[i]);
   Py_XDECREF(args);
@@ -325,10 +337,7 @@ enum status nki_trace_kernel(struct trace_program *program, struct program_kerne
   ast->time_us = clock_now_us() - start;
   const int analysed = ds->n;
   *p = (struct nki_program){.arena = program->a, .name = k->name, .target = program->rq->target};
-  if (has_shapes && k->kernel->nki == NKI_BETA_1)
-    diag_add(ds, DS_ERROR, DG_NKI_UNSUPPORTED, at, "kernels of NKI beta 1 (neuronxcc.nki) are not compiled here yet")
-        ->hint = "write it for nki: calls take dst= and return nothing, and slices replace masks and index tiles";
-  if (!has_shapes || k->kernel->nki == NKI_BETA_1) {
+  if (!has_shapes) {
     *out = finish(program, k, has_shapes, p, ast);
     (*out)->is_partial = true;
     return ST_INPUT;

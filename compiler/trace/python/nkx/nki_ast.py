@@ -57,6 +57,17 @@ def _function(o):
     return None
 
 
+def _names(function):
+    """The names that a function can use without binding them: those of its module, and of the functions around it."""
+    cells = dict.fromkeys(function.__code__.co_freevars)
+    for name, cell in zip(cells, function.__closure__ or ()):
+        try:
+            cells[name] = cell.cell_contents
+        except ValueError:  # not bound yet
+            pass
+    return {**function.__globals__, **cells} if cells else function.__globals__
+
+
 class Program:
     def __init__(self, texts):
         self.texts, self.classes = texts, None
@@ -135,7 +146,7 @@ def _reach(program, kernel, add):
                              if isinstance(s, ast.FunctionDef)]
                 title = f"class {node.name}, used by {user.node.name}: compile time"
             else:
-                functions = [nki_check.Function(node, f, _function(o).__globals__, "helper", kernel.generation)]
+                functions = [nki_check.Function(node, f, _names(_function(o)), "helper", kernel.generation)]
                 title = f"{node.name}, called by {user.node.name}: inlined"
             for function in functions:
                 _walk(function, add)
@@ -159,7 +170,7 @@ def analyse(fn, generation, texts, params):
             return [("# the source of this kernel is not known", None, None)], []
         known = {name: Tensor(tuple(shape), "shared_hbm", dtype) for name, (dtype, shape) in params.items()}
         found = Findings()
-        kernel = nki_check.Function(node, file, function.__globals__, "kernel", generation, known)
+        kernel = nki_check.Function(node, file, _names(function), "kernel", generation, known)
         _walk(kernel, found.add)
         title = f"kernel {node.name}: {_generation_text(kernel, generation)}"
         blocks = [nki_text.Block(title, node, file, [kernel])] + _reach(program, kernel, found.add)
