@@ -5,6 +5,7 @@ The analysis must end soon, raise nothing, give only codes of diag.def and range
 when it is asked again.  The mutated source is compiled, but never run.
 """
 import ast
+import copy
 import random
 import signal
 import sys
@@ -67,12 +68,13 @@ def of_text(r, source):
 def of_tree(r, source, others):
     """Expressions are exchanged, also with those of another source; statements are moved into others."""
     tree, other = ast.parse(source), ast.parse(r.choice(others))
+    # copies, so that no expression becomes a part of itself
     pool = [n for n in ast.walk(other) if isinstance(n, ast.expr) and isinstance(getattr(n, "ctx", ast.Load()), ast.Load)]
     for _ in range(r.randint(1, 5)):
         nodes = [(p, name, value) for p in ast.walk(tree) for name, value in ast.iter_fields(p) if isinstance(value, (ast.expr, list))]
         p, name, value = r.choice(nodes)
         if isinstance(value, ast.expr) and isinstance(getattr(value, "ctx", ast.Load()), ast.Load):
-            setattr(p, name, r.choice(pool))
+            setattr(p, name, copy.deepcopy(r.choice(pool)))
         elif isinstance(value, list) and value and isinstance(value[0], ast.stmt) and name == "body":
             i = r.randrange(len(value))
             wrap = ast.parse(r.choice(WRAPS).replace("{}", "pass")).body[0]
@@ -82,7 +84,7 @@ def of_tree(r, source, others):
                     break
             value[i] = wrap
         elif isinstance(value, list) and value and isinstance(value[0], ast.expr):
-            value[r.randrange(len(value))] = r.choice(pool)
+            value[r.randrange(len(value))] = copy.deepcopy(r.choice(pool))
     return ast.unparse(ast.fix_missing_locations(tree))
 
 

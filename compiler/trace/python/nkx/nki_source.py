@@ -92,6 +92,12 @@ class File:
         """The first `length` characters of a node."""
         return self.exact(node.lineno, node.col_offset, node.lineno, node.col_offset + length)
 
+    def starred(self, node, stars):
+        """A name or value with the stars before it, if they are on its line."""
+        first = node.col_offset - stars
+        is_before = first >= 0 and self.lines[node.lineno - 1].encode()[first:node.col_offset] == b"*" * stars
+        return self.exact(node.lineno, first if is_before else node.col_offset, node.end_lineno, node.end_col_offset)
+
     def header(self, node):
         """A compound statement up to the colon before its body."""
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):

@@ -99,7 +99,7 @@ def _check_stars(node, file, add):
                 "write the arguments one by one")
     for k in node.keywords:
         if k.arg is None:
-            add("nki-unsupported-signature", file.exact(k.value.lineno, k.value.col_offset - 2, k.value.end_lineno, k.value.end_col_offset),
+            add("nki-unsupported-signature", file.starred(k.value, 2),
                 "an argument with two stars is not possible inside of a kernel", "write the arguments one by one")
 
 
@@ -111,7 +111,7 @@ def check_signature(function, file, generation, is_kernel, add):
     one_by_one = "write the parameters one by one"
     if a.vararg:
         p = a.vararg
-        add("nki-unsupported-signature", file.exact(p.lineno, p.col_offset - 1, p.end_lineno, p.end_col_offset),
+        add("nki-unsupported-signature", file.starred(p, 1),
             f"the parameter *{p.arg} is not possible", one_by_one)
     for p in a.kwonlyargs:
         add("nki-unsupported-signature", file.place(p), f"the parameter {p.arg} is keyword-only, which is not possible",
@@ -121,7 +121,7 @@ def check_signature(function, file, generation, is_kernel, add):
             "leave out the slash")
     if a.kwarg and is_kernel:
         p = a.kwarg
-        add("nki-unsupported-signature", file.exact(p.lineno, p.col_offset - 2, p.end_lineno, p.end_col_offset),
+        add("nki-unsupported-signature", file.starred(p, 2),
             f"the parameter **{p.arg} is ignored by NKI", one_by_one, "warning")
 
 

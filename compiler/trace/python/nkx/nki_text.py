@@ -73,7 +73,7 @@ def _value_text(node, f):
     if isinstance(v, Register):
         return "register"
     if isinstance(v, Instruction):
-        return _call_text(node, f)
+        return _call_text(node, f) if isinstance(node, ast.Call) else "instruction"
     if isinstance(node, ast.Call):
         return _call_text(node, f) or (None if _calls_of_nki(node, f) else "compile time")
     return None if _calls_of_nki(node, f) else "compile time"
