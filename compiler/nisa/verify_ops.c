@@ -323,11 +323,22 @@ static void check_source(struct nisa_check *c, const struct nisa_instr *in) {
   check_same(c, in, "src");
 }
 
+/* Operators that not every machine has, and functions in place of an operator. */
+static void check_machine_has(struct nisa_check *c, const struct nisa_instr *in, const char *attr) {
+  const char *op = nisa_text_attr(in->op, attr);
+  if (c->target != TARGET_TRN3 &&
+      (!strcmp(op, "abs_max") || !strcmp(op, "abs_min") || !strcmp(op, "square") || !strcmp(op, "relu")))
+    nisa_complain(c, in->op, "%s is an operator of trn3", op);
+  if (!strcmp(op, "rsqrt") && in->engine != NISA_ENGINE_GPSIMD)
+    nisa_complain(c, in->op, "rsqrt is an operator of GpSimd");
+}
+
 static void check_tensors(struct nisa_check *c, const struct nisa_instr *in) {
   check_same(c, in, "lhs");
   check_same(c, in, "rhs");
   check_one_in_psum(c, in, "lhs", "rhs");
   check_bits(c, in, "op");
+  check_machine_has(c, in, "op");
 }
 
 static void check_scalars(struct nisa_check *c, const struct nisa_instr *in) {
@@ -337,6 +348,8 @@ static void check_scalars(struct nisa_check *c, const struct nisa_instr *in) {
   check_one_in_psum(c, in, "src", "operand0");
   check_bits(c, in, "op0");
   check_bits(c, in, "op1");
+  check_machine_has(c, in, "op0");
+  check_machine_has(c, in, "op1");
 }
 
 /* ---- along a partition ------------------------------------------------------------------------------------------ */
@@ -413,6 +426,123 @@ static void check_replace8(struct nisa_check *c, const struct nisa_instr *in) {
   check_index(c, in, "dst_index");
 }
 
+/* ---- shuffles, gathers, random numbers --------------------------------------------------------------------------- */
+
+enum { QUADRANT = 32, KEEPS = 255, CORE = 16, GENERATOR_WORDS = 6 };
+
+static void check_equal_types(struct nisa_check *c, const struct nisa_instr *in) {
+  if (!mlirTypeEqual(element(&in->operand[0]), element(nisa_operand(in, "src"))))
+    nisa_complain(c, in->op, "dst and src must have the same type");
+}
+
+static void check_shuffle(struct nisa_check *c, const struct nisa_instr *in) {
+  MlirAttribute mask = ir_attr(in->op, "shuffle_mask");
+  const int64_t partitions = nisa_partitions(&in->operand[1]);
+  check_same(c, in, "src");
+  check_equal_types(c, in);
+  if (mlirAttributeIsNull(mask) || !mlirAttributeIsADenseI64Array(mask) ||
+      mlirDenseArrayGetNumElements(mask) != QUADRANT) {
+    nisa_complain(c, in->op, "shuffle_mask must have %d entries", QUADRANT);
+    return;
+  }
+  for (int64_t p = 0; p < partitions; p++) {
+    const int64_t from = mlirDenseI64ArrayGetElement(mask, p % QUADRANT);
+    if (from != KEEPS && (from < 0 || from >= QUADRANT || p - p % QUADRANT + from >= partitions)) {
+      nisa_complain(c, in->op, "shuffle_mask has %lld for partition %lld, which src does not have", (long long)from,
+                    (long long)p);
+      return;
+    }
+  }
+}
+
+static void check_transpose(struct nisa_check *c, const struct nisa_instr *in) {
+  const struct nisa_access *dst = &in->operand[0], *src = &in->operand[1];
+  const int64_t rows = nisa_partitions(src), columns = nisa_free_elements(src);
+  check_equal_types(c, in);
+  if (nisa_partitions(dst) != columns || nisa_free_elements(dst) != rows)
+    nisa_complain(c, in->op, "dst is not as large as the transpose of src");
+  if (rows > QUADRANT || columns > QUADRANT)
+    nisa_complain(c, in->op, "Vector transposes at most %d by %d elements", QUADRANT, QUADRANT);
+}
+
+static void check_gather_index(struct nisa_check *c, const struct nisa_instr *in, int64_t bytes) {
+  const struct nisa_access *x = nisa_operand(in, "src_index");
+  if (!mlirTypeIsAInteger(element(x)) || nisa_element_bytes(element(x)) != bytes)
+    nisa_complain(c, in->op, "src_index must be an integer of %lld bits", (long long)(8 * bytes));
+}
+
+static void check_gather(struct nisa_check *c, const struct nisa_instr *in) {
+  check_same(c, in, "src_index");
+  check_elements(c, in, "src", 1, INT64_MAX);
+  check_equal_types(c, in);
+  check_gather_index(c, in, 4);
+}
+
+static void check_local_gather(struct nisa_check *c, const struct nisa_instr *in) {
+  const int64_t run = ir_int_attr(in->op, "elements_per_index", 0), n = ir_int_attr(in->op, "n_indices", 0);
+  const int64_t partitions = nisa_partitions(&in->operand[0]);
+  check_equal_types(c, in);
+  check_gather_index(c, in, 2);
+  check_elements(c, in, "src_index", 1, INT64_MAX);
+  check_elements(c, in, "src", 1, INT64_MAX);
+  if (partitions % CORE)
+    nisa_complain(c, in->op, "its partitions must be groups of %d", CORE);
+  if (run < 1 || run > 32 || run & (run - 1))
+    nisa_complain(c, in->op, "elements_per_index must be 1, 2, 4, 8, 16 or 32");
+  else if (n < 1 || n > 4096 || n > CORE * nisa_free_elements(&in->operand[2]) ||
+           nisa_free_elements(&in->operand[0]) != n * run || nisa_free_elements(&in->operand[1]) % run)
+    nisa_complain(c, in->op, "n_indices and elements_per_index do not fit the operands");
+}
+
+static void check_bounds(struct nisa_check *c, const struct nisa_instr *in) {
+  const int64_t n = nisa_free_elements(&in->operand[1]);
+  if (nisa_partitions(&in->operand[0]) != 1 || nisa_partitions(&in->operand[1]) != 1)
+    nisa_complain(c, in->op, "dst and src must be one partition");
+  check_elements(c, in, "dst", 2 * n, 2 * n);
+}
+
+static void check_nonzero(struct nisa_check *c, const struct nisa_instr *in) {
+  const int64_t n = nisa_free_elements(&in->operand[1]) + 1;
+  if (c->target == TARGET_TRN1)
+    nisa_complain(c, in->op, "trn1 does not have it");
+  check_elements(c, in, "dst", n, n);
+  if (nisa_partitions(&in->operand[0]) != nisa_partitions(&in->operand[1]))
+    nisa_complain(c, in->op, "dst and src must have as many partitions");
+  if (!mlirTypeIsAInteger(element(&in->operand[0])))
+    nisa_complain(c, in->op, "dst must be an integer");
+}
+
+static void check_random(struct nisa_check *c, const struct nisa_instr *in) {
+  const bool has_low = nisa_operand(in, "low"), has_high = nisa_operand(in, "high");
+  if (has_low != has_high)
+    nisa_complain(c, in->op, "low and high go together");
+  check_column(c, in, "low");
+  check_column(c, in, "high");
+  if (c->target == TARGET_TRN1 && in->engine == NISA_ENGINE_GPSIMD)
+    nisa_complain(c, in->op, "trn1 has random numbers on Vector only");
+  if (has_low && c->target != TARGET_TRN3)
+    nisa_complain(c, in->op, "random numbers between two bounds are of trn3");
+}
+
+static bool is_word(const struct nisa_access *x) {
+  return mlirTypeIsAInteger(element(x)) && nisa_element_bytes(element(x)) == 4;
+}
+
+static void check_seed(struct nisa_check *c, const struct nisa_instr *in) {
+  const struct nisa_access *x = &in->operand[0];
+  if (nisa_partitions(x) != 1 || nisa_free_elements(x) != 1 || nisa_element_bytes(element(x)) != 4)
+    nisa_complain(c, in->op, "a seed is one element of 32 bits");
+}
+
+static void check_state(struct nisa_check *c, const struct nisa_instr *in) {
+  const struct nisa_access *x = &in->operand[0];
+  const bool gpsimd = in->engine == NISA_ENGINE_GPSIMD;
+  if (c->target == TARGET_TRN1 || (c->target == TARGET_TRN2 && !gpsimd))
+    nisa_complain(c, in->op, "the state of generators is accessible on GpSimd from trn2 on, on Vector from trn3 on");
+  if (!is_word(x) || nisa_free_elements(x) != (gpsimd ? 1 : 4) * GENERATOR_WORDS)
+    nisa_complain(c, in->op, "the state of a lane is %d words of 32 bits", (gpsimd ? 1 : 4) * GENERATOR_WORDS);
+}
+
 static void check_register(struct nisa_check *c, const struct nisa_instr *in) {
   if (nisa_partitions(&in->operand[0]) != 1 || nisa_free_elements(&in->operand[0]) != 1)
     nisa_complain(c, in->op, "a register holds one element");
@@ -447,6 +577,16 @@ void nisa_check_instr(struct nisa_check *c, const struct nisa_instr *in) {
       [NISA_MAX8] = check_max8,
       [NISA_FIND_INDEX8] = check_find8,
       [NISA_MATCH_REPLACE8] = check_replace8,
+      [NISA_STREAM_SHUFFLE] = check_shuffle,
+      [NISA_GATHER] = check_gather,
+      [NISA_TRANSPOSE] = check_transpose,
+      [NISA_LOCAL_GATHER] = check_local_gather,
+      [NISA_SEQUENCE_BOUNDS] = check_bounds,
+      [NISA_NONZERO_WITH_COUNT] = check_nonzero,
+      [NISA_RANDOM] = check_random,
+      [NISA_RANDOM_SEED] = check_seed,
+      [NISA_RANDOM_SET_STATE] = check_state,
+      [NISA_RANDOM_GET_STATE] = check_state,
   };
   assert(in->def && in->def->kind < NISA_KIND_COUNT);
   if (checks[in->def->kind])

@@ -3,65 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "nki/lower_internal.h"
-
-/* ---- operands ---------------------------------------------------------------------------------------------------- */
-
-static struct nisa_access scalar(MlirValue v) {
-  return (struct nisa_access){.base = v};
-}
-
-static MlirType f32(struct nki_lower *l) {
-  return mlirF32TypeGet(l->b.ctx);
-}
-
-/* A number or a column; `bits`: an integer of dst's type. */
-static struct nisa_access number_or_column(struct nki_lower *l, const struct nki_value *v, double missing,
-                                           enum dtype bits) {
-  if (v->kind == NKI_VIEW)
-    return nki_access_on_chip(l, v->view);
-  if (bits != DT_NONE)
-    return scalar(ir_int(&l->b, ir_element_type(&l->b, bits), v->integer));
-  return scalar(ir_float(&l->b, f32(l), v->kind == NKI_ABSENT ? missing : v->number));
-}
-
-static bool is_unsigned(const struct nki_call *c) {
-  for (int k = 0; k < nki_n_params(nki_def(c)); k++)
-    if (c->value[k].kind == NKI_VIEW && dtype_kind(c->value[k].view->tensor->dtype) == DK_UNSIGNED)
-      return true;
-  return false;
-}
-
-/* ---- instructions ------------------------------------------------------------------------------------------------ */
-
-enum { ATTRS_MAX = 6 };
-struct attrs {
-  int n;
-  MlirNamedAttribute v[ATTRS_MAX];
-};
-static void add_attr(struct nki_lower *l, struct attrs *x, const char *name, MlirAttribute value) {
-  assert(x->n < ATTRS_MAX);
-  x->v[x->n++] = ir_named(&l->b, name, value);
-}
-static void add_text(struct nki_lower *l, struct attrs *x, const char *name, const char *text) {
-  add_attr(l, x, name, mlirStringAttrGet(l->b.ctx, ir_str(text)));
-}
-static void add_bool(struct nki_lower *l, struct attrs *x, const char *name, bool v) {
-  add_attr(l, x, name, mlirBoolAttrGet(l->b.ctx, v));
-}
-
-static void emit(struct nki_lower *l, enum nisa_kind kind, enum nisa_engine engine, const struct nki_call *c,
-                 const struct nisa_access *operands, struct attrs *attrs) {
-  struct nisa_instr in = {.def = nisa_op_def(kind), .engine = engine};
-  struct attrs none = {0};
-  attrs = attrs ? attrs : &none;
-  memcpy(in.operand, operands, (size_t)in.def->n_operands * sizeof *operands);
-  if (is_unsigned(c))
-    add_attr(l, attrs, "unsigned", mlirUnitAttrGet(l->b.ctx));
-  mlirBlockAppendOwnedOperation(l->b.block, nisa_create(&in, l->b.loc, attrs->n, attrs->v));
-}
-
-#define VIEW(name) (nki_value(c, name)->view)
+#include "nki/lower_emit.h"
 
 /* How many leading dimensions make up n elements; 0 if none do. */
 static int leading(const struct nki_view *v, int64_t n) {
@@ -132,7 +74,27 @@ static void lower_tensor_tensor(struct nki_lower *l, const struct nki_call *c) {
   emit(l, NISA_TENSOR_TENSOR_ARITH, c->engine, c, x, &attrs);
 }
 
+/* A product and a sum on the Scalar engine: an activation that copies. */
+static void lower_scale(struct nki_lower *l, const struct nki_call *c) {
+  const struct nki_value *op1 = nki_value(c, "op1"), *first = nki_value(c, "operand0");
+  const bool multiplies = !strcmp(nki_value(c, "op0")->op->nisa, "multiply");
+  const struct nki_value *bias = !multiplies ? first : op1->kind == NKI_OP ? nki_value(c, "operand1") : NULL;
+  static const struct nki_value absent = {.kind = NKI_ABSENT};
+  struct nisa_access x[6] = {nki_access_on_chip(l, VIEW("dst")),
+                             {.n_dims = 0},
+                             nki_access_on_chip(l, VIEW("data")),
+                             number_or_column(l, bias ? bias : &absent, 0, DT_NONE),
+                             number_or_column(l, multiplies ? first : &absent, 1, DT_NONE)};
+  struct attrs attrs = {0};
+  add_text(l, &attrs, "op", "copy");
+  emit(l, NISA_ACTIVATION, c->engine, c, x, &attrs);
+}
+
 static void lower_tensor_scalar(struct nki_lower *l, const struct nki_call *c) {
+  if (c->engine == NISA_ENGINE_SCALAR) {
+    lower_scale(l, c);
+    return;
+  }
   static const char *const reverse[] = {"none", "first", "second", "both"};
   const struct nki_value *op0 = nki_value(c, "op0"), *op1 = nki_value(c, "op1");
   const enum dtype bits = op0->op->is == NKI_BITS ? VIEW("dst")->tensor->dtype : DT_NONE;
@@ -197,7 +159,9 @@ static void put_memset(struct nki_lower *l, const struct nki_call *c, const stru
 
 static void lower_activation(struct nki_lower *l, const struct nki_call *c) {
   const struct nki_value *res = nki_value(c, "reduce_res");
-  if (res->kind == NKI_VIEW) /* NISA adds to it */
+  const struct nki_value *cmd = c->kind == NKI_ACTIVATION ? nki_value(c, "reduce_cmd") : NULL;
+  const bool goes_on = cmd && cmd->kind == NKI_WORD && !strcmp(cmd->word, "reduce");
+  if (res->kind == NKI_VIEW && !goes_on) /* NISA adds to it */
     put_memset(l, c, res->view, 0, NISA_ENGINE_VECTOR);
   struct nisa_access x[6] = {nki_access_on_chip(l, VIEW("dst")),
                              {.n_dims = 0},
@@ -278,6 +242,10 @@ static struct nki_view identity_of(struct nki_lower *l, const struct nki_call *c
 
 /* data.T @ identity: is_transpose passes the elements through unchanged. */
 static enum status lower_transpose(struct nki_lower *l, const struct nki_call *c) {
+  if (c->engine == NISA_ENGINE_VECTOR) {
+    nki_lower_copy(l, c, NISA_TRANSPOSE, "data");
+    return ST_OK;
+  }
   const int64_t rows = VIEW("data")->dim[0].size;
   struct nki_view identity = identity_of(l, c, VIEW("data")->tensor->dtype);
   identity.dim[0].size = identity.dim[1].size = rows;
@@ -407,6 +375,6 @@ enum status nki_lower_call(struct nki_lower *l, const struct nki_call *c) {
   case NKI_NC_TRANSPOSE:
     return lower_transpose(l, c);
   default:
-    return ST_BUG; /* compose.c has taken it apart */
+    return nki_lower_more(l, c);
   }
 }

@@ -29,7 +29,7 @@
 #include "base/target.h"
 #include "nisa/kinds.h"
 
-enum { NKI_RANK_MAX = 8, NKI_PARAMS_MAX = 12, NKI_ENGINES_MAX = 3 };
+enum { NKI_RANK_MAX = 8, NKI_PARAMS_MAX = 14, NKI_ENGINES_MAX = 5 };
 
 /* ---- tensors and views ------------------------------------------------------------------------------------------- */
 
@@ -132,6 +132,7 @@ enum nki_param_kind {
   NKI_PARAM_NUMBER, /* a number, or a view with one element in each partition */
   NKI_PARAM_CONST,  /* a number */
   NKI_PARAM_OP,     /* an operator of two values */
+  NKI_PARAM_ALU,    /* one of these, or a function of one value that the engines have beside them */
   NKI_PARAM_FUNC,   /* a function of one value */
   NKI_PARAM_FLAG,
   NKI_PARAM_INTS, /* integers, or pairs of them in a row */
@@ -162,6 +163,7 @@ struct nki_op {
   const char *nisa; /* "max" */
   enum nki_op_class is;
   bool can_reduce;
+  bool is_alu; /* of a function: tensor_scalar has it, too */
 };
 extern const struct nki_op nki_ops[];
 extern const int nki_n_ops;

@@ -220,10 +220,12 @@ static bool check_matmul(const struct nki_program *p, const struct nki_call *c, 
   return true;
 }
 
-static bool check_reduce(const struct nki_call *c, struct nki_error *err) {
+static bool check_reduce(const struct nki_program *p, const struct nki_call *c, struct nki_error *err) {
   const struct nki_view *dst = VIEW("dst"), *data = VIEW("data");
   const struct nki_value *axis = nki_value(c, "axis"), *op = nki_value(c, "op");
   int64_t reduced = 1;
+  if (!nki_machine_has(p, op->op, err))
+    return false;
   if (!op->op->can_reduce)
     return nki_refuse(err, DG_NKI_OPERATOR, NULL, "%s does not reduce", op->op->name);
   if (nki_value(c, "negate")->integer && strcmp(op->op->nisa, "add") && strcmp(op->op->nisa, "max") &&
@@ -249,7 +251,7 @@ static bool check_reduce(const struct nki_call *c, struct nki_error *err) {
 static bool check_activation(const struct nki_program *p, const struct nki_call *c, struct nki_error *err) {
   const struct nki_view *dst = VIEW("dst");
   const struct nki_value *bias = nki_value(c, "bias"), *scale = nki_value(c, "scale");
-  const struct nki_value *reduce = nki_value(c, "reduce_op"), *res = nki_value(c, "reduce_res");
+  const struct nki_value *reduce = nki_value(c, "reduce_op");
   if (!nki_same_shape("data", VIEW("data"), dst, err))
     return false;
   if (bias->kind == NKI_VIEW ? !nki_is_column("bias", bias->view, dst, err) : false)
@@ -261,18 +263,59 @@ static bool check_activation(const struct nki_program *p, const struct nki_call 
     return false;
   if (reduce->kind == NKI_OP && strcmp(reduce->op->nisa, "add") != 0)
     return nki_refuse(err, DG_NKI_OPERATOR, "the Scalar engine adds", "reduce_op is %s", reduce->op->name);
-  return res->kind != NKI_VIEW || nki_is_column("reduce_res", res->view, dst, err);
+  if (!strcmp(nki_value(c, "op")->op->nisa, "prelu"))
+    return nki_refuse(err, DG_NKI_OPERATOR, "use nisa.activate2 with relu_param", "prelu needs a slope");
+  return nki_check_registers(p, c, err);
 }
 
-static bool check_scalar(const struct nki_call *c, struct nki_error *err) {
+/* A function of one value has no operand, an operator of two has one. */
+static bool check_alu(const struct nki_program *p, const struct nki_call *c, const char *name, const char *operand,
+                      struct nki_error *err) {
+  const struct nki_op *op = nki_value(c, name)->op;
+  const struct nki_value *x = nki_value(c, operand);
+  if (op->is != NKI_FUNC && x->kind == NKI_ABSENT)
+    return nki_refuse(err, DG_NKI_CALL, "give a number, or a tensor of shape (partitions, 1)",
+                      "nisa.tensor_scalar: \"%s\" is missing", operand);
+  if (op->is == NKI_FUNC && (x->kind == NKI_VIEW || (x->kind != NKI_ABSENT && x->number)))
+    return nki_refuse(err, DG_NKI_OPERAND, "leave it out", "%s takes one value, but %s is given", op->name, operand);
+  if (!strcmp(op->nisa, "rsqrt") && c->engine != NISA_ENGINE_GPSIMD)
+    return nki_refuse(err, DG_NKI_OPERATOR, "pass engine=nisa.engine.gpsimd, or use nisa.activation",
+                      "rsqrt is an operator of GpSimd");
+  if (!strcmp(op->nisa, "bypass"))
+    return nki_refuse(err, DG_NKI_OPERATOR, "leave it out", "%s is bypass", name);
+  return nki_machine_has(p, op, err);
+}
+
+/* The Scalar engine multiplies, adds, or does both. */
+static bool check_on_scalar(const struct nki_program *p, const struct nki_call *c, struct nki_error *err) {
+  const struct nki_value *op1 = nki_value(c, "op1");
+  const char *op0 = nki_value(c, "op0")->op->nisa;
+  const bool multiplies = !strcmp(op0, "multiply"), adds = !strcmp(op0, "add");
+  if (c->engine != NISA_ENGINE_SCALAR)
+    return true;
+  if (p->target == TARGET_TRN1)
+    return nki_refuse(err, DG_NKI_CALL, "use the engine vector",
+                      "trn1 does not have tensor_scalar on the Scalar engine");
+  if (op1->kind == NKI_OP ? multiplies && !strcmp(op1->op->nisa, "add") : multiplies || adds)
+    return true;
+  return nki_refuse(err, DG_NKI_OPERATOR, "use the engine vector",
+                    "the Scalar engine multiplies, adds, or multiplies and adds");
+}
+
+static bool check_scalar(const struct nki_program *p, const struct nki_call *c, struct nki_error *err) {
   const struct nki_view *dst = VIEW("dst");
   const struct nki_value *op0 = nki_value(c, "op0"), *op1 = nki_value(c, "op1"), *x0 = nki_value(c, "operand0"),
                          *x1 = nki_value(c, "operand1");
   if (!nki_same_shape("data", VIEW("data"), dst, err) || !check_bits(c, op0, err) || !check_bits(c, op1, err))
     return false;
-  if ((op1->kind == NKI_OP) != (x1->kind != NKI_ABSENT))
-    return nki_refuse(err, DG_NKI_CALL, "give both, or none", "op1 and operand1 go together");
-  if (op1->kind == NKI_OP && op1->op->is != op0->op->is)
+  if (!check_alu(p, c, "op0", "operand0", err) || !check_on_scalar(p, c, err))
+    return false;
+  if (op1->kind == NKI_OP && op1->op->is == NKI_FUNC ? !check_alu(p, c, "op1", "operand1", err)
+                                                     : (op1->kind == NKI_OP) != (x1->kind != NKI_ABSENT))
+    return err->text ? false : nki_refuse(err, DG_NKI_CALL, "give both, or none", "op1 and operand1 go together");
+  if (op1->kind == NKI_OP && !nki_machine_has(p, op1->op, err))
+    return false;
+  if (op1->kind == NKI_OP && (op1->op->is == NKI_BITS) != (op0->op->is == NKI_BITS))
     return nki_refuse(err, DG_NKI_OPERATOR, "use two instructions", "%s computes with numbers, %s with bits",
                       op0->op->is == NKI_BITS ? op1->op->name : op0->op->name,
                       op0->op->is == NKI_BITS ? op0->op->name : op1->op->name);
@@ -325,10 +368,13 @@ bool nki_check_pattern(const struct nki_call *c, struct nki_error *err) {
   return true;
 }
 
-static bool check_tensor_tensor(const struct nki_call *c, struct nki_error *err) {
+static bool check_tensor_tensor(const struct nki_program *p, const struct nki_call *c, struct nki_error *err) {
   const struct nki_view *dst = VIEW("dst"), *x = VIEW("data1"), *y = VIEW("data2");
-  return nki_same_shape("data1", x, dst, err) && nki_same_shape("data2", y, dst, err) &&
-         check_bits(c, nki_value(c, "op"), err) && nki_not_both_in_psum("data1", x, "data2", y, err);
+  if (!strcmp(nki_value(c, "op")->op->nisa, "bypass"))
+    return nki_refuse(err, DG_NKI_OPERATOR, "use nisa.tensor_copy", "op is bypass");
+  return nki_machine_has(p, nki_value(c, "op")->op, err) && nki_same_shape("data1", x, dst, err) &&
+         nki_same_shape("data2", y, dst, err) && check_bits(c, nki_value(c, "op"), err) &&
+         nki_not_both_in_psum("data1", x, "data2", y, err);
 }
 
 static bool check_call(const struct nki_program *p, const struct nki_call *c, struct nki_error *err) {
@@ -348,11 +394,11 @@ static bool check_call(const struct nki_program *p, const struct nki_call *c, st
   case NKI_NC_MATMUL:
     return check_matmul(p, c, err);
   case NKI_TENSOR_TENSOR:
-    return check_tensor_tensor(c, err);
+    return check_tensor_tensor(p, c, err);
   case NKI_TENSOR_SCALAR:
-    return check_scalar(c, err);
+    return check_scalar(p, c, err);
   case NKI_TENSOR_REDUCE:
-    return check_reduce(c, err);
+    return check_reduce(p, c, err);
   case NKI_TENSOR_PARTITION_REDUCE:
     return check_partition_reduce(c, err);
   case NKI_ACTIVATION:
@@ -390,6 +436,8 @@ static enum nisa_engine usual_engine(const struct nki_call *c) {
     if (ints || !strcmp(op->nisa, "pow"))
       return NISA_ENGINE_GPSIMD;
   }
+  if (c->kind == NKI_NC_TRANSPOSE)
+    return nki_transpose_engine(c);
   return nki_def(c)->engines[0];
 }
 
@@ -403,7 +451,7 @@ static bool choose_engine(struct nki_call *c, struct nki_error *err) {
   if (!may)
     return nki_refuse(err, DG_NKI_CALL, NULL, "%s does not run on the engine %s", def->name,
                       nisa_engine_name(c->engine));
-  if (c->engine == NISA_ENGINE_GPSIMD && !all_in_sbuf(c))
+  if (c->engine == NISA_ENGINE_GPSIMD && c->kind != NKI_CORE_BARRIER && !all_in_sbuf(c))
     return nki_refuse(err, DG_NKI_MEMORY, "copy the operand to SBUF first", "GpSimd cannot access PSUM");
   return true;
 }

@@ -202,6 +202,18 @@ static struct shape on_vector(const struct sim_program *p, const struct sim_inst
   case NISA_MATCH_REPLACE8:
     s.rule = SIM_COST_EIGHT;
     return s;
+  case NISA_STREAM_SHUFFLE:
+    s.rule = SIM_COST_SHUFFLE;
+    return s;
+  case NISA_TRANSPOSE:
+    s.rule = SIM_COST_VECTOR_TRANSPOSE;
+    return s;
+  case NISA_RANDOM:
+  case NISA_RANDOM_SEED:
+  case NISA_RANDOM_SET_STATE:
+  case NISA_RANDOM_GET_STATE:
+    s.rule = SIM_COST_RANDOM;
+    return s;
   case NISA_MEMSET:
     s.rule = SIM_COST_VECTOR_MEMSET;
     s.rate = is_half(dst) ? 2 : 1;
@@ -235,6 +247,20 @@ static struct shape on_gpsimd(const struct sim_instr *i) {
       s.rate++; /* rounds, see below */
     s.n *= s.rate > 1 ? s.rate - 1 : 1;
     s.rate = 1;
+    return s;
+  case NISA_GATHER:
+  case NISA_LOCAL_GATHER:
+    s.rule = SIM_COST_GATHER;
+    return s;
+  case NISA_SEQUENCE_BOUNDS:
+  case NISA_NONZERO_WITH_COUNT:
+    s.rule = SIM_COST_PLACES;
+    return s;
+  case NISA_RANDOM:
+  case NISA_RANDOM_SEED:
+  case NISA_RANDOM_SET_STATE:
+  case NISA_RANDOM_GET_STATE:
+    s.rule = SIM_COST_GPSIMD_RANDOM;
     return s;
   case NISA_MEMSET:
     s.rule = SIM_COST_GPSIMD_MEMSET;

@@ -96,6 +96,16 @@ static int64_t decode_devices(const struct decoder *d, const struct nisa_instr *
   return to > from ? to / from : from / to;
 }
 
+/* The entries of shuffle_mask, of which nisa_verify has found 32. */
+static const int64_t *decode_shuffle(struct decoder *d, MlirOperation op) {
+  MlirAttribute mask = ir_attr(op, "shuffle_mask");
+  const intptr_t n = mlirDenseArrayGetNumElements(mask);
+  int64_t *v = arena_new_array(d->arena, int64_t, (size_t)n);
+  for (intptr_t k = 0; k < n; k++)
+    v[k] = mlirDenseI64ArrayGetElement(mask, k);
+  return v;
+}
+
 static void decode_attributes(struct decoder *d, const struct nisa_instr *in, struct sim_instr *i) {
   MlirOperation op = in->op;
   MlirAttribute coefficients = ir_attr(op, "coefficients");
@@ -108,6 +118,12 @@ static void decode_attributes(struct decoder *d, const struct nisa_instr *in, st
   i->limit = ir_int_attr(op, "src_indirect_max_index", 0);
   if (i->kind >= NISA_ALL_GATHER && i->kind <= NISA_COLLECTIVE_PERMUTE)
     i->devices = decode_devices(d, in, i);
+  i->index_run = ir_int_attr(op, "elements_per_index", 1);
+  i->n_indices = ir_int_attr(op, "n_indices", 0);
+  i->index_offset = ir_int_attr(op, "index_offset", 0);
+  i->padding = ir_int_attr(op, "padding", 0);
+  if (i->kind == NISA_STREAM_SHUFFLE)
+    i->shuffle = decode_shuffle(d, op);
   if (!mlirAttributeIsNull(coefficients))
     for (intptr_t k = 0; k < mlirDenseArrayGetNumElements(coefficients) && k < NISA_TILE_MAX; k++)
       i->coefficient[k] = mlirDenseI64ArrayGetElement(coefficients, k);

@@ -54,8 +54,9 @@ struct sim_machine {
   const struct sim_instr *instr; /* that is executed */
   int stream;                    /* that executes it; 0 if the program is one sequence */
   struct sim_fault *fault;
-  int64_t work;  /* elements since the last look at the clock */
-  char *scratch; /* grows as an instruction needs it */
+  int64_t work;                      /* elements since the last look at the clock */
+  struct sim_generators *generators; /* of random numbers; NULL until one is needed */
+  char *scratch;                     /* grows as an instruction needs it */
   size_t scratch_size;
 };
 
@@ -194,9 +195,18 @@ MUST_USE bool sim_exec_register_load(struct sim_machine *m);
 MUST_USE bool sim_exec_elementwise(struct sim_machine *m); /* arith, power, scalar, activation, reciprocal */
 MUST_USE bool sim_exec_reduce(struct sim_machine *m);
 MUST_USE bool sim_exec_cross_lane(struct sim_machine *m);
-MUST_USE bool sim_exec_scan(struct sim_machine *m);  /* tensor_tensor_scan, tensor_scalar_cumulative */
-MUST_USE bool sim_exec_stats(struct sim_machine *m); /* bn_stats, bn_aggr */
-MUST_USE bool sim_exec_eight(struct sim_machine *m); /* max8, find_index8, match_replace8 */
+MUST_USE bool sim_exec_scan(struct sim_machine *m);         /* tensor_tensor_scan, tensor_scalar_cumulative */
+MUST_USE bool sim_exec_stats(struct sim_machine *m);        /* bn_stats, bn_aggr */
+MUST_USE bool sim_exec_eight(struct sim_machine *m);        /* max8, find_index8, match_replace8 */
+MUST_USE bool sim_exec_shuffle(struct sim_machine *m);      /* stream_shuffle */
+MUST_USE bool sim_exec_square(struct sim_machine *m);       /* transpose */
+MUST_USE bool sim_exec_row_gather(struct sim_machine *m);   /* gather */
+MUST_USE bool sim_exec_local_gather(struct sim_machine *m); /* local_gather */
+MUST_USE bool sim_exec_bounds(struct sim_machine *m);       /* sequence_bounds */
+MUST_USE bool sim_exec_nonzero(struct sim_machine *m);      /* nonzero_with_count */
+MUST_USE bool sim_exec_random(struct sim_machine *m);
+MUST_USE bool sim_exec_random_seed(struct sim_machine *m);
+MUST_USE bool sim_exec_random_state(struct sim_machine *m); /* random_set_state, random_get_state */
 MUST_USE bool sim_exec_matmul(struct sim_machine *m);
 MUST_USE bool sim_exec_collective(struct sim_machine *m);
 

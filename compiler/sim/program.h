@@ -139,6 +139,9 @@ struct sim_instr {
   int64_t index_step;                            /* dma_copy_indirect: bytes from one index to the next */
   int64_t devices;                               /* collectives: of a group; at least 1 */
   int64_t coefficient[NISA_TILE_MAX];            /* iota: of each dimension of dst */
+  const int64_t *shuffle;                        /* stream_shuffle: 32 entries */
+  int64_t index_run, n_indices;                  /* local_gather: elements_per_index, n_indices */
+  int64_t index_offset, padding;                 /* nonzero_with_count */
   int result;                                    /* register_load: the register; else -1 */
   bool signals;                                  /* raises the semaphore of its stream by 1 when it is complete */
 };
@@ -213,6 +216,7 @@ enum sim_type sim_int_type(int bytes, bool is_unsigned);
 /* SIM_NO_OPERATOR for a name that there is not. */
 enum sim_operator sim_operator_from_name(const char *name);
 bool sim_operator_is_bits(enum sim_operator o);
+bool sim_operator_is_function(enum sim_operator o);
 
 static inline int64_t sim_linear_value(const struct sim_linear *x, const int64_t *regs) {
   uint64_t v = (uint64_t)x->constant;

@@ -125,7 +125,7 @@ static bool read_op(PyObject *o, const struct nki_param_def *def, struct nki_val
   PyObject *keep;
   const char *name = name_of(o, &keep);
   const struct nki_op *op = name ? nki_op_find(name) : NULL;
-  const bool wants_function = def->kind == NKI_PARAM_FUNC;
+  const bool wants_function = def->kind == NKI_PARAM_FUNC || (def->kind == NKI_PARAM_ALU && op && op->is_alu);
   if (!op && !refuse_unavailable(o))
     trace_refuse(DG_NKI_OPERATOR, NULL, "%s cannot be %R", def->name, o);
   else if (op && (op->is == NKI_FUNC) != wants_function)
@@ -184,10 +184,11 @@ static bool read_view(struct nki_recorder *r, PyObject *o, const struct nki_para
 }
 
 static bool read_list(struct nki_recorder *r, PyObject *o, const struct nki_param_def *def, struct nki_value *out) {
-  int64_t v[2 * NKI_RANK_MAX];
+  enum { MOST = 32 }; /* the entries of a shuffle_mask */
+  int64_t v[MOST];
   const bool pairs = !strcmp(def->name, "pattern");
   *out = (struct nki_value){.kind = NKI_LIST};
-  if (!nki_read_ints(o, def->name, pairs, 2 * NKI_RANK_MAX, v, &out->n))
+  if (!nki_read_ints(o, def->name, pairs, MOST, v, &out->n))
     return false;
   out->ints = arena_dup(r->program->arena, v, (size_t)out->n * sizeof *v);
   return true;
@@ -224,6 +225,7 @@ static bool read_argument(struct nki_recorder *r, struct nki_call *c, int k, PyO
   case NKI_PARAM_CONST:
     return read_number(o, def, out);
   case NKI_PARAM_OP:
+  case NKI_PARAM_ALU:
   case NKI_PARAM_FUNC:
     return read_op(o, def, out);
   case NKI_PARAM_FLAG:

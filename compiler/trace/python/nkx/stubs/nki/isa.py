@@ -27,14 +27,18 @@ class matmul_perf_mode(enum.Enum):
     none, double_row = range(2)
 
 
+class dma_engine(enum.Enum):
+    dma, gpsimd_dma = 1, 2
+
+
 class nc_version(enum.IntEnum):
     gen2, gen3, gen4 = 2, 3, 4
 
 
 class constants:
     """The same names under nki.isa.constants."""
-    engine, reduce_cmd, dge_mode, oob_mode, matmul_perf_mode, nc_version = (
-        engine, reduce_cmd, dge_mode, oob_mode, matmul_perf_mode, nc_version)
+    engine, reduce_cmd, dge_mode, oob_mode, matmul_perf_mode, dma_engine, nc_version = (
+        engine, reduce_cmd, dge_mode, oob_mode, matmul_perf_mode, dma_engine, nc_version)
 
 
 tensor_engine, scalar_engine, gpsimd_engine, vector_engine, unknown_engine = (
@@ -45,12 +49,15 @@ def get_nc_version():
     return {"trn1": nc_version.gen2, "trn2": nc_version.gen3, "trn3": nc_version.gen4}[_nkx.nki_target()]
 
 
+def get_nc_sub_version():
+    """No machine that is compiled for has variants."""
+    return 0
+
+
 __getattr__ = nki_names.attribute_of(
     __name__,
     unsupported={
-        "activate2", "core_barrier", "dma_compute", "dropout", "exponential", "get_nc_sub_version", "local_gather",
-        "nc_matmul_mx", "nc_n_gather", "nc_stream_shuffle", "nonzero_with_count", "quantize_mx", "rand2",
-        "rand_get_state", "rand_set_state", "range_select", "register_alloc", "register_load", "register_move",
-        "register_store", "rng", "sendrecv", "sequence_bounds", "set_rng_seed", "topk"},
+        "dma_compute", "nc_matmul_mx", "quantize_mx", "register_alloc", "register_load", "register_move",
+        "register_store", "topk"},
     removed={"tensor_copy_dynamic_src": "tensor_copy of a view", "tensor_copy_dynamic_dst": "tensor_copy into a view",
              "builtin_custom_op": "there is no replacement"})
