@@ -69,7 +69,12 @@
  *   dma_copy          dst = src, with conversion as above.
  *   dma_transpose     permutation = [1, 0]: both tiles are 2-D, dst(i, j) = src(j, i).  No conversion.
  *   dma_copy_indirect dst(p, f…) = src(p, f…), where the index of base dimension `src_index_dim` of src is increased by
- *                     src_index(p, 0); src_indirect_max_index is the extent of that dimension.
+ *                     src_index(p, 0); src_indirect_max_index is the extent of that dimension.  With the unit attribute
+ *                     skips_out_of_range, dst(p) stays where the index is not below it; otherwise that is an error.
+ *   dma_scatter       dst(p, f…) = src(p, f…), where the index of base dimension `dst_index_dim` of dst is increased by
+ *                     dst_index(p, 0), and so on as above; with op = "add", dst(p, f…) = dst(p, f…) + src(p, f…), in f32.
+ *                     Partition by partition: of equal indices the last one stays, or all are added.
+ *   dma_compute       dst = src `op` other, in f32; op is add.
  *   all_gather all_reduce reduce_scatter all_to_all collective_permute
  *                     exchange arrays with other devices: dst and src are whole arrays of one element type in HBM.
  *                     replica_groups = dense<[[0, 1], [2, 3]]>: each row is a group of devices; without it all devices
@@ -84,6 +89,9 @@
  *                     in psum starts an accumulation group: the first matmul that writes an element overwrites it
  *                     (psum_zero_region = "size2048": the group is one bank).  is_transpose = true: moving is the identity
  *                     matrix, and dst, of stationary's type or f32, gets the elements of stationary unchanged, transposed.
+ *                     row_pos and col_pos: the part of the array that is used begins there; the values do not depend on
+ *                     them.  perf_opt = "double_row": one of two products of 8-bit floats that the array computes at once, which
+ *                     together take the time of one.
  *   tensor_copy       dst = src; between equal types the bits do not change, as in every copy.
  *   tensor_copy_predicated  dst = src where predicate != 0 (reverse_pred = true: where it is 0), else unchanged.
  *   tensor_tensor_arith     dst = lhs `op` rhs.

@@ -107,9 +107,15 @@ static void check_matmul(struct nisa_check *c, const struct nisa_instr *in) {
   int64_t whole = m->matmul_one_bank ? m->psum_bank_bytes : m->psum_bytes;
   if (!fits_a_bank(dst, whole))
     nisa_complain(c, in->op, "dst does not lie within %lld bytes of PSUM per partition", (long long)whole);
-  for (int p = 3; p <= 4; p++)
-    if (!ir_int_constant(in->operand[p].base, &position) || position)
-      nisa_complain(c, in->op, "%s must be 0: the array is not split", in->def->operand[p].name);
+  const int64_t used[] = {k, rows};
+  for (int p = 0; p < 2; p++)
+    if (!ir_int_constant(in->operand[3 + p].base, &position) || position < 0 || position % 32 ||
+        position + used[p] > NISA_PARTITIONS)
+      nisa_complain(c, in->op, "%s must be 0, 32, 64 or 96, with the product inside the array",
+                    in->def->operand[3 + p].name);
+  if (!strcmp(nisa_text_attr(in->op, "perf_opt"), "double_row") &&
+      (c->target == TARGET_TRN1 || nisa_element_bytes(element(a)) != 1 || nisa_element_bytes(element(b)) != 1))
+    nisa_complain(c, in->op, "double rows are products of 8-bit floats, from trn2 on");
 }
 
 /* ---- dma -------------------------------------------------------------------------------------------------------- */
@@ -139,25 +145,43 @@ static void check_dma_transpose(struct nisa_check *c, const struct nisa_instr *i
     nisa_complain(c, in->op, "DMA transposes into SBUF only");
 }
 
-static void check_indirect(struct nisa_check *c, const struct nisa_instr *in) {
-  const struct nisa_access *src = &in->operand[1], *index = &in->operand[2];
-  MlirType t = mlirValueGetType(src->base);
-  int64_t dim = ir_int_attr(in->op, "src_index_dim", -1), max = ir_int_attr(in->op, "src_indirect_max_index", -1);
+/* A gather or a scatter: `x` is in HBM and is indexed by `index`, the other one is in SBUF. */
+static void check_rows(struct nisa_check *c, const struct nisa_instr *in, const char *name, const char *other,
+                       const char *index_name, const char *dim_name, const char *max_name) {
+  const struct nisa_access *x = nisa_operand(in, name), *index = nisa_operand(in, index_name);
+  MlirType t = mlirValueGetType(x->base);
+  int64_t dim = ir_int_attr(in->op, dim_name, -1), max = ir_int_attr(in->op, max_name, -1);
 
   check_same(c, in, "src");
-  check_column(c, in, "src_index");
-  if (mem_is_on_chip(nisa_access_space(src)))
-    nisa_complain(c, in->op, "src must be in HBM");
-  if (nisa_access_space(&in->operand[0]) != MEM_SBUF || nisa_access_space(index) != MEM_SBUF)
-    nisa_complain(c, in->op, "dst and src_index must be in SBUF");
+  check_column(c, in, index_name);
+  if (mem_is_on_chip(nisa_access_space(x)))
+    nisa_complain(c, in->op, "%s must be in HBM", name);
+  if (nisa_access_space(nisa_operand(in, other)) != MEM_SBUF || nisa_access_space(index) != MEM_SBUF)
+    nisa_complain(c, in->op, "%s and %s must be in SBUF", other, index_name);
   if (!mlirTypeIsAInteger(element(index)) || mlirIntegerTypeGetWidth(element(index)) != 32)
-    nisa_complain(c, in->op, "src_index must be i32");
-  if (!mlirTypeEqual(element(&in->operand[0]), element(src)))
+    nisa_complain(c, in->op, "%s must be i32", index_name);
+  if (!mlirTypeEqual(element(x), element(nisa_operand(in, other))))
     nisa_complain(c, in->op, "dst and src must have the same type");
   if (dim < 0 || dim >= mlirShapedTypeGetRank(t))
-    nisa_complain(c, in->op, "src_index_dim is no dimension of src");
+    nisa_complain(c, in->op, "%s is no dimension of %s", dim_name, name);
   else if (max < 1 || max > mlirShapedTypeGetDimSize(t, dim))
-    nisa_complain(c, in->op, "src_indirect_max_index is not within the dimension");
+    nisa_complain(c, in->op, "%s is not within the dimension", max_name);
+}
+
+static void check_indirect(struct nisa_check *c, const struct nisa_instr *in) {
+  check_rows(c, in, "src", "dst", "src_index", "src_index_dim", "src_indirect_max_index");
+}
+
+static void check_scatter(struct nisa_check *c, const struct nisa_instr *in) {
+  const char *op = nisa_text_attr(in->op, "op");
+  check_rows(c, in, "dst", "src", "dst_index", "dst_index_dim", "dst_indirect_max_index");
+  if (*op && strcmp(op, "add") != 0)
+    nisa_complain(c, in->op, "DMA adds; it has no %s", op);
+}
+
+static void check_dma_compute(struct nisa_check *c, const struct nisa_instr *in) {
+  check_same(c, in, "src");
+  check_same(c, in, "other");
 }
 
 /* ---- collectives ------------------------------------------------------------------------------------------------ */
@@ -553,6 +577,8 @@ void nisa_check_instr(struct nisa_check *c, const struct nisa_instr *in) {
       [NISA_DMA_COPY] = check_dma_copy,
       [NISA_DMA_TRANSPOSE] = check_dma_transpose,
       [NISA_DMA_COPY_INDIRECT] = check_indirect,
+      [NISA_DMA_SCATTER] = check_scatter,
+      [NISA_DMA_COMPUTE] = check_dma_compute,
       [NISA_ALL_GATHER] = check_collective,
       [NISA_ALL_REDUCE] = check_collective,
       [NISA_REDUCE_SCATTER] = check_collective,

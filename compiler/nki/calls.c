@@ -19,6 +19,7 @@
 /* OPT(OP("x")) is OPT_OP("x") */
 #define OPT(x) OPT_##x
 #define OPT_DST(n, m) {.name = n, .kind = NKI_PARAM_DST, .memories = m, .is_optional = true}
+#define OPT_SRC(n, m) {.name = n, .kind = NKI_PARAM_SRC, .memories = m, .is_optional = true}
 #define OPT_NUMBER(n, m) {.name = n, .kind = NKI_PARAM_NUMBER, .memories = m, .is_optional = true}
 #define OPT_CONST(n) {.name = n, .kind = NKI_PARAM_CONST, .is_optional = true}
 #define OPT_ALU(n) {.name = n, .kind = NKI_PARAM_ALU, .is_optional = true}

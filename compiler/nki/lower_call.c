@@ -23,6 +23,8 @@ static bool lead_with_one(struct nki_view *v) {
 }
 
 static enum status lower_dma_copy(struct nki_lower *l, const struct nki_call *c) {
+  if (nki_value(c, "dst_index")->kind == NKI_VIEW || nki_value(c, "src_index")->kind == NKI_VIEW)
+    return nki_lower_dma(l, c);
   struct nki_view dst = *VIEW("dst"), src = *VIEW("src");
   const int64_t partitions = nki_is_on_chip(&dst) ? dst.dim[0].size : nki_is_on_chip(&src) ? src.dim[0].size : 0;
   if (nki_is_on_chip(&dst) && nki_is_on_chip(&src) && dst.dim[0].size != src.dim[0].size)
@@ -41,24 +43,38 @@ static enum status lower_dma_copy(struct nki_lower *l, const struct nki_call *c)
   return ST_OK;
 }
 
-static enum status lower_matmul(struct nki_lower *l, const struct nki_call *c) {
-  MlirValue zero = ir_index(&l->b, 0);
-  struct nisa_access x[] = {nki_access_on_chip(l, VIEW("dst")), nki_access_on_chip(l, VIEW("stationary")),
-                            nki_access_on_chip(l, VIEW("moving")), scalar(zero), scalar(zero)};
+static void put_matmul(struct nki_lower *l, const struct nki_call *c, const struct nki_view *stationary,
+                       const struct nki_view *moving, const char *perf_opt) {
+  const struct nki_value *at = nki_value(c, "tile_position");
+  struct nisa_access x[] = {nki_access_on_chip(l, VIEW("dst")), nki_access_on_chip(l, stationary),
+                            nki_access_on_chip(l, moving), scalar(ir_index(&l->b, at->n ? at->ints[0] : 0)),
+                            scalar(ir_index(&l->b, at->n ? at->ints[1] : 0))};
   struct attrs attrs = {0};
-  add_bool(l, &attrs, "is_transpose", false);
-  add_text(l, &attrs, "perf_opt", "none_");
+  add_bool(l, &attrs, "is_transpose", nki_value(c, "is_transpose")->integer);
+  add_text(l, &attrs, "perf_opt", perf_opt);
   add_text(l, &attrs, "psum_zero_region", "size2048");
   emit(l, NISA_MATMUL, c->engine, c, x, &attrs);
-  return ST_OK;
 }
 
-static void lower_dma_transpose(struct nki_lower *l, const struct nki_call *c) {
-  struct nisa_access x[] = {nki_access_of(l, VIEW("dst"), 1), nki_access_of(l, VIEW("src"), 1)};
-  static const int64_t turned[] = {1, 0};
-  struct attrs attrs = {0};
-  add_attr(l, &attrs, "permutation", ir_i64_array(&l->b, 2, turned));
-  emit(l, NISA_DMA_TRANSPOSE, NISA_ENGINE_DMA, c, x, &attrs);
+/* Half k of a view with two rows. */
+static struct nki_view row_of(const struct nki_view *v, int64_t k) {
+  struct nki_view out = *v;
+  out.rank = 2;
+  out.offset += k * v->dim[1].stride;
+  out.dim[1] = v->dim[2];
+  return out;
+}
+
+static void lower_matmul(struct nki_lower *l, const struct nki_call *c) {
+  const struct nki_value *mode = nki_value(c, "perf_mode");
+  if (mode->kind != NKI_WORD || strcmp(mode->word, "double_row") != 0) {
+    put_matmul(l, c, VIEW("stationary"), VIEW("moving"), "none_");
+    return;
+  }
+  for (int k = 0; k < 2; k++) {
+    const struct nki_view stationary = row_of(VIEW("stationary"), k), moving = row_of(VIEW("moving"), k);
+    put_matmul(l, c, &stationary, &moving, "double_row");
+  }
 }
 
 static void lower_tensor_tensor(struct nki_lower *l, const struct nki_call *c) {
@@ -326,7 +342,8 @@ enum status nki_lower_call(struct nki_lower *l, const struct nki_call *c) {
     put_memset(l, c, VIEW("dst"), nki_value(c, "value")->number, c->engine);
     return ST_OK;
   case NKI_NC_MATMUL:
-    return lower_matmul(l, c);
+    lower_matmul(l, c);
+    return ST_OK;
   case NKI_TENSOR_TENSOR:
     lower_tensor_tensor(l, c);
     return ST_OK;
@@ -368,9 +385,6 @@ enum status nki_lower_call(struct nki_lower *l, const struct nki_call *c) {
     return ST_OK;
   case NKI_NC_MATCH_REPLACE8:
     lower_replace(l, c);
-    return ST_OK;
-  case NKI_DMA_TRANSPOSE:
-    lower_dma_transpose(l, c);
     return ST_OK;
   case NKI_NC_TRANSPOSE:
     return lower_transpose(l, c);

@@ -53,6 +53,9 @@ static void lower_state(struct nki_lower *l, const struct nki_call *c, enum nisa
 
 enum status nki_lower_more(struct nki_lower *l, const struct nki_call *c) {
   switch (c->kind) {
+  case NKI_DMA_COMPUTE:
+  case NKI_DMA_TRANSPOSE:
+    return nki_lower_dma(l, c);
   case NKI_NC_STREAM_SHUFFLE:
     lower_shuffle(l, c);
     return ST_OK;

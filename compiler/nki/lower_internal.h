@@ -65,6 +65,10 @@ void nki_release(struct nki_lower *l, struct nki_home *h);
 bool nki_shape_by_pattern(const struct nki_call *c, struct nki_view *out, struct nki_error *err);
 /* A view as an operand whose par_dims leading dimensions are partitions. */
 struct nisa_access nki_access_of(struct nki_lower *l, const struct nki_view *v, int par_dims);
+/* True if each dimension of the view steps along the tensor's own dimensions; then it can be an operand over them even if
+ * other views of the tensor cannot. */
+bool nki_follows_dims(const struct nki_view *v);
+struct nisa_access nki_access_with_dims(struct nki_lower *l, const struct nki_view *v);
 /* A view on chip as an operand with as few dimensions as it can have. */
 struct nisa_access nki_access_on_chip(struct nki_lower *l, const struct nki_view *v);
 
@@ -72,6 +76,8 @@ struct nisa_access nki_access_on_chip(struct nki_lower *l, const struct nki_view
 
 /* Appends the instructions of a call that nki_compose leaves as it is. */
 enum status nki_lower_call(struct nki_lower *l, const struct nki_call *c);
+/* lower_dma.c: transfers of rows that numbers select, sums, transposes. */
+enum status nki_lower_dma(struct nki_lower *l, const struct nki_call *c);
 /* lower_gather.c: the calls that lower_call.c does not know. */
 enum status nki_lower_more(struct nki_lower *l, const struct nki_call *c);
 /* Appends an instruction with the operands dst and `src`. */

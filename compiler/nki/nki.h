@@ -54,6 +54,9 @@ struct nki_view {
   int64_t offset;
   int rank;
   struct nki_dim dim[NKI_RANK_MAX];
+  /* In HBM, while a call is read: the part of `rows` has for each index of dimension 0 the row of the tensor that it
+   * begins at, and the stride of dimension 0 is 0.  A recorded call has `rows` as an operand of its own. */
+  struct nki_view *rows;
 };
 
 static inline bool nki_is_on_chip(const struct nki_view *v) {
@@ -110,6 +113,10 @@ bool nki_view_select(const struct nki_view *v, int64_t dim, int64_t index, struc
  * and its stride is the number of elements in a partition.  offset counts elements from the view's first one. */
 bool nki_view_ap(const struct nki_view *v, int n, const int64_t (*pairs)[2], int64_t offset, struct nki_view *out,
                  struct nki_error *err);
+/* The same, but the elements of index p of the first pair begin at row rows[p] of the tensor, plus offset; the first stride
+ * does not matter. */
+bool nki_view_rows(const struct nki_view *v, int n, const int64_t (*pairs)[2], int64_t offset, struct nki_view *rows,
+                   struct nki_view *out, struct nki_error *err);
 /* True if all elements of the view lie one after another, on chip in each partition. */
 bool nki_is_contiguous(const struct nki_view *v);
 /* Splits dimensions of x and y, which have as many elements in the same order, so that both have the same sizes.  False

@@ -173,6 +173,8 @@ static bool check_bits(const struct nki_call *c, const struct nki_value *op, str
 static bool check_same_elements(const struct nki_call *c, struct nki_error *err) {
   const struct nki_view *dst = VIEW("dst"), *src = VIEW("src");
   const enum dtype to = dst->tensor->dtype, from = src->tensor->dtype;
+  if (!nki_check_rows(c, err))
+    return false;
   if (to != from && dtype_is_int(to) && dtype_is_int(from))
     return nki_refuse(err, DG_NKI_DTYPE, "copy it as it is, and cast it with nisa.tensor_copy",
                       "DMA does not convert %s to %s", dtype_numpy_name(from), dtype_numpy_name(to));
@@ -180,44 +182,6 @@ static bool check_same_elements(const struct nki_call *c, struct nki_error *err)
     return true;
   return nki_refuse(err, DG_NKI_SHAPE_MISMATCH, NULL, "src has %lld elements, but dst has %lld",
                     (long long)nki_elements(src), (long long)nki_elements(dst));
-}
-
-static bool check_matmul(const struct nki_program *p, const struct nki_call *c, struct nki_error *err) {
-  const struct nki_view *dst = VIEW("dst"), *st = VIEW("stationary"), *mv = VIEW("moving");
-  const struct nisa_machine *m = nisa_machine(p->target);
-  const int64_t k = st->dim[0].size, rows = nki_free_elements(st), cols = nki_free_elements(mv);
-  if (mv->dim[0].size != k)
-    return nki_refuse(err, DG_NKI_SHAPE_MISMATCH, "the partitions of both are the axis that is summed",
-                      "stationary has %lld partitions, but moving has %lld", (long long)k, (long long)mv->dim[0].size);
-  if (rows > m->matmul_m)
-    return nki_refuse(err, DG_NKI_SIZE_LIMIT, "use tiles of nl.tile_size.gemm_stationary_fmax",
-                      "stationary has %lld elements in each partition, but at most %lld fit", (long long)rows,
-                      (long long)m->matmul_m);
-  if (cols > m->matmul_n)
-    return nki_refuse(err, DG_NKI_SIZE_LIMIT, "use tiles of nl.tile_size.gemm_moving_fmax",
-                      "moving has %lld elements in each partition, but at most %lld fit", (long long)cols,
-                      (long long)m->matmul_n);
-  if (dst->dim[0].size != rows || nki_free_elements(dst) != cols)
-    return nki_refuse(err, DG_NKI_SHAPE_MISMATCH, NULL,
-                      "the product has the shape (%lld, %lld), but dst has (%lld, %lld)", (long long)rows,
-                      (long long)cols, (long long)dst->dim[0].size, (long long)nki_free_elements(dst));
-  if (!dtype_is_float(st->tensor->dtype) || !dtype_is_float(mv->tensor->dtype))
-    return nki_refuse(err, DG_NKI_DTYPE, "cast it with nisa.tensor_copy", "the Tensor engine multiplies floats, not %s",
-                      dtype_numpy_name(dtype_is_float(st->tensor->dtype) ? mv->tensor->dtype : st->tensor->dtype));
-  if ((st->tensor->dtype == DT_F32) != (mv->tensor->dtype == DT_F32))
-    return nki_refuse(err, DG_NKI_DTYPE, "float32 is multiplied by float32 only", "stationary is %s, but moving is %s",
-                      dtype_numpy_name(st->tensor->dtype), dtype_numpy_name(mv->tensor->dtype));
-  static const char *const later[] = {"is_transpose", "tile_position", "tile_size"};
-  for (int i = 0; i < 3; i++) {
-    const struct nki_value *v = nki_value(c, later[i]);
-    if (v->integer || v->n)
-      return nki_refuse(err, DG_NKI_UNSUPPORTED, NULL, "%s of nc_matmul is not compiled here yet", later[i]);
-  }
-  const struct nki_value *mode = nki_value(c, "perf_mode");
-  if (mode->kind == NKI_WORD && strcmp(mode->word, "none") != 0)
-    return nki_refuse(err, DG_NKI_UNSUPPORTED, NULL, "the perf_mode %s of nc_matmul is not compiled here yet",
-                      mode->word);
-  return true;
 }
 
 static bool check_reduce(const struct nki_program *p, const struct nki_call *c, struct nki_error *err) {
@@ -391,8 +355,6 @@ static bool check_call(const struct nki_program *p, const struct nki_call *c, st
     return check_predicated(c, err);
   case NKI_MEMSET:
     return true;
-  case NKI_NC_MATMUL:
-    return check_matmul(p, c, err);
   case NKI_TENSOR_TENSOR:
     return check_tensor_tensor(p, c, err);
   case NKI_TENSOR_SCALAR:

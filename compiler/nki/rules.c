@@ -22,19 +22,6 @@ static bool check_transposed(const char *name, const struct nki_view *src, const
   return true;
 }
 
-static bool check_dma_transpose(const struct nki_call *c, struct nki_error *err) {
-  const struct nki_view *dst = VIEW("dst"), *src = VIEW("src");
-  const struct nki_value *axes = nki_value(c, "axes");
-  const size_t bytes = dtype_size(src->tensor->dtype);
-  if (src->rank != 2 || dst->rank != 2 || (axes->n && (axes->n != 2 || axes->ints[0] != 1 || axes->ints[1] != 0)))
-    return nki_refuse(err, DG_NKI_UNSUPPORTED, "transpose parts of two dimensions",
-                      "dma_transpose of other axes than (1, 0) is not compiled here yet");
-  if (bytes != 2 && bytes != 4)
-    return nki_refuse(err, DG_NKI_DTYPE, NULL, "DMA transposes elements of 2 or 4 bytes, not %s",
-                      dtype_numpy_name(src->tensor->dtype));
-  return check_transposed("src", src, dst, err);
-}
-
 enum nisa_engine nki_transpose_engine(const struct nki_call *c) {
   if (c->engine != NISA_ENGINE_NONE)
     return c->engine;
@@ -351,8 +338,11 @@ static bool check_eight(const struct nki_call *c, struct nki_error *err) {
 
 bool nki_rules_more(const struct nki_program *p, const struct nki_call *c, struct nki_error *err) {
   switch (c->kind) {
+  case NKI_NC_MATMUL:
+    return nki_rules_matmul(p, c, err);
   case NKI_DMA_TRANSPOSE:
-    return check_dma_transpose(c, err);
+  case NKI_DMA_COMPUTE:
+    return nki_rules_dma(p, c, err);
   case NKI_NC_TRANSPOSE:
     return check_transpose(p, c, err);
   case NKI_SCALAR_TENSOR_TENSOR:

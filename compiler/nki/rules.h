@@ -30,6 +30,11 @@ bool nki_is_from(const struct nki_program *p, enum target first, const struct nk
 /* What the call does with the accumulator registers: reduce_res is a column, and the registers hold something. */
 bool nki_check_registers(const struct nki_program *p, const struct nki_call *c, struct nki_error *err);
 
+/* rules_dma.c: the operands dst_index and src_index of a transfer. */
+bool nki_check_rows(const struct nki_call *c, struct nki_error *err);
+bool nki_rules_dma(const struct nki_program *p, const struct nki_call *c, struct nki_error *err);
+/* rules_matmul.c: products. */
+bool nki_rules_matmul(const struct nki_program *p, const struct nki_call *c, struct nki_error *err);
 /* rules_gather.c: shuffles, gathers, random numbers, several cores. */
 bool nki_rules_gather(const struct nki_program *p, const struct nki_call *c, struct nki_error *err);
 /* The rules of the calls that record.c does not know. */

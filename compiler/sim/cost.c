@@ -377,6 +377,10 @@ static void matmul_cost(const struct sim_instr *i, enum target t, struct sim_cos
       c->cycles += pass > c->load_cycles ? pass : c->load_cycles;
   } else if (sim_type_bytes(moving->type) == 1) {
     c->cycles = divide_up(c->cycles * sim_constant(SIM_TENSOR_MX, t), 100);
+    if (i->is_double_row) {
+      c->cycles = divide_up(c->cycles, 2);
+      c->load_cycles = divide_up(c->load_cycles, 2);
+    }
   }
 }
 

@@ -112,10 +112,13 @@ static void decode_attributes(struct decoder *d, const struct nisa_instr *in, st
   decode_operators(op, i);
   i->negates = bool_attr(op, "negated");
   i->is_transpose = bool_attr(op, "is_transpose");
+  i->is_double_row = !strcmp(nisa_text_attr(op, "perf_opt"), "double_row");
   i->where_zero = bool_attr(op, "reverse_pred");
   i->reduced_dims = (int)ir_int_attr(op, "num_r_dim", 0);
-  i->dim = (int)ir_int_attr(op, i->kind == NISA_DMA_COPY_INDIRECT ? "src_index_dim" : "dim", -1);
-  i->limit = ir_int_attr(op, "src_indirect_max_index", 0);
+  const int indirect = nisa_indirect_operand(i->kind);
+  i->dim = (int)ir_int_attr(op, indirect < 0 ? "dim" : indirect ? "src_index_dim" : "dst_index_dim", -1);
+  i->limit = ir_int_attr(op, indirect ? "src_indirect_max_index" : "dst_indirect_max_index", 0);
+  i->skips = bool_attr(op, "skips_out_of_range");
   if (i->kind >= NISA_ALL_GATHER && i->kind <= NISA_COLLECTIVE_PERMUTE)
     i->devices = decode_devices(d, in, i);
   i->index_run = ir_int_attr(op, "elements_per_index", 1);
@@ -146,8 +149,9 @@ enum status decode_instr(struct decoder *d, MlirOperation op) {
   for (int k = 0; k < in.def->n_operands; k++)
     decode_operand(d, &in.operand[k], i.is_unsigned, &i.operand[k]);
   decode_attributes(d, &in, &i);
-  if (i.kind == NISA_DMA_COPY_INDIRECT)
-    i.index_step = decode_find(d, in.operand[1].base)->steps[i.dim];
+  const int indirect = nisa_indirect_operand(i.kind);
+  if (indirect >= 0)
+    i.index_step = decode_find(d, in.operand[indirect].base)->steps[i.dim];
   if (i.kind == NISA_REGISTER_LOAD)
     decode_define(d, mlirOperationGetResult(op, 0))->reg = i.result = decode_register(d, 0);
   array_push(d->arena, &d->instrs, i);

@@ -187,7 +187,8 @@ MUST_USE bool sim_execute(struct sim_machine *m, const struct sim_instr *i);
 /* exec_copy.c, exec_arith.c, exec_matmul.c, exec_collective.c: each executes the current instruction. */
 MUST_USE bool sim_exec_copy(struct sim_machine *m);
 MUST_USE bool sim_exec_transpose(struct sim_machine *m);
-MUST_USE bool sim_exec_gather(struct sim_machine *m);
+MUST_USE bool sim_exec_gather(struct sim_machine *m); /* dma_copy_indirect, dma_scatter */
+MUST_USE bool sim_exec_dma_compute(struct sim_machine *m);
 MUST_USE bool sim_exec_predicated(struct sim_machine *m);
 MUST_USE bool sim_exec_memset(struct sim_machine *m);
 MUST_USE bool sim_exec_iota(struct sim_machine *m);

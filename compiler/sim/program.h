@@ -132,11 +132,13 @@ struct sim_instr {
   bool in_integers;                              /* on gpsimd: integers stay integers */
   bool negates;                                  /* tensor_reduce_arith */
   bool is_transpose;                             /* matmul: passes the moving operand through unchanged */
+  bool is_double_row;                            /* matmul */
   bool where_zero;                               /* tensor_copy_predicated: reverse_pred */
   int reduced_dims;                              /* tensor_reduce_arith: free dimensions at the end that are reduced */
   int dim;                                       /* collectives: dim; dma_copy_indirect: src_index_dim */
-  int64_t limit;                                 /* dma_copy_indirect: src_indirect_max_index */
-  int64_t index_step;                            /* dma_copy_indirect: bytes from one index to the next */
+  int64_t limit;                                 /* dma_copy_indirect: src_indirect_max_index; dma_scatter: dst_… */
+  int64_t index_step;                            /* of these: bytes from one index to the next */
+  bool skips;                                    /* of these: skips_out_of_range */
   int64_t devices;                               /* collectives: of a group; at least 1 */
   int64_t coefficient[NISA_TILE_MAX];            /* iota: of each dimension of dst */
   const int64_t *shuffle;                        /* stream_shuffle: 32 entries */

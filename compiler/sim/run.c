@@ -163,7 +163,10 @@ static bool execute(struct sim_machine *m, const struct sim_instr *i) {
   case NISA_DMA_TRANSPOSE:
     return sim_exec_transpose(m);
   case NISA_DMA_COPY_INDIRECT:
+  case NISA_DMA_SCATTER:
     return sim_exec_gather(m);
+  case NISA_DMA_COMPUTE:
+    return sim_exec_dma_compute(m);
   case NISA_ALL_GATHER:
   case NISA_ALL_REDUCE:
   case NISA_REDUCE_SCATTER:

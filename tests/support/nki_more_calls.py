@@ -13,7 +13,7 @@ def uniform(rng, shape, dtype=np.float32):
 
 
 def add_all(rng, add):
-    for family in (alu, registers, range_selects, newest, shuffles, gathers, places, randoms, transposes, cores, language):
+    for family in (alu, registers, range_selects, newest, shuffles, gathers, places, randoms, transposes, cores, language, rows, sums, wide_transposes, products):
         family(rng, add)
 
 
@@ -235,3 +235,80 @@ def language(rng, add):
         add(text, f"nisa.tensor_copy(out, {text})", {"x": x, "y": y}, (64, 20), "float32", want, 1e-6)
     add("nl.no_reorder", "with nl.no_reorder():\n    nisa.tensor_copy(out, x)\n    nisa.tensor_tensor(out, out, x, nl.add)", {"x": x}, (64, 20), "float32", 2 * x)
     add("nl.device_print", "nl.device_print('x', x)\nnisa.tensor_copy(out, x)", {"x": x}, (64, 20), "float32", x)
+
+
+def rows(rng, add):
+    for t in ("float32", "bfloat16", "int32"):
+        x = rng.integers(0, 100, (9, 6)).astype(BF16 if t == "bfloat16" else t)
+        i = rng.integers(0, 9, (32, 1)).astype(np.uint32)
+        add(f"dma_copy of rows {t}", "nisa.dma_copy(out, x_.ap([[6, 32], [1, 6]], vector_offset=i))", {"x": x, "i": i}, (32, 6), t, x[i[:, 0]])
+    part = "nisa.dma_copy(out, x_.ap([[6, 32], [2, 2]], offset=1, vector_offset=i, indirect_dim=0))"
+    add("dma_copy of parts of rows", part, {"x": x, "i": i.astype(np.int32)}, (32, 2), "int32", x[i[:, 0]][:, [1, 3]])
+    add("dma_copy of rows by vector_select", "nisa.dma_copy(out, x_.vector_select(0, i))", {"x": x, "i": i}, (32, 6), "int32", x[i[:, 0]])
+    blocks = rng.integers(0, 100, (9, 2, 3)).astype(np.float32)
+    add("dma_copy of blocks by vector_select", "nisa.dma_copy(out, x_.vector_select(0, i))", {"x": blocks, "i": i}, (32, 2, 3), "float32", blocks[i[:, 0]])
+    far = i.copy()
+    far[::3] = [[9], [2**32 - 1]] * 5 + [[100]]
+    add("dma_copy of rows, of which some are skipped", "nisa.memset(out, -1)\nnisa.dma_copy(out, x_.vector_select(0, i), oob_mode=nisa.oob_mode.skip)",
+        {"x": x, "i": far}, (32, 6), "int32", np.where(far < 9, x[np.minimum(far, 8)[:, 0]], -1))
+    y, to = rng.integers(0, 100, (9, 6)).astype(np.float32), rng.permutation(12)[:9].astype(np.uint32)[:, None]
+    new = "h = nl.ndarray((12, 6), nl.float32, buffer=nl.hbm)\nnl.store(h, nl.full((12, 6), -1.0, nl.float32))\n"
+    scattered = np.full((12, 6), -1, np.float32)
+    scattered[to[:, 0]] = y
+    add("dma_copy to rows", new + "nisa.dma_copy(h.vector_select(0, i), y)\nnisa.dma_copy(out, h)", {"y": y, "i": to}, (12, 6), "float32", scattered)
+    add("dma_copy to parts of rows", new + "nisa.dma_copy(h.ap([[6, 9], [1, 3]], offset=2, vector_offset=i), y[:, 0:3])\nnisa.dma_copy(out, h)", {"y": y, "i": to},
+        (12, 6), "float32", np.where((np.arange(6) >= 2) & (np.arange(6) < 5), np.roll(np.where(scattered == -1, -1, scattered), 2, 1), -1))
+    twice = np.array([[3], [3], [0], [3], [7], [0], [1], [1], [3]], np.uint32)
+    sums = np.full((12, 6), -1, np.float32)
+    np.add.at(sums, twice[:, 0], y)
+    call = "nisa.dma_compute(h.vector_select(0, i), [h.vector_select(0, i), y], nl.add)\nnisa.dma_copy(out, h)"
+    add("dma_compute to rows", new + call, {"y": y, "i": twice}, (12, 6), "float32", sums)
+    acc = uniform(rng, (32, 6))
+    add("dma_compute of rows", "nisa.dma_compute(a, [a, y_.vector_select(0, i)], nl.add)\nnisa.tensor_copy(out, a)", {"a": acc, "y": y, "i": i}, (32, 6), "float32", acc + y[i[:, 0]], 1e-6)
+
+
+def sums(rng, add):
+    x, y, z = (uniform(rng, (64, 20)) for _ in range(3))
+    add("dma_compute", "nisa.dma_compute(out, [x, y_], nl.add)", {"x": x, "y": y}, (64, 20), "float32", x + y, 1e-6)
+    add("dma_compute of three sources", "nisa.dma_compute(dst=out, srcs=(x_, y, z_), reduce_op=nl.add, scales=[1.0, 1.0, 1.0])", {"x": x, "y": y, "z": z}, (64, 20), "float32",
+        x + y + z, 1e-6)
+    b, c = x.astype(BF16), y.astype(BF16)
+    want = (b.astype(np.float32) + c.astype(np.float32) + b.astype(np.float32)).astype(BF16)
+    add("dma_compute bfloat16 in place", "nisa.dma_compute(x, [x, y_, x_], nl.add)\nnisa.tensor_copy(out, x)", {"x": b, "y": c}, (64, 20), "bfloat16", want)
+
+
+def wide_transposes(rng, add):
+    for t in ("bfloat16", "float32"):
+        x = rng.integers(0, 100, (16, 3, 20)).astype(BF16 if t == "bfloat16" else t)
+        add(f"dma_transpose of 3 dimensions {t}", "nisa.dma_transpose(out, x, axes=(2, 1, 0))", {"x": x}, (20, 3, 16), t, x.transpose(2, 1, 0))
+        w = rng.integers(0, 100, (8, 2, 3, 20)).astype(BF16 if t == "bfloat16" else t)
+        add(f"dma_transpose of 4 dimensions {t}", "nisa.dma_transpose(dst=out, src=x_, axes=(3, 1, 2, 0))", {"x": w}, (20, 2, 3, 8), t, w.transpose(3, 1, 2, 0))
+
+
+def products(rng, add):
+    new = "p = nl.ndarray({}, nl.{}, buffer=nl.psum)\n{}\nnisa.tensor_copy(out, p)"
+    for t in ("float32", "bfloat16"):
+        x = uniform(rng, (48, 20), BF16 if t == "bfloat16" else np.float32)
+        body = new.format("(20, 48)", t, f"e = nl.shared_identity_matrix(48, nl.{t})\nnisa.nc_matmul(p, x, e, is_transpose=True)")
+        add(f"nc_matmul is_transpose {t}", body, {"x": x}, (20, 48), t, x.T)
+    l, r = uniform(rng, (128, 64)), uniform(rng, (128, 100))
+    for size, at, targets in ((64, 0, ("trn2", "trn1", "trn3")), (64, 64, ("trn2", "trn1", "trn3")), (32, 32, NEWER), (32, 96, NEWER)):
+        rows = slice(at, at + size)
+        part = f"nisa.nc_matmul(p, l[{at}:{at + size}], r[{at}:{at + size}], tile_position=({at}, 0), tile_size=({size}, 128))"
+        add(f"nc_matmul of {size} rows from {at} on", new.format("(64, 100)", "float32", part), {"l": l, "r": r}, (64, 100), "float32", l[rows].T @ r[rows], 1e-4, targets)
+    both = "p = nl.ndarray((128, 100), nl.float32, buffer=nl.psum)\n" + "".join(
+        f"nisa.nc_matmul(p[{c}:{c + 64}], l[{k}:{k + 64}], r[{k}:{k + 64}], tile_position=({k}, {c}), tile_size=(64, 64))\n" for k, c in ((0, 0), (64, 64)))
+    add("nc_matmul of tiles of rows and columns", both + "nisa.tensor_copy(out, p)", {"l": l, "r": r}, (128, 100), "float32",
+        np.concatenate([l[:64].T @ r[:64], l[64:].T @ r[64:]]), 1e-4)
+    for t in (ml_dtypes.float8_e4m3, ml_dtypes.float8_e5m2):
+        name = np.dtype(t).name
+        x, y = uniform(rng, (64, 2, 24)).astype(t), uniform(rng, (64, 2, 40)).astype(t)
+        want = np.einsum("kjm,kjn->mn", x.astype(np.float32), y.astype(np.float32))
+        call = "nisa.nc_matmul(p, x, y, perf_mode=nisa.matmul_perf_mode.double_row)"
+        add(f"nc_matmul of double rows {name}", new.format("(24, 40)", "float32", call), {"x": x, "y": y}, (24, 40), "float32", want, 1e-4, NEWER)
+        add(f"nc_matmul of double rows {name} twice", new.format("(24, 40)", "float32", call + "\n" + call), {"x": x, "y": y}, (24, 40), "float32", 2 * want, 1e-4, NEWER)
+    l, r = uniform(rng, (64, 128)), uniform(rng, (64, 512))
+    add("nc_matmul at its limits", new.format("(128, 512)", "float32", "nisa.nc_matmul(p, l, r)"), {"l": l, "r": r}, (128, 512), "float32", l.T @ r, 1e-4)
+    l, r = uniform(rng, (64, 32), BF16), uniform(rng, (64, 40), BF16)
+    want = (l.astype(np.float32).T @ r.astype(np.float32)).astype(BF16)
+    add("nc_matmul to bfloat16", new.format("(32, 40)", "bfloat16", "nisa.nc_matmul(p, l, r)"), {"l": l, "r": r}, (32, 40), "bfloat16", want, 0.02, NEWEST)

@@ -298,11 +298,32 @@ static bool bind(struct nki_recorder *r, struct nki_call *c, PyObject *args, PyO
   return true;
 }
 
+/* Row numbers of an operand x become the operand x_index of the call. */
+static bool bind_rows(struct nki_recorder *r, struct nki_call *c) {
+  const struct nki_call_def *def = nki_def(c);
+  for (int k = 0; k < nki_n_params(def); k++) {
+    if (c->value[k].kind != NKI_VIEW || !c->value[k].view->rows)
+      continue;
+    const char *name = arena_printf(r->program->arena, "%s_index", def->param[k].name);
+    int to = 0;
+    while (to < nki_n_params(def) && strcmp(def->param[to].name, name) != 0)
+      to++;
+    if (to == nki_n_params(def)) {
+      trace_refuse(DG_NKI_OPERAND, "copy the rows to SBUF with nisa.dma_copy first",
+                   "%s of nisa.%s cannot be rows that are selected by number", def->param[k].name, def->name);
+      return false;
+    }
+    c->value[to] = (struct nki_value){.kind = NKI_VIEW, .view = c->value[k].view->rows};
+    c->value[k].view->rows = NULL;
+  }
+  return true;
+}
+
 /* Makes the call whose number is `kind`. */
 static PyObject *isa_call(PyObject *kind, PyObject *args, PyObject *kw) {
   struct nki_recorder *r = nki_enter();
   struct nki_call c = {.kind = (enum nki_call_kind)PyLong_AsLong(kind)};
-  if (!r || !bind(r, &c, args, kw))
+  if (!r || !bind(r, &c, args, kw) || !bind_rows(r, &c))
     return NULL;
   struct nki_error err = {.arena = r->program->arena};
   c.locs = nki_here(r);

@@ -29,13 +29,14 @@ class _Memory:
 
     def _of(self, storage, view):
         tensor, partition, offset, dims = view
-        size = storage.itemsize
+        size, dtype = storage.itemsize, storage.dtype
+        storage = storage.view(f"u{size}")  # NumPy strides no type that it cannot name, such as float8_e5m2
         if storage.ndim == 2:
             steps = [storage.strides[0]] + [size] * (len(dims) - 1)
             start = storage[partition:, offset:]
         else:
             steps, start = [size] * len(dims), storage[offset:]
-        return as_strided(start, [n for n, _ in dims], [s * step for (_, s), step in zip(dims, steps)])
+        return as_strided(start, [n for n, _ in dims], [s * step for (_, s), step in zip(dims, steps)]).view(dtype)
 
     def at(self, view):
         return self._of(self.storage[view[0]], view)
@@ -196,13 +197,44 @@ class _Evaluation:
         x = x if np.asarray(x).dtype == dst.dtype else _to(dst.dtype, x)
         dst[...] = np.broadcast_to(x, (dst.shape[0], dst.size // dst.shape[0])).reshape(dst.shape)
 
-    def dma_copy(self, on, dst, src, **_):
+    def _rows_at(self, view, index, oob_mode):
+        """The parts of HBM that the row numbers name, one for each partition; None for one that is skipped."""
+        tensor, partition, offset, dims = view
+        shape = self.m.tensors[tensor][3]
+        step = int(np.prod(shape[1:]))
+        for at in self.m.at(index).reshape(-1).tolist():
+            if not 0 <= at < shape[0] and oob_mode != "skip":
+                raise IndexError(f"row {at} of {self.m.tensors[tensor][0]}, which has {shape[0]}")
+            yield self.m.at((tensor, partition, offset + at * step, dims[1:])) if 0 <= at < shape[0] else None
+
+    def dma_copy(self, on, dst, src, dst_index=None, src_index=None, oob_mode=None, **_):
+        if src_index is not None:
+            for to, row in zip(self.m.at(dst), list(self._rows_at(src, src_index, oob_mode))):
+                if row is not None:
+                    to[...] = row.reshape(to.shape)
+            return
+        if dst_index is not None:
+            for row, x in zip(self._rows_at(dst, dst_index, oob_mode), self.m.at(src)):
+                if row is not None:
+                    row[...] = x.reshape(row.shape)
+            return
         to, x = self.m.at(dst), self.m.at(src)
         x = x if x.dtype == to.dtype else _to(to.dtype, _f32(x))
         to[...] = x.reshape(to.shape)
 
+    def dma_compute(self, on, dst, src, other, reduce_op, oob_mode, dst_index, src_index):
+        if dst_index is not None:
+            for row, x in zip(self._rows_at(dst, dst_index, oob_mode), self.m.at(src)):
+                if row is not None:
+                    row[...] = _to(row.dtype, _f32(row) + _f32(x).reshape(row.shape))
+            return
+        to = self.m.at(dst)
+        x = np.stack(list(self._rows_at(src, src_index, oob_mode))) if src_index is not None else self.m.at(src)
+        to[...] = _to(to.dtype, _f32(x).reshape(to.shape) + _f32(self.m.at(other)).reshape(to.shape))
+
     def dma_transpose(self, on, dst, src, **_):
-        self.m.at(dst)[...] = self.m.at(src).T
+        x = self.m.at(src)
+        self.m.at(dst)[...] = np.swapaxes(x, 0, x.ndim - 1)
 
     def nc_transpose(self, on, dst, data, **_):
         to = self.m.at(dst)
@@ -226,8 +258,11 @@ class _Evaluation:
         if self.m.tensors[dst[0]][1] == "psum":
             self.m.products_at(dst)[...] = False
 
-    def nc_matmul(self, on, dst, stationary, moving, accumulate, **_):
-        product = self._read(stationary).T @ self._read(moving)
+    def nc_matmul(self, on, dst, stationary, moving, accumulate, is_transpose=False, perf_mode=None, **_):
+        x, y = self._read(stationary), self._read(moving)
+        if perf_mode == "double_row":
+            x, y = (v.reshape(len(v), 2, -1).swapaxes(0, 1).reshape(2 * len(v), -1) for v in (x, y))
+        product = x.T if is_transpose else x.T @ y
         to = self.m.at(dst)
         adds = self.m.products_at(dst).copy() if accumulate is None else np.full(to.shape, bool(accumulate))
         product = product.reshape(to.shape)
