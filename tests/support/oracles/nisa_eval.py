@@ -209,6 +209,8 @@ ARITH = {
     "divide_int": truncating, "mod_int": lambda x, y: x - truncating(x, y) * y,
     "is_eq": truth(np.equal), "is_ne": truth(np.not_equal), "is_gt": truth(np.greater),
     "is_ge": truth(np.greater_equal), "is_lt": truth(np.less), "is_le": truth(np.less_equal),
+    "abs_max": lambda x, y: np.where((np.abs(x) >= np.abs(y)) | (x != x), x, y),
+    "abs_min": lambda x, y: np.where((np.abs(x) <= np.abs(y)) | (x != x), x, y),
     "logical_and": truth(np.logical_and), "logical_or": truth(np.logical_or), "logical_xor": truth(np.logical_xor),
 }
 BITS = {"bitwise_and": np.bitwise_and, "bitwise_or": np.bitwise_or, "bitwise_xor": np.bitwise_xor,
@@ -558,7 +560,7 @@ class Instr:
     def local_gather(self, env):
         x, i = self.get(env, "src"), self.get(env, "src_index").astype(np.int64)
         run, n = int(self.attrs["elements_per_index"]), int(self.attrs["n_indices"])
-        out = np.empty(self.operands["dst"].shape, x.dtype)
+        out = np.empty((len(x), n * run), x.dtype)
         for p in range(len(x)):
             for k in range(n):
                 at = i[p - p % 16 + k % 16, k // 16]
