@@ -360,6 +360,7 @@ def test_gathers_equal_numpy(simulator):
 
 def test_places_of_segments_and_of_elements_that_are_not_0_equal_numpy(simulator):
     for p, rng, partitions, _ in cases("places", n=4 * CASES):
+        p.target = choose(rng, "trn2", "trn3")
         n = int(rng.choice([1, 5, 200]))
         ids = np.repeat(rng.integers(0, 4, n), rng.integers(1, 4, n))[:n].astype(np.float32)[None]
         p.instr("sequence_bounds", [p.operand("dst", 1, [2 * n], choose(rng, "f32", "i32"), is_written=True), p.operand("src", 1, [n], "f32", data=ids)], "gpsimd")
