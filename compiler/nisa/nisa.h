@@ -135,6 +135,16 @@
  *                     d += 362437, and its number is x4 + d.  A state has the words of a lane's generators one after the other.
  *                     A seed s makes word w of generator k of lane p  f(s + 0x9e3779b9 (1 + w + 6 (k + 4 p))), f the
  *                     finalizer of MurmurHash3; a program starts with the seed 0.  The vendor does not publish its seeding.
+ *   matmul_mx         the same as matmul, of packed elements times their scales (trn3): dst(m, n) += sum over k and j < 4 of
+ *                     stationary(k, m)[j] * s * moving(k, n)[j] * t.  An integer of 32 bits has four f8E4M3FN or f8E5M2, one of
+ *                     16 bits has four f4E2M1FN, element 0 in the low bits; stationary_format and moving_format say which.
+ *                     Eight partitions share their scales: those of partitions 32 q + 8 r … + 7 are in partition 32 q + r of
+ *                     stationary_scale or moving_scale, one for each packed element; the other partitions of these are not
+ *                     read.  A scale is an integer x of 8 bits (f8E8M0) that means 2^(x - 127); 255 is NaN.
+ *   quantize_mx       src, of bf16 or f16, in this form (trn3): four elements in a row become one of dst, and the scale of
+ *                     32 elements, with the largest magnitude a, is 2^(floor(log2 a) - 7) for f8E4M3FN and
+ *                     2^(floor(log2 a) - 14) for f8E5M2, at least 2^-127, which is also the scale of zeros, and NaN if a is not
+ *                     finite.  An element is divided by its scale (by 1 if that is NaN) and rounded to nearest even.
  *   memset            dst = value.
  *   iota              dst(t) = offset + sum of coefficients[k] * t[k], an integer, then converted.
  *   register_load     the one element of src as an SSA value, for indices and conditions.  engine = "sync", and in engine

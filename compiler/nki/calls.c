@@ -60,6 +60,27 @@ const struct nki_value *nki_value(const struct nki_call *c, const char *name) {
   return &c->value[i];
 }
 
+static const struct {
+  const char *name;
+  enum dtype dtype;
+} packed[] = {[NKI_E4M3FN_X4] = {"float8_e4m3fn_x4", DT_U32},
+              [NKI_E5M2_X4] = {"float8_e5m2_x4", DT_U32},
+              [NKI_E2M1FN_X4] = {"float4_e2m1fn_x4", DT_U16},
+              [NKI_E8M0] = {"float8_e8m0fnu", DT_U8}};
+
+enum nki_packed nki_packed_find(const char *name, enum dtype *dtype) {
+  for (int k = NKI_E4M3FN_X4; k <= NKI_E8M0; k++)
+    if (!strcmp(packed[k].name, name)) {
+      *dtype = packed[k].dtype;
+      return (enum nki_packed)k;
+    }
+  return NKI_PLAIN;
+}
+
+const char *nki_type_name(const struct nki_tensor *t) {
+  return t->packed ? packed[t->packed].name : dtype_numpy_name(t->dtype);
+}
+
 /* nki-frontend.md §8 */
 const struct nki_op nki_ops[] = {
     {"add", "add", NKI_ARITH, true, false},

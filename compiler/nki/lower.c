@@ -36,6 +36,8 @@ static bool moves_bits(const struct nki_call *c) {
   case NKI_SET_RNG_SEED:
   case NKI_RAND_SET_STATE:
   case NKI_RAND_GET_STATE:
+  case NKI_QUANTIZE_MX:
+  case NKI_NC_MATMUL_MX:
   case NKI_CORE_BARRIER:
   case NKI_SENDRECV:
     return true;

@@ -51,6 +51,39 @@ static void lower_state(struct nki_lower *l, const struct nki_call *c, enum nisa
   emit(l, kind, c->engine, c, x, NULL);
 }
 
+/* ---- packed elements --------------------------------------------------------------------------------------------- */
+
+static const char *format_of(const struct nki_view *v) {
+  switch (v->tensor->packed) {
+  case NKI_E4M3FN_X4:
+    return "f8E4M3FN";
+  case NKI_E5M2_X4:
+    return "f8E5M2";
+  default:
+    return "f4E2M1FN";
+  }
+}
+
+static void lower_quantize(struct nki_lower *l, const struct nki_call *c) {
+  struct nisa_access x[] = {nki_access_on_chip(l, VIEW("dst")), nki_access_on_chip(l, VIEW("dst_scale")),
+                            nki_access_on_chip(l, VIEW("src"))};
+  struct attrs attrs = {0};
+  add_text(l, &attrs, "format", format_of(VIEW("dst")));
+  emit(l, NISA_QUANTIZE_MX, c->engine, c, x, &attrs);
+}
+
+static void lower_packed_product(struct nki_lower *l, const struct nki_call *c) {
+  const struct nki_value *at = nki_value(c, "tile_position");
+  struct nisa_access x[] = {
+      nki_access_on_chip(l, VIEW("dst")),          nki_access_on_chip(l, VIEW("stationary")),
+      nki_access_on_chip(l, VIEW("moving")),       nki_access_on_chip(l, VIEW("stationary_scale")),
+      nki_access_on_chip(l, VIEW("moving_scale")), scalar(ir_index(&l->b, at->n ? at->ints[0] : 0))};
+  struct attrs attrs = {0};
+  add_text(l, &attrs, "stationary_format", format_of(VIEW("stationary")));
+  add_text(l, &attrs, "moving_format", format_of(VIEW("moving")));
+  emit(l, NISA_MATMUL_MX, c->engine, c, x, &attrs);
+}
+
 enum status nki_lower_more(struct nki_lower *l, const struct nki_call *c) {
   switch (c->kind) {
   case NKI_DMA_COMPUTE:
@@ -83,6 +116,12 @@ enum status nki_lower_more(struct nki_lower *l, const struct nki_call *c) {
     return ST_OK;
   case NKI_RAND_GET_STATE:
     lower_state(l, c, NISA_RANDOM_GET_STATE, "dst");
+    return ST_OK;
+  case NKI_QUANTIZE_MX:
+    lower_quantize(l, c);
+    return ST_OK;
+  case NKI_NC_MATMUL_MX:
+    lower_packed_product(l, c);
     return ST_OK;
   case NKI_CORE_BARRIER:
     return ST_OK;

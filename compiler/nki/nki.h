@@ -33,10 +33,16 @@ enum { NKI_RANK_MAX = 8, NKI_PARAMS_MAX = 14, NKI_ENGINES_MAX = 5 };
 
 /* ---- tensors and views ------------------------------------------------------------------------------------------- */
 
+/* What the elements of a tensor are if no type of ours says it: integers have four small floats, or a scale of them. */
+enum nki_packed { NKI_PLAIN, NKI_E4M3FN_X4, NKI_E5M2_X4, NKI_E2M1FN_X4, NKI_E8M0 };
+/* The kind of this name ("float8_e4m3fn_x4"), or NKI_PLAIN; *dtype: of the integers. */
+enum nki_packed nki_packed_find(const char *name, enum dtype *dtype);
+
 struct nki_tensor {
   int number;       /* from 0, in the order of creation */
   const char *name; /* unique in the program */
   enum dtype dtype;
+  enum nki_packed packed;
   enum mem_space space; /* MEM_HBM, MEM_SHARED_HBM, MEM_SBUF or MEM_PSUM */
   int rank;             /* on chip at least 2 */
   int64_t dims[NKI_RANK_MAX];
@@ -59,6 +65,8 @@ struct nki_view {
   struct nki_view *rows;
 };
 
+/* The name of the type of its elements, as kernels write it. */
+const char *nki_type_name(const struct nki_tensor *t);
 static inline bool nki_is_on_chip(const struct nki_view *v) {
   return mem_is_on_chip(v->tensor->space);
 }

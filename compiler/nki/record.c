@@ -90,10 +90,29 @@ static const char *memories_text(struct arena *a, unsigned memories) {
   return text;
 }
 
+/* True for calls that move bits, and for those of packed elements. */
+static bool takes_packed(const struct nki_call *c) {
+  switch (c->kind) {
+  case NKI_DMA_COPY:
+  case NKI_TENSOR_COPY:
+  case NKI_QUANTIZE_MX:
+  case NKI_NC_MATMUL_MX:
+  case NKI_NC_STREAM_SHUFFLE:
+    return true;
+  case NKI_MEMSET:
+    return nki_value(c, "value")->number == 0;
+  default:
+    return false;
+  }
+}
+
 /* Checks one view against the parameter that it is given for. */
 static bool check_view(const struct nki_call *c, const struct nki_param_def *def, const struct nki_view *v,
                        struct nki_error *err) {
   const enum mem_space s = v->tensor->space;
+  if (v->tensor->packed && !takes_packed(c))
+    return nki_refuse(err, DG_NKI_DTYPE, "packed elements are copied, quantized and multiplied with scales", "%s is %s",
+                      def->name, nki_type_name(v->tensor));
   if (!(def->memories >> s & 1))
     return nki_refuse(err, DG_NKI_MEMORY, s == MEM_PSUM || mem_is_dram(s) ? "copy it to SBUF first" : NULL,
                       "%s is in %s, but it must be in %s", def->name, nisa_space_name(s),

@@ -338,6 +338,9 @@ static bool check_eight(const struct nki_call *c, struct nki_error *err) {
 
 bool nki_rules_more(const struct nki_program *p, const struct nki_call *c, struct nki_error *err) {
   switch (c->kind) {
+  case NKI_NC_MATMUL_MX:
+  case NKI_QUANTIZE_MX:
+    return nki_rules_packed(p, c, err);
   case NKI_NC_MATMUL:
     return nki_rules_matmul(p, c, err);
   case NKI_DMA_TRANSPOSE:

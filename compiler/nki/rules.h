@@ -35,6 +35,8 @@ bool nki_check_rows(const struct nki_call *c, struct nki_error *err);
 bool nki_rules_dma(const struct nki_program *p, const struct nki_call *c, struct nki_error *err);
 /* rules_matmul.c: products. */
 bool nki_rules_matmul(const struct nki_program *p, const struct nki_call *c, struct nki_error *err);
+/* Products of packed elements, and how they are made. */
+bool nki_rules_packed(const struct nki_program *p, const struct nki_call *c, struct nki_error *err);
 /* rules_gather.c: shuffles, gathers, random numbers, several cores. */
 bool nki_rules_gather(const struct nki_program *p, const struct nki_call *c, struct nki_error *err);
 /* The rules of the calls that record.c does not know. */

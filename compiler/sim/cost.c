@@ -202,6 +202,9 @@ static struct shape on_vector(const struct sim_program *p, const struct sim_inst
   case NISA_MATCH_REPLACE8:
     s.rule = SIM_COST_EIGHT;
     return s;
+  case NISA_QUANTIZE_MX:
+    s.rule = SIM_COST_QUANTIZE;
+    return s;
   case NISA_STREAM_SHUFFLE:
     s.rule = SIM_COST_SHUFFLE;
     return s;
@@ -375,6 +378,8 @@ static void matmul_cost(const struct sim_instr *i, enum target t, struct sim_cos
     c->cycles = pass;
     if (!i->is_transpose || t == TARGET_TRN1)
       c->cycles += pass > c->load_cycles ? pass : c->load_cycles;
+  } else if (i->kind == NISA_MATMUL_MX) {
+    c->cycles = divide_up(c->cycles * sim_constant(SIM_TENSOR_MX, t), 100);
   } else if (sim_type_bytes(moving->type) == 1) {
     c->cycles = divide_up(c->cycles * sim_constant(SIM_TENSOR_MX, t), 100);
     if (i->is_double_row) {
@@ -403,7 +408,7 @@ struct sim_cost sim_cost_of(const struct sim_program *p, const struct sim_instr 
 }
 
 int64_t sim_instr_operations(const struct sim_instr *i) {
-  if (i->kind == NISA_MATMUL) {
+  if (i->kind == NISA_MATMUL || i->kind == NISA_MATMUL_MX) {
     const struct sim_operand *stationary = named(i, "stationary"), *moving = named(i, "moving");
     return 2 * stationary->partitions * stationary->elements * moving->elements;
   }

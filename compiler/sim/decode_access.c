@@ -106,6 +106,10 @@ static const int64_t *decode_shuffle(struct decoder *d, MlirOperation op) {
   return v;
 }
 
+static enum sim_type packed_format(const char *name) {
+  return !strcmp(name, "f8E4M3FN") ? SIM_F8E4M3FN : !strcmp(name, "f8E5M2") ? SIM_F8E5M2 : SIM_NONE;
+}
+
 static void decode_attributes(struct decoder *d, const struct nisa_instr *in, struct sim_instr *i) {
   MlirOperation op = in->op;
   MlirAttribute coefficients = ir_attr(op, "coefficients");
@@ -113,6 +117,8 @@ static void decode_attributes(struct decoder *d, const struct nisa_instr *in, st
   i->negates = bool_attr(op, "negated");
   i->is_transpose = bool_attr(op, "is_transpose");
   i->is_double_row = !strcmp(nisa_text_attr(op, "perf_opt"), "double_row");
+  i->format[0] = packed_format(nisa_text_attr(op, i->kind == NISA_QUANTIZE_MX ? "format" : "stationary_format"));
+  i->format[1] = packed_format(nisa_text_attr(op, "moving_format"));
   i->where_zero = bool_attr(op, "reverse_pred");
   i->reduced_dims = (int)ir_int_attr(op, "num_r_dim", 0);
   const int indirect = nisa_indirect_operand(i->kind);

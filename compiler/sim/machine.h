@@ -208,7 +208,11 @@ MUST_USE bool sim_exec_nonzero(struct sim_machine *m);      /* nonzero_with_coun
 MUST_USE bool sim_exec_random(struct sim_machine *m);
 MUST_USE bool sim_exec_random_seed(struct sim_machine *m);
 MUST_USE bool sim_exec_random_state(struct sim_machine *m); /* random_set_state, random_get_state */
-MUST_USE bool sim_exec_matmul(struct sim_machine *m);
+MUST_USE bool sim_exec_matmul(struct sim_machine *m);       /* matmul, matmul_mx */
+MUST_USE bool sim_exec_quantize(struct sim_machine *m);     /* quantize_mx */
+/* The elements of operand k of a matmul_mx times their scales, as a row of f32 for each 4 partitions * element. */
+MUST_USE bool sim_read_packed(struct sim_machine *m, const struct sim_access *x, const struct sim_access *scale,
+                              enum sim_type format, float *out);
 MUST_USE bool sim_exec_collective(struct sim_machine *m);
 
 #endif

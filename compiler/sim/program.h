@@ -132,6 +132,7 @@ struct sim_instr {
   bool in_integers;                              /* on gpsimd: integers stay integers */
   bool negates;                                  /* tensor_reduce_arith */
   bool is_transpose;                             /* matmul: passes the moving operand through unchanged */
+  enum sim_type format[2];                       /* of packed elements; SIM_NONE: f4E2M1FN */
   bool is_double_row;                            /* matmul */
   bool where_zero;                               /* tensor_copy_predicated: reverse_pred */
   int reduced_dims;                              /* tensor_reduce_arith: free dimensions at the end that are reduced */

@@ -173,7 +173,10 @@ static bool execute(struct sim_machine *m, const struct sim_instr *i) {
   case NISA_ALL_TO_ALL:
   case NISA_COLLECTIVE_PERMUTE:
     return sim_exec_collective(m);
+  case NISA_QUANTIZE_MX:
+    return sim_exec_quantize(m);
   case NISA_MATMUL:
+  case NISA_MATMUL_MX:
     m->counts.matmuls++;
     return sim_exec_matmul(m);
   case NISA_TENSOR_COPY_PREDICATED:

@@ -122,7 +122,7 @@ static void put_limits(struct buf *b, const struct nisa_op_def *op) {
   const struct nisa_machine *m = nisa_machine(TARGET_TRN2);
   json_put_key(b, "limits");
   buf_putc(b, '[');
-  if (op->kind == NISA_MATMUL)
+  if (op->kind == NISA_MATMUL || op->kind == NISA_MATMUL_MX)
     put_matmul_limits(b);
   else if (op->engines && op->usual_engine != NISA_ENGINE_DMA)
     buf_printf(b, "\"at most %lld partitions and %d free dimensions\"", (long long)m->partitions, m->free_dims);

@@ -134,6 +134,8 @@ CASES = [
     ("nisa.rand_get_state(nl.ndarray((4, 24), nl.uint32), engine=nisa.engine.vector)", "nki-unsupported", "trn2 does not have nisa.rand_get_state"),
     ("nisa.core_barrier(out, (0, 2))", "nki-operand", "a barrier is between the cores 0 and 1"),
     ("nisa.sendrecv(x, x, 1, 1, 0)", "nki-operand", "the kernel runs on one core"),
+    ("nisa.quantize_mx(x, x, x)", "nki-unsupported", "trn2 does not have nisa.quantize_mx"),
+    ("y = «nl.ndarray((32, 4), nl.float8_e4m3fn_x4)»", "nki-dtype", "trn2 does not have the type float8_e4m3fn_x4"),
     ("nisa.nc_transpose(x, x)", "nki-size-limit", "Vector transposes at most 32 by 32"),
     ("nisa.nc_transpose(x[:, 0:128], x[:, 0:128], engine=nisa.engine.tensor)", "nki-memory", "the Tensor engine reads SBUF and writes PSUM"),
     ("nisa.select_reduce(x, x, x, 0.0)", "nki-dtype", "the predicate has the type float32"),
@@ -229,3 +231,32 @@ def test_a_loop_that_unrolls_without_end_is_refused():
 def test_names_that_a_kernel_does_not_use_refuse_nothing():
     source = "from nki.language import while_loop, arange, no_such_name\n" + KERNEL.format(line="pass")
     assert compiler.compile(source)["status"] == "ok"
+
+
+PACKED = KERNEL.format(line="""u = nl.ndarray((64, 8), nl.uint8)
+    d = nl.ndarray((64, 8), nl.float8_e4m3fn_x4)
+    f = nl.ndarray((64, 8), nl.float4_e2m1fn_x4)
+    h = nl.ndarray((64, 32), nl.bfloat16)
+    q = nl.ndarray((8, 8), nl.float32, buffer=nl.psum)
+    {line}""")
+ON_TRN3 = [
+    ("nisa.quantize_mx(u, h, u)", "nki-dtype", "dst is uint8"),
+    ("nisa.quantize_mx(f, h, u)", "nki-dtype", "dst is float4_e2m1fn_x4"),
+    ("nisa.quantize_mx(d, x[0:64, 0:32], u)", "nki-dtype", "src is float32, but it must be bfloat16 or float16"),
+    ("nisa.quantize_mx(d, h[:, 0:28], u)", "nki-shape-mismatch", "src has 28 elements in each partition, but dst has 8"),
+    ("nisa.quantize_mx(d[0:16], h[0:16], u[0:16])", "nki-operand", "dst has 16 partitions, which is no multiple of 32"),
+    ("nisa.quantize_mx(d, h, u[:, 0:7])", "nki-shape-mismatch", "dst_scale has the shape (64, 7), but dst has (64, 8)"),
+    ("nisa.quantize_mx(d, h, u[0:32])", "nki-shape-mismatch", "dst_scale has the shape (32, 8), but dst has (64, 8)"),
+    ("nisa.nc_matmul_mx(q, d, d[0:32], u, u[0:32])", "nki-shape-mismatch", "stationary has 64 partitions, but moving has 32"),
+    ("nisa.nc_matmul_mx(q, d, d, u, i[0:64, 0:8])", "nki-dtype", "moving_scale is int32"),
+    ("nisa.nc_matmul_mx(q[:, 0:4], d, d, u, u)", "nki-shape-mismatch", "the product has the shape (8, 8), but dst has (8, 4)"),
+    ("nisa.nc_matmul_mx(q, d, d, u, u, tile_position=(0, 64), tile_size=(64, 64))", "nki-call", "tiles of rows only"),
+    ("nisa.tensor_scalar(d, d, nl.add, 1.0)", "nki-dtype", "dst is float8_e4m3fn_x4"),
+    ("nisa.memset(d, 1)", "nki-dtype", "dst is float8_e4m3fn_x4"),
+]
+
+
+@pytest.mark.parametrize("line, code, message", ON_TRN3, ids=[c[0] for c in ON_TRN3])
+def test_each_refusal_of_packed_elements_says_what_was_found(line, code, message):
+    errors = [d for d in compiler.compile(PACKED.format(line=line), "--target", "trn3")["diagnostics"] if d["severity"] == "error"]
+    assert [(d["code"], message in d["message"]) for d in errors] == [(code, True)], errors

@@ -13,7 +13,7 @@ def uniform(rng, shape, dtype=np.float32):
 
 
 def add_all(rng, add):
-    for family in (alu, registers, range_selects, newest, shuffles, gathers, places, randoms, transposes, cores, language, rows, sums, wide_transposes, products):
+    for family in (alu, registers, range_selects, newest, shuffles, gathers, places, randoms, transposes, cores, language, rows, sums, wide_transposes, products, packed):
         family(rng, add)
 
 
@@ -312,3 +312,59 @@ def products(rng, add):
     l, r = uniform(rng, (64, 32), BF16), uniform(rng, (64, 40), BF16)
     want = (l.astype(np.float32).T @ r.astype(np.float32)).astype(BF16)
     add("nc_matmul to bfloat16", new.format("(32, 40)", "bfloat16", "nisa.nc_matmul(p, l, r)"), {"l": l, "r": r}, (32, 40), "bfloat16", want, 0.02, NEWEST)
+
+
+SMALL = {"float8_e4m3fn_x4": (ml_dtypes.float8_e4m3fn, 8), "float8_e5m2_x4": (ml_dtypes.float8_e5m2, 15), "float4_e2m1fn_x4": (ml_dtypes.float4_e2m1fn, 2)}
+
+
+def rows_of_scales(scale):
+    """A row of scales for 8 partitions as 4 of 32 partitions; the others have numbers that must not matter."""
+    out = np.full((4 * 8 * len(scale) // 4, scale.shape[1]), 200, np.uint8)
+    for k, row in enumerate(scale):
+        out[k // 4 * 32 + k % 4] = row
+    return out
+
+
+def pack(values, name):
+    """(partitions, n, 4) of small floats as (partitions, n) integers, and the values that they are."""
+    small = values.astype(SMALL[name][0])
+    if name == "float4_e2m1fn_x4":
+        magnitude = [0, 0.5, 1, 1.5, 2, 3, 4, 6]
+        codes = np.array([[magnitude.index(abs(v)) + 8 * (np.signbit(v)) for v in row] for row in small.astype(float).reshape(-1, 4)], np.uint16)
+        return (codes << np.array([0, 4, 8, 12], np.uint16)).sum(1).astype(np.uint16).reshape(values.shape[:2]), small.astype(np.float32)
+    return np.ascontiguousarray(small).view(np.uint32).reshape(values.shape[:2]), small.astype(np.float32)
+
+
+def packed(rng, add):
+    for name, p in (("float8_e4m3fn_x4", 64), ("float8_e5m2_x4", 32)):
+        small, most = SMALL[name]
+        x = (rng.standard_normal((p, 24)) * np.exp2(rng.integers(-20, 6, (p, 24)))).astype(BF16)
+        x[0:8, 4:8] = 0
+        groups = x.astype(np.float32).reshape(p // 8, 8, 6, 4)
+        a = np.abs(groups).max((1, 3))
+        scale = np.where(a == 0, 0, np.floor(np.log2(np.where(a == 0, 1, a))) - (most - 1) + 127).astype(np.uint8)
+        bits = (groups * np.exp2(127 - scale[:, None, :, None].astype(np.float32))).astype(np.float32).astype(small)
+        new = f"d = nl.ndarray(({p}, 6), nl.{name})\ns = nl.ndarray(({p}, 6), nl.uint8)\nnisa.memset(s, 200)\nnisa.quantize_mx(d, x, s)\n"
+        want = np.ascontiguousarray(bits.reshape(p, 6, 4)).view(np.uint32).reshape(p, 6)
+        add(f"quantize_mx {name}", new + "nisa.dma_copy(out, d)", {"x": x}, (p, 6), "uint32", want, 0, NEWEST)
+        add(f"quantize_mx {name}, its scales", new + "nisa.tensor_copy(out, s)", {"x": x}, (p, 6), "uint8", rows_of_scales(scale), 0, NEWEST)
+    for left, right, k in (("float8_e4m3fn_x4", "float8_e4m3fn_x4", 64), ("float8_e5m2_x4", "float8_e4m3fn_x4", 32), ("float4_e2m1fn_x4", "float4_e2m1fn_x4", 128)):
+        (l, lv), (r, rv) = (pack(rng.uniform(-4, 4, (k, n, 4)).astype(np.float32), name) for name, n in ((left, 20), (right, 40)))
+        ls, rs = (rng.integers(120, 134, (k // 8, n)).astype(np.uint8) for n in (20, 40))
+        factor = [np.repeat(np.exp2(s.astype(np.float32) - 127), 8, axis=0)[:, :, None] for s in (ls, rs)]
+        want = np.einsum("kmj,knj->mn", lv * factor[0], rv * factor[1])
+        body = "".join(f"{v} = nl.ndarray(({k}, {n}), nl.{t})\nnisa.dma_copy({v}, {v}i)\n" for v, n, t in (("l", 20, left), ("r", 40, right)))
+        body += "p = nl.ndarray((20, 40), nl.float32, buffer=nl.psum)\n" + "nisa.nc_matmul_mx(p, l, r, ls, rs{})\nnisa.tensor_copy(out, p)"
+        inputs = {"li": l, "ri": r, "ls": rows_of_scales(ls), "rs": rows_of_scales(rs)}
+        add(f"nc_matmul_mx {left} {right}", body.format(""), inputs, (20, 40), "float32", want, 1e-3, NEWEST)
+        twice = body.replace("\nnisa.tensor_copy(out", "\nnisa.nc_matmul_mx(p, l, r, ls, rs)\nnisa.tensor_copy(out")
+        add(f"nc_matmul_mx {left} {right} twice", twice.format(""), inputs, (20, 40), "float32", 2 * want, 1e-3, NEWEST)
+    x = uniform(rng, (32, 80), BF16)
+    body = "".join(f"{v} = nl.ndarray((32, {n}), nl.float8_e4m3fn_x4)\n{v}s = nl.ndarray((32, {n}), nl.float8_e8m0fnu)\nnisa.quantize_mx({v}, x[:, {a}:{b}], {v}s)\n"
+                   for v, n, a, b in (("l", 8, 0, 32), ("r", 12, 32, 80)))
+    body += "p = nl.ndarray((8, 12), nl.float32, buffer=nl.psum)\nnisa.nc_matmul_mx(p, l, r, ls, rs, tile_position=(0, 0), tile_size=(32, 128))\nnisa.tensor_copy(out, p)"
+    l, r = (x.astype(np.float32)[:, a:b].reshape(32, -1, 4) for a, b in ((0, 32), (32, 80)))
+    add("quantize_mx and nc_matmul_mx", body, {"x": x}, (8, 12), "float32", np.einsum("kmj,knj->mn", l, r), 3, NEWEST)
+    add("packed elements are copied", "d = nl.ndarray((32, 5), nl.float8_e4m3fn_x4)\nnisa.memset(d, 0)\nnisa.tensor_copy(d[:, 1:5], u[:, 0:4])\nnisa.dma_copy(out, d)",
+        {"u": np.arange(1, 161, dtype=np.uint32).reshape(32, 5)}, (32, 5), "uint32",
+        np.hstack([np.zeros((32, 1), np.uint32), np.arange(1, 161, dtype=np.uint32).reshape(32, 5)[:, :4]]), 0, NEWEST)

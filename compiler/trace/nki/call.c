@@ -410,14 +410,22 @@ static PyObject *make_tensor(PyObject *self, PyObject *args) {
   int n;
   (void)self;
   if (!r || !PyArg_ParseTuple(args, "OOOz", &shape, &dtype, &buffer, &name) ||
-      !nki_read_ints(shape, "shape", false, NKI_RANK_MAX, dims, &n) || !nki_read_dtype(dtype, &t) ||
-      !read_buffer(buffer, &space))
+      !nki_read_ints(shape, "shape", false, NKI_RANK_MAX, dims, &n))
+    return NULL;
+  const char *text = PyUnicode_Check(dtype) ? PyUnicode_AsUTF8(dtype) : NULL;
+  const enum nki_packed packed = text ? nki_packed_find(text, &t) : NKI_PLAIN;
+  PyErr_Clear();
+  if (packed && r->program->target != TARGET_TRN3)
+    return trace_refuse(DG_NKI_DTYPE, "choose the target trn3", "%s does not have the type %s",
+                        target_name(r->program->target), text);
+  if ((!packed && !nki_read_dtype(dtype, &t)) || !read_buffer(buffer, &space))
     return NULL;
   struct nki_error err = {.arena = r->program->arena};
   struct nki_tensor *made =
       nki_tensor_new(r->program, name && *name ? name : variable_here(r), t, space, n, dims, -1, nki_here(r), &err);
   if (!made)
     return nki_raise(&err);
+  made->packed = packed;
   const struct nki_view whole = nki_whole(made);
   return nki_wrap(r, &whole);
 }

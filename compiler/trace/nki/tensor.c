@@ -301,6 +301,8 @@ static PyObject *tensor_get(PyObject *self, void *which) {
   case OFFSET:
     return PyLong_FromLongLong(v->offset + (nki_is_on_chip(v) ? v->partition * nki_tensor_extent(v->tensor) : 0));
   case DTYPE:
+    if (v->tensor->packed)
+      return PyUnicode_FromString(nki_type_name(v->tensor));
     return nki_dtype_object(v->tensor->dtype);
   case BUFFER:
     return PyUnicode_FromString(nisa_space_name(v->tensor->space));

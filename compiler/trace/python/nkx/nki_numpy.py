@@ -5,6 +5,7 @@ This is the reference for the instructions that become of the calls.  It is writ
 and the result is converted to the type of dst.
 """
 import numpy as np
+from ml_dtypes import float8_e4m3fn, float8_e5m2
 from numpy.lib.stride_tricks import as_strided
 
 _UNINITIALISED = 4  # of integers; floats are NaN
@@ -14,7 +15,7 @@ _UNINITIALISED = 4  # of integers; floats are NaN
 
 def _storage(tensor):
     """The memory of a tensor: on chip (partitions, elements), in HBM its elements."""
-    _, memory, dtype, shape, _ = tensor
+    _, memory, dtype, shape, *_ = tensor
     n = int(np.prod(shape))
     value = np.nan if dtype.kind == "f" or dtype.name.startswith(("bfloat", "float")) else _UNINITIALISED
     flat = np.full(n, value).astype(dtype)
@@ -143,6 +144,25 @@ def _fold(f, x):
     return r
 
 
+# ---- packed elements ------------------------------------------------------------------------------------------------
+
+_FORMATS = {"float8_e4m3fn_x4": (float8_e4m3fn, 8), "float8_e5m2_x4": (float8_e5m2, 15)}
+
+
+def _unpack(x, scale, name):
+    """(4 * partitions, elements): the packed elements times their scales."""
+    if name == "float4_e2m1fn_x4":
+        table = np.array([0, 0.5, 1, 1.5, 2, 3, 4, 6], np.float32)
+        parts = [x >> np.uint16(4 * j) & np.uint16(15) for j in range(4)]
+        parts = [np.where(v & 8, -1, 1).astype(np.float32) * table[v & 7] for v in parts]
+    else:
+        parts = [(x >> np.uint32(8 * j)).astype(np.uint8).view(_FORMATS[name][0]).astype(np.float32) for j in range(4)]
+    p = np.arange(len(x))
+    s = scale[p // 32 * 32 + p % 32 // 8].astype(np.int64)
+    factor = np.where(s == 255, np.nan, np.ldexp(1.0, s - 127)).astype(np.float32)
+    return np.stack([v * factor for v in parts], 1).reshape(4 * len(x), -1)
+
+
 # ---- random numbers -------------------------------------------------------------------------------------------------
 
 
@@ -262,12 +282,34 @@ class _Evaluation:
         x, y = self._read(stationary), self._read(moving)
         if perf_mode == "double_row":
             x, y = (v.reshape(len(v), 2, -1).swapaxes(0, 1).reshape(2 * len(v), -1) for v in (x, y))
-        product = x.T if is_transpose else x.T @ y
+        self._add_product(dst, x.T if is_transpose else x.T @ y, accumulate)
+
+    def _add_product(self, dst, product, accumulate):
         to = self.m.at(dst)
         adds = self.m.products_at(dst).copy() if accumulate is None else np.full(to.shape, bool(accumulate))
         product = product.reshape(to.shape)
         to[...] = np.where(adds, _f32(to) + product, product).astype(to.dtype)
         self.m.products_at(dst)[...] = True
+
+    def quantize_mx(self, on, dst, src, dst_scale):
+        x = self._read(src)
+        small, most = _FORMATS[self.m.tensors[dst[0]][5]]
+        groups = x.reshape(len(x) // 8, 8, -1, 4)
+        a = np.abs(groups).max((1, 3))
+        exponent = np.where(a > 0, np.floor(np.log2(a.astype(np.float64))) - (most - 1), -127)
+        scale = np.where(np.isfinite(a), np.maximum(exponent, -127) + 127, 255).astype(np.uint8)
+        by = np.where(scale == 255, 1, np.ldexp(1.0, scale.astype(np.int64) - 127))[:, None, :, None]
+        bits = (groups / by).astype(np.float32).astype(small).view(np.uint8).reshape(len(x), -1, 4)
+        to, scales = self.m.at(dst), _rows(self.m.at(dst_scale))
+        to[...] = np.ascontiguousarray(bits).view(np.uint32).reshape(to.shape)
+        for k, row in enumerate(scale):
+            scales[k // 4 * 32 + k % 4] = row
+        self.m.at(dst_scale)[...] = scales.reshape(self.m.at(dst_scale).shape)
+
+    def nc_matmul_mx(self, on, dst, stationary, moving, stationary_scale, moving_scale, accumulate, **_):
+        x, y = (_unpack(_rows(self.m.at(v)), _rows(self.m.at(s)), self.m.tensors[v[0]][5])
+                for v, s in ((stationary, stationary_scale), (moving, moving_scale)))
+        self._add_product(dst, x.T @ y, accumulate)
 
     def tensor_tensor(self, on, dst, data1, data2, op, **_):
         x, y = _rows(self.m.at(data1)), _rows(self.m.at(data2))

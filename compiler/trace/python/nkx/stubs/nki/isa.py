@@ -90,7 +90,7 @@ def get_nc_sub_version():
 __getattr__ = nki_names.attribute_of(
     __name__,
     unsupported={
-        "nc_matmul_mx", "quantize_mx", "register_alloc", "register_load", "register_move",
+        "register_alloc", "register_load", "register_move",
         "register_store", "topk"},
     removed={"tensor_copy_dynamic_src": "tensor_copy of a view", "tensor_copy_dynamic_dst": "tensor_copy into a view",
              "builtin_custom_op": "there is no replacement"})

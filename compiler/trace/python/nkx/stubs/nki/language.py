@@ -8,6 +8,10 @@ from numpy import bool_, float16, float32, int8, int16, int32, uint8, uint16, ui
 
 _Tensor = _nkx.NkiTensor
 
+# packed elements and their scales, of trn3
+float8_e4m3fn_x4, float8_e5m2_x4, float4_e2m1fn_x4, float8_e8m0fnu = (
+    "float8_e4m3fn_x4", "float8_e5m2_x4", "float4_e2m1fn_x4", "float8_e8m0fnu")
+
 # ---- memories and sizes ---------------------------------------------------------------------------------------------
 
 sbuf, psum, hbm, private_hbm, shared_hbm = "sbuf", "psum", "hbm", "private_hbm", "shared_hbm"
@@ -472,7 +476,7 @@ def expand_dims(x, axis):
 __getattr__ = nki_names.attribute_of(
     __name__,
     unsupported={
-        "dynamic_range", "float4_e2m1fn_x4", "float8_e4m3fn_x4", "float8_e5m2_x4", "float8_e8m0fnu", "fori_loop",
+        "dynamic_range", "fori_loop",
         "shared_constant", "tfloat32", "while_loop"},
     removed={"arange": "slice the tensor: t[0:128, 0:512]", "mgrid": "slice the tensor, or use .ap",
              "par_dim": "the first dimension counts partitions", "static_cast": "give dst the type",
