@@ -8,9 +8,9 @@
 
 #include "ir/query.h"
 #include "nisa/range.h"
-#include "nisa/verify.h"
+#include "nisa/verify_ops.h"
 
-static MlirType element(const struct nisa_access *x) {
+MlirType nisa_element(const struct nisa_access *x) {
   return mlirShapedTypeGetElementType(mlirValueGetType(x->base));
 }
 
@@ -21,7 +21,7 @@ static bool is_in_psum(const struct nisa_access *x) {
 /* ---- sizes ------------------------------------------------------------------------------------------------------ */
 
 /* Checks that x has dst's partitions and as many elements in each. */
-static void check_same(struct nisa_check *c, const struct nisa_instr *in, const char *name) {
+void nisa_check_same(struct nisa_check *c, const struct nisa_instr *in, const char *name) {
   const struct nisa_access *x = nisa_operand(in, name), *dst = &in->operand[0];
 
   if (!x || nisa_is_scalar(x))
@@ -33,7 +33,7 @@ static void check_same(struct nisa_check *c, const struct nisa_instr *in, const 
 }
 
 /* Checks that x is a scalar or has one element for each of dst's partitions. */
-static void check_column(struct nisa_check *c, const struct nisa_instr *in, const char *name) {
+void nisa_check_column(struct nisa_check *c, const struct nisa_instr *in, const char *name) {
   const struct nisa_access *x = nisa_operand(in, name);
 
   if (!x || nisa_is_scalar(x))
@@ -74,7 +74,7 @@ static bool is_matmul_input(MlirType t) {
   return mlirTypeIsAFloat(t) && nisa_element_bytes(t) <= 4;
 }
 
-static void check_limit(struct nisa_check *c, const struct nisa_instr *in, const char *what, int64_t n, int64_t max) {
+void nisa_check_limit(struct nisa_check *c, const struct nisa_instr *in, const char *what, int64_t n, int64_t max) {
   if (n > max)
     nisa_complain(c, in->op, "%s is %lld; the tensor engine takes at most %lld", what, (long long)n, (long long)max);
 }
@@ -84,25 +84,25 @@ static void check_matmul(struct nisa_check *c, const struct nisa_instr *in) {
   const struct nisa_machine *m = c->machine;
   int64_t k = nisa_partitions(a), rows = nisa_free_elements(a), columns = nisa_free_elements(b), position;
 
-  check_limit(c, in, "K (partitions)", k, m->matmul_k);
-  check_limit(c, in, "M (columns of stationary)", rows, m->matmul_m);
-  check_limit(c, in, "N (columns of moving)", columns, m->matmul_n);
+  nisa_check_limit(c, in, "K (partitions)", k, m->matmul_k);
+  nisa_check_limit(c, in, "M (columns of stationary)", rows, m->matmul_m);
+  nisa_check_limit(c, in, "N (columns of moving)", columns, m->matmul_n);
   if (nisa_partitions(b) != k)
     nisa_complain(c, in->op, "stationary has %lld partitions, moving %lld", (long long)k,
                   (long long)nisa_partitions(b));
   if (nisa_partitions(dst) != rows || nisa_free_elements(dst) != columns)
     nisa_complain(c, in->op, "dst is %lld x %lld, the product %lld x %lld", (long long)nisa_partitions(dst),
                   (long long)nisa_free_elements(dst), (long long)rows, (long long)columns);
-  if (!is_matmul_input(element(a)) || !is_matmul_input(element(b)))
+  if (!is_matmul_input(nisa_element(a)) || !is_matmul_input(nisa_element(b)))
     nisa_complain(c, in->op, "the tensor engine multiplies f32, bf16, f16 and f8 only");
-  else if (mlirTypeIsAF32(element(a)) != mlirTypeIsAF32(element(b)))
+  else if (mlirTypeIsAF32(nisa_element(a)) != mlirTypeIsAF32(nisa_element(b)))
     nisa_complain(c, in->op, "f32 can only be multiplied with f32");
   MlirAttribute passes = ir_attr(in->op, "is_transpose");
   if (!mlirAttributeIsNull(passes) && mlirAttributeIsABool(passes) && mlirBoolAttrGetValue(passes)) {
-    if (!mlirTypeEqual(element(dst), element(a)) &&
-        !mlirTypeIsAF32(element(dst))) /* f32 holds every element unchanged */
+    if (!mlirTypeEqual(nisa_element(dst), nisa_element(a)) &&
+        !mlirTypeIsAF32(nisa_element(dst))) /* f32 holds every element unchanged */
       nisa_complain(c, in->op, "a transpose does not convert its operand");
-  } else if (!mlirTypeIsAF32(element(dst)) && !(m->bf16_psum && mlirTypeIsABF16(element(dst))))
+  } else if (!mlirTypeIsAF32(nisa_element(dst)) && !(m->bf16_psum && mlirTypeIsABF16(nisa_element(dst))))
     nisa_complain(c, in->op, "a product is f32%s", m->bf16_psum ? " or bf16" : "");
   int64_t whole = m->matmul_one_bank ? m->psum_bank_bytes : m->psum_bytes;
   if (!fits_a_bank(dst, whole))
@@ -114,15 +114,16 @@ static void check_matmul(struct nisa_check *c, const struct nisa_instr *in) {
       nisa_complain(c, in->op, "%s must be 0, 32, 64 or 96, with the product inside the array",
                     in->def->operand[3 + p].name);
   if (!strcmp(nisa_text_attr(in->op, "perf_opt"), "double_row") &&
-      (c->target == TARGET_TRN1 || nisa_element_bytes(element(a)) != 1 || nisa_element_bytes(element(b)) != 1))
+      (c->target == TARGET_TRN1 || nisa_element_bytes(nisa_element(a)) != 1 ||
+       nisa_element_bytes(nisa_element(b)) != 1))
     nisa_complain(c, in->op, "double rows are products of 8-bit floats, from trn2 on");
 }
 
 /* ---- dma -------------------------------------------------------------------------------------------------------- */
 
 static void check_dma_copy(struct nisa_check *c, const struct nisa_instr *in) {
-  MlirType from = element(&in->operand[1]), to = element(&in->operand[0]);
-  check_same(c, in, "src");
+  MlirType from = nisa_element(&in->operand[1]), to = nisa_element(&in->operand[0]);
+  nisa_check_same(c, in, "src");
   if (!mlirTypeEqual(from, to) && mlirTypeIsAInteger(from) && mlirTypeIsAInteger(to))
     nisa_complain(c, in->op, "DMA does not convert between integer types");
 }
@@ -130,7 +131,7 @@ static void check_dma_copy(struct nisa_check *c, const struct nisa_instr *in) {
 static void check_dma_transpose(struct nisa_check *c, const struct nisa_instr *in) {
   const struct nisa_access *dst = &in->operand[0], *src = &in->operand[1];
   MlirAttribute p = ir_attr(in->op, "permutation");
-  int64_t bytes = nisa_element_bytes(element(dst));
+  int64_t bytes = nisa_element_bytes(nisa_element(dst));
 
   if (mlirAttributeIsNull(p) || !mlirAttributeIsADenseI64Array(p) || mlirDenseArrayGetNumElements(p) != 2 ||
       mlirDenseI64ArrayGetElement(p, 0) != 1 || mlirDenseI64ArrayGetElement(p, 1) != 0)
@@ -139,7 +140,7 @@ static void check_dma_transpose(struct nisa_check *c, const struct nisa_instr *i
     nisa_complain(c, in->op, "dst is %lld x %lld, src %lld x %lld", (long long)nisa_partitions(dst),
                   (long long)nisa_free_elements(dst), (long long)nisa_partitions(src),
                   (long long)nisa_free_elements(src));
-  if (!mlirTypeEqual(element(dst), element(src)) || (bytes != 2 && bytes != 4))
+  if (!mlirTypeEqual(nisa_element(dst), nisa_element(src)) || (bytes != 2 && bytes != 4))
     nisa_complain(c, in->op, "DMA transposes elements of 2 or 4 bytes, without conversion");
   if (nisa_access_space(dst) != MEM_SBUF)
     nisa_complain(c, in->op, "DMA transposes into SBUF only");
@@ -152,15 +153,15 @@ static void check_rows(struct nisa_check *c, const struct nisa_instr *in, const 
   MlirType t = mlirValueGetType(x->base);
   int64_t dim = ir_int_attr(in->op, dim_name, -1), max = ir_int_attr(in->op, max_name, -1);
 
-  check_same(c, in, "src");
-  check_column(c, in, index_name);
+  nisa_check_same(c, in, "src");
+  nisa_check_column(c, in, index_name);
   if (mem_is_on_chip(nisa_access_space(x)))
     nisa_complain(c, in->op, "%s must be in HBM", name);
   if (nisa_access_space(nisa_operand(in, other)) != MEM_SBUF || nisa_access_space(index) != MEM_SBUF)
     nisa_complain(c, in->op, "%s and %s must be in SBUF", other, index_name);
-  if (!mlirTypeIsAInteger(element(index)) || mlirIntegerTypeGetWidth(element(index)) != 32)
+  if (!mlirTypeIsAInteger(nisa_element(index)) || mlirIntegerTypeGetWidth(nisa_element(index)) != 32)
     nisa_complain(c, in->op, "%s must be i32", index_name);
-  if (!mlirTypeEqual(element(x), element(nisa_operand(in, other))))
+  if (!mlirTypeEqual(nisa_element(x), nisa_element(nisa_operand(in, other))))
     nisa_complain(c, in->op, "dst and src must have the same type");
   if (dim < 0 || dim >= mlirShapedTypeGetRank(t))
     nisa_complain(c, in->op, "%s is no dimension of %s", dim_name, name);
@@ -180,8 +181,8 @@ static void check_scatter(struct nisa_check *c, const struct nisa_instr *in) {
 }
 
 static void check_dma_compute(struct nisa_check *c, const struct nisa_instr *in) {
-  check_same(c, in, "src");
-  check_same(c, in, "other");
+  nisa_check_same(c, in, "src");
+  nisa_check_same(c, in, "other");
 }
 
 /* ---- collectives ------------------------------------------------------------------------------------------------ */
@@ -246,9 +247,9 @@ static void check_collective(struct nisa_check *c, const struct nisa_instr *in) 
 
   check_whole(c, in, 0);
   check_whole(c, in, 1);
-  if (!mlirTypeEqual(element(&in->operand[0]), element(&in->operand[1])))
+  if (!mlirTypeEqual(nisa_element(&in->operand[0]), nisa_element(&in->operand[1])))
     nisa_complain(c, in->op, "dst and src must have the same type");
-  if (mlirTypeIsAFloat(element(&in->operand[0])) && !strncmp(nisa_text_attr(in->op, "op"), "bitwise_", 8))
+  if (mlirTypeIsAFloat(nisa_element(&in->operand[0])) && !strncmp(nisa_text_attr(in->op, "op"), "bitwise_", 8))
     nisa_complain(c, in->op, "devices do not combine the bits of floats");
   if (n < 0 || (permutes && n != 2))
     nisa_complain(c, in->op, "%s must be a matrix of %s", groups, permutes ? "two columns" : "device numbers");
@@ -292,10 +293,10 @@ static bool is_zero(MlirValue v) {
 static void check_activation(struct nisa_check *c, const struct nisa_instr *in) {
   const struct nisa_access *bias = nisa_operand(in, "bias");
 
-  check_same(c, in, "src");
-  check_column(c, in, "bias");
-  check_column(c, in, "scale");
-  check_column(c, in, "reduce_res");
+  nisa_check_same(c, in, "src");
+  nisa_check_column(c, in, "bias");
+  nisa_check_column(c, in, "scale");
+  nisa_check_column(c, in, "reduce_res");
   check_one_in_psum(c, in, "src", "bias");
   check_one_in_psum(c, in, "src", "scale");
   if (c->target == TARGET_TRN1 && nisa_is_scalar(bias) && !is_zero(bias->base))
@@ -315,7 +316,7 @@ static void check_iota(struct nisa_check *c, const struct nisa_instr *in) {
 static void check_bits(struct nisa_check *c, const struct nisa_instr *in, const char *attr) {
   MlirAttribute op = ir_attr(in->op, attr);
   const struct nisa_access *other = NULL;
-  int64_t width = nisa_element_bytes(element(&in->operand[0]));
+  int64_t width = nisa_element_bytes(nisa_element(&in->operand[0]));
   bool has_float = false;
 
   if (mlirAttributeIsNull(op) || !mlirAttributeIsAString(op) ||
@@ -325,7 +326,7 @@ static void check_bits(struct nisa_check *c, const struct nisa_instr *in, const 
     const struct nisa_access *x = &in->operand[k];
     if (nisa_is_absent(x))
       continue;
-    MlirType t = nisa_is_scalar(x) ? mlirValueGetType(x->base) : element(x);
+    MlirType t = nisa_is_scalar(x) ? mlirValueGetType(x->base) : nisa_element(x);
     has_float |= mlirTypeIsAFloat(t);
     if (nisa_element_bytes(t) != width)
       other = x;
@@ -336,15 +337,15 @@ static void check_bits(struct nisa_check *c, const struct nisa_instr *in, const 
 }
 
 static void check_predicated(struct nisa_check *c, const struct nisa_instr *in) {
-  check_same(c, in, "src");
-  check_same(c, in, "predicate");
+  nisa_check_same(c, in, "src");
+  nisa_check_same(c, in, "predicate");
   check_one_in_psum(c, in, "src", "predicate");
-  if (!mlirTypeIsAInteger(element(nisa_operand(in, "predicate"))))
+  if (!mlirTypeIsAInteger(nisa_element(nisa_operand(in, "predicate"))))
     nisa_complain(c, in->op, "the predicate must be an integer");
 }
 
 static void check_source(struct nisa_check *c, const struct nisa_instr *in) {
-  check_same(c, in, "src");
+  nisa_check_same(c, in, "src");
 }
 
 /* Operators that not every machine has, and functions in place of an operator. */
@@ -358,17 +359,17 @@ static void check_machine_has(struct nisa_check *c, const struct nisa_instr *in,
 }
 
 static void check_tensors(struct nisa_check *c, const struct nisa_instr *in) {
-  check_same(c, in, "lhs");
-  check_same(c, in, "rhs");
+  nisa_check_same(c, in, "lhs");
+  nisa_check_same(c, in, "rhs");
   check_one_in_psum(c, in, "lhs", "rhs");
   check_bits(c, in, "op");
   check_machine_has(c, in, "op");
 }
 
 static void check_scalars(struct nisa_check *c, const struct nisa_instr *in) {
-  check_same(c, in, "src");
-  check_column(c, in, "operand0");
-  check_column(c, in, "operand1");
+  nisa_check_same(c, in, "src");
+  nisa_check_column(c, in, "operand0");
+  nisa_check_column(c, in, "operand1");
   check_one_in_psum(c, in, "src", "operand0");
   check_bits(c, in, "op0");
   check_bits(c, in, "op1");
@@ -379,21 +380,21 @@ static void check_scalars(struct nisa_check *c, const struct nisa_instr *in) {
 /* ---- along a partition ------------------------------------------------------------------------------------------ */
 
 static void check_scan(struct nisa_check *c, const struct nisa_instr *in) {
-  check_same(c, in, "lhs");
-  check_same(c, in, "rhs");
-  check_column(c, in, "initial");
+  nisa_check_same(c, in, "lhs");
+  nisa_check_same(c, in, "rhs");
+  nisa_check_column(c, in, "initial");
   check_one_in_psum(c, in, "lhs", "rhs");
 }
 
 static void check_cumulative(struct nisa_check *c, const struct nisa_instr *in) {
-  check_same(c, in, "src");
-  check_column(c, in, "operand0");
-  check_column(c, in, "initial");
+  nisa_check_same(c, in, "src");
+  nisa_check_column(c, in, "operand0");
+  nisa_check_column(c, in, "initial");
 }
 
 /* Checks that the operand has dst's partitions, and at least `least` and at most `most` elements in each. */
-static void check_elements(struct nisa_check *c, const struct nisa_instr *in, const char *name, int64_t least,
-                           int64_t most) {
+void nisa_check_elements(struct nisa_check *c, const struct nisa_instr *in, const char *name, int64_t least,
+                         int64_t most) {
   const struct nisa_access *x = nisa_operand(in, name);
   if (!x)
     return;
@@ -412,215 +413,42 @@ static void check_index(struct nisa_check *c, const struct nisa_instr *in, const
   const struct nisa_access *x = nisa_operand(in, name);
   if (!x)
     return;
-  const int64_t bytes = nisa_element_bytes(element(x));
-  if (!mlirTypeIsAInteger(element(x)) || (bytes != 2 && bytes != 4))
+  const int64_t bytes = nisa_element_bytes(nisa_element(x));
+  if (!mlirTypeIsAInteger(nisa_element(x)) || (bytes != 2 && bytes != 4))
     nisa_complain(c, in->op, "%s must be an integer of 16 or 32 bits", name);
-  check_elements(c, in, name, 8, 8);
+  nisa_check_elements(c, in, name, 8, 8);
 }
 
 enum { STATS_MOST = 512, EIGHT_MOST = 16384 }; /* elements of a partition: nki-frontend.md, section 7 */
 
 static void check_stats(struct nisa_check *c, const struct nisa_instr *in) {
-  check_elements(c, in, "dst", 6, 6);
-  check_elements(c, in, "src", 1, STATS_MOST);
+  nisa_check_elements(c, in, "dst", 6, 6);
+  nisa_check_elements(c, in, "src", 1, STATS_MOST);
 }
 
 static void check_aggr(struct nisa_check *c, const struct nisa_instr *in) {
-  check_elements(c, in, "dst", 2, 2);
-  check_elements(c, in, "src", 3, INT64_MAX);
+  nisa_check_elements(c, in, "dst", 2, 2);
+  nisa_check_elements(c, in, "src", 3, INT64_MAX);
   if (nisa_free_elements(&in->operand[1]) % 3)
     nisa_complain(c, in->op, "src must have groups of three elements");
 }
 
 static void check_max8(struct nisa_check *c, const struct nisa_instr *in) {
-  check_elements(c, in, "dst", 8, 8);
-  check_elements(c, in, "src", 8, EIGHT_MOST);
+  nisa_check_elements(c, in, "dst", 8, 8);
+  nisa_check_elements(c, in, "src", 8, EIGHT_MOST);
 }
 
 static void check_find8(struct nisa_check *c, const struct nisa_instr *in) {
   check_index(c, in, "dst");
-  check_elements(c, in, "src", 8, EIGHT_MOST);
-  check_elements(c, in, "values", 8, 8);
+  nisa_check_elements(c, in, "src", 8, EIGHT_MOST);
+  nisa_check_elements(c, in, "values", 8, 8);
 }
 
 static void check_replace8(struct nisa_check *c, const struct nisa_instr *in) {
-  check_same(c, in, "src");
-  check_elements(c, in, "src", 8, EIGHT_MOST);
-  check_elements(c, in, "values", 8, 8);
+  nisa_check_same(c, in, "src");
+  nisa_check_elements(c, in, "src", 8, EIGHT_MOST);
+  nisa_check_elements(c, in, "values", 8, 8);
   check_index(c, in, "dst_index");
-}
-
-/* ---- shuffles, gathers, random numbers --------------------------------------------------------------------------- */
-
-enum { QUADRANT = 32, KEEPS = 255, CORE = 16, GENERATOR_WORDS = 6 };
-
-static void check_equal_types(struct nisa_check *c, const struct nisa_instr *in) {
-  if (!mlirTypeEqual(element(&in->operand[0]), element(nisa_operand(in, "src"))))
-    nisa_complain(c, in->op, "dst and src must have the same type");
-}
-
-static void check_shuffle(struct nisa_check *c, const struct nisa_instr *in) {
-  MlirAttribute mask = ir_attr(in->op, "shuffle_mask");
-  const int64_t partitions = nisa_partitions(&in->operand[1]);
-  check_same(c, in, "src");
-  check_equal_types(c, in);
-  if (mlirAttributeIsNull(mask) || !mlirAttributeIsADenseI64Array(mask) ||
-      mlirDenseArrayGetNumElements(mask) != QUADRANT) {
-    nisa_complain(c, in->op, "shuffle_mask must have %d entries", QUADRANT);
-    return;
-  }
-  for (int64_t p = 0; p < partitions; p++) {
-    const int64_t from = mlirDenseI64ArrayGetElement(mask, p % QUADRANT);
-    if (from != KEEPS && (from < 0 || from >= QUADRANT || p - p % QUADRANT + from >= partitions)) {
-      nisa_complain(c, in->op, "shuffle_mask has %lld for partition %lld, which src does not have", (long long)from,
-                    (long long)p);
-      return;
-    }
-  }
-}
-
-static void check_transpose(struct nisa_check *c, const struct nisa_instr *in) {
-  const struct nisa_access *dst = &in->operand[0], *src = &in->operand[1];
-  const int64_t rows = nisa_partitions(src), columns = nisa_free_elements(src);
-  check_equal_types(c, in);
-  if (nisa_partitions(dst) != columns || nisa_free_elements(dst) != rows)
-    nisa_complain(c, in->op, "dst is not as large as the transpose of src");
-  if (rows > QUADRANT || columns > QUADRANT)
-    nisa_complain(c, in->op, "Vector transposes at most %d by %d elements", QUADRANT, QUADRANT);
-}
-
-static void check_gather_index(struct nisa_check *c, const struct nisa_instr *in, int64_t bytes) {
-  const struct nisa_access *x = nisa_operand(in, "src_index");
-  if (!mlirTypeIsAInteger(element(x)) || nisa_element_bytes(element(x)) != bytes)
-    nisa_complain(c, in->op, "src_index must be an integer of %lld bits", (long long)(8 * bytes));
-}
-
-static void check_gather(struct nisa_check *c, const struct nisa_instr *in) {
-  check_same(c, in, "src_index");
-  check_elements(c, in, "src", 1, INT64_MAX);
-  check_equal_types(c, in);
-  check_gather_index(c, in, 4);
-}
-
-static void check_local_gather(struct nisa_check *c, const struct nisa_instr *in) {
-  const int64_t run = ir_int_attr(in->op, "elements_per_index", 0), n = ir_int_attr(in->op, "n_indices", 0);
-  const int64_t partitions = nisa_partitions(&in->operand[0]);
-  check_equal_types(c, in);
-  check_gather_index(c, in, 2);
-  check_elements(c, in, "src_index", 1, INT64_MAX);
-  check_elements(c, in, "src", 1, INT64_MAX);
-  if (partitions % CORE)
-    nisa_complain(c, in->op, "its partitions must be groups of %d", CORE);
-  if (run < 1 || run > 32 || run & (run - 1))
-    nisa_complain(c, in->op, "elements_per_index must be 1, 2, 4, 8, 16 or 32");
-  else if (n < 1 || n > 4096 || n > CORE * nisa_free_elements(&in->operand[2]) ||
-           nisa_free_elements(&in->operand[0]) != n * run || nisa_free_elements(&in->operand[1]) % run)
-    nisa_complain(c, in->op, "n_indices and elements_per_index do not fit the operands");
-}
-
-static void check_bounds(struct nisa_check *c, const struct nisa_instr *in) {
-  const int64_t n = nisa_free_elements(&in->operand[1]);
-  if (nisa_partitions(&in->operand[0]) != 1 || nisa_partitions(&in->operand[1]) != 1)
-    nisa_complain(c, in->op, "dst and src must be one partition");
-  check_elements(c, in, "dst", 2 * n, 2 * n);
-}
-
-static void check_nonzero(struct nisa_check *c, const struct nisa_instr *in) {
-  const int64_t n = nisa_free_elements(&in->operand[1]) + 1;
-  if (c->target == TARGET_TRN1)
-    nisa_complain(c, in->op, "trn1 does not have it");
-  check_elements(c, in, "dst", n, n);
-  if (nisa_partitions(&in->operand[0]) != nisa_partitions(&in->operand[1]))
-    nisa_complain(c, in->op, "dst and src must have as many partitions");
-  if (!mlirTypeIsAInteger(element(&in->operand[0])))
-    nisa_complain(c, in->op, "dst must be an integer");
-}
-
-static void check_random(struct nisa_check *c, const struct nisa_instr *in) {
-  const bool has_low = nisa_operand(in, "low"), has_high = nisa_operand(in, "high");
-  if (has_low != has_high)
-    nisa_complain(c, in->op, "low and high go together");
-  check_column(c, in, "low");
-  check_column(c, in, "high");
-  if (c->target == TARGET_TRN1 && in->engine == NISA_ENGINE_GPSIMD)
-    nisa_complain(c, in->op, "trn1 has random numbers on Vector only");
-  if (has_low && c->target != TARGET_TRN3)
-    nisa_complain(c, in->op, "random numbers between two bounds are of trn3");
-}
-
-static bool is_word(const struct nisa_access *x) {
-  return mlirTypeIsAInteger(element(x)) && nisa_element_bytes(element(x)) == 4;
-}
-
-static void check_seed(struct nisa_check *c, const struct nisa_instr *in) {
-  const struct nisa_access *x = &in->operand[0];
-  if (nisa_partitions(x) != 1 || nisa_free_elements(x) != 1 || nisa_element_bytes(element(x)) != 4)
-    nisa_complain(c, in->op, "a seed is one element of 32 bits");
-}
-
-static void check_state(struct nisa_check *c, const struct nisa_instr *in) {
-  const struct nisa_access *x = &in->operand[0];
-  const bool gpsimd = in->engine == NISA_ENGINE_GPSIMD;
-  if (c->target == TARGET_TRN1 || (c->target == TARGET_TRN2 && !gpsimd))
-    nisa_complain(c, in->op, "the state of generators is accessible on GpSimd from trn2 on, on Vector from trn3 on");
-  if (!is_word(x) || nisa_free_elements(x) != (gpsimd ? 1 : 4) * GENERATOR_WORDS)
-    nisa_complain(c, in->op, "the state of a lane is %d words of 32 bits", (gpsimd ? 1 : 4) * GENERATOR_WORDS);
-}
-
-/* ---- packed elements --------------------------------------------------------------------------------------------- */
-
-enum { MX_GROUP = 32, MX_ROWS = 4 }; /* partitions of a group, and those of them that have scales */
-
-/* Packed elements of `format`, and the partitions that have their scales. */
-static void check_packed(struct nisa_check *c, const struct nisa_instr *in, const char *name, const char *scale_name,
-                         const char *format) {
-  const struct nisa_access *x = nisa_operand(in, name), *scale = nisa_operand(in, scale_name);
-  const int64_t partitions = nisa_partitions(x), rows = nisa_partitions(scale);
-  const int64_t bytes = !strcmp(format, "f4E2M1FN") ? 2 : 4;
-  if (!mlirTypeIsAInteger(element(x)) || nisa_element_bytes(element(x)) != bytes)
-    nisa_complain(c, in->op, "%s must be integers of %lld bits, which have four %s", name, (long long)(8 * bytes),
-                  format);
-  if (!mlirTypeIsAInteger(element(scale)) || nisa_element_bytes(element(scale)) != 1)
-    nisa_complain(c, in->op, "%s must be integers of 8 bits", scale_name);
-  if (partitions % MX_GROUP)
-    nisa_complain(c, in->op, "%s has %lld partitions, which are no groups of %d", name, (long long)partitions,
-                  MX_GROUP);
-  if (rows > partitions || rows < partitions - MX_GROUP + MX_ROWS || nisa_free_elements(scale) != nisa_free_elements(x))
-    nisa_complain(c, in->op, "%s has %lld partitions of %lld elements, which do not fit %s", scale_name,
-                  (long long)rows, (long long)nisa_free_elements(scale), name);
-  if (c->target != TARGET_TRN3)
-    nisa_complain(c, in->op, "packed elements with scales are of trn3");
-}
-
-static void check_matmul_mx(struct nisa_check *c, const struct nisa_instr *in) {
-  const struct nisa_access *dst = &in->operand[0], *a = &in->operand[1], *b = &in->operand[2];
-  const struct nisa_machine *m = c->machine;
-  const int64_t k = nisa_partitions(a), rows = nisa_free_elements(a), columns = nisa_free_elements(b);
-  int64_t position;
-  check_packed(c, in, "stationary", "stationary_scale", nisa_text_attr(in->op, "stationary_format"));
-  check_packed(c, in, "moving", "moving_scale", nisa_text_attr(in->op, "moving_format"));
-  check_limit(c, in, "M (columns of stationary)", rows, m->matmul_m);
-  check_limit(c, in, "N (columns of moving)", columns, m->matmul_n);
-  if (nisa_partitions(b) != k)
-    nisa_complain(c, in->op, "stationary has %lld partitions, moving %lld", (long long)k,
-                  (long long)nisa_partitions(b));
-  if (nisa_partitions(dst) != rows || nisa_free_elements(dst) != columns)
-    nisa_complain(c, in->op, "dst is %lld x %lld, the product %lld x %lld", (long long)nisa_partitions(dst),
-                  (long long)nisa_free_elements(dst), (long long)rows, (long long)columns);
-  if (!mlirTypeIsAF32(element(dst)) && !(m->bf16_psum && mlirTypeIsABF16(element(dst))))
-    nisa_complain(c, in->op, "a product is f32%s", m->bf16_psum ? " or bf16" : "");
-  if (!ir_int_constant(in->operand[5].base, &position) || position < 0 || position % 32 ||
-      position + k > NISA_PARTITIONS)
-    nisa_complain(c, in->op, "row_pos must be 0, 32, 64 or 96, with the product inside the array");
-}
-
-static void check_quantize(struct nisa_check *c, const struct nisa_instr *in) {
-  const struct nisa_access *dst = &in->operand[0], *src = nisa_operand(in, "src");
-  check_packed(c, in, "dst", "dst_scale", nisa_text_attr(in->op, "format"));
-  if (!mlirTypeIsABF16(element(src)) && !mlirTypeIsAF16(element(src)))
-    nisa_complain(c, in->op, "src must be bf16 or f16");
-  if (nisa_partitions(src) != nisa_partitions(dst) || nisa_free_elements(src) != 4 * nisa_free_elements(dst))
-    nisa_complain(c, in->op, "src must have dst's partitions, and four elements for each of dst's");
 }
 
 static void check_register(struct nisa_check *c, const struct nisa_instr *in) {
@@ -659,18 +487,18 @@ void nisa_check_instr(struct nisa_check *c, const struct nisa_instr *in) {
       [NISA_MAX8] = check_max8,
       [NISA_FIND_INDEX8] = check_find8,
       [NISA_MATCH_REPLACE8] = check_replace8,
-      [NISA_STREAM_SHUFFLE] = check_shuffle,
-      [NISA_GATHER] = check_gather,
-      [NISA_MATMUL_MX] = check_matmul_mx,
-      [NISA_QUANTIZE_MX] = check_quantize,
-      [NISA_TRANSPOSE] = check_transpose,
-      [NISA_LOCAL_GATHER] = check_local_gather,
-      [NISA_SEQUENCE_BOUNDS] = check_bounds,
-      [NISA_NONZERO_WITH_COUNT] = check_nonzero,
-      [NISA_RANDOM] = check_random,
-      [NISA_RANDOM_SEED] = check_seed,
-      [NISA_RANDOM_SET_STATE] = check_state,
-      [NISA_RANDOM_GET_STATE] = check_state,
+      [NISA_STREAM_SHUFFLE] = nisa_check_shuffle,
+      [NISA_GATHER] = nisa_check_gather,
+      [NISA_MATMUL_MX] = nisa_check_matmul_mx,
+      [NISA_QUANTIZE_MX] = nisa_check_quantize,
+      [NISA_TRANSPOSE] = nisa_check_transpose,
+      [NISA_LOCAL_GATHER] = nisa_check_local_gather,
+      [NISA_SEQUENCE_BOUNDS] = nisa_check_bounds,
+      [NISA_NONZERO_WITH_COUNT] = nisa_check_nonzero,
+      [NISA_RANDOM] = nisa_check_random,
+      [NISA_RANDOM_SEED] = nisa_check_seed,
+      [NISA_RANDOM_SET_STATE] = nisa_check_state,
+      [NISA_RANDOM_GET_STATE] = nisa_check_state,
   };
   assert(in->def && in->def->kind < NISA_KIND_COUNT);
   if (checks[in->def->kind])
