@@ -137,6 +137,36 @@ static void make_registers(struct nki_lower *l) {
       nki_memref_of(l, &l->registers[r], false);
 }
 
+/* ---- constants --------------------------------------------------------------------------------------------------- */
+
+/* memref.global @name : the tensor's memref = its elements */
+static void add_global(struct nki_lower *l, MlirModule module, const struct nki_tensor *t) {
+  MlirType type = mlirRankedTensorTypeGet(t->rank, t->dims, ir_element_type(&l->b, t->dtype), (MlirAttribute){NULL});
+  const size_t bytes = (size_t)nki_tensor_extent(t) * dtype_size(t->dtype);
+  MlirNamedAttribute attrs[] = {
+      ir_named(&l->b, "sym_name", mlirStringAttrGet(l->b.ctx, ir_str(t->name))),
+      ir_named(&l->b, "type", mlirTypeAttrGet(nki_memref_type(l, t, false))),
+      ir_named(&l->b, "initial_value", mlirDenseElementsAttrRawBufferGet(type, bytes, t->initial)),
+      ir_named(&l->b, "constant", mlirUnitAttrGet(l->b.ctx)),
+      ir_named(&l->b, "sym_visibility", mlirStringAttrGet(l->b.ctx, ir_str("private"))),
+  };
+  struct ir_builder top = l->b;
+  top.block = mlirModuleGetBody(module);
+  top.loc = ir_loc_tagged(l->b.ctx, 0, t->locs);
+  ir_create(&top, &(struct ir_parts){.name = "memref.global", .n_attrs = 5, .attrs = attrs});
+}
+
+static void make_constants(struct nki_lower *l, MlirModule module) {
+  for (int i = 0; i < l->p->tensors.n; i++) {
+    const struct nki_tensor *t = l->p->tensors.v[i];
+    if (!t->initial)
+      continue;
+    add_global(l, module, t);
+    MlirNamedAttribute name = ir_named(&l->b, "name", mlirFlatSymbolRefAttrGet(l->b.ctx, ir_str(t->name)));
+    l->homes[i].memref = ir_op1_with(&l->b, "memref.get_global", nki_memref_type(l, t, false), 0, NULL, 1, &name);
+  }
+}
+
 /* ---- the function ------------------------------------------------------------------------------------------------ */
 
 static int count_inputs(const struct nki_program *p) {
@@ -192,6 +222,7 @@ static enum status lower_function(struct nki_lower *l, MlirModule module) {
   MlirValue *results = arena_new_array(&l->arena, MlirValue, (size_t)p->n_outputs);
   MlirRegion region = make_region(l, n, args);
   enum status st = ST_OK;
+  make_constants(l, module);
   make_registers(l);
   for (int i = 0; !st && i < p->items.n; i++)
     st = lower_item(l, i);

@@ -46,7 +46,8 @@ struct nki_tensor {
   enum mem_space space; /* MEM_HBM, MEM_SHARED_HBM, MEM_SBUF or MEM_PSUM */
   int rank;             /* on chip at least 2 */
   int64_t dims[NKI_RANK_MAX];
-  int input; /* the parameter that it is, or -1 */
+  int input;           /* the parameter that it is, or -1 */
+  const void *initial; /* of a constant in HBM: its elements without gaps, in the program's arena; else NULL */
   struct src_locs locs;
 };
 

@@ -113,6 +113,9 @@ static bool check_view(const struct nki_call *c, const struct nki_param_def *def
   if (v->tensor->packed && !takes_packed(c))
     return nki_refuse(err, DG_NKI_DTYPE, "packed elements are copied, quantized and multiplied with scales", "%s is %s",
                       def->name, nki_type_name(v->tensor));
+  if (v->tensor->initial && def->kind == NKI_PARAM_DST)
+    return nki_refuse(err, DG_NKI_OPERAND, "copy it to a tensor of nl.ndarray",
+                      "%s is the constant %s, which cannot be written", def->name, v->tensor->name);
   if (!(def->memories >> s & 1))
     return nki_refuse(err, DG_NKI_MEMORY, s == MEM_PSUM || mem_is_dram(s) ? "copy it to SBUF first" : NULL,
                       "%s is in %s, but it must be in %s", def->name, nisa_space_name(s),

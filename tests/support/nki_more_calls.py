@@ -233,6 +233,10 @@ def language(rng, add):
     y[np.abs(y) < 0.1] = 1
     for text, want in {"nl.fmod(x, y)": np.fmod(x, y), "nl.fmod(x, 0.75)": np.fmod(x, np.float32(0.75)), "nl.mod(x, y)": np.mod(x, y), "nl.mod(x, -0.75)": np.mod(x, np.float32(-0.75))}.items():
         add(text, f"nisa.tensor_copy(out, {text})", {"x": x, "y": y}, (64, 20), "float32", want, 1e-6)
+    add("nl.matmul", "nisa.tensor_copy(out, nl.matmul(x, w))", {"x": x, "w": y[:20]}, (64, 20), "float32", x @ y[:20], 1e-5)
+    for t in ("float32", "int32", "uint8"):
+        add(f"nl.shared_constant {t}", f"c = nl.shared_constant(np.arange(1280).reshape(64, 20).astype('{t}'))\nnisa.dma_copy(out, c[:, 1:5])", {"x": x}, (64, 4), t,
+            np.arange(1280).reshape(64, 20).astype(t)[:, 1:5])
     add("nl.no_reorder", "with nl.no_reorder():\n    nisa.tensor_copy(out, x)\n    nisa.tensor_tensor(out, out, x, nl.add)", {"x": x}, (64, 20), "float32", 2 * x)
     add("nl.device_print", "nl.device_print('x', x)\nnisa.tensor_copy(out, x)", {"x": x}, (64, 20), "float32", x)
 

@@ -430,6 +430,37 @@ static PyObject *make_tensor(PyObject *self, PyObject *args) {
   return nki_wrap(r, &whole);
 }
 
+/* nki_constant(array): a tensor in HBM that has its elements. */
+static PyObject *make_constant(PyObject *self, PyObject *o) {
+  struct nki_recorder *r = nki_enter();
+  int64_t dims[NKI_RANK_MAX];
+  (void)self;
+  if (!r)
+    return NULL;
+  PyArrayObject *a = (PyArrayObject *)PyArray_FROM_OF(o, NPY_ARRAY_C_CONTIGUOUS | NPY_ARRAY_NOTSWAPPED);
+  if (!a)
+    return NULL;
+  const enum dtype t = dtype_from_num(PyArray_TYPE(a));
+  const int n = PyArray_NDIM(a);
+  if (t == DT_NONE || t == DT_BOOL || dtype_narrow(t) != t || n < 1 || n > NKI_RANK_MAX) {
+    trace_refuse(DG_NKI_DTYPE, "give an array of 1 to 8 dimensions, of a type of nl other than bool_",
+                 "a constant cannot have the type %R and %d dimensions", PyArray_DESCR(a), n);
+    Py_DECREF(a);
+    return NULL;
+  }
+  for (int k = 0; k < n; k++)
+    dims[k] = PyArray_DIM(a, k);
+  struct nki_error err = {.arena = r->program->arena};
+  struct nki_tensor *made = nki_tensor_new(r->program, variable_here(r), t, MEM_HBM, n, dims, -1, nki_here(r), &err);
+  if (made)
+    made->initial = arena_dup(r->program->arena, PyArray_DATA(a), (size_t)PyArray_NBYTES(a));
+  Py_DECREF(a);
+  if (!made)
+    return nki_raise(&err);
+  const struct nki_view whole = nki_whole(made);
+  return nki_wrap(r, &whole);
+}
+
 static PyObject *is_recording(PyObject *self, PyObject *unused) {
   (void)self, (void)unused;
   return PyBool_FromLong(nki_now != NULL);
@@ -446,6 +477,7 @@ PyMethodDef nki_methods[] = {
     {"nki_isa", isa_functions, METH_NOARGS, "The calls of nki.isa by name."},
     {"nki_operators", operators, METH_NOARGS, "The operators and functions by name."},
     {"nki_ndarray", make_tensor, METH_VARARGS, "nki_ndarray(shape, dtype, buffer, name)"},
+    {"nki_constant", make_constant, METH_O, "nki_constant(array): a tensor in HBM that has its elements."},
     {"nki_is_recording", is_recording, METH_NOARGS, "Whether an NKI kernel is running."},
     {"nki_target", target, METH_NOARGS, "The machine that the running kernel is compiled for."},
     {NULL, NULL, 0, NULL}};

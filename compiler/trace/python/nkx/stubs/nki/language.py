@@ -138,6 +138,13 @@ def zeros_like(x, dtype=None, buffer=None, name=""):
     return zeros(x.shape, dtype or x.dtype, buffer or x.buffer, name)
 
 
+def shared_constant(constant):
+    """A tensor in HBM that has the elements of an array."""
+    if isinstance(constant, str):
+        nki_names.refuse(_nkx.NkiUnsupported, "a constant in a file is not compiled here yet", "give the array itself")
+    return _nkx.nki_constant(constant)
+
+
 def load(src, dtype=None):
     """A copy in SBUF of a part of HBM."""
     shape = src.shape if src.ndim > 1 else (src.shape[0], 1)
@@ -424,10 +431,9 @@ def softmax(x, axis=-1, dtype=None):
 
 
 def matmul(x, y, transpose_x=False):
-    """x.T @ y in PSUM: x is (K, M), y is (K, N)."""
+    """x @ y in PSUM, or x.T @ y with transpose_x=True: then x is (K, M), y is (K, N), and x need not be transposed first."""
     if not transpose_x:
-        nki_names.refuse(_nkx.NkiUnsupported, "nl.matmul transposes x only with transpose_x=True",
-                         "store x with the summed axis first, and pass transpose_x=True")
+        x = transpose(x)
     t = ndarray((x.shape[1], y.shape[1]), float32, psum)
     _isa.nc_matmul(dst=t, stationary=x, moving=y)
     return t
@@ -476,8 +482,7 @@ def expand_dims(x, axis):
 __getattr__ = nki_names.attribute_of(
     __name__,
     unsupported={
-        "dynamic_range", "fori_loop",
-        "shared_constant", "tfloat32", "while_loop"},
+        "dynamic_range", "fori_loop", "tfloat32", "while_loop"},
     removed={"arange": "slice the tensor: t[0:128, 0:512]", "mgrid": "slice the tensor, or use .ap",
              "par_dim": "the first dimension counts partitions", "static_cast": "give dst the type",
              "loop_reduce": "accumulate into a tensor", "spmd_dim": "kernel[2] launches on two cores", "nc": "kernel[2]"})
