@@ -247,6 +247,11 @@ struct nki_tensor *nki_tensor_new(struct nki_program *p, const char *name, enum 
 /* Checks a call against the rules of the hardware (rules.c), chooses its engine if it is unknown, and adds it. */
 bool nki_call_add(struct nki_program *p, const struct nki_call *call, struct nki_error *err);
 
+/* Lets the last call write to `to` instead of the tensor `from`, and drops `from`, which was made for it as the last
+ * tensor.  accumulate: of a product, 0 or 1; -1 keeps it.  False, and nothing changes, if the call is another one, if the
+ * rules refuse the new operand, or if the value would be another one: `from` rounds, or `to` overlaps another operand. */
+bool nki_call_redirect(struct nki_program *p, const struct nki_tensor *from, const struct nki_view *to, int accumulate);
+
 /* ---- text -------------------------------------------------------------------------------------------------------- */
 
 /* A line of the text, from 1, and the item of the program that it shows; item -1: the header, -2: the return. */
