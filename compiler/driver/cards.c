@@ -72,7 +72,7 @@ static void put_matmul_limits(struct buf *b) {
 void cards_put_limits(struct buf *b, enum nisa_kind kind) {
   const struct nisa_op_def *op = nisa_op_def(kind);
   const struct nisa_machine *m = nisa_machine(TARGET_TRN2);
-  if (kind == NISA_MATMUL) {
+  if (kind == NISA_MATMUL || kind == NISA_MATMUL_MX) {
     put_matmul_limits(b);
   } else if (op->engines && op->usual_engine != NISA_ENGINE_DMA) {
     json_put_comma(b);

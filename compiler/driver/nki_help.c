@@ -151,6 +151,7 @@ static const char *use_of(const struct nki_param_def *p) {
       [NKI_PARAM_NUMBER] = "a number, or a tensor with one element in each partition",
       [NKI_PARAM_CONST] = "a number",
       [NKI_PARAM_OP] = "an operator: nl.add, …",
+      [NKI_PARAM_ALU] = "an operator: nl.add, …, or nl.abs, square, relu, rsqrt, reciprocal",
       [NKI_PARAM_FUNC] = "a function: nl.exp, …",
       [NKI_PARAM_FLAG] = "True or False",
       [NKI_PARAM_INTS] = "integers",
@@ -191,6 +192,7 @@ static const char *argument(const struct nki_param_def *p) {
   case NKI_PARAM_SRC:
     return p->name;
   case NKI_PARAM_OP:
+  case NKI_PARAM_ALU:
     return strstr(p->name, "cmp") ? "nl.greater" : "nl.add";
   case NKI_PARAM_FUNC:
     return "nl.exp";

@@ -53,6 +53,10 @@ struct nisa_op_def {
 };
 
 const struct nisa_op_def *nisa_op_def(enum nisa_kind k);
+/* The operand of which a dimension's index comes from another operand, which is the last one; -1 if there is none. */
+static inline int nisa_indirect_operand(enum nisa_kind k) {
+  return k == NISA_DMA_COPY_INDIRECT ? 1 : k == NISA_DMA_SCATTER ? 0 : -1;
+}
 
 struct nisa_machine {
   int64_t partitions;

@@ -69,7 +69,12 @@
  *   dma_copy          dst = src, with conversion as above.
  *   dma_transpose     permutation = [1, 0]: both tiles are 2-D, dst(i, j) = src(j, i).  No conversion.
  *   dma_copy_indirect dst(p, f…) = src(p, f…), where the index of base dimension `src_index_dim` of src is increased by
- *                     src_index(p, 0); src_indirect_max_index is the extent of that dimension.
+ *                     src_index(p, 0); src_indirect_max_index is the extent of that dimension.  With the unit attribute
+ *                     skips_out_of_range, dst(p) stays where the index is not below it; otherwise that is an error.
+ *   dma_scatter       dst(p, f…) = src(p, f…), where the index of base dimension `dst_index_dim` of dst is increased by
+ *                     dst_index(p, 0), and so on as above; with op = "add", dst(p, f…) = dst(p, f…) + src(p, f…), in f32.
+ *                     Partition by partition: of equal indices the last one stays, or all are added.
+ *   dma_compute       dst = src `op` other, in f32; op is add.
  *   all_gather all_reduce reduce_scatter all_to_all collective_permute
  *                     exchange arrays with other devices: dst and src are whole arrays of one element type in HBM.
  *                     replica_groups = dense<[[0, 1], [2, 3]]>: each row is a group of devices; without it all devices
@@ -84,13 +89,17 @@
  *                     in psum starts an accumulation group: the first matmul that writes an element overwrites it
  *                     (psum_zero_region = "size2048": the group is one bank).  is_transpose = true: moving is the identity
  *                     matrix, and dst, of stationary's type or f32, gets the elements of stationary unchanged, transposed.
+ *                     row_pos and col_pos: the part of the array that is used begins there; the values do not depend on
+ *                     them.  perf_opt = "double_row": one of two products of 8-bit floats that the array computes at once, which
+ *                     together take the time of one.
  *   tensor_copy       dst = src; between equal types the bits do not change, as in every copy.
  *   tensor_copy_predicated  dst = src where predicate != 0 (reverse_pred = true: where it is 0), else unchanged.
  *   tensor_tensor_arith     dst = lhs `op` rhs.
  *   tensor_tensor_power     dst = lhs to the power rhs.
  *   tensor_scalar_arith     r = src `op0` operand0, dst = r `op1` operand1.  An operand is a scalar or has one element per
  *                     partition.  reverse_operands = "none" | "first" | "second" | "both": the operations that have the
- *                     operand on their left.
+ *                     operand on their left.  op0 and op1 may also be functions of one value (abs square relu rsqrt
+ *                     reciprocal), which do not use the operand.
  *   tensor_reduce_arith     dst = op over the last num_r_dim free dimensions of src; negated: of -src.  dst has as many
  *                     elements per partition as remain.  Does not read dst.
  *   cross_lane_reduce_arith dst = reduce_op over the partitions of src; dst has one partition.
@@ -107,6 +116,35 @@
  *                     values n times before, the one after n such places; all bits are 1 if there is none.
  *   match_replace8    dst = src, where for each of the eight elements of values, the last one first, the first place that has
  *                     it and was not replaced becomes replacement.  dst_index: these places, or all bits 1.
+ *   stream_shuffle    dst(p) = src(32 * (p / 32) + shuffle_mask[p % 32]); where the mask is 255, dst(p) stays.
+ *   transpose         dst(i, j) = src(j, i), of at most 32 by 32 elements of one type.
+ *   gather            dst(p, i) = src(p, src_index(p, i)), with unsigned indices.
+ *   local_gather      the same for groups of 16 partitions, a core of GpSimd, which share their indices: number k of
+ *                     n_indices is src_index(16 g + k % 16, k / 16), and names elements_per_index elements of src, in each
+ *                     partition of group g, which are counted in such runs.
+ *   sequence_bounds   src has one partition of n segment numbers; dst has the shape (1, 2, n): for each element, where the
+ *                     run of equal numbers that it is in begins, and the place after its end; n and -1 where src is 0.
+ *   nonzero_with_count  in partitions 0, 16, 32, …: the places of the n elements of src that are not 0, plus index_offset,
+ *                     then padding, and as element n of dst how many they are.  Other partitions of dst stay.
+ *   random            dst has the next numbers of the engine's generators: 32 bits each, of which a narrower integer gets the
+ *                     low ones; with low and high, low + (the high 24 bits / 2^24) * (high - low), in f32.
+ *   random_seed random_set_state random_get_state
+ *                     set and read the state of the engine's generators.  Each lane, which is a partition, has 1 on GpSimd and
+ *                     4 on Vector, which go by turns from element to element, anew in each instruction.  A generator is
+ *                     XORWOW, six words x0 … x4, d: t = x0 ^ (x0 >> 2), then x0 … x3 = x1 … x4, x4 = x4 ^ (x4 << 4) ^ t ^ (t << 1),
+ *                     d += 362437, and its number is x4 + d.  A state has the words of a lane's generators one after the other.
+ *                     A seed s makes word w of generator k of lane p  f(s + 0x9e3779b9 (1 + w + 6 (k + 4 p))), f the
+ *                     finalizer of MurmurHash3; a program starts with the seed 0.  The vendor does not publish its seeding.
+ *   matmul_mx         the same as matmul, of packed elements times their scales (trn3): dst(m, n) += sum over k and j < 4 of
+ *                     stationary(k, m)[j] * s * moving(k, n)[j] * t.  An integer of 32 bits has four f8E4M3FN or f8E5M2, one of
+ *                     16 bits has four f4E2M1FN, element 0 in the low bits; stationary_format and moving_format say which.
+ *                     Eight partitions share their scales: those of partitions 32 q + 8 r … + 7 are in partition 32 q + r of
+ *                     stationary_scale or moving_scale, one for each packed element; the other partitions of these are not
+ *                     read.  A scale is an integer x of 8 bits (f8E8M0) that means 2^(x - 127); 255 is NaN.
+ *   quantize_mx       src, of bf16 or f16, in this form (trn3): four elements in a row become one of dst, and the scale of
+ *                     32 elements, with the largest magnitude a, is 2^(floor(log2 a) - 7) for f8E4M3FN and
+ *                     2^(floor(log2 a) - 14) for f8E5M2, at least 2^-127, which is also the scale of zeros, and NaN if a is not
+ *                     finite.  An element is divided by its scale (by 1 if that is NaN) and rounded to nearest even.
  *   memset            dst = value.
  *   iota              dst(t) = offset + sum of coefficients[k] * t[k], an integer, then converted.
  *   register_load     the one element of src as an SSA value, for indices and conditions.  engine = "sync", and in engine
@@ -127,7 +165,8 @@
  * Operators (op, op0, op1): add subtract multiply divide max min mod pow (f32; max and min yield NaN if an operand is
  * NaN; mod has the sign of the left side), divide_int mod_int (integers, truncating), is_eq is_ne is_gt is_ge is_lt
  * is_le logical_and logical_or logical_xor (1 or 0; is_ne is 1 for NaN, the others are 0), bitwise_and bitwise_or
- * bitwise_xor shift_left shift_right_arith shift_right_logical.  Functions (activation): copy exp log sqrt rsqrt square
+ * bitwise_xor shift_left shift_right_arith shift_right_logical, abs_max abs_min (trn3: of both values, with its sign, the
+ * one that is larger or smaller without its sign; the left one if they are equal).  Functions (activation): copy exp log sqrt rsqrt square
  * abs tanh sin erf sign floor ceil round (half away from zero) round_even trunc arctan reciprocal, and with s(x) = 1 / (1 +
  * exp(-x)), P(x) = (1 + erf(x / sqrt(2))) / 2: relu max(x, 0), sigmoid s(x), gelu x P(x), gelu_apprx_tanh x (1 + tanh(y)) / 2
  * with y = sqrt(2 / pi) (x + 0.044715 x^3), gelu_apprx_sigmoid x s(1.702 x), silu x s(x), softplus log(1 + exp(x)), mish x

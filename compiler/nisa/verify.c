@@ -212,14 +212,15 @@ static void check_uniform(struct nisa_check *c, const struct nisa_instr *in, con
     }
 }
 
-/* Checks that no element of a destination is written several times because a dimension repeats. */
+/* Checks that no element of a destination is written several times because a dimension repeats.  The partitions of a scatter
+ * go where its indices say. */
 static void check_written_once(struct nisa_check *c, const struct nisa_instr *in, const struct nisa_operand_def *d,
                                const struct nisa_access *x, const struct nisa_index *i) {
   for (int k = 0; k < x->n_dims; k++) {
     int64_t sum = 0;
     for (int r = 0; r < mlirShapedTypeGetRank(mlirValueGetType(x->base)); r++)
       sum += i[r].dim[k];
-    if (x->tile[k] > 1 && !sum)
+    if (x->tile[k] > 1 && !sum && !(k < x->par_dims && nisa_indirect_operand(in->def->kind) == 0))
       nisa_complain(c, in->op, "%s is written several times: no index depends on d%d", d->name, k);
   }
 }

@@ -58,7 +58,7 @@ static void add_uses(struct nisa_check *c, MlirOperation alloc, MlirValue v, str
       u->n_releases++;
       u->release = op;
     } else if (mlirOpOperandGetOperandNumber(use) == 0 && d->kind != NISA_REGISTER_LOAD) { /* dst comes first */
-      *(d->kind == NISA_MATMUL ? &u->matmul : &u->other_writer) = op;
+      *(d->kind == NISA_MATMUL || d->kind == NISA_MATMUL_MX ? &u->matmul : &u->other_writer) = op;
     }
   }
 }

@@ -8,9 +8,9 @@
 
 #include "ir/query.h"
 #include "nisa/range.h"
-#include "nisa/verify.h"
+#include "nisa/verify_ops.h"
 
-static MlirType element(const struct nisa_access *x) {
+MlirType nisa_element(const struct nisa_access *x) {
   return mlirShapedTypeGetElementType(mlirValueGetType(x->base));
 }
 
@@ -21,7 +21,7 @@ static bool is_in_psum(const struct nisa_access *x) {
 /* ---- sizes ------------------------------------------------------------------------------------------------------ */
 
 /* Checks that x has dst's partitions and as many elements in each. */
-static void check_same(struct nisa_check *c, const struct nisa_instr *in, const char *name) {
+void nisa_check_same(struct nisa_check *c, const struct nisa_instr *in, const char *name) {
   const struct nisa_access *x = nisa_operand(in, name), *dst = &in->operand[0];
 
   if (!x || nisa_is_scalar(x))
@@ -33,7 +33,7 @@ static void check_same(struct nisa_check *c, const struct nisa_instr *in, const 
 }
 
 /* Checks that x is a scalar or has one element for each of dst's partitions. */
-static void check_column(struct nisa_check *c, const struct nisa_instr *in, const char *name) {
+void nisa_check_column(struct nisa_check *c, const struct nisa_instr *in, const char *name) {
   const struct nisa_access *x = nisa_operand(in, name);
 
   if (!x || nisa_is_scalar(x))
@@ -74,7 +74,7 @@ static bool is_matmul_input(MlirType t) {
   return mlirTypeIsAFloat(t) && nisa_element_bytes(t) <= 4;
 }
 
-static void check_limit(struct nisa_check *c, const struct nisa_instr *in, const char *what, int64_t n, int64_t max) {
+void nisa_check_limit(struct nisa_check *c, const struct nisa_instr *in, const char *what, int64_t n, int64_t max) {
   if (n > max)
     nisa_complain(c, in->op, "%s is %lld; the tensor engine takes at most %lld", what, (long long)n, (long long)max);
 }
@@ -84,39 +84,46 @@ static void check_matmul(struct nisa_check *c, const struct nisa_instr *in) {
   const struct nisa_machine *m = c->machine;
   int64_t k = nisa_partitions(a), rows = nisa_free_elements(a), columns = nisa_free_elements(b), position;
 
-  check_limit(c, in, "K (partitions)", k, m->matmul_k);
-  check_limit(c, in, "M (columns of stationary)", rows, m->matmul_m);
-  check_limit(c, in, "N (columns of moving)", columns, m->matmul_n);
+  nisa_check_limit(c, in, "K (partitions)", k, m->matmul_k);
+  nisa_check_limit(c, in, "M (columns of stationary)", rows, m->matmul_m);
+  nisa_check_limit(c, in, "N (columns of moving)", columns, m->matmul_n);
   if (nisa_partitions(b) != k)
     nisa_complain(c, in->op, "stationary has %lld partitions, moving %lld", (long long)k,
                   (long long)nisa_partitions(b));
   if (nisa_partitions(dst) != rows || nisa_free_elements(dst) != columns)
     nisa_complain(c, in->op, "dst is %lld x %lld, the product %lld x %lld", (long long)nisa_partitions(dst),
                   (long long)nisa_free_elements(dst), (long long)rows, (long long)columns);
-  if (!is_matmul_input(element(a)) || !is_matmul_input(element(b)))
+  if (!is_matmul_input(nisa_element(a)) || !is_matmul_input(nisa_element(b)))
     nisa_complain(c, in->op, "the tensor engine multiplies f32, bf16, f16 and f8 only");
-  else if (mlirTypeIsAF32(element(a)) != mlirTypeIsAF32(element(b)))
+  else if (mlirTypeIsAF32(nisa_element(a)) != mlirTypeIsAF32(nisa_element(b)))
     nisa_complain(c, in->op, "f32 can only be multiplied with f32");
   MlirAttribute passes = ir_attr(in->op, "is_transpose");
   if (!mlirAttributeIsNull(passes) && mlirAttributeIsABool(passes) && mlirBoolAttrGetValue(passes)) {
-    if (!mlirTypeEqual(element(dst), element(a)) &&
-        !mlirTypeIsAF32(element(dst))) /* f32 holds every element unchanged */
+    if (!mlirTypeEqual(nisa_element(dst), nisa_element(a)) &&
+        !mlirTypeIsAF32(nisa_element(dst))) /* f32 holds every element unchanged */
       nisa_complain(c, in->op, "a transpose does not convert its operand");
-  } else if (!mlirTypeIsAF32(element(dst)) && !(m->bf16_psum && mlirTypeIsABF16(element(dst))))
+  } else if (!mlirTypeIsAF32(nisa_element(dst)) && !(m->bf16_psum && mlirTypeIsABF16(nisa_element(dst))))
     nisa_complain(c, in->op, "a product is f32%s", m->bf16_psum ? " or bf16" : "");
   int64_t whole = m->matmul_one_bank ? m->psum_bank_bytes : m->psum_bytes;
   if (!fits_a_bank(dst, whole))
     nisa_complain(c, in->op, "dst does not lie within %lld bytes of PSUM per partition", (long long)whole);
-  for (int p = 3; p <= 4; p++)
-    if (!ir_int_constant(in->operand[p].base, &position) || position)
-      nisa_complain(c, in->op, "%s must be 0: the array is not split", in->def->operand[p].name);
+  const int64_t used[] = {k, rows};
+  for (int p = 0; p < 2; p++)
+    if (!ir_int_constant(in->operand[3 + p].base, &position) || position < 0 || position % 32 ||
+        position + used[p] > NISA_PARTITIONS)
+      nisa_complain(c, in->op, "%s must be 0, 32, 64 or 96, with the product inside the array",
+                    in->def->operand[3 + p].name);
+  if (!strcmp(nisa_text_attr(in->op, "perf_opt"), "double_row") &&
+      (c->target == TARGET_TRN1 || nisa_element_bytes(nisa_element(a)) != 1 ||
+       nisa_element_bytes(nisa_element(b)) != 1))
+    nisa_complain(c, in->op, "double rows are products of 8-bit floats, from trn2 on");
 }
 
 /* ---- dma -------------------------------------------------------------------------------------------------------- */
 
 static void check_dma_copy(struct nisa_check *c, const struct nisa_instr *in) {
-  MlirType from = element(&in->operand[1]), to = element(&in->operand[0]);
-  check_same(c, in, "src");
+  MlirType from = nisa_element(&in->operand[1]), to = nisa_element(&in->operand[0]);
+  nisa_check_same(c, in, "src");
   if (!mlirTypeEqual(from, to) && mlirTypeIsAInteger(from) && mlirTypeIsAInteger(to))
     nisa_complain(c, in->op, "DMA does not convert between integer types");
 }
@@ -124,7 +131,7 @@ static void check_dma_copy(struct nisa_check *c, const struct nisa_instr *in) {
 static void check_dma_transpose(struct nisa_check *c, const struct nisa_instr *in) {
   const struct nisa_access *dst = &in->operand[0], *src = &in->operand[1];
   MlirAttribute p = ir_attr(in->op, "permutation");
-  int64_t bytes = nisa_element_bytes(element(dst));
+  int64_t bytes = nisa_element_bytes(nisa_element(dst));
 
   if (mlirAttributeIsNull(p) || !mlirAttributeIsADenseI64Array(p) || mlirDenseArrayGetNumElements(p) != 2 ||
       mlirDenseI64ArrayGetElement(p, 0) != 1 || mlirDenseI64ArrayGetElement(p, 1) != 0)
@@ -133,31 +140,49 @@ static void check_dma_transpose(struct nisa_check *c, const struct nisa_instr *i
     nisa_complain(c, in->op, "dst is %lld x %lld, src %lld x %lld", (long long)nisa_partitions(dst),
                   (long long)nisa_free_elements(dst), (long long)nisa_partitions(src),
                   (long long)nisa_free_elements(src));
-  if (!mlirTypeEqual(element(dst), element(src)) || (bytes != 2 && bytes != 4))
+  if (!mlirTypeEqual(nisa_element(dst), nisa_element(src)) || (bytes != 2 && bytes != 4))
     nisa_complain(c, in->op, "DMA transposes elements of 2 or 4 bytes, without conversion");
   if (nisa_access_space(dst) != MEM_SBUF)
     nisa_complain(c, in->op, "DMA transposes into SBUF only");
 }
 
-static void check_indirect(struct nisa_check *c, const struct nisa_instr *in) {
-  const struct nisa_access *src = &in->operand[1], *index = &in->operand[2];
-  MlirType t = mlirValueGetType(src->base);
-  int64_t dim = ir_int_attr(in->op, "src_index_dim", -1), max = ir_int_attr(in->op, "src_indirect_max_index", -1);
+/* A gather or a scatter: `x` is in HBM and is indexed by `index`, the other one is in SBUF. */
+static void check_rows(struct nisa_check *c, const struct nisa_instr *in, const char *name, const char *other,
+                       const char *index_name, const char *dim_name, const char *max_name) {
+  const struct nisa_access *x = nisa_operand(in, name), *index = nisa_operand(in, index_name);
+  MlirType t = mlirValueGetType(x->base);
+  int64_t dim = ir_int_attr(in->op, dim_name, -1), max = ir_int_attr(in->op, max_name, -1);
 
-  check_same(c, in, "src");
-  check_column(c, in, "src_index");
-  if (mem_is_on_chip(nisa_access_space(src)))
-    nisa_complain(c, in->op, "src must be in HBM");
-  if (nisa_access_space(&in->operand[0]) != MEM_SBUF || nisa_access_space(index) != MEM_SBUF)
-    nisa_complain(c, in->op, "dst and src_index must be in SBUF");
-  if (!mlirTypeIsAInteger(element(index)) || mlirIntegerTypeGetWidth(element(index)) != 32)
-    nisa_complain(c, in->op, "src_index must be i32");
-  if (!mlirTypeEqual(element(&in->operand[0]), element(src)))
+  nisa_check_same(c, in, "src");
+  nisa_check_column(c, in, index_name);
+  if (mem_is_on_chip(nisa_access_space(x)))
+    nisa_complain(c, in->op, "%s must be in HBM", name);
+  if (nisa_access_space(nisa_operand(in, other)) != MEM_SBUF || nisa_access_space(index) != MEM_SBUF)
+    nisa_complain(c, in->op, "%s and %s must be in SBUF", other, index_name);
+  if (!mlirTypeIsAInteger(nisa_element(index)) || mlirIntegerTypeGetWidth(nisa_element(index)) != 32)
+    nisa_complain(c, in->op, "%s must be i32", index_name);
+  if (!mlirTypeEqual(nisa_element(x), nisa_element(nisa_operand(in, other))))
     nisa_complain(c, in->op, "dst and src must have the same type");
   if (dim < 0 || dim >= mlirShapedTypeGetRank(t))
-    nisa_complain(c, in->op, "src_index_dim is no dimension of src");
+    nisa_complain(c, in->op, "%s is no dimension of %s", dim_name, name);
   else if (max < 1 || max > mlirShapedTypeGetDimSize(t, dim))
-    nisa_complain(c, in->op, "src_indirect_max_index is not within the dimension");
+    nisa_complain(c, in->op, "%s is not within the dimension", max_name);
+}
+
+static void check_indirect(struct nisa_check *c, const struct nisa_instr *in) {
+  check_rows(c, in, "src", "dst", "src_index", "src_index_dim", "src_indirect_max_index");
+}
+
+static void check_scatter(struct nisa_check *c, const struct nisa_instr *in) {
+  const char *op = nisa_text_attr(in->op, "op");
+  check_rows(c, in, "dst", "src", "dst_index", "dst_index_dim", "dst_indirect_max_index");
+  if (*op && strcmp(op, "add") != 0)
+    nisa_complain(c, in->op, "DMA adds; it has no %s", op);
+}
+
+static void check_dma_compute(struct nisa_check *c, const struct nisa_instr *in) {
+  nisa_check_same(c, in, "src");
+  nisa_check_same(c, in, "other");
 }
 
 /* ---- collectives ------------------------------------------------------------------------------------------------ */
@@ -222,9 +247,9 @@ static void check_collective(struct nisa_check *c, const struct nisa_instr *in) 
 
   check_whole(c, in, 0);
   check_whole(c, in, 1);
-  if (!mlirTypeEqual(element(&in->operand[0]), element(&in->operand[1])))
+  if (!mlirTypeEqual(nisa_element(&in->operand[0]), nisa_element(&in->operand[1])))
     nisa_complain(c, in->op, "dst and src must have the same type");
-  if (mlirTypeIsAFloat(element(&in->operand[0])) && !strncmp(nisa_text_attr(in->op, "op"), "bitwise_", 8))
+  if (mlirTypeIsAFloat(nisa_element(&in->operand[0])) && !strncmp(nisa_text_attr(in->op, "op"), "bitwise_", 8))
     nisa_complain(c, in->op, "devices do not combine the bits of floats");
   if (n < 0 || (permutes && n != 2))
     nisa_complain(c, in->op, "%s must be a matrix of %s", groups, permutes ? "two columns" : "device numbers");
@@ -268,10 +293,10 @@ static bool is_zero(MlirValue v) {
 static void check_activation(struct nisa_check *c, const struct nisa_instr *in) {
   const struct nisa_access *bias = nisa_operand(in, "bias");
 
-  check_same(c, in, "src");
-  check_column(c, in, "bias");
-  check_column(c, in, "scale");
-  check_column(c, in, "reduce_res");
+  nisa_check_same(c, in, "src");
+  nisa_check_column(c, in, "bias");
+  nisa_check_column(c, in, "scale");
+  nisa_check_column(c, in, "reduce_res");
   check_one_in_psum(c, in, "src", "bias");
   check_one_in_psum(c, in, "src", "scale");
   if (c->target == TARGET_TRN1 && nisa_is_scalar(bias) && !is_zero(bias->base))
@@ -291,7 +316,7 @@ static void check_iota(struct nisa_check *c, const struct nisa_instr *in) {
 static void check_bits(struct nisa_check *c, const struct nisa_instr *in, const char *attr) {
   MlirAttribute op = ir_attr(in->op, attr);
   const struct nisa_access *other = NULL;
-  int64_t width = nisa_element_bytes(element(&in->operand[0]));
+  int64_t width = nisa_element_bytes(nisa_element(&in->operand[0]));
   bool has_float = false;
 
   if (mlirAttributeIsNull(op) || !mlirAttributeIsAString(op) ||
@@ -301,7 +326,7 @@ static void check_bits(struct nisa_check *c, const struct nisa_instr *in, const 
     const struct nisa_access *x = &in->operand[k];
     if (nisa_is_absent(x))
       continue;
-    MlirType t = nisa_is_scalar(x) ? mlirValueGetType(x->base) : element(x);
+    MlirType t = nisa_is_scalar(x) ? mlirValueGetType(x->base) : nisa_element(x);
     has_float |= mlirTypeIsAFloat(t);
     if (nisa_element_bytes(t) != width)
       other = x;
@@ -312,51 +337,64 @@ static void check_bits(struct nisa_check *c, const struct nisa_instr *in, const 
 }
 
 static void check_predicated(struct nisa_check *c, const struct nisa_instr *in) {
-  check_same(c, in, "src");
-  check_same(c, in, "predicate");
+  nisa_check_same(c, in, "src");
+  nisa_check_same(c, in, "predicate");
   check_one_in_psum(c, in, "src", "predicate");
-  if (!mlirTypeIsAInteger(element(nisa_operand(in, "predicate"))))
+  if (!mlirTypeIsAInteger(nisa_element(nisa_operand(in, "predicate"))))
     nisa_complain(c, in->op, "the predicate must be an integer");
 }
 
 static void check_source(struct nisa_check *c, const struct nisa_instr *in) {
-  check_same(c, in, "src");
+  nisa_check_same(c, in, "src");
+}
+
+/* Operators that not every machine has, and functions in place of an operator. */
+static void check_machine_has(struct nisa_check *c, const struct nisa_instr *in, const char *attr) {
+  const char *op = nisa_text_attr(in->op, attr);
+  if (c->target != TARGET_TRN3 &&
+      (!strcmp(op, "abs_max") || !strcmp(op, "abs_min") || !strcmp(op, "square") || !strcmp(op, "relu")))
+    nisa_complain(c, in->op, "%s is an operator of trn3", op);
+  if (!strcmp(op, "rsqrt") && in->engine != NISA_ENGINE_GPSIMD)
+    nisa_complain(c, in->op, "rsqrt is an operator of GpSimd");
 }
 
 static void check_tensors(struct nisa_check *c, const struct nisa_instr *in) {
-  check_same(c, in, "lhs");
-  check_same(c, in, "rhs");
+  nisa_check_same(c, in, "lhs");
+  nisa_check_same(c, in, "rhs");
   check_one_in_psum(c, in, "lhs", "rhs");
   check_bits(c, in, "op");
+  check_machine_has(c, in, "op");
 }
 
 static void check_scalars(struct nisa_check *c, const struct nisa_instr *in) {
-  check_same(c, in, "src");
-  check_column(c, in, "operand0");
-  check_column(c, in, "operand1");
+  nisa_check_same(c, in, "src");
+  nisa_check_column(c, in, "operand0");
+  nisa_check_column(c, in, "operand1");
   check_one_in_psum(c, in, "src", "operand0");
   check_bits(c, in, "op0");
   check_bits(c, in, "op1");
+  check_machine_has(c, in, "op0");
+  check_machine_has(c, in, "op1");
 }
 
 /* ---- along a partition ------------------------------------------------------------------------------------------ */
 
 static void check_scan(struct nisa_check *c, const struct nisa_instr *in) {
-  check_same(c, in, "lhs");
-  check_same(c, in, "rhs");
-  check_column(c, in, "initial");
+  nisa_check_same(c, in, "lhs");
+  nisa_check_same(c, in, "rhs");
+  nisa_check_column(c, in, "initial");
   check_one_in_psum(c, in, "lhs", "rhs");
 }
 
 static void check_cumulative(struct nisa_check *c, const struct nisa_instr *in) {
-  check_same(c, in, "src");
-  check_column(c, in, "operand0");
-  check_column(c, in, "initial");
+  nisa_check_same(c, in, "src");
+  nisa_check_column(c, in, "operand0");
+  nisa_check_column(c, in, "initial");
 }
 
 /* Checks that the operand has dst's partitions, and at least `least` and at most `most` elements in each. */
-static void check_elements(struct nisa_check *c, const struct nisa_instr *in, const char *name, int64_t least,
-                           int64_t most) {
+void nisa_check_elements(struct nisa_check *c, const struct nisa_instr *in, const char *name, int64_t least,
+                         int64_t most) {
   const struct nisa_access *x = nisa_operand(in, name);
   if (!x)
     return;
@@ -375,41 +413,41 @@ static void check_index(struct nisa_check *c, const struct nisa_instr *in, const
   const struct nisa_access *x = nisa_operand(in, name);
   if (!x)
     return;
-  const int64_t bytes = nisa_element_bytes(element(x));
-  if (!mlirTypeIsAInteger(element(x)) || (bytes != 2 && bytes != 4))
+  const int64_t bytes = nisa_element_bytes(nisa_element(x));
+  if (!mlirTypeIsAInteger(nisa_element(x)) || (bytes != 2 && bytes != 4))
     nisa_complain(c, in->op, "%s must be an integer of 16 or 32 bits", name);
-  check_elements(c, in, name, 8, 8);
+  nisa_check_elements(c, in, name, 8, 8);
 }
 
 enum { STATS_MOST = 512, EIGHT_MOST = 16384 }; /* elements of a partition: nki-frontend.md, section 7 */
 
 static void check_stats(struct nisa_check *c, const struct nisa_instr *in) {
-  check_elements(c, in, "dst", 6, 6);
-  check_elements(c, in, "src", 1, STATS_MOST);
+  nisa_check_elements(c, in, "dst", 6, 6);
+  nisa_check_elements(c, in, "src", 1, STATS_MOST);
 }
 
 static void check_aggr(struct nisa_check *c, const struct nisa_instr *in) {
-  check_elements(c, in, "dst", 2, 2);
-  check_elements(c, in, "src", 3, INT64_MAX);
+  nisa_check_elements(c, in, "dst", 2, 2);
+  nisa_check_elements(c, in, "src", 3, INT64_MAX);
   if (nisa_free_elements(&in->operand[1]) % 3)
     nisa_complain(c, in->op, "src must have groups of three elements");
 }
 
 static void check_max8(struct nisa_check *c, const struct nisa_instr *in) {
-  check_elements(c, in, "dst", 8, 8);
-  check_elements(c, in, "src", 8, EIGHT_MOST);
+  nisa_check_elements(c, in, "dst", 8, 8);
+  nisa_check_elements(c, in, "src", 8, EIGHT_MOST);
 }
 
 static void check_find8(struct nisa_check *c, const struct nisa_instr *in) {
   check_index(c, in, "dst");
-  check_elements(c, in, "src", 8, EIGHT_MOST);
-  check_elements(c, in, "values", 8, 8);
+  nisa_check_elements(c, in, "src", 8, EIGHT_MOST);
+  nisa_check_elements(c, in, "values", 8, 8);
 }
 
 static void check_replace8(struct nisa_check *c, const struct nisa_instr *in) {
-  check_same(c, in, "src");
-  check_elements(c, in, "src", 8, EIGHT_MOST);
-  check_elements(c, in, "values", 8, 8);
+  nisa_check_same(c, in, "src");
+  nisa_check_elements(c, in, "src", 8, EIGHT_MOST);
+  nisa_check_elements(c, in, "values", 8, 8);
   check_index(c, in, "dst_index");
 }
 
@@ -423,6 +461,8 @@ void nisa_check_instr(struct nisa_check *c, const struct nisa_instr *in) {
       [NISA_DMA_COPY] = check_dma_copy,
       [NISA_DMA_TRANSPOSE] = check_dma_transpose,
       [NISA_DMA_COPY_INDIRECT] = check_indirect,
+      [NISA_DMA_SCATTER] = check_scatter,
+      [NISA_DMA_COMPUTE] = check_dma_compute,
       [NISA_ALL_GATHER] = check_collective,
       [NISA_ALL_REDUCE] = check_collective,
       [NISA_REDUCE_SCATTER] = check_collective,
@@ -447,6 +487,18 @@ void nisa_check_instr(struct nisa_check *c, const struct nisa_instr *in) {
       [NISA_MAX8] = check_max8,
       [NISA_FIND_INDEX8] = check_find8,
       [NISA_MATCH_REPLACE8] = check_replace8,
+      [NISA_STREAM_SHUFFLE] = nisa_check_shuffle,
+      [NISA_GATHER] = nisa_check_gather,
+      [NISA_MATMUL_MX] = nisa_check_matmul_mx,
+      [NISA_QUANTIZE_MX] = nisa_check_quantize,
+      [NISA_TRANSPOSE] = nisa_check_transpose,
+      [NISA_LOCAL_GATHER] = nisa_check_local_gather,
+      [NISA_SEQUENCE_BOUNDS] = nisa_check_bounds,
+      [NISA_NONZERO_WITH_COUNT] = nisa_check_nonzero,
+      [NISA_RANDOM] = nisa_check_random,
+      [NISA_RANDOM_SEED] = nisa_check_seed,
+      [NISA_RANDOM_SET_STATE] = nisa_check_state,
+      [NISA_RANDOM_GET_STATE] = nisa_check_state,
   };
   assert(in->def && in->def->kind < NISA_KIND_COUNT);
   if (checks[in->def->kind])

@@ -13,13 +13,16 @@
 #define NUMBER(n, m) {.name = n, .kind = NKI_PARAM_NUMBER, .memories = m}
 #define CONST(n) {.name = n, .kind = NKI_PARAM_CONST}
 #define OP(n) {.name = n, .kind = NKI_PARAM_OP}
+#define ALU(n) {.name = n, .kind = NKI_PARAM_ALU}
 #define FUNC(n) {.name = n, .kind = NKI_PARAM_FUNC}
 #define INTS(n) {.name = n, .kind = NKI_PARAM_INTS}
 /* OPT(OP("x")) is OPT_OP("x") */
 #define OPT(x) OPT_##x
 #define OPT_DST(n, m) {.name = n, .kind = NKI_PARAM_DST, .memories = m, .is_optional = true}
+#define OPT_SRC(n, m) {.name = n, .kind = NKI_PARAM_SRC, .memories = m, .is_optional = true}
 #define OPT_NUMBER(n, m) {.name = n, .kind = NKI_PARAM_NUMBER, .memories = m, .is_optional = true}
 #define OPT_CONST(n) {.name = n, .kind = NKI_PARAM_CONST, .is_optional = true}
+#define OPT_ALU(n) {.name = n, .kind = NKI_PARAM_ALU, .is_optional = true}
 #define OPT_OP(n) {.name = n, .kind = NKI_PARAM_OP, .is_optional = true}
 #define OPT_FLAG(n) {.name = n, .kind = NKI_PARAM_FLAG, .is_optional = true}
 #define OPT_INTS(n) {.name = n, .kind = NKI_PARAM_INTS, .is_optional = true}
@@ -31,6 +34,7 @@
 #define SCALAR NISA_ENGINE_SCALAR
 #define GPSIMD NISA_ENGINE_GPSIMD
 #define DMA NISA_ENGINE_DMA
+#define SYNC NISA_ENGINE_SYNC
 #define ENGINES(...) {__VA_ARGS__}
 #define PARAMS(...) {__VA_ARGS__}
 
@@ -56,58 +60,84 @@ const struct nki_value *nki_value(const struct nki_call *c, const char *name) {
   return &c->value[i];
 }
 
+static const struct {
+  const char *name;
+  enum dtype dtype;
+} packed[] = {[NKI_E4M3FN_X4] = {"float8_e4m3fn_x4", DT_U32},
+              [NKI_E5M2_X4] = {"float8_e5m2_x4", DT_U32},
+              [NKI_E2M1FN_X4] = {"float4_e2m1fn_x4", DT_U16},
+              [NKI_E8M0] = {"float8_e8m0fnu", DT_U8}};
+
+enum nki_packed nki_packed_find(const char *name, enum dtype *dtype) {
+  for (int k = NKI_E4M3FN_X4; k <= NKI_E8M0; k++)
+    if (!strcmp(packed[k].name, name)) {
+      *dtype = packed[k].dtype;
+      return (enum nki_packed)k;
+    }
+  return NKI_PLAIN;
+}
+
+const char *nki_type_name(const struct nki_tensor *t) {
+  return t->packed ? packed[t->packed].name : dtype_numpy_name(t->dtype);
+}
+
 /* nki-frontend.md §8 */
 const struct nki_op nki_ops[] = {
-    {"add", "add", NKI_ARITH, true},
-    {"subtract", "subtract", NKI_ARITH, true},
-    {"multiply", "multiply", NKI_ARITH, true},
-    {"maximum", "max", NKI_ARITH, true},
-    {"max", "max", NKI_ARITH, true},
-    {"minimum", "min", NKI_ARITH, true},
-    {"min", "min", NKI_ARITH, true},
-    {"power", "pow", NKI_ARITH, false},
-    {"equal", "is_eq", NKI_ARITH, false},
-    {"not_equal", "is_ne", NKI_ARITH, false},
-    {"greater", "is_gt", NKI_ARITH, false},
-    {"greater_equal", "is_ge", NKI_ARITH, false},
-    {"less", "is_lt", NKI_ARITH, false},
-    {"less_equal", "is_le", NKI_ARITH, false},
-    {"logical_and", "logical_and", NKI_ARITH, true},
-    {"logical_or", "logical_or", NKI_ARITH, true},
-    {"logical_xor", "logical_xor", NKI_ARITH, true},
-    {"bitwise_and", "bitwise_and", NKI_BITS, true},
-    {"bitwise_or", "bitwise_or", NKI_BITS, true},
-    {"bitwise_xor", "bitwise_xor", NKI_BITS, true},
-    {"left_shift", "shift_left", NKI_BITS, false},
-    {"right_shift", "shift_right_logical", NKI_BITS, false},
-    {"copy", "copy", NKI_FUNC, false},
-    {"exp", "exp", NKI_FUNC, false},
-    {"log", "log", NKI_FUNC, false},
-    {"sqrt", "sqrt", NKI_FUNC, false},
-    {"rsqrt", "rsqrt", NKI_FUNC, false},
-    {"square", "square", NKI_FUNC, false},
-    {"abs", "abs", NKI_FUNC, false},
-    {"tanh", "tanh", NKI_FUNC, false},
-    {"sin", "sin", NKI_FUNC, false},
-    {"erf", "erf", NKI_FUNC, false},
-    {"sign", "sign", NKI_FUNC, false},
-    {"arctan", "arctan", NKI_FUNC, false},
-    {"relu", "relu", NKI_FUNC, false},
-    {"sigmoid", "sigmoid", NKI_FUNC, false},
-    {"gelu", "gelu", NKI_FUNC, false},
-    {"gelu_apprx_tanh", "gelu_apprx_tanh", NKI_FUNC, false},
-    {"gelu_apprx_sigmoid", "gelu_apprx_sigmoid", NKI_FUNC, false},
-    {"gelu_apprx_sigmoid_dx", "gelu_apprx_sigmoid_dx", NKI_FUNC, false},
-    {"gelu_dx", "gelu_dx", NKI_FUNC, false},
-    {"silu", "silu", NKI_FUNC, false},
-    {"silu_dx", "silu_dx", NKI_FUNC, false},
-    {"softplus", "softplus", NKI_FUNC, false},
-    {"mish", "mish", NKI_FUNC, false},
-    {"erf_dx", "erf_dx", NKI_FUNC, false},
-    {"floor", "floor", NKI_FUNC, false},
-    {"ceil", "ceil", NKI_FUNC, false},
-    {"trunc", "trunc", NKI_FUNC, false},
-    {"reciprocal", "reciprocal", NKI_FUNC, false},
+    {"add", "add", NKI_ARITH, true, false},
+    {"subtract", "subtract", NKI_ARITH, true, false},
+    {"multiply", "multiply", NKI_ARITH, true, false},
+    {"maximum", "max", NKI_ARITH, true, false},
+    {"max", "max", NKI_ARITH, true, false},
+    {"minimum", "min", NKI_ARITH, true, false},
+    {"min", "min", NKI_ARITH, true, false},
+    {"power", "pow", NKI_ARITH, false, false},
+    {"equal", "is_eq", NKI_ARITH, false, false},
+    {"not_equal", "is_ne", NKI_ARITH, false, false},
+    {"greater", "is_gt", NKI_ARITH, false, false},
+    {"greater_equal", "is_ge", NKI_ARITH, false, false},
+    {"less", "is_lt", NKI_ARITH, false, false},
+    {"less_equal", "is_le", NKI_ARITH, false, false},
+    {"abs_max", "abs_max", NKI_ARITH, true, false},
+    {"abs_min", "abs_min", NKI_ARITH, true, false},
+    {"fmod", "mod", NKI_ARITH, false, false},
+    {"bypass", "bypass", NKI_ARITH, false, false},
+    {"logical_and", "logical_and", NKI_ARITH, true, false},
+    {"logical_or", "logical_or", NKI_ARITH, true, false},
+    {"logical_xor", "logical_xor", NKI_ARITH, true, false},
+    {"bitwise_and", "bitwise_and", NKI_BITS, true, false},
+    {"bitwise_or", "bitwise_or", NKI_BITS, true, false},
+    {"bitwise_xor", "bitwise_xor", NKI_BITS, true, false},
+    {"left_shift", "shift_left", NKI_BITS, false, false},
+    {"right_shift", "shift_right_logical", NKI_BITS, false, false},
+    {"copy", "copy", NKI_FUNC, false, false},
+    {"exp", "exp", NKI_FUNC, false, false},
+    {"log", "log", NKI_FUNC, false, false},
+    {"sqrt", "sqrt", NKI_FUNC, false, false},
+    {"rsqrt", "rsqrt", NKI_FUNC, false, true},
+    {"square", "square", NKI_FUNC, false, true},
+    {"abs", "abs", NKI_FUNC, false, true},
+    {"tanh", "tanh", NKI_FUNC, false, false},
+    {"sin", "sin", NKI_FUNC, false, false},
+    {"erf", "erf", NKI_FUNC, false, false},
+    {"sign", "sign", NKI_FUNC, false, false},
+    {"arctan", "arctan", NKI_FUNC, false, false},
+    {"relu", "relu", NKI_FUNC, false, true},
+    {"sigmoid", "sigmoid", NKI_FUNC, false, false},
+    {"gelu", "gelu", NKI_FUNC, false, false},
+    {"gelu_apprx_tanh", "gelu_apprx_tanh", NKI_FUNC, false, false},
+    {"gelu_apprx_sigmoid", "gelu_apprx_sigmoid", NKI_FUNC, false, false},
+    {"gelu_apprx_sigmoid_dx", "gelu_apprx_sigmoid_dx", NKI_FUNC, false, false},
+    {"gelu_dx", "gelu_dx", NKI_FUNC, false, false},
+    {"silu", "silu", NKI_FUNC, false, false},
+    {"silu_dx", "silu_dx", NKI_FUNC, false, false},
+    {"softplus", "softplus", NKI_FUNC, false, false},
+    {"mish", "mish", NKI_FUNC, false, false},
+    {"erf_dx", "erf_dx", NKI_FUNC, false, false},
+    {"floor", "floor", NKI_FUNC, false, false},
+    {"ceil", "ceil", NKI_FUNC, false, false},
+    {"trunc", "trunc", NKI_FUNC, false, false},
+    {"reciprocal", "reciprocal", NKI_FUNC, false, true},
+    {"prelu", "prelu", NKI_FUNC, false, false},
 };
 const int nki_n_ops = sizeof nki_ops / sizeof *nki_ops;
 

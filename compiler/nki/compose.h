@@ -6,12 +6,26 @@
 
 #include "nki/nki.h"
 
-enum { NKI_TEMPS_MAX = 3, NKI_STEPS_MAX = 6 };
+enum { NKI_TEMPS_MAX = 6, NKI_STEPS_MAX = 12 };
+
+/* The accumulator registers, one for each partition: those of the Scalar engine (activation, activation_reduce, activate2),
+ * and those of the Vector engine (the other calls that have reduce_cmd).  A program that uses them between calls has a
+ * column in SBUF for each set, which lives as long as the kernel; a program whose calls all begin anew needs none. */
+enum nki_registers { NKI_SCALAR_REGISTERS, NKI_VECTOR_REGISTERS, NKI_REGISTERS };
+/* The registers that a call uses; NKI_REGISTERS if it has no reduce_cmd. */
+enum nki_registers nki_registers_of(const struct nki_call *c);
+/* What a call does with them: "idle", "reset", "reduce", "reset_reduce" or "load_reduce".  A call that names none, but a
+ * reduction or its result, begins anew: the table of nki.isa says idle, with which the result would be what an earlier
+ * call left. */
+const char *nki_reduce_cmd(const struct nki_call *c);
+/* True if what the call leaves in the registers, or finds there, matters to another call. */
+bool nki_needs_registers(const struct nki_call *c);
 
 struct nki_steps {
   struct arena *arena;
   int first_temp; /* the number of the first temporary tensor */
   int n_temps;
+  struct nki_tensor *registers[NKI_REGISTERS]; /* NULL: the program needs none */
   struct nki_tensor *temp[NKI_TEMPS_MAX];
   int n;
   struct nki_call step[NKI_STEPS_MAX];

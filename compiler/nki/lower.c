@@ -23,12 +23,37 @@ static void open_groups(struct nki_lower *l, const struct nki_call *c) {
 
 /* ---- signed and unsigned integers -------------------------------------------------------------------------------- */
 
+/* The call does not compute, or does so in integers. */
+static bool moves_bits(const struct nki_call *c) {
+  switch (c->kind) {
+  case NKI_TENSOR_COPY_PREDICATED:
+  case NKI_DMA_COPY:
+  case NKI_NC_STREAM_SHUFFLE:
+  case NKI_NC_N_GATHER:
+  case NKI_LOCAL_GATHER:
+  case NKI_NONZERO_WITH_COUNT:
+  case NKI_RNG:
+  case NKI_SET_RNG_SEED:
+  case NKI_RAND_SET_STATE:
+  case NKI_RAND_GET_STATE:
+  case NKI_QUANTIZE_MX:
+  case NKI_NC_MATMUL_MX:
+  case NKI_CORE_BARRIER:
+  case NKI_SENDRECV:
+    return true;
+  default:
+    return false;
+  }
+}
+
 /* NISA reads and writes all integers of an instruction as signed, or all as unsigned.  True if that is not what the call
  * means: its result is converted to an integer of another kind than those that it reads. */
 static bool mixes_signs(const struct nki_call *c) {
+  if (moves_bits(c))
+    return false;
   const struct nki_value *dst = nki_value(c, "dst"), *op = NULL;
   bool differs = false;
-  if (c->kind == NKI_TENSOR_COPY_PREDICATED || c->kind == NKI_DMA_COPY || !dtype_is_int(dst->view->tensor->dtype))
+  if (!dtype_is_int(dst->view->tensor->dtype))
     return false;
   for (int k = 0; k < nki_n_params(nki_def(c)); k++) {
     const struct nki_value *v = &c->value[k];
@@ -67,6 +92,8 @@ static enum status lower_alone(struct nki_lower *l, const struct nki_call *c) {
 static enum status lower_steps(struct nki_lower *l, const struct nki_call *c) {
   struct nki_steps s = {.arena = &l->arena, .first_temp = nki_first_temp(l)};
   enum status st = ST_OK;
+  for (int r = 0; r < NKI_REGISTERS; r++)
+    s.registers[r] = l->registers[r].rank ? &l->registers[r] : NULL;
   if (!nki_compose(c, &s))
     return lower_alone(l, c);
   for (int k = 0; !st && k < s.n; k++)
@@ -89,6 +116,55 @@ static enum status lower_item(struct nki_lower *l, int i) {
     if (plan->ends >> k & 1)
       nki_release(l, &l->homes[c->value[k].view->tensor->number]);
   return st;
+}
+
+/* ---- accumulator registers --------------------------------------------------------------------------------------- */
+
+/* Allocates the columns that the program needs for registers, which live until the function ends. */
+static void make_registers(struct nki_lower *l) {
+  for (int i = 0; i < l->p->items.n; i++) {
+    const struct nki_call *c = l->p->items.v[i].call;
+    if (c && nki_needs_registers(c))
+      l->registers[nki_registers_of(c)] = (struct nki_tensor){.number = nki_registers_number(l, nki_registers_of(c)),
+                                                              .dtype = DT_F32,
+                                                              .space = MEM_SBUF,
+                                                              .rank = 2,
+                                                              .dims = {NISA_PARTITIONS, 1},
+                                                              .input = -1};
+  }
+  for (int r = 0; r < NKI_REGISTERS; r++)
+    if (l->registers[r].rank)
+      nki_memref_of(l, &l->registers[r], false);
+}
+
+/* ---- constants --------------------------------------------------------------------------------------------------- */
+
+/* memref.global @name : the tensor's memref = its elements */
+static void add_global(struct nki_lower *l, MlirModule module, const struct nki_tensor *t) {
+  MlirType type = mlirRankedTensorTypeGet(t->rank, t->dims, ir_element_type(&l->b, t->dtype), (MlirAttribute){NULL});
+  const size_t bytes = (size_t)nki_tensor_extent(t) * dtype_size(t->dtype);
+  MlirNamedAttribute attrs[] = {
+      ir_named(&l->b, "sym_name", mlirStringAttrGet(l->b.ctx, ir_str(t->name))),
+      ir_named(&l->b, "type", mlirTypeAttrGet(nki_memref_type(l, t, false))),
+      ir_named(&l->b, "initial_value", mlirDenseElementsAttrRawBufferGet(type, bytes, t->initial)),
+      ir_named(&l->b, "constant", mlirUnitAttrGet(l->b.ctx)),
+      ir_named(&l->b, "sym_visibility", mlirStringAttrGet(l->b.ctx, ir_str("private"))),
+  };
+  struct ir_builder top = l->b;
+  top.block = mlirModuleGetBody(module);
+  top.loc = ir_loc_tagged(l->b.ctx, 0, t->locs);
+  ir_create(&top, &(struct ir_parts){.name = "memref.global", .n_attrs = 5, .attrs = attrs});
+}
+
+static void make_constants(struct nki_lower *l, MlirModule module) {
+  for (int i = 0; i < l->p->tensors.n; i++) {
+    const struct nki_tensor *t = l->p->tensors.v[i];
+    if (!t->initial)
+      continue;
+    add_global(l, module, t);
+    MlirNamedAttribute name = ir_named(&l->b, "name", mlirFlatSymbolRefAttrGet(l->b.ctx, ir_str(t->name)));
+    l->homes[i].memref = ir_op1_with(&l->b, "memref.get_global", nki_memref_type(l, t, false), 0, NULL, 1, &name);
+  }
 }
 
 /* ---- the function ------------------------------------------------------------------------------------------------ */
@@ -146,6 +222,8 @@ static enum status lower_function(struct nki_lower *l, MlirModule module) {
   MlirValue *results = arena_new_array(&l->arena, MlirValue, (size_t)p->n_outputs);
   MlirRegion region = make_region(l, n, args);
   enum status st = ST_OK;
+  make_constants(l, module);
+  make_registers(l);
   for (int i = 0; !st && i < p->items.n; i++)
     st = lower_item(l, i);
   if (st) {
@@ -157,6 +235,9 @@ static enum status lower_function(struct nki_lower *l, MlirModule module) {
   for (int t = 0; t < DT_COUNT; t++)
     if (l->identity[t].rank)
       nki_release(l, &l->homes[l->identity[t].number]);
+  for (int r = 0; r < NKI_REGISTERS; r++)
+    if (l->registers[r].rank)
+      nki_release(l, &l->homes[l->registers[r].number]);
   l->b.loc = ir_loc_tagged(l->b.ctx, p->items.n + 1, p->return_locs);
   ir_op0(&l->b, "func.return", p->n_outputs, results);
   add_function(l, module, region, n, args);
@@ -167,7 +248,7 @@ enum status nki_lower(struct ir *ir, const struct nki_program *p, struct diags *
   struct nki_lower l = {.ir = ir, .p = p, .ds = ds};
   struct ir_capture capture;
   arena_init(&l.arena);
-  l.homes = arena_new_array(&l.arena, struct nki_home, (size_t)nki_identity_number(&l, DT_COUNT));
+  l.homes = arena_new_array(&l.arena, struct nki_home, (size_t)nki_registers_number(&l, NKI_REGISTERS));
   l.b = (struct ir_builder){.ctx = ir->ctx, .loc = mlirLocationUnknownGet(ir->ctx), .arena = &l.arena};
   MlirModule module = mlirModuleCreateEmpty(mlirLocationUnknownGet(ir->ctx));
   mlirOperationSetAttributeByName(mlirModuleGetOperation(module), ir_str("nisa.target"),

@@ -143,22 +143,33 @@ static MlirAffineMap map_of(struct nki_lower *l, int n_dims, const struct steps 
   return mlirAffineMapGet(ctx, n_dims, 0, s->rank, result);
 }
 
-/* The view as an operand, with par_dims leading dimensions for the partitions. */
-struct nisa_access nki_access_of(struct nki_lower *l, const struct nki_view *v, int par_dims) {
-  const struct nki_tensor *t = v->tensor;
-  const struct nki_home *h = &l->homes[t->number];
+static struct nisa_access access_with(struct nki_lower *l, const struct nki_view *v, int par_dims, bool is_flat) {
   struct steps s;
-  if (h->is_flat)
+  if (is_flat)
     s = flat_steps(v, par_dims);
   else if (!steps_of(v, par_dims, &s))
     assert(!"a view was split where its tensor's dimensions are not");
-  struct nisa_access x = {.base = nki_memref_of(l, t, h->is_flat), .n_dims = v->rank, .par_dims = par_dims};
+  struct nisa_access x = {.base = nki_memref_of(l, v->tensor, is_flat), .n_dims = v->rank, .par_dims = par_dims};
   for (int k = 0; k < v->rank; k++)
     x.tile[k] = v->dim[k].size;
   if (x.n_dims == par_dims) /* a tile has at least one free dimension */
     x.tile[x.n_dims++] = 1;
   x.map = map_of(l, x.n_dims, &s);
   return x;
+}
+
+/* The view as an operand, with par_dims leading dimensions for the partitions. */
+struct nisa_access nki_access_of(struct nki_lower *l, const struct nki_view *v, int par_dims) {
+  return access_with(l, v, par_dims, l->homes[v->tensor->number].is_flat);
+}
+
+bool nki_follows_dims(const struct nki_view *v) {
+  struct steps s;
+  return steps_of(v, 1, &s);
+}
+
+struct nisa_access nki_access_with_dims(struct nki_lower *l, const struct nki_view *v) {
+  return access_with(l, v, 1, false);
 }
 
 /* The same view with fewer dimensions: those of size 1 are dropped, and neighbours that are one run are merged. */

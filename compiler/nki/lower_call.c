@@ -3,65 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "nki/lower_internal.h"
-
-/* ---- operands ---------------------------------------------------------------------------------------------------- */
-
-static struct nisa_access scalar(MlirValue v) {
-  return (struct nisa_access){.base = v};
-}
-
-static MlirType f32(struct nki_lower *l) {
-  return mlirF32TypeGet(l->b.ctx);
-}
-
-/* A number or a column; `bits`: an integer of dst's type. */
-static struct nisa_access number_or_column(struct nki_lower *l, const struct nki_value *v, double missing,
-                                           enum dtype bits) {
-  if (v->kind == NKI_VIEW)
-    return nki_access_on_chip(l, v->view);
-  if (bits != DT_NONE)
-    return scalar(ir_int(&l->b, ir_element_type(&l->b, bits), v->integer));
-  return scalar(ir_float(&l->b, f32(l), v->kind == NKI_ABSENT ? missing : v->number));
-}
-
-static bool is_unsigned(const struct nki_call *c) {
-  for (int k = 0; k < nki_n_params(nki_def(c)); k++)
-    if (c->value[k].kind == NKI_VIEW && dtype_kind(c->value[k].view->tensor->dtype) == DK_UNSIGNED)
-      return true;
-  return false;
-}
-
-/* ---- instructions ------------------------------------------------------------------------------------------------ */
-
-enum { ATTRS_MAX = 6 };
-struct attrs {
-  int n;
-  MlirNamedAttribute v[ATTRS_MAX];
-};
-static void add_attr(struct nki_lower *l, struct attrs *x, const char *name, MlirAttribute value) {
-  assert(x->n < ATTRS_MAX);
-  x->v[x->n++] = ir_named(&l->b, name, value);
-}
-static void add_text(struct nki_lower *l, struct attrs *x, const char *name, const char *text) {
-  add_attr(l, x, name, mlirStringAttrGet(l->b.ctx, ir_str(text)));
-}
-static void add_bool(struct nki_lower *l, struct attrs *x, const char *name, bool v) {
-  add_attr(l, x, name, mlirBoolAttrGet(l->b.ctx, v));
-}
-
-static void emit(struct nki_lower *l, enum nisa_kind kind, enum nisa_engine engine, const struct nki_call *c,
-                 const struct nisa_access *operands, struct attrs *attrs) {
-  struct nisa_instr in = {.def = nisa_op_def(kind), .engine = engine};
-  struct attrs none = {0};
-  attrs = attrs ? attrs : &none;
-  memcpy(in.operand, operands, (size_t)in.def->n_operands * sizeof *operands);
-  if (is_unsigned(c))
-    add_attr(l, attrs, "unsigned", mlirUnitAttrGet(l->b.ctx));
-  mlirBlockAppendOwnedOperation(l->b.block, nisa_create(&in, l->b.loc, attrs->n, attrs->v));
-}
-
-#define VIEW(name) (nki_value(c, name)->view)
+#include "nki/lower_emit.h"
 
 /* How many leading dimensions make up n elements; 0 if none do. */
 static int leading(const struct nki_view *v, int64_t n) {
@@ -81,6 +23,8 @@ static bool lead_with_one(struct nki_view *v) {
 }
 
 static enum status lower_dma_copy(struct nki_lower *l, const struct nki_call *c) {
+  if (nki_value(c, "dst_index")->kind == NKI_VIEW || nki_value(c, "src_index")->kind == NKI_VIEW)
+    return nki_lower_dma(l, c);
   struct nki_view dst = *VIEW("dst"), src = *VIEW("src");
   const int64_t partitions = nki_is_on_chip(&dst) ? dst.dim[0].size : nki_is_on_chip(&src) ? src.dim[0].size : 0;
   if (nki_is_on_chip(&dst) && nki_is_on_chip(&src) && dst.dim[0].size != src.dim[0].size)
@@ -99,24 +43,38 @@ static enum status lower_dma_copy(struct nki_lower *l, const struct nki_call *c)
   return ST_OK;
 }
 
-static enum status lower_matmul(struct nki_lower *l, const struct nki_call *c) {
-  MlirValue zero = ir_index(&l->b, 0);
-  struct nisa_access x[] = {nki_access_on_chip(l, VIEW("dst")), nki_access_on_chip(l, VIEW("stationary")),
-                            nki_access_on_chip(l, VIEW("moving")), scalar(zero), scalar(zero)};
+static void put_matmul(struct nki_lower *l, const struct nki_call *c, const struct nki_view *stationary,
+                       const struct nki_view *moving, const char *perf_opt) {
+  const struct nki_value *at = nki_value(c, "tile_position");
+  struct nisa_access x[] = {nki_access_on_chip(l, VIEW("dst")), nki_access_on_chip(l, stationary),
+                            nki_access_on_chip(l, moving), scalar(ir_index(&l->b, at->n ? at->ints[0] : 0)),
+                            scalar(ir_index(&l->b, at->n ? at->ints[1] : 0))};
   struct attrs attrs = {0};
-  add_bool(l, &attrs, "is_transpose", false);
-  add_text(l, &attrs, "perf_opt", "none_");
+  add_bool(l, &attrs, "is_transpose", nki_value(c, "is_transpose")->integer);
+  add_text(l, &attrs, "perf_opt", perf_opt);
   add_text(l, &attrs, "psum_zero_region", "size2048");
   emit(l, NISA_MATMUL, c->engine, c, x, &attrs);
-  return ST_OK;
 }
 
-static void lower_dma_transpose(struct nki_lower *l, const struct nki_call *c) {
-  struct nisa_access x[] = {nki_access_of(l, VIEW("dst"), 1), nki_access_of(l, VIEW("src"), 1)};
-  static const int64_t turned[] = {1, 0};
-  struct attrs attrs = {0};
-  add_attr(l, &attrs, "permutation", ir_i64_array(&l->b, 2, turned));
-  emit(l, NISA_DMA_TRANSPOSE, NISA_ENGINE_DMA, c, x, &attrs);
+/* Half k of a view with two rows. */
+static struct nki_view row_of(const struct nki_view *v, int64_t k) {
+  struct nki_view out = *v;
+  out.rank = 2;
+  out.offset += k * v->dim[1].stride;
+  out.dim[1] = v->dim[2];
+  return out;
+}
+
+static void lower_matmul(struct nki_lower *l, const struct nki_call *c) {
+  const struct nki_value *mode = nki_value(c, "perf_mode");
+  if (mode->kind != NKI_WORD || strcmp(mode->word, "double_row") != 0) {
+    put_matmul(l, c, VIEW("stationary"), VIEW("moving"), "none_");
+    return;
+  }
+  for (int k = 0; k < 2; k++) {
+    const struct nki_view stationary = row_of(VIEW("stationary"), k), moving = row_of(VIEW("moving"), k);
+    put_matmul(l, c, &stationary, &moving, "double_row");
+  }
 }
 
 static void lower_tensor_tensor(struct nki_lower *l, const struct nki_call *c) {
@@ -132,7 +90,27 @@ static void lower_tensor_tensor(struct nki_lower *l, const struct nki_call *c) {
   emit(l, NISA_TENSOR_TENSOR_ARITH, c->engine, c, x, &attrs);
 }
 
+/* A product and a sum on the Scalar engine: an activation that copies. */
+static void lower_scale(struct nki_lower *l, const struct nki_call *c) {
+  const struct nki_value *op1 = nki_value(c, "op1"), *first = nki_value(c, "operand0");
+  const bool multiplies = !strcmp(nki_value(c, "op0")->op->nisa, "multiply");
+  const struct nki_value *bias = !multiplies ? first : op1->kind == NKI_OP ? nki_value(c, "operand1") : NULL;
+  static const struct nki_value absent = {.kind = NKI_ABSENT};
+  struct nisa_access x[6] = {nki_access_on_chip(l, VIEW("dst")),
+                             {.n_dims = 0},
+                             nki_access_on_chip(l, VIEW("data")),
+                             number_or_column(l, bias ? bias : &absent, 0, DT_NONE),
+                             number_or_column(l, multiplies ? first : &absent, 1, DT_NONE)};
+  struct attrs attrs = {0};
+  add_text(l, &attrs, "op", "copy");
+  emit(l, NISA_ACTIVATION, c->engine, c, x, &attrs);
+}
+
 static void lower_tensor_scalar(struct nki_lower *l, const struct nki_call *c) {
+  if (c->engine == NISA_ENGINE_SCALAR) {
+    lower_scale(l, c);
+    return;
+  }
   static const char *const reverse[] = {"none", "first", "second", "both"};
   const struct nki_value *op0 = nki_value(c, "op0"), *op1 = nki_value(c, "op1");
   const enum dtype bits = op0->op->is == NKI_BITS ? VIEW("dst")->tensor->dtype : DT_NONE;
@@ -197,7 +175,9 @@ static void put_memset(struct nki_lower *l, const struct nki_call *c, const stru
 
 static void lower_activation(struct nki_lower *l, const struct nki_call *c) {
   const struct nki_value *res = nki_value(c, "reduce_res");
-  if (res->kind == NKI_VIEW) /* NISA adds to it */
+  const struct nki_value *cmd = c->kind == NKI_ACTIVATION ? nki_value(c, "reduce_cmd") : NULL;
+  const bool goes_on = cmd && cmd->kind == NKI_WORD && !strcmp(cmd->word, "reduce");
+  if (res->kind == NKI_VIEW && !goes_on) /* NISA adds to it */
     put_memset(l, c, res->view, 0, NISA_ENGINE_VECTOR);
   struct nisa_access x[6] = {nki_access_on_chip(l, VIEW("dst")),
                              {.n_dims = 0},
@@ -278,6 +258,10 @@ static struct nki_view identity_of(struct nki_lower *l, const struct nki_call *c
 
 /* data.T @ identity: is_transpose passes the elements through unchanged. */
 static enum status lower_transpose(struct nki_lower *l, const struct nki_call *c) {
+  if (c->engine == NISA_ENGINE_VECTOR) {
+    nki_lower_copy(l, c, NISA_TRANSPOSE, "data");
+    return ST_OK;
+  }
   const int64_t rows = VIEW("data")->dim[0].size;
   struct nki_view identity = identity_of(l, c, VIEW("data")->tensor->dtype);
   identity.dim[0].size = identity.dim[1].size = rows;
@@ -358,7 +342,8 @@ enum status nki_lower_call(struct nki_lower *l, const struct nki_call *c) {
     put_memset(l, c, VIEW("dst"), nki_value(c, "value")->number, c->engine);
     return ST_OK;
   case NKI_NC_MATMUL:
-    return lower_matmul(l, c);
+    lower_matmul(l, c);
+    return ST_OK;
   case NKI_TENSOR_TENSOR:
     lower_tensor_tensor(l, c);
     return ST_OK;
@@ -401,12 +386,9 @@ enum status nki_lower_call(struct nki_lower *l, const struct nki_call *c) {
   case NKI_NC_MATCH_REPLACE8:
     lower_replace(l, c);
     return ST_OK;
-  case NKI_DMA_TRANSPOSE:
-    lower_dma_transpose(l, c);
-    return ST_OK;
   case NKI_NC_TRANSPOSE:
     return lower_transpose(l, c);
   default:
-    return ST_BUG; /* compose.c has taken it apart */
+    return nki_lower_more(l, c);
   }
 }

@@ -2,6 +2,7 @@
  *
  *   lower_access.c   the memories of tensors, and views as operands
  *   lower_call.c     one call as instructions
+ *   lower_gather.c   the same for shuffles, gathers and random numbers
  *   lower.c          the program: temporaries, releases, the function
  */
 #ifndef NKI_LOWER_INTERNAL_H
@@ -27,8 +28,9 @@ struct nki_lower {
   struct arena arena;
   struct ir_builder b; /* at the end of the function */
   struct nki_plan plan;
-  struct nki_home *homes;               /* of the program's tensors, and of those below */
-  struct nki_tensor identity[DT_COUNT]; /* identity matrices; rank 0: not made yet */
+  struct nki_home *homes;                     /* of the program's tensors, and of those below */
+  struct nki_tensor identity[DT_COUNT];       /* identity matrices; rank 0: not made yet */
+  struct nki_tensor registers[NKI_REGISTERS]; /* accumulator registers; rank 0: the program needs none */
 };
 
 /* The numbers of tensors that the program does not have: the result of a call as f32, temporary ones of compose.c, and
@@ -41,6 +43,10 @@ static inline int nki_first_temp(const struct nki_lower *l) {
 }
 static inline int nki_identity_number(const struct nki_lower *l, enum dtype t) {
   return nki_first_temp(l) + NKI_TEMPS_MAX + (int)t;
+}
+
+static inline int nki_registers_number(const struct nki_lower *l, enum nki_registers r) {
+  return nki_identity_number(l, DT_COUNT) + (int)r;
 }
 
 /* Adds an error about a call.  Returns ST_INPUT. */
@@ -59,6 +65,10 @@ void nki_release(struct nki_lower *l, struct nki_home *h);
 bool nki_shape_by_pattern(const struct nki_call *c, struct nki_view *out, struct nki_error *err);
 /* A view as an operand whose par_dims leading dimensions are partitions. */
 struct nisa_access nki_access_of(struct nki_lower *l, const struct nki_view *v, int par_dims);
+/* True if each dimension of the view steps along the tensor's own dimensions; then it can be an operand over them even if
+ * other views of the tensor cannot. */
+bool nki_follows_dims(const struct nki_view *v);
+struct nisa_access nki_access_with_dims(struct nki_lower *l, const struct nki_view *v);
 /* A view on chip as an operand with as few dimensions as it can have. */
 struct nisa_access nki_access_on_chip(struct nki_lower *l, const struct nki_view *v);
 
@@ -66,6 +76,10 @@ struct nisa_access nki_access_on_chip(struct nki_lower *l, const struct nki_view
 
 /* Appends the instructions of a call that nki_compose leaves as it is. */
 enum status nki_lower_call(struct nki_lower *l, const struct nki_call *c);
+/* lower_dma.c: transfers of rows that numbers select, sums, transposes. */
+enum status nki_lower_dma(struct nki_lower *l, const struct nki_call *c);
+/* lower_gather.c: the calls that lower_call.c does not know. */
+enum status nki_lower_more(struct nki_lower *l, const struct nki_call *c);
 /* Appends an instruction with the operands dst and `src`. */
 void nki_lower_copy(struct nki_lower *l, const struct nki_call *c, enum nisa_kind kind, const char *src);
 

@@ -29,18 +29,25 @@
 #include "base/target.h"
 #include "nisa/kinds.h"
 
-enum { NKI_RANK_MAX = 8, NKI_PARAMS_MAX = 12, NKI_ENGINES_MAX = 3 };
+enum { NKI_RANK_MAX = 8, NKI_PARAMS_MAX = 14, NKI_ENGINES_MAX = 5 };
 
 /* ---- tensors and views ------------------------------------------------------------------------------------------- */
+
+/* What the elements of a tensor are if no type of ours says it: integers have four small floats, or a scale of them. */
+enum nki_packed { NKI_PLAIN, NKI_E4M3FN_X4, NKI_E5M2_X4, NKI_E2M1FN_X4, NKI_E8M0 };
+/* The kind of this name ("float8_e4m3fn_x4"), or NKI_PLAIN; *dtype: of the integers. */
+enum nki_packed nki_packed_find(const char *name, enum dtype *dtype);
 
 struct nki_tensor {
   int number;       /* from 0, in the order of creation */
   const char *name; /* unique in the program */
   enum dtype dtype;
+  enum nki_packed packed;
   enum mem_space space; /* MEM_HBM, MEM_SHARED_HBM, MEM_SBUF or MEM_PSUM */
   int rank;             /* on chip at least 2 */
   int64_t dims[NKI_RANK_MAX];
-  int input; /* the parameter that it is, or -1 */
+  int input;           /* the parameter that it is, or -1 */
+  const void *initial; /* of a constant in HBM: its elements without gaps, in the program's arena; else NULL */
   struct src_locs locs;
 };
 
@@ -54,8 +61,13 @@ struct nki_view {
   int64_t offset;
   int rank;
   struct nki_dim dim[NKI_RANK_MAX];
+  /* In HBM, while a call is read: the part of `rows` has for each index of dimension 0 the row of the tensor that it
+   * begins at, and the stride of dimension 0 is 0.  A recorded call has `rows` as an operand of its own. */
+  struct nki_view *rows;
 };
 
+/* The name of the type of its elements, as kernels write it. */
+const char *nki_type_name(const struct nki_tensor *t);
 static inline bool nki_is_on_chip(const struct nki_view *v) {
   return mem_is_on_chip(v->tensor->space);
 }
@@ -110,6 +122,10 @@ bool nki_view_select(const struct nki_view *v, int64_t dim, int64_t index, struc
  * and its stride is the number of elements in a partition.  offset counts elements from the view's first one. */
 bool nki_view_ap(const struct nki_view *v, int n, const int64_t (*pairs)[2], int64_t offset, struct nki_view *out,
                  struct nki_error *err);
+/* The same, but the elements of index p of the first pair begin at row rows[p] of the tensor, plus offset; the first stride
+ * does not matter. */
+bool nki_view_rows(const struct nki_view *v, int n, const int64_t (*pairs)[2], int64_t offset, struct nki_view *rows,
+                   struct nki_view *out, struct nki_error *err);
 /* True if all elements of the view lie one after another, on chip in each partition. */
 bool nki_is_contiguous(const struct nki_view *v);
 /* Splits dimensions of x and y, which have as many elements in the same order, so that both have the same sizes.  False
@@ -132,6 +148,7 @@ enum nki_param_kind {
   NKI_PARAM_NUMBER, /* a number, or a view with one element in each partition */
   NKI_PARAM_CONST,  /* a number */
   NKI_PARAM_OP,     /* an operator of two values */
+  NKI_PARAM_ALU,    /* one of these, or a function of one value that the engines have beside them */
   NKI_PARAM_FUNC,   /* a function of one value */
   NKI_PARAM_FLAG,
   NKI_PARAM_INTS, /* integers, or pairs of them in a row */
@@ -162,6 +179,7 @@ struct nki_op {
   const char *nisa; /* "max" */
   enum nki_op_class is;
   bool can_reduce;
+  bool is_alu; /* of a function: tensor_scalar has it, too */
 };
 extern const struct nki_op nki_ops[];
 extern const int nki_n_ops;

@@ -69,7 +69,8 @@ static void begin_group(struct nki_plan *plan, struct group *g, int item) {
 
 /* A transpose is a product with the identity matrix. */
 static bool is_product(const struct nki_call *c) {
-  return c->kind == NKI_NC_MATMUL || c->kind == NKI_NC_TRANSPOSE;
+  return c->kind == NKI_NC_MATMUL || c->kind == NKI_NC_MATMUL_MX ||
+         (c->kind == NKI_NC_TRANSPOSE && c->engine == NISA_ENGINE_TENSOR);
 }
 
 /* True for a product that overwrites what dst has. */

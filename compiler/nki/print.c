@@ -167,9 +167,15 @@ static void put_dims(struct buf *b, const struct nki_tensor *t) {
 }
 
 static void put_tensor(struct buf *b, const struct nki_tensor *t) {
+  if (t->initial) {
+    buf_printf(b, "%s = nl.shared_constant(%s[", t->name, nki_type_name(t));
+    put_dims(b, t);
+    buf_puts(b, "])");
+    return;
+  }
   buf_printf(b, "%s = nl.ndarray((", t->name);
   put_dims(b, t);
-  buf_printf(b, t->rank == 1 ? ",), nl.%s, buffer=nl.%s)" : "), nl.%s, buffer=nl.%s)", dtype_numpy_name(t->dtype),
+  buf_printf(b, t->rank == 1 ? ",), nl.%s, buffer=nl.%s)" : "), nl.%s, buffer=nl.%s)", nki_type_name(t),
              nisa_space_name(t->space));
 }
 

@@ -96,10 +96,32 @@ static const char *memories_text(struct arena *a, unsigned memories) {
   return text;
 }
 
+/* True for calls that move bits, and for those of packed elements. */
+static bool takes_packed(const struct nki_call *c) {
+  switch (c->kind) {
+  case NKI_DMA_COPY:
+  case NKI_TENSOR_COPY:
+  case NKI_QUANTIZE_MX:
+  case NKI_NC_MATMUL_MX:
+  case NKI_NC_STREAM_SHUFFLE:
+    return true;
+  case NKI_MEMSET:
+    return nki_value(c, "value")->number == 0;
+  default:
+    return false;
+  }
+}
+
 /* Checks one view against the parameter that it is given for. */
 static bool check_view(const struct nki_call *c, const struct nki_param_def *def, const struct nki_view *v,
                        struct nki_error *err) {
   const enum mem_space s = v->tensor->space;
+  if (v->tensor->packed && !takes_packed(c))
+    return nki_refuse(err, DG_NKI_DTYPE, "packed elements are copied, quantized and multiplied with scales", "%s is %s",
+                      def->name, nki_type_name(v->tensor));
+  if (v->tensor->initial && def->kind == NKI_PARAM_DST)
+    return nki_refuse(err, DG_NKI_OPERAND, "copy it to a tensor of nl.ndarray",
+                      "%s is the constant %s, which cannot be written", def->name, v->tensor->name);
   if (!(def->memories >> s & 1))
     return nki_refuse(err, DG_NKI_MEMORY, s == MEM_PSUM || mem_is_dram(s) ? "copy it to SBUF first" : NULL,
                       "%s is in %s, but it must be in %s", def->name, nisa_space_name(s),
@@ -179,6 +201,8 @@ static bool check_bits(const struct nki_call *c, const struct nki_value *op, str
 static bool check_same_elements(const struct nki_call *c, struct nki_error *err) {
   const struct nki_view *dst = VIEW("dst"), *src = VIEW("src");
   const enum dtype to = dst->tensor->dtype, from = src->tensor->dtype;
+  if (!nki_check_rows(c, err))
+    return false;
   if (to != from && dtype_is_int(to) && dtype_is_int(from))
     return nki_refuse(err, DG_NKI_DTYPE, "copy it as it is, and cast it with nisa.tensor_copy",
                       "DMA does not convert %s to %s", dtype_numpy_name(from), dtype_numpy_name(to));
@@ -188,48 +212,12 @@ static bool check_same_elements(const struct nki_call *c, struct nki_error *err)
                     (long long)nki_elements(src), (long long)nki_elements(dst));
 }
 
-static bool check_matmul(const struct nki_program *p, const struct nki_call *c, struct nki_error *err) {
-  const struct nki_view *dst = VIEW("dst"), *st = VIEW("stationary"), *mv = VIEW("moving");
-  const struct nisa_machine *m = nisa_machine(p->target);
-  const int64_t k = st->dim[0].size, rows = nki_free_elements(st), cols = nki_free_elements(mv);
-  if (mv->dim[0].size != k)
-    return nki_refuse(err, DG_NKI_SHAPE_MISMATCH, "the partitions of both are the axis that is summed",
-                      "stationary has %lld partitions, but moving has %lld", (long long)k, (long long)mv->dim[0].size);
-  if (rows > m->matmul_m)
-    return nki_refuse(err, DG_NKI_SIZE_LIMIT, "use tiles of nl.tile_size.gemm_stationary_fmax",
-                      "stationary has %lld elements in each partition, but at most %lld fit", (long long)rows,
-                      (long long)m->matmul_m);
-  if (cols > m->matmul_n)
-    return nki_refuse(err, DG_NKI_SIZE_LIMIT, "use tiles of nl.tile_size.gemm_moving_fmax",
-                      "moving has %lld elements in each partition, but at most %lld fit", (long long)cols,
-                      (long long)m->matmul_n);
-  if (dst->dim[0].size != rows || nki_free_elements(dst) != cols)
-    return nki_refuse(err, DG_NKI_SHAPE_MISMATCH, NULL,
-                      "the product has the shape (%lld, %lld), but dst has (%lld, %lld)", (long long)rows,
-                      (long long)cols, (long long)dst->dim[0].size, (long long)nki_free_elements(dst));
-  if (!dtype_is_float(st->tensor->dtype) || !dtype_is_float(mv->tensor->dtype))
-    return nki_refuse(err, DG_NKI_DTYPE, "cast it with nisa.tensor_copy", "the Tensor engine multiplies floats, not %s",
-                      dtype_numpy_name(dtype_is_float(st->tensor->dtype) ? mv->tensor->dtype : st->tensor->dtype));
-  if ((st->tensor->dtype == DT_F32) != (mv->tensor->dtype == DT_F32))
-    return nki_refuse(err, DG_NKI_DTYPE, "float32 is multiplied by float32 only", "stationary is %s, but moving is %s",
-                      dtype_numpy_name(st->tensor->dtype), dtype_numpy_name(mv->tensor->dtype));
-  static const char *const later[] = {"is_transpose", "tile_position", "tile_size"};
-  for (int i = 0; i < 3; i++) {
-    const struct nki_value *v = nki_value(c, later[i]);
-    if (v->integer || v->n)
-      return nki_refuse(err, DG_NKI_UNSUPPORTED, NULL, "%s of nc_matmul is not compiled here yet", later[i]);
-  }
-  const struct nki_value *mode = nki_value(c, "perf_mode");
-  if (mode->kind == NKI_WORD && strcmp(mode->word, "none") != 0)
-    return nki_refuse(err, DG_NKI_UNSUPPORTED, NULL, "the perf_mode %s of nc_matmul is not compiled here yet",
-                      mode->word);
-  return true;
-}
-
-static bool check_reduce(const struct nki_call *c, struct nki_error *err) {
+static bool check_reduce(const struct nki_program *p, const struct nki_call *c, struct nki_error *err) {
   const struct nki_view *dst = VIEW("dst"), *data = VIEW("data");
   const struct nki_value *axis = nki_value(c, "axis"), *op = nki_value(c, "op");
   int64_t reduced = 1;
+  if (!nki_machine_has(p, op->op, err))
+    return false;
   if (!op->op->can_reduce)
     return nki_refuse(err, DG_NKI_OPERATOR, NULL, "%s does not reduce", op->op->name);
   if (nki_value(c, "negate")->integer && strcmp(op->op->nisa, "add") && strcmp(op->op->nisa, "max") &&
@@ -255,7 +243,7 @@ static bool check_reduce(const struct nki_call *c, struct nki_error *err) {
 static bool check_activation(const struct nki_program *p, const struct nki_call *c, struct nki_error *err) {
   const struct nki_view *dst = VIEW("dst");
   const struct nki_value *bias = nki_value(c, "bias"), *scale = nki_value(c, "scale");
-  const struct nki_value *reduce = nki_value(c, "reduce_op"), *res = nki_value(c, "reduce_res");
+  const struct nki_value *reduce = nki_value(c, "reduce_op");
   if (!nki_same_shape("data", VIEW("data"), dst, err))
     return false;
   if (bias->kind == NKI_VIEW ? !nki_is_column("bias", bias->view, dst, err) : false)
@@ -267,18 +255,59 @@ static bool check_activation(const struct nki_program *p, const struct nki_call 
     return false;
   if (reduce->kind == NKI_OP && strcmp(reduce->op->nisa, "add") != 0)
     return nki_refuse(err, DG_NKI_OPERATOR, "the Scalar engine adds", "reduce_op is %s", reduce->op->name);
-  return res->kind != NKI_VIEW || nki_is_column("reduce_res", res->view, dst, err);
+  if (!strcmp(nki_value(c, "op")->op->nisa, "prelu"))
+    return nki_refuse(err, DG_NKI_OPERATOR, "use nisa.activate2 with relu_param", "prelu needs a slope");
+  return nki_check_registers(p, c, err);
 }
 
-static bool check_scalar(const struct nki_call *c, struct nki_error *err) {
+/* A function of one value has no operand, an operator of two has one. */
+static bool check_alu(const struct nki_program *p, const struct nki_call *c, const char *name, const char *operand,
+                      struct nki_error *err) {
+  const struct nki_op *op = nki_value(c, name)->op;
+  const struct nki_value *x = nki_value(c, operand);
+  if (op->is != NKI_FUNC && x->kind == NKI_ABSENT)
+    return nki_refuse(err, DG_NKI_CALL, "give a number, or a tensor of shape (partitions, 1)",
+                      "nisa.tensor_scalar: \"%s\" is missing", operand);
+  if (op->is == NKI_FUNC && (x->kind == NKI_VIEW || (x->kind != NKI_ABSENT && x->number)))
+    return nki_refuse(err, DG_NKI_OPERAND, "leave it out", "%s takes one value, but %s is given", op->name, operand);
+  if (!strcmp(op->nisa, "rsqrt") && c->engine != NISA_ENGINE_GPSIMD)
+    return nki_refuse(err, DG_NKI_OPERATOR, "pass engine=nisa.engine.gpsimd, or use nisa.activation",
+                      "rsqrt is an operator of GpSimd");
+  if (!strcmp(op->nisa, "bypass"))
+    return nki_refuse(err, DG_NKI_OPERATOR, "leave it out", "%s is bypass", name);
+  return nki_machine_has(p, op, err);
+}
+
+/* The Scalar engine multiplies, adds, or does both. */
+static bool check_on_scalar(const struct nki_program *p, const struct nki_call *c, struct nki_error *err) {
+  const struct nki_value *op1 = nki_value(c, "op1");
+  const char *op0 = nki_value(c, "op0")->op->nisa;
+  const bool multiplies = !strcmp(op0, "multiply"), adds = !strcmp(op0, "add");
+  if (c->engine != NISA_ENGINE_SCALAR)
+    return true;
+  if (p->target == TARGET_TRN1)
+    return nki_refuse(err, DG_NKI_CALL, "use the engine vector",
+                      "trn1 does not have tensor_scalar on the Scalar engine");
+  if (op1->kind == NKI_OP ? multiplies && !strcmp(op1->op->nisa, "add") : multiplies || adds)
+    return true;
+  return nki_refuse(err, DG_NKI_OPERATOR, "use the engine vector",
+                    "the Scalar engine multiplies, adds, or multiplies and adds");
+}
+
+static bool check_scalar(const struct nki_program *p, const struct nki_call *c, struct nki_error *err) {
   const struct nki_view *dst = VIEW("dst");
   const struct nki_value *op0 = nki_value(c, "op0"), *op1 = nki_value(c, "op1"), *x0 = nki_value(c, "operand0"),
                          *x1 = nki_value(c, "operand1");
   if (!nki_same_shape("data", VIEW("data"), dst, err) || !check_bits(c, op0, err) || !check_bits(c, op1, err))
     return false;
-  if ((op1->kind == NKI_OP) != (x1->kind != NKI_ABSENT))
-    return nki_refuse(err, DG_NKI_CALL, "give both, or none", "op1 and operand1 go together");
-  if (op1->kind == NKI_OP && op1->op->is != op0->op->is)
+  if (!check_alu(p, c, "op0", "operand0", err) || !check_on_scalar(p, c, err))
+    return false;
+  if (op1->kind == NKI_OP && op1->op->is == NKI_FUNC ? !check_alu(p, c, "op1", "operand1", err)
+                                                     : (op1->kind == NKI_OP) != (x1->kind != NKI_ABSENT))
+    return err->text ? false : nki_refuse(err, DG_NKI_CALL, "give both, or none", "op1 and operand1 go together");
+  if (op1->kind == NKI_OP && !nki_machine_has(p, op1->op, err))
+    return false;
+  if (op1->kind == NKI_OP && (op1->op->is == NKI_BITS) != (op0->op->is == NKI_BITS))
     return nki_refuse(err, DG_NKI_OPERATOR, "use two instructions", "%s computes with numbers, %s with bits",
                       op0->op->is == NKI_BITS ? op1->op->name : op0->op->name,
                       op0->op->is == NKI_BITS ? op0->op->name : op1->op->name);
@@ -331,10 +360,13 @@ bool nki_check_pattern(const struct nki_call *c, struct nki_error *err) {
   return true;
 }
 
-static bool check_tensor_tensor(const struct nki_call *c, struct nki_error *err) {
+static bool check_tensor_tensor(const struct nki_program *p, const struct nki_call *c, struct nki_error *err) {
   const struct nki_view *dst = VIEW("dst"), *x = VIEW("data1"), *y = VIEW("data2");
-  return nki_same_shape("data1", x, dst, err) && nki_same_shape("data2", y, dst, err) &&
-         check_bits(c, nki_value(c, "op"), err) && nki_not_both_in_psum("data1", x, "data2", y, err);
+  if (!strcmp(nki_value(c, "op")->op->nisa, "bypass"))
+    return nki_refuse(err, DG_NKI_OPERATOR, "use nisa.tensor_copy", "op is bypass");
+  return nki_machine_has(p, nki_value(c, "op")->op, err) && nki_same_shape("data1", x, dst, err) &&
+         nki_same_shape("data2", y, dst, err) && check_bits(c, nki_value(c, "op"), err) &&
+         nki_not_both_in_psum("data1", x, "data2", y, err);
 }
 
 static bool check_call(const struct nki_program *p, const struct nki_call *c, struct nki_error *err) {
@@ -351,14 +383,12 @@ static bool check_call(const struct nki_program *p, const struct nki_call *c, st
     return check_predicated(c, err);
   case NKI_MEMSET:
     return true;
-  case NKI_NC_MATMUL:
-    return check_matmul(p, c, err);
   case NKI_TENSOR_TENSOR:
-    return check_tensor_tensor(c, err);
+    return check_tensor_tensor(p, c, err);
   case NKI_TENSOR_SCALAR:
-    return check_scalar(c, err);
+    return check_scalar(p, c, err);
   case NKI_TENSOR_REDUCE:
-    return check_reduce(c, err);
+    return check_reduce(p, c, err);
   case NKI_TENSOR_PARTITION_REDUCE:
     return check_partition_reduce(c, err);
   case NKI_ACTIVATION:
@@ -396,6 +426,8 @@ static enum nisa_engine usual_engine(const struct nki_call *c) {
     if (ints || !strcmp(op->nisa, "pow"))
       return NISA_ENGINE_GPSIMD;
   }
+  if (c->kind == NKI_NC_TRANSPOSE)
+    return nki_transpose_engine(c);
   return nki_def(c)->engines[0];
 }
 
@@ -409,7 +441,7 @@ static bool choose_engine(struct nki_call *c, struct nki_error *err) {
   if (!may)
     return nki_refuse(err, DG_NKI_CALL, NULL, "%s does not run on the engine %s", def->name,
                       nisa_engine_name(c->engine));
-  if (c->engine == NISA_ENGINE_GPSIMD && !all_in_sbuf(c))
+  if (c->engine == NISA_ENGINE_GPSIMD && c->kind != NKI_CORE_BARRIER && !all_in_sbuf(c))
     return nki_refuse(err, DG_NKI_MEMORY, "copy the operand to SBUF first", "GpSimd cannot access PSUM");
   return true;
 }

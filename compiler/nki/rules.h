@@ -17,6 +17,28 @@ bool nki_not_both_in_psum(const char *x, const struct nki_view *v, const char *y
 /* The `pattern` of the call has as many elements as dst. */
 bool nki_check_pattern(const struct nki_call *c, struct nki_error *err);
 
+/* The engine of an nc_transpose: the one that it names, or the one that can write to dst's memory. */
+enum nisa_engine nki_transpose_engine(const struct nki_call *c);
+
+bool nki_check_number(const char *name, const struct nki_value *v, const struct nki_view *dst, struct nki_error *err);
+/* The operator computes with numbers, and the Vector engine has it. */
+bool nki_check_arith(const struct nki_program *p, const char *name, const struct nki_value *v, struct nki_error *err);
+/* The machine has it: operators of trn3. */
+bool nki_machine_has(const struct nki_program *p, const struct nki_op *op, struct nki_error *err);
+/* The call is not of a later machine than `first`. */
+bool nki_is_from(const struct nki_program *p, enum target first, const struct nki_call *c, struct nki_error *err);
+/* What the call does with the accumulator registers: reduce_res is a column, and the registers hold something. */
+bool nki_check_registers(const struct nki_program *p, const struct nki_call *c, struct nki_error *err);
+
+/* rules_dma.c: the operands dst_index and src_index of a transfer. */
+bool nki_check_rows(const struct nki_call *c, struct nki_error *err);
+bool nki_rules_dma(const struct nki_program *p, const struct nki_call *c, struct nki_error *err);
+/* rules_matmul.c: products. */
+bool nki_rules_matmul(const struct nki_program *p, const struct nki_call *c, struct nki_error *err);
+/* Products of packed elements, and how they are made. */
+bool nki_rules_packed(const struct nki_program *p, const struct nki_call *c, struct nki_error *err);
+/* rules_gather.c: shuffles, gathers, random numbers, several cores. */
+bool nki_rules_gather(const struct nki_program *p, const struct nki_call *c, struct nki_error *err);
 /* The rules of the calls that record.c does not know. */
 bool nki_rules_more(const struct nki_program *p, const struct nki_call *c, struct nki_error *err);
 

@@ -407,6 +407,30 @@ bool nki_view_ap(const struct nki_view *v, int n, const int64_t (*pairs)[2], int
   return true;
 }
 
+bool nki_view_rows(const struct nki_view *v, int n, const int64_t (*pairs)[2], int64_t offset, struct nki_view *rows,
+                   struct nki_view *out, struct nki_error *err) {
+  int64_t fixed[NKI_RANK_MAX][2] = {{0}};
+  if (nki_is_on_chip(v))
+    return nki_refuse(err, DG_NKI_VIEW, "gather on chip with nisa.nc_n_gather", "rows are selected in HBM only");
+  if (rows->tensor->space != MEM_SBUF || nki_free_elements(rows) != 1)
+    return nki_refuse(err, DG_NKI_VIEW, "give a tensor of shape (partitions, 1) in SBUF",
+                      "the row numbers are in %s, %lld in each partition", nisa_space_name(rows->tensor->space),
+                      (long long)nki_free_elements(rows));
+  if (rows->tensor->dtype != DT_U32 && rows->tensor->dtype != DT_I32)
+    return nki_refuse(err, DG_NKI_DTYPE, "use uint32", "the row numbers have the type %s",
+                      dtype_numpy_name(rows->tensor->dtype));
+  for (int i = 0; i < n && i < NKI_RANK_MAX; i++)
+    memcpy(fixed[i], pairs[i], sizeof fixed[i]);
+  fixed[0][0] = 0;
+  if (!nki_view_ap(v, n, (const int64_t (*)[2])fixed, offset, out, err))
+    return false;
+  if (rows->dim[0].size != out->dim[0].size)
+    return nki_refuse(err, DG_NKI_VIEW, NULL, "there are %lld row numbers, but the pattern has %lld rows",
+                      (long long)rows->dim[0].size, (long long)out->dim[0].size);
+  out->rows = rows;
+  return true;
+}
+
 bool nki_is_contiguous(const struct nki_view *v) {
   struct nki_dim d[NKI_RANK_MAX];
   const int first = n_partition_dims(v);

@@ -156,7 +156,7 @@ void sim_area_of(const struct sim_program *p, const struct sim_instr *i, int k, 
   }
   for (int d = 0; d < o->n_dims && is_pattern; d++)
     is_pattern = add(out, &bytes, o->dim[d], row, has_rows);
-  if (i->kind == NISA_DMA_COPY_INDIRECT && k == 1 && is_pattern) /* any of the rows that an index can name */
+  if (nisa_indirect_operand(i->kind) == k && is_pattern) /* any of the rows that an index can name */
     is_pattern = add(out, &bytes, (struct sim_dim){i->limit, i->index_step}, row, has_rows);
   merge(&bytes, out);
   out->to = out->from + span(out, 0);

@@ -202,6 +202,21 @@ static struct shape on_vector(const struct sim_program *p, const struct sim_inst
   case NISA_MATCH_REPLACE8:
     s.rule = SIM_COST_EIGHT;
     return s;
+  case NISA_QUANTIZE_MX:
+    s.rule = SIM_COST_QUANTIZE;
+    return s;
+  case NISA_STREAM_SHUFFLE:
+    s.rule = SIM_COST_SHUFFLE;
+    return s;
+  case NISA_TRANSPOSE:
+    s.rule = SIM_COST_VECTOR_TRANSPOSE;
+    return s;
+  case NISA_RANDOM:
+  case NISA_RANDOM_SEED:
+  case NISA_RANDOM_SET_STATE:
+  case NISA_RANDOM_GET_STATE:
+    s.rule = SIM_COST_RANDOM;
+    return s;
   case NISA_MEMSET:
     s.rule = SIM_COST_VECTOR_MEMSET;
     s.rate = is_half(dst) ? 2 : 1;
@@ -235,6 +250,20 @@ static struct shape on_gpsimd(const struct sim_instr *i) {
       s.rate++; /* rounds, see below */
     s.n *= s.rate > 1 ? s.rate - 1 : 1;
     s.rate = 1;
+    return s;
+  case NISA_GATHER:
+  case NISA_LOCAL_GATHER:
+    s.rule = SIM_COST_GATHER;
+    return s;
+  case NISA_SEQUENCE_BOUNDS:
+  case NISA_NONZERO_WITH_COUNT:
+    s.rule = SIM_COST_PLACES;
+    return s;
+  case NISA_RANDOM:
+  case NISA_RANDOM_SEED:
+  case NISA_RANDOM_SET_STATE:
+  case NISA_RANDOM_GET_STATE:
+    s.rule = SIM_COST_GPSIMD_RANDOM;
     return s;
   case NISA_MEMSET:
     s.rule = SIM_COST_GPSIMD_MEMSET;
@@ -349,8 +378,14 @@ static void matmul_cost(const struct sim_instr *i, enum target t, struct sim_cos
     c->cycles = pass;
     if (!i->is_transpose || t == TARGET_TRN1)
       c->cycles += pass > c->load_cycles ? pass : c->load_cycles;
+  } else if (i->kind == NISA_MATMUL_MX) {
+    c->cycles = divide_up(c->cycles * sim_constant(SIM_TENSOR_MX, t), 100);
   } else if (sim_type_bytes(moving->type) == 1) {
     c->cycles = divide_up(c->cycles * sim_constant(SIM_TENSOR_MX, t), 100);
+    if (i->is_double_row) {
+      c->cycles = divide_up(c->cycles, 2);
+      c->load_cycles = divide_up(c->load_cycles, 2);
+    }
   }
 }
 
@@ -373,7 +408,7 @@ struct sim_cost sim_cost_of(const struct sim_program *p, const struct sim_instr 
 }
 
 int64_t sim_instr_operations(const struct sim_instr *i) {
-  if (i->kind == NISA_MATMUL) {
+  if (i->kind == NISA_MATMUL || i->kind == NISA_MATMUL_MX) {
     const struct sim_operand *stationary = named(i, "stationary"), *moving = named(i, "moving");
     return 2 * stationary->partitions * stationary->elements * moving->elements;
   }

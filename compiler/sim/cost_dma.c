@@ -87,8 +87,17 @@ struct sim_dma_cost sim_dma_cost_of(const struct sim_program *p, const struct si
               sim_constant(mem_is_on_chip(space_of(p, &i->operand[1])) ? SIM_TRANSPOSE_SBUF : SIM_TRANSPOSE_HBM, t));
     return d;
   case NISA_DMA_COPY_INDIRECT:
+  case NISA_DMA_SCATTER:
     *rule = SIM_COST_DMA_INDIRECT;
-    return copy_cost(p, i, t);
+    d = copy_cost(p, i, t);
+    if (i->op[0]) /* dst is read, too */
+      slow_down(&d, 50);
+    return d;
+  case NISA_DMA_COMPUTE:
+    *rule = SIM_COST_DMA_COMPUTE;
+    d = copy_cost(p, i, t);
+    slow_down(&d, 50);
+    return d;
   case NISA_DMA_COPY:
     *rule = SIM_COST_DMA;
     return copy_cost(p, i, t);

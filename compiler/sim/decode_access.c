@@ -96,18 +96,43 @@ static int64_t decode_devices(const struct decoder *d, const struct nisa_instr *
   return to > from ? to / from : from / to;
 }
 
+/* The entries of shuffle_mask, of which nisa_verify has found 32. */
+static const int64_t *decode_shuffle(struct decoder *d, MlirOperation op) {
+  MlirAttribute mask = ir_attr(op, "shuffle_mask");
+  const intptr_t n = mlirDenseArrayGetNumElements(mask);
+  int64_t *v = arena_new_array(d->arena, int64_t, (size_t)n);
+  for (intptr_t k = 0; k < n; k++)
+    v[k] = mlirDenseI64ArrayGetElement(mask, k);
+  return v;
+}
+
+static enum sim_type packed_format(const char *name) {
+  return !strcmp(name, "f8E4M3FN") ? SIM_F8E4M3FN : !strcmp(name, "f8E5M2") ? SIM_F8E5M2 : SIM_NONE;
+}
+
 static void decode_attributes(struct decoder *d, const struct nisa_instr *in, struct sim_instr *i) {
   MlirOperation op = in->op;
   MlirAttribute coefficients = ir_attr(op, "coefficients");
   decode_operators(op, i);
   i->negates = bool_attr(op, "negated");
   i->is_transpose = bool_attr(op, "is_transpose");
+  i->is_double_row = !strcmp(nisa_text_attr(op, "perf_opt"), "double_row");
+  i->format[0] = packed_format(nisa_text_attr(op, i->kind == NISA_QUANTIZE_MX ? "format" : "stationary_format"));
+  i->format[1] = packed_format(nisa_text_attr(op, "moving_format"));
   i->where_zero = bool_attr(op, "reverse_pred");
   i->reduced_dims = (int)ir_int_attr(op, "num_r_dim", 0);
-  i->dim = (int)ir_int_attr(op, i->kind == NISA_DMA_COPY_INDIRECT ? "src_index_dim" : "dim", -1);
-  i->limit = ir_int_attr(op, "src_indirect_max_index", 0);
+  const int indirect = nisa_indirect_operand(i->kind);
+  i->dim = (int)ir_int_attr(op, indirect < 0 ? "dim" : indirect ? "src_index_dim" : "dst_index_dim", -1);
+  i->limit = ir_int_attr(op, indirect ? "src_indirect_max_index" : "dst_indirect_max_index", 0);
+  i->skips = bool_attr(op, "skips_out_of_range");
   if (i->kind >= NISA_ALL_GATHER && i->kind <= NISA_COLLECTIVE_PERMUTE)
     i->devices = decode_devices(d, in, i);
+  i->index_run = ir_int_attr(op, "elements_per_index", 1);
+  i->n_indices = ir_int_attr(op, "n_indices", 0);
+  i->index_offset = ir_int_attr(op, "index_offset", 0);
+  i->padding = ir_int_attr(op, "padding", 0);
+  if (i->kind == NISA_STREAM_SHUFFLE)
+    i->shuffle = decode_shuffle(d, op);
   if (!mlirAttributeIsNull(coefficients))
     for (intptr_t k = 0; k < mlirDenseArrayGetNumElements(coefficients) && k < NISA_TILE_MAX; k++)
       i->coefficient[k] = mlirDenseI64ArrayGetElement(coefficients, k);
@@ -130,8 +155,9 @@ enum status decode_instr(struct decoder *d, MlirOperation op) {
   for (int k = 0; k < in.def->n_operands; k++)
     decode_operand(d, &in.operand[k], i.is_unsigned, &i.operand[k]);
   decode_attributes(d, &in, &i);
-  if (i.kind == NISA_DMA_COPY_INDIRECT)
-    i.index_step = decode_find(d, in.operand[1].base)->steps[i.dim];
+  const int indirect = nisa_indirect_operand(i.kind);
+  if (indirect >= 0)
+    i.index_step = decode_find(d, in.operand[indirect].base)->steps[i.dim];
   if (i.kind == NISA_REGISTER_LOAD)
     decode_define(d, mlirOperationGetResult(op, 0))->reg = i.result = decode_register(d, 0);
   array_push(d->arena, &d->instrs, i);

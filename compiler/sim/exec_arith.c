@@ -161,7 +161,8 @@ static bool run_overlapping(struct sim_machine *m, const struct elementwise *e) 
 
 /* True if every value between the steps is f32. */
 static bool computes_in_f32(const struct sim_instr *i, const struct elementwise *e) {
-  if (i->kind == NISA_ACTIVATION || i->kind == NISA_RECIPROCAL)
+  if (i->kind == NISA_ACTIVATION || i->kind == NISA_RECIPROCAL || sim_operator_is_function(i->op[0]) ||
+      sim_operator_is_function(i->op[1]))
     return true;
   if (sim_operator_is_bits(i->op[0]) || sim_operator_is_bits(i->op[1]))
     return false;

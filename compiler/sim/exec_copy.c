@@ -123,34 +123,82 @@ bool sim_exec_transpose(struct sim_machine *m) {
   return true;
 }
 
-/* dst(p, f…) = src(p, f…) with src_index(p, 0) added to the index of one dimension: each partition reads from src moved
- * by that many steps. */
-bool sim_exec_gather(struct sim_machine *m) {
+/* Moves x, the operand whose rows the index names, to the row of partition p.  *is_there: false if the partition is
+ * skipped. */
+static bool find_row(struct sim_machine *m, const struct sim_access *index, int64_t p, struct sim_access *x,
+                     bool *is_there) {
   const struct sim_instr *i = m->instr;
+  int64_t at, last = x->start;
+  if (!sim_read_int(m, index, index->type, p, 0, 1, &at))
+    return false;
+  if (i->skips)
+    at &= 0xffffffff; /* the index is unsigned */
+  *is_there = at >= 0 && at < i->limit;
+  if (!*is_there)
+    return i->skips || sim_fail(m, SIM_FAULT_BOUNDS, "%s: index %lld of partition %lld is outside 0 … %lld",
+                                index->name, (long long)at, (long long)p, (long long)(i->limit - 1));
+  last += at * i->index_step;
+  for (int k = 0; k < x->o->n_dims; k++)
+    last += x->o->dim[k].step * (x->o->dim[k].n - 1);
+  if (last >= m->program->buffers[x->buffer].bytes)
+    return sim_fail(m, SIM_FAULT_BOUNDS, "%s: index %lld of partition %lld leads outside the memory", index->name,
+                    (long long)at, (long long)p);
+  sim_move(x, at * i->index_step);
+  return true;
+}
+
+/* dst = src + other for n elements of partition p. */
+static bool add_elements(struct sim_machine *m, const struct sim_access *dst, const struct sim_access *src,
+                         const struct sim_access *other, int64_t p, int64_t first, int64_t n) {
+  float x[CHUNK], y[CHUNK];
+  if (!sim_read_f32(m, src, p, first, n, x) || !sim_read_f32(m, other, p, first, n, y))
+    return false;
+  for (int64_t k = 0; k < n; k++)
+    x[k] += y[k];
+  sim_write_f32(dst, p, first, n, x);
+  return true;
+}
+
+/* One of dst and src, moved for each partition by its index, which is added to the index of one dimension. */
+bool sim_exec_gather(struct sim_machine *m) {
+  const bool scatters = m->instr->kind == NISA_DMA_SCATTER, adds = m->instr->op[0] == SIM_ADD;
   struct sim_access dst, src, index;
   if (!sim_open(m, 0, &dst) || !sim_open(m, 1, &src) || !sim_open(m, 2, &index) || !has_same_shape(m, &dst, &src))
     return false;
-  const struct sim_buffer *b = &m->program->buffers[src.buffer];
   for (int64_t p = 0; p < dst.o->partitions; p++) {
-    int64_t at;
-    if (!sim_read_int(m, &index, index.type, p, 0, 1, &at))
+    struct sim_access to = dst, from = src;
+    bool is_there;
+    if (!find_row(m, &index, p, scatters ? &to : &from, &is_there))
       return false;
-    if (at < 0 || at >= i->limit)
-      return sim_fail(m, SIM_FAULT_BOUNDS, "src_index: index %lld of partition %lld is outside 0 … %lld", (long long)at,
-                      (long long)p, (long long)(i->limit - 1));
-    struct sim_access moved = src;
-    int64_t last = src.start + at * i->index_step;
-    for (int k = 0; k < src.o->n_dims; k++)
-      last += src.o->dim[k].step * (src.o->dim[k].n - 1);
-    if (last >= b->bytes)
-      return sim_fail(m, SIM_FAULT_BOUNDS, "src_index: index %lld of partition %lld leads outside the memory",
-                      (long long)at, (long long)p);
-    sim_move(&moved, at * i->index_step);
-    for (int64_t f = 0; f < dst.o->elements; f += CHUNK)
-      if (!convert(m, &dst, &moved, p, f, dst.o->elements - f < CHUNK ? dst.o->elements - f : CHUNK))
+    for (int64_t f = 0; is_there && f < dst.o->elements; f += CHUNK) {
+      const int64_t n = dst.o->elements - f < CHUNK ? dst.o->elements - f : CHUNK;
+      if (adds ? !add_elements(m, &to, &from, &to, p, f, n) : !convert(m, &to, &from, p, f, n))
         return false;
+    }
   }
   m->counts.dma_bytes += dst.o->partitions * dst.o->elements * dst.size;
+  return true;
+}
+
+/* dst = src + other.  Elements that lie at the same place in several operands are read before they are written. */
+bool sim_exec_dma_compute(struct sim_machine *m) {
+  struct sim_access dst, src, other;
+  void *memory;
+  if (!sim_open(m, 0, &dst) || !sim_open(m, 1, &src) || !sim_open(m, 2, &other) || !has_same_shape(m, &dst, &src) ||
+      !has_same_shape(m, &dst, &other))
+    return false;
+  const int64_t partitions = dst.o->partitions, n = dst.o->elements;
+  if (!sim_scratch(m, (size_t)(2 * partitions * n) * sizeof(float), &memory))
+    return false;
+  float *x = memory, *y = x + partitions * n;
+  for (int64_t p = 0; p < partitions; p++)
+    if (!sim_work(m, n) || !sim_read_f32(m, &src, p, 0, n, x + p * n) || !sim_read_f32(m, &other, p, 0, n, y + p * n))
+      return false;
+  for (int64_t k = 0; k < partitions * n; k++)
+    x[k] += y[k];
+  for (int64_t p = 0; p < partitions; p++)
+    sim_write_f32(&dst, p, 0, n, x + p * n);
+  m->counts.dma_bytes += partitions * n * dst.size;
   return true;
 }
 

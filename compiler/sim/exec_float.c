@@ -24,6 +24,14 @@ static bool read_columns(struct sim_machine *m, const struct elementwise *e, int
   return true;
 }
 
+/* tensor_scalar_arith: out = x op[k] y, or a function of x. */
+static void apply_one(const struct sim_instr *i, int k, int64_t n, const float *x, float y, float *out) {
+  if (sim_operator_is_function(i->op[k]))
+    sim_function_f32(i->op[k], n, x, out);
+  else
+    sim_arith_scalar_f32(i->op[k], i->is_reversed[k], n, x, y, out);
+}
+
 /* The values of dst's elements first … first+n-1 of partition p. */
 static bool compute(struct sim_machine *m, const struct elementwise *e, const struct column *c, int64_t p,
                     int64_t first, int64_t n, float *out) {
@@ -41,9 +49,9 @@ static bool compute(struct sim_machine *m, const struct elementwise *e, const st
     sim_arith_scalar_f32(SIM_DIVIDE, true, n, x, 1, out);
     return true;
   case NISA_TENSOR_SCALAR_ARITH:
-    sim_arith_scalar_f32(i->op[0], i->is_reversed[0], n, x, c->value[1], out);
+    apply_one(i, 0, n, x, c->value[1], out);
     if (e->n_src == 3)
-      sim_arith_scalar_f32(i->op[1], i->is_reversed[1], n, out, c->value[2], out);
+      apply_one(i, 1, n, out, c->value[2], out);
     return true;
   default: {
     const enum sim_operator op = i->kind == NISA_TENSOR_TENSOR_POWER ? SIM_POW : i->op[0];

@@ -99,20 +99,29 @@ static bool pass_through(struct sim_machine *m, const struct sim_access *dst, st
   return true;
 }
 
+/* Operand k, 1 or 2, of a matmul_mx as a matrix with four rows for each partition. */
+static bool as_packed(struct sim_machine *m, int k, const struct sim_access *x, float *room, struct sim_matrix *out) {
+  struct sim_access scale;
+  *out = (struct sim_matrix){(char *)room, 4 * x->o->partitions, x->o->elements, x->o->elements, 1};
+  return sim_open(m, k + 2, &scale) && sim_read_packed(m, x, &scale, m->instr->format[k - 1], room);
+}
+
 bool sim_exec_matmul(struct sim_machine *m) {
+  const bool is_packed = m->instr->kind == NISA_MATMUL_MX;
   struct sim_access dst, a, b;
   struct sim_matrix x, y;
   void *memory;
   if (!sim_open(m, 0, &dst) || !sim_open(m, 1, &a) || !sim_open(m, 2, &b))
     return false;
-  const int64_t depth = a.o->partitions, rows = a.o->elements, columns = b.o->elements;
-  if (b.o->partitions != depth || dst.o->partitions != rows || dst.o->elements != columns)
+  const int64_t depth = (is_packed ? 4 : 1) * a.o->partitions, rows = a.o->elements, columns = b.o->elements;
+  if (b.o->partitions != a.o->partitions || dst.o->partitions != rows || dst.o->elements != columns)
     return sim_fail(m, SIM_FAULT_INSTRUCTION, "dst is not as large as the product");
   const size_t floats = (size_t)(depth * rows + depth * columns + rows * columns);
   if (!sim_scratch(m, floats * sizeof(float), &memory))
     return false;
   float *room = memory, *sums = room + depth * (rows + columns);
-  if (!as_matrix(m, &a, room, &x) || !as_matrix(m, &b, room + depth * rows, &y))
+  if (is_packed ? !as_packed(m, 1, &a, room, &x) || !as_packed(m, 2, &b, room + depth * rows, &y)
+                : !as_matrix(m, &a, room, &x) || !as_matrix(m, &b, room + depth * rows, &y))
     return false;
   x = transposed(x);
   if (m->instr->is_transpose)

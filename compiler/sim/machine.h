@@ -54,8 +54,9 @@ struct sim_machine {
   const struct sim_instr *instr; /* that is executed */
   int stream;                    /* that executes it; 0 if the program is one sequence */
   struct sim_fault *fault;
-  int64_t work;  /* elements since the last look at the clock */
-  char *scratch; /* grows as an instruction needs it */
+  int64_t work;                      /* elements since the last look at the clock */
+  struct sim_generators *generators; /* of random numbers; NULL until one is needed */
+  char *scratch;                     /* grows as an instruction needs it */
   size_t scratch_size;
 };
 
@@ -186,7 +187,8 @@ MUST_USE bool sim_execute(struct sim_machine *m, const struct sim_instr *i);
 /* exec_copy.c, exec_arith.c, exec_matmul.c, exec_collective.c: each executes the current instruction. */
 MUST_USE bool sim_exec_copy(struct sim_machine *m);
 MUST_USE bool sim_exec_transpose(struct sim_machine *m);
-MUST_USE bool sim_exec_gather(struct sim_machine *m);
+MUST_USE bool sim_exec_gather(struct sim_machine *m); /* dma_copy_indirect, dma_scatter */
+MUST_USE bool sim_exec_dma_compute(struct sim_machine *m);
 MUST_USE bool sim_exec_predicated(struct sim_machine *m);
 MUST_USE bool sim_exec_memset(struct sim_machine *m);
 MUST_USE bool sim_exec_iota(struct sim_machine *m);
@@ -194,10 +196,23 @@ MUST_USE bool sim_exec_register_load(struct sim_machine *m);
 MUST_USE bool sim_exec_elementwise(struct sim_machine *m); /* arith, power, scalar, activation, reciprocal */
 MUST_USE bool sim_exec_reduce(struct sim_machine *m);
 MUST_USE bool sim_exec_cross_lane(struct sim_machine *m);
-MUST_USE bool sim_exec_scan(struct sim_machine *m);  /* tensor_tensor_scan, tensor_scalar_cumulative */
-MUST_USE bool sim_exec_stats(struct sim_machine *m); /* bn_stats, bn_aggr */
-MUST_USE bool sim_exec_eight(struct sim_machine *m); /* max8, find_index8, match_replace8 */
-MUST_USE bool sim_exec_matmul(struct sim_machine *m);
+MUST_USE bool sim_exec_scan(struct sim_machine *m);         /* tensor_tensor_scan, tensor_scalar_cumulative */
+MUST_USE bool sim_exec_stats(struct sim_machine *m);        /* bn_stats, bn_aggr */
+MUST_USE bool sim_exec_eight(struct sim_machine *m);        /* max8, find_index8, match_replace8 */
+MUST_USE bool sim_exec_shuffle(struct sim_machine *m);      /* stream_shuffle */
+MUST_USE bool sim_exec_square(struct sim_machine *m);       /* transpose */
+MUST_USE bool sim_exec_row_gather(struct sim_machine *m);   /* gather */
+MUST_USE bool sim_exec_local_gather(struct sim_machine *m); /* local_gather */
+MUST_USE bool sim_exec_bounds(struct sim_machine *m);       /* sequence_bounds */
+MUST_USE bool sim_exec_nonzero(struct sim_machine *m);      /* nonzero_with_count */
+MUST_USE bool sim_exec_random(struct sim_machine *m);
+MUST_USE bool sim_exec_random_seed(struct sim_machine *m);
+MUST_USE bool sim_exec_random_state(struct sim_machine *m); /* random_set_state, random_get_state */
+MUST_USE bool sim_exec_matmul(struct sim_machine *m);       /* matmul, matmul_mx */
+MUST_USE bool sim_exec_quantize(struct sim_machine *m);     /* quantize_mx */
+/* The elements of operand k of a matmul_mx times their scales, as a row of f32 for each 4 partitions * element. */
+MUST_USE bool sim_read_packed(struct sim_machine *m, const struct sim_access *x, const struct sim_access *scale,
+                              enum sim_type format, float *out);
 MUST_USE bool sim_exec_collective(struct sim_machine *m);
 
 #endif

@@ -64,6 +64,21 @@ enum sim_operator sim_operator_from_name(const char *name) {
   return SIM_NO_OPERATOR;
 }
 
+bool sim_operator_is_function(enum sim_operator o) {
+  switch (o) {
+#define SIM_ARITH(e, name)
+#define SIM_BITS(e, name)
+#define SIM_FUNCTION(e, name) case e:
+#include "sim/operators.def"
+#undef SIM_ARITH
+#undef SIM_BITS
+#undef SIM_FUNCTION
+    return true;
+  default:
+    return false;
+  }
+}
+
 bool sim_operator_is_bits(enum sim_operator o) {
   switch (o) {
 #define SIM_ARITH(e, name)

@@ -132,13 +132,19 @@ struct sim_instr {
   bool in_integers;                              /* on gpsimd: integers stay integers */
   bool negates;                                  /* tensor_reduce_arith */
   bool is_transpose;                             /* matmul: passes the moving operand through unchanged */
+  enum sim_type format[2];                       /* of packed elements; SIM_NONE: f4E2M1FN */
+  bool is_double_row;                            /* matmul */
   bool where_zero;                               /* tensor_copy_predicated: reverse_pred */
   int reduced_dims;                              /* tensor_reduce_arith: free dimensions at the end that are reduced */
   int dim;                                       /* collectives: dim; dma_copy_indirect: src_index_dim */
-  int64_t limit;                                 /* dma_copy_indirect: src_indirect_max_index */
-  int64_t index_step;                            /* dma_copy_indirect: bytes from one index to the next */
+  int64_t limit;                                 /* dma_copy_indirect: src_indirect_max_index; dma_scatter: dst_… */
+  int64_t index_step;                            /* of these: bytes from one index to the next */
+  bool skips;                                    /* of these: skips_out_of_range */
   int64_t devices;                               /* collectives: of a group; at least 1 */
   int64_t coefficient[NISA_TILE_MAX];            /* iota: of each dimension of dst */
+  const int64_t *shuffle;                        /* stream_shuffle: 32 entries */
+  int64_t index_run, n_indices;                  /* local_gather: elements_per_index, n_indices */
+  int64_t index_offset, padding;                 /* nonzero_with_count */
   int result;                                    /* register_load: the register; else -1 */
   bool signals;                                  /* raises the semaphore of its stream by 1 when it is complete */
 };
@@ -213,6 +219,7 @@ enum sim_type sim_int_type(int bytes, bool is_unsigned);
 /* SIM_NO_OPERATOR for a name that there is not. */
 enum sim_operator sim_operator_from_name(const char *name);
 bool sim_operator_is_bits(enum sim_operator o);
+bool sim_operator_is_function(enum sim_operator o);
 
 static inline int64_t sim_linear_value(const struct sim_linear *x, const int64_t *regs) {
   uint64_t v = (uint64_t)x->constant;

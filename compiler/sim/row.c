@@ -53,6 +53,10 @@
     EACH((float)((X != 0) | (Y != 0))); \
   case SIM_LOGICAL_XOR: \
     EACH((float)((X != 0) ^ (Y != 0))); \
+  case SIM_ABS_MAX: \
+    EACH(((fabsf(X) >= fabsf(Y)) | (X != X)) ? X : Y); \
+  case SIM_ABS_MIN: \
+    EACH(((fabsf(X) <= fabsf(Y)) | (X != X)) ? X : Y); \
   default: \
     assert(!"an operator on f32"); \
   }
@@ -142,6 +146,10 @@ static int64_t shift_right(int64_t x, int64_t y) {
   return x >> (y < 0 || y > 63 ? 63 : y);
 }
 
+static uint64_t magnitude(int64_t x) {
+  return x < 0 ? 0 - (uint64_t)x : (uint64_t)x;
+}
+
 SIM_PER_MACHINE void sim_arith_int(enum sim_operator op, int64_t n, const int64_t *x, const int64_t *y, int64_t *out) {
   switch (op) {
   case SIM_ADD:
@@ -180,6 +188,10 @@ SIM_PER_MACHINE void sim_arith_int(enum sim_operator op, int64_t n, const int64_
     EACH(x[k] || y[k]);
   case SIM_LOGICAL_XOR:
     EACH(!x[k] != !y[k]);
+  case SIM_ABS_MAX:
+    EACH(magnitude(x[k]) >= magnitude(y[k]) ? x[k] : y[k]);
+  case SIM_ABS_MIN:
+    EACH(magnitude(x[k]) <= magnitude(y[k]) ? x[k] : y[k]);
   case SIM_BITWISE_AND:
     EACH(x[k] & y[k]);
   case SIM_BITWISE_OR:

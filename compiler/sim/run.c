@@ -163,14 +163,20 @@ static bool execute(struct sim_machine *m, const struct sim_instr *i) {
   case NISA_DMA_TRANSPOSE:
     return sim_exec_transpose(m);
   case NISA_DMA_COPY_INDIRECT:
+  case NISA_DMA_SCATTER:
     return sim_exec_gather(m);
+  case NISA_DMA_COMPUTE:
+    return sim_exec_dma_compute(m);
   case NISA_ALL_GATHER:
   case NISA_ALL_REDUCE:
   case NISA_REDUCE_SCATTER:
   case NISA_ALL_TO_ALL:
   case NISA_COLLECTIVE_PERMUTE:
     return sim_exec_collective(m);
+  case NISA_QUANTIZE_MX:
+    return sim_exec_quantize(m);
   case NISA_MATMUL:
+  case NISA_MATMUL_MX:
     m->counts.matmuls++;
     return sim_exec_matmul(m);
   case NISA_TENSOR_COPY_PREDICATED:
@@ -195,6 +201,25 @@ static bool execute(struct sim_machine *m, const struct sim_instr *i) {
   case NISA_FIND_INDEX8:
   case NISA_MATCH_REPLACE8:
     return sim_exec_eight(m);
+  case NISA_STREAM_SHUFFLE:
+    return sim_exec_shuffle(m);
+  case NISA_TRANSPOSE:
+    return sim_exec_square(m);
+  case NISA_GATHER:
+    return sim_exec_row_gather(m);
+  case NISA_LOCAL_GATHER:
+    return sim_exec_local_gather(m);
+  case NISA_SEQUENCE_BOUNDS:
+    return sim_exec_bounds(m);
+  case NISA_NONZERO_WITH_COUNT:
+    return sim_exec_nonzero(m);
+  case NISA_RANDOM:
+    return sim_exec_random(m);
+  case NISA_RANDOM_SEED:
+    return sim_exec_random_seed(m);
+  case NISA_RANDOM_SET_STATE:
+  case NISA_RANDOM_GET_STATE:
+    return sim_exec_random_state(m);
   case NISA_MEMSET:
     return sim_exec_memset(m);
   case NISA_IOTA:
@@ -317,6 +342,7 @@ enum status sim_run(const struct sim_program *p, const void *const *args, void *
   sim_free_memories(&m);
   free(m.regs);
   free(m.scratch);
+  free(m.generators);
   if (counts)
     *counts = m.counts;
   return is_ok ? ST_OK : ST_INPUT;

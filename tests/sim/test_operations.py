@@ -331,6 +331,46 @@ def test_eight_elements_are_numpys(simulator):
         check(simulator, p)
 
 
+def test_shuffles_and_transposes_equal_numpy(simulator):
+    for p, rng, partitions, free in cases("shuffle", n=4 * CASES):
+        t, n = choose(rng, *NUMBERS), int(np.prod(free))
+        groups = int(rng.integers(1, 5)) * 32
+        mask = rng.permutation(32)
+        mask[rng.random(32) < 0.2] = 255
+        dst, src = p.operand("dst", groups, free, t, is_written=True), p.operand("src", groups, free, t)
+        p.instr("stream_shuffle", [dst, src], "vector", shuffle_mask=f"[{', '.join(map(str, mask))}]")
+        rows, columns = (int(rng.integers(1, 33)) for _ in range(2))
+        p.instr("transpose", [p.operand("dst", columns, [rows], t, is_written=True), p.operand("src", rows, [columns], t)], "vector")
+        check(simulator, p)
+
+
+def test_gathers_equal_numpy(simulator):
+    for p, rng, partitions, free in cases("gathers", n=4 * CASES):
+        t, n, most = choose(rng, *NUMBERS), int(np.prod(free)), int(rng.choice([1, 7, 300]))
+        src = p.operand("src", partitions, [most], t)
+        index = p.operand("src_index", partitions, free, "i32", data=rng.integers(0, most, (partitions, n)).astype(np.int32))
+        p.instr("gather", [p.operand("dst", partitions, free, t, is_written=True), src, index], "gpsimd", unsigned=True)
+        cores, run, each = 16 * int(rng.integers(1, 9)), int(rng.choice([1, 2, 8])), int(rng.integers(1, 4))
+        indices = int(rng.integers(1, 16 * each + 1))
+        src = p.operand("src", cores, [most * run], t)
+        index = p.operand("src_index", cores, [each], "i16", data=rng.integers(0, most, (cores, each)).astype(np.int16))
+        p.instr("local_gather", [p.operand("dst", cores, [indices * run], t, is_written=True), src, index], "gpsimd", elements_per_index=run, n_indices=indices, unsigned=True)
+        check(simulator, p)
+
+
+def test_places_of_segments_and_of_elements_that_are_not_0_equal_numpy(simulator):
+    for p, rng, partitions, _ in cases("places", n=4 * CASES):
+        p.target = choose(rng, "trn2", "trn3")
+        n = int(rng.choice([1, 5, 200]))
+        ids = np.repeat(rng.integers(0, 4, n), rng.integers(1, 4, n))[:n].astype(np.float32)[None]
+        p.instr("sequence_bounds", [p.operand("dst", 1, [2 * n], choose(rng, "f32", "i32"), is_written=True), p.operand("src", 1, [n], "f32", data=ids)], "gpsimd")
+        t = choose(rng, "f32", "bf16", "i8")
+        x = rng.integers(-1, 2, (partitions, n)).astype(DTYPES[t])
+        dst = p.operand("dst", partitions, [n + 1], "i32", is_written=True)
+        p.instr("nonzero_with_count", [dst, p.operand("src", partitions, [n], t, data=x)], "gpsimd", index_offset=int(rng.integers(0, 9)), padding=-3)
+        check(simulator, p)
+
+
 @pytest.mark.parametrize("engine", ["vector", "gpsimd"])
 def test_memset_equals_numpy(simulator, engine):
     for p, rng, partitions, free in cases("memset", engine, n=3 * CASES):

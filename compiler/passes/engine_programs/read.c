@@ -192,7 +192,7 @@ static void read_operands(struct reader *r, const struct nisa_instr *in, bool is
     const struct nisa_operand_def *d = &in->def->operand[k];
     if (nisa_is_absent(x) || nisa_is_scalar(x))
       continue;
-    out->v[out->n++] = read_access(r, x, d->writes, in->def->kind == NISA_DMA_COPY_INDIRECT && k == 1);
+    out->v[out->n++] = read_access(r, x, d->writes, nisa_indirect_operand(in->def->kind) == k);
     for (int i = 0; is_transfer && i < x->n_indices; i++)
       add_loaded(r, x->indices[i], out);
   }

@@ -90,10 +90,10 @@ static const char *why_not(enum nisa_engine chosen, enum nisa_engine other) {
 
 /* Says once for each operation which engine executes a kind of its instructions. */
 static void remark_engine(struct ln *ln, const struct nisa_op_def *def, enum nisa_engine engine) {
-  _Static_assert(NISA_KIND_COUNT <= 32, "a bit for each kind");
-  if (ln->said[engine] & 1u << def->kind)
+  _Static_assert(NISA_KIND_COUNT <= 64, "a bit for each kind");
+  if (ln->said[engine] & UINT64_C(1) << def->kind)
     return;
-  ln->said[engine] |= 1u << def->kind;
+  ln->said[engine] |= UINT64_C(1) << def->kind;
   struct remark *r = pass_remark(ln->run, ln->op, RULE_ENGINE, "%s on %s", def->name, nisa_engine_name(engine));
   for (int e = NISA_ENGINE_NONE + 1; e < NISA_ENGINE_COUNT; e++)
     if (def->engines & 1u << e && e != (int)engine)

@@ -24,7 +24,7 @@ struct ln {
       allocs; /* the result of a memref.alloc or memref.load -> the result of the nisa.alloc that replaces it */
   MlirAttribute codes;              /* of custom ops; may be null */
   struct arena scratch;             /* for the views of op */
-  uint32_t said[NISA_ENGINE_COUNT]; /* of op: for each engine the kinds of instructions that a remark names, as bits */
+  uint64_t said[NISA_ENGINE_COUNT]; /* of op: for each engine the kinds of instructions that a remark names, as bits */
 };
 
 /* Adds an error about ln->op: "not supported on NISA: linalg.pooling: <reason>".  Returns ST_INPUT. */

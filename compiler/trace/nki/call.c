@@ -126,7 +126,7 @@ static bool read_op(PyObject *o, const struct nki_param_def *def, struct nki_val
   PyObject *keep;
   const char *name = name_of(o, &keep);
   const struct nki_op *op = name ? nki_op_find(name) : NULL;
-  const bool wants_function = def->kind == NKI_PARAM_FUNC;
+  const bool wants_function = def->kind == NKI_PARAM_FUNC || (def->kind == NKI_PARAM_ALU && op && op->is_alu);
   if (!op && !refuse_unavailable(o))
     trace_refuse(DG_NKI_OPERATOR, NULL, "%s cannot be %R", def->name, o);
   else if (op && (op->is == NKI_FUNC) != wants_function)
@@ -185,10 +185,11 @@ static bool read_view(struct nki_recorder *r, PyObject *o, const struct nki_para
 }
 
 static bool read_list(struct nki_recorder *r, PyObject *o, const struct nki_param_def *def, struct nki_value *out) {
-  int64_t v[2 * NKI_RANK_MAX];
+  enum { MOST = 32 }; /* the entries of a shuffle_mask */
+  int64_t v[MOST];
   const bool pairs = !strcmp(def->name, "pattern");
   *out = (struct nki_value){.kind = NKI_LIST};
-  if (!nki_read_ints(o, def->name, pairs, 2 * NKI_RANK_MAX, v, &out->n))
+  if (!nki_read_ints(o, def->name, pairs, MOST, v, &out->n))
     return false;
   out->ints = arena_dup(r->program->arena, v, (size_t)out->n * sizeof *v);
   return true;
@@ -225,6 +226,7 @@ static bool read_argument(struct nki_recorder *r, struct nki_call *c, int k, PyO
   case NKI_PARAM_CONST:
     return read_number(o, def, out);
   case NKI_PARAM_OP:
+  case NKI_PARAM_ALU:
   case NKI_PARAM_FUNC:
     return read_op(o, def, out);
   case NKI_PARAM_FLAG:
@@ -300,6 +302,27 @@ static bool bind(struct nki_recorder *r, struct nki_call *c, PyObject *args, PyO
   return true;
 }
 
+/* Row numbers of an operand x become the operand x_index of the call. */
+static bool bind_rows(struct nki_recorder *r, struct nki_call *c) {
+  const struct nki_call_def *def = nki_def(c);
+  for (int k = 0; k < nki_n_params(def); k++) {
+    if (c->value[k].kind != NKI_VIEW || !c->value[k].view->rows)
+      continue;
+    const char *name = arena_printf(r->program->arena, "%s_index", def->param[k].name);
+    int to = 0;
+    while (to < nki_n_params(def) && strcmp(def->param[to].name, name) != 0)
+      to++;
+    if (to == nki_n_params(def)) {
+      trace_refuse(DG_NKI_OPERAND, "copy the rows to SBUF with nisa.dma_copy first",
+                   "%s of nisa.%s cannot be rows that are selected by number", def->param[k].name, def->name);
+      return false;
+    }
+    c->value[to] = (struct nki_value){.kind = NKI_VIEW, .view = c->value[k].view->rows};
+    c->value[k].view->rows = NULL;
+  }
+  return true;
+}
+
 /* The parameter that a refusal is about: the one whose name its text begins with; NULL if it is about the whole call. */
 static const char *blamed(const struct nki_call_def *def, const char *text) {
   for (int k = 0; k < nki_n_params(def); k++) {
@@ -351,7 +374,7 @@ static PyObject *isa_call(PyObject *kind, PyObject *args, PyObject *kw) {
   if (!r)
     return NULL;
   struct nki_error err = {.arena = r->program->arena};
-  bool ok = bind(r, &c, args, kw);
+  bool ok = bind(r, &c, args, kw) && bind_rows(r, &c);
   if (ok) {
     c.locs = nki_here(r);
     ok = nki_call_add(r->program, &c, &err);
@@ -365,11 +388,11 @@ static PyObject *isa_call(PyObject *kind, PyObject *args, PyObject *kw) {
 
 /* (name, kind, memories, whether it may be left out) */
 static PyObject *param_object(const struct nki_param_def *p) {
-  static const char *const kinds[] = {[NKI_PARAM_DST] = "dst",       [NKI_PARAM_SRC] = "src",
-                                      [NKI_PARAM_NUMBER] = "number", [NKI_PARAM_CONST] = "const",
-                                      [NKI_PARAM_OP] = "op",         [NKI_PARAM_FUNC] = "func",
-                                      [NKI_PARAM_FLAG] = "flag",     [NKI_PARAM_INTS] = "ints",
-                                      [NKI_PARAM_ENGINE] = "engine", [NKI_PARAM_WORD] = "word"};
+  static const char *const kinds[] = {
+      [NKI_PARAM_DST] = "dst",       [NKI_PARAM_SRC] = "src",   [NKI_PARAM_NUMBER] = "number",
+      [NKI_PARAM_CONST] = "const",   [NKI_PARAM_OP] = "op",     [NKI_PARAM_ALU] = "op",
+      [NKI_PARAM_FUNC] = "func",     [NKI_PARAM_FLAG] = "flag", [NKI_PARAM_INTS] = "ints",
+      [NKI_PARAM_ENGINE] = "engine", [NKI_PARAM_WORD] = "word"};
   PyObject *memories = PyList_New(0);
   for (int s = MEM_HBM; memories && s < NISA_SPACES; s++)
     if (p->memories >> s & 1) {
@@ -493,7 +516,13 @@ static PyObject *make_tensor(PyObject *self, PyObject *args) {
   if (!nki_read_ints(shape, "shape", false, NKI_RANK_MAX, dims, &n))
     return NULL;
   r->wrong = "dtype";
-  if (!nki_read_dtype(dtype, &t))
+  const char *text = PyUnicode_Check(dtype) ? PyUnicode_AsUTF8(dtype) : NULL;
+  const enum nki_packed packed = text ? nki_packed_find(text, &t) : NKI_PLAIN;
+  PyErr_Clear();
+  if (packed && r->program->target != TARGET_TRN3)
+    return trace_refuse(DG_NKI_DTYPE, "choose the target trn3", "%s does not have the type %s",
+                        target_name(r->program->target), text);
+  if (!packed && !nki_read_dtype(dtype, &t))
     return NULL;
   r->wrong = "buffer";
   if (!read_buffer(buffer, &space))
@@ -504,7 +533,39 @@ static PyObject *make_tensor(PyObject *self, PyObject *args) {
       nki_tensor_make(r->program, name && *name ? name : variable_here(r), t, space, n, dims, nki_here(r), &err);
   if (!made)
     return nki_raise(&err);
+  made->packed = packed;
   r->wrong = NULL;
+  const struct nki_view whole = nki_whole(made);
+  return nki_wrap(r, &whole);
+}
+
+/* nki_constant(array): a tensor in HBM that has its elements. */
+static PyObject *make_constant(PyObject *self, PyObject *o) {
+  struct nki_recorder *r = nki_enter();
+  int64_t dims[NKI_RANK_MAX];
+  (void)self;
+  if (!r)
+    return NULL;
+  PyArrayObject *a = (PyArrayObject *)PyArray_FROM_OF(o, NPY_ARRAY_C_CONTIGUOUS | NPY_ARRAY_NOTSWAPPED);
+  if (!a)
+    return NULL;
+  const enum dtype t = dtype_from_num(PyArray_TYPE(a));
+  const int n = PyArray_NDIM(a);
+  if (t == DT_NONE || t == DT_BOOL || dtype_narrow(t) != t || n < 1 || n > NKI_RANK_MAX) {
+    trace_refuse(DG_NKI_DTYPE, "give an array of 1 to 8 dimensions, of a type of nl other than bool_",
+                 "a constant cannot have the type %R and %d dimensions", PyArray_DESCR(a), n);
+    Py_DECREF(a);
+    return NULL;
+  }
+  for (int k = 0; k < n; k++)
+    dims[k] = PyArray_DIM(a, k);
+  struct nki_error err = {.arena = r->program->arena};
+  struct nki_tensor *made = nki_tensor_new(r->program, variable_here(r), t, MEM_HBM, n, dims, -1, nki_here(r), &err);
+  if (made)
+    made->initial = arena_dup(r->program->arena, PyArray_DATA(a), (size_t)PyArray_NBYTES(a));
+  Py_DECREF(a);
+  if (!made)
+    return nki_raise(&err);
   const struct nki_view whole = nki_whole(made);
   return nki_wrap(r, &whole);
 }
@@ -557,6 +618,7 @@ PyMethodDef nki_methods[] = {
     {"nki_signatures", signatures, METH_NOARGS, "The parameters and engines of the calls of nki.isa by name."},
     {"nki_operators", operators, METH_NOARGS, "The operators and functions by name."},
     {"nki_ndarray", make_tensor, METH_VARARGS, "nki_ndarray(shape, dtype, buffer, name)"},
+    {"nki_constant", make_constant, METH_O, "nki_constant(array): a tensor in HBM that has its elements."},
     {"nki_redirect", redirect, METH_VARARGS, "nki_redirect(result, view, accumulate)"},
     {"nki_is_recording", is_recording, METH_NOARGS, "Whether an NKI kernel is running."},
     {"nki_program", program_now_running, METH_NOARGS, "The running instance's numbers, and the sizes of the grid."},

@@ -61,12 +61,14 @@ static PyObject *call_object(const struct nki_call *c) {
   return values ? Py_BuildValue("(ssN)", def->name, nisa_engine_name(c->engine), values) : NULL;
 }
 
-/* (name, memory, dtype, shape, parameter or -1) */
+/* (name, memory, dtype, shape, parameter or -1, type as kernels write it, the bytes of a constant or None) */
 static PyObject *tensor_object(const struct nki_tensor *t) {
   PyObject *dims = PyTuple_New(t->rank);
   for (int i = 0; dims && i < t->rank; i++)
     PyTuple_SET_ITEM(dims, i, PyLong_FromLongLong(t->dims[i]));
-  return dims ? Py_BuildValue("(ssNNi)", t->name, nisa_space_name(t->space), nki_dtype_object(t->dtype), dims, t->input)
+  const Py_ssize_t bytes = t->initial ? (Py_ssize_t)nki_tensor_extent(t) * (Py_ssize_t)dtype_size(t->dtype) : 0;
+  return dims ? Py_BuildValue("(ssNNisy#)", t->name, nisa_space_name(t->space), nki_dtype_object(t->dtype), dims,
+                              t->input, nki_type_name(t), (const char *)t->initial, bytes)
               : NULL;
 }
 

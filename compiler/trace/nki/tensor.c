@@ -204,26 +204,59 @@ static PyObject *tensor_select(PyObject *self, PyObject *args, PyObject *kw) {
   return call_with_numbers(self, args, kw, "OO:select", names, do_select);
 }
 
+/* The view of an argument that selects rows, in the arena; NULL with an exception. */
+static struct nki_view *rows_of(struct nki_recorder *r, PyObject *o, const char *what) {
+  const struct nki_view *v = nki_view_of(r, o, what);
+  return v ? arena_dup(r->program->arena, v, sizeof *v) : NULL;
+}
+
 static PyObject *tensor_ap(PyObject *self, PyObject *args, PyObject *kw) {
   static char *names[] = {"pattern", "offset", "scalar_offset", "vector_offset", "indirect_dim", "dtype", NULL};
   struct nki_recorder *r;
   const struct nki_view *v = own_view(self, &r);
-  PyObject *pattern, *offset = Py_None, *other[4] = {Py_None, Py_None, Py_None, Py_None};
+  PyObject *pattern, *offset = Py_None, *scalar = Py_None, *vector = Py_None, *dtype = Py_None;
   int64_t pairs[NKI_RANK_MAX][2], at = 0;
-  int n;
-  if (!v || !PyArg_ParseTupleAndKeywords(args, kw, "O|OOOOO:ap", names, &pattern, &offset, &other[0], &other[1],
-                                         &other[2], &other[3]))
+  int n, indirect_dim = 0;
+  if (!v || !PyArg_ParseTupleAndKeywords(args, kw, "O|OOOiO:ap", names, &pattern, &offset, &scalar, &vector,
+                                         &indirect_dim, &dtype))
     return NULL;
-  for (int i = 0; i < 4; i++)
-    if (other[i] != Py_None && i != 2)
-      return trace_refuse(DG_NKI_UNSUPPORTED, NULL, "%s of .ap is not compiled here yet", names[i + 2]);
+  if (scalar != Py_None || dtype != Py_None)
+    return trace_refuse(DG_NKI_UNSUPPORTED, NULL, "%s of .ap is not compiled here yet",
+                        scalar != Py_None ? "scalar_offset" : "dtype");
+  if (indirect_dim)
+    return trace_refuse(DG_NKI_VIEW, "make it dimension 0", "rows are selected in dimension 0, not %d", indirect_dim);
   if (!nki_read_ints(pattern, "pattern", true, 2 * NKI_RANK_MAX, pairs[0], &n) ||
       (offset != Py_None && !nki_read_int(offset, "offset", &at)))
     return NULL;
   struct nki_error err = {.arena = r->program->arena};
-  struct nki_view out;
-  const bool ok = nki_view_ap(v, n / 2, (const int64_t (*)[2])pairs, at, &out, &err);
-  return finish(r, ok, &out, &err);
+  struct nki_view out, *rows = vector != Py_None ? rows_of(r, vector, "vector_offset") : NULL;
+  if (vector != Py_None && !rows)
+    return NULL;
+  const int64_t (*p)[2] = (const int64_t (*)[2])pairs;
+  const bool ok = rows ? nki_view_rows(v, n / 2, p, at, rows, &out, &err) : nki_view_ap(v, n / 2, p, at, &out, &err);
+  return ok ? nki_wrap(r, &out) : nki_raise(&err);
+}
+
+/* t.vector_select(0, rows): the rows of t with these numbers. */
+static PyObject *tensor_vector_select(PyObject *self, PyObject *args, PyObject *kw) {
+  static char *names[] = {"dim", "vector_offset", NULL};
+  struct nki_recorder *r;
+  const struct nki_view *v = own_view(self, &r);
+  PyObject *vector;
+  int dim;
+  if (!v || !PyArg_ParseTupleAndKeywords(args, kw, "iO:vector_select", names, &dim, &vector))
+    return NULL;
+  struct nki_view *rows = rows_of(r, vector, "vector_offset"), out;
+  if (!rows)
+    return NULL;
+  if (dim)
+    return trace_refuse(DG_NKI_VIEW, "make it dimension 0", "rows are selected in dimension 0, not %d", dim);
+  int64_t pairs[NKI_RANK_MAX][2] = {{0, rows->dim[0].size}};
+  for (int i = 1; i < v->rank; i++)
+    pairs[i][0] = v->dim[i].stride, pairs[i][1] = v->dim[i].size;
+  struct nki_error err = {.arena = r->program->arena};
+  const bool ok = nki_view_rows(v, v->rank, (const int64_t (*)[2])pairs, 0, rows, &out, &err);
+  return ok ? nki_wrap(r, &out) : nki_raise(&err);
 }
 
 /* ---- queries ----------------------------------------------------------------------------------------------------- */
@@ -233,6 +266,13 @@ static PyObject *tensor_is_contiguous(PyObject *self, PyObject *unused) {
   (void)unused;
   const struct nki_view *v = own_view(self, &r);
   return v ? PyBool_FromLong(nki_is_contiguous(v)) : NULL;
+}
+
+static PyObject *tensor_is_indirect(PyObject *self, PyObject *unused) {
+  struct nki_recorder *r;
+  (void)unused;
+  const struct nki_view *v = own_view(self, &r);
+  return v ? PyBool_FromLong(v->rows != NULL) : NULL;
 }
 
 static PyObject *int_tuple(const struct nki_view *v, bool strides) {
@@ -261,6 +301,8 @@ static PyObject *tensor_get(PyObject *self, void *which) {
   case OFFSET:
     return PyLong_FromLongLong(v->offset + (nki_is_on_chip(v) ? v->partition * nki_tensor_extent(v->tensor) : 0));
   case DTYPE:
+    if (v->tensor->packed)
+      return PyUnicode_FromString(nki_type_name(v->tensor));
     return nki_dtype_object(v->tensor->dtype);
   case BUFFER:
     return PyUnicode_FromString(nisa_space_name(v->tensor->space));
@@ -337,7 +379,10 @@ bool nki_tensor_init(PyObject *module) {
       {"broadcast", PYFUNC(tensor_broadcast), KW, "broadcast(dim, size): repeats a dimension of size 1."},
       {"slice", PYFUNC(tensor_slice), KW, "slice(dim, start, end, step=1)"},
       {"select", PYFUNC(tensor_select), KW, "select(dim, index): drops a dimension."},
-      {"ap", PYFUNC(tensor_ap), KW, "ap(pattern, offset=None): an access pattern, [[stride, size], …]."},
+      {"ap", PYFUNC(tensor_ap), KW,
+       "ap(pattern, offset=None, vector_offset=None): an access pattern, [[stride, size], …]."},
+      {"vector_select", PYFUNC(tensor_vector_select), KW, "vector_select(dim, vector_offset): rows of HBM by number."},
+      {"is_indirect", tensor_is_indirect, METH_NOARGS, "Whether its rows are selected by numbers."},
       {"is_contiguous", tensor_is_contiguous, METH_NOARGS, "Whether the elements lie one after another."},
       {NULL, NULL, 0, NULL}};
   static PyGetSetDef getset[] = {{"shape", tensor_get, NULL, NULL, (void *)SHAPE},

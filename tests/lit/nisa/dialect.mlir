@@ -10,6 +10,7 @@
 !psum = memref<64x64xf32, #nisa.mem<"psum">>
 !hbm = memref<256x64xf32, #nisa.mem<"shared_hbm">>
 !idx = memref<64x1xi32, #nisa.mem<"sbuf">>
+!half = memref<64x2xi16, #nisa.mem<"sbuf">>
 !places = memref<64x8xi32, #nisa.mem<"sbuf">>
 !row = memref<1x64xf32, #nisa.mem<"sbuf">>
 
@@ -73,6 +74,31 @@ module attributes {nisa.target = #nisa.target<"trn2">} {
     "nisa.find_index8"(%y, %a, %b) {operandSegmentSizes = array<i32: 1, 0, 1, 0, 1, 0>, engine = "vector", dst_ap = #v, dst_tile = array<i64: 64, 8>, dst_par_dims = 1 : i32, src_ap = #v, src_tile = array<i64: 64, 64>, src_par_dims = 1 : i32, values_ap = #v, values_tile = array<i64: 64, 8>, values_par_dims = 1 : i32} : (!places, !sbuf, !sbuf) -> ()
     // CHECK: "nisa.match_replace8"
     "nisa.match_replace8"(%a, %y, %a, %b, %zero) {operandSegmentSizes = array<i32: 1, 0, 1, 0, 1, 0, 1, 0, 1, 0>, engine = "vector", dst_ap = #v, dst_tile = array<i64: 64, 64>, dst_par_dims = 1 : i32, dst_index_ap = #v, dst_index_tile = array<i64: 64, 8>, dst_index_par_dims = 1 : i32, src_ap = #v, src_tile = array<i64: 64, 64>, src_par_dims = 1 : i32, values_ap = #v, values_tile = array<i64: 64, 8>, values_par_dims = 1 : i32} : (!sbuf, !places, !sbuf, !sbuf, f32) -> ()
+    %half = "nisa.alloc"() : () -> !half
+    // CHECK: "nisa.stream_shuffle"
+    "nisa.stream_shuffle"(%a, %b) {engine = "vector", operandSegmentSizes = array<i32: 1, 0, 1, 0>, shuffle_mask = array<i64: 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31, 0>, dst_ap = #v, dst_par_dims = 1 : i32, dst_tile = array<i64: 64, 64>, src_ap = #v, src_par_dims = 1 : i32, src_tile = array<i64: 64, 64>} : (!sbuf, !sbuf) -> ()
+    // CHECK: "nisa.transpose"
+    "nisa.transpose"(%a, %b) {engine = "vector", operandSegmentSizes = array<i32: 1, 0, 1, 0>, dst_ap = #v, dst_par_dims = 1 : i32, dst_tile = array<i64: 32, 16>, src_ap = #v, src_par_dims = 1 : i32, src_tile = array<i64: 16, 32>} : (!sbuf, !sbuf) -> ()
+    // CHECK: "nisa.gather"
+    "nisa.gather"(%a, %b, %y) {engine = "gpsimd", operandSegmentSizes = array<i32: 1, 0, 1, 0, 1, 0>, dst_ap = #v, dst_par_dims = 1 : i32, dst_tile = array<i64: 64, 8>, src_ap = #v, src_par_dims = 1 : i32, src_tile = array<i64: 64, 64>, src_index_ap = #v, src_index_par_dims = 1 : i32, src_index_tile = array<i64: 64, 8>} : (!sbuf, !sbuf, !places) -> ()
+    // CHECK: "nisa.local_gather"
+    "nisa.local_gather"(%a, %b, %half) {engine = "gpsimd", operandSegmentSizes = array<i32: 1, 0, 1, 0, 1, 0>, elements_per_index = 1 : i64, n_indices = 32 : i64, dst_ap = #v, dst_par_dims = 1 : i32, dst_tile = array<i64: 64, 32>, src_ap = #v, src_par_dims = 1 : i32, src_tile = array<i64: 64, 64>, src_index_ap = #v, src_index_par_dims = 1 : i32, src_index_tile = array<i64: 64, 2>} : (!sbuf, !sbuf, !half) -> ()
+    // CHECK: "nisa.sequence_bounds"
+    "nisa.sequence_bounds"(%a, %b) {engine = "gpsimd", operandSegmentSizes = array<i32: 1, 0, 1, 0>, dst_ap = #v, dst_par_dims = 1 : i32, dst_tile = array<i64: 1, 16>, src_ap = #v, src_par_dims = 1 : i32, src_tile = array<i64: 1, 8>} : (!sbuf, !sbuf) -> ()
+    // CHECK: "nisa.nonzero_with_count"
+    "nisa.nonzero_with_count"(%y, %b) {engine = "gpsimd", operandSegmentSizes = array<i32: 1, 0, 1, 0>, index_offset = 0 : i64, padding = -1 : i64, dst_ap = #v, dst_par_dims = 1 : i32, dst_tile = array<i64: 64, 8>, src_ap = #v, src_par_dims = 1 : i32, src_tile = array<i64: 64, 7>} : (!places, !sbuf) -> ()
+    // CHECK: "nisa.random"
+    "nisa.random"(%y) {engine = "vector", operandSegmentSizes = array<i32: 1, 0, 0, 0, 0, 0>, dst_ap = #v, dst_par_dims = 1 : i32, dst_tile = array<i64: 64, 8>} : (!places) -> ()
+    // CHECK: "nisa.random_seed"
+    "nisa.random_seed"(%x) {engine = "vector", operandSegmentSizes = array<i32: 1, 0>, src_ap = #v, src_par_dims = 1 : i32, src_tile = array<i64: 1, 1>} : (!idx) -> ()
+    // CHECK: "nisa.random_set_state"
+    "nisa.random_set_state"(%y) {engine = "gpsimd", operandSegmentSizes = array<i32: 1, 0>, src_ap = #v, src_par_dims = 1 : i32, src_tile = array<i64: 64, 6>} : (!places) -> ()
+    // CHECK: "nisa.random_get_state"
+    "nisa.random_get_state"(%y) {engine = "gpsimd", operandSegmentSizes = array<i32: 1, 0>, dst_ap = #v, dst_par_dims = 1 : i32, dst_tile = array<i64: 64, 6>} : (!places) -> ()
+    // CHECK: "nisa.dma_scatter"
+    "nisa.dma_scatter"(%h, %a, %x) {engine = "dma", operandSegmentSizes = array<i32: 1, 0, 1, 0, 1, 0>, dst_index_dim = 0 : i64, dst_indirect_max_index = 256 : i64, dst_ap = #none, dst_par_dims = 1 : i32, dst_tile = array<i64: 64, 64>, src_ap = #v, src_par_dims = 1 : i32, src_tile = array<i64: 64, 64>, dst_index_ap = #v, dst_index_par_dims = 1 : i32, dst_index_tile = array<i64: 64, 1>} : (!hbm, !sbuf, !idx) -> ()
+    // CHECK: "nisa.dma_compute"
+    "nisa.dma_compute"(%a, %b, %a) {engine = "dma", operandSegmentSizes = array<i32: 1, 0, 1, 0, 1, 0>, op = "add", dst_ap = #v, dst_par_dims = 1 : i32, dst_tile = array<i64: 64, 64>, src_ap = #v, src_par_dims = 1 : i32, src_tile = array<i64: 64, 64>, other_ap = #v, other_par_dims = 1 : i32, other_tile = array<i64: 64, 64>} : (!sbuf, !sbuf, !sbuf) -> ()
     // CHECK: "nisa.activation"
     "nisa.activation"(%a, %a, %zero, %one) {operandSegmentSizes = array<i32: 1, 0, 0, 0, 1, 0, 1, 0, 1, 0, 0, 0>, engine = "scalar", op = "exp", dst_ap = #v, dst_tile = array<i64: 64, 64>, dst_par_dims = 1 : i32, src_ap = #v, src_tile = array<i64: 64, 64>, src_par_dims = 1 : i32} : (!sbuf, !sbuf, f32, f32) -> ()
     // CHECK: "nisa.reciprocal"
@@ -81,6 +107,7 @@ module attributes {nisa.target = #nisa.target<"trn2">} {
     "nisa.memset"(%a, %zero) {operandSegmentSizes = array<i32: 1, 0, 1, 0>, engine = "gpsimd", dst_ap = #v, dst_tile = array<i64: 64, 64>, dst_par_dims = 1 : i32} : (!sbuf, f32) -> ()
     // CHECK: "nisa.register_load"
     %n = "nisa.register_load"(%x) {operandSegmentSizes = array<i32: 1, 0>, engine = "sync", src_ap = #v, src_tile = array<i64: 1, 1>, src_par_dims = 1 : i32} : (!idx) -> i32
+    "nisa.release"(%half) : (!half) -> ()
     "nisa.release"(%y) : (!places) -> ()
     "nisa.release"(%r) : (!row) -> ()
     "nisa.release"(%x) : (!idx) -> ()

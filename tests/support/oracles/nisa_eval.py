@@ -209,6 +209,8 @@ ARITH = {
     "divide_int": truncating, "mod_int": lambda x, y: x - truncating(x, y) * y,
     "is_eq": truth(np.equal), "is_ne": truth(np.not_equal), "is_gt": truth(np.greater),
     "is_ge": truth(np.greater_equal), "is_lt": truth(np.less), "is_le": truth(np.less_equal),
+    "abs_max": lambda x, y: np.where((np.abs(x) >= np.abs(y)) | (x != x), x, y),
+    "abs_min": lambda x, y: np.where((np.abs(x) <= np.abs(y)) | (x != x), x, y),
     "logical_and": truth(np.logical_and), "logical_or": truth(np.logical_or), "logical_xor": truth(np.logical_xor),
 }
 BITS = {"bitwise_and": np.bitwise_and, "bitwise_or": np.bitwise_or, "bitwise_xor": np.bitwise_xor,
@@ -534,6 +536,56 @@ class Instr:
         self.put(env, x)
         if "dst_index" in self.operands:
             self.write_places(env, "dst_index", places)
+
+    # ---- shuffles, gathers, random numbers
+
+    def stream_shuffle(self, env):
+        self.same_shape("dst", "src")
+        x, dst = self.get(env, "src"), self.operands["dst"]
+        mask = [int(v) for v in self.attrs["shuffle_mask"].strip("[]").split(",")]
+        old = self.get(env, "dst").copy()
+        for p in range(len(x)):
+            if mask[p % 32] != 255:
+                old[p] = x[p - p % 32 + mask[p % 32]]
+        dst.write(env, old)
+
+    def transpose(self, env):
+        self.operands["dst"].write(env, self.get(env, "src").T)
+
+    def gather(self, env):
+        i = self.get(env, "src_index")
+        i = i.view(i.dtype.str.replace("i", "u")) if i.dtype.kind == "i" else i
+        self.operands["dst"].write(env, np.take_along_axis(self.get(env, "src"), i.astype(np.int64), 1))
+
+    def local_gather(self, env):
+        x, i = self.get(env, "src"), self.get(env, "src_index").astype(np.int64)
+        run, n = int(self.attrs["elements_per_index"]), int(self.attrs["n_indices"])
+        out = np.empty((len(x), n * run), x.dtype)
+        for p in range(len(x)):
+            for k in range(n):
+                at = i[p - p % 16 + k % 16, k // 16]
+                out[p, k * run:(k + 1) * run] = x[p, at * run:(at + 1) * run]
+        self.operands["dst"].write(env, out)
+
+    def sequence_bounds(self, env):
+        ids = to_f32(self.get(env, "src"), self.unsigned)[0]
+        n = len(ids)
+        change = np.flatnonzero(np.diff(ids)) + 1
+        begin, end = np.zeros(n), np.full(n, n)
+        for k in range(n):
+            begin[k] = max([c for c in change if c <= k], default=0)
+            end[k] = min([c for c in change if c > k], default=n)
+        begin[ids == 0], end[ids == 0] = n, -1
+        self.put(env, np.concatenate([begin, end])[None].astype(F32))
+
+    def nonzero_with_count(self, env):
+        x, dst = to_f32(self.get(env, "src"), self.unsigned), self.get(env, "dst").copy()
+        for p in range(0, len(x), 16):
+            found = np.flatnonzero(x[p])
+            dst[p, :-1] = int(self.attrs["padding"])
+            dst[p, :len(found)] = found + int(self.attrs["index_offset"])
+            dst[p, -1] = len(found)
+        self.operands["dst"].write(env, dst)
 
     def memset(self, env):
         dst = self.operands["dst"]

@@ -109,6 +109,15 @@ class Printer {
       case "dma_copy_indirect":
         this.attr("src_indirect_max_index");
         return `gather ${this.operand("src")} at ${this.operand("src_index")}`;
+      case "transpose":
+        return `transpose ${this.operand("src")}`;
+      case "gather":
+        return `${this.operand("src")} at ${this.operand("src_index")}`;
+      case "dma_scatter":
+        this.attr("dst_indirect_max_index");
+        return `scatter ${this.operand("src")} at ${this.operand("dst_index")}`;
+      case "dma_compute":
+        return binary(this.attr("op"), this.operand("src"), this.operand("other"));
       case "tensor_copy_predicated":
         return `${this.operand("src")} where ${this.attr("reverse_pred") === "true" ? "not " : ""}${this.operand("predicate")}`;
       case "tensor_tensor_arith":
@@ -194,7 +203,7 @@ function direction(src: Operand | undefined, dst: Operand | undefined): string {
 
 export function instructionText(i: Instruction, scope: Scope): Formula {
   const p = new Printer(i, scope);
-  let text = i.op === "matmul" ? p.matmul() : `${i.result ?? p.operand("dst")} ← ${p.value()}`;
+  let text = i.op === "matmul" ? p.matmul() : i.result || p.has("dst") ? `${i.result ?? p.operand("dst")} ← ${p.value()}` : p.value();
   if (i.operands.has("reduce_res")) text += `; ${p.operand("reduce_res")} += its sum`;
   if (i.result) scope.define(i.result);
   const shape = i.op === "register_load" ? "" : shapeOf(i);

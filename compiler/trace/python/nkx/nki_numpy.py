@@ -5,6 +5,7 @@ This is the reference for the instructions that become of the calls.  It is writ
 and the result is converted to the type of dst.
 """
 import numpy as np
+from ml_dtypes import float8_e4m3fn, float8_e5m2
 from numpy.lib.stride_tricks import as_strided
 
 _UNINITIALISED = 4  # of integers; floats are NaN
@@ -14,8 +15,10 @@ _UNINITIALISED = 4  # of integers; floats are NaN
 
 def _storage(tensor):
     """The memory of a tensor: on chip (partitions, elements), in HBM its elements."""
-    _, memory, dtype, shape, _ = tensor
+    _, memory, dtype, shape, *_ = tensor
     n = int(np.prod(shape))
+    if tensor[6] is not None:
+        return np.frombuffer(tensor[6], dtype)
     value = np.nan if dtype.kind == "f" or dtype.name.startswith(("bfloat", "float")) else _UNINITIALISED
     flat = np.full(n, value).astype(dtype)
     return flat.reshape(shape[0], -1) if memory in ("sbuf", "psum") else flat
@@ -29,13 +32,14 @@ class _Memory:
 
     def _of(self, storage, view):
         tensor, partition, offset, dims = view
-        size = storage.itemsize
+        size, dtype = storage.itemsize, storage.dtype
+        storage = storage.view(f"u{size}")  # NumPy strides no type that it cannot name, such as float8_e5m2
         if storage.ndim == 2:
             steps = [storage.strides[0]] + [size] * (len(dims) - 1)
             start = storage[partition:, offset:]
         else:
             steps, start = [size] * len(dims), storage[offset:]
-        return as_strided(start, [n for n, _ in dims], [s * step for (_, s), step in zip(dims, steps)])
+        return as_strided(start, [n for n, _ in dims], [s * step for (_, s), step in zip(dims, steps)]).view(dtype)
 
     def at(self, view):
         return self._of(self.storage[view[0]], view)
@@ -71,6 +75,17 @@ _OPERATORS = {
     "add": np.add, "subtract": np.subtract, "multiply": np.multiply, "max": np.maximum, "min": np.minimum, "pow": np.power,
     "is_eq": np.equal, "is_ne": np.not_equal, "is_gt": np.greater, "is_ge": np.greater_equal, "is_lt": np.less,
     "is_le": np.less_equal, "logical_and": np.logical_and, "logical_or": np.logical_or, "logical_xor": np.logical_xor}
+
+
+def _abs_max(x, y):
+    return np.where((np.abs(x) >= np.abs(y)) | np.isnan(x), x, y)
+
+
+def _abs_min(x, y):
+    return np.where((np.abs(x) <= np.abs(y)) | np.isnan(x), x, y)
+
+
+_OPERATORS |= {"abs_max": _abs_max, "abs_min": _abs_min, "mod": np.fmod}
 _BITS = {"bitwise_and": np.bitwise_and, "bitwise_or": np.bitwise_or, "bitwise_xor": np.bitwise_xor,
          "shift_left": np.left_shift, "shift_right_logical": None}
 
@@ -121,12 +136,71 @@ def _apply(op, x, y):
     return _f32(_OPERATORS[op](x, y))
 
 
+def _fold(f, x):
+    """f over the last axis."""
+    if isinstance(f, np.ufunc):
+        return f.reduce(x, axis=-1)
+    r = x[..., 0]
+    for k in range(1, x.shape[-1]):
+        r = f(r, x[..., k])
+    return r
+
+
+# ---- packed elements ------------------------------------------------------------------------------------------------
+
+_FORMATS = {"float8_e4m3fn_x4": (float8_e4m3fn, 8), "float8_e5m2_x4": (float8_e5m2, 15)}
+
+
+def _unpack(x, scale, name):
+    """(4 * partitions, elements): the packed elements times their scales."""
+    if name == "float4_e2m1fn_x4":
+        table = np.array([0, 0.5, 1, 1.5, 2, 3, 4, 6], np.float32)
+        parts = [x >> np.uint16(4 * j) & np.uint16(15) for j in range(4)]
+        parts = [np.where(v & 8, -1, 1).astype(np.float32) * table[v & 7] for v in parts]
+    else:
+        parts = [(x >> np.uint32(8 * j)).astype(np.uint8).view(_FORMATS[name][0]).astype(np.float32) for j in range(4)]
+    p = np.arange(len(x))
+    s = scale[p // 32 * 32 + p % 32 // 8].astype(np.int64)
+    factor = np.where(s == 255, np.nan, np.ldexp(1.0, s - 127)).astype(np.float32)
+    return np.stack([v * factor for v in parts], 1).reshape(4 * len(x), -1)
+
+
+# ---- random numbers -------------------------------------------------------------------------------------------------
+
+
+def _spread(x):
+    x = (x ^ (x >> np.uint32(16))) * np.uint32(0x85ebca6b)
+    x = (x ^ (x >> np.uint32(13))) * np.uint32(0xc2b2ae35)
+    return x ^ (x >> np.uint32(16))
+
+
+class _Generators:
+    """XORWOW for each partition; nisa/nisa.h says how a seed makes the words."""
+
+    def __init__(self, n, seed=0):
+        lane, k, w = np.ogrid[0:128, 0:n, 0:6]
+        self.words = _spread(np.uint32(seed) + np.uint32(0x9e3779b9) * (1 + w + 6 * (k + 4 * lane)).astype(np.uint32))
+
+    def next(self, partitions, elements):
+        out = np.empty((partitions, elements), np.uint32)
+        for i in range(elements):
+            w = self.words[:partitions, i % self.words.shape[1]]
+            t = w[:, 0] ^ (w[:, 0] >> np.uint32(2))
+            w[:, :4] = w[:, 1:5].copy()
+            w[:, 4] = (w[:, 4] ^ (w[:, 4] << np.uint32(4))) ^ (t ^ (t << np.uint32(1)))
+            w[:, 5] += np.uint32(362437)
+            out[:, i] = w[:, 4] + w[:, 5]
+        return out
+
+
 # ---- the calls ------------------------------------------------------------------------------------------------------
 
 
 class _Evaluation:
     def __init__(self, memory):
         self.m = memory
+        self.generators = {"vector": _Generators(4), "gpsimd": _Generators(1)}
+        self.registers = {"scalar": np.full((128, 1), np.nan, np.float32), "vector": np.full((128, 1), np.nan, np.float32)}
 
     def _read(self, view, op=None):
         x = _rows(self.m.at(view))
@@ -145,18 +219,50 @@ class _Evaluation:
         x = x if np.asarray(x).dtype == dst.dtype else _to(dst.dtype, x)
         dst[...] = np.broadcast_to(x, (dst.shape[0], dst.size // dst.shape[0])).reshape(dst.shape)
 
-    def dma_copy(self, on, dst, src, **_):
+    def _rows_at(self, view, index, oob_mode):
+        """The parts of HBM that the row numbers name, one for each partition; None for one that is skipped."""
+        tensor, partition, offset, dims = view
+        shape = self.m.tensors[tensor][3]
+        step = int(np.prod(shape[1:]))
+        for at in self.m.at(index).reshape(-1).tolist():
+            if not 0 <= at < shape[0] and oob_mode != "skip":
+                raise IndexError(f"row {at} of {self.m.tensors[tensor][0]}, which has {shape[0]}")
+            yield self.m.at((tensor, partition, offset + at * step, dims[1:])) if 0 <= at < shape[0] else None
+
+    def dma_copy(self, on, dst, src, dst_index=None, src_index=None, oob_mode=None, **_):
+        if src_index is not None:
+            for to, row in zip(self.m.at(dst), list(self._rows_at(src, src_index, oob_mode))):
+                if row is not None:
+                    to[...] = row.reshape(to.shape)
+            return
+        if dst_index is not None:
+            for row, x in zip(self._rows_at(dst, dst_index, oob_mode), self.m.at(src)):
+                if row is not None:
+                    row[...] = x.reshape(row.shape)
+            return
         to, x = self.m.at(dst), self.m.at(src)
         x = x if x.dtype == to.dtype else _to(to.dtype, _f32(x))
         to[...] = x.reshape(to.shape)
 
+    def dma_compute(self, on, dst, src, other, reduce_op, oob_mode, dst_index, src_index):
+        if dst_index is not None:
+            for row, x in zip(self._rows_at(dst, dst_index, oob_mode), self.m.at(src)):
+                if row is not None:
+                    row[...] = _to(row.dtype, _f32(row) + _f32(x).reshape(row.shape))
+            return
+        to = self.m.at(dst)
+        x = np.stack(list(self._rows_at(src, src_index, oob_mode))) if src_index is not None else self.m.at(src)
+        to[...] = _to(to.dtype, _f32(x).reshape(to.shape) + _f32(self.m.at(other)).reshape(to.shape))
+
     def dma_transpose(self, on, dst, src, **_):
-        self.m.at(dst)[...] = self.m.at(src).T
+        x = self.m.at(src)
+        self.m.at(dst)[...] = np.swapaxes(x, 0, x.ndim - 1)
 
     def nc_transpose(self, on, dst, data, **_):
         to = self.m.at(dst)
-        to[...] = _rows(self.m.at(data)).T.reshape(to.shape)
-        self.m.products_at(dst)[...] = True
+        to[...] = _rows(self.m.at(data)).copy().T.reshape(to.shape)
+        if self.m.tensors[dst[0]][1] == "psum":
+            self.m.products_at(dst)[...] = on == "tensor"
 
     def tensor_copy(self, on, dst, src, **_):
         x = _rows(self.m.at(src))
@@ -174,13 +280,38 @@ class _Evaluation:
         if self.m.tensors[dst[0]][1] == "psum":
             self.m.products_at(dst)[...] = False
 
-    def nc_matmul(self, on, dst, stationary, moving, accumulate, **_):
-        product = self._read(stationary).T @ self._read(moving)
+    def nc_matmul(self, on, dst, stationary, moving, accumulate, is_transpose=False, perf_mode=None, **_):
+        x, y = self._read(stationary), self._read(moving)
+        if perf_mode == "double_row":
+            x, y = (v.reshape(len(v), 2, -1).swapaxes(0, 1).reshape(2 * len(v), -1) for v in (x, y))
+        self._add_product(dst, x.T if is_transpose else x.T @ y, accumulate)
+
+    def _add_product(self, dst, product, accumulate):
         to = self.m.at(dst)
         adds = self.m.products_at(dst).copy() if accumulate is None else np.full(to.shape, bool(accumulate))
         product = product.reshape(to.shape)
         to[...] = np.where(adds, _f32(to) + product, product).astype(to.dtype)
         self.m.products_at(dst)[...] = True
+
+    def quantize_mx(self, on, dst, src, dst_scale):
+        x = self._read(src)
+        small, most = _FORMATS[self.m.tensors[dst[0]][5]]
+        groups = x.reshape(len(x) // 8, 8, -1, 4)
+        a = np.abs(groups).max((1, 3))
+        exponent = np.where(a > 0, np.floor(np.log2(a.astype(np.float64))) - (most - 1), -127)
+        scale = np.where(np.isfinite(a), np.maximum(exponent, -127) + 127, 255).astype(np.uint8)
+        by = np.where(scale == 255, 1, np.ldexp(1.0, scale.astype(np.int64) - 127))[:, None, :, None]
+        bits = (groups / by).astype(np.float32).astype(small).view(np.uint8).reshape(len(x), -1, 4)
+        to, scales = self.m.at(dst), _rows(self.m.at(dst_scale))
+        to[...] = np.ascontiguousarray(bits).view(np.uint32).reshape(to.shape)
+        for k, row in enumerate(scale):
+            scales[k // 4 * 32 + k % 4] = row
+        self.m.at(dst_scale)[...] = scales.reshape(self.m.at(dst_scale).shape)
+
+    def nc_matmul_mx(self, on, dst, stationary, moving, stationary_scale, moving_scale, accumulate, **_):
+        x, y = (_unpack(_rows(self.m.at(v)), _rows(self.m.at(s)), self.m.tensors[v[0]][5])
+                for v, s in ((stationary, stationary_scale), (moving, moving_scale)))
+        self._add_product(dst, x.T @ y, accumulate)
 
     def tensor_tensor(self, on, dst, data1, data2, op, **_):
         x, y = _rows(self.m.at(data1)), _rows(self.m.at(data2))
@@ -192,7 +323,9 @@ class _Evaluation:
     def tensor_scalar(self, on, dst, data, op0, operand0, reverse0, op1, operand1, reverse1, **_):
         x = self._read(data, op0)
         for op, operand, reverse in ((op0, operand0, reverse0), (op1, operand1, reverse1)):
-            if op is not None:
+            if op in _FUNCTIONS:
+                x = _f32(_FUNCTIONS[op](x))
+            elif op is not None:
                 y = self._operand(operand, x, op)
                 x = _apply(op, y, x) if reverse else _apply(op, x, y)
         self._write(dst, x)
@@ -205,7 +338,7 @@ class _Evaluation:
             r = np.sum(x, axes, dtype=np.float32)
         else:
             r = x.reshape(*x.shape[:x.ndim - len(axes)], -1)
-            r = f.reduce(r, axis=-1)
+            r = _fold(f, r)
         r = _rows(np.asarray(r).reshape(x.shape[0], -1))
         self._write(dst, -r if negate else r)
 
@@ -214,15 +347,31 @@ class _Evaluation:
         f = _BITS.get(op) or _OPERATORS[op]
         self._write(dst, f.reduce(x, axis=0)[None])
 
-    def activation(self, on, dst, op, data, bias, scale, reduce_op, reduce_res, **_):
+    def activation(self, on, dst, op, data, bias, scale, reduce_op, reduce_res, reduce_cmd=None):
         x = self._read(data)
         x = _f32(x * self._operand(1.0 if scale is None else scale, x))
         x = _f32(_FUNCTIONS[op](_f32(x + self._operand(0.0 if bias is None else bias, x))))
         self._write(dst, x)
-        if reduce_res is not None:
-            self._write(reduce_res, np.sum(x, axis=1, keepdims=True, dtype=np.float32))
+        self._accumulate("scalar", data, "add", x, reduce_cmd or ("idle" if reduce_res is None else "reset_reduce"), reduce_res)
 
-    activation_reduce = activation
+    def activation_reduce(self, on, **values):
+        self.activation(on, reduce_cmd="reset_reduce", **values)
+
+    def _accumulate(self, engine, like, op, x, cmd, result, init=None, negate=False):
+        """The accumulator registers of the partitions of `like`."""
+        at = like[1] if self.m.tensors[like[0]][1] in ("sbuf", "psum") else 0
+        registers = self.registers[engine][at:at + len(x)]
+        if cmd != "idle":
+            f, start = _OPERATORS[op], {"multiply": 1, "max": -np.inf, "min": np.inf, "abs_min": np.inf}.get(op, 0)
+            r = np.sum(x, 1, np.float32) if op == "add" else _fold(f, x)
+            if cmd == "reset":
+                registers[...] = start
+            elif cmd == "reset_reduce":
+                registers[:, 0] = r
+            else:
+                registers[:, 0] = f(registers[:, 0], r) if cmd == "reduce" else f(r, np.float32(init))
+        if result is not None:
+            self._write(result, -registers if negate else registers.copy())
 
     def reciprocal(self, on, dst, data):
         self._write(dst, np.float32(1) / self._read(data))
@@ -244,23 +393,115 @@ class _Evaluation:
         x = _apply(op0, y, x) if reverse0 else _apply(op0, x, y)
         self._write(dst, _apply(op1, z, x) if reverse1 else _apply(op1, x, z))
 
-    def _reduce_rows(self, view, op, x):
-        if view is not None:
-            self._write(view, np.sum(x, 1, np.float32, keepdims=True) if op == "add" else _OPERATORS[op].reduce(x, axis=1)[:, None])
-
-    def tensor_scalar_reduce(self, on, dst, data, op0, operand0, reduce_op, reduce_res, reverse0, **_):
+    def tensor_scalar_reduce(self, on, dst, data, op0, operand0, reduce_op, reduce_res, reverse0, reduce_cmd, reduce_init, reduce_res_negate):
         x = self._read(data)
         y = self._operand(operand0, x)
         x = _apply(op0, y, x) if reverse0 else _apply(op0, x, y)
         self._write(dst, x)
-        self._reduce_rows(reduce_res, reduce_op, x)
+        self._accumulate("vector", dst, reduce_op, x, reduce_cmd or "reset_reduce", reduce_res, reduce_init, reduce_res_negate)
 
-    def select_reduce(self, on, dst, predicate, on_true, on_false, reduce_res, reverse_pred, **_):
+    def select_reduce(self, on, dst, predicate, on_true, on_false, reduce_res, reduce_cmd, reduce_op, reverse_pred):
         where = (_rows(self.m.at(predicate)) != 0) ^ bool(reverse_pred)
         x, y = (self._read(v) if isinstance(v, tuple) else np.float32(v) for v in (on_true, on_false))
         x = np.where(where, x, y)
         self._write(dst, x)
-        self._reduce_rows(reduce_res, "max", x)
+        self._accumulate("vector", dst, "max", x, reduce_cmd or ("idle" if reduce_res is None else "reset_reduce"), reduce_res)
+
+    def range_select(self, on, dst, on_true_tile, comp_op0, comp_op1, bound0, bound1, reduce_cmd, reduce_res, reduce_op, range_start, on_false_value):
+        x = self._read(on_true_tile)
+        i = np.arange(x.shape[1], dtype=np.float32) + np.float32(range_start or 0)
+        where = _OPERATORS[comp_op0](i, self._operand(bound0, x)) & _OPERATORS[comp_op1](i, self._operand(bound1, x))
+        x = np.where(where, x, np.float32(np.finfo(np.float32).min if on_false_value is None else on_false_value))
+        self._write(dst, x)
+        self._accumulate("vector", dst, "max", x, reduce_cmd or "reset_reduce", reduce_res)
+
+    def exponential(self, on, dst, src, max_value, reduce_res, reduce_cmd, reduce_init):
+        x = self._read(src)
+        x = np.exp(x - self._operand(max_value or 0.0, x))
+        self._write(dst, x)
+        self._accumulate("vector", dst, "add", x, reduce_cmd or ("idle" if reduce_res is None else "reset_reduce"), reduce_res, reduce_init or 0)
+
+    def activate2(self, on, dst, op, data, imm0, imm1, op0, op1, relu_param, reverse0, reverse1, reduce_op, reduce_res, reduce_cmd):
+        x = self._read(data)
+        for f, y, reverse in ((op0, imm0, reverse0), (op1, imm1, reverse1)):
+            if f != "bypass":
+                y = self._operand(y, x)
+                x = _apply(f, y, x) if reverse else _apply(f, x, y)
+        x = np.where(x > 0, x, np.float32(relu_param or 0) * x) if op == "prelu" else _f32(_FUNCTIONS[op](x))
+        self._write(dst, x)
+        self._accumulate("scalar", dst, reduce_op or "add", x, reduce_cmd or ("idle" if reduce_res is None else "reset_reduce"), reduce_res)
+
+    def dropout(self, on, dst, data, prob):
+        x = _rows(self.m.at(data))
+        u = _f32(self.generators["vector"].next(*x.shape) >> np.uint32(8)) / np.float32(2 ** 24)
+        self._write(dst, np.where(u >= self._operand(prob, u), x, np.zeros_like(x)))
+
+    def rng(self, on, dst):
+        to = self.m.at(dst)
+        bits = self.generators[on].next(to.shape[0], to.size // to.shape[0])
+        to[...] = bits.astype(to.dtype).reshape(to.shape)
+
+    def rand2(self, on, dst, min, max):
+        to = self.m.at(dst)
+        u = _f32(self.generators[on].next(to.shape[0], to.size // to.shape[0]) >> np.uint32(8)) / np.float32(2 ** 24)
+        low, high = self._operand(min, u), self._operand(max, u)
+        self._write(dst, low + u * (high - low))
+
+    def set_rng_seed(self, on, src_seeds):
+        self.generators[on] = _Generators(self.generators[on].words.shape[1], int(self.m.at(src_seeds).reshape(-1).view(np.uint32)[0]))
+
+    def rand_set_state(self, on, src_seeds):
+        x = _rows(self.m.at(src_seeds))
+        self.generators[on].words[:len(x)] = x.reshape(len(x), -1, 6)
+
+    def rand_get_state(self, on, dst):
+        to = self.m.at(dst)
+        to[...] = self.generators[on].words[:len(to)].reshape(to.shape)
+
+    def nc_stream_shuffle(self, on, dst, src, shuffle_mask):
+        x, to = _rows(self.m.at(src)).copy(), self.m.at(dst)
+        for p in range(len(x)):
+            if shuffle_mask[p % 32] != 255:
+                to[p] = x[p // 32 * 32 + shuffle_mask[p % 32]].reshape(to[p].shape)
+
+    def nc_n_gather(self, on, dst, data, indices):
+        self._write(dst, np.take_along_axis(_rows(self.m.at(data)), _rows(self.m.at(indices)).astype(np.int64), 1))
+
+    def local_gather(self, on, dst, src_buffer, index, num_elem_per_idx, num_valid_indices):
+        x, i = _rows(self.m.at(src_buffer)), _rows(self.m.at(index))
+        run = (num_elem_per_idx or [1])[0]
+        parts = []
+        for p in range(0, len(x), 16):
+            flat = i[p:p + 16].flatten(order="F").astype(np.int64)[:(num_valid_indices or [None])[0]]
+            parts.append(x[p:p + 16].reshape(16, -1, run)[:, flat].reshape(16, -1))
+        self._write(dst, np.concatenate(parts))
+
+    def sequence_bounds(self, on, dst, segment_ids):
+        ids = self._read(segment_ids)[0]
+        n, first, last = len(ids), [], []
+        for k, v in enumerate(ids):
+            a = b = k
+            while a and ids[a - 1] == v:
+                a -= 1
+            while b < n and ids[b] == v:
+                b += 1
+            first.append(a if v else n)
+            last.append(b if v else -1)
+        self._write(dst, np.array([first + last], np.float32))
+
+    def nonzero_with_count(self, on, dst, src, index_offset, padding_val):
+        x, to = self._read(src), self.m.at(dst)
+        for p in range(0, len(x), 16):
+            places = np.flatnonzero(x[p]) + (index_offset or [0])[0]
+            row = np.full(x.shape[1] + 1, (padding_val or [-1])[0], np.int64)
+            row[:len(places)], row[-1] = places, len(places)
+            to[p] = row.astype(to.dtype).reshape(to[p].shape)
+
+    def core_barrier(self, on, data, cores):
+        pass
+
+    def sendrecv(self, on, src, dst, **_):
+        self._write(dst, _rows(self.m.at(src)).copy())
 
     def affine_select(self, on, dst, pattern, channel_multiplier, on_true_tile, on_false_value, cmp_op, offset):
         x = self._read(on_true_tile)
@@ -279,10 +520,13 @@ class _Evaluation:
     def tensor_scalar_cumulative(self, on, dst, src, op0, op1, imm0, imm1, reduce_cmd):
         x = self._read(src)
         x = _apply(op0, x, self._operand(imm0, x))
+        registers = self.registers["vector"][dst[1]:dst[1] + len(x)]
         start = {"multiply": 1.0, "max": -np.inf, "min": np.inf}.get(op1, 0.0) if imm1 is None else imm1
-        r, out = np.broadcast_to(self._operand(start, x).reshape(-1, 1)[:, 0], x.shape[:1]), np.empty_like(x)
+        r = registers[:, 0].copy() if reduce_cmd == "reduce" else self._operand(start, x).reshape(-1, 1)[:, 0]
+        r, out = np.broadcast_to(r, x.shape[:1]), np.empty_like(x)
         for k in range(x.shape[1]):
             r = out[:, k] = _apply(op1, r, x[:, k])
+        registers[:, 0] = r
         self._write(dst, out)
 
     def bn_stats(self, on, dst, data):

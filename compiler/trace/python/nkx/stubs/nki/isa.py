@@ -27,30 +27,70 @@ class matmul_perf_mode(enum.Enum):
     none, double_row = range(2)
 
 
+class dma_engine(enum.Enum):
+    dma, gpsimd_dma = 1, 2
+
+
 class nc_version(enum.IntEnum):
     gen2, gen3, gen4 = 2, 3, 4
 
 
 class constants:
     """The same names under nki.isa.constants."""
-    engine, reduce_cmd, dge_mode, oob_mode, matmul_perf_mode, nc_version = (
-        engine, reduce_cmd, dge_mode, oob_mode, matmul_perf_mode, nc_version)
+    engine, reduce_cmd, dge_mode, oob_mode, matmul_perf_mode, dma_engine, nc_version = (
+        engine, reduce_cmd, dge_mode, oob_mode, matmul_perf_mode, dma_engine, nc_version)
 
 
 tensor_engine, scalar_engine, gpsimd_engine, vector_engine, unknown_engine = (
     engine.tensor, engine.scalar, engine.gpsimd, engine.vector, engine.unknown)
 
 
+_sum_of_two = globals()["dma_compute"]
+
+
+def dma_compute(dst, srcs, reduce_op="add", scales=None, unique_indices=True, oob_mode=None, name=None):
+    """dst = the sum of srcs, which are at most 16; or dst += src for rows that numbers select in dst or in src."""
+    if scales is not None and any(s != 1 for s in scales):
+        nki_names.refuse(_nkx.NkiOperand, "the scales of dma_compute are 1", "scale with nisa.tensor_scalar")
+    if not 1 < len(srcs) <= 16:
+        nki_names.refuse(_nkx.NkiOperand, f"dma_compute has {len(srcs)} sources, but it takes 2 to 16")
+    if any(t.is_indirect() for t in (dst, *srcs)):
+        _update(dst, srcs, reduce_op, oob_mode)
+        return
+    total = srcs[0]
+    for x in srcs[1:-1]:
+        both = _nkx.nki_ndarray(dst.shape, "float32", "hbm", "")
+        _sum_of_two(dst=both, src=total, other=x, reduce_op=reduce_op)
+        total = both
+    _sum_of_two(dst=dst, src=total, other=srcs[-1], reduce_op=reduce_op)
+
+
+def _update(dst, srcs, reduce_op, oob_mode):
+    """One of the two sources is dst itself."""
+    same = [t for t in srcs if t.name == dst.name and t.is_indirect() == dst.is_indirect()]
+    if len(srcs) != 2 or not same:
+        nki_names.refuse(_nkx.NkiOperand, "rows that are selected by number are updated in place",
+                         "give dst as one of two sources")
+    [src] = [t for t in srcs if t is not same[0]]
+    if dst.is_indirect():
+        _sum_of_two(dst=dst, src=src, reduce_op=reduce_op, oob_mode=oob_mode)
+    else:
+        _sum_of_two(dst=dst, src=src, other=same[0], reduce_op=reduce_op, oob_mode=oob_mode)
+
+
 def get_nc_version():
     return {"trn1": nc_version.gen2, "trn2": nc_version.gen3, "trn3": nc_version.gen4}[_nkx.nki_target()]
+
+
+def get_nc_sub_version():
+    """No machine that is compiled for has variants."""
+    return 0
 
 
 __getattr__ = nki_names.attribute_of(
     __name__,
     unsupported={
-        "activate2", "core_barrier", "dma_compute", "dropout", "exponential", "get_nc_sub_version", "local_gather",
-        "nc_matmul_mx", "nc_n_gather", "nc_stream_shuffle", "nonzero_with_count", "quantize_mx", "rand2",
-        "rand_get_state", "rand_set_state", "range_select", "register_alloc", "register_load", "register_move",
-        "register_store", "rng", "sendrecv", "sequence_bounds", "set_rng_seed", "topk"},
+        "register_alloc", "register_load", "register_move",
+        "register_store", "topk"},
     removed={"tensor_copy_dynamic_src": "tensor_copy of a view", "tensor_copy_dynamic_dst": "tensor_copy into a view",
              "builtin_custom_op": "there is no replacement"})

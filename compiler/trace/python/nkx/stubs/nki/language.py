@@ -9,6 +9,10 @@ from numpy import bool_, float16, float32, int8, int16, int32, uint8, uint16, ui
 
 _Tensor = _nkx.NkiTensor
 
+# packed elements and their scales, of trn3
+float8_e4m3fn_x4, float8_e5m2_x4, float4_e2m1fn_x4, float8_e8m0fnu = (
+    "float8_e4m3fn_x4", "float8_e5m2_x4", "float4_e2m1fn_x4", "float8_e8m0fnu")
+
 # ---- memories and sizes ---------------------------------------------------------------------------------------------
 
 sbuf, psum, hbm, private_hbm, shared_hbm = "sbuf", "psum", "hbm", "private_hbm", "shared_hbm"
@@ -54,6 +58,21 @@ class _TileSize:
 
 
 tile_size = _TileSize()
+
+
+class no_reorder:
+    """with no_reorder(): the calls of the block stay in their order.  All calls do: nothing here reorders what one engine
+    executes, and engines wait for the data that they need."""
+
+    def __enter__(self):
+        return None
+
+    def __exit__(self, *exception):
+        return False
+
+
+def device_print(print_prefix, tensor):
+    """Prints nothing: the simulated machine shows each value (Values, in the page)."""
 
 
 class NKIObject:
@@ -106,6 +125,13 @@ def empty_like(x, dtype=None, buffer=None, name=""):
 
 def zeros_like(x, dtype=None, buffer=None, name=""):
     return zeros(x.shape, dtype or x.dtype, buffer or x.buffer, name)
+
+
+def shared_constant(constant):
+    """A tensor in HBM that has the elements of an array."""
+    if isinstance(constant, str):
+        nki_names.refuse(_nkx.NkiUnsupported, "a constant in a file is not compiled here yet", "give the array itself")
+    return _nkx.nki_constant(constant)
 
 
 def load(src, dtype=None):
@@ -167,6 +193,19 @@ for _name, _is_binary in _nkx.nki_operators().items():
     globals()[_name] = _binary(_name) if _is_binary else _unary(_name)
 
 
+def _only_an_operand(name, takes):
+    def f(*args, **kwargs):
+        nki_names.refuse(_nkx.NkiOperator, f"nl.{name} is no function of tensors", takes)
+
+    f.__name__ = f.__qualname__ = name
+    return f
+
+
+bypass = _only_an_operand("bypass", "pass it as op0 or op1 of nisa.activate2")
+prelu = _only_an_operand("prelu", "pass it as op of nisa.activate2, with relu_param")
+average = _only_an_operand("average", "use nl.mean")
+
+
 def copy(x, dtype=None):
     t = _like(x, dtype)
     _isa.tensor_copy(dst=t, src=x)
@@ -191,6 +230,15 @@ def divide(x, y, dtype=None):
         return multiply(x, 1.0 / y, dtype)  # noqa: F821
     r = reciprocal(y, float32)
     return multiply(x, r, dtype) if isinstance(x, _Tensor) else multiply(r, x, dtype or y.dtype)  # noqa: F821
+
+
+def mod(x, y, dtype=None):
+    """The remainder of x / y with the sign of y, as Python's."""
+    like = x if isinstance(x, _Tensor) else y
+    dtype = dtype or like.dtype
+    r = fmod(x, y, float32)  # noqa: F821
+    differ = less(multiply(r, y, float32), 0.0, float32)  # noqa: F821
+    return where(differ, add(r, y, float32), r, dtype)  # noqa: F821
 
 
 def logical_not(x, dtype=None):
@@ -241,6 +289,40 @@ def cos(x, dtype=None):
 
 def tan(x, dtype=None):
     return divide(_sine(x, 0.0, float32), _sine(x, _PI / 2, float32), dtype or x.dtype)
+
+
+# ---- random numbers -------------------------------------------------------------------------------------------------
+
+
+def random_seed(seed):
+    """The random numbers of the Vector engine begin anew.  seed: a tensor of one element of 32 bits, or a number."""
+    if not isinstance(seed, _Tensor):
+        seed = full((1, 1), seed, uint32)
+    _isa.set_rng_seed(src_seeds=seed)
+
+
+def rand(shape, dtype=float32, buffer=sbuf, name=""):
+    """Random numbers from 0 to 1: the high 24 bits of a random number of 32 bits, divided by 2^24."""
+    bits = ndarray(shape, uint32, sbuf)
+    _isa.rng(dst=bits)
+    _isa.tensor_scalar(dst=bits, data=bits, op0="right_shift", operand0=8)
+    t = ndarray(shape, dtype, buffer, name)
+    _isa.tensor_scalar(dst=t, data=bits, op0="multiply", operand0=2.0 ** -24)
+    return t
+
+
+def dropout(x, rate, dtype=None):
+    """x, with 0 for each element with the probability `rate`."""
+    t = _like(x, dtype)
+    _isa.dropout(dst=t, data=x if t.dtype == x.dtype else copy(x, t.dtype), prob=rate)
+    return t
+
+
+def gather_flattened(data, indices, axis=0, dtype=None):
+    """data[p, indices[p, i]] for each partition p; the free dimensions of data are one."""
+    t = ndarray(indices.shape, data.dtype, sbuf)
+    _isa.nc_n_gather(dst=t, data=data, indices=indices)
+    return t if dtype in (None, data.dtype) else copy(t, dtype)
 
 
 # ---- over axes ------------------------------------------------------------------------------------------------------
@@ -338,10 +420,9 @@ def softmax(x, axis=-1, dtype=None):
 
 
 def matmul(x, y, transpose_x=False):
-    """x.T @ y in PSUM: x is (K, M), y is (K, N)."""
+    """x @ y in PSUM, or x.T @ y with transpose_x=True: then x is (K, M), y is (K, N), and x need not be transposed first."""
     if not transpose_x:
-        nki_names.refuse(_nkx.NkiUnsupported, "nl.matmul transposes x only with transpose_x=True",
-                         "store x with the summed axis first, and pass transpose_x=True")
+        x = transpose(x)
     t = ndarray((x.shape[1], y.shape[1]), float32, psum)
     _isa.nc_matmul(dst=t, stationary=x, moving=y)
     return t
@@ -390,9 +471,7 @@ def expand_dims(x, axis):
 __getattr__ = nki_names.attribute_of(
     __name__,
     unsupported={
-        "abs_max", "abs_min", "device_print", "dropout", "dynamic_range", "float4_e2m1fn_x4", "float8_e4m3fn_x4",
-        "float8_e5m2_x4", "float8_e8m0fnu", "fmod", "fori_loop", "gather_flattened", "mod", "no_reorder", "rand",
-        "random_seed", "shared_constant", "tfloat32", "while_loop"},
+        "dynamic_range", "fori_loop", "tfloat32", "while_loop"},
     removed={"arange": "slice the tensor: t[0:128, 0:512]", "mgrid": "slice the tensor, or use .ap",
              "par_dim": "the first dimension counts partitions", "static_cast": "give dst the type",
              "loop_reduce": "accumulate into a tensor", "spmd_dim": "kernel[2] launches on two cores", "nc": "kernel[2]"})

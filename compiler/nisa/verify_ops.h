@@ -1,0 +1,36 @@
+/* verify_ops: what the files that check the operands of operations together have in common.
+ *
+ *   verify_ops.c      most operations
+ *   verify_gather.c   shuffles, gathers, random numbers
+ *   verify_packed.c   packed elements with scales
+ */
+#ifndef NISA_VERIFY_OPS_H
+#define NISA_VERIFY_OPS_H
+
+#include "nisa/verify.h"
+
+/* The element type of an operand in memory. */
+MlirType nisa_element(const struct nisa_access *x);
+/* Checks that the operand has dst's partitions and as many elements in each. */
+void nisa_check_same(struct nisa_check *c, const struct nisa_instr *in, const char *name);
+/* Checks that the operand is a scalar or has one element for each of dst's partitions. */
+void nisa_check_column(struct nisa_check *c, const struct nisa_instr *in, const char *name);
+/* Checks that the operand has dst's partitions, and at least `least` and at most `most` elements in each. */
+void nisa_check_elements(struct nisa_check *c, const struct nisa_instr *in, const char *name, int64_t least,
+                         int64_t most);
+/* Checks a limit of the Tensor engine. */
+void nisa_check_limit(struct nisa_check *c, const struct nisa_instr *in, const char *what, int64_t n, int64_t max);
+
+void nisa_check_shuffle(struct nisa_check *c, const struct nisa_instr *in);
+void nisa_check_gather(struct nisa_check *c, const struct nisa_instr *in);
+void nisa_check_transpose(struct nisa_check *c, const struct nisa_instr *in);
+void nisa_check_local_gather(struct nisa_check *c, const struct nisa_instr *in);
+void nisa_check_bounds(struct nisa_check *c, const struct nisa_instr *in);
+void nisa_check_nonzero(struct nisa_check *c, const struct nisa_instr *in);
+void nisa_check_random(struct nisa_check *c, const struct nisa_instr *in);
+void nisa_check_seed(struct nisa_check *c, const struct nisa_instr *in);
+void nisa_check_state(struct nisa_check *c, const struct nisa_instr *in);
+void nisa_check_matmul_mx(struct nisa_check *c, const struct nisa_instr *in);
+void nisa_check_quantize(struct nisa_check *c, const struct nisa_instr *in);
+
+#endif
