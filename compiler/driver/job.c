@@ -235,6 +235,8 @@ static enum status read_options(struct arena *a, const json_t *v, struct job *j,
       st = read_bool(field, "options.check", &j->check, err);
     } else if (!strcmp(key, "artifacts")) {
       st = read_bool(field, "options.artifacts", &j->artifacts, err);
+    } else if (!strcmp(key, "unroll")) {
+      st = read_bool(field, "options.unroll", &j->keep_rounds, err);
     } else if (!strcmp(key, "simulate")) {
       st = read_simulate(field, "options.simulate", j, err);
     } else if (!strcmp(key, "watch")) {
@@ -533,6 +535,8 @@ static json_t *options_json(const struct job *j) {
   job_put(&w, "check", json_boolean(j->check));
   job_put(&w, "artifacts", json_boolean(j->artifacts));
   job_put(&w, "simulate", json_boolean(j->simulate));
+  if (j->keep_rounds)
+    job_put(&w, "unroll", json_true());
   if (j->n_watches)
     job_put(&w, "watch", watches_json(j));
   if (j->value.is_set)
