@@ -32,7 +32,6 @@ static const char usage[] =
     "or NISA);\n"
     "                             by default its name (.py .hlo .pb .mlir) and its first line decide\n"
     "  --stop-after STAGE[:N]     the last stage to run; N counts stages of the same name from 1\n" TERMINAL_HELP_INPUTS
-    "  --unroll                   keep the loops of NKI kernels unrolled\n"
     "  --check                    run every stage and compare its outputs with NumPy\n"
     "  --reproducer FILE          with --check: write the first failing stage there, for nkx reproduce: the program "
     "before\n"
@@ -60,7 +59,6 @@ static enum status parse_options(struct command *c, int argc, char **argv) {
       TERMINAL_OPTIONS,
       {"stop-after", required_argument, NULL, 's'},
       {"check", no_argument, NULL, 'c'},
-      {"unroll", no_argument, NULL, 'u'},
       {"reproducer", required_argument, NULL, 'R'},
       {"dump-dir", required_argument, NULL, 'd'},
       {"json", required_argument, NULL, 'j'},
@@ -81,9 +79,6 @@ static enum status parse_options(struct command *c, int argc, char **argv) {
       break;
     case 'c':
       c->t.job.check = true;
-      break;
-    case 'u':
-      c->t.job.keep_rounds = true;
       break;
     case 'R':
       c->reproducer_path = optarg;

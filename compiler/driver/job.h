@@ -110,7 +110,7 @@ struct job {
   const char *stop_after; /* a stage that exists; NULL: run everything */
   bool check, artifacts, simulate;
   bool keep_rounds; /* of NKI kernels: loops stay unrolled */
-  int n_watches; /* only with simulate */
+  int n_watches;    /* only with simulate */
   const struct job_watch *watches;
   struct job_value value;
   const char *scope; /* NULL: none */

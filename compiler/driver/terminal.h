@@ -28,7 +28,8 @@ void terminal_init(struct terminal *t, struct arena *a);
 #define TERMINAL_OPTIONS \
   {"file", required_argument, NULL, 'f'}, {"kernel", required_argument, NULL, 'k'}, \
       {"language", required_argument, NULL, 'l'}, {"target", required_argument, NULL, 't'}, \
-      {"input", required_argument, NULL, 'i'}, {"inputs", required_argument, NULL, 'I'}
+      {"input", required_argument, NULL, 'i'}, {"inputs", required_argument, NULL, 'I'}, \
+      {"unroll", no_argument, NULL, 'u'}
 #define TERMINAL_HELP_FILES \
   "  FILE.py…                   files that KERNEL imports; those in its own folder are found without this\n" \
   "  --file NAME=PATH           a file that KERNEL imports by another name: --file pkg/util.py=/tmp/new.py; " \
@@ -37,7 +38,8 @@ void terminal_init(struct terminal *t, struct arena *a);
 #define TERMINAL_HELP_INPUTS \
   "  --target trn1|trn2|trn3    the machine (trn2)\n" \
   "  --input NAME=SHAPE:DTYPE   the shape of a parameter of a plain function: --input x=128x256:f32; repeatable\n" \
-  "  --inputs FILE.npz          the inputs by parameter name; they also give the shapes\n"
+  "  --inputs FILE.npz          the inputs by parameter name; they also give the shapes\n" \
+  "  --unroll                   the loops of NKI kernels stay unrolled\n"
 
 /* Takes option c with its value; ST_INPUT with a message in t->err for a wrong value, and for any other option. */
 MUST_USE enum status terminal_option(struct terminal *t, int c, const char *value);

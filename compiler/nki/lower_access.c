@@ -207,8 +207,7 @@ MlirValue nki_sum(struct nki_lower *l, int64_t start, int n, const struct nki_te
   MlirValue sum = ir_index(&l->b, start);
   for (int i = 0; i < n; i++) {
     MlirValue by = ir_index(&l->b, terms[i].offset);
-    sum = ir_binary(&l->b, "arith.addi", sum,
-                    ir_binary(&l->b, "arith.muli", l->counters[terms[i].loop->depth], by));
+    sum = ir_binary(&l->b, "arith.addi", sum, ir_binary(&l->b, "arith.muli", l->counters[terms[i].loop->depth], by));
   }
   return sum;
 }
@@ -222,10 +221,8 @@ struct nisa_access nki_access_of(struct nki_lower *l, const struct nki_view *v, 
     s = flat_steps(v, par_dims);
   else if (!steps_of(v, par_dims, &s))
     assert(!"a view was split where its tensor's dimensions are not");
-  struct nisa_access x = {.base = nki_memref_of(l, t, h->is_flat),
-                          .n_indices = s.n_counters,
-                          .n_dims = v->rank,
-                          .par_dims = par_dims};
+  struct nisa_access x = {
+      .base = nki_memref_of(l, t, h->is_flat), .n_indices = s.n_counters, .n_dims = v->rank, .par_dims = par_dims};
   for (int i = 0; i < s.n_counters; i++)
     x.indices[i] = index_of(l, &s.counter[i]);
   for (int k = 0; k < v->rank; k++)

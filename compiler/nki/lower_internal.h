@@ -30,10 +30,10 @@ struct nki_lower {
   const struct nki_program *p;
   struct diags *ds;
   struct arena arena;
-  struct ir_builder b; /* where the next instruction goes: the end of the function, or of a loop in it */
-  MlirValue counters[NKI_LOOPS_MAX];    /* of the loops that are open, by their depth */
-  struct nki_home *homes;               /* of the program's tensors, and of those below */
-  struct nki_release **releases;        /* by the id of an item: what ends after it */
+  struct ir_builder b;               /* where the next instruction goes: the end of the function, or of a loop in it */
+  MlirValue counters[NKI_LOOPS_MAX]; /* of the loops that are open, by their depth */
+  struct nki_home *homes;            /* of the program's tensors, and of those below */
+  struct nki_release **releases;     /* by the id of an item: what ends after it */
   struct nki_tensor identity[DT_COUNT]; /* identity matrices; rank 0: not made yet */
 };
 

@@ -41,9 +41,10 @@ enum {
 /* ---- tensors and views ------------------------------------------------------------------------------------------- */
 
 struct nki_tensor {
-  int number;       /* from 0, in the order of creation */
+  int number;         /* from 0, in the order of creation */
   const char *name;   /* unique in the program */
   const char *called; /* how the user calls it, or NULL */
+  int n_alike;        /* so many numbers were tried after this name */
   enum dtype dtype;
   enum mem_space space; /* MEM_HBM, MEM_SHARED_HBM, MEM_SBUF or MEM_PSUM */
   int rank;             /* on chip at least 2 */
@@ -66,7 +67,7 @@ struct nki_view {
   struct nki_tensor *tensor;
   int64_t partition; /* 0 in HBM; in loops: in their first round */
   int64_t offset;
-  int n_terms; /* at most NKI_TERMS_MAX */
+  int n_terms;                  /* at most NKI_TERMS_MAX */
   const struct nki_term *terms; /* of the loops around the call, the outermost first */
   int rank;
   struct nki_dim dim[NKI_RANK_MAX];
@@ -259,8 +260,8 @@ struct nki_program {
   struct {
     struct nki_round *v;
     int n, cap;
-  } rounds;     /* of a record, in the order in which they began */
-  int round;    /* of a record: the one that the next items belong to, or -1 */
+  } rounds;           /* of a record, in the order in which they began */
+  int round;          /* of a record: the one that the next items belong to, or -1 */
   struct index names; /* of the tensors */
   int n_outputs;
   struct nki_tensor **outputs;

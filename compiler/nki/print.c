@@ -27,7 +27,7 @@
 struct spot {
   int64_t start[NKI_RANK_MAX];
   int64_t by[NKI_RANK_MAX][NKI_TERMS_MAX]; /* what the start grows by in a round of each loop */
-  int dim_of[NKI_RANK_MAX]; /* the dimension of the view that steps along it, or -1 */
+  int dim_of[NKI_RANK_MAX];                /* the dimension of the view that steps along it, or -1 */
 };
 
 /* Finds the slices of the tensor's dimensions that are the view.  False if the view is not made of slices and integers
@@ -250,7 +250,8 @@ static int *rounds_left_out(const struct nki_program *p, struct arena *a) {
   const int n = p->rounds.n;
   int *out = arena_new_array(a, int, (size_t)n), *first = arena_new_array(a, int, (size_t)n),
       *nth = arena_new_array(a, int, (size_t)n), *count = arena_new_array(a, int, (size_t)n);
-  int *last_inside = arena_new_array(a, int, (size_t)n + 1); /* of each round, and of none: the round that began last in it */
+  int *last_inside =
+      arena_new_array(a, int, (size_t)n + 1); /* of each round, and of none: the round that began last in it */
   for (int i = 0; i <= n; i++)
     last_inside[i] = -1;
   for (int i = 0; i < n; i++) {
@@ -328,7 +329,8 @@ static void put_items(struct printer *p, const struct nki_program *program) {
       round = program->rounds.v[round].outer;
     if (left_out[round] > 0 && said != round) {
       p->line++;
-      buf_printf(p->out, "  # … %d more rounds of this loop; nki-reroll shows what they have in common\n", left_out[round]);
+      buf_printf(p->out, "  # … %d more rounds of this loop; nki-reroll shows what they have in common\n",
+                 left_out[round]);
       said = round;
     }
   }

@@ -37,23 +37,22 @@ void nki_set_rounds(struct nki_program *p, int n, const uint64_t *loops, const i
 
 /* ---- tensors ----------------------------------------------------------------------------------------------------- */
 
-static bool has_name(const struct nki_program *p, const char *name) {
+/* The tensor with this name, or NULL. */
+static struct nki_tensor *find_named(const struct nki_program *p, const char *name) {
   for (struct index_probe k = index_probe(&p->names, hash_text(name)); index_next(&k);)
     if (!strcmp(p->tensors.v[k.entry]->name, name))
-      return true;
-  return false;
+      return p->tensors.v[k.entry];
+  return NULL;
 }
 
 const char *nki_unique_name(struct nki_program *p, const char *name, enum mem_space space) {
   if (!name || !*name)
     name = nisa_space_name(space);
-  if (!has_name(p, name))
-    return arena_strdup(p->arena, name);
-  for (int i = 1;; i++) {
-    const char *other = arena_printf(p->arena, "%s_%d", name, i);
-    if (!has_name(p, other))
-      return other;
-  }
+  struct nki_tensor *first = find_named(p, name);
+  const char *other = arena_strdup(p->arena, name);
+  while (first && find_named(p, other))
+    other = arena_printf(p->arena, "%s_%d", name, ++first->n_alike);
+  return other;
 }
 
 static bool check_tensor(const struct nki_program *p, enum dtype dtype, enum mem_space space, int rank,

@@ -141,8 +141,9 @@ static void end_run(struct roll *r, struct run *x, const struct roll_rounds *all
     struct nki_loop *loop = arena_new(r->arena, struct nki_loop);
     const struct nki_item *c = first_call(&x->first);
     add_note(r, true,
-             arena_printf(r->arena, x->n == all->bodies.n ? "its %d rounds are a loop" : "%d of its %d rounds are a loop",
-                          x->n, all->bodies.n),
+             arena_printf(r->arena,
+                          x->n == all->bodies.n ? "its %d rounds are a loop" : "%d of its %d rounds are a loop", x->n,
+                          all->bodies.n),
              &x->first, all->depth);
     roll_make_affine(r, loop, &x->first, &x->second);
     if (x->n == 2)
@@ -204,6 +205,7 @@ static struct nki_items items_of(struct roll *r, int body) {
 static struct nki_tensor *final_tensor(struct roll *r, struct nki_program *p, const struct nki_tensor *t) {
   struct nki_tensor *out = arena_dup(r->arena, t, sizeof *t);
   out->number = p->tensors.n;
+  out->n_alike = 0;
   out->name = nki_unique_name(p, t->called, t->space);
   p->names.arena = r->arena;
   index_add(&p->names, hash_text(out->name), p->tensors.n);

@@ -13,15 +13,16 @@
 /* What is known of a tensor of the record, or of one that was made for it, by its number. */
 struct roll_tensor {
   struct nki_tensor *tensor;
-  int made;                  /* the body in which the kernel made it */
-  int home;                  /* the innermost body that has all its uses; -1: there is none */
-  int first, last;           /* the items that use it first and last */
-  int line;                  /* the line of the record that makes it, or its last part */
-  struct nki_tensor *part_of; /* it is a part of this tensor, at element `at` of each partition (HBM: of all); or NULL */
+  int made;        /* the body in which the kernel made it */
+  int home;        /* the innermost body that has all its uses; -1: there is none */
+  int first, last; /* the items that use it first and last */
+  int line;        /* the line of the record that makes it, or its last part */
+  struct nki_tensor
+      *part_of; /* it is a part of this tensor, at element `at` of each partition (HBM: of all); or NULL */
   int64_t at;
   struct nki_tensor *same_as; /* in a round that equals another: the tensor of that one; or NULL */
-  bool is_placed;            /* it has a node in the tree */
-  struct nki_tensor *final;  /* of the result, once it has a line there */
+  bool is_placed;             /* it has a node in the tree */
+  struct nki_tensor *final;   /* of the result, once it has a line there */
 };
 
 /* The calls of one round, or of the kernel (body 0). */

@@ -85,8 +85,7 @@ static bool match_view(struct roll *r, const struct nki_call *c, const char *nam
   if (k > 1)
     return true;
   if ((partition || offset) && x0->n_terms == NKI_TERMS_MAX)
-    return differ(r, "the place of %s of nisa.%s depends on more than %d loops", name, nki_def(c)->name,
-                  NKI_TERMS_MAX);
+    return differ(r, "the place of %s of nisa.%s depends on more than %d loops", name, nki_def(c)->name, NKI_TERMS_MAX);
   if (!engine_can_step(c, x0, partition))
     return differ(r, "%s of nisa.%s steps over partitions by %" PRId64, name, nki_def(c)->name, partition);
   if (!stays_in_bank(r, c, x0, a.offset, offset))
@@ -236,8 +235,8 @@ static struct nki_call *affine_call(struct roll *r, const struct nki_loop *loop,
     if (v->kind == NKI_VIEW) {
       const struct place a = place_of(r, x0->value[i].view), b = place_of(r, x1->value[i].view);
       if (a.partition != b.partition || a.offset != b.offset)
-        v->view->terms = add_term(r, loop, b.partition - a.partition, b.offset - a.offset, v->view->terms,
-                                  v->view->n_terms++);
+        v->view->terms =
+            add_term(r, loop, b.partition - a.partition, b.offset - a.offset, v->view->terms, v->view->n_terms++);
     } else if (v->kind == NKI_LIST && v->n == 1 && x1->value[i].ints[0] != v->ints[0]) {
       v->terms = add_term(r, loop, 0, x1->value[i].ints[0] - v->ints[0], v->terms, v->n_terms++);
     }
