@@ -34,12 +34,12 @@ void terminal_init(struct terminal *t, struct arena *a);
   "  FILE.py…                   files that KERNEL imports; those in its own folder are found without this\n" \
   "  --file NAME=PATH           a file that KERNEL imports by another name: --file pkg/util.py=/tmp/new.py; " \
   "repeatable\n" \
-  "  --kernel NAME              only this kernel of the file\n"
+  "  --kernel NAME              only this kernel of the file\n" \
+  "  --unroll                   the loops of NKI kernels stay unrolled\n"
 #define TERMINAL_HELP_INPUTS \
   "  --target trn1|trn2|trn3    the machine (trn2)\n" \
   "  --input NAME=SHAPE:DTYPE   the shape of a parameter of a plain function: --input x=128x256:f32; repeatable\n" \
-  "  --inputs FILE.npz          the inputs by parameter name; they also give the shapes\n" \
-  "  --unroll                   the loops of NKI kernels stay unrolled\n"
+  "  --inputs FILE.npz          the inputs by parameter name; they also give the shapes\n"
 
 /* Takes option c with its value; ST_INPUT with a message in t->err for a wrong value, and for any other option. */
 MUST_USE enum status terminal_option(struct terminal *t, int c, const char *value);

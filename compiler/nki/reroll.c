@@ -55,13 +55,22 @@ static void place_tensor(struct roll *r, struct nki_tensor *t, int here) {
   }
 }
 
+/* The line of the record makes a tensor, or a part of one.  What is in HBM outside of loops stays there. */
+static void note_made(struct roll *r, const struct nki_item *x) {
+  struct nki_tensor *whole = roll_whole(r, x->tensor);
+  struct roll_tensor *t = roll_tensor_of(r, whole);
+  t->line = x->id;
+  if (mem_is_dram(whole->space) && whole == x->tensor && t->home == 0 && t->made == 0)
+    place_tensor(r, whole, 0);
+}
+
 static void make_tree(struct roll *r) {
   const struct nki_program *p = r->record;
   for (int i = 0; i < p->items.n; i++) {
     struct nki_call *c = r->calls[i];
     const int body = roll_body_of(r, i);
-    if (p->items.v[i].tensor) /* the line that becomes the line of the tensor, or of the whole */
-      roll_tensor_of(r, roll_whole(r, p->items.v[i].tensor))->line = p->items.v[i].id;
+    if (p->items.v[i].tensor)
+      note_made(r, &p->items.v[i]);
     if (!c)
       continue;
     place_body(r, body);
