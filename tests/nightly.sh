@@ -27,6 +27,8 @@ examples NKX_FULL_EXAMPLES=1 $pytest tests/conformance/test_examples.py -k decod
 kills    NKX_KILLS=200 $pytest_one tests/jail/test_zygotes.py
 kernels  NKX_KERNELS=all $pytest -rs tests/kernels
 payloads NKX_PAYLOADS=all $pytest tests/browser/test_hostile.py
+journeys NKX_JOURNEYS=all $pytest tests/browser/test_journeys.py
+page     $script tests/bench/page.py
 shapes   NKX_SHAPES=all $pytest tests/conformance/test_shapes.py
 store    NKX_STORE_KILLS=500 $pytest tests/store
 outage   NKX_OUTAGE_S=60 $pytest -n 0 tests/store/test_postgresql.py -k without_its_database

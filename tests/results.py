@@ -29,6 +29,8 @@ TESTS = [
     ("jax", "modules of JAX on NISA", "jax", "tests/conformance/test_jax_nisa.py (14)"),
     ("programs", "600 random programs of JAX: each stage by the check, the instructions against XLA", "programs", "tests/conformance/test_random_jax.py (24)"),
     ("mutation", "faults planted in every stage of the pipeline: verification or check names the pass in 95 %", "mutation", "tests/passes/test_mutation.py (8)"),
+    ("journeys", "100 journeys: 20 on three kernels at five sizes of the window", "journeys", "tests/browser/test_journeys.py (two sizes)"),
+    ("page", "from key to stages, paint while a decoder layer compiles, 231,315 executions panned, 100,000 lines scrolled", "page", ""),
     ("shapes", "the examples' formulas on every odd shape", "shapes", "tests/conformance/test_shapes.py (each third)"),
     ("S1–S5, S8", "the jail from within: system calls, paths, ways out, escapes, own memory, filter", "", "tests/jail/test_inside.py"),
     ("S6", "10⁵ names that mean places: no file is opened for any", "names", "tests/jail/test_names.py (150)"),

@@ -207,6 +207,21 @@ def scrolled(p: Page, name: str, rounds: int) -> dict:
     return out
 
 
+def within_bars(out) -> str:
+    """One line: each figure with its bar, and which of them are beyond it."""
+    pans = [v["wall"]["p95"] for v in out["pan"].values() if isinstance(v, dict)]
+    frames = [how["frames"]["max"] for stage in out["scroll"].values() for how in stage.values() if isinstance(how, dict)]
+    figures = [("last key to stages p50, first example", out["first example"]["wall"]["p50"], 150),
+               ("decoder layer", out["decoder layer"]["wall"]["p50"], 500),
+               ("keypress to paint p95", out["keys"]["wall"]["p95"], 50),
+               ("stage switch p50", out["switch"]["wall"]["p50"], 50), ("max", out["switch"]["wall"]["max"], 120),
+               ("231,315 executions panned p95 of two frames", max(pans), 66),
+               ("100,000 lines scrolled, longest frame", max(frames), 100)]
+    beyond = [name for name, value, bar in figures if value > bar]
+    return ", ".join(f"{name} {value:.0f} ms (bar {bar})" for name, value, bar in figures) + \
+        ("; all within their bars" if not beyond else "; BEYOND: " + ", ".join(beyond))
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--rounds", type=int, default=40)
@@ -232,6 +247,8 @@ def main():
         if args.only in (None, "scroll"):
             out["scroll"] = scroll(Page(browser, server.url), server, args.rounds)
         browser.close()
+    if args.only is None:
+        print(within_bars(out))
     if args.json:
         with open(args.json, "w") as f:
             json.dump(out, f, indent=1)

@@ -204,3 +204,19 @@ def test_marks_move_with_the_text_before_the_answer_comes(new_page, slow):
     page.locator("#source-editor .cm-content").press("Control+Home")
     page.keyboard.insert_text("# one more line\n")
     assert lit_text(page, "lit-selected") == "np.tanh(b)"
+
+
+def test_a_link_to_what_the_page_shows_is_opened_without_a_compile(pair):
+    page = pair
+    open_stage(page, "trace")
+    page.wait_for_function("() => location.hash.includes('code=') && location.hash.includes('stage=trace')")
+    link = page.evaluate("() => location.hash")
+    open_stage(page, "one-shot-bufferize")
+    page.wait_for_function("(link) => location.hash !== link", arg=link)
+    compiles = []
+    page.on("request", lambda r: r.url.endswith("/api/v1/compile") and compiles.append(r.url))
+    page.evaluate("(link) => { location.hash = link; }", link)
+    expect(page.locator("#ir-title")).to_contain_text("trace")
+    page.evaluate("(link) => { location.hash = link; }", link.replace("stage=trace", "stage=engine-programs"))
+    expect(page.locator("#ir-title")).to_contain_text("engine-programs")
+    assert compiles == []

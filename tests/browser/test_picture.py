@@ -5,7 +5,7 @@ import xml.etree.ElementTree as ElementTree
 import pytest
 from playwright.sync_api import expect
 
-from support.page import compiled, lit_text, open_stage, source_spot, write
+from support.page import at_rest, compiled, lit_text, open_stage, source_spot, write
 from support.paths import EXAMPLES
 
 HELPER_TWICE = """import numpy as np
@@ -120,12 +120,16 @@ def test_parameters_and_the_result_are_marked(twice):
 def test_an_edge_says_what_flows_along_it(twice):
     page = twice
     page.get_by_role("button", name="text", exact=True).click()
-    edge = page.locator(".edge").nth(1)
-    spot = edge.locator(".edge-line").evaluate(
-        """(path) => { const at = path.getPointAtLength(path.getTotalLength() / 2); const to = path.getScreenCTM();
-             return [at.x * to.a + to.e, at.y * to.d + to.f]; }""")
-    page.mouse.move(*spot)
-    expect(page.locator(".picture-tip")).to_have_text(re.compile(r"^\w+ · [\d×]+ f32"))
+    line = page.locator(".edge").nth(1).locator(".edge-line")
+    tip = page.locator(".picture-tip")
+    for _ in range(20):  # the drawing is fitted once more when its pane has grown
+        page.mouse.move(*line.evaluate(
+            """(path) => { const at = path.getPointAtLength(path.getTotalLength() / 2); const to = path.getScreenCTM();
+                 return [at.x * to.a + to.e, at.y * to.d + to.f]; }"""))
+        at_rest(page)
+        if tip.is_visible():
+            break
+    expect(tip).to_have_text(re.compile(r"^\w+ · [\d×]+ f32"))
 
 
 def test_a_while_loop_has_its_body_and_its_condition(page):
