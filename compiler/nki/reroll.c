@@ -46,7 +46,7 @@ static void place_tensor(struct roll *r, struct nki_tensor *t, int here) {
     return;
   x->is_placed = true;
   struct roll_body *home = &r->bodies[x->home];
-  const struct nki_item item = {.tensor = t, .round = -1, .locs = t->locs};
+  const struct nki_item item = {.tensor = t, .round = -1, .id = x->line, .locs = t->locs};
   array_push(r->arena, &home->nodes, (struct roll_node){.item = item});
   if (x->home != here && home->nodes.n > 1) { /* the last node is the loop with the use */
     struct roll_node *v = &home->nodes.v[home->nodes.n - 2], loop = v[0];
@@ -55,11 +55,10 @@ static void place_tensor(struct roll *r, struct nki_tensor *t, int here) {
   }
 }
 
-/* The line of the record makes a tensor, or a part of one.  What is in HBM outside of loops stays there. */
+/* The record makes a tensor here.  What is in HBM and is made outside of loops keeps its place. */
 static void note_made(struct roll *r, const struct nki_item *x) {
   struct nki_tensor *whole = roll_whole(r, x->tensor);
-  struct roll_tensor *t = roll_tensor_of(r, whole);
-  t->line = x->id;
+  const struct roll_tensor *t = roll_tensor_of(r, whole);
   if (mem_is_dram(whole->space) && whole == x->tensor && t->home == 0 && t->made == 0)
     place_tensor(r, whole, 0);
 }
@@ -249,8 +248,6 @@ static void name_loops(struct nki_program *p, struct nki_items *x, int nesting) 
 static void settle(struct roll *r, struct nki_program *p, struct nki_items *x, int *id) {
   for (int i = 0; i < x->n; i++) {
     struct nki_item *item = &x->v[i];
-    if (item->tensor && !item->n_from)
-      item->id = roll_tensor_of(r, item->tensor)->line;
     if (!item->n_from && item->id) {
       item->from = arena_dup(r->arena, &item->id, sizeof item->id);
       item->n_from = 1;

@@ -8,7 +8,8 @@
 #define NKI_REROLL_INTERNAL_H
 
 #include "nki/plan.h"
-#include "nki/reroll.h"
+
+struct nki_notes; /* reroll.h */
 
 /* What is known of a tensor of the record, or of one that was made for it, by its number. */
 struct roll_tensor {
@@ -16,7 +17,7 @@ struct roll_tensor {
   int made;        /* the body in which the kernel made it */
   int home;        /* the innermost body that has all its uses; -1: there is none */
   int first, last; /* the items that use it first and last */
-  int line;        /* the line of the record that makes it, or its last part */
+  int line;        /* the id of the line of the record that makes it, or its first part */
   struct nki_tensor
       *part_of; /* it is a part of this tensor, at element `at` of each partition (HBM: of all); or NULL */
   int64_t at;

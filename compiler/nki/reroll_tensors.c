@@ -48,6 +48,7 @@ static void split_groups(struct roll *r, const struct nki_plan *plan) {
       if (t && t->space == MEM_PSUM && nki_def(c)->param[k].kind == NKI_PARAM_DST) {
         now[t->number] = add_tensor(r, t, roll_body_of(r, i));
         now[t->number]->locs = c->locs;
+        roll_tensor_of(r, now[t->number])->line = roll_tensor_of(r, t)->line;
       }
     }
     r->calls[i] = c && !plan->items[i].skip ? with_groups(r, now, c) : NULL;
@@ -148,6 +149,7 @@ static void make_parts(struct roll *r, const struct site *s) {
   like.rank++;
   struct nki_tensor *all = add_tensor(r, &like, 0);
   roll_tensor_of(r, all)->home = r->tensors.v[v[0]].home;
+  roll_tensor_of(r, all)->line = r->tensors.v[v[0]].line;
   for (int i = 0; i < s->tensors.n; i++) {
     r->tensors.v[v[i]].part_of = all;
     r->tensors.v[v[i]].at = i * extent;
@@ -194,8 +196,10 @@ void roll_tensors(struct roll *r, const struct nki_plan *plan) {
   for (int i = 0; i < p->tensors.n; i++)
     array_push(r->arena, &r->tensors, (struct roll_tensor){.tensor = p->tensors.v[i], .home = -1});
   for (int i = 0; i < p->items.n; i++)
-    if (p->items.v[i].tensor)
+    if (p->items.v[i].tensor) {
       roll_tensor_of(r, p->items.v[i].tensor)->made = roll_body_of(r, i);
+      roll_tensor_of(r, p->items.v[i].tensor)->line = p->items.v[i].id;
+    }
   split_groups(r, plan);
   find_homes(r);
   if (!r->keep_rounds)
