@@ -1,4 +1,5 @@
-/* job_internal: what the files that read and write a request share: job.c, and job_value.c for its member "value". */
+/* job_internal: what the files that read and write a request share: job.c, job_write.c, and job_value.c for
+ * the member "value". */
 #ifndef DRIVER_JOB_INTERNAL_H
 #define DRIVER_JOB_INTERNAL_H
 

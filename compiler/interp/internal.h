@@ -8,6 +8,7 @@
  *   memory.c      blocks of memory
  *   parts.c       copies that are put off
  *   memo.c        operations that were run before
+ *   memo_scan.c   what an operation does, as a part of its key
  *   tensor.c      runs operations on tensors
  *   linalg.c      runs structured operations
  *   arith.c       operations on rows of elements

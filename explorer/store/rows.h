@@ -1,4 +1,4 @@
-/* rows: a snippet as a row of the database; what store.c shares with walk.c. */
+/* rows: a snippet as a row of the database; what store.c, store_results.c and walk.c share. */
 #ifndef STORE_ROWS_H
 #define STORE_ROWS_H
 
@@ -17,5 +17,16 @@ struct row_snippet {
 MUST_USE enum status row_snippet(const struct db_value *row, struct row_snippet *out, struct error *err);
 /* *is_new is false, and nothing was written, if the id is taken. */
 MUST_USE enum status row_put_snippet(struct db *db, const struct row_snippet *r, bool *is_new, struct error *err);
+
+/* Two servers may collide: one adds a row that refers to a blob while the other removes that blob.  One of the two
+ * transactions then fails, and is tried again. */
+MUST_USE enum status row_transaction(struct db *db, enum status (*body)(struct db *, void *, struct error *),
+                                     void *user, struct error *err);
+
+/* False if the column is no hash. */
+bool row_take_hash(const struct db_value *v, struct ident_hash *out);
+static inline struct db_value row_hash(const struct ident_hash *h) {
+  return db_bytes(h->bytes, IDENT_HASH_SIZE);
+}
 
 #endif

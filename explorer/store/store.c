@@ -1,4 +1,4 @@
-/* Snippets and results as rows; the same SQL for both databases. */
+/* store: snippets as rows; the same SQL for both databases.  Results are in store_results.c. */
 #include "store/store.h"
 
 #include <assert.h>
@@ -13,7 +13,7 @@
 #include "store/db.h"
 #include "store/rows.h"
 
-enum { KEY_BYTES = 32, TRIES = 4, TRIM_STEP = 64 };
+enum { TRIES = 4, TRIM_STEP = 64 };
 
 int64_t store_now_ms(void) {
   struct timeval now;
@@ -21,14 +21,8 @@ int64_t store_now_ms(void) {
   return (int64_t)now.tv_sec * 1000 + now.tv_usec / 1000;
 }
 
-static struct db_value hash_value(const struct ident_hash *h) {
-  return db_bytes(h->bytes, IDENT_HASH_SIZE);
-}
-
-/* Two servers may collide: one adds a row that refers to a blob while the other removes that blob.  One of the two
- * transactions then fails, and is tried again. */
-static enum status try_transaction(struct db *db, enum status (*body)(struct db *, void *, struct error *), void *user,
-                                   struct error *err) {
+enum status row_transaction(struct db *db, enum status (*body)(struct db *, void *, struct error *), void *user,
+                            struct error *err) {
   enum status st = ST_OK;
   for (int i = 0; i < TRIES; i++) {
     st = db_transaction(db, body, user, err);
@@ -79,7 +73,7 @@ static enum status row_sum(const struct store_snippet *s, const struct ident_has
   return st ? fail(err, st, "snippet") : ST_OK;
 }
 
-static bool take_hash(const struct db_value *v, struct ident_hash *out) {
+bool row_take_hash(const struct db_value *v, struct ident_hash *out) {
   if (v->kind != DB_BYTES || v->n != IDENT_HASH_SIZE)
     return false;
   memcpy(out->bytes, v->p, IDENT_HASH_SIZE);
@@ -99,10 +93,11 @@ enum status row_snippet(const struct db_value *row, struct row_snippet *out, str
   struct store_snippet *s = &out->snippet;
   struct ident_hash stored, now;
   s->has_parent = row[3].kind != DB_NULL;
-  bool fits = take_hash(&row[0], &s->id) && take_public_id(&row[1], s->public_id) && take_hash(&row[2], &s->token) &&
-              (!s->has_parent || take_hash(&row[3], &s->parent)) && row[4].kind == DB_INT && row[5].kind == DB_INT &&
-              take_hash(&row[6], &out->doc) && take_hash(&row[7], &out->frames) && take_hash(&row[8], &stored) &&
-              row[9].kind == DB_INT && row[9].i >= 0 && row[9].i < STORE_REVISIONS_MAX;
+  bool fits = row_take_hash(&row[0], &s->id) && take_public_id(&row[1], s->public_id) &&
+              row_take_hash(&row[2], &s->token) && (!s->has_parent || row_take_hash(&row[3], &s->parent)) &&
+              row[4].kind == DB_INT && row[5].kind == DB_INT && row_take_hash(&row[6], &out->doc) &&
+              row_take_hash(&row[7], &out->frames) && row_take_hash(&row[8], &stored) && row[9].kind == DB_INT &&
+              row[9].i >= 0 && row[9].i < STORE_REVISIONS_MAX;
   if (!fits)
     return fail(err, ST_IO, "a damaged snippet");
   s->created_ms = row[4].i;
@@ -126,7 +121,7 @@ static enum status take_found(void *user, const struct db_value *row, int n, str
 }
 
 static enum status find(struct db *db, const struct ident_hash *id, struct finding *f, struct error *err) {
-  const struct db_value arg = hash_value(id);
+  const struct db_value arg = row_hash(id);
   f->found = false;
   enum status st =
       db_run(db, "SELECT " ROW_SNIPPET_COLUMNS " FROM snippets WHERE id_hash = $1", &arg, 1, take_found, f, NULL, err);
@@ -145,11 +140,11 @@ enum status row_put_snippet(struct db *db, const struct row_snippet *r, bool *is
   if (st)
     return st;
   const struct db_value args[] = {
-      hash_value(&s->id),    db_text(s->public_id[0] ? s->public_id : NULL),
-      hash_value(&s->token), db_bytes(s->has_parent ? s->parent.bytes : NULL, IDENT_HASH_SIZE),
+      row_hash(&s->id),      db_text(s->public_id[0] ? s->public_id : NULL),
+      row_hash(&s->token),   db_bytes(s->has_parent ? s->parent.bytes : NULL, IDENT_HASH_SIZE),
       db_int(s->created_ms), db_int(s->expires_ms),
-      hash_value(&r->doc),   hash_value(&r->frames),
-      hash_value(&sum),      db_int(s->n_revisions > 1 ? s->n_revisions - 1 : 0),
+      row_hash(&r->doc),     row_hash(&r->frames),
+      row_hash(&sum),        db_int(s->n_revisions > 1 ? s->n_revisions - 1 : 0),
   };
   st = db_run(db,
               "INSERT INTO snippets (" ROW_SNIPPET_COLUMNS
@@ -176,7 +171,7 @@ static enum status put_body(struct db *db, void *user, struct error *err) {
 
 enum status store_put_snippet(struct db *db, const struct store_snippet *s, struct error *err) {
   struct putting p = {.snippet = s};
-  enum status st = try_transaction(db, put_body, &p, err);
+  enum status st = row_transaction(db, put_body, &p, err);
   return st ? st : p.is_new ? ST_OK : fail(err, ST_DENIED, "the id is taken");
 }
 
@@ -232,8 +227,8 @@ enum status store_get_snippet(struct db *db, const struct ident_hash *id, enum s
 }
 
 static enum status remove_row(struct db *db, const struct row_snippet *r, struct error *err) {
-  const struct db_value arg = hash_value(&r->snippet.id);
-  const struct db_value frames = hash_value(&r->frames);
+  const struct db_value arg = row_hash(&r->snippet.id);
+  const struct db_value frames = row_hash(&r->frames);
   enum status st = db_run(db, "DELETE FROM snippets WHERE id_hash = $1", &arg, 1, NULL, NULL, NULL, err);
   if (!st) /* a deleted snippet must not stay in the cache; another client with the same result compiles it again */
     st = db_run(db, "DELETE FROM results WHERE frames = $1", &frames, 1, NULL, NULL, NULL, err);
@@ -255,8 +250,7 @@ static enum status update_row(struct db *db, const struct row_snippet *r, struct
   enum status st = row_sum(s, &r->doc, &r->frames, &sum, err);
   if (st)
     return st;
-  const struct db_value args[] = {db_int(s->expires_ms), db_int(s->n_revisions - 1), hash_value(&sum),
-                                  hash_value(&s->id)};
+  const struct db_value args[] = {db_int(s->expires_ms), db_int(s->n_revisions - 1), row_hash(&sum), row_hash(&s->id)};
   return db_run(db, "UPDATE snippets SET expires_ms = $1, revisions = $2, sum = $3 WHERE id_hash = $4", args, 4, NULL,
                 NULL, NULL, err);
 }
@@ -297,7 +291,7 @@ static enum status delete_body(struct db *db, void *user, struct error *err) {
 enum status store_delete_snippet(struct db *db, const struct ident_hash *id, const struct ident_hash *token,
                                  bool *found, bool *removed, struct error *err) {
   struct deleting d = {.id = id, .token = token};
-  enum status st = try_transaction(db, delete_body, &d, err);
+  enum status st = row_transaction(db, delete_body, &d, err);
   *found = d.found;
   *removed = !st && d.removed;
   return st;
@@ -306,7 +300,7 @@ enum status store_delete_snippet(struct db *db, const struct ident_hash *id, con
 enum status store_expire_snippet(struct db *db, const struct ident_hash *id, const struct ident_hash *token,
                                  int64_t at_ms, bool *found, bool *changed, struct error *err) {
   struct deleting d = {.id = id, .token = token, .at_ms = at_ms};
-  enum status st = try_transaction(db, delete_body, &d, err);
+  enum status st = row_transaction(db, delete_body, &d, err);
   *found = d.found;
   *changed = !st && d.removed;
   return st;
@@ -353,7 +347,7 @@ static enum status add_body(struct db *db, void *user, struct error *err) {
 enum status store_add_revision(struct db *db, const struct ident_hash *id, const struct ident_hash *token,
                                struct store_snippet *s, bool *found, bool *added, struct error *err) {
   struct adding a = {.id = id, .token = token, .snippet = s};
-  enum status st = try_transaction(db, add_body, &a, err);
+  enum status st = row_transaction(db, add_body, &a, err);
   *found = a.found;
   *added = !st && a.added;
   return st;
@@ -371,8 +365,8 @@ static enum status take_id(void *user, const struct db_value *row, int n, struct
   struct batch *b = user;
   (void)n;
   (void)err;
-  assert(b->n < TRIM_STEP);                  /* the statement's own limit */
-  b->n += take_hash(&row[0], &b->ids[b->n]); /* a key that is no hash is for store_check to report */
+  assert(b->n < TRIM_STEP);                      /* the statement's own limit */
+  b->n += row_take_hash(&row[0], &b->ids[b->n]); /* a key that is no hash is for store_check to report */
   return ST_OK;
 }
 
@@ -394,7 +388,7 @@ static enum status purge_body(struct db *db, void *user, struct error *err) {
 static enum status purge_range(struct db *db, struct batch *b, int first, int end, int64_t *n, struct error *err) {
   b->first = first;
   b->end = end;
-  enum status st = try_transaction(db, purge_body, b, err);
+  enum status st = row_transaction(db, purge_body, b, err);
   *n += st ? 0 : b->removed;
   return st;
 }
@@ -447,171 +441,4 @@ enum status store_purge(struct db *db, int64_t *n, struct error *err) {
   }
   free(b);
   return first;
-}
-
-/* ---- results ----------------------------------------------------------------------------------------------------- */
-
-static enum status parse_key(const char *key, uint8_t out[KEY_BYTES], struct error *err) {
-  if (strlen(key) != 2 * KEY_BYTES || strspn(key, "0123456789abcdef") != 2 * KEY_BYTES)
-    return fail(err, ST_INPUT, "a key has 64 hexadecimal digits");
-  for (int i = 0; i < KEY_BYTES; i++) {
-    const char two[3] = {key[2 * i], key[2 * i + 1], 0};
-    out[i] = (uint8_t)strtoul(two, NULL, 16);
-  }
-  return ST_OK;
-}
-
-struct result_row {
-  struct ident_hash frames;
-  int64_t used_ms;
-  bool found;
-};
-
-static enum status take_result(void *user, const struct db_value *row, int n, struct error *err) {
-  struct result_row *r = user;
-  (void)n;
-  if (!take_hash(&row[0], &r->frames) || row[1].kind != DB_INT)
-    return fail(err, ST_IO, "a damaged result");
-  r->used_ms = row[1].i;
-  r->found = true;
-  return ST_OK;
-}
-
-enum status store_get_result(struct db *db, const char *key, struct buf *frames, bool *found, struct error *err) {
-  uint8_t k[KEY_BYTES];
-  struct result_row r = {0};
-  *found = false;
-  enum status st = parse_key(key, k, err);
-  if (st)
-    return st;
-  const struct db_value arg = db_bytes(k, sizeof k);
-  st = db_run(db, "SELECT frames, used_ms FROM results WHERE key = $1", &arg, 1, take_result, &r, NULL, err);
-  if (!st && r.found)
-    st = blob_get(db, &r.frames, frames, err);
-  *found = !st && r.found;
-  return st;
-}
-
-struct saving {
-  struct db_value key;
-  const void *frames;
-  size_t len;
-};
-
-static enum status save_body(struct db *db, void *user, struct error *err) {
-  struct saving *s = user;
-  struct ident_hash hash;
-  struct result_row old = {0};
-  int64_t packed;
-  enum status st = blob_put(db, s->frames, s->len, &hash, &packed, err);
-  if (!st)
-    st = db_run(db, "SELECT frames, used_ms FROM results WHERE key = $1", &s->key, 1, take_result, &old, NULL, err);
-  if (st)
-    return st;
-  const struct db_value args[] = {s->key, hash_value(&hash), db_int(packed), db_int(store_now_ms())};
-  st = db_run(db,
-              "INSERT INTO results (key, frames, size, used_ms) VALUES ($1, $2, $3, $4) ON CONFLICT (key) DO UPDATE"
-              " SET frames = excluded.frames, size = excluded.size, used_ms = excluded.used_ms",
-              args, 4, NULL, NULL, NULL, err);
-  if (!st && old.found && !ident_hash_equal(&old.frames, &hash))
-    st = blob_drop(db, &old.frames, err);
-  return st;
-}
-
-enum status store_put_result(struct db *db, const char *key, const void *frames, size_t len, struct error *err) {
-  uint8_t k[KEY_BYTES];
-  enum status st = parse_key(key, k, err);
-  if (st)
-    return st;
-  struct saving s = {.key = db_bytes(k, sizeof k), .frames = frames, .len = len};
-  return try_transaction(db, save_body, &s, err);
-}
-
-/* A result that is to be removed. */
-struct victim {
-  uint8_t key[KEY_BYTES];
-  struct ident_hash frames;
-  int64_t size;
-};
-
-struct trimming {
-  int64_t max, total;
-  struct victim victims[TRIM_STEP];
-  int n;
-};
-
-static enum status take_total(void *user, const struct db_value *row, int n, struct error *err) {
-  (void)n;
-  (void)err;
-  ((struct trimming *)user)->total = row[0].i;
-  return ST_OK;
-}
-
-static enum status take_victim(void *user, const struct db_value *row, int n, struct error *err) {
-  struct trimming *t = user;
-  struct victim *v = &t->victims[t->n];
-  (void)n;
-  assert(t->n < TRIM_STEP);
-  if (row[0].n != KEY_BYTES || !take_hash(&row[1], &v->frames))
-    return fail(err, ST_IO, "a damaged result");
-  memcpy(v->key, row[0].p, KEY_BYTES);
-  v->size = row[2].i;
-  t->n++;
-  return ST_OK;
-}
-
-static enum status trim_body(struct db *db, void *user, struct error *err) {
-  struct trimming *t = user;
-  const struct db_value step = db_int(TRIM_STEP);
-  t->n = 0;
-  enum status st =
-      db_run(db, "SELECT CAST(COALESCE(SUM(size), 0) AS BIGINT) FROM results", NULL, 0, take_total, t, NULL, err);
-  if (st || t->total <= t->max)
-    return st;
-  st = db_run(db, "SELECT key, frames, size FROM results ORDER BY used_ms LIMIT $1", &step, 1, take_victim, t, NULL,
-              err);
-  for (int i = 0; !st && i < t->n && t->total > t->max; i++) {
-    const struct db_value key = db_bytes(t->victims[i].key, KEY_BYTES);
-    st = db_run(db, "DELETE FROM results WHERE key = $1", &key, 1, NULL, NULL, NULL, err);
-    if (!st)
-      st = blob_drop(db, &t->victims[i].frames, err);
-    t->total -= t->victims[i].size;
-  }
-  return st;
-}
-
-enum status store_trim_results(struct db *db, int64_t max_bytes, struct error *err) {
-  struct trimming t = {.max = max_bytes};
-  enum status st;
-  do
-    st = try_transaction(db, trim_body, &t, err);
-  while (!st && t.n && t.total > t.max);
-  return st;
-}
-
-/* ---- the trial row ----------------------------------------------------------------------------------------------- */
-
-static enum status compare_trial(void *user, const struct db_value *row, int n, struct error *err) {
-  int64_t *left = user;
-  (void)n;
-  if (row[0].n != sizeof *left || memcmp(row[0].p, left, sizeof *left) != 0)
-    return fail(err, ST_IO, "a row was read back as another one");
-  *left = 0;
-  return ST_OK;
-}
-
-/* In one transaction, so that servers on one store do not read each other's row. */
-static enum status probe_body(struct db *db, void *user, struct error *err) {
-  const struct db_value arg = db_bytes(user, sizeof(int64_t));
-  enum status st = db_run(db,
-                          "INSERT INTO meta (name, value) VALUES ('trial', $1) "
-                          "ON CONFLICT (name) DO UPDATE SET value = excluded.value",
-                          &arg, 1, NULL, NULL, NULL, err);
-  return st ? st : db_run(db, "SELECT value FROM meta WHERE name = 'trial'", NULL, 0, compare_trial, user, NULL, err);
-}
-
-enum status store_probe(struct db *db, struct error *err) {
-  int64_t value = store_now_ms();
-  enum status st = try_transaction(db, probe_body, &value, err);
-  return st || !value ? st : fail(err, ST_IO, "a row that was written is not there");
 }

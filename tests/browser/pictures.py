@@ -3,14 +3,45 @@
     BUILD=build PYTHONPATH=tests build/venv/bin/python3 tests/browser/pictures.py [--out DIR] [--size 1440x900]
 """
 import argparse
+import itertools
 import pathlib
 
 from playwright.sync_api import expect, sync_playwright
 
+from support.links import Stored
 from support.own_kernel import SOURCE
 from support.page import at_rest, compiled, open_stage, source_spot, write
 from support.paths import BUILD
 from support.server import Server
+
+
+def at_line(page, text, key):
+    """Presses a key on the first line with this text."""
+    page.locator("#ir-viewer .cm-line", has_text=text).first.click(position={"x": 4, "y": 6})
+    page.locator("#ir-viewer .cm-content").focus()
+    page.keyboard.press(key)
+
+
+def stored_views(page, server, scheme):
+    """What others see of a stored link."""
+    links = Stored(server)
+    made = links.make(SOURCE, title="Two helpers, twice")
+    page.goto(server + made["url"])
+    expect(page.locator("#signature")).to_contain_text("block")
+    yield "link"
+    page.goto(f"{server}{made['url']}?view=plain")
+    yield "plain"
+    page.goto(f"{server}/e/{made['id']}")
+    yield "embed"
+    page.goto(f"{server}{made['url']}/preview.png")
+    yield "preview"
+    page.goto(server + made["url"])
+    expect(page.locator("#signature")).to_contain_text("block")
+    page.evaluate("() => dispatchEvent(new Event('beforeprint'))")
+    page.emulate_media(media="print", color_scheme=scheme)
+    yield "print"
+    page.emulate_media(media="screen", color_scheme=scheme)
+    links.delete()
 
 
 def views(page, server):
@@ -24,6 +55,41 @@ def views(page, server):
     yield "followed"
     open_stage(page, "one-shot-bufferize")
     yield "mlir"
+    page.keyboard.press("f")
+    expect(page.locator('#picture[data-drawn="one-shot-bufferize"] .sheet .box').first).to_be_visible()
+    yield "loops"
+    open_stage(page, "trace")
+    expect(page.locator('#picture[data-drawn="trace"] .sheet .box').first).to_be_visible()
+    yield "graph"
+    page.keyboard.press("f")
+    open_stage(page, "infer-layout")
+    page.locator("#stages").focus()
+    page.keyboard.press("y")
+    expect(page.locator("#ir-remarks .about-selection .why").first).to_be_visible()
+    yield "why"
+    page.keyboard.press("y")
+    open_stage(page, "linalg-to-nisa")
+    at_line(page, "+=", "i")
+    expect(page.locator(".cm-tooltip .card")).to_be_visible()
+    yield "card"
+    page.keyboard.press("Escape")
+    at_line(page, "+=", "v")
+    expect(page.locator(".value-facts").first).to_be_visible()
+    yield "values"
+    page.keyboard.press("Escape")
+    at_line(page, "+=", "o")
+    expect(page.locator(".tile svg").first).to_be_visible()
+    yield "tiles"
+    page.keyboard.press("Escape")
+    page.locator("#stages").focus()
+    page.keyboard.press("?")
+    yield "keys"
+    page.keyboard.press("Escape")
+    page.keyboard.press("Shift+P")
+    yield "presented"
+    page.keyboard.press("Escape")
+    open_stage(page, "one-shot-bufferize")
+    page.locator("#stages").focus()
     page.keyboard.press("d")
     expect(page.locator(".diff-facts ins")).to_be_visible()
     yield "diff"
@@ -86,7 +152,7 @@ def main():
         browser = p.chromium.launch(executable_path="/usr/bin/chromium-headless-shell", args=["--no-sandbox", "--disable-gpu"])
         for scheme in ("light", "dark"):
             page = browser.new_page(viewport={"width": width, "height": height}, color_scheme=scheme)
-            for name in views(page, server.url):
+            for name in itertools.chain(views(page, server.url), stored_views(page, server.url, scheme)):
                 page.mouse.move(2, 2)
                 at_rest(page)
                 page.screenshot(path=args.out / f"{name.replace(' ', '-')}-{scheme}-{width}.png")

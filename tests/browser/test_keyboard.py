@@ -67,6 +67,7 @@ def test_from_opening_to_a_shared_link_by_keyboard_alone(page):
 def test_the_key_sheet_opens_and_closes(page):
     page.locator("body").press("?")
     expect(page.locator("#help")).to_be_visible()
+    expect(page.locator("#help-title")).to_be_in_viewport()
     page.keyboard.press("j")  # nothing below the sheet moves
     page.keyboard.press("Escape")
     expect(page.locator("#help")).to_be_hidden()

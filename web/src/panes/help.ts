@@ -32,7 +32,7 @@ const KEYS: [string, [string, string][]][] = [
   [
     "Stage's text",
     [
-      ["i, or hover", "what the operation does, its fields, limits and cost"],
+      ["i · hover", "what the operation does, its fields, limits and cost"],
       ["v", "values of what is selected; [ ] executions, t tables, Esc closes"],
       ["o", "tiles: what an instruction touches of its buffers; [ ] rounds"],
       ["r", "compact, full text"],
@@ -77,7 +77,7 @@ const KEYS: [string, [string, string][]][] = [
     "Simulated run",
     [
       ["Shift+R", "see the kernel run; back to reading"],
-      ["w · s, a · d", "zoom the timeline, move along it"],
+      ["w s a d", "zoom the timeline, move along it"],
       ["[ · ]", "walk the critical path"],
       ["t", "pictures, tables"],
     ],
@@ -125,7 +125,7 @@ export function openHelp(): void {
   const close = button("Close", "Close", () => dialog.close(), "plain");
   fill(
     dialog,
-    el("h2", { id: "help-title" }, "Keyboard"),
+    el("h2", { id: "help-title", attrs: { tabindex: -1, autofocus: true } }, "Keyboard"), // with the focus on Close the sheet would open at its end
     el(
       "div",
       { class: "help-grid" },

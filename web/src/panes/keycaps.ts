@@ -8,7 +8,7 @@ export function keyCaps(text: string): Node[] {
   const spelled = isMac ? text.replaceAll("Ctrl+", "⌘") : text;
   return spelled.split(" · ").flatMap((alternative, i) => [
     ...(i > 0 ? [document.createTextNode(" or ")] : []),
-    ...(/^(hover|click|←)/.test(alternative)
+    ...(/^(hover|click|double click|←)/.test(alternative)
       ? [document.createTextNode(alternative)]
       : alternative.split(" ").map((k) => (/^(then|\.\.\.)$/.test(k) ? document.createTextNode(` ${k} `) : el("kbd", {}, k)))),
   ]);
