@@ -188,14 +188,17 @@ const struct nki_op *nki_op_find(const char *name);
 enum nki_value_kind { NKI_ABSENT, NKI_VIEW, NKI_FLOAT, NKI_INT, NKI_OP, NKI_FLAG, NKI_WORD, NKI_LIST };
 struct nki_value {
   enum nki_value_kind kind;
-  struct nki_view *view;
-  double number;   /* also of NKI_INT */
-  int64_t integer; /* also of NKI_FLAG, 0 or 1 */
-  const struct nki_op *op;
-  const char *word;
-  int n; /* NKI_LIST */
-  const int64_t *ints;
-  int n_terms; /* of a list of one integer: what it grows by in each round of the loops around the call, as `offset` */
+  int n;           /* NKI_LIST */
+  double number;   /* NKI_FLOAT, NKI_INT */
+  int64_t integer; /* NKI_INT; of NKI_FLAG 0 or 1 */
+  union {          /* by kind; there are many calls */
+    struct nki_view *view;
+    const struct nki_op *op;
+    const char *word;
+    const int64_t *ints;
+  };
+  /* of a list of one integer: what it grows by in each round of the loops around the call, as `offset` */
+  int n_terms;
   const struct nki_term *terms;
 };
 
@@ -257,6 +260,7 @@ struct nki_program {
     int n, cap;
   } tensors;
   struct nki_items items;
+  int n_calls; /* of a record: those among the items */
   struct {
     struct nki_round *v;
     int n, cap;

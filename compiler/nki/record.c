@@ -435,11 +435,12 @@ static bool choose_engine(struct nki_call *c, struct nki_error *err) {
 
 bool nki_call_add(struct nki_program *p, const struct nki_call *call, struct nki_error *err) {
   struct nki_call *c = arena_dup(p->arena, call, sizeof *call);
-  if (p->items.n >= NKI_CALLS_MAX)
+  if (p->n_calls >= NKI_CALLS_MAX)
     return nki_refuse(err, DG_TOO_MANY_OPS, "use fewer or larger tiles", "the kernel has more than %d calls",
                       NKI_CALLS_MAX);
   if (!check_call(p, c, err) || !choose_engine(c, err))
     return false;
   add_item(p, (struct nki_item){.call = c});
+  p->n_calls++;
   return true;
 }

@@ -7,7 +7,10 @@
 #include "base/array.h"
 #include "nki/reroll_internal.h"
 
-enum { RUN_MIN = 3 }; /* rounds of a part of a loop that become a loop */
+enum {
+  RUN_MIN = 3,    /* rounds of a part of a loop that become a loop */
+  BODY_FIRST = 6, /* nodes for which a body has room at first: there are many small ones */
+};
 
 /* ---- the tree ---------------------------------------------------------------------------------------------------- */
 
@@ -37,6 +40,8 @@ static void place_body(struct roll *r, int body) {
     last = array_push(r->arena, &outer->nodes, (struct roll_node){.rounds = rounds});
   }
   array_push(r->arena, &last->rounds->bodies, body);
+  b->nodes.cap = BODY_FIRST;
+  b->nodes.v = arena_new_array(r->arena, struct roll_node, BODY_FIRST);
 }
 
 /* Makes a tensor in its home, before the node that uses it first, if it is not made yet.  `here` uses it. */
@@ -192,8 +197,9 @@ static void add_round(struct roll *r, struct run *x, struct nki_items round, con
 }
 
 static struct nki_items items_of(struct roll *r, int body) {
-  struct nki_items out = {0};
-  for (int i = 0; i < r->bodies[body].nodes.n; i++) {
+  const int n = r->bodies[body].nodes.n;
+  struct nki_items out = {.v = arena_new_array(r->arena, struct nki_item, (size_t)n), .cap = n};
+  for (int i = 0; i < n; i++) {
     const struct roll_node *x = &r->bodies[body].nodes.v[i];
     if (!x->rounds) {
       array_push(r->arena, &out, x->item);
