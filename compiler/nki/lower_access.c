@@ -4,11 +4,10 @@
 
 #include "nki/lower_internal.h"
 
-/* What an index register counts: the rounds of a loop from 0 up, or from the last one down to 0. */
+/* What an index counts: the rounds of a loop from 0 up, or from the last one down to 0, because accesses only grow (nisa.h). */
 struct counter {
   const struct nki_loop *loop;
   bool is_down;
-  int64_t partition, offset; /* what the place grows by at each step; not negative */
 };
 enum { COUNTERS_MAX = 2 * NKI_TERMS_MAX };
 
@@ -21,33 +20,26 @@ struct steps {
   } dim[NKI_RANK_MAX];
 };
 
-/* The counters on which the view's place depends.  Accesses only grow (nisa.h), so a place that shrinks from round to round
- * counts down to the last round; *partition and *offset are the place with all counters 0. */
-static void find_counters(const struct nki_view *v, struct steps *out, int64_t *partition, int64_t *offset) {
-  *partition = v->partition;
-  *offset = v->offset;
-  out->n_counters = 0;
-  for (int i = 0; i < v->n_terms; i++) {
-    const struct nki_term *t = &v->terms[i];
-    struct counter up = {.loop = t->loop}, down = {.loop = t->loop, .is_down = true};
-    *(t->partition < 0 ? &down.partition : &up.partition) = t->partition < 0 ? -t->partition : t->partition;
-    *(t->offset < 0 ? &down.offset : &up.offset) = t->offset < 0 ? -t->offset : t->offset;
-    *partition -= down.partition * (t->loop->trips - 1);
-    *offset -= down.offset * (t->loop->trips - 1);
-    if (up.partition || up.offset)
-      out->counter[out->n_counters++] = up;
-    if (down.partition || down.offset)
-      out->counter[out->n_counters++] = down;
+/* Adds counters for a loop in each round of which dimension d grows by by[d]; the start, in the first round, becomes that with
+ * the counters 0. */
+static void add_counters(struct steps *s, const struct nki_loop *loop, const int64_t *by) {
+  for (int is_down = 0; is_down < 2; is_down++) {
+    bool is_used = false;
+    for (int d = 0; d < s->rank; d++) {
+      const int64_t each = is_down ? -by[d] : by[d];
+      s->dim[d].each[s->n_counters] = each > 0 ? each : 0;
+      is_used |= each > 0;
+      s->dim[d].start += is_down && each > 0 ? by[d] * (loop->trips - 1) : 0;
+    }
+    if (is_used)
+      s->counter[s->n_counters++] = (struct counter){loop, is_down};
   }
 }
 
 /* On chip: the steps of the par_dims leading dimensions over the partitions. */
-static void partition_steps(const struct nki_view *v, int par_dims, int64_t start, struct steps *out) {
-  out->dim[0].start = start;
-  for (int k = 0; k < par_dims; k++)
+static void partition_steps(const struct nki_view *v, int par_dims, struct steps *out) {
+  for (int k = 0; nki_is_on_chip(v) && k < par_dims; k++)
     out->dim[0].by[k] = v->dim[k].stride;
-  for (int i = 0; i < out->n_counters; i++)
-    out->dim[0].each[i] = out->counter[i].partition;
 }
 
 /* Writes the view over the tensor's own dimensions.  par_dims: on chip, the number of leading dimensions that count
@@ -55,15 +47,13 @@ static void partition_steps(const struct nki_view *v, int par_dims, int64_t star
 static bool steps_of(const struct nki_view *v, int par_dims, struct steps *out) {
   const struct nki_view whole = nki_whole(v->tensor);
   const int first = nki_is_on_chip(v);
-  int64_t partition, rest;
+  struct nki_start at;
+  if (!nki_start_of(v, &at))
+    return false;
   *out = (struct steps){.rank = whole.rank};
-  find_counters(v, out, &partition, &rest);
-  if (first)
-    partition_steps(v, par_dims, partition, out);
-  for (int d = first; d < whole.rank; d++) {
-    out->dim[d].start = rest / whole.dim[d].stride;
-    rest %= whole.dim[d].stride;
-  }
+  for (int d = 0; d < whole.rank; d++)
+    out->dim[d].start = at.start[d];
+  partition_steps(v, par_dims, out);
   for (int k = first * par_dims; k < v->rank; k++) {
     int64_t stride = v->dim[k].size > 1 ? v->dim[k].stride : 0;
     for (int d = first; d < whole.rank; d++) {
@@ -71,21 +61,18 @@ static bool steps_of(const struct nki_view *v, int par_dims, struct steps *out) 
       stride %= whole.dim[d].stride;
     }
   }
-  for (int i = 0; i < out->n_counters; i++) {
-    int64_t each = out->counter[i].offset;
-    for (int d = first; d < whole.rank; d++) {
-      out->dim[d].each[i] = each / whole.dim[d].stride;
-      each %= whole.dim[d].stride;
-    }
-  }
   for (int d = 0; d < whole.rank; d++) {
-    int64_t last = out->dim[d].start;
+    int64_t last = at.most[d];
     for (int k = 0; k < v->rank; k++)
       last += out->dim[d].by[k] * (v->dim[k].size - 1);
-    for (int i = 0; i < out->n_counters; i++)
-      last += out->dim[d].each[i] * (out->counter[i].loop->trips - 1);
     if (last >= v->tensor->dims[d])
       return false;
+  }
+  for (int i = 0; i < v->n_terms; i++) {
+    int64_t by[NKI_RANK_MAX];
+    for (int d = 0; d < whole.rank; d++)
+      by[d] = at.by[d][i];
+    add_counters(out, v->terms[i].loop, by);
   }
   return true;
 }
@@ -93,15 +80,17 @@ static bool steps_of(const struct nki_view *v, int par_dims, struct steps *out) 
 /* Writes the view over (partitions, elements) on chip, and over the elements in HBM. */
 static struct steps flat_steps(const struct nki_view *v, int par_dims) {
   const int first = nki_is_on_chip(v);
-  int64_t partition;
   struct steps s = {.rank = first + 1};
-  find_counters(v, &s, &partition, &s.dim[first].start);
-  if (first)
-    partition_steps(v, par_dims, partition, &s);
+  s.dim[0].start = v->partition;
+  s.dim[first].start = v->offset;
+  partition_steps(v, par_dims, &s);
   for (int k = first * par_dims; k < v->rank; k++)
     s.dim[first].by[k] = v->dim[k].stride;
-  for (int i = 0; i < s.n_counters; i++)
-    s.dim[first].each[i] = s.counter[i].offset;
+  for (int i = 0; i < v->n_terms; i++) {
+    int64_t by[2] = {v->terms[i].partition};
+    by[first] = v->terms[i].offset;
+    add_counters(&s, v->terms[i].loop, by);
+  }
   return s;
 }
 

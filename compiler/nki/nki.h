@@ -129,6 +129,13 @@ bool nki_view_ap(const struct nki_view *v, int n, const int64_t (*pairs)[2], int
                  struct nki_error *err);
 /* True if all elements of the view lie one after another, on chip in each partition. */
 bool nki_is_contiguous(const struct nki_view *v);
+/* Where a view begins, over the dimensions of its tensor: at the index start[d] + the sum of by[d][i] * the round of the loop of
+ * terms[i], of which the greatest is most[d]. */
+struct nki_start {
+  int64_t start[NKI_RANK_MAX], by[NKI_RANK_MAX][NKI_TERMS_MAX], most[NKI_RANK_MAX];
+};
+/* False if the beginning moves over the end of a dimension. */
+bool nki_start_of(const struct nki_view *v, struct nki_start *out);
 /* Splits dimensions of x and y, which have as many elements in the same order, so that both have the same sizes.  False
  * if the strides of one do not allow it, or if there would be too many dimensions. */
 bool nki_views_align(struct nki_view *x, struct nki_view *y);

@@ -23,37 +23,17 @@
 
 /* ---- views ------------------------------------------------------------------------------------------------------- */
 
-/* The position in a tensor's own dimensions. */
-struct spot {
-  int64_t start[NKI_RANK_MAX];
-  int64_t by[NKI_RANK_MAX][NKI_TERMS_MAX]; /* what the start grows by in a round of each loop */
-  int dim_of[NKI_RANK_MAX];                /* the dimension of the view that steps along it, or -1 */
-};
-
-/* Finds the slices of the tensor's dimensions that are the view.  False if the view is not made of slices and integers
- * in their order. */
-static bool find_slices(const struct nki_view *v, struct spot *out) {
+/* Finds the slices of the tensor's dimensions that are the view; dim_of: the dimension of the view that steps along each, or
+ * -1.  False if the view is not made of slices and integers in their order. */
+static bool find_slices(const struct nki_view *v, struct nki_start *at, int dim_of[NKI_RANK_MAX]) {
   const struct nki_tensor *t = v->tensor;
   const struct nki_view whole = nki_whole(v->tensor);
-  int64_t rest = v->offset, rests[NKI_TERMS_MAX];
   int next = 0;
-  for (int i = 0; i < v->n_terms; i++)
-    rests[i] = v->terms[i].offset;
+  if (!nki_start_of(v, at))
+    return false;
   for (int d = 0; d < t->rank; d++) {
     const int64_t stride = whole.dim[d].stride;
-    const bool partition = mem_is_on_chip(t->space) && d == 0;
-    out->start[d] = partition ? v->partition : rest / stride;
-    rest = partition ? rest : rest % stride;
-    int64_t least = out->start[d], most = out->start[d];
-    for (int i = 0; i < v->n_terms; i++) {
-      const int64_t by = partition ? v->terms[i].partition : rests[i] / stride;
-      rests[i] = partition ? rests[i] : rests[i] % stride;
-      out->by[d][i] = by;
-      *(by < 0 ? &least : &most) += by * (v->terms[i].loop->trips - 1);
-    }
-    if (least < 0 || most >= t->dims[d])
-      return false;
-    out->dim_of[d] = -1;
+    dim_of[d] = -1;
     if (next == v->rank)
       continue;
     const struct nki_dim *x = &v->dim[next];
@@ -61,11 +41,11 @@ static bool find_slices(const struct nki_view *v, struct spot *out) {
     const bool one = x->size == 1 && t->rank - d <= v->rank - next;
     if (!steps && !one)
       continue;
-    if (x->size > 1 && most + (x->size - 1) * (x->stride / stride) >= t->dims[d])
+    if (x->size > 1 && at->most[d] + (x->size - 1) * (x->stride / stride) >= t->dims[d])
       return false;
-    out->dim_of[d] = next++;
+    dim_of[d] = next++;
   }
-  return next == v->rank && rest == 0;
+  return next == v->rank;
 }
 
 /* The sum of a number and of multiples of loops' rounds: "i*128+j+4". */
@@ -106,20 +86,21 @@ static const char *ap_text(struct arena *a, const struct nki_view *v) {
 const char *nki_view_text(struct arena *a, const struct nki_view *v) {
   const struct nki_tensor *t = v->tensor;
   const struct nki_view whole = nki_whole(v->tensor);
-  struct spot at;
-  if (!find_slices(v, &at))
+  struct nki_start at;
+  int dim_of[NKI_RANK_MAX];
+  if (!find_slices(v, &at, dim_of))
     return ap_text(a, v);
   bool is_whole = v->rank == t->rank;
   const char *text = arena_printf(a, "%s[", t->name);
   for (int d = 0; d < t->rank; d++) {
     const char *comma = d ? ", " : "";
     const char *from = sum_text(a, v, at.by[d], at.start[d]);
-    if (at.dim_of[d] < 0) {
+    if (dim_of[d] < 0) {
       text = arena_printf(a, "%s%s%s", text, comma, from);
       is_whole = false;
       continue;
     }
-    const struct nki_dim *x = &v->dim[at.dim_of[d]];
+    const struct nki_dim *x = &v->dim[dim_of[d]];
     const int64_t step = x->size > 1 ? x->stride / whole.dim[d].stride : 1,
                   stop = at.start[d] + (x->size - 1) * step + 1;
     const bool all = at.start[d] == 0 && x->size == t->dims[d];
