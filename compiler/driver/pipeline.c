@@ -32,6 +32,7 @@ enum stage_form stage_form(const struct stage_def *def) {
   case RUN_PASS:
     return FORM_MLIR;
   case RUN_NKI_TRACE:
+  case RUN_NKI_REROLL:
     return FORM_NKI;
   case RUN_TO_NISA:
   case RUN_NKI_LOWER:

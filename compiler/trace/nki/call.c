@@ -1,6 +1,7 @@
 /* call: the functions of nki.isa, and tensors that a kernel makes. */
 #include <string.h>
 
+#include "trace/counting.h"
 #include "trace/nki/nki.h"
 #include "trace/operand.h"
 #include "trace/refuse.h"
@@ -16,6 +17,18 @@ struct nki_recorder *nki_enter(void) {
 
 struct src_locs nki_here(struct nki_recorder *r) {
   return src_locs_one(r->program->arena, ranges_here_in_round(r->ranges, r->base));
+}
+
+void nki_note_rounds(struct nki_recorder *r) {
+  struct counting_run runs[NKI_LOOPS_MAX];
+  uint64_t loops[NKI_LOOPS_MAX];
+  int rounds[NKI_LOOPS_MAX];
+  const int n = counting_runs(r->outside, runs, NKI_LOOPS_MAX);
+  for (int i = 0; i < n; i++) {
+    loops[i] = runs[i].serial;
+    rounds[i] = runs[i].round;
+  }
+  nki_set_rounds(r->program, n, loops, rounds);
 }
 
 void *nki_raise(const struct nki_error *err) {
@@ -327,6 +340,7 @@ static PyObject *isa_call(PyObject *kind, PyObject *args, PyObject *kw) {
     return NULL;
   struct nki_error err = {.arena = r->program->arena};
   c.locs = nki_here(r);
+  nki_note_rounds(r);
   if (!nki_call_add(r->program, &c, &err))
     return nki_raise(&err);
   Py_RETURN_NONE;
@@ -421,6 +435,7 @@ static PyObject *make_tensor(PyObject *self, PyObject *args) {
   if ((!packed && !nki_read_dtype(dtype, &t)) || !read_buffer(buffer, &space))
     return NULL;
   struct nki_error err = {.arena = r->program->arena};
+  nki_note_rounds(r);
   struct nki_tensor *made =
       nki_tensor_new(r->program, name && *name ? name : variable_here(r), t, space, n, dims, -1, nki_here(r), &err);
   if (!made)

@@ -19,6 +19,7 @@ struct nki_recorder {
   struct diags *ds;
   PyFrameObject *base; /* the frame that started the recording, or NULL */
   uint64_t serial;
+  uint64_t outside; /* loops up to this number run around the kernel (counting.h) */
 };
 extern struct nki_recorder *nki_now; /* NULL: no kernel is recorded */
 
@@ -32,6 +33,8 @@ extern PyTypeObject *nki_tensor_type;
 struct nki_recorder *nki_enter(void);
 /* The places of what the kernel does now. */
 struct src_locs nki_here(struct nki_recorder *r);
+/* Tells the record which loops of Python run now. */
+void nki_note_rounds(struct nki_recorder *r);
 /* Raises the exception of *err.  Returns NULL. */
 void *nki_raise(const struct nki_error *err);
 

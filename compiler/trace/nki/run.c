@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "trace/counting.h"
 #include "trace/kernels.h"
 #include "trace/nki/nki.h"
 #include "trace/nki/run.h"
@@ -14,7 +15,8 @@ static uint64_t serials; /* never reused */
 /* ---- recording --------------------------------------------------------------------------------------------------- */
 
 static void begin(struct nki_recorder *r, struct nki_program *p, struct ranges *ranges, struct diags *ds) {
-  *r = (struct nki_recorder){.program = p, .ranges = ranges, .ds = ds, .serial = ++serials};
+  *r = (struct nki_recorder){
+      .program = p, .ranges = ranges, .ds = ds, .serial = ++serials, .outside = counting_serial()};
   r->base = PyThreadState_GetFrame(PyThreadState_Get());
   nki_now = r;
 }
