@@ -63,14 +63,19 @@ enum status stage_read_nki(struct stage *s, const struct nki_program *p, struct 
   s->nki = p;
   s->nki_lines = lines;
   for (int i = 0; i < n; i++) {
-    const struct nki_item *x = lines[i].item >= 0 ? &p->items.v[lines[i].item] : NULL;
-    const char *name = lines[i].item == -1 ? "def" : lines[i].item == -2 ? "return" : "nl.ndarray";
-    struct src_locs locs = lines[i].item == -1 ? p->locs : p->return_locs;
+    const struct nki_line *l = &lines[i];
+    const struct nki_item *x = l->item;
+    struct ir_op *o = &s->ops.ops[i];
+    *o = (struct ir_op){.id = l->id, .line = l->line};
     if (x) {
-      name = x->call ? arena_printf(a, "nisa.%s", nki_def(x->call)->name) : name;
-      locs = x->call ? x->call->locs : x->tensor->locs;
+      o->name = x->call ? arena_printf(a, "nisa.%s", nki_def(x->call)->name) : x->loop ? "for" : "nl.ndarray";
+      o->locs = x->locs;
+      o->n_from = x->n_from;
+      o->from = x->from;
+    } else {
+      o->name = l->kind == NKI_LINE_HEADER ? "def" : "return";
+      o->locs = l->kind == NKI_LINE_HEADER ? p->locs : p->return_locs;
     }
-    s->ops.ops[i] = (struct ir_op){.id = i, .line = lines[i].line, .name = name, .locs = locs};
   }
   return ST_OK;
 }

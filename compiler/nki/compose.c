@@ -106,6 +106,11 @@ static struct nki_view *registers_for(struct nki_steps *s, const struct nki_call
   *out = nki_whole(t);
   out->partition = v->partition;
   out->dim[0].size = v->dim[0].size;
+  struct nki_term *terms = arena_new_array(s->arena, struct nki_term, NKI_TERMS_MAX);
+  for (int i = 0; i < v->n_terms; i++) /* they move over the partitions as v does */
+    if (v->terms[i].partition)
+      terms[out->n_terms++] = (struct nki_term){v->terms[i].loop, v->terms[i].partition, 0};
+  out->terms = terms;
   return out;
 }
 

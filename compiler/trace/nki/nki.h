@@ -26,6 +26,7 @@ struct nki_recorder {
   int first_finding, n_findings; /* what the analysis found, in ds */
   int n_refused;                 /* calls so far */
   const char *wrong;             /* the parameter that the pending exception is about, or NULL */
+  uint64_t outside; /* loops up to this number run around the kernel (counting.h) */
 };
 extern struct nki_recorder *nki_now; /* NULL: no kernel is recorded */
 
@@ -39,6 +40,8 @@ extern PyTypeObject *nki_tensor_type;
 struct nki_recorder *nki_enter(void);
 /* The places of what the kernel does now. */
 struct src_locs nki_here(struct nki_recorder *r);
+/* Tells the record which loops of Python run now. */
+void nki_note_rounds(struct nki_recorder *r);
 /* Raises the exception of *err.  Returns NULL. */
 void *nki_raise(const struct nki_error *err);
 
