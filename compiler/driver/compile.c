@@ -93,6 +93,7 @@ static enum status run_kernel(struct run *r, struct trace_program *job, int numb
   enum status st = trace_kernel(job, number, &r->diags, &kernel);
   struct path p = new_path(r, kernel && kernel->nki ? &pipeline_nki : &pipeline_hlo);
   p.kernel = kernel;
+  p.nki = kernel ? kernel->nki : NULL;
   p.number = *n_sent;
   *n_sent += p.kernel != NULL;
   if (!st)

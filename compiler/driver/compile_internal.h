@@ -34,9 +34,10 @@ struct path {
   int number;
   struct trace_kernel *kernel;
   const struct pipeline *pipeline;
-  int first_stage, last_stage; /* indices in it */
-  MlirModule module;           /* from the first stage on that is MLIR */
-  bool is_nisa;      /* the source is NISA */
+  int first_stage, last_stage;   /* indices in it */
+  const struct nki_program *nki; /* of an NKI kernel: the record, and then the program with loops */
+  MlirModule module;             /* from the first stage on that is MLIR */
+  bool is_nisa;                  /* the source is NISA */
   struct stage before;
   uint64_t fingerprint; /* of the module that `before` shows */
   bool is_same;         /* the last pass changed nothing */

@@ -14,6 +14,7 @@
 #include "linalg/lower.h"
 #include "nisa/nisa.h"
 #include "nki/lower.h"
+#include "nki/reroll.h"
 #include "passes/pass.h"
 
 enum { REPRODUCER_MAX = 40 << 20 }; /* as base64 it is smaller than a frame */
@@ -73,6 +74,27 @@ static enum status run_pass(struct path *p, const struct stage_def *stage, struc
   return st ? st : verify_change(p, stage);
 }
 
+static enum status run_reroll(struct path *p, struct remarks *remarks) {
+  struct run *r = p->run;
+  struct nki_program *rolled;
+  struct nki_notes notes = {0};
+  enum status st = nki_reroll(p->nki, r->job->keep_rounds, &r->diags, &rolled, &notes);
+  if (st)
+    return st;
+  p->nki = rolled;
+  for (int i = 0; i < notes.n; i++) {
+    const struct nki_note *n = &notes.v[i];
+    const struct remark remark = {.pass = "nki-reroll",
+                                  .rule = n->is_loop ? RULE_ROLL_ROUNDS : RULE_KEEP_ROUNDS,
+                                  .text = n->text,
+                                  .name = n->is_loop ? "for" : "",
+                                  .op = n->id,
+                                  .locs = n->locs};
+    remark_add(remarks, r->arena, &remark);
+  }
+  return ST_OK;
+}
+
 /* Makes the program of this stage from the program of the previous stage. */
 static enum status transform(struct path *p, const struct stage_def *def, struct remarks *remarks) {
   struct run *r = p->run;
@@ -104,8 +126,10 @@ static enum status transform(struct path *p, const struct stage_def *def, struct
   case RUN_NKI_AST:
   case RUN_NKI_TRACE:
     return ST_OK;
+  case RUN_NKI_REROLL:
+    return run_reroll(p, remarks);
   case RUN_NKI_LOWER: {
-    enum status st = nki_lower(r->ir, p->kernel->nki, &r->diags, &p->module);
+    enum status st = nki_lower(r->ir, p->nki, &r->diags, &p->module);
     return st ? st : nisa_verify(mlirModuleGetOperation(p->module), r->job->target, r->arena, &r->diags);
   }
   }
@@ -125,7 +149,7 @@ enum status compile_read_stage(struct path *p, struct stage *s, struct error *er
   if (s->def->runner == RUN_NKI_AST)
     return stage_read_ast(s, p->kernel->ast, r->arena, err);
   if (stage_form(s->def) == FORM_NKI)
-    return stage_read_nki(s, p->kernel->nki, r->arena, err);
+    return stage_read_nki(s, p->nki, r->arena, err);
   if (stage_form(s->def) == FORM_HLO)
     return stage_read_hlo(s, p->kernel->module, r->arena, err);
   MlirOperation module = mlirModuleGetOperation(p->module);

@@ -232,6 +232,8 @@ static enum status read_options(struct arena *a, const json_t *v, struct job *j,
       st = read_bool(field, "options.check", &j->check, err);
     } else if (!strcmp(key, "artifacts")) {
       st = read_bool(field, "options.artifacts", &j->artifacts, err);
+    } else if (!strcmp(key, "unroll")) {
+      st = read_bool(field, "options.unroll", &j->keep_rounds, err);
     } else if (!strcmp(key, "simulate")) {
       st = read_simulate(field, "options.simulate", j, err);
     } else if (!strcmp(key, "watch")) {

@@ -440,6 +440,8 @@ void stage_checks_end(struct stage_checks *c) {
 static const char *why_not(const struct stage_checks *c, const struct stage_def *def) {
   if (c->no_check)
     return c->no_check;
+  if (def->runner == RUN_NKI_REROLL)
+    return "it makes the calls of nki-trace; the stages after it are run, with their loops";
   if (stage_form(def) == FORM_NKI)
     return "it is what the others are compared with: NumPy evaluates these calls one by one";
   return has_time(c) ? NULL : out_of_time;

@@ -118,6 +118,9 @@ enum status terminal_option(struct terminal *t, int c, const char *value) {
     return parse_target(t, value);
   case 'i':
     return parse_input(t, value);
+  case 'u':
+    t->job.keep_rounds = true;
+    return ST_OK;
   case 'I':
     t->job.inputs_npz = value;
     return ST_OK;

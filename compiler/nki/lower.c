@@ -1,4 +1,4 @@
-/* lower: see lower.h.  plan.c decides when allocations begin and end, compose.c which calls are several. */
+/* lower: see lower.h.  compose.c knows which calls are several. */
 #include "nki/lower.h"
 
 #include <assert.h>
@@ -10,15 +10,6 @@ enum status nki_lower_refuse(struct nki_lower *l, const struct nki_call *c, cons
   diag_add(l->ds, DS_ERROR, DG_NKI_UNSUPPORTED, c->locs.n ? c->locs.v[0] : NULL, "nisa.%s: %s", nki_def(c)->name, what)
       ->hint = hint;
   return ST_INPUT;
-}
-
-/* ---- items ------------------------------------------------------------------------------------------------------- */
-
-/* Gives what the call writes in PSUM a new allocation. */
-static void open_groups(struct nki_lower *l, const struct nki_call *c) {
-  for (int k = 0; k < nki_n_params(nki_def(c)); k++)
-    if (nki_def(c)->param[k].kind == NKI_PARAM_DST && c->value[k].kind == NKI_VIEW)
-      l->homes[c->value[k].view->tensor->number].memref = (MlirValue){NULL};
 }
 
 /* ---- signed and unsigned integers -------------------------------------------------------------------------------- */
@@ -76,18 +67,105 @@ static enum status lower_steps(struct nki_lower *l, const struct nki_call *c) {
   return st;
 }
 
-static enum status lower_item(struct nki_lower *l, int i) {
-  const struct nki_call *c = l->p->items.v[i].call;
-  const struct nki_item_plan *plan = &l->plan.items[i];
-  if (!c)
-    return ST_OK;
-  l->b.loc = ir_loc_tagged(l->b.ctx, i + 1, c->locs);
-  if (plan->opens)
-    open_groups(l, c);
-  enum status st = plan->skip ? ST_OK : lower_steps(l, c);
-  for (int k = 0; !st && k < nki_n_params(nki_def(c)); k++)
-    if (plan->ends >> k & 1)
-      nki_release(l, &l->homes[c->value[k].view->tensor->number]);
+/* ---- loops ------------------------------------------------------------------------------------------------------- */
+
+/* The items around the present one, the outermost first. */
+struct way {
+  int depth, ids[NKI_LOOPS_MAX + 1];
+};
+
+/* Finds the item after which each tensor on chip is not used any more, among the items beside the one that makes it.
+ * made[t]: its depth; last[t]: the id of the last such item. */
+static void find_last_uses(const struct nki_items *items, struct way *way, int *made, int *last) {
+  for (int i = 0; i < items->n; i++) {
+    const struct nki_item *x = &items->v[i];
+    way->ids[way->depth] = x->id;
+    if (x->tensor)
+      made[x->tensor->number] = way->depth;
+    for (int k = 0; x->call && k < nki_n_params(nki_def(x->call)); k++)
+      if (x->call->value[k].kind == NKI_VIEW) {
+        const int t = x->call->value[k].view->tensor->number;
+        last[t] = way->ids[made[t]];
+      }
+    if (x->loop) {
+      way->depth++;
+      find_last_uses(&x->loop->items, way, made, last);
+      way->depth--;
+    }
+  }
+}
+
+static int count_items(const struct nki_items *items) {
+  int n = items->n;
+  for (int i = 0; i < items->n; i++)
+    n += items->v[i].loop ? count_items(&items->v[i].loop->items) : 0;
+  return n;
+}
+
+static void find_releases(struct nki_lower *l) {
+  const struct nki_program *p = l->p;
+  struct way way = {.depth = 0};
+  int *made = arena_new_array(&l->arena, int, (size_t)p->tensors.n),
+      *last = arena_new_array(&l->arena, int, (size_t)p->tensors.n);
+  find_last_uses(&p->items, &way, made, last);
+  l->releases = arena_new_array(&l->arena, struct nki_release *, (size_t)count_items(&p->items) + 1);
+  for (int t = p->tensors.n - 1; t >= 0; t--) {
+    if (!mem_is_on_chip(p->tensors.v[t]->space))
+      continue;
+    struct nki_release *x = arena_new(&l->arena, struct nki_release);
+    *x = (struct nki_release){p->tensors.v[t], l->releases[last[t]]};
+    l->releases[last[t]] = x;
+  }
+}
+
+/* Makes what calls in a loop need, but what is made only once: identity matrices, and views of arrays in HBM as one
+ * dimension. */
+static void prepare(struct nki_lower *l, const struct nki_items *items) {
+  for (int i = 0; i < items->n; i++) {
+    const struct nki_call *c = items->v[i].call;
+    if (items->v[i].loop)
+      prepare(l, &items->v[i].loop->items);
+    if (c && c->kind == NKI_NC_TRANSPOSE)
+      nki_make_identity(l, c);
+    for (int k = 0; c && k < nki_n_params(nki_def(c)); k++) {
+      const struct nki_tensor *t = c->value[k].kind == NKI_VIEW ? c->value[k].view->tensor : NULL;
+      if (t && mem_is_dram(t->space) && l->homes[t->number].is_flat)
+        nki_memref_of(l, t, true);
+    }
+  }
+}
+
+static enum status lower_items(struct nki_lower *l, const struct nki_items *items, int nesting);
+
+static enum status lower_loop(struct nki_lower *l, const struct nki_loop *loop, int nesting) {
+  if (!nesting)
+    prepare(l, &loop->items);
+  struct ir_builder outside = l->b;
+  MlirValue bounds[] = {ir_index(&l->b, 0), ir_index(&l->b, loop->trips), ir_index(&l->b, 1)};
+  MlirRegion region = ir_loop_region(&outside, 0, NULL, &l->b);
+  l->counters[loop->depth] = mlirBlockGetArgument(l->b.block, 0);
+  ir_for(&outside, bounds, 0, NULL, region);
+  enum status st = lower_items(l, &loop->items, nesting + 1);
+  l->b.loc = outside.loc;
+  ir_yield(&l->b, 0, NULL);
+  l->b = outside;
+  return st;
+}
+
+static enum status lower_items(struct nki_lower *l, const struct nki_items *items, int nesting) {
+  enum status st = ST_OK;
+  for (int i = 0; !st && i < items->n; i++) {
+    const struct nki_item *x = &items->v[i];
+    l->b.loc = ir_loc_tagged(l->b.ctx, x->id, x->locs);
+    if (x->call)
+      st = lower_steps(l, x->call);
+    else if (x->loop)
+      st = lower_loop(l, x->loop, nesting);
+    else
+      nki_memref_of(l, x->tensor, false);
+    for (const struct nki_release *e = l->releases[x->id]; !st && e; e = e->next)
+      nki_release(l, &l->homes[e->tensor->number]);
+  }
   return st;
 }
 
@@ -145,9 +223,7 @@ static enum status lower_function(struct nki_lower *l, MlirModule module) {
   MlirType *args = arena_new_array(&l->arena, MlirType, (size_t)n);
   MlirValue *results = arena_new_array(&l->arena, MlirValue, (size_t)p->n_outputs);
   MlirRegion region = make_region(l, n, args);
-  enum status st = ST_OK;
-  for (int i = 0; !st && i < p->items.n; i++)
-    st = lower_item(l, i);
+  enum status st = lower_items(l, &p->items, 0);
   if (st) {
     mlirRegionDestroy(region);
     return st;
@@ -157,7 +233,7 @@ static enum status lower_function(struct nki_lower *l, MlirModule module) {
   for (int t = 0; t < DT_COUNT; t++)
     if (l->identity[t].rank)
       nki_release(l, &l->homes[l->identity[t].number]);
-  l->b.loc = ir_loc_tagged(l->b.ctx, p->items.n + 1, p->return_locs);
+  l->b.loc = ir_loc_tagged(l->b.ctx, count_items(&p->items) + 1, p->return_locs);
   ir_op0(&l->b, "func.return", p->n_outputs, results);
   add_function(l, module, region, n, args);
   return ST_OK;
@@ -174,7 +250,8 @@ enum status nki_lower(struct ir *ir, const struct nki_program *p, struct diags *
                                   nisa_target_attr(ir->ctx, p->target));
   nki_find_flat(&l);
   ir_capture_begin(ir, &capture, ds, DG_INTERNAL, ds->arena);
-  enum status st = nki_plan_make(p, &l.arena, ds, &l.plan) ? lower_function(&l, module) : ST_INPUT;
+  find_releases(&l);
+  enum status st = lower_function(&l, module);
   if (!st && !mlirOperationVerify(mlirModuleGetOperation(module)))
     st = ST_BUG;
   ir_capture_end(ir, &capture);

@@ -4,18 +4,41 @@
 
 #include "nki/lower_internal.h"
 
+/* What an index counts: the rounds of a loop from 0 up, or from the last one down to 0, because accesses only grow (nisa.h). */
+struct counter {
+  const struct nki_loop *loop;
+  bool is_down;
+};
+enum { COUNTERS_MAX = 2 * NKI_TERMS_MAX };
+
 /* A view as sums over the dimensions of its tensor's memref. */
 struct steps {
-  int rank;
+  int rank, n_counters;
+  struct counter counter[COUNTERS_MAX];
   struct {
-    int64_t start, by[NKI_RANK_MAX];
+    int64_t start, by[NKI_RANK_MAX], each[COUNTERS_MAX]; /* per step of a dimension of the view, and of a counter */
   } dim[NKI_RANK_MAX];
 };
 
+/* Adds counters for a loop in each round of which dimension d grows by by[d]; the start, in the first round, becomes that with
+ * the counters 0. */
+static void add_counters(struct steps *s, const struct nki_loop *loop, const int64_t *by) {
+  for (int is_down = 0; is_down < 2; is_down++) {
+    bool is_used = false;
+    for (int d = 0; d < s->rank; d++) {
+      const int64_t each = is_down ? -by[d] : by[d];
+      s->dim[d].each[s->n_counters] = each > 0 ? each : 0;
+      is_used |= each > 0;
+      s->dim[d].start += is_down && each > 0 ? by[d] * (loop->trips - 1) : 0;
+    }
+    if (is_used)
+      s->counter[s->n_counters++] = (struct counter){loop, is_down};
+  }
+}
+
 /* On chip: the steps of the par_dims leading dimensions over the partitions. */
 static void partition_steps(const struct nki_view *v, int par_dims, struct steps *out) {
-  out->dim[0].start = v->partition;
-  for (int k = 0; k < par_dims; k++)
+  for (int k = 0; nki_is_on_chip(v) && k < par_dims; k++)
     out->dim[0].by[k] = v->dim[k].stride;
 }
 
@@ -24,14 +47,13 @@ static void partition_steps(const struct nki_view *v, int par_dims, struct steps
 static bool steps_of(const struct nki_view *v, int par_dims, struct steps *out) {
   const struct nki_view whole = nki_whole(v->tensor);
   const int first = nki_is_on_chip(v);
-  int64_t rest = v->offset;
+  struct nki_start at;
+  if (!nki_start_of(v, &at))
+    return false;
   *out = (struct steps){.rank = whole.rank};
-  if (first)
-    partition_steps(v, par_dims, out);
-  for (int d = first; d < whole.rank; d++) {
-    out->dim[d].start = rest / whole.dim[d].stride;
-    rest %= whole.dim[d].stride;
-  }
+  for (int d = 0; d < whole.rank; d++)
+    out->dim[d].start = at.start[d];
+  partition_steps(v, par_dims, out);
   for (int k = first * par_dims; k < v->rank; k++) {
     int64_t stride = v->dim[k].size > 1 ? v->dim[k].stride : 0;
     for (int d = first; d < whole.rank; d++) {
@@ -40,11 +62,17 @@ static bool steps_of(const struct nki_view *v, int par_dims, struct steps *out) 
     }
   }
   for (int d = 0; d < whole.rank; d++) {
-    int64_t last = out->dim[d].start;
+    int64_t last = at.most[d];
     for (int k = 0; k < v->rank; k++)
       last += out->dim[d].by[k] * (v->dim[k].size - 1);
     if (last >= v->tensor->dims[d])
       return false;
+  }
+  for (int i = 0; i < v->n_terms; i++) {
+    int64_t by[NKI_RANK_MAX];
+    for (int d = 0; d < whole.rank; d++)
+      by[d] = at.by[d][i];
+    add_counters(out, v->terms[i].loop, by);
   }
   return true;
 }
@@ -53,11 +81,16 @@ static bool steps_of(const struct nki_view *v, int par_dims, struct steps *out) 
 static struct steps flat_steps(const struct nki_view *v, int par_dims) {
   const int first = nki_is_on_chip(v);
   struct steps s = {.rank = first + 1};
-  if (first)
-    partition_steps(v, par_dims, &s);
+  s.dim[0].start = v->partition;
   s.dim[first].start = v->offset;
+  partition_steps(v, par_dims, &s);
   for (int k = first * par_dims; k < v->rank; k++)
     s.dim[first].by[k] = v->dim[k].stride;
+  for (int i = 0; i < v->n_terms; i++) {
+    int64_t by[2] = {v->terms[i].partition};
+    by[first] = v->terms[i].offset;
+    add_counters(&s, v->terms[i].loop, by);
+  }
   return s;
 }
 
@@ -71,18 +104,24 @@ bool nki_shape_by_pattern(const struct nki_call *c, struct nki_view *out, struct
   return nki_view_reshape(dst, 1 + pattern->n / 2, dims, out, err);
 }
 
-void nki_find_flat(struct nki_lower *l) {
+static void find_flat(struct nki_lower *l, const struct nki_items *items) {
   struct nki_error err = {.arena = &l->arena};
   struct nki_view shaped;
   struct steps s;
-  for (int i = 0; i < l->p->items.n; i++) {
-    const struct nki_call *c = l->p->items.v[i].call;
+  for (int i = 0; i < items->n; i++) {
+    const struct nki_call *c = items->v[i].call;
     for (int k = 0; c && k < nki_n_params(nki_def(c)); k++)
       if (c->value[k].kind == NKI_VIEW && !steps_of(c->value[k].view, 1, &s))
         l->homes[c->value[k].view->tensor->number].is_flat = true;
     if (c && c->kind == NKI_IOTA && nki_shape_by_pattern(c, &shaped, &err) && !steps_of(&shaped, 1, &s))
       l->homes[shaped.tensor->number].is_flat = true;
+    if (items->v[i].loop)
+      find_flat(l, &items->v[i].loop->items);
   }
+}
+
+void nki_find_flat(struct nki_lower *l) {
+  find_flat(l, &l->p->items);
 }
 
 MlirType nki_memref_type(struct nki_lower *l, const struct nki_tensor *t, bool is_flat) {
@@ -123,24 +162,43 @@ void nki_release(struct nki_lower *l, struct nki_home *h) {
   h->memref = (MlirValue){NULL};
 }
 
-/* The map (d0, …) -> (start + by[0] * d0 + …, …). */
+/* x with e * by added to it; x may be null. */
+static MlirAffineExpr plus(MlirContext ctx, MlirAffineExpr x, MlirAffineExpr e, int64_t by) {
+  if (!by)
+    return x;
+  if (by != 1)
+    e = mlirAffineMulExprGet(e, mlirAffineConstantExprGet(ctx, by));
+  return mlirAffineExprIsNull(x) ? e : mlirAffineAddExprGet(x, e);
+}
+
+/* The map (d0, …)[s0, …] -> (start + by[0] * d0 + … + each[0] * s0 + …, …). */
 static MlirAffineMap map_of(struct nki_lower *l, int n_dims, const struct steps *s) {
   MlirContext ctx = l->b.ctx;
   MlirAffineExpr result[NKI_RANK_MAX];
   for (int d = 0; d < s->rank; d++) {
     MlirAffineExpr e = {NULL};
-    for (int k = 0; k < n_dims; k++) {
-      if (!s->dim[d].by[k])
-        continue;
-      MlirAffineExpr x = mlirAffineDimExprGet(ctx, k);
-      if (s->dim[d].by[k] != 1)
-        x = mlirAffineMulExprGet(x, mlirAffineConstantExprGet(ctx, s->dim[d].by[k]));
-      e = mlirAffineExprIsNull(e) ? x : mlirAffineAddExprGet(e, x);
-    }
+    for (int k = 0; k < n_dims; k++)
+      e = plus(ctx, e, mlirAffineDimExprGet(ctx, k), s->dim[d].by[k]);
+    for (int i = 0; i < s->n_counters; i++)
+      e = plus(ctx, e, mlirAffineSymbolExprGet(ctx, i), s->dim[d].each[i]);
     MlirAffineExpr start = mlirAffineConstantExprGet(ctx, s->dim[d].start);
     result[d] = mlirAffineExprIsNull(e) ? start : s->dim[d].start ? mlirAffineAddExprGet(e, start) : e;
   }
-  return mlirAffineMapGet(ctx, n_dims, 0, s->rank, result);
+  return mlirAffineMapGet(ctx, n_dims, s->n_counters, s->rank, result);
+}
+
+static MlirValue index_of(struct nki_lower *l, const struct counter *c) {
+  MlirValue v = l->counters[c->loop->depth];
+  return c->is_down ? ir_binary(&l->b, "arith.subi", ir_index(&l->b, c->loop->trips - 1), v) : v;
+}
+
+MlirValue nki_sum(struct nki_lower *l, int64_t start, int n, const struct nki_term *terms) {
+  MlirValue sum = ir_index(&l->b, start);
+  for (int i = 0; i < n; i++) {
+    MlirValue by = ir_index(&l->b, terms[i].offset);
+    sum = ir_binary(&l->b, "arith.addi", sum, ir_binary(&l->b, "arith.muli", l->counters[terms[i].loop->depth], by));
+  }
+  return sum;
 }
 
 /* The view as an operand, with par_dims leading dimensions for the partitions. */
@@ -152,7 +210,10 @@ struct nisa_access nki_access_of(struct nki_lower *l, const struct nki_view *v, 
     s = flat_steps(v, par_dims);
   else if (!steps_of(v, par_dims, &s))
     assert(!"a view was split where its tensor's dimensions are not");
-  struct nisa_access x = {.base = nki_memref_of(l, t, h->is_flat), .n_dims = v->rank, .par_dims = par_dims};
+  struct nisa_access x = {
+      .base = nki_memref_of(l, t, h->is_flat), .n_indices = s.n_counters, .n_dims = v->rank, .par_dims = par_dims};
+  for (int i = 0; i < s.n_counters; i++)
+    x.indices[i] = index_of(l, &s.counter[i]);
   for (int k = 0; k < v->rank; k++)
     x.tile[k] = v->dim[k].size;
   if (x.n_dims == par_dims) /* a tile has at least one free dimension */

@@ -238,7 +238,9 @@ static enum status lower_iota(struct nki_lower *l, const struct nki_call *c) {
     by[k] = pattern->ints[2 * k - 2];
   if (!nki_shape_by_pattern(c, &dst, &err))
     return nki_lower_refuse(l, c, err.hint, err.text);
-  struct nisa_access x[] = {nki_access_of(l, &dst, 1), scalar(ir_index(&l->b, first_int(nki_value(c, "offset"))))};
+  const struct nki_value *offset = nki_value(c, "offset");
+  struct nisa_access x[] = {nki_access_of(l, &dst, 1),
+                            scalar(nki_sum(l, first_int(offset), offset->n_terms, offset->terms))};
   struct attrs attrs = {0};
   add_attr(l, &attrs, "coefficients", ir_i64_array(&l->b, n, by));
   emit(l, NISA_IOTA, c->engine, c, x, &attrs);
@@ -274,6 +276,11 @@ static struct nki_view identity_of(struct nki_lower *l, const struct nki_call *c
   emit(l, NISA_TENSOR_SCALAR_ARITH, NISA_ENGINE_VECTOR, c, compare, &attrs);
   nki_release(l, &l->homes[numbers.number]);
   return out;
+}
+
+void nki_make_identity(struct nki_lower *l, const struct nki_call *c) {
+  if (!l->identity[VIEW("data")->tensor->dtype].rank)
+    identity_of(l, c, VIEW("data")->tensor->dtype);
 }
 
 /* data.T @ identity: is_transpose passes the elements through unchanged. */

@@ -11,13 +11,18 @@
 #include "ir/ir.h"
 #include "nisa/nisa.h"
 #include "nki/compose.h"
-#include "nki/plan.h"
+#include "nki/nki.h"
 
-/* The memory of a tensor. */
+/* The memory of a tensor, and where in the program it ends. */
 struct nki_home {
   MlirValue memref; /* null: there is none at present */
   bool is_flat;   /* some view does not step along the tensor's own dimensions: on chip it is (partitions, elements) */
   MlirValue flat; /* of a flat tensor in HBM that comes from outside: its memref as one dimension */
+};
+
+struct nki_release {
+  const struct nki_tensor *tensor;
+  struct nki_release *next;
 };
 
 struct nki_lower {
@@ -25,9 +30,10 @@ struct nki_lower {
   const struct nki_program *p;
   struct diags *ds;
   struct arena arena;
-  struct ir_builder b; /* at the end of the function */
-  struct nki_plan plan;
-  struct nki_home *homes;               /* of the program's tensors, and of those below */
+  struct ir_builder b;               /* where the next instruction goes: the end of the function, or of a loop in it */
+  MlirValue counters[NKI_LOOPS_MAX]; /* of the loops that are open, by their depth */
+  struct nki_home *homes;            /* of the program's tensors, and of those below */
+  struct nki_release **releases;     /* by the id of an item: what ends after it */
   struct nki_tensor identity[DT_COUNT]; /* identity matrices; rank 0: not made yet */
 };
 
@@ -53,6 +59,8 @@ void nki_find_flat(struct nki_lower *l);
 MlirType nki_memref_type(struct nki_lower *l, const struct nki_tensor *t, bool is_flat);
 /* The memref of a tensor; on chip it is allocated if there is none.  is_flat: in HBM, as one dimension. */
 MlirValue nki_memref_of(struct nki_lower *l, const struct nki_tensor *t, bool is_flat);
+/* The sum of a number and of multiples of the counters of loops: their `offset`. */
+MlirValue nki_sum(struct nki_lower *l, int64_t start, int n, const struct nki_term *terms);
 /* Releases a tensor on chip, which has a memref. */
 void nki_release(struct nki_lower *l, struct nki_home *h);
 /* dst of an iota in the shape of its pattern. */
@@ -64,6 +72,8 @@ struct nisa_access nki_access_on_chip(struct nki_lower *l, const struct nki_view
 
 /* ---- lower_call.c ------------------------------------------------------------------------------------------------ */
 
+/* Makes the identity matrix that a call needs, if there is none yet. */
+void nki_make_identity(struct nki_lower *l, const struct nki_call *c);
 /* Appends the instructions of a call that nki_compose leaves as it is. */
 enum status nki_lower_call(struct nki_lower *l, const struct nki_call *c);
 /* Appends an instruction with the operands dst and `src`. */

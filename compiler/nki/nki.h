@@ -1,8 +1,9 @@
 /* nki: what an NKI kernel does, as a list of calls on tensors.
  *
  * The tracer runs the Python function and records every call of nki.isa in a struct nki_program; functions of
- * nki.language are recorded as the calls of nki.isa that they consist of.  Loops of Python are unrolled.  lower.h makes
- * a NISA module of the program.  This header needs neither Python nor MLIR.
+ * nki.language are recorded as the calls of nki.isa that they consist of.  Loops of Python are unrolled in the record,
+ * which also says to which round of which loop each call belongs.  reroll.h makes a program with loops of it, and lower.h
+ * makes a NISA module of that.  This header needs neither Python nor MLIR.
  *
  * Tensors.  A tensor is memory: in HBM it is flat and row-major; on chip (SBUF, PSUM) its first dimension counts
  * partitions, and the others are row-major inside each partition.  Calls have views of tensors as operands.
@@ -11,6 +12,8 @@
  *
  *     on chip    in partition  partition + i0 * stride0,  at element  offset + i1 * stride1 + …  of that partition
  *     in HBM     at element  offset + i0 * stride0 + i1 * stride1 + …
+ *
+ * In a program with loops, both places also grow by a constant in each round of a loop around the call (struct nki_term).
  *
  * A stride may be 0 (the same elements again), but not negative.  nki-frontend.md §5.2 lists the methods that make
  * views of views; the functions below have the same names.
@@ -30,12 +33,18 @@
 #include "nisa/kinds.h"
 
 enum { NKI_RANK_MAX = 8, NKI_PARAMS_MAX = 12, NKI_ENGINES_MAX = 3 };
+enum {
+  NKI_LOOPS_MAX = 16, /* loops around a call that are known; those inside of them are unrolled */
+  NKI_TERMS_MAX = 6   /* loops on which the place of a view depends */
+};
 
 /* ---- tensors and views ------------------------------------------------------------------------------------------- */
 
 struct nki_tensor {
-  int number;       /* from 0, in the order of creation */
-  const char *name; /* unique in the program */
+  int number;         /* from 0, in the order of creation */
+  const char *name;   /* unique in the program */
+  const char *called; /* how the user calls it, or NULL */
+  int n_alike;        /* so many numbers were tried after this name */
   enum dtype dtype;
   enum mem_space space; /* MEM_HBM, MEM_SHARED_HBM, MEM_SBUF or MEM_PSUM */
   int rank;             /* on chip at least 2 */
@@ -48,10 +57,18 @@ struct nki_dim {
   int64_t size, stride;
 };
 
+/* What a place grows by in each round of a loop. */
+struct nki_term {
+  const struct nki_loop *loop;
+  int64_t partition, offset; /* may be negative; not both 0 */
+};
+
 struct nki_view {
   struct nki_tensor *tensor;
-  int64_t partition; /* 0 in HBM */
+  int64_t partition; /* 0 in HBM; in loops: in their first round */
   int64_t offset;
+  int n_terms;                  /* at most NKI_TERMS_MAX */
+  const struct nki_term *terms; /* of the loops around the call, the outermost first */
   int rank;
   struct nki_dim dim[NKI_RANK_MAX];
 };
@@ -112,6 +129,13 @@ bool nki_view_ap(const struct nki_view *v, int n, const int64_t (*pairs)[2], int
                  struct nki_error *err);
 /* True if all elements of the view lie one after another, on chip in each partition. */
 bool nki_is_contiguous(const struct nki_view *v);
+/* Where a view begins, over the dimensions of its tensor: at the index start[d] + the sum of by[d][i] * the round of the loop of
+ * terms[i], of which the greatest is most[d]. */
+struct nki_start {
+  int64_t start[NKI_RANK_MAX], by[NKI_RANK_MAX][NKI_TERMS_MAX], most[NKI_RANK_MAX];
+};
+/* False if the beginning moves over the end of a dimension. */
+bool nki_start_of(const struct nki_view *v, struct nki_start *out);
 /* Splits dimensions of x and y, which have as many elements in the same order, so that both have the same sizes.  False
  * if the strides of one do not allow it, or if there would be too many dimensions. */
 bool nki_views_align(struct nki_view *x, struct nki_view *y);
@@ -171,13 +195,18 @@ const struct nki_op *nki_op_find(const char *name);
 enum nki_value_kind { NKI_ABSENT, NKI_VIEW, NKI_FLOAT, NKI_INT, NKI_OP, NKI_FLAG, NKI_WORD, NKI_LIST };
 struct nki_value {
   enum nki_value_kind kind;
-  struct nki_view *view;
-  double number;   /* also of NKI_INT */
-  int64_t integer; /* also of NKI_FLAG, 0 or 1 */
-  const struct nki_op *op;
-  const char *word;
-  int n; /* NKI_LIST */
-  const int64_t *ints;
+  int n;           /* NKI_LIST */
+  double number;   /* NKI_FLOAT, NKI_INT */
+  int64_t integer; /* NKI_INT; of NKI_FLAG 0 or 1 */
+  union {          /* by kind; there are many calls */
+    struct nki_view *view;
+    const struct nki_op *op;
+    const char *word;
+    const int64_t *ints;
+  };
+  /* of a list of one integer: what it grows by in each round of the loops around the call, as `offset` */
+  int n_terms;
+  const struct nki_term *terms;
 };
 
 struct nki_call {
@@ -194,10 +223,39 @@ const struct nki_value *nki_value(const struct nki_call *c, const char *name);
 
 /* ---- programs ---------------------------------------------------------------------------------------------------- */
 
-/* A line of the program, in order. */
+/* A round of a Python loop, in which calls were made. */
+struct nki_round {
+  int outer;     /* the round of the loop around it, or -1 */
+  uint64_t loop; /* tells the runs of loops apart */
+  int number;    /* from 0 */
+};
+
+/* A call, a tensor that is made, or a loop: one of the three. */
 struct nki_item {
-  struct nki_call *call;     /* or NULL: the tensor is made */
-  struct nki_tensor *tensor; /* or NULL */
+  struct nki_call *call;
+  struct nki_tensor *tensor;
+  struct nki_loop *loop;
+  struct src_locs locs;
+  int round; /* in a record: the innermost round that it belongs to, or -1 */
+  int id;    /* of its line in the text */
+  /* in a program with loops: the ids of the lines of the record that it stands for, at most NKI_FROM_MAX */
+  int n_from;
+  int *from;
+};
+enum { NKI_FROM_MAX = 64 };
+
+struct nki_items {
+  struct nki_item *v;
+  int n, cap;
+};
+
+/* for name in nl.affine_range(trips): items */
+struct nki_loop {
+  const char *name;
+  int64_t trips; /* at least 2 */
+  int depth;     /* how many loops of Python were around it; unique among the loops around a call */
+  struct nki_items items;
+  struct src_locs locs; /* of its header */
 };
 
 /* How often a launch runs the kernel: once for each index of the grid, which nl.program_id gives.  rank 0: once. */
@@ -236,10 +294,13 @@ struct nki_program {
     struct nki_tensor **v;
     int n, cap;
   } tensors;
+  struct nki_items items;
+  int n_calls; /* of a record: those among the items */
   struct {
-    struct nki_item *v;
+    struct nki_round *v;
     int n, cap;
-  } items;
+  } rounds;           /* of a record, in the order in which they began */
+  int round;          /* of a record: the one that the next items belong to, or -1 */
   struct index names; /* of the tensors */
   int n_outputs;
   struct nki_tensor **outputs;
@@ -262,6 +323,10 @@ struct nki_instance *nki_instance_begin(struct nki_program *p);
 void nki_instance_end(struct nki_program *p);
 /* Checks a call against the rules of the hardware (rules.c), chooses its engine if it is unknown, and adds it. */
 bool nki_call_add(struct nki_program *p, const struct nki_call *call, struct nki_error *err);
+/* Says which loops run now, the outermost first, for what is added next: to each the number of its run, and its round. */
+void nki_set_rounds(struct nki_program *p, int n, const uint64_t *loops, const int *rounds);
+/* A name for a tensor that no tensor of the program has yet.  NULL: that of the memory. */
+const char *nki_unique_name(struct nki_program *p, const char *name, enum mem_space space);
 
 /* True if a call of the program writes the tensor. */
 bool nki_is_written(const struct nki_program *p, const struct nki_tensor *t);
@@ -274,12 +339,17 @@ bool nki_call_redirect(struct nki_program *p, const struct nki_tensor *from, con
 
 /* ---- text -------------------------------------------------------------------------------------------------------- */
 
-/* A line of the text, from 1, and the item of the program that it shows; item -1: the header, -2: the return. */
+/* A line of the text, from 1, and what it shows. */
+enum nki_line_kind { NKI_LINE_HEADER, NKI_LINE_ITEM, NKI_LINE_RETURN };
 struct nki_line {
-  int line, item;
+  int line;
+  enum nki_line_kind kind;
+  int id; /* of the item; 0: the header; after all items: the return */
+  const struct nki_item *item;
 };
 struct buf;
-/* Appends the program in the syntax of NKI.  *lines, *n: in a. */
+/* Appends the program in the syntax of NKI.  Of a long record it shows only the first two rounds and the last round of each
+ * loop.  *lines, *n: in a. */
 enum status nki_print(const struct nki_program *p, struct buf *out, struct arena *a, struct nki_line **lines, int *n);
 /* The view as an expression: "x[0:64, 3]", or "x.ap([[512, 128], [2, 256]], offset=1)"; in a. */
 const char *nki_view_text(struct arena *a, const struct nki_view *v);

@@ -1,4 +1,4 @@
-/* plan: which uses of a tensor in PSUM belong together (lower.h), and when each allocation is last used. */
+/* plan: see plan.h. */
 #include <assert.h>
 #include <string.h>
 
@@ -156,35 +156,11 @@ static bool plan_call(struct nki_plan *plan, struct group *groups, int item, con
   return true;
 }
 
-/* ---- last uses --------------------------------------------------------------------------------------------------- */
-
-/* Goes backwards over the calls: the first one that uses an allocation is its last use. */
-static void find_last_uses(const struct nki_program *p, struct nki_plan *plan) {
-  bool *is_used = arena_new_array(plan->arena, bool, (size_t)p->tensors.n);
-  for (int i = p->items.n - 1; i >= 0; i--) {
-    const struct nki_call *c = p->items.v[i].call;
-    struct nki_item_plan *x = &plan->items[i];
-    for (int k = 0; c && k < nki_n_params(nki_def(c)); k++) {
-      if (c->value[k].kind != NKI_VIEW || !mem_is_on_chip(c->value[k].view->tensor->space))
-        continue;
-      bool *used = &is_used[c->value[k].view->tensor->number];
-      const bool writes = nki_def(c)->param[k].kind == NKI_PARAM_DST;
-      if (!x->skip && !*used) {
-        *used = true;
-        x->ends |= 1u << k;
-      }
-      if (x->opens && writes) /* before this call the tensor has another allocation */
-        *used = false;
-    }
-  }
-}
-
 bool nki_plan_make(const struct nki_program *p, struct arena *a, struct diags *ds, struct nki_plan *out) {
   struct group *groups = arena_new_array(a, struct group, (size_t)p->tensors.n);
   *out = (struct nki_plan){.arena = a, .items = arena_new_array(a, struct nki_item_plan, (size_t)p->items.n)};
   for (int i = 0; i < p->items.n; i++)
     if (p->items.v[i].call && !plan_call(out, groups, i, p->items.v[i].call, ds))
       return false;
-  find_last_uses(p, out);
   return true;
 }

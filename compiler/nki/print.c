@@ -7,7 +7,10 @@
  *       nisa.tensor_tensor(dst=x, data1=x, data2=y, op=nl.add)
  *       return out
  *
- * One line shows one item.  Parameters that were left out are not shown.
+ * One line shows one item.  Parameters that were left out are not shown.  A loop is
+ *
+ *       for i in nl.affine_range(2):
+ *         nisa.dma_copy(dst=x, src=a[i*128:i*128+128, :])
  */
 #include <assert.h>
 #include <inttypes.h>
@@ -20,38 +23,48 @@
 
 /* ---- views ------------------------------------------------------------------------------------------------------- */
 
-/* The position in a tensor's own dimensions. */
-struct spot {
-  int64_t start[NKI_RANK_MAX];
-  int dim_of[NKI_RANK_MAX]; /* the dimension of the view that steps along it, or -1 */
-};
-
-/* Finds the slices of the tensor's dimensions that are the view.  False if the view is not made of slices and integers
- * in their order. */
-static bool find_slices(const struct nki_view *v, struct spot *out) {
+/* Finds the slices of the tensor's dimensions that are the view; dim_of: the dimension of the view that steps along each, or
+ * -1.  False if the view is not made of slices and integers in their order. */
+static bool find_slices(const struct nki_view *v, struct nki_start *at, int dim_of[NKI_RANK_MAX]) {
   const struct nki_tensor *t = v->tensor;
   const struct nki_view whole = nki_whole(v->tensor);
-  int64_t rest = v->offset;
   int next = 0;
+  if (!nki_start_of(v, at))
+    return false;
   for (int d = 0; d < t->rank; d++) {
     const int64_t stride = whole.dim[d].stride;
-    const bool partition = mem_is_on_chip(t->space) && d == 0;
-    out->start[d] = partition ? v->partition : rest / stride;
-    rest = partition ? rest : rest % stride;
-    out->dim_of[d] = -1;
+    dim_of[d] = -1;
     if (next == v->rank)
       continue;
     const struct nki_dim *x = &v->dim[next];
-
     const bool steps = x->size > 1 && x->stride >= stride && x->stride % stride == 0;
     const bool one = x->size == 1 && t->rank - d <= v->rank - next;
     if (!steps && !one)
       continue;
-    if (x->size > 1 && out->start[d] + (x->size - 1) * (x->stride / stride) >= t->dims[d])
+    if (x->size > 1 && at->most[d] + (x->size - 1) * (x->stride / stride) >= t->dims[d])
       return false;
-    out->dim_of[d] = next++;
+    dim_of[d] = next++;
   }
-  return next == v->rank && rest == 0;
+  return next == v->rank;
+}
+
+/* The sum of a number and of multiples of loops' rounds: "i*128+j+4". */
+static const char *sum_text(struct arena *a, const struct nki_view *v, const int64_t *by, int64_t start) {
+  const char *text = "";
+  bool begins = false;
+  for (int i = 0; i < v->n_terms; i++)
+    begins |= by[i] > 0;
+  if (!begins) /* there is nothing before the first minus */
+    text = arena_printf(a, "%" PRId64, start);
+  for (int sign = 1; sign >= -1; sign -= 2)
+    for (int i = 0; i < v->n_terms; i++) {
+      const int64_t x = by[i] * sign;
+      if (x <= 0)
+        continue;
+      text = arena_printf(a, "%s%s%s", text, sign < 0 ? "-" : *text ? "+" : "", v->terms[i].loop->name);
+      text = x == 1 ? text : arena_printf(a, "%s*%" PRId64, text, x);
+    }
+  return begins && start ? arena_printf(a, "%s%+" PRId64, text, start) : text;
 }
 
 static const char *ap_text(struct arena *a, const struct nki_view *v) {
@@ -63,35 +76,42 @@ static const char *ap_text(struct arena *a, const struct nki_view *v) {
                         partition ? extent * v->dim[i].stride : v->dim[i].stride, v->dim[i].size);
   }
   const int64_t offset = v->offset + v->partition * (nki_is_on_chip(v) ? extent : 0);
-  return offset ? arena_printf(a, "%s], offset=%" PRId64 ")", text, offset) : arena_printf(a, "%s])", text);
+  int64_t by[NKI_TERMS_MAX];
+  for (int i = 0; i < v->n_terms; i++)
+    by[i] = v->terms[i].offset + v->terms[i].partition * extent;
+  return offset || v->n_terms ? arena_printf(a, "%s], offset=%s)", text, sum_text(a, v, by, offset))
+                              : arena_printf(a, "%s])", text);
 }
 
 const char *nki_view_text(struct arena *a, const struct nki_view *v) {
   const struct nki_tensor *t = v->tensor;
   const struct nki_view whole = nki_whole(v->tensor);
-  struct spot at;
-  if (!find_slices(v, &at))
+  struct nki_start at;
+  int dim_of[NKI_RANK_MAX];
+  if (!find_slices(v, &at, dim_of))
     return ap_text(a, v);
   bool is_whole = v->rank == t->rank;
   const char *text = arena_printf(a, "%s[", t->name);
   for (int d = 0; d < t->rank; d++) {
     const char *comma = d ? ", " : "";
-    if (at.dim_of[d] < 0) {
-      text = arena_printf(a, "%s%s%" PRId64, text, comma, at.start[d]);
+    const char *from = sum_text(a, v, at.by[d], at.start[d]);
+    if (dim_of[d] < 0) {
+      text = arena_printf(a, "%s%s%s", text, comma, from);
       is_whole = false;
       continue;
     }
-    const struct nki_dim *x = &v->dim[at.dim_of[d]];
+    const struct nki_dim *x = &v->dim[dim_of[d]];
     const int64_t step = x->size > 1 ? x->stride / whole.dim[d].stride : 1,
                   stop = at.start[d] + (x->size - 1) * step + 1;
     const bool all = at.start[d] == 0 && x->size == t->dims[d];
     is_whole &= all;
+    const char *to = sum_text(a, v, at.by[d], stop);
     if (all)
       text = arena_printf(a, "%s%s:", text, comma);
     else if (step == 1)
-      text = arena_printf(a, "%s%s%" PRId64 ":%" PRId64, text, comma, at.start[d], stop);
+      text = arena_printf(a, "%s%s%s:%s", text, comma, from, to);
     else
-      text = arena_printf(a, "%s%s%" PRId64 ":%" PRId64 ":%" PRId64, text, comma, at.start[d], stop, step);
+      text = arena_printf(a, "%s%s%s:%s:%" PRId64, text, comma, from, to, step);
   }
   return is_whole ? t->name : arena_printf(a, "%s]", text);
 }
@@ -128,6 +148,14 @@ static void put_value(struct buf *b, struct arena *a, const struct nki_param_def
     buf_puts(b, v->word);
     break;
   case NKI_LIST:
+    if (v->n_terms) { /* one integer */
+      struct nki_view sum = {.n_terms = v->n_terms, .terms = v->terms};
+      int64_t by[NKI_TERMS_MAX];
+      for (int i = 0; i < v->n_terms; i++)
+        by[i] = v->terms[i].offset;
+      buf_puts(b, sum_text(a, &sum, by, v->ints[0]));
+      break;
+    }
     buf_putc(b, '[');
     for (int i = 0; i < v->n; i++) {
       const bool pairs = !strcmp(def->name, "pattern");
@@ -190,35 +218,121 @@ static void put_header(struct buf *b, const struct nki_program *p) {
   buf_puts(b, "):\n");
 }
 
-enum status nki_print(const struct nki_program *p, struct buf *out, struct arena *a, struct nki_line **lines, int *n) {
-  struct nki_line *v = arena_new_array(a, struct nki_line, (size_t)p->items.n + 2);
+/* ---- what a long record shows -------------------------------------------------------------------------------- */
+
+enum {
+  SHORT = 1000,     /* a record of so many items is shown whole */
+  SHOWN_FIRST = 2,  /* rounds of a loop that are shown of a longer one; its last one is shown, too */
+  SHOWN_ROUNDS = 4, /* loops of so many rounds are shown whole */
+};
+
+/* Of each round: how many rounds of its loop are left out from it on, in its place; -1: it is shown; 0: it is one of those. */
+static int *rounds_left_out(const struct nki_program *p, struct arena *a) {
+  const int n = p->rounds.n;
+  int *out = arena_new_array(a, int, (size_t)n), *first = arena_new_array(a, int, (size_t)n),
+      *nth = arena_new_array(a, int, (size_t)n), *count = arena_new_array(a, int, (size_t)n);
+  int *last_inside =
+      arena_new_array(a, int, (size_t)n + 1); /* of each round, and of none: the round that began last in it */
+  for (int i = 0; i <= n; i++)
+    last_inside[i] = -1;
+  for (int i = 0; i < n; i++) {
+    const struct nki_round *x = &p->rounds.v[i];
+    const int before = last_inside[x->outer + 1];
+    const bool goes_on = before >= 0 && p->rounds.v[before].loop == x->loop;
+    first[i] = goes_on ? first[before] : i;
+    nth[i] = goes_on ? nth[before] + 1 : 0;
+    count[first[i]] = nth[i] + 1;
+    last_inside[x->outer + 1] = i;
+  }
+  for (int i = 0; i < n; i++) {
+    const int of = count[first[i]], outer = p->rounds.v[i].outer;
+    const bool whole = of <= SHOWN_ROUNDS || nth[i] < SHOWN_FIRST || nth[i] == of - 1;
+    out[i] = whole ? -1 : nth[i] == SHOWN_FIRST ? of - SHOWN_FIRST - 1 : 0;
+    if (outer >= 0 && out[outer] >= 0)
+      out[i] = 0;
+  }
+  return out;
+}
+
+/* ---- lines ------------------------------------------------------------------------------------------------------- */
+
+struct printer {
+  struct buf *out;
   struct arena scratch; /* of the texts of views */
-  arena_init(&scratch);
-  *lines = v;
-  *n = 0;
-  v[(*n)++] = (struct nki_line){1, -1};
-  put_header(out, p);
-  for (int i = 0; i < p->items.n; i++) {
-    const struct nki_item *x = &p->items.v[i];
-    v[*n] = (struct nki_line){*n + 1, i};
-    ++*n;
-    buf_puts(out, "  ");
-    if (x->call)
-      put_call(out, &scratch, x->call);
-    else
-      put_tensor(out, x->tensor);
-    buf_putc(out, '\n');
-    if (scratch.total > 1 << 20)
-      arena_clear(&scratch);
+  struct arena *a;
+  struct {
+    struct nki_line *v;
+    int n, cap;
+  } lines;
+  int line;
+};
+
+/* The id of the last line of the items, 0 if there is none. */
+static int last_id(const struct nki_items *x) {
+  if (!x->n)
+    return 0;
+  const struct nki_item *last = &x->v[x->n - 1];
+  return last->loop ? last_id(&last->loop->items) : last->id;
+}
+
+static void begin_line(struct printer *p, enum nki_line_kind kind, const struct nki_item *item, int id, int depth) {
+  array_push(p->a, &p->lines, (struct nki_line){++p->line, kind, id, item});
+  for (int i = 0; i < depth; i++)
+    buf_puts(p->out, "  ");
+}
+
+static void put_item(struct printer *p, const struct nki_item *x, int depth) {
+  begin_line(p, NKI_LINE_ITEM, x, x->id, depth);
+  if (x->call)
+    put_call(p->out, &p->scratch, x->call);
+  else if (x->tensor)
+    put_tensor(p->out, x->tensor);
+  else
+    buf_printf(p->out, "for %s in nl.affine_range(%" PRId64 "):", x->loop->name, x->loop->trips);
+  buf_putc(p->out, '\n');
+  for (int i = 0; x->loop && i < x->loop->items.n; i++)
+    put_item(p, &x->loop->items.v[i], depth + 1);
+  if (p->scratch.total > 1 << 20)
+    arena_clear(&p->scratch);
+}
+
+static void put_items(struct printer *p, const struct nki_program *program) {
+  const int *left_out = program->items.n > SHORT && program->rounds.n ? rounds_left_out(program, p->a) : NULL;
+  int said = -1;
+  for (int i = 0; i < program->items.n; i++) {
+    const struct nki_item *x = &program->items.v[i];
+    int round = left_out ? x->round : -1;
+    if (round < 0 || left_out[round] < 0) {
+      put_item(p, x, 1);
+      continue;
+    }
+    while (left_out[round] == 0 && program->rounds.v[round].outer >= 0 && left_out[program->rounds.v[round].outer] >= 0)
+      round = program->rounds.v[round].outer;
+    if (left_out[round] > 0 && said != round) {
+      p->line++;
+      buf_printf(p->out, "  # … %d more rounds of this loop; nki-reroll shows what they have in common\n",
+                 left_out[round]);
+      said = round;
+    }
   }
-  if (p->n_outputs) {
-    v[*n] = (struct nki_line){*n + 1, -2};
-    ++*n;
-    buf_puts(out, "  return ");
-    for (int i = 0; i < p->n_outputs; i++)
-      buf_printf(out, i ? ", %s" : "%s", p->outputs[i]->name);
+}
+
+enum status nki_print(const struct nki_program *program, struct buf *out, struct arena *a, struct nki_line **lines,
+                      int *n) {
+  struct printer p = {.out = out, .a = a};
+  arena_init(&p.scratch);
+  begin_line(&p, NKI_LINE_HEADER, NULL, 0, 0);
+  put_header(out, program);
+  put_items(&p, program);
+  if (program->n_outputs) {
+    begin_line(&p, NKI_LINE_RETURN, NULL, last_id(&program->items) + 1, 1);
+    buf_puts(out, "return ");
+    for (int i = 0; i < program->n_outputs; i++)
+      buf_printf(out, i ? ", %s" : "%s", program->outputs[i]->name);
     buf_putc(out, '\n');
   }
-  arena_clear(&scratch);
+  arena_clear(&p.scratch);
+  *lines = p.lines.v;
+  *n = p.lines.n;
   return buf_status(out);
 }

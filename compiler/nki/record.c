@@ -10,25 +10,49 @@
 #include "nki/nki.h"
 #include "nki/rules.h"
 
-/* ---- tensors ----------------------------------------------------------------------------------------------------- */
+/* ---- items and rounds -------------------------------------------------------------------------------------------- */
 
-static bool has_name(const struct nki_program *p, const char *name) {
-  for (struct index_probe k = index_probe(&p->names, hash_text(name)); index_next(&k);)
-    if (k.entry < p->tensors.n && !strcmp(p->tensors.v[k.entry]->name, name)) /* the last tensor may be dropped */
-      return true;
-  return false;
+static void add_item(struct nki_program *p, struct nki_item x) {
+  x.round = p->rounds.n ? p->round : -1;
+  x.id = p->items.n + 1;
+  x.locs = x.call ? x.call->locs : x.tensor->locs;
+  array_push(p->arena, &p->items, x);
 }
 
-static const char *unique_name(struct nki_program *p, const char *name, enum mem_space space) {
+/* A round is found among the rounds that the last items belong to: the way from the present one outwards. */
+void nki_set_rounds(struct nki_program *p, int n, const uint64_t *loops, const int *rounds) {
+  int way[NKI_LOOPS_MAX], have = 0, same = 0;
+  assert(n <= NKI_LOOPS_MAX);
+  for (int r = p->rounds.n ? p->round : -1; r >= 0; r = p->rounds.v[r].outer)
+    way[have++] = r;
+  while (same < n && same < have && p->rounds.v[way[have - 1 - same]].loop == loops[same] &&
+         p->rounds.v[way[have - 1 - same]].number == rounds[same])
+    same++;
+  p->round = same ? way[have - same] : -1;
+  for (; same < n; same++) {
+    array_push(p->arena, &p->rounds, (struct nki_round){p->round, loops[same], rounds[same]});
+    p->round = p->rounds.n - 1;
+  }
+}
+
+/* ---- tensors ----------------------------------------------------------------------------------------------------- */
+
+/* The tensor with this name, or NULL. */
+static struct nki_tensor *find_named(const struct nki_program *p, const char *name) {
+  for (struct index_probe k = index_probe(&p->names, hash_text(name)); index_next(&k);)
+    if (k.entry < p->tensors.n && !strcmp(p->tensors.v[k.entry]->name, name)) /* the last tensors may be dropped */
+      return p->tensors.v[k.entry];
+  return NULL;
+}
+
+const char *nki_unique_name(struct nki_program *p, const char *name, enum mem_space space) {
   if (!name || !*name)
     name = nisa_space_name(space);
-  if (!has_name(p, name))
-    return arena_strdup(p->arena, name);
-  for (int i = 1;; i++) {
-    const char *other = arena_printf(p->arena, "%s_%d", name, i);
-    if (!has_name(p, other))
-      return other;
-  }
+  struct nki_tensor *first = find_named(p, name);
+  const char *other = arena_strdup(p->arena, name);
+  while (first && find_named(p, other))
+    other = arena_printf(p->arena, "%s_%d", name, ++first->n_alike);
+  return other;
 }
 
 static bool check_tensor(const struct nki_program *p, enum dtype dtype, enum mem_space space, int rank,
@@ -71,12 +95,13 @@ struct nki_tensor *nki_tensor_new(struct nki_program *p, const char *name, enum 
   *t = (struct nki_tensor){
       .number = p->tensors.n, .dtype = dtype, .space = space, .rank = rank, .input = input, .locs = locs};
   memcpy(t->dims, dims, (size_t)rank * sizeof *dims);
-  t->name = unique_name(p, name, space);
+  t->called = name ? arena_strdup(p->arena, name) : NULL;
+  t->name = nki_unique_name(p, name, space);
   p->names.arena = p->arena;
   index_add(&p->names, hash_text(t->name), p->tensors.n);
   array_push(p->arena, &p->tensors, t);
   if (input < 0)
-    array_push(p->arena, &p->items, (struct nki_item){.tensor = t});
+    add_item(p, (struct nki_item){.tensor = t});
   return t;
 }
 
@@ -410,12 +435,13 @@ static bool choose_engine(struct nki_call *c, struct nki_error *err) {
 
 bool nki_call_add(struct nki_program *p, const struct nki_call *call, struct nki_error *err) {
   struct nki_call *c = arena_dup(p->arena, call, sizeof *call);
-  if (p->items.n >= NKI_CALLS_MAX)
+  if (p->n_calls >= NKI_CALLS_MAX)
     return nki_refuse(err, DG_TOO_MANY_OPS, "use fewer or larger tiles", "the kernel has more than %d calls",
                       NKI_CALLS_MAX);
   if (!check_call(p, c, err) || !choose_engine(c, err))
     return false;
-  array_push(p->arena, &p->items, (struct nki_item){.call = c});
+  add_item(p, (struct nki_item){.call = c});
+  p->n_calls++;
   return true;
 }
 
@@ -480,10 +506,12 @@ bool nki_call_redirect(struct nki_program *p, const struct nki_tensor *from, con
     if (!strcmp(nki_def(&c)->param[i].name, "accumulate"))
       c.value[i] = (struct nki_value){.kind = NKI_FLAG, .integer = accumulate};
   p->items.n = n - 2;
+  p->n_calls--;
   if (nki_call_add(p, &c, &err)) {
     p->tensors.n--;
     return true;
   }
+  p->n_calls++;
   p->items.v[n - 2] = kept[0];
   p->items.v[n - 1] = kept[1];
   p->items.n = n;

@@ -188,6 +188,38 @@ bool nki_view_select(const struct nki_view *v, int64_t dim, int64_t index, struc
   return nki_view_index(v, d + 1, at, out, err);
 }
 
+/* ---- in loops ---------------------------------------------------------------------------------------------------- */
+
+/* The index of an element of a tensor. */
+static void index_of(const struct nki_view *whole, int64_t partition, int64_t offset, int64_t *at) {
+  for (int d = 0; d < whole->rank; d++) {
+    const bool counts_partitions = d < n_partition_dims(whole);
+    at[d] = counts_partitions ? partition : offset / whole->dim[d].stride;
+    offset = counts_partitions ? offset : offset % whole->dim[d].stride;
+  }
+}
+
+/* A loop has a second round, so the difference of its index to that of the first is the step. */
+bool nki_start_of(const struct nki_view *v, struct nki_start *out) {
+  const struct nki_view whole = nki_whole(v->tensor);
+  int64_t least[NKI_RANK_MAX], next[NKI_RANK_MAX];
+  index_of(&whole, v->partition, v->offset, out->start);
+  memcpy(least, out->start, sizeof least);
+  memcpy(out->most, out->start, sizeof least);
+  for (int i = 0; i < v->n_terms; i++) {
+    const struct nki_term *t = &v->terms[i];
+    index_of(&whole, v->partition + t->partition, v->offset + t->offset, next);
+    for (int d = 0; d < whole.rank; d++) {
+      out->by[d][i] = next[d] - out->start[d];
+      *(out->by[d][i] < 0 ? &least[d] : &out->most[d]) += out->by[d][i] * (t->loop->trips - 1);
+    }
+  }
+  bool is_inside = true;
+  for (int d = 0; d < whole.rank; d++)
+    is_inside &= least[d] >= 0 && out->most[d] < v->tensor->dims[d];
+  return is_inside;
+}
+
 /* ---- shapes ------------------------------------------------------------------------------------------------------ */
 
 bool nki_view_permute(const struct nki_view *v, int n, const int64_t *dims, struct nki_view *out,

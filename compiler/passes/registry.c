@@ -30,25 +30,18 @@ struct remark *pass_remark(struct pass_run *run, MlirOperation op, enum rule rul
   assert(run->def);
   if (!rs)
     return NULL;
-  struct remark *r = arena_new(run->arena, struct remark);
   va_list ap;
   va_start(ap, fmt);
-  r->text = arena_vprintf(run->arena, fmt, ap);
+  const char *text = arena_vprintf(run->arena, fmt, ap);
   va_end(ap);
-  r->arena = run->arena;
-  r->pass = run->def->name;
-  r->rule = rule;
   MlirStringRef name = mlirIdentifierStr(mlirOperationGetName(op));
-  r->name = arena_strndup(run->arena, name.data, name.length);
-  r->op = ir_op_id(mlirOperationGetLocation(op));
-  r->locs = src_locs_one(run->arena, ir_first_place(run->arena, mlirOperationGetLocation(op)));
-  if (rs->last)
-    rs->last->next = r;
-  else
-    rs->first = r;
-  rs->last = r;
-  rs->n++;
-  return r;
+  struct remark r = {.pass = run->def->name,
+                     .rule = rule,
+                     .text = text,
+                     .name = arena_strndup(run->arena, name.data, name.length),
+                     .op = ir_op_id(mlirOperationGetLocation(op)),
+                     .locs = src_locs_one(run->arena, ir_first_place(run->arena, mlirOperationGetLocation(op)))};
+  return remark_add(rs, run->arena, &r);
 }
 
 enum status pass_fail(struct pass_run *run, MlirOperation op, const char *fmt, ...) {

@@ -12,6 +12,18 @@ static const char *copy_of(struct remark *r, const char *s) {
   return s ? arena_strndup(r->arena, s, strlen(s)) : NULL;
 }
 
+struct remark *remark_add(struct remarks *rs, struct arena *a, const struct remark *like) {
+  struct remark *r = arena_dup(a, like, sizeof *like);
+  r->arena = a;
+  if (rs->last)
+    rs->last->next = r;
+  else
+    rs->first = r;
+  rs->last = r;
+  rs->n++;
+  return r;
+}
+
 void remark_limit(struct remark *r, const char *name, const char *unit, int64_t used, int64_t available) {
   if (!r)
     return;

@@ -64,6 +64,8 @@ struct remarks {
   int n;
 };
 
+/* Adds a copy of a remark whose texts live as long as the arena.  Returns the copy. */
+struct remark *remark_add(struct remarks *rs, struct arena *a, const struct remark *r);
 void remark_limit(struct remark *r, const char *name, const char *unit, int64_t used, int64_t available);
 /* Adds a choice that no knob takes. */
 void remark_reject(struct remark *r, const char *choice, const char *reason);

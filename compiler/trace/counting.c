@@ -10,6 +10,7 @@ struct counter {
   PyObject *inner; /* the iterator over the elements; NULL for `while` */
   PyObject *place;
   const void *frame; /* the loop's frame; only compared */
+  uint64_t serial;
   int round;
   bool has_begun;               /* of `while` */
   struct counter *outer, *next; /* in the list: the loop that began before, and the one that began after */
@@ -17,6 +18,7 @@ struct counter {
 
 static struct counter *newest; /* of the list of running loops */
 static struct counter *oldest;
+static uint64_t serials; /* of runs; never reused */
 
 static bool is_listed(const struct counter *c) {
   return c->frame;
@@ -25,6 +27,7 @@ static bool is_listed(const struct counter *c) {
 static void enlist(struct counter *c) {
   PyFrameObject *frame = PyThreadState_GetFrame(PyThreadState_Get());
   c->frame = frame;
+  c->serial = ++serials;
   Py_XDECREF(frame);
   if (!frame)
     return;
@@ -193,6 +196,18 @@ int counting_loops(const PyFrameObject *frame, struct counting_loop *out, int ma
     n++;
   }
   return n;
+}
+
+int counting_runs(uint64_t after, struct counting_run *out, int max) {
+  int n = 0;
+  for (const struct counter *c = oldest; c && n < max; c = c->next)
+    if (c->serial > after)
+      out[n++] = (struct counting_run){c->serial, c->round};
+  return n;
+}
+
+uint64_t counting_serial(void) {
+  return serials;
 }
 
 PyObject *counting_compile(const char *text, PyObject *filename) {

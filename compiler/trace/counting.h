@@ -18,6 +18,7 @@
 #define TRACE_COUNTING_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "trace/python.h"
 
@@ -33,6 +34,16 @@ bool counting_init(void);
 bool counting_any(void);
 /* Writes the loops that run in the frame, the outermost first, at most `max`.  Returns how many run in it. */
 int counting_loops(const PyFrameObject *frame, struct counting_loop *out, int max);
+/* One run of a loop: from its first element to its end. */
+struct counting_run {
+  uint64_t serial; /* a later run has a greater number */
+  int round;
+};
+/* Writes the loops that run in any frame and have a serial above `after`, the outermost first, at most `max`.  Returns their
+ * number, at most max. */
+int counting_runs(uint64_t after, struct counting_run *out, int max);
+/* The serial of the last run that began. */
+uint64_t counting_serial(void);
 /* Compiles a source whose loops are counted: a new reference.  NULL without an exception if the source has no loops or
  * cannot be compiled in this way; the caller then compiles it as it is. */
 PyObject *counting_compile(const char *text, PyObject *filename);

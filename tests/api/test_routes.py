@@ -22,7 +22,8 @@ def test_rules_are_those_of_the_table_and_remarks_name_them(server):
     rules = server.get("/api/v1/rules").json["rules"]
     table = re.findall(r'^RULE\(\w+, "([\w-]+)", "([\w-]+)"', (ROOT / "compiler/base/rule.def").read_text(), re.M)
     assert [(r["name"], r["pass"]) for r in rules] == table
-    passes = {s["pass"] for s in server.get("/api/v1/pipeline").json["stages"]}
+    pipelines = server.get("/api/v1/pipeline").json
+    passes = {s["pass"] for s in pipelines["stages"] + pipelines["nki_stages"]}
     assert {r["pass"] for r in rules} <= passes
     result = server.compile(ADD_ONE, inputs=FLOAT_INPUT)
     remarks = [r for k in result["kernels"] for s in k["stages"] for r in s.get("remarks", [])]

@@ -5,6 +5,7 @@ import subprocess
 
 import pytest
 from support import compiler, knob_offers
+from support.nki_kernels import HEAD
 from support.paths import EXAMPLES, NKX, ROOT
 
 RULE = re.compile(r'^RULE\(\w+, "([\w-]+)", "([\w-]+)"', re.M)
@@ -31,6 +32,19 @@ func.func @f(%x: memref<1x64x32xf32, 1 : i32>, %y: memref<64x1x32xf32, 1 : i32>)
   return
 }"""),
 }
+# an NKI kernel with a loop, and with one whose rounds differ
+LOOPS = HEAD + """
+@nki.jit
+def loops(x: nl.tensor[128, 64]):
+    out = nl.ndarray(x.shape, x.dtype, buffer=nl.shared_hbm)
+    t = nl.load(x)
+    for i in range(4):
+        nisa.tensor_scalar(t, t, nl.add, 1.0)
+    for i in range(4):
+        nisa.tensor_scalar(t, t, nl.multiply, float(i))
+    nl.store(out, t)
+    return out
+"""
 
 
 def remarks_of_opt(tmp_path, arguments, text):
@@ -53,8 +67,8 @@ def remarks(tmp_path_factory):
             found += remarks_of_opt(folder, [a for a in run.split() if a != "--remarks"], text)
     for option, text in OWN.values():
         found += remarks_of_opt(folder, [option], text)
-    for example in EXAMPLES[:2]:
-        found += [r for _, r in knob_offers.remarks_of(compiler.compile(example.read_text()))]
+    for source in [*(example.read_text() for example in EXAMPLES[:2]), LOOPS]:
+        found += [r for _, r in knob_offers.remarks_of(compiler.compile(source))]
     return found
 
 

@@ -1,6 +1,7 @@
 /* call: the functions of nki.isa, and tensors that a kernel makes. */
 #include <string.h>
 
+#include "trace/counting.h"
 #include "trace/nki/ast.h"
 #include "trace/nki/nki.h"
 #include "trace/operand.h"
@@ -17,6 +18,18 @@ struct nki_recorder *nki_enter(void) {
 
 struct src_locs nki_here(struct nki_recorder *r) {
   return src_locs_one(r->program->arena, ranges_here_in_round(r->ranges, r->base));
+}
+
+void nki_note_rounds(struct nki_recorder *r) {
+  struct counting_run runs[NKI_LOOPS_MAX];
+  uint64_t loops[NKI_LOOPS_MAX];
+  int rounds[NKI_LOOPS_MAX];
+  const int n = counting_runs(r->outside, runs, NKI_LOOPS_MAX);
+  for (int i = 0; i < n; i++) {
+    loops[i] = runs[i].serial;
+    rounds[i] = runs[i].round;
+  }
+  nki_set_rounds(r->program, n, loops, rounds);
 }
 
 void *nki_raise(const struct nki_error *err) {
@@ -351,6 +364,7 @@ static PyObject *isa_call(PyObject *kind, PyObject *args, PyObject *kw) {
   bool ok = bind(r, &c, args, kw);
   if (ok) {
     c.locs = nki_here(r);
+    nki_note_rounds(r);
     ok = nki_call_add(r->program, &c, &err);
     if (!ok) {
       nki_raise(&err);
@@ -497,6 +511,7 @@ static PyObject *make_tensor(PyObject *self, PyObject *args) {
     return NULL;
   r->wrong = "shape";
   struct nki_error err = {.arena = r->program->arena};
+  nki_note_rounds(r);
   struct nki_tensor *made =
       nki_tensor_make(r->program, name && *name ? name : variable_here(r), t, space, n, dims, nki_here(r), &err);
   if (!made)

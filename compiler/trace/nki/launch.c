@@ -1,6 +1,7 @@
 /* launch: runs a kernel once for each instance of its grid, and takes what it returns. */
 #include <string.h>
 
+#include "trace/counting.h"
 #include "trace/nki/launch.h"
 #include "trace/refuse.h"
 
@@ -9,7 +10,8 @@ static uint64_t serials; /* never reused */
 /* ---- the record -------------------------------------------------------------------------------------------------- */
 
 void nki_record_begin(struct nki_recorder *r, struct nki_program *p, struct ranges *ranges, struct diags *ds) {
-  *r = (struct nki_recorder){.program = p, .ranges = ranges, .ds = ds, .serial = ++serials};
+  *r = (struct nki_recorder){
+      .program = p, .ranges = ranges, .ds = ds, .serial = ++serials, .outside = counting_serial()};
   r->base = PyThreadState_GetFrame(PyThreadState_Get());
   nki_now = r;
 }

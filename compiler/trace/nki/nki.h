@@ -22,6 +22,7 @@ struct nki_recorder {
   struct diags *ds;
   PyFrameObject *base; /* the frame that started the recording, or NULL */
   uint64_t serial;
+  uint64_t outside;            /* loops up to this number run around the kernel (counting.h) */
   struct trace_program *owner; /* with ds: a call that is refused becomes a diagnostic, and the kernel runs on */
   int n_refused;               /* calls so far */
   const char *wrong;           /* the parameter that the pending exception is about, or NULL */
@@ -38,6 +39,8 @@ extern PyTypeObject *nki_tensor_type;
 struct nki_recorder *nki_enter(void);
 /* The places of what the kernel does now. */
 struct src_locs nki_here(struct nki_recorder *r);
+/* Tells the record which loops of Python run now. */
+void nki_note_rounds(struct nki_recorder *r);
 /* Raises the exception of *err.  Returns NULL. */
 void *nki_raise(const struct nki_error *err);
 

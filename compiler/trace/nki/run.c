@@ -4,6 +4,7 @@
 
 #include "base/array.h"
 #include "base/clock.h"
+#include "trace/counting.h"
 #include "trace/kernels.h"
 #include "trace/nki/ast.h"
 #include "trace/nki/launch.h"

@@ -1,0 +1,219 @@
+"""Loops of NKI kernels: rounds that are alike become loops, and the program computes the same as the unrolled one."""
+import subprocess
+
+import ml_dtypes
+import numpy as np
+import pytest
+
+from support import compiler
+from support.nki_kernels import HEAD, KERNELS
+from support.nki_matmuls import MATMULS, product
+from support.paths import NKX
+from support.random_loops import Kernel
+
+SEED = 20240
+
+
+def rolled(source, *arguments):
+    """The lines of nki-reroll, without indentation."""
+    [kernel] = compiler.compile(source, "--stop-after", "nki-reroll", *arguments)["kernels"]
+    return [line.strip() for line in compiler.stage(kernel, "nki-reroll")["text"].splitlines()]
+
+
+def loops(source):
+    return [line for line in rolled(source) if line.startswith("for ")]
+
+
+def simulated(source, kernel, directory, *arguments):
+    """The outputs of the kernel on the simulated machine, as bytes."""
+    path, saved = directory / "kernel.py", directory / "out.npz"
+    path.write_text(source)
+    done = subprocess.run([NKX, "run", path, "--kernel", kernel, "--save-outputs", saved, *arguments], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr + done.stdout
+    with np.load(saved) as arrays:
+        return {name: arrays[name].tobytes() for name in arrays.files}
+
+
+@pytest.mark.parametrize("name", [*KERNELS, *MATMULS])
+def test_the_unrolled_and_the_rerolled_program_compute_the_same_bits(name, tmp_path):
+    source = HEAD + (KERNELS[name][0] if name in KERNELS else MATMULS[name])
+    assert simulated(source, name, tmp_path) == simulated(source, name, tmp_path, "--unroll")
+
+
+@pytest.mark.parametrize("name", MATMULS)
+@pytest.mark.parametrize("target", ["trn1", "trn2", "trn3"])
+def test_matrix_products_with_blocks_compute_the_product(name, target, tmp_path, rng):
+    source = HEAD + MATMULS[name]
+    result = compiler.compile(source, "--target", target, check=True)
+    assert result["status"] == "ok", result["diagnostics"]
+    [kernel] = result["kernels"]
+    assert [s["check"]["status"] for s in kernel["stages"][2:]] == ["pass"] * 3
+    l, r = compiler.random_inputs(kernel)
+    np.savez(tmp_path / "in.npz", lhsT=l, rhs=r)
+    out = simulated(source, name, tmp_path, "--target", target, "--inputs", tmp_path / "in.npz")["out"]
+    got, want = np.frombuffer(out, ml_dtypes.bfloat16).astype("f4"), product(l, r).astype("f4").ravel()
+    assert np.abs(got - want).max() <= 0.01 * np.abs(want).max()
+
+
+@pytest.mark.parametrize("name", [name for name in MATMULS if name != "basic"])
+def test_all_loops_of_a_matrix_product_become_loops(name):
+    lines = rolled(HEAD + MATMULS[name])
+    assert len([line for line in lines if "nisa.nc_matmul" in line]) == 1
+    assert len([line for line in lines if line.startswith("for ")]) == MATMULS[name].count("for ")
+
+
+@pytest.mark.parametrize("batch", range(4))
+def test_random_loops_compute_the_same_bits_rolled_and_unrolled(batch, tmp_path):
+    for k in range(6):
+        rng = np.random.default_rng([SEED, batch, k])
+        source = HEAD + Kernel(rng, "nest").source()
+        once, again = (simulated(source, "nest", tmp_path, *a) for a in ([], ["--unroll"]))
+        assert once == again, source
+
+
+@pytest.mark.parametrize("batch", range(4))
+def test_every_stage_of_random_loops_computes_what_the_calls_compute(batch):
+    kernels = [Kernel(np.random.default_rng([SEED, 50 + batch, k]), f"nest{k}").source() for k in range(6)]
+    result = compiler.compile(HEAD + "".join(kernels), check=True)
+    assert result["status"] == "ok", (result["diagnostics"], kernels)
+    for kernel, source in zip(result["kernels"], kernels):
+        assert [s["check"]["status"] for s in kernel["stages"][2:]] == ["pass"] * 3, source
+
+
+# ---- which rounds become loops
+
+
+def copies(place, n, more=""):
+    return HEAD + f"""
+@nki.jit
+def copies(x: nl.tensor[4096, 64]):
+    out = nl.ndarray(x.shape, x.dtype, buffer=nl.shared_hbm)
+    nisa.dma_copy(dst=out, src=x)
+    for i in range({n}):
+        t = nl.ndarray((32, 64), x.dtype)
+        nisa.dma_copy(dst=t, src=x[{place}:{place} + 32, :])
+        {more}
+        nisa.dma_copy(dst=out[32 * i:32 * i + 32, :], src=t)
+    return out
+"""
+
+
+def test_places_that_are_affine_in_the_round_become_a_loop():
+    lines = rolled(copies("64 * i + 5", 8))
+    assert lines[3:] == [
+        "for i in nl.affine_range(8):",
+        "t = nl.ndarray((32, 64), nl.float32, buffer=nl.sbuf)",
+        "nisa.dma_copy(dst=t, src=x[i*64+5:i*64+37, :])",
+        "nisa.dma_copy(dst=out[i*32:i*32+32, :], src=t)",
+        "return out",
+    ]
+
+
+def test_a_loop_may_go_backwards():
+    assert "nisa.dma_copy(dst=t, src=x[224-i*32:256-i*32, :])" in rolled(copies("224 - 32 * i", 8))
+
+
+def test_a_product_of_the_round_with_itself_is_not_affine():
+    source = copies("32 * i * i", 8)
+    assert not loops(source)
+    [kernel] = compiler.compile(source)["kernels"]
+    [remark] = compiler.stage(kernel, "nki-reroll")["remarks"]
+    assert remark["rule"] == "keep-rounds" and remark["text"] == "the place of src of nisa.dma_copy is not affine in the round"
+    assert remark["src"][0]["line"] == source[:source.index("for i")].count("\n") + 1
+
+
+def test_a_remainder_is_affine_between_its_jumps():
+    assert loops(copies("32 * (i % 4)", 12)) == ["for i in nl.affine_range(4):"] * 3
+
+
+def test_a_last_round_that_differs_stays_behind_the_loop():
+    assert loops(copies("(7 if i == 9 else 32 * i)", 10)) == ["for i in nl.affine_range(9):"]
+
+
+def test_a_first_round_that_differs_stays_before_the_loop():
+    assert loops(copies("(99 if i == 0 else 32 * i)", 10)) == ["for i in nl.affine_range(9):"]
+
+
+def test_a_round_with_another_number_is_cut_out():
+    lines = rolled(copies("32 * i", 10, "nisa.tensor_scalar(t, t, nl.multiply, 3.0 if i == 5 else 2.0)"))
+    assert [line for line in lines if line.startswith("for ")] == ["for i in nl.affine_range(5):", "for i in nl.affine_range(4):"]
+
+
+def test_a_round_without_calls_does_not_count():
+    source = copies("32 * i", 10).replace("        t = nl.nd", "        if i % 2:\n            continue\n        t = nl.nd")
+    assert loops(source) == ["for i in nl.affine_range(5):"] and "nisa.dma_copy(dst=t, src=x[i*64:i*64+32, :])" in rolled(source)
+
+
+def test_tensors_of_a_list_become_parts_of_one():
+    lines = rolled(HEAD + MATMULS["hoisted"])
+    assert "tile = nl.ndarray((128, 4, 128), nl.bfloat16, buffer=nl.sbuf)" in lines
+    assert "nisa.nc_matmul(dst=total, stationary=tile[:, k, :], moving=tile_1[:, k, :])" in lines
+
+
+def test_a_tensor_that_the_next_round_reads_keeps_the_loop_unrolled():
+    source = HEAD + """
+@nki.jit
+def running(x: nl.tensor[1024, 64]):
+    out = nl.ndarray((32, 64), x.dtype, buffer=nl.shared_hbm)
+    total = nl.load(x[0:32])
+    for i in range(1, 8):
+        total = nl.add(total, nl.load(x[32 * i:32 * i + 32]))
+    nl.store(out, total)
+    return out
+"""
+    assert not loops(source)
+    [kernel] = compiler.compile(source)["kernels"]
+    assert any("is a tensor of another round" in r["text"] for r in compiler.stage(kernel, "nki-reroll")["remarks"])
+
+
+def test_a_memset_before_products_in_a_loop_vanishes():
+    assert not [line for line in rolled(HEAD + KERNELS["matmul"][0]) if "memset" in line]
+
+
+def test_groups_of_products_that_begin_with_accumulate_false_become_a_loop():
+    source = HEAD + KERNELS["matmul_one_tile"][0].replace("float(half + 1)", "2.0")
+    assert loops(source) == ["for i in nl.affine_range(2):", "for j in nl.affine_range(4):"]
+
+
+def test_the_option_unroll_keeps_every_round():
+    lines = rolled(copies("32 * i", 8), "--unroll")
+    assert len([line for line in lines if "nisa.dma_copy" in line]) == 17 and not [line for line in lines if line.startswith("for ")]
+
+
+def test_lines_of_a_loop_come_from_all_rounds_and_lead_to_their_places():
+    source = copies("32 * i", 8)
+    [kernel] = compiler.compile(source)["kernels"]
+    trace, roll = compiler.stage(kernel, "nki-trace"), compiler.stage(kernel, "nki-reroll")
+    at = next(k for k, line in enumerate(roll["text"].splitlines()) if "dst=t, src=x[" in line)
+    text_of = {line["op"]: text for line, text in zip(trace["lines"], trace["text"].splitlines())}
+    from_lines = [text_of[op] for op in roll["from"][str(roll["lines"][at]["op"])]]
+    assert len(from_lines) == 8 and all("dst=t" in line and "src=x[" in line for line in from_lines)
+    assert [place["line"] for place in roll["lines"][at]["src"]] == [source[:source.index("nisa.dma_copy(dst=t")].count("\n") + 1]
+
+
+# ---- long kernels
+
+
+LONG = HEAD + """
+@nki.jit
+def long(lhsT: nl.tensor[nl.bfloat16, (2048, 2048)], rhs: nl.tensor[nl.bfloat16, (2048, 2048)]):
+    out = nl.ndarray((2048, 2048), lhsT.dtype, buffer=nl.shared_hbm)
+    for m in nl.affine_range(16):
+        for n in nl.affine_range(4):
+            total = nl.zeros((128, 512), nl.float32, buffer=nl.psum)
+            for k in nl.affine_range(16):
+                l = nl.load(lhsT[k * 128:(k + 1) * 128, m * 128:(m + 1) * 128])
+                r = nl.load(rhs[k * 128:(k + 1) * 128, n * 512:(n + 1) * 512])
+                nisa.nc_matmul(dst=total, stationary=l, moving=r)
+            nl.store(out[m * 128:(m + 1) * 128, n * 512:(n + 1) * 512], nl.copy(total, dtype=out.dtype))
+    return out
+"""
+
+
+def test_a_long_record_leaves_rounds_out_and_says_so():
+    [kernel] = compiler.compile(LONG)["kernels"]
+    lines = compiler.stage(kernel, "nki-trace")["text"].splitlines()
+    assert len(lines) < 500 and any("# … 13 more rounds of this loop" in line for line in lines)
+    assert "l_15" not in lines and all(stage["text"].count("\n") < 1000 for stage in kernel["stages"])
+    # the first two rounds and the last one of m and k, all four of n
+    assert len([line for line in lines if "nisa.nc_matmul" in line]) == 3 * 4 * 3
