@@ -249,12 +249,18 @@ static void put_remarks(struct buf *b, const struct stage *s, struct sources *so
   arena_clear(&scratch);
 }
 
+/* The item that a line shows, by its number in the record; -1: none. */
+static int item_of(const struct stage *s, int line) {
+  const struct nki_line *l = &s->nki_lines[line];
+  return l->kind == NKI_LINE_ITEM ? (int)(l->item - s->nki->items.v) : -1;
+}
+
 /* The lines of an instance, from the lines of its items.  *at: the number of a line before them; set to one after them. */
 static void put_instance_lines(struct buf *b, const struct stage *s, const struct nki_instance *x, int *at) {
   int first = 0, last = 0;
-  for (; *at < s->ops.n && s->nki_lines[*at].item < x->first + x->n; ++*at) {
+  for (; *at < s->ops.n && item_of(s, *at) < x->first + x->n; ++*at) {
     const struct nki_line *l = &s->nki_lines[*at];
-    if (l->item < x->first)
+    if (item_of(s, *at) < x->first)
       continue;
     first = first ? first : l->line;
     last = l->line;
@@ -266,7 +272,7 @@ static void put_instance_lines(struct buf *b, const struct stage *s, const struc
 static void put_grid(struct buf *b, const struct stage *s) {
   const struct nki_program *p = s->nki;
   int at = 0;
-  if (!p || !p->grid.rank)
+  if (!p || !p->grid.rank || s->def->runner != RUN_NKI_TRACE)
     return;
   json_put_key(b, "grid");
   buf_puts(b, "{\"shape\":[");

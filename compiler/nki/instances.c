@@ -192,6 +192,8 @@ void nki_instance_end(struct nki_program *p) {
       x->same_as = i;
   }
   if (x->same_as >= 0) {
+    for (int i = x->first; i < p->items.n; i++)
+      p->n_calls -= p->items.v[i].call != NULL;
     p->items.n = x->first;
     p->tensors.n = p->first_tensor;
     x->n = 0;

@@ -26,7 +26,7 @@ struct nki_recorder {
   int first_finding, n_findings; /* what the analysis found, in ds */
   int n_refused;                 /* calls so far */
   const char *wrong;             /* the parameter that the pending exception is about, or NULL */
-  uint64_t outside; /* loops up to this number run around the kernel (counting.h) */
+  uint64_t outside;              /* loops up to this number run around the kernel (counting.h) */
 };
 extern struct nki_recorder *nki_now; /* NULL: no kernel is recorded */
 
