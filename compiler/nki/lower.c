@@ -125,7 +125,7 @@ static void prepare(struct nki_lower *l, const struct nki_items *items) {
     const struct nki_call *c = items->v[i].call;
     if (items->v[i].loop)
       prepare(l, &items->v[i].loop->items);
-    if (c && c->kind == NKI_NC_TRANSPOSE)
+    if (c && c->kind == NKI_NC_TRANSPOSE && c->engine == NISA_ENGINE_TENSOR)
       nki_make_identity(l, c);
     for (int k = 0; c && k < nki_n_params(nki_def(c)); k++) {
       const struct nki_tensor *t = c->value[k].kind == NKI_VIEW ? c->value[k].view->tensor : NULL;
@@ -145,7 +145,9 @@ static enum status lower_loop(struct nki_lower *l, const struct nki_loop *loop, 
   MlirRegion region = ir_loop_region(&outside, 0, NULL, &l->b);
   l->counters[loop->depth] = mlirBlockGetArgument(l->b.block, 0);
   ir_for(&outside, bounds, 0, NULL, region);
+  l->nesting = nesting + 1;
   enum status st = lower_items(l, &loop->items, nesting + 1);
+  l->nesting = nesting;
   l->b.loc = outside.loc;
   ir_yield(&l->b, 0, NULL);
   l->b = outside;

@@ -58,7 +58,7 @@ static bool stays_in_bank(const struct roll *r, const struct nki_call *c, const 
   const struct nisa_machine *m = nisa_machine(r->record->target);
   const int64_t unit = (int64_t)dtype_size(v->tensor->dtype);
   int64_t grid = gcd(m->matmul_one_bank ? m->psum_bank_bytes : m->psum_bytes, step * unit), span = unit;
-  if (v->tensor->space != MEM_PSUM || (c->kind != NKI_NC_MATMUL && c->kind != NKI_NC_TRANSPOSE))
+  if (v->tensor->space != MEM_PSUM || c->engine != NISA_ENGINE_TENSOR)
     return true;
   for (int i = 0; i < v->n_terms; i++)
     grid = gcd(grid, v->terms[i].offset * unit);
