@@ -70,7 +70,7 @@ web: $(BUILD)/web/index.html
 
 .PHONY: examples
 examples:
-	@mkdir -p $(BUILD)/examples && cp explorer/examples/*.py $(BUILD)/examples/
+	@mkdir -p $(BUILD)/examples/nki && cp explorer/examples/*.py $(BUILD)/examples/ && cp explorer/examples/nki/*.py $(BUILD)/examples/nki/
 
 # libmicrohttpd with its recv renamed, so that explorer/http/guard.c checks every byte that it reads
 HTTP_LIB := $(BUILD)/lib/libmicrohttpd-guarded.a

@@ -17,12 +17,12 @@
 #include "app.h"
 #include "base/log.h"
 #include "config.h"
+#include "driver/main.h"
 #include "driver/pipeline.h"
 #include "http/server.h"
 #include "pool/launcher.h"
 #include "store_main.h"
 
-enum exit_status { EXIT_DONE, EXIT_REFUSED, EXIT_USAGE, EXIT_LIMIT, EXIT_FAULT };
 enum {
   HEAPS_MAX = 2, /* shared by all threads: a heap for each would keep what its largest result took */
   LARGE =
@@ -36,6 +36,7 @@ static const char help[] = "usage: nkx COMMAND …\n"
                            "  run        runs a kernel on the simulated machine\n"
                            "  opt        runs single passes on MLIR text\n"
                            "  reproduce  runs the program of a failed check again\n"
+                           "  doc        says what a call of NKI or an instruction does\n"
                            "  store      backs up, restores and checks the service's store\n"
                            "  doctor     says which layers of the jail this machine supports\n"
                            "`nkx COMMAND --help` lists the options of a command; `nkx --version` prints the version.\n";
@@ -186,6 +187,8 @@ int main(int argc, char **argv) {
 
   if (!strcmp(what, "serve"))
     return serve_main(argc - 2, argv + 2);
+  if (!strcmp(what, "doc"))
+    return doc_main(argc - 1, argv + 1);
   if (!strcmp(what, "store"))
     return store_main(argc - 2, argv + 2);
   for (size_t i = 0; i < sizeof worker_commands / sizeof *worker_commands; i++)

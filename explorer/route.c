@@ -31,6 +31,7 @@ const struct route app_routes[] = {
     {.path = "/api/v1/rules", .allow = "GET, HEAD", .get = api_rules},
     {.path = "/api/v1/ops", .allow = "GET, HEAD", .get = api_ops},
     {.path = "/api/v1/instructions", .allow = "GET, HEAD", .get = api_instructions},
+    {.path = "/api/v1/nki", .allow = "GET, HEAD", .get = api_nki},
     /* Compiler Explorer's API */
     {.path = "/api/languages", .allow = "GET, HEAD", .get = ce_languages, CE},
     {.path = "/api/compilers", .allow = "GET, HEAD", .get = ce_compilers, CE},

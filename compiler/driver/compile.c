@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "driver/entry.h"
 #include "nisa/nisa.h"
+#include "nki/ast.h"
 
 static_assert(JOB_SOURCE_MAX == (int)TRACE_SOURCE_MAX, "a job may hold any source that the tracer takes");
 static_assert(JOB_RANK_MAX == (int)HLO_RANK_MAX, "a job's inputs have the shapes that HLO has");
@@ -26,11 +27,9 @@ static bool needs_inputs(const struct job *j) {
 static struct path new_path(struct run *r, const struct pipeline *pipeline) {
   const struct job *j = r->job;
   struct path p = {.run = r, .pipeline = pipeline, .last_stage = pipeline->n - 1};
-  const char *last = j->value.is_set ? pipeline_hlo.stages[j->value.stage].name : j->stop_after;
-  if (j->value.is_set && pipeline == &pipeline_hlo)
-    p.last_stage = j->value.stage;
-  else if (last && pipeline_find(pipeline, last) >= 0)
-    p.last_stage = pipeline_find(pipeline, last);
+  const char *last = j->value.is_set ? j->value.stage : j->stop_after;
+  if (last && pipeline_stage(pipeline, last) >= 0)
+    p.last_stage = pipeline_stage(pipeline, last);
   return p;
 }
 
@@ -64,18 +63,26 @@ static enum status run_path(struct path *p) {
   return st;
 }
 
-/* Sends the operations that were traced before a kernel was refused. */
-static enum status send_partial(struct path *p) {
-  struct run *r = p->run;
-  struct stage s = {
-      .index = p->first_stage, .def = &p->pipeline->stages[p->first_stage], .changed = true, .partial = true};
+/* Sends stage `index` of a kernel that was refused: the operations that were traced before. */
+static enum status send_partial_stage(struct path *p, int index, bool partial) {
+  struct stage s = {.index = index,
+                    .def = &p->pipeline->stages[index],
+                    .changed = true,
+                    .partial = partial,
+                    .time_us = partial ? p->kernel->time_us : p->kernel->ast->time_us};
   struct error err = {0};
+  return compile_read_stage(p, &s, &err) ? ST_OK : compile_send_stage(p->run, &s, p->number);
+}
 
-  s.time_us = p->kernel->time_us;
+/* Sends what a kernel was before it was refused: of an NKI kernel its analysis, and its calls if there are any. */
+static enum status send_partial(struct path *p) {
+  const struct nki_program *nki = p->kernel->nki;
   enum status st = compile_send_kernel(p);
-  if (!st && !compile_read_stage(p, &s, &err))
-    st = compile_send_stage(r, &s, p->number);
-  return st ? st : compile_send_diags(r, p->number);
+  if (!st && nki)
+    st = send_partial_stage(p, p->first_stage, false);
+  if (!st && (!nki || nki->items.n) && p->first_stage + (nki != NULL) <= p->last_stage)
+    st = send_partial_stage(p, p->first_stage + (nki != NULL), true);
+  return st ? st : compile_send_diags(p->run, p->number);
 }
 
 static enum status run_kernel(struct run *r, struct trace_program *job, int number, int *n_sent) {
@@ -169,7 +176,7 @@ static enum status run_program(struct run *r) {
 }
 
 static enum status run_traced(struct run *r) {
-  struct path p = new_path(r, &pipeline_hlo);
+  struct path p = new_path(r, r->traced->nki ? &pipeline_nki : &pipeline_hlo);
   p.kernel = r->traced;
   return run_path(&p);
 }

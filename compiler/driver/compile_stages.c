@@ -123,6 +123,7 @@ static enum status transform(struct path *p, const struct stage_def *def, struct
     enum status st = run_pass(p, def, remarks);
     return st ? st : nisa_verify(mlirModuleGetOperation(p->module), r->job->target, r->arena, &r->diags);
   }
+  case RUN_NKI_AST:
   case RUN_NKI_TRACE:
     return ST_OK;
   case RUN_NKI_REROLL:
@@ -145,6 +146,8 @@ enum status compile_read_stage(struct path *p, struct stage *s, struct error *er
     s->ops = ir_snapshot_again(&p->before.ops, r->arena);
     return ST_OK;
   }
+  if (s->def->runner == RUN_NKI_AST)
+    return stage_read_ast(s, p->kernel->ast, r->arena, err);
   if (stage_form(s->def) == FORM_NKI)
     return stage_read_nki(s, p->nki, r->arena, err);
   if (stage_form(s->def) == FORM_HLO)
@@ -229,7 +232,11 @@ enum status compile_stage(struct path *p, int index) {
   int64_t t0 = clock_now_us();
 
   enum status st = transform(p, def, &s.remarks);
-  s.time_us = clock_now_us() - t0 + (def->runner == RUN_TRACE || def->runner == RUN_NKI_TRACE ? p->kernel->time_us : 0);
+  s.time_us = clock_now_us() - t0;
+  if (def->runner == RUN_TRACE || def->runner == RUN_NKI_TRACE)
+    s.time_us += p->kernel->time_us;
+  else if (def->runner == RUN_NKI_AST)
+    s.time_us += p->kernel->ast->time_us;
   blame(r, first, def);
   if (st)
     return st;

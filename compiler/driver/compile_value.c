@@ -314,8 +314,8 @@ static void put_value(struct path *p, const struct value *v, struct buf *b) {
   const struct job_value *want = &p->run->job->value;
   const char *name;
   size_t len;
-  json_put_field_str(b, "stage", p->pipeline->stages[want->stage].name);
-  json_put_field_int(b, "index", want->stage);
+  json_put_field_str(b, "stage", p->pipeline->stages[p->before.index].name);
+  json_put_field_int(b, "index", p->before.index);
   if (v->line)
     json_put_field_int(b, "line", v->line);
   if (v->op)
@@ -338,7 +338,10 @@ static void put_value(struct path *p, const struct value *v, struct buf *b) {
 
 /* The reason why the stage's program cannot be run; NULL if it can. */
 static const char *why_not(struct path *p) {
-  if (p->before.index != p->run->job->value.stage)
+  const int wanted = pipeline_stage(p->pipeline, p->run->job->value.stage);
+  if (wanted < 0)
+    return "the kernel has no such stage";
+  if (p->before.index != wanted)
     return "the source begins at a later stage";
   const char *refusal = simulate_refusal(p->run->job, p->kernel, p->run->arena);
   if (refusal)

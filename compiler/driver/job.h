@@ -79,7 +79,7 @@ struct job_slice {
 /* Asks for one value of one stage (driver/value.h). */
 struct job_value {
   bool is_set;         /* the job asks for one */
-  int stage;           /* its index */
+  const char *stage;   /* its index in digits or its name, in the kernel's own pipeline (pipeline_stage) */
   int line;            /* of the stage's text, from 1; 0: the line that defines the name */
   const char *name;    /* as printed, "%12" or "%12#1"; NULL: what the operation on the line computes */
   const char *operand; /* of an instruction of NISA, "src"; NULL: what it writes */

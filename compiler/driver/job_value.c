@@ -12,21 +12,12 @@ enum { NUMBER_MAX = 1 << 30 };
 
 /* ---- reading ----------------------------------------------------------------------------------------------------- */
 
-/* The index of a stage that is given as such, or by its name; -1 if there is none. */
-static int find_stage(const char *text) {
-  const size_t n = strspn(text, "0123456789");
-  if (!n || text[n])
-    return pipeline_find(&pipeline_hlo, text);
-  return n <= 4 && atoi(text) < pipeline_hlo.n ? atoi(text) : -1;
-}
-
 static enum status read_stage(struct arena *a, const json_t *v, struct job_value *out, struct error *err) {
-  const char *text;
-  enum status st = job_read_name(a, v, "options.value.stage", &text, err);
+  enum status st = job_read_name(a, v, "options.value.stage", &out->stage, err);
   if (st)
     return st;
-  out->stage = find_stage(text);
-  return out->stage >= 0 ? ST_OK : fail(err, ST_INPUT, "options.value.stage: no stage is called \"%.60s\"", text);
+  const bool is_one = pipeline_stage(&pipeline_hlo, out->stage) >= 0 || pipeline_stage(&pipeline_nki, out->stage) >= 0;
+  return is_one ? ST_OK : fail(err, ST_INPUT, "options.value.stage: no stage is called \"%.60s\"", out->stage);
 }
 
 static enum status read_number(const json_t *v, const char *field, int64_t *out, struct error *err) {
@@ -96,7 +87,7 @@ static enum status read_member(struct arena *a, const char *key, const json_t *v
 enum status job_read_value(struct arena *a, const json_t *v, struct job_value *out, struct error *err) {
   const char *key;
   json_t *field;
-  *out = (struct job_value){.is_set = true, .stage = -1};
+  *out = (struct job_value){.is_set = true};
   if (!json_is_object(v))
     return fail(err, ST_INPUT, "options.value: expected an object");
   json_object_foreach((json_t *)v, key, field) {
@@ -104,7 +95,7 @@ enum status job_read_value(struct arena *a, const json_t *v, struct job_value *o
     if (st)
       return st;
   }
-  if (out->stage < 0)
+  if (!out->stage)
     return fail(err, ST_INPUT, "options.value.stage: missing");
   return out->line || out->name ? ST_OK : fail(err, ST_INPUT, "options.value.line: missing, and there is no name");
 }
@@ -158,9 +149,7 @@ static json_t *slices_json(const struct job_value *v) {
 
 json_t *job_value_json(const struct job_value *v) {
   struct job_writer w = {.object = json_object()};
-  char stage[16];
-  snprintf(stage, sizeof stage, "%d", v->stage);
-  job_put(&w, "stage", json_string(stage));
+  job_put(&w, "stage", json_string(v->stage));
   if (v->line)
     job_put(&w, "line", json_integer(v->line));
   if (v->name)

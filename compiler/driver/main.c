@@ -12,6 +12,8 @@ int driver_main(int argc, char **argv) {
     return run_main(argc - 1, argv + 1);
   if (argc >= 2 && !strcmp(argv[1], "reproduce"))
     return reproduce_main(argc - 1, argv + 1);
-  fprintf(stderr, "nkx: expected a subcommand: compile, run, opt or reproduce\n");
+  if (argc >= 2 && !strcmp(argv[1], "doc"))
+    return doc_main(argc - 1, argv + 1);
+  fprintf(stderr, "nkx: expected a subcommand: compile, run, opt, reproduce or doc\n");
   return EXIT_USAGE;
 }

@@ -1,4 +1,5 @@
-/* main: the compiler's subcommands for the terminal: `nkx compile`, `nkx run`, `nkx opt` and `nkx reproduce`. */
+/* main: the compiler's subcommands for the terminal: `nkx compile`, `nkx run`, `nkx opt`, `nkx reproduce` and
+ * `nkx doc`. */
 #ifndef DRIVER_MAIN_H
 #define DRIVER_MAIN_H
 
@@ -13,5 +14,6 @@ int compile_main(int argc, char **argv);
 int run_main(int argc, char **argv);
 int opt_main(int argc, char **argv);
 int reproduce_main(int argc, char **argv);
+int doc_main(int argc, char **argv);
 
 #endif

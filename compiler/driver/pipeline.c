@@ -31,6 +31,7 @@ enum stage_form stage_form(const struct stage_def *def) {
   case RUN_UPSTREAM:
   case RUN_PASS:
     return FORM_MLIR;
+  case RUN_NKI_AST:
   case RUN_NKI_TRACE:
   case RUN_NKI_REROLL:
     return FORM_NKI;
@@ -59,6 +60,13 @@ int pipeline_find(const struct pipeline *p, const char *spec) {
       return i;
   }
   return -1;
+}
+
+int pipeline_stage(const struct pipeline *p, const char *text) {
+  const size_t n = strspn(text, "0123456789");
+  if (!n || text[n])
+    return pipeline_find(p, text);
+  return n <= 4 && atoi(text) < p->n ? atoi(text) : -1;
 }
 
 bool pipeline_has_stage(const char *spec) {

@@ -13,6 +13,7 @@ enum stage_runner {
   RUN_UPSTREAM,
   RUN_PASS,
   RUN_TO_NISA,
+  RUN_NKI_AST,
   RUN_NKI_TRACE,
   RUN_NKI_REROLL,
   RUN_NKI_LOWER,
@@ -39,6 +40,8 @@ const struct pipeline *pipeline_of(const struct stage_def *def);
 /* Returns the index in a pipeline of the stage `spec`: "cse" is the first stage of that name, "cse:2" the second; -1 if
  * there is none. */
 int pipeline_find(const struct pipeline *p, const char *spec);
+/* The same, but `text` may also be the index in digits. */
+int pipeline_stage(const struct pipeline *p, const char *text);
 /* True if some pipeline has this stage. */
 bool pipeline_has_stage(const char *spec);
 

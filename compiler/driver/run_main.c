@@ -83,8 +83,10 @@ static enum status find_stage(struct command *c) {
   struct job_value *v = &c->t.job.value;
   if (!v->is_set != !c->stage)
     return fail(&c->t.err, ST_INPUT, "--stage and --value are given together");
-  v->stage = c->stage ? pipeline_find(&pipeline_hlo, c->stage) : 0;
-  return v->stage >= 0 ? ST_OK : fail(&c->t.err, ST_INPUT, "--stage %.60s: no stage is called that", c->stage);
+  v->stage = c->stage;
+  return !c->stage || pipeline_has_stage(c->stage)
+             ? ST_OK
+             : fail(&c->t.err, ST_INPUT, "--stage %.60s: no stage is called that", c->stage);
 }
 
 static enum status parse_options(struct command *c, int argc, char **argv) {

@@ -78,6 +78,20 @@ enum status stage_read_nki(struct stage *s, const struct nki_program *p, struct 
   return ST_OK;
 }
 
+enum status stage_read_ast(struct stage *s, const struct nki_ast *ast, struct arena *a, struct error *err) {
+  if (ast->text_len > FRAME_MAX)
+    return fail(err, ST_LIMIT, "the text of this stage is longer than %d MiB, the most that a result can hold",
+                FRAME_MAX >> 20);
+  s->text = ast->text;
+  s->text_len = ast->text_len;
+  s->ops.n = ast->n;
+  s->ops.ops = arena_new_array(a, struct ir_op, (size_t)ast->n);
+  for (int i = 0; i < ast->n; i++)
+    s->ops.ops[i] =
+        (struct ir_op){.id = i, .line = ast->v[i].line, .name = ast->v[i].name, .locs = src_locs_one(a, ast->v[i].loc)};
+  return ST_OK;
+}
+
 /* Prints NISA after a line that marks the text as NISA, so that a saved stage can be read back. */
 static enum status print_nisa(struct ir *ir, MlirOperation module, int64_t elide_above, struct buf *text,
                               struct arena *a, const int **lines, struct error *err) {

@@ -10,6 +10,7 @@
 #include "driver/sources.h"
 #include "hlo/hlo.h"
 #include "ir/snapshot.h"
+#include "nki/ast.h"
 #include "nki/nki.h"
 #include "passes/pass.h"
 
@@ -38,6 +39,7 @@ struct stage {
  * longer than FRAME_MAX. */
 MUST_USE enum status stage_read_hlo(struct stage *s, struct hlo_module *m, struct arena *a, struct error *err);
 MUST_USE enum status stage_read_nki(struct stage *s, const struct nki_program *p, struct arena *a, struct error *err);
+MUST_USE enum status stage_read_ast(struct stage *s, const struct nki_ast *ast, struct arena *a, struct error *err);
 MUST_USE enum status stage_read_mlir(struct stage *s, struct ir *ir, MlirOperation module, struct arena *a,
                                      struct error *err);
 

@@ -295,6 +295,11 @@ void nki_set_rounds(struct nki_program *p, int n, const uint64_t *loops, const i
 /* A name for a tensor that no tensor of the program has yet.  NULL: that of the memory. */
 const char *nki_unique_name(struct nki_program *p, const char *name, enum mem_space space);
 
+/* Lets the last call write to `to` instead of the tensor `from`, and drops `from`, which was made for it as the last
+ * tensor.  accumulate: of a product, 0 or 1; -1 keeps it.  False, and nothing changes, if the call is another one, if the
+ * rules refuse the new operand, or if the value would be another one: `from` rounds, or `to` overlaps another operand. */
+bool nki_call_redirect(struct nki_program *p, const struct nki_tensor *from, const struct nki_view *to, int accumulate);
+
 /* ---- text -------------------------------------------------------------------------------------------------------- */
 
 /* A line of the text, from 1, and what it shows. */

@@ -40,7 +40,7 @@ void nki_set_rounds(struct nki_program *p, int n, const uint64_t *loops, const i
 /* The tensor with this name, or NULL. */
 static struct nki_tensor *find_named(const struct nki_program *p, const char *name) {
   for (struct index_probe k = index_probe(&p->names, hash_text(name)); index_next(&k);)
-    if (!strcmp(p->tensors.v[k.entry]->name, name))
+    if (k.entry < p->tensors.n && !strcmp(p->tensors.v[k.entry]->name, name)) /* the last tensor may be dropped */
       return p->tensors.v[k.entry];
   return NULL;
 }
@@ -443,4 +443,65 @@ bool nki_call_add(struct nki_program *p, const struct nki_call *call, struct nki
   add_item(p, (struct nki_item){.call = c});
   p->n_calls++;
   return true;
+}
+
+/* ---- results that are written elsewhere -------------------------------------------------------------------------- */
+
+static bool is_same_view(const struct nki_view *v, const struct nki_view *w) {
+  bool same = v->tensor == w->tensor && v->partition == w->partition && v->offset == w->offset && v->rank == w->rank;
+  for (int i = 0; same && i < v->rank; i++)
+    same = v->dim[i].size == w->dim[i].size && v->dim[i].stride == w->dim[i].stride;
+  return same;
+}
+
+/* A value of type `first` that is converted to `to` is the same as one that is written as `to` at once: engines compute
+ * in f32, and copies of bits do not change them. */
+static bool rounds_once(enum dtype first, enum dtype to) {
+  return first == to || first == DT_F32;
+}
+
+/* The parameter of c that writes `from`, which no other parameter uses; -1 if there is none. */
+static int written_by(const struct nki_call *c, const struct nki_tensor *from, const struct nki_view *to) {
+  int found = -1;
+  for (int k = 0; k < nki_n_params(nki_def(c)); k++) {
+    const struct nki_value *v = &c->value[k];
+    if (v->kind != NKI_VIEW)
+      continue;
+    if (v->view->tensor == from) {
+      if (found >= 0 || nki_def(c)->param[k].kind != NKI_PARAM_DST)
+        return -1;
+      found = k;
+    } else if (v->view->tensor == to->tensor && !is_same_view(v->view, to)) {
+      return -1;
+    }
+  }
+  return found;
+}
+
+bool nki_call_redirect(struct nki_program *p, const struct nki_tensor *from, const struct nki_view *to,
+                       int accumulate) {
+  const int n = p->items.n;
+  const struct nki_call *old = n >= 2 ? p->items.v[n - 1].call : NULL;
+  if (!old || p->items.v[n - 2].tensor != from || from->number != p->tensors.n - 1 ||
+      !rounds_once(from->dtype, to->tensor->dtype))
+    return false;
+  const int k = written_by(old, from, to);
+  if (k < 0)
+    return false;
+  struct nki_call c = *old;
+  struct nki_error err = {.arena = p->arena};
+  const struct nki_item kept[] = {p->items.v[n - 2], p->items.v[n - 1]};
+  c.value[k].view = arena_dup(p->arena, to, sizeof *to);
+  for (int i = 0; accumulate >= 0 && i < nki_n_params(nki_def(&c)); i++)
+    if (!strcmp(nki_def(&c)->param[i].name, "accumulate"))
+      c.value[i] = (struct nki_value){.kind = NKI_FLAG, .integer = accumulate};
+  p->items.n = n - 2;
+  if (nki_call_add(p, &c, &err)) {
+    p->tensors.n--;
+    return true;
+  }
+  p->items.v[n - 2] = kept[0];
+  p->items.v[n - 1] = kept[1];
+  p->items.n = n;
+  return false;
 }

@@ -281,7 +281,7 @@ static PyObject *simulator(PyObject *self, PyObject *args) {
   } else {
     const enum status st = compile_traced(&ir, &job, k, give_diagnostic, function, &last);
     if (!mlirModuleIsNull(last)) {
-      r = st || PyErr_Occurred() ? NULL : decode(last, k->module->name);
+      r = st || PyErr_Occurred() ? NULL : decode(last, k->module ? k->module->name : k->name);
       mlirModuleDestroy(last);
     }
   }

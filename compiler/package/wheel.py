@@ -43,6 +43,8 @@ def fill(tree, built):
     for e in EXTENSIONS:
         shutil.copy(built / f"{e}.so", tree / (e + suffix))
         subprocess.run(["strip", "--strip-debug", tree / (e + suffix)], check=True)
+    # `import nki` and `import neuronxcc.nki` find ours, unless the vendor's package is installed: this path comes after it
+    (tree / f"{NAME}.pth").write_text("nkx/stubs\n")
     info = tree / f"{NAME}-{VERSION}.dist-info"
     info.mkdir()
     (info / "METADATA").write_text(metadata())

@@ -18,6 +18,7 @@ struct kernel {
   PyObject *grid;        /* of a launch of an NKI kernel, kernel[grid], or NULL */
   int nki;               /* decorated with @nki.jit: of NKI_BETA_1 or NKI_GA; else 0 */
 };
+extern PyTypeObject *kernel_type;
 /* Returns a new Kernel object; NULL with an exception.  specs and name are None or NULL if they are not given. */
 PyObject *kernel_make(PyObject *fn, PyObject *specs, PyObject *name);
 PyObject *kernels_nki(PyObject *self,

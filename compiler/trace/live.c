@@ -127,20 +127,32 @@ static PyObject *wrap(struct live *v) {
   return Py_BuildValue("{s:N,s:s,s:N,s:N,s:N,s:N}", "trace", capsule, "name", v->kernel->name, "inputs",
                        inspect_tensors(v->kernel->inputs, v->kernel->n_inputs), "outputs",
                        inspect_tensors(v->kernel->outputs, v->kernel->n_outputs), "aliases",
-                       inspect_aliases(v->kernel->module), "warnings", warnings_of(&v->ds));
+                       v->kernel->module ? inspect_aliases(v->kernel->module) : PyList_New(0), "warnings",
+                       warnings_of(&v->ds));
 }
 
-/* trace_function(fn, args, kwargs, input_specs, name).  args and kwargs are the complete call, with defaults; the
- * arrays among them are the inputs.  If args is None, the inputs come from input_specs, or from annotations if that is
- * also None. */
+/* Reads what trace_function gets for `fn`: a function, or an @nki.jit kernel.  A new reference. */
+static struct kernel *kernel_for(PyObject *fn, PyObject *specs, PyObject *name) {
+  struct kernel *k = (struct kernel *)kernel_make(fn, specs, name);
+  if (k && Py_IS_TYPE(fn, kernel_type))
+    k->nki = ((struct kernel *)fn)->nki;
+  return k;
+}
+
+/* trace_function(fn, args, kwargs, input_specs, name, target="trn1").  args and kwargs are the complete call, with
+ * defaults; the arrays among them are the inputs.  If args is None, the inputs come from input_specs, or from
+ * annotations if that is also None.  An @nki.jit kernel is recorded for the target. */
 static PyObject *trace_function(PyObject *self, PyObject *const *o, Py_ssize_t n) {
+  enum target target = TARGET_TRN1;
   (void)self;
-  if (n != 5 || (o[1] != Py_None && (!PyTuple_Check(o[1]) || !PyDict_Check(o[2]))))
+  if (n == 6 && !(PyUnicode_Check(o[5]) && target_from_name(PyUnicode_AsUTF8(o[5]), &target)))
+    return PyErr_Format(PyExc_ValueError, "there is no machine %R", o[5]);
+  if (n < 5 || n > 6 || (o[1] != Py_None && (!PyTuple_Check(o[1]) || !PyDict_Check(o[2]))))
     return PyErr_Format(PyExc_TypeError, "trace_function(fn, args, kwargs, input_specs, name)");
   if (tracer_now)
     return trace_refuse(DG_BAD_ARGUMENT, "call the function itself: it becomes part of the kernel around it",
                         "a kernel cannot be compiled while another one is traced");
-  struct kernel *k = (struct kernel *)kernel_make(o[0], o[3], o[4]);
+  struct kernel *k = kernel_for(o[0], o[3], o[4]);
   if (!k)
     return NULL;
   if (o[1] != Py_None) {
@@ -153,6 +165,7 @@ static PyObject *trace_function(PyObject *self, PyObject *const *o, Py_ssize_t n
   struct live *v = utf8 ? PyMem_Calloc(1, sizeof *v) : NULL;
   if (v) {
     arena_init(&v->arena);
+    v->rq.target = target;
     trace_live(v, k, filename, utf8, (size_t)len);
     if (v->kernel)
       r = wrap(v);
@@ -193,7 +206,8 @@ static PyObject *in_job(PyObject *self, PyObject *unused) {
 }
 
 PyMethodDef live_methods[] = {
-    {"trace_function", PYFUNC(trace_function), METH_FASTCALL, "trace_function(fn, args, kwargs, input_specs, name)"},
+    {"trace_function", PYFUNC(trace_function), METH_FASTCALL,
+     "trace_function(fn, args, kwargs, input_specs, name, target)"},
     {"trace_text", trace_text, METH_O, "The HLO of a trace as text."},
     {"trace_proto", trace_proto, METH_O, "The same as the bytes of a HloModuleProto."},
     {"trace_contents", trace_contents, METH_O, "The same as dicts and lists; see compiler/trace/inspect.c."},

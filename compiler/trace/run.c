@@ -178,12 +178,13 @@ enum status trace_kernel(struct trace_program *program, int i, struct diags *ds,
   int64_t start = clock_now_us();
   *out = NULL;
   program_enter(program, ds);
-  if (!kernel_resolve(program, k)) {
+  const bool has_shapes = kernel_resolve(program, k);
+  if (!has_shapes && !(k->kernel && k->kernel->nki)) {
     program_leave(program);
     return ST_INPUT;
   }
   if (k->kernel && k->kernel->nki) {
-    enum status st = nki_trace_kernel(program, k, ds, out);
+    enum status st = nki_trace_kernel(program, k, has_shapes, ds, out);
     program_leave(program);
     if (*out)
       (*out)->index = i;

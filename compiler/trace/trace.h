@@ -53,6 +53,7 @@ struct trace_request {
 };
 
 struct nki_program;
+struct nki_ast;
 
 struct trace_tensor {
   const char *name;
@@ -64,6 +65,7 @@ struct trace_kernel {
   const char *name;
   struct hlo_module *module;     /* not verified yet; NULL for an NKI kernel */
   const struct nki_program *nki; /* the record of an NKI kernel, or NULL */
+  const struct nki_ast *ast;     /* its analysis, before it was run (nki/ast.h); NULL if nki is */
   bool is_partial;               /* true if it was traced only up to a refusal; it has no outputs and does not verify */
   int n_inputs, n_outputs;
   struct trace_tensor *inputs, *outputs; /* outputs in the order of the module's root */

@@ -9,6 +9,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -158,8 +159,9 @@ static void first_line(const char *source, size_t len, const char **text, size_t
   *n = k;
 }
 
-/* "03-softmax.py" is called "softmax"; the number orders the list. */
-static void put_example(struct buf *b, const char *file, const struct buf *source) {
+/* "03_softmax.py" is called "softmax", that of a group "nki_softmax"; the number orders the list. */
+static void put_example(struct buf *b, const char *prefix, const char *group, const char *file,
+                        const struct buf *source) {
   const char *name = file, *title;
   size_t n;
   size_t digits = strspn(file, "0123456789");
@@ -167,12 +169,14 @@ static void put_example(struct buf *b, const char *file, const struct buf *sourc
     name = file + digits + 1;
   json_put_comma(b);
   buf_putc(b, '{');
-  json_put_key(b, "name");
-  json_put_string(b, name, strlen(name) - strlen(".py"));
+  char full[NAME_MAX + 8];
+  snprintf(full, sizeof full, "%s%.*s", prefix, (int)(strlen(name) - strlen(".py")), name);
+  json_put_field_str(b, "name", full);
   first_line(buf_text(source), source->len, &title, &n);
   json_put_key(b, "title");
-  json_put_string(b, n ? title : name, n ? n : strlen(name) - strlen(".py"));
+  json_put_string(b, n ? title : full, n ? n : strlen(full));
   json_put_field_str(b, "language", "nkipy");
+  json_put_field_str(b, "group", group);
   json_put_key(b, "source");
   json_put_string(b, buf_text(source), source->len);
   buf_putc(b, '}');
@@ -183,27 +187,39 @@ static int is_example(const struct dirent *e) {
   return n > 3 && e->d_name[0] != '.' && e->d_name[0] != '_' && !strcmp(e->d_name + n - 3, ".py");
 }
 
-static enum status put_examples(struct buf *b, const char *dir, struct error *err) {
+/* The files of a folder that is opened relative to the examples; none if there is no such folder. */
+static enum status put_folder(struct buf *b, int dir, const char *folder, const char *prefix, const char *group,
+                              struct error *err) {
   struct dirent **list = NULL;
   enum status st = ST_OK;
-  int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  int fd = dir < 0 ? -1 : openat(dir, folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   int n = fd < 0 ? -1 : scandirat(fd, ".", &list, is_example, alphasort);
 
-  buf_puts(b, "{\"examples\":[");
   for (int i = 0; i < n; i++) {
     struct buf source;
     buf_init(&source, JOB_SOURCE_MAX);
     if (!st && i < EXAMPLES_MAX)
       st = read_file(fd, list[i]->d_name, &source, err);
     if (!st && i < EXAMPLES_MAX)
-      put_example(b, list[i]->d_name, &source);
+      put_example(b, prefix, group, list[i]->d_name, &source);
     buf_clear(&source);
     free(list[i]);
   }
   free(list);
   if (fd >= 0)
     close(fd);
+  return st;
+}
+
+static enum status put_examples(struct buf *b, const char *path, struct error *err) {
+  int dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  buf_puts(b, "{\"examples\":[");
+  enum status st = put_folder(b, dir, ".", "", "NumPy", err);
+  if (!st)
+    st = put_folder(b, dir, "nki", "nki_", "NKI", err);
   buf_puts(b, "]}\n");
+  if (dir >= 0)
+    close(dir);
   return st;
 }
 

@@ -94,11 +94,11 @@ enum MHD_Result ce_languages(struct request *rq) {
   char compiler[CE_ID_SIZE];
   json_t *all = examples(rq), *source = json_object_get(json_array_get(all, 0), "source");
   ce_compiler_id(CE_DEFAULT_TARGET, compiler);
-  json_t *language =
-      json_pack("{s:s,s:s,s:[s],s:s,s:s,s:[s,s],s:b,s:n,s:s,s:s,s:n,s:n,s:s}", "id", CE_LANGUAGE, "name",
-                "NumPy/NKI kernel", "extensions", ".py", "monaco", "python", "defaultCompiler", compiler, "alias",
-                "nkipy", "numpy", "supportsExecute", 1, "formatter", "defaultLibs", "", "tooltip",
-                "NumPy kernels for AWS Trainium", "logoFilename", "logoFilenameDark", "monacoDisassembly", "mlir");
+  json_t *language = json_pack("{s:s,s:s,s:[s],s:s,s:s,s:[s,s],s:b,s:n,s:s,s:s,s:n,s:n,s:s}", "id", CE_LANGUAGE, "name",
+                               "NumPy/NKI kernel", "extensions", ".py", "monaco", "python", "defaultCompiler", compiler,
+                               "alias", "nkipy", "numpy", "supportsExecute", 1, "formatter", "defaultLibs", "",
+                               "tooltip", "NumPy and NKI kernels for AWS Trainium", "logoFilename", "logoFilenameDark",
+                               "monacoDisassembly", "mlir");
   if (source)
     json_object_set(language, "example", source);
   json_decref(all);

@@ -229,7 +229,8 @@ def test_the_small_lists_have_the_members_that_clients_read(ce):
     assert {"--target=", "--stop=", "--check", "--simulate"} <= set(get(ce, "/api/popularArguments/nki-trn1"))
     assert post(ce, {"usedOptions": "", "presplit": False}, "/api/optimizationArguments/nki").status == 200
     listed = get(ce, "/source/builtin/list")
-    assert len(listed) == len(list((ROOT / "explorer/examples").glob("*.py")))
+    assert len(listed) == len(list((ROOT / "explorer/examples").rglob("*.py")))
+    assert "@nki.jit" in get(ce, "/source/builtin/load/nki/nki_softmax")["file"]
     assert "import" in get(ce, f"/source/builtin/load/nki/{listed[0]['file']}")["file"]
     assert get(ce, "/source/builtin/load/nki/nothing") == {"file": "There is no such example."}
     assert ce.get("/source/other/list").status == 404
@@ -342,6 +343,52 @@ def test_the_simulation_is_a_tool(ce):
     result = post(ce, {"source": ADD_ONE, "options": {"userArguments": INPUT, "tools": [{"id": "simulation"}]}}, "/api/compiler/nki-trn1/compile").json
     (tool,) = result["tools"]
     assert (tool["id"], tool["code"]) == ("simulation", 0) and "on the simulated trn1" in texts(tool["stdout"]) and result["stdout"] == []
+
+
+# ---- NKI kernels
+
+NKI = """import nki
+import nki.isa as nisa
+import nki.language as nl
+
+@nki.jit
+def scaled(a, b, factor=2.0):
+    out = nl.ndarray(a.shape, a.dtype, buffer=nl.shared_hbm)
+    t = nl.load(a)
+    nisa.tensor_scalar(dst=t, data=t, op0=nl.multiply, operand0=factor)
+    nisa.tensor_tensor(dst=t, data1=t, data2=nl.load(b), op=nl.add)
+    nl.store(out, t)
+    return out
+"""
+NKI_INPUTS = "--input=a=128x64:float32 --input=b=128x64:float32"
+
+
+def test_an_nki_kernel_compiles_with_the_shapes_of_the_arguments_and_each_line_has_its_place(ce):
+    result = compile(ce, NKI, NKI_INPUTS)
+    assert result["code"] == 0 and list(result["labelDefinitions"]) == ["scaled"]
+    places = {line["source"]["line"] for line in result["asm"] if line["source"] and "tensor_scalar_arith" in line["text"]}
+    assert places == {9}
+    trace = compile(ce, NKI, f"{NKI_INPUTS} --stop=nki-trace")
+    assert "nisa.tensor_scalar(dst=t, data=t, op0=nl.multiply, operand0=2.0)" in texts(trace["asm"])
+    for target in ("trn1", "trn3"):
+        assert f"#nisa.target<{target}>" in texts(compile(ce, NKI, NKI_INPUTS, compiler=f"nki-{target}")["asm"])
+
+
+def test_the_stages_checks_and_runs_of_an_nki_kernel_are_given_as_for_others(ce):
+    result = compile(ce, NKI, f"{NKI_INPUTS} --check --simulate", backend={"produceOptPipeline": {}})
+    passes = result["optPipelineOutput"]["results"]["scaled"]
+    assert passes[-1]["name"] == "engine-programs"
+    assert "nisa.dma_copy(dst=t, src=a)" in texts(passes[0]["after"])
+    out = texts(result["stdout"])
+    assert "engine-programs: pass" in out and "on the simulated trn2" in out
+
+
+def test_an_nki_kernel_without_shapes_or_with_a_wrong_call_is_refused_at_its_place(ce):
+    result = compile(ce, NKI, "")
+    assert result["code"] == 1 and "the shapes of the inputs" in texts(result["stderr"])
+    wrong = compile(ce, NKI.replace("nisa.tensor_scalar(dst=t, data=t,", "nisa.tensor_scaler(dst=t, data=t,"), NKI_INPUTS)
+    assert wrong["code"] == 1 and "did you mean tensor_scalar?" in texts(wrong["stderr"])
+    assert {line["tag"]["line"] for line in wrong["stderr"] if "tag" in line} == {9}
 
 
 # ---- diagnostics

@@ -32,9 +32,10 @@ def test_rules_are_those_of_the_table_and_remarks_name_them(server):
 
 def test_examples_have_a_name_a_title_and_the_source_of_the_tree(server):
     examples = server.get("/api/v1/examples").json["examples"]
-    files = sorted((BUILD / "examples").glob("*.py"))
-    assert [e["source"] for e in examples] == [f.read_text() for f in files] and len(files) >= 11
-    assert [e["name"] for e in examples] == [re.sub(r"^\d+[-_]", "", f.stem) for f in files]
+    numpy, nki = (sorted((BUILD / "examples" / folder).glob("*.py")) for folder in (".", "nki"))
+    assert [e["source"] for e in examples] == [f.read_text() for f in [*numpy, *nki]] and len(numpy) >= 11 and len(nki) == 12
+    assert [e["name"] for e in examples] == [prefix + re.sub(r"^\d+[-_]", "", f.stem) for prefix, files in (("", numpy), ("nki_", nki)) for f in files]
+    assert [e["group"] for e in examples] == ["NumPy"] * len(numpy) + ["NKI"] * len(nki)
     assert all(e["title"] and e["title"] != e["name"] for e in examples)
 
 

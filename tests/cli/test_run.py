@@ -351,3 +351,23 @@ def test_every_example_runs():
     for path in sorted((ROOT / "explorer" / "examples").glob("*.py")):
         done = subprocess.run([NKX, "run", str(path)], capture_output=True, text=True, timeout=300)
         assert done.returncode == 0 and "FAIL" not in done.stdout, (path.name, done.stdout, done.stderr)
+
+
+def test_values_of_an_nki_kernels_stages_are_found_by_the_stages_name(tmp_path):
+    """The Nth stage of an NKI kernel is another one than that of a NumPy kernel."""
+    source = (ROOT / "explorer/examples/nki/03_psum_accumulation.py").read_text()
+    for stage, op in (("nki-to-nisa", "nisa.matmul"), ("engine-programs", "nisa.matmul")):
+        text = run_stage(source, stage)
+        line = 1 + next(i for i, t in enumerate(text.splitlines()) if op in t)
+        shown, v = value(stage, f"line:{line}", tmp_path=tmp_path, source=source)
+        assert (v["stage"], v["op"], v["shape"]) == (stage, op, [128, 512]) and "float32[128, 512]" in shown.stdout
+    _, none = value("nki-trace", "line:5", tmp_path=tmp_path, source=source)
+    assert none["reason"] == "values are known from nki-to-nisa on"
+    _, other = value("cse", "line:5", tmp_path=tmp_path, source=source)
+    assert other["reason"] == "the kernel has no such stage"
+
+
+def run_stage(source, stage):
+    done = subprocess.run([NKX, "compile", "-", "--stop-after", stage], input=source, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return done.stdout

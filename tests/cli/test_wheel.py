@@ -12,12 +12,31 @@ import numpy as np
 import _nkx, _nkxc
 from nkigen import trace, verify_against_numpy
 from nkipy.runtime import baremetal_jit
-import nki.language as nl, torch.distributed as dist
+import nki.language as nl, torch.distributed as dist  # nkipy has stand-ins
 
 @baremetal_jit
 def softmax(x):
     e = np.exp(x - x.max(axis=-1, keepdims=True))
     return e / e.sum(axis=-1, keepdims=True)
+
+import neuronxcc.nki as beta, neuronxcc.nki.language as bl, nki
+
+@beta.benchmark(warmup=2, iters=3)
+@beta.jit
+def doubled(a):
+    out = bl.ndarray(a.shape, dtype=a.dtype, buffer=bl.shared_hbm)
+    bl.store(out, bl.load(a) * 2.0)
+    return out
+
+@nki.jit
+def halved(a):
+    out = nl.ndarray(a.shape, a.dtype, buffer=nl.shared_hbm)
+    nl.store(out, nl.multiply(nl.load(a), 0.5))
+    return out
+
+a = np.arange(12, dtype=np.float32).reshape(3, 4)
+assert (doubled(a) == 2 * a).all() and doubled.benchmark_result.nc_latency.get_latency_percentile(99) > 1
+assert (halved(a) == a / 2).all() and (nki.simulate(halved)(a) == a / 2).all()
 
 x = np.random.default_rng(0).standard_normal((64, 32)).astype(np.float32)
 np.testing.assert_allclose(softmax(x), softmax.__wrapped__(x), rtol=1e-5)

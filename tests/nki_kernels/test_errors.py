@@ -20,104 +20,103 @@ LINE = KERNEL.splitlines().index("    {line}") + 1
 # the line, the code, a part of the message; « and » around the range if it is not the whole line
 CASES = [
     # names
-    ("nisa.tensor_tensr(x, x, x, nl.add)", "nki-unknown-api", "nki.isa has no tensor_tensr"),
-    ("nl.sofmax(x)", "nki-unknown-api", "nki.language has no sofmax"),
-    ("nki.simulat(x)", "nki-unknown-api", "nki has no simulat"),
+    ("«nisa.tensor_tensr»(x, x, x, nl.add)", "nki-unknown-api", "nki.isa has no tensor_tensr"),
+    ("«nl.sofmax»(x)", "nki-unknown-api", "nki.language has no sofmax"),
+    ("«nki.simulat»(x)", "nki-unknown-api", "nki has no simulat"),
     ("nisa.topk(x, x)", "nki-unsupported", "topk is not compiled here yet"),
     ("nl.fmod(x, x)", "nki-unsupported", "fmod is not compiled here yet"),
-    ("nisa.tensor_scalar(x, x, nl.mod, 2.0)", "nki-unsupported", "mod is not compiled here yet"),
-    ("nl.arange(128)", "nki-removed-api", "nki.language.arange belongs to an earlier NKI"),
-    ("nki.baremetal(kernel)", "nki-removed-api", "nki.baremetal belongs to an earlier NKI"),
+    ("nisa.tensor_scalar(x, x, «nl.mod», 2.0)", "nki-unsupported", "mod is not compiled here yet"),
+    ("«nl.arange»(128)", "nki-mask-removed", "nki.language.arange belongs to an earlier NKI"),
+    ("«nki.baremetal»(kernel)", "nki-removed-api", "nki.baremetal belongs to an earlier NKI"),
     # calls
     ("nisa.memset(x)", "nki-call", '"value" is missing'),
-    ("nisa.memset(x, 0.0, valu=3)", "nki-call", 'has no parameter "valu"'),
-    ("nisa.memset(x, 0.0, dst=x)", "nki-call", '"dst" is given twice'),
-    ("nisa.memset(x, 0.0, None, 1, 2, 3)", "nki-call", "6 arguments"),
-    ("nisa.memset(3, 0.0)", "nki-call", "dst must be a tensor, not int"),
-    ("nisa.memset(x, x)", "nki-call", "value must be a number, not"),
-    ("nisa.memset(x, 'zero')", "nki-call", "value must be a number, not str"),
+    ("nisa.memset(x, 0.0, «valu=3»)", "nki-call", 'has no parameter "valu"'),
+    ("nisa.memset(x, 0.0, «dst=x»)", "nki-call", '"dst" is given twice'),
+    ("nisa.memset(x, 0.0, None, «1», 2, 3)", "nki-call", "6 arguments"),
+    ("nisa.memset(«3», 0.0)", "nki-call", "dst must be a tensor, not int"),
+    ("nisa.memset(x, «x»)", "nki-call", "value must be a number, not"),
+    ("nisa.memset(x, «'zero'»)", "nki-call", "value must be a number, not str"),
     ("nisa.memset(x, 0.0, engine=nisa.engine.tensor)", "nki-call", "memset does not run on the engine tensor"),
-    ("nisa.memset(x, 0.0, engine=7)", "nki-call", "7 is not an engine"),
-    ("nisa.tensor_tensor(x, x, x, nl.add, mask=True)", "nki-mask-removed", "has no mask"),
-    ("nisa.tensor_tensor(x, x, x, nl.add, dtype=nl.float32)", "nki-removed-api", "has no dtype"),
-    ("nisa.tensor_scalar(x, x, nl.add, 1.0, op1=nl.multiply)", "nki-call", "op1 and operand1 go together"),
+    ("nisa.memset(x, 0.0, engine=«7»)", "nki-removed-api", "engine=7: numbers for choices belong to an earlier NKI"),
+    ("nisa.tensor_tensor(x, x, x, nl.add, «mask=True»)", "nki-mask-removed", "has no mask"),
+    ("nisa.tensor_tensor(x, x, x, nl.add, «dtype=nl.float32»)", "nki-removed-api", "has no dtype"),
+    ("nisa.tensor_scalar(x, x, nl.add, 1.0, op1=«nl.multiply»)", "nki-call", "op1 and operand1 go together"),
     # operators and types
-    ("nisa.tensor_tensor(x, x, x, nl.exp)", "nki-operator", "exp is a function"),
-    ("nisa.activation(x, nl.add, x)", "nki-operator", "add is an operator"),
-    ("nisa.tensor_tensor(x, x, x, 'plus')", "nki-operator", "op cannot be 'plus'"),
+    ("nisa.tensor_tensor(x, x, x, «nl.exp»)", "nki-operator", "exp is a function"),
+    ("nisa.activation(x, «nl.add», x)", "nki-operator", "add is an operator"),
+    ("nisa.tensor_tensor(x, x, x, «'plus'»)", "nki-operator", "op cannot be 'plus'"),
     ("nisa.tensor_reduce(x[:, 0:1], nl.power, x, axis=1)", "nki-operator", "power does not reduce"),
-    ("nisa.tensor_tensor(x, x, x, nl.bitwise_and)", "nki-dtype", "has the type float32"),
+    ("nisa.tensor_tensor(«x», x, x, nl.bitwise_and)", "nki-dtype", "has the type float32"),
     ("nisa.tensor_scalar(i, i, nl.bitwise_and, 1, op1=nl.add, operand1=1.0)", "nki-operator", "add computes with numbers"),
-    ("nl.ndarray((4, 4), 'float7')", "nki-dtype", "'float7' is not a data type"),
+    ("nl.ndarray((4, 4), «'float7'»)", "nki-dtype", "'float7' is not a data type"),
     # memories
-    ("nisa.nc_matmul(x, x, x)", "nki-memory", "dst is in sbuf, but it must be in psum"),
-    ("nisa.nc_matmul(p, p, x)", "nki-memory", "stationary is in psum, but it must be in sbuf"),
-    ("nisa.tensor_copy(x, a)", "nki-memory", "src is in shared_hbm, but it must be in psum or sbuf"),
-    ("nisa.dma_copy(p, a)", "nki-memory", "dst is in psum, but it must be in hbm or sbuf"),
-    ("nisa.tensor_tensor(x, p, p, nl.add)", "nki-operand", "data1 and data2 are both in PSUM"),
-    ("nl.ndarray((4, 4), nl.float32, buffer='cache')", "nki-memory", "'cache' is not a memory"),
+    ("nisa.nc_matmul(«x», x, x)", "nki-memory", "dst is in sbuf, but it must be in psum"),
+    ("nisa.nc_matmul(p, «p», x)", "nki-memory", "stationary is in psum, but it must be in sbuf"),
+    ("nisa.tensor_copy(x, «a»)", "nki-memory", "src is in shared_hbm, but it must be in psum or sbuf"),
+    ("nisa.dma_copy(«p», a)", "nki-memory", "dst is in psum, but it must be in hbm or sbuf"),
+    ("nisa.tensor_tensor(x, «p», p, nl.add)", "nki-operand", "data1 and data2 are both in PSUM"),
+    ("nl.ndarray((4, 4), nl.float32, buffer=«'cache'»)", "nki-memory", "'cache' is not a memory"),
     # sizes and shapes
-    ("nl.ndarray((256, 4), nl.float32)", "nki-size-limit", "has 256 partitions, but there are 128"),
-    ("nl.ndarray((128, 60000), nl.float32)", "nki-size-limit", "a tensor needs 240000 bytes"),
-    ("nl.ndarray((128,), nl.float32)", "nki-size-limit", "2 to 8 dimensions, not 1"),
-    ("nl.ndarray((128, 0), nl.float32)", "nki-size-limit", "dimension 1 of a tensor has the size 0"),
-    ("nisa.tensor_copy(x, x[0:64])", "nki-shape-mismatch", "src has 64 partitions, but dst has 128"),
-    ("nisa.tensor_copy(x, x[:, 0:3])", "nki-shape-mismatch", "src has 3 elements in each partition, but dst has 512"),
-    ("nisa.dma_copy(x, b)", "nki-shape-mismatch", "src has 32768 elements, but dst has 65536"),
-    ("nisa.tensor_scalar(x, x, nl.add, x)", "nki-operand", "operand0 has 512 elements in each partition"),
-    ("nisa.activation(x, nl.exp, x, bias=x)", "nki-operand", "bias has 512 elements"),
-    ("nisa.activation(x, nl.exp, x, reduce_op=nl.max, reduce_res=x[:, 0:1])", "nki-operator", "reduce_op is max"),
-    ("nisa.tensor_reduce(x[:, 0:1], nl.add, x, axis=0)", "nki-operand", "axis 0"),
+    ("nl.ndarray(«(256, 4)», nl.float32)", "nki-size-limit", "has 256 partitions, but there are 128"),
+    ("nl.ndarray(«(128, 60000)», nl.float32)", "nki-size-limit", "a tensor needs 240000 bytes"),
+    ("nl.ndarray(«(128,)», nl.float32)", "nki-size-limit", "2 to 8 dimensions, not 1"),
+    ("nl.ndarray(«(128, 0)», nl.float32)", "nki-size-limit", "dimension 1 of a tensor has the size 0"),
+    ("nisa.tensor_copy(x, «x[0:64]»)", "nki-shape-mismatch", "src has 64 partitions, but dst has 128"),
+    ("nisa.tensor_copy(x, «x[:, 0:3]»)", "nki-shape-mismatch", "src has 3 elements in each partition, but dst has 512"),
+    ("nisa.dma_copy(x, «b»)", "nki-shape-mismatch", "src has 32768 elements, but dst has 65536"),
+    ("nisa.tensor_scalar(x, x, nl.add, «x»)", "nki-operand", "operand0 has 512 elements in each partition"),
+    ("nisa.activation(x, nl.exp, x, bias=«x»)", "nki-operand", "bias has 512 elements"),
+    ("nisa.activation(x, nl.exp, x, reduce_op=«nl.max», reduce_res=x[:, 0:1])", "nki-operator", "reduce_op is max"),
+    ("nisa.tensor_reduce(x[:, 0:1], nl.add, x, axis=«0»)", "nki-operand", "axis 0"),
     ("nisa.tensor_reduce(x[:, 0:2], nl.add, x, axis=1)", "nki-shape-mismatch", "1 elements remain"),
-    ("nisa.nc_matmul(p, x[:, 0:256], x)", "nki-size-limit", "stationary has 256 elements"),
-    ("nisa.nc_matmul(p, x[0:64, 0:128], x)", "nki-shape-mismatch", "stationary has 64 partitions, but moving has 128"),
+    ("nisa.nc_matmul(p, «x[:, 0:256]», x)", "nki-size-limit", "stationary has 256 elements"),
+    ("nisa.nc_matmul(p, «x[0:64, 0:128]», x)", "nki-shape-mismatch", "stationary has 64 partitions, but moving has 128"),
     ("nisa.nc_matmul(p[:, 0:8], x[:, 0:128], x)", "nki-shape-mismatch", "the product has the shape (128, 512), but dst has (128, 8)"),
     ("nisa.nc_matmul(p, i[:, 0:128], x)", "nki-dtype", "multiplies floats, not int32"),
     ("nisa.tensor_copy_predicated(x, 0.0, x)", "nki-dtype", "the predicate has the type float32"),
     ("nl.add(x, nl.load(a[:, 0:4]))", "nki-shape-mismatch", "nl.add: x has the shape (128, 512)"),
     ("nisa.dma_transpose(x, x)", "nki-shape-mismatch", "the transpose of src has the shape (512, 128), but dst has (128, 512)"),
     ("nisa.dma_transpose(x, x.reshape((128, 2, 256)), axes=(2, 1, 0))", "nki-unsupported", "other axes than (1, 0)"),
-    ("nisa.nc_transpose(p, x)", "nki-size-limit", "data has 512 elements in each partition, but at most 128 fit"),
+    ("nisa.nc_transpose(p, «x»)", "nki-size-limit", "data has 512 elements in each partition, but at most 128 fit"),
     ("nisa.nc_transpose(p[:, 0:128], i[:, 0:128])", "nki-dtype", "the Tensor engine transposes floats, not int32"),
-    ("nisa.scalar_tensor_tensor(x, p, nl.add, 1.0, nl.add, p)", "nki-operand", "data and operand1 are both in PSUM"),
-    ("nisa.scalar_tensor_tensor(i, i, nl.bitwise_and, 1, nl.add, i)", "nki-operator", "op0 is bitwise_and"),
-    ("nisa.tensor_scalar_reduce(x, x, nl.add, 1.0, nl.logical_or, x[:, 0:1])", "nki-operator", "reduce_op is logical_or"),
+    ("nisa.scalar_tensor_tensor(x, «p», nl.add, 1.0, nl.add, p)", "nki-operand", "data and operand1 are both in PSUM"),
+    ("nisa.scalar_tensor_tensor(i, i, «nl.bitwise_and», 1, nl.add, i)", "nki-operator", "op0 is bitwise_and"),
+    ("nisa.tensor_scalar_reduce(x, x, nl.add, 1.0, «nl.logical_or», x[:, 0:1])", "nki-operator", "reduce_op is logical_or"),
     ("nisa.tensor_scalar_reduce(x, x, nl.add, 1.0, nl.add, x[:, 0:1], reduce_cmd=nisa.reduce_cmd.idle)", "nki-unsupported", "a reduce_cmd other than"),
     ("nisa.select_reduce(x, x, x, 0.0)", "nki-dtype", "the predicate has the type float32"),
-    ("nisa.affine_select(x, [[1, 512]], 1, x, 0.0, cmp_op=nl.add)", "nki-operator", "cmp_op is add"),
+    ("nisa.affine_select(x, [[1, 512]], 1, x, 0.0, cmp_op=«nl.add»)", "nki-operator", "cmp_op is add"),
     ("nisa.affine_select(x, [[1, 500]], 1, x, 0.0)", "nki-shape-mismatch", "the pattern has 500 elements"),
     ("nisa.tensor_scalar_cumulative(x, x, nl.add, nl.add, 1.0, reduce_cmd=nisa.reduce_cmd.reduce)", "nki-unsupported", "the reduce_cmd reduce"),
-    ("nisa.tensor_scalar_cumulative(x, x, nl.add, nl.add, 1.0, 2.0)", "nki-call", "imm1 and the reduce_cmd load_reduce go together"),
-    ("nisa.tensor_scalar_cumulative(x, x, nl.add, nl.less, 1.0)", "nki-operator", "op1 is less"),
-    ("nisa.bn_stats(x[:, 0:5], x)", "nki-shape-mismatch", "dst has 5 elements in each partition, but it must have 6"),
-    ("nisa.bn_aggr(x[:, 0:2], x)", "nki-shape-mismatch", "it must have groups of 3"),
-    ("nisa.max8(x[:, 0:8], x[:, 0:7])", "nki-shape-mismatch", "src has 7 elements in each partition, but it must have 8 to 16384"),
-    ("nisa.nc_find_index8(i[:, 0:8], x, x[:, 0:8])", "nki-dtype", "dst has the type int32"),
-    ("nisa.nc_match_replace8(x, i, x[:, 0:8], 0.0)", "nki-dtype", "data has the type int32"),
+    ("nisa.tensor_scalar_cumulative(x, x, nl.add, nl.add, 1.0, «2.0»)", "nki-call", "imm1 and the reduce_cmd load_reduce go together"),
+    ("nisa.tensor_scalar_cumulative(x, x, nl.add, «nl.less», 1.0)", "nki-operator", "op1 is less"),
+    ("nisa.bn_stats(«x[:, 0:5]», x)", "nki-shape-mismatch", "dst has 5 elements in each partition, but it must have 6"),
+    ("nisa.bn_aggr(x[:, 0:2], «x»)", "nki-shape-mismatch", "it must have groups of 3"),
+    ("nisa.max8(x[:, 0:8], «x[:, 0:7]»)", "nki-shape-mismatch", "src has 7 elements in each partition, but it must have 8 to 16384"),
+    ("nisa.nc_find_index8(«i[:, 0:8]», x, x[:, 0:8])", "nki-dtype", "dst has the type int32"),
+    ("nisa.nc_match_replace8(x, «i», x[:, 0:8], 0.0)", "nki-dtype", "data has the type int32"),
     ("nisa.nc_matmul(p, x[:, 0:128], x, perf_mode=nisa.matmul_perf_mode.double_row)", "nki-unsupported", "the perf_mode double_row"),
     # places
-    ("nisa.memset(x[1:3], 0.0)", "nki-address", "dst covers 2 partitions from 1 on"),
-    ("nisa.memset(x[32:96], 0.0)", "nki-address", "dst covers 64 partitions from 32 on"),
-    ("nisa.memset(x[0:128:2], 0.0)", "nki-address", "dst steps over partitions by 2"),
+    ("nisa.memset(«x[1:3]», 0.0)", "nki-address", "dst covers 2 partitions from 1 on"),
+    ("nisa.memset(«x[32:96]», 0.0)", "nki-address", "dst covers 64 partitions from 32 on"),
+    ("nisa.memset(«x[0:128:2]», 0.0)", "nki-address", "dst steps over partitions by 2"),
     # Python on tensors
     ("y = «x + x»", "nki-tensor-operator", "tensors of NKI have no operators"),
     ("«x[0:2]» = x", "nki-tile-assignment", "a part of a tensor cannot be assigned to"),
-    ("if x: pass", "nki-tensor-truth", "a tensor has no truth value"),
+    ("if «x»: pass", "nki-tensor-truth", "x is a tensor, whose data is not known at compile time"),
     ("y = «x[:, 600]»", "nki-bounds", "the index 600 is not inside dimension 1"),
     ("y = «x.reshape((64, 1024))»", "nki-view", "reshape cannot change the partition dimension"),
     ("y = «x[nl.load(b)]»", "nki-unsupported", "an index that is a tensor"),
     # results
-    ("«return x»", "nki-output", "x is in sbuf, but results are in shared_hbm"),
-    ("«return out[0:64]»", "nki-output", "a part of out is returned"),
-    ("«return None»", "nki-output", "the kernel returns nothing"),
-    ("«return 3»", "nki-output", "an object of type int"),
-    ("«return out»", "nki-output", "nothing is written to the result out"),
+    ("return «x»", "nki-output", "x is in sbuf, but results are in shared_hbm"),
+    ("return out[0:64]", "nki-output", "a part of out is returned"),
+    ("return «None»", "nki-output", "the kernel returns nothing"),
+    ("return «3»", "nki-output", "an object of type int"),
+    ("return out", "nki-output", "nothing is written to the result out"),
     # Python itself
-    ("assert a.shape[0] == 64, 'rows'", "python-exception", "AssertionError: rows"),
-    ("y = «1 / (a.shape[0] - 128)»", "python-exception", "ZeroDivisionError"),
-    ("«undefined_name»", "python-exception", "NameError"),
+    ("assert «a.shape[0] == 64», 'rows'", "nki-assert", "AssertionError: rows"),
+    ("y = «1 / (a.shape[0] - 128)»", "nki-host-error", "ZeroDivisionError"),
+    ("undefined_name", "nki-name", "undefined_name is not defined"),
 ]
-IN_THE_WHOLE_KERNEL = {"nki-output"}  # these are known when the kernel has returned
 
 
 @pytest.mark.parametrize("line, code, message", CASES, ids=[f"{i}-{c[1]}" for i, c in enumerate(CASES)])
@@ -128,21 +127,15 @@ def test_each_refusal_has_its_code_its_range_and_says_what_was_found(line, code,
     assert len(errors) == 1 and result["status"] == "error"
     [d] = errors
     assert (d["code"], message in d["message"]) == (code, True), d
+    begin = 5 + (line.index("«") if "«" in line else 0)
+    end = 5 + (line.index("»") - 1 if "»" in line else len(line))
     place = d["range"]
-    if code not in IN_THE_WHOLE_KERNEL:
-        begin = 5 + (line.index("«") if "«" in line else 0)
-        end = 5 + (line.index("»") - 1 if "»" in line else len(line))
-        if code != "python-exception" or "«" in line:
-            assert (place["line"], place["col"], place["end_col"]) == (LINE, begin, end), place
+    assert (place["line"], place["col"], place["end_col"]) == (LINE, begin, end), place
     [kernel] = result["kernels"]
-    [stage] = kernel["stages"]
-    assert stage["partial"] and "x = nl.ndarray((128, 512), nl.float32, buffer=nl.sbuf)" in stage["text"], "what was recorded remains"
-
-
-def test_a_kernel_of_beta_1_says_that_it_is_not_compiled_yet():
-    source = "import neuronxcc.nki as nki\nimport neuronxcc.nki.language as nl\n\n@nki.jit\ndef kernel(a):\n    t = nl.load(a)\n    return t\n"
-    [d] = compiler.compile(source, "--input", "a=128x4:f32")["diagnostics"]
-    assert d["code"] == "nki-unsupported" and "beta 1" in d["message"] and d["range"]["line"] == 5
+    assert [s["name"] for s in kernel["stages"]] == ["nki-ast", "nki-trace"]
+    analysis, trace = kernel["stages"]
+    assert plain in analysis["text"] and "partial" not in analysis
+    assert trace["partial"] and "x = nl.ndarray((128, 512), nl.float32, buffer=nl.sbuf)" in trace["text"], "what was recorded remains"
 
 
 def test_a_call_outside_of_a_kernel_is_refused():

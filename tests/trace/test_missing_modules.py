@@ -52,7 +52,7 @@ UNUSED = {
                  "def kernel(x):\n    return x + dist.get_world_size()\n",
     "the rank": "import torch\nimport torch.distributed as dist\nassert torch.distributed.get_rank() == 0\ndef kernel(x):\n    return x + dist.get_world_size()\n",
     "nki": "import nki.isa, neuronxcc.nki.isa as nisa, nki.language as nl\nfrom neuronxcc.nki.language import load, store\nfrom nki import isa\nfrom nkipy.core.something import helper\n" + KERNEL,
-    "nki in try": "try:\n    from nki.language import par_dim\nexcept ImportError:\n    par_dim = None\ntry:\n    import neuronxcc.nki.isa\nexcept ImportError:\n    nki = None\nassert par_dim is nki is None\n" + KERNEL,
+    "nki in try": "try:\n    from nki.language import par_dim\nexcept ImportError:\n    par_dim = None\ntry:\n    import neuronxcc.starfish\nexcept ImportError:\n    nki = None\nassert par_dim is nki is None\n" + KERNEL,
     "repr and identity": "import torch\nassert 'torch.float32' in repr(torch.float32) and torch and torch.x != torch.y and torch.x != None\nkinds = {torch.float32: 4}\n" + KERNEL,
     "another library's probe": "import torch, copy, inspect\ncopy.deepcopy({'t': torch.float32})\ninspect.isfunction(torch.relu), inspect.getmembers(object)\n" + KERNEL,
 }

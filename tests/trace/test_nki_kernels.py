@@ -186,11 +186,8 @@ def test_a_source_of_nki_kernels_only_is_traced_through_the_front_end(monkeypatc
     assert 'custom_call_target="AwsNeuronCustomNativeKernel"' in kernel["text"]
 
 
-def test_a_kernel_of_beta_1_and_a_call_outside_of_kernels_are_refused_by_name(monkeypatch):
+def test_a_call_outside_of_kernels_is_refused_by_name(monkeypatch):
     monkeypatch.delenv("NKX_NKI_FRONTEND", raising=False)
-    source = "import neuronxcc.nki as nki\n\n@nki.jit\ndef alone(a):\n    return a\n"
-    [d] = trace_source(source, inputs=[(None, (4,), "f32")])["diagnostics"]
-    assert d["code"] == "nki-unsupported" and "beta 1" in d["message"] and d["src"][0][1] == 4
     [d] = trace_source("import nki.isa\ndef alone(a):\n    return nki.isa.activation(a)\n", inputs=[(None, (4,), "f32")])["diagnostics"]
     assert d["code"] == "nki-call" and d["src"][0][1] == 3 and d["message"] == "no NKI kernel is running here"
 

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "trace/counting.h"
+#include "trace/nki/ast.h"
 #include "trace/nki/nki.h"
 #include "trace/operand.h"
 #include "trace/refuse.h"
@@ -293,6 +294,7 @@ static bool bind(struct nki_recorder *r, struct nki_call *c, PyObject *args, PyO
       return refuse_keyword(r, def, key);
     if (given[k]) {
       trace_refuse(DG_NKI_CALL, NULL, "nisa.%s: \"%s\" is given twice", def->name, def->param[k].name);
+      r->wrong = def->param[k].name;
       return false;
     }
     given[k] = value;
@@ -303,9 +305,52 @@ static bool bind(struct nki_recorder *r, struct nki_call *c, PyObject *args, PyO
                    def->param[k].name);
       return false;
     }
+    r->wrong = def->param[k].name;
     if (given[k] && !read_argument(r, c, k, given[k]))
       return false;
+    r->wrong = NULL;
   }
+  return true;
+}
+
+/* The parameter that a refusal is about: the one whose name its text begins with; NULL if it is about the whole call. */
+static const char *blamed(const struct nki_call_def *def, const char *text) {
+  for (int k = 0; k < nki_n_params(def); k++) {
+    const size_t len = strlen(def->param[k].name);
+    if (!strncmp(text, def->param[k].name, len) && text[len] == ' ')
+      return def->param[k].name;
+  }
+  return NULL;
+}
+
+enum { REFUSED_MAX = 50 }; /* calls; then the kernel ends */
+
+static bool is_known(const struct diags *ds, const struct diag *d) {
+  bool is = false;
+  for (const struct diag *x = ds->v; x < d; x++)
+    is |= x->code == d->code && x->loc && d->loc && !memcmp(&x->loc->range, &d->loc->range, sizeof d->loc->range);
+  return is;
+}
+
+bool nki_report(void) {
+  struct nki_recorder *r = nki_now;
+  PyObject *type, *exc, *tb;
+  const char *hint;
+  PyErr_Fetch(&type, &exc, &tb);
+  PyErr_NormalizeException(&type, &exc, &tb);
+  const int code = exc ? refuse_code(exc, &hint) : -1;
+  if (!r || !r->owner || code < DG_NKI_CALL || code > DG_NKI_DEPRECATED || ++r->n_refused > REFUSED_MAX) {
+    PyErr_Restore(type, exc, tb);
+    return false;
+  }
+  const struct src_loc *at = nki_argument_loc(r->ranges, ranges_here(r->ranges, r->base), r->wrong);
+  r->wrong = NULL;
+  PyErr_Restore(type, exc, tb);
+  program_exception(r->owner, r->ds);
+  struct diag *d = &r->ds->v[r->ds->n - 1];
+  d->loc = at;
+  if (is_known(r->ds, d))
+    r->ds->n--;
   return true;
 }
 
@@ -313,14 +358,67 @@ static bool bind(struct nki_recorder *r, struct nki_call *c, PyObject *args, PyO
 static PyObject *isa_call(PyObject *kind, PyObject *args, PyObject *kw) {
   struct nki_recorder *r = nki_enter();
   struct nki_call c = {.kind = (enum nki_call_kind)PyLong_AsLong(kind)};
-  if (!r || !bind(r, &c, args, kw))
+  if (!r)
     return NULL;
   struct nki_error err = {.arena = r->program->arena};
-  c.locs = nki_here(r);
-  nki_note_rounds(r);
-  if (!nki_call_add(r->program, &c, &err))
-    return nki_raise(&err);
-  Py_RETURN_NONE;
+  bool ok = bind(r, &c, args, kw);
+  if (ok) {
+    c.locs = nki_here(r);
+    nki_note_rounds(r);
+    ok = nki_call_add(r->program, &c, &err);
+    if (!ok) {
+      nki_raise(&err);
+      r->wrong = blamed(nki_def(&c), err.text);
+    }
+  }
+  return ok || nki_report() ? Py_NewRef(Py_None) : NULL;
+}
+
+/* (name, kind, memories, whether it may be left out) */
+static PyObject *param_object(const struct nki_param_def *p) {
+  static const char *const kinds[] = {[NKI_PARAM_DST] = "dst",       [NKI_PARAM_SRC] = "src",
+                                      [NKI_PARAM_NUMBER] = "number", [NKI_PARAM_CONST] = "const",
+                                      [NKI_PARAM_OP] = "op",         [NKI_PARAM_FUNC] = "func",
+                                      [NKI_PARAM_FLAG] = "flag",     [NKI_PARAM_INTS] = "ints",
+                                      [NKI_PARAM_ENGINE] = "engine", [NKI_PARAM_WORD] = "word"};
+  PyObject *memories = PyList_New(0);
+  for (int s = MEM_HBM; memories && s < NISA_SPACES; s++)
+    if (p->memories >> s & 1) {
+      PyObject *name = PyUnicode_FromString(nisa_space_name((enum mem_space)s));
+      if (!name || PyList_Append(memories, name) < 0)
+        Py_CLEAR(memories);
+      Py_XDECREF(name);
+    }
+  return memories ? Py_BuildValue("(ssNO)", p->name, kinds[p->kind], memories, p->is_optional ? Py_True : Py_False)
+                  : NULL;
+}
+
+/* nki_signatures(): {name: ([engine, …], [parameter, …])} of the calls of nki.isa, for nkx/nki_source.py. */
+static PyObject *signatures(PyObject *self, PyObject *unused) {
+  PyObject *d = PyDict_New();
+  (void)self, (void)unused;
+  for (int k = 0; d && k < NKI_CALLS; k++) {
+    const struct nki_call_def *def = &nki_calls[k];
+    PyObject *engines = PyList_New(0), *params = PyList_New(0);
+    bool ok = engines && params;
+    for (int e = 0; ok && e < NKI_ENGINES_MAX && def->engines[e] != NISA_ENGINE_NONE; e++) {
+      PyObject *name = PyUnicode_FromString(nisa_engine_name(def->engines[e]));
+      ok = name && PyList_Append(engines, name) == 0;
+      Py_XDECREF(name);
+    }
+    for (int i = 0; ok && i < nki_n_params(def); i++) {
+      PyObject *p = param_object(&def->param[i]);
+      ok = p && PyList_Append(params, p) == 0;
+      Py_XDECREF(p);
+    }
+    PyObject *both = ok ? PyTuple_Pack(2, engines, params) : NULL;
+    if (!both || PyDict_SetItemString(d, def->name, both) < 0)
+      Py_CLEAR(d);
+    Py_XDECREF(both);
+    Py_XDECREF(engines);
+    Py_XDECREF(params);
+  }
+  return d;
 }
 
 /* nki_isa(): {name: function} of the calls of nki.isa. */
@@ -400,18 +498,42 @@ static PyObject *make_tensor(PyObject *self, PyObject *args) {
   enum mem_space space;
   int n;
   (void)self;
-  if (!r || !PyArg_ParseTuple(args, "OOOz", &shape, &dtype, &buffer, &name) ||
-      !nki_read_ints(shape, "shape", false, NKI_RANK_MAX, dims, &n) || !nki_read_dtype(dtype, &t) ||
-      !read_buffer(buffer, &space))
+  if (!r || !PyArg_ParseTuple(args, "OOOz", &shape, &dtype, &buffer, &name))
     return NULL;
+  r->wrong = "shape";
+  if (!nki_read_ints(shape, "shape", false, NKI_RANK_MAX, dims, &n))
+    return NULL;
+  r->wrong = "dtype";
+  if (!nki_read_dtype(dtype, &t))
+    return NULL;
+  r->wrong = "buffer";
+  if (!read_buffer(buffer, &space))
+    return NULL;
+  r->wrong = "shape";
   struct nki_error err = {.arena = r->program->arena};
   nki_note_rounds(r);
   struct nki_tensor *made =
       nki_tensor_new(r->program, name && *name ? name : variable_here(r), t, space, n, dims, -1, nki_here(r), &err);
   if (!made)
     return nki_raise(&err);
+  r->wrong = NULL;
   const struct nki_view whole = nki_whole(made);
   return nki_wrap(r, &whole);
+}
+
+/* nki_redirect(result, view, accumulate): whether the last call, which wrote the new tensor `result`, writes to the view
+ * instead (nki_call_redirect).  accumulate is None or a bool. */
+static PyObject *redirect(PyObject *self, PyObject *args) {
+  struct nki_recorder *r = nki_enter();
+  PyObject *result, *to, *accumulate;
+  (void)self;
+  if (!r || !PyArg_ParseTuple(args, "OOO", &result, &to, &accumulate))
+    return NULL;
+  const struct nki_view *from = nki_view_of(r, result, "result"), *v = from ? nki_view_of(r, to, "dst") : NULL;
+  if (!v)
+    return NULL;
+  return PyBool_FromLong(
+      nki_call_redirect(r->program, from->tensor, v, accumulate == Py_None ? -1 : accumulate == Py_True));
 }
 
 static PyObject *is_recording(PyObject *self, PyObject *unused) {
@@ -428,8 +550,10 @@ static PyObject *target(PyObject *self, PyObject *unused) {
 
 PyMethodDef nki_methods[] = {
     {"nki_isa", isa_functions, METH_NOARGS, "The calls of nki.isa by name."},
+    {"nki_signatures", signatures, METH_NOARGS, "The parameters and engines of the calls of nki.isa by name."},
     {"nki_operators", operators, METH_NOARGS, "The operators and functions by name."},
     {"nki_ndarray", make_tensor, METH_VARARGS, "nki_ndarray(shape, dtype, buffer, name)"},
+    {"nki_redirect", redirect, METH_VARARGS, "nki_redirect(result, view, accumulate)"},
     {"nki_is_recording", is_recording, METH_NOARGS, "Whether an NKI kernel is running."},
     {"nki_target", target, METH_NOARGS, "The machine that the running kernel is compiled for."},
     {NULL, NULL, 0, NULL}};

@@ -13,6 +13,8 @@
 #include "trace/python.h"
 #include "trace/ranges.h"
 
+struct trace_program;
+
 struct nki_recorder {
   struct nki_program *program;
   struct ranges *ranges;
@@ -20,6 +22,9 @@ struct nki_recorder {
   PyFrameObject *base; /* the frame that started the recording, or NULL */
   uint64_t serial;
   uint64_t outside; /* loops up to this number run around the kernel (counting.h) */
+  struct trace_program *owner; /* with ds: a call that is refused becomes a diagnostic, and the kernel runs on */
+  int n_refused;               /* calls so far */
+  const char *wrong;           /* the parameter that the pending exception is about, or NULL */
 };
 extern struct nki_recorder *nki_now; /* NULL: no kernel is recorded */
 
@@ -37,6 +42,10 @@ struct src_locs nki_here(struct nki_recorder *r);
 void nki_note_rounds(struct nki_recorder *r);
 /* Raises the exception of *err.  Returns NULL. */
 void *nki_raise(const struct nki_error *err);
+
+/* For a pending exception.  Where it is a violation of NKI's rules in a job, makes a diagnostic of it and returns true, so
+ * that the kernel runs on and shows its other mistakes; one in a loop is reported once.  False: the exception is left. */
+bool nki_report(void);
 
 /* A new Python object of a view. */
 PyObject *nki_wrap(struct nki_recorder *r, const struct nki_view *v);

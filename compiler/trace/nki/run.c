@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "trace/counting.h"
 #include "trace/kernels.h"
+#include "trace/nki/ast.h"
 #include "trace/nki/nki.h"
 #include "trace/nki/run.h"
 #include "trace/operand.h"
@@ -248,23 +249,34 @@ PyObject *nki_run_now(PyObject *self, PyObject *args) {
 
 /* ---- a kernel of a job ------------------------------------------------------------------------------------------- */
 
-static struct trace_kernel *finish(struct trace_program *program, const struct program_kernel *k,
-                                   const struct nki_program *p) {
+/* k's inputs are known if it is resolved. */
+static struct trace_kernel *finish(struct trace_program *program, const struct program_kernel *k, bool has_shapes,
+                                   const struct nki_program *p, const struct nki_ast *ast) {
+  const int n_params = has_shapes ? k->n_params : 0;
   struct trace_kernel *t = arena_new(program->a, struct trace_kernel);
   *t = (struct trace_kernel){
-      .name = k->name, .nki = p, .n_inputs = k->n_params, .n_outputs = p->n_outputs, .program = program};
-  t->inputs = arena_new_array(program->a, struct trace_tensor, (size_t)k->n_params);
+      .name = k->name, .nki = p, .ast = ast, .n_inputs = n_params, .n_outputs = p->n_outputs, .program = program};
+  t->inputs = arena_new_array(program->a, struct trace_tensor, (size_t)n_params);
   t->outputs = arena_new_array(program->a, struct trace_tensor, (size_t)p->n_outputs);
-  for (int i = 0; i < p->tensors.n; i++) {
-    const struct nki_tensor *x = p->tensors.v[i];
-    if (x->input >= 0)
-      t->inputs[x->input] = (struct trace_tensor){x->name, hlo_shape_array(program->a, x->dtype, x->rank, x->dims), -1};
+  for (int i = 0; i < n_params; i++) {
+    const struct kparam *x = &k->params[i];
+    t->inputs[i] = (struct trace_tensor){x->name, hlo_shape_array(program->a, x->dtype, x->rank, x->dims), -1};
   }
   for (int i = 0; i < p->n_outputs; i++) {
     const struct nki_tensor *x = p->outputs[i];
     t->outputs[i] = (struct trace_tensor){x->name, hlo_shape_array(program->a, x->dtype, x->rank, x->dims), -1};
   }
   return t;
+}
+
+/* The function to call for a kernel: the user's, or one around it that reads it as beta 1.  A new reference. */
+static PyObject *function_of(const struct program_kernel *k) {
+  if (k->kernel->nki != NKI_BETA_1)
+    return Py_NewRef(k->fn);
+  PyObject *module = PyImport_ImportModule("nkx.nki_beta1_kernel");
+  PyObject *fn = module ? PyObject_CallMethod(module, "entry", "O", k->fn) : NULL;
+  Py_XDECREF(module);
+  return fn;
 }
 
 /* Calls the kernel with tensors.  Returns its result, or NULL with an exception. */
@@ -277,8 +289,10 @@ static PyObject *call_kernel(struct trace_program *program, const struct program
     values[i] = add_input(r, x->name, i, x->dtype, x->rank, x->dims, kernel_param_loc(program, k, x->name));
     ok = values[i];
   }
-  if (ok && kernel_arguments(k, values, &args, &kw))
-    result = PyObject_Call(k->fn, args, kw);
+  PyObject *fn = ok && kernel_arguments(k, values, &args, &kw) ? function_of(k) : NULL;
+  if (fn)
+    result = PyObject_Call(fn, args, kw);
+  Py_XDECREF(fn);
   for (int i = 0; i < k->n_params; i++)
     Py_XDECREF(values[i]);
   Py_XDECREF(args);
@@ -286,35 +300,65 @@ static PyObject *call_kernel(struct trace_program *program, const struct program
   return result;
 }
 
-enum status nki_trace_kernel(struct trace_program *program, struct program_kernel *k, struct diags *ds,
+/* Gives errors of Python in a kernel the codes of NKI. */
+static void adopt_code(struct diag *d) {
+  static const struct {
+    const char *prefix;
+    enum diag_code code;
+  } codes[] = {{"AssertionError", DG_NKI_ASSERT}, {"ZeroDivisionError:", DG_NKI_HOST_ERROR},
+               {"NameError:", DG_NKI_NAME},       {"UnboundLocalError:", DG_NKI_NAME},
+               {"AttributeError:", DG_NKI_NAME},  {"OverflowError:", DG_NKI_HOST_ERROR}};
+  for (size_t i = 0; d->code == DG_PYTHON_EXCEPTION && i < sizeof codes / sizeof *codes; i++)
+    if (!strncmp(d->message, codes[i].prefix, strlen(codes[i].prefix)))
+      d->code = codes[i].code;
+}
+
+/* Turns the exception that ended the kernel into a diagnostic. */
+static void report(struct trace_program *program, const struct nki_recorder *r, const struct src_loc *at,
+                   struct diags *ds) {
+  const int before = ds->n;
+  program_exception(program, ds);
+  if (ds->n == before)
+    return;
+  struct diag *d = &ds->v[ds->n - 1];
+  d->loc =
+      d->loc ? nki_argument_loc(&program->ranges, d->loc, r->wrong) : at; /* NULL: no line of the source raised it */
+  adopt_code(d);
+}
+
+enum status nki_trace_kernel(struct trace_program *program, struct program_kernel *k, bool has_shapes, struct diags *ds,
                              struct trace_kernel **out) {
   const int64_t start = clock_now_us();
+  const int first = ds->n;
   struct nki_program *p = arena_new(program->a, struct nki_program);
   struct nki_recorder r;
   const struct src_loc *at = kernel_def_loc(program, k), *at_return = trace_return_loc(program, k);
-  if (k->kernel->nki == NKI_BETA_1) {
-    diag_add(ds, DS_ERROR, DG_NKI_UNSUPPORTED, at, "kernels of NKI beta 1 (neuronxcc.nki) are not compiled here yet")
-        ->hint = "write it for nki: calls take dst= and return nothing, and slices replace masks and index tiles";
+  struct nki_ast *ast = nki_analyse(program, k, has_shapes, ds);
+  if (!ast)
+    return program_exception(program, ds);
+  ast->time_us = clock_now_us() - start;
+  const int analysed = ds->n;
+  *p = (struct nki_program){.arena = program->a, .name = k->name, .target = program->rq->target};
+  if (!has_shapes) {
+    *out = finish(program, k, has_shapes, p, ast);
+    (*out)->is_partial = true;
     return ST_INPUT;
   }
-  *p = (struct nki_program){.arena = program->a, .name = k->name, .target = program->rq->target};
   p->locs = src_locs_one(program->a, at);
   p->return_locs = src_locs_one(program->a, at_return ? at_return : at);
   begin(&r, p, &program->ranges, ds);
+  r.owner = program;
   PyObject *result = call_kernel(program, k, &r);
-  const bool ok = result && add_outputs(&r, result);
-  if (!ok) {
-    const int before = ds->n;
-    program_exception(program, ds);
-    if (ds->n > before && !ds->v[ds->n - 1].loc) /* no line of the source raised it */
-      ds->v[ds->n - 1].loc = at_return ? at_return : at;
-  }
+  const bool has_run = result && (r.n_refused || add_outputs(&r, result));
+  if (!has_run)
+    report(program, &r, at_return ? at_return : at, ds);
   end(&r);
   Py_XDECREF(result);
-  if (!ok && !p->items.n)
-    return ST_INPUT;
-  *out = finish(program, k, p);
+  const bool is_too_long = !has_run && ds->v[ds->n - 1].code == DG_TOO_MANY_OPS;
+  nki_drop_repeated(ds, first, analysed);
+  const bool ok = has_run && !r.n_refused && !nki_has_error(ds, first);
+  *out = finish(program, k, true, p, ast);
   (*out)->is_partial = !ok;
-  (*out)->time_us = clock_now_us() - start;
-  return ok ? ST_OK : ds->n && ds->v[ds->n - 1].code == DG_TOO_MANY_OPS ? ST_LIMIT : ST_INPUT;
+  (*out)->time_us = clock_now_us() - start - ast->time_us;
+  return ok ? ST_OK : is_too_long ? ST_LIMIT : ST_INPUT;
 }

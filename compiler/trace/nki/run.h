@@ -6,8 +6,9 @@
 
 struct nki_program;
 
-/* Does what trace_kernel does, for a kernel that @nki.jit decorates.  k's parameters are known. */
-enum status nki_trace_kernel(struct trace_program *program, struct program_kernel *k, struct diags *ds,
+/* Does what trace_kernel does, for a kernel that @nki.jit decorates.  has_shapes: k's parameters are known; without them
+ * the kernel is only analysed (ast.h), and *out has nothing else. */
+enum status nki_trace_kernel(struct trace_program *program, struct program_kernel *k, bool has_shapes, struct diags *ds,
                              struct trace_kernel **out);
 /* Evaluates the record with NumPy (python/nkx/nki_numpy.py) on a list of arrays.  Returns a list of arrays; NULL with an
  * exception. */

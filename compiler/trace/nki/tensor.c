@@ -90,7 +90,7 @@ static int tensor_assign(PyObject *self, PyObject *key, PyObject *value) {
   (void)self, (void)key, (void)value;
   trace_refuse(DG_NKI_TILE_ASSIGNMENT, "write nisa.tensor_copy(dst=tile[…], src=value), or nl.store for HBM",
                "a part of a tensor cannot be assigned to");
-  return -1;
+  return nki_report() ? 0 : -1;
 }
 
 /* ---- methods that make views ------------------------------------------------------------------------------------- */
@@ -292,10 +292,11 @@ static Py_ssize_t tensor_length(PyObject *self) {
 
 /* ---- what tensors do not have ------------------------------------------------------------------------------------ */
 
+/* When the kernel runs on after that, the result is the tensor. */
 static PyObject *refuse_operator(PyObject *x, PyObject *y) {
-  (void)x, (void)y;
-  return trace_refuse(DG_NKI_TENSOR_OPERATOR, "use nl.add(x, y), nl.multiply(x, y), …, or the calls of nki.isa",
-                      "tensors of NKI have no operators");
+  trace_refuse(DG_NKI_TENSOR_OPERATOR, "use nl.add(x, y), nl.multiply(x, y), …, or the calls of nki.isa",
+               "tensors of NKI have no operators");
+  return nki_report() ? Py_NewRef(nki_is_tensor(x) ? x : y) : NULL;
 }
 static PyObject *refuse_unary(PyObject *x) {
   return refuse_operator(x, NULL);
@@ -314,7 +315,7 @@ static int refuse_truth(PyObject *self) {
   (void)self;
   trace_refuse(DG_NKI_TENSOR_TRUTH, "compare sizes or other Python values; use nl.where for data",
                "a tensor has no truth value while the kernel is compiled");
-  return -1;
+  return nki_report() ? 0 : -1;
 }
 static PyObject *refuse_iter(PyObject *self) {
   (void)self;

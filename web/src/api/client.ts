@@ -3,7 +3,7 @@ import { networkProblem, Problem, problemFrom } from "./problem";
 import { type Base, wholeFrame, type WholeFrame } from "./delta";
 import { readLines } from "./ndjson";
 import type { Pipelines } from "../state/outcome";
-import type { CompileRequest, Example, Frame, Instruction, Knob, Operation, OperationText, PipelineDescription, RevisionMade, Rule, Snippet, SnippetMade, SnippetRequest, StageDiff, Target } from "./types";
+import type { CompileRequest, Example, Frame, Instruction, Knob, NkiCall, Operation, OperationText, PipelineDescription, RevisionMade, Rule, Snippet, SnippetMade, SnippetRequest, StageDiff, Target } from "./types";
 
 const BASE = "/api/v1";
 
@@ -38,6 +38,10 @@ async function getList<T>(path: string, key: string): Promise<T[]> {
 
 export function getExamples(): Promise<Example[]> {
   return getList("/examples", "examples");
+}
+
+export function getNkiCalls(): Promise<NkiCall[]> {
+  return getList("/nki", "calls");
 }
 
 export function getTargets(): Promise<Target[]> {

@@ -719,6 +719,43 @@ export interface OperationText {
   what: string;
 }
 
+/** A parameter of a call of nki.isa. */
+export interface NkiOperand {
+  name: string;
+  /** What is given for it, and whether it is read or written. */
+  use: string;
+  /** Where a tensor may be; empty if it is none. */
+  memories: string[];
+  optional: boolean;
+}
+
+/** A call of nki.isa, or a function or name of nki.language. */
+export interface NkiCall {
+  /** With the short name of its module: "nisa.nc_matmul", "nl.load". */
+  name: string;
+  /** A call of nki.isa; a function of nki.language that consists of such calls; one that is also a value of op=: an
+   * operator of two numbers, of bits, or a function of one number; or a type, a memory, a size. */
+  kind: "instruction" | "composed" | "operator" | "bits" | "function" | "name";
+  what: string;
+  /** The packages whose kernels can use it. */
+  generations: string[];
+  /** As the signature writes them. Absent if it is not called. */
+  parameters?: string[];
+  /** Of an instruction. */
+  operands: NkiOperand[];
+  /** On which an instruction can run, the usual one first. */
+  engines: string[];
+  /** A limit of one target only begins with its name. */
+  limits: string[];
+  /** The operations of NISA that an instruction becomes; the calls of nki.isa that a function consists of. */
+  becomes: string[];
+  /** Of an instruction. */
+  costs: InstructionCost[];
+  /** Of an operator: whether a reduction can use it. */
+  reduces?: boolean;
+  example: string;
+}
+
 /** What a NumPy function becomes. */
 export interface Operation {
   name: string;
@@ -768,6 +805,8 @@ export interface Example {
   title: string;
   language: string;
   source: string;
+  /** The kind of kernel, under which a list shows it: "NumPy" or "NKI". */
+  group: string;
 }
 
 /** How far simulated times are from measured ones, as shares of the measured time; null if no kernel was measured. */

@@ -1,11 +1,12 @@
-// calls: which NumPy function or tensor method is at a position of the source.
+// calls: which function of NumPy or NKI, or which tensor method, is at a position of the source.
 import { syntaxTree } from "@codemirror/language";
 import type { EditorView } from "@codemirror/view";
+import { nkiName } from "./nkinames";
 
 export interface Called {
   from: number;
   to: number;
-  /** "np.linalg.norm" with the module's usual short name, or ".sum" for a method. */
+  /** "np.linalg.norm" or "nl.load" with the module's usual short name, or ".sum" for a method. */
   name: string;
 }
 
@@ -48,7 +49,11 @@ export function calledAt(view: EditorView, pos: number): Called | null {
   const dot = full.lastIndexOf(".");
   if (dot < 0) return null;
   const root = full.slice(0, full.indexOf("."));
-  if (/^[\w.]+$/.test(full) && modules(doc.toString()).has(root))
-    return { from: node.from, to: node.to, name: `np${full.slice(root.length)}` };
+  if (/^[\w.]+$/.test(full)) {
+    const source = doc.toString();
+    if (modules(source).has(root)) return { from: node.from, to: node.to, name: `np${full.slice(root.length)}` };
+    const nki = nkiName(source, full);
+    if (nki !== null) return { from: node.from, to: node.to, name: nki };
+  }
   return { from: node.from + dot + 1, to: node.to, name: full.slice(dot) };
 }

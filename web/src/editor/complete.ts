@@ -1,4 +1,4 @@
-// complete: the list of what can be written at the caret: NumPy as the front end knows it, knobs, keyword arguments, and the
+// complete: the list of what can be written at the caret: NumPy and NKI as the front end knows them, knobs, keyword arguments, and the
 // names of the file.
 //
 // The list opens only while a name is typed, or with Ctrl+Space.  Where the name stands there in full, Enter ends the line.
@@ -15,7 +15,7 @@ const KEYWORDS = new Set(
 );
 
 export interface Help {
-  /** What the server knows by its full name ("np.exp", ".sum", "knob.fuse"); null until it has answered. */
+  /** What the server knows by its full name ("np.exp", "nl.load", ".sum", "knob.fuse"); null until it has answered. */
   known(): ReadonlyMap<string, Known> | null;
   /** Of the kernel's inputs: shape and type, by name. */
   inputs(): ReadonlyMap<string, string>;
@@ -54,13 +54,14 @@ function members(known: ReadonlyMap<string, Known>, object: string): Completion[
 /** The keyword arguments of the call that the caret is in. */
 function keywords(state: EditorState, pos: number, known: ReadonlyMap<string, Known>): Completion[] {
   const call = callAround(state, pos);
-  const parameters = (call && known.get(call.name)?.parameters) ?? [];
+  const callee = call ? known.get(call.name) : undefined;
+  const parameters = callee?.parameters ?? [];
   const from = syntaxTree(state).resolveInner(pos, -1);
   if (!call || from.prevSibling?.name === "AssignOp" || !/[(,]\s*\w*$/.test(state.doc.sliceString(call.from, pos))) return [];
-  return parameters.flatMap((p): Completion[] => {
+  return parameters.flatMap((p, i): Completion[] => {
     const [name = "", value] = p.split("=");
     if (p.startsWith("*") || call.named.has(name) || (value === undefined && parameters.indexOf("*") > parameters.indexOf(p))) return [];
-    return value === undefined && !parameters.includes("*") ? [] : [{ label: `${name}=`, detail: value ? ` ${value}` : "", boost: 20 }];
+    return value === undefined && !parameters.includes("*") && !callee?.isByName ? [] : [{ label: `${name}=`, detail: value ? ` ${value}` : "", boost: 20 - i / 4 }];
   });
 }
 

@@ -2,6 +2,7 @@
 import { syntaxTree } from "@codemirror/language";
 import type { EditorState } from "@codemirror/state";
 import { modules } from "./calls";
+import { nkiName } from "./nkinames";
 
 export type SyntaxNode = ReturnType<typeof syntaxTree>["topNode"];
 
@@ -28,13 +29,16 @@ function isBuilder(state: EditorState, node: SyntaxNode): boolean {
   return name === "knob.knob" || name === ".tile_op" || name === ".layout";
 }
 
-/** "np.linalg.norm" for a function of NumPy, "knob.fuse" for one of the knobs, ".sum" for a method; null for another name. */
+/** "np.linalg.norm" for a function of NumPy, "nl.load" for one of NKI, "knob.fuse" for one of the knobs, ".sum" for a method;
+ * null for another name. */
 export function fullName(state: EditorState, callee: SyntaxNode): string | null {
   const source = state.doc.toString();
   const text = source.slice(callee.from, callee.to);
   if (/^\w+(\s*\.\s*\w+)*$/.test(text)) {
     const [root = "", ...rest] = text.split(".").map((part) => part.trim());
     if (modules(source).has(root)) return ["np", ...rest].join(".");
+    const nki = nkiName(source, [root, ...rest].join("."));
+    if (nki !== null) return nki;
     if (knobNames(source).has(root)) return rest.length === 0 ? "knob.knob" : ["knob", ...rest].join(".");
   }
   if (callee.name !== "MemberExpression") return null;
@@ -44,7 +48,7 @@ export function fullName(state: EditorState, callee: SyntaxNode): string | null 
   return `.${member}`;
 }
 
-/** What can follow the dot at `dot`: "np.linalg", "knob", "builder" for the methods of a knob, "value" for those of a tensor;
+/** What can follow the dot at `dot`: "np.linalg", "nl", "knob", "builder" for the methods of a knob, "value" for those of a tensor;
  * null if that is not known. */
 export function objectBefore(state: EditorState, dot: number): string | null {
   const source = state.doc.toString();
@@ -53,6 +57,8 @@ export function objectBefore(state: EditorState, dot: number): string | null {
   const root = path.split(".")[0] ?? "";
   if (path !== "" && before !== ".") {
     if (modules(source).has(root)) return `np${path.slice(root.length)}`;
+    const nki = nkiName(source, path);
+    if (nki !== null) return nki;
     if (path === root && knobNames(source).has(root)) return "knob";
     const own = ownNames(state, dot).find((o) => o.name === root);
     return path === root && (own?.kind === "parameter" || own?.kind === "variable") ? "value" : null;

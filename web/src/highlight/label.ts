@@ -3,7 +3,7 @@
 const HLO = /^\s*(?:ROOT\s+)?%?[\w.-]+\s*=\s.*?[\])}]\s([a-z][\w-]*)\(/;
 const MLIR = /^\s*(?:%[^=]*=\s*)?"?((?:[A-Za-z_][\w$]*\.)*[A-Za-z_][\w$]*)"?/;
 
-const NKI = /\b(nisa\.\w+|nl\.ndarray)\(|^(def)\b|^\s*(return)\b/;
+const NKI = /\b(nisa\.\w+|nl\.ndarray)\(|^(def)\b|^\s*(return|for|while|if|elif|else|with)\b/;
 
 export function opLabel(line: string, dialect: string): string {
   if (dialect === "nki") return NKI.exec(line)?.slice(1).find((s) => s !== undefined) ?? line.trim().slice(0, 24);

@@ -1,15 +1,19 @@
 // nki: colours for the calls of an NKI kernel, one line at a time.
 //
 //   x = nl.ndarray((128, 512), nl.float32, buffer=nl.sbuf)
-//   nisa.tensor_tensor(dst=x, data1=a[0:128, :], data2=y, op=nl.add)
+//   for i in range(4):  # what the analysis says
+//     nisa.tensor_tensor(dst=x, data1=a[0:128, :], data2=y, op=nl.add)
 import { mlirClass } from "./opclass";
 import { TOKEN_LINE_MAX, type Token, type TokenClass } from "./token";
 
 const PARTS = new RegExp(
   [
+    /(?<comment>#.*)/,
+    /(?<string>"[^"]*"|'[^']*')/,
     /(?<call>\bnisa\.\w+)(?=\()/,
     /(?<alloc>\bnl\.ndarray)(?=\()/,
-    /(?<keyword>\b(?:def|return|True|False)\b)/,
+    /(?<control>\b(?:for|in|if|elif|else|while|with)\b)/,
+    /(?<keyword>\b(?:def|return|and|or|not|is|as|lambda|assert|pass|break|continue|class|import|from|True|False|None)\b|@[\w.]+)/,
     /(?<type>\bnl\.(?:b?float|u?int|bool)\w*|\b(?:b?float|u?int|bool)\d*\w*(?=\[))/,
     /(?<symbol>\bn(?:l|isa)\.[\w.]+)/,
     /(?<attr>\b\w+=)/,

@@ -31,7 +31,7 @@ function cards(): Promise<Cards> {
 
 const CONFIDENCE: Readonly<Record<string, string>> = { H: "well founded", M: "one published figure", L: "inferred" };
 
-function row(name: string, ...value: (Node | string)[]): Node[] {
+export function row(name: string, ...value: (Node | string)[]): Node[] {
   return value.length > 0 ? [el("dt", {}, name), el("dd", {}, ...value)] : [];
 }
 
@@ -43,25 +43,43 @@ function costText(cost: InstructionCost, target: string): Node[] {
   ];
 }
 
+export function costRows(costs: readonly InstructionCost[], target: string): Node[] {
+  return costs.flatMap((c) => row("cost", ...costText(c, target)));
+}
+
+/** Limits that name a target are those of that target only. */
+export function limitsOf(limits: readonly string[], target: string): string[] {
+  return limits.filter((l) => !/^trn\d: /.test(l) || l.startsWith(`${target}: `)).map((l) => l.replace(/^trn\d: /, ""));
+}
+
 function facts(i: Instruction, engine: string, target: string): HTMLElement {
   const engines = i.engines.map((e) => `${e.name}${e.name === engine ? " (here)" : ""}`).join(", ");
   const here = i.engines.find((e) => e.name === engine);
   const reach = here ? `reads ${here.reads.join(", ") || "nothing"}; writes ${here.writes.join(", ") || "nothing"}` : "";
-  // limits that name a target are those of that target only
-  const limits = i.limits.filter((l) => !/^trn\d: /.test(l) || l.startsWith(`${target}: `)).map((l) => l.replace(/^trn\d: /, ""));
   const costs = i.costs.filter((c) => c.engine === engine);
   return el(
     "dl",
     {},
     ...(engines ? row("engines", engines) : []),
     ...(reach ? row("memories", reach) : []),
-    ...limits.flatMap((l) => row("limit", l)),
-    ...(costs.length > 0 ? costs : i.costs).flatMap((c) => row("cost", ...costText(c, target))),
+    ...limitsOf(i.limits, target).flatMap((l) => row("limit", l)),
+    ...costRows(costs.length > 0 ? costs : i.costs, target),
   );
+}
+
+/** The card of a line of NKI, whose module is loaded with the first one. */
+function nkiCard(line: string, target: string): HTMLElement {
+  const box = el("div", {}, el("p", {}, "…"));
+  import("./nkicard").then((m) => m.nkiLineCard(opLabel(line, "nki"), line, target)).then(
+    (content) => fill(box, ...content),
+    () => fill(box, el("p", {}, "This card could not be loaded: is the server reachable?")),
+  );
+  return el("div", { class: "card" }, box);
 }
 
 /** The card of an operation's line, which fills itself once the texts are there; null for a line without one. */
 export function operationCard(line: string, dialect: string, target: string): HTMLElement {
+  if (dialect === "nki") return nkiCard(line, target);
   const name = fullName(opLabel(line, dialect), dialect);
   const what = el("p", {}, "…");
   const more = el("div", {});

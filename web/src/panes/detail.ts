@@ -16,9 +16,10 @@ export class DetailTools {
     });
   }
 
-  /** The compact form of NISA shows or expresses every attribute. */
+  /** The compact form of NISA shows or expresses every attribute; the calls of NKI have one form only. */
   showFor(dialect: string): void {
-    this.attributes.hidden = dialect === "nisa";
+    this.full.hidden = dialect === "nki";
+    this.attributes.hidden = dialect === "nisa" || dialect === "nki";
   }
 
   toggleFull(): void {

@@ -21,15 +21,24 @@ export interface HeaderActions {
   downloads(): void;
 }
 
-function options(select: HTMLSelectElement, list: { value: string; label: string; title?: string }[], chosen: string): void {
-  fill(
-    select,
-    ...list.map((o) => {
-      const option = el("option", o.title ? { title: o.title } : {}, o.label);
-      option.value = o.value;
-      return option;
-    }),
-  );
+interface Choice {
+  value: string;
+  label: string;
+  title?: string;
+  /** The heading under which the list shows it, with its neighbours of the same. */
+  group?: string;
+}
+
+function options(select: HTMLSelectElement, list: readonly Choice[], chosen: string): void {
+  fill(select);
+  for (const { value, label, title, group } of list) {
+    const option = el("option", title ? { title } : {}, label);
+    option.value = value;
+    const last = select.lastElementChild;
+    if (group === undefined) select.append(option);
+    else if (last instanceof HTMLOptGroupElement && last.label === group) last.append(option);
+    else select.append(el("optgroup", { attrs: { label: group } }, option));
+  }
   select.value = chosen;
 }
 
@@ -38,7 +47,7 @@ function examplePicker(store: AppStore, actions: HeaderActions): void {
   store.watch(["examples", "source", "files"], () => {
     const { examples, source, files } = store.state;
     const same = files.length === 0 ? examples.find((e) => e.source === source) : undefined;
-    const list = examples.map((e) => ({ value: e.name, label: e.title }));
+    const list: Choice[] = examples.map((e) => ({ value: e.name, label: e.title, group: e.group }));
     if (!same || keptDraft()) list.unshift({ value: CUSTOM, label: "Your kernel" });
     options(select, list, same?.name ?? CUSTOM);
   });

@@ -25,7 +25,7 @@ const NEW_ROW: Row = { name: "", shape: "128, 512", dtype: "float32" };
 export function guessParameters(source: string, line?: number): string[] {
   const m =
     line === undefined
-      ? (/@trace[\s\S]*?\ndef\s+\w+\s*\(([^)]*)\)/.exec(source) ?? /^def\s+\w+\s*\(([^)]*)\)/m.exec(source))
+      ? (/@(?:trace|(?:nki\.)?jit)\b[\s\S]*?\ndef\s+\w+\s*\(([^)]*)\)/.exec(source) ?? /^def\s+\w+\s*\(([^)]*)\)/m.exec(source))
       : /^\s*def\s+\w+\s*\(([^)]*)\)/m.exec(source.split("\n").slice(line - 1).join("\n"));
   return (m?.[1] ?? "")
     .split(",")

@@ -174,11 +174,18 @@ export class SourcePane {
   private async explain(pos: number): Promise<{ from: number; to: number; dom: HTMLElement } | null> {
     const called = this.store.state.language === "nkipy" ? calledAt(this.editor.view, pos) : null;
     const decided = this.decidedAt(pos);
-    const operation = called && (await operationNamed(called.name));
-    const span = called && operation ? called : decided?.span;
+    const tip = called && (await this.tipOf(called.name));
+    const span = called && tip ? called : decided?.span;
     if (!span) return null;
-    const dom = el("div", { class: "source-tip" }, operation && operationTip(operation), decided && shortTip(decided.list));
+    const dom = el("div", { class: "source-tip" }, tip, decided && shortTip(decided.list));
     return { from: span.from, to: span.to, dom };
+  }
+
+  /** What a function of NumPy or NKI is, by its full name; null if it is not known. */
+  private async tipOf(name: string): Promise<HTMLElement | null> {
+    if (/^n(?:l|isa)\./.test(name)) return import("./nkicard").then((m) => m.nkiCard(name, this.store.state.target), () => null);
+    const operation = await operationNamed(name);
+    return operation && operationTip(operation);
   }
 
   private decidedAt(pos: number) {

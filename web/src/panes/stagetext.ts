@@ -254,7 +254,8 @@ export class StageText {
       this.chooseCaret();
       this.store.set({ inspect });
     };
-    return el("p", { class: "card-looks" }, button("values", "What the operation computes or writes (v)", () => look("values")), this.shown?.stage.dialect === "nisa" && button("tiles", "What the instruction touches of its buffers (o)", () => look("tiles")));
+    const dialect = this.shown?.stage.dialect;
+    return el("p", { class: "card-looks" }, dialect !== "nki" && button("values", "What the operation computes or writes (v)", () => look("values")), dialect === "nisa" && button("tiles", "What the instruction touches of its buffers (o)", () => look("tiles")));
   }
 
   private explain(line: number): HTMLElement | null {

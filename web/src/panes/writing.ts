@@ -5,10 +5,12 @@ import type { Known } from "../editor/known";
 import { signatureHelp } from "../editor/signature";
 import type { AppStore } from "../state/app";
 import { vocabulary, type Vocabulary } from "../state/operations";
+import { nkiCalls } from "../state/nki";
 import { kernelOf } from "../state/outcome";
 import { adoptStyle } from "../style/late";
 import css from "../style/writing.late.css";
 import { el } from "./dom";
+import { nkiTip } from "./nkicard";
 import { operationTip } from "./operations";
 
 function knownFrom({ operations, knobs }: Vocabulary): Map<string, Known> {
@@ -21,11 +23,30 @@ function knownFrom({ operations, knobs }: Vocabulary): Map<string, Known> {
   return known;
 }
 
+async function nkiKnown(store: AppStore): Promise<[string, Known][]> {
+  const calls = await nkiCalls();
+  return [...(calls ?? [])].map(([name, call]) => {
+    const { parameters } = call;
+    return [name, { ...(parameters ? { parameters } : {}), isKnob: false, isByName: call.kind === "instruction", tip: () => nkiTip(call, store.state.target) }];
+  });
+}
+
 /** The extension of the editor. */
 export function writing(store: AppStore): Extension {
   adoptStyle(css);
-  let known: ReadonlyMap<string, Known> | null = null;
-  void vocabulary().then((words) => (known = words && knownFrom(words)));
+  let known: Map<string, Known> | null = null;
+  const numpy = vocabulary().then((words) => (known = words && knownFrom(words)));
+  let hasNki = false;
+  // the names of NKI are needed once a source imports it
+  store.watch(["source", "files"], () => {
+    const texts = [store.state.source, ...store.state.files.map((f) => f.source)];
+    if (hasNki || !texts.some((text) => /^\s*(?:import|from)\s[^\n]*\bnki\b/m.test(text))) return;
+    hasNki = true;
+    void Promise.all([nkiKnown(store), numpy]).then(([calls]) => {
+      known = new Map([...(known ?? []), ...calls]);
+      hasNki = calls.length > 0;
+    });
+  });
   const help = {
     known: () => known,
     inputs: () => {

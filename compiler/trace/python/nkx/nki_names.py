@@ -9,6 +9,21 @@ import sys
 import _nkx
 from nkx import missing
 
+# For each module: the names that are not compiled here yet, {name of an earlier NKI: what replaces it}, and its submodules.
+TABLES = {}
+_MASKS = {"arange", "mgrid", "par_dim"}
+
+
+def removed_code(module, name):
+    """The code of the refusal of a name of an earlier NKI."""
+    if module == "nki.language":
+        return "nki-mask-removed" if name in _MASKS else "nki-mixed-generations"
+    return "nki-removed-api"
+
+
+_REMOVED_CLASSES = {"nki-mask-removed": _nkx.NkiMaskRemoved, "nki-mixed-generations": _nkx.NkiMixedGenerations,
+                    "nki-removed-api": _nkx.NkiRemovedApi}
+
 
 def refuse(cls, message, hint=None):
     e = cls(message)
@@ -42,13 +57,14 @@ def attribute_of(module, unsupported=(), removed=None, modules=()):
     """The __getattr__ of a module.  unsupported: names of NKI that are not compiled here yet; removed: names of earlier
     versions, with what replaces them; modules: its submodules, which the import system then imports."""
     removed = removed or {}
+    TABLES[module] = unsupported, removed, modules
 
     def __getattr__(name):
         if name.startswith("__") or name in modules or missing.is_guarded_here():
             raise AttributeError(f"module {module!r} has no attribute {name!r}")
         full = f"{module}.{name}"
         if name in removed:
-            return Unavailable(name, _nkx.NkiRemovedApi, f"{full} belongs to an earlier NKI", removed[name])
+            return Unavailable(name, _REMOVED_CLASSES[removed_code(module, name)], f"{full} belongs to an earlier NKI", removed[name])
         if name in unsupported:
             return Unavailable(name, _nkx.NkiUnsupported, f"{full} is not compiled here yet", None)
         near = difflib.get_close_matches(name, [*vars(sys.modules[module]), *unsupported], 1)

@@ -19,6 +19,8 @@ class _Annotation:
         for item in items:
             if _is_dims(item):
                 shape = tuple(map(int, item))
+            elif hasattr(item, "__index__") and not isinstance(item, type):  # tensor[512]
+                shape = (int(item),)
             elif not isinstance(item, _Annotation) and item is not Ellipsis:
                 dtype = item
         return _Annotation(self.name, shape, dtype)

@@ -5,11 +5,9 @@ from nkx.nki_run import simulate  # noqa: F401
 
 __nkx_stub__ = True
 GENERATION = 2  # NKI_GA of compiler/trace/kernels.h
-__getattr__ = nki_names.attribute_of("nki", modules={"isa", "language", "typing"}, unsupported={"collectives", "compiler"},
-                                     removed={"baremetal": "call the kernel with arrays, or use nki.simulate",
-                                              "benchmark": "nkx run KERNEL --profile gives the time",
-                                              "profile": "nkx run KERNEL --profile gives the profile",
-                                              "simulate_kernel": "nki.simulate(kernel)(…)"})
+__getattr__ = nki_names.attribute_of("nki", modules={"isa", "language", "typing"}, unsupported={"collectives", "compiler"})
+# Newer versions of NKI have these no more; outside of kernels they do here what they did.
+simulate_kernel, baremetal, benchmark, profile = nki_run.ways_to_run(GENERATION)
 
 
 def jit(fn=None, **options):

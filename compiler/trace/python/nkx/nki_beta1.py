@@ -1,0 +1,321 @@
+"""Tensors of NKI beta 1, over the tensors of the record (compiler/nki/nki.h).  nki_beta1_ops.py has the operators.
+
+A Tensor is memory and an affine map for each of its axes, from the axes that an instruction goes over to an index:
+
+    t[i_p, 64 * k + i_f]    axis 0: i0,   axis 1: 64 * k + i1
+
+Nothing is recorded for an access.  An instruction asks for its view, which is cut to the instruction's mask first, and
+only then compared with the memory's bounds.
+
+Memory on chip may have block dimensions, the axes before nl.par_dim: one tensor of the record for each block.
+"""
+import itertools
+import math
+
+import _nkx
+import numpy as np
+from nki import isa
+from nkx.nki_beta1_index import Index, broadcast_shapes, is_integer
+from nkx.nki_names import refuse
+
+
+class par_dim(int):
+    """The size of the axis that counts partitions."""
+
+
+def dtype_of(d):
+    """A NumPy dtype for what beta 1 takes as one: a type, a dtype or a name."""
+    try:
+        return np.dtype(getattr(d, "name", d) if not isinstance(d, type) else d)
+    except TypeError:
+        return refuse(_nkx.NkiDtype, f"{d!r} is not a data type", "use a type of nl, such as nl.float32")
+
+
+# ---- memory ---------------------------------------------------------------------------------------------------------
+
+
+class Memory:
+    """One tensor of the record, or one for each block.  shape: block dimensions, partitions, others; partition: the axis
+    that counts partitions, or -1 in HBM.
+
+    A result that an instruction with a mask has written is undefined elsewhere.  valid: the box [(first, end), …] that is
+    defined, or None if all is; rest: conditions besides (Mask.cut).  Instructions on it leave out what is undefined.
+
+    parameter: of an argument of the kernel, its Parameter."""
+
+    def __init__(self, shape, partition, parts):
+        self.shape, self.partition, self.parts = tuple(shape), partition, parts
+        first = next(iter(parts.values()))
+        self.dtype, self.buffer, self.name = first.dtype, first.buffer, first.name
+        self.has_products = False
+        self.valid, self.rest = None, []
+        self.parameter = None
+
+    @property
+    def is_on_chip(self):
+        return self.partition >= 0
+
+
+    def begin_writing(self):
+        """Called before a write.  What a kernel writes to an argument goes to a new tensor, which becomes a result."""
+        if self.parameter and self.parameter.result is None:
+            self.parameter.begin_writing(self)
+
+
+class Parameter:
+    """An argument that is a tensor: its name, whether it is annotated as mutable, and the result that has taken its
+    place."""
+
+    def __init__(self, name, is_mutable):
+        self.name, self.is_mutable, self.result = name, is_mutable, None
+
+    def begin_writing(self, memory):
+        (old,) = memory.parts.values()
+        self.result = _nkx.nki_ndarray(old.shape, old.dtype, "shared_hbm", self.name + "_result")
+        if self.is_mutable:  # the elements that are not written stay
+            isa.dma_copy(dst=self.result, src=old)
+        memory.parts = {(): self.result}
+
+
+def _is_hbm(buffer):
+    return "hbm" in str(getattr(buffer, "name", buffer))
+
+
+def new(shape, dtype, buffer="sbuf", name=""):
+    """A new Tensor.  A size that is a par_dim is the axis of partitions; axes before it count blocks."""
+    shape = (shape,) if is_integer(shape) else tuple(shape)
+    if not shape or not all(map(is_integer, shape)):
+        refuse(_nkx.NkiCall, f"the shape {shape} has no sizes", "write (nl.par_dim(128), 512)")
+    if _is_hbm(buffer):
+        return whole(Memory(shape, -1, {(): _nkx.nki_ndarray(shape, dtype, buffer, name)}))
+    marked = [d for d, n in enumerate(shape) if isinstance(n, par_dim)]
+    if len(marked) > 1:
+        refuse(_nkx.NkiCall, "a shape has more than one nl.par_dim", "one axis counts partitions")
+    p = marked[0] if marked else 0
+    one = (*shape[p:], 1) if p == len(shape) - 1 else shape[p:]
+    blocks = itertools.product(*map(range, shape[:p]))
+    return whole(Memory(shape, p, {b: _nkx.nki_ndarray(tuple(map(int, one)), dtype, buffer, name) for b in blocks}))
+
+
+def of(view):
+    """The Tensor of a tensor of the record, or of a view of one."""
+    return whole(Memory(view.shape, -1 if _is_hbm(view.buffer) else 0, {(): view}))
+
+
+def whole(memory):
+    n = len(memory.shape)
+    return Tensor(memory, memory.shape, [(0, tuple(int(d == a) for d in range(n))) for a in range(n)])
+
+
+# ---- tensors --------------------------------------------------------------------------------------------------------
+
+
+class Tensor:
+    """maps: for each axis of the memory (offset, steps over the axes of `shape`)."""
+
+    __array_ufunc__ = None
+    __hash__ = object.__hash__
+    is_product = False  # what nisa.nc_matmul returns
+
+    def __init__(self, memory, shape, maps):
+        self.memory, self.shape, self.maps = memory, tuple(int(n) for n in shape), maps
+
+    dtype = property(lambda self: self.memory.dtype)
+    buffer = property(lambda self: self.memory.buffer)
+    name = property(lambda self: self.memory.name)
+    ndim = property(lambda self: len(self.shape))
+    size = property(lambda self: math.prod(self.shape))
+
+    def __repr__(self):
+        return f"{self.name}: {self.dtype}{self.shape} in {self.buffer}"
+
+    def __len__(self):
+        return self.shape[0]
+
+    def __iter__(self):
+        refuse(_nkx.NkiTensorOperator, "a tensor is no sequence", "iterate over a range, and index the tensor")
+
+    def __bool__(self):
+        refuse(_nkx.NkiTensorTruth, "a tensor has no truth value while the kernel is compiled",
+               "compare sizes or other Python values; use nl.where for data")
+
+    # ---- accesses
+
+    def __getitem__(self, key):
+        shape, entries = _entries(self, key)
+        maps = []
+        for offset, steps in self.maps:
+            for a, s in enumerate(steps):
+                offset += s * entries[a].offset
+            maps.append((offset, tuple(sum(s * e.steps[d] for s, e in zip(steps, entries)) for d in range(len(shape)))))
+        return Tensor(self.memory, shape, maps)
+
+    def _with_axes(self, shape, order):
+        """The same elements with other axes; order: for each new axis the old one, or None for one without steps."""
+        return Tensor(self.memory, shape, [(o, tuple(0 if a is None else s[a] for a in order)) for o, s in self.maps])
+
+    def broadcast_to(self, shape):
+        shape = tuple(shape)
+        if broadcast_shapes(self.shape, shape) != shape:
+            refuse(_nkx.NkiShapeMismatch, f"{self.name} has the shape {self.shape}, which is not broadcast to {shape}")
+        if self.memory.is_on_chip and len(shape) == self.ndim and self.shape[0] == 1 != shape[0]:
+            return self.spread(shape[0]).broadcast_to(shape)
+        more = len(shape) - self.ndim
+        return self._with_axes(shape, [None if d < more or self.shape[d - more] == 1 != n else d - more
+                                       for d, n in enumerate(shape)])
+
+    def with_last(self, axes):
+        """The axes in this list last, in their order."""
+        order = [a for a in range(self.ndim) if a not in axes] + list(axes)
+        return self._with_axes([self.shape[a] for a in order], order)
+
+    def reshape(self, shape, *more):
+        shape = (shape, *more) if is_integer(shape) else shape
+        return of(self.view().reshape(tuple(map(int, shape))))
+
+    def expand_dims(self, axis):
+        axis += self.ndim + 1 if axis < 0 else 0
+        order = list(range(self.ndim))
+        return self._with_axes((*self.shape[:axis], 1, *self.shape[axis:]), [*order[:axis], None, *order[axis:]])
+
+    # ---- views
+
+    def view(self, box=None):
+        """The view of the record that these elements are.  box: the part [(first, end), …] of the axes."""
+        m = self.memory
+        sizes, maps = list(self.shape), self.maps
+        if box is not None:
+            maps = [(o + sum(s * f for s, (f, _) in zip(steps, box)), steps) for o, steps in maps]
+            sizes = [end - first for first, end in box]
+        self._check_bounds(sizes, maps)
+        p = m.partition if m.is_on_chip else 0
+        self.check_is_one_block()
+        part = m.parts[tuple(o for o, _ in maps[:p])]
+        if p == 0 and sizes == list(m.shape) == list(part.shape) and all(
+                o == 0 and steps[a] == (1 if sizes[a] > 1 else steps[a]) and not any(
+                    s and sizes[d] > 1 for d, s in enumerate(steps) if d != a) for a, (o, steps) in enumerate(maps)):
+            return part
+        return _on_chip(part, sizes, maps[p:], m) if m.is_on_chip else _in_hbm(part, sizes, maps)
+
+    def check_is_one_block(self):
+        m = self.memory
+        for _, steps in self.maps[:max(m.partition, 0)]:
+            if any(s and n > 1 for s, n in zip(steps, self.shape)):
+                refuse(_nkx.NkiView, f"{m.name} has {m.partition} block dimensions, but an instruction works on one block",
+                       "index the block dimensions by loop variables")
+
+    def _check_bounds(self, sizes, maps):
+        for a, (o, steps) in enumerate(maps):
+            ends = [s * (n - 1) for s, n in zip(steps, sizes)]
+            least, most = o + sum(min(e, 0) for e in ends), o + sum(max(e, 0) for e in ends)
+            if least < 0 or most >= self.memory.shape[a]:
+                refuse(_nkx.NkiBounds, f"the indices {least} to {most} are not inside of dimension {a} of {self.name}, which has "
+                       f"{self.memory.shape[a]} elements", "a mask restricts an access to the part that exists")
+
+
+Tensor.__name__ = "tile of NKI beta 1"  # in messages
+
+
+# ---- indices --------------------------------------------------------------------------------------------------------
+
+
+def _expanded(t, key):
+    """The index with one entry for each axis."""
+    key = list(key) if isinstance(key, tuple) else [key]
+    dots = [i for i, k in enumerate(key) if k is Ellipsis]
+    if len(dots) > 1 or len(key) - len(dots) > t.ndim:
+        refuse(_nkx.NkiBounds, f"there are {len(key)} indices for {t.ndim} dimensions")
+    at = dots[0] if dots else len(key)
+    return key[:at] + [slice(None)] * (t.ndim - len(key) + len(dots)) + key[at + len(dots):]
+
+
+def _integer(k, n, axis):
+    k = int(k)
+    if not -n <= k < n:
+        refuse(_nkx.NkiBounds, f"the index {k} is not inside dimension {axis}, which has {n} elements")
+    return k + n if k < 0 else k
+
+
+def _bound(x, default, n):
+    if x is None:
+        return default
+    if not is_integer(x):
+        refuse(_nkx.NkiCall, f"a bound of a slice must be an integer, not {type(x).__name__}")
+    return int(x) + (n if x < 0 else 0)
+
+
+def _slice(k, n, axis):
+    """The indices of a slice as an index tile.  An end after the last element is left for the mask, or for the check of
+    bounds."""
+    start, stop, step = _bound(k.start, 0, n), _bound(k.stop, n, n), 1 if k.step is None else k.step
+    if step < 1 or stop <= start:
+        refuse(_nkx.NkiBounds, f"the slice {start}:{stop}:{step} of dimension {axis} has no elements")
+    return Index((len(range(start, stop, step)),), start, (step,))
+
+
+def _entries(t, key):
+    """The shape of the access, and one Index of that shape for each axis of t."""
+    keys = _expanded(t, key)
+    tiles = [k for k in keys if isinstance(k, Index)]
+    for k in keys:
+        if isinstance(k, Tensor):
+            refuse(_nkx.NkiUnsupported, "an index that is a tensor is not compiled here yet")
+        if not (isinstance(k, (Index, slice)) or is_integer(k)):
+            refuse(_nkx.NkiBounds, f"an index must be an integer, a slice or an index tile, not {type(k).__name__}")
+    if tiles:
+        return _entries_of_tiles(t, keys, tiles)
+    shape, entries = [], []
+    keeps = t.memory.is_on_chip and t.memory.partition == 0 and t.ndim == len(t.memory.shape)
+    for a, (k, n) in enumerate(zip(keys, t.shape)):
+        i = _slice(k, n, a) if isinstance(k, slice) else Index((1,), _integer(k, n, a), (0,))
+        if isinstance(k, slice) or (a == 0 and keeps):
+            entries.append((len(shape), i))
+            shape += i.shape
+        else:
+            entries.append((None, i))
+    return tuple(shape), [Index(shape, i.offset, [i.steps[0] if d == at else 0 for d in range(len(shape))]) for at, i in entries]
+
+
+def _entries_of_tiles(t, keys, tiles):
+    shape = broadcast_shapes(*(i.shape for i in tiles))
+    if shape is None:
+        refuse(_nkx.NkiShapeMismatch, f"the index tiles have the shapes {', '.join(str(i.shape) for i in tiles)}",
+               "give each its own axis: i[:, None] and j[None, :]")
+    if any(isinstance(k, slice) and t.shape[a] > 1 for a, k in enumerate(keys)):
+        refuse(_nkx.NkiView, "an index mixes slices and index tiles", "write all axes with nl.arange, or all with slices")
+    entries = []
+    for a, k in enumerate(keys):
+        k = 0 if isinstance(k, slice) else k
+        entries.append(k.to(shape) if isinstance(k, Index) else Index(shape, _integer(k, t.shape[a], a), (0,) * len(shape)))
+    return shape, entries
+
+
+# ---- views of the record --------------------------------------------------------------------------------------------
+
+
+def _pairs(part, sizes, maps, strides):
+    """The pairs of stride and size of an access pattern, and its offset."""
+    pairs = [[sum(steps[d] * stride for (_, steps), stride in zip(maps, strides)) if n > 1 else 0, n] for d, n in enumerate(sizes)]
+    if any(step < 0 for step, _ in pairs):
+        refuse(_nkx.NkiView, f"an access to {part.name} goes backwards", "use index tiles that grow")
+    return pairs, sum(o * stride for (o, _), stride in zip(maps, strides))
+
+
+def _in_hbm(part, sizes, maps):
+    pairs, offset = _pairs(part, sizes, maps, part.strides)
+    return part.ap(pairs or [[1, 1]], offset=offset)
+
+
+def _on_chip(part, sizes, maps, memory):
+    (first, steps), free = maps[0], maps[1:]
+    n = sizes[0] if sizes else 1
+    if any(s and size > 1 for s, size in zip(steps[1:], sizes[1:])) or (n > 1 and any(s[0] for _, s in free)):
+        refuse(_nkx.NkiView, f"the partitions of {memory.name} are not the first axis of an access",
+               "the first axis of a tile counts partitions: give its index tile the first axis, i_p[:, None]")
+    if n > 1 and steps[0] != 1:
+        refuse(_nkx.NkiAddress, f"an access to {memory.name} steps over partitions by {steps[0]}",
+               "the partitions of an operand are neighbours")
+    if first or n != part.shape[0]:
+        part = part[first:first + n]
+    pairs, offset = _pairs(part, sizes[1:], [(o, s[1:]) for o, s in free], part.strides[1:])
+    return part.ap([[part.strides[0], n], *(pairs or [[1, 1]])], offset=offset)

@@ -1,0 +1,1 @@
+from nki.typing import immutable, mutable, mutable_tensor, tensor  # noqa: F401
