@@ -55,7 +55,8 @@ static uint32_t hash_place(const struct sources_place *p) {
 static bool same_place(const struct sources_place *x, const struct sources_place *y) {
   return x->file == y->file && x->line == y->line && x->col == y->col && x->end_line == y->end_line &&
          x->end_col == y->end_col && x->caller == y->caller && x->n_loops == y->n_loops &&
-         !memcmp(x->loops, y->loops, (size_t)x->n_loops * sizeof *x->loops) && !strcmp(x->func, y->func);
+         (!x->n_loops || !memcmp(x->loops, y->loops, (size_t)x->n_loops * sizeof *x->loops)) &&
+         !strcmp(x->func, y->func);
 }
 
 static int number_of(struct sources *s, const struct sources_place *p) {

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "nki/lower_internal.h"
+#include "nki/reroll.h"
 
 enum status nki_lower_refuse(struct nki_lower *l, const struct nki_call *c, const char *hint, const char *what) {
   diag_add(l->ds, DS_ERROR, DG_NKI_UNSUPPORTED, c->locs.n ? c->locs.v[0] : NULL, "nisa.%s: %s", nki_def(c)->name, what)
@@ -172,7 +173,9 @@ static enum status lower_loop(struct nki_lower *l, const struct nki_loop *loop, 
   MlirRegion region = ir_loop_region(&outside, 0, NULL, &l->b);
   l->counters[loop->depth] = mlirBlockGetArgument(l->b.block, 0);
   ir_for(&outside, bounds, 0, NULL, region);
+  l->nesting = nesting + 1;
   enum status st = lower_items(l, &loop->items, nesting + 1);
+  l->nesting = nesting;
   l->b.loc = outside.loc;
   ir_yield(&l->b, 0, NULL);
   l->b = outside;
@@ -327,6 +330,14 @@ static enum status lower_function(struct nki_lower *l, MlirModule module) {
 }
 
 enum status nki_lower(struct ir *ir, const struct nki_program *p, struct diags *ds, MlirModule *out) {
+  struct nki_program *rerolled;
+  struct nki_notes notes = {0};
+  if (!p->is_rerolled) {
+    enum status made = nki_reroll(p, false, ds, &rerolled, &notes);
+    if (made)
+      return made;
+    p = rerolled;
+  }
   struct nki_lower l = {.ir = ir, .p = p, .ds = ds};
   struct ir_capture capture;
   arena_init(&l.arena);

@@ -1,4 +1,4 @@
-/* lower: makes a NISA module (nisa/nisa.h) of an NKI program that reroll.h made.
+/* lower: makes a NISA module (nisa/nisa.h) of an NKI program that reroll.h made; a record is rerolled first.
  *
  * Every call becomes one instruction, or a few, and every loop an scf.for.  A tensor on chip is allocated where it is made
  * and released after its last use in the same loop; NKI's own tensors live until the function ends.  Every operation has

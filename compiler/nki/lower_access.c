@@ -146,15 +146,17 @@ MlirValue nki_memref_of(struct nki_lower *l, const struct nki_tensor *t, bool is
     h->memref = allocate(l, t, h->is_flat && mem_is_on_chip(t->space));
   if (!is_flat || mem_is_on_chip(t->space) || t->rank == 1)
     return h->memref;
-  if (mlirValueIsNull(h->flat)) {
-    MlirAttribute dims[NKI_RANK_MAX];
-    for (int i = 0; i < t->rank; i++)
-      dims[i] = ir_i64_attr(&l->b, i);
-    MlirAttribute group = mlirArrayAttrGet(l->b.ctx, t->rank, dims);
-    MlirNamedAttribute all = ir_named(&l->b, "reassociation", mlirArrayAttrGet(l->b.ctx, 1, &group));
-    h->flat = ir_op1_with(&l->b, "memref.collapse_shape", nki_memref_type(l, t, true), 1, &h->memref, 1, &all);
-  }
-  return h->flat;
+  if (!mlirValueIsNull(h->flat))
+    return h->flat;
+  MlirAttribute dims[NKI_RANK_MAX];
+  for (int i = 0; i < t->rank; i++)
+    dims[i] = ir_i64_attr(&l->b, i);
+  MlirAttribute group = mlirArrayAttrGet(l->b.ctx, t->rank, dims);
+  MlirNamedAttribute all = ir_named(&l->b, "reassociation", mlirArrayAttrGet(l->b.ctx, 1, &group));
+  MlirValue flat = ir_op1_with(&l->b, "memref.collapse_shape", nki_memref_type(l, t, true), 1, &h->memref, 1, &all);
+  if (!l->nesting) /* what a loop makes does not exist after it */
+    h->flat = flat;
+  return flat;
 }
 
 void nki_release(struct nki_lower *l, struct nki_home *h) {

@@ -32,6 +32,7 @@ struct nki_lower {
   struct diags *ds;
   struct arena arena;
   struct ir_builder b;               /* where the next instruction goes: the end of the function, or of a loop in it */
+  int nesting;                       /* of loops there */
   MlirValue counters[NKI_LOOPS_MAX]; /* of the loops that are open, by their depth */
   struct nki_home *homes;            /* of the program's tensors, and of those below */
   struct nki_release **releases;     /* by the id of an item: what ends after it */

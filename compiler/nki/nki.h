@@ -313,7 +313,8 @@ struct nki_program {
     int n, cap;
   } tensors;
   struct nki_items items;
-  int n_calls; /* of a record: those among the items */
+  bool is_rerolled; /* reroll.h made it; false: a record */
+  int n_calls;      /* of a record: those among the items */
   struct {
     struct nki_round *v;
     int n, cap;

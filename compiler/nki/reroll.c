@@ -283,6 +283,7 @@ static struct nki_program *make_program(struct roll *r, struct nki_items items) 
                             .name = from->name,
                             .target = from->target,
                             .items = items,
+                            .is_rerolled = true,
                             .n_outputs = from->n_outputs,
                             .locs = from->locs,
                             .return_locs = from->return_locs};
@@ -292,8 +293,10 @@ static struct nki_program *make_program(struct roll *r, struct nki_items items) 
   settle(r, p, &p->items, &id);
   name_loops(p, &p->items, 0);
   p->outputs = arena_new_array(r->arena, struct nki_tensor *, (size_t)from->n_outputs);
-  for (int i = 0; i < from->n_outputs; i++)
-    p->outputs[i] = roll_tensor_of(r, from->outputs[i])->final;
+  for (int i = 0; i < from->n_outputs; i++) {
+    struct nki_tensor *t = roll_tensor_of(r, from->outputs[i])->final;
+    p->outputs[i] = t ? t : final_tensor(r, p, from->outputs[i]);
+  }
   return p;
 }
 

@@ -21,8 +21,7 @@ static struct nki_call *with_groups(struct roll *r, struct nki_tensor *const *no
   for (int k = 0; k < n; k++) {
     const struct nki_value *v = &c->value[k];
     struct nki_tensor *t = v->kind == NKI_VIEW ? v->view->tensor : NULL;
-    const bool drop = (c->kind == NKI_NC_MATMUL || c->kind == NKI_NC_MATMUL_MX) && v == nki_value(c, "accumulate") &&
-                      v->kind != NKI_ABSENT;
+    const bool drop = v->kind == NKI_FLAG && !strcmp(nki_def(c)->param[k].name, "accumulate");
     if (!drop && (!t || t->space != MEM_PSUM || now[t->number] == t))
       continue;
     if (out == c)
