@@ -205,11 +205,7 @@ for _name, _is_binary in _nkx.nki_operators().items():
 
 
 def _only_an_operand(name, takes):
-    def f(*args, **kwargs):
-        nki_names.refuse(_nkx.NkiOperator, f"nl.{name} is no function of tensors", takes)
-
-    f.__name__ = f.__qualname__ = name
-    return f
+    return nki_names.Unavailable(name, _nkx.NkiOperator, f"nl.{name} is no function of tensors", takes)
 
 
 bypass = _only_an_operand("bypass", "pass it as op0 or op1 of nisa.activate2")
