@@ -14,6 +14,7 @@ enum { KINDS_MAX = 4, LIMITS_MAX = 4, FIELD_MAX = 200 };
   sizeof((int[]){__VA_ARGS__}) / sizeof(int), { \
     __VA_ARGS__ \
   }
+#define NO_KINDS 0, {0}
 #define LIMITS(...) {__VA_ARGS__}
 #define NO_LIMITS {NULL}
 static const struct {
@@ -26,6 +27,7 @@ static const struct {
 #undef NKI_INSTRUCTION
 };
 #undef KINDS
+#undef NO_KINDS
 #undef LIMITS
 #undef NO_LIMITS
 

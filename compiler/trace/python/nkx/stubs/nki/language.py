@@ -193,17 +193,19 @@ for _name, _is_binary in _nkx.nki_operators().items():
     globals()[_name] = _binary(_name) if _is_binary else _unary(_name)
 
 
-def _only_an_operand(name, takes):
-    def f(*args, **kwargs):
-        nki_names.refuse(_nkx.NkiOperator, f"nl.{name} is no function of tensors", takes)
+class _OnlyAnOperand:
+    """A value of op= that is no function of tensors."""
 
-    f.__name__ = f.__qualname__ = name
-    return f
+    def __init__(self, name, takes):
+        self.__name__, self._takes = name, takes
+
+    def __call__(self, *args, **kwargs):
+        nki_names.refuse(_nkx.NkiOperator, f"nl.{self.__name__} is no function of tensors", self._takes)
 
 
-bypass = _only_an_operand("bypass", "pass it as op0 or op1 of nisa.activate2")
-prelu = _only_an_operand("prelu", "pass it as op of nisa.activate2, with relu_param")
-average = _only_an_operand("average", "use nl.mean")
+bypass = _OnlyAnOperand("bypass", "pass it as op0 or op1 of nisa.activate2")
+prelu = _OnlyAnOperand("prelu", "pass it as op of nisa.activate2, with relu_param")
+average = _OnlyAnOperand("average", "use nl.mean")
 
 
 def copy(x, dtype=None):
