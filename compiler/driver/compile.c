@@ -178,6 +178,7 @@ static enum status run_program(struct run *r) {
 static enum status run_traced(struct run *r) {
   struct path p = new_path(r, r->traced->nki ? &pipeline_nki : &pipeline_hlo);
   p.kernel = r->traced;
+  p.nki = r->traced->nki;
   return run_path(&p);
 }
 
