@@ -85,19 +85,13 @@ static void find_homes(struct roll *r) {
 
 /* ---- tensors that are parts of one ------------------------------------------------------------------------------- */
 
-/* The tensors that one place of the source made in the rounds of loops inside their home. */
+/* The tensors with one home that one place of the source made: in rounds of a loop, or as the blocks of a tensor of beta 1. */
 struct site {
   struct {
     int *v;
     int n, cap;
   } tensors;
 };
-
-static bool is_inside(const struct roll *r, int body, int home) {
-  while (r->bodies[body].depth > r->bodies[home].depth)
-    body = r->bodies[body].outer;
-  return body == home;
-}
 
 static bool is_output(const struct nki_program *p, const struct nki_tensor *t) {
   for (int i = 0; i < p->n_outputs; i++)
@@ -166,8 +160,7 @@ static void find_parts(struct roll *r) {
   const int n = r->tensors.n;
   for (int i = 0; i < n; i++) {
     const struct roll_tensor *x = &r->tensors.v[i];
-    if (x->home < 0 || x->tensor->input >= 0 || !x->tensor->locs.n || x->made == x->home ||
-        !is_inside(r, x->made, x->home) || is_output(r->record, x->tensor))
+    if (x->home < 0 || x->tensor->input >= 0 || !x->tensor->locs.n || is_output(r->record, x->tensor))
       continue;
     const uint32_t hash = site_hash(x);
     struct site *s = NULL;
