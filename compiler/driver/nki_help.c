@@ -288,8 +288,9 @@ static void put_language(struct buf *b, const struct entry *e) {
   }
   static const char *const kinds[] = {[FUNCTION] = "composed", [NAME] = "name", [METHOD] = "method"};
   open_entry(b, e->module, e->name, kinds[e->kind], e->what);
-  if (e->kind == NAME)
-    put_generations(b, strcmp(e->module, "tensor") != 0 ? GA | BETA1 : GA); /* types, memories, sizes: both have them */
+  enum dtype t;
+  if (e->kind == NAME) /* types, memories, sizes: both have them, but for packed elements */
+    put_generations(b, strcmp(e->module, "tensor") != 0 && !nki_packed_find(e->name, &t) ? GA | BETA1 : GA);
   else
     put_beta1(b, e->module, e->name, NULL);
   if (e->parameters)

@@ -61,7 +61,7 @@ CASES = [
     ("x[ip, nl.arange(3)[None, :]] = x", "nki-shape-mismatch", "a tile of the shape (128, 512) is assigned to one of the shape (128, 3)"),
     ("out[ip, jf] = x", "nki-memory", "out is in shared_hbm, and cannot be assigned to"),
     ("x[...] = 'zero'", "nki-call", "a tile cannot be set to str"),
-    ("if x: pass", "nki-tensor-truth", "x is a tensor, whose data is not known at compile time"),
+    ("if x: pass", "nki-tensor-truth", "the data of x is not known at compile time"),
     ("for row in «x»: pass", "nki-tensor-operator", "a tensor is no sequence"),
     ("y = «x @ x»", "nki-tensor-operator", "@ is no operator of tiles"),
     ("y = nisa.tensor_tensor(x, 3.0, nl.add)", "nki-call", "data2 must be a tile, not float"),
@@ -111,5 +111,4 @@ def kernel(a: tensor[128, 64]):
     return out
 """
     codes = {d["code"]: d["message"] for d in compiler.compile(source)["diagnostics"]}
-    assert codes["nki-call"] == "dst must be a tensor, not tile of NKI beta 1"
     assert codes["nki-mixed-generations"] == "nki.isa.tensor_copy belongs to newer NKI, but the kernel is beta 1"

@@ -284,3 +284,19 @@ def test_a_tensor_of_another_kernel_is_refused():
         nki.simulate(second)(x)
     with pytest.raises(_nkx.NkiCall, match="no NKI kernel"):
         kept[0].shape
+
+
+def test_a_view_says_whether_numbers_select_its_rows():
+    result = compiler.compile(HEAD + """
+@nki.jit
+def rows(x: nl.tensor[64, 32], i: nl.tensor[nl.int32, (16, 1)]):
+    out = nl.ndarray((16, 32), x.dtype, buffer=nl.shared_hbm)
+    numbers = nl.load(i)
+    part = x.vector_select(0, numbers)
+    assert part.is_indirect() and not x.is_indirect()
+    y = nl.ndarray((16, 32), x.dtype)
+    nisa.dma_copy(y, part)
+    nisa.dma_copy(out, y)
+    return out
+""")
+    assert result["status"] == "ok", result["diagnostics"]
