@@ -144,7 +144,7 @@ def _unary(name):
 
 
 for _name, _is_binary in _nkx.nki_operators().items():
-    if _name not in ("copy", "reciprocal", "max", "min", "sin", "bypass"):
+    if _name not in ("copy", "reciprocal", "max", "min", "sin", "bypass", "prelu"):
         globals()[_name] = _binary(_name) if _is_binary else _unary(_name)
 
 
