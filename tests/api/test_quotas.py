@@ -44,7 +44,7 @@ def answer_of(s):
 @pytest.fixture(scope="module")
 def shared():
     with Server(*BEHIND_PROXY, "--workers", "1", "--client-compiles", "6", "--client-jobs", "2", "--client-connections", "3",
-                "--queue-timeout-ms", "3000") as s:
+                "--queue-timeout-ms", "3000", "--job-timeout-ms", "60000") as s:
         yield s
 
 
