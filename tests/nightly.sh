@@ -28,6 +28,7 @@ examples NKX_FULL_EXAMPLES=1 $pytest tests/conformance/test_examples.py -k decod
 kills    NKX_KILLS=200 $pytest_one tests/jail/test_zygotes.py
 kernels  NKX_KERNELS=all $pytest -rs tests/kernels
 payloads NKX_PAYLOADS=all $pytest tests/browser/test_hostile.py
+nki      NKX_NKI=all $pytest tests/nki_kernels
 journeys NKX_JOURNEYS=all $pytest tests/browser/test_journeys.py
 page     $script tests/bench/page.py
 shapes   NKX_SHAPES=all $pytest tests/conformance/test_shapes.py

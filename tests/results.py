@@ -29,6 +29,7 @@ TESTS = [
     ("jax", "modules of JAX on NISA", "jax", "tests/conformance/test_jax_nisa.py (14)"),
     ("programs", "600 random programs of JAX: each stage by the check, the instructions against XLA", "programs", "tests/conformance/test_random_jax.py (24)"),
     ("mutation", "faults planted in every stage of the pipeline: verification or check names the pass in 95 %", "mutation", "tests/passes/test_mutation.py (8)"),
+    ("nki", "kernels of NKI, of both generations, alone and in NumPy kernels: every stage of instructions on trn1, trn2, trn3", "nki", "tests/nki_kernels (trn2)"),
     ("journeys", "100 journeys: 20 on three kernels at five sizes of the window", "journeys", "tests/browser/test_journeys.py (two sizes)"),
     ("page", "from key to stages, paint while a decoder layer compiles, 231,315 executions panned, 100,000 lines scrolled", "page", ""),
     ("shapes", "the examples' formulas on every odd shape", "shapes", "tests/conformance/test_shapes.py (each third)"),

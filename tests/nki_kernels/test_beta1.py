@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from support import compiler
+from support.nki_kernels import TARGETS
 from support.nki_beta1 import HEAD, KERNELS
 from support.nki_pairs import PAIRS, source_of
 from support.paths import NKX
@@ -20,7 +21,7 @@ def close(got, want, error):
     return got.shape == want.shape and float(np.abs(got - want).max()) <= error * scale
 
 
-@pytest.mark.parametrize("target", ["trn1", "trn2", "trn3"])
+@pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("name", KERNELS)
 def test_every_stage_computes_what_the_calls_compute(name, target):
     result = compiler.compile(HEAD + KERNELS[name][0], "--target", target, check=True)

@@ -6,6 +6,7 @@ import sys
 import pytest
 
 from support import compiler
+from support.nki_kernels import TARGETS
 from support.paths import BUILD, NKX, ROOT
 
 EXAMPLES = sorted((ROOT / "explorer/examples/nki").glob("*.py"))
@@ -26,7 +27,7 @@ def test_an_example_is_right_as_a_python_program(path):
 
 
 @each
-@pytest.mark.parametrize("target", ["trn1", "trn2", "trn3"])
+@pytest.mark.parametrize("target", TARGETS)
 def test_every_stage_of_an_example_computes_what_its_calls_compute(path, target):
     result = compiler.compile(path.read_text(), "--target", target, check=True)
     assert result["status"] == "ok" and not result["diagnostics"], result["diagnostics"]

@@ -8,10 +8,9 @@ import numpy as np
 import pytest
 
 from support import compiler
-from support.nki_kernels import HEAD, KERNELS
+from support.nki_kernels import HEAD, KERNELS, TARGETS
 from support.paths import NKX
 
-TARGETS = ["trn1", "trn2", "trn3"]
 STAGES = ["nki-ast", "nki-trace", "nki-reroll", "nki-to-nisa", "allocate-memory", "engine-programs"]
 
 

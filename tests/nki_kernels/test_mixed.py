@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from support import compiler
-from support.nki_kernels import HEAD
+from support.nki_kernels import HEAD, TARGETS
 from support.paths import NKX
 
 SOFTMAX = HEAD + """
@@ -111,7 +111,7 @@ def test_every_stage_computes_what_the_whole_computes(name):
     assert "func.call" not in last and "nki." not in last.replace("nki.output_names", "") and last.count("func.func") == 1
 
 
-@pytest.mark.parametrize("target", ["trn1", "trn2", "trn3"])
+@pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("name", KERNELS)
 def test_both_parts_are_simulated_together_and_compute_numpys_formula(name, target, tmp_path):
     function, _, formula, error = KERNELS[name]

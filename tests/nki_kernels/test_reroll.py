@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from support import compiler
-from support.nki_kernels import HEAD, KERNELS
+from support.nki_kernels import HEAD, KERNELS, TARGETS
 from support.nki_matmuls import MATMULS, product
 from support.paths import NKX
 from support.random_loops import Kernel
@@ -41,7 +41,7 @@ def test_the_unrolled_and_the_rerolled_program_compute_the_same_bits(name, tmp_p
 
 
 @pytest.mark.parametrize("name", MATMULS)
-@pytest.mark.parametrize("target", ["trn1", "trn2", "trn3"])
+@pytest.mark.parametrize("target", TARGETS)
 def test_matrix_products_with_blocks_compute_the_product(name, target, tmp_path, rng):
     source = HEAD + MATMULS[name]
     result = compiler.compile(source, "--target", target, check=True)
