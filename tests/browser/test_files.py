@@ -179,7 +179,14 @@ def test_the_tabs_work_from_the_keyboard(page):
 
 
 def test_the_address_holds_all_files(page, new_page, watch):
-    two_files(page)
+    code = "/code=[^&]*/.exec(location.hash)?.[0]"
+    add(page, "helper.py", HELPER)
+    page.wait_for_function("() => /code=/.test(location.hash) && /files=/.test(location.hash)")
+    before = page.evaluate(code)
+    tab(page, "kernel.py").click()
+    write(page, MAIN)
+    expect(page.locator("#signature")).to_contain_text("mine")
+    page.wait_for_function(f"(before) => {code} !== before", arg=before)  # the address follows later
     tab(page, "helper.py").click()
     page.wait_for_function("() => /code=/.test(location.hash) && /files=/.test(location.hash) && /tab=helper.py/.test(location.hash)")
     other = new_page()

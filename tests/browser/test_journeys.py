@@ -50,6 +50,9 @@ A_LINE_IN_SIGHT = """() => {
 }"""
 
 
+CODE = "() => /code=[^&]*/.exec(location.hash)?.[0]"  # the kernel in the address
+
+
 class Walk:
     """A page with a kernel, and what the API says about it."""
 
@@ -59,9 +62,11 @@ class Walk:
         self.is_phone = page.locator("#switcher").is_visible()
         self.pane("Source")
         kernel = compile_api(server, source, filename="kernel.py")["kernels"][0]
+        before = page.evaluate(CODE)
         write(page, source)
         page.wait_for_function("(name) => document.querySelector('#signature').textContent.startsWith(name)", arg=kernel["name"])
         compiled(page)
+        page.wait_for_function(f"(before) => ({CODE})() !== before", arg=before)  # the address follows later
         self.stages = kernel["stages"]
         self.keys = [s["name"] for s in self.stages]
         self.wanted = range_named(self.stages, source, text)

@@ -102,7 +102,7 @@ def test_shapes_come_from_the_form_if_the_source_has_none(page):
     form.get_by_role("button", name="Use these").click()
     compiled(page)
     expect(page.locator("#signature")).to_contain_text("a f32[128×64], bias f32[1×64]")
-    expect(page.locator("#stages .stage")).to_have_count(5)
+    expect(page.locator("#stages .stage")).to_have_count(6)
 
 
 def test_a_run_shows_the_engines_and_equals_the_calls(page):
@@ -137,7 +137,7 @@ def test_names_are_completed_under_the_aliases_of_the_imports_with_signatures_an
     editor.screenshot(path=SCREENS / "nki-complete.png")
     editor.keyboard.type("calar(ds")
     signature = editor.locator(".signature")
-    expect(signature).to_contain_text("nisa.tensor_scalar(dst, data, op0, operand0, reverse0=None")
+    expect(signature).to_contain_text("nisa.tensor_scalar(dst, data, op0, operand0=None, reverse0=None")
     expect(signature.locator("b")).to_have_text("dst")
     editor.keyboard.type("t=t, da")
     expect(options.first).to_have_text("data=")
