@@ -15,7 +15,7 @@ for t in "$build"/test/test_*; do
   case $t in *.log | *.d) continue ;; *_py | *_mlir) leaks=0 ;; *) leaks=1 ;; esac
   ASAN_OPTIONS=detect_leaks=$leaks check "$(basename "$t")" "$t"
 done
-for example in explorer/examples/*.py; do
+for example in explorer/examples/*.py explorer/examples/nki/*.py; do
   ASAN_OPTIONS=detect_leaks=0 check "$example" "$build/bin/nkx-worker" compile "$example" --check --quiet --json /dev/null
 done
 echo "$passed passed, $failed failed"
