@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "nki/lower.h"
-#include "nki/reroll.h"
 #include "sim/decode.h"
 #include "sim/run.h"
 
@@ -30,21 +29,6 @@ static bool has(const struct ir_native *base, MlirStringRef name) {
   return find((const struct native *)base, name.data, name.length) >= 0;
 }
 
-static enum status lower(struct ir *ir, const struct nki_program *record, struct diags *ds, MlirModule *out) {
-  struct nki_program *rolled;
-  struct nki_notes notes = {0};
-  enum status st = nki_reroll(record, false, ds, &rolled, &notes);
-  return st ? st : nki_lower(ir, rolled, ds, out);
-}
-
-/* A result is an array of its own: no other value has its memory. */
-static bool is_result(const struct nki_program *p, const struct nki_tensor *t) {
-  for (int i = 0; i < p->n_outputs; i++)
-    if (p->outputs[i] == t)
-      return true;
-  return false;
-}
-
 static enum status make(const struct ir_native *base, struct ir *ir, MlirStringRef name, bool *is_written,
                         struct diags *ds, MlirModule *out) {
   const struct native *n = (const struct native *)base;
@@ -54,10 +38,10 @@ static enum status make(const struct ir_native *base, struct ir *ir, MlirStringR
     return ST_INPUT;
   }
   const struct nki_program *p = n->kernel->calls[k];
-  for (int i = 0; i < p->tensors.n; i++)
+  for (int i = 0; i < p->tensors.n; i++) /* a result is an array of its own: no other value has its memory */
     if (p->tensors.v[i]->input >= 0)
-      is_written[p->tensors.v[i]->input] = nki_is_written(p, p->tensors.v[i]) || is_result(p, p->tensors.v[i]);
-  return lower(ir, p, ds, out);
+      is_written[p->tensors.v[i]->input] = nki_is_written(p, p->tensors.v[i]) || nki_is_output(p, p->tensors.v[i]);
+  return nki_lower(ir, p, ds, out);
 }
 
 /* ---- values ------------------------------------------------------------------------------------------------------ */
@@ -76,7 +60,7 @@ static enum status run(void *user, const char *name, int n_args, const void *con
 
 static enum status decode(struct native *n, struct ir *ir, int k, struct diags *ds) {
   MlirModule m;
-  enum status st = lower(ir, n->kernel->calls[k], ds, &m);
+  enum status st = nki_lower(ir, n->kernel->calls[k], ds, &m);
   if (st)
     return st;
   st = sim_decode(mlirModuleGetOperation(m), n->kernel->calls[k]->name, n->arena, ds, &n->programs[k]);

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "nki/compose.h"
 #include "nki/nki.h"
 
 /* ---- equal calls ------------------------------------------------------------------------------------------------- */
@@ -30,9 +31,14 @@ static struct part part_of(const struct nki_program *p, int first, int n, struct
   return x;
 }
 
+static bool same_elements(const struct nki_tensor *x, const struct nki_tensor *y) {
+  if (!x->initial || !y->initial)
+    return x->initial == y->initial;
+  return !memcmp(x->initial, y->initial, (size_t)nki_tensor_extent(x) * dtype_size(x->dtype));
+}
+
 static bool same_tensor(const struct nki_tensor *x, const struct nki_tensor *y) {
-  return x->dtype == y->dtype && x->space == y->space && x->rank == y->rank && x->input == y->input &&
-         !memcmp(x->dims, y->dims, (size_t)x->rank * sizeof *x->dims);
+  return nki_same_type(x, y) && x->input == y->input && same_elements(x, y);
 }
 
 static bool same_view(const struct part *a, const struct nki_view *x, const struct part *b, const struct nki_view *y) {
@@ -159,12 +165,29 @@ static void note_uses(const struct nki_program *p, const struct nki_instance *x,
   }
 }
 
-/* True if a second run of the instance leaves what the first one has left: it reads no common tensor that it writes. */
+/* What the call does depends on what calls before it left in an engine, or in the memory that it writes. */
+static bool goes_on(const struct nki_call *c) {
+  switch (c->kind) {
+  case NKI_RNG:
+  case NKI_RAND2:
+  case NKI_RAND_GET_STATE:
+  case NKI_DROPOUT:
+    return true;
+  case NKI_DMA_COMPUTE: /* it adds to rows of dst */
+    return nki_value(c, "dst_index")->kind == NKI_VIEW;
+  default:
+    return nki_needs_registers(c);
+  }
+}
+
+/* True if a second run of the instance leaves what the first one has left: no call goes on from another one, and it reads
+ * no common tensor that it writes. */
 static bool may_run_once(const struct nki_program *p, const struct nki_instance *x, struct arena *a) {
   bool *reads = arena_new_array(a, bool, (size_t)p->tensors.n),
        *writes = arena_new_array(a, bool, (size_t)p->tensors.n);
-  memset(reads, 0, (size_t)p->tensors.n);
-  memset(writes, 0, (size_t)p->tensors.n);
+  for (int i = x->first; i < x->first + x->n; i++)
+    if (p->items.v[i].call && goes_on(p->items.v[i].call))
+      return false;
   note_uses(p, x, reads, writes);
   for (int i = 0; i < p->tensors.n; i++)
     if (is_common(p->tensors.v[i]) && reads[i] && writes[i])

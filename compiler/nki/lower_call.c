@@ -47,7 +47,7 @@ static void put_matmul(struct nki_lower *l, const struct nki_call *c, const stru
                        const struct nki_view *moving, const char *perf_opt) {
   const struct nki_value *at = nki_value(c, "tile_position");
   struct nisa_access x[] = {nki_access_on_chip(l, VIEW("dst")), nki_access_on_chip(l, stationary),
-                            nki_access_on_chip(l, moving), scalar(ir_index(&l->b, at->n ? at->ints[0] : 0)),
+                            nki_access_on_chip(l, moving), scalar(ir_index(&l->b, nki_first_int(at, 0))),
                             scalar(ir_index(&l->b, at->n ? at->ints[1] : 0))};
   struct attrs attrs = {0};
   add_bool(l, &attrs, "is_transpose", nki_value(c, "is_transpose")->integer);
@@ -204,15 +204,11 @@ static void lower_predicated(struct nki_lower *l, const struct nki_call *c) {
   emit(l, NISA_TENSOR_COPY_PREDICATED, c->engine, c, x, &attrs);
 }
 
-static int64_t first_int(const struct nki_value *v) {
-  return v->n ? v->ints[0] : 0;
-}
-
 static enum status lower_iota(struct nki_lower *l, const struct nki_call *c) {
   const struct nki_value *pattern = nki_value(c, "pattern");
   struct nki_error err = {.arena = l->ds->arena};
   struct nki_view dst;
-  int64_t by[NKI_RANK_MAX] = {first_int(nki_value(c, "channel_multiplier"))};
+  int64_t by[NKI_RANK_MAX] = {nki_first_int(nki_value(c, "channel_multiplier"), 0)};
   const int n = 1 + pattern->n / 2;
   for (int k = 1; k < n; k++)
     by[k] = pattern->ints[2 * k - 2];
@@ -220,7 +216,7 @@ static enum status lower_iota(struct nki_lower *l, const struct nki_call *c) {
     return nki_lower_refuse(l, c, err.hint, err.text);
   const struct nki_value *offset = nki_value(c, "offset");
   struct nisa_access x[] = {nki_access_of(l, &dst, 1),
-                            scalar(nki_sum(l, first_int(offset), offset->n_terms, offset->terms))};
+                            scalar(nki_sum(l, nki_first_int(offset, 0), offset->n_terms, offset->terms))};
   struct attrs attrs = {0};
   add_attr(l, &attrs, "coefficients", ir_i64_array(&l->b, n, by));
   emit(l, NISA_IOTA, c->engine, c, x, &attrs);
@@ -341,61 +337,62 @@ enum status nki_lower_call(struct nki_lower *l, const struct nki_call *c) {
     return lower_dma_copy(l, c);
   case NKI_TENSOR_COPY:
     nki_lower_copy(l, c, NISA_TENSOR_COPY, "src");
-    return ST_OK;
+    break;
   case NKI_TENSOR_COPY_PREDICATED:
     lower_predicated(l, c);
-    return ST_OK;
+    break;
   case NKI_MEMSET:
     put_memset(l, c, VIEW("dst"), nki_value(c, "value")->number, c->engine);
-    return ST_OK;
+    break;
   case NKI_NC_MATMUL:
     lower_matmul(l, c);
-    return ST_OK;
+    break;
   case NKI_TENSOR_TENSOR:
     lower_tensor_tensor(l, c);
-    return ST_OK;
+    break;
   case NKI_TENSOR_SCALAR:
     lower_tensor_scalar(l, c);
-    return ST_OK;
+    break;
   case NKI_TENSOR_REDUCE:
     lower_reduce(l, c);
-    return ST_OK;
+    break;
   case NKI_TENSOR_PARTITION_REDUCE:
     lower_partition_reduce(l, c);
-    return ST_OK;
+    break;
   case NKI_ACTIVATION:
   case NKI_ACTIVATION_REDUCE:
     lower_activation(l, c);
-    return ST_OK;
+    break;
   case NKI_RECIPROCAL:
     nki_lower_copy(l, c, NISA_RECIPROCAL, "data");
-    return ST_OK;
+    break;
   case NKI_IOTA:
     return lower_iota(l, c);
   case NKI_TENSOR_TENSOR_SCAN:
     lower_scan(l, c);
-    return ST_OK;
+    break;
   case NKI_TENSOR_SCALAR_CUMULATIVE:
     lower_cumulative(l, c);
-    return ST_OK;
+    break;
   case NKI_BN_STATS:
     nki_lower_copy(l, c, NISA_BN_STATS, "data");
-    return ST_OK;
+    break;
   case NKI_BN_AGGR:
     nki_lower_copy(l, c, NISA_BN_AGGR, "data");
-    return ST_OK;
+    break;
   case NKI_MAX8:
     nki_lower_copy(l, c, NISA_MAX8, "src");
-    return ST_OK;
+    break;
   case NKI_NC_FIND_INDEX8:
     lower_find(l, c);
-    return ST_OK;
+    break;
   case NKI_NC_MATCH_REPLACE8:
     lower_replace(l, c);
-    return ST_OK;
+    break;
   case NKI_NC_TRANSPOSE:
     return lower_transpose(l, c);
   default:
     return nki_lower_more(l, c);
   }
+  return ST_OK;
 }

@@ -62,11 +62,9 @@ static bool align(struct nki_view *dst, struct nki_view *src, struct nki_view *o
   return nki_views_align(dst, src) && nki_views_align(dst, other) && nki_views_align(dst, src);
 }
 
-/* The number of leading dimensions of dst that are partitions, where any operand is on chip; 0 if there is none. */
-static int partition_dims(const struct nki_view *dst, const struct nki_view *src, const struct nki_view *other,
-                          int64_t partitions) {
+/* The number of leading dimensions of dst that have so many elements, 1 if `partitions` is 0; 0 if there is none. */
+static int partition_dims(const struct nki_view *dst, int64_t partitions) {
   int64_t have = 1;
-  (void)src, (void)other;
   if (!partitions)
     return 1;
   for (int k = 0; k < dst->rank; k++)
@@ -90,7 +88,7 @@ static enum status lower_sum(struct nki_lower *l, const struct nki_call *c, cons
   }
   if (!align(&dst, &src, &other))
     return nki_lower_refuse(l, c, "add in several steps", "the shapes of the operands have no common parts");
-  const int par_dims = partition_dims(&dst, &src, &other, partitions);
+  const int par_dims = partition_dims(&dst, partitions);
   if (!par_dims)
     return nki_lower_refuse(l, c, "add in several steps",
                             "the rows of an array in HBM are not those of the partitions");

@@ -1,10 +1,6 @@
 /* lower_gather: shuffles, gathers, random numbers, and what concerns several cores, as instructions. */
 #include "nki/lower_emit.h"
 
-static int64_t int_or(const struct nki_value *v, int64_t missing) {
-  return v->kind == NKI_LIST && v->n ? v->ints[0] : missing;
-}
-
 static void lower_shuffle(struct nki_lower *l, const struct nki_call *c) {
   const struct nki_value *mask = nki_value(c, "shuffle_mask");
   struct nisa_access x[] = {nki_access_on_chip(l, VIEW("dst")), nki_access_on_chip(l, VIEW("src"))};
@@ -20,7 +16,7 @@ static void lower_gather(struct nki_lower *l, const struct nki_call *c) {
 }
 
 static void lower_local_gather(struct nki_lower *l, const struct nki_call *c) {
-  const int64_t run = int_or(nki_value(c, "num_elem_per_idx"), 1);
+  const int64_t run = nki_first_int(nki_value(c, "num_elem_per_idx"), 1);
   struct nisa_access x[] = {nki_access_on_chip(l, VIEW("dst")), nki_access_on_chip(l, VIEW("src_buffer")),
                             nki_access_on_chip(l, VIEW("index"))};
   struct attrs attrs = {0};
@@ -32,8 +28,8 @@ static void lower_local_gather(struct nki_lower *l, const struct nki_call *c) {
 static void lower_nonzero(struct nki_lower *l, const struct nki_call *c) {
   struct nisa_access x[] = {nki_access_on_chip(l, VIEW("dst")), nki_access_on_chip(l, VIEW("src"))};
   struct attrs attrs = {0};
-  add_attr(l, &attrs, "index_offset", ir_i64_attr(&l->b, int_or(nki_value(c, "index_offset"), 0)));
-  add_attr(l, &attrs, "padding", ir_i64_attr(&l->b, int_or(nki_value(c, "padding_val"), -1)));
+  add_attr(l, &attrs, "index_offset", ir_i64_attr(&l->b, nki_first_int(nki_value(c, "index_offset"), 0)));
+  add_attr(l, &attrs, "padding", ir_i64_attr(&l->b, nki_first_int(nki_value(c, "padding_val"), -1)));
   emit(l, NISA_NONZERO_WITH_COUNT, c->engine, c, x, &attrs);
 }
 
@@ -77,7 +73,7 @@ static void lower_packed_product(struct nki_lower *l, const struct nki_call *c) 
   struct nisa_access x[] = {
       nki_access_on_chip(l, VIEW("dst")),          nki_access_on_chip(l, VIEW("stationary")),
       nki_access_on_chip(l, VIEW("moving")),       nki_access_on_chip(l, VIEW("stationary_scale")),
-      nki_access_on_chip(l, VIEW("moving_scale")), scalar(ir_index(&l->b, at->n ? at->ints[0] : 0))};
+      nki_access_on_chip(l, VIEW("moving_scale")), scalar(ir_index(&l->b, nki_first_int(at, 0)))};
   struct attrs attrs = {0};
   add_text(l, &attrs, "stationary_format", format_of(VIEW("stationary")));
   add_text(l, &attrs, "moving_format", format_of(VIEW("moving")));
@@ -91,44 +87,45 @@ enum status nki_lower_more(struct nki_lower *l, const struct nki_call *c) {
     return nki_lower_dma(l, c);
   case NKI_NC_STREAM_SHUFFLE:
     lower_shuffle(l, c);
-    return ST_OK;
+    break;
   case NKI_NC_N_GATHER:
     lower_gather(l, c);
-    return ST_OK;
+    break;
   case NKI_LOCAL_GATHER:
     lower_local_gather(l, c);
-    return ST_OK;
+    break;
   case NKI_SEQUENCE_BOUNDS:
     nki_lower_copy(l, c, NISA_SEQUENCE_BOUNDS, "segment_ids");
-    return ST_OK;
+    break;
   case NKI_NONZERO_WITH_COUNT:
     lower_nonzero(l, c);
-    return ST_OK;
+    break;
   case NKI_RNG:
   case NKI_RAND2:
     lower_random(l, c);
-    return ST_OK;
+    break;
   case NKI_SET_RNG_SEED:
     lower_state(l, c, NISA_RANDOM_SEED, "src_seeds");
-    return ST_OK;
+    break;
   case NKI_RAND_SET_STATE:
     lower_state(l, c, NISA_RANDOM_SET_STATE, "src_seeds");
-    return ST_OK;
+    break;
   case NKI_RAND_GET_STATE:
     lower_state(l, c, NISA_RANDOM_GET_STATE, "dst");
-    return ST_OK;
+    break;
   case NKI_QUANTIZE_MX:
     lower_quantize(l, c);
-    return ST_OK;
+    break;
   case NKI_NC_MATMUL_MX:
     lower_packed_product(l, c);
-    return ST_OK;
-  case NKI_CORE_BARRIER:
-    return ST_OK;
+    break;
+  case NKI_CORE_BARRIER: /* on one core there is nothing to wait for */
+    break;
   case NKI_SENDRECV:
     nki_lower_copy(l, c, NISA_DMA_COPY, "src");
-    return ST_OK;
+    break;
   default:
     return ST_BUG; /* compose.c has taken it apart */
   }
+  return ST_OK;
 }

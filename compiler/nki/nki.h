@@ -23,6 +23,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "base/arena.h"
 #include "base/diag.h"
@@ -85,6 +86,11 @@ struct nki_view {
 
 /* The name of the type of its elements, as kernels write it. */
 const char *nki_type_name(const struct nki_tensor *t);
+/* True if the tensors have the same memory, type and shape. */
+static inline bool nki_same_type(const struct nki_tensor *x, const struct nki_tensor *y) {
+  return x->space == y->space && x->dtype == y->dtype && x->packed == y->packed && x->rank == y->rank &&
+         !memcmp(x->dims, y->dims, (size_t)x->rank * sizeof *x->dims);
+}
 static inline bool nki_is_on_chip(const struct nki_view *v) {
   return mem_is_on_chip(v->tensor->space);
 }
@@ -238,6 +244,10 @@ static inline const struct nki_call_def *nki_def(const struct nki_call *c) {
 }
 /* The value of the parameter of this name, which the call must have. */
 const struct nki_value *nki_value(const struct nki_call *c, const char *name);
+/* The first integer of a list; `missing` for an absent or empty one. */
+static inline int64_t nki_first_int(const struct nki_value *v, int64_t missing) {
+  return v->kind == NKI_LIST && v->n ? v->ints[0] : missing;
+}
 
 /* ---- programs ---------------------------------------------------------------------------------------------------- */
 
@@ -349,6 +359,7 @@ const char *nki_unique_name(struct nki_program *p, const char *name, enum mem_sp
 
 /* True if a call of the program writes the tensor. */
 bool nki_is_written(const struct nki_program *p, const struct nki_tensor *t);
+bool nki_is_output(const struct nki_program *p, const struct nki_tensor *t);
 /* True if both have the same calls on the same tensors; names and places may differ. */
 bool nki_programs_equal(const struct nki_program *p, const struct nki_program *q);
 /* Lets the last call write to `to` instead of the tensor `from`, and drops `from`, which was made for it as the last

@@ -477,6 +477,13 @@ bool nki_call_add(struct nki_program *p, const struct nki_call *call, struct nki
   return true;
 }
 
+bool nki_is_output(const struct nki_program *p, const struct nki_tensor *t) {
+  for (int i = 0; i < p->n_outputs; i++)
+    if (p->outputs[i] == t)
+      return true;
+  return false;
+}
+
 bool nki_is_written(const struct nki_program *p, const struct nki_tensor *t) {
   for (int i = 0; i < p->items.n; i++) {
     const struct nki_call *c = p->items.v[i].call;

@@ -145,8 +145,7 @@ static bool match_call(struct roll *r, const struct nki_call *x0, const struct n
 /* ---- rounds ------------------------------------------------------------------------------------------------------ */
 
 static bool match_tensor(struct roll *r, const struct nki_tensor *x, const struct nki_tensor *y) {
-  if (x->space != y->space || x->dtype != y->dtype || x->rank != y->rank ||
-      memcmp(x->dims, y->dims, (size_t)x->rank * sizeof *x->dims) != 0)
+  if (!nki_same_type(x, y))
     return differ(r, "the tensor %s has another shape, type or memory", x->name);
   roll_tensor_of(r, y)->same_as = r->tensors.v[x->number].tensor;
   return true;

@@ -93,17 +93,10 @@ struct site {
   } tensors;
 };
 
-static bool is_output(const struct nki_program *p, const struct nki_tensor *t) {
-  for (int i = 0; i < p->n_outputs; i++)
-    if (p->outputs[i] == t)
-      return true;
-  return false;
-}
-
 static bool same_site(const struct roll_tensor *x, const struct roll_tensor *y) {
   const struct nki_tensor *a = x->tensor, *b = y->tensor;
-  return x->home == y->home && a->space == b->space && a->dtype == b->dtype && a->rank == b->rank &&
-         !memcmp(a->dims, b->dims, (size_t)a->rank * sizeof *a->dims) && src_loc_equal(a->locs.v[0], b->locs.v[0]);
+  return x->home == y->home && !a->initial == !b->initial && nki_same_type(a, b) &&
+         src_loc_equal(a->locs.v[0], b->locs.v[0]);
 }
 
 static uint32_t site_hash(const struct roll_tensor *x) {
@@ -133,6 +126,18 @@ static bool can_be_parts(const struct roll *r, const struct site *s) {
   return latest <= earliest && bytes * s->tensors.n <= (t->space == MEM_SBUF ? m->sbuf_bytes : m->psum_bytes);
 }
 
+/* The elements of constants, one after another; NULL if the tensors are none. */
+static const void *joined(struct roll *r, const struct site *s) {
+  const struct nki_tensor *first = r->tensors.v[s->tensors.v[0]].tensor;
+  const size_t bytes = (size_t)nki_tensor_extent(first) * dtype_size(first->dtype);
+  if (!first->initial)
+    return NULL;
+  char *all = arena_new_array(r->arena, char, bytes *(size_t)s->tensors.n);
+  for (int i = 0; i < s->tensors.n; i++)
+    memcpy(all + (size_t)i * bytes, r->tensors.v[s->tensors.v[i]].tensor->initial, bytes);
+  return all;
+}
+
 static void make_parts(struct roll *r, const struct site *s) {
   const int *v = s->tensors.v;
   struct nki_tensor like = *r->tensors.v[v[0]].tensor;
@@ -141,6 +146,7 @@ static void make_parts(struct roll *r, const struct site *s) {
   memmove(&like.dims[at + 1], &like.dims[at], (size_t)(like.rank - at) * sizeof *like.dims);
   like.dims[at] = s->tensors.n;
   like.rank++;
+  like.initial = joined(r, s);
   struct nki_tensor *all = add_tensor(r, &like, 0);
   roll_tensor_of(r, all)->home = r->tensors.v[v[0]].home;
   roll_tensor_of(r, all)->line = r->tensors.v[v[0]].line;
@@ -160,7 +166,7 @@ static void find_parts(struct roll *r) {
   const int n = r->tensors.n;
   for (int i = 0; i < n; i++) {
     const struct roll_tensor *x = &r->tensors.v[i];
-    if (x->home < 0 || x->tensor->input >= 0 || !x->tensor->locs.n || is_output(r->record, x->tensor))
+    if (x->home < 0 || x->tensor->input >= 0 || !x->tensor->locs.n || nki_is_output(r->record, x->tensor))
       continue;
     const uint32_t hash = site_hash(x);
     struct site *s = NULL;

@@ -7,10 +7,6 @@
 
 enum { QUADRANT = 32, KEEPS = 255, CORE = 16, INDICES_MOST = 4096, GENERATOR_WORDS = 6 };
 
-static int64_t int_or(const struct nki_value *v, int64_t missing) {
-  return v->kind == NKI_LIST && v->n ? v->ints[0] : missing;
-}
-
 static bool same_type(const char *name, const struct nki_view *v, const struct nki_view *dst, struct nki_error *err) {
   return v->tensor->dtype == dst->tensor->dtype ||
          nki_refuse(err, DG_NKI_DTYPE, "cast it with nisa.tensor_copy", "%s is %s, but dst is %s", name,
@@ -49,8 +45,8 @@ static bool check_gather(const struct nki_call *c, struct nki_error *err) {
 
 static bool check_local_gather(const struct nki_call *c, struct nki_error *err) {
   const struct nki_view *dst = VIEW("dst"), *src = VIEW("src_buffer"), *index = VIEW("index");
-  const int64_t run = int_or(nki_value(c, "num_elem_per_idx"), 1), room = CORE * nki_free_elements(index),
-                n = int_or(nki_value(c, "num_valid_indices"), room);
+  const int64_t run = nki_first_int(nki_value(c, "num_elem_per_idx"), 1), room = CORE * nki_free_elements(index),
+                n = nki_first_int(nki_value(c, "num_valid_indices"), room);
   if (!nki_same_partitions("src_buffer", src, dst, err) || !nki_same_partitions("index", index, dst, err) ||
       !same_type("src_buffer", src, dst, err) || !check_index_type("index", index, DT_U16, err))
     return false;
@@ -130,7 +126,8 @@ static bool check_state(const struct nki_program *p, const struct nki_call *c, s
 
 static bool check_sendrecv(const struct nki_program *p, const struct nki_call *c, struct nki_error *err) {
   const struct nki_view *dst = VIEW("dst"), *src = VIEW("src");
-  const int64_t to = int_or(nki_value(c, "send_to_rank"), 0), from = int_or(nki_value(c, "recv_from_rank"), 0);
+  const int64_t to = nki_first_int(nki_value(c, "send_to_rank"), 0),
+                from = nki_first_int(nki_value(c, "recv_from_rank"), 0);
   if (!nki_is_from(p, TARGET_TRN2, c, err) || !nki_same_shape("src", src, dst, err) || !same_type("src", src, dst, err))
     return false;
   return (!to && !from) ||

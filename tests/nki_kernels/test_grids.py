@@ -106,6 +106,51 @@ def test_instances_with_equal_calls_run_once():
     assert trace["grid"]["instances"][1] == {"id": [1], "same_as": 0} and trace["text"].count("dma_copy") == 2
 
 
+GOES_ON = {
+    "its own constant": ("""
+    i = nl.program_id(0)
+    y = nl.load(nl.shared_constant(np.full((8, 16), float(i + 1), np.float32)))
+    nisa.tensor_tensor(dst=x, data1=x, data2=y, op=nl.add)
+    nl.store(out, x)""", lambda a: a + 2),
+    "sums in memory": ("""
+    if nl.program_id(0) == 0:
+        nl.store(out, x)
+    rows = nl.ndarray((8, 1), nl.int32)
+    nisa.iota(rows, [[1, 1]], 0, 1)
+    nisa.dma_compute(out.vector_select(0, rows), [out.vector_select(0, rows), x], nl.add)""", lambda a: 3 * a),
+    "sums in memory, equal calls": ("""
+    rows = nl.ndarray((8, 1), nl.int32)
+    nisa.iota(rows, [[1, 1]], 0, 1)
+    nisa.dma_compute(a.vector_select(0, rows), [a.vector_select(0, rows), nl.full((8, 16), 1.0, nl.float32)], nl.add)
+    nl.store(out, nl.load(a))""", lambda a: a + 2),
+    "random numbers": ("""
+    bits = nl.ndarray((8, 16), nl.uint32)
+    nisa.rng(dst=bits)
+    nisa.tensor_scalar(dst=x, data=bits, op0=nl.multiply, operand0=1.0)
+    nl.store(out, x)""", None),
+}
+
+
+@pytest.mark.parametrize("name", GOES_ON)
+def test_an_instance_that_goes_on_from_the_one_before_runs(name, tmp_path, rng):
+    body, want = GOES_ON[name]
+    returns = "out, a" if "equal" in name else "out"
+    source = HEAD + f"""
+@nki.jit
+def kernel(a):
+    out = nl.ndarray(a.shape, a.dtype, buffer=nl.shared_hbm)
+    x = nl.load(a){body}
+    return {returns}
+"""
+    source = launched(source, "kernel", 2, [(8, 16)])
+    [kernel] = compiler.compile(source)["kernels"]
+    assert "same_as" not in compiler.stage(kernel, "nki-trace")["grid"]["instances"][1]
+    a = rng.uniform(-1, 1, (8, 16)).astype(np.float32)
+    got = simulated(source, {"a": a}, tmp_path)["out"]
+    if want:
+        np.testing.assert_allclose(got, want(a), atol=1e-6)
+
+
 def test_equal_instances_that_add_to_what_they_have_written_run_each(tmp_path):
     source = HEAD + """
 @nki.jit

@@ -80,6 +80,26 @@ def test_every_stage_of_random_loops_computes_what_the_calls_compute(batch):
         assert [s["check"]["status"] for s in kernel["stages"][-3:]] == ["pass"] * 3, source
 
 
+def test_constants_of_the_rounds_are_parts_of_one(tmp_path, rng):
+    source = HEAD + """
+@nki.jit
+def kernel(a: nl.tensor[128, 16]):
+    out = nl.ndarray((4, 128, 16), nl.float32, buffer=nl.shared_hbm)
+    for i in range(4):
+        x, y = nl.load(a), nl.load(nl.shared_constant(np.full((128, 16), float(i * i), np.float32)))
+        nisa.tensor_tensor(dst=x, data1=x, data2=y, op=nl.add)
+        nisa.dma_copy(dst=out[i], src=x)
+    return out
+"""
+    [kernel] = compiler.compile(source)["kernels"]
+    assert compiler.stage(kernel, "nki-reroll")["text"].count("nl.shared_constant(float32[4, 128, 16])") == 1
+    a = rng.uniform(-1, 1, (128, 16)).astype(np.float32)
+    np.savez(tmp_path / "in.npz", a=a)
+    got = simulated(source, "kernel", tmp_path, "--inputs", tmp_path / "in.npz")["out"]
+    expected = a + (np.arange(4) ** 2)[:, None, None]
+    np.testing.assert_allclose(np.frombuffer(got, np.float32).reshape(4, 128, 16), expected, atol=1e-5)
+
+
 # ---- which rounds become loops
 
 

@@ -128,3 +128,42 @@ assert (k[2, 2](x, y) == x + y).all() and (beta.simulate_kernel(k[2, 2], x, y) =
 assert (beta.benchmark(k)[2, 2](x, y) == x + y).all()
 """, tmp_path)
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("change", ["SCALE = 5.0", "helper = lambda: 5.0", "config.scale = 5.0", "nested.__defaults__ = (5.0,)"])
+def test_a_kernel_is_compiled_again_when_what_it_reads_has_changed(change, tmp_path):
+    program = """
+class Config: scale = 2.0
+config, SCALE = Config(), 2.0
+def nested(scale=2.0): return min(scale, 5.0) + 0
+def helper(): return SCALE
+@nki.jit
+def k(a):
+    c = nl.ndarray(a.shape, a.dtype, buffer=nl.shared_hbm)
+    nl.store(c, nl.multiply(nl.load(a), helper() + nested() + config.scale))
+    return c
+assert (k(x) == 6 * x).all() and (k(x) == 6 * x).all()
+$
+assert (k(x) == 9 * x).all()
+"""
+    done = run(program.replace("$", change), tmp_path)
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_kernel_is_compiled_once_for_equal_calls(tmp_path):
+    program = """
+from nkx import nki_run
+SCALE = 2.0
+@nki.jit
+def k(a, factors=(1, 2)):
+    c = nl.ndarray(a.shape, a.dtype, buffer=nl.shared_hbm)
+    nl.store(c, nl.multiply(nl.load(a), SCALE * sum(factors)))
+    return c
+for _ in range(3): k(x)
+k(y, (1, 2))
+assert len(nki_run._programs) == 1
+k(x, (1, 3)), k(x[:32])
+assert len(nki_run._programs) == 3
+"""
+    done = run(program, tmp_path)
+    assert done.returncode == 0, done.stderr

@@ -19,6 +19,10 @@ BASIC = [
     ("if on a Python value", "if n > 3:\n    m = 1\nelse:\n    m = 2\nassert m == 1"),
     ("elif", "if n == 1:\n    m = 1\nelif n == 4:\n    m = 2\nelse:\n    m = 3\nassert m == 2"),
     ("a conditional expression", "m = 1 if n > 3 else 2\nassert m == 1"),
+    ("a tensor of either branch with one name", "t = nl.ndarray((128, n), nl.float32, name='t') if n > 3 else nl.ndarray((64, n), nl.float32, name='t')\n"
+                                               "assert t.shape == (128, 4)"),
+    ("a name that a branch gave, in another", "if n > 3:\n    t = nl.ndarray((128, n), nl.float32, name='t')\n"
+                                              "else:\n    t = nl.ndarray((64, n), nl.float32, name='t')\nassert t.shape == (128, 4)"),
     ("the branch that is not taken may name anything", "if n > 5:\n    no_such_function(x)"),
     ("a function that is not called may name anything", "def f$():\n    return no_such_name\nassert n == 4"),
     ("min and max", "assert min(3, n) == 3 and max([1, 7]) == 7"),

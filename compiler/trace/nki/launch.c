@@ -116,14 +116,6 @@ static bool add_results(struct nki_recorder *r, PyObject *result) {
   return true;
 }
 
-/* True if the tensor is a result. */
-static bool is_output(const struct nki_program *p, const struct nki_tensor *t) {
-  for (int i = 0; i < p->n_outputs; i++)
-    if (p->outputs[i] == t)
-      return true;
-  return false;
-}
-
 /* A kernel that returns nothing has the parameters that it writes as results. */
 static void take_written_parameters(struct nki_program *p) {
   p->outputs = arena_new_array(p->arena, struct nki_tensor *, (size_t)p->tensors.n);
@@ -143,7 +135,7 @@ static bool check_results(struct nki_program *p) {
       return trace_refuse(DG_NKI_OUTPUT, NULL, "nothing is written to the result %s", p->outputs[i]->name);
   for (int i = 0; i < p->tensors.n; i++) {
     const struct nki_tensor *t = p->tensors.v[i];
-    if (t->input >= 0 && !is_output(p, t) && nki_is_written(p, t))
+    if (t->input >= 0 && !nki_is_output(p, t) && nki_is_written(p, t))
       return trace_refuse(DG_NKI_OUTPUT, "return it, too, or write to a new tensor",
                           "the kernel writes to the parameter %s, but does not return it", t->name);
   }

@@ -121,7 +121,9 @@ class Walk:
         self.conditions += 1
         self.doubts += doubts
         for b in blocks:
+            names = dict(self.tensor_names)  # what a block names is not there if another block runs
             self.visit_all(b)
+            self.tensor_names = names
         self.conditions -= 1
         self.doubts -= doubts
 

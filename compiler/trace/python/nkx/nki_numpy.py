@@ -1,8 +1,8 @@
 """Evaluates the record of an NKI kernel with NumPy, call by call.
 
-This is the reference for the instructions that become of the calls.  It is written from the description of the calls
-(nki-frontend.md, sections 7 and 8), not from our instructions: operands are converted to float32, computed in float32,
-and the result is converted to the type of dst.
+This is the reference for the instructions that become of the calls.  It is written from the public description of
+the calls, not from our instructions: operands are converted to float32, computed in float32, and the result is converted to
+the type of dst.
 """
 import numpy as np
 from ml_dtypes import float8_e4m3fn, float8_e5m2

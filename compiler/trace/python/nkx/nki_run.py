@@ -8,7 +8,7 @@ import os
 
 import _nkx
 import numpy as np
-from nkx import nki_grid, nki_names, package
+from nkx import nki_grid, nki_names, nki_reads, package
 
 BETA_1 = 1
 
@@ -74,18 +74,19 @@ class Program:
         return results, package.Profile(*texts)
 
 
-_programs = {}  # by function, machine and arguments: the newest ones
+_programs = {}  # by what the kernel reads, its launch, machine and arguments: the newest ones
 _PROGRAMS_MAX = 32
 
 
 def _program(kernel, bound):
-    """The compiled kernel.  A kernel is pure: the same shapes and values give the same program."""
-    of = lambda v: (v.shape, v.dtype) if isinstance(v, np.ndarray) else (type(v), v)
-    key = (kernel.func, nki_grid.of(kernel.grid, kernel.generation), target(), tuple((name, of(v)) for name, v in bound.arguments.items()))
+    """The compiled kernel: one that is kept, if nothing that it depends on has changed."""
+    of = lambda v: (v.shape, v.dtype) if isinstance(v, np.ndarray) else nki_reads.key(v)
     try:
-        found = _programs.pop(key, None) or Program(kernel, bound)
-    except TypeError:  # a value that has no hash
+        key = (nki_reads.key(kernel.func), nki_grid.of(kernel.grid, kernel.generation), target(),
+               tuple((name, of(v)) for name, v in bound.arguments.items()))
+    except nki_reads.Unknown:
         return Program(kernel, bound)
+    found = _programs.pop(key, None) or Program(kernel, bound)
     _programs[key] = found
     while len(_programs) > _PROGRAMS_MAX:
         del _programs[next(iter(_programs))]
