@@ -207,6 +207,17 @@ $(BUILD)/test/%: $(BUILD)/obj/tests/unit/%.o $(COMPILER_LIB)
 	@mkdir -p $(@D)
 	$(call short,LINK $@)$(CC) $(LDHARDEN) -o $@ $^ $(COMMON_LIBS) -lcmocka
 
+# MLIR's C interface as a shared object (tests/support/oracles/mlir.py)
+$(BUILD)/test/libmlir-c.so: $(wildcard $(LLVM)/lib/libMLIRCAPI*.a)
+	@mkdir -p $(@D)
+	$(call short,LINK $@)$(CC) -shared -o $@ -Wl,--whole-archive $^ -Wl,--no-whole-archive $(MLIR_LIBS)
+
+$(BUILD)/obj/tests/warm/nkx_warm.o: CFLAGS += $(PYTHON_INC)
+# the terminal's commands in forks of a warm process (tests/support/warm.py)
+$(BUILD)/test/nkx-warm: $(BUILD)/obj/tests/warm/nkx_warm.o $(COMPILER_LIB)
+	@mkdir -p $(@D)
+	$(call short,LINK $@)$(CC) $(LDHARDEN) -Wl,--wrap=trace_init,--wrap=ir_init -o $@ $^ $(WORKER_LIBS)
+
 # runs NISA on arrays for the tests (tests/support/simulator.py)
 $(BUILD)/test/nisa_values: $(BUILD)/obj/tests/sim/nisa_values.o $(COMPILER_LIB)
 	@mkdir -p $(@D)
@@ -229,7 +240,7 @@ $(BUILD)/test/nkx-worker-planted: $(call objs,$(WORKER_SRC)) $(call objs,$(call 
 	$(call short,LINK $@)$(CC) $(LDHARDEN) -Wl,--export-dynamic-symbol=register_printf_type -o $@ $^ $(WORKER_LIBS)
 
 .PHONY: unit-bin
-unit-bin: $(UNIT_BIN) $(BUILD)/test/nisa_values $(BUILD)/bench/measure $(BUILD)/test/nkx-worker-planted
+unit-bin: $(UNIT_BIN) $(BUILD)/test/nisa_values $(BUILD)/test/libmlir-c.so $(BUILD)/test/nkx-warm $(BUILD)/bench/measure $(BUILD)/test/nkx-worker-planted
 
 test: setup-test
 	@$(MAKE) --no-print-directory -j$(shell nproc) binaries python web unit-bin

@@ -30,6 +30,7 @@ kernels  NKX_KERNELS=all $pytest -rs tests/kernels
 payloads NKX_PAYLOADS=all $pytest tests/browser/test_hostile.py
 nki      NKX_NKI=all $pytest tests/nki_kernels
 journeys NKX_JOURNEYS=all $pytest tests/browser/test_journeys.py
+follow   NKX_FOLLOW=all $pytest tests/browser/test_follow.py
 page     $script tests/bench/page.py
 shapes   NKX_SHAPES=all $pytest tests/conformance/test_shapes.py
 store    NKX_STORE_KILLS=500 $pytest tests/store

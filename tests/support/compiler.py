@@ -1,20 +1,16 @@
 """Compiles a source with the product, and what its result says of inputs, outputs and stages."""
 import json
-import subprocess
 
 import ml_dtypes
 import numpy as np
 
-from support import source_map
-from support.paths import NKX, ROOT
+from support import source_map, warm
+from support.paths import ROOT
 
 
 def compile(source, *arguments, check=False, timeout=120):
     """The result object of `nkx compile`, with places instead of numbers (source_map.expanded); raises only if the product itself fails (exit status 4, a crash)."""
-    done = subprocess.run(
-        [NKX, "compile", "-", "--quiet", "--json", "-", *(["--check"] if check else []), *arguments],
-        input=source.encode(), capture_output=True, timeout=timeout,
-    )
+    done = warm.run("compile", "-", "--quiet", "--json", "-", *(["--check"] if check else []), *arguments, input=source.encode(), timeout=timeout)
     assert done.returncode in (0, 1, 3), (done.returncode, done.stderr.decode()[-2000:])
     return source_map.expanded(json.loads(done.stdout))
 

@@ -4,12 +4,11 @@
     after = values.opt(TEXT, "canonicalize-loop-step")                     # only the text
     got = values.run(text, inputs)                                         # only the numbers (oracles/llvm.py)
 """
-import subprocess
-
 import numpy as np
 
-from support.oracles.llvm import mlir_opt, run, signature
-from support.paths import WORKER
+from support import warm
+from support.oracles.llvm import run, signature
+from support.oracles.mlir import normalize
 
 
 class Refused(Exception):
@@ -18,17 +17,17 @@ class Refused(Exception):
 
 def opt(text, *passes):
     """The text after `nkx opt` with these passes ("name" or "name=options")."""
-    done = subprocess.run([WORKER, "opt", *(f"--{p}" for p in passes), "-"], input=text, capture_output=True, text=True)
+    done = warm.run("opt", *(f"--{p}" for p in passes), "-", input=text.encode())
     if done.returncode == 1:
-        raise Refused(done.stderr)
-    assert done.returncode == 0, f"nkx opt {passes}: exit {done.returncode}\n{done.stderr[:3000]}\n{text[:4000]}"
-    return done.stdout
+        raise Refused(done.stderr.decode())
+    assert done.returncode == 0, f"nkx opt {passes}: exit {done.returncode}\n{done.stderr.decode()[:3000]}\n{text[:4000]}"
+    return done.stdout.decode()
 
 
 def random_inputs(text, rng):
     """One array per argument: floats away from zero, so that quotients stay tame; integers in [-9, 9] without 0."""
     made = []
-    for shape, dtype in signature(mlir_opt(text))[1]:
+    for shape, dtype in signature(normalize(text))[1]:
         if dtype == np.bool_:
             made.append(rng.integers(0, 2, shape).astype(bool))
         elif dtype.kind in "iu":

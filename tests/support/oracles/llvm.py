@@ -1,9 +1,10 @@
-"""Runs a function of an MLIR module on NumPy arrays, with LLVM's own command-line tools and none of our code.
+"""Runs a function of an MLIR module on NumPy arrays, with MLIR and LLVM themselves and none of our code.
 
     results = llvm.run(text, inputs)          # of the first function; arguments that it writes are not returned
     again = llvm.mlir_opt(text)               # parsed, verified and printed by mlir-opt
 
-mlir-opt-22 lowers the text, llc-22 compiles it to a shared object, ctypes calls its C interface with memref descriptors.
+MLIR's passes lower the text, LLVM compiles it to a shared object (support/oracles/mlir.py), ctypes calls its C interface
+with memref descriptors.
 What the later stages mean but LLVM does not know is taken away first: nkipy operations and attributes, memory spaces,
 transform scripts.  tensor.empty and memref.alloc start at zero, as PSUM does (remove-redundant-zero-fill relies on it).  A
 memref function returns its results; memref arguments are inputs.
@@ -18,21 +19,22 @@ import tempfile
 import ml_dtypes
 import numpy as np
 
+from support.oracles import mlir
 from support.paths import BUILD
 
 LLVM = pathlib.Path("/usr/lib/llvm-22")
 
 # memref-level loops read buffers through casts that bufferization and canonicalization have to fold first
-TO_LLVM = [
-    "--one-shot-bufferize=bufferize-function-boundaries function-boundary-type-conversion=identity-layout-map "
-    "allow-unknown-ops allow-return-allocs-from-loops", "--canonicalize",
-    "--convert-linalg-to-loops", "--lower-affine", "--convert-scf-to-cf", "--llvm-request-c-wrappers",
-    "--expand-strided-metadata", "--lower-affine", "--memref-expand", "--arith-expand=include-bf16",
-    "--convert-math-to-llvm", "--convert-math-to-libm", "--convert-to-llvm", "--reconcile-unrealized-casts",
-]
+TO_LLVM = ",".join((
+    "one-shot-bufferize{bufferize-function-boundaries function-boundary-type-conversion=identity-layout-map "
+    "allow-unknown-ops allow-return-allocs-from-loops}", "canonicalize",
+    "convert-linalg-to-loops", "lower-affine", "convert-scf-to-cf", "func.func(llvm-request-c-wrappers)",
+    "expand-strided-metadata", "lower-affine", "memref-expand", "arith-expand{include-bf16}",
+    "convert-math-to-llvm", "convert-math-to-libm", "convert-to-llvm", "reconcile-unrealized-casts",
+))
 
 
-@functools.lru_cache(64)  # a text is looked at several times before it runs
+@functools.lru_cache(8)
 def mlir_opt(text, *arguments):
     """Parses and verifies the text with our dialects loaded; returns what mlir-opt-22 prints."""
     done = subprocess.run(
@@ -96,8 +98,8 @@ def _zero_fill(text):
 
 
 def prepare(text):
-    """The text without what only our passes know, its buffers zeroed.  mlir-opt normalises the form first."""
-    text = _strip_ops(mlir_opt(text))
+    """The text without what only our passes know, its buffers zeroed.  MLIR normalises the form first."""
+    text = _strip_ops(mlir.normalize(text))
     text = re.sub(r"attributes +\{ *\} *", "", _strip_spaces(text))
     text = re.sub(r"attrs = +\{ *\} *", "", text)
     return _zero_fill(re.sub(r" \{, ", " {", re.sub(r",? \}", "}", re.sub(r" \{ *\}(?= (?:ins|:))", "", text))))
@@ -153,16 +155,13 @@ def signature(text):
     return m.group(1), _types(m.group(2)), _types(m.group(3) or "")
 
 
-def _library(lowered):
-    """A shared object of a module in the LLVM dialect, loaded.  llc rather than clang, whose driver takes longer than all else."""
+def _library(text):
+    """A shared object of a module, loaded."""
     with tempfile.TemporaryDirectory() as tmp:
-        ir, obj, so = (f"{tmp}/m.{suffix}" for suffix in ("ll", "o", "so"))
-        for command in (["mlir-translate-22", "--mlir-to-llvmir", "-o", ir, "-"],
-                        ["llc-22", "-O2", "--fp-contract=off", "--relocation-model=pic", "-filetype=obj", "-o", obj, ir],
-                        ["ld", "-shared", "-o", so, obj]):
-            done = subprocess.run(command, input=lowered, capture_output=True, text=True)
-            assert done.returncode == 0, f"{command[0]}: {done.stderr[:3000]}"
-        return ctypes.CDLL(so)
+        mlir.object_file(text, TO_LLVM, f"{tmp}/m.o")
+        done = subprocess.run(["ld", "-shared", "-o", f"{tmp}/m.so", f"{tmp}/m.o"], capture_output=True, text=True)
+        assert done.returncode == 0, f"ld: {done.stderr[:3000]}"
+        return ctypes.CDLL(f"{tmp}/m.so")
 
 
 @functools.cache
@@ -173,9 +172,9 @@ def _runtime():
 
 def run(text, inputs):
     """The first function's results on these arrays; arguments that it writes are not returned."""
-    name, _, outputs = signature(mlir_opt(text))
+    name, _, outputs = signature(mlir.normalize(text))
     _runtime()
-    call = _library(mlir_opt(prepare(text), *TO_LLVM))[f"_mlir_ciface_{name}"]
+    call = _library(prepare(text))[f"_mlir_ciface_{name}"]
     call.restype = None
     copies = [np.array(a, order="C", copy=True) for a in inputs]
     arguments = [to_descriptor(a) for a in copies]
