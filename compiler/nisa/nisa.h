@@ -5,7 +5,8 @@
  * indices and scalars, and memref views of HBM (collapse_shape, expand_shape, subview, cast, reinterpret_cast,
  * get_global); nothing else.  The module names its machine: nisa.target = #nisa.target<"trn2">.
  *
- * A program is one sequence at first.  streams.h says what it looks like when each engine has a program of its own.
+ * A program is one sequence at first.  streams.h says what it looks like when each engine has a program of its own, and
+ * cores.h what a program of two cores looks like.
  *
  * Control flow.  The sequencers of all engines branch together, on registers: constants, counters, what arith computes
  * from them, and what register_load reads from memory.
@@ -75,6 +76,7 @@
  *                     dst_index(p, 0), and so on as above; with op = "add", dst(p, f…) = dst(p, f…) + src(p, f…), in f32.
  *                     Partition by partition: of equal indices the last one stays, or all are added.
  *   dma_compute       dst = src `op` other, in f32; op is add.
+ *   sendrecv          dst = src of the other core's sendrecv, of as many elements and the same type, see cores.h.
  *   all_gather all_reduce reduce_scatter all_to_all collective_permute
  *                     exchange arrays with other devices: dst and src are whole arrays of one element type in HBM.
  *                     replica_groups = dense<[[0, 1], [2, 3]]>: each row is a group of devices; without it all devices

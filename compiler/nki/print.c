@@ -7,7 +7,8 @@
  *       nisa.tensor_tensor(dst=x, data1=x, data2=y, op=nl.add)
  *       return out
  *
- * One line shows one item.  Parameters that were left out are not shown.  A loop is
+ * One line shows one item.  Parameters that were left out are not shown.  Of a program on two cores, "# core 1" precedes
+ * what core 1 executes.  A loop is
  *
  *       for i in nl.affine_range(2):
  *         nisa.dma_copy(dst=x, src=a[i*128:i*128+128, :])
@@ -304,9 +305,15 @@ static void put_item(struct printer *p, const struct nki_item *x, int depth) {
 
 static void put_items(struct printer *p, const struct nki_program *program) {
   const int *left_out = program->items.n > SHORT && program->rounds.n ? rounds_left_out(program, p->a) : NULL;
-  int said = -1;
+  const bool has_cores = nki_program_cores(program) > 1;
+  int said = -1, core = -1;
   for (int i = 0; i < program->items.n; i++) {
     const struct nki_item *x = &program->items.v[i];
+    if (has_cores && x->core != core && x->call) {
+      core = x->core;
+      p->line++;
+      buf_printf(p->out, "  # core %d\n", core);
+    }
     int round = left_out ? x->round : -1;
     if (round < 0 || left_out[round] < 0) {
       put_item(p, x, 1);

@@ -15,6 +15,7 @@
 static void add_item(struct nki_program *p, struct nki_item x) {
   x.round = p->rounds.n ? p->round : -1;
   x.id = p->items.n + 1;
+  x.core = p->core;
   x.locs = x.call ? x.call->locs : x.tensor->locs;
   array_push(p->arena, &p->items, x);
 }
@@ -93,7 +94,7 @@ struct nki_tensor *nki_tensor_new(struct nki_program *p, const char *name, enum 
     return NULL;
   struct nki_tensor *t = arena_new(p->arena, struct nki_tensor);
   *t = (struct nki_tensor){
-      .number = p->tensors.n, .dtype = dtype, .space = space, .rank = rank, .input = input, .locs = locs};
+      .number = p->tensors.n, .dtype = dtype, .space = space, .rank = rank, .input = input, .core = p->core, .locs = locs};
   memcpy(t->dims, dims, (size_t)rank * sizeof *dims);
   t->called = name ? arena_strdup(p->arena, name) : NULL;
   t->name = nki_unique_name(p, name, space);

@@ -2,7 +2,7 @@
  *
  * The lanes of a program with streams are these, and each has a cursor.  For a program without streams the source walks the
  * one sequence, deals its instructions out to the lanes of an ideal machine, and finds out what each must wait for: each
- * instruction counts as one signal of its lane.
+ * instruction counts as one signal of its lane.  A program of two cores without engine programs has such lanes for each.
  */
 #ifndef SIM_SOURCE_H
 #define SIM_SOURCE_H

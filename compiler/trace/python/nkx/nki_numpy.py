@@ -575,13 +575,58 @@ class _Evaluation:
             self._write_places(dst_idx, places)
 
 
+_MEETINGS = ("core_barrier", "sendrecv")
+
+
+class _Core:
+    """The sequencer of a core: its calls, one after another."""
+
+    def __init__(self, memory, calls):
+        self.evaluation, self.calls, self.at = _Evaluation(memory), calls, 0
+
+    def run(self):
+        """Makes the calls before the next one in which the cores meet, and returns that one; None at the end."""
+        while self.at < len(self.calls):
+            _, name, engine, values = self.calls[self.at]
+            self.at += 1
+            if name in _MEETINGS:
+                return name, values
+            values.pop("engine", None)
+            getattr(self.evaluation, name)(engine, **values)
+        return None
+
+
+def _exchange(memory, values):
+    """dst of each core gets src of the other, as it was before."""
+    sent = [_rows(memory.at(v["src"])).copy() for v in values]
+    for k, v in enumerate(values):
+        to = memory.at(v["dst"])
+        to[...] = sent[1 - k].reshape(to.shape)
+
+
+def _run_cores(memory, calls):
+    """Two cores, each of which runs to its next meeting with the other; then they meet."""
+    cores = [_Core(memory, [c for c in calls if c[0] == k]) for k in (0, 1)]
+    while True:
+        met = [core.run() for core in cores]
+        if met == [None, None]:
+            return
+        if None in met or met[0][0] != met[1][0]:
+            raise ValueError("the cores wait for each other for ever")
+        if met[0][0] == "sendrecv":
+            _exchange(memory, [values for _, values in met])
+
+
 def evaluate(record, arrays):
     """record: (tensors, calls, outputs) of compiler/trace/nki/run.c.  Returns the outputs as arrays."""
     tensors, calls, outputs = record
     memory = _Memory(tensors, arrays)
-    evaluation = _Evaluation(memory)
     with np.errstate(all="ignore"):
-        for name, engine, values in calls:
-            values.pop("engine", None)
-            getattr(evaluation, name)(engine, **values)
+        if any(core for core, *_ in calls):
+            _run_cores(memory, calls)
+        else:
+            evaluation = _Evaluation(memory)
+            for _, name, engine, values in calls:
+                values.pop("engine", None)
+                getattr(evaluation, name)(engine, **values)
     return [memory.storage[i].reshape(tensors[i][3]).copy() for i in outputs]
