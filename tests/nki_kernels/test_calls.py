@@ -167,6 +167,8 @@ def cases(rng):
             f(x, axis=(1, 2))[:, None], 1e-4)
     for op, f in {"add": np.sum, "maximum": np.max, "minimum": np.min}.items():
         add(f"tensor_reduce {op} negated", f"nisa.tensor_reduce(out, nl.{op}, x, axis=-1, negate=True)", {"x": x}, (64, 4), "float32", -f(x, axis=2), 1e-5)
+    x = data(rng, np.float32, (4, 12))
+    add("tensor_reduce of single elements with a step", "nisa.tensor_reduce(out, nl.add, x[:, 3:9:2, None], axis=-1)", {"x": x}, (4, 3), "float32", x[:, 3:9:2])
     i = data(rng, np.int32, (16, 12))
     add("tensor_reduce bits", "nisa.tensor_reduce(out, nl.bitwise_or, x, axis=1)", {"x": i}, (16, 1), "int32", np.bitwise_or.reduce(i, axis=1)[:, None])
     x = data(rng, np.float32, (128, 10))
