@@ -57,8 +57,9 @@
  * "sync".
  *
  * Arithmetic.  The vector and scalar engines convert what they read to f32, compute in f32, and convert the result to
- * the type of the destination: to a narrower float by rounding to nearest even; to an integer by truncation, and if out
- * of range to the nearest value.  With engine = "gpsimd" integers stay integers: operands are extended to 32 bits, and
+ * the type of the destination: to a narrower float by rounding to nearest even; to an integer in the same way, and if
+ * out of range to the nearest value, NaN to 0 (as the simulator of NKI 0.6 does; older public material does not say it).
+ * What must be truncated, as in HLO's convert, goes through the activation trunc.  With engine = "gpsimd" integers stay integers: operands are extended to 32 bits, and
  * results wrap around at the width of the destination.  Bit operations (bitwise_…) never convert: they read and write
  * the bits of a float, and then all operands have the same width.  Integers are signed, except that i1 is 0 or 1; with
  * the unit attribute `unsigned`, all integers that the operation reads and writes are unsigned.  Scalars are converted

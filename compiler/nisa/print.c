@@ -234,7 +234,7 @@ static const int *rewrite(const struct listing *l, const int *lines, MlirAsmStat
   const char *s = buf_text(plain), *end = s + plain->len;
   const struct frames f = find_frames(l, lines);
   int *moved = arena_dup(l->a, lines, (size_t)l->ops.n * sizeof *lines);
-  const struct frame *open[2]; /* a core, and a stream in it */
+  const struct frame *open[2];            /* a core, and a stream in it */
   int k = 0, n = 0, next = 0, n_open = 0; /* n: the frames that have ended, and so the lines that were left out */
 
   for (int line = 1; s < end; line++) {

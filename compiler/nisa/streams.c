@@ -9,7 +9,8 @@
 #include "ir/query.h"
 #include "nisa/cores.h"
 
-static const char *const names[] = {"", "nisa.wait", "nisa.dma_trigger", "nisa.barrier", "nisa.core_barrier", "nisa.rotate"};
+static const char *const names[] = {"",           "nisa.wait", "nisa.dma_trigger", "nisa.barrier", "nisa.core_barrier",
+                                    "nisa.rotate"};
 
 const char *nisa_sync_name(enum nisa_sync k) {
   return names[k];

@@ -185,8 +185,7 @@ static void check_function(struct nisa_check *c, MlirOperation function) {
 static void check_alone(struct nisa_check *c, MlirOperation op) {
   MlirOperation parent = mlirOperationGetParentOperation(op);
   if (nisa_is_core(op)) {
-    if (!ir_is(parent, "func.func") ||
-        nisa_roots(c->arena, parent).v[nisa_core_number(op) == 1].ptr != op.ptr)
+    if (!ir_is(parent, "func.func") || nisa_roots(c->arena, parent).v[nisa_core_number(op) == 1].ptr != op.ptr)
       nisa_complain(c, op, "a core stands directly in a function, which has each once");
   } else if ((is_barrier(op) || is_exchange(op)) && mlirOperationIsNull(nisa_core_around(op))) {
     nisa_complain(c, op, "only a program of two cores has it");

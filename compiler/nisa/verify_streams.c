@@ -179,8 +179,7 @@ static void check_outside(struct nisa_check *c, MlirOperation root) {
     }
   }
   if (sbuf > c->machine->sbuf_bytes || psum > c->machine->psum_bytes)
-    nisa_complain(c, root,
-                  "its allocations without a place need %lld bytes of each partition of SBUF and %lld of PSUM",
+    nisa_complain(c, root, "its allocations without a place need %lld bytes of each partition of SBUF and %lld of PSUM",
                   (long long)sbuf, (long long)psum);
 }
 
@@ -198,7 +197,8 @@ static struct ir_ops collect_streams(struct nisa_check *c, MlirOperation root) {
 /* Checks an operation that belongs into a stream, if it is outside of all. */
 static void check_alone(struct nisa_check *c, MlirOperation op) {
   const struct nisa_op_def *d = nisa_op_of(op);
-  const bool is_load = d && d->kind == NISA_REGISTER_LOAD, is_sync = nisa_sync_of(op) && nisa_sync_of(op) != NISA_SYNC_CORE_BARRIER, signals = d && nisa_signals(op);
+  const bool is_load = d && d->kind == NISA_REGISTER_LOAD,
+             is_sync = nisa_sync_of(op) && nisa_sync_of(op) != NISA_SYNC_CORE_BARRIER, signals = d && nisa_signals(op);
 
   if (nisa_is_stream(op)) {
     MlirOperation parent = mlirOperationGetParentOperation(op);

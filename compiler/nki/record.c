@@ -1,7 +1,7 @@
 /* record: adds tensors and calls to a program, after a check against the rules of the hardware.
  *
- * The limits are those of hardware.md §2 and §6 and nki-frontend.md §7; nisa_verify checks the same rules again on what
- * becomes of the calls, but here the error is at the user's expression and in the user's words.
+ * The limits are those of the architecture guides and of the NKI reference; nisa_verify checks the same rules again on
+ * what becomes of the calls, but here the error is at the user's expression and in the user's words.
  */
 #include <assert.h>
 #include <string.h>
@@ -93,8 +93,13 @@ struct nki_tensor *nki_tensor_new(struct nki_program *p, const char *name, enum 
   if (!check_tensor(p, dtype, space, rank, dims, err))
     return NULL;
   struct nki_tensor *t = arena_new(p->arena, struct nki_tensor);
-  *t = (struct nki_tensor){
-      .number = p->tensors.n, .dtype = dtype, .space = space, .rank = rank, .input = input, .core = p->core, .locs = locs};
+  *t = (struct nki_tensor){.number = p->tensors.n,
+                           .dtype = dtype,
+                           .space = space,
+                           .rank = rank,
+                           .input = input,
+                           .core = p->core,
+                           .locs = locs};
   memcpy(t->dims, dims, (size_t)rank * sizeof *dims);
   t->called = name ? arena_strdup(p->arena, name) : NULL;
   t->name = nki_unique_name(p, name, space);

@@ -164,11 +164,9 @@ static void end_run(struct roll *r, struct run *x, const struct roll_rounds *all
       roll_merge(r, &x->first, &x->second);
     *loop = (struct nki_loop){.trips = x->n, .depth = all->depth, .items = x->first};
     loop->locs = c ? header_of(r, c->call->locs, all->depth) : (struct src_locs){0};
-    array_push(r->arena, out, (struct nki_item){.loop = loop,
-                                                      .round = -1,
-                                                      .core = c ? c->core : 0,
-                                                      .id = c ? c->id : 0,
-                                                      .locs = loop->locs});
+    array_push(
+        r->arena, out,
+        (struct nki_item){.loop = loop, .round = -1, .core = c ? c->core : 0, .id = c ? c->id : 0, .locs = loop->locs});
   }
   *x = (struct run){.n = 0};
 }

@@ -138,8 +138,8 @@ static bool check_sendrecv(const struct nki_program *p, const struct nki_call *c
   const int own = nki_instance_core(p);
   return (to == 1 - own && from == 1 - own) ||
          nki_refuse(err, DG_NKI_CORES, "send to and receive from 1 - nl.program_id(0)",
-                    "core %d exchanges data with the other core, %d, but send_to_rank is %lld and recv_from_rank %lld", own,
-                    1 - own, (long long)to, (long long)from);
+                    "core %d exchanges data with the other core, %d, but send_to_rank is %lld and recv_from_rank %lld",
+                    own, 1 - own, (long long)to, (long long)from);
 }
 
 static bool check_barrier(const struct nki_program *p, const struct nki_call *c, struct nki_error *err) {

@@ -52,14 +52,14 @@ struct sim_machine {
   struct sim_groups *groups; /* NULL: none yet */
   const struct sim_options *options;
   struct sim_counts counts;
-  const struct sim_instr *instr; /* that is executed */
-  int stream;                    /* that executes it; 0 if the program is one sequence */
-  int core;                      /* that executes it */
+  const struct sim_instr *instr;   /* that is executed */
+  int stream;                      /* that executes it; 0 if the program is one sequence */
+  int core;                        /* that executes it */
   const struct sim_parcel *parcel; /* of a sendrecv: what the other core has sent */
   struct sim_fault *fault;
-  int64_t work;                      /* elements since the last look at the clock */
+  int64_t work;                                  /* elements since the last look at the clock */
   struct sim_generators *generators[NISA_CORES]; /* of random numbers; NULL until one is needed */
-  char *scratch;                     /* grows as an instruction needs it */
+  char *scratch;                                 /* grows as an instruction needs it */
   size_t scratch_size;
 };
 

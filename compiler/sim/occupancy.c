@@ -175,11 +175,10 @@ void sim_occupancy_make(const struct sim_timeline *t, enum mem_space space, int 
     struct sim_point *v;
     int n, cap;
   } points = {0};
-  *out = (struct sim_occupancy){
-      .space = space,
-      .core = core,
-      .capacity = space == MEM_PSUM ? machine->psum_bytes : machine->sbuf_bytes,
-      .has_places = true};
+  *out = (struct sim_occupancy){.space = space,
+                                .core = core,
+                                .capacity = space == MEM_PSUM ? machine->psum_bytes : machine->sbuf_bytes,
+                                .has_places = true};
   for (int k = 0; k < t->n_lives; k++) {
     const struct sim_buffer *b = &t->program->buffers[t->lives[k].buffer];
     if (!is_in(b, out))

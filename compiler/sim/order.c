@@ -241,10 +241,10 @@ static const struct access *find_race_around(struct sim_order *o, int buffer, in
 /* ---- reports ---------------------------------------------------------------------------------------------------- */
 
 static const char *memory_name(const struct sim_program *p, const struct sim_area *x) {
-  return x->memory == SIM_MEMORY_SCRATCH                                     ? "HBM"
+  return x->memory == SIM_MEMORY_SCRATCH                                  ? "HBM"
          : x->memory == SIM_MEMORY_SBUF || x->memory == SIM_MEMORY_SBUF_1 ? "SBUF"
-         : x->memory < SIM_MEMORY_BUFFERS                                 ? "PSUM"
-                                                                          : nisa_space_name(p->buffers[x->memory - SIM_MEMORY_BUFFERS].space);
+         : x->memory < SIM_MEMORY_BUFFERS ? "PSUM"
+                                          : nisa_space_name(p->buffers[x->memory - SIM_MEMORY_BUFFERS].space);
 }
 
 static const struct sim_stream *stream_of(const struct sim_order *o, int thread) {

@@ -90,15 +90,15 @@ struct sim_profile {
   int n_lines;
   struct sim_line *lines; /* by their share of the critical path */
   int n_advice;
-  struct sim_advice *advice; /* the dearest first */
+  struct sim_advice *advice;                               /* the dearest first */
   struct sim_occupancy sbuf[NISA_CORES], psum[NISA_CORES]; /* of each core of the program */
-  int64_t hbm_read, hbm_written, dma_bytes; /* bytes */
-  int64_t dma_engine_ps;                    /* the work of all DMA engines */
-  int64_t matmul_operations, operations;    /* of the Tensor engine, of the others */
-  int64_t peak_operations;                  /* a second, for the types of its products, on all cores of the program */
-  int64_t half_clock_ps;                    /* the Tensor engine was busy at half clock */
-  int64_t low_ps;                           /* of the critical path: work whose cost has low confidence */
-  const char *bound;                        /* "memory", "compute": Tensor engine, "vector", …, "latency" */
+  int64_t hbm_read, hbm_written, dma_bytes;                /* bytes */
+  int64_t dma_engine_ps;                                   /* the work of all DMA engines */
+  int64_t matmul_operations, operations;                   /* of the Tensor engine, of the others */
+  int64_t peak_operations; /* a second, for the types of its products, on all cores of the program */
+  int64_t half_clock_ps;   /* the Tensor engine was busy at half clock */
+  int64_t low_ps;          /* of the critical path: work whose cost has low confidence */
+  const char *bound;       /* "memory", "compute": Tensor engine, "vector", …, "latency" */
 };
 
 /* What the cores of the program have together: DMA engines, and 10^9 bytes a second from and to HBM. */

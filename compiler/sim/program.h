@@ -182,7 +182,7 @@ struct sim_node {
  * that one of two cores executes (nisa/cores.h).  Each stream has registers of its own.  At its start they are as the
  * function's own code left them. */
 struct sim_stream {
-  const char *name;        /* "vector", "qSyncIn", "core1.vector", "core1"; of its semaphore, too */
+  const char *name; /* "vector", "qSyncIn", "core1.vector", "core1"; of its semaphore, too */
   int core;
   enum nisa_engine engine; /* NISA_ENGINE_DMA for a queue; NISA_ENGINE_NONE for a whole core */
   int trigger;             /* of a queue: the stream that starts its transfers, one by one; -1: an engine */
@@ -207,7 +207,7 @@ struct sim_program {
   int n_nodes;
   const struct sim_node *nodes; /* from 0 to a SIM_NODE_END: the function's own code; then that of the streams */
   int n_cores;
-  int n_streams;                /* 0: the program is one sequence */
+  int n_streams; /* 0: the program is one sequence */
   const struct sim_stream *streams;
   bool has_engines; /* its streams are engines and queues; false: there are none, or they are whole cores */
   int n_regs;

@@ -52,8 +52,7 @@ enum status sim_report_text(const struct sim_profile *p, struct buf *b) {
   buf_printf(b,
              "  %.1f GB/s by DMA of %" PRId64 "; %.2f TFLOP/s on Tensor of %.1f; SBUF %" PRId64 " of %" PRId64
              " KiB, PSUM %" PRId64 " of %" PRId64 " KiB a partition\n",
-             t->total_ps ? (double)p->dma_bytes * 1e3 / (double)t->total_ps : 0.0,
-             sim_peak_gb_s(t),
+             t->total_ps ? (double)p->dma_bytes * 1e3 / (double)t->total_ps : 0.0, sim_peak_gb_s(t),
              t->total_ps ? (double)p->matmul_operations / (double)t->total_ps : 0.0, (double)p->peak_operations / 1e12,
              most(p->sbuf, t) / 1024, p->sbuf[0].capacity / 1024, most(p->psum, t) / 1024, p->psum[0].capacity / 1024);
   buf_puts(b, "  ");

@@ -122,8 +122,8 @@ static void make_ideal_lanes(struct sim_source *s) {
 }
 
 /* A program that is one sequence, or one per core. */
-static bool take_sequences(struct sim_source *s, const struct sim_record *record, const bool *is_loaded,
-                           int *n_assumed, struct sim_fault *fault) {
+static bool take_sequences(struct sim_source *s, const struct sim_record *record, const bool *is_loaded, int *n_assumed,
+                           struct sim_fault *fault) {
   const struct sim_program *p = s->program;
   struct sim_cursor own;
   if (p->n_streams && !run_own_code(s, &own, is_loaded, n_assumed, fault))
@@ -143,7 +143,8 @@ static bool take_sequences(struct sim_source *s, const struct sim_record *record
 }
 
 struct sim_source *sim_source_new(const struct sim_program *p, const struct sim_record *record, int items_max,
-                                  const struct time_limit *limit, struct arena *a, int *n_assumed, struct sim_fault *fault) {
+                                  const struct time_limit *limit, struct arena *a, int *n_assumed,
+                                  struct sim_fault *fault) {
   struct sim_source *s = arena_new(a, struct sim_source);
   const bool *is_loaded = sim_cursor_loaded(p, a);
   *s = (struct sim_source){.program = p, .arena = a, .items_max = items_max, .limit = *limit};

@@ -260,7 +260,8 @@ static void remember_flight(struct lane *l, const struct sim_item *item, int exe
 static int run_matmul(struct machine *m, const struct lane *l, struct sim_exec x, const struct sim_cost *c) {
   struct core *core = &m->cores[l->core];
   const bool follows = l->last >= 0 && m->execs.v[l->last].kind == SIM_EXEC_INSTR;
-  struct moment load = follows ? (struct moment){core->tensor_start, SIM_REASON_STATIONARY, l->last} : engine_free(m, l);
+  struct moment load =
+      follows ? (struct moment){core->tensor_start, SIM_REASON_STATIONARY, l->last} : engine_free(m, l);
   after_waits(m, l, &load);
   const int64_t loaded = load.at + sim_tensor_clock_cycles(&core->tensor, load.at, c->load_cycles);
   struct moment start = engine_free(m, l);

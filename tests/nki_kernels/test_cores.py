@@ -1,13 +1,12 @@
 """Launches on two cores: two programs side by side, what they share, how they meet, and what is refused.
 
 Values are compared with formulas of NumPy for the whole launch, which know nothing of cores."""
-import json
-
 import numpy as np
 import pytest
 
-from support import compiler, warm
+from support import compiler
 from support.nki_kernels import HEAD
+from support.runs import simulated
 
 MEET = HEAD + """
 @nki.jit
@@ -129,20 +128,15 @@ def compiled(source, *arguments):
     return compiler.compile(source, *arguments, check=True)
 
 
-def simulated(source, a, tmp_path, *arguments):
+def run(source, a, *arguments):
     """The output and the profile of a run on the simulated machine."""
-    (tmp_path / "kernel.py").write_text(source)
-    np.savez(tmp_path / "in.npz", a=a)
-    done = warm.run("run", str(tmp_path / "kernel.py"), "--inputs", str(tmp_path / "in.npz"), "--save-outputs", str(tmp_path / "out.npz"),
-                    "--json", "-", *arguments)
-    assert done.returncode == 0, done.stderr.decode()
-    with np.load(tmp_path / "out.npz") as outputs:
-        return outputs["out"], json.loads(done.stdout)
+    outputs, kernel = simulated(source, {"a": a}, *arguments)
+    return outputs["out"], kernel["profile"]
 
 
 @pytest.mark.parametrize("target", ["trn2", "trn3"])
 @pytest.mark.parametrize("name", KERNELS)
-def test_two_programs_compute_what_the_launch_means(name, target, tmp_path, rng):
+def test_two_programs_compute_what_the_launch_means(name, target, rng):
     source, shape, want = KERNELS[name]
     a = rng.uniform(-1, 1, shape).astype(np.float32)
     result = compiled(launched(source, shape), "--target", target)
@@ -152,7 +146,7 @@ def test_two_programs_compute_what_the_launch_means(name, target, tmp_path, rng)
     for stage in kernel["stages"][3:]:
         assert "nisa.core 0 {" in stage["text"] and "nisa.core 1 {" in stage["text"]
     assert "# core 0" in compiler.stage(kernel, "nki-trace")["text"] and "# core 1" in compiler.stage(kernel, "nki-reroll")["text"]
-    got, _ = simulated(launched(source, shape), a, tmp_path, "--target", target)
+    got, _ = run(launched(source, shape), a, "--target", target)
     np.testing.assert_allclose(got, want(a), rtol=1e-5, atol=1e-4)
 
 
@@ -169,7 +163,7 @@ np.testing.assert_allclose(kernel[2](a), np.load({str(tmp_path / "want.npy")!r})
     assert result["status"] == "ok", result["diagnostics"]
 
 
-def test_each_core_has_lanes_of_its_own_and_works_at_the_same_time(tmp_path, rng):
+def test_each_core_has_lanes_of_its_own_and_works_at_the_same_time(rng):
     """Twice the work on two cores takes hardly longer than the same on one."""
     source = HEAD + """
 @nki.jit
@@ -185,7 +179,7 @@ def kernel(a):
     return out
 """
     a = rng.uniform(-1, 1, (1024, 512)).astype(np.float32)
-    one, two = (simulated(launched(source, a.shape, grid), a, tmp_path)[1]["kernels"][0]["profile"] for grid in ("1", "2"))
+    one, two = (run(launched(source, a.shape, grid), a)[1] for grid in ("1", "2"))
     assert {lane.get("core") for lane in one["lanes"]} == {None} and {lane["core"] for lane in two["lanes"]} == {0, 1}
     assert {"core0.scalar", "core1.scalar", "core0.qSyncIn", "core1.qSyncIn"} <= {lane["name"] for lane in two["lanes"]}
     assert one["total_us"] / 2 < two["total_us"] < 0.7 * one["total_us"]
@@ -256,7 +250,7 @@ def kernel(a):
 
 @pytest.mark.parametrize("grid, cores", [("4", [0, 0, 0, 0]), ("nl.spmd_dim(nl.nc(2), 2)", [0, 0, 1, 1]), ("nl.spmd_dim(2, nl.nc(2))", [0, 1, 0, 1]),
                                          ("nl.nc(2) * 2", [0, 0, 1, 1]), ("2 * nl.nc(2)", [0, 1, 0, 1])])
-def test_beta_1_spreads_an_axis_over_cores(grid, cores, tmp_path, rng):
+def test_beta_1_spreads_an_axis_over_cores(grid, cores, rng):
     source = launched(BETA_1, (128, 16), grid)
     result = compiled(source)
     assert result["status"] == "ok" and not result["diagnostics"], result["diagnostics"]
@@ -268,10 +262,10 @@ def test_beta_1_spreads_an_axis_over_cores(grid, cores, tmp_path, rng):
             said.append((int(line.split("out[")[1].split(":")[0]) // 32, core))
     assert [c for _, c in sorted(said)] == cores
     a = rng.uniform(-1, 1, (128, 16)).astype(np.float32)
-    np.testing.assert_allclose(simulated(source, a, tmp_path)[0], a + np.arange(4).repeat(32)[:, None], atol=1e-5)
+    np.testing.assert_allclose(run(source, a)[0], a + np.arange(4).repeat(32)[:, None], atol=1e-5)
 
 
-def test_the_generators_of_random_numbers_are_each_core_s_own(tmp_path):
+def test_the_generators_of_random_numbers_are_each_core_s_own():
     """Both cores seed theirs alike, and core 1 draws once more before."""
     source = HEAD + """
 @nki.jit
@@ -287,8 +281,8 @@ def kernel(a):
     return out
 """
     assert {s["check"]["status"] for s in compiled(launched(source))["kernels"][0]["stages"][3:]} == {"pass"}
-    got, _ = simulated(launched(source), np.zeros((256, 64), np.float32), tmp_path)
-    alone, _ = simulated(launched(source.replace("me = nl.program_id(0)", "me = 0").replace("(16, 32)", "(8, 32)"), grid="1"),
-                         np.zeros((256, 64), np.float32), tmp_path)
+    got, _ = run(launched(source), np.zeros((256, 64), np.float32))
+    alone, _ = run(launched(source.replace("me = nl.program_id(0)", "me = 0").replace("(16, 32)", "(8, 32)"), grid="1"),
+                   np.zeros((256, 64), np.float32))
     np.testing.assert_array_equal(got[:8], alone)
     assert not (got[8:] == got[:8]).any()

@@ -276,7 +276,8 @@ static bool is_entry_view(const struct emitter *e, MlirOperation op) {
     return false;
   for (intptr_t k = 0; k < mlirOperationGetNumOperands(op); k++) {
     MlirOperation def = ir_defining_op(mlirOperationGetOperand(op, k));
-    const bool is_outside = mlirOperationIsNull(def) || mlirOperationIsNull(ir_ancestor_in(def, mlirOperationGetBlock(op)));
+    const bool is_outside =
+        mlirOperationIsNull(def) || mlirOperationIsNull(ir_ancestor_in(def, mlirOperationGetBlock(op)));
     if (!is_outside && !table_get(&e->entry, def.ptr))
       return false;
   }

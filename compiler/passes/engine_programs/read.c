@@ -151,10 +151,9 @@ static struct ep_access read_access(struct reader *r, const struct nisa_access *
   MlirValue root = buffer_root(x->base);
   MlirOperation def = ir_defining_op(root);
   struct ep_access out = {.writes = writes, .base = x->base};
-  const bool is_known =
-      mlirValueIsABlockArgument(root)
-          ? ir_is(mlirBlockGetParentOperation(mlirBlockArgumentGetOwner(root)), "func.func")
-          : ir_is(def, "nisa.alloc") || ir_is(def, "memref.get_global");
+  const bool is_known = mlirValueIsABlockArgument(root)
+                            ? ir_is(mlirBlockGetParentOperation(mlirBlockArgumentGetOwner(root)), "func.func")
+                            : ir_is(def, "nisa.alloc") || ir_is(def, "memref.get_global");
   if (!is_known) {
     out.buffer = EP_NONE;
     return out;

@@ -75,13 +75,14 @@ void nki_warn_of_cores(const struct nki_program *p, struct diags *ds, const stru
       can ? diag_add(ds, DS_WARNING, DG_NKI_ONE_CORE, at,
                      "the instances on both cores make the same calls with the same results; one core makes them once")
           : diag_add(ds, DS_WARNING, DG_NKI_ONE_CORE, at,
-                     p->on_one_core ? "this launch on %d cores is a part of a kernel that runs on one, which runs the "
-                                      "instances one after another"
-                                    : "the launch asks for %d cores, but those of trn1 run no kernel together: one runs "
-                                      "the instances one after another",
+                     p->on_one_core
+                         ? "this launch on %d cores is a part of a kernel that runs on one, which runs the "
+                           "instances one after another"
+                         : "the launch asks for %d cores, but those of trn1 run no kernel together: one runs "
+                           "the instances one after another",
                      p->grid.cores);
-  d->hint = can ? "divide the work by nl.program_id(0)"
-                : "the values are those of the launch; its time is that of one core";
+  d->hint =
+      can ? "divide the work by nl.program_id(0)" : "the values are those of the launch; its time is that of one core";
 }
 
 /* ---- results ----------------------------------------------------------------------------------------------------- */

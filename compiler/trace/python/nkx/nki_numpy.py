@@ -56,13 +56,13 @@ def _f32(x):
 
 
 def _to(dtype, x):
-    """float32 to an element of memory."""
+    """float32 to an element of memory: the nearest, of two the even one; NaN is 0 as an integer."""
     if dtype.kind in "iu":
         limits = np.iinfo(dtype)
-        x = np.where(np.isnan(x), 0, np.trunc(np.asarray(x, np.float64)))
+        x = np.where(np.isnan(x), 0, np.rint(np.asarray(x, np.float64)))
         return np.clip(x, limits.min, limits.max).astype(dtype)
     if dtype.kind == "b":
-        return np.asarray(x) != 0
+        return np.asarray(x) > 0.5
     return np.asarray(x).astype(dtype)
 
 
