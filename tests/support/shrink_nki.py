@@ -43,8 +43,8 @@ def _still(kernel, fails):
     try:
         random_nki.run_all(kernel.model, kernel.nodes)
         outs = kernel.outs
-        kernel.outs = [o for o in outs if o in kernel.model.names]
-        if kernel.outs and all(t.is_set.all() for t in map(kernel.model.names.get, kernel.outs)) and fails(kernel):
+        kernel.outs = [o for o in outs if o in kernel.model.names and kernel.model.names[o].is_set.all()]
+        if kernel.outs and fails(kernel):
             return True
         kernel.outs = outs
     except (Unsuitable, KeyError, NameError, IndexError):  # what is left uses what is gone
