@@ -347,7 +347,7 @@ static bool check_predicated(const struct nki_call *c, struct nki_error *err) {
     return false;
   const enum dtype t = predicate->tensor->dtype;
   if (t != DT_U8 && t != DT_U16 && t != DT_U32)
-    return nki_refuse(err, DG_NKI_DTYPE, "use uint8, uint16 or uint32", "the predicate has the type %s",
+    return nki_refuse(err, DG_NKI_DTYPE, "use uint8, uint16 or uint32", "predicate has the type %s",
                       dtype_numpy_name(t));
   if (src->kind != NKI_VIEW)
     return true;

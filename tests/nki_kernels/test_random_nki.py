@@ -1,13 +1,14 @@
 """Random NKI kernels (support/random_nki.py): each computes what the model of the generator does, rolled and unrolled, and every
-stage of it computes what its calls do."""
+stage of it computes what its calls do; those with one mistake are refused at its place.  `python3 -m support.shrink_nki` makes a
+kernel that fails small."""
 import os
 import re
 
-import numpy as np
 import pytest
 
-from support import compiler, random_nki
+from support import compiler, random_nki, random_nki_illegal
 from support.runs import simulated
+from support.shrink_nki import close, shrink
 
 COUNT = int(os.environ.get("NKX_RANDOM_NKI", "100"))
 SEED = int(os.environ.get("NKX_SEED", "1"))
@@ -17,12 +18,6 @@ BATCHES = 4  # tests run beside each other
 def draw(batch):
     """[(name, kernel)]"""
     return [(f"k{i}", random_nki.kernel([SEED, batch, i], f"k{i}")) for i in range(COUNT // BATCHES)]
-
-
-def close(got, want, is_exact):
-    """The same numbers; where the order of sums matters, nearly."""
-    x, y = got.astype(np.float64), want.astype(np.float64)
-    return x.shape == y.shape and (np.array_equal(x, y) if is_exact else np.abs(x - y).max() <= 0.02 * max(1, np.abs(y).max()))
 
 
 @pytest.mark.parametrize("batch", range(BATCHES))
@@ -47,6 +42,30 @@ def test_every_stage_of_random_kernels_computes_what_their_calls_do(batch):
         for (name, _), k in zip(some, result["kernels"]):
             assert k["name"] == name
             assert [s["check"]["status"] for s in k["stages"] if s["dialect"] == "nisa"] == ["pass"] * 3, name
+
+
+@pytest.mark.parametrize("batch", range(BATCHES))
+def test_random_kernels_with_a_mistake_are_refused_at_its_place(batch):
+    drawn = [random_nki_illegal.kernel([SEED, batch, i], f"k{i}") for i in range(COUNT // BATCHES)]
+    for begin in range(0, len(drawn), 25):
+        source, lines, some = random_nki.HEAD, [], drawn[begin:begin + 25]
+        for k in some:
+            lines.append(source.count("\n"))
+            source += k.source()
+        found = [[] for _ in some]
+        for d in compiler.compile(source, "--stop-after", "nki-trace", timeout=300)["diagnostics"]:
+            if d["severity"] == "error":
+                place = d["range"]
+                assert place["line"] == place["end_line"]
+                found[d["kernel"]].append((d["code"], place["line"] - lines[d["kernel"]], place["col"], place["end_col"]))
+        for k, codes in zip(some, found):
+            assert codes == [(k.code, *k.range())], k.marked()
+
+
+def test_a_kernel_that_fails_is_made_small():
+    kernel = random_nki.kernel([0, 3], "k")
+    small = shrink(kernel, lambda k: "out1" in k.outs)
+    assert small.source().count("\n") < 10 and simulated(random_nki.HEAD + small.source(), small.inputs)
 
 
 def test_random_kernels_use_most_calls_and_forms():

@@ -336,8 +336,10 @@ class Kernel:
         nodes.append(Line(f"{k} -= 1", lambda m: m.names.update({k: m.names[k] - 1})))
 
         def run(m, body):
-            while m.names[k]:
+            for _ in range(m.names[k]):  # a line that is gone, in what is made small, may be the one that ends it
                 run_all(m, body)
+            if m.names[k]:
+                raise Unsuitable("it does not end")
 
         self.nodes.append(Block([(f"while {k} > 0:", nodes)], run))
 
@@ -433,8 +435,9 @@ class Kernel:
 
     def source(self):
         params = ", ".join(f"{n}: nl.tensor[nl.{a.dtype.name}, {a.shape}]" for n, a in self.inputs.items())
-        helpers = "".join(f"\n\n{h}\n" for h in self.helpers).replace("def helper", f"def {self.name}_helper")
-        body = "\n".join(self.body_lines()).replace("= helper", f"= {self.name}_helper")
+        body = "\n".join(self.body_lines())
+        helpers = "".join(f"\n\n{h}\n" for h in self.helpers if h[4:h.index("(") + 1] in body).replace("def helper", f"def {self.name}_helper")
+        body = body.replace("= helper", f"= {self.name}_helper")
         return (f"{helpers}\n\n@nki.jit\ndef {self.name}({params}):\n{body}\n    return {', '.join(self.outs)}\n")
 
 
