@@ -204,8 +204,11 @@ static void put_tensor(struct buf *b, const struct nki_tensor *t) {
   }
   buf_printf(b, "%s = nl.ndarray((", t->name);
   put_dims(b, t);
-  buf_printf(b, t->rank == 1 ? ",), nl.%s, buffer=nl.%s)" : "), nl.%s, buffer=nl.%s)", nki_type_name(t),
+  buf_printf(b, t->rank == 1 ? ",), nl.%s, buffer=nl.%s" : "), nl.%s, buffer=nl.%s", nki_type_name(t),
              nisa_space_name(t->space));
+  if (t->has_address)
+    buf_printf(b, ", address=(%" PRId64 ", %" PRId64 ")", t->partition, t->address);
+  buf_putc(b, ')');
 }
 
 /* ---- programs ---------------------------------------------------------------------------------------------------- */

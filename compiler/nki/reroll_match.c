@@ -147,6 +147,8 @@ static bool match_call(struct roll *r, const struct nki_call *x0, const struct n
 static bool match_tensor(struct roll *r, const struct nki_tensor *x, const struct nki_tensor *y) {
   if (!nki_same_type(x, y))
     return differ(r, "the tensor %s has another shape, type or memory", x->name);
+  if (!nki_same_address(x, y))
+    return differ(r, "the tensor %s has another address", x->name);
   roll_tensor_of(r, y)->same_as = r->tensors.v[x->number].tensor;
   return true;
 }

@@ -166,7 +166,8 @@ static void find_parts(struct roll *r) {
   const int n = r->tensors.n;
   for (int i = 0; i < n; i++) {
     const struct roll_tensor *x = &r->tensors.v[i];
-    if (x->home < 0 || x->tensor->input >= 0 || !x->tensor->locs.n || nki_is_output(r->record, x->tensor))
+    if (x->home < 0 || x->tensor->input >= 0 || x->tensor->has_address || !x->tensor->locs.n ||
+        nki_is_output(r->record, x->tensor))
       continue;
     const uint32_t hash = site_hash(x);
     struct site *s = NULL;
