@@ -194,7 +194,7 @@ def test_tensors_in_use_at_the_same_time_share_no_byte(given, is_refused):
     found = errors(source)  # of the call in the file, and of the compile
     assert bool(found) == is_refused and {d["code"] for d in found} <= {"nki-address"}, found
     for d in found[1:]:
-        assert "y has bytes of sbuf" in d["message"] and "x of line 11, which is in use at the same time" in d["message"]
+        assert "y has bytes of sbuf" in d["message"] and "x of line 12, which is in use at the same time" in d["message"]
         assert source.splitlines()[d["range"]["line"] - 1].strip().startswith("y = nl.ndarray")
 
 
