@@ -50,7 +50,7 @@ hlo_val hlo_slice(struct hlo_builder *b, hlo_val x, const struct hlo_slice_dim *
 hlo_val hlo_pad(struct hlo_builder *b, hlo_val x, hlo_val value, const struct hlo_pad_dim *dims);
 hlo_val hlo_concatenate(struct hlo_builder *b, int n, hlo_val const *xs, int64_t dimension);
 /* op: HLO_ADD, HLO_MULTIPLY, HLO_MAXIMUM, HLO_MINIMUM, HLO_AND or HLO_OR; the called computation is made, or
- * found, as frontend.md §6.2 names it ("add_float32_computation").  init is 0-d of x's dtype. */
+ * found, under the name that NKIPy gives it ("add_float32_computation").  init is 0-d of x's dtype. */
 hlo_val hlo_reduce(struct hlo_builder *b, enum hlo_op op, hlo_val x, hlo_val init, int n, const int64_t *dimensions);
 /* Result dims: batch, then lhs free, then rhs free; dtype t (operands may have narrower ones). */
 hlo_val hlo_dot(struct hlo_builder *b, hlo_val lhs, hlo_val rhs, const struct hlo_dot_dims *dims, enum dtype t);

@@ -25,7 +25,7 @@ struct hlo_print_options {
 enum status hlo_print(const struct hlo_module *m, const struct hlo_print_options *opt, struct buf *out, struct arena *a,
                       struct hlo_lines *lines);
 
-/* Appends the serialized HloModuleProto (frontend.md §6, hlo-proto.md), with source ranges in OpMetadata and the
+/* Appends the serialized HloModuleProto (XLA's xla/service/hlo.proto), with source ranges in OpMetadata and the
  * call chains in the stack-frame index. */
 enum status hlo_write_proto(const struct hlo_module *m, struct buf *out);
 

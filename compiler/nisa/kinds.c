@@ -83,7 +83,7 @@ const struct nisa_op_def *nisa_op_def(enum nisa_kind k) {
 
 #define BIT(s) (1u << (s))
 
-/* hardware.md, section 4 */
+/* From the architecture guides of trn1 and trn2: which memories each engine reads and writes. */
 unsigned nisa_reach(enum nisa_engine e, bool writes) {
   const unsigned chip = BIT(MEM_SBUF) | BIT(MEM_PSUM), hbm = BIT(MEM_HBM) | BIT(MEM_SHARED_HBM);
   switch (e) {

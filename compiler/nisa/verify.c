@@ -1,8 +1,8 @@
 /* verify: checks NISA against the rules of the hardware.  This file visits all operations and checks each operand
  * separately.
  *
- * The checks of an operand (hardware.md §4, §5) are: the engine reaches its memory; the engine computes on its type;
- * its range is inside the buffer.  More checks apply to engines, but not to DMA, for which a partition is an address
+ * The checks of an operand (from the architecture guides of trn1 and trn2) are: the engine reaches its memory; the engine
+ * computes on its type; its range is inside the buffer.  More checks apply to engines, but not to DMA, for which a partition is an address
  * like any other: partitions are consecutive, at most 128, and start at a partition that the hardware allows (more
  * than 64 at 0, more than 32 at 0 or 64, otherwise at a multiple of 32); there are at most four free dimensions
  * after merging those that are contiguous in memory, and extents and strides fit their fields.

@@ -1,5 +1,5 @@
 /* verify_memory: checks allocations: their form, that each is released once after its last use, accumulation groups,
- * and that the live buffers fit into SBUF and PSUM at every point (hardware.md §2, §5, §6).
+ * and that the live buffers fit into SBUF and PSUM at every point.  Sizes are those of the architecture guides.
  *
  * Every allocation on chip is released in its own block, so no buffer stays allocated after a loop's body, and one
  * walk in program order visits every point.  PSUM is allocated in banks, because groups in one bank are one group. */

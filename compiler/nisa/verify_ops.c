@@ -1,5 +1,5 @@
 /* verify_ops: checks the operands of each operation together: corresponding sizes, limits of the tensor engine
- * (hardware.md §6), and types.  verify.c has checked each operand separately. */
+ * (architecture guides of trn1 and trn2), and types.  verify.c has checked each operand separately. */
 #include <assert.h>
 #include <string.h>
 
@@ -419,7 +419,7 @@ static void check_index(struct nisa_check *c, const struct nisa_instr *in, const
   nisa_check_elements(c, in, name, 8, 8);
 }
 
-enum { STATS_MOST = 512, EIGHT_MOST = 16384 }; /* elements of a partition: nki-frontend.md, section 7 */
+enum { STATS_MOST = 512, EIGHT_MOST = 16384 }; /* elements of a partition: NKI's bn_stats and max8 */
 
 static void check_stats(struct nisa_check *c, const struct nisa_instr *in) {
   nisa_check_elements(c, in, "dst", 6, 6);

@@ -81,7 +81,7 @@ const char *nki_type_name(const struct nki_tensor *t) {
   return t->packed ? packed[t->packed].name : dtype_numpy_name(t->dtype);
 }
 
-/* nki-frontend.md §8 */
+/* The operators of nki.language that calls of nki.isa take, as the NKI reference lists them. */
 const struct nki_op nki_ops[] = {
     {"add", "add", NKI_ARITH, true, false},
     {"subtract", "subtract", NKI_ARITH, true, false},

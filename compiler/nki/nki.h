@@ -15,8 +15,8 @@
  *
  * In a program with loops, both places also grow by a constant in each round of a loop around the call (struct nki_term).
  *
- * A stride may be 0 (the same elements again), but not negative.  nki-frontend.md §5.2 lists the methods that make
- * views of views; the functions below have the same names.
+ * A stride may be 0 (the same elements again), but not negative.  The functions below that make views of views have
+ * the names of NKI's methods of tensors.
  */
 #ifndef NKI_NKI_H
 #define NKI_NKI_H

@@ -1,7 +1,7 @@
 /* record: adds tensors and calls to a program, after a check against the rules of the hardware.
  *
- * The limits are those of hardware.md §2 and §6 and nki-frontend.md §7; nisa_verify checks the same rules again on what
- * becomes of the calls, but here the error is at the user's expression and in the user's words.
+ * The limits are those of the architecture guides and of the NKI reference; nisa_verify checks the same rules again on
+ * what becomes of the calls, but here the error is at the user's expression and in the user's words.
  */
 #include <assert.h>
 #include <string.h>

@@ -5,6 +5,7 @@ import subprocess
 import numpy as np
 import pytest
 
+from support import warm
 from support.paths import NKX, ROOT
 
 SOFTMAX = """import numpy as np
@@ -91,7 +92,7 @@ GATHER = TARGET + f"""
 def run(source, *options, tmp_path, name="kernel.mlir"):
     path = tmp_path / name
     path.write_text(source)
-    return subprocess.run([NKX, "run", str(path), *map(str, options)], capture_output=True, text=True, timeout=300)
+    return warm.text("run", path, *options, timeout=300)
 
 
 def simulation(source, *options, tmp_path, name="kernel.mlir"):

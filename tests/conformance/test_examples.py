@@ -8,13 +8,12 @@ The largest examples are run at a smaller size, and independently only at the en
 NKX_FULL_EXAMPLES is set (make nightly).
 """
 import os
-import subprocess
 
 import pytest
 
-from support import compiler, reference, source_map
+from support import compiler, reference, source_map, warm
 from support.oracles import llvm, xla
-from support.paths import EXAMPLES, NKX
+from support.paths import EXAMPLES
 
 
 
@@ -97,7 +96,7 @@ def test_instructions_compute_what_numpy_computes(example, target, request):
 
 
 def nkx_opt(text, *arguments):
-    done = subprocess.run([NKX, "opt", *arguments], input=text, capture_output=True, text=True)
+    done = warm.text("opt", *arguments, input=text)
     assert done.returncode == 0, done.stderr[:3000]
     return done.stdout
 

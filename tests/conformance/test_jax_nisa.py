@@ -8,13 +8,11 @@ product's simulator.  The modules are compiled for trn1, trn2 and trn3 in turn (
 """
 import json
 import os
-import subprocess
 
 import numpy as np
 import pytest
 
-from support import compiler, jax_functions, reference
-from support.paths import NKX
+from support import compiler, jax_functions, reference, warm
 from support.simulator import Simulator
 
 FEW = ("argmax_and_argmin", "average_pool", "convolution", "convolution_depthwise_gradient", "convolution_transposed",
@@ -50,8 +48,7 @@ def assert_close(got, want):
 
 @pytest.mark.parametrize("name, target", CASES)
 def test_a_module_of_jax_computes_on_nisa_what_xla_computes(expected, simulator, name, target):
-    done = subprocess.run([NKX, "compile", jax_functions.DIRECTORY / f"{name}.hlo", "--quiet", "--json", "-", "--target", target],
-                          capture_output=True)
+    done = warm.run("compile", jax_functions.DIRECTORY / f"{name}.hlo", "--quiet", "--json", "-", "--target", target, timeout=300)
     result = json.loads(done.stdout)
     errors = [d for d in result["diagnostics"] if d["severity"] == "error"]
     assert not errors, errors

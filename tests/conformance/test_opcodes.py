@@ -2,14 +2,12 @@
 out, and NISA compute the same."""
 import itertools
 import json
-import subprocess
 
 import numpy as np
 import pytest
 
-from support import jax_functions, reference
+from support import jax_functions, reference, warm
 from support.oracles import xla
-from support.paths import NKX
 
 
 def module(body, parameters):
@@ -77,7 +75,7 @@ def test_an_opcode_computes_at_every_form_what_xla_computes(name):
     text = MODULES[name]
     inputs = inputs_of(name, text)
     (want,) = xla.run_text(text, inputs)
-    done = subprocess.run([NKX, "compile", "-", "--language", "hlo", "--quiet", "--json", "-"], input=text.encode(), capture_output=True)
+    done = warm.run("compile", "-", "--language", "hlo", "--quiet", "--json", "-", input=text.encode())
     result = json.loads(done.stdout)
     assert not [d for d in result["diagnostics"] if d["severity"] == "error"], result["diagnostics"]
     kernel = result["kernels"][0]

@@ -1,12 +1,11 @@
 """Every rule of the table decides something in a test, and what its remarks hold is whole."""
 import json
 import re
-import subprocess
 
 import pytest
-from support import compiler, knob_offers
+from support import compiler, knob_offers, warm
 from support.nki_kernels import HEAD
-from support.paths import EXAMPLES, NKX, ROOT
+from support.paths import EXAMPLES, ROOT
 
 RULE = re.compile(r'^RULE\(\w+, "([\w-]+)", "([\w-]+)"', re.M)
 TABLE = RULE.findall((ROOT / "compiler/base/rule.def").read_text())
@@ -50,7 +49,7 @@ def loops(x: nl.tensor[128, 64]):
 def remarks_of_opt(tmp_path, arguments, text):
     ir, out = tmp_path / "in.mlir", tmp_path / "remarks.json"
     ir.write_text(text)
-    subprocess.run([NKX, "opt", *arguments, f"--remarks={out}", ir], capture_output=True, timeout=120)
+    warm.run("opt", *arguments, f"--remarks={out}", ir)
     found = json.loads(out.read_text()) if out.exists() else []
     out.unlink(missing_ok=True)
     return found

@@ -1,10 +1,10 @@
 """Sources: what the lines of all stages refer to is reported once, and a merged operation lists its first places only."""
 import json
-import subprocess
 
 import pytest
 
-from support.paths import NKX, ROOT
+from support import warm
+from support.paths import ROOT
 
 SHOWN = 8  # SRC_LOCS_SHOWN
 
@@ -13,7 +13,7 @@ EQUAL = "import numpy as np\ndef f(x):\n    y = x\n" + "    y = y + np.exp(x)\n"
 
 
 def result_of(path, *arguments, source=None):
-    done = subprocess.run([NKX, "compile", path, "--quiet", "--json", "-", *arguments], input=source, capture_output=True, text=True)
+    done = warm.run("compile", path, "--quiet", "--json", "-", *arguments, input=(source or "").encode())
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 

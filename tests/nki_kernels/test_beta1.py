@@ -1,10 +1,7 @@
 """NKI beta 1: kernels written like the public ones compute NumPy's formula, on three targets and on arrays; and the same
 kernel in both generations becomes the same instructions."""
-import json
 import re
-import subprocess
 
-import ml_dtypes
 import numpy as np
 import pytest
 
@@ -12,7 +9,7 @@ from support import compiler
 from support.nki_kernels import TARGETS
 from support.nki_beta1 import HEAD, KERNELS
 from support.nki_pairs import PAIRS, source_of
-from support.paths import NKX
+from support.runs import simulated
 
 
 def close(got, want, error):
@@ -32,22 +29,13 @@ def test_every_stage_computes_what_the_calls_compute(name, target):
 
 
 @pytest.mark.parametrize("name", KERNELS)
-def test_a_kernel_of_beta_1_on_the_simulated_machine_computes_numpys_formula(name, tmp_path):
+def test_a_kernel_of_beta_1_on_the_simulated_machine_computes_numpys_formula(name):
     source, formula, error = KERNELS[name]
-    kernel = tmp_path / "kernel.py"
-    kernel.write_text(HEAD + source)
     [compiled] = compiler.compile(HEAD + source)["kernels"]
     inputs = {t["name"]: a for t, a in zip(compiled["inputs"], compiler.random_inputs(compiled))}
-    np.savez(tmp_path / "in.npz", **inputs)
-    done = subprocess.run([NKX, "run", kernel, "--inputs", tmp_path / "in.npz", "--save-outputs", tmp_path / "out.npz", "--json", "-"],
-                          capture_output=True, text=True, timeout=120)
-    assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout)["kernels"][0]["simulation"]["status"] == "ok"
-    with np.load(tmp_path / "out.npz") as outputs:
-        [t] = compiled["outputs"]
-        got = outputs[t["name"]]
-        got = got.view(ml_dtypes.bfloat16) if t["dtype"] == "bfloat16" else got
-    assert close(got, formula(*inputs.values()), error)
+    got, _ = simulated(HEAD + source, inputs)
+    [t] = compiled["outputs"]
+    assert close(got[t["name"]], formula(*inputs.values()), error)
 
 
 # ---- pairs ----------------------------------------------------------------------------------------------------------

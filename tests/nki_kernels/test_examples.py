@@ -5,9 +5,9 @@ import sys
 
 import pytest
 
-from support import compiler
+from support import compiler, warm
 from support.nki_kernels import TARGETS
-from support.paths import BUILD, NKX, ROOT
+from support.paths import BUILD, ROOT
 
 EXAMPLES = sorted((ROOT / "explorer/examples/nki").glob("*.py"))
 each = pytest.mark.parametrize("path", EXAMPLES, ids=[p.stem for p in EXAMPLES])
@@ -39,8 +39,7 @@ def test_every_stage_of_an_example_computes_what_its_calls_compute(path, target)
 
 def times(path):
     """The simulated time of each kernel, by name."""
-
-    done = subprocess.run([NKX, "run", path, "--json", "-"], capture_output=True, text=True, timeout=120)
+    done = warm.run("run", path, "--json", "-")
     assert done.returncode == 0, done.stderr
     kernels = json.loads(done.stdout)["kernels"]
     assert all(o["pass"] for k in kernels for o in k["simulation"]["outputs"])

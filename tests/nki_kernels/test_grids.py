@@ -1,15 +1,15 @@
 """Launches of NKI kernels with a grid: what program_id gives, what instances share, what the result says of them, and what is
 refused."""
 import json
-import subprocess
 
 import jsonschema_rs
 import numpy as np
 import pytest
 
-from support import compiler
+from support import compiler, warm
 from support.nki_kernels import HEAD
-from support.paths import NKX, ROOT
+from support.paths import ROOT
+from support.runs import simulated
 
 ADD = HEAD + """
 @nki.jit
@@ -56,16 +56,6 @@ def errors(source):
     return [d for d in compiler.compile(source)["diagnostics"] if d["severity"] == "error"]
 
 
-def simulated(source, inputs, tmp_path):
-    (tmp_path / "kernel.py").write_text(source)
-    np.savez(tmp_path / "in.npz", **inputs)
-    done = subprocess.run([NKX, "run", tmp_path / "kernel.py", "--inputs", tmp_path / "in.npz", "--save-outputs", tmp_path / "out.npz",
-                           "--json", "-"], capture_output=True, text=True, timeout=120)
-    assert done.returncode == 0, done.stderr
-    with np.load(tmp_path / "out.npz") as outputs:
-        return {name: outputs[name] for name in outputs}
-
-
 @pytest.mark.parametrize("source, name, shapes", [(ADD, "add", [(128, 64)] * 2), (NUMBERS, "numbers", [(6, 32)]), (SAME, "same", [(8, 8)])],
                          ids=["add", "numbers", "same"])
 def test_every_stage_of_a_launch_computes_what_its_instances_compute(source, name, shapes):
@@ -75,12 +65,12 @@ def test_every_stage_of_a_launch_computes_what_its_instances_compute(source, nam
     assert [s["check"]["status"] for s in kernel["stages"]] == ["skipped", "skipped", "skipped", "pass", "pass", "pass"]
 
 
-def test_each_instance_has_its_number_and_all_write_one_result(tmp_path, rng):
+def test_each_instance_has_its_number_and_all_write_one_result(rng):
     a, b = (rng.uniform(-1, 1, (128, 64)).astype(np.float32) for _ in range(2))
-    got = simulated(launched(ADD, "add", 2, [(128, 64)] * 2), {"a": a, "b": b}, tmp_path)
+    got = simulated(launched(ADD, "add", 2, [(128, 64)] * 2), {"a": a, "b": b})[0]
     np.testing.assert_array_equal(got["out"], a + b)
     a = rng.uniform(-1, 1, (6, 32)).astype(np.float32)
-    got = simulated(launched(NUMBERS, "numbers", 2, [(6, 32)]), {"a": a}, tmp_path)
+    got = simulated(launched(NUMBERS, "numbers", 2, [(6, 32)]), {"a": a})[0]
     np.testing.assert_allclose(got["out"], a + 100 * (np.arange(6) % 2)[:, None], atol=1e-4)
 
 
@@ -132,7 +122,7 @@ GOES_ON = {
 
 
 @pytest.mark.parametrize("name", GOES_ON)
-def test_an_instance_that_goes_on_from_the_one_before_runs(name, tmp_path, rng):
+def test_an_instance_that_goes_on_from_the_one_before_runs(name, rng):
     body, want = GOES_ON[name]
     returns = "out, a" if "equal" in name else "out"
     source = HEAD + f"""
@@ -146,12 +136,12 @@ def kernel(a):
     [kernel] = compiler.compile(source)["kernels"]
     assert "same_as" not in compiler.stage(kernel, "nki-trace")["grid"]["instances"][1]
     a = rng.uniform(-1, 1, (8, 16)).astype(np.float32)
-    got = simulated(source, {"a": a}, tmp_path)["out"]
+    got = simulated(source, {"a": a})[0]["out"]
     if want:
         np.testing.assert_allclose(got, want(a), atol=1e-6)
 
 
-def test_equal_instances_that_add_to_what_they_have_written_run_each(tmp_path):
+def test_equal_instances_that_add_to_what_they_have_written_run_each():
     source = HEAD + """
 @nki.jit
 def counts(a):
@@ -180,13 +170,13 @@ assert (add[2](a, a) == 2 * a).all() and (nki.simulate(add)(a, a) == 2 * a).all(
     assert result["status"] == "ok", result["diagnostics"]
 
 
-def test_a_numpy_kernel_launches_with_a_grid(tmp_path, rng):
+def test_a_numpy_kernel_launches_with_a_grid(rng):
     source = ADD + "\nfrom nkigen import trace\n\n@trace(input_specs=[((128, 64), 'f32')])\ndef model(a):\n    return add[2](a * 2, a) + 1\n"
     result = compiler.compile(source, check=True)
     assert {s["check"]["status"] for s in result["kernels"][0]["stages"]} == {"pass"}
     assert [d["code"] for d in result["diagnostics"]] == ["nki-one-core"]
     a = rng.uniform(-1, 1, (128, 64)).astype(np.float32)
-    np.testing.assert_allclose(simulated(source, {"a": a}, tmp_path)["output0"], a * 3 + 1, atol=1e-5)
+    np.testing.assert_allclose(simulated(source, {"a": a})[0]["output0"], a * 3 + 1, atol=1e-5)
 
 
 @pytest.mark.parametrize("grid, message", [
@@ -222,7 +212,7 @@ def test_the_grid_has_the_form_that_the_api_describes():
     document = json.loads((ROOT / "explorer/api/openapi.json").read_text())
     stage_of = jsonschema_rs.validator_for({"$ref": "#/components/schemas/Stage", "components": document["components"]})
     source = launched(SAME, "same", 2, [(8, 8)])
-    done = subprocess.run([NKX, "compile", "-", "--quiet", "--json", "-"], input=source.encode(), capture_output=True, timeout=120)
+    done = warm.run("compile", "-", "--quiet", "--json", "-", input=source.encode())
     [kernel] = json.loads(done.stdout)["kernels"]
     assert "grid" in compiler.stage(kernel, "nki-trace")
     for stage in kernel["stages"]:

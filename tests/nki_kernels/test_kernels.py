@@ -1,15 +1,12 @@
 """NKI kernels from the source to engine programs: their own evaluation equals NumPy's formula, and every stage computes
 the same on three targets."""
-import json
-import subprocess
 
-import ml_dtypes
 import numpy as np
 import pytest
 
 from support import compiler
 from support.nki_kernels import HEAD, KERNELS, TARGETS
-from support.paths import NKX
+from support.runs import simulated
 
 STAGES = ["nki-ast", "nki-trace", "nki-reroll", "nki-to-nisa", "allocate-memory", "engine-programs"]
 
@@ -32,25 +29,15 @@ def test_every_stage_computes_what_the_calls_compute(name, target):
 
 
 @pytest.mark.parametrize("name", KERNELS)
-def test_a_kernel_run_on_the_simulated_machine_computes_numpys_formula(name, tmp_path, rng):
+def test_a_kernel_run_on_the_simulated_machine_computes_numpys_formula(name, rng):
     """`nkx run` simulates the engine programs; its outputs are compared with the formula, not with our evaluation."""
     source, formula, error = KERNELS[name]
-    kernel = tmp_path / "kernel.py"
-    kernel.write_text(HEAD + source)
     [compiled] = compiler.compile(HEAD + source)["kernels"]
     inputs = {t["name"]: a for t, a in zip(compiled["inputs"], compiler.random_inputs(compiled))}
-    np.savez(tmp_path / "in.npz", **inputs)
-    done = subprocess.run([NKX, "run", kernel, "--inputs", tmp_path / "in.npz", "--save-outputs", tmp_path / "out.npz", "--json", "-"],
-                          capture_output=True, text=True, timeout=120)
-    assert done.returncode == 0, done.stderr
-    simulation = json.loads(done.stdout)["kernels"][0]["simulation"]
-    assert simulation["status"] == "ok" and all(o["pass"] for o in simulation["outputs"])
+    got, _ = simulated(HEAD + source, inputs)
     want = formula(*inputs.values())
-    with np.load(tmp_path / "out.npz") as outputs:
-        for t, w in zip(compiled["outputs"], want if isinstance(want, tuple) else (want,)):
-            got = outputs[t["name"]]
-            got = got.view(ml_dtypes.bfloat16) if t["dtype"] == "bfloat16" else got
-            assert close(got, w, error)
+    for t, w in zip(compiled["outputs"], want if isinstance(want, tuple) else (want,)):
+        assert close(got[t["name"]], w, error)
 
 
 def test_a_call_with_arrays_gives_the_shapes_and_runs_the_kernel():

@@ -1,15 +1,12 @@
 """NumPy kernels that call NKI kernels, compiled as a whole: every stage computes what NumPy and the NKI calls compute, and the
 simulated program computes NumPy's formula."""
-import json
-import subprocess
 
-import ml_dtypes
 import numpy as np
 import pytest
 
 from support import compiler
 from support.nki_kernels import HEAD, TARGETS
-from support.paths import NKX
+from support.runs import simulated
 
 SOFTMAX = HEAD + """
 from nkigen import CustomOp, trace
@@ -113,23 +110,16 @@ def test_every_stage_computes_what_the_whole_computes(name):
 
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("name", KERNELS)
-def test_both_parts_are_simulated_together_and_compute_numpys_formula(name, target, tmp_path):
+def test_both_parts_are_simulated_together_and_compute_numpys_formula(name, target):
     function, _, formula, error = KERNELS[name]
-    (tmp_path / "kernel.py").write_text(SOFTMAX + function)
     [compiled] = compiler.compile(SOFTMAX + function, *inputs_of(name), "--stop-after", "trace")["kernels"]
     arrays = {t["name"]: a for t, a in zip(compiled["inputs"], compiler.random_inputs(compiled))}
-    np.savez(tmp_path / "in.npz", **arrays)
-    done = subprocess.run([NKX, "run", tmp_path / "kernel.py", *inputs_of(name), "--inputs", tmp_path / "in.npz", "--target", target,
-                           "--save-outputs", tmp_path / "out.npz", "--json", "-"], capture_output=True, text=True, timeout=120)
-    assert done.returncode == 0, done.stderr
-    simulation = json.loads(done.stdout)["kernels"][0]["simulation"]
-    assert simulation["status"] == "ok" and all(o["pass"] for o in simulation["outputs"]) and simulation["reference"] == "numpy"
+    outputs, ran = simulated(SOFTMAX + function, arrays, *inputs_of(name), "--target", target)
+    assert ran["simulation"]["reference"] == "numpy"
     want = formula(*arrays.values())
-    with np.load(tmp_path / "out.npz") as outputs:
-        for t, w in zip(compiled["outputs"], want if isinstance(want, tuple) else (want,), strict=True):
-            got = outputs[t["name"]]
-            got = np.asarray(got.view(ml_dtypes.bfloat16) if t["dtype"] == "bfloat16" else got, np.float64)
-            assert got.shape == w.shape and np.abs(got - w).max() <= error * max(1.0, np.abs(w).max())
+    for t, w in zip(compiled["outputs"], want if isinstance(want, tuple) else (want,), strict=True):
+        got = np.asarray(outputs[t["name"]], np.float64)
+        assert got.shape == w.shape and np.abs(got - w).max() <= error * max(1.0, np.abs(w).max())
 
 
 def test_the_hlo_names_the_kernel_and_equal_calls_share_one_record():

@@ -1,15 +1,13 @@
 """Loops of NKI kernels: rounds that are alike become loops, and the program computes the same as the unrolled one."""
-import subprocess
 
-import ml_dtypes
 import numpy as np
 import pytest
 
 from support import compiler
 from support.nki_kernels import HEAD, KERNELS, TARGETS
 from support.nki_matmuls import MATMULS, product
-from support.paths import NKX
 from support.random_loops import Kernel
+from support.runs import simulated
 
 SEED = 20240
 
@@ -24,34 +22,27 @@ def loops(source):
     return [line for line in rolled(source) if line.startswith("for ")]
 
 
-def simulated(source, kernel, directory, *arguments):
+def bits(source, kernel, *arguments):
     """The outputs of the kernel on the simulated machine, as bytes."""
-    path, saved = directory / "kernel.py", directory / "out.npz"
-    path.write_text(source)
-    done = subprocess.run([NKX, "run", path, "--kernel", kernel, "--save-outputs", saved, *arguments], capture_output=True, text=True, timeout=120)
-    assert done.returncode == 0, done.stderr + done.stdout
-    with np.load(saved) as arrays:
-        return {name: arrays[name].tobytes() for name in arrays.files}
+    return {name: array.tobytes() for name, array in simulated(source, None, "--kernel", kernel, *arguments)[0].items()}
 
 
 @pytest.mark.parametrize("name", [*KERNELS, *MATMULS])
-def test_the_unrolled_and_the_rerolled_program_compute_the_same_bits(name, tmp_path):
+def test_the_unrolled_and_the_rerolled_program_compute_the_same_bits(name):
     source = HEAD + (KERNELS[name][0] if name in KERNELS else MATMULS[name])
-    assert simulated(source, name, tmp_path) == simulated(source, name, tmp_path, "--unroll")
+    assert bits(source, name) == bits(source, name, "--unroll")
 
 
 @pytest.mark.parametrize("name", MATMULS)
 @pytest.mark.parametrize("target", TARGETS)
-def test_matrix_products_with_blocks_compute_the_product(name, target, tmp_path, rng):
+def test_matrix_products_with_blocks_compute_the_product(name, target, rng):
     source = HEAD + MATMULS[name]
     result = compiler.compile(source, "--target", target, check=True)
     assert result["status"] == "ok", result["diagnostics"]
     [kernel] = result["kernels"]
     assert [s["check"]["status"] for s in kernel["stages"][-3:]] == ["pass"] * 3
     l, r = compiler.random_inputs(kernel)
-    np.savez(tmp_path / "in.npz", lhsT=l, rhs=r)
-    out = simulated(source, name, tmp_path, "--target", target, "--inputs", tmp_path / "in.npz")["out"]
-    got, want = np.frombuffer(out, ml_dtypes.bfloat16).astype("f4"), product(l, r).astype("f4").ravel()
+    got, want = (a.astype("f4") for a in (simulated(source, {"lhsT": l, "rhs": r}, "--target", target)[0]["out"], product(l, r)))
     assert np.abs(got - want).max() <= 0.01 * np.abs(want).max()
 
 
@@ -63,11 +54,11 @@ def test_all_loops_of_a_matrix_product_become_loops(name):
 
 
 @pytest.mark.parametrize("batch", range(4))
-def test_random_loops_compute_the_same_bits_rolled_and_unrolled(batch, tmp_path):
+def test_random_loops_compute_the_same_bits_rolled_and_unrolled(batch):
     for k in range(6):
         rng = np.random.default_rng([SEED, batch, k])
         source = HEAD + Kernel(rng, "nest").source()
-        once, again = (simulated(source, "nest", tmp_path, *a) for a in ([], ["--unroll"]))
+        once, again = (bits(source, "nest", *a) for a in ([], ["--unroll"]))
         assert once == again, source
 
 
@@ -80,7 +71,7 @@ def test_every_stage_of_random_loops_computes_what_the_calls_compute(batch):
         assert [s["check"]["status"] for s in kernel["stages"][-3:]] == ["pass"] * 3, source
 
 
-def test_constants_of_the_rounds_are_parts_of_one(tmp_path, rng):
+def test_constants_of_the_rounds_are_parts_of_one(rng):
     source = HEAD + """
 @nki.jit
 def kernel(a: nl.tensor[128, 16]):
@@ -94,10 +85,8 @@ def kernel(a: nl.tensor[128, 16]):
     [kernel] = compiler.compile(source)["kernels"]
     assert compiler.stage(kernel, "nki-reroll")["text"].count("nl.shared_constant(float32[4, 128, 16])") == 1
     a = rng.uniform(-1, 1, (128, 16)).astype(np.float32)
-    np.savez(tmp_path / "in.npz", a=a)
-    got = simulated(source, "kernel", tmp_path, "--inputs", tmp_path / "in.npz")["out"]
-    expected = a + (np.arange(4) ** 2)[:, None, None]
-    np.testing.assert_allclose(np.frombuffer(got, np.float32).reshape(4, 128, 16), expected, atol=1e-5)
+    got = simulated(source, {"a": a})[0]["out"]
+    np.testing.assert_allclose(got, a + (np.arange(4) ** 2)[:, None, None], atol=1e-5)
 
 
 # ---- which rounds become loops

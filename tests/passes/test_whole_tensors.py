@@ -1,14 +1,12 @@
 """MLIR text with arith and math on whole tensors: the instructions compute what NumPy does, and each has its own place."""
 import json
-import subprocess
 
 import ml_dtypes
 import numpy as np
 
 from nkigen.transforms.nkipy_opt import apply_complete_knob_pipeline
-from support import source_map
+from support import source_map, warm
 from support.oracles import nisa_eval
-from support.paths import NKX
 
 TEXT = """func.func @f(%a: tensor<130x17xf32>, %b: tensor<130x17xbf16>, %n: tensor<130x17xi32>)
     -> (tensor<130x17xf32>, tensor<130x17xi32>, tensor<f32>) {
@@ -41,8 +39,7 @@ def test_the_instructions_compute_what_numpy_does():
 
 
 def test_every_stage_is_checked_and_each_operation_has_its_line():
-    done = subprocess.run([NKX, "compile", "-", "--language", "mlir", "--check", "--quiet", "--json", "-"],
-                          input=TEXT, capture_output=True, text=True)
+    done = warm.run("compile", "-", "--language", "mlir", "--check", "--quiet", "--json", "-", input=TEXT.encode())
     stages = source_map.expanded(json.loads(done.stdout))["kernels"][0]["stages"]
     assert done.returncode == 0 and all(s["check"]["status"] == "pass" for s in stages[:-1])
     first, lines = stages[0]["lines"], stages[0]["text"].split("\n")

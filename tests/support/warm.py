@@ -71,6 +71,12 @@ def run(*arguments, input=b"", timeout=120, cwd=None):
         return subprocess.CompletedProcess(["nkx", *arguments], os.waitstatus_to_exitcode(status), _content(out), _content(err))
 
 
+def text(*arguments, input="", timeout=120, cwd=None):
+    """The same, with text as input, stdout and stderr."""
+    done = run(*arguments, input=input.encode(), timeout=timeout, cwd=cwd)
+    return subprocess.CompletedProcess(done.args, done.returncode, done.stdout.decode(), done.stderr.decode())
+
+
 def _memory(content=b""):
     f = os.fdopen(os.memfd_create("nkx"), "r+b")
     f.write(content)

@@ -5,6 +5,7 @@ import subprocess
 
 import pytest
 
+from support import warm
 from support.paths import NKX
 
 HEAD = "import numpy as np\nfrom nkigen import trace\n\n"
@@ -12,7 +13,7 @@ SPECS = '@trace(input_specs=[((4, 4), "f32"), ((4, 4), "f32")])\n'
 
 
 def compiled(source, *arguments):
-    done = subprocess.run([NKX, "compile", "-", "--quiet", "--json", "-", *arguments], input=source.encode(), capture_output=True, timeout=120)
+    done = warm.run("compile", "-", "--quiet", "--json", "-", *arguments, input=source.encode())
     result = json.loads(done.stdout)
     assert result["status"] == "ok", result["diagnostics"]
     return result

@@ -3,7 +3,7 @@
  *     cos(x)      = sin(pi/2 - |x|), pi/2 in two parts: the difference keeps its digits where the cosine is near 0
  *     atan2(y, x)   r = arctan(min(|x|, |y|) / max(|x|, |y|)); if |y| > |x|: pi/2 - r; if x < 0: pi - r; the sign of y
  *
- * The quotient is in [0, 1], because the table of arctan ends at pi/2 (nki.md §6.1).  If both operands are equal,
+ * The quotient is in [0, 1], because the table of arctan ends at pi/2.  If both operands are equal,
  * the quotient is 1, also for two infinities; if the smaller one is 0, it is 0, also for two zeros.  The sign of a
  * zero counts: the reciprocal distinguishes -0 from 0.  A positive constant x, as in arctan(y) = atan2(y, 1), needs
  * about half of the steps.

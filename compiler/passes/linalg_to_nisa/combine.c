@@ -11,7 +11,7 @@
  * before the second one, and may have to be released later.  This is done only if the memory of t, which is saved,
  * is at least as large.
  *
- * On trn1 a bias other than zero must be in memory (hardware.md §7), so a constant is not made a bias.  The file
+ * On trn1 a bias other than zero must be in memory, so a constant is not made a bias.  The file
  * runs at the end of linalg-to-nisa.  Its time is linear in the number of operations, times the distance between the
  * two instructions.
  */

@@ -4,14 +4,12 @@ A batch is some kernels of one variant in one source.  Compiling costs little, r
 whose text is the same for two targets is run for one of them.
 """
 import collections
-import subprocess
 
 import numpy as np
 
-from support import compiler, reference
+from support import compiler, reference, warm
 from support.kernels import elementwise, layers, left_out, loops, models, movement, products, reductions, suite  # noqa: F401  (they register their kernels)
 from support.oracles import llvm, xla
-from support.paths import NKX
 
 TARGETS = ("trn2", "trn1", "trn3")
 STAGES = len(compiler.pipeline())
@@ -72,7 +70,7 @@ def faults(result, variant, ks, checked):
 
 def _to_mlir(text):
     """A readable NISA text in MLIR's generic form."""
-    done = subprocess.run([NKX, "opt"], input=text, capture_output=True, text=True)
+    done = warm.text("opt", input=text)
     assert done.returncode == 0, f"nkx opt: {done.stderr[:3000]}"
     return done.stdout
 

@@ -187,7 +187,7 @@ def _is_float(d):
 
 
 def promote(x, y):
-    """The dtype of x op y (nki-frontend.md, section 6).  Numbers of Python are uint8, int32 and float32."""
+    """The dtype of x op y, by beta 1's table of promotion.  Numbers of Python are uint8, int32 and float32."""
     a, b = (np.dtype("uint8") if d.kind == "b" else d for d in (_number_dtype(x), _number_dtype(y)))
     if a == b:
         return a

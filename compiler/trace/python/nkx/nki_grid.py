@@ -1,6 +1,6 @@
 """Launches of NKI kernels: kernel[grid](…), and what a running kernel knows of its grid.
 
-NKI 0.3 and later take one number, on how many cores the kernel runs (nki-frontend.md, section 10).  Beta 1 takes a tuple of
+NKI 0.3 and later take one number, on how many cores the kernel runs.  Beta 1 takes a tuple of
 numbers; nl.spmd_dim and nl.nc spread an axis over cores.
 """
 import _nkx

@@ -1,7 +1,7 @@
-"""The Python that kernels of NKI may contain (nki-frontend.md §3.1), decided from the source.
+"""The Python that kernels of NKI may contain, decided from the source.
 
 These rules are about the kernel and the functions inside of it.  Functions that it calls are ordinary Python at compile time
-and may contain anything.  What the sources of §3 leave open, or contradict each other in, is decided here:
+and may contain anything.  What the language guide and the public front ends leave open, or contradict each other in, is decided here:
 
     nested functions, lambda, comprehensions   accepted: they run at compile time, and fori_loop needs them
     is, is not                                 with None accepted; otherwise a warning, because newer versions drop it

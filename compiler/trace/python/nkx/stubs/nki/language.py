@@ -35,7 +35,7 @@ def is_on_chip(buffer):
 
 
 class _TileSize:
-    """nki.md, section 5."""
+    """nl.tile_size: limits of tiles, in partitions, elements and bytes."""
     pmax = 128
     psum_fmax = psum_bank_fmax = 512
     psum_bank_fmax_bytes = 2048
