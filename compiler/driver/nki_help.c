@@ -316,7 +316,7 @@ static void put_beta1_only(struct buf *b, const struct entry *e) {
 
 void nki_help_put(struct buf *b) {
   buf_puts(b, "{\"calls\":[");
-  for (int k = 0; k < NKI_CALLS; k++)
+  for (int k = 0; nki_is_users((enum nki_call_kind)k); k++)
     put_call(b, (enum nki_call_kind)k);
   for (size_t i = 0; i < sizeof language / sizeof *language; i++)
     put_language(b, &language[i]);

@@ -128,6 +128,8 @@ static PyObject *each(PyObject *self, PyObject *const *args, Py_ssize_t n) {
   assert(n == 2);
   (void)n;
   PyObject *inner = PyObject_GetIter(args[0]);
+  if (inner && PyObject_HasAttrString((PyObject *)Py_TYPE(args[0]), "nkx_runs_once"))
+    return inner;
   return inner ? new_counter(inner, args[1]) : NULL;
 }
 
