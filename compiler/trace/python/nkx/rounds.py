@@ -108,12 +108,12 @@ def _change(tree, is_on_device):
 
 
 def compiled(text, filename):
-    """The code of a module; None if it has no loops or cannot be compiled like this."""
-    if not _MAYBE.search(text):
+    """The code of a module; None if it has no loops, and no branches on registers, or cannot be compiled like this."""
+    is_on_device = bool(_ON_DEVICE.search(text))
+    if not is_on_device and not _MAYBE.search(text):
         return None
     try:
         tree = ast.parse(text, filename)
-        is_on_device = bool(_ON_DEVICE.search(text))
         if is_on_device:
             importlib.import_module("nkx.nki_registers")  # has the functions that the code calls
         changed = _change(tree, is_on_device)
