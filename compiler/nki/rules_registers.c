@@ -1,7 +1,7 @@
 /* rules_registers: types of registers, and what may be loaded, stored, moved and computed.
  *
- * A register has 32 bits.  What is loaded settles its type: int32 and uint32 for integers of 8, 16 and 32 bits, which are
- * extended by their sign or by zeros, and float32.  Arithmetic of integers wraps around at 32 bits, a comparison gives 1 or 0 of
+ * A register has 32 bits.  What is loaded settles its type: uint32, float32, or int32 for all other integers of 8, 16 and 32
+ * bits, which are extended by their sign or by zeros.  Arithmetic of integers wraps around at 32 bits, a comparison gives 1 or 0 of
  * int32, and nothing is converted between integers and floats.
  */
 #include <math.h>
@@ -17,9 +17,9 @@ static enum dtype register_type(enum dtype t) {
   case DT_I8:
   case DT_I16:
   case DT_I32:
-    return DT_I32;
   case DT_U8:
   case DT_U16:
+    return DT_I32;
   case DT_U32:
     return DT_U32;
   case DT_F32:

@@ -213,7 +213,7 @@ uint64_t counting_serial(void) {
 }
 
 PyObject *counting_compile(const char *text, PyObject *filename) {
-  if (!strstr(text, "for") && !strstr(text, "while"))
+  if (!strstr(text, "for") && !strstr(text, "while") && !strstr(text, "register_")) /* branches on registers, too */
     return NULL;
   PyObject *module = PyImport_ImportModule("nkx.rounds");
   PyObject *code = module ? PyObject_CallMethod(module, "compiled", "sO", text, filename) : NULL;
