@@ -5,7 +5,8 @@
  * indices and scalars, and memref views of HBM (collapse_shape, expand_shape, subview, cast, reinterpret_cast,
  * get_global); nothing else.  The module names its machine: nisa.target = #nisa.target<"trn2">.
  *
- * A program is one sequence at first.  streams.h says what it looks like when each engine has a program of its own.
+ * A program is one sequence at first.  streams.h says what it looks like when each engine has a program of its own, and
+ * cores.h what a program of two cores looks like.
  *
  * Control flow.  The sequencers of all engines branch together, on registers: constants, counters, what arith computes
  * from them, and what register_load reads from memory.
@@ -56,8 +57,9 @@
  * "sync".
  *
  * Arithmetic.  The vector and scalar engines convert what they read to f32, compute in f32, and convert the result to
- * the type of the destination: to a narrower float by rounding to nearest even; to an integer by truncation, and if out
- * of range to the nearest value.  With engine = "gpsimd" integers stay integers: operands are extended to 32 bits, and
+ * the type of the destination: to a narrower float by rounding to nearest even; to an integer in the same way, and if
+ * out of range to the nearest value, NaN to 0 (as the simulator of NKI 0.6 does; older public material does not say it).
+ * What must be truncated, as in HLO's convert, goes through the activation trunc.  With engine = "gpsimd" integers stay integers: operands are extended to 32 bits, and
  * results wrap around at the width of the destination.  Bit operations (bitwise_…) never convert: they read and write
  * the bits of a float, and then all operands have the same width.  Integers are signed, except that i1 is 0 or 1; with
  * the unit attribute `unsigned`, all integers that the operation reads and writes are unsigned.  Scalars are converted
@@ -75,6 +77,7 @@
  *                     dst_index(p, 0), and so on as above; with op = "add", dst(p, f…) = dst(p, f…) + src(p, f…), in f32.
  *                     Partition by partition: of equal indices the last one stays, or all are added.
  *   dma_compute       dst = src `op` other, in f32; op is add.
+ *   sendrecv          dst = src of the other core's sendrecv, of as many elements and the same type, see cores.h.
  *   all_gather all_reduce reduce_scatter all_to_all collective_permute
  *                     exchange arrays with other devices: dst and src are whole arrays of one element type in HBM.
  *                     replica_groups = dense<[[0, 1], [2, 3]]>: each row is a group of devices; without it all devices

@@ -128,6 +128,14 @@ static void check_dma_copy(struct nisa_check *c, const struct nisa_instr *in) {
     nisa_complain(c, in->op, "DMA does not convert between integer types");
 }
 
+static void check_exchange(struct nisa_check *c, const struct nisa_instr *in) {
+  nisa_check_same(c, in, "src");
+  if (!mlirTypeEqual(nisa_element(&in->operand[0]), nisa_element(&in->operand[1])))
+    nisa_complain(c, in->op, "what is exchanged is not converted: dst and src must have the same type");
+  if (nisa_access_space(&in->operand[0]) != MEM_SBUF || nisa_access_space(&in->operand[1]) != MEM_SBUF)
+    nisa_complain(c, in->op, "dst and src must be in SBUF");
+}
+
 static void check_dma_transpose(struct nisa_check *c, const struct nisa_instr *in) {
   const struct nisa_access *dst = &in->operand[0], *src = &in->operand[1];
   MlirAttribute p = ir_attr(in->op, "permutation");
@@ -470,6 +478,7 @@ void nisa_check_instr(struct nisa_check *c, const struct nisa_instr *in) {
       [NISA_DMA_COPY_INDIRECT] = check_indirect,
       [NISA_DMA_SCATTER] = check_scatter,
       [NISA_DMA_COMPUTE] = check_dma_compute,
+      [NISA_SENDRECV] = check_exchange,
       [NISA_ALL_GATHER] = check_collective,
       [NISA_ALL_REDUCE] = check_collective,
       [NISA_REDUCE_SCATTER] = check_collective,

@@ -158,6 +158,19 @@ int64_t nki_grid_size(const struct nki_grid *g) {
   return n;
 }
 
+static int launched_on(const struct nki_grid *g, const int64_t *id) {
+  return g->cores < 2 ? 0 : (int)(id[g->core_axis] / g->core_step % g->cores);
+}
+
+/* trn1 has no cores that run one kernel together. */
+static int core_of(const struct nki_program *p, const int64_t *id) {
+  return p->on_one_core || p->target == TARGET_TRN1 ? 0 : launched_on(&p->grid, id);
+}
+
+int nki_instance_core(const struct nki_program *p) {
+  return p->instances.n ? launched_on(&p->grid, p->instances.v[p->instances.n - 1].id) : 0;
+}
+
 struct nki_instance *nki_instance_begin(struct nki_program *p) {
   struct nki_instance x = {.first = p->items.n, .same_as = -1};
   int64_t rest = p->instances.n;
@@ -165,6 +178,7 @@ struct nki_instance *nki_instance_begin(struct nki_program *p) {
     x.id[i] = rest % p->grid.dims[i];
     rest /= p->grid.dims[i];
   }
+  x.core = p->core = core_of(p, x.id);
   p->next_shared = 0;
   p->first_tensor = p->tensors.n;
   return array_push(p->arena, &p->instances, x);

@@ -4,6 +4,7 @@
 #include <assert.h>
 #include <string.h>
 
+#include "nisa/cores.h"
 #include "nki/lower_internal.h"
 #include "nki/reroll.h"
 
@@ -206,6 +207,8 @@ enum status nki_lower_items(struct nki_lower *l, const struct nki_items *items, 
   int middle, end;
   for (int i = from; !st && i < to; i++) {
     const struct nki_item *x = &items->v[i];
+    if (x->core != l->core)
+      continue;
     l->b.loc = ir_loc_tagged(l->b.ctx, x->id, x->locs);
     if (x->call && nki_region_of(x->call) == NKI_BEGINS) {
       nki_region_find(items, i, &middle, &end);
@@ -230,6 +233,8 @@ enum status nki_lower_items(struct nki_lower *l, const struct nki_items *items, 
 static void find_registers(struct nki_lower *l, const struct nki_items *items) {
   for (int i = 0; i < items->n; i++) {
     const struct nki_call *c = items->v[i].call;
+    if (items->v[i].core != l->core)
+      continue;
     if (items->v[i].loop)
       find_registers(l, &items->v[i].loop->items);
     if (c && nki_needs_registers(c))
@@ -328,6 +333,60 @@ static void add_function(struct nki_lower *l, MlirModule module, MlirRegion regi
             &(struct ir_parts){.name = "func.func", .n_attrs = 3, .attrs = attrs, .n_regions = 1, .regions = &region});
 }
 
+/* The program of l->core, in the present block. */
+static enum status lower_core(struct nki_lower *l) {
+  const struct nki_items *items = &l->p->items;
+  make_registers(l, items);
+  enum status st = nki_lower_items(l, items, 0, items->n, 0);
+  if (st)
+    return st;
+  for (int t = 0; t < DT_COUNT; t++)
+    if (l->identity[t].rank)
+      nki_release(l, &l->homes[l->identity[t].number]);
+  for (int r = 0; r < NKI_REGISTERS; r++)
+    if (l->registers[r].rank)
+      nki_release(l, &l->homes[l->registers[r].number]);
+  return ST_OK;
+}
+
+/* Makes, before the cores, what both use: tensors in shared_hbm, and views of these, of parameters and of constants. */
+static void make_common(struct nki_lower *l, const struct nki_items *items) {
+  for (int i = 0; i < items->n; i++) {
+    const struct nki_item *x = &items->v[i];
+    l->b.loc = ir_loc_tagged(l->b.ctx, x->id, x->locs);
+    if (x->loop)
+      make_common(l, &x->loop->items);
+    if (x->tensor && x->tensor->space == MEM_SHARED_HBM)
+      nki_memref_of(l, x->tensor, false);
+    for (int k = 0; x->call && k < nki_n_params(nki_def(x->call)); k++) {
+      const struct nki_tensor *t = x->call->value[k].kind == NKI_VIEW ? x->call->value[k].view->tensor : NULL;
+      if (t && (t->space == MEM_SHARED_HBM || t->input >= 0 || t->initial))
+        nki_memref_of(l, t, l->homes[t->number].is_flat);
+    }
+  }
+}
+
+/* A region for each core. */
+static enum status lower_cores(struct nki_lower *l) {
+  struct ir_builder outside = l->b;
+  enum status st = ST_OK;
+  make_common(l, &l->p->items);
+  for (l->core = 0; !st && l->core < l->n_cores; l->core++) {
+    MlirOperation core = nisa_create_core(ir_loc_tagged(l->b.ctx, 0, l->p->locs), l->core);
+    MlirOperation yield = mlirBlockGetTerminator(ir_body(core));
+    mlirBlockAppendOwnedOperation(outside.block, core);
+    mlirOperationRemoveFromParent(yield);
+    l->b = outside;
+    l->b.block = ir_body(core);
+    memset(l->identity, 0, sizeof l->identity);
+    memset(l->registers, 0, sizeof l->registers);
+    st = lower_core(l);
+    mlirBlockAppendOwnedOperation(ir_body(core), yield);
+  }
+  l->b = outside;
+  return st;
+}
+
 static enum status lower_function(struct nki_lower *l, MlirModule module) {
   const struct nki_program *p = l->p;
   const int n = count_inputs(p);
@@ -335,20 +394,13 @@ static enum status lower_function(struct nki_lower *l, MlirModule module) {
   MlirValue *results = arena_new_array(&l->arena, MlirValue, (size_t)p->n_outputs);
   MlirRegion region = make_region(l, n, args);
   make_constants(l, module);
-  make_registers(l, &p->items);
-  enum status st = nki_lower_items(l, &p->items, 0, p->items.n, 0);
+  enum status st = l->n_cores > 1 ? lower_cores(l) : lower_core(l);
   if (st) {
     mlirRegionDestroy(region);
     return st;
   }
   for (int i = 0; i < p->n_outputs; i++)
     results[i] = nki_memref_of(l, p->outputs[i], false);
-  for (int t = 0; t < DT_COUNT; t++)
-    if (l->identity[t].rank)
-      nki_release(l, &l->homes[l->identity[t].number]);
-  for (int r = 0; r < NKI_REGISTERS; r++)
-    if (l->registers[r].rank)
-      nki_release(l, &l->homes[l->registers[r].number]);
   l->b.loc = ir_loc_tagged(l->b.ctx, count_items(&p->items) + 1, p->return_locs);
   ir_op0(&l->b, "func.return", p->n_outputs, results);
   add_function(l, module, region, n, args);
@@ -364,7 +416,7 @@ enum status nki_lower(struct ir *ir, const struct nki_program *p, struct diags *
       return made;
     p = rerolled;
   }
-  struct nki_lower l = {.ir = ir, .p = p, .ds = ds};
+  struct nki_lower l = {.ir = ir, .p = p, .n_cores = nki_program_cores(p), .ds = ds};
   struct ir_capture capture;
   arena_init(&l.arena);
   l.homes = arena_new_array(&l.arena, struct nki_home, (size_t)nki_registers_number(&l, NKI_REGISTERS));

@@ -38,6 +38,7 @@ struct nki_register {
 struct nki_lower {
   struct ir *ir;
   const struct nki_program *p;
+  int n_cores, core; /* that execute it; whose program is being made */
   struct diags *ds;
   struct arena arena;
   struct ir_builder b;               /* where the next instruction goes: the end of the function, or of a loop in it */

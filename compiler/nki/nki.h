@@ -76,6 +76,7 @@ struct nki_tensor {
   enum nki_register_kind reg;
   bool is_typed; /* of a register: its type, int32, uint32 or float32, is settled: something has been written to it */
   int scope;     /* of a record: the region that it was made in, 0 outside of all */
+  int core;            /* that has it, if it is neither a parameter nor in shared_hbm */
   const void *initial; /* of a constant in HBM: its elements without gaps, in the program's arena; else NULL */
   struct src_locs locs;
 };
@@ -308,6 +309,7 @@ struct nki_item {
   struct nki_loop *loop;
   struct src_locs locs;
   int round; /* in a record: the innermost round that it belongs to, or -1 */
+  int core;  /* that executes it */
   int id;    /* of its line in the text */
   /* in a program with loops: the ids of the lines of the record that it stands for, at most NKI_FROM_MAX */
   int n_from;
@@ -334,14 +336,18 @@ enum { NKI_GRID_RANK_MAX = 4 };
 struct nki_grid {
   int rank;
   int64_t dims[NKI_GRID_RANK_MAX];
-  int cores; /* that the launch asks for; the program runs on one */
+  int cores; /* that the launch asks for */
+  /* the axis that is spread over them: index i of it is on core i / core_step modulo the cores */
+  int core_axis;
+  int64_t core_step;
 };
 int64_t nki_grid_size(const struct nki_grid *g);
 
-/* One run of the kernel.  The instances follow one another in the program.  They share the inputs and the tensors in
- * shared_hbm; all others are an instance's own. */
+/* One run of the kernel.  The instances of one core follow one another in the program; two cores run theirs side by side.
+ * All share the inputs and the tensors in shared_hbm; all others are an instance's own. */
 struct nki_instance {
   int64_t id[NKI_GRID_RANK_MAX];
+  int core;
   int first, n;  /* its items */
   int same_as;   /* an instance before it with equal calls, which have to run only once: it has no items; -1: none */
   uint64_t hash; /* of the calls */
@@ -352,6 +358,8 @@ struct nki_program {
   const char *name;
   enum target target;
   struct nki_grid grid;
+  bool on_one_core; /* all instances are on core 0, whatever the launch asks for: a part of a larger program */
+  int core;         /* of the running instance */
   struct {
     struct nki_instance *v;
     int n, cap;
@@ -397,6 +405,13 @@ struct nki_tensor *nki_tensor_make(struct nki_program *p, const char *name, enum
 /* Begins the next instance, and ends it: equal instances become one if that computes the same. */
 struct nki_instance *nki_instance_begin(struct nki_program *p);
 void nki_instance_end(struct nki_program *p);
+/* The core of the running instance, as the launch numbers them, even if one core runs them all. */
+int nki_instance_core(const struct nki_program *p);
+/* How many cores have something to do: 1 or 2. */
+int nki_program_cores(const struct nki_program *p);
+/* Checks that the cores meet in the same barriers and exchanges, one after another; of a program on one core that several
+ * instances of it meet in none.  False with *err; *at is the call at which they differ. */
+bool nki_check_meetings(const struct nki_program *p, struct nki_error *err, const struct nki_call **at);
 /* Checks a call against the rules of the hardware (rules.c), chooses its engine if it is unknown, and adds it. */
 bool nki_call_add(struct nki_program *p, const struct nki_call *call, struct nki_error *err);
 /* A register, which register_alloc makes: an item.  kind NKI_RESULT: for a call that is added next. */

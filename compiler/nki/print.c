@@ -7,7 +7,8 @@
  *       nisa.tensor_tensor(dst=x, data1=x, data2=y, op=nl.add)
  *       return out
  *
- * One line shows one item.  Parameters that were left out are not shown.  A loop is
+ * One line shows one item.  Parameters that were left out are not shown.  Of a program on two cores, "# core 1" precedes
+ * what core 1 executes.  A loop is
  *
  *       for i in nl.affine_range(2):
  *         nisa.dma_copy(dst=x, src=a[i*128:i*128+128, :])
@@ -397,12 +398,18 @@ static void put_items(struct printer *p, const struct nki_items *items, int dept
       put_item(p, &items->v[i], line);
 }
 
-/* A record, of which rounds of loops may be left out. */
-static void put_record(struct printer *p, const struct nki_program *program) {
-  const int *left_out = program->rounds.n ? rounds_left_out(program, p->a) : NULL;
-  int said = -1, depth = 1, line;
+/* The items of a program; of a long record, rounds of loops are left out. */
+static void put_program(struct printer *p, const struct nki_program *program) {
+  const int *left_out = program->items.n > SHORT && program->rounds.n ? rounds_left_out(program, p->a) : NULL;
+  const bool has_cores = nki_program_cores(program) > 1;
+  int said = -1, core = -1, depth = 1, line;
   for (int i = 0; i < program->items.n; i++) {
     const struct nki_item *x = &program->items.v[i];
+    if (has_cores && x->core != core && x->call) {
+      core = x->core;
+      p->line++;
+      buf_printf(p->out, "  # core %d\n", core);
+    }
     int round = left_out ? x->round : -1;
     if (!enters(x, &depth, &line))
       continue;
@@ -428,10 +435,7 @@ enum status nki_print(const struct nki_program *program, struct buf *out, struct
   arena_init(&p.scratch);
   begin_line(&p, NKI_LINE_HEADER, NULL, 0, 0);
   put_header(out, program);
-  if (program->items.n > SHORT)
-    put_record(&p, program);
-  else
-    put_items(&p, &program->items, 1);
+  put_program(&p, program);
   if (program->n_outputs) {
     begin_line(&p, NKI_LINE_RETURN, NULL, last_id(&program->items) + 1, 1);
     buf_puts(out, "return ");

@@ -15,6 +15,7 @@
 void nki_item_add(struct nki_program *p, struct nki_item x) {
   x.round = p->rounds.n ? p->round : -1;
   x.id = p->items.n + 1;
+  x.core = p->core;
   x.locs = x.call ? x.call->locs : x.tensor->locs;
   array_push(p->arena, &p->items, x);
 }
@@ -92,8 +93,13 @@ struct nki_tensor *nki_tensor_new(struct nki_program *p, const char *name, enum 
   if (!check_tensor(p, dtype, space, rank, dims, err))
     return NULL;
   struct nki_tensor *t = arena_new(p->arena, struct nki_tensor);
-  *t = (struct nki_tensor){
-      .number = p->tensors.n, .dtype = dtype, .space = space, .rank = rank, .input = input, .locs = locs};
+  *t = (struct nki_tensor){.number = p->tensors.n,
+                           .dtype = dtype,
+                           .space = space,
+                           .rank = rank,
+                           .input = input,
+                           .core = p->core,
+                           .locs = locs};
   memcpy(t->dims, dims, (size_t)rank * sizeof *dims);
   t->called = name ? arena_strdup(p->arena, name) : NULL;
   t->name = nki_unique_name(p, name, space);
@@ -345,7 +351,7 @@ static bool check_predicated(const struct nki_call *c, struct nki_error *err) {
     return false;
   const enum dtype t = predicate->tensor->dtype;
   if (t != DT_U8 && t != DT_U16 && t != DT_U32)
-    return nki_refuse(err, DG_NKI_DTYPE, "use uint8, uint16 or uint32", "the predicate has the type %s",
+    return nki_refuse(err, DG_NKI_DTYPE, "use uint8, uint16 or uint32", "predicate has the type %s",
                       dtype_numpy_name(t));
   if (src->kind != NKI_VIEW)
     return true;

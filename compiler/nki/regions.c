@@ -146,6 +146,10 @@ static void check_tensor(void *user, struct nki_tensor *t, bool is_written) {
 }
 
 bool nki_check_scopes(const struct nki_program *p, const struct nki_call *c, struct nki_error *err) {
+  if (p->n_open && (c->kind == NKI_CORE_BARRIER || c->kind == NKI_SENDRECV))
+    return nki_refuse(err, DG_NKI_DEVICE_LOOP, "let the cores meet outside of it",
+                      "%s in a loop or branch on the device: how often the cores would meet is not known",
+                      nki_def(c)->name);
   struct check check = {p, err, true};
   nki_each_tensor(c, check_tensor, &check);
   return check.ok;

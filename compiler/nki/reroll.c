@@ -51,7 +51,7 @@ static void place_tensor(struct roll *r, struct nki_tensor *t, int here) {
     return;
   x->is_placed = true;
   struct roll_body *home = &r->bodies[x->home];
-  const struct nki_item item = {.tensor = t, .round = -1, .id = x->line, .locs = t->locs};
+  const struct nki_item item = {.tensor = t, .round = -1, .core = t->core, .id = x->line, .locs = t->locs};
   array_push(r->arena, &home->nodes, (struct roll_node){.item = item});
   if (x->home != here && home->nodes.n > 1) { /* the last node is the loop with the use */
     struct roll_node *v = &home->nodes.v[home->nodes.n - 2], loop = v[0];
@@ -93,7 +93,8 @@ static void make_tree(struct roll *r) {
       place_tensor(r, roll_whole(r, x->tensor), body);
     struct placing placing = {r, body};
     nki_each_tensor(c, place_used, &placing);
-    const struct nki_item item = {.call = c, .round = -1, .id = p->items.v[i].id, .locs = c->locs};
+    const struct nki_item item = {
+        .call = c, .round = -1, .core = p->items.v[i].core, .id = p->items.v[i].id, .locs = c->locs};
     array_push(r->arena, &r->bodies[body].nodes, (struct roll_node){.item = item});
   }
 }
@@ -175,7 +176,9 @@ static void end_run(struct roll *r, struct run *x, const struct roll_rounds *all
       roll_merge(r, &x->first, &x->second);
     *loop = (struct nki_loop){.trips = x->n, .depth = all->depth, .items = x->first};
     loop->locs = c ? header_of(r, c->call->locs, all->depth) : (struct src_locs){0};
-    array_push(r->arena, out, (struct nki_item){.loop = loop, .round = -1, .id = c ? c->id : 0, .locs = loop->locs});
+    array_push(
+        r->arena, out,
+        (struct nki_item){.loop = loop, .round = -1, .core = c ? c->core : 0, .id = c ? c->id : 0, .locs = loop->locs});
   }
   *x = (struct run){.n = 0};
 }

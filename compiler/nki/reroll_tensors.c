@@ -133,7 +133,7 @@ struct site {
 
 static bool same_site(const struct roll_tensor *x, const struct roll_tensor *y) {
   const struct nki_tensor *a = x->tensor, *b = y->tensor;
-  return x->home == y->home && a->scope == b->scope && !a->initial == !b->initial && nki_same_type(a, b) &&
+  return x->home == y->home && a->scope == b->scope && a->core == b->core && !a->initial == !b->initial && nki_same_type(a, b) &&
          src_loc_equal(a->locs.v[0], b->locs.v[0]);
 }
 

@@ -146,10 +146,10 @@ SIM_PER_MACHINE void sim_load_f32(enum sim_type t, const char *at, int64_t step,
 #undef BF16
 #undef F8
 
-/* Truncated; out of range the nearest value; NaN gives 0. */
+/* Rounded to nearest even, which the default rounding mode is; out of range the nearest value; NaN gives 0. */
 #define CLIP(T, x, low, high) \
-  ((x) != (x) ? (T)0 : (x) <= (float)(low) ? (T)(low) : (x) >= (float)(high) ? (T)(high) : (T)(x))
-#define I1(p) STORE_AS(p, int8_t, in[k] >= 1)
+  ((x) != (x) ? (T)0 : (x) <= (float)(low) ? (T)(low) : (x) >= (float)(high) ? (T)(high) : (T)rintf(x))
+#define I1(p) STORE_AS(p, int8_t, in[k] > 0.5f)
 #define I8(p) STORE_AS(p, int8_t, CLIP(int8_t, in[k], INT8_MIN, INT8_MAX))
 #define U8(p) STORE_AS(p, uint8_t, CLIP(uint8_t, in[k], 0, UINT8_MAX))
 #define I16(p) STORE_AS(p, int16_t, CLIP(int16_t, in[k], INT16_MIN, INT16_MAX))

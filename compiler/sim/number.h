@@ -8,7 +8,7 @@
 
 /* To f32; integers as their types say. */
 void sim_load_f32(enum sim_type t, const char *at, int64_t step, int64_t n, float *out);
-/* From f32: to a narrower float by rounding to nearest even, to an integer by truncation, and if out of range to the
+/* From f32: to a narrower float by rounding to nearest even, to an integer in the same way, and if out of range to the
  * nearest value; NaN becomes 0. */
 void sim_store_f32(enum sim_type t, char *at, int64_t step, int64_t n, const float *in);
 

@@ -71,11 +71,11 @@ def as_float(x):
 
 
 def stored(x, dtype):
-    """float32 as an element: truncated and saturated integers."""
+    """float32 as an element: integers are rounded to nearest even and saturated."""
     dtype = np.dtype(dtype)
     if dtype.kind in "iu":
         limits = np.iinfo(dtype)
-        return np.clip(np.trunc(np.asarray(x, np.float64)), limits.min, limits.max).astype(dtype)
+        return np.clip(np.rint(np.asarray(x, np.float64)), limits.min, limits.max).astype(dtype)
     return np.asarray(x).astype(np.float32).astype(dtype)
 
 
@@ -122,6 +122,13 @@ def cases(rng):
                     stored(as_float(x), ALL[other]))
         value = 3 if np.dtype(t).kind in "iu" else -1.5
         add(f"memset {name}", f"nisa.memset(out, {value})", {"x": x}, (64, 24), t, np.full((64, 24), value).astype(t))
+    x = np.tile(np.array([-2.5, -1.5, -0.5, 0.5, 1.5, 2.5, 126.5, 127.5, 255.5, 3e9, -3e9, np.nan], np.float32), (16, 1))
+    ties = [-2, -2, 0, 0, 2, 2, 126, 128, 256, np.inf, -np.inf, 0]
+    for t, low, high in (("int8", -128, 127), ("uint8", 0, 255), ("int16", -2**15, 2**15 - 1), ("int32", -2**31, 2**31 - 1)):
+        want = np.tile(np.clip(ties, low, high), (16, 1)).astype(t)
+        for call in ("tensor_copy(out, x)", "tensor_copy(out, x, engine=nisa.scalar_engine)", "activation(out, nl.copy, x)",
+                     "tensor_scalar(out, x, nl.add, 0.0)", "dma_copy(out, x)"):
+            add(f"ties to even, {t}: {call}", f"nisa.{call}", {"x": x}, (16, 12), t, want, 0.0, ("trn2", "trn3"))
     x = data(rng, np.float32, (128, 12))
     add("tensor_copy on Scalar", "nisa.tensor_copy(out, x, engine=nisa.scalar_engine)", {"x": x}, (128, 12), "float32", x)
     add("tensor_copy on GpSimd", "nisa.tensor_copy(out, x, engine=nisa.engine.gpsimd)", {"x": x}, (128, 12), "float32", x)
@@ -161,6 +168,8 @@ def cases(rng):
             f(x, axis=(1, 2))[:, None], 1e-4)
     for op, f in {"add": np.sum, "maximum": np.max, "minimum": np.min}.items():
         add(f"tensor_reduce {op} negated", f"nisa.tensor_reduce(out, nl.{op}, x, axis=-1, negate=True)", {"x": x}, (64, 4), "float32", -f(x, axis=2), 1e-5)
+    x = data(rng, np.float32, (4, 12))
+    add("tensor_reduce of single elements with a step", "nisa.tensor_reduce(out, nl.add, x[:, 3:9:2, None], axis=-1)", {"x": x}, (4, 3), "float32", x[:, 3:9:2])
     i = data(rng, np.int32, (16, 12))
     add("tensor_reduce bits", "nisa.tensor_reduce(out, nl.bitwise_or, x, axis=1)", {"x": i}, (16, 1), "int32", np.bitwise_or.reduce(i, axis=1)[:, None])
     x = data(rng, np.float32, (128, 10))

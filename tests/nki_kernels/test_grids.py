@@ -96,6 +96,7 @@ def test_instances_with_equal_calls_run_once():
     assert trace["grid"]["instances"][1] == {"id": [1], "same_as": 0} and trace["text"].count("dma_copy") == 2
 
 
+ONE_AFTER_ANOTHER = ("--target", "trn1")  # whose cores run no kernel together
 GOES_ON = {
     "its own constant": ("""
     i = nl.program_id(0)
@@ -133,10 +134,10 @@ def kernel(a):
     return {returns}
 """
     source = launched(source, "kernel", 2, [(8, 16)])
-    [kernel] = compiler.compile(source)["kernels"]
+    [kernel] = compiler.compile(source, *ONE_AFTER_ANOTHER)["kernels"]
     assert "same_as" not in compiler.stage(kernel, "nki-trace")["grid"]["instances"][1]
     a = rng.uniform(-1, 1, (8, 16)).astype(np.float32)
-    got = simulated(source, {"a": a})[0]["out"]
+    got = simulated(source, {"a": a}, *ONE_AFTER_ANOTHER)[0]["out"]
     if want:
         np.testing.assert_allclose(got, want(a), atol=1e-6)
 
@@ -156,9 +157,13 @@ def counts(a):
     assert all("same_as" not in x for x in compiler.stage(kernel, "nki-trace")["grid"]["instances"])
 
 
-def test_a_launch_on_two_cores_says_that_its_instances_follow_one_another():
-    [d] = compiler.compile(launched(ADD, "add", 2, [(128, 64)] * 2))["diagnostics"]
-    assert (d["severity"], d["code"]) == ("warning", "nki-one-core") and "2 cores" in d["message"]
+@pytest.mark.parametrize("source, name, shapes, arguments, message", [
+    (ADD, "add", [(128, 64)] * 2, ONE_AFTER_ANOTHER, "those of trn1 run no kernel together"),
+    (SAME, "same", [(8, 8)], (), "the instances on both cores make the same calls with the same results"),
+], ids=["trn1", "same"])
+def test_a_launch_on_two_cores_says_if_one_does_all(source, name, shapes, arguments, message):
+    [d] = compiler.compile(launched(source, name, 2, shapes), *arguments)["diagnostics"]
+    assert (d["severity"], d["code"]) == ("warning", "nki-one-core") and message in d["message"]
 
 
 def test_a_call_with_arrays_and_a_grid_gives_the_values_of_all_instances():

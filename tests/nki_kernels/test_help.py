@@ -16,9 +16,9 @@ from support.server import Server
 
 HELPERS = {"refuse", "reduced", "broadcast_shapes"}
 
-TESTS = "".join(p.read_text() for p in [*(ROOT / "tests/nki_kernels").glob("*.py"), ROOT / "tests/support/nki_kernels.py",
-                                       ROOT / "tests/support/nki_more_calls.py",
-                                       *(ROOT / "explorer/examples/nki").glob("*.py")] if p.name != "test_help.py")
+TESTS = "".join(p.read_text() for p in [*(ROOT / "tests/nki_kernels").glob("*.py"), *(ROOT / "tests/support").glob("*nki*.py"),
+                                       ROOT / "tests/support/random_views.py", *(ROOT / "explorer/examples/nki").glob("*.py")]
+                if p.name != "test_help.py")
 
 
 @pytest.fixture(scope="module")

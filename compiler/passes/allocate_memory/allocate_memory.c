@@ -22,6 +22,7 @@
 #include "mlir-c/BuiltinTypes.h"
 
 #include "ir/query.h"
+#include "nisa/cores.h"
 #include "passes/allocate_memory/allocate_memory.h"
 #include "passes/allocate_memory/place.h"
 #include "passes/lib/buffers.h"
@@ -32,7 +33,7 @@ static const int64_t BYTES_MAX = (int64_t)1 << 44; /* more than any device has *
 struct allocation {
   struct pass_run *run;
   const struct nisa_machine *machine;
-  MlirOperation function;
+  MlirOperation root; /* the function, or the region of a core (nisa/cores.h): each core has its own SBUF and PSUM */
   struct nisa_lifetimes lifetimes;
   struct copies *copies;              /* of each lifetime */
   int64_t sbuf_used, banks, hbm_used; /* the ends of what is used */
@@ -159,7 +160,7 @@ static enum status place_in_hbm(struct allocation *m) {
     const int64_t align = alignment_of(x);
     struct nisa_place p = {.copies = m->copies[k].wanted};
 
-    if (!mem_is_dram(x->space) || leaves(mlirOperationGetResult(x->alloc, 0)))
+    if (!mem_is_dram(x->space) || nisa_has_place_attr(x->alloc) || leaves(mlirOperationGetResult(x->alloc, 0)))
       continue;
     p.offset = (m->hbm_used + align - 1) / align * align;
     p.stride = (x->bytes + align - 1) / align * align;
@@ -190,17 +191,18 @@ static enum status check_sizes(struct pass_run *run, MlirOperation function) {
 
 static void remark_use(struct allocation *m) {
   const int64_t banks = m->machine->psum_bytes / m->machine->psum_bank_bytes;
-  struct remark *r = pass_remark(m->run, m->function, RULE_MEMORY_USE,
-                                 "uses %" PRId64 " of %" PRId64 " bytes of every SBUF partition, %" PRId64
+  struct remark *r = pass_remark(m->run, m->root, RULE_MEMORY_USE,
+                                 "%suses %" PRId64 " of %" PRId64 " bytes of every SBUF partition, %" PRId64
                                  " of %" PRId64 " banks of PSUM, %" PRId64 " bytes of HBM between its steps",
-                                 m->sbuf_used, m->machine->sbuf_bytes, m->banks, banks, m->hbm_used);
+                                 nisa_root_label(m->run->arena, m->root), m->sbuf_used, m->machine->sbuf_bytes,
+                                 m->banks, banks, m->hbm_used);
   remark_limit(r, "SBUF", "bytes per partition", m->sbuf_used, m->machine->sbuf_bytes);
   remark_limit(r, "PSUM", "banks", m->banks, banks);
 }
 
 static enum status allocate(struct allocation *m) {
   struct arena *a = m->run->arena;
-  m->lifetimes = nisa_find_lifetimes(a, m->function, m->machine);
+  m->lifetimes = nisa_find_lifetimes(a, m->root, m->machine);
   m->copies = arena_new_array(a, struct copies, (size_t)m->lifetimes.n);
   for (int k = 0; k < m->lifetimes.n; k++)
     m->copies[k] = copies_of(m->run, &m->lifetimes.v[k]);
@@ -213,6 +215,28 @@ static enum status allocate(struct allocation *m) {
     remark_use(m);
   return st;
 }
+
+/* All cores, and what stands outside of them, have one scratch space in HBM. */
+static enum status allocate_function(struct pass_run *run, MlirOperation function, const struct nisa_machine *machine) {
+  const struct ir_ops roots = nisa_roots(run->arena, function);
+  struct allocation m = {.run = run, .machine = machine};
+  enum status st = check_sizes(run, function);
+
+  for (int k = 0; !st && k < roots.n; k++) {
+    m = (struct allocation){.run = run, .machine = machine, .root = roots.v[k], .hbm_used = m.hbm_used};
+    st = allocate(&m);
+  }
+  if (!st && nisa_has_cores(function)) {
+    m.root = function;
+    m.lifetimes = nisa_find_lifetimes(run->arena, function, machine);
+    m.copies = arena_new_array(run->arena, struct copies, (size_t)m.lifetimes.n);
+    for (int k = 0; k < m.lifetimes.n; k++)
+      m.copies[k].wanted = 1;
+    st = place_in_hbm(&m);
+  }
+  return st;
+}
+
 static enum status run_pass(struct pass_run *run) {
   const struct ir_ops functions = ir_collect_named(run->arena, run->module, "func.func");
   enum target target;
@@ -220,12 +244,8 @@ static enum status run_pass(struct pass_run *run) {
 
   if (!st && !pass_option(run, "target"))
     nisa_module_target(run->module, &target);
-  for (int k = 0; !st && k < functions.n; k++) {
-    struct allocation m = {.run = run, .machine = nisa_machine(target), .function = functions.v[k]};
-    st = check_sizes(run, functions.v[k]);
-    if (!st)
-      st = allocate(&m);
-  }
+  for (int k = 0; !st && k < functions.n; k++)
+    st = allocate_function(run, functions.v[k], nisa_machine(target));
   return st;
 }
 

@@ -59,7 +59,7 @@ static void arith(struct steps *s, const char *op, const struct ln_view *dst, st
 
 static void activate(struct steps *s, const char *function, const struct ln_view *dst, const struct ln_view *src) {
   if (!s->st)
-    s->st = ln_activate(s->b->w, s->b->par, function, dst, src);
+    s->st = ln_activate(s->b->w, s->b->par, function, dst, src, false);
 }
 
 /* dst = x * factor + sum */

@@ -1,6 +1,7 @@
 /* convert: compiles conversions in a body.
  *
  *     truncf, sitofp, …        tensor_copy, which converts
+ *     fptosi, fptoui           activation trunc: the conversion of an engine would round; tensor_copy of a whole number
  *     extf, uitofp of a bool   no instruction: the one that reads the value converts it
  *     trunci to a bool         bitwise_and with 1, then tensor_copy
  *     bitcast                  bitwise_or with 0, which reads the bits as one type and writes them as another
@@ -43,6 +44,16 @@ static enum status truncate_to_bool(struct ln_body *b, const struct ln_view *dst
   return st;
 }
 
+/* True if v is the result of a function that gives whole numbers, which every conversion to an integer keeps. */
+static bool is_whole(MlirValue v) {
+  static const char *const names[] = {"math.floor", "math.ceil", "math.round", "math.roundeven", "math.trunc"};
+  MlirOperation def = ir_defining_op(v);
+  for (size_t k = 0; !mlirOperationIsNull(def) && k < sizeof names / sizeof *names; k++)
+    if (ir_is(def, names[k]))
+      return true;
+  return false;
+}
+
 enum status ln_convert(struct ln_body *b, MlirOperation op) {
   MlirValue r = mlirOperationGetResult(op, 0);
   MlirType from = ln_storage(mlirValueGetType(mlirOperationGetOperand(op, 0))), to = ln_storage(mlirValueGetType(r));
@@ -73,6 +84,9 @@ enum status ln_convert(struct ln_body *b, MlirOperation op) {
   const bool is_unsigned = (ir_is(op, "arith.uitofp") || ir_is(op, "arith.fptoui") || ir_is(op, "arith.extui") ||
                             ir_is(op, "arith.index_castui")) &&
                            !is_bool(src->element);
+  const bool cuts = ir_is(op, "arith.fptosi") || ir_is(op, "arith.fptoui");
+  if (cuts && !is_whole(mlirOperationGetOperand(op, 0)))
+    return ln_activate(b->w, b->par, "trunc", dst, src, is_unsigned);
   return ln_move(b->w, dst, src, is_unsigned);
 }
 

@@ -293,9 +293,9 @@ enum status ln_arith(struct ln_walk *w, ln_atoms par, const char *op, const stru
 /* dst = (x `op0` c0) `op1` c1 in f32, in one instruction; reverse0: c0 `op0` x. */
 enum status ln_two_ops(struct ln_walk *w, ln_atoms par, const struct ln_view *dst, const struct ln_view *x,
                        const char *op0, double c0, bool reverse0, const char *op1, double c1);
-/* dst = function(src), a function of nisa.h. */
+/* dst = function(src), a function of nisa.h; is_unsigned: integers of dst and src are. */
 enum status ln_activate(struct ln_walk *w, ln_atoms par, const char *function, const struct ln_view *dst,
-                        const struct ln_view *src);
+                        const struct ln_view *src, bool is_unsigned);
 /* dst = 1 / src */
 enum status ln_reciprocal(struct ln_walk *w, ln_atoms par, const struct ln_view *dst, const struct ln_view *src);
 /* dst = src where the predicate is not 0; reverse: where it is 0. */

@@ -270,12 +270,14 @@ struct ln_arg ln_number_arg(struct ln_body *b, MlirType t, double v) {
 /* ---- functions -------------------------------------------------------------------------------------------------- */
 
 enum status ln_activate(struct ln_walk *w, ln_atoms par, const char *function, const struct ln_view *dst,
-                        const struct ln_view *src) {
+                        const struct ln_view *src, bool is_unsigned) {
   struct ln *ln = w->ln;
   struct ln_shape s = ln_shape_of(w, par, ln_view_atoms(dst));
   MlirType f32 = mlirF32TypeGet(ln->b.ctx);
   struct nisa_access o[6] = {{.n_dims = 0}};
-  const struct ln_attr attrs[] = {{"op", ln_text(ln, function)}, {NULL, {NULL}}};
+  const struct ln_attr attrs[] = {{"op", ln_text(ln, function)},
+                                  {is_unsigned ? "unsigned" : NULL, mlirUnitAttrGet(ln->b.ctx)},
+                                  {NULL, {NULL}}};
 
   enum status st = ln_access(w, dst, &s, &o[0]);
   if (!st)
@@ -337,7 +339,7 @@ static enum status apply_unary(struct ln_body *b, MlirOperation op) {
     return ln_arctan2(b, dst, x, ln_number_arg(b, mlirF32TypeGet(b->w->ln->b.ctx), 1));
   if (ir_is(op, "math.absi"))
     return apply_absi(b, dst, x.view);
-  return ln_activate(b->w, b->par, function_of(op), dst, x.view);
+  return ln_activate(b->w, b->par, function_of(op), dst, x.view, false);
 }
 
 /* ---- sign ------------------------------------------------------------------------------------------------------- */
@@ -377,7 +379,7 @@ static enum status apply_sign(struct ln_body *b, MlirOperation op) {
   enum status st = ln_arg_of(b, operand(op, 2), &x);
   if (!st)
     st = ln_target(b, mlirOperationGetResult(op, 0), ln_arg_atoms(&x), &dst);
-  return st ? st : ln_activate(b->w, b->par, "sign", dst, x.view);
+  return st ? st : ln_activate(b->w, b->par, "sign", dst, x.view, false);
 }
 
 /* ---- all -------------------------------------------------------------------------------------------------------- */
@@ -395,7 +397,7 @@ static enum status apply_binary(struct ln_body *b, MlirOperation op, const char 
   if (ir_is(op, "arith.divf") && !x.view && is_number(x.scalar, 1))
     return ln_reciprocal(b->w, b->par, dst, y.view);
   if (ir_is(op, "arith.mulf") && mlirValueEqual(operand(op, 0), operand(op, 1)))
-    return ln_activate(b->w, b->par, "square", dst, x.view);
+    return ln_activate(b->w, b->par, "square", dst, x.view, false);
   return ln_arith(b->w, b->par, name, dst, x, y, is_unsigned);
 }
 

@@ -42,10 +42,12 @@ PyObject *nki_input_object(struct nki_recorder *r, int number) {
 
 bool nki_read_grid(PyObject *o, struct nki_grid *out) {
   PyObject *dims;
+  long long core_step;
   *out = (struct nki_grid){0};
-  if (!PyArg_ParseTuple(o, "O!i", &PyTuple_Type, &dims, &out->cores) ||
+  if (!PyArg_ParseTuple(o, "O!iiL", &PyTuple_Type, &dims, &out->cores, &out->core_axis, &core_step) ||
       !nki_read_ints(dims, "grid", false, NKI_GRID_RANK_MAX, out->dims, &out->rank))
     return false;
+  out->core_step = core_step;
   int64_t n = 1;
   for (int i = 0; i < out->rank; i++)
     if (__builtin_mul_overflow(n, out->dims[i], &n) || n > NKI_INSTANCES_MAX) {
@@ -65,11 +67,22 @@ bool nki_launch_grid(PyObject *grid, int generation, struct nki_grid *out) {
   return ok;
 }
 
-void nki_warn_of_cores(const struct nki_grid *g, struct diags *ds, const struct src_loc *at) {
-  if (g->cores > 1)
-    diag_add(ds, DS_WARNING, DG_NKI_ONE_CORE, at,
-             "the launch on %d cores is compiled for one, which runs the instances one after another", g->cores)
-        ->hint = "the values are those of the launch; its time is that of one core";
+void nki_warn_of_cores(const struct nki_program *p, struct diags *ds, const struct src_loc *at) {
+  if (p->grid.cores < 2 || nki_program_cores(p) > 1)
+    return;
+  const bool can = !p->on_one_core && p->target != TARGET_TRN1;
+  struct diag *d =
+      can ? diag_add(ds, DS_WARNING, DG_NKI_ONE_CORE, at,
+                     "the instances on both cores make the same calls with the same results; one core makes them once")
+          : diag_add(ds, DS_WARNING, DG_NKI_ONE_CORE, at,
+                     p->on_one_core
+                         ? "this launch on %d cores is a part of a kernel that runs on one, which runs the "
+                           "instances one after another"
+                         : "the launch asks for %d cores, but those of trn1 run no kernel together: one runs "
+                           "the instances one after another",
+                     p->grid.cores);
+  d->hint =
+      can ? "divide the work by nl.program_id(0)" : "the values are those of the launch; its time is that of one core";
 }
 
 /* ---- results ----------------------------------------------------------------------------------------------------- */

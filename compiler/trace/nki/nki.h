@@ -1,6 +1,7 @@
 /* nki: records the calls of a running NKI kernel (nki/nki.h).
  *
  *   tensor.c   the Python type of tensors and views: indexing, and the methods that make views
+ *   rearrange.c  its method rearrange
  *   call.c     the functions of nki.isa, and tensors that the kernel makes
  *   register.c registers, and loops and branches on the device
  *   launch.c   runs the instances of a kernel
@@ -76,6 +77,9 @@ bool nki_read_ints(PyObject *o, const char *what, bool pairs, int max, int64_t *
 bool nki_read_dtype(PyObject *o, enum dtype *out);
 /* The NumPy dtype of t, a new reference. */
 PyObject *nki_dtype_object(enum dtype t);
+
+/* t.rearrange(src_pattern, dst_pattern, fixed_sizes=None), a method with keywords. */
+PyObject *nki_tensor_rearrange(PyObject *self, PyObject *args, PyObject *kw);
 
 bool nki_tensor_init(PyObject *module);
 extern PyMethodDef nki_methods[]; /* of the module _nkx */

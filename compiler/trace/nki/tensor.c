@@ -371,6 +371,22 @@ static PyObject *tensor_is_indirect(PyObject *self, PyObject *unused) {
   return v ? PyBool_FromLong(v->rows != NULL) : NULL;
 }
 
+/* [[stride, size], …], as .ap takes it, and what .offset gives. */
+static PyObject *tensor_get_pattern(PyObject *self, PyObject *unused) {
+  struct nki_recorder *r;
+  (void)unused;
+  const struct nki_view *v = own_view(self, &r);
+  if (v && v->rows)
+    return trace_refuse(DG_NKI_VIEW, NULL, "rows that numbers select have no pattern");
+  PyObject *list = v ? PyList_New(v->rank) : NULL;
+  for (int i = 0; list && i < v->rank; i++) {
+    const bool is_partition = i == 0 && nki_is_on_chip(v);
+    const int64_t stride = v->dim[i].stride * (is_partition ? nki_tensor_extent(v->tensor) : 1);
+    PyList_SET_ITEM(list, i, Py_BuildValue("[LL]", (long long)stride, (long long)v->dim[i].size));
+  }
+  return list;
+}
+
 static PyObject *int_tuple(const struct nki_view *v, bool strides) {
   PyObject *t = PyTuple_New(v->rank);
   for (int i = 0; t && i < v->rank; i++) {
@@ -478,6 +494,10 @@ bool nki_tensor_init(PyObject *module) {
       {"ap", PYFUNC(tensor_ap), KW,
        "ap(pattern, offset=None, scalar_offset=None, vector_offset=None, indirect_dim=0): an access pattern, [[stride, size], …]."},
       {"vector_select", PYFUNC(tensor_vector_select), KW, "vector_select(dim, vector_offset): rows of HBM by number."},
+      {"rearrange", PYFUNC(nki_tensor_rearrange), KW,
+       "rearrange(src_pattern, dst_pattern, fixed_sizes=None): dimensions by names, split, merged and in another "
+       "order."},
+      {"get_pattern", tensor_get_pattern, METH_NOARGS, "The access pattern of the view, [[stride, size], …]."},
       {"is_indirect", tensor_is_indirect, METH_NOARGS, "Whether its rows are selected by numbers."},
       {"is_contiguous", tensor_is_contiguous, METH_NOARGS, "Whether the elements lie one after another."},
       {NULL, NULL, 0, NULL}};

@@ -174,9 +174,13 @@ func.func @integers() {
   return
 }
 
-// Conversions around f32 arithmetic are part of reading and writing.
+// Conversions around f32 arithmetic are part of reading and writing.  One to an integer truncates, so an activation does it
+// unless the value is whole: the conversion of an engine would round.
 // CHECK-LABEL: func.func @narrow
 // CHECK:       "nisa.tensor_tensor_arith"(%{{.*}}, %{{.*}}, %{{.*}}) {{.*}}op = "multiply"{{.*}}(memref<64x96xbf16, #nisa.mem<"sbuf">>, memref<64x96xbf16, #nisa.mem<"sbuf">>, memref<64x96xf32, #nisa.mem<"sbuf">>)
+// CHECK:       "nisa.activation"{{.*}}engine = "scalar"{{.*}}op = "trunc"{{.*}}unsigned{{.*}}(memref<64x96xi32, #nisa.mem<"sbuf">>, memref<64x96xf32, #nisa.mem<"sbuf">>
+// CHECK:       "nisa.activation"{{.*}}op = "floor"
+// CHECK-NOT:   "trunc"
 // CHECK:       "nisa.tensor_copy"{{.*}}engine = "vector"{{.*}}(memref<64x96xi32, #nisa.mem<"sbuf">>, memref<64x96xf32, #nisa.mem<"sbuf">>)
 func.func @narrow() {
   %a = memref.alloc() : !b
@@ -191,7 +195,13 @@ func.func @narrow() {
   }
   linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel"]} ins(%f : !t) outs(%i : !i) {
   ^bb0(%x: f32, %z: i32):
-    %q = arith.fptosi %x : f32 to i32
+    %q = arith.fptoui %x : f32 to i32
+    linalg.yield %q : i32
+  }
+  linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel"]} ins(%f : !t) outs(%i : !i) {
+  ^bb0(%x: f32, %z: i32):
+    %w = math.floor %x : f32
+    %q = arith.fptosi %w : f32 to i32
     linalg.yield %q : i32
   }
   memref.dealloc %a : !b

@@ -148,14 +148,14 @@ def to_f32(x, unsigned):
 
 
 def from_f32(x, t, unsigned):
-    """Rounded to a float; to an integer truncated, out of range the nearest value."""
+    """Rounded to a float; to the nearest integer, of two the even one, out of range the nearest value."""
     if not is_int(t):
         return x.astype(t)
     if t.kind == "b":
-        return np.trunc(np.nan_to_num(x, nan=0)) >= 1
+        return np.rint(np.nan_to_num(x, nan=0)) >= 1
     kind = np.dtype(UNSIGNED.get(t, t)) if unsigned else t
     limits = np.iinfo(kind)
-    wide = np.clip(np.nan_to_num(np.trunc(x.astype(np.float64)), nan=0), limits.min, limits.max)
+    wide = np.clip(np.nan_to_num(np.rint(x.astype(np.float64)), nan=0), limits.min, limits.max)
     return wide.astype(np.int64).astype(kind).view(t)
 
 

@@ -404,6 +404,10 @@ export type WaitTimes = Record<string, number>;
 export interface ProfileLane {
   name: string;
   engine: string;
+  /** Of a queue: the lane that starts its transfers. */
+  on?: string;
+  /** Of a program for two cores. */
+  core?: number;
   busy_us: number;
   /** Of the total. */
   share: number;
@@ -515,6 +519,8 @@ export interface Profile {
   lines: ProfileLine[];
   advice: ProfileAdvice[];
   memory: { sbuf: ProfileMemory; psum: ProfileMemory };
+  /** Of a program for two cores: memory is that of core 0, this that of core 1. */
+  core1_memory?: { sbuf: ProfileMemory; psum: ProfileMemory };
   dma: Record<string, number>;
   roofline: Record<string, number>;
   tensor: Record<string, number>;

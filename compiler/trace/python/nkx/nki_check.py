@@ -403,8 +403,18 @@ class Walk:
         for d, (p, v) in enumerate(zip(parts, values)):
             if type(v) is int and not -t.shape[d] <= v < t.shape[d]:
                 self._refuse("nki-bounds", p, f"the index {v} is not inside dimension {d}, which has the size {t.shape[d]}")
-            elif isinstance(p, ast.Slice) and p.step is not None and type(s := self.values.constant(p.step)) is int and s < 1:
-                self._refuse("nki-bounds", p.step, f"the step {s} of a slice is not positive", "write a step of 1 or more")
+            elif isinstance(p, ast.Slice):
+                self._check_slice(p, d, t.shape[d])
+
+    def _check_slice(self, node, d, size):
+        start, stop, step = (self.values.constant(p) if p else default
+                             for p, default in ((node.lower, 0), (node.upper, size), (node.step, 1)))
+        if type(step) is int and step < 1:
+            self._refuse("nki-bounds", node.step, f"the step {step} of a slice is not positive", "write a step of 1 or more")
+        elif type(start) is int and type(stop) is int and self.f.generation > 1:
+            start, stop = (v + size if v < 0 else v for v in (start, stop))
+            if not 0 <= start < stop <= size:
+                self._refuse("nki-bounds", node, f"the slice {start}:{stop} is not inside dimension {d}, which has the size {size}")
 
     def _nested(self, node):
         if not isinstance(node, ast.Lambda):

@@ -68,13 +68,13 @@ def _f32(x):
 
 
 def _to(dtype, x):
-    """float32 to an element of memory."""
+    """float32 to an element of memory: the nearest, of two the even one; NaN is 0 as an integer."""
     if dtype.kind in "iu":
         limits = np.iinfo(dtype)
-        x = np.where(np.isnan(x), 0, np.trunc(np.asarray(x, np.float64)))
+        x = np.where(np.isnan(x), 0, np.rint(np.asarray(x, np.float64)))
         return np.clip(x, limits.min, limits.max).astype(dtype)
     if dtype.kind == "b":
-        return np.asarray(x) != 0
+        return np.asarray(x) > 0.5
     return np.asarray(x).astype(dtype)
 
 
@@ -596,7 +596,7 @@ def _wrapped(dtype, x):
     return dtype.type(x - (1 << 32) if dtype.kind == "i" and x >> 31 else x)
 
 
-class _Device(_Evaluation):
+class _Sequencer(_Evaluation):
     """Runs the calls one after another: those of a loop again and again."""
     _INTEGERS = {"add": lambda x, y: x + y, "subtract": lambda x, y: x - y, "multiply": lambda x, y: x * y,
                  "bitwise_and": lambda x, y: x & y, "bitwise_or": lambda x, y: x | y, "bitwise_xor": lambda x, y: x ^ y,
@@ -638,7 +638,7 @@ class _Device(_Evaluation):
         """The places of what belongs to the loop or branch: its middle, or None, and its end."""
         depth, middle = 0, None
         for i in range(begin, len(self.calls)):
-            name = self.calls[i][0]
+            name = self.calls[i][1]
             depth += (name in ("device_for", "device_while", "device_if")) - (name == "device_end")
             if name in ("device_do", "device_else") and depth == 1:
                 middle = i
@@ -646,19 +646,22 @@ class _Device(_Evaluation):
                 return middle, i
         raise ValueError("a loop on the device has no end")
 
+    def step(self, at):
+        """Makes the call, or the loop or branch that begins there.  Returns the place of the next one."""
+        _, name, engine, values = self.calls[at]
+        if name in ("device_for", "device_while", "device_if"):
+            middle, last = self._part(at)
+            getattr(self, name)(at, middle, last)
+            return last + 1
+        getattr(self, name)(engine, **{k: v for k, v in values.items() if k != "engine"})
+        return at + 1
+
     def run(self, first, end):
         while first < end:
-            name, engine, values = self.calls[first]
-            if name in ("device_for", "device_while", "device_if"):
-                middle, last = self._part(first)
-                getattr(self, name)(first, middle, last)
-                first = last + 1
-                continue
-            getattr(self, name)(engine, **{k: v for k, v in values.items() if k != "engine"})
-            first += 1
+            first = self.step(first)
 
     def device_for(self, begin, _, end):
-        values = self.calls[begin][2]
+        values = self.calls[begin][3]
         for i in range(int(self._number(values["lower"])), int(self._number(values["upper"])), values["step"][0]):
             self._set(values["dst"], i)
             self.run(begin + 1, end)
@@ -666,15 +669,56 @@ class _Device(_Evaluation):
     def device_while(self, begin, middle, end):
         while True:
             self.run(begin + 1, middle)
-            if not self._number(self.calls[middle][2]["condition"]):
+            if not self._number(self.calls[middle][3]["condition"]):
                 return
             self.run(middle + 1, end)
 
     def device_if(self, begin, middle, end):
-        if self._number(self.calls[begin][2]["condition"]):
+        if self._number(self.calls[begin][3]["condition"]):
             self.run(begin + 1, end if middle is None else middle)
         elif middle is not None:
             self.run(middle + 1, end)
+
+
+# ---- cores -----------------------------------------------------------------------------------------------------------
+
+_MEETINGS = ("core_barrier", "sendrecv")
+
+
+class _Core(_Sequencer):
+    """The sequencer of a core, which meets the other one."""
+    at = 0
+
+    def run_to_meeting(self):
+        """Makes the calls before the next one in which the cores meet, and returns that one; None at the end."""
+        while self.at < len(self.calls):
+            _, name, _, values = self.calls[self.at]
+            if name in _MEETINGS:
+                self.at += 1
+                return name, values
+            self.at = self.step(self.at)
+        return None
+
+
+def _exchange(memory, values):
+    """dst of each core gets src of the other, as it was before."""
+    sent = [_rows(memory.at(v["src"])).copy() for v in values]
+    for k, v in enumerate(values):
+        to = memory.at(v["dst"])
+        to[...] = sent[1 - k].reshape(to.shape)
+
+
+def _run_cores(memory, calls):
+    """Two cores, each of which runs to its next meeting with the other; then they meet."""
+    cores = [_Core(memory, [c for c in calls if c[0] == k]) for k in (0, 1)]
+    while True:
+        met = [core.run_to_meeting() for core in cores]
+        if met == [None, None]:
+            return
+        if None in met or met[0][0] != met[1][0]:
+            raise ValueError("the cores wait for each other for ever")
+        if met[0][0] == "sendrecv":
+            _exchange(memory, [values for _, values in met])
 
 
 def evaluate(record, arrays):
@@ -682,5 +726,8 @@ def evaluate(record, arrays):
     tensors, calls, outputs = record
     memory = _Memory(tensors, arrays)
     with np.errstate(all="ignore"):
-        _Device(memory, calls).run(0, len(calls))
+        if any(core for core, *_ in calls):
+            _run_cores(memory, calls)
+        else:
+            _Sequencer(memory, calls).run(0, len(calls))
     return [memory.storage[i].reshape(tensors[i][3]).copy() for i in outputs]
