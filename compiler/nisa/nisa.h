@@ -152,6 +152,7 @@
  *   iota              dst(t) = offset + sum of coefficients[k] * t[k], an integer, then converted.
  *   register_load     the one element of src as an SSA value, for indices and conditions.  engine = "sync", and in engine
  *                     programs the engine whose register it is.
+ *   register_store    the one element of dst = value, a register of the same type.  Only the Sync engine's sequencer stores.
  *
  * Places.  The pass allocate-memory gives every alloc on chip a place, and those in HBM whose memory does not leave the
  * kernel.  The place is in attributes of type i64:

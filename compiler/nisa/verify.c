@@ -157,7 +157,7 @@ static void check_partitions(struct nisa_check *c, const struct nisa_instr *in, 
     nisa_complain(c, in->op, "%s does not take consecutive partitions", d->name);
   else if (repeats)
     nisa_complain(c, in->op, "%s repeats one partition, which only DMA can read", d->name);
-  else if (in->def->kind != NISA_REGISTER_LOAD)
+  else if (in->engine != NISA_ENGINE_SYNC && in->def->kind != NISA_REGISTER_LOAD)
     check_start(c, in, d->name, x, i);
 }
 

@@ -464,6 +464,13 @@ static void check_register(struct nisa_check *c, const struct nisa_instr *in) {
     nisa_complain(c, in->op, "a register holds one element");
 }
 
+/* A register has the type of the element that it is stored in: the sequencer does not convert. */
+static void check_register_store(struct nisa_check *c, const struct nisa_instr *in) {
+  check_register(c, in);
+  if (!mlirTypeEqual(mlirValueGetType(in->operand[1].base), nisa_element(&in->operand[0])))
+    nisa_complain(c, in->op, "the type of value is not that of the elements of dst");
+}
+
 void nisa_check_instr(struct nisa_check *c, const struct nisa_instr *in) {
   static void (*const checks[NISA_KIND_COUNT])(struct nisa_check *, const struct nisa_instr *) = {
       [NISA_DMA_COPY] = check_dma_copy,
@@ -489,6 +496,7 @@ void nisa_check_instr(struct nisa_check *c, const struct nisa_instr *in) {
       [NISA_ACTIVATION] = check_activation,
       [NISA_IOTA] = check_iota,
       [NISA_REGISTER_LOAD] = check_register,
+      [NISA_REGISTER_STORE] = check_register_store,
       [NISA_TENSOR_TENSOR_SCAN] = check_scan,
       [NISA_TENSOR_SCALAR_CUMULATIVE] = check_cumulative,
       [NISA_BN_STATS] = check_stats,

@@ -3,6 +3,8 @@
  * Such a tensor keeps its place to the end.  Engines begin at certain partitions only, so that the partition at which a
  * tensor begins depends on how many it has.  A bank of PSUM holds what a product writes.
  */
+#include <stdlib.h>
+
 #include "base/memory.h"
 #include "nki/nki.h"
 
@@ -64,17 +66,47 @@ static bool share_bytes(const struct nki_tensor *x, const struct nki_tensor *y) 
          y->partition < x->partition + x->dims[0];
 }
 
-static void find_uses(const struct nki_program *p, struct use *uses) {
+struct finder {
+  struct use *uses;
+  int *made; /* of each tensor: its item */
+  int open[NKI_REGIONS_MAX], ends[NKI_REGIONS_MAX],
+      n_open; /* loops and branches on the device around the present item */
+  int item;
+};
+
+/* What was made before a loop on the device, and is used in it, is in use in all of its rounds. */
+static void note_use(void *user, struct nki_tensor *t, bool is_written) {
+  struct finder *f = user;
+  struct use *u = &f->uses[t->number];
+  int first = f->item, last = f->item;
+  (void)is_written;
+  for (int k = 0; k < f->n_open && first == f->item; k++)
+    if (f->made[t->number] < f->open[k]) {
+      first = f->open[k];
+      last = f->ends[k];
+    }
+  u->first = u->first < 0 ? first : u->first;
+  u->last = last > u->last ? last : u->last;
+}
+
+static void find_uses(const struct nki_program *p, struct arena *a, struct use *uses) {
+  struct finder f = {.uses = uses, .made = arena_new_array(a, int, (size_t)p->tensors.n)};
+  int middle;
   for (int i = 0; i < p->tensors.n; i++)
-    uses[i].first = -1;
-  for (int i = 0; i < p->items.n; i++) {
-    const struct nki_call *c = p->items.v[i].call;
-    for (int k = 0; c && k < nki_n_params(nki_def(c)); k++)
-      if (c->value[k].kind == NKI_VIEW) {
-        struct use *u = &uses[c->value[k].view->tensor->number];
-        u->first = u->first < 0 ? i : u->first;
-        u->last = i;
-      }
+    uses[i] = (struct use){-1, -1};
+  for (f.item = 0; f.item < p->items.n; f.item++) {
+    const struct nki_item *x = &p->items.v[f.item];
+    while (f.n_open && f.ends[f.n_open - 1] < f.item)
+      f.n_open--;
+    if (x->tensor)
+      f.made[x->tensor->number] = f.item;
+    if (!x->call)
+      continue;
+    nki_each_tensor(x->call, note_use, &f);
+    if (nki_region_of(x->call) == NKI_BEGINS) {
+      f.open[f.n_open] = f.item;
+      nki_region_find(&p->items, f.item, &middle, &f.ends[f.n_open++]);
+    }
   }
 }
 
@@ -88,41 +120,40 @@ static bool refuse(const struct nki_tensor *x, const struct nki_tensor *y, struc
       (long long)x->address, (long long)(x->address + bytes_of(x) - 1));
 }
 
-/* The tensors at addresses that are in use, as far as the walk over the record has come. */
-struct active {
-  const struct nki_tensor **v;
-  int n;
+/* A tensor at an address, by its first use. */
+struct placed {
+  const struct nki_tensor *tensor;
+  struct use use;
 };
 
-/* t is used first at this item. */
-static bool begin(struct active *now, const struct use *uses, const struct nki_tensor *t, int item,
-                  struct nki_error *err) {
-  int n = 0;
-  for (int i = 0; i < now->n; i++)
-    if (uses[now->v[i]->number].last >= item)
-      now->v[n++] = now->v[i];
-  now->n = n;
-  for (int i = 0; i < n; i++)
-    if (share_bytes(now->v[i], t))
-      return refuse(now->v[i], t, err);
-  now->v[now->n++] = t;
-  return true;
+static int by_first(const void *x, const void *y) {
+  const struct placed *a = x, *b = y;
+  return a->use.first != b->use.first
+             ? (a->use.first > b->use.first) - (a->use.first < b->use.first)
+             : (a->tensor->number > b->tensor->number) - (a->tensor->number < b->tensor->number);
 }
 
 bool nki_check_addresses(const struct nki_program *p, struct nki_error *err, const struct nki_tensor **at) {
   struct use *uses = arena_new_array(err->arena, struct use, (size_t)p->tensors.n);
-  struct active now = {arena_new_array(err->arena, const struct nki_tensor *, (size_t)p->tensors.n), 0};
-  find_uses(p, uses);
-  for (int i = 0; i < p->items.n; i++) {
-    const struct nki_call *c = p->items.v[i].call;
-    for (int k = 0; c && k < nki_n_params(nki_def(c)); k++) {
-      *at = c->value[k].kind == NKI_VIEW ? c->value[k].view->tensor : NULL;
-      if (!*at || !(*at)->has_address || uses[(*at)->number].first != i)
-        continue;
-      uses[(*at)->number].first = -1; /* it may be several operands of the call */
-      if (!begin(&now, uses, *at, i, err))
-        return false;
-    }
+  struct placed *v = arena_new_array(err->arena, struct placed, (size_t)p->tensors.n);
+  int n = 0, first = 0; /* v[first … i - 1]: those that may still be in use, and others */
+  find_uses(p, err->arena, uses);
+  for (int k = 0; k < p->tensors.n; k++)
+    if (p->tensors.v[k]->has_address && uses[k].first >= 0)
+      v[n++] = (struct placed){p->tensors.v[k], uses[k]};
+  if (n)
+    qsort(v, (size_t)n, sizeof *v, by_first);
+  for (int i = 0; i < n; i++) {
+    int kept = i; /* moves those in use to the end of the part */
+    for (int k = i - 1; k >= first; k--)
+      if (v[k].use.last >= v[i].use.first)
+        v[--kept] = v[k];
+    first = kept;
+    for (int k = first; k < i; k++)
+      if (share_bytes(v[k].tensor, v[i].tensor)) {
+        *at = v[i].tensor;
+        return refuse(v[k].tensor, v[i].tensor, err);
+      }
   }
   return true;
 }

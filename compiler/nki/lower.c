@@ -100,26 +100,44 @@ static enum status lower_steps(struct nki_lower *l, const struct nki_call *c) {
 
 /* The items around the present one, the outermost first. */
 struct way {
-  int depth, ids[NKI_LOOPS_MAX + 1];
+  int depth, ids[NKI_LOOPS_MAX + NKI_REGIONS_MAX + 1];
 };
 
-/* Finds the item after which each tensor on chip is not used any more, among the items beside the one that makes it.
- * made[t]: its depth; last[t]: the id of the last such item. */
-static void find_last_uses(const struct nki_items *items, struct way *way, int *made, int *last) {
+struct last_uses {
+  struct way way;
+  int *made, *last;
+};
+
+static void note_last_use(void *user, struct nki_tensor *t, bool is_written) {
+  struct last_uses *u = user;
+  (void)is_written;
+  u->last[t->number] = u->way.ids[u->made[t->number]];
+}
+
+/* Finds the item after which each tensor on chip is not used any more, among the items beside the one that makes it: of a
+ * loop or branch on the device its end.  made[t]: its depth; last[t]: the id of the last such item. */
+static void find_last_uses(const struct nki_items *items, struct last_uses *u) {
+  int middle, end;
   for (int i = 0; i < items->n; i++) {
     const struct nki_item *x = &items->v[i];
-    way->ids[way->depth] = x->id;
+    const enum nki_region region = x->call ? nki_region_of(x->call) : NKI_NO_REGION;
+    if (region == NKI_ENDS) {
+      u->way.depth--;
+      continue;
+    }
+    u->way.ids[u->way.depth] = x->id;
+    if (region == NKI_BEGINS) {
+      nki_region_find(items, i, &middle, &end);
+      u->way.ids[u->way.depth] = items->v[end].id;
+    }
     if (x->tensor)
-      made[x->tensor->number] = way->depth;
-    for (int k = 0; x->call && k < nki_n_params(nki_def(x->call)); k++)
-      if (x->call->value[k].kind == NKI_VIEW) {
-        const int t = x->call->value[k].view->tensor->number;
-        last[t] = way->ids[made[t]];
-      }
+      u->made[x->tensor->number] = u->way.depth;
+    if (x->call)
+      nki_each_tensor(x->call, note_last_use, u);
+    u->way.depth += region == NKI_BEGINS || x->loop;
     if (x->loop) {
-      way->depth++;
-      find_last_uses(&x->loop->items, way, made, last);
-      way->depth--;
+      find_last_uses(&x->loop->items, u);
+      u->way.depth--;
     }
   }
 }
@@ -133,27 +151,25 @@ static int count_items(const struct nki_items *items) {
 
 static void find_releases(struct nki_lower *l) {
   const struct nki_program *p = l->p;
-  struct way way = {.depth = 0};
-  int *made = arena_new_array(&l->arena, int, (size_t)p->tensors.n),
-      *last = arena_new_array(&l->arena, int, (size_t)p->tensors.n);
-  find_last_uses(&p->items, &way, made, last);
+  struct last_uses u = {.made = arena_new_array(&l->arena, int, (size_t)p->tensors.n),
+                        .last = arena_new_array(&l->arena, int, (size_t)p->tensors.n)};
+  find_last_uses(&p->items, &u);
   l->releases = arena_new_array(&l->arena, struct nki_release *, (size_t)count_items(&p->items) + 1);
   for (int t = p->tensors.n - 1; t >= 0; t--) {
-    if (!mem_is_on_chip(p->tensors.v[t]->space))
+    if (!mem_is_on_chip(p->tensors.v[t]->space) || (p->tensors.v[t]->reg && !l->values[t].is_cell))
       continue;
     struct nki_release *x = arena_new(&l->arena, struct nki_release);
-    *x = (struct nki_release){p->tensors.v[t], l->releases[last[t]]};
-    l->releases[last[t]] = x;
+    *x = (struct nki_release){p->tensors.v[t], l->releases[u.last[t]]};
+    l->releases[u.last[t]] = x;
   }
 }
 
-/* Makes what calls in a loop need, but what is made only once: identity matrices, and views of arrays in HBM as one
- * dimension. */
-static void prepare(struct nki_lower *l, const struct nki_items *items) {
-  for (int i = 0; i < items->n; i++) {
+/* Identity matrices, and views of arrays in HBM as one dimension. */
+void nki_prepare(struct nki_lower *l, const struct nki_items *items, int from, int to) {
+  for (int i = from; i < to; i++) {
     const struct nki_call *c = items->v[i].call;
     if (items->v[i].loop)
-      prepare(l, &items->v[i].loop->items);
+      nki_prepare(l, &items->v[i].loop->items, 0, items->v[i].loop->items.n);
     if (c && c->kind == NKI_NC_TRANSPOSE && c->engine == NISA_ENGINE_TENSOR)
       nki_make_identity(l, c);
     for (int k = 0; c && k < nki_n_params(nki_def(c)); k++) {
@@ -164,18 +180,16 @@ static void prepare(struct nki_lower *l, const struct nki_items *items) {
   }
 }
 
-static enum status lower_items(struct nki_lower *l, const struct nki_items *items, int nesting);
-
 static enum status lower_loop(struct nki_lower *l, const struct nki_loop *loop, int nesting) {
   if (!nesting)
-    prepare(l, &loop->items);
+    nki_prepare(l, &loop->items, 0, loop->items.n);
   struct ir_builder outside = l->b;
   MlirValue bounds[] = {ir_index(&l->b, 0), ir_index(&l->b, loop->trips), ir_index(&l->b, 1)};
   MlirRegion region = ir_loop_region(&outside, 0, NULL, &l->b);
   l->counters[loop->depth] = mlirBlockGetArgument(l->b.block, 0);
   ir_for(&outside, bounds, 0, NULL, region);
   l->nesting = nesting + 1;
-  enum status st = lower_items(l, &loop->items, nesting + 1);
+  enum status st = nki_lower_items(l, &loop->items, 0, loop->items.n, nesting + 1);
   l->nesting = nesting;
   l->b.loc = outside.loc;
   ir_yield(&l->b, 0, NULL);
@@ -183,21 +197,33 @@ static enum status lower_loop(struct nki_lower *l, const struct nki_loop *loop, 
   return st;
 }
 
-static enum status lower_items(struct nki_lower *l, const struct nki_items *items, int nesting) {
+void nki_release_after(struct nki_lower *l, int id) {
+  for (const struct nki_release *e = l->releases[id]; e; e = e->next)
+    nki_release(l, &l->homes[e->tensor->number]);
+}
+
+enum status nki_lower_items(struct nki_lower *l, const struct nki_items *items, int from, int to, int nesting) {
   enum status st = ST_OK;
-  for (int i = 0; !st && i < items->n; i++) {
+  int middle, end;
+  for (int i = from; !st && i < to; i++) {
     const struct nki_item *x = &items->v[i];
     if (x->core != l->core)
       continue;
     l->b.loc = ir_loc_tagged(l->b.ctx, x->id, x->locs);
-    if (x->call)
+    if (x->call && nki_region_of(x->call) == NKI_BEGINS) {
+      nki_region_find(items, i, &middle, &end);
+      st = nki_lower_region(l, items, i, middle, end, nesting);
+      i = end;
+    } else if (x->call && nki_def(x->call)->engines[0] == NISA_ENGINE_SYNC)
+      st = nki_lower_registers(l, x->call);
+    else if (x->call)
       st = lower_steps(l, x->call);
     else if (x->loop)
       st = lower_loop(l, x->loop, nesting);
-    else
+    else if (!x->tensor->reg || l->values[x->tensor->number].is_cell)
       nki_memref_of(l, x->tensor, false);
-    for (const struct nki_release *e = l->releases[x->id]; !st && e; e = e->next)
-      nki_release(l, &l->homes[e->tensor->number]);
+    if (!st)
+      nki_release_after(l, items->v[i].id);
   }
   return st;
 }
@@ -311,7 +337,7 @@ static void add_function(struct nki_lower *l, MlirModule module, MlirRegion regi
 static enum status lower_core(struct nki_lower *l) {
   const struct nki_items *items = &l->p->items;
   make_registers(l, items);
-  enum status st = lower_items(l, items, 0);
+  enum status st = nki_lower_items(l, items, 0, items->n, 0);
   if (st)
     return st;
   for (int t = 0; t < DT_COUNT; t++)
@@ -398,7 +424,9 @@ enum status nki_lower(struct ir *ir, const struct nki_program *p, struct diags *
   MlirModule module = mlirModuleCreateEmpty(mlirLocationUnknownGet(ir->ctx));
   mlirOperationSetAttributeByName(mlirModuleGetOperation(module), ir_str("nisa.target"),
                                   nisa_target_attr(ir->ctx, p->target));
+  l.values = arena_new_array(&l.arena, struct nki_register, (size_t)p->tensors.n);
   nki_find_flat(&l);
+  nki_find_cells(&l);
   ir_capture_begin(ir, &capture, ds, DG_INTERNAL, ds->arena);
   find_releases(&l);
   enum status st = lower_function(&l, module);

@@ -198,6 +198,7 @@ MUST_USE bool sim_exec_predicated(struct sim_machine *m);
 MUST_USE bool sim_exec_memset(struct sim_machine *m);
 MUST_USE bool sim_exec_iota(struct sim_machine *m);
 MUST_USE bool sim_exec_register_load(struct sim_machine *m);
+MUST_USE bool sim_exec_register_store(struct sim_machine *m);
 MUST_USE bool sim_exec_elementwise(struct sim_machine *m); /* arith, power, scalar, activation, reciprocal */
 MUST_USE bool sim_exec_reduce(struct sim_machine *m);
 MUST_USE bool sim_exec_cross_lane(struct sim_machine *m);

@@ -228,6 +228,8 @@ static bool execute(struct sim_machine *m, const struct sim_instr *i) {
     return sim_exec_iota(m);
   case NISA_REGISTER_LOAD:
     return sim_exec_register_load(m);
+  case NISA_REGISTER_STORE:
+    return sim_exec_register_store(m);
   default:
     return sim_fail(m, SIM_FAULT_INSTRUCTION, "the simulator does not know this instruction");
   }

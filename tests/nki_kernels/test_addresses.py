@@ -198,6 +198,24 @@ def test_tensors_in_use_at_the_same_time_share_no_byte(given, is_refused):
         assert source.splitlines()[d["range"]["line"] - 1].strip().startswith("y = nl.ndarray")
 
 
+@pytest.mark.parametrize("first, is_refused", [("x", True), ("y", False)])
+def test_what_a_loop_on_the_device_uses_is_in_use_in_all_its_rounds(first, is_refused):
+    source = HEAD + f"""
+@nki.jit
+def kernel(a):
+    out = nl.ndarray(a.shape, a.dtype, buffer=nl.shared_hbm)
+    x = nl.ndarray((P, 64), a.dtype, buffer=nl.sbuf, address=(0, 1024))
+    nisa.dma_copy(dst=x, src=a)
+    y = nl.ndarray((P, 64), a.dtype, buffer=nl.sbuf, address=(0, {1024 if first == "x" else 4096}))
+    def body(i):
+        nisa.dma_copy(dst=out, src=x)
+        nisa.dma_copy(dst=y, src=a)
+    nl.fori_loop(0, 4, body)
+    return out
+"""
+    assert bool(errors(source)) == is_refused
+
+
 @pytest.mark.parametrize("buffer, message", [
     ("ncc.sbuf.alloc(64)", "sbuf.alloc needs a function, but got 64"),
     ("ncc.sbuf.alloc(lambda block, partitions, row: 64)", "the function of sbuf.alloc returned 64"),

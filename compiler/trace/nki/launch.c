@@ -163,6 +163,21 @@ static enum nki_returned what_returned(PyObject *result) {
                                                          : NKI_RETURNED_TENSOR;
 }
 
+/* Ends loops and branches on the device that the kernel left.  False with an exception, unless the analysis has found why. */
+static bool end_regions(struct nki_recorder *r) {
+  bool is_known = !r->program->n_open;
+  while (r->program->n_open)
+    nki_region_end(r->program, (struct src_locs){0});
+  for (int i = r->first_finding; i < r->first_finding + r->n_findings && !is_known; i++) {
+    is_known = r->ds->v[i].code == DG_NKI_DEVICE_LOOP;
+    r->n_refused += is_known;
+  }
+  if (!is_known)
+    trace_refuse(DG_NKI_DEVICE_LOOP, "let the condition of nl.while_loop end it",
+                 "a loop on the device was left in its middle");
+  return is_known;
+}
+
 bool nki_record_instances(struct nki_recorder *r, nki_runner *run, void *user, enum nki_returned *returned) {
   const int64_t n = nki_grid_size(&r->program->grid);
   bool ok = true;
@@ -170,7 +185,7 @@ bool nki_record_instances(struct nki_recorder *r, nki_runner *run, void *user, e
     nki_instance_begin(r->program);
     r->serial = ++serials; /* tensors of another instance are refused */
     PyObject *result = run(user, r);
-    ok = result && (r->n_refused || add_results(r, result));
+    ok = result && end_regions(r) && (r->n_refused || add_results(r, result));
     if (ok)
       *returned = what_returned(result);
     Py_XDECREF(result);

@@ -14,11 +14,27 @@
 
 /* ---- the record as Python objects -------------------------------------------------------------------------------- */
 
-/* (tensor, partition, offset, [(size, stride), …]) */
+/* Takes dims over. */
+static PyObject *moved_view_object(const struct nki_view *v, PyObject *dims) {
+  PyObject *terms = PyList_New(v->n_terms);
+  for (int i = 0; terms && i < v->n_terms; i++)
+    PyList_SET_ITEM(terms, i,
+                    Py_BuildValue("(iiLL)", v->terms[i].reg->number, v->terms[i].dim, (long long)v->terms[i].by,
+                                  (long long)v->terms[i].offset));
+  if (!terms)
+    Py_DECREF(dims);
+  return terms ? Py_BuildValue("(iLLNN)", v->tensor->number, (long long)v->partition, (long long)v->offset, dims, terms)
+               : NULL;
+}
+
+/* (tensor, partition, offset, [(size, stride), …]); where registers move it, with [(register, dimension of the tensor,
+ * steps along it for each one of the register, the same in elements), …] */
 static PyObject *view_object(const struct nki_view *v) {
   PyObject *dims = PyList_New(v->rank);
   for (int i = 0; dims && i < v->rank; i++)
     PyList_SET_ITEM(dims, i, Py_BuildValue("(LL)", (long long)v->dim[i].size, (long long)v->dim[i].stride));
+  if (dims && v->n_terms)
+    return moved_view_object(v, dims);
   return dims ? Py_BuildValue("(iLLN)", v->tensor->number, (long long)v->partition, (long long)v->offset, dims) : NULL;
 }
 
