@@ -39,7 +39,8 @@ static const struct entry {
 #define NKI_FUNCTION(name, parameters, calls, what, example) {FUNCTION, "nl", name, parameters, calls, what, example},
 #define NKI_OPERATOR(name, what) {OPERATOR, "nl", name, NULL, NULL, what, NULL},
 #define NKI_NAME(name, what) {NAME, "nl", name, NULL, NULL, what, NULL},
-#define NKI_ISA_FUNCTION(name, parameters, calls, what, example) {FUNCTION, "nisa", name, parameters, calls, what, example},
+#define NKI_ISA_FUNCTION(name, parameters, calls, what, example) \
+  {FUNCTION, "nisa", name, parameters, calls, what, example},
 #define NKI_ISA_NAME(name, what) {NAME, "nisa", name, NULL, NULL, what, NULL},
 #define NKI_METHOD(name, parameters, what, example) {METHOD, "tensor", name, parameters, NULL, what, example},
 #define NKI_MEMBER(name, what) {NAME, "tensor", name, NULL, NULL, what, NULL},

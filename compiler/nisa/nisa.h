@@ -165,7 +165,8 @@
  *             execution makes, with i = 0 at each start of the loop, lies (i mod K) * stride bytes after the first
  *             place; in psum a stride is a number of banks.  Without them K is 1.
  *
- * The bytes from the first copy to the end of the last belong to the alloc until the memory is released.
+ * The bytes from the first copy to the end of the last belong to the alloc until the memory is released.  An alloc on chip
+ * with address = array<i64: A, B> has one copy, and its place is that: partition or bank A, offset B.
  *
  * Operators (op, op0, op1): add subtract multiply divide max min mod pow (f32; max and min yield NaN if an operand is
  * NaN; mod has the sign of the left side), divide_int mod_int (integers, truncating), is_eq is_ne is_gt is_ge is_lt
@@ -260,6 +261,12 @@ struct nisa_place {
 };
 /* False if the allocation has no place, or not all attributes of one, as i64. */
 bool nisa_place_of(MlirOperation alloc, struct nisa_place *out);
+/* The place that `address` asks for; false if the allocation has no such attribute, or not in this form. */
+bool nisa_address_of(MlirOperation alloc, struct nisa_place *out);
+/* Asks for this place: partition or bank, and offset. */
+void nisa_set_address(MlirOperation alloc, const struct nisa_place *p);
+/* Both allocations ask for an address, in the same memory, and have a byte in common there. */
+bool nisa_addresses_meet(MlirOperation x, MlirOperation y, const struct nisa_machine *m);
 /* True if the allocation has an attribute of a place. */
 bool nisa_has_place_attr(MlirOperation alloc);
 void nisa_set_place(MlirOperation alloc, const struct nisa_place *p);

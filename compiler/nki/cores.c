@@ -32,6 +32,11 @@ static const char *shape_of(struct nki_error *err, const struct nki_view *v) {
   return arena_printf(err->arena, "%s)", text);
 }
 
+static bool same_elements(const struct nki_view *x, const struct nki_view *y) {
+  return nki_elements(x) == nki_elements(y) && x->dim[0].size == y->dim[0].size &&
+         x->tensor->dtype == y->tensor->dtype && x->tensor->packed == y->tensor->packed;
+}
+
 static bool check_other_is_missing(const struct nki_call *c, int core, struct nki_error *err) {
   return nki_refuse(err, DG_NKI_CORES,
                     "call it in all instances, outside of conditions on nl.program_id that only one of them meets",
@@ -48,7 +53,7 @@ static bool check_exchange(const struct nki_call *x, const struct nki_call *y, s
                       "core 0 exchanges data through pipe %lld, core 1%s through pipe %lld", (long long)pipe,
                       place_of(err, y), (long long)other);
   for (int k = 0; k < 2; k++, a = back, b = here)
-    if (nki_elements(a) != nki_elements(b) || a->dim[0].size != b->dim[0].size || !nki_same_type(a->tensor, b->tensor))
+    if (!same_elements(a, b))
       return nki_refuse(err, DG_NKI_CORES, "give src and dst of both cores the same shape and type",
                         "core %d sends %s, but dst of core %d%s is %s", k, shape_of(err, a), !k,
                         k ? "" : place_of(err, y), shape_of(err, b));

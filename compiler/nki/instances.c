@@ -42,7 +42,8 @@ static bool same_elements(const struct nki_tensor *x, const struct nki_tensor *y
 }
 
 static bool same_tensor(const struct nki_tensor *x, const struct nki_tensor *y) {
-  return nki_same_type(x, y) && x->input == y->input && x->reg == y->reg && same_elements(x, y);
+  return nki_same_type(x, y) && nki_same_address(x, y) && x->input == y->input && x->reg == y->reg &&
+         same_elements(x, y);
 }
 
 static bool same_terms(const struct part *a, const struct nki_view *x, const struct part *b, const struct nki_view *y) {

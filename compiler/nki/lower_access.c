@@ -150,7 +150,13 @@ MlirType nki_memref_type(struct nki_lower *l, const struct nki_tensor *t, bool i
 }
 
 static MlirValue allocate(struct nki_lower *l, const struct nki_tensor *t, bool is_flat) {
-  MlirOperation op = nisa_create_alloc(l->b.loc, nki_memref_type(l, t, is_flat), 64);
+  MlirOperation op = nisa_create_alloc(l->b.loc, nki_memref_type(l, t, is_flat), t->has_address ? 0 : 64);
+  const int64_t bank = nisa_machine(l->p->target)->psum_bank_bytes;
+  struct nisa_place at = {.partition = t->partition, .offset = t->address};
+  if (t->space == MEM_PSUM)
+    at = (struct nisa_place){.bank = t->address / bank, .offset = t->address % bank};
+  if (t->has_address)
+    nisa_set_address(op, &at);
   mlirBlockAppendOwnedOperation(l->b.block, op);
   return ir_result(op);
 }

@@ -72,11 +72,14 @@ struct nki_tensor {
   enum mem_space space; /* MEM_HBM, MEM_SHARED_HBM, MEM_SBUF or MEM_PSUM */
   int rank;             /* on chip at least 2 */
   int64_t dims[NKI_RANK_MAX];
-  int input;           /* the parameter that it is, or -1 */
+  int input; /* the parameter that it is, or -1 */
   enum nki_register_kind reg;
   bool is_typed; /* of a register: its type, int32, uint32 or float32, is settled: something has been written to it */
   int scope;     /* of a record: the region that it was made in, 0 outside of all */
-  int core;            /* that has it, if it is neither a parameter nor in shared_hbm */
+  int core;      /* that has it, if it is neither a parameter nor in shared_hbm */
+  bool has_address;    /* the kernel says where on chip it is: */
+  int64_t partition;   /* its first one */
+  int64_t address;     /* its first byte in each partition; of PSUM counted through the banks */
   const void *initial; /* of a constant in HBM: its elements without gaps, in the program's arena; else NULL */
   struct src_locs locs;
 };
@@ -109,6 +112,9 @@ struct nki_view {
 
 /* The name of the type of its elements, as kernels write it. */
 const char *nki_type_name(const struct nki_tensor *t);
+static inline bool nki_same_address(const struct nki_tensor *x, const struct nki_tensor *y) {
+  return x->has_address == y->has_address && x->partition == y->partition && x->address == y->address;
+}
 /* True if the tensors have the same memory, type and shape. */
 static inline bool nki_same_type(const struct nki_tensor *x, const struct nki_tensor *y) {
   return x->space == y->space && x->dtype == y->dtype && x->packed == y->packed && x->rank == y->rank &&
@@ -266,7 +272,7 @@ struct nki_call {
   enum nki_call_kind kind;
   enum nisa_engine engine;
   struct nki_value value[NKI_PARAMS_MAX]; /* as in the definition */
-  int scope; /* of a record: the region or branch that it begins, which tensors name */
+  int scope;                              /* of a record: the region or branch that it begins, which tensors name */
   struct src_locs locs;
 };
 static inline const struct nki_call_def *nki_def(const struct nki_call *c) {
@@ -379,8 +385,8 @@ struct nki_program {
   struct {
     struct nki_round *v;
     int n, cap;
-  } rounds;           /* of a record, in the order in which they began */
-  int round;          /* of a record: the one that the next items belong to, or -1 */
+  } rounds;             /* of a record, in the order in which they began */
+  int round;            /* of a record: the one that the next items belong to, or -1 */
   int n_scopes, n_open; /* of a record: regions and branches so far, and those that are open */
   struct {
     int scope, begin; /* the item that begins it */
@@ -402,6 +408,12 @@ struct nki_tensor *nki_tensor_new(struct nki_program *p, const char *name, enum 
 /* Adds a tensor that the kernel makes; one in shared_hbm that an instance before has made is that. */
 struct nki_tensor *nki_tensor_make(struct nki_program *p, const char *name, enum dtype dtype, enum mem_space space,
                                    int rank, const int64_t *dims, struct src_locs locs, struct nki_error *err);
+/* Puts the last tensor that was made, which is on chip, at an address.  False with *err if it cannot be there. */
+bool nki_tensor_place(struct nki_program *p, struct nki_tensor *t, int64_t partition, int64_t address,
+                      struct nki_error *err);
+/* Checks that tensors at the same address are not in use at the same time: from the first call of the record that uses one
+ * to the last.  False with *err; *at is the one that is used later. */
+bool nki_check_addresses(const struct nki_program *p, struct nki_error *err, const struct nki_tensor **at);
 /* Begins the next instance, and ends it: equal instances become one if that computes the same. */
 struct nki_instance *nki_instance_begin(struct nki_program *p);
 void nki_instance_end(struct nki_program *p);

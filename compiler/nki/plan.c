@@ -82,7 +82,8 @@ static bool begins_anew(const struct nki_call *c) {
 }
 
 /* A tensor in PSUM that was made outside of a loop or branch on the device would begin anew in each of its rounds. */
-static bool may_begin(const struct nki_plan *plan, const struct nki_call *c, const struct nki_view *v, struct diags *ds) {
+static bool may_begin(const struct nki_plan *plan, const struct nki_call *c, const struct nki_view *v,
+                      struct diags *ds) {
   if (v->tensor->scope == plan->scope)
     return true;
   const struct src_loc *at = c->locs.n ? c->locs.v[0] : NULL;

@@ -215,9 +215,12 @@ static void put_call(struct buf *b, struct arena *a, const struct nki_call *c) {
 static void put_alu(struct buf *b, struct arena *a, const struct nki_call *c) {
   static const struct {
     const char *op, *symbol;
-  } symbols[] = {{"add", "+"},          {"subtract", "-"},   {"multiply", "*"},      {"is_eq", "=="},
-                 {"is_ne", "!="},       {"is_gt", ">"},      {"is_ge", ">="},        {"is_lt", "<"},
-                 {"is_le", "<="},       {"bitwise_and", "&"}, {"bitwise_or", "|"},   {"bitwise_xor", "^"},
+  } symbols[] = {{"add", "+"},         {"subtract", "-"},
+                 {"multiply", "*"},    {"is_eq", "=="},
+                 {"is_ne", "!="},      {"is_gt", ">"},
+                 {"is_ge", ">="},      {"is_lt", "<"},
+                 {"is_le", "<="},      {"bitwise_and", "&"},
+                 {"bitwise_or", "|"},  {"bitwise_xor", "^"},
                  {"shift_left", "<<"}, {"shift_right_logical", ">>"}};
   const struct nki_call_def *def = nki_def(c);
   const char *symbol = "";
@@ -281,8 +284,11 @@ static void put_tensor(struct buf *b, const struct nki_tensor *t) {
   }
   buf_printf(b, "%s = nl.ndarray((", t->name);
   put_dims(b, t);
-  buf_printf(b, t->rank == 1 ? ",), nl.%s, buffer=nl.%s)" : "), nl.%s, buffer=nl.%s)", nki_type_name(t),
+  buf_printf(b, t->rank == 1 ? ",), nl.%s, buffer=nl.%s" : "), nl.%s, buffer=nl.%s", nki_type_name(t),
              nisa_space_name(t->space));
+  if (t->has_address)
+    buf_printf(b, ", address=(%" PRId64 ", %" PRId64 ")", t->partition, t->address);
+  buf_putc(b, ')');
 }
 
 /* ---- programs ---------------------------------------------------------------------------------------------------- */
@@ -423,7 +429,8 @@ static void put_program(struct printer *p, const struct nki_program *program) {
       p->line++;
       for (int k = 0; k < line; k++)
         buf_puts(p->out, "  ");
-      buf_printf(p->out, "# … %d more rounds of this loop; nki-reroll shows what they have in common\n", left_out[round]);
+      buf_printf(p->out, "# … %d more rounds of this loop; nki-reroll shows what they have in common\n",
+                 left_out[round]);
       said = round;
     }
   }

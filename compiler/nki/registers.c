@@ -94,8 +94,7 @@ MlirValue nki_register_value(struct nki_lower *l, const struct nki_tensor *reg) 
   const struct nki_view whole = nki_whole((struct nki_tensor *)reg);
   if (x->is_cell)
     return load(l, &whole);
-  return mlirValueIsNull(x->index) ? x->value
-                                   : ir_op1(&l->b, "arith.index_cast", type_of(l, DT_I32), 1, &x->index);
+  return mlirValueIsNull(x->index) ? x->value : ir_op1(&l->b, "arith.index_cast", type_of(l, DT_I32), 1, &x->index);
 }
 
 MlirValue nki_register_index(struct nki_lower *l, const struct nki_tensor *reg) {

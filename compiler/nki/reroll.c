@@ -266,7 +266,8 @@ static void name_loops(struct nki_program *p, struct nki_items *x, int nesting) 
 }
 
 static struct nki_tensor *settled(struct roll *r, struct nki_program *p, struct nki_tensor *t) {
-  struct roll_tensor *x = roll_tensor_of(r, t->reg && roll_tensor_of(r, t)->same_as ? roll_tensor_of(r, t)->same_as : t);
+  struct roll_tensor *x =
+      roll_tensor_of(r, t->reg && roll_tensor_of(r, t)->same_as ? roll_tensor_of(r, t)->same_as : t);
   return x->final ? x->final : final_tensor(r, p, x->tensor); /* the result of this call is a register */
 }
 

@@ -61,7 +61,7 @@ struct roll {
   struct arena *arena;
   const struct nki_program *record;
   bool keep_rounds;
-  struct nki_call **calls; /* of the items of the record; NULL: a tensor, or a call that is left out */
+  struct nki_call **calls;       /* of the items of the record; NULL: a tensor, or a call that is left out */
   struct roll_carried **carried; /* of the items of the record that begin a loop or branch on the device */
   struct roll_body *bodies;
   struct {

@@ -89,7 +89,8 @@ static bool match_view(struct roll *r, const struct nki_call *c, const char *nam
   if (x0->rank != y->rank || memcmp(x0->dim, y->dim, (size_t)x0->rank * sizeof *x0->dim) != 0)
     return differ(r, "%s of nisa.%s has other sizes or strides", name, nki_def(c)->name);
   if (!same_terms(r, x0->n_terms, x0->terms, y->n_terms, y->terms))
-    return differ(r, "%s of nisa.%s moves differently in the loops inside, or by another register", name, nki_def(c)->name);
+    return differ(r, "%s of nisa.%s moves differently in the loops inside, or by another register", name,
+                  nki_def(c)->name);
   const int64_t partition = b.partition - a.partition, offset = b.offset - a.offset;
   if (d.partition - a.partition != k * partition || d.offset - a.offset != k * offset)
     return differ(r, "the place of %s of nisa.%s is not affine in the round", name, nki_def(c)->name);
@@ -160,6 +161,8 @@ static bool match_call(struct roll *r, const struct nki_call *x0, const struct n
 static bool match_tensor(struct roll *r, const struct nki_tensor *x, const struct nki_tensor *y) {
   if (!nki_same_type(x, y))
     return differ(r, "the tensor %s has another shape, type or memory", x->name);
+  if (!nki_same_address(x, y))
+    return differ(r, "the tensor %s has another address", x->name);
   roll_tensor_of(r, y)->same_as = r->tensors.v[x->number].tensor;
   return true;
 }

@@ -133,8 +133,8 @@ struct site {
 
 static bool same_site(const struct roll_tensor *x, const struct roll_tensor *y) {
   const struct nki_tensor *a = x->tensor, *b = y->tensor;
-  return x->home == y->home && a->scope == b->scope && a->core == b->core && !a->initial == !b->initial && nki_same_type(a, b) &&
-         src_loc_equal(a->locs.v[0], b->locs.v[0]);
+  return x->home == y->home && a->scope == b->scope && a->core == b->core && !a->initial == !b->initial &&
+         nki_same_type(a, b) && src_loc_equal(a->locs.v[0], b->locs.v[0]);
 }
 
 static uint32_t site_hash(const struct roll_tensor *x) {
@@ -204,7 +204,8 @@ static void find_parts(struct roll *r) {
   const int n = r->tensors.n;
   for (int i = 0; i < n; i++) {
     const struct roll_tensor *x = &r->tensors.v[i];
-    if (x->home < 0 || x->tensor->reg || x->tensor->input >= 0 || !x->tensor->locs.n || nki_is_output(r->record, x->tensor))
+    if (x->home < 0 || x->tensor->reg || x->tensor->input >= 0 || x->tensor->has_address || !x->tensor->locs.n ||
+        nki_is_output(r->record, x->tensor))
       continue;
     const uint32_t hash = site_hash(x);
     struct site *s = NULL;

@@ -228,8 +228,8 @@ bool nki_start_of(const struct nki_view *v, struct nki_start *out) {
 
 static bool add_term(struct nki_view *v, struct nki_term t, struct arena *a, struct nki_error *err) {
   if (v->n_terms == NKI_TERMS_MAX)
-    return nki_refuse(err, DG_NKI_VIEW, "add the registers first", "the place of a view depends on more than %d registers",
-                      NKI_TERMS_MAX);
+    return nki_refuse(err, DG_NKI_VIEW, "add the registers first",
+                      "the place of a view depends on more than %d registers", NKI_TERMS_MAX);
   struct nki_term *terms = arena_new_array(a, struct nki_term, (size_t)v->n_terms + 1);
   for (int i = 0; i < v->n_terms; i++)
     terms[i] = v->terms[i];

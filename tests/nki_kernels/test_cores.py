@@ -215,6 +215,20 @@ REFUSED = {
 }
 
 
+IN_REGIONS = {
+    "a loop": "    def body(i):\n        nisa.core_barrier(data=between, cores=(0, 1))\n    nl.fori_loop(0, 4, body)",
+    "a branch": "    flag = nisa.register_alloc(me)\n    if flag == 0:\n        nisa.core_barrier(data=between, cores=(0, 1))",
+}
+
+
+@pytest.mark.parametrize("name", IN_REGIONS)
+def test_cores_do_not_meet_in_loops_and_branches_on_the_device(name):
+    source = launched(MEET.replace("    nisa.core_barrier(data=between, cores=(0, 1))", IN_REGIONS[name]))
+    found = [d for d in compiler.compile(source)["diagnostics"] if d["severity"] == "error" and d["code"] == "nki-device-loop"]
+    assert found and all("core_barrier in a loop or branch on the device" in d["message"] for d in found)
+    assert any(source.splitlines()[d["range"]["line"] - 1].strip().startswith("nisa.core_barrier(") for d in found)
+
+
 @pytest.mark.parametrize("name", REFUSED)
 def test_cores_that_do_not_meet_are_refused(name):
     source, line, other, message = REFUSED[name]

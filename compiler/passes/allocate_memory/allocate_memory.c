@@ -12,6 +12,8 @@
  * addresses.  A buffer occupies its bytes in all 128 partitions, even if it uses fewer.  In PSUM it occupies whole banks,
  * because an accumulation group is a bank.
  *
+ * An allocation that asks for an address gets it, in one copy; the others are placed around it.
+ *
  * HBM is large and never released: each allocation gets bytes of its own.  Memory that leaves the kernel or its loop (a
  * result, what a loop carries) has no place: the caller passes it, or its lifetime is not known.
  *
@@ -48,6 +50,7 @@ static int64_t alignment_of(const struct nisa_lifetime *x) {
 /* ---- on chip ----------------------------------------------------------------------------------------------------- */
 
 static struct place_item item_of(const struct allocation *m, const struct nisa_lifetime *x, int copies) {
+  struct nisa_place at = {0};
   return (struct place_item){
       .bytes = x->bytes,
       .align = x->space == MEM_PSUM ? m->machine->psum_bank_bytes : alignment_of(x),
@@ -56,7 +59,22 @@ static struct place_item item_of(const struct allocation *m, const struct nisa_l
       .loop_from = x->loop_from,
       .loop_to = x->loop_to,
       .copies = copies,
+      .is_fixed = nisa_address_of(x->alloc, &at),
+      .offset = at.bank * m->machine->psum_bank_bytes + (x->space == MEM_PSUM ? 0 : at.offset),
   };
+}
+
+/* Refuses what is alive at the same time as another one that asks for some of the same bytes. */
+static enum status check_fixed(struct allocation *m) {
+  const struct nisa_lifetimes *l = &m->lifetimes;
+  for (int k = 0; k < l->n; k++)
+    for (int i = 0; i < k; i++) {
+      const struct nisa_lifetimes other = {.v = &l->v[i], .n = 1};
+      if (nisa_lifetimes_meet(&l->v[i], &l->v[k]) && nisa_addresses_meet(l->v[i].alloc, l->v[k].alloc, m->machine))
+        return pass_fail(m->run, l->v[k].alloc, "its address is in use here: %s; use another address",
+                         nisa_describe_live(m->run->arena, &other, l->v[i].space, l->v[i].from));
+    }
+  return ST_OK;
 }
 
 static enum status refuse(struct allocation *m, enum mem_space s, const struct nisa_lifetime *failed,
@@ -83,6 +101,9 @@ static void set_place(struct allocation *m, const struct nisa_lifetime *x, const
   if (x->space == MEM_PSUM) {
     p.bank = item->offset / bank;
     p.offset = 0;
+  }
+  (void)nisa_address_of(x->alloc, &p);
+  if (x->space == MEM_PSUM) {
     m->banks = end / bank > m->banks ? end / bank : m->banks;
   } else {
     m->sbuf_used = end > m->sbuf_used ? end : m->sbuf_used;
@@ -205,8 +226,12 @@ static enum status allocate(struct allocation *m) {
   m->lifetimes = nisa_find_lifetimes(a, m->root, m->machine);
   m->copies = arena_new_array(a, struct copies, (size_t)m->lifetimes.n);
   for (int k = 0; k < m->lifetimes.n; k++)
-    m->copies[k] = copies_of(m->run, &m->lifetimes.v[k]);
-  enum status st = place_on_chip(m, MEM_SBUF, m->machine->sbuf_bytes);
+    m->copies[k] = nisa_address_of(m->lifetimes.v[k].alloc, &(struct nisa_place){0})
+                       ? (struct copies){1, NULL}
+                       : copies_of(m->run, &m->lifetimes.v[k]);
+  enum status st = check_fixed(m);
+  if (!st)
+    st = place_on_chip(m, MEM_SBUF, m->machine->sbuf_bytes);
   if (!st)
     st = place_on_chip(m, MEM_PSUM, m->machine->psum_bytes);
   if (!st)

@@ -536,17 +536,37 @@ const char *nki_variable_here(struct nki_recorder *r) {
   return name;
 }
 
-/* nki_ndarray(shape, dtype, buffer, name) */
+/* Puts the tensor at an address: (partition, byte), or what a function of its partitions and its bytes in each says. */
+static bool place_tensor(struct nki_recorder *r, struct nki_tensor *t, PyObject *address) {
+  struct nki_error err = {.arena = r->program->arena};
+  int64_t at[2];
+  int n = 0;
+  if (PyCallable_Check(address)) {
+    const long long bytes = (long long)nki_tensor_extent(t) * (long long)dtype_size(t->dtype);
+    PyObject *o = PyObject_CallFunction(address, "LL", (long long)t->dims[0], bytes);
+    const bool ok = o && place_tensor(r, t, o);
+    Py_XDECREF(o);
+    return ok;
+  }
+  r->wrong = "address";
+  if (!nki_read_ints(address, "address", false, 2, at, &n))
+    return false;
+  if (n != 2)
+    return trace_refuse(DG_NKI_ADDRESS, "write (partition, byte)", "an address of %d number", n);
+  return nki_tensor_place(r->program, t, at[0], at[1], &err) || nki_raise(&err);
+}
+
+/* nki_ndarray(shape, dtype, buffer, name, address): address is None, or as above */
 static PyObject *make_tensor(PyObject *self, PyObject *args) {
   struct nki_recorder *r = nki_enter();
-  PyObject *shape, *dtype, *buffer;
+  PyObject *shape, *dtype, *buffer, *address = Py_None;
   const char *name;
   int64_t dims[NKI_RANK_MAX];
   enum dtype t;
   enum mem_space space;
   int n;
   (void)self;
-  if (!r || !PyArg_ParseTuple(args, "OOOz", &shape, &dtype, &buffer, &name))
+  if (!r || !PyArg_ParseTuple(args, "OOOz|O", &shape, &dtype, &buffer, &name, &address))
     return NULL;
   r->wrong = "shape";
   if (!nki_read_ints(shape, "shape", false, NKI_RANK_MAX, dims, &n))
@@ -571,6 +591,8 @@ static PyObject *make_tensor(PyObject *self, PyObject *args) {
   if (!made)
     return nki_raise(&err);
   made->packed = packed;
+  if (address != Py_None && !place_tensor(r, made, address))
+    return NULL;
   r->wrong = NULL;
   const struct nki_view whole = nki_whole(made);
   return nki_wrap(r, &whole);
@@ -597,7 +619,8 @@ static PyObject *make_constant(PyObject *self, PyObject *o) {
   for (int k = 0; k < n; k++)
     dims[k] = PyArray_DIM(a, k);
   struct nki_error err = {.arena = r->program->arena};
-  struct nki_tensor *made = nki_tensor_new(r->program, nki_variable_here(r), t, MEM_HBM, n, dims, -1, nki_here(r), &err);
+  struct nki_tensor *made =
+      nki_tensor_new(r->program, nki_variable_here(r), t, MEM_HBM, n, dims, -1, nki_here(r), &err);
   if (made)
     made->initial = arena_dup(r->program->arena, PyArray_DATA(a), (size_t)PyArray_NBYTES(a));
   Py_DECREF(a);
@@ -654,7 +677,7 @@ PyMethodDef nki_methods[] = {
     {"nki_isa", isa_functions, METH_NOARGS, "The calls of nki.isa by name."},
     {"nki_signatures", signatures, METH_NOARGS, "The parameters and engines of the calls of nki.isa by name."},
     {"nki_operators", operators, METH_NOARGS, "The operators and functions by name."},
-    {"nki_ndarray", make_tensor, METH_VARARGS, "nki_ndarray(shape, dtype, buffer, name)"},
+    {"nki_ndarray", make_tensor, METH_VARARGS, "nki_ndarray(shape, dtype, buffer, name, address=None)"},
     {"nki_constant", make_constant, METH_O, "nki_constant(array): a tensor in HBM that has its elements."},
     {"nki_redirect", redirect, METH_VARARGS, "nki_redirect(result, view, accumulate)"},
     {"nki_is_recording", is_recording, METH_NOARGS, "Whether an NKI kernel is running."},

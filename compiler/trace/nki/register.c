@@ -41,8 +41,8 @@ static PyObject *new_register(PyObject *self, PyObject *unused) {
     return NULL;
   struct nki_error err = {.arena = r->program->arena};
   nki_note_rounds(r);
-  return object_of(
-      r, nki_register_new(r->program, nki_variable_here(r), NKI_REGISTER, DT_I32, nki_here(r), &err), &err);
+  return object_of(r, nki_register_new(r->program, nki_variable_here(r), NKI_REGISTER, DT_I32, nki_here(r), &err),
+                   &err);
 }
 
 static struct nki_value view_value(struct nki_recorder *r, struct nki_tensor *t) {
@@ -108,8 +108,7 @@ static PyObject *register_alu(PyObject *self, PyObject *args) {
   struct nki_error err = {.arena = r->program->arena};
   c.locs = nki_here(r);
   nki_note_rounds(r);
-  struct nki_tensor *dst =
-      nki_register_new(r->program, nki_variable_here(r), NKI_RESULT, DT_I32, c.locs, &err);
+  struct nki_tensor *dst = nki_register_new(r->program, nki_variable_here(r), NKI_RESULT, DT_I32, c.locs, &err);
   if (!dst)
     return nki_raise(&err);
   c.value[0] = view_value(r, dst);
@@ -137,8 +136,7 @@ static PyObject *device_for(PyObject *self, PyObject *args) {
   if (!dst)
     return nki_raise(&err);
   c.value[0] = view_value(r, dst);
-  c.value[3] =
-      (struct nki_value){.kind = NKI_LIST, .n = 1, .ints = arena_dup(r->program->arena, &step, sizeof step)};
+  c.value[3] = (struct nki_value){.kind = NKI_LIST, .n = 1, .ints = arena_dup(r->program->arena, &step, sizeof step)};
   return nki_region_begin(r->program, &c, r->program->items.n, &err) ? object_of(r, dst, &err) : nki_raise(&err);
 }
 

@@ -18,8 +18,9 @@
 static PyObject *moved_view_object(const struct nki_view *v, PyObject *dims) {
   PyObject *terms = PyList_New(v->n_terms);
   for (int i = 0; terms && i < v->n_terms; i++)
-    PyList_SET_ITEM(terms, i, Py_BuildValue("(iiLL)", v->terms[i].reg->number, v->terms[i].dim,
-                                            (long long)v->terms[i].by, (long long)v->terms[i].offset));
+    PyList_SET_ITEM(terms, i,
+                    Py_BuildValue("(iiLL)", v->terms[i].reg->number, v->terms[i].dim, (long long)v->terms[i].by,
+                                  (long long)v->terms[i].offset));
   if (!terms)
     Py_DECREF(dims);
   return terms ? Py_BuildValue("(iLLNN)", v->tensor->number, (long long)v->partition, (long long)v->offset, dims, terms)
@@ -182,8 +183,9 @@ static bool record_call(struct nki_program *p, struct ranges *ranges, struct dia
   const bool ok = c->arrays && c->empty && add_inputs(&r, c) && nki_record_instances(&r, run_call, c, returned);
   nki_record_end(&r);
   struct nki_error err = {.arena = p->arena};
-  const struct nki_call *at;
-  return ok && (nki_check_meetings(p, &err, &at) || nki_raise(&err));
+  const struct nki_call *call;
+  const struct nki_tensor *tensor;
+  return ok && ((nki_check_meetings(p, &err, &call) && nki_check_addresses(p, &err, &tensor)) || nki_raise(&err));
 }
 
 static void drop_call(struct call *c) {
@@ -398,13 +400,19 @@ static void report(struct trace_program *program, const struct nki_recorder *r, 
   adopt_code(d);
 }
 
-/* Checks what the cores have to do with each other. */
-static bool meet(const struct nki_program *p, struct diags *ds) {
+/* Checks what the cores have to do with each other, and the tensors at addresses. */
+static bool check_whole(const struct nki_program *p, struct diags *ds) {
   struct nki_error err = {.arena = p->arena};
-  const struct nki_call *at;
-  if (nki_check_meetings(p, &err, &at))
+  const struct nki_call *call;
+  const struct nki_tensor *tensor;
+  struct src_locs at = {0};
+  if (!nki_check_meetings(p, &err, &call))
+    at = call->locs;
+  else if (!nki_check_addresses(p, &err, &tensor))
+    at = tensor->locs;
+  else
     return true;
-  diag_add(ds, DS_ERROR, err.code, at->locs.n ? at->locs.v[0] : NULL, "%s", err.text)->hint = err.hint;
+  diag_add(ds, DS_ERROR, err.code, at.n ? at.v[0] : NULL, "%s", err.text)->hint = err.hint;
   return false;
 }
 
@@ -442,7 +450,7 @@ enum status nki_trace_kernel(struct trace_program *program, struct program_kerne
   nki_record_end(&r);
   const bool is_too_long = !has_run && ds->v[ds->n - 1].code == DG_TOO_MANY_OPS;
   nki_drop_repeated(ds, first, analysed - first);
-  const bool ok = has_run && !r.n_refused && !nki_has_error(ds, first) && meet(p, ds);
+  const bool ok = has_run && !r.n_refused && !nki_has_error(ds, first) && check_whole(p, ds);
   if (ok)
     nki_warn_of_cores(p, ds, at);
   *out = finish(program, k, true, p, ast);

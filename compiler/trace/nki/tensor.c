@@ -52,7 +52,8 @@ static bool read_bound(PyObject *o, bool *has, int64_t *out) {
 
 /* A slice of nl.ds with a register as its start: (register, size). */
 static bool read_moving(struct nki_recorder *r, PyObject *o, struct entry *out, bool *is) {
-  PyObject *start = PyObject_GetAttrString(o, "nki_start"), *size = start ? PyObject_GetAttrString(o, "nki_size") : NULL;
+  PyObject *start = PyObject_GetAttrString(o, "nki_start"),
+           *size = start ? PyObject_GetAttrString(o, "nki_size") : NULL;
   PyErr_Clear();
   *is = size != NULL;
   bool ok = *is;
@@ -490,7 +491,8 @@ bool nki_tensor_init(PyObject *module) {
       {"slice", PYFUNC(tensor_slice), KW, "slice(dim, start, end, step=1)"},
       {"select", PYFUNC(tensor_select), KW, "select(dim, index): drops a dimension."},
       {"ap", PYFUNC(tensor_ap), KW,
-       "ap(pattern, offset=None, scalar_offset=None, vector_offset=None, indirect_dim=0): an access pattern, [[stride, size], …]."},
+       "ap(pattern, offset=None, scalar_offset=None, vector_offset=None, indirect_dim=0): an access pattern, [[stride, "
+       "size], …]."},
       {"vector_select", PYFUNC(tensor_vector_select), KW, "vector_select(dim, vector_offset): rows of HBM by number."},
       {"rearrange", PYFUNC(nki_tensor_rearrange), KW,
        "rearrange(src_pattern, dst_pattern, fixed_sizes=None): dimensions by names, split, merged and in another "

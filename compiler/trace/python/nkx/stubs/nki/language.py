@@ -116,10 +116,8 @@ def ds(start, size):
 
 
 def ndarray(shape, dtype, buffer=sbuf, name="", address=None):
-    """A tensor that is not initialised."""
-    if address is not None:
-        nki_names.refuse(_nkx.NkiUnsupported, "tensors at fixed addresses are not compiled here yet")
-    return _nkx.nki_ndarray(shape, dtype, buffer, name)
+    """A tensor that is not initialised; on chip at address = (first partition, byte in each partition), if it is given."""
+    return _nkx.nki_ndarray(shape, dtype, buffer, name, address)
 
 
 def full(shape, fill_value, dtype, buffer=sbuf, name=""):
