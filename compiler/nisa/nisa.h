@@ -9,7 +9,8 @@
  * cores.h what a program of two cores looks like.
  *
  * Control flow.  The sequencers of all engines branch together, on registers: constants, counters, what arith computes
- * from them, and what register_load reads from memory.
+ * from them, and what register_load reads from memory.  A sequencer has 64: counters and what is loaded are in one as long
+ * as they are used.  What changes from round to round is in memory, where register_store writes it.
  *
  *     scf.for     counts in a register; bounds and step are registers.
  *     scf.if      the first region runs if its register is not 0, otherwise the second.

@@ -356,6 +356,7 @@ enum status nisa_verify(MlirOperation module, enum target target, struct arena *
     check_op(&c, all.v[k]);
   nisa_check_memory(&c, module);
   nisa_check_streams(&c, module);
+  nisa_check_registers(&c, module);
   nisa_check_cores(&c, module);
   return c.n_errors ? ST_INPUT : ST_OK;
 }

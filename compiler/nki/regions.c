@@ -7,15 +7,20 @@
 
 /* ---- registers --------------------------------------------------------------------------------------------------- */
 
+/* The tensor was made outside of loops and branches, or in one that is open. */
+static bool is_open(const struct nki_program *p, const struct nki_tensor *t) {
+  bool is = !t->scope;
+  for (int k = 0; k < p->n_open; k++)
+    is |= p->open[k].scope == t->scope;
+  return is;
+}
+
 /* Those of register_alloc that exist here. */
 static int registers_alive(const struct nki_program *p) {
   int n = 0;
   for (int i = 0; i < p->tensors.n; i++) {
     const struct nki_tensor *t = p->tensors.v[i];
-    bool is_open = !t->scope;
-    for (int k = 0; k < p->n_open; k++)
-      is_open |= p->open[k].scope == t->scope;
-    n += t->reg == NKI_REGISTER && is_open && i >= p->first_tensor;
+    n += t->reg == NKI_REGISTER && is_open(p, t) && i >= p->first_tensor;
   }
   return n + p->n_open; /* a loop counts in one, and a branch tests one */
 }
@@ -122,27 +127,20 @@ void nki_region_find(const struct nki_items *items, int begin, int *middle, int 
 
 /* ---- scopes ------------------------------------------------------------------------------------------------------ */
 
-struct check {
-  const struct nki_program *p;
-  struct nki_error *err;
-  bool ok;
-};
-
-static void check_tensor(void *user, struct nki_tensor *t, bool is_written) {
-  struct check *c = user;
-  bool is_open = !t->scope;
-  for (int k = 0; k < c->p->n_open; k++)
-    is_open |= c->p->open[k].scope == t->scope;
-  if (!c->ok)
-    return;
-  if (!is_open)
-    c->ok = nki_refuse(c->err, DG_NKI_DEVICE_LOOP,
-                       t->reg ? "make it with nisa.register_alloc before the loop, and write it with nisa.register_move"
-                              : "make the tensor before the loop or branch",
-                       "%s was made in a loop or branch on the device, and does not exist outside of it", t->name);
-  else if (t->reg && !is_written && !t->is_typed)
-    c->ok = nki_refuse(c->err, DG_NKI_OPERAND, "give register_alloc a number, or write it with nisa.register_load",
-                       "the register %s is read, but nothing has been written to it", t->name);
+/* A parameter is the tensor, or a view that the register moves. */
+static bool check_tensor(const struct nki_program *p, const struct nki_param_def *def, const struct nki_tensor *t,
+                         bool moves, struct nki_error *err) {
+  const char *how = moves ? "is moved by the register" : t->reg ? "is the register" : "is";
+  if (!is_open(p, t))
+    return nki_refuse(err, DG_NKI_DEVICE_LOOP,
+                      t->reg ? "make it with nisa.register_alloc before the loop, and write it with nisa.register_move"
+                             : "make the tensor before the loop or branch",
+                      "%s %s %s, which was made in a loop or branch on the device and does not exist outside of it",
+                      def->name, how, t->name);
+  if (t->reg && !t->is_typed && (moves || def->kind != NKI_PARAM_DST))
+    return nki_refuse(err, DG_NKI_OPERAND, "give register_alloc a number, or write it with nisa.register_load",
+                      "%s %s %s, to which nothing has been written", def->name, how, t->name);
+  return true;
 }
 
 bool nki_check_scopes(const struct nki_program *p, const struct nki_call *c, struct nki_error *err) {
@@ -150,7 +148,14 @@ bool nki_check_scopes(const struct nki_program *p, const struct nki_call *c, str
     return nki_refuse(err, DG_NKI_DEVICE_LOOP, "let the cores meet outside of it",
                       "%s in a loop or branch on the device: how often the cores would meet is not known",
                       nki_def(c)->name);
-  struct check check = {p, err, true};
-  nki_each_tensor(c, check_tensor, &check);
-  return check.ok;
+  for (int k = 0; k < nki_n_params(nki_def(c)); k++) {
+    const struct nki_param_def *def = &nki_def(c)->param[k];
+    const struct nki_view *v = c->value[k].kind == NKI_VIEW ? c->value[k].view : NULL;
+    if (v && !check_tensor(p, def, v->tensor, false, err))
+      return false;
+    for (int i = 0; v && i < v->n_terms; i++)
+      if (v->terms[i].reg && !check_tensor(p, def, v->terms[i].reg, true, err))
+        return false;
+  }
+  return true;
 }

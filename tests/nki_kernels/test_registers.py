@@ -353,3 +353,236 @@ def test_a_kernel_on_the_simulated_machine_computes_numpys_formula(name, target)
     [(_, body, inputs, want, out)] = [c for c in CASES if c[0] == name]
     got, kernel = simulated(source_of(body, inputs, out), inputs, "--target", target)
     assert close(got["out"], want), (got["out"][:4], np.asarray(want)[:4])
+
+
+@pytest.mark.parametrize("name", [c[0] for c in CASES])
+def test_every_stage_computes_what_the_record_means(name):
+    """With other inputs, random ones, than those of the formula."""
+    [(_, body, inputs, _, out)] = [c for c in CASES if c[0] == name]
+    if any(word in body for word in ("while", "x > y, x >= y", "x + 1000", "scalar_offset=i", "(r - 1) - i", "r - 2", "r + 16", "r - 3")):
+        pytest.skip("random inputs move it out of its tensors, or make it endless")
+    result = compiler.compile(source_of(body, inputs, out), check=True)
+    assert result["status"] == "ok", result["diagnostics"]
+    [kernel] = result["kernels"]
+    assert [s["check"]["status"] for s in kernel["stages"]] == ["skipped"] * 3 + ["pass"] * 3, [s["check"] for s in kernel["stages"]]
+
+
+# ---- the record ------------------------------------------------------------------------------------------------------
+
+
+def text_of(body, inputs, out="(128, 8), nl.float32", stage="nki-trace"):
+    result = compiler.compile(source_of(body, inputs, out), "--stop-after", stage)
+    assert result["status"] == "ok", result["diagnostics"]
+    [kernel] = result["kernels"]
+    return compiler.stage(kernel, stage)["text"]
+
+
+LOOPS = """
+acc = nl.zeros((128, 8), nl.float32)
+r = nisa.register_alloc(n)
+for i in nl.dynamic_range(1, r, 2):
+    while r > i:
+        if i == 3:
+            nisa.register_move(dst=r, src=0)
+        else:
+            nisa.register_move(dst=r, src=r - 1)
+    nisa.tensor_copy(acc[:, nl.ds(i, 1)], acc[:, 0:1])
+nl.store(out, acc)
+"""
+
+
+def test_the_text_of_the_record_has_loops_and_branches():
+    text = text_of(LOOPS, {"n": one(1)})
+    assert text == """def kernel(n: int32[1, 1]):
+  out = nl.ndarray((128, 8), nl.float32, buffer=nl.shared_hbm)
+  acc = nl.ndarray((128, 8), nl.float32, buffer=nl.sbuf)
+  nisa.memset(dst=acc, value=0)
+  r = nisa.register_alloc()  # int32
+  nisa.register_load(dst=r, src=n)
+  for i in nl.dynamic_range(1, r, 2):
+    while True:
+      reg = r > i
+      if not reg: break
+      reg_1 = i == 3
+      if reg_1:
+        nisa.register_move(dst=r, src=0)
+      else:
+        reg_2 = r - 1
+        nisa.register_move(dst=r, src=reg_2)
+    nisa.tensor_copy(dst=acc[:, i:i+1], src=acc[:, 0:1])
+  nisa.dma_copy(dst=out, src=acc)
+  return out
+"""
+
+
+def test_a_loop_of_python_in_a_loop_on_the_device_becomes_a_loop():
+    text = text_of("""
+t, r = nl.load(x), nisa.register_alloc(n)
+for i in nl.dynamic_range(r):
+    for k in range(64):
+        nisa.tensor_scalar(t[:, k:k + 1], t[:, k:k + 1], nl.add, 1.0)
+nl.store(out, t)
+""", {"x": _x(128, 64), "n": one(1)}, "(128, 64), nl.float32", "nki-reroll")
+    assert "for j in nl.affine_range(64):" in text or "for k in nl.affine_range(64):" in text or "i_ in nl.affine_range(64)" in text, text
+    assert text.count("tensor_scalar") == 1
+
+
+def test_instances_with_other_registers_are_told_apart():
+    source = HEAD + """
+@nki.jit
+def kernel(x: nl.tensor[nl.float32, (128, 64)], n: nl.tensor[nl.int32, (1, 2)]):
+    out = nl.ndarray((2, 128, 8), nl.float32, buffer=nl.shared_hbm)
+    k = nl.program_id(0)
+    r = nisa.register_alloc(n[0:1, k:k + 1])
+    if k:
+        t = nl.load(x[:, nl.ds(r, 8)])
+    else:
+        t = nl.load(x[:, nl.ds(r * 2, 8)])
+    nl.store(out[k], t)
+    return out
+
+kernel[2](np.zeros((128, 64), np.float32), np.zeros((1, 2), np.int32))
+"""
+    x = _x(128, 64)
+    got, _ = simulated(source, {"x": x, "n": np.array([[5, 7]], I32)})
+    assert (got["out"] == np.stack([x[:, 10:18], x[:, 7:15]])).all()
+
+
+def test_a_register_that_is_written_once_is_no_memory():
+    text = text_of("r = nisa.register_alloc(n)\nnl.store(out, nl.load(x[:, nl.ds(r * 8, 8)]))", {"x": _x(128, 64), "n": one(1)}, stage="nki-to-nisa")
+    assert "register_store" not in text and text.count("register_load") == 1
+    text = text_of(LOOPS, {"n": one(1)}, stage="nki-to-nisa")
+    assert text.count("register_store") == 3 and "scf.while" in text and "scf.if" in text
+
+
+# ---- what is refused -------------------------------------------------------------------------------------------------
+
+# the body; « and » around the range; the code, a part of the message
+REFUSED = [
+    # Python in loops and branches
+    ("k = 0\nfor i in nl.dynamic_range(4):\n    «k» += 1", "nki-device-loop", "k would be carried from round to round"),
+    ("k = 0\nfor i in nl.dynamic_range(4):\n    t = x[:, k:k + 1]\n    «k» = k + 1", "nki-device-loop", "k would be carried"),
+    ("a, b = x, y\nfor i in nl.dynamic_range(4):\n    «a», «b» = b, a", "nki-device-loop nki-device-loop", "would be carried from round to round"),
+    ("q = nisa.register_alloc(4)\nwhile q:\n    «q» = q - 1", "nki-device-loop", "q would be carried"),
+    ("if r:\n    «k» = 1\nelse:\n    k = 2\nnisa.memset(x, k)", "nki-device-loop", "which value k has after this branch"),
+    ("for k in range(4):\n    if r:\n        «break»", "nki-device-loop", "break is not possible in a branch on a register"),
+    ("for k in range(4):\n    if «r > k»:\n        «continue»", "nki-register-in-host-code nki-device-loop", ""),
+    ("if r:\n    «return out»", "nki-device-loop", "return is not possible in a branch"),
+    ("while r:\n    «break»", "nki-device-loop", "break is not possible in a loop on the device"),
+    # what is made inside
+    ("for i in nl.dynamic_range(4):\n    t = nl.load(a)\nnisa.tensor_copy(x, «t»)", "nki-device-loop", "src is t, which was made in a loop or branch on the device"),
+    ("for i in nl.dynamic_range(4):\n    q = nisa.register_alloc(3)\nnisa.register_move(r, «q»)", "nki-device-loop", "src is the register q, which was made in a loop or branch"),
+    ("for i in nl.dynamic_range(4):\n    pass\nnisa.register_move(r, «i»)", "nki-device-loop", "src is the register i, which was made"),
+    ("if r:\n    t = nl.load(a)\nelse:\n    nisa.tensor_copy(x, «t»)", "nki-device-loop", "src is t, which was made in a loop or branch"),
+    ("p = nl.zeros((128, 512), nl.float32, buffer=nl.psum)\nfor i in nl.dynamic_range(4):\n    «nisa.nc_matmul(p, x[:, 0:128], x, accumulate=False)»", "nki-device-loop",
+     "in PSUM was made outside of this loop"),
+    ("p = nl.zeros((128, 512), nl.float32, buffer=nl.psum)\nwhile r:\n    «nisa.memset(p, 0.0)»\n    nisa.register_move(r, 0)", "nki-device-loop", "in PSUM was made outside"),
+    # loops
+    ("for i in «nl.dynamic_range(0, 4, 0)»:\n    pass", "nki-device-loop", "the step of a loop on the device is 0"),
+    ("for i in «nl.dynamic_range(0, 4, -1)»:\n    pass", "nki-device-loop", "the step of a loop on the device is -1"),
+    ("for i in «nl.dynamic_range(0, f)»:\n    pass", "nki-dtype", "upper is a register of float32"),
+    ("for i in «nl.dynamic_range(0, 2147483648)»:\n    pass", "nki-size-limit", "upper is 2147483648, but int32 goes from -2147483648 to 2147483647"),
+    ("for i in nl.dynamic_range(0, 4):\n    nisa.register_move(dst=«i», src=3)", "nki-device-loop", "dst is i, which a loop or an operator has made"),
+    ("«nl.fori_loop(0, 4, lambda i: i)»", "nki-device-loop", "the body of nl.fori_loop returns a value"),
+    ("nl.while_loop(r, lambda q: None)", "nki-device-loop", "the body of nl.while_loop returns no register"),
+    ("with nl.no_reorder():\n    «nl.fori_loop(0, 4, lambda i: None)»", "nki-device-loop", "cannot be in nl.no_reorder()"),
+    # registers in the wrong place
+    ("k = int(«r»)", "nki-register-in-host-code", "int() needs a number"),
+    ("for k in range(«r»):\n    pass", "nki-register-in-host-code", "range() needs a number"),
+    ("nisa.memset(x, «r»)", "nki-call", "value must be a number"),
+    ("t = «x[:, r:r + 4]»", "nki-register-in-host-code", "a bound of a slice is a register"),
+    ("nisa.memset(x[:, «r / 2»], 0.0)", "nki-operator", "registers have no /"),
+    ("q = «r // 2»", "nki-operator", "registers have no //"),
+    ("q = «r << r»", "nki-operand", "a register is shifted by register r"),
+    ("q = «r >> 32»", "nki-operand", "a register is shifted by 32"),
+    ("q = «r + x»", "nki-tensor-operator", "tensors of NKI have no operators"),
+    ("k = «1 if r else 2»", "nki-register-in-host-code", "the truth of a register"),
+    ("k = «not r»", "nki-register-in-host-code", "the truth of a register"),
+    # places
+    ("t = «x[r, :]»", "nki-view", "a register cannot select partitions"),
+    ("t = x[nl.ds(r, 4), :]", "nki-view", "a register cannot select partitions"),
+    ("t = x.select(0, r)", "nki-view", "a register cannot select partitions"),
+    ("t = x.ap([[512, 128], [1, 4]], scalar_offset=r)", "nki-view", "a register cannot select partitions"),
+    ("t = x.ap([[512, 128], [1, 4]], scalar_offset=r, indirect_dim=2)", "nki-bounds", "dimension 2 does not exist"),
+    ("t = x.ap([[512, 128], [1, 4]], scalar_offset=r, vector_offset=x, indirect_dim=1)", "nki-view", "scalar_offset and vector_offset"),
+    ("t = x.ap([[512, 128], [1, 4]], scalar_offset=3, indirect_dim=1)", "nki-operand", "scalar_offset must be a register or a tensor of one element, not int"),
+    ("t = x[:, f]", "nki-dtype", "an index is the register f of float32"),
+    ("t = x[:, nl.ds(r, 513)]", "nki-bounds", "the slice 0:513 is not inside dimension 1"),
+    # values
+    ("q = nisa.register_alloc()\nnisa.register_move(r, «q»)", "nki-operand", "src is the register q, to which nothing has been written"),
+    ("nisa.register_load(dst=r, src=«x[0:1, 0:1]»)", "nki-dtype", "src is float32, but the register r has int32"),
+    ("nisa.register_load(dst=r, src=«x»)", "nki-shape-mismatch", "src has 65536 elements"),
+    ("nisa.register_load(dst=r, src=«h»)", "nki-dtype", "src has the type bfloat16, which no register holds"),
+    ("nisa.register_load(dst=«x», src=x[0:1, 0:1])", "nki-operand", "dst must be a register, not nki.Tensor"),
+    ("nisa.register_load(dst=r, src=«p»)", "nki-memory", "src is in psum, but it must be in hbm or sbuf"),
+    ("nisa.register_store(dst=«x[0:1, 0:1]», src=r)", "nki-dtype", "dst is float32, but the register r has int32"),
+    ("nisa.register_store(dst=«x[0:2, 0:1]», src=f)", "nki-shape-mismatch", "dst has 2 elements"),
+    ("nisa.register_store(dst=x[0:1, 0:1], src=«3»)", "nki-operand", "src must be a register, not int"),
+    ("nisa.register_move(dst=r, src=«f»)", "nki-dtype", "src is float32, but the register r has int32"),
+    ("nisa.register_move(dst=r, src=«0.5»)", "nki-dtype", "src is the float 0.5"),
+    ("nisa.register_move(dst=r, src=«2147483648»)", "nki-size-limit", "src is 2147483648, but int32 goes from"),
+    ("nisa.register_move(dst=r, src=«-2147483649»)", "nki-size-limit", "src is -2147483649"),
+    ("q = «nisa.register_alloc(4294967296)»", "nki-size-limit", "src is 4294967296, but uint32 goes from 0 to 4294967295"),
+    ("q = «r + f»", "nki-dtype", "an operand is float32, but the register r has int32"),
+    ("q = «f & 1»", "nki-dtype", "the register f has float32"),
+    ("q = «r + 0.5»", "nki-dtype", "a number is the float 0.5"),
+    ("for k in range(70):\n    q = «nisa.register_alloc(k)»", "nki-size-limit", "there are more than 64 registers"),
+]
+
+
+def refused_source():
+    """One kernel for each case, and {number: the ranges that are marked}."""
+    text, lines, ranges = HEAD, {}, {}
+    for number, (body, _, _) in enumerate(REFUSED):
+        own = f"""
+@nki.jit
+def kernel_{number}(a: nl.tensor[nl.float32, (128, 512)], n: nl.tensor[nl.int32, (1, 1)]):
+    out = nl.ndarray(a.shape, a.dtype, buffer=nl.shared_hbm)
+    x, y, h = nl.load(a), nl.load(a), nl.ndarray((1, 1), nl.bfloat16)
+    p = nl.ndarray((1, 1), nl.float32, buffer=nl.psum)
+    r = nisa.register_alloc(n)
+    f = nisa.register_alloc(0.5)
+    nl.store(out, x)
+""" + "".join(f"    {line}\n" for line in body.split("\n")) + "    return out\n"
+        first, ranges[number], opened = text.count("\n") + 1, [], None
+        line, col = first, 1
+        for c in own:
+            if c == "«":
+                opened = line, col
+                continue
+            if c == "»":
+                ranges[number].append((*opened, line, col))
+                continue
+            text += c
+            line, col = (line + 1, 1) if c == "\n" else (line, col + 1)
+        lines[number] = range(first, line)
+    return text, lines, ranges
+
+
+@pytest.fixture(scope="module")
+def refusals():
+    text, lines, ranges = refused_source()
+    found = {number: [] for number in lines}
+    for d in compiler.compile(text, "--stop-after", "nki-reroll")["diagnostics"]:
+        if d["severity"] == "error":
+            found[next(n for n in lines if d["range"]["line"] in lines[n])].append(d)
+    return found, ranges
+
+
+@pytest.mark.parametrize("number", range(len(REFUSED)), ids=[c[0].replace("\n", "; ")[:70] for c in REFUSED])
+def test_each_refusal_has_its_code_its_range_and_says_what_was_found(number, refusals):
+    found, ranges = refusals
+    body, codes, message = REFUSED[number]
+    diagnostics = found[number]
+    assert sorted(d["code"] for d in diagnostics) == sorted(codes.split()), diagnostics
+    assert all(message in d["message"] and (d.get("hint") or d["code"] in ("nki-call", "nki-bounds")) for d in diagnostics), diagnostics
+    if ranges[number]:
+        at = [(d["range"]["line"], d["range"]["col"], d["range"]["end_line"], d["range"]["end_col"]) for d in diagnostics]
+        assert sorted(at) == sorted(ranges[number]), (at, ranges[number])
+
+
+def test_registers_can_be_as_many_as_an_engine_has():
+    body = "qs = [nisa.register_alloc(k) for k in range({n})]\nfor q in qs:\n    nisa.register_move(q, 1)\nnl.store(out, nl.load(x))"
+    inputs = {"x": _x(128, 8)}
+    assert compiler.compile(source_of(body.format(n=64), inputs, "(128, 8), nl.float32"))["status"] == "ok"
+    assert compiler.compile(source_of(body.format(n=65), inputs, "(128, 8), nl.float32"))["status"] == "error"

@@ -64,6 +64,8 @@ static inline bool nki_is_tensor(PyObject *o) {
 struct nki_tensor *nki_register_of(struct nki_recorder *r, PyObject *o, bool *is);
 /* The same for the place of a view: a register with an integer, to which something has been written. */
 struct nki_tensor *nki_index_register(struct nki_recorder *r, PyObject *o, bool *is);
+/* The register that an offset is: a register, or one into which a tensor of one element is loaded now.  NULL with an exception. */
+struct nki_tensor *nki_offset_register(struct nki_recorder *r, PyObject *o, const char *what);
 /* The name of the variable that the user's function assigns the result of its present call to, in the arena; NULL if there is
  * none. */
 const char *nki_variable_here(struct nki_recorder *r);

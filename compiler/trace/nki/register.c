@@ -45,6 +45,35 @@ static PyObject *new_register(PyObject *self, PyObject *unused) {
                    &err);
 }
 
+static struct nki_value view_value(struct nki_recorder *r, struct nki_tensor *t) {
+  const struct nki_view whole = nki_whole(t);
+  return (struct nki_value){.kind = NKI_VIEW, .view = arena_dup(r->program->arena, &whole, sizeof whole)};
+}
+
+struct nki_tensor *nki_offset_register(struct nki_recorder *r, PyObject *o, const char *what) {
+  bool is;
+  struct nki_tensor *reg = nki_index_register(r, o, &is);
+  if (reg || is)
+    return reg;
+  if (!nki_is_tensor(o))
+    return trace_refuse(DG_NKI_OPERAND, "load it with nisa.register_load", "%s must be a register or a tensor of one element, not %s",
+                        what, Py_TYPE(o)->tp_name);
+  const struct nki_view *v = nki_view_of(r, o, what);
+  struct nki_error err = {.arena = r->program->arena};
+  struct nki_call load = {.kind = NKI_REGISTER_LOAD, .locs = nki_here(r)};
+  if (!v)
+    return NULL;
+  if (dtype_is_float(v->tensor->dtype))
+    return trace_refuse(DG_NKI_DTYPE, "use an integer", "%s has the type %s", what, nki_type_name(v->tensor));
+  nki_note_rounds(r);
+  reg = nki_register_new(r->program, NULL, NKI_REGISTER, DT_I32, load.locs, &err);
+  if (!reg)
+    return nki_raise(&err);
+  load.value[0] = view_value(r, reg);
+  load.value[1] = (struct nki_value){.kind = NKI_VIEW, .view = arena_dup(r->program->arena, v, sizeof *v)};
+  return nki_call_add(r->program, &load, &err) ? reg : nki_raise(&err);
+}
+
 /* Reads a register or a number. */
 static bool read_value(struct nki_recorder *r, PyObject *o, const char *what, struct nki_value *out) {
   bool is;
@@ -52,8 +81,7 @@ static bool read_value(struct nki_recorder *r, PyObject *o, const char *what, st
   if (is && !reg)
     return false;
   if (reg) {
-    const struct nki_view whole = nki_whole(reg);
-    *out = (struct nki_value){.kind = NKI_VIEW, .view = arena_dup(r->program->arena, &whole, sizeof whole)};
+    *out = view_value(r, reg);
     return true;
   }
   if (PyFloat_Check(o)) {
@@ -65,11 +93,6 @@ static bool read_value(struct nki_recorder *r, PyObject *o, const char *what, st
     return false;
   out->number = (double)out->integer;
   return true;
-}
-
-static struct nki_value view_value(struct nki_recorder *r, struct nki_tensor *t) {
-  const struct nki_view whole = nki_whole(t);
-  return (struct nki_value){.kind = NKI_VIEW, .view = arena_dup(r->program->arena, &whole, sizeof whole)};
 }
 
 /* nki_register_alu(op, x, y): a register with the result. */
@@ -109,7 +132,7 @@ static PyObject *device_for(PyObject *self, PyObject *args) {
   struct nki_error err = {.arena = r->program->arena};
   c.locs = nki_here(r);
   nki_note_rounds(r);
-  struct nki_tensor *dst = nki_register_new(r->program, NULL, NKI_RESULT, DT_I32, c.locs, &err);
+  struct nki_tensor *dst = nki_register_new(r->program, nki_variable_here(r), NKI_RESULT, DT_I32, c.locs, &err);
   if (!dst)
     return nki_raise(&err);
   c.value[0] = view_value(r, dst);

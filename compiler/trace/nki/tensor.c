@@ -277,8 +277,10 @@ static PyObject *tensor_select(PyObject *self, PyObject *args, PyObject *kw) {
   bool is;
   if (!v || !PyArg_ParseTupleAndKeywords(args, kw, "OO:select", names, &dim, &index))
     return NULL;
-  struct nki_tensor *reg = nki_index_register(r, index, &is);
-  if (is) {
+  (void)nki_register_of(r, index, &is);
+  PyErr_Clear();
+  if (is || nki_is_tensor(index)) {
+    struct nki_tensor *reg = nki_offset_register(r, index, "index");
     struct nki_error err = {.arena = r->program->arena};
     struct nki_view moved = *v, out;
     if (!reg || !nki_read_int(dim, "dim", &d))
@@ -322,12 +324,8 @@ static PyObject *tensor_ap(PyObject *self, PyObject *args, PyObject *kw) {
   if (vector != Py_None && !rows)
     return NULL;
   const int64_t (*p)[2] = (const int64_t (*)[2])pairs;
-  bool is = false,
-       ok = rows ? nki_view_rows(v, n / 2, p, at, rows, &out, &err) : nki_view_ap(v, n / 2, p, at, &out, &err);
-  struct nki_tensor *reg = ok && scalar != Py_None ? nki_index_register(r, scalar, &is) : NULL;
-  if (ok && scalar != Py_None && !is)
-    trace_refuse(DG_NKI_OPERAND, "load it with nisa.register_load", "scalar_offset must be a register, not %s",
-                 Py_TYPE(scalar)->tp_name);
+  bool ok = rows ? nki_view_rows(v, n / 2, p, at, rows, &out, &err) : nki_view_ap(v, n / 2, p, at, &out, &err);
+  struct nki_tensor *reg = ok && scalar != Py_None ? nki_offset_register(r, scalar, "scalar_offset") : NULL;
   if (ok && scalar != Py_None && !reg)
     return NULL;
   ok = ok && (!reg || nki_view_move_by_tensor(&out, indirect_dim, reg, r->program->arena, &err));

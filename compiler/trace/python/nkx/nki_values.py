@@ -121,7 +121,7 @@ class Values:
             for name, sites in bound.items():
                 if name not in params:
                     values = [self._bound_value(s) for s in sites if s[1] != AUGMENTED]
-                    is_changed = len(values) < len(sites) and not all(isinstance(v, Tensor) for v in values)
+                    is_changed = len(values) < len(sites) and not all(isinstance(v, (Tensor, Register)) for v in values)
                     found[name] = None if is_changed else self._merge(values)
                     if len(sites) == 1:
                         self.known[name] = found[name]
@@ -132,6 +132,8 @@ class Values:
     def _merge(values):
         if len(values) == 1:
             return values[0]
+        if any(isinstance(v, Register) for v in values) and all(v is None or isinstance(v, Register) for v in values):
+            return Register()  # what is not known here is computed from it
         if values and all(isinstance(v, Tensor) for v in values):
             first = values[0]
             same = lambda attribute: all(getattr(v, attribute) == getattr(first, attribute) for v in values)

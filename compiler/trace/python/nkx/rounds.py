@@ -107,9 +107,13 @@ def _change(tree, is_on_device):
     return any_loop
 
 
+def may_have_registers(text):
+    return bool(_ON_DEVICE.search(text))
+
+
 def compiled(text, filename):
     """The code of a module; None if it has no loops, and no branches on registers, or cannot be compiled like this."""
-    is_on_device = bool(_ON_DEVICE.search(text))
+    is_on_device = may_have_registers(text)
     if not is_on_device and not _MAYBE.search(text):
         return None
     try:
