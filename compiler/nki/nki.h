@@ -464,9 +464,10 @@ struct nki_line {
   const struct nki_item *item;
 };
 struct buf;
-/* Appends the program in the syntax of NKI.  Of a long record it shows only the first two rounds and the last round of each
- * loop.  *lines, *n: in a. */
-enum status nki_print(const struct nki_program *p, struct buf *out, struct arena *a, struct nki_line **lines, int *n);
+/* Appends the program in the syntax of NKI.  instance: of a record, the one to show alone, with the tensors that all share;
+ * -1: all.  Of a long record it shows only the first two rounds and the last round of each loop.  *lines, *n: in a. */
+enum status nki_print(const struct nki_program *p, int instance, struct buf *out, struct arena *a,
+                      struct nki_line **lines, int *n);
 /* The view as an expression: "x[0:64, 3]", or "x.ap([[512, 128], [2, 256]], offset=1)"; in a. */
 const char *nki_view_text(struct arena *a, const struct nki_view *v);
 

@@ -404,13 +404,45 @@ static void put_items(struct printer *p, const struct nki_items *items, int dept
       put_item(p, &items->v[i], line);
 }
 
-/* The items of a program; of a long record, rounds of loops are left out. */
-static void put_program(struct printer *p, const struct nki_program *program) {
+/* "(1, 0)" */
+static void put_id(struct buf *b, const struct nki_program *p, const struct nki_instance *x) {
+  buf_putc(b, '(');
+  for (int i = 0; i < p->grid.rank; i++)
+    buf_printf(b, i ? ", %" PRId64 : "%" PRId64, x->id[i]);
+  buf_putc(b, ')');
+}
+
+/* Says which instance is shown alone, and returns the one whose calls it makes. */
+static const struct nki_instance *put_instance(struct printer *p, const struct nki_program *program, int instance) {
+  const struct nki_instance *x = &program->instances.v[instance];
+  p->line++;
+  buf_puts(p->out, "  # instance ");
+  put_id(p->out, program, x);
+  if (x->same_as < 0) {
+    buf_printf(p->out, nki_program_cores(program) > 1 ? " on core %d\n" : "\n", x->core);
+    return x;
+  }
+  buf_puts(p->out, " makes the calls of instance ");
+  put_id(p->out, program, &program->instances.v[x->same_as]);
+  buf_puts(p->out, ", which has made them\n");
+  return &program->instances.v[x->same_as];
+}
+
+static bool is_of(const struct nki_program *p, const struct nki_instance *x, int item) {
+  const struct nki_tensor *t = p->items.v[item].tensor;
+  return !x || (item >= x->first && item < x->first + x->n) || (t && t->space == MEM_SHARED_HBM);
+}
+
+/* The items of a program, or of one instance; of a long record, rounds of loops are left out. */
+static void put_program(struct printer *p, const struct nki_program *program, int instance) {
   const int *left_out = program->items.n > SHORT && program->rounds.n ? rounds_left_out(program, p->a) : NULL;
-  const bool has_cores = nki_program_cores(program) > 1;
+  const bool has_cores = nki_program_cores(program) > 1 && instance < 0;
+  const struct nki_instance *only = instance >= 0 ? put_instance(p, program, instance) : NULL;
   int said = -1, core = -1, depth = 1, line;
   for (int i = 0; i < program->items.n; i++) {
     const struct nki_item *x = &program->items.v[i];
+    if (!is_of(program, only, i))
+      continue;
     if (has_cores && x->core != core && x->call) {
       core = x->core;
       p->line++;
@@ -436,13 +468,13 @@ static void put_program(struct printer *p, const struct nki_program *program) {
   }
 }
 
-enum status nki_print(const struct nki_program *program, struct buf *out, struct arena *a, struct nki_line **lines,
-                      int *n) {
+enum status nki_print(const struct nki_program *program, int instance, struct buf *out, struct arena *a,
+                      struct nki_line **lines, int *n) {
   struct printer p = {.out = out, .a = a};
   arena_init(&p.scratch);
   begin_line(&p, NKI_LINE_HEADER, NULL, 0, 0);
   put_header(out, program);
-  put_program(&p, program);
+  put_program(&p, program, instance < program->instances.n ? instance : -1);
   if (program->n_outputs) {
     begin_line(&p, NKI_LINE_RETURN, NULL, last_id(&program->items) + 1, 1);
     buf_puts(out, "return ");

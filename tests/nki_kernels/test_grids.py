@@ -90,10 +90,40 @@ def test_the_result_says_where_the_calls_of_each_instance_are():
     assert "grid" not in compiler.stage(compiler.compile(launched(ADD, "add", 1, [(128, 64)] * 2))["kernels"][0], "nki-trace")
 
 
+def test_one_instance_is_shown_alone():
+    """With its own calls, and the tensors that all share; the stages after it have all instances."""
+    source = launched(ADD, "add", 2, [(128, 64)] * 2)
+    [whole] = compiler.compile(source)["kernels"]
+    [kernel] = compiler.compile(source, "--instance", "1")["kernels"]
+    trace = compiler.stage(kernel, "nki-trace")
+    lines = trace["text"].splitlines()
+    assert lines[1].strip() == "# instance (1) on core 1" and "a[64:128, :]" in trace["text"] and "a[0:64, :]" not in trace["text"]
+    assert "buffer=nl.shared_hbm" in trace["text"] and lines[-1].strip() == "return out"
+    first, second = trace["grid"]["instances"]
+    assert trace["grid"]["shown"] == 1 and "lines" not in first and second["lines"][1] == len(lines) - 1
+    for name in ("nki-reroll", "nki-to-nisa", "engine-programs"):
+        assert compiler.stage(kernel, name)["text"] == compiler.stage(whole, name)["text"]
+
+
+def test_an_instance_that_equals_another_is_named_so():
+    [kernel] = compiler.compile(launched(SAME, "same", 2, [(8, 8)]), "--instance", "1")["kernels"]
+    text = compiler.stage(kernel, "nki-trace")["text"]
+    assert "# instance (1) makes the calls of instance (0), which has made them" in text and text.count("dma_copy") == 2
+
+
+def test_an_instance_that_there_is_not_is_a_warning():
+    result = compiler.compile(launched(ADD, "add", 2, [(128, 64)] * 2), "--instance", "2")
+    [d] = result["diagnostics"]
+    assert (d["severity"], d["code"]) == ("warning", "nki-grid") and "the launch has 2" in d["message"]
+    assert "a[0:64, :]" in compiler.stage(result["kernels"][0], "nki-trace")["text"]
+    done = warm.run("compile", "-", "--instance", "x", input=ADD.encode())
+    assert done.returncode == 2 and "--instance x: expected a number from 0 to 4095" in done.stderr.decode()
+
+
 def test_instances_with_equal_calls_run_once():
     [kernel] = compiler.compile(launched(SAME, "same", 2, [(8, 8)]))["kernels"]
     trace = compiler.stage(kernel, "nki-trace")
-    assert trace["grid"]["instances"][1] == {"id": [1], "same_as": 0} and trace["text"].count("dma_copy") == 2
+    assert trace["grid"]["instances"][1] == {"id": [1], "core": 1, "same_as": 0} and trace["text"].count("dma_copy") == 2
 
 
 ONE_AFTER_ANOTHER = ("--target", "trn1")  # whose cores run no kernel together
