@@ -145,7 +145,7 @@ static bool check_scalar_reduce(const struct nki_program *p, const struct nki_ca
 static bool check_predicate(const struct nki_call *c, struct nki_error *err) {
   const struct nki_view *predicate = VIEW("predicate"), *dst = VIEW("dst");
   if (!dtype_is_int(predicate->tensor->dtype) || dtype_size(predicate->tensor->dtype) > 2)
-    return nki_refuse(err, DG_NKI_DTYPE, "use uint8 or uint16", "the predicate has the type %s",
+    return nki_refuse(err, DG_NKI_DTYPE, "use uint8 or uint16", "predicate has the type %s",
                       dtype_numpy_name(predicate->tensor->dtype));
   if (predicate->tensor == dst->tensor)
     return nki_refuse(err, DG_NKI_UNSUPPORTED, "write to another tensor",

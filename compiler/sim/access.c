@@ -72,11 +72,12 @@ static bool is_written(struct sim_machine *m, const struct sim_access *x, const 
          sim_fail(m, SIM_FAULT_UNWRITTEN, "%s: reads memory that nothing has written", x->name);
 }
 
-/* The elements as one run without gaps; false if they are not, or no element of a machine's type can be at that address. */
+/* The elements as one run without gaps, which one element always is.  False if they are not, or no element of a machine's type
+ * can be at that address. */
 static bool plain_run(const struct sim_access *x, int64_t p, int64_t first, int64_t n, struct run *r) {
   if (!x->at || x->n_free != 1 || (x->free[0].step != x->size && n > 1))
     return false;
-  *r = (struct run){partition_at(x, p) + first * x->size, x->size, n};
+  *r = (struct run){partition_at(x, p) + first * x->free[0].step, x->size, n};
   return (uintptr_t)(x->at + r->offset) % (size_t)x->size == 0;
 }
 

@@ -1,17 +1,11 @@
 """No violation that axe finds, in every view and state; text with contrast; nothing that the keyboard does not reach."""
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
 
+from support.axe import ONLY_CONTRAST, looked_at, violations
 from support.own_kernel import SOURCE
-from support.page import KERNEL, at_rest, compiled, create, open_stage, source_spot, write
+from support.page import KERNEL, compiled, create, open_stage, source_spot, write
 from browser.test_layouts import OUTSIDE
-from browser.test_themes import CONTRAST
-
-
-def violations(page, where):
-    found = Axe().run(page).response["violations"]
-    return [f"{where}: {v['id']}: {v['help']}: {n['html'][:160]} {n['failureSummary'][:200]}" for v in found for n in v["nodes"]]
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -20,56 +14,57 @@ def test_axe_finds_nothing(new_page, server, watch, scheme):
     page = new_page(1500, 900, scheme)
     page.goto(server)
     compiled(page)
-    bad = violations(page, "page")
+    look = lambda state: violations(page, state, None if scheme == "light" else ONLY_CONTRAST)
+    bad = look("page")
     open_stage(page, "one-shot-bufferize")
     page.locator("#ir-viewer .cm-line.band").nth(3).click(position={"x": 30, "y": 6})
-    bad += violations(page, "stage")
+    bad += look("stage")
     page.keyboard.press("i")
     expect(page.locator(".cm-tooltip .card dd, .cm-tooltip .card p").first).not_to_have_text("…")
-    bad += violations(page, "card")
+    bad += look("card")
     page.keyboard.press("Escape")
     page.keyboard.press("Control+Shift+F")
     page.get_by_role("combobox", name="Search all stages").fill("alloc")
     expect(page.locator("#search-hits mark").first).to_be_visible()
     page.keyboard.press("ArrowDown")
-    bad += violations(page, "search")
+    bad += look("search")
     page.keyboard.press("Escape")
     open_stage(page, "engine-programs")
     page.locator("#ir-viewer .cm-line.folded").first.click()
-    bad += violations(page, "compact form")
+    bad += look("compact form")
     page.keyboard.press("r")
-    bad += violations(page, "full text")
+    bad += look("full text")
     page.get_by_role("button", name="Download", exact=True).click()
     expect(page.get_by_role("menuitem").first).to_be_focused()
-    bad += violations(page, "download menu")
+    bad += look("download menu")
     page.keyboard.press("Escape")
     open_stage(page, "one-shot-bufferize")
     page.keyboard.press("d")
     expect(page.locator(".diff-facts ins")).to_be_visible()
     for mode in ("split", "unified"):
         page.get_by_role("button", name=mode).click()
-        bad += violations(page, f"diff, {mode}")
+        bad += look(f"diff, {mode}")
     link = create(page, title="axe")
     page.get_by_role("button", name="Share").click()
     page.locator(".my-links-box summary").click()
     page.get_by_role("button", name="Create link").click()
     expect(page.locator(".share-done")).to_be_visible()
-    bad += violations(page, "share dialog")
+    bad += look("share dialog")
     page.goto(link)
     compiled(page)
-    bad += violations(page, "stored link")
+    bad += look("stored link")
     page.set_viewport_size({"width": 800, "height": 480})
     page.goto(link.replace("/z/", "/e/"))
     expect(page.locator("#embed-bar")).to_contain_text("axe")
-    bad += violations(page, "embed")
+    bad += look("embed")
     page.goto(f"{server}/z/{'A' * 22}")
     expect(page.get_by_role("heading", name="This link leads nowhere.")).to_be_visible()
-    bad += violations(page, "dead link")
+    bad += look("dead link")
     page.set_viewport_size({"width": 390, "height": 780})
     page.goto(link)
     expect(page.locator("#switcher")).to_be_visible()
     compiled(page)
-    bad += violations(page, "phone")
+    bad += look("phone")
     page.close()
     assert bad == [], "\n".join(bad)
 
@@ -83,10 +78,7 @@ def test_axe_and_the_contrast_walk_find_nothing_while_stale_failed_offline_or_ch
     bad = []
 
     def look(state):
-        page.mouse.move(2, 2)
-        at_rest(page)
-        bad.extend(violations(page, state))
-        bad.extend(f"{state}: {b}" for b in page.evaluate(CONTRAST)["bad"])
+        bad.extend(looked_at(page, scheme, state))
 
     look("first visit")
     page.get_by_role("button", name="Check").click()
@@ -123,10 +115,7 @@ def test_axe_and_the_contrast_walk_find_nothing_with_hidden_panes_two_stages_and
     bad = []
 
     def look(state):
-        page.mouse.move(2, 2)
-        at_rest(page)
-        bad.extend(violations(page, state))
-        bad.extend(f"{state}: {b}" for b in page.evaluate(CONTRAST)["bad"])
+        bad.extend(looked_at(page, scheme, state))
 
     page.mouse.click(*source_spot(page, "np.matmul", 4))
     page.get_by_role("button", name="A second stage beside this one").click()
@@ -190,10 +179,7 @@ def test_axe_contrast_and_the_keyboard_find_nothing_while_simulated_or_compared(
     bad = []
 
     def look(state, tabs=True):
-        page.mouse.move(2, 2)
-        at_rest(page)
-        bad.extend(violations(page, state))
-        bad.extend(f"{state}: {b}" for b in page.evaluate(CONTRAST)["bad"])
+        bad.extend(looked_at(page, scheme, state))
         bad.extend(f"{state}: {b} lies outside its pane" for b in page.evaluate(OUTSIDE))
         if tabs:
             bad.extend(walk_by_keyboard(page, state))
@@ -226,10 +212,7 @@ def test_axe_and_the_contrast_walk_find_nothing_in_values_tiles_and_memories(new
     bad = []
 
     def look(state):
-        page.mouse.move(2, 2)
-        at_rest(page)
-        bad.extend(violations(page, state))
-        bad.extend(f"{state}: {b}" for b in page.evaluate(CONTRAST)["bad"])
+        bad.extend(looked_at(page, scheme, state))
 
     open_stage(page, "engine-programs")
     page.locator("#ir-viewer .cm-line", has_text="+= ").first.click(position={"x": 4, "y": 6})

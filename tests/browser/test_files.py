@@ -2,9 +2,9 @@
 import re
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
 
+from support.axe import violations
 from support.page import SCREENS, at_rest, compiled, create, ir_lines, lit_text, open_stage, source_of, write
 
 MAIN = """import numpy as np
@@ -157,12 +157,12 @@ def test_axe_finds_nothing_in_the_tabs(new_page, server):
     page.goto(server)
     compiled(page)
     two_files(page, HELPER.replace("np.tanh(x)", "np.tanh(x) + int(1.5)"))
-    found = [v["id"] for v in Axe().run(page).response["violations"]]
+    found = violations(page, "tabs")
     tab(page, "helper.py").click()
-    found += [v["id"] for v in Axe().run(page).response["violations"]]
+    found += violations(page, "tabs")
     page.keyboard.press("F2")
     expect(page.get_by_role("textbox", name="Name of the file")).to_be_focused()
-    found += [v["id"] for v in Axe().run(page).response["violations"]]
+    found += violations(page, "tabs")
     assert found == []
 
 

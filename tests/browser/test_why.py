@@ -2,10 +2,9 @@
 import pytest
 from playwright.sync_api import expect
 
-from browser.test_axe import violations
 from browser.test_files import MAIN, tab, two_files
-from browser.test_themes import CONTRAST
-from support.page import at_rest, compiled, open_stage, source_of, write
+from support.axe import looked_at
+from support.page import compiled, open_stage, source_of, write
 
 HELPER = """import numpy as np
 from nkigen import trace
@@ -199,9 +198,7 @@ def test_axe_and_the_contrast_walk_find_nothing_in_open_reasons(new_page, server
     choose(page, "np.matmul")
     expect(why(page, "TILE=[128,512,128]").locator(".because")).to_be_visible()
     why(page, "dimension 0")
-    at_rest(page)
-    assert violations(page, "reasons") == []
-    assert page.evaluate(CONTRAST)["bad"] == []
+    assert looked_at(page, scheme, "reasons") == []
 
 
 @pytest.mark.parametrize("width,height,scheme", [(1440, 900, "dark"), (1280, 720, "light"), (390, 844, "light")])

@@ -13,6 +13,7 @@ import nki.language as nl
 from support import compiler
 from support import nki_more_calls
 from support.nki_kernels import HEAD
+from support.paths import ROOT
 
 BF16 = np.dtype(ml_dtypes.bfloat16)
 FLOATS = {"float32": np.float32, "bfloat16": BF16, "float16": np.float16}
@@ -167,6 +168,8 @@ def cases(rng):
             f(x, axis=(1, 2))[:, None], 1e-4)
     for op, f in {"add": np.sum, "maximum": np.max, "minimum": np.min}.items():
         add(f"tensor_reduce {op} negated", f"nisa.tensor_reduce(out, nl.{op}, x, axis=-1, negate=True)", {"x": x}, (64, 4), "float32", -f(x, axis=2), 1e-5)
+    x = data(rng, np.float32, (4, 12))
+    add("tensor_reduce of single elements with a step", "nisa.tensor_reduce(out, nl.add, x[:, 3:9:2, None], axis=-1)", {"x": x}, (4, 3), "float32", x[:, 3:9:2])
     i = data(rng, np.int32, (16, 12))
     add("tensor_reduce bits", "nisa.tensor_reduce(out, nl.bitwise_or, x, axis=1)", {"x": i}, (16, 1), "int32", np.bitwise_or.reduce(i, axis=1)[:, None])
     x = data(rng, np.float32, (128, 10))
@@ -380,5 +383,6 @@ def test_every_stage_of_each_call_computes_its_evaluation(target, chunk):
 def test_every_call_that_is_compiled_is_tested():
     text = "".join(c.body for c in all_cases())
     import _nkx
+    text += (ROOT / "tests/nki_kernels/test_registers.py").read_text()
     missing = [name for name in _nkx.nki_isa() if f"nisa.{name}(" not in text]
     assert not missing

@@ -16,9 +16,9 @@ from support.server import Server
 
 HELPERS = {"refuse", "reduced", "broadcast_shapes"}
 
-TESTS = "".join(p.read_text() for p in [*(ROOT / "tests/nki_kernels").glob("*.py"), ROOT / "tests/support/nki_kernels.py",
-                                       ROOT / "tests/support/nki_more_calls.py",
-                                       *(ROOT / "explorer/examples/nki").glob("*.py")] if p.name != "test_help.py")
+TESTS = "".join(p.read_text() for p in [*(ROOT / "tests/nki_kernels").glob("*.py"), *(ROOT / "tests/support").glob("*nki*.py"),
+                                       ROOT / "tests/support/random_views.py", *(ROOT / "explorer/examples/nki").glob("*.py")]
+                if p.name != "test_help.py")
 
 
 @pytest.fixture(scope="module")
@@ -137,6 +137,7 @@ def kernel(a: nl.tensor[nl.float32, (128, 512)]):
     t = nl.copy(x)
     whole = nl.full((128, 512), 1, nl.int32)
     x_all, y_all = x, y
+    n = nisa.register_alloc(4)
 """
     tail = "    nl.store(out, x)\n    return out\n"
     small = {"nl.transpose", "nl.matmul"}  # of at most 128 columns

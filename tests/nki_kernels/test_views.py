@@ -8,119 +8,35 @@ import nki.isa as nisa
 import nki.language as nl
 from support import compiler
 from support.nki_kernels import HEAD
+from support.random_views import Chain, ap_of
 
 CHAINS = 1500
 LOWERED = 60  # a result holds 64 kernels
 SHAPES = [(8, 12), (4, 6, 10), (16, 2, 3, 4), (1, 7), (32, 64), (5, 1, 9)]
 
 
-class Chain:
-    """Applies the same random methods to an NKI tensor and to a NumPy view."""
-
-    def __init__(self, rng, on_chip):
-        self.rng, self.on_chip, self.steps = rng, on_chip, []
-
-    def index(self, shape):
-        first = 1 if self.on_chip else 0
-        key = []
-        for d, n in enumerate(shape):
-            kind = self.rng.integers(0, 4)
-            if kind == 0 or (d < first and kind == 1):
-                key.append(slice(None))
-            elif kind == 1:
-                key.append(int(self.rng.integers(-n, n)))
-            else:
-                start, stop = sorted(int(i) for i in self.rng.choice(n + 1, 2, replace=False))
-                step = 1 if d < first else int(self.rng.integers(1, 4))
-                key.append(slice(start, stop, step) if self.rng.integers(2) else slice(start - n if start < n else start, stop, step))
-        if self.rng.integers(4) == 0:
-            key = key[:int(self.rng.integers(1, len(key) + 1))] + [Ellipsis]
-        return tuple(key)
-
-    def step(self, shape):
-        """A method with its arguments, and the same of NumPy; None if nothing fits."""
-        first = 1 if self.on_chip else 0
-        kind = self.rng.integers(0, 8)
-        free = list(range(first, len(shape)))
-        if kind <= 1:
-            key = self.index(shape)
-            return lambda t: t[key], lambda a: self.keep_rank(a, key), f"[{key}]"
-        if kind == 2 and len(free) > 1:
-            order = [*range(first), *(int(i) for i in self.rng.permutation(free))]
-            return lambda t: t.permute(order), lambda a: a.transpose(order), f".permute({order})"
-        if kind == 3 and len(shape) < 7:
-            d = int(self.rng.integers(first, len(shape) + 1))
-            return lambda t: t.expand_dim(d), lambda a: np.expand_dims(a, d), f".expand_dim({d})"
-        if kind == 4:
-            ones = [d for d in free if shape[d] == 1]
-            if ones and len(free) > 1:
-                d = int(self.rng.choice(ones))
-                return lambda t: t.squeeze_dim(d), lambda a: a.squeeze(d), f".squeeze_dim({d})"
-        if kind == 5:
-            ones = [d for d in free if shape[d] == 1]
-            if ones:
-                d, n = int(self.rng.choice(ones)), int(self.rng.integers(1, 4))
-                wide = [n if k == d else s for k, s in enumerate(shape)]
-                return lambda t: t.broadcast(d, n), lambda a: np.broadcast_to(a, wide), f".broadcast({d}, {n})"
-        if kind == 6 and free and len(shape) < 7:
-            d = int(self.rng.choice(free))
-            halves = [2, shape[d] // 2]
-            if shape[d] % 2 == 0:
-                new = [*shape[:d], *halves, *shape[d + 1:]]
-                return lambda t: t.reshape_dim(d, halves), lambda a: a.reshape(new), f".reshape_dim({d}, {halves})"
-        if kind == 7 and free:
-            d = int(self.rng.choice(free))
-            n = shape[d]
-            i = int(self.rng.integers(0, n))
-            return lambda t: t.select(d, i), lambda a: self.keep_rank(a, (slice(None),) * d + (i,)), f".select({d}, {i})"
-        return None
-
-    def keep_rank(self, a, key):
-        """NumPy's a[key], with the dimensions that NKI keeps: partitions, and at least two on chip, one in HBM."""
-        key = list(key)
-        if Ellipsis in key:
-            at = key.index(Ellipsis)
-            key[at:at + 1] = [slice(None)] * (a.ndim - len(key) + 1)
-        key += [slice(None)] * (a.ndim - len(key))
-        ints = [d for d, k in enumerate(key) if isinstance(k, int)]
-        least = 2 if self.on_chip else 1
-        drop = [d for d in ints if not (self.on_chip and d == 0)]
-        drop = drop[:max(0, a.ndim - least)]
-        full = [slice(k % a.shape[d], k % a.shape[d] + 1) if isinstance(k, int) else k for d, k in enumerate(key)]
-        return np.squeeze(a[tuple(full)], tuple(drop)) if drop else a[tuple(full)]
-
-
-def random_steps(chain, storage):
-    """Random steps, and what NumPy makes of the storage with them."""
-    want, applied = storage, []
-    for _ in range(int(chain.rng.integers(1, 6))):
-        step = chain.step(want.shape)
-        if step:
-            want = step[1](want)
-            applied.append(step)
-    return want, applied
-
-
-def run(chain, shape):
+def run(rng, on_chip, shape):
     storage = np.arange(np.prod(shape), dtype=np.float32).reshape(shape)
-    want, applied = random_steps(chain, storage)
+    want, steps = Chain(rng, on_chip).steps(storage)
+    what = "".join(text for text, _ in steps)
+    apply = eval(f"lambda t: t{what}", {"nl": nl})  # our own text
 
     @nki.jit
     def kernel(x):
         t = x
-        if chain.on_chip:
+        if on_chip:
             t = nl.ndarray(x.shape, x.dtype)
             nisa.dma_copy(t, x)
-        for method, _, _ in applied:
-            t = method(t)
+        t = apply(t)
         shapes.append(t.shape)
+        same = x if not on_chip else nl.load(x)
+        assert same.ap(t.get_pattern(), offset=t.offset).strides == t.strides
         out = nl.ndarray(t.shape, x.dtype, buffer=nl.shared_hbm)
         nisa.dma_copy(out, t)
         return out
 
     shapes = []
     got = nki.simulate(kernel)(storage)
-    what = "".join(text for _, _, text in applied)
     assert shapes == [want.shape], (shape, what, shapes, want.shape)
     assert (got == want).all(), (shape, what)
 
@@ -128,7 +44,7 @@ def run(chain, shape):
 @pytest.mark.parametrize("on_chip", [True, False], ids=["SBUF", "HBM"])
 def test_random_chains_of_views_are_numpys(on_chip, rng):
     for i in range(CHAINS):
-        run(Chain(rng, on_chip), SHAPES[i % len(SHAPES)])
+        run(rng, on_chip, SHAPES[i % len(SHAPES)])
 
 
 def test_views_are_lowered_to_access_patterns_that_read_the_same(rng):
@@ -137,10 +53,10 @@ def test_views_are_lowered_to_access_patterns_that_read_the_same(rng):
     for i in range(LOWERED):
         shape = SHAPES[i % len(SHAPES)]
         while True:
-            want, applied = random_steps(Chain(rng, True), np.zeros(shape, np.float32))
+            want, applied = Chain(rng, True).steps(np.zeros(shape, np.float32))
             if want.ndim <= 5:  # an instruction has at most four free dimensions
                 break
-        steps = "".join(text for _, _, text in applied)
+        steps = "".join(text for text, _ in applied)
         source += f"""
 @nki.jit
 def view{i}(x: nl.tensor[{", ".join(map(str, shape))}]):
@@ -157,27 +73,6 @@ def view{i}(x: nl.tensor[{", ".join(map(str, shape))}]):
     assert len(result["kernels"]) == LOWERED
     for kernel in result["kernels"]:
         assert [s["check"]["status"] for s in kernel["stages"]] == ["skipped"] * 3 + ["pass"] * 3, kernel["stages"][0]["text"]
-
-
-def ap_of(rng, on_chip):
-    """A random access pattern inside (16, 40) elements, and the indices that it names."""
-    if on_chip:
-        n = int(rng.integers(1, 17))
-        pairs, last = [[40, n]], 0
-    else:
-        pairs, last = [], 0
-    for _ in range(int(rng.integers(1, 4))):
-        stride, size = int(rng.integers(0, 7)), int(rng.integers(1, 4))
-        pairs.append([stride, size])
-        last += stride * (size - 1)
-    room = (40 if on_chip else 640) - last
-    at = int(rng.integers(0, room))
-    row = int(rng.integers(0, 17 - pairs[0][1])) if on_chip else 0
-    offset = row * 40 + at
-    index = np.full([1] * len(pairs), offset)
-    for d, (stride, size) in enumerate(pairs):
-        index = index + (np.arange(size) * stride).reshape([-1 if k == d else 1 for k in range(len(pairs))])
-    return pairs, offset, index
 
 
 @pytest.mark.parametrize("on_chip", [True, False], ids=["SBUF", "HBM"])
@@ -235,6 +130,20 @@ REFUSED = {
     "two ellipses": (lambda t: t[..., ...], "NkiBounds"),
     "a pattern past the partition": (lambda t: t.ap([[24, 8], [1, 25]]), "NkiBounds"),
     "a pattern past the partitions": (lambda t: t.ap([[24, 8], [1, 4]], offset=24), "NkiBounds"),
+    "names of a partition that is split": (lambda t: t.rearrange((("p", "q"), "a", "b"), ("p", "q", "a", "b"), {"p": 2}), "NkiView"),
+    "names that move the partition": (lambda t: t.rearrange(("p", "a", "b"), ("a", "p", "b")), "NkiView"),
+    "names that are merged against the order": (lambda t: t.rearrange(("p", "a", "b"), ("p", ("b", "a"))), "NkiView"),
+    "names that differ": (lambda t: t.rearrange(("p", "a", "b"), ("p", "a", "c")), "NkiView"),
+    "a name that is missing": (lambda t: t.rearrange(("p", "a", "b"), ("p", "a")), "NkiView"),
+    "a name twice": (lambda t: t.rearrange(("p", "a", "a"), ("p", "a", "a")), "NkiView"),
+    "names for other dimensions": (lambda t: t.rearrange(("p", "a"), ("p", "a")), "NkiView"),
+    "two sizes that are not known": (lambda t: t.rearrange(("p", ("a", "c"), "b"), ("p", "a", "c", "b")), "NkiView"),
+    "a size that does not divide": (lambda t: t.rearrange(("p", ("a", "c"), "b"), ("p", "a", "c", "b"), {"a": 4}), "NkiView"),
+    "a size of 0": (lambda t: t.rearrange(("p", ("a", "c"), "b"), ("p", "a", "c", "b"), {"a": 0}), "NkiView"),
+    "a size of no name": (lambda t: t.rearrange(("p", "a", "b"), ("p", "b", "a"), {"z": 2}), "NkiView"),
+    "a dimension without a name": (lambda t: t.rearrange(("p", "a", "b", ()), ("p", "a", "b")), "NkiView"),
+    "names that are no strings": (lambda t: t.rearrange(("p", 1, 2), ("p", 2, 1)), "NkiView"),
+    "names in one string": (lambda t: t.rearrange("p a b", "p b a"), "NkiView"),
     "another stride of partitions": (lambda t: t.ap([[23, 8], [1, 4]]), "NkiView"),
     "a negative stride": (lambda t: t.ap([[24, 8], [-1, 4]]), "NkiView"),
     "an assignment": (lambda t: t.__setitem__(0, t), "NkiTileAssignment"),
