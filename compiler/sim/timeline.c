@@ -5,103 +5,12 @@
 #include <stdio.h>
 
 #include "base/array.h"
-#include "base/clock.h"
-#include "base/index.h"
-#include "nisa/cores.h"
-#include "sim/dma.h"
-#include "sim/source.h"
-#include "sim/tensor_clock.h"
+#include "sim/timeline_internal.h"
 
 enum {
   EXECUTIONS_MAX = 4 * 1000 * 1000,
   IDEAL_PART = 4, /* an item of an ideal schedule takes as much memory as so many executions */
-  FLIGHT = 8,     /* instructions of one engine whose results may still be under way */
   LOOK_EVERY = 256
-};
-
-/* An earlier instruction of an engine, and what it writes. */
-struct flight {
-  int exec;
-  int64_t end;
-  int n;
-  struct sim_region writes[2];
-};
-
-struct lane {
-  enum nisa_engine engine;
-  int trigger, core;
-  int64_t free;  /* when the next instruction can start */
-  int last;      /* the execution that it waits for then; -1: none */
-  bool has_item; /* `item` is the next one */
-  struct sim_item item;
-  struct { /* executions that raised the semaphore since the last barrier */
-    int *v;
-    int n, cap;
-  } raised;
-  struct flight flight[FLIGHT];
-  int n_flights; /* ever; the newest are at n_flights modulo FLIGHT */
-  int computed;  /* the last execution that is no trigger; -1: none */
-  int table;     /* that the Scalar engine has loaded */
-  /* of a queue */
-  struct {
-    struct touched {
-      int n;
-      struct {
-        int buffer;
-        int64_t instance;
-      } v[NISA_OPERANDS_MAX];
-    } *v;
-    int n, cap;
-  } touched;      /* by each transfer, so that it can be counted when it ends */
-  int64_t n_done; /* transfers */
-  int n_unpaired; /* exchanges that have been started here, but not by the other core */
-};
-
-/* A way to memory that two engines of trn1 share. */
-struct port {
-  int64_t free;
-  int exec;
-  enum nisa_engine engine;
-};
-
-/* What each core has of its own. */
-struct core {
-  struct sim_tensor_clock tensor;
-  int64_t tensor_start; /* of the last product */
-  struct port ports[2]; /* to SBUF, to PSUM */
-  int built;            /* the last execution of the lane of descriptors; -1: none */
-  struct {
-    struct exchange {
-      int queue;
-      struct sim_transfer transfer;
-    } *v;
-    int n, cap;
-  } exchanges; /* that it has started */
-};
-
-struct machine {
-  const struct sim_program *program;
-  struct arena *arena;
-  enum target target;
-  struct sim_fault *fault;
-  struct time_limit limit;
-  int executions_max;
-  struct sim_source *source;
-  const struct sim_lane *lanes_def;
-  int n_lanes;
-  struct lane *lanes;
-  struct sim_cost *costs;
-  struct {
-    struct sim_exec *v;
-    int n, cap;
-  } execs;
-  struct {
-    struct sim_life *v;
-    int n, cap;
-  } lives;
-  struct index by_buffer; /* of lives */
-  struct sim_dma dma;
-  struct core cores[NISA_CORES];
 };
 
 const char *sim_reason_name(enum sim_reason r) {
@@ -134,7 +43,7 @@ static bool fail_at(struct machine *m, enum sim_fault_kind kind, int instr, cons
 
 /* ---- what is recorded -------------------------------------------------------------------------------------------- */
 
-static int add_exec(struct machine *m, struct sim_exec x) {
+int timeline_add_exec(struct machine *m, struct sim_exec x) {
   assert(x.start >= 0 && x.free >= x.start && x.end >= x.start);
   array_push(m->arena, &m->execs, x);
   return m->execs.n - 1;
@@ -161,18 +70,6 @@ static void raise_semaphore(struct machine *m, int lane, int instr, int exec) {
 }
 
 /* ---- when the next item of a lane can start ---------------------------------------------------------------------- */
-
-/* A time, and what it waits for. */
-struct moment {
-  int64_t at;
-  enum sim_reason reason;
-  int cause;
-};
-
-static void later(struct moment *x, int64_t at, enum sim_reason reason, int cause) {
-  if (at > x->at)
-    *x = (struct moment){at, reason, cause};
-}
 
 static struct moment engine_free(const struct machine *m, const struct lane *l) {
   if (l->last < 0)
@@ -273,7 +170,7 @@ static int run_matmul(struct machine *m, const struct lane *l, struct sim_exec x
   x.is_matmul = true;
   x.is_half_clock = sim_tensor_clock_run(&core->tensor, x.start, c->cycles, &x.free, &x.end);
   core->tensor_start = x.start;
-  return add_exec(m, x);
+  return timeline_add_exec(m, x);
 }
 
 static void run_instr(struct machine *m, int lane, struct moment start) {
@@ -290,7 +187,7 @@ static void run_instr(struct machine *m, int lane, struct moment start) {
   } else {
     x.free = x.start + c->hold;
     x.end = x.start + c->done;
-    exec = add_exec(m, x);
+    exec = timeline_add_exec(m, x);
     remember_flight(l, &l->item, exec, x.end);
   }
   const struct sim_exec *done = &m->execs.v[exec];
@@ -316,40 +213,19 @@ static void build_descriptors(struct machine *m, const struct lane *l, int64_t b
     later(&start, m->execs.v[l->computed].free, SIM_REASON_ENGINE, l->computed);
   if (*built >= 0)
     later(&start, m->execs.v[*built].free, SIM_REASON_ENGINE, *built);
-  *built = add_exec(m, (struct sim_exec){.instr = x->instr,
-                                         .lane = (int16_t)(m->n_lanes + l->core),
-                                         .kind = SIM_EXEC_BUILD,
-                                         .reason = (uint8_t)start.reason,
-                                         .cause = start.cause,
-                                         .ready = start.at,
-                                         .start = start.at,
-                                         .free = start.at + build,
-                                         .end = start.at + build});
+  *built = timeline_add_exec(m, (struct sim_exec){.instr = x->instr,
+                                                  .lane = (int16_t)(m->n_lanes + l->core),
+                                                  .kind = SIM_EXEC_BUILD,
+                                                  .reason = (uint8_t)start.reason,
+                                                  .cause = start.cause,
+                                                  .ready = start.at,
+                                                  .start = start.at,
+                                                  .free = start.at + build,
+                                                  .end = start.at + build});
   if (m->execs.v[*built].end > x->start) {
     x->start = m->execs.v[*built].end;
     x->reason = SIM_REASON_BUILD;
     x->cause = *built;
-  }
-}
-
-/* Starts an exchange between the cores once both have come to it: number n of each. */
-static void add_exchange(struct machine *m, int queue, struct sim_transfer x) {
-  struct core *own = &m->cores[m->lanes[queue].core], *other = &m->cores[!m->lanes[queue].core];
-  const int n = own->exchanges.n;
-  array_push(m->arena, &own->exchanges, (struct exchange){queue, x});
-  m->lanes[queue].n_unpaired++;
-  if (n >= other->exchanges.n)
-    return;
-  const struct exchange *both[] = {&own->exchanges.v[n], &other->exchanges.v[n]};
-  const bool other_is_last = both[1]->transfer.arrival > both[0]->transfer.arrival;
-  const struct sim_transfer *last = &both[other_is_last]->transfer;
-  for (int k = 0; k < 2; k++) {
-    struct sim_transfer start = both[k]->transfer;
-    struct sim_exec *exec = &m->execs.v[start.exec];
-    start.arrival = exec->ready = exec->start = exec->free = exec->end = last->arrival;
-    exec->cause = m->execs.v[last->exec].cause;
-    m->lanes[both[k]->queue].n_unpaired--;
-    sim_dma_add(&m->dma, both[k]->queue, start);
   }
 }
 
@@ -380,7 +256,7 @@ static bool run_trigger(struct machine *m, int lane, struct moment start) {
   x.cause = start.cause;
   build_descriptors(m, l, t.build, &x);
   x.free = x.end = x.start + t.hold;
-  l->last = add_exec(m, x);
+  l->last = timeline_add_exec(m, x);
   l->free = x.free;
   l->has_item = false;
   const int trigger = l->last;
@@ -389,12 +265,12 @@ static bool run_trigger(struct machine *m, int lane, struct moment start) {
   transfer.reason = SIM_REASON_TRIGGER;
   transfer.cause = trigger;
   transfer.ready = transfer.start = transfer.free = transfer.end = x.start + t.start;
-  const struct sim_transfer moved = {.exec = add_exec(m, transfer),
+  const struct sim_transfer moved = {.exec = timeline_add_exec(m, transfer),
                                      .cost = c,
                                      .arrival = transfer.ready,
                                      .supply = sim_dma_supply(c, l->engine, m->target)};
   if (m->program->instrs[item.instr].kind == NISA_SENDRECV)
-    add_exchange(m, l->item.queue, moved);
+    timeline_add_exchange(m, l->item.queue, moved);
   else
     sim_dma_add(&m->dma, l->item.queue, moved);
   struct touched touched = {.n = item.n_regions};
@@ -427,85 +303,6 @@ static void complete_transfers(struct machine *m) {
   }
 }
 
-/* ---- barriers ---------------------------------------------------------------------------------------------------- */
-
-static bool is_idle(const struct machine *m, int queue) {
-  const struct sim_dma_queue *q = &m->dma.queues[queue];
-  return q->complete == q->transfers.n && !m->lanes[queue].n_unpaired;
-}
-
-enum { ALL_CORES = -1 };
-
-/* True if every lane of the core, or of all, that has not ended is at a barrier of the core or of all, and no transfer is
- * under way. */
-static bool all_at_barrier(struct machine *m, int core, bool *is_failed) {
-  bool some = false;
-  for (int k = 0; k < m->n_lanes; k++) {
-    struct lane *l = &m->lanes[k];
-    if (core >= 0 && l->core != core)
-      continue;
-    if (!l->has_item && !*is_failed) {
-      *is_failed = !sim_source_next(m->source, k, &l->item, m->fault);
-      l->has_item = !*is_failed;
-    }
-    if (*is_failed || !is_idle(m, k) || (l->item.kind != SIM_ITEM_BARRIER && l->item.kind != SIM_ITEM_END))
-      return false;
-    if (l->item.kind == SIM_ITEM_BARRIER && l->item.of_all_cores != (core < 0))
-      return false;
-    some |= l->item.kind == SIM_ITEM_BARRIER;
-  }
-  return some;
-}
-
-static void run_barrier(struct machine *m, int core) {
-  struct moment x = {0, SIM_REASON_START, -1};
-  for (int k = 0; k < m->n_lanes; k++) {
-    const struct lane *l = &m->lanes[k];
-    if (core >= 0 && l->core != core)
-      continue;
-    later(&x, l->free, SIM_REASON_ENGINE, l->last);
-    for (int e = l->raised.n - 1; e >= 0 && e >= l->raised.n - FLIGHT; e--) /* results that are still under way */
-      later(&x, m->execs.v[l->raised.v[e]].end, SIM_REASON_SIGNAL, l->raised.v[e]);
-    if (l->last >= 0)
-      later(&x, m->execs.v[l->last].end, SIM_REASON_SIGNAL, l->last);
-  }
-  const int64_t end = x.at + sim_constant_ps(core < 0 ? SIM_CORE_BARRIER : SIM_BARRIER, m->target);
-  for (int k = 0; k < m->n_lanes; k++) {
-    struct lane *l = &m->lanes[k];
-    if (l->item.kind != SIM_ITEM_BARRIER || (core >= 0 && l->core != core))
-      continue;
-    if (l->trigger < 0) {
-      l->last = l->computed = add_exec(m, (struct sim_exec){.instr = -1,
-                                                            .lane = (int16_t)k,
-                                                            .kind = SIM_EXEC_BARRIER,
-                                                            .reason = (uint8_t)x.reason,
-                                                            .cause = x.cause,
-                                                            .ready = l->free,
-                                                            .start = x.at,
-                                                            .free = end,
-                                                            .end = end});
-      l->free = end;
-    }
-    l->raised.n = 0;
-    l->has_item = false;
-  }
-}
-
-/* Passes the barriers to which all have come; false if there is none, or with *is_failed and a fault. */
-static bool run_barriers(struct machine *m, bool *is_failed) {
-  bool some = false;
-  for (int core = 0; core < m->program->n_cores && !*is_failed; core++)
-    if (all_at_barrier(m, core, is_failed)) {
-      run_barrier(m, core);
-      some = true;
-    }
-  if (!some && !*is_failed && all_at_barrier(m, ALL_CORES, is_failed)) {
-    run_barrier(m, ALL_CORES);
-    some = true;
-  }
-  return some;
-}
-
 /* ---- the loop ---------------------------------------------------------------------------------------------------- */
 
 /* The Scalar engine loads the table that its next item needs, if it has another one, while the item waits. */
@@ -516,15 +313,15 @@ static void load_table(struct machine *m, int lane) {
     return;
   const struct moment start = engine_free(m, l);
   const int64_t end = start.at + sim_constant_ps(SIM_TABLE_LOAD, m->target);
-  l->last = add_exec(m, (struct sim_exec){.instr = l->item.instr,
-                                          .lane = (int16_t)lane,
-                                          .kind = SIM_EXEC_TABLE,
-                                          .reason = (uint8_t)start.reason,
-                                          .cause = start.cause,
-                                          .ready = start.at,
-                                          .start = start.at,
-                                          .free = end,
-                                          .end = end});
+  l->last = timeline_add_exec(m, (struct sim_exec){.instr = l->item.instr,
+                                                   .lane = (int16_t)lane,
+                                                   .kind = SIM_EXEC_TABLE,
+                                                   .reason = (uint8_t)start.reason,
+                                                   .cause = start.cause,
+                                                   .ready = start.at,
+                                                   .start = start.at,
+                                                   .free = end,
+                                                   .end = end});
   l->free = end;
   l->table = table;
 }
@@ -560,7 +357,7 @@ static int first_engine(const struct machine *m, struct moment *first) {
 
 static bool is_at_end(const struct machine *m) {
   for (int k = 0; k < m->n_lanes; k++)
-    if ((m->lanes[k].trigger < 0 && m->lanes[k].item.kind != SIM_ITEM_END) || !is_idle(m, k))
+    if ((m->lanes[k].trigger < 0 && m->lanes[k].item.kind != SIM_ITEM_END) || !timeline_is_idle(m, k))
       return false;
   return true;
 }
@@ -610,7 +407,7 @@ static bool simulate(struct machine *m) {
         return false;
     } else if (is_at_end(m)) {
       return ends_well(m);
-    } else if (!run_barriers(m, &is_failed)) {
+    } else if (!timeline_run_barriers(m, &is_failed)) {
       return is_failed ? false : fail_stuck(m);
     }
   }
