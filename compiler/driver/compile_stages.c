@@ -124,7 +124,11 @@ static enum status transform(struct path *p, const struct stage_def *def, struct
     return st ? st : nisa_verify(mlirModuleGetOperation(p->module), r->job->target, r->arena, &r->diags);
   }
   case RUN_NKI_AST:
+    return ST_OK;
   case RUN_NKI_TRACE:
+    if (p->nki->grid.rank && r->job->instance >= p->nki->instances.n)
+      diag_add(&r->diags, DS_WARNING, DG_NKI_GRID, p->nki->locs.n ? p->nki->locs.v[0] : NULL,
+               "there is no instance %d to show: the launch has %d, from 0 on", r->job->instance, p->nki->instances.n);
     return ST_OK;
   case RUN_NKI_REROLL:
     return run_reroll(p, remarks);
@@ -149,7 +153,7 @@ enum status compile_read_stage(struct path *p, struct stage *s, struct error *er
   if (s->def->runner == RUN_NKI_AST)
     return stage_read_ast(s, p->kernel->ast, r->arena, err);
   if (stage_form(s->def) == FORM_NKI)
-    return stage_read_nki(s, p->nki, r->arena, err);
+    return stage_read_nki(s, p->nki, s->def->runner == RUN_NKI_TRACE ? r->job->instance : -1, r->arena, err);
   if (stage_form(s->def) == FORM_HLO)
     return stage_read_hlo(s, p->kernel->module, r->arena, err);
   MlirOperation module = mlirModuleGetOperation(p->module);

@@ -15,11 +15,13 @@
 #include <openssl/evp.h>
 
 #include "driver/pipeline.h"
+#include "nki/nki.h"
 
 enum { NAME_LEN_MAX = JOB_FILE_NAME_MAX, DIM_MAX = 1 << 30, WATCH_MAX = 1 << 30 };
 
 void job_init(struct job *j) {
-  *j = (struct job){.source = "", .filename = "kernel.py", .language = LANG_NKIPY, .target = TARGET_TRN2, .seed = 42};
+  *j = (struct job){
+      .source = "", .filename = "kernel.py", .language = LANG_NKIPY, .target = TARGET_TRN2, .instance = -1, .seed = 42};
 }
 
 /* Reads a short string without control characters: the name of a file, a kernel, an input or a stage. */
@@ -53,6 +55,14 @@ static enum status read_bool(const json_t *v, const char *field, bool *out, stru
   if (!json_is_boolean(v))
     return fail(err, ST_INPUT, "%s: expected true or false", field);
   *out = json_is_true(v);
+  return ST_OK;
+}
+
+static enum status read_instance(const json_t *v, struct job *j, struct error *err) {
+  const json_int_t n = json_is_integer(v) ? json_integer_value(v) : -1;
+  if (n < 0 || n >= NKI_INSTANCES_MAX)
+    return fail(err, ST_INPUT, "options.instance: expected an integer from 0 to %d", NKI_INSTANCES_MAX - 1);
+  j->instance = (int)n;
   return ST_OK;
 }
 
@@ -234,6 +244,8 @@ static enum status read_options(struct arena *a, const json_t *v, struct job *j,
       st = read_bool(field, "options.artifacts", &j->artifacts, err);
     } else if (!strcmp(key, "unroll")) {
       st = read_bool(field, "options.unroll", &j->keep_rounds, err);
+    } else if (!strcmp(key, "instance")) {
+      st = read_instance(field, j, err);
     } else if (!strcmp(key, "simulate")) {
       st = read_simulate(field, "options.simulate", j, err);
     } else if (!strcmp(key, "watch")) {

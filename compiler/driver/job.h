@@ -8,7 +8,7 @@
  *     "target"?: "trn1|trn2|trn3", "kernel"?: "name",
  *     "inputs"?: [ {"name"?: "x", "shape": [128, 256], "dtype": "float32"} … ],
  *     "options"?: { "stop_after"?: "cse" | "canonicalize:2", "check"?: false, "artifacts"?: false,
- *                   "simulate"?: false, "unroll"?: false, "watch"?: [ {"line": 12, "operand"?: "dst", "nth"?: 3} … ],
+ *                   "simulate"?: false, "unroll"?: false, "instance"?: 1, "watch"?: [ {"line": 12, "operand"?: "dst", "nth"?: 3} … ],
  *                   "value"?: {"stage": "cse:2" | "17", "line"?: 12, "name"?: "%9", "operand"?: "src", "execution"?: 3,
  *                              "slice"?: [{"start"?: 0, "stop": 64, "step"?: 1} …]} },
  *     "simulate"?: false,
@@ -110,6 +110,7 @@ struct job {
   const char *stop_after; /* a stage that exists; NULL: run everything */
   bool check, artifacts, simulate;
   bool keep_rounds; /* of NKI kernels: loops stay unrolled */
+  int instance;     /* of NKI kernels: the one that nki-trace shows alone; -1: all */
   int n_watches;    /* only with simulate */
   const struct job_watch *watches;
   struct job_value value;

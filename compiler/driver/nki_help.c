@@ -39,6 +39,8 @@ static const struct entry {
 #define NKI_FUNCTION(name, parameters, calls, what, example) {FUNCTION, "nl", name, parameters, calls, what, example},
 #define NKI_OPERATOR(name, what) {OPERATOR, "nl", name, NULL, NULL, what, NULL},
 #define NKI_NAME(name, what) {NAME, "nl", name, NULL, NULL, what, NULL},
+#define NKI_ISA_FUNCTION(name, parameters, calls, what, example) \
+  {FUNCTION, "nisa", name, parameters, calls, what, example},
 #define NKI_ISA_NAME(name, what) {NAME, "nisa", name, NULL, NULL, what, NULL},
 #define NKI_METHOD(name, parameters, what, example) {METHOD, "tensor", name, parameters, NULL, what, example},
 #define NKI_MEMBER(name, what) {NAME, "tensor", name, NULL, NULL, what, NULL},
@@ -47,6 +49,7 @@ static const struct entry {
 #undef NKI_OPERATOR
 #undef NKI_NAME
 #undef NKI_ISA_NAME
+#undef NKI_ISA_FUNCTION
 #undef NKI_METHOD
 #undef NKI_MEMBER
 };
@@ -316,7 +319,7 @@ static void put_beta1_only(struct buf *b, const struct entry *e) {
 
 void nki_help_put(struct buf *b) {
   buf_puts(b, "{\"calls\":[");
-  for (int k = 0; k < NKI_CALLS; k++)
+  for (int k = 0; nki_is_users((enum nki_call_kind)k); k++)
     put_call(b, (enum nki_call_kind)k);
   for (size_t i = 0; i < sizeof language / sizeof *language; i++)
     put_language(b, &language[i]);

@@ -47,12 +47,13 @@ enum status stage_read_hlo(struct stage *s, struct hlo_module *m, struct arena *
   return ST_OK;
 }
 
-enum status stage_read_nki(struct stage *s, const struct nki_program *p, struct arena *a, struct error *err) {
+enum status stage_read_nki(struct stage *s, const struct nki_program *p, int instance, struct arena *a,
+                           struct error *err) {
   struct nki_line *lines;
   struct buf b;
   int n;
   buf_init(&b, FRAME_MAX);
-  enum status st = nki_print(p, &b, a, &lines, &n);
+  enum status st = nki_print(p, instance, &b, a, &lines, &n);
   if (st)
     return fail(err, st, "the text of this stage is longer than %d MiB, the most that a result can hold",
                 FRAME_MAX >> 20);
@@ -61,6 +62,7 @@ enum status stage_read_nki(struct stage *s, const struct nki_program *p, struct 
   s->ops.n = n;
   s->ops.ops = arena_new_array(a, struct ir_op, (size_t)n);
   s->nki = p;
+  s->instance = instance < p->instances.n ? instance : -1;
   s->nki_lines = lines;
   for (int i = 0; i < n; i++) {
     const struct nki_line *l = &lines[i];
@@ -278,16 +280,19 @@ static void put_grid(struct buf *b, const struct stage *s) {
   buf_puts(b, "{\"shape\":[");
   for (int i = 0; i < p->grid.rank; i++)
     buf_printf(b, i ? ",%lld" : "%lld", (long long)p->grid.dims[i]);
-  buf_printf(b, "],\"cores\":%d,\"instances\":[", p->grid.cores);
+  buf_printf(b, "],\"cores\":%d,", p->grid.cores);
+  if (s->instance >= 0)
+    buf_printf(b, "\"shown\":%d,", s->instance);
+  buf_puts(b, "\"instances\":[");
   for (int i = 0; i < p->instances.n; i++) {
     const struct nki_instance *x = &p->instances.v[i];
     buf_puts(b, i ? ",{\"id\":[" : "{\"id\":[");
     for (int k = 0; k < p->grid.rank; k++)
       buf_printf(b, k ? ",%lld" : "%lld", (long long)x->id[k]);
-    buf_putc(b, ']');
+    buf_printf(b, "],\"core\":%d", x->core);
     if (x->same_as >= 0)
       buf_printf(b, ",\"same_as\":%d", x->same_as);
-    else
+    else if (s->instance < 0 || s->instance == i)
       put_instance_lines(b, s, x, &at);
     buf_putc(b, '}');
   }

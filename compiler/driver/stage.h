@@ -33,6 +33,7 @@ struct stage {
   struct ir_snapshot ops;
   struct remarks remarks;           /* of the stage's pass */
   const struct nki_program *nki;    /* of a stage of NKI: what its text shows, */
+  int instance;                     /* that nki-trace shows alone; -1: all */
   const struct nki_line *nki_lines; /* and the items of its lines, as many as ops */
   struct stage_check check;
 };
@@ -40,7 +41,9 @@ struct stage {
 /* Set the text and the operations from an HLO or an MLIR module; they are allocated in a.  ST_LIMIT: the text is
  * longer than FRAME_MAX. */
 MUST_USE enum status stage_read_hlo(struct stage *s, struct hlo_module *m, struct arena *a, struct error *err);
-MUST_USE enum status stage_read_nki(struct stage *s, const struct nki_program *p, struct arena *a, struct error *err);
+/* instance: as nki_print takes it. */
+MUST_USE enum status stage_read_nki(struct stage *s, const struct nki_program *p, int instance, struct arena *a,
+                                    struct error *err);
 MUST_USE enum status stage_read_ast(struct stage *s, const struct nki_ast *ast, struct arena *a, struct error *err);
 MUST_USE enum status stage_read_mlir(struct stage *s, struct ir *ir, MlirOperation module, struct arena *a,
                                      struct error *err);

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -16,6 +17,7 @@
 #include "driver/paths.h"
 #include "hlo/read.h"
 #include "ir/ir.h"
+#include "nki/nki.h"
 #include "trace/trace.h"
 
 enum { INNER_CALLS = 3 }; /* the number of calls of a long chain that are shown, besides the outermost */
@@ -105,6 +107,15 @@ static enum status parse_file(struct terminal *t, const char *text) {
   return read_file(t, arena_strndup(t->arena, text, (size_t)(equals - text)), equals + 1);
 }
 
+static enum status parse_instance(struct terminal *t, const char *text) {
+  char *end;
+  const long n = strtol(text, &end, 10);
+  if (end == text || *end || n < 0 || n >= NKI_INSTANCES_MAX)
+    return fail(&t->err, ST_INPUT, "--instance %.40s: expected a number from 0 to %d", text, NKI_INSTANCES_MAX - 1);
+  t->job.instance = (int)n;
+  return ST_OK;
+}
+
 enum status terminal_option(struct terminal *t, int c, const char *value) {
   switch (c) {
   case 'f':
@@ -121,6 +132,8 @@ enum status terminal_option(struct terminal *t, int c, const char *value) {
   case 'u':
     t->job.keep_rounds = true;
     return ST_OK;
+  case 'n':
+    return parse_instance(t, value);
   case 'I':
     t->job.inputs_npz = value;
     return ST_OK;

@@ -97,7 +97,7 @@ unsigned nisa_reach(enum nisa_engine e, bool writes) {
   case NISA_ENGINE_DMA:
     return hbm | BIT(MEM_SBUF);
   case NISA_ENGINE_SYNC:
-    return writes ? 0 : BIT(MEM_SBUF);
+    return BIT(MEM_SBUF);
   default:
     return 0;
   }

@@ -131,6 +131,47 @@ void nisa_set_place(MlirOperation alloc, const struct nisa_place *p) {
       ir_set_attr(alloc, place_attrs[k], mlirIntegerAttrGet(i64, values[k]));
 }
 
+bool nisa_address_of(MlirOperation alloc, struct nisa_place *out) {
+  const enum mem_space s = nisa_type_space(mlirValueGetType(mlirOperationGetResult(alloc, 0)));
+  MlirAttribute a = ir_attr(alloc, "address");
+  if (mlirAttributeIsNull(a) || !mlirAttributeIsADenseI64Array(a) || mlirDenseArrayGetNumElements(a) != 2 ||
+      !mem_is_on_chip(s))
+    return false;
+  *out = (struct nisa_place){.offset = mlirDenseI64ArrayGetElement(a, 1), .copies = 1};
+  *(s == MEM_SBUF ? &out->partition : &out->bank) = mlirDenseI64ArrayGetElement(a, 0);
+  return true;
+}
+
+struct box {
+  int64_t from, to, first, last; /* bytes, over the banks of PSUM; partitions */
+};
+
+static bool read_box(MlirOperation alloc, const struct nisa_machine *m, struct box *out) {
+  MlirType t = mlirValueGetType(mlirOperationGetResult(alloc, 0));
+  struct nisa_place p;
+  if (!nisa_address_of(alloc, &p))
+    return false;
+  out->from = p.bank * m->psum_bank_bytes + p.offset;
+  out->to = out->from + nisa_type_bytes(t);
+  out->first = p.partition;
+  out->last = p.partition + mlirShapedTypeGetDimSize(t, 0) - 1;
+  return true;
+}
+
+bool nisa_addresses_meet(MlirOperation x, MlirOperation y, const struct nisa_machine *m) {
+  struct box a, b;
+  return nisa_type_space(mlirValueGetType(mlirOperationGetResult(x, 0))) ==
+             nisa_type_space(mlirValueGetType(mlirOperationGetResult(y, 0))) &&
+         read_box(x, m, &a) && read_box(y, m, &b) && a.from < b.to && b.from < a.to && a.first <= b.last &&
+         b.first <= a.last;
+}
+
+void nisa_set_address(MlirOperation alloc, const struct nisa_place *p) {
+  const enum mem_space s = nisa_type_space(mlirValueGetType(mlirOperationGetResult(alloc, 0)));
+  const int64_t at[] = {s == MEM_SBUF ? p->partition : p->bank, p->offset};
+  ir_set_attr(alloc, "address", mlirDenseI64ArrayGet(mlirOperationGetContext(alloc), 2, at));
+}
+
 /* ---- the machine ------------------------------------------------------------------------------------------------ */
 
 int64_t nisa_element_bytes(MlirType t) {

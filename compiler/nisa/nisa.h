@@ -5,10 +5,12 @@
  * indices and scalars, and memref views of HBM (collapse_shape, expand_shape, subview, cast, reinterpret_cast,
  * get_global); nothing else.  The module names its machine: nisa.target = #nisa.target<"trn2">.
  *
- * A program is one sequence at first.  streams.h says what it looks like when each engine has a program of its own.
+ * A program is one sequence at first.  streams.h says what it looks like when each engine has a program of its own, and
+ * cores.h what a program of two cores looks like.
  *
  * Control flow.  The sequencers of all engines branch together, on registers: constants, counters, what arith computes
- * from them, and what register_load reads from memory.
+ * from them, and what register_load reads from memory.  A sequencer has 64: counters and what is loaded are in one as long
+ * as they are used.  What changes from round to round is in memory, where register_store writes it.
  *
  *     scf.for     counts in a register; bounds and step are registers.
  *     scf.if      the first region runs if its register is not 0, otherwise the second.
@@ -76,6 +78,7 @@
  *                     dst_index(p, 0), and so on as above; with op = "add", dst(p, f…) = dst(p, f…) + src(p, f…), in f32.
  *                     Partition by partition: of equal indices the last one stays, or all are added.
  *   dma_compute       dst = src `op` other, in f32; op is add.
+ *   sendrecv          dst = src of the other core's sendrecv, of as many elements and the same type, see cores.h.
  *   all_gather all_reduce reduce_scatter all_to_all collective_permute
  *                     exchange arrays with other devices: dst and src are whole arrays of one element type in HBM.
  *                     replica_groups = dense<[[0, 1], [2, 3]]>: each row is a group of devices; without it all devices
@@ -150,6 +153,7 @@
  *   iota              dst(t) = offset + sum of coefficients[k] * t[k], an integer, then converted.
  *   register_load     the one element of src as an SSA value, for indices and conditions.  engine = "sync", and in engine
  *                     programs the engine whose register it is.
+ *   register_store    the one element of dst = value, a register of the same type.  Only the Sync engine's sequencer stores.
  *
  * Places.  The pass allocate-memory gives every alloc on chip a place, and those in HBM whose memory does not leave the
  * kernel.  The place is in attributes of type i64:
@@ -161,7 +165,8 @@
  *             execution makes, with i = 0 at each start of the loop, lies (i mod K) * stride bytes after the first
  *             place; in psum a stride is a number of banks.  Without them K is 1.
  *
- * The bytes from the first copy to the end of the last belong to the alloc until the memory is released.
+ * The bytes from the first copy to the end of the last belong to the alloc until the memory is released.  An alloc on chip
+ * with address = array<i64: A, B> has one copy, and its place is that: partition or bank A, offset B.
  *
  * Operators (op, op0, op1): add subtract multiply divide max min mod pow (f32; max and min yield NaN if an operand is
  * NaN; mod has the sign of the left side), divide_int mod_int (integers, truncating), is_eq is_ne is_gt is_ge is_lt
@@ -256,6 +261,12 @@ struct nisa_place {
 };
 /* False if the allocation has no place, or not all attributes of one, as i64. */
 bool nisa_place_of(MlirOperation alloc, struct nisa_place *out);
+/* The place that `address` asks for; false if the allocation has no such attribute, or not in this form. */
+bool nisa_address_of(MlirOperation alloc, struct nisa_place *out);
+/* Asks for this place: partition or bank, and offset. */
+void nisa_set_address(MlirOperation alloc, const struct nisa_place *p);
+/* Both allocations ask for an address, in the same memory, and have a byte in common there. */
+bool nisa_addresses_meet(MlirOperation x, MlirOperation y, const struct nisa_machine *m);
 /* True if the allocation has an attribute of a place. */
 bool nisa_has_place_attr(MlirOperation alloc);
 void nisa_set_place(MlirOperation alloc, const struct nisa_place *p);

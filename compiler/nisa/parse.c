@@ -11,6 +11,7 @@
 #include "nisa/parse_op.h"
 #include "nisa/print.h"
 #include "nisa/print_op.h"
+#include "nisa/tokens.h"
 
 /* The generic form is longer by a constant factor: it has the names of maps, and repeats every type. */
 enum { TEXT_MAX = 64 << 20, GENERIC_MAX = 512 << 20 };
@@ -173,6 +174,12 @@ static bool known_operation(struct nisa_source *s, const char *name, size_t len,
       *st = nisa_parse_sync(s, (enum nisa_sync)k, start);
       return true;
     }
+  if (is_text(name, len, "nisa.core")) {
+    if (nisa_peek(s) == '=') /* the attribute, in MLIR's own form */
+      return false;
+    *st = nisa_parse_core(s, start);
+    return true;
+  }
   const bool is_queue = is_text(name, len, "nisa.queue");
   if (!is_queue && !is_text(name, len, "nisa.program"))
     return false;

@@ -2,7 +2,7 @@
  *
  *     op      = NAME "(" item {"," item} ")" "engine" "=" WORD ["signal"] [":" type]
  *             | "nisa.alloc" {place} ":" type  |  "nisa.release" VALUE ":" type
- *     place   = ("alignment" | "copies" | "stride") "=" INT  |  "at" "=" "[" INT ["," INT] "]"
+ *     place   = ("alignment" | "copies" | "stride") "=" INT  |  ("at" | "address") "=" "[" INT ["," INT] "]"
  *     item    = NAME "<" tile "=" type VALUE ("[" indices "]" | map "[" values "]")      (parse_access.c)
  *             | NAME "=" type VALUE      (an operand of the operation)      |  NAME ["=" value]   (an attribute)
  *
@@ -296,7 +296,7 @@ static const char *first_attr(const struct nisa_source *s, struct nisa_span memr
 /* The attributes of an allocation, before its type. */
 struct alloc_attrs {
   struct nisa_span name; /* the last one; empty if there is none */
-  struct at at;
+  struct at at, address;
   struct {
     const char *name;
     bool is_given;
@@ -316,6 +316,10 @@ static enum status parse_alloc_attr(struct nisa_statement *t, struct alloc_attrs
     enum status st = nisa_expect(t, '=', "after at");
     return st ? st : parse_at(t, &a->at);
   }
+  if (nisa_span_is(s, a->name, "address") && !a->address.n) {
+    enum status st = nisa_expect(t, '=', "after address");
+    return st ? st : parse_at(t, &a->address);
+  }
   return nisa_source_fail(s, a->name.from, "nisa.alloc has no attribute %.*s, or has it twice",
                           nisa_span_width(a->name), s->text + a->name.from);
 }
@@ -326,12 +330,19 @@ static enum status put_alloc(struct nisa_statement *t, const struct alloc_attrs 
 
   if (a->at.n == 2 && !first)
     return nisa_source_fail(s, memref.from, "nisa.alloc: a place of two numbers is in sbuf or psum");
+  if (a->address.n && (a->address.n != 2 || !first))
+    return nisa_source_fail(s, memref.from, "nisa.alloc: an address has two numbers, in sbuf or psum");
   nisa_source_put(s, t->start, "\"nisa.alloc\"() {");
   for (int k = 0; k < 3; k++)
     if (a->number[k].is_given) {
       nisa_source_put(s, t->start, "%s%s = %" PRId64 " : i64", comma, a->number[k].name, a->number[k].value);
       comma = ", ";
     }
+  if (a->address.n) {
+    nisa_source_put(s, t->start, "%saddress = array<i64: %" PRId64 ", %" PRId64 ">", comma, a->address.v[0],
+                    a->address.v[1]);
+    comma = ", ";
+  }
   if (a->at.n) {
     nisa_source_put(s, t->start, "%soffset = %" PRId64 " : i64", comma, a->at.v[a->at.n - 1]);
     if (a->at.n == 2)

@@ -12,9 +12,10 @@ struct nisa_piece {
   bool is_copy;
 };
 
-/* The program of a stream whose end has not been read yet. */
+/* The program of a stream or a core whose end has not been read yet. */
 struct nisa_open_stream {
-  const char *name, *on; /* on: "" for an engine */
+  const char *name, *on; /* name: "" for a core; on: "" for an engine */
+  int core;              /* number of a core */
   int depth;             /* of braces outside */
 };
 
@@ -51,7 +52,9 @@ MUST_USE enum status nisa_parse_op(struct nisa_source *s, const struct nisa_op_d
 MUST_USE enum status nisa_parse_sync(struct nisa_source *s, enum nisa_sync kind, size_t start);
 /* Rewrites  nisa.program vector {  or  nisa.queue qSyncIn on sync {  up to the brace. */
 MUST_USE enum status nisa_parse_stream(struct nisa_source *s, bool is_queue, size_t start);
-/* Rewrites the brace at s->at, after which s->at is, if it ends a stream. */
+/* Rewrites  nisa.core 0 {  in the same way. */
+MUST_USE enum status nisa_parse_core(struct nisa_source *s, size_t start);
+/* Rewrites the brace at s->at, after which s->at is, if it ends a stream or a core. */
 bool nisa_end_stream(struct nisa_source *s, size_t *copied);
 
 #endif

@@ -1,10 +1,12 @@
 /* parse_stream: rewrites what engine programs add to the readable form (nisa/streams.h).
  *
  *     stream  = "nisa.program" WORD "{" … "}"  |  "nisa.queue" WORD "on" WORD "{" … "}"
+ *     core    = "nisa.core" NUMBER "{" … "}"                              (nisa/cores.h)
  *     op      = "nisa.wait" WORD ">=" (index | map "[" values "]")        (parse_access.c)
- *             | "nisa.dma_trigger" WORD  |  "nisa.barrier"  |  "nisa.rotate" VALUE "[" VALUE "]" ":" type
+ *             | "nisa.dma_trigger" WORD  |  "nisa.barrier"  |  "nisa.core_barrier"  |  "nisa.rotate" VALUE "[" VALUE "]" ":" type
  */
 #include "base/array.h"
+#include "nisa/cores.h"
 #include "nisa/parse_op.h"
 #include "nisa/tokens.h"
 
@@ -93,7 +95,7 @@ enum status nisa_parse_sync(struct nisa_source *s, enum nisa_sync kind, size_t s
   case NISA_SYNC_ROTATE:
     return rotate(&t);
   default:
-    nisa_source_put(s, start, "\"nisa.barrier\"() : () -> ()");
+    nisa_source_put(s, start, "\"%s\"() : () -> ()", nisa_sync_name(kind));
     return ST_OK;
   }
 }
@@ -120,6 +122,23 @@ enum status nisa_parse_stream(struct nisa_source *s, bool is_queue, size_t start
   return ST_OK;
 }
 
+enum status nisa_parse_core(struct nisa_source *s, size_t start) {
+  const struct nisa_op_def def = {.full_name = "nisa.core"};
+  struct nisa_statement t = {.s = s, .def = &def, .start = start};
+  int64_t number;
+  enum status st = nisa_parse_integer(&t, &number);
+
+  if (st || (st = nisa_expect(&t, '{', "and the program")) != ST_OK)
+    return st;
+  if (number >= NISA_CORES)
+    return nisa_source_fail(s, start, "nisa.core: there are cores 0 and 1");
+  array_push(s->arena, &s->streams,
+             (struct nisa_open_stream){.name = "", .on = "", .core = (int)number, .depth = s->depth});
+  s->depth++;
+  nisa_source_put(s, start, "scf.execute_region {");
+  return ST_OK;
+}
+
 bool nisa_end_stream(struct nisa_source *s, size_t *copied) {
   if (!s->streams.n || s->streams.v[s->streams.n - 1].depth != s->depth - 1)
     return false;
@@ -128,7 +147,10 @@ bool nisa_end_stream(struct nisa_source *s, size_t *copied) {
   nisa_source_put(s, s->at, "scf.yield } {");
   if (*x->on)
     nisa_source_put(s, s->at, "nisa.on = \"%s\", ", x->on);
-  nisa_source_put(s, s->at, "nisa.stream = \"%s\"}", x->name);
+  if (*x->name)
+    nisa_source_put(s, s->at, "nisa.stream = \"%s\"}", x->name);
+  else
+    nisa_source_put(s, s->at, "nisa.core = %d : i64}", x->core);
   s->depth--;
   *copied = ++s->at;
   return true;

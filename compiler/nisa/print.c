@@ -13,6 +13,7 @@
 
 #include "base/array.h"
 #include "ir/lines.h"
+#include "nisa/cores.h"
 #include "nisa/print_op.h"
 
 /* ---- the module's operations and their locations ---------------------------------------------------------------- */
@@ -143,14 +144,14 @@ static void put_unquoted(struct buf *out, const char *s, const char *end) {
 
 /* ---- streams ---------------------------------------------------------------------------------------------------- */
 
-/* The lines of a stream's region that change:
+/* The lines of a region of a stream or a core that change:
  *
  *     scf.execute_region {              nisa.queue qSyncIn on sync {
  *       …                         ==>     …
  *       scf.yield
  *     } {nisa.on = "sync", …}           }                                  */
 struct frame {
-  MlirOperation stream;
+  MlirOperation region;
   int first, yield; /* lines, from 1; the last line comes after yield */
 };
 
@@ -162,12 +163,13 @@ static bool is_word(const char *s) {
 static bool find_frame(const struct listing *l, const int *lines, int k, struct frame *out) {
   MlirOperation op = l->ops.v[k];
   const char *on = nisa_text_attr(op, "nisa.on");
-  const bool is_queue = nisa_stream_is_queue(op);
+  const bool is_queue = nisa_stream_is_queue(op), is_core = nisa_is_core(op);
   int end = k + 1; /* the region's terminator comes last */
 
-  if (!nisa_is_stream(op) || mlirOperationGetNumResults(op) || mlirOperationGetNumAttributes(op) != (is_queue ? 2 : 1))
+  if ((!nisa_is_stream(op) && !is_core) || mlirOperationGetNumResults(op) ||
+      mlirOperationGetNumAttributes(op) != (is_queue ? 2 : 1))
     return false;
-  if (!is_word(nisa_stream_name(op)) || (is_queue && !is_word(on)) ||
+  if ((!is_core && !is_word(nisa_stream_name(op))) || (is_queue && !is_word(on)) ||
       !mlirBlockIsNull(mlirBlockGetNextInRegion(ir_body(op))))
     return false;
   MlirOperation yield = mlirBlockGetTerminator(ir_body(op));
@@ -177,7 +179,8 @@ static bool find_frame(const struct listing *l, const int *lines, int k, struct 
   return out->first && out->yield && ir_is(yield, "scf.yield");
 }
 
-/* The streams of the module, in the order of their lines. */
+/* The streams and cores of the module, in the order of their first lines; streams may be inside a core, nothing else is
+ * inside another. */
 struct frames {
   struct frame *v;
   int n, cap;
@@ -186,20 +189,28 @@ struct frames {
 static struct frames find_frames(const struct listing *l, const int *lines) {
   struct frames f = {0};
   struct frame x;
-  for (int k = 0; k < l->ops.n; k++)
-    if (find_frame(l, lines, k, &x) && (!f.n || x.first > f.v[f.n - 1].yield)) /* not one inside another */
-      array_push(l->a, &f, x);
+  int core_end = 0, stream_end = 0;
+  for (int k = 0; k < l->ops.n; k++) {
+    if (!find_frame(l, lines, k, &x) || x.first <= stream_end)
+      continue;
+    const bool is_core = nisa_is_core(x.region);
+    if (is_core && x.first <= core_end)
+      continue;
+    *(is_core ? &core_end : &stream_end) = x.yield;
+    array_push(l->a, &f, x);
+  }
   return f;
 }
 
 static void write_frame(struct buf *out, const struct frame *f, bool is_first) {
-  const char *name = nisa_stream_name(f->stream);
   if (!is_first)
     buf_puts(out, "}\n");
-  else if (nisa_stream_is_queue(f->stream))
-    buf_printf(out, "nisa.queue %s on %s {\n", name, nisa_text_attr(f->stream, "nisa.on"));
+  else if (nisa_is_core(f->region))
+    buf_printf(out, "nisa.core %d {\n", nisa_core_number(f->region));
+  else if (nisa_stream_is_queue(f->region))
+    buf_printf(out, "nisa.queue %s on %s {\n", nisa_stream_name(f->region), nisa_text_attr(f->region, "nisa.on"));
   else
-    buf_printf(out, "nisa.program %s {\n", name);
+    buf_printf(out, "nisa.program %s {\n", nisa_stream_name(f->region));
 }
 
 /* ---- lines ------------------------------------------------------------------------------------------------------ */
@@ -223,10 +234,13 @@ static const int *rewrite(const struct listing *l, const int *lines, MlirAsmStat
   const char *s = buf_text(plain), *end = s + plain->len;
   const struct frames f = find_frames(l, lines);
   int *moved = arena_dup(l->a, lines, (size_t)l->ops.n * sizeof *lines);
-  int k = 0, n = 0; /* n: the frames that have ended, and so the lines that were left out */
+  const struct frame *open[2];            /* a core, and a stream in it */
+  int k = 0, n = 0, next = 0, n_open = 0; /* n: the frames that have ended, and so the lines that were left out */
 
   for (int line = 1; s < end; line++) {
-    const struct frame *frame = n < f.n ? &f.v[n] : NULL;
+    if (next < f.n && f.v[next].first == line)
+      open[n_open++] = &f.v[next++];
+    const struct frame *frame = n_open ? open[n_open - 1] : NULL;
     const char *eol = memchr(s, '\n', (size_t)(end - s));
     if (!eol)
       eol = end;
@@ -240,7 +254,10 @@ static const int *rewrite(const struct listing *l, const int *lines, MlirAsmStat
     } else if (frame && (line == frame->first || line == frame->yield + 1)) {
       buf_append(out, s, strspn(s, " "));
       write_frame(out, frame, line == frame->first);
-      n += line != frame->first;
+      if (line != frame->first) {
+        n++;
+        n_open--;
+      }
     } else {
       struct nisa_line own = {.arena = l->a, .names = names, .out = out};
       write_line(&own, is_op ? l->ops.v[k] : (MlirOperation){NULL}, s, eol);

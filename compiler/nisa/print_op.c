@@ -169,8 +169,8 @@ static bool can_write_attrs(const struct nisa_instr *in) {
   return true;
 }
 
-/* True if op has no attributes but those that the readable form of an allocation shows: alignment, a whole place, and
- * both of copies and stride or none.  The form has no negative numbers. */
+/* True if op has no attributes but those that the readable form of an allocation shows: alignment, an address, a whole
+ * place, and both of copies and stride or none.  The form has no negative numbers. */
 static bool can_write_alloc(MlirOperation op) {
   const bool has_alignment = !mlirAttributeIsNull(ir_attr(op, "alignment"));
   const enum mem_space s = nisa_type_space(mlirValueGetType(mlirOperationGetResult(op, 0)));
@@ -181,6 +181,11 @@ static bool can_write_alloc(MlirOperation op) {
       (!is_integer_of(ir_attr(op, "alignment"), 64) || mlirIntegerAttrGetValueInt(ir_attr(op, "alignment")) < 0))
     return false;
   n += has_alignment;
+  if (nisa_address_of(op, &place)) {
+    if ((place.partition | place.bank | place.offset) < 0)
+      return false;
+    n++;
+  }
   if (nisa_place_of(op, &place)) {
     const bool has_copies = !mlirAttributeIsNull(ir_attr(op, "copies"));
     if (has_copies == mlirAttributeIsNull(ir_attr(op, "stride")) ||
@@ -393,6 +398,12 @@ static void write_sync(struct nisa_line *w, MlirOperation op) {
   }
 }
 
+static void put_place(struct nisa_line *w, MlirType t, const struct nisa_place *p) {
+  if (mem_is_on_chip(nisa_type_space(t)))
+    buf_printf(w->out, "%" PRId64 ", ", nisa_type_space(t) == MEM_SBUF ? p->partition : p->bank);
+  buf_printf(w->out, "%" PRId64 "]", p->offset);
+}
+
 static void put_alloc(struct nisa_line *w, MlirOperation op) {
   MlirAttribute alignment = ir_attr(op, "alignment");
   MlirType t = mlirValueGetType(mlirOperationGetResult(op, 0));
@@ -400,11 +411,13 @@ static void put_alloc(struct nisa_line *w, MlirOperation op) {
 
   if (!mlirAttributeIsNull(alignment))
     buf_printf(w->out, " alignment=%" PRId64, mlirIntegerAttrGetValueInt(alignment));
+  if (nisa_address_of(op, &p)) {
+    buf_puts(w->out, " address=[");
+    put_place(w, t, &p);
+  }
   if (nisa_place_of(op, &p)) {
     buf_puts(w->out, " at=[");
-    if (mem_is_on_chip(nisa_type_space(t)))
-      buf_printf(w->out, "%" PRId64 ", ", nisa_type_space(t) == MEM_SBUF ? p.partition : p.bank);
-    buf_printf(w->out, "%" PRId64 "]", p.offset);
+    put_place(w, t, &p);
     if (!mlirAttributeIsNull(ir_attr(op, "copies")))
       buf_printf(w->out, " copies=%" PRId64 " stride=%" PRId64, p.copies, p.stride);
   }

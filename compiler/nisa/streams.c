@@ -7,8 +7,10 @@
 #include "mlir-c/BuiltinTypes.h"
 
 #include "ir/query.h"
+#include "nisa/cores.h"
 
-static const char *const names[] = {"", "nisa.wait", "nisa.dma_trigger", "nisa.barrier", "nisa.rotate"};
+static const char *const names[] = {"",           "nisa.wait", "nisa.dma_trigger", "nisa.barrier", "nisa.core_barrier",
+                                    "nisa.rotate"};
 
 const char *nisa_sync_name(enum nisa_sync k) {
   return names[k];
@@ -50,7 +52,7 @@ MlirOperation nisa_stream_around(MlirOperation op) {
 bool nisa_has_streams(MlirOperation function) {
   MlirBlock body = ir_body(function);
   MlirOperation op = mlirBlockIsNull(body) ? (MlirOperation){NULL} : mlirBlockGetFirstOperation(body);
-  while (!mlirOperationIsNull(op) && !nisa_is_stream(op))
+  while (!mlirOperationIsNull(op) && !nisa_is_stream(op) && !(nisa_is_core(op) && nisa_has_streams(op)))
     op = mlirOperationGetNextInBlock(op);
   return !mlirOperationIsNull(op);
 }
@@ -130,9 +132,17 @@ MlirOperation nisa_create_trigger(MlirLocation loc, const char *queue) {
   return mlirOperationCreate(&st);
 }
 
-MlirOperation nisa_create_barrier(MlirLocation loc) {
-  MlirOperationState st = mlirOperationStateGet(ir_str("nisa.barrier"), loc);
+static MlirOperation create_plain(MlirLocation loc, enum nisa_sync k) {
+  MlirOperationState st = mlirOperationStateGet(ir_str(nisa_sync_name(k)), loc);
   return mlirOperationCreate(&st);
+}
+
+MlirOperation nisa_create_barrier(MlirLocation loc) {
+  return create_plain(loc, NISA_SYNC_BARRIER);
+}
+
+MlirOperation nisa_create_core_barrier(MlirLocation loc) {
+  return create_plain(loc, NISA_SYNC_CORE_BARRIER);
 }
 
 MlirOperation nisa_create_rotate(MlirLocation loc, MlirValue alloc, MlirValue index) {

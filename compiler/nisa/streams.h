@@ -1,7 +1,8 @@
 /* streams: engine programs, the form of NISA in which every engine and every DMA queue has a program of its own.
  *
  * A function in this form has the same arguments and results as before.  Its entry block has all allocations, then
- * views and scalars, then one region per stream, then func.return.  A region is an scf.execute_region:
+ * views and scalars, then one region per stream, then func.return.  In a function for two cores (cores.h) the region of
+ * each core has this form, and ends in its scf.yield.  The region of a stream is an scf.execute_region:
  *
  *     nisa.program vector {                      nisa.stream = "vector"
  *       scf.for %i = %c0 to %c2 step %c1 {
@@ -54,7 +55,14 @@
 
 #include "nisa/nisa.h"
 
-enum nisa_sync { NISA_SYNC_NONE, NISA_SYNC_WAIT, NISA_SYNC_TRIGGER, NISA_SYNC_BARRIER, NISA_SYNC_ROTATE };
+enum nisa_sync {
+  NISA_SYNC_NONE,
+  NISA_SYNC_WAIT,
+  NISA_SYNC_TRIGGER,
+  NISA_SYNC_BARRIER,
+  NISA_SYNC_CORE_BARRIER, /* cores.h; it also stands in a program that is one sequence */
+  NISA_SYNC_ROTATE
+};
 
 /* The operation's kind; NISA_SYNC_NONE for all others. */
 enum nisa_sync nisa_sync_of(MlirOperation op);
@@ -71,7 +79,8 @@ enum nisa_engine nisa_stream_engine(MlirOperation stream);
 bool nisa_stream_is_queue(MlirOperation stream);
 /* The stream that op belongs to, or is; null outside. */
 MlirOperation nisa_stream_around(MlirOperation op);
-/* The function has engine programs.  Looks at all operations of its body. */
+/* The function, or the region of a core, has engine programs: the function itself, or one of its cores.  Looks at all
+ * operations of its body. */
 bool nisa_has_streams(MlirOperation function);
 
 /* Reads what a wait counts to: an access without base and tile, whose map has one result.  False, with a reason, when
@@ -92,6 +101,7 @@ MlirOperation nisa_create_wait(MlirLocation loc, const char *semaphore, MlirAffi
                                MlirValue const *indices);
 MlirOperation nisa_create_trigger(MlirLocation loc, const char *queue);
 MlirOperation nisa_create_barrier(MlirLocation loc);
+MlirOperation nisa_create_core_barrier(MlirLocation loc);
 MlirOperation nisa_create_rotate(MlirLocation loc, MlirValue alloc, MlirValue index);
 void nisa_set_signal(MlirOperation instr);
 

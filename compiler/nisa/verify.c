@@ -20,6 +20,7 @@
 
 #include "ir/internal.h"
 #include "ir/structured.h"
+#include "nisa/cores.h"
 #include "nisa/range.h"
 
 enum { EXTENT_MAX = 65535, STRIDE_MAX = 32767 };
@@ -156,7 +157,7 @@ static void check_partitions(struct nisa_check *c, const struct nisa_instr *in, 
     nisa_complain(c, in->op, "%s does not take consecutive partitions", d->name);
   else if (repeats)
     nisa_complain(c, in->op, "%s repeats one partition, which only DMA can read", d->name);
-  else if (in->def->kind != NISA_REGISTER_LOAD)
+  else if (in->engine != NISA_ENGINE_SYNC && in->def->kind != NISA_REGISTER_LOAD)
     check_start(c, in, d->name, x, i);
 }
 
@@ -309,7 +310,7 @@ static void check_op(struct nisa_check *c, MlirOperation op) {
   if (!nisa_op_of(op)) {
     if (ir_is(op, "scf.while"))
       check_while(c, op);
-    if (!is_allowed(op) && !nisa_sync_of(op) && !nisa_is_stream(op))
+    if (!is_allowed(op) && !nisa_sync_of(op) && !nisa_is_stream(op) && !nisa_is_core(op))
       nisa_complain(c, op, "it is not a NISA operation, and it may not stand beside them");
     for (intptr_t k = 0; k < mlirOperationGetNumResults(op) && !nisa_sync_of(op); k++)
       if (mem_is_on_chip(nisa_type_space(mlirValueGetType(mlirOperationGetResult(op, k)))))
@@ -355,5 +356,7 @@ enum status nisa_verify(MlirOperation module, enum target target, struct arena *
     check_op(&c, all.v[k]);
   nisa_check_memory(&c, module);
   nisa_check_streams(&c, module);
+  nisa_check_registers(&c, module);
+  nisa_check_cores(&c, module);
   return c.n_errors ? ST_INPUT : ST_OK;
 }

@@ -24,6 +24,11 @@ void nisa_check_instr(struct nisa_check *c, const struct nisa_instr *in);
 void nisa_check_memory(struct nisa_check *c, MlirOperation module);
 /* Checks engine programs: where streams, waits, triggers, barriers and copies stand, and that they fit together. */
 void nisa_check_streams(struct nisa_check *c, MlirOperation module);
+/* verify_cores.c: checks programs of two cores: where their regions and what both use stand, and that they meet as often. */
+void nisa_check_cores(struct nisa_check *c, MlirOperation module);
+/* verify_registers.c: checks that no sequencer needs more registers at a time than it has. */
+enum { NISA_REGISTERS_MAX = 64 };
+void nisa_check_registers(struct nisa_check *c, MlirOperation module);
 /* Checks the places of a function's allocations: either none on chip has one or all have.  Those of a program that runs in
  * order do not share memory while both are alive; what engine programs use at the same time, other checks find. */
 void nisa_check_places(struct nisa_check *c, const struct nisa_lifetimes *l, bool in_program_order);

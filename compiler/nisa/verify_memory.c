@@ -26,6 +26,9 @@ static bool check_form(struct nisa_check *c, MlirOperation alloc) {
     nisa_complain(c, alloc, "its shape is not static");
   else if (nisa_element_bytes(mlirShapedTypeGetElementType(t)) == 0)
     nisa_complain(c, alloc, "its elements have a type that no memory holds");
+  struct nisa_place at;
+  if (!mlirAttributeIsNull(ir_attr(alloc, "address")) && !nisa_address_of(alloc, &at))
+    nisa_complain(c, alloc, "an address is array<i64: partition or bank, offset>, of memory on chip");
   if (c->n_errors > before || !mem_is_on_chip(s))
     return c->n_errors == before;
   if (mlirShapedTypeGetRank(t) < 2)

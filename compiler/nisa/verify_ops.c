@@ -128,6 +128,14 @@ static void check_dma_copy(struct nisa_check *c, const struct nisa_instr *in) {
     nisa_complain(c, in->op, "DMA does not convert between integer types");
 }
 
+static void check_exchange(struct nisa_check *c, const struct nisa_instr *in) {
+  nisa_check_same(c, in, "src");
+  if (!mlirTypeEqual(nisa_element(&in->operand[0]), nisa_element(&in->operand[1])))
+    nisa_complain(c, in->op, "what is exchanged is not converted: dst and src must have the same type");
+  if (nisa_access_space(&in->operand[0]) != MEM_SBUF || nisa_access_space(&in->operand[1]) != MEM_SBUF)
+    nisa_complain(c, in->op, "dst and src must be in SBUF");
+}
+
 static void check_dma_transpose(struct nisa_check *c, const struct nisa_instr *in) {
   const struct nisa_access *dst = &in->operand[0], *src = &in->operand[1];
   MlirAttribute p = ir_attr(in->op, "permutation");
@@ -456,6 +464,13 @@ static void check_register(struct nisa_check *c, const struct nisa_instr *in) {
     nisa_complain(c, in->op, "a register holds one element");
 }
 
+/* A register has the type of the element that it is stored in: the sequencer does not convert. */
+static void check_register_store(struct nisa_check *c, const struct nisa_instr *in) {
+  check_register(c, in);
+  if (!mlirTypeEqual(mlirValueGetType(in->operand[1].base), nisa_element(&in->operand[0])))
+    nisa_complain(c, in->op, "the type of value is not that of the elements of dst");
+}
+
 void nisa_check_instr(struct nisa_check *c, const struct nisa_instr *in) {
   static void (*const checks[NISA_KIND_COUNT])(struct nisa_check *, const struct nisa_instr *) = {
       [NISA_DMA_COPY] = check_dma_copy,
@@ -463,6 +478,7 @@ void nisa_check_instr(struct nisa_check *c, const struct nisa_instr *in) {
       [NISA_DMA_COPY_INDIRECT] = check_indirect,
       [NISA_DMA_SCATTER] = check_scatter,
       [NISA_DMA_COMPUTE] = check_dma_compute,
+      [NISA_SENDRECV] = check_exchange,
       [NISA_ALL_GATHER] = check_collective,
       [NISA_ALL_REDUCE] = check_collective,
       [NISA_REDUCE_SCATTER] = check_collective,
@@ -480,6 +496,7 @@ void nisa_check_instr(struct nisa_check *c, const struct nisa_instr *in) {
       [NISA_ACTIVATION] = check_activation,
       [NISA_IOTA] = check_iota,
       [NISA_REGISTER_LOAD] = check_register,
+      [NISA_REGISTER_STORE] = check_register_store,
       [NISA_TENSOR_TENSOR_SCAN] = check_scan,
       [NISA_TENSOR_SCALAR_CUMULATIVE] = check_cumulative,
       [NISA_BN_STATS] = check_stats,

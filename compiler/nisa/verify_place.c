@@ -80,6 +80,16 @@ static bool check_partition(struct nisa_check *c, const struct nisa_lifetime *x,
   return false;
 }
 
+/* An allocation that asks for a place has it. */
+static bool check_address(struct nisa_check *c, MlirOperation alloc, const struct nisa_place *p) {
+  struct nisa_place asked;
+  if (!nisa_address_of(alloc, &asked) ||
+      (asked.partition == p->partition && asked.bank == p->bank && asked.offset == p->offset && p->copies == 1))
+    return true;
+  nisa_complain(c, alloc, "its place is not the address that it asks for");
+  return false;
+}
+
 /* Checks one place and makes its box. */
 static bool check_place(struct nisa_check *c, const struct nisa_lifetime *x, struct box *b) {
   const struct nisa_machine *m = c->machine;
@@ -99,7 +109,7 @@ static bool check_place(struct nisa_check *c, const struct nisa_lifetime *x, str
     b->partitions = mlirShapedTypeGetDimSize(t, 0);
   b->partition = p.partition;
   b->accumulates = x->space == MEM_PSUM && accumulates(x->alloc);
-  if (!check_copies(c, x, &p) || (x->space == MEM_PSUM && !check_bank(c, x, &p)) ||
+  if (!check_address(c, x->alloc, &p) || !check_copies(c, x, &p) || (x->space == MEM_PSUM && !check_bank(c, x, &p)) ||
       (x->space == MEM_SBUF && !check_partition(c, x, &p, b->partitions)))
     return false;
   const int64_t size = x->space == MEM_SBUF   ? m->sbuf_bytes

@@ -10,6 +10,7 @@
 
 #include "base/buf.h"
 #include "ir/query.h"
+#include "nisa/cores.h"
 #include "nisa/verify.h"
 
 /* ---- operations ------------------------------------------------------------------------------------------------- */
@@ -70,7 +71,7 @@ static void check_instr(struct nisa_check *c, MlirOperation stream, MlirOperatio
 /* ---- barriers --------------------------------------------------------------------------------------------------- */
 
 static bool has_barrier(struct nisa_check *c, MlirOperation op) {
-  return ir_collect_named(c->arena, op, "nisa.barrier").n > 0;
+  return ir_collect_named(c->arena, op, "nisa.barrier").n || ir_collect_named(c->arena, op, "nisa.core_barrier").n;
 }
 
 /* Describes the barriers of a block and the loops and branches around them: "for(0,4,1){barrier}barrier".  Bounds of a
@@ -79,8 +80,8 @@ static void describe(struct nisa_check *c, MlirBlock block, struct buf *out) {
   for (MlirOperation op = mlirBlockGetFirstOperation(block); !mlirOperationIsNull(op);
        op = mlirOperationGetNextInBlock(op)) {
     int64_t v;
-    if (nisa_sync_of(op) == NISA_SYNC_BARRIER)
-      buf_puts(out, "barrier;");
+    if (nisa_sync_of(op) == NISA_SYNC_BARRIER || nisa_sync_of(op) == NISA_SYNC_CORE_BARRIER)
+      buf_printf(out, "%s;", nisa_sync_name(nisa_sync_of(op)));
     if (!mlirOperationGetNumRegions(op) || !has_barrier(c, op))
       continue;
     buf_puts(out, mlirIdentifierStr(mlirOperationGetName(op)).data);
@@ -155,10 +156,10 @@ static void check_stream(struct nisa_check *c, const struct ir_ops *streams, Mli
 
 enum { COPIES_MAX = 1024 }; /* far more than a memory on chip has room for, if they are worth it */
 
-/* Checks the entry block of a function with streams: everything that takes time stands in a stream.  Allocations without a
- * place have memory of their own. */
-static void check_outside(struct nisa_check *c, MlirOperation function) {
-  MlirBlock body = ir_body(function);
+/* Checks the entry block of a function, or the block of a core, with streams: everything that takes time stands in a
+ * stream.  Allocations without a place have memory of their own. */
+static void check_outside(struct nisa_check *c, MlirOperation root) {
+  MlirBlock body = ir_body(root);
   int64_t sbuf = 0, psum = 0;
   for (MlirOperation op = mlirBlockGetFirstOperation(body); !mlirOperationIsNull(op);
        op = mlirOperationGetNextInBlock(op)) {
@@ -178,17 +179,16 @@ static void check_outside(struct nisa_check *c, MlirOperation function) {
     }
   }
   if (sbuf > c->machine->sbuf_bytes || psum > c->machine->psum_bytes)
-    nisa_complain(c, function,
-                  "its allocations without a place need %lld bytes of each partition of SBUF and %lld of PSUM",
+    nisa_complain(c, root, "its allocations without a place need %lld bytes of each partition of SBUF and %lld of PSUM",
                   (long long)sbuf, (long long)psum);
 }
 
-/* The streams that stand directly in the function. */
-static struct ir_ops collect_streams(struct nisa_check *c, MlirOperation function) {
-  struct ir_ops all = ir_collect_named(c->arena, function, "scf.execute_region");
+/* The streams that stand directly in the function or in the region of a core. */
+static struct ir_ops collect_streams(struct nisa_check *c, MlirOperation root) {
+  struct ir_ops all = ir_collect_named(c->arena, root, "scf.execute_region");
   int n = 0;
   for (int k = 0; k < all.n; k++)
-    if (nisa_is_stream(all.v[k]) && mlirOperationEqual(mlirOperationGetParentOperation(all.v[k]), function))
+    if (nisa_is_stream(all.v[k]) && mlirOperationEqual(mlirOperationGetParentOperation(all.v[k]), root))
       all.v[n++] = all.v[k];
   all.n = n;
   return all;
@@ -197,12 +197,13 @@ static struct ir_ops collect_streams(struct nisa_check *c, MlirOperation functio
 /* Checks an operation that belongs into a stream, if it is outside of all. */
 static void check_alone(struct nisa_check *c, MlirOperation op) {
   const struct nisa_op_def *d = nisa_op_of(op);
-  const bool is_load = d && d->kind == NISA_REGISTER_LOAD, is_sync = nisa_sync_of(op), signals = d && nisa_signals(op);
+  const bool is_load = d && d->kind == NISA_REGISTER_LOAD,
+             is_sync = nisa_sync_of(op) && nisa_sync_of(op) != NISA_SYNC_CORE_BARRIER, signals = d && nisa_signals(op);
 
   if (nisa_is_stream(op)) {
     MlirOperation parent = mlirOperationGetParentOperation(op);
-    if (!ir_is(parent, "func.func") && mlirOperationIsNull(nisa_stream_around(parent)))
-      nisa_complain(c, op, "a stream stands directly in a function");
+    if (!ir_is(parent, "func.func") && !nisa_is_core(parent) && mlirOperationIsNull(nisa_stream_around(parent)))
+      nisa_complain(c, op, "a stream stands directly in a function or a core");
     return;
   }
   if ((!is_load && !is_sync && !signals) || !mlirOperationIsNull(nisa_stream_around(op)))
@@ -215,6 +216,18 @@ static void check_alone(struct nisa_check *c, MlirOperation op) {
     nisa_complain(c, op, "only the program of an engine loads a register of that engine");
 }
 
+static void check_program(struct nisa_check *c, MlirOperation root) {
+  struct ir_ops streams = collect_streams(c, root);
+  const int before = c->n_errors;
+  if (!streams.n)
+    return;
+  check_outside(c, root);
+  for (int s = 0; s < streams.n; s++)
+    check_stream(c, &streams, streams.v[s]);
+  if (c->n_errors == before)
+    check_barriers(c, &streams);
+}
+
 void nisa_check_streams(struct nisa_check *c, MlirOperation module) {
   struct ir_ops all = ir_collect(c->arena, module, NULL, NULL);
   struct ir_ops functions = ir_collect_named(c->arena, module, "func.func");
@@ -222,15 +235,8 @@ void nisa_check_streams(struct nisa_check *c, MlirOperation module) {
   for (int k = 0; k < all.n; k++)
     check_alone(c, all.v[k]);
   for (int k = 0; k < functions.n; k++) {
-    MlirOperation f = functions.v[k];
-    struct ir_ops streams = collect_streams(c, f);
-    if (!streams.n)
-      continue;
-    const int before = c->n_errors;
-    check_outside(c, f);
-    for (int s = 0; s < streams.n; s++)
-      check_stream(c, &streams, streams.v[s]);
-    if (c->n_errors == before)
-      check_barriers(c, &streams);
+    const struct ir_ops roots = nisa_roots(c->arena, functions.v[k]);
+    for (int r = 0; r < roots.n; r++)
+      check_program(c, roots.v[r]);
   }
 }

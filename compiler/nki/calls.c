@@ -7,6 +7,7 @@
 #define H (1u << MEM_HBM | 1u << MEM_SHARED_HBM)
 #define S (1u << MEM_SBUF)
 #define P (1u << MEM_PSUM)
+#define R 0u /* no memory: a register */
 
 #define DST(n, m) {.name = n, .kind = NKI_PARAM_DST, .memories = m}
 #define SRC(n, m) {.name = n, .kind = NKI_PARAM_SRC, .memories = m}
@@ -27,6 +28,7 @@
 #define OPT_FLAG(n) {.name = n, .kind = NKI_PARAM_FLAG, .is_optional = true}
 #define OPT_INTS(n) {.name = n, .kind = NKI_PARAM_INTS, .is_optional = true}
 #define OPT_WORD(n) {.name = n, .kind = NKI_PARAM_WORD, .is_optional = true}
+#define NO_PARAM {.kind = NKI_PARAM_END}
 #define OPT_ENGINE {.name = "engine", .kind = NKI_PARAM_ENGINE, .is_optional = true}
 
 #define TENSOR NISA_ENGINE_TENSOR
@@ -58,6 +60,35 @@ const struct nki_value *nki_value(const struct nki_call *c, const char *name) {
     i++;
   assert(i < NKI_PARAMS_MAX);
   return &c->value[i];
+}
+
+enum nki_region nki_region_of(const struct nki_call *c) {
+  switch (c->kind) {
+  case NKI_DEVICE_FOR:
+  case NKI_DEVICE_WHILE:
+  case NKI_DEVICE_IF:
+    return NKI_BEGINS;
+  case NKI_DEVICE_DO:
+  case NKI_DEVICE_ELSE:
+    return NKI_GOES_ON;
+  case NKI_DEVICE_END:
+    return NKI_ENDS;
+  default:
+    return NKI_NO_REGION;
+  }
+}
+
+void nki_each_tensor(const struct nki_call *c, nki_tensor_fn *f, void *user) {
+  const struct nki_call_def *def = nki_def(c);
+  for (int k = 0; k < nki_n_params(def); k++) {
+    const struct nki_value *v = &c->value[k];
+    if (v->kind != NKI_VIEW)
+      continue;
+    f(user, v->view->tensor, def->param[k].kind == NKI_PARAM_DST);
+    for (int i = 0; i < v->view->n_terms; i++)
+      if (v->view->terms[i].reg)
+        f(user, v->view->terms[i].reg, false);
+  }
 }
 
 static const struct {

@@ -109,7 +109,7 @@ static struct nki_view *registers_for(struct nki_steps *s, const struct nki_call
   struct nki_term *terms = arena_new_array(s->arena, struct nki_term, NKI_TERMS_MAX);
   for (int i = 0; i < v->n_terms; i++) /* they move over the partitions as v does */
     if (v->terms[i].partition)
-      terms[out->n_terms++] = (struct nki_term){v->terms[i].loop, v->terms[i].partition, 0};
+      terms[out->n_terms++] = (struct nki_term){.loop = v->terms[i].loop, .partition = v->terms[i].partition};
   out->terms = terms;
   return out;
 }

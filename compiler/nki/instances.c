@@ -25,9 +25,13 @@ static struct part part_of(const struct nki_program *p, int first, int n, struct
   int made = 0;
   for (int i = 0; i < p->tensors.n; i++)
     x.key[i] = is_common(p->tensors.v[i]) ? -1 - i : INT_MAX;
-  for (int i = first; i < first + n; i++)
-    if (!p->items.v[i].call && !is_common(p->items.v[i].tensor))
-      x.key[p->items.v[i].tensor->number] = made++;
+  for (int i = first; i < first + n; i++) {
+    const struct nki_call *c = p->items.v[i].call;
+    const struct nki_value *dst = c && nki_makes_register(c) ? nki_value(c, "dst") : NULL;
+    const struct nki_tensor *t = dst ? dst->view->tensor : p->items.v[i].tensor;
+    if (t && !is_common(t))
+      x.key[t->number] = made++;
+  }
   return x;
 }
 
@@ -38,12 +42,23 @@ static bool same_elements(const struct nki_tensor *x, const struct nki_tensor *y
 }
 
 static bool same_tensor(const struct nki_tensor *x, const struct nki_tensor *y) {
-  return nki_same_type(x, y) && x->input == y->input && same_elements(x, y);
+  return nki_same_type(x, y) && nki_same_address(x, y) && x->input == y->input && x->reg == y->reg &&
+         same_elements(x, y);
+}
+
+static bool same_terms(const struct part *a, const struct nki_view *x, const struct part *b, const struct nki_view *y) {
+  bool same = x->n_terms == y->n_terms;
+  for (int i = 0; same && i < x->n_terms; i++) {
+    const struct nki_term *t = &x->terms[i], *u = &y->terms[i];
+    same = t->loop == u->loop && !t->reg == !u->reg && t->partition == u->partition && t->offset == u->offset &&
+           (!t->reg || (a->key[t->reg->number] == b->key[u->reg->number] && t->dim == u->dim && t->by == u->by));
+  }
+  return same;
 }
 
 static bool same_view(const struct part *a, const struct nki_view *x, const struct part *b, const struct nki_view *y) {
   bool same = a->key[x->tensor->number] == b->key[y->tensor->number] && x->partition == y->partition &&
-              x->offset == y->offset && x->rank == y->rank;
+              x->offset == y->offset && x->rank == y->rank && same_terms(a, x, b, y);
   for (int i = 0; same && i < x->rank; i++)
     same = x->dim[i].size == y->dim[i].size && x->dim[i].stride == y->dim[i].stride;
   return same;
@@ -144,6 +159,19 @@ int64_t nki_grid_size(const struct nki_grid *g) {
   return n;
 }
 
+static int launched_on(const struct nki_grid *g, const int64_t *id) {
+  return g->cores < 2 ? 0 : (int)(id[g->core_axis] / g->core_step % g->cores);
+}
+
+/* trn1 has no cores that run one kernel together. */
+static int core_of(const struct nki_program *p, const int64_t *id) {
+  return p->on_one_core || p->target == TARGET_TRN1 ? 0 : launched_on(&p->grid, id);
+}
+
+int nki_instance_core(const struct nki_program *p) {
+  return p->instances.n ? launched_on(&p->grid, p->instances.v[p->instances.n - 1].id) : 0;
+}
+
 struct nki_instance *nki_instance_begin(struct nki_program *p) {
   struct nki_instance x = {.first = p->items.n, .same_as = -1};
   int64_t rest = p->instances.n;
@@ -151,6 +179,7 @@ struct nki_instance *nki_instance_begin(struct nki_program *p) {
     x.id[i] = rest % p->grid.dims[i];
     rest /= p->grid.dims[i];
   }
+  x.core = p->core = core_of(p, x.id);
   p->next_shared = 0;
   p->first_tensor = p->tensors.n;
   return array_push(p->arena, &p->instances, x);

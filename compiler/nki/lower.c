@@ -4,6 +4,7 @@
 #include <assert.h>
 #include <string.h>
 
+#include "nisa/cores.h"
 #include "nki/lower_internal.h"
 #include "nki/reroll.h"
 
@@ -99,26 +100,44 @@ static enum status lower_steps(struct nki_lower *l, const struct nki_call *c) {
 
 /* The items around the present one, the outermost first. */
 struct way {
-  int depth, ids[NKI_LOOPS_MAX + 1];
+  int depth, ids[NKI_LOOPS_MAX + NKI_REGIONS_MAX + 1];
 };
 
-/* Finds the item after which each tensor on chip is not used any more, among the items beside the one that makes it.
- * made[t]: its depth; last[t]: the id of the last such item. */
-static void find_last_uses(const struct nki_items *items, struct way *way, int *made, int *last) {
+struct last_uses {
+  struct way way;
+  int *made, *last;
+};
+
+static void note_last_use(void *user, struct nki_tensor *t, bool is_written) {
+  struct last_uses *u = user;
+  (void)is_written;
+  u->last[t->number] = u->way.ids[u->made[t->number]];
+}
+
+/* Finds the item after which each tensor on chip is not used any more, among the items beside the one that makes it: of a
+ * loop or branch on the device its end.  made[t]: its depth; last[t]: the id of the last such item. */
+static void find_last_uses(const struct nki_items *items, struct last_uses *u) {
+  int middle, end;
   for (int i = 0; i < items->n; i++) {
     const struct nki_item *x = &items->v[i];
-    way->ids[way->depth] = x->id;
+    const enum nki_region region = x->call ? nki_region_of(x->call) : NKI_NO_REGION;
+    if (region == NKI_ENDS) {
+      u->way.depth--;
+      continue;
+    }
+    u->way.ids[u->way.depth] = x->id;
+    if (region == NKI_BEGINS) {
+      nki_region_find(items, i, &middle, &end);
+      u->way.ids[u->way.depth] = items->v[end].id;
+    }
     if (x->tensor)
-      made[x->tensor->number] = way->depth;
-    for (int k = 0; x->call && k < nki_n_params(nki_def(x->call)); k++)
-      if (x->call->value[k].kind == NKI_VIEW) {
-        const int t = x->call->value[k].view->tensor->number;
-        last[t] = way->ids[made[t]];
-      }
+      u->made[x->tensor->number] = u->way.depth;
+    if (x->call)
+      nki_each_tensor(x->call, note_last_use, u);
+    u->way.depth += region == NKI_BEGINS || x->loop;
     if (x->loop) {
-      way->depth++;
-      find_last_uses(&x->loop->items, way, made, last);
-      way->depth--;
+      find_last_uses(&x->loop->items, u);
+      u->way.depth--;
     }
   }
 }
@@ -132,27 +151,25 @@ static int count_items(const struct nki_items *items) {
 
 static void find_releases(struct nki_lower *l) {
   const struct nki_program *p = l->p;
-  struct way way = {.depth = 0};
-  int *made = arena_new_array(&l->arena, int, (size_t)p->tensors.n),
-      *last = arena_new_array(&l->arena, int, (size_t)p->tensors.n);
-  find_last_uses(&p->items, &way, made, last);
+  struct last_uses u = {.made = arena_new_array(&l->arena, int, (size_t)p->tensors.n),
+                        .last = arena_new_array(&l->arena, int, (size_t)p->tensors.n)};
+  find_last_uses(&p->items, &u);
   l->releases = arena_new_array(&l->arena, struct nki_release *, (size_t)count_items(&p->items) + 1);
   for (int t = p->tensors.n - 1; t >= 0; t--) {
-    if (!mem_is_on_chip(p->tensors.v[t]->space))
+    if (!mem_is_on_chip(p->tensors.v[t]->space) || (p->tensors.v[t]->reg && !l->values[t].is_cell))
       continue;
     struct nki_release *x = arena_new(&l->arena, struct nki_release);
-    *x = (struct nki_release){p->tensors.v[t], l->releases[last[t]]};
-    l->releases[last[t]] = x;
+    *x = (struct nki_release){p->tensors.v[t], l->releases[u.last[t]]};
+    l->releases[u.last[t]] = x;
   }
 }
 
-/* Makes what calls in a loop need, but what is made only once: identity matrices, and views of arrays in HBM as one
- * dimension. */
-static void prepare(struct nki_lower *l, const struct nki_items *items) {
-  for (int i = 0; i < items->n; i++) {
+/* Identity matrices, and views of arrays in HBM as one dimension. */
+void nki_prepare(struct nki_lower *l, const struct nki_items *items, int from, int to) {
+  for (int i = from; i < to; i++) {
     const struct nki_call *c = items->v[i].call;
     if (items->v[i].loop)
-      prepare(l, &items->v[i].loop->items);
+      nki_prepare(l, &items->v[i].loop->items, 0, items->v[i].loop->items.n);
     if (c && c->kind == NKI_NC_TRANSPOSE && c->engine == NISA_ENGINE_TENSOR)
       nki_make_identity(l, c);
     for (int k = 0; c && k < nki_n_params(nki_def(c)); k++) {
@@ -163,18 +180,16 @@ static void prepare(struct nki_lower *l, const struct nki_items *items) {
   }
 }
 
-static enum status lower_items(struct nki_lower *l, const struct nki_items *items, int nesting);
-
 static enum status lower_loop(struct nki_lower *l, const struct nki_loop *loop, int nesting) {
   if (!nesting)
-    prepare(l, &loop->items);
+    nki_prepare(l, &loop->items, 0, loop->items.n);
   struct ir_builder outside = l->b;
   MlirValue bounds[] = {ir_index(&l->b, 0), ir_index(&l->b, loop->trips), ir_index(&l->b, 1)};
   MlirRegion region = ir_loop_region(&outside, 0, NULL, &l->b);
   l->counters[loop->depth] = mlirBlockGetArgument(l->b.block, 0);
   ir_for(&outside, bounds, 0, NULL, region);
   l->nesting = nesting + 1;
-  enum status st = lower_items(l, &loop->items, nesting + 1);
+  enum status st = nki_lower_items(l, &loop->items, 0, loop->items.n, nesting + 1);
   l->nesting = nesting;
   l->b.loc = outside.loc;
   ir_yield(&l->b, 0, NULL);
@@ -182,19 +197,33 @@ static enum status lower_loop(struct nki_lower *l, const struct nki_loop *loop, 
   return st;
 }
 
-static enum status lower_items(struct nki_lower *l, const struct nki_items *items, int nesting) {
+void nki_release_after(struct nki_lower *l, int id) {
+  for (const struct nki_release *e = l->releases[id]; e; e = e->next)
+    nki_release(l, &l->homes[e->tensor->number]);
+}
+
+enum status nki_lower_items(struct nki_lower *l, const struct nki_items *items, int from, int to, int nesting) {
   enum status st = ST_OK;
-  for (int i = 0; !st && i < items->n; i++) {
+  int middle, end;
+  for (int i = from; !st && i < to; i++) {
     const struct nki_item *x = &items->v[i];
+    if (x->core != l->core)
+      continue;
     l->b.loc = ir_loc_tagged(l->b.ctx, x->id, x->locs);
-    if (x->call)
+    if (x->call && nki_region_of(x->call) == NKI_BEGINS) {
+      nki_region_find(items, i, &middle, &end);
+      st = nki_lower_region(l, items, i, middle, end, nesting);
+      i = end;
+    } else if (x->call && nki_def(x->call)->engines[0] == NISA_ENGINE_SYNC)
+      st = nki_lower_registers(l, x->call);
+    else if (x->call)
       st = lower_steps(l, x->call);
     else if (x->loop)
       st = lower_loop(l, x->loop, nesting);
-    else
+    else if (!x->tensor->reg || l->values[x->tensor->number].is_cell)
       nki_memref_of(l, x->tensor, false);
-    for (const struct nki_release *e = l->releases[x->id]; !st && e; e = e->next)
-      nki_release(l, &l->homes[e->tensor->number]);
+    if (!st)
+      nki_release_after(l, items->v[i].id);
   }
   return st;
 }
@@ -204,6 +233,8 @@ static enum status lower_items(struct nki_lower *l, const struct nki_items *item
 static void find_registers(struct nki_lower *l, const struct nki_items *items) {
   for (int i = 0; i < items->n; i++) {
     const struct nki_call *c = items->v[i].call;
+    if (items->v[i].core != l->core)
+      continue;
     if (items->v[i].loop)
       find_registers(l, &items->v[i].loop->items);
     if (c && nki_needs_registers(c))
@@ -302,6 +333,60 @@ static void add_function(struct nki_lower *l, MlirModule module, MlirRegion regi
             &(struct ir_parts){.name = "func.func", .n_attrs = 3, .attrs = attrs, .n_regions = 1, .regions = &region});
 }
 
+/* The program of l->core, in the present block. */
+static enum status lower_core(struct nki_lower *l) {
+  const struct nki_items *items = &l->p->items;
+  make_registers(l, items);
+  enum status st = nki_lower_items(l, items, 0, items->n, 0);
+  if (st)
+    return st;
+  for (int t = 0; t < DT_COUNT; t++)
+    if (l->identity[t].rank)
+      nki_release(l, &l->homes[l->identity[t].number]);
+  for (int r = 0; r < NKI_REGISTERS; r++)
+    if (l->registers[r].rank)
+      nki_release(l, &l->homes[l->registers[r].number]);
+  return ST_OK;
+}
+
+/* Makes, before the cores, what both use: tensors in shared_hbm, and views of these, of parameters and of constants. */
+static void make_common(struct nki_lower *l, const struct nki_items *items) {
+  for (int i = 0; i < items->n; i++) {
+    const struct nki_item *x = &items->v[i];
+    l->b.loc = ir_loc_tagged(l->b.ctx, x->id, x->locs);
+    if (x->loop)
+      make_common(l, &x->loop->items);
+    if (x->tensor && x->tensor->space == MEM_SHARED_HBM)
+      nki_memref_of(l, x->tensor, false);
+    for (int k = 0; x->call && k < nki_n_params(nki_def(x->call)); k++) {
+      const struct nki_tensor *t = x->call->value[k].kind == NKI_VIEW ? x->call->value[k].view->tensor : NULL;
+      if (t && (t->space == MEM_SHARED_HBM || t->input >= 0 || t->initial))
+        nki_memref_of(l, t, l->homes[t->number].is_flat);
+    }
+  }
+}
+
+/* A region for each core. */
+static enum status lower_cores(struct nki_lower *l) {
+  struct ir_builder outside = l->b;
+  enum status st = ST_OK;
+  make_common(l, &l->p->items);
+  for (l->core = 0; !st && l->core < l->n_cores; l->core++) {
+    MlirOperation core = nisa_create_core(ir_loc_tagged(l->b.ctx, 0, l->p->locs), l->core);
+    MlirOperation yield = mlirBlockGetTerminator(ir_body(core));
+    mlirBlockAppendOwnedOperation(outside.block, core);
+    mlirOperationRemoveFromParent(yield);
+    l->b = outside;
+    l->b.block = ir_body(core);
+    memset(l->identity, 0, sizeof l->identity);
+    memset(l->registers, 0, sizeof l->registers);
+    st = lower_core(l);
+    mlirBlockAppendOwnedOperation(ir_body(core), yield);
+  }
+  l->b = outside;
+  return st;
+}
+
 static enum status lower_function(struct nki_lower *l, MlirModule module) {
   const struct nki_program *p = l->p;
   const int n = count_inputs(p);
@@ -309,20 +394,13 @@ static enum status lower_function(struct nki_lower *l, MlirModule module) {
   MlirValue *results = arena_new_array(&l->arena, MlirValue, (size_t)p->n_outputs);
   MlirRegion region = make_region(l, n, args);
   make_constants(l, module);
-  make_registers(l, &p->items);
-  enum status st = lower_items(l, &p->items, 0);
+  enum status st = l->n_cores > 1 ? lower_cores(l) : lower_core(l);
   if (st) {
     mlirRegionDestroy(region);
     return st;
   }
   for (int i = 0; i < p->n_outputs; i++)
     results[i] = nki_memref_of(l, p->outputs[i], false);
-  for (int t = 0; t < DT_COUNT; t++)
-    if (l->identity[t].rank)
-      nki_release(l, &l->homes[l->identity[t].number]);
-  for (int r = 0; r < NKI_REGISTERS; r++)
-    if (l->registers[r].rank)
-      nki_release(l, &l->homes[l->registers[r].number]);
   l->b.loc = ir_loc_tagged(l->b.ctx, count_items(&p->items) + 1, p->return_locs);
   ir_op0(&l->b, "func.return", p->n_outputs, results);
   add_function(l, module, region, n, args);
@@ -338,7 +416,7 @@ enum status nki_lower(struct ir *ir, const struct nki_program *p, struct diags *
       return made;
     p = rerolled;
   }
-  struct nki_lower l = {.ir = ir, .p = p, .ds = ds};
+  struct nki_lower l = {.ir = ir, .p = p, .n_cores = nki_program_cores(p), .ds = ds};
   struct ir_capture capture;
   arena_init(&l.arena);
   l.homes = arena_new_array(&l.arena, struct nki_home, (size_t)nki_registers_number(&l, NKI_REGISTERS));
@@ -346,7 +424,9 @@ enum status nki_lower(struct ir *ir, const struct nki_program *p, struct diags *
   MlirModule module = mlirModuleCreateEmpty(mlirLocationUnknownGet(ir->ctx));
   mlirOperationSetAttributeByName(mlirModuleGetOperation(module), ir_str("nisa.target"),
                                   nisa_target_attr(ir->ctx, p->target));
+  l.values = arena_new_array(&l.arena, struct nki_register, (size_t)p->tensors.n);
   nki_find_flat(&l);
+  nki_find_cells(&l);
   ir_capture_begin(ir, &capture, ds, DG_INTERNAL, ds->arena);
   find_releases(&l);
   enum status st = lower_function(&l, module);

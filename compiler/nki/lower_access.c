@@ -8,6 +8,7 @@
 struct counter {
   const struct nki_loop *loop;
   bool is_down;
+  const struct nki_tensor *reg; /* instead of a loop */
 };
 enum { COUNTERS_MAX = 2 * NKI_TERMS_MAX };
 
@@ -32,8 +33,15 @@ static void add_counters(struct steps *s, const struct nki_loop *loop, const int
       s->dim[d].start += is_down && each > 0 ? by[d] * (loop->trips - 1) : 0;
     }
     if (is_used)
-      s->counter[s->n_counters++] = (struct counter){loop, is_down};
+      s->counter[s->n_counters++] = (struct counter){.loop = loop, .is_down = is_down};
   }
+}
+
+/* Adds a register, for each one of which dimension d grows by `by`. */
+static void add_register(struct steps *s, const struct nki_tensor *reg, int d, int64_t by) {
+  for (int i = 0; i < s->rank; i++)
+    s->dim[i].each[s->n_counters] = i == d ? by : 0;
+  s->counter[s->n_counters++] = (struct counter){.reg = reg};
 }
 
 /* On chip: the steps of the par_dims leading dimensions over the partitions. */
@@ -70,6 +78,10 @@ static bool steps_of(const struct nki_view *v, int par_dims, struct steps *out) 
   }
   for (int i = 0; i < v->n_terms; i++) {
     int64_t by[NKI_RANK_MAX];
+    if (v->terms[i].reg) {
+      add_register(out, v->terms[i].reg, v->terms[i].dim, v->terms[i].by);
+      continue;
+    }
     for (int d = 0; d < whole.rank; d++)
       by[d] = at.by[d][i];
     add_counters(out, v->terms[i].loop, by);
@@ -88,6 +100,10 @@ static struct steps flat_steps(const struct nki_view *v, int par_dims) {
     s.dim[first].by[k] = v->dim[k].stride;
   for (int i = 0; i < v->n_terms; i++) {
     int64_t by[2] = {v->terms[i].partition};
+    if (v->terms[i].reg) {
+      add_register(&s, v->terms[i].reg, first, v->terms[i].offset);
+      continue;
+    }
     by[first] = v->terms[i].offset;
     add_counters(&s, v->terms[i].loop, by);
   }
@@ -134,7 +150,13 @@ MlirType nki_memref_type(struct nki_lower *l, const struct nki_tensor *t, bool i
 }
 
 static MlirValue allocate(struct nki_lower *l, const struct nki_tensor *t, bool is_flat) {
-  MlirOperation op = nisa_create_alloc(l->b.loc, nki_memref_type(l, t, is_flat), 64);
+  MlirOperation op = nisa_create_alloc(l->b.loc, nki_memref_type(l, t, is_flat), t->has_address ? 0 : 64);
+  const int64_t bank = nisa_machine(l->p->target)->psum_bank_bytes;
+  struct nisa_place at = {.partition = t->partition, .offset = t->address};
+  if (t->space == MEM_PSUM)
+    at = (struct nisa_place){.bank = t->address / bank, .offset = t->address % bank};
+  if (t->has_address)
+    nisa_set_address(op, &at);
   mlirBlockAppendOwnedOperation(l->b.block, op);
   return ir_result(op);
 }
@@ -190,6 +212,8 @@ static MlirAffineMap map_of(struct nki_lower *l, int n_dims, const struct steps 
 }
 
 static MlirValue index_of(struct nki_lower *l, const struct counter *c) {
+  if (c->reg)
+    return nki_register_index(l, c->reg);
   MlirValue v = l->counters[c->loop->depth];
   return c->is_down ? ir_binary(&l->b, "arith.subi", ir_index(&l->b, c->loop->trips - 1), v) : v;
 }

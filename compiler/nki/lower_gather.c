@@ -1,4 +1,5 @@
 /* lower_gather: shuffles, gathers, random numbers, and what concerns several cores, as instructions. */
+#include "nisa/streams.h"
 #include "nki/lower_emit.h"
 
 static void lower_shuffle(struct nki_lower *l, const struct nki_call *c) {
@@ -120,9 +121,11 @@ enum status nki_lower_more(struct nki_lower *l, const struct nki_call *c) {
     lower_packed_product(l, c);
     break;
   case NKI_CORE_BARRIER: /* on one core there is nothing to wait for */
+    if (l->n_cores > 1)
+      mlirBlockAppendOwnedOperation(l->b.block, nisa_create_core_barrier(l->b.loc));
     break;
   case NKI_SENDRECV:
-    nki_lower_copy(l, c, NISA_DMA_COPY, "src");
+    nki_lower_copy(l, c, l->n_cores > 1 ? NISA_SENDRECV : NISA_DMA_COPY, "src");
     break;
   default:
     return ST_BUG; /* compose.c has taken it apart */

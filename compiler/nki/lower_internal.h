@@ -3,6 +3,8 @@
  *   lower_access.c   the memories of tensors, and views as operands
  *   lower_call.c     one call as instructions
  *   lower_gather.c   the same for shuffles, gathers and random numbers
+ *   lower_device.c   loops and branches on the device
+ *   registers.c      registers and their arithmetic
  *   lower.c          the program: temporaries, releases, the function
  */
 #ifndef NKI_LOWER_INTERNAL_H
@@ -26,15 +28,24 @@ struct nki_release {
   struct nki_release *next;
 };
 
+/* A register.  One that is written once, where it is made, is a value; any other is a cell of SBUF, its home. */
+struct nki_register {
+  bool is_cell;
+  MlirValue value; /* of one that is no cell: i32 or f32 */
+  MlirValue index; /* the same of type index, if it is the index of a loop */
+};
+
 struct nki_lower {
   struct ir *ir;
   const struct nki_program *p;
+  int n_cores, core; /* that execute it; whose program is being made */
   struct diags *ds;
   struct arena arena;
   struct ir_builder b;               /* where the next instruction goes: the end of the function, or of a loop in it */
   int nesting;                       /* of loops there */
   MlirValue counters[NKI_LOOPS_MAX]; /* of the loops that are open, by their depth */
   struct nki_home *homes;            /* of the program's tensors, and of those below */
+  struct nki_register *values;       /* of the program's tensors that are registers */
   struct nki_release **releases;     /* by the id of an item: what ends after it */
   struct nki_tensor identity[DT_COUNT];       /* identity matrices; rank 0: not made yet */
   struct nki_tensor registers[NKI_REGISTERS]; /* accumulator registers; rank 0: the program needs none */
@@ -58,6 +69,33 @@ static inline int nki_registers_number(const struct nki_lower *l, enum nki_regis
 
 /* Adds an error about a call.  Returns ST_INPUT. */
 enum status nki_lower_refuse(struct nki_lower *l, const struct nki_call *c, const char *hint, const char *what);
+
+/* ---- lower.c ----------------------------------------------------------------------------------------------------- */
+
+/* Appends the instructions of items from … to - 1, inside of so many loops. */
+enum status nki_lower_items(struct nki_lower *l, const struct nki_items *items, int from, int to, int nesting);
+/* Makes what these items in a loop need, but what is made only once. */
+void nki_prepare(struct nki_lower *l, const struct nki_items *items, int from, int to);
+/* Releases what ends after the item of this id. */
+void nki_release_after(struct nki_lower *l, int id);
+
+/* ---- lower_device.c ---------------------------------------------------------------------------------------------- */
+
+/* Appends the loop or branch that item `begin` begins, as far as its end. */
+enum status nki_lower_region(struct nki_lower *l, const struct nki_items *items, int begin, int middle, int end,
+                             int nesting);
+
+/* ---- registers.c ------------------------------------------------------------------------------------------------- */
+
+/* Finds the registers that are cells. */
+void nki_find_cells(struct nki_lower *l);
+/* The value of a register now, i32 or f32, and as an index. */
+MlirValue nki_register_value(struct nki_lower *l, const struct nki_tensor *reg);
+MlirValue nki_register_index(struct nki_lower *l, const struct nki_tensor *reg);
+/* The value of a parameter that is a register or a number, as a register of this type has it. */
+MlirValue nki_register_or_number(struct nki_lower *l, const struct nki_value *v, enum dtype t);
+/* nki.isa.register_… and arithmetic. */
+enum status nki_lower_registers(struct nki_lower *l, const struct nki_call *c);
 
 /* ---- lower_access.c ---------------------------------------------------------------------------------------------- */
 

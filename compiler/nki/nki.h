@@ -17,6 +17,16 @@
  *
  * A stride may be 0 (the same elements again), but not negative.  The functions below that make views of views have
  * the names of NKI's methods of tensors.
+ *
+ * Registers.  A register is a number of 32 bits that is known on the device only.  It is a tensor of one element in SBUF with
+ * `reg` set: nki.isa.register_alloc makes one, and arithmetic and loops on the device have one as their result.
+ *
+ * Device loops and branches.  They are calls among the others, so that a list of items stays flat: one that begins a region,
+ * perhaps one in its middle, and NKI_DEVICE_END.  All three are in one list of items.
+ *
+ *     NKI_DEVICE_FOR … NKI_DEVICE_END                          for dst in range(lower, upper, step)
+ *     NKI_DEVICE_WHILE condition NKI_DEVICE_DO … NKI_DEVICE_END
+ *     NKI_DEVICE_IF … NKI_DEVICE_ELSE … NKI_DEVICE_END         the middle may be missing
  */
 #ifndef NKI_NKI_H
 #define NKI_NKI_H
@@ -39,12 +49,18 @@ enum {
   NKI_TERMS_MAX = 6   /* loops on which the place of a view depends */
 };
 
+/* The device loops and branches that may be open at a time. */
+enum { NKI_REGIONS_MAX = 12, NKI_REGISTERS_MAX = 64 /* of an engine's sequencer */ };
+
 /* ---- tensors and views ------------------------------------------------------------------------------------------- */
 
 /* What the elements of a tensor are if no type of ours says it: integers have four small floats, or a scale of them. */
 enum nki_packed { NKI_PLAIN, NKI_E4M3FN_X4, NKI_E5M2_X4, NKI_E2M1FN_X4, NKI_E8M0 };
 /* The kind of this name ("float8_e4m3fn_x4"), or NKI_PLAIN; *dtype: of the integers. */
 enum nki_packed nki_packed_find(const char *name, enum dtype *dtype);
+
+/* NKI_REGISTER: of register_alloc, which calls write; NKI_RESULT: the one call that writes it makes it, and no item does. */
+enum nki_register_kind { NKI_NO_REGISTER, NKI_REGISTER, NKI_RESULT };
 
 struct nki_tensor {
   int number;         /* from 0, in the order of creation */
@@ -56,7 +72,14 @@ struct nki_tensor {
   enum mem_space space; /* MEM_HBM, MEM_SHARED_HBM, MEM_SBUF or MEM_PSUM */
   int rank;             /* on chip at least 2 */
   int64_t dims[NKI_RANK_MAX];
-  int input;           /* the parameter that it is, or -1 */
+  int input; /* the parameter that it is, or -1 */
+  enum nki_register_kind reg;
+  bool is_typed; /* of a register: its type, int32, uint32 or float32, is settled: something has been written to it */
+  int scope;     /* of a record: the region that it was made in, 0 outside of all */
+  int core;      /* that has it, if it is neither a parameter nor in shared_hbm */
+  bool has_address;    /* the kernel says where on chip it is: */
+  int64_t partition;   /* its first one */
+  int64_t address;     /* its first byte in each partition; of PSUM counted through the banks */
   const void *initial; /* of a constant in HBM: its elements without gaps, in the program's arena; else NULL */
   struct src_locs locs;
 };
@@ -65,10 +88,13 @@ struct nki_dim {
   int64_t size, stride;
 };
 
-/* What a place grows by in each round of a loop. */
+/* What a place grows by in each round of a loop, or for each one that a register counts. */
 struct nki_term {
   const struct nki_loop *loop;
+  struct nki_tensor *reg;    /* then loop is NULL, and partition is 0 */
   int64_t partition, offset; /* may be negative; not both 0 */
+  int dim;                   /* of a register: the dimension of the tensor whose index grows, in steps of `by` */
+  int64_t by;
 };
 
 struct nki_view {
@@ -86,6 +112,9 @@ struct nki_view {
 
 /* The name of the type of its elements, as kernels write it. */
 const char *nki_type_name(const struct nki_tensor *t);
+static inline bool nki_same_address(const struct nki_tensor *x, const struct nki_tensor *y) {
+  return x->has_address == y->has_address && x->partition == y->partition && x->address == y->address;
+}
 /* True if the tensors have the same memory, type and shape. */
 static inline bool nki_same_type(const struct nki_tensor *x, const struct nki_tensor *y) {
   return x->space == y->space && x->dtype == y->dtype && x->packed == y->packed && x->rank == y->rank &&
@@ -149,6 +178,12 @@ bool nki_view_ap(const struct nki_view *v, int n, const int64_t (*pairs)[2], int
  * does not matter. */
 bool nki_view_rows(const struct nki_view *v, int n, const int64_t (*pairs)[2], int64_t offset, struct nki_view *rows,
                    struct nki_view *out, struct nki_error *err);
+/* The view begins at an index of dimension d that is reg more; the caller has made it of one element, or of as many as it has
+ * from there on.  On chip d is not the partitions. */
+bool nki_view_move(struct nki_view *v, int d, struct nki_tensor *reg, struct arena *a, struct nki_error *err);
+/* The view begins reg * (the elements of one index of the tensor's dimension `dim`) later. */
+bool nki_view_move_by_tensor(struct nki_view *v, int64_t dim, struct nki_tensor *reg, struct arena *a,
+                             struct nki_error *err);
 /* True if all elements of the view lie one after another, on chip in each partition. */
 bool nki_is_contiguous(const struct nki_view *v);
 /* Where a view begins, over the dimensions of its tensor: at the index start[d] + the sum of by[d][i] * the round of the loop of
@@ -237,11 +272,26 @@ struct nki_call {
   enum nki_call_kind kind;
   enum nisa_engine engine;
   struct nki_value value[NKI_PARAMS_MAX]; /* as in the definition */
+  int scope;                              /* of a record: the region or branch that it begins, which tensors name */
   struct src_locs locs;
 };
 static inline const struct nki_call_def *nki_def(const struct nki_call *c) {
   return &nki_calls[c->kind];
 }
+/* What a call does to regions. */
+enum nki_region { NKI_NO_REGION, NKI_BEGINS, NKI_GOES_ON, NKI_ENDS };
+enum nki_region nki_region_of(const struct nki_call *c);
+/* True if users call it as nki.isa.NAME: the others come of loops, branches and operators. */
+static inline bool nki_is_users(enum nki_call_kind k) {
+  return k < NKI_REGISTER_ALU;
+}
+/* Calls f for each tensor that a call names, registers in the places of views among them. */
+/* True if its result is a register of the kind NKI_RESULT. */
+static inline bool nki_makes_register(const struct nki_call *c) {
+  return c->kind == NKI_REGISTER_ALU || c->kind == NKI_DEVICE_FOR;
+}
+typedef void nki_tensor_fn(void *user, struct nki_tensor *t, bool is_written);
+void nki_each_tensor(const struct nki_call *c, nki_tensor_fn *f, void *user);
 /* The value of the parameter of this name, which the call must have. */
 const struct nki_value *nki_value(const struct nki_call *c, const char *name);
 /* The first integer of a list; `missing` for an absent or empty one. */
@@ -265,6 +315,7 @@ struct nki_item {
   struct nki_loop *loop;
   struct src_locs locs;
   int round; /* in a record: the innermost round that it belongs to, or -1 */
+  int core;  /* that executes it */
   int id;    /* of its line in the text */
   /* in a program with loops: the ids of the lines of the record that it stands for, at most NKI_FROM_MAX */
   int n_from;
@@ -291,14 +342,18 @@ enum { NKI_GRID_RANK_MAX = 4 };
 struct nki_grid {
   int rank;
   int64_t dims[NKI_GRID_RANK_MAX];
-  int cores; /* that the launch asks for; the program runs on one */
+  int cores; /* that the launch asks for */
+  /* the axis that is spread over them: index i of it is on core i / core_step modulo the cores */
+  int core_axis;
+  int64_t core_step;
 };
 int64_t nki_grid_size(const struct nki_grid *g);
 
-/* One run of the kernel.  The instances follow one another in the program.  They share the inputs and the tensors in
- * shared_hbm; all others are an instance's own. */
+/* One run of the kernel.  The instances of one core follow one another in the program; two cores run theirs side by side.
+ * All share the inputs and the tensors in shared_hbm; all others are an instance's own. */
 struct nki_instance {
   int64_t id[NKI_GRID_RANK_MAX];
+  int core;
   int first, n;  /* its items */
   int same_as;   /* an instance before it with equal calls, which have to run only once: it has no items; -1: none */
   uint64_t hash; /* of the calls */
@@ -309,6 +364,8 @@ struct nki_program {
   const char *name;
   enum target target;
   struct nki_grid grid;
+  bool on_one_core; /* all instances are on core 0, whatever the launch asks for: a part of a larger program */
+  int core;         /* of the running instance */
   struct {
     struct nki_instance *v;
     int n, cap;
@@ -328,8 +385,12 @@ struct nki_program {
   struct {
     struct nki_round *v;
     int n, cap;
-  } rounds;           /* of a record, in the order in which they began */
-  int round;          /* of a record: the one that the next items belong to, or -1 */
+  } rounds;             /* of a record, in the order in which they began */
+  int round;            /* of a record: the one that the next items belong to, or -1 */
+  int n_scopes, n_open; /* of a record: regions and branches so far, and those that are open */
+  struct {
+    int scope, begin; /* the item that begins it */
+  } open[NKI_REGIONS_MAX];
   struct index names; /* of the tensors */
   int n_outputs;
   struct nki_tensor **outputs;
@@ -347,11 +408,34 @@ struct nki_tensor *nki_tensor_new(struct nki_program *p, const char *name, enum 
 /* Adds a tensor that the kernel makes; one in shared_hbm that an instance before has made is that. */
 struct nki_tensor *nki_tensor_make(struct nki_program *p, const char *name, enum dtype dtype, enum mem_space space,
                                    int rank, const int64_t *dims, struct src_locs locs, struct nki_error *err);
+/* Puts the last tensor that was made, which is on chip, at an address.  False with *err if it cannot be there. */
+bool nki_tensor_place(struct nki_program *p, struct nki_tensor *t, int64_t partition, int64_t address,
+                      struct nki_error *err);
+/* Checks that tensors at the same address are not in use at the same time: from the first call of the record that uses one
+ * to the last.  False with *err; *at is the one that is used later. */
+bool nki_check_addresses(const struct nki_program *p, struct nki_error *err, const struct nki_tensor **at);
 /* Begins the next instance, and ends it: equal instances become one if that computes the same. */
 struct nki_instance *nki_instance_begin(struct nki_program *p);
 void nki_instance_end(struct nki_program *p);
+/* The core of the running instance, as the launch numbers them, even if one core runs them all. */
+int nki_instance_core(const struct nki_program *p);
+/* How many cores have something to do: 1 or 2. */
+int nki_program_cores(const struct nki_program *p);
+/* Checks that the cores meet in the same barriers and exchanges, one after another; of a program on one core that several
+ * instances of it meet in none.  False with *err; *at is the call at which they differ. */
+bool nki_check_meetings(const struct nki_program *p, struct nki_error *err, const struct nki_call **at);
 /* Checks a call against the rules of the hardware (rules.c), chooses its engine if it is unknown, and adds it. */
 bool nki_call_add(struct nki_program *p, const struct nki_call *call, struct nki_error *err);
+/* A register, which register_alloc makes: an item.  kind NKI_RESULT: for a call that is added next. */
+struct nki_tensor *nki_register_new(struct nki_program *p, const char *name, enum nki_register_kind kind,
+                                    enum dtype dtype, struct src_locs locs, struct nki_error *err);
+/* Begins a loop or branch, goes on to its middle, and ends it.  begin: for NKI_DEVICE_WHILE the item that is first in the
+ * condition, which has been recorded; otherwise items.n. */
+bool nki_region_begin(struct nki_program *p, const struct nki_call *call, int begin, struct nki_error *err);
+bool nki_region_go_on(struct nki_program *p, const struct nki_call *call, struct nki_error *err);
+void nki_region_end(struct nki_program *p, struct src_locs locs);
+/* Finds the item in the middle of the region that item `begin` begins, -1 if there is none, and its end. */
+void nki_region_find(const struct nki_items *items, int begin, int *middle, int *end);
 /* Says which loops run now, the outermost first, for what is added next: to each the number of its run, and its round. */
 void nki_set_rounds(struct nki_program *p, int n, const uint64_t *loops, const int *rounds);
 /* A name for a tensor that no tensor of the program has yet.  NULL: that of the memory. */
@@ -378,9 +462,10 @@ struct nki_line {
   const struct nki_item *item;
 };
 struct buf;
-/* Appends the program in the syntax of NKI.  Of a long record it shows only the first two rounds and the last round of each
- * loop.  *lines, *n: in a. */
-enum status nki_print(const struct nki_program *p, struct buf *out, struct arena *a, struct nki_line **lines, int *n);
+/* Appends the program in the syntax of NKI.  instance: of a record, the one to show alone, with the tensors that all share;
+ * -1: all.  Of a long record it shows only the first two rounds and the last round of each loop.  *lines, *n: in a. */
+enum status nki_print(const struct nki_program *p, int instance, struct buf *out, struct arena *a,
+                      struct nki_line **lines, int *n);
 /* The view as an expression: "x[0:64, 3]", or "x.ap([[512, 128], [2, 256]], offset=1)"; in a. */
 const char *nki_view_text(struct arena *a, const struct nki_view *v);
 

@@ -81,10 +81,25 @@ static bool begins_anew(const struct nki_call *c) {
   return accumulate->kind == NKI_FLAG && !accumulate->integer;
 }
 
+/* A tensor in PSUM that was made outside of a loop or branch on the device would begin anew in each of its rounds. */
+static bool may_begin(const struct nki_plan *plan, const struct nki_call *c, const struct nki_view *v,
+                      struct diags *ds) {
+  if (v->tensor->scope == plan->scope)
+    return true;
+  const struct src_loc *at = c->locs.n ? c->locs.v[0] : NULL;
+  diag_add(ds, DS_ERROR, DG_NKI_DEVICE_LOOP, at,
+           "%s in PSUM was made outside of this loop or branch on the device, and its products begin anew inside",
+           v->tensor->name)
+      ->hint = "make the tensor in the body, or add to it with every product";
+  return false;
+}
+
 static bool plan_product(struct nki_plan *plan, struct group *g, int item, const struct nki_call *c, struct diags *ds) {
   const struct nki_view *dst = nki_value(c, "dst")->view;
   const bool anew = begins_anew(c);
   bool touched = false;
+  if (anew && !may_begin(plan, c, dst, ds))
+    return false;
   for (struct written *w = g->written; w; w = w->next)
     touched |= overlap(w->view, dst);
   if (g->content == OTHER_DATA && !anew)
@@ -107,6 +122,8 @@ static bool plan_product(struct nki_plan *plan, struct group *g, int item, const
 
 static bool plan_other_write(struct nki_plan *plan, struct group *g, int item, const struct nki_call *c,
                              const struct nki_view *v, struct diags *ds) {
+  if (!may_begin(plan, c, v, ds))
+    return false;
   const bool zeros = c->kind == NKI_MEMSET && nki_value(c, "value")->number == 0 && covers_all(v);
   if (zeros) {
     if (g->content != NOTHING)
@@ -157,11 +174,26 @@ static bool plan_call(struct nki_plan *plan, struct group *groups, int item, con
   return true;
 }
 
+/* Keeps the region around the next item, whose number the tensors that it makes have. */
+static void follow(struct nki_plan *plan, const struct nki_call *c) {
+  const enum nki_region region = nki_region_of(c);
+  if (region == NKI_BEGINS)
+    plan->outer[plan->n_outer++] = plan->scope;
+  if (region == NKI_BEGINS || region == NKI_GOES_ON)
+    plan->scope = c->scope;
+  if (region == NKI_ENDS)
+    plan->scope = plan->outer[--plan->n_outer];
+}
+
 bool nki_plan_make(const struct nki_program *p, struct arena *a, struct diags *ds, struct nki_plan *out) {
   struct group *groups = arena_new_array(a, struct group, (size_t)p->tensors.n);
   *out = (struct nki_plan){.arena = a, .items = arena_new_array(a, struct nki_item_plan, (size_t)p->items.n)};
-  for (int i = 0; i < p->items.n; i++)
-    if (p->items.v[i].call && !plan_call(out, groups, i, p->items.v[i].call, ds))
+  for (int i = 0; i < p->items.n; i++) {
+    const struct nki_call *c = p->items.v[i].call;
+    if (c && !plan_call(out, groups, i, c, ds))
       return false;
+    if (c)
+      follow(out, c);
+  }
   return true;
 }

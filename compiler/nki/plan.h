@@ -16,6 +16,8 @@ struct nki_item_plan {
 struct nki_plan {
   struct arena *arena;
   struct nki_item_plan *items; /* one for each item of the record */
+  int scope, n_outer;          /* while it is made: the region around the next item, and those around that */
+  int outer[NKI_REGIONS_MAX];
 };
 
 /* False with a diagnostic if a use of PSUM has no form in NISA. */

@@ -7,10 +7,27 @@
  *       nisa.tensor_tensor(dst=x, data1=x, data2=y, op=nl.add)
  *       return out
  *
- * One line shows one item.  Parameters that were left out are not shown.  A loop is
+ * One line shows one item.  Parameters that were left out are not shown.  Of a program on two cores, "# core 1" precedes
+ * what core 1 executes.  A loop is
  *
  *       for i in nl.affine_range(2):
  *         nisa.dma_copy(dst=x, src=a[i*128:i*128+128, :])
+ *
+ * and loops and branches on the device are
+ *
+ *       n = nisa.register_alloc()
+ *       nisa.register_load(dst=n, src=count)
+ *       for reg in nl.dynamic_range(0, n, 1):
+ *         reg_1 = reg * 128
+ *         nisa.dma_copy(dst=x, src=a[reg_1:reg_1+128, :])
+ *       while True:
+ *         reg_2 = n > 0
+ *         if not reg_2: break
+ *         …
+ *       if n:
+ *         …
+ *       else:
+ *         …
  */
 #include <assert.h>
 #include <inttypes.h>
@@ -48,6 +65,10 @@ static bool find_slices(const struct nki_view *v, struct nki_start *at, int dim_
   return next == v->rank;
 }
 
+static const char *term_name(const struct nki_term *t) {
+  return t->loop ? t->loop->name : t->reg->name;
+}
+
 /* The sum of a number and of multiples of loops' rounds: "i*128+j+4". */
 static const char *sum_text(struct arena *a, const struct nki_view *v, const int64_t *by, int64_t start) {
   const char *text = "";
@@ -61,7 +82,7 @@ static const char *sum_text(struct arena *a, const struct nki_view *v, const int
       const int64_t x = by[i] * sign;
       if (x <= 0)
         continue;
-      text = arena_printf(a, "%s%s%s", text, sign < 0 ? "-" : *text ? "+" : "", v->terms[i].loop->name);
+      text = arena_printf(a, "%s%s%s", text, sign < 0 ? "-" : *text ? "+" : "", term_name(&v->terms[i]));
       text = x == 1 ? text : arena_printf(a, "%s*%" PRId64, text, x);
     }
   return begins && start ? arena_printf(a, "%s%+" PRId64, text, start) : text;
@@ -189,12 +210,72 @@ static void put_call(struct buf *b, struct arena *a, const struct nki_call *c) {
   buf_putc(b, ')');
 }
 
+/* ---- registers, and loops and branches on the device ------------------------------------------------------------- */
+
+static void put_alu(struct buf *b, struct arena *a, const struct nki_call *c) {
+  static const struct {
+    const char *op, *symbol;
+  } symbols[] = {{"add", "+"},         {"subtract", "-"},
+                 {"multiply", "*"},    {"is_eq", "=="},
+                 {"is_ne", "!="},      {"is_gt", ">"},
+                 {"is_ge", ">="},      {"is_lt", "<"},
+                 {"is_le", "<="},      {"bitwise_and", "&"},
+                 {"bitwise_or", "|"},  {"bitwise_xor", "^"},
+                 {"shift_left", "<<"}, {"shift_right_logical", ">>"}};
+  const struct nki_call_def *def = nki_def(c);
+  const char *symbol = "";
+  for (size_t i = 0; i < sizeof symbols / sizeof *symbols; i++)
+    if (!strcmp(symbols[i].op, c->value[1].op->nisa))
+      symbol = symbols[i].symbol;
+  put_value(b, a, &def->param[0], &c->value[0]);
+  buf_puts(b, " = ");
+  put_value(b, a, &def->param[2], &c->value[2]);
+  buf_printf(b, " %s ", symbol);
+  put_value(b, a, &def->param[3], &c->value[3]);
+}
+
+/* False for a call that users write. */
+static bool put_device(struct buf *b, struct arena *a, const struct nki_call *c) {
+  const struct nki_call_def *def = nki_def(c);
+  switch (c->kind) {
+  case NKI_REGISTER_ALU:
+    put_alu(b, a, c);
+    return true;
+  case NKI_DEVICE_FOR:
+    buf_puts(b, "for ");
+    for (int k = 0; k < 3; k++) {
+      buf_puts(b, k == 0 ? "" : k == 1 ? " in nl.dynamic_range(" : ", ");
+      put_value(b, a, &def->param[k], &c->value[k]);
+    }
+    buf_printf(b, ", %" PRId64 "):", nki_first_int(&c->value[3], 1));
+    return true;
+  case NKI_DEVICE_WHILE:
+    buf_puts(b, "while True:");
+    return true;
+  case NKI_DEVICE_DO:
+  case NKI_DEVICE_IF:
+    buf_puts(b, c->kind == NKI_DEVICE_DO ? "if not " : "if ");
+    put_value(b, a, &def->param[0], &c->value[0]);
+    buf_puts(b, c->kind == NKI_DEVICE_DO ? ": break" : ":");
+    return true;
+  case NKI_DEVICE_ELSE:
+    buf_puts(b, "else:");
+    return true;
+  default:
+    return false;
+  }
+}
+
 static void put_dims(struct buf *b, const struct nki_tensor *t) {
   for (int i = 0; i < t->rank; i++)
     buf_printf(b, i ? ", %" PRId64 : "%" PRId64, t->dims[i]);
 }
 
 static void put_tensor(struct buf *b, const struct nki_tensor *t) {
+  if (t->reg) {
+    buf_printf(b, "%s = nisa.register_alloc()  # %s", t->name, dtype_numpy_name(t->dtype));
+    return;
+  }
   if (t->initial) {
     buf_printf(b, "%s = nl.shared_constant(%s[", t->name, nki_type_name(t));
     put_dims(b, t);
@@ -203,8 +284,11 @@ static void put_tensor(struct buf *b, const struct nki_tensor *t) {
   }
   buf_printf(b, "%s = nl.ndarray((", t->name);
   put_dims(b, t);
-  buf_printf(b, t->rank == 1 ? ",), nl.%s, buffer=nl.%s)" : "), nl.%s, buffer=nl.%s)", nki_type_name(t),
+  buf_printf(b, t->rank == 1 ? ",), nl.%s, buffer=nl.%s" : "), nl.%s, buffer=nl.%s", nki_type_name(t),
              nisa_space_name(t->space));
+  if (t->has_address)
+    buf_printf(b, ", address=(%" PRId64 ", %" PRId64 ")", t->partition, t->address);
+  buf_putc(b, ')');
 }
 
 /* ---- programs ---------------------------------------------------------------------------------------------------- */
@@ -287,49 +371,110 @@ static void begin_line(struct printer *p, enum nki_line_kind kind, const struct 
     buf_puts(p->out, "  ");
 }
 
+static void put_items(struct printer *p, const struct nki_items *items, int depth);
+
 static void put_item(struct printer *p, const struct nki_item *x, int depth) {
   begin_line(p, NKI_LINE_ITEM, x, x->id, depth);
-  if (x->call)
+  if (x->call && !put_device(p->out, &p->scratch, x->call))
     put_call(p->out, &p->scratch, x->call);
   else if (x->tensor)
     put_tensor(p->out, x->tensor);
-  else
+  else if (x->loop)
     buf_printf(p->out, "for %s in nl.affine_range(%" PRId64 "):", x->loop->name, x->loop->trips);
   buf_putc(p->out, '\n');
-  for (int i = 0; x->loop && i < x->loop->items.n; i++)
-    put_item(p, &x->loop->items.v[i], depth + 1);
+  if (x->loop)
+    put_items(p, &x->loop->items, depth + 1);
   if (p->scratch.total > 1 << 20)
     arena_clear(&p->scratch);
 }
 
-static void put_items(struct printer *p, const struct nki_program *program) {
+/* Follows the loops and branches on the device.  Returns whether the item has a line, and the depth of that line. */
+static bool enters(const struct nki_item *x, int *depth, int *line) {
+  const enum nki_region region = x->call ? nki_region_of(x->call) : NKI_NO_REGION;
+  *depth -= region == NKI_ENDS;
+  *line = *depth - (x->call && x->call->kind == NKI_DEVICE_ELSE);
+  *depth += region == NKI_BEGINS;
+  return region != NKI_ENDS;
+}
+
+static void put_items(struct printer *p, const struct nki_items *items, int depth) {
+  int line;
+  for (int i = 0; i < items->n; i++)
+    if (enters(&items->v[i], &depth, &line))
+      put_item(p, &items->v[i], line);
+}
+
+/* "(1, 0)" */
+static void put_id(struct buf *b, const struct nki_program *p, const struct nki_instance *x) {
+  buf_putc(b, '(');
+  for (int i = 0; i < p->grid.rank; i++)
+    buf_printf(b, i ? ", %" PRId64 : "%" PRId64, x->id[i]);
+  buf_putc(b, ')');
+}
+
+/* Says which instance is shown alone, and returns the one whose calls it makes. */
+static const struct nki_instance *put_instance(struct printer *p, const struct nki_program *program, int instance) {
+  const struct nki_instance *x = &program->instances.v[instance];
+  p->line++;
+  buf_puts(p->out, "  # instance ");
+  put_id(p->out, program, x);
+  if (x->same_as < 0) {
+    buf_printf(p->out, nki_program_cores(program) > 1 ? " on core %d\n" : "\n", x->core);
+    return x;
+  }
+  buf_puts(p->out, " makes the calls of instance ");
+  put_id(p->out, program, &program->instances.v[x->same_as]);
+  buf_puts(p->out, ", which has made them\n");
+  return &program->instances.v[x->same_as];
+}
+
+static bool is_of(const struct nki_program *p, const struct nki_instance *x, int item) {
+  const struct nki_tensor *t = p->items.v[item].tensor;
+  return !x || (item >= x->first && item < x->first + x->n) || (t && t->space == MEM_SHARED_HBM);
+}
+
+/* The items of a program, or of one instance; of a long record, rounds of loops are left out. */
+static void put_program(struct printer *p, const struct nki_program *program, int instance) {
   const int *left_out = program->items.n > SHORT && program->rounds.n ? rounds_left_out(program, p->a) : NULL;
-  int said = -1;
+  const bool has_cores = nki_program_cores(program) > 1 && instance < 0;
+  const struct nki_instance *only = instance >= 0 ? put_instance(p, program, instance) : NULL;
+  int said = -1, core = -1, depth = 1, line;
   for (int i = 0; i < program->items.n; i++) {
     const struct nki_item *x = &program->items.v[i];
+    if (!is_of(program, only, i))
+      continue;
+    if (has_cores && x->core != core && x->call) {
+      core = x->core;
+      p->line++;
+      buf_printf(p->out, "  # core %d\n", core);
+    }
     int round = left_out ? x->round : -1;
+    if (!enters(x, &depth, &line))
+      continue;
     if (round < 0 || left_out[round] < 0) {
-      put_item(p, x, 1);
+      put_item(p, x, line);
       continue;
     }
     while (left_out[round] == 0 && program->rounds.v[round].outer >= 0 && left_out[program->rounds.v[round].outer] >= 0)
       round = program->rounds.v[round].outer;
     if (left_out[round] > 0 && said != round) {
       p->line++;
-      buf_printf(p->out, "  # … %d more rounds of this loop; nki-reroll shows what they have in common\n",
+      for (int k = 0; k < line; k++)
+        buf_puts(p->out, "  ");
+      buf_printf(p->out, "# … %d more rounds of this loop; nki-reroll shows what they have in common\n",
                  left_out[round]);
       said = round;
     }
   }
 }
 
-enum status nki_print(const struct nki_program *program, struct buf *out, struct arena *a, struct nki_line **lines,
-                      int *n) {
+enum status nki_print(const struct nki_program *program, int instance, struct buf *out, struct arena *a,
+                      struct nki_line **lines, int *n) {
   struct printer p = {.out = out, .a = a};
   arena_init(&p.scratch);
   begin_line(&p, NKI_LINE_HEADER, NULL, 0, 0);
   put_header(out, program);
-  put_items(&p, program);
+  put_program(&p, program, instance < program->instances.n ? instance : -1);
   if (program->n_outputs) {
     begin_line(&p, NKI_LINE_RETURN, NULL, last_id(&program->items) + 1, 1);
     buf_puts(out, "return ");

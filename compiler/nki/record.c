@@ -12,9 +12,10 @@
 
 /* ---- items and rounds -------------------------------------------------------------------------------------------- */
 
-static void add_item(struct nki_program *p, struct nki_item x) {
+void nki_item_add(struct nki_program *p, struct nki_item x) {
   x.round = p->rounds.n ? p->round : -1;
   x.id = p->items.n + 1;
+  x.core = p->core;
   x.locs = x.call ? x.call->locs : x.tensor->locs;
   array_push(p->arena, &p->items, x);
 }
@@ -92,16 +93,22 @@ struct nki_tensor *nki_tensor_new(struct nki_program *p, const char *name, enum 
   if (!check_tensor(p, dtype, space, rank, dims, err))
     return NULL;
   struct nki_tensor *t = arena_new(p->arena, struct nki_tensor);
-  *t = (struct nki_tensor){
-      .number = p->tensors.n, .dtype = dtype, .space = space, .rank = rank, .input = input, .locs = locs};
+  *t = (struct nki_tensor){.number = p->tensors.n,
+                           .dtype = dtype,
+                           .space = space,
+                           .rank = rank,
+                           .input = input,
+                           .core = p->core,
+                           .locs = locs};
   memcpy(t->dims, dims, (size_t)rank * sizeof *dims);
   t->called = name ? arena_strdup(p->arena, name) : NULL;
   t->name = nki_unique_name(p, name, space);
   p->names.arena = p->arena;
   index_add(&p->names, hash_text(t->name), p->tensors.n);
   array_push(p->arena, &p->tensors, t);
+  t->scope = p->n_open ? p->open[p->n_open - 1].scope : 0;
   if (input < 0)
-    add_item(p, (struct nki_item){.tensor = t});
+    nki_item_add(p, (struct nki_item){.tensor = t});
   return t;
 }
 
@@ -135,6 +142,8 @@ static bool takes_packed(const struct nki_call *c) {
 static bool check_view(const struct nki_call *c, const struct nki_param_def *def, const struct nki_view *v,
                        struct nki_error *err) {
   const enum mem_space s = v->tensor->space;
+  if (v->tensor->reg) /* its parameter takes registers only */
+    return true;
   if (v->tensor->packed && !takes_packed(c))
     return nki_refuse(err, DG_NKI_DTYPE, "packed elements are copied, quantized and multiplied with scales", "%s is %s",
                       def->name, nki_type_name(v->tensor));
@@ -145,7 +154,8 @@ static bool check_view(const struct nki_call *c, const struct nki_param_def *def
     return nki_refuse(err, DG_NKI_MEMORY, s == MEM_PSUM || mem_is_dram(s) ? "copy it to SBUF first" : NULL,
                       "%s is in %s, but it must be in %s", def->name, nisa_space_name(s),
                       memories_text(err->arena, def->memories));
-  if (!mem_is_on_chip(s) || nki_def(c)->engines[0] == NISA_ENGINE_DMA) /* DMA reaches every partition */
+  const enum nisa_engine usual = nki_def(c)->engines[0];
+  if (!mem_is_on_chip(s) || usual == NISA_ENGINE_DMA || usual == NISA_ENGINE_SYNC) /* these reach every partition */
     return true;
   if (v->dim[0].stride != 1 && v->dim[0].size > 1)
     return nki_refuse(err, DG_NKI_ADDRESS, "the partitions of an operand are neighbours",
@@ -393,6 +403,8 @@ static bool check_call(const struct nki_program *p, const struct nki_call *c, st
   for (int i = 0; i < nki_n_params(def); i++)
     if (c->value[i].kind == NKI_VIEW && !check_view(c, &def->param[i], c->value[i].view, err))
       return false;
+  if (def->engines[0] == NISA_ENGINE_SYNC)
+    return nki_rules_registers(c, err);
   switch (c->kind) {
   case NKI_DMA_COPY:
     return check_same_elements(c, err);
@@ -470,9 +482,9 @@ bool nki_call_add(struct nki_program *p, const struct nki_call *call, struct nki
   if (p->n_calls >= NKI_CALLS_MAX)
     return nki_refuse(err, DG_TOO_MANY_OPS, "use fewer or larger tiles", "the kernel has more than %d calls",
                       NKI_CALLS_MAX);
-  if (!check_call(p, c, err) || !choose_engine(c, err))
+  if (!nki_check_scopes(p, c, err) || !check_call(p, c, err) || !choose_engine(c, err))
     return false;
-  add_item(p, (struct nki_item){.call = c});
+  nki_item_add(p, (struct nki_item){.call = c});
   p->n_calls++;
   return true;
 }
@@ -497,7 +509,8 @@ bool nki_is_written(const struct nki_program *p, const struct nki_tensor *t) {
 /* ---- results that are written elsewhere -------------------------------------------------------------------------- */
 
 static bool is_same_view(const struct nki_view *v, const struct nki_view *w) {
-  bool same = v->tensor == w->tensor && v->partition == w->partition && v->offset == w->offset && v->rank == w->rank;
+  bool same = v->tensor == w->tensor && v->partition == w->partition && v->offset == w->offset && v->rank == w->rank &&
+              v->n_terms == w->n_terms && v->terms == w->terms;
   for (int i = 0; same && i < v->rank; i++)
     same = v->dim[i].size == w->dim[i].size && v->dim[i].stride == w->dim[i].stride;
   return same;

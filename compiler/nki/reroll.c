@@ -47,11 +47,11 @@ static void place_body(struct roll *r, int body) {
 /* Makes a tensor in its home, before the node that uses it first, if it is not made yet.  `here` uses it. */
 static void place_tensor(struct roll *r, struct nki_tensor *t, int here) {
   struct roll_tensor *x = roll_tensor_of(r, t);
-  if (x->is_placed || t->input >= 0)
+  if (x->is_placed || t->input >= 0 || t->reg == NKI_RESULT)
     return;
   x->is_placed = true;
   struct roll_body *home = &r->bodies[x->home];
-  const struct nki_item item = {.tensor = t, .round = -1, .id = x->line, .locs = t->locs};
+  const struct nki_item item = {.tensor = t, .round = -1, .core = t->core, .id = x->line, .locs = t->locs};
   array_push(r->arena, &home->nodes, (struct roll_node){.item = item});
   if (x->home != here && home->nodes.n > 1) { /* the last node is the loop with the use */
     struct roll_node *v = &home->nodes.v[home->nodes.n - 2], loop = v[0];
@@ -68,6 +68,17 @@ static void note_made(struct roll *r, const struct nki_item *x) {
     place_tensor(r, whole, 0);
 }
 
+struct placing {
+  struct roll *r;
+  int body;
+};
+
+static void place_used(void *user, struct nki_tensor *t, bool is_written) {
+  const struct placing *x = user;
+  (void)is_written;
+  place_tensor(x->r, roll_whole(x->r, t), x->body);
+}
+
 static void make_tree(struct roll *r) {
   const struct nki_program *p = r->record;
   for (int i = 0; i < p->items.n; i++) {
@@ -78,10 +89,12 @@ static void make_tree(struct roll *r) {
     if (!c)
       continue;
     place_body(r, body);
-    for (int k = 0; k < nki_n_params(nki_def(c)); k++)
-      if (c->value[k].kind == NKI_VIEW)
-        place_tensor(r, roll_whole(r, c->value[k].view->tensor), body);
-    const struct nki_item item = {.call = c, .round = -1, .id = p->items.v[i].id, .locs = c->locs};
+    for (const struct roll_carried *x = r->carried[i]; x; x = x->next)
+      place_tensor(r, roll_whole(r, x->tensor), body);
+    struct placing placing = {r, body};
+    nki_each_tensor(c, place_used, &placing);
+    const struct nki_item item = {
+        .call = c, .round = -1, .core = p->items.v[i].core, .id = p->items.v[i].id, .locs = c->locs};
     array_push(r->arena, &r->bodies[body].nodes, (struct roll_node){.item = item});
   }
 }
@@ -163,7 +176,9 @@ static void end_run(struct roll *r, struct run *x, const struct roll_rounds *all
       roll_merge(r, &x->first, &x->second);
     *loop = (struct nki_loop){.trips = x->n, .depth = all->depth, .items = x->first};
     loop->locs = c ? header_of(r, c->call->locs, all->depth) : (struct src_locs){0};
-    array_push(r->arena, out, (struct nki_item){.loop = loop, .round = -1, .id = c ? c->id : 0, .locs = loop->locs});
+    array_push(
+        r->arena, out,
+        (struct nki_item){.loop = loop, .round = -1, .core = c ? c->core : 0, .id = c ? c->id : 0, .locs = loop->locs});
   }
   *x = (struct run){.n = 0};
 }
@@ -250,6 +265,21 @@ static void name_loops(struct nki_program *p, struct nki_items *x, int nesting) 
     }
 }
 
+static struct nki_tensor *settled(struct roll *r, struct nki_program *p, struct nki_tensor *t) {
+  struct roll_tensor *x =
+      roll_tensor_of(r, t->reg && roll_tensor_of(r, t)->same_as ? roll_tensor_of(r, t)->same_as : t);
+  return x->final ? x->final : final_tensor(r, p, x->tensor); /* the result of this call is a register */
+}
+
+static void settle_view(struct roll *r, struct nki_program *p, struct nki_view *v) {
+  struct nki_term *terms = v->n_terms ? arena_dup(r->arena, v->terms, (size_t)v->n_terms * sizeof *terms) : NULL;
+  v->tensor = settled(r, p, v->tensor);
+  for (int i = 0; i < v->n_terms; i++)
+    if (terms[i].reg)
+      terms[i].reg = settled(r, p, terms[i].reg);
+  v->terms = terms;
+}
+
 /* Gives the items their final tensors and their numbers. */
 static void settle(struct roll *r, struct nki_program *p, struct nki_items *x, int *id) {
   for (int i = 0; i < x->n; i++) {
@@ -268,10 +298,8 @@ static void settle(struct roll *r, struct nki_program *p, struct nki_items *x, i
     item->call = roll_settled(r, item->call);
     item->call->locs = item->locs;
     for (int k = 0; k < nki_n_params(nki_def(item->call)); k++)
-      if (item->call->value[k].kind == NKI_VIEW) {
-        struct nki_view *v = item->call->value[k].view;
-        v->tensor = roll_tensor_of(r, v->tensor)->final;
-      }
+      if (item->call->value[k].kind == NKI_VIEW)
+        settle_view(r, p, item->call->value[k].view);
   }
 }
 

@@ -26,6 +26,12 @@ struct roll_tensor {
   struct nki_tensor *final;   /* of the result, once it has a line there */
 };
 
+/* A tensor that exists before a loop or branch on the device, which uses it. */
+struct roll_carried {
+  struct nki_tensor *tensor;
+  struct roll_carried *next;
+};
+
 /* The calls of one round, or of the kernel (body 0). */
 struct roll_body {
   int outer, depth; /* outer: -1 for body 0 */
@@ -55,7 +61,8 @@ struct roll {
   struct arena *arena;
   const struct nki_program *record;
   bool keep_rounds;
-  struct nki_call **calls; /* of the items of the record; NULL: a tensor, or a call that is left out */
+  struct nki_call **calls;       /* of the items of the record; NULL: a tensor, or a call that is left out */
+  struct roll_carried **carried; /* of the items of the record that begin a loop or branch on the device */
   struct roll_body *bodies;
   struct {
     struct roll_tensor *v;

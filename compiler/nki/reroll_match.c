@@ -30,10 +30,21 @@ static bool differ(struct roll *r, const char *fmt, ...) {
   return false;
 }
 
-static bool same_terms(int n, const struct nki_term *x, int m, const struct nki_term *y) {
+/* A register of round y is that of the round which it equals. */
+static const struct nki_tensor *register_of(struct roll *r, const struct nki_tensor *t) {
+  const struct nki_tensor *same = roll_tensor_of(r, t)->same_as;
+  return same ? same : t;
+}
+
+static bool same_terms(struct roll *r, int n, const struct nki_term *x, int m, const struct nki_term *y) {
   bool same = n == m;
-  for (int i = 0; same && i < n; i++)
-    same = x[i].loop->depth == y[i].loop->depth && x[i].partition == y[i].partition && x[i].offset == y[i].offset;
+  for (int i = 0; same && i < n; i++) {
+    same = !x[i].loop == !y[i].loop && x[i].partition == y[i].partition && x[i].offset == y[i].offset;
+    if (same && x[i].loop)
+      same = x[i].loop->depth == y[i].loop->depth;
+    else if (same)
+      same = register_of(r, x[i].reg) == register_of(r, y[i].reg) && x[i].dim == y[i].dim && x[i].by == y[i].by;
+  }
   return same;
 }
 
@@ -77,8 +88,9 @@ static bool match_view(struct roll *r, const struct nki_call *c, const char *nam
                   a.tensor->name, d.tensor->name);
   if (x0->rank != y->rank || memcmp(x0->dim, y->dim, (size_t)x0->rank * sizeof *x0->dim) != 0)
     return differ(r, "%s of nisa.%s has other sizes or strides", name, nki_def(c)->name);
-  if (!same_terms(x0->n_terms, x0->terms, y->n_terms, y->terms))
-    return differ(r, "%s of nisa.%s moves differently in the loops inside", name, nki_def(c)->name);
+  if (!same_terms(r, x0->n_terms, x0->terms, y->n_terms, y->terms))
+    return differ(r, "%s of nisa.%s moves differently in the loops inside, or by another register", name,
+                  nki_def(c)->name);
   const int64_t partition = b.partition - a.partition, offset = b.offset - a.offset;
   if (d.partition - a.partition != k * partition || d.offset - a.offset != k * offset)
     return differ(r, "the place of %s of nisa.%s is not affine in the round", name, nki_def(c)->name);
@@ -100,7 +112,7 @@ static bool may_step(const struct nki_param_def *def, const struct nki_value *v)
 
 static bool match_list(struct roll *r, const struct nki_call *c, const struct nki_param_def *def,
                        const struct nki_value *x0, const struct nki_value *x1, const struct nki_value *y, int64_t k) {
-  if (x0->n == y->n && may_step(def, x0) && same_terms(x0->n_terms, x0->terms, y->n_terms, y->terms) &&
+  if (x0->n == y->n && may_step(def, x0) && same_terms(r, x0->n_terms, x0->terms, y->n_terms, y->terms) &&
       x0->n_terms < NKI_TERMS_MAX) {
     const int64_t step = (x1 ? x1 : y)->ints[0] - x0->ints[0];
     return y->ints[0] - x0->ints[0] == k * step ||
@@ -134,6 +146,8 @@ static bool match_call(struct roll *r, const struct nki_call *x0, const struct n
                        int64_t k) {
   if (x0->kind != y->kind)
     return differ(r, "one calls nisa.%s where another calls nisa.%s", nki_def(x0)->name, nki_def(y)->name);
+  if (nki_region_of(x0))
+    return differ(r, "they have a loop or a branch on the device");
   if (x0->engine != y->engine)
     return differ(r, "nisa.%s runs on another engine", nki_def(x0)->name);
   for (int i = 0; i < nki_n_params(nki_def(x0)); i++)
@@ -147,6 +161,8 @@ static bool match_call(struct roll *r, const struct nki_call *x0, const struct n
 static bool match_tensor(struct roll *r, const struct nki_tensor *x, const struct nki_tensor *y) {
   if (!nki_same_type(x, y))
     return differ(r, "the tensor %s has another shape, type or memory", x->name);
+  if (!nki_same_address(x, y))
+    return differ(r, "the tensor %s has another address", x->name);
   roll_tensor_of(r, y)->same_as = r->tensors.v[x->number].tensor;
   return true;
 }
@@ -160,6 +176,10 @@ bool roll_matches(struct roll *r, const struct nki_items *x0, const struct nki_i
     const struct nki_item *a = &x0->v[i], *b = x1 ? &x1->v[i] : NULL, *d = &y->v[i];
     if (!a->call != !d->call || !a->loop != !d->loop)
       return differ(r, "they do not make the same calls");
+    if (a->call && d->call->kind == a->call->kind && nki_makes_register(a->call))
+      ok = match_tensor(r, nki_value(a->call, "dst")->view->tensor, nki_value(d->call, "dst")->view->tensor);
+    if (!ok)
+      return false;
     if (a->call)
       ok = match_call(r, a->call, b ? b->call : NULL, d->call, k);
     else if (a->tensor)
@@ -174,8 +194,11 @@ bool roll_matches(struct roll *r, const struct nki_items *x0, const struct nki_i
 
 void roll_forget(struct roll *r, const struct nki_items *x) {
   for (int i = 0; i < x->n; i++) {
+    const struct nki_call *c = x->v[i].call;
     if (x->v[i].tensor)
       roll_tensor_of(r, x->v[i].tensor)->same_as = NULL;
+    if (c && nki_makes_register(c))
+      roll_tensor_of(r, nki_value(c, "dst")->view->tensor)->same_as = NULL;
     if (x->v[i].loop)
       roll_forget(r, &x->v[i].loop->items);
   }
@@ -206,10 +229,18 @@ void roll_merge(struct roll *r, struct nki_items *x, const struct nki_items *y) 
 static const struct nki_term *add_term(struct roll *r, const struct nki_loop *loop, int64_t partition, int64_t offset,
                                        const struct nki_term *terms, int n) {
   struct nki_term *v = arena_new_array(r->arena, struct nki_term, (size_t)n + 1);
-  v[0] = (struct nki_term){loop, partition, offset};
+  v[0] = (struct nki_term){.loop = loop, .partition = partition, .offset = offset};
   for (int i = 0; i < n; i++)
     v[i + 1] = terms[i];
   return v;
+}
+
+/* The terms of a view of a part: the whole tensor has one dimension more, before those that registers move along. */
+static const struct nki_term *deeper_terms(struct roll *r, const struct nki_view *v) {
+  struct nki_term *terms = v->n_terms ? arena_dup(r->arena, v->terms, (size_t)v->n_terms * sizeof *terms) : NULL;
+  for (int i = 0; i < v->n_terms; i++)
+    terms[i].dim += terms[i].reg != NULL;
+  return terms;
 }
 
 struct nki_call *roll_settled(struct roll *r, const struct nki_call *c) {
@@ -219,6 +250,8 @@ struct nki_call *roll_settled(struct roll *r, const struct nki_call *c) {
       continue;
     const struct place at = place_of(r, c->value[i].view);
     struct nki_view *v = out->value[i].view = arena_dup(r->arena, c->value[i].view, sizeof *v);
+    if (roll_whole(r, v->tensor) != v->tensor)
+      v->terms = deeper_terms(r, v);
     v->tensor = at.tensor;
     v->partition = at.partition;
     v->offset = at.offset;

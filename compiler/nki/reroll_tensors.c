@@ -66,20 +66,58 @@ static int common_body(const struct roll *r, int x, int y) {
   return x;
 }
 
+/* While the items are walked: the loops and branches on the device around the present one. */
+struct walk {
+  struct roll *r;
+  int item, n_open;
+  struct {
+    int scope, begin;
+  } open[NKI_REGIONS_MAX];
+};
+
+/* The item that counts as the use of a tensor: one that was made outside of loops and branches on the device that are open
+ * now is made before them, because it keeps its data from round to round. */
+static int use_of(const struct walk *w, const struct nki_tensor *t) {
+  int k = 0;
+  if (mem_is_on_chip(t->space))
+    for (int i = 0; i < w->n_open; i++)
+      k = w->open[i].scope == t->scope ? i + 1 : k;
+  return k < w->n_open ? w->open[k].begin : w->item;
+}
+
+static void note_use(void *user, struct nki_tensor *t, bool is_written) {
+  struct walk *w = user;
+  struct roll *r = w->r;
+  struct roll_tensor *x = roll_tensor_of(r, t);
+  const int use = use_of(w, t);
+  const int here = mem_is_on_chip(t->space) ? roll_body_of(r, use) : 0; /* HBM is never released */
+  (void)is_written;
+  if (x->home < 0)
+    x->first = use;
+  x->home = x->home < 0 ? here : common_body(r, x->home, here);
+  x->last = w->item;
+  if (use == w->item)
+    return;
+  struct roll_carried *carried = arena_new(r->arena, struct roll_carried);
+  *carried = (struct roll_carried){t, r->carried[use]};
+  r->carried[use] = carried;
+}
+
 static void find_homes(struct roll *r) {
+  struct walk w = {.r = r};
+  r->carried = arena_new_array(r->arena, struct roll_carried *, (size_t)r->record->items.n);
   for (int i = 0; i < r->record->items.n; i++) {
     const struct nki_call *c = r->calls[i];
-    for (int k = 0; c && k < nki_n_params(nki_def(c)); k++) {
-      if (c->value[k].kind != NKI_VIEW)
-        continue;
-      const struct nki_tensor *t = c->value[k].view->tensor;
-      struct roll_tensor *x = roll_tensor_of(r, t);
-      const int here = mem_is_on_chip(t->space) ? roll_body_of(r, i) : 0; /* HBM is never released */
-      if (x->home < 0)
-        x->first = i;
-      x->home = x->home < 0 ? here : common_body(r, x->home, here);
-      x->last = i;
-    }
+    const enum nki_region region = c ? nki_region_of(c) : NKI_NO_REGION;
+    w.item = i;
+    if (c)
+      nki_each_tensor(c, note_use, &w);
+    if (region == NKI_BEGINS)
+      w.open[w.n_open++].begin = i;
+    if (region == NKI_ENDS)
+      w.n_open--;
+    if (region == NKI_BEGINS || region == NKI_GOES_ON)
+      w.open[w.n_open - 1].scope = c->scope;
   }
 }
 
@@ -95,8 +133,8 @@ struct site {
 
 static bool same_site(const struct roll_tensor *x, const struct roll_tensor *y) {
   const struct nki_tensor *a = x->tensor, *b = y->tensor;
-  return x->home == y->home && !a->initial == !b->initial && nki_same_type(a, b) &&
-         src_loc_equal(a->locs.v[0], b->locs.v[0]);
+  return x->home == y->home && a->scope == b->scope && a->core == b->core && !a->initial == !b->initial &&
+         nki_same_type(a, b) && src_loc_equal(a->locs.v[0], b->locs.v[0]);
 }
 
 static uint32_t site_hash(const struct roll_tensor *x) {
@@ -166,7 +204,8 @@ static void find_parts(struct roll *r) {
   const int n = r->tensors.n;
   for (int i = 0; i < n; i++) {
     const struct roll_tensor *x = &r->tensors.v[i];
-    if (x->home < 0 || x->tensor->input >= 0 || !x->tensor->locs.n || nki_is_output(r->record, x->tensor))
+    if (x->home < 0 || x->tensor->reg || x->tensor->input >= 0 || x->tensor->has_address || !x->tensor->locs.n ||
+        nki_is_output(r->record, x->tensor))
       continue;
     const uint32_t hash = site_hash(x);
     struct site *s = NULL;

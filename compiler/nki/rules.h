@@ -39,6 +39,13 @@ bool nki_rules_matmul(const struct nki_program *p, const struct nki_call *c, str
 bool nki_rules_packed(const struct nki_program *p, const struct nki_call *c, struct nki_error *err);
 /* rules_gather.c: shuffles, gathers, random numbers, several cores. */
 bool nki_rules_gather(const struct nki_program *p, const struct nki_call *c, struct nki_error *err);
+/* rules_registers.c: registers, and loops and branches on the device.  A register that is written gets its type. */
+bool nki_rules_registers(const struct nki_call *c, struct nki_error *err);
+/* regions.c: the call uses no tensor of a loop or branch on the device that has ended, and writes in one that is open to no
+ * register that it may not write. */
+bool nki_check_scopes(const struct nki_program *p, const struct nki_call *c, struct nki_error *err);
+/* record.c: adds an item, with its round and number. */
+void nki_item_add(struct nki_program *p, struct nki_item x);
 /* The rules of the calls that record.c does not know. */
 bool nki_rules_more(const struct nki_program *p, const struct nki_call *c, struct nki_error *err);
 

@@ -130,10 +130,16 @@ static bool check_sendrecv(const struct nki_program *p, const struct nki_call *c
                 from = nki_first_int(nki_value(c, "recv_from_rank"), 0);
   if (!nki_is_from(p, TARGET_TRN2, c, err) || !nki_same_shape("src", src, dst, err) || !same_type("src", src, dst, err))
     return false;
-  return (!to && !from) ||
-         nki_refuse(err, DG_NKI_OPERAND, "guard it with nl.num_programs() > 1, or launch on two cores",
-                    "data is sent to core %lld and comes from core %lld, but the kernel runs on one core",
-                    (long long)to, (long long)from);
+  if (p->grid.cores < 2)
+    return (!to && !from) ||
+           nki_refuse(err, DG_NKI_OPERAND, "guard it with nl.num_programs() > 1, or launch on two cores",
+                      "data is sent to core %lld and comes from core %lld, but the kernel runs on one core",
+                      (long long)to, (long long)from);
+  const int own = nki_instance_core(p);
+  return (to == 1 - own && from == 1 - own) ||
+         nki_refuse(err, DG_NKI_CORES, "send to and receive from 1 - nl.program_id(0)",
+                    "core %d exchanges data with the other core, %d, but send_to_rank is %lld and recv_from_rank %lld",
+                    own, 1 - own, (long long)to, (long long)from);
 }
 
 static bool check_barrier(const struct nki_program *p, const struct nki_call *c, struct nki_error *err) {

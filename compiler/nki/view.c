@@ -208,6 +208,10 @@ bool nki_start_of(const struct nki_view *v, struct nki_start *out) {
   memcpy(out->most, out->start, sizeof least);
   for (int i = 0; i < v->n_terms; i++) {
     const struct nki_term *t = &v->terms[i];
+    for (int d = 0; t->reg && d < whole.rank; d++) /* how far it goes is known on the device only */
+      out->by[d][i] = d == t->dim ? t->by : 0;
+    if (t->reg)
+      continue;
     index_of(&whole, v->partition + t->partition, v->offset + t->offset, next);
     for (int d = 0; d < whole.rank; d++) {
       out->by[d][i] = next[d] - out->start[d];
@@ -218,6 +222,45 @@ bool nki_start_of(const struct nki_view *v, struct nki_start *out) {
   for (int d = 0; d < whole.rank; d++)
     is_inside &= least[d] >= 0 && out->most[d] < v->tensor->dims[d];
   return is_inside;
+}
+
+/* ---- registers --------------------------------------------------------------------------------------------------- */
+
+static bool add_term(struct nki_view *v, struct nki_term t, struct arena *a, struct nki_error *err) {
+  if (v->n_terms == NKI_TERMS_MAX)
+    return nki_refuse(err, DG_NKI_VIEW, "add the registers first",
+                      "the place of a view depends on more than %d registers", NKI_TERMS_MAX);
+  struct nki_term *terms = arena_new_array(a, struct nki_term, (size_t)v->n_terms + 1);
+  for (int i = 0; i < v->n_terms; i++)
+    terms[i] = v->terms[i];
+  terms[v->n_terms++] = t;
+  v->terms = terms;
+  return true;
+}
+
+bool nki_view_move(struct nki_view *v, int d, struct nki_tensor *reg, struct arena *a, struct nki_error *err) {
+  const struct nki_view whole = nki_whole(v->tensor);
+  const int64_t stride = v->dim[d].stride;
+  int t = n_partition_dims(v);
+  if (is_partition(v, d))
+    return nki_refuse(err, DG_NKI_VIEW, "index a free dimension, or copy through HBM",
+                      "a register cannot select partitions: which ones an engine uses is known at compile time");
+  while (t < whole.rank - 1 && stride % whole.dim[t].stride)
+    t++;
+  return add_term(v, (struct nki_term){.reg = reg, .offset = stride, .dim = t, .by = stride / whole.dim[t].stride}, a,
+                  err);
+}
+
+bool nki_view_move_by_tensor(struct nki_view *v, int64_t dim, struct nki_tensor *reg, struct arena *a,
+                             struct nki_error *err) {
+  const struct nki_view whole = nki_whole(v->tensor);
+  int d;
+  if (!find_dim(&whole, dim, &d, err))
+    return false;
+  if (is_partition(&whole, d))
+    return nki_refuse(err, DG_NKI_VIEW, "pass indirect_dim=1, or a later dimension",
+                      "a register cannot select partitions: which ones an engine uses is known at compile time");
+  return add_term(v, (struct nki_term){.reg = reg, .offset = whole.dim[d].stride, .dim = d, .by = 1}, a, err);
 }
 
 /* ---- shapes ------------------------------------------------------------------------------------------------------ */
@@ -408,7 +451,12 @@ bool nki_view_ap(const struct nki_view *v, int n, const int64_t (*pairs)[2], int
                       on_chip ? 2 : 1, NKI_RANK_MAX, n);
   if (offset < 0)
     return nki_refuse(err, DG_NKI_BOUNDS, NULL, "the offset of an access pattern is %lld", (long long)offset);
-  *out = (struct nki_view){.tensor = v->tensor, .partition = v->partition, .offset = v->offset + offset, .rank = n};
+  *out = (struct nki_view){.tensor = v->tensor,
+                           .partition = v->partition,
+                           .offset = v->offset + offset,
+                           .rank = n,
+                           .n_terms = v->n_terms,
+                           .terms = v->terms};
   int64_t last = 0;
   for (int i = 0; i < n; i++) {
     out->dim[i] = (struct nki_dim){pairs[i][1], pairs[i][0]};

@@ -63,10 +63,10 @@ static void place(const struct sim_program *p, int buffer, int64_t copy, struct 
   }
   *x = (struct sim_area){.memory = SIM_MEMORY_SCRATCH, .from = at->offset + copy * at->stride};
   if (b->space == MEM_SBUF) {
-    x->memory = SIM_MEMORY_SBUF;
+    x->memory = b->core ? SIM_MEMORY_SBUF_1 : SIM_MEMORY_SBUF;
     *row = at->partition;
   } else if (b->space == MEM_PSUM) {
-    x->memory = SIM_MEMORY_PSUM;
+    x->memory = b->core ? SIM_MEMORY_PSUM_1 : SIM_MEMORY_PSUM;
     x->from += (int64_t)at->bank * BANK_BYTES;
   }
 }

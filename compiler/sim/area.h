@@ -21,7 +21,15 @@ struct sim_area {
   int64_t run; /* bytes at each position of the pattern, which begins at `from` */
 };
 
-enum { SIM_MEMORY_SBUF, SIM_MEMORY_PSUM, SIM_MEMORY_SCRATCH, SIM_MEMORY_BUFFERS /* + number of the buffer */ };
+/* SBUF and PSUM: of core 0; those of core 1 come after them. */
+enum {
+  SIM_MEMORY_SCRATCH,
+  SIM_MEMORY_SBUF,
+  SIM_MEMORY_PSUM,
+  SIM_MEMORY_SBUF_1,
+  SIM_MEMORY_PSUM_1,
+  SIM_MEMORY_BUFFERS /* + number of the buffer */
+};
 
 /* The buffer of an operand that is an access, and its copy, as the registers say. */
 int sim_area_buffer(const struct sim_operand *o, const int64_t *regs);

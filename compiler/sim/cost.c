@@ -393,6 +393,8 @@ struct sim_cost sim_cost_of(const struct sim_program *p, const struct sim_instr 
   struct sim_cost c = {.rule = SIM_COST_DMA};
   if (i->kind == NISA_REGISTER_LOAD)
     engine_cost(p, i, (struct shape){SIM_COST_REGISTER_LOAD, 0, 1}, t, &c);
+  else if (i->kind == NISA_REGISTER_STORE)
+    engine_cost(p, i, (struct shape){SIM_COST_REGISTER_STORE, 0, 1}, t, &c);
   else if (i->engine == NISA_ENGINE_TENSOR)
     matmul_cost(i, t, &c);
   else if (i->engine == NISA_ENGINE_VECTOR)
@@ -413,5 +415,7 @@ int64_t sim_instr_operations(const struct sim_instr *i) {
     return 2 * stationary->partitions * stationary->elements * moving->elements;
   }
   const struct sim_operand *dst = &i->operand[0];
-  return i->engine == NISA_ENGINE_DMA || i->kind == NISA_REGISTER_LOAD ? 0 : longest(i) * dst->partitions;
+  return i->engine == NISA_ENGINE_DMA || i->engine == NISA_ENGINE_SYNC || i->kind == NISA_REGISTER_LOAD
+             ? 0
+             : longest(i) * dst->partitions;
 }

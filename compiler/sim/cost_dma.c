@@ -98,6 +98,9 @@ struct sim_dma_cost sim_dma_cost_of(const struct sim_program *p, const struct si
     d = copy_cost(p, i, t);
     slow_down(&d, 50);
     return d;
+  case NISA_SENDRECV:
+    *rule = SIM_COST_EXCHANGE;
+    return copy_cost(p, i, t);
   case NISA_DMA_COPY:
     *rule = SIM_COST_DMA;
     return copy_cost(p, i, t);

@@ -157,6 +157,7 @@ static bool add_node(struct sim_cursor *c, const struct sim_node *n, struct sim_
     return true;
   case SIM_NODE_BARRIER:
     item->kind = SIM_ITEM_BARRIER;
+    item->of_all_cores = n->a;
     return true;
   case SIM_NODE_WAIT:
     item->waits[item->n_waits].stream = n->a;

@@ -32,7 +32,8 @@ struct sim_item {
   struct {
     int stream, count;
   } waits[SIM_WAITS_MAX];
-  int n_branches; /* on loaded data, before the item */
+  int n_branches;    /* on loaded data, before the item */
+  bool of_all_cores; /* of SIM_ITEM_BARRIER */
   int n_regions;
   struct sim_region regions[NISA_OPERANDS_MAX];
 };

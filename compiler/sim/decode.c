@@ -10,6 +10,7 @@
 #include "base/array.h"
 #include "ir/internal.h"
 #include "ir/query.h"
+#include "nisa/cores.h"
 #include "sim/decode_internal.h"
 
 enum { DEPTH_MAX = 64 }; /* of nested loops and branches */
@@ -336,6 +337,7 @@ static enum status decode_nisa(struct decoder *d, MlirOperation op, const struct
                       ir_first_place(d->arena, mlirOperationGetLocation(op)), &buffer))
       return decode_refuse(d, op, "its type has no size in memory");
     d->buffers.v[buffer].place = place_of(op);
+    d->buffers.v[buffer].core = d->core;
     decode_emit(d, (struct sim_node){.kind = SIM_NODE_ALLOC, .a = buffer, .b = d->iteration});
     return ST_OK;
   }
@@ -378,9 +380,15 @@ static enum status decode_op(struct decoder *d, MlirOperation op, int depth) {
     return decode_nisa(d, op, def);
   if (nisa_sync_of(op))
     return decode_sync(d, op);
-  if (nisa_is_stream(op)) {
+  if (nisa_is_stream(op) || (nisa_is_core(op) && !nisa_has_streams(op))) {
     array_push(d->arena, &d->streams, op);
     return ST_OK;
+  }
+  if (nisa_is_core(op)) {
+    d->core = nisa_core_number(op);
+    enum status st = decode_block(d, ir_body(op), depth + 1);
+    d->core = 0;
+    return st;
   }
   if (ir_is(op, "arith.select") && is_memref(mlirOperationGetResult(op, 0)))
     return decode_choice(d, op);
@@ -459,8 +467,10 @@ static enum status decode_function(struct decoder *d, MlirOperation function, st
       .instrs = d->instrs.v,
       .n_nodes = d->nodes.n,
       .nodes = d->nodes.v,
+      .n_cores = nisa_has_cores(function) ? NISA_CORES : 1,
       .n_streams = d->streams.n,
       .streams = streams,
+      .has_engines = nisa_has_streams(function),
       .n_regs = d->regs.n,
       .initial = d->regs.v,
       .n_args = (int)n_args,

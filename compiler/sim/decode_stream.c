@@ -4,13 +4,21 @@
 
 #include "base/array.h"
 #include "ir/query.h"
+#include "nisa/cores.h"
 #include "sim/decode_internal.h"
 
 /* ---- operations ------------------------------------------------------------------------------------------------- */
 
+/* 0 for what stands in no core. */
+static int core_of(MlirOperation op) {
+  MlirOperation core = nisa_core_around(op);
+  return mlirOperationIsNull(core) ? 0 : nisa_core_number(core);
+}
+
+/* The stream of this name in the core in which the decoder is. */
 static int find_stream(const struct decoder *d, const char *name) {
   for (int k = 0; k < d->streams.n; k++)
-    if (!strcmp(nisa_stream_name(d->streams.v[k]), name))
+    if (core_of(d->streams.v[k]) == d->core && !strcmp(nisa_stream_name(d->streams.v[k]), name))
       return k;
   return -1;
 }
@@ -76,12 +84,20 @@ enum status decode_sync(struct decoder *d, MlirOperation op) {
   case NISA_SYNC_ROTATE:
     return decode_rotate(d, op);
   default:
-    decode_emit(d, (struct sim_node){.kind = SIM_NODE_BARRIER});
+    decode_emit(d, (struct sim_node){.kind = SIM_NODE_BARRIER, .a = nisa_sync_of(op) == NISA_SYNC_CORE_BARRIER});
     return ST_OK;
   }
 }
 
 /* ---- streams ---------------------------------------------------------------------------------------------------- */
+
+/* A name that no stream of another core has. */
+static const char *name_of(struct decoder *d, MlirOperation op) {
+  const char *name = nisa_stream_name(op);
+  if (mlirOperationIsNull(nisa_core_around(op)))
+    return arena_strdup(d->arena, name);
+  return arena_printf(d->arena, *name ? "core%d.%s" : "core%d", core_of(op), name);
+}
 
 enum status decode_streams(struct decoder *d, const struct sim_stream **out) {
   const int n = d->streams.n;
@@ -90,8 +106,10 @@ enum status decode_streams(struct decoder *d, const struct sim_stream **out) {
   for (int k = 0; k < n; k++) {
     MlirOperation op = d->streams.v[k];
     const bool is_queue = nisa_stream_is_queue(op);
+    d->core = core_of(op);
     streams[k] = (struct sim_stream){
-        .name = arena_strdup(d->arena, nisa_stream_name(op)),
+        .name = name_of(d, op),
+        .core = d->core,
         .engine = is_queue ? NISA_ENGINE_DMA : nisa_stream_engine(op),
         .trigger = is_queue ? find_stream(d, nisa_engine_name(nisa_stream_engine(op))) : -1,
         .first = d->nodes.n,
@@ -101,6 +119,7 @@ enum status decode_streams(struct decoder *d, const struct sim_stream **out) {
       return st;
     decode_emit(d, (struct sim_node){.kind = SIM_NODE_END});
   }
+  d->core = 0;
   assert(d->streams.n == n); /* the verifier allows no stream inside another */
   *out = streams;
   return ST_OK;

@@ -1,8 +1,11 @@
-/* dma: the DMA engines of a core while a timeline is made.
+/* dma: the DMA engines of one or two cores while a timeline is made.
  *
  * Each of the 16 engines has a ring per queue.  It serves the rings that have work by turns, descriptor by descriptor, so
  * that each gets an equal part of its time; the transfers of one ring are served in order.  A transfer is complete when
  * all engines have done their part and its descriptors could be supplied, and not before the one before it in its queue.
+ *
+ * Each core has 16 engines of its own.  Two cores share a stack of HBM: when more engines are busy than it can feed, all of
+ * them are slower by the same factor.
  */
 #ifndef SIM_DMA_H
 #define SIM_DMA_H
@@ -22,6 +25,7 @@ struct sim_transfer {
 };
 
 struct sim_dma_queue {
+  int core;
   struct {
     struct sim_transfer *v;
     int n, cap;
@@ -37,6 +41,7 @@ struct sim_dma_queue {
 struct sim_dma {
   struct arena *arena;
   enum target target;
+  int64_t fed;  /* engines that HBM feeds at their full rate, in hundredths */
   int n_queues; /* one per lane; those of engines stay empty */
   struct sim_dma_queue *queues;
   int64_t now, next; /* next: when something happens; INT64_MAX: never */

@@ -13,13 +13,26 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "sim/control.h"
 
 enum { LOOK_EVERY = 16, BURST_MAX = 16 }; /* steps: between looks at the clock; of a stream that random picks */
 
+enum { ALL_CORES = -1 };
+
+/* What a core has sent and the other has not taken yet. */
+struct mailbox {
+  struct {
+    struct sim_parcel *v;
+    int n, cap;
+  } parcels;
+  int taken;
+};
+
 struct lane {
   struct sim_control control;
   const struct sim_node *node; /* what it does next; NULL: not known yet */
+  bool has_sent;               /* of a sendrecv that waits for the other core */
   int64_t semaphore;
   int64_t triggered, started; /* of a queue, since the last barrier */
 };
@@ -35,6 +48,8 @@ struct engines {
   int burst;          /* steps that it may still do */
   uint64_t random;
   int64_t steps;
+  struct arena *arena;
+  struct mailbox boxes[NISA_CORES]; /* by the sender */
 };
 
 enum outcome { STEP_DONE, STEP_BLOCKED, STEP_FAILED };
@@ -68,12 +83,40 @@ static bool find_node(struct engines *e, struct lane *l) {
   }
 }
 
+/* Sends the lane's src once, and finds what the other core has sent; false if it has sent nothing yet, or with a fault. */
+static bool exchange(struct engines *e, int k, const struct sim_instr *i) {
+  struct lane *l = &e->lanes[k];
+  const int core = stream_of(e, k)->core;
+  struct mailbox *from = &e->boxes[!core];
+  if (!l->has_sent) {
+    struct sim_parcel x = {.bits = NULL};
+    const bool is_ok = !e->m->memories || sim_exchange_send(e->m, i, &x);
+    array_push(e->arena, &e->boxes[core].parcels, x);
+    if (!is_ok)
+      return false;
+    l->has_sent = true;
+  }
+  if (from->taken == from->parcels.n)
+    return false;
+  e->m->parcel = &from->parcels.v[from->taken++];
+  l->has_sent = false;
+  return true;
+}
+
 static enum outcome step_instr(struct engines *e, int k, const struct sim_instr *i) {
   struct lane *l = &e->lanes[k];
   const bool is_transfer = is_queue(e, k) && i->kind != NISA_REGISTER_LOAD;
 
   if (is_transfer && l->started == l->triggered)
     return STEP_BLOCKED;
+  if (i->kind == NISA_SENDRECV) {
+    int64_t *kept = e->m->regs;
+    e->m->regs = l->control.regs;
+    const bool is_ready = exchange(e, k, i);
+    e->m->regs = kept;
+    if (!is_ready)
+      return e->m->fault->kind ? STEP_FAILED : STEP_BLOCKED;
+  }
   l->started += is_transfer;
   if (!sim_order_access(e->order, k, i, l->control.regs, e->m->fault))
     return STEP_FAILED;
@@ -89,12 +132,25 @@ static enum outcome step_instr(struct engines *e, int k, const struct sim_instr 
   return STEP_DONE;
 }
 
+/* Of a core that is one sequence. */
+static enum outcome step_memory(struct engines *e, const struct lane *l, const struct sim_node *n) {
+  struct sim_machine *m = e->m;
+  if (!m->memories)
+    return STEP_DONE;
+  if (n->kind == SIM_NODE_ALLOC)
+    return sim_allocate(m, n->a, n->b >= 0 ? l->control.regs[n->b] : 0, false) ? STEP_DONE : STEP_FAILED;
+  sim_drop(m, n->a);
+  m->memories[n->a].is_released = true;
+  return STEP_DONE;
+}
+
 static enum outcome step(struct engines *e, int k) {
   struct lane *l = &e->lanes[k];
   enum outcome done = STEP_BLOCKED;
 
   e->m->instr = NULL;
   e->m->stream = k;
+  e->m->core = stream_of(e, k)->core;
   if (!l->node && !find_node(e, l))
     return STEP_FAILED;
   const struct sim_node *n = l->node;
@@ -110,6 +166,8 @@ static enum outcome step(struct engines *e, int k) {
     e->lanes[n->a].triggered++;
     sim_order_trigger(e->order, k, n->a);
     done = STEP_DONE;
+  } else if (n->kind == SIM_NODE_ALLOC || n->kind == SIM_NODE_RELEASE) {
+    done = step_memory(e, l, n);
   } else {
     assert(n->kind == SIM_NODE_BARRIER || n->kind == SIM_NODE_END); /* as nisa_verify has seen to it */
   }
@@ -178,11 +236,22 @@ static void make_turn(struct engines *e) {
 
 /* ---- when no stream can go on ----------------------------------------------------------------------------------- */
 
-static bool all_are_at(const struct engines *e, enum sim_node_kind kind) {
-  for (int k = 0; k < e->n; k++)
-    if (e->lanes[k].node->kind != kind)
+static bool is_at(const struct engines *e, int k, enum sim_node_kind kind, bool of_all_cores) {
+  const struct sim_node *n = e->lanes[k].node;
+  return n->kind == kind && (kind != SIM_NODE_BARRIER || n->a == of_all_cores);
+}
+
+/* All streams of the core, or all, if it is -1, are at their end, or at a barrier of their core or of all cores. */
+static bool all_are_at(const struct engines *e, int core, enum sim_node_kind kind, bool of_all_cores) {
+  bool some = false;
+  for (int k = 0; k < e->n; k++) {
+    if (core >= 0 && stream_of(e, k)->core != core)
+      continue;
+    some = true;
+    if (!is_at(e, k, kind, of_all_cores))
       return false;
-  return true;
+  }
+  return some;
 }
 
 /* What stream k waits for: "vector waits for qSyncIn >= 3, which is 2". */
@@ -193,11 +262,13 @@ static void describe(const struct engines *e, int k, char *text, size_t size) {
   if (n->kind == SIM_NODE_WAIT)
     snprintf(text, size, "%s waits for %s >= %" PRId64 ", which is %" PRId64, name, stream_of(e, n->a)->name,
              sim_linear_value(n->linear, l->control.regs), e->lanes[n->a].semaphore);
+  else if (l->has_sent)
+    snprintf(text, size, "%s waits for a sendrecv of the other core", name);
   else if (n->kind == SIM_NODE_INSTR)
     snprintf(text, size, "%s waits for trigger %" PRId64 " of %s", name, l->started + 1,
              stream_of(e, stream_of(e, k)->trigger)->name);
   else
-    snprintf(text, size, "%s is at a barrier", name);
+    snprintf(text, size, "%s is at a %s", name, n->a ? "core_barrier" : "barrier");
 }
 
 /* The instruction that the stream would execute next; NULL if there is none. */
@@ -229,22 +300,44 @@ static bool report_deadlock(struct engines *e) {
   return sim_fail(e->m, SIM_FAULT_DEADLOCK, "%s", text);
 }
 
-/* All transfers that were triggered have been there. */
-static bool no_trigger_is_left(struct engines *e) {
+/* All transfers of the core, or of all, that were triggered have been there. */
+static bool no_trigger_is_left(struct engines *e, int core) {
   for (int k = 0; k < e->n; k++)
-    if (e->lanes[k].triggered != e->lanes[k].started)
+    if ((core < 0 || stream_of(e, k)->core == core) && e->lanes[k].triggered != e->lanes[k].started)
       return sim_fail(e->m, SIM_FAULT_INSTRUCTION, "%s is triggered %" PRId64 " times, but has %" PRId64 " transfers",
                       stream_of(e, k)->name, e->lanes[k].triggered, e->lanes[k].started);
   return true;
 }
 
-static void pass_barrier(struct engines *e) {
-  sim_order_barrier(e->order);
+/* False with a fault if a transfer is left. */
+static bool pass_barrier(struct engines *e, int core) {
+  if (!no_trigger_is_left(e, core))
+    return false;
+  sim_order_barrier(e->order, core);
   for (int k = 0; k < e->n; k++) {
     struct lane *l = &e->lanes[k];
+    if (core >= 0 && stream_of(e, k)->core != core)
+      continue;
     l->node = NULL;
     l->semaphore = l->triggered = l->started = 0;
   }
+  return true;
+}
+
+/* Passes the barriers to which all have come; *some: there was one.  False with a fault. */
+static bool pass_barriers(struct engines *e, bool *some) {
+  bool is_ok = true;
+  *some = false;
+  for (int core = 0; is_ok && core < e->m->program->n_cores; core++)
+    if (all_are_at(e, core, SIM_NODE_BARRIER, false)) {
+      is_ok = pass_barrier(e, core);
+      *some = true;
+    }
+  if (!*some && all_are_at(e, ALL_CORES, SIM_NODE_BARRIER, true)) {
+    is_ok = pass_barrier(e, ALL_CORES);
+    *some = true;
+  }
+  return is_ok;
 }
 
 static bool run(struct engines *e) {
@@ -259,12 +352,13 @@ static bool run(struct engines *e) {
     case STEP_BLOCKED:
       break;
     }
-    const bool has_ended = all_are_at(e, SIM_NODE_END);
-    if (!has_ended && !all_are_at(e, SIM_NODE_BARRIER))
+    bool is_passed;
+    if (all_are_at(e, ALL_CORES, SIM_NODE_END, false))
+      return no_trigger_is_left(e, ALL_CORES);
+    if (!pass_barriers(e, &is_passed))
+      return false;
+    if (!is_passed)
       return report_deadlock(e);
-    if (!no_trigger_is_left(e) || has_ended)
-      return !e->m->fault->kind;
-    pass_barrier(e);
   }
 }
 
@@ -277,6 +371,7 @@ bool sim_run_streams(struct sim_machine *m, struct sim_order *order) {
                       .n = n,
                       .lanes = arena_new_array(&a, struct lane, (size_t)n),
                       .turn = arena_new_array(&a, int, (size_t)n),
+                      .arena = &a,
                       .random = m->options->seed * 2 + 1};
   for (int k = 0; k < n; k++)
     e.lanes[k].control = (struct sim_control){.program = m->program,
@@ -284,6 +379,10 @@ bool sim_run_streams(struct sim_machine *m, struct sim_order *order) {
                                               .at = m->program->streams[k].first};
   make_turn(&e);
   const bool is_ok = run(&e);
+  m->core = 0;
+  for (int core = 0; core < NISA_CORES; core++)
+    for (int k = 0; k < e.boxes[core].parcels.n; k++)
+      free(e.boxes[core].parcels.v[k].bits);
   arena_clear(&a);
   return is_ok;
 }

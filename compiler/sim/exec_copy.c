@@ -262,6 +262,16 @@ bool sim_exec_iota(struct sim_machine *m) {
   return true;
 }
 
+bool sim_exec_register_store(struct sim_machine *m) {
+  struct sim_access dst;
+  char element[8];
+  if (!sim_open(m, 0, &dst))
+    return false;
+  sim_store_register(dst.type, m->regs[m->instr->operand[1].reg], element);
+  sim_write_bits(&dst, 0, 0, 1, element);
+  return true;
+}
+
 bool sim_exec_register_load(struct sim_machine *m) {
   struct sim_access src;
   char element[8];

@@ -8,7 +8,7 @@
 /* What another instruction wrote cannot be added to.  In engine programs it may be left from a buffer that had the same
  * place before, and is overwritten: nisa_verify sees to it that no other instruction writes to the buffer itself. */
 static bool is_in_the_way(const struct sim_machine *m, uint8_t state) {
-  return state == SIM_WRITTEN && !m->program->n_streams;
+  return state == SIM_WRITTEN && !m->program->has_engines;
 }
 
 /* The state of dst, which nisa_verify has found to be in PSUM, from its first element on. */

@@ -37,14 +37,15 @@ static void seed(struct sim_generators *g, bool gpsimd, uint32_t s) {
 
 /* The generators of the engine, seeded with 0 at their first use. */
 static uint32_t (*generators(struct sim_machine *m)) [MOST][WORDS] {
-  if (!m->generators) {
-    m->generators = calloc(1, sizeof *m->generators);
-    if (!m->generators)
-      arena_oom(sizeof *m->generators);
-    seed(m->generators, false, 0);
-    seed(m->generators, true, 0);
+  struct sim_generators **own = &m->generators[m->core];
+  if (!*own) {
+    *own = calloc(1, sizeof **own);
+    if (!*own)
+      arena_oom(sizeof **own);
+    seed(*own, false, 0);
+    seed(*own, true, 0);
   }
-  return m->generators->word[is_gpsimd(m)];
+  return (*own)->word[is_gpsimd(m)];
 }
 
 /* XORWOW: five words that are shifted through, and a counter. */
@@ -98,7 +99,7 @@ bool sim_exec_random_seed(struct sim_machine *m) {
   if (!sim_open(m, 0, &src) || !sim_read_int(m, &src, src.type, 0, 0, 1, &s))
     return false;
   (void)generators(m);
-  seed(m->generators, is_gpsimd(m), (uint32_t)s);
+  seed(m->generators[m->core], is_gpsimd(m), (uint32_t)s);
   return true;
 }
 

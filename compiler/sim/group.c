@@ -80,10 +80,11 @@ static void sweep(struct sim_machine *m, struct sim_groups *g) {
     g->is_taken[oldest->number] = false;
     oldest->from = NULL;
   }
-  for (int k = 0; k < SIM_SIZES; k++)
-    if (m->spaces[SIM_PSUM].data)
-      end_groups(m->spaces[SIM_PSUM].state[k].groups, (size_t)(NISA_PARTITIONS * m->spaces[SIM_PSUM].pitch) >> k,
-                 g->is_taken);
+  for (int core = 0; core < m->program->n_cores; core++) {
+    struct sim_space *psum = sim_space_of(m, MEM_PSUM, core);
+    for (int k = 0; psum->data && k < SIM_SIZES; k++)
+      end_groups(psum->state[k].groups, (size_t)(NISA_PARTITIONS * psum->pitch) >> k, g->is_taken);
+  }
   for (int b = 0; b < m->program->n_buffers; b++) {
     const struct sim_buffer *x = &m->program->buffers[b];
     if (x->space == MEM_PSUM && !x->place.is_set && m->memories[b].state.groups)
@@ -108,7 +109,7 @@ static uint8_t new_number(struct sim_machine *m, struct sim_groups *g) {
 }
 
 uint8_t sim_group_of(struct sim_machine *m, const struct sim_access *dst) {
-  if (!m->program->n_streams)
+  if (!m->program->has_engines)
     return SIM_STARTED;
   if (!m->groups)
     m->groups = new_groups(m->program);

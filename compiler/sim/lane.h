@@ -8,6 +8,7 @@ struct sim_lane {
   const char *name;
   enum nisa_engine engine;
   int trigger; /* of a queue: the lane of its engine; -1: an engine */
+  int core;
 };
 
 #endif

@@ -2,6 +2,7 @@
 #ifndef SIM_MACHINE_H
 #define SIM_MACHINE_H
 
+#include "nisa/cores.h"
 #include "sim/fault.h"
 #include "sim/number.h"
 #include "sim/options.h"
@@ -18,8 +19,8 @@ struct sim_memory {
   bool is_released;
 };
 
-/* The memories in which allocations have places. */
-enum { SIM_SBUF, SIM_PSUM, SIM_SCRATCH, SIM_SPACES };
+/* The memories in which allocations have places: SBUF and PSUM of each core, and the scratch space in HBM. */
+enum { SIM_SCRATCH, SIM_SBUF, SIM_PSUM, SIM_SPACES_PER_CORE = 2, SIM_SPACES = 1 + SIM_SPACES_PER_CORE * NISA_CORES };
 enum { SIM_SIZES = 4 }; /* of elements: 1, 2, 4 and 8 bytes */
 struct sim_space {
   char *data; /* NULL until an allocation is in it */
@@ -51,12 +52,14 @@ struct sim_machine {
   struct sim_groups *groups; /* NULL: none yet */
   const struct sim_options *options;
   struct sim_counts counts;
-  const struct sim_instr *instr; /* that is executed */
-  int stream;                    /* that executes it; 0 if the program is one sequence */
+  const struct sim_instr *instr;   /* that is executed */
+  int stream;                      /* that executes it; 0 if the program is one sequence */
+  int core;                        /* that executes it */
+  const struct sim_parcel *parcel; /* of a sendrecv: what the other core has sent */
   struct sim_fault *fault;
-  int64_t work;                      /* elements since the last look at the clock */
-  struct sim_generators *generators; /* of random numbers; NULL until one is needed */
-  char *scratch;                     /* grows as an instruction needs it */
+  int64_t work;                                  /* elements since the last look at the clock */
+  struct sim_generators *generators[NISA_CORES]; /* of random numbers; NULL until one is needed */
+  char *scratch;                                 /* grows as an instruction needs it */
   size_t scratch_size;
 };
 
@@ -76,6 +79,8 @@ bool sim_scratch(struct sim_machine *m, size_t n, void **out);
  * there is no memory. */
 MUST_USE bool sim_allocate(struct sim_machine *m, int buffer, int64_t copy, bool is_written);
 void sim_drop(struct sim_machine *m, int buffer);
+/* The memory of a core in which allocations of this kind have their places. */
+struct sim_space *sim_space_of(struct sim_machine *m, enum mem_space space, int core);
 /* Drops all buffers and frees what held them. */
 void sim_free_memories(struct sim_machine *m);
 
@@ -193,6 +198,7 @@ MUST_USE bool sim_exec_predicated(struct sim_machine *m);
 MUST_USE bool sim_exec_memset(struct sim_machine *m);
 MUST_USE bool sim_exec_iota(struct sim_machine *m);
 MUST_USE bool sim_exec_register_load(struct sim_machine *m);
+MUST_USE bool sim_exec_register_store(struct sim_machine *m);
 MUST_USE bool sim_exec_elementwise(struct sim_machine *m); /* arith, power, scalar, activation, reciprocal */
 MUST_USE bool sim_exec_reduce(struct sim_machine *m);
 MUST_USE bool sim_exec_cross_lane(struct sim_machine *m);
@@ -214,5 +220,16 @@ MUST_USE bool sim_exec_quantize(struct sim_machine *m);     /* quantize_mx */
 MUST_USE bool sim_read_packed(struct sim_machine *m, const struct sim_access *x, const struct sim_access *scale,
                               enum sim_type format, float *out);
 MUST_USE bool sim_exec_collective(struct sim_machine *m);
+
+/* exec_exchange.c: what one core sends to the other: the elements of an access, without gaps. */
+struct sim_parcel {
+  char *bits; /* on the heap */
+  int64_t partitions, elements;
+  enum sim_type type;
+};
+/* Takes a copy of src of the sendrecv i. */
+MUST_USE bool sim_exchange_send(struct sim_machine *m, const struct sim_instr *i, struct sim_parcel *out);
+/* dst of the current instruction = m->parcel. */
+MUST_USE bool sim_exec_exchange(struct sim_machine *m);
 
 #endif

@@ -66,8 +66,16 @@ static bool take_own(struct sim_machine *m, const struct sim_buffer *b, struct s
 
 /* ---- places ------------------------------------------------------------------------------------------------------ */
 
+static int space_number(enum mem_space space, int core) {
+  return !mem_is_on_chip(space) ? SIM_SCRATCH : (space == MEM_SBUF ? SIM_SBUF : SIM_PSUM) + core * SIM_SPACES_PER_CORE;
+}
+
 static int space_of(const struct sim_buffer *b) {
-  return b->space == MEM_SBUF ? SIM_SBUF : b->space == MEM_PSUM ? SIM_PSUM : SIM_SCRATCH;
+  return space_number(b->space, b->core);
+}
+
+struct sim_space *sim_space_of(struct sim_machine *m, enum mem_space space, int core) {
+  return &m->spaces[space_number(space, core)];
 }
 
 /* The bytes of the buffer in each partition on chip, and all of them in HBM. */

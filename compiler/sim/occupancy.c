@@ -29,6 +29,10 @@ static int by_time(const void *x, const void *y) {
   return (a->life > b->life) - (a->life < b->life);
 }
 
+static bool is_in(const struct sim_buffer *b, const struct sim_occupancy *o) {
+  return b->space == o->space && b->core == o->core;
+}
+
 static int64_t row_bytes(const struct sim_buffer *b) {
   return b->rank && b->dims[0] > 0 ? b->bytes / b->dims[0] : b->bytes;
 }
@@ -87,7 +91,7 @@ static void find_alive(const struct sim_timeline *t, struct arena *a, struct sim
   for (int k = 0; k < t->n_lives; k++) {
     const struct sim_life *x = &t->lives[k];
     const struct sim_buffer *b = &t->program->buffers[x->buffer];
-    if (b->space == out->space && x->from <= out->peak_ps && out->peak_ps < x->to)
+    if (is_in(b, out) && x->from <= out->peak_ps && out->peak_ps < x->to)
       array_push(a, &alive, (struct alive){row_bytes(b), x});
   }
   if (alive.n)
@@ -144,7 +148,7 @@ static void find_shown(const struct sim_timeline *t, struct arena *a, struct sim
   for (int k = 0; k < t->n_lives; k++) {
     const struct sim_life *x = &t->lives[k];
     const struct sim_buffer *b = &t->program->buffers[x->buffer];
-    if (b->space == out->space)
+    if (is_in(b, out))
       array_push(a, &areas, (struct area){(double)row_bytes(b) * (double)(x->to - x->from), x});
   }
   if (areas.n)
@@ -159,7 +163,7 @@ static void find_shown(const struct sim_timeline *t, struct arena *a, struct sim
   out->shown = shown;
 }
 
-void sim_occupancy_make(const struct sim_timeline *t, enum mem_space space, struct arena *a,
+void sim_occupancy_make(const struct sim_timeline *t, enum mem_space space, int core, struct arena *a,
                         struct sim_occupancy *out) {
   const struct nisa_machine *machine = nisa_machine(t->target);
   struct state s = {.timeline = t, .space = space, .bank_bytes = machine->psum_bank_bytes};
@@ -171,11 +175,13 @@ void sim_occupancy_make(const struct sim_timeline *t, enum mem_space space, stru
     struct sim_point *v;
     int n, cap;
   } points = {0};
-  *out = (struct sim_occupancy){
-      .space = space, .capacity = space == MEM_PSUM ? machine->psum_bytes : machine->sbuf_bytes, .has_places = true};
+  *out = (struct sim_occupancy){.space = space,
+                                .core = core,
+                                .capacity = space == MEM_PSUM ? machine->psum_bytes : machine->sbuf_bytes,
+                                .has_places = true};
   for (int k = 0; k < t->n_lives; k++) {
     const struct sim_buffer *b = &t->program->buffers[t->lives[k].buffer];
-    if (b->space != space)
+    if (!is_in(b, out))
       continue;
     out->has_places &= b->place.is_set;
     array_push(a, &changes, (struct change){t->lives[k].from, k, true});

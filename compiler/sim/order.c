@@ -149,6 +149,9 @@ static void find_written(struct sim_order *o) {
   for (int b = 0; b < p->n_buffers; b++)
     for (const int *k = o->neighbours[b]; *k >= 0; k++)
       o->is_written[b] |= own[*k] || is_unknown;
+  /* each core as one sequence orders what only it can reach */
+  for (int b = 0; b < p->n_buffers && !p->has_engines; b++)
+    o->is_written[b] &= !mem_is_on_chip(p->buffers[b].space);
 }
 
 /* ---- records ---------------------------------------------------------------------------------------------------- */
@@ -238,15 +241,23 @@ static const struct access *find_race_around(struct sim_order *o, int buffer, in
 /* ---- reports ---------------------------------------------------------------------------------------------------- */
 
 static const char *memory_name(const struct sim_program *p, const struct sim_area *x) {
-  return x->memory == SIM_MEMORY_SBUF      ? "SBUF"
-         : x->memory == SIM_MEMORY_PSUM    ? "PSUM"
-         : x->memory == SIM_MEMORY_SCRATCH ? "HBM"
-                                           : nisa_space_name(p->buffers[x->memory - SIM_MEMORY_BUFFERS].space);
+  return x->memory == SIM_MEMORY_SCRATCH                                  ? "HBM"
+         : x->memory == SIM_MEMORY_SBUF || x->memory == SIM_MEMORY_SBUF_1 ? "SBUF"
+         : x->memory < SIM_MEMORY_BUFFERS ? "PSUM"
+                                          : nisa_space_name(p->buffers[x->memory - SIM_MEMORY_BUFFERS].space);
+}
+
+static const struct sim_stream *stream_of(const struct sim_order *o, int thread) {
+  const int n = o->program->n_streams;
+  return &o->program->streams[thread < n ? thread : thread - n];
 }
 
 static const char *thread_name(const struct sim_order *o, int thread) {
-  const int n = o->program->n_streams;
-  return o->program->streams[thread < n ? thread : thread - n].name;
+  return stream_of(o, thread)->name;
+}
+
+static int core_of(const struct sim_order *o, int thread) {
+  return stream_of(o, thread)->core;
 }
 
 static bool report(const struct sim_order *o, const struct access *x, const struct access *old,
@@ -261,9 +272,10 @@ static bool report(const struct sim_order *o, const struct access *x, const stru
                               .other = old->instr,
                               .other_loc = old->instr->loc};
   snprintf(fault->text, sizeof fault->text,
-           "%s: %s %s bytes %" PRId64 " … %" PRId64 ", and no semaphore orders it with %s of %s%s, which %s them (%s)",
+           "%s: %s %s bytes %" PRId64 " … %" PRId64 ", and no %s orders it with %s of %s%s, which %s them (%s)",
            x->instr->def->operand[x->operand].name, x->writes ? "writes" : "reads", memory_name(o->program, a),
-           a->from > b->from ? a->from : b->from, (a->to < b->to ? a->to : b->to) - 1, old->instr->def->name,
+           a->from > b->from ? a->from : b->from, (a->to < b->to ? a->to : b->to) - 1,
+           core_of(o, x->thread) == core_of(o, old->thread) ? "semaphore" : "core_barrier", old->instr->def->name,
            thread_name(o, old->thread), place, old->writes ? "writes" : "reads",
            old->instr->def->operand[old->operand].name);
   return false;
@@ -341,16 +353,20 @@ void sim_order_trigger(struct sim_order *o, int stream, int queue) {
   keep_clock(o, &o->streams[queue].triggered, o->streams[stream].now);
 }
 
-void sim_order_barrier(struct sim_order *o) {
-  int64_t *all = o->streams[0].now;
-  for (int k = 0; k < o->program->n_streams; k++) {
-    join(o, all, o->streams[k].now);
-    join(o, all, o->streams[k].done);
-  }
+void sim_order_barrier(struct sim_order *o, int core) {
+  const struct sim_stream *streams = o->program->streams;
+  int64_t *all = o->start;
+  memset(all, 0, (size_t)o->n_threads * sizeof *all);
+  for (int k = 0; k < o->program->n_streams; k++)
+    if (core < 0 || streams[k].core == core) {
+      join(o, all, o->streams[k].now);
+      join(o, all, o->streams[k].done);
+    }
   for (int k = 0; k < o->program->n_streams; k++) {
     struct stream *s = &o->streams[k];
-    if (k)
-      memcpy(s->now, all, (size_t)o->n_threads * sizeof *all);
+    if (core >= 0 && streams[k].core != core)
+      continue;
+    memcpy(s->now, all, (size_t)o->n_threads * sizeof *all);
     memcpy(s->done, all, (size_t)o->n_threads * sizeof *all);
     s->raised.n = s->triggered.n = 0;
     s->started = 0;

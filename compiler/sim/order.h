@@ -1,4 +1,4 @@
-/* order: finds races in a run of engine programs.
+/* order: finds races in a run of engine programs, and between two cores, each of which may be one sequence.
  *
  * Two accesses to the same memory, one of which writes, are a race unless one happens before the other in every
  * execution.  What orders accesses (nisa/streams.h):
@@ -8,7 +8,7 @@
  *         waited for;
  *     a wait for semaphore S >= n: after the first n instructions of S's stream that signal, and all before the last of
  *         them in that stream;
- *     a barrier.
+ *     a barrier, of a core or of both.
  *
  * Two transfers of one queue are not ordered by the queue.  Each semaphore has one raiser, which raises it in order, so
  * an access happens before another in every execution or in none of them: one run, in any order, finds all races that
@@ -34,7 +34,7 @@ MUST_USE bool sim_order_access(struct sim_order *o, int stream, const struct sim
 /* The stream has waited until the semaphore of stream `raiser` was at least `count`, which it is. */
 void sim_order_wait(struct sim_order *o, int stream, int raiser, int64_t count);
 void sim_order_trigger(struct sim_order *o, int stream, int queue);
-/* All streams meet. */
-void sim_order_barrier(struct sim_order *o);
+/* All streams of a core meet; of all cores if it is -1. */
+void sim_order_barrier(struct sim_order *o, int core);
 
 #endif

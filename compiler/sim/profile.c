@@ -213,18 +213,31 @@ static int64_t peak_operations(const struct sim_timeline *t) {
     all += operations;
     in_f32 += i->operand[2].type == SIM_F32 ? operations : 0;
   }
-  return sim_constant(2 * in_f32 > all ? SIM_PEAK_F32 : SIM_PEAK_BF16, t->target) * (int64_t)1000000000000;
+  return sim_constant(2 * in_f32 > all ? SIM_PEAK_F32 : SIM_PEAK_BF16, t->target) * (int64_t)1000000000000 *
+         t->program->n_cores;
+}
+
+int64_t sim_dma_engines(const struct sim_timeline *t) {
+  return sim_constant(SIM_DMA_ENGINES, t->target) * t->program->n_cores;
+}
+
+int64_t sim_peak_gb_s(const struct sim_timeline *t) {
+  const int64_t cores = sim_constant(SIM_PEAK_HBM, t->target) * t->program->n_cores,
+                stack = sim_constant(SIM_HBM_STACK, t->target) / 1000;
+  return cores < stack ? cores : stack;
 }
 
 /* What is busy for most of the time, if anything is. */
 static const char *bound(const struct sim_timeline *t, const struct sim_profile *p) {
-  const int64_t dma = p->dma_engine_ps / sim_constant(SIM_DMA_ENGINES, t->target);
+  const int64_t dma = p->dma_engine_ps / sim_dma_engines(t);
   const char *name = "memory";
   int64_t most = dma;
   for (int k = 0; k < t->n_lanes; k++)
     if (t->lanes[k].trigger < 0 && p->lanes[k].busy_ps > most) {
       most = p->lanes[k].busy_ps;
-      name = t->lanes[k].engine == NISA_ENGINE_TENSOR ? "compute" : t->lanes[k].name;
+      name = t->lanes[k].engine == NISA_ENGINE_TENSOR ? "compute"
+             : t->program->n_cores > 1                ? nisa_engine_name(t->lanes[k].engine)
+                                                      : t->lanes[k].name;
     }
   return most * 10 >= t->total_ps * 6 ? name : "latency";
 }
@@ -306,7 +319,9 @@ void sim_profile_make(const struct sim_timeline *t, struct arena *a, struct sim_
   out->bound = bound(t, out);
   find_path(t, a, out);
   count_lines(t, a, out);
-  sim_occupancy_make(t, MEM_SBUF, a, &out->sbuf);
-  sim_occupancy_make(t, MEM_PSUM, a, &out->psum);
+  for (int core = 0; core < t->program->n_cores; core++) {
+    sim_occupancy_make(t, MEM_SBUF, core, a, &out->sbuf[core]);
+    sim_occupancy_make(t, MEM_PSUM, core, a, &out->psum[core]);
+  }
   sim_advice_make(t, a, out);
 }

@@ -7,6 +7,7 @@
 #ifndef SIM_PROFILE_H
 #define SIM_PROFILE_H
 
+#include "nisa/cores.h"
 #include "sim/timeline.h"
 
 /* Why an instruction started no earlier, or what a part of the critical path is spent on. */
@@ -58,6 +59,7 @@ struct sim_advice {
 
 struct sim_occupancy {
   enum mem_space space;
+  int core;
   int64_t capacity;   /* bytes of each partition */
   int64_t peak_bytes; /* of the fullest partition */
   int64_t peak_ps;    /* when */
@@ -88,17 +90,20 @@ struct sim_profile {
   int n_lines;
   struct sim_line *lines; /* by their share of the critical path */
   int n_advice;
-  struct sim_advice *advice; /* the dearest first */
-  struct sim_occupancy sbuf, psum;
-  int64_t hbm_read, hbm_written, dma_bytes; /* bytes */
-  int64_t dma_engine_ps;                    /* the work of all DMA engines */
-  int64_t matmul_operations, operations;    /* of the Tensor engine, of the others */
-  int64_t peak_operations;                  /* a second, for the types of its products */
-  int64_t half_clock_ps;                    /* the Tensor engine was busy at half clock */
-  int64_t low_ps;                           /* of the critical path: work whose cost has low confidence */
-  const char *bound;                        /* "memory", "compute": Tensor engine, "vector", …, "latency" */
+  struct sim_advice *advice;                               /* the dearest first */
+  struct sim_occupancy sbuf[NISA_CORES], psum[NISA_CORES]; /* of each core of the program */
+  int64_t hbm_read, hbm_written, dma_bytes;                /* bytes */
+  int64_t dma_engine_ps;                                   /* the work of all DMA engines */
+  int64_t matmul_operations, operations;                   /* of the Tensor engine, of the others */
+  int64_t peak_operations; /* a second, for the types of its products, on all cores of the program */
+  int64_t half_clock_ps;   /* the Tensor engine was busy at half clock */
+  int64_t low_ps;          /* of the critical path: work whose cost has low confidence */
+  const char *bound;       /* "memory", "compute": Tensor engine, "vector", …, "latency" */
 };
 
+/* What the cores of the program have together: DMA engines, and 10^9 bytes a second from and to HBM. */
+int64_t sim_dma_engines(const struct sim_timeline *t);
+int64_t sim_peak_gb_s(const struct sim_timeline *t);
 /* In a. */
 void sim_profile_make(const struct sim_timeline *t, struct arena *a, struct sim_profile *out);
 

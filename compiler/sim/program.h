@@ -83,6 +83,7 @@ struct sim_buffer {
   int64_t initial_repeat; /* bytes of `initial` that repeat to the end of the buffer; 0: it is as long as the buffer */
   const struct src_loc *loc; /* or NULL */
   struct sim_place place;    /* of an allocation */
+  int core;                  /* whose memory it is in, on chip */
 };
 
 /* ---- operands --------------------------------------------------------------------------------------------------- */
@@ -163,7 +164,8 @@ enum sim_node_kind {
   SIM_NODE_GOTO,    /* goes to node b */
   SIM_NODE_WAIT,    /* waits until the semaphore of stream a is at least linear */
   SIM_NODE_TRIGGER, /* starts the next transfer of stream a, a queue */
-  SIM_NODE_BARRIER, /* waits until all streams are here and all transfers complete; all semaphores become 0 */
+  SIM_NODE_BARRIER, /* waits until all streams of its core are here and all transfers complete; all semaphores become 0;
+                     * a is 1: those of all cores */
   SIM_NODE_END
 };
 
@@ -176,11 +178,13 @@ struct sim_node {
   const struct sim_linear *linear;
 };
 
-/* What one engine executes, or one DMA queue (nisa/streams.h says how).  Each stream has registers of its own.  At its
- * start they are as the function's own code left them. */
+/* What one engine executes, or one DMA queue (nisa/streams.h says how); or, in a program that has no engine programs, all
+ * that one of two cores executes (nisa/cores.h).  Each stream has registers of its own.  At its start they are as the
+ * function's own code left them. */
 struct sim_stream {
-  const char *name;        /* "vector", "qSyncIn"; of its semaphore, too */
-  enum nisa_engine engine; /* NISA_ENGINE_DMA for a queue */
+  const char *name; /* "vector", "qSyncIn", "core1.vector", "core1"; of its semaphore, too */
+  int core;
+  enum nisa_engine engine; /* NISA_ENGINE_DMA for a queue; NISA_ENGINE_NONE for a whole core */
   int trigger;             /* of a queue: the stream that starts its transfers, one by one; -1: an engine */
   int first;               /* its first node; it ends at a SIM_NODE_END */
 };
@@ -202,8 +206,10 @@ struct sim_program {
   const struct sim_instr *instrs;
   int n_nodes;
   const struct sim_node *nodes; /* from 0 to a SIM_NODE_END: the function's own code; then that of the streams */
-  int n_streams;                /* 0: the program is one sequence */
+  int n_cores;
+  int n_streams; /* 0: the program is one sequence */
   const struct sim_stream *streams;
+  bool has_engines; /* its streams are engines and queues; false: there are none, or they are whole cores */
   int n_regs;
   const int64_t *initial; /* of the registers: constants */
   int n_args, n_results;

@@ -59,6 +59,8 @@ static void put_lanes(const struct sim_profile *p, struct buf *b) {
     json_put_field_str(b, "engine", nisa_engine_name(t->lanes[k].engine));
     if (t->lanes[k].trigger >= 0)
       json_put_field_str(b, "on", t->lanes[t->lanes[k].trigger].name);
+    if (t->program->n_cores > 1)
+      json_put_field_int(b, "core", t->lanes[k].core);
     put_field_us(b, "busy_us", u->busy_ps);
     put_field_ratio(b, "share", u->busy_ps, t->total_ps);
     json_put_field_int(b, "executions", u->executions);
@@ -279,6 +281,14 @@ static void put_occupancy(const struct sim_timeline *t, const char *key, const s
   buf_puts(b, "]}");
 }
 
+static void put_memory(const struct sim_profile *p, const char *key, int core, const int *lines, struct buf *b) {
+  json_put_key(b, key);
+  buf_putc(b, '{');
+  put_occupancy(p->timeline, "sbuf", &p->sbuf[core], lines, b);
+  put_occupancy(p->timeline, "psum", &p->psum[core], lines, b);
+  buf_putc(b, '}');
+}
+
 /* ---- rates -------------------------------------------------------------------------------------------------------- */
 
 /* 10^9 a second. */
@@ -290,7 +300,7 @@ static void put_field_giga(struct buf *b, const char *key, int64_t n, int64_t ps
 static void put_rates(const struct sim_profile *p, struct buf *b) {
   const struct sim_timeline *t = p->timeline;
   const int64_t hbm = p->hbm_read + p->hbm_written, operations = p->matmul_operations + p->operations;
-  const int64_t peak_gb_s = sim_constant(SIM_PEAK_HBM, t->target);
+  const int64_t peak_gb_s = sim_peak_gb_s(t);
   json_put_key(b, "dma");
   buf_putc(b, '{');
   json_put_field_int(b, "bytes", p->dma_bytes);
@@ -298,7 +308,7 @@ static void put_rates(const struct sim_profile *p, struct buf *b) {
   json_put_field_int(b, "hbm_written", p->hbm_written);
   put_field_giga(b, "gb_s", p->dma_bytes, t->total_ps);
   json_put_field_int(b, "peak_gb_s", peak_gb_s);
-  put_field_ratio(b, "engines_share", p->dma_engine_ps, t->total_ps * sim_constant(SIM_DMA_ENGINES, t->target));
+  put_field_ratio(b, "engines_share", p->dma_engine_ps, t->total_ps * sim_dma_engines(t));
   buf_putc(b, '}');
   json_put_key(b, "roofline");
   buf_putc(b, '{');
@@ -337,11 +347,9 @@ enum status sim_report_json(const struct sim_profile *p, const struct sim_report
   put_path(p, lines->instrs, b);
   put_lines(p, b);
   put_advice(p, b);
-  json_put_key(b, "memory");
-  buf_putc(b, '{');
-  put_occupancy(t, "sbuf", &p->sbuf, lines->buffers, b);
-  put_occupancy(t, "psum", &p->psum, lines->buffers, b);
-  buf_putc(b, '}');
+  put_memory(p, "memory", 0, lines->buffers, b);
+  if (t->program->n_cores > 1)
+    put_memory(p, "core1_memory", 1, lines->buffers, b);
   put_rates(p, b);
   buf_putc(b, '}');
   return buf_status(b);

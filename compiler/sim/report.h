@@ -5,7 +5,7 @@
  *
  *     {"target", "total_us", "launch_us": expected latency of a launch besides, "ideal": the program has no streams,
  *      "assumed_branches", "executions", "bound": "memory" | "compute" | "vector" | … | "latency",
- *      "lanes": [{"name", "engine", "busy_us", "share", "executions", "bytes"?, "waits_us": {"data": …}}],
+ *      "lanes": [{"name", "engine", "core"?, "busy_us", "share", "executions", "bytes"?, "waits_us": {"data": …}}],
  *      "path": {"waits_us": {"work": …, "data": …}, "low_confidence_us",
  *               "parts": [{"lane", "instr", "line"?, "what", "for", "from_us", "to_us", "place"?}]}     at most 200, the longest
  *      "lines": [{"file", "line", "executions", "bytes", "operations", "busy_us": {"vector": …}, "critical_us", "share"}],
@@ -13,7 +13,7 @@
  *      "memory": {"sbuf": {"capacity", "peak", "peak_us", "alive": [{"buffer", "line"?, "bytes", "place"?, "at"?}],
  *                          "buffers": [{"line"?, "bytes", "partitions", "first_partition"?, "copies"?, "place"?}],
  *                          "n_lives", "lives": [[number in buffers, from us, to us, byte; -1: not placed]], at most 2,048, the largest,
- *                          "points": [[us, bytes, [8 parts]]]}, "psum": …},
+ *                          "points": [[us, bytes, [8 parts]]]}, "psum": …}, "core1_memory"?: the same of core 1,
  *      "dma": {"bytes", "hbm_read", "hbm_written", "gb_s", "peak_gb_s", "engines_share"},
  *      "roofline": {"operations", "bytes", "intensity", "attained_gflops", "peak_gflops", "peak_gb_s", "knee"},
  *      "tensor": {"operations", "half_clock_us", "share_of_peak"}}
@@ -38,7 +38,7 @@ MUST_USE enum status sim_report_json(const struct sim_profile *p, const struct s
 MUST_USE enum status sim_report_trace(const struct sim_profile *p, struct buf *out);
 /* The same executions in a compact form, which a page draws from:
  *
- *     {"version": 1, "target", "total_ps", "n", "ideal", "lanes": [{"name", "engine", "on"?}],
+ *     {"version": 1, "target", "total_ps", "n", "ideal", "lanes": [{"name", "engine", "on"?, "core"?}],
  *      "instructions": [{"name", "line", "file"?, "src_line"?, "bytes"?, "descriptor_bytes"?, "low"?}],
  *      "tags": [{"name", "reason", "critical"?, "half"?}], "lengths": [ps],
  *      "busy": [[percent of each 256th of the total]],     of each lane

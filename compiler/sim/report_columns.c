@@ -93,6 +93,8 @@ static void put_lanes(const struct sim_timeline *t, struct buf *b) {
     json_put_field_str(b, "engine", nisa_engine_name(t->lanes[k].engine));
     if (t->lanes[k].trigger >= 0)
       json_put_field_str(b, "on", t->lanes[t->lanes[k].trigger].name);
+    if (t->program->n_cores > 1)
+      json_put_field_int(b, "core", t->lanes[k].core);
     buf_putc(b, '}');
   }
   buf_putc(b, ']');

@@ -19,7 +19,7 @@ static void put_lanes(const struct sim_profile *p, struct buf *b) {
   for (int k = 0; k < t->n_lanes; k++)
     if (p->lanes[k].busy_ps)
       put_bar(b, t->lanes[k].name, p->lanes[k].busy_ps, t->total_ps);
-  put_bar(b, "DMA engines", p->dma_engine_ps / sim_constant(SIM_DMA_ENGINES, t->target), t->total_ps);
+  put_bar(b, "DMA engines", p->dma_engine_ps / sim_dma_engines(t), t->total_ps);
 }
 
 static void put_advice(const struct sim_profile *p, struct buf *b) {
@@ -33,6 +33,14 @@ static void put_advice(const struct sim_profile *p, struct buf *b) {
   }
 }
 
+/* The peak of the core that uses more. */
+static int64_t most(const struct sim_occupancy *of_cores, const struct sim_timeline *t) {
+  int64_t peak = 0;
+  for (int core = 0; core < t->program->n_cores; core++)
+    peak = of_cores[core].peak_bytes > peak ? of_cores[core].peak_bytes : peak;
+  return peak;
+}
+
 enum status sim_report_text(const struct sim_profile *p, struct buf *b) {
   const struct sim_timeline *t = p->timeline;
   buf_printf(b, "%s: %.2f us%s, %s-bound; a launch adds about %.1f us\n", target_name(t->target),
@@ -44,10 +52,9 @@ enum status sim_report_text(const struct sim_profile *p, struct buf *b) {
   buf_printf(b,
              "  %.1f GB/s by DMA of %" PRId64 "; %.2f TFLOP/s on Tensor of %.1f; SBUF %" PRId64 " of %" PRId64
              " KiB, PSUM %" PRId64 " of %" PRId64 " KiB a partition\n",
-             t->total_ps ? (double)p->dma_bytes * 1e3 / (double)t->total_ps : 0.0,
-             sim_constant(SIM_PEAK_HBM, t->target),
+             t->total_ps ? (double)p->dma_bytes * 1e3 / (double)t->total_ps : 0.0, sim_peak_gb_s(t),
              t->total_ps ? (double)p->matmul_operations / (double)t->total_ps : 0.0, (double)p->peak_operations / 1e12,
-             p->sbuf.peak_bytes / 1024, p->sbuf.capacity / 1024, p->psum.peak_bytes / 1024, p->psum.capacity / 1024);
+             most(p->sbuf, t) / 1024, p->sbuf[0].capacity / 1024, most(p->psum, t) / 1024, p->psum[0].capacity / 1024);
   buf_puts(b, "  ");
   sim_accuracy_text(t->target, b);
   buf_putc(b, '\n');

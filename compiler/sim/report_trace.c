@@ -142,8 +142,10 @@ enum status sim_report_trace(const struct sim_profile *p, struct buf *b) {
   put_name(b, "process_name", COUNTERS, -1, "memory", 0);
   put_execs(p->timeline, b);
   put_arrows(p, b);
-  put_counter(&p->sbuf, "SBUF bytes of a partition", b);
-  put_counter(&p->psum, "PSUM bytes of a partition", b);
+  for (int core = 0; core < p->timeline->program->n_cores; core++) {
+    put_counter(&p->sbuf[core], core ? "SBUF bytes of a partition, core 1" : "SBUF bytes of a partition", b);
+    put_counter(&p->psum[core], core ? "PSUM bytes of a partition, core 1" : "PSUM bytes of a partition", b);
+  }
   buf_puts(b, "\n]}\n");
   return buf_status(b);
 }

@@ -167,6 +167,8 @@ static bool execute(struct sim_machine *m, const struct sim_instr *i) {
     return sim_exec_gather(m);
   case NISA_DMA_COMPUTE:
     return sim_exec_dma_compute(m);
+  case NISA_SENDRECV:
+    return sim_exec_exchange(m);
   case NISA_ALL_GATHER:
   case NISA_ALL_REDUCE:
   case NISA_REDUCE_SCATTER:
@@ -226,6 +228,8 @@ static bool execute(struct sim_machine *m, const struct sim_instr *i) {
     return sim_exec_iota(m);
   case NISA_REGISTER_LOAD:
     return sim_exec_register_load(m);
+  case NISA_REGISTER_STORE:
+    return sim_exec_register_store(m);
   default:
     return sim_fail(m, SIM_FAULT_INSTRUCTION, "the simulator does not know this instruction");
   }
@@ -342,7 +346,8 @@ enum status sim_run(const struct sim_program *p, const void *const *args, void *
   sim_free_memories(&m);
   free(m.regs);
   free(m.scratch);
-  free(m.generators);
+  for (int core = 0; core < NISA_CORES; core++)
+    free(m.generators[core]);
   if (counts)
     *counts = m.counts;
   return is_ok ? ST_OK : ST_INPUT;

@@ -7,6 +7,7 @@
 #include "base/array.h"
 #include "base/clock.h"
 #include "base/index.h"
+#include "nisa/cores.h"
 #include "sim/dma.h"
 #include "sim/source.h"
 #include "sim/tensor_clock.h"
@@ -28,7 +29,7 @@ struct flight {
 
 struct lane {
   enum nisa_engine engine;
-  int trigger;
+  int trigger, core;
   int64_t free;  /* when the next instruction can start */
   int last;      /* the execution that it waits for then; -1: none */
   bool has_item; /* `item` is the next one */
@@ -53,6 +54,7 @@ struct lane {
     int n, cap;
   } touched;      /* by each transfer, so that it can be counted when it ends */
   int64_t n_done; /* transfers */
+  int n_unpaired; /* exchanges that have been started here, but not by the other core */
 };
 
 /* A way to memory that two engines of trn1 share. */
@@ -60,6 +62,21 @@ struct port {
   int64_t free;
   int exec;
   enum nisa_engine engine;
+};
+
+/* What each core has of its own. */
+struct core {
+  struct sim_tensor_clock tensor;
+  int64_t tensor_start; /* of the last product */
+  struct port ports[2]; /* to SBUF, to PSUM */
+  int built;            /* the last execution of the lane of descriptors; -1: none */
+  struct {
+    struct exchange {
+      int queue;
+      struct sim_transfer transfer;
+    } *v;
+    int n, cap;
+  } exchanges; /* that it has started */
 };
 
 struct machine {
@@ -84,10 +101,7 @@ struct machine {
   } lives;
   struct index by_buffer; /* of lives */
   struct sim_dma dma;
-  struct sim_tensor_clock tensor;
-  int64_t tensor_start; /* of the last product */
-  struct port ports[2]; /* to SBUF, to PSUM */
-  int built;            /* the last execution of the lane of descriptors; -1: none */
+  struct core cores[NISA_CORES];
 };
 
 const char *sim_reason_name(enum sim_reason r) {
@@ -210,10 +224,11 @@ static unsigned ports_of(const struct machine *m, const struct lane *l) {
 }
 
 static void after_ports(const struct machine *m, const struct lane *l, struct moment *x) {
+  const struct port *port = m->cores[l->core].ports;
   const unsigned ports = ports_of(m, l);
   for (int k = 0; k < 2; k++)
-    if (ports >> k & 1 && m->ports[k].engine != l->engine)
-      later(x, m->ports[k].free, SIM_REASON_PORT, m->ports[k].exec);
+    if (ports >> k & 1 && port[k].engine != l->engine)
+      later(x, port[k].free, SIM_REASON_PORT, port[k].exec);
 }
 
 /* When the item of an engine can start; false while that is not known. */
@@ -243,10 +258,12 @@ static void remember_flight(struct lane *l, const struct sim_item *item, int exe
 /* The stationary operand is loaded once the product before has started and the waits are met; the product begins when it
  * is loaded and the one before is out of the way. */
 static int run_matmul(struct machine *m, const struct lane *l, struct sim_exec x, const struct sim_cost *c) {
+  struct core *core = &m->cores[l->core];
   const bool follows = l->last >= 0 && m->execs.v[l->last].kind == SIM_EXEC_INSTR;
-  struct moment load = follows ? (struct moment){m->tensor_start, SIM_REASON_STATIONARY, l->last} : engine_free(m, l);
+  struct moment load =
+      follows ? (struct moment){core->tensor_start, SIM_REASON_STATIONARY, l->last} : engine_free(m, l);
   after_waits(m, l, &load);
-  const int64_t loaded = load.at + sim_tensor_clock_cycles(&m->tensor, load.at, c->load_cycles);
+  const int64_t loaded = load.at + sim_tensor_clock_cycles(&core->tensor, load.at, c->load_cycles);
   struct moment start = engine_free(m, l);
   later(&start, loaded, load.reason, load.cause);
   x.ready = start.at == loaded ? load.at : start.at;
@@ -254,8 +271,8 @@ static int run_matmul(struct machine *m, const struct lane *l, struct sim_exec x
   x.reason = (uint8_t)start.reason;
   x.cause = start.cause;
   x.is_matmul = true;
-  x.is_half_clock = sim_tensor_clock_run(&m->tensor, x.start, c->cycles, &x.free, &x.end);
-  m->tensor_start = x.start;
+  x.is_half_clock = sim_tensor_clock_run(&core->tensor, x.start, c->cycles, &x.free, &x.end);
+  core->tensor_start = x.start;
   return add_exec(m, x);
 }
 
@@ -280,7 +297,7 @@ static void run_instr(struct machine *m, int lane, struct moment start) {
   const unsigned ports = ports_of(m, l);
   for (int k = 0; k < 2; k++)
     if (ports >> k & 1)
-      m->ports[k] = (struct port){done->free, exec, l->engine};
+      m->cores[l->core].ports[k] = (struct port){done->free, exec, l->engine};
   for (int k = 0; k < l->item.n_regions; k++)
     use(m, l->item.regions[k].buffer, l->item.regions[k].instance, done->start, done->end);
   l->free = done->free;
@@ -294,23 +311,45 @@ static void build_descriptors(struct machine *m, const struct lane *l, int64_t b
   if (!build)
     return;
   struct moment start = {0, SIM_REASON_START, -1};
+  int *built = &m->cores[l->core].built;
   if (l->computed >= 0)
     later(&start, m->execs.v[l->computed].free, SIM_REASON_ENGINE, l->computed);
-  if (m->built >= 0)
-    later(&start, m->execs.v[m->built].free, SIM_REASON_ENGINE, m->built);
-  m->built = add_exec(m, (struct sim_exec){.instr = x->instr,
-                                           .lane = (int16_t)m->n_lanes,
-                                           .kind = SIM_EXEC_BUILD,
-                                           .reason = (uint8_t)start.reason,
-                                           .cause = start.cause,
-                                           .ready = start.at,
-                                           .start = start.at,
-                                           .free = start.at + build,
-                                           .end = start.at + build});
-  if (m->execs.v[m->built].end > x->start) {
-    x->start = m->execs.v[m->built].end;
+  if (*built >= 0)
+    later(&start, m->execs.v[*built].free, SIM_REASON_ENGINE, *built);
+  *built = add_exec(m, (struct sim_exec){.instr = x->instr,
+                                         .lane = (int16_t)(m->n_lanes + l->core),
+                                         .kind = SIM_EXEC_BUILD,
+                                         .reason = (uint8_t)start.reason,
+                                         .cause = start.cause,
+                                         .ready = start.at,
+                                         .start = start.at,
+                                         .free = start.at + build,
+                                         .end = start.at + build});
+  if (m->execs.v[*built].end > x->start) {
+    x->start = m->execs.v[*built].end;
     x->reason = SIM_REASON_BUILD;
-    x->cause = m->built;
+    x->cause = *built;
+  }
+}
+
+/* Starts an exchange between the cores once both have come to it: number n of each. */
+static void add_exchange(struct machine *m, int queue, struct sim_transfer x) {
+  struct core *own = &m->cores[m->lanes[queue].core], *other = &m->cores[!m->lanes[queue].core];
+  const int n = own->exchanges.n;
+  array_push(m->arena, &own->exchanges, (struct exchange){queue, x});
+  m->lanes[queue].n_unpaired++;
+  if (n >= other->exchanges.n)
+    return;
+  const struct exchange *both[] = {&own->exchanges.v[n], &other->exchanges.v[n]};
+  const bool other_is_last = both[1]->transfer.arrival > both[0]->transfer.arrival;
+  const struct sim_transfer *last = &both[other_is_last]->transfer;
+  for (int k = 0; k < 2; k++) {
+    struct sim_transfer start = both[k]->transfer;
+    struct sim_exec *exec = &m->execs.v[start.exec];
+    start.arrival = exec->ready = exec->start = exec->free = exec->end = last->arrival;
+    exec->cause = m->execs.v[last->exec].cause;
+    m->lanes[both[k]->queue].n_unpaired--;
+    sim_dma_add(&m->dma, both[k]->queue, start);
   }
 }
 
@@ -350,11 +389,14 @@ static bool run_trigger(struct machine *m, int lane, struct moment start) {
   transfer.reason = SIM_REASON_TRIGGER;
   transfer.cause = trigger;
   transfer.ready = transfer.start = transfer.free = transfer.end = x.start + t.start;
-  const int exec = add_exec(m, transfer);
-  sim_dma_add(
-      &m->dma, l->item.queue,
-      (struct sim_transfer){
-          .exec = exec, .cost = c, .arrival = transfer.ready, .supply = sim_dma_supply(c, l->engine, m->target)});
+  const struct sim_transfer moved = {.exec = add_exec(m, transfer),
+                                     .cost = c,
+                                     .arrival = transfer.ready,
+                                     .supply = sim_dma_supply(c, l->engine, m->target)};
+  if (m->program->instrs[item.instr].kind == NISA_SENDRECV)
+    add_exchange(m, l->item.queue, moved);
+  else
+    sim_dma_add(&m->dma, l->item.queue, moved);
   struct touched touched = {.n = item.n_regions};
   for (int k = 0; k < item.n_regions; k++) {
     touched.v[k].buffer = item.regions[k].buffer;
@@ -389,39 +431,48 @@ static void complete_transfers(struct machine *m) {
 
 static bool is_idle(const struct machine *m, int queue) {
   const struct sim_dma_queue *q = &m->dma.queues[queue];
-  return q->complete == q->transfers.n;
+  return q->complete == q->transfers.n && !m->lanes[queue].n_unpaired;
 }
 
-/* True if every lane that has not ended is at a barrier, and no transfer is under way. */
-static bool all_at_barrier(struct machine *m, bool *is_failed) {
+enum { ALL_CORES = -1 };
+
+/* True if every lane of the core, or of all, that has not ended is at a barrier of the core or of all, and no transfer is
+ * under way. */
+static bool all_at_barrier(struct machine *m, int core, bool *is_failed) {
   bool some = false;
   for (int k = 0; k < m->n_lanes; k++) {
     struct lane *l = &m->lanes[k];
+    if (core >= 0 && l->core != core)
+      continue;
     if (!l->has_item && !*is_failed) {
       *is_failed = !sim_source_next(m->source, k, &l->item, m->fault);
       l->has_item = !*is_failed;
     }
     if (*is_failed || !is_idle(m, k) || (l->item.kind != SIM_ITEM_BARRIER && l->item.kind != SIM_ITEM_END))
       return false;
+    if (l->item.kind == SIM_ITEM_BARRIER && l->item.of_all_cores != (core < 0))
+      return false;
     some |= l->item.kind == SIM_ITEM_BARRIER;
   }
   return some;
 }
 
-static void run_barrier(struct machine *m) {
+static void run_barrier(struct machine *m, int core) {
   struct moment x = {0, SIM_REASON_START, -1};
   for (int k = 0; k < m->n_lanes; k++) {
     const struct lane *l = &m->lanes[k];
+    if (core >= 0 && l->core != core)
+      continue;
     later(&x, l->free, SIM_REASON_ENGINE, l->last);
     for (int e = l->raised.n - 1; e >= 0 && e >= l->raised.n - FLIGHT; e--) /* results that are still under way */
       later(&x, m->execs.v[l->raised.v[e]].end, SIM_REASON_SIGNAL, l->raised.v[e]);
     if (l->last >= 0)
       later(&x, m->execs.v[l->last].end, SIM_REASON_SIGNAL, l->last);
   }
-  const int64_t end = x.at + sim_constant_ps(SIM_BARRIER, m->target);
+  const int64_t end = x.at + sim_constant_ps(core < 0 ? SIM_CORE_BARRIER : SIM_BARRIER, m->target);
   for (int k = 0; k < m->n_lanes; k++) {
     struct lane *l = &m->lanes[k];
-    if (l->item.kind != SIM_ITEM_BARRIER)
+    if (l->item.kind != SIM_ITEM_BARRIER || (core >= 0 && l->core != core))
       continue;
     if (l->trigger < 0) {
       l->last = l->computed = add_exec(m, (struct sim_exec){.instr = -1,
@@ -438,6 +489,21 @@ static void run_barrier(struct machine *m) {
     l->raised.n = 0;
     l->has_item = false;
   }
+}
+
+/* Passes the barriers to which all have come; false if there is none, or with *is_failed and a fault. */
+static bool run_barriers(struct machine *m, bool *is_failed) {
+  bool some = false;
+  for (int core = 0; core < m->program->n_cores && !*is_failed; core++)
+    if (all_at_barrier(m, core, is_failed)) {
+      run_barrier(m, core);
+      some = true;
+    }
+  if (!some && !*is_failed && all_at_barrier(m, ALL_CORES, is_failed)) {
+    run_barrier(m, ALL_CORES);
+    some = true;
+  }
+  return some;
 }
 
 /* ---- the loop ---------------------------------------------------------------------------------------------------- */
@@ -519,7 +585,7 @@ static bool fail_stuck(struct machine *m) {
         return fail_at(m, SIM_FAULT_INSTRUCTION, l->item.instr, "%s waits for %s >= %d, which never happens",
                        m->lanes_def[k].name, m->lanes_def[l->item.waits[w].stream].name, l->item.waits[w].count);
   }
-  return fail_at(m, SIM_FAULT_INSTRUCTION, -1, "not all engines come to a barrier");
+  return fail_at(m, SIM_FAULT_INSTRUCTION, -1, "not all engines come to a barrier, or the cores to an exchange");
 }
 
 static bool simulate(struct machine *m) {
@@ -544,20 +610,25 @@ static bool simulate(struct machine *m) {
         return false;
     } else if (is_at_end(m)) {
       return ends_well(m);
-    } else if (all_at_barrier(m, &is_failed)) {
-      run_barrier(m);
-    } else {
+    } else if (!run_barriers(m, &is_failed)) {
       return is_failed ? false : fail_stuck(m);
     }
   }
 }
 
-/* The lanes, and that of descriptors if there is one. */
-static const struct sim_lane *all_lanes(const struct machine *m) {
-  struct sim_lane *lanes = arena_new_array(m->arena, struct sim_lane, (size_t)m->n_lanes + 1);
+/* The lanes, and that of descriptors of each core if one has built some. */
+static const struct sim_lane *all_lanes(const struct machine *m, int *n) {
+  const int n_cores = m->program->n_cores;
+  struct sim_lane *lanes = arena_new_array(m->arena, struct sim_lane, (size_t)(m->n_lanes + n_cores));
+  bool has_built = false;
   for (int k = 0; k < m->n_lanes; k++)
     lanes[k] = m->lanes_def[k];
-  lanes[m->n_lanes] = (struct sim_lane){"descriptors", NISA_ENGINE_GPSIMD, -1};
+  for (int core = 0; core < n_cores; core++) {
+    const char *name = n_cores > 1 ? arena_printf(m->arena, "core%d.descriptors", core) : "descriptors";
+    lanes[m->n_lanes + core] = (struct sim_lane){name, NISA_ENGINE_GPSIMD, -1, core};
+    has_built |= m->cores[core].built >= 0;
+  }
+  *n = m->n_lanes + (has_built ? n_cores : 0);
   return lanes;
 }
 
@@ -577,9 +648,9 @@ enum status sim_time(const struct sim_program *p, const struct sim_time_options 
                       .fault = fault,
                       .limit = options->limit,
                       .executions_max = options->executions_max ? options->executions_max : EXECUTIONS_MAX,
-                      .by_buffer = {.arena = a},
-                      .built = -1,
-                      .tensor = sim_tensor_clock_new(options->target)};
+                      .by_buffer = {.arena = a}};
+  for (int core = 0; core < NISA_CORES; core++)
+    m.cores[core] = (struct core){.built = -1, .tensor = sim_tensor_clock_new(options->target)};
   *fault = (struct sim_fault){SIM_FAULT_NONE};
   m.source = sim_source_new(p, options->record, m.executions_max / IDEAL_PART, &m.limit, a, &n_assumed, fault);
   if (!m.source)
@@ -587,25 +658,29 @@ enum status sim_time(const struct sim_program *p, const struct sim_time_options 
   m.lanes_def = sim_source_lanes(m.source, &m.n_lanes);
   m.lanes = arena_new_array(a, struct lane, (size_t)m.n_lanes);
   for (int k = 0; k < m.n_lanes; k++)
-    m.lanes[k] =
-        (struct lane){.engine = m.lanes_def[k].engine, .trigger = m.lanes_def[k].trigger, .last = -1, .computed = -1};
+    m.lanes[k] = (struct lane){.engine = m.lanes_def[k].engine,
+                               .trigger = m.lanes_def[k].trigger,
+                               .core = m.lanes_def[k].core,
+                               .last = -1,
+                               .computed = -1};
   m.costs = arena_new_array(a, struct sim_cost, (size_t)p->n_instrs + 1);
   for (int k = 0; k < p->n_instrs; k++)
     m.costs[k] = sim_cost_of(p, &p->instrs[k], m.target);
   sim_dma_init(&m.dma, m.n_lanes, m.target, a);
+  for (int k = 0; k < m.n_lanes; k++)
+    m.dma.queues[k].core = m.lanes_def[k].core;
   if (!simulate(&m))
     return ST_INPUT;
   *out = (struct sim_timeline){.program = p,
                                .target = m.target,
                                .costs = m.costs,
-                               .n_lanes = m.n_lanes + (m.built >= 0),
-                               .lanes = all_lanes(&m),
-                               .is_ideal = !p->n_streams,
+                               .is_ideal = !p->has_engines,
                                .n = m.execs.n,
                                .execs = m.execs.v,
                                .n_lives = m.lives.n,
                                .lives = m.lives.v,
                                .total_ps = last_end(&m),
                                .n_assumed = n_assumed};
+  out->lanes = all_lanes(&m, &out->n_lanes);
   return ST_OK;
 }

@@ -66,7 +66,7 @@ void sim_watch_end(struct sim_machine *m, int buffer) {
     struct sim_watch *w = &m->options->watches[k];
     if (!w->is_buffer || w->buffer != buffer)
       continue;
-    const bool has_copies = m->program->n_streams && b->place.is_set && b->place.copies > 1;
+    const bool has_copies = m->program->has_engines && b->place.is_set && b->place.copies > 1;
     w->n_executions = has_copies ? b->place.copies : w->n_executions + 1;
     if (has_copies ? w->nth > b->place.copies : w->nth && w->n_executions != w->nth)
       continue;

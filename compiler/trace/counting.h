@@ -12,6 +12,8 @@
  * iterators that are alive are the loops that are running.  A loop belongs to the frame that first asks for an element: the
  * iterator of a generator expression is made in the frame around it.
  *
+ * What has an attribute nkx_runs_once is no loop of Python: a loop on the device, whose body runs once.
+ *
  * Sources without loops, and modules that were not loaded this way, run unchanged; their loops are not counted.
  */
 #ifndef TRACE_COUNTING_H

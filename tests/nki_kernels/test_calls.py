@@ -13,6 +13,7 @@ import nki.language as nl
 from support import compiler
 from support import nki_more_calls
 from support.nki_kernels import HEAD
+from support.paths import ROOT
 
 BF16 = np.dtype(ml_dtypes.bfloat16)
 FLOATS = {"float32": np.float32, "bfloat16": BF16, "float16": np.float16}
@@ -382,5 +383,6 @@ def test_every_stage_of_each_call_computes_its_evaluation(target, chunk):
 def test_every_call_that_is_compiled_is_tested():
     text = "".join(c.body for c in all_cases())
     import _nkx
+    text += (ROOT / "tests/nki_kernels/test_registers.py").read_text()
     missing = [name for name in _nkx.nki_isa() if f"nisa.{name}(" not in text]
     assert not missing

@@ -90,12 +90,43 @@ def test_the_result_says_where_the_calls_of_each_instance_are():
     assert "grid" not in compiler.stage(compiler.compile(launched(ADD, "add", 1, [(128, 64)] * 2))["kernels"][0], "nki-trace")
 
 
+def test_one_instance_is_shown_alone():
+    """With its own calls, and the tensors that all share; the stages after it have all instances."""
+    source = launched(ADD, "add", 2, [(128, 64)] * 2)
+    [whole] = compiler.compile(source)["kernels"]
+    [kernel] = compiler.compile(source, "--instance", "1")["kernels"]
+    trace = compiler.stage(kernel, "nki-trace")
+    lines = trace["text"].splitlines()
+    assert lines[1].strip() == "# instance (1) on core 1" and "a[64:128, :]" in trace["text"] and "a[0:64, :]" not in trace["text"]
+    assert "buffer=nl.shared_hbm" in trace["text"] and lines[-1].strip() == "return out"
+    first, second = trace["grid"]["instances"]
+    assert trace["grid"]["shown"] == 1 and "lines" not in first and second["lines"][1] == len(lines) - 1
+    for name in ("nki-reroll", "nki-to-nisa", "engine-programs"):
+        assert compiler.stage(kernel, name)["text"] == compiler.stage(whole, name)["text"]
+
+
+def test_an_instance_that_equals_another_is_named_so():
+    [kernel] = compiler.compile(launched(SAME, "same", 2, [(8, 8)]), "--instance", "1")["kernels"]
+    text = compiler.stage(kernel, "nki-trace")["text"]
+    assert "# instance (1) makes the calls of instance (0), which has made them" in text and text.count("dma_copy") == 2
+
+
+def test_an_instance_that_there_is_not_is_a_warning():
+    result = compiler.compile(launched(ADD, "add", 2, [(128, 64)] * 2), "--instance", "2")
+    [d] = result["diagnostics"]
+    assert (d["severity"], d["code"]) == ("warning", "nki-grid") and "the launch has 2" in d["message"]
+    assert "a[0:64, :]" in compiler.stage(result["kernels"][0], "nki-trace")["text"]
+    done = warm.run("compile", "-", "--instance", "x", input=ADD.encode())
+    assert done.returncode == 2 and "--instance x: expected a number from 0 to 4095" in done.stderr.decode()
+
+
 def test_instances_with_equal_calls_run_once():
     [kernel] = compiler.compile(launched(SAME, "same", 2, [(8, 8)]))["kernels"]
     trace = compiler.stage(kernel, "nki-trace")
-    assert trace["grid"]["instances"][1] == {"id": [1], "same_as": 0} and trace["text"].count("dma_copy") == 2
+    assert trace["grid"]["instances"][1] == {"id": [1], "core": 1, "same_as": 0} and trace["text"].count("dma_copy") == 2
 
 
+ONE_AFTER_ANOTHER = ("--target", "trn1")  # whose cores run no kernel together
 GOES_ON = {
     "its own constant": ("""
     i = nl.program_id(0)
@@ -133,10 +164,10 @@ def kernel(a):
     return {returns}
 """
     source = launched(source, "kernel", 2, [(8, 16)])
-    [kernel] = compiler.compile(source)["kernels"]
+    [kernel] = compiler.compile(source, *ONE_AFTER_ANOTHER)["kernels"]
     assert "same_as" not in compiler.stage(kernel, "nki-trace")["grid"]["instances"][1]
     a = rng.uniform(-1, 1, (8, 16)).astype(np.float32)
-    got = simulated(source, {"a": a})[0]["out"]
+    got = simulated(source, {"a": a}, *ONE_AFTER_ANOTHER)[0]["out"]
     if want:
         np.testing.assert_allclose(got, want(a), atol=1e-6)
 
@@ -156,9 +187,13 @@ def counts(a):
     assert all("same_as" not in x for x in compiler.stage(kernel, "nki-trace")["grid"]["instances"])
 
 
-def test_a_launch_on_two_cores_says_that_its_instances_follow_one_another():
-    [d] = compiler.compile(launched(ADD, "add", 2, [(128, 64)] * 2))["diagnostics"]
-    assert (d["severity"], d["code"]) == ("warning", "nki-one-core") and "2 cores" in d["message"]
+@pytest.mark.parametrize("source, name, shapes, arguments, message", [
+    (ADD, "add", [(128, 64)] * 2, ONE_AFTER_ANOTHER, "those of trn1 run no kernel together"),
+    (SAME, "same", [(8, 8)], (), "the instances on both cores make the same calls with the same results"),
+], ids=["trn1", "same"])
+def test_a_launch_on_two_cores_says_if_one_does_all(source, name, shapes, arguments, message):
+    [d] = compiler.compile(launched(source, name, 2, shapes), *arguments)["diagnostics"]
+    assert (d["severity"], d["code"]) == ("warning", "nki-one-core") and message in d["message"]
 
 
 def test_a_call_with_arrays_and_a_grid_gives_the_values_of_all_instances():

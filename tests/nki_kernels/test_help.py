@@ -137,6 +137,7 @@ def kernel(a: nl.tensor[nl.float32, (128, 512)]):
     t = nl.copy(x)
     whole = nl.full((128, 512), 1, nl.int32)
     x_all, y_all = x, y
+    n = nisa.register_alloc(4)
 """
     tail = "    nl.store(out, x)\n    return out\n"
     small = {"nl.transpose", "nl.matmul"}  # of at most 128 columns

@@ -530,3 +530,15 @@ def test_a_register_that_is_loaded_moves_an_access(simulator, t):
         dst = p.operand("dst", 64, [2], "f32", is_written=True)
         p.instr("tensor_copy", [dst, f"src<64| 2>=memref<64x9xf32, #nisa.mem<sbuf>> {src}[d0, {index} + d1]"], "vector")
         check(simulator, p)
+
+
+@pytest.mark.parametrize("t", ["i32", "i16", "i8", "f32"])
+def test_a_register_that_is_stored_is_the_result_of_arithmetic(simulator, t):
+    operation = "mulf" if t == "f32" else "muli"
+    for p, rng, *_ in cases("register_store", t):
+        at = p.operand("src", 1, [1], t, data=draw(rng, t, (1, 1)))
+        loaded, product = p.name(), p.name()
+        p.line(f"{loaded} = nisa.register_load({at}) engine=sync : {t}")
+        p.line(f"{product} = arith.{operation} {loaded}, {loaded} : {t}")
+        p.instr("register_store", [p.operand("dst", 1, [1], t, is_written=True), f"value={t} {product}"], "sync")
+        check(simulator, p)

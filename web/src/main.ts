@@ -7,6 +7,7 @@ import { DiffPane } from "./panes/diff";
 import { byId, el } from "./panes/dom";
 import { mountEmbed } from "./panes/embed";
 import { mountHeader } from "./panes/header";
+import { mountInstances } from "./panes/instances";
 import { HistoryDrawer } from "./panes/history";
 import { IrPane } from "./panes/ir";
 import { type KeyTargets, mountKeys } from "./panes/keys";
@@ -229,6 +230,7 @@ function main(): void {
   const stages = mountStages(store, openStage);
   const share = new Share(store, compiler, say, announce);
   const shareNow = () => void share.copy();
+  mountInstances(store, compiler);
   mountHeader(store, compiler, { openExample: (name) => openExample(store, compiler, name), openDraft: () => openDraft(store, compiler), share: () => void share.openDialog(), help: () => void openHelp(), downloads: () => void openDownloads(store, () => void share.openDialog()) });
   mountProblems(store, source);
   const drawer = new HistoryDrawer(store, source);

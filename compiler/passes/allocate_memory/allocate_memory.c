@@ -12,6 +12,8 @@
  * addresses.  A buffer occupies its bytes in all 128 partitions, even if it uses fewer.  In PSUM it occupies whole banks,
  * because an accumulation group is a bank.
  *
+ * An allocation that asks for an address gets it, in one copy; the others are placed around it.
+ *
  * HBM is large and never released: each allocation gets bytes of its own.  Memory that leaves the kernel or its loop (a
  * result, what a loop carries) has no place: the caller passes it, or its lifetime is not known.
  *
@@ -22,6 +24,7 @@
 #include "mlir-c/BuiltinTypes.h"
 
 #include "ir/query.h"
+#include "nisa/cores.h"
 #include "passes/allocate_memory/allocate_memory.h"
 #include "passes/allocate_memory/place.h"
 #include "passes/lib/buffers.h"
@@ -32,7 +35,7 @@ static const int64_t BYTES_MAX = (int64_t)1 << 44; /* more than any device has *
 struct allocation {
   struct pass_run *run;
   const struct nisa_machine *machine;
-  MlirOperation function;
+  MlirOperation root; /* the function, or the region of a core (nisa/cores.h): each core has its own SBUF and PSUM */
   struct nisa_lifetimes lifetimes;
   struct copies *copies;              /* of each lifetime */
   int64_t sbuf_used, banks, hbm_used; /* the ends of what is used */
@@ -47,6 +50,7 @@ static int64_t alignment_of(const struct nisa_lifetime *x) {
 /* ---- on chip ----------------------------------------------------------------------------------------------------- */
 
 static struct place_item item_of(const struct allocation *m, const struct nisa_lifetime *x, int copies) {
+  struct nisa_place at = {0};
   return (struct place_item){
       .bytes = x->bytes,
       .align = x->space == MEM_PSUM ? m->machine->psum_bank_bytes : alignment_of(x),
@@ -55,7 +59,22 @@ static struct place_item item_of(const struct allocation *m, const struct nisa_l
       .loop_from = x->loop_from,
       .loop_to = x->loop_to,
       .copies = copies,
+      .is_fixed = nisa_address_of(x->alloc, &at),
+      .offset = at.bank * m->machine->psum_bank_bytes + (x->space == MEM_PSUM ? 0 : at.offset),
   };
+}
+
+/* Refuses what is alive at the same time as another one that asks for some of the same bytes. */
+static enum status check_fixed(struct allocation *m) {
+  const struct nisa_lifetimes *l = &m->lifetimes;
+  for (int k = 0; k < l->n; k++)
+    for (int i = 0; i < k; i++) {
+      const struct nisa_lifetimes other = {.v = &l->v[i], .n = 1};
+      if (nisa_lifetimes_meet(&l->v[i], &l->v[k]) && nisa_addresses_meet(l->v[i].alloc, l->v[k].alloc, m->machine))
+        return pass_fail(m->run, l->v[k].alloc, "its address is in use here: %s; use another address",
+                         nisa_describe_live(m->run->arena, &other, l->v[i].space, l->v[i].from));
+    }
+  return ST_OK;
 }
 
 static enum status refuse(struct allocation *m, enum mem_space s, const struct nisa_lifetime *failed,
@@ -82,6 +101,9 @@ static void set_place(struct allocation *m, const struct nisa_lifetime *x, const
   if (x->space == MEM_PSUM) {
     p.bank = item->offset / bank;
     p.offset = 0;
+  }
+  (void)nisa_address_of(x->alloc, &p);
+  if (x->space == MEM_PSUM) {
     m->banks = end / bank > m->banks ? end / bank : m->banks;
   } else {
     m->sbuf_used = end > m->sbuf_used ? end : m->sbuf_used;
@@ -159,7 +181,7 @@ static enum status place_in_hbm(struct allocation *m) {
     const int64_t align = alignment_of(x);
     struct nisa_place p = {.copies = m->copies[k].wanted};
 
-    if (!mem_is_dram(x->space) || leaves(mlirOperationGetResult(x->alloc, 0)))
+    if (!mem_is_dram(x->space) || nisa_has_place_attr(x->alloc) || leaves(mlirOperationGetResult(x->alloc, 0)))
       continue;
     p.offset = (m->hbm_used + align - 1) / align * align;
     p.stride = (x->bytes + align - 1) / align * align;
@@ -190,21 +212,26 @@ static enum status check_sizes(struct pass_run *run, MlirOperation function) {
 
 static void remark_use(struct allocation *m) {
   const int64_t banks = m->machine->psum_bytes / m->machine->psum_bank_bytes;
-  struct remark *r = pass_remark(m->run, m->function, RULE_MEMORY_USE,
-                                 "uses %" PRId64 " of %" PRId64 " bytes of every SBUF partition, %" PRId64
+  struct remark *r = pass_remark(m->run, m->root, RULE_MEMORY_USE,
+                                 "%suses %" PRId64 " of %" PRId64 " bytes of every SBUF partition, %" PRId64
                                  " of %" PRId64 " banks of PSUM, %" PRId64 " bytes of HBM between its steps",
-                                 m->sbuf_used, m->machine->sbuf_bytes, m->banks, banks, m->hbm_used);
+                                 nisa_root_label(m->run->arena, m->root), m->sbuf_used, m->machine->sbuf_bytes,
+                                 m->banks, banks, m->hbm_used);
   remark_limit(r, "SBUF", "bytes per partition", m->sbuf_used, m->machine->sbuf_bytes);
   remark_limit(r, "PSUM", "banks", m->banks, banks);
 }
 
 static enum status allocate(struct allocation *m) {
   struct arena *a = m->run->arena;
-  m->lifetimes = nisa_find_lifetimes(a, m->function, m->machine);
+  m->lifetimes = nisa_find_lifetimes(a, m->root, m->machine);
   m->copies = arena_new_array(a, struct copies, (size_t)m->lifetimes.n);
   for (int k = 0; k < m->lifetimes.n; k++)
-    m->copies[k] = copies_of(m->run, &m->lifetimes.v[k]);
-  enum status st = place_on_chip(m, MEM_SBUF, m->machine->sbuf_bytes);
+    m->copies[k] = nisa_address_of(m->lifetimes.v[k].alloc, &(struct nisa_place){0})
+                       ? (struct copies){1, NULL}
+                       : copies_of(m->run, &m->lifetimes.v[k]);
+  enum status st = check_fixed(m);
+  if (!st)
+    st = place_on_chip(m, MEM_SBUF, m->machine->sbuf_bytes);
   if (!st)
     st = place_on_chip(m, MEM_PSUM, m->machine->psum_bytes);
   if (!st)
@@ -213,6 +240,28 @@ static enum status allocate(struct allocation *m) {
     remark_use(m);
   return st;
 }
+
+/* All cores, and what stands outside of them, have one scratch space in HBM. */
+static enum status allocate_function(struct pass_run *run, MlirOperation function, const struct nisa_machine *machine) {
+  const struct ir_ops roots = nisa_roots(run->arena, function);
+  struct allocation m = {.run = run, .machine = machine};
+  enum status st = check_sizes(run, function);
+
+  for (int k = 0; !st && k < roots.n; k++) {
+    m = (struct allocation){.run = run, .machine = machine, .root = roots.v[k], .hbm_used = m.hbm_used};
+    st = allocate(&m);
+  }
+  if (!st && nisa_has_cores(function)) {
+    m.root = function;
+    m.lifetimes = nisa_find_lifetimes(run->arena, function, machine);
+    m.copies = arena_new_array(run->arena, struct copies, (size_t)m.lifetimes.n);
+    for (int k = 0; k < m.lifetimes.n; k++)
+      m.copies[k].wanted = 1;
+    st = place_in_hbm(&m);
+  }
+  return st;
+}
+
 static enum status run_pass(struct pass_run *run) {
   const struct ir_ops functions = ir_collect_named(run->arena, run->module, "func.func");
   enum target target;
@@ -220,12 +269,8 @@ static enum status run_pass(struct pass_run *run) {
 
   if (!st && !pass_option(run, "target"))
     nisa_module_target(run->module, &target);
-  for (int k = 0; !st && k < functions.n; k++) {
-    struct allocation m = {.run = run, .machine = nisa_machine(target), .function = functions.v[k]};
-    st = check_sizes(run, functions.v[k]);
-    if (!st)
-      st = allocate(&m);
-  }
+  for (int k = 0; !st && k < functions.n; k++)
+    st = allocate_function(run, functions.v[k], nisa_machine(target));
   return st;
 }
 

@@ -49,13 +49,12 @@ static bool meet(const struct placing *p, const struct place_item *x, const stru
 
 /* ---- placing in a given order ----------------------------------------------------------------------------------- */
 
-/* Finds the lowest offset for x and its position among the placed ones; false if there is none. */
-static bool place_one(struct placing *p, int n_placed, struct place_item *x, int *position) {
+/* Finds the lowest offset for x; false if there is none. */
+static bool place_one(const struct placing *p, int n_placed, struct place_item *x) {
   const int64_t size = size_of(x);
   int64_t at = 0;
-  int k = 0;
 
-  for (; k < n_placed; k++) {
+  for (int k = 0; k < n_placed; k++) {
     const struct place_item *y = &p->v[p->placed[k]];
     if (!meet(p, x, y))
       continue;
@@ -67,20 +66,37 @@ static bool place_one(struct placing *p, int n_placed, struct place_item *x, int
   if (at + size > p->capacity)
     return false;
   x->offset = at;
-  for (k = n_placed; k > 0 && p->v[p->placed[k - 1]].offset > at; k--)
-    ;
-  *position = k;
   return true;
 }
 
+/* Where x belongs among the placed ones, which are in the order of their offsets. */
+static int position_of(const struct placing *p, int n_placed, const struct place_item *x) {
+  int k = n_placed;
+  while (k > 0 && p->v[p->placed[k - 1]].offset > x->offset)
+    k--;
+  return k;
+}
+
+static void insert(struct placing *p, int n_placed, int item) {
+  const int at = position_of(p, n_placed, &p->v[item]);
+  memmove(p->placed + at + 1, p->placed + at, (size_t)(n_placed - at) * sizeof *p->placed);
+  p->placed[at] = item;
+}
+
+/* Fixed items come first. */
 static bool place_in_order(struct placing *p, int *failed) {
-  for (int k = 0, at; k < p->n; k++) {
-    if (!place_one(p, k, &p->v[p->order[k]], &at)) {
+  int n_placed = 0;
+  for (int k = 0; k < p->n; k++)
+    if (p->v[k].is_fixed)
+      insert(p, n_placed++, k);
+  for (int k = 0; k < p->n; k++) {
+    if (p->v[p->order[k]].is_fixed)
+      continue;
+    if (!place_one(p, n_placed, &p->v[p->order[k]])) {
       *failed = p->order[k];
       return false;
     }
-    memmove(p->placed + at + 1, p->placed + at, (size_t)(k - at) * sizeof *p->placed);
-    p->placed[at] = p->order[k];
+    insert(p, n_placed++, p->order[k]);
   }
   return true;
 }
@@ -150,11 +166,12 @@ static int by_time(const void *p, const void *q) {
   return (x->bytes > y->bytes) - (x->bytes < y->bytes); /* what ends makes room for what begins */
 }
 
-/* The item that begins where more than the capacity is first in use; -1 if there is none. */
+/* The item that begins where more than the capacity is first in use; -1 if there is none.  Fixed ones are not counted,
+ * because they may have bytes in common. */
 static int find_excess(const struct placing *p, struct change *changes) {
   int64_t live = 0;
   for (int k = 0; k < p->n; k++) {
-    const int64_t size = size_of(&p->v[k]);
+    const int64_t size = p->v[k].is_fixed ? 0 : size_of(&p->v[k]);
     changes[2 * k] = (struct change){begin_of(&p->v[k]), k, size};
     changes[2 * k + 1] = (struct change){end_of(&p->v[k]), k, -size};
   }

@@ -212,6 +212,9 @@ static void emit_op(struct emitter *e, struct ir_builder *b, MlirOperation op) {
   b->loc = mlirOperationGetLocation(op);
   if (instr >= 0) {
     emit_instr(e, b, op, instr);
+  } else if (ep_is_core_barrier(op)) {
+    insert(b, nisa_create_core_barrier(b->loc));
+    e->is_synced = true;
   } else if (table_get(&ep->controls, op.ptr)) {
     if (!e->is_synced)
       emit_barrier(e, b);
@@ -273,7 +276,9 @@ static bool is_entry_view(const struct emitter *e, MlirOperation op) {
     return false;
   for (intptr_t k = 0; k < mlirOperationGetNumOperands(op); k++) {
     MlirOperation def = ir_defining_op(mlirOperationGetOperand(op, k));
-    if (!mlirOperationIsNull(def) && !table_get(&e->entry, def.ptr))
+    const bool is_outside =
+        mlirOperationIsNull(def) || mlirOperationIsNull(ir_ancestor_in(def, mlirOperationGetBlock(op)));
+    if (!is_outside && !table_get(&e->entry, def.ptr))
       return false;
   }
   return true;
@@ -313,9 +318,10 @@ static void make_entry(struct emitter *e, MlirBlock body) {
 
 /* ---- the function ------------------------------------------------------------------------------------------------ */
 
-/* An engine has a program if it executes something or triggers transfers. */
+/* An engine has a program if it executes something or triggers transfers.  Every core has one at least, in which it meets
+ * the other. */
 static bool has_program(const struct ep *ep, int stream) {
-  bool has = ep->streams[stream].n > 0;
+  bool has = ep->streams[stream].n > 0 || (ep->is_core && stream == EP_SYNC);
   for (int q = EP_ENGINES; q < ep->n_streams; q++)
     has |= ep->streams[q].on == stream;
   return has;

@@ -32,6 +32,8 @@
  */
 #include "passes/engine_programs/engine_programs.h"
 
+#include "nisa/cores.h"
+
 static void remark_streams(struct ep *ep) {
   struct pass_run *run = ep->run;
   const char *text = "";
@@ -39,23 +41,27 @@ static void remark_streams(struct ep *ep) {
   for (int s = 0; s < ep->n_streams; s++)
     if (ep->streams[s].n)
       text = arena_printf(run->arena, "%s%s %d %s", text, *text ? "," : "", ep->streams[s].n, ep->streams[s].name);
-  pass_remark(run, ep->function, RULE_PROGRAMS, "instructions, loops counted once:%s", text);
+  const char *label = nisa_root_label(run->arena, ep->function);
+  pass_remark(run, ep->function, RULE_PROGRAMS, "%sinstructions, loops counted once:%s", label, text);
   for (int k = 0; k < ep->waits.n; k++)
     kept += ep->waits.v[k].is_kept;
   struct remark *r = pass_remark(run, ep->function, RULE_DROP_WAITS,
-                                 "%d wait%s; %d dropped, because program order or other waits imply them", kept,
-                                 kept == 1 ? "" : "s", ep->waits.n - kept);
+                                 "%s%d wait%s; %d dropped, because program order or other waits imply them", label,
+                                 kept, kept == 1 ? "" : "s", ep->waits.n - kept);
   if (ep->waits.n > kept)
     remark_reject(r, arena_printf(run->arena, "%d waits", ep->waits.n), "program order or other waits imply the rest");
   if (ep->n_segments > 1)
     pass_remark(run, ep->function, RULE_BARRIERS,
-                "control flow depends on data: all streams meet at barriers around it");
+                ep->is_core ? "%scontrol flow depends on data, or the cores meet: all streams have barriers there"
+                            : "%scontrol flow depends on data: all streams meet at barriers around it",
+                label);
 }
 
 static void remark_queue(struct ep *ep, int q) {
   const struct ep_stream *s = &ep->streams[q];
   struct remark *r =
-      pass_remark(ep->run, ep->function, RULE_QUEUE, "%s: %s, started by %s", s->name, s->why, ep->streams[s->on].name);
+      pass_remark(ep->run, ep->function, RULE_QUEUE, "%s%s: %s, started by %s",
+                  nisa_root_label(ep->run->arena, ep->function), s->name, s->why, ep->streams[s->on].name);
   if (s->on == EP_SYNC)
     remark_reject(r, "an engine that computes", "its instructions would wait for the start of each load");
   else
@@ -67,10 +73,11 @@ static void remark_queues(struct ep *ep) {
     remark_queue(ep, q);
 }
 
-static void make_programs(struct pass_run *run, MlirOperation function) {
+static void make_programs(struct pass_run *run, MlirOperation root) {
   struct arena *a = run->arena;
   struct ep ep = {.run = run,
-                  .function = function,
+                  .function = root,
+                  .is_core = nisa_is_core(root),
                   .queue_of = {.arena = a},
                   .loop_of = {.arena = a},
                   .instr_of = {.arena = a},
@@ -89,9 +96,13 @@ static void make_programs(struct pass_run *run, MlirOperation function) {
 static enum status run_pass(struct pass_run *run) {
   struct ir_ops functions = ir_collect_named(run->arena, run->module, "func.func");
   enum status st = pass_target(run, &run->target);
-  for (int k = 0; !st && k < functions.n; k++)
-    if (!mlirBlockIsNull(ir_body(functions.v[k])))
-      make_programs(run, functions.v[k]);
+  for (int k = 0; !st && k < functions.n; k++) {
+    if (mlirBlockIsNull(ir_body(functions.v[k])))
+      continue;
+    const struct ir_ops roots = nisa_roots(run->arena, functions.v[k]);
+    for (int r = 0; r < roots.n; r++)
+      make_programs(run, roots.v[r]);
+  }
   return st;
 }
 

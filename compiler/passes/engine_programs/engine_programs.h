@@ -14,7 +14,7 @@
 #include "nisa/nisa.h"
 #include "passes/pass.h"
 
-enum { EP_DEPTH_MAX = 16, EP_STREAMS_MAX = 12, EP_NONE = -1 };
+enum { EP_DEPTH_MAX = 16, EP_STREAMS_MAX = 13, EP_NONE = -1 };
 
 /* An engine, or a DMA queue.  Streams 0 … EP_ENGINES - 1 are the engines, in the order of the output. */
 enum { EP_TENSOR, EP_VECTOR, EP_SCALAR, EP_GPSIMD, EP_SYNC, EP_ENGINES };
@@ -99,7 +99,8 @@ struct ep_wait {
 
 struct ep {
   struct pass_run *run;
-  MlirOperation function;
+  MlirOperation function; /* or the region of a core (nisa/cores.h), which is a program of its own */
+  bool is_core;
   struct ep_stream streams[EP_STREAMS_MAX];
   int n_streams, n_segments;
   struct table queue_of;  /* DMA operation -> one more than its stream */
@@ -133,7 +134,10 @@ int ep_stream_of(struct ep *ep, MlirOperation op);
 
 /* read.c: fills the arrays. */
 void ep_read(struct ep *ep);
-/* True if op is control flow that depends on data, or contains such control flow: it begins with a barrier. */
+/* A barrier between the cores: all streams have it. */
+bool ep_is_core_barrier(MlirOperation op);
+/* True if op is control flow that depends on data, or contains such control flow or a core_barrier: it begins with a
+ * barrier. */
 bool ep_has_barrier(struct ep *ep, MlirOperation op);
 unsigned ep_needed(const struct ep *ep, MlirOperation op);
 /* The stream whose program has the waits of an instruction of stream s: its own, or that of the engine that triggers. */

@@ -2,6 +2,7 @@
 #include <assert.h>
 
 #include "base/array.h"
+#include "nisa/streams.h"
 #include "passes/engine_programs/engine_programs.h"
 #include "passes/lib/access.h"
 #include "passes/lib/buffers.h"
@@ -32,10 +33,12 @@ static unsigned all_streams(const struct ep *ep) {
 
 static void need_value(struct ep *ep, MlirValue v, unsigned streams);
 
-/* Adds to the streams that execute op: then they need its operands, and the loops around it, too. */
+/* Adds to the streams that execute op: then they need its operands, and the loops around it, too.  Of what stands outside
+ * of a core's region it needs the values only. */
 static void need(struct ep *ep, MlirOperation op, unsigned streams) {
   const unsigned known = ep_needed(ep, op);
-  if ((known | streams) == known || mlirOperationEqual(op, ep->function))
+  if ((known | streams) == known || mlirOperationEqual(op, ep->function) ||
+      mlirOperationIsNull(ir_ancestor_in(op, ir_body(ep->function))))
     return;
   table_put(&ep->needed, op.ptr, (void *)(uintptr_t)(known | streams));
   for (intptr_t k = 0; k < mlirOperationGetNumOperands(op); k++)
@@ -63,7 +66,7 @@ static int height(struct ep *ep, MlirOperation op) {
   int64_t bound[3];
   int most = 0;
   if (!mlirOperationGetNumRegions(op))
-    return table_get(&ep->controls, op.ptr) ? EP_DEPTH_MAX + 1 : 0;
+    return table_get(&ep->controls, op.ptr) || ep_is_core_barrier(op) ? EP_DEPTH_MAX + 1 : 0;
   if (!ir_is(op, "scf.for") || !is_static(op, bound))
     return EP_DEPTH_MAX + 1;
   for (MlirOperation in = mlirBlockGetFirstOperation(ir_body(op)); !mlirOperationIsNull(in) && most < EP_DEPTH_MAX;
@@ -72,6 +75,10 @@ static int height(struct ep *ep, MlirOperation op) {
     most = most > h ? most : h;
   }
   return most < EP_DEPTH_MAX ? most + 1 : EP_DEPTH_MAX + 1;
+}
+
+bool ep_is_core_barrier(MlirOperation op) {
+  return nisa_sync_of(op) == NISA_SYNC_CORE_BARRIER;
 }
 
 bool ep_has_barrier(struct ep *ep, MlirOperation op) {
@@ -144,10 +151,9 @@ static struct ep_access read_access(struct reader *r, const struct nisa_access *
   MlirValue root = buffer_root(x->base);
   MlirOperation def = ir_defining_op(root);
   struct ep_access out = {.writes = writes, .base = x->base};
-  const bool is_known =
-      mlirValueIsABlockArgument(root)
-          ? mlirOperationEqual(mlirBlockGetParentOperation(mlirBlockArgumentGetOwner(root)), r->ep->function)
-          : ir_is(def, "nisa.alloc") || ir_is(def, "memref.get_global");
+  const bool is_known = mlirValueIsABlockArgument(root)
+                            ? ir_is(mlirBlockGetParentOperation(mlirBlockArgumentGetOwner(root)), "func.func")
+                            : ir_is(def, "nisa.alloc") || ir_is(def, "memref.get_global");
   if (!is_known) {
     out.buffer = EP_NONE;
     return out;
@@ -314,6 +320,8 @@ static void read_block(struct reader *r, MlirBlock block) {
     const struct nisa_op_def *def = nisa_op_of(op);
     if (table_get(&r->ep->controls, op.ptr)) { /* every stream loads it, between barriers */
       need_control(r->ep, op);
+      r->ep->n_segments++;
+    } else if (ep_is_core_barrier(op)) {
       r->ep->n_segments++;
     } else if (def && def->kind == NISA_ALLOC) {
       read_alloc(r, op);

@@ -6,6 +6,7 @@
  *     qScalarOut   written.  They never block a load.  A load from scratch memory is in the queue of the store that
  *                  wrote it, so that the order of the queue replaces a semaphore.
  *     qGpsimdCc    collectives.
+ *     qGpsimdPeer  exchanges with the other core, of a program of two.
  *
  * A trigger that waits also delays the instructions of its engine.  So transfers out are triggered by gpsimd, or by
  * scalar, if one of them computes nothing; otherwise by the one that produced the data, whose trigger needs no wait; and
@@ -102,6 +103,8 @@ static int queue_for(struct work *w, MlirOperation op) {
   (void)is_read;
   if (is_collective(in.def->kind))
     return find_stream(w->ep, "qGpsimdCc", EP_GPSIMD, "collectives");
+  if (in.def->kind == NISA_SENDRECV)
+    return find_stream(w->ep, "qGpsimdPeer", EP_GPSIMD, "exchanges with the other core, which may come later");
   MlirValue src = nisa_operand(&in, "src")->base;
   const bool from_hbm = !mem_is_on_chip(nisa_type_space(mlirValueGetType(src)));
   const bool to_chip = mem_is_on_chip(nisa_type_space(mlirValueGetType(dst)));

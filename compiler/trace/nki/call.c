@@ -189,6 +189,28 @@ static bool read_number(PyObject *o, const struct nki_param_def *def, struct nki
   return true;
 }
 
+/* A parameter that has no memories is a register. */
+static bool read_register(struct nki_recorder *r, PyObject *o, const struct nki_param_def *def, struct nki_value *out) {
+  bool is;
+  struct nki_tensor *reg = nki_register_of(r, o, &is);
+  if (!is && !refuse_missing(o))
+    trace_refuse(DG_NKI_OPERAND, "make one with nisa.register_alloc", "%s must be a register, not %s", def->name,
+                 Py_TYPE(o)->tp_name);
+  if (!reg)
+    return false;
+  const struct nki_view whole = nki_whole(reg);
+  *out = (struct nki_value){.kind = NKI_VIEW, .view = arena_dup(r->program->arena, &whole, sizeof whole)};
+  return true;
+}
+
+static bool read_register_or_number(struct nki_recorder *r, PyObject *o, const struct nki_param_def *def,
+                                    struct nki_value *out) {
+  bool is;
+  (void)nki_register_of(r, o, &is);
+  PyErr_Clear();
+  return is ? read_register(r, o, def, out) : read_number(o, def, out);
+}
+
 static bool read_view(struct nki_recorder *r, PyObject *o, const struct nki_param_def *def, struct nki_value *out) {
   const struct nki_view *v = nki_view_of(r, o, def->name);
   if (!v)
@@ -233,8 +255,10 @@ static bool read_argument(struct nki_recorder *r, struct nki_call *c, int k, PyO
   switch (def->kind) {
   case NKI_PARAM_DST:
   case NKI_PARAM_SRC:
-    return read_view(r, o, def, out);
+    return def->memories ? read_view(r, o, def, out) : read_register(r, o, def, out);
   case NKI_PARAM_NUMBER:
+    if (!def->memories)
+      return read_register_or_number(r, o, def, out);
     return nki_is_tensor(o) ? read_view(r, o, def, out) : read_number(o, def, out);
   case NKI_PARAM_CONST:
     return read_number(o, def, out);
@@ -423,7 +447,7 @@ static PyObject *param_object(const struct nki_param_def *p) {
 static PyObject *signatures(PyObject *self, PyObject *unused) {
   PyObject *d = PyDict_New();
   (void)self, (void)unused;
-  for (int k = 0; d && k < NKI_CALLS; k++) {
+  for (int k = 0; d && nki_is_users((enum nki_call_kind)k); k++) {
     const struct nki_call_def *def = &nki_calls[k];
     PyObject *engines = PyList_New(0), *params = PyList_New(0);
     bool ok = engines && params;
@@ -452,7 +476,7 @@ static PyObject *isa_functions(PyObject *self, PyObject *unused) {
   static PyMethodDef defs[NKI_CALLS];
   PyObject *d = PyDict_New();
   (void)self, (void)unused;
-  for (int k = 0; d && k < NKI_CALLS; k++) {
+  for (int k = 0; d && nki_is_users((enum nki_call_kind)k); k++) {
     defs[k] = (PyMethodDef){nki_calls[k].name, PYFUNC(isa_call), METH_VARARGS | METH_KEYWORDS, nki_calls[k].what};
     PyObject *kind = PyLong_FromLong(k), *f = kind ? PyCFunction_New(&defs[k], kind) : NULL;
     if (!f || PyDict_SetItemString(d, nki_calls[k].name, f) < 0)
@@ -494,9 +518,7 @@ static bool read_buffer(PyObject *o, enum mem_space *out) {
   return known;
 }
 
-/* The variable that the innermost function of the user assigns the result of its present call to, in the arena; NULL if
- * it does not. */
-static const char *variable_here(struct nki_recorder *r) {
+const char *nki_variable_here(struct nki_recorder *r) {
   PyFrameObject *f = PyThreadState_GetFrame(PyThreadState_Get());
   const char *name = NULL;
   while (f && f != r->base) {
@@ -514,17 +536,37 @@ static const char *variable_here(struct nki_recorder *r) {
   return name;
 }
 
-/* nki_ndarray(shape, dtype, buffer, name) */
+/* Puts the tensor at an address: (partition, byte), or what a function of its partitions and its bytes in each says. */
+static bool place_tensor(struct nki_recorder *r, struct nki_tensor *t, PyObject *address) {
+  struct nki_error err = {.arena = r->program->arena};
+  int64_t at[2];
+  int n = 0;
+  if (PyCallable_Check(address)) {
+    const long long bytes = (long long)nki_tensor_extent(t) * (long long)dtype_size(t->dtype);
+    PyObject *o = PyObject_CallFunction(address, "LL", (long long)t->dims[0], bytes);
+    const bool ok = o && place_tensor(r, t, o);
+    Py_XDECREF(o);
+    return ok;
+  }
+  r->wrong = "address";
+  if (!nki_read_ints(address, "address", false, 2, at, &n))
+    return false;
+  if (n != 2)
+    return trace_refuse(DG_NKI_ADDRESS, "write (partition, byte)", "an address of %d number", n);
+  return nki_tensor_place(r->program, t, at[0], at[1], &err) || nki_raise(&err);
+}
+
+/* nki_ndarray(shape, dtype, buffer, name, address): address is None, or as above */
 static PyObject *make_tensor(PyObject *self, PyObject *args) {
   struct nki_recorder *r = nki_enter();
-  PyObject *shape, *dtype, *buffer;
+  PyObject *shape, *dtype, *buffer, *address = Py_None;
   const char *name;
   int64_t dims[NKI_RANK_MAX];
   enum dtype t;
   enum mem_space space;
   int n;
   (void)self;
-  if (!r || !PyArg_ParseTuple(args, "OOOz", &shape, &dtype, &buffer, &name))
+  if (!r || !PyArg_ParseTuple(args, "OOOz|O", &shape, &dtype, &buffer, &name, &address))
     return NULL;
   r->wrong = "shape";
   if (!nki_read_ints(shape, "shape", false, NKI_RANK_MAX, dims, &n))
@@ -545,10 +587,12 @@ static PyObject *make_tensor(PyObject *self, PyObject *args) {
   struct nki_error err = {.arena = r->program->arena};
   nki_note_rounds(r);
   struct nki_tensor *made =
-      nki_tensor_make(r->program, name && *name ? name : variable_here(r), t, space, n, dims, nki_here(r), &err);
+      nki_tensor_make(r->program, name && *name ? name : nki_variable_here(r), t, space, n, dims, nki_here(r), &err);
   if (!made)
     return nki_raise(&err);
   made->packed = packed;
+  if (address != Py_None && !place_tensor(r, made, address))
+    return NULL;
   r->wrong = NULL;
   const struct nki_view whole = nki_whole(made);
   return nki_wrap(r, &whole);
@@ -575,7 +619,8 @@ static PyObject *make_constant(PyObject *self, PyObject *o) {
   for (int k = 0; k < n; k++)
     dims[k] = PyArray_DIM(a, k);
   struct nki_error err = {.arena = r->program->arena};
-  struct nki_tensor *made = nki_tensor_new(r->program, variable_here(r), t, MEM_HBM, n, dims, -1, nki_here(r), &err);
+  struct nki_tensor *made =
+      nki_tensor_new(r->program, nki_variable_here(r), t, MEM_HBM, n, dims, -1, nki_here(r), &err);
   if (made)
     made->initial = arena_dup(r->program->arena, PyArray_DATA(a), (size_t)PyArray_NBYTES(a));
   Py_DECREF(a);
@@ -632,7 +677,7 @@ PyMethodDef nki_methods[] = {
     {"nki_isa", isa_functions, METH_NOARGS, "The calls of nki.isa by name."},
     {"nki_signatures", signatures, METH_NOARGS, "The parameters and engines of the calls of nki.isa by name."},
     {"nki_operators", operators, METH_NOARGS, "The operators and functions by name."},
-    {"nki_ndarray", make_tensor, METH_VARARGS, "nki_ndarray(shape, dtype, buffer, name)"},
+    {"nki_ndarray", make_tensor, METH_VARARGS, "nki_ndarray(shape, dtype, buffer, name, address=None)"},
     {"nki_constant", make_constant, METH_O, "nki_constant(array): a tensor in HBM that has its elements."},
     {"nki_redirect", redirect, METH_VARARGS, "nki_redirect(result, view, accumulate)"},
     {"nki_is_recording", is_recording, METH_NOARGS, "Whether an NKI kernel is running."},

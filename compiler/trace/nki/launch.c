@@ -42,10 +42,12 @@ PyObject *nki_input_object(struct nki_recorder *r, int number) {
 
 bool nki_read_grid(PyObject *o, struct nki_grid *out) {
   PyObject *dims;
+  long long core_step;
   *out = (struct nki_grid){0};
-  if (!PyArg_ParseTuple(o, "O!i", &PyTuple_Type, &dims, &out->cores) ||
+  if (!PyArg_ParseTuple(o, "O!iiL", &PyTuple_Type, &dims, &out->cores, &out->core_axis, &core_step) ||
       !nki_read_ints(dims, "grid", false, NKI_GRID_RANK_MAX, out->dims, &out->rank))
     return false;
+  out->core_step = core_step;
   int64_t n = 1;
   for (int i = 0; i < out->rank; i++)
     if (__builtin_mul_overflow(n, out->dims[i], &n) || n > NKI_INSTANCES_MAX) {
@@ -65,11 +67,22 @@ bool nki_launch_grid(PyObject *grid, int generation, struct nki_grid *out) {
   return ok;
 }
 
-void nki_warn_of_cores(const struct nki_grid *g, struct diags *ds, const struct src_loc *at) {
-  if (g->cores > 1)
-    diag_add(ds, DS_WARNING, DG_NKI_ONE_CORE, at,
-             "the launch on %d cores is compiled for one, which runs the instances one after another", g->cores)
-        ->hint = "the values are those of the launch; its time is that of one core";
+void nki_warn_of_cores(const struct nki_program *p, struct diags *ds, const struct src_loc *at) {
+  if (p->grid.cores < 2 || nki_program_cores(p) > 1)
+    return;
+  const bool can = !p->on_one_core && p->target != TARGET_TRN1;
+  struct diag *d =
+      can ? diag_add(ds, DS_WARNING, DG_NKI_ONE_CORE, at,
+                     "the instances on both cores make the same calls with the same results; one core makes them once")
+          : diag_add(ds, DS_WARNING, DG_NKI_ONE_CORE, at,
+                     p->on_one_core
+                         ? "this launch on %d cores is a part of a kernel that runs on one, which runs the "
+                           "instances one after another"
+                         : "the launch asks for %d cores, but those of trn1 run no kernel together: one runs "
+                           "the instances one after another",
+                     p->grid.cores);
+  d->hint =
+      can ? "divide the work by nl.program_id(0)" : "the values are those of the launch; its time is that of one core";
 }
 
 /* ---- results ----------------------------------------------------------------------------------------------------- */
@@ -150,6 +163,21 @@ static enum nki_returned what_returned(PyObject *result) {
                                                          : NKI_RETURNED_TENSOR;
 }
 
+/* Ends loops and branches on the device that the kernel left.  False with an exception, unless the analysis has found why. */
+static bool end_regions(struct nki_recorder *r) {
+  bool is_known = !r->program->n_open;
+  while (r->program->n_open)
+    nki_region_end(r->program, (struct src_locs){0});
+  for (int i = r->first_finding; i < r->first_finding + r->n_findings && !is_known; i++) {
+    is_known = r->ds->v[i].code == DG_NKI_DEVICE_LOOP;
+    r->n_refused += is_known;
+  }
+  if (!is_known)
+    trace_refuse(DG_NKI_DEVICE_LOOP, "let the condition of nl.while_loop end it",
+                 "a loop on the device was left in its middle");
+  return is_known;
+}
+
 bool nki_record_instances(struct nki_recorder *r, nki_runner *run, void *user, enum nki_returned *returned) {
   const int64_t n = nki_grid_size(&r->program->grid);
   bool ok = true;
@@ -157,7 +185,7 @@ bool nki_record_instances(struct nki_recorder *r, nki_runner *run, void *user, e
     nki_instance_begin(r->program);
     r->serial = ++serials; /* tensors of another instance are refused */
     PyObject *result = run(user, r);
-    ok = result && (r->n_refused || add_results(r, result));
+    ok = result && end_regions(r) && (r->n_refused || add_results(r, result));
     if (ok)
       *returned = what_returned(result);
     Py_XDECREF(result);

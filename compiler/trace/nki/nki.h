@@ -3,6 +3,7 @@
  *   tensor.c   the Python type of tensors and views: indexing, and the methods that make views
  *   rearrange.c  its method rearrange
  *   call.c     the functions of nki.isa, and tensors that the kernel makes
+ *   register.c registers, and loops and branches on the device
  *   launch.c   runs the instances of a kernel
  *   run.c      runs a kernel for a job or a call, and gives its record to Python
  *
@@ -57,6 +58,18 @@ struct nki_view *nki_view_of(struct nki_recorder *r, PyObject *o, const char *wh
 static inline bool nki_is_tensor(PyObject *o) {
   return PyObject_TypeCheck(o, nki_tensor_type);
 }
+
+/* The register that an object is, of the running record: an object of nkx/nki_registers.py.  *is: whether it is one.  NULL with
+ * an exception if it is of another kernel. */
+struct nki_tensor *nki_register_of(struct nki_recorder *r, PyObject *o, bool *is);
+/* The same for the place of a view: a register with an integer, to which something has been written. */
+struct nki_tensor *nki_index_register(struct nki_recorder *r, PyObject *o, bool *is);
+/* The register that an offset is: a register, or one into which a tensor of one element is loaded now.  NULL with an exception. */
+struct nki_tensor *nki_offset_register(struct nki_recorder *r, PyObject *o, const char *what);
+/* The name of the variable that the user's function assigns the result of its present call to, in the arena; NULL if there is
+ * none. */
+const char *nki_variable_here(struct nki_recorder *r);
+extern PyMethodDef nki_register_methods[]; /* of the module _nkx */
 
 /* Reads an int.  False with an exception. */
 bool nki_read_int(PyObject *o, const char *what, int64_t *out);

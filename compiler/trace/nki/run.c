@@ -14,11 +14,27 @@
 
 /* ---- the record as Python objects -------------------------------------------------------------------------------- */
 
-/* (tensor, partition, offset, [(size, stride), …]) */
+/* Takes dims over. */
+static PyObject *moved_view_object(const struct nki_view *v, PyObject *dims) {
+  PyObject *terms = PyList_New(v->n_terms);
+  for (int i = 0; terms && i < v->n_terms; i++)
+    PyList_SET_ITEM(terms, i,
+                    Py_BuildValue("(iiLL)", v->terms[i].reg->number, v->terms[i].dim, (long long)v->terms[i].by,
+                                  (long long)v->terms[i].offset));
+  if (!terms)
+    Py_DECREF(dims);
+  return terms ? Py_BuildValue("(iLLNN)", v->tensor->number, (long long)v->partition, (long long)v->offset, dims, terms)
+               : NULL;
+}
+
+/* (tensor, partition, offset, [(size, stride), …]); where registers move it, with [(register, dimension of the tensor,
+ * steps along it for each one of the register, the same in elements), …] */
 static PyObject *view_object(const struct nki_view *v) {
   PyObject *dims = PyList_New(v->rank);
   for (int i = 0; dims && i < v->rank; i++)
     PyList_SET_ITEM(dims, i, Py_BuildValue("(LL)", (long long)v->dim[i].size, (long long)v->dim[i].stride));
+  if (dims && v->n_terms)
+    return moved_view_object(v, dims);
   return dims ? Py_BuildValue("(iLLN)", v->tensor->number, (long long)v->partition, (long long)v->offset, dims) : NULL;
 }
 
@@ -48,8 +64,9 @@ static PyObject *value_object(const struct nki_value *v) {
   return Py_NewRef(Py_None);
 }
 
-/* (name, engine, {parameter: value}) */
-static PyObject *call_object(const struct nki_call *c) {
+/* (core, name, engine, {parameter: value}) */
+static PyObject *call_object(const struct nki_item *item) {
+  const struct nki_call *c = item->call;
   const struct nki_call_def *def = nki_def(c);
   PyObject *values = PyDict_New();
   for (int k = 0; values && k < nki_n_params(def); k++) {
@@ -58,7 +75,7 @@ static PyObject *call_object(const struct nki_call *c) {
       Py_CLEAR(values);
     Py_XDECREF(v);
   }
-  return values ? Py_BuildValue("(ssN)", def->name, nisa_engine_name(c->engine), values) : NULL;
+  return values ? Py_BuildValue("(issN)", item->core, def->name, nisa_engine_name(c->engine), values) : NULL;
 }
 
 /* (name, memory, dtype, shape, parameter or -1, type as kernels write it, the bytes of a constant or None) */
@@ -86,7 +103,7 @@ static PyObject *program_object(const struct nki_program *p) {
     ok = append(tensors, tensor_object(p->tensors.v[i]));
   for (int i = 0; ok && i < p->items.n; i++)
     if (p->items.v[i].call)
-      ok = append(calls, call_object(p->items.v[i].call));
+      ok = append(calls, call_object(&p->items.v[i]));
   for (int i = 0; ok && i < p->n_outputs; i++)
     ok = append(outputs, PyLong_FromLong(p->outputs[i]->number));
   PyObject *all = ok ? PyTuple_Pack(3, tensors, calls, outputs) : NULL;
@@ -165,7 +182,10 @@ static bool record_call(struct nki_program *p, struct ranges *ranges, struct dia
   nki_record_begin(&r, p, ranges, ds);
   const bool ok = c->arrays && c->empty && add_inputs(&r, c) && nki_record_instances(&r, run_call, c, returned);
   nki_record_end(&r);
-  return ok;
+  struct nki_error err = {.arena = p->arena};
+  const struct nki_call *call;
+  const struct nki_tensor *tensor;
+  return ok && ((nki_check_meetings(p, &err, &call) && nki_check_addresses(p, &err, &tensor)) || nki_raise(&err));
 }
 
 static void drop_call(struct call *c) {
@@ -272,6 +292,7 @@ PyObject *nki_record_call(PyObject *self, PyObject *args) {
   *p = (struct nki_program){.arena = tr->a,
                             .name = arena_printf(tr->a, HLO_NATIVE_PREFIX "%s", name),
                             .target = program_now ? program_now->rq->target : TARGET_TRN2,
+                            .on_one_core = true,
                             .locs = src_locs_one(tr->a, at)};
   p->return_locs = p->locs;
   if (!nki_read_grid(grid, &p->grid))
@@ -280,7 +301,7 @@ PyObject *nki_record_call(PyObject *self, PyObject *args) {
   const bool ok = record_call(p, tr->ranges, tr->ds, &c, &returned);
   tracer_now = tr;
   if (ok) {
-    nki_warn_of_cores(&p->grid, tr->ds, at);
+    nki_warn_of_cores(p, tr->ds, at);
     out = describe_call(keep_call(tr, p), returned);
   }
   drop_call(&c);
@@ -379,6 +400,22 @@ static void report(struct trace_program *program, const struct nki_recorder *r, 
   adopt_code(d);
 }
 
+/* Checks what the cores have to do with each other, and the tensors at addresses. */
+static bool check_whole(const struct nki_program *p, struct diags *ds) {
+  struct nki_error err = {.arena = p->arena};
+  const struct nki_call *call;
+  const struct nki_tensor *tensor;
+  struct src_locs at = {0};
+  if (!nki_check_meetings(p, &err, &call))
+    at = call->locs;
+  else if (!nki_check_addresses(p, &err, &tensor))
+    at = tensor->locs;
+  else
+    return true;
+  diag_add(ds, DS_ERROR, err.code, at.n ? at.v[0] : NULL, "%s", err.text)->hint = err.hint;
+  return false;
+}
+
 enum status nki_trace_kernel(struct trace_program *program, struct program_kernel *k, bool has_shapes, struct diags *ds,
                              struct trace_kernel **out) {
   const int64_t start = clock_now_us();
@@ -413,9 +450,9 @@ enum status nki_trace_kernel(struct trace_program *program, struct program_kerne
   nki_record_end(&r);
   const bool is_too_long = !has_run && ds->v[ds->n - 1].code == DG_TOO_MANY_OPS;
   nki_drop_repeated(ds, first, analysed - first);
-  const bool ok = has_run && !r.n_refused && !nki_has_error(ds, first);
+  const bool ok = has_run && !r.n_refused && !nki_has_error(ds, first) && check_whole(p, ds);
   if (ok)
-    nki_warn_of_cores(&p->grid, ds, at);
+    nki_warn_of_cores(p, ds, at);
   *out = finish(program, k, true, p, ast);
   (*out)->is_partial = !ok;
   (*out)->time_us = clock_now_us() - start - ast->time_us;

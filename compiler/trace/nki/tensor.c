@@ -39,13 +39,56 @@ static struct nki_view *own_view(PyObject *self, struct nki_recorder **r) {
 
 /* ---- indexing ---------------------------------------------------------------------------------------------------- */
 
+/* An entry of an index, and the register by which it begins later, or NULL. */
+struct entry {
+  struct nki_index at;
+  struct nki_tensor *reg;
+};
+
 static bool read_bound(PyObject *o, bool *has, int64_t *out) {
   *has = o != Py_None;
   return !*has || nki_read_int(o, "a bound of a slice", out);
 }
 
-static bool read_index(PyObject *o, struct nki_index *out) {
-  *out = (struct nki_index){.kind = NKI_SLICE, .step = 1};
+/* A slice of nl.ds with a register as its start: (register, size). */
+static bool read_moving(struct nki_recorder *r, PyObject *o, struct entry *out, bool *is) {
+  PyObject *start = PyObject_GetAttrString(o, "nki_start"),
+           *size = start ? PyObject_GetAttrString(o, "nki_size") : NULL;
+  PyErr_Clear();
+  *is = size != NULL;
+  bool ok = *is;
+  if (ok) {
+    bool is_register;
+    out->at = (struct nki_index){.kind = NKI_SLICE, .step = 1, .has_start = true, .has_stop = true};
+    out->reg = nki_index_register(r, start, &is_register);
+    ok = out->reg && nki_read_int(size, "size", &out->at.stop);
+  }
+  Py_XDECREF(start);
+  Py_XDECREF(size);
+  return ok;
+}
+
+static bool read_slice(struct nki_recorder *r, const PySliceObject *s, struct nki_index *out) {
+  PyObject *parts[] = {s->start, s->stop, s->step};
+  bool has_step;
+  for (int i = 0; i < 3; i++) {
+    bool is;
+    (void)nki_register_of(r, parts[i], &is);
+    PyErr_Clear();
+    if (!is)
+      continue;
+    trace_refuse(DG_NKI_REGISTER_IN_HOST_CODE, "write nl.ds(start, size): the size is known at compile time",
+                 "a bound of a slice is a register");
+    return false;
+  }
+  return read_bound(s->start, &out->has_start, &out->start) && read_bound(s->stop, &out->has_stop, &out->stop) &&
+         read_bound(s->step, &has_step, &out->step);
+}
+
+static bool read_index(struct nki_recorder *r, PyObject *o, struct entry *entry) {
+  struct nki_index *out = &entry->at;
+  bool is = false;
+  *entry = (struct entry){.at = {.kind = NKI_SLICE, .step = 1}};
   if (o == Py_Ellipsis) {
     out->kind = NKI_ELLIPSIS;
     return true;
@@ -54,36 +97,62 @@ static bool read_index(PyObject *o, struct nki_index *out) {
     out->kind = NKI_NEW;
     return true;
   }
-  if (PySlice_Check(o)) {
-    const PySliceObject *s = (PySliceObject *)o;
-    bool has_step;
-    return read_bound(s->start, &out->has_start, &out->start) && read_bound(s->stop, &out->has_stop, &out->stop) &&
-           read_bound(s->step, &has_step, &out->step);
-  }
+  if (PySlice_Check(o))
+    return read_slice(r, (PySliceObject *)o, out);
   out->kind = NKI_AT;
   if (nki_is_tensor(o) || PyArray_Check(o) || PyList_Check(o)) {
     trace_refuse(DG_NKI_UNSUPPORTED, "use slices and integers, or .ap",
                  "an index that is a tensor is not compiled here yet");
     return false;
   }
+  if (!PyLong_Check(o)) {
+    entry->reg = nki_index_register(r, o, &is);
+    if (is)
+      return entry->reg != NULL;
+    const bool ok = read_moving(r, o, entry, &is);
+    if (is)
+      return ok;
+  }
   return nki_read_int(o, "an index", &out->start);
+}
+
+/* Moves the view v[at[0], …] by the registers of its entries: each along the dimension of v that it indexes. */
+static bool move_by_registers(struct nki_recorder *r, const struct nki_view *v, int n, const struct entry *at,
+                              struct nki_view *out, struct nki_error *err) {
+  struct nki_view moved = *v;
+  int n_dims = 0, d = 0;
+  for (int i = 0; i < n; i++)
+    n_dims += at[i].at.kind == NKI_AT || at[i].at.kind == NKI_SLICE;
+  for (int i = 0; i < n; i++) {
+    if (at[i].reg && !nki_view_move(&moved, d, at[i].reg, r->program->arena, err))
+      return false;
+    d += at[i].at.kind == NKI_ELLIPSIS ? v->rank - n_dims : at[i].at.kind != NKI_NEW;
+  }
+  out->n_terms = moved.n_terms;
+  out->terms = moved.terms;
+  return true;
 }
 
 static PyObject *tensor_subscript(PyObject *self, PyObject *key) {
   struct nki_recorder *r;
   const struct nki_view *v = own_view(self, &r);
+  struct entry entries[2 * NKI_RANK_MAX];
   struct nki_index at[2 * NKI_RANK_MAX];
   const Py_ssize_t n = PyTuple_Check(key) ? PyTuple_GET_SIZE(key) : 1;
   if (!v)
     return NULL;
   if (n > 2 * NKI_RANK_MAX)
     return trace_refuse(DG_NKI_BOUNDS, NULL, "there are %zd indices for %d dimensions", n, v->rank);
-  for (Py_ssize_t i = 0; i < n; i++)
-    if (!read_index(PyTuple_Check(key) ? PyTuple_GET_ITEM(key, i) : key, &at[i]))
+  for (Py_ssize_t i = 0; i < n; i++) {
+    if (!read_index(r, PyTuple_Check(key) ? PyTuple_GET_ITEM(key, i) : key, &entries[i]))
       return NULL;
+    at[i] = entries[i].at;
+  }
   struct nki_error err = {.arena = r->program->arena};
   struct nki_view out;
-  return nki_view_index(v, (int)n, at, &out, &err) ? nki_wrap(r, &out) : nki_raise(&err);
+  return nki_view_index(v, (int)n, at, &out, &err) && move_by_registers(r, v, (int)n, entries, &out, &err)
+             ? nki_wrap(r, &out)
+             : nki_raise(&err);
 }
 
 static int tensor_assign(PyObject *self, PyObject *key, PyObject *value) {
@@ -201,6 +270,27 @@ static bool do_select(const struct nki_view *v, const int64_t *x, struct nki_vie
 }
 static PyObject *tensor_select(PyObject *self, PyObject *args, PyObject *kw) {
   static char *names[] = {"dim", "index", NULL};
+  struct nki_recorder *r;
+  const struct nki_view *v = own_view(self, &r);
+  PyObject *dim, *index;
+  int64_t d;
+  bool is;
+  if (!v || !PyArg_ParseTupleAndKeywords(args, kw, "OO:select", names, &dim, &index))
+    return NULL;
+  (void)nki_register_of(r, index, &is);
+  PyErr_Clear();
+  if (is || nki_is_tensor(index)) {
+    struct nki_tensor *reg = nki_offset_register(r, index, "index");
+    struct nki_error err = {.arena = r->program->arena};
+    struct nki_view moved = *v, out;
+    if (!reg || !nki_read_int(dim, "dim", &d))
+      return NULL;
+    const bool ok = nki_view_select(v, d, 0, &out, &err) &&
+                    nki_view_move(&moved, (int)(d < 0 ? d + v->rank : d), reg, r->program->arena, &err);
+    out.n_terms = moved.n_terms;
+    out.terms = moved.terms;
+    return finish(r, ok, &out, &err);
+  }
   return call_with_numbers(self, args, kw, "OO:select", names, do_select);
 }
 
@@ -220,10 +310,11 @@ static PyObject *tensor_ap(PyObject *self, PyObject *args, PyObject *kw) {
   if (!v || !PyArg_ParseTupleAndKeywords(args, kw, "O|OOOiO:ap", names, &pattern, &offset, &scalar, &vector,
                                          &indirect_dim, &dtype))
     return NULL;
-  if (scalar != Py_None || dtype != Py_None)
-    return trace_refuse(DG_NKI_UNSUPPORTED, NULL, "%s of .ap is not compiled here yet",
-                        scalar != Py_None ? "scalar_offset" : "dtype");
-  if (indirect_dim)
+  if (dtype != Py_None)
+    return trace_refuse(DG_NKI_UNSUPPORTED, NULL, "dtype of .ap is not compiled here yet");
+  if (scalar != Py_None && vector != Py_None)
+    return trace_refuse(DG_NKI_VIEW, "use two copies", "an access pattern has scalar_offset and vector_offset");
+  if (indirect_dim && scalar == Py_None)
     return trace_refuse(DG_NKI_VIEW, "make it dimension 0", "rows are selected in dimension 0, not %d", indirect_dim);
   if (!nki_read_ints(pattern, "pattern", true, 2 * NKI_RANK_MAX, pairs[0], &n) ||
       (offset != Py_None && !nki_read_int(offset, "offset", &at)))
@@ -233,7 +324,11 @@ static PyObject *tensor_ap(PyObject *self, PyObject *args, PyObject *kw) {
   if (vector != Py_None && !rows)
     return NULL;
   const int64_t (*p)[2] = (const int64_t (*)[2])pairs;
-  const bool ok = rows ? nki_view_rows(v, n / 2, p, at, rows, &out, &err) : nki_view_ap(v, n / 2, p, at, &out, &err);
+  bool ok = rows ? nki_view_rows(v, n / 2, p, at, rows, &out, &err) : nki_view_ap(v, n / 2, p, at, &out, &err);
+  struct nki_tensor *reg = ok && scalar != Py_None ? nki_offset_register(r, scalar, "scalar_offset") : NULL;
+  if (ok && scalar != Py_None && !reg)
+    return NULL;
+  ok = ok && (!reg || nki_view_move_by_tensor(&out, indirect_dim, reg, r->program->arena, &err));
   return ok ? nki_wrap(r, &out) : nki_raise(&err);
 }
 
@@ -396,7 +491,8 @@ bool nki_tensor_init(PyObject *module) {
       {"slice", PYFUNC(tensor_slice), KW, "slice(dim, start, end, step=1)"},
       {"select", PYFUNC(tensor_select), KW, "select(dim, index): drops a dimension."},
       {"ap", PYFUNC(tensor_ap), KW,
-       "ap(pattern, offset=None, vector_offset=None): an access pattern, [[stride, size], …]."},
+       "ap(pattern, offset=None, scalar_offset=None, vector_offset=None, indirect_dim=0): an access pattern, [[stride, "
+       "size], …]."},
       {"vector_select", PYFUNC(tensor_vector_select), KW, "vector_select(dim, vector_offset): rows of HBM by number."},
       {"rearrange", PYFUNC(nki_tensor_rearrange), KW,
        "rearrange(src_pattern, dst_pattern, fixed_sizes=None): dimensions by names, split, merged and in another "

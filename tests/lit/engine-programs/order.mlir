@@ -84,6 +84,38 @@ func.func @groups(%x: !hbm) -> !hbm {
   return %r : !hbm
 }
 
+// A cell that Sync writes: another engine loads it after that.
+// CHECK-LABEL: func.func @cell
+// CHECK:       nisa.program vector {
+// CHECK:         nisa.wait sync >= 1
+// CHECK-NEXT:    %[[V:.*]] = nisa.register_load({{.*}}) engine=vector : i32
+// CHECK:         nisa.tensor_copy({{.*}}) engine=vector
+// CHECK:       nisa.program sync {
+// CHECK:         %[[V:.*]] = nisa.register_load({{.*}}) engine=sync : i32
+// CHECK-NEXT:    %[[W:.*]] = arith.addi %[[V]], %{{.*}} : i32
+// CHECK-NEXT:    nisa.register_store(dst<1| 1>={{.*}}, value=i32 %[[W]]) engine=sync signal
+func.func @cell() {
+  %c1 = arith.constant 1 : i32
+  %n = nisa.alloc at=[0, 0] : memref<1x1xi32, #nisa.mem<sbuf>>
+  %m = nisa.alloc at=[0, 64] : memref<1x1xi32, #nisa.mem<sbuf>>
+  %a = nisa.alloc at=[0, 128] : memref<128x128xf32, #nisa.mem<sbuf>>
+  %b = nisa.alloc at=[0, 640] : memref<128x128xf32, #nisa.mem<sbuf>>
+  nisa.memset(dst<1| 1>=memref<1x1xi32, #nisa.mem<sbuf>> %n[d0, d1], value=i32 %c1) engine=gpsimd
+  %v = nisa.register_load(src<1| 1>=memref<1x1xi32, #nisa.mem<sbuf>> %n[d0, d1]) engine=sync : i32
+  %w = arith.addi %v, %c1 : i32
+  nisa.register_store(dst<1| 1>=memref<1x1xi32, #nisa.mem<sbuf>> %m[d0, d1], value=i32 %w) engine=sync
+  %u = nisa.register_load(src<1| 1>=memref<1x1xi32, #nisa.mem<sbuf>> %m[d0, d1]) engine=sync : i32
+  %i = arith.index_cast %u : i32 to index
+  %f = arith.constant 0.0 : f32
+  nisa.memset(dst<128| 128>=!tile %a[d0, d1], value=f32 %f) engine=gpsimd
+  nisa.tensor_copy(dst<128| 4>=!tile %b[d0, d1], src<128| 4>=!tile %a[d0, %i + d1]) engine=vector
+  nisa.release %n : memref<1x1xi32, #nisa.mem<sbuf>>
+  nisa.release %m : memref<1x1xi32, #nisa.mem<sbuf>>
+  nisa.release %a : !tile
+  nisa.release %b : !tile
+  return
+}
+
 // A branch on data: all streams load the register between two barriers, and meet again after it.
 // CHECK-LABEL: func.func @branch
 // CHECK:       nisa.program vector {

@@ -151,6 +151,8 @@ module attributes {nisa.target = #nisa.target<"trn2">} {
     "nisa.iota"(%i, %n) {coefficients = array<i64: 1, -2>, dst_ap = #id, dst_par_dims = 1 : i32, dst_tile = array<i64: 128, 1>, engine = "gpsimd", operandSegmentSizes = array<i32: 1, 0, 1, 0>} : (memref<128x1xi32, #nisa.mem<"sbuf">>, index) -> ()
     // CHECK-NEXT: %reg = nisa.register_load(src<1| 1>=memref<128x1xi32, #nisa.mem<sbuf>> %sbuf_1[d0, d1]) engine=sync : i32
     %l = "nisa.register_load"(%i) {engine = "sync", operandSegmentSizes = array<i32: 1, 0>, src_ap = #id, src_par_dims = 1 : i32, src_tile = array<i64: 1, 1>} : (memref<128x1xi32, #nisa.mem<"sbuf">>) -> i32
+    // CHECK-NEXT: nisa.register_store(dst<1| 1>=memref<128x1xi32, #nisa.mem<sbuf>> %sbuf_1[d0, d1], value=i32 %reg) engine=sync
+    "nisa.register_store"(%i, %l) {engine = "sync", operandSegmentSizes = array<i32: 1, 0, 1, 0>, dst_ap = #id, dst_par_dims = 1 : i32, dst_tile = array<i64: 1, 1>} : (memref<128x1xi32, #nisa.mem<"sbuf">>, i32) -> ()
     // CHECK-NEXT: arith.index_cast %reg : i32 to index
     %li = arith.index_cast %l : i32 to index
     // CHECK-NEXT: nisa.release %psum : memref<128x128xf32, #nisa.mem<psum>>

@@ -107,6 +107,8 @@ module attributes {nisa.target = #nisa.target<"trn2">} {
     "nisa.memset"(%a, %zero) {operandSegmentSizes = array<i32: 1, 0, 1, 0>, engine = "gpsimd", dst_ap = #v, dst_tile = array<i64: 64, 64>, dst_par_dims = 1 : i32} : (!sbuf, f32) -> ()
     // CHECK: "nisa.register_load"
     %n = "nisa.register_load"(%x) {operandSegmentSizes = array<i32: 1, 0>, engine = "sync", src_ap = #v, src_tile = array<i64: 1, 1>, src_par_dims = 1 : i32} : (!idx) -> i32
+    // CHECK: "nisa.register_store"
+    "nisa.register_store"(%x, %n) {operandSegmentSizes = array<i32: 1, 0, 1, 0>, engine = "sync", dst_ap = #v, dst_tile = array<i64: 1, 1>, dst_par_dims = 1 : i32} : (!idx, i32) -> ()
     "nisa.release"(%half) : (!half) -> ()
     "nisa.release"(%y) : (!places) -> ()
     "nisa.release"(%r) : (!row) -> ()

@@ -603,6 +603,9 @@ class Instr:
     def register_load(self, env):
         env[self.result] = self.get(env, "src").reshape(()).item()
 
+    def register_store(self, env):
+        self.put(env, np.asarray(self.get(env, "value")))
+
 
 # ---- reading text ---------------------------------------------------------------------------------------------------
 

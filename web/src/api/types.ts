@@ -163,8 +163,10 @@ export interface Stage {
 export interface NkiGrid {
   /** The sizes of the axes. */
   shape: number[];
-  /** How many cores the launch asks for; the program runs on one. */
+  /** How many cores the launch asks for. */
   cores: number;
+  /** The instance that the text shows alone, if options.instance asks for one. */
+  shown?: number;
   instances: NkiInstance[];
 }
 
@@ -172,6 +174,8 @@ export interface NkiGrid {
 export interface NkiInstance {
   /** nl.program_id of each axis. */
   id: number[];
+  /** That executes it. */
+  core?: number;
   /** The first and the last line of its calls, from 1; absent if it has none. */
   lines?: number[];
   /** The number of an earlier instance with equal calls, which run once for both. */
@@ -404,6 +408,10 @@ export type WaitTimes = Record<string, number>;
 export interface ProfileLane {
   name: string;
   engine: string;
+  /** Of a queue: the lane that starts its transfers. */
+  on?: string;
+  /** Of a program for two cores. */
+  core?: number;
   busy_us: number;
   /** Of the total. */
   share: number;
@@ -515,6 +523,8 @@ export interface Profile {
   lines: ProfileLine[];
   advice: ProfileAdvice[];
   memory: { sbuf: ProfileMemory; psum: ProfileMemory };
+  /** Of a program for two cores: memory is that of core 0, this that of core 1. */
+  core1_memory?: { sbuf: ProfileMemory; psum: ProfileMemory };
   dma: Record<string, number>;
   roofline: Record<string, number>;
   tensor: Record<string, number>;
@@ -682,7 +692,7 @@ export interface CompileRequest {
   /** Only this kernel; all of them otherwise. At most 200 bytes of UTF-8. */
   kernel?: string;
   inputs?: InputSpec[];
-  options?: { stop_after?: string; check?: boolean; artifacts?: boolean; simulate?: boolean; unroll?: boolean; watch?: Watch[]; value?: ValueQuery };
+  options?: { stop_after?: string; check?: boolean; artifacts?: boolean; simulate?: boolean; unroll?: boolean; instance?: number; watch?: Watch[]; value?: ValueQuery };
   /** The same as options.simulate. */
   simulate?: boolean;
   /** Random, one per browser: a result is only found by a client that sends the same scope. */
@@ -912,7 +922,7 @@ export interface SnippetRequest {
   target?: TargetName;
   kernel?: string;
   inputs?: InputSpec[];
-  options?: { stop_after?: string; check?: boolean; artifacts?: boolean; simulate?: boolean; unroll?: boolean; watch?: Watch[]; value?: ValueQuery };
+  options?: { stop_after?: string; check?: boolean; artifacts?: boolean; simulate?: boolean; unroll?: boolean; instance?: number; watch?: Watch[]; value?: ValueQuery };
   simulate?: boolean;
   scope?: string;
   /** At most 200 bytes of UTF-8. */
@@ -936,7 +946,7 @@ export interface RevisionRequest {
   target?: TargetName;
   kernel?: string;
   inputs?: InputSpec[];
-  options?: { stop_after?: string; check?: boolean; artifacts?: boolean; simulate?: boolean; unroll?: boolean; watch?: Watch[]; value?: ValueQuery };
+  options?: { stop_after?: string; check?: boolean; artifacts?: boolean; simulate?: boolean; unroll?: boolean; instance?: number; watch?: Watch[]; value?: ValueQuery };
   simulate?: boolean;
   scope?: string;
   /** At most 200 bytes of UTF-8. */

@@ -36,7 +36,7 @@ function allocation(name: string, rest: string, scope: Scope): Piece | null {
   const type = m ? memType(m[2] ?? "") : null;
   if (!m || !type) return null;
   const copies = /copies=(\d+)/.exec(m[1] ?? "")?.[1];
-  const place = /at=\[([^\]]*)\]/.exec(m[1] ?? "")?.[1];
+  const place = /(?:at|address)=\[([^\]]*)\]/.exec(m[1] ?? "")?.[1];
   const n = type.dims.reduce((product, d) => product * Number(d), bytesOf(type.dtype));
   scope.define(name);
   const memory = memoryName(type.space);
@@ -56,6 +56,10 @@ function program(name: string, rest: string): Piece | null {
     const title = engine && { gpsimd: "GpSimd", dma: "DMA" }[engine];
     return engine ? { text: `${title ?? engine[0]?.toUpperCase() + engine.slice(1)} engine`, engine: ENGINES[engine] ?? "" } : null;
   }
+  if (name === "core") {
+    const number = /^(\d+) \{$/.exec(rest)?.[1];
+    return number ? { text: `Core ${number}` } : null;
+  }
   const m = /^(\w+) on (\w+) \{$/.exec(rest);
   return m ? { text: `DMA queue ${m[1]}, started by ${m[2]}`, engine: "D" } : null;
 }
@@ -63,6 +67,7 @@ function program(name: string, rest: string): Piece | null {
 function sync(name: string, rest: string, scope: Scope): Piece | null {
   if (name === "dma_trigger") return { text: `▶ start ${rest}` };
   if (name === "barrier") return { text: "═ barrier: all engines and queues meet" };
+  if (name === "core_barrier") return { text: "═ core barrier: both cores meet" };
   const m = /^(\w+) >= ([^<>]*)$/.exec(rest);
   const terms = m ? scope.terms(m[2] ?? "") : null;
   return m && terms ? { text: `‖ wait ${m[1]} ≥ ${scope.sum(terms) || "0"}` } : null;
@@ -83,7 +88,7 @@ function nisa(line: string, scope: Scope): Piece | null {
   const [, result = "", name = "", rest = ""] = m;
   if (name === "alloc") return allocation(result, rest, scope);
   if (name === "release") return { text: `release ${/^(%\S+) : /.exec(rest)?.[1] ?? rest}`, kind: "release" };
-  if (name === "program" || name === "queue") return program(name, rest);
+  if (name === "program" || name === "queue" || name === "core") return program(name, rest);
   if (name === "rotate") return rotation(result, rest, scope);
   return sync(name, rest, scope);
 }

@@ -88,6 +88,7 @@ const WRITTEN: Readonly<Record<string, string>> = {
   call: "func.call",
   "nisa.program": "scf.execute_region",
   "nisa.queue": "scf.execute_region",
+  "nisa.core": "scf.execute_region",
 };
 
 /** The operation's full name, from the name that its line shows. */

@@ -140,6 +140,8 @@ class Printer {
         return `iota from ${this.operand("offset")}`;
       case "register_load":
         return `load ${this.operand("src")}`;
+      case "register_store":
+        return this.operand("value");
       default:
         return this.call();
     }

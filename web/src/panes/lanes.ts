@@ -6,7 +6,7 @@
 //   D  ██████▒▒▒███            a line below a block: it is on the critical path; hatched: waiting
 //
 // Drawing takes time proportional to the pixels, not to the executions: within a pixel only one block is drawn.
-import { executionAt, firstFrom, type Execution, type Timeline, type TimelineLane } from "../state/timeline";
+import { executionAt, firstFrom, laneName, timelineRows, type Execution, type Timeline, type TimelineLane, type TimelineRow } from "../state/timeline";
 import { el } from "./dom";
 
 const ROW = 26;
@@ -34,6 +34,7 @@ const ENGINE_LETTER: Record<string, string> = { tensor: "T", vector: "V", scalar
 export class Lanes {
   readonly canvas = el("canvas", { attrs: { tabindex: 0, role: "application", "aria-label": "Timeline: w and s zoom, a and d move, [ and ] walk the critical path" } });
   private timeline: Timeline | null = null;
+  private rows: TimelineRow[] = [];
   private look: LanesLook | null = null;
   private from = 0;
   private to = 1;
@@ -72,6 +73,7 @@ export class Lanes {
   show(timeline: Timeline | null, look: LanesLook): void {
     if (timeline !== this.timeline) {
       this.timeline = timeline;
+      this.rows = timelineRows(timeline?.lanes ?? []);
       this.from = 0;
       this.to = timeline?.totalPs ?? 1;
       this.chosen = null;
@@ -183,8 +185,9 @@ export class Lanes {
 
   private at(x: number, y: number): Execution | null {
     const t = this.timeline;
-    const lane = Math.floor((y - HEAD) / ROW);
-    if (!t || x < LABEL || lane < 0 || lane >= t.lanes.length) return null;
+    const row = this.rows[Math.floor((y - HEAD) / ROW)];
+    if (!t || x < LABEL || !row || "title" in row) return null;
+    const { lane } = row;
     const perPixel = (this.to - this.from) / Math.max(this.width() - LABEL, 1);
     return executionAt(t, lane, this.from + (x - LABEL) * perPixel, perPixel * 3);
   }
@@ -207,7 +210,7 @@ export class Lanes {
     const host = canvas.parentElement;
     if (!host || !look) return;
     const width = host.clientWidth;
-    const height = HEAD + ROW * (t?.lanes.length ?? 0) + 4;
+    const height = HEAD + ROW * this.rows.length + 4;
     const scale = window.devicePixelRatio || 1;
     if (canvas.width !== Math.round(width * scale) || canvas.height !== Math.round(height * scale)) {
       canvas.width = Math.round(width * scale);
@@ -229,7 +232,11 @@ export class Lanes {
     g.fillRect(0, 0, width, height);
     if (!t) return;
     this.drawScale(g, width, height, ink);
-    t.lanes.forEach((lane, i) => this.drawLane(g, t, lane, i, width, ink, look));
+    this.rows.forEach((row, i) => {
+      const lane = "lane" in row ? t.lanes[row.lane] : undefined;
+      if (lane) this.drawLane(g, t, lane, i, width, ink, look);
+      else if ("title" in row) this.drawTitle(g, row.title, i, width, ink);
+    });
     this.drawChosen(g, t, height, ink);
   }
 
@@ -249,6 +256,16 @@ export class Lanes {
       const digits = Math.max(0, Math.ceil(-Math.log10(step / 1e6)));
       g.fillText(`${(at / 1e6).toFixed(digits)}${at === 0 ? " µs" : ""}`, x + 3, HEAD / 2);
     }
+  }
+
+  /** Above the lanes of a core. */
+  private drawTitle(g: CanvasRenderingContext2D, title: string, row: number, width: number, ink: (n: string) => string): void {
+    const y = HEAD + row * ROW;
+    g.fillStyle = ink("--line");
+    g.fillRect(0, y, width, 1);
+    g.font = "600 12px system-ui, sans-serif";
+    g.fillStyle = ink("--text");
+    g.fillText(title, 10, y + ROW / 2);
   }
 
   private drawLane(g: CanvasRenderingContext2D, t: Timeline, lane: TimelineLane, row: number, width: number, ink: (n: string) => string, look: LanesLook): void {
@@ -312,7 +329,7 @@ export class Lanes {
     g.fillText(ENGINE_LETTER[lane.engine] ?? "", 10, y + ROW / 2);
     g.font = "12px system-ui, sans-serif";
     g.fillStyle = ink("--soft");
-    g.fillText(lane.name, 28, y + ROW / 2, LABEL - 34);
+    g.fillText(laneName(lane), 28, y + ROW / 2, LABEL - 34);
   }
 
   private drawWait(g: CanvasRenderingContext2D, from: number, to: number, y: number, reason: string, ink: (n: string) => string): void {
@@ -349,7 +366,7 @@ export class Lanes {
     g.clip();
     g.strokeStyle = ink("--accent");
     g.lineWidth = 2;
-    g.strokeRect(x0 - 1, HEAD + chosen.lane * ROW + 4, Math.max(x1 - x0, 2) + 2, ROW - 9);
+    g.strokeRect(x0 - 1, HEAD + this.rows.findIndex((r) => "lane" in r && r.lane === chosen.lane) * ROW + 4, Math.max(x1 - x0, 2) + 2, ROW - 9);
     g.lineWidth = 1;
     for (const [x, dash] of [
       [x0, []],

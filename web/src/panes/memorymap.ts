@@ -42,10 +42,15 @@ interface Life {
   byte: number;
 }
 
+function title(label: string): string {
+  return `Buffers in ${label} over time: left and right arrow go from buffer to buffer, w, s, a and d zoom and move`;
+}
+
 export class MemoryMap {
   readonly box: HTMLElement;
   private readonly canvas: HTMLCanvasElement;
   private lives: Life[] = [];
+  private label: string;
   private memory: ProfileMemory | null = null;
   private look: MapLook | null = null;
   private range = { from: 0, to: 1 };
@@ -58,7 +63,8 @@ export class MemoryMap {
     private readonly name: "SBUF" | "PSUM",
     private readonly events: MapEvents,
   ) {
-    const canvas = el("canvas", { class: "memory-map", attrs: { tabindex: 0, role: "application", "aria-label": `Buffers in ${name} over time: left and right arrow go from buffer to buffer, w, s, a and d zoom and move` } });
+    this.label = name;
+    const canvas = el("canvas", { class: "memory-map", attrs: { tabindex: 0, role: "application", "aria-label": title(name) } });
     this.canvas = canvas;
     this.box = el("figure", { class: "memory" }, canvas, button("PNG", `Save the picture of ${name}`, () => canvas.toBlob((blob) => blob && saveFile(`${name.toLowerCase()}.png`, blob))));
     new ResizeObserver(() => this.soon()).observe(this.box);
@@ -73,7 +79,10 @@ export class MemoryMap {
     });
   }
 
-  show(memory: ProfileMemory, range: { from: number; to: number }, look: MapLook): void {
+  /** label: the memory, and of which core. */
+  show(memory: ProfileMemory, range: { from: number; to: number }, look: MapLook, label: string): void {
+    if (label !== this.label) this.canvas.setAttribute("aria-label", title(label));
+    this.label = label;
     if (memory !== this.memory) {
       this.memory = memory;
       this.chosen = -1;
@@ -156,7 +165,7 @@ export class MemoryMap {
     const sum = alive.reduce((n, l) => n + l.buffer.bytes, 0);
     const names = alive.slice(0, NAMED).map((l) => `${this.look?.nameOf(l.buffer) ?? ""} ${bytesText(l.buffer.bytes)}`.trim());
     const more = alive.length > NAMED ? `, and ${alive.length - NAMED} more` : "";
-    return alive.length === 0 ? `${time(us)}: ${this.name} is empty` : `${time(us)}: ${plural(alive.length, "buffer")} in ${this.name}, ${bytesText(sum)} of a partition: ${names.join(", ")}${more}`;
+    return alive.length === 0 ? `${time(us)}: ${this.label} is empty` : `${time(us)}: ${plural(alive.length, "buffer")} in ${this.label}, ${bytesText(sum)} of a partition: ${names.join(", ")}${more}`;
   }
 
   private choose(i: number): void {
@@ -248,7 +257,7 @@ export class MemoryMap {
     g.textBaseline = "middle";
     g.fillStyle = ink("--text");
     g.font = "600 12px system-ui, sans-serif";
-    g.fillText(this.name, 10, 14);
+    g.fillText(this.label, 10, 14);
     g.font = "11px system-ui, sans-serif";
     g.fillStyle = ink("--soft");
     g.fillText(bytesText(memory.peak), 10, 32);

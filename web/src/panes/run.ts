@@ -7,7 +7,7 @@ import { kernelOf, type KernelOutcome } from "../state/outcome";
 import { bytesText, time } from "../state/units";
 import { Runner, shownRun, type KernelRun } from "../state/run";
 import { lightOfAnchor, type Anchor } from "../state/selection";
-import { criticalPath, type Execution, type Timeline } from "../state/timeline";
+import { criticalPath, laneName, timelineRows, type Execution, type Timeline } from "../state/timeline";
 import { choose } from "../state/view";
 import { showHeat } from "../editor/heat";
 import { BANDS } from "../editor/links";
@@ -43,6 +43,18 @@ function nameOnLine(stage: Stage, line: number | undefined): string {
   return /^\s*(%[\w.$-]+)/.exec(linesOfStage(stage)[(line ?? 0) - 1] ?? "")?.[1] ?? "";
 }
 
+/** The memories on chip, of two cores those of each; label says which core. */
+function memoriesOf(p: Profile): { name: "SBUF" | "PSUM"; label: string; core: number; memory: ProfileMemory }[] {
+  const cores = p.core1_memory ? [p.memory, p.core1_memory] : [p.memory];
+  return cores.flatMap((m, core) => {
+    const of = cores.length > 1 ? ` of core ${core}` : "";
+    return [
+      { name: "SBUF", label: `SBUF${of}`, core, memory: m.sbuf },
+      { name: "PSUM", label: `PSUM${of}`, core, memory: m.psum },
+    ] as const;
+  });
+}
+
 /** Which of its instruction's executions it is, from 1: a lane executes them in order. */
 function nthOf(t: Timeline, { lane, at }: Execution): number {
   const instr = t.lanes[lane]?.instr;
@@ -60,7 +72,8 @@ export class RunPane {
   private readonly critical: HTMLButtonElement;
   private readonly tableButton: HTMLButtonElement;
   private readonly tip = el("span", { class: "note" });
-  private readonly maps: { SBUF: MemoryMap; PSUM: MemoryMap };
+  /** Of each core, one for each memory. */
+  private readonly maps: Record<"SBUF" | "PSUM", MemoryMap>[];
 
   constructor(
     private readonly store: AppStore,
@@ -80,7 +93,7 @@ export class RunPane {
         pan: (share) => this.lanes.pan(share),
         reveal: (from, to) => this.lanes.reveal(from * 1e6, to * 1e6),
       });
-    this.maps = { SBUF: map("SBUF"), PSUM: map("PSUM") };
+    this.maps = [0, 1].map(() => ({ SBUF: map("SBUF"), PSUM: map("PSUM") }));
     this.critical = toggle("critical path", "Show only the critical path in full colour", () => {
       const only = this.critical.getAttribute("aria-pressed") !== "true";
       this.critical.setAttribute("aria-pressed", String(only));
@@ -266,10 +279,11 @@ export class RunPane {
   private drawMemory(p: Profile): void {
     const range = this.lanes.range(p.total_us);
     const host = byId("run-memory");
-    const parts = [["SBUF", p.memory.sbuf] as const, ["PSUM", p.memory.psum] as const].map(([name, m]) => {
-      if (!m.lives || m.has_places === false) return this.curve(name, m, range);
-      this.maps[name].show(m, range, this.mapLook());
-      return this.maps[name].box;
+    const parts = memoriesOf(p).map(({ name, label, core, memory: m }) => {
+      const map = this.maps[core]?.[name];
+      if (!map || !m.lives || m.has_places === false) return this.curve(label, m, range);
+      map.show(m, range, this.mapLook(), label);
+      return map.box;
     });
     // a map that is there already keeps the focus
     if (parts.some((part, i) => host.children[i] !== part)) fill(host, ...parts);
@@ -308,7 +322,7 @@ export class RunPane {
   private pointed(us: number | null, text: string): void {
     this.tip.textContent = text;
     if (!this.tip.isConnected) fill(byId("run-chosen"), this.tip);
-    for (const map of Object.values(this.maps)) map.mark(us);
+    for (const map of this.maps.flatMap((m) => Object.values(m))) map.mark(us);
   }
 
   private place(range: SourceRange | undefined, label: string): Node {
@@ -326,8 +340,12 @@ export class RunPane {
     const use = (l: ProfileLane) => {
       const bar = el("span", { class: "use-bar", attrs: { "data-engine": l.engine } });
       bar.style.width = `${Math.min(l.share, 1) * 100}%`;
-      return el("div", { class: "use" }, el("span", {}, l.name), el("span", { class: "use-track" }, bar), el("span", { class: "num" }, percent(l.share)));
+      return el("div", { class: "use" }, el("span", {}, laneName(l)), el("span", { class: "use-track" }, bar), el("span", { class: "num" }, percent(l.share)));
     };
+    const uses = timelineRows(p.lanes).flatMap((row) => {
+      const lane = "lane" in row ? p.lanes[row.lane] : undefined;
+      return lane ? [use(lane)] : "title" in row ? [el("h4", {}, row.title)] : [];
+    });
     const reasons = p.advice.slice(0, 8).map((a) =>
       el(
         "li",
@@ -346,7 +364,7 @@ export class RunPane {
     fill(
       byId("run-side"),
       el("h3", {}, "Use"),
-      ...p.lanes.map(use),
+      ...uses,
       el("h3", {}, "Where the time goes"),
       reasons.length > 0 ? el("ol", { class: "reasons" }, ...reasons) : el("p", { class: "note" }, "Nothing stands out."),
       roof ? el("h3", {}, "Roofline") : null,
@@ -401,10 +419,10 @@ export class RunPane {
         p.lanes.map((l) => [l.name, time(l.busy_us), percent(l.share), String(l.executions), l.bytes ? bytesText(l.bytes) : "–", waits(l.waits_us)]),
       ),
       table("The critical path", ["spent on", "time"], Object.entries(p.path.waits_us).map(([k, v]) => [k, time(v)])),
-      table("SBUF at its peak", ["made by", "bytes of a partition", "partition, byte", "from", "to"], alive(p.memory.sbuf)),
-      table("PSUM at its peak", ["made by", "bytes of a partition", "bank, byte", "from", "to"], alive(p.memory.psum)),
-      table(`Buffers in SBUF${many(p.memory.sbuf)}`, placedHeads, placed(p.memory.sbuf)),
-      table(`Buffers in PSUM${many(p.memory.psum)}`, placedHeads, placed(p.memory.psum)),
+      ...memoriesOf(p).map(({ name, label, memory }) =>
+        table(`${label} at its peak`, ["made by", "bytes of a partition", `${name === "SBUF" ? "partition" : "bank"}, byte`, "from", "to"], alive(memory)),
+      ),
+      ...memoriesOf(p).map(({ label, memory }) => table(`Buffers in ${label}${many(memory)}`, placedHeads, placed(memory))),
     );
   }
 

@@ -32,6 +32,8 @@ export interface AppState {
   check: boolean;
   /** Run the kernel on the simulated machine. */
   simulate: boolean;
+  /** Of a launch of an NKI kernel: the instance that nki-trace shows alone; null: all. */
+  instance: number | null;
 
   // the result
   outcome: Outcome | null;
@@ -111,6 +113,7 @@ export function newStore(): AppStore {
     inputs: null,
     check: false,
     simulate: false,
+    instance: null,
     outcome: null,
     previous: null,
     compiling: false,

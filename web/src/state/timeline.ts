@@ -3,6 +3,8 @@
 export interface TimelineLane {
   name: string;
   engine: string;
+  /** Of a program for two cores. */
+  core?: number;
   /** By start, in picoseconds; transfers of a queue may overlap. */
   starts: Float64Array;
   ends: Float64Array;
@@ -52,7 +54,7 @@ interface Wire {
   version: number;
   total_ps: number;
   n: number;
-  lanes: { name: string; engine: string }[];
+  lanes: { name: string; engine: string; core?: number }[];
   instructions: TimelineInstruction[];
   tags: TimelineTag[];
   lengths: number[];
@@ -65,9 +67,9 @@ export function decodeTimeline(json: unknown): Timeline {
   if (w.version !== 1) throw new Error("executions.json is of another version");
   const counts = w.lanes.map(() => 0);
   for (const p of w.pages) counts[p.lane] = (counts[p.lane] ?? 0) + p.instr.length;
-  const lanes = w.lanes.map(({ name, engine }, i): TimelineLane => {
+  const lanes = w.lanes.map(({ name, engine, core }, i): TimelineLane => {
     const n = counts[i] ?? 0;
-    return { name, engine, starts: new Float64Array(n), ends: new Float64Array(n), instr: new Int32Array(n), tag: new Int32Array(n) };
+    return { name, engine, ...(core === undefined ? {} : { core }), starts: new Float64Array(n), ends: new Float64Array(n), instr: new Int32Array(n), tag: new Int32Array(n) };
   });
   const filled = w.lanes.map(() => 0);
   for (const p of w.pages) {
@@ -88,6 +90,23 @@ export function decodeTimeline(json: unknown): Timeline {
     filled[p.lane] = at;
   }
   return { totalPs: w.total_ps, count: w.n, lanes, instructions: w.instructions, tags: w.tags };
+}
+
+/** A row of the picture: a lane, by its number, or the title of a core's lanes, which come after it. */
+export type TimelineRow = { lane: number } | { title: string };
+
+/** The rows of a timeline from the top: of two cores, those of core 0 and then those of core 1. */
+export function timelineRows(lanes: readonly { core?: number }[]): TimelineRow[] {
+  const cores = [...new Set(lanes.map((l) => l.core))].sort((a, b) => (a ?? 0) - (b ?? 0));
+  return cores.flatMap((core) => {
+    const own = lanes.flatMap((l, lane): TimelineRow[] => (l.core === core ? [{ lane }] : []));
+    return core === undefined ? own : [{ title: `core ${core}` }, ...own];
+  });
+}
+
+/** A lane's name among those of its core: "vector" of "core1.vector". */
+export function laneName(lane: { name: string; core?: number }): string {
+  return lane.core === undefined ? lane.name : lane.name.slice(`core${lane.core}.`.length);
 }
 
 /** The first of a lane's executions that starts at or after a time. */

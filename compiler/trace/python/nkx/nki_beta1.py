@@ -94,8 +94,11 @@ def new(shape, dtype, buffer="sbuf", name=""):
         refuse(_nkx.NkiCall, "a shape has more than one nl.par_dim", "one axis counts partitions")
     p = marked[0] if marked else 0
     one = (*shape[p:], 1) if p == len(shape) - 1 else shape[p:]
-    blocks = itertools.product(*map(range, shape[:p]))
-    return whole(Memory(shape, p, {b: _nkx.nki_ndarray(tuple(map(int, one)), dtype, buffer, name) for b in blocks}))
+    one, blocks = tuple(map(int, one)), itertools.product(*map(range, shape[:p]))
+    if not hasattr(buffer, "address"):
+        return whole(Memory(shape, p, {b: _nkx.nki_ndarray(one, dtype, buffer, name) for b in blocks}))
+    return whole(Memory(shape, p, {b: _nkx.nki_ndarray(one, dtype, buffer.name, name, functools.partial(buffer.address, b))
+                                   for b in blocks}))
 
 
 def of(view):

@@ -217,7 +217,11 @@ def _check_operand(p, node, site):
         site.add("nki-memory", site.place(node), f"{p.name} is in {v.space}, but it must be in {' or '.join(may)}",
                  "copy it to SBUF first" if v.space == "psum" or v.space in _HBM_SPACES else None)
     elif p.kind in ("dst", "src") and isinstance(v, Const) and not (p.is_optional and v.value is None):
-        site.add("nki-call", site.place(node), f"{p.name} must be a tensor, not {type(v.value).__name__}")
+        if p.memories:
+            site.add("nki-call", site.place(node), f"{p.name} must be a tensor, not {type(v.value).__name__}")
+        else:
+            site.add("nki-operand", site.place(node), f"{p.name} must be a register, not {type(v.value).__name__}",
+                     "make one with nisa.register_alloc")
     elif p.kind in ("dst", "src") and isinstance(v, Instruction):
         site.add("nki-mixed-generations", site.place(node), f"{p.name} is the result of a call of nki.isa, which is no tensor",
                  "pass the tensor that was its dst")

@@ -9,7 +9,7 @@ import builtins
 import difflib
 
 import _nkx
-from nkx import nki_calls, nki_source, nki_subset
+from nkx import nki_calls, nki_device, nki_source, nki_subset
 from nkx.nki_values import Loop, Register, Tensor, Values, bindings
 
 _SYMBOLS = {ast.Add: "add", ast.Sub: "subtract", ast.Mult: "multiply", ast.Div: "divide", ast.Pow: "power", ast.Mod: "mod",
@@ -70,6 +70,7 @@ class Walk:
         self.device_names = set()
         self.conditions = int(function.role == "helper")  # a helper may be called under a condition
         self.doubts = self.no_reorder = 0
+        self.branch = None  # the number of loops around the innermost branch on a register around the statement
         self.tensor_names = {}
 
     def add(self, code, place, message, hint=None, severity="error"):
@@ -135,7 +136,28 @@ class Walk:
     def _if(self, node):
         self._check_truth(node.test)
         self.visit(node.test)
+        is_device = self._is_register(node.test)
+        outer = self.branch
+        self.branch = len(self.loops) if is_device else outer
         self._under(node.test, node.body, node.orelse)
+        self.branch = outer
+        if is_device and isinstance(self.f.node, ast.FunctionDef):
+            for name, at in nki_device.undecided(self.f.node, node):
+                if self._is_plain(name):
+                    self._refuse("nki-device-loop", at, f"which value {name} has after this branch is known on the device only",
+                                 "keep the value in a register, with nisa.register_move, or in SBUF")
+
+    def _is_register(self, node):
+        return isinstance(self.values.of(node), Register) and self.f.generation > 1
+
+    def _is_plain(self, name):
+        """Whether a name may have a value of Python: tensors and registers are found when the kernel runs."""
+        return not isinstance(self.values.known.get(name), Tensor)
+
+    def _check_carried(self, body, given=()):
+        for name, at in nki_device.carried(body, given):
+            self._refuse("nki-device-loop", at, f"{name} would be carried from round to round, but the body of a loop on the device "
+                         "is recorded once", "keep the value in a register, with nisa.register_move, or in SBUF")
 
     def _ifexp(self, node):
         self._check_truth(node.test)
@@ -145,9 +167,12 @@ class Walk:
     def _while(self, node):
         self._check_truth(node.test)
         self.visit(node.test)
-        self.loops.append(Loop("device") if isinstance(self.values.of(node.test), Register) else None)
+        is_device = self._is_register(node.test)
+        self.loops.append(Loop("device") if is_device else None)
         self._under(node.test, node.body)
         self.loops.pop()
+        if is_device:
+            self._check_carried(node.body)
         self.visit_all(node.orelse)
 
     def _for(self, node):
@@ -170,6 +195,8 @@ class Walk:
             self._under(None, node.body)
         self.loops.pop()
         self.device_names -= names
+        if is_device:
+            self._check_carried(node.body, {n.id for n in ast.walk(node.target) if isinstance(n, ast.Name)})
         self.visit_all(node.orelse)
 
     def _try(self, node):
@@ -199,7 +226,10 @@ class Walk:
 
     def _leave(self, node, word, is_whole):
         inside = any(self.loops) if is_whole else bool(self.loops) and self.loops[-1] is not None
-        if inside and self.f.is_strict:
+        if self.branch is not None and not inside and (is_whole or self.branch == len(self.loops)):
+            self.add("nki-device-loop", self.file.place(node), f"{word} is not possible in a branch on a register",
+                     "both branches are recorded: use nl.while_loop, whose condition ends the loop")
+        elif inside and self.f.is_strict:
             self.add("nki-device-loop", self.file.place(node), f"{word} is not possible in a loop on the device",
                      "the number of rounds is fixed when the loop begins; compute it before")
 

@@ -1,7 +1,7 @@
 """Launches of NKI kernels: kernel[grid](…), and what a running kernel knows of its grid.
 
 NKI 0.3 and later take one number, on how many cores the kernel runs.  Beta 1 takes a tuple of
-numbers; nl.spmd_dim and nl.nc spread an axis over cores.
+numbers; nl.spmd_dim and nl.nc spread an axis over the two cores.
 """
 import _nkx
 from nkx import nki_names
@@ -16,15 +16,16 @@ def _refuse(message, hint=None):
 
 
 class Axis:
-    """An axis of a grid that is spread over cores."""
+    """An axis of a grid that is spread over cores: index i is on core i // step % cores."""
 
-    def __init__(self, size, cores):
-        self.size, self.cores = size, cores
+    def __init__(self, size, cores, step=1):
+        self.size, self.cores, self.step = size, cores, step
 
     def __mul__(self, other):
         return spmd_dim(self, other)
 
-    __rmul__ = __mul__
+    def __rmul__(self, other):
+        return spmd_dim(other, self)
 
 
 def nc(cores):
@@ -33,12 +34,16 @@ def nc(cores):
 
 
 def spmd_dim(*dims):
-    """nl.spmd_dim: an axis with the product of these sizes."""
-    size = cores = 1
-    for d in dims:
+    """nl.spmd_dim: an axis with the product of these sizes, the last of which counts fastest.  So spmd_dim(nc(2), n) gives
+    each core n instances in a row, and spmd_dim(n, nc(2)) gives them to the cores by turns."""
+    size = cores = step = 1
+    for d in reversed(dims):
+        if isinstance(d, Axis) and d.cores > 1:
+            if cores > 1:
+                _refuse("an axis is spread over cores twice")
+            cores, step = d.cores, size * d.step
         size *= _size(d)
-        cores *= d.cores if isinstance(d, Axis) else 1
-    return Axis(size, cores)
+    return Axis(size, cores, step)
 
 
 def _size(d):
@@ -54,23 +59,27 @@ def _size(d):
 
 
 def of(grid, generation):
-    """(sizes of the axes, number of cores) of kernel[grid]; grid None: a call without one."""
+    """(sizes of the axes, number of cores, the axis that is spread over them, its step) of kernel[grid]; grid None: a call
+    without one."""
     if grid is None or grid == ():
-        return (), 1
+        return (), 1, 0, 1
     dims = tuple(grid) if isinstance(grid, (tuple, list)) else (grid,)
     sizes = tuple(map(_size, dims))
-    cores = spmd_dim(*(d for d in dims if isinstance(d, Axis))).cores
+    spread = [i for i, d in enumerate(dims) if isinstance(d, Axis) and d.cores > 1]
+    if len(spread) > 1:
+        _refuse(f"the grid {sizes} spreads two axes over cores", "one axis is enough: a launch has two cores")
+    axis, cores, step = (spread[0], dims[spread[0]].cores, dims[spread[0]].step) if spread else (0, 1, 1)
     if generation != BETA_1:
         if len(sizes) != 1:
             _refuse(f"the grid {sizes} has {len(sizes)} axes, but a launch takes one number",
                     "loop over the other axes inside of the kernel")
-        cores = sizes[0]
+        axis, cores, step = 0, sizes[0], 1
     if cores > CORES_MAX:
         _refuse(f"the grid {sizes} asks for {cores} cores, but a launch has at most {CORES_MAX}",
                 "loop inside of the kernel")
     if len(sizes) > AXES_MAX:
         _refuse(f"the grid {sizes} has more than {AXES_MAX} axes")
-    return sizes, cores
+    return sizes, cores, axis, step
 
 
 def _axis(axis, n):

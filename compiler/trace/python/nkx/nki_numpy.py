@@ -41,11 +41,23 @@ class _Memory:
             steps, start = [size] * len(dims), storage[offset:]
         return as_strided(start, [n for n, _ in dims], [s * step for (_, s), step in zip(dims, steps)]).view(dtype)
 
+    def placed(self, view):
+        """A view that registers move, at the place where it is now."""
+        if len(view) == 4:
+            return view
+        tensor, partition, offset, dims, terms = view
+        offset += sum(int(self.storage[register].flat[0]) * elements for register, _, _, elements in terms)
+        storage = self.storage[tensor]
+        free = dims[1:] if storage.ndim == 2 else dims
+        if offset < 0 or offset + sum((n - 1) * s for n, s in free) >= storage.shape[-1]:
+            raise IndexError(f"a register moves a view out of {self.tensors[tensor][0]}")
+        return tensor, partition, offset, dims
+
     def at(self, view):
-        return self._of(self.storage[view[0]], view)
+        return self._of(self.storage[view[0]], self.placed(view))
 
     def products_at(self, view):
-        return self._of(self.has_products[view[0]], view)
+        return self._of(self.has_products[view[0]], self.placed(view))
 
 
 # ---- numbers --------------------------------------------------------------------------------------------------------
@@ -221,7 +233,7 @@ class _Evaluation:
 
     def _rows_at(self, view, index, oob_mode):
         """The parts of HBM that the row numbers name, one for each partition; None for one that is skipped."""
-        tensor, partition, offset, dims = view
+        tensor, partition, offset, dims = self.m.placed(view)
         shape = self.m.tensors[tensor][3]
         step = int(np.prod(shape[1:]))
         for at in self.m.at(index).reshape(-1).tolist():
@@ -575,13 +587,147 @@ class _Evaluation:
             self._write_places(dst_idx, places)
 
 
+# ---- registers, and loops and branches on the device ----------------------------------------------------------------
+
+
+def _wrapped(dtype, x):
+    """An integer as a register of this type has it: its lowest 32 bits."""
+    x = int(x) & 0xffffffff
+    return dtype.type(x - (1 << 32) if dtype.kind == "i" and x >> 31 else x)
+
+
+class _Sequencer(_Evaluation):
+    """Runs the calls one after another: those of a loop again and again."""
+    _INTEGERS = {"add": lambda x, y: x + y, "subtract": lambda x, y: x - y, "multiply": lambda x, y: x * y,
+                 "bitwise_and": lambda x, y: x & y, "bitwise_or": lambda x, y: x | y, "bitwise_xor": lambda x, y: x ^ y,
+                 "shift_left": lambda x, y: x << y, "shift_right_logical": lambda x, y: x >> y}
+
+    def __init__(self, memory, calls):
+        super().__init__(memory)
+        self.calls = calls
+
+    def _number(self, value):
+        """A parameter that is a register or a number."""
+        return self.m.storage[value[0]].flat[0] if isinstance(value, tuple) else value
+
+    def _set(self, register, value):
+        self.m.storage[register[0]].flat[0] = value
+
+    def register_load(self, on, dst, src):
+        self._set(dst, self.m.at(src).reshape(()))
+
+    def register_store(self, on, dst, src):
+        to, x = self.m.at(dst), self._number(src)
+        to[...] = x if to.dtype.kind == "f" else np.array(int(x) & (1 << 8 * to.itemsize) - 1, np.uint64).astype(to.dtype)
+
+    def register_move(self, on, dst, src):
+        self._set(dst, self._number(src))
+
+    def register_alu(self, on, dst, op, x, y):
+        kind = self.m.storage[(x if isinstance(x, tuple) else y)[0]].dtype
+        x, y = self._number(x), self._number(y)
+        if kind.kind == "f":
+            x, y = np.float32(x), np.float32(y)
+            self._set(dst, _OPERATORS[op](x, y))
+        elif op in self._INTEGERS:
+            self._set(dst, _wrapped(kind, self._INTEGERS[op](int(x), int(y))))
+        else:
+            self._set(dst, _OPERATORS[op](int(x), int(y)))
+
+    def _part(self, begin):
+        """The places of what belongs to the loop or branch: its middle, or None, and its end."""
+        depth, middle = 0, None
+        for i in range(begin, len(self.calls)):
+            name = self.calls[i][1]
+            depth += (name in ("device_for", "device_while", "device_if")) - (name == "device_end")
+            if name in ("device_do", "device_else") and depth == 1:
+                middle = i
+            if not depth:
+                return middle, i
+        raise ValueError("a loop on the device has no end")
+
+    def step(self, at):
+        """Makes the call, or the loop or branch that begins there.  Returns the place of the next one."""
+        _, name, engine, values = self.calls[at]
+        if name in ("device_for", "device_while", "device_if"):
+            middle, last = self._part(at)
+            getattr(self, name)(at, middle, last)
+            return last + 1
+        getattr(self, name)(engine, **{k: v for k, v in values.items() if k != "engine"})
+        return at + 1
+
+    def run(self, first, end):
+        while first < end:
+            first = self.step(first)
+
+    def device_for(self, begin, _, end):
+        values = self.calls[begin][3]
+        for i in range(int(self._number(values["lower"])), int(self._number(values["upper"])), values["step"][0]):
+            self._set(values["dst"], i)
+            self.run(begin + 1, end)
+
+    def device_while(self, begin, middle, end):
+        while True:
+            self.run(begin + 1, middle)
+            if not self._number(self.calls[middle][3]["condition"]):
+                return
+            self.run(middle + 1, end)
+
+    def device_if(self, begin, middle, end):
+        if self._number(self.calls[begin][3]["condition"]):
+            self.run(begin + 1, end if middle is None else middle)
+        elif middle is not None:
+            self.run(middle + 1, end)
+
+
+# ---- cores -----------------------------------------------------------------------------------------------------------
+
+_MEETINGS = ("core_barrier", "sendrecv")
+
+
+class _Core(_Sequencer):
+    """The sequencer of a core, which meets the other one."""
+    at = 0
+
+    def run_to_meeting(self):
+        """Makes the calls before the next one in which the cores meet, and returns that one; None at the end."""
+        while self.at < len(self.calls):
+            _, name, _, values = self.calls[self.at]
+            if name in _MEETINGS:
+                self.at += 1
+                return name, values
+            self.at = self.step(self.at)
+        return None
+
+
+def _exchange(memory, values):
+    """dst of each core gets src of the other, as it was before."""
+    sent = [_rows(memory.at(v["src"])).copy() for v in values]
+    for k, v in enumerate(values):
+        to = memory.at(v["dst"])
+        to[...] = sent[1 - k].reshape(to.shape)
+
+
+def _run_cores(memory, calls):
+    """Two cores, each of which runs to its next meeting with the other; then they meet."""
+    cores = [_Core(memory, [c for c in calls if c[0] == k]) for k in (0, 1)]
+    while True:
+        met = [core.run_to_meeting() for core in cores]
+        if met == [None, None]:
+            return
+        if None in met or met[0][0] != met[1][0]:
+            raise ValueError("the cores wait for each other for ever")
+        if met[0][0] == "sendrecv":
+            _exchange(memory, [values for _, values in met])
+
+
 def evaluate(record, arrays):
     """record: (tensors, calls, outputs) of compiler/trace/nki/run.c.  Returns the outputs as arrays."""
     tensors, calls, outputs = record
     memory = _Memory(tensors, arrays)
-    evaluation = _Evaluation(memory)
     with np.errstate(all="ignore"):
-        for name, engine, values in calls:
-            values.pop("engine", None)
-            getattr(evaluation, name)(engine, **values)
+        if any(core for core, *_ in calls):
+            _run_cores(memory, calls)
+        else:
+            _Sequencer(memory, calls).run(0, len(calls))
     return [memory.storage[i].reshape(tensors[i][3]).copy() for i in outputs]

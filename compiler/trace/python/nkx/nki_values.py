@@ -66,7 +66,7 @@ _NO_TENSOR = {*RANGES, "ds", "store", "program_id", "num_programs", "program_ndi
 _MAKERS = {"ndarray": 1, "zeros": 1, "ones": 1, "full": 2}  # and the number of the parameter dtype
 _VIEWS = {"slice", "select", "vector_select", "permute", "reshape", "reshape_dim", "flatten_dims", "expand_dim", "squeeze_dim",
           "broadcast", "rearrange", "view", "reinterpret_cast", "ap", "indirect", "broadcast_to", "astype"}
-_REGISTERS = {"register_alloc", "register_load"}
+_REGISTERS = {"register_alloc"}
 _SPACES = {"sbuf", "psum", "hbm", "private_hbm", "shared_hbm"}
 _HBM = {"private_hbm": "hbm"}
 _PLAIN = (int, float, bool, str, type(None))
@@ -121,7 +121,7 @@ class Values:
             for name, sites in bound.items():
                 if name not in params:
                     values = [self._bound_value(s) for s in sites if s[1] != AUGMENTED]
-                    is_changed = len(values) < len(sites) and not all(isinstance(v, Tensor) for v in values)
+                    is_changed = len(values) < len(sites) and not all(isinstance(v, (Tensor, Register)) for v in values)
                     found[name] = None if is_changed else self._merge(values)
                     if len(sites) == 1:
                         self.known[name] = found[name]
@@ -132,6 +132,8 @@ class Values:
     def _merge(values):
         if len(values) == 1:
             return values[0]
+        if any(isinstance(v, Register) for v in values) and all(v is None or isinstance(v, Register) for v in values):
+            return Register()  # what is not known here is computed from it
         if values and all(isinstance(v, Tensor) for v in values):
             first = values[0]
             same = lambda attribute: all(getattr(v, attribute) == getattr(first, attribute) for v in values)
@@ -147,7 +149,7 @@ class Values:
         v = self.of(node)
         for step in path:
             if step == "iter":
-                return None
+                return Register() if isinstance(v, Loop) and v.kind == "dynamic" else None
             if isinstance(v, Seq) and step < len(v.values):
                 v = v.values[step]
             elif isinstance(v, Const) and isinstance(v.value, (tuple, list)) and step < len(v.value):
@@ -242,6 +244,8 @@ class Values:
         x, y = self.of(node.left), self.of(node.right)
         if isinstance(x, Tensor) or isinstance(y, Tensor):  # in beta 1; newer kernels are refused
             return Tensor()
+        if isinstance(x, Register) or isinstance(y, Register):
+            return Register()
         if not isinstance(x, Const) or not isinstance(y, Const):
             return None
         x, y = x.value, y.value
@@ -259,7 +263,12 @@ class Values:
         except (TypeError, ValueError, ArithmeticError):
             return None
 
+    def _compare(self, node):
+        return Register() if any(isinstance(self.of(x), Register) for x in (node.left, *node.comparators)) else None
+
     def _unaryop(self, node):
+        if isinstance(self.of(node.operand), Register) and not isinstance(node.op, ast.Not):
+            return Register()
         v = self.constant(node.operand)
         if isinstance(v, (int, float)) and type(node.op) in _UNARY:
             try:

@@ -2,11 +2,19 @@
 
 The code differs only in the expressions that are iterated over and in `while`.  All new instructions have the place of the expression
 that they wrap, so that tracebacks and places stay as they are.
+
+In a source that names loops or registers of NKI's devices, the tests of `while` and `if` may be registers (nki_registers.py):
+
+    while c:        ==>   while `nkx.round`() and `nkx.before`(place) and `nkx.test`(c):
+    if c: … else: … ==>   for branch in `nkx.branches`(c):
+                              if branch: … else: …
 """
 import ast
+import importlib
 import re
 
 _MAYBE = re.compile(r"\bfor\b[^:#]*?\bin\b|^[ \t]*while\b", re.MULTILINE)
+_ON_DEVICE = re.compile(r"\b(register_alloc|register_load|dynamic_range|fori_loop|while_loop)\b")
 _COMPREHENSIONS = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 
@@ -36,12 +44,28 @@ def _leaves(body):
     return False
 
 
-def _while(node):
+def _returns(body):
+    return any(isinstance(n, (ast.Return, ast.Yield, ast.YieldFrom)) for s in body for n in ast.walk(s))
+
+
+def _if(node):
+    """`if` whose test may be a register; None if a branch leaves a loop or the function around it, as none on the device can."""
+    if _leaves(node.body) or _leaves(node.orelse) or _returns(node.body) or _returns(node.orelse):
+        return None
+    branches = _call("nkx.branches", node.test, node.test)
+    node.test = ast.copy_location(ast.Name("nkx.branch", ast.Load()), node.test)
+    return ast.copy_location(ast.For(ast.copy_location(ast.Name("nkx.branch", ast.Store()), node.test), branches, [node], []), node)
+
+
+def _while(node, is_on_device):
     """`while` within a loop of one round.  None: its `else` has a `break` or `continue`, which would then mean that loop."""
     if _leaves(node.orelse):
         return None
     place = _place(node, node.test)
-    test = ast.copy_location(ast.BoolOp(ast.And(), [_call("nkx.round", node.test), node.test]), node.test)
+    tests = [_call("nkx.round", node.test), node.test]
+    if is_on_device:
+        tests[1:] = [_call("nkx.before", node.test, place), _call("nkx.test", node.test, place, node.test)]
+    test = ast.copy_location(ast.BoolOp(ast.And(), tests), node.test)
     if node.orelse:
         node.orelse.insert(0, ast.copy_location(ast.Expr(_call("nkx.end", node.orelse[0])), node.orelse[0]))
     inner = ast.copy_location(ast.While(test, node.body, node.orelse), node)
@@ -49,8 +73,8 @@ def _while(node):
                                      [inner], []), node)
 
 
-def _change(tree):
-    """Changes all loops of the tree.  Returns whether there are any."""
+def _change(tree, is_on_device):
+    """Changes all loops of the tree, and the branches of one that may have registers.  Returns whether there are any."""
     any_loop = False
     rest = [tree]
     while rest:
@@ -67,8 +91,12 @@ def _change(tree):
         for value in vars(node).values():
             if type(value) is list:
                 for i, item in enumerate(value):
+                    counted = _if(item) if is_on_device and type(item) is ast.If else None
+                    if counted:
+                        any_loop = True
+                        value[i] = counted
                     if type(item) is ast.While:
-                        counted = _while(item)
+                        counted = _while(item, is_on_device)
                         if counted:
                             any_loop = True
                             value[i] = counted
@@ -79,12 +107,20 @@ def _change(tree):
     return any_loop
 
 
+def may_have_registers(text):
+    return bool(_ON_DEVICE.search(text))
+
+
 def compiled(text, filename):
-    """The code of a module; None if it has no loops or cannot be compiled like this."""
-    if not _MAYBE.search(text):
+    """The code of a module; None if it has no loops, and no branches on registers, or cannot be compiled like this."""
+    is_on_device = may_have_registers(text)
+    if not is_on_device and not _MAYBE.search(text):
         return None
     try:
         tree = ast.parse(text, filename)
-        return compile(tree, filename, "exec", dont_inherit=True, optimize=0) if _change(tree) else None
+        if is_on_device:
+            importlib.import_module("nkx.nki_registers")  # has the functions that the code calls
+        changed = _change(tree, is_on_device)
+        return compile(tree, filename, "exec", dont_inherit=True, optimize=0) if changed else None
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None

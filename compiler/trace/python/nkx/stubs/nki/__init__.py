@@ -1,6 +1,6 @@
 """NKI 0.3 and later, where the vendor's package is not installed: the tracer records kernels, and the simulator runs them."""
 import _nkx
-from nkx import nki_names, nki_run
+from nkx import nki_names, nki_registers, nki_run
 from nkx.nki_run import simulate  # noqa: F401
 
 __nkx_stub__ = True
@@ -13,7 +13,7 @@ simulate_kernel, baremetal, benchmark, profile = nki_run.ways_to_run(GENERATION)
 def jit(fn=None, **options):
     """Makes a function an NKI kernel; @jit, @jit() and @jit(mode=…) mean the same."""
     nki_run.check_options(options)
-    return jit if fn is None else _nkx.nki_kernel(fn, GENERATION)
+    return jit if fn is None else _nkx.nki_kernel(nki_registers.rewritten(fn), GENERATION)
 
 
 trace = jit

@@ -2,7 +2,7 @@
 import enum
 
 import _nkx
-from nkx import nki_names
+from nkx import nki_names, nki_registers
 
 globals().update(_nkx.nki_isa())
 
@@ -78,6 +78,12 @@ def _update(dst, srcs, reduce_op, oob_mode):
         _sum_of_two(dst=dst, src=src, other=same[0], reduce_op=reduce_op, oob_mode=oob_mode)
 
 
+def register_alloc(x=None):
+    """A register of 32 bits.  x: its first value, a number, a register or a tensor of one element, which also gives it its
+    type; without x the first load or move does."""
+    return nki_registers.alloc(register_move, register_load, x)  # noqa: F821
+
+
 def get_nc_version():
     return {"trn1": nc_version.gen2, "trn2": nc_version.gen3, "trn3": nc_version.gen4}[_nkx.nki_target()]
 
@@ -89,8 +95,6 @@ def get_nc_sub_version():
 
 __getattr__ = nki_names.attribute_of(
     __name__,
-    unsupported={
-        "register_alloc", "register_load", "register_move",
-        "register_store", "topk"},
+    unsupported={"topk"},
     removed={"tensor_copy_dynamic_src": "tensor_copy of a view", "tensor_copy_dynamic_dst": "tensor_copy into a view",
              "builtin_custom_op": "there is no replacement"})

@@ -3,7 +3,7 @@ import _nkx
 from ml_dtypes import bfloat16, float8_e4m3, float8_e4m3fn, float8_e5m2  # noqa: F401
 from nki import isa as _isa
 from nki.typing import immutable, mutable, mutable_tensor, tensor  # noqa: F401
-from nkx import nki_names
+from nkx import nki_names, nki_registers
 from nkx.nki_grid import num_programs, program_id, program_ndim  # noqa: F401
 from numpy import bool_, float16, float32, int8, int16, int32, uint8, uint16, uint32  # noqa: F401
 
@@ -90,8 +90,25 @@ def affine_range(start, stop=None, step=1):
 sequential_range = static_range = affine_range
 
 
+def dynamic_range(start, stop=None, step=1):
+    """A loop on the device.  Its bounds may be registers, its index is one, and its body is recorded once."""
+    return nki_registers.DynamicRange(0, start, step) if stop is None else nki_registers.DynamicRange(start, stop, step)
+
+
+def fori_loop(lower, upper, body, step=1):
+    """body(i) for i from lower to upper - 1 by step, on the device: the bounds may be registers, and i is one."""
+    nki_registers.fori_loop(lower, upper, body, step)
+
+
+def while_loop(init, body):
+    """A loop on the device: while the register is not 0, it becomes body(register).  At first it is init."""
+    nki_registers.while_loop(init, body)
+
+
 def ds(start, size):
-    """The slice of `size` elements from start on."""
+    """The slice of `size` elements from start on.  start may be a register."""
+    if isinstance(start, nki_registers.Register):
+        return nki_registers.Moving(start, size)
     return slice(start, start + size)
 
 
@@ -99,10 +116,8 @@ def ds(start, size):
 
 
 def ndarray(shape, dtype, buffer=sbuf, name="", address=None):
-    """A tensor that is not initialised."""
-    if address is not None:
-        nki_names.refuse(_nkx.NkiUnsupported, "tensors at fixed addresses are not compiled here yet")
-    return _nkx.nki_ndarray(shape, dtype, buffer, name)
+    """A tensor that is not initialised; on chip at address = (first partition, byte in each partition), if it is given."""
+    return _nkx.nki_ndarray(shape, dtype, buffer, name, address)
 
 
 def full(shape, fill_value, dtype, buffer=sbuf, name=""):
@@ -473,7 +488,7 @@ def expand_dims(x, axis):
 __getattr__ = nki_names.attribute_of(
     __name__,
     unsupported={
-        "dynamic_range", "fori_loop", "tfloat32", "while_loop"},
+        "tfloat32"},
     removed={"arange": "slice the tensor: t[0:128, 0:512]", "mgrid": "slice the tensor, or use .ap",
              "par_dim": "the first dimension counts partitions", "static_cast": "give dst the type",
              "loop_reduce": "accumulate into a tensor", "spmd_dim": "kernel[2] launches on two cores", "nc": "kernel[2]"})
