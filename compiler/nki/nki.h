@@ -434,6 +434,8 @@ struct nki_tensor *nki_register_new(struct nki_program *p, const char *name, enu
 bool nki_region_begin(struct nki_program *p, const struct nki_call *call, int begin, struct nki_error *err);
 bool nki_region_go_on(struct nki_program *p, const struct nki_call *call, struct nki_error *err);
 void nki_region_end(struct nki_program *p, struct src_locs locs);
+/* The tensor was made outside of loops and branches on the device, or in one that is open. */
+bool nki_is_open(const struct nki_program *p, const struct nki_tensor *t);
 /* Finds the item in the middle of the region that item `begin` begins, -1 if there is none, and its end. */
 void nki_region_find(const struct nki_items *items, int begin, int *middle, int *end);
 /* Says which loops run now, the outermost first, for what is added next: to each the number of its run, and its round. */

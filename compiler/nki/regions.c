@@ -7,8 +7,7 @@
 
 /* ---- registers --------------------------------------------------------------------------------------------------- */
 
-/* The tensor was made outside of loops and branches, or in one that is open. */
-static bool is_open(const struct nki_program *p, const struct nki_tensor *t) {
+bool nki_is_open(const struct nki_program *p, const struct nki_tensor *t) {
   bool is = !t->scope;
   for (int k = 0; k < p->n_open; k++)
     is |= p->open[k].scope == t->scope;
@@ -20,7 +19,7 @@ static int registers_alive(const struct nki_program *p) {
   int n = 0;
   for (int i = 0; i < p->tensors.n; i++) {
     const struct nki_tensor *t = p->tensors.v[i];
-    n += t->reg == NKI_REGISTER && is_open(p, t) && i >= p->first_tensor;
+    n += t->reg == NKI_REGISTER && nki_is_open(p, t) && i >= p->first_tensor;
   }
   return n + p->n_open; /* a loop counts in one, and a branch tests one */
 }
@@ -131,7 +130,7 @@ void nki_region_find(const struct nki_items *items, int begin, int *middle, int 
 static bool check_tensor(const struct nki_program *p, const struct nki_param_def *def, const struct nki_tensor *t,
                          bool moves, struct nki_error *err) {
   const char *how = moves ? "is moved by the register" : t->reg ? "is the register" : "is";
-  if (!is_open(p, t))
+  if (!nki_is_open(p, t))
     return nki_refuse(err, DG_NKI_DEVICE_LOOP,
                       t->reg ? "make it with nisa.register_alloc before the loop, and write it with nisa.register_move"
                              : "make the tensor before the loop or branch",

@@ -168,8 +168,9 @@ const char *bytecode_stored_name(PyCodeObject *code, int lasti) {
     return NULL;
   do /* the call's cache entries come after it, and CALL after PRECALL; a loop stores what it iterates over */
     at += 2;
-  while (read_at(code, at, in) && (in[0] == CACHE || in[0] == CALL || in[0] == GET_ITER || in[0] == FOR_ITER ||
-                                   (in[0] == EXTENDED_ARG && (wide = wide << 8 | in[1], true))));
+  while (read_at(code, at, in) &&
+         (in[0] == CACHE || in[0] == CALL || in[0] == GET_ITER || (in[0] == FOR_ITER && (wide = 0, true)) ||
+          (in[0] == EXTENDED_ARG && (wide = wide << 8 | in[1], true))));
   if (!read_at(code, at, in))
     return NULL;
   const int arg = wide << 8 | in[1];

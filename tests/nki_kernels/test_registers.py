@@ -1,10 +1,15 @@
 """Registers, and loops and branches on the device: values on the simulated machine against NumPy's formula, every stage against the
 evaluation of the record, and what is refused."""
+import os
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
 from support import compiler
 from support.nki_kernels import HEAD, TARGETS
+from support.paths import BUILD
 from support.runs import simulated
 
 I32, U32, F32 = np.int32, np.uint32, np.float32
@@ -469,6 +474,10 @@ REFUSED = [
     ("for k in range(4):\n    if «r > k»:\n        «continue»", "nki-register-in-host-code nki-device-loop", ""),
     ("if r:\n    «return out»", "nki-device-loop", "return is not possible in a branch"),
     ("while r:\n    «break»", "nki-device-loop", "break is not possible in a loop on the device"),
+    # the same in helpers, whose parameters are registers only when they run
+    ("def pick(q):\n    «if q > 2»:\n        k = 5.0\n    else:\n        k = 7.0\n    nisa.memset(x, k)\npick(r)", "nki-device-loop", "which value k has after this branch"),
+    ("def pick(q):\n    «if q»:\n        t = x\n    else:\n        t = y\n    nl.store(out, t)\npick(r)", "nki-device-loop", "which value t has after this branch"),
+    ("def count(q):\n    while «q»:\n        q = q - 1\ncount(r)", "nki-device-loop", "q would be carried from round to round"),
     # what is made inside
     ("for i in nl.dynamic_range(4):\n    t = nl.load(a)\nnisa.tensor_copy(x, «t»)", "nki-device-loop", "src is t, which was made in a loop or branch on the device"),
     ("for i in nl.dynamic_range(4):\n    q = nisa.register_alloc(3)\nnisa.register_move(r, «q»)", "nki-device-loop", "src is the register q, which was made in a loop or branch"),
@@ -586,3 +595,25 @@ def test_registers_can_be_as_many_as_an_engine_has():
     inputs = {"x": _x(128, 8)}
     assert compiler.compile(source_of(body.format(n=64), inputs, "(128, 8), nl.float32"))["status"] == "ok"
     assert compiler.compile(source_of(body.format(n=65), inputs, "(128, 8), nl.float32"))["status"] == "error"
+
+
+def test_a_kernel_in_an_ordinary_python_has_branches_and_loops_on_registers(tmp_path):
+    body = """
+acc, i, r = nl.zeros((128, 8), nl.float32), nisa.register_alloc(0), nisa.register_alloc(n)
+while i < r:
+    if i > 1:
+        nisa.tensor_tensor(acc, acc, nl.load(x[:, nl.ds(i * 8, 8)]), op=nl.add)
+    nisa.register_move(dst=i, src=i + 1)
+nl.store(out, acc)
+"""
+    x = _x(128, 64)
+    source = source_of(body, {"x": x, "n": one(5)}, "(128, 8), nl.float32") + f"""
+x = np.random.default_rng({128 + 64}).uniform(-1, 1, (128, 64)).astype(np.float32)
+for run in (kernel, nki.simulate(kernel)):
+    assert np.abs(run(x, np.array([[5]], np.int32)) - (x[:, 16:24] + x[:, 24:32] + x[:, 32:40])).max() < 1e-6
+print("equal")
+"""
+    (tmp_path / "program.py").write_text(source)
+    path = os.pathsep.join(map(str, (BUILD / "python", BUILD / "python/nkx/stubs")))
+    done = subprocess.run([sys.executable, tmp_path / "program.py"], env={**os.environ, "PYTHONPATH": path}, capture_output=True, text=True, timeout=60)
+    assert done.stdout == "equal\n", done.stderr

@@ -56,8 +56,8 @@ struct nki_tensor *nki_offset_register(struct nki_recorder *r, PyObject *o, cons
   if (reg || is)
     return reg;
   if (!nki_is_tensor(o))
-    return trace_refuse(DG_NKI_OPERAND, "load it with nisa.register_load", "%s must be a register or a tensor of one element, not %s",
-                        what, Py_TYPE(o)->tp_name);
+    return trace_refuse(DG_NKI_OPERAND, "load it with nisa.register_load",
+                        "%s must be a register or a tensor of one element, not %s", what, Py_TYPE(o)->tp_name);
   const struct nki_view *v = nki_view_of(r, o, what);
   struct nki_error err = {.arena = r->program->arena};
   struct nki_call load = {.kind = NKI_REGISTER_LOAD, .locs = nki_here(r)};
@@ -204,6 +204,24 @@ static PyObject *device_depth(PyObject *self, PyObject *unused) {
   return PyLong_FromLong(nki_now ? nki_now->program->n_open : 0);
 }
 
+/* nki_device_known(): whether the analysis has found a mistake in a loop or branch on the device. */
+static PyObject *device_known(PyObject *self, PyObject *unused) {
+  const struct nki_recorder *r = nki_now;
+  bool is = false;
+  (void)self, (void)unused;
+  for (int i = 0; r && i < r->n_findings; i++)
+    is |= r->ds->v[r->first_finding + i].code == DG_NKI_DEVICE_LOOP;
+  return PyBool_FromLong(is);
+}
+
+/* nki_is_local(tensor): whether it was made in a loop or branch on the device that has ended. */
+static PyObject *is_local(PyObject *self, PyObject *o) {
+  struct nki_recorder *r = nki_enter();
+  const struct nki_view *v = r ? nki_view_of(r, o, "a tensor") : NULL;
+  (void)self;
+  return v ? PyBool_FromLong(!nki_is_open(r->program, v->tensor)) : NULL;
+}
+
 PyMethodDef nki_register_methods[] = {
     {"nki_register", new_register, METH_NOARGS, "A new register."},
     {"nki_register_alu", register_alu, METH_VARARGS, "nki_register_alu(op, x, y): a register with the result."},
@@ -213,5 +231,8 @@ PyMethodDef nki_register_methods[] = {
     {"nki_device_if", device_if, METH_O, "nki_device_if(condition): begins a branch."},
     {"nki_device_else", device_else, METH_NOARGS, "Begins the other branch."},
     {"nki_device_end", device_end, METH_NOARGS, "Ends the loop or branch."},
+    {"nki_device_known", device_known, METH_NOARGS,
+     "Whether the analysis has found a mistake in a loop on the device."},
+    {"nki_is_local", is_local, METH_O, "Whether a tensor was made in a loop or branch on the device that has ended."},
     {"nki_device_depth", device_depth, METH_NOARGS, "The loops and branches on the device that are open."},
     {NULL, NULL, 0, NULL}};

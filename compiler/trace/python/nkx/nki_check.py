@@ -143,16 +143,12 @@ class Walk:
         self.branch = outer
         if is_device and isinstance(self.f.node, ast.FunctionDef):
             for name, at in nki_device.undecided(self.f.node, node):
-                if self._is_plain(name):
+                if not isinstance(self.values.known.get(name), Tensor):  # found when the kernel runs, unless it is made inside
                     self._refuse("nki-device-loop", at, f"which value {name} has after this branch is known on the device only",
                                  "keep the value in a register, with nisa.register_move, or in SBUF")
 
     def _is_register(self, node):
         return isinstance(self.values.of(node), Register) and self.f.generation > 1
-
-    def _is_plain(self, name):
-        """Whether a name may have a value of Python: tensors and registers are found when the kernel runs."""
-        return not isinstance(self.values.known.get(name), Tensor)
 
     def _check_carried(self, body, given=()):
         for name, at in nki_device.carried(body, given):

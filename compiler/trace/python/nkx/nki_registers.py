@@ -16,6 +16,7 @@ _ALU = {"add": "add", "sub": "subtract", "mul": "multiply", "and": "bitwise_and"
 _COMPARE = {"eq": "equal", "ne": "not_equal", "gt": "greater", "ge": "greater_equal", "lt": "less", "le": "less_equal"}
 _NO_DIVISION = {"truediv": "/", "floordiv": "//", "mod": "%", "pow": "**", "divmod": "divmod"}
 _LAST_BIT = 31
+_KEEP = "keep the value in a register, with nisa.register_move, or in SBUF"
 
 
 def _in_host_code(what):
@@ -226,23 +227,38 @@ def before(place):
     return True
 
 
-def test(place, value):
+def test(place, value, names):
+    """The test of a `while`; names: those that its body would carry from round to round."""
     frame, mark = sys._getframe(1), None
     while _asked and mark is None:
         at, where, n = _asked.pop()
         mark = n if (at, where) == (frame, place) else None
     if not isinstance(value, Register):
         return value
+    if names and not _nkx.nki_device_known():
+        nki_names.refuse(_nkx.NkiDeviceLoop, f"{names[0]} would be carried from round to round, but the body of a loop on the device "
+                         "is recorded once", _KEEP)
     _nkx.nki_device_while(mark, value)
     _running.append((frame, place, _nkx.nki_device_depth()))
     return True
 
 
-def branches(value):
-    return _branches(value) if isinstance(value, Register) else (value,)
+def branches(value, names):
+    """What `if` iterates over; names: those that a branch binds and something after it, or in the other one, reads."""
+    return _branches(value, names) if isinstance(value, Register) else (value,)
 
 
-def _branches(register):
+def _check_decided(names, values):
+    """What was made in a branch is found where it is used."""
+    for name in names:
+        v = values.get(name)
+        t = v.nki_register if isinstance(v, Register) else v
+        if name in values and not (isinstance(t, _nkx.NkiTensor) and _nkx.nki_is_local(t)):
+            nki_names.refuse(_nkx.NkiDeviceLoop, f"which value {name} has after this branch is known on the device only", _KEEP)
+
+
+def _branches(register, names):
+    frame = sys._getframe(1)
     _nkx.nki_device_if(register)
     depth = _nkx.nki_device_depth()
     yield True
@@ -250,6 +266,8 @@ def _branches(register):
         _nkx.nki_device_else()
         yield False
     _end(depth)
+    if names and not _nkx.nki_device_known():
+        _check_decided(names, frame.f_locals)
 
 
 for _function in (before, test, branches):

@@ -5,13 +5,17 @@ that they wrap, so that tracebacks and places stay as they are.
 
 In a source that names loops or registers of NKI's devices, the tests of `while` and `if` may be registers (nki_registers.py):
 
-    while c:        ==>   while `nkx.round`() and `nkx.before`(place) and `nkx.test`(c):
-    if c: … else: … ==>   for branch in `nkx.branches`(c):
+    while c:        ==>   while `nkx.round`() and `nkx.before`(place) and `nkx.test`(place, c, names):
+    if c: … else: … ==>   for branch in `nkx.branches`(c, names):
                               if branch: … else: …
+
+The names are those whose values a loop or branch of the device cannot have (nki_device.py).
 """
 import ast
 import importlib
 import re
+
+from nkx import nki_device
 
 _MAYBE = re.compile(r"\bfor\b[^:#]*?\bin\b|^[ \t]*while\b", re.MULTILINE)
 _ON_DEVICE = re.compile(r"\b(register_alloc|register_load|dynamic_range|fori_loop|while_loop)\b")
@@ -48,13 +52,33 @@ def _returns(body):
     return any(isinstance(n, (ast.Return, ast.Yield, ast.YieldFrom)) for s in body for n in ast.walk(s))
 
 
-def _if(node):
+def _names(found):
+    return ast.Constant(tuple(name for name, _ in found))
+
+
+def _undecided(tree):
+    """{the number of an `if` in a function: the names that it leaves undecided if its test is a register}"""
+    found, rest = {}, [(tree, None)]
+    while rest:
+        node, function = rest.pop()
+        if isinstance(node, ast.FunctionDef):
+            function = node
+        if isinstance(node, ast.If) and function is not None:
+            found[id(node)] = _names(nki_device.undecided(function, node))
+        rest += [(child, function) for child in ast.iter_child_nodes(node)]
+    return found
+
+
+def _if(node, names):
     """`if` whose test may be a register; None if a branch leaves a loop or the function around it, as none on the device can."""
     if _leaves(node.body) or _leaves(node.orelse) or _returns(node.body) or _returns(node.orelse):
         return None
-    branches = _call("nkx.branches", node.test, node.test)
+    branches = _call("nkx.branches", node.test, node.test, names)
     node.test = ast.copy_location(ast.Name("nkx.branch", ast.Load()), node.test)
-    return ast.copy_location(ast.For(ast.copy_location(ast.Name("nkx.branch", ast.Store()), node.test), branches, [node], []), node)
+    loop = ast.For(ast.copy_location(ast.Name("nkx.branch", ast.Store()), node.test), branches, [node], [],
+                   lineno=node.lineno, col_offset=node.col_offset)
+    loop.end_lineno, loop.end_col_offset = node.test.end_lineno, node.test.end_col_offset
+    return loop
 
 
 def _while(node, is_on_device):
@@ -64,7 +88,7 @@ def _while(node, is_on_device):
     place = _place(node, node.test)
     tests = [_call("nkx.round", node.test), node.test]
     if is_on_device:
-        tests[1:] = [_call("nkx.before", node.test, place), _call("nkx.test", node.test, place, node.test)]
+        tests[1:] = [_call("nkx.before", node.test, place), _call("nkx.test", node.test, place, node.test, _names(nki_device.carried(node.body)))]
     test = ast.copy_location(ast.BoolOp(ast.And(), tests), node.test)
     if node.orelse:
         node.orelse.insert(0, ast.copy_location(ast.Expr(_call("nkx.end", node.orelse[0])), node.orelse[0]))
@@ -76,6 +100,7 @@ def _while(node, is_on_device):
 def _change(tree, is_on_device):
     """Changes all loops of the tree, and the branches of one that may have registers.  Returns whether there are any."""
     any_loop = False
+    undecided = _undecided(tree) if is_on_device else {}
     rest = [tree]
     while rest:
         node = rest.pop()
@@ -91,7 +116,7 @@ def _change(tree, is_on_device):
         for value in vars(node).values():
             if type(value) is list:
                 for i, item in enumerate(value):
-                    counted = _if(item) if is_on_device and type(item) is ast.If else None
+                    counted = _if(item, undecided[id(item)]) if id(item) in undecided else None
                     if counted:
                         any_loop = True
                         value[i] = counted
