@@ -204,6 +204,34 @@ if r > 0.5:
 nl.store(out, t)
 """, {"f": one(0.75, F32)}, np.ones((128, 8), F32))
 
+case("loops and branches with nothing in them", """
+r = nisa.register_alloc(n)
+for i in nl.dynamic_range(r):
+    pass
+if r:
+    pass
+else:
+    nisa.register_move(dst=r, src=7)
+if r == 3:
+    for i in nl.dynamic_range(2):
+        pass
+nl.fori_loop(0, r, lambda i: None)
+nl.store(out, nl.load(x))
+""", {"x": _x(128, 8), "n": one(3)}, _x(128, 8))
+
+case("memory, transposes and sums in loops on the device", """
+acc, r = nl.zeros((128, 8), nl.float32), nisa.register_alloc(n)
+for i in nl.dynamic_range(r):
+    h, p = nl.ndarray((128, 8), nl.float32, buffer=nl.hbm), nl.ndarray((8, 128), nl.float32, buffer=nl.psum)
+    nl.store(h, nl.load(x[:, nl.ds(i * 8, 8)]))
+    nisa.nc_transpose(p, nl.load(h))
+    t, s = nl.ndarray((8, 128), nl.float32), nl.ndarray((8, 1), nl.float32)
+    nisa.activation(t, nl.copy, p, reduce_op=nl.add, reduce_res=s, reduce_cmd=nisa.reduce_cmd.reset_reduce)
+    nisa.tensor_scalar(t, t, nl.add, s)
+    nisa.tensor_tensor(acc, acc, nl.transpose(t), op=nl.add)
+nl.store(out, acc)
+""", {"x": _x(128, 64), "n": one(3)}, sum(_x(128, 64)[:, i * 8:i * 8 + 8] + _x(128, 64)[:, i * 8:i * 8 + 8].sum(0) for i in range(3)))
+
 # ---- places ----------------------------------------------------------------------------------------------------------
 
 x = _x(6, 64)
