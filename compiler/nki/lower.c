@@ -39,47 +39,101 @@ static bool moves_bits(const struct nki_call *c) {
   }
 }
 
-/* NISA reads and writes all integers of an instruction as signed, or all as unsigned.  True if that is not what the call
- * means: its result is converted to an integer of another kind than those that it reads. */
-static bool mixes_signs(const struct nki_call *c) {
-  if (moves_bits(c))
-    return false;
-  const struct nki_value *dst = nki_value(c, "dst"), *op = NULL;
-  bool differs = false;
-  if (!dtype_is_int(dst->view->tensor->dtype))
-    return false;
-  for (int k = 0; k < nki_n_params(nki_def(c)); k++) {
-    const struct nki_value *v = &c->value[k];
-    if (v->kind == NKI_OP && !op)
-      op = v;
-    if (v->kind == NKI_VIEW && dtype_is_int(v->view->tensor->dtype))
-      differs |= dtype_kind(v->view->tensor->dtype) != dtype_kind(dst->view->tensor->dtype);
-  }
-  return differs && !(op && op->op->is == NKI_BITS);
+static bool is_int_view(const struct nki_value *v) {
+  return v->kind == NKI_VIEW && dtype_is_int(v->view->tensor->dtype);
 }
 
-/* Computes the result of the call as f32, in which the engine computes anyway, and converts that. */
-static enum status lower_by_floats(struct nki_lower *l, const struct nki_call *c) {
+static bool is_signed(const struct nki_value *v) {
+  return dtype_kind(v->view->tensor->dtype) == DK_SIGNED;
+}
+
+/* The call computes in integers of 32 bits, whose sums and products are the same bits with and without signs. */
+static bool wraps_around(const struct nki_call *c) {
+  static const char *const can[] = {"add", "subtract", "multiply"};
+  bool found = false;
+  if (c->kind != NKI_TENSOR_TENSOR || c->engine != NISA_ENGINE_GPSIMD)
+    return false;
+  for (size_t k = 0; k < sizeof can / sizeof *can; k++)
+    found |= !strcmp(nki_value(c, "op")->op->nisa, can[k]);
+  for (int k = 0; k < nki_n_params(nki_def(c)); k++)
+    found &=
+        c->value[k].kind != NKI_VIEW || (is_int_view(&c->value[k]) && dtype_size(c->value[k].view->tensor->dtype) == 4);
+  return found;
+}
+
+/* NISA reads and writes all integers of an instruction as signed, or all as unsigned.  Says for each parameter whether that
+ * is not what the call means, so that it has to be f32: what the call reads if integers of both kinds are read, and what
+ * it writes if that is an integer of another kind.  Returns false if no parameter has to. */
+static bool find_mixed(const struct nki_call *c, bool mixed[NKI_PARAMS_MAX]) {
+  const struct nki_call_def *def = nki_def(c);
+  bool reads[2] = {false, false}, any = false;
+  memset(mixed, 0, NKI_PARAMS_MAX * sizeof *mixed);
+  for (int k = 0; k < nki_n_params(def); k++) {
+    const struct nki_value *v = &c->value[k];
+    if (v->kind == NKI_OP && v->op->is == NKI_BITS)
+      return false;
+    if (def->param[k].kind != NKI_PARAM_DST && is_int_view(v))
+      reads[is_signed(v)] = true;
+  }
+  if (moves_bits(c) || wraps_around(c))
+    return false;
   const struct nki_value *dst = nki_value(c, "dst");
-  struct nki_tensor floats = {
-      .number = nki_floats_number(l), .dtype = DT_F32, .space = MEM_SBUF, .rank = dst->view->rank, .input = -1};
-  for (int k = 0; k < floats.rank; k++)
-    floats.dims[k] = dst->view->dim[k].size;
-  struct nki_view whole = nki_whole(&floats);
-  struct nki_call first = *c, then = {.kind = NKI_TENSOR_COPY, .engine = NISA_ENGINE_VECTOR, .locs = c->locs};
-  first.value[dst - c->value].view = &whole;
-  then.value[0] = *dst;
-  then.value[1] = (struct nki_value){.kind = NKI_VIEW, .view = &whole};
-  enum status st = nki_lower_call(l, &first);
-  if (st)
-    return st;
-  nki_lower_copy(l, &then, NISA_TENSOR_COPY, "src");
-  nki_release(l, &l->homes[floats.number]);
-  return ST_OK;
+  /* GpSimd keeps the low bits where NKI's copy saturates */
+  const bool narrows = c->kind == NKI_TENSOR_COPY && c->engine == NISA_ENGINE_GPSIMD && is_int_view(dst) &&
+                       is_int_view(&c->value[1]) && dst->view->tensor->dtype != c->value[1].view->tensor->dtype;
+  for (int k = 0; k < nki_n_params(def); k++) {
+    const struct nki_value *v = &c->value[k];
+    if (v == dst)
+      mixed[k] = is_int_view(v) && (reads[!is_signed(v)] || narrows);
+    else
+      mixed[k] = def->param[k].kind != NKI_PARAM_DST && is_int_view(v) && reads[0] && reads[1] && !is_signed(v);
+    any |= mixed[k];
+  }
+  return any;
+}
+
+/* to = from, one of which is f32. */
+static void convert(struct nki_lower *l, const struct nki_call *c, struct nki_view *to, struct nki_view *from) {
+  struct nki_call copy = {.kind = NKI_TENSOR_COPY, .engine = NISA_ENGINE_VECTOR, .locs = c->locs};
+  copy.value[0] = (struct nki_value){.kind = NKI_VIEW, .view = to};
+  copy.value[1] = (struct nki_value){.kind = NKI_VIEW, .view = from};
+  if (c->engine == NISA_ENGINE_GPSIMD)
+    copy.engine = c->engine;
+  nki_lower_copy(l, &copy, NISA_TENSOR_COPY, "src");
+}
+
+/* The call with f32 instead of the parameters that are mixed: engines compute in f32 anyway. */
+static enum status lower_by_floats(struct nki_lower *l, const struct nki_call *c, const bool mixed[NKI_PARAMS_MAX]) {
+  const int n = nki_n_params(nki_def(c));
+  struct nki_tensor floats[NKI_PARAMS_MAX];
+  struct nki_view whole[NKI_PARAMS_MAX];
+  struct nki_call plain = *c;
+  for (int k = 0; k < n; k++) {
+    if (!mixed[k])
+      continue;
+    const struct nki_view *v = c->value[k].view;
+    floats[k] = (struct nki_tensor){
+        .number = nki_floats_number(l, k), .dtype = DT_F32, .space = MEM_SBUF, .rank = v->rank, .input = -1};
+    for (int d = 0; d < v->rank; d++)
+      floats[k].dims[d] = v->dim[d].size;
+    whole[k] = nki_whole(&floats[k]);
+    plain.value[k].view = &whole[k];
+    if (nki_def(c)->param[k].kind != NKI_PARAM_DST)
+      convert(l, c, &whole[k], c->value[k].view);
+  }
+  enum status st = nki_lower_call(l, &plain);
+  for (int k = 0; !st && k < n; k++)
+    if (mixed[k]) {
+      if (nki_def(c)->param[k].kind == NKI_PARAM_DST)
+        convert(l, c, c->value[k].view, &whole[k]);
+      nki_release(l, &l->homes[floats[k].number]);
+    }
+  return st;
 }
 
 static enum status lower_alone(struct nki_lower *l, const struct nki_call *c) {
-  return mixes_signs(c) ? lower_by_floats(l, c) : nki_lower_call(l, c);
+  bool mixed[NKI_PARAMS_MAX];
+  return find_mixed(c, mixed) ? lower_by_floats(l, c, mixed) : nki_lower_call(l, c);
 }
 
 static enum status lower_steps(struct nki_lower *l, const struct nki_call *c) {

@@ -51,13 +51,13 @@ struct nki_lower {
   struct nki_tensor registers[NKI_REGISTERS]; /* accumulator registers; rank 0: the program needs none */
 };
 
-/* The numbers of tensors that the program does not have: the result of a call as f32, temporary ones of compose.c, and
- * identity matrices. */
-static inline int nki_floats_number(const struct nki_lower *l) {
-  return l->p->tensors.n;
+/* The numbers of tensors that the program does not have: operands of a call as f32, the k-th of which is its parameter k,
+ * temporary ones of compose.c, and identity matrices. */
+static inline int nki_floats_number(const struct nki_lower *l, int k) {
+  return l->p->tensors.n + k;
 }
 static inline int nki_first_temp(const struct nki_lower *l) {
-  return l->p->tensors.n + 1;
+  return nki_floats_number(l, NKI_PARAMS_MAX);
 }
 static inline int nki_identity_number(const struct nki_lower *l, enum dtype t) {
   return nki_first_temp(l) + NKI_TEMPS_MAX + (int)t;

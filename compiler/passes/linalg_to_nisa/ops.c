@@ -275,9 +275,8 @@ enum status ln_activate(struct ln_walk *w, ln_atoms par, const char *function, c
   struct ln_shape s = ln_shape_of(w, par, ln_view_atoms(dst));
   MlirType f32 = mlirF32TypeGet(ln->b.ctx);
   struct nisa_access o[6] = {{.n_dims = 0}};
-  const struct ln_attr attrs[] = {{"op", ln_text(ln, function)},
-                                  {is_unsigned ? "unsigned" : NULL, mlirUnitAttrGet(ln->b.ctx)},
-                                  {NULL, {NULL}}};
+  const struct ln_attr attrs[] = {
+      {"op", ln_text(ln, function)}, {is_unsigned ? "unsigned" : NULL, mlirUnitAttrGet(ln->b.ctx)}, {NULL, {NULL}}};
 
   enum status st = ln_access(w, dst, &s, &o[0]);
   if (!st)

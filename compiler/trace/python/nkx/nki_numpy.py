@@ -327,7 +327,8 @@ class _Evaluation:
 
     def tensor_tensor(self, on, dst, data1, data2, op, **_):
         x, y = _rows(self.m.at(data1)), _rows(self.m.at(data2))
-        if on == "gpsimd" and x.dtype.kind in "iu" and y.dtype.kind in "iu" and op in ("add", "subtract", "multiply", "max", "min"):
+        exact = ("add", "subtract", "multiply") if x.dtype.kind != y.dtype.kind else ("add", "subtract", "multiply", "max", "min")
+        if on == "gpsimd" and x.dtype.kind in "iu" and y.dtype.kind in "iu" and op in exact:
             self._write(dst, _OPERATORS[op](x, y).astype(self.m.at(dst).dtype))
         else:
             self._write(dst, _apply(op, self._read(data1, op), self._read(data2, op)))
