@@ -236,3 +236,10 @@ def kernel(a):
 """
     found = [d for d in errors(source) if d.get("range")]
     assert found and all(d["code"] == "nki-address" for d in found) and any(message in d["message"] for d in found), found
+
+
+def test_an_allocation_of_beta_1_in_a_newer_kernel_is_told_the_new_spelling():
+    source = launched(ROTATING.replace("import nki\n", "import nki\nimport neuronxcc.nki.compiler as ncc\n").replace(
+        "buffer=nl.sbuf, address=(96, 0)", "buffer=ncc.sbuf.mod_alloc(base_addr=0)"), (192, 64))
+    found = [d for d in compiler.compile(source)["diagnostics"] if d["code"] == "nki-mixed-generations"]
+    assert found and all(d["hint"] == "write nl.ndarray(…, buffer=nl.sbuf, address=(partition, byte))" for d in found)

@@ -300,3 +300,21 @@ def kernel(a):
                    np.zeros((256, 64), np.float32))
     np.testing.assert_array_equal(got[:8], alone)
     assert not (got[8:] == got[:8]).any()
+
+
+def test_two_cores_share_the_bandwidth_of_their_stack_of_memory():
+    """On trn2 a stack feeds 29 of the 32 DMA engines of two cores; copies that keep all of them busy take that much longer."""
+    source = HEAD + """
+@nki.jit
+def kernel(a):
+    out = nl.ndarray((2, P, 16384), a.dtype, buffer=nl.shared_hbm)
+    x = nl.ndarray((P, 16384), a.dtype, buffer=nl.sbuf)
+    nisa.dma_copy(dst=x, src=a[nl.program_id(0)])
+    nisa.dma_copy(dst=out[nl.program_id(0)], src=x)
+    return out
+"""
+    a = np.ones((2, 128, 16384), np.float32)
+    two = run(launched(source, a.shape), a)[1]
+    one = run(launched(source.replace("(2, P, 16384)", "(1, P, 16384)"), a.shape, grid="1"), a)[1]
+    assert 1.05 < two["total_us"] / one["total_us"] < 32 * 25.6 / 750 + 0.01
+    assert (one["dma"]["peak_gb_s"], two["dma"]["peak_gb_s"]) == (410, 750)

@@ -59,6 +59,9 @@ def check_name(api, node, site):
     if site.generation > 1 and api.is_beta_1:
         new = nki_source.Api(str(api)[len("neuronxcc."):])
         removed = nki_names.TABLES.get(new.full_module, ((), {}))[1].get(api.name)
+        memory = api.name.partition(".")[0]
+        if new.full_module == "nki.compiler" and memory in ("sbuf", "psum"):
+            removed = f"write nl.ndarray(…, buffer=nl.{memory}, address=(partition, byte))"
         add("nki-mixed-generations", place, f"{api} is beta 1, but the kernel is decorated with nki.jit",
             removed or f"import {new.full_module}, and write {new.short}")
         return False
