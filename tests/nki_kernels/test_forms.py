@@ -54,8 +54,10 @@ def test_every_listed_call_has_forms(listed):
 def test_every_operand_of_these_calls_is_tried_in_each_memory_that_the_help_names(listed):
     untried = {}
     for name, c in listed.items():
+        if name.startswith("dma_"):  # row numbers are views here, whose forms are those of test_calls.py
+            continue
         for o in c["operands"] if used(name) else []:
             want = {m for m in o.get("memories", []) if m in ("sbuf", "psum")}
             if want - memories(name, o["name"]):
                 untried[f"{name}.{o['name']}"] = want - memories(name, o["name"])
-    assert not untried
+    assert not untried, "\n" + "\n".join(f"{k} {v}" for k, v in untried.items())

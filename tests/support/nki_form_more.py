@@ -86,6 +86,11 @@ def activations():
                                          "reduce_res": Out((P, 1), "float32", error=1e-5), "bias": column("b"), "scale": "0.5"},
                    {"dst": value, "reduce_res": value.sum(1, keepdims=True)})
     yield one("activation", wide(lambda x: np.tanh(x * 0.5 + 0.25)), {"op": "nl.tanh", "data": x, "bias": "0.25", "scale": "0.5"}, error=1e-5, targets=LATER)
+    for form in ("sbuf", "psum"):
+        value = x.array * column("s").array + column("b").array
+        yield Form("activation_reduce", {"dst": Out(SHAPE, "float32", error=1e-6), "op": "nl.copy", "data": x, "reduce_op": "nl.add", "bias": column("b", form=form),
+                                         "reduce_res": Out((P, 1), "float32", error=1e-5), "scale": column("s", form=form)},
+                   {"dst": value, "reduce_res": value.sum(1, keepdims=True)})
     scaled = x.array * column("s").array
     yield Form("activation_reduce", {"dst": Out(SHAPE, "float32", error=1e-6), "op": "nl.copy", "data": x, "reduce_op": "nl.add",
                                      "reduce_res": Out((P, 1), "float32", error=1e-5), "scale": column("s")}, {"dst": scaled, "reduce_res": scaled.sum(1, keepdims=True)})
@@ -120,6 +125,9 @@ def fused():
         beside = "sbuf" if form == "psum" else form  # not both are in PSUM
         yield Form("tensor_scalar_reduce", {"dst": Out(SHAPE, "float32", form), "data": tile("x", "float32", form), "op0": "nl.add", "operand0": column("c", form=beside),
                                             "reduce_op": "nl.maximum", "reduce_res": Out((P, 1), "float32")}, {"dst": value, "reduce_res": value.max(1, keepdims=True)})
+    value = x.array + column("c").array
+    yield Form("tensor_scalar_reduce", {"dst": Out(SHAPE, "float32"), "data": x, "op0": "nl.add", "operand0": column("c", form="psum"), "reduce_op": "nl.maximum",
+                                        "reduce_res": Out((P, 1), "float32")}, {"dst": value, "reduce_res": value.max(1, keepdims=True)})
 
 
 def scans():
@@ -216,6 +224,10 @@ def selections():
         yield Form("range_select", {"dst": Out(SHAPE, "float32"), "on_true_tile": Tile(x.array, at), "bound0": "3.0", "bound1": "11.0", **fixed}, {"dst": want}, LATER)
         yield Form("range_select", {"dst": Out(SHAPE, "float32", at), "on_true_tile": x, "bound0": Tile(np.full((P, 1), 3, np.float32)),
                                     "bound1": Tile(np.full((P, 1), 11, np.float32), "psum"), **fixed}, {"dst": want}, LATER)
+    for at in ("sbuf", "psum"):
+        yield Form("range_select", {"dst": Out(SHAPE, "float32"), "on_true_tile": x, "bound0": Tile(np.full((P, 1), 3, np.float32), "psum"),
+                                    "bound1": Tile(np.full((P, 1), 11, np.float32)), "reduce_res": Out((P, 1), "float32", at), "reduce_op": "nl.maximum", **fixed},
+                   {"dst": want, "reduce_res": want.max(1, keepdims=True)}, LATER)
 
 
 def products():
@@ -280,6 +292,7 @@ def tables():
         mask = [(7 * k + 3) % 32 for k in range(32)]
         for at in ("sbuf", "offset", "stride", "psum", "psum stride"):
             yield Form("nc_stream_shuffle", {"dst": Out(SHAPE, name), "src": Tile(x.array, at), "shuffle_mask": str(mask)}, {"dst": x.array[mask]})
+            yield Form("nc_stream_shuffle", {"dst": Out(SHAPE, name, at), "src": x, "shuffle_mask": str(mask)}, {"dst": x.array[mask]})
         i = (np.arange(P * 10).reshape(P, 10) * 7 % F).astype(np.uint32)
         for at in ("sbuf", "offset", "part"):
             yield Form("nc_n_gather", {"dst": Out((P, 10), name, at), "data": Tile(x.array, at), "indices": Tile(i, at)}, {"dst": np.take_along_axis(x.array, i.astype(int), 1)})
@@ -294,6 +307,14 @@ def newest():
     for at in ON_CHIP:
         yield one("exponential", wide(np.exp), {"src": x}, "bfloat16", at, 0.01, ("trn3",))
         yield one("activate2", wide(lambda x: np.tanh(x + 0.5)), {"op": "nl.tanh", "data": x, "imm0": "0.5", "imm1": "0.0", "op0": "nl.add", "op1": "nl.bypass"}, "float16", at, 0.002, ("trn3",))
+    for at, beside in (("sbuf", "psum"), ("psum", "sbuf")):
+        value = np.exp(x.array - y.array)
+        yield Form("exponential", {"dst": Out(SHAPE, "float32", error=1e-5), "src": x, "max_value": Tile(y.array, beside), "reduce_res": Out((P, 1), "float32", at, error=1e-5),
+                                   "reduce_cmd": "nisa.reduce_cmd.reset_reduce"}, {"dst": value, "reduce_res": value.sum(1, keepdims=True)}, ("trn3",))
+        value = np.tanh(x.array * y.array + column("d").array)
+        yield Form("activate2", {"dst": Out(SHAPE, "float32", error=1e-5), "op": "nl.tanh", "data": x, "imm0": Tile(y.array, beside), "imm1": column("d", form=beside),
+                                 "op0": "nl.multiply", "op1": "nl.add", "reduce_op": "nl.maximum", "reduce_res": Out((P, 1), "float32", at, error=1e-5),
+                                 "reduce_cmd": "nisa.reduce_cmd.reset_reduce"}, {"dst": value, "reduce_res": value.max(1, keepdims=True)}, ("trn3",))
 
 
 GROUPS = (reductions, activations, fused, scans, statistics, selections, products, transfers, tables, newest)
