@@ -22,7 +22,8 @@ dumps    $pytest -rs tests/sim/test_dumps.py
 indices  NKX_INDEX_CASES=3000 $pytest tests/trace/test_index_cases.py
 calls    NKX_OPERATION_CALLS=20000 $pytest tests/conformance/test_operations.py -k more_drawn_calls
 nki-ast  NKX_NKI_MUTATIONS=600000 $pytest tests/nki_kernels/test_mutations.py
-nki-rand NKX_RANDOM_NKI=1000 $pytest tests/nki_kernels/test_random_nki.py
+nki-rand NKX_NKI=all NKX_RANDOM_NKI=1000 $pytest tests/nki_kernels/test_random_nki.py
+nki-fuzz NKX_NKI_FUZZ=1800 $pytest tests/nki_kernels/test_upgrade.py -k mutated_kernels
 random   NKX_RANDOM_KERNELS=2000 NKX_RANDOM_TARGETS=all $pytest tests/conformance/test_random_kernels.py
 sbuf     NKX_BIG=1 NKX_SPILL_PROGRAMS=60 $pytest tests/conformance/test_sbuf_pressure.py tests/passes/test_insert_spill_reload_values.py
 examples NKX_FULL_EXAMPLES=1 $pytest tests/conformance/test_examples.py -k decoder_layer

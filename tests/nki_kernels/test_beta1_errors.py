@@ -112,3 +112,22 @@ def kernel(a: tensor[128, 64]):
 """
     codes = {d["code"]: d["message"] for d in compiler.compile(source)["diagnostics"]}
     assert codes["nki-mixed-generations"] == "nki.isa.tensor_copy belongs to newer NKI, but the kernel is beta 1"
+
+
+# several lines at `{line}`, and the severity
+SCOPES = [
+    ("for k in nl.affine_range(2):\n    y = nl.ndarray((128, 512), nl.float32)\n    y[...] = nl.exp(x)\nx = nl.add(«y», 1.0)", "error"),
+    ("if a.shape[0] == 200:\n    y = nl.ndarray((128, 512), nl.float32)\nelse:\n    y = nl.ndarray((128, 512), nl.float32)\n«y»[...] = nl.exp(x)", "error"),
+    ("y = nl.ndarray((128, 512), nl.float32)\nfor k in nl.sequential_range(2):\n    «y» = nl.ndarray((128, 512), nl.float32)\n    y[...] = x", "warning"),
+]
+
+
+@pytest.mark.parametrize("lines, severity", SCOPES)
+def test_a_tensor_of_a_loop_or_branch_is_not_used_after_it(lines, severity):
+    plain = lines.replace("«", "").replace("»", "").replace("\n", "\n    ")
+    found = [d for d in compiler.compile(KERNEL.replace("{line}", plain))["diagnostics"] if d["code"] == "nki-scope"]
+    [(row, text)] = [(n, t) for n, t in enumerate(lines.split("\n")) if "«" in t]
+    assert [d["severity"] for d in found] == [severity], found
+    place = found[0]["range"]
+    assert (place["line"], place["col"]) == (LINE + row, 5 + text.index("«"))
+    assert place["end_col"] == place["col"] + text.index("»") - text.index("«") - 1

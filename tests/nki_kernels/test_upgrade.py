@@ -1,5 +1,6 @@
 """`nkx nki upgrade`: kernels of beta 1 rewritten for the newest generation compute the same values; what is not certain is
 marked, and stays."""
+import ast
 import json
 import os
 import subprocess
@@ -9,7 +10,7 @@ import pytest
 
 from support.nki_beta1 import HEAD, KERNELS
 from support.nki_pairs import PAIRS, source_of
-from support.paths import BUILD, NKX
+from support.paths import BUILD, NKX, TESTS
 
 MARK = "# nkx: not upgraded: "
 SOURCES = {name: HEAD + k[0] for name, k in KERNELS.items()} | {f"pair {n}": source_of(n, 1) for n in PAIRS}
@@ -153,6 +154,80 @@ def kernel(a: tensor[128, 64], b: tensor[128, 64]):
 def test_results_that_are_parameters_are_marked():
     new, said = upgrade(HEAD + "@nki.baremetal\ndef kernel(a, out):\n    nl.store(out, nl.load(a))\n")
     assert "@nki.jit\n" in new and f"    {MARK}the results are parameters" in new and "1 statement to be done by hand" in said
+
+
+def rewritten(body, above=""):
+    """The body of a kernel after the upgrade, and the text above it."""
+    text = HEAD + above + "\n@nki.jit\ndef kernel(a: tensor[128, 64]):\n    out = nl.ndarray(a.shape, dtype=a.dtype, buffer=nl.shared_hbm)\n" + body
+    new, _ = upgrade(text)
+    ast.parse(new)
+    return new.split("buffer=nl.shared_hbm)\n", 1)[1], new.split("\n@nki.jit")[0]
+
+
+def test_statements_that_share_a_line_are_rewritten_each():
+    body, _ = rewritten("    ip = nl.arange(128)[:, None]; jf = nl.arange(64)[None, :]; x = nl.load(a[ip, jf]);\n"
+                        "    for i in nl.affine_range(2): y = nisa.activation(op=nl.exp, data=x); nl.store(out, y)\n    return out\n")
+    assert body == """    x = nl.load(a[0:128, 0:64])
+    for i in range(2):
+        y = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.sbuf)
+        nisa.activation(dst=y, op=nl.exp, data=x)
+        nl.store(out, y)
+    return out
+"""
+
+
+def test_a_mark_stands_alone_above_a_statement_that_shared_a_line():
+    body, _ = rewritten("    x = nl.load(a); y = strange(x); nl.store(out, x)\n    return out\n")
+    assert body.splitlines()[1].startswith(f"    {MARK}") and body.splitlines()[2:4] == ["    y = strange(x)", "    nl.store(out, x)"]
+
+
+def test_tabs_stay_and_a_body_that_becomes_empty_passes():
+    text = HEAD + ("@nki.jit\ndef kernel(a: tensor[128, 64]):\n\tif True:\n\t\tip = nl.arange(128)[:, None]\n\tx = nisa.activation(op=nl.exp, data=a)\n"
+                   "\treturn a\n")
+    new, _ = upgrade(text)
+    ast.parse(new)
+    assert "\t\tpass\n" in new and "\n\tnisa.activation(dst=x" in new
+
+
+def test_a_mark_on_a_statement_that_goes_away_stays():
+    new, said = upgrade(HEAD + "@nki.jit\ndef kernel(a, out):\n    ip = nl.arange(128)[:, None]\n    nl.store(out[ip, 0:4], nl.load(a[ip, 0:4]))\n")
+    ast.parse(new)
+    assert "ip" not in new and f"    {MARK}the results are parameters" in new and "1 statement" in said
+
+
+def test_what_uses_an_uncertain_value_is_marked():
+    body, _ = rewritten("    x = strange(nl.load(a))\n    y = x + 1\n    nl.store(out, y)\n    return out\n")
+    assert body.count(MARK) == 3
+
+
+UNREAD = {
+    "a function that is no kernel": ("def twice(t):\n    return nl.add(t, t)\n", "twice is no kernel"),
+    "functions imported by name": ("from neuronxcc.nki.language import load\n", "functions that are imported by name"),
+    "a module without a short name": ("import neuronxcc.nki.language\n", "names of a module without a short name"),
+}
+
+
+@pytest.mark.parametrize("what", UNREAD)
+def test_what_is_not_read_is_marked(what):
+    above, reason = UNREAD[what]
+    _, head = rewritten("    nl.store(out, nl.load(a))\n    return out\n", above)
+    assert f"{MARK}{reason}" in head
+
+
+@pytest.mark.parametrize("statement", ["y: object = x + x", "y = x + x if a.shape[0] else x", "y = [x + x for _ in (0, 1)]", "y = strange(x)", "y, z = strange(x)",
+                                       "del x", "y = lambda: x + 1", "assert x", "for y in strange(x): nl.store(out, y)", "while x: pass", "if x > 1: pass"])
+def test_a_form_that_is_not_known_is_marked(statement):
+    body, _ = rewritten(f"    x = nl.load(a)\n    {statement}\n    return out\n")
+    assert body.splitlines()[1].startswith(f"    {MARK}") and "# nkx" not in body.splitlines()[2]
+
+
+def test_mutated_kernels_are_upgraded_to_programs():
+    path = os.pathsep.join(map(str, (TESTS, BUILD / "python", BUILD / "python/nkx/stubs")))
+    seconds = os.environ.get("NKX_NKI_FUZZ", "6")
+    for what in ("upgrade", "compile"):
+        done = subprocess.run([sys.executable, "-m", "support.nki_fuzz", what, os.environ.get("NKX_SEED", "1"), seconds],
+                              env={**os.environ, "PYTHONPATH": path}, capture_output=True, text=True, timeout=300 + float(seconds))
+        assert done.returncode == 0, done.stdout[-5000:] + done.stderr[-2000:]
 
 
 def test_a_file_without_beta_1_stays_as_it_is():

@@ -8,12 +8,13 @@ A statement is rewritten where its meaning is certain:
                                                                   nisa.activation(dst=e, op=nl.exp, data=x)
     acc += nisa.nc_matmul(l, r)                                   nisa.nc_matmul(dst=acc, stationary=l, moving=r)
 
-The others stay, below a comment that says what has to be done by hand.  The text between the statements, with its
+The others stay, below a comment that says what has to be done by hand; so do those that use what they make.  The text between the statements, with its
 comments, stays as it is.  nki_upgrade_values.py rewrites the expressions.
 """
 import ast
 
-from nkx.nki_upgrade_values import Blocks, Index, Kernel, Tile, Uncertain
+from nkx.nki_upgrade_lines import bodies, line_starts, one_on_each_line
+from nkx.nki_upgrade_values import UNKNOWN, Blocks, Index, Kernel, Tile, Uncertain
 
 MARK = "# nkx: not upgraded: "
 _MODULES = {"neuronxcc.nki": "nki", "neuronxcc.nki.language": "nki.language", "neuronxcc.nki.isa": "nki.isa",
@@ -52,29 +53,42 @@ def _aliases(tree):
 
 
 class _File:
+    """A file in which each statement of its kernels has its own line."""
+
     def __init__(self, text):
         self.data = text.encode()
         self.tree = ast.parse(text)
-        self.starts = [0]
-        for line in self.data.splitlines(keepends=True):
-            self.starts.append(self.starts[-1] + len(line))
-        self.edits, self.marks = [], 0  # (begin, end, text)
+        self.starts = line_starts(self.data)
+        self.edits, self.marks, self.dropped = [], 0, set()  # (begin, end, text)
 
     def place(self, node):
         return self.starts[node.lineno - 1] + node.col_offset, self.starts[node.end_lineno - 1] + node.end_col_offset
 
+    def indent(self, node):
+        """What is before it on its line: spaces or tabs."""
+        begin = self.starts[node.lineno - 1]
+        return self.data[begin:begin + node.col_offset].decode()
+
     def replace(self, node, lines):
-        """Writes lines in place of a statement; none: the line goes away."""
+        """Writes lines in place of a statement."""
         begin, end = self.place(node)
-        if not lines:
-            begin, end = self.starts[node.lineno - 1], self.starts[node.end_lineno]
-        indent = " " * node.col_offset
-        self.edits.append((begin, end, ("\n" + indent).join(lines)))
+        self.edits.append((begin, end, ("\n" + self.indent(node)).join(lines)))
 
     def mark(self, node, reason):
-        begin, _ = self.place(node)
+        begin = self.starts[node.lineno - 1]
         self.marks += 1
-        self.edits.append((begin, begin, f"{MARK}{reason}\n{' ' * node.col_offset}"))
+        self.edits.append((begin, begin, f"{self.indent(node)}{MARK}{reason}\n"))
+
+    def drop(self, statements):
+        """Removes those of a body that are dropped, with their lines."""
+        for node in statements:
+            for inner in bodies(node):
+                self.drop(inner)
+            if node in self.dropped:
+                if self.dropped.issuperset(statements) and node is statements[0]:
+                    self.replace(node, ["pass"])
+                else:
+                    self.edits.append((self.starts[node.lineno - 1], self.starts[node.end_lineno], ""))
 
     def text(self):
         out = self.data
@@ -128,12 +142,16 @@ def _assign_several(k, node, target, value):
                 codes.append(code)
                 k.note(t, v, tile)
             return k.take_lines() + [f"{k.source(target)} = {', '.join(codes)}"]
+        if any(isinstance(v, (Index, list)) for v in values):
+            raise Uncertain("index tiles and other values are assigned at once")
         return [line for t, v in zip(target.elts, value.elts) for line in _assign(k, node, t, v) or [f"{k.source(t)} = {k.source(v)}"]]
     v = k.value(value)
     k.note(target, value, None)
     if isinstance(v, list) and len(v) == len(target.elts):  # i, j = nl.mgrid[…]
         for t, i in zip(target.elts, v):
             k.define(t.id, i, node)
+    elif k.has_tiles(value):
+        raise Uncertain("what this makes is not known here")
     return None
 
 
@@ -189,31 +207,60 @@ def _statement(k, node):
     if isinstance(node, ast.Return) and node.value is not None:
         code, _ = k.expression(node.value)
         return k.take_lines() + [f"return {code}"]
-    if isinstance(node, (ast.Assert, ast.Pass, ast.Expr, ast.Return, ast.Break, ast.Continue, ast.Import, ast.ImportFrom)):
+    if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call) and isinstance(node.value.func, ast.Name) and node.value.func.id == "print":
         return None
-    if any(isinstance(n, ast.Call) and (k.name_of(n) or "").startswith(("nl.", "nisa.")) for n in ast.walk(node)):
+    if k.has_tiles(node):
         raise Uncertain("this statement is not known")
     return None
 
 
+def _head(k, node):
+    """What a compound statement has beside its bodies; its targets are no tiles as far as is known."""
+    if isinstance(node, ast.For):
+        is_range = k.is_call(node.iter) and _is_range(node.iter, k) or isinstance(node.iter, ast.Call) and k.source(node.iter.func) == "range"
+        numbers = isinstance(node.iter, (ast.Tuple, ast.List)) and all(isinstance(e, ast.Constant) for e in node.iter.elts)
+        for n in ast.walk(node.target):
+            if isinstance(n, ast.Name):
+                k.env[n.id] = int if is_range or numbers else UNKNOWN
+        return [] if is_range else [node.iter]
+    if isinstance(node, ast.With):
+        return [i.context_expr for i in node.items if not k.is_call(i.context_expr)]
+    return [getattr(node, "test", getattr(node, "subject", None))]
+
+
 def _body(f, k, statements):
     for node in statements:
-        if isinstance(node, (ast.For, ast.While, ast.If, ast.With, ast.FunctionDef)):
+        if any(bodies(node)):
             if isinstance(node, ast.For) and k.is_call(node.iter) and _is_range(node.iter, k):
                 begin, end = f.place(node.iter.func)
                 f.edits.append((begin, end, "range"))
-            _body(f, k, node.body)
-            _body(f, k, getattr(node, "orelse", []))
+            if any(part is not None and k.has_tiles(part) for part in _head(k, node)):
+                f.mark(node, "this condition or loop is over tiles, as far as can be seen")
+                k.keep_names(*(p for p in _head(k, node) if p is not None))
+            if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+                k.env |= {a.arg: UNKNOWN for n in ast.walk(node) if isinstance(n, ast.arguments) for a in (*n.posonlyargs, *n.args, *n.kwonlyargs)}
+            for inner in bodies(node):
+                _body(f, k, inner)
             continue
         k.lines, k.cut = [], {}
         try:
             lines = _statement(k, node)
+            ast.parse("\n".join(lines or []))
         except Uncertain as e:
-            f.mark(node, str(e))
-            k.keep_names(node)
-            continue
-        if lines is not None and lines != [k.source(node)]:
-            f.replace(node, lines)
+            _leave(f, k, node, str(e))
+        except (AttributeError, IndexError, KeyError, StopIteration, SyntaxError, TypeError, ValueError):
+            _leave(f, k, node, "this form of a statement is not known")
+        else:
+            if lines is not None and lines != [k.source(node)]:
+                f.replace(node, lines)
+
+
+def _leave(f, k, node, reason):
+    f.mark(node, reason)
+    k.keep_names(node)
+    for n in ast.walk(node):
+        if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store):
+            k.env[n.id] = UNKNOWN
 
 
 def _drop_index_tiles(f, k):
@@ -224,7 +271,7 @@ def _drop_index_tiles(f, k):
             nodes.setdefault(node, []).append(name)
     for node, names in nodes.items():
         if not any(n in k.kept for n in names):
-            f.replace(node, [])
+            f.dropped.add(node)
         else:
             f.mark(node, "index tiles belong to beta 1; a statement that uses them was not upgraded")
 
@@ -246,6 +293,26 @@ def _kernel(f, node, aliases):
         f.mark(node.body[0], "the results are parameters; make them with nl.ndarray(…, buffer=nl.shared_hbm), and return them")
     _body(f, k, node.body)
     _drop_index_tiles(f, k)
+    f.drop(node.body)
+
+
+def _uses_nki(node, aliases):
+    """It names a function of nki.language or nki.isa."""
+    return any(isinstance(n, ast.Attribute) and isinstance(n.value, ast.Name) and aliases.get(n.value.id) in ("nki.language", "nki.isa")
+               for n in ast.walk(node))
+
+
+def _mark_what_is_not_read(f, kernels, aliases):
+    """Functions that kernels may call, and names that an import brings without their module."""
+    inside = {n for kernel in kernels for n in ast.walk(kernel)}
+    for node in ast.walk(f.tree):
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and node not in inside and any(_uses_nki(n, aliases) for n in node.body):
+            f.mark(node.body[0], f"{node.name} is no kernel; what its parameters are is not known")
+            inside |= set(ast.walk(node))
+        elif isinstance(node, ast.ImportFrom) and node.module in ("neuronxcc.nki.language", "neuronxcc.nki.isa"):
+            f.mark(node, "functions that are imported by name are not looked at: import their module, and write nl.load(…)")
+        elif isinstance(node, ast.Import) and any(a.name.startswith("neuronxcc.nki") and not a.asname for a in node.names):
+            f.mark(node, "names of a module without a short name are not looked at: import it as nl, nisa or nki")
 
 
 def _host_calls(f, tree, kernels, aliases):
@@ -264,12 +331,21 @@ def _host_calls(f, tree, kernels, aliases):
 
 def upgrade(text):
     """(the new text, the number of statements that stay to be done by hand)"""
-    f = _File(text)
-    aliases = _aliases(f.tree)
-    kernels = [n for n in ast.walk(f.tree) if isinstance(n, ast.FunctionDef) and _is_kernel(n, aliases)]
+    tree = ast.parse(text)
+    aliases = _aliases(tree)
+    is_newer = not any((getattr(n, "module", None) or "").startswith("neuronxcc") or any(a.name.startswith("neuronxcc") for a in n.names)
+                       for n in ast.walk(tree) if isinstance(n, (ast.Import, ast.ImportFrom)))
+    if is_newer:
+        return text, 0
+    f = _File(one_on_each_line(text, lambda n: isinstance(n, (ast.Import, ast.ImportFrom)) or isinstance(n, ast.FunctionDef) and (
+        _is_kernel(n, aliases) or _uses_nki(n, aliases))))
+    found = [n for n in ast.walk(f.tree) if isinstance(n, ast.FunctionDef) and _is_kernel(n, aliases)]
+    inner = {n for k in found for part in k.body for n in ast.walk(part)}
+    kernels = [k for k in found if k not in inner]
+    _mark_what_is_not_read(f, kernels, aliases)
     for node in ast.walk(f.tree):
         try:
-            new = _import(node) if isinstance(node, (ast.Import, ast.ImportFrom)) else None
+            new = _import(node) if isinstance(node, (ast.Import, ast.ImportFrom)) and node not in inner else None
             if new:
                 f.replace(node, [new])
         except Uncertain as e:

@@ -13,6 +13,9 @@ class Uncertain(Exception):
     """Why a statement is not rewritten."""
 
 
+UNKNOWN = object()  # what a statement makes that is not upgraded: perhaps a tile
+
+
 class Tile:
     """A tensor.  buffer: "nl.sbuf", "nl.psum" or "nl.hbm"; cut: {axis: size} of a tile that a mask has made smaller."""
 
@@ -130,8 +133,19 @@ class Kernel:
         is_mask = isinstance(node, ast.Compare) and any(isinstance(self.value(x), Index) for x in (node.left, *node.comparators))
         return node if is_mask else None
 
-    def keep_names(self, node):
-        self.kept |= {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
+    def keep_names(self, *nodes):
+        self.kept |= {n.id for node in nodes for n in ast.walk(node) if isinstance(n, ast.Name)}
+
+    def has_tiles(self, node):
+        """It has a function of NKI, or a name of a tile or of what may be one; shapes and types of tiles are none."""
+        if isinstance(node, ast.Attribute) and node.attr in ("shape", "dtype", "ndim") and isinstance(node.value, ast.Name):
+            return False
+        if isinstance(node, ast.Call) and self.name_of(node).startswith(("nl.", "nisa.")):
+            return self.name_of(node) not in ("nl.ds", "nl.program_id", "nl.num_programs", "nl.program_ndim")
+        if isinstance(node, ast.Name):
+            v = self.env.get(node.id)
+            return v is UNKNOWN or isinstance(v, (Tile, Blocks, Index, list, ast.AST))
+        return any(self.has_tiles(n) for n in ast.iter_child_nodes(node))
 
     def take_lines(self):
         lines, self.lines = self.lines, []
@@ -239,6 +253,8 @@ class Kernel:
             v = self.env.get(node.id)
             if isinstance(v, (Index, list, ast.AST)):
                 raise Uncertain("an index tile outside of an index")
+            if v is UNKNOWN:
+                raise Uncertain(f"what {node.id} is, is not known here")
             return self._cut_tile(node.id, v) if isinstance(v, Tile) else (node.id, v)
         if isinstance(node, ast.Subscript):
             return self._access(node)
@@ -266,8 +282,9 @@ class Kernel:
         for n in ast.walk(node):
             if isinstance(n, ast.Name) and isinstance(self.env.get(n.id), (Index, list, ast.AST)):
                 raise Uncertain("an index tile outside of an index")
-            if isinstance(n, ast.Call) and self.name_of(n).startswith(("nl.", "nisa.")):
-                raise Uncertain("this expression is not known")
+        is_part = isinstance(node, (ast.Name, ast.Attribute, ast.Subscript, ast.Constant))
+        if self.has_tiles(node) and (not is_part or any(isinstance(n, ast.Call) for n in ast.walk(node))):
+            raise Uncertain("this expression is not known")
 
     def _with_newer_names(self, node):
         """np.float32 as a dtype, np.add as an operator: nl has both."""

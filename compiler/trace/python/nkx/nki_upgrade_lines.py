@@ -1,0 +1,85 @@
+"""Gives every statement its own line, for what `nkx nki upgrade` rewrites statement by statement.
+
+    x = nl.load(a); y = x + 1          x = nl.load(a)
+                                       y = x + 1
+    for i in range(4): f(i)            for i in range(4):
+                                           f(i)
+"""
+import ast
+import re
+
+_UNIT = "    "  # the indentation of a body that stood on the line of its header
+_SEPARATOR = re.compile(rb"(?:[ \t\f]|\\\r?\n)*;")
+_REST = re.compile(rb"(?:[ \t\f;]|\\\r?\n)*")
+
+
+def line_starts(data):
+    starts = [0]
+    for line in data.splitlines(keepends=True):
+        starts.append(starts[-1] + len(line))
+    return starts
+
+
+def bodies(node):
+    """The lists of statements of a compound statement."""
+    for name in ("body", "orelse", "finalbody"):
+        inner = getattr(node, name, None)
+        if isinstance(inner, list) and inner and isinstance(inner[0], ast.stmt):
+            yield inner
+    for part in [*getattr(node, "handlers", []), *getattr(node, "cases", [])]:
+        yield part.body
+
+
+class _Splitter:
+    def __init__(self, text):
+        self.data = text.encode()
+        self.starts = line_starts(self.data)
+        self.edits = []
+
+    def begin(self, node):
+        first = min([node, *getattr(node, "decorator_list", [])], key=lambda n: n.lineno)
+        return self.starts[first.lineno - 1] + first.col_offset - (first is not node)  # with the @ of a decorator
+
+    def end(self, node):
+        return self.starts[node.end_lineno - 1] + node.end_col_offset
+
+    def before(self, at):
+        """What is before it on its line, or on the lines that go on with a backslash."""
+        line = self.data.rfind(b"\n", 0, at) + 1
+        while line and self.data[:line].rstrip(b"\r\n").endswith(b"\\"):
+            line = self.data.rfind(b"\n", 0, line - 1) + 1
+        return self.data[line:at]
+
+    def split(self, statements, header, chosen):
+        """header: the indentation of the compound statement; chosen: the nodes that matter, None for all."""
+        matters = [chosen is None or any(n in chosen for n in ast.walk(node)) for node in statements]
+        at = self.begin(statements[0])
+        first = self.before(at)
+        alone = not first.strip(b" \t\f\\\r\n")
+        indent = first if alone else header + _UNIT.encode()
+        if not alone and any(matters):
+            self.edits.append((at - len(first) + len(first.rstrip(b" \t\\\r\n")), at, b"\n" + indent))
+        for node, it_matters, next_matters, after in zip(statements, matters, [*matters[1:], False], [*statements[1:], None]):
+            if it_matters:
+                for inner in bodies(node):
+                    self.split(inner, indent, None if chosen is None or node in chosen else chosen)
+            separator = _SEPARATOR.match(self.data, self.end(node))
+            if separator and (it_matters or next_matters):
+                rest = _REST.match(self.data, self.end(node)).end()
+                follows = after and self.begin(after) == rest
+                self.edits.append((self.end(node), rest if follows else separator.end(), b"\n" + indent if follows else b""))
+
+    def text(self):
+        out = self.data
+        for begin, end, text in sorted(self.edits, reverse=True):
+            out = out[:begin] + text + out[end:]
+        return out.decode()
+
+
+def one_on_each_line(text, is_chosen=None):
+    """The same program, where each statement in what is_chosen(node) says, and beside it, has its own line; None: all of it."""
+    s = _Splitter(text)
+    tree = ast.parse(text)
+    if tree.body:
+        s.split(tree.body, b"", is_chosen and {n for n in ast.walk(tree) if is_chosen(n)})
+    return s.text()
