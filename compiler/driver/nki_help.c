@@ -163,6 +163,12 @@ static const char *use_of(const struct nki_param_def *p) {
       [NKI_PARAM_ENGINE] = "the engine: nisa.engine.vector, …",
       [NKI_PARAM_WORD] = "a choice",
   };
+  if (!p->memories && p->kind == NKI_PARAM_DST)
+    return "a register, written";
+  if (!p->memories && p->kind == NKI_PARAM_SRC)
+    return "a register";
+  if (!p->memories && p->kind == NKI_PARAM_NUMBER)
+    return "a register or a number";
   return p->kind < (int)(sizeof uses / sizeof *uses) && uses[p->kind] ? uses[p->kind] : "a value";
 }
 
@@ -230,7 +236,8 @@ static void put_example(struct buf *b, const struct nki_call_def *def) {
 static void put_limits(struct buf *b, enum nki_call_kind call) {
   open_list(b, "limits");
   const bool is_product = instructions[call].kind[0] == NISA_MATMUL; /* a transpose is one, but of limits of its own */
-  if (instructions[call].n_kinds && (!is_product || call == NKI_NC_MATMUL))
+  const bool is_register = nki_calls[call].engines[0] == NISA_ENGINE_SYNC; /* it has no access pattern */
+  if (instructions[call].n_kinds && !is_register && (!is_product || call == NKI_NC_MATMUL))
     cards_put_limits(b, (enum nisa_kind)instructions[call].kind[0]);
   for (int i = 0; i < LIMITS_MAX && instructions[call].limit[i]; i++) {
     json_put_comma(b);

@@ -41,7 +41,8 @@ class Register:
 
     def __bool__(self):
         nki_names.refuse(_nkx.NkiRegisterInHostCode, "the truth of a register is known on the device only",
-                         "write `if register:` or `while register:` without break, continue and return, or nl.where for data")
+                         "write `if register:` or `while register:` without break, continue and return; join comparisons with & and |, "
+                         "as in (a < b) & (b < c)")
 
     def __index__(self):
         _in_host_code("this place")
