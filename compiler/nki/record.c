@@ -398,11 +398,32 @@ static bool check_tensor_tensor(const struct nki_program *p, const struct nki_ca
          nki_not_both_in_psum("data1", x, "data2", y, err);
 }
 
+/* Vector and Scalar read one operand in PSUM: data, or the column beside it. */
+static bool check_columns_in_psum(const struct nki_call *c, struct nki_error *err) {
+  const struct nki_call_def *def = nki_def(c);
+  const struct nki_view *data = NULL;
+  for (int i = 0; i < nki_n_params(def); i++) {
+    const char *name = def->param[i].name;
+    if (c->value[i].kind != NKI_VIEW)
+      continue;
+    if (!strcmp(name, "data"))
+      data = c->value[i].view;
+    const bool is_column =
+        !strcmp(name, "operand0") || !strcmp(name, "bias") || !strcmp(name, "scale") || !strcmp(name, "imm0") ||
+        (!strcmp(name, "operand1") && c->kind == NKI_TENSOR_SCALAR && c->engine == NISA_ENGINE_SCALAR);
+    if (is_column && data && !nki_not_both_in_psum(name, c->value[i].view, "data", data, err))
+      return false;
+  }
+  return true;
+}
+
 static bool check_call(const struct nki_program *p, const struct nki_call *c, struct nki_error *err) {
   const struct nki_call_def *def = nki_def(c);
   for (int i = 0; i < nki_n_params(def); i++)
     if (c->value[i].kind == NKI_VIEW && !check_view(c, &def->param[i], c->value[i].view, err))
       return false;
+  if (!check_columns_in_psum(c, err))
+    return false;
   if (def->engines[0] == NISA_ENGINE_SYNC)
     return nki_rules_registers(c, err);
   switch (c->kind) {

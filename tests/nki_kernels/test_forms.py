@@ -1,10 +1,14 @@
-"""Each operand form, type and engine of each call: what the simulated machine computes is what NumPy says."""
+"""Each operand form, type and engine of each call: what the simulated machine computes is what NumPy says.  On trn2, and with
+NKX_NKI=all on all machines."""
 import pytest
 
 from support import nki_form_cases as cases
-from support.nki_forms import TARGETS, Kernel
+from support import nki_form_more as more
+from support.nki_forms import Kernel, Out, Tile
+from support.nki_kernels import TARGETS
+from support.server import Server
 
-FORMS = {"elementwise": list(cases.elementwise())}
+FORMS = {f.__name__: list(f()) for f in (cases.elementwise, *more.GROUPS)}
 CHUNK = 40
 
 
@@ -19,3 +23,41 @@ def chunks(target):
 def test_each_form_computes_what_numpy_says(target, forms):
     wrong = Kernel(forms).run(target)
     assert not wrong, "\n".join(wrong)
+
+
+@pytest.fixture(scope="module")
+def listed():
+    with Server() as server:
+        return {c["name"].removeprefix("nisa."): c for c in server.get("/api/v1/nki").json["calls"] if c["kind"] == "instruction"}
+
+
+def used(call):
+    return [f for forms in FORMS.values() for f in forms if f.call == call]
+
+
+def memories(call, parameter):
+    return {v.memory() for f in used(call) for v in [f.arguments.get(parameter)] if isinstance(v, (Tile, Out))}
+
+
+# Their values are compared in test_calls.py (and those of registers and cores in test_registers.py and test_cores.py): they
+# have one form, or a state.
+ELSEWHERE = {"rng", "rand2", "set_rng_seed", "rand_set_state", "rand_get_state", "dropout", "local_gather", "sequence_bounds", "nonzero_with_count", "quantize_mx",
+             "nc_matmul_mx", "core_barrier", "sendrecv"}
+
+
+def test_every_listed_call_has_forms(listed):
+    missing = {c for c in listed if not used(c)} - ELSEWHERE
+    assert {c for c in missing if not c.startswith("register_")} == set()
+    assert not {c for c in ELSEWHERE if used(c)}
+
+
+def test_every_operand_of_these_calls_is_tried_in_each_memory_that_the_help_names(listed):
+    untried = {}
+    for name, c in listed.items():
+        if name.startswith("dma_"):  # row numbers are views here, whose forms are those of test_calls.py
+            continue
+        for o in c["operands"] if used(name) else []:
+            want = {m for m in o.get("memories", []) if m in ("sbuf", "psum")}
+            if want - memories(name, o["name"]):
+                untried[f"{name}.{o['name']}"] = want - memories(name, o["name"])
+    assert not untried, "\n" + "\n".join(f"{k} {v}" for k, v in untried.items())

@@ -153,18 +153,19 @@ def _view(name, shape, kind, form):
 
 @dataclasses.dataclass
 class Form:
-    """A call with its arguments: Tile, Out, or the text of anything else.  want: what each Out becomes."""
+    """A call with its arguments: Tile, Out, a list of Tiles, or the text of anything else.  want: what each Out becomes."""
     call: str
     arguments: dict
     want: dict
     targets: tuple = TARGETS
-    before: str = ""  # calls of the same test that come first, with {parameter} for the operands
 
     def label(self):
         return f"{self.call}({', '.join(f'{k}={self._short(v)}' for k, v in self.arguments.items())})"
 
     @staticmethod
     def _short(v):
+        if isinstance(v, list):
+            return ", ".join(map(Form._short, v))
         if isinstance(v, Tile):
             return f"{v.array.dtype.name} {v.array.shape} {v.form}"
         return f"{v.dtype} {v.shape} {v.form}" if isinstance(v, Out) else v
@@ -172,11 +173,14 @@ class Form:
     def write(self, kernel, number):
         names, lines = {}, []
         for parameter, v in self.arguments.items():
+            if isinstance(v, list):
+                names[parameter] = f"[{', '.join(f'{parameter}{k}_{number}' for k in range(len(v)))}]"
+                lines += [line for k, x in enumerate(v) for line in x.write(kernel, f"{parameter}{k}_{number}")]
+                continue
             names[parameter] = f"{parameter}{number}" if isinstance(v, (Tile, Out)) else v
             if isinstance(v, (Tile, Out)):
                 lines += v.write(kernel, names[parameter])
-        lines += [line.format(**names) for line in self.before.splitlines()]
-        shown = ", ".join(f"{k}={v}" for k, v in names.items() if not k.startswith("_"))
+        shown = ", ".join(f"{k}={v}" for k, v in names.items())
         lines.append(f"nisa.{self.call}({shown})  # {number}")
         for parameter, v in self.arguments.items():
             if isinstance(v, Out):
