@@ -285,12 +285,12 @@ enum nki_region nki_region_of(const struct nki_call *c);
 static inline bool nki_is_users(enum nki_call_kind k) {
   return k < NKI_REGISTER_ALU;
 }
-/* Calls f for each tensor that a call names, registers in the places of views among them. */
 /* True if its result is a register of the kind NKI_RESULT. */
 static inline bool nki_makes_register(const struct nki_call *c) {
   return c->kind == NKI_REGISTER_ALU || c->kind == NKI_DEVICE_FOR;
 }
 typedef void nki_tensor_fn(void *user, struct nki_tensor *t, bool is_written);
+/* Calls f for each tensor that a call names, registers in the places of views among them. */
 void nki_each_tensor(const struct nki_call *c, nki_tensor_fn *f, void *user);
 /* The value of the parameter of this name, which the call must have. */
 const struct nki_value *nki_value(const struct nki_call *c, const char *name);
