@@ -53,13 +53,17 @@ static enum status lower_while(struct nki_lower *l, const struct nki_items *item
   struct ir_builder outside = l->b;
   MlirRegion regions[] = {ir_region(&outside, 0, NULL, &l->b), {NULL}};
   enum status st = nki_lower_items(l, items, begin + 1, middle, nesting + 1);
+  if (st) { /* the condition may have no value */
+    mlirRegionDestroy(regions[0]);
+    l->b = outside;
+    return st;
+  }
   l->b.loc = outside.loc;
   MlirValue goes_on = truth_of(l, condition_of(&items->v[middle]));
   nki_release_after(l, items->v[middle].id);
   ir_op0(&l->b, "scf.condition", 1, &goes_on);
   regions[1] = ir_region(&outside, 0, NULL, &l->b);
-  if (!st)
-    st = nki_lower_items(l, items, middle + 1, end, nesting + 1);
+  st = nki_lower_items(l, items, middle + 1, end, nesting + 1);
   l->b.loc = outside.loc;
   ir_yield(&l->b, 0, NULL);
   l->b = outside;

@@ -67,13 +67,9 @@ void nki_find_cells(struct nki_lower *l) {
 
 /* ---- values ------------------------------------------------------------------------------------------------------ */
 
-static struct nisa_access element(struct nki_lower *l, const struct nki_view *v) {
-  return nki_access_on_chip(l, v);
-}
-
 static MlirValue load(struct nki_lower *l, const struct nki_view *v) {
   const struct nisa_instr in = {
-      .def = nisa_op_def(NISA_REGISTER_LOAD), .engine = NISA_ENGINE_SYNC, .operand = {element(l, v)}};
+      .def = nisa_op_def(NISA_REGISTER_LOAD), .engine = NISA_ENGINE_SYNC, .operand = {nki_access_on_chip(l, v)}};
   MlirOperation op = nisa_create(&in, l->b.loc, 0, NULL);
   mlirBlockAppendOwnedOperation(l->b.block, op);
   return ir_result(op);
@@ -81,7 +77,10 @@ static MlirValue load(struct nki_lower *l, const struct nki_view *v) {
 
 static void store(struct nki_lower *l, const struct nki_view *v, MlirValue value) {
   const struct nisa_instr in = {
-      .def = nisa_op_def(NISA_REGISTER_STORE), .engine = NISA_ENGINE_SYNC, .operand = {element(l, v), scalar(value)}};
+      .def = nisa_op_def(NISA_REGISTER_STORE),
+      .engine = NISA_ENGINE_SYNC,
+      .operand = {nki_access_on_chip(l, v), scalar(value)},
+  };
   mlirBlockAppendOwnedOperation(l->b.block, nisa_create(&in, l->b.loc, 0, NULL));
 }
 

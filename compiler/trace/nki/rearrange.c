@@ -115,10 +115,12 @@ static bool rearrange(struct nki_view *v, const struct pattern *from, const stru
   if (from->n_dims != v->rank)
     return nki_refuse(err, DG_NKI_VIEW, NULL, "the source pattern has %d dimensions, but the tensor %d", from->n_dims,
                       v->rank);
-  for (int i = 0; i < to->n_names; i++)
-    if ((order[i] = find(from, to->name[i])) < 0 || to->n_names != from->n_names)
-      return nki_refuse(err, DG_NKI_VIEW, "both patterns have the same names",
-                        "the source pattern has %d names, the destination pattern has others", from->n_names);
+  bool is_same = to->n_names == from->n_names;
+  for (int i = 0; is_same && i < to->n_names; i++)
+    is_same = (order[i] = find(from, to->name[i])) >= 0;
+  if (!is_same)
+    return nki_refuse(err, DG_NKI_VIEW, "both patterns have the same names",
+                      "the source pattern has %d names, the destination pattern has others", from->n_names);
   if (!split(v, from, size, err))
     return false;
   const struct nki_view before = *v;

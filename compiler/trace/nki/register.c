@@ -95,6 +95,16 @@ static bool read_value(struct nki_recorder *r, PyObject *o, const char *what, st
   return true;
 }
 
+/* The new register that the call, which is made now, has as its result.  NULL with *err. */
+static struct nki_tensor *make_result(struct nki_recorder *r, struct nki_call *c, struct nki_error *err) {
+  c->locs = nki_here(r);
+  nki_note_rounds(r);
+  struct nki_tensor *dst = nki_register_new(r->program, nki_variable_here(r), NKI_RESULT, DT_I32, c->locs, err);
+  if (dst)
+    c->value[0] = view_value(r, dst);
+  return dst;
+}
+
 /* nki_register_alu(op, x, y): a register with the result. */
 static PyObject *register_alu(PyObject *self, PyObject *args) {
   struct nki_recorder *r = nki_enter();
@@ -106,12 +116,9 @@ static PyObject *register_alu(PyObject *self, PyObject *args) {
       !read_value(r, y, "an operand", &c.value[3]))
     return NULL;
   struct nki_error err = {.arena = r->program->arena};
-  c.locs = nki_here(r);
-  nki_note_rounds(r);
-  struct nki_tensor *dst = nki_register_new(r->program, nki_variable_here(r), NKI_RESULT, DT_I32, c.locs, &err);
+  struct nki_tensor *dst = make_result(r, &c, &err);
   if (!dst)
     return nki_raise(&err);
-  c.value[0] = view_value(r, dst);
   c.value[1] = (struct nki_value){.kind = NKI_OP, .op = nki_op_find(op)};
   return nki_call_add(r->program, &c, &err) ? object_of(r, dst, &err) : nki_raise(&err);
 }
@@ -130,12 +137,9 @@ static PyObject *device_for(PyObject *self, PyObject *args) {
       !read_value(r, upper, "upper", &c.value[2]) || !nki_read_int(by, "step", &step))
     return NULL;
   struct nki_error err = {.arena = r->program->arena};
-  c.locs = nki_here(r);
-  nki_note_rounds(r);
-  struct nki_tensor *dst = nki_register_new(r->program, nki_variable_here(r), NKI_RESULT, DT_I32, c.locs, &err);
+  struct nki_tensor *dst = make_result(r, &c, &err);
   if (!dst)
     return nki_raise(&err);
-  c.value[0] = view_value(r, dst);
   c.value[3] = (struct nki_value){.kind = NKI_LIST, .n = 1, .ints = arena_dup(r->program->arena, &step, sizeof step)};
   return nki_region_begin(r->program, &c, r->program->items.n, &err) ? object_of(r, dst, &err) : nki_raise(&err);
 }
