@@ -278,13 +278,14 @@ static bool begin_rounding(unsigned seed) {
 }
 
 /* Calls the kernel's function, or evaluates the record of an NKI kernel.  NULL with an exception. */
-static PyObject *call_with_arrays(const struct trace_kernel *tk, const struct program_kernel *k, PyObject **arrays) {
+static PyObject *call_with_arrays(const struct trace_kernel *tk, const struct program_kernel *k, PyObject **arrays,
+                                  unsigned seed) {
   PyObject *args = NULL, *kw = NULL, *r = NULL;
   if (tk->nki) {
     PyObject *list = PyList_New(k->n_params);
     for (int i = 0; list && i < k->n_params; i++)
       PyList_SET_ITEM(list, i, Py_NewRef(arrays[i]));
-    r = list ? nki_evaluate(tk->nki, list) : NULL;
+    r = list ? nki_evaluate(tk->nki, list, seed) : NULL;
     Py_XDECREF(list);
     return r;
   }
@@ -321,7 +322,7 @@ static enum status run_kernel(struct trace_kernel *tk, const struct trace_array 
   for (int i = 0; ok && i < k->n_params; i++)
     ok = (arrays[i] = wrap_input(&in[i], precision, copies || writes_parameter(tk, i)));
   if (ok && old)
-    r = call_with_arrays(tk, k, arrays);
+    r = call_with_arrays(tk, k, arrays, seed);
   ok = r && store_results(tk, r, arrays, precision, out);
   restore_errors(numpy, old);
   if (!ok)
@@ -420,6 +421,21 @@ static bool add_run(struct trace_kernel *tk, const struct trace_array *in, enum 
   return true;
 }
 
+/* Each instruction rounds as the hardware does; what differs is the order of sums, and the last digits of functions. */
+static void find_spread_of_nki(struct trace_kernel *tk, const struct trace_array *in, struct trace_array *out) {
+  float **spreads = arena_new_array(tk->program->a, float *, (size_t)tk->n_outputs);
+  if (!nki_magnifies_rounding(tk->nki))
+    return;
+  for (int i = 0; i < tk->n_outputs; i++) {
+    const size_t n = (size_t)hlo_shape_elements(&out[i].shape);
+    spreads[i] = arena_new_array(tk->program->a, float, n);
+    memset(spreads[i], 0, n * sizeof **spreads);
+  }
+  const bool is_known = add_run(tk, in, AS_NUMPY, 1, out, spreads) && add_run(tk, in, AS_NUMPY, 2, out, spreads);
+  for (int i = 0; is_known && i < tk->n_outputs; i++)
+    out[i].spread = spreads[i];
+}
+
 void trace_find_spread(struct trace_kernel *tk, const struct trace_array *in, struct trace_array *out,
                        bool *is_random) {
   struct arena *a = tk->program->a;
@@ -427,9 +443,10 @@ void trace_find_spread(struct trace_kernel *tk, const struct trace_array *in, st
   float **spreads = arena_new_array(a, float *, (size_t)tk->n_outputs);
   struct diags ignored;
   int64_t began_us = clock_cpu_us();
-  if (tk->nki) { /* each instruction rounds as the hardware does, and none draws random numbers */
+  if (tk->nki) { /* random numbers come from generators of known state */
     if (is_random)
       *is_random = false;
+    find_spread_of_nki(tk, in, out);
     return;
   }
   diags_init(&ignored, a);

@@ -113,12 +113,26 @@ static PyObject *program_object(const struct nki_program *p) {
   return all;
 }
 
-PyObject *nki_evaluate(const struct nki_program *p, PyObject *arrays) {
+PyObject *nki_evaluate(const struct nki_program *p, PyObject *arrays, unsigned seed) {
   PyObject *record = program_object(p), *module = PyImport_ImportModule("nkx.nki_numpy");
-  PyObject *r = record && module ? PyObject_CallMethod(module, "evaluate", "OO", record, arrays) : NULL;
+  PyObject *r = record && module ? PyObject_CallMethod(module, "evaluate", "OOI", record, arrays, seed) : NULL;
   Py_XDECREF(record);
   Py_XDECREF(module);
   return r;
+}
+
+bool nki_magnifies_rounding(const struct nki_program *p) {
+  size_t widest = 0, narrowest = SIZE_MAX;
+  for (int i = 0; i < p->n_outputs; i++)
+    if (dtype_is_float(p->outputs[i]->dtype) && dtype_size(p->outputs[i]->dtype) > widest)
+      widest = dtype_size(p->outputs[i]->dtype);
+  for (int i = 0; i < p->tensors.n; i++) {
+    const struct nki_tensor *t = p->tensors.v[i];
+    const size_t size = t->packed ? 1 : dtype_size(t->dtype);
+    if ((t->space == MEM_SBUF || t->space == MEM_PSUM) && (t->packed || dtype_is_float(t->dtype)) && size < narrowest)
+      narrowest = size;
+  }
+  return narrowest < widest;
 }
 
 /* ---- a call with arrays ------------------------------------------------------------------------------------------ */
@@ -226,7 +240,7 @@ PyObject *nki_run_now(PyObject *self, PyObject *args) {
   struct nki_program *p = arena_new(&arena, struct nki_program);
   *p = (struct nki_program){.arena = &arena, .name = "kernel", .target = target};
   if (nki_read_grid(grid, &p->grid) && record_call(p, &none, NULL, &c, &returned))
-    out = nki_evaluate(p, c.arrays);
+    out = nki_evaluate(p, c.arrays, 0);
   if (out && !write_back(p, c.arrays, out))
     Py_CLEAR(out);
   if (out && returned == NKI_RETURNED_NOTHING)

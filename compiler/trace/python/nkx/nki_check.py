@@ -47,6 +47,14 @@ class Function:
         return self.role != "helper"
 
 
+def _changes_its_target(node):
+    """True for t += x, and for t = nl.loop_reduce(x, …), which go on with the tile that t is."""
+    if isinstance(node, ast.AugAssign):
+        return True
+    call = node.value if isinstance(node, ast.Assign) and len(node.targets) == 1 else None
+    return isinstance(call, ast.Call) and getattr(call.func, "attr", getattr(call.func, "id", None)) == "loop_reduce"
+
+
 def _source(node):
     text = ast.unparse(node)
     return text if len(text) <= 30 else "…"
@@ -511,6 +519,12 @@ class Walk:
                 continue
             if isinstance(node, ast.Name):
                 (used.append((node, at)) if isinstance(node.ctx, ast.Load) else bound.setdefault(node.id, []).append((node, at)))
+            if _changes_its_target(node):
+                target = node.target if isinstance(node, ast.AugAssign) else node.targets[0]
+                if isinstance(target, ast.Name):
+                    used.append((target, at))
+                    rest.append((node.value, at))
+                    continue
             rest += [(c, at) for c in reversed(list(ast.iter_child_nodes(node)))]
         params = {a.arg for a in self.f.node.args.args}
         for node, at in used:

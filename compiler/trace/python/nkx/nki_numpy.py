@@ -3,12 +3,18 @@
 This is the reference for the instructions that become of the calls.  It is written from the public description of
 the calls, not from our instructions: operands are converted to float32, computed in float32, and the result is converted to
 the type of dst.
+
+In a run with other roundings, which nkx.rounding explains, sums and functions move by some units in the last place of
+float32; what they round to in narrower types may then be a neighbour.  A second such run moves each the other way, so that
+every number near the middle of two neighbours becomes the other one in one of the runs.  Whole numbers stay: they may count
+or select.
 """
 import numpy as np
 from ml_dtypes import float8_e4m3fn, float8_e5m2
 from numpy.lib.stride_tricks import as_strided
 
 _UNINITIALISED = 4  # of integers; floats are NaN
+_UNITS = 4 * 2.0 ** -24  # by how much of itself a sum or a function moves in a run with other roundings
 
 # ---- memory ---------------------------------------------------------------------------------------------------------
 
@@ -209,6 +215,9 @@ class _Generators:
 
 
 class _Evaluation:
+    noise = None  # in a run with other roundings the generator of the directions, and
+    direction = 1  # 1 or -1, by which they are multiplied
+
     def __init__(self, memory):
         self.m = memory
         self.generators = {"vector": _Generators(4), "gpsimd": _Generators(1)}
@@ -223,6 +232,26 @@ class _Evaluation:
         if isinstance(value, tuple):
             return self._read(value, op)
         return np.asarray(value, like.dtype if op in _BITS else np.float32)
+
+    def _moved(self, x, size=None):
+        """A result of sums and functions, moved in a run with other roundings by a share of its size: the sum of the
+        magnitudes of its terms, or its own."""
+        if self.noise is None:
+            return x
+        size = np.abs(x) if size is None else size
+        moved = x + _UNITS * self.direction * size * self.noise.choice((-1.0, 1.0), np.shape(x))
+        return np.where((x == np.rint(x)) & (np.abs(x) < 2 ** 24) | ~np.isfinite(moved), x, moved).astype(np.float32)
+
+    def _sum(self, x, axis):
+        return self._moved(np.sum(x, axis, np.float32), None if self.noise is None else np.sum(np.abs(x), axis))
+
+    def _product(self, x, y):
+        """x.T @ y"""
+        product = x.T @ y
+        if self.noise is None:
+            return product
+        terms = _f32(x != 0).T @ _f32(y != 0)  # one term, as in a transpose by a product with an identity, is exact
+        return np.where(terms > 1, self._moved(product, np.abs(x).T @ np.abs(y)), product)
 
     def _write(self, view, x):
         dst = self.m.at(view)
@@ -296,7 +325,7 @@ class _Evaluation:
         x, y = self._read(stationary), self._read(moving)
         if perf_mode == "double_row":
             x, y = (v.reshape(len(v), 2, -1).swapaxes(0, 1).reshape(2 * len(v), -1) for v in (x, y))
-        self._add_product(dst, x.T if is_transpose else x.T @ y, accumulate)
+        self._add_product(dst, x.T if is_transpose else self._product(x, y), accumulate)
 
     def _add_product(self, dst, product, accumulate):
         to = self.m.at(dst)
@@ -323,7 +352,7 @@ class _Evaluation:
     def nc_matmul_mx(self, on, dst, stationary, moving, stationary_scale, moving_scale, accumulate, **_):
         x, y = (_unpack(_rows(self.m.at(v)), _rows(self.m.at(s)), self.m.tensors[v[0]][5])
                 for v, s in ((stationary, stationary_scale), (moving, moving_scale)))
-        self._add_product(dst, x.T @ y, accumulate)
+        self._add_product(dst, self._product(x, y), accumulate)
 
     def tensor_tensor(self, on, dst, data1, data2, op, **_):
         x, y = _rows(self.m.at(data1)), _rows(self.m.at(data2))
@@ -337,7 +366,7 @@ class _Evaluation:
         x = self._read(data, op0)
         for op, operand, reverse in ((op0, operand0, reverse0), (op1, operand1, reverse1)):
             if op in _FUNCTIONS:
-                x = _f32(_FUNCTIONS[op](x))
+                x = self._function(op, x)
             elif op is not None:
                 y = self._operand(operand, x, op)
                 x = _apply(op, y, x) if reverse else _apply(op, x, y)
@@ -348,7 +377,7 @@ class _Evaluation:
         f = _BITS.get(op) or _OPERATORS[op]
         axes = tuple(a + x.ndim if a < 0 else a for a in axis)
         if op == "add":
-            r = np.sum(x, axes, dtype=np.float32)
+            r = self._sum(x, axes)
         else:
             r = x.reshape(*x.shape[:x.ndim - len(axes)], -1)
             r = _fold(f, r)
@@ -358,12 +387,16 @@ class _Evaluation:
     def tensor_partition_reduce(self, on, dst, op, data):
         x = self._read(data, op)
         f = _BITS.get(op) or _OPERATORS[op]
-        self._write(dst, f.reduce(x, axis=0)[None])
+        self._write(dst, (self._sum(x, 0) if op == "add" else f.reduce(x, axis=0))[None])
+
+    def _function(self, op, x):
+        r = _f32(_FUNCTIONS[op](x))
+        return r if op in ("copy", "abs", "relu", "sign", "floor", "ceil", "trunc") else self._moved(r)
 
     def activation(self, on, dst, op, data, bias, scale, reduce_op, reduce_res, reduce_cmd=None):
         x = self._read(data)
         x = _f32(x * self._operand(1.0 if scale is None else scale, x))
-        x = _f32(_FUNCTIONS[op](_f32(x + self._operand(0.0 if bias is None else bias, x))))
+        x = self._function(op, _f32(x + self._operand(0.0 if bias is None else bias, x)))
         self._write(dst, x)
         self._accumulate("scalar", data, "add", x, reduce_cmd or ("idle" if reduce_res is None else "reset_reduce"), reduce_res)
 
@@ -376,7 +409,7 @@ class _Evaluation:
         registers = self.registers[engine][at:at + len(x)]
         if cmd != "idle":
             f, start = _OPERATORS[op], {"multiply": 1, "max": -np.inf, "min": np.inf, "abs_min": np.inf}.get(op, 0)
-            r = np.sum(x, 1, np.float32) if op == "add" else _fold(f, x)
+            r = self._sum(x, 1) if op == "add" else _fold(f, x)
             if cmd == "reset":
                 registers[...] = start
             elif cmd == "reset_reduce":
@@ -387,7 +420,7 @@ class _Evaluation:
             self._write(result, -registers if negate else registers.copy())
 
     def reciprocal(self, on, dst, data):
-        self._write(dst, np.float32(1) / self._read(data))
+        self._write(dst, self._moved(np.float32(1) / self._read(data)))
 
     def _affine(self, partitions, pattern, offset, channel_multiplier):
         x = np.zeros([partitions, *pattern[1::2]], np.int64) + (offset or [0])[0]
@@ -430,7 +463,7 @@ class _Evaluation:
 
     def exponential(self, on, dst, src, max_value, reduce_res, reduce_cmd, reduce_init):
         x = self._read(src)
-        x = np.exp(x - self._operand(max_value or 0.0, x))
+        x = self._function("exp", x - self._operand(max_value or 0.0, x))
         self._write(dst, x)
         self._accumulate("vector", dst, "add", x, reduce_cmd or ("idle" if reduce_res is None else "reset_reduce"), reduce_res, reduce_init or 0)
 
@@ -440,7 +473,7 @@ class _Evaluation:
             if f != "bypass":
                 y = self._operand(y, x)
                 x = _apply(f, y, x) if reverse else _apply(f, x, y)
-        x = np.where(x > 0, x, np.float32(relu_param or 0) * x) if op == "prelu" else _f32(_FUNCTIONS[op](x))
+        x = np.where(x > 0, x, np.float32(relu_param or 0) * x) if op == "prelu" else self._function(op, x)
         self._write(dst, x)
         self._accumulate("scalar", dst, reduce_op or "add", x, reduce_cmd or ("idle" if reduce_res is None else "reset_reduce"), reduce_res)
 
@@ -549,7 +582,7 @@ class _Evaluation:
             n = half.shape[1]
             mean, var = (half.mean(1), half.var(1)) if n else (np.zeros(len(x)), np.zeros(len(x)))
             parts += [np.full(len(x), n), mean, var * n]
-        self._write(dst, _f32(np.stack(parts, 1)))
+        self._write(dst, self._moved(_f32(np.stack(parts, 1))))
 
     def bn_aggr(self, on, dst, data):
         x = self._read(data).astype(np.float64)
@@ -557,7 +590,7 @@ class _Evaluation:
         total = count.sum(1, keepdims=True)
         center = (count * mean).sum(1, keepdims=True) / total
         var = (squares + count * (mean - center) ** 2).sum(1, keepdims=True) / total
-        self._write(dst, _f32(np.hstack([center, var])))
+        self._write(dst, self._moved(_f32(np.hstack([center, var]))))
 
     def max8(self, on, dst, src):
         self._write(dst, -np.sort(-self._read(src), axis=1)[:, :8])
@@ -722,13 +755,16 @@ def _run_cores(memory, calls):
             _exchange(memory, [values for _, values in met])
 
 
-def evaluate(record, arrays):
-    """record: (tensors, calls, outputs) of compiler/trace/nki/run.c.  Returns the outputs as arrays."""
+def evaluate(record, arrays, seed=0):
+    """record: (tensors, calls, outputs) of compiler/trace/nki/run.c.  seed: 1 and 2 are the runs with other roundings.  Returns
+    the outputs as arrays."""
     tensors, calls, outputs = record
     memory = _Memory(tensors, arrays)
+    _Evaluation.noise, _Evaluation.direction = np.random.default_rng(1) if seed else None, 1 if seed < 2 else -1
     with np.errstate(all="ignore"):
         if any(core for core, *_ in calls):
             _run_cores(memory, calls)
         else:
             _Sequencer(memory, calls).run(0, len(calls))
+    _Evaluation.noise = None
     return [memory.storage[i].reshape(tensors[i][3]).copy() for i in outputs]

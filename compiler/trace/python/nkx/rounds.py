@@ -10,8 +10,13 @@ In a source that names loops or registers of NKI's devices, the tests of `while`
                               if branch: … else: …
 
 The names are those whose values a loop or branch of the device cannot have (nki_device.py).
+
+In a source that names loop_reduce of NKI beta 1, its calls get what their result is assigned to:
+
+    t = nl.loop_reduce(x, op)    ==>   t = nl.loop_reduce(x, op, into=t)
 """
 import ast
+import copy
 import importlib
 import re
 
@@ -97,14 +102,29 @@ def _while(node, is_on_device):
                                      [inner], []), node)
 
 
-def _change(tree, is_on_device):
-    """Changes all loops of the tree, and the branches of one that may have registers.  Returns whether there are any."""
+def _reduce(node):
+    """Gives the call of loop_reduce that an assignment consists of the target of the assignment."""
+    call = node.value
+    if not isinstance(call, ast.Call) or len(node.targets) != 1:
+        return
+    name, (target,) = getattr(call.func, "attr", getattr(call.func, "id", None)), node.targets
+    if name == "loop_reduce" and isinstance(target, (ast.Name, ast.Subscript)):
+        value = copy.copy(target)
+        value.ctx = ast.Load()
+        call.keywords.append(ast.copy_location(ast.keyword("into", value), target))
+
+
+def _change(tree, is_on_device, has_reductions):
+    """Changes all loops of the tree, the branches of one that may have registers, and the calls of loop_reduce of one that may
+    have some.  Returns whether there are loops."""
     any_loop = False
     undecided = _undecided(tree) if is_on_device else {}
     rest = [tree]
     while rest:
         node = rest.pop()
         kind = type(node)
+        if has_reductions and kind is ast.Assign:
+            _reduce(node)
         if kind is ast.For:
             any_loop = True
             node.iter = _call("nkx.each", node.iter, node.iter, _place(node, node.iter))
@@ -145,7 +165,7 @@ def compiled(text, filename):
         tree = ast.parse(text, filename)
         if is_on_device:
             importlib.import_module("nkx.nki_registers")  # has the functions that the code calls
-        changed = _change(tree, is_on_device)
+        changed = _change(tree, is_on_device, "loop_reduce" in text)
         return compile(tree, filename, "exec", dont_inherit=True, optimize=0) if changed else None
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None

@@ -5,7 +5,7 @@ from neuronxcc.nki import isa as _isa
 from nki import isa as _ga_isa
 from nki import language as _ga
 from nki.language import (NKIObject, affine_range, bfloat16, bool_, ds, float8_e4m3, float8_e4m3fn, float8_e5m2, float16,  # noqa: F401
-                          float32, hbm, int8, int16, int32, num_programs, private_hbm, program_id, program_ndim, psum, sbuf,
+                          float32, hbm, int8, int16, int32, no_reorder, num_programs, private_hbm, program_id, program_ndim, psum, sbuf,
                           sequential_range, shared_hbm, static_range, tile_size, uint8, uint16, uint32)
 from nki.typing import mutable_tensor, tensor  # noqa: F401
 from nkx import nki_beta1_ops as _b
@@ -59,6 +59,18 @@ def zeros_like(x, dtype=None, *, buffer=None, name="", **kwargs):
 
 def empty_like(x, dtype=None, *, buffer=None, name="", **kwargs):
     return ndarray(x.shape, dtype or x.dtype, buffer=buffer or x.buffer, name=name)
+
+
+def shared_constant(constant, dtype=None, **kwargs):
+    """A tensor in HBM that has the elements of an array, converted to dtype if it is given."""
+    if isinstance(constant, str):
+        refuse(_nkx.NkiUnsupported, "a constant in a file is not compiled here yet", "give the array itself")
+    return _b.of(_nkx.nki_constant(constant if dtype is None else np.asarray(constant).astype(_b.dtype_of(dtype))))
+
+
+def shared_identity_matrix(n, dtype=uint8, **kwargs):
+    """The identity matrix of n rows as a constant in HBM."""
+    return shared_constant(np.identity(n), dtype)
 
 
 def _in_hbm(what, x):
@@ -222,6 +234,16 @@ sum, prod = _reduction("sum", "add"), _reduction("prod", "multiply")  # noqa: A0
 max, min = _reduction("max", "maximum"), _reduction("min", "minimum")  # noqa: A001
 
 
+def loop_reduce(x, op, loop_indices, *, dtype=None, mask=None, into=None, **kwargs):
+    """t = loop_reduce(x, op, …) and t[…] = loop_reduce(x, op, …) in a loop: t = op(t, x).  into: t, which rounds.py adds to
+    the call; the tile before the loop gives the value at first."""
+    if not isinstance(into, _Tensor):
+        refuse(_nkx.NkiCall, "the result of nl.loop_reduce is not assigned to a tile",
+               "make t before the loop, and write t = nl.loop_reduce(…) or t[…] = nl.loop_reduce(…)")
+    dtype = into.dtype if dtype is None else _b.dtype_of(dtype)
+    return _b.arith(_isa.operator(op), into, x, dtype, mask, into if dtype == into.dtype else None)
+
+
 def _count(x, axis):
     n = 1
     for a in [axis] if isinstance(axis, int) else axis:
@@ -279,4 +301,4 @@ __getattr__ = nki_names.attribute_of(
     __name__,
     unsupported={
         "abs_max", "abs_min", "all_reduce", "atomic_rmw", "device_print", "dropout", "float8_e8m0fnu", "fmod", "gather_flattened",
-        "loop_reduce", "mod", "rand", "random_seed", "shared_constant", "shared_identity_matrix", "tfloat32"})
+        "mod", "rand", "random_seed", "tfloat32"})
