@@ -24,7 +24,7 @@ CASES = [
     # names
     ("nisa.tensor_tensr(x, x, nl.add)", "nki-unknown-api", "neuronxcc.nki.isa has no tensor_tensr"),
     ("nl.sofmax(x)", "nki-unknown-api", "neuronxcc.nki.language has no sofmax"),
-    ("nl.loop_reduce(x, nl.add, [0])", "nki-unsupported", "loop_reduce is not compiled here yet"),
+    ("nl.loop_reduce(x, nl.add, [0])", "nki-call", "the result of nl.loop_reduce is not assigned to a tile"),
     ("nisa.local_gather(x, i, 1)", "nki-unsupported", "local_gather is not compiled here yet"),
     # accesses
     ("y = nl.load(«a[128 + ip, jf]»)", "nki-bounds", "the indices 128 to 255 are not inside of dimension 0 of a, which has 200"),

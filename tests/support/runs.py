@@ -9,13 +9,15 @@ import numpy as np
 from support import warm
 
 
-def simulated(source, inputs=None, *arguments, timeout=120):
+def simulated(source, inputs=None, *arguments, timeout=120, beside=()):
     """What its only kernel, or that of --kernel, returns: ({name: array}, the kernel's part of the result).
 
-    inputs: {parameter: array}, or None for the product's own.
+    inputs: {parameter: array}, or None for the product's own.  beside: files and folders that the source imports.
     """
     with tempfile.TemporaryDirectory() as directory:
         directory = pathlib.Path(directory)
+        for path in beside:
+            (directory / path.name).symlink_to(path)
         (directory / "kernel.py").write_text(source)
         if inputs is not None:
             np.savez(directory / "in.npz", **inputs)

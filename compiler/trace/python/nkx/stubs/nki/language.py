@@ -1,13 +1,18 @@
 """nki.language: tensors, loops, and functions that consist of calls of nki.isa."""
 import _nkx
-from ml_dtypes import bfloat16, float8_e4m3, float8_e4m3fn, float8_e5m2  # noqa: F401
+import ml_dtypes as _ml
+import numpy as _np
 from nki import isa as _isa
 from nki.typing import immutable, mutable, mutable_tensor, tensor  # noqa: F401
 from nkx import nki_names, nki_registers
 from nkx.nki_grid import num_programs, program_id, program_ndim  # noqa: F401
-from numpy import bool_, float16, float32, int8, int16, int32, uint8, uint16, uint32  # noqa: F401
 
 _Tensor = _nkx.NkiTensor
+
+# a type equals its name, and the dtype of a tensor, also as a key of a dict
+bool_, int8, int16, int32, uint8, uint16, uint32, float16, float32 = map(_np.dtype, (
+    _np.bool_, _np.int8, _np.int16, _np.int32, _np.uint8, _np.uint16, _np.uint32, _np.float16, _np.float32))
+bfloat16, float8_e4m3, float8_e4m3fn, float8_e5m2 = map(_np.dtype, (_ml.bfloat16, _ml.float8_e4m3, _ml.float8_e4m3fn, _ml.float8_e5m2))
 
 # packed elements and their scales, of trn3
 float8_e4m3fn_x4, float8_e5m2_x4, float4_e2m1fn_x4, float8_e8m0fnu = (

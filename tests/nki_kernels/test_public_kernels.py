@@ -1,0 +1,99 @@
+"""Kernels with the structure of those that people publish compute NumPy's formula on the simulated machine, with their loops
+rolled and unrolled; no public kernel is without one of ours."""
+import os
+
+import re
+
+import numpy as np
+import pytest
+
+from support import compiler, nki_beta1, nki_kernels, nki_matmuls
+from support.nki_pairs import PAIRS
+from support.paths import ROOT
+from support.public_kernels import CASES, FOLDER, ROWS, product
+from support.runs import simulated
+
+IS_NIGHTLY = os.environ.get("NKX_NKI") == "all"
+SIZES = ["small", "documented"] if IS_NIGHTLY else ["small"]
+IMPORTS = """import ml_dtypes
+import numpy as np
+import neuronxcc.nki.language as nl1
+import nki.language as nl
+from library.utils.common_types import ActFnType, NormType
+"""
+KERNELS = {"beta 1": nki_beta1.KERNELS, "kernel": nki_kernels.KERNELS, "product": nki_matmuls.MATMULS, "pair": PAIRS,
+           "example": [p.stem for p in (ROOT / "explorer/examples/nki").glob("*.py")]}
+
+
+@pytest.mark.parametrize("row", ROWS)
+def test_no_public_kernel_is_without_one_of_ours(row):
+    assert ROWS[row]
+    for name in ROWS[row]:
+        where, _, kernel = name.rpartition(": ")
+        assert kernel in (KERNELS[where] if where else CASES), name
+
+
+def test_each_case_covers_a_public_kernel():
+    assert set(CASES) <= {name for names in ROWS.values() for name in names}
+
+
+def test_fifteen_kernels_are_written_in_both_generations():
+    assert len(PAIRS) >= 15
+
+
+def source_of(case, inputs):
+    """The kernel's file, or one that launches the kernel; and the files and folders that it imports."""
+    path = FOLDER / case.file
+    if not case.launch and not case.given and path.parent == FOLDER:
+        return path.read_text(), [FOLDER / "mx_helpers.py"]
+    module = case.file.removesuffix(".py").replace("/", ".")
+    arrays = ", ".join(f"{n}=np.zeros({a.shape}, {'ml_dtypes' if a.dtype.kind == 'V' else 'np'}.{a.dtype})" for n, a in inputs.items())
+    rows, columns = (n // t for n, t in zip(next(iter(inputs.values())).shape, (128, 512)))
+    launch = f"[{case.launch.format(rows=rows, columns=columns)}]" if case.launch else ""
+    source = f"{IMPORTS}from {module} import {case.kernel}\n{case.kernel}{launch}({arrays}, {case.given})\n"
+    return source, [FOLDER / "library"] + [path] * (path.parent == FOLDER)
+
+
+def is_close(got, want, error):
+    got, want = np.asarray(got, np.float64), np.asarray(want, np.float64)
+    return got.shape == want.shape and np.abs(got - want).max() <= error * max(1.0, np.abs(want).max())
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("name", CASES)
+def test_a_kernel_computes_numpys_formula_rolled_and_unrolled(name, size):
+    case = CASES[name]
+    sizes = getattr(case, size)
+    if sizes is None:
+        pytest.skip("its small size is that of the documentation")
+    inputs = case.inputs(*sizes)
+    source, beside = source_of(case, inputs)
+    arguments = ["--kernel", case.kernel, "--target", case.target]
+    rolled, _ = simulated(source, inputs, *arguments, timeout=400, beside=beside)
+    want = case.formula(**inputs)
+    want = want if isinstance(want, tuple) else (want,)
+    assert len(rolled) == len(want)
+    for got, w in zip(rolled.values(), want):
+        assert is_close(got, w, case.error), (name, np.abs(np.asarray(got, "f8") - np.asarray(w, "f8")).max())
+    if size == "small":
+        unrolled, _ = simulated(source, inputs, *arguments, "--unroll", beside=beside)
+        assert {n: a.tobytes() for n, a in rolled.items()} == {n: a.tobytes() for n, a in unrolled.items()}
+
+
+def test_more_partitions_than_there_are_is_refused_with_the_limit():
+    source = (FOLDER / "basics.py").read_text() + "\nimport numpy as np\nlayout_violation(np.zeros((256, 64), np.float32))\n"
+    [d] = [d for d in compiler.compile(source, "--kernel", "layout_violation")["diagnostics"] if d["severity"] == "error"]
+    assert d["code"] == "nki-size-limit" and "256" in d["message"] and "128" in d["message"]
+
+
+@pytest.mark.skipif(not IS_NIGHTLY, reason="nightly")
+@pytest.mark.parametrize("name", [f"product: {n}" for n in nki_matmuls.MATMULS if n != "basic"] + [
+    f"beta 1: {n}" for n in nki_beta1.KERNELS if n.startswith("matmul_") and n != "matmul_basic"])
+def test_matrix_products_of_the_documented_size_compute_the_product(name):
+    where, _, kernel = name.partition(": ")
+    source = nki_kernels.HEAD + nki_matmuls.MATMULS[kernel] if where == "product" else nki_beta1.HEAD + nki_beta1.KERNELS[kernel][0]
+    source = re.sub(r": (nl\.)?tensor\[nl\.bfloat16, \(.*?\)\]", "", source)
+    rng = np.random.default_rng(5)
+    inputs = {n: rng.uniform(-1, 1, s).astype("f4").astype(compiler.dtype("bfloat16")) for n, s in (("lhsT", (1024, 4096)), ("rhs", (1024, 2048)))}
+    got, _ = simulated(source, inputs, "--kernel", kernel, timeout=400)
+    assert is_close(got["out"], product(**inputs), 0.01)
