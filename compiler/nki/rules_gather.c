@@ -133,8 +133,8 @@ static bool check_dma_engine(const struct nki_call *c, const struct nki_view *sr
     return nki_refuse(err, DG_NKI_CALL, "use nisa.dma_engine.dma or gpsimd_dma", "%s is no dma_engine", by->word);
   return !is_gpsimd || n <= GPSIMD_DMA_ELEMENTS ||
          nki_refuse(err, DG_NKI_SIZE_LIMIT, "use nisa.dma_engine.dma, or send parts",
-                    "src has %lld bytes in each partition, but gpsimd_dma moves at most %lld of %s", (long long)(n * size),
-                    (long long)(GPSIMD_DMA_ELEMENTS * size), nki_type_name(src->tensor));
+                    "src has %lld bytes in each partition, but gpsimd_dma moves at most %lld of %s",
+                    (long long)(n * size), (long long)(GPSIMD_DMA_ELEMENTS * size), nki_type_name(src->tensor));
 }
 
 static bool check_sendrecv(const struct nki_program *p, const struct nki_call *c, struct nki_error *err) {

@@ -9,7 +9,6 @@ import hashlib
 import json
 import pathlib
 import tempfile
-import zipfile
 
 import ml_dtypes
 import numpy as np
@@ -27,11 +26,6 @@ TYPES = FLOATS + INTS
 
 def dtype(name):
     return np.dtype(getattr(ml_dtypes, name)) if name == "bfloat16" or name.startswith("float8") else np.dtype(name)
-
-
-def _short(name):
-    """As `nkx run --input` calls a type: f8e4m3, bf16, i8."""
-    return name.replace("float8_", "f8").replace("bfloat", "bf").replace("float", "f").replace("uint", "u").replace("int", "i")
 
 
 def f32(x):
@@ -153,10 +147,6 @@ def _view(name, shape, kind, form):
     return tensor(p, b, a), f"{name}_t.permute((0, 2, 1))", _reshaped(shape, form)
 
 
-def _stored_in(npy, shape, kind):
-    return np.frombuffer(npy[-int(np.prod(shape)) * kind.itemsize:], kind).reshape(shape)
-
-
 @dataclasses.dataclass
 class Form:
     """A call with its arguments: Tile, Out, a list of Tiles, or the text of anything else.  want: what each Out becomes.
@@ -221,19 +211,17 @@ class Kernel:
 
     def run(self, target):
         """Simulates it: what is wrong, as text for each form; [] if nothing is."""
-        shapes = [x for n, a in self.inputs.items()
-                  for x in ("--input", f"{n}={'x'.join(map(str, a.shape))}:{_short(a.dtype.name)}")]
         with tempfile.TemporaryDirectory() as directory:
             directory = pathlib.Path(directory)
             (directory / "forms.py").write_text(self.source)
-            np.savez(directory / "in.npz", **{n: a.view("V1") if a.dtype.name.startswith("float8") else a for n, a in self.inputs.items()})
-            done = warm.run("run", directory / "forms.py", "--inputs", directory / "in.npz", *shapes, "--target", target, "--save-outputs", directory / "out.npz",
+            np.savez(directory / "in.npz", **self.inputs)
+            done = warm.run("run", directory / "forms.py", "--inputs", directory / "in.npz", "--target", target, "--save-outputs", directory / "out.npz",
                             "--json", directory / "result.json")
             result = json.loads((directory / "result.json").read_text())
             if any(d["severity"] == "error" and d["code"] != "check-failed" for d in result["diagnostics"]) or not (directory / "out.npz").exists():
                 return [self._refused(d) for d in result["diagnostics"]] or [done.stderr.decode()[:1000]]
-            with zipfile.ZipFile(directory / "out.npz") as outputs:  # NumPy has no names for some of the types
-                got = {name: _stored_in(outputs.read(f"{name}.npy"), out.shape, dtype(out.bits or out.dtype)) for name, out in self.outputs}
+            with np.load(directory / "out.npz") as outputs:
+                got = {name: outputs[name].view(dtype(out.bits or out.dtype)) for name, out in self.outputs}
         [kernel] = result["kernels"]
         other = [f"{o['name']}: the machine and our evaluation of the calls differ by {o['max_abs_err']}" for o in kernel["simulation"]["outputs"] if not o["pass"]]
         return self.wrong(got) + other
