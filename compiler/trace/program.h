@@ -97,6 +97,9 @@ bool precheck_source(const struct trace_request *rq, struct diags *ds, struct ar
 bool imports_open(struct trace_program *p);
 /* Removes the modules of the request's files, and reverts all other changes of imports_open. */
 void imports_close(struct trace_program *p);
+/* Opens an npz file (nkx/npz.py): an object with `files` and arrays by name, a new reference.  Another file of NumPy's is its
+ * array.  NULL with an exception. */
+PyObject *values_load_npz(const char *path);
 /* Returns the array with this name in the request's npz file, a new reference; NULL with or without an exception.  An
  * npz file stores ml_dtypes' types as bytes without a type name.  Such elements are read as t if they have t's size; if
  * t is DT_NONE, elements of two bytes are read as bfloat16 (values.c). */
