@@ -487,11 +487,25 @@ bool nki_view_ap(const struct nki_view *v, int n, const int64_t (*pairs)[2], int
   return true;
 }
 
+/* True if v is all of its tensor with other dimensions, so that its rows are not those of the tensor. */
+static bool has_other_rows(const struct nki_view *v) {
+  int64_t all = 1, row = 1;
+  for (int i = 0; i < v->tensor->rank; i++) {
+    all *= v->tensor->dims[i];
+    row *= i ? v->tensor->dims[i] : 1;
+  }
+  return nki_is_contiguous(v) && nki_elements(v) == all && v->dim[0].stride != row;
+}
+
 bool nki_view_rows(const struct nki_view *v, int n, const int64_t (*pairs)[2], int64_t offset, struct nki_view *rows,
                    struct nki_view *out, struct nki_error *err) {
   int64_t fixed[NKI_RANK_MAX][2] = {{0}};
   if (nki_is_on_chip(v))
     return nki_refuse(err, DG_NKI_VIEW, "gather on chip with nisa.nc_n_gather", "rows are selected in HBM only");
+  if (has_other_rows(v))
+    return nki_refuse(err, DG_NKI_VIEW,
+                      "give the tensor this shape when it is made, or multiply the numbers and use the tensor itself",
+                      "the rows of %s are selected by its own shape, not by that of reshape", v->tensor->name);
   if (rows->tensor->space != MEM_SBUF || nki_free_elements(rows) != 1)
     return nki_refuse(err, DG_NKI_VIEW, "give a tensor of shape (partitions, 1) in SBUF",
                       "the row numbers are in %s, %lld in each partition", nisa_space_name(rows->tensor->space),

@@ -85,6 +85,8 @@ CASES = [
     ("nisa.dma_copy(x, «a.vector_select(1, i[:, 0:1])»)", "nki-view", "rows are selected in dimension 0, not 1"),
     ("nisa.dma_copy(x, «a.vector_select(0, x[:, 0:1])»)", "nki-dtype", "the row numbers have the type float32"),
     ("nisa.dma_copy(x, «a.vector_select(0, i)»)", "nki-view", "the row numbers are in sbuf, 512 in each partition"),
+    ("nisa.dma_copy(x, «a.reshape((256, 256)).ap([[256, 128], [1, 512]], vector_offset=i[:, 0:1])»)", "nki-view",
+     "the rows of a are selected by its own shape, not by that of reshape"),
     ("nisa.dma_copy(x, «a.ap([[512, 64], [1, 512]], vector_offset=i[:, 0:1])»)", "nki-view", "there are 128 row numbers, but the pattern has 64 rows"),
     ("nisa.dma_copy(x[0:64], a.vector_select(0, i[:, 0:1]))", "nki-operand", "rows of src are selected for 128 partitions, but dst is in sbuf and has 64"),
     ("nisa.dma_transpose(x, a.vector_select(0, i[:, 0:1]))", "nki-operand", "src of nisa.dma_transpose cannot be rows that are selected by number"),

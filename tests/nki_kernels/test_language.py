@@ -95,3 +95,40 @@ def test_the_names_that_only_beta_1_has():
     assert result["status"] == "ok" and not errors, errors
     [kernel_] = result["kernels"]
     assert {s["check"]["status"] for s in kernel_["stages"] if s["dialect"] == "nisa"} == {"pass"}
+
+
+def test_a_type_is_its_name_and_the_type_of_a_tensor():
+    source = HEAD + """
+BYTES = {nl.float32: 4, nl.bfloat16: 2, nl.float8_e4m3: 1, nl.int32: 4, nl.uint8: 1}
+
+@nki.jit
+def kernel(a: nl.tensor[nl.bfloat16, (128, 64)]):
+    out = nl.ndarray(a.shape, "float32", buffer=nl.shared_hbm)
+    assert BYTES[a.dtype] == 2 and BYTES[out.dtype] == 4 and [str(t) for t in (nl.float32, nl.bfloat16)] == ["float32", "bfloat16"]
+    assert nl.float32 == "float32" and out.dtype == nl.float32 and a.dtype == "bfloat16" and nl.bfloat16 == np.dtype(ml_dtypes.bfloat16)
+    assert f"{nl.float8_e4m3}" == "float8_e4m3" and np.zeros(3, nl.int32).dtype == nl.int32
+    nl.store(out, nl.load(a, dtype=nl.float32))
+    return out
+"""
+    result = compiler.compile(source)
+    assert result["status"] == "ok", result["diagnostics"]
+
+
+@pytest.mark.parametrize("package", ["nki", "neuronxcc.nki"])
+def test_the_constants_of_nki_isa_are_a_module(package):
+    source = f"""
+import {package} as nki
+import {package}.isa.constants
+from {package}.isa.constants import dge_mode, engine, oob_mode
+import {package}.isa as nisa
+import {package}.language as nl
+
+@nki.jit
+def kernel(a: nl.tensor[64, 24]):
+    assert engine.vector == nisa.vector_engine and nisa.constants.oob_mode.skip == oob_mode.skip
+    out = nl.ndarray(a.shape, dtype=a.dtype, buffer=nl.shared_hbm)
+    nisa.dma_copy(dst=out, src=a, dge_mode=dge_mode.none, oob_mode=nisa.constants.oob_mode.error)
+    return out
+"""
+    result = compiler.compile(source)
+    assert result["status"] == "ok", result["diagnostics"]

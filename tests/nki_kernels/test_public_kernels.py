@@ -55,6 +55,7 @@ def source_of(case, inputs):
 
 
 def is_close(got, want, error):
+    got = got.view(want.dtype) if got.dtype.kind == "V" and got.dtype.name == "void8" else got  # NumPy's format has no fp8
     got, want = np.asarray(got, np.float64), np.asarray(want, np.float64)
     return got.shape == want.shape and np.abs(got - want).max() <= error * max(1.0, np.abs(want).max())
 
@@ -70,11 +71,11 @@ def test_a_kernel_computes_numpys_formula_rolled_and_unrolled(name, size):
     source, beside = source_of(case, inputs)
     arguments = ["--kernel", case.kernel, "--target", case.target]
     rolled, _ = simulated(source, inputs, *arguments, timeout=400, beside=beside)
-    want = case.formula(**inputs)
+    want = case.formula(*inputs.values())
     want = want if isinstance(want, tuple) else (want,)
     assert len(rolled) == len(want)
     for got, w in zip(rolled.values(), want):
-        assert is_close(got, w, case.error), (name, np.abs(np.asarray(got, "f8") - np.asarray(w, "f8")).max())
+        assert is_close(got, w, case.error)
     if size == "small":
         unrolled, _ = simulated(source, inputs, *arguments, "--unroll", beside=beside)
         assert {n: a.tobytes() for n, a in rolled.items()} == {n: a.tobytes() for n, a in unrolled.items()}
@@ -82,7 +83,7 @@ def test_a_kernel_computes_numpys_formula_rolled_and_unrolled(name, size):
 
 def test_more_partitions_than_there_are_is_refused_with_the_limit():
     source = (FOLDER / "basics.py").read_text() + "\nimport numpy as np\nlayout_violation(np.zeros((256, 64), np.float32))\n"
-    [d] = [d for d in compiler.compile(source, "--kernel", "layout_violation")["diagnostics"] if d["severity"] == "error"]
+    d = compiler.compile(source, "--kernel", "layout_violation")["diagnostics"][0]
     assert d["code"] == "nki-size-limit" and "256" in d["message"] and "128" in d["message"]
 
 
@@ -96,4 +97,4 @@ def test_matrix_products_of_the_documented_size_compute_the_product(name):
     rng = np.random.default_rng(5)
     inputs = {n: rng.uniform(-1, 1, s).astype("f4").astype(compiler.dtype("bfloat16")) for n, s in (("lhsT", (1024, 4096)), ("rhs", (1024, 2048)))}
     got, _ = simulated(source, inputs, "--kernel", kernel, timeout=400)
-    assert is_close(got["out"], product(**inputs), 0.01)
+    assert is_close(got["out"], product(*inputs.values()), 0.01)

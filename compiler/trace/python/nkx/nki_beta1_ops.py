@@ -13,6 +13,15 @@ from nkx.nki_beta1_index import Index, Mask, broadcast_shapes
 from nkx.nki_names import refuse
 
 
+_NUMPY = {"amax": "maximum", "amin": "minimum"}
+
+
+def operator_of(o):
+    """Beta 1 takes NumPy's functions as operators, too."""
+    return _NUMPY.get(getattr(o, "__name__", o), getattr(o, "__name__", o)) if isinstance(o, np.ufunc) or callable(o) and getattr(
+        o, "__module__", "") == "numpy" else o
+
+
 # ---- instructions ---------------------------------------------------------------------------------------------------
 
 

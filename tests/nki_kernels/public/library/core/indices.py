@@ -42,13 +42,14 @@ def indexed_flatten(x, row_of, padding_value=-1):
     groups, f = x.shape
     kernel_assert(groups <= nl.tile_size.pmax, f"{groups} groups do not fit on partitions")
     out = nl.ndarray((groups * f,), x.dtype, buffer=nl.shared_hbm)
-    blocks = out.reshape((groups, f))
     tile, fill = nl.ndarray((groups, f), x.dtype), nl.ndarray((groups, f), x.dtype)
     at = nl.ndarray((groups, 1), nl.int32)
     nisa.memset(dst=fill, value=padding_value)
-    nisa.dma_copy(dst=blocks, src=fill)
+    nisa.dma_copy(dst=out.reshape((groups, f)), src=fill)
     nisa.dma_copy(dst=tile, src=x)
     nisa.dma_copy(dst=at, src=row_of)
-    nisa.dma_copy(dst=blocks.ap(pattern=[[f, groups], [1, f]], offset=0, vector_offset=at, indirect_dim=0), src=tile,
+    # a row of out is one element, so the numbers count elements
+    nisa.tensor_scalar(dst=at, data=at, op0=nl.multiply, operand0=float(f))
+    nisa.dma_copy(dst=out.ap(pattern=[[f, groups], [1, f]], offset=0, vector_offset=at, indirect_dim=0), src=tile,
                   oob_mode=nisa.oob_mode.skip)
     return out

@@ -1,5 +1,7 @@
 """nki.isa: one function for each instruction.  The table of calls is compiler/nki/calls.def."""
 import enum
+import sys
+import types
 
 import _nkx
 from nkx import nki_names, nki_registers
@@ -35,10 +37,11 @@ class nc_version(enum.IntEnum):
     gen2, gen3, gen4 = 2, 3, 4
 
 
-class constants:
-    """The same names under nki.isa.constants."""
-    engine, reduce_cmd, dge_mode, oob_mode, matmul_perf_mode, dma_engine, nc_version = (
-        engine, reduce_cmd, dge_mode, oob_mode, matmul_perf_mode, dma_engine, nc_version)
+# the same names in a module, which can be imported
+constants = types.ModuleType("nki.isa.constants")
+for _name in ("engine", "reduce_cmd", "dge_mode", "oob_mode", "matmul_perf_mode", "dma_engine", "nc_version"):
+    setattr(constants, _name, globals()[_name])
+sys.modules["nki.isa.constants"] = constants
 
 
 tensor_engine, scalar_engine, gpsimd_engine, vector_engine, unknown_engine = (

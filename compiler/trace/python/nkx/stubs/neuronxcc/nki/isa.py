@@ -1,5 +1,6 @@
 """nki.isa of beta 1: calls return a new tile, and take mask= and dtype=.  Each becomes a call of today's nki.isa."""
 import math
+import sys
 
 import _nkx
 import numpy as np
@@ -11,14 +12,8 @@ from nkx import nki_names
 from nkx.nki_beta1_index import Index, Mask
 from nkx.nki_names import refuse
 
-_NUMPY = {"amax": "maximum", "amin": "minimum"}
+sys.modules["neuronxcc.nki.isa.constants"] = constants
 _Tensor = _b.Tensor
-
-
-def operator(o):
-    """Beta 1 takes NumPy's functions as operators, too."""
-    return _NUMPY.get(getattr(o, "__name__", o), getattr(o, "__name__", o)) if isinstance(o, np.ufunc) or callable(o) and getattr(
-        o, "__module__", "") == "numpy" else o
 
 
 def _tile(name, x):
@@ -146,20 +141,20 @@ def tensor_tensor(data1, data2, op, *, dtype=None, mask=None, engine=unknown_eng
         refuse(_nkx.NkiShapeMismatch, f"data1 has the shape {x.shape}, but data2 has {y.shape}")
     x, y = x.broadcast_to(shape), y.broadcast_to(shape)
     return _b.result(shape, _b.dtype_of(dtype or _b.promote(x, y)), mask, lambda to, box: _isa.tensor_tensor(
-        dst=to, data1=_b.part_of(x, box, shape), data2=_b.part_of(y, box, shape), op=operator(op), engine=engine), (x, y))
+        dst=to, data1=_b.part_of(x, box, shape), data2=_b.part_of(y, box, shape), op=_b.operator_of(op), engine=engine), (x, y))
 
 
 def tensor_scalar(data, op0, operand0, reverse0=False, op1=None, operand1=None, reverse1=False, *, dtype=None, mask=None,
                   engine=unknown_engine):
-    more = {} if op1 is None else {"op1": operator(op1), "reverse1": reverse1}
+    more = {} if op1 is None else {"op1": _b.operator_of(op1), "reverse1": reverse1}
     return _mapped(data, dtype, mask, lambda to, x, box: _isa.tensor_scalar(
-        dst=to, data=x, op0=operator(op0), operand0=_like(operand0, box, data.shape), reverse0=reverse0,
+        dst=to, data=x, op0=_b.operator_of(op0), operand0=_like(operand0, box, data.shape), reverse0=reverse0,
         **more, **({"operand1": _like(operand1, box, data.shape)} if more else {}), engine=engine), (operand0, operand1))
 
 
 def scalar_tensor_tensor(*, data, op0, operand0, op1, operand1, reverse0=False, reverse1=False, dtype=None, mask=None):
     return _mapped(data, dtype, mask, lambda to, x, box: _isa.scalar_tensor_tensor(
-        dst=to, data=x, op0=operator(op0), operand0=_like(operand0, box, data.shape), op1=operator(op1),
+        dst=to, data=x, op0=_b.operator_of(op0), operand0=_like(operand0, box, data.shape), op1=_b.operator_of(op1),
         operand1=_like(operand1.broadcast_to(data.shape), box, data.shape), reverse0=reverse0, reverse1=reverse1),
         (operand0, operand1))
 
@@ -178,19 +173,19 @@ def _activation(emit, op, data, bias, scale, reduce_res, mask, dtype, **more):
 
     def put(to, x, box):
         views = {k: _written(v, box) if k == "reduce_res" else _like(v, box, data.shape) for k, v in more.items()}
-        emit(dst=to, op=operator(op), data=x, **views)
+        emit(dst=to, op=_b.operator_of(op), data=x, **views)
 
     return _mapped(data, dtype, mask, put, (bias, scale))
 
 
 def activation(op, data, *, bias=None, scale=1.0, reduce_op=None, reduce_res=None, reduce_cmd=reduce_cmd.idle, mask=None, dtype=None):
-    more = {} if reduce_op is None else {"reduce_op": operator(reduce_op)}
+    more = {} if reduce_op is None else {"reduce_op": _b.operator_of(reduce_op)}
     more |= {} if reduce_cmd.name == "idle" else {"reduce_cmd": reduce_cmd}
     return _activation(_isa.activation, op, data, bias, scale, reduce_res, mask, dtype, **more)
 
 
 def activation_reduce(op, data, *, reduce_op, reduce_res, bias=None, scale=1.0, mask=None, dtype=None):
-    return _activation(_isa.activation_reduce, op, data, bias, scale, reduce_res, mask, dtype, reduce_op=operator(reduce_op))
+    return _activation(_isa.activation_reduce, op, data, bias, scale, reduce_res, mask, dtype, reduce_op=_b.operator_of(reduce_op))
 
 
 def affine_select(pred, on_true_tile, on_false_value, *, mask=None, dtype=None):
@@ -218,7 +213,7 @@ def affine_select(pred, on_true_tile, on_false_value, *, mask=None, dtype=None):
 def select_reduce(*, dst, predicate, on_true, on_false, reduce_res=None, reduce_cmd=reduce_cmd.idle, reduce_op=None,
                   reverse_pred=False, mask=None, dtype=None):
     more = {} if reduce_res is None else {"reduce_res": reduce_res.view(), "reduce_cmd": reduce_cmd}
-    more |= {} if reduce_op is None else {"reduce_op": operator(reduce_op)}
+    more |= {} if reduce_op is None else {"reduce_op": _b.operator_of(reduce_op)}
     _isa.select_reduce(dst=dst.view(), predicate=predicate.view(), on_true=_like(on_true, (), dst.shape),
                        on_false=_like(on_false, (), dst.shape), reverse_pred=reverse_pred, **more)
 
@@ -250,7 +245,7 @@ def reduced(op, data, axis, dtype, mask, negate, keepdims):
     order = [a for a in range(x.ndim) if a not in axes] + axes
     source = x.with_last(axes).view([box[a] for a in order] if box else None)
     more = {"negate": True} if negate else {}
-    _isa.tensor_reduce(dst=to, op=operator(op), data=source, axis=tuple(range(x.ndim - len(axes), x.ndim)), **more)
+    _isa.tensor_reduce(dst=to, op=_b.operator_of(op), data=source, axis=tuple(range(x.ndim - len(axes), x.ndim)), **more)
     return t
 
 
@@ -261,19 +256,19 @@ def tensor_reduce(op, data, axis, *, mask=None, dtype=None, negate=False, keepdi
 def tensor_partition_reduce(op, data, *, mask=None, dtype=None):
     x = _tile("data", data)
     t = _b.new((1, *x.shape[1:]), dtype or x.dtype)
-    _isa.tensor_partition_reduce(dst=t.view(), op=operator(op), data=x.view())
+    _isa.tensor_partition_reduce(dst=t.view(), op=_b.operator_of(op), data=x.view())
     return t
 
 
 def tensor_scalar_reduce(*, data, op0, operand0, reduce_op, reduce_res, reverse0=False, mask=None, dtype=None):
     return _mapped(data, dtype, mask, lambda to, x, box: _isa.tensor_scalar_reduce(
-        dst=to, data=x, op0=operator(op0), operand0=_like(operand0, box, data.shape), reduce_op=operator(reduce_op),
+        dst=to, data=x, op0=_b.operator_of(op0), operand0=_like(operand0, box, data.shape), reduce_op=_b.operator_of(reduce_op),
         reduce_res=_written(reduce_res, box), reverse0=reverse0))
 
 
 def tensor_tensor_scan(data0, data1, initial, op0, op1, reverse0=False, reverse1=False, *, dtype=None, mask=None):
     return _mapped(data0, dtype or _b.promote(data0, data1), mask, lambda to, x, box: _isa.tensor_tensor_scan(
-        dst=to, data0=x, data1=_like(data1, box, data0.shape), initial=_like(initial, box, data0.shape), op0=operator(op0), op1=operator(op1),
+        dst=to, data0=x, data1=_like(data1, box, data0.shape), initial=_like(initial, box, data0.shape), op0=_b.operator_of(op0), op1=_b.operator_of(op1),
         reverse0=reverse0, reverse1=reverse1), (data1, initial))
 
 

@@ -234,14 +234,15 @@ sum, prod = _reduction("sum", "add"), _reduction("prod", "multiply")  # noqa: A0
 max, min = _reduction("max", "maximum"), _reduction("min", "minimum")  # noqa: A001
 
 
-def loop_reduce(x, op, loop_indices, *, dtype=None, mask=None, into=None, **kwargs):
-    """t = loop_reduce(x, op, …) and t[…] = loop_reduce(x, op, …) in a loop: t = op(t, x).  into: t, which rounds.py adds to
-    the call; the tile before the loop gives the value at first."""
+def loop_reduce(x, op, loop_indices, *, dtype=None, mask=None, **kwargs):
+    """t = loop_reduce(x, op, …) and t[…] = loop_reduce(x, op, …) in a loop: t = op(t, x), beginning with the t before the
+    loop.  rounds.py adds t to the call, as `into`."""
+    into = kwargs.get("into")
     if not isinstance(into, _Tensor):
         refuse(_nkx.NkiCall, "the result of nl.loop_reduce is not assigned to a tile",
                "make t before the loop, and write t = nl.loop_reduce(…) or t[…] = nl.loop_reduce(…)")
     dtype = into.dtype if dtype is None else _b.dtype_of(dtype)
-    return _b.arith(_isa.operator(op), into, x, dtype, mask, into if dtype == into.dtype else None)
+    return _b.arith(_b.operator_of(op), into, x, dtype, mask, into if dtype == into.dtype else None)
 
 
 def _count(x, axis):
