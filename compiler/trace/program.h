@@ -62,6 +62,10 @@ struct program_kernel {
 };
 void program_kernel_drop(struct program_kernel *k); /* releases its call and its arrays */
 
+/* Checks the sources and makes a program of them, which is not executed.  Otherwise as trace_open. */
+enum status program_begin(struct arena *a, const struct trace_request *rq, struct diags *ds,
+                          struct trace_program **out);
+
 /* These are called before and after every call of user code.  Diagnostics go to ds, and output is kept.  Calls nest. */
 void program_enter(struct trace_program *p, struct diags *ds);
 void program_leave(struct trace_program *p);
