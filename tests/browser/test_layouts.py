@@ -2,6 +2,7 @@
 import pytest
 from playwright.sync_api import expect
 
+from support.marks import few
 from support.own_kernel import SOURCE
 from support.page import compiled, open_stage, source_spot, write
 
@@ -26,7 +27,7 @@ def own(new_page, server, size):
     return page
 
 
-@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("size", few(SIZES, 3))
 def test_no_tool_lies_outside_its_pane(new_page, server, size):
     page = own(new_page, server, size)
     page.mouse.click(*source_spot(page, "g @ w2", 2))

@@ -11,6 +11,7 @@ import requests
 from playwright.sync_api import expect
 
 from browser.test_seevalues import TILED, opened  # noqa: F401: a fixture
+from support.marks import few
 from support.paths import BUILD, EXAMPLES, ROOT
 from support.server import Server
 
@@ -39,7 +40,7 @@ def patient():
         yield s.url
 
 
-@pytest.mark.parametrize("example", EXAMPLES, ids=lambda e: e.stem)
+@pytest.mark.parametrize("example", few(EXAMPLES, 5, lambda e: e.stem))
 def test_tiles_stay_in_their_buffers_and_descriptors_are_the_simulators(patient, tiles, example):
     job = {"source": example.read_text(), "simulate": True, "options": {"artifacts": True}}
     result = requests.post(f"{patient}/api/v1/compile", json=job, timeout=120).json()

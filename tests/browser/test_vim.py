@@ -4,6 +4,7 @@ import re
 import pytest
 from playwright.sync_api import expect
 
+from support.marks import few
 from support.page import KERNEL, compiled, source_of, source_spot, write
 
 EDITOR = "#source-editor .cm-content"
@@ -73,7 +74,7 @@ def test_letters_write_commands_and_the_pages_keys_work_outside_the_editor(vim):
     expect(row).not_to_have_text(before)
 
 
-@pytest.mark.parametrize("inserting", [False, True])
+@pytest.mark.parametrize("inserting", few([True, False], 1))
 def test_the_pages_chords_keep_their_meaning(vim, inserting):
     page = vim
     if inserting:
