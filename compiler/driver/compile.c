@@ -126,20 +126,23 @@ static const struct trace_file *trace_files(const struct job *j, struct arena *a
   return files;
 }
 
-static enum status run_source(struct run *r) {
-  const struct job *j = r->job;
-  const struct trace_request rq = {
+static struct trace_request trace_request(const struct job *j, struct arena *a) {
+  return (struct trace_request){
       .source = j->source,
       .source_len = j->source_len,
       .filename = j->filename,
       .target = j->target,
       .n_files = j->n_files,
-      .files = trace_files(j, r->arena),
+      .files = trace_files(j, a),
       .kernel = j->kernel,
       .n_inputs = j->n_inputs,
-      .inputs = trace_inputs(j, r->arena),
+      .inputs = trace_inputs(j, a),
       .inputs_npz = j->inputs_npz,
   };
+}
+
+static enum status run_source(struct run *r) {
+  const struct trace_request rq = trace_request(r->job, r->arena);
   struct trace_program *job = NULL;
   int n_sent = 0;
 
@@ -151,6 +154,16 @@ static enum status run_source(struct run *r) {
     st = run_kernel(r, job, i, &n_sent);
   report_output(r, job);
   trace_close(job);
+  return st ? st : compile_send_diags(r, -1);
+}
+
+/* Rewrites the source and its files for the newest NKI, instead of compiling them. */
+static enum status run_upgrade(struct run *r) {
+  const struct trace_request rq = trace_request(r->job, r->arena);
+  const struct nki_upgraded *files = NULL;
+  if (nki_upgrade_files(r->arena, &rq, &r->diags, &files))
+    r->has_failed = true;
+  const enum status st = files ? compile_send_upgrade(r, 1 + rq.n_files, files) : ST_OK;
   return st ? st : compile_send_diags(r, -1);
 }
 
@@ -196,7 +209,10 @@ static enum status run_all(struct run *r, struct arena *arena) {
   sources_init(&r->sources, arena, job->filename);
   enum status st = compile_send_start(r);
   if (!st)
-    st = r->traced ? run_traced(r) : job->language == LANG_NKIPY ? run_source(r) : run_program(r);
+    st = r->traced                     ? run_traced(r)
+         : job->upgrade                ? run_upgrade(r)
+         : job->language == LANG_NKIPY ? run_source(r)
+                                       : run_program(r);
   r->has_failed |= r->diags.has_error;
   if (!st)
     st = compile_send_end(r, started_us);

@@ -144,6 +144,33 @@ enum status compile_send_end(struct run *r, int64_t started_us) {
   return compile_send(r, &b);
 }
 
+static void put_upgraded(struct buf *b, const struct nki_upgraded *f) {
+  json_put_comma(b);
+  buf_putc(b, '{');
+  json_put_field_str(b, "name", f->name);
+  json_put_field_str(b, "source", f->text);
+  json_put_key(b, "marks");
+  buf_putc(b, '[');
+  for (int i = 0; i < f->n_marks; i++) {
+    json_put_comma(b);
+    buf_putc(b, '{');
+    json_put_field_int(b, "line", f->marks[i].line);
+    json_put_field_str(b, "reason", f->marks[i].reason);
+    buf_putc(b, '}');
+  }
+  buf_puts(b, "]}");
+}
+
+enum status compile_send_upgrade(struct run *r, int n, const struct nki_upgraded *files) {
+  struct buf b;
+  buf_init(&b, FRAME_MAX);
+  buf_puts(&b, "{\"frame\":\"upgrade\",\"upgrade\":{\"files\":[");
+  for (int i = 0; i < n; i++)
+    put_upgraded(&b, &files[i]);
+  buf_puts(&b, "]}}");
+  return compile_send(r, &b);
+}
+
 /* ---- artifacts --------------------------------------------------------------------------------------------------- */
 
 enum status compile_send_artifact(struct path *p, const char *name, const char *type, const struct buf *data) {

@@ -13,6 +13,7 @@
 #include "driver/pipeline.h"
 #include "driver/stage.h"
 #include "driver/stage_check.h"
+#include "trace/nki/upgrade.h"
 
 struct run {
   struct ir *ir;
@@ -61,6 +62,8 @@ enum status compile_send_stage(struct run *r, const struct stage *s, int kernel)
 enum status compile_send_start(struct run *r);
 enum status compile_send_kernel(struct path *p);
 enum status compile_send_end(struct run *r, int64_t started_us);
+/* files[n]: those of the job, rewritten. */
+enum status compile_send_upgrade(struct run *r, int n, const struct nki_upgraded *files);
 /* data: the file's bytes. */
 enum status compile_send_artifact(struct path *p, const char *name, const char *type, const struct buf *data);
 /* The kernel's HLO as text and proto. */

@@ -11,6 +11,7 @@
  *   {"frame":"simulation","kernel":0,"simulation":{"status",…}}     (with options.simulate, after the kernel's stages)
  *   {"frame":"profile","kernel":0,"profile":{…},"text":"…"}         (after the simulation)
  *   {"frame":"value","kernel":0,"value":{…}}                       (with "value", instead of stages and their sources)
+ *   {"frame":"upgrade","upgrade":{"files":[{"name","source","marks":[{"line","reason"}]}]}}   (with "upgrade", instead of kernels)
  *   {"frame":"diagnostic","diagnostic":{"severity","code","message","hint"?,"stage"?,"kernel"?,
  *                                       "range"?:{"file","line","col","end_line","end_col"},"calls"?:[range…]}}
  *   {"frame":"artifact","artifact":{"name","media_type","size","sha256"},"data":"<base64>"}   (with options.artifacts)
@@ -79,6 +80,10 @@
  *   "reference"?: what the trace has at the same place, {"of": "numpy" | "trace","name","line","pass","max_abs_err",
  *            "max_rel_err","order"?: "transposed","differs"?: {"index": [int],"got","want"}}; absent if there is no one
  *            instruction of the trace that the value stands for
+ *
+ * upgrade has the job's files in their order, the main one first, rewritten for the newest NKI, and what is left to be done by
+ * hand: the lines of the new text, from 1, below whose comment a statement stays as it was.  There is none if a file is no
+ * Python; a diagnostic says why.
  *
  * stage.check is {"status":"pass"|"fail"|"skipped","max_abs_err","max_rel_err","reason"?}.
  */

@@ -38,6 +38,8 @@ static enum status check_order(const struct gather *g, const struct frame *f, st
     return fail(err, ST_INPUT, "a frame of an unknown kernel");
   if (is_run(f->kind) && count(g, f->kind, (int)frame_int(f, "kernel")))
     return fail(err, ST_INPUT, "a second simulation, profile or value of a kernel");
+  if (f->kind == FRAME_UPGRADE && g->n_upgrades)
+    return fail(err, ST_INPUT, "a second upgrade");
   return ST_OK;
 }
 
@@ -72,6 +74,7 @@ enum status gather_add(struct gather *g, const struct frame *f, size_t at, size_
   g->n_sources += f->kind == FRAME_SOURCES;
   g->n_stages += f->kind == FRAME_STAGE;
   g->n_runs += is_run(f->kind);
+  g->n_upgrades += f->kind == FRAME_UPGRADE;
   g->n_diags += f->kind == FRAME_DIAGNOSTIC;
   g->n_artifacts += f->kind == FRAME_ARTIFACT;
   if (f->kind == FRAME_END) {
@@ -79,7 +82,8 @@ enum status gather_add(struct gather *g, const struct frame *f, size_t at, size_
     g->is_ok = frame_has_string(f, "status", "ok", 2);
     g->time_us = frame_int(f, "time_us");
   }
-  assert(g->n == g->is_started + g->n_kernels + g->n_sources + g->n_stages + g->n_runs + g->n_diags + g->n_artifacts);
+  assert(g->n == g->is_started + g->n_kernels + g->n_sources + g->n_stages + g->n_runs + g->n_upgrades + g->n_diags +
+                     g->n_artifacts);
   assert(g->n == 0 || g->parts[0].kind == FRAME_START);
   return ST_OK;
 }
@@ -186,7 +190,8 @@ static void put_parts(const struct writer *w, enum frame_kind kind, int kernel, 
       put_value(w, &w->g->parts[i], key);
 }
 
-/* Writes the value of the kernel's frame of this kind, if there is one, as the member `key`. */
+/* Writes the value of the kernel's frame of this kind, if there is one, as the member `key`.  kernel: -1 for a frame that
+ * belongs to no kernel. */
 static void put_run(const struct writer *w, enum frame_kind kind, int kernel, const char *key) {
   struct frame f;
   for (int i = 0; i < w->g->n; i++) {
@@ -285,6 +290,7 @@ void gather_result(const struct gather *g, const struct gather_text *text, struc
   json_put_field_str(out, "status", g->is_ended && g->is_ok ? "ok" : "error");
   put_sources(&w);
   put_list(&w, FRAME_KERNEL, "kernels");
+  put_run(&w, FRAME_UPGRADE, -1, "upgrade");
   put_list(&w, FRAME_DIAGNOSTIC, "diagnostics");
   put_list(&w, FRAME_ARTIFACT, "artifacts");
   put_identity(&w);

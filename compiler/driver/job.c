@@ -244,6 +244,8 @@ static enum status read_options(struct arena *a, const json_t *v, struct job *j,
       st = read_bool(field, "options.artifacts", &j->artifacts, err);
     } else if (!strcmp(key, "unroll")) {
       st = read_bool(field, "options.unroll", &j->keep_rounds, err);
+    } else if (!strcmp(key, "upgrade")) {
+      st = read_bool(field, "options.upgrade", &j->upgrade, err);
     } else if (!strcmp(key, "instance")) {
       st = read_instance(field, j, err);
     } else if (!strcmp(key, "simulate")) {
@@ -442,6 +444,10 @@ static enum status read_fields(struct arena *a, const json_t *root, struct job *
   }
   if (j->is_binary && j->language != LANG_HLO)
     return fail(err, ST_INPUT, "source_base64: only the language \"hlo\" has a binary form");
+  if (j->upgrade && (j->language != LANG_NKIPY || j->value.is_set))
+    return fail(err, ST_INPUT,
+                j->value.is_set ? "options.upgrade: there is options.value, too"
+                                : "options.upgrade: only the language \"nkipy\" has NKI kernels");
   return check_files(j, err);
 }
 

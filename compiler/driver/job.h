@@ -9,6 +9,7 @@
  *     "inputs"?: [ {"name"?: "x", "shape": [128, 256], "dtype": "float32"} … ],
  *     "options"?: { "stop_after"?: "cse" | "canonicalize:2", "check"?: false, "artifacts"?: false,
  *                   "simulate"?: false, "unroll"?: false, "instance"?: 1, "watch"?: [ {"line": 12, "operand"?: "dst", "nth"?: 3} … ],
+ *                   "upgrade"?: false,
  *                   "value"?: {"stage": "cse:2" | "17", "line"?: 12, "name"?: "%9", "operand"?: "src", "execution"?: 3,
  *                              "slice"?: [{"start"?: 0, "stop": 64, "step"?: 1} …]} },
  *     "simulate"?: false,
@@ -25,6 +26,9 @@
  *
  * A job with options.value goes as far as the stage, and has the frame "value" (frames.h) instead of stages.  It needs a line, or
  * a name, or both: the value of that name after the operation on that line.
+ *
+ * A job with options.upgrade compiles nothing: it has the frame "upgrade", with its files rewritten for the newest NKI.  It is for
+ * "nkipy" only.
  *
  * The scope is a part of the key and has no other effect: a client that does not know the scope can neither name the
  * result nor find out that it exists.
@@ -110,6 +114,7 @@ struct job {
   const char *stop_after; /* a stage that exists; NULL: run everything */
   bool check, artifacts, simulate;
   bool keep_rounds; /* of NKI kernels: loops stay unrolled */
+  bool upgrade;     /* nothing is compiled; the files are rewritten for the newest NKI */
   int instance;     /* of NKI kernels: the one that nki-trace shows alone; -1: all */
   int n_watches;    /* only with simulate */
   const struct job_watch *watches;

@@ -90,6 +90,8 @@ static json_t *options_json(const struct job *j) {
   job_put(&w, "simulate", json_boolean(j->simulate));
   if (j->keep_rounds)
     job_put(&w, "unroll", json_true());
+  if (j->upgrade)
+    job_put(&w, "upgrade", json_true());
   if (j->instance >= 0)
     job_put(&w, "instance", json_integer(j->instance));
   if (j->n_watches)

@@ -306,6 +306,7 @@ struct nki_round {
   int outer;     /* the round of the loop around it, or -1 */
   uint64_t loop; /* tells the runs of loops apart */
   int number;    /* from 0 */
+  bool is_independent; /* of the other rounds of this run: affine_range of beta 1 */
 };
 
 /* A call, a tensor that is made, or a loop: one of the three. */
@@ -414,6 +415,9 @@ bool nki_tensor_place(struct nki_program *p, struct nki_tensor *t, int64_t parti
 /* Checks that tensors at the same address are not in use at the same time: from the first call of the record that uses one
  * to the last.  False with *err; *at is the one that is used later. */
 bool nki_check_addresses(const struct nki_program *p, struct nki_error *err, const struct nki_tensor **at);
+/* Checks that no two rounds of a loop whose rounds are independent overwrite the same place.  False with *err; *at is the later
+ * call of the first such pair. */
+bool nki_check_dependences(const struct nki_program *p, struct nki_error *err, const struct nki_call **at);
 /* Begins the next instance, and ends it: equal instances become one if that computes the same. */
 struct nki_instance *nki_instance_begin(struct nki_program *p);
 void nki_instance_end(struct nki_program *p);
@@ -438,8 +442,8 @@ void nki_region_end(struct nki_program *p, struct src_locs locs);
 bool nki_is_open(const struct nki_program *p, const struct nki_tensor *t);
 /* Finds the item in the middle of the region that item `begin` begins, -1 if there is none, and its end. */
 void nki_region_find(const struct nki_items *items, int begin, int *middle, int *end);
-/* Says which loops run now, the outermost first, for what is added next: to each the number of its run, and its round. */
-void nki_set_rounds(struct nki_program *p, int n, const uint64_t *loops, const int *rounds);
+/* Says which rounds run now, the outermost first, for what is added next; their `outer` does not matter. */
+void nki_set_rounds(struct nki_program *p, int n, const struct nki_round *rounds);
 /* A name for a tensor that no tensor of the program has yet.  NULL: that of the memory. */
 const char *nki_unique_name(struct nki_program *p, const char *name, enum mem_space space);
 

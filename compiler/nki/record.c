@@ -21,17 +21,19 @@ void nki_item_add(struct nki_program *p, struct nki_item x) {
 }
 
 /* A round is found among the rounds that the last items belong to: the way from the present one outwards. */
-void nki_set_rounds(struct nki_program *p, int n, const uint64_t *loops, const int *rounds) {
+void nki_set_rounds(struct nki_program *p, int n, const struct nki_round *rounds) {
   int way[NKI_LOOPS_MAX], have = 0, same = 0;
   assert(n <= NKI_LOOPS_MAX);
   for (int r = p->rounds.n ? p->round : -1; r >= 0; r = p->rounds.v[r].outer)
     way[have++] = r;
-  while (same < n && same < have && p->rounds.v[way[have - 1 - same]].loop == loops[same] &&
-         p->rounds.v[way[have - 1 - same]].number == rounds[same])
+  while (same < n && same < have && p->rounds.v[way[have - 1 - same]].loop == rounds[same].loop &&
+         p->rounds.v[way[have - 1 - same]].number == rounds[same].number)
     same++;
   p->round = same ? way[have - same] : -1;
   for (; same < n; same++) {
-    array_push(p->arena, &p->rounds, (struct nki_round){p->round, loops[same], rounds[same]});
+    struct nki_round round = rounds[same];
+    round.outer = p->round;
+    array_push(p->arena, &p->rounds, round);
     p->round = p->rounds.n - 1;
   }
 }

@@ -250,10 +250,14 @@ static bool check_activate2(const struct nki_program *p, const struct nki_call *
 
 static bool check_dropout(const struct nki_call *c, struct nki_error *err) {
   const struct nki_view *dst = VIEW("dst"), *data = VIEW("data");
+  const struct nki_value *prob = nki_value(c, "prob");
   if (dst->tensor->dtype != data->tensor->dtype)
     return nki_refuse(err, DG_NKI_DTYPE, "dropout does not convert", "data is %s, but dst is %s",
                       dtype_numpy_name(data->tensor->dtype), dtype_numpy_name(dst->tensor->dtype));
-  return nki_same_shape("data", data, dst, err) && nki_check_number("prob", nki_value(c, "prob"), dst, err);
+  if (prob->kind != NKI_VIEW && !(prob->number >= 0 && prob->number <= 1))
+    return nki_refuse(err, DG_NKI_OPERAND, "give the probability that an element becomes 0, from 0 to 1", "prob is %g",
+                      prob->number);
+  return nki_same_shape("data", data, dst, err) && nki_check_number("prob", prob, dst, err);
 }
 
 /* ---- along a partition ------------------------------------------------------------------------------------------- */

@@ -5,7 +5,7 @@
 
 #define VIEW(name) (nki_value(c, name)->view)
 
-enum { QUADRANT = 32, KEEPS = 255, CORE = 16, INDICES_MOST = 4096, GENERATOR_WORDS = 6 };
+enum { QUADRANT = 32, KEEPS = 255, CORE = 16, INDICES_MOST = 4096, GENERATOR_WORDS = 6, GPSIMD_DMA_ELEMENTS = 256 };
 
 static bool same_type(const char *name, const struct nki_view *v, const struct nki_view *dst, struct nki_error *err) {
   return v->tensor->dtype == dst->tensor->dtype ||
@@ -106,7 +106,7 @@ static bool check_random(const struct nki_program *p, const struct nki_call *c, 
 
 static bool check_seed(const struct nki_call *c, struct nki_error *err) {
   const struct nki_view *seed = VIEW("src_seeds");
-  if (dtype_size(seed->tensor->dtype) != 4)
+  if (!dtype_is_int(seed->tensor->dtype) || dtype_size(seed->tensor->dtype) != 4)
     return nki_refuse(err, DG_NKI_DTYPE, "use uint32", "src_seeds has the type %s",
                       dtype_numpy_name(seed->tensor->dtype));
   return nki_elements(seed) == 1 || nki_refuse(err, DG_NKI_OPERAND, "give a tensor of shape (1, 1)",
@@ -124,11 +124,25 @@ static bool check_state(const struct nki_program *p, const struct nki_call *c, s
                                   name, (long long)n, (long long)words);
 }
 
+/* GpSimd's DMA engine moves at most 256 elements of each partition, of 4, 2 or 1 bytes. */
+static bool check_dma_engine(const struct nki_call *c, const struct nki_view *src, struct nki_error *err) {
+  const struct nki_value *by = nki_value(c, "dma_engine");
+  const bool is_gpsimd = by->kind == NKI_WORD && !strcmp(by->word, "gpsimd_dma");
+  const int64_t n = nki_free_elements(src), size = (int64_t)dtype_size(src->tensor->dtype);
+  if (by->kind == NKI_WORD && !is_gpsimd && strcmp(by->word, "dma") != 0)
+    return nki_refuse(err, DG_NKI_CALL, "use nisa.dma_engine.dma or gpsimd_dma", "%s is no dma_engine", by->word);
+  return !is_gpsimd || n <= GPSIMD_DMA_ELEMENTS ||
+         nki_refuse(err, DG_NKI_SIZE_LIMIT, "use nisa.dma_engine.dma, or send parts",
+                    "src has %lld bytes in each partition, but gpsimd_dma moves at most %lld of %s",
+                    (long long)(n * size), (long long)(GPSIMD_DMA_ELEMENTS * size), nki_type_name(src->tensor));
+}
+
 static bool check_sendrecv(const struct nki_program *p, const struct nki_call *c, struct nki_error *err) {
   const struct nki_view *dst = VIEW("dst"), *src = VIEW("src");
   const int64_t to = nki_first_int(nki_value(c, "send_to_rank"), 0),
                 from = nki_first_int(nki_value(c, "recv_from_rank"), 0);
-  if (!nki_is_from(p, TARGET_TRN2, c, err) || !nki_same_shape("src", src, dst, err) || !same_type("src", src, dst, err))
+  if (!nki_is_from(p, TARGET_TRN2, c, err) || !nki_same_shape("src", src, dst, err) ||
+      !same_type("src", src, dst, err) || !check_dma_engine(c, src, err))
     return false;
   if (p->grid.cores < 2)
     return (!to && !from) ||

@@ -13,6 +13,7 @@ struct counter {
   uint64_t serial;
   int round;
   bool has_begun;               /* of `while` */
+  bool is_independent;
   struct counter *outer, *next; /* in the list: the loop that began before, and the one that began after */
 };
 
@@ -115,7 +116,7 @@ static PyObject *new_counter(PyObject *inner, PyObject *place) {
   c->place = Py_NewRef(place);
   c->frame = NULL;
   c->round = -1;
-  c->has_begun = false;
+  c->has_begun = c->is_independent = false;
   c->outer = c->next = NULL;
   PyObject_GC_Track((PyObject *)c);
   return (PyObject *)c;
@@ -127,10 +128,13 @@ static PyObject *each(PyObject *self, PyObject *const *args, Py_ssize_t n) {
   (void)self;
   assert(n == 2);
   (void)n;
-  PyObject *inner = PyObject_GetIter(args[0]);
-  if (inner && PyObject_HasAttrString((PyObject *)Py_TYPE(args[0]), "nkx_runs_once"))
+  PyObject *inner = PyObject_GetIter(args[0]), *of = (PyObject *)Py_TYPE(args[0]);
+  if (!inner || PyObject_HasAttrString(of, "nkx_runs_once"))
     return inner;
-  return inner ? new_counter(inner, args[1]) : NULL;
+  struct counter *c = (struct counter *)new_counter(inner, args[1]);
+  if (c)
+    c->is_independent = PyObject_HasAttrString(of, "nkx_is_independent");
+  return (PyObject *)c;
 }
 
 static PyObject *once(PyObject *self, PyObject *place) {
@@ -204,7 +208,7 @@ int counting_runs(uint64_t after, struct counting_run *out, int max) {
   int n = 0;
   for (const struct counter *c = oldest; c && n < max; c = c->next)
     if (c->serial > after)
-      out[n++] = (struct counting_run){c->serial, c->round};
+      out[n++] = (struct counting_run){c->serial, c->round, c->is_independent};
   return n;
 }
 

@@ -12,7 +12,8 @@
  * iterators that are alive are the loops that are running.  A loop belongs to the frame that first asks for an element: the
  * iterator of a generator expression is made in the frame around it.
  *
- * What has an attribute nkx_runs_once is no loop of Python: a loop on the device, whose body runs once.
+ * What has an attribute nkx_runs_once is no loop of Python: a loop on the device, whose body runs once.  What has an attribute
+ * nkx_is_independent promises that its rounds are.
  *
  * Sources without loops, and modules that were not loaded this way, run unchanged; their loops are not counted.
  */
@@ -40,6 +41,7 @@ int counting_loops(const PyFrameObject *frame, struct counting_loop *out, int ma
 struct counting_run {
   uint64_t serial; /* a later run has a greater number */
   int round;
+  bool is_independent; /* its rounds, of each other */
 };
 /* Writes the loops that run in any frame and have a serial above `after`, the outermost first, at most `max`.  Returns their
  * number, at most max. */

@@ -21,24 +21,6 @@ static enum status refuse_file(struct arena *a, struct diags *ds, const char *pa
   return ST_INPUT;
 }
 
-/* numpy.NAME, a new reference. */
-static PyObject *numpy_function(const char *name) {
-  PyObject *numpy = PyImport_ImportModule("numpy");
-  PyObject *f = numpy ? PyObject_GetAttrString(numpy, name) : NULL;
-  Py_XDECREF(numpy);
-  return f;
-}
-
-static PyObject *load(const char *path) {
-  PyObject *f = numpy_function("load"), *args = Py_BuildValue("(s)", path);
-  PyObject *kw = Py_BuildValue("{s:O}", "allow_pickle", Py_False);
-  PyObject *z = f && args && kw ? PyObject_Call(f, args, kw) : NULL;
-  Py_XDECREF(f);
-  Py_XDECREF(args);
-  Py_XDECREF(kw);
-  return z;
-}
-
 /* The array of this name, or array i if the names are others and there are n; NULL with or without an exception. */
 static PyObject *array_at(PyObject *z, const char *name, int i, int n) {
   PyObject *files = PyObject_GetAttrString(z, "files"), *key = PyUnicode_FromString(name), *o = NULL;
@@ -87,7 +69,7 @@ static enum status take(struct arena *a, const char *path, PyObject *o, const st
 
 enum status trace_npz_read(struct arena *a, const char *path, int n, const struct trace_tensor *want, struct diags *ds,
                            struct trace_array *out) {
-  PyObject *z = load(path);
+  PyObject *z = values_load_npz(path);
   enum status st = z ? ST_OK : refuse_file(a, ds, path, "it cannot be read");
   for (int i = 0; !st && i < n; i++) {
     PyObject *o = array_at(z, want[i].name, i, n);
@@ -109,25 +91,19 @@ static PyObject *as_array(const struct trace_array *x) {
 
 enum status trace_npz_write(struct arena *a, const char *path, int n, const struct trace_tensor *names,
                             const struct trace_array *arrays, struct diags *ds) {
-  PyObject *save = numpy_function("savez"), *io = PyImport_ImportModule("io");
-  PyObject *f = io ? PyObject_CallMethod(io, "open", "ss", path, "wb") : NULL; /* savez adds .npz to a name */
-  PyObject *args = f ? Py_BuildValue("(O)", f) : NULL, *kw = PyDict_New(), *r = NULL;
-  bool ok = save && args && kw;
+  PyObject *named = PyDict_New(), *r = NULL;
+  bool ok = named;
   for (int i = 0; ok && i < n; i++) {
     PyObject *x = as_array(&arrays[i]);
-    ok = x && PyDict_SetItemString(kw, names[i].name, x) == 0;
+    ok = x && PyDict_SetItemString(named, names[i].name, x) == 0;
     Py_XDECREF(x);
   }
-  if (ok)
-    r = PyObject_Call(save, args, kw);
-  PyObject *closed = f && r ? PyObject_CallMethod(f, "close", NULL) : NULL;
-  const enum status st = closed ? ST_OK : refuse_file(a, ds, path, "it cannot be written");
-  Py_XDECREF(closed);
+  PyObject *module = ok ? PyImport_ImportModule("nkx.npz") : NULL;
+  if (module)
+    r = PyObject_CallMethod(module, "save", "sO", path, named);
+  const enum status st = r ? ST_OK : refuse_file(a, ds, path, "it cannot be written");
   Py_XDECREF(r);
-  Py_XDECREF(kw);
-  Py_XDECREF(args);
-  Py_XDECREF(f);
-  Py_XDECREF(io);
-  Py_XDECREF(save);
+  Py_XDECREF(module);
+  Py_XDECREF(named);
   return st;
 }

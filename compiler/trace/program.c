@@ -291,7 +291,8 @@ static bool add_files(struct trace_program *program) {
 
 /* ---- the public functions ------------------------------------------------------------------------------------- */
 
-enum status trace_open(struct arena *a, const struct trace_request *rq, struct diags *ds, struct trace_program **out) {
+enum status program_begin(struct arena *a, const struct trace_request *rq, struct diags *ds,
+                          struct trace_program **out) {
   enum status st;
   struct trace_program *program = arena_new(a, struct trace_program);
   program->a = a;
@@ -308,8 +309,14 @@ enum status trace_open(struct arena *a, const struct trace_request *rq, struct d
   }
   assert(!program_now);
   program_now = program;
-  if (!add_files(program))
-    return ST_NOMEM;
+  return add_files(program) ? ST_OK : ST_NOMEM;
+}
+
+enum status trace_open(struct arena *a, const struct trace_request *rq, struct diags *ds, struct trace_program **out) {
+  enum status st = program_begin(a, rq, ds, out);
+  if (st)
+    return st;
+  struct trace_program *program = *out;
   program_enter(program, ds);
   bool ok = execute(program) && execute_main(program);
   if (!ok)

@@ -62,6 +62,10 @@ struct program_kernel {
 };
 void program_kernel_drop(struct program_kernel *k); /* releases its call and its arrays */
 
+/* Checks the sources and makes a program of them, which is not executed.  Otherwise as trace_open. */
+enum status program_begin(struct arena *a, const struct trace_request *rq, struct diags *ds,
+                          struct trace_program **out);
+
 /* These are called before and after every call of user code.  Diagnostics go to ds, and output is kept.  Calls nest. */
 void program_enter(struct trace_program *p, struct diags *ds);
 void program_leave(struct trace_program *p);
@@ -93,6 +97,9 @@ bool precheck_source(const struct trace_request *rq, struct diags *ds, struct ar
 bool imports_open(struct trace_program *p);
 /* Removes the modules of the request's files, and reverts all other changes of imports_open. */
 void imports_close(struct trace_program *p);
+/* Opens an npz file (nkx/npz.py): an object with `files` and arrays by name, a new reference.  Another file of NumPy's is its
+ * array.  NULL with an exception. */
+PyObject *values_load_npz(const char *path);
 /* Returns the array with this name in the request's npz file, a new reference; NULL with or without an exception.  An
  * npz file stores ml_dtypes' types as bytes without a type name.  Such elements are read as t if they have t's size; if
  * t is DT_NONE, elements of two bytes are read as bfloat16 (values.c). */

@@ -234,6 +234,20 @@ static bool make_call(struct trace_program *program, struct program_kernel *k, c
   return ok && k->args;
 }
 
+/* A type as a spec names it: "f32", np.float32, np.dtype("int32"), …; DT_NONE for others. */
+static enum dtype dtype_of_spec(PyObject *dtype) {
+  if (PyUnicode_Check(dtype))
+    return dtype_from_name(PyUnicode_AsUTF8(dtype));
+  PyArray_Descr *d = NULL;
+  enum dtype t = DT_NONE;
+  if (PyArray_DescrConverter(dtype, &d)) {
+    t = dtype_from_num(d->type_num);
+    Py_DECREF(d);
+  }
+  PyErr_Clear();
+  return t;
+}
+
 /* Reads one (shape, dtype).  `what` names its origin in the message to the user. */
 static bool read_spec(struct trace_program *program, struct program_kernel *k, const char *what, PyObject *spec,
                       struct kparam *p) {
@@ -244,16 +258,7 @@ static bool read_spec(struct trace_program *program, struct program_kernel *k, c
     shape = PySequence_GetItem(spec, 0);
     dtype = PySequence_GetItem(spec, 1);
   }
-  const char *name = dtype && PyUnicode_Check(dtype) ? PyUnicode_AsUTF8(dtype) : NULL;
-  enum dtype t = name ? dtype_from_name(name) : DT_NONE;
-  if (dtype && t == DT_NONE && !name) { /* np.float32, np.dtype("int32") */
-    PyArray_Descr *d = NULL;
-    if (PyArray_DescrConverter(dtype, &d)) {
-      t = dtype_from_num(d->type_num);
-      Py_DECREF(d);
-    }
-    PyErr_Clear();
-  }
+  const enum dtype t = dtype ? dtype_of_spec(dtype) : DT_NONE;
   bool ok = shape && t != DT_NONE && args_dims(shape, "shape", &n, dims);
   for (int i = 0; ok && i < n; i++)
     ok = dims[i] >= 0;
@@ -376,22 +381,6 @@ static void say_no_shapes(struct trace_program *program, struct program_kernel *
                                              : numpy;
 }
 
-static bool from_npz(struct trace_program *program, struct program_kernel *k, const struct signature *s) {
-  k->params = arena_new_array(program->a, struct kparam, (size_t)s->n);
-  for (int i = 0; i < s->n; i++) {
-    PyObject *o = s->variadic[i] ? NULL : values_npz_array(program, s->names[i], DT_NONE);
-    bool ok = !o || (PyArray_Check(o) && add_array(program, k, s->names[i], o, i, NULL));
-    Py_XDECREF(o);
-    if (!ok || PyErr_Occurred())
-      return false;
-  }
-  if (!k->n_params) {
-    say_no_shapes(program, k);
-    return false;
-  }
-  return make_call(program, k, s);
-}
-
 /* Returns [(number of the parameter, (shape, dtype)), …] from python/nkx/annotations.py; NULL if there are none. */
 static PyObject *annotated_specs(PyObject *fn) {
   PyObject *module = PyImport_ImportModule("nkx.annotations");
@@ -401,6 +390,35 @@ static PyObject *annotated_specs(PyObject *fn) {
   PyErr_Clear();
   Py_XDECREF(module);
   return list;
+}
+
+/* The type that an annotation gives parameter `at`; DT_NONE if none does.  Files do not name the types of narrow floats. */
+static enum dtype annotated_dtype(PyObject *specs, int at) {
+  for (Py_ssize_t i = 0; specs && i < PyList_GET_SIZE(specs); i++) {
+    PyObject *shape, *dtype;
+    int which;
+    if (PyArg_ParseTuple(PyList_GET_ITEM(specs, i), "i(OO)", &which, &shape, &dtype) && which == at)
+      return dtype_of_spec(dtype);
+  }
+  PyErr_Clear();
+  return DT_NONE;
+}
+
+static bool from_npz(struct trace_program *program, struct program_kernel *k, const struct signature *s) {
+  PyObject *specs = annotated_specs(k->fn);
+  bool ok = true;
+  k->params = arena_new_array(program->a, struct kparam, (size_t)s->n);
+  for (int i = 0; ok && i < s->n; i++) {
+    PyObject *o = s->variadic[i] ? NULL : values_npz_array(program, s->names[i], annotated_dtype(specs, i));
+    ok = (!o || (PyArray_Check(o) && add_array(program, k, s->names[i], o, i, NULL))) && !PyErr_Occurred();
+    Py_XDECREF(o);
+  }
+  Py_XDECREF(specs);
+  if (ok && !k->n_params) {
+    say_no_shapes(program, k);
+    return false;
+  }
+  return ok && make_call(program, k, s);
 }
 
 bool kernel_is_annotated(PyObject *fn) {

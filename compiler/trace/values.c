@@ -36,16 +36,10 @@ static PyObject *convert(PyObject *o, enum dtype t) {
   return c;
 }
 
-static PyObject *load_npz(struct trace_program *program) {
-  PyObject *numpy = PyImport_ImportModule("numpy");
-  PyObject *load = numpy ? PyObject_GetAttrString(numpy, "load") : NULL;
-  PyObject *args = Py_BuildValue("(s)", program->rq->inputs_npz),
-           *kw = Py_BuildValue("{s:O}", "allow_pickle", Py_False);
-  PyObject *z = load && args && kw ? PyObject_Call(load, args, kw) : NULL;
-  Py_XDECREF(numpy);
-  Py_XDECREF(load);
-  Py_XDECREF(args);
-  Py_XDECREF(kw);
+PyObject *values_load_npz(const char *path) {
+  PyObject *module = PyImport_ImportModule("nkx.npz");
+  PyObject *z = module ? PyObject_CallMethod(module, "load", "s", path) : NULL;
+  Py_XDECREF(module);
   return z;
 }
 
@@ -64,7 +58,7 @@ static PyObject *with_dtype(PyObject *o, enum dtype t) {
 }
 
 PyObject *values_npz_array(struct trace_program *program, const char *name, enum dtype t) {
-  if (!program->rq->inputs_npz || (!program->npz && !(program->npz = load_npz(program))))
+  if (!program->rq->inputs_npz || (!program->npz && !(program->npz = values_load_npz(program->rq->inputs_npz))))
     return NULL;
   PyObject *key = PyUnicode_FromString(name), *o = NULL;
   if (key && PySequence_Contains(program->npz, key) > 0)

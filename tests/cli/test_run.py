@@ -2,6 +2,7 @@
 import json
 import subprocess
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -150,6 +151,33 @@ def test_arrays_come_from_a_file_and_go_to_one(tmp_path):
     e = np.exp(x - x.max(-1, keepdims=True))
     with np.load(tmp_path / "out.npz") as z:
         np.testing.assert_allclose(z["output0"], e / e.sum(-1, keepdims=True), rtol=1e-5, atol=1e-7)
+
+
+def test_narrow_floats_go_through_files_of_numpy(tmp_path):
+    """Each is read without --input where the kernel names its type, and NumPy reads what is written: its bytes, which go back in."""
+    names = ("float8_e4m3", "float8_e5m2", "float8_e4m3fn", "bfloat16", "float16")
+    arrays = {n: (draw(8, 6) * 4).astype(getattr(ml_dtypes, n, n)) for n in names}
+    source = ("import nki\nimport nki.language as nl\nimport nki.isa as nisa\n\n@nki.jit\ndef kernel(" + ", ".join(f"{n}: nl.tensor[nl.{n}, (8, 6)]" for n in names)
+              + "):\n    file = nl.ndarray((8, 6), nl.float8_e5m2, buffer=nl.shared_hbm)\n    nisa.dma_copy(file, float8_e5m2)\n"
+              + "".join(f"    {n}_out = nl.ndarray((8, 6), nl.{n}, buffer=nl.shared_hbm)\n    nisa.dma_copy({n}_out, {n})\n" for n in names)
+              + "    return file, " + ", ".join(f"{n}_out" for n in names) + "\n")
+
+    def copied(**inputs):
+        np.savez(tmp_path / "in.npz", **inputs)
+        done = run(source, "--inputs", tmp_path / "in.npz", "--save-outputs", tmp_path / "out.npz", "--target", "trn3", tmp_path=tmp_path, name="kernel.py")
+        assert done.returncode == 0, done.stderr
+        with np.load(tmp_path / "out.npz") as z:
+            return {n: z[n] for n in z.files}
+
+    written = copied(**arrays)
+    for n, x in arrays.items():
+        assert written[f"{n}_out"].dtype.itemsize == x.dtype.itemsize
+        np.testing.assert_array_equal(written[f"{n}_out"].view(x.dtype), x)
+    np.testing.assert_array_equal(written["file"].view("u1"), arrays["float8_e5m2"].view("u1"))
+    again = copied(**{n: written[f"{n}_out"] for n in names})
+    assert all(again[k].tobytes() == x.tobytes() for k, x in written.items())
+    in_columns = copied(**{n: np.asfortranarray(x) for n, x in arrays.items()})
+    assert all(in_columns[k].tobytes() == x.tobytes() for k, x in written.items())
 
 
 def test_hlo_is_compared_with_its_first_stage(tmp_path):

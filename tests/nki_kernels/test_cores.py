@@ -186,6 +186,40 @@ def kernel(a):
     assert two["memory"]["sbuf"]["peak"] and two["memory"]["sbuf"]["peak"] == two["core1_memory"]["sbuf"]["peak"]
 
 
+def test_each_type_and_view_goes_to_the_other_core_past_a_barrier_of_each_engine(rng):
+    """What a core gets from the other is at the place of the view, in its type; the rest of the tile stays."""
+    kinds = ("float32", "bfloat16", "float16", "float8_e4m3", "float8_e5m2", "int8", "uint8", "int16", "uint16", "int32", "uint32")
+    views = ("[:, 0:12]", "[:, 4:16]", "[:, 0:24:2]", "[32:64, 0:12]")
+    engines = ("gpsimd", "vector", "scalar", "tensor", "sync")
+    pairs = [(views[k % 3], views[k // 3 % 3]) for k in range(9)] + [(views[3], views[3])] * 2
+    body = ""
+    for k, (kind, (source, to)) in enumerate(zip(kinds, pairs)):
+        body += f"""    x{k}, y{k} = (nl.ndarray((P, 24), nl.{kind}, buffer=nl.sbuf) for _ in range(2))
+    nisa.dma_copy(dst=x{k}, src=a[own])
+    nisa.memset(dst=y{k}, value={0 if 'int' in kind else 0.0})
+    nisa.core_barrier(data={"out" if k % 2 else f"x{k}"}, cores=(0, 1), engine=nisa.engine.{engines[k % 5]})
+    nisa.sendrecv(src=x{k}{source}, dst=y{k}{to}, send_to_rank=1 - me, recv_from_rank=1 - me, pipe_id={k}, dma_engine=nisa.dma_engine.{"dma gpsimd_dma".split()[k % 2]})
+    nisa.dma_copy(dst=out[{k}, own], src=y{k})
+"""
+    source = HEAD + f"""
+@nki.jit
+def kernel(a):
+    out = nl.ndarray(({len(kinds)}, 256, 24), nl.float32, buffer=nl.shared_hbm)
+    me = nl.program_id(0)
+    own = slice(me * P, me * P + P)
+{body}    return out
+"""
+    a = rng.integers(0, 8, (256, 24)).astype(np.float32)  # each type has these numbers
+    want = np.zeros((len(kinds), 2, 128, 24), np.float32)
+    for k, views in enumerate(pairs):
+        at = [tuple(slice(*(int(n) if n else None for n in part.split(":"))) for part in v[1:-1].split(", ")) for v in views]
+        for core in range(2):
+            want[k, core][at[1]] = a.reshape(2, 128, 24)[1 - core][at[0]]
+    for target in ("trn2", "trn3"):
+        got, _ = run(launched(source, a.shape), a, "--target", target)
+        np.testing.assert_array_equal(got.reshape(want.shape), want)
+
+
 def test_a_race_between_cores_is_reported_with_both_places():
     source = launched("".join(line + "\n" for line in MEET.splitlines() if "core_barrier" not in line))
     result = compiled(source)

@@ -176,6 +176,19 @@ def test_statements_that_share_a_line_are_rewritten_each():
 """
 
 
+def test_line_ends_in_an_indentation_go_away_and_those_in_comments_stay():
+    body, _ = rewritten("    \\\n  \\\nx = nl.load(a); y = nisa.activation(op=nl.exp, data=x)\n    if True:  # C:\\\n"
+                        "        # D:\\\n        nl.store(out, y)\n    return out\n")
+    assert body == """    x = nl.load(a)
+    y = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.sbuf)
+    nisa.activation(dst=y, op=nl.exp, data=x)
+    if True:  # C:\\
+        # D:\\
+        nl.store(out, y)
+    return out
+"""
+
+
 def test_a_mark_stands_alone_above_a_statement_that_shared_a_line():
     body, _ = rewritten("    x = nl.load(a); y = strange(x); nl.store(out, x)\n    return out\n")
     assert body.splitlines()[1].startswith(f"    {MARK}") and body.splitlines()[2:4] == ["    y = strange(x)", "    nl.store(out, x)"]

@@ -9,7 +9,6 @@ import hashlib
 import json
 import pathlib
 import tempfile
-import zipfile
 
 import ml_dtypes
 import numpy as np
@@ -27,11 +26,6 @@ TYPES = FLOATS + INTS
 
 def dtype(name):
     return np.dtype(getattr(ml_dtypes, name)) if name == "bfloat16" or name.startswith("float8") else np.dtype(name)
-
-
-def _short(name):
-    """As `nkx run --input` calls a type: f8e4m3, bf16, i8."""
-    return name.replace("float8_", "f8").replace("bfloat", "bf").replace("float", "f").replace("uint", "u").replace("int", "i")
 
 
 def f32(x):
@@ -64,9 +58,10 @@ def pairs(n):
 
 @dataclasses.dataclass
 class Tile:
-    """An operand that is read: an array, and how it lies in which memory."""
+    """An operand that is read: an array, how it lies in which memory, and its type there, if the array has the bits of it."""
     array: np.ndarray
     form: str = "sbuf"
+    kind: str = None
 
     def memory(self):
         return {"psum": "psum", "psum stride": "psum", "hbm": "hbm"}.get(self.form, "sbuf")
@@ -81,9 +76,9 @@ class Tile:
             return [f"{name} = {source}"]
         if self.form == "broadcast":
             return [f"{name} = nl.load({source}[:, 0:1]).broadcast(1, {x.shape[1]})"]
-        if self.form == "sbuf":
+        if self.form == "sbuf" and not self.kind:
             return [f"{name} = nl.load({source})"]
-        lines, view, reshaped = _view(name, x.shape, x.dtype.name, self.form)
+        lines, view, reshaped = _view(name, x.shape, self.kind or x.dtype.name, self.form)
         if self.form.startswith("psum"):
             return [*lines, f"{name} = {view}", f"nisa.tensor_copy({name}, nl.load({source}))"]
         return [*lines, f"{name} = {view}", f"nisa.dma_copy({name}, {source}{reshaped})"]
@@ -91,12 +86,13 @@ class Tile:
 
 @dataclasses.dataclass
 class Out:
-    """An operand that is written, or, with `before`, changed."""
+    """An operand that is written, or, with `before`, changed.  bits: the type of the result that has its bits, if another."""
     shape: tuple
     dtype: str
     form: str = "sbuf"
     before: np.ndarray = None
     error: float = 0.0
+    bits: str = None
 
     memory = Tile.memory
 
@@ -119,7 +115,7 @@ class Out:
             return []
         result = f"{name}_r"
         kernel.outputs.append((result, self))
-        lines = [f"{result} = nl.ndarray({self.shape}, nl.{self.dtype}, buffer=nl.shared_hbm)"]
+        lines = [f"{result} = nl.ndarray({self.shape}, nl.{self.bits or self.dtype}, buffer=nl.shared_hbm)"]
         if self.form.startswith("psum"):
             return [*lines, f"{name}_s = nl.ndarray({self.shape}, nl.{self.dtype})", f"nisa.tensor_copy({name}_s, {name})",
                     f"nisa.dma_copy({result}, {name}_s)"]
@@ -153,11 +149,13 @@ def _view(name, shape, kind, form):
 
 @dataclasses.dataclass
 class Form:
-    """A call with its arguments: Tile, Out, a list of Tiles, or the text of anything else.  want: what each Out becomes."""
+    """A call with its arguments: Tile, Out, a list of Tiles, or the text of anything else.  want: what each Out becomes.
+    after: calls that are made before it, which leave a state."""
     call: str
     arguments: dict
     want: dict
     targets: tuple = TARGETS
+    after: tuple = ()
 
     def label(self):
         return f"{self.call}({', '.join(f'{k}={self._short(v)}' for k, v in self.arguments.items())})"
@@ -192,9 +190,9 @@ class Kernel:
     """Forms in one kernel."""
 
     def __init__(self, forms):
-        self.forms, self.inputs, self.outputs, self._known = forms, {}, [], {}
+        self.forms, self.inputs, self.outputs, self._known = [x for f in forms for x in (*f.after, f)], {}, [], {}
         self.want, lines = [], []
-        for number, form in enumerate(forms):
+        for number, form in enumerate(self.forms):
             first = len(self.outputs)
             lines += form.write(self, number)
             keys = {f"{p}{number}": p for p in form.want}
@@ -213,20 +211,17 @@ class Kernel:
 
     def run(self, target):
         """Simulates it: what is wrong, as text for each form; [] if nothing is."""
-        shapes = [x for n, a in self.inputs.items()
-                  for x in ("--input", f"{n}={'x'.join(map(str, a.shape))}:{_short(a.dtype.name)}")]
         with tempfile.TemporaryDirectory() as directory:
             directory = pathlib.Path(directory)
             (directory / "forms.py").write_text(self.source)
-            np.savez(directory / "in.npz", **{n: a.view("V1") if a.dtype.name.startswith("float8") else a for n, a in self.inputs.items()})
-            done = warm.run("run", directory / "forms.py", "--inputs", directory / "in.npz", *shapes, "--target", target, "--save-outputs", directory / "out.npz",
+            np.savez(directory / "in.npz", **self.inputs)
+            done = warm.run("run", directory / "forms.py", "--inputs", directory / "in.npz", "--target", target, "--save-outputs", directory / "out.npz",
                             "--json", directory / "result.json")
             result = json.loads((directory / "result.json").read_text())
             if any(d["severity"] == "error" and d["code"] != "check-failed" for d in result["diagnostics"]) or not (directory / "out.npz").exists():
                 return [self._refused(d) for d in result["diagnostics"]] or [done.stderr.decode()[:1000]]
-            with zipfile.ZipFile(directory / "out.npz") as outputs:  # NumPy has no names for some of the types
-                got = {name: np.frombuffer(outputs.read(f"{name}.npy")[-int(np.prod(out.shape)) * dtype(out.dtype).itemsize:], dtype(out.dtype)).reshape(out.shape)
-                       for name, out in self.outputs}
+            with np.load(directory / "out.npz") as outputs:
+                got = {name: outputs[name].view(dtype(out.bits or out.dtype)) for name, out in self.outputs}
         [kernel] = result["kernels"]
         other = [f"{o['name']}: the machine and our evaluation of the calls differ by {o['max_abs_err']}" for o in kernel["simulation"]["outputs"] if not o["pass"]]
         return self.wrong(got) + other

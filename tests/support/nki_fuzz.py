@@ -7,13 +7,12 @@ packages and the stand-ins for nki in PYTHONPATH.  The last line says how many; 
 import ast
 import random
 import re
-import signal
 import sys
 import time
-import traceback
 import warnings
 
 from support import nki_beta1, nki_mutations, nki_pairs
+from support.guarded import Guarded
 from support.nki_mutations import CODES, TOKENS
 
 SECONDS = 10  # for one source
@@ -61,6 +60,13 @@ def mutated(r, sources):
         return None
 
 
+def may_run_for_ever(source):
+    """It has a `while` that is ordinary Python, which runs as long as it says."""
+    tree = ast.parse(source)
+    inside = {n for f in ast.walk(tree) if isinstance(f, ast.FunctionDef) for n in ast.walk(f)}
+    return any(isinstance(n, ast.While) and n not in inside for n in ast.walk(tree))
+
+
 def check_upgrade(source):
     from nkx import nki_upgrade
     new, marks = nki_upgrade.upgrade(source)
@@ -84,34 +90,21 @@ def check_compile(source):
     assert (result["status"] == "ok") == all(d["severity"] != "error" for d in result["diagnostics"]), result["status"]
 
 
-def stop(signum, frame):
-    raise TimeoutError(f"it takes more than {SECONDS} s")
-
-
 def main(what, seed, seconds):
-    r, n, n_failed = random.Random(seed), 0, 0
+    r = random.Random(seed)
+    guarded = Guarded(f"{what}, seed {seed}", SECONDS if what == "upgrade" else None)
     older = [nki_beta1.HEAD + k[0] for k in nki_beta1.KERNELS.values()] + [nki_pairs.source_of(p, 1) for p in nki_pairs.PAIRS]
     sources = older if what == "upgrade" else older + list(nki_mutations.sources())
     check = {"upgrade": check_upgrade, "compile": check_compile}[what]
     nki_mutations.HEAD = nki_beta1.HEAD  # what of_text leaves as it is
-    signal.signal(signal.SIGALRM, stop)
     warnings.simplefilter("ignore")
     TOKENS.extend(["nl.mgrid[0:4,0:3]", "nl.arange(4)[:,None]", "ip", "jf", "mask=(i < 3)", "x; y", "i_p.p"])
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         source = mutated(r, sources)
-        if source is None:
-            continue
-        signal.alarm(SECONDS if what == "upgrade" else 6 * SECONDS)
-        try:
-            check(source)
-        except Exception:  # noqa: BLE001: any is a failure
-            n_failed += 1
-            print(f"---- {what}, seed {seed}, {n}\n{source}\n{traceback.format_exc()}", flush=True)
-        signal.alarm(0)
-        n += 1
-    print(f"{what}: {n} sources, {n_failed} failed")
-    return 1 if n_failed else 0
+        if source is not None and (what == "upgrade" or not may_run_for_ever(source)):
+            guarded.run(guarded.n, source, check)
+    return guarded.end(f"sources: {what}")
 
 
 if __name__ == "__main__":

@@ -7,13 +7,12 @@ when it is asked again.  The mutated source is compiled, but never run.
 import ast
 import copy
 import random
-import signal
 import sys
-import traceback
 import types
 import warnings
 
 from nkx import nki_ast
+from support.guarded import Guarded
 from support.nki_kernels import HEAD, KERNELS
 from support.nki_subset_accepted import ACCEPTED
 from support.nki_subset_refused import DEVICE, REFUSED
@@ -123,13 +122,8 @@ def _inside(place, rows):
     assert (line, col) <= (end_line, end_col), place
 
 
-def stop(signum, frame):
-    raise TimeoutError(f"the analysis takes more than {SECONDS} s")
-
-
 def main(seed, count):
-    r, all_sources, n, n_failed = random.Random(seed), list(sources()), 0, 0
-    signal.signal(signal.SIGALRM, stop)
+    r, all_sources, guarded = random.Random(seed), list(sources()), Guarded(f"analysis, seed {seed}", SECONDS)
     warnings.simplefilter("ignore")  # those of Python about the mutated source
     for round_ in range(count):
         source = r.choice(all_sources)
@@ -139,16 +133,8 @@ def main(seed, count):
         except (SyntaxError, ValueError, RecursionError, OverflowError, MemoryError, TypeError, AttributeError):
             continue  # no program
         for fn in found:
-            signal.alarm(SECONDS)
-            try:
-                check(source, fn, r.choice((1, 2, 2)))
-            except Exception:  # noqa: BLE001: any is a failure
-                n_failed += 1
-                print(f"---- seed {seed}, round {round_}, {fn.__name__}\n{source}\n{traceback.format_exc()}", flush=True)
-            signal.alarm(0)
-            n += 1
-    print(f"{n} kernels analysed, {n_failed} failed")
-    return 1 if n_failed else 0
+            guarded.run(f"round {round_}, {fn.__name__}", source, check, fn, r.choice((1, 2, 2)))
+    return guarded.end("kernels analysed")
 
 
 if __name__ == "__main__":

@@ -111,6 +111,7 @@ TENSORS = [
 ]
 
 CALLS = [
+    ("an annotation as a shape", "nl.ndarray(«nl.tensor», nl.float32)", "nki-call"),
     ("a misspelt name of nl", "y = «nl.lod»(a)", "nki-unknown-api"),
     ("a misspelt name of nisa", "«nisa.dma_cpy»(x, a)", "nki-unknown-api"),
     ("a misspelt memory", "y = nl.ndarray((128, 4), nl.float32, buffer=«nl.sbuff»)", "nki-unknown-api"),

@@ -22,14 +22,11 @@ struct src_locs nki_here(struct nki_recorder *r) {
 
 void nki_note_rounds(struct nki_recorder *r) {
   struct counting_run runs[NKI_LOOPS_MAX];
-  uint64_t loops[NKI_LOOPS_MAX];
-  int rounds[NKI_LOOPS_MAX];
+  struct nki_round rounds[NKI_LOOPS_MAX];
   const int n = counting_runs(r->outside, runs, NKI_LOOPS_MAX);
-  for (int i = 0; i < n; i++) {
-    loops[i] = runs[i].serial;
-    rounds[i] = runs[i].round;
-  }
-  nki_set_rounds(r->program, n, loops, rounds);
+  for (int i = 0; i < n; i++)
+    rounds[i] = (struct nki_round){-1, runs[i].serial, runs[i].round, runs[i].is_independent};
+  nki_set_rounds(r->program, n, rounds);
 }
 
 void *nki_raise(const struct nki_error *err) {

@@ -185,7 +185,9 @@ static bool record_call(struct nki_program *p, struct ranges *ranges, struct dia
   struct nki_error err = {.arena = p->arena};
   const struct nki_call *call;
   const struct nki_tensor *tensor;
-  return ok && ((nki_check_meetings(p, &err, &call) && nki_check_addresses(p, &err, &tensor)) || nki_raise(&err));
+  return ok && ((nki_check_dependences(p, &err, &call) && nki_check_meetings(p, &err, &call) &&
+                 nki_check_addresses(p, &err, &tensor)) ||
+                nki_raise(&err));
 }
 
 static void drop_call(struct call *c) {
@@ -400,13 +402,13 @@ static void report(struct trace_program *program, const struct nki_recorder *r, 
   adopt_code(d);
 }
 
-/* Checks what the cores have to do with each other, and the tensors at addresses. */
+/* Checks rounds that are independent, what the cores have to do with each other, and the tensors at addresses. */
 static bool check_whole(const struct nki_program *p, struct diags *ds) {
   struct nki_error err = {.arena = p->arena};
   const struct nki_call *call;
   const struct nki_tensor *tensor;
   struct src_locs at = {0};
-  if (!nki_check_meetings(p, &err, &call))
+  if (!nki_check_dependences(p, &err, &call) || !nki_check_meetings(p, &err, &call))
     at = call->locs;
   else if (!nki_check_addresses(p, &err, &tensor))
     at = tensor->locs;

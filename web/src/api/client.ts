@@ -3,7 +3,7 @@ import { networkProblem, Problem, problemFrom } from "./problem";
 import { type Base, wholeFrame, type WholeFrame } from "./delta";
 import { readLines } from "./ndjson";
 import type { Pipelines } from "../state/outcome";
-import type { CompileRequest, Example, Frame, Instruction, Knob, NkiCall, Operation, OperationText, PipelineDescription, RevisionMade, Rule, Snippet, SnippetMade, SnippetRequest, StageDiff, Target } from "./types";
+import type { CompileRequest, Example, Frame, Instruction, Knob, NkiCall, Operation, OperationText, PipelineDescription, Result, RevisionMade, Rule, Snippet, SnippetMade, SnippetRequest, StageDiff, Target } from "./types";
 
 const BASE = "/api/v1";
 
@@ -103,6 +103,13 @@ export async function reviseSnippet(id: string, token: string, body: SnippetRequ
 
 export async function deleteSnippet(id: string, token: string): Promise<void> {
   await request(`/snippets/${id}`, { method: "DELETE", headers: { ...OURS, "x-nkx-edit-token": token } });
+}
+
+/** Compiles, and waits for the whole result. */
+export async function compileWhole(req: CompileRequest, signal?: AbortSignal): Promise<Result> {
+  const headers = { "content-type": "application/json", accept: "application/json" };
+  const response = await request("/compile", { method: "POST", headers, body: JSON.stringify(req), ...(signal ? { signal } : {}) });
+  return (await response.json()) as Result;
 }
 
 /** Compiles and passes each frame to `sink` as it arrives; the server ends an older compile of the same editor.  With a

@@ -560,6 +560,18 @@ export interface KernelResult {
   value?: Value;
 }
 
+/** The files, rewritten for the newest NKI: the source first. */
+export interface Upgrade {
+  files: { name: string; source: string; marks: UpgradeMark[] }[];
+}
+
+/** A statement that is left to be done by hand; a comment above it says why. */
+export interface UpgradeMark {
+  /** Of the comment, in the new text. */
+  line: number;
+  reason: string;
+}
+
 /** The whole result, as POST /api/v1/compile answers it and snippets keep it. */
 export interface Result {
   version: number;
@@ -574,6 +586,7 @@ export interface Result {
   places: Place[];
   sources: Source[];
   kernels: KernelResult[];
+  upgrade?: Upgrade;
   diagnostics: Diagnostic[];
   artifacts: ArtifactInfo[];
 }
@@ -589,6 +602,7 @@ export type Frame =
   | { frame: "simulation"; kernel: number; simulation: Simulation }
   | { frame: "profile"; kernel: number; profile: Profile; text: string }
   | { frame: "value"; kernel: number; value: Value }
+  | { frame: "upgrade"; upgrade: Upgrade }
   | { frame: "diagnostic"; diagnostic: Diagnostic }
   | { frame: "artifact"; artifact: ArtifactInfo; data?: string }
   | { frame: "end"; status: "ok" | "error"; time_us: number };
@@ -692,7 +706,7 @@ export interface CompileRequest {
   /** Only this kernel; all of them otherwise. At most 200 bytes of UTF-8. */
   kernel?: string;
   inputs?: InputSpec[];
-  options?: { stop_after?: string; check?: boolean; artifacts?: boolean; simulate?: boolean; unroll?: boolean; instance?: number; watch?: Watch[]; value?: ValueQuery };
+  options?: { stop_after?: string; check?: boolean; artifacts?: boolean; simulate?: boolean; unroll?: boolean; upgrade?: boolean; instance?: number; watch?: Watch[]; value?: ValueQuery };
   /** The same as options.simulate. */
   simulate?: boolean;
   /** Random, one per browser: a result is only found by a client that sends the same scope. */
@@ -922,7 +936,7 @@ export interface SnippetRequest {
   target?: TargetName;
   kernel?: string;
   inputs?: InputSpec[];
-  options?: { stop_after?: string; check?: boolean; artifacts?: boolean; simulate?: boolean; unroll?: boolean; instance?: number; watch?: Watch[]; value?: ValueQuery };
+  options?: { stop_after?: string; check?: boolean; artifacts?: boolean; simulate?: boolean; unroll?: boolean; upgrade?: boolean; instance?: number; watch?: Watch[]; value?: ValueQuery };
   simulate?: boolean;
   scope?: string;
   /** At most 200 bytes of UTF-8. */
@@ -946,7 +960,7 @@ export interface RevisionRequest {
   target?: TargetName;
   kernel?: string;
   inputs?: InputSpec[];
-  options?: { stop_after?: string; check?: boolean; artifacts?: boolean; simulate?: boolean; unroll?: boolean; instance?: number; watch?: Watch[]; value?: ValueQuery };
+  options?: { stop_after?: string; check?: boolean; artifacts?: boolean; simulate?: boolean; unroll?: boolean; upgrade?: boolean; instance?: number; watch?: Watch[]; value?: ValueQuery };
   simulate?: boolean;
   scope?: string;
   /** At most 200 bytes of UTF-8. */

@@ -119,6 +119,14 @@ export class DiffColumns {
     if (n > 0) this.goTo((this.hunk + by + n) % n);
   }
 
+  /** Goes to a line of the new text. */
+  goToLine(line: number): void {
+    const at = this.columns?.[this.unified ? "left" : "right"].lines.findIndex((l) => l.to === line && l.kind !== "gap" && l.side !== "from") ?? -1;
+    if (at < 0) return;
+    this.left.goTo(at);
+    if (!this.unified) this.right.goTo(at);
+  }
+
   showLights(lit: { from: Light | null; to: Light | null }): void {
     this.left.showLights(lit);
     this.right.showLights(lit);

@@ -1,7 +1,7 @@
 // download: the menu of everything that can be saved.  It is loaded when it is first opened.
 //
 // An entry that cannot be had says why.  Files of the simulated run and of the HLO module come from one more compile.
-import { send } from "../api/client";
+import { compileWhole, send } from "../api/client";
 import { Problem } from "../api/problem";
 import type { CompileRequest, Result, Snippet } from "../api/types";
 import { offlinePage } from "../offline/make";
@@ -36,10 +36,8 @@ async function blobOf(path: string): Promise<Blob> {
   return (await send(path, {})).blob();
 }
 
-async function compileAgain(store: AppStore, options: CompileRequest["options"]): Promise<Result> {
-  const body = { ...requestOf(store.state), options };
-  const headers = { "content-type": "application/json", accept: "application/json" };
-  return (await (await send(`${API}/compile`, { method: "POST", headers, body: JSON.stringify(body) })).json()) as Result;
+function compileAgain(store: AppStore, options: NonNullable<CompileRequest["options"]>): Promise<Result> {
+  return compileWhole({ ...requestOf(store.state), options });
 }
 
 /** A file of the shown result.  The server keeps results for a while only; after that it is compiled again. */

@@ -1,7 +1,7 @@
 // value: which value of which stage the page asks for, and the request for it.
-import { send } from "../api/client";
+import { compileWhole } from "../api/client";
 import { Problem } from "../api/problem";
-import type { Result, SliceQuery, Value, ValueQuery } from "../api/types";
+import type { SliceQuery, Value, ValueQuery } from "../api/types";
 import { linesOfStage } from "../editor/rows";
 import { tokenizeHlo } from "../highlight/hlo";
 import { tokenizeMlir } from "../highlight/mlir";
@@ -49,13 +49,7 @@ export async function askValue(store: AppStore, kernel: string, query: ValueQuer
   const req = requestOf(store.state);
   req.options = { value: query };
   if ((store.state.outcome?.kernels.length ?? 0) > 1) req.kernel = kernel;
-  const response = await send("/api/v1/compile", {
-    method: "POST",
-    headers: { "content-type": "application/json", accept: "application/json" },
-    body: JSON.stringify(req),
-    signal,
-  });
-  const result = (await response.json()) as Result;
+  const result = await compileWhole(req, signal);
   const value = result.kernels.find((k) => k.name === kernel)?.value ?? result.kernels[0]?.value;
   if (value) return value;
   const error = result.diagnostics.find((d) => d.severity === "error");

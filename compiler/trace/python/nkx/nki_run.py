@@ -185,6 +185,8 @@ class Measured:
         other = Measured(self._kernel[grid], self._trace_path)
         return other
 
+    __iter__ = None  # [0], [1], … would never end
+
     def __call__(self, *args, **kwargs):
         if _nkx.nki_is_recording():
             return self._kernel(*args, **kwargs)

@@ -361,6 +361,19 @@ def upgrade(text):
     return new, f.marks
 
 
+def marks_of(text):
+    """[(line, reason)] of the comments below which a statement stays"""
+    lines = [line.strip() for line in text.split("\n")]
+    return [(i + 1, line.removeprefix(MARK)) for i, line in enumerate(lines) if line.startswith(MARK)]
+
+
+def upgrade_files(files):
+    """[(name, new text, marks_of it)] for [(name, text)]; a SyntaxError has the file's name."""
+    for name, text in files:
+        ast.parse(text, name)
+    return [(name, new, marks_of(new)) for name, new in ((name, upgrade(text)[0]) for name, text in files)]
+
+
 def main(path, text):
     """What the terminal prints: the new text, and a summary."""
     try:

@@ -6,7 +6,10 @@
                                            f(i)
 """
 import ast
+import bisect
+import io
 import re
+import tokenize
 
 _UNIT = "    "  # the indentation of a body that stood on the line of its header
 _SEPARATOR = re.compile(rb"(?:[ \t\f]|\\\r?\n)*;")
@@ -35,6 +38,8 @@ class _Splitter:
         self.data = text.encode()
         self.starts = line_starts(self.data)
         self.edits = []
+        tokens = tokenize.generate_tokens(io.StringIO(text).readline) if b"\\" in self.data else ()
+        self.commented = {t.start[0] for t in tokens if t.type == tokenize.COMMENT}
 
     def begin(self, node):
         first = min([node, *getattr(node, "decorator_list", [])], key=lambda n: n.lineno)
@@ -45,10 +50,16 @@ class _Splitter:
 
     def before(self, at):
         """What is before it on its line, or on the lines that go on with a backslash."""
-        line = self.data.rfind(b"\n", 0, at) + 1
-        while line and self.data[:line].rstrip(b"\r\n").endswith(b"\\"):
-            line = self.data.rfind(b"\n", 0, line - 1) + 1
-        return self.data[line:at]
+        n = bisect.bisect_right(self.starts, at) - 1
+        while n and n not in self.commented and self.data[self.starts[n - 1]:self.starts[n]].rstrip(b"\r\n").endswith(b"\\"):
+            n -= 1
+        return self.data[self.starts[n]:at]
+
+    def join(self, at):
+        """Removes line ends between its indentation and a statement."""
+        before = self.before(at)
+        if b"\\" in before and not before.strip(b" \t\f\\\r\n"):
+            self.edits.append((at - len(before) + before.index(b"\\"), at, b""))
 
     def split(self, statements, header, chosen):
         """header: the indentation of the compound statement; chosen: the nodes that matter, None for all."""
@@ -56,11 +67,12 @@ class _Splitter:
         at = self.begin(statements[0])
         first = self.before(at)
         alone = not first.strip(b" \t\f\\\r\n")
-        indent = first if alone else header + _UNIT.encode()
+        indent = first.partition(b"\\")[0] if alone else header + _UNIT.encode()
         if not alone and any(matters):
             self.edits.append((at - len(first) + len(first.rstrip(b" \t\\\r\n")), at, b"\n" + indent))
         for node, it_matters, next_matters, after in zip(statements, matters, [*matters[1:], False], [*statements[1:], None]):
             if it_matters:
+                self.join(self.begin(node))
                 for inner in bodies(node):
                     self.split(inner, indent, None if chosen is None or node in chosen else chosen)
             separator = _SEPARATOR.match(self.data, self.end(node))

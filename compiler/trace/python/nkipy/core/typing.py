@@ -25,6 +25,8 @@ class _Annotation:
                 dtype = item
         return _Annotation(self.name, shape, dtype)
 
+    __iter__ = None  # [0], [1], … would never end
+
     def __or__(self, other):
         return self
 

@@ -1,10 +1,12 @@
 """nki.language of beta 1: functions on tiles with broadcasting, masks, and index tiles.  They become calls of nki.isa."""
+from collections.abc import Sequence
+
 import _nkx
 import numpy as np
 from neuronxcc.nki import isa as _isa
 from nki import isa as _ga_isa
 from nki import language as _ga
-from nki.language import (NKIObject, affine_range, bfloat16, bool_, ds, float8_e4m3, float8_e4m3fn, float8_e5m2, float16,  # noqa: F401
+from nki.language import (NKIObject, bfloat16, bool_, ds, float8_e4m3, float8_e4m3fn, float8_e5m2, float16,  # noqa: F401
                           float32, hbm, int8, int16, int32, num_programs, private_hbm, program_id, program_ndim, psum, sbuf,
                           sequential_range, shared_hbm, static_range, tile_size, uint8, uint16, uint32)
 from nki.typing import mutable_tensor, tensor  # noqa: F401
@@ -20,6 +22,24 @@ _Tensor = _b.Tensor
 
 class _FloatInfo:
     min, max = float(np.finfo(np.float32).min), float(np.finfo(np.float32).max)
+
+
+class affine_range(Sequence):  # noqa: N801
+    """A loop whose rounds are independent: no two of them overwrite the same place.  The loop is unrolled."""
+
+    nkx_is_independent = True
+
+    def __init__(self, start, stop=None, step=1):
+        self._range = range(start) if stop is None else range(start, stop, step)
+
+    def __len__(self):
+        return len(self._range)
+
+    def __getitem__(self, i):
+        return self._range[i]
+
+    def __iter__(self):
+        return iter(self._range)
 
 
 fp32 = _FloatInfo()
