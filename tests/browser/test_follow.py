@@ -253,6 +253,7 @@ def test_a_shared_constant_says_that_it_is_shared_and_by_what(page, server):
     expect(page.locator("#history .history-places .places")).to_contain_text("g @ w2")
 
 
+@pytest.mark.nightly
 def test_decisions_stay_open_while_one_steps_through_the_stages(page, server):
     stages = opened(page, server, SOURCE, "block")
     select(page, "g @ w2")

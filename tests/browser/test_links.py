@@ -85,6 +85,7 @@ def test_hovering_an_expression_lights_its_lines_and_no_others(pair, stages, nee
     assert any(op in text for text in lit)
 
 
+@pytest.mark.nightly
 def test_columns_are_code_points_not_utf16_units(pair, stages):
     # a letter beyond the basic plane stands before sqrt on its line
     line = line_with(stages[0], "sqrt(")
@@ -167,6 +168,7 @@ def test_history_chips_lead_to_the_stages(pair, stages):
     expect(pair.locator("#ir-viewer .cm-line.lit-selected").first).to_be_visible()
 
 
+@pytest.mark.nightly
 def test_one_colour_per_source_line_in_both_views(pair, stages):
     band = """(line) => [...line.classList].find((c) => /^band-\\d$/.test(c)) ?? null"""
     source = pair.locator("#source-editor .cm-line").evaluate_all(f"(ls) => ls.map({band})")
@@ -192,6 +194,7 @@ def test_the_choice_survives_an_edit_elsewhere(pair):
     assert any("tanh(" in line for line in ir_lines(pair, "lit-selected"))
 
 
+@pytest.mark.nightly
 def test_marks_move_with_the_text_before_the_answer_comes(new_page, slow):
     page = new_page()
     page.goto(slow.url)

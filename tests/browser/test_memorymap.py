@@ -65,6 +65,7 @@ def test_a_click_on_a_buffer_selects_its_allocation(run):
     expect(run.locator("#ir-viewer .lit-best")).to_contain_text(f"{name} = nisa.alloc")
 
 
+@pytest.mark.nightly
 def test_the_buffers_have_tables_and_their_pictures_are_saved(run, server):
     memory = profile_of(server, MLP)["memory"]
     for name in ("SBUF", "PSUM"):

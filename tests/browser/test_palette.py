@@ -66,6 +66,7 @@ def test_stages_examples_and_targets_are_reached_by_name(page, server):
     compiled(page)
 
 
+@pytest.mark.nightly
 def test_arrows_walk_the_list_around_its_end(page):
     opened(page)
     rows = page.locator(ROW)
@@ -99,6 +100,7 @@ def test_every_key_of_the_help_that_does_something_everywhere_is_in_it(page):
         assert keys in listed
 
 
+@pytest.mark.nightly
 def test_it_changes_nothing_of_the_source(page):
     page.locator("#source-editor .cm-content").focus()
     before = source_of(page)

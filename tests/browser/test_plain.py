@@ -31,6 +31,7 @@ def test_a_link_without_javascript_is_a_note_and_a_readable_view(new_page, serve
     expect(page.locator("body")).to_contain_text("def rmsnorm(x, weight):")
 
 
+@pytest.mark.nightly
 def test_the_page_without_javascript_has_no_dead_controls(new_page, server):
     page = new_page(java_script_enabled=False)
     page.goto(server)

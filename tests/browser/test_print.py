@@ -36,6 +36,7 @@ def test_a_print_has_the_kernel_and_the_stage_in_black_on_white(new_page, server
     expect(page.locator("#panes")).to_be_visible()
 
 
+@pytest.mark.nightly
 def test_a_print_goes_on_over_pages_and_its_text_is_no_markup(page):
     write(page, LONG)
     expect(page.locator("#status")).to_have_text(re.compile("stages|error"))

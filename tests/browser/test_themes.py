@@ -56,6 +56,7 @@ def test_a_change_of_the_systems_theme_is_followed_unless_the_user_chose_one(pag
     expect(html).to_have_attribute("data-theme", "light")
 
 
+@pytest.mark.nightly
 def test_the_theme_button_goes_round(page):
     button = page.locator("#theme")
     expect(button).to_have_attribute("aria-label", "Theme: system")
@@ -100,6 +101,7 @@ def test_a_narrow_window_shows_one_pane_at_a_time(new_page, server):
             (expect(page.locator(f"#{other}-pane")).to_be_visible if other == pane else expect(page.locator(f"#{other}-pane")).to_be_hidden)()
 
 
+@pytest.mark.nightly
 def test_splitters_move_by_pointer_and_by_key(page):
     width = lambda: page.locator("#source-pane").bounding_box()["width"]  # noqa: E731
     before = width()

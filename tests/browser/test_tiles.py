@@ -101,6 +101,7 @@ def test_a_place_leads_to_the_allocation(opened):  # noqa: F811
     expect(page.locator(".inspect-body.tiles .value-message")).to_contain_text("Select an instruction")
 
 
+@pytest.mark.nightly
 def test_the_pictures_have_a_table_and_are_saved(opened, tmp_path):  # noqa: F811
     page = tiled(opened, "+= ")
     with page.expect_download() as saved:
@@ -116,6 +117,7 @@ def test_the_pictures_have_a_table_and_are_saved(opened, tmp_path):  # noqa: F81
     expect(page.locator(".tile svg").first).to_be_hidden()
 
 
+@pytest.mark.nightly
 def test_a_line_without_an_instruction_says_so(opened):  # noqa: F811
     page = opened(TILED, "trace")
     page.locator("#ir-viewer .cm-line", has_text="dot(").first.click(position={"x": 4, "y": 6})

@@ -94,6 +94,7 @@ def test_the_pages_chords_keep_their_meaning(vim, inserting):
     assert source_of(page).rstrip("\n") == KERNEL.rstrip("\n")
 
 
+@pytest.mark.nightly
 def test_escape_leaves_the_mode_before_it_clears_the_selection(vim):
     page = vim
     page.mouse.click(*source_spot(page, "np.tanh", 4))
@@ -105,6 +106,7 @@ def test_escape_leaves_the_mode_before_it_clears_the_selection(vim):
     expect(page.locator("#source-editor .lit-selected").first).to_be_visible()
 
 
+@pytest.mark.nightly
 def test_they_stay_after_a_reload_and_are_switched_off(vim):
     page = vim
     page.reload()

@@ -111,6 +111,7 @@ def test_a_new_knob_stands_after_the_assignment_with_its_import(page):
     assert 's = a * 2.0  # twice\n    knob.knob(s).layout(mem_space="Hbm")\n    return s + b' in text
 
 
+@pytest.mark.nightly
 def test_an_expression_without_a_name_is_wrapped_and_all_calls_of_a_helper_are_named(page):
     write(page, HELPER)
     compiled(page)
@@ -137,6 +138,7 @@ def test_a_knob_is_written_into_the_file_of_its_expression(page):
     assert source_of(page) == MAIN
 
 
+@pytest.mark.nightly
 def test_a_knob_function_under_another_name_is_used_as_it_is_imported(page):
     write(page, OTHER_NAMES)
     compiled(page)
@@ -147,6 +149,7 @@ def test_a_knob_function_under_another_name_is_used_as_it_is_imported(page):
     assert 'y = np.exp(x)  # a note\n    place(y, mem_space="Hbm")\n' in source_of(page)
 
 
+@pytest.mark.nightly
 def test_a_later_decision_shows_the_knob_of_the_one_that_it_follows(page):
     open_stage(page, "annotate-memory-space")
     choose(page, "np.matmul")
