@@ -4,7 +4,7 @@ A second load in the same process of the browser takes half of the time of the f
 """
 import functools
 
-from playwright.sync_api import Browser, BrowserContext, Page
+from playwright.sync_api import Browser, BrowserContext, Error, Page
 
 from support.links import delete_links, watch_links
 
@@ -69,7 +69,11 @@ class Tab:
             self.context.close()
             return False
         self.page.mouse.move(-10, -10)
-        self.page.goto("/".join(self.page.url.split("/")[:3]) + "/readyz")  # no script of ours runs there
+        try:
+            self.page.goto("/".join(self.page.url.split("/")[:3]) + "/readyz")  # no script of ours runs there
+        except Error:  # the server has ended
+            self.context.close()
+            return False
         self.page.evaluate(_FORGET)
         self.context.clear_cookies()
         self.page.set_viewport_size(self.options["viewport"])
