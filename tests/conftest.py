@@ -17,6 +17,16 @@ sys.path.append(str(BUILD / "python"))  # the packages that kernels import, and 
 from support.counts import pytest_runtest_logreport, pytest_unconfigure  # noqa: E402, F401
 
 
+def pytest_collection_modifyitems(config, items):
+    """Leaves out the tests with the mark `nightly`, unless they are asked for."""
+    if "NKX_NIGHTLY" in os.environ:
+        return
+    left_out = [i for i in items if i.get_closest_marker("nightly")]
+    if left_out:
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [i for i in items if not i.get_closest_marker("nightly")]
+
+
 @pytest.fixture
 def rng(request):
     """A generator seeded by the test's name: every run draws the same numbers."""

@@ -14,6 +14,7 @@ script="env PYTHONPATH=tests python3"
 # name, command; its summary says what its tests noted as figures, and the last line that it prints
 all_sets() {
   cat <<END
+more     NKX_NIGHTLY=1 $pytest -m nightly tests
 operations NKX_OPERATIONS=all $pytest tests/conformance/test_operations.py
 jax      NKX_JAX_NISA=all NKX_JAX_TARGETS=all $pytest tests/conformance/test_jax_nisa.py
 programs NKX_RANDOM_JAX=600 $pytest tests/conformance/test_random_jax.py

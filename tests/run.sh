@@ -10,11 +10,13 @@ VENV=${VENV:-build/venv}
 FUZZ_BUILD=${FUZZ_BUILD:-build-fuzz}
 SUITES=${SUITES:-all}
 export BUILD VENV PATH="$PWD/$VENV/bin:/usr/lib/llvm-22/bin:$PATH"
+began=${NKX_TESTS_BEGAN:-$(date +%s)}
+export NKX_TESTS_BEGAN=$began
 results=$BUILD/test/results # a line per suite: its name, passed, failed, its log
 
 result() { # suite, passed, failed, log
   echo "$1 $2 $3 $4" >>"$results"
-  echo "$1: $2 passed, $3 failed"
+  echo "$1: $2 passed, $3 failed, after $(($(date +%s) - began)) s"
 }
 
 number() { # of what a summary line of pytest counts: "12 failed, 3 passed in 4 s"
@@ -106,7 +108,7 @@ run() { # suites in order
     sample) py sample -n 2 --dist loadgroup tests/trace tests/cli/test_compile.py tests/conformance/test_maps.py tests/conformance/test_examples.py \
       -k "not test_examples or 01_ or 04_ or 08_" ;;
     api | store | deploy | jail | hostile) py "$s" "tests/$s" ;;
-    browser) py browser ${WORKERS--n 2 --dist loadfile} tests/browser ;;
+    browser) py browser -n 2 --dist loadfile tests/browser ;;
     *) echo "there is no suite $s" ;;
     esac
   done
@@ -125,8 +127,7 @@ case $SUITES in
 all) # tests of the server and of the page mostly wait, so those that compute run at the same time, at a lower priority
   SUITES="$servers browser $computing"
   # shellcheck disable=SC2086
-  "$0" --lane $servers &
-  WORKERS= "$0" --lane browser &
+  "$0" --lane $servers browser &
   # shellcheck disable=SC2086
   nice -n 10 "$0" --lane $computing &
   wait

@@ -9,10 +9,11 @@ import re
 import pytest
 from playwright.sync_api import Page, expect, sync_playwright
 
-from support.links import Stored, delete_links, links_in, watch_links
+from support.links import Stored, links_in
 from support.page import compiled
 from support.server import Server
 from support.slow_proxy import SlowProxy
+from support.tabs import Tabs
 
 FLAGS = (
     "--no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
@@ -50,9 +51,16 @@ class Watch:
         self.seen: list[str] = []
         self.expected: list[str] = []
 
+    def console(self, message) -> None:
+        if message.type in ("error", "warning"):
+            self.seen.append(f"{message.type}: {message.text}")
+
+    def error(self, error) -> None:
+        self.seen.append(f"exception: {error}")
+
     def attach(self, page: Page) -> None:
-        page.on("console", lambda m: m.type in ("error", "warning") and self.seen.append(f"{m.type}: {m.text}"))
-        page.on("pageerror", lambda e: self.seen.append(f"exception: {e}"))
+        page.on("console", self.console)
+        page.on("pageerror", self.error)
 
     def expect(self, pattern: str) -> None:
         self.expected.append(pattern)
@@ -69,23 +77,25 @@ def watch():
     w.check()
 
 
-@pytest.fixture
-def new_page(browser, watch):
-    """Makes pages in contexts of their own: nothing is kept from another test.  Links that they store are deleted."""
-    contexts = []
+@pytest.fixture(scope="session")
+def tabs(browser):
+    return Tabs(browser)
 
-    def make(width=1440, height=900, scheme="dark", **options) -> Page:
-        context = browser.new_context(viewport={"width": width, "height": height}, color_scheme=scheme, **options)
-        contexts.append((context, watch_links(context)))
-        page = context.new_page()
-        watch.attach(page)
-        return page
+
+@pytest.fixture
+def new_page(tabs, watch):
+    """Makes pages in contexts of their own: nothing is kept from another test, but the browser's cache unless it is `cold`.
+    Links that they store are deleted."""
+    taken = []
+
+    def make(width=1440, height=900, scheme="dark", cold=False, **options) -> Page:
+        options |= {"viewport": {"width": width, "height": height}, "color_scheme": scheme}
+        taken.append(tabs.take(options, cold))
+        return taken[-1].begin(watch)
 
     yield make
-    for context, made in contexts:
-        for address in set(made):
-            delete_links(context, address)
-        context.close()
+    for tab in taken:
+        tabs.give_back(tab)
 
 
 @pytest.fixture

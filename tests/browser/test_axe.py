@@ -2,7 +2,7 @@
 import pytest
 from playwright.sync_api import expect
 
-from support.axe import ONLY_CONTRAST, looked_at, violations
+from support.axe import looked_at
 from support.own_kernel import SOURCE
 from support.page import KERNEL, compiled, create, open_stage, source_spot, write
 from browser.test_layouts import OUTSIDE
@@ -14,7 +14,7 @@ def test_axe_finds_nothing(new_page, server, watch, scheme):
     page = new_page(1500, 900, scheme)
     page.goto(server)
     compiled(page)
-    look = lambda state: violations(page, state, None if scheme == "light" else ONLY_CONTRAST)
+    look = lambda state: looked_at(page, scheme, state)
     bad = look("page")
     open_stage(page, "one-shot-bufferize")
     page.locator("#ir-viewer .cm-line.band").nth(3).click(position={"x": 30, "y": 6})

@@ -89,6 +89,7 @@ def test_it_is_opened_stepped_and_closed_by_keys(page):
     expect(page.locator("#ir-viewer .cm-content")).to_be_focused()
 
 
+@pytest.mark.nightly
 def test_its_button_opens_the_other_end_and_the_link_keeps_it(page, new_page):
     button = page.get_by_role("button", name="A second stage beside this one")
     button.click()
@@ -105,6 +106,7 @@ def test_its_button_opens_the_other_end_and_the_link_keeps_it(page, new_page):
     expect(page.locator("#beside")).to_be_hidden()
 
 
+@pytest.mark.nightly
 def test_in_a_small_pane_it_is_below(new_page, server):
     page = new_page(1024, 768)
     page.goto(server)

@@ -7,6 +7,7 @@ import prison
 import pytest
 from playwright.sync_api import expect
 
+from support.marks import few
 from support.page import compiled, source_of
 
 SOURCE = 'import numpy as np\n\n\ndef shared(x):\n    # it\'s "so!": ä + (b), 100 %, √2\n    return np.exp(x) * 2\n'
@@ -42,7 +43,7 @@ ENCODINGS = {
 }
 
 
-@pytest.mark.parametrize("encoding", ENCODINGS)
+@pytest.mark.parametrize("encoding", few(ENCODINGS, 2))
 def test_a_layout_in_the_fragment_opens(new_page, server, encoding):
     page = new_page()
     page.goto(f"{server}/#{ENCODINGS[encoding]()}")
@@ -53,7 +54,7 @@ def test_a_layout_in_the_fragment_opens(new_page, server, encoding):
     assert page.url.startswith(f"{server}/#") and "target=trn1" in page.url
 
 
-@pytest.mark.parametrize("fragment", ["z:AAAA", "g:'abc", "%7Bx", "g:" + "(a:" * 500])
+@pytest.mark.parametrize("fragment", few(["z:AAAA", "g:'abc", "%7Bx", "g:" + "(a:" * 500], 2))
 def test_a_damaged_layout_is_reported_and_the_page_works(new_page, server, fragment):
     page = new_page()
     page.goto(f"{server}/#{fragment}")

@@ -38,6 +38,7 @@ def test_nisa_is_compact_and_one_key_shows_the_full_text(instructions):
     expect(row(page, "nisa.matmul(")).to_have_count(0)
 
 
+@pytest.mark.nightly
 def test_the_full_text_stays_chosen_after_a_reload(instructions):
     page = instructions
     page.keyboard.press("r")
@@ -62,6 +63,7 @@ def test_both_forms_have_the_same_links(instructions):
     assert chosen is None or f"sel={chosen}" in page.url
 
 
+@pytest.mark.nightly
 def test_a_row_has_the_number_of_its_line(instructions):
     page = instructions
     numbered = """(text) => { const line = [...document.querySelectorAll('#ir-viewer .cm-line')].find((l) => l.textContent.includes(text));
@@ -93,6 +95,7 @@ def test_constants_and_allocations_are_one_row_that_opens_by_click_and_key(instr
     expect(page.locator("#ir-viewer .cm-content")).to_be_focused()
 
 
+@pytest.mark.nightly
 def test_a_choice_within_a_fold_lights_the_fold(instructions):
     page = instructions
     page.locator(FOLD).first.click()
@@ -111,6 +114,7 @@ def test_engine_programs_have_headings_waits_and_signals(page):
     assert re.search(r"▶ start qSyncIn$", lines, re.M)
 
 
+@pytest.mark.nightly
 def test_every_engine_has_its_letter_in_its_colour(new_page, server):
     for scheme in ("dark", "light"):
         page = new_page(scheme=scheme)
@@ -125,6 +129,7 @@ def test_every_engine_has_its_letter_in_its_colour(new_page, server):
         assert len(set(colours.values())) == 5, colours
 
 
+@pytest.mark.nightly
 def test_large_constants_and_attributes_are_hidden_and_shown(page):
     choose(page, "rope")
     open_stage(page, "trace")

@@ -1,6 +1,7 @@
 """Two results compared: a pinned one, A, against what the page shows, B."""
 import re
 
+import pytest
 from playwright.sync_api import expect
 
 from support.page import compiled, write
@@ -65,6 +66,7 @@ def test_another_tile_size_is_compared_stage_by_stage(new_page, server):
     expect(marked).to_have_text(["128", "256"])
 
 
+@pytest.mark.nightly
 def test_the_same_kernel_for_two_targets_is_said_to_be_identical(new_page, server):
     page = new_page()
     show(page, server, TILED.format(128))
@@ -89,6 +91,7 @@ def test_two_simulated_runs_are_compared_in_time(new_page, server):
     assert times.nth(2).inner_text().startswith("−") == faster
 
 
+@pytest.mark.nightly
 def test_swapped_sides_change_places_with_their_sources(new_page, server):
     page = new_page()
     show(page, server, TILED.format(128))
@@ -121,6 +124,7 @@ def test_a_link_opens_the_same_comparison(new_page, server):
     expect(verdict(other)).to_have_text(said)
 
 
+@pytest.mark.nightly
 def test_what_is_pinned_stays_when_another_link_is_opened(new_page, server):
     page = new_page()
     show(page, server, TILED.format(256))

@@ -95,6 +95,7 @@ def test_a_call_offers_the_keywords_that_are_not_given(editor):
     expect(editor.locator(LIST)).to_have_count(0)
 
 
+@pytest.mark.nightly
 def test_enter_and_tab_are_the_editors_while_no_list_is_open(editor):
     editor.keyboard.type("y = total")
     expect(editor.locator(LIST)).to_have_count(0)  # there is nothing to add
@@ -111,6 +112,7 @@ def test_enter_and_tab_are_the_editors_while_no_list_is_open(editor):
     assert source_of(editor).split("\n")[12] == "        "
 
 
+@pytest.mark.nightly
 def test_nothing_is_offered_for_new_names_in_comments_strings_and_other_languages(editor):
     for text in ("# tot", "s = 'tot", "def tot"):
         editor.keyboard.type(text)
@@ -120,6 +122,7 @@ def test_nothing_is_offered_for_new_names_in_comments_strings_and_other_language
         editor.keyboard.type("    ")
 
 
+@pytest.mark.nightly
 def test_completion_is_loaded_with_the_first_focus(page):
     script = "() => performance.getEntriesByType('resource').filter((e) => /writing-|api.v1.ops/.test(e.name)).length"
     assert page.evaluate(script) == 0

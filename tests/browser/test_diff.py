@@ -77,6 +77,7 @@ def test_the_lines_of_a_diff_stand_beside_each_other(wide):
     wide.wait_for_function("() => { const [a, b] = document.querySelectorAll('.diff-column .cm-scroller'); return a.scrollTop === b.scrollTop && a.scrollLeft === b.scrollLeft && b.scrollTop > 100 }")
 
 
+@pytest.mark.nightly
 def test_in_one_column_removed_lines_stand_above_added_ones(wide):
     d = open_diff(wide)
     wide.keyboard.press("u")
@@ -92,6 +93,7 @@ def test_in_one_column_removed_lines_stand_above_added_ones(wide):
     assert [x[1] for x in shown if x[2] == "+"][0] == str(first["to"]["line"])
 
 
+@pytest.mark.nightly
 def test_changes_are_gone_through_by_keyboard(wide):
     d = open_diff(wide)
     n = len(d["hunks"])
@@ -149,6 +151,7 @@ def test_any_two_stages_are_compared_and_the_address_says_which(wide, new_page):
     expect(other.locator("#stages .stage.compared")).to_have_attribute("data-key", "trace")
 
 
+@pytest.mark.nightly
 def test_equal_lines_are_folded_until_they_are_wanted(new_page, server):
     page = new_page(1900, 700)
     page.goto(server)
@@ -186,6 +189,7 @@ def test_a_line_of_a_diff_leads_to_its_source(wide):
     expect(wide.locator("#history .chip").first).to_be_visible()
 
 
+@pytest.mark.nightly
 def test_a_result_that_the_server_no_longer_has_is_compiled_again(wide, watch):
     watch.expect("404")
     wide.route(re.compile("/diff[?]"), lambda r: r.fulfill(status=404, json={"error": {"code": "not-found", "message": "no"}}))
@@ -197,6 +201,7 @@ def test_a_result_that_the_server_no_longer_has_is_compiled_again(wide, watch):
     expect(wide.locator(".diff-where")).to_have_text(re.compile(r"1 / \d+"))
 
 
+@pytest.mark.nightly
 def test_a_narrow_pane_begins_with_one_column(new_page, server):
     page = new_page(1280, 800)
     page.goto(server)
@@ -230,6 +235,7 @@ def test_the_page_shows_what_the_server_found(server, wide):
     assert requests.get(key).json() == d
 
 
+@pytest.mark.nightly
 def test_stages_of_nisa_are_compared_in_the_form_that_the_reader_has_chosen(wide):
     page = wide
     open_diff(page, "allocate-memory")

@@ -101,6 +101,7 @@ def test_a_stored_link_gives_what_was_stored(mine, new_page, server):
     assert requests.get(server + entry(page, "Source as plain text").get_attribute("href")).text == KERNEL
 
 
+@pytest.mark.nightly
 def test_a_result_that_the_server_no_longer_keeps_is_compiled_again(mine, result, watch):
     watch.expect("404")
     gone = {"error": {"code": "not-found", "message": "There is no such result."}}
@@ -111,6 +112,7 @@ def test_a_result_that_the_server_no_longer_keeps_is_compiled_again(mine, result
         assert [s["text"] for s in again["kernels"][0]["stages"]] == [s["text"] for s in result["kernels"][0]["stages"]]
 
 
+@pytest.mark.nightly
 def test_entries_that_cannot_be_had_say_why(page):
     write(page, "def broken(a:\n")
     expect(page.locator("#status")).to_contain_text("error")
@@ -125,6 +127,7 @@ def test_entries_that_cannot_be_had_say_why(page):
     expect(page.locator("#share-dialog")).to_be_visible()
 
 
+@pytest.mark.nightly
 def test_the_menu_is_walked_with_keys_and_closed_with_escape(page):
     button = page.get_by_role("button", name="Download", exact=True)
     button.focus()

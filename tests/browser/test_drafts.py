@@ -1,6 +1,7 @@
 """The user's own kernel is kept: over a reload, a closed tab, and a look at an example."""
 import re
 
+import pytest
 from playwright.sync_api import expect
 
 from support.page import KERNEL, compiled, source_of, write
@@ -47,6 +48,7 @@ def test_an_example_does_not_lose_the_kernel(page):
     assert source_of(page).strip() == KERNEL.strip()
 
 
+@pytest.mark.nightly
 def test_a_link_that_was_only_looked_at_is_no_draft(page, new_page, server):
     write(page, KERNEL)
     page.wait_for_function("() => location.hash.includes('code=')")

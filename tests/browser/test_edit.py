@@ -3,6 +3,7 @@ import json
 import re
 import time
 
+import pytest
 from playwright.sync_api import expect
 
 from support.page import compile_api, compiled, ir_lines, open_stage, source_of, write
@@ -87,6 +88,7 @@ def test_a_newer_text_cancels_the_compilation_under_way(new_page, slow):
     assert source_of(page).rstrip().endswith("# more")
 
 
+@pytest.mark.nightly
 def test_cancel_keeps_what_arrived(new_page, slow):
     page = new_page()
     page.goto(slow.url)
@@ -150,6 +152,7 @@ def test_a_check_that_ran_out_of_time_does_not_say_that_all_pass(page):
     expect(page.locator("#problems .message")).to_contain_text("no time")
 
 
+@pytest.mark.nightly
 def test_html_in_a_kernel_stays_text(page):
     evil = 'raise ValueError("<img src=x onerror=alert(1)>")\n'
     write(page, evil)

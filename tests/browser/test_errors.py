@@ -125,6 +125,7 @@ def test_the_form_follows_the_parameters(page):
     expect(page.locator("#signature")).to_contain_text("a f32[3×5], scale f32[5]")
 
 
+@pytest.mark.nightly
 def test_what_the_kernel_prints_is_shown(page):
     write(page, PRINTS)
     compiled(page)
@@ -152,6 +153,7 @@ def test_a_limit_is_not_called_the_readers_error(page):
     expect(page.locator("#status")).not_to_contain_text("error")
 
 
+@pytest.mark.nightly
 def test_a_fault_of_the_server_is_called_so(page):
     answer_with(page, "worker-died", "The process that compiled the kernel died.")
     expect(page.locator("#problems .problem")).to_contain_text("a fault in nkx, not in your kernel")
@@ -174,6 +176,7 @@ def test_a_lost_connection_is_reported_and_restored(new_page, slow, watch):
     expect(page.locator("#signature")).to_contain_text("talk")
 
 
+@pytest.mark.nightly
 def test_the_place_in_the_queue_is_shown(page, server):
     def post():
         body = {"source": "import time\ntime.sleep(60)\n"}
@@ -228,6 +231,7 @@ MLIR_TYPO = """func.func @f(%a: tensor<4x4xf32>) -> tensor<4x4xf32> {
 """
 
 
+@pytest.mark.nightly
 def test_a_mistake_in_mlir_is_not_called_a_fault_of_ours(page):
     write(page, MLIR_TYPO)
     problem = page.locator("#problems .problem-error")
@@ -257,6 +261,7 @@ def test_an_unreachable_server_is_not_the_kernels_fault(new_page, slow, watch):
     slow.cut = False
 
 
+@pytest.mark.nightly
 def test_stages_of_another_kernel_are_named_and_lose_their_colours(page):
     write(page, UNSUPPORTED)
     message = page.locator("#ir-message")

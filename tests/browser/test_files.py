@@ -58,6 +58,7 @@ def test_a_file_is_added_named_and_imported(page):
     page.screenshot(path=SCREENS / "files.png")
 
 
+@pytest.mark.nightly
 def test_every_file_keeps_its_own_history_and_caret(page):
     two_files(page)
     tab(page, "helper.py").click()
@@ -166,6 +167,7 @@ def test_axe_finds_nothing_in_the_tabs(new_page, server):
     assert found == []
 
 
+@pytest.mark.nightly
 def test_the_tabs_work_from_the_keyboard(page):
     two_files(page)
     tab(page, "kernel.py").focus()
@@ -219,6 +221,7 @@ def test_a_stored_link_restores_all_files(page, new_page):
     expect(embed.get_by_role("button", name="Remove helper.py")).to_be_hidden()
 
 
+@pytest.mark.nightly
 def test_an_example_and_another_language_have_one_file(page):
     two_files(page)
     page.locator("#language").select_option("hlo")

@@ -75,6 +75,7 @@ def test_a_click_on_an_expression_shows_the_instruction(fox):
     assert " @ " in fox.js("() => document.querySelector('#ir-viewer .lit-best').textContent")
 
 
+@pytest.mark.nightly
 def test_the_stages_are_stepped_through_and_the_best_partner_stays_in_sight(fox):
     write(fox, SOURCE, "block")
     leave(fox)
@@ -88,6 +89,7 @@ def test_the_stages_are_stepped_through_and_the_best_partner_stays_in_sight(fox)
         assert fox.wait(IN_SIGHT), fox.js(TITLE)
 
 
+@pytest.mark.nightly
 def test_a_chip_leads_to_its_stage(fox):
     write(fox, SOURCE, "block")
     click_source(fox, "g @ w2", 2)
@@ -97,6 +99,7 @@ def test_a_chip_leads_to_its_stage(fox):
     assert fox.wait(IN_SIGHT)
 
 
+@pytest.mark.nightly
 def test_two_results_are_compared(fox):
     write(fox, KERNEL, "mine")
     leave(fox)
@@ -108,6 +111,7 @@ def test_two_results_are_compared(fox):
     fox.wait("() => document.querySelector('#compare-columns .diff-minus') !== null")
 
 
+@pytest.mark.nightly
 def test_the_run_is_drawn(fox):
     leave(fox)
     fox.press("R")
@@ -136,6 +140,7 @@ def test_a_link_is_stored_opened_and_deleted(fox, server):
     assert requests.get(link).status_code == 404
 
 
+@pytest.mark.nightly
 def test_a_stage_is_saved(fox):
     leave(fox)
     fox.press("Home")

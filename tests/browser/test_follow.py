@@ -11,6 +11,7 @@ import re
 import pytest
 from playwright.sync_api import Page, expect
 
+from support.marks import few
 from support.own_kernel import SOURCE
 from support.page import compile_api, compiled, lit_text, open_stage, selected_stage, source_spot, write
 from support.paths import ROOT
@@ -128,7 +129,7 @@ def select(page: Page, text: str) -> None:
     assert lit_text(page, "lit-selected") == text
 
 
-@pytest.mark.parametrize("name", KERNELS)
+@pytest.mark.parametrize("name", few(KERNELS, 2))
 def test_the_best_partner_is_in_sight_in_every_stage_by_step_by_chip_and_by_link(page, server, name):
     file, texts = KERNELS[name]
     source = SOURCE if file is None else example(server, file)
@@ -252,6 +253,7 @@ def test_a_shared_constant_says_that_it_is_shared_and_by_what(page, server):
     expect(page.locator("#history .history-places .places")).to_contain_text("g @ w2")
 
 
+@pytest.mark.nightly
 def test_decisions_stay_open_while_one_steps_through_the_stages(page, server):
     stages = opened(page, server, SOURCE, "block")
     select(page, "g @ w2")

@@ -1,4 +1,5 @@
 """The whole path without a pointer."""
+import pytest
 from playwright.sync_api import expect
 
 from support.page import compiled, ir_lines, lit_text, selected_stage
@@ -96,11 +97,13 @@ def test_tab_order_is_the_visual_order_and_focus_is_seen(page):
     assert order[:4] == ["top", "source-pane", "stages-pane", "ir-pane"], order
 
 
+@pytest.mark.nightly
 def test_editors_have_names(page):
     assert page.locator("#source-editor .cm-content").get_attribute("aria-label") == "Kernel source"
     assert page.locator("#ir-viewer .cm-content").get_attribute("aria-label").startswith("IR after stage")
 
 
+@pytest.mark.nightly
 def test_the_arrow_from_the_filter_leads_to_a_stage_that_it_shows(page):
     page.locator("body").press("/")
     page.keyboard.type("driven-tiling")

@@ -61,6 +61,7 @@ def test_a_link_keeps_the_language(new_page, server, page):
     assert source_of(other).strip() == MLIR.strip()
 
 
+@pytest.mark.nightly
 def test_a_serialized_module_is_opened_as_text(page, server):
     artifacts = compile_api(server, "import numpy as np\ndef f(x):\n    return np.exp(x)\n",
                             inputs=[{"name": "x", "shape": [4, 8], "dtype": "float32"}], options={"artifacts": True})["artifacts"]
@@ -73,6 +74,7 @@ def test_a_serialized_module_is_opened_as_text(page, server):
     assert "exponential(" in source_of(page)
 
 
+@pytest.mark.nightly
 def test_a_file_that_is_not_a_kernel_is_not_opened(page):
     before = source_of(page)
     with page.expect_file_chooser() as chooser:

@@ -2,6 +2,7 @@
 import pytest
 from playwright.sync_api import expect
 
+from support.marks import few
 from support.own_kernel import SOURCE
 from support.page import compiled, open_stage, source_spot, write
 
@@ -26,7 +27,7 @@ def own(new_page, server, size):
     return page
 
 
-@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("size", few(SIZES, 3))
 def test_no_tool_lies_outside_its_pane(new_page, server, size):
     page = own(new_page, server, size)
     page.mouse.click(*source_spot(page, "g @ w2", 2))
@@ -80,6 +81,7 @@ def test_on_a_phone_a_tap_shows_the_partner_and_leads_to_it(new_page, server, wi
     expect(page.locator("#ir-pane")).to_be_visible()
 
 
+@pytest.mark.nightly
 def test_a_phones_share_sheet_is_offered(new_page, server):
     page = new_page(390, 844)
     page.add_init_script("navigator.share = (what) => { window.shared = what.url; return Promise.resolve(); }")
@@ -104,6 +106,7 @@ def test_the_title_names_the_kernel(page):
     expect(page).to_have_title("matmul_bias_relu · nkx")
 
 
+@pytest.mark.nightly
 def test_unchanged_neighbours_are_one_row_when_only_changes_are_listed(page):
     total = page.locator("#stages .stage").count()
     page.get_by_role("button", name="changed only").click()
@@ -115,6 +118,7 @@ def test_unchanged_neighbours_are_one_row_when_only_changes_are_listed(page):
     expect(page.locator("#stages .stage")).to_have_count(total)
 
 
+@pytest.mark.nightly
 def test_a_name_is_not_cut_by_its_numbers(page):
     open_stage(page, "trace")
     cut = page.locator("#stages .stage").evaluate_all("(rows) => rows.filter((r) => { const n = r.querySelector('.name'); return n.scrollWidth > n.clientWidth && n.clientWidth < 90; }).map((r) => r.dataset.key)")

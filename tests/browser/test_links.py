@@ -5,6 +5,7 @@ What must be lit is worked out from the API's own answer, not from the page.
 import pytest
 from playwright.sync_api import Page, expect
 
+from support.marks import few
 from support.page import compile_api, compiled, ir_lines, lit_text, open_stage, selected_stage, source_spot, write
 from support.source_map import text_of
 
@@ -55,7 +56,7 @@ def hover_line(page: Page, line: int) -> None:
     page.locator("#ir-viewer .cm-line").nth(line).hover(position={"x": 30, "y": 6})
 
 
-@pytest.mark.parametrize("op", ["exponential(", "tanh(", " add(", "sqrt(", "abs(", "maximum("])
+@pytest.mark.parametrize("op", few(["exponential(", "tanh(", " add(", "sqrt(", "abs(", "maximum("], 2))
 def test_hovering_a_line_marks_its_exact_source(pair, stages, op):
     line = line_with(stages[0], op)
     ranges = innermost(stages[0], line)
@@ -84,6 +85,7 @@ def test_hovering_an_expression_lights_its_lines_and_no_others(pair, stages, nee
     assert any(op in text for text in lit)
 
 
+@pytest.mark.nightly
 def test_columns_are_code_points_not_utf16_units(pair, stages):
     # a letter beyond the basic plane stands before sqrt on its line
     line = line_with(stages[0], "sqrt(")
@@ -166,6 +168,7 @@ def test_history_chips_lead_to_the_stages(pair, stages):
     expect(pair.locator("#ir-viewer .cm-line.lit-selected").first).to_be_visible()
 
 
+@pytest.mark.nightly
 def test_one_colour_per_source_line_in_both_views(pair, stages):
     band = """(line) => [...line.classList].find((c) => /^band-\\d$/.test(c)) ?? null"""
     source = pair.locator("#source-editor .cm-line").evaluate_all(f"(ls) => ls.map({band})")
@@ -191,6 +194,7 @@ def test_the_choice_survives_an_edit_elsewhere(pair):
     assert any("tanh(" in line for line in ir_lines(pair, "lit-selected"))
 
 
+@pytest.mark.nightly
 def test_marks_move_with_the_text_before_the_answer_comes(new_page, slow):
     page = new_page()
     page.goto(slow.url)

@@ -5,6 +5,7 @@ import pytest
 from playwright.sync_api import expect
 
 from browser.test_run import MLP, profile_of
+from support.marks import few
 from support.page import compiled, write
 
 
@@ -20,7 +21,7 @@ def run(new_page, server):
     return page
 
 
-@pytest.mark.parametrize("name", ["SBUF", "PSUM"])
+@pytest.mark.parametrize("name", few(["SBUF", "PSUM"], 1))
 def test_the_arrow_keys_name_each_buffer_with_its_place_and_time(run, server, name):
     memory = profile_of(server, MLP)["memory"][name.lower()]
     canvas = run.locator(f".memory-map[aria-label*={name}]")
@@ -64,6 +65,7 @@ def test_a_click_on_a_buffer_selects_its_allocation(run):
     expect(run.locator("#ir-viewer .lit-best")).to_contain_text(f"{name} = nisa.alloc")
 
 
+@pytest.mark.nightly
 def test_the_buffers_have_tables_and_their_pictures_are_saved(run, server):
     memory = profile_of(server, MLP)["memory"]
     for name in ("SBUF", "PSUM"):

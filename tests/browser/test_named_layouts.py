@@ -1,4 +1,5 @@
 """Arrangements of the panes under names: saved, chosen, renamed, deleted, kept in the browser."""
+import pytest
 from playwright.sync_api import expect
 
 from support.page import compiled
@@ -60,6 +61,7 @@ def test_a_maximised_pane_and_a_second_stage_are_part_of_a_layout(page):
     expect(page.locator("#source-pane")).to_be_hidden()
 
 
+@pytest.mark.nightly
 def test_layouts_are_renamed_and_deleted(page):
     save(page, "one")
     save(page, "two")
@@ -84,6 +86,7 @@ def test_layouts_are_renamed_and_deleted(page):
     expect(page.locator(".layouts")).to_contain_text("There are none yet.")
 
 
+@pytest.mark.nightly
 def test_damaged_layouts_are_left_out(page):
     page.evaluate("""() => localStorage.setItem('nkx.layouts', JSON.stringify([null, {name: 'x'}, {name: 7, arrangement: {}},
         {name: 'kept', arrangement: {hidden: ['stages', 'nothing', 5], splits: {'split-source': 9}, maximised: 'no', beside: 1}}]))""")

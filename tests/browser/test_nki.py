@@ -149,6 +149,7 @@ def test_names_are_completed_under_the_aliases_of_the_imports_with_signatures_an
     assert "isa.tensor_scalar(dst=t, data=t, op0=ln.multiply, operand0=ln.tile_size.gemm_m)" in source_of(editor)
 
 
+@pytest.mark.nightly
 def test_tensors_have_the_methods_of_nki(editor):
     options = editor.locator(".cm-tooltip-autocomplete .cm-completionLabel")
     editor.keyboard.type("u = t.p")
@@ -157,6 +158,7 @@ def test_tensors_have_the_methods_of_nki(editor):
     expect(editor.locator(".signature")).to_contain_text("tensor.permute(dims)")
 
 
+@pytest.mark.nightly
 def test_a_call_in_the_source_has_a_card(page):
     write_kernel(page)
     page.mouse.click(*source_spot(page, "isa.tensor_tensor", 6))

@@ -5,6 +5,7 @@ import pytest
 from playwright.sync_api import expect
 
 from support.axe import ONLY_CONTRAST, violations
+from support.marks import few
 from support.page import SCREENS, compiled, selected_stage, source_of
 
 ROW = "#palette-list [role=option]"
@@ -65,6 +66,7 @@ def test_stages_examples_and_targets_are_reached_by_name(page, server):
     compiled(page)
 
 
+@pytest.mark.nightly
 def test_arrows_walk_the_list_around_its_end(page):
     opened(page)
     rows = page.locator(ROW)
@@ -76,7 +78,7 @@ def test_arrows_walk_the_list_around_its_end(page):
     expect(page.get_by_role("combobox", name="Find an action")).to_have_attribute("aria-activedescendant", rows.last.get_attribute("id"))
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("scheme", few(["light", "dark"], 1))
 def test_axe_finds_nothing_in_it(new_page, server, scheme):
     page = new_page(scheme=scheme)
     page.goto(server)
@@ -98,6 +100,7 @@ def test_every_key_of_the_help_that_does_something_everywhere_is_in_it(page):
         assert keys in listed
 
 
+@pytest.mark.nightly
 def test_it_changes_nothing_of_the_source(page):
     page.locator("#source-editor .cm-content").focus()
     before = source_of(page)

@@ -104,6 +104,7 @@ def test_a_click_on_a_group_selects_the_call(twice):
     assert lit_text(page, "lit-selected").startswith("norm(")
 
 
+@pytest.mark.nightly
 def test_constants_stand_in_the_operations_that_use_them_unless_asked_for(twice):
     page = twice
     expect(box(page, "add(·, 1e-05)")).to_have_count(2)
@@ -112,11 +113,13 @@ def test_constants_stand_in_the_operations_that_use_them_unless_asked_for(twice)
     expect(box(page, "add")).to_have_count(2)
 
 
+@pytest.mark.nightly
 def test_parameters_and_the_result_are_marked(twice):
     expect(box(twice, "a", "parameter 0 · 128×256 f32")).to_have_class(re.compile("box-parameter"))
     expect(twice.locator(".box-result .box-detail")).to_contain_text("128×256 f32")
 
 
+@pytest.mark.nightly
 def test_an_edge_says_what_flows_along_it(twice):
     page = twice
     page.get_by_role("button", name="text", exact=True).click()
@@ -132,6 +135,7 @@ def test_an_edge_says_what_flows_along_it(twice):
     expect(tip).to_have_text(re.compile(r"^\w+ · [\d×]+ f32"))
 
 
+@pytest.mark.nightly
 def test_a_while_loop_has_its_body_and_its_condition(page):
     compile_source(page, source_of_example("13_"), "attention_loop")
     open_picture(page, "trace")
@@ -196,6 +200,7 @@ def test_the_keyboard_walks_opens_selects_zooms_and_closes(twice):
     expect(sheet).to_be_focused()
 
 
+@pytest.mark.nightly
 def test_the_wheel_moves_and_with_control_zooms(twice):
     page = twice
     view = page.locator(".sheet-svg > g")
@@ -217,6 +222,7 @@ def test_the_wheel_moves_and_with_control_zooms(twice):
     page.wait_for_function("(x) => Number(/translate\\((-?\\d+)/.exec(document.querySelector('.sheet-svg > g').getAttribute('transform'))[1]) >= x + 40", arg=x)
 
 
+@pytest.mark.nightly
 def test_what_the_search_finds_is_lit_in_the_picture(twice):
     page = twice
     fold(page, "norm")
@@ -302,6 +308,7 @@ def test_the_link_and_a_second_stage_know_of_the_picture(twice, new_page):
     expect(page.locator("#beside")).to_be_hidden()
 
 
+@pytest.mark.nightly
 def test_on_a_phone_the_picture_has_the_pane_and_nothing_leaves_it(new_page, server):
     page = new_page(390, 844)
     page.goto(server)

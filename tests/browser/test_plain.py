@@ -3,6 +3,7 @@ import pytest
 import requests
 from playwright.sync_api import expect
 from support.axe import ONLY_CONTRAST, violations
+from support.marks import few
 from support.paths import EXAMPLES
 from support.payloads import KERNEL, SAMPLE, one_line
 
@@ -30,6 +31,7 @@ def test_a_link_without_javascript_is_a_note_and_a_readable_view(new_page, serve
     expect(page.locator("body")).to_contain_text("def rmsnorm(x, weight):")
 
 
+@pytest.mark.nightly
 def test_the_page_without_javascript_has_no_dead_controls(new_page, server):
     page = new_page(java_script_enabled=False)
     page.goto(server)
@@ -45,7 +47,7 @@ def save(page, server, made, tmp_path):
     return path
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("scheme", few(["light", "dark"], 1))
 def test_axe_finds_nothing_in_either(new_page, page, server, made, scheme, tmp_path):
     path = save(page, server, made, tmp_path)
     view = new_page(scheme=scheme)
@@ -82,7 +84,7 @@ def test_the_file_of_a_link_works_without_a_network(new_page, page, server, made
     assert "".join(alone.locator("#source .words").all_text_contents()) == RMSNORM.replace("\n", "")
 
 
-@pytest.mark.parametrize("payload", SAMPLE, ids=range(len(SAMPLE)))
+@pytest.mark.parametrize("payload", few(SAMPLE, 3, range(len(SAMPLE))))
 def test_no_text_runs_in_any_view_of_a_link(new_page, page, server, stored, payload, tmp_path):
     source = f"# {one_line(payload)}\n{KERNEL}"
     made = stored.make(source, title=payload.replace("\0", "")[:60], view={"note": payload})

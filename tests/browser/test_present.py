@@ -1,6 +1,7 @@
 """Presentation: nothing but the source and the stage, in large type, stepped through by a clicker."""
 import re
 
+import pytest
 from playwright.sync_api import expect
 
 from support.page import compiled, open_stage, source_spot
@@ -48,6 +49,7 @@ def test_a_clicker_steps_wherever_the_focus_is_and_the_best_partner_stays_in_sig
     expect(number).to_have_text("41")
 
 
+@pytest.mark.nightly
 def test_everything_takes_the_size_of_the_type_and_the_browser_keeps_it(page):
     begin(page)
     head = page.locator("#ir-pane .pane-head").bounding_box()["height"]
@@ -65,6 +67,7 @@ def test_everything_takes_the_size_of_the_type_and_the_browser_keeps_it(page):
     page.wait_for_function(f"() => ({TYPE})() === 24")
 
 
+@pytest.mark.nightly
 def test_the_second_stage_is_presented_too(page):
     begin(page)
     page.keyboard.press("Escape")

@@ -4,12 +4,13 @@ import re
 import pytest
 from playwright.sync_api import expect
 
+from support.marks import few
 from support.page import compiled, open_stage, source_of, write
 
 LONG = "import numpy as np\n" + "".join(f"# line {i}\n" for i in range(300)) + 'def long(a: "f32[8,4]"):\n    return np.tanh(a)\n# <b>end</b>\n'
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("scheme", few(["light", "dark"], 1))
 def test_a_print_has_the_kernel_and_the_stage_in_black_on_white(new_page, server, scheme):
     page = new_page(scheme=scheme)
     page.goto(server)
@@ -35,6 +36,7 @@ def test_a_print_has_the_kernel_and_the_stage_in_black_on_white(new_page, server
     expect(page.locator("#panes")).to_be_visible()
 
 
+@pytest.mark.nightly
 def test_a_print_goes_on_over_pages_and_its_text_is_no_markup(page):
     write(page, LONG)
     expect(page.locator("#status")).to_have_text(re.compile("stages|error"))

@@ -63,6 +63,7 @@ def test_remarks_stand_after_the_expressions_without_becoming_source(page, sourc
     assert note_behind(page, "product = np.matmul(x, w)") is None
 
 
+@pytest.mark.nightly
 def test_notes_stay_with_their_lines_while_the_text_is_edited(page):
     page.evaluate("() => localStorage.setItem('nkx.settings', JSON.stringify({autoCompile: false}))")
     page.reload()
@@ -117,6 +118,7 @@ def test_the_pointer_on_an_expression_shows_the_first_decisions_and_the_drawer_a
         expect(about).to_contain_text(text)
 
 
+@pytest.mark.nightly
 def test_the_explanation_of_the_pass_is_there(page, server):
     described = {s["name"]: s["summary"] for s in requests.get(f"{server}/api/v1/pipeline").json()["stages"]}
     open_stage(page, TILING)

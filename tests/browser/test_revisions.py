@@ -92,6 +92,7 @@ def test_a_revision_is_compared_with_the_present_kernel(owner):
     expect(owner.locator("#compare-note")).to_contain_text(re.compile(r"[1-9]\d* differ"))
 
 
+@pytest.mark.nightly
 def test_a_refused_revision_says_why(owner, watch):
     watch.expect("413")
     owner.get_by_role("button", name="Close", exact=True).click()

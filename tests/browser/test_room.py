@@ -1,4 +1,5 @@
 """Panes are maximised, hidden and resized, by the keyboard and by the pointer."""
+import pytest
 from playwright.sync_api import expect
 
 from support.page import compiled
@@ -47,6 +48,7 @@ def test_a_hidden_pane_leaves_its_name_and_stays_hidden_after_a_reload(page):
     expect(page.locator("#stages")).to_be_visible()
 
 
+@pytest.mark.nightly
 def test_the_last_pane_cannot_be_hidden(page):
     page.locator("#stages").focus()
     page.keyboard.press("1")
@@ -74,6 +76,7 @@ def test_what_is_asked_for_comes_into_sight(page):
     expect(page.locator("#run-pane")).to_be_visible()
 
 
+@pytest.mark.nightly
 def test_widths_are_set_by_arrows_kept_and_reset_by_a_double_click(page):
     first = width(page, "source")
     bar = page.get_by_role("separator", name="Width of the source")

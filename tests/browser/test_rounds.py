@@ -66,6 +66,7 @@ def test_a_click_offers_the_rounds_and_the_best_partner_is_of_the_chosen_one(loo
     expect(looped.locator("#ir-viewer .cm-line.lit-selected")).to_have_count(3)
 
 
+@pytest.mark.nightly
 def test_the_chips_count_the_chosen_round(looped):
     choose(looped, "np.exp(x")
     first = looped.locator("#history .chip").first
@@ -86,6 +87,7 @@ def test_the_chosen_round_is_kept_through_the_stages(looped):
     expect(choosers(looped)).to_have_count(0)
 
 
+@pytest.mark.nightly
 def test_a_loop_in_a_helper_that_a_loop_calls_has_two_choosers(looped):
     choose(looped, "x * w[j]", 2)
     expect(choosers(looped)).to_have_count(2)
@@ -110,6 +112,7 @@ def test_a_click_in_the_stage_selects_the_round_that_it_belongs_to(looped):
     expect(best(looped)).to_contain_text("exponential(")
 
 
+@pytest.mark.nightly
 def test_the_card_names_the_round(looped):
     looped.locator("#ir-viewer .cm-line", has_text="exponential(").nth(1).hover()
     expect(looped.locator(".place-round")).to_have_text("round 2 of 3")

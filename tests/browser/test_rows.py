@@ -7,6 +7,7 @@ import subprocess
 import pytest
 
 from support import golden
+from support.marks import few
 from support.paths import BUILD, EXAMPLES, NKX, ROOT
 
 GOLDEN = pathlib.Path(__file__).parent / "golden"
@@ -43,7 +44,7 @@ def checked(rows, tmp_path_factory):
     return check
 
 
-@pytest.mark.parametrize("target", ["trn1", "trn2", "trn3"])
+@pytest.mark.parametrize("target", few(["trn2", "trn1", "trn3"], 1))
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda e: e.stem)
 def test_every_line_of_every_stage_has_exactly_one_row(checked, example, target):
     found = checked(example, target)

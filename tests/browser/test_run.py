@@ -111,6 +111,7 @@ def test_the_run_follows_an_edit_and_a_link_opens_it(run, new_page):
     expect(other.locator("#run-verdict b")).to_contain_text("µs, bound by")
 
 
+@pytest.mark.nightly
 def test_a_kernel_that_does_not_compile_has_no_run(run):
     run.locator("#source-editor .cm-content").focus()
     run.keyboard.press("Control+a")

@@ -1,6 +1,7 @@
 """The search over all stages: every stage with its hits, by keyboard and pointer."""
 import re
 
+import pytest
 from playwright.sync_api import expect
 
 from support.page import SCREENS, selected_stage
@@ -44,12 +45,14 @@ def test_the_compact_form_is_found_and_its_line_opened(page):
     expect(page.locator("#ir-viewer .cm-line.lit-hover").first).to_contain_text("%psum +=")
 
 
+@pytest.mark.nightly
 def test_a_hit_in_a_folded_row_is_opened(page):
     search(page, "%sbuf_0 = nisa.alloc")
     page.locator(HITS).first.click()
     expect(page.locator("#ir-viewer .cm-line", has_text="%sbuf_0 in SBUF")).to_be_visible()
 
 
+@pytest.mark.nightly
 def test_nothing_found_says_so(page):
     search(page, "no such text")
     expect(page.locator(".search-pane > .note")).to_have_text("0 lines in 0 texts")

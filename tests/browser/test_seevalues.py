@@ -87,6 +87,7 @@ def test_it_shows_what_the_api_says_of_a_value(opened, server):
     assert len(shown) == 6 and [float(x) for row in shown for x in row] == pytest.approx(v["slice"]["data"], rel=1e-4)
 
 
+@pytest.mark.nightly
 def test_scalars_booleans_and_long_rows_are_shown(opened):
     page = opened(SMALL, "trace")
     look_at(page, "reduce(")
@@ -125,6 +126,7 @@ def test_a_name_at_the_caret_is_what_it_shows(opened):
     expect(page.locator("#inspect")).to_be_hidden()
 
 
+@pytest.mark.nightly
 def test_a_newer_request_replaces_the_older_one(opened):
     page = opened(SMALL, "trace")
     look_at(page, "exponential(")
@@ -178,6 +180,7 @@ def test_the_pages_of_a_tensor_are_walked_in_every_dimension(opened, server):
     expect(page.get_by_role("button", name="On in dimension 3", exact=True)).to_be_focused()
 
 
+@pytest.mark.nightly
 def test_a_cell_of_the_heat_map_opens_its_elements(opened):
     page = opened(SMALL, "trace")
     look_at(page, "exponential(")
@@ -266,6 +269,7 @@ def test_inputs_that_the_user_gave_are_the_ones_it_computes_with(page):
     expect(facts(page, "shape")).to_have_text("5 × 7")
 
 
+@pytest.mark.nightly
 def test_nothing_is_asked_of_a_kernel_that_does_not_compile(opened):
     page = opened(SMALL, "trace")
     look_at(page, "exponential(")
@@ -301,6 +305,7 @@ def test_it_opens_from_the_card_the_button_and_the_palette_and_closes_with_escap
     expect(page.locator("#inspect")).to_be_visible()
 
 
+@pytest.mark.nightly
 def test_the_drawer_is_resized_by_keyboard(opened):
     page = opened(SMALL, "trace")
     look_at(page, "exponential(")

@@ -1,6 +1,7 @@
 """The address holds what is seen."""
 import re
 
+import pytest
 from playwright.sync_api import expect
 
 from support.page import KERNEL, compiled, ir_lines, lit_text, open_stage, selected_stage, source_of, write
@@ -69,6 +70,7 @@ def test_a_damaged_link_says_so_and_opens_the_example(new_page, server):
     compiled(page)
 
 
+@pytest.mark.nightly
 def test_a_new_fragment_in_the_same_tab_is_opened(page, new_page):
     other = new_page()
     other.goto(page.url)
@@ -81,6 +83,7 @@ def test_a_new_fragment_in_the_same_tab_is_opened(page, new_page):
     expect(page.locator("#signature")).to_contain_text("mine")
 
 
+@pytest.mark.nightly
 def test_without_the_clipboard_the_link_is_offered_to_copy(page):
     page.evaluate("() => { navigator.clipboard.writeText = () => Promise.reject(new Error('no')) }")
     page.keyboard.press("Control+s")

@@ -54,6 +54,7 @@ def test_the_innermost_call_is_shown_and_methods_have_no_first_parameter(editor)
     expect(editor.locator(f"{TIP} b")).to_have_text("x2")
 
 
+@pytest.mark.nightly
 def test_knobs_have_signatures_too(editor):
     editor.keyboard.type("knob.knob(y).layout(")
     expect(editor.locator(TIP)).to_have_text("layout(*, partition_dim=None, mem_space=None, tile_size=None)")
@@ -62,6 +63,7 @@ def test_knobs_have_signatures_too(editor):
     expect(editor.locator(f"{TIP} b")).to_have_text("mem_space=None")
 
 
+@pytest.mark.nightly
 def test_escape_closes_it_for_this_call_and_a_key_opens_it(editor):
     editor.keyboard.type("z = np.sum(1")
     expect(editor.locator(TIP)).to_be_visible()

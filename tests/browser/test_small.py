@@ -4,6 +4,7 @@ import re
 import pytest
 from playwright.sync_api import expect
 
+from support.marks import few
 from support.page import compiled, open_stage, write
 
 ROTATING = """import numpy as np
@@ -33,6 +34,7 @@ def test_the_last_stage_keeps_its_mark_while_the_list_is_stale(page):
     expect(page.locator("#stages .stage-final.stale")).to_have_count(1)
 
 
+@pytest.mark.nightly
 def test_a_result_that_the_server_had_already_is_marked(page):
     mine = f"import numpy as np\nfrom nkigen import trace\n@trace(input_specs=[((8, 8), 'f32')])\ndef first(x):\n    return np.tanh(x)\n"
     write(page, mine)
@@ -63,6 +65,7 @@ def test_versions_have_a_button(page):
     expect(page.get_by_role("heading", name="Versions")).to_be_visible()
 
 
+@pytest.mark.nightly
 def test_completion_knows_what_numpy_itself_makes(page):
     page.locator("#source-editor .cm-content").focus()
     page.wait_for_function("() => performance.getEntriesByType('resource').some((e) => e.name.endsWith('/ops'))")
@@ -77,7 +80,7 @@ def test_completion_knows_what_numpy_itself_makes(page):
     expect(offers).to_contain_text("float16")
 
 
-@pytest.mark.parametrize("width", [1280, 1024, 820])
+@pytest.mark.parametrize("width", few([820, 1280, 1024], 1))
 def test_the_headers_pickers_are_whole_with_a_pinned_result(new_page, server, width):
     page = new_page(width, 720)
     page.goto(server)

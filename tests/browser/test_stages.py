@@ -53,6 +53,7 @@ def test_letters_typed_into_the_editor_are_text(page, keys):
     expect(page.locator("#source-editor .cm-line").first).to_contain_text("jkn")
 
 
+@pytest.mark.nightly
 def test_n_and_b_step_by_phase(page, server):
     stages = requests.get(f"{server}/api/v1/pipeline").json()["stages"]
     starts = [i for i, s in enumerate(stages) if i == 0 or stages[i - 1]["phase"] != s["phase"]]
@@ -87,6 +88,7 @@ def test_unchanged_stages_can_be_hidden(page):
     expect(page.locator("#stages .stage")).to_have_count(all_rows)
 
 
+@pytest.mark.nightly
 def test_letter_keys_can_be_switched_off(page, keys):
     open_stage(page, keys[0])
     page.click("#settings-open")

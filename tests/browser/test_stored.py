@@ -11,6 +11,7 @@ import requests
 from playwright.sync_api import expect
 
 from support.links import delete_links
+from support.marks import few
 from support.page import KERNEL, compiled, create, ir_lines, lit_text, open_dialog, open_stage, selected_stage, source_of, write
 from support.paths import ROOT
 
@@ -74,6 +75,7 @@ def test_a_stored_link_opens_exactly_as_it_was_shared(mine, new_page, server):
     assert other.url == link  # the address is still the one that was opened
 
 
+@pytest.mark.nightly
 def test_the_widths_of_a_link_do_not_replace_the_readers_own(mine, new_page):
     mine.locator("#split-source").focus()
     mine.keyboard.press("Shift+ArrowRight")
@@ -87,6 +89,7 @@ def test_the_widths_of_a_link_do_not_replace_the_readers_own(mine, new_page):
     assert other.locator("#source-pane").bounding_box()["width"] < shared - 40
 
 
+@pytest.mark.nightly
 def test_a_short_public_link_that_expires(mine, server):
     link = create(mine, kind="Short and public", expires="in a week")
     assert re.fullmatch(server + r"/z/[\w-]{8}", link)
@@ -95,6 +98,7 @@ def test_a_short_public_link_that_expires(mine, server):
     assert abs(kept["expires_ms"] - kept["created_ms"] - 7 * 86_400_000) < 2000
 
 
+@pytest.mark.nightly
 def test_looking_around_in_a_stored_link_stays_in_its_address(mine, new_page):
     link = create(mine)
     page = new_page()
@@ -137,6 +141,7 @@ def test_an_edit_starts_a_fork_that_remembers_its_parent(mine, new_page, server)
     assert "tanh" in source_of(page) and page.url == parent
 
 
+@pytest.mark.nightly
 def test_frozen_stages_stay_and_can_be_compiled_anew(mine, new_page, server):
     link = create(mine)
     kept = facts(server, link)
@@ -210,7 +215,7 @@ def test_the_largest_example_is_stored_and_deleted_by_its_owner(page, new_page, 
     assert requests.get(link).status_code == 404
 
 
-@pytest.mark.parametrize("path", ["/z/AAAAAAAAAAAAAAAAAAAAAA", "/z/x", "/e/AAAAAAAAAAAAAAAAAAAAAA", "/z/%3Cscript%3E"])
+@pytest.mark.parametrize("path", few(["/z/AAAAAAAAAAAAAAAAAAAAAA", "/z/x", "/e/AAAAAAAAAAAAAAAAAAAAAA", "/z/%3Cscript%3E"], 2))
 def test_a_link_that_leads_nowhere_says_so(new_page, server, watch, path):
     watch.expect("404")
     page = new_page()

@@ -3,6 +3,7 @@ import pytest
 from playwright.sync_api import expect
 
 from support.axe import CONTRAST
+from support.marks import few
 from support.page import SCREENS, at_rest, compiled, open_stage
 
 
@@ -15,7 +16,7 @@ def prepare(page, server, theme: str, palette: str) -> None:
     compiled(page)
 
 
-@pytest.mark.parametrize("palette", ["soft", "bluegold"])
+@pytest.mark.parametrize("palette", few(["soft", "bluegold"], 1))
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_all_text_has_enough_contrast(new_page, server, theme, palette):
     page = new_page(scheme="dark" if theme == "light" else "light")  # the choice outweighs the system
@@ -55,6 +56,7 @@ def test_a_change_of_the_systems_theme_is_followed_unless_the_user_chose_one(pag
     expect(html).to_have_attribute("data-theme", "light")
 
 
+@pytest.mark.nightly
 def test_the_theme_button_goes_round(page):
     button = page.locator("#theme")
     expect(button).to_have_attribute("aria-label", "Theme: system")
@@ -67,7 +69,7 @@ def test_the_theme_button_goes_round(page):
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width,height", [(1680, 1020), (1024, 768), (390, 780)])
+@pytest.mark.parametrize("width,height", few([(390, 780), (1680, 1020), (1024, 768)], 1))
 def test_nothing_overflows_the_window(new_page, server, scheme, width, height):
     page = new_page(width, height, scheme)
     page.goto(server)
@@ -99,6 +101,7 @@ def test_a_narrow_window_shows_one_pane_at_a_time(new_page, server):
             (expect(page.locator(f"#{other}-pane")).to_be_visible if other == pane else expect(page.locator(f"#{other}-pane")).to_be_hidden)()
 
 
+@pytest.mark.nightly
 def test_splitters_move_by_pointer_and_by_key(page):
     width = lambda: page.locator("#source-pane").bounding_box()["width"]  # noqa: E731
     before = width()

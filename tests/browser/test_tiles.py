@@ -11,6 +11,7 @@ import requests
 from playwright.sync_api import expect
 
 from browser.test_seevalues import TILED, opened  # noqa: F401: a fixture
+from support.marks import few
 from support.paths import BUILD, EXAMPLES, ROOT
 from support.server import Server
 
@@ -39,7 +40,7 @@ def patient():
         yield s.url
 
 
-@pytest.mark.parametrize("example", EXAMPLES, ids=lambda e: e.stem)
+@pytest.mark.parametrize("example", few(EXAMPLES, 5, lambda e: e.stem))
 def test_tiles_stay_in_their_buffers_and_descriptors_are_the_simulators(patient, tiles, example):
     job = {"source": example.read_text(), "simulate": True, "options": {"artifacts": True}}
     result = requests.post(f"{patient}/api/v1/compile", json=job, timeout=120).json()
@@ -100,6 +101,7 @@ def test_a_place_leads_to_the_allocation(opened):  # noqa: F811
     expect(page.locator(".inspect-body.tiles .value-message")).to_contain_text("Select an instruction")
 
 
+@pytest.mark.nightly
 def test_the_pictures_have_a_table_and_are_saved(opened, tmp_path):  # noqa: F811
     page = tiled(opened, "+= ")
     with page.expect_download() as saved:
@@ -115,6 +117,7 @@ def test_the_pictures_have_a_table_and_are_saved(opened, tmp_path):  # noqa: F81
     expect(page.locator(".tile svg").first).to_be_hidden()
 
 
+@pytest.mark.nightly
 def test_a_line_without_an_instruction_says_so(opened):  # noqa: F811
     page = opened(TILED, "trace")
     page.locator("#ir-viewer .cm-line", has_text="dot(").first.click(position={"x": 4, "y": 6})

@@ -30,6 +30,7 @@ def test_a_tip_over_the_source_leaves_free_what_it_explains(own):
     expect(own.locator("#source-editor .lit-selected").first).to_be_visible()
 
 
+@pytest.mark.nightly
 def test_escape_closes_a_tip_and_nothing_else(own):
     own.mouse.click(*source_spot(own, "g @ w2", 2))
     expect(own.locator("#source-editor .lit-selected").first).to_be_visible()

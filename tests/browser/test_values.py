@@ -43,6 +43,7 @@ def test_the_value_at_the_caret_is_lit_with_its_uses(instructions):
     expect(page.locator("#ir-viewer .value-def")).to_have_text("%sbuf")
 
 
+@pytest.mark.nightly
 def test_a_loops_counter_is_lit_within_its_loop_only(instructions):
     page = instructions
     loops = row(page, re.compile(r"^ +for i in"))
@@ -66,6 +67,7 @@ def test_a_key_goes_to_the_definition_and_on_to_the_uses(instructions, keys):
     has_caret(page, "%sbuf_4 ← max(")
 
 
+@pytest.mark.nightly
 def test_a_definition_in_a_folded_row_is_opened(instructions):
     page = instructions
     on(page, row(page, "← max("), "%sbuf")

@@ -1,6 +1,7 @@
 """Earlier versions of the user's kernels, kept in the browser."""
 import json
 
+import pytest
 from playwright.sync_api import expect
 
 from support.page import KERNEL, SCREENS, compiled, source_of, write
@@ -32,6 +33,7 @@ def opened(page):
     expect(page.get_by_role("heading", name="Versions")).to_be_visible()
 
 
+@pytest.mark.nightly
 def test_an_example_leaves_no_version(page):
     opened(page)
     expect(page.locator(ROWS)).to_contain_text("There are none yet")
@@ -91,6 +93,7 @@ def test_the_versions_are_capped_in_number_and_size_and_can_be_forgotten(page):
     assert page.evaluate(KEPT) == []
 
 
+@pytest.mark.nightly
 def test_damaged_versions_are_left_out(new_page, server):
     page = new_page()
     page.add_init_script("localStorage.getItem('nkx.versions') ?? localStorage.setItem('nkx.versions', '[1, {\"atMs\": 3}, {\"atMs\": 1, \"fromMs\": 1, \"draft\": {\"source\": \"<b>x</b>\"}}]')")

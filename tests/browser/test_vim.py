@@ -4,6 +4,7 @@ import re
 import pytest
 from playwright.sync_api import expect
 
+from support.marks import few
 from support.page import KERNEL, compiled, source_of, source_spot, write
 
 EDITOR = "#source-editor .cm-content"
@@ -73,7 +74,7 @@ def test_letters_write_commands_and_the_pages_keys_work_outside_the_editor(vim):
     expect(row).not_to_have_text(before)
 
 
-@pytest.mark.parametrize("inserting", [False, True])
+@pytest.mark.parametrize("inserting", few([True, False], 1))
 def test_the_pages_chords_keep_their_meaning(vim, inserting):
     page = vim
     if inserting:
@@ -93,6 +94,7 @@ def test_the_pages_chords_keep_their_meaning(vim, inserting):
     assert source_of(page).rstrip("\n") == KERNEL.rstrip("\n")
 
 
+@pytest.mark.nightly
 def test_escape_leaves_the_mode_before_it_clears_the_selection(vim):
     page = vim
     page.mouse.click(*source_spot(page, "np.tanh", 4))
@@ -104,6 +106,7 @@ def test_escape_leaves_the_mode_before_it_clears_the_selection(vim):
     expect(page.locator("#source-editor .lit-selected").first).to_be_visible()
 
 
+@pytest.mark.nightly
 def test_they_stay_after_a_reload_and_are_switched_off(vim):
     page = vim
     page.reload()

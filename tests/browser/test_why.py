@@ -4,6 +4,7 @@ from playwright.sync_api import expect
 
 from browser.test_files import MAIN, tab, two_files
 from support.axe import looked_at
+from support.marks import few
 from support.page import compiled, open_stage, source_of, write
 
 HELPER = """import numpy as np
@@ -110,6 +111,7 @@ def test_a_new_knob_stands_after_the_assignment_with_its_import(page):
     assert 's = a * 2.0  # twice\n    knob.knob(s).layout(mem_space="Hbm")\n    return s + b' in text
 
 
+@pytest.mark.nightly
 def test_an_expression_without_a_name_is_wrapped_and_all_calls_of_a_helper_are_named(page):
     write(page, HELPER)
     compiled(page)
@@ -136,6 +138,7 @@ def test_a_knob_is_written_into_the_file_of_its_expression(page):
     assert source_of(page) == MAIN
 
 
+@pytest.mark.nightly
 def test_a_knob_function_under_another_name_is_used_as_it_is_imported(page):
     write(page, OTHER_NAMES)
     compiled(page)
@@ -146,6 +149,7 @@ def test_a_knob_function_under_another_name_is_used_as_it_is_imported(page):
     assert 'y = np.exp(x)  # a note\n    place(y, mem_space="Hbm")\n' in source_of(page)
 
 
+@pytest.mark.nightly
 def test_a_later_decision_shows_the_knob_of_the_one_that_it_follows(page):
     open_stage(page, "annotate-memory-space")
     choose(page, "np.matmul")
@@ -189,7 +193,7 @@ def test_a_text_that_has_changed_since_is_not_written_to(page):
     assert source_of(page) == changed
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("scheme", few(["light", "dark"], 1))
 def test_axe_and_the_contrast_walk_find_nothing_in_open_reasons(new_page, server, scheme):
     page = new_page(1440, 900, scheme)
     page.goto(server)
@@ -201,7 +205,7 @@ def test_axe_and_the_contrast_walk_find_nothing_in_open_reasons(new_page, server
     assert looked_at(page, scheme, "reasons") == []
 
 
-@pytest.mark.parametrize("width,height,scheme", [(1440, 900, "dark"), (1280, 720, "light"), (390, 844, "light")])
+@pytest.mark.parametrize("width,height,scheme", few([(390, 844, "light"), (1440, 900, "dark"), (1280, 720, "light")], 1))
 def test_reasons_stay_inside_their_pane(new_page, server, width, height, scheme):
     page = new_page(width, height, scheme)
     page.goto(server)

@@ -1,6 +1,7 @@
 """A pane in a window of its own: it follows the selection and the results, and comes back when its window is closed."""
 import re
 
+import pytest
 from playwright.sync_api import expect
 
 from support.page import KERNEL, compiled, lit_text, open_stage, source_of, source_spot, write
@@ -88,12 +89,14 @@ def test_the_keys_and_settings_of_the_page_count_in_its_windows(page, watch):
     expect(other.locator(".sheet .box").first).to_be_attached()
 
 
+@pytest.mark.nightly
 def test_the_windows_close_with_their_page(page, watch):
     other = popped(page, watch, "stage's text")
     with other.expect_event("close"):
         page.goto("about:blank")
 
 
+@pytest.mark.nightly
 def test_a_windows_address_without_its_page_is_the_page(new_page, server):
     page = new_page()
     page.goto(f"{server}/?window=ir")

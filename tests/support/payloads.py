@@ -26,7 +26,7 @@ OTHERS = [
     f"<IMG SRC=x ONERROR={RUN}>", f"<img\tsrc=x\tonerror={RUN}>", f"<img src=x onerror\n={RUN}>",
 ]
 PAYLOADS = (OTHERS + [w.format(t) for w in WRAPS for t in TAGS])[:120]
-SAMPLE = PAYLOADS if os.environ.get("NKX_PAYLOADS") == "all" else PAYLOADS[::12]
+SAMPLE = PAYLOADS if os.environ.get("NKX_PAYLOADS") == "all" else PAYLOADS[::30]
 
 KERNEL = "import numpy as np\nfrom nkigen import trace\n\n@trace(input_specs=[((8, 4), 'f32')])\ndef k(a):\n    return np.exp(a)\n"
 
