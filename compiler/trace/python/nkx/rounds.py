@@ -13,7 +13,7 @@ The names are those whose values a loop or branch of the device cannot have (nki
 
 In a source that names loop_reduce of NKI beta 1, its calls get what their result is assigned to:
 
-    t = nl.loop_reduce(x, op)    ==>   t = nl.loop_reduce(x, op, into=t)
+    t = nl.loop_reduce(x, op)    ==>   t = nl.loop_reduce(x, op, into=lambda: t)
 """
 import ast
 import copy
@@ -111,7 +111,9 @@ def _reduce(node):
     if name == "loop_reduce" and isinstance(target, (ast.Name, ast.Subscript)):
         value = copy.copy(target)
         value.ctx = ast.Load()
-        call.keywords.append(ast.copy_location(ast.keyword("into", value), target))
+        none = ast.arguments(posonlyargs=[], args=[], kwonlyargs=[], kw_defaults=[], defaults=[])
+        into = ast.copy_location(ast.Lambda(none, value), target)
+        call.keywords.append(ast.copy_location(ast.keyword("into", into), target))
 
 
 def _change(tree, is_on_device, has_reductions):

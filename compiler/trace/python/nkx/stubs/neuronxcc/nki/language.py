@@ -256,8 +256,11 @@ max, min = _reduction("max", "maximum"), _reduction("min", "minimum")  # noqa: A
 
 def loop_reduce(x, op, loop_indices, *, dtype=None, mask=None, **kwargs):
     """t = loop_reduce(x, op, …) and t[…] = loop_reduce(x, op, …) in a loop: t = op(t, x), beginning with the t before the
-    loop.  rounds.py adds t to the call, as `into`."""
-    into = kwargs.get("into")
+    loop.  rounds.py adds a function that gives t to the call, as `into`."""
+    try:
+        into = kwargs["into"]()
+    except (KeyError, NameError):  # not assigned, or to a name that has no value yet
+        into = None
     if not isinstance(into, _Tensor):
         refuse(_nkx.NkiCall, "the result of nl.loop_reduce is not assigned to a tile",
                "make t before the loop, and write t = nl.loop_reduce(…) or t[…] = nl.loop_reduce(…)")
