@@ -39,6 +39,9 @@
  *     map         attribute X_ap: (d0, …, dn-1)[s0, …] -> one result per dimension of the base
  *     tile        attribute X_tile: the extents of d0, …, dn-1
  *     par_dims    attribute X_par_dims: the number of leading d that are partitions; the others are the free dimensions
+ *     type        attribute X_type, which may be missing: the bytes are read and written as elements of this type, not of
+ *                 the memref's; then indices of the last dimension count these elements.  The memref has no gaps, its rows
+ *                 are a whole number of such elements, and in PSUM the elements have the same size
  *
  * The symbols are the indices.  Each result is a constant plus a sum of positive multiples of d's and s's.  Element
  * (t0, …, tn-1) of the operand is base[map(t; indices)].  A d that the map does not use repeats the same data (stride
@@ -216,6 +219,7 @@ struct nisa_access {
   int n_dims;
   int64_t tile[NISA_TILE_MAX];
   int par_dims;
+  MlirType type; /* of the elements, if it is not that of the memref; else null */
 };
 
 static inline bool nisa_is_absent(const struct nisa_access *x) {
@@ -227,6 +231,9 @@ static inline bool nisa_is_scalar(const struct nisa_access *x) {
 int64_t nisa_partitions(const struct nisa_access *x);    /* product of the partition dimensions */
 int64_t nisa_free_elements(const struct nisa_access *x); /* product of the others */
 enum mem_space nisa_access_space(const struct nisa_access *x);
+/* Of an access: the type of its elements, and how many indices dimension r of its memref has. */
+MlirType nisa_access_element(const struct nisa_access *x);
+int64_t nisa_access_extent(const struct nisa_access *x, int r);
 
 /* One result of the map: constant + sum dim[k] * d_k + sum sym[k] * s_k. */
 struct nisa_index {

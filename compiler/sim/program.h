@@ -79,6 +79,7 @@ struct sim_buffer {
   int rank;
   int64_t dims[NISA_RANK_MAX];
   int64_t bytes;
+  int unit;               /* of its states, bytes: the smallest element that an instruction accesses it with */
   const void *initial;    /* globals: the elements; NULL: not initialised */
   int64_t initial_repeat; /* bytes of `initial` that repeat to the end of the buffer; 0: it is as long as the buffer */
   const struct src_loc *loc; /* or NULL */

@@ -174,6 +174,9 @@ CASES = [
     ("«x[0:2]» = x", "nki-tile-assignment", "a part of a tensor cannot be assigned to"),
     ("if «x»: pass", "nki-tensor-truth", "a tensor has no truth value"),
     ("y = «x[:, 600]»", "nki-bounds", "the index 600 is not inside dimension 1"),
+    ("y = «p.view(nl.int32).view(nl.bfloat16)»", "nki-view", "elements of 4 bytes in PSUM cannot be seen as 2"),
+    ("y = «a.vector_select(0, i[:, 0:1]).view(nl.int32)»", "nki-view", "rows that numbers select have no other type"),
+    ("y = «x.ap([[512, 128], [1, 512]], dtype=nl.float8_e4m3fn_x4)»", "nki-dtype", "trn2 does not have the type float8_e4m3fn_x4"),
     ("y = «x.reshape((64, 1024))»", "nki-view", "reshape cannot change the partition dimension"),
     ("y = «x[nl.load(b)]»", "nki-unsupported", "an index that is a tensor"),
     # results
