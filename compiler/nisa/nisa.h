@@ -133,6 +133,11 @@
  *                     run of equal numbers that it is in begins, and the place after its end; n and -1 where src is 0.
  *   nonzero_with_count  in partitions 0, 16, 32, …: the places of the n elements of src that are not 0, plus index_offset,
  *                     then padding, and as element n of dst how many they are.  Other partitions of dst stay.
+ *   topk              for each group of 16 partitions: dst has the K largest of the n_elements elements of src, the smallest
+ *                     first, and dst_index their numbers; NaN is smaller than all, and of equal ones the later.  Element k of
+ *                     a group is in column k / 16, in its partition k % 16 if the column is even, else 15 - k % 16; so are
+ *                     results in dst and dst_index, which have K elements.  The vendor's text says that elements go through
+ *                     the partitions like a snake, and no more.
  *   random            dst has the next numbers of the engine's generators: 32 bits each, of which a narrower integer gets the
  *                     low ones; with low and high, low + (the high 24 bits / 2^24) * (high - low), in f32.
  *   random_seed random_set_state random_get_state

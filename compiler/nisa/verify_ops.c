@@ -512,6 +512,7 @@ void nisa_check_instr(struct nisa_check *c, const struct nisa_instr *in) {
       [NISA_LOCAL_GATHER] = nisa_check_local_gather,
       [NISA_SEQUENCE_BOUNDS] = nisa_check_bounds,
       [NISA_NONZERO_WITH_COUNT] = nisa_check_nonzero,
+      [NISA_TOPK] = nisa_check_topk,
       [NISA_RANDOM] = nisa_check_random,
       [NISA_RANDOM_SEED] = nisa_check_seed,
       [NISA_RANDOM_SET_STATE] = nisa_check_state,

@@ -138,7 +138,7 @@ static void decode_attributes(struct decoder *d, const struct nisa_instr *in, st
   if (i->kind >= NISA_ALL_GATHER && i->kind <= NISA_COLLECTIVE_PERMUTE)
     i->devices = decode_devices(d, in, i);
   i->index_run = ir_int_attr(op, "elements_per_index", 1);
-  i->n_indices = ir_int_attr(op, "n_indices", 0);
+  i->n_indices = ir_int_attr(op, i->kind == NISA_TOPK ? "n_elements" : "n_indices", 0);
   i->index_offset = ir_int_attr(op, "index_offset", 0);
   i->padding = ir_int_attr(op, "padding", 0);
   if (i->kind == NISA_STREAM_SHUFFLE)

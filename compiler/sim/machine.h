@@ -214,6 +214,7 @@ MUST_USE bool sim_exec_row_gather(struct sim_machine *m);   /* gather */
 MUST_USE bool sim_exec_local_gather(struct sim_machine *m); /* local_gather */
 MUST_USE bool sim_exec_bounds(struct sim_machine *m);       /* sequence_bounds */
 MUST_USE bool sim_exec_nonzero(struct sim_machine *m);      /* nonzero_with_count */
+MUST_USE bool sim_exec_topk(struct sim_machine *m);
 MUST_USE bool sim_exec_random(struct sim_machine *m);
 MUST_USE bool sim_exec_random_seed(struct sim_machine *m);
 MUST_USE bool sim_exec_random_state(struct sim_machine *m); /* random_set_state, random_get_state */

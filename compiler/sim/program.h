@@ -145,7 +145,7 @@ struct sim_instr {
   int64_t devices;                               /* collectives: of a group; at least 1 */
   int64_t coefficient[NISA_TILE_MAX];            /* iota: of each dimension of dst */
   const int64_t *shuffle;                        /* stream_shuffle: 32 entries */
-  int64_t index_run, n_indices;                  /* local_gather: elements_per_index, n_indices */
+  int64_t index_run, n_indices;                  /* local_gather: elements_per_index, n_indices; topk: n_elements */
   int64_t index_offset, padding;                 /* nonzero_with_count */
   int result;                                    /* register_load: the register; else -1 */
   bool signals;                                  /* raises the semaphore of its stream by 1 when it is complete */

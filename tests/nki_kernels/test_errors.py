@@ -178,7 +178,7 @@ CASES = [
     ("y = «a.vector_select(0, i[:, 0:1]).view(nl.int32)»", "nki-view", "rows that numbers select have no other type"),
     ("y = «x.ap([[512, 128], [1, 512]], dtype=nl.float8_e4m3fn_x4)»", "nki-dtype", "trn2 does not have the type float8_e4m3fn_x4"),
     ("y = «x.reshape((64, 1024))»", "nki-view", "reshape cannot change the partition dimension"),
-    ("y = «x[nl.load(b)]»", "nki-unsupported", "an index that is a tensor"),
+    ("y = «x[nl.load(b)]»", "nki-operand", "an index is a tensor"),
     # results
     ("return «x»", "nki-output", "x is in sbuf, but results are in shared_hbm"),
     ("return out[0:64]", "nki-output", "a part of out is returned"),

@@ -101,8 +101,8 @@ static bool read_index(struct nki_recorder *r, PyObject *o, struct entry *entry)
     return read_slice(r, (PySliceObject *)o, out);
   out->kind = NKI_AT;
   if (nki_is_tensor(o) || PyArray_Check(o) || PyList_Check(o)) {
-    trace_refuse(DG_NKI_UNSUPPORTED, "use slices and integers, or .ap",
-                 "an index that is a tensor is not compiled here yet");
+    trace_refuse(DG_NKI_OPERAND, "write .select(dim, index) or .ap(…, scalar_offset=index), or for rows .vector_select",
+                 "an index is a tensor");
     return false;
   }
   if (!PyLong_Check(o)) {

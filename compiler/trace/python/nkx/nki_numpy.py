@@ -92,6 +92,19 @@ def _to(dtype, x):
     return np.asarray(x).astype(dtype)
 
 
+def _snake(x):
+    """The elements of 16 partitions in one row: down the even columns, up the odd ones."""
+    columns = x.T.copy()
+    columns[1::2] = columns[1::2, ::-1]
+    return columns.reshape(-1)
+
+
+def _snake_back(x):
+    columns = x.reshape(-1, 16).copy()
+    columns[1::2] = columns[1::2, ::-1]
+    return columns.T
+
+
 def _rows(x):
     """(partitions, elements)"""
     return x.reshape(x.shape[0], -1)
@@ -550,6 +563,16 @@ class _Evaluation:
             row = np.full(x.shape[1] + 1, (padding_val or [-1])[0], np.int64)
             row[:len(places)], row[-1] = places, len(places)
             to[p] = row.astype(to.dtype).reshape(to[p].shape)
+
+    def topk(self, on, val_dst, idx_dst, src, n):
+        x, values, numbers = self._read(src), self.m.at(val_dst), self.m.at(idx_dst)
+        values, numbers = _rows(values), _rows(numbers)
+        for g in range(0, len(x), 16):
+            v = _snake(x[g:g + 16])[:n[0]]
+            nan = np.isnan(v)
+            best = np.lexsort((-np.arange(n[0]), np.where(nan, 0, v), ~nan))[n[0] - 16 * values.shape[1]:]
+            values[g:g + 16] = _snake_back(v[best]).astype(values.dtype)
+            numbers[g:g + 16] = _snake_back(best).astype(numbers.dtype)
 
     def core_barrier(self, on, data, cores):
         pass
