@@ -112,6 +112,7 @@ module attributes {nisa.target = #nisa.target<"trn2">} {
     %n = "nisa.register_load"(%x) {operandSegmentSizes = array<i32: 1, 0>, engine = "sync", src_ap = #v, src_tile = array<i64: 1, 1>, src_par_dims = 1 : i32} : (!idx) -> i32
     // CHECK: "nisa.register_store"
     "nisa.register_store"(%x, %n) {operandSegmentSizes = array<i32: 1, 0, 1, 0>, engine = "sync", dst_ap = #v, dst_tile = array<i64: 1, 1>, dst_par_dims = 1 : i32} : (!idx, i32) -> ()
+    "nisa.release"(%bf) : (memref<64x8xbf16, #nisa.mem<"sbuf">>) -> ()
     "nisa.release"(%half) : (!half) -> ()
     "nisa.release"(%y) : (!places) -> ()
     "nisa.release"(%r) : (!row) -> ()
