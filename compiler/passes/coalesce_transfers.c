@@ -228,8 +228,7 @@ static bool make_side(const struct repeated *r, struct nisa_access *x, struct si
     if (per_part && r->rounds < r->trips && !add_index(x, i->sym, r->counter, per_part))
       return false;
     for (int k = 0; k < s->at[d].of.n; k++)
-      if (s->at[d].of.term[k].factor &&
-          !add_index(x, i->sym, s->at[d].of.term[k].v, s->at[d].of.term[k].factor))
+      if (s->at[d].of.term[k].factor && !add_index(x, i->sym, s->at[d].of.term[k].v, s->at[d].of.term[k].factor))
         return false;
   }
   for (int d = 0; d < s->rank; d++)

@@ -13,7 +13,7 @@ module attributes {nisa.target = #nisa.target<trn2>} {
 // Both loops, of 256 KiB each; the outer one keeps the part that exceeds 512 KiB.  Rows are read in one run.
 // CHECK-LABEL: func.func @load
 // CHECK:         scf.for %i = %c0{{.*}} to %c8{{.*}} step
-// CHECK-NEXT:      nisa.dma_copy(dst<128| 2, 512>={{.*}} %b[d0, %i, d1, d2], src<128| 1024>={{.*}} %x{{.*}}[%i]) engine=dma
+// CHECK-NEXT:      nisa.dma_copy(dst<128| 2, 512>={{.*}} %sbuf[d0, %i, d1, d2], src<128| 1024>={{.*}} %arg0[%i*128 + d0, d1]) engine=dma
 // CHECK-NEXT:    }
 // REMARK-DAG:  2 transfers of 262144 bytes become one of 524288
 func.func @load(%x: !x) {
@@ -34,7 +34,7 @@ func.func @load(%x: !x) {
 // The rows of what is transposed go on in the next tile.
 // CHECK-LABEL: func.func @transpose
 // CHECK-NOT:     scf.for
-// CHECK:         nisa.dma_transpose(dst<128| 4, 128>={{.*}} %t[d0, d1, d2], src<512| 128>={{.*}} %x[d0, d1], permutation=[1, 0])
+// CHECK:         nisa.dma_transpose(dst<128| 4, 128>={{.*}} %sbuf[d0, d1, d2], src<512| 128>={{.*}} %arg0[d0, d1], permutation=[1, 0])
 // REMARK-DAG:  4 transfers of 65536 bytes become one of 262144
 func.func @transpose(%x: !x) {
   %c0 = arith.constant 0 : index
