@@ -259,18 +259,6 @@ static void explain_space(const struct subject *s) {
 
 /* ---- partitions -------------------------------------------------------------------------------------------------- */
 
-/* The number of tiles with `part` on the partitions: limit_vector in tiles.c says how long the others are. */
-static int64_t tiles_across(const struct tiled *t, int part) {
-  const int last = t->s.n_loops - 1 == part ? part - 1 : t->s.n_loops - 1;
-  const int64_t run = part > last ? NISA_PARTITIONS : FREE_TILE_MAX;
-  int64_t n = 1;
-  for (int i = 0; i < t->s.n_loops; i++) {
-    const int64_t tile = i == part ? NISA_PARTITIONS : i == last ? run : 1;
-    n *= (t->s.extents[i] + tile - 1) / tile;
-  }
-  return n;
-}
-
 /* The dimension of the expression's value that the loop goes over; -1 if that is not known. */
 static int dim_of_loop(const struct subject *s, int loop) {
   for (int d = 0; d < s->rank; d++)
@@ -306,7 +294,7 @@ static void explain_partition(const struct subject *s) {
       remark_reject(r, choice, "a knob asks for longer tiles there than there are partitions");
     else
       remark_reject_for(r, choice, has_knob && of_value >= 0 ? arena_printf(a, "%d", of_value) : NULL,
-                        arena_printf(a, "%" PRId64 " tiles", tiles_across(t, loop)),
+                        arena_printf(a, "%.0f tiles", infer_steps(t, loop)),
                         "what lies across the partitions in its operands and readers would be transposed");
   }
 }
