@@ -19,7 +19,6 @@
 
 #include "nisa/nisa.h"
 #include "passes/lib/edit.h"
-#include "passes/lib/layout.h"
 #include "passes/prepare_arithmetic/prepare_arithmetic.h"
 
 /* A sum in the form [A, R, N] -> [A, N]. */
@@ -41,6 +40,13 @@ static bool is_plain_sum(MlirOperation op, const struct structured *s) {
     return false;
   MlirValue x = mlirOperationGetOperand(first, 0), y = mlirOperationGetOperand(first, 1);
   return mlirValueIsABlockArgument(x) && mlirValueIsABlockArgument(y) && !mlirValueEqual(x, y);
+}
+
+static bool has_knob(MlirValue v) {
+  for (MlirOpOperand u = mlirValueGetFirstUse(v); !mlirOpOperandIsNull(u); u = mlirOpOperandGetNextUse(u))
+    if (ir_is_of(mlirOpOperandGetOwner(u), "nkipy."))
+      return true;
+  return false;
 }
 
 /* True if the result has the loops that are not reduced, in their order; what else it has is of one element. */
@@ -105,13 +111,12 @@ static MlirValue batch_product(struct ir_builder *b, MlirValue ones, MlirValue x
 
 bool prepare_columns(struct pass_run *run, MlirOperation op, const struct structured *s) {
   MlirValue result = ir_result(op);
-  const struct layout l = layout_read(result);
   struct columns c;
   int64_t old[STRUCTURED_LOOPS_MAX];
 
   if (!is_plain_sum(op, s) || !mlirAffineMapIsIdentity(s->maps[0]) || !keeps_order(s) || !read_columns(s, &c) ||
       !mlirTypeIsAF32(ir_value_element(result)) || !mlirTypeIsAF32(ir_value_element(mlirOperationGetOperand(op, 0))) ||
-      !mlirOperationIsNull(l.layout_op) || !mlirOperationIsNull(l.tile_op))
+      has_knob(result))
     return false;
   const int old_rank = ir_shape(result, STRUCTURED_LOOPS_MAX, old);
   struct ir_builder b = edit_before(run, op);
