@@ -299,6 +299,36 @@ static void explain_partition(const struct subject *s) {
   }
 }
 
+/* Why an operation with one row in a tile has no more. */
+static const char *why_one_row(const struct tiled *t) {
+  int64_t n = 1, n_kept = 1;
+
+  for (int i = 0; i < t->s.n_loops; i++) {
+    n *= t->s.extents[i];
+    n_kept *= t->s.reduction[i] ? 1 : t->s.extents[i];
+  }
+  if (n == 1)
+    return "it has one element";
+  if (t->s.extents[t->part] > 1)
+    return "a knob asks for tiles of one row";
+  if (t->s.kind == SK_MATMUL)
+    return "the left operand has one row";
+  return n_kept == 1 ? "all of its elements are reduced to one" : "the value is a row, and a row lies in one partition";
+}
+
+/* Says that 127 lanes are idle. */
+static void explain_one_row(const struct subject *s) {
+  const struct tiled *t = s->t;
+
+  if (t->part < 0 || s->l->loop[t->part] != 1 || t->s.kind == SK_TRANSPOSE || t->s.kind == SK_BROADCAST)
+    return;
+  struct remark *r = pass_remark(s->f->run, t->op, RULE_ONE_PARTITION, "runs on 1 of %d partitions: %s",
+                                 NISA_PARTITIONS, why_one_row(t));
+  remark_limit(r, "partitions", "partitions", 1, NISA_PARTITIONS);
+  if (t->s.extents[t->part] == 1)
+    remark_reject(r, "more partitions", "the elements would be moved there and back by DMA");
+}
+
 void infer_explain(struct infer *f, struct tiled *t, const struct layout *l, bool is_given) {
   if (!f->run->remarks)
     return;
@@ -306,4 +336,5 @@ void infer_explain(struct infer *f, struct tiled *t, const struct layout *l, boo
   explain_tile(&s, is_given);
   explain_space(&s);
   explain_partition(&s);
+  explain_one_row(&s);
 }
