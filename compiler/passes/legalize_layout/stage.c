@@ -72,6 +72,22 @@ static void copy_tiles(struct fill *f, struct ir_builder *b, int d) {
   }
 }
 
+/* Chooses the tile that is copied: the first dimension longer than 1, but not the last, lies across the partitions, and
+ * the tile has as much of the dimensions after it as it holds. */
+static void cut_fill(struct fill *f) {
+  int64_t room = FILL_FREE_MAX;
+  int p = 0;
+
+  while (p < f->rank - 2 && f->dims[p] == 1)
+    p++;
+  for (int d = f->rank - 1; d >= 0; d--) {
+    const int64_t most = d == p ? NISA_PARTITIONS : d > p ? room : 1;
+    f->cut[d] = f->dims[d] < most ? f->dims[d] : most;
+    if (d > p)
+      room = f->cut[d] < f->dims[d] ? 1 : room / (f->cut[d] > 0 ? f->cut[d] : 1);
+  }
+}
+
 static void stage_fill(struct pass_run *run, MlirOperation op) {
   struct ir_builder b = edit_before(run, op);
   struct fill f = {.to = mlirOperationGetOperand(op, 1)};
@@ -83,10 +99,7 @@ static void stage_fill(struct pass_run *run, MlirOperation op) {
     f.to = memrefs_expand(&b, f.to, (int[]){2}, 2, (int64_t[]){1, n});
     f.rank = ir_shape(f.to, LEGAL_RANK_MAX, f.dims);
   }
-  for (int d = 0; d < f.rank; d++) {
-    const int64_t most = d == 0 ? NISA_PARTITIONS : d == f.rank - 1 ? FILL_FREE_MAX : 1;
-    f.cut[d] = f.dims[d] < most ? f.dims[d] : most;
-  }
+  cut_fill(&f);
   f.tile = memrefs_alloc(&b, memrefs_type(run->ir->ctx, memrefs_element(f.to), f.rank, f.cut, MEM_SBUF));
   MlirOperation fill = mlirOperationClone(op);
   mlirOperationSetOperand(fill, 1, f.tile);

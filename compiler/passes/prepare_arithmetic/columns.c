@@ -19,6 +19,7 @@
 
 #include "nisa/nisa.h"
 #include "passes/lib/edit.h"
+#include "passes/lib/layout.h"
 #include "passes/prepare_arithmetic/prepare_arithmetic.h"
 
 /* A sum in the form [A, R, N] -> [A, N]. */
@@ -109,6 +110,25 @@ static MlirValue batch_product(struct ir_builder *b, MlirValue ones, MlirValue x
                                                              .body = multiply_add}));
 }
 
+/* The init of a linalg.matmul: undefined if it is zero, because PSUM starts from zero. */
+static MlirValue start_of(struct ir_builder *b, MlirValue init, int rank, const int64_t *dims) {
+  MlirOperation def = ir_defining_op(init);
+  if (!mlirOperationIsNull(def) && ir_is(def, "linalg.fill") && ir_is_zero(mlirOperationGetOperand(def, 0)))
+    return ir_empty_of(b, ir_tensor_of(ir_value_element(init), rank, dims));
+  return edit_reshape_init(b, init, rank, dims);
+}
+
+/* Ones in SBUF: a column of as many tiles as the operand has. */
+static MlirValue ones_of(struct ir_builder *b, MlirType element, int64_t rows) {
+  MlirValue empty = ir_empty_of(b, ir_tensor_of(element, 2, (int64_t[]){rows, 1}));
+  MlirValue ones = ir_fill(b, ir_float(b, element, 1), empty);
+  struct layout at = {.space = MEM_SBUF, .partition_dim = 0, .n_tile = 2, .tile = {rows, 1}};
+
+  at.tile[0] = rows < NISA_PARTITIONS ? rows : NISA_PARTITIONS;
+  layout_write(ones, &at, b->loc);
+  return ones;
+}
+
 bool prepare_columns(struct pass_run *run, MlirOperation op, const struct structured *s) {
   MlirValue result = ir_result(op);
   struct columns c;
@@ -120,13 +140,12 @@ bool prepare_columns(struct pass_run *run, MlirOperation op, const struct struct
     return false;
   const int old_rank = ir_shape(result, STRUCTURED_LOOPS_MAX, old);
   struct ir_builder b = edit_before(run, op);
-  MlirType f32 = ir_value_element(result);
-  MlirValue empty = ir_empty_of(&b, ir_tensor_of(f32, 2, (int64_t[]){c.rows, 1}));
-  MlirValue ones = ir_fill(&b, ir_float(&b, f32, 1), empty);
+  MlirValue ones = ones_of(&b, ir_value_element(result), c.rows);
   const bool is_batch = c.batch > 1;
   const int64_t in[] = {c.batch, c.rows, c.columns}, out[] = {c.batch, 1, c.columns};
   MlirValue x = edit_reshape(&b, mlirOperationGetOperand(op, 0), 2 + is_batch, in + !is_batch);
-  MlirValue init = edit_reshape_init(&b, mlirOperationGetOperand(op, 1), 2 + is_batch, out + !is_batch);
+  MlirValue old_init = mlirOperationGetOperand(op, 1);
+  MlirValue init = is_batch ? edit_reshape_init(&b, old_init, 3, out) : start_of(&b, old_init, 2, out + 1);
   MlirValue sum = is_batch ? batch_product(&b, ones, x, init) : product(&b, ones, x, init);
   struct remark *r = pass_remark(run, op, RULE_SUM_BY_PRODUCT, "summed over the partitions by a product with ones");
   remark_reject(r, "a reduction on the vector engine",
