@@ -65,3 +65,9 @@ def test_other_reductions_over_the_partitions_are_right(body):
 
 def test_what_a_loop_writes_is_not_loaded_before_it():
     right("y = np.zeros_like(x)\n    for i in range(3):\n        y = y + x\n        x = y * 0.5\n    return x + y", [(130, 40)])
+
+
+@pytest.mark.parametrize("shape", [(700, 333), (512, 1030), (5, 600)])
+def test_long_tiles_of_a_transposed_matrix_are_right(shape):
+    right("return np.exp(x.T) + 1.0", [shape])
+    right("return x.T, x.T @ x", [shape])

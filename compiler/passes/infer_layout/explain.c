@@ -275,7 +275,8 @@ static void explain_partition(const struct subject *s) {
   if (t->rank < 2 || t->part < 0)
     return;
   struct remark *r = pass_remark(s->f->run, t->op, RULE_PARTITION_DIM, "dimension %d across the partitions", now);
-  remark_limit(r, "partitions", "partitions", s->l->loop[t->part], NISA_PARTITIONS);
+  const int64_t rows = s->l->loop[t->part];
+  remark_limit(r, "partitions", "partitions", rows < NISA_PARTITIONS ? rows : NISA_PARTITIONS, NISA_PARTITIONS);
   const int present = dim_of_loop(s, t->part);
   const bool has_knob = s->has_knob && s->rank >= 0 && infer_may_turn(t, t->part) && present >= 0;
   if (has_knob)

@@ -11,6 +11,8 @@
 /* Longest free dimension of a tile unless the user gives another: 8 KiB per partition in f32.  16 tile buffers then
  * take 128 KiB of the smallest SBUF (176 KiB per partition) and leave room for whole values. */
 enum { FREE_TILE_MAX = 2048 };
+/* Most rows and columns of a matrix in one tile of a transpose: 2 KiB in f32, with which DMA comes near its peak. */
+enum { TRANSPOSE_TILE_MAX = 512 };
 
 /* The tile size along one loop of one operation.  Loops over the same dimension of a value are merged in a union-find
  * forest; the root of a set holds its limits. */

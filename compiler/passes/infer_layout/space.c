@@ -237,7 +237,8 @@ int64_t infer_partition_bytes(const struct infer *f, const struct tiled *t) {
   for (int d = 0; d < rank && bytes <= sbuf; d++) {
     const int loop = infer_result_loop(t, d);
     const bool is_part = loop >= 0 && loop == t->part;
-    const int64_t tile = is_part ? infer_tile(f, t, loop) : 1;
+    const int64_t longest = is_part ? infer_tile(f, t, loop) : 1,
+                  tile = longest < NISA_PARTITIONS ? longest : NISA_PARTITIONS;
     bytes *= tile > 0 ? (dims[d] + tile - 1) / tile : dims[d];
   }
   return bytes;

@@ -273,12 +273,18 @@ static double copy_steps(const struct tiled *t, int part) {
 }
 
 /* Tiles of a transpose are two-dimensional: the last dimensions of the result and of the operand, at most 128 each.
- * If the last dimension stays last, the transpose is a copy in another order; its tiles extend along the last dimension
+ * Those of a matrix are longer, so that its rows are read and written in runs of 2 KiB; legalize-layout cuts such a tile
+ * into parts of 128 rows and columns.  If the last dimension stays last, the transpose is a copy in another order; its tiles extend along the last dimension
  * and the one that fills most partitions. */
 static void limit_transpose(struct infer *f, const struct tiled *t) {
   const int last = t->rank - 1, was_last = last < 0 ? -1 : infer_dim(t, 1, infer_loop(t, 0, last));
   int across = 0;
 
+  if (t->rank == 2 && was_last != last && !t->at.n_loop && !t->at.n_tile) {
+    limit(f, t, 0, INT64_MAX, TRANSPOSE_TILE_MAX);
+    limit(f, t, 1, INT64_MAX, TRANSPOSE_TILE_MAX);
+    return;
+  }
   for (int d = 1; d < last; d++)
     if (copy_steps(t, infer_result_loop(t, d)) < copy_steps(t, infer_result_loop(t, across)))
       across = d;

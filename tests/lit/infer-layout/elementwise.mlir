@@ -108,10 +108,12 @@ func.func @gather(%t: tensor<1000x256xf32>, %i: tensor<64xi32>) -> tensor<64x256
   return %r : tensor<64x256xf32>
 }
 
-// Transposes and broadcasts get tiles, too: at most two dimensions of a transpose are not 1.
+// Transposes and broadcasts get tiles, too: at most two dimensions of a transpose are not 1.  Those of a matrix are long,
+// and 128 rows of such a tile lie in SBUF.
 // CHECK-LABEL: @movers
 // CHECK: linalg.transpose
-// CHECK: loop_tile_size = array<i64: 128, 128>
+// CHECK: tile_size = array<i64: 128, 256>
+// CHECK: loop_tile_size = array<i64: 512, 256>
 // CHECK: linalg.transpose
 // CHECK: loop_tile_size = array<i64: 1, 128, 128>
 // CHECK: linalg.transpose
