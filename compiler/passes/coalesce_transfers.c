@@ -137,8 +137,7 @@ static bool stays_in_partition(const struct nisa_access *x, const struct side *s
 }
 
 static int64_t bytes_of(const struct nisa_access *x) {
-  return nisa_partitions(x) * nisa_free_elements(x) *
-         nisa_element_bytes(mlirShapedTypeGetElementType(mlirValueGetType(x->base)));
+  return nisa_partitions(x) * nisa_free_elements(x) * nisa_element_bytes(nisa_access_element(x));
 }
 
 /* The most rounds, of which `trips` is a multiple, that move no more than a transfer should. */
