@@ -1,4 +1,4 @@
-/* rules: what the hardware demands of the operands of a call.  record.c checks the commonest calls, rules.c the others. */
+/* rules: what the hardware demands of the operands of a call.  rules_basic.c checks the commonest calls, rules.c the others. */
 #ifndef NKI_RULES_H
 #define NKI_RULES_H
 
@@ -30,6 +30,8 @@ bool nki_is_from(const struct nki_program *p, enum target first, const struct nk
 /* What the call does with the accumulator registers: reduce_res is a column, and the registers hold something. */
 bool nki_check_registers(const struct nki_program *p, const struct nki_call *c, struct nki_error *err);
 
+/* rules_basic.c: all rules of the call c but those of its engine and its scopes. */
+bool nki_check_call(const struct nki_program *p, const struct nki_call *c, struct nki_error *err);
 /* rules_dma.c: the operands dst_index and src_index of a transfer. */
 bool nki_check_rows(const struct nki_call *c, struct nki_error *err);
 bool nki_rules_dma(const struct nki_program *p, const struct nki_call *c, struct nki_error *err);
@@ -46,7 +48,7 @@ bool nki_rules_registers(const struct nki_call *c, struct nki_error *err);
 bool nki_check_scopes(const struct nki_program *p, const struct nki_call *c, struct nki_error *err);
 /* record.c: adds an item, with its round and number. */
 void nki_item_add(struct nki_program *p, struct nki_item x);
-/* The rules of the calls that record.c does not know. */
+/* The rules of the calls that rules_basic.c does not know. */
 bool nki_rules_more(const struct nki_program *p, const struct nki_call *c, struct nki_error *err);
 
 #endif

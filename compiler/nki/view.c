@@ -1,9 +1,8 @@
-/* view: views of tensors, and the methods that make views of views. */
-#include <assert.h>
+/* view: views of tensors: indexing, places that move, access patterns. */
 #include <stdarg.h>
 #include <string.h>
 
-#include "nki/nki.h"
+#include "nki/view.h"
 
 bool nki_refuse(struct nki_error *err, enum diag_code code, const char *hint, const char *fmt, ...) {
   va_list ap;
@@ -50,23 +49,18 @@ struct nki_view nki_whole(struct nki_tensor *t) {
   return v;
 }
 
-/* The number of leading dimensions that count partitions. */
-static int n_partition_dims(const struct nki_view *v) {
-  return nki_is_on_chip(v) ? 1 : 0;
-}
-
 /* Moves the view's first element by n steps of dimension d. */
 static void advance(struct nki_view *v, int d, int64_t n) {
-  int64_t *at = d < n_partition_dims(v) ? &v->partition : &v->offset;
+  int64_t *at = d < nki_n_partition_dims(v) ? &v->partition : &v->offset;
   *at += n * v->dim[d].stride;
 }
 
-static void remove_dim(struct nki_view *v, int d) {
+void nki_remove_dim(struct nki_view *v, int d) {
   memmove(&v->dim[d], &v->dim[d + 1], (size_t)(v->rank - d - 1) * sizeof *v->dim);
   v->rank--;
 }
 
-static bool insert_dim(struct nki_view *v, int d, struct nki_dim dim, struct nki_error *err) {
+bool nki_insert_dim(struct nki_view *v, int d, struct nki_dim dim, struct nki_error *err) {
   if (v->rank == NKI_RANK_MAX)
     return nki_refuse(err, DG_NKI_SIZE_LIMIT, NULL, "a tensor has at most %d dimensions", NKI_RANK_MAX);
   memmove(&v->dim[d + 1], &v->dim[d], (size_t)(v->rank - d) * sizeof *v->dim);
@@ -75,8 +69,7 @@ static bool insert_dim(struct nki_view *v, int d, struct nki_dim dim, struct nki
   return true;
 }
 
-/* Checks a dimension's number; negative numbers count from the end. */
-static bool find_dim(const struct nki_view *v, int64_t dim, int *out, struct nki_error *err) {
+bool nki_find_dim(const struct nki_view *v, int64_t dim, int *out, struct nki_error *err) {
   *out = 0;
   if (dim < -v->rank || dim >= v->rank)
     return nki_refuse(err, DG_NKI_BOUNDS, NULL, "dimension %lld does not exist in a tensor of %d dimensions",
@@ -85,11 +78,7 @@ static bool find_dim(const struct nki_view *v, int64_t dim, int *out, struct nki
   return true;
 }
 
-static bool is_partition(const struct nki_view *v, int d) {
-  return d < n_partition_dims(v);
-}
-
-static bool refuse_partition(const char *method, struct nki_error *err) {
+bool nki_refuse_partition(const char *method, struct nki_error *err) {
   return nki_refuse(err, DG_NKI_VIEW, "dimension 0 of a tensor in SBUF or PSUM counts partitions, and stays first",
                     "%s cannot change the partition dimension", method);
 }
@@ -146,21 +135,21 @@ bool nki_view_index(const struct nki_view *v, int n, const struct nki_index *at,
     if (at[i].kind == NKI_ELLIPSIS) {
       d += v->rank - n_dims;
     } else if (at[i].kind == NKI_NEW) {
-      if (is_partition(v, 0) && d == 0)
-        return refuse_partition("None in an index", err);
-      if (!insert_dim(out, d++, (struct nki_dim){1, 0}, err))
+      if (nki_is_partition(v, 0) && d == 0)
+        return nki_refuse_partition("None in an index", err);
+      if (!nki_insert_dim(out, d++, (struct nki_dim){1, 0}, err))
         return false;
     } else {
       if (!index_dim(out, &d, &at[i], err))
         return false;
-      drop[d - 1] = at[i].kind == NKI_AT && !is_partition(v, d - 1);
+      drop[d - 1] = at[i].kind == NKI_AT && !nki_is_partition(v, d - 1);
       n_drop += drop[d - 1];
     }
   }
   const int least = nki_is_on_chip(v) ? 2 : 1;
   for (int k = 0; k < out->rank && n_drop;)
     if (drop[k] && out->rank > least) {
-      remove_dim(out, k);
+      nki_remove_dim(out, k);
       memmove(&drop[k], &drop[k + 1], (size_t)(NKI_RANK_MAX - k) * sizeof *drop);
       n_drop--;
     } else {
@@ -173,13 +162,13 @@ bool nki_view_slice(const struct nki_view *v, int64_t dim, int64_t start, int64_
                     struct nki_view *out, struct nki_error *err) {
   int d;
   *out = *v;
-  return find_dim(v, dim, &d, err) && slice_dim(out, d, start, end, step, err);
+  return nki_find_dim(v, dim, &d, err) && slice_dim(out, d, start, end, step, err);
 }
 
 bool nki_view_select(const struct nki_view *v, int64_t dim, int64_t index, struct nki_view *out,
                      struct nki_error *err) {
   int d;
-  if (!find_dim(v, dim, &d, err))
+  if (!nki_find_dim(v, dim, &d, err))
     return false;
   struct nki_index at[NKI_RANK_MAX] = {{0}};
   for (int i = 0; i < d; i++)
@@ -193,7 +182,7 @@ bool nki_view_select(const struct nki_view *v, int64_t dim, int64_t index, struc
 /* The index of an element of a tensor. */
 static void index_of(const struct nki_view *whole, int64_t partition, int64_t offset, int64_t *at) {
   for (int d = 0; d < whole->rank; d++) {
-    const bool counts_partitions = d < n_partition_dims(whole);
+    const bool counts_partitions = d < nki_n_partition_dims(whole);
     at[d] = counts_partitions ? partition : offset / whole->dim[d].stride;
     offset = counts_partitions ? offset : offset % whole->dim[d].stride;
   }
@@ -241,8 +230,8 @@ static bool add_term(struct nki_view *v, struct nki_term t, struct arena *a, str
 bool nki_view_move(struct nki_view *v, int d, struct nki_tensor *reg, struct arena *a, struct nki_error *err) {
   const struct nki_view whole = nki_whole(v->tensor);
   const int64_t stride = v->dim[d].stride;
-  int t = n_partition_dims(v);
-  if (is_partition(v, d))
+  int t = nki_n_partition_dims(v);
+  if (nki_is_partition(v, d))
     return nki_refuse(err, DG_NKI_VIEW, "index a free dimension, or copy through HBM",
                       "a register cannot select partitions: which ones an engine uses is known at compile time");
   while (t < whole.rank - 1 && stride % whole.dim[t].stride)
@@ -255,188 +244,12 @@ bool nki_view_move_by_tensor(struct nki_view *v, int64_t dim, struct nki_tensor 
                              struct nki_error *err) {
   const struct nki_view whole = nki_whole(v->tensor);
   int d;
-  if (!find_dim(&whole, dim, &d, err))
+  if (!nki_find_dim(&whole, dim, &d, err))
     return false;
-  if (is_partition(&whole, d))
+  if (nki_is_partition(&whole, d))
     return nki_refuse(err, DG_NKI_VIEW, "pass indirect_dim=1, or a later dimension",
                       "a register cannot select partitions: which ones an engine uses is known at compile time");
   return add_term(v, (struct nki_term){.reg = reg, .offset = whole.dim[d].stride, .dim = d, .by = 1}, a, err);
-}
-
-/* ---- shapes ------------------------------------------------------------------------------------------------------ */
-
-bool nki_view_permute(const struct nki_view *v, int n, const int64_t *dims, struct nki_view *out,
-                      struct nki_error *err) {
-  bool seen[NKI_RANK_MAX] = {false};
-  *out = *v;
-  if (n != v->rank)
-    return nki_refuse(err, DG_NKI_VIEW, NULL, "permute has %d numbers for %d dimensions", n, v->rank);
-  for (int i = 0; i < n; i++) {
-    int d;
-    if (!find_dim(v, dims[i], &d, err))
-      return false;
-    if (seen[d])
-      return nki_refuse(err, DG_NKI_VIEW, NULL, "permute names dimension %d twice", d);
-    seen[d] = true;
-    out->dim[i] = v->dim[d];
-    if (i == 0 && d != 0 && is_partition(v, 0))
-      return refuse_partition("permute", err);
-  }
-  return true;
-}
-
-/* Merges neighbouring dimensions of d[n] that are one run of strides, and drops those of size 1.  Returns their number. */
-static int merge_dims(int n, struct nki_dim *d) {
-  int m = 0;
-  for (int i = 0; i < n; i++) {
-    if (d[i].size == 1)
-      continue;
-    if (m && d[m - 1].stride == d[i].stride * d[i].size)
-      d[m - 1] = (struct nki_dim){d[m - 1].size * d[i].size, d[i].stride};
-    else
-      d[m++] = d[i];
-  }
-  return m;
-}
-
-/* Gives the elements of from[n] the sizes of to[m], whose strides it sets.  False if the strides do not allow it. */
-static bool split_dims(int n, const struct nki_dim *from, int m, struct nki_dim *to) {
-  struct nki_dim merged[NKI_RANK_MAX];
-  memcpy(merged, from, (size_t)n * sizeof *from);
-  int k = merge_dims(n, merged) - 1;
-  int64_t left = k >= 0 ? merged[k].size : 1, stride = k >= 0 ? merged[k].stride : 1;
-  for (int i = m - 1; i >= 0; i--) {
-    if (to[i].size == 1) {
-      to[i].stride = 0;
-      continue;
-    }
-    if (left == 1 && k > 0) {
-      left = merged[--k].size;
-      stride = merged[k].stride;
-    }
-    if (left % to[i].size)
-      return false;
-    to[i].stride = stride;
-    stride *= to[i].size;
-    left /= to[i].size;
-  }
-  return true;
-}
-
-/* Replaces the dimensions first … last of v by n dimensions with these sizes. */
-static bool replace_dims(const struct nki_view *v, int first, int last, int n, const int64_t *dims,
-                         struct nki_view *out, struct nki_error *err) {
-  int64_t had = 1, has = 1;
-  int free_one = -1;
-  struct nki_dim to[NKI_RANK_MAX];
-  if (v->rank - (last - first + 1) + n > NKI_RANK_MAX)
-    return nki_refuse(err, DG_NKI_SIZE_LIMIT, NULL, "a tensor has at most %d dimensions", NKI_RANK_MAX);
-  for (int i = first; i <= last; i++)
-    had *= v->dim[i].size;
-  for (int i = 0; i < n; i++) {
-    to[i] = (struct nki_dim){dims[i], 0};
-    if (dims[i] == -1 && free_one < 0)
-      free_one = i;
-    else if (dims[i] < 1 || dims[i] > had)
-      return nki_refuse(err, DG_NKI_VIEW, NULL, "%lld is not a size that %lld elements can have", (long long)dims[i],
-                        (long long)had);
-    else
-      has *= dims[i];
-  }
-  if (free_one >= 0) {
-    to[free_one].size = had / has;
-    has *= to[free_one].size;
-  }
-  if (has != had)
-    return nki_refuse(err, DG_NKI_VIEW, "give sizes with the same product", "%lld elements cannot become %lld",
-                      (long long)had, (long long)has);
-  if (!split_dims(last - first + 1, &v->dim[first], n, to))
-    return nki_refuse(err, DG_NKI_VIEW, "copy it into a new tensor first",
-                      "the elements do not lie in an order that has this shape");
-  *out = *v;
-  memmove(&out->dim[first + n], &v->dim[last + 1], (size_t)(v->rank - last - 1) * sizeof *v->dim);
-  memcpy(&out->dim[first], to, (size_t)n * sizeof *to);
-  out->rank = v->rank - (last - first + 1) + n;
-  return true;
-}
-
-bool nki_view_reshape(const struct nki_view *v, int n, const int64_t *dims, struct nki_view *out,
-                      struct nki_error *err) {
-  const int first = n_partition_dims(v);
-  if (n <= first || n > NKI_RANK_MAX)
-    return nki_refuse(err, DG_NKI_VIEW, NULL, "a tensor in this memory has %d to %d dimensions, not %d", first + 1,
-                      NKI_RANK_MAX, n);
-  if (first && dims[0] != v->dim[0].size)
-    return refuse_partition("reshape", err);
-  return replace_dims(v, first, v->rank - 1, n - first, dims + first, out, err);
-}
-
-bool nki_view_reshape_dim(const struct nki_view *v, int64_t dim, int n, const int64_t *dims, struct nki_view *out,
-                          struct nki_error *err) {
-  int d;
-  if (!find_dim(v, dim, &d, err))
-    return false;
-  if (n < 1 || n > NKI_RANK_MAX)
-    return nki_refuse(err, DG_NKI_VIEW, NULL, "a dimension can become 1 to %d dimensions, not %d", NKI_RANK_MAX, n);
-  if (is_partition(v, d) && (n != 1 || dims[0] != v->dim[0].size))
-    return refuse_partition("reshape_dim", err);
-  return replace_dims(v, d, d, n, dims, out, err);
-}
-
-bool nki_view_flatten_dims(const struct nki_view *v, int64_t first, int64_t last, struct nki_view *out,
-                           struct nki_error *err) {
-  int from, to;
-  if (!find_dim(v, first, &from, err) || !find_dim(v, last, &to, err))
-    return false;
-  if (from > to)
-    return nki_refuse(err, DG_NKI_VIEW, NULL, "flatten_dims(%d, %d) has no dimensions", from, to);
-  if (is_partition(v, from) && to > 0)
-    return refuse_partition("flatten_dims", err);
-  const int64_t all = -1;
-  return replace_dims(v, from, to, 1, &all, out, err);
-}
-
-bool nki_view_expand_dim(const struct nki_view *v, int64_t dim, struct nki_view *out, struct nki_error *err) {
-  const int64_t d = dim < 0 ? dim + v->rank + 1 : dim;
-  if (d < 0 || d > v->rank)
-    return nki_refuse(err, DG_NKI_BOUNDS, NULL, "a tensor of %d dimensions gets no dimension %lld", v->rank,
-                      (long long)dim);
-  if (d == 0 && is_partition(v, 0))
-    return refuse_partition("expand_dim", err);
-  *out = *v;
-  return insert_dim(out, (int)d, (struct nki_dim){1, 0}, err);
-}
-
-bool nki_view_squeeze_dim(const struct nki_view *v, int64_t dim, struct nki_view *out, struct nki_error *err) {
-  int d;
-  *out = *v;
-  if (!find_dim(v, dim, &d, err))
-    return false;
-  if (is_partition(v, d))
-    return refuse_partition("squeeze_dim", err);
-  if (v->dim[d].size != 1)
-    return nki_refuse(err, DG_NKI_VIEW, NULL, "dimension %d has %lld elements, so it cannot be dropped", d,
-                      (long long)v->dim[d].size);
-  if (v->rank == n_partition_dims(v) + 1)
-    return nki_refuse(err, DG_NKI_VIEW, NULL, "the last dimension cannot be dropped");
-  remove_dim(out, d);
-  return true;
-}
-
-bool nki_view_broadcast(const struct nki_view *v, int64_t dim, int64_t size, struct nki_view *out,
-                        struct nki_error *err) {
-  int d;
-  *out = *v;
-  if (!find_dim(v, dim, &d, err))
-    return false;
-  if (is_partition(v, d))
-    return refuse_partition("broadcast", err);
-  if (v->dim[d].size != 1 || size < 1)
-    return nki_refuse(err, DG_NKI_VIEW, "only a dimension of size 1 can be repeated",
-                      "dimension %d has %lld elements and cannot be broadcast to %lld", d, (long long)v->dim[d].size,
-                      (long long)size);
-  out->dim[d] = (struct nki_dim){size, 0};
-  return true;
 }
 
 /* ---- access patterns --------------------------------------------------------------------------------------------- */
@@ -522,64 +335,5 @@ bool nki_view_rows(const struct nki_view *v, int n, const int64_t (*pairs)[2], i
     return nki_refuse(err, DG_NKI_VIEW, NULL, "there are %lld row numbers, but the pattern has %lld rows",
                       (long long)rows->dim[0].size, (long long)out->dim[0].size);
   out->rows = rows;
-  return true;
-}
-
-bool nki_is_contiguous(const struct nki_view *v) {
-  struct nki_dim d[NKI_RANK_MAX];
-  const int first = n_partition_dims(v);
-  memcpy(d, &v->dim[first], (size_t)(v->rank - first) * sizeof *d);
-  const int n = merge_dims(v->rank - first, d);
-  return n == 0 || (n == 1 && d[0].stride == 1);
-}
-
-/* Takes dimensions from the end of from[*n]: one of `size` elements, with its stride in *out. */
-static bool take_inner(struct nki_dim *from, int n, int64_t size, struct nki_dim *out) {
-  assert(n > 0);
-  struct nki_dim *d = &from[n - 1];
-  if (d->size % size)
-    return false;
-  *out = (struct nki_dim){size, d->stride};
-  d->stride *= size;
-  d->size /= size;
-  return true;
-}
-
-/* Drops the dimensions of size 1, but not those that count partitions. */
-static void drop_ones(struct nki_view *v) {
-  for (int i = v->rank - 1; i >= n_partition_dims(v); i--)
-    if (v->dim[i].size == 1 && v->rank > 1)
-      remove_dim(v, i);
-}
-
-bool nki_views_align(struct nki_view *x, struct nki_view *y) {
-  struct nki_dim a[NKI_RANK_MAX], b[NKI_RANK_MAX], out_a[2 * NKI_RANK_MAX], out_b[2 * NKI_RANK_MAX];
-  drop_ones(x);
-  drop_ones(y);
-  int n = x->rank, m = y->rank, k = 0;
-  memcpy(a, x->dim, sizeof a);
-  memcpy(b, y->dim, sizeof b);
-  for (; n && m; k++) {
-    const int64_t size = a[n - 1].size < b[m - 1].size ? a[n - 1].size : b[m - 1].size;
-    if (!take_inner(a, n, size, &out_a[k]) || !take_inner(b, m, size, &out_b[k]))
-      return false;
-    n -= a[n - 1].size == 1;
-    m -= b[m - 1].size == 1;
-    if (k == 2 * NKI_RANK_MAX - 1)
-      return false;
-  }
-  for (; n; n--)
-    if (a[n - 1].size != 1)
-      return false;
-  for (; m; m--)
-    if (b[m - 1].size != 1)
-      return false;
-  if (k > NKI_RANK_MAX)
-    return false;
-  x->rank = y->rank = k;
-  for (int i = 0; i < k; i++) {
-    x->dim[i] = out_a[k - 1 - i];
-    y->dim[i] = out_b[k - 1 - i];
-  }
   return true;
 }

@@ -2,7 +2,9 @@
  *
  *   tensor.c   the Python type of tensors and views: indexing, and the methods that make views
  *   rearrange.c  its method rearrange
- *   call.c     the functions of nki.isa, and tensors that the kernel makes
+ *   call.c     the functions of nki.isa
+ *   arguments.c  their arguments
+ *   make.c     tensors that the kernel makes
  *   register.c registers, and loops and branches on the device
  *   launch.c   runs the instances of a kernel
  *   run.c      runs a kernel for a job or a call, and gives its record to Python
@@ -79,6 +81,18 @@ bool nki_read_ints(PyObject *o, const char *what, bool pairs, int max, int64_t *
 bool nki_read_dtype(PyObject *o, enum dtype *out);
 /* The NumPy dtype of t, a new reference. */
 PyObject *nki_dtype_object(enum dtype t);
+
+/* The name of an operator, an engine, a memory or a choice: a str, or what has a `name` or `__name__`.  It lives as long as *keep,
+ * a new reference or NULL.  NULL, without an exception, if there is none. */
+const char *nki_name_of(PyObject *o, PyObject **keep);
+/* Sets the values of the call c, whose kind is set, from its arguments.  False with an exception; r->wrong is the parameter then,
+ * if it is about one. */
+bool nki_bind(struct nki_recorder *r, struct nki_call *c, PyObject *args, PyObject *kw);
+
+/* nki_ndarray(shape, dtype, buffer, name, address): address is None, or (partition, byte), or a function that returns this. */
+PyObject *nki_make_tensor(PyObject *self, PyObject *args);
+/* nki_constant(array): a tensor in HBM that has its elements. */
+PyObject *nki_make_constant(PyObject *self, PyObject *o);
 
 /* t.rearrange(src_pattern, dst_pattern, fixed_sizes=None), a method with keywords. */
 PyObject *nki_tensor_rearrange(PyObject *self, PyObject *args, PyObject *kw);
