@@ -27,7 +27,7 @@ CFLAGS = -std=c17 -D_GNU_SOURCE $(OPT) -fPIC $(WARN) $(WERROR) \
 
 MLIR_LIBS = -Wl,--start-group $(wildcard $(LLVM)/lib/libMLIRCAPI*.a) -Wl,--end-group \
   -L$(LLVM)/lib -lMLIR -lMLIRExecutionEngineShared -lLLVM-22 -lstdc++ -Wl,-rpath,$(LLVM)/lib
-COMMON_LIBS = -ljansson -lprotobuf-c -lcrypto -lz -lm
+COMMON_LIBS = -ljansson -lprotobuf-c -lcrypto -larchive -lz -lm
 SERVER_LIBS = -lseccomp -lgnutls -lsqlite3 -lpq -lzstd $(COMMON_LIBS) -lpthread
 WORKER_LIBS = $(MLIR_LIBS) -lpython3.11 -lseccomp $(COMMON_LIBS)
 
@@ -38,7 +38,7 @@ srcs = $(sort $(wildcard $(addsuffix /*.c,$(1))))
 tree = $(sort $(shell find $(1) -name '*.c'))
 objs = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
 
-COMPILER_SRC := $(call tree,$(addprefix compiler/,base hlo nki trace linalg ir passes nisa sim interp driver))
+COMPILER_SRC := $(call tree,$(addprefix compiler/,base hlo nki trace linalg ir passes nisa sim neff interp driver))
 # restrictions that a process puts on itself: the server and the workers
 WALL_SRC := $(addprefix explorer/jail/,caps.c confine.c landlock.c seccomp.c)
 SERVER_SRC := $(call srcs,explorer $(addprefix explorer/,http api ce job work pool store diff preview)) $(WALL_SRC)
