@@ -5,10 +5,10 @@
 #include <string.h>
 
 const char *neff_what(const struct neff_model *m) {
-  return m->is_simulation
-             ? "A simulation package: it runs on the simulated machine only. No device executes it, because the encoding of "
-               "engine instructions is not public."
-             : "A NEFF of the vendor's compiler: a Neuron device with the vendor's runtime executes it.";
+  return m->is_simulation ? "A simulation package: it runs on the simulated machine only. No device executes it, "
+                            "because the encoding of "
+                            "engine instructions is not public."
+                          : "A NEFF of the vendor's compiler: a Neuron device with the vendor's runtime executes it.";
 }
 
 static void put_hex(char *out, const uint8_t *p, size_t n) {
@@ -78,10 +78,10 @@ static json_t *queues_json(const struct neff_subgraph *s) {
   json_t *list = json_array();
   for (int i = 0; i < s->queues.n; i++) {
     const struct neff_queue *q = &s->queues.v[i];
-    json_array_append_new(list, json_pack("{s:s, s:s, s:s, s:I, s:I, s:I, s:I}", "name", q->name, "type", q->type, "owner",
-                                          q->owner, "rings", (json_int_t)q->rings, "transfers",
-                                          (json_int_t)q->transfers, "descriptors", (json_int_t)q->descriptors, "bytes",
-                                          (json_int_t)q->bytes));
+    json_array_append_new(list,
+                          json_pack("{s:s, s:s, s:s, s:I, s:I, s:I, s:I}", "name", q->name, "type", q->type, "owner",
+                                    q->owner, "rings", (json_int_t)q->rings, "transfers", (json_int_t)q->transfers,
+                                    "descriptors", (json_int_t)q->descriptors, "bytes", (json_int_t)q->bytes));
   }
   return list;
 }
@@ -92,9 +92,9 @@ static json_t *engines_json(const struct neff_subgraph *s) {
     const struct neff_engine *e = &s->engines[i];
     json_array_append_new(list, json_pack("{s:s, s:o, s:o, s:I, s:o, s:I, s:I, s:I}", "key", e->key, "json",
                                           name_or_null(e->json), "instr", name_or_null(e->instr), "instr_size",
-                                          (json_int_t)e->instr_size, "instructions", known(e->instructions), "transfers",
-                                          (json_int_t)e->transfers, "descriptors", (json_int_t)e->descriptors, "bytes",
-                                          (json_int_t)e->bytes));
+                                          (json_int_t)e->instr_size, "instructions", known(e->instructions),
+                                          "transfers", (json_int_t)e->transfers, "descriptors",
+                                          (json_int_t)e->descriptors, "bytes", (json_int_t)e->bytes));
   }
   return list;
 }
@@ -112,11 +112,11 @@ static json_t *subgraphs_json(const struct neff_model *m) {
 json_t *neff_inspect(const struct neff *x, const struct neff_model *m) {
   json_t *members = json_array();
   for (int i = 0; i < x->members.n; i++)
-    json_array_append_new(members, json_pack("{s:s, s:I}", "name", x->members.v[i].name, "size",
-                                             (json_int_t)x->members.v[i].size));
-  return json_pack("{s:s, s:s, s:o, s:b, s:o, s:o, s:o, s:o}", "kind", m->is_simulation ? "simulation" : "vendor", "what",
-                   neff_what(m), "header", header_json(x), "compressed", x->is_compressed, "members", members, "info",
-                   m->info ? json_deep_copy(m->info) : json_null(), "tensors", tensors_json(m), "subgraphs",
+    json_array_append_new(
+        members, json_pack("{s:s, s:I}", "name", x->members.v[i].name, "size", (json_int_t)x->members.v[i].size));
+  return json_pack("{s:s, s:s, s:o, s:b, s:o, s:o, s:o, s:o}", "kind", m->is_simulation ? "simulation" : "vendor",
+                   "what", neff_what(m), "header", header_json(x), "compressed", x->is_compressed, "members", members,
+                   "info", m->info ? json_deep_copy(m->info) : json_null(), "tensors", tensors_json(m), "subgraphs",
                    subgraphs_json(m));
 }
 

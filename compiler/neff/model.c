@@ -185,7 +185,8 @@ static enum status check_side(struct reading *r, const char *engine, const char 
                               bool is_written) {
   const struct neff_var *v = find_var(r, var_name);
   if (!v)
-    return fail(r->err, ST_INPUT, "%.80s: a descriptor names %.60s, which is no variable of def.json", engine, var_name);
+    return fail(r->err, ST_INPUT, "%.80s: a descriptor names %.60s, which is no variable of def.json", engine,
+                var_name);
   const int64_t end = end_of(p);
   if (end < 0 || end > v->size)
     return fail(r->err, ST_INPUT, "%.80s: a descriptor reaches past the end of %.60s, which has %lld bytes", engine,
@@ -246,7 +247,8 @@ static enum status read_transfers(struct reading *r, struct neff_engine *e, cons
       q->transfers++;
       q->descriptors += (int64_t)json_array_size(desc);
       if (__builtin_add_overflow(q->bytes, sum, &q->bytes))
-        return fail(r->err, ST_INPUT, "%.40s/def.json: the transfers of %.60s move too many bytes", r->sub->name, q->name);
+        return fail(r->err, ST_INPUT, "%.40s/def.json: the transfers of %.60s move too many bytes", r->sub->name,
+                    q->name);
     }
   }
   return st;
@@ -350,8 +352,7 @@ static void add_node_tensor(struct reading *r, const json_t *graph, size_t node,
 static void read_tensors(struct reading *r, const json_t *graph) {
   const json_t *v;
   size_t i;
-  json_array_foreach(json_object_get(graph, "arg_nodes"), i, v)
-    if (json_is_integer(v) && json_integer_value(v) >= 0)
+  json_array_foreach(json_object_get(graph, "arg_nodes"), i, v) if (json_is_integer(v) && json_integer_value(v) >= 0)
       add_node_tensor(r, graph, (size_t)json_integer_value(v), false);
   json_array_foreach(json_object_get(graph, "heads"), i, v) {
     const json_t *node = json_is_array(v) ? json_array_get(v, 0) : v;

@@ -64,7 +64,7 @@ struct neff_subgraph {
 struct neff_tensor {
   const char *name, *dtype; /* dtype "": not known */
   bool is_output;
-  int64_t size;  /* bytes, of the variable of that name; -1: there is none */
+  int64_t size;        /* bytes, of the variable of that name; -1: there is none */
   const json_t *shape; /* a list of integers; NULL: not known */
 };
 
@@ -77,8 +77,8 @@ struct neff_model {
     struct neff_tensor *v;
     int n, cap;
   } tensors;
-  bool is_simulation;      /* it has NEFF_FEATURE_SIMULATION */
-  const json_t *info;      /* info.json; NULL: there is none */
+  bool is_simulation;       /* it has NEFF_FEATURE_SIMULATION */
+  const json_t *info;       /* info.json; NULL: there is none */
   struct neff_json *parsed; /* what neff_model_clear frees */
 };
 

@@ -54,8 +54,8 @@ static json_t *graph_json(const struct neff_package *p) {
     json_array_append_new(shapes, shape_json(&p->outputs[k]));
     json_array_append_new(types, json_string(dtype_numpy_name(p->outputs[k].dtype)));
   }
-  return json_pack("{s:o, s:o, s:o, s:{s:[s, o], s:[s, o]}}", "nodes", nodes, "arg_nodes", args, "heads", heads, "attrs",
-                   "shape", "list_shape", shapes, "dltype", "list_str", types);
+  return json_pack("{s:o, s:o, s:o, s:{s:[s, o], s:[s, o]}}", "nodes", nodes, "arg_nodes", args, "heads", heads,
+                   "attrs", "shape", "list_shape", shapes, "dltype", "list_str", types);
 }
 
 static json_t *info_json(const struct neff_package *p) {
@@ -64,10 +64,10 @@ static json_t *info_json(const struct neff_package *p) {
     if (p->outputs[k].alias_of >= 0)
       json_array_append_new(aliases, json_pack("{s:s, s:s}", "output", p->outputs[k].name, "input",
                                                p->inputs[p->outputs[k].alias_of].name));
-  json_t *v = json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:o}", "tool_version",
-                        "nkx", "release", p->release, "pipeline", p->pipeline, "kernel", p->kernel, "target",
-                        target_name(p->target), "program", PROGRAM_MEMBER, "executed_by",
-                        "the simulated machine only: no device executes this package", "aliases", aliases);
+  json_t *v =
+      json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:o}", "tool_version", "nkx", "release", p->release, "pipeline",
+                p->pipeline, "kernel", p->kernel, "target", target_name(p->target), "program", PROGRAM_MEMBER,
+                "executed_by", "the simulated machine only: no device executes this package", "aliases", aliases);
   json_object_set_new(v, "simulation", json_true());
   if (p->time_ps >= 0)
     json_object_set_new(v, "simulated_time_us", json_real((double)p->time_ps / 1e6));
@@ -177,9 +177,10 @@ enum status neff_package_open(struct arena *a, const struct neff *x, struct neff
   const char *target = json_string_value(json_object_get(m.info, "target"));
 
   if (!st && !m.is_simulation)
-    st = fail(err, ST_INPUT,
-              "it is a NEFF of the vendor's compiler, which a Neuron device executes; the simulated machine runs simulation "
-              "packages");
+    st = fail(
+        err, ST_INPUT,
+        "it is a NEFF of the vendor's compiler, which a Neuron device executes; the simulated machine runs simulation "
+        "packages");
   if (!st && (!text || !kernel || !target || !target_from_name(target, &out->target)))
     st = fail(err, ST_INPUT, "the simulation package lacks its program, or info.json its kernel or machine");
   if (!st)

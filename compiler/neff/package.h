@@ -36,7 +36,7 @@ struct neff_package {
   enum target target;
   int n_inputs, n_outputs;
   const struct neff_io *inputs, *outputs; /* in the order of the program's arguments and results */
-  const char *text; /* of the stage; it ends with a NUL */
+  const char *text;                       /* of the stage; it ends with a NUL */
   size_t text_len;
   const struct sim_program *program; /* decoded from it */
   int64_t time_ps;                   /* of the simulated run; -1: not known */

@@ -26,7 +26,7 @@ struct core {
   const struct sim_program *program;
   int number;
   const char *folder;
-  const char **names; /* of the variable of each buffer */
+  const char **names;  /* of the variable of each buffer */
   const int64_t *regs; /* as the function's own code leaves them */
   const bool *is_loaded;
   json_t *instr[ENGINES], *dma[ENGINES];
@@ -79,11 +79,11 @@ static void name_buffers(struct core *c) {
 
 static const char *var_type(const struct core *c, int buffer) {
   const struct sim_buffer *b = &c->program->buffers[buffer];
-  return argument_name(c, buffer)  ? "input"
-         : result_name(c, buffer)  ? "output"
-         : b->kind == SIM_GLOBAL   ? "file"
-         : is_on_chip(b)           ? "state-buffer"
-                                   : "tmp-buf";
+  return argument_name(c, buffer) ? "input"
+         : result_name(c, buffer) ? "output"
+         : b->kind == SIM_GLOBAL  ? "file"
+         : is_on_chip(b)          ? "state-buffer"
+                                  : "tmp-buf";
 }
 
 /* A constant in NumPy's format 1.0, as bytes: types that NumPy lacks have no other form. */
@@ -114,7 +114,8 @@ static void put_var(struct core *c, struct neff *x, json_t *def, int buffer) {
     json_object_set_new(v, "place",
                         json_pack("{s:s, s:i, s:i, s:I, s:i, s:I}", "memory", b->space == MEM_PSUM ? "PSUM" : "SBUF",
                                   "partition", b->place.partition, "bank", b->place.bank, "offset",
-                                  (json_int_t)b->place.offset, "copies", copies, "stride", (json_int_t)b->place.stride));
+                                  (json_int_t)b->place.offset, "copies", copies, "stride",
+                                  (json_int_t)b->place.stride));
   if (b->kind == SIM_GLOBAL) {
     const char *file = arena_printf(c->arena, "%s.npy", c->names[buffer]);
     json_object_set_new(v, "file_name", json_string(file));
@@ -131,8 +132,8 @@ static void put_instructions(const struct core *c, const struct sim_stream *s, j
   for (const struct sim_node *n = &p->nodes[s->first]; n->kind != SIM_NODE_END; n++)
     switch (n->kind) {
     case SIM_NODE_INSTR:
-      json_array_append_new(list, json_pack("{s:s, s:b}", "op", p->instrs[n->a].def->name, "signals",
-                                            p->instrs[n->a].signals));
+      json_array_append_new(
+          list, json_pack("{s:s, s:b}", "op", p->instrs[n->a].def->name, "signals", p->instrs[n->a].signals));
       break;
     case SIM_NODE_WAIT:
       json_array_append_new(list, json_pack("{s:s, s:s}", "op", "wait", "semaphore", p->streams[n->a].name));
@@ -179,9 +180,8 @@ static enum status put_transfers(struct core *c, const struct sim_stream *s, jso
     if (++c->n_transfers > TRANSFERS_MAX)
       return fail(c->err, ST_LIMIT, "the kernel has more than %d transfers, too many to list", TRANSFERS_MAX);
     const struct sim_instr *i = &c->program->instrs[item.instr];
-    json_t *desc = depends_on_loads(c, i)
-                       ? NULL
-                       : neff_package_descriptors(c->program, i, cursor.control.regs, c->names);
+    json_t *desc =
+        depends_on_loads(c, i) ? NULL : neff_package_descriptors(c->program, i, cursor.control.regs, c->names);
     json_t *t = json_pack("{s:i, s:s, s:s, s:s, s:o}", "id", c->n_transfers - 1, "queue", s->name, "op", i->def->name,
                           "semaphore", s->name, "desc", desc ? desc : json_array());
     if (!desc)
