@@ -126,12 +126,12 @@ static json_t *numbers(const int64_t *v, int n) {
 
 static json_t *descriptor(const struct side *from, const struct side *to, int64_t from_at, int64_t to_at,
                           const struct sim_instr *i) {
-  const int n = from->n < DIMS ? from->n : DIMS;
+  const int n = from->n < DIMS ? from->n : DIMS, m = to->n < DIMS ? to->n : DIMS;
   const enum sim_type t = i->operand[1].type;
   json_t *d = json_pack("{s:s, s:s, s:s, s:I, s:I, s:o, s:o, s:o, s:o}", "op", "copy", "from", from->name, "to",
                         to->name, "from_off", (json_int_t)from_at, "to_off", (json_int_t)to_at, "from_sizes",
-                        numbers(from->size, n), "to_sizes", numbers(to->size, n), "from_steps",
-                        numbers(from->step + 1, n - 1), "to_steps", numbers(to->step + 1, n - 1));
+                        numbers(from->size, n), "to_sizes", numbers(to->size, m), "from_steps",
+                        numbers(from->step + 1, n - 1), "to_steps", numbers(to->step + 1, m - 1));
   if (t != i->operand[0].type) {
     json_object_set_new(d, "op", json_string("cast"));
     json_object_set_new(d, "from_dtype", json_string(sim_type_name(t)));
@@ -158,7 +158,7 @@ static json_t *transpose(struct side *from, struct side *to, const struct sim_in
   join(from, &copy);
   copy = *to;
   join(to, &copy);
-  if (from->n >= DIMS || to->n >= DIMS || from->n != to->n)
+  if (from->n >= DIMS || to->n >= DIMS)
     return NULL;
   start_with_bytes(from, bytes, false);
   start_with_bytes(to, bytes, false);
