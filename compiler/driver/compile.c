@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "driver/entry.h"
+#include "driver/gather.h"
 #include "driver/native.h"
 #include "nisa/nisa.h"
 #include "nki/ast.h"
@@ -104,6 +105,15 @@ static enum status run_kernel(struct run *r, struct trace_program *job, int numb
   return p.kernel ? send_partial(&p) : compile_send_diags(r, -1);
 }
 
+/* Refuses kernel i and those after it. */
+static void refuse_kernels(struct run *r, struct trace_program *job, int i) {
+  struct diag *d = diag_add(&r->diags, DS_ERROR, DG_TOO_MANY_KERNELS, trace_place(job, i),
+                            "the source has %d kernels, but a result can have %d; from this one on they are left out",
+                            trace_count(job), GATHER_KERNELS_MAX);
+  d->hint = "compile one kernel by its name (--kernel NAME, \"kernel\" in a request), or divide the source";
+  r->has_failed = true;
+}
+
 /* Reports the output of the source as a note, so that print() helps while writing a kernel. */
 static void report_output(struct run *r, const struct trace_program *job) {
   size_t len;
@@ -152,8 +162,13 @@ static enum status run_source(struct run *r) {
   if (opened)
     r->has_failed = true;
   enum status st = compile_send_diags(r, -1);
-  for (int i = 0; !st && job && i < trace_count(job); i++)
+  for (int i = 0; !st && job && i < trace_count(job); i++) {
+    if (n_sent == GATHER_KERNELS_MAX) {
+      refuse_kernels(r, job, i);
+      break;
+    }
     st = run_kernel(r, job, i, &n_sent);
+  }
   report_output(r, job);
   trace_close(job);
   return st ? st : compile_send_diags(r, -1);

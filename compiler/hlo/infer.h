@@ -11,6 +11,24 @@
 MUST_USE enum status hlo_infer_shape(struct arena *a, const struct hlo_instr *i, struct hlo_shape *out,
                                      struct error *err);
 
+/* infer_shape.c */
+MUST_USE enum status hlo_infer_broadcast(struct arena *a, const struct hlo_instr *i, struct hlo_shape *out,
+                                         struct error *err);
+MUST_USE enum status hlo_infer_reshape(struct arena *a, const struct hlo_instr *i, struct hlo_shape *out,
+                                       struct error *err);
+MUST_USE enum status hlo_infer_transpose(struct arena *a, const struct hlo_instr *i, struct hlo_shape *out,
+                                         struct error *err);
+MUST_USE enum status hlo_infer_slice(struct arena *a, const struct hlo_instr *i, struct hlo_shape *out,
+                                     struct error *err);
+MUST_USE enum status hlo_infer_pad(struct arena *a, const struct hlo_instr *i, struct hlo_shape *out,
+                                   struct error *err);
+MUST_USE enum status hlo_infer_concatenate(struct arena *a, const struct hlo_instr *i, struct hlo_shape *out,
+                                           struct error *err);
+MUST_USE enum status hlo_infer_dynamic_slice(struct arena *a, const struct hlo_instr *i, struct hlo_shape *out,
+                                             struct error *err);
+MUST_USE enum status hlo_infer_dynamic_update_slice(struct arena *a, const struct hlo_instr *i, struct hlo_shape *out,
+                                                    struct error *err);
+
 /* infer_dims.c: the rules that speak of dimension numbers. */
 MUST_USE enum status hlo_infer_dot(struct arena *a, const struct hlo_instr *i, struct hlo_shape *out,
                                    struct error *err);
@@ -19,7 +37,7 @@ MUST_USE enum status hlo_infer_gather(struct arena *a, const struct hlo_instr *i
 MUST_USE enum status hlo_infer_scatter(struct arena *a, const struct hlo_instr *i, struct hlo_shape *out,
                                        struct error *err);
 
-/* hlo_infer_reduce.c: instructions with a combiner or a comparator, and those that order elements. */
+/* infer_reduce.c: instructions with a combiner or a comparator, and those that order elements. */
 MUST_USE enum status hlo_infer_map(const struct hlo_instr *i, struct hlo_shape *out, struct error *err);
 MUST_USE enum status hlo_infer_reverse(struct arena *a, const struct hlo_instr *i, struct hlo_shape *out,
                                        struct error *err);

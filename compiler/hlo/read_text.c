@@ -12,6 +12,7 @@
 #include "hlo/attrs.h"
 #include "hlo/build.h"
 #include "hlo/passes.h"
+#include "hlo/read_places.h"
 
 enum { CALL_DEPTH_MAX = 256 }; /* make_computation calls itself */
 
@@ -40,20 +41,6 @@ struct text_alias {
   struct text_alias *next;
 };
 
-/* The sections before the computations: entry k has number k + 1 in the text. */
-struct texts {
-  const char **v;
-  int n, cap;
-};
-struct records { /* of named numbers, -1 where the text has none */
-  struct record {
-    int64_t v[6];
-  } *v;
-  int n, cap;
-};
-enum { LOC_FILE, LOC_FUNCTION, LOC_LINE, LOC_END_LINE, LOC_COLUMN, LOC_END_COLUMN, LOC_COUNT };
-enum { FRAME_LOCATION, FRAME_PARENT, FRAME_COUNT };
-
 struct reader {
   struct hlo_cursor c;
   struct hlo_span module_name;
@@ -62,9 +49,7 @@ struct reader {
   struct text_comp *entry;
   struct text_alias *aliases;
   int n_instrs;
-  struct texts files, functions;
-  struct records locations, frames;
-  const struct src_loc **frame_locs; /* by place in frames */
+  struct hlo_text_places places;
   struct hlo_module *m;
 };
 
@@ -277,70 +262,7 @@ static bool read_computation(struct reader *r) {
   return true;
 }
 
-/* ---- structure: places --------------------------------------------------------------------------------------------- */
-
-static bool digit_is_next(struct hlo_cursor *c) {
-  hlo_cur_space(c);
-  return c->at < c->end && *c->at >= '0' && *c->at <= '9';
-}
-
-static bool read_texts(struct hlo_cursor *c, struct texts *t) {
-  while (digit_is_next(c)) {
-    int64_t number;
-    const char *text;
-    if (!hlo_cur_int(c, &number) || !hlo_cur_string(c, &text))
-      return false;
-    array_push(c->tmp, t, text);
-  }
-  return true;
-}
-
-/* 3 {key=1 key=2 …}: the values of the given keys in their order */
-static bool read_record(struct hlo_cursor *c, int n, const char *const *keys, struct record *out) {
-  int64_t number;
-  memset(out, -1, sizeof *out);
-  if (!hlo_cur_int(c, &number) || !hlo_cur_need(c, '{'))
-    return false;
-  while (!hlo_cur_take(c, '}')) {
-    struct hlo_span key;
-    int64_t value;
-    if (!hlo_cur_word(c, &key, "a name") || !hlo_cur_need(c, '=') || !hlo_cur_int(c, &value))
-      return false;
-    for (int k = 0; k < n; k++)
-      if (hlo_span_is(key, keys[k]))
-        out->v[k] = value;
-    hlo_cur_take(c, ',');
-  }
-  return true;
-}
-
-static bool read_records(struct hlo_cursor *c, struct records *t, int n, const char *const *keys) {
-  struct record x;
-  while (digit_is_next(c)) {
-    if (!read_record(c, n, keys, &x))
-      return false;
-    array_push(c->tmp, t, x);
-  }
-  return true;
-}
-
-static bool read_section(struct reader *r, bool *found) {
-  static const char *const of_location[LOC_COUNT] = {"file_name_id", "function_name_id", "line",
-                                                     "end_line",     "column",           "end_column"};
-  static const char *const of_frame[FRAME_COUNT] = {"file_location_id", "parent_frame_id"};
-  struct hlo_cursor *c = &r->c;
-  *found = true;
-  if (hlo_cur_take_word(c, "FileNames"))
-    return read_texts(c, &r->files);
-  if (hlo_cur_take_word(c, "FunctionNames"))
-    return read_texts(c, &r->functions);
-  if (hlo_cur_take_word(c, "FileLocations"))
-    return read_records(c, &r->locations, LOC_COUNT, of_location);
-  if (hlo_cur_take_word(c, "StackFrames"))
-    return read_records(c, &r->frames, FRAME_COUNT, of_frame);
-  *found = false;
-  return true;
-}
+/* ---- structure: the whole ------------------------------------------------------------------------------------------ */
 
 static bool read_structure(struct reader *r) {
   struct hlo_cursor *c = &r->c;
@@ -348,7 +270,7 @@ static bool read_structure(struct reader *r) {
     return false;
   for (hlo_cur_space(c); c->at < c->end; hlo_cur_space(c)) {
     bool found;
-    if (!read_section(r, &found) || (!found && !read_computation(r)))
+    if (!hlo_text_section(c, &r->places, &found) || (!found && !read_computation(r)))
       return false;
   }
   if (!r->entry && r->comps && !r->comps->next) /* a single computation needs no ENTRY */
@@ -360,92 +282,10 @@ static bool read_structure(struct reader *r) {
 
 /* ---- graph: places ------------------------------------------------------------------------------------------------- */
 
-static const char *text_number(const struct texts *t, int64_t number) {
-  return number >= 1 && number <= t->n ? t->v[number - 1] : NULL;
-}
-
-/* A line or column, 0 ("unknown") for a number that cannot be one. */
-static int as_line(int64_t v) {
-  return v > 0 && v < 1 << 30 ? (int)v : 0;
-}
-
-/* In the text, parent_frame_id is one more than the parent's number, and 1 where there is no parent.  A frame that names a
- * later one as its parent loses it, so that chains end. */
-static void link_frames(struct reader *r) {
-  r->frame_locs = arena_new_array(r->c.tmp, const struct src_loc *, (size_t)r->frames.n);
-  for (int k = 0; k < r->frames.n; k++) {
-    const int64_t location = r->frames.v[k].v[FRAME_LOCATION], parent = r->frames.v[k].v[FRAME_PARENT] - 1;
-    if (location < 1 || location > r->locations.n)
-      continue;
-    const int64_t *l = r->locations.v[location - 1].v;
-    const char *file = text_number(&r->files, l[LOC_FILE]);
-    struct src_loc *p = arena_new(r->c.a, struct src_loc);
-    p->range = (struct src_range){file ? file : "?", as_line(l[LOC_LINE]), as_line(l[LOC_COLUMN]),
-                                  as_line(l[LOC_END_LINE]), as_line(l[LOC_END_COLUMN])};
-    p->func = text_number(&r->functions, l[LOC_FUNCTION]);
-    if (parent >= 1 && parent <= k)
-      p->caller = r->frame_locs[parent - 1];
-    r->frame_locs[k] = p;
-  }
-}
-
-/* One key=value of metadata into range or *frame; others are skipped. */
-static bool read_metadata_entry(struct hlo_cursor *c, struct src_range *range, int64_t *frame) {
-  struct hlo_span key;
-  const char *text;
-  int64_t v;
-  if (!hlo_cur_word(c, &key, "a name") || !hlo_cur_need(c, '='))
-    return false;
-  if (hlo_cur_peek(c, '"')) {
-    if (!hlo_cur_string(c, &text))
-      return false;
-    if (hlo_span_is(key, "source_file"))
-      range->file = text;
-    return true;
-  }
-  if (!digit_is_next(c)) {
-    hlo_cur_skip_item(c);
-    return true;
-  }
-  if (!hlo_cur_int(c, &v))
-    return false;
-  if (hlo_span_is(key, "source_line"))
-    range->line = as_line(v);
-  else if (hlo_span_is(key, "source_end_line"))
-    range->end_line = as_line(v);
-  else if (hlo_span_is(key, "source_column"))
-    range->col = as_line(v);
-  else if (hlo_span_is(key, "source_end_column"))
-    range->end_col = as_line(v);
-  else if (hlo_span_is(key, "stack_frame_id"))
-    *frame = v;
-  return true;
-}
-
-/* metadata={op_type="…" op_name="…" source_file="…" source_line=3 … stack_frame_id=2} */
-static bool read_metadata(struct reader *r, const struct hlo_text_attr *attr, const struct src_loc **out) {
-  struct hlo_cursor c = hlo_cur_within(&r->c, attr->value);
-  struct src_range range = {0};
-  int64_t frame = 0;
-  *out = NULL;
-  bool ok = hlo_cur_need(&c, '{');
-  while (ok && !hlo_cur_take(&c, '}'))
-    ok = read_metadata_entry(&c, &range, &frame);
-  r->c.is_bad |= c.is_bad;
-  if (frame >= 1 && frame <= r->frames.n && r->frame_locs[frame - 1]) {
-    *out = r->frame_locs[frame - 1];
-  } else if (range.file && range.line) {
-    struct src_loc *p = arena_new(r->c.a, struct src_loc);
-    p->range = range;
-    *out = p;
-  }
-  return ok;
-}
-
 static bool read_places(struct reader *r, const struct hlo_text_instr *t, struct src_locs *out) {
   struct src_loc *p = hlo_cur_place(&r->c, t->whole);
   const struct hlo_text_attr *metadata = hlo_text_attr(t, "metadata");
-  if (metadata && !read_metadata(r, metadata, &p->caller))
+  if (metadata && !hlo_text_metadata(&r->c, &r->places, metadata->value, &p->caller))
     return false;
   *out = src_locs_one(r->c.a, p);
   return true;
@@ -595,7 +435,7 @@ static bool set_aliases(struct reader *r) {
 static bool read_module(struct reader *r) {
   if (!read_structure(r))
     return false;
-  link_frames(r);
+  hlo_text_link_frames(&r->c, &r->places);
   r->m = hlo_module_new(r->c.a, arena_strndup(r->c.tmp, r->module_name.at, r->module_name.len));
   r->entry->is_entry = true;
   if (!make_computation(r, r->entry, 0))

@@ -303,9 +303,9 @@ static inline int64_t nki_first_int(const struct nki_value *v, int64_t missing) 
 
 /* A round of a Python loop, in which calls were made. */
 struct nki_round {
-  int outer;     /* the round of the loop around it, or -1 */
-  uint64_t loop; /* tells the runs of loops apart */
-  int number;    /* from 0 */
+  int outer;           /* the round of the loop around it, or -1 */
+  uint64_t loop;       /* tells the runs of loops apart */
+  int number;          /* from 0 */
   bool is_independent; /* of the other rounds of this run: affine_range of beta 1 */
 };
 

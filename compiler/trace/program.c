@@ -330,6 +330,11 @@ int trace_count(const struct trace_program *program) {
   return program ? program->n : 0;
 }
 
+const struct src_loc *trace_place(struct trace_program *program, int i) {
+  assert(i >= 0 && i < trace_count(program));
+  return kernel_def_loc(program, &program->kernels[i]);
+}
+
 const char *trace_output(const struct trace_program *program, size_t *len) {
   *len = program ? program->output_len : 0;
   return program ? program->output : "";

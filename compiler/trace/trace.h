@@ -100,6 +100,8 @@ int trace_files_beside(struct arena *a, const struct trace_request *rq, const st
  * error of the user; *out then has the kernels that were found before it, possibly none.  All results live in a. */
 enum status trace_open(struct arena *a, const struct trace_request *rq, struct diags *ds, struct trace_program **out);
 int trace_count(const struct trace_program *program);
+/* Where kernel i is defined; NULL if that is not known. */
+const struct src_loc *trace_place(struct trace_program *program, int i);
 /* Traces kernel i.  Returns ST_INPUT or ST_LIMIT with diagnostics if it is refused; *out then has the operations traced
  * before the refusal (is_partial), or is NULL if there are none. */
 enum status trace_kernel(struct trace_program *program, int i, struct diags *ds, struct trace_kernel **out);

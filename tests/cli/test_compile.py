@@ -341,6 +341,17 @@ def test_a_long_chain_of_calls_shows_its_ends():
     assert calls == ["= called from <stdin>:5"] * 3 + ["= … 6 more calls", "= called from <stdin>:9"]
 
 
+def test_a_source_with_more_kernels_than_a_result_holds_is_refused_at_the_first_that_is_left_out(tmp_path):
+    head = "from nkigen import trace\n"
+    kernels = [f'@trace(input_specs=[((4,), "f32")])\ndef k{i}(x):\n    return x + {i}.0\n' for i in range(66)]
+    done = nkx("compile", "-", "--json=-", "--dump-dir", str(tmp_path), "--stop-after=trace", stdin=head + "".join(kernels))
+    result = json.loads(done.stdout)
+    assert [k["name"] for k in result["kernels"]] == [f"k{i}" for i in range(64)]
+    (error,) = [d for d in result["diagnostics"] if d["severity"] == "error"]
+    assert error["code"] == "too-many-kernels" and error["range"]["line"] == 1 + 64 * 3 + 2
+    assert "66 kernels" in error["message"] and "--kernel" in error["hint"]
+
+
 NKIPY = """import numpy as np
 from nkipy.core.compile import trace
 from nkipy.runtime import DeviceKernel, DeviceTensor, baremetal_jit, baremetal_run_traced_kernel, is_neuron_compatible

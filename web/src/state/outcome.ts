@@ -241,6 +241,7 @@ const LIMIT = new Set([
   "memory-limit",
   "output-limit",
   "too-many-operations",
+  "too-many-kernels",
   "source-too-large",
   "nesting-too-deep",
   "busy",
