@@ -123,7 +123,8 @@ struct job {
   const char *scope; /* NULL: none */
 
   /* Set by the program that runs the job, never read from JSON or written to it: */
-  const struct neff_opened *package; /* the source is its program: its names are those of inputs and outputs; NULL: none */
+  const struct neff_opened
+      *package;            /* the source is its program: its names are those of inputs and outputs; NULL: none */
   const char *inputs_npz;  /* file with input values; only the terminal sets it */
   const char *outputs_npz; /* file for the simulated outputs, likewise */
   const char *trace_path;  /* file for the simulated timeline, likewise */

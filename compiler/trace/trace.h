@@ -68,8 +68,8 @@ struct trace_kernel {
   /* The records of the NKI kernels that the module's custom calls name. */
   int n_calls;
   const struct nki_program *const *calls;
-  const struct nki_ast *ast;     /* its analysis, before it was run (nki/ast.h); NULL if nki is */
-  bool is_partial;               /* true if it was traced only up to a refusal; it has no outputs and does not verify */
+  const struct nki_ast *ast; /* its analysis, before it was run (nki/ast.h); NULL if nki is */
+  bool is_partial;           /* true if it was traced only up to a refusal; it has no outputs and does not verify */
   int n_inputs, n_outputs;
   struct trace_tensor *inputs, *outputs; /* outputs in the order of the module's root */
   int64_t time_us;
