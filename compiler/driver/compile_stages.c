@@ -196,12 +196,12 @@ static void keep_old_program(struct path *p) {
 static enum status send_reproducer(struct path *p, const struct stage *s) {
   struct run *r = p->run;
   struct buf b;
-  if (p->has_reproducer || p->pipeline != &pipeline_hlo || !s->check.status || strcmp(s->check.status, "fail") != 0)
+  if (p->has_reproducer || p->pipeline == &pipeline_nki || !s->check.status || strcmp(s->check.status, "fail") != 0)
     return ST_OK;
   p->has_reproducer = true;
   const struct reproducer what = {
       .stage = s->def,
-      .index = s->index,
+      .index = pipeline_index_in_hlo(s->def),
       .target = r->job->target,
       .kernel = p->kernel,
       .set = stage_checks_set_of(&p->checks, &s->check.result),

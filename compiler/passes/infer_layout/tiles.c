@@ -296,7 +296,8 @@ static void cut_transpose(struct infer *f, struct tiled *t) {
 
   if (dim <= 0)
     return;
-  if (l->n_tile == t->rank && l->tile[dim] > NISA_PARTITIONS) {
+  const bool is_cut = l->n_loop == t->s.n_loops && l->loop[loop] <= NISA_PARTITIONS; /* and the tile holds several */
+  if (l->n_tile == t->rank && l->tile[dim] > NISA_PARTITIONS && !is_cut) {
     size = l->tile[dim];
     l->tile[dim] = NISA_PARTITIONS;
     knob = l->layout_op;

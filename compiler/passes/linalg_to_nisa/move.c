@@ -3,7 +3,9 @@
  *     HBM <-> HBM, SBUF     dma_copy                        a source that lacks a loop is repeated, also over partitions
  *     SBUF -> SBUF, PSUM    tensor_copy                     if both sides have the same loops on the partitions
  *     SBUF -> SBUF          dma_copy                        otherwise, and if no engine can start at the partition
- *     transpose of 2 loops  dma_transpose into SBUF         elements of 2 and 4 bytes; dma_copy of elements otherwise
+ *     transpose of 2 loops  a product with the identity     floats, SBUF -> SBUF (transpose.c)
+ *                           dma_transpose into SBUF         other elements of 2 and 4 bytes, and from HBM; dma_copy of
+ *                                                           elements otherwise
  *     PSUM <-> HBM          through a buffer in SBUF, which is released again
  *
  * nkigen refuses moves that its table does not list (real transposes out of SBUF, copies inside PSUM, fills of HBM)
@@ -142,6 +144,8 @@ static enum status move_by_dma(struct ln_walk *w, const struct ln_view *dst, con
   if (mlirTypeIsAInteger(dst->element) && mlirTypeIsAInteger(src->element) &&
       !mlirTypeEqual(dst->element, src->element))
     return ln_fail(w->ln, "DMA does not convert between integer types");
+  if (into_chip && is_transpose(dst, src, par) && ln_can_transpose(dst, src))
+    return ln_transpose(w, dst, src);
   if (into_chip && is_transpose(dst, src, par))
     return emit_transpose_copy(w, dst, src, par);
   if (!into_chip && from_chip) {
