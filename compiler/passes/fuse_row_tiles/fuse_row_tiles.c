@@ -106,6 +106,9 @@ static enum status run_pass(struct pass_run *run) {
       if (!mlirBlockIsNull(block))
         fuse_in(run, block);
     }
+  const struct ir_ops layouts = ir_collect_named(run->arena, run->module, "nkipy.layout");
+  for (int i = 0; i < layouts.n; i++)
+    mlirOperationRemoveAttributeByName(layouts.v[i], ir_str("given")); /* no later pass asks */
   edit_sweep(run);
   return ST_OK;
 }

@@ -164,7 +164,9 @@ static void mark_named(struct fuse_block *b) {
 
   for (int i = 0; i < b->n; i++) {
     MlirOperation op = b->v[i].op;
-    for (intptr_t k = 0; ir_is(op, "nkipy.fuse_op") && k < mlirOperationGetNumOperands(op); k++) {
+    if (!ir_is(op, "nkipy.fuse_op") || !mlirAttributeIsNull(ir_attr(op, "never")))
+      continue;
+    for (intptr_t k = 0; k < mlirOperationGetNumOperands(op); k++) {
       struct fuse_node *named = fuse_node_of(b, mlirOperationGetOperand(op, k));
       if (named)
         any = named->needs_named = named->is_needed_by_named = true;

@@ -125,7 +125,9 @@ static enum form form_of_fused(MlirValue v, int64_t n) {
 
   for (MlirOpOperand u = mlirValueGetFirstUse(v); !f && !mlirOpOperandIsNull(u); u = mlirOpOperandGetNextUse(u)) {
     MlirOperation fuse = mlirOpOperandGetOwner(u);
-    for (intptr_t k = 0; !f && ir_is(fuse, "nkipy.fuse_op") && k < mlirOperationGetNumOperands(fuse); k++)
+    if (!ir_is(fuse, "nkipy.fuse_op") || !mlirAttributeIsNull(ir_attr(fuse, "never")))
+      continue;
+    for (intptr_t k = 0; !f && k < mlirOperationGetNumOperands(fuse); k++)
       f = form_of_dims(ir_shape(mlirOperationGetOperand(fuse, k), STRUCTURED_LOOPS_MAX, dims), dims, n);
   }
   return f;
