@@ -35,21 +35,20 @@ static void explain(struct fuse_block *b, const struct fuse_group *g) {
   struct arena *a = b->run->arena;
   MlirOperation last = g->v[g->n - 1]->node->op;
   const int64_t sbuf = nisa_machine(b->run->target)->sbuf_bytes, tiles = (g->rows + g->tile - 1) / g->tile;
-  const char *cost = arena_printf(a, "%s to and from HBM, not %s", megabytes(a, g->moved_alone), megabytes(a, g->moved));
+  const char *cost =
+      arena_printf(a, "%s to and from HBM, not %s", megabytes(a, g->moved_alone), megabytes(a, g->moved));
 
   if (g->why_not) {
     for (int i = 0; *g->why_not && i < g->n; i++)
-      remark_reject_for(pass_remark(b->run, g->v[i]->node->op, RULE_FUSE_ROWS_NOT, "keeps loops of its own: %s",
-                                    g->why_not),
-                        "a loop with its neighbours", NULL, NULL, g->why_not);
+      remark_reject_for(
+          pass_remark(b->run, g->v[i]->node->op, RULE_FUSE_ROWS_NOT, "keeps loops of its own: %s", g->why_not),
+          "a loop with its neighbours", NULL, NULL, g->why_not);
     return;
   }
-  struct remark *r =
-      pass_remark(b->run, last, RULE_FUSE_ROWS,
-                  "%d operations in one loop over %" PRId64 " tiles of %" PRId64 " rows%s: %s to and from HBM", g->n,
-                  tiles, g->tile,
-                  g->cut < g->columns ? arena_printf(a, " and %" PRId64 " columns", g->cut) : "",
-                  megabytes(a, g->moved));
+  struct remark *r = pass_remark(
+      b->run, last, RULE_FUSE_ROWS,
+      "%d operations in one loop over %" PRId64 " tiles of %" PRId64 " rows%s: %s to and from HBM", g->n, tiles,
+      g->tile, g->cut < g->columns ? arena_printf(a, " and %" PRId64 " columns", g->cut) : "", megabytes(a, g->moved));
   remark_limit(r, "SBUF for one tile", "bytes per partition",
                g->row_bytes * g->cut / (g->columns ? g->columns : 1) + g->kept_bytes, sbuf);
   remark_reject_for(r, "a loop for each operation", NULL, cost, "values that do not fit into SBUF go to HBM and back");

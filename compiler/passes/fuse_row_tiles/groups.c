@@ -39,6 +39,9 @@ bool fuse_is_same_in_rows(MlirValue v) {
   return false;
 }
 
+/* With fewer rows in a tile most partitions would be idle in every operation of the loop. */
+enum { ROWS_LEAST = NISA_PARTITIONS / 4 };
+
 /* ---- which operations may be members ------------------------------------------------------------------------------ */
 
 static MlirOperation fuse_knob_of(MlirValue v) {
@@ -78,14 +81,23 @@ static bool is_row_wise(const struct fuse_member *m) {
   return true;
 }
 
+/* True if the operands in SBUF have tiles of as many rows. */
+static bool reads_whole_tiles(const struct fuse_member *m) {
+  for (int o = 0; o < m->s.n_inputs; o++) {
+    const struct layout at = layout_read(mlirOperationGetOperand(m->node->op, o));
+    if (at.space == MEM_SBUF && (at.partition_dim != 0 || !at.n_tile || at.tile[0] != m->tile))
+      return false;
+  }
+  return true;
+}
+
 static bool starts_from_nothing(const struct fuse_member *m) {
   MlirOperation def = ir_defining_op(mlirOperationGetOperand(m->node->op, m->s.n_inputs));
   if (mlirOperationIsNull(def))
     return false;
-  return ir_is(def, "tensor.empty") ||
-         (ir_is(def, "linalg.fill") && mlirOperationGetNumOperands(def) == 2 &&
-          !mlirOperationIsNull(ir_defining_op(mlirOperationGetOperand(def, 1))) &&
-          ir_is(ir_defining_op(mlirOperationGetOperand(def, 1)), "tensor.empty"));
+  return ir_is(def, "tensor.empty") || (ir_is(def, "linalg.fill") && mlirOperationGetNumOperands(def) == 2 &&
+                                        !mlirOperationIsNull(ir_defining_op(mlirOperationGetOperand(def, 1))) &&
+                                        ir_is(ir_defining_op(mlirOperationGetOperand(def, 1)), "tensor.empty"));
 }
 
 /* Reads a node.  Returns false if it is neither element-wise nor a reduction with more than one tile of rows.  Sets
@@ -115,11 +127,15 @@ static bool read_member(struct fuse_node *node, struct fuse_member *m, const cha
     *why = "knob.fuse names values before and after it";
   else if (!mlirOperationIsNull(fuse_knob_of(ir_result(op))))
     *why = mlirAttributeIsNull(ir_attr(fuse_knob_of(ir_result(op)), "never")) ? "knob.fuse names its value"
-                                                                             : "knob.fuse forbids it";
+                                                                              : "knob.fuse forbids it";
   else if (m->at.partition_dim != 0 || m->s.reduction[0])
     *why = "its partitions are not along its first loop";
   else if (!structured_has_simple_maps(&m->s) || !is_row_wise(m))
     *why = "it needs other rows of an operand than those that it computes";
+  else if (m->tile < ROWS_LEAST)
+    *why = "its tiles have few rows";
+  else if (!reads_whole_tiles(m))
+    *why = "an operand in SBUF has other tiles";
   else if (reads_more(op))
     *why = "its body reads its position or picks elements";
   else if (!starts_from_nothing(m))

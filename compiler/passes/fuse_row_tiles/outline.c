@@ -305,8 +305,7 @@ struct units {
 
 static struct units find_units(struct fuse_block *b) {
   struct arena *a = b->run->arena;
-  struct units u = {
-      b, arena_new_array(a, struct unit, (size_t)b->n + 1), arena_new_array(a, int, (size_t)b->n + 1)};
+  struct units u = {b, arena_new_array(a, struct unit, (size_t)b->n + 1), arena_new_array(a, int, (size_t)b->n + 1)};
 
   for (int i = 0; i < b->n; i++) {
     u.v[i].number = i;
