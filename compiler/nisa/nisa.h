@@ -70,7 +70,8 @@
  *                     given.  After allocate-memory it has a place, see below.
  *   release           the memory may be reused.  HBM is never released.
  *   dma_copy          dst = src, with conversion as above.
- *   dma_transpose     permutation = [1, 0]: both tiles are 2-D, dst(i, j) = src(j, i).  No conversion.
+ *   dma_transpose     permutation = [1, 0]: dst(i, j) = src(j, i), where i and j count what each side has as partitions and
+ *                     as elements of a partition.  No conversion.
  *   dma_copy_indirect dst(p, f…) = src(p, f…), where the index of base dimension `src_index_dim` of src is increased by
  *                     src_index(p, 0); src_indirect_max_index is the extent of that dimension.  With the unit attribute
  *                     skips_out_of_range, dst(p) stays where the index is not below it; otherwise that is an error.

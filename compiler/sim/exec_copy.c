@@ -110,11 +110,11 @@ bool sim_exec_transpose(struct sim_machine *m) {
   if (!sim_open(m, 0, &dst) || !sim_open(m, 1, &src))
     return false;
   const int64_t rows = src.o->partitions, columns = src.o->elements, to = sim_plain(&dst), from = sim_plain(&src);
-  if (src.o->n_dims != 2 || dst.o->n_dims != 2 || dst.o->partitions != columns || dst.o->elements != rows ||
-      src.type != dst.type)
+  const bool is_plain = src.o->n_dims == 2 && dst.o->n_dims == 2;
+  if (dst.o->partitions != columns || dst.o->elements != rows || src.type != dst.type)
     return sim_fail(m, SIM_FAULT_INSTRUCTION, "dst is not the transpose of src");
   m->counts.dma_bytes += rows * columns * src.size;
-  if (to < 0 || from < 0 || dst.buffer == src.buffer)
+  if (!is_plain || to < 0 || from < 0 || dst.buffer == src.buffer)
     return transpose_apart(m, &dst, &src);
   if (!sim_check_plain(m, &src))
     return false;

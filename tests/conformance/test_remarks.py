@@ -10,8 +10,8 @@ TALKING = {
     "remove-redundant-zero-fill", "prepare-arithmetic", "decompose-batch-matmul", "infer-layout",
     "canonicalize-partition-dim", "knob-driven-tiling", "one-shot-bufferize", "eliminate-uninitialized-copies",
     "annotate-memory-space", "eliminate-same-memspace-copy", "legalize-layout",
-    "simplify-linalg", "insert-spill-reload", "insert-memref-dealloc", "linalg-to-nisa", "allocate-memory",
-    "engine-programs",
+    "simplify-linalg", "insert-spill-reload", "insert-memref-dealloc", "linalg-to-nisa",
+    "coalesce-transfers", "allocate-memory", "engine-programs",
 }
 
 

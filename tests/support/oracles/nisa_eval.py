@@ -334,7 +334,7 @@ class Instr:
     def dma_transpose(self, env):
         dst, src = self.operands["dst"], self.operands["src"]
         x = self.get(env, "src")
-        if self.attrs["permutation"] != "[1, 0]" or len(dst.tile) != 2 or x.T.shape != dst.shape:
+        if self.attrs["permutation"] != "[1, 0]" or x.T.shape != dst.shape:
             raise Error(f"dma_transpose of {src.tile} to {dst.tile}")
         dst.write(env, x.T)
 
