@@ -17,7 +17,8 @@
  *
  * The pass runs on tensors, before decompose-batch-matmul: batches are loops around the blocks.  The values in the loops
  * have layouts and tiles, so that infer-layout leaves them in SBUF.  An attention is left alone, with a remark, if a knob
- * names one of its values, if another operation reads one of them, and if it fits in neither form.  With the option
+ * names one of its values, if another operation reads one of them, if it fits in neither form, and if the batches have few
+ * queries each.  With the option
  * form=none, all are.  Linear in operations: between two products there are at most 64.
  */
 #include "passes/flash_attention/flash_attention.h"
@@ -75,7 +76,9 @@ static enum status run_pass(struct pass_run *run) {
   for (int i = ops.n - 1; i >= 0; i--) { /* from the last one: what is erased comes earlier */
     struct attention_plan plan;
     const bool is_one = attention_read(run, ops.v[i], a);
-    if (is_one && !attention_plan(run, a, &plan))
+    if (is_one && attention_is_narrow(a))
+      a->why = "each batch has few queries, which would use as few partitions";
+    else if (is_one && !attention_plan(run, a, &plan))
       a->why = "neither a row of scores nor a block of it fits into SBUF with all that is computed from it";
     if (a->why)
       explain_not(run, ops.v[i], a);

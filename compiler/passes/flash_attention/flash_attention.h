@@ -58,6 +58,9 @@ struct attention_plan {
 /* plan.c.  Returns false if not even 128 queries and a PSUM bank of keys fit into SBUF with all that is computed from
  * them, or if the row of scores does not fit and the attention has not the form of a softmax. */
 bool attention_plan(struct pass_run *run, const struct attention *a, struct attention_plan *out);
+/* There are batches, of fewer queries than a quarter of the partitions: a block would use as few lanes, and the plain
+ * operations can have the batches on the partitions. */
+bool attention_is_narrow(const struct attention *a);
 /* Cycles of the vector engine, for each batch, that a running maximum and sum cost beyond whole rows. */
 int64_t attention_running_cycles(const struct attention_plan *p);
 /* Bytes that go through HBM if each operation between the products is computed for all queries before the next one. */

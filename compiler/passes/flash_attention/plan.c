@@ -14,6 +14,7 @@
 enum {
   ROWS_MOST = 4,       /* times 128 */
   STEP_LEAST = 512,    /* keys: the columns of a PSUM bank */
+  STEP_MOST = 2048,
   SMALL_STEPS = 5,     /* operations on one column: a difference, exp, two products, a maximum */
   SMALL_CYCLES = 128,  /* of each of these, with its start */
 };
@@ -70,11 +71,9 @@ bool attention_plan(struct pass_run *run, const struct attention *a, struct atte
   if (!n) {
     if (!a->can_run)
       return false;
-    for (p.step = rewrite_free_tile(p.keys); p.step >= STEP_LEAST && !n; p.step -= n ? 0 : STEP_LEAST) {
+    for (p.step = STEP_MOST; !n && p.step >= STEP_LEAST && p.step < p.keys; p.step -= n ? 0 : STEP_LEAST) {
       bytes = block_bytes(a, p.step, p.width);
       n = choose_rows(p.queries, bytes, room);
-      if (n)
-        break;
     }
     if (!n)
       return false;
@@ -83,6 +82,14 @@ bool attention_plan(struct pass_run *run, const struct attention *a, struct atte
   p.bytes += n * bytes;
   *out = p;
   return true;
+}
+
+bool attention_is_narrow(const struct attention *a) {
+  const struct product *p = &a->mixed;
+  int64_t batches = 1;
+  for (int d = 0; d < p->n_batch; d++)
+    batches *= p->s.extents[structured_map_loop(p->s.maps[2], d)];
+  return batches > 1 && p->s.extents[p->m] < NISA_PARTITIONS / 4;
 }
 
 int64_t attention_running_cycles(const struct attention_plan *p) {
