@@ -27,7 +27,7 @@ CFLAGS = -std=c17 -D_GNU_SOURCE $(OPT) -fPIC $(WARN) $(WERROR) \
 
 MLIR_LIBS = -Wl,--start-group $(wildcard $(LLVM)/lib/libMLIRCAPI*.a) -Wl,--end-group \
   -L$(LLVM)/lib -lMLIR -lMLIRExecutionEngineShared -lLLVM-22 -lstdc++ -Wl,-rpath,$(LLVM)/lib
-COMMON_LIBS = -ljansson -lprotobuf-c -lcrypto -lz -lm
+COMMON_LIBS = -ljansson -lprotobuf-c -lcrypto -larchive -lz -lm
 SERVER_LIBS = -lseccomp -lgnutls -lsqlite3 -lpq -lzstd $(COMMON_LIBS) -lpthread
 WORKER_LIBS = $(MLIR_LIBS) -lpython3.11 -lseccomp $(COMMON_LIBS)
 
@@ -38,7 +38,7 @@ srcs = $(sort $(wildcard $(addsuffix /*.c,$(1))))
 tree = $(sort $(shell find $(1) -name '*.c'))
 objs = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
 
-COMPILER_SRC := $(call tree,$(addprefix compiler/,base hlo nki trace linalg ir passes nisa sim interp driver))
+COMPILER_SRC := $(call tree,$(addprefix compiler/,base hlo nki trace linalg ir passes nisa sim neff interp driver))
 # restrictions that a process puts on itself: the server and the workers
 WALL_SRC := $(addprefix explorer/jail/,caps.c confine.c landlock.c seccomp.c)
 SERVER_SRC := $(call srcs,explorer $(addprefix explorer/,http api ce job work pool store diff preview)) $(WALL_SRC)
@@ -272,6 +272,7 @@ bench: setup-test
 	@BUILD=$(BUILD) PYTHONPATH=tests $(VENV)/bin/python3 tests/bench/simulator.py
 	@BUILD=$(BUILD) PYTHONPATH=tests $(VENV)/bin/python3 tests/bench/check.py
 	@BUILD=$(BUILD) PYTHONPATH=tests $(VENV)/bin/python3 tests/bench/roofline.py --no-bars
+	@BUILD=$(BUILD) PYTHONPATH=tests $(VENV)/bin/python3 tests/bench/peers.py --no-bars
 	@BUILD=$(BUILD) PYTHONPATH=tests $(VENV)/bin/python3 tests/bench/nki.py
 	@BUILD=$(BUILD) PYTHONPATH=tests $(VENV)/bin/python3 tests/bench/page.py
 
@@ -284,7 +285,7 @@ asan: setup-test
 # libFuzzer targets, built separately with clang: SECONDS_EACH=600 TARGETS="job explorer_frame" make fuzz.  Only the code
 # that they reach is built: base, the readers, the job parser and the server.
 FUZZ_BIN := $(patsubst tests/fuzz/%.c,$(BUILD)/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
-FUZZED_SRC := $(call srcs,$(addprefix compiler/,base hlo ir nisa sim)) $(addprefix compiler/driver/,job.c job_write.c job_value.c pipeline.c accuracy.c frame_scan.c gather.c comparison.c sources.c source_table.c cards.c nki_help.c) \
+FUZZED_SRC := $(call srcs,$(addprefix compiler/,base hlo ir nisa sim neff)) $(addprefix compiler/driver/,job.c job_write.c job_value.c pipeline.c accuracy.c frame_scan.c gather.c comparison.c sources.c source_table.c cards.c nki_help.c) \
   compiler/nki/calls.c \
   compiler/trace/precheck.c
 FUZZED_LIB := $(BUILD)/lib/libfuzzed.a

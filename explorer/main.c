@@ -38,6 +38,7 @@ static const char help[] = "usage: nkx COMMAND …\n"
                            "  reproduce  runs the program of a failed check again\n"
                            "  doc        says what a call of NKI or an instruction does\n"
                            "  nki        rewrites NKI kernels of beta 1 for the newest generation\n"
+                           "  neff       shows, unpacks, compares and makes NEFF files\n"
                            "  store      backs up, restores and checks the service's store\n"
                            "  doctor     says which layers of the jail this machine supports\n"
                            "`nkx COMMAND --help` lists the options of a command; `nkx --version` prints the version.\n";
@@ -190,6 +191,8 @@ int main(int argc, char **argv) {
     return serve_main(argc - 2, argv + 2);
   if (!strcmp(what, "doc"))
     return doc_main(argc - 1, argv + 1);
+  if (!strcmp(what, "neff"))
+    return argc > 2 && !strcmp(argv[2], "pack") ? become_worker(argv) : neff_main(argc - 1, argv + 1);
   if (!strcmp(what, "store"))
     return store_main(argc - 2, argv + 2);
   for (size_t i = 0; i < sizeof worker_commands / sizeof *worker_commands; i++)

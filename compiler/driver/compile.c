@@ -54,6 +54,8 @@ static enum status run_path(struct path *p) {
     st = compile_send_value(p);
   else if (!st && r->job->simulate)
     st = compile_send_simulation(p);
+  if (!st && r->job->artifacts && !r->job->value.is_set)
+    st = compile_send_package(p);
   native_close(r->ir);
   stage_checks_end(&p->checks);
   compile_forget_old_program(p);

@@ -4,6 +4,7 @@
  *   compile_frames.c    frames and artifacts
  *   compile_stages.c    one stage: the transformation, its verification, its check
  *   compile_simulate.c  the run of the last stage on the simulated machine
+ *   compile_package.c   the simulation package
  *   compile_value.c     one value of the last stage
  */
 #ifndef DRIVER_COMPILE_INTERNAL_H
@@ -83,6 +84,12 @@ void compile_forget_old_program(struct path *p);
 
 /* Runs the last stage on the simulated machine, if the job wants that and it can be done, and sends what came out. */
 enum status compile_send_simulation(struct path *p);
+
+/* ---- compile_package.c ------------------------------------------------------------------------------------------- */
+
+/* Sends the last stage as a package that the simulated machine runs: an artifact.  There is none for a kernel that was not
+ * taken to the last stage. */
+enum status compile_send_package(struct path *p);
 
 /* ---- compile_value.c --------------------------------------------------------------------------------------------- */
 

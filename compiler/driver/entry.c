@@ -11,6 +11,7 @@
 #include "hlo/literal.h"
 #include "hlo/read.h"
 #include "ir/query.h"
+#include "neff/package.h"
 #include "nisa/nisa.h"
 #include "nisa/parse.h"
 #include "nisa/streams.h"
@@ -229,6 +230,34 @@ static const char *stage_of(struct arena *a, MlirOperation module, const char *n
                                                : "linalg-to-nisa";
 }
 
+static bool is_same_shape(const struct trace_tensor *t, const struct neff_io *io) {
+  bool same = t->shape.rank == io->rank && dtype_size(t->shape.dtype) == dtype_size(io->dtype);
+  for (int d = 0; same && d < io->rank; d++)
+    same = t->shape.dims[d] == io->dims[d];
+  return same;
+}
+
+/* MLIR has one type for integers with and without a sign; the package knows which it is. */
+static bool name_tensors(struct arena *a, int n, struct trace_tensor *v, const struct neff_io *io) {
+  for (int k = 0; k < n; k++) {
+    if (!is_same_shape(&v[k], &io[k]))
+      return false;
+    v[k] = (struct trace_tensor){arena_strdup(a, io[k].name), hlo_shape_array(a, io[k].dtype, io[k].rank, io[k].dims),
+                                 io[k].alias_of};
+  }
+  return true;
+}
+
+static enum status name_from_package(struct arena *a, const struct job *job, struct trace_kernel *k, struct diags *ds) {
+  const struct neff_opened *x = job->package;
+  if (x->n_inputs == k->n_inputs && x->n_outputs == k->n_outputs &&
+      name_tensors(a, k->n_inputs, k->inputs, x->inputs) && name_tensors(a, k->n_outputs, k->outputs, x->outputs))
+    return ST_OK;
+  diag_add(ds, DS_ERROR, DG_IR_INVALID, NULL,
+           "the inputs and outputs that neff.json lists are not those of the package's program");
+  return ST_INPUT;
+}
+
 enum status entry_read_nisa(struct ir *ir, struct arena *a, const struct job *job, struct diags *ds,
                             struct trace_kernel **out, MlirModule *module, const char **stage) {
   enum target given;
@@ -238,6 +267,8 @@ enum status entry_read_nisa(struct ir *ir, struct arena *a, const struct job *jo
     return st;
   st = read_kernel(a, job, m, true, ds, out);
   MlirOperation op = mlirModuleGetOperation(m);
+  if (!st && job->package)
+    st = name_from_package(a, job, *out, ds);
   if (!st)
     st = nisa_verify(op, job->target, a, ds);
   if (st) {

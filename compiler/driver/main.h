@@ -1,5 +1,5 @@
 /* main: the compiler's subcommands for the terminal: `nkx compile`, `nkx run`, `nkx opt`, `nkx reproduce`,
- * `nkx doc` and `nkx nki`. */
+ * `nkx doc`, `nkx nki` and `nkx neff`. */
 #ifndef DRIVER_MAIN_H
 #define DRIVER_MAIN_H
 
@@ -16,5 +16,7 @@ int opt_main(int argc, char **argv);
 int reproduce_main(int argc, char **argv);
 int nki_main(int argc, char **argv);
 int doc_main(int argc, char **argv);
+int neff_main(int argc, char **argv);      /* info, unpack, diff */
+int neff_pack_main(int argc, char **argv); /* pack */
 
 #endif

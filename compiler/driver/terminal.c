@@ -14,9 +14,11 @@
 #include "base/utf8.h"
 #include "driver/entry.h"
 #include "driver/main.h"
+#include "driver/neff_file.h"
 #include "driver/paths.h"
 #include "hlo/read.h"
 #include "ir/ir.h"
+#include "neff/package.h"
 #include "nki/nki.h"
 #include "trace/trace.h"
 
@@ -148,7 +150,30 @@ enum status terminal_option(struct terminal *t, int c, const char *value) {
 
 /* ---- sources ----------------------------------------------------------------------------------------------------- */
 
+/* Takes the program, the machine and the names of inputs and outputs from a simulation package. */
+static enum status read_package(struct terminal *t, const char *path) {
+  struct error why = {0};
+  struct neff_opened x;
+  struct neff neff;
+  enum status st = neff_file_read(t->arena, path, &neff, &t->err);
+  if (st)
+    return st;
+  st = neff_package_open(t->arena, &neff, &x, &why);
+  if (st)
+    return fail(&t->err, st, "%.80s: %.150s", path, why.text);
+  t->job.source = x.text;
+  t->job.source_len = x.text_len;
+  t->job.filename = path;
+  t->job.language = LANG_MLIR;
+  t->job.target = x.target;
+  t->job.package = arena_dup(t->arena, &x, sizeof x);
+  return ST_OK;
+}
+
 static enum status read_source(struct terminal *t, const char *path) {
+  t->job.package = NULL;
+  if (neff_file_is(path))
+    return read_package(t, path);
   enum status st = read_text(t, path, &t->job.source, &t->job.source_len);
   if (st)
     return st;

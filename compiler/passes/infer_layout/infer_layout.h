@@ -34,6 +34,7 @@ struct tiled {
   int part;           /* the loop that goes over the partitions */
   bool is_part_given; /* given by the user, for this operation or a neighbour */
   MlirOperation part_knob;
+  bool is_gather;      /* its body picks elements of a tensor */
   bool is_boundary;    /* a neighbour has another partition loop: canonicalize-partition-dim transposes between them */
   bool is_user_space;  /* the user gave the memory space */
   bool is_space_fixed; /* no knob moves the value, because it is returned, carried or picked from */
@@ -77,6 +78,8 @@ enum status infer_tiles(struct infer *f);
 int64_t infer_tile(const struct infer *f, const struct tiled *t, int loop);
 /* The size that a knob of this operation or of a neighbour gives for the loop; 0 if none does. */
 int64_t infer_given_tile(const struct infer *f, const struct tiled *t, int loop);
+/* The number of tiles, of the default sizes, with this loop on the partitions. */
+double infer_steps(const struct tiled *t, int part);
 /* True if the operation may have this loop on the partitions. */
 bool infer_may_turn(const struct tiled *t, int loop);
 

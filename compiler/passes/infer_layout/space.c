@@ -218,9 +218,7 @@ static bool reads_its_tiles(const struct infer *f, const struct tiled *p, const 
 
   if (c->s.kind == SK_BROADCAST || (c->s.kind == SK_TRANSPOSE && rank > 2))
     return false;
-  if (is_vector && c_dim < 0 && (c->part > 0 || (c->part == 0 && c->s.extents[0] > 1)))
-    return false; /* the operand is copied to all partitions */
-  if (is_vector && c->part >= 0 && c_dim != p_dim && rank > 2)
+  if (is_vector && c->part >= 0 && c_dim >= 0 && c_dim != p_dim && rank > 2)
     return false;
   for (int d = 0; d < rank; d++) {
     const int x = infer_result_loop(p, d), y = infer_loop(c, o, d);

@@ -30,6 +30,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "mlir-c/AffineExpr.h"
 #include "mlir-c/BuiltinAttributes.h"
 #include "mlir-c/BuiltinTypes.h"
 
@@ -244,9 +245,19 @@ static bool is_in_sbuf(MlirValue v) {
   }
 }
 
+/* True if every step reads the same elements of operand o.  Then tiling makes no slice of it that could be promoted:
+ * the copy would take the place of the value for all its users, and of its layout.  legalize-layout makes the copy. */
+static bool is_same_in_each_step(const struct tiled *t, int o) {
+  for (int d = 0; d < mlirAffineMapGetNumResults(t->s.maps[o]); d++)
+    if (!mlirAffineExprIsAConstant(mlirAffineMapGetResult(t->s.maps[o], d)))
+      return false;
+  return true;
+}
+
 static bool needs_promotion(const struct tiled *t, int o) {
   MlirValue v = mlirOperationGetOperand(t->op, o);
-  return !reads_by_dma(t) && mlirTypeIsARankedTensor(mlirValueGetType(v)) && !is_in_sbuf(v);
+  return !reads_by_dma(t) && mlirTypeIsARankedTensor(mlirValueGetType(v)) && !is_in_sbuf(v) &&
+         !is_same_in_each_step(t, o);
 }
 
 static void promote_operands(struct script *s, const struct tiled *t, int h) {

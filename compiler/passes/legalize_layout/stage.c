@@ -173,15 +173,42 @@ static bool indexes(const struct tiled_op *t, int o, int loop) {
   return false;
 }
 
+/* Returns the copy that fills the buffer v, if `reader` is the only reader of v and comes after the copy in the same
+ * block; otherwise null. */
+static MlirOperation copy_for(MlirValue v, MlirOperation reader) {
+  MlirOperation def = ir_defining_op(v), copy = {NULL}, none = {NULL};
+
+  if (mlirOperationIsNull(def) || !ir_is(def, "memref.alloc"))
+    return none;
+  for (MlirOpOperand u = mlirValueGetFirstUse(v); !mlirOpOperandIsNull(u); u = mlirOpOperandGetNextUse(u)) {
+    MlirOperation op = mlirOpOperandGetOwner(u);
+    if (mlirOperationEqual(op, reader) || layout_is_annotation(op))
+      continue;
+    if (!mlirOperationIsNull(copy) || !ir_is(op, "memref.copy") || mlirOpOperandGetOperandNumber(u) != 1 ||
+        !mlirBlockEqual(mlirOperationGetBlock(op), mlirOperationGetBlock(reader)) ||
+        !mlirOperationIsBeforeInBlock(op, reader))
+      return none;
+    copy = op;
+  }
+  return copy;
+}
+
 /* Broadcasts operand o, which has extent 1 along loop p, to a new buffer with as many rows as the loop has
- * iterations. */
+ * iterations.  A row that was copied to the chip for this comes directly from where the copy took it. */
 static void spread_operand(struct pass_run *run, struct tiled_op *t, int o, int p) {
   MlirValue v = mlirOperationGetOperand(t->op, o);
-  struct ir_builder b = edit_before(run, t->op);
+  MlirOperation copy = copy_for(v, t->op);
+  struct ir_builder b = edit_before(run, mlirOperationIsNull(copy) ? t->op : copy);
   int64_t dims[LEGAL_RANK_MAX], wide[LEGAL_RANK_MAX], zero[LEGAL_RANK_MAX] = {0};
   bool drop[LEGAL_RANK_MAX] = {false};
   const int rank = ir_shape(v, LEGAL_RANK_MAX, dims);
 
+  b.loc = mlirOperationGetLocation(t->op);
+  if (!mlirOperationIsNull(copy)) {
+    v = mlirOperationGetOperand(copy, 0);
+    b.before = mlirOperationGetNextInBlock(copy);
+    mlirOperationDestroy(copy);
+  }
   for (int d = 0; d < rank; d++)
     wide[d] = d == p ? t->extents[p] : dims[d];
   drop[p] = true;
@@ -198,6 +225,8 @@ static void spread_operand(struct pass_run *run, struct tiled_op *t, int o, int 
   now[o] = mlirAffineMapAttrGet(ir_map(&b, t->n_loops, rank, results));
   ir_set_attr(t->op, "indexing_maps", mlirArrayAttrGet(b.ctx, t->n_operands, now));
   mlirOperationSetOperand(t->op, o, own);
+  struct remark *r = pass_remark(run, t->op, RULE_BROADCAST_TO_PARTITIONS, "operand %d is copied to all partitions", o);
+  remark_reject(r, "reading it in place", "a lane reads its own partition only");
 }
 
 bool legal_spread(const struct legalize *g, MlirOperation op) {

@@ -252,6 +252,9 @@ void ln_define(struct ln_body *b, struct ln_value value);
  * needs it; ln_body_finish releases the others. */
 enum status ln_compile_body(struct ln_body *b, MlirOperation until);
 void ln_body_finish(struct ln_body *b);
+/* functions.c: replaces functions of the Scalar engine by operations that ops.c lowers to one activation, and removes what is
+ * not used any more. */
+void ln_mark_functions(struct ln_body *b);
 
 /* Returns in *out x as a view on chip with the body's partitions.  Later users of x get the same view. */
 enum status ln_materialize(struct ln_body *b, struct ln_value *x, struct ln_view **out);

@@ -5,9 +5,8 @@
  * form of its users (a factor for each partition is a column, a bias along the free dimension is a row), or else the
  * fastest form.
  *
- * Inputs of operations with two or more loops get full rank.  Those that are broadcast along the partitions are
- * copied along them, because an engine reads each partition's own memory.  A broadcast along another dimension
- * stays: it is an access pattern.
+ * Inputs of operations with two or more loops get full rank.  A broadcast stays what it is, a dimension of one element:
+ * along the free dimensions it is an access pattern, and legalize-layout copies a row to the partitions that read it.
  */
 #include "passes/prepare_arithmetic/prepare_arithmetic.h"
 
@@ -260,31 +259,7 @@ static bool read_input(MlirAffineMap m, int rank, const int64_t *dims, bool *at)
   return true;
 }
 
-/* Returns v[…, 1, …] copied along dimension p, which gets n elements.  Reuses an earlier copy in the block if there
- * is one. */
-static MlirValue broadcast(struct ir_builder *b, MlirValue v, int rank, int64_t *dims, int p, int64_t n) {
-  int64_t less[STRUCTURED_LOOPS_MAX];
-  assert(dims[p] == 1);
-  for (int i = 0, k = 0; i < rank; i++)
-    if (i != p)
-      less[k++] = dims[i];
-  dims[p] = n;
-  MlirType type = ir_tensor_of(ir_value_element(v), rank, dims);
-  MlirValue narrow = edit_reshape(b, v, rank - 1, less);
-  for (MlirOpOperand u = mlirValueGetFirstUse(narrow); !mlirOpOperandIsNull(u); u = mlirOpOperandGetNextUse(u)) {
-    MlirOperation made = mlirOpOperandGetOwner(u);
-    if (ir_is(made, "linalg.broadcast") && mlirTypeEqual(mlirValueGetType(ir_result(made)), type) &&
-        mlirBlockEqual(mlirOperationGetBlock(made), b->block) &&
-        mlirAttributeEqual(ir_attr(made, "dimensions"), ir_i64_array(b, 1, (int64_t[]){p})) &&
-        mlirOperationIsBeforeInBlock(made, b->before))
-      return ir_result(made);
-  }
-  MlirValue empty = ir_empty_of(b, type);
-  MlirNamedAttribute attr = ir_named(b, "dimensions", ir_i64_array(b, 1, (int64_t[]){p}));
-  return ir_result(ir_linalg_copying(b, "linalg.broadcast", narrow, empty, attr));
-}
-
-void prepare_inputs(struct pass_run *run, MlirOperation op, int partition) {
+void prepare_inputs(struct pass_run *run, MlirOperation op) {
   struct structured s;
   struct ir_builder b = edit_before(run, op);
   bool changed = false;
@@ -304,12 +279,6 @@ void prepare_inputs(struct pass_run *run, MlirOperation op, int partition) {
       results[l] = at[l] || s.extents[l] == 1 ? l : IR_CONST(0);
     }
     v = edit_reshape(&b, v, s.n_loops, dims);
-    if (results[partition] != partition) {
-      v = broadcast(&b, v, s.n_loops, dims, partition, s.extents[partition]);
-      results[partition] = partition;
-      struct remark *r = pass_remark(run, op, RULE_BROADCAST_TO_PARTITIONS, "input %d is copied to all partitions", o);
-      remark_reject(r, "reading it in place", "a lane reads its own partition only");
-    }
     mlirOperationSetOperand(op, o, v);
     s.maps[o] = ir_map(&b, s.n_loops, s.n_loops, results);
     changed = true;
@@ -332,8 +301,7 @@ static void shape_elementwise(struct pass_run *run, MlirOperation op) {
   }
   if (prepare_has_op(run, op, "tensor.extract")) /* the inputs are indices, which DMA reads */
     return;
-  struct layout l = layout_read(ir_result(op));
-  prepare_inputs(run, op, l.partition_dim > 0 && l.partition_dim < s.n_loops ? l.partition_dim : 0);
+  prepare_inputs(run, op);
 }
 
 /* Reshapes a fill that is still used: the initial values of operations already have their own. */

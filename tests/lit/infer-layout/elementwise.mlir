@@ -1,4 +1,4 @@
-// Nobody says anything: 128 partitions, single steps in between, the last dimension in one run as long as it fits.
+// Nobody says anything: 128 partitions, and the other dimensions in one run as far as it holds them.
 // RUN: nkx opt --infer-layout %s | FileCheck %s
 
 // CHECK-LABEL: @returned
@@ -27,7 +27,7 @@ func.func @chain(%x: tensor<64x512xf32>) -> tensor<64x512xf32> {
 }
 
 // CHECK-LABEL: @three_dimensions
-// CHECK: loop_tile_size = array<i64: 128, 1, 256>
+// CHECK: loop_tile_size = array<i64: 128, 4, 256>
 func.func @three_dimensions(%x: tensor<128x4x256xf32>) -> tensor<128x4x256xf32> {
   %e = tensor.empty() : tensor<128x4x256xf32>
   %r = linalg.exp ins(%x : tensor<128x4x256xf32>) outs(%e : tensor<128x4x256xf32>) -> tensor<128x4x256xf32>

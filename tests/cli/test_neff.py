@@ -1,0 +1,151 @@
+"""nkx neff, and simulation packages: read by Python's own modules, and run."""
+import hashlib
+import io
+import json
+import struct
+import subprocess
+import tarfile
+
+import numpy as np
+import pytest
+
+from support.paths import NKX, ROOT
+
+EXAMPLES = ROOT / "explorer" / "examples"
+MARKED = pytest.mark.nightly
+KERNELS = [pytest.param(p, marks=() if p.name[:2] in ("01", "04", "11") else MARKED, id=p.stem) for p in sorted(EXAMPLES.glob("*.py"))]
+
+
+def nkx(*args, status=0):
+    run = subprocess.run([NKX, *map(str, args)], capture_output=True, text=True, timeout=120)
+    assert run.returncode == status, run.stdout + run.stderr
+    return run.stdout + run.stderr
+
+
+def members(path):
+    """The members of a NEFF, read as the vendor describes the format."""
+    data = path.read_bytes()
+    version, header_size, data_size = struct.unpack_from("<QQQ", data)
+    assert (version, header_size, header_size + data_size) == (2, 1024, len(data))
+    assert data[172:188] == hashlib.md5(data[header_size:]).digest()
+    with tarfile.open(fileobj=io.BytesIO(data[header_size:]), mode="r:gz") as tar:
+        return {m.name: tar.extractfile(m).read() for m in tar if m.isfile()}
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_the_package_of_an_example_computes_what_numpy_computes(kernel, tmp_path):
+    package, out = tmp_path / "k.sim.neff", tmp_path / "result.json"
+    nkx("neff", "pack", kernel, "-o", package)
+    nkx("run", kernel, "--json", out, "--save-outputs", tmp_path / "of_kernel.npz")
+    want = json.loads(out.read_text())["kernels"][0]
+    assert all(o["pass"] for o in want["simulation"]["outputs"])
+
+    rng = np.random.default_rng(1)
+    arrays = {i["name"]: rng.standard_normal(i["shape"]).astype(i["dtype"]) if i["dtype"].startswith(("float", "bfloat")) else
+              rng.integers(0, 3, i["shape"]).astype(i["dtype"]) for i in want["inputs"]}
+    np.savez(tmp_path / "in.npz", **arrays)
+    nkx("run", kernel, "--inputs", tmp_path / "in.npz", "--save-outputs", tmp_path / "kernel.npz")
+    nkx("run", package, "--inputs", tmp_path / "in.npz", "--save-outputs", tmp_path / "package.npz", "--json", out)
+    a, b = np.load(tmp_path / "kernel.npz"), np.load(tmp_path / "package.npz")
+    assert a.files == b.files == [o["name"] for o in want["outputs"]]
+    for name in a.files:
+        np.testing.assert_array_equal(a[name], b[name])
+    got = json.loads(out.read_text())["kernels"][0]
+    for kind in ("inputs", "outputs"):
+        assert [(t["name"], t["shape"], t["dtype"], t.get("alias_of")) for t in got[kind]] == \
+               [(t["name"], t["shape"], t["dtype"], t.get("alias_of")) for t in want[kind]]
+
+
+def test_a_package_says_that_no_device_executes_it(tmp_path):
+    package = tmp_path / "k.sim.neff"
+    assert "no device executes it" in nkx("neff", "pack", EXAMPLES / "01_matmul_bias_relu.py", "-o", package)
+    assert struct.unpack_from("<Q", package.read_bytes(), 544)[0] >> 63 == 1
+    info = json.loads(members(package)["info.json"])
+    assert info["simulation"] is True and "no device" in info["executed_by"] and info["simulated_time_us"] > 0
+    assert nkx("neff", "info", package).startswith("A simulation package")
+    described = json.loads(nkx("neff", "info", package, "--json"))
+    assert described["kind"] == "simulation" and described["header"]["hash_matches"] is True
+
+
+def test_the_descriptors_move_every_byte_of_the_inputs_and_outputs(tmp_path):
+    """The descriptors of the transfers, carried out on arrays of bytes, read all inputs and write all outputs."""
+    package = tmp_path / "k.sim.neff"
+    nkx("neff", "pack", EXAMPLES / "01_matmul_bias_relu.py", "-o", package)
+    parts = members(package)
+    sizes = {k[4:]: v["size"] for k, v in json.loads(parts["sg00/def.json"]).items() if k.startswith("var.")}
+    touched = {name: np.zeros(size, bool) for name, size in sizes.items()}
+
+    def offsets(d, side):
+        at = np.arange(d[f"{side}_sizes"][0]) + d[f"{side}_off"]
+        for n, step in zip(d[f"{side}_sizes"][1:], d[f"{side}_steps"]):
+            at = (at[None, :] + step * np.arange(n)[:, None]).ravel()
+        return at
+
+    for name, text in parts.items():
+        if name.startswith("sg00/") and name != "sg00/def.json" and name.endswith(".json"):
+            for transfer in json.loads(text)["dma"]:
+                for d in transfer["desc"]:
+                    source, target = offsets(d, "from"), offsets(d, "to")
+                    assert len(source) == len(target) == len(set(target))
+                    touched[d["from"]][source] = True
+                    touched[d["to"]][target] = True
+    for name in ("x", "w", "bias", "output0"):
+        assert touched[name].all(), name
+
+
+def test_unpacked_files_are_the_members_and_nothing_is_overwritten(tmp_path):
+    package = tmp_path / "k.sim.neff"
+    nkx("neff", "pack", EXAMPLES / "02_add_bias.py", "-o", package)
+    nkx("neff", "unpack", package, "-o", tmp_path / "out")
+    found = {str(p.relative_to(tmp_path / "out")): p.read_bytes() for p in (tmp_path / "out").rglob("*") if p.is_file()}
+    assert found == members(package)
+    assert "File exists" in nkx("neff", "unpack", package, "-o", tmp_path / "out", status=1)
+
+
+def test_packages_of_the_same_kernel_are_the_same_bytes_and_others_differ(tmp_path):
+    a, b, c = (tmp_path / f"{n}.sim.neff" for n in "abc")
+    nkx("neff", "pack", EXAMPLES / "02_add_bias.py", "-o", a)
+    nkx("neff", "pack", EXAMPLES / "02_add_bias.py", "-o", b)
+    nkx("neff", "pack", EXAMPLES / "02_add_bias.py", "-o", c, "--target", "trn1")
+    assert a.read_bytes() == b.read_bytes()
+    assert nkx("neff", "diff", a, b) == ""
+    changes = {d["what"]: d["change"] for d in json.loads(nkx("neff", "diff", a, c, "--json", status=1))}
+    assert changes["program.mlir"] == "changed" and "header.name" not in changes
+
+
+def vendor_like(path, files):
+    tar = io.BytesIO()
+    with tarfile.open(fileobj=tar, mode="w:gz") as t:
+        for name, text in files.items():
+            info = tarfile.TarInfo("./" + name)
+            info.size = len(text)
+            t.addfile(info, io.BytesIO(text))
+    data = tar.getvalue()
+    header = bytearray(1024)
+    struct.pack_into("<QQQQQ", header, 0, 2, 1024, len(data), 1, 0)
+    header[172:188] = hashlib.md5(data).digest()
+    path.write_bytes(bytes(header) + data)
+
+
+def test_a_neff_of_the_vendor_is_shown_and_not_run_on_the_simulated_machine(tmp_path):
+    path = tmp_path / "k.neff"
+    definition = {"name": "sg00", "pe": "PE0.json", "pe_instr": "PE0.bin", "var.x": {"type": "input", "var_id": 1, "size": 8}}
+    vendor_like(path, {"sg00/def.json": json.dumps(definition).encode(), "sg00/PE0.json": b'{"dma": []}', "sg00/PE0.bin": b"\1" * 64})
+    shown = nkx("neff", "info", path)
+    assert shown.startswith("A NEFF of the vendor's compiler") and "64 bytes of code" in shown
+    assert "a Neuron device executes" in nkx("run", path, status=2)
+
+
+def test_what_is_no_neff_is_refused_with_its_name(tmp_path):
+    path = tmp_path / "k.neff"
+    path.write_bytes(b"hello")
+    assert "k.neff: not a NEFF" in nkx("neff", "info", path, status=1)
+    assert "k.neff: not a NEFF" in nkx("run", path, status=2)
+    assert "No such file" in nkx("neff", "info", tmp_path / "none.neff", status=1)
+    assert "usage" in nkx("neff", "info", status=2)
+
+
+def test_a_file_of_several_kernels_needs_a_choice(tmp_path):
+    kernels = EXAMPLES / "nki" / "08_matmul_tiled.py"
+    refused = nkx("neff", "pack", kernels, "-o", tmp_path / "k.sim.neff", status=1)
+    assert "choose one by --kernel" in refused and not (tmp_path / "k.sim.neff").exists()
