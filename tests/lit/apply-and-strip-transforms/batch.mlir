@@ -12,9 +12,9 @@ func.func @bmm(%a: tensor<8x256x256xf32>, %b: tensor<8x256x256xf32>) -> tensor<8
 // CHECK:           tensor.extract_slice %arg0[%[[B]], 0, 0] [1, 256, 256]
 // CHECK:           scf.for %{{.*}} = %c0{{.*}} to %c256{{.*}} step %c256
 // CHECK:             linalg.transpose {{.*}} outs(%{{.*}} : tensor<256x256xf32>) permutation = [1, 0]
-// CHECK:             scf.for %{{.*}} = %c0{{.*}} to %c256{{.*}} step %c256
+// CHECK:             scf.for %{{.*}} = %c0{{.*}} to %c256{{.*}} step %c128
 // CHECK:               scf.for %{{.*}} = %c0{{.*}} to %c256{{.*}} step %c128
-// CHECK:                 scf.for %{{.*}} = %c0{{.*}} to %c256{{.*}} step %c128
+// CHECK:                 scf.for %{{.*}} = %c0{{.*}} to %c128{{.*}} step %c128
 // CHECK:                   memory_space = 2 : i32
 // CHECK:                   scf.for %{{.*}} = %c0{{.*}} to %c256{{.*}} step %c128
 // CHECK:                     linalg.matmul
@@ -28,8 +28,8 @@ func.func @bmm512(%a: tensor<4x512x512xf32>, %b: tensor<4x512x512xf32>) -> tenso
 }
 // CHECK-LABEL: func.func @bmm512
 // CHECK:         scf.for %{{.*}} = %c0{{.*}} to %c4{{.*}} step %c1
-// CHECK:           scf.for %{{.*}} = %c0{{.*}} to %c512{{.*}} step %c256
-// CHECK:             scf.for %{{.*}} = %c0{{.*}} to %c512{{.*}} step %c256
-// CHECK:               scf.for %{{.*}} = %c0{{.*}} to %c256{{.*}} step %c128
-// CHECK:                 scf.for %{{.*}} = %c0{{.*}} to %c256{{.*}} step %c128
+// CHECK:           scf.for %{{.*}} = %c0{{.*}} to %c512{{.*}} step %c512
+// CHECK:             scf.for %{{.*}} = %c0{{.*}} to %c512{{.*}} step %c128
+// CHECK:               scf.for %{{.*}} = %c0{{.*}} to %c512{{.*}} step %c128
+// CHECK:                 scf.for %{{.*}} = %c0{{.*}} to %c128{{.*}} step %c128
 // CHECK:                   scf.for %{{.*}} = %c0{{.*}} to %c512{{.*}} step %c128
