@@ -10,12 +10,14 @@ int driver_main(int argc, char **argv) {
     return opt_main(argc - 1, argv + 1);
   if (argc >= 2 && !strcmp(argv[1], "run"))
     return run_main(argc - 1, argv + 1);
+  if (argc >= 2 && !strcmp(argv[1], "tune"))
+    return tune_main(argc - 1, argv + 1);
   if (argc >= 2 && !strcmp(argv[1], "reproduce"))
     return reproduce_main(argc - 1, argv + 1);
   if (argc >= 2 && !strcmp(argv[1], "doc"))
     return doc_main(argc - 1, argv + 1);
   if (argc >= 2 && !strcmp(argv[1], "nki"))
     return nki_main(argc - 1, argv + 1);
-  fprintf(stderr, "nkx: expected a subcommand: compile, run, opt, reproduce, doc or nki\n");
+  fprintf(stderr, "nkx: expected a subcommand: compile, run, tune, opt, reproduce, doc or nki\n");
   return EXIT_USAGE;
 }
