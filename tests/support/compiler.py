@@ -26,11 +26,9 @@ def stage(kernel, name):
     return found
 
 
-def pipeline(name="default"):
-    """The lines of stages.def, or those of the stages that the reference has."""
+def pipeline():
     text = (ROOT / "compiler/driver/stages.def").read_text()
-    heads = ("STAGE(",) if name == "reference" else ("STAGE(", "STAGE_OWN(")
-    return [line for line in text.splitlines() if line.startswith(heads)]
+    return [line for line in text.splitlines() if line.startswith("STAGE(")]
 
 
 def dtype(name):

@@ -17,7 +17,6 @@ import _nkx
 import numpy as np
 from nki import isa
 from nkx.nki_beta1_index import Index, broadcast_shapes, is_integer
-from nkx.nki_beta1_rows import select
 from nkx.nki_names import refuse
 
 
@@ -156,10 +155,7 @@ class Tensor:
     def __getitem__(self, key):
         if key is Ellipsis:
             return self
-        keys = _expanded(self, key)
-        if any(isinstance(k, Tensor) for k in keys):
-            return select(self, keys, Tensor)
-        shape, entries = _entries(self, keys)
+        shape, entries = _entries(self, key)
         if self.is_whole:
             return Tensor(self.memory, shape, [(e.offset, e.steps) for e in entries])
         maps = []
@@ -277,10 +273,13 @@ def _slice(k, n, axis):
     return Index((len(range(start, stop, step)),), start, (step,))
 
 
-def _entries(t, keys):
+def _entries(t, key):
     """The shape of the access, and one Index of that shape for each axis of t."""
+    keys = _expanded(t, key)
     tiles = [k for k in keys if isinstance(k, Index)]
     for k in keys:
+        if isinstance(k, Tensor):
+            refuse(_nkx.NkiUnsupported, "an index that is a tensor is not compiled here yet")
         if not (isinstance(k, (Index, slice)) or is_integer(k)):
             refuse(_nkx.NkiBounds, f"an index must be an integer, a slice or an index tile, not {type(k).__name__}")
     if tiles:
