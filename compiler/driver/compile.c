@@ -35,6 +35,10 @@ static struct path new_path(struct run *r, const struct pipeline *pipeline) {
   return p;
 }
 
+static const struct pipeline *numpy_pipeline(const struct job *j) {
+  return j->is_reference ? &pipeline_reference : &pipeline_hlo;
+}
+
 /* Runs all stages of p->kernel. */
 static enum status run_path(struct path *p) {
   struct run *r = p->run;
@@ -94,7 +98,7 @@ static enum status send_partial(struct path *p) {
 static enum status run_kernel(struct run *r, struct trace_program *job, int number, int *n_sent) {
   struct trace_kernel *kernel;
   enum status st = trace_kernel(job, number, &r->diags, &kernel);
-  struct path p = new_path(r, kernel && kernel->nki ? &pipeline_nki : &pipeline_hlo);
+  struct path p = new_path(r, kernel && kernel->nki ? &pipeline_nki : numpy_pipeline(r->job));
   p.kernel = kernel;
   p.nki = kernel ? kernel->nki : NULL;
   p.number = *n_sent;
@@ -186,7 +190,7 @@ static enum status run_upgrade(struct run *r) {
 
 /* Runs a program in HLO or MLIR: one kernel, which starts at the stage of its form. */
 static enum status run_program(struct run *r) {
-  struct path p = new_path(r, &pipeline_hlo);
+  struct path p = new_path(r, numpy_pipeline(r->job));
   const int64_t t0 = clock_now_us();
   enum status st;
   if (r->job->language == LANG_HLO) {
@@ -209,7 +213,7 @@ static enum status run_program(struct run *r) {
 }
 
 static enum status run_traced(struct run *r) {
-  struct path p = new_path(r, r->traced->nki ? &pipeline_nki : &pipeline_hlo);
+  struct path p = new_path(r, r->traced->nki ? &pipeline_nki : numpy_pipeline(r->job));
   p.kernel = r->traced;
   p.nki = r->traced->nki;
   return run_path(&p);

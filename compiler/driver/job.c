@@ -58,6 +58,17 @@ static enum status read_bool(const json_t *v, const char *field, bool *out, stru
   return ST_OK;
 }
 
+static enum status read_pipeline(const json_t *v, struct job *j, struct error *err) {
+  return json_is_string(v) && job_choose_pipeline(j, json_string_value(v))
+             ? ST_OK
+             : fail(err, ST_INPUT, "options.pipeline: expected " PIPELINE_CHOICES);
+}
+
+bool job_choose_pipeline(struct job *j, const char *name) {
+  j->is_reference = !strcmp(name, "reference");
+  return j->is_reference || !strcmp(name, "default");
+}
+
 static enum status read_instance(const json_t *v, struct job *j, struct error *err) {
   const json_int_t n = json_is_integer(v) ? json_integer_value(v) : -1;
   if (n < 0 || n >= NKI_INSTANCES_MAX)
@@ -244,6 +255,8 @@ static enum status read_options(struct arena *a, const json_t *v, struct job *j,
       st = read_bool(field, "options.artifacts", &j->artifacts, err);
     } else if (!strcmp(key, "unroll")) {
       st = read_bool(field, "options.unroll", &j->keep_rounds, err);
+    } else if (!strcmp(key, "pipeline")) {
+      st = read_pipeline(field, j, err);
     } else if (!strcmp(key, "upgrade")) {
       st = read_bool(field, "options.upgrade", &j->upgrade, err);
     } else if (!strcmp(key, "instance")) {
@@ -425,6 +438,13 @@ static enum status read_field(struct arena *a, const char *key, const json_t *v,
   return fail(err, ST_INPUT, "%.40s: there is no such field", key);
 }
 
+const char *job_lacking_stage(const struct job *j) {
+  const char *const named = j->value.is_set ? j->value.stage : j->stop_after;
+  const bool is_there = !named || !j->is_reference || pipeline_stage(&pipeline_reference, named) >= 0 ||
+                        pipeline_stage(&pipeline_nki, named) >= 0;
+  return is_there ? NULL : named;
+}
+
 /* Reads the fields, and checks the rules that involve more than one field. */
 static enum status read_fields(struct arena *a, const json_t *root, struct job *j, struct error *err) {
   const json_t *text = json_object_get(root, "source"), *binary = json_object_get(root, "source_base64");
@@ -444,6 +464,8 @@ static enum status read_fields(struct arena *a, const json_t *root, struct job *
   }
   if (j->is_binary && j->language != LANG_HLO)
     return fail(err, ST_INPUT, "source_base64: only the language \"hlo\" has a binary form");
+  if (job_lacking_stage(j))
+    return fail(err, ST_INPUT, "options.pipeline: the reference has no stage \"%.60s\"", job_lacking_stage(j));
   if (j->upgrade && (j->language != LANG_NKIPY || j->value.is_set))
     return fail(err, ST_INPUT,
                 j->value.is_set ? "options.upgrade: there is options.value, too"

@@ -8,7 +8,7 @@
  *     "target"?: "trn1|trn2|trn3", "kernel"?: "name",
  *     "inputs"?: [ {"name"?: "x", "shape": [128, 256], "dtype": "float32"} … ],
  *     "options"?: { "stop_after"?: "cse" | "canonicalize:2", "check"?: false, "artifacts"?: false,
- *                   "simulate"?: false, "unroll"?: false, "instance"?: 1, "watch"?: [ {"line": 12, "operand"?: "dst", "nth"?: 3} … ],
+ *                   "simulate"?: false, "pipeline"?: "default|reference", "unroll"?: false, "instance"?: 1, "watch"?: [ {"line": 12, "operand"?: "dst", "nth"?: 3} … ],
  *                   "upgrade"?: false,
  *                   "value"?: {"stage": "cse:2" | "17", "line"?: 12, "name"?: "%9", "operand"?: "src", "execution"?: 3,
  *                              "slice"?: [{"start"?: 0, "stop": 64, "step"?: 1} …]} },
@@ -114,24 +114,24 @@ struct job {
   const struct job_input *inputs;
   const char *stop_after; /* a stage that exists; NULL: run everything */
   bool check, artifacts, simulate;
-  bool keep_rounds; /* of NKI kernels: loops stay unrolled */
-  bool upgrade;     /* nothing is compiled; the files are rewritten for the newest NKI */
-  int instance;     /* of NKI kernels: the one that nki-trace shows alone; -1: all */
-  int n_watches;    /* only with simulate */
+  bool is_reference; /* only the stages that the reference has */
+  bool keep_rounds;  /* of NKI kernels: loops stay unrolled */
+  bool upgrade;      /* nothing is compiled; the files are rewritten for the newest NKI */
+  int instance;      /* of NKI kernels: the one that nki-trace shows alone; -1: all */
+  int n_watches;     /* only with simulate */
   const struct job_watch *watches;
   struct job_value value;
   const char *scope; /* NULL: none */
 
   /* Set by the program that runs the job, never read from JSON or written to it: */
-  const struct neff_opened
-      *package;            /* the source is its program: its names are those of inputs and outputs; NULL: none */
-  const char *inputs_npz;  /* file with input values; only the terminal sets it */
-  const char *outputs_npz; /* file for the simulated outputs, likewise */
-  const char *trace_path;  /* file for the simulated timeline, likewise */
-  int64_t memory_max;      /* bytes of data of a simulated run; 0: the simulator's own limit */
-  uint64_t seed;           /* of pseudo-random input values */
-  int64_t deadline_us;     /* of clock_now_us; 0: none.  See stage_check.h */
-  const char *key;         /* of job_key, if it is known already; else NULL */
+  const struct neff_opened *package; /* the source is its program, and it names inputs and outputs; NULL: none */
+  const char *inputs_npz;            /* file with input values; only the terminal sets it */
+  const char *outputs_npz;           /* file for the simulated outputs, likewise */
+  const char *trace_path;            /* file for the simulated timeline, likewise */
+  int64_t memory_max;                /* bytes of data of a simulated run; 0: the simulator's own limit */
+  uint64_t seed;                     /* of pseudo-random input values */
+  int64_t deadline_us;               /* of clock_now_us; 0: none.  See stage_check.h */
+  const char *key;                   /* of job_key, if it is known already; else NULL */
 };
 
 void job_init(struct job *j); /* the defaults above, with an empty source */
@@ -144,6 +144,12 @@ MUST_USE enum status job_read(struct arena *a, const struct json_t *root, struct
 
 /* Returns NULL, or the error in the name of one of a job's files, as a text that follows the name. */
 const char *job_file_name_fault(const char *name, size_t len);
+
+/* Chooses the stages of NumPy, HLO and MLIR by name, one of PIPELINE_CHOICES; false if the name is another one. */
+#define PIPELINE_CHOICES "default or reference"
+bool job_choose_pipeline(struct job *j, const char *name);
+/* Returns NULL, or the stage that the job names and that the pipeline it has chosen lacks. */
+const char *job_lacking_stage(const struct job *j);
 
 /* Parses one input in the form of the command line: "x=128x256:f32", "scale=:f32" (0-d); without a dtype it is f32. */
 MUST_USE enum status job_parse_input(struct arena *a, const char *text, struct job_input *out, struct error *err);

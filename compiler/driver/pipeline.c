@@ -1,25 +1,49 @@
 #include "driver/pipeline.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/json.h"
 #include "version.h" /* made by the build: compiler/driver/version.sh and VERSION */
 
-#define STAGE(runner, name, phase, dialect, pass, summary) {runner, name, phase, dialect, pass, summary},
+#define STAGE(runner, name, phase, dialect, pass, summary) {runner, name, phase, dialect, pass, summary, false},
+#define STAGE_OWN(runner, name, phase, dialect, pass, summary) {runner, name, phase, dialect, pass, summary, true},
 static const struct stage_def hlo_stages[] = {
 #include "driver/stages.def"
 };
 static const struct stage_def nki_stages[] = {
 #include "driver/nki_stages.def"
 };
+#undef STAGE_OWN
+#define STAGE_OWN(runner, name, phase, dialect, pass, summary)
+static const struct stage_def reference_stages[] = {
+#include "driver/stages.def"
+};
+#undef STAGE_OWN
 #undef STAGE
 
 const struct pipeline pipeline_hlo = {"hlo", hlo_stages, sizeof hlo_stages / sizeof *hlo_stages};
 const struct pipeline pipeline_nki = {"nki", nki_stages, sizeof nki_stages / sizeof *nki_stages};
+const struct pipeline pipeline_reference = {"reference", reference_stages,
+                                            sizeof reference_stages / sizeof *reference_stages};
+
+static bool has(const struct pipeline *p, const struct stage_def *def) {
+  return def >= p->stages && def < p->stages + p->n;
+}
 
 const struct pipeline *pipeline_of(const struct stage_def *def) {
-  return def >= nki_stages && def < nki_stages + pipeline_nki.n ? &pipeline_nki : &pipeline_hlo;
+  return has(&pipeline_nki, def) ? &pipeline_nki : has(&pipeline_reference, def) ? &pipeline_reference : &pipeline_hlo;
+}
+
+int pipeline_index_in_hlo(const struct stage_def *def) {
+  assert(!has(&pipeline_nki, def));
+  if (has(&pipeline_hlo, def))
+    return (int)(def - hlo_stages);
+  int before = (int)(def - reference_stages), i = 0; /* stages of the reference that come before it */
+  while (hlo_stages[i].is_own || before-- > 0)
+    i++;
+  return i;
 }
 
 enum stage_form stage_form(const struct stage_def *def) {

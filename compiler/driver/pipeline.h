@@ -1,5 +1,5 @@
-/* pipeline: the lists of stages as data: stages.def for NumPy, HLO and MLIR, nki_stages.def for NKI kernels.  Needs neither
- * CPython nor MLIR. */
+/* pipeline: the lists of stages as data: stages.def for NumPy, HLO and MLIR, the stages of it that the reference has, and
+ * nki_stages.def for NKI kernels.  Needs neither CPython nor MLIR. */
 #ifndef DRIVER_PIPELINE_H
 #define DRIVER_PIPELINE_H
 
@@ -24,18 +24,21 @@ enum stage_form { FORM_HLO, FORM_MLIR, FORM_NISA, FORM_NKI };
 struct stage_def {
   enum stage_runner runner;
   const char *name, *phase, *dialect, *pass, *summary;
+  bool is_own; /* the reference does not have it */
 };
 
 enum stage_form stage_form(const struct stage_def *def);
 
 struct pipeline {
-  const char *name; /* "hlo", "nki" */
+  const char *name; /* "hlo", "reference", "nki" */
   const struct stage_def *stages;
   int n;
 };
-extern const struct pipeline pipeline_hlo, pipeline_nki;
+extern const struct pipeline pipeline_hlo, pipeline_reference, pipeline_nki;
 /* The pipeline that has this very stage. */
 const struct pipeline *pipeline_of(const struct stage_def *def);
+/* The index in pipeline_hlo of a stage of it or of pipeline_reference. */
+int pipeline_index_in_hlo(const struct stage_def *def);
 
 /* Returns the index in a pipeline of the stage `spec`: "cse" is the first stage of that name, "cse:2" the second; -1 if
  * there is none. */

@@ -131,6 +131,10 @@ enum status terminal_option(struct terminal *t, int c, const char *value) {
     return parse_target(t, value);
   case 'i':
     return parse_input(t, value);
+  case 'P':
+    return job_choose_pipeline(&t->job, value)
+               ? ST_OK
+               : fail(&t->err, ST_INPUT, "--pipeline %.60s: expected " PIPELINE_CHOICES, value);
   case 'u':
     t->job.keep_rounds = true;
     return ST_OK;
@@ -185,6 +189,8 @@ enum status terminal_read_sources(struct terminal *t, char **paths, int n) {
   enum status st = read_source(t, paths[0]);
   for (int i = 1; !st && i < n; i++)
     st = read_file(t, paths[i], paths[i]);
+  if (!st && job_lacking_stage(&t->job))
+    st = fail(&t->err, ST_INPUT, "--pipeline reference: it has no stage %.60s", job_lacking_stage(&t->job));
   if (!st && t->files.n && t->job.language != LANG_NKIPY)
     st = fail(&t->err, ST_INPUT, "only a kernel in Python imports files");
   return st;

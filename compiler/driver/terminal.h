@@ -29,12 +29,14 @@ void terminal_init(struct terminal *t, struct arena *a);
   {"file", required_argument, NULL, 'f'}, {"kernel", required_argument, NULL, 'k'}, \
       {"language", required_argument, NULL, 'l'}, {"target", required_argument, NULL, 't'}, \
       {"input", required_argument, NULL, 'i'}, {"inputs", required_argument, NULL, 'I'}, \
-      {"unroll", no_argument, NULL, 'u'}, {"instance", required_argument, NULL, 'n'}
+      {"pipeline", required_argument, NULL, 'P'}, {"unroll", no_argument, NULL, 'u'}, \
+      {"instance", required_argument, NULL, 'n'}
 #define TERMINAL_HELP_FILES \
   "  FILE.py…                   files that KERNEL imports; those in its own folder are found without this\n" \
   "  --file NAME=PATH           a file that KERNEL imports by another name: --file pkg/util.py=/tmp/new.py; " \
   "repeatable\n" \
   "  --kernel NAME              only this kernel of the file\n" \
+  "  --pipeline NAME            default, or reference: only the stages that the reference has\n" \
   "  --unroll                   the loops of NKI kernels stay unrolled\n" \
   "  --instance N               nki-trace shows only this instance of a launch, from 0 on\n"
 #define TERMINAL_HELP_INPUTS \

@@ -10,8 +10,8 @@
 #include "ir/query.h"
 #include "nisa/nisa.h"
 
-/* The length of an operand's name with "_par_dims"; three attributes for each operand, the segments and the engine. */
-enum { NAME_MAX_LEN = 48, OWN_ATTRS_MAX = 3 * NISA_OPERANDS_MAX + 2 };
+/* The length of an operand's name with "_par_dims"; four attributes for each operand, the segments and the engine. */
+enum { NAME_MAX_LEN = 48, OWN_ATTRS_MAX = 4 * NISA_OPERANDS_MAX + 2 };
 
 static MlirStringRef part(char *out, const char *operand, const char *what) {
   const int n = snprintf(out, NAME_MAX_LEN, "%s_%s", operand, what);
@@ -36,6 +36,18 @@ int64_t nisa_free_elements(const struct nisa_access *x) {
 
 enum mem_space nisa_access_space(const struct nisa_access *x) {
   return nisa_is_absent(x) ? MEM_NONE : nisa_type_space(mlirValueGetType(x->base));
+}
+
+MlirType nisa_access_element(const struct nisa_access *x) {
+  return mlirTypeIsNull(x->type) ? mlirShapedTypeGetElementType(mlirValueGetType(x->base)) : x->type;
+}
+
+int64_t nisa_access_extent(const struct nisa_access *x, int r) {
+  MlirType t = mlirValueGetType(x->base);
+  const int64_t n = mlirShapedTypeGetDimSize(t, r);
+  if (mlirTypeIsNull(x->type) || r + 1 < mlirShapedTypeGetRank(t))
+    return n;
+  return n * nisa_element_bytes(mlirShapedTypeGetElementType(t)) / nisa_element_bytes(x->type);
 }
 
 /* A tile's elements, and the constants and factors of its indices, are at most so large that sums of their products fit
@@ -80,6 +92,30 @@ bool nisa_access_index(const struct nisa_access *x, int r, struct nisa_index *ou
          are_small(NISA_RANK_MAX, out->sym) && out->constant <= constant_max && out->constant >= -constant_max;
 }
 
+/* ---- types ------------------------------------------------------------------------------------------------------ */
+
+/* Says why the memref cannot be accessed as elements of this type; NULL if it can. */
+static const char *type_refusal(MlirType memref, MlirType type) {
+  const int64_t from = nisa_element_bytes(mlirShapedTypeGetElementType(memref)), to = nisa_element_bytes(type);
+  const int rank = (int)mlirShapedTypeGetRank(memref);
+  if (!from || !to)
+    return "the type of an operand has no size in memory";
+  if (!rank || !mlirShapedTypeHasStaticShape(memref) || mlirShapedTypeGetDimSize(memref, rank - 1) * from % to)
+    return "the last dimension is no whole number of elements of the operand's type";
+  if (!mem_is_on_chip(nisa_type_space(memref)) && !mlirAffineMapIsIdentity(mlirMemRefTypeGetAffineMap(memref)))
+    return "a memref with strides is accessed as another type";
+  return nisa_type_space(memref) == MEM_PSUM && from != to ? "PSUM is accessed as elements of another size" : NULL;
+}
+
+static const char *read_type(MlirAttribute type, struct nisa_access *x) {
+  if (mlirAttributeIsNull(type))
+    return NULL;
+  if (!mlirAttributeIsAType(type))
+    return "the _type of an operand is no type";
+  x->type = mlirTypeAttrGetValue(type);
+  return type_refusal(mlirValueGetType(x->base), x->type);
+}
+
 /* ---- reading ---------------------------------------------------------------------------------------------------- */
 
 static const char *read_access(MlirOperation op, const char *name, struct nisa_access *x) {
@@ -114,7 +150,7 @@ static const char *read_access(MlirOperation op, const char *name, struct nisa_a
     if (__builtin_mul_overflow(elements, x->tile[k], &elements) || elements > elements_max)
       return "a tile has too many elements";
   }
-  return NULL;
+  return read_type(mlirOperationGetAttributeByName(op, part(key, name, "type")), x);
 }
 
 static const char *read_operand(MlirOperation op, const struct nisa_operand_def *d, MlirAttribute segments, int k,
@@ -199,6 +235,8 @@ static void add_operand(struct making *m, const char *name, const struct nisa_ac
   add_attr(m, part(key, name, "ap"), mlirAffineMapAttrGet(x->map));
   add_attr(m, part(key, name, "tile"), mlirDenseI64ArrayGet(m->ctx, x->n_dims, x->tile));
   add_attr(m, part(key, name, "par_dims"), mlirIntegerAttrGet(mlirIntegerTypeGet(m->ctx, 32), x->par_dims));
+  if (!mlirTypeIsNull(x->type))
+    add_attr(m, part(key, name, "type"), mlirTypeAttrGet(x->type));
 }
 
 MlirOperation nisa_create(const struct nisa_instr *in, MlirLocation loc, int n_attrs, MlirNamedAttribute const *attrs) {
@@ -218,7 +256,7 @@ MlirOperation nisa_create(const struct nisa_instr *in, MlirLocation loc, int n_a
   mlirOperationStateAddAttributes(&st, m.n_attrs, m.attrs);
   mlirOperationStateAddAttributes(&st, n_attrs, attrs);
   if (in->def->kind == NISA_REGISTER_LOAD) {
-    MlirType t = mlirShapedTypeGetElementType(mlirValueGetType(in->operand[0].base));
+    MlirType t = nisa_access_element(&in->operand[0]);
     mlirOperationStateAddResults(&st, 1, &t);
   }
   return mlirOperationCreate(&st);

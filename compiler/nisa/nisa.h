@@ -39,6 +39,9 @@
  *     map         attribute X_ap: (d0, …, dn-1)[s0, …] -> one result per dimension of the base
  *     tile        attribute X_tile: the extents of d0, …, dn-1
  *     par_dims    attribute X_par_dims: the number of leading d that are partitions; the others are the free dimensions
+ *     type        attribute X_type, which may be missing: the bytes are read and written as elements of this type, not of
+ *                 the memref's; then indices of the last dimension count these elements.  The memref has no gaps, its rows
+ *                 are a whole number of such elements, and in PSUM the elements have the same size
  *
  * The symbols are the indices.  Each result is a constant plus a sum of positive multiples of d's and s's.  Element
  * (t0, …, tn-1) of the operand is base[map(t; indices)].  A d that the map does not use repeats the same data (stride
@@ -70,7 +73,8 @@
  *                     given.  After allocate-memory it has a place, see below.
  *   release           the memory may be reused.  HBM is never released.
  *   dma_copy          dst = src, with conversion as above.
- *   dma_transpose     permutation = [1, 0]: both tiles are 2-D, dst(i, j) = src(j, i).  No conversion.
+ *   dma_transpose     permutation = [1, 0]: dst(i, j) = src(j, i), where i and j count what each side has as partitions and
+ *                     as elements of a partition.  No conversion.
  *   dma_copy_indirect dst(p, f…) = src(p, f…), where the index of base dimension `src_index_dim` of src is increased by
  *                     src_index(p, 0); src_indirect_max_index is the extent of that dimension.  With the unit attribute
  *                     skips_out_of_range, dst(p) stays where the index is not below it; otherwise that is an error.
@@ -130,6 +134,11 @@
  *                     run of equal numbers that it is in begins, and the place after its end; n and -1 where src is 0.
  *   nonzero_with_count  in partitions 0, 16, 32, …: the places of the n elements of src that are not 0, plus index_offset,
  *                     then padding, and as element n of dst how many they are.  Other partitions of dst stay.
+ *   topk              for each group of 16 partitions: dst has the K largest of the n_elements elements of src, the smallest
+ *                     first, and dst_index their numbers; NaN is smaller than all, and of equal ones the later.  Element k of
+ *                     a group is in column k / 16, in its partition k % 16 if the column is even, else 15 - k % 16; so are
+ *                     results in dst and dst_index, which have K elements.  The vendor's text says that elements go through
+ *                     the partitions like a snake, and no more.
  *   random            dst has the next numbers of the engine's generators: 32 bits each, of which a narrower integer gets the
  *                     low ones; with low and high, low + (the high 24 bits / 2^24) * (high - low), in f32.
  *   random_seed random_set_state random_get_state
@@ -216,6 +225,7 @@ struct nisa_access {
   int n_dims;
   int64_t tile[NISA_TILE_MAX];
   int par_dims;
+  MlirType type; /* of the elements, if it is not that of the memref; else null */
 };
 
 static inline bool nisa_is_absent(const struct nisa_access *x) {
@@ -227,6 +237,9 @@ static inline bool nisa_is_scalar(const struct nisa_access *x) {
 int64_t nisa_partitions(const struct nisa_access *x);    /* product of the partition dimensions */
 int64_t nisa_free_elements(const struct nisa_access *x); /* product of the others */
 enum mem_space nisa_access_space(const struct nisa_access *x);
+/* Of an access: the type of its elements, and how many indices dimension r of its memref has. */
+MlirType nisa_access_element(const struct nisa_access *x);
+int64_t nisa_access_extent(const struct nisa_access *x, int r);
 
 /* One result of the map: constant + sum dim[k] * d_k + sum sym[k] * s_k. */
 struct nisa_index {

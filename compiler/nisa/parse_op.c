@@ -3,7 +3,7 @@
  *     op      = NAME "(" item {"," item} ")" "engine" "=" WORD ["signal"] [":" type]
  *             | "nisa.alloc" {place} ":" type  |  "nisa.release" VALUE ":" type
  *     place   = ("alignment" | "copies" | "stride") "=" INT  |  ("at" | "address") "=" "[" INT ["," INT] "]"
- *     item    = NAME "<" tile "=" type VALUE ("[" indices "]" | map "[" values "]")      (parse_access.c)
+ *     item    = NAME "<" tile "=" type VALUE ["as" type] ("[" indices "]" | map "[" values "]")      (parse_access.c)
  *             | NAME "=" type VALUE      (an operand of the operation)      |  NAME ["=" value]   (an attribute)
  *
  * The parser is not recursive.  Types, maps and values of attributes are passed on to MLIR as the text between
@@ -20,6 +20,15 @@
 #include "nisa/tokens.h"
 
 /* ---- items ------------------------------------------------------------------------------------------------------ */
+
+/* Reads  as bf16  if it is there. */
+static enum status other_type(struct nisa_statement *t, struct nisa_parsed_operand *x) {
+  const size_t at = t->s->at;
+  if (nisa_span_is(t->s, nisa_word(t->s), "as"))
+    return nisa_parse_type(t, &x->other);
+  t->s->at = at;
+  return ST_OK;
+}
 
 static enum status operand(struct nisa_statement *t, struct nisa_parsed_operand *x, struct nisa_span name) {
   enum status st;
@@ -38,7 +47,7 @@ static enum status operand(struct nisa_statement *t, struct nisa_parsed_operand 
                             "%s: a view(…) is not read: memref.expand_shape or collapse_shape gives "
                             "the memory another shape",
                             t->def->full_name);
-  if ((st = nisa_parse_value(t, &x->base)) != ST_OK || !x->is_access)
+  if ((st = nisa_parse_value(t, &x->base)) != ST_OK || !x->is_access || (st = other_type(t, x)) != ST_OK)
     return st;
   nisa_skip_space(t->s);
   return nisa_peek(t->s) == 'a' ? nisa_parse_map(t, x) : nisa_parse_indices(t, x);
@@ -137,6 +146,10 @@ static void put_access(struct nisa_statement *t, const char *name, const struct 
   for (int d = 0; d < x->n_dims; d++)
     nisa_source_put(s, at, "%s%" PRId64, d ? ", " : "", x->tile[d]);
   nisa_source_put(s, at, ">");
+  if (nisa_span_is_empty(x->other))
+    return;
+  nisa_source_put(s, at, ", %s_type = ", name);
+  nisa_source_copy(s, x->other.from, x->other.to);
 }
 
 static bool is_number(const char *v, size_t n) {

@@ -90,15 +90,15 @@ static bool is_plain(const struct nisa_access *x) {
 
 /* ---- whether the form suffices ---------------------------------------------------------------------------------- */
 
-/* True if the attribute belongs to an operand that is written as an access: X_ap, X_tile, X_par_dims. */
+/* True if the attribute belongs to an operand that is written as an access: X_ap, X_tile, X_par_dims, X_type. */
 static bool is_of_access(const struct nisa_instr *in, MlirStringRef name) {
-  static const char *const parts[] = {"_ap", "_tile", "_par_dims"};
+  static const char *const parts[] = {"_ap", "_tile", "_par_dims", "_type"};
   for (int k = 0; k < in->def->n_operands; k++) {
     size_t n = strlen(in->def->operand[k].name);
     if (nisa_is_absent(&in->operand[k]) || nisa_is_scalar(&in->operand[k]) || name.length < n ||
         memcmp(name.data, in->def->operand[k].name, n))
       continue;
-    for (int p = 0; p < 3; p++)
+    for (int p = 0; p < 4; p++)
       if (name.length == n + strlen(parts[p]) && !memcmp(name.data + n, parts[p], name.length - n))
         return true;
   }
@@ -305,6 +305,10 @@ static void put_operand(struct nisa_line *w, const char *name, const struct nisa
   put_value(w, x->base);
   if (nisa_is_scalar(x))
     return;
+  if (!mlirTypeIsNull(x->type)) {
+    buf_puts(w->out, " as ");
+    put_type(w, x->type);
+  }
   if (!is_plain(x)) {
     put_map(w, x);
     return;

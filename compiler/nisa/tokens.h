@@ -17,7 +17,7 @@ struct nisa_span {
 
 struct nisa_parsed_operand {
   bool is_given, is_access;
-  struct nisa_span type, base;
+  struct nisa_span type, base, other; /* other: the type after `as`; may be empty */
   int n_dims, par_dims;
   int64_t tile[NISA_TILE_MAX];
   int n_indices;

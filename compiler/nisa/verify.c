@@ -170,7 +170,7 @@ static int64_t free_stride(const struct nisa_access *x, const struct nisa_index 
 
   for (int r = (int)mlirShapedTypeGetRank(t) - 1; r >= 1; r--) {
     stride += i[r].dim[k] * unit;
-    unit *= mlirShapedTypeGetDimSize(t, r);
+    unit *= nisa_access_extent(x, r);
   }
   return stride;
 }
@@ -246,19 +246,19 @@ static void check_access(struct nisa_check *c, const struct nisa_instr *in, int 
     return;
   }
   check_memory(c, in, d, s);
-  check_type(c, in, d, mlirShapedTypeGetElementType(t));
+  check_type(c, in, d, nisa_access_element(x));
   for (int r = 0; r < mlirShapedTypeGetRank(t); r++) {
     if (!nisa_access_index(x, r, &i[r]) || has_negative(x, &i[r])) {
       nisa_complain(c, in->op, "index %d of %s is no sum of coordinates and indices", r, d->name);
       return;
     }
     if (!index_range(x, &i[r], &low, &high)) {
-      if (is_too_wide(x, &i[r], mlirShapedTypeGetDimSize(t, r)))
+      if (is_too_wide(x, &i[r], nisa_access_extent(x, r)))
         nisa_complain(c, in->op, "the tile of %s is larger than dimension %d, which has %lld", d->name, r,
-                      (long long)mlirShapedTypeGetDimSize(t, r));
-    } else if (low < 0 || high >= mlirShapedTypeGetDimSize(t, r))
+                      (long long)nisa_access_extent(x, r));
+    } else if (low < 0 || high >= nisa_access_extent(x, r))
       nisa_complain(c, in->op, "index %d of %s goes from %lld to %lld; the dimension has %lld", r, d->name,
-                    (long long)low, (long long)high, (long long)mlirShapedTypeGetDimSize(t, r));
+                    (long long)low, (long long)high, (long long)nisa_access_extent(x, r));
   }
   if (d->writes)
     check_written_once(c, in, d, x, i);

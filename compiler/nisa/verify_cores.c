@@ -69,10 +69,9 @@ static void describe_exchange(const struct meetings *m, MlirOperation op) {
   struct nisa_instr in;
   if (!nisa_read(op, &in, NULL))
     return;
-  MlirType t = mlirValueGetType(in.operand[0].base);
   buf_printf(m->out, "sendrecv %lldx%lld of %lld bytes;", (long long)nisa_partitions(&in.operand[0]),
              (long long)nisa_free_elements(&in.operand[0]),
-             (long long)nisa_element_bytes(mlirShapedTypeGetElementType(t)));
+             (long long)nisa_element_bytes(nisa_access_element(&in.operand[0])));
 }
 
 static void describe(const struct meetings *m, MlirBlock block) {

@@ -91,6 +91,22 @@ void nisa_check_nonzero(struct nisa_check *c, const struct nisa_instr *in) {
     nisa_complain(c, in->op, "dst must be an integer");
 }
 
+void nisa_check_topk(struct nisa_check *c, const struct nisa_instr *in) {
+  const struct nisa_access *dst = &in->operand[0], *index = &in->operand[1], *src = &in->operand[2];
+  const int64_t n = ir_int_attr(in->op, "n_elements", 0), k = CORE * nisa_free_elements(dst);
+  if (nisa_partitions(src) % CORE || nisa_partitions(dst) != nisa_partitions(src))
+    nisa_complain(c, in->op, "dst and src must have the same groups of 16 partitions");
+  nisa_check_same(c, in, "dst_index");
+  if (n < 8 || n > 65535 || n > CORE * nisa_free_elements(src) || k > n)
+    nisa_complain(c, in->op,
+                  "%lld of %lld elements are wanted, and a group of src has room for %lld; 8 to 65535 can be",
+                  (long long)k, (long long)n, (long long)(CORE * nisa_free_elements(src)));
+  if (!mlirTypeIsABF16(nisa_element(src)) || !mlirTypeIsABF16(nisa_element(dst)))
+    nisa_complain(c, in->op, "dst and src must be bf16");
+  if (!mlirTypeIsAInteger(nisa_element(index)) || nisa_element_bytes(nisa_element(index)) < 2)
+    nisa_complain(c, in->op, "dst_index must have integers of 16 or 32 bits");
+}
+
 void nisa_check_random(struct nisa_check *c, const struct nisa_instr *in) {
   const bool has_low = nisa_operand(in, "low"), has_high = nisa_operand(in, "high");
   if (has_low != has_high)

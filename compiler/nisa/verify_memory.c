@@ -127,12 +127,14 @@ static void check_capacity(struct nisa_check *c, const struct nisa_lifetimes *l)
 
   if (peak > m->sbuf_bytes)
     nisa_complain(c, at->alloc, "with it %lld bytes of every SBUF partition are in use; there are %lld: %s",
-                  (long long)peak, (long long)m->sbuf_bytes, nisa_describe_live(c->arena, l, MEM_SBUF, at->from));
+                  (long long)peak, (long long)m->sbuf_bytes, nisa_describe_live(c->arena, l, MEM_SBUF, at->from))
+        ->code = DG_MEMORY_FULL;
   peak = nisa_live_peak(c->arena, l, MEM_PSUM, &at);
   if (peak > m->psum_bytes)
     nisa_complain(c, at->alloc,
                   "with it %lld bytes of every PSUM partition are in use, in whole banks; there are %lld: %s",
-                  (long long)peak, (long long)m->psum_bytes, nisa_describe_live(c->arena, l, MEM_PSUM, at->from));
+                  (long long)peak, (long long)m->psum_bytes, nisa_describe_live(c->arena, l, MEM_PSUM, at->from))
+        ->code = DG_MEMORY_FULL;
 }
 
 void nisa_check_memory(struct nisa_check *c, MlirOperation module) {

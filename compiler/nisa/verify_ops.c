@@ -11,7 +11,7 @@
 #include "nisa/verify_ops.h"
 
 MlirType nisa_element(const struct nisa_access *x) {
-  return mlirShapedTypeGetElementType(mlirValueGetType(x->base));
+  return nisa_access_element(x);
 }
 
 static bool is_in_psum(const struct nisa_access *x) {
@@ -53,7 +53,7 @@ static void check_one_in_psum(struct nisa_check *c, const struct nisa_instr *in,
 /* True if the bytes of a result are in one bank in each partition: an allocation starts at a bank or is inside one. */
 static bool fits_a_bank(const struct nisa_access *x, int64_t bank) {
   MlirType t = mlirValueGetType(x->base);
-  int64_t unit = nisa_element_bytes(mlirShapedTypeGetElementType(t)), span = unit, grid = bank;
+  int64_t unit = nisa_element_bytes(nisa_access_element(x)), span = unit, grid = bank;
   uint64_t at = 0; /* modulo 2^64: banks have a power of two of bytes */
   struct nisa_index i;
 
@@ -65,7 +65,7 @@ static bool fits_a_bank(const struct nisa_access *x, int64_t bank) {
     for (int k = 0; k < x->n_indices; k++)
       if (i.sym[k])
         grid = nisa_gcd(i.sym[k] % grid * (nisa_divisor(x->indices[k]) % grid) * (unit % grid), grid);
-    unit *= mlirShapedTypeGetDimSize(t, r);
+    unit *= nisa_access_extent(x, r);
   }
   return (int64_t)(at % (uint64_t)grid) + span <= grid;
 }
@@ -512,6 +512,7 @@ void nisa_check_instr(struct nisa_check *c, const struct nisa_instr *in) {
       [NISA_LOCAL_GATHER] = nisa_check_local_gather,
       [NISA_SEQUENCE_BOUNDS] = nisa_check_bounds,
       [NISA_NONZERO_WITH_COUNT] = nisa_check_nonzero,
+      [NISA_TOPK] = nisa_check_topk,
       [NISA_RANDOM] = nisa_check_random,
       [NISA_RANDOM_SEED] = nisa_check_seed,
       [NISA_RANDOM_SET_STATE] = nisa_check_state,

@@ -26,6 +26,7 @@ void nisa_check_gather(struct nisa_check *c, const struct nisa_instr *in);
 void nisa_check_transpose(struct nisa_check *c, const struct nisa_instr *in);
 void nisa_check_local_gather(struct nisa_check *c, const struct nisa_instr *in);
 void nisa_check_bounds(struct nisa_check *c, const struct nisa_instr *in);
+void nisa_check_topk(struct nisa_check *c, const struct nisa_instr *in);
 void nisa_check_nonzero(struct nisa_check *c, const struct nisa_instr *in);
 void nisa_check_random(struct nisa_check *c, const struct nisa_instr *in);
 void nisa_check_seed(struct nisa_check *c, const struct nisa_instr *in);

@@ -84,7 +84,7 @@ void nki_each_tensor(const struct nki_call *c, nki_tensor_fn *f, void *user) {
     const struct nki_value *v = &c->value[k];
     if (v->kind != NKI_VIEW)
       continue;
-    f(user, v->view->tensor, def->param[k].kind == NKI_PARAM_DST);
+    f(user, nki_storage(v->view->tensor), def->param[k].kind == NKI_PARAM_DST);
     for (int i = 0; i < v->view->n_terms; i++)
       if (v->view->terms[i].reg)
         f(user, v->view->terms[i].reg, false);

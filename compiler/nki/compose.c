@@ -245,7 +245,7 @@ static void compose_scalar_reduce(struct nki_steps *s, const struct nki_call *c)
 /* dst = one of both;  dst = the other where the predicate says so.  The first is the one that is in dst already, if any. */
 static void add_select(struct nki_steps *s, const struct nki_call *c, struct nki_view *dst, struct nki_view *predicate,
                        bool reverse, const struct nki_value *on_true, const struct nki_value *on_false) {
-  const bool false_first = on_false->kind == NKI_VIEW && on_false->view->tensor == dst->tensor;
+  const bool false_first = on_false->kind == NKI_VIEW && nki_is_same(on_false->view->tensor, dst->tensor);
   add_write(s, c, dst, false_first ? on_false : on_true);
   struct nki_call *p = add_step(s, c, NKI_TENSOR_COPY_PREDICATED, NISA_ENGINE_VECTOR);
   set_view(p, "dst", dst);

@@ -33,7 +33,7 @@ static bool box_of(const struct nki_view *v, struct box *out) {
   const struct nki_view whole = nki_whole((struct nki_tensor *)v->tensor);
   const bool on_chip = nki_is_on_chip(v);
   struct nki_start start;
-  if (v->rows || v->n_terms || !nki_start_of(v, &start))
+  if (v->rows || v->n_terms || t->storage || !nki_start_of(v, &start))
     return false;
   for (int d = 0; d < t->rank; d++)
     out->part[d] = (struct part){start.start[d], 1, 1};
@@ -76,7 +76,8 @@ static bool boxes_meet(const struct box *x, const struct box *y) {
 
 static bool reads(const struct nki_call *c, const struct nki_tensor *t) {
   for (int k = 0; k < nki_n_params(nki_def(c)); k++)
-    if (nki_def(c)->param[k].kind != NKI_PARAM_DST && c->value[k].kind == NKI_VIEW && c->value[k].view->tensor == t)
+    if (nki_def(c)->param[k].kind != NKI_PARAM_DST && c->value[k].kind == NKI_VIEW &&
+        nki_is_same(c->value[k].view->tensor, t))
       return true;
   return false;
 }

@@ -57,8 +57,9 @@ static bool same_terms(const struct part *a, const struct nki_view *x, const str
 }
 
 static bool same_view(const struct part *a, const struct nki_view *x, const struct part *b, const struct nki_view *y) {
-  bool same = a->key[x->tensor->number] == b->key[y->tensor->number] && x->partition == y->partition &&
-              x->offset == y->offset && x->rank == y->rank && same_terms(a, x, b, y);
+  bool same = a->key[x->tensor->number] == b->key[y->tensor->number] && x->tensor->dtype == y->tensor->dtype &&
+              x->tensor->packed == y->tensor->packed && x->partition == y->partition && x->offset == y->offset &&
+              x->rank == y->rank && same_terms(a, x, b, y);
   for (int i = 0; same && i < x->rank; i++)
     same = x->dim[i].size == y->dim[i].size && x->dim[i].stride == y->dim[i].stride;
   return same;

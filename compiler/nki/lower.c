@@ -25,6 +25,7 @@ static bool moves_bits(const struct nki_call *c) {
   case NKI_NC_N_GATHER:
   case NKI_LOCAL_GATHER:
   case NKI_NONZERO_WITH_COUNT:
+  case NKI_TOPK:
   case NKI_RNG:
   case NKI_SET_RNG_SEED:
   case NKI_RAND_SET_STATE:

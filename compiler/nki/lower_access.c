@@ -127,7 +127,7 @@ static void find_flat(struct nki_lower *l, const struct nki_items *items) {
   for (int i = 0; i < items->n; i++) {
     const struct nki_call *c = items->v[i].call;
     for (int k = 0; c && k < nki_n_params(nki_def(c)); k++)
-      if (c->value[k].kind == NKI_VIEW && !steps_of(c->value[k].view, 1, &s))
+      if (c->value[k].kind == NKI_VIEW && (c->value[k].view->tensor->storage || !steps_of(c->value[k].view, 1, &s)))
         l->homes[c->value[k].view->tensor->number].is_flat = true;
     if (c && c->kind == NKI_IOTA && nki_shape_by_pattern(c, &shaped, &err) && !steps_of(&shaped, 1, &s))
       l->homes[shaped.tensor->number].is_flat = true;
@@ -163,6 +163,7 @@ static MlirValue allocate(struct nki_lower *l, const struct nki_tensor *t, bool 
 
 /* The memref of a tensor; on chip it is allocated if there is none. */
 MlirValue nki_memref_of(struct nki_lower *l, const struct nki_tensor *t, bool is_flat) {
+  t = t->storage ? t->storage : t;
   struct nki_home *h = &l->homes[t->number];
   if (mlirValueIsNull(h->memref))
     h->memref = allocate(l, t, h->is_flat && mem_is_on_chip(t->space));
@@ -235,6 +236,9 @@ static struct nisa_access access_with(struct nki_lower *l, const struct nki_view
     assert(!"a view was split where its tensor's dimensions are not");
   struct nisa_access x = {
       .base = nki_memref_of(l, v->tensor, is_flat), .n_indices = s.n_counters, .n_dims = v->rank, .par_dims = par_dims};
+  MlirType element = ir_element_type(&l->b, v->tensor->dtype);
+  if (!mlirTypeEqual(element, nisa_access_element(&x)))
+    x.type = element;
   for (int i = 0; i < s.n_counters; i++)
     x.indices[i] = index_of(l, &s.counter[i]);
   for (int k = 0; k < v->rank; k++)

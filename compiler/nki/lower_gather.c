@@ -34,6 +34,14 @@ static void lower_nonzero(struct nki_lower *l, const struct nki_call *c) {
   emit(l, NISA_NONZERO_WITH_COUNT, c->engine, c, x, &attrs);
 }
 
+static void lower_topk(struct nki_lower *l, const struct nki_call *c) {
+  struct nisa_access x[] = {nki_access_on_chip(l, VIEW("val_dst")), nki_access_on_chip(l, VIEW("idx_dst")),
+                            nki_access_on_chip(l, VIEW("src"))};
+  struct attrs attrs = {0};
+  add_attr(l, &attrs, "n_elements", ir_i64_attr(&l->b, nki_first_int(nki_value(c, "n"), 0)));
+  emit(l, NISA_TOPK, c->engine, c, x, &attrs);
+}
+
 static void lower_random(struct nki_lower *l, const struct nki_call *c) {
   struct nisa_access x[3] = {nki_access_on_chip(l, VIEW("dst"))};
   if (c->kind == NKI_RAND2) {
@@ -100,6 +108,9 @@ enum status nki_lower_more(struct nki_lower *l, const struct nki_call *c) {
     break;
   case NKI_NONZERO_WITH_COUNT:
     lower_nonzero(l, c);
+    break;
+  case NKI_TOPK:
+    lower_topk(l, c);
     break;
   case NKI_RNG:
   case NKI_RAND2:

@@ -82,6 +82,9 @@ struct nki_tensor {
   int64_t address;     /* its first byte in each partition; of PSUM counted through the banks */
   const void *initial; /* of a constant in HBM: its elements without gaps, in the program's arena; else NULL */
   struct src_locs locs;
+  /* The tensor with whose memory it is the same, as elements of another type: then it has its number, and no item; else NULL. */
+  struct nki_tensor *storage;
+  struct nki_tensor *retyped; /* the first such tensor of this memory; the others are after it */
 };
 
 struct nki_dim {
@@ -119,6 +122,16 @@ static inline bool nki_same_address(const struct nki_tensor *x, const struct nki
 static inline bool nki_same_type(const struct nki_tensor *x, const struct nki_tensor *y) {
   return x->space == y->space && x->dtype == y->dtype && x->packed == y->packed && x->rank == y->rank &&
          !memcmp(x->dims, y->dims, (size_t)x->rank * sizeof *x->dims);
+}
+static inline struct nki_tensor *nki_storage(struct nki_tensor *t) {
+  return t->storage ? t->storage : t;
+}
+/* The memory of t, which is no other's, as elements of this type, which the last dimension must be a whole number of; t itself if
+ * it has this type. */
+struct nki_tensor *nki_retyped(struct arena *a, struct nki_tensor *t, enum dtype dtype, enum nki_packed packed);
+/* True if both are the same memory. */
+static inline bool nki_is_same(const struct nki_tensor *x, const struct nki_tensor *y) {
+  return x->number == y->number;
 }
 static inline bool nki_is_on_chip(const struct nki_view *v) {
   return mem_is_on_chip(v->tensor->space);
@@ -170,6 +183,12 @@ bool nki_view_broadcast(const struct nki_view *v, int64_t dim, int64_t size, str
 bool nki_view_slice(const struct nki_view *v, int64_t dim, int64_t start, int64_t end, int64_t step,
                     struct nki_view *out, struct nki_error *err);
 bool nki_view_select(const struct nki_view *v, int64_t dim, int64_t index, struct nki_view *out, struct nki_error *err);
+/* The same bytes as elements of another type; the last dimension, which has no gaps, becomes longer or shorter. */
+bool nki_view_as(const struct nki_view *v, enum dtype dtype, enum nki_packed packed, struct arena *a,
+                 struct nki_view *out, struct nki_error *err);
+/* Where v begins in its tensor as elements of another type, for nki_view_ap: the dimensions do not matter. */
+bool nki_view_begin_as(const struct nki_view *v, enum dtype dtype, enum nki_packed packed, struct arena *a,
+                       struct nki_view *out, struct nki_error *err);
 /* Pairs of stride and size over the tensor's own elements, outermost first; on chip the first pair counts partitions,
  * and its stride is the number of elements in a partition.  offset counts elements from the view's first one. */
 bool nki_view_ap(const struct nki_view *v, int n, const int64_t (*pairs)[2], int64_t offset, struct nki_view *out,
@@ -290,7 +309,7 @@ static inline bool nki_makes_register(const struct nki_call *c) {
   return c->kind == NKI_REGISTER_ALU || c->kind == NKI_DEVICE_FOR;
 }
 typedef void nki_tensor_fn(void *user, struct nki_tensor *t, bool is_written);
-/* Calls f for each tensor that a call names, registers in the places of views among them. */
+/* Calls f for the memory of each tensor that a call names, registers in the places of views among them. */
 void nki_each_tensor(const struct nki_call *c, nki_tensor_fn *f, void *user);
 /* The value of the parameter of this name, which the call must have. */
 const struct nki_value *nki_value(const struct nki_call *c, const char *name);

@@ -147,7 +147,8 @@ static bool plan_other_write(struct nki_plan *plan, struct group *g, int item, c
 
 static bool reads(const struct nki_call *c, const struct nki_tensor *t) {
   for (int k = 0; k < nki_n_params(nki_def(c)); k++)
-    if (nki_def(c)->param[k].kind != NKI_PARAM_DST && c->value[k].kind == NKI_VIEW && c->value[k].view->tensor == t)
+    if (nki_def(c)->param[k].kind != NKI_PARAM_DST && c->value[k].kind == NKI_VIEW &&
+        nki_is_same(c->value[k].view->tensor, t))
       return true;
   return false;
 }

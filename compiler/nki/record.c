@@ -180,7 +180,8 @@ bool nki_is_written(const struct nki_program *p, const struct nki_tensor *t) {
   for (int i = 0; i < p->items.n; i++) {
     const struct nki_call *c = p->items.v[i].call;
     for (int k = 0; c && k < nki_n_params(nki_def(c)); k++)
-      if (nki_def(c)->param[k].kind == NKI_PARAM_DST && c->value[k].kind == NKI_VIEW && c->value[k].view->tensor == t)
+      if (nki_def(c)->param[k].kind == NKI_PARAM_DST && c->value[k].kind == NKI_VIEW &&
+          nki_is_same(c->value[k].view->tensor, t))
         return true;
   }
   return false;
@@ -209,11 +210,11 @@ static int written_by(const struct nki_call *c, const struct nki_tensor *from, c
     const struct nki_value *v = &c->value[k];
     if (v->kind != NKI_VIEW)
       continue;
-    if (v->view->tensor == from) {
-      if (found >= 0 || nki_def(c)->param[k].kind != NKI_PARAM_DST)
+    if (nki_is_same(v->view->tensor, from)) {
+      if (v->view->tensor->storage || found >= 0 || nki_def(c)->param[k].kind != NKI_PARAM_DST)
         return -1;
       found = k;
-    } else if (v->view->tensor == to->tensor && !is_same_view(v->view, to)) {
+    } else if (nki_is_same(v->view->tensor, to->tensor) && !is_same_view(v->view, to)) {
       return -1;
     }
   }

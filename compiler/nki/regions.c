@@ -150,7 +150,7 @@ bool nki_check_scopes(const struct nki_program *p, const struct nki_call *c, str
   for (int k = 0; k < nki_n_params(nki_def(c)); k++) {
     const struct nki_param_def *def = &nki_def(c)->param[k];
     const struct nki_view *v = c->value[k].kind == NKI_VIEW ? c->value[k].view : NULL;
-    if (v && !check_tensor(p, def, v->tensor, false, err))
+    if (v && !check_tensor(p, def, nki_storage(v->tensor), false, err))
       return false;
     for (int i = 0; v && i < v->n_terms; i++)
       if (v->terms[i].reg && !check_tensor(p, def, v->terms[i].reg, true, err))

@@ -234,6 +234,7 @@ static struct nki_items items_of(struct roll *r, int body) {
 static struct nki_tensor *final_tensor(struct roll *r, struct nki_program *p, const struct nki_tensor *t) {
   struct nki_tensor *out = arena_dup(r->arena, t, sizeof *t);
   out->number = p->tensors.n;
+  out->retyped = NULL;
   out->n_alike = 0;
   out->name = nki_unique_name(p, t->called, t->space);
   p->names.arena = r->arena;
@@ -273,7 +274,7 @@ static struct nki_tensor *settled(struct roll *r, struct nki_program *p, struct 
 
 static void settle_view(struct roll *r, struct nki_program *p, struct nki_view *v) {
   struct nki_term *terms = v->n_terms ? arena_dup(r->arena, v->terms, (size_t)v->n_terms * sizeof *terms) : NULL;
-  v->tensor = settled(r, p, v->tensor);
+  v->tensor = nki_retyped(r->arena, settled(r, p, nki_storage(v->tensor)), v->tensor->dtype, v->tensor->packed);
   for (int i = 0; i < v->n_terms; i++)
     if (terms[i].reg)
       terms[i].reg = settled(r, p, terms[i].reg);

@@ -16,9 +16,12 @@ struct place {
 };
 
 static struct place place_of(struct roll *r, const struct nki_view *v) {
-  const struct roll_tensor *x = roll_tensor_of(r, v->tensor);
-  struct nki_tensor *whole = roll_whole(r, v->tensor), *same = roll_tensor_of(r, whole)->same_as;
-  return (struct place){same ? same : whole, v->partition, v->offset + x->at};
+  struct nki_tensor *t = nki_storage(v->tensor);
+  const struct roll_tensor *x = roll_tensor_of(r, t);
+  struct nki_tensor *whole = roll_whole(r, t), *same = roll_tensor_of(r, whole)->same_as;
+  const int64_t at = x->at * (int64_t)dtype_size(t->dtype) / (int64_t)dtype_size(v->tensor->dtype); /* whole rows */
+  return (struct place){nki_retyped(r->arena, same ? same : whole, v->tensor->dtype, v->tensor->packed), v->partition,
+                        v->offset + at};
 }
 
 static bool differ(struct roll *r, const char *fmt, ...) PRINTF(2, 3);
@@ -250,7 +253,7 @@ struct nki_call *roll_settled(struct roll *r, const struct nki_call *c) {
       continue;
     const struct place at = place_of(r, c->value[i].view);
     struct nki_view *v = out->value[i].view = arena_dup(r->arena, c->value[i].view, sizeof *v);
-    if (roll_whole(r, v->tensor) != v->tensor)
+    if (roll_whole(r, nki_storage(v->tensor)) != nki_storage(v->tensor))
       v->terms = deeper_terms(r, v);
     v->tensor = at.tensor;
     v->partition = at.partition;

@@ -9,6 +9,7 @@
 
 static struct nki_tensor *add_tensor(struct roll *r, const struct nki_tensor *like, int made) {
   struct nki_tensor *t = arena_dup(r->arena, like, sizeof *like);
+  t->storage = t->retyped = NULL;
   t->number = r->tensors.n;
   array_push(r->arena, &r->tensors, (struct roll_tensor){.tensor = t, .made = made, .home = -1});
   return t;
@@ -22,7 +23,7 @@ static struct nki_call *with_groups(struct roll *r, struct nki_tensor *const *no
     const struct nki_value *v = &c->value[k];
     struct nki_tensor *t = v->kind == NKI_VIEW ? v->view->tensor : NULL;
     const bool drop = v->kind == NKI_FLAG && !strcmp(nki_def(c)->param[k].name, "accumulate");
-    if (!drop && (!t || t->space != MEM_PSUM || now[t->number] == t))
+    if (!drop && (!t || t->space != MEM_PSUM || now[t->number] == nki_storage(t)))
       continue;
     if (out == c)
       out = arena_dup(r->arena, c, sizeof *c);
@@ -30,7 +31,7 @@ static struct nki_call *with_groups(struct roll *r, struct nki_tensor *const *no
       out->value[k] = (struct nki_value){.kind = NKI_ABSENT};
     } else {
       out->value[k].view = arena_dup(r->arena, v->view, sizeof *v->view);
-      out->value[k].view->tensor = now[t->number];
+      out->value[k].view->tensor = nki_retyped(r->arena, now[t->number], t->dtype, t->packed);
     }
   }
   return out;
@@ -44,7 +45,7 @@ static void split_groups(struct roll *r, const struct nki_plan *plan) {
   for (int i = 0; i < p->items.n; i++) {
     struct nki_call *c = p->items.v[i].call;
     for (int k = 0; c && plan->items[i].opens && k < nki_n_params(nki_def(c)); k++) {
-      struct nki_tensor *t = c->value[k].kind == NKI_VIEW ? c->value[k].view->tensor : NULL;
+      struct nki_tensor *t = c->value[k].kind == NKI_VIEW ? nki_storage(c->value[k].view->tensor) : NULL;
       if (t && t->space == MEM_PSUM && nki_def(c)->param[k].kind == NKI_PARAM_DST) {
         now[t->number] = add_tensor(r, t, roll_body_of(r, i));
         now[t->number]->locs = c->locs;

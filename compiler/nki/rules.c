@@ -147,7 +147,7 @@ static bool check_predicate(const struct nki_call *c, struct nki_error *err) {
   if (!dtype_is_int(predicate->tensor->dtype) || dtype_size(predicate->tensor->dtype) > 2)
     return nki_refuse(err, DG_NKI_DTYPE, "use uint8 or uint16", "predicate has the type %s",
                       dtype_numpy_name(predicate->tensor->dtype));
-  if (predicate->tensor == dst->tensor)
+  if (nki_is_same(predicate->tensor, dst->tensor))
     return nki_refuse(err, DG_NKI_UNSUPPORTED, "write to another tensor",
                       "dst and predicate are parts of one tensor; that is not compiled here yet");
   return nki_same_shape("predicate", predicate, dst, err);
@@ -164,7 +164,7 @@ static bool check_select(const struct nki_program *p, const struct nki_call *c, 
     const struct nki_value *v = nki_value(c, names[k]);
     if (v->kind != NKI_VIEW)
       continue;
-    in_dst += v->view->tensor == dst->tensor;
+    in_dst += nki_is_same(v->view->tensor, dst->tensor);
     if (!nki_same_shape(names[k], v->view, dst, err) ||
         !nki_not_both_in_psum(names[k], v->view, "predicate", predicate, err))
       return false;

@@ -5,7 +5,16 @@
 
 #define VIEW(name) (nki_value(c, name)->view)
 
-enum { QUADRANT = 32, KEEPS = 255, CORE = 16, INDICES_MOST = 4096, GENERATOR_WORDS = 6, GPSIMD_DMA_ELEMENTS = 256 };
+enum {
+  QUADRANT = 32,
+  KEEPS = 255,
+  CORE = 16,
+  INDICES_MOST = 4096,
+  GENERATOR_WORDS = 6,
+  GPSIMD_DMA_ELEMENTS = 256,
+  TOPK_LEAST = 8,
+  TOPK_MOST = 65535
+};
 
 static bool same_type(const char *name, const struct nki_view *v, const struct nki_view *dst, struct nki_error *err) {
   return v->tensor->dtype == dst->tensor->dtype ||
@@ -93,6 +102,31 @@ static bool check_nonzero(const struct nki_program *p, const struct nki_call *c,
   return true;
 }
 
+static bool check_topk(const struct nki_call *c, struct nki_error *err) {
+  const struct nki_view *values = VIEW("val_dst"), *numbers = VIEW("idx_dst"), *src = VIEW("src");
+  const int64_t n = nki_first_int(nki_value(c, "n"), 0), k = CORE * nki_free_elements(values),
+                room = CORE * nki_free_elements(src);
+  const struct nki_view *floats[] = {values, src};
+  for (int i = 0; i < 2; i++)
+    if (floats[i]->tensor->dtype != DT_BF16)
+      return nki_refuse(err, DG_NKI_DTYPE, "use bfloat16", "%s is %s", i ? "src" : "val_dst",
+                        nki_type_name(floats[i]->tensor));
+  if (numbers->tensor->dtype != DT_U16 && numbers->tensor->dtype != DT_U32)
+    return nki_refuse(err, DG_NKI_DTYPE, "use uint16 or uint32", "idx_dst is %s", nki_type_name(numbers->tensor));
+  if (!nki_same_partitions("src", src, values, err) || !nki_same_shape("idx_dst", numbers, values, err))
+    return false;
+  if (src->dim[0].size % CORE)
+    return nki_refuse(err, DG_NKI_OPERAND, "use a multiple of 16", "src has %lld partitions, no groups of 16",
+                      (long long)src->dim[0].size);
+  if (n < TOPK_LEAST || n > TOPK_MOST || n > room)
+    return nki_refuse(err, DG_NKI_SIZE_LIMIT, "n counts the elements of 16 partitions",
+                      "n is %lld, but it can be %d to %d, and 16 partitions of src have %lld elements", (long long)n,
+                      TOPK_LEAST, TOPK_MOST, (long long)room);
+  return k <= n || nki_refuse(err, DG_NKI_SIZE_LIMIT, "make val_dst smaller",
+                              "16 partitions of val_dst have %lld elements, more than n, which is %lld", (long long)k,
+                              (long long)n);
+}
+
 static bool check_random(const struct nki_program *p, const struct nki_call *c, struct nki_error *err) {
   const enum dtype t = VIEW("dst")->tensor->dtype;
   if (c->kind == NKI_RAND2)
@@ -177,6 +211,8 @@ bool nki_rules_gather(const struct nki_program *p, const struct nki_call *c, str
     return check_bounds(c, err);
   case NKI_NONZERO_WITH_COUNT:
     return check_nonzero(p, c, err);
+  case NKI_TOPK:
+    return check_topk(c, err);
   case NKI_RNG:
   case NKI_RAND2:
     return check_random(p, c, err);

@@ -24,61 +24,11 @@
 
 #include "passes/lib/edit.h"
 #include "passes/lib/layout.h"
-
-struct batched {
-  MlirOperation op;
-  struct structured s;
-  int rank, n_batch; /* rank of the result and its batch dimensions; rank == n_batch + 2 */
-  int m, n, k;       /* numbers of the loops */
-};
-
-/* ---- which operations ------------------------------------------------------------------------------------------- */
-
-static int dim_of(const struct batched *mm, int operand, int loop) {
-  for (int r = 0; r < mlirAffineMapGetNumResults(mm->s.maps[operand]); r++)
-    if (structured_map_loop(mm->s.maps[operand], r) == loop)
-      return r;
-  return -1;
-}
-
-static bool only_loops(MlirAffineMap m) {
-  for (int r = 0; r < mlirAffineMapGetNumResults(m); r++)
-    if (structured_map_loop(m, r) < 0)
-      return false;
-  return true;
-}
-
-/* Finds the loops of a contraction with a batch.  Returns false if op is not one. */
-static bool read_batched(MlirOperation op, struct batched *mm) {
-  *mm = (struct batched){.op = op};
-  const bool is_generic = ir_is(op, "linalg.generic");
-  if (!is_generic && !ir_is(op, "linalg.batch_matmul") && !ir_is(op, "linalg.contract"))
-    return false;
-  if (!structured_read(op, &mm->s) || mm->s.n_inputs != 2 || mm->s.n_inits != 1 || mlirOperationGetNumResults(op) != 1)
-    return false;
-  int n_red = 0;
-  for (int l = 0; l < mm->s.n_loops; l++)
-    if (dim_of(mm, 2, l) < 0) { /* linalg.contract has no iterator types: loops that the result lacks are summed */
-      mm->k = l;
-      n_red++;
-    }
-  mm->rank = (int)mlirAffineMapGetNumResults(mm->s.maps[2]);
-  mm->n_batch = mm->rank - 2;
-  if (n_red != 1 || mm->n_batch < 1 || mm->s.n_loops != mm->rank + 1)
-    return false;
-  for (int o = 0; o < 3; o++)
-    if (!only_loops(mm->s.maps[o]))
-      return false;
-  mm->m = structured_map_loop(mm->s.maps[2], mm->rank - 2);
-  mm->n = structured_map_loop(mm->s.maps[2], mm->rank - 1);
-  return dim_of(mm, 0, mm->m) >= 0 && dim_of(mm, 0, mm->k) >= 0 && dim_of(mm, 0, mm->n) < 0 &&
-         dim_of(mm, 1, mm->k) >= 0 && dim_of(mm, 1, mm->n) >= 0 && dim_of(mm, 1, mm->m) < 0 &&
-         (!is_generic || edit_multiplies_and_adds(op));
-}
+#include "passes/lib/product.h"
 
 /* ---- knobs ------------------------------------------------------------------------------------------------------ */
 
-static enum status check_tile(struct pass_run *run, const struct batched *mm, MlirOperation knob, int n, int want,
+static enum status check_tile(struct pass_run *run, const struct product *mm, MlirOperation knob, int n, int want,
                               const int64_t *tile, const char *what) {
   if (n && n != want)
     return pass_fail(run, knob, "%s %s of a batched matmul needs %d entries", what, layout_ints(run->arena, n, tile),
@@ -91,7 +41,7 @@ static enum status check_tile(struct pass_run *run, const struct batched *mm, Ml
 }
 
 /* Splits the knobs into those of the whole result and those of the matmul (*inner). */
-static enum status split_knobs(struct pass_run *run, const struct batched *mm, struct layout *whole,
+static enum status split_knobs(struct pass_run *run, const struct product *mm, struct layout *whole,
                                struct layout *inner) {
   assert(mm->rank == mm->n_batch + 2);
   *inner = (struct layout){.partition_dim = -1};
@@ -114,13 +64,13 @@ static enum status split_knobs(struct pass_run *run, const struct batched *mm, s
 
 /* Describes one matrix of operand o: the batch dimensions are at the loops' variables, the others are whole.  Returns
  * the rank of the slice and stores its extents in dims. */
-static int slice_of(const struct batched *mm, int o, MlirValue const *ivs, struct ir_slice *out, int64_t *offsets,
+static int slice_of(const struct product *mm, int o, MlirValue const *ivs, struct ir_slice *out, int64_t *offsets,
                     int64_t *sizes, MlirValue *dynamic, int64_t *dims) {
   const int rank = (int)mlirAffineMapGetNumResults(mm->s.maps[o]);
   int n = 0;
 
   for (int r = 0; r < rank; r++) {
-    const int loop = structured_map_loop(mm->s.maps[o], r), batch = dim_of(mm, 2, loop);
+    const int loop = structured_map_loop(mm->s.maps[o], r), batch = product_dim(mm, 2, loop);
     const bool is_batch = batch >= 0 && batch < mm->n_batch;
     offsets[r] = 0;
     sizes[r] = is_batch ? 1 : mm->s.extents[loop];
@@ -132,7 +82,7 @@ static int slice_of(const struct batched *mm, int o, MlirValue const *ivs, struc
   return n;
 }
 
-static MlirValue take_matrix(struct ir_builder *b, const struct batched *mm, int o, MlirValue v, MlirValue const *ivs) {
+static MlirValue take_matrix(struct ir_builder *b, const struct product *mm, int o, MlirValue v, MlirValue const *ivs) {
   int64_t offsets[STRUCTURED_LOOPS_MAX], sizes[STRUCTURED_LOOPS_MAX], dims[STRUCTURED_LOOPS_MAX];
   MlirValue dynamic[STRUCTURED_LOOPS_MAX];
   struct ir_slice s;
@@ -144,7 +94,7 @@ static MlirValue take_matrix(struct ir_builder *b, const struct batched *mm, int
 }
 
 /* Returns the map of operand o over the loops (m, n, k). */
-static MlirAttribute matrix_map(struct ir_builder *b, const struct batched *mm, int o) {
+static MlirAttribute matrix_map(struct ir_builder *b, const struct product *mm, int o) {
   int64_t results[2];
   int n = 0;
 
@@ -162,7 +112,7 @@ static void annotate_tile(struct ir_builder *b, MlirValue v, const struct layout
   ir_op0_with(b, "nkipy.tile_op", 1, &v, 1, &attr);
 }
 
-static MlirValue multiply(struct ir_builder *b, const struct batched *mm, MlirValue acc, MlirValue const *ivs,
+static MlirValue multiply(struct ir_builder *b, const struct product *mm, MlirValue acc, MlirValue const *ivs,
                           const struct layout *knobs) {
   MlirValue inputs[] = {take_matrix(b, mm, 0, mlirOperationGetOperand(mm->op, 0), ivs),
                         take_matrix(b, mm, 1, mlirOperationGetOperand(mm->op, 1), ivs)};
@@ -184,7 +134,7 @@ static MlirValue multiply(struct ir_builder *b, const struct batched *mm, MlirVa
 }
 
 struct batch_nest {
-  const struct batched *mm;
+  const struct product *mm;
   const struct layout *knobs; /* knobs of the matmul */
 };
 
@@ -199,7 +149,7 @@ static void multiply_batch(struct ir_builder *b, MlirValue const *ivs, MlirValue
   carried[0] = ir_insert_slice(b, product, carried[0], &s);
 }
 
-static enum status decompose(struct pass_run *run, const struct batched *mm) {
+static enum status decompose(struct pass_run *run, const struct product *mm) {
   MlirValue result = ir_result(mm->op);
   struct layout whole = layout_read(result), inner;
   struct ir_builder b = edit_before(run, mm->op);
@@ -228,8 +178,9 @@ static enum status decompose(struct pass_run *run, const struct batched *mm) {
 /* ---- the pass --------------------------------------------------------------------------------------------------- */
 
 static bool is_batched(MlirOperation op, void *user) {
+  struct product p;
   (void)user;
-  return read_batched(op, &(struct batched){0});
+  return product_read(op, &p) && p.n_batch > 0;
 }
 
 static enum status run_pass(struct pass_run *run) {
@@ -237,8 +188,8 @@ static enum status run_pass(struct pass_run *run) {
   enum status st = ST_OK;
 
   for (int i = 0; !st && i < ops.n; i++) {
-    struct batched mm;
-    if (!read_batched(ops.v[i], &mm))
+    struct product mm;
+    if (!product_read(ops.v[i], &mm))
       continue;
     struct remark *r = pass_remark(run, mm.op, RULE_BATCH_LOOPS, "%d batch loop%s around a matmul", mm.n_batch,
                                    mm.n_batch == 1 ? "" : "s");

@@ -66,10 +66,25 @@ static bool walk_next(struct walk *w, struct run *r) {
 
 /* ---- reading ----------------------------------------------------------------------------------------------------- */
 
+/* The units of a run whose elements have several: units first, first + step, … of the elements, `parts` times. */
+struct units {
+  int64_t first, step, n;
+  int parts;
+};
+
+static struct units units_of(const struct sim_access *x, const struct run *r) {
+  struct units u = {r->offset >> x->shift, r->step >> x->shift, r->n, x->parts};
+  if (x->parts > 1 && (r->step == x->size || r->n == 1)) /* no gaps */
+    u = (struct units){u.first, 1, r->n * x->parts, 1};
+  return u;
+}
+
 static bool is_written(struct sim_machine *m, const struct sim_access *x, const struct run *r) {
-  const int64_t first = r->offset >> x->shift, step = r->step >> x->shift;
-  return sim_state_is_written(&x->state, first, step, r->n) ||
-         sim_fail(m, SIM_FAULT_UNWRITTEN, "%s: reads memory that nothing has written", x->name);
+  const struct units u = units_of(x, r);
+  bool is = true;
+  for (int k = 0; k < u.parts; k++)
+    is = is && sim_state_is_written(&x->state, u.first + k, u.step, u.n);
+  return is || sim_fail(m, SIM_FAULT_UNWRITTEN, "%s: reads memory that nothing has written", x->name);
 }
 
 /* The elements as one run without gaps, which one element always is.  False if they are not, or no element of a machine's type
@@ -149,7 +164,9 @@ bool sim_read_bits(struct sim_machine *m, const struct sim_access *x, int64_t p,
 /* ---- writing ----------------------------------------------------------------------------------------------------- */
 
 static void mark(const struct sim_access *x, const struct run *r) {
-  sim_state_write(&x->state, r->offset >> x->shift, r->step >> x->shift, r->n);
+  const struct units u = units_of(x, r);
+  for (int k = 0; k < u.parts; k++)
+    sim_state_write(&x->state, u.first + k, u.step, u.n);
 }
 
 void sim_mark_plain(const struct sim_access *x) {

@@ -211,6 +211,10 @@ static struct shape on_vector(const struct sim_program *p, const struct sim_inst
   case NISA_TRANSPOSE:
     s.rule = SIM_COST_VECTOR_TRANSPOSE;
     return s;
+  case NISA_TOPK:
+    s.rule = SIM_COST_TOPK;
+    s.n = 4 * named(i, "src")->elements + named(i, "dst")->elements;
+    return s;
   case NISA_RANDOM:
   case NISA_RANDOM_SEED:
   case NISA_RANDOM_SET_STATE:

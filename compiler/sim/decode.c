@@ -92,7 +92,7 @@ enum status decode_buffer(struct decoder *d, MlirValue v, enum sim_buffer_kind k
   if (rank > NISA_RANK_MAX || !b.type || !mlirShapedTypeHasStaticShape(t))
     return ST_INPUT;
   struct decoded *x = decode_define(d, v);
-  b.bytes = sim_type_bytes(b.type);
+  b.bytes = b.unit = sim_type_bytes(b.type);
   x->buffer = *number = d->buffers.n;
   x->type = b.type;
   x->rank = rank;

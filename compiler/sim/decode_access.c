@@ -12,6 +12,13 @@
 
 /* ---- operands ---------------------------------------------------------------------------------------------------- */
 
+/* The buffer, or whichever it is at run time, has elements of this many bytes, too. */
+static void note_unit(struct decoder *d, const struct decoded *base, int bytes) {
+  for (int k = 0; k < d->buffers.n; k++)
+    if ((base->buffer < 0 || base->buffer == k) && bytes < d->buffers.v[k].unit)
+      d->buffers.v[k].unit = bytes;
+}
+
 static void decode_data(struct decoder *d, const struct nisa_access *x, struct sim_operand *o) {
   const struct decoded *base = decode_find(d, x->base);
   assert(base && base->reg < 0 && mlirAffineMapGetNumResults(x->map) == base->rank);
@@ -27,23 +34,26 @@ static void decode_data(struct decoder *d, const struct nisa_access *x, struct s
   o->partitions = nisa_partitions(x);
   o->elements = nisa_free_elements(x);
   o->bounds = bounds;
+  if (!mlirTypeIsNull(x->type))
+    note_unit(d, base, sim_type_bytes(o->type));
   for (int k = 0; k < x->n_dims; k++)
     o->dim[k].n = x->tile[k];
   for (int r = 0; r < base->rank; r++) {
     struct nisa_index i;
     bool is_affine = nisa_access_index(x, r, &i);
     assert(is_affine); /* nisa_verify has checked it */
-    struct sim_bound b = {.at = {.constant = i.constant}, .extent = base->dims[r], .dim = r};
+    struct sim_bound b = {.at = {.constant = i.constant}, .extent = nisa_access_extent(x, r), .dim = r};
+    const int64_t step = !mlirTypeIsNull(x->type) && r + 1 == base->rank ? sim_type_bytes(o->type) : base->steps[r];
     for (int k = 0; k < x->n_dims; k++) {
-      o->dim[k].step += i.dim[k] * base->steps[r];
+      o->dim[k].step += i.dim[k] * step;
       *(i.dim[k] < 0 ? &b.low : &b.high) += i.dim[k] * (x->tile[k] - 1);
     }
     for (int k = 0; k < x->n_indices; k++)
       if (i.sym[k])
         b.at = decode_add(d, b.at, decode_scalar(d, x->indices[k]), i.sym[k]);
-    o->start.constant += i.constant * base->steps[r];
+    o->start.constant += i.constant * step;
     for (int k = 0; k < b.at.n; k++)
-      o->start = decode_add(d, o->start, b.at.terms[k].reg, b.at.terms[k].factor * base->steps[r]);
+      o->start = decode_add(d, o->start, b.at.terms[k].reg, b.at.terms[k].factor * step);
     if (b.at.n || b.at.constant + b.low < 0 || b.at.constant + b.high >= b.extent)
       bounds[o->n_bounds++] = b;
   }
@@ -60,7 +70,7 @@ static void decode_operand(struct decoder *d, const struct nisa_access *x, bool 
     o->partitions = o->elements = 1;
     return;
   }
-  o->type = decode_type(mlirShapedTypeGetElementType(t), is_unsigned);
+  o->type = decode_type(nisa_access_element(x), is_unsigned);
   decode_data(d, x, o);
 }
 
@@ -128,7 +138,7 @@ static void decode_attributes(struct decoder *d, const struct nisa_instr *in, st
   if (i->kind >= NISA_ALL_GATHER && i->kind <= NISA_COLLECTIVE_PERMUTE)
     i->devices = decode_devices(d, in, i);
   i->index_run = ir_int_attr(op, "elements_per_index", 1);
-  i->n_indices = ir_int_attr(op, "n_indices", 0);
+  i->n_indices = ir_int_attr(op, i->kind == NISA_TOPK ? "n_elements" : "n_indices", 0);
   i->index_offset = ir_int_attr(op, "index_offset", 0);
   i->padding = ir_int_attr(op, "padding", 0);
   if (i->kind == NISA_STREAM_SHUFFLE)

@@ -44,7 +44,7 @@ static bool has_same_shape(struct sim_machine *m, const struct sim_access *dst, 
 static bool copy_overlapping(struct sim_machine *m, const struct sim_access *dst, const struct sim_access *src) {
   const int64_t n = dst->o->elements;
   void *whole;
-  assert(dst->type == src->type || src->buffer != dst->buffer); /* a buffer has one type */
+  assert(dst->type == src->type);
   if (!sim_scratch(m, (size_t)(dst->o->partitions * n * src->size), &whole))
     return false;
   for (int64_t p = 0; p < dst->o->partitions; p++)
@@ -61,8 +61,12 @@ bool sim_exec_copy(struct sim_machine *m) {
     return false;
   if (m->instr->kind == NISA_DMA_COPY)
     m->counts.dma_bytes += dst.o->partitions * dst.o->elements * dst.size;
-  if (dst.type == src.type && sim_conflicts(&dst, &src))
-    return copy_overlapping(m, &dst, &src);
+  if (sim_conflicts(&dst, &src)) {
+    if (dst.type == src.type)
+      return copy_overlapping(m, &dst, &src);
+    if (sim_may_meet(m, &dst, &src))
+      return sim_fail(m, SIM_FAULT_INSTRUCTION, "dst overlaps src, which it reads as another type");
+  }
   bool is_deferred = false;
   if (!sim_defer(m, &dst, &src, &is_deferred) || is_deferred)
     return is_deferred;
@@ -110,11 +114,11 @@ bool sim_exec_transpose(struct sim_machine *m) {
   if (!sim_open(m, 0, &dst) || !sim_open(m, 1, &src))
     return false;
   const int64_t rows = src.o->partitions, columns = src.o->elements, to = sim_plain(&dst), from = sim_plain(&src);
-  if (src.o->n_dims != 2 || dst.o->n_dims != 2 || dst.o->partitions != columns || dst.o->elements != rows ||
-      src.type != dst.type)
+  const bool is_plain = src.o->n_dims == 2 && dst.o->n_dims == 2;
+  if (dst.o->partitions != columns || dst.o->elements != rows || src.type != dst.type)
     return sim_fail(m, SIM_FAULT_INSTRUCTION, "dst is not the transpose of src");
   m->counts.dma_bytes += rows * columns * src.size;
-  if (to < 0 || from < 0 || dst.buffer == src.buffer)
+  if (!is_plain || to < 0 || from < 0 || dst.buffer == src.buffer)
     return transpose_apart(m, &dst, &src);
   if (!sim_check_plain(m, &src))
     return false;

@@ -1,7 +1,9 @@
 /* exec_gather: instructions that move elements to places that a mask or indices give: shuffles, gathers, bounds of segments,
- * and places of elements that are not 0.
+ * places of elements that are not 0, and the largest elements.
  *
  * Each reads all that it needs before it writes, so dst may share memory with a source. */
+#include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "sim/machine.h"
@@ -196,6 +198,66 @@ bool sim_exec_nonzero(struct sim_machine *m) {
       places[k] = i->padding;
     places[n] = found;
     sim_write_int_value(&dst, p, 0, n + 1, places, i->is_unsigned);
+  }
+  return true;
+}
+
+/* ---- the largest elements ---------------------------------------------------------------------------------------- */
+
+struct ranked {
+  float value;
+  int64_t number;
+};
+
+/* The smaller ones first; of equal ones the later; NaN before all. */
+static int by_rank(const void *x, const void *y) {
+  const struct ranked *a = x, *b = y;
+  if (isnan(a->value) || isnan(b->value)) {
+    if (!isnan(a->value) || !isnan(b->value))
+      return isnan(a->value) ? -1 : 1;
+  } else if (a->value != b->value) {
+    return a->value < b->value ? -1 : 1;
+  }
+  return a->number > b->number ? -1 : 1;
+}
+
+/* The partition of a group in which element k is: columns go down and up by turns. */
+static int64_t snake(int64_t k) {
+  const int64_t at = k % CORE;
+  return k / CORE % 2 ? CORE - 1 - at : at;
+}
+
+bool sim_exec_topk(struct sim_machine *m) {
+  struct sim_access dst, index, src;
+  void *memory;
+  if (!sim_open(m, 0, &dst) || !sim_open(m, 1, &index) || !sim_open(m, 2, &src))
+    return false;
+  const int64_t columns = src.o->elements, found = dst.o->elements, n = m->instr->n_indices, k = CORE * found;
+  if (src.o->partitions % CORE || dst.o->partitions != src.o->partitions || index.o->partitions != src.o->partitions ||
+      index.o->elements != found || n < k || n > CORE * columns)
+    return refuse_shape(m);
+  const size_t rows = (size_t)(CORE * columns) * sizeof(float), ranks = (size_t)n * sizeof(struct ranked);
+  if (!sim_scratch(m, ranks + rows + (size_t)found * (sizeof(int64_t) + sizeof(float)), &memory))
+    return false;
+  struct ranked *ranked = memory;
+  int64_t *numbers = (int64_t *)(ranked + n);
+  float *values = (float *)(numbers + found), *in = values + found;
+  for (int64_t group = 0; group < src.o->partitions; group += CORE) {
+    for (int64_t p = 0; p < CORE; p++)
+      if (!sim_work(m, columns) || !sim_read_f32(m, &src, group + p, 0, columns, in + p * columns))
+        return false;
+    for (int64_t i = 0; i < n; i++)
+      ranked[i] = (struct ranked){in[snake(i) * columns + i / CORE], i};
+    qsort(ranked, (size_t)n, sizeof *ranked, by_rank);
+    for (int64_t p = 0; p < CORE; p++) {
+      for (int64_t c = 0; c < found; c++) {
+        const struct ranked *r = &ranked[n - k + c * CORE + (c % 2 ? CORE - 1 - p : p)];
+        values[c] = r->value;
+        numbers[c] = r->number;
+      }
+      sim_write_f32(&dst, group + p, 0, found, values);
+      sim_write_int_value(&index, group + p, 0, found, numbers, true);
+    }
   }
   return true;
 }

@@ -108,6 +108,8 @@ static bool open_access(struct sim_machine *m, struct sim_access *x, bool writes
   x->buffer = o->ref >= 0 ? (int)m->regs[o->ref] : o->buffer;
   const struct sim_buffer *b = &m->program->buffers[x->buffer];
   const struct sim_memory *memory = &m->memories[x->buffer];
+  x->shift = __builtin_ctz((unsigned)b->unit);
+  x->parts = x->size >> x->shift;
   if (!memory->data)
     return sim_fail(m, SIM_FAULT_RELEASED, "%s: the memory %s", x->name,
                     memory->is_released ? "has been released" : "is not allocated");
@@ -140,7 +142,6 @@ static bool open(struct sim_machine *m, int k, bool writes, struct sim_access *x
   if (o->kind == SIM_ABSENT || !o->type)
     return sim_fail(m, SIM_FAULT_INSTRUCTION, "%s is missing or has no type", x->name);
   x->size = sim_type_bytes(o->type);
-  x->shift = __builtin_ctz((unsigned)x->size);
   return o->kind == SIM_SCALAR ? open_scalar(m, x) : open_access(m, x, writes);
 }
 
@@ -160,4 +161,31 @@ bool sim_conflicts(const struct sim_access *dst, const struct sim_access *src) {
   for (int k = 0; is_same && k < a->n_dims; k++)
     is_same = a->dim[k].n == b->dim[k].n && a->dim[k].step == b->dim[k].step;
   return !is_same;
+}
+
+/* Rows and bytes of rows, around an operand. */
+struct extent {
+  int64_t row0, row1, byte0, byte1;
+};
+
+static struct extent extent_of(const struct sim_access *x, int64_t row) {
+  struct extent e = {x->start / row, x->start / row + 1, x->start % row, x->start % row + x->size};
+  for (int k = 0; k < x->o->n_dims; k++) {
+    const struct sim_dim d = x->o->dim[k];
+    if (d.step >= row)
+      e.row1 += (d.n - 1) * ((d.step + row - 1) / row);
+    else
+      e.byte1 += (d.n - 1) * d.step;
+  }
+  return e;
+}
+
+bool sim_may_meet(const struct sim_machine *m, const struct sim_access *x, const struct sim_access *y) {
+  const struct sim_buffer *b = &m->program->buffers[x->buffer];
+  const int64_t row = mem_is_on_chip(b->space) && b->dims[0] ? b->bytes / b->dims[0] : b->bytes;
+  const struct extent e = extent_of(x, row), f = extent_of(y, row);
+  if (x->copy != y->copy)
+    return false;
+  return (e.row0 < f.row1 && f.row0 < e.row1 && e.byte0 < f.byte1 && f.byte0 < e.byte1) || e.byte1 > row ||
+         f.byte1 > row;
 }

@@ -97,8 +97,9 @@ struct sim_access {
   const struct sim_operand *o;
   const char *name;
   enum sim_type type;
-  int size; /* of an element, bytes: 1 << shift */
-  int shift;
+  int size;             /* of an element, bytes */
+  int shift;            /* of a unit of its buffer's states: 1 << shift bytes */
+  int parts;            /* of an element: so many units */
   int buffer;           /* -1: a scalar */
   int64_t copy;         /* of the buffer */
   struct sim_rows rows; /* that copy */
@@ -178,6 +179,8 @@ void sim_free_groups(struct sim_machine *m);
 /* True if writing dst while src is read could change what is read later: they share memory, but are not the same
  * elements in the same order. */
 bool sim_conflicts(const struct sim_access *dst, const struct sim_access *src);
+/* False if it is certain that two operands in one buffer have no byte in common. */
+bool sim_may_meet(const struct sim_machine *m, const struct sim_access *x, const struct sim_access *y);
 
 /* The current instruction has been executed: keeps the operands that the caller watches (watch.c). */
 void sim_watch_now(struct sim_machine *m);
@@ -211,6 +214,7 @@ MUST_USE bool sim_exec_row_gather(struct sim_machine *m);   /* gather */
 MUST_USE bool sim_exec_local_gather(struct sim_machine *m); /* local_gather */
 MUST_USE bool sim_exec_bounds(struct sim_machine *m);       /* sequence_bounds */
 MUST_USE bool sim_exec_nonzero(struct sim_machine *m);      /* nonzero_with_count */
+MUST_USE bool sim_exec_topk(struct sim_machine *m);
 MUST_USE bool sim_exec_random(struct sim_machine *m);
 MUST_USE bool sim_exec_random_seed(struct sim_machine *m);
 MUST_USE bool sim_exec_random_state(struct sim_machine *m); /* random_set_state, random_get_state */

@@ -2,8 +2,9 @@
  *
  * A buffer without a place has a block of its own, with its state after it.  Those that have places lie in SBUF, PSUM or
  * the scratch space in HBM, so that what is written to one place is read from any other that has the same bytes.  Of
- * each of these memories as much is simulated as places reach.  The state of an element of n bytes at byte k is number
- * k / n of the states of all elements of that size: buffers that share no byte of memory share no state.
+ * each of these memories as much is simulated as places reach.  The state of a unit of n bytes at byte k is number
+ * k / n of the states of all units of that size: buffers that share no byte of memory share no state.  The unit of a buffer is
+ * its smallest element.
  */
 #include <assert.h>
 #include <stdlib.h>
@@ -32,8 +33,8 @@ static int64_t all_bytes(const struct sim_buffer *b) {
   return b->bytes * (b->place.copies > 1 ? b->place.copies : 1);
 }
 
-static size_t elements_of(const struct sim_buffer *b) {
-  return (size_t)(all_bytes(b) / sim_type_bytes(b->type));
+static size_t units_of(const struct sim_buffer *b) {
+  return (size_t)(all_bytes(b) / b->unit);
 }
 
 /* The bytes of a block before its state: the data, unless the caller has given the memory for it. */
@@ -42,10 +43,10 @@ static size_t data_bytes(const struct sim_buffer *b, const struct sim_memory *x)
 }
 
 static size_t block_size(const struct sim_buffer *b, const struct sim_memory *x) {
-  return data_bytes(b, x) + sim_state_bytes(b->space == MEM_PSUM, elements_of(b)) + 1;
+  return data_bytes(b, x) + sim_state_bytes(b->space == MEM_PSUM, units_of(b)) + 1;
 }
 
-/* The state of n elements at `at`. */
+/* The state of n units at `at`. */
 static struct sim_state state_at(bool is_psum, void *at) {
   return (struct sim_state){.bits = is_psum ? NULL : at, .groups = is_psum ? at : NULL};
 }
@@ -60,7 +61,7 @@ static bool take_own(struct sim_machine *m, const struct sim_buffer *b, struct s
     return sim_fail(m, SIM_FAULT_MEMORY, "out of memory");
   x->data = x->given ? x->given : block;
   x->state = state_at(b->space == MEM_PSUM, block + data_bytes(b, x));
-  sim_state_fill(&x->state, 0, (int64_t)elements_of(b), is_written);
+  sim_state_fill(&x->state, 0, (int64_t)units_of(b), is_written);
   return true;
 }
 
@@ -128,7 +129,7 @@ static bool make_space(struct sim_machine *m, const struct sim_buffer *b, struct
 static bool take_place(struct sim_machine *m, const struct sim_buffer *b, int64_t copy, struct sim_memory *x,
                        bool is_written) {
   struct sim_space *s = &m->spaces[space_of(b)];
-  const int size = sim_type_bytes(b->type), kind = __builtin_ctz((unsigned)size);
+  const int size = b->unit, kind = __builtin_ctz((unsigned)size);
   const int64_t rows = mem_is_on_chip(b->space) ? b->dims[0] : 1, row = row_bytes(b);
 
   if (!s->data && !make_space(m, b, s))

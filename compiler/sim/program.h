@@ -79,6 +79,7 @@ struct sim_buffer {
   int rank;
   int64_t dims[NISA_RANK_MAX];
   int64_t bytes;
+  int unit;               /* of its states, bytes: the smallest element that an instruction accesses it with */
   const void *initial;    /* globals: the elements; NULL: not initialised */
   int64_t initial_repeat; /* bytes of `initial` that repeat to the end of the buffer; 0: it is as long as the buffer */
   const struct src_loc *loc; /* or NULL */
@@ -144,7 +145,7 @@ struct sim_instr {
   int64_t devices;                               /* collectives: of a group; at least 1 */
   int64_t coefficient[NISA_TILE_MAX];            /* iota: of each dimension of dst */
   const int64_t *shuffle;                        /* stream_shuffle: 32 entries */
-  int64_t index_run, n_indices;                  /* local_gather: elements_per_index, n_indices */
+  int64_t index_run, n_indices;                  /* local_gather: elements_per_index, n_indices; topk: n_elements */
   int64_t index_offset, padding;                 /* nonzero_with_count */
   int result;                                    /* register_load: the register; else -1 */
   bool signals;                                  /* raises the semaphore of its stream by 1 when it is complete */

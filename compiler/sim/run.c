@@ -215,6 +215,8 @@ static bool execute(struct sim_machine *m, const struct sim_instr *i) {
     return sim_exec_bounds(m);
   case NISA_NONZERO_WITH_COUNT:
     return sim_exec_nonzero(m);
+  case NISA_TOPK:
+    return sim_exec_topk(m);
   case NISA_RANDOM:
     return sim_exec_random(m);
   case NISA_RANDOM_SEED:

@@ -94,22 +94,22 @@ static void put_machines(struct buf *b) {
 /* ---- stages ------------------------------------------------------------------------------------------------------ */
 
 static enum status put_pipeline(struct buf *b, struct error *err) {
-  size_t len, nki_len;
-  char *stages = pipeline_describe(&pipeline_hlo, &len), *nki = pipeline_describe(&pipeline_nki, &nki_len);
-  if (!stages || !nki) {
-    free(stages);
-    free(nki);
-    return fail(err, ST_NOMEM, "pipeline");
-  }
+  static const struct {
+    const char *key;
+    const struct pipeline *pipeline;
+  } lists[] = {{"stages", &pipeline_hlo}, {"reference_stages", &pipeline_reference}, {"nki_stages", &pipeline_nki}};
   buf_putc(b, '{');
   json_put_field_str(b, "version", pipeline_version());
-  json_put_key(b, "stages");
-  buf_append(b, stages, len);
-  json_put_key(b, "nki_stages");
-  buf_append(b, nki, nki_len);
+  for (size_t k = 0; k < sizeof lists / sizeof *lists; k++) {
+    size_t len;
+    char *stages = pipeline_describe(lists[k].pipeline, &len);
+    if (!stages)
+      return fail(err, ST_NOMEM, "pipeline");
+    json_put_key(b, lists[k].key);
+    buf_append(b, stages, len);
+    free(stages);
+  }
   buf_puts(b, "}\n");
-  free(stages);
-  free(nki);
   return ST_OK;
 }
 

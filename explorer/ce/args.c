@@ -66,13 +66,15 @@ static void set_kernel(struct setting *s) {
 }
 
 /* The passes as the script numbers them that old links to Compiler Explorer were made with: 0 is the linalg before all of
- * them, 1 is remove-redundant-zero-fill, and two passes that did not exist then have no number.  Returns the stage's
+ * them, 1 is remove-redundant-zero-fill, and passes that did not exist then have no number.  Returns the stage's
  * index, or -1; *last is the largest number. */
 static int numbered_stage(long number, long *last) {
   int found = -1;
   *last = -1;
   for (int i = 0; i < pipeline_hlo.n; i++) {
     const char *name = pipeline_hlo.stages[i].name;
+    if (pipeline_hlo.stages[i].is_own)
+      continue;
     const bool is_first =
         *last < 0 && i + 1 < pipeline_hlo.n && !strcmp(pipeline_hlo.stages[i + 1].name, "remove-redundant-zero-fill");
     if (!is_first && (*last < 0 || !strcmp(name, "decompose-batch-matmul") || !strcmp(name, "knob-driven-fusion")))

@@ -4,6 +4,7 @@ import re
 
 import pytest
 
+from support import compiler
 from support.paths import BUILD, ROOT
 from support.server import ADD_ONE, CSP, FLOAT_INPUT
 
@@ -16,6 +17,26 @@ def test_pipeline_describes_every_stage_in_order(server):
     assert stages[0]["name"] == "trace"
     assert all(s["name"] and s["phase"] and s["dialect"] and s["pass"] and s["summary"] for s in stages)
     assert answer.json["version"]
+    shared = [s for s, line in zip(stages, compiler.pipeline(), strict=True) if line.startswith("STAGE(")]
+    assert answer.json["reference_stages"] == [s | {"index": i} for i, s in enumerate(shared)]
+
+
+def test_the_reference_pipeline_is_chosen_by_an_option_and_has_a_key_of_its_own(server):
+    both = [server.compile(ADD_ONE, inputs=FLOAT_INPUT, options=o) for o in ({}, {"pipeline": "default"}, {"pipeline": "reference"})]
+    assert [r["status"] for r in both] == ["ok"] * 3
+    assert [r["kernels"][0]["pipeline"] for r in both] == ["hlo", "hlo", "reference"]
+    assert both[0]["key"] == both[1]["key"] != both[2]["key"]
+    names = [s["name"] for s in both[2]["kernels"][0]["stages"]]
+    assert names == [line.split('"')[1] for line in compiler.pipeline("reference")]
+
+
+def test_the_reference_pipeline_has_no_stages_of_our_own(server):
+    own = [line.split('"')[1] for line in compiler.pipeline() if line.startswith("STAGE_OWN(")]
+    for name in own:
+        answer = server.post({"source": ADD_ONE, "options": {"pipeline": "reference", "stop_after": f"{name}:{own.count(name)}"}})
+        assert answer.status == 400 and name in str(answer.body)
+    answer = server.post({"source": ADD_ONE, "options": {"pipeline": "other"}})
+    assert answer.status == 400 and "options.pipeline" in str(answer.body)
 
 
 def test_rules_are_those_of_the_table_and_remarks_name_them(server):

@@ -6,6 +6,8 @@ IR: one `mlir-opt-22` process per pass for as many passes as we have stages afte
 
 A Llama decoder layer shows how the time grows with a kernel: to its first stage on the wire, and to its end.
 
+Each small example is compiled over HTTP, and kernels of 500 and 5,000 operations in a process, to their last stages.
+
 Two texts of 50,000 lines are compared, every name of the second another one and one operation in a hundred edited; and two
 large stages over HTTP.  The HLO passes' times are compared for ten times the instructions.
 
@@ -16,19 +18,22 @@ import json
 import pathlib
 import random
 import re
+import resource
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
 
-from support.paths import BUILD, ROOT
+from support.paths import BUILD, ROOT, WORKER
 from support.server import JSON, Server
 
 MLIR_OPT = "mlir-opt-22"
 BAR_PER_PASS = 50
 BAR_TRACED_US = 15
 BAR_HLO_GROWTH = 12
+BAR_SMALL_MS, BAR_DECODER_MS = 25, 400
+CHAINS, BAR_CHAIN_GROWTH = (500, 5000), 12  # operations; the time of the longer one over that of the shorter one
 # where profiles of the passes that are slow say that their time goes
 WHY = {
     "one-shot-bufferize": "upstream; two fifths decide which tensors are written in place, each read of a tensor "
@@ -110,10 +115,45 @@ def decoder_layer(connection, rounds):
     out = {}
     print(f"\nexample decoder_layer: {len(stages)} stages, {sum(stages[-1]['op_counts'].values())} operations at the end\n")
     out["first_stage"] = percentiles("request to first stage on the wire (bar: 100 ms)", [r[0] for r in runs])
-    out["end"] = percentiles("request to end (bar: 2000 ms)", [r[1] for r in runs])
+    out["end"] = percentiles(f"request to end (bar: {BAR_DECODER_MS} ms)", [r[1] for r in runs])
     print(f"\ntime per stage (median of {len(runs)}):")
     show_stages(stages)
     return out
+
+
+def small_examples(connection, rounds):
+    """The median over HTTP of each example but the decoder layer; returns the slowest."""
+    slowest = 0
+    print(f"\nsmall examples over HTTP, jailed, p50 (bar: {BAR_SMALL_MS} ms):")
+    for path in sorted((ROOT / "explorer/examples").glob("*.py")):
+        if "decoder_layer" in path.name:
+            continue
+        source = path.read_text()
+        times = [milliseconds(lambda: compile(connection, json.dumps({"source": f"# {i}\n{source}"}))) for i in range(rounds)]
+        slowest = max(slowest, statistics.median(times))
+        print(f"  {path.stem:28s} {statistics.median(times):8.2f} ms")
+    return slowest
+
+
+def chain_seconds(operations):
+    """Processor time to the last stage of a kernel of so many operations."""
+    steps = "".join(f"    y = np.maximum(np.exp(y * 0.{1 + k % 7}) - x, 0.{1 + k % 9})\n" for k in range(operations // 4))
+    with tempfile.NamedTemporaryFile("w", suffix=".py") as f:
+        f.write(f"import numpy as np\ndef f(x):\n    y = x\n{steps}    return y\n")
+        f.flush()
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        subprocess.run([WORKER, "compile", f.name, "--quiet", "--input", "x=128x128:f32", "--json", "/dev/null"], check=True)
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+def chains():
+    """How the time of all passes grows with the operations; 10 would be linear."""
+    empty, *seconds = (chain_seconds(n) for n in (0, *CHAINS))
+    growth = (seconds[1] - empty) / (seconds[0] - empty)
+    print(f"\n{CHAINS[0]:,} operations {seconds[0] - empty:.2f} s of processor time, {CHAINS[1]:,} operations {seconds[1] - empty:.2f} s: "
+          f"{growth:.1f} times (bar: {BAR_CHAIN_GROWTH})")
+    return growth
 
 
 # 18 operations a round
@@ -258,8 +298,10 @@ def main():
         print(f"\ntime per stage (median of {len(streams)}):")
         show_stages(middle([r[2] for r in streams]))
         out["decoder_layer"] = decoder_layer(connection, args.rounds)
+        out["small_p50"] = small_examples(connection, max(5, args.rounds // 6))
         out["tracing"] = tracing(connection, 20)
         out["diff_http"] = diff_over_http(connection, *one_result(connection))
+    out["chain_growth"] = chains()
     out["diff"] = diff_of_large_texts(10)
     out["hlo_growth"] = hlo_passes()
     if args.json:
@@ -269,7 +311,8 @@ def main():
     ok = ok and out["diff"]["p50"] < 300
     ok = ok and out["tracing"]["p50"] < BAR_TRACED_US
     ok = ok and out["hlo_growth"]["all passes"] <= BAR_HLO_GROWTH
-    ok = ok and decoder["first_stage"]["p50"] <= 100 and decoder["end"]["p50"] < 2000
+    ok = ok and decoder["first_stage"]["p50"] <= 100 and decoder["end"]["p50"] < BAR_DECODER_MS
+    ok = ok and out["small_p50"] < BAR_SMALL_MS and out["chain_growth"] < BAR_CHAIN_GROWTH
     sys.exit(0 if ok else 1)
 
 

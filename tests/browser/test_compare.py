@@ -141,3 +141,20 @@ def test_what_is_pinned_stays_when_another_link_is_opened(new_page, server):
     compare(page)
     row(page, "source").get_by_role("button").click()
     expect(page.locator("#compare-columns .cm-line .diff-word")).to_have_text(["128", "256"])
+
+
+def test_the_reference_stages_are_chosen_compared_and_kept_in_the_link(new_page, server):
+    page = new_page()
+    show(page, server, TILED.format(128))
+    page.get_by_role("button", name="Compare", exact=True).click()
+    page.get_by_role("button", name="other stages").click()
+    expect(page.locator("#compare-names")).to_contain_text("with the reference's stages")
+    expect(page.locator("#compare-names")).to_contain_text("with all stages")
+    page.get_by_role("button", name="keep A").click()
+    expect(page.locator("#pipeline")).to_have_value("reference")
+    compiled(page)
+    page.wait_for_function("() => location.hash.includes('pipeline=reference')")
+    again = new_page()
+    again.goto(page.url)
+    compiled(again)
+    expect(again.locator("#pipeline")).to_have_value("reference")

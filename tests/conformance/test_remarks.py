@@ -10,8 +10,8 @@ TALKING = {
     "remove-redundant-zero-fill", "prepare-arithmetic", "decompose-batch-matmul", "infer-layout",
     "canonicalize-partition-dim", "knob-driven-tiling", "one-shot-bufferize", "eliminate-uninitialized-copies",
     "annotate-memory-space", "eliminate-same-memspace-copy", "legalize-layout",
-    "simplify-linalg", "insert-spill-reload", "insert-memref-dealloc", "linalg-to-nisa", "allocate-memory",
-    "engine-programs",
+    "simplify-linalg", "insert-spill-reload", "insert-memref-dealloc", "linalg-to-nisa",
+    "coalesce-transfers", "allocate-memory", "engine-programs",
 }
 
 
@@ -51,8 +51,8 @@ def test_remarks_lead_to_the_expression_and_to_the_line(results):
         ("accumulates in PSUM", "np.matmul(x, w)", "linalg.matmul"),
         ("the left input is transposed: the tensor engine wants its rows across the partitions", "np.matmul(x, w)", "linalg.matmul"),
         ("blocks of 2x1 tiles in SBUF", "np.matmul(x, w)", "linalg.matmul"),
-        ("TILE=[128,512], 2x1 of them", "product + bias", "linalg.broadcast"),
         ("TILE=[128,512], 2x1 of them", "product + bias", "linalg.generic"),
+        ("promoted 1 input to SBUF", "product + bias", "linalg.generic"),
         ("TILE=[128,512], 2x1 of them", "np.maximum(shifted, 0.0)", "linalg.generic"),
     ]
 

@@ -59,7 +59,7 @@ def options(command):
     found = set(re.findall(r"--[a-z][a-z-]*", text)) | {"--help"}
     if command == "opt":
         stages = (ROOT / "compiler/driver/stages.def").read_text()
-        found |= {f"--{n}" for n in re.findall(r'^STAGE\(\w+, "([^"]+)"', stages, re.M)}
+        found |= {f"--{n}" for n in re.findall(r'^STAGE(?:_OWN)?\(\w+, "([^"]+)"', stages, re.M)}
     return found
 
 

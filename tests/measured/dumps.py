@@ -31,8 +31,13 @@ def theirs(stages):
     return subprocess.run([WORKER, "opt", *passes, stages[-1]], capture_output=True, text=True, check=True).stdout
 
 
-def ours(stages):
-    result = compiler.compile(stages[0].read_text(), "--language", "mlir", "--target", TARGET)
+def without_knobs(text):
+    return "".join(line for line in text.splitlines(keepends=True) if not line.lstrip().startswith(("nkipy.tile_op", "nkipy.layout", "nkipy.fuse")))
+
+
+def ours(stages, knobs=True):
+    text = stages[0].read_text()
+    result = compiler.compile(text if knobs else without_knobs(text), "--language", "mlir", "--target", TARGET)
     assert result["status"] == "ok", result["diagnostics"]
     return compiler.stage(result["kernels"][0], "engine-programs")["text"]
 
@@ -74,13 +79,18 @@ def difference(a, b):
     return "; ".join(words) or "the same transfers and instructions"
 
 
+def kernels(directory):
+    """(name, stages) of each kernel."""
+    for kernel in sorted(x for x in Path(directory).iterdir() if x.is_dir()):
+        yield kernel.name, sorted(kernel.glob("*.mlir"))
+
+
 def table(directory):
     yield "| kernel | theirs µs | ours µs | ratio | ours differs by | critical path, theirs | critical path, ours |"
     yield "| --- | --- | --- | --- | --- | --- | --- |"
-    for kernel in sorted(x for x in Path(directory).iterdir() if x.is_dir()):
-        stages = sorted(kernel.glob("*.mlir"))
+    for kernel, stages in kernels(directory):
         a, b = figures(theirs(stages)), figures(ours(stages))
-        yield (f"| {kernel.name} | {a['us']:.1f} | {b['us']:.1f} | {b['us'] / a['us']:.2f} | {difference(a, b)} | "
+        yield (f"| {kernel} | {a['us']:.1f} | {b['us']:.1f} | {b['us'] / a['us']:.2f} | {difference(a, b)} | "
                f"{a['longest']} | {b['longest']} |")
 
 

@@ -1,8 +1,8 @@
 /* Times the first function of each NISA text and prints a line of JSON for it.
  *
- *     measure TARGET [--text | --json | --trace] FILE…
+ *     measure TARGET [--text | --json | --trace | --row] FILE…
  *
- * With an option it prints the report for a terminal, the profile, or the trace instead. */
+ * With an option it prints the report for a terminal, the profile, the trace, or a row of tests/bench/roofline.py instead. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -64,6 +64,39 @@ static void print(const char *path, const struct sim_timeline *t, int64_t us) {
   printf("}\n");
 }
 
+/* True if the instruction works on several elements, all of them in one partition. */
+static bool is_on_one_partition(const struct sim_program *p, const struct sim_instr *i) {
+  int64_t partitions = 0, elements = 0;
+  for (int k = 0; k < i->def->n_operands; k++) {
+    const struct sim_operand *o = &i->operand[k];
+    if (o->kind != SIM_ACCESS || o->buffer < 0 || !mem_is_on_chip(p->buffers[o->buffer].space))
+      continue;
+    partitions = o->partitions > partitions ? o->partitions : partitions;
+    elements = o->elements > elements ? o->elements : elements;
+  }
+  return partitions == 1 && elements > 1;
+}
+
+/* The rate of HBM and of products are those of one core. */
+static void print_row(const struct sim_timeline *t, struct arena *a) {
+  struct sim_profile p;
+  int64_t instructions = 0, transfers = 0, narrow = 0; /* narrow: of both */
+  sim_profile_make(t, a, &p);
+  for (int e = 0; e < t->n; e++) {
+    const struct sim_exec *x = &t->execs[e];
+    if (x->kind != SIM_EXEC_INSTR && x->kind != SIM_EXEC_TRANSFER)
+      continue;
+    instructions += x->kind == SIM_EXEC_INSTR;
+    transfers += x->kind == SIM_EXEC_TRANSFER;
+    narrow += is_on_one_partition(t->program, &t->program->instrs[x->instr]);
+  }
+  printf("{\"us\": %.3f, \"instructions\": %lld, \"transfers\": %lld, \"narrow\": %lld, \"hbm_bytes\": %lld, "
+         "\"sbuf_peak\": %lld, \"bound\": \"%s\", \"gb_s\": %lld, \"tflops\": {\"bf16\": %lld, \"f32\": %lld}}\n",
+         (double)t->total_ps / 1e6, (long long)instructions, (long long)transfers, (long long)narrow,
+         (long long)(p.hbm_read + p.hbm_written), (long long)p.sbuf[0].peak_bytes, p.bound, (long long)sim_peak_gb_s(t),
+         (long long)sim_constant(SIM_PEAK_BF16, t->target), (long long)sim_constant(SIM_PEAK_F32, t->target));
+}
+
 static const size_t REPORT_MAX = (size_t)1 << 30;
 
 static void report(const char *form, const struct sim_timeline *t, struct arena *a) {
@@ -113,7 +146,9 @@ int main(int argc, char **argv) {
         status = 1;
       } else {
         const int64_t took = processor_us() - start;
-        if (form)
+        if (form && !strcmp(form, "--row"))
+          print_row(&t, &a);
+        else if (form)
           report(form, &t, &a);
         else
           print(argv[k], &t, took);

@@ -125,6 +125,16 @@ CASES = [
     ("x", "nisa.affine_select(pred=(jf > ip), on_true_tile=x, on_false_value=-1.0)", "np.where(columns > rows, x, -1)", F, 0),
     ("x", "nisa.affine_select(pred=(jf == ip), on_true_tile=x, on_false_value=0.0)", "np.where(columns == rows, x, 0)", F, 0),
     ("h", "nisa.dma_transpose(h)", "h.T", B, 0),
+    ("x", "nisa.dropout(x, 0.0)", "x", F, 0), ("x", "nl.dropout(x, 1.0, dtype=nl.bfloat16)", "x * 0", B, 0),
+    ("i", "nl.mod(i, 7)", "i % 7", I, 0), ("x y", "nl.fmod(x, y)", "np.fmod(x, y)", F, 1e-5),
+    ("x", "nl.floor(nl.rand((128, 96), nl.float32)) + x", "x", F, 0),
+    ("x", "(nl.random_seed(5), nl.device_print('x', x), x)[2]", "x", F, 0),
+    ("x", "nl.gather_flattened(x, nisa.iota(95 - jf + 0 * ip, nl.uint32))", "x[:, ::-1]", F, 0),
+    ("x", "nl.gather_flattened(x, nisa.iota(95 - jf + 0 * ip, nl.uint32), mask=(ip < 128))[:, 0:3]", "x[:, :-4:-1]", F, 0),
+    ("x", "nisa.range_select(on_true_tile=x, comp_op0=np.greater_equal, comp_op1=np.less, bound0=nl.full((128, 1), 3.0, nl.float32), bound1=nl.full((128, 1), 9.0, nl.float32), on_false_value=-5.0)",
+     "np.where((columns >= 3) & (columns < 9), x, -5)", F, 0),
+    ("i", "nisa.sequence_bounds(segment_ids=nl.ndarray((1, 4), nl.int32) if False else nl.full((1, 4), 3, nl.int32))", "np.array([0, 0, 0, 0, 4, 4, 4, 4])", I, 0),
+    ("x", "nisa.local_gather(x, nl.full((128, 2), 5, nl.uint16), 4, 32)", "np.tile(x[:, 20:24], (1, 32))", F, 0),
 ]
 
 

@@ -25,7 +25,7 @@ CASES = [
     ("nisa.tensor_tensr(x, x, nl.add)", "nki-unknown-api", "neuronxcc.nki.isa has no tensor_tensr"),
     ("nl.sofmax(x)", "nki-unknown-api", "neuronxcc.nki.language has no sofmax"),
     ("nl.loop_reduce(x, nl.add, [0])", "nki-call", "the result of nl.loop_reduce is not assigned to a tile"),
-    ("nisa.local_gather(x, i, 1)", "nki-unsupported", "local_gather is not compiled here yet"),
+    ("nisa.builtin_custom_op(x)", "nki-unsupported", "builtin_custom_op is not compiled here yet"),
     # accesses
     ("y = nl.load(«a[128 + ip, jf]»)", "nki-bounds", "the indices 128 to 255 are not inside of dimension 0 of a, which has 200"),
     ("y = nl.copy(x[ip, jf + 1])", "nki-bounds", "the indices 1 to 512 are not inside of dimension 1 of x"),
@@ -36,7 +36,7 @@ CASES = [
     ("y = nl.copy(x[nl.arange(64)[:, None] * 2, jf])", "nki-address", "steps over partitions by 2"),
     ("y = nl.copy(x[ip, 511 - jf])", "nki-view", "goes backwards"),
     ("y = nl.copy(blocks)", "nki-view", "blocks has 1 block dimensions"),
-    ("y = nl.copy(«x[i]»)", "nki-unsupported", "an index that is a tensor"),
+    ("y = nl.copy(«x[i]»)", "nki-unsupported", "x is on chip"),
     ("y = nl.copy(«x[1.5]»)", "nki-bounds", "not float"),
     ("y = «ip[3]»", "nki-bounds", "cannot be indexed by 3"),
     ("y = «nl.arange(128)[:, None] + nl.arange(64)[:, None]»", "nki-shape-mismatch", "index tiles of the shapes (128, 1) and (64, 1)"),

@@ -227,7 +227,7 @@ def test_what_is_not_read_is_marked(what):
     assert f"{MARK}{reason}" in head
 
 
-@pytest.mark.parametrize("statement", ["y: object = x + x", "y = x + x if a.shape[0] else x", "y = [x + x for _ in (0, 1)]", "y = strange(x)", "y, z = strange(x)",
+@pytest.mark.parametrize("statement", ["y: object = x + x", "y = nl.load(a[x, 0:4])", "y = nl.load(a[x[:, 0], 0:4])", "y = x + x if a.shape[0] else x", "y = [x + x for _ in (0, 1)]", "y = strange(x)", "y, z = strange(x)",
                                        "del x", "y = lambda: x + 1", "assert x", "for y in strange(x): nl.store(out, y)", "while x: pass", "if x > 1: pass"])
 def test_a_form_that_is_not_known_is_marked(statement):
     body, _ = rewritten(f"    x = nl.load(a)\n    {statement}\n    return out\n")

@@ -30,15 +30,15 @@ def run(rng, on_chip, shape):
         t = apply(t)
         shapes.append(t.shape)
         same = x if not on_chip else nl.load(x)
-        assert same.ap(t.get_pattern(), offset=t.offset).strides == t.strides
-        out = nl.ndarray(t.shape, x.dtype, buffer=nl.shared_hbm)
+        assert same.ap(t.get_pattern(), offset=t.offset, dtype=t.dtype).strides == t.strides
+        out = nl.ndarray(t.shape, t.dtype, buffer=nl.shared_hbm)
         nisa.dma_copy(out, t)
         return out
 
     shapes = []
     got = nki.simulate(kernel)(storage)
     assert shapes == [want.shape], (shape, what, shapes, want.shape)
-    assert (got == want).all(), (shape, what)
+    assert got.dtype == want.dtype and (got == want).all(), (shape, what)
 
 
 @pytest.mark.parametrize("on_chip", [True, False], ids=["SBUF", "HBM"])
@@ -62,8 +62,8 @@ def test_views_are_lowered_to_access_patterns_that_read_the_same(rng):
 def view{i}(x: nl.tensor[{", ".join(map(str, shape))}]):
     t = nl.load(x)
     v = t{steps}
-    out = nl.ndarray(v.shape, x.dtype, buffer=nl.shared_hbm)
-    u = nl.ndarray((v.shape[0], v.size // v.shape[0]), x.dtype)
+    out = nl.ndarray(v.shape, v.dtype, buffer=nl.shared_hbm)
+    u = nl.ndarray((v.shape[0], v.size // v.shape[0]), v.dtype)
     nisa.dma_copy(u, v)
     nisa.dma_copy(out, u)
     return out
@@ -137,6 +137,11 @@ REFUSED = {
     "a name that is missing": (lambda t: t.rearrange(("p", "a", "b"), ("p", "a")), "NkiView"),
     "a name twice": (lambda t: t.rearrange(("p", "a", "a"), ("p", "a", "a")), "NkiView"),
     "names for other dimensions": (lambda t: t.rearrange(("p", "a"), ("p", "a")), "NkiView"),
+    "other elements in no whole number": (lambda t: t.view("int8")[:, :, 0:3].view("int16"), "NkiView"),
+    "other elements with gaps": (lambda t: t[:, :, ::2].reinterpret_cast("int16"), "NkiView"),
+    "other elements that begin between": (lambda t: t.view("int16")[:, :, 1:3].view("int32"), "NkiView"),
+    "other elements of steps between": (lambda t: t.view("int8").ap([[96, 8], [6, 3], [1, 4]]).view("int32"), "NkiView"),
+    "no type": (lambda t: t.view("int33"), "NkiDtype"),
     "two sizes that are not known": (lambda t: t.rearrange(("p", ("a", "c"), "b"), ("p", "a", "c", "b")), "NkiView"),
     "a size that does not divide": (lambda t: t.rearrange(("p", ("a", "c"), "b"), ("p", "a", "c", "b"), {"a": 4}), "NkiView"),
     "a size of 0": (lambda t: t.rearrange(("p", ("a", "c"), "b"), ("p", "a", "c", "b"), {"a": 0}), "NkiView"),

@@ -80,7 +80,7 @@ def check(text, rng, tol=1e-4):
     for line in after.splitlines():
         if re.search(r"linalg\.(?!yield|index)", line):
             for kind in re.findall(r"memref<([\dx]+)x\w+[^>]*(?:<[^>]*>[^>]*)?, [23] : i32>", line):
-                assert int(kind.split("x")[0]) <= 128 and kind.count("x") <= 2, line
+                assert int(kind.split("x")[0]) <= 128 and kind.count("x") <= 3, line
     return after
 
 

@@ -252,7 +252,7 @@ def test_bias_and_scale_of_rank_1_keep_their_values(rng):
     %r1 = arith.subf %r0, %i4 : f32
     linalg.yield %r1 : f32""")
     after = values.check(text, PASS, rng)
-    assert after.count("linalg.broadcast") == 3
+    assert "linalg.broadcast" not in after  # legalize-layout copies rows to partitions
 
 
 @pytest.mark.parametrize("rank", [3, 4])

@@ -11,6 +11,7 @@ import subprocess
 import numpy as np
 import pytest
 
+from measured import dumps
 from support.oracles.nisa_eval import Module, parse_memref
 from support.paths import WORKER
 from support.simulator import Fault, Simulator
@@ -72,3 +73,11 @@ def test_another_compilers_memref_stage_computes_on_nisa_what_numpy_computes(nam
     for g, w in zip(got, want if isinstance(want, tuple) else (want,), strict=True):
         np.testing.assert_allclose(g, w, rtol=2e-5, atol=2e-5)
     record_property("instructions", s.instrs)
+
+
+@pytest.mark.skipif(not DUMPS, reason="NKX_DUMPS names no directory of another compiler's stages")
+@pytest.mark.parametrize("name", KERNELS)
+def test_with_the_same_knobs_our_code_is_never_slower(name):
+    stages = dict(dumps.kernels(DUMPS))[name]
+    theirs, ours = (dumps.figures(text)["us"] for text in (dumps.theirs(stages), dumps.ours(stages)))
+    assert ours <= theirs * 1.0005, f"{ours:.2f} us, not {theirs:.2f}"

@@ -371,6 +371,19 @@ def test_places_of_segments_and_of_elements_that_are_not_0_equal_numpy(simulator
         check(simulator, p)
 
 
+def test_the_largest_elements_of_16_partitions_equal_numpy(simulator):
+    for p, rng, _, _ in cases("topk", n=4 * CASES):
+        columns, groups = int(rng.integers(1, 40)), int(rng.integers(1, 5))
+        n = int(rng.integers(max(8, 16 * columns - 20), 16 * columns + 1))
+        k = int(rng.integers(1, n // 16 + 1)) if n >= 16 else 0
+        if not k:
+            continue
+        x = rng.choice(np.arange(-20, 20) / 4, (16 * groups, columns)).astype(DTYPES["bf16"])
+        p.instr("topk", [p.operand("dst", 16 * groups, [k], "bf16", is_written=True), p.operand("dst_index", 16 * groups, [k], choose(rng, "i32", "i16"), is_written=True),
+                         p.operand("src", 16 * groups, [columns], "bf16", data=x)], "gpsimd", n_elements=n)
+        check(simulator, p)
+
+
 @pytest.mark.parametrize("engine", ["vector", "gpsimd"])
 def test_memset_equals_numpy(simulator, engine):
     for p, rng, partitions, free in cases("memset", engine, n=3 * CASES):

@@ -26,9 +26,11 @@ def stage(kernel, name):
     return found
 
 
-def pipeline():
+def pipeline(name="default"):
+    """The lines of stages.def, or those of the stages that the reference has."""
     text = (ROOT / "compiler/driver/stages.def").read_text()
-    return [line for line in text.splitlines() if line.startswith("STAGE(")]
+    heads = ("STAGE(",) if name == "reference" else ("STAGE(", "STAGE_OWN(")
+    return [line for line in text.splitlines() if line.startswith(heads)]
 
 
 def dtype(name):

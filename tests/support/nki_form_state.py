@@ -158,6 +158,14 @@ def places():
         if at != "swapped":
             yield Form("sequence_bounds", {"dst": Out((1, 2, n), "int32", at), "segment_ids": Tile(ids.astype(np.int32))}, {"dst": want.astype(np.int32)})
     yield Form("sequence_bounds", {"dst": Out((1, 2, 1), "int32"), "segment_ids": Tile(np.array([[4]], np.int32))}, {"dst": np.array([[[0], [1]]], np.int32)})
+    for n, columns, found in ((16, 1, 1), (100, 8, 2), (128, 8, 8), (520, 40, 3)):
+        for numbers in ("uint16", "uint32"):
+            yield topk(n, columns, found, numbers=numbers)
+    for p in (16, 128):
+        yield topk(100, 8, 2, p=p)
+    for at in ("part", "offset", "stride"):
+        yield topk(100, 8, 2, source=at)
+        yield topk(100, 8, 2, to=at)
     for name in TYPES:
         yield nonzero(name)
     for at in ("part", "offset", "stride"):
@@ -168,6 +176,19 @@ def places():
         yield nonzero("int8", **more)
     for p in (1, 16, 17, 128):
         yield nonzero("bfloat16", p=p)
+
+
+def topk(n, columns, found, p=32, numbers="uint32", source="sbuf", to="sbuf"):
+    x = random(f"topk {n}", "bfloat16", (p, columns))
+    x[random("equal", "uint8", x.shape) < 4] = 1.5
+    place = [(r if c % 2 == 0 else 15 - r, c) for c in range(columns) for r in range(16)]
+    values, at = np.zeros((p, found), x.dtype), np.zeros((p, found), dtype(numbers))
+    for q in range(0, p, 16):
+        order = sorted(range(n), key=lambda k: (float(x[q + place[k][0], place[k][1]]), -k))[n - 16 * found:]
+        for (r, c), k in zip(place, order):
+            values[q + r, c], at[q + r, c] = x[q + place[k][0], place[k][1]], k
+    outs = {"val_dst": Out(values.shape, "bfloat16", to), "idx_dst": Out(at.shape, numbers, to)}
+    return Form("topk", {**outs, "src": Tile(x, source), "n": str(n)}, {"val_dst": values, "idx_dst": at})
 
 
 def nonzero(name, source="sbuf", to="sbuf", p=P, **more):

@@ -48,6 +48,11 @@ def runs(run, n=None, partitions=16):
     return [sbuf("x", partitions, 64), sbuf("i", partitions, 2, dtype="uint16"), sbuf("o", partitions, (n or 32) * run), f"nisa.local_gather(o, x, i, {run}{more})"]
 
 
+def largest(n=100, partitions=32, columns=8, found=2, dtype="bfloat16", numbers="uint32", more=0):
+    return [sbuf("x", partitions, columns, dtype=dtype), sbuf("o", partitions, found, dtype=dtype), sbuf("i", partitions, found + more, dtype=numbers),
+            f"nisa.topk(o, i, x, {n})"]
+
+
 def places(more, dtype="int32"):
     return [sbuf("x", 32, 10), sbuf("o", 32, 10 + more, dtype=dtype), "nisa.nonzero_with_count(o, x)"]
 
@@ -142,6 +147,14 @@ LIMITS = [
      "there are 0 indices", TARGETS),
     ("local_gather of fewer partitions", runs(1), runs(1, partitions=15), "nki-operand", "dst has 15 partitions", TARGETS),
     ("local_gather of more partitions", runs(1, partitions=32), runs(1, partitions=17), "nki-operand", "dst has 17 partitions", TARGETS),
+    ("topk of as many as there are", largest(128), largest(129), "nki-size-limit", "16 partitions of src have 128 elements", ("trn1", "trn2")),
+    ("topk of at least 8", largest(16, found=1), largest(7, found=1), "nki-size-limit", "n is 7, but it can be 8 to 65535", ("trn1", "trn2")),
+    ("topk of at most 65535", largest(65535, columns=4096), largest(65536, columns=4096), "nki-size-limit", "n is 65536", ("trn1", "trn2")),
+    ("topk, all of them", largest(32, found=2), largest(31, found=2), "nki-size-limit", "32 elements, more than n, which is 31", ("trn1", "trn2")),
+    ("topk of groups of partitions", largest(partitions=16), largest(partitions=24), "nki-operand", "src has 24 partitions, no groups of 16", ("trn1", "trn2")),
+    ("topk of bfloat16", largest(), largest(dtype="float32"), "nki-dtype", "val_dst is float32", ("trn1", "trn2")),
+    ("topk with numbers of 16 bits", largest(numbers="uint16"), largest(numbers="uint8"), "nki-dtype", "idx_dst is uint8", ("trn1", "trn2")),
+    ("topk with as many numbers", largest(), largest(more=1), "nki-shape-mismatch", "idx_dst has 3 elements", ("trn1", "trn2")),
     ("nonzero_with_count, shorter", places(1), places(0), "nki-shape-mismatch", "dst must have 11, not 10", LATER),
     ("nonzero_with_count, longer", places(1), places(2), "nki-shape-mismatch", "dst must have 11, not 12", LATER),
     ("nonzero_with_count to uint32", places(1), places(1, "uint32"), "nki-dtype", "dst is uint32, but it must be int32", LATER),

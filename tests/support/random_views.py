@@ -4,6 +4,7 @@ import numpy as np
 from support.nki_model import indexed
 
 RANK_MAX = 8
+TYPES = ["int8", "uint8", "int16", "uint16", "int32", "uint32"]  # no floats, of which some do not equal themselves
 
 
 def rearranged(a, source, target, sizes):
@@ -61,7 +62,7 @@ class Chain:
         """(text, f) of one method that can be applied to this shape, where f makes NumPy's view; None if nothing fits."""
         first = 1 if self.on_chip else 0
         free = list(range(first, len(shape)))
-        kind = self.rng.integers(0, 11)
+        kind = self.rng.integers(0, 12)
         d = int(self.rng.choice(free)) if free else 0
         n = shape[d]
         ones = [k for k in free if shape[k] == 1]
@@ -103,7 +104,17 @@ class Chain:
             return f".reshape({new})", lambda x: without_copy(x, new)
         if kind == 10 and free:
             return self.rearrange(shape, d, halves)
+        if kind == 11:
+            name = str(self.rng.choice(TYPES))
+            return f".view(nl.{name})", lambda a: self.retyped(a, np.dtype(name))
         return None
+
+    def retyped(self, a, dtype):
+        """The bytes as another type; ValueError if a place or a step is no whole number of its elements."""
+        steps = [s for s, n in zip(a.strides[:-1], a.shape) if n > 1]
+        if dtype.itemsize > a.itemsize and any(s % dtype.itemsize for s in [a.ctypes.data, self.row, *steps]):
+            raise ValueError
+        return a.view(dtype)
 
     def by_index(self, text):
         key = eval(f"key[{text}]", {"key": np.s_, "nl": _Ds})  # our own text
@@ -128,6 +139,7 @@ class Chain:
     def steps(self, storage, least=1, most=6):
         """Random steps that can follow each other: the view that NumPy makes of the storage, and [(text, f)]."""
         view, steps = storage, []
+        self.row = storage.shape[-1] * storage.itemsize
         for _ in range(int(self.rng.integers(least, most))):
             step = self.step(view.shape)
             if step:

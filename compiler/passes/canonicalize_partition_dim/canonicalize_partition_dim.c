@@ -1,4 +1,4 @@
-/* canonicalize-partition-dim: makes the partition dimension the first dimension.
+/* canonicalize-partition-dim: makes the partition dimension the first dimension longer than 1 of every tile.
  *
  *     %e = linalg.exp ins(%x : 64x128)          %t = linalg.transpose ins(%x) permutation = [1, 0]
  *     layout(%e) {partition_dim = 1}      ==>   %e = linalg.exp ins(%t : 128x64)
@@ -6,8 +6,9 @@
  *                                               %b = linalg.transpose ins(%e) permutation = [1, 0]
  *                                               return %b
  *
- * The pass turns each element-wise operation and reduction whose partition loop is not its first loop, or does not
- * index the first dimension of every operand.  The operation stays in its place and gets its loops in a new order:
+ * A tile of 1x128x64 needs nothing: its second dimension lies across the partitions as it is.  The pass turns each
+ * element-wise operation and reduction with a tile that has more elements before its partition dimension, or whose
+ * partition dimension is the last one of an operand.  The operation stays in its place and gets its loops in a new order:
  * iterator types, maps, linalg.index and tiles change with them.  Its operands are transposed, or used as they are if a
  * turned operation already computes them in that order (orders.h).  So there are transposes only at the beginning and
  * the end of a chain, one per value and order.  This includes reductions of the leading dimension, for which
@@ -98,6 +99,26 @@ static void front_order(int rank, int p, int64_t *perm) {
     perm[i] = i <= p ? i - 1 : i;
 }
 
+static int64_t tile_of(const struct turning *t, int loop) {
+  return t->at.n_loop == t->s.n_loops ? t->at.loop[loop] : t->s.extents[loop];
+}
+
+/* True if each operand that has the partition loop has it where legalize-layout puts the partitions: behind dimensions
+ * of which a tile has one element, and not in the last of several. */
+static bool is_in_place(const struct turning *t) {
+  for (int o = 0; o <= t->s.n_inputs; o++) {
+    const int d = dim_of_loop(t, o, t->part);
+    if (d > 0 && d == mlirAffineMapGetNumResults(t->s.maps[o]) - 1)
+      return false;
+    for (int k = 0; k < d; k++) {
+      const int loop = structured_map_loop(t->s.maps[o], k);
+      if (loop >= 0 ? tile_of(t, loop) > 1 : !mlirAffineExprIsAConstant(mlirAffineMapGetResult(t->s.maps[o], k)))
+        return false;
+    }
+  }
+  return true;
+}
+
 /* Reads op.  Returns false if its loops are already in order, or if this pass does not turn it. */
 static bool needs_turn(MlirOperation op, struct turning *t) {
   *t = (struct turning){.op = op};
@@ -113,12 +134,9 @@ static bool needs_turn(MlirOperation op, struct turning *t) {
   t->part = structured_map_loop(t->s.maps[t->s.n_inputs], t->at.partition_dim);
   if (t->part < 0)
     return false;
-  bool needs = t->part != 0;
-  for (int o = 0; o <= t->s.n_inputs; o++)
-    needs = needs || dim_of_loop(t, o, t->part) > 0;
   for (int i = 0; i < t->s.n_loops; i++)
     t->new_of[i] = i == t->part ? 0 : i < t->part ? i + 1 : i;
-  return needs;
+  return !is_in_place(t);
 }
 
 /* ---- operands that lack the partition dimension ----------------------------------------------------------------- */
@@ -320,6 +338,14 @@ static void turn_transpose(struct orders *orders, MlirOperation op, int rank, co
   edit_erase_unused(orders->run->arena, op);
 }
 
+/* True if a tile of the layout has one element along each dimension before the partitions, which are not the last. */
+static bool has_units_before(const struct layout *at, int rank) {
+  bool is_unit = at->n_tile == rank && at->partition_dim < rank - 1;
+  for (int d = 0; is_unit && d < at->partition_dim; d++)
+    is_unit = at->tile[d] == 1;
+  return is_unit;
+}
+
 /* Handles a transpose or broadcast.  In HBM there are no partitions, and a broadcast is a plain copy, so
  * partition_dim has no meaning there and becomes 0. */
 static void turn_movement(struct orders *orders, MlirOperation op, const struct structured *s) {
@@ -327,7 +353,7 @@ static void turn_movement(struct orders *orders, MlirOperation op, const struct 
   const int rank = (int)mlirAffineMapGetNumResults(s->maps[1]);
   int64_t perm[STRUCTURED_LOOPS_MAX], from[STRUCTURED_LOOPS_MAX];
 
-  if (at.partition_dim <= 0 || at.partition_dim >= rank)
+  if (at.partition_dim <= 0 || at.partition_dim >= rank || has_units_before(&at, rank))
     return;
   front_order(rank, at.partition_dim, perm);
   if (s->kind == SK_TRANSPOSE && at.space == MEM_SBUF && at.n_tile == rank) {

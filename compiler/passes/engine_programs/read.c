@@ -134,16 +134,19 @@ static bool add_index(struct reader *r, struct ep_linear *x, MlirValue v, int64_
   return true;
 }
 
+/* Of the last dimension in bytes: accesses of one buffer may have elements of different sizes. */
 static struct ep_range read_range(struct reader *r, const struct nisa_access *x, int dim) {
-  struct ep_range out = {.is_known = true, .width = 1};
+  const bool is_last = dim + 1 == mlirAffineMapGetNumResults(x->map);
+  const int64_t unit = is_last ? nisa_element_bytes(nisa_access_element(x)) : 1;
+  struct ep_range out = {.is_known = true, .width = unit};
   struct nisa_index at;
   if (!nisa_access_index(x, dim, &at))
     return (struct ep_range){0};
-  out.low.constant = at.constant;
+  out.low.constant = at.constant * unit;
   for (int k = 0; k < x->n_dims; k++)
-    out.width += at.dim[k] * (x->tile[k] - 1);
+    out.width += at.dim[k] * (x->tile[k] - 1) * unit;
   for (int k = 0; out.is_known && k < x->n_indices; k++)
-    out.is_known = !at.sym[k] || add_index(r, &out.low, x->indices[k], at.sym[k]);
+    out.is_known = !at.sym[k] || add_index(r, &out.low, x->indices[k], at.sym[k] * unit);
   return out;
 }
 

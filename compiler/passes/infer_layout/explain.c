@@ -259,18 +259,6 @@ static void explain_space(const struct subject *s) {
 
 /* ---- partitions -------------------------------------------------------------------------------------------------- */
 
-/* The number of tiles with `part` on the partitions: limit_vector in tiles.c says how long the others are. */
-static int64_t tiles_across(const struct tiled *t, int part) {
-  const int last = t->s.n_loops - 1 == part ? part - 1 : t->s.n_loops - 1;
-  const int64_t run = part > last ? NISA_PARTITIONS : FREE_TILE_MAX;
-  int64_t n = 1;
-  for (int i = 0; i < t->s.n_loops; i++) {
-    const int64_t tile = i == part ? NISA_PARTITIONS : i == last ? run : 1;
-    n *= (t->s.extents[i] + tile - 1) / tile;
-  }
-  return n;
-}
-
 /* The dimension of the expression's value that the loop goes over; -1 if that is not known. */
 static int dim_of_loop(const struct subject *s, int loop) {
   for (int d = 0; d < s->rank; d++)
@@ -287,7 +275,8 @@ static void explain_partition(const struct subject *s) {
   if (t->rank < 2 || t->part < 0)
     return;
   struct remark *r = pass_remark(s->f->run, t->op, RULE_PARTITION_DIM, "dimension %d across the partitions", now);
-  remark_limit(r, "partitions", "partitions", s->l->loop[t->part], NISA_PARTITIONS);
+  const int64_t rows = s->l->loop[t->part];
+  remark_limit(r, "partitions", "partitions", rows < NISA_PARTITIONS ? rows : NISA_PARTITIONS, NISA_PARTITIONS);
   const int present = dim_of_loop(s, t->part);
   const bool has_knob = s->has_knob && s->rank >= 0 && infer_may_turn(t, t->part) && present >= 0;
   if (has_knob)
@@ -306,9 +295,39 @@ static void explain_partition(const struct subject *s) {
       remark_reject(r, choice, "a knob asks for longer tiles there than there are partitions");
     else
       remark_reject_for(r, choice, has_knob && of_value >= 0 ? arena_printf(a, "%d", of_value) : NULL,
-                        arena_printf(a, "%" PRId64 " tiles", tiles_across(t, loop)),
+                        arena_printf(a, "%.0f tiles", infer_steps(t, loop)),
                         "what lies across the partitions in its operands and readers would be transposed");
   }
+}
+
+/* Why an operation with one row in a tile has no more. */
+static const char *why_one_row(const struct tiled *t) {
+  int64_t n = 1, n_kept = 1;
+
+  for (int i = 0; i < t->s.n_loops; i++) {
+    n *= t->s.extents[i];
+    n_kept *= t->s.reduction[i] ? 1 : t->s.extents[i];
+  }
+  if (n == 1)
+    return "it has one element";
+  if (t->s.extents[t->part] > 1)
+    return "a knob asks for tiles of one row";
+  if (t->s.kind == SK_MATMUL)
+    return "the left operand has one row";
+  return n_kept == 1 ? "all of its elements are reduced to one" : "the value is a row, and a row lies in one partition";
+}
+
+/* Says that 127 lanes are idle. */
+static void explain_one_row(const struct subject *s) {
+  const struct tiled *t = s->t;
+
+  if (t->part < 0 || s->l->loop[t->part] != 1 || t->s.kind == SK_TRANSPOSE || t->s.kind == SK_BROADCAST)
+    return;
+  struct remark *r = pass_remark(s->f->run, t->op, RULE_ONE_PARTITION, "runs on 1 of %d partitions: %s",
+                                 NISA_PARTITIONS, why_one_row(t));
+  remark_limit(r, "partitions", "partitions", 1, NISA_PARTITIONS);
+  if (t->s.extents[t->part] == 1)
+    remark_reject(r, "more partitions", "the elements would be moved there and back by DMA");
 }
 
 void infer_explain(struct infer *f, struct tiled *t, const struct layout *l, bool is_given) {
@@ -318,4 +337,5 @@ void infer_explain(struct infer *f, struct tiled *t, const struct layout *l, boo
   explain_tile(&s, is_given);
   explain_space(&s);
   explain_partition(&s);
+  explain_one_row(&s);
 }

@@ -121,6 +121,7 @@ static enum status add_tiled(struct infer *f, MlirOperation op) {
     return ST_OK;
   t->rank = (int)mlirShapedTypeGetRank(mlirValueGetType(t->value));
   t->at = layout_read(t->value);
+  t->is_gather = ir_collect_named(f->run->arena, op, "tensor.extract").n > 0;
   t->var = f->n_vars;
   f->n_vars += t->s.n_loops;
   f->n++;
@@ -154,6 +155,8 @@ static void complete(struct infer *f, struct tiled *t) {
     for (int d = 0; d < t->rank; d++) {
       const int loop = infer_result_loop(t, d);
       l.tile[d] = loop < 0 ? 1 : l.loop[loop];
+      if (loop == t->part && t->s.kind == SK_TRANSPOSE && l.tile[d] > NISA_PARTITIONS)
+        l.tile[d] = NISA_PARTITIONS; /* of a long tile, as many rows lie in SBUF side by side */
     }
   }
   if (l.partition_dim < 0) {

@@ -11,6 +11,8 @@
 /* Longest free dimension of a tile unless the user gives another: 8 KiB per partition in f32.  16 tile buffers then
  * take 128 KiB of the smallest SBUF (176 KiB per partition) and leave room for whole values. */
 enum { FREE_TILE_MAX = 2048 };
+/* Most rows and columns of a matrix in one tile of a transpose: 2 KiB in f32, with which DMA comes near its peak. */
+enum { TRANSPOSE_TILE_MAX = 512 };
 
 /* The tile size along one loop of one operation.  Loops over the same dimension of a value are merged in a union-find
  * forest; the root of a set holds its limits. */
@@ -34,6 +36,7 @@ struct tiled {
   int part;           /* the loop that goes over the partitions */
   bool is_part_given; /* given by the user, for this operation or a neighbour */
   MlirOperation part_knob;
+  bool is_gather;      /* its body picks elements of a tensor */
   bool is_boundary;    /* a neighbour has another partition loop: canonicalize-partition-dim transposes between them */
   bool is_user_space;  /* the user gave the memory space */
   bool is_space_fixed; /* no knob moves the value, because it is returned, carried or picked from */
@@ -77,6 +80,8 @@ enum status infer_tiles(struct infer *f);
 int64_t infer_tile(const struct infer *f, const struct tiled *t, int loop);
 /* The size that a knob of this operation or of a neighbour gives for the loop; 0 if none does. */
 int64_t infer_given_tile(const struct infer *f, const struct tiled *t, int loop);
+/* The number of tiles, of the default sizes, with this loop on the partitions. */
+double infer_steps(const struct tiled *t, int part);
 /* True if the operation may have this loop on the partitions. */
 bool infer_may_turn(const struct tiled *t, int loop);
 

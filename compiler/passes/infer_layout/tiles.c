@@ -123,17 +123,70 @@ bool infer_may_turn(const struct tiled *t, int loop) {
          is_plain(t, loop);
 }
 
-/* Returns the number of tiles of t if `part` goes over the partitions: one tile covers the last loop, the others take
- * one step each. */
-static double steps(const struct tiled *t, int part) {
+/* True if the operation computes with `part` across the partitions in the present order of its operands: a buffer's
+ * partitions are its first dimension whose tile is not 1, and the loops before `part` have tiles of 1.  The last
+ * dimension of a buffer is never across the partitions, unless it is the only one. */
+static bool is_in_place(const struct tiled *t, int part) {
+  for (int o = 0; o <= t->s.n_inputs; o++) {
+    const int d = infer_dim(t, o, part), rank = (int)mlirAffineMapGetNumResults(t->s.maps[o]);
+    if (d > 0 && d == rank - 1)
+      return false;
+    for (int k = 0; k < d; k++)
+      if (infer_loop(t, o, k) > part)
+        return false;
+  }
+  return true;
+}
+
+/* The most free dimensions of one access; a partition's elements are read in up to three nested runs. */
+enum { FREE_DIMS_MAX = 3 };
+
+/* Sets tile[i] for every loop, with `part` across the partitions.  The loops after it are in one tile as far as it
+ * holds them, from the last one on; loops before it take one step each.  A loop along which an operand is not plain,
+ * and each loop of a gather, takes one step, too, unless it is the last one. */
+static void vector_tile(const struct tiled *t, int part, int64_t *tile) {
+  const bool is_turned = part == t->s.n_loops - 1;
+  int last = t->s.n_loops - 1 - is_turned, n_free = 0;
+  int64_t room = is_turned ? NISA_PARTITIONS : FREE_TILE_MAX;
+
+  for (int i = 0; i < t->s.n_loops; i++)
+    tile[i] = 1;
+  if (part >= 0)
+    tile[part] = NISA_PARTITIONS < t->s.extents[part] ? NISA_PARTITIONS : t->s.extents[part];
+  for (int i = last; i >= 0 && i != part && room > 1 && n_free < FREE_DIMS_MAX; i--) {
+    if (i < last && (is_turned || t->is_gather || !is_plain(t, i) || i < part))
+      return;
+    tile[i] = t->s.extents[i] < room ? t->s.extents[i] : room;
+    room = tile[i] < t->s.extents[i] ? 1 : room / (tile[i] > 0 ? tile[i] : 1);
+    n_free += tile[i] > 1;
+  }
+}
+
+double infer_steps(const struct tiled *t, int part) {
+  int64_t tile[STRUCTURED_LOOPS_MAX];
   double n = 1;
-  for (int i = 0; i < t->s.n_loops - 1; i++)
-    n *= i == part ? (double)((t->s.extents[i] + NISA_PARTITIONS - 1) / NISA_PARTITIONS) : (double)t->s.extents[i];
+
+  vector_tile(t, part, tile);
+  for (int i = 0; i < t->s.n_loops; i++)
+    n *= tile[i] > 0 ? (double)((t->s.extents[i] + tile[i] - 1) / tile[i]) : 1;
   return n;
 }
 
-/* The smallest reduction factor of the number of tiles that is worth the transposes at the ends of a chain. */
-enum { WORTH_TURNING = 4 };
+enum {
+  WORTH_TURNING = 4,    /* the smallest gain that is worth the transposes at the ends of a chain */
+  INSTRUCTION_COST = 64 /* of an instruction without its elements, in elements per partition */
+};
+
+/* Returns a measure of the time with `part` across the partitions: an instruction takes a cycle for each element of a
+ * partition. */
+static double cost(const struct tiled *t, int part) {
+  int64_t tile[STRUCTURED_LOOPS_MAX], run = 1;
+
+  vector_tile(t, part, tile);
+  for (int i = 0; i < t->s.n_loops; i++)
+    run *= i == part ? 1 : tile[i];
+  return infer_steps(t, part) * (double)(run + INSTRUCTION_COST) * (is_in_place(t, part) ? 1 : WORTH_TURNING);
+}
 
 /* With three or more dimensions the leading one is often a short batch, which leaves most partitions idle, so a
  * longer loop replaces it.  The last loop is not chosen, so that rows stay contiguous and the copies are plain strided
@@ -142,12 +195,13 @@ static bool choose_part(struct tiled *t) {
   const int usual = default_part(t);
   int best = usual;
 
-  if (!spreads_partition(t) || t->s.n_loops < 3 || usual < 0)
+  if ((!spreads_partition(t) && t->s.kind != SK_BROADCAST) || t->s.n_loops < 3 || usual < 0)
     return false;
   for (int i = 0; i < t->s.n_loops - 1; i++)
-    if (!t->s.reduction[i] && infer_dim(t, t->s.n_inputs, i) >= 0 && steps(t, i) < steps(t, best) && is_plain(t, i))
+    if (!t->s.reduction[i] && infer_dim(t, t->s.n_inputs, i) >= 0 && cost(t, i) < cost(t, best) && is_plain(t, i) &&
+        (spreads_partition(t) || is_in_place(t, i)))
       best = i;
-  if (steps(t, best) * WORTH_TURNING > steps(t, usual))
+  if (best == usual)
     return false;
   t->part = best;
   return true;
@@ -209,15 +263,30 @@ static void limit_matmul(struct infer *f, const struct tiled *t) {
     limit(f, t, batch + i, most[i], most[i]);
 }
 
+/* Returns the number of tiles of a transpose: one covers the last loop and up to 128 steps of `part`, the others take
+ * one step each. */
+static double copy_steps(const struct tiled *t, int part) {
+  double n = 1;
+  for (int i = 0; i < t->s.n_loops - 1; i++)
+    n *= i == part ? (double)((t->s.extents[i] + NISA_PARTITIONS - 1) / NISA_PARTITIONS) : (double)t->s.extents[i];
+  return n;
+}
+
 /* Tiles of a transpose are two-dimensional: the last dimensions of the result and of the operand, at most 128 each.
- * If the last dimension stays last, the transpose is a copy in another order; its tiles extend along the last dimension
+ * Those of a matrix are longer, so that its rows are read and written in runs of 2 KiB; legalize-layout cuts such a tile
+ * into parts of 128 rows and columns.  If the last dimension stays last, the transpose is a copy in another order; its tiles extend along the last dimension
  * and the one that fills most partitions. */
 static void limit_transpose(struct infer *f, const struct tiled *t) {
   const int last = t->rank - 1, was_last = last < 0 ? -1 : infer_dim(t, 1, infer_loop(t, 0, last));
   int across = 0;
 
+  if (t->rank == 2 && was_last != last && !t->at.n_loop && !t->at.n_tile) {
+    limit(f, t, 0, INT64_MAX, TRANSPOSE_TILE_MAX);
+    limit(f, t, 1, INT64_MAX, TRANSPOSE_TILE_MAX);
+    return;
+  }
   for (int d = 1; d < last; d++)
-    if (steps(t, infer_result_loop(t, d)) < steps(t, infer_result_loop(t, across)))
+    if (copy_steps(t, infer_result_loop(t, d)) < copy_steps(t, infer_result_loop(t, across)))
       across = d;
 
   for (int d = 0; d < t->rank; d++) {
@@ -233,23 +302,15 @@ static void limit_transpose(struct infer *f, const struct tiled *t) {
   }
 }
 
-/* The partition loop takes up to 128, the last other loop a long run, and each of the others
- * one step.  If the last loop is the partition loop, the operands will be transposed in tiles of at most 128 rows and
- * columns. */
+/* The partition loop takes up to 128, the loops after it a long run.  If the last loop is the partition loop, the
+ * operands will be transposed in tiles of at most 128 rows and columns. */
 static void limit_vector(struct infer *f, const struct tiled *t) {
-  int last = t->s.n_loops - 1;
-  if (last == t->part)
-    last--;
-  const bool is_turned = t->part > last;
+  int64_t tile[STRUCTURED_LOOPS_MAX];
 
-  for (int i = 0; i < t->s.n_loops; i++) {
-    if (i == t->part)
-      limit(f, t, i, NISA_PARTITIONS, NISA_PARTITIONS);
-    else if (i == last)
-      limit(f, t, i, INT64_MAX, is_turned ? NISA_PARTITIONS : FREE_TILE_MAX);
-    else
-      limit(f, t, i, INT64_MAX, 1);
-  }
+  vector_tile(t, t->part, tile);
+  for (int i = 0; i < t->s.n_loops; i++)
+    limit(f, t, i, i == t->part ? NISA_PARTITIONS : INT64_MAX,
+          i == t->part && tile[i] < NISA_PARTITIONS ? NISA_PARTITIONS : tile[i]);
 }
 
 static void limit_operation(struct infer *f, const struct tiled *t) {
@@ -296,7 +357,8 @@ static void cut_transpose(struct infer *f, struct tiled *t) {
 
   if (dim <= 0)
     return;
-  if (l->n_tile == t->rank && l->tile[dim] > NISA_PARTITIONS) {
+  const bool is_cut = l->n_loop == t->s.n_loops && l->loop[loop] <= NISA_PARTITIONS; /* and the tile holds several */
+  if (l->n_tile == t->rank && l->tile[dim] > NISA_PARTITIONS && !is_cut) {
     size = l->tile[dim];
     l->tile[dim] = NISA_PARTITIONS;
     knob = l->layout_op;

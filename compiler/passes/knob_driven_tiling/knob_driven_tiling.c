@@ -31,6 +31,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "mlir-c/AffineExpr.h"
 #include "mlir-c/BuiltinAttributes.h"
 #include "mlir-c/BuiltinTypes.h"
 
@@ -114,6 +115,8 @@ static enum status check_matmul(struct pass_run *run, const struct tiled *t) {
 /* Checks that the leading dimension of each operand in SBUF, which is spread over the partitions, is not too
  * large. */
 static enum status check_partitions(struct pass_run *run, const struct tiled *t) {
+  if (t->s.kind == SK_TRANSPOSE && t->s.n_loops == 2)
+    return ST_OK; /* legalize-layout cuts its tiles into parts of 128 rows and columns */
   for (int o = 0; o < t->s.n_inputs + t->s.n_inits; o++) {
     int64_t dims[STRUCTURED_LOOPS_MAX];
     if (ir_shape(mlirOperationGetOperand(t->op, o), STRUCTURED_LOOPS_MAX, dims) < 1 ||
@@ -243,9 +246,19 @@ static bool is_in_sbuf(MlirValue v) {
   }
 }
 
+/* True if every step reads the same elements of operand o.  Then tiling makes no slice of it that could be promoted:
+ * the copy would take the place of the value for all its users, and of its layout.  legalize-layout makes the copy. */
+static bool is_same_in_each_step(const struct tiled *t, int o) {
+  for (int d = 0; d < mlirAffineMapGetNumResults(t->s.maps[o]); d++)
+    if (!mlirAffineExprIsAConstant(mlirAffineMapGetResult(t->s.maps[o], d)))
+      return false;
+  return true;
+}
+
 static bool needs_promotion(const struct tiled *t, int o) {
   MlirValue v = mlirOperationGetOperand(t->op, o);
-  return !reads_by_dma(t) && mlirTypeIsARankedTensor(mlirValueGetType(v)) && !is_in_sbuf(v);
+  return !reads_by_dma(t) && mlirTypeIsARankedTensor(mlirValueGetType(v)) && !is_in_sbuf(v) &&
+         !is_same_in_each_step(t, o);
 }
 
 static void promote_operands(struct script *s, const struct tiled *t, int h) {
@@ -452,7 +465,8 @@ static void remark_tile(struct pass_run *run, const struct tiled *t) {
       pass_remark(run, t->op, RULE_TILES, "TILE=%s, %s of them", layout_ints(run->arena, t->s.n_loops, t->tile), count);
   const int rows = structured_map_loop(t->s.maps[t->s.n_inputs], 0);
   if (rows >= 0)
-    remark_limit(r, "partitions", "partitions", t->tile[rows], NISA_PARTITIONS);
+    remark_limit(r, "partitions", "partitions", t->tile[rows] < NISA_PARTITIONS ? t->tile[rows] : NISA_PARTITIONS,
+                 NISA_PARTITIONS);
   if (is_matmul(t))
     remark_limit(r, "PSUM bank", "f32 columns of the product", t->tile[1], NISA_BANK_F32);
   const bool turns_lhs = is_matmul(t) && !is_lhs_transposed(t);

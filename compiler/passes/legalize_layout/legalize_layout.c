@@ -333,6 +333,8 @@ static enum status run_pass(struct pass_run *run) {
     if (is_new)
       st = choose_all(&g); /* chooses forms for the new buffers, too */
   }
+  if (!st && legal_hoist(run))
+    st = choose_all(&g);
   for (struct physical *b = g.buffers; !st && b; b = b->next)
     make(&g, b);
   ops = ir_collect(run->arena, run->module, is_tiled, NULL);

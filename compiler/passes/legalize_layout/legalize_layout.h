@@ -73,6 +73,9 @@ void legal_stage_transpose(struct pass_run *run, MlirOperation op);
  * partitions of the result, broadcasts it to a buffer with one row per partition.  Returns true if there was such an
  * input. */
 bool legal_spread(const struct legalize *g, MlirOperation op);
+/* Moves copies and broadcasts from buffers that a loop does not write before that loop, if SBUF has room (hoist.c).
+ * Returns true if any was moved. */
+bool legal_hoist(struct pass_run *run);
 /* Copies an input to a buffer with the result's tiles if its partitions are another dimension than the result's, or
  * if its blocks would cut the result at a partition where no engine can start.  Returns true if there was such an
  * input. */

@@ -72,6 +72,22 @@ static void copy_tiles(struct fill *f, struct ir_builder *b, int d) {
   }
 }
 
+/* Chooses the tile that is copied: the first dimension longer than 1, but not the last, lies across the partitions, and
+ * the tile has as much of the dimensions after it as it holds. */
+static void cut_fill(struct fill *f) {
+  int64_t room = FILL_FREE_MAX;
+  int p = 0;
+
+  while (p < f->rank - 2 && f->dims[p] == 1)
+    p++;
+  for (int d = f->rank - 1; d >= 0; d--) {
+    const int64_t most = d == p ? NISA_PARTITIONS : d > p ? room : 1;
+    f->cut[d] = f->dims[d] < most ? f->dims[d] : most;
+    if (d > p)
+      room = f->cut[d] < f->dims[d] ? 1 : room / (f->cut[d] > 0 ? f->cut[d] : 1);
+  }
+}
+
 static void stage_fill(struct pass_run *run, MlirOperation op) {
   struct ir_builder b = edit_before(run, op);
   struct fill f = {.to = mlirOperationGetOperand(op, 1)};
@@ -83,10 +99,7 @@ static void stage_fill(struct pass_run *run, MlirOperation op) {
     f.to = memrefs_expand(&b, f.to, (int[]){2}, 2, (int64_t[]){1, n});
     f.rank = ir_shape(f.to, LEGAL_RANK_MAX, f.dims);
   }
-  for (int d = 0; d < f.rank; d++) {
-    const int64_t most = d == 0 ? NISA_PARTITIONS : d == f.rank - 1 ? FILL_FREE_MAX : 1;
-    f.cut[d] = f.dims[d] < most ? f.dims[d] : most;
-  }
+  cut_fill(&f);
   f.tile = memrefs_alloc(&b, memrefs_type(run->ir->ctx, memrefs_element(f.to), f.rank, f.cut, MEM_SBUF));
   MlirOperation fill = mlirOperationClone(op);
   mlirOperationSetOperand(fill, 1, f.tile);
@@ -173,15 +186,42 @@ static bool indexes(const struct tiled_op *t, int o, int loop) {
   return false;
 }
 
+/* Returns the copy that fills the buffer v, if `reader` is the only reader of v and comes after the copy in the same
+ * block; otherwise null. */
+static MlirOperation copy_for(MlirValue v, MlirOperation reader) {
+  MlirOperation def = ir_defining_op(v), copy = {NULL}, none = {NULL};
+
+  if (mlirOperationIsNull(def) || !ir_is(def, "memref.alloc"))
+    return none;
+  for (MlirOpOperand u = mlirValueGetFirstUse(v); !mlirOpOperandIsNull(u); u = mlirOpOperandGetNextUse(u)) {
+    MlirOperation op = mlirOpOperandGetOwner(u);
+    if (mlirOperationEqual(op, reader) || layout_is_annotation(op))
+      continue;
+    if (!mlirOperationIsNull(copy) || !ir_is(op, "memref.copy") || mlirOpOperandGetOperandNumber(u) != 1 ||
+        !mlirBlockEqual(mlirOperationGetBlock(op), mlirOperationGetBlock(reader)) ||
+        !mlirOperationIsBeforeInBlock(op, reader))
+      return none;
+    copy = op;
+  }
+  return copy;
+}
+
 /* Broadcasts operand o, which has extent 1 along loop p, to a new buffer with as many rows as the loop has
- * iterations. */
+ * iterations.  A row that was copied to the chip for this comes directly from where the copy took it. */
 static void spread_operand(struct pass_run *run, struct tiled_op *t, int o, int p) {
   MlirValue v = mlirOperationGetOperand(t->op, o);
-  struct ir_builder b = edit_before(run, t->op);
+  MlirOperation copy = copy_for(v, t->op);
+  struct ir_builder b = edit_before(run, mlirOperationIsNull(copy) ? t->op : copy);
   int64_t dims[LEGAL_RANK_MAX], wide[LEGAL_RANK_MAX], zero[LEGAL_RANK_MAX] = {0};
   bool drop[LEGAL_RANK_MAX] = {false};
   const int rank = ir_shape(v, LEGAL_RANK_MAX, dims);
 
+  b.loc = mlirOperationGetLocation(t->op);
+  if (!mlirOperationIsNull(copy)) {
+    v = mlirOperationGetOperand(copy, 0);
+    b.before = mlirOperationGetNextInBlock(copy);
+    mlirOperationDestroy(copy);
+  }
   for (int d = 0; d < rank; d++)
     wide[d] = d == p ? t->extents[p] : dims[d];
   drop[p] = true;
@@ -198,6 +238,8 @@ static void spread_operand(struct pass_run *run, struct tiled_op *t, int o, int 
   now[o] = mlirAffineMapAttrGet(ir_map(&b, t->n_loops, rank, results));
   ir_set_attr(t->op, "indexing_maps", mlirArrayAttrGet(b.ctx, t->n_operands, now));
   mlirOperationSetOperand(t->op, o, own);
+  struct remark *r = pass_remark(run, t->op, RULE_BROADCAST_TO_PARTITIONS, "operand %d is copied to all partitions", o);
+  remark_reject(r, "reading it in place", "a lane reads its own partition only");
 }
 
 bool legal_spread(const struct legalize *g, MlirOperation op) {

@@ -61,6 +61,7 @@ static enum status begin(struct generic *g, struct ln *ln, const struct structur
       return st;
     ln_define(&g->body, (struct ln_value){.v = arg, .kind = LN_MANY, .at = g->view[k]});
   }
+  ln_mark_functions(&g->body);
   return ST_OK;
 }
 

@@ -16,6 +16,14 @@
 
 /* ---- the pass --------------------------------------------------------------------------------------------------- */
 
+/* The identity matrix of a type in SBUF, for transposes in one function. */
+struct ln_identity {
+  MlirOperation function;
+  MlirType element;
+  MlirValue matrix;
+};
+enum { LN_IDENTITIES_MAX = 3 }; /* f32, bf16, f16 */
+
 struct ln {
   struct pass_run *run;
   MlirOperation op;    /* the operation that is being lowered */
@@ -25,6 +33,8 @@ struct ln {
   MlirAttribute codes;              /* of custom ops; may be null */
   struct arena scratch;             /* for the views of op */
   uint64_t said[NISA_ENGINE_COUNT]; /* of op: for each engine the kinds of instructions that a remark names, as bits */
+  int n_identities;
+  struct ln_identity identity[LN_IDENTITIES_MAX];
 };
 
 /* Adds an error about ln->op: "not supported on NISA: linalg.pooling: <reason>".  Returns ST_INPUT. */
@@ -178,6 +188,10 @@ MlirOperation ln_emit(struct ln *ln, enum nisa_kind k, enum nisa_engine engine, 
 /* dst = src over all atoms of dst, whatever their memories are; chooses the instruction.  is_unsigned: integers in src
  * and dst are unsigned. */
 enum status ln_move(struct ln_walk *w, const struct ln_view *dst, const struct ln_view *src, bool is_unsigned);
+/* transpose.c: dst = src for two views of two loops, of which each has the other one on its partitions.
+ * ln_can_transpose: both are in SBUF and of a type that the tensor engine passes through. */
+bool ln_can_transpose(const struct ln_view *dst, const struct ln_view *src);
+enum status ln_transpose(struct ln_walk *w, const struct ln_view *dst, const struct ln_view *src);
 /* Returns in *out a view in SBUF with the elements of src and the partitions `par`: src itself if it is such a view,
  * otherwise a copy. */
 enum status ln_stage(struct ln_walk *w, struct ln_view *src, ln_atoms par, struct ln_view **out);
@@ -238,6 +252,9 @@ void ln_define(struct ln_body *b, struct ln_value value);
  * needs it; ln_body_finish releases the others. */
 enum status ln_compile_body(struct ln_body *b, MlirOperation until);
 void ln_body_finish(struct ln_body *b);
+/* functions.c: replaces functions of the Scalar engine by operations that ops.c lowers to one activation, and removes what is
+ * not used any more. */
+void ln_mark_functions(struct ln_body *b);
 
 /* Returns in *out x as a view on chip with the body's partitions.  Later users of x get the same view. */
 enum status ln_materialize(struct ln_body *b, struct ln_value *x, struct ln_view **out);

@@ -3,7 +3,9 @@
  *     HBM <-> HBM, SBUF     dma_copy                        a source that lacks a loop is repeated, also over partitions
  *     SBUF -> SBUF, PSUM    tensor_copy                     if both sides have the same loops on the partitions
  *     SBUF -> SBUF          dma_copy                        otherwise, and if no engine can start at the partition
- *     transpose of 2 loops  dma_transpose into SBUF         elements of 2 and 4 bytes; dma_copy of elements otherwise
+ *     transpose of 2 loops  a product with the identity     floats, SBUF -> SBUF (transpose.c)
+ *                           dma_transpose into SBUF         other elements of 2 and 4 bytes, and from HBM; dma_copy of
+ *                                                           elements otherwise
  *     PSUM <-> HBM          through a buffer in SBUF, which is released again
  *
  * nkigen refuses moves that its table does not list (real transposes out of SBUF, copies inside PSUM, fills of HBM)
@@ -130,6 +132,17 @@ static enum status move_through(struct ln_walk *w, const struct ln_view *dst, co
   return st;
 }
 
+/* True if an engine can start at the first partition of v.  access_starts_well has the rule. */
+static bool starts_well(const struct ln_walk *w, const struct ln_view *v) {
+  const struct ln_form *f = &v->index[0];
+  struct linear at = {.constant = f->constant};
+
+  if (!mlirValueIsNull(f->offset) && !linear_add(&at, f->offset, 1))
+    return false;
+  const int64_t n = ln_extent(w, ln_partition_atoms(v));
+  return access_starts_well(&at, n, NISA_PARTITIONS, n);
+}
+
 static enum status move_by_dma(struct ln_walk *w, const struct ln_view *dst, const struct ln_view *src,
                                bool is_unsigned) {
   const bool into_chip = mem_is_on_chip(dst->space), from_chip = mem_is_on_chip(src->space);
@@ -142,6 +155,9 @@ static enum status move_by_dma(struct ln_walk *w, const struct ln_view *dst, con
   if (mlirTypeIsAInteger(dst->element) && mlirTypeIsAInteger(src->element) &&
       !mlirTypeEqual(dst->element, src->element))
     return ln_fail(w->ln, "DMA does not convert between integer types");
+  if (into_chip && is_transpose(dst, src, par) && ln_can_transpose(dst, src) && starts_well(w, dst) &&
+      starts_well(w, src))
+    return ln_transpose(w, dst, src);
   if (into_chip && is_transpose(dst, src, par))
     return emit_transpose_copy(w, dst, src, par);
   if (!into_chip && from_chip) {
@@ -152,17 +168,6 @@ static enum status move_by_dma(struct ln_walk *w, const struct ln_view *dst, con
       return move_through(w, dst, src, src->element, other, is_unsigned);
   }
   return emit_pair(w, NISA_DMA_COPY, NISA_ENGINE_DMA, par, dst, src, false);
-}
-
-/* True if an engine can start at the first partition of v.  access_starts_well has the rule. */
-static bool starts_well(const struct ln_walk *w, const struct ln_view *v) {
-  const struct ln_form *f = &v->index[0];
-  struct linear at = {.constant = f->constant};
-
-  if (!mlirValueIsNull(f->offset) && !linear_add(&at, f->offset, 1))
-    return false;
-  const int64_t n = ln_extent(w, ln_partition_atoms(v));
-  return access_starts_well(&at, n, NISA_PARTITIONS, n);
 }
 
 enum status ln_move(struct ln_walk *w, const struct ln_view *dst, const struct ln_view *src, bool is_unsigned) {

@@ -307,6 +307,9 @@ static const char *function_of(MlirOperation op) {
       {"math.floor", "floor"}, {"math.ceil", "ceil"}, {"math.round", "round"}, {"math.roundeven", "round_even"},
       {"math.trunc", "trunc"},
   };
+  MlirAttribute marked = ir_attr(op, "nkipy.function");
+  if (!mlirAttributeIsNull(marked)) /* functions.c */
+    return mlirStringAttrGetValue(marked).data;
   for (int k = 0; k < N(table); k++)
     if (ir_is(op, table[k][0]))
       return table[k][1];

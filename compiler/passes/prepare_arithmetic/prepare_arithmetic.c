@@ -10,7 +10,7 @@
  * Shapes (shapes.c, reduce.c): engines work on two and more dimensions, of which the first is the partitions.
  *
  *     tensor<N>            ==>  a column [N,1], a row [1,N] or [P,N/P], then tensor.collapse_shape
- *     x[M,N] + bias[N]     ==>  x + linalg.broadcast of bias over the partitions
+ *     x[M,N] + bias[N]     ==>  x + bias[1,N]
  *     x[M,N] * scale[M]    ==>  x * scale[M,1]            one number per partition needs no copy
  *     sum of x[M,N]        ==>  sum over N to [M,1], transpose, sum to [1,1]
  *

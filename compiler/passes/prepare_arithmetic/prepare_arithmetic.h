@@ -29,9 +29,11 @@ bool prepare_has_op(struct pass_run *run, MlirOperation op, const char *name);
 void prepare_result(struct pass_run *run, MlirOperation op, const struct structured *s, int r, int rank,
                     const int64_t *dims);
 /* Gives every input of the generic op full rank: its dimension d is loop d, or has extent 1 (map result 0) if the
- * input lacks the loop.  An input that lacks loop `partition` is copied along it by linalg.broadcast.  Inputs with
- * other maps (permuted, or with computed indices) do not change. */
-void prepare_inputs(struct pass_run *run, MlirOperation op, int partition);
+ * input lacks the loop.  Inputs with other maps (permuted, or with computed indices) do not change. */
+void prepare_inputs(struct pass_run *run, MlirOperation op);
+/* columns.c: makes a sum over leading dimensions a matrix product with ones, if its last dimension would have to lie
+ * across the partitions otherwise.  Erases op and returns true if it did. */
+bool prepare_columns(struct pass_run *run, MlirOperation op, const struct structured *s);
 /* reduce.c */
 void prepare_reduction(struct pass_run *run, MlirOperation op);
 

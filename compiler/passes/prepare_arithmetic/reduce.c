@@ -291,6 +291,23 @@ static void reduce_in_two_steps(struct pass_run *run, MlirOperation op, struct s
 
 /* ---- all --------------------------------------------------------------------------------------------------------- */
 
+/* True if the results lack dimensions and may get them back: with fewer than two there is none for the free elements,
+ * and with more than two the last one left could not lie across the partitions. */
+static bool lacks_dims(const struct structured *s) {
+  for (int r = 0; r < s->n_inits; r++) {
+    const MlirAffineMap m = s->maps[s->n_inputs + r];
+    int last = -1;
+    for (int d = 0; d < mlirAffineMapGetNumResults(m); d++) {
+      const int loop = structured_map_loop(m, d);
+      if (loop >= 0 && loop <= last)
+        return false; /* permuted */
+      last = loop >= 0 ? loop : last;
+    }
+  }
+  const int rank = (int)mlirAffineMapGetNumResults(s->maps[s->n_inputs]);
+  return rank < 2 || (s->n_loops > 2 && rank < s->n_loops);
+}
+
 void prepare_reduction(struct pass_run *run, MlirOperation op) {
   struct structured s;
   int partition = -1;
@@ -311,8 +328,9 @@ void prepare_reduction(struct pass_run *run, MlirOperation op) {
       prepend_unit(run, op, &s);
     return;
   }
-  if (mlirAffineMapGetNumResults(s.maps[s.n_inputs]) < 2)
+  if (prepare_columns(run, op, &s))
+    return;
+  if (lacks_dims(&s))
     keep_dims(run, op, &s);
-  struct layout l = layout_read(ir_result(op));
-  prepare_inputs(run, op, l.partition_dim > 0 && l.partition_dim < s.n_loops ? l.partition_dim : partition);
+  prepare_inputs(run, op);
 }

@@ -1,13 +1,13 @@
 /* shapes: gives every operation at least two dimensions, the first one for the partitions.
  *
- * A value of rank 1 can be a column [N,1] (N partitions), a row [1,N] (one partition) or spread [P,N/P].  A change
+ * A value of rank 1 can be a column [N,1] (N partitions), a row [1,N] (one partition), spread [P,N/P], or [1,N,1,1] where
+ * it meets images (N partitions).  A change
  * from one form to another moves data across partitions.  So an operation takes the form of its inputs, or else the
  * form of its users (a factor for each partition is a column, a bias along the free dimension is a row), or else the
  * fastest form.
  *
- * Inputs of operations with two or more loops get full rank.  Those that are broadcast along the partitions are
- * copied along them, because an engine reads each partition's own memory.  A broadcast along another dimension
- * stays: it is an access pattern.
+ * Inputs of operations with two or more loops get full rank.  A broadcast stays what it is, a dimension of one element:
+ * along the free dimensions it is an access pattern, and legalize-layout copies a row to the partitions that read it.
  */
 #include "passes/prepare_arithmetic/prepare_arithmetic.h"
 
@@ -21,11 +21,19 @@
 #include "passes/lib/edit.h"
 #include "passes/lib/layout.h"
 
-enum form { FORM_NONE, FORM_COLUMN, FORM_ROW, FORM_SPREAD };
+enum form_kind { FORM_NONE, FORM_COLUMN, FORM_ROW, FORM_SPREAD, FORM_INNER };
 
-struct shape2 {
-  enum form form;
-  int64_t dims[2];
+/* FORM_INNER is [1,N,1,1]: `rank` dimensions, of which `at` has the elements.  It is the form of a factor per channel of
+ * an image, and of a sum over all other dimensions. */
+struct form {
+  enum form_kind kind;
+  int rank, at;
+};
+
+struct shape {
+  struct form form;
+  int rank, at; /* at: the loop that takes the place of the only one; FORM_SPREAD has two */
+  int64_t dims[STRUCTURED_LOOPS_MAX];
 };
 
 int64_t prepare_partitions(int64_t n) {
@@ -64,33 +72,47 @@ void prepare_result(struct pass_run *run, MlirOperation op, const struct structu
 
 /* ---- which form a value of rank 1 takes -------------------------------------------------------------------------- */
 
-/* Returns the form of a value of n elements that these dimensions were collapsed to. */
-static enum form form_of_dims(int rank, const int64_t *dims, int64_t n) {
-  if (rank < 2)
-    return FORM_NONE;
-  if (dims[0] == n)
-    return FORM_COLUMN;
-  return dims[0] == 1 ? FORM_ROW : rank == 2 ? FORM_SPREAD : FORM_NONE;
+static const struct form no_form;
+
+static struct form form_of(enum form_kind kind) {
+  return (struct form){.kind = kind};
 }
 
-static enum form form_of_source(MlirValue v, int64_t n) {
+/* Returns the form of a value with the elements in one of several dimensions: not the first, and not the last. */
+static struct form inner_form(int rank, int at) {
+  return (struct form){FORM_INNER, rank, at};
+}
+
+/* Returns the form of a value of n elements that these dimensions were collapsed to. */
+static struct form form_of_dims(int rank, const int64_t *dims, int64_t n) {
+  if (rank < 2)
+    return no_form;
+  if (dims[0] == n)
+    return form_of(FORM_COLUMN);
+  for (int d = 1; d < rank - 1; d++)
+    if (dims[d] == n)
+      return inner_form(rank, d);
+  return form_of(dims[0] == 1 ? FORM_ROW : rank == 2 ? FORM_SPREAD : FORM_NONE);
+}
+
+static struct form form_of_source(MlirValue v, int64_t n) {
   int64_t dims[STRUCTURED_LOOPS_MAX];
   MlirOperation def = ir_defining_op(v);
 
   if (mlirOperationIsNull(def) || !ir_is(def, "tensor.collapse_shape"))
-    return FORM_NONE;
+    return no_form;
   MlirValue source = mlirOperationGetOperand(def, 0);
   MlirOperation origin = ir_defining_op(source); /* only a computed value has a chosen form */
   if (mlirOperationIsNull(origin) || !structured_read(origin, &(struct structured){0}))
-    return FORM_NONE;
+    return no_form;
   return form_of_dims(ir_shape(source, STRUCTURED_LOOPS_MAX, dims), dims, n);
 }
 
 enum { FOLLOW_MAX = 6 }; /* the depth of the search through users: this is a heuristic, and every form is correct */
 
-static enum form form_of_users(MlirValue v, int64_t n, int depth);
+static struct form form_of_users(MlirValue v, int64_t n, int depth);
 
-static enum form form_of_user(MlirOpOperand use, int64_t n, int depth) {
+static struct form form_of_user(MlirOpOperand use, int64_t n, int depth) {
   MlirOperation user = mlirOpOperandGetOwner(use);
   const int k = (int)mlirOpOperandGetOperandNumber(use);
   struct structured s;
@@ -99,40 +121,54 @@ static enum form form_of_user(MlirOpOperand use, int64_t n, int depth) {
   if (ir_is(user, "tensor.expand_shape"))
     return form_of_dims(ir_shape(ir_result(user), STRUCTURED_LOOPS_MAX, dims), dims, n);
   if (!structured_read(user, &s) || !structured_is_elementwise(&s) || k >= s.n_inputs)
-    return FORM_NONE;
+    return no_form;
   if (s.n_loops == 1)
     return form_of_users(ir_result(user), n, depth + 1);
   if (mlirAffineMapGetNumResults(s.maps[k]) != 1)
-    return FORM_NONE;
+    return no_form;
   const int loop = structured_map_loop(s.maps[k], 0);
-  return loop < 0 ? FORM_NONE : loop == 0 ? FORM_COLUMN : FORM_ROW;
+  if (loop > 0 && loop < s.n_loops - 1)
+    return inner_form(s.n_loops, loop);
+  return form_of(loop < 0 ? FORM_NONE : loop == 0 ? FORM_COLUMN : FORM_ROW);
 }
 
-static enum form form_of_users(MlirValue v, int64_t n, int depth) {
-  enum form f = FORM_NONE;
+static struct form form_of_users(MlirValue v, int64_t n, int depth) {
+  struct form f = no_form;
   if (depth > FOLLOW_MAX)
     return f;
-  for (MlirOpOperand u = mlirValueGetFirstUse(v); !f && !mlirOpOperandIsNull(u); u = mlirOpOperandGetNextUse(u))
+  for (MlirOpOperand u = mlirValueGetFirstUse(v); !f.kind && !mlirOpOperandIsNull(u); u = mlirOpOperandGetNextUse(u))
     f = form_of_user(u, n, depth);
   return f;
 }
 
 /* Returns the form of a value that v will be fused with, because its loops must agree with v's; FORM_NONE if it has
  * none yet. */
-static enum form form_of_fused(MlirValue v, int64_t n) {
+static struct form form_of_fused(MlirValue v, int64_t n) {
   int64_t dims[STRUCTURED_LOOPS_MAX];
-  enum form f = FORM_NONE;
+  struct form f = no_form;
 
-  for (MlirOpOperand u = mlirValueGetFirstUse(v); !f && !mlirOpOperandIsNull(u); u = mlirOpOperandGetNextUse(u)) {
+  for (MlirOpOperand u = mlirValueGetFirstUse(v); !f.kind && !mlirOpOperandIsNull(u); u = mlirOpOperandGetNextUse(u)) {
     MlirOperation fuse = mlirOpOperandGetOwner(u);
-    for (intptr_t k = 0; !f && ir_is(fuse, "nkipy.fuse_op") && k < mlirOperationGetNumOperands(fuse); k++)
+    for (intptr_t k = 0; !f.kind && ir_is(fuse, "nkipy.fuse_op") && k < mlirOperationGetNumOperands(fuse); k++)
       f = form_of_dims(ir_shape(mlirOperationGetOperand(fuse, k), STRUCTURED_LOOPS_MAX, dims), dims, n);
   }
   return f;
 }
 
-static enum form fast_form(int64_t n) {
-  return n > PREPARE_ROW_MAX && prepare_partitions(n) > 1 ? FORM_SPREAD : FORM_ROW;
+static struct form fast_form(int64_t n) {
+  return form_of(n > PREPARE_ROW_MAX && prepare_partitions(n) > 1 ? FORM_SPREAD : FORM_ROW);
+}
+
+static struct shape shape_of(struct form f, int64_t n) {
+  struct shape to = {.form = f, .rank = f.kind == FORM_INNER ? f.rank : 2};
+
+  for (int d = 0; d < to.rank; d++)
+    to.dims[d] = 1;
+  to.at = f.kind == FORM_INNER ? f.at : f.kind == FORM_COLUMN ? 0 : 1;
+  if (f.kind == FORM_SPREAD)
+    to.dims[0] = prepare_partitions(n);
+  to.dims[to.at] = n / to.dims[1 - (to.at > 0)];
+  return to;
 }
 
 /* True if operand o of an operation with one loop has one element for each iteration, or one element.  Then it can
@@ -149,35 +185,36 @@ static bool is_plain(MlirOperation op, const struct structured *s, int o, int64_
   return rank >= 0 && total == (has_loop ? n : 1);
 }
 
-static struct shape2 choose_shape(struct pass_run *run, MlirOperation op, const struct structured *s, int64_t n) {
+static struct shape choose_shape(struct pass_run *run, MlirOperation op, const struct structured *s, int64_t n) {
   struct layout l = layout_read(ir_result(op));
   const int64_t tile = l.n_loop ? l.loop[0] : l.n_tile ? l.tile[0] : 0;
   bool is_plain_op = !prepare_has_op(run, op, "linalg.index");
-  enum form f = form_of_fused(ir_result(op), n);
+  struct form f = form_of_fused(ir_result(op), n);
 
   for (int o = 0; o < s->n_inputs + s->n_inits; o++)
     is_plain_op &= is_plain(op, s, o, n);
   if (n == 1)
-    f = FORM_ROW;
-  else if (!f && prepare_has_op(run, op, "tensor.extract")) /* a gather: an index per partition */
-    f = FORM_COLUMN;
-  else if (!f && tile)
-    f = tile <= NISA_PARTITIONS ? FORM_COLUMN : FORM_ROW;
-  for (int o = 0; !f && o < s->n_inputs; o++)
+    f = form_of(FORM_ROW);
+  else if (!f.kind && prepare_has_op(run, op, "tensor.extract")) /* a gather: an index per partition */
+    f = form_of(FORM_COLUMN);
+  else if (!f.kind && tile)
+    f = form_of(tile <= NISA_PARTITIONS ? FORM_COLUMN : FORM_ROW);
+  for (int o = 0; !f.kind && o < s->n_inputs; o++)
     f = form_of_source(mlirOperationGetOperand(op, o), n);
-  if (!f)
+  if (!f.kind)
     f = form_of_users(ir_result(op), n, 0);
-  if (!f)
+  if (!f.kind)
     f = fast_form(n);
-  if (f == FORM_SPREAD && (!is_plain_op || tile || prepare_partitions(n) == 1))
-    f = FORM_ROW;
-  const int64_t p = f == FORM_COLUMN ? n : f == FORM_ROW ? 1 : prepare_partitions(n);
-  return (struct shape2){f, {p, n / p}};
+  if (f.kind == FORM_SPREAD && (!is_plain_op || tile || prepare_partitions(n) == 1))
+    f = form_of(FORM_ROW);
+  if (f.kind == FORM_INNER && (!is_plain_op || tile))
+    f = form_of(FORM_COLUMN);
+  return shape_of(f, n);
 }
 
 /* ---- rank 0 and 1 ------------------------------------------------------------------------------------------------ */
 
-static void annotate_2d(MlirValue v, const struct shape2 *to, MlirLocation loc) {
+static void annotate_shape(MlirValue v, const struct shape *to, MlirLocation loc) {
   struct layout l = layout_read(v);
   int64_t *lists[] = {l.loop, l.tile};
   int *counts[] = {&l.n_loop, &l.n_tile};
@@ -188,57 +225,63 @@ static void annotate_2d(MlirValue v, const struct shape2 *to, MlirLocation loc) 
     if (*counts[i] != 1)
       continue;
     const int64_t t = lists[i][0];
-    lists[i][0] = to->form == FORM_COLUMN ? t : 1;
-    lists[i][1] = to->form == FORM_COLUMN ? 1 : t;
-    *counts[i] = 2;
+    for (int d = 0; d < to->rank; d++)
+      lists[i][d] = d == to->at ? t : 1;
+    *counts[i] = to->rank;
   }
   layout_write(v, &l, loc);
 }
 
 /* Returns the map of an operand that keeps its shape: loop 0 becomes the loop of form `to` that replaces it. */
-static MlirAffineMap renamed(struct ir_builder *b, MlirAffineMap m, const struct shape2 *to) {
+static MlirAffineMap renamed(struct ir_builder *b, MlirAffineMap m, const struct shape *to) {
   int64_t results[STRUCTURED_LOOPS_MAX];
   const int n = (int)mlirAffineMapGetNumResults(m);
 
   for (int r = 0; r < n; r++) {
     MlirAffineExpr x = mlirAffineMapGetResult(m, r);
     if (mlirAffineExprIsADim(x))
-      results[r] = to->form == FORM_COLUMN ? 0 : 1;
+      results[r] = to->at;
     else
       results[r] = IR_CONST(mlirAffineExprIsAConstant(x) ? mlirAffineConstantExprGetValue(x) : 0);
   }
-  return ir_map(b, 2, n, results);
+  return ir_map(b, to->rank, n, results);
 }
 
 static void raise_rank(struct pass_run *run, MlirOperation op, const struct structured *s) {
   assert(s->n_loops < 2);
-  const int64_t n = s->n_loops ? s->extents[0] : 1, one[] = {1, 1};
-  const struct shape2 to = choose_shape(run, op, s, n);
+  const int64_t n = s->n_loops ? s->extents[0] : 1;
+  const struct shape to = choose_shape(run, op, s, n);
+  int64_t one[STRUCTURED_LOOPS_MAX], zeros[STRUCTURED_LOOPS_MAX];
+  bool reduction[STRUCTURED_LOOPS_MAX] = {false};
   struct ir_builder b = edit_before(run, op);
   MlirAffineMap maps[STRUCTURED_OPERANDS_MAX];
 
+  for (int d = 0; d < to.rank; d++) {
+    one[d] = 1;
+    zeros[d] = IR_CONST(0);
+  }
   for (int o = 0; o < s->n_inputs; o++) {
     bool has_loop = false;
     for (int r = 0; r < mlirAffineMapGetNumResults(s->maps[o]); r++)
       has_loop |= structured_map_loop(s->maps[o], r) == 0;
-    maps[o] = has_loop || n == 1 ? ir_identity_map(&b, 2) : ir_map(&b, 2, 2, (int64_t[]){-1, -1});
+    maps[o] = has_loop || n == 1 ? ir_identity_map(&b, to.rank) : ir_map(&b, to.rank, to.rank, zeros);
     MlirValue v = mlirOperationGetOperand(op, o);
     if (is_plain(op, s, o, n))
-      mlirOperationSetOperand(op, o, edit_reshape(&b, v, 2, has_loop ? to.dims : one));
+      mlirOperationSetOperand(op, o, edit_reshape(&b, v, to.rank, has_loop ? to.dims : one));
     else
       maps[o] = renamed(&b, s->maps[o], &to);
   }
   for (int r = 0; r < s->n_inits; r++) {
-    maps[s->n_inputs + r] = ir_identity_map(&b, 2);
-    prepare_result(run, op, s, r, 2, to.dims);
-    annotate_2d(mlirOperationGetResult(op, r), &to, b.loc);
+    maps[s->n_inputs + r] = ir_identity_map(&b, to.rank);
+    prepare_result(run, op, s, r, to.rank, to.dims);
+    annotate_shape(mlirOperationGetResult(op, r), &to, b.loc);
   }
   if (!ir_is(op, "linalg.generic"))
     return;
   edit_set_maps(op, s->n_inputs + s->n_inits, maps);
-  edit_set_iterators(op, 2, (const bool[]){false, false});
-  if (to.form == FORM_ROW)
-    edit_shift_indices(run, op, 1);
+  edit_set_iterators(op, to.rank, reduction);
+  if (to.at && to.form.kind != FORM_SPREAD)
+    edit_shift_indices(run, op, to.at);
 }
 
 /* ---- inputs ------------------------------------------------------------------------------------------------------ */
@@ -260,31 +303,7 @@ static bool read_input(MlirAffineMap m, int rank, const int64_t *dims, bool *at)
   return true;
 }
 
-/* Returns v[…, 1, …] copied along dimension p, which gets n elements.  Reuses an earlier copy in the block if there
- * is one. */
-static MlirValue broadcast(struct ir_builder *b, MlirValue v, int rank, int64_t *dims, int p, int64_t n) {
-  int64_t less[STRUCTURED_LOOPS_MAX];
-  assert(dims[p] == 1);
-  for (int i = 0, k = 0; i < rank; i++)
-    if (i != p)
-      less[k++] = dims[i];
-  dims[p] = n;
-  MlirType type = ir_tensor_of(ir_value_element(v), rank, dims);
-  MlirValue narrow = edit_reshape(b, v, rank - 1, less);
-  for (MlirOpOperand u = mlirValueGetFirstUse(narrow); !mlirOpOperandIsNull(u); u = mlirOpOperandGetNextUse(u)) {
-    MlirOperation made = mlirOpOperandGetOwner(u);
-    if (ir_is(made, "linalg.broadcast") && mlirTypeEqual(mlirValueGetType(ir_result(made)), type) &&
-        mlirBlockEqual(mlirOperationGetBlock(made), b->block) &&
-        mlirAttributeEqual(ir_attr(made, "dimensions"), ir_i64_array(b, 1, (int64_t[]){p})) &&
-        mlirOperationIsBeforeInBlock(made, b->before))
-      return ir_result(made);
-  }
-  MlirValue empty = ir_empty_of(b, type);
-  MlirNamedAttribute attr = ir_named(b, "dimensions", ir_i64_array(b, 1, (int64_t[]){p}));
-  return ir_result(ir_linalg_copying(b, "linalg.broadcast", narrow, empty, attr));
-}
-
-void prepare_inputs(struct pass_run *run, MlirOperation op, int partition) {
+void prepare_inputs(struct pass_run *run, MlirOperation op) {
   struct structured s;
   struct ir_builder b = edit_before(run, op);
   bool changed = false;
@@ -304,12 +323,6 @@ void prepare_inputs(struct pass_run *run, MlirOperation op, int partition) {
       results[l] = at[l] || s.extents[l] == 1 ? l : IR_CONST(0);
     }
     v = edit_reshape(&b, v, s.n_loops, dims);
-    if (results[partition] != partition) {
-      v = broadcast(&b, v, s.n_loops, dims, partition, s.extents[partition]);
-      results[partition] = partition;
-      struct remark *r = pass_remark(run, op, RULE_BROADCAST_TO_PARTITIONS, "input %d is copied to all partitions", o);
-      remark_reject(r, "reading it in place", "a lane reads its own partition only");
-    }
     mlirOperationSetOperand(op, o, v);
     s.maps[o] = ir_map(&b, s.n_loops, s.n_loops, results);
     changed = true;
@@ -332,8 +345,7 @@ static void shape_elementwise(struct pass_run *run, MlirOperation op) {
   }
   if (prepare_has_op(run, op, "tensor.extract")) /* the inputs are indices, which DMA reads */
     return;
-  struct layout l = layout_read(ir_result(op));
-  prepare_inputs(run, op, l.partition_dim > 0 && l.partition_dim < s.n_loops ? l.partition_dim : 0);
+  prepare_inputs(run, op);
 }
 
 /* Reshapes a fill that is still used: the initial values of operations already have their own. */
@@ -346,12 +358,12 @@ static void shape_fill(struct pass_run *run, MlirOperation fill) {
     return;
   if (rank)
     n = dims[0];
-  enum form f = form_of_users(ir_result(fill), n, 0);
-  if (!f)
+  struct form f = form_of_users(ir_result(fill), n, 0);
+  if (!f.kind)
     f = fast_form(n);
-  const int64_t p = f == FORM_COLUMN ? n : f == FORM_ROW ? 1 : prepare_partitions(n);
+  const struct shape to = shape_of(f, n);
   structured_read(fill, &s);
-  prepare_result(run, fill, &s, 0, 2, (int64_t[]){p, n / p});
+  prepare_result(run, fill, &s, 0, to.rank, to.dims);
 }
 
 static bool is_static(const struct structured *s) {

@@ -53,14 +53,39 @@ bool nki_read_ints(PyObject *o, const char *what, bool pairs, int max, int64_t *
   return ok;
 }
 
+/* Raises the exception of a name that cannot be used (nkx/nki_names.py).  False if `o` is none. */
+static bool refuse_unavailable(PyObject *o) {
+  PyObject *module = PyImport_ImportModule("nkx.nki_names");
+  PyObject *cls = module ? PyObject_GetAttrString(module, "Unavailable") : NULL;
+  const bool is = cls && PyObject_TypeCheck(o, (PyTypeObject *)cls);
+  PyErr_Clear();
+  PyObject *r = is ? PyObject_CallNoArgs(o) : NULL;
+  Py_XDECREF(r);
+  Py_XDECREF(module);
+  Py_XDECREF(cls);
+  return is;
+}
+
 bool nki_read_dtype(PyObject *o, enum dtype *out) {
   *out = dtype_from_py(o);
   if (*out != DT_NONE)
     return true;
   PyErr_Clear();
-  if (!refuse_missing(o))
+  if (!refuse_unavailable(o) && !refuse_missing(o))
     trace_refuse(DG_NKI_DTYPE, "use a type of nl, such as nl.float32", "%R is not a data type", o);
   return false;
+}
+
+bool nki_read_type(struct nki_recorder *r, PyObject *o, enum dtype *out, enum nki_packed *packed) {
+  const char *text = PyUnicode_Check(o) ? PyUnicode_AsUTF8(o) : NULL;
+  *packed = text ? nki_packed_find(text, out) : NKI_PLAIN;
+  PyErr_Clear();
+  if (*packed && r->program->target != TARGET_TRN3) {
+    trace_refuse(DG_NKI_DTYPE, "choose the target trn3", "%s does not have the type %s",
+                 target_name(r->program->target), text);
+    return false;
+  }
+  return *packed || nki_read_dtype(o, out);
 }
 
 PyObject *nki_dtype_object(enum dtype t) {
@@ -74,19 +99,6 @@ static const char *signature(struct arena *a, const struct nki_call_def *def) {
     text =
         arena_printf(a, "%s%s%s%s", text, k ? ", " : "", def->param[k].name, def->param[k].is_optional ? "=None" : "");
   return arena_printf(a, "%s): %s", text, def->what);
-}
-
-/* Raises the exception of a name that cannot be used (nkx/nki_names.py).  False if `o` is none. */
-static bool refuse_unavailable(PyObject *o) {
-  PyObject *module = PyImport_ImportModule("nkx.nki_names");
-  PyObject *cls = module ? PyObject_GetAttrString(module, "Unavailable") : NULL;
-  const bool is = cls && PyObject_TypeCheck(o, (PyTypeObject *)cls);
-  PyErr_Clear();
-  PyObject *r = is ? PyObject_CallNoArgs(o) : NULL;
-  Py_XDECREF(r);
-  Py_XDECREF(module);
-  Py_XDECREF(cls);
-  return is;
 }
 
 const char *nki_name_of(PyObject *o, PyObject **keep) {

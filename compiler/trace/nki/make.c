@@ -77,13 +77,8 @@ PyObject *nki_make_tensor(PyObject *self, PyObject *args) {
   if (!nki_read_ints(shape, "shape", false, NKI_RANK_MAX, dims, &n))
     return NULL;
   r->wrong = "dtype";
-  const char *text = PyUnicode_Check(dtype) ? PyUnicode_AsUTF8(dtype) : NULL;
-  const enum nki_packed packed = text ? nki_packed_find(text, &t) : NKI_PLAIN;
-  PyErr_Clear();
-  if (packed && r->program->target != TARGET_TRN3)
-    return trace_refuse(DG_NKI_DTYPE, "choose the target trn3", "%s does not have the type %s",
-                        target_name(r->program->target), text);
-  if (!packed && !nki_read_dtype(dtype, &t))
+  enum nki_packed packed;
+  if (!nki_read_type(r, dtype, &t, &packed))
     return NULL;
   r->wrong = "buffer";
   if (!read_buffer(buffer, &space))

@@ -79,6 +79,8 @@ bool nki_read_int(PyObject *o, const char *what, int64_t *out);
 bool nki_read_ints(PyObject *o, const char *what, bool pairs, int max, int64_t *out, int *n);
 /* Reads a dtype: a name, or a type of NumPy, ml_dtypes or nl.  False with an exception. */
 bool nki_read_dtype(PyObject *o, enum dtype *out);
+/* The same, and packed elements and their scales. */
+bool nki_read_type(struct nki_recorder *r, PyObject *o, enum dtype *out, enum nki_packed *packed);
 /* The NumPy dtype of t, a new reference. */
 PyObject *nki_dtype_object(enum dtype t);
 

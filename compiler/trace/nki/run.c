@@ -15,7 +15,7 @@
 /* ---- the record as Python objects -------------------------------------------------------------------------------- */
 
 /* Takes dims over. */
-static PyObject *moved_view_object(const struct nki_view *v, PyObject *dims) {
+static PyObject *long_view_object(const struct nki_view *v, PyObject *dims) {
   PyObject *terms = PyList_New(v->n_terms);
   for (int i = 0; terms && i < v->n_terms; i++)
     PyList_SET_ITEM(terms, i,
@@ -23,18 +23,20 @@ static PyObject *moved_view_object(const struct nki_view *v, PyObject *dims) {
                                   (long long)v->terms[i].offset));
   if (!terms)
     Py_DECREF(dims);
-  return terms ? Py_BuildValue("(iLLNN)", v->tensor->number, (long long)v->partition, (long long)v->offset, dims, terms)
+  return terms ? Py_BuildValue("(iLLNNNs)", v->tensor->number, (long long)v->partition, (long long)v->offset, dims,
+                               terms, nki_dtype_object(v->tensor->dtype), nki_type_name(v->tensor))
                : NULL;
 }
 
 /* (tensor, partition, offset, [(size, stride), …]); where registers move it, with [(register, dimension of the tensor,
- * steps along it for each one of the register, the same in elements), …] */
+ * steps along it for each one of the register, the same in elements), …] and the type of its elements and its
+ * name; so also where that type is not the tensor's. */
 static PyObject *view_object(const struct nki_view *v) {
   PyObject *dims = PyList_New(v->rank);
   for (int i = 0; dims && i < v->rank; i++)
     PyList_SET_ITEM(dims, i, Py_BuildValue("(LL)", (long long)v->dim[i].size, (long long)v->dim[i].stride));
-  if (dims && v->n_terms)
-    return moved_view_object(v, dims);
+  if (dims && (v->n_terms || v->tensor->storage))
+    return long_view_object(v, dims);
   return dims ? Py_BuildValue("(iLLN)", v->tensor->number, (long long)v->partition, (long long)v->offset, dims) : NULL;
 }
 

@@ -101,8 +101,8 @@ static bool read_index(struct nki_recorder *r, PyObject *o, struct entry *entry)
     return read_slice(r, (PySliceObject *)o, out);
   out->kind = NKI_AT;
   if (nki_is_tensor(o) || PyArray_Check(o) || PyList_Check(o)) {
-    trace_refuse(DG_NKI_UNSUPPORTED, "use slices and integers, or .ap",
-                 "an index that is a tensor is not compiled here yet");
+    trace_refuse(DG_NKI_OPERAND, "write .select(dim, index) or .ap(…, scalar_offset=index), or for rows .vector_select",
+                 "an index is a tensor");
     return false;
   }
   if (!PyLong_Check(o)) {
@@ -294,6 +294,21 @@ static PyObject *tensor_select(PyObject *self, PyObject *args, PyObject *kw) {
   return call_with_numbers(self, args, kw, "OO:select", names, do_select);
 }
 
+static PyObject *tensor_view(PyObject *self, PyObject *args, PyObject *kw) {
+  static char *names[] = {"dtype", NULL};
+  struct nki_recorder *r;
+  const struct nki_view *v = own_view(self, &r);
+  PyObject *dtype;
+  enum dtype t;
+  enum nki_packed packed;
+  if (!v || !PyArg_ParseTupleAndKeywords(args, kw, "O:view", names, &dtype) || !nki_read_type(r, dtype, &t, &packed))
+    return NULL;
+  struct nki_error err = {.arena = r->program->arena};
+  struct nki_view out;
+  const bool ok = nki_view_as(v, t, packed, r->program->arena, &out, &err);
+  return finish(r, ok, &out, &err);
+}
+
 /* The view of an argument that selects rows, in the arena; NULL with an exception. */
 static struct nki_view *rows_of(struct nki_recorder *r, PyObject *o, const char *what) {
   const struct nki_view *v = nki_view_of(r, o, what);
@@ -310,8 +325,6 @@ static PyObject *tensor_ap(PyObject *self, PyObject *args, PyObject *kw) {
   if (!v || !PyArg_ParseTupleAndKeywords(args, kw, "O|OOOiO:ap", names, &pattern, &offset, &scalar, &vector,
                                          &indirect_dim, &dtype))
     return NULL;
-  if (dtype != Py_None)
-    return trace_refuse(DG_NKI_UNSUPPORTED, NULL, "dtype of .ap is not compiled here yet");
   if (scalar != Py_None && vector != Py_None)
     return trace_refuse(DG_NKI_VIEW, "use two copies", "an access pattern has scalar_offset and vector_offset");
   if (indirect_dim && scalar == Py_None)
@@ -320,6 +333,16 @@ static PyObject *tensor_ap(PyObject *self, PyObject *args, PyObject *kw) {
       (offset != Py_None && !nki_read_int(offset, "offset", &at)))
     return NULL;
   struct nki_error err = {.arena = r->program->arena};
+  struct nki_view retyped;
+  enum dtype t;
+  enum nki_packed packed;
+  if (dtype != Py_None) {
+    if (!nki_read_type(r, dtype, &t, &packed))
+      return NULL;
+    if (!nki_view_begin_as(v, t, packed, r->program->arena, &retyped, &err))
+      return nki_raise(&err);
+    v = &retyped;
+  }
   struct nki_view out, *rows = vector != Py_None ? rows_of(r, vector, "vector_offset") : NULL;
   if (vector != Py_None && !rows)
     return NULL;
@@ -491,8 +514,11 @@ bool nki_tensor_init(PyObject *module) {
       {"slice", PYFUNC(tensor_slice), KW, "slice(dim, start, end, step=1)"},
       {"select", PYFUNC(tensor_select), KW, "select(dim, index): drops a dimension."},
       {"ap", PYFUNC(tensor_ap), KW,
-       "ap(pattern, offset=None, scalar_offset=None, vector_offset=None, indirect_dim=0): an access pattern, [[stride, "
-       "size], …]."},
+       "ap(pattern, offset=None, scalar_offset=None, vector_offset=None, indirect_dim=0, dtype=None): an access "
+       "pattern, "
+       "[[stride, size], …]."},
+      {"view", PYFUNC(tensor_view), KW, "view(dtype): the same bytes as elements of another type."},
+      {"reinterpret_cast", PYFUNC(tensor_view), KW, "The same as view."},
       {"vector_select", PYFUNC(tensor_vector_select), KW, "vector_select(dim, vector_offset): rows of HBM by number."},
       {"rearrange", PYFUNC(nki_tensor_rearrange), KW,
        "rearrange(src_pattern, dst_pattern, fixed_sizes=None): dimensions by names, split, merged and in another "

@@ -75,6 +75,46 @@ func.func @last_of_three(%x: tensor<4x256x128xf32>) -> tensor<4x256x128xf32> {
   return %r : tensor<4x256x128xf32>
 }
 
+// A tile with one element before the partition dimension needs no turning.
+// CHECK-LABEL: @in_place
+// CHECK-NOT: linalg.transpose
+// CHECK: linalg.generic
+// CHECK-SAME: ins(%arg0, %arg1 : tensor<4x128x64xf32>, tensor<1x128x64xf32>)
+// CHECK: "nkipy.layout"({{.*}}) {mem_space = 4 : i32, partition_dim = 1 : i32, tile_size = array<i64: 1, 128, 64>}
+// CHECK-NOT: linalg.transpose
+// CHECK: return
+func.func @in_place(%x: tensor<4x128x64xf32>, %y: tensor<1x128x64xf32>) -> tensor<4x128x64xf32> {
+  %e = tensor.empty() : tensor<4x128x64xf32>
+  %r = linalg.generic {indexing_maps = [affine_map<(a, b, c) -> (a, b, c)>, affine_map<(a, b, c) -> (0, b, c)>, affine_map<(a, b, c) -> (a, b, c)>],
+                       iterator_types = ["parallel", "parallel", "parallel"]}
+       ins(%x, %y : tensor<4x128x64xf32>, tensor<1x128x64xf32>) outs(%e : tensor<4x128x64xf32>) {
+  ^bb0(%i: f32, %j: f32, %o: f32):
+    %v = arith.mulf %i, %j : f32
+    linalg.yield %v : f32
+  } -> tensor<4x128x64xf32>
+  "nkipy.layout"(%r) {mem_space = 4 : i32, partition_dim = 1 : i32, tile_size = array<i64: 1, 128, 64>} : (tensor<4x128x64xf32>) -> ()
+  "nkipy.tile_op"(%r) {loop_tile_size = array<i64: 1, 128, 64>} : (tensor<4x128x64xf32>) -> ()
+  return %r : tensor<4x128x64xf32>
+}
+
+// An operand with the partition dimension last turns all of them, whatever the tile.
+// CHECK-LABEL: @operand_last
+// CHECK: linalg.transpose ins(%arg1 : tensor<4x128xf32>) outs({{.*}} : tensor<128x4xf32>) permutation = [1, 0]
+// CHECK: linalg.generic
+func.func @operand_last(%x: tensor<4x128x64xf32>, %y: tensor<4x128xf32>) -> tensor<4x128x64xf32> {
+  %e = tensor.empty() : tensor<4x128x64xf32>
+  %r = linalg.generic {indexing_maps = [affine_map<(a, b, c) -> (a, b, c)>, affine_map<(a, b, c) -> (a, b)>, affine_map<(a, b, c) -> (a, b, c)>],
+                       iterator_types = ["parallel", "parallel", "parallel"]}
+       ins(%x, %y : tensor<4x128x64xf32>, tensor<4x128xf32>) outs(%e : tensor<4x128x64xf32>) {
+  ^bb0(%i: f32, %j: f32, %o: f32):
+    %v = arith.mulf %i, %j : f32
+    linalg.yield %v : f32
+  } -> tensor<4x128x64xf32>
+  "nkipy.layout"(%r) {mem_space = 4 : i32, partition_dim = 1 : i32, tile_size = array<i64: 1, 128, 64>} : (tensor<4x128x64xf32>) -> ()
+  "nkipy.tile_op"(%r) {loop_tile_size = array<i64: 1, 128, 64>} : (tensor<4x128x64xf32>) -> ()
+  return %r : tensor<4x128x64xf32>
+}
+
 // A broadcast operand turns with the others.
 // CHECK-LABEL: @broadcast_batch
 // CHECK-DAG: linalg.transpose ins({{.*}} : tensor<4x128x64xf32>) outs({{.*}} : tensor<128x4x64xf32>) permutation = [1, 0, 2]
@@ -90,15 +130,15 @@ func.func @broadcast_batch(%x: tensor<4x128x64xf32>, %y: tensor<1x128x64xf32>) -
     %v = arith.mulf %i, %j : f32
     linalg.yield %v : f32
   } -> tensor<4x128x64xf32>
-  "nkipy.layout"(%r) {mem_space = 4 : i32, partition_dim = 1 : i32, tile_size = array<i64: 1, 128, 64>} : (tensor<4x128x64xf32>) -> ()
-  "nkipy.tile_op"(%r) {loop_tile_size = array<i64: 1, 128, 64>} : (tensor<4x128x64xf32>) -> ()
+  "nkipy.layout"(%r) {mem_space = 4 : i32, partition_dim = 1 : i32, tile_size = array<i64: 2, 128, 64>} : (tensor<4x128x64xf32>) -> ()
+  "nkipy.tile_op"(%r) {loop_tile_size = array<i64: 2, 128, 64>} : (tensor<4x128x64xf32>) -> ()
   return %r : tensor<4x128x64xf32>
 }
 
 // One that lacks the partition dimension is copied to all partitions.
 // CHECK-LABEL: @broadcast_partitions
 // CHECK: linalg.broadcast ins({{.*}} : tensor<4x64xf32>) outs({{.*}} : tensor<128x4x64xf32>) dimensions = [0]
-// CHECK-NEXT: "nkipy.layout"({{.*}}) {mem_space = 3 : i32, partition_dim = 0 : i32, tile_size = array<i64: 128, 1, 64>}
+// CHECK-NEXT: "nkipy.layout"({{.*}}) {mem_space = 3 : i32, partition_dim = 0 : i32, tile_size = array<i64: 128, 2, 64>}
 // CHECK: linalg.generic
 // CHECK-SAME: ins({{.*}} : tensor<128x4x64xf32>, tensor<128x4x64xf32>)
 func.func @broadcast_partitions(%x: tensor<4x128x64xf32>, %y: tensor<4x1x64xf32>) -> tensor<4x128x64xf32> {
@@ -110,8 +150,8 @@ func.func @broadcast_partitions(%x: tensor<4x128x64xf32>, %y: tensor<4x1x64xf32>
     %v = arith.mulf %i, %j : f32
     linalg.yield %v : f32
   } -> tensor<4x128x64xf32>
-  "nkipy.layout"(%r) {mem_space = 4 : i32, partition_dim = 1 : i32, tile_size = array<i64: 1, 128, 64>} : (tensor<4x128x64xf32>) -> ()
-  "nkipy.tile_op"(%r) {loop_tile_size = array<i64: 1, 128, 64>} : (tensor<4x128x64xf32>) -> ()
+  "nkipy.layout"(%r) {mem_space = 4 : i32, partition_dim = 1 : i32, tile_size = array<i64: 2, 128, 64>} : (tensor<4x128x64xf32>) -> ()
+  "nkipy.tile_op"(%r) {loop_tile_size = array<i64: 2, 128, 64>} : (tensor<4x128x64xf32>) -> ()
   return %r : tensor<4x128x64xf32>
 }
 
@@ -147,7 +187,7 @@ func.func @inherited(%x: tensor<4x128x64xf32>) -> tensor<4x128x64xf32> {
   %a = linalg.exp ins(%x : tensor<4x128x64xf32>) outs(%e0 : tensor<4x128x64xf32>) -> tensor<4x128x64xf32>
   %e1 = tensor.empty() : tensor<4x128x64xf32>
   %r = linalg.add ins(%a, %x : tensor<4x128x64xf32>, tensor<4x128x64xf32>) outs(%e1 : tensor<4x128x64xf32>) -> tensor<4x128x64xf32>
-  "nkipy.layout"(%r) {partition_dim = 1 : i32} : (tensor<4x128x64xf32>) -> ()
+  "nkipy.layout"(%r) {partition_dim = 2 : i32} : (tensor<4x128x64xf32>) -> ()
   return %r : tensor<4x128x64xf32>
 }
 

@@ -13,14 +13,14 @@
 // CHECK: linalg.generic
 // CHECK-SAME: iterator_types = ["parallel", "parallel", "reduction"]
 // CHECK: -> tensor<128x8x1xf32>
-// CHECK-NEXT: "nkipy.layout"({{.*}}) {mem_space = 3 : i32, partition_dim = 0 : i32, tile_size = array<i64: 128, 1, 1>}
+// CHECK-NEXT: "nkipy.layout"({{.*}}) {mem_space = 3 : i32, partition_dim = 0 : i32, tile_size = array<i64: 128, 2, 1>}
 // CHECK: linalg.transpose ins({{.*}} : tensor<128x8x1xf32>) outs({{.*}} : tensor<8x128x1xf32>) permutation = [1, 0, 2]
 func.func @last(%x: tensor<8x128x64xf32>) -> tensor<8x128x1xf32> {
   %low = arith.constant 0xFF800000 : f32
   %e0 = tensor.empty() : tensor<8x128x64xf32>
   %a = linalg.square ins(%x : tensor<8x128x64xf32>) outs(%e0 : tensor<8x128x64xf32>) -> tensor<8x128x64xf32>
-  "nkipy.layout"(%a) {mem_space = 3 : i32, partition_dim = 1 : i32, tile_size = array<i64: 1, 128, 64>} : (tensor<8x128x64xf32>) -> ()
-  "nkipy.tile_op"(%a) {loop_tile_size = array<i64: 1, 128, 64>} : (tensor<8x128x64xf32>) -> ()
+  "nkipy.layout"(%a) {mem_space = 3 : i32, partition_dim = 1 : i32, tile_size = array<i64: 2, 128, 64>} : (tensor<8x128x64xf32>) -> ()
+  "nkipy.tile_op"(%a) {loop_tile_size = array<i64: 2, 128, 64>} : (tensor<8x128x64xf32>) -> ()
   %e1 = tensor.empty() : tensor<8x128x1xf32>
   %f = linalg.fill ins(%low : f32) outs(%e1 : tensor<8x128x1xf32>) -> tensor<8x128x1xf32>
   %r = linalg.generic {indexing_maps = [affine_map<(a, b, c) -> (a, b, c)>, affine_map<(a, b, c) -> (a, b, 0)>], iterator_types = ["parallel", "parallel", "reduction"]}
@@ -29,8 +29,8 @@ func.func @last(%x: tensor<8x128x64xf32>) -> tensor<8x128x1xf32> {
     %v = arith.maximumf %o, %i : f32
     linalg.yield %v : f32
   } -> tensor<8x128x1xf32>
-  "nkipy.layout"(%r) {mem_space = 4 : i32, partition_dim = 1 : i32, tile_size = array<i64: 1, 128, 1>} : (tensor<8x128x1xf32>) -> ()
-  "nkipy.tile_op"(%r) {loop_tile_size = array<i64: 1, 128, 64>} : (tensor<8x128x1xf32>) -> ()
+  "nkipy.layout"(%r) {mem_space = 4 : i32, partition_dim = 1 : i32, tile_size = array<i64: 2, 128, 1>} : (tensor<8x128x1xf32>) -> ()
+  "nkipy.tile_op"(%r) {loop_tile_size = array<i64: 2, 128, 64>} : (tensor<8x128x1xf32>) -> ()
   return %r : tensor<8x128x1xf32>
 }
 
@@ -75,6 +75,6 @@ func.func @dropped(%x: tensor<4x128x64xf32>) -> tensor<128x64xf32> {
     linalg.yield %v : f32
   } -> tensor<128x64xf32>
   "nkipy.layout"(%s) {mem_space = 4 : i32, partition_dim = 0 : i32, tile_size = array<i64: 128, 64>} : (tensor<128x64xf32>) -> ()
-  "nkipy.tile_op"(%s) {loop_tile_size = array<i64: 1, 128, 64>} : (tensor<128x64xf32>) -> ()
+  "nkipy.tile_op"(%s) {loop_tile_size = array<i64: 2, 128, 64>} : (tensor<128x64xf32>) -> ()
   return %s : tensor<128x64xf32>
 }

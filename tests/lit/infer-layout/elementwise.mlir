@@ -1,4 +1,4 @@
-// Nobody says anything: 128 partitions, single steps in between, the last dimension in one run as long as it fits.
+// Nobody says anything: 128 partitions, and the other dimensions in one run as far as it holds them.
 // RUN: nkx opt --infer-layout %s | FileCheck %s
 
 // CHECK-LABEL: @returned
@@ -27,7 +27,7 @@ func.func @chain(%x: tensor<64x512xf32>) -> tensor<64x512xf32> {
 }
 
 // CHECK-LABEL: @three_dimensions
-// CHECK: loop_tile_size = array<i64: 128, 1, 256>
+// CHECK: loop_tile_size = array<i64: 128, 4, 256>
 func.func @three_dimensions(%x: tensor<128x4x256xf32>) -> tensor<128x4x256xf32> {
   %e = tensor.empty() : tensor<128x4x256xf32>
   %r = linalg.exp ins(%x : tensor<128x4x256xf32>) outs(%e : tensor<128x4x256xf32>) -> tensor<128x4x256xf32>
@@ -108,10 +108,12 @@ func.func @gather(%t: tensor<1000x256xf32>, %i: tensor<64xi32>) -> tensor<64x256
   return %r : tensor<64x256xf32>
 }
 
-// Transposes and broadcasts get tiles, too: at most two dimensions of a transpose are not 1.
+// Transposes and broadcasts get tiles, too: at most two dimensions of a transpose are not 1.  Those of a matrix are long,
+// and 128 rows of such a tile lie in SBUF.
 // CHECK-LABEL: @movers
 // CHECK: linalg.transpose
-// CHECK: loop_tile_size = array<i64: 128, 128>
+// CHECK: tile_size = array<i64: 128, 256>
+// CHECK: loop_tile_size = array<i64: 512, 256>
 // CHECK: linalg.transpose
 // CHECK: loop_tile_size = array<i64: 1, 128, 128>
 // CHECK: linalg.transpose

@@ -41,7 +41,7 @@ func.func @mean(%x: tensor<256x256xf32>) -> tensor<256x1xf32> {
 // CHECK-LABEL: @middle
 // CHECK: linalg.generic
 // CHECK: "nkipy.layout"({{.*}}) {mem_space = 4 : i32, partition_dim = 0 : i32, tile_size = array<i64: 128, 256>}
-// CHECK-NEXT: "nkipy.tile_op"({{.*}}) {loop_tile_size = array<i64: 128, 1, 256>}
+// CHECK-NEXT: "nkipy.tile_op"({{.*}}) {loop_tile_size = array<i64: 128, 4, 256>}
 func.func @middle(%x: tensor<300x4x256xf32>) -> tensor<300x256xf32> {
   %zero = arith.constant 0.0 : f32
   %e1 = tensor.empty() : tensor<300x256xf32>

@@ -1,7 +1,8 @@
 // RUN: nkx opt --linalg-to-nisa --nisa-verify %s | FileCheck %s
 // RUN: nkx opt --remarks --linalg-to-nisa %s 2>&1 >/dev/null | FileCheck %s --check-prefix=REMARK
+// REMARK: linalg.matmul: transposed on the tensor engine [
 // REMARK: func.func: 2 instructions, loops counted once: 2 tensor [
-// REMARK: func.func: 3 instructions, loops counted once: 1 tensor, 1 vector, 1 dma
+// REMARK: func.func: 6 instructions, loops counted once: 2 tensor, 3 vector, 1 gpsimd
 
 #ta = affine_map<(d0, d1, d2) -> (d2, d0)>
 #tb = affine_map<(d0, d1, d2) -> (d2, d1)>
@@ -32,7 +33,8 @@ func.func @group() {
 // An operand that is not transposed yet is turned on the way; the accumulator of a bf16 product is f32.
 // CHECK-LABEL: func.func @plain
 // CHECK:       "nisa.alloc"() : () -> memref<32x48xf32, #nisa.mem<"psum">>
-// CHECK:       "nisa.dma_transpose"(%[[T:[a-z0-9_]+]], {{.*}}permutation = array<i64: 1, 0>
+// CHECK:       "nisa.matmul"(%[[Q:[a-z0-9_]+]], {{.*}}is_transpose = true
+// CHECK-NEXT:  "nisa.tensor_copy"(%[[T:[a-z0-9_]+]], %[[Q]])
 // CHECK:       "nisa.matmul"(%{{.*}}, %[[T]], %{{.*}})
 // CHECK:       "nisa.release"(%[[T]])
 // CHECK:       "nisa.tensor_copy"{{.*}}(memref<32x48xbf16, #nisa.mem<"sbuf">>, memref<32x48xf32, #nisa.mem<"psum">>)

@@ -5,17 +5,34 @@
 // CHECK-DAG: #[[ZERO:[a-z0-9]+]] = affine_map<(d0, d1) -> (0, 0)>
 // CHECK-DAG: #[[CELL:[a-z0-9]+]] = affine_map<(d0, d1, d2) -> (0, 0)>
 
-// Each side goes through its own rows.
+// Floats go through the tensor engine.  The identity matrix is made once for a type, and released at the end.
 // CHECK-LABEL: func.func @real
+// CHECK:       "nisa.iota"(%[[N:[a-z0-9_]+]], {{.*}}coefficients = array<i64: -1, 1>
+// CHECK-NEXT:  "nisa.tensor_scalar_arith"(%[[I:[a-z0-9_]+]], %[[N]], {{.*}}op0 = "is_eq"
+// CHECK-NEXT:  "nisa.release"(%[[N]])
+// CHECK:       "nisa.matmul"(%[[P:[a-z0-9_]+]], %[[A:[a-z0-9_]+]], %[[I]], {{.*}}dst_tile = array<i64: 96, 64>{{.*}}is_transpose = true{{.*}}moving_tile = array<i64: 64, 64>{{.*}}stationary_tile = array<i64: 64, 96>
+// CHECK-NEXT:  "nisa.tensor_copy"(%[[B:[a-z0-9_]+]], %[[P]])
+// CHECK-NEXT:  "nisa.release"(%[[P]])
+// CHECK-NOT:   nisa.iota
+// CHECK:       "nisa.matmul"(%{{.*}}, %[[B]], %[[I]], {{.*}}is_transpose = true
+// Integers do not.
 // CHECK:       "nisa.dma_transpose"{{.*}}dst_tile = array<i64: 96, 64>{{.*}}permutation = array<i64: 1, 0>{{.*}}src_tile = array<i64: 64, 96>
 // One byte is too small for that: element by element.
 // CHECK:       "nisa.dma_copy"{{.*}}dst_tile = array<i64: 96, 64>{{.*}}src_ap = #[[SWAP]]{{.*}}src_tile = array<i64: 96, 64>
 // The partitions stay: an access pattern does it.
 // CHECK:       "nisa.tensor_copy"{{.*}}dst_tile = array<i64: 32, 16, 4>
+// CHECK:       "nisa.release"(%[[I]])
+// CHECK-NEXT:  return
 func.func @real() {
   %a = memref.alloc() : memref<64x96xf32, 3 : i32>
   %b = memref.alloc() : memref<96x64xf32, 3 : i32>
   linalg.transpose ins(%a : memref<64x96xf32, 3 : i32>) outs(%b : memref<96x64xf32, 3 : i32>) permutation = [1, 0]
+  linalg.transpose ins(%b : memref<96x64xf32, 3 : i32>) outs(%a : memref<64x96xf32, 3 : i32>) permutation = [1, 0]
+  %g = memref.alloc() : memref<64x96xi32, 3 : i32>
+  %h = memref.alloc() : memref<96x64xi32, 3 : i32>
+  linalg.transpose ins(%g : memref<64x96xi32, 3 : i32>) outs(%h : memref<96x64xi32, 3 : i32>) permutation = [1, 0]
+  memref.dealloc %g : memref<64x96xi32, 3 : i32>
+  memref.dealloc %h : memref<96x64xi32, 3 : i32>
   %c = memref.alloc() : memref<64x96xi8, 3 : i32>
   %d = memref.alloc() : memref<96x64xi8, 3 : i32>
   linalg.transpose ins(%c : memref<64x96xi8, 3 : i32>) outs(%d : memref<96x64xi8, 3 : i32>) permutation = [1, 0]

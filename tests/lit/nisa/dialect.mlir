@@ -87,6 +87,9 @@ module attributes {nisa.target = #nisa.target<"trn2">} {
     "nisa.sequence_bounds"(%a, %b) {engine = "gpsimd", operandSegmentSizes = array<i32: 1, 0, 1, 0>, dst_ap = #v, dst_par_dims = 1 : i32, dst_tile = array<i64: 1, 16>, src_ap = #v, src_par_dims = 1 : i32, src_tile = array<i64: 1, 8>} : (!sbuf, !sbuf) -> ()
     // CHECK: "nisa.nonzero_with_count"
     "nisa.nonzero_with_count"(%y, %b) {engine = "gpsimd", operandSegmentSizes = array<i32: 1, 0, 1, 0>, index_offset = 0 : i64, padding = -1 : i64, dst_ap = #v, dst_par_dims = 1 : i32, dst_tile = array<i64: 64, 8>, src_ap = #v, src_par_dims = 1 : i32, src_tile = array<i64: 64, 7>} : (!places, !sbuf) -> ()
+    %bf = "nisa.alloc"() : () -> memref<64x8xbf16, #nisa.mem<"sbuf">>
+    // CHECK: "nisa.topk"
+    "nisa.topk"(%bf, %y, %bf) {engine = "gpsimd", operandSegmentSizes = array<i32: 1, 0, 1, 0, 1, 0>, n_elements = 100 : i64, dst_ap = #v, dst_par_dims = 1 : i32, dst_tile = array<i64: 64, 2>, dst_index_ap = #v, dst_index_par_dims = 1 : i32, dst_index_tile = array<i64: 64, 2>, src_ap = #v, src_par_dims = 1 : i32, src_tile = array<i64: 64, 8>} : (memref<64x8xbf16, #nisa.mem<"sbuf">>, !places, memref<64x8xbf16, #nisa.mem<"sbuf">>) -> ()
     // CHECK: "nisa.random"
     "nisa.random"(%y) {engine = "vector", operandSegmentSizes = array<i32: 1, 0, 0, 0, 0, 0>, dst_ap = #v, dst_par_dims = 1 : i32, dst_tile = array<i64: 64, 8>} : (!places) -> ()
     // CHECK: "nisa.random_seed"
@@ -109,6 +112,7 @@ module attributes {nisa.target = #nisa.target<"trn2">} {
     %n = "nisa.register_load"(%x) {operandSegmentSizes = array<i32: 1, 0>, engine = "sync", src_ap = #v, src_tile = array<i64: 1, 1>, src_par_dims = 1 : i32} : (!idx) -> i32
     // CHECK: "nisa.register_store"
     "nisa.register_store"(%x, %n) {operandSegmentSizes = array<i32: 1, 0, 1, 0>, engine = "sync", dst_ap = #v, dst_tile = array<i64: 1, 1>, dst_par_dims = 1 : i32} : (!idx, i32) -> ()
+    "nisa.release"(%bf) : (memref<64x8xbf16, #nisa.mem<"sbuf">>) -> ()
     "nisa.release"(%half) : (!half) -> ()
     "nisa.release"(%y) : (!places) -> ()
     "nisa.release"(%r) : (!row) -> ()

@@ -166,7 +166,7 @@ CASES = {
                                                  ("transposes", "x.T"))
     ],
     "13 tracing that blows up": [
-        ("doubling", kernel("for i in range(40):\n    x = np.concatenate([x, x])"), {"time-limit", "memory-limit", "bad-argument", "ir-invalid", "python-exception", "ok", "pass-failed", "output-limit", "shape-mismatch", "too-many-operations"}),
+        ("doubling", kernel("for i in range(40):\n    x = np.concatenate([x, x])"), {"time-limit", "memory-limit", "memory-full", "bad-argument", "ir-invalid", "python-exception", "ok", "pass-failed", "output-limit", "shape-mismatch", "too-many-operations"}),
         ("nested loops", kernel("for i in range(1000):\n    for j in range(1000):\n        x = x + 1"), {"too-many-operations", "time-limit"}),
         ("recursion of a kernel", "def k(x):\n    return k(x + 1)\n", DEEP | {"too-many-operations", "time-limit", "memory-limit"}),
         ("tree of calls", kernel("def f(n, x):\n    return x if n == 0 else f(n - 1, x + 1) + f(n - 1, x + 2)\nx = f(25, x)"), {"too-many-operations", "time-limit"}),

@@ -334,7 +334,7 @@ class Instr:
     def dma_transpose(self, env):
         dst, src = self.operands["dst"], self.operands["src"]
         x = self.get(env, "src")
-        if self.attrs["permutation"] != "[1, 0]" or len(dst.tile) != 2 or x.T.shape != dst.shape:
+        if self.attrs["permutation"] != "[1, 0]" or x.T.shape != dst.shape:
             raise Error(f"dma_transpose of {src.tile} to {dst.tile}")
         dst.write(env, x.T)
 
@@ -586,6 +586,17 @@ class Instr:
             dst[p, :len(found)] = found + int(self.attrs["index_offset"])
             dst[p, -1] = len(found)
         self.operands["dst"].write(env, dst)
+
+    def topk(self, env):
+        x, values, numbers = to_f32(self.get(env, "src"), False), self.get(env, "dst").copy(), self.get(env, "dst_index").copy()
+        n = int(self.attrs["n_elements"])
+        place = [(c, r if c % 2 == 0 else 15 - r) for c in range(x.shape[1]) for r in range(16)]
+        for g in range(0, len(x), 16):
+            order = sorted(range(n), key=lambda k: (x[g + place[k][1], place[k][0]], -k))[n - 16 * values.shape[1]:]
+            for (c, r), k in zip(place, order):
+                values[g + r, c], numbers[g + r, c] = x[g + place[k][1], place[k][0]], k
+        self.operands["dst"].write(env, values)
+        self.operands["dst_index"].write(env, numbers)
 
     def memset(self, env):
         dst = self.operands["dst"]

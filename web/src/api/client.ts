@@ -65,8 +65,8 @@ export async function getInstructions(): Promise<{ instructions: Instruction[]; 
 
 export async function getPipelines(): Promise<Pipelines> {
   const response = await request("/pipeline", { headers: { accept: "application/json" } });
-  const { stages, nki_stages } = (await response.json()) as PipelineDescription;
-  return { hlo: stages, nki: nki_stages };
+  const { stages, reference_stages, nki_stages } = (await response.json()) as PipelineDescription;
+  return { hlo: stages, reference: reference_stages, nki: nki_stages };
 }
 
 /** Where the server finds the stages of a result: under its key while it is cached, or in a snippet. */

@@ -545,8 +545,13 @@ export interface RunComparison {
   kernels: { name: string; a_us?: number; b_us?: number; ratio?: Finite; lanes?: TimePair[]; waits?: TimePair[]; lines?: TimePair[]; outputs?: { name: string; a: SimulatedOutput; b: SimulatedOutput }[] }[];
 }
 
-/** The stages that a kernel goes through: those of NumPy, HLO and MLIR, or those of NKI. */
-export type PipelineName = "hlo" | "nki";
+/** The stages that a kernel goes through: those of NumPy, HLO and MLIR, those of them that the reference has, or those
+ * of NKI. */
+export type PipelineName = "hlo" | "reference" | "nki";
+
+/** Which stages kernels of NumPy, HLO and MLIR go through: all of them, or only those that the reference has. NKI
+ * kernels have stages of their own. */
+export type PipelineChoice = "default" | "reference";
 
 export interface KernelResult {
   name: string;
@@ -706,7 +711,7 @@ export interface CompileRequest {
   /** Only this kernel; all of them otherwise. At most 200 bytes of UTF-8. */
   kernel?: string;
   inputs?: InputSpec[];
-  options?: { stop_after?: string; check?: boolean; artifacts?: boolean; simulate?: boolean; unroll?: boolean; upgrade?: boolean; instance?: number; watch?: Watch[]; value?: ValueQuery };
+  options?: { stop_after?: string; check?: boolean; artifacts?: boolean; simulate?: boolean; pipeline?: PipelineChoice; unroll?: boolean; upgrade?: boolean; instance?: number; watch?: Watch[]; value?: ValueQuery };
   /** The same as options.simulate. */
   simulate?: boolean;
   /** Random, one per browser: a result is only found by a client that sends the same scope. */
@@ -835,6 +840,7 @@ export interface Knob {
 export interface PipelineDescription {
   version: string;
   stages: StageDescription[];
+  reference_stages: StageDescription[];
   nki_stages: StageDescription[];
 }
 
@@ -936,7 +942,7 @@ export interface SnippetRequest {
   target?: TargetName;
   kernel?: string;
   inputs?: InputSpec[];
-  options?: { stop_after?: string; check?: boolean; artifacts?: boolean; simulate?: boolean; unroll?: boolean; upgrade?: boolean; instance?: number; watch?: Watch[]; value?: ValueQuery };
+  options?: { stop_after?: string; check?: boolean; artifacts?: boolean; simulate?: boolean; pipeline?: PipelineChoice; unroll?: boolean; upgrade?: boolean; instance?: number; watch?: Watch[]; value?: ValueQuery };
   simulate?: boolean;
   scope?: string;
   /** At most 200 bytes of UTF-8. */
@@ -960,7 +966,7 @@ export interface RevisionRequest {
   target?: TargetName;
   kernel?: string;
   inputs?: InputSpec[];
-  options?: { stop_after?: string; check?: boolean; artifacts?: boolean; simulate?: boolean; unroll?: boolean; upgrade?: boolean; instance?: number; watch?: Watch[]; value?: ValueQuery };
+  options?: { stop_after?: string; check?: boolean; artifacts?: boolean; simulate?: boolean; pipeline?: PipelineChoice; unroll?: boolean; upgrade?: boolean; instance?: number; watch?: Watch[]; value?: ValueQuery };
   simulate?: boolean;
   scope?: string;
   /** At most 200 bytes of UTF-8. */

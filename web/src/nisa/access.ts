@@ -3,6 +3,7 @@
 //   %sbuf_1[d0, %i, 0, d1] of 128x2x1x512    %sbuf_1[:, i]
 //   %arg1[%0 + d0, d1], %0 = 128·j           %arg1[128·j..]
 //   %sbuf[d0, d1] in full                    %sbuf
+//   %sbuf as bf16[d0, d1 + 64]               %sbuf as bf16[:, 64..]
 //
 // ".." stands for as many elements as the tile has there; the line's shape says how many.  What follows the last index
 // that selects is left out, as in NumPy.
@@ -28,24 +29,28 @@ function part(expr: string, extent: string | undefined, tile: readonly string[],
   return { text: /^\d+$/.test(offset) ? `${offset}..${Number(offset) + Number(size)}` : `${offset}..`, dim };
 }
 
+function baseText(a: Access, scope: Scope): string {
+  return scope.text(a.base) + (a.other ? ` as ${a.other}` : "");
+}
+
 /** Several tile coordinates in one index, or in another order than the tile's: as printed, but short. */
 function literal(a: Access, scope: Scope): string {
   const short = (expr: string) => {
     const terms = scope.terms(expr);
     return (terms && scope.sum(terms)) || (terms ? "0" : expr);
   };
-  return `${scope.text(a.base)}[${(a.index ?? []).map(short).join(", ")}]`;
+  return `${baseText(a, scope)}[${(a.index ?? []).map(short).join(", ")}]`;
 }
 
 export function accessText(a: Access, scope: Scope): string {
-  if (!a.index) return `${scope.text(a.base)} by ${a.map.replace(/>(?=\[[^\]]*\]$)/, " of ")}`;
+  if (!a.index) return `${baseText(a, scope)} by ${a.map.replace(/>(?=\[[^\]]*\]$)/, " of ")}`;
   const parts = a.index.map((expr, r) => part(expr, a.type.dims[r], a.tile, scope));
   const dims = parts.flatMap((p) => (p && p.dim >= 0 && p.text !== "" ? [p.dim] : []));
   if (parts.includes(null) || dims.some((d, i) => i > 0 && d <= (dims[i - 1] as number))) return literal(a, scope);
   let n = parts.length;
   while (n > 0 && (parts[n - 1]?.text === FULL || parts[n - 1]?.text === "")) n--;
   const shown = parts.slice(0, n).map((p) => p?.text || "0");
-  return scope.text(a.base) + (n > 0 ? `[${shown.join(", ")}]` : "");
+  return baseText(a, scope) + (n > 0 ? `[${shown.join(", ")}]` : "");
 }
 
 export function operandText(o: Operand | undefined, scope: Scope): string {

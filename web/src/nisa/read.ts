@@ -1,6 +1,6 @@
 // read: one printed NISA line as a structure.  compiler/nisa/print.h describes the form.
 //
-//   nisa.NAME(operand<tile>=type %base[index, …], operand=type %scalar, …, attribute=value, …) engine=E signal : type
+//   nisa.NAME(operand<tile>=type %base[index, …], operand<tile>=type %base as type[index, …], operand=type %scalar, …, attribute=value, …) engine=E signal : type
 //
 // A line in any other form gives null, and is then shown as it is.
 
@@ -15,7 +15,10 @@ export interface MemType {
 /** A part of a memref. */
 export interface Access {
   base: string;
+  /** Of its elements: with `other`, of the memref as elements of that type. */
   type: MemType;
+  /** "bf16" if the elements have another type than the memref, else "". */
+  other: string;
   /** Extents of d0, d1, …; the first `par` of them are partitions. */
   tile: readonly string[];
   par: number;
@@ -133,15 +136,23 @@ export function splitList(text: string): string[] | null {
 const NAME = /^(\w+)(<([^<>|]*)\| ([^<>|]*)>)?(=?)/;
 const extents = (list: string | undefined) => (list ? list.split(", ") : []);
 
+/** The memref as elements of another type: the last dimension has more of them, or fewer. */
+function retyped(type: MemType, dtype: string): MemType {
+  const last = type.dims.length - 1;
+  const dims = type.dims.map((n, i) => (i === last ? String((Number(n) * bytesOf(type.dtype)) / bytesOf(dtype)) : n));
+  return { ...type, dims, dtype };
+}
+
 function access(value: string, par: string[], free: string[]): Access | null {
   const end = value.indexOf("<") < 0 ? -1 : groupEnd(value, value.indexOf("<"));
   const type = end < 0 ? null : memType(value.slice(0, end));
-  const m = type ? /^ (%[\w$.-]+)(\[.*\]| affine_map<.*)$/.exec(value.slice(end)) : null;
+  const m = type ? /^ (%[\w$.-]+)(?: as (\w+))?(\[.*\]| affine_map<.*)$/.exec(value.slice(end)) : null;
   if (!type || !m) return null;
-  const where = m[2] ?? "";
+  const other = m[2] ?? "";
+  const where = m[3] ?? "";
   const index = where.startsWith("[") ? splitList(where.slice(1, -1)) : null;
   const map = index ? "" : where.replace(" affine_map<", "");
-  return { base: m[1] ?? "", type, tile: [...par, ...free], par: par.length, index, map };
+  return { base: m[1] ?? "", type: other ? retyped(type, other) : type, other, tile: [...par, ...free], par: par.length, index, map };
 }
 
 /** One entry of the list in parentheses. */

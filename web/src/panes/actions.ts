@@ -2,6 +2,7 @@
 import { layouts } from "../state/layouts";
 import { FONT_SIZES, settings } from "../state/settings";
 import { kernelOf } from "../state/outcome";
+import { pinOtherPipeline } from "../state/pin";
 import { allRows, choose, showStage } from "../state/view";
 import { byId } from "./dom";
 import { type KeyTargets, pressKey } from "./keys";
@@ -141,6 +142,7 @@ export function actionsNow(t: KeyTargets): Action[] {
     ...(hasChanges ? keyed("Diff", OPEN_DIFF) : []),
     ...keyed("View", VIEW),
     ...(pinned ? keyed("View", [["A against what is shown now; back to reading", "c"]]) : []),
+    plain("View", store.state.pipeline === "reference" ? "Compare with all stages" : "Compare with the reference's stages", () => pinOtherPipeline(store)),
     ...(mode === "compare" ? keyed("View", [["Swap A and B", "x"]]) : []),
     ...(mode === "read" ? [] : [plain("View", "Read the stages", () => store.set({ mode: "read" }))]),
     ...keyed("Kernel", KERNEL),
@@ -160,6 +162,7 @@ export function actionsNow(t: KeyTargets): Action[] {
     ...textSize("Larger text", 1),
     ...textSize("Smaller text", -1),
     ...choices("Target", "target"),
+    ...choices("Stages", "pipeline"),
     ...choices("Kernel in the file", "kernel"),
     ...choices("Example", "example"),
     ...allRows(store.state).map((row) => plain("Stage", `${row.index} ${row.name}`, () => showStage(store, row))),

@@ -12,7 +12,7 @@ import type { Compiler } from "../state/compiler";
 import { kernelOf, type KernelOutcome, type Outcome } from "../state/outcome";
 import { cause, difference, figures, localDiff, pairStages, verdict, type Figure, type StagePair } from "../state/pairs";
 import { time } from "../state/units";
-import { compilePin, keepA, sameJob, swapPin, type Job, type Pin } from "../state/pin";
+import { compilePin, keepA, pinOtherPipeline, sameJob, swapPin, type Job, type Pin } from "../state/pin";
 import { settings } from "../state/settings";
 import { choose } from "../state/view";
 import { byId, button, el, fill, plural, toggle } from "./dom";
@@ -40,6 +40,7 @@ function change(f: Figure): string {
 function describe(job: Job, other: Job, name: string): string {
   const parts = [name];
   if (job.target !== other.target) parts.push(`for ${job.target}`);
+  if (job.pipeline !== other.pipeline) parts.push(job.pipeline === "reference" ? "with the reference's stages" : "with all stages");
   if (JSON.stringify(job.inputs) !== JSON.stringify(other.inputs)) parts.push(job.inputs ? "with its shapes" : "with the source's shapes");
   return parts.filter((p) => p !== "").join(" ");
 }
@@ -92,6 +93,7 @@ export class ComparePane {
     );
     fill(
       byId("compare-tools"),
+      button("other stages", "A becomes what the other pipeline makes of this kernel: all stages, or those of the reference", () => pinOtherPipeline(store)),
       button("swap", "B becomes A, and A what the page shows (x)", () => this.swap()),
       button("keep A", "Back to A, and unpin it", () => keepA(store, compiler)),
       button("keep B", "Go on with B, and unpin A", () => this.unpin()),
@@ -182,7 +184,7 @@ export class ComparePane {
       el("b", { class: "side side-a" }, "A"),
       el("span", { class: "note" }, name(pinned.job, "A")),
       el("b", { class: "side side-b" }, "B"),
-      el("span", { class: "note" }, same ? "the same kernel: edit it, choose another target, or open another link" : name(s, "B")),
+      el("span", { class: "note" }, same ? "the same kernel: edit it, choose another target or other stages, or open another link" : name(s, "B")),
     );
   }
 

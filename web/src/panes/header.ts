@@ -2,6 +2,7 @@
 import type { AppStore } from "../state/app";
 import type { Compiler } from "../state/compiler";
 import { keptDraft } from "../state/draft";
+import { pipelineOf } from "../state/fragment";
 import { LANGUAGES } from "../state/languages";
 import { blame, kernelOf, type Outcome } from "../state/outcome";
 import { settings, type Theme } from "../state/settings";
@@ -84,6 +85,25 @@ function targetPicker(store: AppStore, compiler: Compiler): void {
   });
   select.addEventListener("change", () => {
     store.set({ target: select.value });
+    void compiler.now();
+  });
+}
+
+const PIPELINES: readonly Choice[] = [
+  { value: "default", label: "all stages", title: "Every stage of this compiler" },
+  { value: "reference", label: "reference", title: "Only the stages that the reference compiler has" },
+];
+
+/** NKI kernels have stages of their own, so there is nothing to choose. */
+function pipelinePicker(store: AppStore, compiler: Compiler): void {
+  const select = byId<HTMLSelectElement>("pipeline");
+  store.watch(["pipeline"], () => options(select, PIPELINES, store.state.pipeline));
+  store.watch(["outcome"], () => {
+    const kernels = store.state.outcome?.kernels ?? [];
+    if (kernels.length > 0) byId("pipeline-picker").hidden = kernels.every((k) => k.pipeline === "nki");
+  });
+  select.addEventListener("change", () => {
+    store.set({ pipeline: pipelineOf(select.value) });
     void compiler.now();
   });
 }
@@ -253,6 +273,7 @@ export function mountHeader(store: AppStore, compiler: Compiler, actions: Header
   languagePicker(store, compiler);
   kernelPicker(store);
   targetPicker(store, compiler);
+  pipelinePicker(store, compiler);
   status(store);
   progress(store, compiler);
   themeButton();

@@ -12,7 +12,7 @@ export function mountModes(store: AppStore, say: (text: string) => void): () => 
       return;
     }
     pinCurrent(store);
-    say("Pinned as A: edit the kernel, choose another target, or open another link, then compare (c)");
+    say("Pinned as A: edit the kernel, choose another target or other stages, or open another link, then compare (c)");
   };
   const go = (mode: Mode) => {
     if (mode === "compare" && !store.state.pinned) pinCurrent(store);

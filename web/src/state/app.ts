@@ -1,6 +1,6 @@
 // app: the shape of the page's state.
 import type { Problem } from "../api/problem";
-import type { Example, InputSpec, SourceFile, Target } from "../api/types";
+import type { Example, InputSpec, PipelineChoice, SourceFile, Target } from "../api/types";
 import type { Anchor, Hover } from "./selection";
 import type { Marked } from "./marked";
 import type { Outcome, Pipelines } from "./outcome";
@@ -30,6 +30,8 @@ export interface AppState {
   /** Shapes given by the form; null leaves them to the source. */
   inputs: InputSpec[] | null;
   check: boolean;
+  /** The stages of NumPy, HLO and MLIR kernels: all, or those that the reference has. */
+  pipeline: PipelineChoice;
   /** Run the kernel on the simulated machine. */
   simulate: boolean;
   /** Of a launch of an NKI kernel: the instance that nki-trace shows alone; null: all. */
@@ -112,6 +114,7 @@ export function newStore(): AppStore {
     target: "trn2",
     inputs: null,
     check: false,
+    pipeline: "default",
     simulate: false,
     instance: null,
     outcome: null,
@@ -147,6 +150,6 @@ export function newStore(): AppStore {
     reveal: 0,
     examples: [],
     targets: [],
-    pipelines: { hlo: [], nki: [] },
+    pipelines: { hlo: [], reference: [], nki: [] },
   });
 }

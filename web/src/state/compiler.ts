@@ -20,8 +20,8 @@ const PACE_MS = 40;
 const PAUSE_MS = { least: 60, most: 150 };
 
 /** The request for a kernel.  Names may come from a link; the server refuses those it does not know. */
-export function requestOf(s: Readonly<Pick<AppState, "source" | "filename" | "files" | "language" | "target" | "inputs" | "check" | "simulate"> & { instance?: number | null }>): CompileRequest {
-  const { source, language, target, inputs, check, simulate, instance = null } = s;
+export function requestOf(s: Readonly<Pick<AppState, "source" | "filename" | "files" | "language" | "target" | "inputs" | "check" | "pipeline" | "simulate"> & { instance?: number | null }>): CompileRequest {
+  const { source, language, target, inputs, check, pipeline, simulate, instance = null } = s;
   const req: CompileRequest = {
     source,
     filename: mainName(s),
@@ -32,7 +32,7 @@ export function requestOf(s: Readonly<Pick<AppState, "source" | "filename" | "fi
   const files = importable(s);
   if (files.length > 0) req.files = [...files];
   if (inputs) req.inputs = inputs;
-  const options = { ...(check ? { check } : {}), ...(simulate ? { simulate } : {}), ...(instance === null ? {} : { instance }) };
+  const options = { ...(check ? { check } : {}), ...(simulate ? { simulate } : {}), ...(pipeline === "default" ? {} : { pipeline }), ...(instance === null ? {} : { instance }) };
   if (Object.keys(options).length > 0) req.options = options;
   return req;
 }

@@ -5,7 +5,7 @@
 //
 // The readable parts come first.  The browser compresses ("deflate" is the zlib format).  After a stored link there are only
 // the parts of the view.
-import type { InputSpec, SourceFile } from "../api/types";
+import type { InputSpec, PipelineChoice, SourceFile } from "../api/types";
 import { readFiles } from "./files";
 import { readInputs } from "./inputs";
 import { NO_VIEW, type View } from "./look";
@@ -18,6 +18,7 @@ export interface LinkState {
   target: string;
   inputs: InputSpec[] | null;
   check: boolean;
+  pipeline: PipelineChoice;
   /** The snippet it is a fork of. */
   parent: string | null;
   simulate: boolean;
@@ -88,6 +89,7 @@ export async function writeFragment(link: LinkState): Promise<string> {
   const parts: Part[] = [...viewParts(link.view), ["target", link.target]];
   if (link.language !== "nkipy") parts.push(["lang", link.language]);
   if (link.check) parts.push(["check", "1"]);
+  if (link.pipeline !== "default") parts.push(["pipeline", link.pipeline]);
   if (link.simulate) parts.push(["run", "1"]);
   if (link.pin !== null) parts.push(["pin", link.pin]);
   if (link.parent !== null) parts.push(["from", link.parent]);
@@ -100,6 +102,11 @@ export async function writeFragment(link: LinkState): Promise<string> {
 
 function paramsOf(hash: string): URLSearchParams {
   return new URLSearchParams(hash.replace(/^#/, "").replaceAll("+", "%2B"));
+}
+
+/** Of a link or a stored pin; any other value is the default. */
+export function pipelineOf(value: unknown): PipelineChoice {
+  return value === "reference" ? value : "default";
 }
 
 function modeOf(text: string | null): View["mode"] {
@@ -147,6 +154,7 @@ export async function readFragment(hash: string): Promise<LinkState | null> {
     target: params.get("target") ?? "trn2",
     inputs: inputs === null ? null : readInputs(JSON.parse(inputs)),
     check: params.get("check") === "1",
+    pipeline: pipelineOf(params.get("pipeline")),
     simulate: params.get("run") === "1",
     pin: params.get("pin"),
     parent: parent !== null && /^[\w-]{8,22}$/.test(parent) ? parent : null,

@@ -5,14 +5,14 @@ import type { Snippet } from "../api/types";
 import type { AppState, AppStore } from "./app";
 import { requestOf, type Compiler } from "./compiler";
 import { readFiles, textsOf } from "./files";
-import { pack, unpack } from "./fragment";
+import { pack, pipelineOf, unpack } from "./fragment";
 import { readInputs } from "./inputs";
 import { applyFrame, frozenOutcome, newOutcome, type Outcome } from "./outcome";
 import { pinEditorName } from "./scope";
 import { sharedOf } from "./shared";
 
 /** What is compiled. */
-export type Job = Pick<AppState, "source" | "filename" | "files" | "language" | "target" | "inputs" | "check" | "simulate">;
+export type Job = Pick<AppState, "source" | "filename" | "files" | "language" | "target" | "inputs" | "check" | "pipeline" | "simulate">;
 
 export interface Pin {
   job: Job;
@@ -24,8 +24,8 @@ export interface Pin {
 }
 
 export function jobOf(s: Readonly<Job>): Job {
-  const { source, filename, files, language, target, inputs, check, simulate } = s;
-  return { source, filename, files, language, target, inputs, check, simulate };
+  const { source, filename, files, language, target, inputs, check, pipeline, simulate } = s;
+  return { source, filename, files, language, target, inputs, check, pipeline, simulate };
 }
 
 export function sameJob(a: Readonly<Job>, b: Readonly<Job>): boolean {
@@ -42,6 +42,13 @@ function ownOutcome(s: Readonly<AppState>): Outcome | null {
 export function pinCurrent(store: AppStore): void {
   store.set({ pinned: { job: jobOf(store.state), outcome: ownOutcome(store.state), problem: null, name: "" } });
   if (!store.state.pinned?.outcome) void compilePin(store);
+}
+
+/** Makes A what the other pipeline makes of the kernel that the page shows, and compares. */
+export function pinOtherPipeline(store: AppStore): void {
+  const pipeline = store.state.pipeline === "reference" ? "default" : "reference";
+  store.set({ pinned: { job: { ...jobOf(store.state), pipeline }, outcome: null, problem: null, name: "" }, mode: "compare", pane: "ir" });
+  void compilePin(store);
 }
 
 /** Makes a stored link A, with its stages as they were stored. */
@@ -111,6 +118,7 @@ export async function unpackPin(text: string): Promise<Pin> {
     target: word("target", "trn2"),
     inputs: v["inputs"] ? readInputs(v["inputs"]) : null,
     check: v["check"] === true,
+    pipeline: pipelineOf(v["pipeline"]),
     simulate: v["simulate"] === true,
   };
   return { job, outcome: null, problem: null, name: word("name", "") };

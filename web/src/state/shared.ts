@@ -1,5 +1,5 @@
 // shared: the stored link that the page was opened on, and whether the page still shows its kernel.
-import type { Ancestor, Snippet, SourceFile } from "../api/types";
+import type { Ancestor, PipelineChoice, Snippet, SourceFile } from "../api/types";
 import type { AppState } from "./app";
 import { sameFiles } from "./files";
 import { readInputs } from "./inputs";
@@ -23,6 +23,7 @@ export interface Shared {
   target: string;
   inputs: AppState["inputs"];
   check: boolean;
+  pipeline: PipelineChoice;
 }
 
 export function sharedOf(snippet: Snippet, revision: number | null = null): Shared {
@@ -43,6 +44,7 @@ export function sharedOf(snippet: Snippet, revision: number | null = null): Shar
     target: request.target ?? snippet.result.target,
     inputs: request.inputs ? readInputs(request.inputs) : null,
     check: request.options?.check === true,
+    pipeline: request.options?.pipeline ?? "default",
   };
 }
 
@@ -57,6 +59,7 @@ export function isAsShared(s: Readonly<AppState>): boolean {
     shared.language === s.language &&
     shared.target === s.target &&
     shared.check === s.check &&
+    shared.pipeline === s.pipeline &&
     JSON.stringify(shared.inputs) === JSON.stringify(s.inputs)
   );
 }

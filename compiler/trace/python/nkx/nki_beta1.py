@@ -17,6 +17,7 @@ import _nkx
 import numpy as np
 from nki import isa
 from nkx.nki_beta1_index import Index, broadcast_shapes, is_integer
+from nkx.nki_beta1_rows import select
 from nkx.nki_names import refuse
 
 
@@ -155,7 +156,10 @@ class Tensor:
     def __getitem__(self, key):
         if key is Ellipsis:
             return self
-        shape, entries = _entries(self, key)
+        keys = _expanded(self, key)
+        if any(isinstance(k, Tensor) for k in keys):
+            return select(self, keys, Tensor)
+        shape, entries = _entries(self, keys)
         if self.is_whole:
             return Tensor(self.memory, shape, [(e.offset, e.steps) for e in entries])
         maps = []
@@ -273,13 +277,10 @@ def _slice(k, n, axis):
     return Index((len(range(start, stop, step)),), start, (step,))
 
 
-def _entries(t, key):
+def _entries(t, keys):
     """The shape of the access, and one Index of that shape for each axis of t."""
-    keys = _expanded(t, key)
     tiles = [k for k in keys if isinstance(k, Index)]
     for k in keys:
-        if isinstance(k, Tensor):
-            refuse(_nkx.NkiUnsupported, "an index that is a tensor is not compiled here yet")
         if not (isinstance(k, (Index, slice)) or is_integer(k)):
             refuse(_nkx.NkiBounds, f"an index must be an integer, a slice or an index tile, not {type(k).__name__}")
     if tiles:

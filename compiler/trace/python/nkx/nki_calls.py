@@ -18,7 +18,7 @@ _NEWER_ISA = {
     "activate2": "nisa.activation", "core_barrier": "nl.all_reduce", "dma_compute": "nisa.dma_copy", "exponential": "nisa.activation",
     "nc_matmul_mx": "nisa.nc_matmul", "quantize_mx": None, "rand2": "nl.rand", "register_alloc": "an index tile",
     "register_load": "an index tile", "register_move": "an index tile", "register_store": "an index tile", "sendrecv": None,
-    "tensor_scalar_cumulative": "nisa.tensor_tensor_scan", "nonzero_with_count": None}
+    "tensor_scalar_cumulative": "nisa.tensor_tensor_scan", "nonzero_with_count": None, "topk": "nisa.max8"}
 _WITH_DST_IN_BETA_1 = {"dma_copy", "select_reduce", "nc_stream_shuffle", "tensor_copy_dynamic_dst", "tensor_copy_predicated"}
 # Keywords of earlier versions, with what replaces them.
 _REMOVED_KEYWORDS = {

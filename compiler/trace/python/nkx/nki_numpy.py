@@ -47,20 +47,28 @@ class _Memory:
             steps, start = [size] * len(dims), storage[offset:]
         return as_strided(start, [n for n, _ in dims], [s * step for (_, s), step in zip(dims, steps)]).view(dtype)
 
+    def storage_of(self, view):
+        """The elements of its tensor, as those of the view's type."""
+        storage = self.storage[view[0]]
+        return storage if len(view) < 6 or storage.dtype == view[5] else storage.view(view[5])
+
+    def type_of(self, view):
+        return self.tensors[view[0]][5] if len(view) == 4 else view[6]
+
     def placed(self, view):
         """A view that registers move, at the place where it is now."""
         if len(view) == 4:
             return view
-        tensor, partition, offset, dims, terms = view
+        tensor, partition, offset, dims, terms = view[:5]
         offset += sum(int(self.storage[register].flat[0]) * elements for register, _, _, elements in terms)
-        storage = self.storage[tensor]
+        storage = self.storage_of(view)
         free = dims[1:] if storage.ndim == 2 else dims
         if offset < 0 or offset + sum((n - 1) * s for n, s in free) >= storage.shape[-1]:
             raise IndexError(f"a register moves a view out of {self.tensors[tensor][0]}")
         return tensor, partition, offset, dims
 
     def at(self, view):
-        return self._of(self.storage[view[0]], self.placed(view))
+        return self._of(self.storage_of(view), self.placed(view))
 
     def products_at(self, view):
         return self._of(self.has_products[view[0]], self.placed(view))
@@ -82,6 +90,19 @@ def _to(dtype, x):
     if dtype.kind == "b":
         return np.asarray(x) > 0.5
     return np.asarray(x).astype(dtype)
+
+
+def _snake(x):
+    """The elements of 16 partitions in one row: down the even columns, up the odd ones."""
+    columns = x.T.copy()
+    columns[1::2] = columns[1::2, ::-1]
+    return columns.reshape(-1)
+
+
+def _snake_back(x):
+    columns = x.reshape(-1, 16).copy()
+    columns[1::2] = columns[1::2, ::-1]
+    return columns.T
 
 
 def _rows(x):
@@ -264,11 +285,11 @@ class _Evaluation:
         """The parts of HBM that the row numbers name, one for each partition; None for one that is skipped."""
         tensor, partition, offset, dims = self.m.placed(view)
         shape = self.m.tensors[tensor][3]
-        step = int(np.prod(shape[1:]))
+        step = self.m.storage_of(view).size // shape[0]
         for at in self.m.at(index).reshape(-1).tolist():
             if not 0 <= at < shape[0] and oob_mode != "skip":
                 raise IndexError(f"row {at} of {self.m.tensors[tensor][0]}, which has {shape[0]}")
-            yield self.m.at((tensor, partition, offset + at * step, dims[1:])) if 0 <= at < shape[0] else None
+            yield self.m.at((tensor, partition, offset + at * step, dims[1:], [], *view[5:])) if 0 <= at < shape[0] else None
 
     def dma_copy(self, on, dst, src, dst_index=None, src_index=None, oob_mode=None, **_):
         if src_index is not None:
@@ -336,7 +357,7 @@ class _Evaluation:
 
     def quantize_mx(self, on, dst, src, dst_scale):
         x = self._read(src)
-        small, most = _FORMATS[self.m.tensors[dst[0]][5]]
+        small, most = _FORMATS[self.m.type_of(dst)]
         groups = x.reshape(len(x) // 8, 8, -1, 4)
         a = np.abs(groups).max((1, 3))
         exponent = np.where(a > 0, np.floor(np.log2(a.astype(np.float64))) - (most - 1), -127)
@@ -350,7 +371,7 @@ class _Evaluation:
         self.m.at(dst_scale)[...] = scales.reshape(self.m.at(dst_scale).shape)
 
     def nc_matmul_mx(self, on, dst, stationary, moving, stationary_scale, moving_scale, accumulate, **_):
-        x, y = (_unpack(_rows(self.m.at(v)), _rows(self.m.at(s)), self.m.tensors[v[0]][5])
+        x, y = (_unpack(_rows(self.m.at(v)), _rows(self.m.at(s)), self.m.type_of(v))
                 for v, s in ((stationary, stationary_scale), (moving, moving_scale)))
         self._add_product(dst, self._product(x, y), accumulate)
 
@@ -542,6 +563,16 @@ class _Evaluation:
             row = np.full(x.shape[1] + 1, (padding_val or [-1])[0], np.int64)
             row[:len(places)], row[-1] = places, len(places)
             to[p] = row.astype(to.dtype).reshape(to[p].shape)
+
+    def topk(self, on, val_dst, idx_dst, src, n):
+        x, values, numbers = self._read(src), self.m.at(val_dst), self.m.at(idx_dst)
+        values, numbers = _rows(values), _rows(numbers)
+        for g in range(0, len(x), 16):
+            v = _snake(x[g:g + 16])[:n[0]]
+            nan = np.isnan(v)
+            best = np.lexsort((-np.arange(n[0]), np.where(nan, 0, v), ~nan))[n[0] - 16 * values.shape[1]:]
+            values[g:g + 16] = _snake_back(v[best]).astype(values.dtype)
+            numbers[g:g + 16] = _snake_back(best).astype(numbers.dtype)
 
     def core_barrier(self, on, data, cores):
         pass

@@ -324,6 +324,8 @@ class Kernel:
         entries, axes = [], []
         for x in keys:
             i = self.value(x)
+            if not isinstance(i, Index) and self.has_tiles(x):
+                raise Uncertain("a tile selects rows; write them with .ap(vector_offset=…)")
             entries.append(self._slice(i, axes) if isinstance(i, Index) else self.source(x))
         if axes != sorted(axes):
             raise Uncertain("the axes of the access are in another order; write it with .ap")

@@ -98,6 +98,5 @@ def get_nc_sub_version():
 
 __getattr__ = nki_names.attribute_of(
     __name__,
-    unsupported={"topk"},
     removed={"tensor_copy_dynamic_src": "tensor_copy of a view", "tensor_copy_dynamic_dst": "tensor_copy into a view",
              "builtin_custom_op": "there is no replacement"})

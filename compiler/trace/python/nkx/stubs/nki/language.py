@@ -52,6 +52,10 @@ class _TileSize:
     psum_num_banks = 8
 
     @property
+    def sbuf_fmax(self):
+        return self.sbuf_fmax_bytes // 4
+
+    @property
     def sbuf_size_bytes(self):
         return self.pmax * self.sbuf_fmax_bytes
 

@@ -14,6 +14,7 @@ from nkx.nki_names import refuse
 
 sys.modules["neuronxcc.nki.isa.constants"] = constants
 _Tensor = _b.Tensor
+_LEAST = float(np.finfo(np.float32).min)
 
 
 def _tile(name, x):
@@ -55,14 +56,18 @@ def tensor_copy_predicated(*, src, dst, predicate, reverse_pred=False, mask=None
 
 
 def dma_copy(*, dst, src, mask=None, dst_rmw_op=None, **options):
-    if dst_rmw_op is not None:
-        refuse(_nkx.NkiUnsupported, "dst_rmw_op of dma_copy is not compiled here yet")
+    if dst_rmw_op is not None and getattr(_b.operator_of(dst_rmw_op), "__name__", _b.operator_of(dst_rmw_op)) != "add":
+        refuse(_nkx.NkiOperator, "dst_rmw_op of dma_copy adds", "pass dst_rmw_op=np.add")
     box, rest = _b.box_of(mask, dst.shape)
     if rest:
         refuse(_nkx.NkiMask, "a mask over several axes together cannot restrict a copy", "restrict one axis in each copy")
     if box is not None:
         dst.memory.begin_writing()
-        _isa.dma_copy(dst=_b.part_of(dst, box, dst.shape), src=_b.part_of(src, box, dst.shape), **options)
+        to, x = _b.part_of(dst, box, dst.shape), _b.part_of(src, box, dst.shape)
+        if dst_rmw_op is None:
+            _isa.dma_copy(dst=to, src=x, **options)
+        else:
+            _isa.dma_compute(to, [to, x], "add")
 
 
 def dma_transpose(src, *, axes=None, mask=None, dtype=None):
@@ -304,8 +309,44 @@ def nc_match_replace8(*, data, vals, imm, dst_idx=None, mask=None, dtype=None):
     return _mapped(data, dtype, None, lambda to, x, box: _isa.nc_match_replace8(dst=to, data=x, vals=vals.view(), imm=imm, **more))
 
 
+def dropout(data, prob, *, mask=None, dtype=None):
+    t = _mapped(data, None, mask, lambda to, x, box: _isa.dropout(dst=to, data=x, prob=_like(prob, box, data.shape)), (prob,))
+    return t if dtype is None or _b.dtype_of(dtype) == t.dtype else _b.copied(t, dtype)
+
+
+def nc_stream_shuffle(src, dst, shuffle_mask, *, dtype=None, mask=None):
+    box, _ = _b.box_of(mask, dst.shape)
+    if box is not None:
+        _isa.nc_stream_shuffle(dst=_b.part_of(dst, box, dst.shape), src=_b.part_of(_tile("src", src), box, dst.shape),
+                               shuffle_mask=shuffle_mask)
+
+
+def range_select(*, on_true_tile, comp_op0, comp_op1, bound0, bound1, reduce_cmd=None, reduce_res=None, reduce_op=None,
+                 range_start=0.0, on_false_value=_LEAST, mask=None, dtype=None):
+    more = {k: v for k, v in {"reduce_cmd": reduce_cmd, "reduce_op": reduce_op and _b.operator_of(reduce_op)}.items() if v is not None}
+    return _mapped(on_true_tile, dtype, mask, lambda to, x, box: _isa.range_select(
+        dst=to, on_true_tile=x, comp_op0=_b.operator_of(comp_op0), comp_op1=_b.operator_of(comp_op1),
+        bound0=_like(bound0, box, on_true_tile.shape), bound1=_like(bound1, box, on_true_tile.shape), range_start=range_start,
+        on_false_value=on_false_value, **more, **({} if reduce_res is None else {"reduce_res": _written(reduce_res, box)})),
+        (bound0, bound1))
+
+
+def sequence_bounds(*, segment_ids, dtype=None):
+    x = _tile("segment_ids", segment_ids)
+    t = _b.new((1, 2, x.shape[1]), _b.dtype_of(dtype or x.dtype))
+    _isa.sequence_bounds(dst=t.view(), segment_ids=x.view())
+    return t
+
+
+def local_gather(src_buffer, index, num_elem_per_idx=1, num_valid_indices=None, *, mask=None):
+    """The result has num_valid_indices runs of num_elem_per_idx elements in each partition."""
+    x, at = _tile("src_buffer", src_buffer), _tile("index", index)
+    n = num_valid_indices or 16 * math.prod(at.shape[1:])
+    t = _b.new((x.shape[0], n, num_elem_per_idx) if num_elem_per_idx > 1 else (x.shape[0], n), x.dtype)
+    _isa.local_gather(dst=t.view(), src_buffer=x.view(), index=at.view(), num_elem_per_idx=num_elem_per_idx, num_valid_indices=n)
+    return t
+
+
 __getattr__ = nki_names.attribute_of(
     __name__,
-    unsupported={
-        "builtin_custom_op", "dropout", "local_gather", "nc_stream_shuffle", "range_select", "sequence_bounds",
-        "tensor_copy_dynamic_dst", "tensor_copy_dynamic_src"})
+    unsupported={"builtin_custom_op", "tensor_copy_dynamic_dst", "tensor_copy_dynamic_src"})

@@ -14,6 +14,7 @@ from nkx import nki_beta1_ops as _b
 from nkx import nki_names
 from nkx.nki_beta1 import par_dim  # noqa: F401
 from nkx.nki_beta1_index import arange, mgrid  # noqa: F401
+from nkx.nki_beta1_rows import Rows
 from nkx.nki_grid import nc, spmd_dim  # noqa: F401
 from nkx.nki_names import refuse
 
@@ -94,7 +95,7 @@ def shared_identity_matrix(n, dtype=uint8, **kwargs):
 
 
 def _in_hbm(what, x):
-    if not isinstance(x, _Tensor):
+    if not isinstance(x, (_Tensor, Rows)):
         refuse(_nkx.NkiCall, f"{what} must be a tensor, not {type(x).__name__}")
     if x.memory.is_on_chip:
         refuse(_nkx.NkiMemory, f"{x.name} is in {x.buffer}, but {what} must be in hbm", "nl.copy copies a tile")
@@ -132,6 +133,22 @@ def store(dst, value, *, mask=None, **kwargs):
         _ga_isa.tensor_copy(dst=t, src=x)
         x = t
     _ga_isa.dma_copy(dst=_b.part_of(to, box, to.shape), src=x)
+
+
+def atomic_rmw(dst, value, op, *, mask=None, **kwargs):
+    """dst = dst + value, for a part of HBM, also for rows that numbers select."""
+    to = _in_hbm("dst", dst)
+    if getattr(_b.operator_of(op), "__name__", _b.operator_of(op)) != "add":
+        refuse(_nkx.NkiOperator, "nl.atomic_rmw adds", "pass op=np.add")
+    box, rest = _b.cut(mask, to.shape, (value,))
+    if rest:
+        refuse(_nkx.NkiMask, "a mask over several axes together cannot restrict atomic_rmw", "restrict one axis in each call")
+    if box is None:
+        return
+    to.memory.begin_writing()
+    x = _b.part_of(value, box, to.shape)
+    part = _b.part_of(to, box, to.shape)
+    _ga_isa.dma_compute(part, [part, x], "add")
 
 
 def load_transpose2d(src, *, mask=None, dtype=None):
@@ -234,6 +251,13 @@ def _composed(name):
     return f
 
 
+def mod(x, y, *, dtype=None, mask=None, **kwargs):
+    """The remainder of x / y with the sign of y, as Python's."""
+    r = _b.arith("fmod", x, y, float32, mask)
+    differ = _b.arith("less", _b.arith("multiply", r, y, float32, mask), 0.0, float32, mask)
+    return where(differ, _b.arith("add", r, y, float32, mask), r, dtype=dtype or _b.promote(x, y), mask=mask)
+
+
 for _name in ("sin", "cos", "tan", "softmax"):
     globals()[_name] = _composed(_name)
 
@@ -300,6 +324,37 @@ def rms_norm(x, w, axis, n, epsilon=1e-6, *, dtype=None, compute_dtype=None, mas
     return _b.arith("multiply", t, w, dtype or x.dtype, mask)
 
 
+# ---- random numbers and gathers -------------------------------------------------------------------------------------
+
+
+def random_seed(seed, *, mask=None, **kwargs):
+    """The random numbers begin anew.  seed: a tile of one element, or a number."""
+    _ga.random_seed(seed.view() if isinstance(seed, _Tensor) else seed)
+
+
+def rand(shape, dtype=float32, **kwargs):
+    """Random numbers from 0 to 1."""
+    return _b.of(_ga.rand(tuple(map(int, shape)), _b.dtype_of(dtype)))
+
+
+def dropout(x, rate, *, dtype=None, mask=None, **kwargs):
+    """x, with 0 for each element with the probability `rate`."""
+    return _isa.dropout(x, rate, dtype=dtype, mask=mask)
+
+
+def gather_flattened(data, indices, *, dtype=None, mask=None, **kwargs):
+    """data[p, indices[p, i]] for each partition p."""
+    for name, x in (("data", data), ("indices", indices)):
+        _b.check_operand(name, x)
+    return _b.result(indices.shape, _b.dtype_of(dtype or data.dtype), mask, lambda to, box: _ga_isa.nc_n_gather(
+        dst=to, data=data.view([box[0], *[(0, n) for n in data.shape[1:]]] if box else None),
+        indices=_b.part_of(indices, box, indices.shape)), (indices,))
+
+
+def device_print(print_prefix, x, *, mask=None, **kwargs):
+    """Prints nothing: the simulated machine shows each value (Values, in the page)."""
+
+
 # ---- products -------------------------------------------------------------------------------------------------------
 
 
@@ -324,5 +379,4 @@ def matmul(x, y, *, transpose_x=False, mask=None, **kwargs):
 __getattr__ = nki_names.attribute_of(
     __name__,
     unsupported={
-        "abs_max", "abs_min", "all_reduce", "atomic_rmw", "device_print", "dropout", "float8_e8m0fnu", "fmod", "gather_flattened",
-        "mod", "rand", "random_seed", "tfloat32"})
+        "all_reduce", "tfloat32"})

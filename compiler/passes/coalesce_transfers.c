@@ -1,0 +1,333 @@
+/* coalesce_transfers: a loop that only repeats a transfer becomes a larger transfer.
+ *
+ *     scf.for %j = %c0 to %c8 step %c1 {
+ *       scf.for %k = %c0 to %c2 step %c1 {                          scf.for %j = %c0 to %c8 step %c1 {
+ *         nisa.dma_copy(dst<128| 512> %b[d0, %j, %k, d1],     ==>     nisa.dma_copy(dst<128| 2 512> %b[d0, %j, d1, d2],
+ *           src<128| 512> %x[%j*128 + d0, %k*512 + d1])                 src<128| 1024> %x[%j*128 + d0, d1])
+ *       }                                                           }
+ *     }
+ *
+ * Every transfer has to be started, which takes an engine about half a microsecond whatever its size, so small transfers
+ * leave the DMA engines idle.  The loop's counter becomes one more dimension of the access patterns, the outermost free
+ * one; of the source of a transpose, whose rows are the free dimension of dst, the outermost row.  Dimensions that follow
+ * each other without a gap become one, so that a descriptor gets a longer run.
+ *
+ * What is loaded is used only when all of it has arrived.  So a transfer is not made larger than TRANSFER_BYTES: a loop
+ * whose rounds together move more keeps the largest part of its rounds that fits.
+ *
+ * Safe because no two rounds write the same element, and no round reads what another one writes: the two sides are
+ * different buffers, and in one dimension of dst each round begins after the end of the one before.  Inner loops come
+ * first.  Linear in the operations.
+ */
+#include <assert.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "mlir-c/BuiltinTypes.h"
+
+#include "ir/build.h"
+#include "nisa/nisa.h"
+#include "passes/lib/access.h"
+#include "passes/lib/buffers.h"
+#include "passes/pass.h"
+
+/* A transfer of this size takes twice as long to move as to start. */
+static const int64_t TRANSFER_BYTES = 512 << 10;
+enum { DIMS_MAX = 5, ATTRS_MAX = 8 }; /* dimensions of an access pattern in DMA; attributes besides those of operands */
+
+/* A loop with known bounds and the only transfer in its body. */
+struct repeated {
+  MlirOperation loop;
+  MlirValue counter;
+  int64_t lower, step, trips;
+  struct nisa_instr in;
+  int64_t rounds; /* that become one transfer; trips is a multiple of it */
+};
+
+/* An index of one dimension of a buffer, by the values of registers. */
+struct sum {
+  struct linear of;    /* values that are known before the loop */
+  int64_t per_counter; /* the factor of the loop's counter */
+};
+
+struct side {
+  struct sum at[NISA_RANK_MAX];
+  struct nisa_index index[NISA_RANK_MAX]; /* of the tile's dimensions */
+  int rank;
+};
+
+/* ---- what may be merged ----------------------------------------------------------------------------------------- */
+
+static bool is_before(const struct repeated *r, MlirValue v) {
+  return mlirOperationIsNull(ir_defining_op(v)) ||
+         mlirOperationIsNull(ir_ancestor_in(ir_defining_op(v), ir_body(r->loop)));
+}
+
+/* The loop's body is arithmetic and one transfer. */
+static bool read_body(struct repeated *r) {
+  MlirBlock body = ir_body(r->loop);
+  MlirOperation transfer = {NULL};
+  for (MlirOperation op = mlirBlockGetFirstOperation(body); !mlirOperationIsNull(op);
+       op = mlirOperationGetNextInBlock(op)) {
+    if (ir_is_of(op, "arith.") || ir_is(op, "scf.yield"))
+      continue;
+    if (!mlirOperationIsNull(transfer) || (!ir_is(op, "nisa.dma_copy") && !ir_is(op, "nisa.dma_transpose")))
+      return false;
+    transfer = op;
+  }
+  return !mlirOperationIsNull(transfer) && nisa_read(transfer, &r->in, NULL);
+}
+
+static bool read_loop(MlirOperation loop, struct repeated *r) {
+  int64_t upper;
+  *r = (struct repeated){.loop = loop};
+  if (mlirOperationGetNumResults(loop) || !ir_int_constant(mlirOperationGetOperand(loop, 0), &r->lower) ||
+      !ir_int_constant(mlirOperationGetOperand(loop, 1), &upper) ||
+      !ir_int_constant(mlirOperationGetOperand(loop, 2), &r->step) || r->step <= 0 || r->lower < 0 || upper <= r->lower)
+    return false;
+  r->counter = mlirBlockGetArgument(ir_body(loop), 0);
+  r->trips = (upper - r->lower - 1) / r->step + 1;
+  return read_body(r);
+}
+
+/* The indices of an operand, taken apart; false if one is not a sum of multiples of the counter and of earlier values. */
+static bool read_side(const struct repeated *r, const struct nisa_access *x, struct side *out) {
+  out->rank = (int)mlirAffineMapGetNumResults(x->map);
+  if (!is_before(r, x->base) || out->rank > NISA_RANK_MAX || x->n_dims + 1 > NISA_TILE_MAX)
+    return false;
+  for (int d = 0; d < out->rank; d++) {
+    struct sum *s = &out->at[d];
+    *s = (struct sum){.of = {0}};
+    if (!nisa_access_index(x, d, &out->index[d]))
+      return false;
+    s->of.constant = out->index[d].constant;
+    for (int k = 0; k < x->n_indices; k++)
+      if (out->index[d].sym[k] && !linear_add(&s->of, x->indices[k], out->index[d].sym[k]))
+        return false;
+    for (int k = 0; k < s->of.n; k++)
+      if (mlirValueEqual(s->of.term[k].v, r->counter)) {
+        s->per_counter += s->of.term[k].factor;
+        s->of.term[k].factor = 0;
+      } else if (s->of.term[k].factor < 0 || !is_before(r, s->of.term[k].v)) {
+        return false;
+      }
+    s->of.constant += s->per_counter * r->lower;
+    if (s->per_counter < 0 || s->of.constant < 0)
+      return false;
+  }
+  return true;
+}
+
+/* In one dimension each round writes what comes after all that the round before wrote. */
+static bool is_apart(const struct repeated *r, const struct side *dst) {
+  const struct nisa_access *x = &r->in.operand[0];
+  for (int d = 0; d < dst->rank; d++) {
+    int64_t width = 1;
+    for (int k = 0; k < x->n_dims; k++)
+      width += dst->index[d].dim[k] * (x->tile[k] - 1);
+    if (dst->at[d].per_counter * r->step >= width)
+      return true;
+  }
+  return false;
+}
+
+/* On chip, rounds that go on to other partitions have no one pattern for all partitions. */
+static bool stays_in_partition(const struct nisa_access *x, const struct side *s) {
+  return !mem_is_on_chip(nisa_access_space(x)) || !s->at[0].per_counter;
+}
+
+static int64_t bytes_of(const struct nisa_access *x) {
+  return nisa_partitions(x) * nisa_free_elements(x) * nisa_element_bytes(nisa_access_element(x));
+}
+
+/* The most rounds, of which `trips` is a multiple, that move no more than a transfer should. */
+static int64_t rounds_of(const struct repeated *r) {
+  const int64_t most = TRANSFER_BYTES / bytes_of(&r->in.operand[0]);
+  for (int64_t n = most < r->trips ? most : r->trips; n > 1; n--)
+    if (r->trips % n == 0)
+      return n;
+  return 1;
+}
+
+/* ---- making the transfer ---------------------------------------------------------------------------------------- */
+
+/* Takes dimension `at` and the next one as one if they count without a gap in every index. */
+static void join_dims(struct nisa_access *x, struct side *s, int at) {
+  if (at + 1 >= x->n_dims || at + 1 == x->par_dims || x->n_dims == 2)
+    return;
+  for (int d = 0; d < s->rank; d++)
+    if (s->index[d].dim[at] != s->index[d].dim[at + 1] * x->tile[at + 1])
+      return;
+  x->tile[at] *= x->tile[at + 1];
+  x->par_dims -= at < x->par_dims;
+  x->n_dims--;
+  memmove(x->tile + at + 1, x->tile + at + 2, (size_t)(x->n_dims - at - 1) * sizeof *x->tile);
+  for (int d = 0; d < s->rank; d++) {
+    int64_t *dim = s->index[d].dim;
+    memmove(dim + at, dim + at + 1, (size_t)(x->n_dims - at) * sizeof *dim);
+    dim[x->n_dims] = 0;
+  }
+}
+
+static void insert_dim(const struct repeated *r, struct nisa_access *x, struct side *s, int at) {
+  memmove(x->tile + at + 1, x->tile + at, (size_t)(x->n_dims - at) * sizeof *x->tile);
+  x->tile[at] = r->rounds;
+  for (int d = 0; d < s->rank; d++) {
+    int64_t *dim = s->index[d].dim;
+    memmove(dim + at + 1, dim + at, (size_t)(x->n_dims - at) * sizeof *dim);
+    dim[at] = s->at[d].per_counter * r->step;
+  }
+  x->n_dims++;
+  x->par_dims += at < x->par_dims;
+}
+
+static bool add_index(struct nisa_access *x, int64_t *sym, MlirValue v, int64_t factor) {
+  int k = 0;
+  while (k < x->n_indices && !mlirValueEqual(x->indices[k], v))
+    k++;
+  if (k == NISA_RANK_MAX)
+    return false;
+  if (k == x->n_indices)
+    x->indices[x->n_indices++] = v;
+  sym[k] += factor;
+  return true;
+}
+
+static MlirAffineExpr scaled(MlirContext ctx, MlirAffineExpr x, int64_t factor) {
+  return factor == 1 ? x : mlirAffineMulExprGet(x, mlirAffineConstantExprGet(ctx, factor));
+}
+
+static MlirAffineExpr plus(MlirAffineExpr sum, MlirAffineExpr x) {
+  return mlirAffineExprIsNull(sum) ? x : mlirAffineAddExprGet(sum, x);
+}
+
+static MlirAffineExpr expr_of(MlirContext ctx, const struct nisa_access *x, const struct nisa_index *i) {
+  MlirAffineExpr e = {NULL};
+  for (int k = 0; k < x->n_indices; k++)
+    if (i->sym[k])
+      e = plus(e, scaled(ctx, mlirAffineSymbolExprGet(ctx, k), i->sym[k]));
+  for (int k = 0; k < x->n_dims; k++)
+    if (i->dim[k])
+      e = plus(e, scaled(ctx, mlirAffineDimExprGet(ctx, k), i->dim[k]));
+  return i->constant || mlirAffineExprIsNull(e) ? plus(e, mlirAffineConstantExprGet(ctx, i->constant)) : e;
+}
+
+/* The operand of the larger transfer.  A loop that stays counts its parts from 0. */
+static bool make_side(const struct repeated *r, struct nisa_access *x, struct side *s, int at) {
+  MlirAffineExpr results[NISA_RANK_MAX];
+  MlirContext ctx = mlirOperationGetContext(r->loop);
+  insert_dim(r, x, s, at);
+  join_dims(x, s, at);
+  x->n_indices = 0;
+  for (int d = 0; d < s->rank; d++) {
+    struct nisa_index *i = &s->index[d];
+    memset(i->sym, 0, sizeof i->sym);
+    i->constant = s->at[d].of.constant;
+    const int64_t per_part = s->at[d].per_counter * r->step * r->rounds;
+    if (per_part && r->rounds < r->trips && !add_index(x, i->sym, r->counter, per_part))
+      return false;
+    for (int k = 0; k < s->at[d].of.n; k++)
+      if (s->at[d].of.term[k].factor && !add_index(x, i->sym, s->at[d].of.term[k].v, s->at[d].of.term[k].factor))
+        return false;
+  }
+  for (int d = 0; d < s->rank; d++)
+    results[d] = expr_of(ctx, x, &s->index[d]);
+  x->map = mlirAffineMapGet(ctx, x->n_dims, x->n_indices, s->rank, results);
+  return x->n_dims <= DIMS_MAX;
+}
+
+static bool ends_with(MlirStringRef s, const char *end) {
+  const size_t n = strlen(end);
+  return s.length >= n && !memcmp(s.data + s.length - n, end, n);
+}
+
+/* The attributes that are not about operands. */
+static int other_attributes(MlirOperation op, MlirNamedAttribute *out) {
+  int n = 0;
+  for (intptr_t k = 0; k < mlirOperationGetNumAttributes(op) && n < ATTRS_MAX; k++) {
+    MlirNamedAttribute a = mlirOperationGetAttribute(op, k);
+    MlirStringRef name = mlirIdentifierStr(a.name);
+    if (!ends_with(name, "_ap") && !ends_with(name, "_tile") && !ends_with(name, "_par_dims") &&
+        !mlirStringRefEqual(name, ir_str("engine")) && !mlirStringRefEqual(name, ir_str("operandSegmentSizes")))
+      out[n++] = a;
+  }
+  return n;
+}
+
+/* What computed the indices of the transfer before; users come before what they use. */
+static void erase_arithmetic(struct arena *a, MlirOperation loop) {
+  struct ir_ops ops = ir_collect(a, loop, NULL, NULL);
+  while (ops.n--)
+    if (ir_is_of(ops.v[ops.n], "arith.") && !ir_is_used(ir_result(ops.v[ops.n])))
+      mlirOperationDestroy(ops.v[ops.n]);
+}
+
+static void remark(struct pass_run *run, const struct repeated *r) {
+  const int64_t bytes = bytes_of(&r->in.operand[0]);
+  struct remark *m = pass_remark(run, r->in.op, RULE_COALESCE,
+                                 "%" PRId64 " transfers of %" PRId64 " bytes become one of %" PRId64 "%s", r->rounds,
+                                 bytes, r->rounds * bytes, r->rounds < r->trips ? "; the loop around it stays" : "");
+  remark_limit(m, "transfer", "bytes", r->rounds * bytes, TRANSFER_BYTES);
+  remark_reject(m, arena_printf(run->arena, "%" PRId64 " transfers", r->rounds),
+                "an engine would take about half a microsecond to start each");
+  if (r->rounds < r->trips)
+    remark_reject(m, arena_printf(run->arena, "one transfer of %" PRId64 " bytes", r->trips * bytes),
+                  "what reads it would wait until all of it has arrived");
+}
+
+/* Puts the transfer in the place of the loop, or of the transfer in it. */
+static void merge(struct pass_run *run, struct repeated *r) {
+  const bool is_turn = r->in.def->kind == NISA_DMA_TRANSPOSE;
+  struct nisa_instr out = r->in;
+  struct nisa_access *dst = &out.operand[0], *src = &out.operand[1];
+  struct side to, from;
+  MlirNamedAttribute attrs[ATTRS_MAX];
+
+  if (!read_side(r, dst, &to) || !read_side(r, src, &from) || !is_apart(r, &to) ||
+      mlirValueEqual(buffer_root(dst->base), buffer_root(src->base)) || !stays_in_partition(dst, &to) ||
+      !stays_in_partition(src, &from))
+    return;
+  r->rounds = rounds_of(r);
+  if (r->rounds < 2 && r->trips > 1)
+    return;
+  if (!make_side(r, dst, &to, dst->par_dims) || !make_side(r, src, &from, is_turn ? 0 : src->par_dims))
+    return;
+  remark(run, r);
+  const int n = other_attributes(r->in.op, attrs);
+  MlirOperation made = nisa_create(&out, mlirOperationGetLocation(r->in.op), n, attrs);
+  if (r->rounds == r->trips) {
+    mlirBlockInsertOwnedOperationBefore(mlirOperationGetBlock(r->loop), r->loop, made);
+    mlirOperationDestroy(r->loop);
+    return;
+  }
+  struct ir_builder b = {.ctx = run->ir->ctx,
+                         .block = mlirOperationGetBlock(r->loop),
+                         .loc = mlirOperationGetLocation(r->loop),
+                         .arena = run->arena,
+                         .before = r->loop};
+  mlirBlockInsertOwnedOperationBefore(ir_body(r->loop), r->in.op, made);
+  mlirOperationDestroy(r->in.op);
+  erase_arithmetic(run->arena, r->loop);
+  mlirOperationSetOperand(r->loop, 0, ir_index(&b, 0));
+  mlirOperationSetOperand(r->loop, 1, ir_index(&b, r->trips / r->rounds));
+  mlirOperationSetOperand(r->loop, 2, ir_index(&b, 1));
+}
+
+/* ---- the pass --------------------------------------------------------------------------------------------------- */
+
+/* The loops are in pre-order: from the end on, inner ones come first. */
+static enum status run_pass(struct pass_run *run) {
+  struct ir_ops loops = ir_collect_named(run->arena, run->module, "scf.for");
+
+  for (int k = loops.n - 1; k >= 0; k--) {
+    struct repeated r;
+    if (read_loop(loops.v[k], &r))
+      merge(run, &r);
+  }
+  return ST_OK;
+}
+
+const struct pass_def coalesce_transfers = {
+    .name = "coalesce-transfers",
+    .run = run_pass,
+};

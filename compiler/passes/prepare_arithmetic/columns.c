@@ -1,0 +1,156 @@
+/* columns: a sum over the leading dimensions becomes a matrix product with ones.
+ *
+ *     sum of x[R,N] over R       ==>  ones[R,1]ᵀ · x[R,N], which is [1,N]
+ *     sum of x[A,R,N] over R     ==>  the same for each of A matrices
+ *
+ * The vector engine reduces along the free dimension only.  Otherwise N, the last dimension, would have to lie across the
+ * partitions, and all of x would be transposed on its way.  The tensor engine sums over the partitions: x is its moving
+ * operand as it is, and PSUM sums over the tiles of R.
+ *
+ * A dimension in front of the last one that stays, such as the channels of an image, can lie across the partitions
+ * without a transpose; if it fills many of them the reduction is left alone.  So is one with knobs: they are for the
+ * reduction.  Only f32: the sum stays in that type from the first element to the last.  A product with 1 is exact, so the
+ * result differs from another order of the sum by rounding only.
+ */
+#include <string.h>
+
+#include "mlir-c/BuiltinAttributes.h"
+#include "mlir-c/BuiltinTypes.h"
+
+#include "nisa/nisa.h"
+#include "passes/lib/edit.h"
+#include "passes/lib/layout.h"
+#include "passes/prepare_arithmetic/prepare_arithmetic.h"
+
+/* A sum in the form [A, R, N] -> [A, N]. */
+struct columns {
+  int64_t batch, rows, columns;
+};
+
+/* A dimension with a fourth of the partitions, or of the rows if they are fewer, keeps the reduction as it is. */
+enum { WORTH_LEAVING = 4 };
+
+/* True if the body is out + in. */
+static bool is_plain_sum(MlirOperation op, const struct structured *s) {
+  MlirBlock body = ir_body(op);
+  MlirOperation first = mlirBlockGetFirstOperation(body), end = mlirBlockGetTerminator(body);
+
+  if (s->n_inputs != 1 || s->n_inits != 1 || !ir_is(first, "arith.addf") ||
+      !mlirOperationEqual(mlirOperationGetNextInBlock(first), end) ||
+      !mlirValueEqual(mlirOperationGetOperand(end, 0), ir_result(first)))
+    return false;
+  MlirValue x = mlirOperationGetOperand(first, 0), y = mlirOperationGetOperand(first, 1);
+  return mlirValueIsABlockArgument(x) && mlirValueIsABlockArgument(y) && !mlirValueEqual(x, y);
+}
+
+static bool has_knob(MlirValue v) {
+  for (MlirOpOperand u = mlirValueGetFirstUse(v); !mlirOpOperandIsNull(u); u = mlirOpOperandGetNextUse(u))
+    if (ir_is_of(mlirOpOperandGetOwner(u), "nkipy."))
+      return true;
+  return false;
+}
+
+/* True if the result has the loops that are not reduced, in their order; what else it has is of one element. */
+static bool keeps_order(const struct structured *s) {
+  int last = -1;
+  for (int d = 0; d < mlirAffineMapGetNumResults(s->maps[1]); d++) {
+    const int loop = structured_map_loop(s->maps[1], d);
+    if (loop >= 0 && loop <= last)
+      return false;
+    last = loop >= 0 ? loop : last;
+  }
+  return true;
+}
+
+static bool read_columns(const struct structured *s, struct columns *c) {
+  int l = 0;
+  int64_t lanes = 1;
+
+  *c = (struct columns){1, 1, 1};
+  for (; l < s->n_loops && !s->reduction[l]; l++) {
+    c->batch *= s->extents[l];
+    lanes = s->extents[l] > lanes ? s->extents[l] : lanes;
+  }
+  for (; l < s->n_loops && s->reduction[l]; l++)
+    c->rows *= s->extents[l];
+  for (; l < s->n_loops && !s->reduction[l]; l++) {
+    c->columns *= s->extents[l];
+    if (l < s->n_loops - 1)
+      lanes = s->extents[l] > lanes ? s->extents[l] : lanes;
+  }
+  const int64_t rows = c->rows < NISA_PARTITIONS ? c->rows : NISA_PARTITIONS;
+  return l == s->n_loops && c->columns > 1 && c->rows > 1 && lanes * WORTH_LEAVING <= rows;
+}
+
+static MlirValue multiply_add(struct ir_builder *b, MlirValue const *args, void *user) {
+  (void)user;
+  return ir_binary(b, "arith.addf", args[2], ir_binary(b, "arith.mulf", args[0], args[1]));
+}
+
+/* ones[R,1], x[R,N] -> [1,N] */
+static MlirValue product(struct ir_builder *b, MlirValue ones, MlirValue x, MlirValue init) {
+  MlirAttribute maps[] = {mlirAffineMapAttrGet(ir_map(b, 3, 2, (int64_t[]){2, 0})),
+                          mlirAffineMapAttrGet(ir_map(b, 3, 2, (int64_t[]){2, 1})),
+                          mlirAffineMapAttrGet(ir_map(b, 3, 2, (int64_t[]){0, 1}))};
+  MlirNamedAttribute attr = ir_named(b, "indexing_maps", mlirArrayAttrGet(b->ctx, 3, maps));
+  return ir_result(ir_linalg_named(b, "linalg.matmul", 2, (MlirValue[]){ones, x}, init, 1, &attr));
+}
+
+/* ones[R,1], x[A,R,N] -> [A,1,N] */
+static MlirValue batch_product(struct ir_builder *b, MlirValue ones, MlirValue x, MlirValue init) {
+  static const bool reduction[] = {false, false, false, true};
+  MlirAffineMap maps[] = {ir_map(b, 4, 2, (int64_t[]){3, 1}), ir_map(b, 4, 3, (int64_t[]){0, 3, 2}),
+                          ir_map(b, 4, 3, (int64_t[]){0, 1, 2})};
+  return ir_result(ir_linalg_generic(b, &(struct ir_generic){.n_loops = 4,
+                                                             .reduction = reduction,
+                                                             .n_inputs = 2,
+                                                             .inputs = (MlirValue[]){ones, x},
+                                                             .maps = maps,
+                                                             .output = init,
+                                                             .body = multiply_add}));
+}
+
+/* The init of a linalg.matmul: undefined if it is zero, because PSUM starts from zero. */
+static MlirValue start_of(struct ir_builder *b, MlirValue init, int rank, const int64_t *dims) {
+  MlirOperation def = ir_defining_op(init);
+  if (!mlirOperationIsNull(def) && ir_is(def, "linalg.fill") && ir_is_zero(mlirOperationGetOperand(def, 0)))
+    return ir_empty_of(b, ir_tensor_of(ir_value_element(init), rank, dims));
+  return edit_reshape_init(b, init, rank, dims);
+}
+
+/* Ones in SBUF: a column of as many tiles as the operand has. */
+static MlirValue ones_of(struct ir_builder *b, MlirType element, int64_t rows) {
+  MlirValue empty = ir_empty_of(b, ir_tensor_of(element, 2, (int64_t[]){rows, 1}));
+  MlirValue ones = ir_fill(b, ir_float(b, element, 1), empty);
+  struct layout at = {.space = MEM_SBUF, .partition_dim = 0, .n_tile = 2, .tile = {rows, 1}};
+
+  at.tile[0] = rows < NISA_PARTITIONS ? rows : NISA_PARTITIONS;
+  layout_write(ones, &at, b->loc);
+  return ones;
+}
+
+bool prepare_columns(struct pass_run *run, MlirOperation op, const struct structured *s) {
+  MlirValue result = ir_result(op);
+  struct columns c;
+  int64_t old[STRUCTURED_LOOPS_MAX];
+
+  if (!is_plain_sum(op, s) || !mlirAffineMapIsIdentity(s->maps[0]) || !keeps_order(s) || !read_columns(s, &c) ||
+      !mlirTypeIsAF32(ir_value_element(result)) || !mlirTypeIsAF32(ir_value_element(mlirOperationGetOperand(op, 0))) ||
+      has_knob(result))
+    return false;
+  const int old_rank = ir_shape(result, STRUCTURED_LOOPS_MAX, old);
+  struct ir_builder b = edit_before(run, op);
+  MlirValue ones = ones_of(&b, ir_value_element(result), c.rows);
+  const bool is_batch = c.batch > 1;
+  const int64_t in[] = {c.batch, c.rows, c.columns}, out[] = {c.batch, 1, c.columns};
+  MlirValue x = edit_reshape(&b, mlirOperationGetOperand(op, 0), 2 + is_batch, in + !is_batch);
+  MlirValue old_init = mlirOperationGetOperand(op, 1);
+  MlirValue init = is_batch ? edit_reshape_init(&b, old_init, 3, out) : start_of(&b, old_init, 2, out + 1);
+  MlirValue sum = is_batch ? batch_product(&b, ones, x, init) : product(&b, ones, x, init);
+  struct remark *r = pass_remark(run, op, RULE_SUM_BY_PRODUCT, "summed over the partitions by a product with ones");
+  remark_reject(r, "a reduction on the vector engine",
+                "it reduces along the free dimension, so the operand would be transposed");
+  mlirValueReplaceAllUsesOfWith(result, edit_reshape(&b, sum, old_rank, old));
+  edit_erase_unused(run->arena, op);
+  return true;
+}

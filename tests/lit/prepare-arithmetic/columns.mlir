@@ -1,0 +1,88 @@
+// A sum over leading dimensions is a matrix product with ones, unless another dimension can lie across the partitions.
+// RUN: nkx opt --prepare-arithmetic %s | FileCheck %s
+
+// CHECK-DAG: #[[A:.*]] = affine_map<(d0, d1, d2) -> (d2, d0)>
+// CHECK-DAG: #[[B:.*]] = affine_map<(d0, d1, d2) -> (d2, d1)>
+// CHECK-LABEL: func.func @columns
+// CHECK: %[[ONES:.*]] = linalg.fill ins(%{{.*}} : f32) outs(%{{.*}} : tensor<4096x1xf32>)
+// CHECK: linalg.matmul indexing_maps = [#[[A]], #[[B]], #{{.*}}] ins(%[[ONES]], %arg0 : tensor<4096x1xf32>, tensor<4096x2048xf32>)
+// CHECK-SAME: -> tensor<1x2048xf32>
+func.func @columns(%x: tensor<4096x2048xf32>) -> tensor<2048xf32> {
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<2048xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<2048xf32>) -> tensor<2048xf32>
+  %r = linalg.generic {indexing_maps = [affine_map<(a, b) -> (a, b)>, affine_map<(a, b) -> (b)>], iterator_types = ["reduction", "parallel"]}
+       ins(%x : tensor<4096x2048xf32>) outs(%f : tensor<2048xf32>) {
+  ^bb0(%i: f32, %o: f32):
+    %v = arith.addf %o, %i : f32
+    linalg.yield %v : f32
+  } -> tensor<2048xf32>
+  return %r : tensor<2048xf32>
+}
+
+// Of each of four matrices: a product with a batch.
+// CHECK-LABEL: func.func @batch
+// CHECK: linalg.generic {{.*}}iterator_types = ["parallel", "parallel", "parallel", "reduction"]} ins(%{{.*}}, %arg0 : tensor<1000x1xf32>, tensor<4x1000x64xf32>)
+func.func @batch(%x: tensor<4x1000x64xf32>) -> tensor<4x64xf32> {
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<4x64xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<4x64xf32>) -> tensor<4x64xf32>
+  %r = linalg.generic {indexing_maps = [affine_map<(a, b, c) -> (a, b, c)>, affine_map<(a, b, c) -> (a, c)>], iterator_types = ["parallel", "reduction", "parallel"]}
+       ins(%x : tensor<4x1000x64xf32>) outs(%f : tensor<4x64xf32>) {
+  ^bb0(%i: f32, %o: f32):
+    %v = arith.addf %o, %i : f32
+    linalg.yield %v : f32
+  } -> tensor<4x64xf32>
+  return %r : tensor<4x64xf32>
+}
+
+// The channels of images fill the partitions; a maximum, another type and a sum with a knob are no products.
+// CHECK-LABEL: func.func @images
+// CHECK-NOT: linalg.matmul
+// CHECK: return
+func.func @images(%x: tensor<64x128x32xf32>) -> tensor<128x32xf32> {
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<128x32xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<128x32xf32>) -> tensor<128x32xf32>
+  %r = linalg.generic {indexing_maps = [affine_map<(a, b, c) -> (a, b, c)>, affine_map<(a, b, c) -> (b, c)>], iterator_types = ["reduction", "parallel", "parallel"]}
+       ins(%x : tensor<64x128x32xf32>) outs(%f : tensor<128x32xf32>) {
+  ^bb0(%i: f32, %o: f32):
+    %v = arith.addf %o, %i : f32
+    linalg.yield %v : f32
+  } -> tensor<128x32xf32>
+  return %r : tensor<128x32xf32>
+}
+
+// CHECK-LABEL: func.func @others
+// CHECK-NOT: linalg.matmul
+// CHECK: return
+func.func @others(%x: tensor<512x64xf32>, %h: tensor<512x64xbf16>) -> (tensor<1x64xf32>, tensor<1x64xbf16>, tensor<1x64xf32>) {
+  %low = arith.constant 0xFF800000 : f32
+  %zero = arith.constant 0.0 : f32
+  %none = arith.constant 0.0 : bf16
+  %e = tensor.empty() : tensor<1x64xf32>
+  %f = linalg.fill ins(%low : f32) outs(%e : tensor<1x64xf32>) -> tensor<1x64xf32>
+  %r = linalg.generic {indexing_maps = [affine_map<(a, b) -> (a, b)>, affine_map<(a, b) -> (0, b)>], iterator_types = ["reduction", "parallel"]}
+       ins(%x : tensor<512x64xf32>) outs(%f : tensor<1x64xf32>) {
+  ^bb0(%i: f32, %o: f32):
+    %v = arith.maximumf %o, %i : f32
+    linalg.yield %v : f32
+  } -> tensor<1x64xf32>
+  %e1 = tensor.empty() : tensor<1x64xbf16>
+  %f1 = linalg.fill ins(%none : bf16) outs(%e1 : tensor<1x64xbf16>) -> tensor<1x64xbf16>
+  %s = linalg.generic {indexing_maps = [affine_map<(a, b) -> (a, b)>, affine_map<(a, b) -> (0, b)>], iterator_types = ["reduction", "parallel"]}
+       ins(%h : tensor<512x64xbf16>) outs(%f1 : tensor<1x64xbf16>) {
+  ^bb0(%i: bf16, %o: bf16):
+    %v = arith.addf %o, %i : bf16
+    linalg.yield %v : bf16
+  } -> tensor<1x64xbf16>
+  %f2 = linalg.fill ins(%zero : f32) outs(%e : tensor<1x64xf32>) -> tensor<1x64xf32>
+  %t = linalg.generic {indexing_maps = [affine_map<(a, b) -> (a, b)>, affine_map<(a, b) -> (0, b)>], iterator_types = ["reduction", "parallel"]}
+       ins(%x : tensor<512x64xf32>) outs(%f2 : tensor<1x64xf32>) {
+  ^bb0(%i: f32, %o: f32):
+    %v = arith.addf %o, %i : f32
+    linalg.yield %v : f32
+  } -> tensor<1x64xf32>
+  "nkipy.tile_op"(%t) {loop_tile_size = array<i64: 128, 64>} : (tensor<1x64xf32>) -> ()
+  return %r, %s, %t : tensor<1x64xf32>, tensor<1x64xbf16>, tensor<1x64xf32>
+}
