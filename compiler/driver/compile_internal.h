@@ -85,6 +85,13 @@ void compile_forget_old_program(struct path *p);
 /* Runs the last stage on the simulated machine, if the job wants that and it can be done, and sends what came out. */
 enum status compile_send_simulation(struct path *p);
 
+/* ---- compile_device.c -------------------------------------------------------------------------------------------- */
+
+/* Runs the job's NEFF on a Neuron device with the inputs of the simulation, compares, and sends what came out.  What fails is
+ * a diagnostic. */
+struct simulation;
+enum status compile_send_device(struct path *p, const struct simulation *s);
+
 /* ---- compile_package.c ------------------------------------------------------------------------------------------- */
 
 /* Sends the last stage as a package that the simulated machine runs: an artifact.  There is none for a kernel that was not

@@ -140,7 +140,9 @@ static enum status send_runs(struct path *p, const char *refused, const char *st
   enum status st = compile_send(r, &b);
   if (!st)
     st = compile_send_diags(r, p->number); /* now, because the profile may reach a limit that ends the job */
-  return st ? st : send_profile(p, s);
+  if (!st)
+    st = send_profile(p, s);
+  return st || refused || !r->job->device ? st : compile_send_device(p, s);
 }
 
 /* Runs the kernel's last stage on the simulated machine. */
