@@ -57,10 +57,15 @@ static void put_output(struct path *p, const struct simulation *s, int k, const 
 
 static enum status run_on_device(struct path *p, const struct simulation *s, struct device_run *d, struct buf *b) {
   struct run *r = p->run;
+  struct job_device *job = arena_dup(r->arena, r->job->device, sizeof *job);
   const struct trace_kernel *k = p->kernel;
   struct trace_array *out = arena_new_array(r->arena, struct trace_array, (size_t)k->n_outputs + 1);
   struct device_times times;
-  enum status st = device_run_open(r->job->device, r->arena, &r->diags, d);
+  if (!job->neff) {
+    job->neff = p->neff;
+    job->neff_size = p->neff_size;
+  }
+  enum status st = device_run_open(job, r->arena, &r->diags, d);
   if (!st)
     st = device_run_execute(d, k->n_inputs, k->inputs, s->rq->in, k->n_outputs, k->outputs, out, &r->diags, &times);
   if (d->device)

@@ -22,8 +22,9 @@
 
 enum { REPEATS = 10, REPEATS_MAX = 1000000 };
 
-void run_device_init(struct run_device *d) {
+void run_device_init(struct run_device *d, struct arena *a) {
   *d = (struct run_device){.job = {.repeats = REPEATS}};
+  vendor_command_init(&d->vendor, a);
 }
 
 static enum status read_repeats(struct run_device *d, const char *text, struct terminal *t) {
@@ -36,6 +37,8 @@ static enum status read_repeats(struct run_device *d, const char *text, struct t
 }
 
 bool run_device_option(struct run_device *d, int c, const char *value, struct terminal *t, enum status *st) {
+  if (vendor_command_option(&d->vendor, c, value, &t->err, st))
+    return d->has_options = true;
   if (c < RUN_DEVICE || c > RUN_DEVICE_PROFILE)
     return false;
   d->has_options |= c != RUN_DEVICE;
@@ -65,9 +68,9 @@ enum status run_device_read(struct run_device *d, struct terminal *t, const char
                                  "--neff, --libnrt, --cores, --repeat and --device-profile are for "
                                  "--device neuron")
                           : ST_OK;
+  t->job.device = &d->job;
   if (!d->neff_path && !neff_file_is(path))
-    return fail(&t->err, ST_INPUT,
-                "--device neuron runs a NEFF: name that of the kernel with --neff, or give one as KERNEL");
+    return vendor_command_use(&d->vendor, t);
   const char *neff = d->neff_path ? d->neff_path : path;
   enum status st = neff_file_bytes(t->arena, neff, &d->job.neff, &d->job.neff_size, &t->err);
   if (!st && neff_header_get(d->job.neff, d->job.neff_size, &h, &why))
@@ -75,7 +78,6 @@ enum status run_device_read(struct run_device *d, struct terminal *t, const char
   if (st)
     return st;
   *is_alone = !d->neff_path && !(h.features & NEFF_FEATURE_SIMULATION);
-  t->job.device = &d->job;
   if (*is_alone)
     t->job.language = LANG_MLIR; /* no Python is looked for beside it */
   return ST_OK;

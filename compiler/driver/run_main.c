@@ -296,7 +296,7 @@ int run_main(int argc, char **argv) {
 
   arena_init(&arena);
   terminal_init(&c.t, &arena);
-  run_device_init(&c.device);
+  run_device_init(&c.device, &arena);
   c.t.command = "run";
   result_file_init(&c.result);
   enum status st = parse_options(&c, argc, argv);

@@ -142,5 +142,5 @@ def test_a_neff_of_the_vendor_goes_to_the_runtime_alone(tmp_path):
 def test_options_that_do_not_belong_together_are_refused(package, tmp_path):
     assert "are for --device neuron" in nkx("run", package, "--repeat", "2", status=2)
     assert "expected neuron" in nkx("run", package, "--device", "gpu", status=2)
-    assert "name that of the kernel with --neff" in nkx("run", EXAMPLES / "02_add_bias.py", "--device", "neuron", status=2)
+    assert "are for --device neuron" in nkx("run", package, "--lnc", "2", status=2)
     assert "expected a number from 0" in nkx("run", package, "--device", "neuron", "--repeat", "-1", status=2)
