@@ -192,7 +192,8 @@ int main(int argc, char **argv) {
   if (!strcmp(what, "doc"))
     return doc_main(argc - 1, argv + 1);
   if (!strcmp(what, "neff"))
-    return argc > 2 && !strcmp(argv[2], "pack") ? become_worker(argv) : neff_main(argc - 1, argv + 1);
+    return argc > 2 && (!strcmp(argv[2], "pack") || !strcmp(argv[2], "vendor")) ? become_worker(argv)
+                                                                                : neff_main(argc - 1, argv + 1);
   if (!strcmp(what, "store"))
     return store_main(argc - 2, argv + 2);
   for (size_t i = 0; i < sizeof worker_commands / sizeof *worker_commands; i++)

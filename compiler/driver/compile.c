@@ -46,6 +46,8 @@ static enum status run_path(struct path *p) {
   enum status st = compile_send_kernel(p);
   if (!st && r->job->artifacts && p->kernel->module)
     st = compile_send_artifacts(p);
+  if (!st && r->job->vendor)
+    st = compile_with_vendor(p);
   /* the simulation of a Python kernel makes its inputs when all stages have been sent, in case they are too large */
   if (!st && (r->job->check || (needs_inputs(r->job) && !p->kernel->program)))
     compile_begin_checks(p);

@@ -48,6 +48,8 @@ struct path {
   MlirOperation old_module;
   struct buf old_proto;
   bool has_reproducer;
+  const void *neff; /* what the vendor's compiler made; NULL: nothing */
+  size_t neff_size;
   struct trail *trail; /* of a job that asks for a value, or NULL */
 };
 
@@ -84,6 +86,19 @@ void compile_forget_old_program(struct path *p);
 
 /* Runs the last stage on the simulated machine, if the job wants that and it can be done, and sends what came out. */
 enum status compile_send_simulation(struct path *p);
+
+/* ---- compile_vendor.c -------------------------------------------------------------------------------------------- */
+
+/* Compiles the kernel's HLO with the vendor's compiler, for p->neff and the files of the job.  What fails is a diagnostic, which is
+ * sent. */
+enum status compile_with_vendor(struct path *p);
+
+/* ---- compile_device.c -------------------------------------------------------------------------------------------- */
+
+/* Runs the job's NEFF on a Neuron device with the inputs of the simulation, compares, and sends what came out.  What fails is
+ * a diagnostic. */
+struct simulation;
+enum status compile_send_device(struct path *p, const struct simulation *s);
 
 /* ---- compile_package.c ------------------------------------------------------------------------------------------- */
 

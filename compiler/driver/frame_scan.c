@@ -270,6 +270,7 @@ static const struct {
     [FRAME_STAGE] = {"\"stage\"", {{"kernel", '0'}, {"stage", '{'}}},
     [FRAME_SIMULATION] = {"\"simulation\"", {{"kernel", '0'}, {"simulation", '{'}}},
     [FRAME_PROFILE] = {"\"profile\"", {{"kernel", '0'}, {"profile", '{'}}},
+    [FRAME_DEVICE] = {"\"device\"", {{"kernel", '0'}, {"device", '{'}}},
     [FRAME_VALUE] = {"\"value\"", {{"kernel", '0'}, {"value", '{'}}},
     [FRAME_UPGRADE] = {"\"upgrade\"", {{"upgrade", '{'}}},
     [FRAME_DIAGNOSTIC] = {"\"diagnostic\"", {{"diagnostic", '{'}}},

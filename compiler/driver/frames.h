@@ -10,6 +10,7 @@
  *                                        "time_us","op_counts","text","lines","from","remarks"?,"grid"?,"check"?}}
  *   {"frame":"simulation","kernel":0,"simulation":{"status",…}}     (with options.simulate, after the kernel's stages)
  *   {"frame":"profile","kernel":0,"profile":{…},"text":"…"}         (after the simulation)
+ *   {"frame":"device","kernel":0,"device":{…}}                      (after the profile, if the terminal wants a run on a device)
  *   {"frame":"value","kernel":0,"value":{…}}                       (with "value", instead of stages and their sources)
  *   {"frame":"upgrade","upgrade":{"files":[{"name","source","marks":[{"line","reason"}]}]}}   (with "upgrade", instead of kernels)
  *   {"frame":"diagnostic","diagnostic":{"severity","code","message","hint"?,"stage"?,"kernel"?,
@@ -68,6 +69,15 @@
  * profile is the time of that run, in the form of sim/report.h; "text" is a report for a terminal.  It is absent if the time
  * cannot be found; a diagnostic says why.  With options.artifacts the timeline is an artifact, NAME/timeline.json, and another one in
  * columns, NAME/executions.json.
+ *
+ * device is the run of a NEFF of the kernel on a Neuron device, with the same inputs (device_run.h):
+ *   "status": "ok" or "error"; with "error" there is a diagnostic
+ *   "library", "version", "stand_in" (true: no device, but the tests' library, which simulates), "cores"?: once it is open
+ *   "outputs": with "ok", [{the members of an output of a simulation without errors, "reference"?: {"of": as of the
+ *              simulation,"pass","max_abs_err","max_rel_err"},"simulator"?: {the same without "of"}}]
+ *   "measured": with "ok", {"executions","first_us","least_us"?,"median_us"?}: of the runtime's call, on the host's clock; least and
+ *              median are over those after the first
+ *   "simulated_us"?: of the profile
  *
  * value is what one value of one stage holds (value.h), on the inputs of a check:
  *   "stage", "index", "line"?, "op"?, "name"?, "operand"?

@@ -22,7 +22,7 @@ static int count(const struct gather *g, enum frame_kind kind, int kernel) {
 
 /* A kernel has at most one frame of such a kind. */
 static bool is_run(enum frame_kind k) {
-  return k == FRAME_SIMULATION || k == FRAME_PROFILE || k == FRAME_VALUE;
+  return k == FRAME_SIMULATION || k == FRAME_PROFILE || k == FRAME_DEVICE || k == FRAME_VALUE;
 }
 
 /* Returns ST_OK if f may come after the frames so far. */
@@ -37,7 +37,7 @@ static enum status check_order(const struct gather *g, const struct frame *f, st
   if (is_of_kernel && frame_int(f, "kernel") >= g->n_kernels)
     return fail(err, ST_INPUT, "a frame of an unknown kernel");
   if (is_run(f->kind) && count(g, f->kind, (int)frame_int(f, "kernel")))
-    return fail(err, ST_INPUT, "a second simulation, profile or value of a kernel");
+    return fail(err, ST_INPUT, "a second simulation, profile, run on a device or value of a kernel");
   if (f->kind == FRAME_UPGRADE && g->n_upgrades)
     return fail(err, ST_INPUT, "a second upgrade");
   return ST_OK;
@@ -217,6 +217,7 @@ static void put_kernel(const struct writer *w, const struct gather_part *p) {
   buf_putc(w->out, ']');
   put_run(w, FRAME_SIMULATION, p->kernel, "simulation");
   put_run(w, FRAME_PROFILE, p->kernel, "profile");
+  put_run(w, FRAME_DEVICE, p->kernel, "device");
   put_run(w, FRAME_VALUE, p->kernel, "value");
   buf_putc(w->out, '}');
 }

@@ -100,6 +100,24 @@ struct job_watch {
   int64_t nth;         /* after this execution, from 1; 0: after the last */
 };
 
+/* A run on a Neuron device beside the simulated one (driver/device_run.h). */
+struct job_device {
+  const char *library, *cores; /* as in neff/device.h; may be NULL */
+  const void *neff;            /* what is executed; NULL: what the job's vendor makes */
+  size_t neff_size;
+  int repeats;              /* executions after the first, for the time */
+  const char *profile_path; /* file for the profile of the first; NULL: none is wanted */
+};
+
+/* Compiles the kernel's HLO with the vendor's compiler (neff/vendor.h), before its stages. */
+struct vendor_options;
+struct job_vendor {
+  const struct vendor_options *options;
+  const char *neff_path, *nki_path; /* files for what is wanted; NULL: none */
+  void (*log)(void *user, const char *line);
+  void *user;
+};
+
 struct job {
   const char *source; /* source_len bytes and a NUL */
   size_t source_len;
@@ -128,6 +146,8 @@ struct job {
   const char *inputs_npz;            /* file with input values; only the terminal sets it */
   const char *outputs_npz;           /* file for the simulated outputs, likewise */
   const char *trace_path;            /* file for the simulated timeline, likewise */
+  const struct job_vendor *vendor;   /* NULL: none; likewise */
+  const struct job_device *device;   /* with simulate; NULL: none; likewise */
   int64_t memory_max;                /* bytes of data of a simulated run; 0: the simulator's own limit */
   uint64_t seed;                     /* of pseudo-random input values */
   int64_t deadline_us;               /* of clock_now_us; 0: none.  See stage_check.h */

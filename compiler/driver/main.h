@@ -16,7 +16,8 @@ int opt_main(int argc, char **argv);
 int reproduce_main(int argc, char **argv);
 int nki_main(int argc, char **argv);
 int doc_main(int argc, char **argv);
-int neff_main(int argc, char **argv);      /* info, unpack, diff */
-int neff_pack_main(int argc, char **argv); /* pack */
+int neff_main(int argc, char **argv);        /* info, unpack, diff */
+int neff_pack_main(int argc, char **argv);   /* pack */
+int neff_vendor_main(int argc, char **argv); /* vendor */
 
 #endif

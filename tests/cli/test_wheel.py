@@ -60,3 +60,4 @@ def test_the_wheel_installs_and_runs_a_kernel(tmp_path):
     out = run(python, tmp_path / "program.py", env={"PATH": os.environ["PATH"]})
     tracer, compiler, ranks, dtype = out.split()
     assert pathlib.Path(tracer).parent == pathlib.Path(compiler).parent == site and (ranks, dtype) == ("1", "bfloat16")
+    assert "Runs a NEFF" in run(tmp_path / "venv/bin/spike-run", "--help")

@@ -110,7 +110,7 @@ def test_every_make_target_and_option_in_the_text_exists(page):
     for inline in re.findall(r"`([A-Z_a-z]+=\S+ )*(make [^`]+)`", text):
         check_command(inline[1].split(), known)
     editors = re.findall(r'{"(--[a-z-]+)"', (ROOT / "explorer/ce/args.c").read_text())  # of Compiler Explorer's clients
-    everything = {"--version", "--NAME", *editors}.union(*map(options, ("serve", "compile", "run", "opt", "store", "doc")))
+    everything = {"--version", "--NAME", *editors}.union(*map(options, ("serve", "compile", "run", "opt", "store", "doc", "neff")))
     for option in re.findall(r"`(--[a-z][a-z-]*)[^`]*`", text):
         assert option in everything, option
 
