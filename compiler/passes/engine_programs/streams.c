@@ -2,8 +2,9 @@
  *
  *     qSyncIn      loads: from HBM that the kernel does not write, to the chip.  Triggered by sync, which has nothing
  *                  else to do, so that loads run ahead as far as there is memory.
- *     qScalarIn    if scalar computes nothing and starts no stores, half of the loads: those of one buffer stay in one queue, and each buffer
- *                  goes to the queue with fewer bytes.  So one operand is loaded while the queue of the other one waits.
+ *     qScalarIn    if scalar computes nothing and starts no stores, half of the loads: those of one buffer stay in one
+ *                  queue, and each buffer goes to the queue with fewer bytes.  So one operand is loaded while the queue of
+ *                  the other one waits.
  *     qGpsimdOut   everything that depends on computed data: stores, copies on chip, loads from HBM that the kernel has
  *     qScalarOut   written.  They never block a load.  A load from scratch memory is in the queue of the store that
  *                  wrote it, so that the order of the queue replaces a semaphore.
@@ -92,7 +93,7 @@ static int queue_out(struct work *w, MlirValue src) {
   const enum nisa_engine from = mlirOperationIsNull(writer) ? NISA_ENGINE_NONE : engine_of(writer);
   const char *why = gpsimd && scalar ? "what engines computed; it has less to do"
                                      : "what engines computed; it computes nothing itself";
-  bool by_scalar = scalar < gpsimd;
+  bool by_scalar = 2 * scalar < gpsimd; /* a transfer that GpSimd triggers starts in about half of the time */
   if (gpsimd && scalar && (from == NISA_ENGINE_GPSIMD || from == NISA_ENGINE_SCALAR)) {
     by_scalar = from == NISA_ENGINE_SCALAR;
     why = "what it computed itself";
