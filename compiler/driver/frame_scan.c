@@ -271,6 +271,7 @@ static const struct {
     [FRAME_SIMULATION] = {"\"simulation\"", {{"kernel", '0'}, {"simulation", '{'}}},
     [FRAME_PROFILE] = {"\"profile\"", {{"kernel", '0'}, {"profile", '{'}}},
     [FRAME_VALUE] = {"\"value\"", {{"kernel", '0'}, {"value", '{'}}},
+    [FRAME_TUNE] = {"\"tune\"", {{"tune", '{'}}},
     [FRAME_UPGRADE] = {"\"upgrade\"", {{"upgrade", '{'}}},
     [FRAME_DIAGNOSTIC] = {"\"diagnostic\"", {{"diagnostic", '{'}}},
     [FRAME_ARTIFACT] = {"\"artifact\"", {{"artifact", '{'}}},
