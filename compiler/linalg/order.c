@@ -54,35 +54,58 @@ struct sort {
   int n, rank, axis;
   const int64_t *dims;
   MlirValue *x, ranks; /* x: the n operands */
+  int n_keys, *keys;   /* the operands that the comparator reads: the others do not decide the order */
 };
 
+static bool is_read(const struct hlo_computation *c, const struct hlo_instr *x) {
+  bool found = c->root == x;
+  hlo_for_each(i, c) {
+    for (int o = 0; o < i->n_operands; o++)
+      found |= i->operands[o] == x;
+  }
+  return found;
+}
+
+static void find_keys(struct sort *s) {
+  s->keys = arena_new_array(&s->l->arena, int, (size_t)s->n);
+  for (int k = 0; k < s->n; k++)
+    if (s->comparator ? is_read(s->comparator, s->comparator->params[2 * k]) ||
+                            is_read(s->comparator, s->comparator->params[2 * k + 1])
+                      : k == 0)
+      s->keys[s->n_keys++] = k;
+}
+
+/* x and y: the keys of two elements.  The comparator's other parameters stay null. */
 static MlirValue comes_before(struct ir_builder *b, const struct sort *s, MlirValue const *x, MlirValue const *y) {
   MlirValue *args = arena_new_array(b->arena, MlirValue, 2 * (size_t)s->n), result;
   if (!s->comparator)
     return scalar_compare(b, s->is_descending ? HLO_GT : HLO_LT, s->dtype, dtype_is_float(s->dtype), x[0], y[0]);
-  for (int k = 0; k < s->n; k++) {
-    args[2 * k] = x[k];
-    args[2 * k + 1] = y[k];
+  for (int k = 0; k < s->n_keys; k++) {
+    args[2 * s->keys[k]] = x[k];
+    args[2 * s->keys[k] + 1] = y[k];
   }
   body_write(s->l, b, s->comparator, args, &result);
   return result;
 }
 
-/* Yields the count plus 1 if the other element comes before this one.  args: this element of each operand, the other
- * element of each operand, the count so far.  Elements that are equal to the comparator keep their order. */
+/* Yields the count plus 1 if the other element comes before this one.  args: each key of this element, each key
+ * of the other element, the count so far.  Elements that are equal to the comparator keep their order. */
 static MlirValue write_rank(struct ir_builder *b, MlirValue const *args, void *user) {
   const struct sort *s = user;
-  MlirValue other_first = comes_before(b, s, args + s->n, args), this_first = comes_before(b, s, args, args + s->n);
+  MlirValue other_first = comes_before(b, s, args + s->n_keys, args),
+            this_first = comes_before(b, s, args, args + s->n_keys);
   MlirValue is_tie = ir_cmpi(b, IR_INT_EQ, other_first, this_first);
   MlirValue is_left = ir_cmpi(b, IR_INT_SLT, ir_linalg_index(b, s->rank), ir_linalg_index(b, s->axis));
   MlirValue before = ir_select(b, is_tie, is_left, other_first);
   MlirValue one = ir_op1(b, "arith.extui", ir_element_type(b, DT_I32), 1, &before);
-  return ir_binary(b, "arith.addi", args[2 * s->n], one);
+  return ir_binary(b, "arith.addi", args[2 * s->n_keys], one);
 }
 
 static MlirValue count_before(struct lower *l, struct sort *s) {
-  MlirValue *inputs = arena_new_array(&l->arena, MlirValue, 2 * (size_t)s->n);
-  MlirAffineMap *maps = arena_new_array(&l->arena, MlirAffineMap, 2 * (size_t)s->n + 1);
+  find_keys(s);
+  const int n = s->n_keys;
+  MlirValue *inputs = arena_new_array(&l->arena, MlirValue, 2 * (size_t)n + 1);
+  MlirAffineMap *maps = arena_new_array(&l->arena, MlirAffineMap, 2 * (size_t)n + 1);
   bool reduction[HLO_RANK_MAX + 1] = {false};
   int64_t other[HLO_RANK_MAX], self[HLO_RANK_MAX];
 
@@ -92,17 +115,17 @@ static MlirValue count_before(struct lower *l, struct sort *s) {
   }
   reduction[s->rank] = true;
   const MlirAffineMap own = ir_map(&l->b, s->rank + 1, s->rank, self);
-  for (int k = 0; k < s->n; k++) {
-    inputs[k] = inputs[s->n + k] = s->x[k];
+  for (int k = 0; k < n; k++) {
+    inputs[k] = inputs[n + k] = s->x[s->keys[k]];
     maps[k] = own;
-    maps[s->n + k] = ir_map(&l->b, s->rank + 1, s->rank, other);
+    maps[n + k] = ir_map(&l->b, s->rank + 1, s->rank, other);
   }
-  maps[2 * s->n] = own;
+  maps[2 * n] = own;
   MlirValue dest =
       ir_fill(&l->b, ir_int(&l->b, ir_element_type(&l->b, DT_I32), 0), ir_empty(&l->b, DT_I32, s->rank, s->dims));
   return ir_result(ir_linalg_generic(&l->b, &(struct ir_generic){.n_loops = s->rank + 1,
                                                                  .reduction = reduction,
-                                                                 .n_inputs = 2 * s->n,
+                                                                 .n_inputs = 2 * n,
                                                                  .inputs = inputs,
                                                                  .maps = maps,
                                                                  .output = dest,

@@ -312,3 +312,21 @@ def k100193_7(p0, p1):
     v1 = v0[:, ::-1]
     v2 = p1 * v1
     return v2
+
+
+# a fill of more blocks than an operation may have parts
+@trace(input_specs=[((517, 4, 2), 'f32'), ((517, 1, 4), 'bool'), ((4, 128), 'f32')])
+def k100001_8(p0, p1, p2):
+    v0 = p0 @ np.swapaxes(p0, -1, -2)
+    annotate(v0, mem_space='Sbuf')
+    v2 = np.sqrt(np.abs(v0) + 0.25)
+    annotate(v2, mem_space='Sbuf', partition_dim=1)
+    v4 = v2 / (np.abs(v0) + 1.0)
+    annotate(v4, mem_space='Sbuf')
+    v6 = np.where(p1, v4, v0)
+    annotate(v6, mem_space='SharedHbm', partition_dim=2, tile_size=[1, 4, 4])
+    v8 = np.max(v6, axis=-2)
+    v9 = np.matmul(v8, p2)
+    annotate(v9, mem_space='Sbuf', tile_size=[128, 64], reduction_tile=[4])
+    v11 = np.tanh(v9)
+    return v11, v8

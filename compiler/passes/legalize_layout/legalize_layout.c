@@ -34,8 +34,7 @@
 #include "passes/lib/memrefs.h"
 
 enum {
-  PARTS_MAX = 512, /* of one operation along one dimension; with more the tile does not suit the access */
-  ROUNDS_MAX = 3,  /* of searching operands that need a copy: one, and more for the operands of new copies */
+  ROUNDS_MAX = 3, /* of searching operands that need a copy: one, and more for the operands of new copies */
 };
 
 const struct physical *legal_find(const struct legalize *g, MlirValue root) {
@@ -48,7 +47,7 @@ const struct physical *legal_find(const struct legalize *g, MlirValue root) {
 static bool suits(const struct physical *b, const struct tiled_op *t, const struct access *a) {
   for (int d = 0; d < b->rank; d++) {
     const int64_t cut = access_cut(&a->at[d], a->size[d], b->tile[d]);
-    if ((a->size[d] + cut - 1) / cut > PARTS_MAX)
+    if ((a->size[d] + cut - 1) / cut > LEGAL_PARTS_MAX)
       return false;
     if (d == b->partition && !tiled_is_movement(t) && !access_starts_well(&a->at[d], a->size[d], b->tile[d], cut))
       return false;
@@ -236,13 +235,18 @@ static struct physical *add_buffer(struct legalize *g, MlirValue v) {
   return b;
 }
 
-/* Chooses a form for every on-chip buffer.  Repeats while buffers move to HBM. */
+/* Chooses a form for every on-chip buffer.  Repeats while buffers move to HBM.  A staged buffer has a form, so each round
+ * moves one of the first buffers at least; more rounds than that are a fault of staging, and would never end. */
 static enum status choose_all(struct legalize *g) {
   struct pass_run *run = g->run;
+  int rounds = 0, rounds_max = 0;
   bool again;
 
   do {
     struct ir_ops allocs = ir_collect_named(run->arena, run->module, "memref.alloc");
+    rounds_max = rounds == 0 ? allocs.n + 1 : rounds_max;
+    if (rounds++ > rounds_max)
+      return pass_fail(run, run->module, "staged buffers have no tile");
     again = false;
     g->buffers = NULL;
     g->end = &g->buffers;

@@ -8,7 +8,10 @@
 #include "passes/lib/access.h"
 #include "passes/pass.h"
 
-enum { LEGAL_RANK_MAX = ACCESS_RANK_MAX };
+enum {
+  LEGAL_RANK_MAX = ACCESS_RANK_MAX,
+  LEGAL_PARTS_MAX = 512, /* of one operation along one dimension; with more a tile does not suit the access */
+};
 
 /* ---- physical buffers (legalize_layout.c) ---------------------------------------------------------------------- */
 

@@ -73,7 +73,8 @@ static void copy_tiles(struct fill *f, struct ir_builder *b, int d) {
 }
 
 /* Chooses the tile that is copied: the first dimension longer than 1, but not the last, lies across the partitions, and
- * the tile has as much of the dimensions after it as it holds. */
+ * the tile has as much of the dimensions after it as it holds.  Those between the two become blocks (plain_tile), of
+ * which an operation has a limited number. */
 static void cut_fill(struct fill *f) {
   int64_t room = FILL_FREE_MAX;
   int p = 0;
@@ -81,7 +82,8 @@ static void cut_fill(struct fill *f) {
   while (p < f->rank - 2 && f->dims[p] == 1)
     p++;
   for (int d = f->rank - 1; d >= 0; d--) {
-    const int64_t most = d == p ? NISA_PARTITIONS : d > p ? room : 1;
+    const int64_t fits = d < f->rank - 1 && room > LEGAL_PARTS_MAX ? LEGAL_PARTS_MAX : room;
+    const int64_t most = d == p ? NISA_PARTITIONS : d > p ? fits : 1;
     f->cut[d] = f->dims[d] < most ? f->dims[d] : most;
     if (d > p)
       room = f->cut[d] < f->dims[d] ? 1 : room / (f->cut[d] > 0 ? f->cut[d] : 1);

@@ -8,8 +8,8 @@
  * operand as it is, and PSUM sums over the tiles of R.
  *
  * A dimension in front of the last one that stays, such as the channels of an image, can lie across the partitions
- * without a transpose; if it fills many of them the reduction is left alone.  So is one with knobs: they are for the
- * reduction.  Only f32: the sum stays in that type from the first element to the last.  A product with 1 is exact, so the
+ * without a transpose; if it fills many of them the reduction is left alone.  So is one with knobs, of its result or of
+ * its operand: they give the rows tiles that a product might not take.  Only f32: the sum stays in that type from the first element to the last.  A product with 1 is exact, so the
  * result differs from another order of the sum by rounding only.
  */
 #include <string.h>
@@ -43,7 +43,12 @@ static bool is_plain_sum(MlirOperation op, const struct structured *s) {
   return mlirValueIsABlockArgument(x) && mlirValueIsABlockArgument(y) && !mlirValueEqual(x, y);
 }
 
+/* True if v, or the value that it is a reshape of, has a knob. */
 static bool has_knob(MlirValue v) {
+  MlirOperation def = ir_defining_op(v);
+  if (!mlirOperationIsNull(def) && (ir_is(def, "tensor.collapse_shape") || ir_is(def, "tensor.expand_shape")) &&
+      has_knob(mlirOperationGetOperand(def, 0)))
+    return true;
   for (MlirOpOperand u = mlirValueGetFirstUse(v); !mlirOpOperandIsNull(u); u = mlirOpOperandGetNextUse(u))
     if (ir_is_of(mlirOpOperandGetOwner(u), "nkipy."))
       return true;
@@ -136,7 +141,7 @@ bool prepare_columns(struct pass_run *run, MlirOperation op, const struct struct
 
   if (!is_plain_sum(op, s) || !mlirAffineMapIsIdentity(s->maps[0]) || !keeps_order(s) || !read_columns(s, &c) ||
       !mlirTypeIsAF32(ir_value_element(result)) || !mlirTypeIsAF32(ir_value_element(mlirOperationGetOperand(op, 0))) ||
-      has_knob(result))
+      has_knob(result) || has_knob(mlirOperationGetOperand(op, 0)))
     return false;
   const int old_rank = ir_shape(result, STRUCTURED_LOOPS_MAX, old);
   struct ir_builder b = edit_before(run, op);
