@@ -272,6 +272,7 @@ static const struct {
     [FRAME_PROFILE] = {"\"profile\"", {{"kernel", '0'}, {"profile", '{'}}},
     [FRAME_DEVICE] = {"\"device\"", {{"kernel", '0'}, {"device", '{'}}},
     [FRAME_VALUE] = {"\"value\"", {{"kernel", '0'}, {"value", '{'}}},
+    [FRAME_TUNE] = {"\"tune\"", {{"tune", '{'}}},
     [FRAME_UPGRADE] = {"\"upgrade\"", {{"upgrade", '{'}}},
     [FRAME_DIAGNOSTIC] = {"\"diagnostic\"", {{"diagnostic", '{'}}},
     [FRAME_ARTIFACT] = {"\"artifact\"", {{"artifact", '{'}}},

@@ -13,6 +13,7 @@
  *   {"frame":"device","kernel":0,"device":{…}}                      (after the profile, if the terminal wants a run on a device)
  *   {"frame":"value","kernel":0,"value":{…}}                       (with "value", instead of stages and their sources)
  *   {"frame":"upgrade","upgrade":{"files":[{"name","source","marks":[{"line","reason"}]}]}}   (with "upgrade", instead of kernels)
+ *   {"frame":"tune","tune":{…}}                                    (with options.tune, instead of kernels)
  *   {"frame":"diagnostic","diagnostic":{"severity","code","message","hint"?,"stage"?,"kernel"?,
  *                                       "range"?:{"file","line","col","end_line","end_col"},"calls"?:[range…]}}
  *   {"frame":"artifact","artifact":{"name","media_type","size","sha256"},"data":"<base64>"}   (with options.artifacts)
@@ -94,6 +95,12 @@
  * upgrade has the job's files in their order, the main one first, rewritten for the newest NKI, and what is left to be done by
  * hand: the lines of the new text, from 1, below whose comment a statement stays as it was.  There is none if a file is no
  * Python; a diagnostic says why.
+ *
+ * tune is a candidate as it was tried, {"number","knobs","best", and "us","sbuf" (simulated time, the most bytes in a partition) or
+ * "refused": true}; number 0 is the kernel as it is.  A knob is {"line","col","end_line","end_col","file","writes"}: what stands
+ * there, "…" for the expression, or "pass" in place of a statement.  The last one is {"done": true,"kernel","stopped": "seconds" |
+ * "candidates" | "no change is faster","tried","refusals","seconds","start_us","points":[{"us","sbuf","knobs","source"}]}: the
+ * candidates that none beats in both time and SBUF, the fastest first, each with the whole text.
  *
  * stage.check is {"status":"pass"|"fail"|"skipped","max_abs_err","max_rel_err","reason"?}.
  */

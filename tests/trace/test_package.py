@@ -290,7 +290,7 @@ def test_the_pipeline_takes_text_to_text(tmp_path, capsys):
     assert group == (tmp_path / f"{n - 1:02}_decompose-batch-matmul.mlir").read_text()
     assert '"linalg.' in apply_complete_knob_pipeline(text, stop_after=3, print_generic=True)
     assert "trn1" in apply_complete_knob_pipeline(text, target="trn1")
-    for wrong, what in ((("nothing", ValueError), "remove-redundant-zero-fill"), ((29, ValueError), "28 passes"),
+    for wrong, what in ((("nothing", ValueError), "remove-redundant-zero-fill"), ((99, ValueError), r"\d+ passes"),
                         ((1.5, TypeError), "float"), (("canonicalize:9", ValueError), "the passes are")):
         with pytest.raises(wrong[1], match=what):
             apply_complete_knob_pipeline(text, stop_after=wrong[0])
