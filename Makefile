@@ -223,6 +223,13 @@ $(BUILD)/test/nisa_values: $(BUILD)/obj/tests/sim/nisa_values.o $(COMPILER_LIB)
 	@mkdir -p $(@D)
 	$(call short,LINK $@)$(CC) $(LDHARDEN) -o $@ $^ $(MLIR_LIBS) $(COMMON_LIBS)
 
+# a library with libnrt's interface that runs simulation packages, for the tests of neff/device.h
+STAND_IN := $(BUILD)/test/neuron/libnrt.so.1
+$(BUILD)/test/test_device: | $(STAND_IN)
+$(STAND_IN): $(BUILD)/obj/tests/neuron/libnrt.o $(COMPILER_LIB) tests/neuron/libnrt.map
+	@mkdir -p $(@D)
+	$(call short,LINK $@)$(CC) $(filter -fsanitize%,$(OPT)) -shared -Wl,-z,relro,-z,now,--version-script=$(filter %.map,$^) -o $@ $(filter-out %.map,$^) $(MLIR_LIBS) $(COMMON_LIBS)
+
 $(BUILD)/bench/hlo_speed: $(BUILD)/obj/tests/bench/hlo_speed.o $(COMPILER_LIB)
 	@mkdir -p $(@D)
 	$(call short,LINK $@)$(CC) $(LDHARDEN) -o $@ $^ $(COMMON_LIBS)
@@ -240,7 +247,7 @@ $(BUILD)/test/nkx-worker-planted: $(call objs,$(WORKER_SRC)) $(call objs,$(call 
 	$(call short,LINK $@)$(CC) $(LDHARDEN) -Wl,--export-dynamic-symbol=register_printf_type -o $@ $^ $(WORKER_LIBS)
 
 .PHONY: unit-bin
-unit-bin: $(UNIT_BIN) $(BUILD)/test/nisa_values $(BUILD)/test/libmlir-c.so $(BUILD)/test/nkx-warm $(BUILD)/bench/measure $(BUILD)/test/nkx-worker-planted
+unit-bin: $(UNIT_BIN) $(STAND_IN) $(BUILD)/test/nisa_values $(BUILD)/test/libmlir-c.so $(BUILD)/test/nkx-warm $(BUILD)/bench/measure $(BUILD)/test/nkx-worker-planted
 
 test: setup-test
 	@$(MAKE) --no-print-directory -j$(shell nproc) binaries python web unit-bin

@@ -35,6 +35,7 @@ static const char help[] = "usage: nkx COMMAND …\n"
                            "  compile    compiles a kernel and prints its stages\n"
                            "  run        runs a kernel on the simulated machine\n"
                            "  opt        runs single passes on MLIR text\n"
+                           "  tune       searches for knobs that make a kernel faster on the simulated machine\n"
                            "  reproduce  runs the program of a failed check again\n"
                            "  doc        says what a call of NKI or an instruction does\n"
                            "  nki        rewrites NKI kernels of beta 1 for the newest generation\n"
@@ -184,7 +185,7 @@ static int become_worker(char **argv) {
 }
 
 int main(int argc, char **argv) {
-  static const char *const worker_commands[] = {"compile", "run", "opt", "reproduce", "nki", "doctor"};
+  static const char *const worker_commands[] = {"compile", "run", "tune", "opt", "reproduce", "nki", "doctor"};
   const char *what = argc > 1 ? argv[1] : "";
 
   if (!strcmp(what, "serve"))
@@ -192,7 +193,8 @@ int main(int argc, char **argv) {
   if (!strcmp(what, "doc"))
     return doc_main(argc - 1, argv + 1);
   if (!strcmp(what, "neff"))
-    return argc > 2 && !strcmp(argv[2], "pack") ? become_worker(argv) : neff_main(argc - 1, argv + 1);
+    return argc > 2 && (!strcmp(argv[2], "pack") || !strcmp(argv[2], "vendor")) ? become_worker(argv)
+                                                                                : neff_main(argc - 1, argv + 1);
   if (!strcmp(what, "store"))
     return store_main(argc - 2, argv + 2);
   for (size_t i = 0; i < sizeof worker_commands / sizeof *worker_commands; i++)

@@ -46,12 +46,16 @@ static enum status run_path(struct path *p) {
   enum status st = compile_send_kernel(p);
   if (!st && r->job->artifacts && p->kernel->module)
     st = compile_send_artifacts(p);
+  if (!st && r->job->vendor)
+    st = compile_with_vendor(p);
   /* the simulation of a Python kernel makes its inputs when all stages have been sent, in case they are too large */
   if (!st && (r->job->check || (needs_inputs(r->job) && !p->kernel->program)))
     compile_begin_checks(p);
   for (int i = p->first_stage; !st && i <= p->last_stage; i++)
     st = compile_stage(p, i);
-  if (!st && r->job->value.is_set)
+  if (!st && r->probe)
+    st = tune_probe_end(p);
+  else if (!st && r->job->value.is_set)
     st = compile_send_value(p);
   else if (!st && r->job->simulate)
     st = compile_send_simulation(p);
@@ -232,6 +236,7 @@ static enum status run_all(struct run *r, struct arena *arena) {
   if (!st)
     st = r->traced                     ? run_traced(r)
          : job->upgrade                ? run_upgrade(r)
+         : job->tune.seconds           ? compile_tune(r)
          : job->language == LANG_NKIPY ? run_source(r)
                                        : run_program(r);
   r->has_failed |= r->diags.has_error;
@@ -244,6 +249,17 @@ static enum status run_all(struct run *r, struct arena *arena) {
 enum status compile_run(struct ir *ir, const struct job *job, frame_sink sink, void *user) {
   struct arena arena;
   struct run r = {.ir = ir, .job = job, .sink = sink, .user = user};
+  return run_all(&r, &arena);
+}
+
+static enum status drop_frame(void *user, const char *json, size_t len) {
+  (void)user, (void)json, (void)len;
+  return ST_OK;
+}
+
+enum status compile_probed(struct ir *ir, const struct job *job, struct tune_probe *probe) {
+  struct arena arena;
+  struct run r = {.ir = ir, .job = job, .sink = drop_frame, .probe = probe};
   return run_all(&r, &arena);
 }
 

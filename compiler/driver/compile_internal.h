@@ -6,6 +6,7 @@
  *   compile_simulate.c  the run of the last stage on the simulated machine
  *   compile_package.c   the simulation package
  *   compile_value.c     one value of the last stage
+ *   tune.c              knobs that make a kernel faster
  */
 #ifndef DRIVER_COMPILE_INTERNAL_H
 #define DRIVER_COMPILE_INTERNAL_H
@@ -15,6 +16,9 @@
 #include "driver/stage.h"
 #include "driver/stage_check.h"
 #include "trace/nki/upgrade.h"
+
+/* What a search for knobs learns from a compile (tune.c). */
+struct tune_probe;
 
 struct run {
   struct ir *ir;
@@ -27,6 +31,7 @@ struct run {
   int n_diags_sent;
   struct trace_kernel *traced; /* the kernel to compile; NULL: the job's source */
   MlirModule *last;            /* where the caller wants its last stage, or NULL */
+  struct tune_probe *probe;    /* or NULL */
   bool has_failed;
 };
 
@@ -48,6 +53,8 @@ struct path {
   MlirOperation old_module;
   struct buf old_proto;
   bool has_reproducer;
+  const void *neff; /* what the vendor's compiler made; NULL: nothing */
+  size_t neff_size;
   struct trail *trail; /* of a job that asks for a value, or NULL */
 };
 
@@ -85,11 +92,34 @@ void compile_forget_old_program(struct path *p);
 /* Runs the last stage on the simulated machine, if the job wants that and it can be done, and sends what came out. */
 enum status compile_send_simulation(struct path *p);
 
+/* ---- compile_vendor.c -------------------------------------------------------------------------------------------- */
+
+/* Compiles the kernel's HLO with the vendor's compiler, for p->neff and the files of the job.  What fails is a diagnostic, which is
+ * sent. */
+enum status compile_with_vendor(struct path *p);
+
+/* ---- compile_device.c -------------------------------------------------------------------------------------------- */
+
+/* Runs the job's NEFF on a Neuron device with the inputs of the simulation, compares, and sends what came out.  What fails is
+ * a diagnostic. */
+struct simulation;
+enum status compile_send_device(struct path *p, const struct simulation *s);
+
 /* ---- compile_package.c ------------------------------------------------------------------------------------------- */
 
 /* Sends the last stage as a package that the simulated machine runs: an artifact.  There is none for a kernel that was not
  * taken to the last stage. */
 enum status compile_send_package(struct path *p);
+
+/* ---- tune.c ------------------------------------------------------------------------------------------------------ */
+
+/* Searches, and sends frames "tune". */
+enum status compile_tune(struct run *r);
+/* A stage is done; the last stage of a kernel is done. */
+void tune_probe_stage(struct tune_probe *probe, const struct stage *s);
+enum status tune_probe_end(struct path *p);
+/* Compiles a job whose frames nobody wants, with a probe.  compile.c */
+enum status compile_probed(struct ir *ir, const struct job *job, struct tune_probe *probe);
 
 /* ---- compile_value.c --------------------------------------------------------------------------------------------- */
 

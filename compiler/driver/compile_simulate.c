@@ -140,7 +140,10 @@ static enum status send_runs(struct path *p, const char *refused, const char *st
   enum status st = compile_send(r, &b);
   if (!st)
     st = compile_send_diags(r, p->number); /* now, because the profile may reach a limit that ends the job */
-  return st ? st : send_profile(p, s);
+  if (!st)
+    st = send_profile(p, s);
+  const bool has_neff = r->job->device && (r->job->device->neff || p->neff);
+  return st || refused || !has_neff ? st : compile_send_device(p, s);
 }
 
 /* Runs the kernel's last stage on the simulated machine. */

@@ -263,11 +263,13 @@ enum status compile_stage(struct path *p, int index) {
         def->name;
     return ST_INPUT;
   }
+  if (r->probe)
+    tune_probe_stage(r->probe, &s);
   s.changed = !p->before.def || !same_text(&s, &p->before);
   if (r->job->check)
     stage_checks_run(&p->checks, p->module, &s, &r->diags);
 
-  st = r->job->value.is_set ? ST_OK : compile_send_stage(r, &s, p->number);
+  st = r->job->value.is_set || r->probe ? ST_OK : compile_send_stage(r, &s, p->number);
   if (!st && r->job->check)
     st = send_reproducer(p, &s);
   p->before = s;

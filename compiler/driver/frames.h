@@ -10,8 +10,10 @@
  *                                        "time_us","op_counts","text","lines","from","remarks"?,"grid"?,"check"?}}
  *   {"frame":"simulation","kernel":0,"simulation":{"status",…}}     (with options.simulate, after the kernel's stages)
  *   {"frame":"profile","kernel":0,"profile":{…},"text":"…"}         (after the simulation)
+ *   {"frame":"device","kernel":0,"device":{…}}                      (after the profile, if the terminal wants a run on a device)
  *   {"frame":"value","kernel":0,"value":{…}}                       (with "value", instead of stages and their sources)
  *   {"frame":"upgrade","upgrade":{"files":[{"name","source","marks":[{"line","reason"}]}]}}   (with "upgrade", instead of kernels)
+ *   {"frame":"tune","tune":{…}}                                    (with options.tune, instead of kernels)
  *   {"frame":"diagnostic","diagnostic":{"severity","code","message","hint"?,"stage"?,"kernel"?,
  *                                       "range"?:{"file","line","col","end_line","end_col"},"calls"?:[range…]}}
  *   {"frame":"artifact","artifact":{"name","media_type","size","sha256"},"data":"<base64>"}   (with options.artifacts)
@@ -69,6 +71,15 @@
  * cannot be found; a diagnostic says why.  With options.artifacts the timeline is an artifact, NAME/timeline.json, and another one in
  * columns, NAME/executions.json.
  *
+ * device is the run of a NEFF of the kernel on a Neuron device, with the same inputs (device_run.h):
+ *   "status": "ok" or "error"; with "error" there is a diagnostic
+ *   "library", "version", "stand_in" (true: no device, but the tests' library, which simulates), "cores"?: once it is open
+ *   "outputs": with "ok", [{the members of an output of a simulation without errors, "reference"?: {"of": as of the
+ *              simulation,"pass","max_abs_err","max_rel_err"},"simulator"?: {the same without "of"}}]
+ *   "measured": with "ok", {"executions","first_us","least_us"?,"median_us"?}: of the runtime's call, on the host's clock; least and
+ *              median are over those after the first
+ *   "simulated_us"?: of the profile
+ *
  * value is what one value of one stage holds (value.h), on the inputs of a check:
  *   "stage", "index", "line"?, "op"?, "name"?, "operand"?
  *   "reason": why there is none; then there are no further members
@@ -84,6 +95,12 @@
  * upgrade has the job's files in their order, the main one first, rewritten for the newest NKI, and what is left to be done by
  * hand: the lines of the new text, from 1, below whose comment a statement stays as it was.  There is none if a file is no
  * Python; a diagnostic says why.
+ *
+ * tune is a candidate as it was tried, {"number","knobs","best", and "us","sbuf" (simulated time, the most bytes in a partition) or
+ * "refused": true}; number 0 is the kernel as it is.  A knob is {"line","col","end_line","end_col","file","writes"}: what stands
+ * there, "…" for the expression, or "pass" in place of a statement.  The last one is {"done": true,"kernel","stopped": "seconds" |
+ * "candidates" | "no change is faster","tried","refusals","seconds","start_us","points":[{"us","sbuf","knobs","source"}]}: the
+ * candidates that none beats in both time and SBUF, the fastest first, each with the whole text.
  *
  * stage.check is {"status":"pass"|"fail"|"skipped","max_abs_err","max_rel_err","reason"?}.
  */

@@ -22,7 +22,7 @@ static int count(const struct gather *g, enum frame_kind kind, int kernel) {
 
 /* A kernel has at most one frame of such a kind. */
 static bool is_run(enum frame_kind k) {
-  return k == FRAME_SIMULATION || k == FRAME_PROFILE || k == FRAME_VALUE;
+  return k == FRAME_SIMULATION || k == FRAME_PROFILE || k == FRAME_DEVICE || k == FRAME_VALUE;
 }
 
 /* Returns ST_OK if f may come after the frames so far. */
@@ -37,7 +37,7 @@ static enum status check_order(const struct gather *g, const struct frame *f, st
   if (is_of_kernel && frame_int(f, "kernel") >= g->n_kernels)
     return fail(err, ST_INPUT, "a frame of an unknown kernel");
   if (is_run(f->kind) && count(g, f->kind, (int)frame_int(f, "kernel")))
-    return fail(err, ST_INPUT, "a second simulation, profile or value of a kernel");
+    return fail(err, ST_INPUT, "a second simulation, profile, run on a device or value of a kernel");
   if (f->kind == FRAME_UPGRADE && g->n_upgrades)
     return fail(err, ST_INPUT, "a second upgrade");
   return ST_OK;
@@ -47,6 +47,7 @@ static enum status check_count(const struct gather *g, const struct frame *f, st
   bool is_full = (f->kind == FRAME_KERNEL && g->n_kernels == GATHER_KERNELS_MAX) ||
                  (f->kind == FRAME_SOURCES && g->n_sources == GATHER_SOURCES_MAX) ||
                  (f->kind == FRAME_STAGE && count(g, FRAME_STAGE, (int)frame_int(f, "kernel")) == GATHER_STAGES_MAX) ||
+                 (f->kind == FRAME_TUNE && g->n_tunes == GATHER_TUNES_MAX) ||
                  (f->kind == FRAME_DIAGNOSTIC && g->n_diags == GATHER_DIAGS_MAX) ||
                  (f->kind == FRAME_ARTIFACT && g->n_artifacts == GATHER_ARTIFACTS_MAX);
   return is_full ? fail(err, ST_LIMIT, "too many frames of one kind") : ST_OK;
@@ -75,6 +76,7 @@ enum status gather_add(struct gather *g, const struct frame *f, size_t at, size_
   g->n_stages += f->kind == FRAME_STAGE;
   g->n_runs += is_run(f->kind);
   g->n_upgrades += f->kind == FRAME_UPGRADE;
+  g->n_tunes += f->kind == FRAME_TUNE;
   g->n_diags += f->kind == FRAME_DIAGNOSTIC;
   g->n_artifacts += f->kind == FRAME_ARTIFACT;
   if (f->kind == FRAME_END) {
@@ -82,8 +84,8 @@ enum status gather_add(struct gather *g, const struct frame *f, size_t at, size_
     g->is_ok = frame_has_string(f, "status", "ok", 2);
     g->time_us = frame_int(f, "time_us");
   }
-  assert(g->n == g->is_started + g->n_kernels + g->n_sources + g->n_stages + g->n_runs + g->n_upgrades + g->n_diags +
-                     g->n_artifacts);
+  assert(g->n == g->is_started + g->n_kernels + g->n_sources + g->n_stages + g->n_runs + g->n_upgrades + g->n_tunes +
+                     g->n_diags + g->n_artifacts);
   assert(g->n == 0 || g->parts[0].kind == FRAME_START);
   return ST_OK;
 }
@@ -217,6 +219,7 @@ static void put_kernel(const struct writer *w, const struct gather_part *p) {
   buf_putc(w->out, ']');
   put_run(w, FRAME_SIMULATION, p->kernel, "simulation");
   put_run(w, FRAME_PROFILE, p->kernel, "profile");
+  put_run(w, FRAME_DEVICE, p->kernel, "device");
   put_run(w, FRAME_VALUE, p->kernel, "value");
   buf_putc(w->out, '}');
 }
@@ -226,6 +229,8 @@ static void put_part(const struct writer *w, const struct gather_part *p) {
     put_kernel(w, p);
   else if (p->kind == FRAME_DIAGNOSTIC)
     put_value(w, p, "diagnostic");
+  else if (p->kind == FRAME_TUNE)
+    put_value(w, p, "tune");
   else
     put_artifact(w, p);
 }
@@ -291,6 +296,8 @@ void gather_result(const struct gather *g, const struct gather_text *text, struc
   put_sources(&w);
   put_list(&w, FRAME_KERNEL, "kernels");
   put_run(&w, FRAME_UPGRADE, -1, "upgrade");
+  if (g->n_tunes)
+    put_list(&w, FRAME_TUNE, "tune");
   put_list(&w, FRAME_DIAGNOSTIC, "diagnostics");
   put_list(&w, FRAME_ARTIFACT, "artifacts");
   put_identity(&w);

@@ -17,19 +17,20 @@ enum {
   GATHER_STAGES_MAX = 128, /* of a kernel */
   GATHER_SOURCES_MAX = GATHER_KERNELS_MAX * GATHER_STAGES_MAX,
   GATHER_DIAGS_MAX = 1000,
-  GATHER_ARTIFACTS_MAX = GATHER_KERNELS_MAX * 8
+  GATHER_ARTIFACTS_MAX = GATHER_KERNELS_MAX * 8,
+  GATHER_TUNES_MAX = 4096
 };
 
 struct gather_part {
   enum frame_kind kind;
-  int kernel;     /* FRAME_STAGE, FRAME_SIMULATION, FRAME_PROFILE, FRAME_VALUE, FRAME_KERNEL: its number */
+  int kernel; /* FRAME_STAGE, FRAME_SIMULATION, FRAME_PROFILE, FRAME_DEVICE, FRAME_VALUE, FRAME_KERNEL: its number */
   size_t at, len; /* the frame in the text */
 };
 
 struct gather {
   struct gather_part *parts; /* in order of arrival, without the end; the start first */
   int n, cap;
-  int n_kernels, n_sources, n_stages, n_runs, n_upgrades, n_diags, n_artifacts;
+  int n_kernels, n_sources, n_stages, n_runs, n_upgrades, n_tunes, n_diags, n_artifacts;
   bool is_started, is_ended, is_ok;
   long time_us;
 };
@@ -62,7 +63,7 @@ const char *gather_find_stage(const struct gather *g, const struct gather_text *
 
 /* Appends the result object, which fails if the text cannot be had; drain is called after each part, NULL: never:
  *   {"version":1,"status","files":[…],"places":[…],"sources":[…],
- *    "kernels":[{"name","inputs","outputs","stages":[…],"simulation"?,"profile"?,"value"?}],"upgrade"?,"diagnostics":[…],"artifacts":[…],
+ *    "kernels":[{"name","inputs","outputs","stages":[…],"simulation"?,"profile"?,"device"?,"value"?}],"upgrade"?,"tune"?: […],"diagnostics":[…],"artifacts":[…],
  *    "key","language","target","pipeline","time_us"} */
 void gather_result(const struct gather *g, const struct gather_text *text, struct buf *out, gather_drain drain,
                    void *user);

@@ -64,6 +64,34 @@ static enum status read_pipeline(const json_t *v, struct job *j, struct error *e
              : fail(err, ST_INPUT, "options.pipeline: expected " PIPELINE_CHOICES);
 }
 
+static enum status read_count(const json_t *v, const char *field, int most, int *out, struct error *err) {
+  const json_int_t n = json_is_integer(v) ? json_integer_value(v) : 0;
+  if (n < 1 || n > most)
+    return fail(err, ST_INPUT, "%s: expected an integer from 1 to %d", field, most);
+  *out = (int)n;
+  return ST_OK;
+}
+
+static enum status read_tune(const json_t *v, struct job_tune *out, struct error *err) {
+  const char *key;
+  json_t *field;
+  enum status st = ST_OK;
+  *out = (struct job_tune){JOB_TUNE_SECONDS, JOB_TUNE_CANDIDATES};
+  if (!json_is_object(v))
+    return fail(err, ST_INPUT, "options.tune: expected an object");
+  json_object_foreach((json_t *)v, key, field) {
+    if (!strcmp(key, "seconds"))
+      st = read_count(field, "options.tune.seconds", JOB_TUNE_SECONDS_MAX, &out->seconds, err);
+    else if (!strcmp(key, "candidates"))
+      st = read_count(field, "options.tune.candidates", JOB_TUNE_CANDIDATES_MAX, &out->candidates, err);
+    else
+      st = fail(err, ST_INPUT, "options.tune.%.40s: there is no such field", key);
+    if (st)
+      return st;
+  }
+  return ST_OK;
+}
+
 bool job_choose_pipeline(struct job *j, const char *name) {
   j->is_reference = !strcmp(name, "reference");
   return j->is_reference || !strcmp(name, "default");
@@ -257,6 +285,8 @@ static enum status read_options(struct arena *a, const json_t *v, struct job *j,
       st = read_bool(field, "options.unroll", &j->keep_rounds, err);
     } else if (!strcmp(key, "pipeline")) {
       st = read_pipeline(field, j, err);
+    } else if (!strcmp(key, "tune")) {
+      st = read_tune(field, &j->tune, err);
     } else if (!strcmp(key, "upgrade")) {
       st = read_bool(field, "options.upgrade", &j->upgrade, err);
     } else if (!strcmp(key, "instance")) {
@@ -470,6 +500,9 @@ static enum status read_fields(struct arena *a, const json_t *root, struct job *
     return fail(err, ST_INPUT,
                 j->value.is_set ? "options.upgrade: there is options.value, too"
                                 : "options.upgrade: only the language \"nkipy\" has NKI kernels");
+  if (j->tune.seconds && (j->language != LANG_NKIPY || j->value.is_set || j->upgrade || j->simulate || j->check))
+    return fail(err, ST_INPUT,
+                "options.tune: it is for the language \"nkipy\", without check, simulate, value and upgrade");
   return check_files(j, err);
 }
 

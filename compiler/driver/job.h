@@ -9,7 +9,7 @@
  *     "inputs"?: [ {"name"?: "x", "shape": [128, 256], "dtype": "float32"} … ],
  *     "options"?: { "stop_after"?: "cse" | "canonicalize:2", "check"?: false, "artifacts"?: false,
  *                   "simulate"?: false, "pipeline"?: "default|reference", "unroll"?: false, "instance"?: 1, "watch"?: [ {"line": 12, "operand"?: "dst", "nth"?: 3} … ],
- *                   "upgrade"?: false,
+ *                   "upgrade"?: false, "tune"?: {"seconds"?: 5, "candidates"?: 100},
  *                   "value"?: {"stage": "cse:2" | "17", "line"?: 12, "name"?: "%9", "operand"?: "src", "execution"?: 3,
  *                              "slice"?: [{"start"?: 0, "stop": 64, "step"?: 1} …]} },
  *     "simulate"?: false,
@@ -30,6 +30,9 @@
  * A job with options.upgrade compiles nothing: it has the frame "upgrade", with its files rewritten for the newest NKI.  It is for
  * "nkipy" only.
  *
+ * A job with options.tune compiles one kernel many times, with knobs that it tries, until the seconds or the candidates are used
+ * up or no knob makes the kernel faster.  It has frames "tune" instead of stages.  It is for "nkipy" only.
+ *
  * The scope is a part of the key and has no other effect: a client that does not know the scope can neither name the
  * result nor find out that it exists.
  */
@@ -48,6 +51,7 @@
 struct json_t; /* of jansson */
 struct neff_opened;
 
+enum { JOB_TUNE_SECONDS_MAX = 600, JOB_TUNE_CANDIDATES_MAX = 2000, JOB_TUNE_SECONDS = 5, JOB_TUNE_CANDIDATES = 100 };
 enum {
   JOB_SOURCE_MAX = 256 << 10, /* bytes of a source and its files together, which is also the tracer's limit */
   JOB_JSON_MAX = 1 << 20,     /* bytes of a request: the longest source fits, with each byte as an escape of two */
@@ -100,6 +104,24 @@ struct job_watch {
   int64_t nth;         /* after this execution, from 1; 0: after the last */
 };
 
+/* A run on a Neuron device beside the simulated one (driver/device_run.h). */
+struct job_device {
+  const char *library, *cores; /* as in neff/device.h; may be NULL */
+  const void *neff;            /* what is executed; NULL: what the job's vendor makes */
+  size_t neff_size;
+  int repeats;              /* executions after the first, for the time */
+  const char *profile_path; /* file for the profile of the first; NULL: none is wanted */
+};
+
+/* Compiles the kernel's HLO with the vendor's compiler (neff/vendor.h), before its stages. */
+struct vendor_options;
+struct job_vendor {
+  const struct vendor_options *options;
+  const char *neff_path, *nki_path; /* files for what is wanted; NULL: none */
+  void (*log)(void *user, const char *line);
+  void *user;
+};
+
 struct job {
   const char *source; /* source_len bytes and a NUL */
   size_t source_len;
@@ -116,9 +138,12 @@ struct job {
   bool check, artifacts, simulate;
   bool is_reference; /* only the stages that the reference has */
   bool keep_rounds;  /* of NKI kernels: loops stay unrolled */
-  bool upgrade;      /* nothing is compiled; the files are rewritten for the newest NKI */
-  int instance;      /* of NKI kernels: the one that nki-trace shows alone; -1: all */
-  int n_watches;     /* only with simulate */
+  struct job_tune {
+    int seconds, candidates; /* the budget: 0 and 0 unless the job searches for knobs */
+  } tune;
+  bool upgrade;  /* nothing is compiled; the files are rewritten for the newest NKI */
+  int instance;  /* of NKI kernels: the one that nki-trace shows alone; -1: all */
+  int n_watches; /* only with simulate */
   const struct job_watch *watches;
   struct job_value value;
   const char *scope; /* NULL: none */
@@ -128,6 +153,8 @@ struct job {
   const char *inputs_npz;            /* file with input values; only the terminal sets it */
   const char *outputs_npz;           /* file for the simulated outputs, likewise */
   const char *trace_path;            /* file for the simulated timeline, likewise */
+  const struct job_vendor *vendor;   /* NULL: none; likewise */
+  const struct job_device *device;   /* with simulate; NULL: none; likewise */
   int64_t memory_max;                /* bytes of data of a simulated run; 0: the simulator's own limit */
   uint64_t seed;                     /* of pseudo-random input values */
   int64_t deadline_us;               /* of clock_now_us; 0: none.  See stage_check.h */

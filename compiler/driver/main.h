@@ -1,4 +1,4 @@
-/* main: the compiler's subcommands for the terminal: `nkx compile`, `nkx run`, `nkx opt`, `nkx reproduce`,
+/* main: the compiler's subcommands for the terminal: `nkx compile`, `nkx run`, `nkx tune`, `nkx opt`, `nkx reproduce`,
  * `nkx doc`, `nkx nki` and `nkx neff`. */
 #ifndef DRIVER_MAIN_H
 #define DRIVER_MAIN_H
@@ -13,10 +13,12 @@ enum exit_status { EXIT_DONE, EXIT_REFUSED, EXIT_USAGE, EXIT_LIMIT, EXIT_FAULT }
 int compile_main(int argc, char **argv);
 int run_main(int argc, char **argv);
 int opt_main(int argc, char **argv);
+int tune_main(int argc, char **argv);
 int reproduce_main(int argc, char **argv);
 int nki_main(int argc, char **argv);
 int doc_main(int argc, char **argv);
-int neff_main(int argc, char **argv);      /* info, unpack, diff */
-int neff_pack_main(int argc, char **argv); /* pack */
+int neff_main(int argc, char **argv);        /* info, unpack, diff */
+int neff_pack_main(int argc, char **argv);   /* pack */
+int neff_vendor_main(int argc, char **argv); /* vendor */
 
 #endif

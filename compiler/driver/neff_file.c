@@ -36,6 +36,18 @@ enum status neff_file_read(struct arena *a, const char *path, struct neff *out, 
   return st;
 }
 
+enum status neff_file_bytes(struct arena *a, const char *path, const void **out, size_t *size, struct error *err) {
+  struct buf b;
+  buf_init(&b, file_max);
+  enum status st = read_bytes(path, &b, err);
+  if (!st) {
+    *out = arena_dup(a, buf_text(&b), b.len + 1);
+    *size = b.len;
+  }
+  buf_clear(&b);
+  return st;
+}
+
 bool neff_file_is(const char *path) {
   const size_t n = strlen(path);
   return n > 5 && !strcmp(path + n - 5, ".neff");

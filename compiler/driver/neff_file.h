@@ -6,6 +6,9 @@
 
 /* Reads the file, "-": standard input.  Everything lives in a.  ST_INPUT and ST_LIMIT: err begins with the path. */
 MUST_USE enum status neff_file_read(struct arena *a, const char *path, struct neff *out, struct error *err);
+/* Reads the file's bytes only. */
+MUST_USE enum status neff_file_bytes(struct arena *a, const char *path, const void **out, size_t *size,
+                                     struct error *err);
 /* The path is that of a NEFF by its name. */
 bool neff_file_is(const char *path);
 

@@ -1,6 +1,7 @@
 /* neff_main: `nkx neff info|unpack|diff`: what NEFF files hold.
  *
- * It needs neither CPython nor MLIR, so `nkx` runs it itself; `nkx neff pack` compiles, and is neff_pack_main.c.
+ * It needs neither CPython nor MLIR, so `nkx` runs it itself; `nkx neff pack` and `nkx neff vendor`
+ * compile, and are neff_pack_main.c and neff_vendor_main.c.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -19,6 +20,10 @@ static const char usage[] =
     "       nkx neff diff FILE FILE2 [--json]      what differs between two\n"
     "       nkx neff pack KERNEL -o FILE.sim.neff  compiles a kernel and packs its engine programs; see nkx neff pack "
     "--help\n"
+    "       nkx neff vendor KERNEL -o FILE.neff [--nki FILE.py]  compiles it with the vendor's compiler, if that is "
+    "installed; see "
+    "nkx "
+    "neff vendor --help\n"
     "  A file is a NEFF of the vendor's compiler, or a simulation package, which runs on the simulated machine only.\n"
     "Exit status: 0 done, and with diff: equal; 1 a file is refused, or they differ; 2 wrong usage; 3 a limit was "
     "hit.\n";

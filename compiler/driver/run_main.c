@@ -18,6 +18,7 @@
 #include "driver/compile.h"
 #include "driver/pipeline.h"
 #include "driver/result_file.h"
+#include "driver/run_device.h"
 #include "driver/run_show.h"
 #include "driver/terminal.h"
 #include "ir/ir.h"
@@ -39,12 +40,14 @@ static const char usage[] =
     "                             there: line:N:src, line:N:%NAME; after its Kth execution: %NAME@K\n"
     "  --profile FILE.json        write the timeline there: open it in ui.perfetto.dev\n"
     "  --compare KERNEL2          run this one, too, and show both side by side\n"
-    "  --compare-target TARGET    run KERNEL2, or the same kernel, on this machine\n"
+    "  --compare-target TARGET    run KERNEL2, or the same kernel, on this machine\n" RUN_DEVICE_HELP
     "  --json FILE|-              write the result as JSON, in the form of the API; with --compare the comparison\n"
     "Exit status: 0 done; 1 the kernel was refused, has a fault or wrong outputs; 2 wrong usage; 3 a limit was hit.\n";
 
 struct command {
   struct terminal t;
+  struct run_device device;
+  bool is_neff_alone; /* KERNEL is one that only a device can run */
   struct result_file result;
   const char *json_path, *compared_path, *compared_target;
   const char *stage; /* of the value */
@@ -92,6 +95,7 @@ static enum status find_stage(struct command *c) {
 static enum status parse_options(struct command *c, int argc, char **argv) {
   static const struct option options[] = {
       TERMINAL_OPTIONS,
+      RUN_DEVICE_OPTIONS,
       {"seed", required_argument, NULL, 's'},
       {"save-outputs", required_argument, NULL, 'o'},
       {"watch", required_argument, NULL, 'w'},
@@ -140,7 +144,8 @@ static enum status parse_options(struct command *c, int argc, char **argv) {
       fputs(usage, stdout);
       exit(EXIT_DONE);
     default:
-      st = terminal_option(&c->t, o, optarg);
+      if (!run_device_option(&c->device, o, optarg, &c->t, &st))
+        st = terminal_option(&c->t, o, optarg);
     }
   }
   if (!st)
@@ -179,6 +184,8 @@ static void show_frame(struct command *c, const json_t *f) {
     printf("%s on %s\n", run_text_of(f, "name"), target_name(c->t.job.target));
   else if (s)
     run_show_simulation(s);
+  else if (!strcmp(kind, "device"))
+    run_device_show(json_object_get(f, "device"));
   else if (!strcmp(kind, "value"))
     run_show_value(json_object_get(f, "value"));
   else if (!strcmp(kind, "profile"))
@@ -275,6 +282,8 @@ static enum status run(struct command *c) {
   enum status st = terminal_start(&c->t, &ir);
   if (st)
     return st;
+  if (c->is_neff_alone)
+    return run_device_alone(&c->device, &c->t, c->json_path);
   st = run_job(c, &ir);
   const enum status second = compares ? run_other(c, &ir) : ST_OK;
   const enum status written = c->json_path && !compares ? result_file_write(&c->result, c->json_path, &c->t) : ST_OK;
@@ -287,10 +296,13 @@ int run_main(int argc, char **argv) {
 
   arena_init(&arena);
   terminal_init(&c.t, &arena);
+  run_device_init(&c.device, &arena);
   c.t.command = "run";
   result_file_init(&c.result);
   enum status st = parse_options(&c, argc, argv);
   if (!st)
+    st = run_device_read(&c.device, &c.t, argv[optind], &c.is_neff_alone);
+  if (!st && !c.is_neff_alone)
     st = terminal_read_sources(&c.t, argv + optind, argc - optind);
   const int code = terminal_end(&c.t, st, st ? ST_OK : run(&c));
   json_decref(c.kernels);

@@ -37,7 +37,7 @@ static void show_summary(const json_t *o) {
     printf("  infinite %lld", run_int_of(o, "inf"));
 }
 
-static void show_output(const json_t *o) {
+void run_show_output(const json_t *o) {
   const json_t *pass = json_object_get(o, "pass"), *abs_err = json_object_get(o, "max_abs_err");
   printf("  %-10s ", run_text_of(o, "name"));
   show_summary(o);
@@ -181,7 +181,7 @@ void run_show_simulation(const json_t *s) {
          run_int_of(s, "matmuls"), run_text_of(s, "stage"), (double)run_int_of(s, "time_us") / 1000);
   if (json_object_get(s, "fault"))
     show_fault(json_object_get(s, "fault"));
-  json_array_foreach(json_object_get(s, "outputs"), i, o) show_output(o);
+  json_array_foreach(json_object_get(s, "outputs"), i, o) run_show_output(o);
   json_array_foreach(json_object_get(s, "values"), i, o) show_watched(o);
 }
 

@@ -8,7 +8,8 @@ struct json_t; /* of jansson */
 const char *run_text_of(const struct json_t *o, const char *key);
 long long run_int_of(const struct json_t *o, const char *key);
 
-/* Print to standard output: a simulation, a value, a kernel of a comparison (comparison.h). */
+/* Print to standard output: an output of a run, a simulation, a value, a kernel of a comparison (comparison.h). */
+void run_show_output(const struct json_t *output);
 void run_show_simulation(const struct json_t *simulation);
 void run_show_value(const struct json_t *value);
 void run_show_comparison(const struct json_t *kernel);

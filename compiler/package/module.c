@@ -18,6 +18,7 @@
 #include "driver/pipeline.h"
 #include "hlo/passes.h"
 #include "linalg/lower.h"
+#include "package/package.h"
 #include "passes/pass.h"
 #include "sim/decode.h"
 #include "sim/record.h"
@@ -44,8 +45,11 @@ static bool start(void) {
   return is_started = true;
 }
 
-/* Raises CompileError with the errors' messages; returns NULL. */
-static void *raise_diags(const struct diags *ds, const char *what) {
+struct ir *package_ir(void) {
+  return start() ? &ir : NULL;
+}
+
+void *package_raise(const struct diags *ds, const char *what) {
   PyObject *text = PyUnicode_FromString(what);
   for (int i = 0; text && i < ds->n; i++) {
     const struct diag *d = &ds->v[i];
@@ -121,7 +125,7 @@ static PyObject *load(PyObject *self, PyObject *args) {
   if (!st)
     r = wrap_program(p, k);
   else if (!PyErr_Occurred())
-    raise_diags(&ds, "the kernel cannot be compiled for this processor:");
+    package_raise(&ds, "the kernel cannot be compiled for this processor:");
   if (!mlirModuleIsNull(module))
     mlirModuleDestroy(module);
   arena_clear(&a);
@@ -178,7 +182,7 @@ static PyObject *run(PyObject *self, PyObject *args) {
       memcpy(to[i], out[i].data, (size_t)hlo_shape_elements(&out[i].shape) * dtype_size(out[i].shape.dtype));
     Py_END_ALLOW_THREADS;
     if (st)
-      raise_diags(&ds, "the kernel could not be run:");
+      package_raise(&ds, "the kernel could not be run:");
   }
   arena_clear(&a);
   return st ? NULL : Py_NewRef(Py_None);
@@ -242,7 +246,7 @@ static enum status give_diagnostic(void *user, const char *json, size_t len) {
   return len > sizeof start && !memcmp(json, start, sizeof start - 1) ? give_frame(user, json, len) : ST_OK;
 }
 
-static PyObject *decode(MlirModule module, const char *name) {
+PyObject *package_decode(MlirModule module, const char *name) {
   struct simulator *s = calloc(1, sizeof *s);
   struct diags ds;
   if (!s)
@@ -251,7 +255,7 @@ static PyObject *decode(MlirModule module, const char *name) {
   diags_init(&ds, &s->arena);
   PyObject *r = NULL;
   if (sim_decode(mlirModuleGetOperation(module), name, &s->arena, &ds, &s->program))
-    raise_diags(&ds, "the kernel cannot be simulated:");
+    package_raise(&ds, "the kernel cannot be simulated:");
   else
     r = PyCapsule_New(s, SIMULATOR_CAPSULE, unload_simulator);
   if (!r)
@@ -281,7 +285,7 @@ static PyObject *simulator(PyObject *self, PyObject *args) {
   } else {
     const enum status st = compile_traced(&ir, &job, k, give_diagnostic, function, &last);
     if (!mlirModuleIsNull(last)) {
-      r = st || PyErr_Occurred() ? NULL : decode(last, k->module ? k->module->name : k->name);
+      r = st || PyErr_Occurred() ? NULL : package_decode(last, k->module ? k->module->name : k->name);
       mlirModuleDestroy(last);
     }
   }
@@ -342,7 +346,7 @@ static PyObject *simulate(PyObject *self, PyObject *args) {
     st = simulate_on(s, n_in, in, n_out, out, NULL, &a, &ds);
     Py_END_ALLOW_THREADS;
     if (st)
-      raise_diags(&ds, "the simulated machine cannot run the kernel:");
+      package_raise(&ds, "the simulated machine cannot run the kernel:");
   }
   arena_clear(&a);
   return st ? NULL : Py_NewRef(Py_None);
@@ -402,7 +406,7 @@ static PyObject *profile(PyObject *self, PyObject *args) {
     if (!st)
       st = find_profile(s, (enum target)target, &record, &a, &ds, &p);
     Py_END_ALLOW_THREADS;
-    r = st ? raise_diags(&ds, "the simulated machine cannot run the kernel:") : profile_texts(&p);
+    r = st ? package_raise(&ds, "the simulated machine cannot run the kernel:") : profile_texts(&p);
   }
   arena_clear(&a);
   return r;
@@ -472,7 +476,7 @@ static PyObject *passes(PyObject *self, PyObject *args) {
     mlirModuleDestroy(module);
   }
   if (st && !PyErr_Occurred())
-    raise_diags(&ds, "the passes refuse the module:");
+    package_raise(&ds, "the passes refuse the module:");
   arena_clear(&a);
   return r;
 }
@@ -498,7 +502,8 @@ PyMODINIT_FUNC PyInit__nkxc(void);
 PyMODINIT_FUNC PyInit__nkxc(void) {
   PyObject *m = PyModule_Create(&definition);
   error_class = m ? PyErr_NewException("nkx.CompileError", PyExc_RuntimeError, NULL) : NULL;
-  if (m && error_class && module_ready() && dtype_init() && PyModule_AddObjectRef(m, "CompileError", error_class) == 0)
+  if (m && error_class && module_ready() && dtype_init() && !PyModule_AddFunctions(m, package_neff_methods) &&
+      PyModule_AddObjectRef(m, "CompileError", error_class) == 0)
     return m;
   Py_XDECREF(m);
   return NULL;

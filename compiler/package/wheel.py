@@ -10,7 +10,7 @@ import sys
 import sysconfig
 import tempfile
 
-PACKAGES = ("nkx", "nkipy", "nkigen", "nkipy_kernelgen")
+PACKAGES = ("nkx", "nkipy", "nkigen", "nkipy_kernelgen", "spike")
 EXTENSIONS = ("_nkx", "_nkxc")
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 NAME, VERSION = "nkx", (ROOT / "VERSION").read_text().strip()
@@ -28,7 +28,7 @@ def metadata():
         "Summary: NKIPy's and nkigen's names: traces NumPy kernels for AWS Trainium, shows their stages, runs them",
         "License: Apache-2.0", "Requires-Python: ==3.11.*", f"Requires-Dist: {pinned('numpy')}",
         f"Requires-Dist: {pinned('ml_dtypes')}", "Requires-External: libmlir-22", "Requires-External: libjansson4",
-        "Requires-External: libprotobuf-c1", ""])
+        "Requires-External: libprotobuf-c1", "Requires-External: libarchive13", "Requires-External: libssl3", ""])
 
 
 def wheel_file():
@@ -49,6 +49,7 @@ def fill(tree, built):
     info.mkdir()
     (info / "METADATA").write_text(metadata())
     (info / "WHEEL").write_text(wheel_file())
+    (info / "entry_points.txt").write_text("[console_scripts]\nspike-run = spike.run:main\n")
     (info / "top_level.txt").write_text("\n".join(PACKAGES + EXTENSIONS) + "\n")
     shutil.copy(ROOT / "LICENSE", info)
 

@@ -114,6 +114,8 @@ static enum status start_job(struct request *rq, struct arena *a, const json_t *
   enum status st = job_read(a, root, &job, err);
   if (!st && job.value.is_set)
     st = fail(err, ST_INPUT, "options.value: a snippet has stages, and no value");
+  if (!st && job.tune.seconds)
+    st = fail(err, ST_INPUT, "options.tune: a snippet has stages");
   if (!st && job.upgrade)
     st = fail(err, ST_INPUT, "options.upgrade: a snippet has stages");
   if (!st)

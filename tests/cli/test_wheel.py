@@ -41,7 +41,7 @@ assert (halved(a) == a / 2).all() and (nki.simulate(halved)(a) == a / 2).all()
 x = np.random.default_rng(0).standard_normal((64, 32)).astype(np.float32)
 np.testing.assert_allclose(softmax(x), softmax.__wrapped__(x), rtol=1e-5)
 verify_against_numpy(trace(softmax.__wrapped__, input_specs=[((128, 128), "bf16")]))
-print(_nkx.__file__, _nkxc.__file__, dist.get_world_size(), nl.bfloat16.__name__)
+print(_nkx.__file__, _nkxc.__file__, dist.get_world_size(), nl.bfloat16.name)
 """
 
 
@@ -60,3 +60,4 @@ def test_the_wheel_installs_and_runs_a_kernel(tmp_path):
     out = run(python, tmp_path / "program.py", env={"PATH": os.environ["PATH"]})
     tracer, compiler, ranks, dtype = out.split()
     assert pathlib.Path(tracer).parent == pathlib.Path(compiler).parent == site and (ranks, dtype) == ("1", "bfloat16")
+    assert "Runs a NEFF" in run(tmp_path / "venv/bin/spike-run", "--help")

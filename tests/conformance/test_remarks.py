@@ -50,7 +50,7 @@ def test_remarks_lead_to_the_expression_and_to_the_line(results):
         ("promoted 2 inputs to SBUF, in blocks that serve several tiles", "np.matmul(x, w)", "linalg.matmul"),
         ("accumulates in PSUM", "np.matmul(x, w)", "linalg.matmul"),
         ("the left input is transposed: the tensor engine wants its rows across the partitions", "np.matmul(x, w)", "linalg.matmul"),
-        ("blocks of 2x1 tiles in SBUF", "np.matmul(x, w)", "linalg.matmul"),
+        ("blocks of 2x1 tiles in SBUF, rows outside: 786432 bytes are loaded", "np.matmul(x, w)", "linalg.matmul"),
         ("TILE=[128,512], 2x1 of them", "product + bias", "linalg.generic"),
         ("promoted 1 input to SBUF", "product + bias", "linalg.generic"),
         ("TILE=[128,512], 2x1 of them", "np.maximum(shifted, 0.0)", "linalg.generic"),

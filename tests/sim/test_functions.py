@@ -1,10 +1,12 @@
 """The functions that the simulator computes itself (compiler/sim/function.c), over all magnitudes, against float64."""
 import math
+import subprocess
 
 import numpy as np
 import pytest
 
 from support.nisa_programs import Program
+from support.paths import NKX
 from support.simulator import Simulator
 
 # the largest error in units in the last place of the exact value, rounded to f32
@@ -43,3 +45,16 @@ def test_a_function_is_close_to_the_exact_value_everywhere(op):
     worst = error.argmax()
     assert error[worst] <= ULPS[op], (op, error[worst], x[finite][worst], got[finite][worst], want[finite][worst])
     assert (np.signbit(got) == np.signbit(want))[finite & (want == 0)].all()
+
+
+def test_a_reciprocal_and_arctan2_keep_the_sign_of_zero(tmp_path):
+    source = tmp_path / "kernel.py"
+    source.write_text("import numpy as np\ndef f(x, y):\n    return np.arctan2(x, y), 1.0 / y\n")
+    y = np.tile(np.array([np.inf, -np.inf, 2, -2], np.float32), (4, 8))
+    x = np.repeat(np.array([[0], [-0.0], [1], [-1]], np.float32), y.shape[1], axis=1)
+    np.savez(tmp_path / "in.npz", x=x, y=y)
+    subprocess.run([NKX, "run", source, "--inputs", tmp_path / "in.npz", "--save-outputs", tmp_path / "out.npz"], check=True, capture_output=True)
+    with np.load(tmp_path / "out.npz") as out:
+        for name, want in [("output0", np.arctan2(x, y)), ("output1", 1 / y)]:
+            assert np.array_equal(np.signbit(out[name]), np.signbit(want)), name
+            np.testing.assert_allclose(out[name], want, rtol=1e-6)

@@ -4,7 +4,7 @@ import numpy as np
 
 from support.nki_form_cases import IN_SBUF, ON_CHIP, SHAPE, column, tile
 from support.nki_forms import FLOATS, INTS, LATER, TARGETS, TYPES, Form, Out, Tile, dtype, f32, random, stored
-from support.nki_more_calls import SMALL, pack, rows_of_scales, seeded
+from support.nki_more_calls import SMALL, largest_of, pack, rows_of_scales, seeded
 
 P, F = SHAPE
 NEWEST = ("trn3",)
@@ -181,12 +181,7 @@ def places():
 def topk(n, columns, found, p=32, numbers="uint32", source="sbuf", to="sbuf"):
     x = random(f"topk {n}", "bfloat16", (p, columns))
     x[random("equal", "uint8", x.shape) < 4] = 1.5
-    place = [(r if c % 2 == 0 else 15 - r, c) for c in range(columns) for r in range(16)]
-    values, at = np.zeros((p, found), x.dtype), np.zeros((p, found), dtype(numbers))
-    for q in range(0, p, 16):
-        order = sorted(range(n), key=lambda k: (float(x[q + place[k][0], place[k][1]]), -k))[n - 16 * found:]
-        for (r, c), k in zip(place, order):
-            values[q + r, c], at[q + r, c] = x[q + place[k][0], place[k][1]], k
+    values, at = largest_of(x, n, found, dtype(numbers))
     outs = {"val_dst": Out(values.shape, "bfloat16", to), "idx_dst": Out(at.shape, numbers, to)}
     return Form("topk", {**outs, "src": Tile(x, source), "n": str(n)}, {"val_dst": values, "idx_dst": at})
 

@@ -140,6 +140,18 @@ def gathers(rng, add):
             add(f"local_gather of {n} runs of {run}", call, {"x": x, "i": i}, (32, n * run), "float32", want)
 
 
+def largest_of(x, n, found, numbers):
+    """What topk finds among the first n elements of each 16 partitions: the values, and their numbers."""
+    p, columns = x.shape
+    place = [(r if c % 2 == 0 else 15 - r, c) for c in range(columns) for r in range(16)]
+    values, at = np.zeros((p, found), x.dtype), np.zeros((p, found), numbers)
+    for q in range(0, p, 16):
+        order = sorted(range(n), key=lambda k: (float(x[q + place[k][0], place[k][1]]), -k))[n - 16 * found:]
+        for (r, c), k in zip(place, order):
+            values[q + r, c], at[q + r, c] = x[q + place[k][0], place[k][1]], k
+    return values, at
+
+
 def places(rng, add):
     ids = np.array([[1, 1, 0, 0, 2, 2, 2, 5, 0]], np.float32)
     want = np.array([[[0, 0, 9, 9, 4, 4, 4, 7, 9], [2, 2, -1, -1, 7, 7, 7, 8, -1]]])
@@ -152,6 +164,11 @@ def places(rng, add):
             found = np.flatnonzero(x[p])
             want[p] = [*(found + 100), *[-5] * (30 - len(found)), len(found)]
         add(f"nonzero_with_count {t}", "nisa.memset(out, 77)\nnisa.nonzero_with_count(out, x, index_offset=100, padding_val=-5)", {"x": x}, (48, 31), "int32", want, 0, NEWER)
+    x = uniform(rng, (32, 8), BF16)
+    values, at = largest_of(x, 100, 2, np.uint32)
+    call = "{} = nl.ndarray((32, 2), nl.{}, buffer=nl.sbuf)\nnisa.topk({}, x, 100)"
+    add("topk, its values", call.format("at", "uint32", "out, at"), {"x": x}, (32, 2), "bfloat16", values)
+    add("topk, its places", call.format("most", "bfloat16", "most, out"), {"x": x}, (32, 2), "uint32", at)
 
 
 def xorwow(state, n):

@@ -199,7 +199,7 @@ TENSORS = [
     ("start partitions", "nisa.memset(x[32:64], 0.0)\nnisa.memset(x[64:128], 0.0)\nnisa.memset(x[96:128], 0.0)"),
     ("memories", "for m in (nl.sbuf, nl.psum):\n    nisa.memset(nl.ndarray((128, 4), nl.float32, buffer=m), 0.0)"),
     ("tile sizes", "assert nl.tile_size.pmax == 128 and nl.tile_size.psum_fmax == 512"),
-    ("the version of the machine", "if nisa.get_nc_version() >= nisa.nc_version.gen4:\n    nisa.topk(x, x)\nassert True"),
+    ("the version of the machine", "if nisa.get_nc_version() >= nisa.nc_version.gen4:\n    nisa.topk(x, x, x, 16)\nassert True"),
     ("program_id", "assert nl.program_id(0) == 0 and nl.num_programs() == 1"),
     ("operators as values", "for op in (nl.add, nl.multiply):\n    nisa.tensor_tensor(x, x, x, op)"),
     ("types as values", "for t in (nl.float32, nl.bfloat16, 'float16'):\n    nisa.memset(nl.ndarray((128, 4), t), 0.0)"),

@@ -189,7 +189,7 @@ class Kernel:
         """A random view of it that engines can read."""
         if self.chance(0.4):
             return t
-        view, steps = Chain(self.rng, True, "engine").steps(np.empty(t.shape), most=4)
+        view, steps = Chain(self.rng, True, "engine", retypes=False).steps(np.empty(t.shape), most=4)
         if view.ndim > 4 or view.size == 0:
             return t
         return t.at(view.shape, *((text, lambda m, a, on_chip, f=f: f(a)) for text, f in steps))

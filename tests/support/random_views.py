@@ -27,10 +27,11 @@ def without_copy(a, shape):
 
 
 class Chain:
-    """Draws methods for a tensor.  rows: which partitions an index may select on chip: "any", for what DMA reaches, or "engine"."""
+    """Draws methods for a tensor.  rows: which partitions an index may select on chip: "any", for what DMA reaches, or "engine".
+    retypes: a view may have another type than the tensor."""
 
-    def __init__(self, rng, on_chip, rows="any"):
-        self.rng, self.on_chip, self.rows = rng, on_chip, rows
+    def __init__(self, rng, on_chip, rows="any", retypes=True):
+        self.rng, self.on_chip, self.rows, self.retypes = rng, on_chip, rows, retypes
 
     def item(self, d, n):
         """One index of a dimension of n elements."""
@@ -62,7 +63,7 @@ class Chain:
         """(text, f) of one method that can be applied to this shape, where f makes NumPy's view; None if nothing fits."""
         first = 1 if self.on_chip else 0
         free = list(range(first, len(shape)))
-        kind = self.rng.integers(0, 12)
+        kind = self.rng.integers(0, 12 if self.retypes else 11)
         d = int(self.rng.choice(free)) if free else 0
         n = shape[d]
         ones = [k for k in free if shape[k] == 1]

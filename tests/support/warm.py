@@ -57,23 +57,25 @@ def _is_there():
     return PROGRAM.exists() and PROGRAM.stat().st_mtime >= COMPILER.stat().st_mtime
 
 
-def run(*arguments, input=b"", timeout=120, cwd=None):
-    """`nkx` with these arguments, as subprocess.run gives it: returncode, stdout and stderr, in bytes."""
+def run(*arguments, input=b"", timeout=120, cwd=None, env=None):
+    """`nkx` with these arguments, as subprocess.run gives it: returncode, stdout and stderr, in bytes.  env: variables
+    besides those of the tests."""
     global _forks
+    env = env or {}
     if not _is_there():
-        return subprocess.run([NKX, *map(str, arguments)], input=input, capture_output=True, timeout=timeout, cwd=cwd)
+        return subprocess.run([NKX, *map(str, arguments)], input=input, capture_output=True, timeout=timeout, cwd=cwd, env=os.environ | env)
     if _forks is None or _forks.owner != os.getpid():
         _forks = _Forks()
-    request = b"".join(os.fsencode(a) + b"\0" for a in (cwd or os.getcwd(), *map(str, arguments)))
+    request = b"".join(os.fsencode(a) + b"\0" for a in (cwd or os.getcwd(), *(f"{k}={v}" for k, v in env.items()), *map(str, arguments)))
     assert len(request) <= MOST
     with _memory(input) as given, _memory() as out, _memory() as err:
         status = _forks.run(request, (given, out, err), timeout)
         return subprocess.CompletedProcess(["nkx", *arguments], os.waitstatus_to_exitcode(status), _content(out), _content(err))
 
 
-def text(*arguments, input="", timeout=120, cwd=None):
+def text(*arguments, input="", timeout=120, cwd=None, env=None):
     """The same, with text as input, stdout and stderr."""
-    done = run(*arguments, input=input.encode(), timeout=timeout, cwd=cwd)
+    done = run(*arguments, input=input.encode(), timeout=timeout, cwd=cwd, env=env)
     return subprocess.CompletedProcess(done.args, done.returncode, done.stdout.decode(), done.stderr.decode())
 
 

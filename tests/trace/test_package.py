@@ -280,16 +280,17 @@ def test_the_pipeline_takes_text_to_text(tmp_path, capsys):
     text = affine.to_mlir()
     done = apply_complete_knob_pipeline(text, stop_after="infer-layout", dump_dir=tmp_path, print_ir_after_all=True)
     names = sorted(p.name for p in tmp_path.iterdir())
-    assert names[0] == "00_input.mlir" and names[-1] == "04_infer-layout.mlir" and len(names) == 5
-    assert (tmp_path / names[-1]).read_text() == done and capsys.readouterr().err.count("// -----") == 4
-    assert apply_complete_knob_pipeline(text, stop_after=4) == done == \
+    n = len(names) - 1  # passes
+    assert names[0] == "00_input.mlir" and names[-1] == f"{n:02}_infer-layout.mlir" and n >= 4
+    assert (tmp_path / names[-1]).read_text() == done and capsys.readouterr().err.count("// -----") == n
+    assert apply_complete_knob_pipeline(text, stop_after=n) == done == \
         apply_complete_knob_pipeline(text, stop_after="py:infer-layout:1")
     assert apply_complete_knob_pipeline(text, stop_after=0) == text
     group = apply_complete_knob_pipeline(text, stop_after="canonicalize-linalg-for-nisa")
-    assert group == (tmp_path / "03_decompose-batch-matmul.mlir").read_text()
+    assert group == (tmp_path / f"{n - 1:02}_decompose-batch-matmul.mlir").read_text()
     assert '"linalg.' in apply_complete_knob_pipeline(text, stop_after=3, print_generic=True)
     assert "trn1" in apply_complete_knob_pipeline(text, target="trn1")
-    for wrong, what in ((("nothing", ValueError), "remove-redundant-zero-fill"), ((29, ValueError), "28 passes"),
+    for wrong, what in ((("nothing", ValueError), "remove-redundant-zero-fill"), ((99, ValueError), r"\d+ passes"),
                         ((1.5, TypeError), "float"), (("canonicalize:9", ValueError), "the passes are")):
         with pytest.raises(wrong[1], match=what):
             apply_complete_knob_pipeline(text, stop_after=wrong[0])

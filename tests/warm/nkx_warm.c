@@ -3,8 +3,8 @@
  *   nkx-warm FD      FD: a stream socket, on which requests come one after another (tests/support/warm.py)
  *
  * A request is a length (uint32_t, native), so many bytes, and three descriptors for the command's standard streams.  The
- * bytes are the command's directory and arguments, each with a NUL.  The answer is the process's number and, when it has
- * ended, its exit status as wait() has it (int32_t each).
+ * bytes are the command's directory, NAME=VALUE for variables of its environment, and its arguments, each with a NUL.  The
+ * answer is the process's number and, when it has ended, its exit status as wait() has it (int32_t each).
  */
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
@@ -110,7 +110,10 @@ static _Noreturn void run(int s, const int fds[3], char *text, uint32_t len) {
   char *argv[ARGUMENTS_MAX + 1] = {"nkx"};
   int argc = 1;
   for (char *at = text + strlen(text) + 1; at < text + len && argc < ARGUMENTS_MAX; at += strlen(at) + 1)
-    argv[argc++] = at;
+    if (argc == 1 && strchr(at, '='))
+      putenv(at);
+    else
+      argv[argc++] = at;
   if (prctl(PR_SET_PDEATHSIG, SIGKILL) || chdir(text) || dup2(fds[0], 0) < 0 || dup2(fds[1], 1) < 0 ||
       dup2(fds[2], 2) < 0)
     _exit(125);

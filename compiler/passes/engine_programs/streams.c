@@ -2,6 +2,9 @@
  *
  *     qSyncIn      loads: from HBM that the kernel does not write, to the chip.  Triggered by sync, which has nothing
  *                  else to do, so that loads run ahead as far as there is memory.
+ *     qScalarIn    if scalar computes nothing and starts no stores, half of the loads: those of one buffer stay in one
+ *                  queue, and each buffer goes to the queue with fewer bytes.  So one operand is loaded while the queue of
+ *                  the other one waits.
  *     qGpsimdOut   everything that depends on computed data: stores, copies on chip, loads from HBM that the kernel has
  *     qScalarOut   written.  They never block a load.  A load from scratch memory is in the queue of the store that
  *                  wrote it, so that the order of the queue replaces a semaphore.
@@ -15,6 +18,8 @@
 #include <assert.h>
 #include <string.h>
 
+#include "mlir-c/BuiltinTypes.h"
+
 #include "passes/engine_programs/engine_programs.h"
 #include "passes/lib/buffers.h"
 
@@ -24,6 +29,8 @@ struct work {
   int64_t executed[NISA_ENGINE_COUNT]; /* instructions that each engine executes */
   struct table writer;                 /* root -> the last operation that wrote it, in program order */
   struct table is_written;             /* root in HBM that the kernel writes -> itself */
+  struct table loaded_by;              /* root on chip -> one more than the queue of its loads */
+  int64_t loaded[2];                   /* bytes, of qSyncIn and qScalarIn */
 };
 
 static bool is_instruction(MlirOperation op, void *user) {
@@ -86,13 +93,30 @@ static int queue_out(struct work *w, MlirValue src) {
   const enum nisa_engine from = mlirOperationIsNull(writer) ? NISA_ENGINE_NONE : engine_of(writer);
   const char *why = gpsimd && scalar ? "what engines computed; it has less to do"
                                      : "what engines computed; it computes nothing itself";
-  bool by_scalar = scalar < gpsimd;
+  bool by_scalar = 2 * scalar < gpsimd; /* a transfer that GpSimd triggers starts in about half of the time */
   if (gpsimd && scalar && (from == NISA_ENGINE_GPSIMD || from == NISA_ENGINE_SCALAR)) {
     by_scalar = from == NISA_ENGINE_SCALAR;
     why = "what it computed itself";
   }
   return by_scalar ? find_stream(w->ep, "qScalarOut", EP_SCALAR, why)
                    : find_stream(w->ep, "qGpsimdOut", EP_GPSIMD, why);
+}
+
+static int64_t bytes_of(struct ep *ep, MlirOperation op, const struct nisa_access *x) {
+  return nisa_partitions(x) * nisa_free_elements(x) *
+         nisa_element_bytes(mlirShapedTypeGetElementType(mlirValueGetType(x->base))) * executions(ep, op);
+}
+
+static int queue_in(struct work *w, MlirOperation op, const struct nisa_access *dst) {
+  const void *root = root_key(dst->base);
+  const bool is_shared = !w->executed[NISA_ENGINE_SCALAR] && !w->executed[NISA_ENGINE_GPSIMD]; /* that one stores */
+  const int known = (int)(intptr_t)table_get(&w->loaded_by, root) - 1;
+  const bool by_scalar = known >= 0 ? known : is_shared && w->loaded[1] < w->loaded[0];
+  table_put(&w->loaded_by, root, (void *)(intptr_t)(by_scalar + 1));
+  w->loaded[by_scalar] += bytes_of(w->ep, op, dst);
+  return by_scalar
+             ? find_stream(w->ep, "qScalarIn", EP_SCALAR, "loads, which never wait for a store; it computes nothing")
+             : find_stream(w->ep, "qSyncIn", EP_SYNC, "loads, which never wait for a store");
 }
 
 static int queue_for(struct work *w, MlirOperation op) {
@@ -111,7 +135,7 @@ static int queue_for(struct work *w, MlirOperation op) {
   if (from_hbm && to_chip && in.def->kind == NISA_DMA_COPY_INDIRECT)
     return queue_out(w, in.operand[2].base);
   if (from_hbm && to_chip && !table_get(&w->is_written, root_key(src)))
-    return find_stream(w->ep, "qSyncIn", EP_SYNC, "loads, which never wait for a store");
+    return queue_in(w, op, nisa_operand(&in, "dst"));
   MlirOperation writer = {table_get(&w->writer, root_key(src))};
   if (from_hbm && !mlirOperationIsNull(writer) && table_get(&w->ep->queue_of, writer.ptr) &&
       !is_collective(nisa_op_of(writer)->kind))
@@ -142,7 +166,8 @@ void ep_assign_queues(struct ep *ep) {
   struct work w = {.ep = ep,
                    .ops = ir_collect(a, ep->function, is_instruction, NULL),
                    .writer = {.arena = a},
-                   .is_written = {.arena = a}};
+                   .is_written = {.arena = a},
+                   .loaded_by = {.arena = a}};
   for (int e = 0; e < EP_ENGINES; e++)
     ep->streams[e] = (struct ep_stream){.name = engines[e], .on = e};
   ep->n_streams = EP_ENGINES;

@@ -387,10 +387,12 @@ static enum status spill(struct pass_run *run, int64_t capacity, int64_t less) {
 
 /* Returns the largest amount of SBUF that the lowered module uses at once, or 0 if it cannot be lowered;
  * linalg-to-nisa reports that error. */
-static int64_t lowered_peak(struct pass_run *run) {
+static int64_t lowered_peak(struct pass_run *run, int64_t capacity) {
   static const char *const names[] = {"insert-memref-dealloc", "linalg-to-nisa"};
   MlirOperation clone = mlirOperationClone(run->module);
-  struct pass_run trial = {.ir = run->ir, .module = clone, .target = run->target, .options = "", .arena = run->arena};
+  const char *options = arena_printf(run->arena, "sbuf-capacity=%" PRId64, capacity);
+  struct pass_run trial = {
+      .ir = run->ir, .module = clone, .target = run->target, .options = options, .arena = run->arena};
   struct diags ds;
   enum status st = ST_OK;
   int64_t sbuf = 0, psum;
@@ -444,7 +446,7 @@ static enum status run_pass(struct pass_run *run) {
     st = spill(run, capacity, 0);
   }
   for (int k = 0; !st && k < TRIALS_MAX && is_rather_full(run, capacity); k++) {
-    const int64_t peak = lowered_peak(run);
+    const int64_t peak = lowered_peak(run, capacity);
     if (peak <= capacity)
       break;
     less += peak - capacity;

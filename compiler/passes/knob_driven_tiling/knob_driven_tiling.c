@@ -14,10 +14,9 @@
  *
  * Matmul [tM, tN, tK]:  block_m { A block, transposed, to SBUF; block_n { B block to SBUF; tile_m { tile_n {
  *                         accumulator in PSUM; k { matmul } } } } }
- * A block has two tiles if the number of tiles is even, three if it is divisible by three, otherwise one, so that all
- * blocks are full.  It has fewer tiles if K is so long that the blocks would fill SBUF, and one tile if the matmul is
- * fused with another kind of operation.  If even one tile with the whole of K does not fit, every step over K loads its
- * own tiles.
+ * or block_n around block_m.  blocks.c chooses the order and the blocks, which hold the whole of K: what is outside is
+ * loaded once.  Blocks have one tile if the matmul is fused with another kind of operation.  If even one tile with the
+ * whole of K does not fit, every step over K loads its own tiles.
  *
  * A dimension d that is not divisible by its tile t is first split at d - d % t, into whole tiles and one smaller tile.
  * So every slice has a static size.  For a matmul, N is split inside the block of A and K inside the PSUM accumulator,
@@ -39,6 +38,7 @@
 #include "ir/structured.h"
 #include "nisa/nisa.h"
 #include "passes/knob_driven_tiling/accumulator.h"
+#include "passes/knob_driven_tiling/blocks.h"
 #include "passes/knob_driven_tiling/script.h"
 #include "passes/lib/layout.h"
 
@@ -49,7 +49,8 @@ struct tiled {
   struct structured s;
   int64_t tile[STRUCTURED_LOOPS_MAX];
   int64_t op_id;
-  int most_m, most_n; /* for a matmul: the most tiles of M and N that a block in SBUF may have; 0: no blocks */
+  struct product product; /* of a matmul */
+  struct blocks blocks;
 };
 
 /* ---- what is to be tiled ---------------------------------------------------------------------------- */
@@ -288,25 +289,16 @@ static void tile_parts(struct script *s, const struct tiled *t, int h, int dim, 
 
 /* ---- matmul ----------------------------------------------------------------------------------------- */
 
-/* Returns the size of a block of two or three tiles if that divides the number of tiles, otherwise of one. */
-static int64_t block_of(int64_t extent, int64_t tile, int most) {
-  const int64_t tiles = extent / tile;
-  return tile * (most >= 2 && tiles % 2 == 0 ? 2 : most >= 3 && tiles % 3 == 0 ? 3 : 1);
+/* The size of a block of `most` tiles; of the remainder of a split, which has fewer, all of it. */
+static int64_t block_of(int64_t extent, int64_t tile, int64_t most) {
+  const int64_t size = tile * (most ? most : 1);
+  return size < extent ? size : extent;
 }
 
 static int64_t element_bytes(MlirValue v) {
   MlirType t = mlirShapedTypeGetElementType(mlirValueGetType(v));
   const unsigned bits = mlirTypeIsAInteger(t) ? mlirIntegerTypeGetWidth(t) : mlirFloatTypeGetWidth(t);
   return (bits + 7) / 8;
-}
-
-/* Returns the bytes per partition of the blocks of both operands with the whole of K and at most so many tiles
- * each. */
-static int64_t block_bytes(const struct tiled *t, int most_m, int most_n) {
-  const int64_t k_tiles = (t->s.extents[2] + t->tile[2] - 1) / t->tile[2];
-  const int64_t m = block_of(t->s.extents[0], t->tile[0], most_m), n = block_of(t->s.extents[1], t->tile[1], most_n);
-  return k_tiles *
-         (m * element_bytes(mlirOperationGetOperand(t->op, 0)) + n * element_bytes(mlirOperationGetOperand(t->op, 1)));
 }
 
 /* True if the matmul is to be fused with another kind of operation, whose loops go over single tiles. */
@@ -325,20 +317,18 @@ static bool is_fused_with_others(const struct tiled *t) {
   return false;
 }
 
-/* Blocks may take half of SBUF, to leave room for other buffers; blocks of one tile may take three quarters.  If they
- * need more, there are no blocks: every step over K loads its own tiles. */
 static void choose_blocks(struct pass_run *run, struct tiled *t) {
-  static const int most[][2] = {{3, 3}, {3, 1}, {1, 1}};
-  const int64_t sbuf = nisa_machine(run->target)->sbuf_bytes;
-
-  for (int k = is_fused_with_others(t) ? 2 : 0; k < 3; k++) {
-    t->most_m = most[k][0];
-    t->most_n = most[k][1];
-    if (block_bytes(t, t->most_m, t->most_n) <= sbuf / 2)
-      return;
+  struct product *p = &t->product;
+  *p = (struct product){.sbuf = nisa_machine(run->target)->sbuf_bytes};
+  for (int loop = 0; loop < 2; loop++) {
+    MlirValue v = mlirOperationGetOperand(t->op, loop);
+    p->factor[loop] = (struct factor){element_bytes(v), is_in_sbuf(v), loop == 0 && !is_lhs_transposed(t)};
   }
-  if (block_bytes(t, 1, 1) > sbuf / 4 * 3)
-    t->most_m = t->most_n = 0;
+  memcpy(p->extent, t->s.extents, sizeof p->extent);
+  memcpy(p->tile, t->tile, sizeof p->tile);
+  t->blocks = blocks_choose(p);
+  if (t->blocks.m && is_fused_with_others(t))
+    t->blocks = (struct blocks){1, 1, false};
 }
 
 typedef void (*emit_part)(struct script *s, const struct tiled *t, int h, int64_t extent, int64_t tile);
@@ -378,69 +368,77 @@ static void promote_rhs(struct script *s, const struct tiled *t, int h) {
 static void emit_k(struct script *s, const struct tiled *t, int h, int64_t extent, int64_t tile) {
   (void)extent;
   h = script_tile(s, h, 3, (int64_t[]){0, 0, tile});
-  if (!t->most_m)
+  if (!t->blocks.m)
     promote_rhs(s, t, promote_lhs(s, t, h));
 }
 
-/* Passes M's tile, which is smaller in the remainder part of a split, to emit_n. */
-struct m_part {
-  struct tiled t; /* first: emit_n gets a pointer to it */
-  int64_t tile_m;
+/* Passes the tile of the loop outside, which is smaller in the remainder of a split, to the loop inside. */
+struct outer_part {
+  struct tiled t; /* first: the functions for the loop inside get a pointer to it */
+  int64_t tile;
 };
 
-static void emit_n(struct script *s, const struct tiled *t, int h, int64_t extent, int64_t tile) {
-  const struct m_part *m = (const struct m_part *)t;
-
-  h = script_tile(s, h, 3, (int64_t[]){0, block_of(extent, tile, t->most_n), 0});
-  if (t->most_n)
-    promote_rhs(s, t, h);
-  h = script_tile(s, h, 3, (int64_t[]){m->tile_m, 0, 0});
-  h = script_tile(s, h, 3, (int64_t[]){0, tile, 0});
+/* What is in both loops over blocks. */
+static void emit_tiles(struct script *s, const struct tiled *t, int h, int64_t tile_m, int64_t tile_n) {
+  h = script_tile(s, h, 3, (int64_t[]){tile_m, 0, 0});
+  h = script_tile(s, h, 3, (int64_t[]){0, tile_n, 0});
   script_promote(s, h, 2, MEM_PSUM);
   each_part(s, t, h, 2, emit_k);
 }
 
-static void emit_m(struct script *s, const struct tiled *t, int h, int64_t extent, int64_t tile) {
-  const struct m_part m = {.t = *t, .tile_m = tile};
+static int open_m(struct script *s, const struct tiled *t, int h, int64_t extent, int64_t tile) {
+  h = script_tile(s, h, 3, (int64_t[]){block_of(extent, tile, t->blocks.m), 0, 0});
+  return t->blocks.m ? promote_lhs(s, t, h) : h;
+}
 
-  h = script_tile(s, h, 3, (int64_t[]){block_of(extent, tile, t->most_m), 0, 0});
-  if (t->most_m)
-    h = promote_lhs(s, t, h);
-  each_part(s, &m.t, h, 1, emit_n);
+static int open_n(struct script *s, const struct tiled *t, int h, int64_t extent, int64_t tile) {
+  h = script_tile(s, h, 3, (int64_t[]){0, block_of(extent, tile, t->blocks.n), 0});
+  if (t->blocks.n)
+    promote_rhs(s, t, h);
+  return h;
+}
+
+static void emit_n_inside(struct script *s, const struct tiled *t, int h, int64_t extent, int64_t tile) {
+  emit_tiles(s, t, open_n(s, t, h, extent, tile), ((const struct outer_part *)t)->tile, tile);
+}
+
+static void emit_m_inside(struct script *s, const struct tiled *t, int h, int64_t extent, int64_t tile) {
+  emit_tiles(s, t, open_m(s, t, h, extent, tile), tile, ((const struct outer_part *)t)->tile);
+}
+
+static void emit_m(struct script *s, const struct tiled *t, int h, int64_t extent, int64_t tile) {
+  const struct outer_part m = {.t = *t, .tile = tile};
+  each_part(s, &m.t, open_m(s, t, h, extent, tile), 1, emit_n_inside);
+}
+
+static void emit_n(struct script *s, const struct tiled *t, int h, int64_t extent, int64_t tile) {
+  const struct outer_part n = {.t = *t, .tile = tile};
+  each_part(s, &n.t, open_n(s, t, h, extent, tile), 0, emit_m_inside);
 }
 
 /* ---- the pass --------------------------------------------------------------------------------------- */
 
-/* The number of tiles of each operand in a block: of M, if `tile` is that of M. */
-static int64_t tiles_in_block(int64_t extent, int64_t tile, int most) {
-  return most ? block_of(extent, tile, most) / tile : 0;
-}
-
 static void remark_blocks(struct pass_run *run, const struct tiled *t) {
-  const int64_t m = tiles_in_block(t->s.extents[0], t->tile[0], t->most_m);
-  const int64_t n = tiles_in_block(t->s.extents[1], t->tile[1], t->most_n);
-  const int64_t sbuf = nisa_machine(run->target)->sbuf_bytes;
+  const struct product *p = &t->product;
+  const struct blocks one = {1, 1, false}, *b = t->blocks.m ? &t->blocks : &one;
   struct remark *r =
-      t->most_m ? pass_remark(run, t->op, RULE_MATMUL_BLOCKS, "blocks of %" PRId64 "x%" PRId64 " tiles in SBUF", m, n)
-                : pass_remark(run, t->op, RULE_MATMUL_BLOCKS, "no blocks: each step over K loads its own tiles");
+      t->blocks.m
+          ? pass_remark(run, t->op, RULE_MATMUL_BLOCKS,
+                        "blocks of %" PRId64 "x%" PRId64 " tiles in SBUF, %s outside: %" PRId64 " bytes are loaded",
+                        b->m, b->n, b->n_outside ? "columns" : "rows", blocks_traffic(p, b))
+          : pass_remark(run, t->op, RULE_MATMUL_BLOCKS, "no blocks: each step over K loads its own tiles");
 
-  remark_limit(r, "SBUF for blocks", "bytes per partition",
-               block_bytes(t, t->most_m ? t->most_m : 1, t->most_n ? t->most_n : 1),
-               t->most_m == 1 ? sbuf / 4 * 3 : sbuf / 2);
-  for (int k = 3; k >= 2; k--) {
-    const int64_t more_m = tiles_in_block(t->s.extents[0], t->tile[0], k);
-    const int64_t more_n = tiles_in_block(t->s.extents[1], t->tile[1], k);
-    if (more_m == m && more_n == n)
-      continue;
-    const int64_t bytes = block_bytes(t, k, k);
-    remark_reject(r, arena_printf(run->arena, "%" PRId64 "x%" PRId64, more_m, more_n),
-                  bytes > sbuf / 2
-                      ? arena_printf(run->arena, "they would take %" PRId64 " bytes of each partition", bytes)
-                      : "the product is fused with an operation whose loops go over single tiles");
-    return;
-  }
-  if (m < 2 || n < 2)
-    remark_reject(r, "larger blocks", "the numbers of tiles are not divisible by 2 or 3");
+  remark_limit(r, "SBUF for blocks", "bytes per partition", blocks_bytes(p, b), p->sbuf);
+  const int64_t all_m = p->extent[0] / p->tile[0], all_n = p->extent[1] / p->tile[1];
+  const struct blocks all = {all_m, all_n, false};
+  if (b->m < all_m && b->n < all_n)
+    remark_reject(
+        r, arena_printf(run->arena, "%" PRId64 "x%" PRId64, all_m, all_n),
+        is_fused_with_others(t) && t->blocks.m
+            ? "the product is fused with an operation whose loops go over single tiles"
+            : arena_printf(run->arena, "they would take %" PRId64 " bytes of each partition", blocks_bytes(p, &all)));
+  else if (b->m > 1 || b->n > 1)
+    remark_reject(r, "1x1", arena_printf(run->arena, "%" PRId64 " bytes would be loaded", blocks_traffic(p, &one)));
 }
 
 static void remark_matmul(struct pass_run *run, const struct tiled *t) {
@@ -475,7 +473,7 @@ static void remark_tile(struct pass_run *run, const struct tiled *t) {
     promoted += (turns_lhs && o == 0) || needs_promotion(t, o);
   if (promoted) {
     r = pass_remark(run, t->op, RULE_PROMOTE, "promoted %d input%s to SBUF%s", promoted, promoted == 1 ? "" : "s",
-                    is_matmul(t) && t->most_m ? ", in blocks that serve several tiles" : "");
+                    is_matmul(t) && t->blocks.m ? ", in blocks that serve several tiles" : "");
     remark_reject(r, "reading HBM", "only DMA reaches it");
   }
   if (is_matmul(t))
@@ -486,7 +484,7 @@ static void emit(struct script *s, const struct tiled *t) {
   s->at = mlirOperationGetLocation(t->op);
   int h = script_match(s, mlirIdentifierStr(mlirOperationGetName(t->op)).data, t->op_id);
   if (is_matmul(t))
-    each_part(s, t, h, 0, emit_m);
+    each_part(s, t, h, t->blocks.n_outside, t->blocks.n_outside ? emit_n : emit_m);
   else
     tile_parts(s, t, h, 0, t->tile);
   remark_tile(s->run, t);

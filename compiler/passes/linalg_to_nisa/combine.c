@@ -3,6 +3,8 @@
  *     tensor_copy(t, psum); op(y, t)                           ==>  op(y, psum)
  *     tensor_scalar(t, x, a, op0); tensor_scalar(y, t, b, op1)     tensor_scalar(y, x, a, b, op0, op1)
  *     tensor_scalar(t, x, a, multiply, b, add); activation(y, t)   activation(y, x, scale = a, bias = b)
+ *     tensor_scalar(t, x, a, subtract); activation(y, t)            tensor_scalar(b, a, -1, multiply); activation(y, x, bias = b)
+ *     activation(t, x, sqrt); reciprocal(y, t)                     activation(y, x, rsqrt)
  *     memset(y, 0); reduce(t, x); tensor_tensor(y, y, t, add)      reduce(y, x)
  *
  * t is f32 and in SBUF; only the first instruction writes it and only the second reads it, with the same access.
@@ -89,7 +91,7 @@ static bool is_before(const struct link *l, MlirOperation x, MlirOperation y) {
 
 /* ---- finding links ---------------------------------------------------------------------------------------------- */
 
-static bool same_access(const struct nisa_access *a, const struct nisa_access *b) {
+bool ln_same_access(const struct nisa_access *a, const struct nisa_access *b) {
   if (!mlirAffineMapEqual(a->map, b->map) || a->n_dims != b->n_dims || a->par_dims != b->par_dims ||
       memcmp(a->tile, b->tile, (size_t)a->n_dims * sizeof *a->tile) || a->n_indices != b->n_indices)
     return false;
@@ -151,7 +153,7 @@ static bool find_link(struct pass_run *run, struct positions *positions, MlirOpe
     if (!add_use(l, mlirOpOperandGetOwner(u)))
       return false;
   return l->w.def && l->r.def && !mlirOperationIsNull(l->release) && is_before(l, l->w.op, l->r.op) &&
-         same_access(&l->w.operand[0], &l->r.operand[l->operand]);
+         ln_same_access(&l->w.operand[0], &l->r.operand[l->operand]);
 }
 
 /* ---- moving what the writer reads ------------------------------------------------------------------------------- */
@@ -307,6 +309,7 @@ static bool combine_eviction(struct link *l) {
 
 enum { DST, SRC, OPERAND0, OPERAND1 };         /* tensor_scalar_arith */
 enum { A_DST, A_RES, A_SRC, A_BIAS, A_SCALE }; /* activation */
+enum { NEGATE_FOR = 64 }; /* elements per partition from which a subtraction costs more than to negate a column */
 
 static bool is_arithmetic(const char *op) {
   return strncmp(op, "bitwise_", 8) && strncmp(op, "shift_", 6) && strncmp(op, "logical_", 8);
@@ -360,8 +363,8 @@ static bool is_constant(const struct nisa_access *x, double want) {
 }
 
 /* Reads the writer as x * scale + bias; null accesses mean 1 and 0.  A constant with a changed sign becomes a new
- * one before the reader. */
-static bool read_affine(const struct link *l, struct nisa_access *scale, struct nisa_access *bias) {
+ * one before the reader.  Sets *is_negative if the bias has to be negated: a column that is subtracted. */
+static bool read_affine(const struct link *l, struct nisa_access *scale, struct nisa_access *bias, bool *is_negative) {
   const char *op0 = nisa_text_attr(l->w.op, "op0"), *op1 = nisa_text_attr(l->w.op, "op1");
   const struct nisa_access *c = &l->w.operand[OPERAND0];
   const bool turned = reverses_first(&l->w);
@@ -383,10 +386,41 @@ static bool read_affine(const struct link *l, struct nisa_access *scale, struct 
     *bias = *c;
   } else if (!strcmp(op0, "subtract") && nisa_is_scalar(c) && !mlirAttributeIsNull(ir_constant(c->base))) {
     *bias = ln_scalar(ir_float(&b, f32, -mlirFloatAttrGetValueDouble(ir_constant(c->base))));
+  } else if (!strcmp(op0, "subtract") && is_data(c) && nisa_free_elements(&l->w.operand[SRC]) >= NEGATE_FOR) {
+    *bias = *c;
+    *is_negative = true;
   } else {
     return false;
   }
   return true;
+}
+
+/* Emits minus the column before the reader, into a new buffer that is released after the reader.  Returns the column there. */
+static struct nisa_access negated(struct link *l, const struct nisa_access *column) {
+  MlirContext ctx = l->run->ir->ctx;
+  struct ir_builder b = edit_before(l->run, l->r.op);
+  MlirType f32 = mlirF32TypeGet(ctx);
+  MlirAttribute space = mlirMemRefTypeGetMemorySpace(mlirValueGetType(l->buffer));
+  MlirType t = mlirMemRefTypeContiguousGet(f32, 2, (int64_t[]){nisa_partitions(column), 1}, space);
+  MlirOperation alloc = nisa_create_alloc(b.loc, t, 64);
+  struct nisa_instr in = {.def = nisa_op_def(NISA_TENSOR_SCALAR_ARITH), .engine = NISA_ENGINE_VECTOR};
+  struct nisa_access at = {.base = mlirOperationGetResult(alloc, 0), .n_dims = 2, .par_dims = 1, .tile = {0, 1}};
+  MlirAffineExpr results[] = {mlirAffineDimExprGet(ctx, 0), mlirAffineConstantExprGet(ctx, 0)};
+
+  at.tile[0] = nisa_partitions(column);
+  at.map = mlirAffineMapGet(ctx, 2, 0, 2, results);
+  in.operand[DST] = at;
+  in.operand[SRC] = *column;
+  in.operand[OPERAND0] = ln_scalar(ir_float(&b, f32, -1));
+  const MlirNamedAttribute attrs[] = {named(l, "op0", "multiply"), named(l, "reverse_operands", "none")};
+  MlirOperation made = nisa_create(&in, b.loc, 2, attrs);
+  struct nisa_instr free = {.def = nisa_op_def(NISA_RELEASE), .operand = {{.base = at.base}}};
+  MlirOperation release = nisa_create(&free, b.loc, 0, NULL);
+  mlirBlockInsertOwnedOperationBefore(b.block, l->r.op, alloc);
+  mlirBlockInsertOwnedOperationBefore(b.block, l->r.op, made);
+  mlirBlockInsertOwnedOperationAfter(b.block, l->r.op, release);
+  set_position(l->positions, made, *find_position(l->positions, l->r.op));
+  return at;
 }
 
 static bool combine_activation(struct link *l) {
@@ -394,12 +428,13 @@ static bool combine_activation(struct link *l) {
   struct nisa_access scale, bias;
   struct late late = {0};
   MlirNamedAttribute attrs[LN_ATTRS_MAX];
+  bool is_negative = false;
 
   if (!is_float_scaling(&l->w) || l->r.def->kind != NISA_ACTIVATION || l->operand != A_SRC ||
       !is_constant(&l->r.operand[A_SCALE], 1) || is_unsigned(&l->r) ||
       !same_tile(&l->w.operand[SRC], &l->w.operand[DST]))
     return false;
-  if (!read_affine(l, &scale, &bias))
+  if (!read_affine(l, &scale, &bias, &is_negative))
     return false;
   if (!nisa_is_absent(&bias)) {
     if (!is_constant(&l->r.operand[A_BIAS], 0) || (l->run->target == TARGET_TRN1 && nisa_is_scalar(&bias)))
@@ -413,7 +448,24 @@ static bool combine_activation(struct link *l) {
     return false;
   if (!can_read_late(l, &late))
     return false;
+  if (is_negative)
+    in.operand[A_BIAS] = negated(l, &bias);
   replace(l, &in, &late, own_attrs(l->r.op, attrs), attrs);
+  return true;
+}
+
+/* ---- the reciprocal of a root ----------------------------------------------------------------------------------- */
+
+static bool combine_rsqrt(struct link *l) {
+  struct nisa_instr in = l->w;
+  struct late late = {0};
+
+  if (l->w.def->kind != NISA_ACTIVATION || strcmp(nisa_text_attr(l->w.op, "op"), "sqrt") || is_unsigned(&l->w) ||
+      !nisa_is_absent(&l->w.operand[A_RES]) || l->r.def->kind != NISA_RECIPROCAL || !can_read_late(l, &late))
+    return false;
+  in.operand[A_DST] = l->r.operand[0];
+  const MlirNamedAttribute op = named(l, "op", "rsqrt");
+  replace(l, &in, &late, 1, &op);
   return true;
 }
 
@@ -444,7 +496,7 @@ static MlirOperation fresh_memset(const struct link *l, const struct nisa_access
       last = op;
   if (mlirOperationIsNull(last) || !nisa_read(last, in, NULL) || in->def->kind != NISA_MEMSET)
     return none;
-  return same_access(&in->operand[0], x) ? last : none;
+  return ln_same_access(&in->operand[0], x) ? last : none;
 }
 
 static bool combine_reduction(struct link *l) {
@@ -456,7 +508,7 @@ static bool combine_reduction(struct link *l) {
     return false;
   const struct nisa_access *dst = &l->r.operand[0], *acc = &l->r.operand[other];
   const char *op = nisa_text_attr(l->r.op, "op");
-  if (strcmp(op, nisa_text_attr(l->w.op, "op")) || !mlirValueEqual(dst->base, acc->base) || !same_access(dst, acc) ||
+  if (strcmp(op, nisa_text_attr(l->w.op, "op")) || !mlirValueEqual(dst->base, acc->base) || !ln_same_access(dst, acc) ||
       !mlirTypeEqual(mlirShapedTypeGetElementType(mlirValueGetType(dst->base)), mlirF32TypeGet(l->run->ir->ctx)))
     return false;
   MlirOperation memset_op = fresh_memset(l, acc, &set);
@@ -485,6 +537,7 @@ int ln_combine(struct pass_run *run) {
   find_positions(&positions, run);
   for (int k = 0; k < allocs.n; k++)
     if (find_link(run, &positions, allocs.v[k], &l))
-      n += combine_eviction(&l) || combine_scalings(&l) || combine_activation(&l) || combine_reduction(&l);
+      n += combine_eviction(&l) || combine_scalings(&l) || combine_activation(&l) || combine_rsqrt(&l) ||
+           combine_reduction(&l);
   return n;
 }

@@ -400,6 +400,13 @@ static enum status lower_all(struct ln *ln) {
   return st ? st : ln_refuse_leftovers(ln);
 }
 
+/* The order matters: data that is loaded once is seen to be the same, and a sum needs the activation that combine makes. */
+static int merge_instructions(struct pass_run *run) {
+  int n = ln_reuse_loads(run);
+  n += ln_combine(run);
+  return n + ln_sum_along(run);
+}
+
 static enum status run_pass(struct pass_run *run) {
   struct ln ln = {.run = run, .allocs = {.arena = run->arena}};
   ln.codes = ir_attr(run->module, "nkipy.custom_op_bodies");
@@ -420,7 +427,7 @@ static enum status run_pass(struct pass_run *run) {
   ln_erase_declarations(run);
   ir_set_attr(run->module, "nisa.target", nisa_target_attr(run->ir->ctx, run->target));
   st = ir_run_pipeline(run->ir, run->module, "builtin.module(canonicalize,cse)", run->arena, run->ds);
-  if (!st && ln_combine(run)) /* constants that were operands may be unused now */
+  if (!st && merge_instructions(run)) /* constants that were operands may be unused now */
     st = ir_run_pipeline(run->ir, run->module, "builtin.module(canonicalize)", run->arena, run->ds);
   if (!st)
     ln_remark_engines(run);

@@ -215,6 +215,12 @@ enum status ln_lower_fill(struct ln *ln);   /* linalg.fill */
 enum status ln_lower_matmul(struct ln *ln); /* linalg.matmul with any maps */
 enum status ln_lower_structured(struct ln *ln, const struct structured *s); /* element-wise, reduction, gather */
 
+/* The same elements in the same order, apart from the base. */
+bool ln_same_access(const struct nisa_access *a, const struct nisa_access *b);
+/* fold.c: data that a block loads twice is loaded once; sums are added up by the activation that writes what is added.  Both
+ * return the number of instructions that they save. */
+int ln_reuse_loads(struct pass_run *run);
+int ln_sum_along(struct pass_run *run);
 /* combine.c: merges instructions of a finished module.  Returns the number of instructions that it saves. */
 int ln_combine(struct pass_run *run);
 

@@ -283,15 +283,19 @@ enum status ln_activate(struct ln_walk *w, ln_atoms par, const char *function, c
     st = ln_access(w, src, &s, &o[2]);
   if (st)
     return st;
-  o[3] = ln_scalar(ir_float(&ln->b, f32, 0));
+  o[3] = ln_scalar(ir_float(&ln->b, f32, strcmp(function, "reciprocal") ? 0 : -0.0)); /* -0 + 0 would be 0 */
   o[4] = ln_scalar(ir_float(&ln->b, f32, 1));
   ln_emit(ln, NISA_ACTIVATION, NISA_ENGINE_SCALAR, o, attrs);
   return ST_OK;
 }
 
 enum status ln_reciprocal(struct ln_walk *w, ln_atoms par, const struct ln_view *dst, const struct ln_view *src) {
+  enum { SHORT = 8 }; /* of these few elements per partition, Vector's reciprocal is ready first */
   struct ln_shape s = ln_shape_of(w, par, ln_view_atoms(dst));
   struct nisa_access o[2];
+
+  if (ln_extent(w, ln_view_atoms(dst) & ~par) > SHORT)
+    return ln_activate(w, par, "reciprocal", dst, src, false);
   enum status st = ln_access(w, dst, &s, &o[0]);
   if (!st)
     st = ln_access(w, src, &s, &o[1]);

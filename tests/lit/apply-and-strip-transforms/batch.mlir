@@ -28,8 +28,8 @@ func.func @bmm512(%a: tensor<4x512x512xf32>, %b: tensor<4x512x512xf32>) -> tenso
 }
 // CHECK-LABEL: func.func @bmm512
 // CHECK:         scf.for %{{.*}} = %c0{{.*}} to %c4{{.*}} step %c1
-// CHECK:           scf.for %{{.*}} = %c0{{.*}} to %c512{{.*}} step %c256
-// CHECK:             scf.for %{{.*}} = %c0{{.*}} to %c512{{.*}} step %c256
-// CHECK:               scf.for %{{.*}} = %c0{{.*}} to %c256{{.*}} step %c128
-// CHECK:                 scf.for %{{.*}} = %c0{{.*}} to %c256{{.*}} step %c128
+// CHECK:           scf.for %{{.*}} = %c0{{.*}} to %c512{{.*}} step %c512
+// CHECK:             scf.for %{{.*}} = %c0{{.*}} to %c512{{.*}} step %c128
+// CHECK:               scf.for %{{.*}} = %c0{{.*}} to %c512{{.*}} step %c128
+// CHECK:                 scf.for %{{.*}} = %c0{{.*}} to %c128{{.*}} step %c128
 // CHECK:                   scf.for %{{.*}} = %c0{{.*}} to %c512{{.*}} step %c128

@@ -1,7 +1,7 @@
 // The longer K, the smaller the blocks that are kept in SBUF (trn2: 212984 bytes per partition).
 // RUN: nkx opt --knob-driven-tiling %s | FileCheck %s
 
-// 32 steps of K: 32 * (256 + 1024) * 4 bytes are more than half of it; 32 * (256 + 512) * 4 are not.
+// 32 steps of K: all rows of the left operand stay, tiles of the right one follow each other.
 func.func @one_n(%a: tensor<256x4096xf32>, %b: tensor<4096x1024xf32>) -> tensor<256x1024xf32> {
   %e = tensor.empty() : tensor<256x1024xf32>
   %r = linalg.matmul {nkipy.op_id = 0 : i64} ins(%a, %b : tensor<256x4096xf32>, tensor<4096x1024xf32>) outs(%e : tensor<256x1024xf32>) -> tensor<256x1024xf32>
@@ -12,7 +12,7 @@ func.func @one_n(%a: tensor<256x4096xf32>, %b: tensor<4096x1024xf32>) -> tensor<
 // CHECK:     tile_sizes [256, 0, 0]
 // CHECK:     tile_sizes [0, 512, 0]
 
-// The same in bf16 takes half as much.
+// The same in bf16: a second tile of what is inside would not save traffic.
 func.func @bf16(%a: tensor<256x4096xbf16>, %b: tensor<4096x1024xbf16>) -> tensor<256x1024xbf16> {
   %e = tensor.empty() : tensor<256x1024xbf16>
   %r = linalg.matmul {nkipy.op_id = 1 : i64} ins(%a, %b : tensor<256x4096xbf16>, tensor<4096x1024xbf16>) outs(%e : tensor<256x1024xbf16>) -> tensor<256x1024xbf16>
@@ -21,9 +21,9 @@ func.func @bf16(%a: tensor<256x4096xbf16>, %b: tensor<4096x1024xbf16>) -> tensor
 }
 // CHECK:     nkipy.op_id = 1 : i64} in
 // CHECK:     tile_sizes [256, 0, 0]
-// CHECK:     tile_sizes [0, 1024, 0]
+// CHECK:     tile_sizes [0, 512, 0]
 
-// 40 steps: one tile each.
+// 40 steps: they do not fit twice; once they do, with all rows outside.
 func.func @one_m(%a: tensor<256x5120xf32>, %b: tensor<5120x1024xf32>) -> tensor<256x1024xf32> {
   %e = tensor.empty() : tensor<256x1024xf32>
   %r = linalg.matmul {nkipy.op_id = 2 : i64} ins(%a, %b : tensor<256x5120xf32>, tensor<5120x1024xf32>) outs(%e : tensor<256x1024xf32>) -> tensor<256x1024xf32>
@@ -31,7 +31,7 @@ func.func @one_m(%a: tensor<256x5120xf32>, %b: tensor<5120x1024xf32>) -> tensor<
   return %r : tensor<256x1024xf32>
 }
 // CHECK:     nkipy.op_id = 2 : i64} in
-// CHECK:     tile_sizes [128, 0, 0]
+// CHECK:     tile_sizes [256, 0, 0]
 // CHECK:     transform.structured.transpose_matmul
 // CHECK:     tile_sizes [0, 512, 0]
 

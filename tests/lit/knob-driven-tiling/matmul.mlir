@@ -12,14 +12,14 @@ func.func @f(%a: tensor<512x256xf32>, %b: tensor<256x1024xf32>) -> tensor<512x10
   return %r : tensor<512x1024xf32>
 }
 // CHECK:      %[[OP:.*]] = transform.structured.match ops{["linalg.matmul"]} attributes {nkipy.op_id = 3 : i64}
-// CHECK-NEXT: %[[BM:.*]], %{{.*}} = transform.structured.tile_using_for %[[OP]] tile_sizes [256, 0, 0]
+// CHECK-NEXT: %[[BM:.*]], %{{.*}} = transform.structured.tile_using_for %[[OP]] tile_sizes [512, 0, 0]
 // CHECK-NEXT: %[[TR:.*]] = transform.structured.transpose_matmul %[[BM]]
 // CHECK-NEXT: %[[ID:.*]] = transform.param.constant 3 : i64
 // CHECK-NEXT: transform.annotate %[[TR]] "nkipy.op_id" = %[[ID]]
 // CHECK-NEXT: %[[AT:.*]] = transform.get_producer_of_operand %[[TR]][0]
 // CHECK-NEXT: %[[V:.*]] = transform.get_operand %[[AT]][1]
 // CHECK-NEXT: promote_tensor to 3 : i32 %[[V]]
-// CHECK-NEXT: %[[BN:.*]], %{{.*}} = transform.structured.tile_using_for %[[TR]] tile_sizes [0, 1024, 0]
+// CHECK-NEXT: %[[BN:.*]], %{{.*}} = transform.structured.tile_using_for %[[TR]] tile_sizes [0, 512, 0]
 // CHECK-NEXT: %[[V:.*]] = transform.get_operand %[[BN]][1]
 // CHECK-NEXT: promote_tensor to 3 : i32 %[[V]]
 // CHECK-NEXT: %[[M:.*]], %{{.*}} = transform.structured.tile_using_for %[[BN]] tile_sizes [128, 0, 0]

@@ -23,7 +23,8 @@ func.func @f(%a: tensor<130x517xf32>, %b: tensor<517x40xf32>) -> (tensor<130x517
 // CHECK:      tile_using_for %{{.*}}#0 tile_sizes [2, 512]
 // CHECK:      tile_using_for %{{.*}}#1 tile_sizes [2, 5]
 // CHECK:      %[[MM:.*]] = transform.structured.match ops{["linalg.matmul"]}
-// CHECK-NEXT: transform.structured.split %[[MM]] after 128 {dimension = 0
+// CHECK-NEXT: tile_using_for %[[MM]] tile_sizes [0, 40, 0]
+// CHECK:      transform.structured.split %{{.*}} after 128 {dimension = 0
 // CHECK:      tile_using_for %{{.*}}#0 tile_sizes [128, 0, 0]
 // CHECK:      promote_tensor to 2 : i32
 // CHECK-NEXT: transform.structured.split %{{.*}} after 512 {dimension = 2

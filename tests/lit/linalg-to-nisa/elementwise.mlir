@@ -32,10 +32,12 @@ func.func @two(%h: memref<64x96xf32, 4 : i32>) {
   return
 }
 
+// The bias of a reciprocal is -0: of 1/-inf it keeps the sign.
 // CHECK-LABEL: func.func @named
+// CHECK:       %[[MINUS0:.*]] = arith.constant -0.000000e+00 : f32
 // CHECK:       "nisa.tensor_tensor_arith"{{.*}}op = "subtract"
 // CHECK:       "nisa.activation"{{.*}}op = "square"
-// CHECK:       "nisa.reciprocal"{{.*}}engine = "vector"
+// CHECK:       "nisa.activation"(%{{[^,]*}}, %{{[^,]*}}, %[[MINUS0]], %{{[^,]*}}) {{.*}}op = "reciprocal"
 // CHECK:       "nisa.tensor_scalar_arith"{{.*}}op0 = "multiply"
 // CHECK:       "nisa.activation"{{.*}}op = "floor"
 // CHECK-NOT:   linalg

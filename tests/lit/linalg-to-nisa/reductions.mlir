@@ -78,10 +78,12 @@ func.func @middle() {
   return
 }
 
-// What is reduced is computed first.
+// What is reduced is computed first; the activation that computes it adds it up, into a sum that was cleared.
 // CHECK-LABEL: func.func @of_squares
-// CHECK:       "nisa.activation"(%[[Q:[a-z0-9_]+]], %{{.*}}, {{.*}}op = "square"
-// CHECK:       "nisa.tensor_reduce_arith"(%{{.*}}, %[[Q]])
+// CHECK:       %[[S:[a-z0-9_]+]] = "nisa.alloc"() {{.*}} memref<64x1xf32
+// CHECK:       "nisa.memset"(%[[S]], {{.*}}engine = "gpsimd"
+// CHECK:       "nisa.activation"(%[[Q:[a-z0-9_]+]], %[[S]], {{.*}}op = "square"
+// CHECK-NOT:   "nisa.tensor_reduce_arith"
 // CHECK:       "nisa.release"(%[[Q]])
 func.func @of_squares() {
   %a = memref.alloc() : !t

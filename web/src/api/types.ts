@@ -570,6 +570,56 @@ export interface Upgrade {
   files: { name: string; source: string; marks: UpgradeMark[] }[];
 }
 
+/** Instead of stages: a search for knobs that make the kernel faster on the simulated machine. It ends when no change
+ * is faster, or when one of these is used up; the job's own time limit may end it earlier. */
+export interface TuneBudget {
+  seconds?: number;
+  candidates?: number;
+}
+
+/** A knob in the source as it was sent, and what stands there with it: … is the expression; pass replaces a statement.
+ * */
+export interface TuneKnob {
+  file?: string;
+  line: number;
+  col: number;
+  end_line: number;
+  end_col: number;
+  writes: string;
+}
+
+/** A candidate that no other one beats in both time and SBUF. */
+export interface TunePoint {
+  us: number;
+  /** The most bytes in use in a partition. */
+  sbuf: number;
+  knobs: TuneKnob[];
+  /** The source with these knobs. */
+  source: string;
+}
+
+/** A candidate as it was tried (number 0 is the kernel as it is), or the last: the result of the search, with done. */
+export interface Tune {
+  number?: number;
+  us?: number;
+  sbuf?: number;
+  /** The compiler refuses this candidate. */
+  refused?: boolean;
+  /** It is the fastest so far. */
+  best?: boolean;
+  knobs?: TuneKnob[];
+  done?: boolean;
+  kernel?: string;
+  /** What ended the search: seconds, candidates, or no change is faster. */
+  stopped?: string;
+  tried?: number;
+  /** Candidates that the compiler refused. */
+  refusals?: number;
+  seconds?: number;
+  start_us?: number;
+  points?: TunePoint[];
+}
+
 /** A statement that is left to be done by hand; a comment above it says why. */
 export interface UpgradeMark {
   /** Of the comment, in the new text. */
@@ -592,6 +642,7 @@ export interface Result {
   sources: Source[];
   kernels: KernelResult[];
   upgrade?: Upgrade;
+  tune?: Tune[];
   diagnostics: Diagnostic[];
   artifacts: ArtifactInfo[];
 }
@@ -608,6 +659,7 @@ export type Frame =
   | { frame: "profile"; kernel: number; profile: Profile; text: string }
   | { frame: "value"; kernel: number; value: Value }
   | { frame: "upgrade"; upgrade: Upgrade }
+  | { frame: "tune"; tune: Tune }
   | { frame: "diagnostic"; diagnostic: Diagnostic }
   | { frame: "artifact"; artifact: ArtifactInfo; data?: string }
   | { frame: "end"; status: "ok" | "error"; time_us: number };
@@ -711,7 +763,7 @@ export interface CompileRequest {
   /** Only this kernel; all of them otherwise. At most 200 bytes of UTF-8. */
   kernel?: string;
   inputs?: InputSpec[];
-  options?: { stop_after?: string; check?: boolean; artifacts?: boolean; simulate?: boolean; pipeline?: PipelineChoice; unroll?: boolean; upgrade?: boolean; instance?: number; watch?: Watch[]; value?: ValueQuery };
+  options?: { stop_after?: string; check?: boolean; artifacts?: boolean; simulate?: boolean; pipeline?: PipelineChoice; unroll?: boolean; tune?: TuneBudget; upgrade?: boolean; instance?: number; watch?: Watch[]; value?: ValueQuery };
   /** The same as options.simulate. */
   simulate?: boolean;
   /** Random, one per browser: a result is only found by a client that sends the same scope. */
@@ -942,7 +994,7 @@ export interface SnippetRequest {
   target?: TargetName;
   kernel?: string;
   inputs?: InputSpec[];
-  options?: { stop_after?: string; check?: boolean; artifacts?: boolean; simulate?: boolean; pipeline?: PipelineChoice; unroll?: boolean; upgrade?: boolean; instance?: number; watch?: Watch[]; value?: ValueQuery };
+  options?: { stop_after?: string; check?: boolean; artifacts?: boolean; simulate?: boolean; pipeline?: PipelineChoice; unroll?: boolean; tune?: TuneBudget; upgrade?: boolean; instance?: number; watch?: Watch[]; value?: ValueQuery };
   simulate?: boolean;
   scope?: string;
   /** At most 200 bytes of UTF-8. */
@@ -966,7 +1018,7 @@ export interface RevisionRequest {
   target?: TargetName;
   kernel?: string;
   inputs?: InputSpec[];
-  options?: { stop_after?: string; check?: boolean; artifacts?: boolean; simulate?: boolean; pipeline?: PipelineChoice; unroll?: boolean; upgrade?: boolean; instance?: number; watch?: Watch[]; value?: ValueQuery };
+  options?: { stop_after?: string; check?: boolean; artifacts?: boolean; simulate?: boolean; pipeline?: PipelineChoice; unroll?: boolean; tune?: TuneBudget; upgrade?: boolean; instance?: number; watch?: Watch[]; value?: ValueQuery };
   simulate?: boolean;
   scope?: string;
   /** At most 200 bytes of UTF-8. */

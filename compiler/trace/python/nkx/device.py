@@ -14,10 +14,7 @@ import _nkx
 import numpy as np
 
 from . import package
-
-
-class DeviceWarning(UserWarning):
-    """Says once what takes the place of a device."""
+from .package import DeviceWarning
 
 
 _announced = False
@@ -41,6 +38,12 @@ def is_neuron_compatible():
 def _no_trace(save_trace):
     if save_trace and not _nkx.in_job():
         package.warn("save_trace: no trace is saved, since no Neuron device runs the kernel", DeviceWarning)
+
+
+def _run_traced(code, arrays, name):
+    """Runs a NEFF, and saves the trace: of a device in NTFF, else the simulated timeline for ui.perfetto.dev."""
+    path = (name or code.name).removesuffix(".ntff") + code.trace_suffix
+    return code.save_trace(arrays, path)
 
 
 # ---- tensors -------------------------------------------------------------------------------------------------------
@@ -189,7 +192,8 @@ _loaded = {}  # by content
 
 @dataclasses.dataclass
 class BenchmarkResult:
-    """Times of this processor, in milliseconds, simulation included: they say nothing about a Neuron device."""
+    """Times in milliseconds.  Of a NEFF on a Neuron device, those of the runtime's call on the host's clock; else those of this
+    processor, simulation included, which say nothing about a Neuron device."""
 
     iterations: int
     mean_ms: float
@@ -199,14 +203,18 @@ class BenchmarkResult:
     warmup_iterations: int = 0
 
 
-def _measure(call, warmup, iterations):
+def _time_ms(call):
+    start = time.perf_counter()
+    call()
+    return (time.perf_counter() - start) * 1000
+
+
+def _measure(call, warmup, iterations, time_ms=None):
+    """time_ms: calls, and returns the time; None: that of this processor."""
+    time_ms = time_ms or (lambda: _time_ms(call))
     for _ in range(warmup):
         call()
-    times = []
-    for _ in range(iterations):
-        start = time.perf_counter()
-        call()
-        times.append((time.perf_counter() - start) * 1000)
+    times = [time_ms() for _ in range(iterations)]
     return BenchmarkResult(iterations, statistics.fmean(times), min(times), max(times), statistics.pstdev(times),
                            warmup)
 
@@ -237,8 +245,13 @@ class DeviceKernel:
         return cls(code, name, target_of(target))
 
     @classmethod
-    def load_from_neff(cls, neff_path, name=None, **kwargs):
-        raise RuntimeError(f"{neff_path}: a NEFF runs on a Neuron device only; give compile_and_load the kernel")
+    def load_from_neff(cls, neff_path, name=None, core_id=0, cc_enabled=False, rank_id=0, world_size=1, **kwargs):
+        """A NEFF in a file: a simulation package runs on the simulated machine, one of the vendor's compiler on a Neuron device
+        (nkx/neuron.py).  cc_enabled: it has collective operations, and is program rank_id of world_size."""
+        from . import neuron
+
+        code = neuron.load(neff_path, name, core_id, (rank_id, world_size) if cc_enabled else None)
+        return cls(code, name, code.target)
 
     @property
     def model_ref(self):
@@ -267,9 +280,12 @@ class DeviceKernel:
     def __call__(self, inputs=None, outputs=None, save_trace=False, ntff_name=None):
         """inputs, outputs: {name: tensor}.  Without outputs, returns new tensors in the kernel's order.  An output that
         aliases an input is also written into that input."""
-        _no_trace(save_trace)
         arrays = self._arrays(inputs, outputs)
-        results = self.code.run(arrays, self.target)
+        if save_trace and hasattr(self.code, "save_trace"):
+            results = _run_traced(self.code, arrays, ntff_name)
+        else:
+            _no_trace(save_trace)
+            results = self.code.run(arrays, self.target)
         for alias in self.code.aliases:
             np.copyto(arrays[alias.param_index], results[alias.output_index], casting="unsafe")
         for info, r in zip(self.code.outputs, results):
@@ -283,7 +299,10 @@ class DeviceKernel:
         return self.code.profile(self._arrays(inputs, None), self.target)[1]
 
     def benchmark(self, inputs=None, outputs=None, warmup_iter=2, benchmark_iter=10):
-        return _measure(lambda: self(inputs, outputs), warmup_iter, benchmark_iter)
+        time_ms = None
+        if getattr(self.code, "is_on_device", False):
+            time_ms = lambda: self.code.time_ms(self._arrays(inputs, outputs))
+        return _measure(lambda: self(inputs, outputs), warmup_iter, benchmark_iter, time_ms)
 
 
 class _JobKernel:

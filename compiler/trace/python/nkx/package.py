@@ -35,7 +35,7 @@ def dtype(name):
 
 
 _OWN = tuple(os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), p, "")
-             for p in ("nkx", "nkipy", "nkigen", "nkipy_kernelgen"))
+             for p in ("nkx", "nkipy", "nkigen", "nkipy_kernelgen", "spike"))
 
 
 _LIBRARIES = (os.path.join(os.path.dirname(os.__file__), ""), *_OWN)
@@ -47,6 +47,10 @@ def source_of(filename):
     if path.startswith(_LIBRARIES) or "site-packages" in path or "dist-packages" in path:
         return None
     return "".join(linecache.getlines(filename)) or None
+
+
+class DeviceWarning(UserWarning):
+    """Says once what takes the place of a device."""
 
 
 def warn(message, category=UserWarning):
@@ -314,7 +318,7 @@ def is_on_host():
     """Whether NKX_DEVICE asks for machine code of this processor in place of the simulated machine."""
     device = os.environ.get("NKX_DEVICE", "")
     if device not in ("", "sim", "linalg"):
-        raise ValueError(f"NKX_DEVICE is {device!r}: use \"sim\", the simulated machine, or \"linalg\", this processor")
+        raise ValueError(f"NKX_DEVICE is {device!r}: use \"sim\", the simulated machine, or \"linalg\", this processor; \"neuron\" is for NEFFs")
     return device == "linalg"
 
 

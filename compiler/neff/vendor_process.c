@@ -1,0 +1,271 @@
+#include "neff/vendor_process.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/utf8.h"
+
+enum { NOT_STARTED = 126, SIGNALED = 128, POLL_MS = 50, LINE_MAX_BYTES = 4096 };
+
+/* ---- the child --------------------------------------------------------------------------------------------------- */
+
+static void write_map(const char *path, unsigned id) {
+  char text[32];
+  const int n = snprintf(text, sizeof text, "%u %u 1\n", id, id);
+  const int fd = open(path, O_WRONLY | O_CLOEXEC);
+  if (fd < 0)
+    return;
+  if (write(fd, text, (size_t)n) != n) {
+    /* files of others are nobody's then, which is no matter here */
+  }
+  close(fd);
+}
+
+/* True if the processes that this one starts have namespaces of their own. */
+static bool leave_namespaces(void) {
+  const int flags = CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWNS;
+  const unsigned uid = geteuid(), gid = getegid();
+  if (!unshare(flags))
+    return true;
+  if (unshare(CLONE_NEWUSER | flags))
+    return false;
+  const int fd = open("/proc/self/setgroups", O_WRONLY | O_CLOEXEC);
+  if (fd >= 0) {
+    if (write(fd, "deny", 4) != 4) {
+      /* then the group is not mapped */
+    }
+    close(fd);
+  }
+  write_map("/proc/self/uid_map", uid);
+  write_map("/proc/self/gid_map", gid);
+  return true;
+}
+
+/* A limit that is lower already stays. */
+static void limit(__rlimit_resource_t what, rlim_t value) {
+  struct rlimit r;
+  if (getrlimit(what, &r))
+    _exit(NOT_STARTED);
+  r.rlim_max = value < r.rlim_max ? value : r.rlim_max;
+  r.rlim_cur = r.rlim_max;
+  if (setrlimit(what, &r))
+    _exit(NOT_STARTED);
+}
+
+static _Noreturn void become_program(const struct vendor_process *p, char *const *environment) {
+  limit(RLIMIT_AS, (rlim_t)p->memory_mib << 20);
+  limit(RLIMIT_CORE, 0);
+  execve(p->argv[0], (char *const *)p->argv, environment);
+  _exit(NOT_STARTED);
+}
+
+/* As an exit status: 128 and the number of a signal, as shells say it. */
+static int exit_of(int status) {
+  return WIFSIGNALED(status) ? SIGNALED + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+/* The first process of the namespaces: when it ends, the kernel ends all others there. */
+static _Noreturn void be_init(const struct vendor_process *p, char *const *environment, bool is_apart) {
+  int status = 0;
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  /* without it, the program sees the processes outside, and cannot reach them */
+  if (is_apart && !mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) && mount("proc", "/proc", "proc", 0, NULL)) {
+    /* it may not be mounted here */
+  }
+  const pid_t program = fork();
+  if (!program)
+    become_program(p, environment);
+  close(1);
+  close(2);
+  for (pid_t ended = 0; program > 0 && ended != program;)
+    ended = waitpid(-1, &status, 0);
+  _exit(program < 0 ? NOT_STARTED : exit_of(status));
+}
+
+/* Leads the process group, in the directory and with the descriptors of the program. */
+static _Noreturn void supervise(const struct vendor_process *p, char *const *environment, int out) {
+  const int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
+  int status = 0;
+  setpgid(0, 0);
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (null < 0 || chdir(p->dir) || dup2(null, 0) < 0 || dup2(out, 1) < 0 || dup2(out, 2) < 0 || close_range(3, ~0U, 0))
+    _exit(NOT_STARTED);
+  const bool is_apart = leave_namespaces();
+  const pid_t init = fork();
+  if (!init)
+    be_init(p, environment, is_apart);
+  close(1);
+  close(2);
+  while (init > 0 && waitpid(init, &status, 0) < 0 && errno == EINTR) {
+  }
+  _exit(init < 0 ? NOT_STARTED : exit_of(status));
+}
+
+/* ---- its output -------------------------------------------------------------------------------------------------- */
+
+/* Splits what comes into lines, and keeps the last of them. */
+struct lines {
+  const struct vendor_process *process;
+  char line[LINE_MAX_BYTES + 1], tail[2 * VENDOR_TAIL_MAX];
+  size_t n, n_tail;
+};
+
+/* Bytes that are no text become '?'. */
+static void clean(char *s, size_t n) {
+  for (size_t i = 0, k; i < n; i += k ? k : 1) {
+    k = utf8_char(s + i, n - i);
+    if (!k || (k == 1 && (unsigned char)s[i] < ' ' && s[i] != '\t'))
+      s[i] = '?';
+  }
+}
+
+static void end_line(struct lines *l) {
+  l->line[l->n] = 0;
+  clean(l->line, l->n);
+  if (l->process->log)
+    l->process->log(l->process->user, l->line);
+  if (l->n_tail + l->n + 1 > sizeof l->tail) {
+    const size_t cut = l->n_tail > VENDOR_TAIL_MAX ? l->n_tail - VENDOR_TAIL_MAX : 0;
+    const char *nl = memchr(l->tail + cut, '\n', l->n_tail - cut);
+    const size_t from = nl ? (size_t)(nl + 1 - l->tail) : l->n_tail;
+    memmove(l->tail, l->tail + from, l->n_tail - from);
+    l->n_tail -= from;
+  }
+  memcpy(l->tail + l->n_tail, l->line, l->n);
+  l->n_tail += l->n;
+  l->tail[l->n_tail++] = '\n';
+  l->n = 0;
+}
+
+static void take(struct lines *l, const char *p, size_t n) {
+  for (size_t i = 0; i < n; i++) {
+    if (p[i] == '\n' || l->n == LINE_MAX_BYTES)
+      end_line(l);
+    if (p[i] != '\n' && p[i])
+      l->line[l->n++] = p[i];
+  }
+}
+
+/* True if the process has ended; it is not reaped, so that its process group keeps its number. */
+static bool has_ended(pid_t pid) {
+  siginfo_t info = {.si_pid = 0};
+  return !waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT) && info.si_pid == pid;
+}
+
+/* Reads until the supervisor has ended and nothing more comes; false if the deadline passes first. */
+static bool read_output(int fd, pid_t pid, int64_t deadline_ms, struct lines *l) {
+  char chunk[8192];
+  bool is_open = true;
+  while (clock_now_ms() < deadline_ms) {
+    struct pollfd p = {.fd = is_open ? fd : -1, .events = POLLIN};
+    const int n = poll(&p, 1, is_open ? POLL_MS : 1);
+    const ssize_t got = n > 0 ? read(fd, chunk, sizeof chunk) : -1;
+    if (got > 0)
+      take(l, chunk, (size_t)got);
+    is_open &= n <= 0 || got > 0;
+    if (got <= 0 && has_ended(pid))
+      return true;
+  }
+  return false;
+}
+
+/* ---- running ----------------------------------------------------------------------------------------------------- */
+
+static char **environment_of(struct arena *a, const struct vendor_process *p) {
+  const char *path = getenv("PATH");
+  char **v = arena_new_array(a, char *, 5);
+  v[0] = arena_printf(a, "PATH=%s", path ? path : "/usr/local/bin:/usr/bin:/bin");
+  v[1] = arena_printf(a, "HOME=%s", p->dir);
+  v[2] = arena_printf(a, "TMPDIR=%s/tmp", p->dir);
+  v[3] = arena_strdup(a, "LANG=C.UTF-8");
+  v[4] = NULL;
+  return v;
+}
+
+static void put_end(struct arena *a, int status, struct lines *l, struct vendor_end *out) {
+  if (l->n)
+    end_line(l);
+  out->tail = arena_strndup(a, l->tail, l->n_tail);
+  out->exit_status = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  out->signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+  if (out->exit_status > SIGNALED) {
+    out->signal = out->exit_status - SIGNALED;
+    out->exit_status = -1;
+  }
+  out->is_started = out->exit_status != NOT_STARTED;
+}
+
+enum status vendor_process_run(struct arena *a, const struct vendor_process *p, struct vendor_end *out,
+                               struct error *err) {
+  struct lines *l = arena_new(a, struct lines);
+  char **environment = environment_of(a, p);
+  const int64_t deadline_ms = clock_now_ms() + p->wall_ms;
+  int fds[2], status = 0;
+  *out = (struct vendor_end){.exit_status = -1};
+  *l = (struct lines){.process = p};
+  if (pipe2(fds, O_CLOEXEC))
+    return fail(err, ST_IO, "pipe: %m");
+  fflush(NULL);
+  const pid_t pid = fork();
+  if (!pid)
+    supervise(p, environment, fds[1]);
+  close(fds[1]);
+  if (pid > 0) {
+    setpgid(pid, pid);
+    out->is_late = !read_output(fds[0], pid, deadline_ms, l);
+    kill(-pid, SIGKILL);
+    waitpid(pid, &status, 0);
+    put_end(a, status, l, out);
+  }
+  close(fds[0]);
+  return pid < 0 ? fail(err, ST_IO, "fork: %m") : ST_OK;
+}
+
+/* ---- directories ------------------------------------------------------------------------------------------------- */
+
+enum status vendor_dir_make(struct arena *a, const char **out, struct error *err) {
+  const char *in = getenv("TMPDIR");
+  char *path = arena_printf(a, "%s/nkx-neuronx-cc-XXXXXX", in && *in ? in : "/tmp");
+  if (!mkdtemp(path))
+    return fail(err, ST_IO, "%.160s: %m", path);
+  *out = path;
+  if (mkdir(arena_printf(a, "%s/tmp", path), 0700)) {
+    vendor_dir_remove(path);
+    return fail(err, ST_IO, "%.160s/tmp: %m", path);
+  }
+  return ST_OK;
+}
+
+static int remove_one(const char *path, const struct stat *st, int kind, struct FTW *at) {
+  (void)st, (void)kind, (void)at;
+  remove(path);
+  return 0;
+}
+
+/* A folder that may not be read is made so first. */
+static int open_one(const char *path, const struct stat *st, int kind, struct FTW *at) {
+  (void)st, (void)at;
+  if (kind == FTW_D || kind == FTW_DNR)
+    chmod(path, 0700);
+  return 0;
+}
+
+void vendor_dir_remove(const char *dir) {
+  enum { FOLDERS_OPEN = 16 };
+  nftw(dir, open_one, FOLDERS_OPEN, FTW_PHYS);
+  nftw(dir, remove_one, FOLDERS_OPEN, FTW_PHYS | FTW_DEPTH);
+}

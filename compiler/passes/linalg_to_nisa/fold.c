@@ -1,0 +1,283 @@
+/* fold: merges instructions of a block that read or compute the same data.
+ *
+ *     dma_copy(t, x[i]); …; dma_copy(u, x[i])          ==>  dma_copy(t, x[i]); u is t
+ *     activation(t, x, f); reduce(s, t, add)                memset(s, 0); activation(t, x, f, reduce_res = s)
+ *     tensor_tensor(t, x, x, multiply); reduce(s, t, add)   memset(s, 0); activation(t, x, square, reduce_res = s)
+ *
+ * Loads: x is an argument that nothing writes, both buffers have one writer, and all is in one block.  The first buffer lives
+ * until the last use of the second.  It takes room between them only if it was released before; the sum of such rooms and
+ * the program's peak stay within SBUF.
+ *
+ * Sums: t is f32 and has one writer, the sum is over all of a partition, and nothing uses its buffer before.  The
+ * Scalar engine adds up what it writes in 64 cycles more, where the Vector engine would read all of it again.  The sum is of
+ * the same numbers, which were not rounded.
+ *
+ * The file runs at the end of linalg-to-nisa, before and after combine.c.  Linear in operations, times the distance between the
+ * two instructions.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "mlir-c/BuiltinAttributes.h"
+#include "mlir-c/BuiltinTypes.h"
+
+#include "base/array.h"
+#include "base/index.h"
+#include "passes/lib/buffers.h"
+#include "passes/lib/edit.h"
+#include "passes/linalg_to_nisa/linalg_to_nisa.h"
+
+static bool in_block_of(MlirOperation a, MlirOperation b) {
+  return mlirBlockEqual(mlirOperationGetBlock(a), mlirOperationGetBlock(b));
+}
+
+/* The instruction that writes a buffer, its release, and how many instructions read it. */
+struct uses {
+  MlirOperation writer, release;
+  int n_writers;
+  bool is_known; /* all users are instructions that access it */
+};
+
+static struct uses uses_of(MlirValue buffer) {
+  struct uses u = {.is_known = true};
+  struct nisa_instr in;
+
+  for (MlirOpOperand use = mlirValueGetFirstUse(buffer); !mlirOpOperandIsNull(use);
+       use = mlirOpOperandGetNextUse(use)) {
+    MlirOperation op = mlirOpOperandGetOwner(use);
+    if (!nisa_read(op, &in, NULL)) {
+      u.is_known = false;
+      continue;
+    }
+    if (in.def->kind == NISA_RELEASE)
+      u.release = op;
+    for (int k = 0; k < in.def->n_operands; k++)
+      if (in.def->operand[k].writes && !nisa_is_absent(&in.operand[k]) && mlirValueEqual(in.operand[k].base, buffer)) {
+        u.writer = op;
+        u.n_writers++;
+      }
+  }
+  return u;
+}
+
+/* The allocation of a buffer in SBUF, in the block of op; null for anything else. */
+static MlirOperation own_alloc(MlirValue buffer, MlirOperation op) {
+  MlirOperation def = ir_defining_op(buffer);
+  const bool is_own = !mlirOperationIsNull(def) && ir_is(def, "nisa.alloc") &&
+                      nisa_type_space(mlirValueGetType(buffer)) == MEM_SBUF && in_block_of(def, op);
+  return is_own ? def : (MlirOperation){NULL};
+}
+
+/* ---- repeated loads --------------------------------------------------------------------------------------------- */
+
+struct load {
+  MlirOperation op;
+  struct nisa_instr in;
+};
+struct loads {
+  struct pass_run *run;
+  struct table read_only; /* argument -> &yes or &no */
+  struct index by_source;
+  struct {
+    struct load *v;
+    int n, cap;
+  } all;
+  bool knows_room;
+  int64_t room; /* bytes of SBUF per partition that longer lives may take */
+};
+
+static bool is_read_only(struct loads *ls, MlirValue source) {
+  static char yes, no;
+  void *known = table_get(&ls->read_only, source.ptr);
+  if (!known) {
+    const struct uses u = uses_of(source);
+    known = mlirValueIsABlockArgument(source) && u.is_known && !u.n_writers ? &yes : &no;
+    table_put(&ls->read_only, source.ptr, known);
+  }
+  return known == &yes;
+}
+
+static uint64_t hash_load(const struct load *l) {
+  const struct nisa_access *src = &l->in.operand[1];
+  uint64_t h = hash_pointer(src->base.ptr) * 31 + hash_pointer(src->map.ptr);
+  for (int k = 0; k < src->n_indices; k++)
+    h = h * 31 + hash_pointer(src->indices[k].ptr);
+  return h * 31 + hash_pointer(mlirOperationGetBlock(l->op).ptr);
+}
+
+static bool takes_room(struct loads *ls, MlirValue buffer) {
+  const char *capacity = pass_option(ls->run, "sbuf-capacity"); /* of insert-spill-reload, which tries what fits */
+  int64_t sbuf, psum;
+  if (!ls->knows_room) {
+    nisa_memory_peak(ls->run->module, ls->run->target, ls->run->arena, &sbuf, &psum);
+    ls->room = (capacity ? strtoll(capacity, NULL, 10) : nisa_machine(ls->run->target)->sbuf_bytes) - sbuf;
+    ls->knows_room = true;
+  }
+  const int64_t bytes = nisa_type_bytes(mlirValueGetType(buffer));
+  if (bytes > ls->room)
+    return false;
+  ls->room -= bytes;
+  return true;
+}
+
+/* Lets the buffer of `first` take the place of that of `second`. */
+static bool reuse(struct loads *ls, const struct load *first, const struct load *second) {
+  MlirValue f = first->in.operand[0].base, s = second->in.operand[0].base;
+  MlirOperation alloc = own_alloc(s, second->op);
+  const struct uses uf = uses_of(f), us = uses_of(s);
+
+  if (!ln_same_access(&first->in.operand[1], &second->in.operand[1]) ||
+      !ln_same_access(&first->in.operand[0], &second->in.operand[0]) ||
+      !mlirTypeEqual(mlirValueGetType(f), mlirValueGetType(s)) || mlirValueEqual(f, s))
+    return false;
+  if (mlirOperationIsNull(alloc) || mlirOperationIsNull(own_alloc(f, second->op)) || !uf.is_known || !us.is_known ||
+      uf.n_writers != 1 || us.n_writers != 1 || mlirOperationIsNull(uf.release) || mlirOperationIsNull(us.release) ||
+      !in_block_of(uf.release, second->op) || !in_block_of(us.release, second->op))
+    return false;
+  if (buffer_is_before(uf.release, alloc) && !takes_room(ls, f))
+    return false;
+  if (buffer_is_before(uf.release, us.release))
+    mlirOperationMoveAfter(uf.release, us.release);
+  pass_remark(ls->run, second->op, RULE_REUSE_LOAD, "not loaded again: it is in SBUF already");
+  mlirOperationDestroy(us.release);
+  mlirOperationDestroy(second->op);
+  mlirValueReplaceAllUsesOfWith(s, f);
+  mlirOperationDestroy(alloc);
+  return true;
+}
+
+/* True if an earlier load of the same data has taken over. */
+static bool reuse_earlier(struct loads *ls, const struct load *l, uint64_t hash) {
+  for (struct index_probe at = index_probe(&ls->by_source, hash); index_next(&at);)
+    if (in_block_of(ls->all.v[at.entry].op, l->op) && reuse(ls, &ls->all.v[at.entry], l))
+      return true;
+  return false;
+}
+
+int ln_reuse_loads(struct pass_run *run) {
+  struct ir_ops copies = ir_collect_named(run->arena, run->module, "nisa.dma_copy");
+  struct loads ls = {.run = run, .read_only.arena = run->arena, .by_source.arena = run->arena};
+  int n = 0;
+
+  for (int k = 0; k < copies.n; k++) {
+    struct load l = {.op = copies.v[k]};
+    if (!nisa_read(l.op, &l.in, NULL) || mlirOperationIsNull(own_alloc(l.in.operand[0].base, l.op)) ||
+        !is_read_only(&ls, l.in.operand[1].base))
+      continue;
+    const uint64_t hash = hash_load(&l);
+    if (reuse_earlier(&ls, &l, hash)) {
+      n++;
+      continue;
+    }
+    index_add(&ls.by_source, hash, ls.all.n);
+    array_push(run->arena, &ls.all, l);
+  }
+  return n;
+}
+
+/* ---- running sums ----------------------------------------------------------------------------------------------- */
+
+enum { A_DST, A_RES, A_SRC, A_BIAS, A_SCALE }; /* activation */
+enum { SUM_ELEMENTS = 64 }; /* of fewer, the sum costs less than reading it out of the Scalar engine */
+
+/* True if r adds up all elements of each partition of its source, into f32. */
+static bool is_row_sum(const struct nisa_instr *r) {
+  const struct nisa_access *dst = &r->operand[0], *src = &r->operand[1];
+  MlirAttribute negated = ir_attr(r->op, "negated");
+  return r->def->kind == NISA_TENSOR_REDUCE_ARITH && r->engine == NISA_ENGINE_VECTOR &&
+         !strcmp(nisa_text_attr(r->op, "op"), "add") &&
+         (mlirAttributeIsNull(negated) || !mlirBoolAttrGetValue(negated)) && nisa_free_elements(dst) == 1 &&
+         nisa_free_elements(src) >= SUM_ELEMENTS &&
+         mlirTypeIsAF32(mlirShapedTypeGetElementType(mlirValueGetType(dst->base))) &&
+         mlirTypeIsAF32(mlirShapedTypeGetElementType(mlirValueGetType(src->base)));
+}
+
+/* Fills *out with the activation that does what w does; false if there is none. */
+static bool as_activation(const struct nisa_instr *w, struct ir_builder *b, struct nisa_instr *out) {
+  MlirType f32 = mlirF32TypeGet(b->ctx);
+
+  *out = *w;
+  if (w->def->kind == NISA_ACTIVATION)
+    return nisa_is_absent(&w->operand[A_RES]);
+  const struct nisa_access *x = &w->operand[1], *y = &w->operand[2];
+  if (w->def->kind != NISA_TENSOR_TENSOR_ARITH || w->engine != NISA_ENGINE_VECTOR ||
+      strcmp(nisa_text_attr(w->op, "op"), "multiply") || !mlirValueEqual(x->base, y->base) || !ln_same_access(x, y))
+    return false;
+  *out = (struct nisa_instr){.def = nisa_op_def(NISA_ACTIVATION), .engine = NISA_ENGINE_SCALAR};
+  out->operand[A_DST] = w->operand[0];
+  out->operand[A_SRC] = *x;
+  out->operand[A_BIAS] = ln_scalar(ir_float(b, f32, 0));
+  out->operand[A_SCALE] = ln_scalar(ir_float(b, f32, 1));
+  return true;
+}
+
+/* True if an operation that begins before r uses v. */
+static bool is_used_before(MlirOperation r, MlirValue v) {
+  for (MlirOpOperand u = mlirValueGetFirstUse(v); !mlirOpOperandIsNull(u); u = mlirOpOperandGetNextUse(u)) {
+    MlirOperation op = mlirOpOperandGetOwner(u);
+    while (!in_block_of(op, r))
+      op = mlirOperationGetParentOperation(op);
+    if (buffer_is_before(op, r))
+      return true;
+  }
+  return false;
+}
+
+static bool has_indices(const struct nisa_access *x) {
+  return x->n_indices > 0;
+}
+
+/* Clears the sum at the start of the block: GpSimd, which may have transfers to start, clears it long before it is used. */
+static void clear_early(struct pass_run *run, MlirOperation alloc, const struct nisa_instr *r) {
+  MlirOperation first = mlirBlockGetFirstOperation(mlirOperationGetBlock(alloc));
+  if (!mlirOperationEqual(first, alloc))
+    mlirOperationMoveBefore(alloc, first);
+  MlirOperation next = mlirOperationGetNextInBlock(alloc);
+  struct ir_builder b = edit_before(run, next);
+  struct nisa_instr set = {.def = nisa_op_def(NISA_MEMSET), .engine = NISA_ENGINE_GPSIMD};
+
+  set.operand[0] = r->operand[0];
+  set.operand[1] = ln_scalar(ir_float(&b, mlirF32TypeGet(b.ctx), 0));
+  mlirBlockInsertOwnedOperationBefore(b.block, next, nisa_create(&set, mlirOperationGetLocation(r->op), 0, NULL));
+}
+
+static bool sum_along(struct pass_run *run, MlirOperation reduce) {
+  struct nisa_instr r, w, a;
+
+  if (!nisa_read(reduce, &r, NULL) || !is_row_sum(&r) || has_indices(&r.operand[0]))
+    return false;
+  MlirValue data = r.operand[1].base, sum = r.operand[0].base;
+  MlirOperation alloc = own_alloc(sum, reduce);
+  const struct uses u = uses_of(data);
+  if (mlirOperationIsNull(own_alloc(data, reduce)) || mlirOperationIsNull(alloc) || !u.is_known || u.n_writers != 1 ||
+      !in_block_of(u.writer, reduce) || !buffer_is_before(u.writer, reduce) || !nisa_read(u.writer, &w, NULL) ||
+      !ln_same_access(&w.operand[0], &r.operand[1]) || is_used_before(reduce, sum))
+    return false;
+  struct ir_builder b = edit_before(run, u.writer);
+  if (!as_activation(&w, &b, &a))
+    return false;
+  MlirLocation both[] = {mlirOperationGetLocation(u.writer), mlirOperationGetLocation(reduce)};
+  MlirLocation loc = mlirLocationFusedGet(b.ctx, 2, both, mlirAttributeGetNull());
+  clear_early(run, alloc, &r);
+  a.operand[A_RES] = r.operand[0];
+  const bool is_square = w.def->kind != NISA_ACTIVATION;
+  const char *function = is_square ? "square" : nisa_text_attr(w.op, "op");
+  MlirNamedAttribute attrs[2] = {ir_named(&b, "op", mlirStringAttrGet(b.ctx, ir_str(function)))};
+  const bool is_unsigned = !mlirAttributeIsNull(ir_attr(w.op, "unsigned"));
+  attrs[1] = ir_named(&b, "unsigned", mlirUnitAttrGet(b.ctx));
+  mlirBlockInsertOwnedOperationBefore(b.block, u.writer, nisa_create(&a, loc, 1 + is_unsigned, attrs));
+  struct remark *rk =
+      pass_remark(run, reduce, RULE_SUM_ALONG, "added up by the activation (%s) that writes it", function);
+  remark_reject(rk, "a reduction", "the Vector engine would read all elements again");
+  mlirOperationDestroy(reduce);
+  mlirOperationDestroy(u.writer);
+  return true;
+}
+
+int ln_sum_along(struct pass_run *run) {
+  struct ir_ops reductions = ir_collect_named(run->arena, run->module, "nisa.tensor_reduce_arith");
+  int n = 0;
+  for (int k = 0; k < reductions.n; k++)
+    n += sum_along(run, reductions.v[k]);
+  return n;
+}
