@@ -417,7 +417,7 @@ static void fuse_groups_name_the_values(void **state) {
   begin(&p);
   hlo_val a = input(&p, DT_F32, -1, 1, DIMS(64, 64)), x = hlo_unary(&p.b, HLO_EXP, a), y = hlo_unary(&p.b, HLO_LOG, a);
   hlo_val members[] = {x, y};
-  struct hlo_fuse f = {2, members, &knob_place, NULL};
+  struct hlo_fuse f = {.n = 2, .v = members, .loc = &knob_place};
   p.module->fuses = p.module->last_fuse = &f;
   assert_non_null(lower_text(&p, hlo_binary(&p.b, HLO_ADD, x, y)));
   expect_text(&p, "\"nkipy.fuse_op\"(%1, %3)");
