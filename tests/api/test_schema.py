@@ -193,7 +193,7 @@ def test_the_schema_has_every_field_that_the_server_reads():
     read = set(re.findall(r'strcmp\(key, "(\w+)"\)', code))
     compile_, options = SCHEMAS["CompileRequest"]["properties"], SCHEMAS["CompileRequest"]["properties"]["options"]
     watch = options["properties"]["watch"]["items"]
-    inside = [SCHEMAS[name] for name in ("InputSpec", "SourceFile", "ValueQuery", "SliceQuery")] + [SCHEMAS[watch["$ref"].rsplit("/", 1)[1]] if "$ref" in watch else watch]
+    inside = [SCHEMAS[name] for name in ("InputSpec", "SourceFile", "ValueQuery", "SliceQuery", "TuneBudget")] + [SCHEMAS[watch["$ref"].rsplit("/", 1)[1]] if "$ref" in watch else watch]
     assert read == {*compile_, *options["properties"], *(field for s in inside for field in s["properties"])}
     assert set(compile_) < set(SCHEMAS["SnippetRequest"]["properties"])
 
