@@ -175,7 +175,7 @@ def test_an_operation_with_one_buffer_too_many_is_computed_in_place(rng, steps):
     values.same(values.run(done, inputs), want)
     done = values.opt(done, "insert-memref-dealloc")
     assert peak(done) <= 16384
-    nisa = values.opt(done, "cse", "canonicalize", "linalg-to-nisa", "nisa-verify", "print-nisa")
+    nisa = values.opt(done, "cse", "canonicalize", "linalg-to-nisa=sbuf-capacity=16384", "nisa-verify", "print-nisa")
     assert peak(nisa) <= 16384
     values.same(nisa_eval.run(nisa, [a.copy() for a in inputs]), want)
 

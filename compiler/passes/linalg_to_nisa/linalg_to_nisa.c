@@ -16,7 +16,9 @@
  *
  * At the end, memory spaces become #nisa.mem, nkipy attributes are removed, functions get nki.output_names and the
  * module gets nisa.target (finish.c).  Calls of custom ops are replaced by their code (custom.c), and pairs of
- * instructions that one instruction can replace are combined (combine.c).
+ * instructions that one instruction can replace are combined (combine.c, fold.c).
+ *
+ * Options: sbuf-capacity=N bytes per partition that longer lives of loaded buffers may fill; all of SBUF by default.
  *
  * The time is linear in the number of operations, except that a body is searched for each of its operations.
  */
