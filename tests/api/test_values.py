@@ -7,7 +7,8 @@ import pytest
 
 from support.server import FLOAT_INPUT, Server
 
-ROWS, COLUMNS = 256, 128
+ROWS, COLUMNS = 512, 128
+ROUND = 256  # rows that one round of the fused loop computes: two tiles
 SOFTMAX = """import numpy as np
 
 def softmax(x):
@@ -15,6 +16,12 @@ def softmax(x):
     return e / np.sum(e, axis=-1, keepdims=True)
 """
 INPUT = [{"name": "x", "shape": [ROWS, COLUMNS], "dtype": "float32"}]
+PRODUCT = """import numpy as np
+
+def product(x, w):
+    return x @ w
+"""
+PAIR = [{"name": n, "shape": [256, 256], "dtype": "float32"} for n in "xw"]
 LOOP = """HloModule count
 
 %body (p: (s32[], f32[4])) -> (s32[], f32[4]) {
@@ -116,14 +123,15 @@ def test_a_value_of_a_whole_tensor_is_numpys_at_every_level(server, stages, x, s
     assert v["nan"] == v["inf"] == v["zero"] == 0 and sum(v["histogram"]["counts"]) == want.size and len(v["histogram"]["counts"]) == 32
     assert np.allclose(np.reshape(v["slice"]["data"], (64, 64)), want[:64, :64], rtol=1e-5)
     heat = v["heat"]
-    assert (heat["rows"], heat["columns"], heat["row_step"], heat["column_step"]) == (128, 128, 2, 1)
-    assert np.allclose(np.reshape(heat["means"], (128, 128)), (want[::2] + want[1::2]) / 2, rtol=1e-5)
+    assert (heat["rows"], heat["columns"], heat["row_step"], heat["column_step"]) == (128, 128, ROWS // 128, 1)
+    assert np.allclose(np.reshape(heat["means"], (128, 128)), want.reshape(128, ROWS // 128, 128).mean(axis=1), rtol=1e-5)
 
 
-def test_the_rows_of_a_buffer_on_chip_are_its_partitions(server, stages):
-    text = stages[max(stages)]["text"].split("\n")
+def test_the_rows_of_a_buffer_on_chip_are_its_partitions(server):
+    done = server.post({"source": PRODUCT, "inputs": PAIR}).json["kernels"][0]["stages"]
+    text = done[-1]["text"].split("\n")
     found = [t for t in text if re.search(r"%sbuf\w* = nisa\.alloc.*memref<128x[2-9]x", t)]
-    v = find(server, max(stages), line=text.index(found[0]) + 1)
+    v = find(server, done[-1]["index"], PRODUCT, PAIR, line=text.index(found[0]) + 1)
     heat = v["heat"]
     assert len(v["shape"]) > 2 and (heat["row_dim"], heat["rows"]) == (0, 128) and heat["column_dim"] == max(d for d, n in enumerate(v["shape"]) if n > 1)
     assert v["slice"]["shape"][0] == 64
@@ -159,7 +167,7 @@ def test_a_value_in_a_loop_is_taken_at_the_execution_that_is_asked_for(server, s
     for k in (1, 2):
         v = find(server, stage["index"], name=name, execution=k)
         assert (v["execution"], v["executions"], v["shape"]) == (k, 2, [128, 128])
-        assert np.allclose(np.reshape(v["slice"]["data"], (64, 64)), x[128 * (k - 1) :, :][:64, :64])
+        assert np.allclose(np.reshape(v["slice"]["data"], (64, 64)), x[ROUND * (k - 1) :, :][:64, :64])
     assert find(server, stage["index"], name=name)["execution"] == 2
     assert find(server, stage["index"], name=name, execution=3)["reason"] == "it is executed only 2 times"
 
@@ -178,13 +186,16 @@ def test_a_buffer_and_an_operand_of_an_instruction_have_the_same_values(server, 
     line = line_of(s, r"nisa\.activation.*op=exp")
     v = find(server, stage, line=line)
     assert v["operand"] == "dst" and v["executions"] == 2
-    assert np.allclose(np.reshape(v["slice"]["data"], (64, 64)), exp(x)[128:192, :64], rtol=1e-5)
+    assert np.allclose(np.reshape(v["slice"]["data"], (64, 64)), exp(x)[ROUND:ROUND + 64, :64], rtol=1e-5)
     name = re.search(r"dst<.*?(%\w+)\[", s["text"].split("\n")[line - 1]).group(1)
-    whole = find(server, stage, name=name)
+    rotated = re.search(rf"{name} = nisa\.rotate (%\w+)", s["text"])
+    whole = find(server, stage, name=rotated.group(1) if rotated else name)
     assert "operand" not in whole and whole["max"] == 1 and whole["shape"][0] == 128
     assert find(server, stage, line=line, name=name)["slice"] == v["slice"]
     source = find(server, stage, line=line, operand="src", execution=1)
-    assert np.allclose(np.reshape(source["slice"]["data"], (64, 64)), (x - x.max(axis=-1, keepdims=True))[:64, :64], rtol=1e-5)
+    assert np.allclose(np.reshape(source["slice"]["data"], (64, 64)), x[:64, :64], rtol=1e-5)
+    bias = find(server, stage, line=line, operand="bias", execution=1)
+    assert np.allclose(np.ravel(bias["slice"]["data"])[:64], -x.max(axis=-1)[:64], rtol=1e-5)
 
 
 def test_a_slice_has_the_elements_that_are_asked_for_and_says_if_they_are_too_many(server, x):
@@ -193,7 +204,7 @@ def test_a_slice_has_the_elements_that_are_asked_for_and_says_if_they_are_too_ma
     assert (s["start"], s["step"], s["shape"]) == ([3, 0], [50, 3], [4, 4])
     assert np.allclose(np.reshape(s["data"], (4, 4)), x[3:200:50, 0:10:3])
     assert "4096" in find(server, "trace", name="x", slice=[{"stop": 33}])["slice"]["reason"]
-    assert find(server, "trace", name="x", slice=[{"start": 300, "stop": 400}])["slice"]["data"] == []
+    assert find(server, "trace", name="x", slice=[{"start": 600, "stop": 700}])["slice"]["data"] == []
 
 
 @pytest.mark.parametrize("fields,word", [({"line": 1}, "no operation"), ({"name": "%nothing"}, "no value of this name"),
