@@ -19,8 +19,8 @@ result() { # suite, passed, failed, log
   echo "$1: $2 passed, $3 failed, after $(($(date +%s) - began)) s"
 }
 
-number() { # of what a summary line of pytest counts: "12 failed, 3 passed in 4 s"
-  sed -n "s/^\(.*[^0-9]\)\{0,1\}\([0-9][0-9]*\) $1.*/\2/p" "$2" | tail -1
+number() { # of what the summary line of pytest counts: "12 failed, 3 passed in 4.05s"; a log may have such words elsewhere
+  sed -n "/ in [0-9][0-9.]*s/s/^\(.*[^0-9]\)\{0,1\}\([0-9][0-9]*\) $1.*/\2/p" "$2" | tail -1
 }
 
 unit() {
@@ -75,7 +75,8 @@ again() { # suite
   read -r _ ok bad log <<EOF
 $(grep "^$1 " "$results")
 EOF
-  python3 -m pytest -q --tb=short -o cache_dir="$PWD/$BUILD/test/cache-$1" --last-failed --last-failed-no-failures none -rp "tests/$1" >"$log.again" 2>&1
+  # shellcheck disable=SC2046
+  python3 -m pytest -q --tb=short -o cache_dir="$PWD/$BUILD/test/cache-$1" --last-failed --last-failed-no-failures none -rp $(paths "$1") >"$log.again" 2>&1
   now=$(number passed "$log.again")
   n=$(number failed "$log.again") e=$(number 'errors\{0,1\}' "$log.again")
   now=${now:-0} n=$((${n:-0} + ${e:-0}))
@@ -96,6 +97,13 @@ fuzz() { # the whole corpus, and a few seconds of new inputs per target
   result fuzz "$ok" "$n" "$log"
 }
 
+paths() { # of a suite's tests
+  case $1 in
+  core) echo tests/trace tests/conformance tests/passes tests/sim tests/nki_kernels tests/kernels tests/cli tests/docs tests/measured ;;
+  *) echo "tests/$1" ;;
+  esac
+}
+
 run() { # suites in order
   for s in "$@"; do
     case $s in
@@ -103,7 +111,8 @@ run() { # suites in order
     lit) lit_suite ;;
     page) page ;;
     fuzz) fuzz ;;
-    core) py core -n 2 --dist loadgroup tests/trace tests/conformance tests/passes tests/sim tests/nki_kernels tests/kernels tests/cli tests/docs tests/measured ;;
+    # shellcheck disable=SC2046
+    core) py core -n 2 --dist loadgroup $(paths core) ;;
     # a part of core: the front end, the terminal, the maps, and three examples at every stage
     sample) py sample -n 2 --dist loadgroup tests/trace tests/cli/test_compile.py tests/conformance/test_maps.py tests/conformance/test_examples.py \
       -k "not test_examples or 01_ or 04_ or 08_" ;;
@@ -131,7 +140,7 @@ all) # tests of the server and of the page mostly wait, so those that compute ru
   # shellcheck disable=SC2086
   nice -n 10 "$0" --lane $computing &
   wait
-  for s in $servers browser; do
+  for s in $servers browser core; do
     again "$s"
   done
   ;;
