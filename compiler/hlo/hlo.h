@@ -174,8 +174,10 @@ struct hlo_knob {
   const struct hlo_loops *loops; /* NULL: not known */
 };
 
-/* knob.fuse(a, b, …): the values whose loops are to be merged. */
+/* knob.fuse(a, b, …): the values whose loops are to be merged; knob.fuse(a, …, never=True): those that are to keep loops of
+ * their own. */
 struct hlo_fuse {
+  bool is_never;
   int n;
   struct hlo_instr **v;
   const struct src_loc *loc;

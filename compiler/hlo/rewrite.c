@@ -33,7 +33,7 @@ void hlo_rewrite_end(struct hlo_module *m) {
       if (!fuse_contains(f, n, i))
         f->v[n++] = i;
     }
-    bool is_group = n > 1 || n == f->n;
+    bool is_group = n > 1 || n == f->n || (f->is_never && n);
     f->n = n;
     if (is_group) {
       last = f;

@@ -387,6 +387,12 @@ static enum status set_layout(struct lower *l, const struct hlo_instr *i, const 
 
 /* ---- fuse groups --------------------------------------------------------------------------------------- */
 
+/* Emits an nkipy.fuse_op of the value with itself, which has the attribute `never`. */
+static void never_fuse(struct ir_builder *b, MlirValue v) {
+  const MlirNamedAttribute never = ir_named(b, "never", mlirUnitAttrGet(b->ctx));
+  ir_op0_with(b, "nkipy.fuse_op", 2, (MlirValue[]){v, v}, 1, &never);
+}
+
 /* Emits one nkipy.fuse_op of the earliest value and each of the others.  Pairs are used because the values may differ
  * in shape, which a variadic operand in IRDL does not allow.  The common value is the first operand of each pair. */
 static void set_fuse(struct lower *l, const struct hlo_fuse *f) {
@@ -398,6 +404,12 @@ static void set_fuse(struct lower *l, const struct hlo_fuse *f) {
       continue;
     diag_add(l->ds, DS_WARNING, DG_KNOB_IGNORED, f->loc, "fuse has no effect: %%%s is not computed by a loop",
              f->v[k]->name);
+    return;
+  }
+  if (f->is_never) {
+    b.loc = ir_loc_tagged(l->ir->ctx, f->v[f->n - 1]->id, src_locs_one(&l->arena, f->loc));
+    for (int k = 0; k < f->n; k++)
+      never_fuse(&b, ir_result(node_of(l, working_instr(l, f->v[k]))->work));
     return;
   }
   for (int k = 1; k < f->n; k++)

@@ -2,7 +2,7 @@
  *
  *   knob.knob(x).tile_op(tile_size=[…]).layout(mem_space=…, partition_dim=…, tile_size=[…])      nkigen
  *   knob(x, partition_dim=…, mem_space=…, tile_size=…, reduction_tile=…)                         nkipy, older nkigen
- *   knob.fuse(a, b, …)
+ *   knob.fuse(a, b, …), knob.fuse(a, …, never=True)
  *
  * A knob is recorded on the instruction that defines the value.  Several calls for one value are merged: each attribute
  * has the last value that was given.  On NumPy arrays knobs do nothing, so that a kernel also runs as plain Python.
@@ -251,12 +251,32 @@ PyObject *knob_function(PyObject *self, PyObject *args, PyObject *kw) {
   return parse_and_apply(args, kw, false);
 }
 
-PyObject *knob_fuse(PyObject *self, PyObject *const *args, Py_ssize_t n) {
+/* Reads never=…, the only keyword of fuse.  names: the keywords, or NULL. */
+static bool read_never(PyObject *const *values, PyObject *names, bool *never) {
+  *never = false;
+  for (Py_ssize_t i = 0; names && i < PyTuple_GET_SIZE(names); i++) {
+    if (PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(names, i), "never") != 0) {
+      trace_refuse(DG_BAD_KNOB, NULL, "fuse takes tensors and never=…, not %U=…", PyTuple_GET_ITEM(names, i));
+      return false;
+    }
+    const int is_true = PyObject_IsTrue(values[i]);
+    if (is_true < 0)
+      return false;
+    *never = is_true;
+  }
+  return true;
+}
+
+PyObject *knob_fuse(PyObject *self, PyObject *const *args, Py_ssize_t n, PyObject *names) {
   (void)self;
-  bool traced = n > 0, inputs = false;
+  bool traced = n > 0, inputs = false, never;
+  if (!read_never(args + n, names, &never))
+    return NULL;
   for (Py_ssize_t i = 0; i < n; i++)
     traced = traced && tensor_check(args[i]);
-  if (n < 2)
+  if (never && n < 1)
+    return trace_refuse(DG_BAD_KNOB, NULL, "fuse needs at least one tensor with never=True");
+  if (!never && n < 2)
     return trace_refuse(DG_BAD_KNOB, NULL, "fuse needs at least two tensors, not %zd", n);
   if (!traced)
     return Py_NewRef(Py_None);
@@ -264,7 +284,8 @@ PyObject *knob_fuse(PyObject *self, PyObject *const *args, Py_ssize_t n) {
   if (!tr)
     return NULL;
   struct hlo_fuse *f = arena_new(tr->a, struct hlo_fuse);
-  *f = (struct hlo_fuse){.n = (int)n,
+  *f = (struct hlo_fuse){.is_never = never,
+                         .n = (int)n,
                          .v = arena_new_array(tr->a, struct hlo_instr *, (size_t)n),
                          .loc = tr->b.locs.n ? tr->b.locs.v[0] : NULL};
   for (Py_ssize_t i = 0; i < n; i++) {

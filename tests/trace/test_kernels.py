@@ -218,6 +218,20 @@ def test_fuse():
     assert result["kernels"][0]["fuses"] == [[ids["add"], ids["multiply"]]]
 
 
+@pytest.mark.parametrize("package", ["nkigen", "nkipy_kernelgen"])
+def test_fuse_never(package):
+    source = f"""
+from {package} import knob
+def f(x, y):
+    a = x + y
+    knob.fuse(a, never=True)
+    return a * 2
+"""
+    result = trace_source(source, inputs=[("x", (4, 8), "f32"), ("y", (4, 8), "f32")])
+    ids = {i["opcode"]: i["id"] for i in result["kernels"][0]["instructions"]}
+    assert result["kernels"][0]["fuses"] == [[ids["add"]]] and not result["diagnostics"]
+
+
 def test_knobs_do_nothing_on_arrays_and_warn_on_inputs():
     source = """
 import numpy as np
@@ -246,6 +260,8 @@ def f(x):
     ("knob.knob(z, tile_size=[1, 2, 3, 4])", "tile_size has 4 entries for a value with 2 axes"),
     ("knob.knob(z, mem_space=3)", "unknown mem_space 3"),
     ("knob.fuse(z)", "fuse needs at least two tensors, not 1"),
+    ("knob.fuse(never=True)", "fuse needs at least one tensor with never=True"),
+    ("knob.fuse(z, z, always=True)", "fuse takes tensors and never=…, not always=…"),
 ])
 def test_wrong_knobs(call, message):
     result = trace_source(f"from nkigen import trace, knob\n@trace(input_specs=[((4, 4), 'f32')])\ndef f(x):\n    z = x + 1\n    {call}\n    return z\n")

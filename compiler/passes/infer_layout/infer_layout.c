@@ -33,6 +33,8 @@
 #include <assert.h>
 #include <string.h>
 
+#include "mlir-c/BuiltinAttributes.h"
+
 #include "ir/internal.h"
 
 /* ---- lookup ----------------------------------------------------------------------------------------------------- */
@@ -142,6 +144,14 @@ static enum status collect(struct infer *f) {
 
 /* ---- writing ---------------------------------------------------------------------------------------------------- */
 
+/* True if the user gives the size of a loop, for this operation or a neighbour. */
+static bool has_given_tile(const struct infer *f, const struct tiled *t) {
+  for (int i = 0; i < t->s.n_loops; i++)
+    if (infer_given_tile(f, t, i))
+      return true;
+  return false;
+}
+
 static void complete(struct infer *f, struct tiled *t) {
   struct layout l = t->at;
   const bool is_given = l.n_tile || l.n_loop;
@@ -164,6 +174,8 @@ static void complete(struct infer *f, struct tiled *t) {
     l.partition_dim = l.partition_dim < 0 ? 0 : l.partition_dim;
   }
   layout_write(t->value, &l, mlirOperationGetLocation(t->op));
+  if (is_given || t->is_user_space || has_given_tile(f, t))
+    ir_set_attr(layout_read(t->value).layout_op, "given", mlirUnitAttrGet(f->run->ir->ctx));
   struct layout rest = l;
   rest.n_loop = 0; /* only result 0 has a tile_op */
   for (int r = 1; r < mlirOperationGetNumResults(t->op); r++)

@@ -124,7 +124,10 @@ static enum status run_pass(struct pass_run *run) {
   enum status st = ST_OK;
 
   for (int i = 0; !st && i < fuses.n; i++)
-    st = fuse_one(&m, fuses.v[i]);
+    if (mlirAttributeIsNull(ir_attr(fuses.v[i], "never")))
+      st = fuse_one(&m, fuses.v[i]);
+    else
+      mlirOperationDestroy(fuses.v[i]); /* fuse-row-tiles has obeyed it */
   if (!st)
     shrink_loops(&m);
   return st;

@@ -149,7 +149,9 @@ static struct form form_of_fused(MlirValue v, int64_t n) {
 
   for (MlirOpOperand u = mlirValueGetFirstUse(v); !f.kind && !mlirOpOperandIsNull(u); u = mlirOpOperandGetNextUse(u)) {
     MlirOperation fuse = mlirOpOperandGetOwner(u);
-    for (intptr_t k = 0; !f.kind && ir_is(fuse, "nkipy.fuse_op") && k < mlirOperationGetNumOperands(fuse); k++)
+    if (!ir_is(fuse, "nkipy.fuse_op") || !mlirAttributeIsNull(ir_attr(fuse, "never")))
+      continue;
+    for (intptr_t k = 0; !f.kind && k < mlirOperationGetNumOperands(fuse); k++)
       f = form_of_dims(ir_shape(mlirOperationGetOperand(fuse, k), STRUCTURED_LOOPS_MAX, dims), dims, n);
   }
   return f;

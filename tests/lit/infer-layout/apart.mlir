@@ -1,7 +1,7 @@
 // Two of the user's sizes that do not fit together both count: the value is passed on in HBM, not tile by tile.
 // RUN: nkx opt --infer-layout %s 2>&1 | FileCheck %s
 // CHECK: linalg.exp
-// CHECK: "nkipy.layout"(%{{.*}}) {mem_space = 1 : i32, partition_dim = 0 : i32, tile_size = array<i64: 64, 256>}
+// CHECK: "nkipy.layout"(%{{.*}}) {given, mem_space = 1 : i32, partition_dim = 0 : i32, tile_size = array<i64: 64, 256>}
 // CHECK: "nkipy.tile_op"(%{{.*}}) {loop_tile_size = array<i64: 64, 256>}
 // CHECK: linalg.square
 // CHECK: "nkipy.tile_op"(%{{.*}}) {loop_tile_size = array<i64: 96, 256>}

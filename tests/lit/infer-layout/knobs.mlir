@@ -47,11 +47,11 @@ func.func @gated(%gate: tensor<256x256xf32>, %up: tensor<256x256xf32>) -> tensor
 // Between two knobs: matmul (knob), exp, +y (knob).
 // CHECK-LABEL: @between
 // CHECK: linalg.matmul
-// CHECK-NEXT: "nkipy.layout"({{.*}}) {mem_space = 3 : i32, partition_dim = 0 : i32, tile_size = array<i64: 128, 128>}
+// CHECK-NEXT: "nkipy.layout"({{.*}}) {given, mem_space = 3 : i32, partition_dim = 0 : i32, tile_size = array<i64: 128, 128>}
 // CHECK: linalg.exp
-// CHECK-NEXT: "nkipy.layout"({{.*}}) {mem_space = 3 : i32, partition_dim = 0 : i32, tile_size = array<i64: 128, 128>}
+// CHECK-NEXT: "nkipy.layout"({{.*}}) {given, mem_space = 3 : i32, partition_dim = 0 : i32, tile_size = array<i64: 128, 128>}
 // CHECK: linalg.add
-// CHECK-NEXT: "nkipy.layout"({{.*}}) {mem_space = 4 : i32, partition_dim = 0 : i32, tile_size = array<i64: 128, 128>}
+// CHECK-NEXT: "nkipy.layout"({{.*}}) {given, mem_space = 4 : i32, partition_dim = 0 : i32, tile_size = array<i64: 128, 128>}
 func.func @between(%a: tensor<256x256xf32>, %b: tensor<256x256xf32>, %y: tensor<256x256xf32>) -> tensor<256x256xf32> {
   %e0 = tensor.empty() : tensor<256x256xf32>
   %m = linalg.matmul ins(%a, %b : tensor<256x256xf32>, tensor<256x256xf32>) outs(%e0 : tensor<256x256xf32>) -> tensor<256x256xf32>
@@ -83,10 +83,10 @@ func.func @forward(%x: tensor<256x256xf32>, %y: tensor<256x256xf32>) -> tensor<2
 // Two of the user's sizes that differ stay as they are if one divides the other.
 // CHECK-LABEL: @two_sizes
 // CHECK: linalg.add
-// CHECK-NEXT: "nkipy.layout"({{.*}}) {mem_space = 3 : i32, partition_dim = 0 : i32, tile_size = array<i64: 128, 128>}
+// CHECK-NEXT: "nkipy.layout"({{.*}}) {given, mem_space = 3 : i32, partition_dim = 0 : i32, tile_size = array<i64: 128, 128>}
 // CHECK-NEXT: "nkipy.tile_op"({{.*}}) {loop_tile_size = array<i64: 128, 128>}
 // CHECK: linalg.add
-// CHECK-NEXT: "nkipy.layout"({{.*}}) {mem_space = 4 : i32, partition_dim = 0 : i32, tile_size = array<i64: 64, 64>}
+// CHECK-NEXT: "nkipy.layout"({{.*}}) {given, mem_space = 4 : i32, partition_dim = 0 : i32, tile_size = array<i64: 64, 64>}
 // CHECK-NEXT: "nkipy.tile_op"({{.*}}) {loop_tile_size = array<i64: 64, 64>}
 func.func @two_sizes(%a: tensor<256x256xf32>, %b: tensor<256x256xf32>, %c: tensor<256x256xf32>) -> tensor<256x256xf32> {
   %e0 = tensor.empty() : tensor<256x256xf32>
@@ -104,11 +104,11 @@ func.func @two_sizes(%a: tensor<256x256xf32>, %b: tensor<256x256xf32>, %c: tenso
 // directly behind the definition.
 // CHECK-LABEL: @completed
 // CHECK: %[[X:.*]] = linalg.exp
-// CHECK-NEXT: "nkipy.layout"(%[[X]]) {mem_space = 1 : i32, partition_dim = 0 : i32, tile_size = array<i64: 128, 256>}
+// CHECK-NEXT: "nkipy.layout"(%[[X]]) {given, mem_space = 1 : i32, partition_dim = 0 : i32, tile_size = array<i64: 128, 256>}
 // CHECK-NEXT: "nkipy.tile_op"(%[[X]]) {loop_tile_size = array<i64: 128, 256>}
 // CHECK-NOT: "nkipy.layout"(%[[X]])
 // CHECK: %[[Y:.*]] = linalg.square
-// CHECK-NEXT: "nkipy.layout"(%[[Y]]) {mem_space = 4 : i32, partition_dim = 0 : i32, tile_size = array<i64: 64, 256>}
+// CHECK-NEXT: "nkipy.layout"(%[[Y]]) {given, mem_space = 4 : i32, partition_dim = 0 : i32, tile_size = array<i64: 64, 256>}
 // CHECK-NEXT: "nkipy.tile_op"(%[[Y]]) {loop_tile_size = array<i64: 64, 256>}
 // CHECK-NEXT: return
 func.func @completed(%x: tensor<256x256xf32>) -> tensor<256x256xf32> {

@@ -31,11 +31,11 @@ func.func @odd(%a: tensor<130x517xf32>, %b: tensor<517x1000xf32>) -> tensor<130x
 // lowering transposes it.
 // CHECK-LABEL: @operands
 // CHECK: linalg.exp
-// CHECK-NEXT: "nkipy.layout"({{.*}}) {mem_space = 3 : i32, partition_dim = 0 : i32, tile_size = array<i64: 128, 128>}
+// CHECK-NEXT: "nkipy.layout"({{.*}}) {given, mem_space = 3 : i32, partition_dim = 0 : i32, tile_size = array<i64: 128, 128>}
 // CHECK: linalg.square
-// CHECK-NEXT: "nkipy.layout"({{.*}}) {mem_space = 3 : i32, partition_dim = 0 : i32, tile_size = array<i64: 128, 128>}
+// CHECK-NEXT: "nkipy.layout"({{.*}}) {given, mem_space = 3 : i32, partition_dim = 0 : i32, tile_size = array<i64: 128, 128>}
 // CHECK: linalg.matmul
-// CHECK-NEXT: "nkipy.layout"({{.*}}) {mem_space = 4 : i32, partition_dim = 0 : i32, tile_size = array<i64: 128, 128>}
+// CHECK-NEXT: "nkipy.layout"({{.*}}) {given, mem_space = 4 : i32, partition_dim = 0 : i32, tile_size = array<i64: 128, 128>}
 // CHECK-NEXT: "nkipy.tile_op"({{.*}}) {loop_tile_size = array<i64: 128, 128, 128>}
 func.func @operands(%a: tensor<256x256xf32>, %b: tensor<256x256xf32>) -> tensor<256x256xf32> {
   %e = tensor.empty() : tensor<256x256xf32>
@@ -81,7 +81,7 @@ func.func @mlp(%a: tensor<256x256xf32>, %b: tensor<256x512xf32>, %c: tensor<512x
 // Knobs on both, with the layout's partition_dim given: no conflict either.
 // CHECK-LABEL: @given_operand
 // CHECK: linalg.exp
-// CHECK-NEXT: "nkipy.layout"({{.*}}) {mem_space = 3 : i32, partition_dim = 0 : i32, tile_size = array<i64: 128, 128>}
+// CHECK-NEXT: "nkipy.layout"({{.*}}) {given, mem_space = 3 : i32, partition_dim = 0 : i32, tile_size = array<i64: 128, 128>}
 // CHECK: linalg.matmul
 func.func @given_operand(%a: tensor<256x256xf32>, %b: tensor<256x256xf32>) -> tensor<256x256xf32> {
   %e = tensor.empty() : tensor<256x256xf32>

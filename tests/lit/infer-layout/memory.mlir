@@ -86,7 +86,7 @@ func.func @concatenated(%x: tensor<128x64xf32>, %y: tensor<128x64xf32>) -> tenso
 // WARN: warning: a returned value lives in shared HBM, not in SBUF
 // CHECK-LABEL: @only_returned
 // CHECK: linalg.exp
-// CHECK-NEXT: "nkipy.layout"({{.*}}) {mem_space = 4 : i32, partition_dim = 0 : i32, tile_size = array<i64: 64, 64>}
+// CHECK-NEXT: "nkipy.layout"({{.*}}) {given, mem_space = 4 : i32, partition_dim = 0 : i32, tile_size = array<i64: 64, 64>}
 // CHECK-NOT: linalg.copy
 // CHECK: return
 func.func @only_returned(%x: tensor<128x64xf32>) -> tensor<128x64xf32> {
@@ -99,10 +99,10 @@ func.func @only_returned(%x: tensor<128x64xf32>) -> tensor<128x64xf32> {
 // One that others read stays in SBUF and is returned as a copy.
 // CHECK-LABEL: @returned_and_read
 // CHECK: %[[X:.*]] = linalg.exp
-// CHECK-NEXT: "nkipy.layout"(%[[X]]) {mem_space = 3 : i32, partition_dim = 0 : i32, tile_size = array<i64: 64, 64>}
+// CHECK-NEXT: "nkipy.layout"(%[[X]]) {given, mem_space = 3 : i32, partition_dim = 0 : i32, tile_size = array<i64: 64, 64>}
 // CHECK: linalg.abs ins(%[[X]]
 // CHECK: %[[C:.*]] = linalg.copy ins(%[[X]]
-// CHECK-NEXT: "nkipy.layout"(%[[C]]) {mem_space = 4 : i32, partition_dim = 0 : i32, tile_size = array<i64: 64, 64>}
+// CHECK-NEXT: "nkipy.layout"(%[[C]]) {given, mem_space = 4 : i32, partition_dim = 0 : i32, tile_size = array<i64: 64, 64>}
 // CHECK: return %[[C]]
 func.func @returned_and_read(%x: tensor<128x64xf32>) -> (tensor<128x64xf32>, tensor<128x64xf32>) {
   %e = tensor.empty() : tensor<128x64xf32>

@@ -4,7 +4,7 @@
 // Two knobs that differ: each operation has its own, and what lies between them is transposed.
 // CHECK-LABEL: func.func @differ(
 // CHECK:         %[[X:.*]] = linalg.exp
-// CHECK:         "nkipy.layout"(%[[X]]) {mem_space = 3 : i32, partition_dim = 1 : i32
+// CHECK:         "nkipy.layout"(%[[X]]) {given, mem_space = 3 : i32, partition_dim = 1 : i32
 // CHECK:         %[[Y:.*]] = linalg.square
 // CHECK:         "nkipy.layout"(%[[Y]]) {{{.*}}partition_dim = 2 : i32
 // TURNED-LABEL: func.func @differ(
@@ -28,7 +28,7 @@ func.func @differ(%a: tensor<64x64x64xf32>) -> tensor<64x64x64xf32> {
 // CHECK:         %[[M:.*]] = linalg.matmul
 // CHECK:         "nkipy.layout"(%[[M]]) {{{.*}}partition_dim = 0 : i32
 // CHECK:         %[[C:.*]] = linalg.copy ins(%[[M]]
-// CHECK:         "nkipy.layout"(%[[C]]) {mem_space = 3 : i32, partition_dim = 1 : i32
+// CHECK:         "nkipy.layout"(%[[C]]) {given, mem_space = 3 : i32, partition_dim = 1 : i32
 // CHECK:         %[[E:.*]] = linalg.exp ins(%[[C]]
 // CHECK:         "nkipy.layout"(%[[E]]) {{{.*}}partition_dim = 1 : i32
 func.func @matmul(%a: tensor<64x96xf32>, %b: tensor<96x80xf32>) -> tensor<64x80xf32> {

@@ -6,7 +6,7 @@
 // CHECK: %[[M:.*]] = linalg.matmul
 // CHECK-NEXT: "nkipy.layout"(%[[M]]) {mem_space = 3 : i32, partition_dim = 0 : i32
 // CHECK: %[[C:.*]] = linalg.copy ins(%[[M]]
-// CHECK-NEXT: "nkipy.layout"(%[[C]]) {mem_space = 3 : i32, partition_dim = 1 : i32
+// CHECK-NEXT: "nkipy.layout"(%[[C]]) {given, mem_space = 3 : i32, partition_dim = 1 : i32
 // CHECK: linalg.exp ins(%[[C]]
 func.func @f(%a: tensor<256x128xf32>, %b: tensor<128x512xf32>, %e: tensor<256x512xf32>) -> tensor<256x512xf32> {
   %m = linalg.matmul ins(%a, %b : tensor<256x128xf32>, tensor<128x512xf32>) outs(%e : tensor<256x512xf32>) -> tensor<256x512xf32>

@@ -3,9 +3,9 @@
 
 // CHECK-LABEL: @both
 // CHECK: linalg.exp
-// CHECK-NEXT: "nkipy.layout"({{.*}}) {mem_space = 3 : i32, partition_dim = 1 : i32, tile_size = array<i64: 1, 128, 64>}
+// CHECK-NEXT: "nkipy.layout"({{.*}}) {given, mem_space = 3 : i32, partition_dim = 1 : i32, tile_size = array<i64: 1, 128, 64>}
 // CHECK: linalg.mul
-// CHECK-NEXT: "nkipy.layout"({{.*}}) {mem_space = 4 : i32, partition_dim = 1 : i32, tile_size = array<i64: 1, 128, 64>}
+// CHECK-NEXT: "nkipy.layout"({{.*}}) {given, mem_space = 4 : i32, partition_dim = 1 : i32, tile_size = array<i64: 1, 128, 64>}
 func.func @both(%x: tensor<4x128x64xf32>, %y: tensor<4x128x64xf32>) -> tensor<4x128x64xf32> {
   %e0 = tensor.empty() : tensor<4x128x64xf32>
   %a = linalg.exp ins(%x : tensor<4x128x64xf32>) outs(%e0 : tensor<4x128x64xf32>) -> tensor<4x128x64xf32>

@@ -4,12 +4,12 @@
 // mean(square(x)): a knob on the squares reaches the sum; its value keeps the reduced dimension as 1.
 // CHECK-LABEL: @mean
 // CHECK: linalg.square
-// CHECK-NEXT: "nkipy.layout"({{.*}}) {mem_space = 3 : i32, partition_dim = 0 : i32, tile_size = array<i64: 128, 128>}
+// CHECK-NEXT: "nkipy.layout"({{.*}}) {given, mem_space = 3 : i32, partition_dim = 0 : i32, tile_size = array<i64: 128, 128>}
 // CHECK: arith.addf
-// CHECK: "nkipy.layout"({{.*}}) {mem_space = 3 : i32, partition_dim = 0 : i32, tile_size = array<i64: 128, 1>}
+// CHECK: "nkipy.layout"({{.*}}) {given, mem_space = 3 : i32, partition_dim = 0 : i32, tile_size = array<i64: 128, 1>}
 // CHECK-NEXT: "nkipy.tile_op"({{.*}}) {loop_tile_size = array<i64: 128, 128>}
 // CHECK: arith.mulf
-// CHECK: "nkipy.layout"({{.*}}) {mem_space = 4 : i32, partition_dim = 0 : i32, tile_size = array<i64: 128, 1>}
+// CHECK: "nkipy.layout"({{.*}}) {given, mem_space = 4 : i32, partition_dim = 0 : i32, tile_size = array<i64: 128, 1>}
 // CHECK-NEXT: "nkipy.tile_op"({{.*}}) {loop_tile_size = array<i64: 128, 1>}
 func.func @mean(%x: tensor<256x256xf32>) -> tensor<256x1xf32> {
   %zero = arith.constant 0.0 : f32
@@ -76,9 +76,9 @@ func.func @leading(%x: tensor<1000x512xf32>) -> tensor<1x512xf32> {
 // A knob on the value that is read: its tile is lifted to the right loops although the reduced one comes first.
 // CHECK-LABEL: @leading_knob
 // CHECK: linalg.exp
-// CHECK-NEXT: "nkipy.layout"({{.*}}) {mem_space = 3 : i32, partition_dim = 0 : i32, tile_size = array<i64: 100, 64>}
+// CHECK-NEXT: "nkipy.layout"({{.*}}) {given, mem_space = 3 : i32, partition_dim = 0 : i32, tile_size = array<i64: 100, 64>}
 // CHECK: linalg.generic
-// CHECK: "nkipy.layout"({{.*}}) {mem_space = 4 : i32, partition_dim = 1 : i32, tile_size = array<i64: 1, 64>}
+// CHECK: "nkipy.layout"({{.*}}) {given, mem_space = 4 : i32, partition_dim = 1 : i32, tile_size = array<i64: 1, 64>}
 // CHECK-NEXT: "nkipy.tile_op"({{.*}}) {loop_tile_size = array<i64: 100, 64>}
 func.func @leading_knob(%x: tensor<1000x512xf32>) -> tensor<1x512xf32> {
   %zero = arith.constant 0.0 : f32

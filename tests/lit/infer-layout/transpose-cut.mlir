@@ -3,7 +3,7 @@
 // RUN: FileCheck %s --check-prefix=WARN < %t.err
 
 // CHECK: linalg.transpose
-// CHECK-NEXT: "nkipy.layout"({{.*}}) {mem_space = 4 : i32, partition_dim = 0 : i32, tile_size = array<i64: 4, 128>}
+// CHECK-NEXT: "nkipy.layout"({{.*}}) {given, mem_space = 4 : i32, partition_dim = 0 : i32, tile_size = array<i64: 4, 128>}
 // CHECK-NEXT: "nkipy.tile_op"({{.*}}) {loop_tile_size = array<i64: 4, 128>}
 // WARN: warning: tile size 500 along dimension 1 is cut to 128: what this transposes lies across the partitions there [knob-ignored]
 func.func @f(%x: tensor<517x4xf32>) -> tensor<4x517xf32> {

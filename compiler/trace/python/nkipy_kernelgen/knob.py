@@ -1,4 +1,4 @@
-"""knob.knob(x)…, knob.fuse(a, b), and knob(x, mem_space=…)."""
+"""knob.knob(x)…, knob.fuse(a, b), knob.fuse(a, never=True), and knob(x, mem_space=…)."""
 import sys
 import types
 

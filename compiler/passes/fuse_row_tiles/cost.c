@@ -1,0 +1,167 @@
+/* cost: how much of a group fits into SBUF at a time, and what fusing it saves.  See fuse_row_tiles.c. */
+#include "nisa/nisa.h"
+#include "passes/fuse_row_tiles/fuse_row_tiles.h"
+
+/* The loop's buffers may take this part of SBUF: the rest is for whole values. */
+enum { SBUF_SHARE_NUMERATOR = 3, SBUF_SHARE_DENOMINATOR = 4 };
+/* Rounds whose buffers have room at the same time, so that one is loaded while another is computed. */
+enum { ROUNDS = 2 };
+/* A longer row is cut where nothing needs it whole: 16 KiB of each partition are 2 MiB, for which a DMA takes its full
+ * rate.  A shorter piece than 2 KiB of each partition costs rate. */
+enum { PIECE_MOST = 16 << 10, PIECE_LEAST = 2 << 10 };
+
+static int64_t element_bytes(MlirValue v) {
+  return nisa_element_bytes(mlirShapedTypeGetElementType(mlirValueGetType(v)));
+}
+
+/* The bytes of one row of v. */
+static int64_t row_bytes(MlirValue v) {
+  int64_t dims[STRUCTURED_LOOPS_MAX], n = element_bytes(v);
+  const int rank = ir_shape(v, STRUCTURED_LOOPS_MAX, dims);
+  for (int d = 1; d < rank; d++)
+    n *= dims[d];
+  return n;
+}
+
+/* A value that the loop has in SBUF for a while: the numbers of the first and the last member that use it. */
+struct span {
+  int first, last;
+  int64_t bytes;
+};
+
+/* Adds up the spans; returns the most that is in use at a time. */
+static int64_t most_in_use(struct arena *a, int n_members, int n, const struct span *v) {
+  int64_t *change = arena_new_array(a, int64_t, (size_t)n_members + 2), now = 0, most = 0;
+
+  for (int i = 0; i < n; i++) {
+    change[v[i].first] += v[i].bytes;
+    change[v[i].last + 1] -= v[i].bytes;
+  }
+  for (int i = 0; i < n_members; i++) {
+    now += change[i];
+    most = now > most ? now : most;
+  }
+  return most;
+}
+
+static bool is_in_sbuf(MlirValue v) {
+  return layout_read(v).space == MEM_SBUF;
+}
+
+/* True if every row reads the same: legalize-layout loads it before the loop. */
+static bool is_kept(const struct fuse_member *m, int o) {
+  return fuse_is_one_row(m, o) || fuse_is_same_in_rows(mlirOperationGetOperand(m->node->op, o));
+}
+
+/* Notes that member i reads its operand o.  known: value -> its span. */
+static void note_read(struct fuse_group *g, struct table *known, struct span *spans, int *n, int i, int o) {
+  MlirValue v = mlirOperationGetOperand(g->v[i]->node->op, o);
+  struct span *s = table_get(known, v.ptr);
+
+  if (!is_in_sbuf(v))
+    g->moved_alone += row_bytes(v) * g->rows;
+  if (s) {
+    s->last = i;
+    return;
+  }
+  s = &spans[(*n)++];
+  *s = (struct span){i, i, row_bytes(v)};
+  table_put(known, v.ptr, s);
+  if (is_kept(g->v[i], o)) {
+    g->kept_bytes += s->bytes;
+    g->moved += s->bytes * g->tile;
+    s->bytes = 0;
+  } else if (is_in_sbuf(v)) {
+    s->bytes = 0;
+  } else {
+    g->moved += s->bytes * g->rows;
+  }
+}
+
+/* Finds what is in use at a time, and what moves between HBM and SBUF. */
+static void add_up(struct fuse_block *b, struct fuse_group *g) {
+  struct arena *a = b->run->arena;
+  struct table known = {.arena = a};
+  size_t most = 0;
+  int n = 0;
+
+  for (int i = 0; i < g->n; i++)
+    most += (size_t)g->v[i]->s.n_inputs + 1;
+  struct span *spans = arena_new_array(a, struct span, most);
+  for (int i = 0; i < g->n; i++) {
+    const struct fuse_member *m = g->v[i];
+    MlirValue out = ir_result(m->node->op);
+    for (int o = 0; o < m->s.n_inputs; o++) {
+      MlirValue v = mlirOperationGetOperand(m->node->op, o);
+      if (mlirTypeIsARankedTensor(mlirValueGetType(v)))
+        note_read(g, &known, spans, &n, i, o);
+    }
+    spans[n] = (struct span){i, i, row_bytes(out)};
+    table_put(&known, out.ptr, &spans[n++]);
+    const int64_t stored = m->at.space == MEM_SBUF ? 0 : row_bytes(out) * g->rows;
+    g->moved_alone += stored;
+    g->moved += fuse_leaves(b, g, out) ? stored : 0;
+  }
+  g->row_bytes = most_in_use(a, g->n, n, spans);
+}
+
+/* Sets the longest last dimension.  Returns false if a member has another one that is not 1: then one iteration has
+ * whole rows. */
+static bool find_columns(struct fuse_group *g) {
+  bool are_alike = true;
+
+  for (int i = 0; i < g->n; i++) {
+    const int64_t last = g->v[i]->s.extents[g->v[i]->s.n_loops - 1];
+    g->columns = last > g->columns ? last : g->columns;
+  }
+  for (int i = 0; i < g->n; i++) {
+    const struct fuse_member *m = g->v[i];
+    const int64_t last = m->s.extents[m->s.n_loops - 1];
+    are_alike &= m->s.n_loops == 2 && (last == g->columns || last == 1);
+    for (int o = 0; o <= m->s.n_inputs; o++)
+      are_alike &= mlirAffineMapGetNumResults(m->s.maps[o]) <= 2;
+  }
+  return are_alike;
+}
+
+static bool fits(const struct fuse_block *b, const struct fuse_group *g, int64_t pieces) {
+  const int64_t room = nisa_machine(b->run->target)->sbuf_bytes / SBUF_SHARE_DENOMINATOR * SBUF_SHARE_NUMERATOR;
+  return (g->row_bytes + pieces - 1) / pieces * ROUNDS + g->kept_bytes <= room;
+}
+
+/* The bytes of an element of the group's widest type. */
+static int64_t widest(const struct fuse_group *g) {
+  int64_t most = 1;
+  for (int i = 0; i < g->n; i++)
+    for (int o = 0; o <= g->v[i]->s.n_inputs; o++) {
+      MlirValue v = mlirOperationGetOperand(g->v[i]->node->op, o);
+      const int64_t n = mlirTypeIsARankedTensor(mlirValueGetType(v)) ? element_bytes(v) : 1;
+      most = n > most ? n : most;
+    }
+  return most;
+}
+
+void fuse_weigh(struct fuse_block *b, struct fuse_group *g) {
+  add_up(b, g);
+  const bool can_cut = find_columns(g) && !g->has_reduction;
+  const int64_t width = widest(g);
+  int64_t pieces = 1;
+
+  while (can_cut && g->columns / (pieces + 1) * width >= PIECE_LEAST &&
+         (!fits(b, g, pieces) || g->columns * width > PIECE_MOST * pieces))
+    pieces++;
+  g->cut = (g->columns + pieces - 1) / pieces;
+  for (int64_t p = pieces; can_cut && p < 2 * pieces && g->columns / p * width >= PIECE_LEAST; p++)
+    if (g->columns % p == 0) { /* equal pieces, if there are some of about this size */
+      g->cut = g->columns / p;
+      break;
+    }
+  bool keeps = false;
+  for (int i = 0; i < g->n; i++)
+    for (int o = 0; o < g->v[i]->s.n_inputs; o++)
+      keeps |= fuse_is_same_in_rows(mlirOperationGetOperand(g->v[i]->node->op, o));
+  if (g->n < 2 && !keeps)
+    g->why_not = "";
+  else if (!fits(b, g, pieces))
+    g->why_not = "whole rows of its values do not fit into SBUF twice";
+}

@@ -1,0 +1,80 @@
+/* fuse_row_tiles: declarations shared by its files.  See fuse_row_tiles.c. */
+#ifndef PASSES_FUSE_ROW_TILES_H
+#define PASSES_FUSE_ROW_TILES_H
+
+#include "mlir-c/BuiltinTypes.h"
+
+#include "base/table.h"
+#include "ir/build.h"
+#include "passes/lib/layout.h"
+
+/* An operation of a block.  Annotations (nkipy) are nodes, too, since they move with the value that they annotate. */
+struct fuse_node {
+  MlirOperation op;
+  struct fuse_member *member; /* NULL: the operation keeps its own loops or has none */
+  int after;                  /* the last stage that the operation depends on, -1 if none; for a member: its stage */
+  bool needs_named, is_needed_by_named; /* knob.fuse names a value that it depends on, or that depends on it */
+};
+
+/* An element-wise operation or a reduction that computes each tile of rows from the same rows of its operands. */
+struct fuse_member {
+  struct fuse_node *node;
+  struct structured s;
+  struct layout at;
+  int64_t rows, tile; /* the extent of loop 0 and its tile */
+  int parent;         /* union-find; members with one root are a group */
+  bool is_wide;       /* its group does not fit with whole rows, so that it may not be fused with reductions */
+};
+
+/* Members that become one loop. */
+struct fuse_group {
+  int n;
+  struct fuse_member **v;     /* in program order */
+  int64_t rows, tile;         /* tile: rows in one iteration */
+  int64_t columns, cut;       /* the longest last dimension, and how much of it one iteration has */
+  int64_t row_bytes;          /* the most bytes of a partition that are in use at a time with whole rows */
+  int64_t kept_bytes;         /* the bytes of a partition of what the loop reads again in every iteration */
+  int64_t moved, moved_alone; /* bytes between HBM and SBUF: fused, and with a loop for each operation */
+  bool has_reduction;
+  const char *why_not; /* NULL: the group is fused */
+};
+
+/* What the files share about one block. */
+struct fuse_block {
+  struct pass_run *run;
+  MlirBlock block;
+  int n;
+  struct fuse_node *v; /* in program order, without the terminator */
+  struct table by_op;  /* operation -> its fuse_node */
+  int n_members;
+  struct fuse_member *members;
+  int n_groups;
+  struct fuse_group *groups;
+};
+
+/* ---- groups.c: which operations become one loop ------------------------------------------------------------------- */
+
+/* Fills groups; those with why_not are not fused.  Linear in uses. */
+void fuse_find_groups(struct fuse_block *b);
+/* The node in this block that is the operation that defines v, or NULL. */
+struct fuse_node *fuse_node_of(const struct fuse_block *b, MlirValue v);
+/* The root of a member's group in b->members. */
+int fuse_root(struct fuse_block *b, int k);
+/* True if v, an operand of a member, is the same in every row: a broadcast along dimension 0. */
+bool fuse_is_same_in_rows(MlirValue v);
+/* True if operand o of m has one row, which all partitions read. */
+bool fuse_is_one_row(const struct fuse_member *m, int o);
+/* True if an operation outside the group reads v, which a member computes. */
+bool fuse_leaves(struct fuse_block *b, const struct fuse_group *g, MlirValue v);
+
+/* ---- cost.c: does a group fit, and what does it save --------------------------------------------------------------- */
+
+/* Sets the columns of an iteration and the costs of g; sets why_not if no number of columns fits. */
+void fuse_weigh(struct fuse_block *b, struct fuse_group *g);
+
+/* ---- outline.c: the loop ------------------------------------------------------------------------------------------- */
+
+/* Moves the operations of the block so that each group is computed in one place, where it becomes a loop. */
+void fuse_outline(struct fuse_block *b);
+
+#endif
