@@ -255,8 +255,11 @@ PyObject *knob_function(PyObject *self, PyObject *args, PyObject *kw) {
 static bool read_never(PyObject *const *values, PyObject *names, bool *never) {
   *never = false;
   for (Py_ssize_t i = 0; names && i < PyTuple_GET_SIZE(names); i++) {
-    if (PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(names, i), "never") != 0) {
-      trace_refuse(DG_BAD_KNOB, NULL, "fuse takes tensors and never=…, not %U=…", PyTuple_GET_ITEM(names, i));
+    const char *name = PyUnicode_AsUTF8(PyTuple_GET_ITEM(names, i));
+    if (!name)
+      return false;
+    if (strcmp(name, "never") != 0) {
+      trace_refuse(DG_BAD_KNOB, NULL, "fuse takes tensors and never, not %s", name);
       return false;
     }
     const int is_true = PyObject_IsTrue(values[i]);

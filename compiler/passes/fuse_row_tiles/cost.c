@@ -9,6 +9,8 @@ enum { ROUNDS = 2 };
 /* A longer row is cut where nothing needs it whole: 16 KiB of each partition are 2 MiB, for which a DMA takes its full
  * rate.  A shorter piece than 2 KiB of each partition costs rate. */
 enum { PIECE_MOST = 16 << 10, PIECE_LEAST = 2 << 10 };
+/* Bytes of each partition for which an instruction takes longer than one engine waits for another one. */
+enum { JAM_PIECE_MOST = 8 << 10 };
 
 static int64_t element_bytes(MlirValue v) {
   return nisa_element_bytes(mlirShapedTypeGetElementType(mlirValueGetType(v)));
@@ -59,7 +61,7 @@ static void note_read(struct fuse_group *g, struct table *known, struct span *sp
   struct span *s = table_get(known, v.ptr);
 
   if (!is_in_sbuf(v))
-    g->moved_alone += row_bytes(v) * g->rows;
+    g->moved_alone += row_bytes(v) * (is_kept(g->v[i], o) ? g->tile : g->rows);
   if (s) {
     s->last = i;
     return;
@@ -124,9 +126,10 @@ static bool find_columns(struct fuse_group *g) {
   return are_alike;
 }
 
-static bool fits(const struct fuse_block *b, const struct fuse_group *g, int64_t pieces) {
+/* True if there is room for so many tiles side by side, each of a part of the columns. */
+static bool fits(const struct fuse_block *b, const struct fuse_group *g, int64_t pieces, int jam) {
   const int64_t room = nisa_machine(b->run->target)->sbuf_bytes / SBUF_SHARE_DENOMINATOR * SBUF_SHARE_NUMERATOR;
-  return (g->row_bytes + pieces - 1) / pieces * ROUNDS + g->kept_bytes <= room;
+  return (g->row_bytes + pieces - 1) / pieces * ROUNDS * jam + g->kept_bytes <= room;
 }
 
 /* The bytes of an element of the group's widest type. */
@@ -141,6 +144,20 @@ static int64_t widest(const struct fuse_group *g) {
   return most;
 }
 
+/* Returns how many tiles of rows are computed side by side.  The engines execute their instructions in order, so that an
+ * engine waits while another one computes what it reads next; with two tiles it computes the other one in the
+ * meantime.  Without a reduction a long row is longer than such a wait. */
+static int jam_of(const struct fuse_block *b, const struct fuse_group *g, int64_t pieces, int64_t width) {
+  const int64_t tiles = (g->rows + g->tile - 1) / g->tile;
+  int jam = 1;
+
+  if (!g->has_reduction && g->cut * width > JAM_PIECE_MOST)
+    return 1;
+  while (jam < FUSE_JAM_MAX && jam < tiles && fits(b, g, pieces, jam + 1))
+    jam++;
+  return jam;
+}
+
 void fuse_weigh(struct fuse_block *b, struct fuse_group *g) {
   add_up(b, g);
   const bool can_cut = find_columns(g) && !g->has_reduction;
@@ -148,7 +165,7 @@ void fuse_weigh(struct fuse_block *b, struct fuse_group *g) {
   int64_t pieces = 1;
 
   while (can_cut && g->columns / (pieces + 1) * width >= PIECE_LEAST &&
-         (!fits(b, g, pieces) || g->columns * width > PIECE_MOST * pieces))
+         (!fits(b, g, pieces, 1) || g->columns * width > PIECE_MOST * pieces))
     pieces++;
   g->cut = (g->columns + pieces - 1) / pieces;
   for (int64_t p = pieces; can_cut && p < 2 * pieces && g->columns / p * width >= PIECE_LEAST; p++)
@@ -156,12 +173,15 @@ void fuse_weigh(struct fuse_block *b, struct fuse_group *g) {
       g->cut = g->columns / p;
       break;
     }
+  g->jam = jam_of(b, g, pieces, width);
   bool keeps = false;
   for (int i = 0; i < g->n; i++)
     for (int o = 0; o < g->v[i]->s.n_inputs; o++)
       keeps |= fuse_is_same_in_rows(mlirOperationGetOperand(g->v[i]->node->op, o));
   if (g->n < 2 && !keeps)
     g->why_not = "";
-  else if (!fits(b, g, pieces))
+  else if (!g->moved_alone && !g->has_reduction)
+    g->why_not = "its operands and its values are in SBUF anyhow";
+  else if (!fits(b, g, pieces, 1))
     g->why_not = "whole rows of its values do not fit into SBUF twice";
 }

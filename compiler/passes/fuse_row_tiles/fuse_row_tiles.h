@@ -8,6 +8,9 @@
 #include "ir/build.h"
 #include "passes/lib/layout.h"
 
+/* The tiles of rows that one iteration computes side by side, at most. */
+enum { FUSE_JAM_MAX = 2 };
+
 /* An operation of a block.  Annotations (nkipy) are nodes, too, since they move with the value that they annotate. */
 struct fuse_node {
   MlirOperation op;
@@ -30,7 +33,8 @@ struct fuse_member {
 struct fuse_group {
   int n;
   struct fuse_member **v;     /* in program order */
-  int64_t rows, tile;         /* tile: rows in one iteration */
+  int64_t rows, tile;         /* tile: rows that one instruction computes */
+  int jam;                    /* tiles in one iteration */
   int64_t columns, cut;       /* the longest last dimension, and how much of it one iteration has */
   int64_t row_bytes;          /* the most bytes of a partition that are in use at a time with whole rows */
   int64_t kept_bytes;         /* the bytes of a partition of what the loop reads again in every iteration */

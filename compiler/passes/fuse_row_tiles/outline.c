@@ -19,10 +19,16 @@
 
 /* ---- the loop's values -------------------------------------------------------------------------------------------- */
 
-/* The part of the rows and columns that one iteration computes.  at: NULL where the offset is a number. */
+/* One tile of rows and its columns.  at: NULL where the offset is a number. */
 struct part {
   MlirValue at[2];
   int64_t offset[2], size[2];
+};
+
+/* What one iteration computes: tiles of rows, side by side. */
+struct round {
+  int n;
+  struct part part[FUSE_JAM_MAX];
 };
 
 /* A loop that is being made. */
@@ -32,7 +38,7 @@ struct making {
   int n_out;
   MlirValue *out;     /* the values that leave the group */
   struct table kept;  /* a broadcast along the rows -> its tile's first result in SBUF */
-  struct table tiles; /* a value -> its tile in the present iteration */
+  struct table tiles[FUSE_JAM_MAX]; /* for each part of the present round: a value -> its tile */
 };
 
 static bool is_cut(const struct making *m) {
@@ -102,14 +108,14 @@ static void keep_broadcasts(struct ir_builder *b, struct making *m) {
 
 /* Returns the tile of an operand: that of a member, the part of a value in SBUF, or a copy of the part. */
 static MlirValue operand(struct ir_builder *b, struct making *m, const struct fuse_member *x, int o,
-                         const struct part *p) {
+                         const struct part *p, struct table *tiles) {
   MlirValue v = mlirOperationGetOperand(x->node->op, o);
   int64_t offsets[STRUCTURED_LOOPS_MAX], sizes[STRUCTURED_LOOPS_MAX];
   MlirValue dynamic[STRUCTURED_LOOPS_MAX];
 
   if (!mlirTypeIsARankedTensor(mlirValueGetType(v)))
     return v;
-  MlirValue tile = {table_get(&m->tiles, v.ptr)}, kept = {table_get(&m->kept, v.ptr)};
+  MlirValue tile = {table_get(tiles, v.ptr)}, kept = {table_get(&m->kept, v.ptr)};
   if (tile.ptr)
     return tile;
   const struct ir_slice s = slice_of(m, x, o, p, offsets, sizes, dynamic);
@@ -125,7 +131,7 @@ static MlirValue operand(struct ir_builder *b, struct making *m, const struct fu
       tile = ir_op1(b, "bufferization.materialize_in_destination", t, 2, copied);
     }
   }
-  table_put(&m->tiles, v.ptr, (void *)tile.ptr);
+  table_put(tiles, v.ptr, (void *)tile.ptr);
   return tile;
 }
 
@@ -140,7 +146,8 @@ static int out_number(const struct making *m, MlirValue v) {
 }
 
 /* Computes a part with the member. */
-static MlirValue compute(struct ir_builder *b, struct making *m, const struct fuse_member *x, const struct part *p) {
+static MlirValue compute(struct ir_builder *b, struct making *m, const struct fuse_member *x, const struct part *p,
+                         struct table *tiles) {
   int64_t offsets[STRUCTURED_LOOPS_MAX], sizes[STRUCTURED_LOOPS_MAX];
   MlirValue dynamic[STRUCTURED_LOOPS_MAX];
   MlirOperation op = x->node->op, init = ir_defining_op(mlirOperationGetOperand(op, x->s.n_inputs));
@@ -149,7 +156,7 @@ static MlirValue compute(struct ir_builder *b, struct making *m, const struct fu
   b->loc = mlirOperationGetLocation(op);
   MlirOperation made = mlirOperationClone(op);
   for (int o = 0; o < x->s.n_inputs; o++)
-    mlirOperationSetOperand(made, o, operand(b, m, x, o, p));
+    mlirOperationSetOperand(made, o, operand(b, m, x, o, p, tiles));
   MlirType t = ir_tensor_of(ir_value_element(ir_result(op)), s.rank, sizes);
   MlirValue to = tile_in_sbuf(b, t);
   if (ir_is(init, "linalg.fill")) {
@@ -163,22 +170,26 @@ static MlirValue compute(struct ir_builder *b, struct making *m, const struct fu
   return ir_result(made);
 }
 
-/* Computes a part with all members; inserts it into the carried values. */
-static void iterate(struct ir_builder *b, struct making *m, const struct part *p, MlirValue *carried) {
+/* Computes the parts of a round with all members, each member for all parts before the next one; inserts them into the
+ * carried values. */
+static void iterate(struct ir_builder *b, struct making *m, const struct round *r, MlirValue *carried) {
   int64_t offsets[STRUCTURED_LOOPS_MAX], sizes[STRUCTURED_LOOPS_MAX];
   MlirValue dynamic[STRUCTURED_LOOPS_MAX];
 
-  m->tiles = (struct table){.arena = b->arena};
-  for (int i = 0; i < m->g->n; i++) {
-    const struct fuse_member *x = m->g->v[i];
-    MlirValue v = ir_result(x->node->op), tile = compute(b, m, x, p);
-    const int k = out_number(m, v);
-    table_put(&m->tiles, v.ptr, (void *)tile.ptr);
-    if (k < 0)
-      continue;
-    const struct ir_slice s = slice_of(m, x, x->s.n_inputs, p, offsets, sizes, dynamic);
-    carried[k] = ir_insert_slice(b, tile, carried[k], &s);
-  }
+  for (int u = 0; u < r->n; u++)
+    m->tiles[u] = (struct table){.arena = b->arena};
+  for (int i = 0; i < m->g->n; i++)
+    for (int u = 0; u < r->n; u++) {
+      const struct fuse_member *x = m->g->v[i];
+      const struct part *p = &r->part[u];
+      MlirValue v = ir_result(x->node->op), tile = compute(b, m, x, p, &m->tiles[u]);
+      const int k = out_number(m, v);
+      table_put(&m->tiles[u], v.ptr, (void *)tile.ptr);
+      if (k < 0)
+        continue;
+      const struct ir_slice s = slice_of(m, x, x->s.n_inputs, p, offsets, sizes, dynamic);
+      carried[k] = ir_insert_slice(b, tile, carried[k], &s);
+    }
 }
 
 static MlirLocation of_group(MlirContext ctx, struct arena *a, const struct fuse_group *g) {
@@ -188,36 +199,54 @@ static MlirLocation of_group(MlirContext ctx, struct arena *a, const struct fuse
   return g->n == 1 ? at[0] : mlirLocationFusedGet(ctx, g->n, at, mlirAttributeGetNull());
 }
 
-/* Computes the part along dimension d (0: rows, 1: columns) and the later ones: a loop over whole tiles, then what is
- * left. */
-static void go_along(struct ir_builder *b, struct making *m, int d, struct part *p, MlirValue *carried) {
-  const int64_t extent = d ? m->g->columns : m->g->rows, tile = d ? m->g->cut : m->g->tile, over = extent % tile;
+/* Sets what a round covers along dimension d: `size` rows from `offset`, in tiles, or columns.  at: the loop's counter,
+ * which stands for the offset, or NULL. */
+static void set_round(struct ir_builder *b, const struct making *m, int d, struct round *r, MlirValue at, int64_t offset,
+                      int64_t size) {
+  const int64_t tile = d ? size : m->g->tile;
 
-  if (d == 2 || (d == 1 && !is_cut(m))) {
-    iterate(b, m, p, carried);
+  if (!d)
+    r->n = (int)((size + tile - 1) / tile);
+  for (int u = 0; u < r->n; u++) {
+    const int64_t from = d ? 0 : u * tile;
+    r->part[u].at[d] = mlirValueIsNull(at) || !from ? at : ir_binary(b, "arith.addi", at, ir_index(b, from));
+    r->part[u].offset[d] = offset + from;
+    r->part[u].size[d] = size - from < tile ? size - from : tile;
+  }
+}
+
+/* Computes what is left to do along dimension d (0: rows, 1: columns) and the later ones: a loop over whole steps, then
+ * the rest. */
+static void go_along(struct ir_builder *b, struct making *m, int d, struct round *r, MlirValue *carried) {
+  if (d == 2) {
+    iterate(b, m, r, carried);
     return;
   }
+  const int64_t extent = d ? m->g->columns : m->g->rows, step = d ? m->g->cut : m->g->tile * m->g->jam;
+  const int64_t over = extent % step, whole = extent - over;
   b->loc = of_group(b->ctx, b->arena, m->g);
-  MlirValue bounds[] = {ir_index(b, 0), ir_index(b, extent - over), ir_index(b, tile)};
-  struct ir_builder inside;
-  MlirValue *now = arena_new_array(b->arena, MlirValue, (size_t)m->n_out + 1);
-  MlirRegion region = ir_loop_region(b, m->n_out, carried, &inside);
-  p->at[d] = mlirBlockGetArgument(inside.block, 0);
-  p->size[d] = tile;
-  for (int k = 0; k < m->n_out; k++)
-    now[k] = mlirBlockGetArgument(inside.block, 1 + k);
-  go_along(&inside, m, d + 1, p, now);
-  inside.loc = b->loc;
-  ir_yield(&inside, m->n_out, now);
-  MlirOperation loop = ir_for(b, bounds, m->n_out, carried, region);
-  for (int k = 0; k < m->n_out; k++)
-    carried[k] = mlirOperationGetResult(loop, k);
+  if (whole > step) {
+    MlirValue bounds[] = {ir_index(b, 0), ir_index(b, whole), ir_index(b, step)};
+    struct ir_builder inside;
+    MlirValue *now = arena_new_array(b->arena, MlirValue, (size_t)m->n_out + 1);
+    MlirRegion region = ir_loop_region(b, m->n_out, carried, &inside);
+    for (int k = 0; k < m->n_out; k++)
+      now[k] = mlirBlockGetArgument(inside.block, 1 + k);
+    set_round(&inside, m, d, r, mlirBlockGetArgument(inside.block, 0), 0, step);
+    go_along(&inside, m, d + 1, r, now);
+    inside.loc = b->loc;
+    ir_yield(&inside, m->n_out, now);
+    MlirOperation loop = ir_for(b, bounds, m->n_out, carried, region);
+    for (int k = 0; k < m->n_out; k++)
+      carried[k] = mlirOperationGetResult(loop, k);
+  } else if (whole) {
+    set_round(b, m, d, r, (MlirValue){NULL}, 0, step);
+    go_along(b, m, d + 1, r, carried);
+  }
   if (!over)
     return;
-  p->at[d] = (MlirValue){NULL};
-  p->offset[d] = extent - over;
-  p->size[d] = over;
-  go_along(b, m, d + 1, p, carried);
+  set_round(b, m, d, r, (MlirValue){NULL}, whole, over);
+  go_along(b, m, d + 1, r, carried);
 }
 
 /* ---- one group ---------------------------------------------------------------------------------------------------- */
@@ -242,7 +271,7 @@ static void destroy_annotated(MlirOperation op) {
 static void make_loop(struct ir_builder *b, struct fuse_block *block, const struct fuse_group *g) {
   struct making m = {.b = block, .g = g, .kept = {.arena = b->arena}};
   MlirValue *carried = arena_new_array(b->arena, MlirValue, (size_t)g->n + 1);
-  struct part p = {.size = {g->tile, g->columns}};
+  struct round r = {0};
 
   m.out = arena_new_array(b->arena, MlirValue, (size_t)g->n + 1);
   for (int i = 0; i < g->n; i++)
@@ -253,7 +282,7 @@ static void make_loop(struct ir_builder *b, struct fuse_block *block, const stru
       m.n_out++;
     }
   keep_broadcasts(b, &m);
-  go_along(b, &m, 0, &p, carried);
+  go_along(b, &m, 0, &r, carried);
   for (int k = 0; k < m.n_out; k++) {
     struct layout at = layout_read(m.out[k]);
     at.n_loop = 0;
