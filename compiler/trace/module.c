@@ -64,7 +64,8 @@ static PyMethodDef methods[] = {
      "How the value is tiled and where it lives; with one argument, what .tile_op and .layout are called on."},
     {"knob_function", PYFUNC(knob_function), METH_VARARGS | METH_KEYWORDS, "Function form: returns the tensor."},
     {"fuse", PYFUNC(knob_fuse), METH_FASTCALL | METH_KEYWORDS,
-     "fuse($module, /, *tensors, never=False)\n--\n\nMerges the loops that compute the values; with never=True, they keep "
+     "fuse($module, /, *tensors, never=False)\n--\n\nMerges the loops that compute the values; with never=True, they "
+     "keep "
      "loops of their own."},
     {"fori_loop", PYFUNC(loop_fori), METH_VARARGS | METH_KEYWORDS,
      "fori_loop(lower, upper, body, init): acc = init; for i in range(lower, upper): acc = body(i, acc)."},

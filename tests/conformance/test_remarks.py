@@ -8,7 +8,7 @@ pytestmark = pytest.mark.xdist_group("remarks")  # the examples are compiled onc
 # passes that decide something in one example or another
 TALKING = {
     "remove-redundant-zero-fill", "prepare-arithmetic", "decompose-batch-matmul", "infer-layout",
-    "canonicalize-partition-dim", "knob-driven-tiling", "one-shot-bufferize", "eliminate-uninitialized-copies",
+    "canonicalize-partition-dim", "fuse-row-tiles", "knob-driven-tiling", "one-shot-bufferize", "eliminate-uninitialized-copies",
     "annotate-memory-space", "eliminate-same-memspace-copy", "legalize-layout",
     "simplify-linalg", "insert-spill-reload", "insert-memref-dealloc", "linalg-to-nisa",
     "coalesce-transfers", "allocate-memory", "engine-programs",

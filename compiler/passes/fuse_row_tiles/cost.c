@@ -1,4 +1,6 @@
 /* cost: how much of a group fits into SBUF at a time, and what fusing it saves.  See fuse_row_tiles.c. */
+#include <inttypes.h>
+
 #include "nisa/nisa.h"
 #include "passes/fuse_row_tiles/fuse_row_tiles.h"
 
@@ -183,5 +185,8 @@ void fuse_weigh(struct fuse_block *b, struct fuse_group *g) {
   else if (!g->moved_alone && !g->has_reduction)
     g->why_not = "its operands and its values are in SBUF anyhow";
   else if (!fits(b, g, pieces, 1))
-    g->why_not = "whole rows of its values do not fit into SBUF twice";
+    g->why_not = arena_printf(b->run->arena,
+                              "%d tiles of whole rows, %" PRId64 " elements in the last dimension, take %" PRId64
+                              " bytes of a partition, more than three quarters of SBUF",
+                              ROUNDS, g->columns, g->row_bytes * ROUNDS + g->kept_bytes);
 }

@@ -14,6 +14,8 @@
  * knob-driven-fusion does what it asks for.  Whether it fits (cost.c): the values of two tiles of whole rows have to; if
  * there is no reduction, rows are cut into equal pieces.  If a group with a reduction does not fit, its reductions
  * keep loops of their own and the rest is tried again.  The loop (outline.c) has a tail if its tile does not divide the rows.
+ * Where two tiles fit, one iteration computes them side by side, operation by operation: while one engine works on a tile,
+ * the next one works on the other.
  *
  * Safe because operations on tensors have no effects and each row depends on the same row of the operands only.  Runs after layouts
  * are known and before operations are numbered; the operations in the loops are whole tiles and need no tiling.
@@ -47,10 +49,11 @@ static void explain(struct fuse_block *b, const struct fuse_group *g) {
   }
   struct remark *r = pass_remark(
       b->run, last, RULE_FUSE_ROWS,
-      "%d operations in one loop over %" PRId64 " tiles of %" PRId64 " rows%s: %s to and from HBM", g->n, tiles,
-      g->tile, g->cut < g->columns ? arena_printf(a, " and %" PRId64 " columns", g->cut) : "", megabytes(a, g->moved));
-  remark_limit(r, "SBUF for one tile", "bytes per partition",
-               g->row_bytes * g->cut / (g->columns ? g->columns : 1) + g->kept_bytes, sbuf);
+      "%d operations in one loop over %" PRId64 " tiles of %" PRId64 " rows%s%s: %s to and from HBM", g->n, tiles,
+      g->tile, g->jam > 1 ? ", two at a time" : "",
+      g->cut < g->columns ? arena_printf(a, " and %" PRId64 " columns", g->cut) : "", megabytes(a, g->moved));
+  remark_limit(r, "SBUF for one iteration", "bytes per partition",
+               g->jam * g->row_bytes * g->cut / (g->columns ? g->columns : 1) + g->kept_bytes, sbuf);
   remark_reject_for(r, "a loop for each operation", NULL, cost, "values that do not fit into SBUF go to HBM and back");
 }
 

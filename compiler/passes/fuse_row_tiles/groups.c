@@ -6,6 +6,8 @@
  * than all members that this operation depends on.  Only members of one stage are in one group, so a group never
  * depends on itself by way of other operations.
  */
+#include <inttypes.h>
+
 #include "base/array.h"
 #include "ir/structured.h"
 #include "nisa/nisa.h"
@@ -69,30 +71,36 @@ bool fuse_is_one_row(const struct fuse_member *m, int o) {
          structured_map_loop(map, 0) < 0;
 }
 
-/* True if every operand and the result have the rows of loop 0, and only there; an operand may also have one row. */
-static bool is_row_wise(const struct fuse_member *m) {
+/* Every operand and the result must have the rows of loop 0 in dimension 0, and only there; an operand may also have one row.
+ * Returns why it is not so, or NULL. */
+static const char *other_rows(struct arena *a, const struct fuse_member *m) {
   for (int o = 0; o < m->s.n_inputs + m->s.n_inits; o++) {
     MlirValue v = mlirOperationGetOperand(m->node->op, o);
     if (!mlirTypeIsARankedTensor(mlirValueGetType(v))) {
       if (o >= m->s.n_inputs)
-        return false;
+        return "its result is a number";
       continue;
     }
     const int rank = (int)mlirAffineMapGetNumResults(m->s.maps[o]);
-    if (rank < 1 || (structured_map_loop(m->s.maps[o], 0) != 0 && (o >= m->s.n_inputs || !fuse_is_one_row(m, o))))
-      return false;
-    for (int r = 1; r < rank; r++)
-      if (structured_map_loop(m->s.maps[o], r) == 0)
-        return false;
+    const bool is_result = o >= m->s.n_inputs;
+    const char *what = is_result ? "its result" : arena_printf(a, "operand %d", o);
+    if (rank < 1)
+      return arena_printf(a, "%s has no dimension for its rows", what);
+    for (int r = 0; r < rank; r++) {
+      const bool is_of_rows = structured_map_loop(m->s.maps[o], r) == 0;
+      if (is_of_rows != (r == 0) && (r > 0 || is_result || !fuse_is_one_row(m, o)))
+        return arena_printf(a, "dimension %d of %s %s the rows that it computes", r, what, r ? "has" : "does not have");
+    }
   }
-  return true;
+  return NULL;
 }
 
 /* True if the operands in SBUF have tiles of as many rows. */
 static bool reads_whole_tiles(const struct fuse_member *m) {
   for (int o = 0; o < m->s.n_inputs; o++) {
     const struct layout at = layout_read(mlirOperationGetOperand(m->node->op, o));
-    if (at.space == MEM_SBUF && !fuse_is_one_row(m, o) && (at.partition_dim != 0 || !at.n_tile || at.tile[0] != m->tile))
+    if (at.space == MEM_SBUF && !fuse_is_one_row(m, o) &&
+        (at.partition_dim != 0 || !at.n_tile || at.tile[0] != m->tile))
       return false;
   }
   return true;
@@ -109,7 +117,7 @@ static bool starts_from_nothing(const struct fuse_member *m) {
 
 /* Reads a node.  Returns false if it is neither element-wise nor a reduction with more than one tile of rows.  Sets
  * *why if it is, but cannot be a member. */
-static bool read_member(struct fuse_node *node, struct fuse_member *m, const char **why) {
+static bool read_member(struct fuse_block *b, struct fuse_node *node, struct fuse_member *m, const char **why) {
   MlirOperation op = node->op;
 
   *why = NULL;
@@ -130,19 +138,22 @@ static bool read_member(struct fuse_node *node, struct fuse_member *m, const cha
     return false;
   if (!mlirAttributeIsNull(ir_attr(m->at.layout_op, "given")))
     *why = "a knob gives its tile or its memory";
-  else if (node->needs_named && node->is_needed_by_named)
-    *why = "knob.fuse names values before and after it";
   else if (!mlirOperationIsNull(fuse_knob_of(ir_result(op))))
     *why = mlirAttributeIsNull(ir_attr(fuse_knob_of(ir_result(op)), "never")) ? "knob.fuse names its value"
                                                                               : "knob.fuse forbids it";
+  else if (node->needs_named && node->is_needed_by_named)
+    *why = "knob.fuse names values before and after it";
   else if (m->at.partition_dim != 0 || m->s.reduction[0])
-    *why = "its partitions are not along its first loop";
-  else if (!structured_has_simple_maps(&m->s) || !is_row_wise(m))
-    *why = "it needs other rows of an operand than those that it computes";
+    *why = m->s.reduction[0] ? "it reduces dimension 0, the rows of the tiles"
+                             : "its partitions are not along dimension 0";
+  else if (!structured_has_simple_maps(&m->s))
+    *why = "it reads elements at computed places";
+  else if ((*why = other_rows(b->run->arena, m)))
+    return true;
   else if (m->tile < ROWS_LEAST)
-    *why = "its tiles have few rows";
+    *why = arena_printf(b->run->arena, "its tiles have few rows: %" PRId64 " in dimension 0", m->tile);
   else if (!reads_whole_tiles(m))
-    *why = "an operand in SBUF has other tiles";
+    *why = "an operand in SBUF has other tiles along dimension 0";
   else if (reads_more(op))
     *why = "its body reads its position or picks elements";
   else if (!starts_from_nothing(m))
@@ -296,7 +307,7 @@ static void find_members(struct fuse_block *b) {
   for (int i = 0; i < b->n; i++) {
     struct fuse_member *m = &b->members[b->n_members];
     const char *why;
-    if (!read_member(&b->v[i], m, &why))
+    if (!read_member(b, &b->v[i], m, &why))
       continue;
     if (why) {
       struct remark *r = pass_remark(b->run, b->v[i].op, RULE_FUSE_ROWS_NOT, "keeps loops of its own: %s", why);
@@ -305,6 +316,25 @@ static void find_members(struct fuse_block *b) {
     }
     b->v[i].member = m;
     b->n_members++;
+  }
+}
+
+/* Says why a member is not in the loop of a member that it reads. */
+static void explain_apart(struct fuse_block *b, const struct fuse_member *m) {
+  for (int o = 0; o < m->s.n_inputs; o++) {
+    const struct fuse_node *node = fuse_node_of(b, mlirOperationGetOperand(m->node->op, o));
+    const struct fuse_member *def = node ? node->member : NULL;
+    if (!def || fuse_root(b, number(b, def)) == fuse_root(b, number(b, m)))
+      continue;
+    const char *why =
+        def->tile != m->tile
+            ? arena_printf(b->run->arena, "dimension 0 has tiles of %" PRId64 " rows there and of %" PRId64 " here",
+                           def->tile, m->tile)
+        : !are_alike(def, m) ? "whole rows of both, along the last dimension, do not fit into SBUF"
+                             : "an operation between them needs all rows of dimension 0";
+    remark_reject(pass_remark(b->run, m->node->op, RULE_FUSE_ROWS_NOT, "not in the loop of operand %d: %s", o, why),
+                  "one loop with what it reads", why);
+    return;
   }
 }
 
@@ -321,10 +351,12 @@ void fuse_find_groups(struct fuse_block *b) {
     for (int i = 0; g->why_not && g->has_reduction && i < g->n; i++)
       again = g->v[i]->is_wide = true;
   }
-  if (!again)
-    return;
-  unite_members(b);
-  collect_groups(b);
-  for (int k = 0; k < b->n_groups; k++)
-    fuse_weigh(b, &b->groups[k]);
+  if (again) {
+    unite_members(b);
+    collect_groups(b);
+    for (int k = 0; k < b->n_groups; k++)
+      fuse_weigh(b, &b->groups[k]);
+  }
+  for (int k = 0; k < b->n_members; k++)
+    explain_apart(b, &b->members[k]);
 }

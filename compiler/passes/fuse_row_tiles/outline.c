@@ -36,8 +36,8 @@ struct making {
   struct fuse_block *b;
   const struct fuse_group *g;
   int n_out;
-  MlirValue *out;     /* the values that leave the group */
-  struct table kept;  /* a broadcast along the rows -> its tile's first result in SBUF */
+  MlirValue *out;                   /* the values that leave the group */
+  struct table kept;                /* a broadcast along the rows -> its tile's first result in SBUF */
   struct table tiles[FUSE_JAM_MAX]; /* for each part of the present round: a value -> its tile */
 };
 
@@ -201,8 +201,8 @@ static MlirLocation of_group(MlirContext ctx, struct arena *a, const struct fuse
 
 /* Sets what a round covers along dimension d: `size` rows from `offset`, in tiles, or columns.  at: the loop's counter,
  * which stands for the offset, or NULL. */
-static void set_round(struct ir_builder *b, const struct making *m, int d, struct round *r, MlirValue at, int64_t offset,
-                      int64_t size) {
+static void set_round(struct ir_builder *b, const struct making *m, int d, struct round *r, MlirValue at,
+                      int64_t offset, int64_t size) {
   const int64_t tile = d ? size : m->g->tile;
 
   if (!d)
