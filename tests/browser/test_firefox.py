@@ -5,6 +5,7 @@ import re
 import pytest
 import requests
 
+from support.compiler import pipeline
 from support.firefox import Firefox
 from support.own_kernel import SOURCE
 from support.page import KERNEL, SPOT
@@ -47,7 +48,7 @@ def leave(fox):
 
 
 def test_it_opens_on_an_example_that_is_compiled(fox):
-    assert fox.js("() => document.querySelectorAll('#stages .stage').length") == 46
+    assert fox.js("() => document.querySelectorAll('#stages .stage').length") == len(pipeline())
     assert fox.js("() => document.querySelectorAll('#ir-viewer .cm-line').length") > 10
     assert fox.js("() => document.documentElement.scrollWidth <= innerWidth")
 

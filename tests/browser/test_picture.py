@@ -161,7 +161,7 @@ def test_loops_say_their_range_their_rounds_and_whether_they_are_parallel(page):
     compile_source(page, source_of_example("13_"), "attention_loop")
     open_picture(page, "legalize-layout")
     heads = page.locator(".box-loop .box-detail")
-    expect(heads.filter(has_text="0..8 · 8 rounds · parallel")).to_have_count(1)
+    expect(heads.filter(has_text="0..8 · 8 rounds · parallel")).to_have_count(2)  # the zeros, and the heads
     product = page.locator(".box-detail", has_text=re.compile(r"\[d0, d1\] \+= .* × "))
     expect(product).to_have_count(1)
     transposed = page.locator(".box-detail", has_text="%arg0[arg2, d1, d0]")

@@ -3,6 +3,7 @@ import pytest
 import requests
 from playwright.sync_api import expect
 from support.axe import ONLY_CONTRAST, violations
+from support.compiler import pipeline
 from support.marks import few
 from support.paths import EXAMPLES
 from support.payloads import KERNEL, SAMPLE, one_line
@@ -23,7 +24,7 @@ def test_a_link_without_javascript_is_a_note_and_a_readable_view(new_page, serve
     expect(page).to_have_title("My norm · Neuron Kernel Explorer")
     page.get_by_role("link", name="read without it").click()
     expect(page.locator("pre")).to_have_text(RMSNORM.rstrip("\n") + "\n")
-    expect(page.locator("ol li")).to_have_count(46)
+    expect(page.locator("ol li")).to_have_count(len(pipeline()))
     page.get_by_role("link", name="linalg-to-nisa").click()
     expect(page.locator("body")).to_contain_text("nisa.activation")
     page.go_back()
@@ -68,7 +69,7 @@ def test_the_file_of_a_link_works_without_a_network(new_page, page, server, made
     alone.goto(path.as_uri())
     assert asked == [path.as_uri()]
     expect(alone).to_have_title("My norm · Neuron Kernel Explorer")
-    expect(alone.locator("#stages button")).to_have_count(46)
+    expect(alone.locator("#stages button")).to_have_count(len(pipeline()))
     expect(alone.locator("#text .line")).not_to_have_count(0)
     # from the source to the stage
     alone.locator("#stages button", has_text="linalg-to-nisa").click()
@@ -90,7 +91,7 @@ def test_no_text_runs_in_any_view_of_a_link(new_page, page, server, stored, payl
     made = stored.make(source, title=payload.replace("\0", "")[:60], view={"note": payload})
     kept = requests.get(f"{server}/api/v1/snippets/{made['id']}", timeout=60).json()["request"]["source"]
     path = save(page, server, made, tmp_path)
-    for url in (f"{server}{made['raw_url']}", f"{server}{made['url']}?view=plain", f"{server}{made['raw_url']}?stage=44", path.as_uri()):
+    for url in (f"{server}{made['raw_url']}", f"{server}{made['url']}?view=plain", f"{server}{made['raw_url']}?stage=linalg-to-nisa", path.as_uri()):
         view = new_page()
         view.add_init_script(WATCHED)
         view.goto(url)

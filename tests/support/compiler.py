@@ -33,6 +33,11 @@ def pipeline(name="default"):
     return [line for line in text.splitlines() if line.startswith(heads)]
 
 
+def stage_names(name="default"):
+    """The names of the stages in order; a name may occur more than once."""
+    return [line.split('"')[1] for line in pipeline(name)]
+
+
 def dtype(name):
     return np.dtype(getattr(ml_dtypes, name)) if name == "bfloat16" or name.startswith("float8") else np.dtype(name)
 
