@@ -137,7 +137,7 @@ static bool read_member(struct fuse_block *b, struct fuse_node *node, struct fus
   if (m->tile < 1 || m->tile > NISA_PARTITIONS || m->rows <= m->tile)
     return false;
   if (!mlirAttributeIsNull(ir_attr(m->at.layout_op, "given")))
-    *why = "a knob gives its tile or its memory";
+    *why = "a knob or an earlier pass gives its tile or its memory";
   else if (!mlirOperationIsNull(fuse_knob_of(ir_result(op))))
     *why = mlirAttributeIsNull(ir_attr(fuse_knob_of(ir_result(op)), "never")) ? "knob.fuse names its value"
                                                                               : "knob.fuse forbids it";
