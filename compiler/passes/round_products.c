@@ -84,11 +84,21 @@ static bool is_annotation(MlirOperation op) {
   return ir_is(op, "nkipy.layout") || ir_is(op, "nkipy.tile_op");
 }
 
-/* Adds a generic; false if it reads another product, or in another form. */
+static bool is_computation(MlirOperation op, void *user) {
+  (void)user;
+  return ir_is_of(op, "linalg.") && !ir_is(op, "linalg.yield") && !ir_is(op, "linalg.index");
+}
+
+/* The loops compute one operation: not so those that fuse-row-tiles made. */
+static bool is_alone(struct pass_run *run, MlirOperation nest) {
+  return ir_collect(run->arena, nest, is_computation, NULL).n == 1;
+}
+
+/* Adds a generic, in a loop of its own; false if it reads another product, or in another form. */
 static bool add_part(struct rounding *r, MlirOperation op) {
   MlirOperation nest = outermost_loop(op);
   MlirValue product = whole_of(mlirOperationGetOperand(op, 0));
-  if (mlirOperationIsNull(nest) || mlirOperationGetNumResults(nest) != 1)
+  if (mlirOperationIsNull(nest) || mlirOperationGetNumResults(nest) != 1 || !is_alone(r->run, nest))
     return false;
   if (!r->nests.n) {
     r->body = op;
