@@ -13,6 +13,7 @@
 
 #include "driver/compile.h"
 #include "driver/pipeline.h"
+#include "driver/simulate.h"
 #include "driver/stage.h"
 #include "driver/stage_check.h"
 #include "trace/nki/upgrade.h"
@@ -88,6 +89,9 @@ enum status compile_stage(struct path *p, int index);
 void compile_forget_old_program(struct path *p);
 
 /* ---- compile_simulate.c ------------------------------------------------------------------------------------------ */
+
+/* The request for p's last stage, without values of a reference. */
+struct simulate_request compile_simulate_request(const struct path *p);
 
 /* Runs the last stage on the simulated machine, if the job wants that and it can be done, and sends what came out. */
 enum status compile_send_simulation(struct path *p);

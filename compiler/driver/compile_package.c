@@ -53,13 +53,7 @@ static enum status send(struct path *p, struct simulation *s, struct arena *a) {
 
 enum status compile_send_package(struct path *p) {
   struct run *r = p->run;
-  const struct simulate_request rq = {.job = r->job,
-                                      .kernel = p->kernel,
-                                      .number = p->number,
-                                      .module = p->module,
-                                      .stage = &p->before,
-                                      .is_nisa = p->is_nisa,
-                                      .arena = r->arena};
+  const struct simulate_request rq = compile_simulate_request(p);
   struct simulation *s;
   struct arena scratch;
   if (!p->before.def || p->before.index != p->pipeline->n - 1)

@@ -113,21 +113,26 @@ static enum status send_refusal(struct path *p, const char *status, const char *
   return compile_send(p->run, &b);
 }
 
+struct simulate_request compile_simulate_request(const struct path *p) {
+  return (struct simulate_request){.job = p->run->job,
+                                   .kernel = p->kernel,
+                                   .number = p->number,
+                                   .module = p->module,
+                                   .stage = &p->before,
+                                   .is_nisa = p->is_nisa,
+                                   .arena = p->run->arena};
+}
+
 /* Sends the values of the kernel's last stage, and its time: that is known even if the values are not. */
 static enum status send_runs(struct path *p, const char *refused, const char *status) {
   struct run *r = p->run;
-  const struct simulate_request rq = {.job = r->job,
-                                      .kernel = p->kernel,
-                                      .number = p->number,
-                                      .module = p->module,
-                                      .stage = &p->before,
-                                      .is_nisa = p->is_nisa,
-                                      .in = p->checks.in,
-                                      .want = p->checks.want,
-                                      .reference = reference_name(p),
-                                      .arena = r->arena};
+  struct simulate_request rq = compile_simulate_request(p);
   const int first = r->diags.n;
   struct simulation *s;
+
+  rq.in = p->checks.in;
+  rq.want = p->checks.want;
+  rq.reference = reference_name(p);
   struct buf b;
   if (simulate_open(&rq, &r->diags, &s))
     return send_refusal(p, "skipped",
