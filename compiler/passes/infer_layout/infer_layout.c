@@ -36,6 +36,7 @@
 #include "mlir-c/BuiltinAttributes.h"
 
 #include "ir/internal.h"
+#include "passes/lib/scan.h"
 
 /* ---- lookup ----------------------------------------------------------------------------------------------------- */
 
@@ -152,6 +153,31 @@ static bool has_given_tile(const struct infer *f, const struct tiled *t) {
   return false;
 }
 
+/* Gives result r > 0 a layout: only result 0 has a tile_op.  The result before of a scan that nothing else reads and that
+ * starts with a number stays in SBUF between the tiles. */
+static void complete_other(struct infer *f, const struct tiled *t, int r) {
+  MlirValue v = mlirOperationGetResult(t->op, r);
+  struct layout l = layout_read(t->value);
+  struct scan scan;
+  int64_t dims[STRUCTURED_LOOPS_MAX];
+
+  l.n_loop = 0;
+  l.n_tile = ir_shape(v, STRUCTURED_LOOPS_MAX, dims);
+  for (int d = 0; d < l.n_tile; d++) {
+    const int loop = infer_loop(t, t->s.n_inputs + r, d);
+    l.tile[d] = loop < 0 ? 1 : infer_tile(f, t, loop);
+  }
+  const int d = infer_dim(t, t->s.n_inputs + r, t->part);
+  l.partition_dim = d < 0 ? 0 : d;
+  MlirValue first = mlirOperationGetOperand(t->op, t->s.n_inputs + r);
+  MlirOperation fill = ir_defining_op(first);
+  if (!ir_is_used(v) && !mlirOperationIsNull(fill) && ir_is(fill, "linalg.fill") && scan_read(t->op, &scan)) {
+    l.space = MEM_SBUF;
+    layout_write(first, &l, mlirOperationGetLocation(t->op));
+  }
+  layout_write(v, &l, mlirOperationGetLocation(t->op));
+}
+
 static void complete(struct infer *f, struct tiled *t) {
   struct layout l = t->at;
   const bool is_given = l.n_tile || l.n_loop;
@@ -176,10 +202,8 @@ static void complete(struct infer *f, struct tiled *t) {
   layout_write(t->value, &l, mlirOperationGetLocation(t->op));
   if (is_given || t->is_user_space || has_given_tile(f, t))
     ir_set_attr(layout_read(t->value).layout_op, "given", mlirUnitAttrGet(f->run->ir->ctx));
-  struct layout rest = l;
-  rest.n_loop = 0; /* only result 0 has a tile_op */
   for (int r = 1; r < mlirOperationGetNumResults(t->op); r++)
-    layout_write(mlirOperationGetResult(t->op, r), &rest, mlirOperationGetLocation(t->op));
+    complete_other(f, t, r);
   t->at = l;
   infer_explain(f, t, &l, is_given);
 }

@@ -10,7 +10,8 @@
  *
  * Element-wise operations, reductions, transposes and broadcasts get one loop per iterator.  Their operands are copied
  * to SBUF unless they are already there; the destination is always in SBUF.  A broadcast and a gather (a generic that
- * reads a table in its body) read their operands from where they are, which a DMA can do.
+ * reads a table in its body) read their operands from where they are, which a DMA can do.  The tiles of a scan follow each
+ * other, and the result before stays in SBUF.
  *
  * Matmul [tM, tN, tK]:  block_m { A block, transposed, to SBUF; block_n { B block to SBUF; tile_m { tile_n {
  *                         accumulator in PSUM; k { matmul } } } } }
@@ -41,6 +42,7 @@
 #include "passes/knob_driven_tiling/blocks.h"
 #include "passes/knob_driven_tiling/script.h"
 #include "passes/lib/layout.h"
+#include "passes/lib/scan.h"
 
 enum { MATMUL_M_MAX = 128, MATMUL_N_MAX = 512, MATMUL_K_MAX = 128 };
 
@@ -171,7 +173,11 @@ static bool is_empty(const struct structured *s) {
 
 /* Reads the tile of op.  Returns false if op is not to be tiled. */
 static bool read_tiled(MlirOperation op, struct tiled *t, int *n_entries) {
-  if (mlirOperationGetNumResults(op) != 1 || !structured_read(op, &t->s) || !is_tileable(&t->s) || is_empty(&t->s))
+  struct scan scan;
+
+  if (!structured_read(op, &t->s) || !is_tileable(&t->s) || is_empty(&t->s))
+    return false;
+  if (mlirOperationGetNumResults(op) != 1 && (mlirOperationGetNumResults(op) != 2 || !scan_read(op, &scan)))
     return false;
   t->op = op;
   t->op_id = op_id(op);
@@ -267,6 +273,8 @@ static void promote_operands(struct script *s, const struct tiled *t, int h) {
     if (needs_promotion(t, o))
       script_promote(s, h, o, MEM_SBUF);
   script_promote(s, h, t->s.n_inputs, MEM_SBUF);
+  if (t->s.n_inits == 2 && !is_in_sbuf(mlirOperationGetResult(t->op, 1))) /* of a scan, the result before */
+    script_promote(s, h, t->s.n_inputs + 1, MEM_SBUF);
 }
 
 /* Splits h at the first loop, from `dim` on, whose extent the tile does not divide.  Continues with both parts. */

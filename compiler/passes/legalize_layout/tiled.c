@@ -5,6 +5,7 @@
 #include "ir/query.h"
 #include "passes/legalize_layout/legalize_layout.h"
 #include "passes/lib/memrefs.h"
+#include "passes/lib/scan.h"
 
 /* ---- reading --------------------------------------------------------------------------------------------------- */
 
@@ -30,7 +31,8 @@ bool tiled_read(MlirOperation op, struct tiled_op *t) {
   *t = (struct tiled_op){.op = op};
   if (ir_is(op, "memref.copy"))
     return read_copy(op, t);
-  if (!structured_read(op, &s) || s.n_loops > LEGAL_RANK_MAX || s.n_inits != 1)
+  struct scan scan; /* its last operand, the result before, has the same partitions as the result */
+  if (!structured_read(op, &s) || s.n_loops > LEGAL_RANK_MAX || (s.n_inits != 1 && !scan_read(op, &scan)))
     return false;
   t->kind = s.kind;
   t->n_inputs = s.n_inputs;

@@ -19,6 +19,7 @@
 #include "mlir-c/BuiltinTypes.h"
 
 #include "passes/lib/edit.h"
+#include "passes/lib/scan.h"
 #include "passes/linalg_to_nisa/linalg_to_nisa.h"
 
 static MlirValue operand(const struct ln *ln, int k) {
@@ -27,16 +28,7 @@ static MlirValue operand(const struct ln *ln, int k) {
 
 /* ---- operands --------------------------------------------------------------------------------------------------- */
 
-struct generic {
-  struct ln *ln;
-  const struct structured *s;
-  struct ln_walk w;
-  struct ln_body body;
-  MlirOperation yield;
-  struct ln_view *view[STRUCTURED_OPERANDS_MAX]; /* NULL for inputs that are not used */
-};
-
-static enum status begin(struct generic *g, struct ln *ln, const struct structured *s) {
+enum status ln_begin(struct ln_generic *g, struct ln *ln, const struct structured *s) {
   memset(g, 0, sizeof *g);
   g->ln = ln;
   g->s = s;
@@ -66,7 +58,7 @@ static enum status begin(struct generic *g, struct ln *ln, const struct structur
 }
 
 /* Collects the inputs that are views. */
-static int inputs_of(const struct generic *g, struct ln_view **out) {
+static int inputs_of(const struct ln_generic *g, struct ln_view **out) {
   int n = 0;
   for (int k = 0; k < g->s->n_inputs; k++)
     if (g->view[k])
@@ -75,7 +67,7 @@ static int inputs_of(const struct generic *g, struct ln_view **out) {
 }
 
 /* Stores the value v of the body: dst = v. */
-static enum status store(struct generic *g, const struct ln_view *dst, MlirValue v) {
+static enum status store(struct ln_generic *g, const struct ln_view *dst, MlirValue v) {
   struct ln_value *x = ln_value_of(&g->body, v);
   struct ln_view *data;
 
@@ -90,10 +82,10 @@ static enum status store(struct generic *g, const struct ln_view *dst, MlirValue
 /* ---- element-wise ----------------------------------------------------------------------------------------------- */
 
 static enum status lower_elementwise(struct ln *ln, const struct structured *s) {
-  struct generic g;
+  struct ln_generic g;
   struct ln_view *inputs[STRUCTURED_OPERANDS_MAX];
 
-  enum status st = begin(&g, ln, s);
+  enum status st = ln_begin(&g, ln, s);
   if (st)
     return st;
   struct ln_view *dst = g.view[s->n_inputs];
@@ -117,7 +109,7 @@ static enum status lower_elementwise(struct ln *ln, const struct structured *s) 
 /* ---- reductions ------------------------------------------------------------------------------------------------- */
 
 struct reduction {
-  struct generic g;
+  struct ln_generic g;
   const char *op;
   bool is_unsigned;
   MlirOperation combine; /* accumulator `op` element */
@@ -338,7 +330,7 @@ static enum status lower_reduction(struct ln *ln, const struct structured *s) {
   struct ln_view *inputs[STRUCTURED_OPERANDS_MAX], *element, *rows, *part;
 
   memset(&r, 0, sizeof r);
-  enum status st = begin(&r.g, ln, s);
+  enum status st = ln_begin(&r.g, ln, s);
   if (!st)
     st = read_reduction(&r);
   if (st)
@@ -373,5 +365,8 @@ static enum status lower_reduction(struct ln *ln, const struct structured *s) {
 }
 
 enum status ln_lower_structured(struct ln *ln, const struct structured *s) {
+  struct scan scan;
+  if (scan_read(ln->op, &scan))
+    return ln_lower_scan(ln, &scan);
   return s->kind == SK_REDUCTION ? lower_reduction(ln, s) : lower_elementwise(ln, s);
 }

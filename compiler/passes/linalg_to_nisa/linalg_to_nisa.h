@@ -270,6 +270,19 @@ enum status ln_iota(struct ln_walk *w, ln_atoms par, const struct ln_view *dst, 
  * Defines result. */
 enum status ln_target(struct ln_body *b, MlirValue result, ln_atoms atoms, struct ln_view **out);
 
+/* A linalg operation with a body.  ln_begin traces its operands and defines the body's arguments. */
+struct ln_generic {
+  struct ln *ln;
+  const struct structured *s;
+  struct ln_walk w;
+  struct ln_body body;
+  MlirOperation yield;
+  struct ln_view *view[STRUCTURED_OPERANDS_MAX]; /* NULL for inputs that are not used */
+};
+enum status ln_begin(struct ln_generic *g, struct ln *ln, const struct structured *s);
+struct scan;
+enum status ln_lower_scan(struct ln *ln, const struct scan *scan); /* scan.c */
+
 /* An operand of an instruction. */
 struct ln_arg {
   const struct ln_view *view; /* NULL: it is `scalar` */
