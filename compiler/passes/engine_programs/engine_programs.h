@@ -131,6 +131,8 @@ struct ep {
 void ep_assign_queues(struct ep *ep);
 /* The stream that executes op, an instruction other than register_load. */
 int ep_stream_of(struct ep *ep, MlirOperation op);
+/* descriptors.c: how many descriptors a copy between these has. */
+int64_t ep_descriptors(const struct nisa_access *dst, const struct nisa_access *src);
 
 /* read.c: fills the arrays. */
 void ep_read(struct ep *ep);

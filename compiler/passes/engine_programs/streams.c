@@ -13,7 +13,9 @@
  *
  * A trigger that waits also delays the instructions of its engine.  So transfers out are triggered by gpsimd, or by
  * scalar, if one of them computes nothing; otherwise by the one that produced the data, whose trigger needs no wait; and
- * otherwise by the one with less work.
+ * otherwise by the one with less work.  But GpSimd builds each descriptor, while hardware makes those of scalar's triggers.  So
+ * scalar starts all transfers out if they have many short descriptors, and if that and what it computes take it clearly less
+ * time than GpSimd would take.
  */
 #include <assert.h>
 #include <string.h>
@@ -31,6 +33,7 @@ struct work {
   struct table is_written;             /* root in HBM that the kernel writes -> itself */
   struct table loaded_by;              /* root on chip -> one more than the queue of its loads */
   int64_t loaded[2];                   /* bytes, of qSyncIn and qScalarIn */
+  bool is_out_by_scalar;               /* because of the descriptors */
 };
 
 static bool is_instruction(MlirOperation op, void *user) {
@@ -78,6 +81,48 @@ static void survey(struct work *w) {
   }
 }
 
+/* Of the transfers that are not loads. */
+struct outs {
+  int64_t transfers, descriptors;
+};
+
+static struct outs count_outs(struct work *w) {
+  struct outs all = {0};
+
+  for (int k = 0; k < w->ops.n; k++) {
+    struct nisa_instr in;
+    if (engine_of(w->ops.v[k]) != NISA_ENGINE_DMA || !nisa_read(w->ops.v[k], &in, NULL) ||
+        in.def->kind != NISA_DMA_COPY)
+      continue;
+    const struct nisa_access *dst = &in.operand[0], *src = nisa_operand(&in, "src");
+    const bool is_load = mem_is_on_chip(nisa_access_space(dst)) && !mem_is_on_chip(nisa_access_space(src)) &&
+                         !table_get(&w->is_written, root_key(src->base));
+    const int64_t n = executions(w->ep, in.op);
+    if (is_load)
+      continue;
+    all.transfers += n;
+    all.descriptors += n * ep_descriptors(dst, src);
+  }
+  return all;
+}
+
+/* True if scalar should start the transfers out because of their descriptors: if they have several for each partition.  With
+ * one for each, it would take half of the time, which its waiting for data costs again.  On trn1 all descriptors are
+ * prepared. */
+static bool prefers_hardware(struct work *w) {
+  enum {
+    BUILD_NS = 9,   /* GpSimd builds a descriptor */
+    START_NS = 500, /* a trigger with hardware descriptors holds its engine, and so does a short instruction, about */
+    EACH_NS = 1,    /* and for each descriptor */
+    CLEARLY = 3
+  };
+  const struct outs all = count_outs(w);
+  const int64_t software = all.descriptors * BUILD_NS + w->executed[NISA_ENGINE_GPSIMD] * START_NS;
+  const int64_t hardware = all.descriptors * EACH_NS + (all.transfers + w->executed[NISA_ENGINE_SCALAR]) * START_NS;
+
+  return w->ep->run->target != TARGET_TRN1 && CLEARLY * hardware < software;
+}
+
 static int find_stream(struct ep *ep, const char *name, int on, const char *why) {
   for (int k = 0; k < ep->n_streams; k++)
     if (!strcmp(ep->streams[k].name, name))
@@ -94,7 +139,10 @@ static int queue_out(struct work *w, MlirValue src) {
   const char *why = gpsimd && scalar ? "what engines computed; it has less to do"
                                      : "what engines computed; it computes nothing itself";
   bool by_scalar = 2 * scalar < gpsimd; /* a transfer that GpSimd triggers starts in about half of the time */
-  if (gpsimd && scalar && (from == NISA_ENGINE_GPSIMD || from == NISA_ENGINE_SCALAR)) {
+  if (w->is_out_by_scalar) {
+    by_scalar = true;
+    why = "what engines computed, in short descriptors, which GpSimd would build one by one";
+  } else if (gpsimd && scalar && (from == NISA_ENGINE_GPSIMD || from == NISA_ENGINE_SCALAR)) {
     by_scalar = from == NISA_ENGINE_SCALAR;
     why = "what it computed itself";
   }
@@ -172,6 +220,7 @@ void ep_assign_queues(struct ep *ep) {
     ep->streams[e] = (struct ep_stream){.name = engines[e], .on = e};
   ep->n_streams = EP_ENGINES;
   survey(&w);
+  w.is_out_by_scalar = prefers_hardware(&w);
   for (int k = 0; k < w.ops.n; k++) {
     MlirOperation op = w.ops.v[k];
     if (engine_of(op) == NISA_ENGINE_DMA)
