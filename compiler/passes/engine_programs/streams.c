@@ -2,7 +2,7 @@
  *
  *     qSyncIn      loads: from HBM that the kernel does not write, to the chip.  Triggered by sync, which has nothing
  *                  else to do, so that loads run ahead as far as there is memory.
- *     qScalarIn    if scalar computes nothing and starts no stores, half of the loads: those of one buffer stay in one
+ *     qScalarIn    if scalar and gpsimd compute nothing, half of the loads: those of one buffer stay in one
  *                  queue, and each buffer goes to the queue with fewer bytes.  So one operand is loaded while the queue of
  *                  the other one waits.
  *     qGpsimdOut   everything that depends on computed data: stores, copies on chip, loads from HBM that the kernel has
@@ -157,7 +157,7 @@ static int64_t bytes_of(struct ep *ep, MlirOperation op, const struct nisa_acces
 
 static int queue_in(struct work *w, MlirOperation op, const struct nisa_access *dst) {
   const void *root = root_key(dst->base);
-  const bool is_shared = !w->executed[NISA_ENGINE_SCALAR] && !w->executed[NISA_ENGINE_GPSIMD]; /* that one stores */
+  const bool is_shared = !w->executed[NISA_ENGINE_SCALAR] && !w->executed[NISA_ENGINE_GPSIMD];
   const int known = (int)(intptr_t)table_get(&w->loaded_by, root) - 1;
   const bool by_scalar = known >= 0 ? known : is_shared && w->loaded[1] < w->loaded[0];
   table_put(&w->loaded_by, root, (void *)(intptr_t)(by_scalar + 1));
