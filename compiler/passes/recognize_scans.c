@@ -7,7 +7,8 @@
  *                                                              ==>  %y, %last = linalg.generic … reduction (lib/scan.h)
  *
  * The three take n products, log2(n) passes and n operations for each element; a scan takes one operation.  The scan runs
- * along the last dimension of a matrix.  Another dimension is moved there by a transpose, which the product had already.
+ * along the last dimension of a matrix.  Another dimension is moved there by a transpose, which the product had already;
+ * where doubling or windows would get two transposes that take longer than they do, they stay.
  *
  * What changes: the results of a sum are added in NumPy's order, one after the other; those of doubling are no longer
  * combined in pairs.  An infinity or NaN no longer spoils the results before it, as it does in the product.  Only floats of 16
@@ -32,6 +33,7 @@ struct found {
   const char *combine; /* the operation of arith */
   double initial;
   const char *was; /* what it was written as, for the remark */
+  int64_t passes;  /* over x as it was written; 0: more than any scan takes */
 };
 
 static bool is_annotated(MlirValue v) {
@@ -98,7 +100,9 @@ static MlirOperation body_of(MlirValue v, const char *name) {
 /* The dimension whose index v has in every element; -1 if v is something else. */
 static int index_dim(MlirValue v) {
   MlirOperation op = ir_defining_op(v);
-  if (mlirOperationIsNull(op) || !ir_is(op, "linalg.generic"))
+  struct structured s;
+  if (mlirOperationIsNull(op) || !ir_is(op, "linalg.generic") || !structured_read(op, &s) || s.n_inits != 1 ||
+      !mlirAffineMapIsIdentity(s.maps[s.n_inputs]))
     return -1;
   MlirOperation cast = ir_defining_op(mlirOperationGetOperand(mlirBlockGetTerminator(ir_body(op)), 0));
   if (mlirOperationIsNull(cast) || !ir_is(cast, "arith.index_cast"))
@@ -218,6 +222,7 @@ static bool find_doubling(MlirOperation op, struct found *f) {
   for (; step >= 1; step /= 2) {
     struct found now = *f;
     v = doubled(v, axis, step, &combine);
+    now.passes++;
     if (mlirValueIsNull(v) || !read_operator(name_of(combine), &now) ||
         (f->combine && strcmp(f->combine, now.combine) != 0))
       return false;
@@ -289,7 +294,7 @@ static bool find_window(MlirOperation op, struct found *f) {
     is_out |= mlirValueEqual(mlirOperationGetOperand(body, k), mlirBlockGetArgument(ir_body(op), 2));
   }
   const int64_t n = dims[axis];
-  *f = (struct found){.axis = axis, .was = "windows that begin at the first element"};
+  *f = (struct found){.axis = axis, .was = "windows that begin at the first element", .passes = n};
   if (!is_in || !is_out || !read_operator(name_of(body), f) ||
       !is_cut(put, "tensor.insert_slice", rank, dims, axis, n - 1, n) ||
       !fill_number(mlirOperationGetOperand(put, 1), &dest, &before) ||
@@ -302,29 +307,49 @@ static bool find_window(MlirOperation op, struct found *f) {
 
 /* ---- the pass --------------------------------------------------------------------------------------------------- */
 
-/* Sets p to the order that exchanges `axis` with the last dimension; it is its own inverse.  to: the extents of x then. */
-static void exchange(int rank, int axis, const int64_t *dims, int64_t *p, int64_t *to) {
-  for (int d = 0; d < rank; d++)
-    p[d] = d == axis ? rank - 1 : d == rank - 1 ? axis : d;
-  for (int d = 0; d < rank; d++)
-    to[d] = dims[p[d]];
+/* x as [before, along, after], by the dimensions before and after the axis. */
+struct around {
+  int64_t before, along, after;
+};
+
+static struct around look_around(const struct found *f) {
+  int64_t dims[STRUCTURED_LOOPS_MAX];
+  const int rank = ir_shape(f->x, STRUCTURED_LOOPS_MAX, dims);
+  struct around a = {1, dims[f->axis], 1};
+
+  for (int d = 0; d < f->axis; d++)
+    a.before *= dims[d];
+  for (int d = f->axis + 1; d < rank; d++)
+    a.after *= dims[d];
+  return a;
+}
+
+/* True if the scan is faster than the passes over x as it is written, with the two transposes that bring the axis to the
+ * end.  Those of a matrix take about as long as four passes, those of many small ones several times as long. */
+static bool is_worth_turning(const struct found *f) {
+  enum { OF_ONE = 4, OF_MANY = 16 };
+  const struct around a = look_around(f);
+  return !f->passes || a.after == 1 || f->passes >= (a.before == 1 ? OF_ONE : OF_MANY);
 }
 
 /* Makes the scan of f->x: of a matrix whose rows it runs along. */
 static MlirValue make(struct ir_builder *b, const struct found *f) {
-  int64_t dims[STRUCTURED_LOOPS_MAX], to[STRUCTURED_LOOPS_MAX], p[STRUCTURED_LOOPS_MAX], rows = 1;
-  const int rank = ir_shape(f->x, STRUCTURED_LOOPS_MAX, dims);
-  const bool is_turned = f->axis != rank - 1;
+  static const int64_t of_one[] = {1, 0}, of_many[] = {0, 2, 1};
+  int64_t dims[STRUCTURED_LOOPS_MAX];
+  const int rank = ir_shape(f->x, STRUCTURED_LOOPS_MAX, dims), n = look_around(f).before == 1 ? 2 : 3;
+  const struct around a = look_around(f);
+  const int64_t from[] = {a.before, a.along, a.after}, to[] = {a.before, a.after, a.along};
+  const int64_t *p = n == 2 ? of_one : of_many;
+  const bool is_turned = a.after != 1;
   MlirValue x = f->x;
 
-  exchange(rank, f->axis, dims, p, to);
-  for (int d = 0; d < rank - 1; d++)
-    rows *= to[d];
   if (is_turned)
-    x = ir_result(ir_transpose(b, x, rank, p));
-  x = edit_reshape(b, x, 2, (int64_t[]){rows, to[rank - 1]});
-  x = edit_reshape(b, scan_build(b, x, f->combine, f->initial), rank, to);
-  return is_turned ? ir_result(ir_transpose(b, x, rank, p)) : x;
+    x = ir_result(ir_transpose(b, edit_reshape(b, x, n, from + 3 - n), n, p));
+  x = edit_reshape(b, x, 2, (int64_t[]){a.before * a.after, a.along});
+  x = scan_build(b, x, f->combine, f->initial);
+  if (is_turned)
+    x = ir_result(ir_transpose(b, edit_reshape(b, x, n, to + 3 - n), n, p));
+  return edit_reshape(b, x, rank, dims);
 }
 
 static bool find(MlirOperation op, struct found *f) {
@@ -336,6 +361,8 @@ static bool find(MlirOperation op, struct found *f) {
     if (dims[d] < 1)
       return false;
   MlirType t = ir_value_element(f->x);
+  if (!is_worth_turning(f))
+    return false;
   return mlirTypeIsAF32(t) || mlirTypeIsABF16(t) || mlirTypeIsAF16(t); /* 8-bit floats lack infinities */
 }
 

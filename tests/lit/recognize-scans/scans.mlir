@@ -77,15 +77,35 @@ func.func @other_triangle(%x: tensor<4x6xf32>) -> tensor<4x6xf32> {
   return %y : tensor<4x6xf32>
 }
 
-// Doubling along the first dimension, steps 1 and 2: the operand is transposed, and nothing of the steps is left.
+// Doubling along the last dimension, steps 1 and 2: nothing of the steps is left.
 // CHECK-LABEL: func.func @doubling(
-// CHECK:         %[[T:.*]] = linalg.transpose ins(%arg0 : tensor<3x5xf32>) {{.*}} permutation = [1, 0]
-// CHECK:         %[[Y:.*]]:2 = linalg.generic {{.*}} ins(%[[T]] : tensor<5x3xf32>)
+// CHECK:         %[[Y:.*]]:2 = linalg.generic {{.*}} ins(%arg0 : tensor<5x3xf32>)
 // CHECK:           arith.maximumf
 // CHECK-NOT:     tensor.insert_slice
-// CHECK:         %[[Z:.*]] = linalg.transpose ins(%[[Y]]#0
-// CHECK:         return %[[Z]]
-func.func @doubling(%x: tensor<3x5xf32>) -> tensor<3x5xf32> {
+// CHECK:         return %[[Y]]#0
+func.func @doubling(%x: tensor<5x3xf32>) -> tensor<5x3xf32> {
+  %e = tensor.empty() : tensor<5x3xf32>
+  %e2 = tensor.empty() : tensor<5x2xf32>
+  %e1 = tensor.empty() : tensor<5x1xf32>
+  %h = tensor.extract_slice %x[0, 0] [5, 1] [1, 1] : tensor<5x3xf32> to tensor<5x1xf32>
+  %t = tensor.extract_slice %x[0, 1] [5, 2] [1, 1] : tensor<5x3xf32> to tensor<5x2xf32>
+  %b = tensor.extract_slice %x[0, 0] [5, 2] [1, 1] : tensor<5x3xf32> to tensor<5x2xf32>
+  %m = linalg.max ins(%t, %b : tensor<5x2xf32>, tensor<5x2xf32>) outs(%e2 : tensor<5x2xf32>) -> tensor<5x2xf32>
+  %p = tensor.insert_slice %h into %e[0, 0] [5, 1] [1, 1] : tensor<5x1xf32> into tensor<5x3xf32>
+  %w = tensor.insert_slice %m into %p[0, 1] [5, 2] [1, 1] : tensor<5x2xf32> into tensor<5x3xf32>
+  %h1 = tensor.extract_slice %w[0, 0] [5, 2] [1, 1] : tensor<5x3xf32> to tensor<5x2xf32>
+  %t1 = tensor.extract_slice %w[0, 2] [5, 1] [1, 1] : tensor<5x3xf32> to tensor<5x1xf32>
+  %b1 = tensor.extract_slice %w[0, 0] [5, 1] [1, 1] : tensor<5x3xf32> to tensor<5x1xf32>
+  %m1 = linalg.max ins(%t1, %b1 : tensor<5x1xf32>, tensor<5x1xf32>) outs(%e1 : tensor<5x1xf32>) -> tensor<5x1xf32>
+  %p1 = tensor.insert_slice %h1 into %e[0, 0] [5, 2] [1, 1] : tensor<5x2xf32> into tensor<5x3xf32>
+  %y = tensor.insert_slice %m1 into %p1[0, 2] [5, 1] [1, 1] : tensor<5x1xf32> into tensor<5x3xf32>
+  return %y : tensor<5x3xf32>
+}
+
+// Along the first one, two transposes would take longer than two steps.
+// CHECK-LABEL: func.func @few_steps(
+// CHECK-COUNT-2: linalg.max
+func.func @few_steps(%x: tensor<3x5xf32>) -> tensor<3x5xf32> {
   %e = tensor.empty() : tensor<3x5xf32>
   %e2 = tensor.empty() : tensor<2x5xf32>
   %e1 = tensor.empty() : tensor<1x5xf32>
