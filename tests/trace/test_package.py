@@ -591,8 +591,23 @@ def test_kernels_are_tested_in_nkigens_modes():
         run_kernel_test(tiled, modes=Mode.FILECHECK, check_patterns="CHECK: nisa.nothing\n")
     with pytest.raises(AssertionError, match="nisa.nothing"):
         run_kernel_test(tiled, modes=Mode.STRING_CHECK, check_ir_contains=["nisa.nothing"])
-    with pytest.raises(RuntimeError, match="neither the vendor's simulator nor"):
-        run_kernel_test(tiled, modes=Mode.BIR_SIM)
+    with pytest.raises(RuntimeError, match="there is no Neuron device: HW cannot run"):
+        run_kernel_test(tiled, modes=Mode.HW)
+
+
+def test_nkigens_simulation_runs_the_instructions(monkeypatch):
+    from nkigen.testing import Mode, run_kernel_test
+
+    run_kernel_test(tiled, modes=Mode.BIR_SIM, rtol=1e-3, atol=1e-3)
+    monkeypatch.setenv("NKX_DEVICE", "sim")
+    run_kernel_test(tiled, modes=Mode.HW | Mode.BIR_SIM, rtol=1e-3, atol=1e-3)
+
+    @trace(input_specs=[((4, 4), "f32")])
+    def other(x):
+        return x + (1 if isinstance(x, np.ndarray) else 2)
+
+    with pytest.raises(AssertionError, match="other, output0, instructions"):
+        run_kernel_test(other, modes=Mode.BIR_SIM)
 
 
 def test_an_array_that_a_kernel_filled_is_a_traced_argument():
