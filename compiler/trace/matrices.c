@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "trace/args.h"
+#include "trace/complex.h"
 #include "trace/compose.h"
 #include "trace/refuse.h"
 #include "trace/tensor.h"
@@ -182,6 +183,8 @@ PyObject *op_norm(struct tracer *tr, const struct op_def *op, PyObject *args, Py
   ord = ord == Py_None ? NULL : ord;
   axis = axis == Py_None ? NULL : axis;
   hlo_val x = as_float(tr, operand_alone(tr, a));
+  if (val_is_complex(x)) /* norms depend on magnitudes */
+    x = un(tr, HLO_ABS, x);
   if (!x || !args_flag(keep, &keepdims) || !args_axes(axis, x->shape.rank, mask) ||
       (ord && !read_order(ord, &p, &is_fro)))
     return NULL;
@@ -229,7 +232,7 @@ PyObject *op_inner(struct tracer *tr, const struct op_def *op, PyObject *args, P
   if (!PyArg_ParseTupleAndKeywords(args, kw, "OO|$O", names, &a, &b, &axis) ||
       !operand_read_pair(tr, a, b, DT_NONE, xy))
     return NULL;
-  hlo_val x = xy[0], y = xy[1];
+  hlo_val x = op->arg.n ? val_conjugate(tr, xy[0]) : xy[0], y = xy[1];
   if (op->arg.n == 2) {
     hlo_val p = val_arith(tr, OP_MULTIPLY, x, y);
     if (!p)

@@ -17,6 +17,7 @@
 
 struct loop;
 struct nki_program;
+struct op_def;
 struct ranges;
 
 struct tracer {
@@ -26,6 +27,7 @@ struct tracer {
   struct diags *ds;
   PyFrameObject *base; /* the frame that started the trace, or NULL */
   uint64_t serial;
+  const struct op_def *op; /* the operation that is running, or NULL */
   struct loop *loop;     /* the innermost loop whose body is running, or NULL */
   uint64_t n_loops;      /* number of loops begun so far */
   PyObject *arrays;      /* weak references to NumPy arrays that have become tensors (array.c) */
