@@ -5,6 +5,7 @@
  */
 #include <assert.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "trace/args.h"
@@ -139,9 +140,12 @@ static hlo_val vector_norm(struct tracer *tr, hlo_val x, double p, const bool ma
 
 /* Order 1 is the largest column sum and inf the largest row sum; -1 and -inf are the smallest sums. */
 static hlo_val matrix_norm(struct tracer *tr, hlo_val x, double p, int row, int col, bool keepdims) {
-  if (fabs(p) != 1 && !isinf(p))
+  if (fabs(p) != 1 && !isinf(p)) {
+    char order[32];
+    snprintf(order, sizeof order, "%g", p); /* CPython's formats have no %g */
     return trace_refuse(DG_UNSUPPORTED_OP, "use ord=None, \"fro\", 1, -1, np.inf or -np.inf",
-                        "the matrix norm of order %g needs singular values, which is not supported", p);
+                        "the matrix norm of order %s needs singular values, which is not supported", order);
+  }
   bool sum[HLO_RANK_MAX] = {0};
   int over = isinf(p) ? col : row, other = isinf(p) ? row : col;
   sum[over] = true;

@@ -54,6 +54,9 @@ static bool common(struct tracer *tr, const struct op_def *op, PyObject *a, PyOb
   if (dtype && dtype != Py_None && (r->dtype = dtype_from_py(dtype)) == DT_NONE)
     return false;
   r->x = operand_alone(tr, a);
+  if (val_is_complex(r->x) && r->dtype != DT_NONE && r->dtype != DT_BOOL && !dtype_is_complex(r->dtype))
+    return trace_refuse(DG_DTYPE_PROMOTION, "reduce a part: x.real, x.imag or np.abs(x)",
+                        "%s of complex numbers cannot have dtype=%s", op->name, dtype_numpy_name(r->dtype));
   return r->x && args_axes(axis, r->x->shape.rank, r->mask) && args_flag(keepdims, &r->keepdims);
 }
 
@@ -167,7 +170,7 @@ PyObject *op_mean(struct tracer *tr, const struct op_def *op, PyObject *args, Py
       !common(tr, op, a, axis, dtype, out, keep, where, &r))
     return NULL;
   enum dtype t = mean_dtype(&r, &result);
-  if (!dtype_is_inexact(t) || dtype_kind(t) < dtype_kind(r.x->shape.dtype))
+  if (!dtype_is_inexact(t))
     return trace_refuse(DG_UNSUPPORTED_DTYPE, "leave dtype= out and convert the result",
                         "mean with dtype=%s is not supported", dtype_numpy_name(t));
   hlo_val sum = accumulate(tr, HLO_ADD, &r, r.x, t);
@@ -177,7 +180,7 @@ PyObject *op_mean(struct tracer *tr, const struct op_def *op, PyObject *args, Py
 static PyObject *variance(struct tracer *tr, const struct reduction *given, double ddof, bool root) {
   struct reduction r = *given;
   enum dtype result, t = mean_dtype(&r, &result);
-  if (!dtype_is_inexact(t) || dtype_kind(t) < dtype_kind(r.x->shape.dtype))
+  if (!dtype_is_inexact(t))
     return trace_refuse(DG_UNSUPPORTED_DTYPE, "leave dtype= out and convert the result",
                         "var with dtype=%s is not supported", dtype_numpy_name(t));
   double n = (double)reduced_count(&r);

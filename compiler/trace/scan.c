@@ -46,6 +46,9 @@ static PyObject *running(struct tracer *tr, const char *func, enum op_id which, 
   hlo_val x = operand_alone(tr, a);
   if (!x || (dtype && dtype != Py_None && (t = dtype_from_py(dtype)) == DT_NONE))
     return NULL;
+  if (val_is_complex(x) && t != DT_NONE && !dtype_is_complex(t))
+    return trace_refuse(DG_DTYPE_PROMOTION, "take a part first: x.real, x.imag or np.abs(x)",
+                        "%s of complex numbers cannot have dtype=%s", func, dtype_numpy_name(t));
   if (!axis || axis == Py_None)
     x = val_flat(tr, x);
   else if (!args_axis(axis, x->shape.rank, &at))

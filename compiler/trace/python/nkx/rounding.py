@@ -253,6 +253,8 @@ class Rounded(np.ndarray):
             return func(*_map(args, _bare), **{k: _map(v, _bare) for k, v in kwargs.items()})
         dtype = kwargs.get("dtype")
         t = _traced(np.dtype(dtype)) if dtype is not None else _float_type(args, tuple(kwargs.values()))
+        if func.__module__ == "numpy.fft" and name not in _MOVING:
+            t = _F32  # the trace transforms float32
         if dtype is not None and t in _NARROW:
             kwargs = {**kwargs, "dtype": np.float32}
         out = kwargs.get("out")
