@@ -32,8 +32,8 @@ static void fill_kernel(struct arena *a, struct hlo_module *m, struct trace_kern
     k->inputs[i] =
         (struct trace_tensor){m->entry->params[i]->name, hlo_complex_shape(a, &m->entry->params[i]->shape), -1, false};
   for (int i = 0; i < k->n_outputs; i++)
-    k->outputs[i] = (struct trace_tensor){m->output_names[i],
-                                          hlo_complex_shape(a, is_tuple ? &root->shape.elems[i] : &root->shape), -1, false};
+    k->outputs[i] = (struct trace_tensor){
+        m->output_names[i], hlo_complex_shape(a, is_tuple ? &root->shape.elems[i] : &root->shape), -1, false};
   for (int i = 0; i < m->n_aliases; i++)
     k->outputs[m->aliases[i].output_index].alias_of = m->aliases[i].param_index;
 }
@@ -79,7 +79,8 @@ static bool read_tensor(struct arena *a, MlirType t, bool is_nisa, const char *n
   const int rank = (int)mlirShapedTypeGetRank(t);
   for (int k = 0; k < rank; k++)
     dims[k] = mlirShapedTypeGetDimSize(t, k);
-  *out = (struct trace_tensor){name, hlo_shape_array(a, dtype_of(mlirShapedTypeGetElementType(t)), rank, dims), -1, false};
+  *out =
+      (struct trace_tensor){name, hlo_shape_array(a, dtype_of(mlirShapedTypeGetElementType(t)), rank, dims), -1, false};
   return out->shape.dtype != DT_NONE && hlo_shape_elements(&out->shape) >= 0;
 }
 

@@ -18,11 +18,12 @@ hlo_val hlo_complex_part(struct hlo_builder *b, enum hlo_op part, hlo_val x) {
 }
 
 hlo_val hlo_fft(struct hlo_builder *b, hlo_val x, enum hlo_fft kind, int n, const int64_t *lengths) {
-  return hlo_build_append(b, NULL,
-                          &(struct hlo_instr){.op = HLO_FFT,
-                                              .n_operands = 1,
-                                              .operands = &x,
-                                              .attrs = &(struct hlo_attrs){.fft_type = kind, .fft_length = {n, lengths}}});
+  return hlo_build_append(
+      b, NULL,
+      &(struct hlo_instr){.op = HLO_FFT,
+                          .n_operands = 1,
+                          .operands = &x,
+                          .attrs = &(struct hlo_attrs){.fft_type = kind, .fft_length = {n, lengths}}});
 }
 
 hlo_val hlo_reverse(struct hlo_builder *b, hlo_val x, int n, const int64_t *dimensions) {

@@ -119,7 +119,8 @@ hlo_val val_complex_product(struct tracer *tr, hlo_val x, int axis) {
 hlo_val val_complex_tanh(struct tracer *tr, hlo_val x) {
   hlo_val a = val_real(tr, x), b = val_imag(tr, x), t = un(tr, HLO_TANH, a), s = un(tr, HLO_SIN, b),
           c = un(tr, HLO_COS, b);
-  hlo_val ts = bin(tr, HLO_MULTIPLY, t, s), d = bin(tr, HLO_ADD, bin(tr, HLO_MULTIPLY, c, c), bin(tr, HLO_MULTIPLY, ts, ts));
+  hlo_val ts = bin(tr, HLO_MULTIPLY, t, s),
+          d = bin(tr, HLO_ADD, bin(tr, HLO_MULTIPLY, c, c), bin(tr, HLO_MULTIPLY, ts, ts));
   /* 1 - t² as 1 / cosh², which keeps its digits where t is close to 1 */
   hlo_val cosh = unary_cosh(tr, sel(tr, cmp_k(tr, HLO_LT, un(tr, HLO_ABS, a), 20), a, val_like(tr, a, 20)));
   hlo_val rest = bin(tr, HLO_DIVIDE, bin(tr, HLO_MULTIPLY, s, c), bin(tr, HLO_MULTIPLY, cosh, cosh));

@@ -15,7 +15,7 @@ static inline bool val_is_complex(hlo_val x) {
 hlo_val val_real(struct tracer *tr, hlo_val x);
 hlo_val val_imag(struct tracer *tr, hlo_val x);
 hlo_val val_complex(struct tracer *tr, hlo_val re, hlo_val im);
-hlo_val val_conjugate(struct tracer *tr, hlo_val x); /* a real value itself */
+hlo_val val_conjugate(struct tracer *tr, hlo_val x);       /* a real value itself */
 hlo_val val_scale(struct tracer *tr, hlo_val x, double k); /* a complex value times a real number */
 /* x to a whole power, by multiplications. */
 hlo_val val_whole_power(struct tracer *tr, hlo_val x, long long n);

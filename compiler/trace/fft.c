@@ -135,8 +135,7 @@ static bool read_norm(PyObject *o, struct transform *f) {
   f->norm = text && strcmp(text, "ortho") == 0 ? NORM_ORTHO : NORM_FORWARD;
   if (f->norm == NORM_ORTHO || (text && strcmp(text, "forward") == 0))
     return true;
-  trace_refuse(DG_BAD_ARGUMENT, NULL,
-               "Invalid norm value %S; should be \"backward\", \"ortho\" or \"forward\".", o);
+  trace_refuse(DG_BAD_ARGUMENT, NULL, "Invalid norm value %S; should be \"backward\", \"ortho\" or \"forward\".", o);
   return false;
 }
 
@@ -190,7 +189,8 @@ PyObject *op_fft(struct tracer *tr, const struct op_def *op, PyObject *args, PyO
   if ((n && n != Py_None && !args_int(n, "n", &f.lengths[0])) || !check_lengths(&f))
     return NULL;
   if (op->arg.n & FFT_SWAPPED) { /* hfft(a) is n irfft(conj(a)), ihfft(a) is conj(rfft(a)) / n */
-    static const int other[] = {[NORM_BACKWARD] = NORM_FORWARD, [NORM_ORTHO] = NORM_ORTHO, [NORM_FORWARD] = NORM_BACKWARD};
+    static const int other[] = {
+        [NORM_BACKWARD] = NORM_FORWARD, [NORM_ORTHO] = NORM_ORTHO, [NORM_FORWARD] = NORM_BACKWARD};
     f.norm = other[f.norm];
     x = f.kind & FFT_INVERSE ? val_conjugate(tr, x) : x;
   }

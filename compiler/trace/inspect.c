@@ -91,9 +91,9 @@ static PyObject *tensor_dict(const struct trace_tensor *t) {
 }
 
 static PyObject *array_object(const struct trace_array *v, bool is_complex) {
-  PyObject *a = PyArray_NewFromDescr(&PyArray_Type, dtype_descr(is_complex ? DT_C64 : v->shape.dtype),
-                                     v->shape.rank - is_complex,
-                                     (npy_intp *)(uintptr_t)v->shape.dims, NULL, NULL, 0, NULL);
+  PyObject *a =
+      PyArray_NewFromDescr(&PyArray_Type, dtype_descr(is_complex ? DT_C64 : v->shape.dtype), v->shape.rank - is_complex,
+                           (npy_intp *)(uintptr_t)v->shape.dims, NULL, NULL, 0, NULL);
   if (a)
     memcpy(PyArray_DATA((PyArrayObject *)a), v->data, (size_t)PyArray_NBYTES((PyArrayObject *)a));
   return a;

@@ -82,9 +82,9 @@ enum status trace_npz_read(struct arena *a, const char *path, int n, const struc
 }
 
 static PyObject *as_array(const struct trace_array *x, bool is_complex) {
-  PyObject *a = PyArray_NewFromDescr(&PyArray_Type, dtype_descr(is_complex ? DT_C64 : x->shape.dtype),
-                                     x->shape.rank - is_complex,
-                                     (npy_intp *)(uintptr_t)x->shape.dims, NULL, NULL, 0, NULL);
+  PyObject *a =
+      PyArray_NewFromDescr(&PyArray_Type, dtype_descr(is_complex ? DT_C64 : x->shape.dtype), x->shape.rank - is_complex,
+                           (npy_intp *)(uintptr_t)x->shape.dims, NULL, NULL, 0, NULL);
   if (a)
     memcpy(PyArray_DATA((PyArrayObject *)a), x->data, (size_t)PyArray_NBYTES((PyArrayObject *)a));
   return a;

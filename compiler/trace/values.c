@@ -193,14 +193,14 @@ static PyObject *copy_input(const struct trace_array *in, bool is_complex) {
 static PyObject *wrap_input(const struct trace_array *in, bool is_complex, enum precision precision, bool is_written) {
   const enum dtype t = in->shape.dtype;
   const bool is_wider = precision == IN_DOUBLE || (precision == AS_NUMPY && is_narrow(t) && t != DT_F16);
-  PyObject *a = is_written && !(is_wider && dtype_is_float(t)) ? copy_input(in, is_complex)
-                                                                    : share_input(in, is_complex);
+  PyObject *a =
+      is_written && !(is_wider && dtype_is_float(t)) ? copy_input(in, is_complex) : share_input(in, is_complex);
   if (precision == ROUNDED)
     return wrap_rounded(a);
   if (a && dtype_is_float(t) && is_wider) {
     PyObject *wide = PyArray_Cast((PyArrayObject *)a, precision != IN_DOUBLE ? NPY_FLOAT32
-                                                      : is_complex          ? NPY_COMPLEX128
-                                                                            : NPY_FLOAT64);
+                                                      : is_complex           ? NPY_COMPLEX128
+                                                                             : NPY_FLOAT64);
     Py_DECREF(a);
     a = wide;
   }

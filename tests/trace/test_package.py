@@ -595,6 +595,22 @@ def test_kernels_are_tested_in_nkigens_modes():
         run_kernel_test(tiled, modes=Mode.HW)
 
 
+def complex_kernel(x):
+    x[0] = x[1] * 2j
+    return np.fft.fft(x), x.real + 1
+
+
+def test_complex_numbers_are_numpys_in_ordinary_python():
+    for stage in (None, "trace", "canonicalize-loop-step"):
+        verify_against_numpy(trace(input_specs=[((4, 6), "c64")])(complex_kernel), stop_after=stage, rtol=1e-4, atol=1e-4)
+    x = (draw(4, 6) + 1j * draw(4, 6)).astype(np.complex64)
+    want = x.copy()
+    wanted = complex_kernel(want)
+    for got, w in zip([*baremetal_jit(complex_kernel)(x), x], [*wanted, want], strict=True):
+        assert got.dtype == w.dtype
+        np.testing.assert_allclose(got, w, rtol=1e-4, atol=1e-4)
+
+
 def test_nkigens_simulation_runs_the_instructions(monkeypatch):
     from nkigen.testing import Mode, run_kernel_test
 

@@ -10,6 +10,8 @@ __all__ = ["LLVMModule", "verify_against_numpy"]
 def _random(info, rng):
     if info.dtype.kind in "biu":
         return rng.randint(0, 2 if info.dtype.kind == "b" else 4, info.shape).astype(info.dtype)
+    if info.dtype.kind == "c":
+        return np.asarray(rng.rand(*info.shape) + 1j * rng.rand(*info.shape)).astype(info.dtype)
     return np.asarray(rng.rand(*info.shape)).astype(info.dtype)
 
 
@@ -17,7 +19,7 @@ def _tolerance(dtype):
     """(rtol, atol): a few roundings of the type, since sums are taken in another order."""
     if dtype.kind in "biu":
         return 0, 0
-    eps = float(package.ml_dtypes.finfo(dtype).eps)
+    eps = float(package.ml_dtypes.finfo(np.float32 if dtype.kind == "c" else dtype).eps)
     return 64 * eps, 32 * eps
 
 
@@ -47,8 +49,9 @@ def verify_against_numpy(kernel, inputs=None, stop_after=None, rtol=None, atol=N
         want = copies[info.alias_of] if info.alias_of >= 0 else np.asarray(returned[k])
         assert want.shape == info.shape, f"{info.name} has shape {info.shape}, with NumPy {want.shape}"
         r, a = _tolerance(info.dtype)
-        np.testing.assert_allclose(got[k].astype(np.float64), want.astype(np.float64), rtol=r if rtol is None else rtol,
-                                   atol=a * max(1, np.max(np.abs(want.astype(np.float64)), initial=0))
+        wide = np.complex128 if info.dtype.kind == "c" else np.float64
+        np.testing.assert_allclose(got[k].astype(wide), want.astype(wide), rtol=r if rtol is None else rtol,
+                                   atol=a * max(1, np.max(np.abs(want.astype(wide)), initial=0))
                                    if atol is None else atol,
                                    err_msg=f"{code.name}, {info.name}, {'instructions' if is_simulated else stop_after or 'linalg'}")
     return got
