@@ -142,6 +142,10 @@ static bool make_parameters(struct trace_program *program, struct tracer *tr, co
   for (int i = 0; i < k->n_params; i++) {
     const struct kparam *p = &k->params[i];
     tr->b.locs = src_locs_one(tr->a, kernel_param_loc(program, k, p->name));
+    if (dtype_is_complex(p->dtype) && p->rank == HLO_RANK_MAX)
+      return trace_refuse(DG_UNSUPPORTED_DTYPE, "merge two dimensions",
+                          "input \"%s\" has %d dimensions; complex numbers can have at most %d", p->name, p->rank,
+                          HLO_RANK_MAX - 1);
     hlo_val v = hlo_parameter(&tr->b, p->name, hlo_shape_array(tr->a, p->dtype, p->rank, p->dims));
     params[i] = (struct tensor *)tensor_wrap(tr, v);
     if (!params[i])

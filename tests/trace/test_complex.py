@@ -93,6 +93,12 @@ def test_a_part_read_after_its_tensor_was_written_is_refused():
     assert error["code"] == "unsupported-index" and "take it again" in error["hint"]
 
 
+def test_an_input_with_too_many_dimensions_is_refused():
+    result = _nkx.trace_source("def k(x): return x * 2\n", inputs=[("x", (1,) * 16, "complex64")])
+    (error,) = result["diagnostics"]
+    assert error["code"] == "unsupported-dtype" and "at most 15" in error["message"]
+
+
 def test_complex128_inputs_are_narrowed_with_a_warning():
     result = _nkx.trace_source("import numpy as np\ndef k(x): return x * 2\n", inputs=[("x", (4,), "complex128")])
     assert result["kernels"][0]["inputs"][0]["dtype"] == "complex64"
