@@ -21,6 +21,7 @@ programs NKX_RANDOM_JAX=600 $pytest tests/conformance/test_random_jax.py
 sim      NKX_SIM_CASES=150 $pytest tests/sim
 dumps    $pytest -rs tests/sim/test_dumps.py
 indices  NKX_INDEX_CASES=3000 $pytest tests/trace/test_index_cases.py
+complex  NKX_COMPLEX_CALLS=1200 $pytest tests/trace/test_complex.py tests/conformance/test_complex.py
 calls    NKX_OPERATION_CALLS=20000 $pytest tests/conformance/test_operations.py -k more_drawn_calls
 nki-ast  NKX_NKI_MUTATIONS=600000 $pytest tests/nki_kernels/test_mutations.py
 nki-rand NKX_NKI=all NKX_RANDOM_NKI=1000 $pytest tests/nki_kernels/test_random_nki.py

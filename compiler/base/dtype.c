@@ -37,21 +37,21 @@ enum dtype_kind dtype_kind(enum dtype t) {
 
 enum dtype dtype_from_name(const char *name) {
   for (int t = DT_NONE + 1; t < DT_TUPLE; t++)
-    if (table[t].kind != DK_COMPLEX && (!strcmp(name, table[t].numpy) || !strcmp(name, table[t].gen)))
+    if (!strcmp(name, table[t].numpy) || !strcmp(name, table[t].gen))
       return (enum dtype)t;
   return DT_NONE;
 }
 
 enum dtype dtype_from_hlo_name(const char *name) {
   for (int t = DT_NONE + 1; t < DT_TUPLE; t++)
-    if (!strcmp(name, table[t].hlo))
+    if (t != DT_C128 && !strcmp(name, table[t].hlo))
       return (enum dtype)t;
   return DT_NONE;
 }
 
 enum dtype dtype_from_xla_number(int number) {
   for (int t = DT_NONE + 1; t < DT_COUNT; t++)
-    if (table[t].xla == number)
+    if (t != DT_C128 && table[t].xla == number)
       return (enum dtype)t;
   return DT_NONE;
 }
@@ -64,6 +64,8 @@ enum dtype dtype_narrow(enum dtype t) {
     return DT_I32;
   case DT_U64:
     return DT_U32;
+  case DT_C128:
+    return DT_C64;
   default:
     return t;
   }

@@ -28,15 +28,20 @@ static inline bool dtype_is_int(enum dtype t) {
   return dtype_kind(t) == DK_SIGNED || dtype_kind(t) == DK_UNSIGNED;
 }
 
-/* Only HLO modules have complex numbers, and only until op-expander makes pairs of them. */
+/* Traces and HLO modules have complex numbers, until op-expander makes pairs of reals of them. */
 static inline bool dtype_is_complex(enum dtype t) {
   return dtype_kind(t) == DK_COMPLEX;
 }
 
+static inline bool dtype_is_inexact(enum dtype t) {
+  return dtype_is_float(t) || dtype_is_complex(t);
+}
+
 enum dtype dtype_narrow(enum dtype t); /* 64-bit types become 32-bit */
 
-/* DT_NONE for an unknown name, and for complex numbers, which kernels do not have.  Accepts NumPy's names and nkigen's short ones ("f32", "i32", "bf16"). */
+/* DT_NONE for an unknown name.  Accepts NumPy's names and nkigen's short ones ("f32", "i32", "bf16"). */
 enum dtype dtype_from_name(const char *name);
+/* These do not know complex128: it is narrowed before there is HLO. */
 enum dtype dtype_from_hlo_name(const char *name);
 enum dtype dtype_from_xla_number(int number);
 

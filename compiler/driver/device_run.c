@@ -26,7 +26,8 @@ static enum status read_tensor(struct device_run *r, const struct device_io *io,
     return ST_INPUT;
   }
   struct trace_tensor *to = io->is_output ? &r->outputs[r->n_outputs++] : &r->inputs[r->n_inputs++];
-  *to = (struct trace_tensor){plain_name(r->arena, io->name), hlo_shape_array(r->arena, t, io->rank, io->dims), -1};
+  *to = (struct trace_tensor){plain_name(r->arena, io->name), hlo_shape_array(r->arena, t, io->rank, io->dims), -1,
+                              false};
   return ST_OK;
 }
 

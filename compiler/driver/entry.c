@@ -30,10 +30,10 @@ static void fill_kernel(struct arena *a, struct hlo_module *m, struct trace_kern
   k->outputs = arena_new_array(a, struct trace_tensor, (size_t)k->n_outputs);
   for (int i = 0; i < k->n_inputs; i++)
     k->inputs[i] =
-        (struct trace_tensor){m->entry->params[i]->name, hlo_complex_shape(a, &m->entry->params[i]->shape), -1};
+        (struct trace_tensor){m->entry->params[i]->name, hlo_complex_shape(a, &m->entry->params[i]->shape), -1, false};
   for (int i = 0; i < k->n_outputs; i++)
-    k->outputs[i] = (struct trace_tensor){m->output_names[i],
-                                          hlo_complex_shape(a, is_tuple ? &root->shape.elems[i] : &root->shape), -1};
+    k->outputs[i] = (struct trace_tensor){
+        m->output_names[i], hlo_complex_shape(a, is_tuple ? &root->shape.elems[i] : &root->shape), -1, false};
   for (int i = 0; i < m->n_aliases; i++)
     k->outputs[m->aliases[i].output_index].alias_of = m->aliases[i].param_index;
 }
@@ -79,7 +79,8 @@ static bool read_tensor(struct arena *a, MlirType t, bool is_nisa, const char *n
   const int rank = (int)mlirShapedTypeGetRank(t);
   for (int k = 0; k < rank; k++)
     dims[k] = mlirShapedTypeGetDimSize(t, k);
-  *out = (struct trace_tensor){name, hlo_shape_array(a, dtype_of(mlirShapedTypeGetElementType(t)), rank, dims), -1};
+  *out =
+      (struct trace_tensor){name, hlo_shape_array(a, dtype_of(mlirShapedTypeGetElementType(t)), rank, dims), -1, false};
   return out->shape.dtype != DT_NONE && hlo_shape_elements(&out->shape) >= 0;
 }
 
@@ -243,7 +244,7 @@ static bool name_tensors(struct arena *a, int n, struct trace_tensor *v, const s
     if (!is_same_shape(&v[k], &io[k]))
       return false;
     v[k] = (struct trace_tensor){arena_strdup(a, io[k].name), hlo_shape_array(a, io[k].dtype, io[k].rank, io[k].dims),
-                                 io[k].alias_of};
+                                 io[k].alias_of, false};
   }
   return true;
 }

@@ -57,7 +57,7 @@ static bool read_array(struct arena *a, const json_t *v, struct trace_tensor *te
     if (dims[d] < 0 || __builtin_mul_overflow(n, dims[d], &n) || n > INT32_MAX)
       return false;
   }
-  *tensor = (struct trace_tensor){arena_strdup(a, name), hlo_shape_array(a, t, rank, dims), -1};
+  *tensor = (struct trace_tensor){arena_strdup(a, name), hlo_shape_array(a, t, rank, dims), -1, false};
   *x = (struct trace_array){.shape = tensor->shape,
                             .data = read_base64(a, json_object_get(v, "data"), (size_t)n * dtype_size(t))};
   if (spread)

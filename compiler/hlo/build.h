@@ -75,6 +75,11 @@ hlo_val hlo_conditional(struct hlo_builder *b, hlo_val index, int n, struct hlo_
 
 /* build_more.c */
 hlo_val hlo_clamp(struct hlo_builder *b, hlo_val low, hlo_val x, hlo_val high); /* low, high: x's shape or 0-d */
+/* The complex number with these f32 parts, and a part (HLO_REAL or HLO_IMAG) of one. */
+hlo_val hlo_complex(struct hlo_builder *b, hlo_val re, hlo_val im);
+hlo_val hlo_complex_part(struct hlo_builder *b, enum hlo_op part, hlo_val x);
+/* Transforms the last n dimensions; lengths: of the reals, or of the complex numbers. */
+hlo_val hlo_fft(struct hlo_builder *b, hlo_val x, enum hlo_fft kind, int n, const int64_t *lengths);
 hlo_val hlo_reverse(struct hlo_builder *b, hlo_val x, int n, const int64_t *dimensions);
 /* A wider element becomes a last dimension of narrower ones, and back.  x itself if it already is t. */
 hlo_val hlo_bitcast_convert(struct hlo_builder *b, hlo_val x, enum dtype t);

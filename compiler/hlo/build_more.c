@@ -6,6 +6,26 @@ hlo_val hlo_clamp(struct hlo_builder *b, hlo_val low, hlo_val x, hlo_val high) {
   return hlo_build_append(b, NULL, &(struct hlo_instr){.op = HLO_CLAMP, .n_operands = 3, .operands = v});
 }
 
+hlo_val hlo_complex(struct hlo_builder *b, hlo_val re, hlo_val im) {
+  hlo_val v[] = {re, im};
+  return hlo_build_append(b, NULL, &(struct hlo_instr){.op = HLO_COMPLEX, .n_operands = 2, .operands = v});
+}
+
+hlo_val hlo_complex_part(struct hlo_builder *b, enum hlo_op part, hlo_val x) {
+  if (part != HLO_REAL && part != HLO_IMAG)
+    return hlo_build_refuse(b, "%s: is not a part of a complex number", hlo_op_name(part));
+  return hlo_build_append(b, NULL, &(struct hlo_instr){.op = part, .n_operands = 1, .operands = &x});
+}
+
+hlo_val hlo_fft(struct hlo_builder *b, hlo_val x, enum hlo_fft kind, int n, const int64_t *lengths) {
+  return hlo_build_append(
+      b, NULL,
+      &(struct hlo_instr){.op = HLO_FFT,
+                          .n_operands = 1,
+                          .operands = &x,
+                          .attrs = &(struct hlo_attrs){.fft_type = kind, .fft_length = {n, lengths}}});
+}
+
 hlo_val hlo_reverse(struct hlo_builder *b, hlo_val x, int n, const int64_t *dimensions) {
   return hlo_build_append(b, NULL,
                           &(struct hlo_instr){.op = HLO_REVERSE,

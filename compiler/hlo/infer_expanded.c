@@ -25,7 +25,7 @@ static bool is_plain_combiner(const struct hlo_instr *i) {
   const struct hlo_instr *r = c ? c->root : NULL;
   if (!r || c->n_params != 2)
     return false;
-  if (i->op == HLO_SCATTER && r == c->params[1])
+  if (i->op == HLO_SCATTER && (r == c->params[1] || (r->op == HLO_COPY && r->operands[0] == c->params[1])))
     return true;
   return r->op == HLO_ADD && ((r->operands[0] == c->params[0] && r->operands[1] == c->params[1]) ||
                               (r->operands[0] == c->params[1] && r->operands[1] == c->params[0]));

@@ -106,6 +106,12 @@ void hlo_literal_store(enum dtype t, double v, void *out) {
     memcpy(out, &n, dtype_size(t)); /* little-endian: the low bytes */
     return;
   }
+  case DK_COMPLEX: {
+    const float pair[] = {(float)v, 0};
+    assert(t == DT_C64);
+    memcpy(out, pair, sizeof pair);
+    return;
+  }
   default:
     break;
   }

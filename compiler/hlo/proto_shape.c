@@ -114,6 +114,7 @@ Xla__LiteralProto *hlo_proto_put_literal(struct arena *a, const struct hlo_liter
     p->c64s = data;
     break;
   case DT_NONE:
+  case DT_C128: /* narrowed before there is HLO */
   case DT_TUPLE:
   case DT_COUNT:
     break;

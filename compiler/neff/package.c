@@ -128,7 +128,7 @@ enum status neff_package_make(struct arena *a, const struct neff_package *p, str
 static enum status read_io(struct arena *a, const struct neff_tensor *t, struct neff_io *out, struct error *err) {
   const size_t rank = json_array_size(t->shape);
   *out = (struct neff_io){.name = arena_strdup(a, t->name), .dtype = dtype_from_name(t->dtype), .alias_of = -1};
-  if (!t->shape || rank > NEFF_PACKAGE_RANK_MAX || out->dtype == DT_NONE)
+  if (!t->shape || rank > NEFF_PACKAGE_RANK_MAX || out->dtype == DT_NONE || dtype_is_complex(out->dtype))
     return fail(err, ST_INPUT, "neff.json: %.60s needs a type and a shape", t->name);
   out->rank = (int)rank;
   for (size_t d = 0; d < rank; d++) {

@@ -89,7 +89,7 @@ static enum status read_program(PyObject *o, const char *function, struct arena 
   if (PyCapsule_CheckExact(o)) {
     *k = PyCapsule_GetPointer(o, TRACE_CAPSULE);
     enum status st = *k ? hlo_verify((*k)->module, ds) : ST_INPUT;
-    return st ? st : linalg_from_hlo_plain(&ir, (*k)->module, ds, module);
+    return st ? st : linalg_from_hlo_plain(&ir, hlo_expanded(a, (*k)->module), ds, module);
   }
   job_init(&job);
   job.filename = "module.mlir";

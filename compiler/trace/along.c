@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "trace/args.h"
+#include "trace/complex.h"
 #include "trace/array.h"
 #include "trace/compose.h"
 #include "trace/loop.h"
@@ -386,8 +387,8 @@ PyObject *op_isclose(struct tracer *tr, const struct op_def *op, PyObject *args,
   if (!x || !y)
     return NULL;
   /* NumPy first converts integers and ml_dtypes' floats to float64; some of these types have no infinity */
-  x = x->shape.dtype == DT_F16 ? x : cast(tr, x, DT_F32);
-  y = y->shape.dtype == DT_F16 ? y : cast(tr, y, DT_F32);
+  x = x->shape.dtype == DT_F16 || val_is_complex(x) ? x : cast(tr, x, DT_F32);
+  y = y->shape.dtype == DT_F16 || val_is_complex(y) ? y : cast(tr, y, DT_F32);
   hlo_val d = un(tr, HLO_ABS, val_arith(tr, OP_SUBTRACT, x, y));
   hlo_val limit = bin_k(tr, HLO_ADD, bin_k(tr, HLO_MULTIPLY, un(tr, HLO_ABS, y), rtol), atol);
   hlo_val near = val_compare(tr, HLO_LE, d, limit), finite = y ? cmp_k(tr, HLO_LT, un(tr, HLO_ABS, y), HUGE_VAL) : NULL;

@@ -20,6 +20,9 @@ static bool read_shape(struct tracer *tr, PyObject *o, struct hlo_shape *out) {
     return false;
   enum dtype t = dtype_from_py(dtype);
   *out = hlo_shape_array(tr->a, t, rank, dims);
+  if (dtype_is_complex(t))
+    return trace_refuse(DG_UNSUPPORTED_DTYPE, "use two arrays of reals",
+                        "a custom operation cannot have complex results");
   return t != DT_NONE;
 }
 

@@ -157,7 +157,10 @@ PyObject *op_call(const struct op_def *op, PyObject *args, PyObject *kw) {
     return NULL;
   PyObject *plain = array_unwrap(tr, args), *plain_kw = plain && kw ? unwrap_keywords(tr, kw) : NULL, *r = NULL;
   if (plain && (plain_kw || !kw)) {
+    const struct op_def *outer = tr->op;
+    tr->op = op;
     r = op_end(tr, op->call(tr, op, plain, plain_kw));
+    tr->op = outer;
     if (r)
       view_link_result(tr, op, plain, plain_kw, r);
   }
@@ -206,7 +209,6 @@ static const char *const hints[][2] = {
     {"cholesky", "decompositions do not run on the device: compute it on the host and pass the factors in"},
     {"pinv", "compute the inverse on the host and pass it in"},
     {"lstsq", "solve on the host and pass the result in"},
-    {"fft", "multiply by a constant matrix of cosines and one of sines"},
     {"argwhere", "the result's size depends on data: use np.where(condition, x, y)"},
     {"flatnonzero", "the result's size depends on data: use np.where(condition, x, y)"},
     {"extract", "the result's size depends on data: use np.where(condition, x, y)"},
@@ -281,7 +283,7 @@ static PyObject *refuse_callable(PyObject *func, const char *method) {
 static bool store_in_tensor(PyObject *out, PyObject *r) {
   struct tracer *tr = tracer_enter();
   const struct tensor *from = (struct tensor *)r, *to = (struct tensor *)out;
-  if (tensor_check(r) && dtype_is_float(from->dtype) && !dtype_is_float(to->dtype))
+  if (tensor_check(r) && dtype_is_inexact(from->dtype) && dtype_kind(from->dtype) > dtype_kind(to->dtype))
     return trace_refuse(DG_DTYPE_PROMOTION, "convert the result first: .astype(…)",
                         "out=: cannot store a %s result in a %s tensor", dtype_numpy_name(from->dtype),
                         dtype_numpy_name(to->dtype));
@@ -297,7 +299,7 @@ static PyObject *store_in_array(PyObject *out, PyObject *r) {
     return trace_refuse(DG_SHAPE_MISMATCH, "start the accumulator with the result's shape",
                         "the result of an in-place operation does not have the array's shape");
   const enum dtype have = dtype_narrow(dtype_from_num(PyArray_TYPE(a)));
-  if (dtype_is_float(t->dtype) && !dtype_is_float(have))
+  if (have != DT_NONE && dtype_is_inexact(t->dtype) && dtype_kind(t->dtype) > dtype_kind(have))
     return trace_refuse(DG_DTYPE_PROMOTION, "start the accumulator with the right dtype: np.zeros(shape, np.float32)",
                         "cannot store a %s result in a %s array", dtype_numpy_name(t->dtype), dtype_numpy_name(have));
   struct tracer *tr = tracer_now;

@@ -7,6 +7,7 @@
 #include <math.h>
 
 #include "trace/args.h"
+#include "trace/complex.h"
 #include "trace/compose.h"
 #include "trace/refuse.h"
 #include "trace/tensor.h"
@@ -194,11 +195,11 @@ enum dtype binary_as_subtract(enum dtype t, const struct operand xy[2]) {
 
 enum dtype binary_as_divide(enum dtype t, const struct operand xy[2]) {
   (void)xy;
-  return dtype_is_float(t) ? t : DT_F32;
+  return dtype_is_inexact(t) ? t : DT_F32;
 }
 
 enum dtype binary_as_power(enum dtype t, const struct operand xy[2]) {
-  if (!dtype_is_float(t) && xy[1].weak == WEAK_INT && !xy[1].v && xy[1].integer < 0) {
+  if (!dtype_is_inexact(t) && xy[1].weak == WEAK_INT && !xy[1].v && xy[1].integer < 0) {
     trace_refuse(DG_BAD_ARGUMENT, "use a float base: x.astype(np.float32) ** n",
                  "integers to negative integer powers are not allowed");
     return DT_NONE;
@@ -220,12 +221,18 @@ enum dtype binary_as_float32(enum dtype t, const struct operand xy[2]) {
 
 /* Refuses the conversion of float operands to a dtype= that is not a float, as NumPy does. */
 static bool cast_allowed(enum dtype from, enum dtype to) {
-  if (dtype_is_float(from) && !dtype_is_float(to)) {
+  if (dtype_is_inexact(from) && dtype_kind(to) < dtype_kind(from)) {
     trace_refuse(DG_DTYPE_PROMOTION, "convert the result instead: .astype(…)", "cannot cast %s operands to dtype %s",
                  dtype_numpy_name(from), dtype_numpy_name(to));
     return false;
   }
   return true;
+}
+
+/* As in NumPy, a complex number to a known whole power below 100 is a product. */
+static bool is_whole_power(enum op_id which, enum dtype t, const struct operand *power) {
+  return which == OP_POWER && dtype_is_complex(t) && power->weak == WEAK_INT && !power->v && power->integer > -100 &&
+         power->integer < 100;
 }
 
 hlo_val operand_binary(struct tracer *tr, enum op_id which, struct operand xy[2], enum dtype as) {
@@ -243,6 +250,8 @@ hlo_val operand_binary(struct tracer *tr, enum op_id which, struct operand xy[2]
   if (t == DT_NONE)
     return NULL;
   hlo_val x = operand_at(tr, &xy[0], t, rank, dims);
+  if (is_whole_power(which, t, &xy[1]))
+    return val_whole_power(tr, x, xy[1].integer);
   hlo_val y = x ? operand_at(tr, &xy[1], t, rank, dims) : NULL;
   return val_binary(tr, which, x, y);
 }

@@ -82,14 +82,18 @@ static PyObject *instr_list(const struct hlo_module *m) {
   return list;
 }
 
+/* As NumPy has it: complex numbers, not pairs of reals. */
 static PyObject *tensor_dict(const struct trace_tensor *t) {
-  return Py_BuildValue("{s:s,s:N,s:s,s:i}", "name", t->name, "shape", shape_tuple(&t->shape), "dtype",
-                       dtype_numpy_name(t->shape.dtype), "alias_of", t->alias_of);
+  const enum dtype dtype = t->is_complex ? DT_C64 : t->shape.dtype;
+  return Py_BuildValue("{s:s,s:N,s:s,s:i}", "name", t->name, "shape",
+                       PyArray_IntTupleFromIntp(t->shape.rank - t->is_complex, t->shape.dims), "dtype",
+                       dtype_numpy_name(dtype), "alias_of", t->alias_of);
 }
 
-static PyObject *array_object(const struct trace_array *v) {
-  PyObject *a = PyArray_NewFromDescr(&PyArray_Type, dtype_descr(v->shape.dtype), v->shape.rank,
-                                     (npy_intp *)(uintptr_t)v->shape.dims, NULL, NULL, 0, NULL);
+static PyObject *array_object(const struct trace_array *v, bool is_complex) {
+  PyObject *a =
+      PyArray_NewFromDescr(&PyArray_Type, dtype_descr(is_complex ? DT_C64 : v->shape.dtype), v->shape.rank - is_complex,
+                           (npy_intp *)(uintptr_t)v->shape.dims, NULL, NULL, 0, NULL);
   if (a)
     memcpy(PyArray_DATA((PyArrayObject *)a), v->data, (size_t)PyArray_NBYTES((PyArrayObject *)a));
   return a;
@@ -144,8 +148,8 @@ static bool put_values(PyObject *d, struct trace_kernel *t, uint64_t seed, struc
   bool is_drawn;
   if (trace_make_inputs(t, seed, TRACE_AROUND_ZERO, ds, in, &is_drawn) || trace_eval_numpy(t, in, ds, out))
     return true; /* a diagnostic states why the values are missing */
-  return put(d, "input_values", LIST(t->n_inputs, array_object(&in[i]))) &&
-         put(d, "expected", LIST(t->n_outputs, array_object(&out[i])));
+  return put(d, "input_values", LIST(t->n_inputs, array_object(&in[i], t->inputs[i].is_complex))) &&
+         put(d, "expected", LIST(t->n_outputs, array_object(&out[i], t->outputs[i].is_complex)));
 }
 
 static PyObject *kernel_dict(struct trace_kernel *t, bool evaluate, uint64_t seed, struct diags *ds) {

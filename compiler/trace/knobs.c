@@ -87,6 +87,12 @@ static bool given(PyObject *o) {
 static struct hlo_knob *begin(struct tracer *tr, struct tensor *t) {
   assert(tr == tracer_now && t->serial == tr->serial);
   const struct src_loc *loc = tr->b.locs.n ? tr->b.locs.v[0] : NULL;
+  if (dtype_is_complex(t->dtype)) {
+    diag_add(tr->ds, DS_WARNING, DG_KNOB_IGNORED, loc,
+             "a knob on complex numbers has no effect: they are computed as pairs of reals")
+        ->hint = "put the knob on a real value that the kernel computes";
+    return NULL;
+  }
   if (t->v->op == HLO_PARAMETER) {
     struct diag *d =
         diag_add(tr->ds, DS_WARNING, DG_KNOB_IGNORED, loc, "a knob on the input \"%s\" has no effect", t->v->name);

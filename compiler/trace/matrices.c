@@ -5,9 +5,11 @@
  */
 #include <assert.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "trace/args.h"
+#include "trace/complex.h"
 #include "trace/compose.h"
 #include "trace/refuse.h"
 #include "trace/tensor.h"
@@ -138,9 +140,12 @@ static hlo_val vector_norm(struct tracer *tr, hlo_val x, double p, const bool ma
 
 /* Order 1 is the largest column sum and inf the largest row sum; -1 and -inf are the smallest sums. */
 static hlo_val matrix_norm(struct tracer *tr, hlo_val x, double p, int row, int col, bool keepdims) {
-  if (fabs(p) != 1 && !isinf(p))
+  if (fabs(p) != 1 && !isinf(p)) {
+    char order[32];
+    snprintf(order, sizeof order, "%g", p); /* CPython's formats have no %g */
     return trace_refuse(DG_UNSUPPORTED_OP, "use ord=None, \"fro\", 1, -1, np.inf or -np.inf",
-                        "the matrix norm of order %g needs singular values, which is not supported", p);
+                        "the matrix norm of order %s needs singular values, which is not supported", order);
+  }
   bool sum[HLO_RANK_MAX] = {0};
   int over = isinf(p) ? col : row, other = isinf(p) ? row : col;
   sum[over] = true;
@@ -182,6 +187,8 @@ PyObject *op_norm(struct tracer *tr, const struct op_def *op, PyObject *args, Py
   ord = ord == Py_None ? NULL : ord;
   axis = axis == Py_None ? NULL : axis;
   hlo_val x = as_float(tr, operand_alone(tr, a));
+  if (val_is_complex(x)) /* norms depend on magnitudes */
+    x = un(tr, HLO_ABS, x);
   if (!x || !args_flag(keep, &keepdims) || !args_axes(axis, x->shape.rank, mask) ||
       (ord && !read_order(ord, &p, &is_fro)))
     return NULL;
@@ -229,7 +236,7 @@ PyObject *op_inner(struct tracer *tr, const struct op_def *op, PyObject *args, P
   if (!PyArg_ParseTupleAndKeywords(args, kw, "OO|$O", names, &a, &b, &axis) ||
       !operand_read_pair(tr, a, b, DT_NONE, xy))
     return NULL;
-  hlo_val x = xy[0], y = xy[1];
+  hlo_val x = op->arg.n ? val_conjugate(tr, xy[0]) : xy[0], y = xy[1];
   if (op->arg.n == 2) {
     hlo_val p = val_arith(tr, OP_MULTIPLY, x, y);
     if (!p)

@@ -81,9 +81,10 @@ enum status trace_npz_read(struct arena *a, const char *path, int n, const struc
   return st;
 }
 
-static PyObject *as_array(const struct trace_array *x) {
-  PyObject *a = PyArray_NewFromDescr(&PyArray_Type, dtype_descr(x->shape.dtype), x->shape.rank,
-                                     (npy_intp *)(uintptr_t)x->shape.dims, NULL, NULL, 0, NULL);
+static PyObject *as_array(const struct trace_array *x, bool is_complex) {
+  PyObject *a =
+      PyArray_NewFromDescr(&PyArray_Type, dtype_descr(is_complex ? DT_C64 : x->shape.dtype), x->shape.rank - is_complex,
+                           (npy_intp *)(uintptr_t)x->shape.dims, NULL, NULL, 0, NULL);
   if (a)
     memcpy(PyArray_DATA((PyArrayObject *)a), x->data, (size_t)PyArray_NBYTES((PyArrayObject *)a));
   return a;
@@ -94,7 +95,7 @@ enum status trace_npz_write(struct arena *a, const char *path, int n, const stru
   PyObject *named = PyDict_New(), *r = NULL;
   bool ok = named;
   for (int i = 0; ok && i < n; i++) {
-    PyObject *x = as_array(&arrays[i]);
+    PyObject *x = as_array(&arrays[i], names[i].is_complex);
     ok = x && PyDict_SetItemString(named, names[i].name, x) == 0;
     Py_XDECREF(x);
   }

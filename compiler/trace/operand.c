@@ -24,7 +24,8 @@ bool dtype_init(void) {
     int num;
   } builtin[] = {{DT_BOOL, NPY_BOOL},  {DT_I8, NPY_INT8},     {DT_I16, NPY_INT16},   {DT_I32, NPY_INT32},
                  {DT_I64, NPY_INT64},  {DT_U8, NPY_UINT8},    {DT_U16, NPY_UINT16},  {DT_U32, NPY_UINT32},
-                 {DT_U64, NPY_UINT64}, {DT_F16, NPY_FLOAT16}, {DT_F32, NPY_FLOAT32}, {DT_F64, NPY_FLOAT64}};
+                 {DT_U64, NPY_UINT64}, {DT_F16, NPY_FLOAT16}, {DT_F32, NPY_FLOAT32}, {DT_F64, NPY_FLOAT64},
+                 {DT_C64, NPY_CFLOAT}, {DT_C128, NPY_CDOUBLE}};
   for (size_t i = 0; i < sizeof builtin / sizeof *builtin; i++)
     descrs[builtin[i].t] = PyArray_DescrFromType(builtin[i].num);
   PyObject *m = PyImport_ImportModule("ml_dtypes");
@@ -124,7 +125,7 @@ static bool read_array(PyObject *o, struct operand *x) {
   return true;
 }
 
-bool operand_read(struct tracer *tr, PyObject *o, struct operand *x) {
+static bool read_operand(struct tracer *tr, PyObject *o, struct operand *x) {
   *x = (struct operand){.weak = STRONG};
   if (tensor_check(o)) {
     x->v = tensor_val(tr, o);
@@ -157,6 +158,12 @@ bool operand_read(struct tracer *tr, PyObject *o, struct operand *x) {
     x->value = PyFloat_AS_DOUBLE(o);
     return true;
   }
+  if (PyComplex_CheckExact(o)) {
+    x->weak = WEAK_COMPLEX;
+    x->value = PyComplex_RealAsDouble(o);
+    x->imag = PyComplex_ImagAsDouble(o);
+    return true;
+  }
   if (o == Py_None || PyUnicode_Check(o) || PyBytes_Check(o) || PyDict_Check(o) || PySet_Check(o)) {
     trace_refuse(DG_BAD_ARGUMENT, NULL, "an object of type %s cannot be an operand", Py_TYPE(o)->tp_name);
     return false;
@@ -168,6 +175,15 @@ bool operand_read(struct tracer *tr, PyObject *o, struct operand *x) {
   return true;
 }
 
+bool operand_read(struct tracer *tr, PyObject *o, struct operand *x) {
+  if (!read_operand(tr, o, x))
+    return false;
+  if (!dtype_is_complex(operand_dtype(x)) || !tr->op || op_takes_complex(tr->op))
+    return true;
+  operand_clear(x);
+  return false;
+}
+
 void operand_clear(struct operand *x) {
   Py_CLEAR(x->array);
 }
@@ -177,7 +193,8 @@ struct operand operand_of(hlo_val v) {
 }
 
 enum dtype operand_dtype(const struct operand *x) {
-  return x->weak == WEAK_INT ? DT_I32 : x->weak == WEAK_FLOAT ? DT_F32 : x->dtype;
+  static const enum dtype weak[] = {[WEAK_INT] = DT_I32, [WEAK_FLOAT] = DT_F32, [WEAK_COMPLEX] = DT_C64};
+  return x->weak ? weak[x->weak] : x->dtype;
 }
 
 /* ---- making values ------------------------------------------------------------------------------------- */
@@ -200,7 +217,24 @@ static void int_limits(enum dtype t, long long *lo, long long *hi) {
   *hi = dtype_kind(t) == DK_SIGNED ? (1LL << (bits - 1)) - 1 : (1LL << bits) - 1;
 }
 
+static hlo_val complex_number(struct tracer *tr, const struct operand *x) {
+  const float pair[] = {(float)x->value, (float)x->imag};
+  return hlo_constant(&tr->b, (struct hlo_shape){.dtype = DT_C64}, pair);
+}
+
+/* As in NumPy, a complex operand becomes a truth value, but no real number. */
+static hlo_val from_complex(struct tracer *tr, const struct operand *x, enum dtype t) {
+  if (t == DT_BOOL)
+    return val_nonzero(tr, operand_val(tr, x, DT_C64));
+  return trace_refuse(DG_DTYPE_PROMOTION, "take a part first: x.real, x.imag or np.abs(x)",
+                      "complex numbers cannot be converted to %s", dtype_numpy_name(t));
+}
+
 hlo_val operand_val(struct tracer *tr, const struct operand *x, enum dtype t) {
+  if (dtype_is_complex(operand_dtype(x)) && !dtype_is_complex(t))
+    return from_complex(tr, x, t);
+  if (x->weak == WEAK_COMPLEX)
+    return complex_number(tr, x);
   if (x->v)
     return hlo_convert(&tr->b, x->v, t);
   if (x->array)
@@ -217,7 +251,7 @@ hlo_val operand_val(struct tracer *tr, const struct operand *x, enum dtype t) {
 }
 
 hlo_val operand_at(struct tracer *tr, const struct operand *x, enum dtype t, int rank, const int64_t *dims) {
-  if (x->v) /* NKIPy broadcasts before it converts */
+  if (x->v && (dtype_is_complex(t) || !dtype_is_complex(x->dtype))) /* NKIPy broadcasts before it converts */
     return hlo_convert(&tr->b, val_broadcast(tr, x->v, rank, dims), t);
   return val_broadcast(tr, operand_val(tr, x, t), rank, dims);
 }

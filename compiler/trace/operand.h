@@ -17,14 +17,15 @@ bool dtype_init(void);
 /* ---- operands ---- */
 
 /* A Python number is weak: it adapts to the type of the other operands. */
-enum weak { STRONG, WEAK_INT, WEAK_FLOAT };
+enum weak { STRONG, WEAK_INT, WEAK_FLOAT, WEAK_COMPLEX };
 
 /* One argument of an operation: a tensor, a constant array, or a Python number. */
 struct operand {
   hlo_val v;            /* the value of a tensor, or of a loop's index (which is a WEAK_INT) */
   PyArrayObject *array; /* a constant array, owned */
   enum weak weak;
-  double value;      /* weak: the number */
+  double value;      /* weak: the number, or its real part */
+  double imag;       /* WEAK_COMPLEX: the imaginary part */
   long long integer; /* WEAK_INT: the number, saturated */
   enum dtype dtype;  /* narrowed; DT_NONE if weak */
   int rank;
@@ -56,7 +57,7 @@ bool operand_broadcast_named(int n, const struct operand *xs, int *rank, int64_t
 
 /* ---- promotion ---- */
 
-/* Returns the dtype of an operation on both dtypes; DT_NONE if there is none. */
+/* Returns the dtype of an operation on both dtypes; DT_NONE if there is none.  Complex with anything is complex64. */
 enum dtype promote_pair(enum dtype x, enum dtype y);
 enum dtype promote_weak(enum dtype x, enum weak w);
 enum dtype promote_operands(int n, const struct operand *xs); /* DT_NONE with an exception */

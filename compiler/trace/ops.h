@@ -53,6 +53,9 @@ enum dtype binary_as_power(enum dtype t, const struct operand xy[2]);
 enum dtype binary_as_ldexp(enum dtype t, const struct operand xy[2]);
 enum dtype binary_as_float32(enum dtype t, const struct operand xy[2]);
 
+/* False with an exception: the operation does not take complex operands (complex.c). */
+bool op_takes_complex(const struct op_def *op);
+
 /* Runs one operation for the user: sets its place, checks limits and reports errors.  op_call_out also supports
  * out=. */
 PyObject *op_call(const struct op_def *op, PyObject *args, PyObject *kw);

@@ -30,6 +30,8 @@ enum dtype promote_pair(enum dtype x, enum dtype y) {
   assert(x != DT_TUPLE && y != DT_TUPLE);
   x = dtype_narrow(x);
   y = dtype_narrow(y);
+  if (dtype_is_complex(x) || dtype_is_complex(y))
+    return DT_C64;
   if (x == y || y == DT_BOOL)
     return x;
   if (x == DT_BOOL)
@@ -53,7 +55,9 @@ enum dtype promote_weak(enum dtype x, enum weak w) {
   if (w == WEAK_INT)
     return x == DT_BOOL ? DT_I32 : x;
   if (w == WEAK_FLOAT)
-    return dtype_is_float(x) ? x : DT_F32;
+    return dtype_is_float(x) || dtype_is_complex(x) ? x : DT_F32;
+  if (w == WEAK_COMPLEX)
+    return DT_C64;
   return x;
 }
 
@@ -75,12 +79,12 @@ enum dtype promote_operands(int n, const struct operand *xs) {
     t = next;
   }
   if (t == DT_NONE)
-    return w == WEAK_FLOAT ? DT_F32 : DT_I32;
+    return w == WEAK_COMPLEX ? DT_C64 : w == WEAK_FLOAT ? DT_F32 : DT_I32;
   return promote_weak(t, w);
 }
 
 enum dtype promote_float(enum dtype t) {
-  if (dtype_is_float(t))
+  if (dtype_is_float(t) || dtype_is_complex(t))
     return t;
   return dtype_size(t) == 1 ? DT_F16 : DT_F32; /* int16 gives float32; int32 gives float64, narrowed */
 }
@@ -88,7 +92,7 @@ enum dtype promote_float(enum dtype t) {
 enum dtype promote_sum(enum dtype t) {
   if (dtype_kind(t) == DK_UNSIGNED)
     return DT_U32;
-  return dtype_is_float(t) ? t : DT_I32;
+  return dtype_is_float(t) || dtype_is_complex(t) ? t : DT_I32;
 }
 
 double dtype_largest(enum dtype t) {

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "trace/args.h"
+#include "trace/complex.h"
 #include "trace/compose.h"
 #include "trace/refuse.h"
 #include "trace/tensor.h"
@@ -53,6 +54,9 @@ static bool common(struct tracer *tr, const struct op_def *op, PyObject *a, PyOb
   if (dtype && dtype != Py_None && (r->dtype = dtype_from_py(dtype)) == DT_NONE)
     return false;
   r->x = operand_alone(tr, a);
+  if (val_is_complex(r->x) && r->dtype != DT_NONE && r->dtype != DT_BOOL && !dtype_is_complex(r->dtype))
+    return trace_refuse(DG_DTYPE_PROMOTION, "reduce a part: x.real, x.imag or np.abs(x)",
+                        "%s of complex numbers cannot have dtype=%s", op->name, dtype_numpy_name(r->dtype));
   return r->x && args_axes(axis, r->x->shape.rank, r->mask) && args_flag(keepdims, &r->keepdims);
 }
 
@@ -60,9 +64,22 @@ static bool is_half(enum dtype t) {
   return dtype_is_float(t) && dtype_size(t) < 4;
 }
 
+static hlo_val complex_product(struct tracer *tr, const struct reduction *r, hlo_val x) {
+  int64_t kept[HLO_RANK_MAX];
+  int n = 0;
+  for (int i = 0; x && i < x->shape.rank; i++) {
+    x = r->mask[i] ? val_complex_product(tr, x, i) : x;
+    if (!r->mask[i] || r->keepdims)
+      kept[n++] = x ? x->shape.dims[i] : 0;
+  }
+  return x ? hlo_reshape(&tr->b, un(tr, HLO_COPY, x), n, kept) : NULL;
+}
+
 /* Returns the sum or product in dtype t. */
 static hlo_val accumulate(struct tracer *tr, enum hlo_op op, const struct reduction *r, hlo_val x, enum dtype t) {
   enum dtype acc = is_half(t) && op == HLO_ADD ? DT_F32 : t;
+  if (dtype_is_complex(t) && op == HLO_MULTIPLY)
+    return complex_product(tr, r, cast(tr, x, t));
   if (t == DT_BOOL) { /* with dtype=bool, a sum is `any` and a product is `all` */
     op = op == HLO_ADD ? HLO_OR : HLO_AND;
     x = val_nonzero(tr, x);
@@ -135,12 +152,13 @@ PyObject *op_extreme(struct tracer *tr, const struct op_def *op, PyObject *args,
 /* Returns the dtype in which a mean or variance is computed.  Sets *result to the dtype of the result. */
 static enum dtype mean_dtype(const struct reduction *r, enum dtype *result) {
   enum dtype t = r->x->shape.dtype;
-  *result = r->dtype != DT_NONE ? r->dtype : dtype_is_float(t) ? t : DT_F32;
+  *result = r->dtype != DT_NONE ? r->dtype : dtype_is_inexact(t) ? t : DT_F32;
   return is_half(*result) ? DT_F32 : *result;
 }
 
 static hlo_val divide_by(struct tracer *tr, hlo_val v, double n) {
-  return hlo_binary(&tr->b, HLO_DIVIDE, v, val_like(tr, v, n));
+  return val_is_complex(v) ? val_complex(tr, divide_by(tr, val_real(tr, v), n), divide_by(tr, val_imag(tr, v), n))
+                           : hlo_binary(&tr->b, HLO_DIVIDE, v, val_like(tr, v, n));
 }
 
 PyObject *op_mean(struct tracer *tr, const struct op_def *op, PyObject *args, PyObject *kw) {
@@ -152,7 +170,7 @@ PyObject *op_mean(struct tracer *tr, const struct op_def *op, PyObject *args, Py
       !common(tr, op, a, axis, dtype, out, keep, where, &r))
     return NULL;
   enum dtype t = mean_dtype(&r, &result);
-  if (!dtype_is_float(t))
+  if (!dtype_is_inexact(t))
     return trace_refuse(DG_UNSUPPORTED_DTYPE, "leave dtype= out and convert the result",
                         "mean with dtype=%s is not supported", dtype_numpy_name(t));
   hlo_val sum = accumulate(tr, HLO_ADD, &r, r.x, t);
@@ -162,7 +180,7 @@ PyObject *op_mean(struct tracer *tr, const struct op_def *op, PyObject *args, Py
 static PyObject *variance(struct tracer *tr, const struct reduction *given, double ddof, bool root) {
   struct reduction r = *given;
   enum dtype result, t = mean_dtype(&r, &result);
-  if (!dtype_is_float(t))
+  if (!dtype_is_inexact(t))
     return trace_refuse(DG_UNSUPPORTED_DTYPE, "leave dtype= out and convert the result",
                         "var with dtype=%s is not supported", dtype_numpy_name(t));
   double n = (double)reduced_count(&r);
@@ -173,7 +191,13 @@ static PyObject *variance(struct tracer *tr, const struct reduction *given, doub
     return NULL;
   hlo_val d = hlo_binary(&tr->b, HLO_SUBTRACT, x, val_broadcast(tr, mean, x->shape.rank, x->shape.dims));
   r.keepdims = given->keepdims;
-  hlo_val sum = accumulate(tr, HLO_ADD, &r, hlo_binary(&tr->b, HLO_MULTIPLY, d, d), t);
+  hlo_val square = hlo_binary(&tr->b, HLO_MULTIPLY, d, d);
+  if (val_is_complex(d)) { /* |d|² */
+    hlo_val re = val_real(tr, d), im = val_imag(tr, d);
+    square = bin(tr, HLO_ADD, bin(tr, HLO_MULTIPLY, re, re), bin(tr, HLO_MULTIPLY, im, im));
+    t = result = DT_F32;
+  }
+  hlo_val sum = accumulate(tr, HLO_ADD, &r, square, t);
   hlo_val v = divide_by(tr, sum, n - ddof > 0 ? n - ddof : 0);
   if (root)
     v = hlo_unary(&tr->b, HLO_SQRT, v);

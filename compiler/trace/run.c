@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "hlo/complex.h"
 #include "trace/array.h"
 #include "trace/bytecode.h"
 #include "trace/kernels.h"
@@ -78,6 +79,10 @@ static bool collect(struct tracer *tr, PyObject *r, int n_params, struct tensor 
   return true;
 }
 
+static struct trace_tensor border(struct tracer *tr, const char *name, hlo_val v, int alias_of) {
+  return (struct trace_tensor){name, hlo_complex_shape(tr->a, &v->shape), alias_of, dtype_is_complex(v->shape.dtype)};
+}
+
 static struct trace_kernel *finish(struct trace_program *program, struct program_kernel *k, struct tracer *tr,
                                    struct tensor **params, const struct results *rs) {
   struct hlo_module *m = tr->b.module;
@@ -94,14 +99,14 @@ static struct trace_kernel *finish(struct trace_program *program, struct program
     hlo_val v = rs->v[i]->v;
     values[i] = v->op == HLO_PARAMETER ? hlo_unary(&tr->b, HLO_COPY, v) : v;
     names[i] = p >= 0 ? k->params[p].name : arena_printf(tr->a, "output%d", i);
-    t->outputs[i] = (struct trace_tensor){names[i], v->shape, p};
+    t->outputs[i] = border(tr, names[i], v, p);
     if (p >= 0)
       m->aliases[m->n_aliases++] = (struct hlo_alias){i, p, names[i], rs->own[i]};
   }
   t->inputs = arena_new_array(tr->a, struct trace_tensor, (size_t)k->n_params);
   for (int p = 0; p < k->n_params; p++) {
     hlo_val v = m->entry->params[p];
-    t->inputs[p] = (struct trace_tensor){k->params[p].name, v->shape, -1};
+    t->inputs[p] = border(tr, k->params[p].name, v, -1);
     if (params[p]->mutated)
       v->name = arena_printf(tr->a, "%s.must_alias_input", v->name);
   }
@@ -126,7 +131,7 @@ static struct trace_kernel *keep_partial(struct trace_program *program, const st
   *t = (struct trace_kernel){.name = k->name, .module = tr->b.module, .is_partial = true, .n_inputs = k->n_params};
   t->inputs = arena_new_array(tr->a, struct trace_tensor, (size_t)k->n_params);
   for (int p = 0; p < k->n_params; p++)
-    t->inputs[p] = (struct trace_tensor){k->params[p].name, m->entry->params[p]->shape, -1};
+    t->inputs[p] = border(tr, k->params[p].name, m->entry->params[p], -1);
   return t;
 }
 
@@ -137,6 +142,10 @@ static bool make_parameters(struct trace_program *program, struct tracer *tr, co
   for (int i = 0; i < k->n_params; i++) {
     const struct kparam *p = &k->params[i];
     tr->b.locs = src_locs_one(tr->a, kernel_param_loc(program, k, p->name));
+    if (dtype_is_complex(p->dtype) && p->rank == HLO_RANK_MAX)
+      return trace_refuse(DG_UNSUPPORTED_DTYPE, "merge two dimensions",
+                          "input \"%s\" has %d dimensions; complex numbers can have at most %d", p->name, p->rank,
+                          HLO_RANK_MAX - 1);
     hlo_val v = hlo_parameter(&tr->b, p->name, hlo_shape_array(tr->a, p->dtype, p->rank, p->dims));
     params[i] = (struct tensor *)tensor_wrap(tr, v);
     if (!params[i])

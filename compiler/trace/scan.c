@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "trace/args.h"
+#include "trace/complex.h"
 #include "trace/compose.h"
 #include "trace/refuse.h"
 #include "trace/tensor.h"
@@ -45,6 +46,9 @@ static PyObject *running(struct tracer *tr, const char *func, enum op_id which, 
   hlo_val x = operand_alone(tr, a);
   if (!x || (dtype && dtype != Py_None && (t = dtype_from_py(dtype)) == DT_NONE))
     return NULL;
+  if (val_is_complex(x) && t != DT_NONE && !dtype_is_complex(t))
+    return trace_refuse(DG_DTYPE_PROMOTION, "take a part first: x.real, x.imag or np.abs(x)",
+                        "%s of complex numbers cannot have dtype=%s", func, dtype_numpy_name(t));
   if (!axis || axis == Py_None)
     x = val_flat(tr, x);
   else if (!args_axis(axis, x->shape.rank, &at))
@@ -60,8 +64,13 @@ static PyObject *running(struct tracer *tr, const char *func, enum op_id which, 
   hlo_val v = cast(tr, x, half ? DT_F32 : t);
   if (!v)
     return NULL;
-  bool by_dot = which == OP_ADD && dtype_is_float(t) && v->shape.dims[at] > 1;
-  v = by_dot ? cumsum_dot(tr, v, at) : doubling(tr, which, v, at);
+  bool by_dot = which == OP_ADD && dtype_is_inexact(t) && v->shape.dims[at] > 1;
+  if (by_dot && val_is_complex(v)) {
+    hlo_val re = val_real(tr, v), im = val_imag(tr, v);
+    v = re && im ? val_complex(tr, cumsum_dot(tr, re, at), cumsum_dot(tr, im, at)) : NULL;
+  } else {
+    v = by_dot ? cumsum_dot(tr, v, at) : doubling(tr, which, v, at);
+  }
   return tensor_wrap(tr, v == x ? un(tr, HLO_COPY, x) : cast(tr, v, t));
 }
 

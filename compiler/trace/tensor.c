@@ -121,6 +121,19 @@ static PyObject *get_transposed(PyObject *self, void *closure) {
   (void)closure;
   return op_call1(OP_TRANSPOSE, self);
 }
+static PyObject *get_real(PyObject *self, void *closure) {
+  (void)closure;
+  return op_call1(OP_REAL, self);
+}
+static PyObject *get_imag(PyObject *self, void *closure) {
+  (void)closure;
+  return op_call1(OP_IMAG, self);
+}
+static int set_part(PyObject *self, PyObject *value, void *closure) {
+  (void)self, (void)value, (void)closure;
+  trace_refuse(DG_UNSUPPORTED_OP, "make a new tensor: re + 1j * im", "a part of a tensor cannot be assigned");
+  return -1;
+}
 static PyObject *get_name(PyObject *self, void *closure) {
   (void)closure;
   struct tensor *t = (struct tensor *)self;
@@ -155,6 +168,8 @@ static PyGetSetDef getset[] = {{"shape", get_shape, NULL, NULL, NULL},
                                {"nbytes", get_nbytes, NULL, NULL, NULL},
                                {"strides", get_strides, NULL, NULL, NULL},
                                {"T", get_transposed, NULL, NULL, NULL},
+                               {"real", get_real, set_part, NULL, NULL},
+                               {"imag", get_imag, set_part, NULL, NULL},
                                {"name", get_name, set_name, NULL, NULL},
                                {"backend_tensor", get_backend_tensor, NULL, NULL, NULL},
                                {NULL, NULL, NULL, NULL, NULL}};
@@ -309,6 +324,7 @@ static void fill_methods(void) {
 #undef TRACE_OP
   add_method(&n, "reshape", PYFUNC(m_reshape));
   add_method(&n, "transpose", PYFUNC(m_transpose));
+  add_method(&n, "conj", PYFUNC(m_CONJUGATE));
   add_method(&n, "flatten", PYFUNC(m_flatten));
   add_method(&n, "__array_ufunc__", PYFUNC(dispatch_ufunc));
   add_method(&n, "__array_function__", PYFUNC(dispatch_function));

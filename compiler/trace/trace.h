@@ -59,6 +59,9 @@ struct trace_tensor {
   const char *name;
   struct hlo_shape shape;
   int alias_of; /* output: the input that it overwrites in place, or -1; input: -1 */
+  /* In the source it has complex numbers.  They are passed as pairs of reals, the last dimension of the shape, which is
+   * their form in memory. */
+  bool is_complex;
 };
 
 struct trace_kernel {

@@ -17,6 +17,7 @@
 
 struct loop;
 struct nki_program;
+struct op_def;
 struct ranges;
 
 struct tracer {
@@ -26,10 +27,11 @@ struct tracer {
   struct diags *ds;
   PyFrameObject *base; /* the frame that started the trace, or NULL */
   uint64_t serial;
-  struct loop *loop;     /* the innermost loop whose body is running, or NULL */
-  uint64_t n_loops;      /* number of loops begun so far */
-  PyObject *arrays;      /* weak references to NumPy arrays that have become tensors (array.c) */
-  PyObject *array_views; /* weak references to views of arrays that may become tensors */
+  const struct op_def *op; /* the operation that is running, or NULL */
+  struct loop *loop;       /* the innermost loop whose body is running, or NULL */
+  uint64_t n_loops;        /* number of loops begun so far */
+  PyObject *arrays;        /* weak references to NumPy arrays that have become tensors (array.c) */
+  PyObject *array_views;   /* weak references to views of arrays that may become tensors */
   Py_ssize_t views_limit;
   PyObject *memory_before; /* NumPy's memory handler outside of the trace */
   /* Bodies of loops that were refused.  They stay in a partial trace.  If the kernel continues, they are removed. */

@@ -5,12 +5,17 @@
 #include <math.h>
 
 #include "trace/args.h"
+#include "trace/complex.h"
 #include "trace/compose.h"
 #include "trace/refuse.h"
 #include "trace/tensor.h"
 
 static bool is_float(hlo_val x) {
   return dtype_is_float(x->shape.dtype);
+}
+
+static bool is_inexact(hlo_val x) {
+  return dtype_is_inexact(x->shape.dtype);
 }
 
 static bool is_bool(hlo_val x) {
@@ -33,7 +38,10 @@ DIRECT(log, HLO_LOG)
 DIRECT(sqrt, HLO_SQRT)
 DIRECT(sin, HLO_SIN)
 DIRECT(cos, HLO_COS)
-DIRECT(tanh, HLO_TANH)
+
+hlo_val unary_tanh(struct tracer *tr, hlo_val x) {
+  return val_is_complex(x) ? val_complex_tanh(tr, x) : un(tr, HLO_TANH, x);
+}
 
 /* ---- operations that keep integers ------------------------------------------------------------------------------- */
 
@@ -53,7 +61,7 @@ hlo_val unary_trunc(struct tracer *tr, hlo_val x) {
 }
 
 static bool has_sign(hlo_val x) {
-  return is_float(x) || dtype_kind(x->shape.dtype) == DK_SIGNED;
+  return is_inexact(x) || dtype_kind(x->shape.dtype) == DK_SIGNED;
 }
 
 hlo_val unary_abs(struct tracer *tr, hlo_val x) {
@@ -92,7 +100,7 @@ static hlo_val reciprocal_int(struct tracer *tr, hlo_val x) {
 }
 
 hlo_val unary_reciprocal(struct tracer *tr, hlo_val x) {
-  if (is_float(x))
+  if (is_inexact(x))
     return bin(tr, HLO_DIVIDE, val_like(tr, x, 1), x);
   x = as_number(tr, x);
   return x ? reciprocal_int(tr, x) : NULL;
@@ -116,10 +124,14 @@ static hlo_val everywhere(struct tracer *tr, hlo_val x, bool answer) {
 }
 
 hlo_val unary_isnan(struct tracer *tr, hlo_val x) {
-  return is_float(x) ? cmp(tr, HLO_NE, x, x) : everywhere(tr, x, false);
+  return is_inexact(x) ? cmp(tr, HLO_NE, x, x) : everywhere(tr, x, false);
 }
 
 hlo_val unary_isinf(struct tracer *tr, hlo_val x) {
+  if (val_is_complex(x)) {
+    hlo_val re = val_real(tr, x), im = val_imag(tr, x);
+    return re && im ? bin(tr, HLO_OR, unary_isinf(tr, re), unary_isinf(tr, im)) : NULL;
+  }
   return is_float(x) ? cmp(tr, HLO_EQ, un(tr, HLO_ABS, x), val_like(tr, x, HUGE_VAL)) : everywhere(tr, x, false);
 }
 
@@ -132,7 +144,7 @@ hlo_val unary_isneginf(struct tracer *tr, hlo_val x) {
 }
 
 hlo_val unary_isfinite(struct tracer *tr, hlo_val x) {
-  if (!is_float(x))
+  if (!is_inexact(x))
     return everywhere(tr, x, true);
   hlo_val d = bin(tr, HLO_SUBTRACT, x, x);
   return cmp(tr, HLO_EQ, d, val_like(tr, x, 0));
@@ -187,6 +199,8 @@ hlo_val unary_cbrt(struct tracer *tr, hlo_val x) {
 /* ---- trigonometry ------------------------------------------------------------------------------------------------ */
 
 hlo_val unary_tan(struct tracer *tr, hlo_val x) {
+  if (val_is_complex(x))
+    return val_complex_tan(tr, x);
   return bin(tr, HLO_DIVIDE, un(tr, HLO_SIN, x), un(tr, HLO_COS, x));
 }
 
@@ -223,6 +237,8 @@ hlo_val unary_sinc(struct tracer *tr, hlo_val x) {
 
 /* Uses exp(|x|) - 1, which preserves the digits of sinh near 0. */
 hlo_val unary_sinh(struct tracer *tr, hlo_val x) {
+  if (val_is_complex(x))
+    return val_complex_sinh(tr, x);
   hlo_val t = unary_expm1(tr, un(tr, HLO_ABS, x));
   hlo_val v = bin(tr, HLO_ADD, t, bin(tr, HLO_DIVIDE, t, bin_k(tr, HLO_ADD, t, 1)));
   v = sel(tr, cmp_k(tr, HLO_EQ, t, HUGE_VAL), t, v);
@@ -230,6 +246,8 @@ hlo_val unary_sinh(struct tracer *tr, hlo_val x) {
 }
 
 hlo_val unary_cosh(struct tracer *tr, hlo_val x) {
+  if (val_is_complex(x))
+    return val_complex_cosh(tr, x);
   hlo_val e = un(tr, HLO_EXP, un(tr, HLO_ABS, x));
   return bin_k(tr, HLO_MULTIPLY, bin(tr, HLO_ADD, e, bin(tr, HLO_DIVIDE, val_like(tr, e, 1), e)), 0.5);
 }
@@ -292,7 +310,7 @@ static PyObject *unary(struct tracer *tr, const struct op_def *op, PyObject *arg
   hlo_val x = operand_alone(tr, o);
   if (!x)
     return NULL;
-  if (as != DT_NONE && is_float(x) && !dtype_is_float(as))
+  if (as != DT_NONE && is_inexact(x) && dtype_kind(as) < dtype_kind(x->shape.dtype))
     return trace_refuse(DG_DTYPE_PROMOTION, "convert the result instead: .astype(…)",
                         "cannot cast a %s operand to dtype %s", dtype_numpy_name(x->shape.dtype), dtype_numpy_name(as));
   if (as != DT_NONE)
@@ -310,6 +328,15 @@ PyObject *op_unary_float(struct tracer *tr, const struct op_def *op, PyObject *a
   return unary(tr, op, args, kw, true);
 }
 
+/* Rounds floats to so many decimals. */
+static hlo_val round_to(struct tracer *tr, hlo_val x, int64_t n) {
+  if (n == 0)
+    return unary_rint(tr, x);
+  hlo_val scale = val_like(tr, x, pow(10, (double)(n < 0 ? -n : n)));
+  enum hlo_op up = n > 0 ? HLO_MULTIPLY : HLO_DIVIDE, down = n > 0 ? HLO_DIVIDE : HLO_MULTIPLY;
+  return bin(tr, down, unary_rint(tr, bin(tr, up, x, scale)), scale);
+}
+
 /* round(a, decimals=0): halves are rounded to even, and decimals= scales by a power of ten, both as in NumPy. */
 PyObject *op_round(struct tracer *tr, const struct op_def *op, PyObject *args, PyObject *kw) {
   static char *names[] = {"a", "decimals", "out", NULL};
@@ -321,17 +348,17 @@ PyObject *op_round(struct tracer *tr, const struct op_def *op, PyObject *args, P
   hlo_val x = operand_alone(tr, o);
   if (!x)
     return NULL;
+  if (val_is_complex(x)) {
+    hlo_val re = val_real(tr, x), im = val_imag(tr, x);
+    return re && im ? tensor_wrap(tr, val_complex(tr, round_to(tr, re, n), round_to(tr, im, n))) : NULL;
+  }
   if (!is_float(x) && x->shape.dtype != DT_BOOL && n >= 0)
     return tensor_wrap(tr, un(tr, HLO_COPY, x));
   if (!is_float(x) && n < 0)
     return trace_refuse(DG_UNSUPPORTED_DTYPE, "convert to float32 first",
                         "round with negative decimals is not supported for %s", dtype_numpy_name(x->shape.dtype));
   x = as_float(tr, x);
-  if (n == 0)
-    return tensor_wrap(tr, unary_rint(tr, x));
-  hlo_val scale = val_like(tr, x, pow(10, (double)(n < 0 ? -n : n)));
-  enum hlo_op up = n > 0 ? HLO_MULTIPLY : HLO_DIVIDE, down = n > 0 ? HLO_DIVIDE : HLO_MULTIPLY;
-  return tensor_wrap(tr, bin(tr, down, unary_rint(tr, bin(tr, up, x, scale)), scale));
+  return tensor_wrap(tr, round_to(tr, x, n));
 }
 
 /* Applies one bound of clip and returns a new reference.  None leaves x unchanged. */
@@ -376,6 +403,10 @@ PyObject *op_astype(struct tracer *tr, const struct op_def *op, PyObject *args, 
     return NULL;
   enum dtype t = dtype_from_py(dtype);
   hlo_val x = t == DT_NONE ? NULL : operand_alone(tr, o);
+  if (!x)
+    return NULL;
+  if (val_is_complex(x) && t != DT_BOOL && !dtype_is_complex(t)) /* NumPy drops the imaginary part, and warns */
+    x = val_real(tr, x);
   if (!x)
     return NULL;
   return tensor_wrap(tr, x->shape.dtype == t ? un(tr, HLO_COPY, x)

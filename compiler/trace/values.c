@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "hlo/complex.h"
 #include "hlo/literal.h"
 #include "trace/args.h"
 #include "trace/draw.h"
@@ -23,6 +24,12 @@ static PyObject *random_array(enum dtype t, int rank, const int64_t *dims, enum 
   if (a)
     draw_values(t, PyArray_SIZE((PyArrayObject *)a), ranges, state, PyArray_DATA((PyArrayObject *)a));
   return a;
+}
+
+/* The shape in which a parameter's values are passed on: complex numbers as pairs of float32. */
+static struct hlo_shape passed_shape(struct arena *a, const struct kparam *p) {
+  const struct hlo_shape s = hlo_shape_array(a, p->dtype, p->rank, p->dims);
+  return hlo_complex_shape(a, &s);
 }
 
 /* Returns the array in dtype t and C order, a new reference. */
@@ -78,19 +85,20 @@ static bool fits_param(const struct kparam *p, PyObject *a, struct trace_program
 }
 
 /* Copies an array's data into the arena. */
-static void store(struct trace_program *program, PyObject *o, enum dtype t, struct trace_array *out) {
+static void store(struct trace_program *program, PyObject *o, struct hlo_shape shape, struct trace_array *out) {
   PyArrayObject *a = (PyArrayObject *)o;
-  out->shape = hlo_shape_array(program->a, t, PyArray_NDIM(a), PyArray_DIMS(a));
+  assert((size_t)PyArray_NBYTES(a) == (size_t)hlo_shape_elements(&shape) * dtype_size(shape.dtype));
+  out->shape = shape;
   out->data = arena_dup(program->a, PyArray_DATA(a), (size_t)PyArray_NBYTES(a));
 }
 
-/* Draws an input of 32-bit numbers, which need no conversion, in the arena. */
+/* Draws an input of 32-bit numbers, or pairs of them, which need no conversion, in the arena. */
 static void draw_input(struct trace_program *program, const struct kparam *p, enum trace_ranges ranges, uint64_t *state,
                        struct trace_array *out) {
-  out->shape = hlo_shape_array(program->a, p->dtype, p->rank, p->dims);
+  out->shape = passed_shape(program->a, p);
   const int64_t n = hlo_shape_elements(&out->shape);
-  out->data = arena_array(program->a, (size_t)n, dtype_size(p->dtype));
-  draw_values(p->dtype, n, ranges, state, out->data);
+  out->data = arena_array(program->a, (size_t)n, dtype_size(out->shape.dtype));
+  draw_values(out->shape.dtype, n, ranges, state, out->data);
 }
 
 /* Makes an input in NumPy, from `given` if it is not NULL, and copies it.  Takes ownership of `given`.  ST_BUG: a Python
@@ -102,7 +110,7 @@ static enum status convert_input(struct trace_program *program, const struct kpa
   Py_XDECREF(o);
   const enum status st = !c ? ST_BUG : fits_param(p, c, program) ? ST_OK : ST_INPUT;
   if (!st)
-    store(program, c, p->dtype, out);
+    store(program, c, passed_shape(program->a, p), out);
   Py_XDECREF(c);
   return st;
 }
@@ -115,7 +123,7 @@ static enum status make_input(struct trace_program *program, const struct kparam
   if (!o && p->array)
     o = Py_NewRef(p->array);
   *is_drawn |= !o;
-  if (o || (p->dtype != DT_F32 && p->dtype != DT_I32))
+  if (o || (p->dtype != DT_F32 && p->dtype != DT_I32 && p->dtype != DT_C64))
     return convert_input(program, p, o, ranges, state, out);
   draw_input(program, p, ranges, state, out);
   return ST_OK;
@@ -168,27 +176,31 @@ static PyObject *wrap_rounded(PyObject *a) {
   return r;
 }
 
-/* Returns an array of the elements in place, which cannot be written. */
-static PyObject *share_input(const struct trace_array *in) {
-  return PyArray_NewFromDescr(&PyArray_Type, dtype_descr(in->shape.dtype), in->shape.rank,
-                              (npy_intp *)(uintptr_t)in->shape.dims, NULL, in->data, NPY_ARRAY_C_CONTIGUOUS, NULL);
+/* Returns an array of the elements in place, which cannot be written.  is_complex: of pairs of reals. */
+static PyObject *share_input(const struct trace_array *in, bool is_complex) {
+  return PyArray_NewFromDescr(&PyArray_Type, dtype_descr(is_complex ? DT_C64 : in->shape.dtype),
+                              in->shape.rank - is_complex, (npy_intp *)(uintptr_t)in->shape.dims, NULL, in->data,
+                              NPY_ARRAY_C_CONTIGUOUS, NULL);
 }
 
-static PyObject *copy_input(const struct trace_array *in) {
-  PyObject *shared = share_input(in);
+static PyObject *copy_input(const struct trace_array *in, bool is_complex) {
+  PyObject *shared = share_input(in, is_complex);
   PyObject *copy = shared ? PyArray_NewCopy((PyArrayObject *)shared, NPY_CORDER) : NULL;
   Py_XDECREF(shared);
   return copy;
 }
 
-static PyObject *wrap_input(const struct trace_array *in, enum precision precision, bool is_written) {
+static PyObject *wrap_input(const struct trace_array *in, bool is_complex, enum precision precision, bool is_written) {
   const enum dtype t = in->shape.dtype;
   const bool is_wider = precision == IN_DOUBLE || (precision == AS_NUMPY && is_narrow(t) && t != DT_F16);
-  PyObject *a = is_written && !(is_wider && dtype_is_float(t)) ? copy_input(in) : share_input(in);
+  PyObject *a =
+      is_written && !(is_wider && dtype_is_float(t)) ? copy_input(in, is_complex) : share_input(in, is_complex);
   if (precision == ROUNDED)
     return wrap_rounded(a);
   if (a && dtype_is_float(t) && is_wider) {
-    PyObject *wide = PyArray_Cast((PyArrayObject *)a, precision == IN_DOUBLE ? NPY_FLOAT64 : NPY_FLOAT32);
+    PyObject *wide = PyArray_Cast((PyArrayObject *)a, precision != IN_DOUBLE ? NPY_FLOAT32
+                                                      : is_complex           ? NPY_COMPLEX128
+                                                                             : NPY_FLOAT64);
     Py_DECREF(a);
     a = wide;
   }
@@ -199,18 +211,18 @@ static bool store_result(struct trace_kernel *tk, int i, PyObject *o, enum preci
                          struct trace_array *out) {
   const struct trace_tensor *want = &tk->outputs[i];
   enum dtype t = precision == IN_DOUBLE && dtype_is_float(want->shape.dtype) ? DT_F64 : want->shape.dtype;
+  const int rank = want->shape.rank - want->is_complex;
   char a[DIMS_TEXT_MAX], b[DIMS_TEXT_MAX];
-  PyObject *c = o ? convert(o, t) : NULL;
+  PyObject *c = o ? convert(o, !want->is_complex ? t : t == DT_F64 ? DT_C128 : DT_C64) : NULL;
   if (!c)
     return false;
   PyArrayObject *x = (PyArrayObject *)c;
-  bool ok = PyArray_NDIM(x) == want->shape.rank &&
-            memcmp(PyArray_DIMS(x), want->shape.dims, (size_t)want->shape.rank * sizeof(int64_t)) == 0;
+  bool ok = PyArray_NDIM(x) == rank && memcmp(PyArray_DIMS(x), want->shape.dims, (size_t)rank * sizeof(int64_t)) == 0;
   if (ok)
-    store(tk->program, c, t, out);
+    store(tk->program, c, hlo_shape_array(tk->program->a, t, want->shape.rank, want->shape.dims), out);
   else
     trace_refuse(DG_INTERNAL, NULL, "output \"%s\" has shape %s in NumPy and %s in the trace", want->name,
-                 dims_text(PyArray_NDIM(x), PyArray_DIMS(x), a), dims_text(want->shape.rank, want->shape.dims, b));
+                 dims_text(PyArray_NDIM(x), PyArray_DIMS(x), a), dims_text(rank, want->shape.dims, b));
   Py_DECREF(c);
   return ok;
 }
@@ -314,7 +326,7 @@ static enum status run_kernel(struct trace_kernel *tk, const struct trace_array 
   if (precision == ROUNDED)
     ok = begin_rounding(seed);
   for (int i = 0; ok && i < k->n_params; i++)
-    ok = (arrays[i] = wrap_input(&in[i], precision, copies || writes_parameter(tk, i)));
+    ok = (arrays[i] = wrap_input(&in[i], tk->inputs[i].is_complex, precision, copies || writes_parameter(tk, i)));
   if (ok && old)
     r = call_with_arrays(tk, k, arrays, seed);
   ok = r && store_results(tk, r, arrays, precision, out);

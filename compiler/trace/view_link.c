@@ -308,6 +308,19 @@ static void link_one(struct tracer *tr, PyObject *o, struct tensor *base, enum v
   link_steps(t, base, w, is_ravel);
 }
 
+/* real and imag are views of a complex tensor.  HLO has no write to a part, so that one is refused. */
+static bool link_part(struct tracer *tr, const struct op_def *op, PyObject *args, PyObject *result) {
+  PyObject *of = PyTuple_GET_SIZE(args) ? PyTuple_GET_ITEM(args, 0) : NULL;
+  if ((op != &op_table[OP_REAL] && op != &op_table[OP_IMAG]) || !of || !tensor_check(of) ||
+      !dtype_is_complex(((struct tensor *)of)->dtype))
+    return false;
+  struct view *w = view_new(tr, 1);
+  w->kind = VIEW_WRITABLE;
+  w->is_opaque = true;
+  link_steps((struct tensor *)result, (struct tensor *)of, w, false);
+  return true;
+}
+
 /* Records the order of a new array that an operation made: it is C order if all operands have C order. */
 static void note_order(PyObject *args, PyObject *result) {
   if (!tensor_check(result))
@@ -325,6 +338,8 @@ static void note_order(PyObject *args, PyObject *result) {
 
 void view_link_result(struct tracer *tr, const struct op_def *op, PyObject *args, PyObject *kw, PyObject *result) {
   enum view_kind kind;
+  if (tensor_check(result) && link_part(tr, op, args, result))
+    return;
   if (!returns_view(op, &kind)) {
     note_order(args, result);
     if (tensor_check(result) && ((struct tensor *)result)->rank == 0 && strcmp(op->kind, "creation") != 0 &&

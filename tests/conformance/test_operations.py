@@ -34,7 +34,7 @@ GROUP = 10  # calls in one kernel of ours: what compiles a function to machine c
 FORMS_AT_ONCE = 20
 CHECKED = 1 if ALL or MORE else 3  # the product's check runs one call of so many
 LAST = "hlo-to-linalg" if ALL or MORE else "trace"  # the stage up to which the product checks calls
-DOWN = {"float64": "float32", "int64": "int32", "uint64": "uint32"}
+DOWN = {"complex128": "complex64", "float64": "float32", "int64": "int32", "uint64": "uint32"}
 
 
 # ---- the table ------------------------------------------------------------------------------------------------------
@@ -90,12 +90,13 @@ def expected(call):
 def assert_close(got, want, what, room=1):
     """room: for sums and products longer than those of the table."""
     assert got.shape == want.shape, what
-    if want.dtype.kind != "f" and not is_narrow(want.dtype):
+    if want.dtype.kind not in "fc" and not is_narrow(want.dtype):
         np.testing.assert_array_equal(got, want, err_msg=what)
         return
-    rtol, atol = {"float16": (4e-3, 4e-3), "float32": (2e-5, 5e-6)}.get(want.dtype.name) or (2 * float(ml_dtypes.finfo(want.dtype).eps),) * 2
+    rtol, atol = {"float16": (4e-3, 4e-3), "float32": (2e-5, 5e-6), "complex64": (2e-5, 2e-5)}.get(want.dtype.name) or (2 * float(ml_dtypes.finfo(want.dtype).eps),) * 2
     rtol, atol = rtol * room, atol * room
-    np.testing.assert_allclose(got.astype(np.float64), want.astype(np.float64), rtol, atol, equal_nan=True, err_msg=what)
+    wide = np.complex128 if want.dtype.kind == "c" else np.float64
+    np.testing.assert_allclose(got.astype(wide), want.astype(wide), rtol, atol, equal_nan=True, err_msg=what)
 
 
 def prove_calls(calls, room):

@@ -591,8 +591,39 @@ def test_kernels_are_tested_in_nkigens_modes():
         run_kernel_test(tiled, modes=Mode.FILECHECK, check_patterns="CHECK: nisa.nothing\n")
     with pytest.raises(AssertionError, match="nisa.nothing"):
         run_kernel_test(tiled, modes=Mode.STRING_CHECK, check_ir_contains=["nisa.nothing"])
-    with pytest.raises(RuntimeError, match="neither the vendor's simulator nor"):
-        run_kernel_test(tiled, modes=Mode.BIR_SIM)
+    with pytest.raises(RuntimeError, match="there is no Neuron device: HW cannot run"):
+        run_kernel_test(tiled, modes=Mode.HW)
+
+
+def complex_kernel(x):
+    x[0] = x[1] * 2j
+    return np.fft.fft(x), x.real + 1
+
+
+def test_complex_numbers_are_numpys_in_ordinary_python():
+    for stage in (None, "trace", "canonicalize-loop-step"):
+        verify_against_numpy(trace(input_specs=[((4, 6), "c64")])(complex_kernel), stop_after=stage, rtol=1e-4, atol=1e-4)
+    x = (draw(4, 6) + 1j * draw(4, 6)).astype(np.complex64)
+    want = x.copy()
+    wanted = complex_kernel(want)
+    for got, w in zip([*baremetal_jit(complex_kernel)(x), x], [*wanted, want], strict=True):
+        assert got.dtype == w.dtype
+        np.testing.assert_allclose(got, w, rtol=1e-4, atol=1e-4)
+
+
+def test_nkigens_simulation_runs_the_instructions(monkeypatch):
+    from nkigen.testing import Mode, run_kernel_test
+
+    run_kernel_test(tiled, modes=Mode.BIR_SIM, rtol=1e-3, atol=1e-3)
+    monkeypatch.setenv("NKX_DEVICE", "sim")
+    run_kernel_test(tiled, modes=Mode.HW | Mode.BIR_SIM, rtol=1e-3, atol=1e-3)
+
+    @trace(input_specs=[((4, 4), "f32")])
+    def other(x):
+        return x + (1 if isinstance(x, np.ndarray) else 2)
+
+    with pytest.raises(AssertionError, match="other, output0, instructions"):
+        run_kernel_test(other, modes=Mode.BIR_SIM)
 
 
 def test_an_array_that_a_kernel_filled_is_a_traced_argument():

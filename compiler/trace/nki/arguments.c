@@ -68,7 +68,7 @@ static bool refuse_unavailable(PyObject *o) {
 
 bool nki_read_dtype(PyObject *o, enum dtype *out) {
   *out = dtype_from_py(o);
-  if (*out != DT_NONE)
+  if (*out != DT_NONE && !dtype_is_complex(*out))
     return true;
   PyErr_Clear();
   if (!refuse_unavailable(o) && !refuse_missing(o))

@@ -109,7 +109,7 @@ PyObject *nki_make_constant(PyObject *self, PyObject *o) {
     return NULL;
   const enum dtype t = dtype_from_num(PyArray_TYPE(a));
   const int n = PyArray_NDIM(a);
-  if (t == DT_NONE || t == DT_BOOL || dtype_narrow(t) != t || n < 1 || n > NKI_RANK_MAX) {
+  if (t == DT_NONE || t == DT_BOOL || dtype_narrow(t) != t || dtype_is_complex(t) || n < 1 || n > NKI_RANK_MAX) {
     trace_refuse(DG_NKI_DTYPE, "give an array of 1 to 8 dimensions, of a type of nl other than bool_",
                  "a constant cannot have the type %R and %d dimensions", PyArray_DESCR(a), n);
     Py_DECREF(a);

@@ -156,7 +156,7 @@ static bool add_inputs(struct nki_recorder *r, struct call *c) {
     const enum dtype t = dtype_from_num(PyArray_TYPE(a));
     int64_t dims[NKI_RANK_MAX];
     const int rank = PyArray_NDIM(a);
-    if (t == DT_NONE || dtype_narrow(t) != t || rank > NKI_RANK_MAX) {
+    if (t == DT_NONE || dtype_narrow(t) != t || dtype_is_complex(t) || rank > NKI_RANK_MAX) {
       trace_refuse(DG_NKI_DTYPE, NULL, "the argument %R has the type %R", key, PyArray_DESCR(a));
       return false;
     }
@@ -339,12 +339,12 @@ static struct trace_kernel *finish(struct trace_program *program, const struct p
   t->outputs = arena_new_array(program->a, struct trace_tensor, (size_t)p->n_outputs);
   for (int i = 0; i < n_params; i++) {
     const struct kparam *x = &k->params[i];
-    t->inputs[i] = (struct trace_tensor){x->name, hlo_shape_array(program->a, x->dtype, x->rank, x->dims), -1};
+    t->inputs[i] = (struct trace_tensor){x->name, hlo_shape_array(program->a, x->dtype, x->rank, x->dims), -1, false};
   }
   for (int i = 0; i < p->n_outputs; i++) {
     const struct nki_tensor *x = p->outputs[i];
     t->outputs[i] = (struct trace_tensor){x->name, hlo_shape_array(program->a, x->dtype, x->rank, x->dims),
-                                          nki_is_written(p, x) ? x->input : -1};
+                                          nki_is_written(p, x) ? x->input : -1, false};
   }
   return t;
 }

@@ -19,6 +19,8 @@ import numpy as np
 
 INTS = ["int8", "uint8", "int16", "uint16", "int32", "uint32"]
 FLOATS = ["float16", "float32"]
+COMPLEX = ["complex64"]
+PARTED = COMPLEX + ["int32", "float32"]  # what has a real and an imaginary part
 NUMBERS = INTS + FLOATS
 ALL = ["bool"] + NUMBERS
 # A call whose dtypes may be floats may compute in one of these only: what they give together with other types is
@@ -105,6 +107,8 @@ class Draw:
         rng = np.random.default_rng(self.random.randrange(1 << 30))
         if values is not None:
             a = values(rng, shape)
+        elif dtype == "complex64":
+            a = rng.uniform(low, high, shape) + 1j * rng.uniform(low, high, shape)
         elif dtype == "bool":
             a = rng.integers(0, 2, shape)
         elif "int" in dtype:

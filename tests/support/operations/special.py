@@ -297,3 +297,34 @@ def read(d):
 def read_by_index(d):
     x = d.array(d.one("int8", "float32"), (4, 5, 6), -9, 9)
     return "(lambda x, i, j: {})({}, {}, {})".format(d.one(*READS_BY_INDEX), x, d.array("int32", (3,), 0, 2), d.array("int8", (2, 2), 0, 3))
+
+
+# ---- Fourier transforms ------------------------------------------------------------------------------------------------
+
+NORMS = ("", ", norm='ortho'", ", norm='forward'", ", norm='backward'")
+
+
+def _length(d):
+    return d.random.choice([1, 2, 3, 5, 8, 12])
+
+
+def fourier(name, dtypes):
+    """One axis, without and with n= and axis=."""
+    def make(d):
+        shape = tuple(max(n, 2) for n in d.shape(1, 4, empty=False))
+        x, n, axis = d.array(d.dtype(dtypes), shape), _length(d), d.axis(len(shape))
+        return d.one(f"np.fft.{name}({x}{{}})", f"np.fft.{name}({x}, {n}{{}})", f"np.fft.{name}({x}, axis={axis}{{}})",
+                     f"np.fft.{name}({x}, n={n}, axis={axis}{{}})").format(d.one(*NORMS))
+    return make
+
+
+def fourier_axes(name, dtypes, low=1):
+    """Several axes, without and with s= and axes=."""
+    def make(d):
+        shape = tuple(max(n, 2) for n in d.shape(low, 4, empty=False))
+        x = d.array(d.dtype(dtypes), shape)
+        axes = tuple(d.random.sample(range(len(shape)), d.random.randint(1, len(shape))))
+        s = tuple(_length(d) for _ in axes)
+        return d.one(f"np.fft.{name}({x}{{}})", f"np.fft.{name}({x}, axes={axes}{{}})",
+                     f"np.fft.{name}({x}, s={s}, axes={axes}{{}})").format(d.one(*NORMS))
+    return make

@@ -10,9 +10,9 @@ An operation that is added to compiler/trace/ops.def needs a line here; tests/co
 import collections
 
 from support.operations.draw import (
-    ALL, FLOATS, INTS, NUMBERS, also, binary, moved, moving, np1, np2, reduction, scan, shapes, texts)
+    ALL, COMPLEX, FLOATS, INTS, NUMBERS, PARTED, also, binary, moved, moving, np1, np2, reduction, scan, shapes, texts)
 from support.operations.special import (
-    average, concatenate, conv2d, diagonal, diffed, dot, einsum, inner, matmul, nans, norm, padded, pair_axes, permuted, put_along, read,
+    average, concatenate, conv2d, diagonal, diffed, dot, einsum, fourier, fourier_axes, inner, matmul, nans, norm, padded, pair_axes, permuted, put_along, read,
     read_by_index, reshape, rms_norm, searched, selected, sorted_, special, split, square, stacked, take, take_along, tensordot, where, written,
     written_by_index)
 
@@ -194,6 +194,32 @@ TABLE = {
     "diagflat": row(moving(lambda d, x, n: f"np.diagflat({x}, {d.random.randint(-2, 2)})", 1, high=2, empty=False), "np.diagflat(s)"),
     "tril": row(moving(lambda d, x, n: f"np.tril({x}, {d.random.randint(-2, 2)})", 1), "np.tril(x)"),
     "triu": row(moving(lambda d, x, n: f"np.triu({x}, {d.random.randint(-2, 2)})", 1), "np.triu(x, 1)"),
+    # ---- Fourier transforms
+    "fft.fft": row(fourier("fft", PARTED), "f:np.fft.fft(x)", "f:np.fft.fft(x, n=32, axis=0).imag"),
+    "fft.ifft": row(fourier("ifft", PARTED), "f:np.fft.ifft(x * 1j)"),
+    "fft.rfft": row(fourier("rfft", ["int32", "float32"]), "f:np.fft.rfft(x)", "f:np.abs(np.fft.rfft(x, axis=0))"),
+    "fft.irfft": row(fourier("irfft", PARTED), "f:np.fft.irfft(x + 1j * y)", "f:np.fft.irfft(np.fft.rfft(x))"),
+    "fft.hfft": row(fourier("hfft", PARTED), "f:np.fft.hfft(x + 1j * y)"),
+    "fft.ihfft": row(fourier("ihfft", ["int32", "float32"]), "f:np.fft.ihfft(x)"),
+    "fft.fft2": row(fourier_axes("fft2", PARTED, 2), "f:np.fft.fft2(x)"),
+    "fft.ifft2": row(fourier_axes("ifft2", PARTED, 2), "f:np.fft.ifft2(x, norm='ortho')"),
+    "fft.rfft2": row(fourier_axes("rfft2", ["int32", "float32"], 2), "f:np.fft.rfft2(x)"),
+    "fft.irfft2": row(fourier_axes("irfft2", PARTED, 2), "f:np.fft.irfft2(x)"),
+    "fft.fftn": row(fourier_axes("fftn", PARTED), "f:np.fft.fftn(x)"),
+    "fft.ifftn": row(fourier_axes("ifftn", PARTED), "f:np.fft.ifftn(x, axes=(1, 0))"),
+    "fft.rfftn": row(fourier_axes("rfftn", ["int32", "float32"]), "f:np.fft.rfftn(x, axes=(0,))"),
+    "fft.irfftn": row(fourier_axes("irfftn", PARTED), "f:np.fft.irfftn(x)"),
+    "fft.fftshift": row(texts("np.fft.fftshift({x})", "np.fft.fftshift({x}, axes=-1)", dtypes=PARTED, rank=(1, 4)), "np.fft.fftshift(x, axes=0)"),
+    "fft.ifftshift": row(texts("np.fft.ifftshift({x})", "np.fft.ifftshift({x}, axes=(0,))", dtypes=PARTED, rank=(1, 4)), "np.fft.ifftshift(x, axes=1)"),
+    # ---- complex numbers
+    "real": row(texts("np.real({x})", "{x}.real", dtypes=PARTED), "f:np.real(x * (2 - 1j))"),
+    "imag": row(texts("np.imag({x})", "{x}.imag", dtypes=PARTED), "f:np.imag((x + 1j) * (y - 2j))"),
+    "conjugate": row(texts("np.conj({x})", "{x}.conjugate()", "{x}.conj()", dtypes=PARTED), "f:np.conj(x + 1j * y)"),
+    "angle": row(texts("np.angle({x})", "np.angle({x}, deg=True)", dtypes=COMPLEX + ["float32"]), "f:np.angle(p + 1j * y)"),
+    "iscomplex": row(texts("np.iscomplex({x})", "np.iscomplex({x} * 0j)", dtypes=PARTED), "f:np.iscomplex(x + 1j * np.floor(y))"),
+    "isreal": row(texts("np.isreal({x})", dtypes=PARTED), "f:np.isreal(x + 1j * np.floor(y))"),
+    "iscomplexobj": row(texts("np.abs({x}) + np.iscomplexobj({x})", dtypes=PARTED), "x + np.iscomplexobj(x)"),
+    "isrealobj": row(texts("np.abs({x}) + np.isrealobj({x})", dtypes=PARTED), "x + np.isrealobj(x)"),
     # ---- shapes
     "reshape": row(also(moving(reshape), moved("{x}.reshape(4, 6)", "{x}.reshape((6, 4))", "{x}.reshape(-1)"), texts("{x}.reshape(3, 0)", shape=(0, 3))),
                    "np.reshape(x, (C, R))", "np.reshape(x, (R // 2, 2 * C)) + 1"),

@@ -20,7 +20,7 @@ from support.oracles import xla_topk  # noqa: E402
 jax.config.update("jax_enable_x64", True)  # not by environment: jax may be imported already
 
 # (relative, absolute), per dtype of the output
-TOLERANCE = {"float32": (2e-5, 2e-6), "float16": (4e-3, 4e-3), "bfloat16": (3e-2, 3e-2)}
+TOLERANCE = {"float32": (2e-5, 2e-6), "float16": (4e-3, 4e-3), "bfloat16": (3e-2, 3e-2), "complex64": (2e-5, 1e-5)}
 
 
 # ---- modules
@@ -102,7 +102,8 @@ def assert_close(got, want, what):
         np.testing.assert_array_equal(got, want, err_msg=what)
         return
     rtol, atol = TOLERANCE[name]
-    np.testing.assert_allclose(got.astype(np.float64), want.astype(np.float64), rtol, atol, equal_nan=True, err_msg=what)
+    wide = np.complex128 if want.dtype.kind == "c" else np.float64
+    np.testing.assert_allclose(got.astype(wide), want.astype(wide), rtol, atol, equal_nan=True, err_msg=what)
 
 
 # ---- the front end

@@ -686,6 +686,8 @@ export type Dtype =
   | "float8_e4m3"
   | "float8_e4m3fn"
   | "float8_e5m2"
+  | "complex64"
+  | "complex128"
   | "i1"
   | "i8"
   | "i16"
@@ -701,7 +703,9 @@ export type Dtype =
   | "f64"
   | "f8e4m3"
   | "f8e4m3fn"
-  | "f8e5m2";
+  | "f8e5m2"
+  | "c64"
+  | "c128";
 
 /** The shape of one input of the kernel. */
 export interface InputSpec {

@@ -10,7 +10,7 @@ import { icon } from "./icons";
 /** Milliseconds after the last key until shapes are taken: half of one is none. */
 const TYPING_MS = 300;
 
-const DTYPES: Dtype[] = ["float32", "bfloat16", "float16", "int32", "int16", "int8", "uint32", "uint8", "bool", "float64", "int64"];
+const DTYPES: Dtype[] = ["float32", "bfloat16", "float16", "int32", "int16", "int8", "uint32", "uint8", "bool", "complex64", "float64", "int64"];
 
 interface Row {
   name: string;

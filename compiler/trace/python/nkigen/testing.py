@@ -3,7 +3,8 @@
     LLVM          the text after `stop_after` runs on this processor and is compared with NumPy
     STRING_CHECK  check_ir_contains and check_ir_not_contains are substrings of that text
     FILECHECK     LLVM's FileCheck reads that text with check_patterns
-    BIR_SIM, HW   need the vendor's simulator and a Neuron device: refused
+    BIR_SIM       the instructions run on the simulated machine and are compared with NumPy
+    HW            needs a Neuron device; the simulated machine takes its place where NKX_DEVICE=sim chooses it
 """
 import enum
 import os
@@ -13,7 +14,7 @@ import tempfile
 
 import numpy as np
 from _nkx import trace
-from nkx import package
+from nkx import device, package
 
 from .execution_engine import verify_against_numpy
 
@@ -40,8 +41,8 @@ def _check_modes(modes, stop_after, patterns, contains, absent):
         raise ValueError("STRING_CHECK needs check_ir_contains or check_ir_not_contains")
     if Mode.FILECHECK in modes and not patterns:
         raise ValueError("FILECHECK needs check_patterns")
-    if whole:
-        raise RuntimeError("this machine has neither the vendor's simulator nor a Neuron device: BIR_SIM and HW cannot run")
+    if Mode.HW in modes and not device.is_neuron_compatible():
+        raise RuntimeError("there is no Neuron device: HW cannot run (NKX_DEVICE=sim chooses the simulated machine)")
 
 
 def _inputs(kernel):
@@ -67,8 +68,9 @@ def run_kernel_test(traced_fn, stop_after=None, modes=Mode.LLVM, inputs=None, ch
     """Raises ValueError for modes that do not go together, and AssertionError for what differs."""
     _check_modes(modes, stop_after, check_patterns, check_ir_contains, check_ir_not_contains)
     target = target or "trn2"
-    if Mode.LLVM in modes:
-        verify_against_numpy(traced_fn, _inputs(traced_fn) if inputs is None else inputs, stop_after, rtol, atol, target)
+    if modes & (Mode.LLVM | Mode.BIR_SIM | Mode.HW):
+        verify_against_numpy(traced_fn, _inputs(traced_fn) if inputs is None else inputs, stop_after, rtol, atol, target,
+                             is_simulated=Mode.LLVM not in modes)
     if not modes & (Mode.STRING_CHECK | Mode.FILECHECK):
         return
     text = str(package.code_of(traced_fn).stages(stop_after, target)[-1][1])

@@ -339,6 +339,11 @@ def simulator(trace, target):
     return program
 
 
+def _as_reals(a):
+    """The compiler passes complex numbers as pairs of reals, in the last dimension."""
+    return a.view(np.float32).reshape(*a.shape, 2) if a.dtype == np.complex64 else a
+
+
 def run_program(program, inputs, outputs, arrays, call=None):
     if len(arrays) != len(inputs):
         raise ValueError(f"{len(arrays)} arrays were given for {len(inputs)} inputs: {inputs}")
@@ -347,9 +352,9 @@ def run_program(program, inputs, outputs, arrays, call=None):
         a = np.asarray(a, info.dtype, order="C")
         if a.shape != info.shape:
             raise ValueError(f"{info.name} has shape {a.shape}; the kernel was compiled for {info.shape}")
-        given.append(a)
+        given.append(_as_reals(a))
     results = [np.empty(info.shape, info.dtype) for info in outputs]
-    (call or compiler().run)(program, given, results)
+    (call or compiler().run)(program, given, [_as_reals(r) for r in results])
     return results
 
 

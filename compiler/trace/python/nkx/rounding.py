@@ -22,7 +22,7 @@ _F64 = np.dtype(np.float64)
 _EXACT_UFUNCS = {
     "negative", "positive", "absolute", "fabs", "maximum", "minimum", "fmax", "fmin", "sign", "floor", "ceil", "rint",
     "trunc", "copysign", "equal", "not_equal", "less", "less_equal", "greater", "greater_equal", "isnan", "isinf",
-    "isfinite", "logical_and", "logical_or", "logical_not", "logical_xor", "signbit",
+    "isfinite", "conjugate", "logical_and", "logical_or", "logical_not", "logical_xor", "signbit",
 }
 # The compiler multiplies by a reciprocal, so a result may be rounded although the quotient is exact.
 _NEVER_EXACT = {"divide", "true_divide", "reciprocal", "power", "float_power"}
@@ -35,7 +35,8 @@ _MOVING = {
     "triu", "diag", "diagonal", "diagflat", "choose", "select", "compress", "extract", "delete", "insert", "append",
     "clip", "full_like", "zeros_like", "ones_like", "empty_like", "atleast_1d", "atleast_2d", "atleast_3d", "searchsorted",
     "digitize", "nonzero", "flatnonzero", "argwhere", "count_nonzero", "any", "all", "array_equal", "isclose", "allclose",
-    "partition", "argpartition", "unique", "resize", "round", "around", "fix", "meshgrid", "real", "nan_to_num", "block",
+    "partition", "argpartition", "unique", "resize", "round", "around", "fix", "meshgrid", "real", "nan_to_num", "block", "imag",
+    "fftshift", "ifftshift", "iscomplex", "isreal",
 }
 # Functions that ask for types and shapes, or that write into an argument: they take the arrays as they are.
 _NATIVE = {
@@ -50,6 +51,10 @@ _terms = 4  # by how many units in the last place of float32 terms and results m
 
 def _is_float(d):
     return d.kind == "f" or d in _NARROW
+
+
+def _is_inexact(d):
+    return d.kind == "c" or _is_float(d)
 
 
 def _promote(x, y):
@@ -72,11 +77,13 @@ def _leaves(x):
 
 
 def _float_type(*args):
-    """The type of the result of an operation on these, None when none of them has floats."""
+    """The type of the floats of an operation on these, None when none of them has floats; complex numbers have two float32."""
     t = None
     for x in _leaves(args):
-        if _is_float(x.dtype):
-            t = _promote(t, _traced(x.dtype))
+        if _is_inexact(x.dtype):
+            t = _F32 if x.dtype.kind == "c" else _promote(t, _traced(x.dtype))
+            if x.dtype.kind == "c":
+                break
     return t
 
 
@@ -105,7 +112,7 @@ def _wide(x):
 
 def _double(x):
     x = _bare(x)
-    return x.astype(np.float64) if _is_float(x.dtype) else x
+    return x.astype(np.complex128) if x.dtype.kind == "c" else x.astype(np.float64) if _is_float(x.dtype) else x
 
 
 def _random(shape):
@@ -124,7 +131,7 @@ def _length(inputs):
 
 def _shake_terms(x, scale):
     x = _wide(x)
-    if x.dtype != _F32 and x.dtype != _F64:
+    if x.dtype != _F32 and x.dtype != _F64 and x.dtype.kind != "c":
         return x
     most = np.float32(scale * _terms * 2.0**-24)
     factor = _noise.random(x.shape, dtype=np.float32)  # in place: matrices of weights are large
@@ -134,6 +141,9 @@ def _shake_terms(x, scale):
 
 
 def _shake_result(r, t, exact, scale=1.0):
+    if r.dtype.kind == "c":  # each part moves by the magnitude: products and rotations mix them
+        moved = r + np.abs(r) * (_random(np.shape(r)) + 1j * _random(np.shape(r))) * (scale * _step(t))
+        return np.where(exact, r, moved)
     moved = r * (1 + _random(np.shape(r)) * (scale * _step(t)))
     return np.where(exact, r, moved)
 
@@ -146,6 +156,8 @@ def _give(x, t):
     """A result in the type that the trace gives it."""
     if not isinstance(x, (np.ndarray, np.generic)):
         return x
+    if x.dtype.kind == "c":
+        return np.asarray(x).astype(np.complex64, copy=False).view(Rounded)
     if _is_float(x.dtype):
         return np.asarray(x).astype(t, copy=False).view(Rounded)
     return np.asarray(x).view(Rounded) if x.dtype.kind in "iu" else x
@@ -175,9 +187,9 @@ def _elementwise(ufunc, inputs, kwargs, t):
     r = ufunc(*wide, **kwargs)
 
     def shake(y):
-        if not _is_float(y.dtype):
+        if not _is_inexact(y.dtype):
             return y
-        exact = y.astype(t).astype(np.float64) == y
+        exact = y.astype(np.complex64 if y.dtype.kind == "c" else t).astype(y.dtype) == y
         never = name in _NEVER_EXACT
         return _shake_result(y, t, exact & ((y == 0) | (y == 1)) if never else exact, 2 if never else 1)
 
@@ -194,7 +206,7 @@ def _summing(f, inputs, kwargs, t):
     moved = f(*_map(inputs, lambda x: _shake_terms(x, scale)), **kwargs)
 
     def shake(y, z):
-        if not isinstance(y, (np.ndarray, np.generic)) or not _is_float(y.dtype):
+        if not isinstance(y, (np.ndarray, np.generic)) or not _is_inexact(y.dtype):
             return y
         return np.where(_is_whole(y), y, _shake_result(z, t, False))
 
@@ -241,6 +253,8 @@ class Rounded(np.ndarray):
             return func(*_map(args, _bare), **{k: _map(v, _bare) for k, v in kwargs.items()})
         dtype = kwargs.get("dtype")
         t = _traced(np.dtype(dtype)) if dtype is not None else _float_type(args, tuple(kwargs.values()))
+        if func.__module__ == "numpy.fft" and name not in _MOVING:
+            t = _F32  # the trace transforms float32
         if dtype is not None and t in _NARROW:
             kwargs = {**kwargs, "dtype": np.float32}
         out = kwargs.get("out")
@@ -273,7 +287,7 @@ for _name in ("mean", "std", "var", "dot", "clip", "round", "cumsum", "cumprod")
 
 
 def wrap(x):
-    return x.view(Rounded) if _is_float(x.dtype) or x.dtype.kind in "iu" else x
+    return x.view(Rounded) if _is_inexact(x.dtype) or x.dtype.kind in "iu" else x
 
 
 def begin(seed):
