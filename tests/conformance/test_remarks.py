@@ -7,7 +7,7 @@ from support.paths import EXAMPLES
 pytestmark = pytest.mark.xdist_group("remarks")  # the examples are compiled once
 # passes that decide something in one example or another
 TALKING = {
-    "remove-redundant-zero-fill", "prepare-arithmetic", "decompose-batch-matmul", "infer-layout",
+    "remove-redundant-zero-fill", "prepare-arithmetic", "flash-attention", "decompose-batch-matmul", "infer-layout",
     "canonicalize-partition-dim", "fuse-row-tiles", "knob-driven-tiling", "one-shot-bufferize", "eliminate-uninitialized-copies",
     "annotate-memory-space", "eliminate-same-memspace-copy", "legalize-layout",
     "simplify-linalg", "insert-spill-reload", "insert-memref-dealloc", "linalg-to-nisa",
