@@ -45,7 +45,6 @@ uint64_t ir_fingerprint(MlirOperation root);
 /* The snapshot of a stage that equals the one before it: every operation came from itself. */
 struct ir_snapshot ir_snapshot_again(const struct ir_snapshot *before, struct arena *a);
 
-
 /* The id that ir_snapshot put into this location; -1 when it has none. */
 int ir_op_id(MlirLocation loc);
 

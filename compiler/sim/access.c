@@ -29,8 +29,12 @@ static int64_t partition_at(const struct sim_access *x, int64_t p) {
   return at;
 }
 
-static struct walk walk_begin(const struct sim_access *x, int64_t p, int64_t first, int64_t n) {
-  struct walk w = {.x = x, .left = n, .base = partition_at(x, p)};
+/* A partition has one element in many programs, so only the indices that there are get a value. */
+static inline struct walk walk_begin(const struct sim_access *x, int64_t p, int64_t first, int64_t n) {
+  struct walk w;
+  w.x = x;
+  w.left = n;
+  w.base = partition_at(x, p);
   if (x->n_free == 1) {
     w.index[0] = first;
     return w;

@@ -44,7 +44,7 @@ enum sim_schedule {
 
 struct sim_record;
 struct sim_options {
-  int64_t memory_max;         /* bytes of data; 0: 2 GiB */
+  int64_t memory_max; /* bytes of data; 0: 2 GiB */
   struct time_limit limit;
   enum sim_schedule schedule; /* of engine programs */
   uint64_t seed;

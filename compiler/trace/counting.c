@@ -12,7 +12,7 @@ struct counter {
   const void *frame; /* the loop's frame; only compared */
   uint64_t serial;
   int round;
-  bool has_begun;               /* of `while` */
+  bool has_begun; /* of `while` */
   bool is_independent;
   struct counter *outer, *next; /* in the list: the loop that began before, and the one that began after */
 };

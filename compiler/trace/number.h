@@ -18,8 +18,8 @@ void *number_refuse_value(PyObject *self, const char *as);
 #define NUMBER_BINARY(DO) \
   DO(add) \
   DO(subtract) \
-  DO(multiply) DO(true_divide) DO(floor_divide) DO(remainder) DO(matrix_multiply) DO(and) DO(or) DO(xor) DO(lshift) \
-      DO(rshift)
+  DO(multiply) \
+  DO(true_divide) DO(floor_divide) DO(remainder) DO(matrix_multiply) DO(and) DO(or) DO(xor) DO(lshift) DO(rshift)
 #define NUMBER_UNARY(DO) DO(negative) DO(positive) DO(absolute) DO(invert)
 
 #define NUMBER_DECLARE_BINARY(name) \

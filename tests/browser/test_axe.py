@@ -3,12 +3,13 @@ import pytest
 from playwright.sync_api import expect
 
 from support.axe import looked_at
+from support.marks import few
 from support.own_kernel import SOURCE
 from support.page import KERNEL, compiled, create, open_stage, source_spot, write
 from browser.test_layouts import OUTSIDE
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("scheme", few(["dark", "light"], 1))  # test_themes.py has the contrast of all themes
 def test_axe_finds_nothing(new_page, server, watch, scheme):
     watch.expect("404")
     page = new_page(1500, 900, scheme)
@@ -69,7 +70,7 @@ def test_axe_finds_nothing(new_page, server, watch, scheme):
     assert bad == [], "\n".join(bad)
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("scheme", few(["dark", "light"], 1))  # test_themes.py has the contrast of all themes
 def test_axe_and_the_contrast_walk_find_nothing_while_stale_failed_offline_or_checked(new_page, slow, watch, scheme):
     watch.expect("Failed to load resource|ERR_")
     page = new_page(1440, 900, scheme)
@@ -107,7 +108,7 @@ def test_axe_and_the_contrast_walk_find_nothing_while_stale_failed_offline_or_ch
     assert bad == [], "\n".join(bad)
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("scheme", few(["dark", "light"], 1))  # test_themes.py has the contrast of all themes
 def test_axe_and_the_contrast_walk_find_nothing_with_hidden_panes_two_stages_and_while_presenting(new_page, server, scheme):
     page = new_page(1440, 900, scheme)
     page.goto(server)
@@ -171,7 +172,7 @@ def walk_by_keyboard(page, where) -> list[str]:
     return bad
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("scheme", few(["dark", "light"], 1))  # test_themes.py has the contrast of all themes
 def test_axe_contrast_and_the_keyboard_find_nothing_while_simulated_or_compared(new_page, server, scheme):
     page = new_page(853, 480, scheme, device_scale_factor=1.5)
     page.goto(server)
@@ -204,7 +205,7 @@ def test_axe_contrast_and_the_keyboard_find_nothing_while_simulated_or_compared(
     assert bad == [], "\n".join(bad)
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("scheme", few(["dark", "light"], 1))  # test_themes.py has the contrast of all themes
 def test_axe_and_the_contrast_walk_find_nothing_in_values_tiles_and_memories(new_page, server, scheme):
     page = new_page(1440, 900, scheme)
     page.goto(server)

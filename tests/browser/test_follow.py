@@ -129,7 +129,7 @@ def select(page: Page, text: str) -> None:
     assert lit_text(page, "lit-selected") == text
 
 
-@pytest.mark.parametrize("name", few(KERNELS, 2))
+@pytest.mark.parametrize("name", few(KERNELS, 1))
 def test_the_best_partner_is_in_sight_in_every_stage_by_step_by_chip_and_by_link(page, server, name):
     file, texts = KERNELS[name]
     source = SOURCE if file is None else example(server, file)

@@ -8,9 +8,12 @@ import sys
 
 import pytest
 
+from support import warm
 from support.nki_beta1 import HEAD, KERNELS
 from support.nki_pairs import PAIRS, source_of
 from support.paths import BUILD, NKX, TESTS
+
+pytestmark = pytest.mark.xdist_group("upgrade")  # the kernels are upgraded and compared once
 
 MARK = "# nkx: not upgraded: "
 SOURCES = {name: HEAD + k[0] for name, k in KERNELS.items()} | {f"pair {n}": source_of(n, 1) for n in PAIRS}
@@ -19,7 +22,7 @@ BY_HAND = {"transpose2d", "average_pool", "attention_v4", "maxpool", "rmsnorm", 
 
 
 def upgrade(text):
-    done = subprocess.run([NKX, "nki", "upgrade", "-"], input=text, capture_output=True, text=True, timeout=60)
+    done = warm.text("nki", "upgrade", "-", input=text, timeout=60)
     assert done.returncode == 0, done.stderr
     return done.stdout, done.stderr
 

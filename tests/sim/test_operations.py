@@ -1,7 +1,7 @@
 """Every NISA operation in the simulator against NumPy (support/oracles/nisa_eval.py, written from compiler/nisa/nisa.h), on
 random types, shapes, tiles, places and data (support/nisa_programs.py).
 
-    NKX_SIM_CASES=100 pytest tests/sim/test_operations.py     # so many programs of each kind (default 12)
+    NKX_SIM_CASES=100 pytest tests/sim/test_operations.py     # so many programs of each kind (default 8)
 
 Where the result is not determined to the last bit (functions, powers, long sums of fractions), it may differ by a few
 units in the last place of the destination; everywhere else every element must be equal."""
@@ -18,7 +18,7 @@ from support.oracles import nisa_eval
 from support.oracles.nisa_eval import DTYPES
 from support.simulator import Fault, Simulator
 
-CASES = int(os.environ.get("NKX_SIM_CASES", "12"))
+CASES = int(os.environ.get("NKX_SIM_CASES", "8"))
 NUMBERS = (*FLOATS, *INTS)
 ARITH = ("add", "subtract", "multiply", "divide", "max", "min", "mod", "pow", "divide_int", "mod_int")
 COMPARE = ("is_eq", "is_ne", "is_gt", "is_ge", "is_lt", "is_le", "logical_and", "logical_or", "logical_xor")

@@ -140,14 +140,14 @@ static void stage_operand(struct pass_run *run, const struct tiled_op *t, int o)
   int64_t dims[LEGAL_RANK_MAX];
   const int rank = ir_shape(v, LEGAL_RANK_MAX, dims), access = buffer_access(t->op, o);
   const bool is_psum = t->kind == SK_MATMUL && o == t->n_operands - 1;
-  struct ir_builder before = edit_before(run, t->op), behind = edit_after(run, t->op);
+  struct ir_builder before = edit_before(run, t->op), after = edit_after(run, t->op);
   MlirValue own =
       memrefs_alloc(&before, memrefs_type(run->ir->ctx, memrefs_element(v), rank, dims, is_psum ? MEM_PSUM : MEM_SBUF));
 
   if (access & BUFFER_READS)
     memrefs_copy(&before, v, own);
   if (access & BUFFER_WRITES)
-    memrefs_copy(&behind, own, v);
+    memrefs_copy(&after, own, v);
   mlirOperationSetOperand(t->op, o, own);
 }
 
@@ -173,10 +173,10 @@ void legal_stage_transpose(struct pass_run *run, MlirOperation op) {
   if (!memrefs_is_dram(mlirOperationGetOperand(op, 0)) || !memrefs_is_dram(to))
     return;
   const int rank = ir_shape(to, LEGAL_RANK_MAX, dims);
-  struct ir_builder b = edit_before(run, op), behind = edit_after(run, op);
+  struct ir_builder b = edit_before(run, op), after = edit_after(run, op);
   MlirValue tile = memrefs_alloc(&b, memrefs_type(b.ctx, memrefs_element(to), rank, dims, MEM_SBUF));
   mlirOperationSetOperand(op, 1, tile);
-  memrefs_copy(&behind, tile, to);
+  memrefs_copy(&after, tile, to);
 }
 
 /* ---- rows for all partitions ----------------------------------------------------------------------------------- */

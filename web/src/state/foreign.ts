@@ -21,7 +21,7 @@ class Rison {
 
   whole(): Json {
     const value = this.value(0);
-    if (this.at !== this.text.length) throw new SyntaxError("text behind the rison");
+    if (this.at !== this.text.length) throw new SyntaxError("text after the rison");
     return value;
   }
 

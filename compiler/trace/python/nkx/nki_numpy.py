@@ -629,10 +629,12 @@ class _Evaluation:
     def _places(self, data, vals, slots):
         """Where the values are; each slot takes the first place that no slot before it has.  -1: nowhere."""
         places = np.full(vals.shape, -1, np.int64)
-        for p in range(len(data)):
-            for k in slots:
-                free = [i for i in np.flatnonzero(data[p] == vals[p, k]) if i not in places[p]]
-                places[p, k] = free[0] if free else -1
+        free = np.ones(data.shape, bool)
+        for k in slots:
+            fits = free & (data == vals[:, k:k + 1])
+            p = np.flatnonzero(fits.any(1))
+            places[p, k] = fits[p].argmax(1)
+            free[p, places[p, k]] = False
         return places
 
     def _write_places(self, view, places):
@@ -645,8 +647,8 @@ class _Evaluation:
     def nc_match_replace8(self, on, dst, data, vals, imm, dst_idx):
         x = self._read(data).copy()
         places = self._places(x, self._read(vals), range(7, -1, -1))
-        for p, k in zip(*np.nonzero(places >= 0)):
-            x[p, places[p, k]] = imm
+        p, k = np.nonzero(places >= 0)
+        x[p, places[p, k]] = imm
         self._write(dst, x)
         if dst_idx is not None:
             self._write_places(dst_idx, places)
