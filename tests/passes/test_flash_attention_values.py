@@ -122,6 +122,13 @@ def test_conversions_between_the_products_keep_their_values(tmp_path, rng):
     assert "nkipy.layout" in text and "xbf16>, tensor<40x8xbf16>" in text
 
 
+def test_heads_in_bf16_keep_their_values(tmp_path, rng):
+    shapes = [(2, 3, 130, 16)] * 3
+    text = after(tmp_path, rng, "return softmax(q @ k.transpose(0, 1, 3, 2) * 0.25) @ v", shapes, "bf16", 0.03)
+    assert "batch_matmul" not in text and "tensor.insert_slice" in text
+    assert "tensor<2x3x130x16xf32>" not in text  # the result is rounded in its tile
+
+
 LONG = {
     "a softmax": ("return softmax(q @ k.T) @ v", qkv(3, 17000, 2, 2)),
     "a rest of the keys": ("return softmax(q @ k.T) @ v", qkv(130, 16700, 2, 2)),

@@ -182,10 +182,12 @@ static void walk_up(struct walk *w, MlirValue v) {
     array_push(w->run->arena, &w->reshapes, def);
 }
 
-/* An expand_shape of something that the attention computes: of a product, or of one element for each query. */
+/* An expand_shape of something that the attention computes: of products and what is computed from them element by element, or of
+ * one element for each query. */
 static void raise_reshape(struct walk *w, struct raised *r, MlirOperation expand) {
   MlirValue from = mlirOperationGetOperand(expand, 0), to = ir_result(expand);
   MlirOperation def = ir_defining_op(from);
+  int64_t now[STRUCTURED_LOOPS_MAX];
   struct shape shape;
   struct structured s;
   struct product p;
@@ -193,12 +195,35 @@ static void raise_reshape(struct walk *w, struct raised *r, MlirOperation expand
   shape.rank = ir_shape(to, STRUCTURED_LOOPS_MAX, shape.dims);
   if (mlirOperationIsNull(def) || has_knob(from) || has_knob(to) || shape.rank < 2)
     return;
-  const bool is_row = shape.dims[shape.rank - 1] == 1 && is_pointwise(def, &s);
-  if (!is_row && (shape.rank < 4 || !is_batched(def, &p) || !ends_alike(&shape, p.s.extents)))
+  const bool is_row = shape.dims[shape.rank - 1] == 1, has_form = is_pointwise(def, &s) || is_batched(def, &p);
+  ir_shape(from, STRUCTURED_LOOPS_MAX, now);
+  if (!has_form || (is_row ? !is_pointwise(def, &s)
+                           : mlirShapedTypeGetRank(mlirValueGetType(from)) != 3 || !ends_alike(&shape, now)))
     return;
   MlirValue made = raise(w->run, r, expand, from, &shape, DEPTH_MAX);
   mlirValueReplaceAllUsesOfWith(to, made);
   note(w->run, r, to, made, true);
+}
+
+/* The expand_shape to this shape that ends what is computed from v alone, element by element; null if there is none. */
+static MlirOperation expand_after(MlirValue v, const struct shape *to) {
+  MlirOperation none = {NULL};
+  struct structured s;
+
+  for (int k = 0; k <= ATTENTION_EPILOGUE_MAX; k++) {
+    MlirOpOperand u = mlirValueGetFirstUse(v);
+    if (mlirOpOperandIsNull(u) || !mlirOpOperandIsNull(mlirOpOperandGetNextUse(u)))
+      return none;
+    MlirOperation op = mlirOpOperandGetOwner(u);
+    if (ir_is(op, "tensor.expand_shape")) {
+      MlirType want = ir_tensor_of(ir_value_element(v), to->rank, to->dims);
+      return mlirTypeEqual(mlirValueGetType(ir_result(op)), want) && !has_knob(ir_result(op)) ? op : none;
+    }
+    if (!is_pointwise(op, &s) || s.n_inputs != 1)
+      return none;
+    v = ir_result(op);
+  }
+  return none;
 }
 
 /* Raises the second product to the shape of its weights, and the reshapes of its result with it.  Returns the product. */
@@ -217,6 +242,13 @@ static MlirOperation raise_mixed(struct pass_run *run, struct raised *r, MlirOpe
   if (!ends_alike(&to, now) || product_dim(&p, 0, p.m) != 1)
     return mixed;
   to.dims[to.rank - 1] = p.s.extents[p.n];
+  MlirOperation end = expand_after(old, &to);
+  if (!mlirOperationIsNull(end)) {
+    MlirValue all = raise(run, r, end, mlirOperationGetOperand(end, 0), &to, DEPTH_MAX);
+    mlirValueReplaceAllUsesOfWith(ir_result(end), all);
+    note(run, r, ir_result(end), all, true);
+    return ir_defining_op(raise(run, r, end, old, &to, 0)); /* it was noted */
+  }
   MlirValue made = raise_product(run, &p, &to);
   struct ir_builder b = edit_after(run, ir_defining_op(made));
   ir_shape(old, STRUCTURED_LOOPS_MAX, now);
