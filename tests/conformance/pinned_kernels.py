@@ -338,3 +338,9 @@ def attend(q, k, v):
     s = (q @ k.T).astype(np.float32) * 0.125
     e = np.exp(s - np.max(s, axis=-1, keepdims=True))
     return (e / np.sum(e, axis=-1, keepdims=True)).astype(v.dtype) @ v
+
+
+# sums of long columns and rows are spread over the partitions
+@trace(input_specs=[((1026, 1), "f32"), ((1, 1026), "f32")])
+def long_ones(x, y):
+    return np.exp(x - x.max()) / x.sum(), y * np.mean(y * y, -1, keepdims=True), x.T + y, np.argmax(x), x.sum(axis=1)

@@ -155,9 +155,10 @@ def test_floor_of_a_quotient_is_exact(rng):
     assert (got == np.floor(a / b)).all()
 
 
-@pytest.mark.parametrize("n", [1, 2, 7, 128, 130, 513, 517, 1024, 4096, 1021])
-def test_chains_of_rank_1_keep_their_values(rng, n):
-    t = tensor((n,))
+@pytest.mark.parametrize("shape", [(n,) for n in (1, 2, 7, 128, 130, 513, 517, 1024, 4096, 1021)] +
+                         [(1, 1024), (1024, 1), (1, 1026, 1), (1, 513), (1, 1021), (1026, 1, 1)])
+def test_chains_of_long_rows_and_columns_keep_their_values(rng, shape):
+    t = tensor(shape)
     text = f"""func.func @f(%a: {t}, %b: {t}) -> ({t}, {t}) {{
       %e = tensor.empty() : {t}
       %x = linalg.add ins(%a, %b : {t}, {t}) outs(%e : {t}) -> {t}
@@ -173,7 +174,7 @@ REDUCERS = {"arith.addf": 0.0, "arith.mulf": 1.0, "arith.maximumf": 0.5, "arith.
 
 SHAPES = [((7,), {0}), ((1031,), {0}), ((2048,), {0}), ((5, 9), {0, 1}), ((1, 9), {0, 1}), ((5, 9), {0}), ((5, 9), {1}),
           ((3, 4, 5), {0, 1, 2}), ((3, 4, 5), {1, 2}), ((3, 4, 5), {0, 2}), ((3, 4, 5), {1}), ((130, 517), {0, 1}),
-          ((9, 1), {0, 1})]
+          ((9, 1), {0, 1}), ((1, 1026), {1}), ((1026, 1), {0}), ((2048, 1), {0, 1}), ((1, 2048, 1), {1, 2})]
 
 
 @pytest.mark.parametrize("op,shape,axes", [("arith.addf", *s) for s in SHAPES] +

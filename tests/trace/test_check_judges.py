@@ -22,6 +22,14 @@ def verdicts(body, shapes, stop=None):
 
 
 RIGHT = {
+    "softmax of normed bfloat16 logits": ("""
+        def f(x, w):
+            m = x.mean(-1, keepdims=True)
+            v = ((x - m) ** 2).mean(-1, keepdims=True)
+            z = ((x - m) / np.sqrt(v + 1e-5)) @ w
+            e = np.exp(z - z.max(-1, keepdims=True))
+            return e / e.sum(-1, keepdims=True)
+        """, {"x": "256x512:bf16", "w": "512x256:bf16"}),
     "a bfloat16 product read as float32": ("""
         def f(a, b):
             return (a @ b).astype(np.float32)

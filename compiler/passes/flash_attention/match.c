@@ -220,6 +220,26 @@ static MlirOperation only_operation(MlirOperation op) {
   return first;
 }
 
+/* v, or what it converts if `name` (arith.extf or truncf) makes it. */
+static MlirValue unconverted(MlirValue v, const char *name) {
+  MlirOperation def = ir_defining_op(v);
+  return !mlirOperationIsNull(def) && ir_is(def, name) ? mlirOperationGetOperand(def, 0) : v;
+}
+
+/* True if the body yields `name`(argument 0, argument 1), perhaps computed in f32 and rounded. */
+static bool applies_to_arguments(MlirOperation op, const char *name) {
+  MlirOperation yield = mlirBlockGetTerminator(ir_body(op));
+  MlirOperation does = ir_defining_op(unconverted(mlirOperationGetOperand(yield, 0), "arith.truncf"));
+
+  if (mlirOperationIsNull(does) || !ir_is(does, name))
+    return false;
+  for (int k = 0; k < 2; k++)
+    if (!mlirValueEqual(unconverted(mlirOperationGetOperand(does, k), "arith.extf"),
+                        mlirBlockGetArgument(ir_body(op), k)))
+      return false;
+  return true;
+}
+
 /* True if op is `name`(x, row), element by element, or `name`(row, x) if either_way; row is [batch…, queries, 1]. */
 static bool is_with_row(const struct attention *a, MlirOperation op, const char *name, bool either_way, MlirValue *x,
                         MlirValue *row) {
@@ -227,12 +247,8 @@ static bool is_with_row(const struct attention *a, MlirOperation op, const char 
 
   if (!ir_is(op, "linalg.generic") || !structured_read(op, &s) || s.n_inputs != 2 || s.kind != SK_ELEMENTWISE)
     return false;
-  MlirOperation body = only_operation(op);
-  if (mlirOperationIsNull(body) || !ir_is(body, name))
+  if (!applies_to_arguments(op, name))
     return false;
-  for (int k = 0; k < 2; k++) /* the body's operands are its arguments, in the order of x and row or the other one */
-    if (!mlirValueEqual(mlirOperationGetOperand(body, k), mlirBlockGetArgument(ir_body(op), k)))
-      return false;
   for (int k = 0; k < 1 + either_way; k++) {
     *x = mlirOperationGetOperand(op, k);
     *row = mlirOperationGetOperand(op, 1 - k);
@@ -273,7 +289,8 @@ static void find_divisor(struct attention *a) {
   while (m && is_conversion(m) && !mlirOpOperandIsNull(only_use(a, ir_result(m->op))))
     m = attention_member(a, mlirOperationGetOperand(m->op, 0));
   if (!m || a->max < 0 || mlirOpOperandIsNull(only_use(a, ir_result(m->op))) || !mlirValueIsNull(a->divisor) ||
-      !is_with_row(a, m->op, "arith.mulf", true, &x, &row))
+      !is_with_row(a, m->op, "arith.mulf", true, &x, &row) ||
+      !mlirTypeEqual(mlirValueGetType(x), mlirValueGetType(ir_result(m->op))))
     return;
   a->member[index_of(a, m)].is_dropped = true;
   a->weights = x;

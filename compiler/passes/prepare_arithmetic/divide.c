@@ -10,8 +10,11 @@
  * computed in the body, that has two uses, or that is the accumulator of a reduction.  A body may contain any number
  * of divisions, and reductions.
  *
+ * A reciprocal of f16 or bf16 is f32, and the product is rounded to the narrow type: the engines compute in f32 anyway, and
+ * a reciprocal rounded to 8 bits would make the quotient wrong by more than its own rounding.
+ *
  * Constants: 1/c is also correct for 0, infinity and NaN (x/0 is x times infinity, sign and NaN included).  If 1/c is
- * not a normal number of the type (c is tiny or huge), two factors are used.
+ * not a normal number of the type in which it is computed (c is tiny or huge), two factors are used.
  *
  * Not changed: integers (exact), and quotients that are rounded to an integer at once (floor, ceil, a conversion):
  * the reciprocal's rounding would turn 49/49 into 0.  Those become or stay a divf in a generic's body, for the
@@ -85,9 +88,50 @@ static void annotate_like(MlirValue r, MlirValue like, MlirLocation loc) {
   layout_write(r, &l, loc);
 }
 
+static bool is_narrow(MlirType t) {
+  return mlirTypeIsAF16(t) || mlirTypeIsABF16(t);
+}
+
+/* The type in which quotients of t are computed. */
+static MlirType wide_type(MlirType t) {
+  return is_narrow(t) ? mlirF32TypeGet(mlirTypeGetContext(t)) : t;
+}
+
+static MlirValue widen(struct ir_builder *b, MlirValue x) {
+  MlirType t = mlirValueGetType(x);
+  return is_narrow(t) ? ir_op1(b, "arith.extf", wide_type(t), 1, &x) : x;
+}
+
+/* a * r, where r has the wide type, rounded to a's type. */
+static MlirValue product(struct ir_builder *b, MlirValue a, MlirValue r) {
+  MlirType t = mlirValueGetType(a);
+  MlirValue p = ir_binary(b, "arith.mulf", widen(b, a), r);
+  return is_narrow(t) ? ir_op1(b, "arith.truncf", t, 1, &p) : p;
+}
+
+static MlirValue invert(struct ir_builder *b, MlirValue const *args, void *user) {
+  return ir_binary(b, "arith.divf", *(const MlirValue *)user, widen(b, args[0]));
+}
+
+static MlirValue multiply(struct ir_builder *b, MlirValue const *args, void *user) {
+  (void)user;
+  return product(b, args[0], args[1]);
+}
+
+/* Returns the reciprocal of the tensor x, in the wide type. */
 static MlirValue reciprocal(struct ir_builder *b, MlirValue x) {
-  MlirValue empty = ir_empty_of(b, mlirValueGetType(x));
-  return ir_result(ir_linalg_named(b, "linalg.reciprocal", 1, &x, empty, 0, NULL));
+  int64_t dims[STRUCTURED_LOOPS_MAX];
+  const int rank = ir_shape(x, STRUCTURED_LOOPS_MAX, dims);
+  MlirType t = ir_value_element(x), wide = wide_type(t);
+  MlirValue empty = ir_empty_of(b, ir_tensor_of(wide, rank, dims));
+  if (!is_narrow(t))
+    return ir_result(ir_linalg_named(b, "linalg.reciprocal", 1, &x, empty, 0, NULL));
+  MlirValue one = ir_float(b, wide, 1);
+  const MlirAffineMap maps[] = {ir_identity_map(b, rank), ir_identity_map(b, rank)};
+  return ir_result(ir_linalg_generic(
+      b,
+      &(struct ir_generic){
+          .n_loops = rank, .n_inputs = 1, .inputs = &x, .maps = maps, .output = empty, .body = invert, .user = &one}));
 }
 
 static bool is_number(MlirValue v, double *out) {
@@ -98,12 +142,9 @@ static bool is_number(MlirValue v, double *out) {
   return true;
 }
 
-/* Sets the range of the normal numbers of a type; false for types in which no division is done. */
+/* Sets the range of the normal numbers of a wide type; false for types in which no division is done. */
 static bool float_range(MlirType t, double *min, double *max) {
-  if (mlirTypeIsAF16(t)) {
-    *min = 6.103515625e-05;
-    *max = 65504;
-  } else if (mlirTypeIsAF32(t) || mlirTypeIsABF16(t)) {
+  if (mlirTypeIsAF32(t)) {
     *min = FLT_MIN;
     *max = FLT_MAX;
   } else if (mlirTypeIsAF64(t)) {
@@ -141,19 +182,19 @@ static void replace(MlirOperation div, MlirValue by) {
 
 static bool by_constant(struct pass_run *run, MlirOperation op, MlirOperation div) {
   MlirValue x = mlirOperationGetOperand(div, 0);
-  MlirType t = mlirValueGetType(x);
+  MlirType t = wide_type(mlirValueGetType(x));
   double c, first, second;
 
   if (!is_number(mlirOperationGetOperand(div, 1), &c) || !reciprocal_factors(t, c, &first, &second))
     return false;
   struct ir_builder outer = edit_before(run, op), b = edit_before(run, div);
   outer.loc = b.loc;
-  MlirValue product = ir_binary(&b, "arith.mulf", x, ir_float(&outer, t, first));
+  MlirValue quotient = product(&b, x, ir_float(&outer, t, first));
   if (second != 1)
-    product = ir_binary(&b, "arith.mulf", product, ir_float(&outer, t, second));
+    quotient = product(&b, quotient, ir_float(&outer, t, second));
   struct remark *r = pass_remark(run, op, RULE_MULTIPLY_BY_INVERSE, "x / %g as x * %g", c, 1 / c);
   remark_reject(r, "a division", "it takes a reciprocal and a multiplication");
-  replace(div, product);
+  replace(div, quotient);
   return true;
 }
 
@@ -182,12 +223,13 @@ static void invert_input(struct pass_run *run, MlirOperation op, const struct st
   if (is_whole && mlirTypeEqual(mlirValueGetType(r), mlirValueGetType(ir_result(op))))
     annotate_like(r, ir_result(op), at.loc);
   mlirOperationSetOperand(op, k, r);
+  mlirValueSetType(b, ir_value_element(r));
   struct ir_ops divs = ir_collect_named(run->arena, op, "arith.divf");
   for (int i = 0; i < divs.n; i++) {
     if (!mlirValueEqual(mlirOperationGetOperand(divs.v[i], 1), b))
       continue;
     struct ir_builder body = edit_before(run, divs.v[i]);
-    replace(divs.v[i], ir_binary(&body, "arith.mulf", mlirOperationGetOperand(divs.v[i], 0), b));
+    replace(divs.v[i], product(&body, mlirOperationGetOperand(divs.v[i], 0), b));
   }
   pass_remark(run, op, RULE_MULTIPLY_BY_RECIPROCAL, "division as multiplication by a reciprocal");
 }
@@ -200,8 +242,8 @@ static bool in_body(struct pass_run *run, MlirOperation op, MlirOperation div) {
   if (is_number(a, &c) && c == 1)
     return false;
   outer.loc = at.loc;
-  MlirValue one = ir_float(&outer, mlirValueGetType(b), 1);
-  replace(div, ir_binary(&at, "arith.mulf", a, ir_binary(&at, "arith.divf", one, b)));
+  MlirValue one = ir_float(&outer, wide_type(mlirValueGetType(b)), 1);
+  replace(div, product(&at, a, ir_binary(&at, "arith.divf", one, widen(&at, b))));
   pass_remark(run, op, RULE_MULTIPLY_BY_RECIPROCAL, "division as multiplication by a reciprocal");
   return true;
 }
@@ -249,7 +291,14 @@ static void rewrite_named(struct pass_run *run, MlirOperation op, const struct s
     pass_remark(run, op, RULE_MULTIPLY_BY_RECIPROCAL, "division as multiplication by a reciprocal");
     in[1] = reciprocal(&b, in[1]);
     annotate_like(in[1], ir_result(op), b.loc);
-    made = ir_result(ir_linalg_named(&b, "linalg.mul", 2, in, out, 0, NULL));
+    made = is_narrow(ir_value_element(out))
+               ? ir_result(ir_linalg_generic(&b, &(struct ir_generic){.n_loops = s->n_loops,
+                                                                      .n_inputs = 2,
+                                                                      .inputs = in,
+                                                                      .maps = s->maps,
+                                                                      .output = out,
+                                                                      .body = multiply}))
+               : ir_result(ir_linalg_named(&b, "linalg.mul", 2, in, out, 0, NULL));
   }
   mlirValueReplaceAllUsesOfWith(ir_result(op), made);
   mlirOperationDestroy(op);

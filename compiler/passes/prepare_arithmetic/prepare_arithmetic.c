@@ -7,6 +7,8 @@
  *
  * Windows (windows.c, convolution.c): a convolution becomes a matrix product of slices.
  *
+ * Rows and columns (spread.c): a long row or column that only element-wise operations read is spread.
+ *
  * Shapes (shapes.c, reduce.c): engines work on two and more dimensions, of which the first is the partitions.
  *
  *     tensor<N>            ==>  a column [N,1], a row [1,N] or [P,N/P], then tensor.collapse_shape
@@ -41,6 +43,7 @@ static enum status run_pass(struct pass_run *run) {
   ops = ir_collect_named(run->arena, run->module, "linalg.generic");
   for (int i = 0; i < ops.n; i++)
     prepare_windows(run, ops.v[i]);
+  prepare_spread(run);
   prepare_shapes(run);
   carried_make_square(run);
   edit_sweep(run);

@@ -16,6 +16,8 @@ void prepare_divide(struct pass_run *run, MlirOperation op);
 /* windows.c: rewrites a convolution to a matrix product; gives any other linalg.generic maps that leave a loop for
  * the partitions.  May erase op. */
 void prepare_windows(struct pass_run *run, MlirOperation op);
+/* spread.c: spreads long rows and columns over the partitions, where no neighbour needs their form. */
+void prepare_spread(struct pass_run *run);
 /* shapes.c: gives every operation two dimensions, the first for the partitions. */
 void prepare_shapes(struct pass_run *run);
 

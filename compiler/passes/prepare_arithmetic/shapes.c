@@ -95,11 +95,13 @@ static struct form form_of_dims(int rank, const int64_t *dims, int64_t n) {
   return form_of(dims[0] == 1 ? FORM_ROW : rank == 2 ? FORM_SPREAD : FORM_NONE);
 }
 
+/* A single number has no form: it is the same in each. */
 static struct form form_of_source(MlirValue v, int64_t n) {
   int64_t dims[STRUCTURED_LOOPS_MAX];
   MlirOperation def = ir_defining_op(v);
+  const int rank = ir_shape(v, STRUCTURED_LOOPS_MAX, dims);
 
-  if (mlirOperationIsNull(def) || !ir_is(def, "tensor.collapse_shape"))
+  if (mlirOperationIsNull(def) || !ir_is(def, "tensor.collapse_shape") || rank != 1 || dims[0] != n)
     return no_form;
   MlirValue source = mlirOperationGetOperand(def, 0);
   MlirOperation origin = ir_defining_op(source); /* only a computed value has a chosen form */

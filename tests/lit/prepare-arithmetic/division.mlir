@@ -51,10 +51,11 @@ func.func @by_zero(%a: tensor<256x256xf32>) -> tensor<256x256xf32> {
   return %r : tensor<256x256xf32>
 }
 
-// 1e-6 has no reciprocal in f16: two factors.
+// Quotients of narrow types are computed in f32, which has reciprocals that they lack.
 // CHECK-LABEL: func.func @by_tiny(
-// CHECK:         %[[P:.*]] = arith.mulf %in, %{{.*}} : f16
-// CHECK-NEXT:    arith.mulf %[[P]], %{{.*}} : f16
+// CHECK:         %[[X:.*]] = arith.extf %in : f16 to f32
+// CHECK-NEXT:    %[[P:.*]] = arith.mulf %[[X]], %{{.*}} : f32
+// CHECK-NEXT:    arith.truncf %[[P]] : f32 to f16
 func.func @by_tiny(%a: tensor<256x256xf16>) -> tensor<256x256xf16> {
   %c = arith.constant 1.0e-6 : f16
   %e = tensor.empty() : tensor<256x256xf16>
@@ -64,6 +65,35 @@ func.func @by_tiny(%a: tensor<256x256xf16>) -> tensor<256x256xf16> {
     linalg.yield %q : f16
   } -> tensor<256x256xf16>
   return %r : tensor<256x256xf16>
+}
+
+// 1e-40 has no reciprocal in f32: two factors.
+// CHECK-LABEL: func.func @by_denormal(
+// CHECK:         %[[P:.*]] = arith.mulf %in, %{{.*}} : f32
+// CHECK-NEXT:    arith.mulf %[[P]], %{{.*}} : f32
+func.func @by_denormal(%a: tensor<256x256xf32>) -> tensor<256x256xf32> {
+  %c = arith.constant 1.0e-40 : f32
+  %e = tensor.empty() : tensor<256x256xf32>
+  %r = linalg.generic {indexing_maps = [#map, #map], iterator_types = ["parallel", "parallel"]} ins(%a : tensor<256x256xf32>) outs(%e : tensor<256x256xf32>) {
+  ^bb0(%x: f32, %o: f32):
+    %q = arith.divf %x, %c : f32
+    linalg.yield %q : f32
+  } -> tensor<256x256xf32>
+  return %r : tensor<256x256xf32>
+}
+
+// The reciprocal of a bf16 is f32, and the product is rounded once.
+// CHECK-LABEL: func.func @narrow(
+// CHECK:         arith.divf %{{.*}} : f32
+// CHECK:         } -> tensor<256x256xf32>
+// CHECK:       ^bb0(%[[A:.*]]: bf16, %[[R:.*]]: f32, %{{.*}}: bf16):
+// CHECK-NEXT:    %[[X:.*]] = arith.extf %[[A]] : bf16 to f32
+// CHECK-NEXT:    %[[P:.*]] = arith.mulf %[[X]], %[[R]] : f32
+// CHECK-NEXT:    arith.truncf %[[P]] : f32 to bf16
+func.func @narrow(%a: tensor<256x256xbf16>, %b: tensor<256x256xbf16>) -> tensor<256x256xbf16> {
+  %e = tensor.empty() : tensor<256x256xbf16>
+  %r = linalg.div ins(%a, %b : tensor<256x256xbf16>, tensor<256x256xbf16>) outs(%e : tensor<256x256xbf16>) -> tensor<256x256xbf16>
+  return %r : tensor<256x256xbf16>
 }
 
 // CHECK-LABEL: func.func @one_by(
