@@ -7,17 +7,27 @@ from support.paths import EXAMPLES
 pytestmark = pytest.mark.xdist_group("remarks")  # the examples are compiled once
 # passes that decide something in one example or another
 TALKING = {
-    "remove-redundant-zero-fill", "prepare-arithmetic", "decompose-batch-matmul", "infer-layout",
+    "remove-redundant-zero-fill", "prepare-arithmetic", "flash-attention", "decompose-batch-matmul", "infer-layout",
     "canonicalize-partition-dim", "fuse-row-tiles", "knob-driven-tiling", "one-shot-bufferize", "eliminate-uninitialized-copies",
     "annotate-memory-space", "eliminate-same-memspace-copy", "legalize-layout",
     "simplify-linalg", "insert-spill-reload", "insert-memref-dealloc", "linalg-to-nisa",
     "coalesce-transfers", "allocate-memory", "engine-programs",
 }
 
+# the products of the examples that have batches are attentions, which flash-attention takes apart
+BATCHED = """import numpy as np
+from nkigen import trace
+
+
+@trace(input_specs=[((4, 128, 64), "f32"), ((4, 64, 96), "f32")])
+def batched(x, y):
+    return np.matmul(x, y) + 1
+"""
+
 
 @pytest.fixture(scope="module")
 def results():
-    return [(p.read_text(), compiler.compile(p.read_text())) for p in EXAMPLES]
+    return [(source, compiler.compile(source)) for source in [*(p.read_text() for p in EXAMPLES), BATCHED]]
 
 
 def test_remarks_name_operations_that_are_there(results):

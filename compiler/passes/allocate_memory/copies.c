@@ -2,7 +2,8 @@
  *
  * With one copy an engine that fills the memory waits until the readers of the last iteration are done.  With two it
  * fills one while the other is read.  A DMA transfer takes long to start, so with three the next one is under way
- * already.  More than one does not pay where one engine does everything, because it works in order; where each iteration
+ * already.  A short tile in PSUM is read in less time than the signals there and back take, so with four the engines do not
+ * wait for those.  More than one does not pay where one engine does everything, because it works in order; where each iteration
  * waits for the last one because data decide what runs (nisa.h, "Control flow"); and beyond the number of iterations.
  */
 #include <string.h>
@@ -12,6 +13,9 @@
 #include "passes/lib/buffers.h"
 
 enum { DEPTH_MAX = 16 };
+
+/* Of PSUM in a partition: an engine reads less in a shorter time than the signals between it and the Tensor engine take. */
+enum { SHORT_BYTES = 512 };
 
 /* ---- engines ----------------------------------------------------------------------------------------------------- */
 
@@ -84,6 +88,10 @@ static int64_t trips_of(MlirOperation loop) {
   return upper > lower ? (upper - lower - 1) / step + 1 : 0;
 }
 
+static bool is_short(const struct nisa_lifetime *x) {
+  return x->space == MEM_PSUM && nisa_type_bytes(mlirValueGetType(mlirOperationGetResult(x->alloc, 0))) <= SHORT_BYTES;
+}
+
 /* ---- all together ------------------------------------------------------------------------------------------------ */
 
 struct copies copies_of(struct pass_run *run, const struct nisa_lifetime *x) {
@@ -101,7 +109,7 @@ struct copies copies_of(struct pass_run *run, const struct nisa_lifetime *x) {
     return (struct copies){1, arena_printf(a, "only the %s engine uses it, in order", names_of(a, all))};
   if (ir_collect(a, x->loop, decides_by_data, NULL).n)
     return (struct copies){1, "data decide what its loop runs, so that each iteration waits for the last one"};
-  const int wanted = all & dma ? 3 : 2;
+  const int wanted = all & dma ? 3 : is_short(x) ? 4 : 2;
   const int64_t trips = trips_of(x->loop);
   if (trips < wanted)
     return (struct copies){trips > 1 ? (int)trips : 1,

@@ -1,15 +1,17 @@
 /* combine: replaces two instructions by one that does the work of both.
  *
+ *     dma_copy(t, x); tensor_copy(y, t)                        ==>  dma_copy(y, x)
  *     tensor_copy(t, psum); op(y, t)                           ==>  op(y, psum)
+ *     tensor_copy(t, bf16); op(y, t)                                op(y, bf16)
  *     tensor_scalar(t, x, a, op0); tensor_scalar(y, t, b, op1)     tensor_scalar(y, x, a, b, op0, op1)
  *     tensor_scalar(t, x, a, multiply, b, add); activation(y, t)   activation(y, x, scale = a, bias = b)
  *     tensor_scalar(t, x, a, subtract); activation(y, t)            tensor_scalar(b, a, -1, multiply); activation(y, x, bias = b)
  *     activation(t, x, sqrt); reciprocal(y, t)                     activation(y, x, rsqrt)
  *     memset(y, 0); reduce(t, x); tensor_tensor(y, y, t, add)      reduce(y, x)
  *
- * t is f32 and in SBUF; only the first instruction writes it and only the second reads it, with the same access.
- * Engines compute in f32, so t was not rounded, and the result is the same without it.  The new instruction replaces
- * the second one (for the reduction: the reduction).  So the operands of the first instruction must not change
+ * t is f32 (of a load, of any type) and in SBUF; only the first instruction writes it and only the second reads it, with
+ * the same access.  Engines compute in f32, so t was not rounded, and the result is the same without it.  The new instruction
+ * replaces the second one (for the reduction: the reduction; for the load: the load).  So the operands of the first instruction must not change
  * before the second one, and may have to be released later.  This is done only if the memory of t, which is saved,
  * is at least as large.
  *
@@ -147,7 +149,7 @@ static bool find_link(struct pass_run *run, struct positions *positions, MlirOpe
   *l = (struct link){.run = run, .positions = positions, .alloc = alloc, .buffer = mlirOperationGetResult(alloc, 0)};
   MlirType t = mlirValueGetType(l->buffer);
 
-  if (nisa_type_space(t) != MEM_SBUF || !mlirTypeIsAF32(mlirShapedTypeGetElementType(t)))
+  if (nisa_type_space(t) != MEM_SBUF)
     return false;
   for (MlirOpOperand u = mlirValueGetFirstUse(l->buffer); !mlirOpOperandIsNull(u); u = mlirOpOperandGetNextUse(u))
     if (!add_use(l, mlirOpOperandGetOwner(u)))
@@ -282,21 +284,76 @@ static bool is_in(const struct nisa_access *x, enum mem_space s) {
   return is_data(x) && nisa_access_space(x) == s;
 }
 
-/* ---- out of PSUM ------------------------------------------------------------------------------------------------ */
+/* ---- copies ----------------------------------------------------------------------------------------------------- */
 
-static bool combine_eviction(struct link *l) {
+/* True if v exists before the writer, and nothing uses it from there to the reader. */
+static bool is_free_for_writer(const struct link *l, MlirValue v) {
+  MlirOperation def = ir_defining_op(v);
+
+  if (!is_own_buffer(v) || nisa_type_space(mlirValueGetType(v)) != MEM_SBUF)
+    return false;
+  if (mlirBlockEqual(mlirOperationGetBlock(def), mlirOperationGetBlock(l->w.op)) && !is_before(l, def, l->w.op))
+    return false;
+  for (MlirOperation op = l->w.op; !mlirOperationEqual(op, l->r.op); op = mlirOperationGetNextInBlock(op))
+    if (mlirOperationGetNumRegions(op) || uses(op, v))
+      return false;
+  return true;
+}
+
+/* True if the values that x names are known where op is. */
+static bool is_known_at(const struct link *l, const struct nisa_access *x, MlirOperation op) {
+  for (int k = 0; k < x->n_indices; k++) {
+    MlirOperation def = ir_defining_op(x->indices[k]);
+    if (!mlirOperationIsNull(def) && mlirBlockEqual(mlirOperationGetBlock(def), mlirOperationGetBlock(op)) &&
+        !is_before(l, def, op))
+      return false;
+  }
+  return true;
+}
+
+/* A load goes where the data are wanted. */
+static bool combine_load(struct link *l) {
+  const struct nisa_access *to = &l->r.operand[0];
+  struct nisa_instr in = l->w;
+
+  if (l->w.def->kind != NISA_DMA_COPY || l->r.def->kind != NISA_TENSOR_COPY || !same_tile(to, &l->r.operand[1]) ||
+      !is_free_for_writer(l, to->base) || !is_known_at(l, to, l->w.op) ||
+      !mlirTypeEqual(mlirShapedTypeGetElementType(mlirValueGetType(to->base)),
+                     mlirShapedTypeGetElementType(mlirValueGetType(l->buffer))))
+    return false;
+  in.operand[0] = *to;
+  MlirOperation made = nisa_create(&in, mlirOperationGetLocation(l->w.op), 0, NULL);
+  mlirBlockInsertOwnedOperationBefore(mlirOperationGetBlock(l->w.op), l->w.op, made);
+  set_position(l->positions, made, *find_position(l->positions, l->w.op));
+  mlirOperationDestroy(l->r.op);
+  mlirOperationDestroy(l->w.op);
+  mlirOperationDestroy(l->release);
+  mlirOperationDestroy(l->alloc);
+  return true;
+}
+
+/* True if a copy of x to f32 is exact, and an engine can read x in its place: f32 in PSUM, or shorter floats in SBUF. */
+static bool is_exact_source(const struct nisa_access *x) {
+  if (!is_data(x))
+    return false;
+  MlirType t = mlirShapedTypeGetElementType(mlirValueGetType(x->base));
+  return nisa_access_space(x) == MEM_PSUM
+             ? mlirTypeIsAF32(t)
+             : nisa_access_space(x) == MEM_SBUF && (mlirTypeIsABF16(t) || mlirTypeIsAF16(t));
+}
+
+static bool combine_copy(struct link *l) {
   const struct nisa_access *src = &l->w.operand[1];
   struct nisa_instr in = l->r;
   struct late late = {0};
   MlirNamedAttribute attrs[LN_ATTRS_MAX];
 
-  if (l->w.def->kind != NISA_TENSOR_COPY || !is_in(src, MEM_PSUM) || !same_tile(src, &l->w.operand[0]) ||
-      !mlirTypeIsAF32(mlirShapedTypeGetElementType(mlirValueGetType(src->base))))
+  if (l->w.def->kind != NISA_TENSOR_COPY || !is_exact_source(src) || !same_tile(src, &l->w.operand[0]))
     return false;
   if (l->r.engine != NISA_ENGINE_VECTOR && l->r.engine != NISA_ENGINE_SCALAR)
     return false;
   for (int k = 1; k < in.def->n_operands; k++)
-    if (k != l->operand && is_in(&in.operand[k], MEM_PSUM))
+    if (k != l->operand && is_in(&in.operand[k], MEM_PSUM) && is_in(src, MEM_PSUM))
       return false;
   if (!can_read_late(l, &late))
     return false;
@@ -528,6 +585,10 @@ static bool combine_reduction(struct link *l) {
 
 /* ---- all -------------------------------------------------------------------------------------------------------- */
 
+static bool is_f32(MlirValue buffer) {
+  return mlirTypeIsAF32(mlirShapedTypeGetElementType(mlirValueGetType(buffer)));
+}
+
 int ln_combine(struct pass_run *run) {
   struct ir_ops allocs = ir_collect_named(run->arena, run->module, "nisa.alloc");
   struct positions positions;
@@ -537,7 +598,8 @@ int ln_combine(struct pass_run *run) {
   find_positions(&positions, run);
   for (int k = 0; k < allocs.n; k++)
     if (find_link(run, &positions, allocs.v[k], &l))
-      n += combine_eviction(&l) || combine_scalings(&l) || combine_activation(&l) || combine_rsqrt(&l) ||
-           combine_reduction(&l);
+      n += combine_load(&l) ||
+           (is_f32(l.buffer) && (combine_copy(&l) || combine_scalings(&l) || combine_activation(&l) ||
+                                 combine_rsqrt(&l) || combine_reduction(&l)));
   return n;
 }

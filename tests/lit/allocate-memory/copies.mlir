@@ -5,6 +5,7 @@
 
 !tile = memref<128x512xf32, #nisa.mem<sbuf>>
 !bank = memref<128x512xf32, #nisa.mem<psum>>
+!square = memref<128x128xf32, #nisa.mem<sbuf>>
 !one = memref<1x1xi1, #nisa.mem<sbuf>>
 !hbm = memref<1024x512xf32, #nisa.mem<shared_hbm>>
 !row = memref<128x512xf32, #nisa.mem<hbm>>
@@ -67,6 +68,23 @@ func.func @sums(%x: !hbm) {
     nisa.release %p : !bank
     nisa.dma_copy(dst<128| 512>=!hbm %x[d0, d1], src<128| 512>=!tile %a[d0, d1]) engine=dma
     nisa.release %a : !tile
+  }
+  return
+}
+
+// Short tiles of PSUM have four copies: the signals take longer than an instruction.
+// CHECK-LABEL: func.func @short
+// CHECK:         nisa.alloc at=[0, 0] copies=4 stride=2048 : memref<128x128xf32, #nisa.mem<psum>>
+// REMARK-DAG:  4 copies of 2048 bytes: filled by tensor, read by vector
+func.func @short(%a: !square, %b: !square) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c8 = arith.constant 8 : index
+  scf.for %i = %c0 to %c8 step %c1 {
+    %p = nisa.alloc : memref<128x128xf32, #nisa.mem<psum>>
+    nisa.matmul(dst<128| 128>=memref<128x128xf32, #nisa.mem<psum>> %p[d0, d1], stationary<128| 128>=!square %a[d0, d1], moving<128| 128>=!square %a[d0, d1], row_pos=index %c0, col_pos=index %c0, is_transpose=false, perf_opt=none_, psum_zero_region=size2048) engine=tensor
+    nisa.tensor_copy(dst<128| 128>=!square %b[d0, d1], src<128| 128>=memref<128x128xf32, #nisa.mem<psum>> %p[d0, d1]) engine=vector
+    nisa.release %p : memref<128x128xf32, #nisa.mem<psum>>
   }
   return
 }

@@ -154,3 +154,59 @@ func.func @sums(%x: !t, %o: memref<64x1xf32, 4 : i32>) {
   memref.dealloc %s2 : !c
   return
 }
+
+// A load whose data only are copied goes to their place.
+// CHECK-LABEL: func.func @load
+// CHECK:       nisa.dma_copy(dst{{.*}} %[[K:.*]][d0, d1], src{{.*}} %arg0[d0, d1]) engine=dma
+// CHECK-NOT:   nisa.tensor_copy
+// CHECK:       nisa.activation(dst{{.*}} %arg1[d0, d1], src{{.*}} %[[K]][d0, d1]
+func.func @load(%x: memref<64x96xf32, 4 : i32>, %o: !t) {
+  %k = memref.alloc() : !t
+  %s = memref.alloc() : !t
+  memref.copy %x, %s : memref<64x96xf32, 4 : i32> to !t
+  memref.copy %s, %k : !t to !t
+  memref.dealloc %s : !t
+  linalg.exp ins(%k : !t) outs(%o : !t)
+  memref.dealloc %k : !t
+  return
+}
+
+// A load that is converted stays: DMA keeps the type.
+// CHECK-LABEL: func.func @converted_load
+// CHECK:       nisa.dma_copy(
+// CHECK:       nisa.tensor_copy(
+func.func @converted_load(%x: memref<64x96xf32, 4 : i32>, %o: !h) {
+  %s = memref.alloc() : !t
+  memref.copy %x, %s : memref<64x96xf32, 4 : i32> to !t
+  linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel"]} ins(%s : !t) outs(%o : !h) {
+  ^bb0(%a: f32, %z: bf16):
+    %v = arith.truncf %a : f32 to bf16
+    linalg.yield %v : bf16
+  }
+  memref.dealloc %s : !t
+  return
+}
+
+// bf16 is read as it is: the engine widens it without a copy.
+// CHECK-LABEL: func.func @widened
+// CHECK-NOT:   nisa.tensor_copy
+// CHECK:       nisa.tensor_reduce_arith(dst{{.*}}xf32{{.*}}, src{{.*}}xbf16{{.*}}, op=add
+func.func @widened(%o: !c) {
+  %x = memref.alloc() : !h
+  %zero = arith.constant 0.0 : f32
+  %s = memref.alloc() : !t
+  linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel"]} ins(%x : !h) outs(%s : !t) {
+  ^bb0(%a: bf16, %z: f32):
+    %v = arith.extf %a : bf16 to f32
+    linalg.yield %v : f32
+  }
+  linalg.fill ins(%zero : f32) outs(%o : !c)
+  linalg.generic {indexing_maps = [#id, #row], iterator_types = ["parallel", "reduction"]} ins(%s : !t) outs(%o : !c) {
+  ^bb0(%a: f32, %z: f32):
+    %v = arith.addf %z, %a : f32
+    linalg.yield %v : f32
+  }
+  memref.dealloc %s : !t
+  memref.dealloc %x : !h
+  return
+}

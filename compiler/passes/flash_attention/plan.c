@@ -1,0 +1,108 @@
+/* plan: chooses the blocks of an attention.
+ *
+ * If the scores of 128 queries, with all values that are computed from them, fit into SBUF, a block has all keys: each
+ * reduction is complete before the next operation starts, and nothing is scaled again.  Otherwise the keys are in blocks,
+ * and the largest score, the sum and the accumulated result of a row run along (running.c); for every block of keys that
+ * costs about 2 * width + 512 cycles of the vector engine more.
+ *
+ * A block has two tiles of 128 queries, if both fit: while the tensor engine computes one, the other engines work on the other
+ * one.  More would need more banks of PSUM than there are, and wait for each other.
+ */
+#include "nisa/nisa.h"
+#include "passes/flash_attention/rewrite.h"
+
+enum {
+  STEP_LEAST = 512, /* keys: the columns of a PSUM bank */
+  STEP_MOST = 2048,
+  SMALL_STEPS = 5,    /* operations on one column: a difference, exp, two products, a maximum */
+  SMALL_CYCLES = 128, /* of each of these, with its start */
+};
+
+static int64_t bytes_of(MlirValue v) {
+  return nisa_element_bytes(ir_value_element(v));
+}
+
+static int64_t ceil_div(int64_t x, int64_t y) {
+  return (x + y - 1) / y;
+}
+
+/* Bytes in a partition of what is computed from the scores of 128 queries and so many keys. */
+static int64_t block_bytes(const struct attention *a, int64_t keys, int64_t width) {
+  const MlirValue weights = mlirOperationGetOperand(a->mixed.op, 0);
+  int64_t tile = rewrite_free_tile(keys), row = ceil_div(keys, tile) * tile, each = bytes_of(ir_result(a->scores.op));
+
+  for (int k = 0; k < a->n; k++)
+    each += a->member[k].is_row ? 0 : bytes_of(ir_result(a->member[k].op));
+  each += bytes_of(weights); /* transposed */
+  return row * each + width * bytes_of(ir_result(a->mixed.op)) * (2 + a->n_epilogue);
+}
+
+static bool is_multiple(int64_t x, int64_t y) {
+  return x % y == 0;
+}
+
+/* Returns how many times 128 queries a block has, 0 if 128 do not fit into `room`. */
+static int64_t choose_rows(int64_t queries, int64_t bytes, int64_t room) {
+  const int64_t n = ceil_div(queries, NISA_PARTITIONS);
+  int64_t most = rewrite_min(rewrite_min(ATTENTION_TILES_MAX, n), room / bytes), best = most;
+
+  while (best > 1 && !is_multiple(n, best))
+    best--;
+  return best > 1 ? best : most;
+}
+
+bool attention_plan(struct pass_run *run, const struct attention *a, struct attention_plan *out) {
+  const struct product *s = &a->scores, *m = &a->mixed;
+  const int64_t sbuf = nisa_machine(run->target)->sbuf_bytes;
+  struct attention_plan p = {.queries = m->s.extents[m->m],
+                             .keys = m->s.extents[m->k],
+                             .features = s->s.extents[s->k],
+                             .width = m->s.extents[m->n]};
+
+  const int64_t keys = ceil_div(p.features, NISA_PARTITIONS) * p.keys * bytes_of(mlirOperationGetOperand(s->op, 1));
+  const int64_t values = ceil_div(p.keys, NISA_PARTITIONS) * p.width * bytes_of(mlirOperationGetOperand(m->op, 1));
+  p.keeps_keys = keys <= sbuf / 8;
+  p.keeps_values = values <= sbuf / 8;
+  p.bytes = (p.keeps_keys ? 2 * keys : 0) + (p.keeps_values ? values : 0); /* keys: as loaded, and turned */
+  const int64_t room = sbuf * 3 / 4 - p.bytes;
+  p.step = p.keys;
+  int64_t bytes = block_bytes(a, p.step, p.width), n = choose_rows(p.queries, bytes, room);
+  if (!n) {
+    if (!a->can_run)
+      return false;
+    for (p.step = STEP_MOST; !n && p.step >= STEP_LEAST && p.step < p.keys; p.step -= n ? 0 : STEP_LEAST) {
+      bytes = block_bytes(a, p.step, p.width);
+      n = choose_rows(p.queries, bytes, room);
+    }
+    if (!n)
+      return false;
+  }
+  p.rows = rewrite_min(n * NISA_PARTITIONS, p.queries);
+  p.bytes += n * bytes;
+  *out = p;
+  return true;
+}
+
+bool attention_is_narrow(const struct attention *a) {
+  const struct product *p = &a->mixed;
+  int64_t batches = 1;
+  for (int d = 0; d < p->n_batch; d++)
+    batches *= p->s.extents[structured_map_loop(p->s.maps[2], d)];
+  return batches > 1 && p->s.extents[p->m] < NISA_PARTITIONS / 4;
+}
+
+int64_t attention_running_cycles(const struct attention_plan *p) {
+  return ceil_div(p->queries, NISA_PARTITIONS) * ceil_div(p->keys, rewrite_free_tile(p->keys)) *
+         (2 * p->width + SMALL_STEPS * SMALL_CYCLES);
+}
+
+int64_t attention_plain_bytes(const struct attention *a) {
+  int64_t elements = 1, each = bytes_of(ir_result(a->scores.op));
+  for (int d = 0; d < a->mixed.rank; d++) {
+    const int loop = structured_map_loop(a->mixed.s.maps[0], d);
+    elements *= a->mixed.s.extents[loop];
+  }
+  for (int k = 0; k < a->n; k++)
+    each += a->member[k].is_row ? 0 : bytes_of(ir_result(a->member[k].op));
+  return 2 * elements * each; /* written and read */
+}
