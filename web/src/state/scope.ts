@@ -15,6 +15,8 @@ export const editorName: string = make();
 export const pinEditorName: string = make();
 /** So are the runs on the simulated machine. */
 export const runEditorName: string = make();
+/** And the search for knobs. */
+export const tuneEditorName: string = make();
 
 export function scope(): string {
   if (known !== null) return known;
