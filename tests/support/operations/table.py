@@ -214,7 +214,7 @@ TABLE = {
     # ---- complex numbers
     "real": row(texts("np.real({x})", "{x}.real", dtypes=PARTED), "f:np.real(x * (2 - 1j))"),
     "imag": row(texts("np.imag({x})", "{x}.imag", dtypes=PARTED), "f:np.imag((x + 1j) * (y - 2j))"),
-    "conjugate": row(texts("np.conj({x})", "{x}.conjugate()", "{x}.conj()", dtypes=PARTED), "f:np.conj(x + 1j * y)"),
+    "conjugate": row(texts("np.conj({x})", "np.conjugate({x})", "{x}.conjugate()", "{x}.conj()", dtypes=PARTED), "f:np.conj(x + 1j * y)"),
     "angle": row(texts("np.angle({x})", "np.angle({x}, deg=True)", dtypes=COMPLEX + ["float32"]), "f:np.angle(p + 1j * y)"),
     "iscomplex": row(texts("np.iscomplex({x})", "np.iscomplex({x} * 0j)", dtypes=PARTED), "f:np.iscomplex(x + 1j * np.floor(y))"),
     "isreal": row(texts("np.isreal({x})", dtypes=PARTED), "f:np.isreal(x + 1j * np.floor(y))"),
