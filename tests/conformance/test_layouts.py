@@ -71,3 +71,22 @@ def test_what_a_loop_writes_is_not_loaded_before_it():
 def test_long_tiles_of_a_transposed_matrix_are_right(shape):
     right("return np.exp(x.T) + 1.0", [shape])
     right("return x.T, x.T @ x", [shape])
+
+
+@pytest.mark.parametrize("heads, rows, width, dtype", [(8, 128, 64, "f32"), (4, 100, 32, "f32"), (6, 130, 20, "bf16"), (1, 17, 64, "f32")])
+def test_heads_that_become_rows_of_a_product_are_loaded_in_whole_rows(heads, rows, width, dtype):
+    n = heads * width
+    source = (f"{HEAD}@trace(input_specs=[(({heads}, {rows}, {width}), '{dtype}'), (({n}, 96), '{dtype}')])\n"
+              f"def f(x, w):\n    return np.exp(x).transpose(1, 0, 2).reshape({rows}, {n}) @ w\n")
+    result = compiler.compile(source, check=True)
+    (kernel,) = result["kernels"]
+    assert result["status"] == "ok" and all(s["check"]["status"] != "fail" for s in kernel["stages"]), result["diagnostics"]
+    inputs = compiler.random_inputs(kernel, seed=3)
+    reference.assert_nisa_is_function(kernel, inputs, reference.functions(source)["f"])
+    # the innermost dimension of each transfer's source is that of the tile, so that a descriptor moves a row
+    for line in compiler.stage(kernel, "linalg-to-nisa")["text"].splitlines():
+        if "dma_copy(" not in line:
+            continue
+        dst, src = re.findall(r"(?:dst|src)<([^>]*)>=.*?%\w+(?:\s*\[([^\]]*)\])?", line)[:2]
+        last = f"d{len(re.findall(r'[0-9]+', src[0])) - 1}"
+        assert not src[1] or last in src[1].rsplit(",", 1)[-1], line

@@ -82,20 +82,25 @@ static int innermost(const struct ln_view *v) {
   return -1;
 }
 
-/* True if dst = src is a transpose of two loops, with par on dst's partitions: src has the other loop on its
- * partitions, or, in HBM, its rows run along dst's partitions. */
-static bool is_transpose(const struct ln_view *dst, const struct ln_view *src, ln_atoms par) {
-  ln_atoms atoms = ln_view_atoms(dst);
-  int64_t bytes = nisa_element_bytes(dst->element);
+/* True if dst = src exchanges the loops `par`, on dst's partitions, with all others: src has those on its partitions, or,
+ * in HBM, its rows run along dst's partitions. */
+static bool is_turn(const struct ln_view *dst, const struct ln_view *src, ln_atoms par) {
+  const ln_atoms atoms = ln_view_atoms(dst);
+  const int64_t bytes = nisa_element_bytes(dst->element);
 
-  if (__builtin_popcountll(par) != 1 || __builtin_popcountll(atoms) != 2 || ln_view_atoms(src) != atoms)
+  if (!par || !(atoms & ~par) || ln_view_atoms(src) != atoms)
     return false;
   if ((bytes != 2 && bytes != 4) || !mlirTypeEqual(dst->element, src->element))
     return false;
   if (mem_is_on_chip(src->space))
     return ln_partition_atoms(src) == (atoms & ~par);
-  int inner = innermost(src);
+  const int inner = innermost(src);
   return inner >= 0 && (par >> inner & 1);
+}
+
+/* The same of two loops, which DMA can transpose. */
+static bool is_transpose(const struct ln_view *dst, const struct ln_view *src, ln_atoms par) {
+  return __builtin_popcountll(par) == 1 && __builtin_popcountll(ln_view_atoms(dst)) == 2 && is_turn(dst, src, par);
 }
 
 /* Emits dst(i, j) = src(j, i).  Each side is accessed in the order of its own rows. */
@@ -143,6 +148,10 @@ static bool starts_well(const struct ln_walk *w, const struct ln_view *v) {
   return access_starts_well(&at, n, NISA_PARTITIONS, n);
 }
 
+static bool is_float(MlirType t) {
+  return mlirTypeIsAF32(t) || mlirTypeIsABF16(t) || mlirTypeIsAF16(t);
+}
+
 static enum status move_by_dma(struct ln_walk *w, const struct ln_view *dst, const struct ln_view *src,
                                bool is_unsigned) {
   const bool into_chip = mem_is_on_chip(dst->space), from_chip = mem_is_on_chip(src->space);
@@ -155,11 +164,14 @@ static enum status move_by_dma(struct ln_walk *w, const struct ln_view *dst, con
   if (mlirTypeIsAInteger(dst->element) && mlirTypeIsAInteger(src->element) &&
       !mlirTypeEqual(dst->element, src->element))
     return ln_fail(w->ln, "DMA does not convert between integer types");
-  if (into_chip && is_transpose(dst, src, par) && ln_can_transpose(dst, src) && starts_well(w, dst) &&
-      starts_well(w, src))
+  if (into_chip && is_turn(dst, src, par) && ln_can_transpose(dst, src) && starts_well(w, dst) && starts_well(w, src))
     return ln_transpose(w, dst, src);
   if (into_chip && is_transpose(dst, src, par))
     return emit_transpose_copy(w, dst, src, par);
+  if (into_chip && !from_chip && is_turn(dst, src, par) && is_float(dst->element) &&
+      ln_extent(w, ln_view_atoms(dst) & ~par) <= NISA_PARTITIONS)
+    return move_through(w, dst, src, src->element, ln_view_atoms(dst) & ~par,
+                        is_unsigned); /* whole rows, then a turn */
   if (!into_chip && from_chip) {
     ln_atoms other = ln_view_atoms(dst) & ~par;
     int inner = innermost(dst);
