@@ -10,9 +10,9 @@
  *     memset(y, 0); reduce(t, x); tensor_tensor(y, y, t, add)      reduce(y, x)
  *
  * t is f32 (of a load, of any type) and in SBUF; only the first instruction writes it and only the second reads it, with
- * the same access.  Engines compute in f32, so t was not rounded, and the result is the same without it.  The new instruction
- * replaces the second one (for the reduction: the reduction; for the load: the load).  So the operands of the first instruction must not change
- * before the second one, and may have to be released later.  This is done only if the memory of t, which is saved,
+ * the same access.  Engines compute in f32, so t was not rounded, and the result is the same without it.  The new
+ * instruction replaces the second one (for the reduction: the reduction; for the load: the load).  So the operands of the
+ * first instruction must not change before the second one, and may have to be released later.  This is done only if the memory of t, which is saved,
  * is at least as large.
  *
  * On trn1 a bias other than zero must be in memory, so a constant is not made a bias.  The file
@@ -284,6 +284,17 @@ static bool is_in(const struct nisa_access *x, enum mem_space s) {
   return is_data(x) && nisa_access_space(x) == s;
 }
 
+/* Puts `in` in the place of the writer.  The reader, the buffer between them and its release go. */
+static void replace_writer(struct link *l, const struct nisa_instr *in, int n, MlirNamedAttribute const *attrs) {
+  MlirOperation made = nisa_create(in, mlirOperationGetLocation(l->w.op), n, attrs);
+  mlirBlockInsertOwnedOperationBefore(mlirOperationGetBlock(l->w.op), l->w.op, made);
+  set_position(l->positions, made, *find_position(l->positions, l->w.op));
+  mlirOperationDestroy(l->r.op);
+  mlirOperationDestroy(l->w.op);
+  mlirOperationDestroy(l->release);
+  mlirOperationDestroy(l->alloc);
+}
+
 /* ---- copies ----------------------------------------------------------------------------------------------------- */
 
 /* True if v exists before the writer, and nothing uses it from there to the reader. */
@@ -322,13 +333,7 @@ static bool combine_load(struct link *l) {
                      mlirShapedTypeGetElementType(mlirValueGetType(l->buffer))))
     return false;
   in.operand[0] = *to;
-  MlirOperation made = nisa_create(&in, mlirOperationGetLocation(l->w.op), 0, NULL);
-  mlirBlockInsertOwnedOperationBefore(mlirOperationGetBlock(l->w.op), l->w.op, made);
-  set_position(l->positions, made, *find_position(l->positions, l->w.op));
-  mlirOperationDestroy(l->r.op);
-  mlirOperationDestroy(l->w.op);
-  mlirOperationDestroy(l->release);
-  mlirOperationDestroy(l->alloc);
+  replace_writer(l, &in, 0, NULL);
   return true;
 }
 
@@ -572,13 +577,7 @@ static bool combine_reduction(struct link *l) {
   if (mlirOperationIsNull(memset_op) || !is_before(l, memset_op, l->w.op) || !is_neutral(op, &set.operand[1]))
     return false;
   in.operand[0] = *dst;
-  MlirOperation made = nisa_create(&in, mlirOperationGetLocation(l->w.op), own_attrs(l->w.op, attrs), attrs);
-  mlirBlockInsertOwnedOperationBefore(mlirOperationGetBlock(l->w.op), l->w.op, made);
-  set_position(l->positions, made, *find_position(l->positions, l->w.op));
-  mlirOperationDestroy(l->r.op);
-  mlirOperationDestroy(l->w.op);
-  mlirOperationDestroy(l->release);
-  mlirOperationDestroy(l->alloc);
+  replace_writer(l, &in, own_attrs(l->w.op, attrs), attrs);
   mlirOperationDestroy(memset_op);
   return true;
 }

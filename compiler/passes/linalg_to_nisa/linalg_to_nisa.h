@@ -188,8 +188,9 @@ MlirOperation ln_emit(struct ln *ln, enum nisa_kind k, enum nisa_engine engine, 
 /* dst = src over all atoms of dst, whatever their memories are; chooses the instruction.  is_unsigned: integers in src
  * and dst are unsigned. */
 enum status ln_move(struct ln_walk *w, const struct ln_view *dst, const struct ln_view *src, bool is_unsigned);
-/* transpose.c: dst = src for two views of two loops, of which each has the other one on its partitions.
+/* transpose.c: dst = src for two views of the same loops: each has those on its partitions that the other has not.
  * ln_can_transpose: both are in SBUF and of a type that the tensor engine passes through. */
+bool ln_passes_through(MlirType element);
 bool ln_can_transpose(const struct ln_view *dst, const struct ln_view *src);
 enum status ln_transpose(struct ln_walk *w, const struct ln_view *dst, const struct ln_view *src);
 /* Returns in *out a view in SBUF with the elements of src and the partitions `par`: src itself if it is such a view,

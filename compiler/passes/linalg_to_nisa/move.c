@@ -148,10 +148,6 @@ static bool starts_well(const struct ln_walk *w, const struct ln_view *v) {
   return access_starts_well(&at, n, NISA_PARTITIONS, n);
 }
 
-static bool is_float(MlirType t) {
-  return mlirTypeIsAF32(t) || mlirTypeIsABF16(t) || mlirTypeIsAF16(t);
-}
-
 static enum status move_by_dma(struct ln_walk *w, const struct ln_view *dst, const struct ln_view *src,
                                bool is_unsigned) {
   const bool into_chip = mem_is_on_chip(dst->space), from_chip = mem_is_on_chip(src->space);
@@ -168,7 +164,7 @@ static enum status move_by_dma(struct ln_walk *w, const struct ln_view *dst, con
     return ln_transpose(w, dst, src);
   if (into_chip && is_transpose(dst, src, par))
     return emit_transpose_copy(w, dst, src, par);
-  if (into_chip && !from_chip && is_turn(dst, src, par) && is_float(dst->element) &&
+  if (into_chip && !from_chip && is_turn(dst, src, par) && ln_passes_through(dst->element) &&
       ln_extent(w, ln_view_atoms(dst) & ~par) <= NISA_PARTITIONS)
     return move_through(w, dst, src, src->element, ln_view_atoms(dst) & ~par,
                         is_unsigned); /* whole rows, then a turn */

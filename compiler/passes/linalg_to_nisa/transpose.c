@@ -14,10 +14,12 @@
 
 #include "passes/linalg_to_nisa/linalg_to_nisa.h"
 
+bool ln_passes_through(MlirType element) {
+  return mlirTypeIsAF32(element) || mlirTypeIsABF16(element) || mlirTypeIsAF16(element);
+}
+
 bool ln_can_transpose(const struct ln_view *dst, const struct ln_view *src) {
-  MlirType t = dst->element;
-  return dst->space == MEM_SBUF && src->space == MEM_SBUF &&
-         (mlirTypeIsAF32(t) || mlirTypeIsABF16(t) || mlirTypeIsAF16(t));
+  return dst->space == MEM_SBUF && src->space == MEM_SBUF && ln_passes_through(dst->element);
 }
 
 /* ---- the identity matrix ---------------------------------------------------------------------------------------- */
