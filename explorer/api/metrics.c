@@ -165,7 +165,7 @@ static void put_jobs(struct buf *b, const struct services *services) {
 }
 
 static void put_store(struct buf *b, const struct services *services) {
-  static const char *const lanes[STORE_LANES] = {[STORE_READ] = "read", [STORE_WRITE] = "write"};
+  static const char *const lanes[STORE_LANES] = {[STORE_READ] = "read", [STORE_WRITE] = "write", [STORE_BUILD] = "build"};
   struct store_counts s;
   store_look(services->store, &s);
   head(b, "nkx_store_tasks_total", "counter", "Tasks done.");
