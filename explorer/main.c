@@ -184,10 +184,23 @@ static int become_worker(char **argv) {
   return EXIT_FAULT;
 }
 
+/* Without this a program that is started with closed descriptors 0 to 2 would open its sockets and files there, and write messages into
+ * them. */
+static void fill_stdio(void) {
+  int fd = open("/dev/null", O_RDWR);
+  while (fd >= 0 && fd <= 2)
+    fd = open("/dev/null", O_RDWR);
+  if (fd > 2)
+    close(fd);
+}
+
 int main(int argc, char **argv) {
   static const char *const worker_commands[] = {"compile", "run", "tune", "opt", "reproduce", "nki", "doctor"};
   const char *what = argc > 1 ? argv[1] : "";
 
+  fill_stdio();
+  if (!strcmp(what, "serve") || !strcmp(what, "store"))
+    umask(077); /* what is stored, and backups of it, are everybody's kernels */
   if (!strcmp(what, "serve"))
     return serve_main(argc - 2, argv + 2);
   if (!strcmp(what, "doc"))

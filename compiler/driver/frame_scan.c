@@ -98,7 +98,8 @@ static bool skip_digits(struct cursor *c) {
   return c->p > from;
 }
 
-static bool skip_number(struct cursor *c) {
+/* Skips the digits of a number, in the form of JSON. */
+static bool skip_digits_of_number(struct cursor *c) {
   take(c, '-');
   if (!take(c, '0') && !skip_digits(c))
     return false;
@@ -110,6 +111,13 @@ static bool skip_number(struct cursor *c) {
     return skip_digits(c);
   }
   return true;
+}
+
+/* A longer number than any that we write is refused: readers of the result may take it for infinite, or fail on it. */
+static bool skip_number(struct cursor *c) {
+  enum { NUMBER_MAX = 40 };
+  const char *from = c->p;
+  return skip_digits_of_number(c) && c->p - from <= NUMBER_MAX;
 }
 
 static bool skip_word(struct cursor *c, const char *word) {
@@ -246,7 +254,9 @@ static enum status scan_members(struct cursor *c, struct frame *f, struct error 
   skip_space(c);
   if (!take(c, '{'))
     return fail(err, ST_INPUT, "not an object");
-  do {
+  skip_space(c);
+  bool is_closed = take(c, '}');
+  while (!is_closed) {
     struct frame_member m;
     if (!scan_member(c, &m))
       return fail(err, ST_INPUT, "not JSON");
@@ -255,8 +265,11 @@ static enum status scan_members(struct cursor *c, struct frame *f, struct error 
     if (f->n == FRAME_MEMBERS_MAX)
       return fail(err, ST_INPUT, "more than %d members", FRAME_MEMBERS_MAX);
     f->members[f->n++] = m;
-  } while (take(c, ','));
-  bool is_closed = take(c, '}');
+    if (take(c, ','))
+      continue;
+    is_closed = take(c, '}');
+    break;
+  }
   skip_space(c);
   if (!is_closed || c->p != c->end)
     return fail(err, ST_INPUT, "not JSON");

@@ -43,6 +43,21 @@ static enum status check_order(const struct gather *g, const struct frame *f, st
   return ST_OK;
 }
 
+/* The members that are added to a frame's own in the result must not be there already. */
+static enum status check_members(const struct frame *f, struct error *err) {
+  static const char *const added[] = {"stages", "simulation", "profile", "device", "value"};
+  struct frame artifact;
+  for (size_t i = 0; f->kind == FRAME_KERNEL && i < sizeof added / sizeof *added; i++)
+    if (frame_get(f, added[i]))
+      return fail(err, ST_INPUT, "a kernel frame with %s", added[i]);
+  if (f->kind != FRAME_ARTIFACT)
+    return ST_OK;
+  const struct frame_member *m = frame_get(f, "artifact");
+  if (frame_scan_object(m->value, m->value_len, &artifact, err))
+    return ST_INPUT;
+  return frame_get(&artifact, "data") ? fail(err, ST_INPUT, "an artifact with data of its own") : ST_OK;
+}
+
 static enum status check_count(const struct gather *g, const struct frame *f, struct error *err) {
   bool is_full = (f->kind == FRAME_KERNEL && g->n_kernels == GATHER_KERNELS_MAX) ||
                  (f->kind == FRAME_SOURCES && g->n_sources == GATHER_SOURCES_MAX) ||
@@ -64,6 +79,8 @@ static enum status keep(struct gather *g, const struct frame *f, size_t at, size
 
 enum status gather_add(struct gather *g, const struct frame *f, size_t at, size_t len, struct error *err) {
   enum status st = check_order(g, f, err);
+  if (!st)
+    st = check_members(f, err);
   if (!st)
     st = check_count(g, f, err);
   if (!st && f->kind != FRAME_END)
@@ -165,8 +182,11 @@ static void put_artifact(const struct writer *w, const struct gather_part *p) {
   if (!scan_part(w, p, &f))
     return;
   const struct frame_member *m = frame_get(&f, "artifact"), *data = frame_get(&f, "data");
+  size_t len = m->value_len - 1; /* without its closing brace, and the space before that */
+  while (m->value[len - 1] == ' ' || m->value[len - 1] == '\t')
+    len--;
   json_put_comma(w->out);
-  buf_append(w->out, m->value, m->value_len - 1);
+  buf_append(w->out, m->value, len);
   if (data) {
     json_put_key(w->out, "data");
     buf_append(w->out, data->value, data->value_len);

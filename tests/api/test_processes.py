@@ -5,14 +5,16 @@ import os
 import pathlib
 import re
 import signal
+import socket
 import subprocess
 
 import pytest
 
 from support.clients import in_thread, open_stream, read_until
 from support.paths import BUILD, NKX, ROOT, is_sanitized
-from support.processes import alive, status
+from support.processes import alive, children, status
 from support.server import ADD_ONE, FLOAT_INPUT, Server
+from support.wait import wait_until
 
 
 def test_children_that_wait_are_jailed(server):
@@ -226,3 +228,30 @@ def test_code_that_every_job_runs_is_in_huge_pages_of_the_zygote():
     assert kib >= 4096 and kib % 2048 == 0
     assert server.compile(ADD_ONE)["status"] == "ok"
     assert server.stop() == 0
+
+
+def test_what_is_stored_is_readable_for_its_owner_only(tmp_path):
+    with Server(data=tmp_path) as s:
+        s.compile(ADD_ONE)
+        done = subprocess.run([NKX, "store", "backup", "--store", f"sqlite:{tmp_path}/nkx.sqlite", tmp_path / "backup.sqlite"], capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        files = [p for p in tmp_path.rglob("*") if p.is_file()]
+        assert len(files) >= 2 and not [p for p in files if p.stat().st_mode & 0o077]
+
+
+def test_a_server_without_standard_descriptors_listens_and_logs_nothing_into_a_socket(tmp_path):
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    done = subprocess.Popen(["sh", "-c", f'exec "$0" serve --port {port} --data-dir "$1" <&- >&- 2>&-', NKX, tmp_path])
+    try:
+        def is_up():
+            with socket.socket() as c:
+                return c.connect_ex(("127.0.0.1", port)) == 0
+        wait_until(is_up, "it to listen", 30)
+        pids = [done.pid, *children(done.pid)]
+        for pid in pids:
+            assert [os.readlink(f"/proc/{pid}/fd/{fd}") for fd in (0, 1, 2)] == ["/dev/null"] * 3, pid
+    finally:
+        done.terminate()
+        assert done.wait(30) == 0

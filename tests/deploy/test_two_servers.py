@@ -89,3 +89,9 @@ def test_the_servers_flags_of_the_compose_file_are_flags_of_the_server():
     known = subprocess.run([NKX, "serve", "--help"], capture_output=True, text=True, check=True).stdout
     for word in compose["services"]["nkx1"]["command"]:
         assert not word.startswith("--") or f"{word} " in known
+
+
+def test_the_proxy_keeps_the_operators_pages_to_itself(site):
+    for path in ("/metrics", "/readyz", "/healthz", "//metrics", "/metrics/"):
+        assert site.proxy.get(path).status == 404, path
+    assert site.servers[0].get("/metrics").status == 200 and site.proxy.get("/").status == 200

@@ -96,7 +96,7 @@ class ComposeProxy(Nginx):
             for i, server in enumerate(servers, 1):
                 text = re.sub(rf"nkx{i}:10240", f"127.0.0.1:{server.port}", text)
             return "daemon off;\n" + text.replace("listen 8080", f"listen 127.0.0.1:{port}").replace("/tmp/nginx", str(dir / "nginx"))
-        super().__init__(configure, "/healthz")
+        super().__init__(configure, "/")
 
 
 class FileServer(Nginx):

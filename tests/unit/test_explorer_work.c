@@ -87,6 +87,36 @@ static void work_gathers_its_frames_into_the_result(void **state) {
   work_unref(w);
 }
 
+/* Whatever a child's frames say, the result is JSON, and no member is there twice. */
+static void work_writes_json_whatever_its_frames_say(void **state) {
+  static const char *const good[] = {
+      "{\"frame\":\"artifact\",\"artifact\":{ },\"data\":\"QQ==\"}",
+      "{\"frame\":\"artifact\",\"artifact\":{\"name\":\"a\" \t },\"data\":\"QQ==\"}",
+  };
+  static const char *const bad[] = {
+      "{\"frame\":\"artifact\",\"artifact\":{\"data\":\"QQ==\"},\"data\":\"QQ==\"}",
+      "{\"frame\":\"kernel\",\"kernel\":0,\"name\":\"k\",\"inputs\":[],\"outputs\":[],\"stages\":[]}",
+      "{\"frame\":\"kernel\",\"kernel\":0,\"name\":\"k\",\"inputs\":[],\"outputs\":[],\"value\":{}}",
+      "{\"frame\":\"diagnostic\",\"diagnostic\":{\"x\":11111111111111111111111111111111111111111}}",
+  };
+  char key[JOB_KEY_SIZE];
+  struct work *w = new_work(key);
+  (void)state;
+  start(w, key);
+  for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+    if (add(w, bad[i]) != ST_INPUT)
+      fail_msg("accepted: %s", bad[i]);
+  for (size_t i = 0; i < sizeof good / sizeof *good; i++)
+    assert_int_equal(add(w, good[i]), ST_OK);
+  assert_int_equal(add(w, end_ok), ST_OK);
+  json_t *r = result_of(w), *list = json_object_get(r, "artifacts");
+  assert_int_equal(json_array_size(list), 2);
+  for (size_t i = 0; i < 2; i++)
+    assert_string_equal(string_at(json_array_get(list, i), "data"), "QQ==");
+  json_decref(r);
+  work_unref(w);
+}
+
 static void work_refuses_frames_out_of_order(void **state) {
   char key[JOB_KEY_SIZE];
   struct work *w = new_work(key);
@@ -509,6 +539,7 @@ static void work_keeps_its_own_start_in_place_of_the_childs(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(work_gathers_its_frames_into_the_result),
+      cmocka_unit_test(work_writes_json_whatever_its_frames_say),
       cmocka_unit_test(work_refuses_frames_out_of_order),
       cmocka_unit_test(work_limits_the_frames_of_a_kind),
       cmocka_unit_test(work_limits_its_bytes),
