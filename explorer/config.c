@@ -49,6 +49,7 @@ const char config_help[] =
     "  --body-timeout-ms MS         time from the end of its headers to the end of its body (20000)\n"
     "  --answer-timeout-ms MS       how long a client may take to read an answer (30000)\n"
     "  --idle-timeout-ms MS         how long a connection stays open without a request (60000)\n"
+    "  --answers-mib N              memory for answers that clients have not taken yet (256)\n"
     "  --data-dir DIR               the directory of the store (../data beside this program)\n"
     "  --store URL                  sqlite:PATH (nkx.sqlite in the data directory) or postgresql://…\n"
     "  --cache-mib N                memory for cached results (128)\n"
@@ -137,6 +138,7 @@ static const struct flag flags[] = {
     {"--body-timeout-ms", INT(http.body_timeout_ms, 100, HOUR_MS)},
     {"--answer-timeout-ms", INT(http.answer_timeout_ms, 100, HOUR_MS)},
     {"--idle-timeout-ms", INT(http.idle_timeout_ms, 100, HOUR_MS)},
+    {"--answers-mib", INT(http.answers_mib, 1, 1 << 20)},
     {"--data-dir", FLAG_TEXT, AT(data_dir)},
     {"--store", FLAG_TEXT, AT(store)},
     {"--cache-mib", INT(cache_mib, 1, 1 << 20)},
@@ -358,6 +360,7 @@ enum status config_parse(struct arena *a, int argc, char **argv, char *const *en
       .http.body_timeout_ms = 20000,
       .http.answer_timeout_ms = 30000,
       .http.idle_timeout_ms = 60000,
+      .http.answers_mib = 256,
       .log_level = LOG_INFO,
       .data_dir = arena_printf(a, "%s/../data", here),
       .cache_mib = 128,

@@ -119,6 +119,11 @@ static void put_connections(struct buf *b, struct server *server) {
        "Requests refused because they are not well-formed, or their client has too many.");
   for (int f = FF_MALFORMED; f < FF_COUNT; f++)
     buf_printf(b, "nkx_http_refused_total{reason=\"%s\"} %lld\n", faults[f], (long long)g.refused[f]);
+  struct unsent_counts u;
+  server_look_unsent(server, &u);
+  put(b, "nkx_http_unsent_bytes", "gauge", "Bytes of large answers that clients have not taken yet.", (double)u.bytes);
+  put(b, "nkx_http_unsent_refused_total", "counter", "Answers for which there was no room besides those.",
+      (double)u.refused);
 }
 
 static void put_quota(struct buf *b, const struct services *services) {
@@ -160,7 +165,7 @@ static void put_jobs(struct buf *b, const struct services *services) {
 }
 
 static void put_store(struct buf *b, const struct services *services) {
-  static const char *const lanes[STORE_LANES] = {[STORE_READ] = "read", [STORE_WRITE] = "write"};
+  static const char *const lanes[STORE_LANES] = {[STORE_READ] = "read", [STORE_WRITE] = "write", [STORE_BUILD] = "build"};
   struct store_counts s;
   store_look(services->store, &s);
   head(b, "nkx_store_tasks_total", "counter", "Tasks done.");

@@ -5,6 +5,7 @@
 #include "api/metrics.h"
 #include "api/services.h"
 #include "base/clock.h"
+#include "base/index.h"
 #include "job/results.h"
 
 static_assert(_Alignof(struct api_part) <= _Alignof(struct request), "a part lies after its request");
@@ -24,6 +25,9 @@ enum MHD_Result api_call_store(struct request *rq, enum store_lane lane,
   struct store_call *c = &api_part(rq)->call;
   assert(c->state != CALL_RUNNING);
   *c = (struct store_call){.task.run = run_call, .rq = rq, .fn = fn, .state = CALL_RUNNING};
+  if (lane == STORE_BUILD)
+    c->task.owner =
+        hash_bytes(&rq->address, sizeof rq->address) | 1; /* that of two clients may be the same by chance */
   http_park(rq->connection);
   if (!store_submit(services_of(rq)->store, lane, &c->task)) {
     c->is_lost = true;

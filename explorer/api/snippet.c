@@ -181,6 +181,7 @@ enum MHD_Result snippet_send(struct request *rq, struct http_bytes *b) {
   b->data = a ? a->data : buf_text(&s->answer);
   b->len = a ? a->len : s->answer.len;
   b->release = a ? let_go : free;
+  b->is_shared = a != NULL;
   b->user = a ? (void *)(uintptr_t)a : s->answer.data;
   s->kept = NULL;
   buf_init(&s->answer, s->answer.max); /* the response has the bytes now */

@@ -7,6 +7,7 @@
 
 #include "http/http.h"
 #include "http/packer.h"
+#include "http/unsent.h"
 
 enum {
   WORTH_PACKING = 1024, /* smaller answers fit into one packet anyway */
@@ -17,6 +18,7 @@ struct packed {
   struct packer *packer;
   struct packer_input left;
   struct http_bytes bytes;
+  struct unsent_answer *unsent;
   bool is_done, is_ok;
 };
 
@@ -38,17 +40,21 @@ static void free_packed(void *user) {
   struct packed *p = user;
   packer_free(p->packer);
   release(&p->bytes);
+  unsent_remove(p->unsent);
   free(p);
 }
 
 /* NULL when out of memory; the bytes are then released. */
-static struct MHD_Response *packed_response(enum packing kind, const struct http_bytes *b) {
+static struct MHD_Response *packed_response(enum packing kind, const struct http_bytes *b,
+                                            struct unsent_answer *unsent) {
   struct packed *p = calloc(1, sizeof *p);
   if (!p) {
     release(b);
+    unsent_remove(unsent);
     return NULL;
   }
-  *p = (struct packed){.packer = packer_new(kind), .left = {b->data, b->len}, .bytes = *b, .is_ok = true};
+  *p = (struct packed){
+      .packer = packer_new(kind), .left = {b->data, b->len}, .bytes = *b, .unsent = unsent, .is_ok = true};
   struct MHD_Response *r =
       p->packer ? MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, BLOCK, read_packed, p, free_packed) : NULL;
   if (!r)
@@ -56,23 +62,31 @@ static struct MHD_Response *packed_response(enum packing kind, const struct http
   return r;
 }
 
-static void release_copy(void *user) {
-  struct http_bytes *b = user;
-  release(b);
-  free(b);
+struct plain {
+  struct http_bytes bytes;
+  struct unsent_answer *unsent;
+};
+
+static void free_plain(void *user) {
+  struct plain *p = user;
+  release(&p->bytes);
+  unsent_remove(p->unsent);
+  free(p);
 }
 
-static struct MHD_Response *plain_response(const struct http_bytes *b) {
-  struct http_bytes *copy = malloc(sizeof *copy);
-  struct MHD_Response *r = NULL;
-  if (copy) {
-    *copy = *b;
-    r = MHD_create_response_from_buffer_with_free_callback_cls(b->len, (void *)(uintptr_t)b->data, release_copy, copy);
-  }
-  if (!r) {
+/* NULL when out of memory; the bytes are then released. */
+static struct MHD_Response *plain_response(const struct http_bytes *b, struct unsent_answer *unsent) {
+  struct plain *p = malloc(sizeof *p);
+  if (!p) {
     release(b);
-    free(copy);
+    unsent_remove(unsent);
+    return NULL;
   }
+  *p = (struct plain){*b, unsent};
+  struct MHD_Response *r =
+      MHD_create_response_from_buffer_with_free_callback_cls(b->len, (void *)(uintptr_t)b->data, free_plain, p);
+  if (!r)
+    free_plain(p);
   return r;
 }
 
@@ -90,8 +104,14 @@ static enum MHD_Result send_not_modified(struct request *rq, const struct http_b
 enum MHD_Result http_bytes(struct request *rq, unsigned status, const struct http_bytes *b) {
   if (b->etag && status == MHD_HTTP_OK && http_has_etag(rq, b->etag))
     return send_not_modified(rq, b);
+  const bool is_counted = b->release && !b->is_shared && b->len >= UNSENT_COUNTED;
+  struct unsent_answer *unsent = is_counted ? unsent_add(rq->unsent, &rq->address, b->len) : NULL;
+  if (is_counted && !unsent) {
+    release(b);
+    return http_problem(rq, PB_UNSENT, NULL, NULL);
+  }
   const enum packing packing = b->len >= WORTH_PACKING && !b->is_packed ? packing_for(rq) : PACKING_NONE;
-  struct MHD_Response *r = packing ? packed_response(packing, b) : plain_response(b);
+  struct MHD_Response *r = packing ? packed_response(packing, b, unsent) : plain_response(b, unsent);
   if (!r)
     return MHD_NO;
   MHD_add_response_header(r, MHD_HTTP_HEADER_CONTENT_TYPE, b->type);

@@ -20,6 +20,7 @@
 #include "http/headers.h"
 #include "http/hold.h"
 #include "http/problem.h"
+#include "http/unsent.h"
 
 struct conn;
 struct route;
@@ -28,6 +29,7 @@ struct server_config;
 
 struct request {
   struct server *server;
+  struct unsent *unsent;
   const struct server_config *cfg;
   struct MHD_Connection *connection;
   struct conn *conn; /* NULL when out of memory */
@@ -70,10 +72,12 @@ struct http_bytes {
   const char *etag;            /* ETag with its quotes, or NULL; a client that has it gets 304 instead of the bytes */
   const char *vary;            /* header that the answer also depends on, or NULL */
   bool is_packed;              /* it is compressed by its nature */
+  bool is_shared;              /* others hold the data, too, so that this answer takes no memory of its own */
   void (*release)(void *user); /* called once the data is not needed any more; NULL: it outlives the server */
   void *user;
 };
-/* Sends a whole answer, compressed if the client accepts that and it is worth it (bytes.c).  Takes the data. */
+/* Sends a whole answer, compressed if the client accepts that and it is worth it (bytes.c).  Takes the data.  Answers 503 if too many
+ * answers have not been taken by their clients (unsent.h). */
 enum MHD_Result http_bytes(struct request *rq, unsigned status, const struct http_bytes *b);
 /* A JSON text that outlives the server (is_constant), or that is copied (json.c). */
 enum MHD_Result http_json(struct request *rq, unsigned status, const char *json, size_t len, bool is_constant);

@@ -27,6 +27,7 @@ struct server {
   struct server_config cfg;
   struct guard *guard;
   struct holds *holds;
+  struct unsent *unsent;
   struct MHD_Daemon *daemon;
   atomic_int n_requests, n_large;
 };
@@ -96,6 +97,7 @@ static struct request *request_new(struct server *s, struct MHD_Connection *c, c
   if (!rq)
     return NULL;
   rq->server = s;
+  rq->unsent = s->unsent;
   rq->cfg = &s->cfg;
   rq->connection = c;
   rq->conn = conn_of(c);
@@ -251,7 +253,9 @@ enum status server_start(const struct server_config *cfg, int listen_fd, struct 
     return fail(err, ST_NOMEM, "server");
   assert(!cfg->hooks.enter == !cfg->hooks.leave);
   s->cfg = *cfg;
-  enum status st = holds_start(&s->holds, err);
+  enum status st = unsent_start((size_t)s->cfg.http.answers_mib << 20, &s->unsent, err);
+  if (!st)
+    st = holds_start(&s->holds, err);
   if (!st)
     st = guard_start(&s->cfg, &s->guard, err);
   if (!st) {
@@ -288,9 +292,14 @@ void server_stop(struct server *s) {
   assert(atomic_load(&s->n_requests) == 0);
   guard_stop(s->guard);
   holds_free(s->holds);
+  unsent_stop(s->unsent);
   free(s);
 }
 
 void server_look(struct server *s, struct guard_counts *out) {
   guard_look(s->guard, out);
+}
+
+void server_look_unsent(struct server *s, struct unsent_counts *out) {
+  unsent_look(s->unsent, out);
 }

@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "http/address.h"
+#include "http/unsent.h"
 
 struct guard_counts;
 struct request;
@@ -21,6 +22,7 @@ struct http_config {
   const char *host, *port;
   const char *web_dir; /* the page's files */
   int connections_max;
+  int answers_mib; /* memory of answers that clients have not taken yet */
   struct address_nets trusted_proxies;
   int proxy_header; /* enum address_header: where they name their client */
   int header_timeout_ms, body_timeout_ms, answer_timeout_ms, idle_timeout_ms;
@@ -63,5 +65,6 @@ void server_drain(struct server *s, int ms);
 /* Closes the remaining connections.  No connection may be suspended by a layer above any more.  NULL is fine. */
 void server_stop(struct server *s);
 void server_look(struct server *s, struct guard_counts *out);
+void server_look_unsent(struct server *s, struct unsent_counts *out);
 
 #endif

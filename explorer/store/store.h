@@ -37,11 +37,13 @@ int64_t store_now_ms(void); /* Unix time */
 enum store_lane {
   STORE_READ,  /* on a few threads */
   STORE_WRITE, /* on one thread, one after the other */
+  STORE_BUILD, /* what takes long: archives, diffs, answers cut out of results; of one owner, one at a time */
   STORE_LANES
 };
 
 struct store_task {
   struct store_task *next;
+  uint64_t owner; /* at most one of an owner's tasks runs at a time; 0: it has no owner */
   void (*run)(struct store_task *t, struct db *db); /* t is no longer used by the store */
 };
 

@@ -12,6 +12,8 @@
 
 enum {
   READERS = 2,
+  BUILDERS = 2, /* one owner uses only one of them */
+  THREADS = 1 + READERS + BUILDERS,
   QUEUE_MAX = 1000, /* tasks of a lane; beyond that the database is too slow for the requests */
   PURGE_S = 60,
 };
@@ -29,6 +31,7 @@ struct thread {
   struct db *db;
   pthread_t id;
   bool is_running;
+  uint64_t owner; /* of the task that it runs; 0: none */
 };
 
 struct store {
@@ -37,7 +40,7 @@ struct store {
   pthread_mutex_t lock; /* guards the lanes and is_closing */
   struct lane lanes[STORE_LANES];
   bool is_closing;
-  struct thread threads[1 + READERS]; /* the writer first */
+  struct thread threads[THREADS]; /* the writer, the readers, the builders */
 };
 
 /* ---- the threads ------------------------------------------------------------------------------------------------- */
@@ -52,17 +55,34 @@ static void purge(struct db *db) {
     log_info("store_purge", "expired=%lld", (long long)n);
 }
 
-/* Under the lock: waits for a task; NULL when the store is closing, or when it is time to purge. */
+/* Under the lock: another thread runs a task of this owner. */
+static bool is_busy(const struct store *s, uint64_t owner) {
+  for (int i = 0; owner && i < THREADS; i++)
+    if (s->threads[i].owner == owner)
+      return true;
+  return false;
+}
+
+/* Under the lock: where the first task is whose owner has none that runs; at the end of the list if there is none. */
+static struct store_task **first_free(struct store *s, struct lane *l) {
+  struct store_task **at = &l->head;
+  while (*at && is_busy(s, (*at)->owner))
+    at = &(*at)->next;
+  return at;
+}
+
+/* Under the lock: waits for a task; NULL when the store is closing and none is left, or when it is time to purge. */
 static struct store_task *take(struct store *s, struct lane *l, const struct timespec *until) {
   int timed_out = 0;
-  while (!l->head && !s->is_closing && !timed_out)
+  struct store_task **at;
+  while (!*(at = first_free(s, l)) && (!s->is_closing || l->head) && !timed_out)
     timed_out = pthread_cond_clockwait(&l->more, &s->lock, CLOCK_MONOTONIC, until);
-  struct store_task *t = l->head;
+  struct store_task *t = *at;
   if (!t)
     return NULL;
-  l->head = t->next;
-  if (!l->head)
-    l->tail = &l->head;
+  *at = t->next;
+  if (!*at)
+    l->tail = at;
   l->n--;
   assert(l->n >= 0 && !l->n == !l->head);
   l->done++;
@@ -81,9 +101,10 @@ static void *run(void *user) {
     struct store_task *t = take(s, l, &purge_at);
     if (!t && s->is_closing)
       break;
+    me->owner = t ? t->owner : 0;
     pthread_mutex_unlock(&s->lock);
     if (t) {
-      t->run(t, me->db);
+      t->run(t, me->db); /* the task may be gone after this */
     } else {
       if (me->lane == STORE_WRITE)
         purge(me->db);
@@ -91,6 +112,9 @@ static void *run(void *user) {
       purge_at.tv_sec += PURGE_S;
     }
     pthread_mutex_lock(&s->lock);
+    if (me->owner && l->head)
+      pthread_cond_broadcast(&l->more); /* a task of the same owner may run now */
+    me->owner = 0;
   }
   pthread_mutex_unlock(&s->lock);
   return NULL;
@@ -139,7 +163,7 @@ static enum status open_all(struct store *s, const char *url, struct error *err)
     st = db_migrate(s->threads[0].db, err);
   if (!st)
     st = load_secret(s->threads[0].db, s->secret, err);
-  for (int i = 1; !st && i <= READERS; i++)
+  for (int i = 1; !st && i < THREADS; i++)
     st = db_open(url, false, &s->threads[i].db, err);
   return st;
 }
@@ -155,10 +179,10 @@ enum status store_open(const char *url, struct store **out, struct error *err) {
     s->lanes[i].tail = &s->lanes[i].head;
   }
   enum status st = open_all(s, url, err);
-  for (int i = 0; !st && i <= READERS; i++) {
+  for (int i = 0; !st && i < THREADS; i++) {
     struct thread *t = &s->threads[i];
     t->store = s;
-    t->lane = i ? STORE_READ : STORE_WRITE;
+    t->lane = i == 0 ? STORE_WRITE : i <= READERS ? STORE_READ : STORE_BUILD;
     t->is_running = pthread_create(&t->id, NULL, run, t) == 0;
     if (!t->is_running)
       st = fail(err, ST_IO, "store: no thread");
@@ -178,7 +202,7 @@ void store_stop(struct store *s) {
   for (int i = 0; i < STORE_LANES; i++)
     pthread_cond_broadcast(&s->lanes[i].more);
   pthread_mutex_unlock(&s->lock);
-  for (int i = READERS; i >= 0; i--) { /* the writer last, because it closes the log */
+  for (int i = THREADS - 1; i >= 0; i--) { /* the writer last, because it closes the log */
     if (s->threads[i].is_running)
       pthread_join(s->threads[i].id, NULL);
     s->threads[i].is_running = false;

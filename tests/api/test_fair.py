@@ -98,3 +98,27 @@ def test_a_zygote_that_was_only_slow_ends_by_itself():
         s.wait_until(lambda: slow not in s.zygotes(), "it to retire", 20)
         assert not any("zygote_lost" in line for line in s.log), "it was asked to end, not killed"
         compiles(s, "127.0.0.3", 2)
+
+
+def test_archives_of_one_client_do_not_delay_the_compiles_of_others():
+    chain = "import numpy as np\n\n\ndef k(x):\n    for i in range(250):\n        x = np.sin(x) + 1\n    return x\n"
+    with Server("--workers", "2", "--job-timeout-ms", "60000", "--job-cpu-s", "60") as s:
+        made = s.request("POST", "/api/v1/compile", {"source": chain, "inputs": FLOAT_INPUT}, {"Content-Type": "application/json"})
+        key = made.json["key"]
+        quiet = sorted(compiles(s, "127.0.0.3", 5))[2]
+        stop = []
+
+        def loop():
+            while not stop:
+                assert s.request("GET", f"/api/v1/results/{key}/artifacts/all.tar.gz", address="127.0.0.2").status == 200
+            return True
+
+        loops = [in_thread(loop) for _ in range(6)]
+        s.wait_until(lambda: metric(s, 'nkx_store_waiting{lane="build"}') >= 3, "archives to wait")
+        took = sorted(compiles(s, "127.0.0.3", 9))
+        began = time.monotonic()
+        assert s.request("GET", f"/api/v1/results/{key}/stages/3", address="127.0.0.3").status == 200
+        other = time.monotonic() - began
+        stop.append(True)
+        assert all(end() for end in loops)
+        assert took[4] < 10 * quiet + 0.2 and other < 2, (quiet, took, other)
