@@ -7,6 +7,7 @@
 #include "api/results.h"
 #include "api/snippets.h"
 #include "ce/ce.h"
+#include "driver/job.h"
 
 /* What Compiler Explorer's routes have in common; pages of other sites may read their answers. */
 #define CE \
@@ -15,6 +16,12 @@
 
 const struct route app_routes[] = {
     {.path = "/api/v1/compile", .allow = "POST", .post = api_compile, .is_job = true},
+    {.path = "/api/v1/neff",
+     .allow = "POST",
+     .post = api_neff,
+     .is_job = true,
+     .takes_any_type = true,
+     .body_max = JOB_NEFF_MAX},
     {.path = "/api/v1/results/", .allow = "GET, HEAD", .get = api_results_get},
     {.path = "/api/v1/snippets", .allow = "POST", .post = api_snippet_post, .is_change = true},
     {.path = "/api/v1/snippets/",

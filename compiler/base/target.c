@@ -4,7 +4,7 @@
 #include <string.h>
 
 static const char *const target_names[TARGET_COUNT] = {"trn1", "trn2", "trn3"};
-static const char *const language_names[LANG_COUNT] = {"nkipy", "hlo", "mlir"};
+static const char *const language_names[LANG_COUNT] = {"nkipy", "hlo", "mlir", "neff"};
 
 const char *target_name(enum target t) {
   assert(t < TARGET_COUNT);

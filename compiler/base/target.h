@@ -1,4 +1,5 @@
-/* target: the NeuronCore generations, and the languages in which a kernel can be given. */
+/* target: the NeuronCore generations, and the languages in which a kernel can be given.  A NEFF is what a kernel was compiled to: it is
+ * described, and has no stages. */
 #ifndef BASE_TARGET_H
 #define BASE_TARGET_H
 
@@ -7,7 +8,7 @@
 #include "base/error.h"
 
 enum target { TARGET_TRN1, TARGET_TRN2, TARGET_TRN3, TARGET_COUNT };
-enum language { LANG_NKIPY, LANG_HLO, LANG_MLIR, LANG_COUNT };
+enum language { LANG_NKIPY, LANG_HLO, LANG_MLIR, LANG_NEFF, LANG_COUNT };
 
 const char *target_name(enum target t);     /* "trn2" */
 const char *language_name(enum language l); /* "nkipy" */
@@ -15,7 +16,7 @@ const char *language_name(enum language l); /* "nkipy" */
 MUST_USE bool target_from_name(const char *name, enum target *out);
 MUST_USE bool language_from_name(const char *name, enum language *out);
 
-/* The names, for messages. */
+/* The names, for messages; those of languages are the ones of kernels. */
 #define TARGET_NAMES "trn1, trn2 or trn3"
 #define LANGUAGE_NAMES "nkipy, hlo or mlir"
 

@@ -237,6 +237,7 @@ static enum status run_all(struct run *r, struct arena *arena) {
     st = r->traced                     ? run_traced(r)
          : job->upgrade                ? run_upgrade(r)
          : job->tune.seconds           ? compile_tune(r)
+         : job->language == LANG_NEFF  ? compile_neff(r)
          : job->language == LANG_NKIPY ? run_source(r)
                                        : run_program(r);
   r->has_failed |= r->diags.has_error;

@@ -6,6 +6,7 @@
  *   compile_simulate.c  the run of the last stage on the simulated machine
  *   compile_package.c   the simulation package
  *   compile_value.c     one value of the last stage
+ *   compile_neff.c      a NEFF, which is described
  *   tune.c              knobs that make a kernel faster
  */
 #ifndef DRIVER_COMPILE_INTERNAL_H
@@ -114,6 +115,11 @@ enum status compile_send_device(struct path *p, const struct simulation *s);
 /* Sends the last stage as a package that the simulated machine runs: an artifact.  There is none for a kernel that was not
  * taken to the last stage. */
 enum status compile_send_package(struct path *p);
+
+/* ---- compile_neff.c ---------------------------------------------------------------------------------------------- */
+
+/* Describes the job's source, a NEFF, in the frame "neff".  A file that is none is a diagnostic. */
+enum status compile_neff(struct run *r);
 
 /* ---- tune.c ------------------------------------------------------------------------------------------------------ */
 

@@ -296,6 +296,7 @@ static const struct {
     [FRAME_VALUE] = {"\"value\"", {{"kernel", '0'}, {"value", '{'}}},
     [FRAME_TUNE] = {"\"tune\"", {{"tune", '{'}}},
     [FRAME_UPGRADE] = {"\"upgrade\"", {{"upgrade", '{'}}},
+    [FRAME_NEFF] = {"\"neff\"", {{"neff", '{'}}},
     [FRAME_DIAGNOSTIC] = {"\"diagnostic\"", {{"diagnostic", '{'}}},
     [FRAME_ARTIFACT] = {"\"artifact\"", {{"artifact", '{'}}},
     [FRAME_END] = {"\"end\"", {{"status", '"'}, {"time_us", '0'}}},

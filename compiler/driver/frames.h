@@ -13,6 +13,7 @@
  *   {"frame":"device","kernel":0,"device":{…}}                      (after the profile, if the terminal wants a run on a device)
  *   {"frame":"value","kernel":0,"value":{…}}                       (with "value", instead of stages and their sources)
  *   {"frame":"upgrade","upgrade":{"files":[{"name","source","marks":[{"line","reason"}]}]}}   (with "upgrade", instead of kernels)
+ *   {"frame":"neff","neff":{…}}                                    (of a NEFF, instead of kernels; neff/inspect.h has the form)
  *   {"frame":"tune","tune":{…}}                                    (with options.tune, instead of kernels)
  *   {"frame":"diagnostic","diagnostic":{"severity","code","message","hint"?,"stage"?,"kernel"?,
  *                                       "range"?:{"file","line","col","end_line","end_col"},"calls"?:[range…]}}

@@ -25,6 +25,11 @@ static bool is_run(enum frame_kind k) {
   return k == FRAME_SIMULATION || k == FRAME_PROFILE || k == FRAME_DEVICE || k == FRAME_VALUE;
 }
 
+/* A job has at most one frame of such a kind. */
+static bool is_alone(enum frame_kind k) {
+  return k == FRAME_UPGRADE || k == FRAME_NEFF;
+}
+
 /* Returns ST_OK if f may come after the frames so far. */
 static enum status check_order(const struct gather *g, const struct frame *f, struct error *err) {
   if (g->is_ended)
@@ -38,8 +43,8 @@ static enum status check_order(const struct gather *g, const struct frame *f, st
     return fail(err, ST_INPUT, "a frame of an unknown kernel");
   if (is_run(f->kind) && count(g, f->kind, (int)frame_int(f, "kernel")))
     return fail(err, ST_INPUT, "a second simulation, profile, run on a device or value of a kernel");
-  if (f->kind == FRAME_UPGRADE && g->n_upgrades)
-    return fail(err, ST_INPUT, "a second upgrade");
+  if (is_alone(f->kind) && g->n_alone)
+    return fail(err, ST_INPUT, "a second upgrade or NEFF");
   return ST_OK;
 }
 
@@ -92,7 +97,7 @@ enum status gather_add(struct gather *g, const struct frame *f, size_t at, size_
   g->n_sources += f->kind == FRAME_SOURCES;
   g->n_stages += f->kind == FRAME_STAGE;
   g->n_runs += is_run(f->kind);
-  g->n_upgrades += f->kind == FRAME_UPGRADE;
+  g->n_alone += is_alone(f->kind);
   g->n_tunes += f->kind == FRAME_TUNE;
   g->n_diags += f->kind == FRAME_DIAGNOSTIC;
   g->n_artifacts += f->kind == FRAME_ARTIFACT;
@@ -101,7 +106,7 @@ enum status gather_add(struct gather *g, const struct frame *f, size_t at, size_
     g->is_ok = frame_has_string(f, "status", "ok", 2);
     g->time_us = frame_int(f, "time_us");
   }
-  assert(g->n == g->is_started + g->n_kernels + g->n_sources + g->n_stages + g->n_runs + g->n_upgrades + g->n_tunes +
+  assert(g->n == g->is_started + g->n_kernels + g->n_sources + g->n_stages + g->n_runs + g->n_alone + g->n_tunes +
                      g->n_diags + g->n_artifacts);
   assert(g->n == 0 || g->parts[0].kind == FRAME_START);
   return ST_OK;
@@ -316,6 +321,7 @@ void gather_result(const struct gather *g, const struct gather_text *text, struc
   put_sources(&w);
   put_list(&w, FRAME_KERNEL, "kernels");
   put_run(&w, FRAME_UPGRADE, -1, "upgrade");
+  put_run(&w, FRAME_NEFF, -1, "neff");
   if (g->n_tunes)
     put_list(&w, FRAME_TUNE, "tune");
   put_list(&w, FRAME_DIAGNOSTIC, "diagnostics");

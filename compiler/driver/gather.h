@@ -30,7 +30,7 @@ struct gather_part {
 struct gather {
   struct gather_part *parts; /* in order of arrival, without the end; the start first */
   int n, cap;
-  int n_kernels, n_sources, n_stages, n_runs, n_upgrades, n_tunes, n_diags, n_artifacts;
+  int n_kernels, n_sources, n_stages, n_runs, n_alone, n_tunes, n_diags, n_artifacts;
   bool is_started, is_ended, is_ok;
   long time_us;
 };
@@ -63,7 +63,7 @@ const char *gather_find_stage(const struct gather *g, const struct gather_text *
 
 /* Appends the result object, which fails if the text cannot be had; drain is called after each part, NULL: never:
  *   {"version":1,"status","files":[…],"places":[…],"sources":[…],
- *    "kernels":[{"name","inputs","outputs","stages":[…],"simulation"?,"profile"?,"device"?,"value"?}],"upgrade"?,"tune"?: […],"diagnostics":[…],"artifacts":[…],
+ *    "kernels":[{"name","inputs","outputs","stages":[…],"simulation"?,"profile"?,"device"?,"value"?}],"upgrade"?,"neff"?,"tune"?: […],"diagnostics":[…],"artifacts":[…],
  *    "key","language","target","pipeline","time_us"} */
 void gather_result(const struct gather *g, const struct gather_text *text, struct buf *out, gather_drain drain,
                    void *user);

@@ -41,7 +41,7 @@ enum status job_read_name(struct arena *a, const json_t *v, const char *field, c
 
 static enum status read_language(const json_t *v, struct job *j, struct error *err) {
   if (!json_is_string(v) || !language_from_name(json_string_value(v), &j->language))
-    return fail(err, ST_INPUT, "language: expected " LANGUAGE_NAMES);
+    return fail(err, ST_INPUT, "language: expected " LANGUAGE_NAMES ", or neff");
   return ST_OK;
 }
 
@@ -325,8 +325,8 @@ static enum status read_binary(struct arena *a, const json_t *v, struct job *j, 
   const size_t n = json_string_length(v);
   if (!text || n % 4 || !n)
     return fail(err, ST_INPUT, "source_base64: expected base64, padded to a multiple of four characters");
-  if (n / 4 * 3 > JOB_SOURCE_MAX)
-    return fail(err, ST_LIMIT, "source_base64: %zu bytes; the limit is %d", n / 4 * 3, JOB_SOURCE_MAX);
+  if (n / 4 > (JOB_NEFF_MAX + 2) / 3)
+    return fail(err, ST_LIMIT, "source_base64: %zu bytes; the limit is %d", n / 4 * 3, JOB_NEFF_MAX);
   unsigned char *bytes = arena_alloc(a, n / 4 * 3 + 1);
   const int len = EVP_DecodeBlock(bytes, (const unsigned char *)text, (int)n);
   if (len < 0)
@@ -427,7 +427,7 @@ static enum status check_files(const struct job *j, struct error *err) {
       if (!strcmp(j->files[i].name, j->files[k].name))
         return fail(err, ST_INPUT, "files[%d].name: files[%d] has the same name", i, k);
   }
-  if (total > JOB_SOURCE_MAX)
+  if (total > JOB_SOURCE_MAX && j->language != LANG_NEFF)
     return fail(err, ST_LIMIT, "files: %zu bytes with the source; the limit is %d", total, JOB_SOURCE_MAX);
   return ST_OK;
 }
@@ -475,6 +475,26 @@ const char *job_lacking_stage(const struct job *j) {
   return is_there ? NULL : named;
 }
 
+/* Checks the rules of sources that are not text. */
+static enum status check_binary(const json_t *root, const struct job *j, struct error *err) {
+  static const char *const fields[] = {"source_base64", "filename", "language", "scope"};
+  size_t known = 0;
+  if (j->is_binary && j->language != LANG_HLO && j->language != LANG_NEFF)
+    return fail(err, ST_INPUT, "source_base64: only the languages \"hlo\" and \"neff\" have a binary form");
+  const int most = j->language == LANG_NEFF ? JOB_NEFF_MAX : JOB_SOURCE_MAX;
+  if (j->is_binary && j->source_len > (size_t)most)
+    return fail(err, ST_LIMIT, "source_base64: %zu bytes; the limit is %d", j->source_len, most);
+  if (j->language != LANG_NEFF)
+    return ST_OK;
+  if (!j->is_binary)
+    return fail(err, ST_INPUT, "source: a NEFF is binary: send it as source_base64");
+  for (size_t i = 0; i < sizeof fields / sizeof *fields; i++)
+    known += json_object_get(root, fields[i]) != NULL;
+  return known == json_object_size(root)
+             ? ST_OK
+             : fail(err, ST_INPUT, "language: a NEFF is described: only filename and scope may be given with it");
+}
+
 /* Reads the fields, and checks the rules that involve more than one field. */
 static enum status read_fields(struct arena *a, const json_t *root, struct job *j, struct error *err) {
   const json_t *text = json_object_get(root, "source"), *binary = json_object_get(root, "source_base64");
@@ -492,8 +512,9 @@ static enum status read_fields(struct arena *a, const json_t *root, struct job *
     if (st)
       return st;
   }
-  if (j->is_binary && j->language != LANG_HLO)
-    return fail(err, ST_INPUT, "source_base64: only the language \"hlo\" has a binary form");
+  enum status st = check_binary(root, j, err);
+  if (st)
+    return st;
   if (job_lacking_stage(j))
     return fail(err, ST_INPUT, "options.pipeline: the reference has no stage \"%.60s\"", job_lacking_stage(j));
   if (j->upgrade && (j->language != LANG_NKIPY || j->value.is_set))
@@ -510,7 +531,8 @@ enum status job_read(struct arena *a, const json_t *root, struct job *out, struc
   struct job j;
   job_init(&j);
   enum status st = read_fields(a, root, &j, err);
-  assert(st || (j.source_len <= JOB_SOURCE_MAX && j.n_inputs <= JOB_INPUTS_MAX));
+  assert(st ||
+         (j.source_len <= (j.language == LANG_NEFF ? JOB_NEFF_MAX : JOB_SOURCE_MAX) && j.n_inputs <= JOB_INPUTS_MAX));
   if (!st)
     *out = j;
   return st;

@@ -4,7 +4,7 @@
  * its input) and the tests.  It needs neither CPython nor MLIR.
  *
  *   { "source": "…" | "source_base64": "…", "filename"?: "kernel.py",
- *     "files"?: [ {"name": "pkg/helper.py", "source": "…"} … ], "language"?: "nkipy|hlo|mlir",
+ *     "files"?: [ {"name": "pkg/helper.py", "source": "…"} … ], "language"?: "nkipy|hlo|mlir|neff",
  *     "target"?: "trn1|trn2|trn3", "kernel"?: "name",
  *     "inputs"?: [ {"name"?: "x", "shape": [128, 256], "dtype": "float32"} … ],
  *     "options"?: { "stop_after"?: "cse" | "canonicalize:2", "check"?: false, "artifacts"?: false,
@@ -18,7 +18,9 @@
  * The source may import the files: a name is a path of at most JOB_FILE_NAME_MAX letters, digits, '_', '-' and '.'
  * that ends in .py; its folders are packages.  Only "nkipy" has files.
  *
- * source_base64 contains the bytes of a serialized HloModuleProto (or HloProto); "language" is "hlo" then.
+ * source_base64 contains the bytes of a serialized HloModuleProto (or HloProto), and "language" is "hlo"; or those of a NEFF, and
+ * "language" is "neff".  A NEFF is described by the frame "neff" (frames.h): there are no stages, so only filename and scope
+ * may be given with it.
  *
  * "simulate" may stand outside of the options, too.  A watch asks for the values of an operand after the nth execution
  * (the last one) of the instruction on a line of the kernel's last stage, or of the source if that is NISA; the operand is
@@ -54,6 +56,7 @@ struct neff_opened;
 enum { JOB_TUNE_SECONDS_MAX = 600, JOB_TUNE_CANDIDATES_MAX = 2000, JOB_TUNE_SECONDS = 5, JOB_TUNE_CANDIDATES = 100 };
 enum {
   JOB_SOURCE_MAX = 256 << 10, /* bytes of a source and its files together, which is also the tracer's limit */
+  JOB_NEFF_MAX = 8 << 20,     /* bytes of a NEFF */
   JOB_JSON_MAX = 1 << 20,     /* bytes of a request: the longest source fits, with each byte as an escape of two */
   JOB_FILES_MAX = 64,
   JOB_FILE_NAME_MAX = 200,

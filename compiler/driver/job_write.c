@@ -105,7 +105,8 @@ static json_t *options_json(const struct job *j) {
   return job_written(&w);
 }
 
-/* Members always have this order, and members with a default are always present, so equal jobs have equal texts. */
+/* Members always have this order, and members with a default are always present (a NEFF has
+ * fewer), so equal jobs have equal texts. */
 static json_t *job_json(const struct job *j) {
   struct job_writer w = {.object = json_object()};
   if (j->is_binary)
@@ -116,14 +117,16 @@ static json_t *job_json(const struct job *j) {
   if (j->n_files)
     job_put(&w, "files", files_json(j));
   job_put(&w, "language", json_string(language_name(j->language)));
-  job_put(&w, "target", json_string(target_name(j->target)));
+  if (j->language != LANG_NEFF)
+    job_put(&w, "target", json_string(target_name(j->target)));
   if (j->kernel)
     job_put(&w, "kernel", json_string(j->kernel));
   if (j->n_inputs)
     job_put(&w, "inputs", inputs_json(j));
   if (j->scope)
     job_put(&w, "scope", json_string(j->scope));
-  job_put(&w, "options", options_json(j));
+  if (j->language != LANG_NEFF)
+    job_put(&w, "options", options_json(j));
   return job_written(&w);
 }
 
@@ -135,7 +138,7 @@ static char *dump(json_t *v) {
 }
 
 char *job_dump(const struct job *j, size_t *len) {
-  assert(!j->is_binary || j->language == LANG_HLO);
+  assert(!j->is_binary || j->language == LANG_HLO || j->language == LANG_NEFF);
   char *text = dump(job_json(j));
   *len = text ? strlen(text) : 0;
   return text;

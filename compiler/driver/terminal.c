@@ -49,7 +49,7 @@ static enum status parse_target(struct terminal *t, const char *name) {
 
 static enum status parse_language(struct terminal *t, const char *name) {
   t->is_language_given = true;
-  if (language_from_name(name, &t->job.language))
+  if (language_from_name(name, &t->job.language) && t->job.language != LANG_NEFF)
     return ST_OK;
   return fail(&t->err, ST_INPUT, "--language %.60s: expected " LANGUAGE_NAMES, name);
 }

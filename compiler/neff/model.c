@@ -377,6 +377,8 @@ enum status neff_model_read(struct arena *a, const struct neff *x, struct neff_m
   enum status st = read_subgraphs(&r);
   if (!st)
     st = parse_optional(&r, "info.json", &info);
+  if (!st && info && !json_is_object(info))
+    st = fail(err, ST_INPUT, "info.json: expected an object");
   if (!st)
     st = parse_optional(&r, "neff.json", &graph);
   if (!st) {

@@ -24,5 +24,7 @@ enum MHD_Result compile_refused(struct request *rq);
 
 /* POST /api/v1/compile */
 enum MHD_Result api_compile(struct request *rq);
+/* POST /api/v1/neff; neff.c */
+enum MHD_Result api_neff(struct request *rq);
 
 #endif

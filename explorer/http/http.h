@@ -38,6 +38,7 @@ struct request {
   char *plain_path; /* the path without repeated and trailing slashes, if the route was found by that; heap */
   const char *rest; /* of the path, after the route's own */
   struct buf body;
+  bool is_large;    /* the route takes larger bodies than others; counted, because few may be in memory at once */
   size_t body_seen; /* bytes of the body so far, kept or not */
   bool is_read;     /* the whole body has come */
   struct address address;

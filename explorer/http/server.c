@@ -19,6 +19,7 @@ enum {
   QUIET = 20, /* checks without a request before the server counts as drained: one may just have arrived */
   DRAIN_TICK_US = 5000,
   THREADS = 2,
+  LARGE_MAX = 8, /* requests at once of routes with a body_max of their own, which bounds the memory that they take */
   CONNECTION_MEMORY = 64 << 10, /* headers must fit in it (framing.h); also the size of a chunk of a streamed answer */
 };
 
@@ -28,7 +29,7 @@ struct server {
   struct holds *holds;
   struct unsent *unsent;
   struct MHD_Daemon *daemon;
-  atomic_int n_requests;
+  atomic_int n_requests, n_large;
 };
 
 /* ---- the first call: headers ------------------------------------------------------------------------------------- */
@@ -56,6 +57,19 @@ static bool count_proxied(struct request *rq) {
   return hooks->enter(hooks->user, address, &rq->counted);
 }
 
+/* Gives a request the room that its route's bodies may take; false if too many have such room. */
+static bool make_room(struct request *rq) {
+  if (!rq->route->body_max)
+    return true;
+  if (atomic_fetch_add(&rq->server->n_large, 1) >= LARGE_MAX) {
+    atomic_fetch_sub(&rq->server->n_large, 1);
+    return false;
+  }
+  rq->is_large = true;
+  buf_init(&rq->body, rq->route->body_max);
+  return true;
+}
+
 /* Refuses what the headers alone rule out.  An answer at this point ends the connection, because the library then does
  * not read the body; all other requests are answered in the last call. */
 static enum MHD_Result on_headers(struct request *rq) {
@@ -71,6 +85,8 @@ static enum MHD_Result on_headers(struct request *rq) {
     return http_not_allowed(rq, rq->route->allow);
   if (rq->route->is_change && !http_header(rq, "X-Nkx-Request"))
     return http_problem(rq, PB_FOREIGN, NULL, NULL);
+  if (!make_room(rq))
+    return http_problem(rq, PB_BUSY, "Too many large files are being read. Try again in a moment.", NULL);
   if (strcmp(rq->method, MHD_HTTP_METHOD_POST) != 0 || rq->route->takes_any_type || has_json_type(rq))
     return MHD_YES;
   return http_problem(rq, PB_MEDIA_TYPE, NULL, NULL);
@@ -116,7 +132,7 @@ static enum MHD_Result handle(struct request *rq) {
   assert(rq->route); /* otherwise on_headers has answered */
   if (buf_status(&rq->body) == ST_LIMIT) {
     char text[96];
-    snprintf(text, sizeof text, "The body has %zu bytes; the limit is %zu.", rq->body_seen, rq->cfg->body_max);
+    snprintf(text, sizeof text, "The body has %zu bytes; the limit is %zu.", rq->body_seen, rq->body.max);
     return http_problem(rq, PB_TOO_LARGE, text, NULL);
   }
   if (buf_status(&rq->body))
@@ -175,6 +191,8 @@ static void on_completed(void *user, struct MHD_Connection *c, void **state, enu
   if (rq->free_state)
     rq->free_state(rq->state);
   buf_clear(&rq->body);
+  if (rq->is_large)
+    atomic_fetch_sub(&s->n_large, 1);
   free(rq->plain_path);
   free(rq);
   *state = NULL;

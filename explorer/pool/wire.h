@@ -49,12 +49,12 @@ struct ctl_msg {
 };
 
 enum {
-  WIRE_CTL_FD = 3,        /* of the zygote: its control socket */
-  WIRE_JOB_FD = 3,        /* of a child: its job socket */
-  WIRE_HEADER = 4,        /* bytes of a record's length */
-  JOB_WIRE_MAX = 4 << 20, /* bytes of a job: a request of JOB_JSON_MAX may grow when job_dump writes it */
-  EXIT_JOB_LOST = 3,      /* a child's exit status: the job did not arrive whole */
-  EXIT_JOB_FAULT = 4      /* … : the compiler failed because of a bug */
+  WIRE_CTL_FD = 3,         /* of the zygote: its control socket */
+  WIRE_JOB_FD = 3,         /* of a child: its job socket */
+  WIRE_HEADER = 4,         /* bytes of a record's length */
+  JOB_WIRE_MAX = 12 << 20, /* bytes of a job: job_dump writes a NEFF of JOB_NEFF_MAX as base64 */
+  EXIT_JOB_LOST = 3,       /* a child's exit status: the job did not arrive whole */
+  EXIT_JOB_FAULT = 4       /* … : the compiler failed because of a bug */
 };
 
 /* Sends m with n_fds (at most 2) descriptors.  ST_IO when the other side is gone. */

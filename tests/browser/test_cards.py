@@ -1,4 +1,5 @@
 """Cards: what an operation does, its fields, engine, limits and cost, by hovering and by a key."""
+import base64
 import json
 import re
 import subprocess
@@ -7,7 +8,7 @@ import pytest
 import requests
 from playwright.sync_api import expect
 
-from support.page import SCREENS, open_stage
+from support.page import SCREENS, open_stage, write
 from support.paths import EXAMPLES, NKX, ROOT
 
 TIP = ".cm-tooltip .card"
@@ -101,3 +102,32 @@ def test_every_opcode_and_operation_of_the_front_end_has_a_sentence(server):
     assert {f"hlo.{o}" for o in opcodes} - known == set()
     for op in requests.get(f"{server}/api/v1/ops", timeout=30).json()["ops"]:
         assert {f"nisa.{n}" for n in op["nisa"]} | set(op["linalg"]) <= known, op["name"]
+
+
+# As torch-xla and JAX write the call of an NKI kernel: the configuration is JSON in base64.
+NATIVE = {"func_name": "scaled", "kernel_format": "bir", "klir_binary": {"binary": "/var/tmp/k.bir", "input_names": ["a", "b"], "aliases": []}, "has_collectives": False}
+
+
+@pytest.mark.parametrize("stage, where", [("trace", "custom-call("), ("hlo-to-linalg", "func.func private")])
+def test_the_configuration_of_a_called_nki_kernel_is_a_tree(page, stage, where):
+    config = base64.b64encode(json.dumps(NATIVE).encode()).decode()
+    write(page, f"""HloModule calls
+
+ENTRY main {{
+  a = f32[128,64]{{1,0}} parameter(0)
+  b = f32[128,64]{{1,0}} parameter(1)
+  ROOT k = f32[128,64]{{1,0}} custom-call(a, b), custom_call_target="AwsNeuronCustomNativeKernel", backend_config="{config}"
+}}
+""")
+    expect(page.locator("#language")).to_have_value("hlo")
+    open_stage(page, stage)
+    expect(row(page, where)).to_have_count(1)
+    at(page, where)
+    page.keyboard.press("i")
+    tree = page.locator(f"{TIP} .fields").first
+    for label in ("attributes", "nkipy.custom_call", "backend_config", "klir_binary", "input_names"):
+        if label != "nkipy.custom_call" or stage != "trace":
+            tree.locator("summary", has_text=label).first.click()
+    expect(tree.get_by_text('"scaled"')).to_be_visible()
+    expect(tree.get_by_text('"/var/tmp/k.bir"')).to_be_visible()
+    expect(tree.get_by_text('"b"', exact=True)).to_be_visible()

@@ -112,6 +112,12 @@ export async function compileWhole(req: CompileRequest, signal?: AbortSignal): P
   return (await response.json()) as Result;
 }
 
+/** What a NEFF holds, as a result without kernels. */
+export async function describeNeff(file: Blob, signal: AbortSignal): Promise<Result> {
+  const headers = { "content-type": "application/octet-stream", accept: "application/json" };
+  return (await (await request("/neff", { method: "POST", headers, body: file, signal })).json()) as Result;
+}
+
 /** Compiles and passes each frame to `sink` as it arrives; the server ends an older compile of the same editor.  With a
  * base, the server may send stages as their difference from that.  True if the server had the result already. */
 export async function compile(

@@ -565,6 +565,94 @@ export interface KernelResult {
   value?: Value;
 }
 
+/** What a NEFF holds. Sizes are bytes; null: the file does not say. */
+export interface Neff {
+  kind: "vendor" | "simulation";
+  /** A sentence that says whether a device executes it. */
+  what: string;
+  header: NeffHeader;
+  /** The archive is compressed. */
+  compressed: boolean;
+  members: { name: string; size: number }[];
+  /** info.json, as it is; null: there is none. */
+  info: object | null;
+  tensors: NeffTensor[];
+  subgraphs: NeffSubgraph[];
+}
+
+export interface NeffHeader {
+  package_version: number;
+  header_size: number;
+  data_size: number;
+  /** Its version, major.minor. */
+  format: string;
+  /** The compiler's version. */
+  build: string;
+  name: string;
+  cores: number;
+  requested_cores: number;
+  /** Physical cores of a logical one. */
+  lnc: number;
+  /** Numbers of the bits that are set. */
+  features: number[];
+  hash: string;
+  /** null: a kind of hash that is not known. */
+  hash_matches: boolean | null;
+  uuid: string;
+}
+
+export interface NeffTensor {
+  name: string;
+  usage: "input" | "output";
+  dtype: string;
+  shape: number[] | null;
+  size: number | null;
+}
+
+/** The program of one physical core. */
+export interface NeffSubgraph {
+  name: string;
+  variables: NeffVariable[];
+  queues: NeffQueue[];
+  engines: NeffEngine[];
+}
+
+export interface NeffVariable {
+  name: string;
+  type: string;
+  /** Where it lies, for readers. */
+  place: string;
+  id: number | null;
+  size: number;
+  /** The member with its contents. */
+  file?: string;
+}
+
+export interface NeffQueue {
+  name: string;
+  type: string;
+  /** The engine that triggers it. */
+  owner: string;
+  rings: number;
+  transfers: number;
+  descriptors: number;
+  bytes: number;
+}
+
+export interface NeffEngine {
+  /** As def.json calls it. */
+  key: string;
+  /** The member with its transfers. */
+  json: string | null;
+  /** The member with its instructions. */
+  instr: string | null;
+  instr_size: number;
+  instructions: number | null;
+  transfers: number;
+  descriptors: number;
+  bytes: number;
+}
+
 /** The files, rewritten for the newest NKI: the source first. */
 export interface Upgrade {
   files: { name: string; source: string; marks: UpgradeMark[] }[];
@@ -642,6 +730,7 @@ export interface Result {
   sources: Source[];
   kernels: KernelResult[];
   upgrade?: Upgrade;
+  neff?: Neff;
   tune?: Tune[];
   diagnostics: Diagnostic[];
   artifacts: ArtifactInfo[];
@@ -659,6 +748,7 @@ export type Frame =
   | { frame: "profile"; kernel: number; profile: Profile; text: string }
   | { frame: "value"; kernel: number; value: Value }
   | { frame: "upgrade"; upgrade: Upgrade }
+  | { frame: "neff"; neff: Neff }
   | { frame: "tune"; tune: Tune }
   | { frame: "diagnostic"; diagnostic: Diagnostic }
   | { frame: "artifact"; artifact: ArtifactInfo; data?: string }
@@ -755,14 +845,15 @@ export interface ValueQuery {
 export interface CompileRequest {
   /** The kernel's text; this or source_base64. At most 262144 bytes of UTF-8. */
   source?: string;
-  /** A serialized HloModuleProto, for the language hlo; this or source. */
+  /** A serialized HloModuleProto, for the language hlo, or a NEFF, for neff; this or source. */
   source_base64?: string;
   /** How diagnostics call the source. At most 200 bytes of UTF-8. */
   filename?: string;
   /** Python files that the source may import: its own folder and the top folder are searched. Names differ, also from
    * filename. With the source at most 262144 bytes. */
   files?: SourceFile[];
-  language?: LanguageName;
+  /** A NEFF is described, as by /api/v1/neff: only filename and scope may be given with it. */
+  language?: "nkipy" | "hlo" | "mlir" | "neff";
   target?: TargetName;
   /** Only this kernel; all of them otherwise. At most 200 bytes of UTF-8. */
   kernel?: string;
@@ -994,7 +1085,7 @@ export interface SnippetRequest {
   source_base64?: string;
   filename?: string;
   files?: SourceFile[];
-  language?: LanguageName;
+  language?: "nkipy" | "hlo" | "mlir" | "neff";
   target?: TargetName;
   kernel?: string;
   inputs?: InputSpec[];
@@ -1018,7 +1109,7 @@ export interface RevisionRequest {
   source_base64?: string;
   filename?: string;
   files?: SourceFile[];
-  language?: LanguageName;
+  language?: "nkipy" | "hlo" | "mlir" | "neff";
   target?: TargetName;
   kernel?: string;
   inputs?: InputSpec[];

@@ -39,10 +39,48 @@ function instruction(line: string): Field[] | null {
   return out;
 }
 
+/** Levels of a configuration that become fields; what is below them stays text. */
+const NEST_MAX = 16;
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text) as unknown;
+  } catch {
+    return undefined;
+  }
+}
+
+function fromBase64(text: string): string | null {
+  try {
+    return new TextDecoder("utf-8", { fatal: true }).decode(Uint8Array.from(atob(text), (c) => c.charCodeAt(0)));
+  } catch {
+    return null;
+  }
+}
+
+function jsonField(name: string, value: unknown, nest: number): Field {
+  if (typeof value !== "object" || value === null || nest === 0) return field(name, JSON.stringify(value));
+  const inner = Object.entries(value).map(([key, v]) => jsonField(key, v, nest - 1));
+  return inner.length > 0 ? field(name, Array.isArray(value) ? `${inner.length} of them` : "", inner) : field(name, JSON.stringify(value));
+}
+
+/** The configuration of a custom call: JSON as it is, in quotes, or in base64, as the vendor's front ends write it. */
+function configField(name: string, value: string): Field {
+  const quoted = parsed(value);
+  const text = typeof quoted === "string" ? quoted : value;
+  const json = parsed(text) ?? parsed(fromBase64(text) ?? "");
+  return typeof json === "object" && json !== null ? jsonField(name, json, NEST_MAX) : field(name, value);
+}
+
+function attribute(name: string, value: string): Field {
+  if (name === "backend_config") return configField(name, value);
+  return name === "nkipy.custom_call" && value.startsWith("{") ? field(name, "", dictionary(value)) : field(name, value);
+}
+
 function dictionary(text: string): Field[] {
   return (splitList(text.slice(1, -1)) ?? []).map((entry) => {
     const at = entry.indexOf("=");
-    return at < 0 ? field(entry, "true") : field(entry.slice(0, at).trim(), entry.slice(at + 1).trim());
+    return at < 0 ? field(entry, "true") : attribute(entry.slice(0, at).trim(), entry.slice(at + 1).trim());
   });
 }
 

@@ -107,6 +107,8 @@ function entries(store: AppStore, share: () => void): Entry[] {
     file("The HLO module", "HloModuleProto, compiled anew", notWhole, `${name}.hlo.pb`, () => artifact(store, `${name}/hlo.pb`, false)),
     file("The timeline of a simulated run", "for ui.perfetto.dev, run anew", notWhole, `${name}.perfetto.json`, () => artifact(store, `${name}/timeline.json`, true)),
     file("What each instruction did in it", "run anew", notWhole, `${name}.executions.json`, () => artifact(store, `${name}/executions.json`, true)),
+    file("The simulation package", "for the simulated machine, compiled anew; no device executes it", notWhole, `${name}.sim.neff`, () => artifact(store, `${name}/kernel.sim.neff`, false)),
+    { label: "What the simulation package holds", note: "header, tensors, engines, queues", why: notWhole, run: async () => (await import("./neff")).openNeff(`${name}.sim.neff`, await artifact(store, `${name}/kernel.sim.neff`, false)) },
     opened("Page without JavaScript", "", "view=plain"),
     opened("Source as plain text", "/raw", ""),
     { label: "Inputs and outputs (.npz)", note: "", why: "The server does not give out values. In a terminal: nkx run kernel.py --save-outputs out.npz" },

@@ -1,6 +1,7 @@
 // files: opens a kernel from files of the user's machine.
 //
-// Of several Python files the one called main.py or kernel.py, or else the first, is the main file.  // A serialized HloModuleProto is no text: the page shows the HLO text that the server's first stage prints.
+// Of several Python files the one called main.py or kernel.py, or else the first, is the main file.  A NEFF is shown in a dialog, and leaves the kernel as it is.
+// A serialized HloModuleProto is no text: the page shows the HLO text that the server's first stage prints.
 import { compile } from "../api/client";
 import { Problem } from "../api/problem";
 import type { CompileRequest, SourceFile } from "../api/types";
@@ -8,6 +9,7 @@ import type { AppStore } from "../state/app";
 import type { Compiler } from "../state/compiler";
 import { FILES_MAX, nameFault } from "../state/files";
 import { fileOf, languageOf } from "../state/languages";
+import { isNeff } from "../state/neff";
 import { editorName, scope } from "../state/scope";
 import { say } from "./notices";
 
@@ -79,6 +81,10 @@ export async function openFiles(store: AppStore, compiler: Compiler, list: reado
 }
 
 async function openFile(store: AppStore, compiler: Compiler, file: File): Promise<void> {
+  if (isNeff(file.name, new Uint8Array(await file.slice(0, 1024).arrayBuffer()))) {
+    await (await import("./neff")).openNeff(file.name, file);
+    return;
+  }
   if (file.size > FILE_MAX) {
     say(`${file.name} is larger than a kernel may be (${FILE_MAX / 1024} KiB).`);
     return;

@@ -73,12 +73,12 @@ export class SourcePane {
       store.set({ showInputs: !store.state.showInputs }),
     );
     inputs.setAttribute("aria-controls", "inputs");
-    const picked = el("input", { attrs: { type: "file", hidden: true, multiple: true, accept: ".py,.hlo,.txt,.pb,.mlir" } });
+    const picked = el("input", { attrs: { type: "file", hidden: true, multiple: true, accept: ".py,.hlo,.txt,.pb,.mlir,.neff" } });
     picked.addEventListener("change", () => {
       if (picked.files?.[0]) openFiles([...picked.files]);
       picked.value = "";
     });
-    const open = button("open…", "Open a file: Python (also several), HLO (text or HloModuleProto) or MLIR. Files can be dropped here, too.", () => picked.click());
+    const open = button("open…", "Open a file: Python (also several), HLO (text or HloModuleProto) or MLIR; or see what a NEFF holds. Files can be dropped here, too.", () => picked.click());
     const tabs = new Tabs(store, compiler, () => this.editor.view.focus());
     const more = button("+ file", "Add a Python file that this one can import", () => tabs.add());
     const earlier = el("button", { class: "quiet tool", id: "versions-open", title: "Versions: what you wrote before", attrs: { type: "button", "aria-label": "Versions" }, on: { click: () => void import("./versions").then((m) => m.openVersions(store, compiler)) } }, icon("clock"));

@@ -1,0 +1,164 @@
+"""POST /api/v1/neff: what a NEFF holds, read in the jail; hostile files get an error with a code."""
+import base64
+import gzip
+import json
+import select
+import subprocess
+import tarfile
+
+import pytest
+
+from support.neff import container, neff, small
+from support.paths import NKX, ROOT
+from support.server import Server
+
+OCTETS = {"Content-Type": "application/octet-stream"}
+LIMIT = 8 << 20
+KERNELS = [pytest.param(p, marks=() if p.name[:2] == "03" else pytest.mark.nightly, id=p.stem)
+           for p in sorted((ROOT / "explorer/examples").glob("*.py"))]
+
+
+def describe(server, data, headers=OCTETS):
+    return server.request("POST", "/api/v1/neff", data, headers)
+
+
+def refusal(server, data):
+    """The code and the message of a file that is refused."""
+    answer = describe(server, data)
+    assert answer.status == 200, answer.body
+    result = answer.json
+    assert result["status"] == "error" and "neff" not in result and result["kernels"] == []
+    (d,) = result["diagnostics"]
+    assert d["severity"] == "error"
+    return d["code"], d["message"]
+
+
+def test_a_simulation_package_is_described_as_in_the_terminal(server, tmp_path):
+    package = tmp_path / "k.sim.neff"
+    subprocess.run([NKX, "neff", "pack", ROOT / "explorer/examples/03_softmax.py", "-o", package], check=True, capture_output=True)
+    info = subprocess.run([NKX, "neff", "info", package, "--json"], check=True, capture_output=True).stdout
+    result = describe(server, package.read_bytes()).json
+    assert result["status"] == "ok" and result["language"] == "neff" and result["diagnostics"] == []
+    assert result["neff"] == json.loads(info)
+    assert result["neff"]["kind"] == "simulation" and "No device executes it" in result["neff"]["what"]
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_the_package_that_is_downloaded_is_that_of_the_terminal(server, kernel, tmp_path):
+    """tests/cli/test_neff.py shows that this one computes what NumPy computes."""
+    result = server.post({"source": kernel.read_text(), "filename": kernel.name, "options": {"artifacts": True}}, cache=None).json
+    (name,) = [a["name"] for a in result["artifacts"] if a["name"].endswith("kernel.sim.neff")]
+    got = server.get(f"/api/v1/results/{result['key']}/artifacts/{name}").body
+    packed = tmp_path / "k.sim.neff"
+    subprocess.run([NKX, "neff", "pack", kernel, "-o", packed], check=True, capture_output=True)
+    assert got == packed.read_bytes()
+
+
+def test_a_vendors_file_is_described_from_its_documented_parts(server):
+    got = describe(server, neff(small(), compressed=False)).json["neff"]
+    assert got["kind"] == "vendor" and got["header"]["build"] == "2.21.1234" and got["header"]["hash_matches"] and not got["compressed"]
+    (sub,) = got["subgraphs"]
+    assert [(v["name"], v["type"], v["size"]) for v in sub["variables"]] == [("x", "input", 64), ("y", "output", 64)]
+    assert sub["queues"] == [{"name": "q0", "type": "data", "owner": "pe", "rings": 2, "transfers": 1, "descriptors": 1, "bytes": 64}]
+    (pe,) = [e for e in sub["engines"] if e["key"] == "pe"]
+    assert (pe["instr_size"], pe["transfers"], pe["bytes"]) == (48, 1, 64)
+    assert [t["usage"] for t in got["tensors"]] == ["input", "output"] and got["info"] == {"tool_version": "2.21"}
+
+
+def deep(levels):
+    return b'{"a":' * levels + b"1" + b"}" * levels
+
+
+def bomb():
+    """A member of 300 MiB in 300 KiB: gzip's parts are one after the other."""
+    head = tarfile.TarInfo("sg00/zeros.bin")
+    head.size = 300 << 20
+    return container(gzip.compress(head.tobuf()) + gzip.compress(bytes(1 << 20)) * 300 + gzip.compress(bytes(1024)))
+
+
+HOSTILE = {
+    "no-neff": (lambda: b"import numpy as np\n" * 100, "neff-file"),
+    "short": (lambda: b"\x02", "neff-file"),
+    "cut": (lambda: neff(small())[:-40], "neff-file"),
+    "no-archive": (lambda: container(b"\x00" * 64), "neff-file"),
+    "outside": (lambda: neff({**small(), "../../etc/passwd": b"x"}), "neff-file"),
+    "transfer-outside": (lambda: neff({**small(), "sg00/PE0.json": {"dma": [{"queue": "q0", "desc": [
+        {"from": "x", "from_off": 60, "from_sizes": [64], "from_steps": [1], "to": "y", "to_off": 0, "to_sizes": [64], "to_steps": [1]}]}]}}), "neff-file"),
+    "info-is-no-object": (lambda: neff({**small(), "info.json": [1]}), "neff-file"),
+    "deep-info": (lambda: neff({**small(), "info.json": deep(40)}), "neff-limit"),
+    "bomb": (bomb, "neff-limit"),
+    "many-files": (lambda: neff({f"f{i}": b"" for i in range(10001)}), "neff-limit"),
+}
+
+
+@pytest.mark.parametrize("what", HOSTILE)
+def test_a_hostile_file_is_refused_with_a_code(server, what):
+    make, code = HOSTILE[what]
+    got, message = refusal(server, make())
+    assert got == code and message and "\n" not in message
+
+
+def test_the_deepest_info_that_is_read_passes_through_the_server(server):
+    result = describe(server, neff({**small(), "info.json": deep(32)})).json
+    assert result["status"] == "ok" and json.dumps(result["neff"]["info"]).count("{") == 32
+
+
+@pytest.mark.parametrize("headers, body, status, code", [
+    ({"Content-Type": "application/json"}, b"{}", 415, "media-type"),
+    ({"Content-Type": "multipart/form-data"}, b"x", 415, "media-type"),
+    (OCTETS, b"", 400, "bad-field"),
+    (OCTETS, bytes(LIMIT + 1), 413, "too-large"),
+])
+def test_a_request_that_is_no_upload_is_a_problem(server, headers, body, status, code):
+    answer = describe(server, body, headers)
+    assert (answer.status, answer.error["code"]) == (status, code)
+
+
+def test_the_largest_file_reaches_the_worker(server):
+    members = small()
+    data = neff({**members, "sg00/pad.bin": bytes(1)}, compressed=False)
+    pad = LIMIT - len(data) - 1024
+    data = neff({**members, "sg00/pad.bin": bytes(pad)}, compressed=False)
+    data = neff({**members, "sg00/pad.bin": bytes(pad - max(0, len(data) - LIMIT))}, compressed=False)
+    assert LIMIT - (64 << 10) < len(data) <= LIMIT
+    assert describe(server, data).json["status"] == "ok"
+
+
+def test_nothing_of_an_upload_is_kept(server):
+    key = describe(server, neff(small())).json["key"]
+    assert server.get(f"/api/v1/results/{key}").status == 404
+
+
+def test_the_same_is_a_job_of_the_language_neff(server):
+    source = base64.b64encode(neff(small())).decode()
+    assert server.post({"source_base64": source, "language": "neff"}).json["neff"]["kind"] == "vendor"
+    for fields, field in (({"source": "x"}, "source"), ({"source_base64": source, "target": "trn1"}, "language"),
+                          ({"source_base64": source, "options": {"check": True}}, "language")):
+        answer = server.post({"language": "neff", **fields})
+        assert answer.status == 400 and answer.error["field"] == field, answer.body
+    answer = server.request("POST", "/api/v1/snippets", {"source_base64": source, "language": "neff"},
+                            {"Content-Type": "application/json", "X-Nkx-Request": "1"})
+    assert answer.status == 400 and "snippet has stages" in answer.error["message"]
+
+
+def test_few_large_bodies_are_read_at_once():
+    with Server("--workers", "1") as server:
+        data = neff(small())
+        held = [server.connect() for _ in range(9)]
+        for c in held:
+            c.putrequest("POST", "/api/v1/neff")
+            c.putheader("Content-Type", OCTETS["Content-Type"])
+            c.putheader("Content-Length", str(len(data)))
+            c.endheaders(data[:-1])
+        (refused,), _, _ = select.select([c.sock for c in held], [], [], 30)  # before its body is whole
+        assert server.post({"source": "x = 1\n"}).status == 200  # other routes go on
+        for c in held:
+            if c.sock is refused:
+                answer = c.getresponse()
+                assert answer.status == 503 and json.loads(answer.read())["error"]["code"] == "busy"
+            else:
+                c.send(data[-1:])
+        assert {c.getresponse().status for c in held if c.sock is not None and c.sock is not refused} <= {200, 429}
+        for c in held:
+            c.close()
+        assert describe(server, data).status in (200, 429)

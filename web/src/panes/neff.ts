@@ -1,0 +1,131 @@
+// neff: the dialog that shows what a NEFF holds: header, tensors, engines, queues, variables, files.
+import { isAbort } from "../api/client";
+import { Problem } from "../api/problem";
+import type { Neff, NeffSubgraph } from "../api/types";
+import { askNeff, total } from "../state/neff";
+import { adoptStyle } from "../style/late";
+import css from "../style/neff.late.css";
+import { button, el, fill, plural } from "./dom";
+
+/** Rows of a table that are shown at first. */
+const ROWS_MAX = 200;
+
+type Cell = string | number | null;
+
+function text(cell: Cell): string {
+  return cell === null ? "?" : typeof cell === "number" ? cell.toLocaleString("en") : cell;
+}
+
+function row(cells: readonly Cell[]): HTMLElement {
+  const [first, ...rest] = cells.map((c) => [text(c), typeof c === "string" ? "" : "number"] as const);
+  return el("tr", {}, el("th", { attrs: { scope: "row" } }, first?.[0] ?? ""), ...rest.map(([t, cls]) => el("td", { class: cls }, t)));
+}
+
+/** A part that can be folded, with a table; long tables begin with their first rows. */
+function section(title: string, heads: readonly string[], rows: readonly (readonly Cell[])[], open: boolean): HTMLElement {
+  const body = el("tbody", {}, ...rows.slice(0, ROWS_MAX).map(row));
+  const more = button(`Show all ${rows.length.toLocaleString("en")}`, "Show the rest of the table", () => {
+    fill(body, ...rows.map(row));
+    more.remove();
+  });
+  const table = el("table", { attrs: { "aria-label": title } }, el("thead", {}, el("tr", {}, ...heads.map((h) => el("th", { attrs: { scope: "col" } }, h)))), body);
+  const node = el(
+    "details",
+    { attrs: { open } },
+    el("summary", {}, `${title} (${rows.length.toLocaleString("en")})`),
+    rows.length > 0 ? el("div", { class: "neff-table", attrs: { tabindex: 0, role: "region", "aria-label": `${title}, table` } }, table) : el("p", { class: "note" }, "There are none."),
+    rows.length > ROWS_MAX && more,
+  );
+  return node;
+}
+
+function headerRows({ header: h, compressed }: Neff): [string, string][] {
+  const matches = h.hash_matches === null ? "of a kind that is not known" : h.hash_matches ? "matches the data" : "differs from the data";
+  return [
+    ["name", h.name || "none"],
+    ["built by", h.build || "not said"],
+    ["format", `${h.format}, package version ${h.package_version}`],
+    ["cores", `${h.cores}, requested ${h.requested_cores}, LNC ${h.lnc}`],
+    ["features", h.features.length > 0 ? `bits ${h.features.join(", ")}` : "none"],
+    ["archive", `${plural(h.data_size, "byte")}, ${compressed ? "gzip" : "not compressed"}`],
+    ["hash", `${h.hash}: it ${matches}`],
+    ["uuid", h.uuid],
+  ];
+}
+
+function subgraphParts(s: NeffSubgraph, prefix: string): HTMLElement[] {
+  return [
+    section(`${prefix}Engines`, ["engine", "instructions", "bytes of code", "transfers", "descriptors", "bytes moved", "code in"], s.engines.map((e) => [e.key, e.instructions, e.instr_size, e.transfers, e.descriptors, e.bytes, e.instr ?? "no file"]), true),
+    section(`${prefix}DMA queues`, ["queue", "type", "triggered by", "rings", "transfers", "descriptors", "bytes moved"], s.queues.map((q) => [q.name, q.type, q.owner || "not said", q.rings, q.transfers, q.descriptors, q.bytes]), true),
+    section(`${prefix}Variables`, ["variable", "type", "place", "bytes", "number", "file"], s.variables.map((v) => [v.name, v.type, v.place, v.size, v.id, v.file ?? ""]), false),
+  ];
+}
+
+function parts(neff: Neff): HTMLElement[] {
+  const many = neff.subgraphs.length > 1;
+  const shape = (s: number[] | null) => (s === null ? "?" : `[${s.join(", ")}]`);
+  return [
+    el("dl", { class: "neff-header" }, ...headerRows(neff).flatMap(([k, v]) => [el("dt", {}, k), el("dd", {}, v)])),
+    section("Tensors", ["tensor", "use", "type", "shape", "bytes"], neff.tensors.map((t) => [t.name, t.usage, t.dtype || "?", shape(t.shape), t.size]), true),
+    ...neff.subgraphs.flatMap((s) => subgraphParts(s, many ? `${s.name}: ` : "")),
+    section("Files", ["file", "bytes"], neff.members.map((m) => [m.name, m.size]), false),
+    ...(neff.info ? [el("details", {}, el("summary", {}, "info.json"), el("pre", { attrs: { tabindex: 0, role: "region", "aria-label": "info.json" } }, JSON.stringify(neff.info, null, 1)))] : []),
+  ];
+}
+
+/** Engines of all subgraphs, and what they do together. */
+function summary(neff: Neff): string {
+  const engines = neff.subgraphs.flatMap((s) => s.engines);
+  const instructions = total(engines.map((e) => e.instructions));
+  const code = total(engines.map((e) => e.instr_size)) ?? 0;
+  const count = instructions === null ? "instructions that are not counted" : plural(instructions, "instruction");
+  return `${plural(neff.tensors.length, "tensor")}, ${count}, ${plural(code, "byte")} of code, ${plural(neff.members.length, "file")}.`;
+}
+
+class NeffDialog {
+  private readonly title = el("h2", { id: "neff-title" });
+  private readonly said = el("p", { class: "note", attrs: { role: "status" } });
+  private readonly body = el("div", { class: "neff-body" });
+  private readonly dialog = el(
+    "dialog",
+    { class: "neff", attrs: { "aria-labelledby": "neff-title" } },
+    this.title,
+    this.said,
+    this.body,
+    el("div", { class: "neff-foot" }, button("Close", "Back to the kernel (Esc)", () => this.dialog.close(), "primary")),
+  );
+  private asked: AbortController | null = null;
+
+  constructor() {
+    adoptStyle(css);
+    document.body.append(this.dialog);
+    this.dialog.addEventListener("click", (e) => e.target === this.dialog && this.dialog.close());
+    this.dialog.addEventListener("close", () => this.asked?.abort());
+  }
+
+  async open(name: string, file: Blob): Promise<void> {
+    this.asked?.abort();
+    const asked = (this.asked = new AbortController());
+    this.title.textContent = name;
+    this.said.textContent = "Reading…";
+    fill(this.body);
+    if (!this.dialog.open) this.dialog.showModal();
+    try {
+      const neff = await askNeff(file, asked.signal);
+      if (asked !== this.asked || !this.dialog.open) return;
+      this.said.textContent = `${neff.what} ${summary(neff)}`;
+      fill(this.body, ...parts(neff));
+    } catch (e) {
+      if (isAbort(e)) return;
+      if (!(e instanceof Problem)) throw e;
+      if (asked === this.asked) this.said.textContent = `The file cannot be shown. ${e.message} (${e.code})`;
+    }
+  }
+}
+
+let dialog: NeffDialog | null = null;
+
+export async function openNeff(name: string, file: Blob): Promise<void> {
+  dialog ??= new NeffDialog();
+  await dialog.open(name, file);
+}
