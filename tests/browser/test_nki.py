@@ -182,7 +182,7 @@ def test_the_examples_of_nki_have_a_group_of_their_own(page):
     page.locator("#example").select_option(label=titles[-1])
     expect(page.locator("#signature")).to_contain_text("flash_attention(q_t bf16[64×256]")
     compiled(page)
-    open_stage(page, "nki-trace")
+    open_stage(page, "nki-canonicalize")
     assert any("nisa.nc_transpose" in line for line in ir_lines(page))
 
 

@@ -1,6 +1,7 @@
 /* call: the functions of nki.isa, and what a refused call becomes. */
 #include <string.h>
 
+#include "nki/refused.h"
 #include "trace/counting.h"
 #include "trace/nki/ast.h"
 #include "trace/nki/nki.h"
@@ -160,6 +161,22 @@ static PyObject *isa_functions(PyObject *self, PyObject *unused) {
   return d;
 }
 
+/* nki_refused(): [(name, whether newer NKI has it, whether beta 1 does, why, what to do), …] */
+static PyObject *refused_names(PyObject *self, PyObject *unused) {
+  PyObject *list = PyList_New(nki_n_refused);
+  (void)self, (void)unused;
+  for (int i = 0; list && i < nki_n_refused; i++) {
+    const struct nki_refused *x = &nki_refused[i];
+    PyObject *o = Py_BuildValue("(sOOss)", x->name, x->newer ? Py_True : Py_False, x->beta1 ? Py_True : Py_False,
+                                x->why, x->instead);
+    if (!o)
+      Py_CLEAR(list);
+    else
+      PyList_SET_ITEM(list, i, o);
+  }
+  return list;
+}
+
 /* nki_operators(): {name: whether it takes two values}. */
 static PyObject *operators(PyObject *self, PyObject *unused) {
   PyObject *d = PyDict_New();
@@ -216,6 +233,7 @@ static PyObject *program_now_running(PyObject *self, PyObject *unused) {
 PyMethodDef nki_methods[] = {
     {"nki_isa", isa_functions, METH_NOARGS, "The calls of nki.isa by name."},
     {"nki_signatures", signatures, METH_NOARGS, "The parameters and engines of the calls of nki.isa by name."},
+    {"nki_refused", refused_names, METH_NOARGS, "The names of NKI that are not compiled, with why."},
     {"nki_operators", operators, METH_NOARGS, "The operators and functions by name."},
     {"nki_ndarray", nki_make_tensor, METH_VARARGS, "nki_ndarray(shape, dtype, buffer, name, address=None)"},
     {"nki_constant", nki_make_constant, METH_O, "nki_constant(array): a tensor in HBM that has its elements."},

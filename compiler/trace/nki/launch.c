@@ -1,6 +1,7 @@
 /* launch: runs a kernel once for each instance of its grid, and takes what it returns. */
 #include <string.h>
 
+#include "nki/canonical.h"
 #include "trace/counting.h"
 #include "trace/nki/launch.h"
 #include "trace/refuse.h"
@@ -17,6 +18,9 @@ void nki_record_begin(struct nki_recorder *r, struct nki_program *p, struct rang
 }
 
 void nki_record_end(struct nki_recorder *r) {
+  if (r->program->writing) /* the kernel ended in it */
+    nki_written_end(r->program, NULL);
+  nki_number_lines(r->program);
   nki_now = NULL;
   Py_CLEAR(r->base);
 }

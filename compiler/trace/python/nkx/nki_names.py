@@ -11,6 +11,7 @@ from nkx import missing
 
 # For each module: the names that are not compiled here yet, {name of an earlier NKI: what replaces it}, and its submodules.
 TABLES = {}
+_SHORT = {"language": "nl.", "isa": "nisa.", "nki": "nki."}
 _MASKS = {"arange", "mgrid", "par_dim"}
 
 
@@ -53,10 +54,17 @@ class Unavailable:
         refuse(*self._refusal)
 
 
-def attribute_of(module, unsupported=(), removed=None, modules=()):
-    """The __getattr__ of a module.  unsupported: names of NKI that are not compiled here yet; removed: names of earlier
-    versions, with what replaces them; modules: its submodules, which the import system then imports."""
-    removed = removed or {}
+def _refused(module):
+    """{name: (why, what to do)} of the names of this module that compiler/nki/refused.def lists."""
+    beta_1, prefix = module.startswith("neuronxcc."), _SHORT.get(module.rpartition(".")[2], "?")
+    return {name[len(prefix):]: (why, instead) for name, newer, beta1, why, instead in _nkx.nki_refused()
+            if name.startswith(prefix) and (beta1 if beta_1 else newer)}
+
+
+def attribute_of(module, removed=None, modules=()):
+    """The __getattr__ of a module.  removed: names of earlier versions, with what replaces them; modules: its submodules, which the
+    import system then imports."""
+    removed, unsupported = removed or {}, _refused(module)
     TABLES[module] = unsupported, removed, modules
 
     def __getattr__(name):
@@ -66,7 +74,8 @@ def attribute_of(module, unsupported=(), removed=None, modules=()):
         if name in removed:
             return Unavailable(name, _REMOVED_CLASSES[removed_code(module, name)], f"{full} belongs to an earlier NKI", removed[name])
         if name in unsupported:
-            return Unavailable(name, _nkx.NkiUnsupported, f"{full} is not compiled here yet", None)
+            why, instead = unsupported[name]
+            return Unavailable(name, _nkx.NkiUnsupported, f"{full} is not compiled here: {why}", instead)
         near = difflib.get_close_matches(name, [*vars(sys.modules[module]), *unsupported], 1)
         return Unavailable(name, _nkx.NkiUnknownApi, f"{module} has no {name}", f"did you mean {near[0]}?" if near else None)
 
