@@ -25,7 +25,7 @@ CASES = [
     ("nisa.tensor_tensr(x, x, nl.add)", "nki-unknown-api", "neuronxcc.nki.isa has no tensor_tensr"),
     ("nl.sofmax(x)", "nki-unknown-api", "neuronxcc.nki.language has no sofmax"),
     ("nl.loop_reduce(x, nl.add, [0])", "nki-call", "the result of nl.loop_reduce is not assigned to a tile"),
-    ("nisa.builtin_custom_op(x)", "nki-unsupported", "builtin_custom_op is not compiled here yet"),
+    ("nisa.builtin_custom_op(x)", "nki-unsupported", "builtin_custom_op is not compiled here"),
     # accesses
     ("y = nl.load(«a[128 + ip, jf]»)", "nki-bounds", "the indices 128 to 255 are not inside of dimension 0 of a, which has 200"),
     ("y = nl.copy(x[ip, jf + 1])", "nki-bounds", "the indices 1 to 512 are not inside of dimension 1 of x"),

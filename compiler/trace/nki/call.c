@@ -78,6 +78,17 @@ bool nki_report(void) {
   return true;
 }
 
+/* What a call returns; a new reference. */
+static PyObject *instruction(void) {
+  static PyObject *known;
+  if (!known) {
+    PyObject *m = PyImport_ImportModule("nkx.nki_names");
+    known = m ? PyObject_GetAttrString(m, "INSTRUCTION") : NULL;
+    Py_XDECREF(m);
+  }
+  return Py_XNewRef(known);
+}
+
 /* Makes the call whose number is `kind`. */
 static PyObject *isa_call(PyObject *kind, PyObject *args, PyObject *kw) {
   struct nki_recorder *r = nki_enter();
@@ -95,7 +106,7 @@ static PyObject *isa_call(PyObject *kind, PyObject *args, PyObject *kw) {
       r->wrong = blamed(nki_def(&c), err.text);
     }
   }
-  return ok || nki_report() ? Py_NewRef(Py_None) : NULL;
+  return ok || nki_report() ? instruction() : NULL;
 }
 
 /* (name, kind, memories, whether it may be left out) */

@@ -33,6 +33,29 @@ def refuse(cls, message, hint=None):
     raise e
 
 
+def refuse_listed(name):
+    """Refuses the use of a name of compiler/nki/refused.def."""
+    why, instead = next((why, instead) for n, _, _, why, instead in _nkx.nki_refused() if n == name)
+    refuse(_nkx.NkiUnsupported, f"{name} is not compiled here: {why}", instead)
+
+
+class Instruction:
+    """What a call of nki.isa returns."""
+
+    __slots__ = ()
+
+    def depends_on(self, *others):
+        refuse_listed("instruction.depends_on")
+
+
+INSTRUCTION = Instruction()
+
+
+def with_schedule(schedule):
+    """kernel.with_schedule"""
+    refuse_listed("kernel.with_schedule")
+
+
 class Unavailable:
     """A name that cannot be used, with the exception of its use."""
 

@@ -9,6 +9,7 @@ import types
 
 import _nkx
 import numpy as np
+from nkx.nki_names import Unavailable
 
 _begin, _end = _nkx.nki_written_begin, _nkx.nki_written_end
 _MEMORIES = {"sbuf", "psum", "hbm", "private_hbm", "shared_hbm"}
@@ -45,6 +46,7 @@ _TEXTS = {
     tuple: lambda x: f"({', '.join(map(text, x))}{',' * (len(x) == 1)})",
     list: lambda x: f"[{', '.join(map(text, x))}]",
     _nkx.NkiTensor: _nkx.nki_written_view,
+    Unavailable: lambda x: x.__name__,  # its use is refused where it is used
     np.ndarray: lambda x: f"<{x.dtype} array of the shape {x.shape}>",
 }
 _TEXTS |= {type(np.dtype(t)): lambda d: f"nl.{d.name}" for t in ("float32", "float16", "int32", "int16", "int8", "uint32", "uint16",

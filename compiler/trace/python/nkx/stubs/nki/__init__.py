@@ -13,7 +13,11 @@ simulate_kernel, baremetal, benchmark, profile = nki_run.ways_to_run(GENERATION)
 def jit(fn=None, **options):
     """Makes a function an NKI kernel; @jit, @jit() and @jit(mode=…) mean the same."""
     nki_run.check_options(options)
-    return jit if fn is None else _nkx.nki_kernel(nki_registers.rewritten(fn), GENERATION)
+    if fn is None:
+        return jit
+    kernel = _nkx.nki_kernel(nki_registers.rewritten(fn), GENERATION)
+    kernel.with_schedule = nki_names.with_schedule
+    return kernel
 
 
 trace = jit
