@@ -172,6 +172,15 @@ static PyObject *isa_functions(PyObject *self, PyObject *unused) {
   return d;
 }
 
+/* nki_report(exception): whether it is a refusal that has become a diagnostic. */
+static PyObject *report_exception(PyObject *self, PyObject *exception) {
+  (void)self;
+  PyErr_SetObject((PyObject *)Py_TYPE(exception), exception);
+  const bool is = nki_report();
+  PyErr_Clear();
+  return PyBool_FromLong(is);
+}
+
 /* nki_refused(): [(name, whether newer NKI has it, whether beta 1 does, why, what to do), …] */
 static PyObject *refused_names(PyObject *self, PyObject *unused) {
   PyObject *list = PyList_New(nki_n_refused);
@@ -244,6 +253,7 @@ static PyObject *program_now_running(PyObject *self, PyObject *unused) {
 PyMethodDef nki_methods[] = {
     {"nki_isa", isa_functions, METH_NOARGS, "The calls of nki.isa by name."},
     {"nki_signatures", signatures, METH_NOARGS, "The parameters and engines of the calls of nki.isa by name."},
+    {"nki_report", report_exception, METH_O, "nki_report(exception): whether it has become a diagnostic."},
     {"nki_refused", refused_names, METH_NOARGS, "The names of NKI that are not compiled, with why."},
     {"nki_operators", operators, METH_NOARGS, "The operators and functions by name."},
     {"nki_ndarray", nki_make_tensor, METH_VARARGS, "nki_ndarray(shape, dtype, buffer, name, address=None)"},

@@ -54,6 +54,12 @@ static PyObject *written_begin(PyObject *self, PyObject *o) {
   return PyBool_FromLong(nki_written_begin(r->program, name, nki_here(r)));
 }
 
+/* nki_is_writing(): whether a call that is shown as it was written is being made. */
+static PyObject *is_writing(PyObject *self, PyObject *unused) {
+  (void)self, (void)unused;
+  return PyBool_FromLong(nki_now && nki_now->program->writing);
+}
+
 /* nki_written_end(text or None) */
 static PyObject *written_end(PyObject *self, PyObject *o) {
   struct nki_recorder *r = nki_now;
@@ -87,6 +93,7 @@ static PyObject *written_view(PyObject *self, PyObject *o) {
 
 PyMethodDef nki_written_methods[] = {
     {"nki_written_begin", written_begin, METH_O, "nki_written_begin(name)"},
+    {"nki_is_writing", is_writing, METH_NOARGS, "Whether a call is being made that is shown as it was written."},
     {"nki_written_end", written_end, METH_O, "nki_written_end(text or None)"},
     {"nki_written_note", written_note, METH_O, "nki_written_note(text)"},
     {"nki_written_view", written_view, METH_O, "nki_written_view(tensor): its expression."},

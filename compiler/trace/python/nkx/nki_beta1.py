@@ -18,6 +18,7 @@ import numpy as np
 from nki import isa
 from nkx.nki_beta1_index import Index, broadcast_shapes, is_integer
 from nkx.nki_beta1_rows import select
+from nkx import nki_unknown
 from nkx.nki_names import refuse
 from nkx.nki_written import key_text, text
 
@@ -162,14 +163,19 @@ class Tensor:
         refuse(_nkx.NkiTensorOperator, "a tensor is no sequence", "iterate over a range, and index the tensor")
 
     def __bool__(self):
-        refuse(_nkx.NkiTensorTruth, "a tensor has no truth value while the kernel is compiled",
-               "compare sizes or other Python values; use nl.where for data")
+        try:
+            refuse(_nkx.NkiTensorTruth, "a tensor has no truth value while the kernel is compiled",
+                   "compare sizes or other Python values; use nl.where for data")
+        except _nkx.NkiTensorTruth as e:
+            return nki_unknown.reported(e, True)  # the kernel goes on with the first branch
 
     # ---- accesses
 
     def __getitem__(self, key):
         if key is Ellipsis:
             return self
+        if nki_unknown.among((key,), {}):
+            return nki_unknown.UNKNOWN
         keys = _expanded(self, key)
         if any(isinstance(k, Tensor) for k in keys):
             return select(self, keys, Tensor)
@@ -253,6 +259,7 @@ class Tensor:
                        f"{self.memory.shape[a]} elements", "a mask restricts an access to the part that exists")
 
 
+nki_unknown.goes_on(Tensor, "__getitem__", "reshape", "expand_dims")
 Tensor.__name__ = "tile of NKI beta 1"  # in messages
 
 

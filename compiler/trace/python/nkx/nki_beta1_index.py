@@ -12,6 +12,7 @@ import operator
 
 import _nkx
 from nkx.nki_names import refuse
+from nkx.nki_unknown import goes_on
 from nkx.nki_written import text
 
 _NOT = {"<": ">=", ">=": "<", "<=": ">", ">": "<=", "==": "!="}
@@ -220,6 +221,10 @@ class Mask:
             if least < 0:
                 rest.append(inside)
         return box, rest
+
+
+goes_on(Index, "__getitem__", "__add__", "__radd__", "__sub__", "__rsub__", "__mul__", "__rmul__", "__floordiv__", "__mod__", "__ne__")
+goes_on(Mask, "__or__", "__ror__", "__invert__")
 
 
 def arange(start, stop=None, step=1):

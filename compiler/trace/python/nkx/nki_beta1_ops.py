@@ -10,7 +10,7 @@ import numpy as np
 from nki import isa
 from nkx.nki_beta1 import Tensor, dtype_of, new, of, par_dim  # noqa: F401
 from nkx.nki_beta1_index import Index, Mask, broadcast_shapes
-from nkx import nki_written
+from nkx import nki_unknown, nki_written
 from nkx.nki_names import refuse
 
 
@@ -325,6 +325,8 @@ _probe += object()
 
 def _set(t, key, value):
     is_temporary = sys.getrefcount(value) == _probe.set
+    if nki_unknown.among((value, key), {}):
+        return
     nki_written.statement("tile[…] =", lambda: f"{nki_written.text(t)}[{nki_written.key_text(key)}] = {nki_written.text(value)}",
                           assign, t[key], value, is_temporary)
 
@@ -375,15 +377,15 @@ for _dunder, _name, _symbol in (
         ("rshift", "right_shift", ">>")):
     setattr(Tensor, f"__{_dunder}__", nki_written.operator_of(f"tile {_symbol}", _symbol, _operator(_name)))
     setattr(Tensor, f"__r{_dunder}__", nki_written.wrapped(
-        f"tile {_symbol}", _reflected(_name), lambda _, x, kw, s=_symbol: f"{nki_written.text(x[1])} {s} {nki_written.text(x[0])}"))
+        f"tile {_symbol}", _reflected(_name), lambda _, x, kw, s=_symbol: f"{nki_written.text(x[1])} {s} {nki_written.text(x[0])}", True))
     setattr(Tensor, f"__i{_dunder}__", nki_written.operator_of(f"tile {_symbol}=", f"{_symbol}=", _in_place(_name)))
 for _dunder, _name, _symbol in (("lt", "less", "<"), ("le", "less_equal", "<="), ("gt", "greater", ">"), ("ge", "greater_equal", ">=")):
     setattr(Tensor, f"__{_dunder}__", nki_written.operator_of(f"tile {_symbol}", _symbol, _operator(_name)))
 Tensor.__setitem__, Tensor.__iadd__ = _set, _add_to
 Tensor.__eq__, Tensor.__ne__ = _equal("equal", True), _equal("not_equal", False)
-Tensor.__matmul__ = Tensor.__rmatmul__ = _matmul
-Tensor.__neg__ = nki_written.wrapped("-tile", lambda x: arith("multiply", x, -1.0, dtype=x.dtype), lambda _, x, kw: f"-{nki_written.text(x[0])}")
+Tensor.__matmul__ = Tensor.__rmatmul__ = nki_written.operator_of("tile @", "@", _matmul)
+Tensor.__neg__ = nki_written.wrapped("-tile", lambda x: arith("multiply", x, -1.0, dtype=x.dtype), lambda _, x, kw: f"-{nki_written.text(x[0])}", True)
 Tensor.__invert__ = nki_written.wrapped("~tile", lambda x: arith("bitwise_xor", x, -1, dtype=x.dtype),
-                                        lambda _, x, kw: f"~{nki_written.text(x[0])}")
+                                        lambda _, x, kw: f"~{nki_written.text(x[0])}", True)
 Tensor.astype = nki_written.method("astype", copied)
 Tensor.spread = nki_written.method("broadcast_to", spread, lambda t, n: f"broadcast_to(({n}, …))")

@@ -7,7 +7,7 @@ import difflib
 import sys
 
 import _nkx
-from nkx import missing
+from nkx import missing, nki_unknown
 
 # For each module: the names that are not compiled here yet, {name of an earlier NKI: what replaces it}, and its submodules.
 TABLES = {}
@@ -59,14 +59,19 @@ def with_schedule(schedule):
 class Unavailable:
     """A name that cannot be used, with the exception of its use."""
 
-    def __init__(self, name, cls, message, hint):
-        self.__name__, self._refusal = name, (cls, message, hint)
+    def __init__(self, name, cls, message, hint, goes_on=False):
+        self.__name__, self._refusal, self._goes_on = name, (cls, message, hint), goes_on
 
     def __repr__(self):
         return self._refusal[1]
 
     def __call__(self, *args, **kwargs):
-        refuse(*self._refusal)
+        try:
+            refuse(*self._refusal)
+        except Exception as e:  # noqa: BLE001: it is raised again where a refusal ends the kernel
+            if not self._goes_on:
+                raise
+            return nki_unknown.reported(e)
 
     def __getattr__(self, name):
         if name.startswith("__"):
@@ -89,6 +94,7 @@ def attribute_of(module, removed=None, modules=()):
     import system then imports."""
     removed, unsupported = removed or {}, _refused(module)
     TABLES[module] = unsupported, removed, modules
+    is_beta1 = module.startswith("neuronxcc.")
 
     def __getattr__(name):
         if name.startswith("__") or name in modules or missing.is_guarded_here():
@@ -98,8 +104,9 @@ def attribute_of(module, removed=None, modules=()):
             return Unavailable(name, _REMOVED_CLASSES[removed_code(module, name)], f"{full} belongs to an earlier NKI", removed[name])
         if name in unsupported:
             why, instead = unsupported[name]
-            return Unavailable(name, _nkx.NkiUnsupported, f"{full} is not compiled here: {why}", instead)
+            return Unavailable(name, _nkx.NkiUnsupported, f"{full} is not compiled here: {why}", instead, is_beta1)
         near = difflib.get_close_matches(name, [*vars(sys.modules[module]), *unsupported], 1)
-        return Unavailable(name, _nkx.NkiUnknownApi, f"{module} has no {name}", f"did you mean {near[0]}?" if near else None)
+        return Unavailable(name, _nkx.NkiUnknownApi, f"{module} has no {name}", f"did you mean {near[0]}?" if near else None,
+                           is_beta1)
 
     return __getattr__

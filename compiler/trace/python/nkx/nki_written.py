@@ -9,6 +9,7 @@ import types
 
 import _nkx
 import numpy as np
+from nkx import nki_unknown
 from nkx.nki_names import Unavailable
 
 _begin, _end = _nkx.nki_written_begin, _nkx.nki_written_end
@@ -62,10 +63,13 @@ def call_text(name, args, kwargs):
     return f"{name}({', '.join([*map(text, args), *(f'{k}={text(v)}' for k, v in kwargs.items())])})"
 
 
-def wrapped(name, f, write=call_text):
-    """f, which records the call as well.  write(name, args, kwargs): its text."""
+def wrapped(name, f, write=call_text, goes_on=False):
+    """f, which records the call as well.  write(name, args, kwargs): its text.  goes_on: a refusal becomes a diagnostic, and the
+    result is unknown (nki_unknown.py)."""
     @functools.wraps(f)
     def call(*args, **kwargs):
+        if goes_on and nki_unknown.among(args, kwargs):
+            return nki_unknown.UNKNOWN
         if not _begin(name):
             return f(*args, **kwargs)
         said = name
@@ -76,6 +80,10 @@ def wrapped(name, f, write=call_text):
             if isinstance(made, str):
                 said = f"{made} = {said}"
             return result
+        except Exception as e:  # noqa: BLE001: what is no refusal is raised again
+            if not goes_on:
+                raise
+            return nki_unknown.reported(e)
         finally:
             _end(said)
     return call
@@ -83,6 +91,8 @@ def wrapped(name, f, write=call_text):
 
 def statement(name, said, f, *args):
     """Calls f(*args), which the kernel has written as said()."""
+    if nki_unknown.among(args, {}):
+        return
     if not _begin(name):
         f(*args)
         return
@@ -90,20 +100,22 @@ def statement(name, said, f, *args):
     try:
         before = said()
         f(*args)
+    except Exception as e:  # noqa: BLE001: what is no refusal is raised again
+        nki_unknown.reported(e)
     finally:
         _end(before)
 
 
 def operator_of(name, symbol, f):
     """A method that is a binary operator."""
-    return wrapped(name, f, lambda _, args, kwargs: f"{text(args[0])} {symbol} {text(args[1])}")
+    return wrapped(name, f, lambda _, args, kwargs: f"{text(args[0])} {symbol} {text(args[1])}", True)
 
 
 def method(name, f, arguments=None):
     """A method that makes instructions.  arguments(self, …): the text after the dot."""
     def write(_, args, kwargs):
         return f"{text(args[0])}.{arguments(*args, **kwargs) if arguments else call_text(name, args[1:], kwargs)}"
-    return wrapped(f"tile.{name}", f, write)
+    return wrapped(f"tile.{name}", f, write, True)
 
 
 def note_mask(box, rest, shape):
@@ -119,8 +131,8 @@ def note_mask(box, rest, shape):
         _nkx.nki_written_note("the mask holds for all elements")
 
 
-def install(module, prefix, leave=()):
-    """Wraps the functions of a module that make instructions; leave: those that do not."""
+def install(module, prefix, leave=(), goes_on=False):
+    """Wraps the functions of a module that make instructions; leave: those that do not; goes_on: as of wrapped."""
     for name, f in list(module.items()):
         if isinstance(f, types.FunctionType) and not name.startswith("_") and name not in leave:
-            module[name] = wrapped(f"{prefix}.{name}", f)
+            module[name] = wrapped(f"{prefix}.{name}", f, goes_on=goes_on)

@@ -347,6 +347,6 @@ def local_gather(src_buffer, index, num_elem_per_idx=1, num_valid_indices=None, 
     return t
 
 
-nki_written.install(globals(), "nisa", {"refuse", "get_nc_version", "get_nc_sub_version", "reduced"})
+nki_written.install(globals(), "nisa", {"refuse", "get_nc_version", "get_nc_sub_version", "reduced"}, goes_on=True)
 __getattr__ = nki_names.attribute_of(
     __name__)

@@ -377,6 +377,6 @@ def matmul(x, y, *, transpose_x=False, mask=None, **kwargs):
 
 
 nki_written.install(globals(), "nl", {"refuse", "finfo", "arange", "ds", "par_dim", "nc", "spmd_dim", "program_id", "num_programs",
-                                      "program_ndim", "sequential_range", "static_range", "expand_dims"})
+                                      "program_ndim", "sequential_range", "static_range", "expand_dims"}, goes_on=True)
 __getattr__ = nki_names.attribute_of(
     __name__)
