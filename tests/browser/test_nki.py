@@ -102,7 +102,7 @@ def test_shapes_come_from_the_form_if_the_source_has_none(page):
     form.get_by_role("button", name="Use these").click()
     compiled(page)
     expect(page.locator("#signature")).to_contain_text("a f32[128×64], bias f32[1×64]")
-    expect(page.locator("#stages .stage")).to_have_count(6)
+    expect(page.locator("#stages .stage")).to_have_count(7)
 
 
 def test_a_run_shows_the_engines_and_equals_the_calls(page):

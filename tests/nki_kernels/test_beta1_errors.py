@@ -153,6 +153,8 @@ def f(a: tensor[128, 512]):
         q = nl.load(a[ip, jf], mask=(ip != 3))
     x[ip % 4, jf] = 3.0
     x += nl.sum(later, axis=1)
+    nisa.nc_matmul(x)
+    nisa.tensor_tensor(x, x, nl.add, engin=nisa.vector_engine)
     nl.store(out, value=x @ x)
     for i in range(y.shape[0]):
         nl.store(a[i], never)
@@ -166,4 +168,6 @@ def test_a_kernel_shows_all_its_mistakes_and_nothing_that_follows_from_them():
     errors = [(d["range"]["line"], d["code"]) for d in result["diagnostics"] if d["severity"] == "error"]
     assert result["status"] == "error" and errors == [
         (11, "nki-bounds"), (12, "nki-unknown-api"), (13, "nki-memory"), (16, "nki-size-limit"), (17, "nki-tensor-truth"), (18, "nki-mask"),
-        (19, "nki-mask"), (21, "nki-tensor-operator")]
+        (19, "nki-mask"), (21, "nki-call"), (22, "nki-call"), (23, "nki-tensor-operator")]
+    hints = [d["hint"] for d in result["diagnostics"] if d["code"] == "nki-call"]
+    assert hints[0].startswith("nisa.nc_matmul(stationary, moving") and hints[1].startswith("did you mean engine? nisa.tensor_tensor(")

@@ -3,8 +3,10 @@
 Functions of nki.language, calls of beta 1 and operators of tiles are wrapped.  Only the outermost call is shown: a function that
 calls others consists of what they record.
 """
+import difflib
 import enum
 import functools
+import inspect
 import types
 
 import _nkx
@@ -63,6 +65,19 @@ def call_text(name, args, kwargs):
     return f"{name}({', '.join([*map(text, args), *(f'{k}={text(v)}' for k, v in kwargs.items())])})"
 
 
+def _wrong_call(name, f, args, kwargs):
+    """The refusal of a call that does not fit to the signature of f; None if it does."""
+    signature = inspect.signature(f)
+    try:
+        signature.bind(*args, **kwargs)
+    except TypeError as e:
+        near = [n for k in kwargs if k not in signature.parameters for n in difflib.get_close_matches(k, signature.parameters, 1)]
+        refusal = _nkx.NkiCall(f"{name}: {e}")
+        refusal.hint = "".join([f"did you mean {near[0]}? " if near else "", name, str(signature)])
+        return refusal
+    return None
+
+
 def wrapped(name, f, write=call_text, goes_on=False):
     """f, which records the call as well.  write(name, args, kwargs): its text.  goes_on: a refusal becomes a diagnostic, and the
     result is unknown (nki_unknown.py)."""
@@ -83,7 +98,7 @@ def wrapped(name, f, write=call_text, goes_on=False):
         except Exception as e:  # noqa: BLE001: what is no refusal is raised again
             if not goes_on:
                 raise
-            return nki_unknown.reported(e)
+            return nki_unknown.reported(_wrong_call(name, f, args, kwargs) or e if isinstance(e, TypeError) else e)
         finally:
             _end(said)
     return call
