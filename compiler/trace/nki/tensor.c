@@ -1,5 +1,6 @@
 /* tensor: the Python type of the tensors of an NKI kernel, and of views of them. */
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "nki/refused.h"
@@ -135,30 +136,41 @@ static bool move_by_registers(struct nki_recorder *r, const struct nki_view *v, 
   return true;
 }
 
+enum { ENTRY_MAX = 80 /* characters of an entry of an index */ };
+
+/* Writes an entry of an index as the kernel wrote it; out has ENTRY_MAX characters.  Returns how many it wrote. */
+static int put_entry(char *out, const struct entry *e) {
+  const struct nki_index *x = &e->at;
+  char start[24] = "", stop[24] = "", step[24] = "";
+  if (x->kind == NKI_ELLIPSIS || x->kind == NKI_NEW)
+    return snprintf(out, ENTRY_MAX, "%s", x->kind == NKI_NEW ? "None" : "...");
+  if (x->kind == NKI_AT)
+    return e->reg ? snprintf(out, ENTRY_MAX, "%.40s", e->reg->name) : snprintf(out, ENTRY_MAX, "%" PRId64, x->start);
+  if (e->reg)
+    return snprintf(out, ENTRY_MAX, "nl.ds(%.40s, %" PRId64 ")", e->reg->name, x->stop);
+  if (x->has_start)
+    snprintf(start, sizeof start, "%" PRId64, x->start);
+  if (x->has_stop)
+    snprintf(stop, sizeof stop, "%" PRId64, x->stop);
+  if (x->step != 1)
+    snprintf(step, sizeof step, ":%" PRId64, x->step);
+  return snprintf(out, ENTRY_MAX, "%s:%s%s", start, stop, step);
+}
+
 /* Notes the expression that made a view: v[at[0], …].  Inside of a call that is shown as it was written nobody sees views. */
 static void note_index(struct nki_recorder *r, const struct nki_view *v, int n, const struct entry *at,
                        struct nki_view *out) {
-  struct arena *a = r->program->arena;
+  char text[2 * NKI_RANK_MAX * (ENTRY_MAX + 2)] = "";
+  int len = 0;
   out->written = NULL;
   if (r->program->writing)
     return;
-  const char *text = arena_printf(a, "%s[", nki_written_view(r, v));
   for (int i = 0; i < n; i++) {
-    const struct nki_index *x = &at[i].at;
-    const char *comma = i ? ", " : "";
-    if (x->kind == NKI_ELLIPSIS || x->kind == NKI_NEW)
-      text = arena_printf(a, "%s%s%s", text, comma, x->kind == NKI_NEW ? "None" : "...");
-    else if (x->kind == NKI_AT)
-      text = at[i].reg ? arena_printf(a, "%s%s%s", text, comma, at[i].reg->name)
-                       : arena_printf(a, "%s%s%" PRId64, text, comma, x->start);
-    else if (at[i].reg)
-      text = arena_printf(a, "%s%snl.ds(%s, %" PRId64 ")", text, comma, at[i].reg->name, x->stop);
-    else
-      text = arena_printf(a, "%s%s%s:%s%s", text, comma, x->has_start ? arena_printf(a, "%" PRId64, x->start) : "",
-                          x->has_stop ? arena_printf(a, "%" PRId64, x->stop) : "",
-                          x->step != 1 ? arena_printf(a, ":%" PRId64, x->step) : "");
+    if (i)
+      len += snprintf(text + len, sizeof text - (size_t)len, ", ");
+    len += put_entry(text + len, &at[i]);
   }
-  out->written = arena_printf(a, "%s]", text);
+  out->written = arena_printf(r->program->arena, "%s[%s]", nki_written_view(r, v), text);
 }
 
 static PyObject *tensor_subscript(PyObject *self, PyObject *key) {

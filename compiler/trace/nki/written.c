@@ -1,11 +1,19 @@
 /* written: calls and views as a kernel writes them, for the text of nki-trace (nki/nki.h, struct nki_written). */
+#include <string.h>
+
 #include "trace/nki/nki.h"
 #include "trace/operand.h"
 
 /* ---- expressions ------------------------------------------------------------------------------------------------- */
 
+static bool is_whole(const struct nki_view *v) {
+  const struct nki_view whole = nki_whole(v->tensor);
+  return !v->partition && !v->offset && !v->n_terms && v->rank == whole.rank &&
+         !memcmp(v->dim, whole.dim, (size_t)v->rank * sizeof *v->dim);
+}
+
 const char *nki_written_view(struct nki_recorder *r, const struct nki_view *v) {
-  return v->written ? v->written : nki_view_text(r->program->arena, v);
+  return v->written ? v->written : is_whole(v) ? v->tensor->name : nki_view_text(r->program->arena, v);
 }
 
 /* An argument as it would be written. */
