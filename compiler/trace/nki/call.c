@@ -172,9 +172,12 @@ static PyObject *isa_functions(PyObject *self, PyObject *unused) {
   return d;
 }
 
-/* nki_report(exception): whether it is a refusal that has become a diagnostic. */
+/* nki_report(exception): whether it is a refusal that has become a diagnostic.  In a running Python program it stays an exception,
+ * with all of its traceback. */
 static PyObject *report_exception(PyObject *self, PyObject *exception) {
   (void)self;
+  if (!nki_now || !nki_is_shown(nki_now))
+    Py_RETURN_FALSE;
   PyErr_SetObject((PyObject *)Py_TYPE(exception), exception);
   const bool is = nki_report();
   PyErr_Clear();

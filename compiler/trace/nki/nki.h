@@ -54,6 +54,12 @@ void *nki_raise(const struct nki_error *err);
  * that the kernel runs on and shows its other mistakes; one in a loop is reported once.  False: the exception is left. */
 bool nki_report(void);
 
+/* Whether the kernel is one of a job, whose stages are shown; else it is one of a running Python program. */
+bool nki_is_shown(const struct nki_recorder *r);
+/* Whether expressions of views are shown: in a job, outside of calls that are shown as they were written. */
+static inline bool nki_shows_views(const struct nki_recorder *r) {
+  return nki_is_shown(r) && !r->program->writing;
+}
 /* The expression of a view; "name(argument, …)".  In the arena. */
 const char *nki_written_view(struct nki_recorder *r, const struct nki_view *v);
 const char *nki_written_call(struct nki_recorder *r, const char *name, PyObject *args, PyObject *kw);

@@ -142,8 +142,8 @@ PyObject *nki_tensor_rearrange(PyObject *self, PyObject *args, PyObject *kw) {
   struct nki_view v = *own;
   if (!rearrange(&v, &from, &to, size, &err))
     return nki_raise(&err);
-  v.written = r->program->writing ? NULL
-                                  : arena_printf(r->program->arena, "%s.%s", nki_written_view(r, own),
-                                                 nki_written_call(r, "rearrange", args, kw));
+  v.written = nki_shows_views(r) ? arena_printf(r->program->arena, "%s.%s", nki_written_view(r, own),
+                                                nki_written_call(r, "rearrange", args, kw))
+                                 : NULL;
   return nki_wrap(r, &v);
 }

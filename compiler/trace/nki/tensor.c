@@ -163,7 +163,7 @@ static void note_index(struct nki_recorder *r, const struct nki_view *v, int n, 
   char text[2 * NKI_RANK_MAX * (ENTRY_MAX + 2)] = "";
   int len = 0;
   out->written = NULL;
-  if (r->program->writing)
+  if (!nki_shows_views(r))
     return;
   for (int i = 0; i < n; i++) {
     if (i)
@@ -210,9 +210,9 @@ static PyObject *finish(struct nki_recorder *r, const struct nki_view *v, const 
                         PyObject *kw, bool ok, struct nki_view *out, const struct nki_error *err) {
   if (!ok)
     return nki_raise(err);
-  out->written = r->program->writing ? NULL
-                                     : arena_printf(r->program->arena, "%s.%s", nki_written_view(r, v),
-                                                    nki_written_call(r, method, args, kw));
+  out->written = nki_shows_views(r) ? arena_printf(r->program->arena, "%s.%s", nki_written_view(r, v),
+                                                   nki_written_call(r, method, args, kw))
+                                    : NULL;
   return nki_wrap(r, out);
 }
 

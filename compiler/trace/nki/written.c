@@ -3,6 +3,11 @@
 
 #include "trace/nki/nki.h"
 #include "trace/operand.h"
+#include "trace/program.h"
+
+bool nki_is_shown(const struct nki_recorder *r) {
+  return r->owner && !r->owner->is_live;
+}
 
 /* ---- expressions ------------------------------------------------------------------------------------------------- */
 
@@ -49,11 +54,11 @@ const char *nki_written_call(struct nki_recorder *r, const char *name, PyObject 
 
 /* ---- for nkx/nki_written.py -------------------------------------------------------------------------------------- */
 
-/* nki_written_begin(name): whether a call that is shown as it was written begins: not inside of another one. */
+/* nki_written_begin(name): whether a call that is shown as it was written begins: in a job, and not inside of another one. */
 static PyObject *written_begin(PyObject *self, PyObject *o) {
   struct nki_recorder *r = nki_now;
   (void)self;
-  if (!r || r->program->writing)
+  if (!r || !nki_shows_views(r))
     Py_RETURN_FALSE;
   const char *name = PyUnicode_AsUTF8(o);
   if (!name)

@@ -38,6 +38,7 @@ class Index:
     """An index tile."""
 
     __array_ufunc__ = None  # np.int64(2) * index calls __rmul__
+    _text = None
 
     def __init__(self, shape, offset, steps):
         self.shape, self.offset = tuple(shape), offset
@@ -51,6 +52,10 @@ class Index:
 
     def nki_text(self):
         """As a sum of nl.arange: "128 + nl.arange(64)[:, None]"."""
+        self._text = self._text or self._sum()
+        return self._text
+
+    def _sum(self):
         terms = [] if self.offset == 0 and any(self.steps) else [str(self.offset)]
         for d, (s, n) in enumerate(zip(self.steps, self.shape)):
             if s:
