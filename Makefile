@@ -293,7 +293,7 @@ asan: setup-test
 # that they reach is built: base, the readers, the job parser and the server.
 FUZZ_BIN := $(patsubst tests/fuzz/%.c,$(BUILD)/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
 FUZZED_SRC := $(call srcs,$(addprefix compiler/,base hlo ir nisa sim neff)) $(addprefix compiler/driver/,job.c job_write.c job_value.c pipeline.c accuracy.c frame_scan.c gather.c comparison.c sources.c source_table.c cards.c nki_help.c) \
-  compiler/nki/calls.c \
+  compiler/nki/calls.c compiler/nki/refused.c \
   compiler/trace/precheck.c
 FUZZED_LIB := $(BUILD)/lib/libfuzzed.a
 $(FUZZED_LIB): $(call objs,$(FUZZED_SRC)) $(PROTO_OBJ)

@@ -30,6 +30,9 @@ TESTS = [
     ("programs", "600 random programs of JAX: each stage by the check, the instructions against XLA", "programs", "tests/conformance/test_random_jax.py (24)"),
     ("mutation", "faults planted in every stage of the pipeline: verification or check names the pass in 95 %", "mutation", "tests/passes/test_mutation.py (8)"),
     ("nki", "kernels of NKI, of both generations, alone and in NumPy kernels: every stage of instructions on trn1, trn2, trn3", "nki", "tests/nki_kernels (trn2)"),
+    ("nki-ast", "mutated NKI kernels: the analysis ends, raises nothing, gives codes and places of the source", "nki-ast", "tests/nki_kernels/test_mutations.py (600)"),
+    ("nki-fuzz", "mutated NKI kernels, half an hour each: the rewriter gives a program, a whole compile ends with a code", "nki-fuzz", "tests/nki_kernels/test_upgrade.py (6 s each)"),
+    ("nki-rand", "1,000 random NKI programs, legal and illegal: values, and the verifier's prediction", "nki-rand", "tests/nki_kernels/test_random_nki.py (100)"),
     ("journeys", "100 journeys: 20 on three kernels at five sizes of the window", "journeys", "tests/browser/test_journeys.py (two sizes)"),
     ("page", "from key to stages, paint while a decoder layer compiles, 231,315 executions panned, 100,000 lines scrolled", "page", ""),
     ("shapes", "the examples' formulas on every odd shape", "shapes", "tests/conformance/test_shapes.py (each third)"),
@@ -85,7 +88,7 @@ def from_nightly():
     if summary.exists():
         date = datetime.date.fromtimestamp(summary.stat().st_mtime).isoformat()
         for line in summary.read_text().splitlines():
-            m = re.fullmatch(r"(\w+): (\w+), (\d+) s, load ([\d.]+), (.*)", line)
+            m = re.fullmatch(r"([\w-]+): (\w+), (\d+) s, load ([\d.]+), (.*)", line)
             if m:
                 skipped = m[5].startswith("SKIP")
                 beside = f", beside other work (load {m[4]})" if float(m[4]) > 1 else ""

@@ -13,6 +13,7 @@
 #include "hlo/print.h"
 #include "linalg/lower.h"
 #include "nisa/nisa.h"
+#include "nki/canonical.h"
 #include "nki/lower.h"
 #include "nki/reroll.h"
 #include "passes/pass.h"
@@ -89,6 +90,15 @@ static enum status run_nki_lower(struct path *p) {
   return st;
 }
 
+static void add_notes(struct run *r, const char *pass, const struct nki_notes *notes, struct remarks *remarks) {
+  for (int i = 0; i < notes->n; i++) {
+    const struct nki_note *n = &notes->v[i];
+    const struct remark remark = {
+        .pass = pass, .rule = n->rule, .text = n->text, .name = n->name, .op = n->id, .locs = n->locs};
+    remark_add(remarks, r->arena, &remark);
+  }
+}
+
 static enum status run_reroll(struct path *p, struct remarks *remarks) {
   struct run *r = p->run;
   struct nki_program *rolled;
@@ -97,16 +107,14 @@ static enum status run_reroll(struct path *p, struct remarks *remarks) {
   if (st)
     return st;
   p->nki = rolled;
-  for (int i = 0; i < notes.n; i++) {
-    const struct nki_note *n = &notes.v[i];
-    const struct remark remark = {.pass = "nki-reroll",
-                                  .rule = n->is_loop ? RULE_ROLL_ROUNDS : RULE_KEEP_ROUNDS,
-                                  .text = n->text,
-                                  .name = n->is_loop ? "for" : "",
-                                  .op = n->id,
-                                  .locs = n->locs};
-    remark_add(remarks, r->arena, &remark);
-  }
+  add_notes(r, "nki-reroll", &notes, remarks);
+  return ST_OK;
+}
+
+static enum status run_canonicalize(struct path *p, struct remarks *remarks) {
+  struct nki_notes notes = {0};
+  p->nki = nki_canonicalize(p->nki, &notes);
+  add_notes(p->run, "nki-canonicalize", &notes, remarks);
   return ST_OK;
 }
 
@@ -145,6 +153,8 @@ static enum status transform(struct path *p, const struct stage_def *def, struct
       diag_add(&r->diags, DS_WARNING, DG_NKI_GRID, p->nki->locs.n ? p->nki->locs.v[0] : NULL,
                "there is no instance %d to show: the launch has %d, from 0 on", r->job->instance, p->nki->instances.n);
     return ST_OK;
+  case RUN_NKI_CANONICALIZE:
+    return run_canonicalize(p, remarks);
   case RUN_NKI_REROLL:
     return run_reroll(p, remarks);
   case RUN_NKI_LOWER:
@@ -166,7 +176,7 @@ enum status compile_read_stage(struct path *p, struct stage *s, struct error *er
   if (s->def->runner == RUN_NKI_AST)
     return stage_read_ast(s, p->kernel->ast, r->arena, err);
   if (stage_form(s->def) == FORM_NKI)
-    return stage_read_nki(s, p->nki, s->def->runner == RUN_NKI_TRACE ? r->job->instance : -1, r->arena, err);
+    return stage_read_nki(s, p->nki, s->def->runner != RUN_NKI_REROLL ? r->job->instance : -1, r->arena, err);
   if (stage_form(s->def) == FORM_HLO)
     return stage_read_hlo(s, p->kernel->module, r->arena, err);
   MlirOperation module = mlirModuleGetOperation(p->module);

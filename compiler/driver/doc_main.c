@@ -179,6 +179,8 @@ static void print_entry(const json_t *entry) {
   print_row("limits", json_object_get(entry, "limits"), "\n            ");
   print_row("becomes", json_object_get(entry, "becomes"), ", ");
   print_costs(entry);
+  if (*text_of(entry, "instead"))
+    printf("  %-10s%s\n", "instead", text_of(entry, "instead"));
   if (*text_of(entry, "example"))
     printf("  %-10s%s\n", "example", text_of(entry, "example"));
 }

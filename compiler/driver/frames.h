@@ -52,7 +52,7 @@
  *   "rejected": [{"choice","reason","cost"?,"value"?}]; value is what the knob takes for that choice
  *   "knob":     {"call","argument","value","offers","dims"?}, for the value of the innermost place of src
  *
- * stage.grid is of nki-trace if the kernel is launched with a grid: {"shape","cores","instances":[{"id","lines"?,"same_as"?}]},
+ * stage.grid is of nki-trace and nki-canonicalize if the kernel is launched with a grid: {"shape","cores","instances":[{"id","lines"?,"same_as"?}]},
  * for each instance its nl.program_id of each axis, and the first and the last line of its calls, from 1.  An instance with
  * the same calls as an earlier one, which run once for both, has the earlier one's number instead.
  *

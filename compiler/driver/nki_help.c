@@ -7,6 +7,7 @@
 #include "base/json.h"
 #include "driver/cards.h"
 #include "nki/nki.h"
+#include "nki/refused.h"
 
 enum { KINDS_MAX = 4, LIMITS_MAX = 4, FIELD_MAX = 200 };
 
@@ -324,6 +325,20 @@ static void put_beta1_only(struct buf *b, const struct entry *e) {
   buf_putc(b, '}');
 }
 
+static void put_refused(struct buf *b, const struct nki_refused *x) {
+  json_put_comma(b);
+  buf_putc(b, '{');
+  json_put_field_str(b, "name", x->name);
+  json_put_field_str(b, "kind", "refused");
+  json_put_field_str(b, "what", x->why);
+  put_generations(b, (x->newer ? GA : 0) | (x->beta1 ? BETA1 : 0));
+  put_nothing(b);
+  buf_puts(b, ",\"becomes\":[]");
+  json_put_field_str(b, "example", "");
+  json_put_field_str(b, "instead", x->instead);
+  buf_putc(b, '}');
+}
+
 void nki_help_put(struct buf *b) {
   buf_puts(b, "{\"calls\":[");
   for (int k = 0; nki_is_users((enum nki_call_kind)k); k++)
@@ -332,5 +347,7 @@ void nki_help_put(struct buf *b) {
     put_language(b, &language[i]);
   for (size_t i = 0; i < sizeof beta1_only / sizeof *beta1_only; i++)
     put_beta1_only(b, &beta1_only[i]);
+  for (int i = 0; i < nki_n_refused; i++)
+    put_refused(b, &nki_refused[i]);
   buf_puts(b, "]}");
 }

@@ -57,6 +57,7 @@ enum stage_form stage_form(const struct stage_def *def) {
     return FORM_MLIR;
   case RUN_NKI_AST:
   case RUN_NKI_TRACE:
+  case RUN_NKI_CANONICALIZE:
   case RUN_NKI_REROLL:
     return FORM_NKI;
   case RUN_TO_NISA:

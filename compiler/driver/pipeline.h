@@ -15,6 +15,7 @@ enum stage_runner {
   RUN_TO_NISA,
   RUN_NKI_AST,
   RUN_NKI_TRACE,
+  RUN_NKI_CANONICALIZE,
   RUN_NKI_REROLL,
   RUN_NKI_LOWER,
 };

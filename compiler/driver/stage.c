@@ -69,7 +69,10 @@ enum status stage_read_nki(struct stage *s, const struct nki_program *p, int ins
     const struct nki_item *x = l->item;
     struct ir_op *o = &s->ops.ops[i];
     *o = (struct ir_op){.id = l->id, .line = l->line};
-    if (x) {
+    if (l->written) {
+      o->name = l->written->name;
+      o->locs = l->written->locs;
+    } else if (x) {
       o->name = x->call ? arena_printf(a, "nisa.%s", nki_def(x->call)->name) : x->loop ? "for" : "nl.ndarray";
       o->locs = x->locs;
       o->n_from = x->n_from;
@@ -274,7 +277,7 @@ static void put_instance_lines(struct buf *b, const struct stage *s, const struc
 static void put_grid(struct buf *b, const struct stage *s) {
   const struct nki_program *p = s->nki;
   int at = 0;
-  if (!p || !p->grid.rank || s->def->runner != RUN_NKI_TRACE)
+  if (!p || !p->grid.rank || (s->def->runner != RUN_NKI_TRACE && s->def->runner != RUN_NKI_CANONICALIZE))
     return;
   json_put_key(b, "grid");
   buf_puts(b, "{\"shape\":[");

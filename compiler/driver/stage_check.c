@@ -441,7 +441,9 @@ static const char *why_not(const struct stage_checks *c, const struct stage_def 
   if (c->no_check)
     return c->no_check;
   if (def->runner == RUN_NKI_REROLL)
-    return "it makes the calls of nki-trace; the stages after it are run, with their loops";
+    return "it makes the calls of nki-canonicalize; the stages after it are run, with their loops";
+  if (def->runner == RUN_NKI_TRACE)
+    return "it shows the calls as they were written; what they consist of is in nki-canonicalize";
   if (stage_form(def) == FORM_NKI)
     return "it is what the others are compared with: NumPy evaluates these calls one by one";
   return has_time(c) ? NULL : out_of_time;

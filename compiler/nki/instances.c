@@ -230,6 +230,8 @@ void nki_instance_end(struct nki_program *p) {
   struct nki_instance *x = &p->instances.v[last];
   struct arena scratch;
   x->n = p->items.n - x->first;
+  x->after = p->empty;
+  p->empty = NULL;
   arena_init(&scratch);
   const struct part b = part_of(p, x->first, x->n, &scratch);
   bool makes_common = false;
@@ -250,6 +252,7 @@ void nki_instance_end(struct nki_program *p) {
     p->items.n = x->first;
     p->tensors.n = p->first_tensor;
     x->n = 0;
+    x->after = NULL;
   }
   arena_clear(&scratch);
 }

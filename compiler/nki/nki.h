@@ -1,9 +1,10 @@
 /* nki: what an NKI kernel does, as a list of calls on tensors.
  *
  * The tracer runs the Python function and records every call of nki.isa in a struct nki_program; functions of
- * nki.language are recorded as the calls of nki.isa that they consist of.  Loops of Python are unrolled in the record,
- * which also says to which round of which loop each call belongs.  reroll.h makes a program with loops of it, and lower.h
- * makes a NISA module of that.  This header needs neither Python nor MLIR.
+ * nki.language are recorded as the calls of nki.isa that they consist of, beside the text of the call as the kernel wrote it
+ * (struct nki_written).  Loops of Python are unrolled in the record, which also says to which round of which loop each call
+ * belongs.  canonical.h makes a program of it in which only calls of nki.isa remain, reroll.h one with loops, and lower.h a
+ * NISA module.  This header needs neither Python nor MLIR.
  *
  * Tensors.  A tensor is memory: in HBM it is flat and row-major; on chip (SBUF, PSUM) its first dimension counts
  * partitions, and the others are row-major inside each partition.  Calls have views of tensors as operands.
@@ -108,6 +109,7 @@ struct nki_view {
   const struct nki_term *terms; /* of the loops around the call, the outermost first */
   int rank;
   struct nki_dim dim[NKI_RANK_MAX];
+  const char *written; /* of a record: the expression that made it, "x[0:64].reshape((64, 2, 4))"; NULL: none did */
   /* In HBM, while a call is read: the part of `rows` has for each index of dimension 0 the row of the tensor that it
    * begins at, and the stride of dimension 0 is 0.  A recorded call has `rows` as an operand of its own. */
   struct nki_view *rows;
@@ -328,16 +330,35 @@ struct nki_round {
   bool is_independent; /* of the other rounds of this run: affine_range of beta 1 */
 };
 
+/* Of a record: a call as the kernel made it that is no item itself: of a function of nki.language, of nki.isa of beta 1 with its
+ * masks, or of an operator of tiles.  The items that point to it are what it consists of. */
+struct nki_written {
+  const char *name; /* "nl.load" */
+  const char *text; /* "x = nl.load(a[0:128, :])" */
+  const char *note; /* what else a reader should know of what became of it, such as what a mask leaves; NULL: nothing */
+  struct src_locs locs;
+  int round; /* as of an item */
+  int core;
+  int id;                          /* of its line */
+  int n;                           /* its items; several instances have items of their own */
+  bool is_taken;                   /* `takes` of another one is this */
+  const struct nki_written *takes; /* the call before it whose instruction writes what this one assigns, or NULL */
+  struct nki_written *next;        /* in a list of calls without items */
+};
+
 /* A call, a tensor that is made, or a loop: one of the three. */
 struct nki_item {
   struct nki_call *call;
   struct nki_tensor *tensor;
   struct nki_loop *loop;
+  struct nki_written *written; /* of a record: what it is a part of; NULL: the kernel made this call itself */
+  struct nki_written *before;  /* of a record: the calls just before it that have no items, the last one first */
   struct src_locs locs;
-  int round; /* in a record: the innermost round that it belongs to, or -1 */
-  int core;  /* that executes it */
-  int id;    /* of its line in the text */
-  /* in a program with loops: the ids of the lines of the record that it stands for, at most NKI_FROM_MAX */
+  int round;      /* in a record: the innermost round that it belongs to, or -1 */
+  int core;       /* that executes it */
+  int id;         /* of its line in the text */
+  int written_id; /* of a record: of its line, if it is not a part of something */
+  /* the ids of the lines of the stage before that it stands for, at most NKI_FROM_MAX */
   int n_from;
   int *from;
 };
@@ -374,7 +395,8 @@ int64_t nki_grid_size(const struct nki_grid *g);
 struct nki_instance {
   int64_t id[NKI_GRID_RANK_MAX];
   int core;
-  int first, n;  /* its items */
+  int first, n;              /* its items */
+  struct nki_written *after; /* its last calls, which have no items, the last one first */
   int same_as;   /* an instance before it with equal calls, which have to run only once: it has no items; -1: none */
   uint64_t hash; /* of the calls */
 };
@@ -400,8 +422,12 @@ struct nki_program {
     int n, cap;
   } tensors;
   struct nki_items items;
-  bool is_rerolled; /* reroll.h made it; false: a record */
-  int n_calls;      /* of a record: those among the items */
+  bool is_rerolled;            /* reroll.h made it; false: a record */
+  int n_calls;                 /* of a record: those among the items */
+  bool is_canonical;           /* canonical.h made it of a record: no item is a part of something */
+  struct nki_written *writing; /* of a record: the call that is being made, or NULL */
+  int next_written_id;         /* of a record that has ended: of its return */
+  struct nki_written *empty;   /* of a record: the last calls, which have no items, the last one first */
   struct {
     struct nki_round *v;
     int n, cap;
@@ -449,6 +475,13 @@ int nki_program_cores(const struct nki_program *p);
 bool nki_check_meetings(const struct nki_program *p, struct nki_error *err, const struct nki_call **at);
 /* Checks a call against the rules of the hardware (rules.c), chooses its engine if it is unknown, and adds it. */
 bool nki_call_add(struct nki_program *p, const struct nki_call *call, struct nki_error *err);
+/* A call as the kernel wrote it begins; what is added until it ends is what it consists of.  False, and nothing begins, inside of
+ * another one. */
+bool nki_written_begin(struct nki_program *p, const char *name, struct src_locs locs);
+/* It ends.  text: NULL if it did nothing that a reader should see. */
+void nki_written_end(struct nki_program *p, const char *text);
+/* Says something of the call that is being made, if one is; the first note stays. */
+void nki_written_note(struct nki_program *p, const char *text);
 /* A register, which register_alloc makes: an item.  kind NKI_RESULT: for a call that is added next. */
 struct nki_tensor *nki_register_new(struct nki_program *p, const char *name, enum nki_register_kind kind,
                                     enum dtype dtype, struct src_locs locs, struct nki_error *err);
@@ -484,11 +517,14 @@ struct nki_line {
   int line;
   enum nki_line_kind kind;
   int id; /* of the item; 0: the header; after all items: the return */
-  const struct nki_item *item;
+  const struct nki_item
+      *item; /* of a call that consists of several: the first one; of one without items: one near it */
+  const struct nki_written *written; /* the call that it shows as it was written, or NULL */
 };
 struct buf;
-/* Appends the program in the syntax of NKI.  instance: of a record, the one to show alone, with the tensors that all share;
- * -1: all.  Of a long record it shows only the first two rounds and the last round of each loop.  *lines, *n: in a. */
+/* Appends the program in the syntax of NKI; a record as the kernel wrote its calls and views.  instance: of a program without
+ * loops, the one to show alone, with the tensors that all share; -1: all.  Of a long record it shows only the first two rounds
+ * and the last round of each loop.  *lines, *n: in a. */
 enum status nki_print(const struct nki_program *p, int instance, struct buf *out, struct arena *a,
                       struct nki_line **lines, int *n);
 /* The view as an expression: "x[0:64, 3]", or "x.ap([[512, 128], [2, 256]], offset=1)"; in a. */

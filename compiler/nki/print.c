@@ -1,4 +1,4 @@
-/* print: a program in the syntax of NKI.
+/* print: a program in the syntax of NKI; a record as it was written.
  *
  *     def add(a: float32[256, 512], b: float32[256, 512]):
  *       out = nl.ndarray((256, 512), nl.float32, buffer=nl.shared_hbm)
@@ -146,12 +146,14 @@ static void put_number(struct buf *b, double v) {
     buf_printf(b, "%.9g", v);
 }
 
-static void put_value(struct buf *b, struct arena *a, const struct nki_param_def *def, const struct nki_value *v) {
+/* as_written: views are the expressions that made them. */
+static void put_value(struct buf *b, struct arena *a, const struct nki_param_def *def, const struct nki_value *v,
+                      bool as_written) {
   switch (v->kind) {
   case NKI_ABSENT:
     break;
   case NKI_VIEW:
-    buf_puts(b, nki_view_text(a, v->view));
+    buf_puts(b, as_written && v->view->written ? v->view->written : nki_view_text(a, v->view));
     break;
   case NKI_FLOAT:
     put_number(b, v->number);
@@ -193,16 +195,21 @@ static void put_value(struct buf *b, struct arena *a, const struct nki_param_def
   }
 }
 
-static void put_call(struct buf *b, struct arena *a, const struct nki_call *c) {
+/* The numbers of rows, which the view of the operand before has in its expression. */
+static bool is_in_view(const struct nki_call_def *def, int k) {
+  return !strcmp(def->param[k].name, "dst_index") || !strcmp(def->param[k].name, "src_index");
+}
+
+static void put_call(struct buf *b, struct arena *a, const struct nki_call *c, bool as_written) {
   const struct nki_call_def *def = nki_def(c);
   bool first = true;
   buf_printf(b, "nisa.%s(", def->name);
   for (int i = 0; i < nki_n_params(def); i++) {
     const struct nki_param_def *param = &def->param[i];
-    if (c->value[i].kind == NKI_ABSENT || param->kind == NKI_PARAM_ENGINE)
+    if (c->value[i].kind == NKI_ABSENT || param->kind == NKI_PARAM_ENGINE || (as_written && is_in_view(def, i)))
       continue;
     buf_printf(b, first ? "%s=" : ", %s=", param->name);
-    put_value(b, a, param, &c->value[i]);
+    put_value(b, a, param, &c->value[i], as_written);
     first = false;
   }
   if (c->engine != def->engines[0])
@@ -227,11 +234,11 @@ static void put_alu(struct buf *b, struct arena *a, const struct nki_call *c) {
   for (size_t i = 0; i < sizeof symbols / sizeof *symbols; i++)
     if (!strcmp(symbols[i].op, c->value[1].op->nisa))
       symbol = symbols[i].symbol;
-  put_value(b, a, &def->param[0], &c->value[0]);
+  put_value(b, a, &def->param[0], &c->value[0], false);
   buf_puts(b, " = ");
-  put_value(b, a, &def->param[2], &c->value[2]);
+  put_value(b, a, &def->param[2], &c->value[2], false);
   buf_printf(b, " %s ", symbol);
-  put_value(b, a, &def->param[3], &c->value[3]);
+  put_value(b, a, &def->param[3], &c->value[3], false);
 }
 
 /* False for a call that users write. */
@@ -245,7 +252,7 @@ static bool put_device(struct buf *b, struct arena *a, const struct nki_call *c)
     buf_puts(b, "for ");
     for (int k = 0; k < 3; k++) {
       buf_puts(b, k == 0 ? "" : k == 1 ? " in nl.dynamic_range(" : ", ");
-      put_value(b, a, &def->param[k], &c->value[k]);
+      put_value(b, a, &def->param[k], &c->value[k], false);
     }
     buf_printf(b, ", %" PRId64 "):", nki_first_int(&c->value[3], 1));
     return true;
@@ -255,7 +262,7 @@ static bool put_device(struct buf *b, struct arena *a, const struct nki_call *c)
   case NKI_DEVICE_DO:
   case NKI_DEVICE_IF:
     buf_puts(b, c->kind == NKI_DEVICE_DO ? "if not " : "if ");
-    put_value(b, a, &def->param[0], &c->value[0]);
+    put_value(b, a, &def->param[0], &c->value[0], false);
     buf_puts(b, c->kind == NKI_DEVICE_DO ? ": break" : ":");
     return true;
   case NKI_DEVICE_ELSE:
@@ -355,6 +362,7 @@ struct printer {
     int n, cap;
   } lines;
   int line;
+  bool as_written; /* it is a record */
 };
 
 /* The id of the last line of the items, 0 if there is none. */
@@ -366,17 +374,31 @@ static int last_id(const struct nki_items *x) {
 }
 
 static void begin_line(struct printer *p, enum nki_line_kind kind, const struct nki_item *item, int id, int depth) {
-  array_push(p->a, &p->lines, (struct nki_line){++p->line, kind, id, item});
+  array_push(p->a, &p->lines, (struct nki_line){++p->line, kind, id, item, NULL});
   for (int i = 0; i < depth; i++)
     buf_puts(p->out, "  ");
 }
 
 static void put_items(struct printer *p, const struct nki_items *items, int depth);
 
+static void put_written(struct printer *p, const struct nki_written *w, const struct nki_item *near, int depth) {
+  begin_line(p, NKI_LINE_ITEM, near, w->id, depth);
+  p->lines.v[p->lines.n - 1].written = w;
+  buf_printf(p->out, "%s\n", w->text);
+}
+
+/* Calls without items, of which the last one comes first. */
+static void put_empty(struct printer *p, const struct nki_written *w, const struct nki_item *near, int depth) {
+  if (!w)
+    return;
+  put_empty(p, w->next, near, depth);
+  put_written(p, w, near, depth);
+}
+
 static void put_item(struct printer *p, const struct nki_item *x, int depth) {
-  begin_line(p, NKI_LINE_ITEM, x, x->id, depth);
+  begin_line(p, NKI_LINE_ITEM, x, p->as_written ? x->written_id : x->id, depth);
   if (x->call && !put_device(p->out, &p->scratch, x->call))
-    put_call(p->out, &p->scratch, x->call);
+    put_call(p->out, &p->scratch, x->call, p->as_written);
   else if (x->tensor)
     put_tensor(p->out, x->tensor);
   else if (x->loop)
@@ -433,50 +455,94 @@ static bool is_of(const struct nki_program *p, const struct nki_instance *x, int
   return !x || (item >= x->first && item < x->first + x->n) || (t && t->space == MEM_SHARED_HBM);
 }
 
+/* What put_program knows while it goes over the items. */
+struct walk {
+  const struct nki_program *program;
+  const int *left_out; /* of each round, or NULL */
+  int said;            /* the round whose loop was the last that was said to be left out */
+};
+
+/* False if the rounds of a loop are left out to which `round` belongs; then a line says so once. */
+static bool is_shown(struct printer *p, struct walk *w, int round, int depth) {
+  const struct nki_program *program = w->program;
+  if (!w->left_out || round < 0 || w->left_out[round] < 0)
+    return true;
+  while (w->left_out[round] == 0 && program->rounds.v[round].outer >= 0 &&
+         w->left_out[program->rounds.v[round].outer] >= 0)
+    round = program->rounds.v[round].outer;
+  if (w->left_out[round] > 0 && w->said != round) {
+    p->line++;
+    for (int k = 0; k < depth; k++)
+      buf_puts(p->out, "  ");
+    buf_printf(p->out, "# … %d more rounds of this loop; nki-reroll shows what they have in common\n",
+               w->left_out[round]);
+    w->said = round;
+  }
+  return false;
+}
+
+/* The lines of an item.  before: the item before it that is shown, or NULL. */
+static void put_shown(struct printer *p, struct walk *w, const struct nki_item *x, const struct nki_item *before,
+                      int depth) {
+  int line;
+  if (p->as_written && x->before && is_shown(p, w, x->before->round, depth))
+    put_empty(p, x->before, x, depth);
+  if (!p->as_written || !x->written) {
+    int after = depth;
+    if (enters(x, &after, &line) && is_shown(p, w, x->round, line))
+      put_item(p, x, line);
+  } else if ((!before || before->written != x->written) && is_shown(p, w, x->written->round, depth)) {
+    put_written(p, x->written, x, depth);
+  }
+}
+
+/* The item begins a line with something that a core executes. */
+static bool does_something(const struct nki_program *p, int item) {
+  const struct nki_written *w = p->items.v[item].written;
+  bool does = p->items.v[item].call;
+  for (int i = item + 1; w && !does && i < p->items.n && p->items.v[i].written == w; i++)
+    does = p->items.v[i].call;
+  return does;
+}
+
 /* The items of a program, or of one instance; of a long record, rounds of loops are left out. */
 static void put_program(struct printer *p, const struct nki_program *program, int instance) {
-  const int *left_out = program->items.n > SHORT && program->rounds.n ? rounds_left_out(program, p->a) : NULL;
+  const bool is_long = program->items.n > SHORT && program->rounds.n;
+  struct walk w = {program, is_long ? rounds_left_out(program, p->a) : NULL, -1};
   const bool has_cores = nki_program_cores(program) > 1 && instance < 0;
   const struct nki_instance *only = instance >= 0 ? put_instance(p, program, instance) : NULL;
-  int said = -1, core = -1, depth = 1, line;
+  const struct nki_item *before = NULL;
+  int core = -1, depth = 1, line, next = 0;
   for (int i = 0; i < program->items.n; i++) {
     const struct nki_item *x = &program->items.v[i];
     if (!is_of(program, only, i))
       continue;
-    if (has_cores && x->core != core && x->call) {
+    if (has_cores && x->core != core && does_something(program, i)) {
       core = x->core;
       p->line++;
       buf_printf(p->out, "  # core %d\n", core);
     }
-    int round = left_out ? x->round : -1;
-    if (!enters(x, &depth, &line))
-      continue;
-    if (round < 0 || left_out[round] < 0) {
-      put_item(p, x, line);
-      continue;
-    }
-    while (left_out[round] == 0 && program->rounds.v[round].outer >= 0 && left_out[program->rounds.v[round].outer] >= 0)
-      round = program->rounds.v[round].outer;
-    if (left_out[round] > 0 && said != round) {
-      p->line++;
-      for (int k = 0; k < line; k++)
-        buf_puts(p->out, "  ");
-      buf_printf(p->out, "# … %d more rounds of this loop; nki-reroll shows what they have in common\n",
-                 left_out[round]);
-      said = round;
-    }
+    put_shown(p, &w, x, before, depth);
+    enters(x, &depth, &line);
+    before = x;
+    while (next < program->instances.n && program->instances.v[next].first + program->instances.v[next].n <= i + 1)
+      next++;
+    const struct nki_instance *ended = next ? &program->instances.v[next - 1] : NULL;
+    if (ended && ended->first + ended->n == i + 1 && ended->n)
+      put_empty(p, ended->after, x, depth);
   }
 }
 
 enum status nki_print(const struct nki_program *program, int instance, struct buf *out, struct arena *a,
                       struct nki_line **lines, int *n) {
-  struct printer p = {.out = out, .a = a};
+  const bool as_written = !program->is_canonical && !program->is_rerolled;
+  struct printer p = {.out = out, .a = a, .as_written = as_written};
   arena_init(&p.scratch);
   begin_line(&p, NKI_LINE_HEADER, NULL, 0, 0);
   put_header(out, program);
   put_program(&p, program, instance < program->instances.n ? instance : -1);
   if (program->n_outputs) {
-    begin_line(&p, NKI_LINE_RETURN, NULL, last_id(&program->items) + 1, 1);
+    begin_line(&p, NKI_LINE_RETURN, NULL, as_written ? program->next_written_id : last_id(&program->items) + 1, 1);
     buf_puts(out, "return ");
     for (int i = 0; i < program->n_outputs; i++)
       buf_printf(out, i ? ", %s" : "%s", program->outputs[i]->name);

@@ -16,6 +16,11 @@ void nki_item_add(struct nki_program *p, struct nki_item x) {
   x.round = p->rounds.n ? p->round : -1;
   x.id = p->items.n + 1;
   x.core = p->core;
+  x.written = p->writing;
+  x.before = p->empty;
+  p->empty = NULL;
+  if (x.written)
+    x.written->n++;
   x.locs = x.call ? x.call->locs : x.tensor->locs;
   array_push(p->arena, &p->items, x);
 }
@@ -221,6 +226,24 @@ static int written_by(const struct nki_call *c, const struct nki_tensor *from, c
   return found;
 }
 
+/* The last item has taken the place of these two. */
+static void take_over(struct nki_program *p, const struct nki_item *old) {
+  struct nki_item *x = &p->items.v[p->items.n - 1];
+  struct nki_written *w = old[1].written;
+  x->before = old[0].before;
+  if (!w || w == x->written)
+    return;
+  w->n -= 2;
+  if (x->written) {
+    x->written->takes = w;
+    w->is_taken = true;
+  }
+  if (!w->n) { /* its line is just before */
+    w->next = x->before;
+    x->before = w;
+  }
+}
+
 bool nki_call_redirect(struct nki_program *p, const struct nki_tensor *from, const struct nki_view *to,
                        int accumulate) {
   const int n = p->items.n;
@@ -242,6 +265,7 @@ bool nki_call_redirect(struct nki_program *p, const struct nki_tensor *from, con
   p->n_calls--;
   if (nki_call_add(p, &c, &err)) {
     p->tensors.n--;
+    take_over(p, kept);
     return true;
   }
   p->n_calls++;

@@ -127,18 +127,18 @@ static const struct nki_item *first_call(const struct nki_items *x) {
 }
 
 /* Adds a note about a loop, unless there is one of this kind about the same loop of the source. */
-static void add_note(struct roll *r, bool is_loop, const char *text, const struct nki_items *round, int depth) {
+static void add_note(struct roll *r, enum rule rule, const char *text, const struct nki_items *round, int depth) {
   const struct nki_item *c = first_call(round);
   const struct src_locs locs = c ? header_of(r, c->call->locs, depth) : (struct src_locs){0};
   if (!locs.n)
     return;
   const struct src_range *at = &locs.v[0]->range;
-  const uint32_t hash = (uint32_t)hash_mix(hash_mix((uint64_t)at->line, (uint64_t)at->col), is_loop);
+  const uint32_t hash = (uint32_t)hash_mix(hash_mix((uint64_t)at->line, (uint64_t)at->col), (uint64_t)rule);
   for (struct index_probe k = index_probe(&r->notes_of, hash); index_next(&k);)
-    if (r->notes->v[k.entry].is_loop == is_loop && src_loc_equal(r->notes->v[k.entry].locs.v[0], locs.v[0]))
+    if (r->notes->v[k.entry].rule == rule && src_loc_equal(r->notes->v[k.entry].locs.v[0], locs.v[0]))
       return;
   index_add(&r->notes_of, hash, r->notes->n);
-  array_push(r->arena, r->notes, (struct nki_note){is_loop, text, locs, c->id});
+  array_push(r->arena, r->notes, (struct nki_note){rule, rule == RULE_ROLL_ROUNDS ? "for" : "", text, locs, c->id});
 }
 
 /* ---- loops ------------------------------------------------------------------------------------------------------- */
@@ -166,7 +166,7 @@ static void end_run(struct roll *r, struct run *x, const struct roll_rounds *all
   } else {
     struct nki_loop *loop = arena_new(r->arena, struct nki_loop);
     const struct nki_item *c = first_call(&x->first);
-    add_note(r, true,
+    add_note(r, RULE_ROLL_ROUNDS,
              arena_printf(r->arena,
                           x->n == all->bodies.n ? "its %d rounds are a loop" : "%d of its %d rounds are a loop", x->n,
                           all->bodies.n),
@@ -199,7 +199,7 @@ static void add_round(struct roll *r, struct run *x, struct nki_items round, con
     }
     roll_forget(r, &round);
     if (!r->keep_rounds)
-      add_note(r, false, r->why, &round, all->depth);
+      add_note(r, RULE_KEEP_ROUNDS, r->why, &round, all->depth);
     if (x->n != 2) {
       end_run(r, x, all, out);
     } else { /* perhaps another run begins with the second */

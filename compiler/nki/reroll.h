@@ -24,21 +24,10 @@
 #ifndef NKI_REROLL_H
 #define NKI_REROLL_H
 
-#include "nki/nki.h"
+#include "nki/note.h"
 
-/* What became of a loop of Python. */
-struct nki_note {
-  bool is_loop;         /* false: its rounds stay as they are, or some of them */
-  const char *text;     /* "16 rounds are one loop of 3 lines", or why not */
-  struct src_locs locs; /* the loop's header */
-  int id;               /* the loop's line in the record, or of the first call in it */
-};
-struct nki_notes {
-  struct nki_note *v;
-  int n, cap;
-};
-
-/* Makes a program with loops of a record, in the record's arena.  keep_rounds: only tensors change, and every round stays as
+/* Makes a program with loops of a record, or of the canonical program of one, in its arena.  Notes say what became of loops of
+ * Python.  keep_rounds: only tensors change, and every round stays as
  * it is.  ST_INPUT with a diagnostic if a use of PSUM has no form in NISA. */
 MUST_USE enum status nki_reroll(const struct nki_program *record, bool keep_rounds, struct diags *ds,
                                 struct nki_program **out, struct nki_notes *notes);

@@ -91,9 +91,10 @@ static struct PyModuleDef definition = {.m_base = PyModuleDef_HEAD_INIT,
 PyMODINIT_FUNC PyInit__nkx(void) {
   PyObject *m = PyModule_Create(&definition);
   if (m && PyModule_AddFunctions(m, live_methods) == 0 && PyModule_AddFunctions(m, nki_methods) == 0 &&
-      PyModule_AddFunctions(m, nki_register_methods) == 0 && module_ready() && dtype_init() && refuse_init(m) &&
-      tensor_init(m) && traced_array_init(m) && loop_index_init(m) && dispatch_init() && knobs_init(m) &&
-      kernels_init(m) && output_init(m) && nki_tensor_init(m) && counting_init())
+      PyModule_AddFunctions(m, nki_written_methods) == 0 && PyModule_AddFunctions(m, nki_register_methods) == 0 &&
+      module_ready() && dtype_init() && refuse_init(m) && tensor_init(m) && traced_array_init(m) &&
+      loop_index_init(m) && dispatch_init() && knobs_init(m) && kernels_init(m) && output_init(m) &&
+      nki_tensor_init(m) && counting_init())
     return m;
   Py_XDECREF(m);
   return NULL;

@@ -378,7 +378,8 @@ def test_the_stages_checks_and_runs_of_an_nki_kernel_are_given_as_for_others(ce)
     result = compile(ce, NKI, f"{NKI_INPUTS} --check --simulate", backend={"produceOptPipeline": {}})
     passes = result["optPipelineOutput"]["results"]["scaled"]
     assert passes[-1]["name"] == "engine-programs"
-    assert "nisa.dma_copy(dst=t, src=a)" in texts(next(p for p in passes if p["name"] == "nki-trace")["after"])
+    assert "t = nl.load(a)" in texts(next(p for p in passes if p["name"] == "nki-trace")["after"])
+    assert "nisa.dma_copy(dst=t, src=a)" in texts(next(p for p in passes if p["name"] == "nki-canonicalize")["after"])
     out = texts(result["stdout"])
     assert "engine-programs: pass" in out and "on the simulated trn2" in out
 

@@ -35,14 +35,14 @@ def test_an_instance_is_chosen_in_the_trace(page):
     expect(chooser).to_be_hidden()
     open_stage(page, "nki-trace")
     assert chooser.locator("option").all_text_contents() == ["all instances", "(0) on core 0", "(1) on core 1"]
-    expect(text).to_contain_text("src=a[0:128, :]")
+    expect(text).to_contain_text("nl.load(a[0:128])")
     chooser.select_option("(1) on core 1")
     expect(text).to_contain_text("# instance (1) on core 1")
-    expect(text).to_contain_text("src=a[128:256, :]")
-    expect(text).not_to_contain_text("src=a[0:128, :]")
+    expect(text).to_contain_text("nl.load(a[128:256])")
+    expect(text).not_to_contain_text("nl.load(a[0:128])")
     expect(chooser).to_have_value("1")
     chooser.select_option("all instances")
-    expect(text).to_contain_text("src=a[0:128, :]")
+    expect(text).to_contain_text("nl.load(a[0:128])")
 
 
 def test_each_core_has_its_engines_and_memories(page):

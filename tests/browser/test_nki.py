@@ -102,7 +102,7 @@ def test_shapes_come_from_the_form_if_the_source_has_none(page):
     form.get_by_role("button", name="Use these").click()
     compiled(page)
     expect(page.locator("#signature")).to_contain_text("a f32[128×64], bias f32[1×64]")
-    expect(page.locator("#stages .stage")).to_have_count(6)
+    expect(page.locator("#stages .stage")).to_have_count(7)
 
 
 def test_a_run_shows_the_engines_and_equals_the_calls(page):
@@ -182,7 +182,7 @@ def test_the_examples_of_nki_have_a_group_of_their_own(page):
     page.locator("#example").select_option(label=titles[-1])
     expect(page.locator("#signature")).to_contain_text("flash_attention(q_t bf16[64×256]")
     compiled(page)
-    open_stage(page, "nki-trace")
+    open_stage(page, "nki-canonicalize")
     assert any("nisa.nc_transpose" in line for line in ir_lines(page))
 
 

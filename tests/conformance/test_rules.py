@@ -31,7 +31,7 @@ func.func @f(%x: memref<1x64x32xf32, 1 : i32>, %y: memref<64x1x32xf32, 1 : i32>)
   return
 }"""),
 }
-# an NKI kernel with a loop, and with one whose rounds differ
+# an NKI kernel with a chain of views, with a loop, and with one whose rounds differ
 LOOPS = HEAD + """
 @nki.jit
 def loops(x: nl.tensor[128, 64]):
@@ -41,7 +41,20 @@ def loops(x: nl.tensor[128, 64]):
         nisa.tensor_scalar(t, t, nl.add, 1.0)
     for i in range(4):
         nisa.tensor_scalar(t, t, nl.multiply, float(i))
+    nisa.tensor_copy(dst=t.reshape((128, 8, 8)).permute((0, 2, 1)), src=t.reshape((128, 8, 8)))
     nl.store(out, t)
+    return out
+"""
+# a kernel of beta 1 with a mask
+MASK = """import neuronxcc.nki as nki
+import neuronxcc.nki.language as nl
+from neuronxcc.nki.typing import tensor
+
+@nki.jit
+def mask(x: tensor[128, 64]):
+    out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
+    i = nl.arange(128)[:, None]
+    nl.store(out, nl.load(x), mask=(i < 100))
     return out
 """
 
@@ -66,7 +79,7 @@ def remarks(tmp_path_factory):
             found += remarks_of_opt(folder, [a for a in run.split() if a != "--remarks"], text)
     for option, text in OWN.values():
         found += remarks_of_opt(folder, [option], text)
-    for source in [*(example.read_text() for example in EXAMPLES[:2]), LOOPS]:
+    for source in [*(example.read_text() for example in EXAMPLES[:2]), LOOPS, MASK]:
         found += [r for _, r in knob_offers.remarks_of(compiler.compile(source))]
     return found
 

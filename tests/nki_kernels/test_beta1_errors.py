@@ -25,7 +25,7 @@ CASES = [
     ("nisa.tensor_tensr(x, x, nl.add)", "nki-unknown-api", "neuronxcc.nki.isa has no tensor_tensr"),
     ("nl.sofmax(x)", "nki-unknown-api", "neuronxcc.nki.language has no sofmax"),
     ("nl.loop_reduce(x, nl.add, [0])", "nki-call", "the result of nl.loop_reduce is not assigned to a tile"),
-    ("nisa.builtin_custom_op(x)", "nki-unsupported", "builtin_custom_op is not compiled here yet"),
+    ("nisa.builtin_custom_op(x)", "nki-unsupported", "builtin_custom_op is not compiled here"),
     # accesses
     ("y = nl.load(«a[128 + ip, jf]»)", "nki-bounds", "the indices 128 to 255 are not inside of dimension 0 of a, which has 200"),
     ("y = nl.copy(x[ip, jf + 1])", "nki-bounds", "the indices 1 to 512 are not inside of dimension 1 of x"),
@@ -131,3 +131,43 @@ def test_a_tensor_of_a_loop_or_branch_is_not_used_after_it(lines, severity):
     place = found[0]["range"]
     assert (place["line"], place["col"]) == (LINE + row, 5 + text.index("«"))
     assert place["end_col"] == place["col"] + text.index("»") - text.index("«") - 1
+
+
+SEVERAL = """import neuronxcc.nki as nki
+import neuronxcc.nki.isa as nisa
+import neuronxcc.nki.language as nl
+from neuronxcc.nki.typing import tensor
+
+@nki.jit
+def f(a: tensor[128, 512]):
+    out = nl.ndarray(a.shape, dtype=a.dtype, buffer=nl.shared_hbm)
+    ip, jf = nl.arange(128)[:, None], nl.arange(512)[None, :]
+    x = nl.load(a)
+    lost = nl.load(a[ip, jf + 1])
+    y = nl.lood(a[ip, jf])
+    z = nl.add(x, a)
+    later = nl.exp(z) + y
+    later[0:64, 0:4] = x[0:64, 0:4]
+    w = nisa.nc_matmul(x, x)
+    if x > 0:
+        q = nl.load(a[ip, jf], mask=(ip != 3))
+    x[ip % 4, jf] = 3.0
+    x += nl.sum(later, axis=1)
+    nisa.nc_matmul(x)
+    nisa.tensor_tensor(x, x, nl.add, engin=nisa.vector_engine)
+    nl.store(out, value=x @ x)
+    for i in range(y.shape[0]):
+        nl.store(a[i], never)
+    return out
+"""
+
+
+def test_a_kernel_shows_all_its_mistakes_and_nothing_that_follows_from_them():
+    """After a refusal the kernel runs on; what is computed from the refused result is not refused again."""
+    result = compiler.compile(SEVERAL)
+    errors = [(d["range"]["line"], d["code"]) for d in result["diagnostics"] if d["severity"] == "error"]
+    assert result["status"] == "error" and errors == [
+        (11, "nki-bounds"), (12, "nki-unknown-api"), (13, "nki-memory"), (16, "nki-size-limit"), (17, "nki-tensor-truth"), (18, "nki-mask"),
+        (19, "nki-mask"), (21, "nki-call"), (22, "nki-call"), (23, "nki-tensor-operator")]
+    hints = [d["hint"] for d in result["diagnostics"] if d["code"] == "nki-call"]
+    assert hints[0].startswith("nisa.nc_matmul(stationary, moving") and hints[1].startswith("did you mean engine? nisa.tensor_tensor(")

@@ -62,7 +62,7 @@ def test_every_stage_of_a_launch_computes_what_its_instances_compute(source, nam
     result = compiler.compile(launched(source, name, 2, shapes), check=True)
     assert result["status"] == "ok", result["diagnostics"]
     [kernel] = result["kernels"]
-    assert [s["check"]["status"] for s in kernel["stages"]] == ["skipped", "skipped", "skipped", "pass", "pass", "pass"]
+    assert [s["check"]["status"] for s in kernel["stages"]] == ["skipped"] * 4 + ["pass"] * 3
 
 
 def test_each_instance_has_its_number_and_all_write_one_result(rng):
@@ -81,12 +81,12 @@ def test_the_result_says_where_the_calls_of_each_instance_are():
     lines = trace["text"].splitlines()
     assert (trace["grid"]["shape"], trace["grid"]["cores"]) == ([2], 2)
     first, second = trace["grid"]["instances"]
-    assert first["id"] == [0] and second["id"] == [1] and second["lines"][0] == first["lines"][1] + 1
-    assert "a[0:64, :]" in "\n".join(lines[first["lines"][0] - 1:first["lines"][1]])
+    assert first["id"] == [0] and second["id"] == [1] and lines[first["lines"][1]].strip() == "# core 1" and second["lines"][0] == first["lines"][1] + 2
+    assert "a[0:64]" in "\n".join(lines[first["lines"][0] - 1:first["lines"][1]])
     part = lines[second["lines"][0] - 1:second["lines"][1]]
-    assert any("a[64:128, :]" in line for line in part) and not any("a[0:64, :]" in line for line in part)
+    assert any("a[64:128]" in line for line in part) and not any("a[0:64]" in line for line in part)
     assert lines[second["lines"][1]].strip() == "return out"
-    assert [s["name"] for s in kernel["stages"] if "grid" in s] == ["nki-trace"]
+    assert [s["name"] for s in kernel["stages"] if "grid" in s] == ["nki-trace", "nki-canonicalize"]
     assert "grid" not in compiler.stage(compiler.compile(launched(ADD, "add", 1, [(128, 64)] * 2))["kernels"][0], "nki-trace")
 
 
@@ -97,7 +97,7 @@ def test_one_instance_is_shown_alone():
     [kernel] = compiler.compile(source, "--instance", "1")["kernels"]
     trace = compiler.stage(kernel, "nki-trace")
     lines = trace["text"].splitlines()
-    assert lines[1].strip() == "# instance (1) on core 1" and "a[64:128, :]" in trace["text"] and "a[0:64, :]" not in trace["text"]
+    assert lines[1].strip() == "# instance (1) on core 1" and "a[64:128]" in trace["text"] and "a[0:64]" not in trace["text"]
     assert "buffer=nl.shared_hbm" in trace["text"] and lines[-1].strip() == "return out"
     first, second = trace["grid"]["instances"]
     assert trace["grid"]["shown"] == 1 and "lines" not in first and second["lines"][1] == len(lines) - 1
@@ -108,14 +108,14 @@ def test_one_instance_is_shown_alone():
 def test_an_instance_that_equals_another_is_named_so():
     [kernel] = compiler.compile(launched(SAME, "same", 2, [(8, 8)]), "--instance", "1")["kernels"]
     text = compiler.stage(kernel, "nki-trace")["text"]
-    assert "# instance (1) makes the calls of instance (0), which has made them" in text and text.count("dma_copy") == 2
+    assert "# instance (1) makes the calls of instance (0), which has made them" in text and text.count("nl.store") == 1
 
 
 def test_an_instance_that_there_is_not_is_a_warning():
     result = compiler.compile(launched(ADD, "add", 2, [(128, 64)] * 2), "--instance", "2")
     [d] = result["diagnostics"]
     assert (d["severity"], d["code"]) == ("warning", "nki-grid") and "the launch has 2" in d["message"]
-    assert "a[0:64, :]" in compiler.stage(result["kernels"][0], "nki-trace")["text"]
+    assert "a[0:64]" in compiler.stage(result["kernels"][0], "nki-trace")["text"]
     done = warm.run("compile", "-", "--instance", "x", input=ADD.encode())
     assert done.returncode == 2 and "--instance x: expected a number from 0 to 4095" in done.stderr.decode()
 
@@ -123,7 +123,7 @@ def test_an_instance_that_there_is_not_is_a_warning():
 def test_instances_with_equal_calls_run_once():
     [kernel] = compiler.compile(launched(SAME, "same", 2, [(8, 8)]))["kernels"]
     trace = compiler.stage(kernel, "nki-trace")
-    assert trace["grid"]["instances"][1] == {"id": [1], "core": 1, "same_as": 0} and trace["text"].count("dma_copy") == 2
+    assert trace["grid"]["instances"][1] == {"id": [1], "core": 1, "same_as": 0} and trace["text"].count("nl.store") == 1
 
 
 ONE_AFTER_ANOTHER = ("--target", "trn1")  # whose cores run no kernel together
@@ -277,7 +277,7 @@ def test_beta_1_has_grids_of_several_axes(grid, cores):
     trace = compiler.stage(result["kernels"][0], "nki-trace")
     assert (trace["grid"]["shape"], trace["grid"]["cores"]) == ([2, 4], cores)
     assert [x["id"] for x in trace["grid"]["instances"]] == [[i, j] for i in range(2) for j in range(4)]
-    assert {s["check"]["status"] for s in result["kernels"][0]["stages"][3:]} == {"pass"}
+    assert {s["check"]["status"] for s in result["kernels"][0]["stages"][-3:]} == {"pass"}
 
 
 def test_a_numpy_kernel_calls_a_kernel_of_beta_1_with_a_grid():

@@ -71,6 +71,8 @@ def resolved(name, modules=({"nl": nl, "nisa": nisa, "tensor": _nkx.NkiTensor}))
 def test_every_listed_name_is_a_name_of_the_package(calls):
     from nkx.nki_names import Unavailable
     for name, c in calls.items():
+        if c["kind"] == "refused":
+            continue
         if name.startswith("nl.tile_size.sbuf_fmax"):  # known while a kernel is compiled
             continue
         assert c["generations"] and set(c["generations"]) <= {"nki", "neuronxcc.nki"}
@@ -110,13 +112,48 @@ def test_the_functions_of_nki_language_are_listed_with_their_parameters(calls):
         assert [p.split("=")[0] for p in functions[f"nl.{name}"]["parameters"]] == list(parameters), name
 
 
+USES = {
+    "nl.tfloat32": ["nl.zeros((128, 4), nl.tfloat32)", "nl.zeros((128, 4), nl.tfloat32)"], "tensor.indirect": ["t.indirect(t, 4)", None],
+    "nl.all_reduce": [None, "nl.all_reduce(t, np.add, (0,))"], "nisa.tensor_copy_dynamic_src": [None, "nisa.tensor_copy_dynamic_src(t)"],
+    "nisa.tensor_copy_dynamic_dst": [None, "nisa.tensor_copy_dynamic_dst(dst=t, src=t)"],
+    "nisa.builtin_custom_op": [None, "nisa.builtin_custom_op('f', [t], [t])"], "nki.collectives": ["nki.collectives.all_reduce([a], [a])", None],
+    "instruction.depends_on": ["nisa.tensor_copy(dst=t, src=t).depends_on()", None], "kernel.with_schedule": [None, None],
+    "nki.compiler": ["nki.compiler.sbuf.alloc(1)", None]}
+
+
+def test_what_is_not_compiled_is_listed_and_refused_with_the_same_words(calls):
+    listed = of_kind(calls, "refused")
+    assert set(listed) == set(USES)
+    for name, c in listed.items():
+        for generation, package, use in zip(("nki", "neuronxcc.nki"), ("nki", "neuronxcc.nki"), USES[name]):
+            assert name == "kernel.with_schedule" or (use is None) == (generation not in c["generations"]), name
+            if use is None:
+                continue
+            source = (f"import numpy as np\nimport {package} as nki\nimport {package}.language as nl\nimport {package}.isa as nisa\n"
+                      f"from {package}.typing import tensor\n\n@nki.jit\ndef k(a: tensor[128, 16]):\n"
+                      "    out = nl.ndarray((128, 16), dtype=nl.float32, buffer=nl.shared_hbm)\n    t = nl.load(a)\n"
+                      f"    {use}\n    nl.store(out, t)\n    return out\n")
+            errors = [d for d in compiler.compile(source, "--input", "a=128x16:f32")["diagnostics"] if d["severity"] == "error"]
+            assert [d["code"] for d in errors] == ["nki-unsupported"], (name, errors)
+            assert c["what"] in errors[0]["message"] and errors[0]["hint"] == c["instead"]
+            assert errors[0]["range"]["line"] == 11, name
+
+
+def test_a_schedule_is_refused_where_it_is_given(calls):
+    source = ("import nki\nimport nki.language as nl\nimport numpy as np\n\n@nki.jit\ndef k(a):\n"
+              "    out = nl.ndarray((128, 16), dtype=nl.float32, buffer=nl.shared_hbm)\n    nl.store(out, nl.load(a))\n    return out\n\n\n"
+              "k.with_schedule([('b', 'a')])(np.zeros((128, 16), np.float32))\n")
+    [d] = [d for d in compiler.compile(source)["diagnostics"] if d["code"] != "no-shapes"]
+    assert (d["code"], d["hint"], d["range"]["line"]) == ("nki-unsupported", calls["kernel.with_schedule"]["instead"], 12)
+
+
 def test_the_methods_and_members_of_tensors_are_listed_and_exercised(calls):
     """A method of trace/nki/tensor.c without a line in compiler/nki/language.def fails here."""
     own = {name for name in vars(_nkx.NkiTensor) if not name.startswith("_")}
     listed = {name.split(".")[1]: c["kind"] for name, c in calls.items() if name.startswith("tensor.")}
     assert set(listed) == own
     methods = [name for name, kind in listed.items() if kind == "method"]
-    assert all(callable(getattr(_nkx.NkiTensor, name)) == (name in methods) for name in own)
+    assert all(callable(getattr(_nkx.NkiTensor, name)) == (listed[name] in ("method", "refused")) for name in own)
     missing = [name for name in methods if not re.search(rf"\.{name}\(", TESTS)]
     assert not missing, "no test of tests/nki_kernels uses these"
 

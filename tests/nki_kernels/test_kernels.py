@@ -8,7 +8,7 @@ from support import compiler
 from support.nki_kernels import HEAD, KERNELS, TARGETS
 from support.runs import simulated
 
-STAGES = ["nki-ast", "nki-trace", "nki-reroll", "nki-to-nisa", "allocate-memory", "engine-programs"]
+STAGES = ["nki-ast", "nki-trace", "nki-canonicalize", "nki-reroll", "nki-to-nisa", "allocate-memory", "engine-programs"]
 
 
 def close(got, want, error):
@@ -25,7 +25,7 @@ def test_every_stage_computes_what_the_calls_compute(name, target):
     assert result["status"] == "ok", result["diagnostics"]
     [kernel] = result["kernels"]
     assert kernel["pipeline"] == "nki" and [s["name"] for s in kernel["stages"]] == STAGES
-    assert [s["check"]["status"] for s in kernel["stages"]] == ["skipped"] * 3 + ["pass"] * 3, [s["check"] for s in kernel["stages"]]
+    assert [s["check"]["status"] for s in kernel["stages"]] == ["skipped"] * 4 + ["pass"] * 3, [s["check"] for s in kernel["stages"]]
 
 
 @pytest.mark.parametrize("name", KERNELS)
@@ -63,14 +63,14 @@ def test_lines_of_every_stage_lead_to_the_calls():
     products = [i for i, line in enumerate(lines) if "nisa.nc_matmul" in line]
     assert len(products) == 8
     for stage in kernel["stages"][1:]:  # nki-ast has the product once, in its loop
-        what = "nc_matmul" if stage["name"] in ("nki-trace", "nki-reroll") else "nisa.matmul"
+        what = "nc_matmul" if stage["name"].startswith("nki-") and stage["name"] != "nki-to-nisa" else "nisa.matmul"
         found = [stage["lines"][i] for i, line in enumerate(stage["text"].splitlines()) if what in line]
         assert found and all(place["line"] == at for line in found for place in line["src"])
 
 
 def test_tensors_are_called_as_in_the_source_and_a_loop_numbers_them():
     [kernel] = compiler.compile(HEAD + KERNELS["add"][0])["kernels"]
-    names = [line.split(" = ")[0].strip() for line in compiler.stage(kernel, "nki-trace")["text"].splitlines() if "nl.ndarray" in line]
+    names = [line.split(" = ")[0].strip() for line in compiler.stage(kernel, "nki-canonicalize")["text"].splitlines() if "nl.ndarray" in line]
     assert names == ["out", "x", "y", "x_1", "y_1"]
 
 

@@ -399,7 +399,7 @@ def test_every_stage_computes_what_the_record_means(name):
     result = compiler.compile(source_of(body, inputs, out), check=True)
     assert result["status"] == "ok", result["diagnostics"]
     [kernel] = result["kernels"]
-    assert [s["check"]["status"] for s in kernel["stages"]] == ["skipped"] * 3 + ["pass"] * 3, [s["check"] for s in kernel["stages"]]
+    assert [s["check"]["status"] for s in kernel["stages"]] == ["skipped"] * 4 + ["pass"] * 3, [s["check"] for s in kernel["stages"]]
 
 
 # ---- random programs -------------------------------------------------------------------------------------------------
@@ -481,7 +481,7 @@ def test_random_programs_of_registers_compute_what_python_computes(seed):
 # ---- the record ------------------------------------------------------------------------------------------------------
 
 
-def text_of(body, inputs, out="(128, 8), nl.float32", stage="nki-trace"):
+def text_of(body, inputs, out="(128, 8), nl.float32", stage="nki-canonicalize"):
     result = compiler.compile(source_of(body, inputs, out), "--stop-after", stage)
     assert result["status"] == "ok", result["diagnostics"]
     [kernel] = result["kernels"]

@@ -192,7 +192,7 @@ def test_the_option_unroll_keeps_every_round():
 def test_lines_of_a_loop_come_from_all_rounds_and_lead_to_their_places():
     source = copies("32 * i", 8)
     [kernel] = compiler.compile(source)["kernels"]
-    trace, roll = compiler.stage(kernel, "nki-trace"), compiler.stage(kernel, "nki-reroll")
+    trace, roll = compiler.stage(kernel, "nki-canonicalize"), compiler.stage(kernel, "nki-reroll")
     at = next(k for k, line in enumerate(roll["text"].splitlines()) if "dst=t, src=x[" in line)
     text_of = {line["op"]: text for line, text in zip(trace["lines"], trace["text"].splitlines())}
     from_lines = [text_of[op] for op in roll["from"][str(roll["lines"][at]["op"])]]

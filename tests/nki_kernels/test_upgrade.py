@@ -192,6 +192,11 @@ def test_line_ends_in_an_indentation_go_away_and_those_in_comments_stay():
 """
 
 
+def test_a_line_of_nothing_but_a_backslash_takes_no_indentation_away():
+    body, _ = rewritten("\\\n    x = nl.load(a); y = nisa.activation(op=nl.exp, data=x)\n    nl.store(out, y)\n    return out\n")
+    assert body.splitlines()[0] == "    x = nl.load(a)" and body.splitlines()[-1] == "    return out"
+
+
 def test_a_mark_stands_alone_above_a_statement_that_shared_a_line():
     body, _ = rewritten("    x = nl.load(a); y = strange(x); nl.store(out, x)\n    return out\n")
     assert body.splitlines()[1].startswith(f"    {MARK}") and body.splitlines()[2:4] == ["    y = strange(x)", "    nl.store(out, x)"]

@@ -164,7 +164,7 @@ def chain(a):
 """
     result = compiled(source, "--input", "a=128x64:f32", "--unroll")
     for stage in result["kernels"][0]["stages"]:
-        if stage["name"] in ("nki-trace", "nki-to-nisa"):
+        if stage["name"] in ("nki-trace", "nki-canonicalize", "nki-to-nisa"):
             found = [result["sources"][e["src"]].get("rounds") for t, e in zip(stage["text"].split("\n"), stage["lines"]) if "nisa.activation(" in t]
             assert found == [[[[0]]], [[[1]]], [[[2]]]], stage["name"]
 

@@ -1,6 +1,7 @@
 /* call: the functions of nki.isa, and what a refused call becomes. */
 #include <string.h>
 
+#include "nki/refused.h"
 #include "trace/counting.h"
 #include "trace/nki/ast.h"
 #include "trace/nki/nki.h"
@@ -77,6 +78,17 @@ bool nki_report(void) {
   return true;
 }
 
+/* What a call returns; a new reference. */
+static PyObject *instruction(void) {
+  static PyObject *known;
+  if (!known) {
+    PyObject *m = PyImport_ImportModule("nkx.nki_names");
+    known = m ? PyObject_GetAttrString(m, "INSTRUCTION") : NULL;
+    Py_XDECREF(m);
+  }
+  return Py_XNewRef(known);
+}
+
 /* Makes the call whose number is `kind`. */
 static PyObject *isa_call(PyObject *kind, PyObject *args, PyObject *kw) {
   struct nki_recorder *r = nki_enter();
@@ -94,7 +106,7 @@ static PyObject *isa_call(PyObject *kind, PyObject *args, PyObject *kw) {
       r->wrong = blamed(nki_def(&c), err.text);
     }
   }
-  return ok || nki_report() ? Py_NewRef(Py_None) : NULL;
+  return ok || nki_report() ? instruction() : NULL;
 }
 
 /* (name, kind, memories, whether it may be left out) */
@@ -160,6 +172,34 @@ static PyObject *isa_functions(PyObject *self, PyObject *unused) {
   return d;
 }
 
+/* nki_report(exception): whether it is a refusal that has become a diagnostic.  In a running Python program it stays an exception,
+ * with all of its traceback. */
+static PyObject *report_exception(PyObject *self, PyObject *exception) {
+  (void)self;
+  if (!nki_now || !nki_is_shown(nki_now))
+    Py_RETURN_FALSE;
+  PyErr_SetObject((PyObject *)Py_TYPE(exception), exception);
+  const bool is = nki_report();
+  PyErr_Clear();
+  return PyBool_FromLong(is);
+}
+
+/* nki_refused(): [(name, whether newer NKI has it, whether beta 1 does, why, what to do), …] */
+static PyObject *refused_names(PyObject *self, PyObject *unused) {
+  PyObject *list = PyList_New(nki_n_refused);
+  (void)self, (void)unused;
+  for (int i = 0; list && i < nki_n_refused; i++) {
+    const struct nki_refused *x = &nki_refused[i];
+    PyObject *o = Py_BuildValue("(sOOss)", x->name, x->newer ? Py_True : Py_False, x->beta1 ? Py_True : Py_False,
+                                x->why, x->instead);
+    if (!o)
+      Py_CLEAR(list);
+    else
+      PyList_SET_ITEM(list, i, o);
+  }
+  return list;
+}
+
 /* nki_operators(): {name: whether it takes two values}. */
 static PyObject *operators(PyObject *self, PyObject *unused) {
   PyObject *d = PyDict_New();
@@ -216,6 +256,8 @@ static PyObject *program_now_running(PyObject *self, PyObject *unused) {
 PyMethodDef nki_methods[] = {
     {"nki_isa", isa_functions, METH_NOARGS, "The calls of nki.isa by name."},
     {"nki_signatures", signatures, METH_NOARGS, "The parameters and engines of the calls of nki.isa by name."},
+    {"nki_report", report_exception, METH_O, "nki_report(exception): whether it has become a diagnostic."},
+    {"nki_refused", refused_names, METH_NOARGS, "The names of NKI that are not compiled, with why."},
     {"nki_operators", operators, METH_NOARGS, "The operators and functions by name."},
     {"nki_ndarray", nki_make_tensor, METH_VARARGS, "nki_ndarray(shape, dtype, buffer, name, address=None)"},
     {"nki_constant", nki_make_constant, METH_O, "nki_constant(array): a tensor in HBM that has its elements."},

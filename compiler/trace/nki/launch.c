@@ -1,6 +1,7 @@
 /* launch: runs a kernel once for each instance of its grid, and takes what it returns. */
 #include <string.h>
 
+#include "nki/canonical.h"
 #include "trace/counting.h"
 #include "trace/nki/launch.h"
 #include "trace/refuse.h"
@@ -17,6 +18,9 @@ void nki_record_begin(struct nki_recorder *r, struct nki_program *p, struct rang
 }
 
 void nki_record_end(struct nki_recorder *r) {
+  if (r->program->writing) /* the kernel ended in it */
+    nki_written_end(r->program, NULL);
+  nki_number_lines(r->program);
   nki_now = NULL;
   Py_CLEAR(r->base);
 }
@@ -178,6 +182,22 @@ static bool end_regions(struct nki_recorder *r) {
   return is_known;
 }
 
+/* The pending exception is nkx.nki_unknown.AfterRefusal, and there is a refusal; then it is cleared. */
+static bool ends_after_refusal(const struct nki_recorder *r) {
+  PyObject *type, *exc, *tb;
+  PyErr_Fetch(&type, &exc, &tb);
+  PyObject *module = PyImport_ImportModule("nkx.nki_unknown");
+  PyObject *after = module ? PyObject_GetAttrString(module, "AfterRefusal") : NULL;
+  const bool is = r->n_refused && after && type && PyErr_GivenExceptionMatches(type, after);
+  PyErr_Clear();
+  Py_XDECREF(module);
+  Py_XDECREF(after);
+  PyErr_Restore(type, exc, tb);
+  if (is)
+    PyErr_Clear();
+  return is;
+}
+
 bool nki_record_instances(struct nki_recorder *r, nki_runner *run, void *user, enum nki_returned *returned) {
   const int64_t n = nki_grid_size(&r->program->grid);
   bool ok = true;
@@ -185,6 +205,8 @@ bool nki_record_instances(struct nki_recorder *r, nki_runner *run, void *user, e
     nki_instance_begin(r->program);
     r->serial = ++serials; /* tensors of another instance are refused */
     PyObject *result = run(user, r);
+    if (!result && ends_after_refusal(r))
+      result = Py_NewRef(Py_None);
     ok = result && end_regions(r) && (r->n_refused || add_results(r, result));
     if (ok)
       *returned = what_returned(result);

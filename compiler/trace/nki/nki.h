@@ -5,6 +5,7 @@
  *   call.c     the functions of nki.isa
  *   arguments.c  their arguments
  *   make.c     tensors that the kernel makes
+ *   written.c  calls and views as the kernel writes them
  *   register.c registers, and loops and branches on the device
  *   launch.c   runs the instances of a kernel
  *   run.c      runs a kernel for a job or a call, and gives its record to Python
@@ -53,6 +54,16 @@ void *nki_raise(const struct nki_error *err);
  * that the kernel runs on and shows its other mistakes; one in a loop is reported once.  False: the exception is left. */
 bool nki_report(void);
 
+/* Whether the kernel is one of a job, whose stages are shown; else it is one of a running Python program. */
+bool nki_is_shown(const struct nki_recorder *r);
+/* Whether expressions of views are shown: in a job, outside of calls that are shown as they were written. */
+static inline bool nki_shows_views(const struct nki_recorder *r) {
+  return nki_is_shown(r) && !r->program->writing;
+}
+/* The expression of a view; "name(argument, …)".  In the arena. */
+const char *nki_written_view(struct nki_recorder *r, const struct nki_view *v);
+const char *nki_written_call(struct nki_recorder *r, const char *name, PyObject *args, PyObject *kw);
+
 /* A new Python object of a view. */
 PyObject *nki_wrap(struct nki_recorder *r, const struct nki_view *v);
 /* The view of an object that is a tensor of the running record; NULL with an exception.  `what` is the argument's name. */
@@ -100,6 +111,6 @@ PyObject *nki_make_constant(PyObject *self, PyObject *o);
 PyObject *nki_tensor_rearrange(PyObject *self, PyObject *args, PyObject *kw);
 
 bool nki_tensor_init(PyObject *module);
-extern PyMethodDef nki_methods[]; /* of the module _nkx */
+extern PyMethodDef nki_methods[], nki_written_methods[]; /* of the module _nkx */
 
 #endif

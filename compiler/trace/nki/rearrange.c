@@ -140,5 +140,10 @@ PyObject *nki_tensor_rearrange(PyObject *self, PyObject *args, PyObject *kw) {
     return NULL;
   struct nki_error err = {.arena = r->program->arena};
   struct nki_view v = *own;
-  return rearrange(&v, &from, &to, size, &err) ? nki_wrap(r, &v) : nki_raise(&err);
+  if (!rearrange(&v, &from, &to, size, &err))
+    return nki_raise(&err);
+  v.written = nki_shows_views(r) ? arena_printf(r->program->arena, "%s.%s", nki_written_view(r, own),
+                                                nki_written_call(r, "rearrange", args, kw))
+                                 : NULL;
+  return nki_wrap(r, &v);
 }

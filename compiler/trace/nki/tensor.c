@@ -1,6 +1,9 @@
 /* tensor: the Python type of the tensors of an NKI kernel, and of views of them. */
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
+#include "nki/refused.h"
 #include "trace/nki/nki.h"
 #include "trace/refuse.h"
 
@@ -133,6 +136,43 @@ static bool move_by_registers(struct nki_recorder *r, const struct nki_view *v, 
   return true;
 }
 
+enum { ENTRY_MAX = 80 /* characters of an entry of an index */ };
+
+/* Writes an entry of an index as the kernel wrote it; out has ENTRY_MAX characters.  Returns how many it wrote. */
+static int put_entry(char *out, const struct entry *e) {
+  const struct nki_index *x = &e->at;
+  char start[24] = "", stop[24] = "", step[24] = "";
+  if (x->kind == NKI_ELLIPSIS || x->kind == NKI_NEW)
+    return snprintf(out, ENTRY_MAX, "%s", x->kind == NKI_NEW ? "None" : "...");
+  if (x->kind == NKI_AT)
+    return e->reg ? snprintf(out, ENTRY_MAX, "%.40s", e->reg->name) : snprintf(out, ENTRY_MAX, "%" PRId64, x->start);
+  if (e->reg)
+    return snprintf(out, ENTRY_MAX, "nl.ds(%.40s, %" PRId64 ")", e->reg->name, x->stop);
+  if (x->has_start)
+    snprintf(start, sizeof start, "%" PRId64, x->start);
+  if (x->has_stop)
+    snprintf(stop, sizeof stop, "%" PRId64, x->stop);
+  if (x->step != 1)
+    snprintf(step, sizeof step, ":%" PRId64, x->step);
+  return snprintf(out, ENTRY_MAX, "%s:%s%s", start, stop, step);
+}
+
+/* Notes the expression that made a view: v[at[0], …].  Inside of a call that is shown as it was written nobody sees views. */
+static void note_index(struct nki_recorder *r, const struct nki_view *v, int n, const struct entry *at,
+                       struct nki_view *out) {
+  char text[2 * NKI_RANK_MAX * (ENTRY_MAX + 2)] = "";
+  int len = 0;
+  out->written = NULL;
+  if (!nki_shows_views(r))
+    return;
+  for (int i = 0; i < n; i++) {
+    if (i)
+      len += snprintf(text + len, sizeof text - (size_t)len, ", ");
+    len += put_entry(text + len, &at[i]);
+  }
+  out->written = arena_printf(r->program->arena, "%s[%s]", nki_written_view(r, v), text);
+}
+
 static PyObject *tensor_subscript(PyObject *self, PyObject *key) {
   struct nki_recorder *r;
   const struct nki_view *v = own_view(self, &r);
@@ -150,9 +190,10 @@ static PyObject *tensor_subscript(PyObject *self, PyObject *key) {
   }
   struct nki_error err = {.arena = r->program->arena};
   struct nki_view out;
-  return nki_view_index(v, (int)n, at, &out, &err) && move_by_registers(r, v, (int)n, entries, &out, &err)
-             ? nki_wrap(r, &out)
-             : nki_raise(&err);
+  if (!nki_view_index(v, (int)n, at, &out, &err) || !move_by_registers(r, v, (int)n, entries, &out, &err))
+    return nki_raise(&err);
+  note_index(r, v, (int)n, entries, &out);
+  return nki_wrap(r, &out);
 }
 
 static int tensor_assign(PyObject *self, PyObject *key, PyObject *value) {
@@ -164,16 +205,22 @@ static int tensor_assign(PyObject *self, PyObject *key, PyObject *value) {
 
 /* ---- methods that make views ------------------------------------------------------------------------------------- */
 
-/* Returns the object of `out`, or the exception of *err. */
-static PyObject *finish(struct nki_recorder *r, bool ok, const struct nki_view *out, const struct nki_error *err) {
-  return ok ? nki_wrap(r, out) : nki_raise(err);
+/* Returns the object of `out`, the result of a method of v, or the exception of *err. */
+static PyObject *finish(struct nki_recorder *r, const struct nki_view *v, const char *method, PyObject *args,
+                        PyObject *kw, bool ok, struct nki_view *out, const struct nki_error *err) {
+  if (!ok)
+    return nki_raise(err);
+  out->written = nki_shows_views(r) ? arena_printf(r->program->arena, "%s.%s", nki_written_view(r, v),
+                                                   nki_written_call(r, method, args, kw))
+                                    : NULL;
+  return nki_wrap(r, out);
 }
 
 /* f(v, one list of ints) */
 typedef bool ints_method(const struct nki_view *v, int n, const int64_t *dims, struct nki_view *out,
                          struct nki_error *err);
 
-static PyObject *call_with_ints(PyObject *self, PyObject *args, const char *what, ints_method *f) {
+static PyObject *call_with_ints(PyObject *self, PyObject *args, const char *method, const char *what, ints_method *f) {
   struct nki_recorder *r;
   const struct nki_view *v = own_view(self, &r);
   int64_t dims[NKI_RANK_MAX];
@@ -185,14 +232,14 @@ static PyObject *call_with_ints(PyObject *self, PyObject *args, const char *what
   struct nki_error err = {.arena = r->program->arena};
   struct nki_view out;
   const bool ok = f(v, n, dims, &out, &err);
-  return finish(r, ok, &out, &err);
+  return finish(r, v, method, args, NULL, ok, &out, &err);
 }
 
 static PyObject *tensor_permute(PyObject *self, PyObject *args) {
-  return call_with_ints(self, args, "dims", nki_view_permute);
+  return call_with_ints(self, args, "permute", "dims", nki_view_permute);
 }
 static PyObject *tensor_reshape(PyObject *self, PyObject *args) {
-  return call_with_ints(self, args, "shape", nki_view_reshape);
+  return call_with_ints(self, args, "reshape", "shape", nki_view_reshape);
 }
 
 static PyObject *tensor_reshape_dim(PyObject *self, PyObject *args, PyObject *kw) {
@@ -208,7 +255,7 @@ static PyObject *tensor_reshape_dim(PyObject *self, PyObject *args, PyObject *kw
   struct nki_error err = {.arena = r->program->arena};
   struct nki_view out;
   const bool ok = nki_view_reshape_dim(v, d, n, dims, &out, &err);
-  return finish(r, ok, &out, &err);
+  return finish(r, v, "reshape_dim", args, kw, ok, &out, &err);
 }
 
 /* Methods with one to four integers. */
@@ -227,7 +274,7 @@ static PyObject *call_with_numbers(PyObject *self, PyObject *args, PyObject *kw,
   struct nki_error err = {.arena = r->program->arena};
   struct nki_view out;
   const bool ok = f(v, x, &out, &err);
-  return finish(r, ok, &out, &err);
+  return finish(r, v, strchr(format, ':') + 1, args, kw, ok, &out, &err);
 }
 
 static bool do_flatten(const struct nki_view *v, const int64_t *x, struct nki_view *out, struct nki_error *err) {
@@ -289,7 +336,7 @@ static PyObject *tensor_select(PyObject *self, PyObject *args, PyObject *kw) {
                     nki_view_move(&moved, (int)(d < 0 ? d + v->rank : d), reg, r->program->arena, &err);
     out.n_terms = moved.n_terms;
     out.terms = moved.terms;
-    return finish(r, ok, &out, &err);
+    return finish(r, v, "select", args, kw, ok, &out, &err);
   }
   return call_with_numbers(self, args, kw, "OO:select", names, do_select);
 }
@@ -306,7 +353,7 @@ static PyObject *tensor_view(PyObject *self, PyObject *args, PyObject *kw) {
   struct nki_error err = {.arena = r->program->arena};
   struct nki_view out;
   const bool ok = nki_view_as(v, t, packed, r->program->arena, &out, &err);
-  return finish(r, ok, &out, &err);
+  return finish(r, v, "view", args, kw, ok, &out, &err);
 }
 
 /* The view of an argument that selects rows, in the arena; NULL with an exception. */
@@ -318,7 +365,7 @@ static struct nki_view *rows_of(struct nki_recorder *r, PyObject *o, const char 
 static PyObject *tensor_ap(PyObject *self, PyObject *args, PyObject *kw) {
   static char *names[] = {"pattern", "offset", "scalar_offset", "vector_offset", "indirect_dim", "dtype", NULL};
   struct nki_recorder *r;
-  const struct nki_view *v = own_view(self, &r);
+  const struct nki_view *own = own_view(self, &r), *v = own;
   PyObject *pattern, *offset = Py_None, *scalar = Py_None, *vector = Py_None, *dtype = Py_None;
   int64_t pairs[NKI_RANK_MAX][2], at = 0;
   int n, indirect_dim = 0;
@@ -352,7 +399,7 @@ static PyObject *tensor_ap(PyObject *self, PyObject *args, PyObject *kw) {
   if (ok && scalar != Py_None && !reg)
     return NULL;
   ok = ok && (!reg || nki_view_move_by_tensor(&out, indirect_dim, reg, r->program->arena, &err));
-  return ok ? nki_wrap(r, &out) : nki_raise(&err);
+  return finish(r, own, "ap", args, kw, ok, &out, &err);
 }
 
 /* t.vector_select(0, rows): the rows of t with these numbers. */
@@ -374,7 +421,17 @@ static PyObject *tensor_vector_select(PyObject *self, PyObject *args, PyObject *
     pairs[i][0] = v->dim[i].stride, pairs[i][1] = v->dim[i].size;
   struct nki_error err = {.arena = r->program->arena};
   const bool ok = nki_view_rows(v, v->rank, (const int64_t (*)[2])pairs, 0, rows, &out, &err);
-  return ok ? nki_wrap(r, &out) : nki_raise(&err);
+  return finish(r, v, "vector_select", args, kw, ok, &out, &err);
+}
+
+/* The rows of refused.def say why, and what to do. */
+static PyObject *tensor_indirect(PyObject *self, PyObject *args, PyObject *kw) {
+  (void)self, (void)args, (void)kw;
+  for (int i = 0; i < nki_n_refused; i++)
+    if (!strcmp(nki_refused[i].name, "tensor.indirect"))
+      return trace_refuse(DG_NKI_UNSUPPORTED, nki_refused[i].instead, "tensor.indirect is not compiled here: %s",
+                          nki_refused[i].why);
+  return NULL;
 }
 
 /* ---- queries ----------------------------------------------------------------------------------------------------- */
@@ -524,6 +581,7 @@ bool nki_tensor_init(PyObject *module) {
        "rearrange(src_pattern, dst_pattern, fixed_sizes=None): dimensions by names, split, merged and in another "
        "order."},
       {"get_pattern", tensor_get_pattern, METH_NOARGS, "The access pattern of the view, [[stride, size], …]."},
+      {"indirect", PYFUNC(tensor_indirect), METH_VARARGS | METH_KEYWORDS, "Refused: refused.def says why."},
       {"is_indirect", tensor_is_indirect, METH_NOARGS, "Whether its rows are selected by numbers."},
       {"is_contiguous", tensor_is_contiguous, METH_NOARGS, "Whether the elements lie one after another."},
       {NULL, NULL, 0, NULL}};

@@ -159,7 +159,7 @@ export interface Stage {
   check?: StageCheck;
 }
 
-/** The launch of an NKI kernel with a grid: how the instances lie in the text of nki-trace. */
+/** The launch of an NKI kernel with a grid: how the instances lie in the text of nki-trace and nki-canonicalize. */
 export interface NkiGrid {
   /** The sizes of the axes. */
   shape: number[];
@@ -932,8 +932,8 @@ export interface NkiCall {
   name: string;
   /** A call of nki.isa; a function of nki.language that consists of such calls; one that is also a value of op=: an
    * operator of two numbers, of bits, or a function of one number; a method of a tensor; or a type, a memory, a size,
-   * a member of a tensor. */
-  kind: "instruction" | "composed" | "operator" | "bits" | "function" | "method" | "name";
+   * a member of a tensor; or a name that is not compiled: `what` says why. */
+  kind: "instruction" | "composed" | "operator" | "bits" | "function" | "method" | "name" | "refused";
   what: string;
   /** The packages whose kernels can use it. */
   generations: string[];
@@ -955,6 +955,8 @@ export interface NkiCall {
   /** Of an operator: whether a reduction can use it. */
   reduces?: boolean;
   example: string;
+  /** Of a name that is not compiled: what to do. */
+  instead?: string;
 }
 
 /** What a NumPy function becomes. */

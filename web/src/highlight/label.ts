@@ -3,10 +3,11 @@
 const HLO = /^\s*(?:ROOT\s+)?%?[\w.-]+\s*=\s.*?[\])}]\s([a-z][\w-]*)\(/;
 const MLIR = /^\s*(?:%[^=]*=\s*)?"?((?:[A-Za-z_][\w$]*\.)*[A-Za-z_][\w$]*)"?/;
 
-const NKI = /\b(nisa\.\w+|nl\.ndarray)\(|^(def)\b|^\s*(return|for|while|if|elif|else|with)\b/;
+const NKI = /^\s*(?:\w+ = )?((?:nisa|nl)\.\w+)\(|^(def)\b|^\s*(return|for|while|if|elif|else|with)\b/;
+const NKI_INSIDE = /\b(nisa\.\w+|nl\.ndarray)\(/;
 
 export function opLabel(line: string, dialect: string): string {
-  if (dialect === "nki") return NKI.exec(line)?.slice(1).find((s) => s !== undefined) ?? line.trim().slice(0, 24);
+  if (dialect === "nki") return (NKI.exec(line) ?? NKI_INSIDE.exec(line))?.slice(1).find((s) => s !== undefined) ?? line.trim().slice(0, 24);
   const m = (dialect === "hlo" ? HLO : MLIR).exec(line);
   return m?.[1] ?? line.trim().slice(0, 24);
 }

@@ -1,4 +1,4 @@
-// instances: chooses which instance of a launch nki-trace shows; the server writes the text anew.
+// instances: chooses which instance of a launch nki-trace and nki-canonicalize show; the server writes the text anew.
 import type { NkiGrid } from "../api/types";
 import type { AppStore } from "../state/app";
 import type { Compiler } from "../state/compiler";

@@ -4,7 +4,7 @@ import { nkiCalls } from "../state/nki";
 import { costRows, limitsOf, row } from "./card";
 import { el } from "./dom";
 
-/** Lines of nki-trace that are no calls. */
+/** Lines of the stages of NKI that are no calls. */
 const LINES: Readonly<Record<string, string>> = {
   def: "The kernel, with the shapes and types of its parameters, which are in HBM.",
   return: "The tensors that the kernel returns.",
@@ -41,6 +41,7 @@ function facts(call: NkiCall, engine: string, target: string): Node[] {
     ...costRows(costs.length > 0 ? costs : call.costs, target),
     ...limitsOf(call.limits, target).flatMap((l, i) => row(i === 0 ? "limits" : "", l)),
     ...tensors.flatMap((o) => row(o.name, operandText(o))),
+    ...(call.instead ? row("instead", call.instead) : []),
     ...(call.becomes.length > 0 ? row("becomes", call.becomes.join(", ")) : []),
   ];
 }
@@ -68,13 +69,13 @@ export function nkiTip(call: NkiCall, target: string): HTMLElement {
   return card(call, "", target);
 }
 
-/** The children of the card of a line of nki-trace; label: the name of its operation. */
+/** The children of the card of a line of a stage of NKI; label: the name of its operation. */
 export async function nkiLineCard(label: string, line: string, target: string): Promise<Node[]> {
   const sentence = LINES[label];
   if (sentence) return [el("h3", {}, el("code", {}, label)), el("p", {}, sentence)];
   const calls = await nkiCalls();
   const call = calls?.get(label);
-  if (!call) return [el("p", {}, calls ? "A line that this page has no sentence for." : "The server did not say what this call does.")];
+  if (!call) return [el("p", {}, calls ? "An operator of tiles, as the kernel writes it: nki-canonicalize shows the calls that it becomes." : "The server did not say what this call does.")];
   const engine = /\bengine=(?:nisa\.)?engine\.(\w+)/.exec(line)?.[1] ?? call.engines[0] ?? "";
   return [...card(call, engine, target).childNodes];
 }

@@ -27,7 +27,7 @@ function knownFrom({ operations, knobs }: Vocabulary): Map<string, Known> {
 /** The names of a generation, with its parameters. */
 async function nkiKnown(store: AppStore, isBeta: boolean): Promise<[string, Known][]> {
   const calls = await nkiCalls();
-  const own = [...(calls ?? [])].filter(([, call]) => call.generations.includes(isBeta ? "neuronxcc.nki" : "nki"));
+  const own = [...(calls ?? [])].filter(([, call]) => call.kind !== "refused" && call.generations.includes(isBeta ? "neuronxcc.nki" : "nki"));
   return own.map(([name, call]) => {
     const parameters = isBeta ? call.beta1 : call.parameters;
     return [name, { ...(parameters ? { parameters } : {}), isKnob: false, isByName: call.kind === "instruction" || call.kind === "method", tip: () => nkiTip(call, store.state.target) }];

@@ -18,7 +18,9 @@ import numpy as np
 from nki import isa
 from nkx.nki_beta1_index import Index, broadcast_shapes, is_integer
 from nkx.nki_beta1_rows import select
+from nkx import nki_unknown
 from nkx.nki_names import refuse
+from nkx.nki_written import key_text, text
 
 
 class par_dim(int):
@@ -128,6 +130,7 @@ class Tensor:
     __hash__ = object.__hash__
     is_product = False  # what nisa.nc_matmul returns
     is_whole = False  # maps are the identity
+    written = None  # (the tile that it is an access to, its index)
 
     def __init__(self, memory, shape, maps):
         self.memory, self.shape, self.maps = memory, tuple(int(n) for n in shape), maps
@@ -137,6 +140,18 @@ class Tensor:
     name = property(lambda self: self.memory.name)
     ndim = property(lambda self: len(self.shape))
     size = property(lambda self: math.prod(self.shape))
+
+    def nki_text(self):
+        """As an index of another tile, or as a view of the record."""
+        if self.is_whole:
+            return self.name
+        if self.written:
+            tile, key = self.written
+            return f"{text(tile)}[{key_text(key)}]"
+        try:
+            return _nkx.nki_written_view(self.view())
+        except Exception:  # noqa: BLE001: an access over several blocks, or beyond the memory, is no view
+            return f"{self.name}[…]"
 
     def __repr__(self):
         return f"{self.name}: {self.dtype}{self.shape} in {self.buffer}"
@@ -148,26 +163,35 @@ class Tensor:
         refuse(_nkx.NkiTensorOperator, "a tensor is no sequence", "iterate over a range, and index the tensor")
 
     def __bool__(self):
-        refuse(_nkx.NkiTensorTruth, "a tensor has no truth value while the kernel is compiled",
-               "compare sizes or other Python values; use nl.where for data")
+        try:
+            refuse(_nkx.NkiTensorTruth, "a tensor has no truth value while the kernel is compiled",
+                   "compare sizes or other Python values; use nl.where for data")
+        except _nkx.NkiTensorTruth as e:
+            return nki_unknown.reported(e, True)  # the kernel goes on with the first branch
 
     # ---- accesses
 
     def __getitem__(self, key):
         if key is Ellipsis:
             return self
+        if nki_unknown.among((key,), {}):
+            return nki_unknown.UNKNOWN
         keys = _expanded(self, key)
         if any(isinstance(k, Tensor) for k in keys):
             return select(self, keys, Tensor)
         shape, entries = _entries(self, keys)
         if self.is_whole:
-            return Tensor(self.memory, shape, [(e.offset, e.steps) for e in entries])
+            t = Tensor(self.memory, shape, [(e.offset, e.steps) for e in entries])
+            t.written = self, key
+            return t
         maps = []
         for offset, steps in self.maps:
             for a, s in enumerate(steps):
                 offset += s * entries[a].offset
             maps.append((offset, tuple(sum(s * e.steps[d] for s, e in zip(steps, entries)) for d in range(len(shape)))))
-        return Tensor(self.memory, shape, maps)
+        t = Tensor(self.memory, shape, maps)
+        t.written = self, key
+        return t
 
     def _with_axes(self, shape, order):
         """The same elements with other axes; order: for each new axis the old one, or None for one without steps."""
@@ -235,6 +259,7 @@ class Tensor:
                        f"{self.memory.shape[a]} elements", "a mask restricts an access to the part that exists")
 
 
+nki_unknown.goes_on(Tensor, "__getitem__", "reshape", "expand_dims")
 Tensor.__name__ = "tile of NKI beta 1"  # in messages
 
 

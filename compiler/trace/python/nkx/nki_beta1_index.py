@@ -12,6 +12,10 @@ import operator
 
 import _nkx
 from nkx.nki_names import refuse
+from nkx.nki_unknown import goes_on
+from nkx.nki_written import text
+
+_NOT = {"<": ">=", ">=": "<", "<=": ">", ">": "<=", "==": "!="}
 
 
 def is_integer(x):
@@ -34,6 +38,7 @@ class Index:
     """An index tile."""
 
     __array_ufunc__ = None  # np.int64(2) * index calls __rmul__
+    _text = None
 
     def __init__(self, shape, offset, steps):
         self.shape, self.offset = tuple(shape), offset
@@ -44,6 +49,19 @@ class Index:
     def __repr__(self):
         terms = [f"{s}*i{d}" for d, s in enumerate(self.steps) if s]
         return " + ".join([str(self.offset)] * (self.offset != 0 or not terms) + terms)
+
+    def nki_text(self):
+        """As a sum of nl.arange: "128 + nl.arange(64)[:, None]"."""
+        self._text = self._text or self._sum()
+        return self._text
+
+    def _sum(self):
+        terms = [] if self.offset == 0 and any(self.steps) else [str(self.offset)]
+        for d, (s, n) in enumerate(zip(self.steps, self.shape)):
+            if s:
+                axes = f"[{', '.join(':' if k == d else 'None' for k in range(self.ndim))}]" if self.ndim > 1 else ""
+                terms.append(f"{'' if s == 1 else f'{s}*'}nl.arange({n}){axes}")
+        return " + ".join(terms)
 
     def __getitem__(self, key):
         """[:, None] and [None, :] add axes of size 1."""
@@ -121,19 +139,19 @@ class Index:
         refuse(_nkx.NkiMask, f"({self}) % {other} is not affine", "use index tiles with several axes: i * 4 + j")
 
     def __lt__(self, other):
-        return Mask([other - self - 1])
+        return Mask.of(self, "<", other, [other - self - 1])
 
     def __le__(self, other):
-        return Mask([other - self])
+        return Mask.of(self, "<=", other, [other - self])
 
     def __gt__(self, other):
-        return Mask([self - other - 1])
+        return Mask.of(self, ">", other, [self - other - 1])
 
     def __ge__(self, other):
-        return Mask([self - other])
+        return Mask.of(self, ">=", other, [self - other])
 
     def __eq__(self, other):
-        return Mask([self - other, other - self])
+        return Mask.of(self, "==", other, [self - other, other - self])
 
     def __ne__(self, other):
         refuse(_nkx.NkiMask, "a mask cannot be !=", "use < and > in two instructions")
@@ -147,13 +165,22 @@ class Index:
 class Mask:
     """A conjunction of affine conditions."""
 
-    def __init__(self, conditions):
-        self.conditions = list(conditions)
+    def __init__(self, conditions, said=()):
+        self.conditions, self.said = list(conditions), said
+
+    @classmethod
+    def of(cls, x, symbol, y, conditions):
+        """A comparison, with what it was written as."""
+        return cls(conditions, ((x, symbol, y),))
+
+    def nki_text(self):
+        one = [f"({text(x)} {symbol} {text(y)})" for x, symbol, y in self.said]
+        return " & ".join(one) or "False"
 
     def __and__(self, other):
         if isinstance(other, bool):
             return self if other else Mask([Index((1,), -1, (0,))])
-        return Mask(self.conditions + other.conditions) if isinstance(other, Mask) else NotImplemented
+        return Mask(self.conditions + other.conditions, self.said + other.said) if isinstance(other, Mask) else NotImplemented
 
     __rand__ = __and__
 
@@ -165,7 +192,7 @@ class Mask:
     def __invert__(self):
         if len(self.conditions) > 1:
             refuse(_nkx.NkiMask, "~ of several conditions is no mask", "use one instruction for each part")
-        return Mask([-self.conditions[0] - 1])
+        return Mask([-self.conditions[0] - 1], tuple((x, _NOT[symbol], y) for x, symbol, y in self.said))
 
     def __bool__(self):
         if all(not any(c.steps) for c in self.conditions):
@@ -199,6 +226,10 @@ class Mask:
             if least < 0:
                 rest.append(inside)
         return box, rest
+
+
+goes_on(Index, "__getitem__", "__add__", "__radd__", "__sub__", "__rsub__", "__mul__", "__rmul__", "__floordiv__", "__mod__", "__ne__")
+goes_on(Mask, "__or__", "__ror__", "__invert__")
 
 
 def arange(start, stop=None, step=1):

@@ -10,6 +10,7 @@ import numpy as np
 from nki import isa
 from nkx.nki_beta1 import Tensor, dtype_of, new, of, par_dim  # noqa: F401
 from nkx.nki_beta1_index import Index, Mask, broadcast_shapes
+from nkx import nki_unknown, nki_written
 from nkx.nki_names import refuse
 
 
@@ -30,10 +31,12 @@ def box_of(mask, shape):
     if mask is None or mask is True:
         return (), []
     if mask is False:
+        nki_written.note_mask(None, (), shape)
         return None, []
     if not isinstance(mask, Mask):
         refuse(_nkx.NkiMask, f"a mask is a comparison of index tiles, not {type(mask).__name__}", "mask=(i_p < n)")
     box, rest = mask.cut(shape)
+    nki_written.note_mask(box, rest, shape)
     return ((), rest) if box == [(0, n) for n in shape] else (box, rest)
 
 
@@ -322,15 +325,23 @@ _probe += object()
 
 def _set(t, key, value):
     is_temporary = sys.getrefcount(value) == _probe.set
-    assign(t[key], value, is_temporary)
+    if nki_unknown.among((value, key), {}):
+        return
+    nki_written.statement("tile[…] =", lambda: f"{nki_written.text(t)}[{nki_written.key_text(key)}] = {nki_written.text(value)}",
+                          assign, t[key], value, is_temporary)
 
 
 def _add_to(t, value):
     is_temporary = sys.getrefcount(value) == _probe.add
+    nki_written.statement("tile +=", lambda: f"{nki_written.text(t)} += {nki_written.text(value)}", _add, t, value, is_temporary)
+    return t
+
+
+def _add(t, value, is_temporary):
     if is_temporary and t.memory.buffer == "psum" and getattr(value, "is_product", False) and _redirect(t, value, None):
         t.memory.has_products = True  # the product itself adds
-        return t
-    return arith("add", t, value, dst=t)
+    else:
+        arith("add", t, value, dst=t)
 
 
 def _operator(name):
@@ -346,9 +357,12 @@ def _in_place(name):
 
 
 def _equal(name, same):
+    symbol = "==" if same else "!="
+    compare = nki_written.operator_of(f"tile {symbol}", symbol, _operator(name))
+
     def f(x, y):
         if isinstance(y, (Tensor, int, float, np.number)):
-            return arith(name, x, y)
+            return compare(x, y)
         return (x is y) == same  # with None and other objects: identity
     return f
 
@@ -357,17 +371,21 @@ def _matmul(x, y):
     refuse(_nkx.NkiTensorOperator, "@ is no operator of tiles", "use nl.matmul or nisa.nc_matmul")
 
 
-for _dunder, _name in {"add": "add", "sub": "subtract", "mul": "multiply", "truediv": "divide", "pow": "power", "and": "bitwise_and",
-                       "or": "bitwise_or", "xor": "bitwise_xor", "lshift": "left_shift", "rshift": "right_shift"}.items():
-    setattr(Tensor, f"__{_dunder}__", _operator(_name))
-    setattr(Tensor, f"__r{_dunder}__", _reflected(_name))
-    setattr(Tensor, f"__i{_dunder}__", _in_place(_name))
-for _dunder, _name in {"lt": "less", "le": "less_equal", "gt": "greater", "ge": "greater_equal"}.items():
-    setattr(Tensor, f"__{_dunder}__", _operator(_name))
+for _dunder, _name, _symbol in (
+        ("add", "add", "+"), ("sub", "subtract", "-"), ("mul", "multiply", "*"), ("truediv", "divide", "/"), ("pow", "power", "**"),
+        ("and", "bitwise_and", "&"), ("or", "bitwise_or", "|"), ("xor", "bitwise_xor", "^"), ("lshift", "left_shift", "<<"),
+        ("rshift", "right_shift", ">>")):
+    setattr(Tensor, f"__{_dunder}__", nki_written.operator_of(f"tile {_symbol}", _symbol, _operator(_name)))
+    setattr(Tensor, f"__r{_dunder}__", nki_written.wrapped(
+        f"tile {_symbol}", _reflected(_name), lambda _, x, kw, s=_symbol: f"{nki_written.text(x[1])} {s} {nki_written.text(x[0])}", True))
+    setattr(Tensor, f"__i{_dunder}__", nki_written.operator_of(f"tile {_symbol}=", f"{_symbol}=", _in_place(_name)))
+for _dunder, _name, _symbol in (("lt", "less", "<"), ("le", "less_equal", "<="), ("gt", "greater", ">"), ("ge", "greater_equal", ">=")):
+    setattr(Tensor, f"__{_dunder}__", nki_written.operator_of(f"tile {_symbol}", _symbol, _operator(_name)))
 Tensor.__setitem__, Tensor.__iadd__ = _set, _add_to
 Tensor.__eq__, Tensor.__ne__ = _equal("equal", True), _equal("not_equal", False)
-Tensor.__matmul__ = Tensor.__rmatmul__ = _matmul
-Tensor.__neg__ = lambda x: arith("multiply", x, -1.0, dtype=x.dtype)
-Tensor.__invert__ = lambda x: arith("bitwise_xor", x, -1, dtype=x.dtype)
-Tensor.astype = copied
-Tensor.spread = spread
+Tensor.__matmul__ = Tensor.__rmatmul__ = nki_written.operator_of("tile @", "@", _matmul)
+Tensor.__neg__ = nki_written.wrapped("-tile", lambda x: arith("multiply", x, -1.0, dtype=x.dtype), lambda _, x, kw: f"-{nki_written.text(x[0])}", True)
+Tensor.__invert__ = nki_written.wrapped("~tile", lambda x: arith("bitwise_xor", x, -1, dtype=x.dtype),
+                                        lambda _, x, kw: f"~{nki_written.text(x[0])}", True)
+Tensor.astype = nki_written.method("astype", copied)
+Tensor.spread = nki_written.method("broadcast_to", spread, lambda t, n: f"broadcast_to(({n}, …))")

@@ -8,6 +8,7 @@ nl.atomic_rmw and nisa.dma_copy take such an access, which becomes .ap(vector_of
 import _nkx
 from nkx.nki_beta1_index import Index
 from nkx.nki_names import refuse
+from nkx.nki_written import key_text, text
 
 
 class Rows:
@@ -15,10 +16,13 @@ class Rows:
 
     __array_ufunc__ = None
 
-    def __init__(self, access, numbers):
-        self.access, self.numbers = access, numbers
+    def __init__(self, access, numbers, others):
+        self.access, self.numbers, self.others = access, numbers, tuple(others)
         self.shape, self.ndim, self.size = access.shape, access.ndim, access.size
         self.dtype, self.buffer, self.memory, self.name = access.dtype, access.buffer, access.memory, access.name
+
+    def nki_text(self):
+        return f"{self.name}[{text(self.numbers)}, {key_text(self.others)}]"
 
     def view(self, box=None):
         """As Tensor.view."""
@@ -42,7 +46,7 @@ def select(t, keys, tensor_type):
     others = keys[1:]
     if not any(isinstance(k, Index) for k in others):  # slices and integers
         others = [_tile(k, a, t) if isinstance(k, slice) else k for a, k in enumerate(others, 1)]
-    return Rows(t[(Index(numbers.shape, 0, (0, 0)), *others)], numbers)
+    return Rows(t[(Index(numbers.shape, 0, (0, 0)), *others)], numbers, others)
 
 
 def _tile(k, axis, t):

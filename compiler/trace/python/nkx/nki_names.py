@@ -7,10 +7,11 @@ import difflib
 import sys
 
 import _nkx
-from nkx import missing
+from nkx import missing, nki_unknown
 
 # For each module: the names that are not compiled here yet, {name of an earlier NKI: what replaces it}, and its submodules.
 TABLES = {}
+_SHORT = {"language": "nl.", "isa": "nisa.", "nki": "nki."}
 _MASKS = {"arange", "mgrid", "par_dim"}
 
 
@@ -32,17 +33,45 @@ def refuse(cls, message, hint=None):
     raise e
 
 
+def refuse_listed(name):
+    """Refuses the use of a name of compiler/nki/refused.def."""
+    why, instead = next((why, instead) for n, _, _, why, instead in _nkx.nki_refused() if n == name)
+    refuse(_nkx.NkiUnsupported, f"{name} is not compiled here: {why}", instead)
+
+
+class Instruction:
+    """What a call of nki.isa returns."""
+
+    __slots__ = ()
+
+    def depends_on(self, *others):
+        refuse_listed("instruction.depends_on")
+
+
+INSTRUCTION = Instruction()
+
+
+def with_schedule(schedule):
+    """kernel.with_schedule"""
+    refuse_listed("kernel.with_schedule")
+
+
 class Unavailable:
     """A name that cannot be used, with the exception of its use."""
 
-    def __init__(self, name, cls, message, hint):
-        self.__name__, self._refusal = name, (cls, message, hint)
+    def __init__(self, name, cls, message, hint, goes_on=False):
+        self.__name__, self._refusal, self._goes_on = name, (cls, message, hint), goes_on
 
     def __repr__(self):
         return self._refusal[1]
 
     def __call__(self, *args, **kwargs):
-        refuse(*self._refusal)
+        try:
+            refuse(*self._refusal)
+        except Exception as e:  # noqa: BLE001: it is raised again where a refusal ends the kernel
+            if not self._goes_on:
+                raise
+            return nki_unknown.reported(e)
 
     def __getattr__(self, name):
         if name.startswith("__"):
@@ -53,11 +82,19 @@ class Unavailable:
         refuse(*self._refusal)
 
 
-def attribute_of(module, unsupported=(), removed=None, modules=()):
-    """The __getattr__ of a module.  unsupported: names of NKI that are not compiled here yet; removed: names of earlier
-    versions, with what replaces them; modules: its submodules, which the import system then imports."""
-    removed = removed or {}
+def _refused(module):
+    """{name: (why, what to do)} of the names of this module that compiler/nki/refused.def lists."""
+    beta_1, prefix = module.startswith("neuronxcc."), _SHORT.get(module.rpartition(".")[2], "?")
+    return {name[len(prefix):]: (why, instead) for name, newer, beta1, why, instead in _nkx.nki_refused()
+            if name.startswith(prefix) and (beta1 if beta_1 else newer)}
+
+
+def attribute_of(module, removed=None, modules=()):
+    """The __getattr__ of a module.  removed: names of earlier versions, with what replaces them; modules: its submodules, which the
+    import system then imports."""
+    removed, unsupported = removed or {}, _refused(module)
     TABLES[module] = unsupported, removed, modules
+    is_beta1 = module.startswith("neuronxcc.")
 
     def __getattr__(name):
         if name.startswith("__") or name in modules or missing.is_guarded_here():
@@ -66,8 +103,10 @@ def attribute_of(module, unsupported=(), removed=None, modules=()):
         if name in removed:
             return Unavailable(name, _REMOVED_CLASSES[removed_code(module, name)], f"{full} belongs to an earlier NKI", removed[name])
         if name in unsupported:
-            return Unavailable(name, _nkx.NkiUnsupported, f"{full} is not compiled here yet", None)
+            why, instead = unsupported[name]
+            return Unavailable(name, _nkx.NkiUnsupported, f"{full} is not compiled here: {why}", instead, is_beta1)
         near = difflib.get_close_matches(name, [*vars(sys.modules[module]), *unsupported], 1)
-        return Unavailable(name, _nkx.NkiUnknownApi, f"{module} has no {name}", f"did you mean {near[0]}?" if near else None)
+        return Unavailable(name, _nkx.NkiUnknownApi, f"{module} has no {name}", f"did you mean {near[0]}?" if near else None,
+                           is_beta1)
 
     return __getattr__

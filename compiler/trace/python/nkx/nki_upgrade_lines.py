@@ -33,6 +33,12 @@ def bodies(node):
         yield part.body
 
 
+def _indent(before):
+    """The indentation of a statement that has only white space and continued lines before it: Python takes that of the first line
+    that has any."""
+    return next((part for part in (p.lstrip(b"\r\n") for p in before.split(b"\\")) if part), b"")
+
+
 class _Splitter:
     def __init__(self, text):
         self.data = text.encode()
@@ -59,7 +65,7 @@ class _Splitter:
         """Removes line ends between its indentation and a statement."""
         before = self.before(at)
         if b"\\" in before and not before.strip(b" \t\f\\\r\n"):
-            self.edits.append((at - len(before) + before.index(b"\\"), at, b""))
+            self.edits.append((at - len(before), at, _indent(before)))
 
     def split(self, statements, header, chosen):
         """header: the indentation of the compound statement; chosen: the nodes that matter, None for all."""
@@ -67,7 +73,7 @@ class _Splitter:
         at = self.begin(statements[0])
         first = self.before(at)
         alone = not first.strip(b" \t\f\\\r\n")
-        indent = first.partition(b"\\")[0] if alone else header + _UNIT.encode()
+        indent = _indent(first) if alone else header + _UNIT.encode()
         if not alone and any(matters):
             self.edits.append((at - len(first) + len(first.rstrip(b" \t\\\r\n")), at, b"\n" + indent))
         for node, it_matters, next_matters, after in zip(statements, matters, [*matters[1:], False], [*statements[1:], None]):

@@ -5,7 +5,7 @@ from nkx.nki_run import simulate  # noqa: F401
 
 __nkx_stub__ = True
 GENERATION = 2  # NKI_GA of compiler/trace/kernels.h
-__getattr__ = nki_names.attribute_of("nki", modules={"isa", "language", "typing"}, unsupported={"collectives", "compiler"})
+__getattr__ = nki_names.attribute_of("nki", modules={"isa", "language", "typing"})
 # Newer versions of NKI have these no more; outside of kernels they do here what they did.
 simulate_kernel, baremetal, benchmark, profile = nki_run.ways_to_run(GENERATION)
 
@@ -13,7 +13,11 @@ simulate_kernel, baremetal, benchmark, profile = nki_run.ways_to_run(GENERATION)
 def jit(fn=None, **options):
     """Makes a function an NKI kernel; @jit, @jit() and @jit(mode=…) mean the same."""
     nki_run.check_options(options)
-    return jit if fn is None else _nkx.nki_kernel(nki_registers.rewritten(fn), GENERATION)
+    if fn is None:
+        return jit
+    kernel = _nkx.nki_kernel(nki_registers.rewritten(fn), GENERATION)
+    kernel.with_schedule = nki_names.with_schedule
+    return kernel
 
 
 trace = jit

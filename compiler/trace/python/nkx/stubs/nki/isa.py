@@ -4,7 +4,7 @@ import sys
 import types
 
 import _nkx
-from nkx import nki_names, nki_registers
+from nkx import nki_names, nki_registers, nki_written
 
 globals().update(_nkx.nki_isa())
 
@@ -79,6 +79,9 @@ def _update(dst, srcs, reduce_op, oob_mode):
         _sum_of_two(dst=dst, src=src, reduce_op=reduce_op, oob_mode=oob_mode)
     else:
         _sum_of_two(dst=dst, src=src, other=same[0], reduce_op=reduce_op, oob_mode=oob_mode)
+
+
+dma_compute = nki_written.wrapped("nisa.dma_compute", dma_compute)
 
 
 def register_alloc(x=None):

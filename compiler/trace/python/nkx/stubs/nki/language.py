@@ -4,7 +4,7 @@ import ml_dtypes as _ml
 import numpy as _np
 from nki import isa as _isa
 from nki.typing import immutable, mutable, mutable_tensor, tensor  # noqa: F401
-from nkx import nki_names, nki_registers
+from nkx import nki_names, nki_registers, nki_written
 from nkx.nki_grid import num_programs, program_id, program_ndim  # noqa: F401
 
 _Tensor = _nkx.NkiTensor
@@ -494,10 +494,11 @@ def expand_dims(x, axis):
     return x.expand_dim(axis)
 
 
+nki_written.install(globals(), "nl", {
+    "affine_range", "sequential_range", "static_range", "dynamic_range", "fori_loop", "while_loop", "ds", "ndarray", "empty_like",
+    "is_sbuf", "is_psum", "is_hbm", "is_on_chip", "program_id", "num_programs", "program_ndim", "broadcast_to", "expand_dims"})
 __getattr__ = nki_names.attribute_of(
     __name__,
-    unsupported={
-        "tfloat32"},
     removed={"arange": "slice the tensor: t[0:128, 0:512]", "mgrid": "slice the tensor, or use .ap",
              "par_dim": "the first dimension counts partitions", "static_cast": "give dst the type",
              "loop_reduce": "accumulate into a tensor", "spmd_dim": "kernel[2] launches on two cores", "nc": "kernel[2]"})

@@ -8,7 +8,7 @@ from nki import isa as _isa
 from nki.isa import (constants, dge_mode, engine, get_nc_version, gpsimd_engine, matmul_perf_mode,  # noqa: F401
                      nc_version, oob_mode, reduce_cmd, scalar_engine, tensor_engine, unknown_engine, vector_engine)
 from nkx import nki_beta1_ops as _b
-from nkx import nki_names
+from nkx import nki_names, nki_written
 from nkx.nki_beta1_index import Index, Mask
 from nkx.nki_names import refuse
 
@@ -347,6 +347,6 @@ def local_gather(src_buffer, index, num_elem_per_idx=1, num_valid_indices=None, 
     return t
 
 
+nki_written.install(globals(), "nisa", {"refuse", "get_nc_version", "get_nc_sub_version", "reduced"}, goes_on=True)
 __getattr__ = nki_names.attribute_of(
-    __name__,
-    unsupported={"builtin_custom_op", "tensor_copy_dynamic_dst", "tensor_copy_dynamic_src"})
+    __name__)

@@ -11,7 +11,7 @@ from nki.language import (NKIObject, bfloat16, bool_, ds, float8_e4m3, float8_e4
                           sequential_range, shared_hbm, static_range, tile_size, uint8, uint16, uint32)
 from nki.typing import mutable_tensor, tensor  # noqa: F401
 from nkx import nki_beta1_ops as _b
-from nkx import nki_names
+from nkx import nki_names, nki_written
 from nkx.nki_beta1 import par_dim  # noqa: F401
 from nkx.nki_beta1_index import arange, mgrid  # noqa: F401
 from nkx.nki_beta1_rows import Rows
@@ -376,7 +376,7 @@ def matmul(x, y, *, transpose_x=False, mask=None, **kwargs):
     return _isa.nc_matmul(_in_sbuf(x), _in_sbuf(y), mask=mask)
 
 
+nki_written.install(globals(), "nl", {"refuse", "finfo", "arange", "ds", "par_dim", "nc", "spmd_dim", "program_id", "num_programs",
+                                      "program_ndim", "sequential_range", "static_range", "expand_dims"}, goes_on=True)
 __getattr__ = nki_names.attribute_of(
-    __name__,
-    unsupported={
-        "all_reduce", "tfloat32"})
+    __name__)

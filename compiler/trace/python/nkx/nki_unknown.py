@@ -1,0 +1,71 @@
+"""What a refused call of beta 1 would have given.
+
+The refusal becomes a diagnostic, and the kernel runs on, so that it shows its other mistakes.  A call with an UNKNOWN operand does
+nothing, and what is computed from it in Python is UNKNOWN, too; where Python needs a number or a truth value of it, the kernel
+ends without a word: what follows would only be about the same mistake.
+"""
+import functools
+
+import _nkx
+
+
+class AfterRefusal(Exception):
+    """Ends a kernel that has been refused (trace/nki/launch.c)."""
+
+
+def _end(self, *args):
+    raise AfterRefusal
+
+
+class Unknown:
+    __array_ufunc__ = None
+    __bool__ = __index__ = __int__ = __float__ = __len__ = __iter__ = __contains__ = _end
+    __hash__ = object.__hash__
+
+    def __getattr__(self, name):
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return self
+
+    def __setitem__(self, key, value):
+        pass
+
+    def _same(self, *args, **kwargs):
+        return self
+
+    __call__ = __getitem__ = __neg__ = __invert__ = __abs__ = _same
+    for _name in ("add", "sub", "mul", "matmul", "truediv", "floordiv", "mod", "pow", "and", "or", "xor", "lshift", "rshift"):
+        vars()[f"__{_name}__"] = vars()[f"__r{_name}__"] = vars()[f"__i{_name}__"] = _same
+    __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = _same
+
+
+UNKNOWN = Unknown()
+
+
+def among(args, kwargs):
+    return any(x is UNKNOWN or isinstance(x, (tuple, list)) and among(x, {}) for x in (*args, *kwargs.values()))
+
+
+def reported(exception, value=UNKNOWN):
+    """Makes a diagnostic of a refusal and returns a value to go on with; raises the exception if it is none."""
+    if not _nkx.nki_report(exception):
+        raise exception
+    return value
+
+
+def goes_on(cls, *names):
+    """Lets a kernel go on after a refusal by these methods; inside of a call that is recorded, the call is refused as a whole."""
+    for name in names:
+        setattr(cls, name, _goes_on(vars(cls)[name]))
+
+
+def _goes_on(f):
+    @functools.wraps(f)
+    def call(*args):
+        try:
+            return f(*args)
+        except Exception as e:  # noqa: BLE001: what is no refusal is raised again
+            if _nkx.nki_is_writing():
+                raise
+            return reported(e)
+    return call
