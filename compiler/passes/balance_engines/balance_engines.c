@@ -28,7 +28,7 @@
 /* An instruction that is moved should take longer than the signals there and back. */
 enum { ELEMENTS_MIN = 256 };
 /* Of the time of a round, in percent: worth the signals; of a single move. */
-enum { SAVING_MIN = 15, MOVE_MIN = 1 };
+enum { SAVING_MIN = 15, MOVE_MIN = 2 };
 enum { SWEEPS = 3, DEPTH_MAX = 3 };
 /* Steps of rounds that are played through for each instruction that may move, on average. */
 enum { TRIES_MAX = 4096 };
