@@ -299,31 +299,46 @@ static void put_grid(struct buf *b, const struct stage *s) {
   buf_puts(b, "]}");
 }
 
+struct op_count {
+  const char *name;
+  int n;
+};
+
 static int by_name(const void *x, const void *y) {
-  return strcmp(*(const char *const *)x, *(const char *const *)y);
+  return strcmp(((const struct op_count *)x)->name, ((const struct op_count *)y)->name);
+}
+
+/* Adds an operation to the counts of the n names.  Operations of one name mostly share its address. */
+static void count_op(struct op_count *counts, int *n, const char *name) {
+  int k = 0;
+  while (k < *n && counts[k].name != name)
+    k++;
+  for (k = k < *n ? k : 0; k < *n && counts[k].name != name && strcmp(counts[k].name, name) != 0; k++) {
+  }
+  if (k == *n)
+    counts[(*n)++] = (struct op_count){name, 0};
+  counts[k].n++;
 }
 
 static void put_op_counts(struct buf *b, const struct stage *s) {
-  const char **names = malloc((size_t)(s->ops.n + 1) * sizeof *names);
+  struct op_count *counts = malloc((size_t)(s->ops.n + 1) * sizeof *counts);
   int n = 0;
-  if (!names)
-    arena_oom((size_t)s->ops.n * sizeof *names);
+  if (!counts)
+    arena_oom((size_t)s->ops.n * sizeof *counts);
   for (int i = 0; i < s->ops.n; i++)
     if (s->ops.ops[i].line)
-      names[n++] = s->ops.ops[i].name;
-  qsort(names, (size_t)n, sizeof *names, by_name);
+      count_op(counts, &n, s->ops.ops[i].name);
+  qsort(counts, (size_t)n, sizeof *counts, by_name);
   json_put_key(b, "op_counts");
   buf_putc(b, '{');
-  for (int i = 0, k; i < n; i = k) {
-    for (k = i + 1; k < n && !strcmp(names[i], names[k]); k++) {
-    }
+  for (int i = 0; i < n; i++) {
     json_put_comma(b);
-    json_put_cstr(b, names[i]);
+    json_put_cstr(b, counts[i].name);
     buf_putc(b, ':');
-    json_put_int(b, k - i);
+    json_put_int(b, counts[i].n);
   }
   buf_putc(b, '}');
-  free(names);
+  free(counts);
 }
 
 static void put_first_wrong(struct buf *b, const struct trace_tensor *output, const struct check_result *r) {

@@ -119,6 +119,14 @@ bool ir_is(MlirOperation op, const char *name) {
   return s.length == strlen(name) && !memcmp(s.data, name, s.length);
 }
 
+int ir_which(MlirOperation op, int n, const char *const *names) {
+  MlirStringRef s = mlirIdentifierStr(mlirOperationGetName(op));
+  for (int k = 0; k < n; k++)
+    if (!strncmp(names[k], s.data, s.length) && !names[k][s.length])
+      return k;
+  return -1;
+}
+
 bool ir_begins_with(MlirStringRef name, const char *prefix) {
   return name.length > strlen(prefix) && !memcmp(name.data, prefix, strlen(prefix));
 }

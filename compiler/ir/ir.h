@@ -63,6 +63,8 @@ static inline MlirStringRef ir_str(const char *s) {
 }
 /* True if op's name is exactly `name`. */
 bool ir_is(MlirOperation op, const char *name);
+/* The number of op's name in the n names; -1 if it is none of them. */
+int ir_which(MlirOperation op, int n, const char *const *names);
 /* True if the name is longer than `prefix` ("linalg.") and begins with it. */
 bool ir_begins_with(MlirStringRef name, const char *prefix);
 bool ir_is_of(MlirOperation op, const char *prefix); /* the same of op's name */

@@ -97,13 +97,24 @@ static MlirLocation places(MlirContext ctx, struct src_locs locs) {
   return n == 1 ? v[0] : mlirLocationFusedGet(ctx, n, v, (MlirAttribute){NULL});
 }
 
+/* Writes v before `end`; returns its first digit.  Every operation of every stage gets such a name. */
+static char *digits(char *end, int v) {
+  do
+    *--end = (char)('0' + v % 10);
+  while (v /= 10);
+  return end;
+}
+
 MlirLocation ir_loc_of_op(MlirContext ctx, int id, int more, MlirLocation places) {
-  char name[32];
-  if (more)
-    snprintf(name, sizeof name, "#%d+%d", id, more);
-  else
-    snprintf(name, sizeof name, "#%d", id);
-  return mlirLocationNameGet(ctx, ir_str(name), places);
+  char name[32], *end = name + sizeof name, *s = end;
+  assert(id >= 0 && more >= 0);
+  if (more) {
+    s = digits(s, more);
+    *--s = '+';
+  }
+  s = digits(s, id);
+  *--s = '#';
+  return mlirLocationNameGet(ctx, mlirStringRefCreate(s, (size_t)(end - s)), places);
 }
 
 MlirLocation ir_loc_tagged(MlirContext ctx, int id, struct src_locs locs) {

@@ -253,7 +253,7 @@ static MlirWalkResult read_op(MlirOperation op, void *user) {
   array_push(w->a, &w->ops,
              (struct ir_op){
                  .id = w->ops.n,
-                 .name = dup_ref(w->a, mlirIdentifierStr(mlirOperationGetName(op))),
+                 .name = mlirIdentifierStr(mlirOperationGetName(op)).data, /* the context keeps it, with its NUL */
                  .n_from = g.from.n,
                  .from = g.from.v,
                  .locs = {.n = g.n_places,

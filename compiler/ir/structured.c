@@ -45,10 +45,12 @@ static enum structured_kind kind_of(MlirOperation op) {
   MlirStringRef n = mlirIdentifierStr(mlirOperationGetName(op));
   if (n.length < 7 || memcmp(n.data, "linalg.", 7))
     return SK_NONE;
+  if (n.length == strlen("linalg.generic") && !memcmp(n.data, "linalg.generic", n.length))
+    return SK_ELEMENTWISE;
   for (size_t i = 0; i < sizeof named / sizeof *named; i++)
-    if (ir_is(op, named[i].name))
+    if (!strncmp(named[i].name, n.data, n.length) && !named[i].name[n.length])
       return named[i].kind;
-  return ir_is(op, "linalg.generic") ? SK_ELEMENTWISE : SK_OTHER;
+  return SK_OTHER;
 }
 
 /* Reads which loops are reductions.  The last loop of a matmul is the contraction; a generic has iterator_types. */

@@ -14,9 +14,12 @@
 enum { NAME_MAX_LEN = 48, OWN_ATTRS_MAX = 4 * NISA_OPERANDS_MAX + 2 };
 
 static MlirStringRef part(char *out, const char *operand, const char *what) {
-  const int n = snprintf(out, NAME_MAX_LEN, "%s_%s", operand, what);
-  assert(n > 0 && n < NAME_MAX_LEN);
-  return ir_str(out);
+  const size_t n = strlen(operand), m = strlen(what);
+  assert(n + 1 + m < NAME_MAX_LEN);
+  memcpy(out, operand, n);
+  out[n] = '_';
+  memcpy(out + n + 1, what, m + 1);
+  return mlirStringRefCreate(out, n + 1 + m);
 }
 
 static int64_t product(int n, const int64_t *v) {

@@ -3,6 +3,7 @@
 
 #include <assert.h>
 #include <stddef.h>
+#include <string.h>
 
 static const char *const space_names[NISA_SPACES] = {"", "hbm", "psum", "sbuf", "shared_hbm"};
 static const char *const engine_names[NISA_ENGINE_COUNT] = {"", "tensor", "vector", "scalar", "gpsimd", "dma", "sync"};
@@ -77,6 +78,44 @@ const struct nisa_op_def *nisa_op_def(enum nisa_kind k) {
   d->full_name = table[k].full_name;
   d->name = table[k].name;
   return d;
+}
+
+/* A slot has one more than the number of a kind, 0 if it is free.  Passes ask for the kind of every operation that they
+ * walk over, so that a search through all names would be a part of the time of a compile. */
+enum { NAME_SLOTS = 256 };
+static_assert(NISA_KIND_COUNT < NAME_SLOTS / 2, "a probe of the names must find a free slot soon");
+static uint8_t name_slots[NAME_SLOTS];
+
+static unsigned slot_of(const char *name, size_t len) {
+  uint32_t h = 2166136261u; /* FNV-1a */
+  for (size_t i = sizeof "nisa." - 1; i < len; i++)
+    h = (h ^ (unsigned char)name[i]) * 16777619u;
+  return (h ^ h >> 16) % NAME_SLOTS;
+}
+
+static void fill_name_slots(void) {
+  for (int k = 0; k < NISA_KIND_COUNT; k++) {
+    unsigned at = slot_of(table[k].full_name, strlen(table[k].full_name));
+    while (name_slots[at])
+      at = (at + 1) % NAME_SLOTS;
+    name_slots[at] = (uint8_t)(k + 1);
+  }
+}
+
+const struct nisa_op_def *nisa_op_named(const char *name, size_t len) {
+  static bool is_filled;
+  if (len < sizeof "nisa." || memcmp(name, "nisa.", sizeof "nisa." - 1) != 0)
+    return NULL;
+  if (!is_filled) {
+    fill_name_slots();
+    is_filled = true;
+  }
+  for (unsigned at = slot_of(name, len); name_slots[at]; at = (at + 1) % NAME_SLOTS) {
+    const enum nisa_kind k = (enum nisa_kind)(name_slots[at] - 1);
+    if (!strncmp(table[k].full_name, name, len) && !table[k].full_name[len])
+      return nisa_op_def(k);
+  }
+  return NULL;
 }
 
 /* ---- the machine ------------------------------------------------------------------------------------------------ */

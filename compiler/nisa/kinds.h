@@ -3,6 +3,7 @@
 #define NISA_KINDS_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/memory.h"
@@ -53,6 +54,8 @@ struct nisa_op_def {
 };
 
 const struct nisa_op_def *nisa_op_def(enum nisa_kind k);
+/* The operation whose full name is the len bytes at name; NULL if it is none of ours. */
+const struct nisa_op_def *nisa_op_named(const char *name, size_t len);
 /* The operand of which a dimension's index comes from another operand, which is the last one; -1 if there is none. */
 static inline int nisa_indirect_operand(enum nisa_kind k) {
   return k == NISA_DMA_COPY_INDIRECT ? 1 : k == NISA_DMA_SCATTER ? 0 : -1;

@@ -77,10 +77,8 @@ bool nisa_module_target(MlirOperation module, enum target *out) {
 /* ---- operations ------------------------------------------------------------------------------------------------- */
 
 const struct nisa_op_def *nisa_op_of(MlirOperation op) {
-  for (int k = 0; k < NISA_KIND_COUNT; k++)
-    if (ir_is(op, nisa_op_def((enum nisa_kind)k)->full_name))
-      return nisa_op_def((enum nisa_kind)k);
-  return NULL;
+  const MlirStringRef name = mlirIdentifierStr(mlirOperationGetName(op));
+  return nisa_op_named(name.data, name.length);
 }
 
 const char *nisa_text_attr(MlirOperation op, const char *name) {

@@ -234,6 +234,7 @@ static const int *rewrite(const struct listing *l, const int *lines, MlirAsmStat
   const char *s = buf_text(plain), *end = s + plain->len;
   const struct frames f = find_frames(l, lines);
   int *moved = arena_dup(l->a, lines, (size_t)l->ops.n * sizeof *lines);
+  struct nisa_types types = {.by_type.arena = l->a};
   const struct frame *open[2];            /* a core, and a stream in it */
   int k = 0, n = 0, next = 0, n_open = 0; /* n: the frames that have ended, and so the lines that were left out */
 
@@ -259,7 +260,7 @@ static const int *rewrite(const struct listing *l, const int *lines, MlirAsmStat
         n_open--;
       }
     } else {
-      struct nisa_line own = {.arena = l->a, .names = names, .out = out};
+      struct nisa_line own = {.arena = l->a, .names = names, .types = &types, .out = out};
       write_line(&own, is_op ? l->ops.v[k] : (MlirOperation){NULL}, s, eol);
     }
     s = eol + 1;

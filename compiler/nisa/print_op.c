@@ -10,6 +10,7 @@
 #include "mlir-c/BuiltinAttributes.h"
 #include "mlir-c/BuiltinTypes.h"
 
+#include "base/array.h"
 #include "ir/query.h"
 
 /* ---- words ------------------------------------------------------------------------------------------------------ */
@@ -236,7 +237,21 @@ static void put_value(struct nisa_line *w, MlirValue v) {
 }
 
 static void put_type(struct nisa_line *w, MlirType t) {
+  struct nisa_types *known = w->types;
+  const uint32_t hash = hash_pointer(t.ptr);
+  for (struct index_probe p = index_probe(&known->by_type, hash); index_next(&p);)
+    if (mlirTypeEqual(known->texts.v[p.entry].type, t)) {
+      buf_append(w->out, known->texts.v[p.entry].text, known->texts.v[p.entry].len);
+      return;
+    }
+  const size_t from = w->out->len;
   mlirTypePrint(t, append, w->out);
+  if (buf_status(w->out))
+    return;
+  const size_t len = w->out->len - from;
+  index_add(&known->by_type, hash, known->texts.n);
+  array_push(w->arena, &known->texts,
+             (struct nisa_type_text){t, arena_strndup(w->arena, w->out->data + from, len), len});
 }
 
 static void put_extents(struct nisa_line *w, const int64_t *v, int n) {

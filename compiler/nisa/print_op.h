@@ -3,11 +3,27 @@
 #define NISA_PRINT_OP_H
 
 #include "base/buf.h"
+#include "base/index.h"
 #include "nisa/streams.h"
+
+/* The texts of the types of a module, each printed once: MLIR makes a state of its printer for each type that it prints.
+ * Starts as {.by_type.arena = …}, otherwise zero. */
+struct nisa_types {
+  struct index by_type;
+  struct {
+    struct nisa_type_text {
+      MlirType type;
+      const char *text;
+      size_t len;
+    } *v;
+    int n, cap;
+  } texts;
+};
 
 struct nisa_line {
   struct arena *arena;
   MlirAsmState names;
+  struct nisa_types *types;
   struct buf *out;
   /* filled by nisa_can_write */
   struct nisa_instr in;

@@ -17,10 +17,8 @@ const char *nisa_sync_name(enum nisa_sync k) {
 }
 
 enum nisa_sync nisa_sync_of(MlirOperation op) {
-  for (int k = NISA_SYNC_WAIT; k <= NISA_SYNC_ROTATE; k++)
-    if (ir_is(op, names[k]))
-      return (enum nisa_sync)k;
-  return NISA_SYNC_NONE;
+  const int k = ir_is_of(op, "nisa.") ? ir_which(op, NISA_SYNC_ROTATE + 1, names) : -1;
+  return k < 0 ? NISA_SYNC_NONE : (enum nisa_sync)k;
 }
 
 /* ---- reading ---------------------------------------------------------------------------------------------------- */

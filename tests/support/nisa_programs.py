@@ -25,14 +25,20 @@ def draw(rng, t, shape, low=None, high=None, special=0.0):
     if d.kind == "i":
         limits = np.iinfo(d)
         low, high = (limits.min, limits.max) if low is None else (low, high)
-        x = rng.integers(low, high, shape, endpoint=True)
-        return np.where(rng.random(shape) < special, rng.choice([low, high, max(low, 0)], shape), x).astype(d)
+        return _with(rng, special, [low, high, max(low, 0)], rng.integers(low, high, shape, endpoint=True)).astype(d)
     if low is not None:
         return rng.uniform(low, high, shape).astype(np.float32).astype(d)
-    x = rng.standard_normal(shape) * np.exp(rng.uniform(-3, 4, shape))
-    x = np.where(rng.random(shape) < special, rng.choice(SPECIAL, shape), x)
+    x = rng.standard_normal(shape, np.float32) * np.exp(7 * rng.random(shape, np.float32) - 3)
     with np.errstate(over="ignore"):
-        return x.astype(np.float32).astype(d)
+        return _with(rng, special, SPECIAL, x).astype(d)
+
+
+def _with(rng, share, values, x):
+    """x, which is changed, with this share of its elements drawn from the values."""
+    if share:
+        at = rng.random(x.shape, np.float32) < share
+        x[at] = rng.choice(values, np.count_nonzero(at))
+    return x
 
 
 def memref(shape, t, space):

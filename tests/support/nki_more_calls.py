@@ -350,8 +350,8 @@ def pack(values, name):
     """(partitions, n, 4) of small floats as (partitions, n) integers, and the values that they are."""
     small = values.astype(SMALL[name][0])
     if name == "float4_e2m1fn_x4":
-        magnitude = [0, 0.5, 1, 1.5, 2, 3, 4, 6]
-        codes = np.array([[magnitude.index(abs(v)) + 8 * (np.signbit(v)) for v in row] for row in small.astype(float).reshape(-1, 4)], np.uint16)
+        magnitudes, exact = np.array([0, 0.5, 1, 1.5, 2, 3, 4, 6]), small.astype(float).reshape(-1, 4)
+        codes = (np.searchsorted(magnitudes, abs(exact)) + 8 * np.signbit(exact)).astype(np.uint16)
         return (codes << np.array([0, 4, 8, 12], np.uint16)).sum(1).astype(np.uint16).reshape(values.shape[:2]), small.astype(np.float32)
     return np.ascontiguousarray(small).view(np.uint32).reshape(values.shape[:2]), small.astype(np.float32)
 

@@ -15,10 +15,7 @@ bool buffer_is_view(MlirOperation op) {
   static const char *const views[] = {"memref.subview",          "memref.cast",    "memref.collapse_shape",
                                       "memref.expand_shape",     "memref.reshape", "memref.transpose",
                                       "memref.reinterpret_cast", "memref.view",    "memref.memory_space_cast"};
-  for (size_t k = 0; k < sizeof views / sizeof *views; k++)
-    if (ir_is(op, views[k]))
-      return true;
-  return false;
+  return ir_is_of(op, "memref.") && ir_which(op, (int)(sizeof views / sizeof *views), views) >= 0;
 }
 
 MlirValue buffer_root(MlirValue v) {

@@ -15,6 +15,7 @@ import ast
 import copy
 import dataclasses
 import inspect
+import sys
 import textwrap
 
 import ml_dtypes
@@ -187,7 +188,7 @@ def kernel(level, *inputs, name=None, uses=(), needs=(), forms=("builder",), hea
 def formulas(level, table, *inputs, tile=None, prefix="", family=None, needs=()):
     """One kernel per formula of x, y, z; `tile` is the knob of its result."""
     names = "xyzuvw"[: len(inputs)]
-    family = family or inspect.stack()[1].frame.f_globals["__name__"].rsplit(".", 1)[-1]
+    family = family or sys._getframe(1).f_globals["__name__"].rsplit(".", 1)[-1]
     for name, formula in table.items():
         knob = f"    put(r, {list(tile)}, 'SharedHbm')\n" if tile else ""
         text = f"def k({', '.join(names)}):\n    r = {formula}\n{knob}    return r\n"

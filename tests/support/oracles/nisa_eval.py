@@ -11,6 +11,7 @@ an odd integer), an access outside its buffer or to a released one fails, a gath
 One instruction at a time, in program order; engines and time do not exist here.
 """
 import math
+import operator
 import re
 
 import ml_dtypes
@@ -75,7 +76,11 @@ class Access:
     def __init__(self, name, tile, par_dims, base, indices):
         self.name, self.tile, self.par_dims, self.base = name, tile, par_dims, base
         self.indices = indices  # per base dimension: (constant, {d: factor}, [(value, factor)])
-        self.shape = (int(np.prod(tile[:par_dims])), int(np.prod(tile[par_dims:])))
+        self.shape = (math.prod(tile[:par_dims]), math.prod(tile[par_dims:]))
+        reach = [[f * (tile[d] - 1) for d, f in dims.items()] for _, dims, _ in indices]
+        self.below = [sum(min(0, r) for r in row) for row in reach]  # how far the tile goes from its start
+        self.above = [sum(max(0, r) for r in row) for row in reach]
+        self.factors = [[dims.get(k, 0) for _, dims, _ in indices] for k in range(len(tile))]
 
     def starts(self, env):
         memref = env[self.base]
@@ -84,18 +89,17 @@ class Access:
         if len(self.indices) != memref.array.ndim:
             raise Error(f"{self.name}: {len(self.indices)} indices for {memref.array.ndim} dimensions")
         starts = []
-        for (constant, dims, values), extent in zip(self.indices, memref.array.shape):
-            start = constant + sum(int(env[v]) * f for v, f in values)
-            low = start + sum(min(0, f * (self.tile[d] - 1)) for d, f in dims.items())
-            high = start + sum(max(0, f * (self.tile[d] - 1)) for d, f in dims.items())
+        for (start, _, values), below, above, extent in zip(self.indices, self.below, self.above, memref.array.shape):
+            for v, f in values:
+                start += int(env[v]) * f
+            low, high = start + below, start + above
             if low < 0 or high >= extent:
                 raise Error(f"{self.name}: index {low}…{high} of {self.base} is outside 0…{extent - 1}")
             starts.append(start)
         return memref, starts
 
     def tile_of(self, array, starts):
-        steps = [sum(dims.get(k, 0) * array.strides[r] for r, (_, dims, _) in enumerate(self.indices))
-                 for k in range(len(self.tile))]
+        steps = [sum(map(operator.mul, factors, array.strides)) for factors in self.factors]
         part = array[(*(slice(s, s + 1) for s in starts), ...)]  # with "…" a single element is a view too
         return as_strided(part.view(f"u{array.itemsize}"), self.tile, steps).view(array.dtype)  # it knows no 8-bit floats
 
@@ -621,21 +625,21 @@ class Instr:
 # ---- reading text ---------------------------------------------------------------------------------------------------
 
 
+MARKS = re.compile(r'"[^"]*"|->|[(\[{<>}\]),]')  # strings and arrows as wholes
+
+
 def split(text):
     """At commas outside brackets and strings."""
-    parts, depth, start, quoted = [], 0, 0, False
-    for k, c in enumerate(text):
-        if c == '"':
-            quoted = not quoted
-        elif quoted:
-            continue
-        elif c in "([{<":
+    parts, depth, start = [], 0, 0
+    for m in MARKS.finditer(text):
+        c = m[0]
+        if c in "([{<":
             depth += 1
-        elif c in ")]}" or (c == ">" and text[k - 1] != "-"):
+        elif c in ")]}>":
             depth -= 1
         elif c == "," and not depth:
-            parts.append(text[start:k].strip())
-            start = k + 1
+            parts.append(text[start:m.start()].strip())
+            start = m.end()
     return [p for p in [*parts, text[start:].strip()] if p]
 
 
