@@ -31,7 +31,7 @@ enum { ELEMENTS_MIN = 256 };
 enum { SAVING_MIN = 15, MOVE_MIN = 2 };
 enum { SWEEPS = 3, DEPTH_MAX = 3 };
 /* Steps of rounds that are played through for each instruction that may move, on average. */
-enum { TRIES_MAX = 4096 };
+enum { TRIES_MAX = 512 };
 
 struct candidate {
   struct nisa_instr in;
@@ -172,12 +172,12 @@ static int64_t trips_of(MlirOperation loop) {
   return (upper - lower - 1) / step + 1;
 }
 
-/* How often the body runs in a row: a loop that starts again overlaps with itself, too. */
-static int64_t all_trips(MlirOperation loop) {
-  int64_t n = 1;
-  for (int depth = 0; ir_is(loop, "scf.for") && depth < DEPTH_MAX;
-       depth++, loop = mlirOperationGetParentOperation(loop))
-    n *= trips_of(loop);
+/* How often the body runs in a row, 0 if it is in no loop: a loop that starts again overlaps with itself, too. */
+static int64_t all_trips(MlirOperation op) {
+  int64_t n = 0;
+  for (int depth = 0; depth < DEPTH_MAX && !mlirOperationIsNull(op); depth++, op = mlirOperationGetParentOperation(op))
+    if (ir_is(op, "scf.for"))
+      n = (n ? n : 1) * trips_of(op);
   return n;
 }
 
@@ -206,9 +206,14 @@ static void read_regions(struct body *b, MlirOperation op) {
 static void read_op(struct body *b, MlirOperation op) {
   struct candidate c = {.step = b->round.steps.n};
   if (mlirOperationGetNumRegions(op)) {
-    read_regions(b, op);
+    if (b->round.trips)
+      read_regions(b, op);
+    else
+      (void)balance_regions(b->run, op);
     return;
   }
+  if (!b->round.trips)
+    return;
   if (!nisa_op_of(op) || !nisa_read(op, &c.in, NULL) || c.in.engine == NISA_ENGINE_NONE)
     return;
   struct balance_step *s = balance_add_step(&b->round, c.in.engine);
