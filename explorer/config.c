@@ -40,7 +40,9 @@ const char config_help[] =
     "  --client-connections N       the most open connections of one client, 0: no limit (1000)\n"
     "  --client-compiles N          compiles that one client may start in a minute, 0: no limit (120)\n"
     "  --client-jobs N              compiles of one client that may wait or run, 0: no limit (8)\n"
-    "                               (these three are 0 if only this machine can connect, without proxies)\n"
+    "  --client-links N             links that one client may store in a minute, 0: no limit (30)\n"
+    "  --client-links-day N         … and in a day, 0: no limit (200)\n"
+    "                               (these five are 0 if only this machine can connect, without proxies)\n"
     "  --trusted-proxies LIST       addresses and networks of proxies that may name the client (none)\n"
     "  --proxy-header NAME          the header in which they do: x-forwarded-for or forwarded (x-forwarded-for)\n"
     "  --header-timeout-ms MS       time from a request's first byte to the end of its headers (10000)\n"
@@ -97,6 +99,8 @@ enum {
   CLIENT_CONNECTIONS = 1000,
   CLIENT_COMPILES = 120, /* the page compiles after each pause in typing */
   CLIENT_JOBS = 8,
+  CLIENT_LINKS = 30,
+  CLIENT_LINKS_DAY = 200,
 };
 
 #define AT(member) .offset = offsetof(struct config, member)
@@ -125,6 +129,8 @@ static const struct flag flags[] = {
     {"--client-connections", INT(quota.connections, 0, 100000)},
     {"--client-compiles", INT(quota.compiles, 0, 1000000)},
     {"--client-jobs", INT(quota.jobs, 0, 10000)},
+    {"--client-links", INT(quota.links, 0, 100000)},
+    {"--client-links-day", INT(quota.links_a_day, 0, 1000000)},
     {"--trusted-proxies", FLAG_NETS, AT(http.trusted_proxies)},
     {"--proxy-header", FLAG_CHOICE, AT(http.proxy_header), .choices = headers},
     {"--header-timeout-ms", INT(http.header_timeout_ms, 100, HOUR_MS)},
@@ -347,7 +353,7 @@ enum status config_parse(struct arena *a, int argc, char **argv, char *const *en
       .is_confined = 1,
       .drain_timeout_ms = 15000,
       .http.connections_max = 10000,
-      .quota = {.compiles = UNSET, .jobs = UNSET, .connections = UNSET},
+      .quota = {.compiles = UNSET, .jobs = UNSET, .connections = UNSET, .links = UNSET, .links_a_day = UNSET},
       .http.header_timeout_ms = 10000,
       .http.body_timeout_ms = 20000,
       .http.answer_timeout_ms = 30000,
@@ -370,6 +376,8 @@ enum status config_parse(struct arena *a, int argc, char **argv, char *const *en
   default_quota(&c.quota.connections, is_private ? 0 : CLIENT_CONNECTIONS);
   default_quota(&c.quota.compiles, is_private ? 0 : CLIENT_COMPILES);
   default_quota(&c.quota.jobs, is_private ? 0 : CLIENT_JOBS);
+  default_quota(&c.quota.links, is_private ? 0 : CLIENT_LINKS);
+  default_quota(&c.quota.links_a_day, is_private ? 0 : CLIENT_LINKS_DAY);
   if (!c.store)
     c.store = arena_printf(a, "sqlite:%s/nkx.sqlite", c.data_dir);
   if (!st)

@@ -122,12 +122,14 @@ static void put_connections(struct buf *b, struct server *server) {
 }
 
 static void put_quota(struct buf *b, const struct services *services) {
-  static const char *const names[QUOTA_VERDICTS] = {
-      [QUOTA_COMPILES] = "compiles", [QUOTA_JOBS] = "jobs", [QUOTA_CONNECTIONS] = "connections"};
+  static const char *const names[QUOTA_VERDICTS] = {[QUOTA_COMPILES] = "compiles",
+                                                    [QUOTA_JOBS] = "jobs",
+                                                    [QUOTA_CONNECTIONS] = "connections",
+                                                    [QUOTA_LINKS] = "links"};
   struct quota_counts q;
   quota_look(services->quota, &q);
   head(b, "nkx_quota_refused_total", "counter", "Requests and connections of clients that had used up their share.");
-  for (int v = QUOTA_COMPILES; v <= QUOTA_CONNECTIONS; v++)
+  for (int v = QUOTA_COMPILES; v < QUOTA_VERDICTS; v++)
     buf_printf(b, "nkx_quota_refused_total{share=\"%s\"} %lld\n", names[v], (long long)q.refused[v]);
   put(b, "nkx_clients", "gauge", "Clients seen lately.", q.clients);
   put(b, "nkx_superseded_total", "counter", "Compiles that a newer one of the same editor cancelled.",

@@ -7,6 +7,7 @@
 #include "api/misses.h"
 #include "api/services.h"
 #include "base/json.h"
+#include "work/quota.h"
 #include "driver/pipeline.h"
 
 enum { ANSWER_ROOM = 64 << 10 }; /* of an answer, besides the snippet's own texts */
@@ -59,6 +60,20 @@ bool snippet_may_ask(struct request *rq, enum MHD_Result *answer) {
   rq->is_private = true;
   *answer = http_problem(rq, PB_MISSES, NULL, NULL);
   return false;
+}
+
+enum status snippet_count_link(struct request *rq, struct error *err) {
+  char address[ADDRESS_TEXT_SIZE];
+  int retry_s = 0;
+  http_client_address(rq, address);
+  struct client *c = quota_client(services_of(rq)->quota, address);
+  const enum quota_verdict v = client_store_link(c, &retry_s);
+  client_let_go(c);
+  if (v == QUOTA_OK)
+    return ST_OK;
+  rq->over_quota = PB_LINKS;
+  rq->retry_s = retry_s;
+  return fail(err, ST_QUOTA, "too many links");
 }
 
 void snippet_count_miss(struct request *rq) {

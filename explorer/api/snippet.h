@@ -49,6 +49,8 @@ void snippet_set_token(struct request *rq);
 
 /* Returns true if this address may ask about snippets.  If not, sets *answer. */
 bool snippet_may_ask(struct request *rq, enum MHD_Result *answer);
+/* Counts a link that the request's client is about to store.  ST_QUOTA: it has stored too many; for http_status_problem. */
+MUST_USE enum status snippet_count_link(struct request *rq, struct error *err);
 /* Counts a miss of the request's address. */
 void snippet_count_miss(struct request *rq);
 /* Counts the miss and answers 404. */

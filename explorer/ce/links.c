@@ -48,6 +48,8 @@ static enum status start_compile(struct request *rq, json_t *posted, const json_
     return st;
   st = read_job(state, &a, &job, err);
   if (!st)
+    st = snippet_count_link(rq, err);
+  if (!st)
     st = snippet_write_doc(&snippet_state_of(rq)->snippet.doc, &job, &extra, err);
   if (!st)
     st = compile_start(rq, &job, err);

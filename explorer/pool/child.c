@@ -262,6 +262,13 @@ void kid_yield(struct kid *k) {
   zygote_nice(k->zygote, k->zygote_id, LONG_NICE);
 }
 
+void kid_sleeps(struct pool *p, struct kid *k, int ms) {
+  char text[160];
+  snprintf(text, sizeof text, "The job waited for %g s instead of computing while others waited, and was stopped.",
+           ms / 1000.0);
+  fail_work(p, k, DG_TIME_LIMIT, text, "A kernel is traced: there is nothing that it has to wait for.");
+}
+
 void kid_cancel(struct pool *p, struct kid *k) {
   work_fail(k->work, DG_WORKER_DIED, "The request was cancelled.", NULL); /* it has no reader any more */
   leave(p, k, "cancelled");
@@ -300,6 +307,9 @@ void kid_give(struct pool *p, struct kid *k, struct queued *q, int64_t now) {
   assert(k->state == KID_IDLE && !k->work);
   k->state = KID_RUNNING;
   k->work = q->work;
+  k->payer = q->payer;
+  k->busy_at_ms = now;
+  k->busy_ms = 0;
   k->tries = q->tries;
   k->watch_id = q->watch_id;
   k->began_ms = now;

@@ -4,6 +4,7 @@
  *   zygote_link.c  zygotes: their messages, their replacement
  *   child.c        children: their frames, their ends
  *   queue.c        works that wait
+ *   fair.c         which of them runs next, and running jobs that only wait
  *   signals.c      what is asked of a zygote for one of its children
  */
 #ifndef POOL_INTERNAL_H
@@ -33,6 +34,7 @@ struct kid {
   enum kid_state state;
   int fd, pidfd;
   struct work *work; /* a reference while RUNNING, and while LEAVING until it is known why the child ended */
+  const void *payer; /* RUNNING: the work's client */
   struct buf in;     /* bytes of frames not yet complete */
   struct buf out;    /* the job's record; written up to out_at */
   size_t out_at;
@@ -40,6 +42,7 @@ struct kid {
   int64_t began_ms, waited_ms;
   int64_t yields_at_ms; /* RUNNING: when the job becomes a long one, whose priority is lowered; 0: it was */
   uint32_t watch_id;
+  int64_t busy_at_ms, busy_ms; /* RUNNING: when it was last seen to compute, and its processor time then (fair.c) */
   int tries;
   bool is_warned;      /* RUNNING: was asked to stop */
   long resident_start; /* RUNNING: pages of its own when it was given the job */
@@ -47,6 +50,7 @@ struct kid {
 
 struct queued {
   struct work *work;
+  const void *payer; /* its client, as work_payer gives it */
   int64_t since_ms;
   uint32_t watch_id; /* names the work in events about its client */
   int tries;         /* children that died before they began it */
@@ -57,7 +61,7 @@ enum zygote_role {
   ZYGOTE_NONE,     /* a free place */
   ZYGOTE_SPARE,    /* warms up, or waits to take over */
   ZYGOTE_ACTIVE,   /* makes the children; at most one */
-  ZYGOTE_RETIRING, /* was replaced; its children finish their jobs */
+  ZYGOTE_RETIRING, /* was replaced, by plan or because it is silent; its children finish their jobs */
   ZYGOTE_ENDING,   /* was told to end; killed at end_at_ms */
 };
 
@@ -67,9 +71,11 @@ struct zygote {
   bool is_gone;       /* the launcher has reported its end */
   pid_t pid;          /* for the log, once it is up */
   int fd;
-  bool is_up; /* it has said hello */
-  int asked;  /* children that were asked for and have not come yet; 0 or more */
-  int jobs;   /* that its children were given */
+  bool is_up;        /* it has said hello */
+  int asked;         /* children that were asked for and have not come yet; 0 or more */
+  bool is_silent;    /* RETIRING: because it did not answer */
+  int64_t spoken_ms; /* when it was asked for children, or answered */
+  int jobs;          /* that its children were given */
   int64_t started_ms, active_ms, end_at_ms;
 };
 
@@ -86,9 +92,10 @@ struct pool {
   uint32_t last_kid_id;
   struct kid kids[KIDS_MAX];
   int n_kids;
-  int64_t refill_at_ms; /* 0: nothing to refill */
-  int64_t memory_at_ms; /* when to look at the jobs' memory again */
-  int64_t trim_at_ms;   /* when to give back memory; 0: nothing ran since it was given back */
+  int64_t refill_at_ms;   /* 0: nothing to refill */
+  int64_t memory_at_ms;   /* when to look at the jobs' memory again */
+  int64_t sleepers_at_ms; /* when to look for jobs that only wait again */
+  int64_t trim_at_ms;     /* when to give back memory; 0: nothing ran since it was given back */
 
   pthread_mutex_t lock; /* guards what follows */
   struct queued *queue; /* queue_max places, and one for each child */
@@ -117,7 +124,10 @@ void zygote_nice(struct zygote *z, uint32_t zygote_id, int nice);
 /* A work has ended or was refused; how: one of pool_outcomes. */
 void pool_count(struct pool *p, const char *how);
 void pool_wake(struct pool *p); /* any thread: ends the loop's wait */
-bool queue_pop(struct pool *p, struct queued *out);
+/* Takes the first work in the queue for which may_run is true; false if there is none. */
+bool queue_pop(struct pool *p, bool (*may_run)(const struct pool *p, const void *payer), struct queued *out);
+/* A work of another client than this one waits; the lock is held. */
+bool queue_has_other(const struct pool *p, const void *payer);
 /* Puts a work at the head of the queue because the child it was given to never began it; takes the reference. */
 void queue_put_back(struct pool *p, struct work *w, uint32_t watch_id, int tries);
 void queue_refuse_overdue(struct pool *p, int64_t now); /* works that have waited too long */
@@ -125,6 +135,12 @@ void queue_refuse_all(struct pool *p);
 void queue_tell_places(struct pool *p); /* if they have changed */
 /* Any thread: stops w, whether it waits or a child has it. */
 void queue_cancel(struct pool *p, struct work *w);
+
+/* fair.c */
+/* A work of this client may be given to a child now; the pool's lock is held. */
+bool fair_may_run(const struct pool *p, const void *payer);
+/* Stops running jobs that wait instead of computing while works of other clients wait. */
+void fair_end_sleepers(struct pool *p, int64_t now);
 
 /* zygote_link.c */
 struct zygote *zygote_active(struct pool *p); /* NULL: none */
@@ -147,8 +163,10 @@ void kid_exited(struct pool *p, struct kid *k, const struct ctl_msg *m);
 void kid_overdue(struct pool *p, struct kid *k);
 void kid_yield(struct kid *k);                  /* its job is a long one: lowers its priority */
 void kid_cancel(struct pool *p, struct kid *k); /* its work has no reader any more */
-void kid_retire(struct kid *k);                 /* an idle one that is not needed any more */
-void kid_drop(struct pool *p, struct kid *k);   /* kills it; its work, if it has one, ends as "worker died" */
+void kid_sleeps(struct pool *p, struct kid *k,
+                int ms);                      /* stops its job, which has waited this long while others wait */
+void kid_retire(struct kid *k);               /* an idle one that is not needed any more */
+void kid_drop(struct pool *p, struct kid *k); /* kills it; its work, if it has one, ends as "worker died" */
 int kids_in(const struct pool *p, enum kid_state s);
 int kids_of(const struct pool *p, const struct zygote *z);
 /* Ends running jobs that use more memory than they may, where no control group does. */

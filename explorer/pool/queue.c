@@ -62,18 +62,30 @@ static void insert_at(struct pool *p, int i, struct queued q) {
 
 /* ---- the pool's thread ------------------------------------------------------------------------------------------- */
 
-bool queue_pop(struct pool *p, struct queued *out) {
+bool queue_pop(struct pool *p, bool (*may_run)(const struct pool *p, const void *payer), struct queued *out) {
+  int i = 0;
   pthread_mutex_lock(&p->lock);
-  bool any = p->n_queued > 0;
+  while (i < p->n_queued && !may_run(p, p->queue[i].payer))
+    i++;
+  const bool any = i < p->n_queued;
   if (any)
-    *out = remove_at(p, 0);
+    *out = remove_at(p, i);
   pthread_mutex_unlock(&p->lock);
   return any;
 }
 
+bool queue_has_other(const struct pool *p, const void *payer) {
+  for (int i = 0; i < p->n_queued; i++)
+    if (p->queue[i].payer != payer)
+      return true;
+  return false;
+}
+
 void queue_put_back(struct pool *p, struct work *w, uint32_t watch_id, int tries) {
   pthread_mutex_lock(&p->lock);
-  insert_at(p, 0, (struct queued){.work = w, .since_ms = clock_now_ms(), .watch_id = watch_id, .tries = tries});
+  insert_at(p, 0,
+            (struct queued){
+                .work = w, .payer = work_payer(w), .since_ms = clock_now_ms(), .watch_id = watch_id, .tries = tries});
   pthread_mutex_unlock(&p->lock);
 }
 
@@ -93,9 +105,14 @@ void queue_refuse_overdue(struct pool *p, int64_t now) {
   }
 }
 
+static bool any_may(const struct pool *p, const void *payer) {
+  (void)p, (void)payer;
+  return true;
+}
+
 void queue_refuse_all(struct pool *p) {
   struct queued q;
-  while (queue_pop(p, &q))
+  while (queue_pop(p, any_may, &q))
     refuse(p, q.work);
 }
 
@@ -137,6 +154,7 @@ static void on_abandoned(void *user, struct work *w) {
 enum status pool_submit(struct pool *p, struct work *w, uint32_t watch_id) {
   enum status st = ST_BUSY;
   int turn = work_turn(w);
+  const void *payer = work_payer(w);
   work_on_abandoned(w, on_abandoned, p);
   pthread_mutex_lock(&p->lock);
   if (!p->is_closing && p->n_queued < p->cfg.queue_max) {
@@ -144,7 +162,8 @@ enum status pool_submit(struct pool *p, struct work *w, uint32_t watch_id) {
     while (at > 0 && p->queue[at - 1].turn > turn)
       at--;
     insert_at(p, at,
-              (struct queued){.work = work_ref(w), .since_ms = clock_now_ms(), .watch_id = watch_id, .turn = turn});
+              (struct queued){
+                  .work = work_ref(w), .payer = payer, .since_ms = clock_now_ms(), .watch_id = watch_id, .turn = turn});
     st = ST_OK;
   }
   pthread_mutex_unlock(&p->lock);

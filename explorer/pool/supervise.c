@@ -22,6 +22,7 @@ enum {
   SPARE = 2, /* children that wait beyond one for each worker */
   CLOSING_TICK_MS = 20,
   MEMORY_TICK_MS = 20,
+  SLEEPERS_TICK_MS = 250,
   REST_MS = 500, /* without a running job, before memory is given back */
 };
 
@@ -31,7 +32,7 @@ enum {
 static void dispatch(struct pool *p, int64_t now) {
   struct queued q;
   struct kid *k;
-  while (kids_in(p, KID_RUNNING) < p->cfg.workers && (k = kid_idle(p)) && queue_pop(p, &q))
+  while ((k = kid_idle(p)) && queue_pop(p, fair_may_run, &q))
     kid_give(p, k, &q, now);
 }
 
@@ -129,6 +130,8 @@ static int next_timeout(struct pool *p, int64_t now) {
   if (p->trim_at_ms)
     sooner(&at, p->trim_at_ms);
   pthread_mutex_lock(&p->lock);
+  if (p->n_queued)
+    sooner(&at, p->sleepers_at_ms);
   for (int i = 0; i < p->n_queued; i++)
     sooner(&at, p->queue[i].since_ms + p->cfg.wait_timeout_ms);
   if (p->is_closing)
@@ -204,6 +207,10 @@ static void *run(void *user) {
       p->memory_at_ms = now + MEMORY_TICK_MS;
     }
     dispatch(p, now);
+    if (now >= p->sleepers_at_ms) {
+      fair_end_sleepers(p, now);
+      p->sleepers_at_ms = now + SLEEPERS_TICK_MS;
+    }
     queue_tell_places(p);
     refill(p, now);
     trim_at_rest(p, now);

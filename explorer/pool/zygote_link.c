@@ -1,7 +1,7 @@
 /* The server's side of the zygotes: start, messages, replacement.
  *
  * One zygote is active and makes the children.  Some time after it is ready a spare is started, which makes no
- * children.  When the active one dies, the spare replaces it at once.  All children of one zygote share its address
+ * children.  When the active one dies, or does not answer, the spare replaces it at once.  All children of one zygote share its address
  * layout and hash seed, so a zygote is retired after some time: it makes no more children and ends with its last one.
  *
  * The launcher starts zygotes, by exec with an empty environment and nothing open but stdio and the control socket, and
@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,6 +29,7 @@ enum {
   LASTING_RETRY_MS = 60000, /* a machine without a jail may get one, but hardly soon */
   START_MAX_MS = 60000,
   END_WAIT_MS = 500,
+  SILENCE_MS = 1000,     /* without an answer to a request for children; a child takes some 15 ms */
   SPARE_DELAY_MS = 1500, /* the spare waits until the service is up … */
   SPARE_BUSY_MS = 4000,  /* … and while jobs run, but not longer than this */
   SIGN_LAYER = 8,        /* weight of a failed step of a child's jail */
@@ -116,6 +118,25 @@ static void lost(struct pool *p, struct zygote *z, const char *why, int64_t now)
   back_off(p, now);
 }
 
+static int jobs_of(const struct pool *p, const struct zygote *z) {
+  int n = 0;
+  for (int i = 0; i < p->n_kids; i++)
+    n += p->kids[i].zygote == z && p->kids[i].state == KID_RUNNING;
+  return n;
+}
+
+/* The active zygote hangs, or is slow: another one makes the children from now on.  Jobs of its children go on, so that a
+ * zygote that is only slow costs nothing but its place; when none is left and it has still not answered, it is killed. */
+static void replace_silent(struct pool *p, struct zygote *z, int64_t now) {
+  log_warn("zygote_silent", "pid=%d asked=%d silent_ms=%lld", (int)z->pid, z->asked, (long long)(now - z->spoken_ms));
+  z->role = ZYGOTE_RETIRING;
+  z->is_silent = true;
+  pthread_mutex_lock(&p->lock);
+  p->health.restarts++;
+  pthread_mutex_unlock(&p->lock);
+  set_health(p, false, "the process that makes the workers does not answer; another one takes over");
+}
+
 static bool ask_launcher(struct pool *p, enum ctl_kind what, uint32_t launch_id, const int *fd) {
   const struct ctl_msg m = {.kind = what, .id = launch_id};
   struct error err;
@@ -201,7 +222,11 @@ void zygotes_tend(struct pool *p, int64_t now) {
   for (int i = 0; i < ZYGOTES_MAX; i++) {
     struct zygote *z = &p->zygotes[i];
     kill_overdue(p, z, now);
-    if (z->role == ZYGOTE_RETIRING && kids_of(p, z) == 0)
+    if (z->role == ZYGOTE_ACTIVE && z->asked && now - z->spoken_ms >= SILENCE_MS)
+      replace_silent(p, z, now);
+    if (z->role == ZYGOTE_RETIRING && z->is_silent && !jobs_of(p, z))
+      lost(p, z, "it does not answer", now);
+    else if (z->role == ZYGOTE_RETIRING && kids_of(p, z) == 0)
       end(z, now);
     if (z->role == ZYGOTE_SPARE && !z->is_up && now - z->started_ms > START_MAX_MS)
       lost(p, z, "it did not come up in time", now);
@@ -231,6 +256,8 @@ int64_t zygotes_due(const struct pool *p, int64_t now) {
   for (int i = 0; i < ZYGOTES_MAX; i++)
     if (p->zygotes[i].role == ZYGOTE_ENDING && p->zygotes[i].end_at_ms < at)
       at = p->zygotes[i].end_at_ms;
+    else if (p->zygotes[i].role == ZYGOTE_ACTIVE && p->zygotes[i].asked && p->zygotes[i].spoken_ms + SILENCE_MS < at)
+      at = p->zygotes[i].spoken_ms + SILENCE_MS;
   return p->retry_at_ms > now && p->retry_at_ms < at ? p->retry_at_ms : at;
 }
 
@@ -254,6 +281,7 @@ void zygote_ask(struct pool *p, struct zygote *z, int n) {
   struct ctl_msg m = {.kind = CTL_SPAWN, .value = n};
   struct error err;
   z->asked = n;
+  z->spoken_ms = clock_now_ms();
   if (wire_ctl_send(z->fd, &m, NULL, 0, &err))
     lost(p, z, err.text, clock_now_ms());
 }
@@ -284,6 +312,10 @@ static void on_child(struct pool *p, struct zygote *z, const struct ctl_msg *m, 
     log_error("pool", "a child came without its descriptors");
     return;
   }
+  if (z->role == ZYGOTE_RETIRING && zygote_active(p)) { /* it came late, from a zygote that was silent */
+    zygote_signal(z, m->id, SIGKILL);
+    return;
+  }
   p->failures = p->no_jail_signs = 0;
   for (int i = p->n_kids; i-- > 0;) /* idle ones of a retired zygote were kept only until there are others */
     if (p->kids[i].state == KID_IDLE && p->kids[i].zygote->role == ZYGOTE_RETIRING)
@@ -297,11 +329,14 @@ static void on_child(struct pool *p, struct zygote *z, const struct ctl_msg *m, 
   pthread_mutex_unlock(&p->lock);
   if (is_news)
     log_info("jail", "layers=0x%x landlock_abi=%d", m->layers, m->landlock_abi);
-  set_health(p, true, "");
+  if (z->role == ZYGOTE_ACTIVE)
+    set_health(p, true, "");
 }
 
 static void on_message(struct pool *p, struct zygote *z, const struct ctl_msg *m, int fds[2], int64_t now) {
   struct kid *k;
+  z->spoken_ms = now;
+  z->is_silent = false; /* it was only slow; it retires all the same */
   switch (m->kind) {
   case CTL_HELLO:
     on_hello(p, z, m);

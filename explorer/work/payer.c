@@ -16,6 +16,13 @@ int work_turn(struct work *w) {
   return n > 0 ? n - 1 : 0;
 }
 
+const void *work_payer(struct work *w) {
+  pthread_mutex_lock(&w->lock);
+  const void *payer = w->payer;
+  pthread_mutex_unlock(&w->lock);
+  return payer;
+}
+
 void work_release_payer(struct work *w) {
   pthread_mutex_lock(&w->lock);
   struct client *payer = w->payer;

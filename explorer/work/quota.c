@@ -13,16 +13,18 @@
 enum {
   CLIENTS_MAX = 1 << 16, /* about 8 MB; beyond that, clients with nothing open are forgotten too early */
   NAME_SIZE = 48,
-  MINUTE_US = 60000000,
   SECOND_US = 1000000,
   JOBS_RETRY_S = 2, /* one of the client's jobs will end: most take a fraction of this */
 };
 
+static const int64_t MINUTE_US = 60 * (int64_t)SECOND_US, DAY_US = 24 * 60 * 60 * (int64_t)SECOND_US;
+
 struct client {
   struct chain_link link; /* first: a struct chain_link * is also a struct client * */
   struct quota *quota;
-  int holds, jobs, connections; /* 0 or more */
-  int64_t full_at_us;           /* when the bucket will be full again */
+  int holds, jobs, connections;             /* 0 or more */
+  int64_t full_at_us;                       /* when the bucket of compiles will be full again */
+  int64_t links_full_at_us, day_full_at_us; /* the buckets of links */
   int64_t wait_until_us; /* what the last refusal told the client; 0: it was not refused since its last compile */
   char name[NAME_SIZE];
 };
@@ -44,13 +46,17 @@ static uint32_t hash_of(const struct quota *q, const char *name) {
   return (uint32_t)h;
 }
 
-/* Forgets the clients of one chain that have nothing open and a full bucket; with is_urgent also those whose bucket is
+static bool is_full(const struct client *c, int64_t now) {
+  return c->full_at_us <= now && c->links_full_at_us <= now && c->day_full_at_us <= now;
+}
+
+/* Forgets the clients of one chain that have nothing open and full buckets; with is_urgent also those whose buckets are
  * not full. */
 static void forget_some(struct quota *q, struct chain_link *head, int64_t now, bool is_urgent) {
   for (struct chain_link *l = head, *next; l; l = next) {
     struct client *c = (struct client *)l;
     next = l->next;
-    if (c->holds || (!is_urgent && c->full_at_us > now))
+    if (c->holds || (!is_urgent && !is_full(c, now)))
       continue;
     assert(!c->jobs && !c->connections);
     chain_remove(&q->clients, l);
@@ -119,23 +125,31 @@ void client_let_go(struct client *c) {
 
 /* ---- counting ---------------------------------------------------------------------------------------------------- */
 
-/* Under the lock.  The bucket is kept as the time at which it will be full: each compile moves that by its share of a
- * minute, and it may not lie more than a minute ahead. */
+/* A bucket of n that fills within a period is kept as the time at which it will be full: what is taken from it moves that by its
+ * share of the period, and it may not lie more than a period ahead.  Returns 0, with *next set to the new time, or the seconds after
+ * which to try again.  Without a limit (n = 0) there is nothing to count. */
+static int draw(int64_t full_at_us, int n, int64_t period_us, int64_t now, int64_t *next) {
+  *next = full_at_us;
+  if (!n)
+    return 0;
+  *next = (full_at_us > now ? full_at_us : now) + period_us / n;
+  return *next > now + period_us ? (int)((*next - now - period_us + SECOND_US - 1) / SECOND_US) : 0;
+}
+
+/* Under the lock. */
 static enum quota_verdict take(struct client *c, int *retry_s) {
   const struct quota_config *cfg = &c->quota->cfg;
   if (cfg->jobs && c->jobs >= cfg->jobs) {
     *retry_s = JOBS_RETRY_S;
     return QUOTA_JOBS;
   }
-  if (cfg->compiles) {
-    int64_t now = clock_now_us(), share = MINUTE_US / cfg->compiles;
-    int64_t full_at = (c->full_at_us > now ? c->full_at_us : now) + share;
-    if (full_at > now + MINUTE_US) {
-      *retry_s = (int)((full_at - now - MINUTE_US + SECOND_US - 1) / SECOND_US);
-      return QUOTA_COMPILES;
-    }
-    c->full_at_us = full_at;
+  int64_t full_at;
+  const int wait_s = draw(c->full_at_us, cfg->compiles, MINUTE_US, clock_now_us(), &full_at);
+  if (wait_s) {
+    *retry_s = wait_s;
+    return QUOTA_COMPILES;
   }
+  c->full_at_us = full_at;
   c->jobs++;
   return QUOTA_OK;
 }
@@ -160,6 +174,27 @@ void client_end_job(struct client *c, bool has_run) {
   if (!has_run && c->quota->cfg.compiles)
     c->full_at_us -= MINUTE_US / c->quota->cfg.compiles;
   pthread_mutex_unlock(&c->quota->lock);
+}
+
+enum quota_verdict client_store_link(struct client *c, int *retry_s) {
+  if (!c)
+    return QUOTA_OK;
+  pthread_mutex_lock(&c->quota->lock);
+  const struct quota_config *cfg = &c->quota->cfg;
+  const int64_t now = clock_now_us();
+  int64_t minute, day;
+  const int of_minute = draw(c->links_full_at_us, cfg->links, MINUTE_US, now, &minute),
+            of_day = draw(c->day_full_at_us, cfg->links_a_day, DAY_US, now, &day);
+  const bool may = !of_minute && !of_day;
+  if (may) {
+    c->links_full_at_us = minute;
+    c->day_full_at_us = day;
+  } else {
+    *retry_s = of_minute > of_day ? of_minute : of_day;
+    c->quota->refused[QUOTA_LINKS]++;
+  }
+  pthread_mutex_unlock(&c->quota->lock);
+  return may ? QUOTA_OK : QUOTA_LINKS;
 }
 
 int client_jobs(struct client *c) {

@@ -1,9 +1,9 @@
 /* quota: each client's share, so that one client's flood does not make the others wait.
  *
  * A client, known by its address (http/address.h), may start so many compiles a minute, have so many of them waiting or
- * running, and have so many connections open.  The compiles of a minute are a bucket that fills again evenly.  An
- * answer that needs no compile costs nothing, and a compile that never reached a worker is given back.  All functions
- * may be called from any thread.
+ * running, store so many links a minute and a day, and have so many connections open.  The compiles of a minute, and the
+ * links of a minute and of a day, are buckets that fill again evenly.  An answer that needs no compile costs no compile, and a compile
+ * that never reached a worker is given back.  All functions may be called from any thread.
  */
 #ifndef WORK_QUOTA_H
 #define WORK_QUOTA_H
@@ -19,9 +19,10 @@ struct client; /* one of them, opaque; it exists at least as long as it is held 
 struct quota_config {
   int compiles; /* a minute */
   int jobs, connections;
+  int links, links_a_day; /* stored: a minute, a day */
 }; /* 0: any number */
 
-enum quota_verdict { QUOTA_OK, QUOTA_COMPILES, QUOTA_JOBS, QUOTA_CONNECTIONS, QUOTA_VERDICTS };
+enum quota_verdict { QUOTA_OK, QUOTA_COMPILES, QUOTA_JOBS, QUOTA_CONNECTIONS, QUOTA_LINKS, QUOTA_VERDICTS };
 
 struct quota_counts {
   int64_t refused[QUOTA_VERDICTS]; /* since start */
@@ -41,6 +42,8 @@ void client_let_go(struct client *c);
 enum quota_verdict client_begin_job(struct client *c, int *retry_s);
 /* The compile has ended; has_run: a worker had it. */
 void client_end_job(struct client *c, bool has_run);
+/* Counts a link, or a revision of one, that is about to be stored: QUOTA_OK or QUOTA_LINKS, with *retry_s. */
+enum quota_verdict client_store_link(struct client *c, int *retry_s);
 int client_jobs(struct client *c); /* waiting or running at present */
 /* True if the client at this address was refused a compile and was told to wait until a time that has not come yet. */
 bool quota_is_early(struct quota *q, const char *address);

@@ -75,6 +75,34 @@ def test_clients_of_compiler_explorer_have_the_same_share(shared):
     assert int(answers[-1].headers["Retry-After"]) >= 1
 
 
+LINKS = {"snippets": ("/api/v1/snippets", {"X-Nkx-Request": "1"}, lambda source: {"source": source, "inputs": FLOAT_INPUT}),
+         "shortener": ("/api/shortener", {}, lambda source: {"sessions": [{"id": 1, "language": "nkipy", "source": source, "compilers": []}]})}
+
+
+@pytest.mark.parametrize("route", LINKS)
+def test_a_client_may_store_only_so_many_links(route):
+    path, headers, body = LINKS[route]
+    with Server(*BEHIND_PROXY, "--client-links", "3", "--client-links-day", "5") as s:
+        def store(address, n):
+            return s.request("POST", path, json.dumps(body(ADD_ONE + f"# {n}\n")), {"Content-Type": "application/json", "X-Forwarded-For": address, **headers})
+
+        answers = [store("198.51.100.20", n) for n in range(4)]
+        assert [a.status // 100 for a in answers] == [2, 2, 2, 4], [a.body[:200] for a in answers]
+        refused = answers[-1]
+        assert refused.status == 429 and b"too many links" in refused.body and 1 <= int(refused.headers["Retry-After"]) <= 20
+        assert route != "snippets" or refused.error["code"] == "too-many-links"
+        assert store("198.51.100.21", 9).status // 100 == 2, "another client has its own share"
+        assert s.request("POST", "/api/v1/compile", json.dumps({"source": ADD_ONE, "inputs": FLOAT_INPUT}), {**JSON, "X-Forwarded-For": "198.51.100.20"}).status == 200
+        assert metric(s, 'nkx_quota_refused_total{share="links"}') == 1
+
+
+def test_the_links_of_a_day_have_a_share_of_their_own():
+    path, headers, body = LINKS["snippets"]
+    with Server(*BEHIND_PROXY, "--client-links", "0", "--client-links-day", "2") as s:
+        answers = [s.request("POST", path, json.dumps(body(ADD_ONE + f"# {n}\n")), {**JSON, **headers, "X-Forwarded-For": "198.51.100.22"}) for n in range(3)]
+        assert [a.status for a in answers] == [201, 201, 429] and int(answers[-1].headers["Retry-After"]) > 3600
+
+
 def test_a_cached_result_costs_nothing_of_the_share(shared):
     client = Client(shared, "198.51.100.4")
     for _ in range(10):
