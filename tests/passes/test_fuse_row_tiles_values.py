@@ -79,7 +79,7 @@ def test_three_dimensions_keep_their_values(tmp_path, rng):
 
 def test_rows_that_are_cut_keep_their_values(tmp_path, rng):
     """One iteration has a part of the columns, and the last part is shorter."""
-    text = after(tmp_path, rng, "z = np.maximum(x + y[:1], 0) * x\nreturn z - y[:1]", [(200, 9001), (200, 9001)])
+    text = after(tmp_path, rng, "z = np.maximum(x + y[:1], 0) * x\nreturn z - y[:1]", [(700, 9001), (700, 9001)])
     assert text.count("scf.for") >= 2 and "tensor<128x9001xf32>" not in text
 
 

@@ -12,10 +12,11 @@
  *     qGpsimdPeer  exchanges with the other core, of a program of two.
  *
  * A trigger that waits also delays the instructions of its engine.  So transfers out are triggered by gpsimd, or by
- * scalar, if one of them computes nothing; otherwise by the one that produced the data, whose trigger needs no wait; and
- * otherwise by the one with less work.  But GpSimd builds each descriptor, while hardware makes those of scalar's triggers.  So
- * scalar starts all transfers out if they have many short descriptors, and if that and what it computes take it clearly less
- * time than GpSimd would take.
+ * scalar, if one of them computes nothing; by scalar, if gpsimd computes for a long time and scalar has less to do; otherwise
+ * by the one that produced the data, whose trigger needs no wait; and otherwise by the one with less work.  But GpSimd builds
+ * each descriptor, while hardware makes those of scalar's triggers.  So scalar starts all transfers out if they have many short
+ * descriptors, and if that and what it computes take it clearly less time than GpSimd would take; and else a transfer that has
+ * several descriptors for each partition, if GpSimd has more to do.
  */
 #include <assert.h>
 #include <string.h>
@@ -24,16 +25,20 @@
 
 #include "passes/engine_programs/engine_programs.h"
 #include "passes/lib/buffers.h"
+#include "passes/lib/busy.h"
 
 struct work {
   struct ep *ep;
   struct ir_ops ops;
   int64_t executed[NISA_ENGINE_COUNT]; /* instructions that each engine executes */
+  double busy[NISA_ENGINE_COUNT];      /* how long they keep it, in nanoseconds */
   struct table writer;                 /* root -> the last operation that wrote it, in program order */
   struct table is_written;             /* root in HBM that the kernel writes -> itself */
   struct table loaded_by;              /* root on chip -> one more than the queue of its loads */
   int64_t loaded[2];                   /* bytes, of qSyncIn and qScalarIn */
   bool is_out_by_scalar;               /* because of the descriptors */
+  double build;                        /* how long gpsimd would build descriptors, in nanoseconds */
+  bool has_scalar_less;                /* to do than gpsimd, with the transfers out */
 };
 
 static bool is_instruction(MlirOperation op, void *user) {
@@ -75,7 +80,11 @@ static void survey(struct work *w) {
   for (int k = 0; k < w->ops.n; k++) {
     MlirOperation op = w->ops.v[k];
     MlirValue dst = mlirOperationGetOperand(op, 0);
-    w->executed[engine_of(op)] += executions(w->ep, op);
+    const int64_t n = executions(w->ep, op);
+    struct nisa_instr in;
+    w->executed[engine_of(op)] += n;
+    if (nisa_read(op, &in, NULL) && in.engine != NISA_ENGINE_DMA)
+      w->busy[in.engine] += busy_ns(&in, in.engine, w->ep->run->target) * (double)n;
     if (!mem_is_on_chip(nisa_type_space(mlirValueGetType(dst))))
       table_put(&w->is_written, root_key(dst), op.ptr);
   }
@@ -109,18 +118,33 @@ static struct outs count_outs(struct work *w) {
 /* True if scalar should start the transfers out because of their descriptors: if they have several for each partition.  With
  * one for each, it would take half of the time, which its waiting for data costs again.  On trn1 all descriptors are
  * prepared. */
-static bool prefers_hardware(struct work *w) {
+static bool prefers_hardware(struct work *w, const struct outs *all) {
   enum {
     BUILD_NS = 9,   /* GpSimd builds a descriptor */
     START_NS = 500, /* a trigger with hardware descriptors holds its engine, and so does a short instruction, about */
     EACH_NS = 1,    /* and for each descriptor */
     CLEARLY = 3
   };
-  const struct outs all = count_outs(w);
-  const int64_t software = all.descriptors * BUILD_NS + w->executed[NISA_ENGINE_GPSIMD] * START_NS;
-  const int64_t hardware = all.descriptors * EACH_NS + (all.transfers + w->executed[NISA_ENGINE_SCALAR]) * START_NS;
+  const int64_t software = all->descriptors * BUILD_NS + w->executed[NISA_ENGINE_GPSIMD] * START_NS;
+  const int64_t hardware = all->descriptors * EACH_NS + (all->transfers + w->executed[NISA_ENGINE_SCALAR]) * START_NS;
 
   return w->ep->run->target != TARGET_TRN1 && CLEARLY * hardware < software;
+}
+
+/* True if scalar executes fewer than half as many instructions as gpsimd (a transfer that GpSimd triggers starts in about
+ * half of the time); or if gpsimd computes for longer than it takes to build descriptors, and scalar would have less to do
+ * with the transfers out than gpsimd has. */
+static bool scalar_has_less(const struct work *w, const struct outs *all) {
+  const enum target t = w->ep->run->target;
+  const double each = all->transfers ? (double)all->descriptors / (double)all->transfers : 0,
+               n = (double)all->transfers;
+  const double scalar = w->busy[NISA_ENGINE_SCALAR] + n * busy_trigger_ns(NISA_ENGINE_SCALAR, (int64_t)each, t);
+  const double build = n * busy_trigger_ns(NISA_ENGINE_GPSIMD, (int64_t)each, t), gpsimd = w->busy[NISA_ENGINE_GPSIMD];
+
+  if (!w->executed[NISA_ENGINE_GPSIMD] || !w->executed[NISA_ENGINE_SCALAR])
+    return w->executed[NISA_ENGINE_GPSIMD];
+  return 2 * w->executed[NISA_ENGINE_SCALAR] < w->executed[NISA_ENGINE_GPSIMD] ||
+         (gpsimd > build && scalar < gpsimd + build);
 }
 
 static int find_stream(struct ep *ep, const char *name, int on, const char *why) {
@@ -132,17 +156,26 @@ static int find_stream(struct ep *ep, const char *name, int on, const char *why)
   return ep->n_streams++;
 }
 
-static int queue_out(struct work *w, MlirValue src) {
+/* True if scalar is the one to start a transfer because GpSimd would build several descriptors for each partition: it takes
+ * four times as long at least.  Not if there are few in all: their start, which takes GpSimd half as long, counts more. */
+static bool has_many_descriptors(const struct work *w, const struct nisa_instr *in) {
+  enum { MANY = 256, BUILD_NS = 20000 };
+  const struct nisa_access *dst = &in->operand[0], *src = nisa_operand(in, "src");
+  return w->ep->run->target != TARGET_TRN1 && in->def->kind == NISA_DMA_COPY && ep_descriptors(dst, src) >= MANY &&
+         w->build > BUILD_NS && w->busy[NISA_ENGINE_SCALAR] < w->busy[NISA_ENGINE_GPSIMD] + w->build;
+}
+
+static int queue_out(struct work *w, const struct nisa_instr *in, MlirValue src) {
   const int64_t gpsimd = w->executed[NISA_ENGINE_GPSIMD], scalar = w->executed[NISA_ENGINE_SCALAR];
   MlirOperation writer = {table_get(&w->writer, root_key(src))};
   const enum nisa_engine from = mlirOperationIsNull(writer) ? NISA_ENGINE_NONE : engine_of(writer);
   const char *why = gpsimd && scalar ? "what engines computed; it has less to do"
                                      : "what engines computed; it computes nothing itself";
-  bool by_scalar = 2 * scalar < gpsimd; /* a transfer that GpSimd triggers starts in about half of the time */
-  if (w->is_out_by_scalar) {
+  bool by_scalar = w->has_scalar_less;
+  if (w->is_out_by_scalar || has_many_descriptors(w, in)) {
     by_scalar = true;
     why = "what engines computed, in short descriptors, which GpSimd would build one by one";
-  } else if (gpsimd && scalar && (from == NISA_ENGINE_GPSIMD || from == NISA_ENGINE_SCALAR)) {
+  } else if (gpsimd && scalar && !by_scalar && (from == NISA_ENGINE_GPSIMD || from == NISA_ENGINE_SCALAR)) {
     by_scalar = from == NISA_ENGINE_SCALAR;
     why = "what it computed itself";
   }
@@ -181,14 +214,14 @@ static int queue_for(struct work *w, MlirOperation op) {
   const bool from_hbm = !mem_is_on_chip(nisa_type_space(mlirValueGetType(src)));
   const bool to_chip = mem_is_on_chip(nisa_type_space(mlirValueGetType(dst)));
   if (from_hbm && to_chip && in.def->kind == NISA_DMA_COPY_INDIRECT)
-    return queue_out(w, in.operand[2].base);
+    return queue_out(w, &in, in.operand[2].base);
   if (from_hbm && to_chip && !table_get(&w->is_written, root_key(src)))
     return queue_in(w, op, nisa_operand(&in, "dst"));
   MlirOperation writer = {table_get(&w->writer, root_key(src))};
   if (from_hbm && !mlirOperationIsNull(writer) && table_get(&w->ep->queue_of, writer.ptr) &&
       !is_collective(nisa_op_of(writer)->kind))
     return ep_stream_of(w->ep, writer);
-  return queue_out(w, src);
+  return queue_out(w, &in, src);
 }
 
 int ep_stream_of(struct ep *ep, MlirOperation op) {
@@ -220,7 +253,10 @@ void ep_assign_queues(struct ep *ep) {
     ep->streams[e] = (struct ep_stream){.name = engines[e], .on = e};
   ep->n_streams = EP_ENGINES;
   survey(&w);
-  w.is_out_by_scalar = prefers_hardware(&w);
+  const struct outs all = count_outs(&w);
+  w.is_out_by_scalar = prefers_hardware(&w, &all);
+  w.build = busy_trigger_ns(NISA_ENGINE_GPSIMD, all.descriptors, ep->run->target);
+  w.has_scalar_less = scalar_has_less(&w, &all);
   for (int k = 0; k < w.ops.n; k++) {
     MlirOperation op = w.ops.v[k];
     if (engine_of(op) == NISA_ENGINE_DMA)

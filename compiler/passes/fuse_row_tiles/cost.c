@@ -10,7 +10,7 @@ enum { SBUF_SHARE_NUMERATOR = 3, SBUF_SHARE_DENOMINATOR = 4 };
 enum { ROUNDS = 2 };
 /* A longer row is cut where nothing needs it whole: 16 KiB of each partition are 2 MiB, for which a DMA takes its full
  * rate.  A shorter piece than 2 KiB of each partition costs rate. */
-enum { PIECE_MOST = 16 << 10, PIECE_LEAST = 2 << 10 };
+enum { PIECE_MOST = 16 << 10, PIECE_ROOMY = 4 << 10, PIECE_LEAST = 2 << 10 };
 /* Bytes of each partition for which an instruction takes longer than one engine waits for another one. */
 enum { JAM_PIECE_MOST = 8 << 10 };
 
@@ -107,6 +107,8 @@ static void add_up(struct fuse_block *b, struct fuse_group *g) {
     g->moved += fuse_leaves(b, g, out) ? stored : 0;
   }
   g->row_bytes = most_in_use(a, g->n, n, spans);
+  for (int i = 0; i < n; i++)
+    g->all_bytes += spans[i].bytes;
 }
 
 /* Sets the longest last dimension.  Returns false if a member has another one that is not 1: then one iteration has
@@ -132,6 +134,18 @@ static bool find_columns(struct fuse_group *g) {
 static bool fits(const struct fuse_block *b, const struct fuse_group *g, int64_t pieces, int jam) {
   const int64_t room = nisa_machine(b->run->target)->sbuf_bytes / SBUF_SHARE_DENOMINATOR * SBUF_SHARE_NUMERATOR;
   return (g->row_bytes + pieces - 1) / pieces * ROUNDS * jam + g->kept_bytes <= room;
+}
+
+/* True if each value has buffers of its own for two rounds with as many tiles side by side as pay: then engines that share
+ * the work do not wait for memory. */
+static bool is_roomy(const struct fuse_block *b, const struct fuse_group *g, int64_t pieces) {
+  const int64_t room = nisa_machine(b->run->target)->sbuf_bytes / SBUF_SHARE_DENOMINATOR * SBUF_SHARE_NUMERATOR;
+  return (g->all_bytes + pieces - 1) / pieces * ROUNDS * FUSE_JAM_MAX + g->kept_bytes <= room;
+}
+
+/* True if most values of the loop come from no transfer and go to none: then engines, not transfers, take the time. */
+static bool computes_more(const struct fuse_group *g) {
+  return g->all_bytes * g->rows > 2 * g->moved;
 }
 
 /* The bytes of an element of the group's widest type. */
@@ -168,6 +182,8 @@ void fuse_weigh(struct fuse_block *b, struct fuse_group *g) {
 
   while (can_cut && g->columns / (pieces + 1) * width >= PIECE_LEAST &&
          (!fits(b, g, pieces, 1) || g->columns * width > PIECE_MOST * pieces))
+    pieces++;
+  while (can_cut && computes_more(g) && g->columns / (pieces + 1) * width >= PIECE_ROOMY && !is_roomy(b, g, pieces))
     pieces++;
   g->cut = (g->columns + pieces - 1) / pieces;
   for (int64_t p = pieces; can_cut && p < 2 * pieces && g->columns / p * width >= PIECE_LEAST; p++)

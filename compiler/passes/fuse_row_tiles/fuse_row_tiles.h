@@ -37,6 +37,7 @@ struct fuse_group {
   int jam;                    /* tiles in one iteration */
   int64_t columns, cut;       /* the longest last dimension, and how much of it one iteration has */
   int64_t row_bytes;          /* the most bytes of a partition that are in use at a time with whole rows */
+  int64_t all_bytes;          /* the same of all values together, in use or not */
   int64_t kept_bytes;         /* the bytes of a partition of what the loop reads again in every iteration */
   int64_t moved, moved_alone; /* bytes between HBM and SBUF: fused, and with a loop for each operation */
   bool has_reduction;

@@ -207,7 +207,7 @@ static void set_round(struct ir_builder *b, const struct making *m, int d, struc
 
   if (!d)
     r->n = (int)((size + tile - 1) / tile);
-  for (int u = 0; u < r->n; u++) {
+  for (int u = 0; u < (d ? FUSE_JAM_MAX : r->n); u++) {
     const int64_t from = d ? 0 : u * tile;
     r->part[u].at[d] = mlirValueIsNull(at) || !from ? at : ir_binary(b, "arith.addi", at, ir_index(b, from));
     r->part[u].offset[d] = offset + from;
@@ -215,10 +215,10 @@ static void set_round(struct ir_builder *b, const struct making *m, int d, struc
   }
 }
 
-/* Computes what is left to do along dimension d (0: rows, 1: columns) and the later ones: a loop over whole steps, then
- * the rest. */
+/* Computes what is left to do along dimension d (1: columns) and the earlier one (0: rows): a loop over whole steps, then
+ * the rest.  The rows are the inner loop because they have more rounds: a loop that starts again waits for its buffers. */
 static void go_along(struct ir_builder *b, struct making *m, int d, struct round *r, MlirValue *carried) {
-  if (d == 2) {
+  if (d < 0) {
     iterate(b, m, r, carried);
     return;
   }
@@ -233,7 +233,7 @@ static void go_along(struct ir_builder *b, struct making *m, int d, struct round
     for (int k = 0; k < m->n_out; k++)
       now[k] = mlirBlockGetArgument(inside.block, 1 + k);
     set_round(&inside, m, d, r, mlirBlockGetArgument(inside.block, 0), 0, step);
-    go_along(&inside, m, d + 1, r, now);
+    go_along(&inside, m, d - 1, r, now);
     inside.loc = b->loc;
     ir_yield(&inside, m->n_out, now);
     MlirOperation loop = ir_for(b, bounds, m->n_out, carried, region);
@@ -241,12 +241,12 @@ static void go_along(struct ir_builder *b, struct making *m, int d, struct round
       carried[k] = mlirOperationGetResult(loop, k);
   } else if (whole) {
     set_round(b, m, d, r, (MlirValue){NULL}, 0, step);
-    go_along(b, m, d + 1, r, carried);
+    go_along(b, m, d - 1, r, carried);
   }
   if (!over)
     return;
   set_round(b, m, d, r, (MlirValue){NULL}, whole, over);
-  go_along(b, m, d + 1, r, carried);
+  go_along(b, m, d - 1, r, carried);
 }
 
 /* ---- one group ---------------------------------------------------------------------------------------------------- */
@@ -282,7 +282,7 @@ static void make_loop(struct ir_builder *b, struct fuse_block *block, const stru
       m.n_out++;
     }
   keep_broadcasts(b, &m);
-  go_along(b, &m, 0, &r, carried);
+  go_along(b, &m, 1, &r, carried);
   for (int k = 0; k < m.n_out; k++) {
     struct layout at = layout_read(m.out[k]);
     at.n_loop = 0;

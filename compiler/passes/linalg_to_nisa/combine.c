@@ -561,6 +561,11 @@ static MlirOperation fresh_memset(const struct link *l, const struct nisa_access
   return ln_same_access(&in->operand[0], x) ? last : none;
 }
 
+static bool is_float_type(MlirType t) {
+  return mlirTypeIsAF32(t) || mlirTypeIsABF16(t) || mlirTypeIsAF16(t);
+}
+
+/* The sum is rounded to the type of the result in both forms, so all types may be added to a neutral element. */
 static bool combine_reduction(struct link *l) {
   struct nisa_instr set, in = l->w;
   MlirNamedAttribute attrs[LN_ATTRS_MAX];
@@ -571,7 +576,8 @@ static bool combine_reduction(struct link *l) {
   const struct nisa_access *dst = &l->r.operand[0], *acc = &l->r.operand[other];
   const char *op = nisa_text_attr(l->r.op, "op");
   if (strcmp(op, nisa_text_attr(l->w.op, "op")) || !mlirValueEqual(dst->base, acc->base) || !ln_same_access(dst, acc) ||
-      !mlirTypeEqual(mlirShapedTypeGetElementType(mlirValueGetType(dst->base)), mlirF32TypeGet(l->run->ir->ctx)))
+      !mlirTypeEqual(nisa_access_element(dst), nisa_access_element(&l->w.operand[0])) ||
+      !is_float_type(nisa_access_element(dst)))
     return false;
   MlirOperation memset_op = fresh_memset(l, acc, &set);
   if (mlirOperationIsNull(memset_op) || !is_before(l, memset_op, l->w.op) || !is_neutral(op, &set.operand[1]))
@@ -598,7 +604,8 @@ int ln_combine(struct pass_run *run) {
   for (int k = 0; k < allocs.n; k++)
     if (find_link(run, &positions, allocs.v[k], &l))
       n += combine_load(&l) ||
-           (is_f32(l.buffer) && (combine_copy(&l) || combine_scalings(&l) || combine_activation(&l) ||
-                                 combine_rsqrt(&l) || combine_reduction(&l)));
+           (is_f32(l.buffer) &&
+            (combine_copy(&l) || combine_scalings(&l) || combine_activation(&l) || combine_rsqrt(&l))) ||
+           combine_reduction(&l);
   return n;
 }

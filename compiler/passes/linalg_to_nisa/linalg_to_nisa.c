@@ -405,6 +405,7 @@ static enum status lower_all(struct ln *ln) {
 /* The order matters: data that is loaded once is seen to be the same, and a sum needs the activation that combine makes. */
 static int merge_instructions(struct pass_run *run) {
   int n = ln_reuse_loads(run);
+  n += ln_pass_on(run);
   n += ln_combine(run);
   return n + ln_sum_along(run);
 }

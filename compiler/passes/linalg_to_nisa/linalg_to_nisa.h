@@ -224,6 +224,8 @@ int ln_reuse_loads(struct pass_run *run);
 int ln_sum_along(struct pass_run *run);
 /* combine.c: merges instructions of a finished module.  Returns the number of instructions that it saves. */
 int ln_combine(struct pass_run *run);
+/* Writes what is only read to be copied where the copy goes (rounded.c).  Returns how many buffers are gone. */
+int ln_pass_on(struct pass_run *run);
 
 /* ---- bodies ----------------------------------------------------------------------------------------------------- */
 

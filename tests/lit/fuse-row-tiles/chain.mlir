@@ -43,19 +43,36 @@ func.func @tail(%x: tensor<556x512xf32>) -> tensor<556x512xf32> {
   return %b : tensor<556x512xf32>
 }
 
-// Rows of 128 KiB are cut into pieces of 16 KiB, since nothing needs them whole.
+// Rows of 128 KiB are cut into pieces of 16 KiB, since nothing needs them whole.  The rows are the inner loop.
 // CHECK-LABEL: func.func @cut
-// CHECK:         scf.for %[[I:[a-z0-9]+]] =
+// CHECK:         arith.constant 32768
+// CHECK-NEXT:    arith.constant 4096
+// CHECK-NEXT:    scf.for %[[J:[a-z0-9]+]] =
 // CHECK-NEXT:      arith.constant 0
-// CHECK-NEXT:      arith.constant 32768
-// CHECK-NEXT:      arith.constant 4096
-// CHECK-NEXT:      scf.for %[[J:[a-z0-9]+]] =
+// CHECK-NEXT:      arith.constant 256
+// CHECK-NEXT:      arith.constant 128
+// CHECK-NEXT:      scf.for %[[I:[a-z0-9]+]] =
 // CHECK:             tensor.extract_slice %arg0[%[[I]], %[[J]]] [128, 4096]
 func.func @cut(%x: tensor<256x32768xf32>) -> tensor<256x32768xf32> {
   %e = tensor.empty() : tensor<256x32768xf32>
   %a = linalg.exp ins(%x : tensor<256x32768xf32>) outs(%e : tensor<256x32768xf32>) -> tensor<256x32768xf32>
   %b = linalg.mul ins(%a, %x : tensor<256x32768xf32>, tensor<256x32768xf32>) outs(%e : tensor<256x32768xf32>) -> tensor<256x32768xf32>
   return %b : tensor<256x32768xf32>
+}
+
+// A loop with more values than transfers has narrow pieces, so that each value of two tiles has room twice.
+// CHECK-LABEL: func.func @many_values
+// CHECK:         scf.for %[[J:[a-z0-9]+]] =
+// CHECK:           scf.for %[[I:[a-z0-9]+]] =
+// CHECK:             tensor.extract_slice %arg0[%[[I]], %[[J]]] [128, 1024]
+// CHECK:             tensor.extract_slice %arg0[%{{.*}}, %[[J]]] [128, 1024]
+func.func @many_values(%x: tensor<512x4096xf32>) -> tensor<512x4096xf32> {
+  %e = tensor.empty() : tensor<512x4096xf32>
+  %a = linalg.exp ins(%x : tensor<512x4096xf32>) outs(%e : tensor<512x4096xf32>) -> tensor<512x4096xf32>
+  %b = linalg.mul ins(%a, %x : tensor<512x4096xf32>, tensor<512x4096xf32>) outs(%e : tensor<512x4096xf32>) -> tensor<512x4096xf32>
+  %c = linalg.add ins(%b, %x : tensor<512x4096xf32>, tensor<512x4096xf32>) outs(%e : tensor<512x4096xf32>) -> tensor<512x4096xf32>
+  %d = linalg.exp ins(%c : tensor<512x4096xf32>) outs(%e : tensor<512x4096xf32>) -> tensor<512x4096xf32>
+  return %d : tensor<512x4096xf32>
 }
 
 // One tile of rows has no loop that could be shared.

@@ -210,3 +210,22 @@ func.func @widened(%o: !c) {
   memref.dealloc %x : !h
   return
 }
+
+// The only part of a maximum of bf16 is the maximum.
+// CHECK-LABEL: func.func @largest
+// CHECK-NOT:   nisa.memset(
+// CHECK:       nisa.tensor_reduce_arith(dst{{.*}} %[[M:[a-z0-9_]+]][d0, 0], src{{.*}}op=max
+// CHECK-NEXT:  nisa.dma_copy(dst{{.*}} %arg1[d0, 0], src{{.*}} %[[M]][d0, 0])
+func.func @largest(%x: !h, %o: memref<64x1xbf16, 4 : i32>) {
+  %least = arith.constant 0xFF80 : bf16
+  %s = memref.alloc() : memref<64x1xbf16, 3 : i32>
+  linalg.fill ins(%least : bf16) outs(%s : memref<64x1xbf16, 3 : i32>)
+  linalg.generic {indexing_maps = [#id, #row], iterator_types = ["parallel", "reduction"]} ins(%x : !h) outs(%s : memref<64x1xbf16, 3 : i32>) {
+  ^bb0(%a: bf16, %z: bf16):
+    %v = arith.maximumf %a, %z : bf16
+    linalg.yield %v : bf16
+  }
+  memref.copy %s, %o : memref<64x1xbf16, 3 : i32> to memref<64x1xbf16, 4 : i32>
+  memref.dealloc %s : memref<64x1xbf16, 3 : i32>
+  return
+}

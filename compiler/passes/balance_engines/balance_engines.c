@@ -1,0 +1,269 @@
+/* balance_engines: loops divide their element-wise work among the Vector, Scalar and GpSimd engines.
+ *
+ *     scf.for … {                                                    Vector    GpSimd
+ *       tensor_tensor_arith add       engine=vector                  8.5 us            ==> vector
+ *       tensor_tensor_arith multiply  engine=vector                  8.5 us            ==> gpsimd    6.9 us
+ *       activation exp                engine=scalar
+ *       tensor_tensor_arith subtract  engine=vector                  8.5 us            ==> gpsimd    6.9 us
+ *     }
+ *
+ * linalg-to-nisa gives Vector whatever Vector can compute.  The engines run beside each other, and the rounds of a loop
+ * overlap.  So instructions are moved one by one, the longest first, to the engine with which a round takes the
+ * shortest time (round.c), until no move makes it shorter.  move.c says which engines compute the same.  What came out is
+ * taken if it saves a seventh of the round.
+ *
+ * A loop counts with what the loops in it take; inner ones are done first.  Short instructions stay, because a signal from
+ * one engine to another takes as long as they do.  What is in no loop has no rounds that overlap, and stays.
+ *
+ * Safe because these engines compute the same values.  The search has a budget, so that the time is linear in the
+ * instructions: what is left over in a long body stays.
+ */
+#include <stdlib.h>
+
+#include "base/array.h"
+#include "ir/query.h"
+#include "passes/balance_engines/balance_engines.h"
+#include "passes/lib/busy.h"
+
+/* An instruction that is moved should take longer than the signals there and back. */
+enum { ELEMENTS_MIN = 256 };
+/* Of the time of a round, in percent: worth the signals; of a single move. */
+enum { SAVING_MIN = 15, MOVE_MIN = 2 };
+enum { SWEEPS = 3, DEPTH_MAX = 3 };
+/* Steps of rounds that are played through for each instruction that may move, on average. */
+enum { TRIES_MAX = 512 };
+
+struct candidate {
+  struct nisa_instr in;
+  double ns;
+  int step;
+};
+
+struct body {
+  struct pass_run *run;
+  struct balance_round round;
+  struct {
+    struct candidate *v;
+    int n, cap;
+  } may_move;
+};
+
+static int longest_first(const void *a, const void *b) {
+  const struct candidate *x = a, *y = b;
+  return y->ns != x->ns ? (y->ns > x->ns) - (y->ns < x->ns) : (x->step > y->step) - (x->step < y->step);
+}
+
+static void place(struct body *b, const struct candidate *c, enum nisa_engine e) {
+  struct balance_step *s = &b->round.steps.v[c->step];
+  s->load = (struct balance_load){{0}};
+  s->engine = e;
+  s->load.on[e] = busy_ns(&c->in, e, b->run->target);
+}
+
+/* Tries the other engines.  Returns the time of a round with the best one, which the instruction then has. */
+static double improve(struct body *b, const struct candidate *c, double now) {
+  const enum nisa_engine was = b->round.steps.v[c->step].engine;
+  enum nisa_engine best = was;
+  double least = now * (100 - MOVE_MIN) / 100;
+
+  for (enum nisa_engine e = NISA_ENGINE_VECTOR; e <= NISA_ENGINE_GPSIMD; e++) {
+    if (e == was || (e != c->in.engine && !balance_can_move(&c->in, e, b->run->target)))
+      continue;
+    place(b, c, e);
+    const double ns = balance_round_ns(&b->round);
+    if (ns < least) {
+      least = ns;
+      best = e;
+    }
+  }
+  place(b, c, best);
+  return best == was ? now : least;
+}
+
+static void move(struct pass_run *run, const struct candidate *c, enum nisa_engine to, double before, double after) {
+  MlirOperation op = balance_move(run, &c->in, to);
+  struct remark *r = pass_remark(run, op, RULE_BALANCE, "%s on %s: a round of its loop takes %.2f us instead of %.2f",
+                                 nisa_op_of(op)->name, nisa_engine_name(to), after / 1000, before / 1000);
+  remark_reject(r, nisa_engine_name(c->in.engine), "a round takes longer with it");
+}
+
+/* What a round takes anyhow. */
+static double floor_of(const struct body *b) {
+  const struct balance_load l = balance_total(&b->round);
+  return l.on[NISA_ENGINE_DMA] > l.on[NISA_ENGINE_TENSOR] ? l.on[NISA_ENGINE_DMA] : l.on[NISA_ENGINE_TENSOR];
+}
+
+/* Gives each instruction to the engine that is done first, whatever it waits for. */
+static void deal(struct body *b) {
+  struct balance_load l = balance_total(&b->round);
+
+  for (int i = 0; i < b->may_move.n; i++)
+    l.on[b->may_move.v[i].in.engine] -= b->may_move.v[i].ns;
+  for (int i = 0; i < b->may_move.n; i++) {
+    const struct candidate *c = &b->may_move.v[i];
+    enum nisa_engine to = c->in.engine;
+    for (enum nisa_engine e = NISA_ENGINE_VECTOR; e <= NISA_ENGINE_GPSIMD; e++)
+      if ((e == c->in.engine || balance_can_move(&c->in, e, b->run->target)) &&
+          l.on[e] + busy_ns(&c->in, e, b->run->target) < l.on[to] + busy_ns(&c->in, to, b->run->target))
+        to = e;
+    place(b, c, to);
+    l.on[to] += busy_ns(&c->in, to, b->run->target);
+  }
+}
+
+/* Moves instructions one by one while that makes the round shorter.  Returns its time. */
+static double search(struct body *b, int64_t budget) {
+  const double floor = floor_of(b);
+  double now = balance_round_ns(&b->round), last = 0;
+
+  for (int sweep = 0; sweep < SWEEPS && now != last && now > floor; sweep++) {
+    last = now;
+    for (int i = 0; i < b->may_move.n && budget > 0; i++, budget -= b->round.steps.n)
+      now = improve(b, &b->may_move.v[i], now);
+  }
+  return now;
+}
+
+static void put_back(struct body *b, const enum nisa_engine *at) {
+  for (int i = 0; i < b->may_move.n; i++)
+    place(b, &b->may_move.v[i], at[i]);
+}
+
+/* Searches from how it is, and from a division that only looks at how long the engines are busy. */
+static void balance_body(struct body *b) {
+  const int n = b->may_move.n;
+  const double before = balance_round_ns(&b->round);
+  enum nisa_engine *best = arena_new_array(b->run->arena, enum nisa_engine, (size_t)n);
+
+  if (before <= floor_of(b))
+    return;
+  qsort(b->may_move.v, (size_t)n, sizeof *b->may_move.v, longest_first);
+  double after = search(b, (int64_t)TRIES_MAX * n);
+  for (int i = 0; i < n; i++)
+    best[i] = b->round.steps.v[b->may_move.v[i].step].engine;
+  deal(b);
+  const double other = search(b, (int64_t)TRIES_MAX * n);
+  if (other < after)
+    after = other;
+  else
+    put_back(b, best);
+  const bool pays = after * 100 < before * (100 - SAVING_MIN);
+  for (int i = 0; i < n; i++) {
+    const struct candidate *c = &b->may_move.v[i];
+    const enum nisa_engine to = b->round.steps.v[c->step].engine;
+    if (to == c->in.engine)
+      continue;
+    if (pays)
+      move(b->run, c, to, before, after);
+    else
+      place(b, c, c->in.engine);
+  }
+}
+
+/* ---- loops ------------------------------------------------------------------------------------------------------- */
+
+/* How often a loop's body runs, 1 if that is not known. */
+static int64_t trips_of(MlirOperation loop) {
+  int64_t lower, upper, step;
+  if (!ir_is(loop, "scf.for") || !ir_int_constant(mlirOperationGetOperand(loop, 0), &lower) ||
+      !ir_int_constant(mlirOperationGetOperand(loop, 1), &upper) ||
+      !ir_int_constant(mlirOperationGetOperand(loop, 2), &step) || step <= 0 || upper <= lower)
+    return 1;
+  return (upper - lower - 1) / step + 1;
+}
+
+/* How often the body runs in a row, 0 if it is in no loop: a loop that starts again overlaps with itself, too. */
+static int64_t all_trips(MlirOperation op) {
+  int64_t n = 0;
+  for (int depth = 0; depth < DEPTH_MAX && !mlirOperationIsNull(op); depth++, op = mlirOperationGetParentOperation(op))
+    if (ir_is(op, "scf.for"))
+      n = (n ? n : 1) * trips_of(op);
+  return n;
+}
+
+static struct balance_load balance_regions(struct pass_run *run, MlirOperation parent);
+
+static bool is_instruction(MlirOperation op, void *user) {
+  (void)user;
+  return nisa_op_of(op);
+}
+
+/* A loop, or a branch, in a body. */
+static void read_regions(struct body *b, MlirOperation op) {
+  const struct balance_load inner = balance_regions(b->run, op);
+  const double trips = (double)trips_of(op);
+  struct balance_step *s = balance_add_step(&b->round, NISA_ENGINE_NONE);
+  struct nisa_instr in;
+
+  for (int e = 0; e < NISA_ENGINE_COUNT; e++)
+    s->load.on[e] = inner.on[e] * trips;
+  const struct ir_ops all = ir_collect(b->run->arena, op, is_instruction, NULL);
+  for (int k = 0; k < all.n; k++)
+    if (nisa_read(all.v[k], &in, NULL))
+      balance_add_uses(&b->round, &in);
+}
+
+static void read_op(struct body *b, MlirOperation op) {
+  struct candidate c = {.step = b->round.steps.n};
+  if (mlirOperationGetNumRegions(op)) {
+    if (b->round.trips)
+      read_regions(b, op);
+    else
+      (void)balance_regions(b->run, op);
+    return;
+  }
+  if (!b->round.trips)
+    return;
+  if (!nisa_op_of(op) || !nisa_read(op, &c.in, NULL) || c.in.engine == NISA_ENGINE_NONE)
+    return;
+  struct balance_step *s = balance_add_step(&b->round, c.in.engine);
+  s->load.on[c.in.engine] = c.ns = busy_ns(&c.in, c.in.engine, b->run->target);
+  if (c.in.engine == NISA_ENGINE_DMA && !mem_is_on_chip(nisa_access_space(&c.in.operand[0]))) {
+    const int64_t descriptors = nisa_partitions(nisa_operand(&c.in, "src")); /* at least */
+    s->is_store = true;
+    for (enum nisa_engine e = NISA_ENGINE_SCALAR; e <= NISA_ENGINE_GPSIMD; e++)
+      s->trigger[e] = busy_trigger_ns(e, descriptors, b->run->target);
+  }
+  balance_add_uses(&b->round, &c.in);
+  if (busy_elements(&c.in) >= ELEMENTS_MIN && balance_is_movable(&c.in, b->run->target))
+    array_push(b->run->arena, &b->may_move, c);
+}
+
+/* Balances what is in an operation.  Returns what it takes, of a loop one round. */
+static struct balance_load balance_regions(struct pass_run *run, MlirOperation parent) {
+  struct balance_load all = {{0}};
+  for (intptr_t k = 0; k < mlirOperationGetNumRegions(parent); k++)
+    for (MlirBlock block = mlirRegionGetFirstBlock(mlirOperationGetRegion(parent, k)); !mlirBlockIsNull(block);
+         block = mlirBlockGetNextInRegion(block)) {
+      struct body b = {.run = run};
+      b.round = (struct balance_round){
+          .arena = run->arena, .by_value = {.arena = run->arena}, .block = block, .trips = all_trips(parent)};
+      for (MlirOperation op = mlirBlockGetFirstOperation(block); !mlirOperationIsNull(op);
+           op = mlirOperationGetNextInBlock(op))
+        read_op(&b, op);
+      if (ir_is(parent, "scf.for") && b.may_move.n)
+        balance_body(&b);
+      const struct balance_load l = balance_total(&b.round);
+      for (int e = 0; e < NISA_ENGINE_COUNT; e++)
+        all.on[e] += l.on[e];
+    }
+  return all;
+}
+
+static enum status run_pass(struct pass_run *run) {
+  enum target target;
+  enum status st = pass_target(run, &target);
+
+  if (st)
+    return st;
+  if (!pass_option(run, "target"))
+    nisa_module_target(run->module, &target);
+  run->target = target;
+  balance_regions(run, run->module);
+  return ST_OK;
+}
+
+const struct pass_def balance_engines = {
+    .name = "balance-engines",
+    .run = run_pass,
+};

@@ -1,0 +1,164 @@
+/* round: how long a round of a loop takes, when the rounds before and after it run at the same time.
+ *
+ * Each engine executes its instructions in the order of the program, round after round, as soon as their operands are
+ * there.  An instruction waits for the writers of what it reads; and for the readers of what it overwrites, which with
+ * several copies of a buffer are those of an earlier round.  Rounds are taken to use different parts of what is in HBM.  So an engine that has the first and the last step of a
+ * round begins a round only after the one before has ended, however little it does in between.  Some rounds are played
+ * through; the time between the ends of the last ones is the answer, at least that of the busiest engine. */
+#include <string.h>
+
+#include "base/array.h"
+#include "ir/query.h"
+#include "passes/balance_engines/balance_engines.h"
+
+enum { ROUNDS = 6, SETTLED = 3, COPIES = 2, COPIES_DMA = 3, LANES = NISA_ENGINE_COUNT + 1 };
+enum { LANE_STORES = NISA_ENGINE_COUNT }; /* stores have queues of their own */
+
+/* Nanoseconds from when an engine is free again to when another one sees the result. */
+static double delay_ns(enum nisa_engine e) {
+  switch (e) {
+  case NISA_ENGINE_TENSOR:
+    return 200;
+  case NISA_ENGINE_DMA:
+    return 2300;
+  default:
+    return 130;
+  }
+}
+
+/* ---- the body ---------------------------------------------------------------------------------------------------- */
+
+struct balance_step *balance_add_step(struct balance_round *r, enum nisa_engine e) {
+  const struct balance_step s = {.engine = e, .first_use = r->uses.n};
+  array_push(r->arena, &r->steps, s);
+  return &r->steps.v[r->steps.n - 1];
+}
+
+static int number_of(struct balance_round *r, MlirValue v) {
+  const char *known = table_get(&r->by_value, v.ptr);
+  if (known)
+    return (int)(known - (const char *)r) - 1;
+  MlirOperation def = ir_defining_op(v);
+  const struct balance_buffer b = {.is_own = !mlirOperationIsNull(def) && ir_is(def, "nisa.alloc") &&
+                                             mlirBlockEqual(mlirOperationGetBlock(def), r->block)};
+  array_push(r->arena, &r->buffers, b);
+  table_put(&r->by_value, v.ptr, (char *)r + r->buffers.n);
+  return r->buffers.n - 1;
+}
+
+void balance_add_uses(struct balance_round *r, const struct nisa_instr *in) {
+  struct balance_step *s = &r->steps.v[r->steps.n - 1];
+  for (int k = 0; k < in->def->n_operands; k++) {
+    const struct nisa_operand_def *d = &in->def->operand[k];
+    if (nisa_is_absent(&in->operand[k]) || nisa_is_scalar(&in->operand[k]) || (!d->reads && !d->writes) ||
+        !mem_is_on_chip(nisa_access_space(&in->operand[k])))
+      continue;
+    const struct balance_use u = {number_of(r, in->operand[k].base), d->writes};
+    r->buffers.v[u.buffer].engines |= 1u << in->engine;
+    array_push(r->arena, &r->uses, u);
+    s->n_uses++;
+  }
+}
+
+struct balance_load balance_total(const struct balance_round *r) {
+  struct balance_load sum = {{0}};
+  for (int i = 0; i < r->steps.n; i++)
+    for (int e = 0; e < NISA_ENGINE_COUNT; e++)
+      sum.on[e] += r->steps.v[i].load.on[e];
+  return sum;
+}
+
+/* ---- playing rounds ---------------------------------------------------------------------------------------------- */
+
+/* Of each buffer when it was written last, and when each of its copies was used last. */
+struct play {
+  const struct balance_round *r;
+  enum nisa_engine starts_stores;
+  double lanes[LANES];
+  double *written, (*used)[COPIES_DMA];
+};
+
+static int copy_of(const struct balance_buffer *b, int round) {
+  return !b->is_own ? 0 : round % (b->engines & 1u << NISA_ENGINE_DMA ? COPIES_DMA : COPIES);
+}
+
+static double larger(double x, double y) {
+  return x > y ? x : y;
+}
+
+/* When the step may begin.  The engine that starts a store waits for the data first. */
+static double begin_of(struct play *p, const struct balance_step *s, int round) {
+  double at = 0;
+  for (int k = s->first_use; k < s->first_use + s->n_uses; k++) {
+    const struct balance_use *u = &p->r->uses.v[k];
+    at = larger(at, p->written[u->buffer]);
+    if (u->writes)
+      at = larger(at, p->used[u->buffer][copy_of(&p->r->buffers.v[u->buffer], round)]);
+  }
+  for (int e = 0; e < NISA_ENGINE_COUNT; e++)
+    if (s->load.on[e] > 0 && !s->is_store)
+      at = larger(at, p->lanes[e]);
+  if (!s->is_store)
+    return at;
+  p->lanes[p->starts_stores] = larger(at, p->lanes[p->starts_stores]) + s->trigger[p->starts_stores];
+  return larger(p->lanes[p->starts_stores], p->lanes[LANE_STORES]);
+}
+
+/* Writes of own buffers begin a new round of them, so what was written in the round before does not count. */
+static void play_step(struct play *p, const struct balance_step *s, int round, double *end) {
+  const double begin = begin_of(p, s, round);
+  double done = begin;
+
+  for (int e = 0; e < NISA_ENGINE_COUNT; e++)
+    if (s->load.on[e] > 0) {
+      p->lanes[s->is_store ? LANE_STORES : e] = begin + s->load.on[e];
+      done = larger(done, begin + s->load.on[e] + delay_ns((enum nisa_engine)e));
+    }
+  for (int k = s->first_use; k < s->first_use + s->n_uses; k++) {
+    const struct balance_use *u = &p->r->uses.v[k];
+    double *used = &p->used[u->buffer][copy_of(&p->r->buffers.v[u->buffer], round)];
+    *used = larger(*used, done);
+    if (u->writes)
+      p->written[u->buffer] = done;
+  }
+  *end = larger(*end, done);
+}
+
+/* As engine-programs chooses it: one that computes nothing, or else has less to do. */
+static enum nisa_engine starter_of(const struct balance_round *r, const struct balance_load *l) {
+  double scalar = l->on[NISA_ENGINE_SCALAR], build = 0;
+  const double gpsimd = l->on[NISA_ENGINE_GPSIMD];
+  if (gpsimd <= 0 || scalar <= 0)
+    return gpsimd <= 0 ? NISA_ENGINE_GPSIMD : NISA_ENGINE_SCALAR;
+  for (int i = 0; i < r->steps.n; i++) {
+    scalar += r->steps.v[i].trigger[NISA_ENGINE_SCALAR];
+    build += r->steps.v[i].trigger[NISA_ENGINE_GPSIMD];
+  }
+  return gpsimd > build && scalar < gpsimd + build ? NISA_ENGINE_SCALAR : NISA_ENGINE_GPSIMD;
+}
+
+double balance_round_ns(struct balance_round *r) {
+  const size_t n = (size_t)r->buffers.n;
+  const struct balance_load total = balance_total(r);
+  struct play p = {.r = r, .starts_stores = starter_of(r, &total)};
+  double end[ROUNDS] = {0}, least = 0;
+
+  if (!r->times)
+    r->times = arena_new_array(r->arena, double, n * (1 + COPIES_DMA) + 1);
+  memset(r->times, 0, n * (1 + COPIES_DMA) * sizeof *r->times);
+  p.written = r->times;
+  p.used = (double (*)[COPIES_DMA])(r->times + n);
+  const int rounds = r->trips < ROUNDS ? (int)r->trips : ROUNDS;
+  for (int round = 0; round < rounds; round++) {
+    for (int k = 0; k < r->buffers.n; k++)
+      if (r->buffers.v[k].is_own)
+        p.written[k] = 0;
+    for (int i = 0; i < r->steps.n; i++)
+      play_step(&p, &r->steps.v[i], round, &end[round]);
+  }
+  if (rounds < ROUNDS)
+    return end[rounds - 1] / rounds;
+  for (int e = 0; e < NISA_ENGINE_COUNT; e++)
+    least = larger(least, total.on[e]);
+  return larger(least, (end[ROUNDS - 1] - end[ROUNDS - 1 - SETTLED]) / SETTLED);
+}
