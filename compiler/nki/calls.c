@@ -1,5 +1,6 @@
 /* calls: the tables of calls, operators and functions. */
 #include <assert.h>
+#include <stddef.h>
 #include <string.h>
 
 #include "nki/nki.h"
@@ -51,6 +52,20 @@ int nki_n_params(const struct nki_call_def *def) {
   while (n < NKI_PARAMS_MAX && def->param[n].kind)
     n++;
   return n;
+}
+
+static size_t size_of(const struct nki_call *c) {
+  return offsetof(struct nki_call, value) + (size_t)nki_n_params(nki_def(c)) * sizeof *c->value;
+}
+
+struct nki_call *nki_call_keep(struct arena *a, const struct nki_call *c) {
+  return arena_dup(a, c, size_of(c));
+}
+
+struct nki_call nki_call_copy(const struct nki_call *c) {
+  struct nki_call copy = {.kind = c->kind};
+  memcpy(&copy, c, size_of(c));
+  return copy;
 }
 
 const struct nki_value *nki_value(const struct nki_call *c, const char *name) {

@@ -391,7 +391,7 @@ static bool compose_cumulative(struct nki_steps *s, const struct nki_call *c) {
     return false;
   struct nki_view *t = temp_like(s, dst, DT_F32), *last = arena_dup(s->arena, t, sizeof *t);
   struct nki_call *scan = add_step(s, c, NKI_TENSOR_SCALAR_CUMULATIVE, NISA_ENGINE_VECTOR);
-  *scan = *c;
+  *scan = nki_call_copy(c);
   set_view(scan, "dst", t);
   if (!strcmp(nki_reduce_cmd(c), "reduce"))
     set_view(scan, "imm1", registers);

@@ -108,7 +108,7 @@ static enum status lower_by_floats(struct nki_lower *l, const struct nki_call *c
   const int n = nki_n_params(nki_def(c));
   struct nki_tensor floats[NKI_PARAMS_MAX];
   struct nki_view whole[NKI_PARAMS_MAX];
-  struct nki_call plain = *c;
+  struct nki_call plain = nki_call_copy(c);
   for (int k = 0; k < n; k++) {
     if (!mixed[k])
       continue;

@@ -292,13 +292,18 @@ struct nki_value {
 struct nki_call {
   enum nki_call_kind kind;
   enum nisa_engine engine;
-  struct nki_value value[NKI_PARAMS_MAX]; /* as in the definition */
-  int scope;                              /* of a record: the region or branch that it begins, which tensors name */
+  int scope; /* of a record: the region or branch that it begins, which tensors name */
   struct src_locs locs;
+  /* As in the definition.  Last: a call that is kept has only as many as it has parameters (nki_call_keep), because a kernel
+   * may have hundreds of thousands of calls.  It is copied by nki_call_copy. */
+  struct nki_value value[NKI_PARAMS_MAX];
 };
 static inline const struct nki_call_def *nki_def(const struct nki_call *c) {
   return &nki_calls[c->kind];
 }
+/* A copy that is as large as the call needs. */
+struct nki_call *nki_call_keep(struct arena *a, const struct nki_call *c);
+struct nki_call nki_call_copy(const struct nki_call *c);
 /* What a call does to regions. */
 enum nki_region { NKI_NO_REGION, NKI_BEGINS, NKI_GOES_ON, NKI_ENDS };
 enum nki_region nki_region_of(const struct nki_call *c);

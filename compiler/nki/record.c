@@ -163,7 +163,7 @@ static bool choose_engine(struct nki_call *c, struct nki_error *err) {
 }
 
 bool nki_call_add(struct nki_program *p, const struct nki_call *call, struct nki_error *err) {
-  struct nki_call *c = arena_dup(p->arena, call, sizeof *call);
+  struct nki_call *c = nki_call_keep(p->arena, call);
   if (p->n_calls >= NKI_CALLS_MAX)
     return nki_refuse(err, DG_TOO_MANY_OPS, "use fewer or larger tiles", "the kernel has more than %d calls",
                       NKI_CALLS_MAX);
@@ -254,7 +254,7 @@ bool nki_call_redirect(struct nki_program *p, const struct nki_tensor *from, con
   const int k = written_by(old, from, to);
   if (k < 0)
     return false;
-  struct nki_call c = *old;
+  struct nki_call c = nki_call_copy(old);
   struct nki_error err = {.arena = p->arena};
   const struct nki_item kept[] = {p->items.v[n - 2], p->items.v[n - 1]};
   c.value[k].view = arena_dup(p->arena, to, sizeof *to);

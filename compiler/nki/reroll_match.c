@@ -247,7 +247,7 @@ static const struct nki_term *deeper_terms(struct roll *r, const struct nki_view
 }
 
 struct nki_call *roll_settled(struct roll *r, const struct nki_call *c) {
-  struct nki_call *out = arena_dup(r->arena, c, sizeof *c);
+  struct nki_call *out = nki_call_keep(r->arena, c);
   for (int i = 0; i < nki_n_params(nki_def(c)); i++) {
     if (c->value[i].kind != NKI_VIEW)
       continue;

@@ -26,7 +26,7 @@ static struct nki_call *with_groups(struct roll *r, struct nki_tensor *const *no
     if (!drop && (!t || t->space != MEM_PSUM || now[t->number] == nki_storage(t)))
       continue;
     if (out == c)
-      out = arena_dup(r->arena, c, sizeof *c);
+      out = nki_call_keep(r->arena, c);
     if (drop) {
       out->value[k] = (struct nki_value){.kind = NKI_ABSENT};
     } else {

@@ -117,3 +117,36 @@ def test_a_result_that_is_longer_than_the_limit_says_so_and_what_to_do(server):
     answer = server.post({"source": flood + "def f(x): return x\n"})
     (d,) = [d for d in answer.json["diagnostics"] if d.get("code")]
     assert d["code"] == "output-limit" and d["message"] == "The result is longer than 256 MiB." and d["hint"]
+
+
+def test_an_nki_product_of_200000_calls_compiles_within_the_servers_own_limits():
+    """8192 x 8192 x 8192 in tiles: 65,536 matmuls, which are loops again before anything is printed of them."""
+    source = """
+import nki
+import nki.isa as nisa
+import nki.language as nl
+
+
+@nki.jit
+def product(lhsT, rhs):
+    out = nl.ndarray((8192, 8192), dtype=lhsT.dtype, buffer=nl.shared_hbm)
+    for m in range(64):
+        for n in range(16):
+            acc = nl.ndarray((128, 512), dtype=nl.float32, buffer=nl.psum)
+            for k in range(64):
+                a = nl.ndarray((128, 128), dtype=lhsT.dtype, buffer=nl.sbuf)
+                b = nl.ndarray((128, 512), dtype=rhs.dtype, buffer=nl.sbuf)
+                nisa.dma_copy(dst=a, src=lhsT[k * 128:(k + 1) * 128, m * 128:(m + 1) * 128])
+                nisa.dma_copy(dst=b, src=rhs[k * 128:(k + 1) * 128, n * 512:(n + 1) * 512])
+                nisa.nc_matmul(dst=acc, stationary=a, moving=b)
+            res = nl.ndarray((128, 512), dtype=lhsT.dtype, buffer=nl.sbuf)
+            nisa.tensor_copy(dst=res, src=acc)
+            nisa.dma_copy(dst=out[m * 128:(m + 1) * 128, n * 512:(n + 1) * 512], src=res)
+    return out
+"""
+    with Server() as s:
+        inputs = [{"name": name, "shape": [8192, 8192], "dtype": "bfloat16"} for name in ("lhsT", "rhs")]
+        result = s.compile(source, inputs)
+        assert result["status"] == "ok", result["diagnostics"]
+        (kernel,) = result["kernels"]
+        assert kernel["stages"][-1]["name"] == "engine-programs" and max(x["text"].count("\n") for x in kernel["stages"]) < 1000

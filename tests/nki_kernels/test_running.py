@@ -87,6 +87,12 @@ assert json.load(open("w/trace.json"))["traceEvents"]
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.parametrize("way", ["baremetal", "benchmark", "profile"])
+def test_a_neff_that_nobody_here_can_make_is_not_promised(way, tmp_path):
+    done = run(f"beta.{way}(save_neff_name='k.neff')(older)(x, y)", tmp_path)
+    assert done.returncode == 0 and "no NEFF is written" in done.stderr and not list(tmp_path.rglob("*.neff"))
+
+
 def test_an_argument_that_the_kernel_writes_is_written(tmp_path):
     done = run("""
 from neuronxcc.nki.typing import mutable_tensor

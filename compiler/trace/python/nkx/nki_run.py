@@ -5,6 +5,7 @@ In an ordinary Python it runs on the simulated machine: the kernel goes through 
 """
 import inspect
 import os
+import warnings
 
 import _nkx
 import numpy as np
@@ -210,6 +211,13 @@ def _measured(fn, generation, trace_path=None):
     return kernel
 
 
+def _note_unwritten(options):
+    """Says that a NEFF is asked for that nobody here can make."""
+    if options.get("save_neff_name"):
+        warnings.warn("save_neff_name: no NEFF is written; the kernel runs on the simulated machine. `nkx neff pack` makes a "
+                      "simulation package, and the vendor's compiler a NEFF for devices", stacklevel=3)
+
+
 def ways_to_run(generation):
     """(simulate_kernel, baremetal, benchmark, profile) for the kernels of one generation."""
 
@@ -221,16 +229,19 @@ def ways_to_run(generation):
     def baremetal(fn=None, **options):
         """Makes a function a kernel that a call runs."""
         _host_only("baremetal")
+        _note_unwritten(options)
         return (lambda f: baremetal(f)) if fn is None else _kernel_of(fn, generation)
 
     def benchmark(fn=None, **options):
         """The kernel, whose calls also set benchmark_result.nc_latency; warmup and iters do not matter."""
         _host_only("benchmark")
+        _note_unwritten(options)
         return (lambda f: _measured(f, generation)) if fn is None else _measured(fn, generation)
 
     def profile(fn=None, *, working_directory=None, save_trace_name=None, **options):
         """The kernel, whose calls also set profile, and write the timeline for ui.perfetto.dev if a name for it is given."""
         _host_only("profile")
+        _note_unwritten(options)
         path = os.path.join(working_directory or ".", save_trace_name or "profile.json") if working_directory or save_trace_name else None
         return (lambda f: _measured(f, generation, path)) if fn is None else _measured(fn, generation, path)
 
