@@ -27,6 +27,11 @@ enum status db_open(const char *url, bool may_write, struct db **out, struct err
   return fail(err, ST_INPUT, "--store: expected sqlite:PATH or postgresql://…");
 }
 
+void db_set_patience(struct db *db, int ms) {
+  assert(ms > 0);
+  db->patience_ms = ms;
+}
+
 void db_close(struct db *db) {
   if (db)
     db->ops->close(db);

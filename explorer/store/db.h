@@ -52,6 +52,7 @@ struct db_ops {
 
 struct db {
   const struct db_ops *ops;
+  int patience_ms; /* how long a statement may take on PostgreSQL; 0: as long as it usually may */
 };
 
 /* `url` is "sqlite:PATH" or "postgresql://…".  With may_write a SQLite file is created if it does not exist.  Only one
@@ -59,6 +60,8 @@ struct db {
 MUST_USE enum status db_open(const char *url, bool may_write, struct db **out, struct error *err);
 MUST_USE enum status db_open_sqlite(const char *path, bool may_write, struct db **out, struct error *err);
 MUST_USE enum status db_open_pg(const char *url, struct db **out, struct error *err);
+/* From now on a statement is given up after ms, where the database is another machine's: for what the service can do without. */
+void db_set_patience(struct db *db, int ms);
 void db_close(struct db *db); /* NULL is fine */
 
 MUST_USE enum status db_run(struct db *db, const char *sql, const struct db_value *args, int n, db_row_fn fn,

@@ -27,6 +27,10 @@ struct pg {
   int64_t retry_at_ms; /* no attempt to connect before this */
 };
 
+static int patience(const struct pg *p, int usual_ms) {
+  return p->db.patience_ms && p->db.patience_ms < usual_ms ? p->db.patience_ms : usual_ms;
+}
+
 /* Waits for the socket; false at the deadline, or on an error. */
 static bool wait_for(const struct pg *p, short events, int64_t deadline_ms) {
   struct pollfd f = {.fd = PQsocket(p->c), .events = events};
@@ -54,7 +58,7 @@ static void ignore_notice(void *user, const PGresult *r) {
 }
 
 static enum status connect_now(struct pg *p, struct error *err) {
-  int64_t deadline = clock_now_ms() + CONNECT_MS;
+  int64_t deadline = clock_now_ms() + patience(p, CONNECT_MS);
   if (clock_now_ms() < p->retry_at_ms)
     return fail(err, ST_BUSY, "PostgreSQL cannot be reached");
   p->c = PQconnectStart(p->url);
@@ -130,7 +134,7 @@ static enum status give_rows(const PGresult *r, db_row_fn fn, void *user, struct
 /* Takes all results of what was sent; the first failure counts.  Rows are passed on at the end, when the connection is
  * free again, because the function that gets them may send statements itself. */
 static enum status collect(struct pg *p, db_row_fn fn, void *user, int64_t *changed, struct error *err) {
-  int64_t deadline = clock_now_ms() + STATEMENT_MS;
+  int64_t deadline = clock_now_ms() + patience(p, STATEMENT_MS);
   enum status st = ST_OK;
   PGresult *rows = NULL, *r = NULL;
   for (;;) {

@@ -16,6 +16,7 @@ enum {
   THREADS = 1 + READERS + BUILDERS,
   QUEUE_MAX = 1000, /* tasks of a lane; beyond that the database is too slow for the requests */
   PURGE_S = 60,
+  LOOK_UP_MS = 2000, /* compiles wait for look-ups, which only save time */
 };
 
 struct lane {
@@ -163,8 +164,11 @@ static enum status open_all(struct store *s, const char *url, struct error *err)
     st = db_migrate(s->threads[0].db, err);
   if (!st)
     st = load_secret(s->threads[0].db, s->secret, err);
-  for (int i = 1; !st && i < THREADS; i++)
+  for (int i = 1; !st && i < THREADS; i++) {
     st = db_open(url, false, &s->threads[i].db, err);
+    if (!st && i <= READERS)
+      db_set_patience(s->threads[i].db, LOOK_UP_MS);
+  }
   return st;
 }
 

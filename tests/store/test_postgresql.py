@@ -2,6 +2,7 @@
 import os
 import signal
 import subprocess
+import time
 
 import pytest
 
@@ -105,9 +106,12 @@ def test_a_database_that_hangs_delays_no_other_request(postgres):
                                                  " AND datname = 'hangs'").split()]
         for pid in backends:
             os.kill(pid, signal.SIGSTOP)
+        began = time.monotonic()
         slow = in_thread(read, server, made)
         for _ in range(20):
             assert server.get("/healthz").status == 200 and server.get("/").status == 200
+        assert server.compile(ADD_ONE + "# looked up in vain\n", cache=None)["status"] == "ok"
+        assert time.monotonic() - began < 6, "a look-up is given up after two seconds"
         for pid in backends:
             os.kill(pid, signal.SIGCONT)
         slow()
