@@ -21,6 +21,11 @@ function row(cells: readonly Cell[]): HTMLElement {
   return el("tr", {}, el("th", { attrs: { scope: "row" } }, first?.[0] ?? ""), ...rest.map(([t, cls]) => el("td", { class: cls }, t)));
 }
 
+/** The heads of numbers stand over them, at the right. */
+function isNumber(rows: readonly (readonly Cell[])[], column: number): boolean {
+  return column > 0 && rows.length > 0 && rows.every((r) => typeof r[column] !== "string");
+}
+
 /** A part that can be folded, with a table; long tables begin with their first rows. */
 function section(title: string, heads: readonly string[], rows: readonly (readonly Cell[])[], open: boolean): HTMLElement {
   const body = el("tbody", {}, ...rows.slice(0, ROWS_MAX).map(row));
@@ -28,7 +33,7 @@ function section(title: string, heads: readonly string[], rows: readonly (readon
     fill(body, ...rows.map(row));
     more.remove();
   });
-  const table = el("table", { attrs: { "aria-label": title } }, el("thead", {}, el("tr", {}, ...heads.map((h) => el("th", { attrs: { scope: "col" } }, h)))), body);
+  const table = el("table", { attrs: { "aria-label": title } }, el("thead", {}, el("tr", {}, ...heads.map((h, i) => el("th", { class: isNumber(rows, i) ? "number" : "", attrs: { scope: "col" } }, h)))), body);
   const node = el(
     "details",
     { attrs: { open } },
