@@ -95,6 +95,6 @@ def test_matrix_products_of_the_documented_size_compute_the_product(name):
     source = nki_kernels.HEAD + nki_matmuls.MATMULS[kernel] if where == "product" else nki_beta1.HEAD + nki_beta1.KERNELS[kernel][0]
     source = re.sub(r": (nl\.)?tensor\[nl\.bfloat16, \(.*?\)\]", "", source)
     rng = np.random.default_rng(5)
-    inputs = {n: rng.uniform(-1, 1, s).astype("f4").astype(compiler.dtype("bfloat16")) for n, s in (("lhsT", (1024, 4096)), ("rhs", (1024, 2048)))}
+    inputs = {n: rng.uniform(-1, 1, s).astype("f4").astype(compiler.dtype("bfloat16")) for n, s in (("lhsT", (1536, 4096)), ("rhs", (1536, 2048)))}  # blocks of two, three and four tiles
     got, _ = simulated(source, inputs, "--kernel", kernel, timeout=400)
     assert is_close(got["out"], product(*inputs.values()), 0.01)
