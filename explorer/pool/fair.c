@@ -81,13 +81,13 @@ static bool others_wait(struct pool *p, const void *payer) {
 void fair_end_sleepers(struct pool *p, int64_t now) {
   for (int i = p->n_kids; i-- > 0;) {
     struct kid *k = &p->kids[i];
-    if (k->state != KID_RUNNING)
+    if (k->state != KID_RUNNING || !others_wait(p, k->payer))
       continue;
-    const int64_t busy = busy_ms(k->pid);
+    const int64_t busy = busy_ms(k->pid); /* since the last time that others waited, or since it was made */
     if (busy < 0 || busy - k->busy_ms >= BUSY_MS) {
       k->busy_ms = busy;
       k->busy_at_ms = now;
-    } else if (now - k->busy_at_ms >= SLEEP_MAX_MS && others_wait(p, k->payer)) {
+    } else if (now - k->busy_at_ms >= SLEEP_MAX_MS) {
       log_info("job_sleeps", "job=%s idle_ms=%lld", work_tag(k->work), (long long)(now - k->busy_at_ms));
       kid_sleeps(p, k, SLEEP_MAX_MS);
     }
