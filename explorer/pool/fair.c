@@ -7,6 +7,7 @@
  * A job that neither computes nor waits for a processor is stopped early if works of other clients wait: a kernel is
  * traced, and there is nothing that a tracer has to wait for.
  */
+#include <pthread.h>
 #include <stdio.h>
 #include <unistd.h>
 
@@ -71,19 +72,24 @@ static int64_t busy_ms(pid_t pid) {
   return (int64_t)(user + system) * 1000 / sysconf(_SC_CLK_TCK) + (int64_t)(waited_ns / 1000000);
 }
 
-static bool others_wait(struct pool *p, const void *payer) {
+/* A work of another client waits because all places are taken, and not, say, because there is no child yet. */
+static bool is_in_the_way(struct pool *p, const void *payer) {
+  bool is = false;
   pthread_mutex_lock(&p->lock);
-  const bool they_do = queue_has_other(p, payer);
+  for (int i = 0; i < p->n_queued && !is; i++) {
+    const void *other = p->queue[i].payer;
+    is = other != payer && running_of(p, other) + places_of_others(p, other) >= p->cfg.workers;
+  }
   pthread_mutex_unlock(&p->lock);
-  return they_do;
+  return is;
 }
 
 void fair_end_sleepers(struct pool *p, int64_t now) {
   for (int i = p->n_kids; i-- > 0;) {
     struct kid *k = &p->kids[i];
-    if (k->state != KID_RUNNING || !others_wait(p, k->payer))
+    if (k->state != KID_RUNNING || !is_in_the_way(p, k->payer))
       continue;
-    const int64_t busy = busy_ms(k->pid); /* since the last time that others waited, or since it was made */
+    const int64_t busy = busy_ms(k->pid); /* since it was last in the way, or since it was made */
     if (busy < 0 || busy - k->busy_ms >= BUSY_MS) {
       k->busy_ms = busy;
       k->busy_at_ms = now;
