@@ -63,7 +63,7 @@ static bool skip_escape(struct cursor *c) {
   return low >= 0xDC00 && low <= 0xDFFF;
 }
 
-/* The bytes of a string that stand for themselves and take one byte: most of a frame. */
+/* The bytes of a string that stand for themselves: printable ASCII but '"' and '\\'.  Most of a frame is such. */
 static const bool is_plain[256] = {
     [0x20] = 1, 1, 0, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1,
     [0x40] = 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 0, 1, 1, 1,
@@ -98,8 +98,8 @@ static bool skip_digits(struct cursor *c) {
   return c->p > from;
 }
 
-/* Skips the digits of a number, in the form of JSON. */
-static bool skip_digits_of_number(struct cursor *c) {
+/* Skips a number of any length in the form of JSON. */
+static bool skip_number_form(struct cursor *c) {
   take(c, '-');
   if (!take(c, '0') && !skip_digits(c))
     return false;
@@ -117,7 +117,7 @@ static bool skip_digits_of_number(struct cursor *c) {
 static bool skip_number(struct cursor *c) {
   enum { NUMBER_MAX = 40 };
   const char *from = c->p;
-  return skip_digits_of_number(c) && c->p - from <= NUMBER_MAX;
+  return skip_number_form(c) && c->p - from <= NUMBER_MAX;
 }
 
 static bool skip_word(struct cursor *c, const char *word) {
@@ -256,7 +256,7 @@ static enum status scan_members(struct cursor *c, struct frame *f, struct error 
     return fail(err, ST_INPUT, "not an object");
   skip_space(c);
   bool is_closed = take(c, '}');
-  while (!is_closed) {
+  for (bool has_more = !is_closed; has_more; has_more = take(c, ',')) {
     struct frame_member m;
     if (!scan_member(c, &m))
       return fail(err, ST_INPUT, "not JSON");
@@ -265,11 +265,8 @@ static enum status scan_members(struct cursor *c, struct frame *f, struct error 
     if (f->n == FRAME_MEMBERS_MAX)
       return fail(err, ST_INPUT, "more than %d members", FRAME_MEMBERS_MAX);
     f->members[f->n++] = m;
-    if (take(c, ','))
-      continue;
-    is_closed = take(c, '}');
-    break;
   }
+  is_closed = is_closed || take(c, '}');
   skip_space(c);
   if (!is_closed || c->p != c->end)
     return fail(err, ST_INPUT, "not JSON");

@@ -4,8 +4,8 @@
  * to it when nobody waited; it goes on, at a lower priority (kid_yield), but takes no place from the others: at most as
  * many jobs as there are workers run besides it.
  *
- * A job that neither computes nor waits for a processor is stopped early if works of other clients wait: a kernel is
- * traced, and there is nothing that a tracer has to wait for.
+ * A job that neither computes nor waits for a processor is stopped early if all places are taken and works of other
+ * clients wait: a kernel is traced, and there is nothing that a tracer has to wait for.
  */
 #include <pthread.h>
 #include <stdio.h>

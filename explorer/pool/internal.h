@@ -139,7 +139,7 @@ void queue_cancel(struct pool *p, struct work *w);
 /* fair.c */
 /* A work of this client may be given to a child now; the pool's lock is held. */
 bool fair_may_run(const struct pool *p, const void *payer);
-/* Stops running jobs that wait instead of computing while works of other clients wait. */
+/* Stops running jobs that wait instead of computing while works of other clients wait for their places. */
 void fair_end_sleepers(struct pool *p, int64_t now);
 
 /* zygote_link.c */
@@ -163,8 +163,8 @@ void kid_exited(struct pool *p, struct kid *k, const struct ctl_msg *m);
 void kid_overdue(struct pool *p, struct kid *k);
 void kid_yield(struct kid *k);                  /* its job is a long one: lowers its priority */
 void kid_cancel(struct pool *p, struct kid *k); /* its work has no reader any more */
-void kid_sleeps(struct pool *p, struct kid *k,
-                int ms);                      /* stops its job, which has waited this long while others wait */
+/* Stops its job, which has waited for this long instead of computing. */
+void kid_sleeps(struct pool *p, struct kid *k, int ms);
 void kid_retire(struct kid *k);               /* an idle one that is not needed any more */
 void kid_drop(struct pool *p, struct kid *k); /* kills it; its work, if it has one, ends as "worker died" */
 int kids_in(const struct pool *p, enum kid_state s);

@@ -65,39 +65,40 @@ def test_a_sleeper_that_nobody_waits_for_goes_on():
         assert s.post({**OTHER, "source": "import time\ntime.sleep(3)\n" + ADD_ONE}).json["status"] == "ok"
 
 
-def test_a_zygote_that_hangs_is_replaced_and_its_jobs_go_on():
+@pytest.fixture
+def stopped():
+    """A server, its active zygote, which was stopped, and the answer to a job of four seconds that a child of it has."""
     with Server("--workers", "2", "--job-timeout-ms", "60000") as s:
         s.settle()
         s.wait_until(lambda: len(s.zygotes()) == 2, "the one that stands by", 60)
-        hung = s.zygote()
+        zygote = s.zygote()
         running = in_thread(s.post, {**OTHER, "source": "import time\ntime.sleep(4)\n" + ADD_ONE})
         s.wait_running()
-        os.kill(hung, signal.SIGSTOP)
-        began = time.monotonic()
-        took = compiles(s, "127.0.0.3", 12)  # more than there were children that waited
-        assert max(took) < 4, took
-        s.wait_for_log("zygote_silent", f"pid={hung}")
-        assert s.get("/readyz").status == 200 and time.monotonic() - began < 12
-        assert running().json["status"] == "ok", "a job of its child was lost"
-        s.wait_until(lambda: hung not in s.zygotes(), "it to be killed once its last job has ended", 15)
-        s.settle()
-        assert metric(s, "nkx_zygote_restarts_total") >= 1
+        os.kill(zygote, signal.SIGSTOP)
+        yield s, zygote, running
 
 
-def test_a_zygote_that_was_only_slow_ends_by_itself():
-    with Server("--workers", "2", "--job-timeout-ms", "60000") as s:
-        s.settle()
-        s.wait_until(lambda: len(s.zygotes()) == 2, "the one that stands by", 60)
-        slow = s.zygote()
-        running = in_thread(s.post, {**OTHER, "source": "import time\ntime.sleep(4)\n" + ADD_ONE})
-        s.wait_running()
-        os.kill(slow, signal.SIGSTOP)
-        s.wait_for_log("zygote_silent", f"pid={slow}")
-        os.kill(slow, signal.SIGCONT)
-        assert running().json["status"] == "ok"
-        s.wait_until(lambda: slow not in s.zygotes(), "it to retire", 20)
-        assert not any("zygote_lost" in line for line in s.log), "it was asked to end, not killed"
-        compiles(s, "127.0.0.3", 2)
+def test_a_zygote_that_hangs_is_replaced_and_its_jobs_go_on(stopped):
+    s, hung, running = stopped
+    began = time.monotonic()
+    took = compiles(s, "127.0.0.3", 12)  # more than there were children that waited
+    assert max(took) < 4, took
+    s.wait_for_log("zygote_silent", f"pid={hung}")
+    assert s.get("/readyz").status == 200 and time.monotonic() - began < 12
+    assert running().json["status"] == "ok", "a job of its child was lost"
+    s.wait_until(lambda: hung not in s.zygotes(), "it to be killed once its last job has ended", 15)
+    s.settle()
+    assert metric(s, "nkx_zygote_restarts_total") >= 1
+
+
+def test_a_zygote_that_was_only_slow_ends_by_itself(stopped):
+    s, slow, running = stopped
+    s.wait_for_log("zygote_silent", f"pid={slow}")
+    os.kill(slow, signal.SIGCONT)
+    assert running().json["status"] == "ok"
+    s.wait_until(lambda: slow not in s.zygotes(), "it to retire", 20)
+    assert not any("zygote_lost" in line for line in s.log), "it was asked to end, not killed"
+    compiles(s, "127.0.0.3", 2)
 
 
 def test_archives_of_one_client_do_not_delay_the_compiles_of_others():
