@@ -38,10 +38,10 @@ srcs = $(sort $(wildcard $(addsuffix /*.c,$(1))))
 tree = $(sort $(shell find $(1) -name '*.c'))
 objs = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
 
-COMPILER_SRC := $(call tree,$(addprefix compiler/,base hlo nki trace linalg ir passes nisa sim neff interp driver))
+COMPILER_SRC := $(call tree,$(addprefix compiler/,base diff hlo nki trace linalg ir passes nisa sim neff interp driver))
 # restrictions that a process puts on itself: the server and the workers
 WALL_SRC := $(addprefix explorer/jail/,caps.c confine.c landlock.c seccomp.c)
-SERVER_SRC := $(call srcs,explorer $(addprefix explorer/,http api ce job work pool store diff preview)) $(WALL_SRC)
+SERVER_SRC := $(call srcs,explorer $(addprefix explorer/,http api ce job work pool store preview)) $(WALL_SRC)
 WORKER_SRC := $(call srcs,$(addprefix explorer/,worker worker/memory jail)) explorer/pool/wire.c
 UNIT_SRC := $(call srcs,tests/unit)
 PROTO_OBJ := $(BUILD)/obj/gen/hlo.pb-c.o
@@ -233,7 +233,7 @@ $(STAND_IN): $(BUILD)/obj/tests/neuron/libnrt.o $(COMPILER_LIB) tests/neuron/lib
 $(BUILD)/bench/hlo_speed: $(BUILD)/obj/tests/bench/hlo_speed.o $(COMPILER_LIB)
 	@mkdir -p $(@D)
 	$(call short,LINK $@)$(CC) $(LDHARDEN) -o $@ $^ $(COMMON_LIBS)
-$(BUILD)/bench/diff_speed: $(BUILD)/obj/tests/bench/diff_speed.o $(call objs,$(call srcs,explorer/diff)) $(COMPILER_LIB)
+$(BUILD)/bench/diff_speed: $(BUILD)/obj/tests/bench/diff_speed.o $(COMPILER_LIB)
 	@mkdir -p $(@D)
 	$(call short,LINK $@)$(CC) $(LDHARDEN) -o $@ $^
 # times NISA text: tests/measured
@@ -292,7 +292,7 @@ asan: setup-test
 # libFuzzer targets, built separately with clang: SECONDS_EACH=600 TARGETS="job explorer_frame" make fuzz.  Only the code
 # that they reach is built: base, the readers, the job parser and the server.
 FUZZ_BIN := $(patsubst tests/fuzz/%.c,$(BUILD)/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
-FUZZED_SRC := $(call srcs,$(addprefix compiler/,base hlo ir nisa sim neff)) $(addprefix compiler/driver/,job.c job_write.c job_value.c pipeline.c accuracy.c frame_scan.c gather.c comparison.c sources.c source_table.c cards.c nki_help.c) \
+FUZZED_SRC := $(call srcs,$(addprefix compiler/,base diff hlo ir nisa sim neff)) $(addprefix compiler/driver/,job.c job_write.c job_value.c job_resume.c pipeline.c accuracy.c frame_scan.c gather.c comparison.c sources.c source_table.c cards.c nki_help.c) \
   compiler/nki/calls.c compiler/nki/refused.c \
   compiler/trace/precheck.c
 FUZZED_LIB := $(BUILD)/lib/libfuzzed.a
