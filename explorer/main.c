@@ -34,6 +34,7 @@ static const char help[] = "usage: nkx COMMAND …\n"
                            "  serve      runs the service: the page and the API\n"
                            "  compile    compiles a kernel and prints its stages\n"
                            "  run        runs a kernel on the simulated machine\n"
+                           "  resume     goes on from the text of a stage that was changed\n"
                            "  opt        runs single passes on MLIR text\n"
                            "  tune       searches for knobs that make a kernel faster on the simulated machine\n"
                            "  reproduce  runs the program of a failed check again\n"
@@ -195,7 +196,7 @@ static void fill_stdio(void) {
 }
 
 int main(int argc, char **argv) {
-  static const char *const worker_commands[] = {"compile", "run", "tune", "opt", "reproduce", "nki", "doctor"};
+  static const char *const worker_commands[] = {"compile", "run", "resume", "tune", "opt", "reproduce", "nki", "doctor"};
   const char *what = argc > 1 ? argv[1] : "";
 
   fill_stdio();

@@ -32,6 +32,7 @@ TESTS = [
     ("nki", "kernels of NKI, of both generations, alone and in NumPy kernels: every stage of instructions on trn1, trn2, trn3", "nki", "tests/nki_kernels (trn2)"),
     ("nki-ast", "mutated NKI kernels: the analysis ends, raises nothing, gives codes and places of the source", "nki-ast", "tests/nki_kernels/test_mutations.py (600)"),
     ("nki-fuzz", "mutated NKI kernels, half an hour each: the rewriter gives a program, a whole compile ends with a code", "nki-fuzz", "tests/nki_kernels/test_upgrade.py (6 s each)"),
+    ("resume", "every stage of every example, unchanged: the same later stages and maps; 200 corrupt texts: errors at lines", "resume", "tests/conformance/test_resume.py (two examples, each seventh stage; 24 texts)"),
     ("nki-rand", "1,000 random NKI programs, legal and illegal: values, and the verifier's prediction", "nki-rand", "tests/nki_kernels/test_random_nki.py (100)"),
     ("journeys", "100 journeys: 20 on three kernels at five sizes of the window", "journeys", "tests/browser/test_journeys.py (two sizes)"),
     ("page", "from key to stages, paint while a decoder layer compiles, 231,315 executions panned, 100,000 lines scrolled", "page", ""),

@@ -44,6 +44,8 @@ static enum status run_path(struct path *p) {
   struct run *r = p->run;
   native_open(r->ir, p->kernel, r->arena);
   enum status st = compile_send_kernel(p);
+  if (!st)
+    st = compile_find_resume(p);
   if (!st && r->job->artifacts && p->kernel->module)
     st = compile_send_artifacts(p);
   if (!st && r->job->vendor)

@@ -6,6 +6,7 @@
  *   compile_simulate.c  the run of the last stage on the simulated machine
  *   compile_package.c   the simulation package
  *   compile_value.c     one value of the last stage
+ *   compile_resume.c    a stage's text that somebody changed
  *   compile_neff.c      a NEFF, which is described
  *   tune.c              knobs that make a kernel faster
  */
@@ -44,6 +45,7 @@ struct path {
   struct trace_kernel *kernel;
   const struct pipeline *pipeline;
   int first_stage, last_stage;   /* indices in it */
+  int resume_stage;              /* the one whose text was changed; -1: none */
   const struct nki_program *nki; /* of an NKI kernel: the record, and then the program with loops */
   MlirModule module;             /* from the first stage on that is MLIR */
   bool is_nisa;                  /* the source is NISA */
@@ -120,6 +122,14 @@ enum status compile_send_package(struct path *p);
 
 /* Describes the job's source, a NEFF, in the frame "neff".  A file that is none is a diagnostic. */
 enum status compile_neff(struct run *r);
+
+/* ---- compile_resume.c -------------------------------------------------------------------------------------------- */
+
+/* Sets p->resume_stage from the job.  ST_INPUT with a diagnostic if the kernel has no such stage, or its text is not read. */
+enum status compile_find_resume(struct path *p);
+/* Puts the job's text in the place of p's program, which is that of s, and reads s again.  ST_INPUT with diagnostics, whose places
+ * are lines of the text; s is unchanged then. */
+enum status compile_resume(struct path *p, struct stage *s);
 
 /* ---- tune.c ------------------------------------------------------------------------------------------------------ */
 

@@ -185,8 +185,10 @@ enum status compile_read_stage(struct path *p, struct stage *s, struct error *er
   return st;
 }
 
-static bool same_text(const struct stage *x, const struct stage *y) {
-  return x->text == y->text || (x->text_len == y->text_len && !memcmp(x->text, y->text, x->text_len));
+/* True if the stage's text is another than that of the stage before. */
+static bool differs(const struct path *p, const struct stage *s) {
+  const struct stage *x = &p->before;
+  return !x->def || (x->text != s->text && (x->text_len != s->text_len || memcmp(x->text, s->text, x->text_len) != 0));
 }
 
 /* Sets the stage of the diagnostics from number `first` on that have none yet. */
@@ -246,6 +248,11 @@ static enum status send_reproducer(struct path *p, const struct stage *s) {
   return ST_OK;
 }
 
+static enum status send_stage(struct path *p, const struct stage *s) {
+  const bool is_wanted = !p->run->job->value.is_set && !p->run->probe;
+  return is_wanted ? compile_send_stage(p->run, s, p->number) : ST_OK;
+}
+
 /* Does one stage: transform, read, check, send.  ST_INPUT: the kernel ends here. */
 enum status compile_stage(struct path *p, int index) {
   struct run *r = p->run;
@@ -273,13 +280,22 @@ enum status compile_stage(struct path *p, int index) {
         def->name;
     return ST_INPUT;
   }
+  s.edit = p->before.edit ? EDIT_EARLIER : EDIT_NONE;
+  s.changed = differs(p, &s);
+  const enum status resumed = index == p->resume_stage ? compile_resume(p, &s) : ST_OK;
+  blame(r, first, def);
+  if (resumed) { /* the stage as its pass made it is shown beside the errors */
+    st = send_stage(p, &s);
+    return st ? st : resumed;
+  }
   if (r->probe)
     tune_probe_stage(r->probe, &s);
-  s.changed = !p->before.def || !same_text(&s, &p->before);
+  if (s.edit == EDIT_HERE)
+    s.changed = differs(p, &s);
   if (r->job->check)
     stage_checks_run(&p->checks, p->module, &s, &r->diags);
 
-  st = r->job->value.is_set || r->probe ? ST_OK : compile_send_stage(r, &s, p->number);
+  st = send_stage(p, &s);
   if (!st && r->job->check)
     st = send_reproducer(p, &s);
   p->before = s;

@@ -297,6 +297,8 @@ static enum status read_options(struct arena *a, const json_t *v, struct job *j,
       st = read_watches(a, field, j, err);
     } else if (!strcmp(key, "value")) {
       st = job_read_value(a, field, &j->value, err);
+    } else if (!strcmp(key, "resume")) {
+      st = job_read_resume(a, field, &j->resume, err);
     } else if (!strcmp(key, "stop_after")) {
       st = job_read_name(a, field, "options.stop_after", &j->stop_after, err);
       if (!st && !pipeline_has_stage(j->stop_after))
@@ -524,6 +526,8 @@ static enum status read_fields(struct arena *a, const json_t *root, struct job *
   if (j->tune.seconds && (j->language != LANG_NKIPY || j->value.is_set || j->upgrade || j->simulate || j->check))
     return fail(err, ST_INPUT,
                 "options.tune: it is for the language \"nkipy\", without check, simulate, value and upgrade");
+  if (j->resume.stage && (j->upgrade || j->tune.seconds))
+    return fail(err, ST_INPUT, "options.resume: with options.%s no stage is made", j->upgrade ? "upgrade" : "tune");
   return check_files(j, err);
 }
 

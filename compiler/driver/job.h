@@ -10,6 +10,7 @@
  *     "options"?: { "stop_after"?: "cse" | "canonicalize:2", "check"?: false, "artifacts"?: false,
  *                   "simulate"?: false, "pipeline"?: "default|reference", "unroll"?: false, "instance"?: 1, "watch"?: [ {"line": 12, "operand"?: "dst", "nth"?: 3} … ],
  *                   "upgrade"?: false, "tune"?: {"seconds"?: 5, "candidates"?: 100},
+ *                   "resume"?: {"stage": "cse:2" | "17", "text": "…", "kernel"?: 0},
  *                   "value"?: {"stage": "cse:2" | "17", "line"?: 12, "name"?: "%9", "operand"?: "src", "execution"?: 3,
  *                              "slice"?: [{"start"?: 0, "stop": 64, "step"?: 1} …]} },
  *     "simulate"?: false,
@@ -28,6 +29,9 @@
  *
  * A job with options.value goes as far as the stage, and has the frame "value" (frames.h) instead of stages.  It needs a line, or
  * a name, or both: the value of that name after the operation on that line.
+ *
+ * A job with options.resume has a stage's text as somebody changed it: when the kernel of that number reaches the stage, the
+ * text takes the place of the stage's program, and the pipeline goes on from it (resume.h).
  *
  * A job with options.upgrade compiles nothing: it has the frame "upgrade", with its files rewritten for the newest NKI.  It is for
  * "nkipy" only.
@@ -57,6 +61,7 @@ enum { JOB_TUNE_SECONDS_MAX = 600, JOB_TUNE_CANDIDATES_MAX = 2000, JOB_TUNE_SECO
 enum {
   JOB_SOURCE_MAX = 256 << 10, /* bytes of a source and its files together, which is also the tracer's limit */
   JOB_NEFF_MAX = 8 << 20,     /* bytes of a NEFF */
+  JOB_RESUME_MAX = 512 << 10, /* bytes of a changed stage */
   JOB_JSON_MAX = 1 << 20,     /* bytes of a request: the longest source fits, with each byte as an escape of two */
   JOB_FILES_MAX = 64,
   JOB_FILE_NAME_MAX = 200,
@@ -98,6 +103,14 @@ struct job_value {
   int64_t nth;         /* after this execution, from 1; 0: after the last */
   int n_slices;        /* of the first dimensions; 0: the first elements of all */
   struct job_slice slices[JOB_RANK_MAX + 1];
+};
+
+/* The text of a stage, as it was changed. */
+struct job_resume {
+  const char *stage; /* as in job_value; NULL: no stage was changed */
+  const char *text;  /* len bytes and a NUL */
+  size_t len;
+  int kernel; /* the number of the kernel in the result */
 };
 
 /* Asks for values of an operand in the simulated run. */
@@ -149,6 +162,7 @@ struct job {
   int n_watches; /* only with simulate */
   const struct job_watch *watches;
   struct job_value value;
+  struct job_resume resume;
   const char *scope; /* NULL: none */
 
   /* Set by the program that runs the job, never read from JSON or written to it: */

@@ -1,5 +1,5 @@
-/* job_internal: what the files that read and write a request share: job.c, job_write.c, and job_value.c for
- * the member "value". */
+/* job_internal: what the files that read and write a request share: job.c, job_write.c, job_value.c for the
+ * member "value", and job_resume.c for "resume". */
 #ifndef DRIVER_JOB_INTERNAL_H
 #define DRIVER_JOB_INTERNAL_H
 
@@ -10,6 +10,9 @@
 /* Reads a short string without control characters: the name of a file, a kernel, an input or a stage. */
 enum status job_read_name(struct arena *a, const json_t *v, const char *field, const char **out, struct error *err);
 enum status job_read_value(struct arena *a, const json_t *v, struct job_value *out, struct error *err);
+enum status job_read_resume(struct arena *a, const json_t *v, struct job_resume *out, struct error *err);
+/* Reads the name or the number of a stage that some pipeline has. */
+enum status job_read_stage(struct arena *a, const json_t *v, const char *field, const char **out, struct error *err);
 
 /* An object that is being filled.  If memory runs out, a member is missing, so the whole object is dropped. */
 struct job_writer {
@@ -29,5 +32,6 @@ static inline json_t *job_written(struct job_writer *w) {
 
 /* NULL when out of memory. */
 json_t *job_value_json(const struct job_value *v);
+json_t *job_resume_json(const struct job_resume *r);
 
 #endif

@@ -12,12 +12,12 @@ enum { NUMBER_MAX = 1 << 30 };
 
 /* ---- reading ----------------------------------------------------------------------------------------------------- */
 
-static enum status read_stage(struct arena *a, const json_t *v, struct job_value *out, struct error *err) {
-  enum status st = job_read_name(a, v, "options.value.stage", &out->stage, err);
+enum status job_read_stage(struct arena *a, const json_t *v, const char *field, const char **out, struct error *err) {
+  enum status st = job_read_name(a, v, field, out, err);
   if (st)
     return st;
-  const bool is_one = pipeline_stage(&pipeline_hlo, out->stage) >= 0 || pipeline_stage(&pipeline_nki, out->stage) >= 0;
-  return is_one ? ST_OK : fail(err, ST_INPUT, "options.value.stage: no stage is called \"%.60s\"", out->stage);
+  const bool is_one = pipeline_stage(&pipeline_hlo, *out) >= 0 || pipeline_stage(&pipeline_nki, *out) >= 0;
+  return is_one ? ST_OK : fail(err, ST_INPUT, "%s: no stage is called \"%.60s\"", field, *out);
 }
 
 static enum status read_number(const json_t *v, const char *field, int64_t *out, struct error *err) {
@@ -67,7 +67,7 @@ static enum status read_member(struct arena *a, const char *key, const json_t *v
   int64_t line = 0;
   enum status st;
   if (!strcmp(key, "stage"))
-    return read_stage(a, v, out, err);
+    return job_read_stage(a, v, "options.value.stage", &out->stage, err);
   if (!strcmp(key, "name"))
     return job_read_name(a, v, "options.value.name", &out->name, err);
   if (!strcmp(key, "operand"))

@@ -102,6 +102,8 @@ static json_t *options_json(const struct job *j) {
     job_put(&w, "watch", watches_json(j));
   if (j->value.is_set)
     job_put(&w, "value", job_value_json(&j->value));
+  if (j->resume.stage)
+    job_put(&w, "resume", job_resume_json(&j->resume));
   return job_written(&w);
 }
 

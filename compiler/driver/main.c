@@ -6,6 +6,8 @@
 int driver_main(int argc, char **argv) {
   if (argc >= 2 && !strcmp(argv[1], "compile"))
     return compile_main(argc - 1, argv + 1);
+  if (argc >= 2 && !strcmp(argv[1], "resume"))
+    return resume_main(argc - 1, argv + 1);
   if (argc >= 2 && !strcmp(argv[1], "opt"))
     return opt_main(argc - 1, argv + 1);
   if (argc >= 2 && !strcmp(argv[1], "run"))
@@ -22,6 +24,6 @@ int driver_main(int argc, char **argv) {
     return neff_vendor_main(argc - 1, argv + 1);
   if (argc >= 2 && !strcmp(argv[1], "neff"))
     return neff_pack_main(argc - 1, argv + 1);
-  fprintf(stderr, "nkx: expected a subcommand: compile, run, tune, opt, reproduce, doc, nki or neff\n");
+  fprintf(stderr, "nkx: expected a subcommand: compile, run, resume, tune, opt, reproduce, doc, nki or neff\n");
   return EXIT_USAGE;
 }

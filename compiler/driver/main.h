@@ -1,4 +1,4 @@
-/* main: the compiler's subcommands for the terminal: `nkx compile`, `nkx run`, `nkx tune`, `nkx opt`, `nkx reproduce`,
+/* main: the compiler's subcommands for the terminal: `nkx compile`, `nkx run`, `nkx resume`, `nkx tune`, `nkx opt`, `nkx reproduce`,
  * `nkx doc`, `nkx nki` and `nkx neff`. */
 #ifndef DRIVER_MAIN_H
 #define DRIVER_MAIN_H
@@ -12,6 +12,7 @@ enum exit_status { EXIT_DONE, EXIT_REFUSED, EXIT_USAGE, EXIT_LIMIT, EXIT_FAULT }
 /* The entry points of the subcommands.  They take the same arguments and return the same values. */
 int compile_main(int argc, char **argv);
 int run_main(int argc, char **argv);
+int resume_main(int argc, char **argv);
 int opt_main(int argc, char **argv);
 int tune_main(int argc, char **argv);
 int reproduce_main(int argc, char **argv);

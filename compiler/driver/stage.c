@@ -19,7 +19,7 @@ static void take_text(struct stage *s, const struct buf *b, struct arena *a) {
 }
 
 enum status stage_read_hlo(struct stage *s, struct hlo_module *m, struct arena *a, struct error *err) {
-  const struct hlo_print_options opt = {.metadata = false, .elide_above = ELIDE_ABOVE};
+  const struct hlo_print_options opt = {.metadata = false, .elide_above = s->is_whole ? 0 : ELIDE_ABOVE};
   struct hlo_lines lines = {0};
   struct buf b;
 
@@ -116,11 +116,12 @@ static enum status print_nisa(struct ir *ir, MlirOperation module, int64_t elide
 }
 
 enum status stage_read_mlir(struct stage *s, struct ir *ir, MlirOperation module, struct arena *a, struct error *err) {
+  const int64_t elide_above = s->is_whole ? 0 : ELIDE_ABOVE;
   struct buf b;
   buf_init(&b, FRAME_MAX);
   enum status st = stage_form(s->def) == FORM_NISA
-                       ? ir_snapshot_with(ir, module, print_nisa, ELIDE_ABOVE, &b, a, &s->ops, err)
-                       : ir_snapshot(ir, module, ELIDE_ABOVE, &b, a, &s->ops, err);
+                       ? ir_snapshot_with(ir, module, print_nisa, elide_above, &b, a, &s->ops, err)
+                       : ir_snapshot(ir, module, elide_above, &b, a, &s->ops, err);
   if (!st)
     take_text(s, &b, a);
   else if (buf_status(&b) == ST_LIMIT)
@@ -391,6 +392,8 @@ void stage_put_frame(struct buf *b, const struct stage *s, int kernel, struct so
   json_put_field_bool(b, "changed", s->changed);
   if (s->partial)
     json_put_field_bool(b, "partial", true);
+  if (s->edit)
+    json_put_field_str(b, "edit", s->edit == EDIT_HERE ? "here" : "earlier");
   json_put_field_int(b, "time_us", s->time_us);
   put_op_counts(b, s);
   json_put_key(b, "text");

@@ -22,10 +22,15 @@ struct stage_check {
   const struct trace_tensor *wrong; /* the output whose element result.wrong_index is wrong; NULL if it passes */
 };
 
+/* What a change of a stage's text (compile_resume.c) has to do with a stage. */
+enum stage_edit { EDIT_NONE, EDIT_HERE, EDIT_EARLIER };
+
 struct stage {
   int index;
   const struct stage_def *def;
   bool changed;
+  bool is_whole; /* the text has all elements of constants */
+  enum stage_edit edit;
   bool partial; /* the kernel was refused; the stage has the operations before the refusal */
   int64_t time_us;
   const char *text;

@@ -16,6 +16,7 @@
 #include "driver/main.h"
 #include "driver/neff_file.h"
 #include "driver/paths.h"
+#include "driver/pipeline.h"
 #include "hlo/read.h"
 #include "ir/ir.h"
 #include "neff/package.h"
@@ -118,6 +119,21 @@ static enum status parse_instance(struct terminal *t, const char *text) {
   return ST_OK;
 }
 
+/* Parses STAGE=PATH. */
+static enum status parse_resume(struct terminal *t, const char *text) {
+  struct job_resume *r = &t->job.resume;
+  const char *equals = strchr(text, '=');
+  if (!equals || equals == text || !equals[1])
+    return fail(&t->err, ST_INPUT, "--resume %.160s: expected STAGE=TEXT", text);
+  r->stage = arena_strndup(t->arena, text, (size_t)(equals - text));
+  if (pipeline_stage(&pipeline_hlo, r->stage) < 0 && pipeline_stage(&pipeline_nki, r->stage) < 0)
+    return fail(&t->err, ST_INPUT, "--resume %.60s: there is no such stage", r->stage);
+  enum status st = read_text(t, equals + 1, &r->text, &r->len);
+  if (!st && r->len > JOB_RESUME_MAX)
+    st = fail(&t->err, ST_LIMIT, "%.160s: %zu bytes; the limit is %d", equals + 1, r->len, JOB_RESUME_MAX);
+  return st;
+}
+
 enum status terminal_option(struct terminal *t, int c, const char *value) {
   switch (c) {
   case 'f':
@@ -140,6 +156,8 @@ enum status terminal_option(struct terminal *t, int c, const char *value) {
     return ST_OK;
   case 'n':
     return parse_instance(t, value);
+  case 'E':
+    return parse_resume(t, value);
   case 'I':
     t->job.inputs_npz = value;
     return ST_OK;
@@ -238,11 +256,12 @@ const char *terminal_color(const struct terminal *t, const char *code) {
   return t->is_color ? code : "";
 }
 
-/* Returns the text of the file that a range is in; the kernel's own text if no other file has the name. */
+/* Returns the text of the file that a range is in: one that the kernel imports, the changed text of a stage, or the kernel. */
 static void find_text(const struct terminal *t, const json_t *range, const char **text, size_t *len) {
   const char *name = json_string_value(json_object_get(range, "file"));
-  *text = t->job.source;
-  *len = t->job.source_len;
+  const bool is_stage = t->job.resume.text && name && strcmp(name, t->job.filename) != 0;
+  *text = is_stage ? t->job.resume.text : t->job.source;
+  *len = is_stage ? t->job.resume.len : t->job.source_len;
   for (int i = 0; name && i < t->files.n; i++)
     if (!strcmp(t->files.v[i].name, name)) {
       *text = t->files.v[i].source;

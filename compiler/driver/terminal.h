@@ -30,7 +30,7 @@ void terminal_init(struct terminal *t, struct arena *a);
       {"language", required_argument, NULL, 'l'}, {"target", required_argument, NULL, 't'}, \
       {"input", required_argument, NULL, 'i'}, {"inputs", required_argument, NULL, 'I'}, \
       {"pipeline", required_argument, NULL, 'P'}, {"unroll", no_argument, NULL, 'u'}, \
-      {"instance", required_argument, NULL, 'n'}
+      {"instance", required_argument, NULL, 'n'}, {"resume", required_argument, NULL, 'E'}
 #define TERMINAL_HELP_FILES \
   "  FILE.py…                   files that KERNEL imports; those in its own folder are found without this\n" \
   "  --file NAME=PATH           a file that KERNEL imports by another name: --file pkg/util.py=/tmp/new.py; " \
@@ -38,7 +38,8 @@ void terminal_init(struct terminal *t, struct arena *a);
   "  --kernel NAME              only this kernel of the file\n" \
   "  --pipeline NAME            default, or reference: only the stages that the reference has\n" \
   "  --unroll                   the loops of NKI kernels stay unrolled\n" \
-  "  --instance N               nki-trace shows only this instance of a launch, from 0 on\n"
+  "  --instance N               nki-trace shows only this instance of a launch, from 0 on\n" \
+  "  --resume STAGE=TEXT        the pipeline goes on from the text in this file, as if the stage had made it\n"
 #define TERMINAL_HELP_INPUTS \
   "  --target trn1|trn2|trn3    the machine (trn2)\n" \
   "  --input NAME=SHAPE:DTYPE   the shape of a parameter of a plain function: --input x=128x256:f32; repeatable\n" \

@@ -185,6 +185,8 @@ static enum status read_kernel(void *command, char **paths, int n) {
   enum status st = terminal_read_sources(&c->t, paths, n);
   if (!st && c->t.job.language != LANG_NKIPY)
     st = fail(&c->t.err, ST_INPUT, "only a kernel in Python has knobs");
+  if (!st && c->t.job.resume.stage)
+    st = fail(&c->t.err, ST_INPUT, "--resume: a kernel's knobs are searched for from its source on");
   return st;
 }
 

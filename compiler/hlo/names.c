@@ -132,6 +132,21 @@ const char *hlo_names_take_automatic(struct arena *a, struct hlo_names *s, int i
   return name;
 }
 
+void hlo_names_inherit(struct arena *a, struct hlo_names *s, const struct hlo_names *older) {
+  for (size_t i = 0; i < older->cap; i++) {
+    const struct slot *x = &older->v[i];
+    if (!x->name)
+      continue;
+    if (s->n * 4 >= s->cap * 3)
+      grow(a, s);
+    const size_t slot = find_slot(s, x->name, x->hash);
+    if (!s->v[slot].name)
+      put(s, slot, arena_strdup(a, x->name), x->hash);
+    if (s->v[slot].n_tried < x->n_tried)
+      s->v[slot].n_tried = x->n_tried;
+  }
+}
+
 static bool is_letter(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
 }

@@ -12,6 +12,9 @@ const char *hlo_names_take(struct arena *a, struct hlo_names *s, const char *wan
 /* Takes "op<id>", or "op<id>.1" and so on if it is taken.  Each call has a larger id than the one before. */
 const char *hlo_names_take_automatic(struct arena *a, struct hlo_names *s, int id);
 
+/* Names that are taken in `older` are taken in s, too: an older form of the module had them. */
+void hlo_names_inherit(struct arena *a, struct hlo_names *s, const struct hlo_names *older);
+
 /* `name` in XLA's alphabet ([A-Za-z_][A-Za-z0-9_.-]*); a word that XLA's lexer reads as a keyword or a type gets a
  * '_' as a suffix.  Returns name itself if nothing has to change. */
 const char *hlo_sanitize_name(struct arena *a, const char *name);

@@ -87,6 +87,18 @@ struct ir_ops ir_collect(struct arena *a, MlirOperation root, bool (*want)(MlirO
   return c.ops;
 }
 
+/* A new use becomes the first one of its value. */
+static MlirWalkResult use_again(MlirOperation op, void *user) {
+  (void)user;
+  for (intptr_t k = 0; k < mlirOperationGetNumOperands(op); k++)
+    mlirOperationSetOperand(op, k, mlirOperationGetOperand(op, k));
+  return MlirWalkResultAdvance;
+}
+
+void ir_order_uses(MlirOperation root) {
+  mlirOperationWalk(root, use_again, NULL, MlirWalkPreOrder);
+}
+
 static bool has_name(MlirOperation op, void *user) {
   return ir_is(op, user);
 }

@@ -59,6 +59,10 @@ struct ir_ops {
 /* All operations under root (root included) for which want returns true, in pre-order; want NULL: all.  The list is
  * complete before the caller sees it, so the caller may change the IR while it goes through the list. */
 struct ir_ops ir_collect(struct arena *a, MlirOperation root, bool (*want)(MlirOperation, void *), void *user);
+/* Brings the uses of every value into the order that they have in a module that was just parsed.  A pass that looks at uses in
+ * their order then makes the same of a module and of its text. */
+void ir_order_uses(MlirOperation root);
+
 /* Those with exactly this name. */
 struct ir_ops ir_collect_named(struct arena *a, MlirOperation root, const char *name);
 

@@ -24,6 +24,7 @@ import { Share } from "./panes/share";
 import { look, lookAtSelection, mountSharedBar, openShared } from "./panes/shared";
 import { SourcePane } from "./panes/source";
 import { mountSplitter } from "./panes/splitter";
+import { mountEditButton } from "./panes/editbutton";
 import { mountTune } from "./panes/tunebutton";
 import { mountUpgrade } from "./panes/upgradebuttons";
 import { mountStages } from "./panes/stages";
@@ -51,6 +52,7 @@ function openExample(store: AppStore, compiler: Compiler, name: string): void {
     tab: null,
     language: example.language,
     inputs: null,
+    edited: null,
     showInputs: false,
     kernelName: null,
     anchor: null,
@@ -236,6 +238,7 @@ function main(): void {
   mountHeader(store, compiler, { openExample: (name) => openExample(store, compiler, name), openDraft: () => openDraft(store, compiler), share: () => void share.openDialog(), help: () => void openHelp(), downloads: () => void openDownloads(store, () => void share.openDialog()) });
   mountUpgrade(store, source);
   mountTune(store, source);
+  if (!isEmbed) mountEditButton(store, compiler);
   mountProblems(store, source);
   const drawer = new HistoryDrawer(store, source);
   mountBottom(store);

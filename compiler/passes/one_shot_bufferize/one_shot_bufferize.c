@@ -313,6 +313,7 @@ static enum status run_pass(struct pass_run *run) {
   struct ir_ops empties = ir_collect_named(run->arena, run->module, "tensor.empty");
   struct ir_ops outside = ir_collect(run->arena, run->module, is_outside, run->ir);
   enum status st = ST_OK;
+  ir_order_uses(run->module);
 
   for (int k = 0; k < loops.n; k++)
     if (!carried_read(loops.v[k], &(struct carried){.n = 0}))

@@ -147,6 +147,8 @@ export interface Stage {
   changed: boolean;
   /** The text ends where the kernel was refused. */
   partial?: boolean;
+  /** options.resume changed this stage, or one before it; absent if it changed neither. */
+  edit?: "here" | "earlier";
   time_us: number;
   op_counts: Record<string, number>;
   text: string;
@@ -192,6 +194,7 @@ export interface StageDelta {
   dialect?: string;
   changed?: boolean;
   partial?: boolean;
+  edit?: "here" | "earlier";
   time_us?: number;
   op_counts?: Record<string, number>;
   lines?: LineInfo[];
@@ -658,6 +661,19 @@ export interface Upgrade {
   files: { name: string; source: string; marks: UpgradeMark[] }[];
 }
 
+/** A stage's text as somebody changed it. When the kernel reaches the stage, the text takes the place of its program,
+ * and the pipeline goes on from there; the checks compare with the same values as before. An error has its range in
+ * the file NN-NAME.hlo or NN-NAME.mlir, where NN is the stage's index. */
+export interface Resume {
+  /** Its index in digits, or its name: NAME or, if several have this name, NAME:N. Not one that shows an NKI kernel's
+   * source or calls. */
+  stage: string;
+  /** At most 512 KiB of UTF-8. Constants may be shortened as in the stage, where the line is otherwise recognisable. */
+  text: string;
+  /** The kernel's number in the result. */
+  kernel?: number;
+}
+
 /** Instead of stages: a search for knobs that make the kernel faster on the simulated machine. It ends when no change
  * is faster, or when one of these is used up; the job's own time limit may end it earlier. */
 export interface TuneBudget {
@@ -858,7 +874,7 @@ export interface CompileRequest {
   /** Only this kernel; all of them otherwise. At most 200 bytes of UTF-8. */
   kernel?: string;
   inputs?: InputSpec[];
-  options?: { stop_after?: string; check?: boolean; artifacts?: boolean; simulate?: boolean; pipeline?: PipelineChoice; unroll?: boolean; tune?: TuneBudget; upgrade?: boolean; instance?: number; watch?: Watch[]; value?: ValueQuery };
+  options?: { stop_after?: string; check?: boolean; artifacts?: boolean; simulate?: boolean; pipeline?: PipelineChoice; unroll?: boolean; tune?: TuneBudget; upgrade?: boolean; instance?: number; watch?: Watch[]; resume?: Resume; value?: ValueQuery };
   /** The same as options.simulate. */
   simulate?: boolean;
   /** Random, one per browser: a result is only found by a client that sends the same scope. */
@@ -1091,7 +1107,7 @@ export interface SnippetRequest {
   target?: TargetName;
   kernel?: string;
   inputs?: InputSpec[];
-  options?: { stop_after?: string; check?: boolean; artifacts?: boolean; simulate?: boolean; pipeline?: PipelineChoice; unroll?: boolean; tune?: TuneBudget; upgrade?: boolean; instance?: number; watch?: Watch[]; value?: ValueQuery };
+  options?: { stop_after?: string; check?: boolean; artifacts?: boolean; simulate?: boolean; pipeline?: PipelineChoice; unroll?: boolean; tune?: TuneBudget; upgrade?: boolean; instance?: number; watch?: Watch[]; resume?: Resume; value?: ValueQuery };
   simulate?: boolean;
   scope?: string;
   /** At most 200 bytes of UTF-8. */
@@ -1115,7 +1131,7 @@ export interface RevisionRequest {
   target?: TargetName;
   kernel?: string;
   inputs?: InputSpec[];
-  options?: { stop_after?: string; check?: boolean; artifacts?: boolean; simulate?: boolean; pipeline?: PipelineChoice; unroll?: boolean; tune?: TuneBudget; upgrade?: boolean; instance?: number; watch?: Watch[]; value?: ValueQuery };
+  options?: { stop_after?: string; check?: boolean; artifacts?: boolean; simulate?: boolean; pipeline?: PipelineChoice; unroll?: boolean; tune?: TuneBudget; upgrade?: boolean; instance?: number; watch?: Watch[]; resume?: Resume; value?: ValueQuery };
   simulate?: boolean;
   scope?: string;
   /** At most 200 bytes of UTF-8. */

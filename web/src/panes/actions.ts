@@ -135,6 +135,7 @@ export function actionsNow(t: KeyTargets): Action[] {
   return [
     ...keyed("Stages", STAGES),
     plain("Stages", hideUnchanged ? "Show all stages" : "Show changed stages only", () => store.set({ hideUnchanged: !hideUnchanged })),
+    ...click("Stages", "Change this stage's text and compile on from it", "#ir-edit"),
     ...click("Stages", "A second stage beside this one", "#ir-pane .room button"),
     ...keyed("Links", LINKS),
     ...(anchor ? [{ ...plain("Links", "Clear the selection", () => choose(store, null)), key: "Esc" }] : []),

@@ -30,7 +30,8 @@ export function mountProblems(store: AppStore, source: SourcePane): void {
   const drawer = byId("problems");
 
   function goTo(range: SourceRange): void {
-    source.goTo(range);
+    if (store.state.edited?.file === range.file) void import("./editstage").then((m) => m.goToEdited(range));
+    else source.goTo(range);
   }
 
   function place(range: SourceRange, lead: string): HTMLElement {

@@ -45,6 +45,7 @@ function checkMark(row: StageRow): HTMLElement | null {
 
 function spoken(row: StageRow, shape: Shape): string {
   const parts = [`${row.index} ${row.name}`, row.stage?.partial ? PARTIAL : SPOKEN[shape]];
+  if (row.stage?.edit) parts.push(row.stage.edit === "here" ? "changed by you" : "from your change");
   if (row.stage) parts.push(`${opCount(row.stage)} operations`, `${ms(row.stage.time_us)} milliseconds`);
   if (row.stage?.check) parts.push(`check ${row.stage.check.status}: ${checkText(row)}`);
   return parts.join(", ");
@@ -85,7 +86,7 @@ function rowElement(row: StageRow, shape: Shape, position: number, total: number
       },
     },
     el("span", { class: "glyph" }, GLYPH[shape]),
-    el("span", { class: "name" }, row.name),
+    el("span", { class: "name" }, row.name, row.stage?.edit === "here" ? el("span", { class: "edited", title: "You changed this text" }, " ✎") : null),
     el("span", { class: "time" }, row.stage && row.stage.time_us >= SHOWN_US ? `${ms(row.stage.time_us)} ms` : ""),
     el("span", { class: "delta", title: "operations added and removed, by kind" }, el("ins", {}, plus), el("del", {}, minus)),
     el("span", { class: "ops" }, row.stage ? opCount(row.stage).toLocaleString("en") : ""),

@@ -5,6 +5,7 @@ import type { Anchor, Hover } from "./selection";
 import type { Marked } from "./marked";
 import type { Outcome, Pipelines } from "./outcome";
 import type { Pin } from "./pin";
+import type { Edited } from "./resume";
 import type { Run } from "./run";
 import type { Shared } from "./shared";
 import { Store } from "./store";
@@ -36,6 +37,8 @@ export interface AppState {
   simulate: boolean;
   /** Of a launch of an NKI kernel: the instance that nki-trace shows alone; null: all. */
   instance: number | null;
+  /** The stage whose text the user changed; null: none. */
+  edited: Edited | null;
 
   // the result
   outcome: Outcome | null;
@@ -117,6 +120,7 @@ export function newStore(): AppStore {
     pipeline: "default",
     simulate: false,
     instance: null,
+    edited: null,
     outcome: null,
     previous: null,
     compiling: false,

@@ -144,7 +144,7 @@ export interface StageRow {
 }
 
 /** The name of the file with a stage's text. */
-export function fileName(row: StageRow): string {
+export function fileName(row: Pick<StageRow, "index" | "name" | "dialect">): string {
   return `${String(row.index).padStart(2, "0")}-${row.name}.${row.dialect === "hlo" ? "hlo" : row.dialect === "nki" ? "py" : "mlir"}`;
 }
 
@@ -191,7 +191,10 @@ export function stageRows(
   const keys = stageKeys(names);
   const rows = kernel ? fresh.map((s, i) => rowOf(kernel, s, keys[i] ?? s.name, false)) : [];
   if (outcome && outcome.status === "ok") return rows;
-  if (outcome && kernel && outcome.status !== "running" && rows.length > 0 && !fresh[0]?.partial) {
+  // while a stage's text is being changed, the stages after it stay, marked stale, as for a half-typed source
+  const last = rows.at(-1);
+  const isBeingChanged = last !== undefined && outcome?.diagnostics.some((d) => d.severity === "error" && d.range?.file === fileName(last)) === true;
+  if (outcome && kernel && outcome.status !== "running" && rows.length > 0 && !fresh[0]?.partial && !isBeingChanged) {
     const failed = failedStage(outcome, kernel, pipelines);
     if (failed) {
       const key = stageKeys([...names, failed.name]).at(-1) ?? failed.name;
@@ -235,6 +238,9 @@ export function opDelta(stage: Stage, before: Stage | undefined): OpDelta | null
   return { added, removed };
 }
 
+/** The text of a stage that the user changed. */
+const STAGE_FILE = /^\d\d-.+\.(hlo|mlir)$/;
+
 const OUR_FAULT = new Set(["internal", "worker-died", "ir-invalid", "hlo-invalid"]);
 const LIMIT = new Set([
   "time-limit",
@@ -249,9 +255,9 @@ const LIMIT = new Set([
 ]);
 
 /** The cause of a diagnostic: users must not search their kernel for our mistakes.  Before the first stage, a program that is
- * not valid is the user's own HLO or MLIR. */
+ * not valid is the user's own HLO or MLIR, and so is a stage's text that the user changed. */
 export function blame(d: Diagnostic): "kernel" | "limit" | "ours" {
-  if ((d.code === "ir-invalid" || d.code === "hlo-invalid") && d.stage === undefined && d.range) return "kernel";
+  if ((d.code === "ir-invalid" || d.code === "hlo-invalid") && d.range && (d.stage === undefined || STAGE_FILE.test(d.range.file))) return "kernel";
   if (OUR_FAULT.has(d.code)) return "ours";
   return LIMIT.has(d.code) ? "limit" : "kernel";
 }

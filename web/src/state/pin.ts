@@ -12,7 +12,7 @@ import { pinEditorName } from "./scope";
 import { sharedOf } from "./shared";
 
 /** What is compiled. */
-export type Job = Pick<AppState, "source" | "filename" | "files" | "language" | "target" | "inputs" | "check" | "pipeline" | "simulate">;
+export type Job = Pick<AppState, "source" | "filename" | "files" | "language" | "target" | "inputs" | "check" | "pipeline" | "simulate" | "edited">;
 
 export interface Pin {
   job: Job;
@@ -24,8 +24,8 @@ export interface Pin {
 }
 
 export function jobOf(s: Readonly<Job>): Job {
-  const { source, filename, files, language, target, inputs, check, pipeline, simulate } = s;
-  return { source, filename, files, language, target, inputs, check, pipeline, simulate };
+  const { source, filename, files, language, target, inputs, check, pipeline, simulate, edited } = s;
+  return { source, filename, files, language, target, inputs, check, pipeline, simulate, edited };
 }
 
 export function sameJob(a: Readonly<Job>, b: Readonly<Job>): boolean {
@@ -47,7 +47,7 @@ export function pinCurrent(store: AppStore): void {
 /** Makes A what the other pipeline makes of the kernel that the page shows, and compares. */
 export function pinOtherPipeline(store: AppStore): void {
   const pipeline = store.state.pipeline === "reference" ? "default" : "reference";
-  store.set({ pinned: { job: { ...jobOf(store.state), pipeline }, outcome: null, problem: null, name: "" }, mode: "compare", pane: "ir" });
+  store.set({ pinned: { job: { ...jobOf(store.state), pipeline, edited: null }, outcome: null, problem: null, name: "" }, mode: "compare", pane: "ir" });
   void compilePin(store);
 }
 
@@ -120,6 +120,7 @@ export async function unpackPin(text: string): Promise<Pin> {
     check: v["check"] === true,
     pipeline: pipelineOf(v["pipeline"]),
     simulate: v["simulate"] === true,
+    edited: null, // a change of a stage is too long for an address
   };
   return { job, outcome: null, problem: null, name: word("name", "") };
 }

@@ -4,6 +4,7 @@ import type { AppState } from "./app";
 import { sameFiles } from "./files";
 import { readInputs } from "./inputs";
 import { fileOf } from "./languages";
+import { editedFrom } from "./resume";
 
 /** A stored link without its result, which is an outcome like any other. */
 export interface Shared {
@@ -24,6 +25,7 @@ export interface Shared {
   inputs: AppState["inputs"];
   check: boolean;
   pipeline: PipelineChoice;
+  edited: AppState["edited"];
 }
 
 export function sharedOf(snippet: Snippet, revision: number | null = null): Shared {
@@ -45,6 +47,7 @@ export function sharedOf(snippet: Snippet, revision: number | null = null): Shar
     inputs: request.inputs ? readInputs(request.inputs) : null,
     check: request.options?.check === true,
     pipeline: request.options?.pipeline ?? "default",
+    edited: editedFrom(request.options?.resume, snippet.result.kernels[request.options?.resume?.kernel ?? 0]?.stages ?? []),
   };
 }
 
@@ -60,6 +63,8 @@ export function isAsShared(s: Readonly<AppState>): boolean {
     shared.target === s.target &&
     shared.check === s.check &&
     shared.pipeline === s.pipeline &&
+    shared.edited?.index === s.edited?.index &&
+    shared.edited?.text === s.edited?.text &&
     JSON.stringify(shared.inputs) === JSON.stringify(s.inputs)
   );
 }
