@@ -101,6 +101,16 @@ static PyObject *trace_decorator(PyObject *self, PyObject *args, PyObject *kw);
 
 /* ---- the Kernel type --------------------------------------------------------------------------------------------- */
 
+/* Keeps the pending exception for trace_open. */
+static void note_failed(struct kernel *k) {
+  PyObject *type, *exc, *tb;
+  PyErr_Fetch(&type, &exc, &tb);
+  PyErr_NormalizeException(&type, &exc, &tb);
+  program_now->failed = k;
+  program_now->failed_by = exc;
+  PyErr_Restore(type, exc, tb);
+}
+
 /* Calls an @nki.jit kernel.  In another NKI kernel it is a plain function, in a NumPy kernel that is traced a custom call
  * (nkx/nki_kernel.py); otherwise it runs on arrays (nkx/nki_run.py), whose shapes it is compiled for, too, unless they come
  * from a run of a NumPy kernel. */
@@ -121,6 +131,8 @@ static PyObject *call_nki(struct kernel *k, PyObject *args, PyObject *kw) {
   PyObject *first = PyTuple_Pack(1, (PyObject *)k), *all = first ? PySequence_Concat(first, args) : NULL;
   if (call && all)
     r = PyObject_Call(call, all, kw);
+  if (!r && program_now && !tracer_now)
+    note_failed(own);
   Py_XDECREF(module);
   Py_XDECREF(call);
   Py_XDECREF(first);
@@ -313,6 +325,20 @@ PyObject *kernels_nki(PyObject *self, PyObject *args) {
   return k;
 }
 
+static PyObject *call_grid(const char *function, PyObject *a, PyObject *b) {
+  PyObject *module = PyImport_ImportModule("nkx.nki_grid");
+  PyObject *r = module ? PyObject_CallMethod(module, function, "OO", a, b) : NULL;
+  Py_XDECREF(module);
+  return r;
+}
+
+/* kernel.with_schedule(schedule): the same kernel, launched with a schedule. */
+static PyObject *kernel_with_schedule(PyObject *self, PyObject *schedule) {
+  if (!((struct kernel *)self)->nki)
+    return trace_refuse(DG_BAD_ARGUMENT, NULL, "only an @nki.jit kernel has a schedule");
+  return call_grid("scheduled", self, schedule);
+}
+
 /* kernel[grid]: the same kernel, launched with a grid. */
 static PyObject *kernel_launch(PyObject *self, PyObject *grid) {
   struct kernel *k = (struct kernel *)self;
@@ -321,11 +347,16 @@ static PyObject *kernel_launch(PyObject *self, PyObject *grid) {
   if (PyLong_Check(grid) && PyLong_AsLong(grid) == 1) /* one core, as without a grid */
     return Py_NewRef(self);
   PyErr_Clear();
-  struct kernel *other = (struct kernel *)kernel_make(k->fn, NULL, k->name);
-  if (!other)
+  grid = k->grid ? call_grid("relaunched", k->grid, grid) : Py_NewRef(grid);
+  if (!grid)
     return NULL;
+  struct kernel *other = (struct kernel *)kernel_make(k->fn, NULL, k->name);
+  if (!other) {
+    Py_DECREF(grid);
+    return NULL;
+  }
   other->nki = k->nki;
-  other->grid = Py_NewRef(grid);
+  other->grid = grid;
   other->of = (struct kernel *)Py_NewRef((PyObject *)(k->of ? k->of : k));
   return (PyObject *)other;
 }
@@ -335,6 +366,8 @@ bool kernels_init(PyObject *module) {
       {"specialize", PYFUNC(kernel_specialize), METH_VARARGS | METH_KEYWORDS,
        "Traces the kernel with these arguments; arrays become its inputs."},
       {"to_mlir", PYFUNC(kernel_to_mlir), METH_VARARGS | METH_KEYWORDS, "The kernel as linalg on tensors."},
+      {"with_schedule", kernel_with_schedule, METH_O,
+       "The kernel with a schedule: [(after, before or [before, …]), …]."},
       {"trace", PYFUNC(kernel_trace), METH_VARARGS | METH_KEYWORDS | METH_CLASS, "Marks a function as a kernel."},
       {NULL, NULL, 0, NULL}};
   static PyGetSetDef getset[] = {{"__wrapped__", kernel_get, NULL, NULL, (void *)0},

@@ -39,23 +39,6 @@ def refuse_listed(name):
     refuse(_nkx.NkiUnsupported, f"{name} is not compiled here: {why}", instead)
 
 
-class Instruction:
-    """What a call of nki.isa returns."""
-
-    __slots__ = ()
-
-    def depends_on(self, *others):
-        refuse_listed("instruction.depends_on")
-
-
-INSTRUCTION = Instruction()
-
-
-def with_schedule(schedule):
-    """kernel.with_schedule"""
-    refuse_listed("kernel.with_schedule")
-
-
 class Unavailable:
     """A name that cannot be used, with the exception of its use."""
 
