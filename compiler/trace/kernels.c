@@ -101,6 +101,23 @@ static PyObject *trace_decorator(PyObject *self, PyObject *args, PyObject *kw);
 
 /* ---- the Kernel type --------------------------------------------------------------------------------------------- */
 
+/* Records the arguments of a call of an NKI kernel if there are arrays among them, those of frameworks as NumPy's.  False with an
+ * exception. */
+static bool record_call(struct kernel *k, struct kernel *own, PyObject *args, PyObject *kw) {
+  PyObject *module = PyImport_ImportModule("nkx.nki_run");
+  PyObject *both = module ? PyObject_CallMethod(module, "as_arrays", "OO", args, kw ? kw : Py_None) : NULL;
+  PyObject *own_args, *own_kw;
+  Py_XDECREF(module);
+  bool ok = both && PyArg_ParseTuple(both, "O!O!", &PyTuple_Type, &own_args, &PyDict_Type, &own_kw);
+  if (ok && has_array(own_args, own_kw)) {
+    ok = record(own, own_args, own_kw);
+    if (ok)
+      Py_XSETREF(own->launched, Py_XNewRef(k->grid));
+  }
+  Py_XDECREF(both);
+  return ok;
+}
+
 /* Keeps the pending exception for trace_open. */
 static void note_failed(struct kernel *k) {
   PyObject *type, *exc, *tb;
@@ -121,11 +138,8 @@ static PyObject *call_nki(struct kernel *k, PyObject *args, PyObject *kw) {
                         "a kernel inside of a kernel is launched with the grid %R", k->grid);
   if (nki_now)
     return PyObject_Call(k->fn, args, kw);
-  if (program_now && !program_now->is_rerun && !own->args && !tracer_now && has_array(args, kw)) {
-    if (!record(own, args, kw))
-      return NULL;
-    Py_XSETREF(own->launched, Py_XNewRef(k->grid));
-  }
+  if (program_now && !program_now->is_rerun && !own->args && !tracer_now && !record_call(k, own, args, kw))
+    return NULL;
   PyObject *module = PyImport_ImportModule(tracer_now ? "nkx.nki_kernel" : "nkx.nki_run"), *r = NULL;
   PyObject *call = module ? PyObject_GetAttrString(module, tracer_now ? "call_traced" : "call") : NULL;
   PyObject *first = PyTuple_Pack(1, (PyObject *)k), *all = first ? PySequence_Concat(first, args) : NULL;
