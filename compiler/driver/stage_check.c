@@ -7,6 +7,7 @@
 #include <sys/resource.h>
 
 #include "base/clock.h"
+#include "driver/check_nki.h"
 #include "driver/entry.h"
 #include "hlo/literal.h"
 #include "hlo/passes.h"
@@ -180,9 +181,27 @@ static enum status run_nisa(struct stage_checks *c, MlirModule module, struct ch
   return st ? st : run_and_compare(c, &s, result, ds);
 }
 
-static enum status check(struct stage_checks *c, MlirModule module, const struct stage_def *def,
-                         struct check_result *result, struct diags *ds) {
-  return stage_form(def) == FORM_NISA ? run_nisa(c, module, result, ds) : run_linalg(c, module, def, result, ds);
+static enum status run_nki(struct stage_checks *c, const struct nki_program *p, struct check_result *result,
+                           struct diags *ds) {
+  MlirModule module;
+  enum status st = check_nki_module(c->ir, p, ds, &module);
+  if (st)
+    return st;
+  st = run_nisa(c, module, result, ds);
+  mlirModuleDestroy(module);
+  return st;
+}
+
+static enum status check(struct stage_checks *c, MlirModule module, const struct stage *s, struct check_result *result,
+                         struct diags *ds) {
+  switch (stage_form(s->def)) {
+  case FORM_NKI:
+    return run_nki(c, s->nki, result, ds);
+  case FORM_NISA:
+    return run_nisa(c, module, result, ds);
+  default:
+    return run_linalg(c, module, s->def, result, ds);
+  }
 }
 
 /* ---- all stages -------------------------------------------------------------------------------------------------- */
@@ -440,13 +459,21 @@ void stage_checks_end(struct stage_checks *c) {
 static const char *why_not(const struct stage_checks *c, const struct stage_def *def) {
   if (c->no_check)
     return c->no_check;
-  if (def->runner == RUN_NKI_REROLL)
-    return "it makes the calls of nki-canonicalize; the stages after it are run, with their loops";
   if (def->runner == RUN_NKI_TRACE)
     return "it shows the calls as they were written; what they consist of is in nki-canonicalize";
-  if (stage_form(def) == FORM_NKI)
-    return "it is what the others are compared with: NumPy evaluates these calls one by one";
+  if (def->runner == RUN_NKI_AST)
+    return "it is the kernel before it runs; the others are compared with its calls, which NumPy evaluates one by one";
   return has_time(c) ? NULL : out_of_time;
+}
+
+/* The stage's program is that of the previous stage, or the one that its check made and ran.  A text like that of nki-trace,
+ * which is not run, does not count. */
+static bool is_checked(const struct stage_checks *c, const struct stage *s) {
+  const bool is_skipped = !c->last.status || !strcmp(c->last.status, "skipped");
+  if (!c->last.status || !is_enough(c, &c->last.result))
+    return false;
+  return (!s->changed && !(is_skipped && stage_form(s->def) == FORM_NKI)) ||
+         (!is_skipped && s->def->runner == RUN_NKI_LOWER);
 }
 
 /* Returns ", first at [0, 3]: 1.5 instead of 2"; an empty text if no element is known. */
@@ -503,7 +530,7 @@ void stage_checks_run(struct stage_checks *c, MlirModule module, struct stage *s
 
   assert(c->kernel);
   c->wants_all_runs = !c->is_large || ends_phase(s->def);
-  if (c->last.status && !s->changed && is_enough(c, &c->last.result)) { /* it was checked in the previous stage */
+  if (is_checked(c, s)) {
     *r = c->last;
     return;
   }
@@ -511,7 +538,7 @@ void stage_checks_run(struct stage_checks *c, MlirModule module, struct stage *s
   if (!r->reason) {
     struct diags own;
     diags_init(&own, c->arena);
-    if (check(c, module, s->def, &r->result, &own)) {
+    if (check(c, module, s, &r->result, &own)) {
       r->reason = own.n ? own.v[0].message : "the stage could not be run";
       if (own.n && own.v[0].code == DG_TIME_LIMIT)
         r->reason = out_of_time;

@@ -5,6 +5,7 @@
 #include "base/array.h"
 #include "nki/compose.h"
 #include "nki/nki.h"
+#include "nki/order.h"
 
 /* ---- equal calls ------------------------------------------------------------------------------------------------- */
 
@@ -90,7 +91,7 @@ static bool same_value(const struct part *a, const struct nki_value *x, const st
 }
 
 static bool same_call(const struct part *a, const struct nki_call *x, const struct part *b, const struct nki_call *y) {
-  bool same = x->kind == y->kind && x->engine == y->engine;
+  bool same = x->kind == y->kind && x->engine == y->engine && nki_order_equal(x, y);
   for (int k = 0; same && k < nki_n_params(nki_def(x)); k++)
     same = same_value(a, &x->value[k], b, &y->value[k]);
   return same;

@@ -6,6 +6,7 @@
 
 #include "nisa/cores.h"
 #include "nki/lower_internal.h"
+#include "nki/order.h"
 #include "nki/reroll.h"
 
 enum status nki_lower_refuse(struct nki_lower *l, const struct nki_call *c, const char *hint, const char *what) {
@@ -151,6 +152,40 @@ static enum status lower_steps(struct nki_lower *l, const struct nki_call *c) {
   return st;
 }
 
+/* ---- calls that wait for others ---------------------------------------------------------------------------------- */
+
+/* An instruction that an engine executes. */
+static bool is_executed(MlirOperation op) {
+  const struct nisa_op_def *def = nisa_op_of(op);
+  return def && def->kind != NISA_ALLOC && def->kind != NISA_RELEASE;
+}
+
+static void set_order(struct nki_lower *l, const struct nki_order *o, MlirOperation first, MlirOperation last) {
+  const char *names = o->after.n ? o->after.v[0] : NULL;
+  for (int i = 1; i < o->after.n; i++)
+    names = arena_printf(&l->arena, "%s,%s", names, o->after.v[i]);
+  if (names)
+    ir_set_attr(first, "after", mlirStringAttrGet(l->b.ctx, ir_str(names)));
+  if (o->is_awaited)
+    ir_set_attr(last, "label", mlirStringAttrGet(l->b.ctx, ir_str(o->name)));
+}
+
+/* The same as lower_steps; the first instruction waits, and the last one is waited for, which itself waits for those before
+ * it: they are of its engine, or it reads what they write. */
+static enum status lower_ordered(struct nki_lower *l, const struct nki_call *c) {
+  MlirOperation mark = mlirOpResultGetOwner(ir_index(&l->b, 0)), first = {NULL}, last = {NULL};
+  enum status st = lower_steps(l, c);
+  for (MlirOperation op = mark; !mlirOperationIsNull(op); op = mlirOperationGetNextInBlock(op))
+    if (is_executed(op)) {
+      first = mlirOperationIsNull(first) ? op : first;
+      last = op;
+    }
+  if (!st && !mlirOperationIsNull(last))
+    set_order(l, c->order, first, last);
+  mlirOperationDestroy(mark);
+  return st;
+}
+
 /* ---- loops ------------------------------------------------------------------------------------------------------- */
 
 /* The items around the present one, the outermost first. */
@@ -272,7 +307,7 @@ enum status nki_lower_items(struct nki_lower *l, const struct nki_items *items, 
     } else if (x->call && nki_def(x->call)->engines[0] == NISA_ENGINE_SYNC)
       st = nki_lower_registers(l, x->call);
     else if (x->call)
-      st = lower_steps(l, x->call);
+      st = nki_is_ordered(x->call) ? lower_ordered(l, x->call) : lower_steps(l, x->call);
     else if (x->loop)
       st = lower_loop(l, x->loop, nesting);
     else if (!x->tensor->reg || l->values[x->tensor->number].is_cell)

@@ -292,7 +292,8 @@ struct nki_value {
 struct nki_call {
   enum nki_call_kind kind;
   enum nisa_engine engine;
-  int scope; /* of a record: the region or branch that it begins, which tensors name */
+  int scope;               /* of a record: the region or branch that it begins, which tensors name */
+  struct nki_order *order; /* it has a name, or waits for others (order.h); or NULL */
   struct src_locs locs;
   /* As in the definition.  Last: a call that is kept has only as many as it has parameters (nki_call_keep), because a kernel
    * may have hundreds of thousands of calls.  It is copied by nki_call_copy. */
@@ -383,6 +384,14 @@ struct nki_loop {
   struct src_locs locs; /* of its header */
 };
 
+/* The call with this name waits for another one (order.h). */
+struct nki_edge {
+  const char *after, *before;
+};
+struct nki_wait {
+  struct nki_call *after, *before;
+};
+
 /* How often a launch runs the kernel: once for each index of the grid, which nl.program_id gives.  rank 0: once. */
 enum { NKI_GRID_RANK_MAX = 4 };
 struct nki_grid {
@@ -392,6 +401,8 @@ struct nki_grid {
   /* the axis that is spread over them: index i of it is on core i / core_step modulo the cores */
   int core_axis;
   int64_t core_step;
+  int n_edges; /* of its schedule */
+  const struct nki_edge *edges;
 };
 int64_t nki_grid_size(const struct nki_grid *g);
 
@@ -436,8 +447,12 @@ struct nki_program {
   struct {
     struct nki_round *v;
     int n, cap;
-  } rounds;             /* of a record, in the order in which they began */
-  int round;            /* of a record: the one that the next items belong to, or -1 */
+  } rounds;  /* of a record, in the order in which they began */
+  int round; /* of a record: the one that the next items belong to, or -1 */
+  struct {
+    struct nki_wait *v;
+    int n, cap;
+  } waits;              /* of the running instance (order.h) */
   int n_scopes, n_open; /* of a record: regions and branches so far, and those that are open */
   struct {
     int scope, begin; /* the item that begins it */

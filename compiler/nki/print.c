@@ -37,6 +37,7 @@
 #include "base/array.h"
 #include "base/buf.h"
 #include "nki/nki.h"
+#include "nki/order.h"
 
 /* ---- views ------------------------------------------------------------------------------------------------------- */
 
@@ -214,7 +215,11 @@ static void put_call(struct buf *b, struct arena *a, const struct nki_call *c, b
   }
   if (c->engine != def->engines[0])
     buf_printf(b, ", engine=nisa.engine.%s", nisa_engine_name(c->engine));
+  if (c->order && c->order->name)
+    buf_printf(b, ", name=\"%s\"", c->order->name);
   buf_putc(b, ')');
+  for (int i = 0; c->order && i < c->order->after.n; i++)
+    buf_printf(b, "%s\"%s\"", i ? ", " : "  # after ", c->order->after.v[i]);
 }
 
 /* ---- registers, and loops and branches on the device ------------------------------------------------------------- */

@@ -339,6 +339,8 @@ enum status nki_reroll(const struct nki_program *record, bool keep_rounds, struc
   make_bodies(&r);
   roll_tensors(&r, &plan);
   make_tree(&r);
-  *out = make_program(&r, items_of(&r, 0));
+  struct nki_items items = items_of(&r, 0);
+  roll_sink(&r, &items);
+  *out = make_program(&r, items);
   return ST_OK;
 }

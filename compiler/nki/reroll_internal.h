@@ -2,6 +2,7 @@
  *
  *   reroll_tensors.c   the tensors: groups of products, where each is made, which become parts of one
  *   reroll_match.c     compares rounds, and makes a loop of equal ones
+ *   reroll_sink.c      moves tensors to their first use
  *   reroll.c           the rounds as a tree, from the inside out
  */
 #ifndef NKI_REROLL_INTERNAL_H
@@ -101,5 +102,11 @@ void roll_merge(struct roll *r, struct nki_items *x, const struct nki_items *y);
 void roll_make_affine(struct roll *r, const struct nki_loop *loop, struct nki_items *x0, const struct nki_items *x1);
 /* The call with its views as views of whole tensors. */
 struct nki_call *roll_settled(struct roll *r, const struct nki_call *c);
+
+/* ---- reroll_sink.c ----------------------------------------------------------------------------------------------- */
+
+/* Moves each tensor on chip of these items, and of the loops among them, to just before the item of its list that uses it
+ * first.  Linear in the items. */
+void roll_sink(struct roll *r, struct nki_items *items);
 
 #endif

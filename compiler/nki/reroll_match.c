@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "nki/order.h"
 #include "nki/reroll_internal.h"
 
 /* ---- places ------------------------------------------------------------------------------------------------------ */
@@ -151,6 +152,8 @@ static bool match_call(struct roll *r, const struct nki_call *x0, const struct n
     return differ(r, "one calls nisa.%s where another calls nisa.%s", nki_def(x0)->name, nki_def(y)->name);
   if (nki_region_of(x0))
     return differ(r, "they have a loop or a branch on the device");
+  if (nki_is_ordered(x0) || nki_is_ordered(y))
+    return differ(r, "nisa.%s waits for another call, or another one waits for it", nki_def(x0)->name);
   if (x0->engine != y->engine)
     return differ(r, "nisa.%s runs on another engine", nki_def(x0)->name);
   for (int i = 0; i < nki_n_params(nki_def(x0)); i++)

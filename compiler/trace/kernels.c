@@ -101,6 +101,33 @@ static PyObject *trace_decorator(PyObject *self, PyObject *args, PyObject *kw);
 
 /* ---- the Kernel type --------------------------------------------------------------------------------------------- */
 
+/* Records the arguments of a call of an NKI kernel if there are arrays among them, those of frameworks as NumPy's.  False with an
+ * exception. */
+static bool record_call(struct kernel *k, struct kernel *own, PyObject *args, PyObject *kw) {
+  PyObject *module = PyImport_ImportModule("nkx.nki_run");
+  PyObject *both = module ? PyObject_CallMethod(module, "as_arrays", "OO", args, kw ? kw : Py_None) : NULL;
+  PyObject *own_args, *own_kw;
+  Py_XDECREF(module);
+  bool ok = both && PyArg_ParseTuple(both, "O!O!", &PyTuple_Type, &own_args, &PyDict_Type, &own_kw);
+  if (ok && has_array(own_args, own_kw)) {
+    ok = record(own, own_args, own_kw);
+    if (ok)
+      Py_XSETREF(own->launched, Py_XNewRef(k->grid));
+  }
+  Py_XDECREF(both);
+  return ok;
+}
+
+/* Keeps the pending exception for trace_open. */
+static void note_failed(struct kernel *k) {
+  PyObject *type, *exc, *tb;
+  PyErr_Fetch(&type, &exc, &tb);
+  PyErr_NormalizeException(&type, &exc, &tb);
+  program_now->failed = k;
+  program_now->failed_by = exc;
+  PyErr_Restore(type, exc, tb);
+}
+
 /* Calls an @nki.jit kernel.  In another NKI kernel it is a plain function, in a NumPy kernel that is traced a custom call
  * (nkx/nki_kernel.py); otherwise it runs on arrays (nkx/nki_run.py), whose shapes it is compiled for, too, unless they come
  * from a run of a NumPy kernel. */
@@ -111,16 +138,15 @@ static PyObject *call_nki(struct kernel *k, PyObject *args, PyObject *kw) {
                         "a kernel inside of a kernel is launched with the grid %R", k->grid);
   if (nki_now)
     return PyObject_Call(k->fn, args, kw);
-  if (program_now && !program_now->is_rerun && !own->args && !tracer_now && has_array(args, kw)) {
-    if (!record(own, args, kw))
-      return NULL;
-    Py_XSETREF(own->launched, Py_XNewRef(k->grid));
-  }
+  if (program_now && !program_now->is_rerun && !own->args && !tracer_now && !record_call(k, own, args, kw))
+    return NULL;
   PyObject *module = PyImport_ImportModule(tracer_now ? "nkx.nki_kernel" : "nkx.nki_run"), *r = NULL;
   PyObject *call = module ? PyObject_GetAttrString(module, tracer_now ? "call_traced" : "call") : NULL;
   PyObject *first = PyTuple_Pack(1, (PyObject *)k), *all = first ? PySequence_Concat(first, args) : NULL;
   if (call && all)
     r = PyObject_Call(call, all, kw);
+  if (!r && program_now && !tracer_now)
+    note_failed(own);
   Py_XDECREF(module);
   Py_XDECREF(call);
   Py_XDECREF(first);
@@ -313,6 +339,20 @@ PyObject *kernels_nki(PyObject *self, PyObject *args) {
   return k;
 }
 
+static PyObject *call_grid(const char *function, PyObject *a, PyObject *b) {
+  PyObject *module = PyImport_ImportModule("nkx.nki_grid");
+  PyObject *r = module ? PyObject_CallMethod(module, function, "OO", a, b) : NULL;
+  Py_XDECREF(module);
+  return r;
+}
+
+/* kernel.with_schedule(schedule): the same kernel, launched with a schedule. */
+static PyObject *kernel_with_schedule(PyObject *self, PyObject *schedule) {
+  if (!((struct kernel *)self)->nki)
+    return trace_refuse(DG_BAD_ARGUMENT, NULL, "only an @nki.jit kernel has a schedule");
+  return call_grid("scheduled", self, schedule);
+}
+
 /* kernel[grid]: the same kernel, launched with a grid. */
 static PyObject *kernel_launch(PyObject *self, PyObject *grid) {
   struct kernel *k = (struct kernel *)self;
@@ -321,11 +361,16 @@ static PyObject *kernel_launch(PyObject *self, PyObject *grid) {
   if (PyLong_Check(grid) && PyLong_AsLong(grid) == 1) /* one core, as without a grid */
     return Py_NewRef(self);
   PyErr_Clear();
-  struct kernel *other = (struct kernel *)kernel_make(k->fn, NULL, k->name);
-  if (!other)
+  grid = k->grid ? call_grid("relaunched", k->grid, grid) : Py_NewRef(grid);
+  if (!grid)
     return NULL;
+  struct kernel *other = (struct kernel *)kernel_make(k->fn, NULL, k->name);
+  if (!other) {
+    Py_DECREF(grid);
+    return NULL;
+  }
   other->nki = k->nki;
-  other->grid = Py_NewRef(grid);
+  other->grid = grid;
   other->of = (struct kernel *)Py_NewRef((PyObject *)(k->of ? k->of : k));
   return (PyObject *)other;
 }
@@ -335,6 +380,8 @@ bool kernels_init(PyObject *module) {
       {"specialize", PYFUNC(kernel_specialize), METH_VARARGS | METH_KEYWORDS,
        "Traces the kernel with these arguments; arrays become its inputs."},
       {"to_mlir", PYFUNC(kernel_to_mlir), METH_VARARGS | METH_KEYWORDS, "The kernel as linalg on tensors."},
+      {"with_schedule", kernel_with_schedule, METH_O,
+       "The kernel with a schedule: [(after, before or [before, …]), …]."},
       {"trace", PYFUNC(kernel_trace), METH_VARARGS | METH_KEYWORDS | METH_CLASS, "Marks a function as a kernel."},
       {NULL, NULL, 0, NULL}};
   static PyGetSetDef getset[] = {{"__wrapped__", kernel_get, NULL, NULL, (void *)0},

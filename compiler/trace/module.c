@@ -94,7 +94,7 @@ PyMODINIT_FUNC PyInit__nkx(void) {
       PyModule_AddFunctions(m, nki_written_methods) == 0 && PyModule_AddFunctions(m, nki_register_methods) == 0 &&
       module_ready() && dtype_init() && refuse_init(m) && tensor_init(m) && traced_array_init(m) &&
       loop_index_init(m) && dispatch_init() && knobs_init(m) && kernels_init(m) && output_init(m) &&
-      nki_tensor_init(m) && counting_init())
+      nki_tensor_init(m) && nki_instruction_init(m) && counting_init())
     return m;
   Py_XDECREF(m);
   return NULL;

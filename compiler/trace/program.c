@@ -312,6 +312,24 @@ enum status program_begin(struct arena *a, const struct trace_request *rq, struc
   return add_files(program) ? ST_OK : ST_NOMEM;
 }
 
+/* True if the pending exception is that of a call of an NKI kernel. */
+static bool is_of_failed_call(const struct trace_program *program) {
+  PyObject *type, *exc, *tb;
+  PyErr_Fetch(&type, &exc, &tb);
+  const bool is = exc && exc == program->failed_by;
+  PyErr_Restore(type, exc, tb);
+  return is;
+}
+
+/* Takes the diagnostic of the failed call out of ds, if that kernel is traced. */
+static void hold_failure(struct trace_program *program, struct diags *ds, int number) {
+  for (int i = 0; i < program->n; i++)
+    if (program->kernels[i].kernel && program->kernels[i].kernel == program->failed && ds->n == number + 1) {
+      program->held = arena_dup(program->a, &ds->v[number], sizeof *ds->v);
+      ds->n = number;
+    }
+}
+
 enum status trace_open(struct arena *a, const struct trace_request *rq, struct diags *ds, struct trace_program **out) {
   enum status st = program_begin(a, rq, ds, out);
   if (st)
@@ -319,10 +337,14 @@ enum status trace_open(struct arena *a, const struct trace_request *rq, struct d
   struct trace_program *program = *out;
   program_enter(program, ds);
   bool ok = execute(program) && execute_main(program);
+  const bool by_call = !ok && is_of_failed_call(program);
+  const int before = ds->n;
   if (!ok)
     st = program_exception(program, ds);
   program_leave(program);
   bool any = find_kernels(program, ok ? ds : NULL);
+  if (by_call)
+    hold_failure(program, ds, before);
   return !ok ? st : any ? ST_OK : ST_INPUT;
 }
 

@@ -33,6 +33,12 @@ struct trace_program {
   /* True for a function of the running Python program (live.c).  Its output is printed, and its exception is kept here
    * for the caller. */
   bool is_live;
+  /* The last call of an NKI kernel with arrays that raised, in the module's own code: which kernel, and the exception, which is not
+   * owned.  If the exception ended the module, `held` is its diagnostic: the kernel's own trace finds the mistake again, at
+   * its place, and only if it does not is it reported. */
+  struct kernel *failed;
+  PyObject *failed_by;
+  struct diag *held;
   PyObject *raised_type, *raised, *raised_tb;
 };
 extern struct trace_program *program_now; /* NULL outside of trace_open … trace_close */

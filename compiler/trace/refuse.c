@@ -83,6 +83,7 @@ bool refuse_init(PyObject *module) {
       {DG_NKI_REGISTER_IN_HOST_CODE, "NkiRegisterInHostCode", PyExc_TypeError, NULL},
       {DG_NKI_DEVICE_LOOP, "NkiDeviceLoop", PyExc_RuntimeError, NULL},
       {DG_NKI_CORES, "NkiCores", PyExc_ValueError, NULL},
+      {DG_NKI_NAME_IN_USE, "NkiNameInUse", PyExc_ValueError, NULL},
       {DG_NKI_AFFINE_DEPENDENCE, "NkiAffineDependence", PyExc_ValueError, NULL},
   };
   base_class = PyErr_NewException("nkx.TraceError", PyExc_Exception, NULL);

@@ -7,6 +7,7 @@
 #include "trace/array.h"
 #include "trace/bytecode.h"
 #include "trace/kernels.h"
+#include "trace/nki/ast.h"
 #include "trace/nki/run.h"
 #include "trace/program.h"
 #include "trace/refuse.h"
@@ -195,7 +196,13 @@ enum status trace_kernel(struct trace_program *program, int i, struct diags *ds,
     return ST_INPUT;
   }
   if (k->kernel && k->kernel->nki) {
+    const int before = ds->n;
     enum status st = nki_trace_kernel(program, k, has_shapes, ds, out);
+    if (program->held && k->kernel == program->failed && !nki_has_error(ds, before)) {
+      const struct diag *held = program->held;
+      struct diag *d = diag_add(ds, held->severity, held->code, held->loc, "%s", held->message);
+      d->hint = held->hint;
+    }
     program_leave(program);
     if (*out)
       (*out)->index = i;

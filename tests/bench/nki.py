@@ -88,7 +88,7 @@ BETA1 = "import neuronxcc.nki as nki\nimport neuronxcc.nki.language as nl\nimpor
 
 # name, source, seconds of processor time at most
 COMMANDS = [("a tiled product of 2048 x 2048 x 2048", PRODUCT, 0.5), ("a kernel of 40,000 calls", chain(40000), 3),
-            ("40,000 calls of functions", functions(HEAD, 40000), 3), ("10,000 calls of functions in beta 1, with masks", functions(BETA1, 10000), 3)]
+            ("40,000 calls of functions", functions(HEAD, 40000), 3), ("40,000 calls of functions in beta 1, with masks", functions(BETA1, 40000), 3)]
 SIZES = [500, 2000, 10000, 40000]
 
 

@@ -62,7 +62,7 @@ def test_every_stage_of_a_launch_computes_what_its_instances_compute(source, nam
     result = compiler.compile(launched(source, name, 2, shapes), check=True)
     assert result["status"] == "ok", result["diagnostics"]
     [kernel] = result["kernels"]
-    assert [s["check"]["status"] for s in kernel["stages"]] == ["skipped"] * 4 + ["pass"] * 3
+    assert [s["check"]["status"] for s in kernel["stages"]] == ["skipped"] * 2 + ["pass"] * 5
 
 
 def test_each_instance_has_its_number_and_all_write_one_result(rng):
@@ -226,14 +226,14 @@ def test_a_grid_that_no_launch_has_is_refused(grid, message):
 
 
 @pytest.mark.parametrize("line, message", [
-    ("nl.program_id(1)", "the launch has no axis 1: its grid has 1 axes"),
+    ("nl.program_id(1)", "a launch has one axis, so program_id(1) has no value"),
     ("t = nl.ndarray((8, 8 + nl.program_id(0)), nl.float32, buffer=nl.shared_hbm)", "instance 1 makes tensor 1 in shared_hbm with another shape"),
     ("if nl.program_id(0) == 1: return out, out", "instance 1 returns other tensors than instance 0"),
     ("add[2](a, b)", "a kernel inside of a kernel is launched with the grid 2"),
 ])
 def test_instances_that_do_not_fit_together_are_refused(line, message):
-    found = errors(launched(ADD.replace("    nl.store(", f"    {line}\n    nl.store("), "add", 2, [(128, 64)] * 2))
-    assert {d["code"] for d in found} == {"nki-grid"} and any(message in d["message"] for d in found)  # the call's and the compile's
+    [d] = errors(launched(ADD.replace("    nl.store(", f"    {line}\n    nl.store("), "add", 2, [(128, 64)] * 2))
+    assert d["code"] == "nki-grid" and message in d["message"]  # once, though the file's call fails, too
 
 
 def test_a_tensor_of_another_instance_is_refused():

@@ -117,7 +117,6 @@ USES = {
     "nl.all_reduce": [None, "nl.all_reduce(t, np.add, (0,))"], "nisa.tensor_copy_dynamic_src": [None, "nisa.tensor_copy_dynamic_src(t)"],
     "nisa.tensor_copy_dynamic_dst": [None, "nisa.tensor_copy_dynamic_dst(dst=t, src=t)"],
     "nisa.builtin_custom_op": [None, "nisa.builtin_custom_op('f', [t], [t])"], "nki.collectives": ["nki.collectives.all_reduce([a], [a])", None],
-    "instruction.depends_on": ["nisa.tensor_copy(dst=t, src=t).depends_on()", None], "kernel.with_schedule": [None, None],
     "nki.compiler": ["nki.compiler.sbuf.alloc(1)", None]}
 
 
@@ -126,7 +125,7 @@ def test_what_is_not_compiled_is_listed_and_refused_with_the_same_words(calls):
     assert set(listed) == set(USES)
     for name, c in listed.items():
         for generation, package, use in zip(("nki", "neuronxcc.nki"), ("nki", "neuronxcc.nki"), USES[name]):
-            assert name == "kernel.with_schedule" or (use is None) == (generation not in c["generations"]), name
+            assert (use is None) == (generation not in c["generations"]), name
             if use is None:
                 continue
             source = (f"import numpy as np\nimport {package} as nki\nimport {package}.language as nl\nimport {package}.isa as nisa\n"
@@ -137,14 +136,6 @@ def test_what_is_not_compiled_is_listed_and_refused_with_the_same_words(calls):
             assert [d["code"] for d in errors] == ["nki-unsupported"], (name, errors)
             assert c["what"] in errors[0]["message"] and errors[0]["hint"] == c["instead"]
             assert errors[0]["range"]["line"] == 11, name
-
-
-def test_a_schedule_is_refused_where_it_is_given(calls):
-    source = ("import nki\nimport nki.language as nl\nimport numpy as np\n\n@nki.jit\ndef k(a):\n"
-              "    out = nl.ndarray((128, 16), dtype=nl.float32, buffer=nl.shared_hbm)\n    nl.store(out, nl.load(a))\n    return out\n\n\n"
-              "k.with_schedule([('b', 'a')])(np.zeros((128, 16), np.float32))\n")
-    [d] = [d for d in compiler.compile(source)["diagnostics"] if d["code"] != "no-shapes"]
-    assert (d["code"], d["hint"], d["range"]["line"]) == ("nki-unsupported", calls["kernel.with_schedule"]["instead"], 12)
 
 
 def test_the_methods_and_members_of_tensors_are_listed_and_exercised(calls):

@@ -48,8 +48,9 @@ def source_of(case, inputs):
         return path.read_text(), [FOLDER / "mx_helpers.py"]
     module = case.file.removesuffix(".py").replace("/", ".")
     arrays = ", ".join(f"{n}=np.zeros({a.shape}, {'ml_dtypes' if a.dtype.kind == 'V' else 'np'}.{a.dtype})" for n, a in inputs.items())
-    rows, columns = (n // t for n, t in zip(next(iter(inputs.values())).shape, (128, 512)))
-    launch = f"[{case.launch.format(rows=rows, columns=columns)}]" if case.launch else ""
+    shape = next(iter(inputs.values())).shape
+    rows, columns = (n // t for n, t in zip(shape, (128, 512)))
+    launch = f"[{case.launch.format(first=shape[0], rows=rows, columns=columns)}]" if case.launch else ""
     source = f"{IMPORTS}from {module} import {case.kernel}\n{case.kernel}{launch}({arrays}, {case.given})\n"
     return source, [FOLDER / "library"] + [path] * (path.parent == FOLDER)
 

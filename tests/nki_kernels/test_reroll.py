@@ -175,6 +175,54 @@ def running(x: nl.tensor[1024, 64]):
     assert any("is a tensor of another round" in r["text"] for r in compiler.stage(kernel, "nki-reroll")["remarks"])
 
 
+HANDED_ON = HEAD + """
+@nki.jit
+def handed_on(x: nl.tensor[1280, 8192]):
+    out = nl.ndarray((1280, 1), x.dtype, buffer=nl.shared_hbm)
+    tiles = [nl.load(x[0:128])]
+    for i in range(1, 10):
+        tiles.append(nl.load(x[128 * i:128 * i + 128]))
+        total = nl.ndarray((128, 1), nl.float32)
+        nisa.tensor_reduce(dst=total, data=tiles[i - 1], op=nl.add, axis=1)
+        nisa.dma_copy(dst=out[128 * i - 128:128 * i], src=total)
+    last = nl.ndarray((128, 1), nl.float32)
+    nisa.tensor_reduce(dst=last, data=tiles[9], op=nl.add, axis=1)
+    nisa.dma_copy(dst=out[1152:1280], src=last)
+    return out
+"""
+
+
+@pytest.mark.parametrize("arguments", [[], ["--unroll"]], ids=["rolled", "unrolled"])
+def test_a_tensor_that_the_next_round_reads_is_made_in_its_own_round(arguments, rng):
+    """All ten tiles together are larger than SBUF; two of them are in use at a time."""
+    lines = rolled(HANDED_ON, *arguments)
+    made = [i for i, line in enumerate(lines) if "nl.ndarray((128, 8192)" in line]
+    assert len(made) == 10 and all("nisa.dma_copy(dst=" in lines[i + 1] and "src=x[" in lines[i + 1] for i in made)
+    x = rng.uniform(-1, 1, (1280, 8192)).astype(np.float32)
+    got = simulated(HANDED_ON, {"x": x}, *arguments)[0]["out"]
+    np.testing.assert_allclose(got, x.sum(1, keepdims=True), atol=1e-2)
+
+
+def test_a_tensor_that_a_loop_on_the_device_adds_to_is_made_before_it():
+    lines = rolled(HEAD + """
+@nki.jit
+def counted(x: nl.tensor[128, 64]):
+    out = nl.ndarray(x.shape, x.dtype, buffer=nl.shared_hbm)
+    total = nl.ndarray(x.shape, x.dtype)
+    for k in range(3):
+        spare = nl.load(x)
+        if k == 2:
+            nisa.memset(total, 0.0)
+            for i in nl.dynamic_range(4):
+                nisa.tensor_tensor(dst=total, data1=total, data2=spare, op=nl.add)
+        nisa.dma_copy(dst=out, src=spare)
+    nisa.dma_copy(dst=out, src=total)
+    return out
+""")
+    assert lines.index("total = nl.ndarray((128, 64), nl.float32, buffer=nl.sbuf)") + 1 == lines.index("nisa.memset(dst=total, value=0.0)")
+    assert any(line.startswith("for ") and "dynamic_range" in line for line in lines)
+
+
 def test_a_memset_before_products_in_a_loop_vanishes():
     assert not [line for line in rolled(HEAD + KERNELS["matmul"][0]) if "memset" in line]
 

@@ -7,6 +7,8 @@
  *     all uses of the second.  In each stream, the last use of the first one and the first use of the second one stand
  *     for the others, because a stream executes in program order.
  *
+ * An instruction also waits for those that it names (`after`, nki/order.h).
+ *
  * The pairs of allocations come from a walk in program order that keeps, for every byte of a memory, the allocation that
  * owned it last.  An allocation waits for the owners of its bytes only: they have waited for those before.  A loop's body
  * is walked twice, so that its first allocations meet its last ones.
@@ -236,12 +238,55 @@ static void find_places(struct finder *f) {
       array_push(f->arena, &f->placed, k);
 }
 
+/* ---- labels ------------------------------------------------------------------------------------------------------ */
+
+static const char *text_of(struct finder *f, MlirAttribute a) {
+  if (mlirAttributeIsNull(a) || !mlirAttributeIsAString(a))
+    return NULL;
+  const MlirStringRef s = mlirStringAttrGetValue(a);
+  return arena_printf(f->arena, "%.*s", (int)s.length, s.data);
+}
+
+/* Instruction y waits for x, whatever they access. */
+static void order_instrs(struct finder *f, int x, int y) {
+  static const struct ep_access any = {.buffer = 0};
+  const struct ep_instr *a = &f->ep->instrs.v[x], *b = &f->ep->instrs.v[y];
+  for (int s = 0; s < f->ep->n_streams && a->segment == b->segment; s++)
+    for (int t = 0; t < f->ep->n_streams; t++)
+      if ((a->streams >> s & 1) && (b->streams >> t & 1) && ep_is_counted(f->ep, x, s))
+        ep_order(f->ep, x, s, &any, y, t, &any, true);
+}
+
+/* An instruction with after="a,b" waits for the last instructions before it that have the labels "a" and "b". */
+static void order_labels(struct finder *f) {
+  struct index by_label = {.arena = f->arena};
+  const char **label = arena_new_array(f->arena, const char *, (size_t)f->ep->instrs.n);
+  for (int k = 0; k < f->ep->instrs.n; k++) {
+    MlirOperation op = f->ep->instrs.v[k].op;
+    const char *after = text_of(f, mlirOperationGetAttributeByName(op, ir_str("after")));
+    while (after) {
+      const char *comma = strchr(after, ',');
+      const char *name = comma ? arena_printf(f->arena, "%.*s", (int)(comma - after), after) : after;
+      int last = EP_NONE;
+      for (struct index_probe at = index_probe(&by_label, hash_text(name)); index_next(&at);)
+        last = !strcmp(label[at.entry], name) && at.entry > last ? at.entry : last;
+      if (last != EP_NONE)
+        order_instrs(f, last, k);
+      after = comma ? comma + 1 : NULL;
+    }
+    label[k] = text_of(f, mlirOperationGetAttributeByName(op, ir_str("label")));
+    if (label[k])
+      index_add(&by_label, hash_text(label[k]), k);
+  }
+}
+
 /* Buffers are numbered by their first mention: an allocation is mentioned before its uses. */
 void ep_find_waits(struct ep *ep) {
   struct finder f = {.ep = ep, .arena = ep->run->arena, .seen = {.arena = ep->run->arena}};
   collect_uses(&f);
   for (int k = 0; k < ep->buffers.n; k++)
     order_uses(&f, &f.uses[k]);
+  order_labels(&f);
   find_places(&f);
   walk_places(&f, EP_NONE, 0);
   for (int k = 0; k < f.pairs.n; k++) {

@@ -1,6 +1,7 @@
 /* arguments: from Python's arguments of a call of nki.isa to the values of its parameters. */
 #include <string.h>
 
+#include "nki/order.h"
 #include "trace/nki/nki.h"
 #include "trace/operand.h"
 #include "trace/refuse.h"
@@ -280,6 +281,21 @@ static int find_param(const struct nki_call_def *def, PyObject *key) {
   return -1;
 }
 
+/* name=: how a schedule calls the call. */
+static bool read_name(struct nki_recorder *r, struct nki_call *c, PyObject *value) {
+  if (value == Py_None || (PyUnicode_Check(value) && !PyUnicode_GET_LENGTH(value)))
+    return true;
+  const char *name = PyUnicode_Check(value) ? PyUnicode_AsUTF8(value) : NULL;
+  if (!name) {
+    PyErr_Clear(); /* it cannot be written as UTF-8 */
+    trace_refuse(DG_NKI_CALL, NULL, "name of nisa.%s is not a string", nki_def(c)->name);
+    r->wrong = "name";
+    return false;
+  }
+  nki_order_name(r->program, c, arena_strdup(r->program->arena, name));
+  return true;
+}
+
 static bool bind_params(struct nki_recorder *r, struct nki_call *c, PyObject *args, PyObject *kw) {
   const struct nki_call_def *def = nki_def(c);
   PyObject *given[NKI_PARAMS_MAX] = {NULL}, *key, *value;
@@ -294,8 +310,11 @@ static bool bind_params(struct nki_recorder *r, struct nki_call *c, PyObject *ar
     given[k] = PyTuple_GET_ITEM(args, k);
   while (kw && PyDict_Next(kw, &pos, &key, &value)) {
     const int k = find_param(def, key);
-    if (k < 0 && PyUnicode_CompareWithASCIIString(key, "name") == 0)
+    if (k < 0 && PyUnicode_CompareWithASCIIString(key, "name") == 0) {
+      if (!read_name(r, c, value))
+        return false;
       continue;
+    }
     if (k < 0)
       return refuse_keyword(r, def, key);
     if (given[k]) {

@@ -1,6 +1,7 @@
 /* call: the functions of nki.isa, and what a refused call becomes. */
 #include <string.h>
 
+#include "nki/order.h"
 #include "nki/refused.h"
 #include "trace/counting.h"
 #include "trace/nki/ast.h"
@@ -78,15 +79,72 @@ bool nki_report(void) {
   return true;
 }
 
-/* What a call returns; a new reference. */
-static PyObject *instruction(void) {
-  static PyObject *known;
-  if (!known) {
-    PyObject *m = PyImport_ImportModule("nkx.nki_names");
-    known = m ? PyObject_GetAttrString(m, "INSTRUCTION") : NULL;
-    Py_XDECREF(m);
+/* ---- what a call returns ----------------------------------------------------------------------------------------- */
+
+struct instruction {
+  PyObject_HEAD struct nki_call *call; /* NULL: it was refused */
+  uint64_t serial;                     /* of its record, as long as which it lives */
+};
+static PyTypeObject *instruction_type;
+
+/* A new reference. */
+static PyObject *instruction(const struct nki_recorder *r, struct nki_call *call) {
+  struct instruction *x = PyObject_New(struct instruction, instruction_type);
+  if (x) {
+    x->call = call;
+    x->serial = r->serial;
   }
-  return Py_XNewRef(known);
+  return (PyObject *)x;
+}
+
+static void instruction_dealloc(PyObject *self) {
+  PyTypeObject *type = Py_TYPE(self);
+  PyObject_Free(self);
+  Py_DECREF(type);
+}
+
+/* The call that o is, of the running instance; NULL with an exception. */
+static struct instruction *instruction_of(const struct nki_recorder *r, PyObject *o) {
+  if (!PyObject_TypeCheck(o, instruction_type))
+    return trace_refuse(DG_NKI_CALL, "give it what calls of nki.isa return",
+                        "depends_on takes instructions, not an object of type %s", Py_TYPE(o)->tp_name);
+  struct instruction *x = (struct instruction *)o;
+  if (x->serial != r->serial)
+    return trace_refuse(DG_NKI_CALL, NULL, "an instruction belongs to another run of a kernel");
+  return x;
+}
+
+/* instruction.depends_on(instruction, …) */
+static PyObject *depends_on(PyObject *self, PyObject *args) {
+  struct nki_recorder *r = nki_enter();
+  const struct instruction *x = r ? instruction_of(r, self) : NULL;
+  bool ok = x;
+  for (Py_ssize_t i = 0; ok && i < PyTuple_GET_SIZE(args); i++) {
+    const struct instruction *y = instruction_of(r, PyTuple_GET_ITEM(args, i));
+    ok = y || nki_report();
+    if (y && x->call && y->call)
+      nki_order_add(r->program, x->call, y->call);
+  }
+  return ok ? Py_NewRef(self) : NULL;
+}
+
+bool nki_instruction_init(PyObject *module) {
+  static PyMethodDef methods[] = {
+      {"depends_on", depends_on, METH_VARARGS, "depends_on(instruction, …): it begins when these are complete."},
+      {NULL, NULL, 0, NULL}};
+  static PyType_Slot slots[] = {{Py_tp_dealloc, instruction_dealloc}, {Py_tp_methods, methods}, {0, NULL}};
+  static PyType_Spec spec = {.name = "_nkx.NkiInstruction",
+                             .basicsize = sizeof(struct instruction),
+                             .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+                             .slots = slots};
+  instruction_type = (PyTypeObject *)PyType_FromSpec(&spec);
+  return instruction_type && PyModule_AddType(module, instruction_type) == 0;
+}
+
+/* ---- calls ------------------------------------------------------------------------------------------------------- */
+
+static struct nki_call *last_call(const struct nki_program *p) {
+  return p->items.n ? p->items.v[p->items.n - 1].call : NULL;
 }
 
 /* Makes the call whose number is `kind`. */
@@ -106,7 +164,7 @@ static PyObject *isa_call(PyObject *kind, PyObject *args, PyObject *kw) {
       r->wrong = blamed(nki_def(&c), err.text);
     }
   }
-  return ok || nki_report() ? instruction() : NULL;
+  return ok || nki_report() ? instruction(r, ok ? last_call(r->program) : NULL) : NULL;
 }
 
 /* (name, kind, memories, whether it may be left out) */

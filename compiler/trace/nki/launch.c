@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "nki/canonical.h"
+#include "nki/order.h"
 #include "trace/counting.h"
 #include "trace/nki/launch.h"
 #include "trace/refuse.h"
@@ -44,12 +45,28 @@ PyObject *nki_input_object(struct nki_recorder *r, int number) {
   return nki_wrap(r, &whole);
 }
 
-bool nki_read_grid(PyObject *o, struct nki_grid *out) {
-  PyObject *dims;
+/* Reads a schedule, a tuple of pairs of names. */
+static bool read_edges(PyObject *o, struct arena *a, struct nki_grid *out) {
+  const int n = (int)PyTuple_GET_SIZE(o);
+  struct nki_edge *edges = arena_new_array(a, struct nki_edge, (size_t)n);
+  for (int i = 0; i < n; i++) {
+    const char *after, *before;
+    if (!PyArg_ParseTuple(PyTuple_GET_ITEM(o, i), "ss", &after, &before))
+      return false;
+    edges[i] = (struct nki_edge){arena_strdup(a, after), arena_strdup(a, before)};
+  }
+  out->n_edges = n;
+  out->edges = edges;
+  return true;
+}
+
+bool nki_read_grid(PyObject *o, struct arena *a, struct nki_grid *out) {
+  PyObject *dims, *edges;
   long long core_step;
   *out = (struct nki_grid){0};
-  if (!PyArg_ParseTuple(o, "O!iiL", &PyTuple_Type, &dims, &out->cores, &out->core_axis, &core_step) ||
-      !nki_read_ints(dims, "grid", false, NKI_GRID_RANK_MAX, out->dims, &out->rank))
+  if (!PyArg_ParseTuple(o, "O!iiLO!", &PyTuple_Type, &dims, &out->cores, &out->core_axis, &core_step, &PyTuple_Type,
+                        &edges) ||
+      !nki_read_ints(dims, "grid", false, NKI_GRID_RANK_MAX, out->dims, &out->rank) || !read_edges(edges, a, out))
     return false;
   out->core_step = core_step;
   int64_t n = 1;
@@ -62,10 +79,10 @@ bool nki_read_grid(PyObject *o, struct nki_grid *out) {
   return true;
 }
 
-bool nki_launch_grid(PyObject *grid, int generation, struct nki_grid *out) {
+bool nki_launch_grid(PyObject *grid, int generation, struct arena *a, struct nki_grid *out) {
   PyObject *module = PyImport_ImportModule("nkx.nki_grid");
   PyObject *read = module ? PyObject_CallMethod(module, "of", "Oi", grid ? grid : Py_None, generation) : NULL;
-  const bool ok = read && nki_read_grid(read, out);
+  const bool ok = read && nki_read_grid(read, a, out);
   Py_XDECREF(module);
   Py_XDECREF(read);
   return ok;
@@ -198,6 +215,22 @@ static bool ends_after_refusal(const struct nki_recorder *r) {
   return is;
 }
 
+/* Resolves the waits of the running instance.  False with an exception; in a job, if it is about a call, a diagnostic. */
+static bool resolve_order(struct nki_recorder *r) {
+  struct nki_error err = {.arena = r->program->arena};
+  const struct nki_call *at;
+  if (r->n_refused || nki_order_resolve(r->program, &err, &at))
+    return true;
+  if (!at || !r->owner || !r->ds) {
+    nki_raise(&err);
+    return false;
+  }
+  struct diag *d = diag_add(r->ds, DS_ERROR, err.code, at->locs.n ? at->locs.v[0] : NULL, "%s", err.text);
+  d->hint = err.hint;
+  r->n_refused++;
+  return true;
+}
+
 bool nki_record_instances(struct nki_recorder *r, nki_runner *run, void *user, enum nki_returned *returned) {
   const int64_t n = nki_grid_size(&r->program->grid);
   bool ok = true;
@@ -207,7 +240,7 @@ bool nki_record_instances(struct nki_recorder *r, nki_runner *run, void *user, e
     PyObject *result = run(user, r);
     if (!result && ends_after_refusal(r))
       result = Py_NewRef(Py_None);
-    ok = result && end_regions(r) && (r->n_refused || add_results(r, result));
+    ok = result && end_regions(r) && resolve_order(r) && (r->n_refused || add_results(r, result));
     if (ok)
       *returned = what_returned(result);
     Py_XDECREF(result);

@@ -13,10 +13,11 @@ bool nki_add_input(struct nki_recorder *r, const char *name, int number, enum dt
 /* The parameter as a tensor of the running instance, a new reference. */
 PyObject *nki_input_object(struct nki_recorder *r, int number);
 
-/* Reads (sizes of the axes, cores, the axis that is spread over them, step), which nkx.nki_grid.of returns.  False with an exception. */
-bool nki_read_grid(PyObject *o, struct nki_grid *out);
+/* Reads (sizes of the axes, cores, the axis that is spread over them, step, schedule), which nkx.nki_grid.of returns; names are
+ * kept in a.  False with an exception. */
+bool nki_read_grid(PyObject *o, struct arena *a, struct nki_grid *out);
 /* The same for kernel[grid] of a kernel of this generation; grid may be NULL. */
-bool nki_launch_grid(PyObject *grid, int generation, struct nki_grid *out);
+bool nki_launch_grid(PyObject *grid, int generation, struct arena *a, struct nki_grid *out);
 
 /* Warns that one core runs all instances of a launch on two. */
 void nki_warn_of_cores(const struct nki_program *p, struct diags *ds, const struct src_loc *at);

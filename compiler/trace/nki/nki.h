@@ -111,6 +111,7 @@ PyObject *nki_make_constant(PyObject *self, PyObject *o);
 PyObject *nki_tensor_rearrange(PyObject *self, PyObject *args, PyObject *kw);
 
 bool nki_tensor_init(PyObject *module);
+bool nki_instruction_init(PyObject *module);
 extern PyMethodDef nki_methods[], nki_written_methods[]; /* of the module _nkx */
 
 #endif

@@ -243,7 +243,7 @@ PyObject *nki_run_now(PyObject *self, PyObject *args) {
   ranges_init(&none, &arena);
   struct nki_program *p = arena_new(&arena, struct nki_program);
   *p = (struct nki_program){.arena = &arena, .name = "kernel", .target = target};
-  if (nki_read_grid(grid, &p->grid) && record_call(p, &none, NULL, &c, &returned))
+  if (nki_read_grid(grid, &arena, &p->grid) && record_call(p, &none, NULL, &c, &returned))
     out = nki_evaluate(p, c.arrays, 0);
   if (out && !write_back(p, c.arrays, out))
     Py_CLEAR(out);
@@ -313,7 +313,7 @@ PyObject *nki_record_call(PyObject *self, PyObject *args) {
                             .on_one_core = true,
                             .locs = src_locs_one(tr->a, at)};
   p->return_locs = p->locs;
-  if (!nki_read_grid(grid, &p->grid))
+  if (!nki_read_grid(grid, p->arena, &p->grid))
     return NULL;
   tracer_now = NULL;
   const bool ok = record_call(p, tr->ranges, tr->ds, &c, &returned);
@@ -461,7 +461,7 @@ enum status nki_trace_kernel(struct trace_program *program, struct program_kerne
   r.owner = program;
   r.first_finding = first;
   r.n_findings = analysed - first;
-  const bool has_run = nki_launch_grid(grid, k->kernel->nki, &p->grid) && add_parameters(&call, &r) &&
+  const bool has_run = nki_launch_grid(grid, k->kernel->nki, p->arena, &p->grid) && add_parameters(&call, &r) &&
                        nki_record_instances(&r, run_kernel, &call, &returned);
   if (!has_run)
     report(program, &r, at_return ? at_return : at, ds);

@@ -36,52 +36,56 @@ def attention_v2(q, k, v):
 
 @nki.jit
 def attention_v3(q, k, v):
-    """Longer sequences: each step is a loop of its own over all tiles; what is between them has block dimensions."""
+    """Longer sequences: each step is a loop of its own over all tiles of a band of rows, as wide as SBUF can hold what is
+    between the steps; that has block dimensions."""
     d, S = q.shape
     assert S % FMAX == 0
     out = nl.ndarray((S, d), dtype=q.dtype, buffer=nl.shared_hbm)
     q_sb, k_sb, v_sb = nl.load(q), nl.load(k), nl.load(v)
-    rows, columns = S // PMAX, S // FMAX
+    tiles, columns = S // PMAX, S // FMAX
+    rows = min(tiles, 4096 // S * 2)
 
-    qk = nl.ndarray((rows, columns, nl.par_dim(PMAX), FMAX), dtype=nl.float32, buffer=nl.sbuf)
-    for i in nl.affine_range(rows):
-        for j in nl.affine_range(columns):
-            qk[i, j, :, :] = nisa.nc_matmul(stationary=q_sb[0:d, nl.ds(i * PMAX, PMAX)], moving=k_sb[0:d, nl.ds(j * FMAX, FMAX)])
-
-    row_max = nl.ndarray((rows, nl.par_dim(PMAX), 1), dtype=nl.float32, buffer=nl.sbuf)
-    for i in nl.affine_range(rows):
-        parts = nl.ndarray((nl.par_dim(PMAX), columns), dtype=nl.float32, buffer=nl.sbuf)
-        for j in nl.affine_range(columns):
-            parts[:, j] = nisa.tensor_reduce(op=nl.max, data=qk[i, j], axis=1)
-        row_max[i, :, :] = nisa.tensor_reduce(op=nl.max, data=parts, axis=1)
-
-    shifted = nl.ndarray((rows, nl.par_dim(PMAX), S), dtype=nl.float32, buffer=nl.sbuf)
-    for i in nl.affine_range(rows):
-        for j in nl.affine_range(columns):
-            shifted[i, :, nl.ds(j * FMAX, FMAX)] = nisa.tensor_scalar(data=qk[i, j], op0=nl.subtract, operand0=row_max[i, :, :])
-
-    e = nl.ndarray((rows, nl.par_dim(PMAX), S), dtype=nl.float32, buffer=nl.sbuf)
-    total = nl.ndarray((rows, nl.par_dim(PMAX), 1), dtype=nl.float32, buffer=nl.sbuf)
-    scores = nl.ndarray((rows, nl.par_dim(PMAX), S), dtype=nl.float32, buffer=nl.sbuf)
-    for i in nl.affine_range(rows):
-        e[i, :, :] = nisa.activation(op=nl.exp, data=shifted[i, :, :])
-        total[i, :, :] = nisa.tensor_reduce(op=nl.add, data=e[i, :, :], axis=1)
-        inverse = nisa.reciprocal(data=total[i, :, :])
-        scores[i, :, :] = nisa.tensor_scalar(data=e[i, :, :], op0=nl.multiply, operand0=inverse)
-
-    v_t = nl.ndarray((rows, nl.par_dim(PMAX), d), dtype=nl.float32, buffer=nl.sbuf)
-    for j in nl.affine_range(rows):
+    v_t = nl.ndarray((tiles, nl.par_dim(PMAX), d), dtype=nl.float32, buffer=nl.sbuf)
+    for j in nl.affine_range(tiles):
         v_t[j, :, :] = nisa.nc_transpose(v_sb[0:d, nl.ds(j * PMAX, PMAX)])
-    scores_t = nl.ndarray((rows, nl.par_dim(PMAX), S), dtype=nl.float32, buffer=nl.sbuf)
-    for i in nl.affine_range(rows):
-        for j in nl.affine_range(rows):
-            scores_t[j, :, nl.ds(i * PMAX, PMAX)] = nisa.nc_transpose(scores[i, :, nl.ds(j * PMAX, PMAX)])
 
-    for i in nl.affine_range(rows):
-        result = nl.zeros((nl.par_dim(PMAX), d), dtype=nl.float32, buffer=nl.psum)
-        for j in nl.affine_range(rows):
-            result += nisa.nc_matmul(stationary=scores_t[j, :, nl.ds(i * PMAX, PMAX)], moving=v_t[j, :, :])
-        nl.store(dst=out[nl.ds(i * PMAX, PMAX), :], value=nisa.tensor_copy(result))
+    for band in nl.affine_range(tiles // rows):
+        qk = nl.ndarray((rows, columns, nl.par_dim(PMAX), FMAX), dtype=nl.float32, buffer=nl.sbuf)
+        for i in nl.affine_range(rows):
+            for j in nl.affine_range(columns):
+                qk[i, j, :, :] = nisa.nc_matmul(stationary=q_sb[0:d, nl.ds((band * rows + i) * PMAX, PMAX)], moving=k_sb[0:d, nl.ds(j * FMAX, FMAX)])
+
+        row_max = nl.ndarray((rows, nl.par_dim(PMAX), 1), dtype=nl.float32, buffer=nl.sbuf)
+        for i in nl.affine_range(rows):
+            parts = nl.ndarray((nl.par_dim(PMAX), columns), dtype=nl.float32, buffer=nl.sbuf)
+            for j in nl.affine_range(columns):
+                parts[:, j] = nisa.tensor_reduce(op=nl.max, data=qk[i, j], axis=1)
+            row_max[i, :, :] = nisa.tensor_reduce(op=nl.max, data=parts, axis=1)
+
+        shifted = nl.ndarray((rows, nl.par_dim(PMAX), S), dtype=nl.float32, buffer=nl.sbuf)
+        for i in nl.affine_range(rows):
+            for j in nl.affine_range(columns):
+                shifted[i, :, nl.ds(j * FMAX, FMAX)] = nisa.tensor_scalar(data=qk[i, j], op0=nl.subtract, operand0=row_max[i, :, :])
+
+        e = nl.ndarray((rows, nl.par_dim(PMAX), S), dtype=nl.float32, buffer=nl.sbuf)
+        total = nl.ndarray((rows, nl.par_dim(PMAX), 1), dtype=nl.float32, buffer=nl.sbuf)
+        scores = nl.ndarray((rows, nl.par_dim(PMAX), S), dtype=nl.float32, buffer=nl.sbuf)
+        for i in nl.affine_range(rows):
+            e[i, :, :] = nisa.activation(op=nl.exp, data=shifted[i, :, :])
+            total[i, :, :] = nisa.tensor_reduce(op=nl.add, data=e[i, :, :], axis=1)
+            inverse = nisa.reciprocal(data=total[i, :, :])
+            scores[i, :, :] = nisa.tensor_scalar(data=e[i, :, :], op0=nl.multiply, operand0=inverse)
+
+        scores_t = nl.ndarray((tiles, nl.par_dim(PMAX), rows * PMAX), dtype=nl.float32, buffer=nl.sbuf)
+        for i in nl.affine_range(rows):
+            for j in nl.affine_range(tiles):
+                scores_t[j, :, nl.ds(i * PMAX, PMAX)] = nisa.nc_transpose(scores[i, :, nl.ds(j * PMAX, PMAX)])
+
+        for i in nl.affine_range(rows):
+            result = nl.zeros((nl.par_dim(PMAX), d), dtype=nl.float32, buffer=nl.psum)
+            for j in nl.affine_range(tiles):
+                result += nisa.nc_matmul(stationary=scores_t[j, :, nl.ds(i * PMAX, PMAX)], moving=v_t[j, :, :])
+            nl.store(dst=out[nl.ds((band * rows + i) * PMAX, PMAX), :], value=nisa.tensor_copy(result))
     return out
 
 
@@ -211,12 +215,15 @@ def attention_v7(q, k, v):
             parts[:, j] = nisa.tensor_reduce(op=nl.max, data=qk[j], axis=1)
         minus_max = nisa.tensor_reduce(op=nl.max, data=parts, axis=1, negate=True)
         sums = nl.ndarray((nl.par_dim(PMAX), columns), dtype=nl.float32, buffer=nl.sbuf)
+        e = nl.ndarray((columns, nl.par_dim(PMAX), FMAX), dtype=nl.bfloat16, buffer=nl.sbuf)
+        for j in nl.affine_range(columns):
+            e[j] = nisa.activation_reduce(op=nl.exp, data=qk[j], bias=minus_max, reduce_op=nl.add, reduce_res=sums[:, j], dtype=nl.bfloat16)
+
         result = nl.zeros((nl.par_dim(PMAX), d), dtype=nl.float32, buffer=nl.psum)
         for j in nl.affine_range(columns):
-            e = nisa.activation_reduce(op=nl.exp, data=qk[j], bias=minus_max, reduce_op=nl.add, reduce_res=sums[:, j], dtype=nl.bfloat16)
             for t in nl.affine_range(FMAX // PMAX):
                 e_t = nl.ndarray((nl.par_dim(PMAX), PMAX), dtype=nl.bfloat16, buffer=nl.sbuf)
-                e_t[...] = nisa.nc_transpose(e[:, nl.ds(t * PMAX, PMAX)])
+                e_t[...] = nisa.nc_transpose(e[j, :, nl.ds(t * PMAX, PMAX)])
                 result += nisa.nc_matmul(stationary=e_t, moving=v_t[j * (FMAX // PMAX) + t])
         inverse = nisa.reciprocal(nisa.tensor_reduce(op=nl.add, data=sums, axis=1))
         nl.store(dst=out[nl.ds(i * PMAX, PMAX), :], value=nisa.tensor_scalar(data=result, op0=nl.multiply, operand0=inverse))
@@ -236,7 +243,7 @@ def transposed_values(v_sb, rows, d):
 
 @nki.jit
 def attention_v8(q, k, v):
-    """Copy and maximum in one: tensor_scalar_reduce moves the scores to SBUF and leaves the maximum of each row."""
+    """Copy and maximum in one: tensor_scalar_reduce moves the scores to SBUF, as bfloat16, and leaves the maximum of each row."""
     d, S = q.shape
     out = nl.ndarray((S, d), dtype=q.dtype, buffer=nl.shared_hbm)
     q_sb = nl.load(q, dtype=nl.bfloat16)

@@ -2,7 +2,8 @@
 
 A kernel's file often imports packages that its computation does not need.  Such an import gives a stand-in, whose
 attributes are stand-ins, too.  They may be named: in annotations, as base classes, as classes of isinstance, as
-decorators.  Every other use fails, and names the module and the line that imports it.
+decorators.  What makes arrays of torch and JAX makes arrays of NumPy, because a file calls its kernel with them
+(stand_ins/arrays.py).  Every other use fails, and names the module and the line that imports it.
 
 An import that some `except ImportError` on the stack would catch fails as in CPython: the program says itself what it
 does without the module.  So do imports by other code than the user's, and importlib.util.find_spec finds nothing.
@@ -20,7 +21,7 @@ import types
 import _nkx
 import numpy as np
 from nkx import places
-from nkx.stand_ins import torch_distributed
+from nkx.stand_ins import arrays, torch_distributed
 
 _AVAILABLE = ("available: numpy, ml_dtypes, Python's standard library, nkipy, nkigen, nkipy_kernelgen, nkx; "
               "a module of your own is a file beside this one")
@@ -171,6 +172,8 @@ class Missing:
             raise AttributeError(name)  # a protocol that some library asks for
         if f"{mine}.{name}" in _WRITTEN:
             return _WRITTEN[f"{mine}.{name}"]
+        if f"{mine}.{name}" in arrays.FUNCTIONS and _nkx.in_job():
+            return arrays.FUNCTIONS[f"{mine}.{name}"]
         return Missing(f"{mine}.{name}", self._nkx_module)
 
     def __call__(self, *args, **kwargs):

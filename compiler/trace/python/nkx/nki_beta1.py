@@ -16,7 +16,7 @@ import math
 import _nkx
 import numpy as np
 from nki import isa
-from nkx.nki_beta1_index import Index, broadcast_shapes, is_integer
+from nkx.nki_beta1_index import KEPT_MAX, Index, broadcast_shapes, is_integer
 from nkx.nki_beta1_rows import select
 from nkx import nki_unknown
 from nkx.nki_names import refuse
@@ -29,6 +29,8 @@ class par_dim(int):
 
 def dtype_of(d):
     """A NumPy dtype for what beta 1 takes as one: a type, a dtype or a name."""
+    if isinstance(d, np.dtype):
+        return d
     try:
         return np.dtype(getattr(d, "name", d) if not isinstance(d, type) else d)
     except TypeError:
@@ -88,6 +90,8 @@ def _is_hbm(buffer):
 def new(shape, dtype, buffer="sbuf", name=""):
     """A new Tensor.  A size that is a par_dim is the axis of partitions; axes before it count blocks."""
     shape = (shape,) if is_integer(shape) else tuple(shape)
+    if buffer == "sbuf" and len(shape) > 1 and all([type(n) is int for n in shape]):
+        return whole(Memory(shape, 0, {(): _nkx.nki_ndarray(shape, dtype, buffer, name)}))
     if not shape or not all(map(is_integer, shape)):
         refuse(_nkx.NkiCall, f"the shape {shape} has no sizes", "write (nl.par_dim(128), 512)")
     if _is_hbm(buffer):
@@ -120,6 +124,13 @@ def _identity(n):
     return [(0, tuple(int(d == a) for d in range(n))) for a in range(n)]
 
 
+@functools.lru_cache(KEPT_MAX)
+def _reaches(sizes, by_axis):
+    """For each axis the least and the largest of the sums of steps."""
+    return [(sum([s * (n - 1) for s, n in zip(steps, sizes) if s < 0]), sum([s * (n - 1) for s, n in zip(steps, sizes) if s > 0]))
+            for steps in by_axis]
+
+
 # ---- tensors --------------------------------------------------------------------------------------------------------
 
 
@@ -133,7 +144,7 @@ class Tensor:
     written = None  # (the tile that it is an access to, its index)
 
     def __init__(self, memory, shape, maps):
-        self.memory, self.shape, self.maps = memory, tuple(int(n) for n in shape), maps
+        self.memory, self.shape, self.maps = memory, tuple(map(int, shape)), maps
 
     dtype = property(lambda self: self.memory.dtype)
     buffer = property(lambda self: self.memory.buffer)
@@ -228,33 +239,33 @@ class Tensor:
         m = self.memory
         sizes, maps = list(self.shape), self.maps
         if box is not None:
-            maps = [(o + sum(s * f for s, (f, _) in zip(steps, box)), steps) for o, steps in maps]
             sizes = [end - first for first, end in box]
-        if not self.is_whole or box is not None:
-            self._check_bounds(sizes, maps)
-        p = m.partition if m.is_on_chip else 0
+            if any([first for first, _ in box]):
+                maps = [(o + sum(s * f for s, (f, _) in zip(steps, box)), steps) for o, steps in maps]
+        p = m.partition if m.partition > 0 else 0
+        is_all = self.is_whole and box is None
         self.check_is_one_block()
-        part = m.parts[tuple(o for o, _ in maps[:p])]
-        if self.is_whole and box is None and p == 0 and len(part.shape) == len(sizes):
+        if not is_all:
+            self._check_bounds(sizes, maps)
+        part = m.parts[tuple([o for o, _ in maps[:p]]) if p else ()]
+        if is_all and p == 0 and len(part.shape) == len(sizes):
             return part
         return _on_chip(part, sizes, maps[p:], m) if m.is_on_chip else _in_hbm(part, sizes, maps)
 
     def check_is_one_block(self):
         m = self.memory
-        for _, steps in self.maps[:max(m.partition, 0)]:
+        if m.partition <= 0:
+            return
+        for _, steps in self.maps[:m.partition]:
             if any(s and n > 1 for s, n in zip(steps, self.shape)):
                 refuse(_nkx.NkiView, f"{m.name} has {m.partition} block dimensions, but an instruction works on one block",
                        "index the block dimensions by loop variables")
 
     def _check_bounds(self, sizes, maps):
-        for a, (o, steps) in enumerate(maps):
-            least = most = o
-            for s, n in zip(steps, sizes):
-                if s > 0:
-                    most += s * (n - 1)
-                elif s:
-                    least += s * (n - 1)
-            if least < 0 or most >= self.memory.shape[a]:
+        reaches = _reaches(tuple(sizes), tuple([steps for _, steps in maps]))
+        for a, ((o, _), (least, most), n) in enumerate(zip(maps, reaches, self.memory.shape)):
+            least, most = o + least, o + most
+            if least < 0 or most >= n:
                 refuse(_nkx.NkiBounds, f"the indices {least} to {most} are not inside of dimension {a} of {self.name}, which has "
                        f"{self.memory.shape[a]} elements", "a mask restricts an access to the part that exists")
 
@@ -339,23 +350,49 @@ def _entries_of_tiles(t, keys, tiles):
 # ---- views of the record --------------------------------------------------------------------------------------------
 
 
+@functools.lru_cache(KEPT_MAX)
+def _steps(sizes, by_axis, strides):
+    """The pairs of stride and size of an access pattern; None if it goes backwards."""
+    pairs = [[sum(steps[d] * stride for steps, stride in zip(by_axis, strides)) if n > 1 else 0, n] for d, n in enumerate(sizes)]
+    return None if any(step < 0 for step, _ in pairs) else pairs
+
+
+@functools.lru_cache(KEPT_MAX)
+def _free_pairs(sizes, by_axis, strides):
+    """The same on chip, where the first pair counts partitions."""
+    pairs = _steps(sizes[1:], tuple([s[1:] for s in by_axis[1:]]), strides[1:])
+    return None if pairs is None else [[strides[0], sizes[0] if sizes else 1], *(pairs or [[1, 1]])]
+
+
+def _refuse_backwards(part):
+    refuse(_nkx.NkiView, f"an access to {part.name} goes backwards", "use index tiles that grow")
+
+
 def _pairs(part, sizes, maps, strides):
     """The pairs of stride and size of an access pattern, and its offset."""
-    pairs = [[sum(steps[d] * stride for (_, steps), stride in zip(maps, strides)) if n > 1 else 0, n] for d, n in enumerate(sizes)]
-    if any(step < 0 for step, _ in pairs):
-        refuse(_nkx.NkiView, f"an access to {part.name} goes backwards", "use index tiles that grow")
-    return pairs, sum(o * stride for (o, _), stride in zip(maps, strides))
+    pairs, offset = _steps(tuple(sizes), tuple([steps for _, steps in maps]), strides), 0
+    if pairs is None:
+        _refuse_backwards(part)
+    for (o, _), stride in zip(maps, strides):
+        offset += o * stride
+    return pairs, offset
 
 
 def _in_hbm(part, sizes, maps):
-    pairs, offset = _pairs(part, sizes, maps, part.strides)
+    pairs, offset = _pairs(part, sizes, maps, tuple(part.strides))
     return part.ap(pairs or [[1, 1]], offset=offset)
 
 
+@functools.lru_cache(KEPT_MAX)
+def _first_axis_is_partitions(sizes, by_axis):
+    steps, free, n = by_axis[0], by_axis[1:], sizes[0] if sizes else 1
+    return not (any(s and size > 1 for s, size in zip(steps[1:], sizes[1:])) or (n > 1 and any(s[0] for s in free)))
+
+
 def _on_chip(part, sizes, maps, memory):
-    (first, steps), free = maps[0], maps[1:]
-    n = sizes[0] if sizes else 1
-    if any(s and size > 1 for s, size in zip(steps[1:], sizes[1:])) or (n > 1 and any(s[0] for _, s in free)):
+    first, steps = maps[0]
+    n, sizes, strides, by_axis = sizes[0] if sizes else 1, tuple(sizes), tuple(part.strides), tuple([s for _, s in maps])
+    if not _first_axis_is_partitions(sizes, by_axis):
         refuse(_nkx.NkiView, f"the partitions of {memory.name} are not the first axis of an access",
                "the first axis of a tile counts partitions: give its index tile the first axis, i_p[:, None]")
     if n > 1 and steps[0] != 1:
@@ -363,5 +400,9 @@ def _on_chip(part, sizes, maps, memory):
                "the partitions of an operand are neighbours")
     if first or n != part.shape[0]:
         part = part[first:first + n]
-    pairs, offset = _pairs(part, sizes[1:], [(o, s[1:]) for o, s in free], part.strides[1:])
-    return part.ap([[part.strides[0], n], *(pairs or [[1, 1]])], offset=offset)
+    pairs, offset = _free_pairs(sizes, by_axis, strides), 0
+    if pairs is None:
+        _refuse_backwards(part)
+    for (o, _), stride in zip(maps[1:], strides[1:]):
+        offset += o * stride
+    return part.ap(pairs, offset=offset)

@@ -8,6 +8,7 @@ unrolled, so that loop variables are ordinary integers.
 
 A mask cuts the part of a tile that an instruction works on, if each of its conditions restricts one axis.
 """
+import functools
 import operator
 
 import _nkx
@@ -22,8 +23,13 @@ def is_integer(x):
     return not isinstance(x, bool) and hasattr(x, "__index__")
 
 
+# Rounds of a loop ask for the same again and again.  What is kept depends on the arguments only.
+KEPT_MAX = 4096
+
+
+@functools.lru_cache(KEPT_MAX)
 def broadcast_shapes(*shapes):
-    """The shape that NumPy broadcasts these to, or None."""
+    """The shape that NumPy broadcasts these tuples to, or None."""
     rank = max(map(len, shapes), default=0)
     result = []
     for sizes in zip(*((1,) * (rank - len(s)) + tuple(s) for s in shapes)):
@@ -34,6 +40,16 @@ def broadcast_shapes(*shapes):
     return tuple(result)
 
 
+@functools.lru_cache(KEPT_MAX)
+def _sum(offset, steps, shape):
+    terms = [] if offset == 0 and any(steps) else [str(offset)]
+    for d, (s, n) in enumerate(zip(steps, shape)):
+        if s:
+            axes = f"[{', '.join(':' if k == d else 'None' for k in range(len(shape)))}]" if len(shape) > 1 else ""
+            terms.append(f"{'' if s == 1 else f'{s}*'}nl.arange({n}){axes}")
+    return " + ".join(terms)
+
+
 class Index:
     """An index tile."""
 
@@ -42,7 +58,13 @@ class Index:
 
     def __init__(self, shape, offset, steps):
         self.shape, self.offset = tuple(shape), offset
-        self.steps = tuple(s if n > 1 else 0 for s, n in zip(steps, shape))
+        self.steps = tuple([s if n > 1 else 0 for s, n in zip(steps, shape)])
+
+    def _with(self, offset, steps):
+        """Another one of the same shape; steps is a tuple with 0 for each axis of size 1."""
+        other = Index.__new__(Index)
+        other.shape, other.offset, other.steps = self.shape, offset, steps
+        return other
 
     ndim = property(lambda self: len(self.shape))
 
@@ -52,16 +74,8 @@ class Index:
 
     def nki_text(self):
         """As a sum of nl.arange: "128 + nl.arange(64)[:, None]"."""
-        self._text = self._text or self._sum()
+        self._text = self._text or _sum(self.offset, self.steps, self.shape)
         return self._text
-
-    def _sum(self):
-        terms = [] if self.offset == 0 and any(self.steps) else [str(self.offset)]
-        for d, (s, n) in enumerate(zip(self.steps, self.shape)):
-            if s:
-                axes = f"[{', '.join(':' if k == d else 'None' for k in range(self.ndim))}]" if self.ndim > 1 else ""
-                terms.append(f"{'' if s == 1 else f'{s}*'}nl.arange({n}){axes}")
-        return " + ".join(terms)
 
     def __getitem__(self, key):
         """[:, None] and [None, :] add axes of size 1."""
@@ -94,7 +108,7 @@ class Index:
 
     def _plus(self, other, sign):
         if is_integer(other):
-            return Index(self.shape, self.offset + sign * operator.index(other), self.steps)
+            return self._with(self.offset + sign * operator.index(other), self.steps)
         if not isinstance(other, Index):
             return NotImplemented
         shape = broadcast_shapes(self.shape, other.shape)
@@ -105,12 +119,19 @@ class Index:
         return Index(shape, x.offset + sign * y.offset, [a + sign * b for a, b in zip(x.steps, y.steps)])
 
     def __add__(self, other):
-        return self._plus(other, 1)
+        return self._with(self.offset + other, self.steps) if type(other) is int else self._sum(other)
 
     __radd__ = __add__
 
+    def _sum(self, other):
+        return self._plus(other, 1)
+
     def __sub__(self, other):
         return self._plus(other, -1)
+
+    def _to(self, other):
+        """other - self"""
+        return self._with(other - self.offset, tuple([-s for s in self.steps])) if type(other) is int else other - self
 
     def __neg__(self):
         return self * -1
@@ -124,7 +145,7 @@ class Index:
         if not is_integer(other):
             return NotImplemented
         n = operator.index(other)
-        return Index(self.shape, self.offset * n, [s * n for s in self.steps])
+        return self._with(self.offset * n, tuple([s * n for s in self.steps]))
 
     __rmul__ = __mul__
 
@@ -139,10 +160,10 @@ class Index:
         refuse(_nkx.NkiMask, f"({self}) % {other} is not affine", "use index tiles with several axes: i * 4 + j")
 
     def __lt__(self, other):
-        return Mask.of(self, "<", other, [other - self - 1])
+        return Mask.of(self, "<", other, [self._to(other) - 1])
 
     def __le__(self, other):
-        return Mask.of(self, "<=", other, [other - self])
+        return Mask.of(self, "<=", other, [self._to(other)])
 
     def __gt__(self, other):
         return Mask.of(self, ">", other, [self - other - 1])
@@ -203,32 +224,38 @@ class Mask:
     def cut(self, shape):
         """Resolves the mask on a tile: (box, rest).  box: [(first, end), …] of the axes, or None if nothing remains; rest:
         the conditions that restrict no single axis."""
-        box, conditions = [(0, n) for n in shape], []
-        for c in self.conditions:
-            if broadcast_shapes(c.shape, shape) != tuple(shape):
-                refuse(_nkx.NkiMask, f"a mask of the shape {c.shape} does not fit to a tile of the shape {tuple(shape)}",
-                       "make the mask from the index tiles of the access")
-            conditions.append(c.to(shape))
-        for c in conditions:
-            axes = [d for d, s in enumerate(c.steps) if s]
-            if len(axes) == 1:
-                (d,), (first, end) = axes, box[axes[0]]
-                s = c.steps[d]
-                box[d] = (max(first, -(c.offset // s)), end) if s > 0 else (first, min(end, c.offset // -s + 1))
-        if any(first >= end for first, end in box):
+        return _cut(tuple(shape), *[(c.shape, c.offset, c.steps) for c in self.conditions])
+
+
+@functools.lru_cache(KEPT_MAX)
+def _cut(shape, *conditions_of):
+    box, conditions = [(0, n) for n in shape], []
+    for one in conditions_of:
+        c = Index(*one)
+        if broadcast_shapes(c.shape, shape) != shape:
+            refuse(_nkx.NkiMask, f"a mask of the shape {c.shape} does not fit to a tile of the shape {shape}",
+                   "make the mask from the index tiles of the access")
+        conditions.append(c.to(shape))
+    for c in conditions:
+        axes = [d for d, s in enumerate(c.steps) if s]
+        if len(axes) == 1:
+            (d,), (first, end) = axes, box[axes[0]]
+            s = c.steps[d]
+            box[d] = (max(first, -(c.offset // s)), end) if s > 0 else (first, min(end, c.offset // -s + 1))
+    if any(first >= end for first, end in box):
+        return None, []
+    rest = []
+    for c in conditions:
+        inside = Index([end - first for first, end in box], c.offset + sum(s * f for s, (f, _) in zip(c.steps, box)), c.steps)
+        least, most = inside.reach()
+        if most < 0:
             return None, []
-        rest = []
-        for c in conditions:
-            inside = Index([end - first for first, end in box], c.offset + sum(s * f for s, (f, _) in zip(c.steps, box)), c.steps)
-            least, most = inside.reach()
-            if most < 0:
-                return None, []
-            if least < 0:
-                rest.append(inside)
-        return box, rest
+        if least < 0:
+            rest.append(inside)
+    return box, rest
 
 
-goes_on(Index, "__getitem__", "__add__", "__radd__", "__sub__", "__rsub__", "__mul__", "__rmul__", "__floordiv__", "__mod__", "__ne__")
+goes_on(Index, "__getitem__", "_sum", "__sub__", "__rsub__", "__mul__", "__rmul__", "__floordiv__", "__mod__", "__ne__")
 goes_on(Mask, "__or__", "__ror__", "__invert__")
 
 

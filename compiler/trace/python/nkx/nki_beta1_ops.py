@@ -3,13 +3,14 @@
 A result that is assigned at once, t[…] = nisa.activation(…), is written to t by the call itself (nki_redirect); a value
 that a variable holds is copied.
 """
+import functools
 import sys
 
 import _nkx
 import numpy as np
 from nki import isa
 from nkx.nki_beta1 import Tensor, dtype_of, new, of, par_dim  # noqa: F401
-from nkx.nki_beta1_index import Index, Mask, broadcast_shapes
+from nkx.nki_beta1_index import KEPT_MAX, Index, Mask, broadcast_shapes
 from nkx import nki_unknown, nki_written
 from nkx.nki_names import refuse
 
@@ -44,6 +45,8 @@ def part_of(t, box, shape):
     """The view of an operand where the instruction goes over the box of a tile of this shape."""
     if not box:
         return t.view()
+    if t.shape == shape:
+        return t.view(box)
     more = len(shape) - t.ndim
     own = [(0, 1) if n == 1 else box[d + more] for d, n in enumerate(t.shape)]
     return t.view(own)
@@ -53,7 +56,7 @@ def intersection(box, other, shape):
     """Of two boxes of a tile; () is all of it, None nothing."""
     if box is None or other is None:
         return None
-    if not other:
+    if not other or box == other:
         return box
     both = [(max(a, c), min(b, d)) for (a, b), (c, d) in zip(box or [(0, n) for n in shape], other)]
     if any(a >= b for a, b in both):
@@ -63,9 +66,14 @@ def intersection(box, other, shape):
 
 def valid_box(t, shape):
     """The part of an instruction's tile where its operand is defined; () for all."""
-    box, more = [(0, n) for n in shape], len(shape) - t.ndim
-    for (o, steps), (least, end) in zip(t.maps, t.memory.valid or ()):
-        axes = [d for d, s in enumerate(steps) if s and t.shape[d] > 1]
+    return _valid_box(tuple(shape), t.shape, tuple(t.maps), tuple(t.memory.valid or ()))
+
+
+@functools.lru_cache(KEPT_MAX)
+def _valid_box(shape, own, maps, valid):
+    box, more = [(0, n) for n in shape], len(shape) - len(own)
+    for (o, steps), (least, end) in zip(maps, valid):
+        axes = [d for d, s in enumerate(steps) if s and own[d] > 1]
         if len(axes) == 1 and steps[axes[0]] > 0:
             (d,), s = axes, steps[axes[0]]
             box[d + more] = max(box[d + more][0], -((o - least) // s)), min(box[d + more][1], (end - 1 - o) // s + 1)
@@ -187,11 +195,11 @@ def spread(t, partitions):
 
 # ---- element by element ---------------------------------------------------------------------------------------------
 
-_KINDS = {bool: "uint8", int: "int32", float: "float32"}
+_KINDS = {bool: np.dtype("uint8"), int: np.dtype("int32"), float: np.dtype("float32")}
 
 
 def _number_dtype(x):
-    return x.dtype if isinstance(x, (Tensor, np.generic)) else np.dtype(next(d for t, d in _KINDS.items() if isinstance(x, t)))
+    return x.dtype if isinstance(x, (Tensor, np.generic)) else next(d for t, d in _KINDS.items() if isinstance(x, t))
 
 
 def _is_float(d):
@@ -200,7 +208,12 @@ def _is_float(d):
 
 def promote(x, y):
     """The dtype of x op y, by beta 1's table of promotion.  Numbers of Python are uint8, int32 and float32."""
-    a, b = (np.dtype("uint8") if d.kind == "b" else d for d in (_number_dtype(x), _number_dtype(y)))
+    return _promoted(_number_dtype(x), _number_dtype(y))
+
+
+@functools.lru_cache(256)
+def _promoted(a, b):
+    a, b = (np.dtype("uint8") if d.kind == "b" else d for d in (a, b))
     if a == b:
         return a
     if _is_float(a) != _is_float(b):
@@ -259,7 +272,7 @@ def arith(op, x, y, dtype=None, mask=None, dst=None, engine=None):
             other = part_of(x, box, shape) if isinstance(x, Tensor) else x
             isa.tensor_scalar(dst=to, data=part_of(y, box, shape), op0=op, operand0=other, reverse0=True)
         else:
-            a, b = (part_of(t.broadcast_to(shape), box, shape) for t in (x, y))
+            a, b = (part_of(t if t.shape == shape else t.broadcast_to(shape), box, shape) for t in (x, y))
             if a.buffer == b.buffer == "psum":
                 b = _converted_copy(b)
             isa.tensor_tensor(dst=to, data1=a, data2=b, op=op)

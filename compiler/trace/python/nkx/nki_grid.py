@@ -58,11 +58,50 @@ def _size(d):
     return size
 
 
+class Scheduled:
+    """What kernel.with_schedule launches the kernel with: its grid or None, and pairs of names of calls."""
+
+    def __init__(self, grid, schedule):
+        self.grid, self.schedule = grid, schedule
+
+    def __repr__(self):
+        return f"{self.grid!r} and a schedule"
+
+
+def _edges(schedule):
+    """((name, name of a call that it waits for), …) of [(name, name or [name, …]), …]"""
+    edges = []
+    for entry in schedule if isinstance(schedule, (tuple, list)) else [schedule]:
+        after, before = entry if isinstance(entry, (tuple, list)) and len(entry) == 2 else (None, None)
+        names = before if isinstance(before, (tuple, list)) else [before]
+        if not all(isinstance(name, str) for name in (after, *names)):
+            nki_names.refuse(_nkx.NkiCall, f"the schedule has the entry {entry!r}",
+                             "write [(after, before), (after, [before, …]), …] with the names of calls of nki.isa")
+        edges += [(after, name) for name in names]
+    return tuple(edges)
+
+
+def scheduled(kernel, schedule):
+    """kernel.with_schedule(schedule)"""
+    if kernel.generation == BETA_1:
+        nki_names.refuse(_nkx.NkiMixedGenerations, "with_schedule belongs to newer NKI, but the kernel is beta 1",
+                         "write the calls in the order that you want")
+    grid, known = (kernel.grid.grid, kernel.grid.schedule) if isinstance(kernel.grid, Scheduled) else (kernel.grid, ())
+    return kernel[Scheduled(grid, known + _edges(schedule))]
+
+
+def relaunched(grid, other):
+    """The grid of kernel[grid][other]: a schedule stays."""
+    return Scheduled(other, grid.schedule) if isinstance(grid, Scheduled) and not isinstance(other, Scheduled) else other
+
+
 def of(grid, generation):
-    """(sizes of the axes, number of cores, the axis that is spread over them, its step) of kernel[grid]; grid None: a call
-    without one."""
+    """(sizes of the axes, number of cores, the axis that is spread over them, its step, the schedule) of kernel[grid]; grid None: a
+    call without one."""
+    if isinstance(grid, Scheduled):
+        return *of(grid.grid, generation)[:4], grid.schedule
     if grid is None or grid == ():
-        return (), 1, 0, 1
+        return (), 1, 0, 1, ()
     dims = tuple(grid) if isinstance(grid, (tuple, list)) else (grid,)
     sizes = tuple(map(_size, dims))
     spread = [i for i, d in enumerate(dims) if isinstance(d, Axis) and d.cores > 1]
@@ -79,7 +118,7 @@ def of(grid, generation):
                 "loop inside of the kernel")
     if len(sizes) > AXES_MAX:
         _refuse(f"the grid {sizes} has more than {AXES_MAX} axes")
-    return sizes, cores, axis, step
+    return sizes, cores, axis, step, ()
 
 
 def _axis(axis, n):

@@ -39,23 +39,6 @@ def refuse_listed(name):
     refuse(_nkx.NkiUnsupported, f"{name} is not compiled here: {why}", instead)
 
 
-class Instruction:
-    """What a call of nki.isa returns."""
-
-    __slots__ = ()
-
-    def depends_on(self, *others):
-        refuse_listed("instruction.depends_on")
-
-
-INSTRUCTION = Instruction()
-
-
-def with_schedule(schedule):
-    """kernel.with_schedule"""
-    refuse_listed("kernel.with_schedule")
-
-
 class Unavailable:
     """A name that cannot be used, with the exception of its use."""
 
@@ -94,19 +77,19 @@ def attribute_of(module, removed=None, modules=()):
     import system then imports."""
     removed, unsupported = removed or {}, _refused(module)
     TABLES[module] = unsupported, removed, modules
-    is_beta1 = module.startswith("neuronxcc.")
+    goes_on = module.startswith("neuronxcc.") or module == "nki.isa"  # whose calls return nothing that a kernel computes with
 
     def __getattr__(name):
         if name.startswith("__") or name in modules or missing.is_guarded_here():
             raise AttributeError(f"module {module!r} has no attribute {name!r}")
         full = f"{module}.{name}"
         if name in removed:
-            return Unavailable(name, _REMOVED_CLASSES[removed_code(module, name)], f"{full} belongs to an earlier NKI", removed[name])
+            return Unavailable(name, _REMOVED_CLASSES[removed_code(module, name)], f"{full} belongs to an earlier NKI", removed[name], goes_on)
         if name in unsupported:
             why, instead = unsupported[name]
-            return Unavailable(name, _nkx.NkiUnsupported, f"{full} is not compiled here: {why}", instead, is_beta1)
+            return Unavailable(name, _nkx.NkiUnsupported, f"{full} is not compiled here: {why}", instead, goes_on)
         near = difflib.get_close_matches(name, [*vars(sys.modules[module]), *unsupported], 1)
         return Unavailable(name, _nkx.NkiUnknownApi, f"{module} has no {name}", f"did you mean {near[0]}?" if near else None,
-                           is_beta1)
+                           goes_on)
 
     return __getattr__

@@ -159,7 +159,7 @@ def fori_loop(lower, upper, body, step=1):
 
 
 def _returns_nothing(value):
-    if value is not None and value is not nki_names.INSTRUCTION:
+    if value is not None and not isinstance(value, _nkx.NkiInstruction):
         nki_names.refuse(_nkx.NkiDeviceLoop, "the body of nl.fori_loop returns a value, which no round receives",
                          "keep what a loop carries in SBUF, in HBM or in a register")
 

@@ -37,6 +37,11 @@ def _array(value):
     return np.asarray(value)
 
 
+def as_arrays(args, kwargs):
+    """The arguments of a call, frameworks' tensors as arrays."""
+    return tuple(map(_array, args)), {name: _array(value) for name, value in (kwargs or {}).items()}
+
+
 def _bound(kernel, args, kwargs):
     """The call's arguments by name, with defaults; frameworks' tensors as arrays."""
     bound = inspect.signature(kernel.func).bind(*args, **kwargs)

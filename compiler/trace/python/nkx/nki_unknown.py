@@ -43,7 +43,10 @@ UNKNOWN = Unknown()
 
 
 def among(args, kwargs):
-    return any(x is UNKNOWN or isinstance(x, (tuple, list)) and among(x, {}) for x in (*args, *kwargs.values()))
+    for x in (*args, *kwargs.values()) if kwargs else args:
+        if x is UNKNOWN or type(x) in (tuple, list) and among(x, None):
+            return True
+    return False
 
 
 def reported(exception, value=UNKNOWN):

@@ -23,15 +23,15 @@ def text(x):
     f = _TEXTS.get(type(x))
     if f:
         return f(x)
+    said = getattr(type(x), "nki_text", None)
+    if said:
+        return said(x)
     if isinstance(x, enum.Enum):
         return f"nisa.{type(x).__name__}.{x.name}"
     if isinstance(x, (int, np.number)):
         return str(x)
     if isinstance(x, type) and issubclass(x, np.generic):
         return f"nl.{x.__name__}"
-    said = getattr(x, "nki_text", None)
-    if callable(said):
-        return said()
     if callable(x) and isinstance(getattr(x, "__name__", None), str):
         return f"{'np' if isinstance(x, np.ufunc) else 'nl'}.{x.__name__}"
     name = getattr(x, "name", None)
@@ -62,7 +62,7 @@ def key_text(key):
 
 
 def call_text(name, args, kwargs):
-    return f"{name}({', '.join([*map(text, args), *(f'{k}={text(v)}' for k, v in kwargs.items())])})"
+    return f"{name}({', '.join([*map(text, args), *[f'{k}={text(v)}' for k, v in kwargs.items()]])})"
 
 
 def _wrong_call(name, f, args, kwargs):
@@ -139,11 +139,14 @@ def note_mask(box, rest, shape):
         _nkx.nki_written_note("the mask leaves nothing: there is no instruction")
     elif rest:
         _nkx.nki_written_note("the mask restricts several axes together: a predicate has the elements where it holds")
-    elif box != [(0, n) for n in shape]:
-        part = ", ".join(":" if (a, b) == (0, n) else f"{a}:{b}" for (a, b), n in zip(box, shape))
-        _nkx.nki_written_note(f"the mask leaves [{part}] of {'x'.join(map(str, shape))}")
     else:
-        _nkx.nki_written_note("the mask holds for all elements")
+        _nkx.nki_written_note(_box_text(tuple(box), tuple(shape)))
+
+
+@functools.lru_cache(256)
+def _box_text(box, shape):
+    part = ", ".join(":" if (a, b) == (0, n) else f"{a}:{b}" for (a, b), n in zip(box, shape))
+    return f"the mask leaves [{part}] of {'x'.join(map(str, shape))}" if box != tuple((0, n) for n in shape) else "the mask holds for all elements"
 
 
 def install(module, prefix, leave=(), goes_on=False):

@@ -15,9 +15,7 @@ def jit(fn=None, **options):
     nki_run.check_options(options)
     if fn is None:
         return jit
-    kernel = _nkx.nki_kernel(nki_registers.rewritten(fn), GENERATION)
-    kernel.with_schedule = nki_names.with_schedule
-    return kernel
+    return _nkx.nki_kernel(nki_registers.rewritten(fn), GENERATION)
 
 
 trace = jit
