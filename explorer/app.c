@@ -134,6 +134,8 @@ enum status app_start(const struct config *cfg, int launcher_fd, int listen_fd, 
   if (!st)
     st = store_open(cfg->store, &s->store, err);
   if (!st)
+    store_limit(s->store, (int64_t)cfg->store_max_mib << 20);
+  if (!st)
     st = misses_start(&s->misses, err);
   if (!st)
     st = kept_start(store_is_shared(s->store), &s->kept, err);

@@ -42,7 +42,8 @@ const char config_help[] =
     "  --client-jobs N              compiles of one client that may wait or run, 0: no limit (8)\n"
     "  --client-links N             links that one client may store in a minute, 0: no limit (30)\n"
     "  --client-links-day N         … and in a day, 0: no limit (200)\n"
-    "                               (these five are 0 if only this machine can connect, without proxies)\n"
+    "  --client-links-mib N         space, compressed, that one client's links may take in a day, 0: no limit (64)\n"
+    "                               (these six are 0 if only this machine can connect, without proxies)\n"
     "  --trusted-proxies LIST       addresses and networks of proxies that may name the client (none)\n"
     "  --proxy-header NAME          the header in which they do: x-forwarded-for or forwarded (x-forwarded-for)\n"
     "  --header-timeout-ms MS       time from a request's first byte to the end of its headers (10000)\n"
@@ -55,6 +56,7 @@ const char config_help[] =
     "  --cache-mib N                memory for cached results (128)\n"
     "  --cache-s N                  seconds that a cached result is kept after its last use (3600)\n"
     "  --results-mib N              space for results in the store, compressed (1024)\n"
+    "  --store-max-mib N            what the store may take before links are refused, 0: no limit (16384)\n"
     "  --web-dir DIR                the page's files (../web beside this program)\n"
     "  --examples-dir DIR           the example kernels (../examples beside this program)\n"
     "  --worker PATH                the worker program (nkx-worker beside this one)\n"
@@ -102,6 +104,7 @@ enum {
   CLIENT_JOBS = 8,
   CLIENT_LINKS = 30,
   CLIENT_LINKS_DAY = 200,
+  CLIENT_LINKS_MIB = 64, /* of a day; a usual link takes some 25 KiB */
 };
 
 #define AT(member) .offset = offsetof(struct config, member)
@@ -132,6 +135,7 @@ static const struct flag flags[] = {
     {"--client-jobs", INT(quota.jobs, 0, 10000)},
     {"--client-links", INT(quota.links, 0, 100000)},
     {"--client-links-day", INT(quota.links_a_day, 0, 1000000)},
+    {"--client-links-mib", INT(quota.link_mib_a_day, 0, 1 << 20)},
     {"--trusted-proxies", FLAG_NETS, AT(http.trusted_proxies)},
     {"--proxy-header", FLAG_CHOICE, AT(http.proxy_header), .choices = headers},
     {"--header-timeout-ms", INT(http.header_timeout_ms, 100, HOUR_MS)},
@@ -144,6 +148,7 @@ static const struct flag flags[] = {
     {"--cache-mib", INT(cache_mib, 1, 1 << 20)},
     {"--cache-s", INT(cache_s, 1, 7 * 24 * 3600)},
     {"--results-mib", INT(results_mib, 1, 1 << 20)},
+    {"--store-max-mib", INT(store_max_mib, 0, 1 << 30)},
     {"--web-dir", FLAG_DIR, AT(http.web_dir)},
     {"--examples-dir", FLAG_DIR, AT(examples_dir)},
     {"--worker", FLAG_PROGRAM, AT(worker_path)},
@@ -355,7 +360,12 @@ enum status config_parse(struct arena *a, int argc, char **argv, char *const *en
       .is_confined = 1,
       .drain_timeout_ms = 15000,
       .http.connections_max = 10000,
-      .quota = {.compiles = UNSET, .jobs = UNSET, .connections = UNSET, .links = UNSET, .links_a_day = UNSET},
+      .quota = {.compiles = UNSET,
+                .jobs = UNSET,
+                .connections = UNSET,
+                .links = UNSET,
+                .links_a_day = UNSET,
+                .link_mib_a_day = UNSET},
       .http.header_timeout_ms = 10000,
       .http.body_timeout_ms = 20000,
       .http.answer_timeout_ms = 30000,
@@ -366,6 +376,7 @@ enum status config_parse(struct arena *a, int argc, char **argv, char *const *en
       .cache_mib = 128,
       .cache_s = 3600,
       .results_mib = 1024,
+      .store_max_mib = 16384,
       .worker_path = arena_printf(a, "%s/nkx-worker", here),
       .http.web_dir = arena_printf(a, "%s/../web", here),
       .examples_dir = arena_printf(a, "%s/../examples", here),
@@ -381,6 +392,11 @@ enum status config_parse(struct arena *a, int argc, char **argv, char *const *en
   default_quota(&c.quota.jobs, is_private ? 0 : CLIENT_JOBS);
   default_quota(&c.quota.links, is_private ? 0 : CLIENT_LINKS);
   default_quota(&c.quota.links_a_day, is_private ? 0 : CLIENT_LINKS_DAY);
+  default_quota(&c.quota.link_mib_a_day, is_private ? 0 : CLIENT_LINKS_MIB);
+  if (!st && c.store_max_mib &&
+      c.results_mib > c.store_max_mib / 2) /* or results alone would leave no room for links */
+    st =
+        fail(err, ST_INPUT, "--store-max-mib: %d is less than twice --results-mib, %d", c.store_max_mib, c.results_mib);
   if (!c.store)
     c.store = arena_printf(a, "sqlite:%s/nkx.sqlite", c.data_dir);
   if (!st)

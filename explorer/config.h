@@ -26,6 +26,7 @@ struct config {
   const char *data_dir;                /* created if it does not exist */
   const char *store;                   /* "sqlite:PATH" or "postgresql://…" */
   int cache_mib, cache_s, results_mib; /* compiled results: in memory, in the store */
+  int store_max_mib;                   /* the store's ceiling, 0: none */
   const char *worker_path;             /* nkx-worker, beside this program */
   const char *examples_dir;
   const char *python_dir, *site_dir; /* NULL: the worker's defaults */

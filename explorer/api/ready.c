@@ -282,16 +282,20 @@ void ready_stop(struct ready *r) {
 /* ---- the answer -------------------------------------------------------------------------------------------------- */
 
 static enum MHD_Result send_outcome(struct request *rq, const struct outcome *o, bool is_draining) {
+  static const char *const spaces[] = {[SPACE_OK] = "ok", [SPACE_NEARLY_FULL] = "nearly full", [SPACE_FULL] = "full"};
   struct pool_health h;
+  struct store_counts counts;
   struct buf b;
   bool is_ready = o->is_ready && !is_draining;
   const struct confinement *c = services_of(rq)->confinement;
   pool_look(services_of(rq)->pool, &h);
+  store_look(services_of(rq)->store, &counts);
   buf_init(&b, ANSWER_MAX);
   buf_putc(&b, '{');
   json_put_field_str(&b, "status", is_draining ? "stopping" : is_ready ? "ready" : "unready");
   json_put_field_str(&b, "worker", o->worker);
   json_put_field_str(&b, "store", o->store);
+  json_put_field_str(&b, "space", spaces[counts.space]);
   json_put_field_str(&b, "level", jail_level_name(h.level));
   json_put_field_str(&b, "level_why", h.level_why);
   json_put_key(&b, "server");

@@ -1,7 +1,8 @@
 /* ready: finds out whether this server can do its work, by compiling a small kernel and writing a row to the store.
  *
  * GET /readyz   200 or 503  { "status": "ready" | "unready" | "stopping", "worker": "ok" | "busy" | what is wrong,
- *               "store": "ok" | what is wrong, "level": of the jail, "level_why",
+ *               "store": "ok" | what is wrong, "space": "ok" | "nearly full" | "full" (no link is stored;
+ *               the server is ready all the same), "level": of the jail, "level_why",
  *               "server": { each layer that confines the server: is it active? }, "took_ms" }
  *
  * Each of the two trials has 4 seconds, so the answer comes within 10 whatever breaks.  Requests that come together

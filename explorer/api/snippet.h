@@ -49,8 +49,12 @@ void snippet_set_token(struct request *rq);
 
 /* Returns true if this address may ask about snippets.  If not, sets *answer. */
 bool snippet_may_ask(struct request *rq, enum MHD_Result *answer);
-/* Counts a link that the request's client is about to store.  ST_QUOTA: it has stored too many; for http_status_problem. */
+/* Before the compile: counts a link that the request's client is about to store.  ST_QUOTA: it has stored too many, or too many
+ * bytes; ST_FULL: the store has no room for links; both for http_status_problem. */
 MUST_USE enum status snippet_count_link(struct request *rq, struct error *err);
+/* On the writing thread: asks again whether there is room, stores the snippet by `put`, which returns its status, and counts its
+ * bytes.  Sets s->st. */
+void snippet_store(struct request *rq, struct db *db, enum status (*put)(struct snippet_state *s, struct db *db));
 /* Counts a miss of the request's address. */
 void snippet_count_miss(struct request *rq);
 /* Counts the miss and answers 404. */

@@ -86,18 +86,23 @@ static enum MHD_Result start(struct request *rq) {
   return answer;
 }
 
-/* On the store's writing thread.  An id that is taken is that of an equal state, so it is no failure: s->found. */
-static void put(struct request *rq, struct db *db) {
-  struct snippet_state *s = rq->state;
+/* An id that is taken is that of an equal state, so it is no failure: s->found. */
+static enum status put_state(struct snippet_state *s, struct db *db) {
   ident_hash(s->id, IDENT_LEN, &s->snippet.id);
-  s->st = ident_new(s->edit_token, &s->err);
-  if (s->st)
-    return;
+  enum status st = ident_new(s->edit_token, &s->err);
+  if (st)
+    return st;
   ident_hash(s->edit_token, IDENT_LEN, &s->snippet.token);
-  s->st = store_put_snippet(db, &s->snippet, &s->err);
-  s->found = s->st == ST_DENIED;
+  st = store_put_snippet(db, &s->snippet, &s->err);
+  s->found = st == ST_DENIED;
   if (s->found)
-    s->st = ST_OK;
+    s->snippet.packed = 0;
+  return s->found ? ST_OK : st;
+}
+
+/* On the store's writing thread. */
+static void put(struct request *rq, struct db *db) {
+  snippet_store(rq, db, put_state);
 }
 
 /* True for a name and port that can be a part of an address. */

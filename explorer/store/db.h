@@ -47,6 +47,8 @@ struct db_ops {
   const char *begin;                                        /* starts a transaction that writes */
   const char *begin_read;                                   /* starts one that sees the state of one moment */
   const char *integrity; /* a statement whose rows of text are "ok" if all is well; NULL: there is none */
+  const char *size;      /* a statement that gives the bytes the store takes */
+  int size_every_ms;     /* how often it is worth its time */
   void (*close)(struct db *db);
 };
 

@@ -25,6 +25,7 @@ struct client {
   int holds, jobs, connections;             /* 0 or more */
   int64_t full_at_us;                       /* when the bucket of compiles will be full again */
   int64_t links_full_at_us, day_full_at_us; /* the buckets of links */
+  int64_t bytes_full_at_us;                 /* the bucket of their bytes; may lie more than a day ahead: owed */
   int64_t wait_until_us; /* what the last refusal told the client; 0: it was not refused since its last compile */
   char name[NAME_SIZE];
 };
@@ -47,7 +48,7 @@ static uint32_t hash_of(const struct quota *q, const char *name) {
 }
 
 static bool is_full(const struct client *c, int64_t now) {
-  return c->full_at_us <= now && c->links_full_at_us <= now && c->day_full_at_us <= now;
+  return c->full_at_us <= now && c->links_full_at_us <= now && c->day_full_at_us <= now && c->bytes_full_at_us <= now;
 }
 
 /* Forgets the clients of one chain that have nothing open and full buckets; with is_urgent also those whose buckets are
@@ -195,6 +196,29 @@ enum quota_verdict client_store_link(struct client *c, int *retry_s) {
   }
   pthread_mutex_unlock(&c->quota->lock);
   return may ? QUOTA_OK : QUOTA_LINKS;
+}
+
+enum quota_verdict client_has_link_bytes(struct client *c, int *retry_s) {
+  if (!c || !c->quota->cfg.link_mib_a_day)
+    return QUOTA_OK;
+  pthread_mutex_lock(&c->quota->lock);
+  const int64_t owed_us = c->bytes_full_at_us - clock_now_us() - DAY_US;
+  const bool may = owed_us < 0;
+  if (!may)
+    *retry_s = (int)(owed_us / SECOND_US) + 1;
+  c->quota->refused[QUOTA_LINK_BYTES] += !may;
+  pthread_mutex_unlock(&c->quota->lock);
+  return may ? QUOTA_OK : QUOTA_LINK_BYTES;
+}
+
+void client_take_link_bytes(struct client *c, int64_t bytes) {
+  if (!c || !c->quota->cfg.link_mib_a_day)
+    return;
+  const double part = (double)bytes / ((double)c->quota->cfg.link_mib_a_day * (1 << 20));
+  const int64_t now = clock_now_us();
+  pthread_mutex_lock(&c->quota->lock);
+  c->bytes_full_at_us = (c->bytes_full_at_us > now ? c->bytes_full_at_us : now) + (int64_t)(part * (double)DAY_US);
+  pthread_mutex_unlock(&c->quota->lock);
 }
 
 int client_jobs(struct client *c) {

@@ -1,7 +1,9 @@
 """Each client has its share: compiles a minute, compiles at once, connections.  A newer compile of an editor replaces the
 one before.  Clients are distinguished by what a trusted proxy says of them; here the test itself is that proxy."""
+import base64
 import http.client
 import json
+import random
 import select
 import socket
 import subprocess
@@ -101,6 +103,45 @@ def test_the_links_of_a_day_have_a_share_of_their_own():
     with Server(*BEHIND_PROXY, "--client-links", "0", "--client-links-day", "2") as s:
         answers = [s.request("POST", path, json.dumps(body(ADD_ONE + f"# {n}\n")), {**JSON, **headers, "X-Forwarded-For": "198.51.100.22"}) for n in range(3)]
         assert [a.status for a in answers] == [201, 201, 429] and int(answers[-1].headers["Retry-After"]) > 3600
+
+
+def store_large(server, n, address="198.51.100.23"):
+    """A link that takes some 64 KiB in the store, because nothing packs random bytes."""
+    path, headers, body = LINKS["snippets"]
+    noise = base64.b85encode(random.Random(n).randbytes(48 << 10)).decode()
+    return server.request("POST", path, json.dumps({**body(ADD_ONE), "view": {"noise": noise}}), {**JSON, **headers, "X-Forwarded-For": address})
+
+
+def test_links_of_a_day_may_take_only_so_many_bytes():
+    with Server(*BEHIND_PROXY, "--client-links", "0", "--client-links-day", "0", "--client-links-mib", "1") as s:
+        answers = [store_large(s, n) for n in range(30)]
+        stored = [a.status for a in answers].index(429)
+        assert 14 <= stored <= 22 and {a.status for a in answers[stored:]} == {429}, stored
+        refused = answers[-1]
+        assert refused.error["code"] == "too-many-link-bytes" and 1 <= int(refused.headers["Retry-After"]) <= 86400
+        assert store_large(s, 99, "198.51.100.24").status == 201, "another client has its own share"
+        assert metric(s, 'nkx_quota_refused_total{share="link-bytes"}') == 30 - stored
+        assert s.compile(ADD_ONE + "# a compile\n")["status"] == "ok"
+
+
+def test_a_store_at_its_ceiling_takes_no_link_and_says_so():
+    """Compiles, reading and deleting go on; what is deleted makes room."""
+    with Server(*BEHIND_PROXY, *(x for n in ("", "-day", "-mib") for x in (f"--client-links{n}", "0")), "--store-max-mib", "2", "--results-mib", "1") as s:
+        assert s.get("/readyz").json["space"] == "ok"
+        stored = []
+        while (answer := store_large(s, len(stored))).status == 201:
+            stored.append(answer.json)
+        assert answer.status == 507 and answer.error["code"] == "full" and 15 <= len(stored) <= 45
+        ready = s.get("/readyz")
+        assert ready.status == 200 and ready.json["space"] == "full"
+        assert metric(s, "nkx_store_bytes") >= metric(s, "nkx_store_max_bytes") == 2 << 20 and metric(s, "nkx_store_free_bytes") > 0
+        s.wait_for_log("store_space", "nearly-full")
+        s.wait_for_log("store_space", "space=full")
+        assert s.compile(ADD_ONE + "# still\n")["status"] == "ok" and s.get(stored[0]["url"]).status == 200
+        for link in stored[:6]:
+            headers = {**JSON, "X-Nkx-Request": "1", "X-Nkx-Edit-Token": link["edit_token"]}
+            assert s.request("DELETE", f"/api/v1/snippets/{link['id']}", headers=headers).status == 204
+        s.wait_until(lambda: store_large(s, 1000).status == 201, "room for a link", 10)
 
 
 def test_a_cached_result_costs_nothing_of_the_share(shared):

@@ -40,6 +40,7 @@ static const struct {
     {"--client-jobs", "4", "10001"},
     {"--client-links", "0", "100001"},
     {"--client-links-day", "200", "-1"},
+    {"--client-links-mib", "0", "64.5"},
     {"--trusted-proxies", "10.0.0.0/8,::1", "10.0.0.0/99"},
     {"--proxy-header", "forwarded", "Via"},
     {"--header-timeout-ms", "100", "100 "},
@@ -52,6 +53,7 @@ static const struct {
     {"--cache-mib", "1", "0"},
     {"--cache-s", "1", "0"},
     {"--results-mib", "1", " 1"},
+    {"--store-max-mib", "4096", "16 GiB"},
     {"--web-dir", "/tmp", "/nowhere"},
     {"--examples-dir", "/", "/dev/null"},
     {"--worker", "/bin/sh", "/etc/passwd"},
@@ -175,6 +177,20 @@ static void the_default_worker_is_checked_too(void **state) {
   arena_clear(&a);
 }
 
+static void results_alone_must_not_fill_the_store(void **state) {
+  struct config c;
+  struct error err;
+  char *argv[] = {"--store-max-mib", "100", "--results-mib", "51"};
+  (void)state;
+  assert_int_equal(parse(4, argv, NULL, &c, &err), ST_INPUT);
+  assert_non_null(strstr(err.text, "--store-max-mib"));
+  argv[3] = "50";
+  assert_int_equal(parse(4, argv, NULL, &c, &err), ST_OK);
+  argv[1] = "0"; /* no ceiling */
+  argv[3] = "20000";
+  assert_int_equal(parse(4, argv, NULL, &c, &err), ST_OK);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(help_and_settings_name_the_same),
@@ -183,6 +199,7 @@ int main(void) {
       cmocka_unit_test(a_flag_wins_over_a_variable_and_that_over_the_default),
       cmocka_unit_test(what_is_no_flag_is_named),
       cmocka_unit_test(the_default_worker_is_checked_too),
+      cmocka_unit_test(results_alone_must_not_fill_the_store),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

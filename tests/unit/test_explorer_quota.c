@@ -133,6 +133,29 @@ static void many_clients_take_no_more_room_than_there_is(void **state) {
   quota_stop(q);
 }
 
+static void the_bytes_of_links_are_a_share_of_the_day_and_more_is_owed(void **state) {
+  struct quota *q = make((struct quota_config){.link_mib_a_day = 24});
+  struct quota_counts counts;
+  struct client *a = quota_client(q, "192.0.2.1"), *b = quota_client(q, "192.0.2.2");
+  int retry = 0;
+  (void)state;
+  client_take_link_bytes(a, 23 << 20);
+  assert_int_equal(client_has_link_bytes(a, &retry), QUOTA_OK);
+  client_take_link_bytes(a, 2 << 20); /* more than was left: an hour for each MiB that is owed */
+  assert_int_equal(client_has_link_bytes(a, &retry), QUOTA_LINK_BYTES);
+  assert_in_range(retry, 3599, 3601);
+  client_let_go(a);
+  a = quota_client(q, "192.0.2.1"); /* it is remembered */
+  assert_int_equal(client_has_link_bytes(a, &retry), QUOTA_LINK_BYTES);
+  assert_int_equal(client_has_link_bytes(b, &retry), QUOTA_OK);
+  assert_int_equal(client_has_link_bytes(NULL, &retry), QUOTA_OK);
+  quota_look(q, &counts);
+  assert_int_equal(counts.refused[QUOTA_LINK_BYTES], 2);
+  client_let_go(a);
+  client_let_go(b);
+  quota_stop(q);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_client_may_start_its_minutes_share_and_then_waits),
@@ -140,6 +163,7 @@ int main(void) {
       cmocka_unit_test(jobs_and_connections_at_once_are_limited_and_counted),
       cmocka_unit_test(who_was_refused_is_early_until_it_gets_through),
       cmocka_unit_test(without_limits_everything_is_allowed),
+      cmocka_unit_test(the_bytes_of_links_are_a_share_of_the_day_and_more_is_owed),
       cmocka_unit_test(many_clients_take_no_more_room_than_there_is),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1193,6 +1193,8 @@ export interface Ready {
   status: "ready" | "unready" | "stopping";
   worker: string;
   store: string;
+  /** What the store takes, against its ceiling; when it is full, no link is stored, and the rest goes on. */
+  space: "ok" | "nearly full" | "full";
   level: string;
   level_why: string;
   /** Which of its own restrictions are active. */
