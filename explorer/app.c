@@ -18,6 +18,7 @@
 #include "job/results.h"
 #include "pool/pool.h"
 #include "route.h"
+#include "store/remote.h"
 #include "store/store.h"
 #include "work/editors.h"
 #include "work/quota.h"
@@ -119,6 +120,19 @@ static enum status start_server(const struct config *cfg, int listen_fd, struct 
   return server_start(&server, listen_fd, &app->server, err);
 }
 
+/* After an operator has removed a link. */
+static void forget_answers(void *user) {
+  kept_forget(((struct services *)user)->kept);
+}
+
+/* Without it `nkx store delete` needs a server that is stopped; that is no reason not to start. */
+static void start_remote(const struct config *cfg, struct services *s) {
+  const char *path = config_sqlite_path(cfg);
+  struct error err;
+  if (path && remote_start(s->store, path, forget_answers, s, &s->remote, &err))
+    log_warn("store_control", "%s", err.text);
+}
+
 /* ---- all of it --------------------------------------------------------------------------------------------------- */
 
 enum status app_start(const struct config *cfg, int launcher_fd, int listen_fd, struct app *app, struct error *err) {
@@ -150,6 +164,8 @@ enum status app_start(const struct config *cfg, int launcher_fd, int listen_fd, 
   if (!st)
     st = metrics_start(app_routes, app_n_routes, &s->metrics, err);
   if (!st)
+    start_remote(cfg, s);
+  if (!st)
     st = ready_start(s, &s->ready, err);
   return st ? st : start_server(cfg, listen_fd, app, err);
 }
@@ -174,6 +190,7 @@ void app_stop(struct app *app) {
     drain(app);
   else if (s->pool)
     pool_close(s->pool, 0);
+  remote_stop(s->remote);
   store_stop(s->store);
   server_stop(app->server);
   app->server = NULL;

@@ -40,7 +40,7 @@ static const char help[] = "usage: nkx COMMAND …\n"
                            "  doc        says what a call of NKI or an instruction does\n"
                            "  nki        rewrites NKI kernels of beta 1 for the newest generation\n"
                            "  neff       shows, unpacks, compares and makes NEFF files\n"
-                           "  store      backs up, restores and checks the service's store\n"
+                           "  store      backs up, restores and checks the service's store; shows and removes links\n"
                            "  doctor     says which layers of the jail this machine supports\n"
                            "`nkx COMMAND --help` lists the options of a command; `nkx --version` prints the version.\n";
 

@@ -14,6 +14,7 @@ struct misses;
 struct pool;
 struct quota;
 struct ready;
+struct remote;
 struct results;
 struct store;
 
@@ -22,6 +23,7 @@ struct services {
   const struct confinement *confinement; /* what the server gave up */
   struct pool *pool;
   struct store *store;
+  struct remote *remote; /* NULL: commands do not reach this server */
   struct results *results;
   struct quota *quota;
   struct editors *editors;

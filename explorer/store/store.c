@@ -245,8 +245,8 @@ static enum status remove_row(struct db *db, const struct row_snippet *r, struct
 }
 
 struct deleting {
-  const struct ident_hash *id, *token;
-  int64_t at_ms; /* 0: now */
+  const struct ident_hash *id, *token; /* NULL: any token */
+  int64_t at_ms;                       /* 0: now */
   bool found, removed;
 };
 
@@ -284,7 +284,7 @@ static enum status delete_body(struct db *db, void *user, struct error *err) {
   struct finding f = {0};
   enum status st = find(db, d->id, &f, err);
   d->found = f.found && !is_expired(&f.row.snippet);
-  d->removed = d->found && ident_hash_equal(&f.row.snippet.token, d->token);
+  d->removed = d->found && (!d->token || ident_hash_equal(&f.row.snippet.token, d->token));
   if (st || !d->removed)
     return st;
   for (int n = f.row.snippet.n_revisions; !st && n > 1; n--) {

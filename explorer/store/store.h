@@ -108,8 +108,8 @@ MUST_USE enum status store_get_revision(struct db *db, const struct ident_hash *
 enum { STORE_REVISIONS_MAX = 50 };
 MUST_USE enum status store_add_revision(struct db *db, const struct ident_hash *id, const struct ident_hash *token,
                                         struct store_snippet *s, bool *found, bool *added, struct error *err);
-/* Removes all its revisions, and cached results with the same frames, if the token is the snippet's.  *found: it existed; *removed:
- * and the token was right. */
+/* Removes all its revisions, and cached results with the same frames, if the token is the snippet's, or NULL: an operator needs none.
+ * *found: it existed; *removed: and the token was right. */
 MUST_USE enum status store_delete_snippet(struct db *db, const struct ident_hash *id, const struct ident_hash *token,
                                           bool *found, bool *removed, struct error *err);
 /* The same, but it expires at `at_ms`, unless it was to expire earlier. */
