@@ -115,6 +115,7 @@ static enum status start_server(const struct config *cfg, int listen_fd, struct 
       .body_max = JOB_JSON_MAX,
       .handler_ms = app->services.work_ms,
       .part_size = sizeof(struct api_part),
+      .client_key = store_secret(app->services.store),
       .hooks = {.user = &app->services, .enter = enter, .leave = leave, .is_early = is_early, .end = api_end},
   };
   return server_start(&server, listen_fd, &app->server, err);
@@ -139,6 +140,7 @@ enum status app_start(const struct config *cfg, int launcher_fd, int listen_fd, 
   struct services *s = &app->services;
   app->cfg = cfg;
   s->confinement = &app->confinement;
+  s->report_url = cfg->report_url;
   s->work_ms = cfg->job_timeout_ms + cfg->wait_timeout_ms;
   enum status st = cfg->is_confined ? give_up_privileges(cfg, &app->confinement, err) : ST_OK;
   if (!st && cfg->is_confined)

@@ -65,6 +65,9 @@ const char config_help[] =
     "  --log-format text|json       form of the log (text)\n"
     "  --log-level LEVEL            the least level that is logged: debug, info, warn or error (info)\n"
     "  --log-requests yes|no        whether each request is logged (no)\n"
+    "  --log-clients no|name|address  how the log names clients: not, by a name made from the address, or by it "
+    "(name)\n"
+    "  --report-url URL             where links can be reported, https: or mailto:; {link} stands for the link (none)\n"
     "Each flag can be set in the environment instead: --queue-timeout-ms as NKX_QUEUE_TIMEOUT_MS.  A flag has "
     "precedence.\n";
 
@@ -78,7 +81,8 @@ enum flag_kind {
   FLAG_LEVEL,
   FLAG_LAYERS,
   FLAG_MEMORY,
-  FLAG_NETS
+  FLAG_NETS,
+  FLAG_URL
 };
 
 struct flag {
@@ -93,11 +97,14 @@ static const char *const yes_no[] = {"no", "yes", NULL};
 static const char *const formats[] = {[LOG_TEXT] = "text", [LOG_JSON] = "json", NULL};
 static const char *const headers[] = {
     [ADDRESS_X_FORWARDED_FOR] = "x-forwarded-for", [ADDRESS_FORWARDED] = "forwarded", NULL};
+static const char *const client_logs[] = {
+    [CLIENT_LOG_NO] = "no", [CLIENT_LOG_NAME] = "name", [CLIENT_LOG_ADDRESS] = "address", NULL};
 static const char *const levels[] = {
     [LOG_DEBUG] = "debug", [LOG_INFO] = "info", [LOG_WARN] = "warn", [LOG_ERROR] = "error", NULL};
 
 enum {
   HOUR_MS = 3600000,
+  URL_MAX = 1000,
   UNSET = -1, /* a quota whose default depends on other settings */
   CLIENT_CONNECTIONS = 1000,
   CLIENT_COMPILES = 120, /* the page compiles after each pause in typing */
@@ -156,6 +163,8 @@ static const struct flag flags[] = {
     {"--site-dir", FLAG_DIR, AT(site_dir)},
     {"--log-format", FLAG_CHOICE, AT(log_format), .choices = formats},
     {"--log-level", FLAG_CHOICE, AT(log_level), .choices = levels},
+    {"--log-clients", FLAG_CHOICE, AT(http.log_clients), .choices = client_logs},
+    {"--report-url", FLAG_URL, AT(report_url)},
     {"--log-requests", FLAG_CHOICE, AT(http.log_requests), .choices = yes_no},
 };
 
@@ -225,6 +234,17 @@ static enum status check_memory(const char *name, const char *text, struct error
                     text);
 }
 
+static enum status check_url(const char *name, const char *text, struct error *err) {
+  const bool is_known = !strncmp(text, "https:", 6) || !strncmp(text, "http:", 5) || !strncmp(text, "mailto:", 7);
+  for (const char *p = text; *p; p++)
+    if (*p <= ' ' || *p > '~' || *p == '"' || *p == '<' || *p == '>')
+      return fail(err, ST_INPUT, "%s: \"%.60s\" has a letter that no URL has", name, text);
+  return is_known && strlen(text) <= URL_MAX
+             ? ST_OK
+             : fail(err, ST_INPUT, "%s: expected an https: or mailto: URL of at most %d bytes, got \"%.60s\"", name,
+                    URL_MAX, text);
+}
+
 static enum status parse_nets(const char *name, const char *text, struct address_nets *out, struct error *err) {
   struct error e;
   return address_nets_parse(text, out, &e) ? fail(err, ST_INPUT, "%s: %.160s", name, e.text) : ST_OK;
@@ -246,6 +266,8 @@ static enum status set(const struct flag *f, const char *name, const char *text,
     st = check_jail(name, text, f->kind, err);
   else if (f->kind == FLAG_MEMORY)
     st = check_memory(name, text, err);
+  else if (f->kind == FLAG_URL)
+    st = check_url(name, text, err);
   else if (f->kind != FLAG_TEXT)
     st = check_path(name, text, f->kind, err);
   else if (!*text)
@@ -372,6 +394,7 @@ enum status config_parse(struct arena *a, int argc, char **argv, char *const *en
       .http.idle_timeout_ms = 60000,
       .http.answers_mib = 256,
       .log_level = LOG_INFO,
+      .http.log_clients = CLIENT_LOG_NAME,
       .data_dir = arena_printf(a, "%s/../data", here),
       .cache_mib = 128,
       .cache_s = 3600,

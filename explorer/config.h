@@ -30,6 +30,7 @@ struct config {
   const char *worker_path;             /* nkx-worker, beside this program */
   const char *examples_dir;
   const char *python_dir, *site_dir; /* NULL: the worker's defaults */
+  const char *report_url;            /* where users report links; NULL: nowhere */
   int log_format, log_level;         /* of base/log.h */
 };
 

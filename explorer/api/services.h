@@ -23,7 +23,8 @@ struct services {
   const struct confinement *confinement; /* what the server gave up */
   struct pool *pool;
   struct store *store;
-  struct remote *remote; /* NULL: commands do not reach this server */
+  const char *report_url; /* --report-url, or NULL */
+  struct remote *remote;  /* NULL: commands do not reach this server */
   struct results *results;
   struct quota *quota;
   struct editors *editors;

@@ -30,6 +30,7 @@ struct snippet_state *snippet_state_new(struct request *rq) {
   store_snippet_init(&s->snippet);
   buf_init(&s->answer, (size_t)WORK_BYTES_MAX + STORE_BLOB_MAX + ANSWER_ROOM);
   s->after_ms = -1;
+  s->report_url = services_of(rq)->report_url;
   rq->state = s;
   rq->free_state = free_state;
   rq->is_private = true;
@@ -125,6 +126,17 @@ bool snippet_store_failed(struct request *rq, enum MHD_Result *answer) {
   else if (s->st)
     *answer = http_status_problem(rq, s->st, &s->err);
   return is_lost || s->st;
+}
+
+void snippet_put_report_url(struct buf *out, const struct snippet_state *s) {
+  static const char mark[] = "{link}";
+  const char *at = strstr(s->report_url, mark);
+  if (!at) {
+    buf_puts(out, s->report_url);
+    return;
+  }
+  buf_append(out, s->report_url, (size_t)(at - s->report_url));
+  buf_printf(out, "%%2Fz%%2F%s%s", s->id, at + sizeof mark - 1); /* an id has no letter that an address escapes */
 }
 
 const char *snippet_visibility(const struct store_snippet *s) {

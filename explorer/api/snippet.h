@@ -9,6 +9,7 @@
 #include "api/part.h"
 #include "driver/job.h"
 
+enum { REPORT_URL_MAX = 2048 };
 enum { SNIPPET_EXPIRES_MAX_S = 10 * 366 * 24 * 3600 };
 
 /* The state of one request about a snippet. */
@@ -33,6 +34,7 @@ struct snippet_state {
   uint64_t moment;
   int64_t expires_ms; /* the earliest expiry of the snippets in the answer; 0: none expires */
   const struct kept_answer *kept;
+  const char *report_url; /* where to report the link, with {link} in place of it; NULL: nowhere */
 };
 
 /* Returns a state that lives as long as the request; NULL if there is no memory. */
@@ -92,6 +94,9 @@ struct snippet_extra {
  * scope. */
 MUST_USE enum status snippet_write_doc(struct buf *out, const struct job *job, const struct snippet_extra *extra,
                                        struct error *err);
+
+/* Appends the address where the snippet is reported; report_url must not be NULL. */
+void snippet_put_report_url(struct buf *out, const struct snippet_state *s);
 
 const char *snippet_visibility(const struct store_snippet *s); /* "public" or "unlisted" */
 /* Writes "key": ms, or null if ms is 0. */

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/audit.h"
 #include "api/compile.h"
 #include "api/services.h"
 #include "api/snippet.h"
@@ -192,7 +193,10 @@ static enum status put_new(struct snippet_state *s, struct db *db) {
 }
 
 static void put(struct request *rq, struct db *db) {
+  struct snippet_state *s = rq->state;
   snippet_store(rq, db, put_new);
+  s->is_allowed = true;
+  audit_link(rq, "link-stored", &s->snippet.id);
 }
 
 static enum status add_revision(struct snippet_state *s, struct db *db) {
@@ -202,6 +206,7 @@ static enum status add_revision(struct snippet_state *s, struct db *db) {
 static void put_revision(struct request *rq, struct db *db) {
   struct snippet_state *s = rq->state;
   snippet_store(rq, db, add_revision);
+  audit_link(rq, "link-revised", &s->id_hash);
   if (s->st || s->is_allowed) /* after a failure, too: it may have been added */
     kept_forget(services_of(rq)->kept);
 }

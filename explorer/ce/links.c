@@ -9,6 +9,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "api/audit.h"
 #include "api/compile.h"
 #include "api/services.h"
 #include "api/snippet.h"
@@ -102,7 +103,12 @@ static enum status put_state(struct snippet_state *s, struct db *db) {
 
 /* On the store's writing thread. */
 static void put(struct request *rq, struct db *db) {
+  struct snippet_state *s = rq->state;
   snippet_store(rq, db, put_state);
+  const bool is_known = s->found;
+  s->found = s->is_allowed = true;
+  audit_link(rq, is_known ? "link-known" : "link-stored", &s->snippet.id);
+  s->found = is_known;
 }
 
 /* True for a name and port that can be a part of an address. */

@@ -1,6 +1,10 @@
 /* What handlers ask about the request and its client, and how they suspend it. */
+#include <stdio.h>
 #include <string.h>
 #include <strings.h>
+
+#include <openssl/evp.h>
+#include <openssl/hmac.h>
 
 #include "http/framing.h"
 #include "http/http.h"
@@ -76,6 +80,24 @@ void http_find_client(struct request *rq) {
 
 void http_client_address(const struct request *rq, char out[ADDRESS_TEXT_SIZE]) {
   address_put(&rq->address, out);
+}
+
+void http_client_name(const struct request *rq, char out[CLIENT_NAME_SIZE]) {
+  enum { BYTES = 6 };
+  char address[ADDRESS_TEXT_SIZE];
+  unsigned char digest[EVP_MAX_MD_SIZE];
+  unsigned n = 0;
+  http_client_address(rq, address);
+  if (rq->cfg->http.log_clients == CLIENT_LOG_ADDRESS) {
+    snprintf(out, CLIENT_NAME_SIZE, "%s", address);
+    return;
+  }
+  const bool is_named = rq->cfg->http.log_clients == CLIENT_LOG_NAME &&
+                        HMAC(EVP_sha256(), rq->cfg->client_key, CLIENT_KEY_SIZE, (const unsigned char *)address,
+                             strlen(address), digest, &n) != NULL;
+  snprintf(out, CLIENT_NAME_SIZE, "-");
+  for (int i = 0; is_named && i < BYTES; i++)
+    snprintf(out + 2 * i, 3, "%02x", digest[i]);
 }
 
 /* ---- suspending -------------------------------------------------------------------------------------------------- */

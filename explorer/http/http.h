@@ -22,6 +22,8 @@
 #include "http/problem.h"
 #include "http/unsent.h"
 
+enum { REQUEST_ID_SIZE = 65, CLIENT_NAME_SIZE = 64 };
+
 struct conn;
 struct route;
 struct server;
@@ -41,6 +43,7 @@ struct request {
   bool is_large;    /* the route takes larger bodies than others; counted, because few may be in memory at once */
   size_t body_seen; /* bytes of the body so far, kept or not */
   bool is_read;     /* the whole body has come */
+  char id[REQUEST_ID_SIZE]; /* in the log and in the answer's X-Request-Id: a trusted proxy's, or one of our own */
   struct address address;
   bool is_proxied;           /* by a trusted proxy; address is then the client's that the proxy names */
   void *counted;             /* the hooks' handle of a client that counts this request; NULL: none does */
@@ -114,6 +117,9 @@ int http_client_fd(const struct request *rq);
 void http_find_client(struct request *rq);
 /* The client's address as text without its port; IPv6 is cut to the network of 64 bits that one client has. */
 void http_client_address(const struct request *rq, char out[ADDRESS_TEXT_SIZE]);
+/* How the log names the client: as --log-clients says, not at all ("-"), by a name made from its address and the server's key,
+ * or by the address. */
+void http_client_name(const struct request *rq, char out[CLIENT_NAME_SIZE]);
 
 /* Suspend and resume a connection; `user` is the struct MHD_Connection. */
 void http_park(void *user);

@@ -7,9 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/random.h>
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/index.h"
 #include "base/log.h"
 #include "http/guard.h"
 #include "http/http.h"
@@ -30,6 +32,8 @@ struct server {
   struct unsent *unsent;
   struct MHD_Daemon *daemon;
   atomic_int n_requests, n_large;
+  uint64_t id_seed; /* of this start, so that ids of two starts differ */
+  atomic_uint_least64_t n_ids;
 };
 
 /* ---- the first call: headers ------------------------------------------------------------------------------------- */
@@ -70,10 +74,26 @@ static bool make_room(struct request *rq) {
   return true;
 }
 
+static bool is_id(const char *s) {
+  static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_";
+  const size_t n = s ? strspn(s, letters) : 0;
+  return n >= 8 && n < REQUEST_ID_SIZE && !s[n];
+}
+
+static void set_id(struct request *rq) {
+  const char *said = rq->is_proxied ? http_header(rq, "X-Request-Id") : NULL;
+  if (is_id(said))
+    snprintf(rq->id, sizeof rq->id, "%s", said);
+  else
+    snprintf(rq->id, sizeof rq->id, "%016llx",
+             (unsigned long long)hash_mix(rq->server->id_seed, atomic_fetch_add(&rq->server->n_ids, 1)));
+}
+
 /* Refuses what the headers alone rule out.  An answer at this point ends the connection, because the library then does
  * not read the body; all other requests are answered in the last call. */
 static enum MHD_Result on_headers(struct request *rq) {
   http_find_client(rq);
+  set_id(rq);
   if (!count_proxied(rq))
     return http_problem(rq, PB_CROWDED, NULL, NULL);
   route_find(rq);
@@ -170,8 +190,11 @@ static enum MHD_Result on_request(void *user, struct MHD_Connection *c, const ch
 
 /* Names the route, not the path: the id of an unlisted snippet is a secret. */
 static void log_request(const struct request *rq) {
-  log_info("request", "method=%.16s route=%s status=%u ms=%lld", rq->method, rq->route ? rq->route->path : "file",
-           rq->status, (long long)(clock_now_us() - rq->began_us) / 1000);
+  char client[CLIENT_NAME_SIZE];
+  http_client_name(rq, client);
+  log_info("request", "method=%.16s route=%s status=%u ms=%lld id=%s client=%s", rq->method,
+           rq->route ? rq->route->path : "file", rq->status, (long long)(clock_now_us() - rq->began_us) / 1000, rq->id,
+           client);
 }
 
 static void on_completed(void *user, struct MHD_Connection *c, void **state, enum MHD_RequestTerminationCode how) {
@@ -253,6 +276,8 @@ enum status server_start(const struct server_config *cfg, int listen_fd, struct 
     return fail(err, ST_NOMEM, "server");
   assert(!cfg->hooks.enter == !cfg->hooks.leave);
   s->cfg = *cfg;
+  if (getrandom(&s->id_seed, sizeof s->id_seed, 0) != (ssize_t)sizeof s->id_seed)
+    s->id_seed = (uint64_t)clock_now_ns();
   enum status st = unsent_start((size_t)s->cfg.http.answers_mib << 20, &s->unsent, err);
   if (!st)
     st = holds_start(&s->holds, err);

@@ -7,6 +7,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/error.h"
 #include "http/address.h"
@@ -16,6 +17,9 @@ struct guard_counts;
 struct request;
 struct route;
 struct server; /* opaque */
+
+enum client_log { CLIENT_LOG_NO, CLIENT_LOG_NAME, CLIENT_LOG_ADDRESS };
+enum { CLIENT_KEY_SIZE = 32 };
 
 /* The operator's settings; times are in milliseconds. */
 struct http_config {
@@ -27,6 +31,7 @@ struct http_config {
   int proxy_header; /* enum address_header: where they name their client */
   int header_timeout_ms, body_timeout_ms, answer_timeout_ms, idle_timeout_ms;
   int log_requests; /* a line for each */
+  int log_clients;  /* enum client_log */
 };
 
 /* Any of the functions may be NULL.  All may be called from any of the server's threads. */
@@ -47,9 +52,10 @@ struct server_config {
   struct http_config http;
   const struct route *routes; /* whatever is not here may be a file of the page */
   int n_routes;
-  size_t body_max;  /* bytes of a body that are kept; a longer one is refused */
-  int handler_ms;   /* how long a handler may take, from the end of the body until it answers */
-  size_t part_size; /* bytes of struct request's part */
+  size_t body_max;           /* bytes of a body that are kept; a longer one is refused */
+  int handler_ms;            /* how long a handler may take, from the end of the body until it answers */
+  size_t part_size;          /* bytes of struct request's part */
+  const uint8_t *client_key; /* CLIENT_KEY_SIZE bytes, from which the log's names of clients are made */
   struct http_hooks hooks;
 };
 

@@ -100,6 +100,20 @@ static void carry_out(struct remote *r, const struct remote_order *o, struct rep
     snprintf(out->text, sizeof out->text, "%.199s", c.err.text);
 }
 
+static void audit(int fd, const struct remote_order *o, const struct reply *reply) {
+  struct ucred peer = {.uid = (uid_t)-1};
+  socklen_t len = sizeof peer;
+  char name[IDENT_NAME_SIZE];
+  if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len))
+    log_debug("store_control", "%m");
+  ident_name(&o->link, name);
+  log_info("audit", "what=%s outcome=%s link=%s by=operator uid=%d", o->at_ms ? "link-expires" : "link-deleted",
+           reply->status  ? status_name((enum status)reply->status)
+           : reply->found ? "ok"
+                          : "not-found",
+           name, (int)peer.uid);
+}
+
 static void serve_peer(struct remote *r, int fd) {
   struct question q;
   struct reply reply;
@@ -107,6 +121,7 @@ static void serve_peer(struct remote *r, int fd) {
     return;
   if (q.version == VERSION) {
     carry_out(r, &q.order, &reply);
+    audit(fd, &q.order, &reply);
   } else {
     reply = (struct reply){.status = ST_DENIED};
     snprintf(reply.text, sizeof reply.text, "the server is of another version");

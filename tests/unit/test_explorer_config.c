@@ -61,6 +61,8 @@ static const struct {
     {"--site-dir", "/", "/dev/null"},
     {"--log-format", "json", "JSON"},
     {"--log-level", "warn", "loud"},
+    {"--log-clients", "address", "hash"},
+    {"--report-url", "mailto:abuse@example.org?subject={link}", "javascript:alert(1)"},
     {"--log-requests", "yes", "1"},
 };
 enum { N = sizeof settings / sizeof *settings };

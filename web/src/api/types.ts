@@ -1158,6 +1158,8 @@ export interface Snippet {
   title?: string;
   created_ms: number;
   expires_ms: number | null;
+  /** Where the link can be reported, if the operator has set that. */
+  report_url?: string;
   /** The number of this revision, from 1. */
   revision: number;
   revisions: Revision[];
