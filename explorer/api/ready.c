@@ -136,9 +136,10 @@ static bool run_kernel(const struct ready *r, struct work *w, struct event *e, c
   bool is_taken, is_over, is_ok;
   const int64_t before = jobs_ended(pool);
   const enum work_state s = compile(r, w, e, &is_taken, &is_over, &is_ok);
-  if (s == WORK_ENDED && is_ok) {
-    snprintf(why, WHY_MAX, "ok");
-    return true;
+  pool_look(pool, &h);
+  if (s == WORK_ENDED && is_ok) { /* a pool whose launcher hangs compiles for now, but cannot replace what dies */
+    snprintf(why, WHY_MAX, "%.120s", h.is_ready ? "ok" : h.trouble);
+    return h.is_ready;
   }
   for (int waited = 0; !is_taken && waited < TRIAL_MS && jobs_ended(pool) == before; waited += TICK_MS)
     nanosleep(&(struct timespec){.tv_nsec = TICK_MS * 1000000L}, NULL);

@@ -170,7 +170,11 @@ class Server(Peer):
     @property
     def pid(self):
         """The service: the launcher's child that is no zygote."""
-        return next(p for p in children(self.launcher) if program(p) != "nkx-worker")
+        return next(p for p in children(self.launcher) if program(p) == "nkx")
+
+    def standby(self):
+        """The launcher that stands by, a copy of the first; None until it is there."""
+        return next((p for p in children(self.launcher) if program(p) == "nkx-launcher"), None)
 
     def zygotes(self):
         return [p for p in children(self.launcher) if program(p) == "nkx-worker"]
