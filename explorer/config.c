@@ -46,6 +46,8 @@ const char config_help[] =
     "                               (these six are 0 if only this machine can connect, without proxies)\n"
     "  --trusted-proxies LIST       addresses and networks of proxies that may name the client (none)\n"
     "  --proxy-header NAME          the header in which they do: x-forwarded-for or forwarded (x-forwarded-for)\n"
+    "  --user-header NAME           the header in which they name the user that has signed in, who is then the client "
+    "(none)\n"
     "  --header-timeout-ms MS       time from a request's first byte to the end of its headers (10000)\n"
     "  --body-timeout-ms MS         time from the end of its headers to the end of its body (20000)\n"
     "  --answer-timeout-ms MS       how long a client may take to read an answer (30000)\n"
@@ -82,7 +84,8 @@ enum flag_kind {
   FLAG_LAYERS,
   FLAG_MEMORY,
   FLAG_NETS,
-  FLAG_URL
+  FLAG_URL,
+  FLAG_HEADER
 };
 
 struct flag {
@@ -105,6 +108,7 @@ static const char *const levels[] = {
 enum {
   HOUR_MS = 3600000,
   URL_MAX = 1000,
+  HEADER_MAX = 100,
   UNSET = -1, /* a quota whose default depends on other settings */
   CLIENT_CONNECTIONS = 1000,
   CLIENT_COMPILES = 120, /* the page compiles after each pause in typing */
@@ -145,6 +149,7 @@ static const struct flag flags[] = {
     {"--client-links-mib", INT(quota.link_mib_a_day, 0, 1 << 20)},
     {"--trusted-proxies", FLAG_NETS, AT(http.trusted_proxies)},
     {"--proxy-header", FLAG_CHOICE, AT(http.proxy_header), .choices = headers},
+    {"--user-header", FLAG_HEADER, AT(http.user_header)},
     {"--header-timeout-ms", INT(http.header_timeout_ms, 100, HOUR_MS)},
     {"--body-timeout-ms", INT(http.body_timeout_ms, 100, HOUR_MS)},
     {"--answer-timeout-ms", INT(http.answer_timeout_ms, 100, HOUR_MS)},
@@ -234,6 +239,15 @@ static enum status check_memory(const char *name, const char *text, struct error
                     text);
 }
 
+static enum status check_header(const char *name, const char *text, struct error *err) {
+  size_t n = 0;
+  while (isalnum((unsigned char)text[n]) || text[n] == '-' || text[n] == '_')
+    n++;
+  return n && n < HEADER_MAX && !text[n]
+             ? ST_OK
+             : fail(err, ST_INPUT, "%s: expected a header's name, got \"%.60s\"", name, text);
+}
+
 static enum status check_url(const char *name, const char *text, struct error *err) {
   const bool is_known = !strncmp(text, "https:", 6) || !strncmp(text, "http:", 5) || !strncmp(text, "mailto:", 7);
   for (const char *p = text; *p; p++)
@@ -268,6 +282,8 @@ static enum status set(const struct flag *f, const char *name, const char *text,
     st = check_memory(name, text, err);
   else if (f->kind == FLAG_URL)
     st = check_url(name, text, err);
+  else if (f->kind == FLAG_HEADER)
+    st = check_header(name, text, err);
   else if (f->kind != FLAG_TEXT)
     st = check_path(name, text, f->kind, err);
   else if (!*text)
@@ -420,6 +436,8 @@ enum status config_parse(struct arena *a, int argc, char **argv, char *const *en
       c.results_mib > c.store_max_mib / 2) /* or results alone would leave no room for links */
     st =
         fail(err, ST_INPUT, "--store-max-mib: %d is less than twice --results-mib, %d", c.store_max_mib, c.results_mib);
+  if (!st && c.http.user_header && !c.http.trusted_proxies.n) /* nobody would be believed */
+    st = fail(err, ST_INPUT, "--user-header: needs --trusted-proxies");
   if (!c.store)
     c.store = arena_printf(a, "sqlite:%s/nkx.sqlite", c.data_dir);
   if (!st)

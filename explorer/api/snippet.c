@@ -55,7 +55,7 @@ void snippet_set_token(struct request *rq) {
 
 bool snippet_may_ask(struct request *rq, enum MHD_Result *answer) {
   char address[ADDRESS_TEXT_SIZE];
-  http_client_address(rq, address);
+  http_client_key(rq, address);
   if (misses_allow(services_of(rq)->misses, address))
     return true;
   rq->is_private = true;
@@ -65,7 +65,7 @@ bool snippet_may_ask(struct request *rq, enum MHD_Result *answer) {
 
 static struct client *client_of(struct request *rq) {
   char address[ADDRESS_TEXT_SIZE];
-  http_client_address(rq, address);
+  http_client_key(rq, address);
   return quota_client(services_of(rq)->quota, address);
 }
 
@@ -109,7 +109,7 @@ void snippet_store(struct request *rq, struct db *db, enum status (*put)(struct 
 
 void snippet_count_miss(struct request *rq) {
   char address[ADDRESS_TEXT_SIZE];
-  http_client_address(rq, address);
+  http_client_key(rq, address);
   misses_count(services_of(rq)->misses, address);
 }
 

@@ -24,6 +24,9 @@ struct route {
   bool is_job;           /* starts a compile: a client that was refused one and comes too early is held (hold.h) */
   bool is_change;        /* needs X-Nkx-Request, a header that a form or a link of another site cannot send */
 
+  bool
+      is_bulky; /* its answer may be large: it is refused before it is made, if its client has too many that are unread */
+
   size_t body_max;         /* bytes of a body if they are more than those of other routes; 0: as those */
   bool takes_any_type;     /* the handler checks the body's media type; else it must be application/json */
   bool takes_more_slashes; /* is also found by a path with repeated or trailing slashes */

@@ -57,7 +57,7 @@ static bool count_proxied(struct request *rq) {
   char address[ADDRESS_TEXT_SIZE];
   if (!rq->is_proxied || !hooks->enter)
     return true;
-  http_client_address(rq, address);
+  http_client_key(rq, address);
   return hooks->enter(hooks->user, address, &rq->counted);
 }
 
@@ -139,11 +139,23 @@ static bool is_held(struct request *rq) {
   char address[ADDRESS_TEXT_SIZE];
   if (!rq->route->is_job || rq->hold.was_held || !hooks->is_early)
     return false;
-  http_client_address(rq, address);
+  http_client_key(rq, address);
   return hooks->is_early(hooks->user, address) && holds_add(rq->server->holds, &rq->hold, rq->connection);
 }
 
+/* What is going to be refused is not made first: that may mean a compile, or to unpack a result. */
+static bool admit(struct request *rq) {
+  char client[ADDRESS_TEXT_SIZE];
+  if (rq->is_admitted || !rq->route || !rq->route->is_bulky)
+    return true;
+  http_client_key(rq, client);
+  rq->is_admitted = unsent_has_room(rq->unsent, client);
+  return rq->is_admitted;
+}
+
 static enum MHD_Result handle(struct request *rq) {
+  if (!admit(rq))
+    return http_problem(rq, PB_UNSENT, NULL, NULL);
   if (route_is_get(rq->method)) {
     if (!rq->route)
       return static_get(rq);

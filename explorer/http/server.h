@@ -28,7 +28,8 @@ struct http_config {
   int connections_max;
   int answers_mib; /* memory of answers that clients have not taken yet */
   struct address_nets trusted_proxies;
-  int proxy_header; /* enum address_header: where they name their client */
+  int proxy_header;        /* enum address_header: where they name their client */
+  const char *user_header; /* where they name the user that has signed in; NULL: nowhere */
   int header_timeout_ms, body_timeout_ms, answer_timeout_ms, idle_timeout_ms;
   int log_requests; /* a line for each */
   int log_clients;  /* enum client_log */

@@ -5,6 +5,9 @@
  * compiles of a minute, the links of a minute and of a day, and their bytes, are buckets that fill again evenly.  What a link
  * takes is known once it was stored, so the last one may take more than was left; that is owed.  An answer that needs no compile costs no compile, and a compile
  * that never reached a worker is given back.  All functions may be called from any thread.
+ *
+ * Shares of IPv6 are nested, because whoever has a network of 48 bits has 65,536 of 64: a network of 56 bits has the shares of 4
+ * clients, one of 48 bits those of 16.  A network of 48 bits is known as so many clients at most; further ones are one client.
  */
 #ifndef WORK_QUOTA_H
 #define WORK_QUOTA_H
@@ -58,7 +61,10 @@ enum quota_verdict client_store_link(struct client *c, int *retry_s);
 enum quota_verdict client_has_link_bytes(struct client *c, int *retry_s);
 /* Counts the bytes of a link that was stored. */
 void client_take_link_bytes(struct client *c, int64_t bytes);
-int client_jobs(struct client *c); /* waiting or running at present */
+/* Compiles waiting or running at present; of a network, its part for each share that it has, if that is more. */
+int client_jobs(struct client *c);
+/* What stands for all clients of one network of 56 bits; a client of IPv4 stands for itself. */
+const void *client_site(const struct client *c);
 /* True if the client at this address was refused a compile and was told to wait until a time that has not come yet. */
 bool quota_is_early(struct quota *q, const char *address);
 

@@ -157,6 +157,38 @@ def test_a_network_of_64_bits_is_one_client(shared):
     assert Client(shared, "2001:db8:0:2::1").post().status == 200
 
 
+def test_who_has_signed_in_at_the_proxy_is_the_client():
+    """People behind one address have their own shares, and one person has one share from all addresses."""
+    with Server("--trusted-proxies", "127.0.0.1", "--user-header", "X-Forwarded-User", "--client-compiles", "3") as s:
+        def status(user, address="198.51.100.1", peer="127.0.0.1", **more):
+            headers = [("X-Forwarded-For", address), ("Content-Type", "application/json"), ("Cache-Control", "no-store")]
+            headers += [("X-Forwarded-User", u) for u in ([user] if isinstance(user, str) else user)]
+            c = s.connect(address=peer)
+            body = json.dumps({"source": ADD_ONE, "inputs": FLOAT_INPUT})
+            c.putrequest("POST", "/api/v1/compile")
+            for k, v in [*headers, ("Content-Length", str(len(body)))]:
+                c.putheader(k, v)
+            c.endheaders(body.encode())
+            answer = c.getresponse()
+            answer.read()
+            c.close()
+            return answer.status
+        assert [status("ada@example.org", f"198.51.100.{i}") for i in range(4)] == [200, 200, 200, 429]
+        assert [status("bob@example.org") for _ in range(3)] == [200] * 3, "behind the same address"
+        assert [status((), "198.51.100.9") for _ in range(4)] == [200, 200, 200, 429], "who has not signed in is an address"
+        assert status(["carol", "dave"], "198.51.100.9") == 429, "a name that comes twice is none"
+        assert [status(f"user{i}", peer="127.0.0.2") for i in range(4)] == [200, 200, 200, 429], "only the proxy is believed"
+
+
+def test_a_network_of_48_bits_has_the_shares_of_sixteen_clients():
+    with Server(*BEHIND_PROXY, "--client-links", "1", "--client-links-day", "0") as s:
+        def stored(address):
+            path, headers, body = LINKS["snippets"]
+            return s.request("POST", path, json.dumps(body(ADD_ONE)), {**JSON, **headers, "X-Forwarded-For": address}).status
+        assert [stored(f"2001:db8:1:{256 * i + j:x}::1") for i in range(5) for j in range(5)] == [201, 201, 201, 201, 429] * 4 + [429] * 5
+        assert stored("2001:db8:2::1") == 201
+
+
 def test_a_client_may_have_only_so_many_compiles_waiting_or_running(shared):
     one, other = Client(shared, "198.51.100.5"), Client(shared, "198.51.100.6")
     streams = [one.stream()]

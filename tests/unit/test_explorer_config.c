@@ -43,6 +43,7 @@ static const struct {
     {"--client-links-mib", "0", "64.5"},
     {"--trusted-proxies", "10.0.0.0/8,::1", "10.0.0.0/99"},
     {"--proxy-header", "forwarded", "Via"},
+    {"--user-header", "X-Forwarded-User", "X Forwarded User"},
     {"--header-timeout-ms", "100", "100 "},
     {"--body-timeout-ms", "100", "99999999999999999999"},
     {"--answer-timeout-ms", "100", ""},
@@ -76,11 +77,11 @@ static void variable_of(const char *flag, char to[64]) {
 /* Parses with the worker set, which is not where the default looks for it; err says what is wrong. */
 static enum status parse(int argc, char **argv, char *const *env, struct config *c, struct error *err) {
   struct arena a;
-  char *all[8] = {"--worker", "/bin/sh"};
+  char *all[10] = {"--worker", "/bin/sh", "--trusted-proxies", "::1"};
   arena_init(&a);
   for (int i = 0; i < argc; i++)
-    all[2 + i] = argv[i];
-  enum status st = config_parse(&a, 2 + argc, all, env, c, err);
+    all[4 + i] = argv[i];
+  enum status st = config_parse(&a, 4 + argc, all, env, c, err);
   arena_clear(&a); /* the paths that were made up; nobody here looks at them */
   return st;
 }
