@@ -23,6 +23,7 @@
 #include "work/editors.h"
 #include "work/quota.h"
 
+enum { OPS_CONNECTIONS = 64, OPS_BODY_MAX = 4096 };
 enum { DRAIN_ANSWERS_MS = 1500 }; /* for the answers to jobs that were ended after --drain-timeout-ms */
 
 /* ---- privileges -------------------------------------------------------------------------------------------------- */
@@ -107,8 +108,10 @@ static bool is_early(void *user, const char *address) {
   return quota_is_early(s->quota, address);
 }
 
-static enum status start_server(const struct config *cfg, int listen_fd, struct app *app, struct error *err) {
+static enum status start_server(const struct config *cfg, const struct listeners *at, struct app *app,
+                                struct error *err) {
   const struct server_config server = {
+      .kind = cfg->http.ops_port ? SERVER_PUBLIC : SERVER_ALL,
       .http = cfg->http,
       .routes = app_routes,
       .n_routes = app_n_routes,
@@ -118,7 +121,27 @@ static enum status start_server(const struct config *cfg, int listen_fd, struct 
       .client_key = store_secret(app->services.store),
       .hooks = {.user = &app->services, .enter = enter, .leave = leave, .is_early = is_early, .end = api_end},
   };
-  return server_start(&server, listen_fd, &app->server, err);
+  enum status st = server_start(&server, at->fds[LISTEN_PUBLIC], &app->server, err);
+  app->services.server = app->server;
+  return st;
+}
+
+/* The operator's own listener: it goes on while the public one drains, counts no client, and has no files. */
+static enum status start_ops(const struct config *cfg, const struct listeners *at, struct app *app, struct error *err) {
+  struct server_config ops = {
+      .kind = SERVER_OPS,
+      .http = cfg->http,
+      .routes = app_routes,
+      .n_routes = app_n_routes,
+      .body_max = OPS_BODY_MAX,
+      .handler_ms = app->services.work_ms,
+      .part_size = sizeof(struct api_part),
+      .client_key = store_secret(app->services.store),
+      .hooks = {.user = &app->services, .end = api_end},
+  };
+  ops.http.connections_max = OPS_CONNECTIONS;
+  ops.http.trusted_proxies = (struct address_nets){0};
+  return server_start(&ops, at->fds[LISTEN_OPS], &app->ops, err);
 }
 
 /* After an operator has removed a link. */
@@ -136,7 +159,8 @@ static void start_remote(const struct config *cfg, struct services *s) {
 
 /* ---- all of it --------------------------------------------------------------------------------------------------- */
 
-enum status app_start(const struct config *cfg, int launcher_fd, int listen_fd, struct app *app, struct error *err) {
+enum status app_start(const struct config *cfg, int launcher_fd, const struct listeners *at, struct app *app,
+                      struct error *err) {
   struct services *s = &app->services;
   app->cfg = cfg;
   s->confinement = &app->confinement;
@@ -169,7 +193,9 @@ enum status app_start(const struct config *cfg, int launcher_fd, int listen_fd, 
     start_remote(cfg, s);
   if (!st)
     st = ready_start(s, &s->ready, err);
-  return st ? st : start_server(cfg, listen_fd, app, err);
+  if (!st)
+    st = start_server(cfg, at, app, err);
+  return st || !cfg->http.ops_port ? st : start_ops(cfg, at, app, err);
 }
 
 /* Ends the requests: first no new ones come, then jobs may go on for a while, then they are ended. */
@@ -179,7 +205,6 @@ static void drain(struct app *app) {
   server_quiesce(app->server);
   server_drain(app->server, app->cfg->drain_timeout_ms); /* works in the queue go on, too */
   ready_stop(s->ready);                                  /* its trial needs the pool */
-  s->ready = NULL;
   pool_close(s->pool, 0);
   server_drain(app->server, DRAIN_ANSWERS_MS);
 }
@@ -195,8 +220,11 @@ void app_stop(struct app *app) {
   remote_stop(s->remote);
   store_stop(s->store);
   server_stop(app->server);
-  app->server = NULL;
-  ready_stop(s->ready);
+  if (app->ops)
+    server_quiesce(app->ops); /* or the library would shut the socket down, which a successor is to take over */
+  server_stop(app->ops);
+  app->server = app->ops = NULL;
+  ready_free(s->ready);
   metrics_stop(s->metrics);
   results_stop(s->results);
   pool_free(s->pool);

@@ -18,6 +18,8 @@ const char config_help[] =
     "usage: nkx serve [flags]                   (defaults in parentheses)\n"
     "  --host HOST                  address to listen on (127.0.0.1)\n"
     "  --port PORT                  port, 0 for any free one (10240)\n"
+    "  --ops-host HOST              address of the operations listener (127.0.0.1)\n"
+    "  --ops-port PORT              its port: metrics, health and readiness are there instead (none)\n"
     "  --workers N                  jobs that run at once (the number of processors)\n"
     "  --queue N                    jobs that may wait for a worker (64)\n"
     "  --queue-timeout-ms MS        how long a job may wait for a worker (10000)\n"
@@ -123,6 +125,8 @@ enum {
 static const struct flag flags[] = {
     {"--host", FLAG_TEXT, AT(http.host)},
     {"--port", FLAG_PORT, AT(http.port)},
+    {"--ops-host", FLAG_TEXT, AT(http.ops_host)},
+    {"--ops-port", FLAG_PORT, AT(http.ops_port)},
     {"--workers", INT(workers, 1, 64)},
     {"--queue", INT(queue_max, 0, 10000)},
     {"--queue-timeout-ms", INT(wait_timeout_ms, 100, HOUR_MS)},
@@ -384,6 +388,7 @@ enum status config_parse(struct arena *a, int argc, char **argv, char *const *en
   struct config c = {
       .http.host = "127.0.0.1",
       .http.port = "10240",
+      .http.ops_host = "127.0.0.1",
       .workers = cpus < 1    ? 1
                  : cpus > 64 ? 64
                              : (int)cpus,

@@ -1,6 +1,7 @@
 #include "route.h"
 
 #include "api/compile.h"
+#include "api/debug.h"
 #include "api/info.h"
 #include "api/metrics.h"
 #include "api/ready.h"
@@ -63,9 +64,10 @@ const struct route app_routes[] = {
     {.path = "/shortener", .allow = "POST", .post = ce_shorten, CE},
     {.path = "/api/shortlinkinfo/", .allow = "GET, HEAD", .get = ce_link_info, CE},
     {.path = "/clientstate/", .allow = "GET, HEAD", .get = ce_open_state, .problem = ce_problem},
-    {.path = "/healthz", .allow = "GET, HEAD", .get = api_health},
+    {.path = "/healthz", .allow = "GET, HEAD", .get = api_health, .who = ROUTE_OPS},
     {.path = "/api/openapi.json", .allow = "GET, HEAD", .get = api_openapi},
-    {.path = "/readyz", .allow = "GET, HEAD", .get = api_ready},
-    {.path = "/metrics", .allow = "GET, HEAD", .get = api_metrics},
+    {.path = "/readyz", .allow = "GET, HEAD", .get = api_ready, .who = ROUTE_OPS},
+    {.path = "/debug/state", .allow = "GET, HEAD", .get = api_debug, .who = ROUTE_OPERATOR},
+    {.path = "/metrics", .allow = "GET, HEAD", .get = api_metrics, .who = ROUTE_OPS},
 };
 const int app_n_routes = sizeof app_routes / sizeof *app_routes;

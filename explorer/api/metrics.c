@@ -224,7 +224,7 @@ enum MHD_Result api_metrics(struct request *rq) {
   struct buf b;
   buf_init(&b, TEXT_MAX);
   put_requests(&b, services->metrics);
-  put_connections(&b, rq->server);
+  put_connections(&b, services->server);
   put_jobs(&b, services);
   put_quota(&b, services);
   put_store(&b, services);

@@ -50,6 +50,7 @@ struct ready {
   struct waiting *waiting;
   struct outcome last;
   bool is_stopping, is_draining;
+  bool is_stopped; /* for the thread that stops it */
 };
 
 /* Something that ends on another thread, maybe after nobody waits for it any more; the last reference frees it. */
@@ -267,14 +268,21 @@ void ready_drain(struct ready *r) {
 }
 
 void ready_stop(struct ready *r) {
-  if (!r)
+  if (!r || r->is_stopped)
     return;
+  r->is_stopped = true;
   pthread_mutex_lock(&r->lock);
   r->is_stopping = r->is_draining = true;
   pthread_cond_signal(&r->wanted);
   pthread_mutex_unlock(&r->lock);
   pthread_join(r->thread, NULL);
   assert(!r->waiting);
+}
+
+void ready_free(struct ready *r) {
+  if (!r)
+    return;
+  ready_stop(r);
   pthread_cond_destroy(&r->wanted);
   pthread_mutex_destroy(&r->lock);
   free(r);

@@ -21,9 +21,11 @@ struct services;
 MUST_USE enum status ready_start(const struct services *services, struct ready **out, struct error *err);
 /* Makes every answer "stopping" from now on. */
 void ready_drain(struct ready *r);
-/* Ends the trial and its thread, and answers requests that wait.  Must be called while pool and store exist.  r may be
- * NULL. */
+/* Ends the trial and its thread, and answers requests that wait; later ones are answered "stopping".  Must be called while pool and
+ * store exist.  r may be NULL, here and below. */
 void ready_stop(struct ready *r);
+/* Stops it, if that was not done, and frees it; once there are no requests any more. */
+void ready_free(struct ready *r);
 
 enum MHD_Result api_ready(struct request *rq);
 

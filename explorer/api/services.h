@@ -22,6 +22,7 @@ struct store;
 struct services {
   const struct confinement *confinement; /* what the server gave up */
   struct pool *pool;
+  struct server *server; /* the public one */
   struct store *store;
   const char *report_url; /* --report-url, or NULL */
   struct remote *remote;  /* NULL: commands do not reach this server */

@@ -14,7 +14,11 @@ struct request;
 /* May be called again, after the connection was suspended and resumed. */
 typedef enum MHD_Result (*route_handler)(struct request *rq);
 
+/* For whom a route is.  Those for operations are on the operations listener; if there is none, on the public one. */
+enum route_who { ROUTE_USERS, ROUTE_OPS, ROUTE_OPERATOR /* never on the public one */ };
+
 struct route {
+  enum route_who who;
   const char *path;      /* with a slash at its end: everything below it, too */
   const char *allow;     /* the methods, for 405 */
   route_handler get;     /* also answers HEAD */

@@ -158,7 +158,7 @@ static enum MHD_Result handle(struct request *rq) {
     return http_problem(rq, PB_UNSENT, NULL, NULL);
   if (route_is_get(rq->method)) {
     if (!rq->route)
-      return static_get(rq);
+      return rq->cfg->kind == SERVER_OPS ? http_problem(rq, PB_NOT_FOUND, NULL, NULL) : static_get(rq);
     return rq->route->get ? rq->route->get(rq) : http_not_allowed(rq, rq->route->allow);
   }
   assert(rq->route); /* otherwise on_headers has answered */

@@ -24,7 +24,8 @@ enum { CLIENT_KEY_SIZE = 32 };
 /* The operator's settings; times are in milliseconds. */
 struct http_config {
   const char *host, *port;
-  const char *web_dir; /* the page's files */
+  const char *ops_host, *ops_port; /* of the operations listener; ops_port NULL: there is none */
+  const char *web_dir;             /* the page's files */
   int connections_max;
   int answers_mib; /* memory of answers that clients have not taken yet */
   struct address_nets trusted_proxies;
@@ -49,7 +50,16 @@ struct http_hooks {
   void (*end)(struct request *rq);
 };
 
+enum listener { LISTEN_PUBLIC, LISTEN_OPS, LISTENERS };
+/* Which routes a server has. */
+enum server_kind {
+  SERVER_ALL,    /* all but those of the operator alone */
+  SERVER_PUBLIC, /* no operations */
+  SERVER_OPS,    /* operations only, and no files */
+};
+
 struct server_config {
+  enum server_kind kind;
   struct http_config http;
   const struct route *routes; /* whatever is not here may be a file of the page */
   int n_routes;
@@ -60,8 +70,12 @@ struct server_config {
   struct http_hooks hooks;
 };
 
-/* A socket that listens where cfg says, or the one that the process was started with (listen.c); *port is its port. */
-MUST_USE enum status server_listen(const struct http_config *cfg, int *out, int *port, struct error *err);
+/* Sockets that listen where cfg says, or those that the process was started with (listen.c), and their ports; -1 and 0 for one that
+ * there is not to be. */
+struct listeners {
+  int fds[LISTENERS], ports[LISTENERS];
+};
+MUST_USE enum status server_listen(const struct http_config *cfg, struct listeners *out, struct error *err);
 /* Serves; copies cfg, of which the routes and texts must outlive the server.  The server owns listen_fd from now on. */
 MUST_USE enum status server_start(const struct server_config *cfg, int listen_fd, struct server **out,
                                   struct error *err);

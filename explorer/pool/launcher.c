@@ -32,7 +32,7 @@ struct launched {
 struct launcher {
   const struct launcher_config *cfg;
   int control, signals;
-  int *listen_fd;
+  int *listen_fds, n_listen;
   pid_t service;
   bool stands_by; /* a copy, of whose service another process is the parent */
   bool is_service_gone, is_to_be_replaced;
@@ -107,9 +107,11 @@ static pid_t start_zygote(const struct launcher *l, int ctl) {
 }
 
 static void stop_listening(struct launcher *l) {
-  if (*l->listen_fd >= 0)
-    close(*l->listen_fd);
-  *l->listen_fd = -1;
+  for (int i = 0; i < l->n_listen; i++) {
+    if (l->listen_fds[i] >= 0)
+      close(l->listen_fds[i]);
+    l->listen_fds[i] = -1;
+  }
 }
 
 /* A descriptor of the signals that a launcher reads, which are blocked; -1 if there is none. */
@@ -161,8 +163,12 @@ static void run(struct launcher *l);
 
 /* Its own zygotes, control socket and signals are all that a copy has.  It ends when the service does. */
 static _Noreturn void become_copy(const struct launcher *from, int control) {
-  struct launcher l = {
-      .cfg = from->cfg, .control = control, .listen_fd = from->listen_fd, .service = from->service, .stands_by = true};
+  struct launcher l = {.cfg = from->cfg,
+                       .control = control,
+                       .listen_fds = from->listen_fds,
+                       .n_listen = from->n_listen,
+                       .service = from->service,
+                       .stands_by = true};
   prctl(PR_SET_NAME, "nkx-launcher");
   prctl(PR_SET_CHILD_SUBREAPER, 1);
   close(from->control);
@@ -280,9 +286,9 @@ static void run(struct launcher *l) {
 
 /* ---- the split --------------------------------------------------------------------------------------------------- */
 
-enum status launcher_split(const struct launcher_config *cfg, int *listen_fd, bool *is_service, int *control_fd,
-                           struct launcher_end *end, struct error *err) {
-  struct launcher l = {.cfg = cfg, .listen_fd = listen_fd, .signals = -1};
+enum status launcher_split(const struct launcher_config *cfg, int *listen_fds, int n_listen, bool *is_service,
+                           int *control_fd, struct launcher_end *end, struct error *err) {
+  struct launcher l = {.cfg = cfg, .listen_fds = listen_fds, .n_listen = n_listen, .signals = -1};
   int pair[2];
   pid_t parent = getpid();
   if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
@@ -312,6 +318,6 @@ enum status launcher_split(const struct launcher_config *cfg, int *listen_fd, bo
     close(l.signals);
   if (l.control >= 0)
     close(l.control);
-  *end = (struct launcher_end){l.status, l.is_to_be_replaced && !l.status && *listen_fd >= 0};
+  *end = (struct launcher_end){l.status, l.is_to_be_replaced && !l.status && listen_fds[0] >= 0};
   return ST_OK;
 }

@@ -17,6 +17,8 @@ static const struct {
 } settings[] = {
     {"--host", "::1", ""},
     {"--port", "0", "65536"},
+    {"--ops-host", "127.0.0.1", ""},
+    {"--ops-port", "0", "-1"},
     {"--workers", "1", "0"},
     {"--queue", "0", "-1"},
     {"--queue-timeout-ms", "100", "99"},
