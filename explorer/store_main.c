@@ -15,6 +15,7 @@ enum { TIME_SIZE = 24, AFTER_MAX_S = 10 * 366 * 24 * 3600 };
 static const char help[] =
     "usage: nkx store backup  [--store URL] FILE     copies the store into a new SQLite file; the server may be "
     "running\n"
+    "       nkx store salvage [--store URL] FILE     copies what can be read of a damaged SQLite store\n"
     "       nkx store restore [--store URL] FILE     copies such a file into an empty store\n"
     "       nkx store check   [--store URL]          reads everything and verifies every checksum\n"
     "       nkx store list    [--store URL]          the links: name, visibility, times, revisions, bytes\n"
@@ -70,6 +71,16 @@ static int backup(const struct options *o) {
   int status = copy(o->url, arena_printf(&a, "sqlite:%s", o->rest[0]), "backed up");
   arena_clear(&a);
   return status;
+}
+
+static int salvage(const struct options *o) {
+  struct store_report r;
+  struct error err;
+  struct arena a;
+  arena_init(&a);
+  enum status st = store_salvage(o->url, arena_printf(&a, "sqlite:%s", o->rest[0]), &r, tell, &err);
+  arena_clear(&a);
+  return st ? fail_with(st, &err) : report("salvaged", &r);
 }
 
 static int restore(const struct options *o) {
@@ -188,9 +199,9 @@ static const struct command {
   int least, most; /* arguments */
   bool takes_after;
 } commands[] = {
-    {"backup", backup, 1, 1, false},   {"restore", restore, 1, 1, false}, {"check", check, 0, 0, false},
-    {"list", list, 0, 0, false},       {"show", show, 1, 1000, false},    {"delete", delete, 1, 1000, false},
-    {"expire", expire, 1, 1000, true},
+    {"backup", backup, 1, 1, false},    {"restore", restore, 1, 1, false}, {"check", check, 0, 0, false},
+    {"salvage", salvage, 1, 1, false},  {"list", list, 0, 0, false},       {"show", show, 1, 1000, false},
+    {"delete", delete, 1, 1000, false}, {"expire", expire, 1, 1000, true},
 };
 
 static const struct command *find_command(const char *name) {

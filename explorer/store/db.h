@@ -13,7 +13,7 @@
 
 #include "base/error.h"
 
-enum { DB_ARGS_MAX = 10, DB_COLUMNS_MAX = 10 };
+enum { DB_ARGS_MAX = 10, DB_COLUMNS_MAX = 11 };
 
 enum db_kind { DB_NULL, DB_INT, DB_TEXT, DB_BYTES };
 

@@ -144,6 +144,9 @@ struct store_report {
 /* Reads everything and checks every checksum.  Damaged rows are counted, and `tell` gets a line for each. */
 MUST_USE enum status store_check(const char *url, struct store_report *out, void (*tell)(const char *line),
                                  struct error *err);
+/* Copies what can be read of a damaged SQLite store, past pages that cannot; cached results are left out. */
+MUST_USE enum status store_salvage(const char *from, const char *to, struct store_report *out,
+                                   void (*tell)(const char *line), struct error *err);
 /* Copies everything, as it is at one moment, into the store at `to`; ST_INPUT if that is not empty.  Damaged rows are
  * left out, and `tell` gets a line for each. */
 MUST_USE enum status store_copy(const char *from, const char *to, struct store_report *out,
