@@ -46,6 +46,7 @@ static enum status give_up_privileges(const struct config *cfg, struct confineme
                home ? arena_printf(&a, "%s/.postgresql", home) : NULL, "/proc", "/etc", "/usr", "/run", "/dev/null",
                "/dev/urandom"},
       .may_connect = !database,
+      .may_stay_root = cfg->confine == CONFINE_AS_ROOT,
   };
   enum status st = confine(&plan, out, err);
   arena_clear(&a);
@@ -166,8 +167,8 @@ enum status app_start(const struct config *cfg, int launcher_fd, const struct li
   s->confinement = &app->confinement;
   s->report_url = cfg->report_url;
   s->work_ms = cfg->job_timeout_ms + cfg->wait_timeout_ms;
-  enum status st = cfg->is_confined ? give_up_privileges(cfg, &app->confinement, err) : ST_OK;
-  if (!st && cfg->is_confined)
+  enum status st = cfg->confine ? give_up_privileges(cfg, &app->confinement, err) : ST_OK;
+  if (!st && cfg->confine)
     log_confinement(&app->confinement);
   if (!st)
     st = info_load(s, cfg->examples_dir, err);

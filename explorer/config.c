@@ -34,7 +34,9 @@ const char config_help[] =
     "  --jail-without LAYERS        layers of the jail to leave out, such as mount,landlock (none; for tests)\n"
     "  --jail-failing LAYERS        layers of the jail that fail after the start (none; for tests)\n"
     "  --worker-memory LIST         how workers arrange their memory: on, off, or some of heap,hugetext,prefault (on)\n"
-    "  --confine yes|no             whether the server drops the privileges that it does not need (yes)\n"
+    "  --confine yes|no|as-root     whether the server drops the privileges that it does not need; as-root: also if "
+    "no\n"
+    "                               other user can reach its files, as root without capabilities (yes)\n"
     "  --user NAME                  the user it becomes when root starts it (the data directory's owner, nkx, or "
     "65533)\n"
     "  --drain-timeout-ms MS        how long jobs may continue after SIGTERM (15000)\n"
@@ -104,6 +106,8 @@ static const char *const headers[] = {
     [ADDRESS_X_FORWARDED_FOR] = "x-forwarded-for", [ADDRESS_FORWARDED] = "forwarded", NULL};
 static const char *const client_logs[] = {
     [CLIENT_LOG_NO] = "no", [CLIENT_LOG_NAME] = "name", [CLIENT_LOG_ADDRESS] = "address", NULL};
+static const char *const confinements[] = {
+    [CONFINE_NO] = "no", [CONFINE_YES] = "yes", [CONFINE_AS_ROOT] = "as-root", NULL};
 static const char *const levels[] = {
     [LOG_DEBUG] = "debug", [LOG_INFO] = "info", [LOG_WARN] = "warn", [LOG_ERROR] = "error", NULL};
 
@@ -141,7 +145,7 @@ static const struct flag flags[] = {
     {"--jail-failing", FLAG_LAYERS, AT(jail_failing)},
     {"--cgroup", FLAG_DIR, AT(cgroup_dir)},
     {"--worker-memory", FLAG_MEMORY, AT(worker_memory)},
-    {"--confine", FLAG_CHOICE, AT(is_confined), .choices = yes_no},
+    {"--confine", FLAG_CHOICE, AT(confine), .choices = confinements},
     {"--user", FLAG_TEXT, AT(user)},
     {"--drain-timeout-ms", INT(drain_timeout_ms, 0, HOUR_MS)},
     {"--connections", INT(http.connections_max, 4, 100000)},
@@ -400,7 +404,7 @@ enum status config_parse(struct arena *a, int argc, char **argv, char *const *en
       .zygote_minutes = 60,
       .jail_min = jail_level_name(JAIL_C),
       .worker_memory = "on",
-      .is_confined = 1,
+      .confine = CONFINE_YES,
       .drain_timeout_ms = 15000,
       .http.connections_max = 10000,
       .quota = {.compiles = UNSET,

@@ -134,7 +134,8 @@ void launchers_tend(struct pool *p, int64_t now) {
   if (launcher_is_silent(p, p->launcher))
     take_over(p);
   set_silent(p, launcher_is_silent(p, p->launcher));
-  if (now >= p->copy_at_ms && !p->is_closing)
+  /* the first zygote moves the launcher into a leaf of its control group, and a copy must be there, too */
+  if (now >= p->copy_at_ms && !p->is_closing && zygote_active(p))
     ask_for_copy(p, now);
 }
 
