@@ -21,6 +21,7 @@
 #include "driver/pipeline.h"
 #include "http/server.h"
 #include "pool/launcher.h"
+#include "pool/pool.h"
 #include "store_main.h"
 
 enum {
@@ -56,6 +57,7 @@ static enum status serve(const struct config *cfg, const sigset_t *stop, const s
     log_info("serving", "url=http://%s:%d workers=%d", cfg->http.host, at->ports[LISTEN_PUBLIC], cfg->workers);
     if (cfg->http.ops_port)
       log_info("operations", "url=http://%s:%d", cfg->http.ops_host, at->ports[LISTEN_OPS]);
+    pool_set_serving(app.services.pool);
     sigwait(stop, &sig);
     log_info("stopping", "signal=%d", sig);
   }

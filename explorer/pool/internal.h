@@ -12,6 +12,7 @@
 #define POOL_INTERNAL_H
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <sys/types.h>
 
 #include "base/buf.h"
@@ -95,6 +96,7 @@ struct pool {
   uint32_t last_launch_id;
   struct launcher_link launchers[LAUNCHERS_MAX]; /* the first is the service's parent */
   int launcher;                                  /* the place of the active one */
+  atomic_bool is_serving;                        /* pool_set_serving was called */
   int64_t copy_at_ms;                            /* when to ask for one that stands by, if there is none */
   struct zygote zygotes[ZYGOTES_MAX];
   int64_t retry_at_ms; /* when to start a zygote, or to ask for children again */

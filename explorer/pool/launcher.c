@@ -14,6 +14,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "pool/notify.h"
 #include "pool/wire.h"
 
 enum {
@@ -34,6 +35,7 @@ struct launcher {
   int control, signals;
   int *listen_fds, n_listen;
   pid_t service;
+  struct notify notify;
   bool stands_by; /* a copy, of whose service another process is the parent */
   bool is_service_gone, is_to_be_replaced;
   int status;
@@ -134,11 +136,12 @@ static void tell_gone(struct launcher *l, uint32_t id) {
     log_debug("launcher", "%s", err.text); /* it is ending */
 }
 
-static void answer_ping(struct launcher *l) {
+static void answer_ping(struct launcher *l, bool is_serving) {
   const struct ctl_msg m = {.kind = CTL_PING};
   struct error err;
   if (wire_ctl_send(l->control, &m, NULL, 0, &err))
     log_debug("launcher", "%s", err.text); /* it is ending */
+  notify_alive(&l->notify, is_serving);
 }
 
 static struct launched *find_pid(struct launcher *l, pid_t pid) {
@@ -168,11 +171,14 @@ static _Noreturn void become_copy(const struct launcher *from, int control) {
                        .listen_fds = from->listen_fds,
                        .n_listen = from->n_listen,
                        .service = from->service,
+                       .notify.fd = -1,
                        .stands_by = true};
   prctl(PR_SET_NAME, "nkx-launcher");
   prctl(PR_SET_CHILD_SUBREAPER, 1);
   close(from->control);
   close(from->signals);
+  if (from->notify.fd >= 0)
+    close(from->notify.fd);
   stop_listening(&l);
   l.signals = watch_signals();
   if (l.signals >= 0)
@@ -207,7 +213,7 @@ static void read_control(struct launcher *l) {
     return;
   }
   if (m.kind == CTL_PING)
-    answer_ping(l);
+    answer_ping(l, m.value);
   else if (m.kind == CTL_COPY)
     on_copy(l, m.id, fds[0]);
   else if (m.kind == CTL_START)
@@ -261,6 +267,7 @@ static void read_signals(struct launcher *l) {
     l->is_to_be_replaced = info.ssi_signo == SIGHUP;
     if (!l->is_to_be_replaced)
       stop_listening(l); /* otherwise clients would wait for a successor that does not come */
+    notify_send(&l->notify, l->is_to_be_replaced ? "RELOADING=1" : "STOPPING=1");
     kill(l->service, (int)info.ssi_signo);
   }
 }
@@ -311,9 +318,11 @@ enum status launcher_split(const struct launcher_config *cfg, int *listen_fds, i
   l.control = pair[0];
   prctl(PR_SET_CHILD_SUBREAPER, 1); /* this process becomes the parent of a killed zygote's children */
   l.signals = watch_signals();
+  notify_open(&l.notify);
   if (l.signals < 0)
     kill(l.service, SIGKILL);
   run(&l);
+  notify_close(&l.notify);
   if (l.signals >= 0)
     close(l.signals);
   if (l.control >= 0)

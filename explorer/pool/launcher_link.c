@@ -23,13 +23,17 @@ enum {
   COPY_DELAY_MS = 500 /* after the start, when the first zygotes matter more */
 };
 
-static bool tell(struct launcher_link *l, enum ctl_kind what, uint32_t id, const int *fd) {
-  const struct ctl_msg m = {.kind = what, .id = id};
+static bool send_to(struct launcher_link *l, const struct ctl_msg *m, const int *fd) {
   struct error err;
-  if (l->fd >= 0 && !wire_ctl_send(l->fd, &m, fd, fd ? 1 : 0, &err))
+  if (l->fd >= 0 && !wire_ctl_send(l->fd, m, fd, fd ? 1 : 0, &err))
     return true;
   log_error("launcher", "%s", l->fd < 0 ? "it is gone" : err.text);
   return false;
+}
+
+static bool tell(struct launcher_link *l, enum ctl_kind what, uint32_t id, const int *fd) {
+  const struct ctl_msg m = {.kind = what, .id = id};
+  return send_to(l, &m, fd);
 }
 
 bool launcher_start(struct pool *p, struct zygote *z, int fd) {
@@ -123,7 +127,8 @@ static void look_after(struct pool *p, int which, int64_t now) {
   }
   if (!l->asked_ms && now >= l->ping_at_ms) {
     l->asked_ms = now;
-    if (!tell(l, CTL_PING, 0, NULL))
+    const struct ctl_msg m = {.kind = CTL_PING, .value = atomic_load(&p->is_serving)};
+    if (!send_to(l, &m, NULL))
       l->is_silent = true;
   }
 }

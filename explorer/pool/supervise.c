@@ -251,6 +251,10 @@ void pool_unwatch(struct pool *p, int client_fd) {
   epoll_ctl(p->epoll_fd, EPOLL_CTL_DEL, client_fd, NULL); /* fails if it was not watched */
 }
 
+void pool_set_serving(struct pool *p) {
+  atomic_store(&p->is_serving, true);
+}
+
 void pool_look(struct pool *p, struct pool_health *h) {
   pthread_mutex_lock(&p->lock);
   *h = p->health;

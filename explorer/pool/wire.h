@@ -26,7 +26,7 @@ enum ctl_kind {
   CTL_GONE,      /* launcher: zygote `id` has ended, or could not be started */
   CTL_FAIL,      /* zygote: a child could not be made or jailed; text says why; value: enum ctl_fault */
   CTL_NICE,      /* server: give child `id` the nice value `value` */
-  CTL_PING,      /* server to launcher, which sends it back: a sign of life */
+  CTL_PING,      /* server to launcher, which sends it back: a sign of life; value: the server answers requests */
   CTL_COPY,      /* server to launcher: make a copy of yourself, `id`; descriptor: its end of its control socket */
 };
 
