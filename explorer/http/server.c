@@ -298,7 +298,8 @@ enum status server_start(const struct server_config *cfg, int listen_fd, struct 
   if (!st) {
     s->daemon = start_daemon(s, listen_fd);
     if (!s->daemon)
-      st = fail(err, ST_IO, "the HTTP library did not start");
+      st = fail(err, ST_IO,
+                "the HTTP library did not start (%m); is the limit of open descriptors (ulimit -n) too small?");
   }
   if (st)
     server_stop(s);

@@ -167,7 +167,7 @@ def test_logs_are_json_without_source_or_unlisted_ids(own):
     assert len(events) > 10 and all({"time", "level", "event"} <= set(e) for e in events)
     done = [e for e in events if e["event"] == "job_done"]
     assert done and all(e["status"] and int(e["wall_ms"]) >= 0 for e in done)
-    assert [e["status"] for e in events if e["event"] == "request" and e["route"] == "/z/"] == ["200"]
+    assert [e["status"] for e in events if e["event"] == "request" and e["route"] == "/z/"] == [200]
     text = "".join(s.log)
     assert "tell-tale" not in text and made["id"] not in text and made["edit_token"] not in text
 
