@@ -174,7 +174,7 @@ $(BUILD)/web/index.html: $(WEB_SRC) explorer/api/openapi.json
 	$(call short,WEB $(BUILD)/web)cd web && PATH="$(CURDIR)/$(VENV)/bin:$$PATH" npm run --silent build -- --outdir="$(abspath $(BUILD))/web"
 
 run: build
-	$(BUILD)/bin/nkx serve --port $(PORT)
+	$(BUILD)/bin/nkx serve --port $(PORT) --confine as-root
 
 # ---- for contributors ----------------------------------------------------------------------------------------
 

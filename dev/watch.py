@@ -33,7 +33,7 @@ def state(root=ROOT):
 
 class Server:
     def __init__(self, build, port):
-        self.command = [ROOT / build / "bin/nkx", "serve", "--port", str(port)]
+        self.command = [ROOT / build / "bin/nkx", "serve", "--port", str(port), "--confine", "as-root"]  # a checkout may lie below /root
         self.process = None
 
     def restart(self):

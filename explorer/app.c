@@ -18,10 +18,12 @@
 #include "job/results.h"
 #include "pool/pool.h"
 #include "route.h"
+#include "store/remote.h"
 #include "store/store.h"
 #include "work/editors.h"
 #include "work/quota.h"
 
+enum { OPS_CONNECTIONS = 64, OPS_BODY_MAX = 4096 };
 enum { DRAIN_ANSWERS_MS = 1500 }; /* for the answers to jobs that were ended after --drain-timeout-ms */
 
 /* ---- privileges -------------------------------------------------------------------------------------------------- */
@@ -44,6 +46,7 @@ static enum status give_up_privileges(const struct config *cfg, struct confineme
                home ? arena_printf(&a, "%s/.postgresql", home) : NULL, "/proc", "/etc", "/usr", "/run", "/dev/null",
                "/dev/urandom"},
       .may_connect = !database,
+      .may_stay_root = cfg->confine == CONFINE_AS_ROOT,
   };
   enum status st = confine(&plan, out, err);
   arena_clear(&a);
@@ -106,33 +109,73 @@ static bool is_early(void *user, const char *address) {
   return quota_is_early(s->quota, address);
 }
 
-static enum status start_server(const struct config *cfg, int listen_fd, struct app *app, struct error *err) {
+static enum status start_server(const struct config *cfg, const struct listeners *at, struct app *app,
+                                struct error *err) {
   const struct server_config server = {
+      .kind = cfg->http.ops_port ? SERVER_PUBLIC : SERVER_ALL,
       .http = cfg->http,
       .routes = app_routes,
       .n_routes = app_n_routes,
       .body_max = JOB_JSON_MAX,
       .handler_ms = app->services.work_ms,
       .part_size = sizeof(struct api_part),
+      .client_key = store_secret(app->services.store),
       .hooks = {.user = &app->services, .enter = enter, .leave = leave, .is_early = is_early, .end = api_end},
   };
-  return server_start(&server, listen_fd, &app->server, err);
+  enum status st = server_start(&server, at->fds[LISTEN_PUBLIC], &app->server, err);
+  app->services.server = app->server;
+  return st;
+}
+
+/* The operator's own listener: it goes on while the public one drains, counts no client, and has no files. */
+static enum status start_ops(const struct config *cfg, const struct listeners *at, struct app *app, struct error *err) {
+  struct server_config ops = {
+      .kind = SERVER_OPS,
+      .http = cfg->http,
+      .routes = app_routes,
+      .n_routes = app_n_routes,
+      .body_max = OPS_BODY_MAX,
+      .handler_ms = app->services.work_ms,
+      .part_size = sizeof(struct api_part),
+      .client_key = store_secret(app->services.store),
+      .hooks = {.user = &app->services, .end = api_end},
+  };
+  ops.http.connections_max = OPS_CONNECTIONS;
+  ops.http.trusted_proxies = (struct address_nets){0};
+  return server_start(&ops, at->fds[LISTEN_OPS], &app->ops, err);
+}
+
+/* After an operator has removed a link. */
+static void forget_answers(void *user) {
+  kept_forget(((struct services *)user)->kept);
+}
+
+/* Without it `nkx store delete` needs a server that is stopped; that is no reason not to start. */
+static void start_remote(const struct config *cfg, struct services *s) {
+  const char *path = config_sqlite_path(cfg);
+  struct error err;
+  if (path && remote_start(s->store, path, forget_answers, s, &s->remote, &err))
+    log_warn("store_control", "%s", err.text);
 }
 
 /* ---- all of it --------------------------------------------------------------------------------------------------- */
 
-enum status app_start(const struct config *cfg, int launcher_fd, int listen_fd, struct app *app, struct error *err) {
+enum status app_start(const struct config *cfg, int launcher_fd, const struct listeners *at, struct app *app,
+                      struct error *err) {
   struct services *s = &app->services;
   app->cfg = cfg;
   s->confinement = &app->confinement;
+  s->report_url = cfg->report_url;
   s->work_ms = cfg->job_timeout_ms + cfg->wait_timeout_ms;
-  enum status st = cfg->is_confined ? give_up_privileges(cfg, &app->confinement, err) : ST_OK;
-  if (!st && cfg->is_confined)
+  enum status st = cfg->confine ? give_up_privileges(cfg, &app->confinement, err) : ST_OK;
+  if (!st && cfg->confine)
     log_confinement(&app->confinement);
   if (!st)
     st = info_load(s, cfg->examples_dir, err);
   if (!st)
     st = store_open(cfg->store, &s->store, err);
+  if (!st)
+    store_limit(s->store, (int64_t)cfg->store_max_mib << 20);
   if (!st)
     st = misses_start(&s->misses, err);
   if (!st)
@@ -148,8 +191,12 @@ enum status app_start(const struct config *cfg, int launcher_fd, int listen_fd, 
   if (!st)
     st = metrics_start(app_routes, app_n_routes, &s->metrics, err);
   if (!st)
+    start_remote(cfg, s);
+  if (!st)
     st = ready_start(s, &s->ready, err);
-  return st ? st : start_server(cfg, listen_fd, app, err);
+  if (!st)
+    st = start_server(cfg, at, app, err);
+  return st || !cfg->http.ops_port ? st : start_ops(cfg, at, app, err);
 }
 
 /* Ends the requests: first no new ones come, then jobs may go on for a while, then they are ended. */
@@ -159,7 +206,6 @@ static void drain(struct app *app) {
   server_quiesce(app->server);
   server_drain(app->server, app->cfg->drain_timeout_ms); /* works in the queue go on, too */
   ready_stop(s->ready);                                  /* its trial needs the pool */
-  s->ready = NULL;
   pool_close(s->pool, 0);
   server_drain(app->server, DRAIN_ANSWERS_MS);
 }
@@ -172,10 +218,14 @@ void app_stop(struct app *app) {
     drain(app);
   else if (s->pool)
     pool_close(s->pool, 0);
+  remote_stop(s->remote);
   store_stop(s->store);
   server_stop(app->server);
-  app->server = NULL;
-  ready_stop(s->ready);
+  if (app->ops)
+    server_quiesce(app->ops); /* or the library would shut the socket down, which a successor is to take over */
+  server_stop(app->ops);
+  app->server = app->ops = NULL;
+  ready_free(s->ready);
   metrics_stop(s->metrics);
   results_stop(s->results);
   pool_free(s->pool);

@@ -6,6 +6,7 @@
 #include "jail/confine.h"
 
 struct config;
+struct listeners;
 struct server;
 
 struct app {
@@ -13,12 +14,13 @@ struct app {
   struct confinement confinement; /* what the process gave up */
   struct services services;
   struct server *server; /* NULL until requests are answered */
+  struct server *ops;    /* the operations listener's, or NULL */
 };
 
 /* Gives up privileges, starts all parts and begins to answer requests.  app is zeroed at first; cfg and app must
- * outlive the service.  launcher_fd and listen_fd are the app's from now on.  On failure what was started is to be
+ * outlive the service.  launcher_fd and the sockets are the app's from now on.  On failure what was started is to be
  * stopped with app_stop, as after a success. */
-MUST_USE enum status app_start(const struct config *cfg, int launcher_fd, int listen_fd, struct app *app,
+MUST_USE enum status app_start(const struct config *cfg, int launcher_fd, const struct listeners *at, struct app *app,
                                struct error *err);
 /* Lets requests end as far as the configuration gives them time, and stops all parts. */
 void app_stop(struct app *app);

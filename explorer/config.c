@@ -18,6 +18,8 @@ const char config_help[] =
     "usage: nkx serve [flags]                   (defaults in parentheses)\n"
     "  --host HOST                  address to listen on (127.0.0.1)\n"
     "  --port PORT                  port, 0 for any free one (10240)\n"
+    "  --ops-host HOST              address of the operations listener (127.0.0.1)\n"
+    "  --ops-port PORT              its port: metrics, health and readiness are there instead (none)\n"
     "  --workers N                  jobs that run at once (the number of processors)\n"
     "  --queue N                    jobs that may wait for a worker (64)\n"
     "  --queue-timeout-ms MS        how long a job may wait for a worker (10000)\n"
@@ -32,7 +34,9 @@ const char config_help[] =
     "  --jail-without LAYERS        layers of the jail to leave out, such as mount,landlock (none; for tests)\n"
     "  --jail-failing LAYERS        layers of the jail that fail after the start (none; for tests)\n"
     "  --worker-memory LIST         how workers arrange their memory: on, off, or some of heap,hugetext,prefault (on)\n"
-    "  --confine yes|no             whether the server drops the privileges that it does not need (yes)\n"
+    "  --confine yes|no|as-root     whether the server drops the privileges that it does not need; as-root: also if "
+    "no\n"
+    "                               other user can reach its files, as root without capabilities (yes)\n"
     "  --user NAME                  the user it becomes when root starts it (the data directory's owner, nkx, or "
     "65533)\n"
     "  --drain-timeout-ms MS        how long jobs may continue after SIGTERM (15000)\n"
@@ -42,9 +46,12 @@ const char config_help[] =
     "  --client-jobs N              compiles of one client that may wait or run, 0: no limit (8)\n"
     "  --client-links N             links that one client may store in a minute, 0: no limit (30)\n"
     "  --client-links-day N         … and in a day, 0: no limit (200)\n"
-    "                               (these five are 0 if only this machine can connect, without proxies)\n"
+    "  --client-links-mib N         space, compressed, that one client's links may take in a day, 0: no limit (64)\n"
+    "                               (these six are 0 if only this machine can connect, without proxies)\n"
     "  --trusted-proxies LIST       addresses and networks of proxies that may name the client (none)\n"
     "  --proxy-header NAME          the header in which they do: x-forwarded-for or forwarded (x-forwarded-for)\n"
+    "  --user-header NAME           the header in which they name the user that has signed in, who is then the client "
+    "(none)\n"
     "  --header-timeout-ms MS       time from a request's first byte to the end of its headers (10000)\n"
     "  --body-timeout-ms MS         time from the end of its headers to the end of its body (20000)\n"
     "  --answer-timeout-ms MS       how long a client may take to read an answer (30000)\n"
@@ -55,6 +62,7 @@ const char config_help[] =
     "  --cache-mib N                memory for cached results (128)\n"
     "  --cache-s N                  seconds that a cached result is kept after its last use (3600)\n"
     "  --results-mib N              space for results in the store, compressed (1024)\n"
+    "  --store-max-mib N            what the store may take before links are refused, 0: no limit (16384)\n"
     "  --web-dir DIR                the page's files (../web beside this program)\n"
     "  --examples-dir DIR           the example kernels (../examples beside this program)\n"
     "  --worker PATH                the worker program (nkx-worker beside this one)\n"
@@ -63,6 +71,9 @@ const char config_help[] =
     "  --log-format text|json       form of the log (text)\n"
     "  --log-level LEVEL            the least level that is logged: debug, info, warn or error (info)\n"
     "  --log-requests yes|no        whether each request is logged (no)\n"
+    "  --log-clients no|name|address  how the log names clients: not, by a name made from the address, or by it "
+    "(name)\n"
+    "  --report-url URL             where links can be reported, https: or mailto:; {link} stands for the link (none)\n"
     "Each flag can be set in the environment instead: --queue-timeout-ms as NKX_QUEUE_TIMEOUT_MS.  A flag has "
     "precedence.\n";
 
@@ -76,7 +87,9 @@ enum flag_kind {
   FLAG_LEVEL,
   FLAG_LAYERS,
   FLAG_MEMORY,
-  FLAG_NETS
+  FLAG_NETS,
+  FLAG_URL,
+  FLAG_HEADER
 };
 
 struct flag {
@@ -91,17 +104,24 @@ static const char *const yes_no[] = {"no", "yes", NULL};
 static const char *const formats[] = {[LOG_TEXT] = "text", [LOG_JSON] = "json", NULL};
 static const char *const headers[] = {
     [ADDRESS_X_FORWARDED_FOR] = "x-forwarded-for", [ADDRESS_FORWARDED] = "forwarded", NULL};
+static const char *const client_logs[] = {
+    [CLIENT_LOG_NO] = "no", [CLIENT_LOG_NAME] = "name", [CLIENT_LOG_ADDRESS] = "address", NULL};
+static const char *const confinements[] = {
+    [CONFINE_NO] = "no", [CONFINE_YES] = "yes", [CONFINE_AS_ROOT] = "as-root", NULL};
 static const char *const levels[] = {
     [LOG_DEBUG] = "debug", [LOG_INFO] = "info", [LOG_WARN] = "warn", [LOG_ERROR] = "error", NULL};
 
 enum {
   HOUR_MS = 3600000,
+  URL_MAX = 1000,
+  HEADER_MAX = 100,
   UNSET = -1, /* a quota whose default depends on other settings */
   CLIENT_CONNECTIONS = 1000,
   CLIENT_COMPILES = 120, /* the page compiles after each pause in typing */
   CLIENT_JOBS = 8,
   CLIENT_LINKS = 30,
   CLIENT_LINKS_DAY = 200,
+  CLIENT_LINKS_MIB = 64, /* of a day; a usual link takes some 25 KiB */
 };
 
 #define AT(member) .offset = offsetof(struct config, member)
@@ -109,6 +129,8 @@ enum {
 static const struct flag flags[] = {
     {"--host", FLAG_TEXT, AT(http.host)},
     {"--port", FLAG_PORT, AT(http.port)},
+    {"--ops-host", FLAG_TEXT, AT(http.ops_host)},
+    {"--ops-port", FLAG_PORT, AT(http.ops_port)},
     {"--workers", INT(workers, 1, 64)},
     {"--queue", INT(queue_max, 0, 10000)},
     {"--queue-timeout-ms", INT(wait_timeout_ms, 100, HOUR_MS)},
@@ -123,7 +145,7 @@ static const struct flag flags[] = {
     {"--jail-failing", FLAG_LAYERS, AT(jail_failing)},
     {"--cgroup", FLAG_DIR, AT(cgroup_dir)},
     {"--worker-memory", FLAG_MEMORY, AT(worker_memory)},
-    {"--confine", FLAG_CHOICE, AT(is_confined), .choices = yes_no},
+    {"--confine", FLAG_CHOICE, AT(confine), .choices = confinements},
     {"--user", FLAG_TEXT, AT(user)},
     {"--drain-timeout-ms", INT(drain_timeout_ms, 0, HOUR_MS)},
     {"--connections", INT(http.connections_max, 4, 100000)},
@@ -132,8 +154,10 @@ static const struct flag flags[] = {
     {"--client-jobs", INT(quota.jobs, 0, 10000)},
     {"--client-links", INT(quota.links, 0, 100000)},
     {"--client-links-day", INT(quota.links_a_day, 0, 1000000)},
+    {"--client-links-mib", INT(quota.link_mib_a_day, 0, 1 << 20)},
     {"--trusted-proxies", FLAG_NETS, AT(http.trusted_proxies)},
     {"--proxy-header", FLAG_CHOICE, AT(http.proxy_header), .choices = headers},
+    {"--user-header", FLAG_HEADER, AT(http.user_header)},
     {"--header-timeout-ms", INT(http.header_timeout_ms, 100, HOUR_MS)},
     {"--body-timeout-ms", INT(http.body_timeout_ms, 100, HOUR_MS)},
     {"--answer-timeout-ms", INT(http.answer_timeout_ms, 100, HOUR_MS)},
@@ -144,6 +168,7 @@ static const struct flag flags[] = {
     {"--cache-mib", INT(cache_mib, 1, 1 << 20)},
     {"--cache-s", INT(cache_s, 1, 7 * 24 * 3600)},
     {"--results-mib", INT(results_mib, 1, 1 << 20)},
+    {"--store-max-mib", INT(store_max_mib, 0, 1 << 30)},
     {"--web-dir", FLAG_DIR, AT(http.web_dir)},
     {"--examples-dir", FLAG_DIR, AT(examples_dir)},
     {"--worker", FLAG_PROGRAM, AT(worker_path)},
@@ -151,6 +176,8 @@ static const struct flag flags[] = {
     {"--site-dir", FLAG_DIR, AT(site_dir)},
     {"--log-format", FLAG_CHOICE, AT(log_format), .choices = formats},
     {"--log-level", FLAG_CHOICE, AT(log_level), .choices = levels},
+    {"--log-clients", FLAG_CHOICE, AT(http.log_clients), .choices = client_logs},
+    {"--report-url", FLAG_URL, AT(report_url)},
     {"--log-requests", FLAG_CHOICE, AT(http.log_requests), .choices = yes_no},
 };
 
@@ -220,6 +247,26 @@ static enum status check_memory(const char *name, const char *text, struct error
                     text);
 }
 
+static enum status check_header(const char *name, const char *text, struct error *err) {
+  size_t n = 0;
+  while (isalnum((unsigned char)text[n]) || text[n] == '-' || text[n] == '_')
+    n++;
+  return n && n < HEADER_MAX && !text[n]
+             ? ST_OK
+             : fail(err, ST_INPUT, "%s: expected a header's name, got \"%.60s\"", name, text);
+}
+
+static enum status check_url(const char *name, const char *text, struct error *err) {
+  const bool is_known = !strncmp(text, "https:", 6) || !strncmp(text, "http:", 5) || !strncmp(text, "mailto:", 7);
+  for (const char *p = text; *p; p++)
+    if (*p <= ' ' || *p > '~' || *p == '"' || *p == '<' || *p == '>')
+      return fail(err, ST_INPUT, "%s: \"%.60s\" has a letter that no URL has", name, text);
+  return is_known && strlen(text) <= URL_MAX
+             ? ST_OK
+             : fail(err, ST_INPUT, "%s: expected an https: or mailto: URL of at most %d bytes, got \"%.60s\"", name,
+                    URL_MAX, text);
+}
+
 static enum status parse_nets(const char *name, const char *text, struct address_nets *out, struct error *err) {
   struct error e;
   return address_nets_parse(text, out, &e) ? fail(err, ST_INPUT, "%s: %.160s", name, e.text) : ST_OK;
@@ -241,6 +288,10 @@ static enum status set(const struct flag *f, const char *name, const char *text,
     st = check_jail(name, text, f->kind, err);
   else if (f->kind == FLAG_MEMORY)
     st = check_memory(name, text, err);
+  else if (f->kind == FLAG_URL)
+    st = check_url(name, text, err);
+  else if (f->kind == FLAG_HEADER)
+    st = check_header(name, text, err);
   else if (f->kind != FLAG_TEXT)
     st = check_path(name, text, f->kind, err);
   else if (!*text)
@@ -341,6 +392,7 @@ enum status config_parse(struct arena *a, int argc, char **argv, char *const *en
   struct config c = {
       .http.host = "127.0.0.1",
       .http.port = "10240",
+      .http.ops_host = "127.0.0.1",
       .workers = cpus < 1    ? 1
                  : cpus > 64 ? 64
                              : (int)cpus,
@@ -352,20 +404,27 @@ enum status config_parse(struct arena *a, int argc, char **argv, char *const *en
       .zygote_minutes = 60,
       .jail_min = jail_level_name(JAIL_C),
       .worker_memory = "on",
-      .is_confined = 1,
+      .confine = CONFINE_YES,
       .drain_timeout_ms = 15000,
       .http.connections_max = 10000,
-      .quota = {.compiles = UNSET, .jobs = UNSET, .connections = UNSET, .links = UNSET, .links_a_day = UNSET},
+      .quota = {.compiles = UNSET,
+                .jobs = UNSET,
+                .connections = UNSET,
+                .links = UNSET,
+                .links_a_day = UNSET,
+                .link_mib_a_day = UNSET},
       .http.header_timeout_ms = 10000,
       .http.body_timeout_ms = 20000,
       .http.answer_timeout_ms = 30000,
       .http.idle_timeout_ms = 60000,
       .http.answers_mib = 256,
       .log_level = LOG_INFO,
+      .http.log_clients = CLIENT_LOG_NAME,
       .data_dir = arena_printf(a, "%s/../data", here),
       .cache_mib = 128,
       .cache_s = 3600,
       .results_mib = 1024,
+      .store_max_mib = 16384,
       .worker_path = arena_printf(a, "%s/nkx-worker", here),
       .http.web_dir = arena_printf(a, "%s/../web", here),
       .examples_dir = arena_printf(a, "%s/../examples", here),
@@ -381,6 +440,13 @@ enum status config_parse(struct arena *a, int argc, char **argv, char *const *en
   default_quota(&c.quota.jobs, is_private ? 0 : CLIENT_JOBS);
   default_quota(&c.quota.links, is_private ? 0 : CLIENT_LINKS);
   default_quota(&c.quota.links_a_day, is_private ? 0 : CLIENT_LINKS_DAY);
+  default_quota(&c.quota.link_mib_a_day, is_private ? 0 : CLIENT_LINKS_MIB);
+  if (!st && c.store_max_mib &&
+      c.results_mib > c.store_max_mib / 2) /* or results alone would leave no room for links */
+    st =
+        fail(err, ST_INPUT, "--store-max-mib: %d is less than twice --results-mib, %d", c.store_max_mib, c.results_mib);
+  if (!st && c.http.user_header && !c.http.trusted_proxies.n) /* nobody would be believed */
+    st = fail(err, ST_INPUT, "--user-header: needs --trusted-proxies");
   if (!c.store)
     c.store = arena_printf(a, "sqlite:%s/nkx.sqlite", c.data_dir);
   if (!st)

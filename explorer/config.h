@@ -9,6 +9,9 @@
 #include "jail/limits.h"
 #include "work/quota.h"
 
+/* Whether the server gives up the privileges that it does not need. */
+enum config_confine { CONFINE_NO, CONFINE_YES, CONFINE_AS_ROOT /* also if it must stay root then */ };
+
 struct config {
   struct http_config http;
   int workers;   /* jobs that run at once */
@@ -20,15 +23,17 @@ struct config {
   const char *jail_without, *jail_failing; /* layers to leave out, or to let fail; for tests */
   const char *cgroup_dir;                  /* NULL: find one */
   const char *worker_memory;               /* memory_tricks_find of worker/memory/memory.h reads it */
-  int is_confined;                         /* the server gives up the privileges that it does not need */
+  int confine;                             /* enum config_confine */
   const char *user;                    /* the user that a server started by root becomes; NULL: see jail/confine.h */
   struct quota_config quota;           /* of one client */
   const char *data_dir;                /* created if it does not exist */
   const char *store;                   /* "sqlite:PATH" or "postgresql://…" */
   int cache_mib, cache_s, results_mib; /* compiled results: in memory, in the store */
+  int store_max_mib;                   /* the store's ceiling, 0: none */
   const char *worker_path;             /* nkx-worker, beside this program */
   const char *examples_dir;
   const char *python_dir, *site_dir; /* NULL: the worker's defaults */
+  const char *report_url;            /* where users report links; NULL: nowhere */
   int log_format, log_level;         /* of base/log.h */
 };
 

@@ -21,6 +21,7 @@
 #include "driver/pipeline.h"
 #include "http/server.h"
 #include "pool/launcher.h"
+#include "pool/pool.h"
 #include "store_main.h"
 
 enum {
@@ -41,20 +42,23 @@ static const char help[] = "usage: nkx COMMAND …\n"
                            "  doc        says what a call of NKI or an instruction does\n"
                            "  nki        rewrites NKI kernels of beta 1 for the newest generation\n"
                            "  neff       shows, unpacks, compares and makes NEFF files\n"
-                           "  store      backs up, restores and checks the service's store\n"
+                           "  store      backs up, restores and checks the service's store; shows and removes links\n"
                            "  doctor     says which layers of the jail this machine supports\n"
                            "`nkx COMMAND --help` lists the options of a command; `nkx --version` prints the version.\n";
 
 /* ---- serve ------------------------------------------------------------------------------------------------------- */
 
-/* Runs the service until a signal of the set comes; takes over both descriptors. */
-static enum status serve(const struct config *cfg, const sigset_t *stop, int listen_fd, int port, int launcher_fd,
+/* Runs the service until a signal of the set comes; takes over the descriptors. */
+static enum status serve(const struct config *cfg, const sigset_t *stop, const struct listeners *at, int launcher_fd,
                          struct error *err) {
   struct app app = {0};
   int sig;
-  enum status st = app_start(cfg, launcher_fd, listen_fd, &app, err);
+  enum status st = app_start(cfg, launcher_fd, at, &app, err);
   if (!st) {
-    log_info("serving", "url=http://%s:%d workers=%d", cfg->http.host, port, cfg->workers);
+    log_info("serving", "url=http://%s:%d workers=%d", cfg->http.host, at->ports[LISTEN_PUBLIC], cfg->workers);
+    if (cfg->http.ops_port)
+      log_info("operations", "url=http://%s:%d", cfg->http.ops_host, at->ports[LISTEN_OPS]);
+    pool_set_serving(app.services.pool);
     sigwait(stop, &sig);
     log_info("stopping", "signal=%d", sig);
   }
@@ -70,8 +74,9 @@ static int exit_of(enum status st, const struct error *err) {
 }
 
 /* Listens, and splits into launcher and service.  Returns the exit status.  In the launcher *is_to_be_replaced is true
- * when the service has ended so that a successor can take over *listen_fd. */
-static int listen_and_serve(const struct config *cfg, const sigset_t *stop, int *listen_fd, bool *is_to_be_replaced) {
+ * when the service has ended so that a successor can take over the sockets. */
+static int listen_and_serve(const struct config *cfg, const sigset_t *stop, struct listeners *at,
+                            bool *is_to_be_replaced) {
   struct jail_limits limits = cfg->limits;
   limits.wall_ms = cfg->job_timeout_ms;
   const struct launcher_config launcher_cfg = {
@@ -90,23 +95,39 @@ static int listen_and_serve(const struct config *cfg, const sigset_t *stop, int 
   struct launcher_end end = {0};
   struct error err;
   bool is_service = false;
-  int port = 0, launcher_fd = -1;
+  int launcher_fd = -1;
 
-  enum status st = server_listen(&cfg->http, listen_fd, &port, &err);
+  enum status st = server_listen(&cfg->http, at, &err);
   if (!st && config_sqlite_path(cfg) && mkdir(cfg->data_dir, 0700) && errno != EEXIST)
     st = fail(&err, ST_INPUT, "--data-dir: %.160s: %m", cfg->data_dir);
   if (!st)
-    st = launcher_split(&launcher_cfg, listen_fd, &is_service, &launcher_fd, &end, &err);
+    st = launcher_split(&launcher_cfg, at->fds, LISTENERS, &is_service, &launcher_fd, &end, &err);
   if (!st && is_service)
-    st = serve(cfg, stop, *listen_fd, port, launcher_fd, &err);
+    st = serve(cfg, stop, at, launcher_fd, &err);
   *is_to_be_replaced = end.is_to_be_replaced;
   return st || is_service ? exit_of(st, &err) : end.status;
 }
 
+/* Puts the listening sockets where a started program expects them; returns how many there are, 0 after a failure. */
+static int pass_listeners(const struct listeners *at) {
+  enum { FIRST_PASSED_FD = 3, BEYOND = 16 };
+  int n = 0, high[LISTENERS];
+  while (n < LISTENERS && at->fds[n] >= 0) {
+    high[n] = fcntl(at->fds[n], F_DUPFD_CLOEXEC, BEYOND); /* so that none is in another one's place */
+    if (high[n] < 0)
+      return 0;
+    n++;
+  }
+  for (int i = 0; i < n; i++)
+    if (dup2(high[i], FIRST_PASSED_FD + i) < 0)
+      return 0;
+  return n;
+}
+
 /* After SIGHUP: the program that is now at this one's path starts with the same arguments, in this process, and takes
- * over the listening socket, where clients have been waiting. */
-static int become_successor(int listen_fd, char **argv) {
-  char pid[16], path[PATH_MAX];
+ * over the listening sockets, where clients have been waiting. */
+static int become_successor(const struct listeners *at, char **argv) {
+  char pid[16], count[16], path[PATH_MAX];
   struct arena a;
   struct error err;
   const char *dir;
@@ -114,8 +135,9 @@ static int become_successor(int listen_fd, char **argv) {
   snprintf(pid, sizeof pid, "%d", (int)getpid());
   if (!config_program_dir(&a, &dir, &err)) {
     snprintf(path, sizeof path, "%s/nkx", dir);
-    if (dup2(listen_fd, 3) == 3 && fcntl(3, F_SETFD, 0) == 0 && !setenv("LISTEN_PID", pid, 1) &&
-        !setenv("LISTEN_FDS", "1", 1))
+    const int n = pass_listeners(at);
+    snprintf(count, sizeof count, "%d", n);
+    if (n && !setenv("LISTEN_PID", pid, 1) && !setenv("LISTEN_FDS", count, 1))
       execv(path, argv);
   }
   fprintf(stderr, "nkx: the new program cannot be started: %m\n");
@@ -135,7 +157,7 @@ static int serve_main(int argc, char **argv) {
   struct error err;
   sigset_t blocked, stop;
   bool is_to_be_replaced = false;
-  int listen_fd = -1;
+  struct listeners at = {.fds = {-1, -1}};
 
   for (int i = 0; i < argc; i++) {
     if (!strcmp(argv[i], "--help") || !strcmp(argv[i], "-h")) {
@@ -160,10 +182,10 @@ static int serve_main(int argc, char **argv) {
     blocked = stop;
     sigaddset(&blocked, SIGCHLD);
     pthread_sigmask(SIG_BLOCK, &blocked, NULL); /* before the first thread, so that only sigwait sees them */
-    status = listen_and_serve(&cfg, &stop, &listen_fd, &is_to_be_replaced);
+    status = listen_and_serve(&cfg, &stop, &at, &is_to_be_replaced);
   }
   arena_clear(&a);
-  return is_to_be_replaced ? become_successor(listen_fd, argv - 2) : status;
+  return is_to_be_replaced ? become_successor(&at, argv - 2) : status;
 }
 
 /* ---- the other commands ------------------------------------------------------------------------------------------ */

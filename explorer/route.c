@@ -1,6 +1,7 @@
 #include "route.h"
 
 #include "api/compile.h"
+#include "api/debug.h"
 #include "api/info.h"
 #include "api/metrics.h"
 #include "api/ready.h"
@@ -15,22 +16,23 @@
   .options = ce_options
 
 const struct route app_routes[] = {
-    {.path = "/api/v1/compile", .allow = "POST", .post = api_compile, .is_job = true},
+    {.path = "/api/v1/compile", .allow = "POST", .post = api_compile, .is_job = true, .is_bulky = true},
     {.path = "/api/v1/neff",
      .allow = "POST",
      .post = api_neff,
      .is_job = true,
      .takes_any_type = true,
      .body_max = JOB_NEFF_MAX},
-    {.path = "/api/v1/results/", .allow = "GET, HEAD", .get = api_results_get},
+    {.path = "/api/v1/results/", .allow = "GET, HEAD", .get = api_results_get, .is_bulky = true},
     {.path = "/api/v1/snippets", .allow = "POST", .post = api_snippet_post, .is_change = true},
     {.path = "/api/v1/snippets/",
      .allow = "GET, HEAD, POST, DELETE",
      .get = api_snippet_get,
      .post = api_snippet_revise,
      .remove = api_snippet_delete,
-     .is_change = true},
-    {.path = "/z/", .allow = "GET, HEAD", .get = api_snippet_open},
+     .is_change = true,
+     .is_bulky = true},
+    {.path = "/z/", .allow = "GET, HEAD", .get = api_snippet_open, .is_bulky = true},
     {.path = "/e/", .allow = "GET, HEAD", .get = api_snippet_embed},
     {.path = "/api/v1/pipeline", .allow = "GET, HEAD", .get = api_pipeline},
     {.path = "/api/v1/examples", .allow = "GET, HEAD", .get = api_examples},
@@ -56,15 +58,16 @@ const struct route app_routes[] = {
     {.path = "/api/asm/", .allow = "GET, HEAD", .get = ce_opcode, CE},
     {.path = "/source/builtin/list", .allow = "GET, HEAD", .get = ce_examples, CE},
     {.path = "/source/builtin/load/", .allow = "GET, HEAD", .get = ce_example, CE},
-    {.path = "/api/compiler/", .allow = "POST", .post = ce_compile, .is_job = true, CE},
-    {.path = "/api/noscript/compile", .allow = "POST", .post = ce_compile, .is_job = true, CE},
+    {.path = "/api/compiler/", .allow = "POST", .post = ce_compile, .is_job = true, .is_bulky = true, CE},
+    {.path = "/api/noscript/compile", .allow = "POST", .post = ce_compile, .is_job = true, .is_bulky = true, CE},
     {.path = "/api/shortener", .allow = "POST", .post = ce_shorten, CE},
     {.path = "/shortener", .allow = "POST", .post = ce_shorten, CE},
     {.path = "/api/shortlinkinfo/", .allow = "GET, HEAD", .get = ce_link_info, CE},
     {.path = "/clientstate/", .allow = "GET, HEAD", .get = ce_open_state, .problem = ce_problem},
-    {.path = "/healthz", .allow = "GET, HEAD", .get = api_health},
+    {.path = "/healthz", .allow = "GET, HEAD", .get = api_health, .who = ROUTE_OPS},
     {.path = "/api/openapi.json", .allow = "GET, HEAD", .get = api_openapi},
-    {.path = "/readyz", .allow = "GET, HEAD", .get = api_ready},
-    {.path = "/metrics", .allow = "GET, HEAD", .get = api_metrics},
+    {.path = "/readyz", .allow = "GET, HEAD", .get = api_ready, .who = ROUTE_OPS},
+    {.path = "/debug/state", .allow = "GET, HEAD", .get = api_debug, .who = ROUTE_OPERATOR},
+    {.path = "/metrics", .allow = "GET, HEAD", .get = api_metrics, .who = ROUTE_OPS},
 };
 const int app_n_routes = sizeof app_routes / sizeof *app_routes;

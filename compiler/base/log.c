@@ -8,7 +8,11 @@
 
 #include "base/json.h"
 
-enum { LINE_MAX_BYTES = 1024, JSON_LINE_MAX = 6 * LINE_MAX_BYTES + 512 }; /* every byte may become \u00XX */
+enum {
+  LINE_MAX_BYTES = 1024,
+  JSON_LINE_MAX = 6 * LINE_MAX_BYTES + 512, /* every byte may become \u00XX */
+  NUMBER_DIGITS = 11,
+};
 
 static enum log_level least_level = LOG_INFO;
 static enum log_format format = LOG_TEXT;
@@ -37,6 +41,13 @@ static const char *find_field(const char *p, size_t *key, const char **value, si
   return v + *len;
 }
 
+/* A whole number without quotes.  Longer ones may be names that happen to have no letter. */
+static bool is_number(const char *v, size_t len) {
+  const size_t sign = len && *v == '-', digits = len - sign;
+  return digits && digits <= NUMBER_DIGITS && strspn(v + sign, "0123456789") >= digits &&
+         (digits == 1 || v[sign] != '0');
+}
+
 /* The leading fields become members; the rest of the text, which may be anything, becomes one string. */
 static void put_json(struct buf *b, const char *time, const char *level, const char *event, const char *text) {
   size_t key, len;
@@ -49,7 +60,10 @@ static void put_json(struct buf *b, const char *time, const char *level, const c
   while ((end = find_field(text, &key, &value, &len)) && key < sizeof name) {
     snprintf(name, sizeof name, "%.*s", (int)key, text);
     json_put_key(b, name);
-    json_put_string(b, value, len);
+    if (value[-1] == '=' && is_number(value, len))
+      buf_append(b, value, len);
+    else
+      json_put_string(b, value, len);
     text = end + (*end == ' ');
   }
   if (*text)

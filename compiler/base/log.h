@@ -1,5 +1,5 @@
 /* log: one event per line on standard error, `time level event key=value...`, or the same as JSON:
- * {"time","level","event","key":"value"…,"text"?}, where text is the rest after the fields.
+ * {"time","level","event","key":"value" or 1…,"text"?}, where text is the rest after the fields.
  *
  *   log_info("job_done", "job=%s wall_ms=%d", tag, ms);
  *

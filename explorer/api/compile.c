@@ -65,7 +65,7 @@ static void put_own_scope(struct request *rq, char scope[JOB_SCOPE_MAX + 1]) {
   char address[ADDRESS_TEXT_SIZE];
   unsigned char digest[32];
   unsigned int n;
-  http_client_address(rq, address);
+  http_client_key(rq, address);
   HMAC(EVP_sha256(), store_secret(services_of(rq)->store), STORE_SECRET_SIZE, (const unsigned char *)address,
        strlen(address), digest, &n);
   for (size_t i = 0; i < sizeof digest; i++)
@@ -95,7 +95,7 @@ static enum status run(struct request *rq, struct work *w, enum results_mode mod
   const struct services *s = services_of(rq);
   struct api_part *part = api_part(rq);
   char address[ADDRESS_TEXT_SIZE];
-  http_client_address(rq, address);
+  http_client_key(rq, address);
   struct results_ask ask = {
       .mode = mode, .client_fd = http_client_fd(rq), .payer = quota_client(s->quota, address), .waiter = &part->waiter};
   enum status st = results_compile(s->results, w, &ask, &part->work, err);
@@ -139,7 +139,7 @@ static enum status start_for_editor(struct request *rq, const struct job *job, c
     return fail(err, ST_NOMEM, "request");
   if (mode == RESULTS_CACHED)
     memcpy(place->job, work_key(w), JOB_KEY_SIZE);
-  http_client_address(rq, address);
+  http_client_key(rq, address);
   snprintf(place->key, sizeof place->key, "%s %s", address, name);
   editors_enter(s->editors, place);
   enum status st = run(rq, w, mode, err);

@@ -130,7 +130,8 @@ static void put_quota(struct buf *b, const struct services *services) {
   static const char *const names[QUOTA_VERDICTS] = {[QUOTA_COMPILES] = "compiles",
                                                     [QUOTA_JOBS] = "jobs",
                                                     [QUOTA_CONNECTIONS] = "connections",
-                                                    [QUOTA_LINKS] = "links"};
+                                                    [QUOTA_LINKS] = "links",
+                                                    [QUOTA_LINK_BYTES] = "link-bytes"};
   struct quota_counts q;
   quota_look(services->quota, &q);
   head(b, "nkx_quota_refused_total", "counter", "Requests and connections of clients that had used up their share.");
@@ -165,7 +166,8 @@ static void put_jobs(struct buf *b, const struct services *services) {
 }
 
 static void put_store(struct buf *b, const struct services *services) {
-  static const char *const lanes[STORE_LANES] = {[STORE_READ] = "read", [STORE_WRITE] = "write", [STORE_BUILD] = "build"};
+  static const char *const lanes[STORE_LANES] = {
+      [STORE_READ] = "read", [STORE_WRITE] = "write", [STORE_BUILD] = "build"};
   struct store_counts s;
   store_look(services->store, &s);
   head(b, "nkx_store_tasks_total", "counter", "Tasks done.");
@@ -177,6 +179,11 @@ static void put_store(struct buf *b, const struct services *services) {
   head(b, "nkx_store_waiting", "gauge", "Tasks that wait.");
   for (int l = 0; l < STORE_LANES; l++)
     buf_printf(b, "nkx_store_waiting{lane=\"%s\"} %d\n", lanes[l], s.waiting[l]);
+  put(b, "nkx_store_bytes", "gauge", "What the store takes, without free pages.", (double)s.bytes);
+  put(b, "nkx_store_max_bytes", "gauge", "Its ceiling, above which no link is stored; 0: none.", (double)s.max_bytes);
+  put(b, "nkx_store_links", "gauge", "Links with their revisions, counted once a minute.", (double)s.links);
+  if (s.free_bytes >= 0)
+    put(b, "nkx_store_free_bytes", "gauge", "Free space where the store's file is.", (double)s.free_bytes);
 }
 
 static int count_fds(void) {
@@ -217,7 +224,7 @@ enum MHD_Result api_metrics(struct request *rq) {
   struct buf b;
   buf_init(&b, TEXT_MAX);
   put_requests(&b, services->metrics);
-  put_connections(&b, rq->server);
+  put_connections(&b, services->server);
   put_jobs(&b, services);
   put_quota(&b, services);
   put_store(&b, services);

@@ -1,6 +1,7 @@
 #include "api/part.h"
 
 #include <assert.h>
+#include <string.h>
 
 #include "api/metrics.h"
 #include "api/services.h"
@@ -25,9 +26,11 @@ enum MHD_Result api_call_store(struct request *rq, enum store_lane lane,
   struct store_call *c = &api_part(rq)->call;
   assert(c->state != CALL_RUNNING);
   *c = (struct store_call){.task.run = run_call, .rq = rq, .fn = fn, .state = CALL_RUNNING};
-  if (lane == STORE_BUILD)
-    c->task.owner =
-        hash_bytes(&rq->address, sizeof rq->address) | 1; /* that of two clients may be the same by chance */
+  if (lane == STORE_BUILD) {
+    char client[ADDRESS_TEXT_SIZE];
+    http_client_key(rq, client);
+    c->task.owner = hash_bytes(client, strlen(client)) | 1; /* that of two clients may be the same by chance */
+  }
   http_park(rq->connection);
   if (!store_submit(services_of(rq)->store, lane, &c->task)) {
     c->is_lost = true;

@@ -50,6 +50,7 @@ struct ready {
   struct waiting *waiting;
   struct outcome last;
   bool is_stopping, is_draining;
+  bool is_stopped; /* for the thread that stops it */
 };
 
 /* Something that ends on another thread, maybe after nobody waits for it any more; the last reference frees it. */
@@ -136,9 +137,10 @@ static bool run_kernel(const struct ready *r, struct work *w, struct event *e, c
   bool is_taken, is_over, is_ok;
   const int64_t before = jobs_ended(pool);
   const enum work_state s = compile(r, w, e, &is_taken, &is_over, &is_ok);
-  if (s == WORK_ENDED && is_ok) {
-    snprintf(why, WHY_MAX, "ok");
-    return true;
+  pool_look(pool, &h);
+  if (s == WORK_ENDED && is_ok) { /* a pool whose launcher hangs compiles for now, but cannot replace what dies */
+    snprintf(why, WHY_MAX, "%.120s", h.is_ready ? "ok" : h.trouble);
+    return h.is_ready;
   }
   for (int waited = 0; !is_taken && waited < TRIAL_MS && jobs_ended(pool) == before; waited += TICK_MS)
     nanosleep(&(struct timespec){.tv_nsec = TICK_MS * 1000000L}, NULL);
@@ -266,14 +268,21 @@ void ready_drain(struct ready *r) {
 }
 
 void ready_stop(struct ready *r) {
-  if (!r)
+  if (!r || r->is_stopped)
     return;
+  r->is_stopped = true;
   pthread_mutex_lock(&r->lock);
   r->is_stopping = r->is_draining = true;
   pthread_cond_signal(&r->wanted);
   pthread_mutex_unlock(&r->lock);
   pthread_join(r->thread, NULL);
   assert(!r->waiting);
+}
+
+void ready_free(struct ready *r) {
+  if (!r)
+    return;
+  ready_stop(r);
   pthread_cond_destroy(&r->wanted);
   pthread_mutex_destroy(&r->lock);
   free(r);
@@ -282,16 +291,20 @@ void ready_stop(struct ready *r) {
 /* ---- the answer -------------------------------------------------------------------------------------------------- */
 
 static enum MHD_Result send_outcome(struct request *rq, const struct outcome *o, bool is_draining) {
+  static const char *const spaces[] = {[SPACE_OK] = "ok", [SPACE_NEARLY_FULL] = "nearly full", [SPACE_FULL] = "full"};
   struct pool_health h;
+  struct store_counts counts;
   struct buf b;
   bool is_ready = o->is_ready && !is_draining;
   const struct confinement *c = services_of(rq)->confinement;
   pool_look(services_of(rq)->pool, &h);
+  store_look(services_of(rq)->store, &counts);
   buf_init(&b, ANSWER_MAX);
   buf_putc(&b, '{');
   json_put_field_str(&b, "status", is_draining ? "stopping" : is_ready ? "ready" : "unready");
   json_put_field_str(&b, "worker", o->worker);
   json_put_field_str(&b, "store", o->store);
+  json_put_field_str(&b, "space", spaces[counts.space]);
   json_put_field_str(&b, "level", jail_level_name(h.level));
   json_put_field_str(&b, "level_why", h.level_why);
   json_put_key(&b, "server");

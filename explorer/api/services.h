@@ -14,6 +14,7 @@ struct misses;
 struct pool;
 struct quota;
 struct ready;
+struct remote;
 struct results;
 struct store;
 
@@ -21,7 +22,10 @@ struct store;
 struct services {
   const struct confinement *confinement; /* what the server gave up */
   struct pool *pool;
+  struct server *server; /* the public one */
   struct store *store;
+  const char *report_url; /* --report-url, or NULL */
+  struct remote *remote;  /* NULL: commands do not reach this server */
   struct results *results;
   struct quota *quota;
   struct editors *editors;

@@ -30,6 +30,7 @@ struct snippet_state *snippet_state_new(struct request *rq) {
   store_snippet_init(&s->snippet);
   buf_init(&s->answer, (size_t)WORK_BYTES_MAX + STORE_BLOB_MAX + ANSWER_ROOM);
   s->after_ms = -1;
+  s->report_url = services_of(rq)->report_url;
   rq->state = s;
   rq->free_state = free_state;
   rq->is_private = true;
@@ -54,7 +55,7 @@ void snippet_set_token(struct request *rq) {
 
 bool snippet_may_ask(struct request *rq, enum MHD_Result *answer) {
   char address[ADDRESS_TEXT_SIZE];
-  http_client_address(rq, address);
+  http_client_key(rq, address);
   if (misses_allow(services_of(rq)->misses, address))
     return true;
   rq->is_private = true;
@@ -62,23 +63,53 @@ bool snippet_may_ask(struct request *rq, enum MHD_Result *answer) {
   return false;
 }
 
-enum status snippet_count_link(struct request *rq, struct error *err) {
+static struct client *client_of(struct request *rq) {
   char address[ADDRESS_TEXT_SIZE];
-  int retry_s = 0;
-  http_client_address(rq, address);
-  struct client *c = quota_client(services_of(rq)->quota, address);
-  const enum quota_verdict v = client_store_link(c, &retry_s);
-  client_let_go(c);
-  if (v == QUOTA_OK)
-    return ST_OK;
-  rq->over_quota = PB_LINKS;
+  http_client_key(rq, address);
+  return quota_client(services_of(rq)->quota, address);
+}
+
+static enum status over_quota(struct request *rq, enum problem which, int retry_s, struct error *err) {
+  rq->over_quota = which;
   rq->retry_s = retry_s;
   return fail(err, ST_QUOTA, "too many links");
 }
 
+static enum status has_room(struct request *rq, struct client *c, struct error *err) {
+  int retry_s;
+  if (!store_has_room(services_of(rq)->store))
+    return fail(err, ST_FULL, "the store has reached --store-max-mib");
+  return client_has_link_bytes(c, &retry_s) == QUOTA_OK ? ST_OK : over_quota(rq, PB_LINK_BYTES, retry_s, err);
+}
+
+enum status snippet_count_link(struct request *rq, struct error *err) {
+  struct client *c = client_of(rq);
+  int retry_s;
+  enum status st = has_room(rq, c, err);
+  if (!st && client_store_link(c, &retry_s) != QUOTA_OK)
+    st = over_quota(rq, PB_LINKS, retry_s, err);
+  client_let_go(c);
+  return st;
+}
+
+void snippet_store(struct request *rq, struct db *db, enum status (*put)(struct snippet_state *s, struct db *db)) {
+  struct snippet_state *s = rq->state;
+  struct client *c = client_of(rq);
+  s->st = has_room(rq, c, &s->err);
+  if (!s->st) {
+    s->snippet.packed = 0; /* put may find that there is nothing to store */
+    s->st = put(s, db);
+    if (!s->st) {
+      client_take_link_bytes(c, s->snippet.packed);
+      store_took(services_of(rq)->store, s->snippet.packed);
+    }
+  }
+  client_let_go(c);
+}
+
 void snippet_count_miss(struct request *rq) {
   char address[ADDRESS_TEXT_SIZE];
-  http_client_address(rq, address);
+  http_client_key(rq, address);
   misses_count(services_of(rq)->misses, address);
 }
 
@@ -95,6 +126,17 @@ bool snippet_store_failed(struct request *rq, enum MHD_Result *answer) {
   else if (s->st)
     *answer = http_status_problem(rq, s->st, &s->err);
   return is_lost || s->st;
+}
+
+void snippet_put_report_url(struct buf *out, const struct snippet_state *s) {
+  static const char mark[] = "{link}";
+  const char *at = strstr(s->report_url, mark);
+  if (!at) {
+    buf_puts(out, s->report_url);
+    return;
+  }
+  buf_append(out, s->report_url, (size_t)(at - s->report_url));
+  buf_printf(out, "%%2Fz%%2F%s%s", s->id, at + sizeof mark - 1); /* an id has no letter that an address escapes */
 }
 
 const char *snippet_visibility(const struct store_snippet *s) {

@@ -9,6 +9,7 @@
 #include "api/part.h"
 #include "driver/job.h"
 
+enum { REPORT_URL_MAX = 2048 };
 enum { SNIPPET_EXPIRES_MAX_S = 10 * 366 * 24 * 3600 };
 
 /* The state of one request about a snippet. */
@@ -33,6 +34,7 @@ struct snippet_state {
   uint64_t moment;
   int64_t expires_ms; /* the earliest expiry of the snippets in the answer; 0: none expires */
   const struct kept_answer *kept;
+  const char *report_url; /* where to report the link, with {link} in place of it; NULL: nowhere */
 };
 
 /* Returns a state that lives as long as the request; NULL if there is no memory. */
@@ -49,8 +51,12 @@ void snippet_set_token(struct request *rq);
 
 /* Returns true if this address may ask about snippets.  If not, sets *answer. */
 bool snippet_may_ask(struct request *rq, enum MHD_Result *answer);
-/* Counts a link that the request's client is about to store.  ST_QUOTA: it has stored too many; for http_status_problem. */
+/* Before the compile: counts a link that the request's client is about to store.  ST_QUOTA: it has stored too many, or too many
+ * bytes; ST_FULL: the store has no room for links; both for http_status_problem. */
 MUST_USE enum status snippet_count_link(struct request *rq, struct error *err);
+/* On the writing thread: asks again whether there is room, stores the snippet by `put`, which returns its status, and counts its
+ * bytes.  Sets s->st. */
+void snippet_store(struct request *rq, struct db *db, enum status (*put)(struct snippet_state *s, struct db *db));
 /* Counts a miss of the request's address. */
 void snippet_count_miss(struct request *rq);
 /* Counts the miss and answers 404. */
@@ -88,6 +94,9 @@ struct snippet_extra {
  * scope. */
 MUST_USE enum status snippet_write_doc(struct buf *out, const struct job *job, const struct snippet_extra *extra,
                                        struct error *err);
+
+/* Appends the address where the snippet is reported; report_url must not be NULL. */
+void snippet_put_report_url(struct buf *out, const struct snippet_state *s);
 
 const char *snippet_visibility(const struct store_snippet *s); /* "public" or "unlisted" */
 /* Writes "key": ms, or null if ms is 0. */

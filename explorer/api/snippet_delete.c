@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/audit.h"
 #include "api/services.h"
 #include "api/snippet.h"
 #include "api/snippets.h"
@@ -16,6 +17,7 @@ static void remove_it(struct request *rq, struct db *db) {
                                  &s->err);
   if (s->st || s->is_allowed) /* after a failure, too: it may have been deleted */
     kept_forget(services_of(rq)->kept);
+  audit_link(rq, s->after_ms < 0 ? "link-deleted" : "link-expires", &s->id_hash);
 }
 
 /* The argument `after` in milliseconds; -1 if there is none.  False if it is not a number of seconds. */

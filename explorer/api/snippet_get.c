@@ -116,6 +116,18 @@ static enum status put_revisions(struct snippet_state *s, struct db *db, struct 
   return st;
 }
 
+static void put_report_url(struct snippet_state *s) {
+  struct buf url;
+  if (!s->report_url)
+    return;
+  buf_init(&url, REPORT_URL_MAX);
+  snippet_put_report_url(&url, s);
+  json_put_field_str(&s->answer, "report_url", buf_text(&url));
+  if (buf_status(&url))
+    s->answer.failed = buf_status(&url);
+  buf_clear(&url);
+}
+
 enum status snippet_put(struct snippet_state *s, struct db *db, struct error *err) {
   struct buf *b = &s->answer;
   buf_putc(b, '{');
@@ -123,6 +135,7 @@ enum status snippet_put(struct snippet_state *s, struct db *db, struct error *er
   json_put_field_str(b, "visibility", snippet_visibility(&s->snippet));
   json_put_field_int(b, "created_ms", s->snippet.created_ms);
   snippet_put_time(b, "expires_ms", s->snippet.expires_ms);
+  put_report_url(s);
   enum status st = put_revisions(s, db, err);
   if (!st)
     st = put_doc(b, &s->snippet, err);

@@ -129,6 +129,15 @@ static void put_top(struct buf *b, const struct snippet_state *s, const json_t *
              "<a href=\"/z/%s/raw\">its source</a>, <a href=\"/z/%s/page.html\">one HTML file with everything</a> or "
              "<a href=\"/z/%s/all.tar.gz\">all files</a>.</p>\n",
              date, s->id, s->id, s->id, s->id);
+  if (s->report_url) {
+    struct buf url;
+    buf_init(&url, REPORT_URL_MAX);
+    snippet_put_report_url(&url, s);
+    buf_puts(b, "<p><a href=\"");
+    html_put(b, buf_text(&url));
+    buf_puts(b, "\">Report this link</a> to whoever runs this server.</p>\n");
+    buf_clear(&url);
+  }
 }
 
 void snippet_get_plain(struct request *rq, struct db *db) {

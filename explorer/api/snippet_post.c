@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/audit.h"
 #include "api/compile.h"
 #include "api/services.h"
 #include "api/snippet.h"
@@ -170,30 +171,42 @@ static enum status put_once(struct snippet_state *s, struct db *db) {
 }
 
 /* s->found: the parent exists, or there is none. */
-static void put(struct request *rq, struct db *db) {
-  struct snippet_state *s = rq->state;
+static enum status put_new(struct snippet_state *s, struct db *db) {
   struct store_snippet parent;
+  enum status st = ST_OK;
   s->found = true;
   if (s->snippet.has_parent) {
     store_snippet_init(&parent);
-    s->st = store_get_snippet(db, &s->snippet.parent, STORE_ROW, &parent, &s->found, &s->err);
+    st = store_get_snippet(db, &s->snippet.parent, STORE_ROW, &parent, &s->found, &s->err);
     store_snippet_clear(&parent);
   }
-  if (s->st || !s->found)
-    return;
-  s->st = ident_new(s->edit_token, &s->err);
-  if (s->st)
-    return;
+  if (st || !s->found)
+    return st;
+  st = ident_new(s->edit_token, &s->err);
+  if (st)
+    return st;
   ident_hash(s->edit_token, IDENT_LEN, &s->snippet.token);
-  s->st = ST_DENIED;
-  for (int i = 0; i < NEW_ID_TRIES && s->st == ST_DENIED; i++)
-    s->st = put_once(s, db);
+  st = ST_DENIED;
+  for (int i = 0; i < NEW_ID_TRIES && st == ST_DENIED; i++)
+    st = put_once(s, db);
+  return st;
 }
 
-/* The same for a revision. */
+static void put(struct request *rq, struct db *db) {
+  struct snippet_state *s = rq->state;
+  snippet_store(rq, db, put_new);
+  s->is_allowed = true;
+  audit_link(rq, "link-stored", &s->snippet.id);
+}
+
+static enum status add_revision(struct snippet_state *s, struct db *db) {
+  return store_add_revision(db, &s->id_hash, &s->token, &s->snippet, &s->found, &s->is_allowed, &s->err);
+}
+
 static void put_revision(struct request *rq, struct db *db) {
   struct snippet_state *s = rq->state;
-  s->st = store_add_revision(db, &s->id_hash, &s->token, &s->snippet, &s->found, &s->is_allowed, &s->err);
+  snippet_store(rq, db, add_revision);
+  audit_link(rq, "link-revised", &s->id_hash);
   if (s->st || s->is_allowed) /* after a failure, too: it may have been added */
     kept_forget(services_of(rq)->kept);
 }

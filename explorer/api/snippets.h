@@ -20,7 +20,7 @@
  *   snippet's, 413 when it has STORE_REVISIONS_MAX revisions.
  *
  * GET /api/v1/snippets/ID[?revision=N]     the newest revision, or the Nth from 1; the same argument for all paths below
- *   200 { "id", "visibility", "title"?, "created_ms", "expires_ms": null | N, "revision": N, "revisions": [ { "revision",
+ *   200 { "id", "visibility", "title"?, "created_ms", "expires_ms": null | N, "report_url"?, "revision": N, "revisions": [ { "revision",
  *         "created_ms" } ], "request": { what POST /api/v1/compile
  *         takes }, "view": null | { as it was given }, "pipeline": "version it was compiled with", "is_current": is
  *         that today's version?, "ancestry": [ nearest first: { "visibility", "created_ms", "id"?, "title"? } ],

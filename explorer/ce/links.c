@@ -9,6 +9,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "api/audit.h"
 #include "api/compile.h"
 #include "api/services.h"
 #include "api/snippet.h"
@@ -86,18 +87,28 @@ static enum MHD_Result start(struct request *rq) {
   return answer;
 }
 
-/* On the store's writing thread.  An id that is taken is that of an equal state, so it is no failure: s->found. */
+/* An id that is taken is that of an equal state, so it is no failure: s->found. */
+static enum status put_state(struct snippet_state *s, struct db *db) {
+  ident_hash(s->id, IDENT_LEN, &s->snippet.id);
+  enum status st = ident_new(s->edit_token, &s->err);
+  if (st)
+    return st;
+  ident_hash(s->edit_token, IDENT_LEN, &s->snippet.token);
+  st = store_put_snippet(db, &s->snippet, &s->err);
+  s->found = st == ST_DENIED;
+  if (s->found)
+    s->snippet.packed = 0;
+  return s->found ? ST_OK : st;
+}
+
+/* On the store's writing thread. */
 static void put(struct request *rq, struct db *db) {
   struct snippet_state *s = rq->state;
-  ident_hash(s->id, IDENT_LEN, &s->snippet.id);
-  s->st = ident_new(s->edit_token, &s->err);
-  if (s->st)
-    return;
-  ident_hash(s->edit_token, IDENT_LEN, &s->snippet.token);
-  s->st = store_put_snippet(db, &s->snippet, &s->err);
-  s->found = s->st == ST_DENIED;
-  if (s->found)
-    s->st = ST_OK;
+  snippet_store(rq, db, put_state);
+  const bool is_known = s->found;
+  s->found = s->is_allowed = true;
+  audit_link(rq, is_known ? "link-known" : "link-stored", &s->snippet.id);
+  s->found = is_known;
 }
 
 /* True for a name and port that can be a part of an address. */

@@ -105,7 +105,9 @@ enum MHD_Result http_bytes(struct request *rq, unsigned status, const struct htt
   if (b->etag && status == MHD_HTTP_OK && http_has_etag(rq, b->etag))
     return send_not_modified(rq, b);
   const bool is_counted = b->release && !b->is_shared && b->len >= UNSENT_COUNTED;
-  struct unsent_answer *unsent = is_counted ? unsent_add(rq->unsent, &rq->address, b->len) : NULL;
+  char client[ADDRESS_TEXT_SIZE];
+  http_client_key(rq, client);
+  struct unsent_answer *unsent = is_counted ? unsent_add(rq->unsent, client, b->len) : NULL;
   if (is_counted && !unsent) {
     release(b);
     return http_problem(rq, PB_UNSENT, NULL, NULL);

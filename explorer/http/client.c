@@ -1,6 +1,11 @@
 /* What handlers ask about the request and its client, and how they suspend it. */
+#include <stdio.h>
 #include <string.h>
 #include <strings.h>
+
+#include <openssl/evp.h>
+#include <openssl/hmac.h>
+#include <openssl/sha.h>
 
 #include "http/framing.h"
 #include "http/http.h"
@@ -55,6 +60,19 @@ static enum MHD_Result join_values(void *user, enum MHD_ValueKind kind, const ch
   return MHD_YES;
 }
 
+/* The user that the proxy names.  A name that comes twice may be the client's own, so that it does not count. */
+static void find_user(struct request *rq) {
+  struct listed l = {.header = rq->cfg->http.user_header};
+  const char *said = l.header ? http_header(rq, l.header) : NULL;
+  if (!said || !*said || strlen(said) >= USER_SIZE)
+    return;
+  buf_init(&l.values, FRAMING_HEAD_MAX);
+  MHD_get_connection_values(rq->connection, MHD_HEADER_KIND, join_values, &l);
+  if (!strcmp(buf_text(&l.values), said))
+    memcpy(rq->user, said, strlen(said) + 1);
+  buf_clear(&l.values);
+}
+
 void http_find_client(struct request *rq) {
   static const char *const headers[] = {[ADDRESS_X_FORWARDED_FOR] = "X-Forwarded-For",
                                         [ADDRESS_FORWARDED] = "Forwarded"};
@@ -72,10 +90,46 @@ void http_find_client(struct request *rq) {
   address_of_client(&peer, &cfg->trusted_proxies, (enum address_header)cfg->proxy_header, buf_text(&l.values),
                     &rq->address);
   buf_clear(&l.values);
+  find_user(rq);
 }
 
-void http_client_address(const struct request *rq, char out[ADDRESS_TEXT_SIZE]) {
-  address_put(&rq->address, out);
+void http_client_key(const struct request *rq, char out[ADDRESS_TEXT_SIZE]) {
+  enum { BYTES = 16 };
+  unsigned char digest[SHA256_DIGEST_LENGTH];
+  if (!rq->user[0]) {
+    address_put(&rq->address, out);
+    return;
+  }
+  SHA256((const unsigned char *)rq->user, strlen(rq->user), digest);
+  int n = snprintf(out, ADDRESS_TEXT_SIZE, "user-");
+  for (int i = 0; i < BYTES; i++)
+    snprintf(out + n + 2 * i, 3, "%02x", digest[i]);
+}
+
+/* The user's name or the address, for the log: with no letter that ends a field. */
+static void put_identity(const struct request *rq, const char *address, char out[CLIENT_NAME_SIZE]) {
+  snprintf(out, CLIENT_NAME_SIZE, "%.*s", CLIENT_NAME_SIZE - 1, rq->user[0] ? rq->user : address);
+  for (char *p = out; *p; p++)
+    if (*p <= ' ' || *p > '~' || *p == '"' || *p == '=')
+      *p = '_';
+}
+
+void http_client_name(const struct request *rq, char out[CLIENT_NAME_SIZE]) {
+  enum { BYTES = 6 };
+  char address[ADDRESS_TEXT_SIZE];
+  unsigned char digest[EVP_MAX_MD_SIZE];
+  unsigned n = 0;
+  http_client_key(rq, address);
+  if (rq->cfg->http.log_clients == CLIENT_LOG_ADDRESS) {
+    put_identity(rq, address, out);
+    return;
+  }
+  const bool is_named = rq->cfg->http.log_clients == CLIENT_LOG_NAME &&
+                        HMAC(EVP_sha256(), rq->cfg->client_key, CLIENT_KEY_SIZE, (const unsigned char *)address,
+                             strlen(address), digest, &n) != NULL;
+  snprintf(out, CLIENT_NAME_SIZE, "-");
+  for (int i = 0; is_named && i < BYTES; i++)
+    snprintf(out + 2 * i, 3, "%02x", digest[i]);
 }
 
 /* ---- suspending -------------------------------------------------------------------------------------------------- */

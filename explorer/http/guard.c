@@ -33,6 +33,7 @@ struct guard {
 static struct {
   _Atomic(struct conn *) *at;
   int n;
+  int users; /* guards, which are started and stopped by one thread */
 } by_fd;
 
 static void raise_fd_limit(int connections) {
@@ -45,17 +46,21 @@ static void raise_fd_limit(int connections) {
     log_warn("limits", "descriptors=%llu wanted=%llu", (unsigned long long)r.rlim_cur, (unsigned long long)want);
 }
 
-enum status guard_start(const struct server_config *cfg, struct guard **out, struct error *err) {
+static void make_table(int connections) {
   struct rlimit r = {.rlim_cur = 0};
-  struct guard *g = calloc(1, sizeof *g);
-  if (!g)
-    return fail(err, ST_NOMEM, "guard");
-  assert(!by_fd.at);
-  g->cfg = cfg;
-  raise_fd_limit(cfg->http.connections_max);
+  raise_fd_limit(connections);
   getrlimit(RLIMIT_NOFILE, &r); /* every descriptor is smaller than this */
   by_fd.n = (int)(r.rlim_cur < FDS_MAX ? r.rlim_cur : FDS_MAX);
   by_fd.at = calloc((size_t)by_fd.n, sizeof *by_fd.at);
+}
+
+enum status guard_start(const struct server_config *cfg, struct guard **out, struct error *err) {
+  struct guard *g = calloc(1, sizeof *g);
+  if (!g)
+    return fail(err, ST_NOMEM, "guard");
+  g->cfg = cfg;
+  if (!by_fd.users++)
+    make_table(cfg->http.connections_max);
   enum status st = by_fd.at ? deadlines_start(&g->deadlines, err) : fail(err, ST_NOMEM, "guard");
   if (st)
     guard_stop(g);
@@ -69,9 +74,11 @@ void guard_stop(struct guard *g) {
     return;
   assert(atomic_load(&g->connections) == 0);
   deadlines_stop(g->deadlines);
-  free(by_fd.at);
-  by_fd.at = NULL;
-  by_fd.n = 0;
+  if (!--by_fd.users) {
+    free(by_fd.at);
+    by_fd.at = NULL;
+    by_fd.n = 0;
+  }
   free(g);
 }
 

@@ -43,7 +43,8 @@ struct guard_counts {
   int64_t refused[FF_COUNT];
 };
 
-/* Raises the limit of descriptors to what the connections need.  One guard to a process; cfg must outlive it. */
+/* Raises the limit of descriptors to what the connections need.  The first guard of a process has the most
+ * connections, for which it makes room; cfg must outlive it. */
 MUST_USE enum status guard_start(const struct server_config *cfg, struct guard **out, struct error *err);
 /* Once no connection is left; NULL is fine. */
 void guard_stop(struct guard *g);

@@ -22,6 +22,8 @@
 #include "http/problem.h"
 #include "http/unsent.h"
 
+enum { REQUEST_ID_SIZE = 65, CLIENT_NAME_SIZE = 64, USER_SIZE = 257 };
+
 struct conn;
 struct route;
 struct server;
@@ -41,7 +43,10 @@ struct request {
   bool is_large;    /* the route takes larger bodies than others; counted, because few may be in memory at once */
   size_t body_seen; /* bytes of the body so far, kept or not */
   bool is_read;     /* the whole body has come */
+  bool is_admitted; /* its handler may begin: there is room for its answer */
+  char id[REQUEST_ID_SIZE]; /* in the log and in the answer's X-Request-Id: a trusted proxy's, or one of our own */
   struct address address;
+  char user[USER_SIZE];      /* that a trusted proxy has named; "": none */
   bool is_proxied;           /* by a trusted proxy; address is then the client's that the proxy names */
   void *counted;             /* the hooks' handle of a client that counts this request; NULL: none does */
   struct hold hold;          /* of a client that came again before its Retry-After was over */
@@ -112,8 +117,12 @@ bool http_has_etag(const struct request *rq, const char *etag);
 int http_client_fd(const struct request *rq);
 /* Sets rq->address, once the headers are known. */
 void http_find_client(struct request *rq);
-/* The client's address as text without its port; IPv6 is cut to the network of 64 bits that one client has. */
-void http_client_address(const struct request *rq, char out[ADDRESS_TEXT_SIZE]);
+/* By what shares know the client: the user that a trusted proxy names in --user-header, or the address without its port; IPv6 is
+ * cut to the network of 64 bits that one client has. */
+void http_client_key(const struct request *rq, char out[ADDRESS_TEXT_SIZE]);
+/* How the log names the client: as --log-clients says, not at all ("-"), by a name made from its address and the server's key,
+ * or by the address. */
+void http_client_name(const struct request *rq, char out[CLIENT_NAME_SIZE]);
 
 /* Suspend and resume a connection; `user` is the struct MHD_Connection. */
 void http_park(void *user);

@@ -29,32 +29,41 @@ static int listen_on(const struct addrinfo *at) {
   return fd;
 }
 
-/* A listening socket that the process inherited (systemd's protocol: LISTEN_FDS), or -1.  Clients that connect
- * while no process accepts wait in its queue, so a restart refuses none. */
-static enum status take_listener(int *out, struct error *err) {
-  const char *pid = getenv("LISTEN_PID"), *n = getenv("LISTEN_FDS");
+static enum status take_listener(int fd, int *out, struct error *err) {
   int is_listening = 0;
   socklen_t len = sizeof is_listening;
-  *out = -1;
-  if (!pid || !n || atoi(pid) != getpid() || atoi(n) < 1)
-    return ST_OK;
-  unsetenv("LISTEN_PID");
-  unsetenv("LISTEN_FDS");
-  if (getsockopt(FIRST_PASSED_FD, SOL_SOCKET, SO_ACCEPTCONN, &is_listening, &len) || !is_listening)
-    return fail(err, ST_INPUT, "LISTEN_FDS: descriptor %d is not a listening socket", FIRST_PASSED_FD);
-  /* moved, because our child processes expect their own sockets at this number */
-  *out = fcntl(FIRST_PASSED_FD, F_DUPFD_CLOEXEC, FIRST_PASSED_FD + 1);
-  close(FIRST_PASSED_FD);
+  if (getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &is_listening, &len) || !is_listening)
+    return fail(err, ST_INPUT, "LISTEN_FDS: descriptor %d is not a listening socket", fd);
+  /* moved, because our child processes expect their own sockets at these numbers */
+  *out = fcntl(fd, F_DUPFD_CLOEXEC, FIRST_PASSED_FD + LISTENERS);
+  close(fd);
   if (*out < 0 || fcntl(*out, F_SETFL, O_NONBLOCK))
     return fail(err, ST_IO, "LISTEN_FDS: %m");
   return ST_OK;
 }
 
-static enum status bind_listener(const struct http_config *cfg, int *out, struct error *err) {
+/* Listening sockets that the process inherited (systemd's protocol: LISTEN_FDS): the public one, then the one for operations.
+ * Clients that connect while no process accepts wait in its queue, so a restart refuses none. */
+static enum status take_listeners(int n_wanted, struct listeners *out, struct error *err) {
+  const char *pid = getenv("LISTEN_PID"), *count = getenv("LISTEN_FDS");
+  const int n = pid && count && atoi(pid) == getpid() ? atoi(count) : 0;
+  enum status st = ST_OK;
+  unsetenv("LISTEN_PID");
+  unsetenv("LISTEN_FDS");
+  unsetenv("LISTEN_FDNAMES");
+  if (n > n_wanted)
+    return fail(err, ST_INPUT, "LISTEN_FDS: %d sockets, but %s", n,
+                n_wanted == 1 ? "without --ops-port there is one listener" : "there are two listeners");
+  for (int i = 0; !st && i < n; i++)
+    st = take_listener(FIRST_PASSED_FD + i, &out->fds[i], err);
+  return st;
+}
+
+static enum status bind_listener(const char *flag, const char *host, const char *port, int *out, struct error *err) {
   struct addrinfo hints = {.ai_flags = AI_PASSIVE | AI_NUMERICSERV, .ai_socktype = SOCK_STREAM}, *list;
-  int e = getaddrinfo(cfg->host, cfg->port, &hints, &list);
+  int e = getaddrinfo(host, port, &hints, &list);
   if (e)
-    return fail(err, ST_INPUT, "--host: %.80s: %s", cfg->host, gai_strerror(e));
+    return fail(err, ST_INPUT, "%s: %.80s: %s", flag, host, gai_strerror(e));
   int fd = -1;
   for (int i = 0; i < BIND_TRIES && fd < 0; i++) { /* a server that was killed releases the port in a moment */
     for (struct addrinfo *at = list; at && fd < 0; at = at->ai_next)
@@ -68,23 +77,29 @@ static enum status bind_listener(const struct http_config *cfg, int *out, struct
   freeaddrinfo(list);
   errno = e;
   if (fd < 0)
-    return fail(err, ST_INPUT, "cannot listen on %.80s port %.8s: %m", cfg->host, cfg->port);
+    return fail(err, ST_INPUT, "cannot listen on %.80s port %.8s: %m", host, port);
   *out = fd;
   return ST_OK;
 }
 
-enum status server_listen(const struct http_config *cfg, int *out, int *port, struct error *err) {
+static int port_of(int fd) {
   struct sockaddr_storage bound;
   socklen_t len = sizeof bound;
-  char service[12];
-  enum status st = take_listener(out, err);
-  if (!st && *out < 0)
-    st = bind_listener(cfg, out, err);
-  if (st)
-    return st;
-  if (getsockname(*out, (struct sockaddr *)&bound, &len) ||
+  char service[12] = "";
+  if (getsockname(fd, (struct sockaddr *)&bound, &len) ||
       getnameinfo((struct sockaddr *)&bound, len, NULL, 0, service, sizeof service, NI_NUMERICSERV))
     service[0] = 0;
-  *port = atoi(service);
-  return ST_OK;
+  return atoi(service);
+}
+
+enum status server_listen(const struct http_config *cfg, struct listeners *out, struct error *err) {
+  *out = (struct listeners){.fds = {-1, -1}};
+  enum status st = take_listeners(cfg->ops_port ? LISTENERS : 1, out, err);
+  if (!st && out->fds[LISTEN_PUBLIC] < 0)
+    st = bind_listener("--host", cfg->host, cfg->port, &out->fds[LISTEN_PUBLIC], err);
+  if (!st && cfg->ops_port && out->fds[LISTEN_OPS] < 0)
+    st = bind_listener("--ops-host", cfg->ops_host, cfg->ops_port, &out->fds[LISTEN_OPS], err);
+  for (int i = 0; !st && i < LISTENERS; i++)
+    out->ports[i] = out->fds[i] < 0 ? 0 : port_of(out->fds[i]);
+  return st;
 }

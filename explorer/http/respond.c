@@ -15,6 +15,8 @@ enum MHD_Result http_send(struct request *rq, unsigned status, struct MHD_Respon
   headers_add(resp, rq->headers);
   if (rq->route && rq->route->add_headers)
     rq->route->add_headers(resp);
+  if (rq->id[0])
+    MHD_add_response_header(resp, "X-Request-Id", rq->id);
   if (rq->is_private)
     MHD_add_response_header(resp, "X-Robots-Tag", "noindex, nofollow");
   if (guard_is_draining(rq->conn) && !MHD_get_response_header(resp, MHD_HTTP_HEADER_CONNECTION))

@@ -21,12 +21,26 @@ route_handler route_handler_of(const struct route *route, const char *method) {
   return !strcmp(method, MHD_HTTP_METHOD_DELETE) ? route->remove : NULL;
 }
 
+static bool is_served(enum server_kind kind, const struct route *r) {
+  switch (kind) {
+  case SERVER_OPS:
+    return r->who != ROUTE_USERS;
+  case SERVER_PUBLIC:
+    return r->who == ROUTE_USERS;
+  case SERVER_ALL:
+    break;
+  }
+  return r->who != ROUTE_OPERATOR;
+}
+
 /* The first route of the table that fits, with the rest of the path. */
 static const struct route *look_up(const struct server_config *cfg, const char *path, const char **rest) {
   for (int i = 0; i < cfg->n_routes; i++) {
     const struct route *r = &cfg->routes[i];
     size_t n = strlen(r->path);
     assert(n > 0);
+    if (!is_served(cfg->kind, r))
+      continue;
     bool is_prefix = r->path[n - 1] == '/';
     if (!strncmp(r->path, path, n) && (is_prefix || !path[n])) {
       *rest = path + n;

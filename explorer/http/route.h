@@ -14,7 +14,11 @@ struct request;
 /* May be called again, after the connection was suspended and resumed. */
 typedef enum MHD_Result (*route_handler)(struct request *rq);
 
+/* For whom a route is.  Those for operations are on the operations listener; if there is none, on the public one. */
+enum route_who { ROUTE_USERS, ROUTE_OPS, ROUTE_OPERATOR /* never on the public one */ };
+
 struct route {
+  enum route_who who;
   const char *path;      /* with a slash at its end: everything below it, too */
   const char *allow;     /* the methods, for 405 */
   route_handler get;     /* also answers HEAD */
@@ -23,6 +27,9 @@ struct route {
   route_handler options; /* OPTIONS */
   bool is_job;           /* starts a compile: a client that was refused one and comes too early is held (hold.h) */
   bool is_change;        /* needs X-Nkx-Request, a header that a form or a link of another site cannot send */
+
+  bool
+      is_bulky; /* its answer may be large: it is refused before it is made, if its client has too many that are unread */
 
   size_t body_max;         /* bytes of a body if they are more than those of other routes; 0: as those */
   bool takes_any_type;     /* the handler checks the body's media type; else it must be application/json */

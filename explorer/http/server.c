@@ -7,9 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/random.h>
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/index.h"
 #include "base/log.h"
 #include "http/guard.h"
 #include "http/http.h"
@@ -30,6 +32,8 @@ struct server {
   struct unsent *unsent;
   struct MHD_Daemon *daemon;
   atomic_int n_requests, n_large;
+  uint64_t id_seed; /* of this start, so that ids of two starts differ */
+  atomic_uint_least64_t n_ids;
 };
 
 /* ---- the first call: headers ------------------------------------------------------------------------------------- */
@@ -53,7 +57,7 @@ static bool count_proxied(struct request *rq) {
   char address[ADDRESS_TEXT_SIZE];
   if (!rq->is_proxied || !hooks->enter)
     return true;
-  http_client_address(rq, address);
+  http_client_key(rq, address);
   return hooks->enter(hooks->user, address, &rq->counted);
 }
 
@@ -70,10 +74,26 @@ static bool make_room(struct request *rq) {
   return true;
 }
 
+static bool is_id(const char *s) {
+  static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_";
+  const size_t n = s ? strspn(s, letters) : 0;
+  return n >= 8 && n < REQUEST_ID_SIZE && !s[n];
+}
+
+static void set_id(struct request *rq) {
+  const char *said = rq->is_proxied ? http_header(rq, "X-Request-Id") : NULL;
+  if (is_id(said))
+    snprintf(rq->id, sizeof rq->id, "%s", said);
+  else
+    snprintf(rq->id, sizeof rq->id, "%016llx",
+             (unsigned long long)hash_mix(rq->server->id_seed, atomic_fetch_add(&rq->server->n_ids, 1)));
+}
+
 /* Refuses what the headers alone rule out.  An answer at this point ends the connection, because the library then does
  * not read the body; all other requests are answered in the last call. */
 static enum MHD_Result on_headers(struct request *rq) {
   http_find_client(rq);
+  set_id(rq);
   if (!count_proxied(rq))
     return http_problem(rq, PB_CROWDED, NULL, NULL);
   route_find(rq);
@@ -119,14 +139,26 @@ static bool is_held(struct request *rq) {
   char address[ADDRESS_TEXT_SIZE];
   if (!rq->route->is_job || rq->hold.was_held || !hooks->is_early)
     return false;
-  http_client_address(rq, address);
+  http_client_key(rq, address);
   return hooks->is_early(hooks->user, address) && holds_add(rq->server->holds, &rq->hold, rq->connection);
 }
 
+/* What is going to be refused is not made first: that may mean a compile, or to unpack a result. */
+static bool admit(struct request *rq) {
+  char client[ADDRESS_TEXT_SIZE];
+  if (rq->is_admitted || !rq->route || !rq->route->is_bulky)
+    return true;
+  http_client_key(rq, client);
+  rq->is_admitted = unsent_has_room(rq->unsent, client);
+  return rq->is_admitted;
+}
+
 static enum MHD_Result handle(struct request *rq) {
+  if (!admit(rq))
+    return http_problem(rq, PB_UNSENT, NULL, NULL);
   if (route_is_get(rq->method)) {
     if (!rq->route)
-      return static_get(rq);
+      return rq->cfg->kind == SERVER_OPS ? http_problem(rq, PB_NOT_FOUND, NULL, NULL) : static_get(rq);
     return rq->route->get ? rq->route->get(rq) : http_not_allowed(rq, rq->route->allow);
   }
   assert(rq->route); /* otherwise on_headers has answered */
@@ -170,8 +202,11 @@ static enum MHD_Result on_request(void *user, struct MHD_Connection *c, const ch
 
 /* Names the route, not the path: the id of an unlisted snippet is a secret. */
 static void log_request(const struct request *rq) {
-  log_info("request", "method=%.16s route=%s status=%u ms=%lld", rq->method, rq->route ? rq->route->path : "file",
-           rq->status, (long long)(clock_now_us() - rq->began_us) / 1000);
+  char client[CLIENT_NAME_SIZE];
+  http_client_name(rq, client);
+  log_info("request", "method=%.16s route=%s status=%u ms=%lld id=%s client=%s", rq->method,
+           rq->route ? rq->route->path : "file", rq->status, (long long)(clock_now_us() - rq->began_us) / 1000, rq->id,
+           client);
 }
 
 static void on_completed(void *user, struct MHD_Connection *c, void **state, enum MHD_RequestTerminationCode how) {
@@ -253,6 +288,8 @@ enum status server_start(const struct server_config *cfg, int listen_fd, struct 
     return fail(err, ST_NOMEM, "server");
   assert(!cfg->hooks.enter == !cfg->hooks.leave);
   s->cfg = *cfg;
+  if (getrandom(&s->id_seed, sizeof s->id_seed, 0) != (ssize_t)sizeof s->id_seed)
+    s->id_seed = (uint64_t)clock_now_ns();
   enum status st = unsent_start((size_t)s->cfg.http.answers_mib << 20, &s->unsent, err);
   if (!st)
     st = holds_start(&s->holds, err);
@@ -261,7 +298,8 @@ enum status server_start(const struct server_config *cfg, int listen_fd, struct 
   if (!st) {
     s->daemon = start_daemon(s, listen_fd);
     if (!s->daemon)
-      st = fail(err, ST_IO, "the HTTP library did not start");
+      st = fail(err, ST_IO,
+                "the HTTP library did not start (%m); is the limit of open descriptors (ulimit -n) too small?");
   }
   if (st)
     server_stop(s);

@@ -7,6 +7,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/error.h"
 #include "http/address.h"
@@ -17,16 +18,22 @@ struct request;
 struct route;
 struct server; /* opaque */
 
+enum client_log { CLIENT_LOG_NO, CLIENT_LOG_NAME, CLIENT_LOG_ADDRESS };
+enum { CLIENT_KEY_SIZE = 32 };
+
 /* The operator's settings; times are in milliseconds. */
 struct http_config {
   const char *host, *port;
-  const char *web_dir; /* the page's files */
+  const char *ops_host, *ops_port; /* of the operations listener; ops_port NULL: there is none */
+  const char *web_dir;             /* the page's files */
   int connections_max;
   int answers_mib; /* memory of answers that clients have not taken yet */
   struct address_nets trusted_proxies;
-  int proxy_header; /* enum address_header: where they name their client */
+  int proxy_header;        /* enum address_header: where they name their client */
+  const char *user_header; /* where they name the user that has signed in; NULL: nowhere */
   int header_timeout_ms, body_timeout_ms, answer_timeout_ms, idle_timeout_ms;
   int log_requests; /* a line for each */
+  int log_clients;  /* enum client_log */
 };
 
 /* Any of the functions may be NULL.  All may be called from any of the server's threads. */
@@ -43,18 +50,32 @@ struct http_hooks {
   void (*end)(struct request *rq);
 };
 
+enum listener { LISTEN_PUBLIC, LISTEN_OPS, LISTENERS };
+/* Which routes a server has. */
+enum server_kind {
+  SERVER_ALL,    /* all but those of the operator alone */
+  SERVER_PUBLIC, /* no operations */
+  SERVER_OPS,    /* operations only, and no files */
+};
+
 struct server_config {
+  enum server_kind kind;
   struct http_config http;
   const struct route *routes; /* whatever is not here may be a file of the page */
   int n_routes;
-  size_t body_max;  /* bytes of a body that are kept; a longer one is refused */
-  int handler_ms;   /* how long a handler may take, from the end of the body until it answers */
-  size_t part_size; /* bytes of struct request's part */
+  size_t body_max;           /* bytes of a body that are kept; a longer one is refused */
+  int handler_ms;            /* how long a handler may take, from the end of the body until it answers */
+  size_t part_size;          /* bytes of struct request's part */
+  const uint8_t *client_key; /* CLIENT_KEY_SIZE bytes, from which the log's names of clients are made */
   struct http_hooks hooks;
 };
 
-/* A socket that listens where cfg says, or the one that the process was started with (listen.c); *port is its port. */
-MUST_USE enum status server_listen(const struct http_config *cfg, int *out, int *port, struct error *err);
+/* Sockets that listen where cfg says, or those that the process was started with (listen.c), and their ports; -1 and 0 for one that
+ * there is not to be. */
+struct listeners {
+  int fds[LISTENERS], ports[LISTENERS];
+};
+MUST_USE enum status server_listen(const struct http_config *cfg, struct listeners *out, struct error *err);
 /* Serves; copies cfg, of which the routes and texts must outlive the server.  The server owns listen_fd from now on. */
 MUST_USE enum status server_start(const struct server_config *cfg, int listen_fd, struct server **out,
                                   struct error *err);

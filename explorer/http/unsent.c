@@ -9,7 +9,7 @@
 struct unsent_answer {
   struct unsent_answer *next, *prev;
   struct unsent *all;
-  struct address client;
+  char client[UNSENT_CLIENT_SIZE];
   size_t len;
 };
 
@@ -40,28 +40,30 @@ void unsent_stop(struct unsent *u) {
 }
 
 /* Under the lock. */
-static size_t bytes_of(const struct unsent *u, const struct address *client) {
+static size_t bytes_of(const struct unsent *u, const char *client) {
   size_t n = 0;
   for (const struct unsent_answer *a = u->first; a; a = a->next)
-    if (!memcmp(&a->client, client, sizeof *client))
+    if (!strcmp(a->client, client))
       n += a->len;
   return n;
 }
 
 /* Under the lock.  What a client asks for alone is never refused, however large, unless others fill the memory. */
-static bool has_room(const struct unsent *u, const struct address *client, size_t len) {
+static bool has_room(const struct unsent *u, const char *client, size_t len) {
   const size_t own = bytes_of(u, client);
   return (!u->counts.bytes || u->counts.bytes + len <= u->max) && (!own || own + len <= u->max / UNSENT_CLIENT_PART);
 }
 
-struct unsent_answer *unsent_add(struct unsent *u, const struct address *client, size_t len) {
+struct unsent_answer *unsent_add(struct unsent *u, const char *client, size_t len) {
   struct unsent_answer *a = calloc(1, sizeof *a);
+  assert(strlen(client) < UNSENT_CLIENT_SIZE);
   if (!a)
     return NULL;
   pthread_mutex_lock(&u->lock);
   const bool may = has_room(u, client, len);
   if (may) {
-    *a = (struct unsent_answer){.next = u->first, .all = u, .client = *client, .len = len};
+    *a = (struct unsent_answer){.next = u->first, .all = u, .len = len};
+    strncpy(a->client, client, sizeof a->client - 1);
     if (u->first)
       u->first->prev = a;
     u->first = a;
@@ -74,6 +76,14 @@ struct unsent_answer *unsent_add(struct unsent *u, const struct address *client,
     return a;
   free(a);
   return NULL;
+}
+
+bool unsent_has_room(struct unsent *u, const char *client) {
+  pthread_mutex_lock(&u->lock);
+  const bool may = has_room(u, client, UNSENT_COUNTED);
+  u->counts.refused += !may;
+  pthread_mutex_unlock(&u->lock);
+  return may;
 }
 
 void unsent_remove(struct unsent_answer *a) {

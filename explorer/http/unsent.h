@@ -7,6 +7,7 @@
 #ifndef HTTP_UNSENT_H
 #define HTTP_UNSENT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/error.h"
@@ -17,15 +18,18 @@ struct unsent_answer; /* one of them; opaque */
 
 enum {
   UNSENT_COUNTED = 64 << 10, /* bytes from which an answer is counted */
-  UNSENT_CLIENT_PART = 4,    /* a client may have this part of the ceiling, or one answer */
+  UNSENT_CLIENT_SIZE = ADDRESS_TEXT_SIZE,
+  UNSENT_CLIENT_PART = 4, /* a client may have this part of the ceiling, or one answer */
 };
 
 /* max: bytes of all answers together; more than 0. */
 MUST_USE enum status unsent_start(size_t max, struct unsent **out, struct error *err);
 void unsent_stop(struct unsent *u); /* once no answer is left; NULL is fine */
 
-/* Counts an answer of len bytes for the client at this address.  NULL: there is no room, or no memory.  Any thread. */
-struct unsent_answer *unsent_add(struct unsent *u, const struct address *client, size_t len);
+/* Counts an answer of len bytes for this client.  NULL: there is no room, or no memory.  Any thread. */
+struct unsent_answer *unsent_add(struct unsent *u, const char *client, size_t len);
+/* False if even a small one would be refused: then nothing needs to be built for it.  Counts that as a refusal. */
+bool unsent_has_room(struct unsent *u, const char *client);
 void unsent_remove(struct unsent_answer *a); /* it was sent or given up; NULL is fine */
 
 struct unsent_counts {

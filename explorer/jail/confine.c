@@ -163,6 +163,11 @@ static enum status change_user(const struct confine_plan *plan, struct confineme
     st = ask_as(&to, plan, false, &what, err);
   if (st)
     return st;
+  if (what && !plan->may_stay_root)
+    return fail(err, ST_INPUT,
+                "root has started this, and user %u cannot reach %.100s: name another --user, move it, or allow "
+                "--confine as-root",
+                to.uid, what);
   if (what) { /* stay root, but without capabilities, which could not read another user's files: take them back */
     snprintf(text, sizeof text, "user %u cannot reach %.120s", to.uid, what);
     note(c, "user", text);
@@ -235,7 +240,7 @@ enum status confine(const struct confine_plan *wanted, struct confinement *out, 
 }
 
 enum status confine_probe(struct confinement *out, struct error *err) {
-  const struct confine_plan plan = {.n_read = 1, .read = {"/usr"}};
+  const struct confine_plan plan = {.n_read = 1, .read = {"/usr"}, .may_stay_root = true};
   enum status st = ST_OK;
   int ends[2];
   if (pipe2(ends, O_CLOEXEC))

@@ -41,6 +41,7 @@ struct confine_plan {
   const char *read[CONFINE_PATHS_MAX], *own[CONFINE_PATHS_MAX];
   const char *family; /* the prefix of the server's files in own[]; root gives these to the new user */
   bool may_connect;   /* to a database on another machine */
+  bool may_stay_root; /* if the other user cannot reach the paths; without root's capabilities */
 };
 
 struct confinement {
@@ -58,8 +59,8 @@ static inline const char *confine_layer_name(enum confine_layer l) {
   return (unsigned)l < CONFINE_COUNT ? names[l] : "?";
 }
 
-/* Confines this process for the rest of its life.  ST_INPUT when plan->user does not exist or is root; a layer that is
- * not supported is no error. */
+/* Confines this process for the rest of its life.  ST_INPUT when plan->user does not exist or is root, or cannot reach the
+ * plan's paths; a layer that is not supported is no error. */
 MUST_USE enum status confine(const struct confine_plan *plan, struct confinement *out, struct error *err);
 /* Confines a child process, to find out which layers a server would have on this machine. */
 MUST_USE enum status confine_probe(struct confinement *out, struct error *err);

@@ -30,6 +30,7 @@ enum {
   FS_REMOVE_FILE = 1 << 5,
   FS_MAKE_DIR = 1 << 7,
   FS_MAKE_REG = 1 << 8,
+  FS_MAKE_SOCK = 1 << 9,
   FS_TRUNCATE = 1 << 14, /* ABI 3 */
 };
 enum { NET_BIND = 1 << 0, NET_CONNECT = 1 << 1, SCOPE_ABSTRACT = 1 << 0, SCOPE_SIGNAL = 1 << 1 };
@@ -57,7 +58,7 @@ static int allow(int ruleset, const struct wall_path *p, uint64_t handled) {
   if (p->rights != WALL_READ)
     rule.allowed |= FS_WRITE_FILE | FS_TRUNCATE;
   if (p->rights == WALL_OWN)
-    rule.allowed |= FS_REMOVE_DIR | FS_REMOVE_FILE | FS_MAKE_DIR | FS_MAKE_REG;
+    rule.allowed |= FS_REMOVE_DIR | FS_REMOVE_FILE | FS_MAKE_DIR | FS_MAKE_REG | FS_MAKE_SOCK;
   rule.allowed &= handled;
   if (!e && syscall(SYS_landlock_add_rule, ruleset, RULE_PATH_BENEATH, &rule, 0))
     e = errno;

@@ -1,6 +1,7 @@
 /* What the files of pool/ share.  Only the pool's thread uses these, except where it is said otherwise.
  *
  *   supervise.c    the loop
+ *   launcher_link.c  the launchers: who starts zygotes, whether it answers
  *   zygote_link.c  zygotes: their messages, their replacement
  *   child.c        children: their frames, their ends
  *   queue.c        works that wait
@@ -11,6 +12,7 @@
 #define POOL_INTERNAL_H
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <sys/types.h>
 
 #include "base/buf.h"
@@ -18,7 +20,7 @@
 #include "pool/wire.h"
 #include "work/work.h"
 
-enum { KIDS_MAX = 128, EVENTS_MAX = 64, ZYGOTES_MAX = 4, TRIES_MAX = 4 };
+enum { KIDS_MAX = 128, EVENTS_MAX = 64, ZYGOTES_MAX = 4, TRIES_MAX = 4, LAUNCHERS_MAX = 3 };
 
 enum kid_state {
   KID_IDLE,    /* jailed, waits for a job */
@@ -68,6 +70,7 @@ enum zygote_role {
 struct zygote {
   enum zygote_role role;
   uint32_t launch_id; /* its number at the launcher */
+  int launcher;       /* the place of that in the pool */
   bool is_gone;       /* the launcher has reported its end */
   pid_t pid;          /* for the log, once it is up */
   int fd;
@@ -79,11 +82,22 @@ struct zygote {
   int64_t started_ms, active_ms, end_at_ms;
 };
 
+struct launcher_link {
+  int fd;             /* -1: a free place */
+  int64_t asked_ms;   /* when it was asked for a sign of life that has not come; 0: it has */
+  int64_t ping_at_ms; /* when to ask again */
+  bool is_silent;     /* it did not answer in time, or has not answered yet */
+};
+
 struct pool {
   struct pool_config cfg;
   pthread_t thread;
   int epoll_fd, wake_fd;
   uint32_t last_launch_id;
+  struct launcher_link launchers[LAUNCHERS_MAX]; /* the first is the service's parent */
+  int launcher;                                  /* the place of the active one */
+  atomic_bool is_serving;                        /* pool_set_serving was called */
+  int64_t copy_at_ms;                            /* when to ask for one that stands by, if there is none */
   struct zygote zygotes[ZYGOTES_MAX];
   int64_t retry_at_ms; /* when to start a zygote, or to ask for children again */
   int failures;        /* in a row, of children and of zygotes */
@@ -104,6 +118,7 @@ struct pool {
   struct work *cancelled[KIDS_MAX]; /* works to be stopped that are not in the queue; references */
   int n_cancelled;
   uint32_t last_watch_id;
+  bool is_launcher_silent; /* the active one, and no other can take over */
   bool is_closing;
   int64_t closing_deadline_ms;
   struct pool_health health;
@@ -148,9 +163,22 @@ struct zygote *zygote_active(struct pool *p); /* NULL: none */
 void zygotes_tend(struct pool *p, int64_t now);
 void zygote_read(struct pool *p, struct zygote *z, int64_t now);
 void zygote_ask(struct pool *p, struct zygote *z, int n);
-void launcher_read(struct pool *p, int64_t now);
-void zygotes_end(struct pool *p);                       /* all of them; returns when none is left */
-int64_t zygotes_due(const struct pool *p, int64_t now); /* when zygotes_tend is to be called at the latest */
+void zygote_gone(struct pool *p, uint32_t launch_id, int64_t now); /* its launcher says that it has ended */
+void zygotes_end(struct pool *p);                                  /* all of them; returns when none is left */
+int64_t zygotes_due(const struct pool *p, int64_t now);            /* when zygotes_tend is to be called at the latest */
+
+/* launcher_link.c */
+bool launchers_init(struct pool *p); /* false: the first cannot be watched */
+void launchers_clear(struct pool *p);
+/* Looks whether they answer, and replaces the active one if it does not; called in each iteration of the loop. */
+void launchers_tend(struct pool *p, int64_t now);
+int64_t launchers_due(const struct pool *p); /* when launchers_tend is to be called at the latest */
+/* False: the first one is gone, and the service must end. */
+bool launcher_read(struct pool *p, int which, int64_t now);
+/* Asks the active one to start z, with fd as its control socket, or z's own to kill it; false if it could not be asked. */
+bool launcher_start(struct pool *p, struct zygote *z, int fd);
+bool launcher_kill(struct pool *p, const struct zygote *z);
+bool launcher_is_silent(const struct pool *p, int which);
 
 /* child.c */
 void kid_add(struct pool *p, struct zygote *z, const struct ctl_msg *m, int fd, int pidfd);

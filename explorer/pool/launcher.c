@@ -14,6 +14,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "pool/notify.h"
 #include "pool/wire.h"
 
 enum {
@@ -32,8 +33,10 @@ struct launched {
 struct launcher {
   const struct launcher_config *cfg;
   int control, signals;
-  int *listen_fd;
+  int *listen_fds, n_listen;
   pid_t service;
+  struct notify notify;
+  bool stands_by; /* a copy, of whose service another process is the parent */
   bool is_service_gone, is_to_be_replaced;
   int status;
   struct launched zygotes[ZYGOTES_MAX];
@@ -105,6 +108,25 @@ static pid_t start_zygote(const struct launcher *l, int ctl) {
   return pid;
 }
 
+static void stop_listening(struct launcher *l) {
+  for (int i = 0; i < l->n_listen; i++) {
+    if (l->listen_fds[i] >= 0)
+      close(l->listen_fds[i]);
+    l->listen_fds[i] = -1;
+  }
+}
+
+/* A descriptor of the signals that a launcher reads, which are blocked; -1 if there is none. */
+static int watch_signals(void) {
+  sigset_t mask;
+  sigemptyset(&mask);
+  sigaddset(&mask, SIGTERM);
+  sigaddset(&mask, SIGINT);
+  sigaddset(&mask, SIGHUP);
+  sigaddset(&mask, SIGCHLD);
+  return signalfd(-1, &mask, SFD_NONBLOCK | SFD_CLOEXEC);
+}
+
 /* ---- requests of the service ------------------------------------------------------------------------------------- */
 
 static void tell_gone(struct launcher *l, uint32_t id) {
@@ -112,6 +134,14 @@ static void tell_gone(struct launcher *l, uint32_t id) {
   struct error err;
   if (!l->is_service_gone && wire_ctl_send(l->control, &m, NULL, 0, &err))
     log_debug("launcher", "%s", err.text); /* it is ending */
+}
+
+static void answer_ping(struct launcher *l, bool is_serving) {
+  const struct ctl_msg m = {.kind = CTL_PING};
+  struct error err;
+  if (wire_ctl_send(l->control, &m, NULL, 0, &err))
+    log_debug("launcher", "%s", err.text); /* it is ending */
+  notify_alive(&l->notify, is_serving);
 }
 
 static struct launched *find_pid(struct launcher *l, pid_t pid) {
@@ -132,6 +162,41 @@ static void on_start(struct launcher *l, uint32_t id, int ctl) {
   }
 }
 
+static void run(struct launcher *l);
+
+/* Its own zygotes, control socket and signals are all that a copy has.  It ends when the service does. */
+static _Noreturn void become_copy(const struct launcher *from, int control) {
+  struct launcher l = {.cfg = from->cfg,
+                       .control = control,
+                       .listen_fds = from->listen_fds,
+                       .n_listen = from->n_listen,
+                       .service = from->service,
+                       .notify.fd = -1,
+                       .stands_by = true};
+  prctl(PR_SET_NAME, "nkx-launcher");
+  prctl(PR_SET_CHILD_SUBREAPER, 1);
+  close(from->control);
+  close(from->signals);
+  if (from->notify.fd >= 0)
+    close(from->notify.fd);
+  stop_listening(&l);
+  l.signals = watch_signals();
+  if (l.signals >= 0)
+    run(&l);
+  _exit(0);
+}
+
+static void on_copy(struct launcher *l, uint32_t id, int control) {
+  struct launched *place = find_pid(l, 0);
+  pid_t pid = place && control >= 0 ? fork() : -1;
+  if (pid == 0)
+    become_copy(l, control);
+  if (pid < 0)
+    log_error("launcher", "a copy cannot be made: %m"); /* its socket is closed, which says so */
+  else
+    *place = (struct launched){id, pid};
+}
+
 static void on_kill(struct launcher *l, uint32_t id) {
   for (int i = 0; i < ZYGOTES_MAX; i++)
     if (l->zygotes[i].pid && l->zygotes[i].id == id)
@@ -144,9 +209,14 @@ static void read_control(struct launcher *l) {
   if (wire_ctl_recv(l->control, &m, fds, NULL)) {
     close(l->control); /* the service is ending; reap sees its exit */
     l->control = -1;
+    l->is_service_gone |= l->stands_by;
     return;
   }
-  if (m.kind == CTL_START)
+  if (m.kind == CTL_PING)
+    answer_ping(l, m.value);
+  else if (m.kind == CTL_COPY)
+    on_copy(l, m.id, fds[0]);
+  else if (m.kind == CTL_START)
     on_start(l, m.id, fds[0]);
   else if (m.kind == CTL_KILL)
     on_kill(l, m.id);
@@ -189,20 +259,15 @@ static bool reap(struct launcher *l) {
   return pid == 0;
 }
 
-static void stop_listening(struct launcher *l) {
-  if (*l->listen_fd >= 0)
-    close(*l->listen_fd);
-  *l->listen_fd = -1;
-}
-
 static void read_signals(struct launcher *l) {
   struct signalfd_siginfo info;
   while (read(l->signals, &info, sizeof info) == (ssize_t)sizeof info) {
-    if (info.ssi_signo == SIGCHLD)
-      continue; /* every iteration reaps */
+    if (info.ssi_signo == SIGCHLD || l->stands_by)
+      continue; /* every iteration reaps; a terminal's signals are for the first launcher */
     l->is_to_be_replaced = info.ssi_signo == SIGHUP;
     if (!l->is_to_be_replaced)
       stop_listening(l); /* otherwise clients would wait for a successor that does not come */
+    notify_send(&l->notify, l->is_to_be_replaced ? "RELOADING=1" : "STOPPING=1");
     kill(l->service, (int)info.ssi_signo);
   }
 }
@@ -228,10 +293,9 @@ static void run(struct launcher *l) {
 
 /* ---- the split --------------------------------------------------------------------------------------------------- */
 
-enum status launcher_split(const struct launcher_config *cfg, int *listen_fd, bool *is_service, int *control_fd,
-                           struct launcher_end *end, struct error *err) {
-  struct launcher l = {.cfg = cfg, .listen_fd = listen_fd, .signals = -1};
-  sigset_t mask;
+enum status launcher_split(const struct launcher_config *cfg, int *listen_fds, int n_listen, bool *is_service,
+                           int *control_fd, struct launcher_end *end, struct error *err) {
+  struct launcher l = {.cfg = cfg, .listen_fds = listen_fds, .n_listen = n_listen, .signals = -1};
   int pair[2];
   pid_t parent = getpid();
   if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
@@ -253,19 +317,16 @@ enum status launcher_split(const struct launcher_config *cfg, int *listen_fd, bo
   }
   l.control = pair[0];
   prctl(PR_SET_CHILD_SUBREAPER, 1); /* this process becomes the parent of a killed zygote's children */
-  sigemptyset(&mask);
-  sigaddset(&mask, SIGTERM);
-  sigaddset(&mask, SIGINT);
-  sigaddset(&mask, SIGHUP);
-  sigaddset(&mask, SIGCHLD);
-  l.signals = signalfd(-1, &mask, SFD_NONBLOCK | SFD_CLOEXEC);
+  l.signals = watch_signals();
+  notify_open(&l.notify);
   if (l.signals < 0)
     kill(l.service, SIGKILL);
   run(&l);
+  notify_close(&l.notify);
   if (l.signals >= 0)
     close(l.signals);
   if (l.control >= 0)
     close(l.control);
-  *end = (struct launcher_end){l.status, l.is_to_be_replaced && !l.status && *listen_fd >= 0};
+  *end = (struct launcher_end){l.status, l.is_to_be_replaced && !l.status && listen_fds[0] >= 0};
   return ST_OK;
 }

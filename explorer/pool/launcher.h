@@ -34,9 +34,9 @@ struct launcher_end {
 
 /* Splits; to be called with SIGTERM, SIGINT, SIGHUP and SIGCHLD blocked and before the first thread is started.  In the
  * service it returns at once, with *is_service true and its end of the socket in *control_fd.  In the launcher it
- * returns once the service and all zygotes are gone, with *end set; *listen_fd was closed and is -1 unless a successor
- * is to take it over. */
-MUST_USE enum status launcher_split(const struct launcher_config *cfg, int *listen_fd, bool *is_service,
+ * returns once the service and all zygotes are gone, with *end set; the n_listen descriptors were closed and are -1 unless a
+ * successor is to take them over. */
+MUST_USE enum status launcher_split(const struct launcher_config *cfg, int *listen_fds, int n_listen, bool *is_service,
                                     int *control_fd, struct launcher_end *end, struct error *err);
 
 #endif

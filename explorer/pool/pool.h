@@ -55,6 +55,8 @@ void pool_unwatch(struct pool *p, int client_fd); /* before the descriptor is cl
  * is stopped when its last reader leaves, whether it waits or runs.  ST_BUSY when the queue is full or the pool is
  * closing. */
 MUST_USE enum status pool_submit(struct pool *p, struct work *w, uint32_t watch_id);
+/* The server answers requests now: the launcher tells the service manager. */
+void pool_set_serving(struct pool *p);
 void pool_look(struct pool *p, struct pool_health *h);
 /* Refuses new works, lets running ones go on for the grace period, then ends everything and the thread.  Afterwards
  * every work has ended or was refused, no process is left, and the other functions may still be called. */

@@ -23,6 +23,7 @@ enum {
   CLOSING_TICK_MS = 20,
   MEMORY_TICK_MS = 20,
   SLEEPERS_TICK_MS = 250,
+  EXIT_NO_LAUNCHER = 4,
   REST_MS = 500, /* without a running job, before memory is given back */
 };
 
@@ -117,6 +118,7 @@ static void sooner(int64_t *at, int64_t when) {
 /* Milliseconds until something is due. */
 static int next_timeout(struct pool *p, int64_t now) {
   int64_t at = zygotes_due(p, now);
+  sooner(&at, launchers_due(p));
   for (int i = 0; i < p->n_kids; i++)
     if (p->kids[i].state != KID_IDLE) {
       sooner(&at, p->kids[i].deadline_ms);
@@ -154,7 +156,8 @@ static void handle_event(struct pool *p, const struct epoll_event *ev, int64_t n
     }
     break;
   case EV_LAUNCHER:
-    launcher_read(p, now);
+    if (!launcher_read(p, (int)which, now))
+      _exit(EXIT_NO_LAUNCHER); /* no zygote can be started, and nobody could replace this process */
     break;
   case EV_ZYGOTE:
     zygote_read(p, &p->zygotes[which], now);
@@ -199,6 +202,7 @@ static void *run(void *user) {
 
   for (;;) {
     int64_t now = clock_now_ms();
+    launchers_tend(p, now);
     zygotes_tend(p, now);
     cancel_all_asked(p);
     handle_deadlines(p, now);
@@ -247,10 +251,19 @@ void pool_unwatch(struct pool *p, int client_fd) {
   epoll_ctl(p->epoll_fd, EPOLL_CTL_DEL, client_fd, NULL); /* fails if it was not watched */
 }
 
+void pool_set_serving(struct pool *p) {
+  atomic_store(&p->is_serving, true);
+}
+
 void pool_look(struct pool *p, struct pool_health *h) {
   pthread_mutex_lock(&p->lock);
   *h = p->health;
   h->waiting = p->n_queued;
+  if (p->is_launcher_silent) {
+    h->is_ready = false;
+    if (!h->trouble[0])
+      snprintf(h->trouble, sizeof h->trouble, "the process that starts the others does not answer");
+  }
   pthread_mutex_unlock(&p->lock);
 }
 
@@ -261,7 +274,7 @@ void pool_free(struct pool *p) {
     close(p->epoll_fd);
   if (p->wake_fd >= 0)
     close(p->wake_fd);
-  close(p->cfg.launcher_fd);
+  launchers_clear(p);
   for (int i = 0; i < p->n_cancelled; i++)
     work_unref(p->cancelled[i]);
   pthread_mutex_destroy(&p->lock);
@@ -279,11 +292,9 @@ enum status pool_start(const struct pool_config *cfg, struct pool **out, struct 
   p->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
   p->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
   struct epoll_event ev = {.events = EPOLLIN, .data.u64 = event_tag(EV_WAKE, 0)};
-  struct epoll_event launcher = {.events = EPOLLIN, .data.u64 = event_tag(EV_LAUNCHER, 0)};
   enum status st = ST_OK;
   if (!p->queue || p->epoll_fd < 0 || p->wake_fd < 0 || epoll_ctl(p->epoll_fd, EPOLL_CTL_ADD, p->wake_fd, &ev) ||
-      fcntl(cfg->launcher_fd, F_SETFL, O_NONBLOCK) ||
-      epoll_ctl(p->epoll_fd, EPOLL_CTL_ADD, cfg->launcher_fd, &launcher))
+      !launchers_init(p))
     st = fail(err, ST_IO, "pool: %m");
   if (!st && pthread_create(&p->thread, NULL, run, p))
     st = fail(err, ST_IO, "pool: no thread");

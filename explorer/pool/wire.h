@@ -1,7 +1,7 @@
 /* wire: the messages between server, launcher, zygote and child.
  *
  * Server and zygote share a SOCK_SEQPACKET socket, and so do server and launcher; each message is one struct ctl_msg,
- * with two descriptors attached to CTL_CHILD and one to CTL_START.
+ * with two descriptors attached to CTL_CHILD and one to CTL_START and CTL_COPY.
  *
  * Server and child share a SOCK_STREAM socket, made by the zygote: the server writes one record (the job), and the
  * child answers with records (frames).  A record is a length in four bytes, little-endian, and that many bytes.
@@ -26,6 +26,8 @@ enum ctl_kind {
   CTL_GONE,      /* launcher: zygote `id` has ended, or could not be started */
   CTL_FAIL,      /* zygote: a child could not be made or jailed; text says why; value: enum ctl_fault */
   CTL_NICE,      /* server: give child `id` the nice value `value` */
+  CTL_PING,      /* server to launcher, which sends it back: a sign of life; value: the server answers requests */
+  CTL_COPY,      /* server to launcher: make a copy of yourself, `id`; descriptor: its end of its control socket */
 };
 
 enum ctl_fault {

@@ -36,7 +36,8 @@ enum {
   SIGN_DIED = 1,         /* of a child that died before it was jailed, which may have other reasons */
   SIGNS_MANY = 32,       /* this much without a jailed child in between: there is no jail */
   TEND_TICK_MS = 10,
-  EXIT_NO_LAUNCHER = 4,
+  KILL_AGAIN_MS = 100,
+  SILENT_MAX_MS = 10000, /* then a zygote without jobs hangs; before, it may only be slow */
 };
 
 static uint32_t place_of(const struct pool *p, const struct zygote *z) {
@@ -126,7 +127,8 @@ static int jobs_of(const struct pool *p, const struct zygote *z) {
 }
 
 /* The active zygote hangs, or is slow: another one makes the children from now on.  Jobs of its children go on, so that a
- * zygote that is only slow costs nothing but its place; when none is left and it has still not answered, it is killed. */
+ * zygote that is only slow costs nothing but its place; it retires once it answers.  If it has not for SILENT_MAX_MS, it is killed
+ * when none of them is left. */
 static void replace_silent(struct pool *p, struct zygote *z, int64_t now) {
   log_warn("zygote_silent", "pid=%d asked=%d silent_ms=%lld", (int)z->pid, z->asked, (long long)(now - z->spoken_ms));
   z->role = ZYGOTE_RETIRING;
@@ -135,15 +137,6 @@ static void replace_silent(struct pool *p, struct zygote *z, int64_t now) {
   p->health.restarts++;
   pthread_mutex_unlock(&p->lock);
   set_health(p, false, "the process that makes the workers does not answer; another one takes over");
-}
-
-static bool ask_launcher(struct pool *p, enum ctl_kind what, uint32_t launch_id, const int *fd) {
-  const struct ctl_msg m = {.kind = what, .id = launch_id};
-  struct error err;
-  if (!wire_ctl_send(p->cfg.launcher_fd, &m, fd, fd ? 1 : 0, &err))
-    return true;
-  log_error("launcher", "%s", err.text);
-  return false;
 }
 
 static void start(struct pool *p, struct zygote *z, int64_t now) {
@@ -156,7 +149,7 @@ static void start(struct pool *p, struct zygote *z, int64_t now) {
     lost(p, z, "no socket pair", now);
     return;
   }
-  z->is_gone = !ask_launcher(p, CTL_START, z->launch_id, &pair[1]);
+  z->is_gone = !launcher_start(p, z, pair[1]);
   close(pair[1]);
   z->fd = pair[0];
   struct epoll_event ev = {.events = EPOLLIN, .data.u64 = event_tag(EV_ZYGOTE, place_of(p, z))};
@@ -164,7 +157,7 @@ static void start(struct pool *p, struct zygote *z, int64_t now) {
     lost(p, z, "it cannot be started", now);
 }
 
-static void on_gone(struct pool *p, uint32_t launch_id, int64_t now) {
+void zygote_gone(struct pool *p, uint32_t launch_id, int64_t now) {
   for (int i = 0; i < ZYGOTES_MAX; i++) {
     struct zygote *z = &p->zygotes[i];
     if (z->role == ZYGOTE_NONE || z->launch_id != launch_id)
@@ -175,20 +168,6 @@ static void on_gone(struct pool *p, uint32_t launch_id, int64_t now) {
     else
       lost(p, z, "it died", now);
   }
-}
-
-void launcher_read(struct pool *p, int64_t now) {
-  struct ctl_msg m;
-  struct error err;
-  int fds[2];
-  enum status st;
-  while (!(st = wire_ctl_recv(p->cfg.launcher_fd, &m, fds, &err)))
-    if (m.kind == CTL_GONE)
-      on_gone(p, m.id, now);
-  if (st == ST_BUSY)
-    return;
-  log_error("launcher", "%s", err.text); /* without it no zygote can be started, and this process not be replaced */
-  _exit(EXIT_NO_LAUNCHER);
 }
 
 static void promote(struct pool *p, struct zygote *z) {
@@ -210,12 +189,16 @@ static bool is_spare_due(const struct pool *p, const struct zygote *active, int6
   return is_worn(p, active, now) || age >= SPARE_BUSY_MS || (age >= SPARE_DELAY_MS && kids_in(p, KID_RUNNING) == 0);
 }
 
-/* Has an ending zygote killed once its time is over; asks only once, however long it takes. */
+/* Has an ending zygote killed once its time is over; asks only once, however long it takes, but again if it could not be
+ * asked.  Nobody reports the end of a zygote whose launcher is silent; it ends by itself, because its socket was closed. */
 static void kill_overdue(struct pool *p, struct zygote *z, int64_t now) {
-  if (z->role != ZYGOTE_ENDING || now < z->end_at_ms)
+  const bool was_asked = z->end_at_ms == INT64_MAX;
+  if (z->role != ZYGOTE_ENDING || (now < z->end_at_ms && !was_asked))
     return;
-  ask_launcher(p, CTL_KILL, z->launch_id, NULL);
-  z->end_at_ms = INT64_MAX;
+  const bool is_asked = was_asked || z->is_gone || launcher_kill(p, z);
+  z->end_at_ms = is_asked ? INT64_MAX : now + KILL_AGAIN_MS;
+  if (z->is_gone || launcher_is_silent(p, z->launcher))
+    z->role = ZYGOTE_NONE;
 }
 
 void zygotes_tend(struct pool *p, int64_t now) {
@@ -224,9 +207,9 @@ void zygotes_tend(struct pool *p, int64_t now) {
     kill_overdue(p, z, now);
     if (z->role == ZYGOTE_ACTIVE && z->asked && now - z->spoken_ms >= SILENCE_MS)
       replace_silent(p, z, now);
-    if (z->role == ZYGOTE_RETIRING && z->is_silent && !jobs_of(p, z))
+    if (z->role == ZYGOTE_RETIRING && z->is_silent && now - z->spoken_ms >= SILENT_MAX_MS && !jobs_of(p, z))
       lost(p, z, "it does not answer", now);
-    else if (z->role == ZYGOTE_RETIRING && kids_of(p, z) == 0)
+    else if (z->role == ZYGOTE_RETIRING && !z->is_silent && kids_of(p, z) == 0)
       end(z, now);
     if (z->role == ZYGOTE_SPARE && !z->is_up && now - z->started_ms > START_MAX_MS)
       lost(p, z, "it did not come up in time", now);
@@ -267,9 +250,14 @@ void zygotes_end(struct pool *p) {
     if (p->zygotes[i].role != ZYGOTE_NONE)
       end(&p->zygotes[i], began);
   while (in_role(p, ZYGOTE_ENDING)) {
-    struct pollfd f = {.fd = p->cfg.launcher_fd, .events = POLLIN};
-    if (poll(&f, 1, TEND_TICK_MS) > 0)
-      launcher_read(p, clock_now_ms());
+    struct pollfd f[LAUNCHERS_MAX];
+    for (int i = 0; i < LAUNCHERS_MAX; i++)
+      f[i] = (struct pollfd){.fd = p->launchers[i].fd, .events = POLLIN};
+    int n = poll(f, LAUNCHERS_MAX, TEND_TICK_MS);
+    launchers_tend(p, clock_now_ms());
+    for (int i = 0; n > 0 && i < LAUNCHERS_MAX; i++)
+      if (f[i].revents && !launcher_read(p, i, clock_now_ms()))
+        return; /* the zygotes end with their launcher */
     for (int i = 0; i < ZYGOTES_MAX; i++)
       kill_overdue(p, &p->zygotes[i], clock_now_ms());
   }

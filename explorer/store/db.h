@@ -13,7 +13,7 @@
 
 #include "base/error.h"
 
-enum { DB_ARGS_MAX = 10, DB_COLUMNS_MAX = 10 };
+enum { DB_ARGS_MAX = 10, DB_COLUMNS_MAX = 11 };
 
 enum db_kind { DB_NULL, DB_INT, DB_TEXT, DB_BYTES };
 
@@ -47,6 +47,8 @@ struct db_ops {
   const char *begin;                                        /* starts a transaction that writes */
   const char *begin_read;                                   /* starts one that sees the state of one moment */
   const char *integrity; /* a statement whose rows of text are "ok" if all is well; NULL: there is none */
+  const char *size;      /* a statement that gives the bytes the store takes */
+  int size_every_ms;     /* how often it is worth its time */
   void (*close)(struct db *db);
 };
 

@@ -17,7 +17,7 @@
 #include "base/log.h"
 #include "store/db.h"
 
-enum { CONNECT_MS = 3000, STATEMENT_MS = 10000, RETRY_MS = 500, RETRY_SLOW_MS = 5000 };
+enum { CONNECT_MS = 3000, STATEMENT_MS = 10000, RETRY_MS = 500, RETRY_SLOW_MS = 5000, SIZE_EVERY_MS = 60000 };
 enum { OID_BYTEA = 17, OID_INT8 = 20, OID_TEXT = 25 };
 
 struct pg {
@@ -221,8 +221,18 @@ static void pg_close(struct db *db) {
   free(p);
 }
 
-static const struct db_ops ops = {
-    pg_run, pg_script, pg_prepare, "BEGIN", "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", NULL, pg_close};
+/* What rows of texts take.  The size of the tables' files would not do: they do not shrink when rows are removed.  This reads
+ * the table, but not the texts. */
+static const char size[] = "SELECT CAST(COALESCE(SUM(octet_length(data)), 0) AS BIGINT) FROM blobs";
+
+static const struct db_ops ops = {.run = pg_run,
+                                  .script = pg_script,
+                                  .prepare = pg_prepare,
+                                  .begin = "BEGIN",
+                                  .begin_read = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",
+                                  .size = size,
+                                  .size_every_ms = SIZE_EVERY_MS,
+                                  .close = pg_close};
 
 enum status db_open_pg(const char *url, struct db **out, struct error *err) {
   struct pg *p = calloc(1, sizeof *p);

@@ -128,8 +128,18 @@ static void lite_close(struct db *db) {
   free(l);
 }
 
-static const struct db_ops ops = {
-    lite_run, lite_script, lite_prepare, "BEGIN IMMEDIATE", "BEGIN", "PRAGMA integrity_check", lite_close};
+/* Free pages do not count: the next rows take them. */
+static const char size[] = "SELECT (page_count - freelist_count) * page_size"
+                           " FROM pragma_page_count, pragma_freelist_count, pragma_page_size";
+
+static const struct db_ops ops = {.run = lite_run,
+                                  .script = lite_script,
+                                  .prepare = lite_prepare,
+                                  .begin = "BEGIN IMMEDIATE",
+                                  .begin_read = "BEGIN",
+                                  .integrity = "PRAGMA integrity_check",
+                                  .size = size,
+                                  .close = lite_close};
 
 static enum status take_lock(struct lite *l, const char *path, struct error *err) {
   char name[PATH_MAX_LEN + 8];

@@ -98,6 +98,11 @@ void ident_hash_revision(const struct ident_hash *id, int n, struct ident_hash *
   SHA256(text, sizeof text, out->bytes);
 }
 
+void ident_name(const struct ident_hash *h, char out[IDENT_NAME_SIZE]) {
+  for (int i = 0; i < (IDENT_NAME_SIZE - 1) / 2; i++)
+    snprintf(out + 2 * i, 3, "%02x", h->bytes[i]);
+}
+
 bool ident_hash_equal(const struct ident_hash *a, const struct ident_hash *b) {
   return CRYPTO_memcmp(a->bytes, b->bytes, IDENT_HASH_SIZE) == 0;
 }

@@ -35,6 +35,9 @@ void ident_hash(const char *s, size_t len, struct ident_hash *out);
 /* The hash under which revision n of a snippet is kept; n is at least 1.  Revision 1 itself is kept under the snippet's own
  * hash. */
 void ident_hash_revision(const struct ident_hash *id, int n, struct ident_hash *out);
+/* How logs and commands name a link: 16 hexadecimal digits of its id's hash, from which nobody finds the id. */
+enum { IDENT_NAME_SIZE = 17 };
+void ident_name(const struct ident_hash *h, char out[IDENT_NAME_SIZE]);
 /* Takes the same time wherever they differ. */
 bool ident_hash_equal(const struct ident_hash *a, const struct ident_hash *b);
 

@@ -154,22 +154,29 @@ enum status row_put_snippet(struct db *db, const struct row_snippet *r, bool *is
   return st;
 }
 
+/* Writes doc and frames; r borrows the buffers of *s. */
+static enum status put_texts(struct db *db, struct store_snippet *s, struct row_snippet *r, struct error *err) {
+  int64_t doc = 0, frames = 0;
+  enum status st = blob_put(db, buf_text(&s->doc), s->doc.len, &r->doc, &doc, err);
+  if (!st)
+    st = blob_put(db, buf_text(&s->frames), s->frames.len, &r->frames, &frames, err);
+  s->packed = doc + frames;
+  return st;
+}
+
 struct putting {
-  const struct store_snippet *snippet;
+  struct store_snippet *snippet;
   bool is_new;
 };
 
 static enum status put_body(struct db *db, void *user, struct error *err) {
   struct putting *p = user;
-  const struct store_snippet *s = p->snippet;
-  struct row_snippet r = {.snippet = *s}; /* borrows the buffers */
-  enum status st = blob_put(db, buf_text(&s->doc), s->doc.len, &r.doc, NULL, err);
-  if (!st)
-    st = blob_put(db, buf_text(&s->frames), s->frames.len, &r.frames, NULL, err);
+  struct row_snippet r = {.snippet = *p->snippet};
+  enum status st = put_texts(db, p->snippet, &r, err);
   return st ? st : row_put_snippet(db, &r, &p->is_new, err);
 }
 
-enum status store_put_snippet(struct db *db, const struct store_snippet *s, struct error *err) {
+enum status store_put_snippet(struct db *db, struct store_snippet *s, struct error *err) {
   struct putting p = {.snippet = s};
   enum status st = row_transaction(db, put_body, &p, err);
   return st ? st : p.is_new ? ST_OK : fail(err, ST_DENIED, "the id is taken");
@@ -238,8 +245,8 @@ static enum status remove_row(struct db *db, const struct row_snippet *r, struct
 }
 
 struct deleting {
-  const struct ident_hash *id, *token;
-  int64_t at_ms; /* 0: now */
+  const struct ident_hash *id, *token; /* NULL: any token */
+  int64_t at_ms;                       /* 0: now */
   bool found, removed;
 };
 
@@ -277,7 +284,7 @@ static enum status delete_body(struct db *db, void *user, struct error *err) {
   struct finding f = {0};
   enum status st = find(db, d->id, &f, err);
   d->found = f.found && !is_expired(&f.row.snippet);
-  d->removed = d->found && ident_hash_equal(&f.row.snippet.token, d->token);
+  d->removed = d->found && (!d->token || ident_hash_equal(&f.row.snippet.token, d->token));
   if (st || !d->removed)
     return st;
   for (int n = f.row.snippet.n_revisions; !st && n > 1; n--) {
@@ -329,9 +336,7 @@ static enum status add_body(struct db *db, void *user, struct error *err) {
   r.snippet.public_id[0] = 0;
   r.snippet.token = first->token;
   r.snippet.expires_ms = first->expires_ms;
-  st = blob_put(db, buf_text(&r.snippet.doc), r.snippet.doc.len, &r.doc, NULL, err);
-  if (!st)
-    st = blob_put(db, buf_text(&r.snippet.frames), r.snippet.frames.len, &r.frames, NULL, err);
+  st = put_texts(db, a->snippet, &r, err);
   if (!st)
     st = row_put_snippet(db, &r, &is_new, err);
   if (!st && !is_new)

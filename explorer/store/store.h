@@ -57,9 +57,20 @@ void store_stop(struct store *s);
 void store_close(struct store *s);
 /* True if several servers may write to it. */
 bool store_is_shared(const struct store *s);
+/* From now on store_has_room is false while the store takes max_bytes or more; 0: it may take any number. */
+void store_limit(struct store *s, int64_t max_bytes);
+/* Any thread.  Reading, deleting, and results, which make room for each other, go on without room. */
+bool store_has_room(const struct store *s);
+/* Counts what was just stored, until the store is measured again. */
+void store_took(struct store *s, int64_t bytes);
+enum store_space { SPACE_OK, SPACE_NEARLY_FULL /* at four fifths of its ceiling */, SPACE_FULL };
 struct store_counts {
   int waiting[STORE_LANES];
   int64_t done[STORE_LANES], refused[STORE_LANES];
+  int64_t bytes, max_bytes; /* what it takes, without free pages; its ceiling, 0: none */
+  int64_t free_bytes;       /* left where SQLite's file is; -1: unknown */
+  int64_t links;            /* with their revisions; counted once a minute */
+  enum store_space space;
 };
 void store_look(struct store *s, struct store_counts *out);
 /* STORE_SECRET_SIZE bytes, the same for every server on this store; known to no one else. */
@@ -74,13 +85,14 @@ struct store_snippet {
   int64_t created_ms, expires_ms;       /* 0: never */
   int revision, n_revisions;            /* from 1; of a snippet that was read */
   struct buf doc, frames;               /* any bytes, for the store */
+  int64_t packed;                       /* bytes that doc and frames take in the store; of a snippet that was put */
 };
 
 void store_snippet_init(struct store_snippet *s);
 void store_snippet_clear(struct store_snippet *s);
 
-/* ST_DENIED when the id is taken: try another one. */
-MUST_USE enum status store_put_snippet(struct db *db, const struct store_snippet *s, struct error *err);
+/* Sets s->packed.  ST_DENIED when the id is taken: try another one. */
+MUST_USE enum status store_put_snippet(struct db *db, struct store_snippet *s, struct error *err);
 /* How much of a snippet is read: neither doc nor frames, doc, or both; the others stay empty. */
 enum store_extent { STORE_ROW, STORE_DOC, STORE_WHOLE };
 /* Fills *out, which the caller initialises and clears, if the snippet exists and has not expired. */
@@ -91,13 +103,13 @@ MUST_USE enum status store_get_revision(struct db *db, const struct ident_hash *
                                         enum store_extent extent, struct store_snippet *out, bool *found,
                                         struct error *err);
 /* Adds doc and frames of `s` as a new revision of the snippet, if the token is the snippet's, and sets revision,
- * n_revisions, public_id and expires_ms of s.  *found: the snippet existed; *added: and the token was right.  ST_LIMIT when it
+ * n_revisions, public_id, expires_ms and packed of s.  *found: the snippet existed; *added: and the token was right.  ST_LIMIT when it
  * has STORE_REVISIONS_MAX already. */
 enum { STORE_REVISIONS_MAX = 50 };
 MUST_USE enum status store_add_revision(struct db *db, const struct ident_hash *id, const struct ident_hash *token,
                                         struct store_snippet *s, bool *found, bool *added, struct error *err);
-/* Removes all its revisions, and cached results with the same frames, if the token is the snippet's.  *found: it existed; *removed:
- * and the token was right. */
+/* Removes all its revisions, and cached results with the same frames, if the token is the snippet's, or NULL: an operator needs none.
+ * *found: it existed; *removed: and the token was right. */
 MUST_USE enum status store_delete_snippet(struct db *db, const struct ident_hash *id, const struct ident_hash *token,
                                           bool *found, bool *removed, struct error *err);
 /* The same, but it expires at `at_ms`, unless it was to expire earlier. */
@@ -120,6 +132,10 @@ MUST_USE enum status store_trim_results(struct db *db, int64_t max_bytes, struct
 /* Writes a row without a meaning, and reads it back. */
 MUST_USE enum status store_probe(struct db *db, struct error *err);
 
+/* How many bytes the store takes, and how many links it has.  The first is cheap for SQLite; the second reads an index. */
+MUST_USE enum status store_measure(struct db *db, int64_t *bytes, struct error *err);
+MUST_USE enum status store_count_links(struct db *db, int64_t *n, struct error *err);
+
 /* ---- for the command line (walk.c) ------------------------------------------------------------------------------- */
 
 struct store_report {
@@ -128,6 +144,9 @@ struct store_report {
 /* Reads everything and checks every checksum.  Damaged rows are counted, and `tell` gets a line for each. */
 MUST_USE enum status store_check(const char *url, struct store_report *out, void (*tell)(const char *line),
                                  struct error *err);
+/* Copies what can be read of a damaged SQLite store, past pages that cannot; cached results are left out. */
+MUST_USE enum status store_salvage(const char *from, const char *to, struct store_report *out,
+                                   void (*tell)(const char *line), struct error *err);
 /* Copies everything, as it is at one moment, into the store at `to`; ST_INPUT if that is not empty.  Damaged rows are
  * left out, and `tell` gets a line for each. */
 MUST_USE enum status store_copy(const char *from, const char *to, struct store_report *out,

@@ -151,6 +151,22 @@ enum status store_trim_results(struct db *db, int64_t max_bytes, struct error *e
   return st;
 }
 
+/* ---- how much there is --------------------------------------------------------------------------------------------- */
+
+static enum status take_number(void *user, const struct db_value *row, int n, struct error *err) {
+  (void)n;
+  *(int64_t *)user = row[0].i;
+  return row[0].kind == DB_INT ? ST_OK : fail(err, ST_IO, "a number of the store is none");
+}
+
+enum status store_measure(struct db *db, int64_t *bytes, struct error *err) {
+  return db_run(db, db->ops->size, NULL, 0, take_number, bytes, NULL, err);
+}
+
+enum status store_count_links(struct db *db, int64_t *n, struct error *err) {
+  return db_run(db, "SELECT COUNT(*) FROM snippets", NULL, 0, take_number, n, NULL, err);
+}
+
 /* ---- the trial row ----------------------------------------------------------------------------------------------- */
 
 static enum status compare_trial(void *user, const struct db_value *row, int n, struct error *err) {

@@ -8,6 +8,7 @@
 
 #include "base/log.h"
 #include "store/db.h"
+#include "store/space.h"
 #include "store/store.h"
 
 enum {
@@ -41,6 +42,7 @@ struct store {
   pthread_mutex_t lock; /* guards the lanes and is_closing */
   struct lane lanes[STORE_LANES];
   bool is_closing;
+  struct space space;
   struct thread threads[THREADS]; /* the writer, the readers, the builders */
 };
 
@@ -112,6 +114,8 @@ static void *run(void *user) {
       clock_gettime(CLOCK_MONOTONIC, &purge_at);
       purge_at.tv_sec += PURGE_S;
     }
+    if (me->lane == STORE_WRITE)
+      space_tend(&s->space, me->db);
     pthread_mutex_lock(&s->lock);
     if (me->owner && l->head)
       pthread_cond_broadcast(&l->more); /* a task of the same owner may run now */
@@ -177,6 +181,7 @@ enum status store_open(const char *url, struct store **out, struct error *err) {
   if (!s)
     return fail(err, ST_NOMEM, "store");
   s->is_shared = strncmp(url, "sqlite:", 7) != 0;
+  space_init(&s->space, url);
   pthread_mutex_init(&s->lock, NULL);
   for (int i = 0; i < STORE_LANES; i++) {
     pthread_cond_init(&s->lanes[i].more, NULL);
@@ -224,6 +229,7 @@ void store_close(struct store *s) {
     pthread_cond_destroy(&s->lanes[i].more);
   }
   pthread_mutex_destroy(&s->lock);
+  space_clear(&s->space);
   free(s);
 }
 
@@ -235,6 +241,23 @@ void store_look(struct store *s, struct store_counts *out) {
     out->refused[i] = s->lanes[i].refused;
   }
   pthread_mutex_unlock(&s->lock);
+  out->bytes = atomic_load(&s->space.bytes);
+  out->max_bytes = atomic_load(&s->space.max);
+  out->free_bytes = atomic_load(&s->space.free_bytes);
+  out->links = atomic_load(&s->space.links);
+  out->space = space_look(&s->space);
+}
+
+void store_limit(struct store *s, int64_t max_bytes) {
+  atomic_store(&s->space.max, max_bytes);
+}
+
+void store_took(struct store *s, int64_t bytes) {
+  atomic_fetch_add(&s->space.bytes, bytes);
+}
+
+bool store_has_room(const struct store *s) {
+  return space_look(&s->space) != SPACE_FULL;
 }
 
 bool store_is_shared(const struct store *s) {

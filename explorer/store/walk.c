@@ -2,6 +2,9 @@
  *
  * A copy is made row by row from the state of one moment, and each row is checked: damaged rows are reported and left
  * out.  The same code backs up and restores both kinds of database, also from one kind to the other.
+ *
+ * Where pages of a SQLite file are damaged, no index can be trusted, and a statement fails in the middle of a table.  So that file is
+ * read in the order of row numbers, and goes on after the numbers that lie in a damaged page.
  */
 #include <assert.h>
 #include <stdio.h>
@@ -13,7 +16,13 @@
 #include "store/rows.h"
 #include "store/store.h"
 
-enum { PAGE = 32, KEY_SIZE = 32 };
+enum {
+  PAGE = 32,
+  KEY_SIZE = 32,
+  LINEAR = 4096,
+};
+
+static const int64_t NUMBER_MAX = INT64_C(1) << 40; /* no table has so many rows */
 
 struct walk {
   struct db *from, *to; /* to: NULL when checking only */
@@ -21,7 +30,17 @@ struct walk {
   void (*tell)(const char *line);
   uint8_t last[KEY_SIZE]; /* the key of the last row seen */
   int rows;               /* in this page */
+  bool goes_past;         /* damaged pages; else they are a failure */
+  bool is_salvage;        /* tables and columns that cannot be checked are left out */
+  bool is_fatal;          /* the failure is not one of reading */
+  const struct table *table;
+  int64_t at; /* SQLite: the number of the last row seen */
 };
+
+static enum status fatal(struct walk *w, enum status st) {
+  w->is_fatal |= st != ST_OK;
+  return st;
+}
 
 static void damaged(struct walk *w, const char *what, const uint8_t *key) {
   char line[160], hex[17];
@@ -32,12 +51,25 @@ static void damaged(struct walk *w, const char *what, const uint8_t *key) {
   w->tell(line);
 }
 
-/* Notes the key of a row, after which the next page begins; without it the walk cannot go on. */
+/* A table: its columns, the key among them, and what sees its rows. */
+struct table {
+  const char *what, *name, *key, *columns;
+  db_row_fn see;
+};
+
+static void damaged_row(struct walk *w) {
+  char line[160];
+  snprintf(line, sizeof line, "damaged: %s in row %lld", w->table->what, (long long)w->at);
+  w->report->damaged++;
+  w->tell(line);
+}
+
+/* Notes the key of a row, after which the next page begins. */
 static enum status take_key(struct walk *w, const struct db_value *v, struct error *err) {
+  w->rows++;
   if (v->kind != DB_BYTES || v->n != KEY_SIZE)
     return fail(err, ST_IO, "a row whose key is damaged");
   memcpy(w->last, v->p, KEY_SIZE);
-  w->rows++;
   return ST_OK;
 }
 
@@ -51,8 +83,9 @@ static enum status note_there(void *user, const struct db_value *row, int n, str
 
 /* Whether the blob is in the store that the row is copied to or, when checking, in the one that it comes from. */
 static enum status has_blob(struct walk *w, const struct db_value *hash, bool *there, struct error *err) {
-  return db_run(w->to ? w->to : w->from, "SELECT hash FROM blobs WHERE hash = $1", hash, 1, note_there, there, NULL,
-                err);
+  enum status st =
+      db_run(w->to ? w->to : w->from, "SELECT hash FROM blobs WHERE hash = $1", hash, 1, note_there, there, NULL, err);
+  return w->to ? fatal(w, st) : st;
 }
 
 static enum status has_blobs(struct walk *w, const struct db_value *a, const struct db_value *b, bool *there,
@@ -83,7 +116,8 @@ static enum status see_blob(void *user, const struct db_value *row, int n, struc
   }
   w->report->blobs += !st;
   if (!st && w->to)
-    st = db_run(w->to, "INSERT INTO blobs (hash, size, data) VALUES ($1, $2, $3)", row, 3, NULL, NULL, NULL, err);
+    return fatal(w, db_run(w->to, "INSERT INTO blobs (hash, size, data) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING",
+                           row, 3, NULL, NULL, NULL, err));
   return st;
 }
 
@@ -103,7 +137,7 @@ static enum status see_snippet(void *user, const struct db_value *row, int n, st
   if (st || !there)
     return st;
   w->report->snippets++;
-  return w->to ? row_put_snippet(w->to, &r, &is_new, err) : ST_OK;
+  return w->to ? fatal(w, row_put_snippet(w->to, &r, &is_new, err)) : ST_OK;
 }
 
 static enum status see_result(void *user, const struct db_value *row, int n, struct error *err) {
@@ -118,33 +152,126 @@ static enum status see_result(void *user, const struct db_value *row, int n, str
   if (st || !there)
     return st;
   w->report->results++;
-  return w->to ? db_run(w->to, "INSERT INTO results (key, frames, size, used_ms) VALUES ($1, $2, $3, $4)", row, 4, NULL,
-                        NULL, NULL, err)
+  return w->to ? fatal(w, db_run(w->to, "INSERT INTO results (key, frames, size, used_ms) VALUES ($1, $2, $3, $4)", row,
+                                 4, NULL, NULL, NULL, err))
                : ST_OK;
 }
 
-static enum status walk_table(struct walk *w, const char *sql, db_row_fn see, struct error *err) {
+static const struct table tables[] = {
+    {"blob", "blobs", "hash", "hash, size, data", see_blob},
+    {"snippet", "snippets", "id_hash", ROW_SNIPPET_COLUMNS, see_snippet},
+    {"result", "results", "key", "key, frames, size, used_ms", see_result},
+};
+
+enum { SQL_MAX = 400 };
+
+/* In the order of keys, which every database has. */
+static enum status walk_by_key(struct walk *w, const struct table *t, struct error *err) {
   enum status st = ST_OK;
+  char sql[SQL_MAX];
   size_t n = 0; /* an empty key, which is before all others */
+  snprintf(sql, sizeof sql, "SELECT %s FROM %s WHERE %s > $1 ORDER BY %s LIMIT $2", t->columns, t->name, t->key,
+           t->key);
   do {
     const struct db_value args[] = {db_bytes(w->last, n), db_int(PAGE)};
     w->rows = 0;
-    st = db_run(w->from, sql, args, 2, see, w, NULL, err);
+    st = db_run(w->from, sql, args, 2, t->see, w, NULL, err);
     n = KEY_SIZE;
     assert(st || w->rows <= PAGE);
   } while (!st && w->rows == PAGE);
   return st;
 }
 
+static enum status take_number(void *user, const struct db_value *row, int n, struct error *err) {
+  (void)n;
+  *(int64_t *)user = row[0].i;
+  return row[0].kind == DB_INT ? ST_OK : fail(err, ST_IO, "a damaged row number");
+}
+
+/* One row with its number in the last column.  A row that cannot be read whole is reported and left out. */
+static enum status see_row(void *user, const struct db_value *row, int n, struct error *err) {
+  struct walk *w = user;
+  w->at = row[n - 1].i;
+  enum status st = w->table->see(w, row, n - 1, err);
+  if (st != ST_IO || w->is_fatal)
+    return st;
+  damaged_row(w);
+  return ST_OK;
+}
+
+/* Whether the next row number after `at` can be found; *next is then this, or `at` if there is none. */
+static bool probe(struct walk *w, int64_t at, int64_t *next) {
+  char sql[SQL_MAX];
+  struct error err;
+  const struct db_value arg = db_int(at);
+  *next = at;
+  snprintf(sql, sizeof sql, "SELECT rowid FROM %s WHERE rowid > $1 ORDER BY rowid LIMIT 1", w->table->name);
+  return db_run(w->from, sql, &arg, 1, take_number, next, NULL, &err) == ST_OK;
+}
+
+/* The least number behind a damaged page, which ends somewhere after `bad`: from there on numbers are found.  False: the page is the
+ * last one.  Pages hold fewer rows than LINEAR, but their numbers may have gaps. */
+static bool page_end(struct walk *w, int64_t bad, int64_t *out) {
+  int64_t good = bad, step = 1, next;
+  for (int i = 0; !probe(w, good += step, &next); i++) {
+    bad = good;
+    step = i < LINEAR ? 1 : 2 * step;
+    if (bad > NUMBER_MAX)
+      return false;
+  }
+  while (good - bad > 1) {
+    const int64_t middle = bad + (good - bad) / 2;
+    if (probe(w, middle, &next))
+      good = middle;
+    else
+      bad = middle;
+  }
+  *out = good;
+  return true;
+}
+
+/* After a failure: moves w->at to the damaged row, or to the end of the damaged page.  False: nothing follows it. */
+static bool step_past(struct walk *w) {
+  int64_t next;
+  if (probe(w, w->at, &next) && next > w->at) {
+    w->at = next;
+    damaged_row(w);
+    return true;
+  }
+  w->at++;
+  damaged_row(w); /* and others of its page */
+  return page_end(w, w->at - 1, &w->at);
+}
+
+/* In the order of row numbers, past what cannot be read. */
+static enum status walk_by_row(struct walk *w, struct error *err) {
+  const struct table *t = w->table;
+  char sql[SQL_MAX];
+  snprintf(sql, sizeof sql, "SELECT %s, rowid FROM %s WHERE rowid > $1 ORDER BY rowid LIMIT $2", t->columns, t->name);
+  for (w->at = 0;;) {
+    const struct db_value args[] = {db_int(w->at), db_int(PAGE)};
+    w->rows = 0;
+    enum status st = db_run(w->from, sql, args, 2, see_row, w, NULL, err);
+    if (st && (st != ST_IO || w->is_fatal))
+      return st;
+    if (!st && w->rows < PAGE)
+      return ST_OK;
+    if (st && !step_past(w)) {
+      w->tell("damaged: the rest of a table cannot be read");
+      return ST_OK;
+    }
+  }
+}
+
 static enum status walk_all(struct walk *w, struct error *err) {
-  enum status st =
-      walk_table(w, "SELECT hash, size, data FROM blobs WHERE hash > $1 ORDER BY hash LIMIT $2", see_blob, err);
-  if (!st)
-    st = walk_table(w, "SELECT " ROW_SNIPPET_COLUMNS " FROM snippets WHERE id_hash > $1 ORDER BY id_hash LIMIT $2",
-                    see_snippet, err);
-  if (!st)
-    st = walk_table(w, "SELECT key, frames, size, used_ms FROM results WHERE key > $1 ORDER BY key LIMIT $2",
-                    see_result, err);
+  enum status st = ST_OK;
+  for (size_t i = 0; !st && i < sizeof tables / sizeof *tables; i++) {
+    const struct table *t = &tables[i];
+    if (w->is_salvage && t->see == see_result) /* a cache, whose rows have no checksum */
+      continue;
+    w->table = t;
+    st = w->goes_past ? walk_by_row(w, err) : walk_by_key(w, t, err);
+  }
   return st;
 }
 
@@ -165,16 +292,33 @@ static enum status see_integrity(void *user, const struct db_value *row, int n, 
   return ST_OK;
 }
 
+/* Whether the file's pages fit together; a page that is damaged ends the statement, and is one more finding. */
+static enum status check_integrity(struct walk *w, struct error *err) {
+  char line[160];
+  enum status st = db_run(w->from, w->from->ops->integrity, NULL, 0, see_integrity, w, NULL, err);
+  if (st != ST_IO)
+    return st;
+  snprintf(line, sizeof line, "damaged: %.140s", err->text);
+  w->report->damaged++;
+  w->tell(line);
+  return ST_OK;
+}
+
+static bool is_sqlite(const char *url) {
+  return !strncmp(url, "sqlite:", 7);
+}
+
 enum status store_check(const char *url, struct store_report *out, void (*tell)(const char *line), struct error *err) {
   struct db *db = NULL;
   struct walk w = {.report = out, .tell = tell};
   *out = (struct store_report){0};
   enum status st = db_open(url, false, &db, err);
   w.from = db;
+  w.goes_past = is_sqlite(url);
   if (!st)
     st = db_check_version(db, err);
   if (!st && db->ops->integrity)
-    st = db_run(db, db->ops->integrity, NULL, 0, see_integrity, &w, NULL, err);
+    st = check_integrity(&w, err);
   if (!st)
     st = walk_all(&w, err);
   db_close(db);
@@ -186,7 +330,7 @@ enum status store_check(const char *url, struct store_report *out, void (*tell)(
 static enum status copy_meta(void *user, const struct db_value *row, int n, struct error *err) {
   struct walk *w = user;
   (void)n;
-  return db_run(w->to, "INSERT INTO meta (name, value) VALUES ($1, $2)", row, 2, NULL, NULL, NULL, err);
+  return fatal(w, db_run(w->to, "INSERT INTO meta (name, value) VALUES ($1, $2)", row, 2, NULL, NULL, NULL, err));
 }
 
 static enum status check_empty(struct db *db, struct error *err) {
@@ -196,6 +340,16 @@ static enum status check_empty(struct db *db, struct error *err) {
   return st || !there ? st : fail(err, ST_INPUT, "the store to write to is not empty");
 }
 
+/* Without the secret, which a server then makes anew, links of Compiler Explorer that are stored again get other ids. */
+static enum status copy_all_meta(struct walk *w, struct error *err) {
+  enum status st = db_run(w->from, "SELECT name, value FROM meta", NULL, 0, copy_meta, w, NULL, err);
+  if (st != ST_IO || !w->is_salvage || w->is_fatal)
+    return st;
+  w->report->damaged++;
+  w->tell("damaged: the table meta");
+  return ST_OK;
+}
+
 /* In a transaction of `to`. */
 static enum status copy_body(struct db *to, void *user, struct error *err) {
   struct walk *w = user;
@@ -203,24 +357,36 @@ static enum status copy_body(struct db *to, void *user, struct error *err) {
   if (!st)
     st = db_run(w->from, w->from->ops->begin_read, NULL, 0, NULL, NULL, NULL, err);
   if (!st)
-    st = db_run(w->from, "SELECT name, value FROM meta", NULL, 0, copy_meta, w, NULL, err);
+    st = copy_all_meta(w, err);
   return st ? st : walk_all(w, err);
+}
+
+static enum status copy(const char *from, const char *to, struct walk *w, struct error *err) {
+  *w->report = (struct store_report){0};
+  enum status st = db_open(from, false, &w->from, err);
+  if (!st)
+    st = db_check_version(w->from, err);
+  if (st == ST_IO && w->is_salvage && w->from)
+    st = ST_OK; /* the version is in a damaged page: each row is checked */
+  if (!st)
+    st = db_open(to, true, &w->to, err);
+  if (!st)
+    st = db_migrate(w->to, err);
+  if (!st)
+    st = db_transaction(w->to, copy_body, w, err);
+  db_close(w->to);
+  db_close(w->from);
+  return st;
 }
 
 enum status store_copy(const char *from, const char *to, struct store_report *out, void (*tell)(const char *line),
                        struct error *err) {
-  struct walk w = {.report = out, .tell = tell};
-  *out = (struct store_report){0};
-  enum status st = db_open(from, false, &w.from, err);
-  if (!st)
-    st = db_check_version(w.from, err);
-  if (!st)
-    st = db_open(to, true, &w.to, err);
-  if (!st)
-    st = db_migrate(w.to, err);
-  if (!st)
-    st = db_transaction(w.to, copy_body, &w, err);
-  db_close(w.to);
-  db_close(w.from);
-  return st;
+  return copy(from, to, &(struct walk){.report = out, .tell = tell}, err);
+}
+
+enum status store_salvage(const char *from, const char *to, struct store_report *out, void (*tell)(const char *line),
+                          struct error *err) {
+  if (!is_sqlite(from))
+    return fail(err, ST_INPUT, "only a SQLite store is salvaged here; PostgreSQL has tools of its own");
+  return copy(from, to, &(struct walk){.report = out, .tell = tell, .goes_past = true, .is_salvage = true}, err);
 }

@@ -18,7 +18,7 @@ int work_turn(struct work *w) {
 
 const void *work_payer(struct work *w) {
   pthread_mutex_lock(&w->lock);
-  const void *payer = w->payer;
+  const void *payer = client_site(w->payer);
   pthread_mutex_unlock(&w->lock);
   return payer;
 }

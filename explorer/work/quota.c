@@ -1,7 +1,9 @@
 #include "work/quota.h"
 
+#include <arpa/inet.h>
 #include <assert.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
@@ -11,7 +13,11 @@
 #include "base/index.h"
 
 enum {
-  CLIENTS_MAX = 1 << 16, /* about 8 MB; beyond that, clients with nothing open are forgotten too early */
+  CLIENTS_MAX = 1 << 16, /* about 10 MB; beyond that, some clients with nothing open are forgotten too early */
+  CLIENTS_KEPT = CLIENTS_MAX / 4 * 3, /* that remain then, so that not each new client looks through all */
+  NETWORK_MAX = 1024,                 /* clients of one network of 48 bits */
+  SITE_SHARES = 4,                    /* of a network of 56 bits */
+  NETWORK_SHARES = 16,                /* … of 48 bits */
   NAME_SIZE = 48,
   SECOND_US = 1000000,
   JOBS_RETRY_S = 2, /* one of the client's jobs will end: most take a fraction of this */
@@ -22,9 +28,13 @@ static const int64_t MINUTE_US = 60 * (int64_t)SECOND_US, DAY_US = 24 * 60 * 60 
 struct client {
   struct chain_link link; /* first: a struct chain_link * is also a struct client * */
   struct quota *quota;
+  struct client *outer;                     /* the network that it is in, held; NULL: none */
+  int shares;                               /* that it has: of a client, 1 */
+  int inner;                                /* clients that are in it */
   int holds, jobs, connections;             /* 0 or more */
   int64_t full_at_us;                       /* when the bucket of compiles will be full again */
   int64_t links_full_at_us, day_full_at_us; /* the buckets of links */
+  int64_t bytes_full_at_us;                 /* the bucket of their bytes; may lie more than a day ahead: owed */
   int64_t wait_until_us; /* what the last refusal told the client; 0: it was not refused since its last compile */
   char name[NAME_SIZE];
 };
@@ -34,6 +44,7 @@ struct quota {
   uint64_t seed;        /* so that nobody can choose addresses that fall into one chain */
   pthread_mutex_t lock; /* guards what follows, and all clients */
   struct chain_table clients;
+  int sweep; /* the chain after the last that was looked through for room */
   int64_t refused[QUOTA_VERDICTS];
 };
 
@@ -47,7 +58,7 @@ static uint32_t hash_of(const struct quota *q, const char *name) {
 }
 
 static bool is_full(const struct client *c, int64_t now) {
-  return c->full_at_us <= now && c->links_full_at_us <= now && c->day_full_at_us <= now;
+  return c->full_at_us <= now && c->links_full_at_us <= now && c->day_full_at_us <= now && c->bytes_full_at_us <= now;
 }
 
 /* Forgets the clients of one chain that have nothing open and full buckets; with is_urgent also those whose buckets are
@@ -58,16 +69,24 @@ static void forget_some(struct quota *q, struct chain_link *head, int64_t now, b
     next = l->next;
     if (c->holds || (!is_urgent && !is_full(c, now)))
       continue;
-    assert(!c->jobs && !c->connections);
+    assert(!c->jobs && !c->connections && !c->inner);
     chain_remove(&q->clients, l);
+    for (struct client *o = c->outer; o; o = o->outer)
+      o->inner--;
+    if (c->outer)
+      c->outer->holds--;
     free(c);
   }
 }
 
 static void make_room(struct quota *q, int64_t now) {
-  for (int urgent = 0; urgent < 2 && q->clients.n >= CLIENTS_MAX; urgent++)
-    for (int i = 0; i < CHAINS; i++)
-      forget_some(q, q->clients.heads[i], now, urgent);
+  if (q->clients.n < CLIENTS_MAX)
+    return;
+  for (int urgent = 0; urgent < 2; urgent++)
+    for (int i = 0; i < CHAINS && q->clients.n > CLIENTS_KEPT; i++) {
+      q->sweep = (q->sweep + 1) % CHAINS;
+      forget_some(q, q->clients.heads[q->sweep], now, urgent);
+    }
 }
 
 /* NULL: no such client is known. */
@@ -78,7 +97,20 @@ static struct client *find(struct quota *q, const char *address) {
   return NULL;
 }
 
-static struct client *add(struct quota *q, const char *address) {
+/* The name of the network of so many bits that the address is in; false if it is no address of IPv6. */
+static bool name_network(const char *address, int bits, char out[NAME_SIZE]) {
+  struct in6_addr six;
+  char text[INET6_ADDRSTRLEN];
+  if (!strchr(address, ':') || inet_pton(AF_INET6, address, &six) != 1)
+    return false;
+  assert(bits % 8 == 0);
+  memset(six.s6_addr + bits / 8, 0, sizeof six.s6_addr - (size_t)bits / 8);
+  inet_ntop(AF_INET6, &six, text, sizeof text);
+  snprintf(out, NAME_SIZE, "%.40s/%d", text, bits);
+  return true;
+}
+
+static struct client *add(struct quota *q, const char *address, struct client *outer, int shares) {
   const int64_t now = clock_now_us();
   const uint32_t hash = hash_of(q, address);
   forget_some(q, *chain_head(&q->clients, hash), now, false);
@@ -87,17 +119,53 @@ static struct client *add(struct quota *q, const char *address) {
   if (!c)
     return NULL;
   c->quota = q;
+  c->shares = shares;
+  c->outer = outer;
+  if (outer)
+    outer->holds++;
+  for (struct client *o = outer; o; o = o->outer)
+    o->inner++;
   strncpy(c->name, address, NAME_SIZE - 1);
   chain_add(&q->clients, &c->link, hash);
+  return c;
+}
+
+/* Finds the client, or adds it with the networks that it is in.  What was just found or added is held while the next is added, which
+ * may make room. */
+static struct client *find_or_add(struct quota *q, const char *address) {
+  static const struct {
+    int bits, shares;
+  } levels[] = {{48, NETWORK_SHARES}, {56, SITE_SHARES}};
+  struct client *c = find(q, address), *outer = NULL;
+  char name[NAME_SIZE];
+  for (int i = 0; !c && i < 2 && name_network(address, levels[i].bits, name); i++) {
+    struct client *network = find(q, name);
+    if (!network && outer && outer->inner >= NETWORK_MAX)
+      return outer;
+    if (outer)
+      outer->holds++;
+    if (!network)
+      network = add(q, name, outer, levels[i].shares);
+    if (outer)
+      outer->holds--;
+    if (!network)
+      return NULL;
+    outer = network;
+  }
+  if (c || (outer && (outer->outer ? outer->outer : outer)->inner >= NETWORK_MAX))
+    return c ? c : outer;
+  if (outer)
+    outer->holds++;
+  c = add(q, address, outer, 1);
+  if (outer)
+    outer->holds--;
   return c;
 }
 
 struct client *quota_client(struct quota *q, const char *address) {
   assert(strlen(address) < NAME_SIZE);
   pthread_mutex_lock(&q->lock);
-  struct client *c = find(q, address);
-  if (!c)
-    c = add(q, address);
+  struct client *c = find_or_add(q, address);
   if (c)
     c->holds++;
   pthread_mutex_unlock(&q->lock);
@@ -136,21 +204,31 @@ static int draw(int64_t full_at_us, int n, int64_t period_us, int64_t now, int64
   return *next > now + period_us ? (int)((*next - now - period_us + SECOND_US - 1) / SECOND_US) : 0;
 }
 
-/* Under the lock. */
-static enum quota_verdict take(struct client *c, int *retry_s) {
+/* Under the lock: whether the client, or a network, could begin a compile. */
+static enum quota_verdict may_begin(const struct client *c, int64_t now, int *retry_s) {
   const struct quota_config *cfg = &c->quota->cfg;
-  if (cfg->jobs && c->jobs >= cfg->jobs) {
+  int64_t full_at;
+  if (cfg->jobs && c->jobs >= cfg->jobs * c->shares) {
     *retry_s = JOBS_RETRY_S;
     return QUOTA_JOBS;
   }
-  int64_t full_at;
-  const int wait_s = draw(c->full_at_us, cfg->compiles, MINUTE_US, clock_now_us(), &full_at);
-  if (wait_s) {
-    *retry_s = wait_s;
-    return QUOTA_COMPILES;
+  const int wait_s = draw(c->full_at_us, cfg->compiles * c->shares, MINUTE_US, now, &full_at);
+  *retry_s = wait_s;
+  return wait_s ? QUOTA_COMPILES : QUOTA_OK;
+}
+
+/* Under the lock. */
+static enum quota_verdict take(struct client *c, int *retry_s) {
+  const int64_t now = clock_now_us();
+  for (const struct client *o = c; o; o = o->outer) {
+    const enum quota_verdict v = may_begin(o, now, retry_s);
+    if (v != QUOTA_OK)
+      return v;
   }
-  c->full_at_us = full_at;
-  c->jobs++;
+  for (struct client *o = c; o; o = o->outer) {
+    (void)draw(o->full_at_us, c->quota->cfg.compiles * o->shares, MINUTE_US, now, &o->full_at_us);
+    o->jobs++;
+  }
   return QUOTA_OK;
 }
 
@@ -169,10 +247,12 @@ void client_end_job(struct client *c, bool has_run) {
   if (!c)
     return;
   pthread_mutex_lock(&c->quota->lock);
-  c->jobs--;
-  assert(c->jobs >= 0);
-  if (!has_run && c->quota->cfg.compiles)
-    c->full_at_us -= MINUTE_US / c->quota->cfg.compiles;
+  for (struct client *o = c; o; o = o->outer) {
+    o->jobs--;
+    assert(o->jobs >= 0);
+    if (!has_run && c->quota->cfg.compiles)
+      o->full_at_us -= MINUTE_US / ((int64_t)c->quota->cfg.compiles * o->shares);
+  }
   pthread_mutex_unlock(&c->quota->lock);
 }
 
@@ -182,19 +262,52 @@ enum quota_verdict client_store_link(struct client *c, int *retry_s) {
   pthread_mutex_lock(&c->quota->lock);
   const struct quota_config *cfg = &c->quota->cfg;
   const int64_t now = clock_now_us();
-  int64_t minute, day;
-  const int of_minute = draw(c->links_full_at_us, cfg->links, MINUTE_US, now, &minute),
-            of_day = draw(c->day_full_at_us, cfg->links_a_day, DAY_US, now, &day);
-  const bool may = !of_minute && !of_day;
-  if (may) {
-    c->links_full_at_us = minute;
-    c->day_full_at_us = day;
-  } else {
-    *retry_s = of_minute > of_day ? of_minute : of_day;
+  int wait_s = 0;
+  for (const struct client *o = c; o && !wait_s; o = o->outer) {
+    int64_t minute, day;
+    const int of_minute = draw(o->links_full_at_us, cfg->links * o->shares, MINUTE_US, now, &minute),
+              of_day = draw(o->day_full_at_us, cfg->links_a_day * o->shares, DAY_US, now, &day);
+    wait_s = of_minute > of_day ? of_minute : of_day;
+  }
+  const bool may = !wait_s;
+  for (struct client *o = c; o && may; o = o->outer) {
+    (void)draw(o->links_full_at_us, cfg->links * o->shares, MINUTE_US, now, &o->links_full_at_us);
+    (void)draw(o->day_full_at_us, cfg->links_a_day * o->shares, DAY_US, now, &o->day_full_at_us);
+  }
+  if (!may) {
+    *retry_s = wait_s;
     c->quota->refused[QUOTA_LINKS]++;
   }
   pthread_mutex_unlock(&c->quota->lock);
   return may ? QUOTA_OK : QUOTA_LINKS;
+}
+
+enum quota_verdict client_has_link_bytes(struct client *c, int *retry_s) {
+  if (!c || !c->quota->cfg.link_mib_a_day)
+    return QUOTA_OK;
+  pthread_mutex_lock(&c->quota->lock);
+  int64_t owed_us = INT64_MIN;
+  for (const struct client *o = c; o; o = o->outer)
+    if (owed_us < o->bytes_full_at_us - clock_now_us() - DAY_US)
+      owed_us = o->bytes_full_at_us - clock_now_us() - DAY_US;
+  const bool may = owed_us < 0;
+  if (!may)
+    *retry_s = (int)(owed_us / SECOND_US) + 1;
+  c->quota->refused[QUOTA_LINK_BYTES] += !may;
+  pthread_mutex_unlock(&c->quota->lock);
+  return may ? QUOTA_OK : QUOTA_LINK_BYTES;
+}
+
+void client_take_link_bytes(struct client *c, int64_t bytes) {
+  if (!c || !c->quota->cfg.link_mib_a_day)
+    return;
+  const double part = (double)bytes / ((double)c->quota->cfg.link_mib_a_day * (1 << 20));
+  const int64_t now = clock_now_us();
+  pthread_mutex_lock(&c->quota->lock);
+  for (struct client *o = c; o; o = o->outer)
+    o->bytes_full_at_us =
+        (o->bytes_full_at_us > now ? o->bytes_full_at_us : now) + (int64_t)(part * (double)DAY_US / o->shares);
+  pthread_mutex_unlock(&c->quota->lock);
 }
 
 int client_jobs(struct client *c) {
@@ -202,8 +315,14 @@ int client_jobs(struct client *c) {
     return 0;
   pthread_mutex_lock(&c->quota->lock);
   int n = c->jobs;
+  for (const struct client *o = c->outer; o; o = o->outer)
+    n = o->jobs / o->shares > n ? o->jobs / o->shares : n;
   pthread_mutex_unlock(&c->quota->lock);
   return n;
+}
+
+const void *client_site(const struct client *c) {
+  return c && c->outer && c->outer->outer ? c->outer : c; /* constant once the client exists */
 }
 
 bool quota_is_early(struct quota *q, const char *address) {
@@ -218,8 +337,11 @@ bool quota_enter(struct quota *q, const char *address, struct client **client) {
   struct client *c = q->cfg.connections ? quota_client(q, address) : NULL;
   if (c) {
     pthread_mutex_lock(&q->lock);
-    bool may = c->connections < q->cfg.connections;
-    c->connections += may;
+    bool may = true;
+    for (const struct client *o = c; o; o = o->outer)
+      may = may && o->connections < q->cfg.connections * o->shares;
+    for (struct client *o = c; o; o = o->outer)
+      o->connections += may;
     q->refused[QUOTA_CONNECTIONS] += !may;
     pthread_mutex_unlock(&q->lock);
     if (!may) {
@@ -235,8 +357,10 @@ void quota_leave(struct client *c) {
   if (!c)
     return;
   pthread_mutex_lock(&c->quota->lock);
-  c->connections--;
-  assert(c->connections >= 0);
+  for (struct client *o = c; o; o = o->outer) {
+    o->connections--;
+    assert(o->connections >= 0);
+  }
   pthread_mutex_unlock(&c->quota->lock);
   client_let_go(c);
 }
@@ -260,7 +384,7 @@ void quota_stop(struct quota *q) {
     return;
   for (int i = 0; i < CHAINS; i++)
     for (struct chain_link *l = q->clients.heads[i], *next; l; l = next) {
-      assert(!((struct client *)l)->holds);
+      assert(!((struct client *)l)->holds || ((struct client *)l)->inner); /* its clients hold a network */
       next = l->next;
       free(l);
     }

@@ -1,9 +1,13 @@
 /* quota: each client's share, so that one client's flood does not make the others wait.
  *
  * A client, known by its address (http/address.h), may start so many compiles a minute, have so many of them waiting or
- * running, store so many links a minute and a day, and have so many connections open.  The compiles of a minute, and the
- * links of a minute and of a day, are buckets that fill again evenly.  An answer that needs no compile costs no compile, and a compile
+ * running, store so many links a minute and a day, which take so many bytes a day, and have so many connections open.  The
+ * compiles of a minute, the links of a minute and of a day, and their bytes, are buckets that fill again evenly.  What a link
+ * takes is known once it was stored, so the last one may take more than was left; that is owed.  An answer that needs no compile costs no compile, and a compile
  * that never reached a worker is given back.  All functions may be called from any thread.
+ *
+ * Shares of IPv6 are nested, because whoever has a network of 48 bits has 65,536 of 64: a network of 56 bits has the shares of 4
+ * clients, one of 48 bits those of 16.  A network of 48 bits is known as so many clients at most; further ones are one client.
  */
 #ifndef WORK_QUOTA_H
 #define WORK_QUOTA_H
@@ -20,9 +24,18 @@ struct quota_config {
   int compiles; /* a minute */
   int jobs, connections;
   int links, links_a_day; /* stored: a minute, a day */
+  int link_mib_a_day;     /* that they take in the store */
 }; /* 0: any number */
 
-enum quota_verdict { QUOTA_OK, QUOTA_COMPILES, QUOTA_JOBS, QUOTA_CONNECTIONS, QUOTA_LINKS, QUOTA_VERDICTS };
+enum quota_verdict {
+  QUOTA_OK,
+  QUOTA_COMPILES,
+  QUOTA_JOBS,
+  QUOTA_CONNECTIONS,
+  QUOTA_LINKS,
+  QUOTA_LINK_BYTES,
+  QUOTA_VERDICTS
+};
 
 struct quota_counts {
   int64_t refused[QUOTA_VERDICTS]; /* since start */
@@ -44,7 +57,14 @@ enum quota_verdict client_begin_job(struct client *c, int *retry_s);
 void client_end_job(struct client *c, bool has_run);
 /* Counts a link, or a revision of one, that is about to be stored: QUOTA_OK or QUOTA_LINKS, with *retry_s. */
 enum quota_verdict client_store_link(struct client *c, int *retry_s);
-int client_jobs(struct client *c); /* waiting or running at present */
+/* QUOTA_LINK_BYTES, with *retry_s, while the client's links have taken its share of bytes; else QUOTA_OK. */
+enum quota_verdict client_has_link_bytes(struct client *c, int *retry_s);
+/* Counts the bytes of a link that was stored. */
+void client_take_link_bytes(struct client *c, int64_t bytes);
+/* Compiles waiting or running at present; of a network, its part for each share that it has, if that is more. */
+int client_jobs(struct client *c);
+/* What stands for all clients of one network of 56 bits; a client of IPv4 stands for itself. */
+const void *client_site(const struct client *c);
 /* True if the client at this address was refused a compile and was told to wait until a time that has not come yet. */
 bool quota_is_early(struct quota *q, const char *address);
 

@@ -61,7 +61,7 @@ void work_on_abandoned(struct work *w, work_abandoned_fn fn, void *user);
 void work_set_payer(struct work *w, struct client *payer);
 /* How many other works of the same client wait or run: a work's turn comes after those with fewer. */
 int work_turn(struct work *w);
-/* The client, only to be compared with others: it may be gone.  NULL: it is not known. */
+/* The client, of IPv6 its network of 56 bits, only to be compared with others: it may be gone.  NULL: it is not known. */
 const void *work_payer(struct work *w);
 
 /* ---- the pool's side --------------------------------------------------------------------------------------------- */

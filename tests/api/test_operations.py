@@ -1,7 +1,9 @@
 """What an operator relies on: readiness, metrics, logs, and stops and restarts that lose nothing."""
+import html
 import http.client
 import json
 import os
+import re
 import resource
 import signal
 import socket
@@ -12,9 +14,9 @@ import time
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from support.clients import in_thread, in_threads, open_stream, read_until, remove, share
+from support.clients import in_thread, in_threads, nkx, open_stream, read_until, remove, share
 from support.paths import NKX
-from support.server import ADD_ONE, FLOAT_INPUT, JOB, Server
+from support.server import ADD_ONE, FLOAT_INPUT, JOB, OURS, Server
 
 @pytest.fixture
 def own():
@@ -165,9 +167,67 @@ def test_logs_are_json_without_source_or_unlisted_ids(own):
     assert len(events) > 10 and all({"time", "level", "event"} <= set(e) for e in events)
     done = [e for e in events if e["event"] == "job_done"]
     assert done and all(e["status"] and int(e["wall_ms"]) >= 0 for e in done)
-    assert [e["status"] for e in events if e["event"] == "request" and e["route"] == "/z/"] == ["200"]
+    assert [e["status"] for e in events if e["event"] == "request" and e["route"] == "/z/"] == [200]
     text = "".join(s.log)
     assert "tell-tale" not in text and made["id"] not in text and made["edit_token"] not in text
+
+
+def events_of(server, event):
+    return [json.loads(line) for line in server.log if json.loads(line)["event"] == event]
+
+
+def test_who_did_what_to_which_link_is_in_the_log(own):
+    """A line for each change, with names from which nobody finds the id or the address; the request's id is in the answer, too."""
+    s = own("--log-format", "json", "--log-requests", "yes", "--trusted-proxies", "127.0.0.1")
+    one, other = ({**OURS, "X-Forwarded-For": a} for a in ("198.51.100.1", "198.51.100.2"))
+    answer = share(s, headers=one)
+    made = answer.json
+    edit = {**one, "X-Nkx-Edit-Token": made["edit_token"]}
+    revised = s.request("POST", f"/api/v1/snippets/{made['id']}", {"source": ADD_ONE + "# 2\n", "inputs": FLOAT_INPUT}, edit)
+    denied = s.request("DELETE", f"/api/v1/snippets/{made['id']}", headers={**other, "X-Nkx-Edit-Token": "x" * 22})
+    expires = s.request("DELETE", f"/api/v1/snippets/{made['id']}?after=60", headers=edit)
+    deleted = s.request("DELETE", f"/api/v1/snippets/{made['id']}", headers=edit)
+    assert [a.status for a in (answer, revised, denied, expires, deleted)] == [201, 201, 403, 204, 204]
+    shared_again = share(s, headers=one).json
+    assert nkx("store", "delete", "--store", f"sqlite:{s.data}/nkx.sqlite", shared_again["id"]).returncode == 0
+    assert s.stop() == 0
+    lines = events_of(s, "audit")
+    assert [(e["what"], e["outcome"]) for e in lines] == [("link-stored", "ok"), ("link-revised", "ok"), ("link-deleted", "denied"), ("link-expires", "ok"),
+                                                          ("link-deleted", "ok"), ("link-stored", "ok"), ("link-deleted", "ok")]
+    assert len({e["link"] for e in lines[:5]}) == 1 and lines[5]["link"] == lines[6]["link"] != lines[0]["link"]
+    assert lines[0]["client"] == lines[1]["client"] == lines[5]["client"] != lines[2]["client"] and int(lines[0]["bytes"]) > 500
+    assert [e["request"] for e in lines[:5]] == [a.headers["X-Request-Id"] for a in (answer, revised, denied, expires, deleted)]
+    assert lines[6]["by"] == "operator" and int(lines[6]["uid"]) == os.getuid()
+    assert {e["id"] for e in events_of(s, "request")} >= {e["request"] for e in lines[:5]}
+    text = "".join(s.log)
+    assert "198.51.100" not in text and made["id"] not in text and made["edit_token"] not in text
+
+
+def test_a_client_is_named_in_the_log_as_the_operator_chooses():
+    for how, client in ("no", "-"), ("address", "198.51.100.7"):
+        with Server("--log-clients", how, "--trusted-proxies", "127.0.0.1") as s:
+            share(s, headers={**OURS, "X-Forwarded-For": "198.51.100.7"})
+            s.wait_for_log("audit", "what=link-stored", f"client={client} ")
+
+
+def test_only_a_trusted_proxy_gives_a_request_its_id(own):
+    asked = "0f3c-trace.17_A"
+    with Server("--trusted-proxies", "127.0.0.2") as s:
+        def id_of(said, address):
+            return s.request("GET", "/healthz", headers={"X-Request-Id": said}, address=address).headers["X-Request-Id"]
+        assert id_of(asked, "127.0.0.2") == asked
+        others = [id_of(asked, "127.0.0.3"), id_of("x" * 65, "127.0.0.2"), id_of("short", "127.0.0.2"), id_of("white space", "127.0.0.2")]
+        assert len(set(others)) == 4 and all(re.fullmatch("[0-9a-f]{16}", i) for i in others)
+
+
+def test_a_link_says_where_it_can_be_reported(server):
+    with Server("--report-url", "mailto:abuse@example.org?subject=Report&body={link}.") as s:
+        made = share(s).json
+        where = f"mailto:abuse@example.org?subject=Report&body=%2Fz%2F{made['id']}."
+        assert s.get(f"/api/v1/snippets/{made['id']}").json["report_url"] == where
+        assert html.escape(where) in s.get(f"{made['url']}?view=plain").body.decode()
+    made = share(server).json
+    assert "report_url" not in server.get(f"/api/v1/snippets/{made['id']}").json and b"Report" not in server.get(f"{made['url']}?view=plain").body
 
 
 # ---- stop and restart

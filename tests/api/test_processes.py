@@ -156,6 +156,15 @@ def test_a_server_that_gives_up_nothing_says_so():
         assert not any(s.get("/readyz").json["server"].values())
 
 
+def test_root_does_not_serve_what_only_root_can_reach(tmp_path):
+    if os.getuid():
+        pytest.skip("only root can be asked to")
+    tmp_path.chmod(0o700)
+    data = tmp_path / "data"
+    r = subprocess.run([NKX, "serve", "--port", "0", "--confine", "yes", "--data-dir", data], capture_output=True, text=True, timeout=20)
+    assert r.returncode == 2 and "cannot reach" in r.stderr and "--confine as-root" in r.stderr
+
+
 @pytest.mark.parametrize("whom", ["launcher", "pid"])
 def test_a_killed_server_leaves_no_process(whom):
     with Server() as s:

@@ -1,7 +1,9 @@
 """Each client has its share: compiles a minute, compiles at once, connections.  A newer compile of an editor replaces the
 one before.  Clients are distinguished by what a trusted proxy says of them; here the test itself is that proxy."""
+import base64
 import http.client
 import json
+import random
 import select
 import socket
 import subprocess
@@ -103,6 +105,45 @@ def test_the_links_of_a_day_have_a_share_of_their_own():
         assert [a.status for a in answers] == [201, 201, 429] and int(answers[-1].headers["Retry-After"]) > 3600
 
 
+def store_large(server, n, address="198.51.100.23"):
+    """A link that takes some 64 KiB in the store, because nothing packs random bytes."""
+    path, headers, body = LINKS["snippets"]
+    noise = base64.b85encode(random.Random(n).randbytes(48 << 10)).decode()
+    return server.request("POST", path, json.dumps({**body(ADD_ONE), "view": {"noise": noise}}), {**JSON, **headers, "X-Forwarded-For": address})
+
+
+def test_links_of_a_day_may_take_only_so_many_bytes():
+    with Server(*BEHIND_PROXY, "--client-links", "0", "--client-links-day", "0", "--client-links-mib", "1") as s:
+        answers = [store_large(s, n) for n in range(30)]
+        stored = [a.status for a in answers].index(429)
+        assert 14 <= stored <= 22 and {a.status for a in answers[stored:]} == {429}, stored
+        refused = answers[-1]
+        assert refused.error["code"] == "too-many-link-bytes" and 1 <= int(refused.headers["Retry-After"]) <= 86400
+        assert store_large(s, 99, "198.51.100.24").status == 201, "another client has its own share"
+        assert metric(s, 'nkx_quota_refused_total{share="link-bytes"}') == 30 - stored
+        assert s.compile(ADD_ONE + "# a compile\n")["status"] == "ok"
+
+
+def test_a_store_at_its_ceiling_takes_no_link_and_says_so():
+    """Compiles, reading and deleting go on; what is deleted makes room."""
+    with Server(*BEHIND_PROXY, *(x for n in ("", "-day", "-mib") for x in (f"--client-links{n}", "0")), "--store-max-mib", "2", "--results-mib", "1") as s:
+        assert s.get("/readyz").json["space"] == "ok"
+        stored = []
+        while (answer := store_large(s, len(stored))).status == 201:
+            stored.append(answer.json)
+        assert answer.status == 507 and answer.error["code"] == "full" and 15 <= len(stored) <= 45
+        ready = s.get("/readyz")
+        assert ready.status == 200 and ready.json["space"] == "full"
+        assert metric(s, "nkx_store_bytes") >= metric(s, "nkx_store_max_bytes") == 2 << 20 and metric(s, "nkx_store_free_bytes") > 0
+        s.wait_for_log("store_space", "nearly-full")
+        s.wait_for_log("store_space", "space=full")
+        assert s.compile(ADD_ONE + "# still\n")["status"] == "ok" and s.get(stored[0]["url"]).status == 200
+        for link in stored[:6]:
+            headers = {**JSON, "X-Nkx-Request": "1", "X-Nkx-Edit-Token": link["edit_token"]}
+            assert s.request("DELETE", f"/api/v1/snippets/{link['id']}", headers=headers).status == 204
+        s.wait_until(lambda: store_large(s, 1000).status == 201, "room for a link", 10)
+
+
 def test_a_cached_result_costs_nothing_of_the_share(shared):
     client = Client(shared, "198.51.100.4")
     for _ in range(10):
@@ -114,6 +155,38 @@ def test_a_network_of_64_bits_is_one_client(shared):
         assert Client(shared, f"2001:db8:0:1:{i}::1").post().status == 200
     assert Client(shared, "2001:db8:0:1:ffff::1").post().status == 429
     assert Client(shared, "2001:db8:0:2::1").post().status == 200
+
+
+def test_who_has_signed_in_at_the_proxy_is_the_client():
+    """People behind one address have their own shares, and one person has one share from all addresses."""
+    with Server("--trusted-proxies", "127.0.0.1", "--user-header", "X-Forwarded-User", "--client-compiles", "3") as s:
+        def status(user, address="198.51.100.1", peer="127.0.0.1", **more):
+            headers = [("X-Forwarded-For", address), ("Content-Type", "application/json"), ("Cache-Control", "no-store")]
+            headers += [("X-Forwarded-User", u) for u in ([user] if isinstance(user, str) else user)]
+            c = s.connect(address=peer)
+            body = json.dumps({"source": ADD_ONE, "inputs": FLOAT_INPUT})
+            c.putrequest("POST", "/api/v1/compile")
+            for k, v in [*headers, ("Content-Length", str(len(body)))]:
+                c.putheader(k, v)
+            c.endheaders(body.encode())
+            answer = c.getresponse()
+            answer.read()
+            c.close()
+            return answer.status
+        assert [status("ada@example.org", f"198.51.100.{i}") for i in range(4)] == [200, 200, 200, 429]
+        assert [status("bob@example.org") for _ in range(3)] == [200] * 3, "behind the same address"
+        assert [status((), "198.51.100.9") for _ in range(4)] == [200, 200, 200, 429], "who has not signed in is an address"
+        assert status(["carol", "dave"], "198.51.100.9") == 429, "a name that comes twice is none"
+        assert [status(f"user{i}", peer="127.0.0.2") for i in range(4)] == [200, 200, 200, 429], "only the proxy is believed"
+
+
+def test_a_network_of_48_bits_has_the_shares_of_sixteen_clients():
+    with Server(*BEHIND_PROXY, "--client-links", "1", "--client-links-day", "0") as s:
+        def stored(address):
+            path, headers, body = LINKS["snippets"]
+            return s.request("POST", path, json.dumps(body(ADD_ONE)), {**JSON, **headers, "X-Forwarded-For": address}).status
+        assert [stored(f"2001:db8:1:{256 * i + j:x}::1") for i in range(5) for j in range(5)] == [201, 201, 201, 201, 429] * 4 + [429] * 5
+        assert stored("2001:db8:2::1") == 201
 
 
 def test_a_client_may_have_only_so_many_compiles_waiting_or_running(shared):

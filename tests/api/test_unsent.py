@@ -42,6 +42,28 @@ def test_a_client_that_reads_nothing_has_a_quarter_of_the_memory_and_others_the_
         assert s.request("POST", "/api/v1/compile", BODY, {"Content-Type": "application/json"}, address="127.0.0.2").status == 200
 
 
+def test_what_would_be_refused_is_not_made_first():
+    """A client whose share is full: no compile, no look-up and no archive begins for it."""
+    with Server("--answers-mib", "8", "--job-timeout-ms", "60000", "--job-cpu-s", "60") as s:
+        first = s.request("POST", "/api/v1/compile", BODY, {"Content-Type": "application/json"})
+        key = first.json["key"]
+        assert len(first.body) > 2 << 20, "one answer is more than a client's share"
+        silent = asks(s, "127.0.0.2")
+        s.wait_until(lambda: metric(s, "nkx_http_unsent_bytes") > 2 << 20, "the answer to wait")
+
+        def counts():
+            return [metric(s, f'nkx_store_tasks_total{{lane="{lane}"}}') for lane in ("build", "read")] + [metric(s, 'nkx_results_total{from="compiled"}')]
+
+        before = counts()
+        other = json.dumps({"source": CHAIN + "# other\n", "inputs": FLOAT_INPUT})
+        for method, path, body in ("GET", f"/api/v1/results/{key}/artifacts/all.tar.gz", None), ("GET", f"/api/v1/results/{key}", None), ("POST", "/api/v1/compile", other):
+            answer = s.request(method, path, body, {"Content-Type": "application/json"}, address="127.0.0.2")
+            assert answer.status == 503 and answer.error["code"] == "too-many-answers", path
+        assert counts() == before
+        assert s.request("GET", "/api/v1/pipeline", address="127.0.0.2").status == 200, "what is small is answered"
+        silent.close()
+
+
 def test_many_clients_together_stay_below_the_ceiling():
     with Server("--answers-mib", "40", "--job-timeout-ms", "60000", "--job-cpu-s", "60") as s:
         size = len(s.request("POST", "/api/v1/compile", BODY, {"Content-Type": "application/json"}).body)

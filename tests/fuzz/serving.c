@@ -109,10 +109,12 @@ static void start(void) {
   static struct arena a;
   arena_init(&a);
   check_started(config_parse(&a, sizeof argv / sizeof *argv, argv, env, &s.cfg, &err), &err);
-  int launcher[2], listen_fd; /* nobody is at the launcher's end: there are no workers here */
+  int launcher[2]; /* nobody is at the launcher's end: there are no workers here */
   FUZZ_CHECK(!socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, launcher));
-  check_started(server_listen(&s.cfg.http, &listen_fd, &s.port, &err), &err);
-  check_started(app_start(&s.cfg, launcher[0], listen_fd, &s.app, &err), &err);
+  struct listeners at;
+  check_started(server_listen(&s.cfg.http, &at, &err), &err);
+  s.port = at.ports[LISTEN_PUBLIC];
+  check_started(app_start(&s.cfg, launcher[0], &at, &s.app, &err), &err);
   fill_store();
 }
 

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from support.clients import in_thread, in_threads, read, remove, share
+from support.clients import in_thread, in_threads, nkx, read, remove, share
 from support.paths import BUILD, NKX
 from support.server import ADD_ONE, Server
 from support.wait import stays
@@ -38,6 +38,18 @@ def test_servers_on_one_store_serve_each_others_links(pair):
     assert read(one, fork).json["ancestry"][0]["visibility"] == "unlisted"
     assert remove(two, made).status == 204
     assert read(one, made).status == read(two, made).status == 404
+
+
+def test_an_operator_lists_and_deletes_links_beside_the_servers(pair, postgres):
+    one, two = pair
+    made = share(one, title="reported", visibility="public").json
+    assert read(two, made).status == 200
+    url = f"postgresql://nkx@/pair?host={postgres.dir}"
+    row = next(r.split("\t") for r in nkx("store", "list", "--store", url).stdout.splitlines() if made["id"] in r)
+    assert nkx("store", "show", "--store", url, row[0]).stdout.count('"reported"') == 1
+    assert nkx("store", "delete", "--store", url, row[0]).returncode == 0
+    assert read(one, made).status == read(two, made).status == 404
+    assert one.get("/readyz").json["space"] == "ok" and "nkx_store_bytes" in one.get("/metrics").body.decode()
 
 
 def test_servers_on_one_store_serve_each_others_results(pair):

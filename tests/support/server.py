@@ -20,6 +20,8 @@ from support.paths import NKX
 from support.processes import children, program
 from support.wait import wait_until, wait_until_steady
 
+os.environ.setdefault("NKX_CONFINE", "as-root")  # pytest's directories, where the data often are, are root's alone
+
 ADD_ONE = "import numpy as np\n\n\ndef add_one(x):\n    return x + 1\n"
 FLOAT_INPUT = [{"name": "x", "shape": [8, 16], "dtype": "float32"}]
 JOB = {"source": ADD_ONE, "inputs": FLOAT_INPUT}  # small, but through every stage: a dozen operations at the end
@@ -170,7 +172,11 @@ class Server(Peer):
     @property
     def pid(self):
         """The service: the launcher's child that is no zygote."""
-        return next(p for p in children(self.launcher) if program(p) != "nkx-worker")
+        return next(p for p in children(self.launcher) if program(p) == "nkx")
+
+    def standby(self):
+        """The launcher that stands by, a copy of the first; None until it is there."""
+        return next((p for p in children(self.launcher) if program(p) == "nkx-launcher"), None)
 
     def zygotes(self):
         return [p for p in children(self.launcher) if program(p) == "nkx-worker"]

@@ -17,6 +17,8 @@ static const struct {
 } settings[] = {
     {"--host", "::1", ""},
     {"--port", "0", "65536"},
+    {"--ops-host", "127.0.0.1", ""},
+    {"--ops-port", "0", "-1"},
     {"--workers", "1", "0"},
     {"--queue", "0", "-1"},
     {"--queue-timeout-ms", "100", "99"},
@@ -40,8 +42,10 @@ static const struct {
     {"--client-jobs", "4", "10001"},
     {"--client-links", "0", "100001"},
     {"--client-links-day", "200", "-1"},
+    {"--client-links-mib", "0", "64.5"},
     {"--trusted-proxies", "10.0.0.0/8,::1", "10.0.0.0/99"},
     {"--proxy-header", "forwarded", "Via"},
+    {"--user-header", "X-Forwarded-User", "X Forwarded User"},
     {"--header-timeout-ms", "100", "100 "},
     {"--body-timeout-ms", "100", "99999999999999999999"},
     {"--answer-timeout-ms", "100", ""},
@@ -52,6 +56,7 @@ static const struct {
     {"--cache-mib", "1", "0"},
     {"--cache-s", "1", "0"},
     {"--results-mib", "1", " 1"},
+    {"--store-max-mib", "4096", "16 GiB"},
     {"--web-dir", "/tmp", "/nowhere"},
     {"--examples-dir", "/", "/dev/null"},
     {"--worker", "/bin/sh", "/etc/passwd"},
@@ -59,6 +64,8 @@ static const struct {
     {"--site-dir", "/", "/dev/null"},
     {"--log-format", "json", "JSON"},
     {"--log-level", "warn", "loud"},
+    {"--log-clients", "address", "hash"},
+    {"--report-url", "mailto:abuse@example.org?subject={link}", "javascript:alert(1)"},
     {"--log-requests", "yes", "1"},
 };
 enum { N = sizeof settings / sizeof *settings };
@@ -72,11 +79,11 @@ static void variable_of(const char *flag, char to[64]) {
 /* Parses with the worker set, which is not where the default looks for it; err says what is wrong. */
 static enum status parse(int argc, char **argv, char *const *env, struct config *c, struct error *err) {
   struct arena a;
-  char *all[8] = {"--worker", "/bin/sh"};
+  char *all[10] = {"--worker", "/bin/sh", "--trusted-proxies", "::1"};
   arena_init(&a);
   for (int i = 0; i < argc; i++)
-    all[2 + i] = argv[i];
-  enum status st = config_parse(&a, 2 + argc, all, env, c, err);
+    all[4 + i] = argv[i];
+  enum status st = config_parse(&a, 4 + argc, all, env, c, err);
   arena_clear(&a); /* the paths that were made up; nobody here looks at them */
   return st;
 }
@@ -175,6 +182,20 @@ static void the_default_worker_is_checked_too(void **state) {
   arena_clear(&a);
 }
 
+static void results_alone_must_not_fill_the_store(void **state) {
+  struct config c;
+  struct error err;
+  char *argv[] = {"--store-max-mib", "100", "--results-mib", "51"};
+  (void)state;
+  assert_int_equal(parse(4, argv, NULL, &c, &err), ST_INPUT);
+  assert_non_null(strstr(err.text, "--store-max-mib"));
+  argv[3] = "50";
+  assert_int_equal(parse(4, argv, NULL, &c, &err), ST_OK);
+  argv[1] = "0"; /* no ceiling */
+  argv[3] = "20000";
+  assert_int_equal(parse(4, argv, NULL, &c, &err), ST_OK);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(help_and_settings_name_the_same),
@@ -183,6 +204,7 @@ int main(void) {
       cmocka_unit_test(a_flag_wins_over_a_variable_and_that_over_the_default),
       cmocka_unit_test(what_is_no_flag_is_named),
       cmocka_unit_test(the_default_worker_is_checked_too),
+      cmocka_unit_test(results_alone_must_not_fill_the_store),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

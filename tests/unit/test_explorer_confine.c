@@ -116,8 +116,12 @@ static int confined(const struct confine_plan *plan, int (*what)(const struct co
   return status;
 }
 
-static const struct confine_plan plan = {
-    .n_own = 1, .own = {dir}, .family = "kept", .n_read = 3, .read = {"/etc", "/proc", "/dev/null"}};
+static const struct confine_plan plan = {.n_own = 1,
+                                         .own = {dir},
+                                         .family = "kept",
+                                         .n_read = 3,
+                                         .read = {"/etc", "/proc", "/dev/null"},
+                                         .may_stay_root = true};
 
 static void everything_else_is_out_of_reach(void **state) {
   (void)state;
@@ -171,7 +175,8 @@ static void what_another_cannot_reach_is_not_given_away(void **state) {
   snprintf(below, sizeof below, "%s/below", above);
   snprintf(kept, sizeof kept, "%s/kept.sqlite", below);
   assert_int_equal(mkdir(below, 0700) | write_to(kept, O_WRONLY | O_CREAT), 0);
-  const struct confine_plan p = {.n_own = 1, .own = {below}, .family = "kept", .n_read = 1, .read = {"/etc"}};
+  const struct confine_plan p = {
+      .n_own = 1, .own = {below}, .family = "kept", .n_read = 1, .read = {"/etc"}, .may_stay_root = true};
   for (int i = 0; i < 2; i++) { /* also if it was another's before it came here */
     assert_int_equal(confined(&p, stays_root), 0);
     assert_int_equal(stat(below, &s), 0);
@@ -181,6 +186,30 @@ static void what_another_cannot_reach_is_not_given_away(void **state) {
     assert_int_equal(chown(below, CONFINE_UID, CONFINE_UID) | chown(kept, CONFINE_UID, CONFINE_UID), 0);
   }
   assert_int_equal(unlink(kept) | rmdir(below) | rmdir(above), 0);
+}
+
+static int is_refused(const struct confinement *c) {
+  (void)c;
+  return 0;
+}
+
+/* Unless that is allowed, the work does not begin as root. */
+static void root_is_refused_where_no_other_user_reaches_the_files(void **state) {
+  char above[] = "/tmp/nkx-confine-XXXXXX", below[96];
+  struct stat s;
+  (void)state;
+  if (geteuid())
+    skip();
+  assert_non_null(mkdtemp(above));
+  snprintf(below, sizeof below, "%s/below", above);
+  assert_int_equal(mkdir(below, 0700), 0);
+  struct confine_plan p = {.n_own = 1, .own = {below}, .family = "kept"};
+  assert_int_not_equal(confined(&p, is_refused), 0);
+  assert_int_equal(stat(below, &s), 0);
+  assert_int_equal(s.st_uid, 0);
+  p.may_stay_root = true;
+  assert_int_equal(confined(&p, is_refused), 0);
+  assert_int_equal(rmdir(below) | rmdir(above), 0);
 }
 
 static int becomes_another(const struct confinement *c) {
@@ -242,6 +271,7 @@ int main(void) {
       cmocka_unit_test(files_go_with_their_directory_but_not_through_links),
       cmocka_unit_test(everything_else_is_out_of_reach),
       cmocka_unit_test(what_nobody_calls_who_means_well_kills),
+      cmocka_unit_test(root_is_refused_where_no_other_user_reaches_the_files),
       cmocka_unit_test(a_directory_with_foreign_files_is_not_given_away),
       cmocka_unit_test(what_another_cannot_reach_is_not_given_away),
       cmocka_unit_test(an_unknown_user_is_named),

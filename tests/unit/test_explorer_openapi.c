@@ -29,6 +29,10 @@ static const struct route *find(const char *path, char rest[64]) {
   with.n_routes = app_n_routes;
   struct request rq = {.cfg = &with, .path = path};
   route_find(&rq);
+  if (!rq.route) { /* it may be the operator's alone */
+    with.kind = SERVER_OPS;
+    route_find(&rq);
+  }
   if (rest && rq.route) {
     assert_true(strlen(rq.rest) < 64);
     strcpy(rest, rq.rest);
@@ -88,11 +92,36 @@ static void only_routes_that_take_them_are_found_with_more_slashes(void **state)
   assert_string_equal(rest, "a//b/"); /* base64 has slashes of its own */
 }
 
+/* What a server of this kind finds for the path. */
+static bool has(enum server_kind kind, const char *path) {
+  const struct server_config with = {.kind = kind, .routes = app_routes, .n_routes = app_n_routes};
+  struct request rq = {.cfg = &with, .path = path};
+  route_find(&rq);
+  free(rq.plain_path);
+  return rq.route != NULL;
+}
+
+static void operations_are_not_public_where_they_have_a_listener(void **state) {
+  static const char *const operations[] = {"/healthz", "/readyz", "/metrics"};
+  (void)state;
+  for (int i = 0; i < 3; i++) {
+    assert_true(has(SERVER_ALL, operations[i]));
+    assert_true(has(SERVER_OPS, operations[i]));
+    assert_false(has(SERVER_PUBLIC, operations[i]));
+  }
+  assert_true(has(SERVER_OPS, "/debug/state"));
+  assert_false(has(SERVER_ALL, "/debug/state"));
+  assert_false(has(SERVER_PUBLIC, "/debug/state"));
+  assert_false(has(SERVER_OPS, "/api/v1/compile"));
+  assert_true(has(SERVER_PUBLIC, "/api/v1/compile"));
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(only_routes_that_take_them_are_found_with_more_slashes),
       cmocka_unit_test(every_documented_path_has_its_route),
       cmocka_unit_test(every_route_is_documented),
+      cmocka_unit_test(operations_are_not_public_where_they_have_a_listener),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -119,7 +119,7 @@ static void many_clients_take_no_more_room_than_there_is(void **state) {
   int retry;
   (void)state;
   for (int i = 0; i < 100000; i++) {
-    snprintf(name, sizeof name, "2001:db8:%x:%x::", i >> 16, i & 0xffff);
+    snprintf(name, sizeof name, "2001:%x:%x::", i >> 16, i & 0xffff);
     struct client *c = quota_client(q, name);
     assert_int_equal(client_begin_job(c, &retry), QUOTA_OK);
     client_end_job(c, true);
@@ -133,6 +133,108 @@ static void many_clients_take_no_more_room_than_there_is(void **state) {
   quota_stop(q);
 }
 
+static void the_bytes_of_links_are_a_share_of_the_day_and_more_is_owed(void **state) {
+  struct quota *q = make((struct quota_config){.link_mib_a_day = 24});
+  struct quota_counts counts;
+  struct client *a = quota_client(q, "192.0.2.1"), *b = quota_client(q, "192.0.2.2");
+  int retry = 0;
+  (void)state;
+  client_take_link_bytes(a, 23 << 20);
+  assert_int_equal(client_has_link_bytes(a, &retry), QUOTA_OK);
+  client_take_link_bytes(a, 2 << 20); /* more than was left: an hour for each MiB that is owed */
+  assert_int_equal(client_has_link_bytes(a, &retry), QUOTA_LINK_BYTES);
+  assert_in_range(retry, 3599, 3601);
+  client_let_go(a);
+  a = quota_client(q, "192.0.2.1"); /* it is remembered */
+  assert_int_equal(client_has_link_bytes(a, &retry), QUOTA_LINK_BYTES);
+  assert_int_equal(client_has_link_bytes(b, &retry), QUOTA_OK);
+  assert_int_equal(client_has_link_bytes(NULL, &retry), QUOTA_OK);
+  quota_look(q, &counts);
+  assert_int_equal(counts.refused[QUOTA_LINK_BYTES], 2);
+  client_let_go(a);
+  client_let_go(b);
+  quota_stop(q);
+}
+
+static void networks_of_ipv6_have_the_shares_of_a_few_clients(void **state) {
+  struct quota *q = make((struct quota_config){.compiles = 2});
+  char name[48];
+  int retry = 0, begun = 0, of_site = 0;
+  (void)state;
+  for (int i = 0; i < 4096; i++) { /* all in one network of 48 bits, 256 in each of 56 */
+    snprintf(name, sizeof name, "2001:db8:7:%x::", i);
+    struct client *c = quota_client(q, name);
+    if (client_begin_job(c, &retry) == QUOTA_OK) {
+      begun++;
+      of_site += i < 256;
+      client_end_job(c, true);
+    }
+    client_let_go(c);
+  }
+  assert_int_equal(of_site, 4 * 2);
+  assert_int_equal(begun, 16 * 2);
+  struct client *other = quota_client(q, "2001:db8:8::"), *four = quota_client(q, "192.0.2.1");
+  assert_int_equal(client_begin_job(other, &retry), QUOTA_OK);
+  assert_int_equal(client_begin_job(four, &retry), QUOTA_OK);
+  client_end_job(four, true);
+  client_end_job(other, true);
+  client_let_go(other);
+  client_let_go(four);
+  quota_stop(q);
+}
+
+static void a_network_is_known_as_so_many_clients_at_most(void **state) {
+  struct quota *q = make((struct quota_config){.compiles = 1});
+  struct quota_counts counts;
+  char name[48];
+  int retry;
+  (void)state;
+  struct client *own = quota_client(q, "192.0.2.1");
+  assert_int_equal(client_begin_job(own, &retry), QUOTA_OK);
+  client_end_job(own, true);
+  client_let_go(own);
+  for (int i = 0; i < 65536; i++) { /* used, so that none is forgotten because it has its whole share */
+    snprintf(name, sizeof name, "2001:db8:7:%x::", i);
+    struct client *c = quota_client(q, name);
+    client_take_link_bytes(c, 1);
+    if (client_begin_job(c, &retry) == QUOTA_OK)
+      client_end_job(c, true);
+    client_let_go(c);
+  }
+  quota_look(q, &counts);
+  assert_in_range(counts.clients, 1, 1500);
+  own = quota_client(q, "192.0.2.1"); /* nobody made room for them */
+  assert_int_equal(client_begin_job(own, &retry), QUOTA_COMPILES);
+  client_let_go(own);
+  quota_stop(q);
+}
+
+static void jobs_of_a_network_count_for_its_turn_in_the_queue(void **state) {
+  struct quota *q = make((struct quota_config){0});
+  struct client *c[64];
+  char name[48];
+  int retry;
+  (void)state;
+  for (int i = 0; i < 64; i++) {
+    snprintf(name, sizeof name, "2001:db8:7:%x::", i);
+    c[i] = quota_client(q, name);
+    assert_int_equal(client_begin_job(c[i], &retry), QUOTA_OK);
+    assert_ptr_equal(client_site(c[i]), client_site(c[0]));
+  }
+  assert_int_equal(client_jobs(c[63]), 64 / 4);
+  struct client *other = quota_client(q, "2001:db8:8::"), *four = quota_client(q, "192.0.2.1");
+  assert_int_equal(client_jobs(other), 0);
+  assert_ptr_not_equal(client_site(other), client_site(c[0]));
+  assert_ptr_equal(client_site(four), four);
+  client_let_go(other);
+  client_let_go(four);
+  for (int i = 0; i < 64; i++) {
+    client_end_job(c[i], true);
+    client_let_go(c[i]);
+  }
+  quota_stop(q);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_client_may_start_its_minutes_share_and_then_waits),
@@ -140,6 +242,10 @@ int main(void) {
       cmocka_unit_test(jobs_and_connections_at_once_are_limited_and_counted),
       cmocka_unit_test(who_was_refused_is_early_until_it_gets_through),
       cmocka_unit_test(without_limits_everything_is_allowed),
+      cmocka_unit_test(the_bytes_of_links_are_a_share_of_the_day_and_more_is_owed),
+      cmocka_unit_test(networks_of_ipv6_have_the_shares_of_a_few_clients),
+      cmocka_unit_test(a_network_is_known_as_so_many_clients_at_most),
+      cmocka_unit_test(jobs_of_a_network_count_for_its_turn_in_the_queue),
       cmocka_unit_test(many_clients_take_no_more_room_than_there_is),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1174,6 +1174,8 @@ export interface Snippet {
   title?: string;
   created_ms: number;
   expires_ms: number | null;
+  /** Where the link can be reported, if the operator has set that. */
+  report_url?: string;
   /** The number of this revision, from 1. */
   revision: number;
   revisions: Revision[];
@@ -1209,6 +1211,8 @@ export interface Ready {
   status: "ready" | "unready" | "stopping";
   worker: string;
   store: string;
+  /** What the store takes, against its ceiling; when it is full, no link is stored, and the rest goes on. */
+  space: "ok" | "nearly full" | "full";
   level: string;
   level_why: string;
   /** Which of its own restrictions are active. */

@@ -123,6 +123,7 @@ export function mountSharedBar(store: AppStore, compiler: Compiler, say: (text: 
       isFrozen && !shared.isCurrent ? button("Recompile", "Compile this kernel with today's pipeline", () => void compiler.now(), "plain") : null,
       isFrozen ? null : button("Show the stored stages", "Back to the stages as they were kept", showFrozen, "plain"),
       el("a", { class: "raw", title: "The kernel's source as a file", attrs: { href: pathOf(shared, "/raw"), download: "kernel.py" } }, shared.files.length > 0 ? "main file" : "source"),
+      shared.reportUrl === null ? null : el("a", { class: "raw", title: "Tell whoever runs this server about this link", attrs: { href: shared.reportUrl, rel: "noopener noreferrer", target: "_blank" } }, "report"),
     );
   });
 }

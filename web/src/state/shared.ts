@@ -16,6 +16,8 @@ export interface Shared {
   expiresMs: number | null;
   isCurrent: boolean;
   ancestry: Ancestor[];
+  /** Where the link can be reported; null: nowhere. */
+  reportUrl: string | null;
   // what was compiled
   source: string;
   filename: string | null;
@@ -39,6 +41,7 @@ export function sharedOf(snippet: Snippet, revision: number | null = null): Shar
     expiresMs: snippet.expires_ms,
     isCurrent: snippet.is_current,
     ancestry,
+    reportUrl: snippet.report_url ?? null,
     source: request.source ?? "",
     filename: request.filename === undefined || request.filename === fileOf(language) ? null : request.filename,
     files: request.files ?? [],
