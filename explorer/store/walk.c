@@ -1,7 +1,8 @@
 /* Reads everything, to check it or to copy it into another store.
  *
  * A copy is made row by row from the state of one moment, and each row is checked: damaged rows are reported and left
- * out.  The same code backs up and restores both kinds of database, also from one kind to the other.
+ * out.  The same code backs up and restores both kinds of database, also from one kind to the other.  Runs on Neuron hosts
+ * (runs.h) are neither checked nor copied: they are kept for a day only.
  */
 #include <assert.h>
 #include <stdio.h>
@@ -123,6 +124,16 @@ static enum status see_result(void *user, const struct db_value *row, int n, str
                : ST_OK;
 }
 
+static enum status see_token(void *user, const struct db_value *row, int n, struct error *err) {
+  struct walk *w = user;
+  (void)n;
+  const enum status st = take_key(w, &row[0], err);
+  return st || !w->to
+             ? st
+             : db_run(w->to, "INSERT INTO runner_tokens (hash, name, created_ms, revoked_ms) VALUES ($1, $2, $3, $4)",
+                      row, 4, NULL, NULL, NULL, err);
+}
+
 static enum status walk_table(struct walk *w, const char *sql, db_row_fn see, struct error *err) {
   enum status st = ST_OK;
   size_t n = 0; /* an empty key, which is before all others */
@@ -145,6 +156,10 @@ static enum status walk_all(struct walk *w, struct error *err) {
   if (!st)
     st = walk_table(w, "SELECT key, frames, size, used_ms FROM results WHERE key > $1 ORDER BY key LIMIT $2",
                     see_result, err);
+  if (!st)
+    st = walk_table(
+        w, "SELECT hash, name, created_ms, revoked_ms FROM runner_tokens WHERE hash > $1 ORDER BY hash LIMIT $2",
+        see_token, err);
   return st;
 }
 

@@ -30,6 +30,12 @@ def test_the_store_keeps_to_its_model(postgres):
     assert int(postgres.run("SELECT COUNT(*) FROM migrations", "model")) > 0
 
 
+def test_leases_of_runs_are_the_same_as_on_sqlite(postgres):
+    r = subprocess.run([BUILD / "test/test_explorer_runs"], env={**os.environ, "NKX_TEST_STORE": postgres.new_database("leases")},
+                       capture_output=True, text=True, timeout=300)
+    assert r.returncode == 0 and "on PostgreSQL" in r.stdout, r.stdout + r.stderr
+
+
 def test_servers_on_one_store_serve_each_others_links(pair):
     one, two = pair
     made = share(one, title="shared").json
