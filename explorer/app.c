@@ -11,6 +11,7 @@
 #include "api/misses.h"
 #include "api/part.h"
 #include "api/ready.h"
+#include "api/runs.h"
 #include "base/log.h"
 #include "config.h"
 #include "driver/job.h"
@@ -148,6 +149,8 @@ enum status app_start(const struct config *cfg, int launcher_fd, int listen_fd, 
   if (!st)
     st = metrics_start(app_routes, app_n_routes, &s->metrics, err);
   if (!st)
+    st = runs_start(&cfg->runs, &s->runs, err);
+  if (!st)
     st = ready_start(s, &s->ready, err);
   return st ? st : start_server(cfg, listen_fd, app, err);
 }
@@ -156,6 +159,7 @@ enum status app_start(const struct config *cfg, int launcher_fd, int listen_fd, 
 static void drain(struct app *app) {
   struct services *s = &app->services;
   ready_drain(s->ready);
+  runs_end_waits(s->runs);
   server_quiesce(app->server);
   server_drain(app->server, app->cfg->drain_timeout_ms); /* works in the queue go on, too */
   ready_stop(s->ready);                                  /* its trial needs the pool */
@@ -176,6 +180,7 @@ void app_stop(struct app *app) {
   server_stop(app->server);
   app->server = NULL;
   ready_stop(s->ready);
+  runs_stop(s->runs);
   metrics_stop(s->metrics);
   results_stop(s->results);
   pool_free(s->pool);

@@ -42,7 +42,8 @@ const char config_help[] =
     "  --client-jobs N              compiles of one client that may wait or run, 0: no limit (8)\n"
     "  --client-links N             links that one client may store in a minute, 0: no limit (30)\n"
     "  --client-links-day N         … and in a day, 0: no limit (200)\n"
-    "                               (these five are 0 if only this machine can connect, without proxies)\n"
+    "  --client-runs N              runs on Neuron hosts of one client that may wait or run, 0: no limit (4)\n"
+    "                               (these six are 0 if only this machine can connect, without proxies)\n"
     "  --trusted-proxies LIST       addresses and networks of proxies that may name the client (none)\n"
     "  --proxy-header NAME          the header in which they do: x-forwarded-for or forwarded (x-forwarded-for)\n"
     "  --header-timeout-ms MS       time from a request's first byte to the end of its headers (10000)\n"
@@ -50,6 +51,8 @@ const char config_help[] =
     "  --answer-timeout-ms MS       how long a client may take to read an answer (30000)\n"
     "  --idle-timeout-ms MS         how long a connection stays open without a request (60000)\n"
     "  --answers-mib N              memory for answers that clients have not taken yet (256)\n"
+    "  --runs N                     runs on Neuron hosts that may wait or run, 0: there are none (64)\n"
+    "  --run-lease-ms MS            how long a runner may be silent before another one gets its run (30000)\n"
     "  --data-dir DIR               the directory of the store (../data beside this program)\n"
     "  --store URL                  sqlite:PATH (nkx.sqlite in the data directory) or postgresql://…\n"
     "  --cache-mib N                memory for cached results (128)\n"
@@ -102,6 +105,7 @@ enum {
   CLIENT_JOBS = 8,
   CLIENT_LINKS = 30,
   CLIENT_LINKS_DAY = 200,
+  CLIENT_RUNS = 4,
 };
 
 #define AT(member) .offset = offsetof(struct config, member)
@@ -132,6 +136,9 @@ static const struct flag flags[] = {
     {"--client-jobs", INT(quota.jobs, 0, 10000)},
     {"--client-links", INT(quota.links, 0, 100000)},
     {"--client-links-day", INT(quota.links_a_day, 0, 1000000)},
+    {"--client-runs", INT(runs.most_own, 0, 10000)},
+    {"--runs", INT(runs.most, 0, 10000)},
+    {"--run-lease-ms", INT(runs.lease_ms, 500, HOUR_MS)},
     {"--trusted-proxies", FLAG_NETS, AT(http.trusted_proxies)},
     {"--proxy-header", FLAG_CHOICE, AT(http.proxy_header), .choices = headers},
     {"--header-timeout-ms", INT(http.header_timeout_ms, 100, HOUR_MS)},
@@ -356,6 +363,7 @@ enum status config_parse(struct arena *a, int argc, char **argv, char *const *en
       .drain_timeout_ms = 15000,
       .http.connections_max = 10000,
       .quota = {.compiles = UNSET, .jobs = UNSET, .connections = UNSET, .links = UNSET, .links_a_day = UNSET},
+      .runs = {.most = 64, .most_own = UNSET, .lease_ms = 30000},
       .http.header_timeout_ms = 10000,
       .http.body_timeout_ms = 20000,
       .http.answer_timeout_ms = 30000,
@@ -381,6 +389,7 @@ enum status config_parse(struct arena *a, int argc, char **argv, char *const *en
   default_quota(&c.quota.jobs, is_private ? 0 : CLIENT_JOBS);
   default_quota(&c.quota.links, is_private ? 0 : CLIENT_LINKS);
   default_quota(&c.quota.links_a_day, is_private ? 0 : CLIENT_LINKS_DAY);
+  default_quota(&c.runs.most_own, is_private ? 0 : CLIENT_RUNS);
   if (!c.store)
     c.store = arena_printf(a, "sqlite:%s/nkx.sqlite", c.data_dir);
   if (!st)

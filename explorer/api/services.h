@@ -15,6 +15,7 @@ struct pool;
 struct quota;
 struct ready;
 struct results;
+struct runs;
 struct store;
 
 /* Constant after start (app.c). */
@@ -28,6 +29,7 @@ struct services {
   struct misses *misses;
   struct metrics *metrics;
   struct ready *ready;
+  struct runs *runs;                             /* on Neuron hosts */
   struct kept *kept;                             /* answers about snippets */
   struct buf examples, pipeline, targets, rules; /* answers that never change (info.h) */
   int work_ms;                                   /* how long a work may take, from its request to its end */

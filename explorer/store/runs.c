@@ -13,7 +13,7 @@
 
 static const char lost_text[] =
     "{\"status\":\"error\",\"code\":\"runner-lost\",\"message\":\"The run was given to several "
-    "runners, and none of them came to its end.\"}";
+    "runners, and none of them brought it to its end.\"}";
 
 const char *run_state_name(enum run_state s) {
   static const char *const names[] = {"waiting", "running", "done", "failed", "cancelled"};
@@ -63,8 +63,8 @@ static enum status put_row(struct db *db, const struct store_run *r, struct erro
                                   db_text(r->target), db_int(r->wants),    db_text(r->about)};
   return db_run(db,
                 "INSERT INTO runs (id_hash, owner, created_ms, target, wants, about, state, version, tries, fence,"
-                " lease_ms, token, runner, ended_ms, log, outcome)"
-                " VALUES ($1, $2, $3, $4, $5, $6, 0, 1, 0, 0, 0, NULL, NULL, 0, '', '')",
+                " lease_ms, token, runner, refused, ended_ms, log, outcome)"
+                " VALUES ($1, $2, $3, $4, $5, $6, 0, 1, 0, 0, 0, NULL, NULL, NULL, 0, '', '')",
                 args, 6, NULL, NULL, NULL, err);
 }
 
@@ -262,6 +262,19 @@ static enum status note_runner(struct db *db, const struct runner *r, int64_t no
                 args, 4, NULL, NULL, NULL, err);
 }
 
+/* What a runner may take: $1 is the time, $2 its target, $3 what it can do, $4 its id. */
+#define CANDIDATES \
+  " WHERE (state = 0 OR (state = 1 AND lease_ms < $1)) AND ($2 = '' OR target = $2) AND (wants & $3) = wants" \
+  " AND (refused IS NULL OR refused <> $4)"
+
+enum status store_has_run(struct db *db, const struct runner *r, bool *out, struct error *err) {
+  const struct db_value args[] = {db_int(store_now_ms()), db_text(r->target), db_int(r->can), row_hash(&r->id)};
+  int64_t n = 0;
+  const enum status st = db_run(db, "SELECT COUNT(*) FROM runs" CANDIDATES, args, 4, take_int, &n, NULL, err);
+  *out = !st && n > 0;
+  return st;
+}
+
 static enum status see_candidate(void *user, const struct db_value *row, int n, struct error *err) {
   struct taking *t = user;
   struct run_taken *o = t->out;
@@ -291,14 +304,11 @@ static enum status take_body(struct db *db, void *user, struct error *err) {
   enum status st = note_runner(db, r, now, err);
   if (!st)
     st = fail_lost(db, now, err);
-  const struct db_value which[] = {db_int(now), db_text(r->target), db_int(r->can)};
+  const struct db_value which[] = {db_int(now), db_text(r->target), db_int(r->can), row_hash(&r->id)};
   if (!st)
     st = db_run(
-        db,
-        "SELECT id_hash, wants, tries, target, about FROM runs"
-        " WHERE (state = 0 OR (state = 1 AND lease_ms < $1)) AND ($2 = '' OR target = $2) AND (wants & $3) = wants"
-        " ORDER BY created_ms, id_hash LIMIT 1",
-        which, 3, see_candidate, t, NULL, err);
+        db, "SELECT id_hash, wants, tries, target, about FROM runs" CANDIDATES " ORDER BY created_ms, id_hash LIMIT 1",
+        which, 4, see_candidate, t, NULL, err);
   if (st || !t->found)
     return st;
   const struct db_value lease[] = {db_int(t->out->fence), db_int(now + t->lease_ms), row_hash(&r->token),
@@ -309,7 +319,10 @@ static enum status take_body(struct db *db, void *user, struct error *err) {
       " runner = $4 WHERE id_hash = $5 AND (state = 0 OR (state = 1 AND lease_ms < $6))",
       lease, 6, NULL, NULL, &changed, err);
   t->found = changed == 1;
-  return st;
+  if (st || !t->found)
+    return st;
+  return db_run(db, "DELETE FROM run_files WHERE run = $1 AND name LIKE '" RUN_OUT "%'", &lease[4], 1, NULL, NULL, NULL,
+                err);
 }
 
 enum status store_take_run(struct db *db, const struct runner *r, int lease_ms, struct run_taken *out, bool *found,
@@ -421,6 +434,25 @@ enum status store_end_run(struct db *db, const struct ident_hash *id, int64_t fe
   assert(state == RUN_DONE || state == RUN_FAILED);
   struct holding h = {.id = *id, .fence = fence, .state = state, .outcome = outcome};
   return hold_transaction(db, end_body, &h, out, err);
+}
+
+/* The end of the lease is that of the runner's turn: the run waits again. */
+static enum status refuse_body(struct db *db, void *user, struct error *err) {
+  struct holding *h = user;
+  const enum status st = look(db, h, err);
+  if (st || h->hold != RUN_HELD)
+    return st;
+  const struct db_value args[] = {db_text(fitting(h)), row_hash(&h->id)};
+  return db_run(db,
+                "UPDATE runs SET state = CASE WHEN tries >= 3 THEN 1 ELSE 0 END, version = version + 1, fence = 0,"
+                " lease_ms = 0, refused = runner, log = log || $1 WHERE id_hash = $2",
+                args, 2, NULL, NULL, NULL, err);
+}
+
+enum status store_refuse_run(struct db *db, const struct ident_hash *id, int64_t fence, const char *why,
+                             enum run_hold *out, struct error *err) {
+  struct holding h = {.id = *id, .fence = fence, .log = why};
+  return hold_transaction(db, refuse_body, &h, out, err);
 }
 
 static enum status look_body(struct db *db, void *user, struct error *err) {

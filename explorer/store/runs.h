@@ -103,18 +103,26 @@ struct run_taken {
 MUST_USE enum status store_take_run(struct db *db, const struct runner *r, int lease_ms, struct run_taken *out,
                                     bool *found, struct error *err);
 
+/* Whether there is one: for the store's readers. */
+MUST_USE enum status store_has_run(struct db *db, const struct runner *r, bool *out, struct error *err);
+
 /* RUN_HELD: the lease is this one.  RUN_LOST: it is over, or the run was cancelled or removed; nothing was changed.
  * RUN_SETTLED: of store_end_run, the lease is this one and the outcome was stored before. */
 enum run_hold { RUN_HELD, RUN_LOST, RUN_SETTLED };
 /* A sign of life: moves the lease's end, and appends to the log: UTF-8 without NUL. */
 MUST_USE enum status store_beat_run(struct db *db, const struct ident_hash *id, int64_t fence, const char *log,
                                     int lease_ms, enum run_hold *out, struct error *err);
-/* Stores a file that the runner sends back, in the place of an earlier one of this name. */
+/* Stores a file that the runner sends back, in the place of an earlier one of this name, which begins with RUN_OUT.  They are
+ * removed when another runner takes the run. */
+#define RUN_OUT "out/"
 MUST_USE enum status store_put_run_file(struct db *db, const struct ident_hash *id, int64_t fence,
                                         const struct run_file *f, enum run_hold *out, struct error *err);
 /* Ends the run.  state: RUN_DONE or RUN_FAILED. */
 MUST_USE enum status store_end_run(struct db *db, const struct ident_hash *id, int64_t fence, enum run_state state,
                                    const char *outcome, enum run_hold *out, struct error *err);
+/* Ends the lease because the runner sent wrong data; the run goes to another.  why: a line of the log. */
+MUST_USE enum status store_refuse_run(struct db *db, const struct ident_hash *id, int64_t fence, const char *why,
+                                      enum run_hold *out, struct error *err);
 MUST_USE enum status store_look_hold(struct db *db, const struct ident_hash *id, int64_t fence, enum run_hold *out,
                                      struct error *err);
 

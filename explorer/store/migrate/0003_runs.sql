@@ -3,10 +3,11 @@ CREATE TABLE runner_tokens (hash BLOB PRIMARY KEY, name TEXT NOT NULL UNIQUE, cr
   revoked_ms BIGINT NOT NULL);
 -- Runners as they last said what they are.
 CREATE TABLE runners (id BLOB PRIMARY KEY, token BLOB NOT NULL, about TEXT NOT NULL, seen_ms BIGINT NOT NULL);
--- A run is known by the hash of its id.  fence is drawn anew for each lease; whoever names it holds the lease.
+-- A run is known by the hash of its id.  fence is drawn anew for each lease; whoever names it holds the lease.  refused: the runner
+-- whose data were wrong, which does not get the run again.
 CREATE TABLE runs (id_hash BLOB PRIMARY KEY, owner BLOB NOT NULL, created_ms BIGINT NOT NULL, target TEXT NOT NULL,
   wants BIGINT NOT NULL, about TEXT NOT NULL, state BIGINT NOT NULL, version BIGINT NOT NULL, tries BIGINT NOT NULL,
-  fence BIGINT NOT NULL, lease_ms BIGINT NOT NULL, token BLOB, runner BLOB, ended_ms BIGINT NOT NULL, log TEXT NOT NULL,
+  fence BIGINT NOT NULL, lease_ms BIGINT NOT NULL, token BLOB, runner BLOB, refused BLOB, ended_ms BIGINT NOT NULL, log TEXT NOT NULL,
   outcome TEXT NOT NULL);
 CREATE INDEX runs_queue ON runs (state, created_ms);
 CREATE INDEX runs_owner ON runs (owner);
