@@ -99,6 +99,12 @@ static void take(struct request *rq, struct db *db) {
     s->st = store_take_run(db, &s->runner, services_of(rq)->runs->cfg.lease_ms, &s->taken, &s->found, &s->err);
 }
 
+static void forget(struct request *rq, struct db *db) {
+  struct run_state_of *s = rq->state;
+  if (runner_check(s, db))
+    s->st = store_forget_runner(db, &s->runner, &s->err);
+}
+
 /* On a reading thread, once it is known that the runner is there: asking costs no write then. */
 static void look(struct request *rq, struct db *db) {
   struct run_state_of *s = rq->state;
@@ -113,7 +119,11 @@ static enum MHD_Result start_next(struct request *rq) {
     return answer;
   struct run_state_of *s = rq->state;
   const enum status st = read_runner(s, &err);
-  return st ? http_status_problem(rq, st, &err) : api_call_store(rq, STORE_WRITE, take);
+  if (st)
+    return http_status_problem(rq, st, &err);
+  const bool leaves = json_is_true(json_object_get(s->body, "leaves"));
+  s->until_ms = leaves ? 0 : s->until_ms;
+  return api_call_store(rq, STORE_WRITE, leaves ? forget : take);
 }
 
 static void put_hex(char *out, const struct ident_hash *h) {

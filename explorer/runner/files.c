@@ -78,6 +78,7 @@ static enum status send(struct host *h, const struct host_run *run, const char *
                                .len = b->len,
                                .headers = {run->fence, hash},
                                .timeout_ms = FILE_MS,
+                               .is_last = true,
                                .max = 64 << 10};
   enum status st = wire_send(h->wire, &ask, &a, err);
   if (!st)

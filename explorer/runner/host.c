@@ -95,6 +95,7 @@ static enum status send_beat(struct running *r, size_t n, struct error *err) {
                                .len = b.len,
                                .headers = {r->run->fence},
                                .timeout_ms = BEAT_MS,
+                               .is_last = true,
                                .max = 64 << 10};
   enum status st = wire_send(h->wire, &ask, &a, err);
   if (!st)
@@ -216,6 +217,7 @@ static enum status send_end(struct host *h, const struct host_run *run, const ch
                                .len = strlen(json),
                                .headers = {run->fence},
                                .timeout_ms = END_MS,
+                               .is_last = true, /* a run that is done is brought even if the runner is to stop */
                                .max = 64 << 10};
   enum status st = wire_send(h->wire, &ask, &a, err);
   if (!st)
@@ -322,10 +324,10 @@ static void take_run(struct host *h, const json_t *o) {
 
 /* ---- asking -------------------------------------------------------------------------------------------------------- */
 
-/* Asks once.  *o: the run, or NULL. */
-static enum status ask_next(struct host *h, json_t **o, struct error *err) {
+/* Asks once, or says that the runner ends.  *o: the run, or NULL. */
+static enum status ask_next(struct host *h, bool leaves, json_t **o, struct error *err) {
   struct wire_answer a;
-  json_t *body = json_pack("{s:s,s:O}", "runner", h->id, "about", h->about);
+  json_t *body = json_pack("{s:s,s:O,s:b}", "runner", h->id, "about", h->about, "leaves", leaves);
   char *text = body ? json_dumps(body, JSON_COMPACT) : NULL;
   json_decref(body);
   *o = NULL;
@@ -336,7 +338,8 @@ static enum status ask_next(struct host *h, json_t **o, struct error *err) {
                                .type = "application/json",
                                .body = text,
                                .len = strlen(text),
-                               .timeout_ms = NEXT_MS,
+                               .timeout_ms = leaves ? BEAT_MS : NEXT_MS,
+                               .is_last = leaves,
                                .max = 1 << 20};
   enum status st = wire_send(h->wire, &ask, &a, err);
   free(text);
@@ -348,12 +351,12 @@ static enum status ask_next(struct host *h, json_t **o, struct error *err) {
   return st;
 }
 
-enum status host_serve(struct host *h, struct error *err) {
+static enum status serve(struct host *h, struct error *err) {
   int ms = RETRY_MS;
   bool is_done = false;
   while (!*h->stop && !is_done) {
     json_t *o;
-    const enum status st = ask_next(h, &o, err);
+    const enum status st = ask_next(h, false, &o, err);
     if (st == ST_DENIED || st == ST_INPUT)
       return st;
     if (st && !*h->stop) {
@@ -369,4 +372,13 @@ enum status host_serve(struct host *h, struct error *err) {
     json_decref(o);
   }
   return ST_OK;
+}
+
+enum status host_serve(struct host *h, struct error *err) {
+  struct error ignored;
+  json_t *o;
+  const enum status st = serve(h, err);
+  if (!st && !ask_next(h, true, &o, &ignored)) /* otherwise the server finds out by itself */
+    json_decref(o);
+  return st;
 }

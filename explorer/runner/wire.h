@@ -29,6 +29,7 @@ struct wire_ask {
   size_t len;
   const char *headers[4]; /* "Name: value", up to the first NULL */
   int timeout_ms;
+  bool is_last; /* it is sent although the program is to stop */
   size_t max; /* bytes of an answer; a longer one fails */
 };
 

@@ -54,6 +54,11 @@ enum status store_each_runner(struct db *db, void (*fn)(void *user, const struct
                 &now, 1, see_runner, &l, NULL, err);
 }
 
+enum status store_forget_runner(struct db *db, const struct runner *r, struct error *err) {
+  const struct db_value args[] = {row_hash(&r->id), row_hash(&r->token)};
+  return db_run(db, "DELETE FROM runners WHERE id = $1 AND token = $2", args, 2, NULL, NULL, NULL, err);
+}
+
 /* ---- tokens -------------------------------------------------------------------------------------------------------- */
 
 enum status store_put_token(struct db *db, const char *name, const struct ident_hash *hash, struct error *err) {

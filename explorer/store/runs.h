@@ -103,6 +103,8 @@ struct run_taken {
 MUST_USE enum status store_take_run(struct db *db, const struct runner *r, int lease_ms, struct run_taken *out,
                                     bool *found, struct error *err);
 
+/* The runner has ended. */
+MUST_USE enum status store_forget_runner(struct db *db, const struct runner *r, struct error *err);
 /* Whether there is one: for the store's readers. */
 MUST_USE enum status store_has_run(struct db *db, const struct runner *r, bool *out, struct error *err);
 

@@ -24,6 +24,7 @@ import { Share } from "./panes/share";
 import { look, lookAtSelection, mountSharedBar, openShared } from "./panes/shared";
 import { SourcePane } from "./panes/source";
 import { mountSplitter } from "./panes/splitter";
+import { mountDevice } from "./panes/devicebutton";
 import { mountTune } from "./panes/tunebutton";
 import { mountUpgrade } from "./panes/upgradebuttons";
 import { mountStages } from "./panes/stages";
@@ -236,6 +237,7 @@ function main(): void {
   mountHeader(store, compiler, { openExample: (name) => openExample(store, compiler, name), openDraft: () => openDraft(store, compiler), share: () => void share.openDialog(), help: () => void openHelp(), downloads: () => void openDownloads(store, () => void share.openDialog()) });
   mountUpgrade(store, source);
   mountTune(store, source);
+  mountDevice(store);
   mountProblems(store, source);
   const drawer = new HistoryDrawer(store, source);
   mountBottom(store);

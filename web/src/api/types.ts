@@ -1237,6 +1237,8 @@ export interface RunnerAsk {
   runner: string;
   about: RunnerAbout;
   wait_ms?: number;
+  /** The runner ends, and wants nothing more. */
+  leaves?: boolean;
 }
 
 export interface RunLease {
