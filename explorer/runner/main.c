@@ -1,4 +1,4 @@
-/* nkx runner: connects a Neuron host to a server, and manages the tokens of runners.  A program of its own, so that the service
+/* nkx runner: connects a Neuron host to a server, manages the tokens of runners, and asks for runs.  A program of its own, so that the service
  * needs no HTTP client. */
 #include <getopt.h>
 #include <signal.h>
@@ -38,6 +38,8 @@ static const char usage[] =
     "  --run-time S               a run is stopped after so many seconds (1800)\n"
     "  --once                     end after one run\n"
     "       nkx runner token create|list|revoke …   see nkx runner token --help\n"
+    "       nkx runner run KERNEL --server URL      runs a kernel on a host that is connected; see nkx runner run "
+    "--help\n"
     "Exit status: 0 it was asked to stop; 1 the token is not valid, or the server refuses; 2 wrong usage; 4 a fault.\n";
 
 enum { EXIT_DONE, EXIT_REFUSED, EXIT_USAGE, EXIT_FAULT = 4 };
@@ -212,6 +214,8 @@ int main(int argc, char **argv) {
   }
   if (argc > 1 && !strcmp(argv[1], "token"))
     return runner_token_main(argc - 1, argv + 1);
+  if (argc > 1 && !strcmp(argv[1], "run"))
+    return runner_run_main(argc - 1, argv + 1, &stop);
   enum status st = read_options(&c, argc, argv, &err);
   const bool is_usage = st != ST_OK;
   if (!st)

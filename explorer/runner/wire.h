@@ -30,7 +30,7 @@ struct wire_ask {
   const char *headers[4]; /* "Name: value", up to the first NULL */
   int timeout_ms;
   bool is_last; /* it is sent although the program is to stop */
-  size_t max; /* bytes of an answer; a longer one fails */
+  size_t max;   /* bytes of an answer; a longer one fails */
 };
 
 struct wire_answer {

@@ -1,4 +1,5 @@
 """Runs on Neuron hosts: a server and runners as processes, on stand-ins of compiler and runtime; and what goes wrong between them."""
+import json
 import os
 import re
 import subprocess
@@ -337,6 +338,24 @@ def test_only_the_operator_manages_tokens(server, lab):
     assert "name: expected" in lab.token_command("create", "a/b", status=1)
     assert oct(lab.token(lab.token_name).stat().st_mode)[-3:] == "600"
     assert lab.token(lab.token_name).read_text().strip().encode() not in (server.data / "nkx.sqlite").read_bytes()
+
+
+def test_the_terminal_runs_a_kernel_on_a_host_and_shows_what_came_out(server, lab, tmp_path):
+    kernel = tmp_path / "kernel.py"
+    kernel.write_text(SOURCE)
+
+    def run(*args, status=0):
+        r = subprocess.run([NKX, "runner", "run", kernel, "--server", server.url, "--input", "x=8x16:f32", *args], capture_output=True, text=True, timeout=60)
+        assert r.returncode == status, r.stdout + r.stderr
+        return r.stdout + r.stderr
+    assert "No Neuron host is connected" in run(status=1)
+    with runner(lab, "one"):
+        wait_connected(server, 1)
+        text = run("-o", tmp_path / "out", "--json", tmp_path / "run.json", "--run", "profile")
+    assert "NO DEVICE, but a stand-in of the tests" in text and "beside numpy" in text and "beside simulator" in text and "taken by one" in text
+    assert sorted(p.name for p in (tmp_path / "out").iterdir()) == ["kernel.neff", "outputs.safetensors", "profile.ntff"]
+    assert is_right(json.loads((tmp_path / "run.json").read_text()))
+    wait_until(lambda: connected(server) == 0, "the runner's farewell", 10)
 
 
 def test_a_runner_does_not_send_its_token_where_it_can_be_read(lab):
