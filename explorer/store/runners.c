@@ -54,9 +54,10 @@ enum status store_each_runner(struct db *db, void (*fn)(void *user, const struct
                 &now, 1, see_runner, &l, NULL, err);
 }
 
+/* Its row stays for the runs that it has had. */
 enum status store_forget_runner(struct db *db, const struct runner *r, struct error *err) {
-  const struct db_value args[] = {row_hash(&r->id), row_hash(&r->token)};
-  return db_run(db, "DELETE FROM runners WHERE id = $1 AND token = $2", args, 2, NULL, NULL, NULL, err);
+  const struct db_value args[] = {db_int(store_now_ms() - RUNNER_AWAY_MS - 1), row_hash(&r->id), row_hash(&r->token)};
+  return db_run(db, "UPDATE runners SET seen_ms = $1 WHERE id = $2 AND token = $3", args, 3, NULL, NULL, NULL, err);
 }
 
 /* ---- tokens -------------------------------------------------------------------------------------------------------- */
