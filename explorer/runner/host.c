@@ -13,7 +13,6 @@
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/log.h"
-#include "base/utf8.h"
 #include "neff/vendor_process.h"
 
 enum {
@@ -46,8 +45,7 @@ struct running {
   struct buf log; /* lines that the server has not got yet */
   bool is_cut;    /* lines were dropped */
   bool is_lost;
-  int64_t began_ms, beat_ms; /* beat: the last that the server took */
-  int64_t tried_ms;
+  int64_t began_ms, tried_ms; /* tried: when it last said that it is alive */
 };
 
 /* Takes what there is of the log.  What does not fit while the server cannot be reached is dropped, and that is said. */
@@ -128,7 +126,6 @@ static void beat(struct running *r, bool is_end) {
   const enum status st = send_beat(r, n, &err);
   if (!st) {
     drop_front(&r->log, n);
-    r->beat_ms = now;
   } else {
     r->is_lost = st == ST_DENIED;
     log_warn(r->is_lost ? "run_lost" : "beat", "%s", err.text);
@@ -271,7 +268,7 @@ static void bring(struct running *r, json_t *result) {
 
 static void do_run(struct host *h, const struct host_run *run) {
   struct running r = {.host = h, .run = run, .fd = -1, .began_ms = clock_now_ms()};
-  r.beat_ms = r.tried_ms = r.began_ms;
+  r.tried_ms = r.began_ms;
   buf_init(&r.log, LOG_MAX);
   const char *name = json_string_value(json_object_get(h->about, "name"));
   buf_printf(&r.log, "taken by %s\n", name ? name : "a runner");

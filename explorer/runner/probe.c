@@ -143,7 +143,8 @@ enum status host_probe(const struct host_config *cfg, json_t **out, bool *can_ex
     json_array_append_new(can, json_string("profile"));
   }
   if (o) {
-    set_text(o, "compiler", *vendor_version(&a, program) ? vendor_version(&a, program) : "neuronx-cc");
+    const char *version = vendor_version(&a, program);
+    set_text(o, "compiler", *version ? version : "neuronx-cc, of unknown version");
     set_host(o, cfg);
     json_object_set(o, "can", can);
   }

@@ -204,8 +204,10 @@ static enum status follow(struct command *c, json_t **out, struct error *err) {
     const enum status st = send(c, "GET", path, NULL, FOLLOW_MS, &a, err);
     json_t *run = st ? NULL : json_loadb(buf_text(&a.body), a.body.len, 0, NULL);
     buf_clear(&a.body);
-    if (st == ST_INPUT || *c->wire.stop || ++failures > TRIES)
-      return st ? st : fail(err, ST_BUSY, "it was stopped");
+    if (st == ST_INPUT || *c->wire.stop || (!run && ++failures > TRIES)) {
+      json_decref(run);
+      return st ? st : fail(err, ST_BUSY, "it was stopped, or the server's answer is no run");
+    }
     if (!run) {
       poll(NULL, 0, AGAIN_MS);
       continue;

@@ -11,6 +11,8 @@
 #include "store/db.h"
 #include "store/rows.h"
 
+enum { DROP_STEP = 64 };
+
 static const char lost_text[] =
     "{\"status\":\"error\",\"code\":\"runner-lost\",\"message\":\"The run was given to several "
     "runners, and none of them brought it to its end.\"}";
@@ -492,12 +494,47 @@ enum status store_count_runs(struct db *db, int *waiting, int *running, struct e
   return st;
 }
 
-enum status store_purge_runs(struct db *db, struct error *err) {
+struct sizing {
+  int64_t left; /* bytes that the next runs may have */
+  struct ident_hash drop[DROP_STEP];
+  int n;
+};
+
+/* Runs come from the newest to the oldest. */
+static enum status size_run(void *user, const struct db_value *row, int n, struct error *err) {
+  struct sizing *s = user;
+  (void)n;
+  if (row[1].kind != DB_INT)
+    return fail(err, ST_IO, "a damaged run");
+  s->left -= row[1].i;
+  if (s->left < 0 && s->n < DROP_STEP)
+    s->n += row_take_hash(&row[0], &s->drop[s->n]);
+  return ST_OK;
+}
+
+/* What is more than a step is for the next time. */
+static enum status trim_runs(struct db *db, int64_t most_bytes, struct error *err) {
+  struct sizing s = {.left = most_bytes};
+  enum status st = db_run(db,
+                          "SELECT runs.id_hash, CAST(COALESCE(SUM(length(run_files.data)), 0) AS BIGINT) FROM runs,"
+                          " run_files WHERE run_files.run = runs.id_hash AND runs.state >= 2"
+                          " GROUP BY runs.id_hash, runs.ended_ms ORDER BY runs.ended_ms DESC, runs.id_hash",
+                          NULL, 0, size_run, &s, NULL, err);
+  for (int i = 0; i < s.n && !st; i++) {
+    const struct db_value id = row_hash(&s.drop[i]);
+    st = db_run(db, "DELETE FROM runs WHERE id_hash = $1", &id, 1, NULL, NULL, NULL, err);
+  }
+  return st;
+}
+
+enum status store_purge_runs(struct db *db, int64_t most_bytes, struct error *err) {
   const int64_t now = store_now_ms();
   const struct db_value kept = db_int(now - RUN_KEEP_MS), seen = db_int(now - RUNNER_FORGET_MS);
   enum status st = fail_lost(db, now, err);
   if (!st)
     st = db_run(db, "DELETE FROM runs WHERE (ended_ms > 0 AND ended_ms < $1) OR (state = 0 AND created_ms < $1)", &kept,
                 1, NULL, NULL, NULL, err);
+  if (!st)
+    st = trim_runs(db, most_bytes, err);
   return st ? st : db_run(db, "DELETE FROM runners WHERE seen_ms < $1", &seen, 1, NULL, NULL, NULL, err);
 }

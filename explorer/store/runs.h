@@ -26,6 +26,7 @@ enum {
   RUN_FILE_MAX = 8 << 20,     /* bytes of one */
   RUN_ABOUT_MAX = 64 << 10,   /* bytes of a description: of a run, of a runner, of an outcome */
   RUN_LOG_MAX = 64 << 10,     /* bytes of a log; what is longer is left out, and the log says so */
+  RUN_BYTES_MAX = 1 << 30,    /* of the files of runs that have ended: the oldest make room for newer ones */
   RUN_KEEP_MS = 24 * 3600000, /* after its end a run is kept so long, and one that waits, too */
   RUNNER_AWAY_MS = 60000,     /* a runner that has not asked for so long is not connected */
   RUNNER_FORGET_MS = 24 * 3600000,
@@ -151,8 +152,8 @@ MUST_USE enum status store_check_token(struct db *db, const struct ident_hash *h
 MUST_USE enum status store_each_token(struct db *db, void (*fn)(void *user, const struct token_seen *t), void *user,
                                       struct error *err);
 
-/* Removes runs that ended long ago, and runners that were not seen for long; fails runs that were lost too often.  On the
+/* Removes runs that ended long ago, and the oldest ended ones whose files are more than most_bytes together; removes runners that were not seen for long; fails runs that were lost too often.  On the
  * store's writing thread (threads.c). */
-MUST_USE enum status store_purge_runs(struct db *db, struct error *err);
+MUST_USE enum status store_purge_runs(struct db *db, int64_t most_bytes, struct error *err);
 
 #endif

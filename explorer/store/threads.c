@@ -55,7 +55,7 @@ static void purge(struct db *db) {
     log_warn("store_purge", "status=%s %s", status_name(st), err.text);
   else if (n)
     log_info("store_purge", "expired=%lld", (long long)n);
-  st = store_purge_runs(db, &err);
+  st = store_purge_runs(db, RUN_BYTES_MAX, &err);
   if (st)
     log_warn("store_purge", "status=%s %s", status_name(st), err.text);
 }

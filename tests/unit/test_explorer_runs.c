@@ -242,6 +242,29 @@ static void files_come_back_as_they_were(void **state) {
   buf_clear(&b);
 }
 
+static void the_oldest_ended_runs_make_room_and_no_run_that_waits(void **state) {
+  struct db *db = *state;
+  const char *const ids[] = {"a", "b", "c"};
+  bool found;
+  for (int i = 0; i < 3; i++) {
+    put(db, ids[i], "x", "trn2", RUN_COMPILE);
+    assert_true(take(db, "r", "", 10000, &one));
+    assert_int_equal(end(db, &one, RUN_DONE, "{}"), RUN_HELD);
+    usleep(2000);
+  }
+  put(db, "waits", "x", "trn2", RUN_COMPILE);
+  OK(store_purge_runs(db, 13, &err)); /* each has a file of 6 bytes */
+  for (int i = 0; i < 3; i++) {
+    const struct ident_hash h = hash_of(ids[i]);
+    run_view_clear(&view);
+    run_view_init(&view);
+    OK(store_get_run(db, &h, &view, &found, &err));
+    assert_int_equal(found, i > 0);
+  }
+  OK(store_purge_runs(db, 0, &err));
+  assert_int_equal(look(db, "waits"), RUN_WAITING);
+}
+
 int main(void) {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, open_db, close_db)
   const struct CMUnitTest tests[] = {
@@ -255,6 +278,7 @@ int main(void) {
       TEST(a_long_log_says_that_lines_are_missing),
       TEST(what_a_revoked_token_began_goes_to_others),
       TEST(files_come_back_as_they_were),
+      TEST(the_oldest_ended_runs_make_room_and_no_run_that_waits),
   };
   const char *given = getenv("NKX_TEST_STORE");
   snprintf(dir, sizeof dir, "/tmp/nkx-runs-XXXXXX");
