@@ -107,6 +107,18 @@ def test_a_runner_killed_in_mid_job_loses_nothing_and_the_run_ends_once(server, 
     stays(lambda: look(server, run) == seen[-1], "an ended run changes", 0.3)
 
 
+def test_a_runner_that_left_while_it_waited_for_work_gets_none(server, lab):
+    liar = Liar(server, lab.token(lab.token_name), runner="N" * 22)
+    c = server.connect()
+    c.request("POST", "/api/v1/runner/next", json.dumps({"runner": "O" * 22, "about": Liar.ABOUT}),
+              {"Authorization": f"Bearer {liar.token}", "Content-Type": "application/json"})
+    wait_connected(server, 1)
+    c.close()
+    run = begin(server)  # wakes the request that waits
+    assert liar.next().status == 200 and liar.taken["attempt"] == 1
+    cancel(server, run)
+
+
 def test_a_slow_runner_keeps_its_lease_beside_one_that_is_idle(server, lab):
     with runner(lab, "slow", gated=True) as slow:
         wait_connected(server, 1)
@@ -183,8 +195,8 @@ def test_a_revoked_token_ends_its_runners_and_gives_their_runs_to_others(server,
             last = follow(server, run)[-1]
             assert is_right(last) and last["runner"]["name"] == "good"
             bad.let()
-            assert bad.process.wait(30) == 1
-        assert "runner-token" in "".join(bad.log) and connected(server) == 1
+            assert bad.process.wait(30) == 1 and connected(server) == 1
+        assert "runner-token" in "".join(bad.log)
     other.token_command("revoke", other.token_name)
     assert "revoked" in lab.token_command("list") and "no valid token" in lab.token_command("revoke", lab.token_name, status=1)
 
