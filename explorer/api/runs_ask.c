@@ -9,6 +9,7 @@
 #include "base/json.h"
 #include "driver/frame_scan.h"
 #include "job/export.h"
+#include "neff/tensors.h"
 
 /* ---- the request --------------------------------------------------------------------------------------------------- */
 
@@ -156,15 +157,28 @@ static bool add_file(struct request *rq, const char *kernel, const char *name) {
   return true;
 }
 
+/* The process that ran the kernel's Python has made the files: they may be anything. */
+static bool are_arrays(const struct run_state_of *s) {
+  bool ok = true;
+  for (int i = 1; i < s->ask.n_files && ok; i++) { /* the first is the HLO */
+    struct tensors t;
+    struct arena a;
+    arena_init(&a);
+    ok = !tensors_read(&a, s->ask.files[i].data, s->ask.files[i].len, &t, NULL);
+    arena_clear(&a);
+  }
+  return ok;
+}
+
 static enum status add_files(struct request *rq, const struct gathering *g) {
   struct run_state_of *s = rq->state;
   const char *name = json_string_value(json_object_get(g->kernel, "name"));
   bool ok = name && add_file(rq, name, "hlo.pb");
   if (ok && s->ask.wants & RUN_EXECUTE)
     ok = add_file(rq, name, "inputs.safetensors") && add_file(rq, name, "expected.safetensors");
-  return ok ? ST_OK
-            : fail(&s->err, ST_INPUT, "This kernel cannot be run on a Neuron host: %s.",
-                   *g->why ? g->why : "it has no HLO, or no inputs");
+  return ok && are_arrays(s) ? ST_OK
+                             : fail(&s->err, ST_INPUT, "This kernel cannot be run on a Neuron host: %s.",
+                                    *g->why ? g->why : "it has no HLO, or no inputs");
 }
 
 /* On a store thread for what takes long. */

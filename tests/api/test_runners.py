@@ -1,4 +1,6 @@
 """Runs on Neuron hosts: a server and runners as processes, on stand-ins of compiler and runtime; and what goes wrong between them."""
+import base64
+import hashlib
 import json
 import os
 import re
@@ -242,6 +244,35 @@ def test_a_run_that_a_liar_had_ends_with_the_data_of_an_honest_runner(server, la
     with runner(lab, "honest"):
         last = follow(server, run)[-1]
     assert is_right(last) and last["runner"]["name"] == "honest"
+
+
+def forged(expected):
+    """A kernel that writes its whole result itself."""
+    def artifact(name, data):
+        return {"frame": "artifact", "artifact": {"name": f"k/{name}", "kernel": 0, "media_type": "application/octet-stream", "size": len(data),
+                                                  "sha256": hashlib.sha256(data).hexdigest()}, "data": base64.b64encode(data).decode()}
+    frames = [{"frame": "kernel", "kernel": 0, "name": "k", "inputs": [], "outputs": [{"name": "output0", "shape": [-1, 1 << 62], "dtype": "float32"}]},
+              artifact("hlo.pb", b"x"), artifact("inputs.safetensors", safetensors()), artifact("expected.safetensors", expected),
+              {"frame": "end", "status": "ok", "time_us": 1}]
+    return ("import base64, ctypes, json, os, struct\n"
+            f"for f in json.loads(base64.b64decode({base64.b64encode(json.dumps(frames).encode())!r})):\n    b = json.dumps(f).encode()\n"
+            "    b = struct.pack('<I', len(b)) + b\n    while b:\n        b = b[os.write(3, b):]\nctypes.CDLL(None)._exit(0)\n")
+
+
+def test_what_a_kernel_forges_as_expected_results_harms_no_server_and_no_runner(server, lab):
+    small, large = np.zeros((2, 2), np.float32), np.zeros((64, 64), np.float32)
+    liar = Liar(server, lab.token(lab.token_name), runner="P" * 22)
+    liar.next()
+    run = begin(server, source=forged(safetensors(("simulated/output0", large), ("reference/output0", small), ("spread/output0", small))))
+    assert liar.next().status == 200
+    outputs = safetensors(("output0", large))
+    assert liar.bring("outputs.safetensors", outputs).status == 200 and liar.end(outputs).status == 200
+    output, = look(server, run)["outcome"]["device"]["outputs"]
+    assert "reference" not in output and output["simulator"]["pass"] is True
+    assert ask(server, source=forged(b"no arrays")).error["code"] == "cannot-run"
+    with runner(lab, "honest"):
+        last = follow(server, begin(server, source=forged(safetensors())))[-1]
+    assert last["state"] == "failed"
 
 
 def test_files_of_a_wrong_hash_or_size_or_name_and_other_peoples_leases_are_refused(server, lab):
