@@ -29,6 +29,7 @@ MLIR_LIBS = -Wl,--start-group $(wildcard $(LLVM)/lib/libMLIRCAPI*.a) -Wl,--end-g
   -L$(LLVM)/lib -lMLIR -lMLIRExecutionEngineShared -lLLVM-22 -lstdc++ -Wl,-rpath,$(LLVM)/lib
 COMMON_LIBS = -ljansson -lprotobuf-c -lcrypto -larchive -lz -lm
 SERVER_LIBS = -lseccomp -lgnutls -lsqlite3 -lpq -lzstd $(COMMON_LIBS) -lpthread
+RUNNER_LIBS = -lcurl -lsqlite3 -lpq -lzstd $(COMMON_LIBS) -lpthread
 WORKER_LIBS = $(MLIR_LIBS) -lpython3.11 -lseccomp $(COMMON_LIBS)
 
 # the first words of a recipe's line: shows `CC file.c` instead of the command, unless V=1
@@ -43,6 +44,8 @@ COMPILER_SRC := $(call tree,$(addprefix compiler/,base diff hlo nki trace linalg
 WALL_SRC := $(addprefix explorer/jail/,caps.c confine.c landlock.c seccomp.c)
 SERVER_SRC := $(call srcs,explorer $(addprefix explorer/,http api ce job work pool store preview)) $(WALL_SRC)
 WORKER_SRC := $(call srcs,$(addprefix explorer/,worker worker/memory jail)) explorer/pool/wire.c
+# connects a Neuron host to a server; the service itself has no HTTP client
+RUNNER_SRC := $(call srcs,explorer/runner explorer/store)
 UNIT_SRC := $(call srcs,tests/unit)
 PROTO_OBJ := $(BUILD)/obj/gen/hlo.pb-c.o
 COMPILER_LIB := $(BUILD)/lib/libnkxcompiler.a
@@ -64,7 +67,7 @@ build: setup
 
 # ---- the product ---------------------------------------------------------------------------------------------
 
-binaries: $(BUILD)/bin/nkx $(BUILD)/bin/nkx-worker $(BUILD)/dialects.irdl examples
+binaries: $(BUILD)/bin/nkx $(BUILD)/bin/nkx-worker $(BUILD)/bin/nkx-runner $(BUILD)/dialects.irdl examples
 python: $(BUILD)/python/_nkx.so $(BUILD)/python/_nkxc.so python-shims
 web: $(BUILD)/web/index.html
 
@@ -85,6 +88,10 @@ $(BUILD)/bin/nkx: $(call objs,$(SERVER_SRC)) $(COMPILER_LIB) $(HTTP_LIB)
 $(BUILD)/bin/nkx-worker: $(call objs,$(WORKER_SRC)) $(COMPILER_LIB)
 	@mkdir -p $(@D)
 	$(call short,LINK $@)$(CC) $(LDHARDEN) -Wl,--export-dynamic-symbol=register_printf_type -o $@ $^ $(WORKER_LIBS)
+
+$(BUILD)/bin/nkx-runner: $(call objs,$(RUNNER_SRC)) $(COMPILER_LIB)
+	@mkdir -p $(@D)
+	$(call short,LINK $@)$(CC) $(LDHARDEN) -o $@ $^ $(RUNNER_LIBS)
 
 $(COMPILER_LIB): $(call objs,$(COMPILER_SRC)) $(PROTO_OBJ)
 	@mkdir -p $(@D)

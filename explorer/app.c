@@ -11,6 +11,7 @@
 #include "api/misses.h"
 #include "api/part.h"
 #include "api/ready.h"
+#include "api/runs.h"
 #include "base/log.h"
 #include "config.h"
 #include "driver/job.h"
@@ -193,6 +194,8 @@ enum status app_start(const struct config *cfg, int launcher_fd, const struct li
   if (!st)
     start_remote(cfg, s);
   if (!st)
+    st = runs_start(&cfg->runs, &s->runs, err);
+  if (!st)
     st = ready_start(s, &s->ready, err);
   if (!st)
     st = start_server(cfg, at, app, err);
@@ -203,6 +206,7 @@ enum status app_start(const struct config *cfg, int launcher_fd, const struct li
 static void drain(struct app *app) {
   struct services *s = &app->services;
   ready_drain(s->ready);
+  runs_end_waits(s->runs);
   server_quiesce(app->server);
   server_drain(app->server, app->cfg->drain_timeout_ms); /* works in the queue go on, too */
   ready_stop(s->ready);                                  /* its trial needs the pool */
@@ -226,6 +230,7 @@ void app_stop(struct app *app) {
   server_stop(app->ops);
   app->server = app->ops = NULL;
   ready_free(s->ready);
+  runs_stop(s->runs);
   metrics_stop(s->metrics);
   results_stop(s->results);
   pool_free(s->pool);

@@ -47,6 +47,7 @@ const char config_help[] =
     "  --client-links N             links that one client may store in a minute, 0: no limit (30)\n"
     "  --client-links-day N         … and in a day, 0: no limit (200)\n"
     "  --client-links-mib N         space, compressed, that one client's links may take in a day, 0: no limit (64)\n"
+    "  --client-runs N              runs on Neuron hosts of one client that may wait or run, 0: no limit (4)\n"
     "                               (these six are 0 if only this machine can connect, without proxies)\n"
     "  --trusted-proxies LIST       addresses and networks of proxies that may name the client (none)\n"
     "  --proxy-header NAME          the header in which they do: x-forwarded-for or forwarded (x-forwarded-for)\n"
@@ -57,6 +58,8 @@ const char config_help[] =
     "  --answer-timeout-ms MS       how long a client may take to read an answer (30000)\n"
     "  --idle-timeout-ms MS         how long a connection stays open without a request (60000)\n"
     "  --answers-mib N              memory for answers that clients have not taken yet (256)\n"
+    "  --runs N                     runs on Neuron hosts that may wait or run, 0: there are none (64)\n"
+    "  --run-lease-ms MS            how long a runner may be silent before another one gets its run (30000)\n"
     "  --data-dir DIR               the directory of the store (../data beside this program)\n"
     "  --store URL                  sqlite:PATH (nkx.sqlite in the data directory) or postgresql://…\n"
     "  --cache-mib N                memory for cached results (128)\n"
@@ -122,6 +125,7 @@ enum {
   CLIENT_LINKS = 30,
   CLIENT_LINKS_DAY = 200,
   CLIENT_LINKS_MIB = 64, /* of a day; a usual link takes some 25 KiB */
+  CLIENT_RUNS = 4,
 };
 
 #define AT(member) .offset = offsetof(struct config, member)
@@ -155,6 +159,9 @@ static const struct flag flags[] = {
     {"--client-links", INT(quota.links, 0, 100000)},
     {"--client-links-day", INT(quota.links_a_day, 0, 1000000)},
     {"--client-links-mib", INT(quota.link_mib_a_day, 0, 1 << 20)},
+    {"--client-runs", INT(runs.most_own, 0, 10000)},
+    {"--runs", INT(runs.most, 0, 10000)},
+    {"--run-lease-ms", INT(runs.lease_ms, 500, HOUR_MS)},
     {"--trusted-proxies", FLAG_NETS, AT(http.trusted_proxies)},
     {"--proxy-header", FLAG_CHOICE, AT(http.proxy_header), .choices = headers},
     {"--user-header", FLAG_HEADER, AT(http.user_header)},
@@ -413,6 +420,7 @@ enum status config_parse(struct arena *a, int argc, char **argv, char *const *en
                 .links = UNSET,
                 .links_a_day = UNSET,
                 .link_mib_a_day = UNSET},
+      .runs = {.most = 64, .most_own = UNSET, .lease_ms = 30000},
       .http.header_timeout_ms = 10000,
       .http.body_timeout_ms = 20000,
       .http.answer_timeout_ms = 30000,
@@ -447,6 +455,7 @@ enum status config_parse(struct arena *a, int argc, char **argv, char *const *en
         fail(err, ST_INPUT, "--store-max-mib: %d is less than twice --results-mib, %d", c.store_max_mib, c.results_mib);
   if (!st && c.http.user_header && !c.http.trusted_proxies.n) /* nobody would be believed */
     st = fail(err, ST_INPUT, "--user-header: needs --trusted-proxies");
+  default_quota(&c.runs.most_own, is_private ? 0 : CLIENT_RUNS);
   if (!c.store)
     c.store = arena_printf(a, "sqlite:%s/nkx.sqlite", c.data_dir);
   if (!st)

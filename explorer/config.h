@@ -3,6 +3,7 @@
 #ifndef CONFIG_H
 #define CONFIG_H
 
+#include "api/runs.h"
 #include "base/arena.h"
 #include "base/error.h"
 #include "http/server.h"
@@ -26,6 +27,7 @@ struct config {
   int confine;                             /* enum config_confine */
   const char *user;                    /* the user that a server started by root becomes; NULL: see jail/confine.h */
   struct quota_config quota;           /* of one client */
+  struct runs_config runs;             /* on Neuron hosts */
   const char *data_dir;                /* created if it does not exist */
   const char *store;                   /* "sqlite:PATH" or "postgresql://…" */
   int cache_mib, cache_s, results_mib; /* compiled results: in memory, in the store */

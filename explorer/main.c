@@ -1,7 +1,7 @@
 /* nkx: the service, and the entry to the command line.
  *
  * `nkx serve` runs in this process, which never links CPython or MLIR.  The other subcommands that compile are
- * nkx-worker's, which replaces this process.
+ * nkx-worker's, which replaces this process; `nkx runner` is nkx-runner's.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -43,6 +43,7 @@ static const char help[] = "usage: nkx COMMAND …\n"
                            "  nki        rewrites NKI kernels of beta 1 for the newest generation\n"
                            "  neff       shows, unpacks, compares and makes NEFF files\n"
                            "  store      backs up, restores and checks the service's store; shows and removes links\n"
+                           "  runner     connects a Neuron host to a service, and manages the tokens for that\n"
                            "  doctor     says which layers of the jail this machine supports\n"
                            "`nkx COMMAND --help` lists the options of a command; `nkx --version` prints the version.\n";
 
@@ -190,8 +191,8 @@ static int serve_main(int argc, char **argv) {
 
 /* ---- the other commands ------------------------------------------------------------------------------------------ */
 
-/* Replaces this process by nkx-worker with the same arguments. */
-static int become_worker(char **argv) {
+/* Replaces this process by another program of this one's directory, with the same arguments. */
+static int become(const char *program, char **argv) {
   struct arena a;
   struct error err;
   const char *dir;
@@ -201,7 +202,7 @@ static int become_worker(char **argv) {
     fprintf(stderr, "nkx: %s\n", err.text);
     return EXIT_FAULT;
   }
-  const char *path = arena_printf(&a, "%s/nkx-worker", dir);
+  const char *path = arena_printf(&a, "%s/%s", dir, program);
   execv(path, argv);
   fprintf(stderr, "nkx: %s: %m\n", path);
   return EXIT_FAULT;
@@ -229,13 +230,15 @@ int main(int argc, char **argv) {
   if (!strcmp(what, "doc"))
     return doc_main(argc - 1, argv + 1);
   if (!strcmp(what, "neff"))
-    return argc > 2 && (!strcmp(argv[2], "pack") || !strcmp(argv[2], "vendor")) ? become_worker(argv)
+    return argc > 2 && (!strcmp(argv[2], "pack") || !strcmp(argv[2], "vendor")) ? become("nkx-worker", argv)
                                                                                 : neff_main(argc - 1, argv + 1);
+  if (!strcmp(what, "runner"))
+    return become("nkx-runner", argv);
   if (!strcmp(what, "store"))
     return store_main(argc - 2, argv + 2);
   for (size_t i = 0; i < sizeof worker_commands / sizeof *worker_commands; i++)
     if (!strcmp(what, worker_commands[i]))
-      return become_worker(argv);
+      return become("nkx-worker", argv);
   if (!strcmp(what, "--version")) {
     printf("nkx %s, pipeline %s\n", release_version(), pipeline_version());
     return EXIT_DONE;

@@ -6,9 +6,11 @@
 #include "api/metrics.h"
 #include "api/ready.h"
 #include "api/results.h"
+#include "api/runs.h"
 #include "api/snippets.h"
 #include "ce/ce.h"
 #include "driver/job.h"
+#include "store/runs.h"
 
 /* What Compiler Explorer's routes have in common; pages of other sites may read their answers. */
 #define CE \
@@ -24,6 +26,28 @@ const struct route app_routes[] = {
      .takes_any_type = true,
      .body_max = JOB_NEFF_MAX},
     {.path = "/api/v1/results/", .allow = "GET, HEAD", .get = api_results_get, .is_bulky = true},
+    {.path = "/api/v1/runs", .allow = "POST", .post = api_runs_post, .is_job = true, .is_change = true},
+    {.path = "/api/v1/runs/",
+     .allow = "GET, HEAD, DELETE",
+     .get = api_runs_get,
+     .remove = api_runs_delete,
+     .is_change = true},
+    {.path = "/api/v1/runners", .allow = "GET, HEAD", .get = api_runners},
+    {.path = "/api/v1/runners/tokens",
+     .allow = "GET, HEAD, POST",
+     .get = api_tokens_get,
+     .post = api_tokens_post,
+     .is_change = true},
+    {.path = "/api/v1/runners/tokens/", .allow = "DELETE", .remove = api_tokens_delete, .is_change = true},
+    {.path = "/api/v1/runner/next", .allow = "POST", .post = api_runner_next},
+    {.path = "/api/v1/runner/files/",
+     .allow = "GET, HEAD, POST",
+     .get = api_runner_file_get,
+     .post = api_runner_file_put,
+     .takes_any_type = true,
+     .body_max = RUN_FILE_MAX},
+    {.path = "/api/v1/runner/beat/", .allow = "POST", .post = api_runner_beat},
+    {.path = "/api/v1/runner/end/", .allow = "POST", .post = api_runner_end},
     {.path = "/api/v1/snippets", .allow = "POST", .post = api_snippet_post, .is_change = true},
     {.path = "/api/v1/snippets/",
      .allow = "GET, HEAD, POST, DELETE",

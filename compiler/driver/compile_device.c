@@ -3,21 +3,9 @@
 
 #include "base/json.h"
 #include "driver/check.h"
+#include "driver/device_report.h"
 #include "driver/device_run.h"
 #include "driver/simulate_internal.h"
-#include "driver/summary.h"
-
-/* of: what it was compared with; NULL if the key says it. */
-static void put_comparison(struct buf *b, const char *key, const char *of, const struct check_result *r) {
-  json_put_key(b, key);
-  buf_putc(b, '{');
-  if (of)
-    json_put_field_str(b, "of", of);
-  json_put_field_bool(b, "pass", r->pass);
-  json_put_field_double(b, "max_abs_err", r->max_abs_err);
-  json_put_field_double(b, "max_rel_err", r->max_rel_err);
-  buf_putc(b, '}');
-}
 
 /* Reports an output that is not what it is compared with. */
 static void report(const struct path *p, int k, const char *what, const struct check_result *r) {
@@ -26,9 +14,7 @@ static void report(const struct path *p, int k, const char *what, const struct c
              p->kernel->outputs[k].name, what, r->max_abs_err);
 }
 
-/* What the simulator computed, as the kernel's type: a pass may have narrowed it.  Rounding matters as much as for the
- * reference. */
-static struct trace_array simulated(const struct simulation *s, int k, struct arena *a) {
+struct trace_array compile_simulated_output(const struct simulation *s, int k, struct arena *a) {
   struct trace_array x = check_convert_array(a, &s->out[k], s->rq->kernel->outputs[k].shape.dtype);
   x.spread = s->rq->reference ? s->rq->want[k].spread : NULL;
   return x;
@@ -36,23 +22,15 @@ static struct trace_array simulated(const struct simulation *s, int k, struct ar
 
 static void put_output(struct path *p, const struct simulation *s, int k, const struct trace_array *got,
                        struct buf *b) {
-  struct check_result r;
-  json_put_comma(b);
-  buf_putc(b, '{');
-  json_put_field_str(b, "name", p->kernel->outputs[k].name);
-  summary_put(b, got);
-  if (s->rq->reference) {
-    check_compare(1, got, &s->rq->want[k], &r);
-    put_comparison(b, "reference", s->rq->reference, &r);
-    report(p, k, "the reference", &r);
-  }
-  if (s->has_record) {
-    const struct trace_array want = simulated(s, k, p->run->arena);
-    check_compare(1, got, &want, &r);
-    put_comparison(b, "simulator", NULL, &r);
-    report(p, k, "the simulated one", &r);
-  }
-  buf_putc(b, '}');
+  struct check_result reference, simulator;
+  const struct trace_array other = s->has_record ? compile_simulated_output(s, k, p->run->arena) : *got;
+  const struct device_expected e = {
+      .reference = s->rq->reference, .want = &s->rq->want[k], .simulated = s->has_record ? &other : NULL};
+  device_report_put_output(b, p->kernel->outputs[k].name, got, &e, &reference, &simulator);
+  if (e.reference)
+    report(p, k, "the reference", &reference);
+  if (e.simulated)
+    report(p, k, "the simulated one", &simulator);
 }
 
 static enum status run_on_device(struct path *p, const struct simulation *s, struct device_run *d, struct buf *b) {

@@ -5,6 +5,7 @@
  *   compile_stages.c    one stage: the transformation, its verification, its check
  *   compile_simulate.c  the run of the last stage on the simulated machine
  *   compile_package.c   the simulation package
+ *   compile_tensors.c   the inputs of a run on a device, and what is expected of it
  *   compile_value.c     one value of the last stage
  *   compile_resume.c    a stage's text that somebody changed
  *   compile_neff.c      a NEFF, which is described
@@ -104,6 +105,8 @@ enum status compile_send_simulation(struct path *p);
 /* Compiles the kernel's HLO with the vendor's compiler, for p->neff and the files of the job.  What fails is a diagnostic, which is
  * sent. */
 enum status compile_with_vendor(struct path *p);
+/* True if the vendor's compiler takes the kernel: it is HLO, and calls no NKI kernel. */
+bool compile_is_for_vendor(const struct path *p);
 
 /* ---- compile_device.c -------------------------------------------------------------------------------------------- */
 
@@ -111,6 +114,15 @@ enum status compile_with_vendor(struct path *p);
  * a diagnostic. */
 struct simulation;
 enum status compile_send_device(struct path *p, const struct simulation *s);
+/* What the simulator computed for output k, as the kernel's type: a pass may have narrowed it.  Rounding matters as much as for
+ * the reference. */
+struct trace_array compile_simulated_output(const struct simulation *s, int k, struct arena *a);
+
+/* ---- compile_tensors.c ------------------------------------------------------------------------------------------- */
+
+/* Sends the inputs of the simulated run and what a device should compute from them, as artifacts.  Where there can be no such
+ * run, a warning says why. */
+enum status compile_send_tensors(struct path *p, const struct simulation *s);
 
 /* ---- compile_package.c ------------------------------------------------------------------------------------------- */
 

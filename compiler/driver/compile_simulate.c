@@ -147,6 +147,8 @@ static enum status send_runs(struct path *p, const char *refused, const char *st
     st = compile_send_diags(r, p->number); /* now, because the profile may reach a limit that ends the job */
   if (!st)
     st = send_profile(p, s);
+  if (!st && !refused && r->job->for_device)
+    st = compile_send_tensors(p, s);
   const bool has_neff = r->job->device && (r->job->device->neff || p->neff);
   return st || refused || !has_neff ? st : compile_send_device(p, s);
 }

@@ -23,10 +23,14 @@ static bool calls_nki(const struct hlo_module *m) {
   return false;
 }
 
+bool compile_is_for_vendor(const struct path *p) {
+  return p->kernel->module && !calls_nki(p->kernel->module);
+}
+
 static enum status write_proto(struct path *p, struct buf *b) {
   struct run *r = p->run;
   const struct hlo_module *m = p->kernel->module;
-  if (!m || calls_nki(m)) {
+  if (!compile_is_for_vendor(p)) {
     diag_add(&r->diags, DS_ERROR, DG_VENDOR_KERNEL, NULL,
              "%s is not HLO alone: neuronx-cc takes NKI kernels only as its own NKI compiled them", p->kernel->name);
     return ST_INPUT;

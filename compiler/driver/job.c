@@ -281,6 +281,8 @@ static enum status read_options(struct arena *a, const json_t *v, struct job *j,
       st = read_bool(field, "options.check", &j->check, err);
     } else if (!strcmp(key, "artifacts")) {
       st = read_bool(field, "options.artifacts", &j->artifacts, err);
+    } else if (!strcmp(key, "for_device")) {
+      st = read_bool(field, "options.for_device", &j->for_device, err);
     } else if (!strcmp(key, "unroll")) {
       st = read_bool(field, "options.unroll", &j->keep_rounds, err);
     } else if (!strcmp(key, "pipeline")) {
@@ -528,6 +530,8 @@ static enum status read_fields(struct arena *a, const json_t *root, struct job *
                 "options.tune: it is for the language \"nkipy\", without check, simulate, value and upgrade");
   if (j->resume.stage && (j->upgrade || j->tune.seconds))
     return fail(err, ST_INPUT, "options.resume: with options.%s no stage is made", j->upgrade ? "upgrade" : "tune");
+  if (j->for_device && !j->simulate)
+    return fail(err, ST_INPUT, "options.for_device: it needs options.simulate");
   return check_files(j, err);
 }
 

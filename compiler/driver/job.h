@@ -152,6 +152,7 @@ struct job {
   const struct job_input *inputs;
   const char *stop_after; /* a stage that exists; NULL: run everything */
   bool check, artifacts, simulate;
+  bool for_device;   /* with simulate: also the files that a run on a device needs, and what is expected of it */
   bool is_reference; /* only the stages that the reference has */
   bool keep_rounds;  /* of NKI kernels: loops stay unrolled */
   struct job_tune {

@@ -88,6 +88,8 @@ static json_t *options_json(const struct job *j) {
   job_put(&w, "check", json_boolean(j->check));
   job_put(&w, "artifacts", json_boolean(j->artifacts));
   job_put(&w, "simulate", json_boolean(j->simulate));
+  if (j->for_device)
+    job_put(&w, "for_device", json_true());
   if (j->is_reference)
     job_put(&w, "pipeline", json_string("reference"));
   if (j->keep_rounds)

@@ -55,7 +55,10 @@ bool run_device_option(struct run_device *d, int c, const char *value, struct te
   else
     *st = read_repeats(d, value, t);
   if (c == RUN_DEVICE && strcmp(value, "neuron") != 0)
-    *st = fail(&t->err, ST_INPUT, "--device %.40s: expected neuron", value);
+    *st = fail(
+        &t->err, ST_INPUT,
+        "--device %.40s: expected neuron; nkx runner run runs a kernel on a Neuron host that is connected to a server",
+        value);
   return true;
 }
 
@@ -158,49 +161,8 @@ enum status run_device_alone(struct run_device *d, struct terminal *t, const cha
     st = terminal_write(t, json_path, b.data, b.len);
   json_t *o = st || (json_path && !strcmp(json_path, "-")) ? NULL : json_loadb(buf_text(&b), b.len, 0, NULL);
   if (o)
-    run_device_show(o);
+    run_show_device(o);
   json_decref(o);
   buf_clear(&b);
   return st;
-}
-
-/* ---- showing ----------------------------------------------------------------------------------------------------- */
-
-static void show_error(const char *of, const json_t *r) {
-  if (r)
-    printf("             beside %-11s largest error %.6g relative %.6g  %s\n", of,
-           json_number_value(json_object_get(r, "max_abs_err")), json_number_value(json_object_get(r, "max_rel_err")),
-           json_is_true(json_object_get(r, "pass")) ? "pass" : "FAIL");
-}
-
-static void show_times(const json_t *device) {
-  const json_t *m = json_object_get(device, "measured"), *median = json_object_get(m, "median_us"),
-               *simulated = json_object_get(device, "simulated_us");
-  const double us = json_number_value(median ? median : json_object_get(m, "first_us"));
-  printf("  time: %.1f us", us);
-  if (median)
-    printf(" (the median of %lld; the least %.1f, the first %.1f)", run_int_of(m, "executions") - 1,
-           json_number_value(json_object_get(m, "least_us")), json_number_value(json_object_get(m, "first_us")));
-  if (simulated)
-    printf(", simulated %.1f us", json_number_value(simulated));
-  printf("\n  %s\n", json_is_true(json_object_get(device, "stand_in"))
-                         ? "measured was the simulator on this processor: it says nothing about a Neuron device"
-                         : "measured on the host's clock around the runtime's call, which takes some time itself");
-}
-
-void run_device_show(const json_t *device) {
-  const json_t *o;
-  size_t i;
-  if (!json_object_get(device, "library"))
-    return; /* a diagnostic says why there was no run */
-  printf("%s: %s, version %s\n",
-         json_is_true(json_object_get(device, "stand_in")) ? "NO DEVICE, but a stand-in of the tests" : "Neuron device",
-         run_text_of(device, "library"), run_text_of(device, "version"));
-  json_array_foreach(json_object_get(device, "outputs"), i, o) {
-    run_show_output(o);
-    show_error(run_text_of(json_object_get(o, "reference"), "of"), json_object_get(o, "reference"));
-    show_error("simulator", json_object_get(o, "simulator"));
-  }
-  if (json_object_get(device, "measured"))
-    show_times(device);
 }

@@ -5,8 +5,6 @@
 #include "driver/terminal.h"
 #include "driver/vendor_options.h"
 
-struct json_t;
-
 struct run_device {
   struct job_device job;
   struct vendor_command vendor;
@@ -42,8 +40,5 @@ MUST_USE enum status run_device_read(struct run_device *d, struct terminal *t, c
 
 /* Runs such a NEFF on inputs of the job.  json_path: as --json, or NULL. */
 MUST_USE enum status run_device_alone(struct run_device *d, struct terminal *t, const char *json_path);
-
-/* Prints the object of a frame "device". */
-void run_device_show(const struct json_t *device);
 
 #endif

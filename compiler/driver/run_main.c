@@ -186,7 +186,7 @@ static void show_frame(struct command *c, const json_t *f) {
   else if (s)
     run_show_simulation(s);
   else if (!strcmp(kind, "device"))
-    run_device_show(json_object_get(f, "device"));
+    run_show_device(json_object_get(f, "device"));
   else if (!strcmp(kind, "value"))
     run_show_value(json_object_get(f, "value"));
   else if (!strcmp(kind, "profile"))

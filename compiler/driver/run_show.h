@@ -13,5 +13,7 @@ void run_show_output(const struct json_t *output);
 void run_show_simulation(const struct json_t *simulation);
 void run_show_value(const struct json_t *value);
 void run_show_comparison(const struct json_t *kernel);
+/* The object of a frame "device"; nothing if there was no run. */
+void run_show_device(const struct json_t *device);
 
 #endif

@@ -95,12 +95,31 @@ static const char *find_in_path(struct arena *a, const char *name) {
   return NULL;
 }
 
+const char *vendor_program(struct arena *a, const char *given) {
+  if (!given)
+    given = getenv("NKX_NEURONX_CC");
+  char *real = given ? realpath(given, NULL) : NULL; /* it will run in another directory */
+  const char *program = real ? arena_strdup(a, real) : given ? NULL : find_in_path(a, "neuronx-cc");
+  free(real);
+  return program && !access(program, X_OK) ? program : NULL;
+}
+
+const char *vendor_version(struct arena *a, const char *program) {
+  enum { VERSION_MS = 60000, VERSION_MIB = 8 << 10 };
+  const char *argv[] = {program, "--version", NULL}, *dir;
+  struct vendor_end end = {0};
+  if (vendor_dir_make(a, &dir, NULL))
+    return "";
+  const struct vendor_process p = {.argv = argv, .dir = dir, .wall_ms = VERSION_MS, .memory_mib = VERSION_MIB};
+  const bool ok = !vendor_process_run(a, &p, &end, NULL) && end.is_started && !end.exit_status;
+  vendor_dir_remove(dir);
+  return ok ? arena_strndup(a, end.tail, strcspn(end.tail, "\n")) : "";
+}
+
 static enum status find_program(struct compiling *c) {
   const char *given = c->rq->options->program ? c->rq->options->program : getenv("NKX_NEURONX_CC");
-  char *real = given ? realpath(given, NULL) : NULL; /* it will run in another directory */
-  c->program = real ? arena_strdup(c->arena, real) : given ? NULL : find_in_path(c->arena, "neuronx-cc");
-  free(real);
-  if (c->program && !access(c->program, X_OK))
+  c->program = vendor_program(c->arena, given);
+  if (c->program)
     return ST_OK;
   diag_add(c->ds, DS_ERROR, DG_VENDOR_MISSING, NULL, "neuronx-cc, the vendor's compiler, is not here%s%s",
            given ? ": " : "", given ? given : "")

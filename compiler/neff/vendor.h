@@ -46,6 +46,11 @@ struct vendor_result {
   bool is_cached;
 };
 
+/* The path of the compiler, which is `given` or is searched as vendor_options say; NULL if it is not there. */
+const char *vendor_program(struct arena *a, const char *given);
+/* What it says about its version, on one line; "" if it says nothing. */
+const char *vendor_version(struct arena *a, const char *program);
+
 /* ST_INPUT if an option is not one of vendor_options.def; err has the sentence. */
 MUST_USE enum status vendor_check_options(int n, const char *const *options, struct error *err);
 

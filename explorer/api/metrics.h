@@ -10,7 +10,7 @@ struct metrics; /* opaque */
 struct route;
 
 /* Counts requests by these routes, which must outlive it; there are at most METRICS_ROUTES_MAX. */
-enum { METRICS_ROUTES_MAX = 64 };
+enum { METRICS_ROUTES_MAX = 96 };
 MUST_USE enum status metrics_start(const struct route *routes, int n_routes, struct metrics **out, struct error *err);
 void metrics_stop(struct metrics *m); /* NULL is fine */
 

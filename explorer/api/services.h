@@ -16,6 +16,7 @@ struct quota;
 struct ready;
 struct remote;
 struct results;
+struct runs;
 struct store;
 
 /* Constant after start (app.c). */
@@ -32,6 +33,7 @@ struct services {
   struct misses *misses;
   struct metrics *metrics;
   struct ready *ready;
+  struct runs *runs;                             /* on Neuron hosts */
   struct kept *kept;                             /* answers about snippets */
   struct buf examples, pipeline, targets, rules; /* answers that never change (info.h) */
   int work_ms;                                   /* how long a work may take, from its request to its end */

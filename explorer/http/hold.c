@@ -8,6 +8,7 @@
 #include "base/clock.h"
 
 struct holds {
+  int ms;
   pthread_t thread;
   bool has_thread;
   pthread_mutex_t lock; /* guards what follows */
@@ -51,7 +52,7 @@ bool holds_add(struct holds *h, struct hold *one, struct MHD_Connection *connect
   pthread_mutex_lock(&h->lock);
   bool ok = !h->is_stopping;
   if (ok) {
-    *one = (struct hold){.connection = connection, .until_ms = clock_now_ms() + HOLD_MS, .was_held = true};
+    *one = (struct hold){.connection = connection, .until_ms = clock_now_ms() + h->ms, .was_held = true};
     MHD_suspend_connection(connection);
     if (h->last)
       h->last->next = one;
@@ -65,10 +66,17 @@ bool holds_add(struct holds *h, struct hold *one, struct MHD_Connection *connect
   return ok;
 }
 
-enum status holds_start(struct holds **out, struct error *err) {
+void holds_wake(struct holds *h) {
+  pthread_mutex_lock(&h->lock);
+  resume(h, true);
+  pthread_mutex_unlock(&h->lock);
+}
+
+enum status holds_start(int ms, struct holds **out, struct error *err) {
   struct holds *h = calloc(1, sizeof *h);
   if (!h)
     return fail(err, ST_NOMEM, "holds");
+  h->ms = ms;
   pthread_mutex_init(&h->lock, NULL);
   pthread_cond_init(&h->moved, NULL);
   *out = h;

@@ -1,8 +1,8 @@
-/* hold: delays requests by HOLD_MS before they are handled.
+/* hold: suspends requests for a while before they are handled, or handled again.
  *
- * It is for clients that come again before their Retry-After is over: a connection whose requests are held can send only a
- * few a second.  A held connection is suspended, so it must be resumed before
- * the library stops.
+ * The server holds clients that come again before their Retry-After is over, HOLD_MS each: a connection whose requests are held
+ * can send only a few a second.  Handlers that wait for news hold their requests until there may be some.  A held connection is
+ * suspended, so it must be resumed before the library stops.
  */
 #ifndef HTTP_HOLD_H
 #define HTTP_HOLD_H
@@ -25,7 +25,10 @@ struct hold {
   bool was_held;
 };
 
-MUST_USE enum status holds_start(struct holds **out, struct error *err);
+/* Each of its requests is held for so long, unless holds_wake comes before. */
+MUST_USE enum status holds_start(int ms, struct holds **out, struct error *err);
+/* Resumes all that are held now. */
+void holds_wake(struct holds *h);
 /* Resumes all; nothing is held from now on.  NULL is fine, here and below. */
 void holds_stop(struct holds *h);
 void holds_free(struct holds *h); /* stops, too */

@@ -292,7 +292,7 @@ enum status server_start(const struct server_config *cfg, int listen_fd, struct 
     s->id_seed = (uint64_t)clock_now_ns();
   enum status st = unsent_start((size_t)s->cfg.http.answers_mib << 20, &s->unsent, err);
   if (!st)
-    st = holds_start(&s->holds, err);
+    st = holds_start(HOLD_MS, &s->holds, err);
   if (!st)
     st = guard_start(&s->cfg, &s->guard, err);
   if (!st) {

@@ -8,6 +8,7 @@
 
 #include "base/log.h"
 #include "store/db.h"
+#include "store/runs.h"
 #include "store/space.h"
 #include "store/store.h"
 
@@ -56,6 +57,9 @@ static void purge(struct db *db) {
     log_warn("store_purge", "status=%s %s", status_name(st), err.text);
   else if (n)
     log_info("store_purge", "expired=%lld", (long long)n);
+  st = store_purge_runs(db, RUN_BYTES_MAX, &err);
+  if (st)
+    log_warn("store_purge", "status=%s %s", status_name(st), err.text);
 }
 
 /* Under the lock: another thread runs a task of this owner. */

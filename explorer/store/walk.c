@@ -1,7 +1,8 @@
 /* Reads everything, to check it or to copy it into another store.
  *
  * A copy is made row by row from the state of one moment, and each row is checked: damaged rows are reported and left
- * out.  The same code backs up and restores both kinds of database, also from one kind to the other.
+ * out.  The same code backs up and restores both kinds of database, also from one kind to the other.  Runs on Neuron hosts
+ * (runs.h) are neither checked nor copied: they are kept for a day only.
  *
  * Where pages of a SQLite file are damaged, no index can be trusted, and a statement fails in the middle of a table.  So that file is
  * read in the order of row numbers, and goes on after the numbers that lie in a damaged page.
@@ -157,10 +158,23 @@ static enum status see_result(void *user, const struct db_value *row, int n, str
                : ST_OK;
 }
 
+static enum status see_token(void *user, const struct db_value *row, int n, struct error *err) {
+  struct walk *w = user;
+  (void)n;
+  const enum status st = take_key(w, &row[0], err);
+  return st || !w->to
+             ? st
+             : fatal(w, db_run(w->to,
+                               "INSERT INTO runner_tokens (hash, name, created_ms, revoked_ms) VALUES ($1, $2, "
+                               "$3, $4)",
+                               row, 4, NULL, NULL, NULL, err));
+}
+
 static const struct table tables[] = {
     {"blob", "blobs", "hash", "hash, size, data", see_blob},
     {"snippet", "snippets", "id_hash", ROW_SNIPPET_COLUMNS, see_snippet},
     {"result", "results", "key", "key, frames, size, used_ms", see_result},
+    {"token", "runner_tokens", "hash", "hash, name, created_ms, revoked_ms", see_token},
 };
 
 enum { SQL_MAX = 400 };
@@ -267,7 +281,7 @@ static enum status walk_all(struct walk *w, struct error *err) {
   enum status st = ST_OK;
   for (size_t i = 0; !st && i < sizeof tables / sizeof *tables; i++) {
     const struct table *t = &tables[i];
-    if (w->is_salvage && t->see == see_result) /* a cache, whose rows have no checksum */
+    if (w->is_salvage && (t->see == see_result || t->see == see_token)) /* their rows have no checksum */
       continue;
     w->table = t;
     st = w->goes_past ? walk_by_row(w, err) : walk_by_key(w, t, err);

@@ -117,7 +117,7 @@ def test_entries_that_cannot_be_had_say_why(page):
     write(page, "def broken(a:\n")
     expect(page.locator("#status")).to_contain_text("error")
     open_menu(page)
-    for name, why in (("NEFF", "vendor"), ("Inputs and outputs", "--save-outputs"), ("The timeline", "not")):
+    for name, why in (("NEFF", "not"), ("Inputs and outputs", "--save-outputs"), ("The timeline", "not")):
         expect(entry(page, name)).to_have_attribute("aria-disabled", "true")
         expect(entry(page, name)).to_contain_text(why)
     entry(page, "NEFF").click(force=True)

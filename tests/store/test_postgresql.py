@@ -8,6 +8,7 @@ import pytest
 
 from support.clients import in_thread, in_threads, nkx, read, remove, share
 from support.paths import BUILD, NKX
+from support.runners import Host, Runner, begin, connected, follow, is_right, look, make_package, wait_connected
 from support.server import ADD_ONE, Server
 from support.wait import stays
 
@@ -28,6 +29,12 @@ def test_the_store_keeps_to_its_model(postgres):
     assert r.returncode == 0, r.stdout + r.stderr
     assert "on PostgreSQL" in r.stdout
     assert int(postgres.run("SELECT COUNT(*) FROM migrations", "model")) > 0
+
+
+def test_leases_of_runs_are_the_same_as_on_sqlite(postgres):
+    r = subprocess.run([BUILD / "test/test_explorer_runs"], env={**os.environ, "NKX_TEST_STORE": postgres.new_database("leases")},
+                       capture_output=True, text=True, timeout=300)
+    assert r.returncode == 0 and "on PostgreSQL" in r.stdout, r.stdout + r.stderr
 
 
 def test_servers_on_one_store_serve_each_others_links(pair):
@@ -65,6 +72,27 @@ def test_servers_that_start_at_once_agree_on_schema_and_secret(postgres):
     servers = in_threads(3, lambda _: Server("--store", url))
     assert len({s.compile(ADD_ONE, cache=None)["key"] for s in servers}) == 1
     assert [s.stop() for s in servers] == [0, 0, 0]
+
+
+def test_a_run_asked_of_one_server_is_done_by_a_runner_of_the_other(pair, postgres, tmp_path):
+    one, two = pair
+    host = Host(tmp_path, two, make_package(tmp_path))
+    with Runner(host, "first", gated=True) as first:
+        wait_connected(one, 1)
+        run = begin(one)
+        first.wait_inside()
+        assert [look(s, run)["state"] for s in pair] == ["running", "running"]
+        host.server = one
+        with Runner(host, "second"):  # of the other server
+            wait_connected(two, 2)
+            host.token_command("revoke", "lab")
+            assert connected(one) == connected(two) == 0
+            assert look(one, run)["state"] == "waiting" and "No Neuron host" in look(one, run)["missing"]
+            with Runner(host, "third", token="new"):
+                last = follow(two, run)[-1]
+    assert is_right(last) and last["runner"]["name"] == "third" and look(one, run) == {**last, "mark": look(one, run)["mark"]}
+    dump = postgres.dump("pair")
+    assert host.token("lab").read_text().strip().encode() not in dump and run.encode() not in dump
 
 
 def test_a_dump_holds_no_id_and_no_token(pair, postgres):

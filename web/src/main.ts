@@ -24,6 +24,7 @@ import { Share } from "./panes/share";
 import { look, lookAtSelection, mountSharedBar, openShared } from "./panes/shared";
 import { SourcePane } from "./panes/source";
 import { mountSplitter } from "./panes/splitter";
+import { mountDevice } from "./panes/devicebutton";
 import { mountEditButton } from "./panes/editbutton";
 import { mountTune } from "./panes/tunebutton";
 import { mountUpgrade } from "./panes/upgradebuttons";
@@ -239,6 +240,7 @@ function main(): void {
   mountUpgrade(store, source);
   mountTune(store, source);
   if (!isEmbed) mountEditButton(store, compiler);
+  mountDevice(store);
   mountProblems(store, source);
   const drawer = new HistoryDrawer(store, source);
   mountBottom(store);

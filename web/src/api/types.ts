@@ -874,7 +874,7 @@ export interface CompileRequest {
   /** Only this kernel; all of them otherwise. At most 200 bytes of UTF-8. */
   kernel?: string;
   inputs?: InputSpec[];
-  options?: { stop_after?: string; check?: boolean; artifacts?: boolean; simulate?: boolean; pipeline?: PipelineChoice; unroll?: boolean; tune?: TuneBudget; upgrade?: boolean; instance?: number; watch?: Watch[]; resume?: Resume; value?: ValueQuery };
+  options?: { stop_after?: string; check?: boolean; artifacts?: boolean; simulate?: boolean; pipeline?: PipelineChoice; unroll?: boolean; tune?: TuneBudget; for_device?: boolean; upgrade?: boolean; instance?: number; watch?: Watch[]; resume?: Resume; value?: ValueQuery };
   /** The same as options.simulate. */
   simulate?: boolean;
   /** Random, one per browser: a result is only found by a client that sends the same scope. */
@@ -1107,7 +1107,7 @@ export interface SnippetRequest {
   target?: TargetName;
   kernel?: string;
   inputs?: InputSpec[];
-  options?: { stop_after?: string; check?: boolean; artifacts?: boolean; simulate?: boolean; pipeline?: PipelineChoice; unroll?: boolean; tune?: TuneBudget; upgrade?: boolean; instance?: number; watch?: Watch[]; resume?: Resume; value?: ValueQuery };
+  options?: { stop_after?: string; check?: boolean; artifacts?: boolean; simulate?: boolean; pipeline?: PipelineChoice; unroll?: boolean; tune?: TuneBudget; for_device?: boolean; upgrade?: boolean; instance?: number; watch?: Watch[]; resume?: Resume; value?: ValueQuery };
   simulate?: boolean;
   scope?: string;
   /** At most 200 bytes of UTF-8. */
@@ -1121,6 +1121,163 @@ export interface SnippetRequest {
   expires_in?: number;
 }
 
+/** What to run on a Neuron host. Its options must not have value, tune, upgrade or stop_after. */
+export interface RunRequest {
+  source: string;
+  filename?: string;
+  files?: SourceFile[];
+  language?: "nkipy" | "hlo" | "mlir" | "neff";
+  target?: TargetName;
+  kernel?: string;
+  inputs?: InputSpec[];
+  options?: { stop_after?: string; check?: boolean; artifacts?: boolean; simulate?: boolean; pipeline?: PipelineChoice; unroll?: boolean; tune?: TuneBudget; for_device?: boolean; upgrade?: boolean; instance?: number; watch?: Watch[]; resume?: Resume; value?: ValueQuery };
+  simulate?: boolean;
+  scope?: string;
+  /** Only the vendor's compiler; also an execution, which is the default; also a profile of it. */
+  run?: "compile" | "execute" | "profile";
+}
+
+/** The kernel of a run. */
+export interface RunAbout {
+  kernel: string;
+  /** Of its result. */
+  key: string;
+  inputs: { name: string; shape: number[]; dtype: string; alias_of?: number }[];
+  outputs: { name: string; shape: number[]; dtype: string; alias_of?: number }[];
+}
+
+/** What a runner says about itself. */
+export interface RunnerAbout {
+  name?: string;
+  instance_type?: string;
+  /** The only kernels that it takes. */
+  target?: "trn1" | "trn2" | "trn3";
+  cores?: number;
+  compiler?: string;
+  runtime?: string;
+  release?: string;
+  /** Why it cannot execute. */
+  missing?: string;
+  /** It has no device, but the tests' library, which simulates. */
+  stand_in?: boolean;
+  can: ("compile" | "execute" | "profile")[];
+}
+
+export interface Runners {
+  connected: number;
+  busy: number;
+  /** Runs that wait. */
+  waiting: number;
+  /** Runs that runners have. */
+  running: number;
+  /** What is missing, if none is connected. */
+  missing?: string;
+  runners: { busy: boolean; seen_ms: number; about: RunnerAbout }[];
+}
+
+export interface DeviceComparison {
+  /** numpy, or first stage. */
+  of?: string;
+  pass: boolean;
+  max_abs_err: number | null;
+  max_rel_err: number | null;
+}
+
+/** What a device computed for an output. */
+export interface DeviceOutput {
+  name: string;
+  shape: number[];
+  dtype: string;
+  min?: number | null;
+  max?: number | null;
+  mean?: number | null;
+  std?: number | null;
+  nan: number;
+  inf: number;
+  zero: number;
+  reference?: DeviceComparison;
+  simulator?: DeviceComparison;
+}
+
+/** Times of the runtime's call, on the host's clock. */
+export interface Measured {
+  executions: number;
+  first_us: number;
+  least_us?: number;
+  median_us?: number;
+}
+
+export interface DeviceRun {
+  status: "ok";
+  library: string;
+  version: string;
+  stand_in: boolean;
+  measured: Measured;
+  outputs: DeviceOutput[];
+  simulated_us?: number;
+}
+
+export interface RunOutcome {
+  status: "ok" | "error";
+  device?: DeviceRun;
+  /** Of an error: one of a diagnostic (vendor-…, neuron-…), runner-lost, runner-time, runner-crash. */
+  code?: string;
+  message?: string;
+  hint?: string;
+}
+
+/** A run on a Neuron host. */
+export interface Run {
+  state: "waiting" | "running" | "done" | "failed" | "cancelled";
+  /** For after. */
+  mark: string;
+  /** Its place in the queue while it waits. */
+  position?: number;
+  /** How many runners have had it. */
+  attempt: number;
+  target: string;
+  run: "compile" | "execute" | "profile";
+  created_ms: number;
+  ended_ms?: number;
+  /** No host is connected any more. */
+  missing?: string;
+  about: RunAbout;
+  runner?: RunnerAbout;
+  log: string;
+  outcome?: RunOutcome;
+  files: { name: string; is_output: boolean; size: number }[];
+}
+
+export interface RunnerAsk {
+  /** Random, one per process. */
+  runner: string;
+  about: RunnerAbout;
+  wait_ms?: number;
+  /** The runner ends, and wants nothing more. */
+  leaves?: boolean;
+}
+
+export interface RunLease {
+  run: string;
+  fence: string;
+  lease_ms: number;
+  attempt: number;
+  target: string;
+  execute: boolean;
+  profile: boolean;
+  about: RunAbout;
+}
+
+export interface RunEnd {
+  status: "ok" | "error";
+  code?: string;
+  message?: string;
+  hint?: string;
+  device?: { library?: string; version?: string; stand_in?: boolean; cores?: number };
+  measured?: Measured;
+  outputs_sha256?: string;
+}
+
 /** What to compile and keep as a revision. */
 export interface RevisionRequest {
   source?: string;
@@ -1131,7 +1288,7 @@ export interface RevisionRequest {
   target?: TargetName;
   kernel?: string;
   inputs?: InputSpec[];
-  options?: { stop_after?: string; check?: boolean; artifacts?: boolean; simulate?: boolean; pipeline?: PipelineChoice; unroll?: boolean; tune?: TuneBudget; upgrade?: boolean; instance?: number; watch?: Watch[]; resume?: Resume; value?: ValueQuery };
+  options?: { stop_after?: string; check?: boolean; artifacts?: boolean; simulate?: boolean; pipeline?: PipelineChoice; unroll?: boolean; tune?: TuneBudget; for_device?: boolean; upgrade?: boolean; instance?: number; watch?: Watch[]; resume?: Resume; value?: ValueQuery };
   simulate?: boolean;
   scope?: string;
   /** At most 200 bytes of UTF-8. */

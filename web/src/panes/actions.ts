@@ -8,6 +8,7 @@ import { byId } from "./dom";
 import { type KeyTargets, pressKey } from "./keys";
 import { literal, offersAbout, writeOffer } from "./offers";
 import { say } from "./notices";
+import { startDevice } from "./devicebutton";
 import { canTune, startTune } from "./tunebutton";
 import { openVersions } from "./versions";
 
@@ -149,6 +150,7 @@ export function actionsNow(t: KeyTargets): Action[] {
     ...(mode === "read" ? [] : [plain("View", "Read the stages", () => store.set({ mode: "read" }))]),
     ...keyed("Kernel", KERNEL),
     ...knobs(t),
+    plain("Kernel", "Run on a Neuron host that is connected to the server", () => startDevice(store)),
     ...(canTune(store) ? [plain("Kernel", "Tune: search for knobs that make the kernel faster", () => startTune(store, t.source))] : []),
     ...click("Kernel", "Check every stage against NumPy", "#check"),
     ...click("Kernel", "Share, store or download", "#share"),

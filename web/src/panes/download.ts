@@ -10,6 +10,7 @@ import { requestOf } from "../state/compiler";
 import { fileName, kernelOf, type KernelOutcome, type Outcome } from "../state/outcome";
 import { isAsShared, pathOf, type Shared } from "../state/shared";
 import { shownStage } from "../state/view";
+import { startDevice } from "./devicebutton";
 import { byId, el, fill, saveFile } from "./dom";
 
 interface Entry {
@@ -112,7 +113,7 @@ function entries(store: AppStore, share: () => void): Entry[] {
     opened("Page without JavaScript", "", "view=plain"),
     opened("Source as plain text", "/raw", ""),
     { label: "Inputs and outputs (.npz)", note: "", why: "The server does not give out values. In a terminal: nkx run kernel.py --save-outputs out.npz" },
-    { label: "NEFF", note: "", why: "Only the vendor's compiler makes it, and this server does not have that." },
+    { label: "NEFF", note: "made by the vendor's compiler on a Neuron host, if one is connected", why: notWhole, run: () => startDevice(store) },
   ];
 }
 
