@@ -11,7 +11,8 @@
  *
  * What is fused (groups.c): element-wise operations and reductions of rows that compute or read the same values over
  * the same rows.  Not operations whose tile or memory a knob gives, nor what knob.fuse names or lies between such values;
- * knob-driven-fusion does what it asks for.  Whether it fits (cost.c): the values of two tiles of whole rows have to; if
+ * knob-driven-fusion does what it asks for.  Not the rounding of a product that nothing else reads: round-products does it as the
+ * product leaves PSUM, so that the loop reads half of the bytes, or finds them in SBUF.  Whether it fits (cost.c): the values of two tiles of whole rows have to; if
  * there is no reduction, rows are cut into equal pieces.  If a group with a reduction does not fit, its reductions
  * keep loops of their own and the rest is tried again.  The loop (outline.c) has a tail if its tile does not divide the rows.
  * Where two tiles fit, one iteration computes them side by side, operation by operation: while one engine works on a tile,
