@@ -259,15 +259,26 @@ static MlirNamedAttribute named(const struct link *l, const char *name, const ch
   return mlirNamedAttributeGet(mlirIdentifierGet(ctx, ir_str(name)), mlirStringAttrGet(ctx, ir_str(value)));
 }
 
+/* True if the attribute says how an operand is accessed, or which engine executes the instruction: nisa_create sets it. */
+static bool is_of_operands(MlirStringRef name) {
+  static const char *const ends[] = {"_ap", "_tile", "_par_dims", "_type"};
+  for (size_t k = 0; k < sizeof ends / sizeof *ends; k++) {
+    const size_t n = strlen(ends[k]);
+    if (name.length > n && !memcmp(name.data + name.length - n, ends[k], n))
+      return true;
+  }
+  return mlirStringRefEqual(name, ir_str("engine")) || mlirStringRefEqual(name, ir_str("operandSegmentSizes"));
+}
+
 int ln_own_attrs(MlirOperation op, MlirNamedAttribute out[LN_ATTRS_MAX]) {
-  static const char *const own[] = {"op",           "op0",     "op1",       "reverse_operands",
-                                    "reverse_pred", "negated", "num_r_dim", "unsigned"};
-  static_assert(sizeof own / sizeof *own <= LN_ATTRS_MAX, "each attribute has a place");
   int n = 0;
-  for (intptr_t k = 0; k < mlirOperationGetNumAttributes(op); k++)
-    for (size_t j = 0; j < sizeof own / sizeof *own; j++)
-      if (mlirStringRefEqual(mlirIdentifierStr(mlirOperationGetAttribute(op, k).name), ir_str(own[j])))
-        out[n++] = mlirOperationGetAttribute(op, k);
+  for (intptr_t k = 0; k < mlirOperationGetNumAttributes(op); k++) {
+    MlirNamedAttribute a = mlirOperationGetAttribute(op, k);
+    if (is_of_operands(mlirIdentifierStr(a.name)))
+      continue;
+    assert(n < LN_ATTRS_MAX);
+    out[n++] = a;
+  }
   return n;
 }
 

@@ -74,8 +74,7 @@ struct loads {
     struct load *v;
     int n, cap;
   } all;
-  bool knows_room;
-  int64_t room; /* bytes of SBUF per partition that longer lives may take */
+  struct ln_room room;
 };
 
 static bool is_read_only(struct loads *ls, MlirValue source) {
@@ -97,18 +96,17 @@ static uint64_t hash_load(const struct load *l) {
   return h * 31 + hash_pointer(mlirOperationGetBlock(l->op).ptr);
 }
 
-static bool takes_room(struct loads *ls, MlirValue buffer) {
-  const char *capacity = pass_option(ls->run, "sbuf-capacity"); /* of insert-spill-reload, which tries what fits */
+bool ln_takes_room(struct pass_run *run, struct ln_room *r, int64_t bytes) {
+  const char *capacity = pass_option(run, "sbuf-capacity"); /* of insert-spill-reload, which tries what fits */
   int64_t sbuf, psum;
-  if (!ls->knows_room) {
-    nisa_memory_peak(ls->run->module, ls->run->target, ls->run->arena, &sbuf, &psum);
-    ls->room = (capacity ? strtoll(capacity, NULL, 10) : nisa_machine(ls->run->target)->sbuf_bytes) - sbuf;
-    ls->knows_room = true;
+  if (!r->is_known) {
+    nisa_memory_peak(run->module, run->target, run->arena, &sbuf, &psum);
+    r->bytes = (capacity ? strtoll(capacity, NULL, 10) : nisa_machine(run->target)->sbuf_bytes) - sbuf;
+    r->is_known = true;
   }
-  const int64_t bytes = nisa_type_bytes(mlirValueGetType(buffer));
-  if (bytes > ls->room)
+  if (bytes > r->bytes)
     return false;
-  ls->room -= bytes;
+  r->bytes -= bytes;
   return true;
 }
 
@@ -126,7 +124,7 @@ static bool reuse(struct loads *ls, const struct load *first, const struct load 
       uf.n_writers != 1 || us.n_writers != 1 || mlirOperationIsNull(uf.release) || mlirOperationIsNull(us.release) ||
       !in_block_of(uf.release, second->op) || !in_block_of(us.release, second->op))
     return false;
-  if (buffer_is_before(uf.release, alloc) && !takes_room(ls, f))
+  if (buffer_is_before(uf.release, alloc) && !ln_takes_room(ls->run, &ls->room, nisa_type_bytes(mlirValueGetType(f))))
     return false;
   if (buffer_is_before(uf.release, us.release))
     mlirOperationMoveAfter(uf.release, us.release);

@@ -222,6 +222,15 @@ bool ln_same_access(const struct nisa_access *a, const struct nisa_access *b);
  * return the number of instructions that they save. */
 int ln_reuse_loads(struct pass_run *run);
 int ln_sum_along(struct pass_run *run);
+/* widen.c: loads of neighbouring columns become one.  Returns how many it saves. */
+int ln_widen_loads(struct pass_run *run);
+/* The bytes of SBUF per partition that longer lives of buffers may take, all together. */
+struct ln_room {
+  bool is_known;
+  int64_t bytes;
+};
+/* Takes so many of them; false if there are fewer. */
+bool ln_takes_room(struct pass_run *run, struct ln_room *r, int64_t bytes);
 /* combine.c: merges instructions of a finished module.  Both return the number of instructions that they save; the first one
  * only lets reductions write where their result was added to a neutral element. */
 int ln_combine_reductions(struct pass_run *run);
