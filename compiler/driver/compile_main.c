@@ -54,7 +54,7 @@ struct command {
 
 /* ---- options ----------------------------------------------------------------------------------------------------- */
 
-static enum status parse_options(struct command *c, int argc, char **argv) {
+static enum status parse_options(void *command, int argc, char **argv) {
   static const struct option options[] = {
       TERMINAL_OPTIONS,
       {"stop-after", required_argument, NULL, 's'},
@@ -67,6 +67,7 @@ static enum status parse_options(struct command *c, int argc, char **argv) {
       {"help", no_argument, NULL, 'h'},
       {NULL, 0, NULL, 0},
   };
+  struct command *c = command;
   enum status st = ST_OK;
   int o;
 
@@ -201,12 +202,7 @@ static enum status make_directories(struct command *c, char *path, size_t from) 
 /* Creates the directories in `path` from byte `from` on. */
 static enum status write_file(struct command *c, char *path, size_t from, const void *data, size_t len) {
   enum status st = make_directories(c, path, from);
-  FILE *f = st ? NULL : fopen(path, "we");
-  if (!f)
-    return st ? st : terminal_refuse_path(&c->t, path);
-  bool ok = fwrite(data, 1, len, f) == len;
-  ok &= fclose(f) == 0;
-  return ok ? ST_OK : fail(&c->t.err, ST_IO, "%.160s: %m", path);
+  return st ? st : terminal_write(&c->t, path, data, len);
 }
 
 static enum status dump_stage(struct command *c, const json_t *frame, const json_t *s) {
@@ -333,7 +329,8 @@ static void show_last_text(const struct command *c) {
   json_decref(v);
 }
 
-static enum status run(struct command *c) {
+static enum status run(void *command) {
+  struct command *c = command;
   struct ir ir;
 
   enum status st = c->dump_dir ? make_directories(c, arena_printf(c->t.arena, "%s/", c->dump_dir), 0) : ST_OK;
@@ -350,17 +347,14 @@ static enum status run(struct command *c) {
 }
 
 int compile_main(int argc, char **argv) {
+  static const struct terminal_command def = {"compile", parse_options, NULL, run};
   struct arena arena;
   struct command c = {.is_quiet = false};
 
   arena_init(&arena);
   terminal_init(&c.t, &arena);
-  c.t.command = "compile";
   result_file_init(&c.result);
-  enum status st = parse_options(&c, argc, argv);
-  if (!st)
-    st = terminal_read_sources(&c.t, argv + optind, argc - optind);
-  const int code = terminal_end(&c.t, st, st ? ST_OK : run(&c));
+  const int code = terminal_main(&c.t, &def, &c, argc, argv);
   free(c.last_text);
   source_table_clear(&c.sources);
   result_file_clear(&c.result);

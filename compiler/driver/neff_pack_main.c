@@ -30,8 +30,9 @@ struct command {
   size_t size;
 };
 
-static enum status parse_options(struct command *c, int argc, char **argv) {
+static enum status parse_options(void *command, int argc, char **argv) {
   static const struct option options[] = {TERMINAL_OPTIONS, {"help", no_argument, NULL, 'h'}, {NULL, 0, NULL, 0}};
+  struct command *c = command;
   enum status st = ST_OK;
   int o;
   while (!st && (o = getopt_long(argc, argv, "ho:", options, NULL)) != -1) {
@@ -62,15 +63,10 @@ static enum status keep_package(struct command *c, const json_t *frame) {
 }
 
 static enum status write_package(struct command *c) {
-  FILE *f = fopen(c->path, "wbe");
-  if (!f)
-    return terminal_refuse_path(&c->t, c->path);
-  bool ok = fwrite(c->package, 1, c->size, f) == c->size;
-  ok &= fclose(f) == 0;
-  if (!ok)
-    return fail(&c->t.err, ST_IO, "%.160s: %m", c->path);
-  printf("%s: a simulation package of %zu bytes; no device executes it\n", c->path, c->size);
-  return ST_OK;
+  enum status st = terminal_write(&c->t, c->path, c->package, c->size);
+  if (!st)
+    printf("%s: a simulation package of %zu bytes; no device executes it\n", c->path, c->size);
+  return st;
 }
 
 static bool is_package(const json_t *frame) {
@@ -94,7 +90,8 @@ static enum status sink(void *user, const char *json, size_t len) {
   return f ? st : ST_NOMEM;
 }
 
-static enum status run(struct command *c) {
+static enum status run(void *command) {
+  struct command *c = command;
   struct ir ir;
   enum status st = terminal_start(&c->t, &ir);
   c->t.job.artifacts = true;
@@ -104,17 +101,14 @@ static enum status run(struct command *c) {
 }
 
 int neff_pack_main(int argc, char **argv) {
+  static const struct terminal_command def = {"neff pack", parse_options, NULL, run};
   struct arena arena;
   struct command c = {.path = NULL};
   if (argc < 2 || strcmp(argv[1], "pack") != 0)
     return EXIT_USAGE;
   arena_init(&arena);
   terminal_init(&c.t, &arena);
-  c.t.command = "neff pack";
-  enum status st = parse_options(&c, argc - 1, argv + 1);
-  if (!st)
-    st = terminal_read_sources(&c.t, argv + 1 + optind, argc - 1 - optind);
-  const int code = terminal_end(&c.t, st, st ? ST_OK : run(&c));
+  const int code = terminal_main(&c.t, &def, &c, argc - 1, argv + 1);
   arena_clear(&arena);
   return code;
 }

@@ -12,13 +12,13 @@
 #include "driver/vendor_options.h"
 #include "ir/ir.h"
 
-static const char
-    usage[] = "usage: nkx neff vendor KERNEL [FILE.py…] -o FILE.neff [options]\n"
-              "  Compiles the kernel's HLO with neuronx-cc, the vendor's compiler, into a NEFF that a Neuron device "
-              "executes.\n" //
+static const char usage[] =
+    "usage: nkx neff vendor KERNEL [FILE.py…] -o FILE.neff [options]\n"
+    "  Compiles the kernel's HLO with neuronx-cc, the vendor's compiler, into a NEFF that a Neuron device "
+    "executes.\n" //
     TERMINAL_HELP_FILES TERMINAL_HELP_INPUTS VENDOR_HELP "  --nki FILE.py              write the kernel as NKI, which "
-                                                         "the compiler prints, there; -o is not needed then\n"
-              "Exit status: 0 done; 1 the kernel or the compiler failed; 2 wrong usage; 3 a limit was hit.\n";
+    "the compiler prints, there; -o is not needed then\n"
+    "Exit status: 0 done; 1 the kernel or the compiler failed; 2 wrong usage; 3 a limit was hit.\n";
 
 struct command {
   struct terminal t;
@@ -26,13 +26,14 @@ struct command {
   int n_kernels;
 };
 
-static enum status parse_options(struct command *c, int argc, char **argv) {
+static enum status parse_options(void *command, int argc, char **argv) {
   enum { NKI = 'K' };
   static const struct option options[] = {TERMINAL_OPTIONS,
                                           VENDOR_OPTIONS,
                                           {"nki", required_argument, NULL, NKI},
                                           {"help", no_argument, NULL, 'h'},
                                           {NULL, 0, NULL, 0}};
+  struct command *c = command;
   enum status st = ST_OK;
   int o;
   while (!st && (o = getopt_long(argc, argv, "ho:", options, NULL)) != -1) {
@@ -73,7 +74,8 @@ static enum status sink(void *user, const char *json, size_t len) {
   return f ? ST_OK : ST_NOMEM;
 }
 
-static enum status run(struct command *c) {
+static enum status run(void *command) {
+  struct command *c = command;
   struct ir ir;
   enum status st = terminal_start(&c->t, &ir);
   c->t.job.stop_after = "trace";
@@ -87,16 +89,13 @@ static enum status run(struct command *c) {
 }
 
 int neff_vendor_main(int argc, char **argv) {
+  static const struct terminal_command def = {"neff vendor", parse_options, NULL, run};
   struct arena arena;
   struct command c = {.n_kernels = 0};
   arena_init(&arena);
   terminal_init(&c.t, &arena);
   vendor_command_init(&c.vendor, &arena);
-  c.t.command = "neff vendor";
-  enum status st = parse_options(&c, argc - 1, argv + 1);
-  if (!st)
-    st = terminal_read_sources(&c.t, argv + 1 + optind, argc - 1 - optind);
-  const int code = terminal_end(&c.t, st, st ? ST_OK : run(&c));
+  const int code = terminal_main(&c.t, &def, &c, argc - 1, argv + 1);
   arena_clear(&arena);
   return code;
 }

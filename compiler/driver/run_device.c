@@ -146,15 +146,6 @@ static void show_diags(const struct terminal *t, const struct diags *ds) {
   }
 }
 
-static enum status write_json(struct terminal *t, const char *path, const struct buf *b) {
-  FILE *f = strcmp(path, "-") ? fopen(path, "we") : stdout;
-  if (!f)
-    return terminal_refuse_path(t, path);
-  bool ok = fprintf(f, "%s\n", buf_text(b)) > 0;
-  ok &= (f == stdout ? fflush(f) : fclose(f)) == 0;
-  return ok ? ST_OK : fail(&t->err, ST_IO, "%.160s: %m", path);
-}
-
 enum status run_device_alone(struct run_device *d, struct terminal *t, const char *json_path) {
   struct diags ds;
   struct buf b;
@@ -162,8 +153,9 @@ enum status run_device_alone(struct run_device *d, struct terminal *t, const cha
   buf_init(&b, FRAME_MAX);
   enum status st = run_alone(t, &d->job, &b, &ds);
   show_diags(t, &ds);
+  buf_putc(&b, '\n');
   if (!st && json_path)
-    st = write_json(t, json_path, &b);
+    st = terminal_write(t, json_path, b.data, b.len);
   json_t *o = st || (json_path && !strcmp(json_path, "-")) ? NULL : json_loadb(buf_text(&b), b.len, 0, NULL);
   if (o)
     run_device_show(o);

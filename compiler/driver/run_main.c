@@ -92,7 +92,7 @@ static enum status find_stage(struct command *c) {
              : fail(&c->t.err, ST_INPUT, "--stage %.60s: no stage is called that", c->stage);
 }
 
-static enum status parse_options(struct command *c, int argc, char **argv) {
+static enum status parse_options(void *command, int argc, char **argv) {
   static const struct option options[] = {
       TERMINAL_OPTIONS,
       RUN_DEVICE_OPTIONS,
@@ -108,6 +108,7 @@ static enum status parse_options(struct command *c, int argc, char **argv) {
       {"help", no_argument, NULL, 'h'},
       {NULL, 0, NULL, 0},
   };
+  struct command *c = command;
   enum status st = ST_OK;
   int o;
 
@@ -217,15 +218,6 @@ static enum status sink(void *user, const char *json, size_t len) {
 
 static const size_t comparison_max = (size_t)256 << 20;
 
-static enum status write_comparison(struct command *c, const struct buf *b) {
-  FILE *f = is_quiet(c) ? stdout : fopen(c->json_path, "we");
-  if (!f)
-    return terminal_refuse_path(&c->t, c->json_path);
-  bool ok = fprintf(f, "%s\n", buf_text(b)) > 0;
-  ok &= (f == stdout ? fflush(f) : fclose(f)) == 0;
-  return ok ? ST_OK : fail(&c->t.err, ST_IO, "%.160s: %m", c->json_path);
-}
-
 /* Compares the kernels of both runs by position. */
 static enum status compare(struct command *c, const json_t *kernels_a) {
   struct buf b;
@@ -236,12 +228,12 @@ static enum status compare(struct command *c, const json_t *kernels_a) {
       buf_putc(&b, ',');
     comparison_put(&b, json_array_get(kernels_a, i), json_array_get(c->kernels, i));
   }
-  buf_puts(&b, "]}");
+  buf_puts(&b, "]}\n");
   enum status st = buf_status(&b);
   if (st)
     st = fail(&c->t.err, st, "the comparison is too large");
   else if (c->json_path)
-    st = write_comparison(c, &b);
+    st = terminal_write(&c->t, c->json_path, b.data, b.len);
   json_t *o = st ? NULL : json_loadb(buf_text(&b), b.len, 0, NULL), *k;
   size_t i;
   if (!is_quiet(c))
@@ -276,7 +268,8 @@ static enum status run_other(struct command *c, struct ir *ir) {
   return st ? st : compared;
 }
 
-static enum status run(struct command *c) {
+static enum status run(void *command) {
+  struct command *c = command;
   const bool compares = c->compared_path || c->compared_target;
   struct ir ir;
   enum status st = terminal_start(&c->t, &ir);
@@ -290,21 +283,22 @@ static enum status run(struct command *c) {
   return st ? st : second ? second : written;
 }
 
+static enum status read_kernel(void *command, char **paths, int n) {
+  struct command *c = command;
+  const enum status st = run_device_read(&c->device, &c->t, paths[0], &c->is_neff_alone);
+  return st || c->is_neff_alone ? st : terminal_read_sources(&c->t, paths, n);
+}
+
 int run_main(int argc, char **argv) {
+  static const struct terminal_command def = {"run", parse_options, read_kernel, run};
   struct arena arena;
   struct command c = {.json_path = NULL};
 
   arena_init(&arena);
   terminal_init(&c.t, &arena);
   run_device_init(&c.device, &arena);
-  c.t.command = "run";
   result_file_init(&c.result);
-  enum status st = parse_options(&c, argc, argv);
-  if (!st)
-    st = run_device_read(&c.device, &c.t, argv[optind], &c.is_neff_alone);
-  if (!st && !c.is_neff_alone)
-    st = terminal_read_sources(&c.t, argv + optind, argc - optind);
-  const int code = terminal_end(&c.t, st, st ? ST_OK : run(&c));
+  const int code = terminal_main(&c.t, &def, &c, argc, argv);
   json_decref(c.kernels);
   result_file_clear(&c.result);
   arena_clear(&arena);

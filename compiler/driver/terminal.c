@@ -335,8 +335,23 @@ static int exit_status_of(enum status st) {
   }
 }
 
-int terminal_end(const struct terminal *t, enum status parsed, enum status ran) {
+enum status terminal_write(struct terminal *t, const char *path, const void *data, size_t len) {
+  FILE *f = strcmp(path, "-") ? fopen(path, "we") : stdout;
+  if (!f)
+    return terminal_refuse_path(t, path);
+  bool ok = fwrite(data, 1, len, f) == len;
+  ok &= (f == stdout ? fflush(f) : fclose(f)) == 0;
+  return ok ? ST_OK : fail(&t->err, ST_IO, "%.160s: %m", path);
+}
+
+int terminal_main(struct terminal *t, const struct terminal_command *def, void *command, int argc, char **argv) {
+  t->command = def->name;
+  enum status st = def->parse(command, argc, argv);
+  if (!st)
+    st = def->read ? def->read(command, argv + optind, argc - optind)
+                   : terminal_read_sources(t, argv + optind, argc - optind);
+  const enum status ran = st ? ST_OK : def->run(command);
   if (t->err.text[0])
     fprintf(stderr, "nkx %s: %s\n", t->command, t->err.text);
-  return !parsed ? exit_status_of(ran) : parsed == ST_LIMIT ? EXIT_LIMIT : EXIT_USAGE;
+  return !st ? exit_status_of(ran) : st == ST_LIMIT ? EXIT_LIMIT : EXIT_USAGE;
 }

@@ -1,5 +1,5 @@
-/* terminal: what `nkx compile` and `nkx run` share: the kernel's files, the options of a job, and diagnostics with a caret
- * below the Python range. */
+/* terminal: what the commands on kernels share (`nkx compile`, `nkx run`, …): the kernel's files, the options of a job, the way
+ * from the options to the exit status, and diagnostics with a caret below the Python range. */
 #ifndef DRIVER_TERMINAL_H
 #define DRIVER_TERMINAL_H
 
@@ -61,9 +61,21 @@ void terminal_show_diag(const struct terminal *t, const struct json_t *d);
 
 /* Reports why the file or directory cannot be written; returns ST_INPUT if the user's path is the reason. */
 enum status terminal_refuse_path(struct terminal *t, const char *path);
+/* Writes a whole file, "-": to standard output.  A failure is described in t->err. */
+MUST_USE enum status terminal_write(struct terminal *t, const char *path, const void *data, size_t len);
 
-/* Prints the error, if there is one, and returns the exit status of the command.  parsed: of its options and files; ran: of what it
- * did then, ST_OK if they were wrong. */
-int terminal_end(const struct terminal *t, enum status parsed, enum status ran);
+/* A command on kernels. */
+struct terminal_command {
+  const char *name; /* "compile" */
+  /* Reads the options; getopt's optind is the first path then. */
+  enum status (*parse)(void *command, int argc, char **argv);
+  /* Reads the kernel and its files; NULL: terminal_read_sources does. */
+  enum status (*read)(void *command, char **paths, int n);
+  enum status (*run)(void *command);
+};
+
+/* Runs the command from its options on, prints its error, if there is one, and returns its exit status.  t is a part of what
+ * `command` points to, and initialised. */
+int terminal_main(struct terminal *t, const struct terminal_command *def, void *command, int argc, char **argv);
 
 #endif

@@ -47,7 +47,7 @@ static enum status read_count(struct command *c, const char *name, const char *t
   return ST_OK;
 }
 
-static enum status parse_options(struct command *c, int argc, char **argv) {
+static enum status parse_options(void *command, int argc, char **argv) {
   static const struct option options[] = {
       TERMINAL_OPTIONS,
       {"seconds", required_argument, NULL, 's'},
@@ -58,6 +58,7 @@ static enum status parse_options(struct command *c, int argc, char **argv) {
       {"help", no_argument, NULL, 'h'},
       {NULL, 0, NULL, 0},
   };
+  struct command *c = command;
   struct job_tune *tune = &c->t.job.tune;
   enum status st = ST_OK;
   int o;
@@ -123,12 +124,7 @@ static void show_candidate(const struct command *c, const json_t *t) {
 
 static enum status write_source(struct command *c, const json_t *best) {
   const json_t *source = json_object_get(best, "source");
-  FILE *f = fopen(c->write_path, "we");
-  if (!f)
-    return terminal_refuse_path(&c->t, c->write_path);
-  bool ok = fwrite(json_string_value(source), 1, json_string_length(source), f) == json_string_length(source);
-  ok &= fclose(f) == 0;
-  return ok ? ST_OK : fail(&c->t.err, ST_IO, "%.160s: %m", c->write_path);
+  return terminal_write(&c->t, c->write_path, json_string_value(source), json_string_length(source));
 }
 
 static void show_result(const json_t *t) {
@@ -173,7 +169,8 @@ static enum status sink(void *user, const char *json, size_t len) {
   return st;
 }
 
-static enum status run(struct command *c) {
+static enum status run(void *command) {
+  struct command *c = command;
   struct ir ir;
   enum status st = terminal_start(&c->t, &ir);
   if (st)
@@ -183,20 +180,23 @@ static enum status run(struct command *c) {
   return st ? st : written;
 }
 
+static enum status read_kernel(void *command, char **paths, int n) {
+  struct command *c = command;
+  enum status st = terminal_read_sources(&c->t, paths, n);
+  if (!st && c->t.job.language != LANG_NKIPY)
+    st = fail(&c->t.err, ST_INPUT, "only a kernel in Python has knobs");
+  return st;
+}
+
 int tune_main(int argc, char **argv) {
+  static const struct terminal_command def = {"tune", parse_options, read_kernel, run};
   struct arena arena;
   struct command c = {.is_quiet = false};
 
   arena_init(&arena);
   terminal_init(&c.t, &arena);
-  c.t.command = "tune";
   result_file_init(&c.result);
-  enum status st = parse_options(&c, argc, argv);
-  if (!st)
-    st = terminal_read_sources(&c.t, argv + optind, argc - optind);
-  if (!st && c.t.job.language != LANG_NKIPY)
-    st = fail(&c.t.err, ST_INPUT, "only a kernel in Python has knobs");
-  const int code = terminal_end(&c.t, st, st ? ST_OK : run(&c));
+  const int code = terminal_main(&c.t, &def, &c, argc, argv);
   result_file_clear(&c.result);
   arena_clear(&arena);
   return code;
