@@ -1,4 +1,4 @@
-/* coalesce_transfers: a loop that only repeats a transfer becomes a larger transfer.
+/* coalesce_transfers: a loop that only repeats a transfer, or an element-wise instruction, becomes a larger one.
  *
  *     scf.for %j = %c0 to %c8 step %c1 {
  *       scf.for %k = %c0 to %c2 step %c1 {                          scf.for %j = %c0 to %c8 step %c1 {
@@ -12,11 +12,16 @@
  * one; of the source of a transpose, whose rows are the free dimension of dst, the outermost row.  Dimensions that follow
  * each other without a gap become one, so that a descriptor gets a longer run.
  *
+ * So do instructions that compute each element of dst from the same element of their sources: one starts in about the time that it
+ * takes for a hundred elements.  What they read as a scalar or a column must be the same in all rounds, and what they read may be
+ * what they overwrite.  Only short ones: with longer ones the engine that reads the result overlaps with the loop, which saves more.
+ * They become no longer than INSTRUCTION_ELEMENTS for the same reason, and stay out of PSUM, whose banks they would cross.
+ *
  * What is loaded is used only when all of it has arrived.  So a transfer is not made larger than TRANSFER_BYTES: a loop
  * whose rounds together move more keeps the largest part of its rounds that fits.
  *
- * Safe because no two rounds write the same element, and no round reads what another one writes: the two sides are
- * different buffers, and in one dimension of dst each round begins after the end of the one before.  Inner loops come
+ * Safe because no two rounds write the same element, and no round reads what another one writes: the sides are
+ * different buffers, or the same elements of one, and in one dimension of dst each round begins after the end of the one before.  Inner loops come
  * first.  Linear in the operations.
  */
 #include <assert.h>
@@ -33,9 +38,11 @@
 
 /* A transfer of this size takes twice as long to move as to start. */
 static const int64_t TRANSFER_BYTES = 512 << 10;
+/* For so many elements of a partition an instruction takes 1 to 4 us; for up to so many, as long as it takes to start. */
+static const int64_t INSTRUCTION_ELEMENTS = 2048, SHORT_ELEMENTS = 128;
 enum { DIMS_MAX = 5, ATTRS_MAX = 8 }; /* dimensions of an access pattern in DMA; attributes besides those of operands */
 
-/* A loop with known bounds and the only transfer in its body. */
+/* A loop with known bounds and the only instruction in its body. */
 struct repeated {
   MlirOperation loop;
   MlirValue counter;
@@ -63,19 +70,39 @@ static bool is_before(const struct repeated *r, MlirValue v) {
          mlirOperationIsNull(ir_ancestor_in(ir_defining_op(v), ir_body(r->loop)));
 }
 
-/* The loop's body is arithmetic and one transfer. */
+/* True if dst has at each place what the same place of the sources gives. */
+static bool is_elementwise(const struct nisa_instr *in) {
+  switch (in->def->kind) {
+  case NISA_TENSOR_COPY:
+  case NISA_TENSOR_TENSOR_ARITH:
+  case NISA_TENSOR_SCALAR_ARITH:
+  case NISA_RECIPROCAL:
+  case NISA_MEMSET:
+    return true;
+  case NISA_ACTIVATION:
+    return !nisa_operand(in, "reduce_res");
+  default:
+    return false;
+  }
+}
+
+static bool is_transfer(const struct nisa_instr *in) {
+  return in->def->kind == NISA_DMA_COPY || in->def->kind == NISA_DMA_TRANSPOSE;
+}
+
+/* The loop's body is arithmetic and one instruction. */
 static bool read_body(struct repeated *r) {
   MlirBlock body = ir_body(r->loop);
-  MlirOperation transfer = {NULL};
+  MlirOperation only = {NULL};
   for (MlirOperation op = mlirBlockGetFirstOperation(body); !mlirOperationIsNull(op);
        op = mlirOperationGetNextInBlock(op)) {
     if (ir_is_of(op, "arith.") || ir_is(op, "scf.yield"))
       continue;
-    if (!mlirOperationIsNull(transfer) || (!ir_is(op, "nisa.dma_copy") && !ir_is(op, "nisa.dma_transpose")))
+    if (!mlirOperationIsNull(only) || !nisa_op_of(op))
       return false;
-    transfer = op;
+    only = op;
   }
-  return !mlirOperationIsNull(transfer) && nisa_read(transfer, &r->in, NULL);
+  return !mlirOperationIsNull(only) && nisa_read(only, &r->in, NULL) && (is_transfer(&r->in) || is_elementwise(&r->in));
 }
 
 static bool read_loop(MlirOperation loop, struct repeated *r) {
@@ -136,13 +163,43 @@ static bool stays_in_partition(const struct nisa_access *x, const struct side *s
   return !mem_is_on_chip(nisa_access_space(x)) || !s->at[0].per_counter;
 }
 
+static bool is_data(const struct nisa_access *x) {
+  return !nisa_is_absent(x) && !nisa_is_scalar(x);
+}
+
+/* A source that has an element for each one of dst; the others are columns. */
+static bool is_wide(const struct nisa_instr *in, int k) {
+  static const char *const columns[] = {"operand0", "operand1", "bias", "scale"};
+  for (size_t i = 0; i < sizeof columns / sizeof *columns; i++)
+    if (!strcmp(in->def->operand[k].name, columns[i]))
+      return false;
+  return true;
+}
+
+/* True if a source is another buffer than dst, or the same elements of it. */
+static bool is_beside(const struct nisa_access *dst, const struct nisa_access *src) {
+  if (!mlirValueEqual(buffer_root(dst->base), buffer_root(src->base)))
+    return true;
+  if (!mlirValueEqual(dst->base, src->base) || !mlirAffineMapEqual(dst->map, src->map) || dst->n_dims != src->n_dims ||
+      dst->par_dims != src->par_dims || memcmp(dst->tile, src->tile, (size_t)dst->n_dims * sizeof *dst->tile) != 0 ||
+      dst->n_indices != src->n_indices)
+    return false;
+  for (int k = 0; k < dst->n_indices; k++)
+    if (!mlirValueEqual(dst->indices[k], src->indices[k]))
+      return false;
+  return true;
+}
+
 static int64_t bytes_of(const struct nisa_access *x) {
   return nisa_partitions(x) * nisa_free_elements(x) * nisa_element_bytes(nisa_access_element(x));
 }
 
-/* The most rounds, of which `trips` is a multiple, that move no more than a transfer should. */
+/* The most rounds, of which `trips` is a multiple, that move no more than a transfer should, or compute no more than an
+ * instruction should. */
 static int64_t rounds_of(const struct repeated *r) {
-  const int64_t most = TRANSFER_BYTES / bytes_of(&r->in.operand[0]);
+  const struct nisa_access *dst = &r->in.operand[0];
+  const int64_t most =
+      is_transfer(&r->in) ? TRANSFER_BYTES / bytes_of(dst) : INSTRUCTION_ELEMENTS / nisa_free_elements(dst);
   for (int64_t n = most < r->trips ? most : r->trips; n > 1; n--)
     if (r->trips % n == 0)
       return n;
@@ -263,38 +320,26 @@ static void erase_arithmetic(struct arena *a, MlirOperation loop) {
 }
 
 static void remark(struct pass_run *run, const struct repeated *r) {
-  const int64_t bytes = bytes_of(&r->in.operand[0]);
+  const bool moves = is_transfer(&r->in);
+  const struct nisa_access *dst = &r->in.operand[0];
+  const int64_t each = moves ? bytes_of(dst) : nisa_free_elements(dst);
+  const char *what = moves ? "transfers" : "instructions", *unit = moves ? "bytes" : "elements per partition";
   struct remark *m = pass_remark(run, r->in.op, RULE_COALESCE,
-                                 "%" PRId64 " transfers of %" PRId64 " bytes become one of %" PRId64 "%s", r->rounds,
-                                 bytes, r->rounds * bytes, r->rounds < r->trips ? "; the loop around it stays" : "");
-  remark_limit(m, "transfer", "bytes", r->rounds * bytes, TRANSFER_BYTES);
-  remark_reject(m, arena_printf(run->arena, "%" PRId64 " transfers", r->rounds),
-                "an engine would take about half a microsecond to start each");
+                                 "%" PRId64 " %s of %" PRId64 " %s become one of %" PRId64 "%s", r->rounds, what, each,
+                                 unit, r->rounds * each, r->rounds < r->trips ? "; the loop around it stays" : "");
+  remark_limit(m, moves ? "transfer" : "instruction", unit, r->rounds * each,
+               moves ? TRANSFER_BYTES : INSTRUCTION_ELEMENTS);
+  remark_reject(m, arena_printf(run->arena, "%" PRId64 " %s", r->rounds, what),
+                moves ? "an engine would take about half a microsecond to start each"
+                      : "each takes about a tenth of a microsecond besides its elements");
   if (r->rounds < r->trips)
-    remark_reject(m, arena_printf(run->arena, "one transfer of %" PRId64 " bytes", r->trips * bytes),
-                  "what reads it would wait until all of it has arrived");
+    remark_reject(m, arena_printf(run->arena, "one of %" PRId64 " %s", r->trips * each, unit),
+                  moves ? "what reads it would wait until all of it has arrived"
+                        : "what reads it would wait until all of it is computed");
 }
 
-/* Puts the transfer in the place of the loop, or of the transfer in it. */
-static void merge(struct pass_run *run, struct repeated *r) {
-  const bool is_turn = r->in.def->kind == NISA_DMA_TRANSPOSE;
-  struct nisa_instr out = r->in;
-  struct nisa_access *dst = &out.operand[0], *src = &out.operand[1];
-  struct side to, from;
-  MlirNamedAttribute attrs[ATTRS_MAX];
-
-  if (!read_side(r, dst, &to) || !read_side(r, src, &from) || !is_apart(r, &to) ||
-      mlirValueEqual(buffer_root(dst->base), buffer_root(src->base)) || !stays_in_partition(dst, &to) ||
-      !stays_in_partition(src, &from))
-    return;
-  r->rounds = rounds_of(r);
-  if (r->rounds < 2 && r->trips > 1)
-    return;
-  if (!make_side(r, dst, &to, dst->par_dims) || !make_side(r, src, &from, is_turn ? 0 : src->par_dims))
-    return;
-  remark(run, r);
-  const int n = other_attributes(r->in.op, attrs);
-  MlirOperation made = nisa_create(&out, mlirOperationGetLocation(r->in.op), n, attrs);
+/* Puts `made` in the place of the loop, or of the instruction in it. */
+static void put(struct pass_run *run, const struct repeated *r, MlirOperation made) {
   if (r->rounds == r->trips) {
     mlirBlockInsertOwnedOperationBefore(mlirOperationGetBlock(r->loop), r->loop, made);
     mlirOperationDestroy(r->loop);
@@ -313,12 +358,80 @@ static void merge(struct pass_run *run, struct repeated *r) {
   mlirOperationSetOperand(r->loop, 2, ir_index(&b, 1));
 }
 
+static bool is_the_same_in_all(const struct repeated *r, const struct nisa_access *x) {
+  struct side s;
+  if (nisa_is_scalar(x))
+    return is_before(r, x->base);
+  if (!read_side(r, x, &s))
+    return false;
+  for (int d = 0; d < s.rank; d++)
+    if (s.at[d].per_counter)
+      return false;
+  for (int k = 0; k < x->n_indices; k++)
+    if (!is_before(r, x->indices[k]))
+      return false;
+  return true;
+}
+
+/* Reads the operands, and chooses how many rounds become one. */
+static bool read_operands(struct repeated *r, struct side *sides) {
+  const struct nisa_access *dst = &r->in.operand[0];
+  const bool moves = is_transfer(&r->in);
+
+  for (int k = 0; k < r->in.def->n_operands; k++) {
+    const struct nisa_access *x = &r->in.operand[k];
+    if (nisa_is_absent(x))
+      continue;
+    if (k && (nisa_is_scalar(x) || !is_wide(&r->in, k))) {
+      if (!is_the_same_in_all(r, x) || (is_data(x) && mlirValueEqual(buffer_root(x->base), buffer_root(dst->base))))
+        return false;
+      continue;
+    }
+    if (!read_side(r, x, &sides[k]) || !stays_in_partition(x, &sides[k]) ||
+        (!moves && nisa_access_space(x) != MEM_SBUF))
+      return false;
+    if (k && (moves ? mlirValueEqual(buffer_root(dst->base), buffer_root(x->base)) : !is_beside(dst, x)))
+      return false;
+  }
+  if (!is_apart(r, &sides[0]) || (!moves && nisa_free_elements(dst) > SHORT_ELEMENTS))
+    return false;
+  r->rounds = rounds_of(r);
+  return r->rounds > 1 || r->trips == 1;
+}
+
+/* Makes one instruction of several rounds. */
+static void merge(struct pass_run *run, struct repeated *r) {
+  const bool is_turn = r->in.def->kind == NISA_DMA_TRANSPOSE, moves = is_transfer(&r->in);
+  struct nisa_instr out = r->in;
+  struct side sides[NISA_OPERANDS_MAX];
+  MlirNamedAttribute attrs[ATTRS_MAX];
+
+  if (!read_operands(r, sides))
+    return;
+  for (int k = 0; k < out.def->n_operands; k++) {
+    struct nisa_access *x = &out.operand[k];
+    if (nisa_is_absent(x) || (k && (nisa_is_scalar(x) || !is_wide(&r->in, k))))
+      continue;
+    if (!make_side(r, x, &sides[k], is_turn && k ? 0 : x->par_dims) ||
+        (!moves && x->n_dims - x->par_dims > nisa_machine(run->target)->free_dims))
+      return;
+  }
+  remark(run, r);
+  const int n = other_attributes(r->in.op, attrs);
+  put(run, r, nisa_create(&out, mlirOperationGetLocation(r->in.op), n, attrs));
+}
+
 /* ---- the pass --------------------------------------------------------------------------------------------------- */
 
 /* The loops are in pre-order: from the end on, inner ones come first. */
 static enum status run_pass(struct pass_run *run) {
   struct ir_ops loops = ir_collect_named(run->arena, run->module, "scf.for");
+  enum status st = pass_target(run, &run->target);
 
+  if (st)
+    return st;
+  if (!pass_option(run, "target"))
+    nisa_module_target(run->module, &run->target);
   for (int k = loops.n - 1; k >= 0; k--) {
     struct repeated r;
     if (read_loop(loops.v[k], &r))

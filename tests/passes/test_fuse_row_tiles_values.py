@@ -93,6 +93,8 @@ SIMULATED = {
     "both axes": (BODIES["both axes"], [(257, 130)] * 2), "one row": (NORM, [(1, 517)] * 2), "one column": (BODIES["a chain"], [(517, 1)] * 2),
     "rows that are cut": ("z = np.maximum(x + y[:1], 0) * x\nreturn z - y[:1]", [(200, 9001)] * 2),
     "rows that do not fit": (NORM, [(130, 13000)] * 2),
+    "parts side by side": ("z = np.exp(x) * y\nreturn np.concatenate([z + 1, z - y, x], 1), z", [(512, 65)] * 2),
+    "parts of each other's rows": ("z = np.exp(x) * y\nreturn np.concatenate([z + 1, z - y], 0)", [(384, 65)] * 2),
     "a product before and after": ("z = x @ y\nz = np.maximum(z, 0) * z - x\nreturn z @ x", [(256, 256)] * 2),
 }
 

@@ -16,7 +16,8 @@
  * by the one that produced the data, whose trigger needs no wait; and otherwise by the one with less work.  But GpSimd builds
  * each descriptor, while hardware makes those of scalar's triggers.  So scalar starts all transfers out if they have many short
  * descriptors, and if that and what it computes take it clearly less time than GpSimd would take; and else a transfer that has
- * several descriptors for each partition, if GpSimd has more to do.
+ * several descriptors for each partition, if GpSimd has more to do, and the transfers of a loop in which GpSimd would take more
+ * than twice as long as scalar, for building descriptors and computing.
  */
 #include <assert.h>
 #include <string.h>
@@ -26,6 +27,13 @@
 #include "passes/engine_programs/engine_programs.h"
 #include "passes/lib/buffers.h"
 #include "passes/lib/busy.h"
+
+/* What a top-level operation, usually a loop, would have scalar and gpsimd do, in nanoseconds, if each of them started all
+ * transfers out of it, and the loads of what these write. */
+struct nest {
+  double scalar, gpsimd;
+  double build; /* what gpsimd would take for the transfers alone */
+};
 
 struct work {
   struct ep *ep;
@@ -39,6 +47,7 @@ struct work {
   bool is_out_by_scalar;               /* because of the descriptors */
   double build;                        /* how long gpsimd would build descriptors, in nanoseconds */
   bool has_scalar_less;                /* to do than gpsimd, with the transfers out */
+  struct table nests;                  /* top-level operation -> its struct nest */
 };
 
 static bool is_instruction(MlirOperation op, void *user) {
@@ -95,6 +104,13 @@ struct outs {
   int64_t transfers, descriptors;
 };
 
+/* A transfer from HBM that the kernel does not write. */
+static bool is_load(struct work *w, const struct nisa_instr *in) {
+  const struct nisa_access *dst = &in->operand[0], *src = nisa_operand(in, "src");
+  return mem_is_on_chip(nisa_access_space(dst)) && !mem_is_on_chip(nisa_access_space(src)) &&
+         !table_get(&w->is_written, root_key(src->base));
+}
+
 static struct outs count_outs(struct work *w) {
   struct outs all = {0};
 
@@ -104,10 +120,8 @@ static struct outs count_outs(struct work *w) {
         in.def->kind != NISA_DMA_COPY)
       continue;
     const struct nisa_access *dst = &in.operand[0], *src = nisa_operand(&in, "src");
-    const bool is_load = mem_is_on_chip(nisa_access_space(dst)) && !mem_is_on_chip(nisa_access_space(src)) &&
-                         !table_get(&w->is_written, root_key(src->base));
     const int64_t n = executions(w->ep, in.op);
-    if (is_load)
+    if (is_load(w, &in))
       continue;
     all.transfers += n;
     all.descriptors += n * ep_descriptors(dst, src);
@@ -147,6 +161,59 @@ static bool scalar_has_less(const struct work *w, const struct outs *all) {
          (gpsimd > build && scalar < gpsimd + build);
 }
 
+/* ---- loops ------------------------------------------------------------------------------------------------------- */
+
+static struct nest *nest_of(struct work *w, MlirOperation op) {
+  for (MlirOperation p = mlirOperationGetParentOperation(op); !mlirOperationEqual(p, w->ep->function);
+       p = mlirOperationGetParentOperation(op))
+    op = p;
+  struct nest *known = table_get(&w->nests, op.ptr);
+  if (!known) {
+    known = arena_new(w->ep->run->arena, struct nest);
+    table_put(&w->nests, op.ptr, known);
+  }
+  return known;
+}
+
+/* A transfer counts for the loop that starts it; one that loads what an earlier one wrote, for the loop of that one, whose
+ * queue it will be in. */
+static void survey_nests(struct work *w) {
+  const enum target t = w->ep->run->target;
+  struct table stores = {.arena = w->ep->run->arena}; /* root in HBM -> the nest of the transfer that wrote it last */
+
+  for (int k = 0; k < w->ops.n; k++) {
+    MlirOperation op = w->ops.v[k];
+    const double n = (double)executions(w->ep, op);
+    struct nest *nest = nest_of(w, op);
+    struct nisa_instr in;
+    if (!nisa_read(op, &in, NULL))
+      continue;
+    if (in.engine == NISA_ENGINE_SCALAR)
+      nest->scalar += n * busy_ns(&in, in.engine, t);
+    else if (in.engine == NISA_ENGINE_GPSIMD)
+      nest->gpsimd += n * busy_ns(&in, in.engine, t);
+    if ((in.def->kind != NISA_DMA_COPY && in.def->kind != NISA_DMA_TRANSPOSE) || is_load(w, &in))
+      continue;
+    const struct nisa_access *dst = &in.operand[0], *src = nisa_operand(&in, "src");
+    if (mem_is_on_chip(nisa_access_space(dst)) && table_get(&stores, root_key(src->base)))
+      nest = table_get(&stores, root_key(src->base));
+    if (!mem_is_on_chip(nisa_access_space(dst)))
+      table_put(&stores, root_key(dst->base), nest);
+    const double build = n * busy_trigger_ns(NISA_ENGINE_GPSIMD, ep_descriptors(dst, src), t);
+    nest->build += build;
+    nest->gpsimd += build;
+    nest->scalar += n * busy_trigger_ns(NISA_ENGINE_SCALAR, ep_descriptors(dst, src), t);
+  }
+}
+
+/* True if a loop builds so many descriptors that its transfers should be started by scalar, which has less to do there. */
+static bool is_for_scalar(struct work *w, MlirOperation op) {
+  enum { BUILD_NS = 20000 };
+  const struct nest *n = nest_of(w, op);
+  return w->ep->run->target != TARGET_TRN1 && w->executed[NISA_ENGINE_SCALAR] && n->build > BUILD_NS &&
+         2 * n->scalar < n->gpsimd;
+}
+
 static int find_stream(struct ep *ep, const char *name, int on, const char *why) {
   for (int k = 0; k < ep->n_streams; k++)
     if (!strcmp(ep->streams[k].name, name))
@@ -175,6 +242,9 @@ static int queue_out(struct work *w, const struct nisa_instr *in, MlirValue src)
   if (w->is_out_by_scalar || has_many_descriptors(w, in)) {
     by_scalar = true;
     why = "what engines computed, in short descriptors, which GpSimd would build one by one";
+  } else if (is_for_scalar(w, in->op)) {
+    by_scalar = true;
+    why = "what engines computed; it has less to do there than GpSimd, which would build the descriptors";
   } else if (gpsimd && scalar && !by_scalar && (from == NISA_ENGINE_GPSIMD || from == NISA_ENGINE_SCALAR)) {
     by_scalar = from == NISA_ENGINE_SCALAR;
     why = "what it computed itself";
@@ -248,11 +318,13 @@ void ep_assign_queues(struct ep *ep) {
                    .ops = ir_collect(a, ep->function, is_instruction, NULL),
                    .writer = {.arena = a},
                    .is_written = {.arena = a},
-                   .loaded_by = {.arena = a}};
+                   .loaded_by = {.arena = a},
+                   .nests = {.arena = a}};
   for (int e = 0; e < EP_ENGINES; e++)
     ep->streams[e] = (struct ep_stream){.name = engines[e], .on = e};
   ep->n_streams = EP_ENGINES;
   survey(&w);
+  survey_nests(&w);
   const struct outs all = count_outs(&w);
   w.is_out_by_scalar = prefers_hardware(&w, &all);
   w.build = busy_trigger_ns(NISA_ENGINE_GPSIMD, all.descriptors, ep->run->target);

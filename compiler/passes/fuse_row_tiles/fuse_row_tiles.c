@@ -11,11 +11,13 @@
  *
  * What is fused (groups.c): element-wise operations and reductions of rows that compute or read the same values over
  * the same rows.  Not operations whose tile or memory a knob gives, nor what knob.fuse names or lies between such values;
- * knob-driven-fusion does what it asks for.  Whether it fits (cost.c): the values of two tiles of whole rows have to; if
+ * knob-driven-fusion does what it asks for.  Not the rounding of a product that nothing else reads: round-products does it as the
+ * product leaves PSUM, so that the loop reads half of the bytes, or finds them in SBUF.  Whether it fits (cost.c): the values of two tiles of whole rows have to; if
  * there is no reduction, rows are cut into equal pieces.  If a group with a reduction does not fit, its reductions
  * keep loops of their own and the rest is tried again.  The loop (outline.c) has a tail if its tile does not divide the rows.
  * Where two tiles fit, one iteration computes them side by side, operation by operation: while one engine works on a tile,
- * the next one works on the other.
+ * the next one works on the other.  Values that are only parts of another one, as of a concatenation, are written to their places
+ * in it (join.c).
  *
  * Safe because operations on tensors have no effects and each row depends on the same row of the operands only.  Runs after layouts
  * are known and before operations are numbered; the operations in the loops are whole tiles and need no tiling.
@@ -111,6 +113,7 @@ static enum status run_pass(struct pass_run *run) {
   const struct ir_ops layouts = ir_collect_named(run->arena, run->module, "nkipy.layout");
   for (int i = 0; i < layouts.n; i++)
     mlirOperationRemoveAttributeByName(layouts.v[i], ir_str("given")); /* no later pass asks */
+  fuse_join(run);
   edit_sweep(run);
   return ST_OK;
 }

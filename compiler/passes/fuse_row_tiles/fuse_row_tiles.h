@@ -82,4 +82,9 @@ void fuse_weigh(struct fuse_block *b, struct fuse_group *g);
 /* Moves the operations of the block so that each group is computed in one place, where it becomes a loop. */
 void fuse_outline(struct fuse_block *b);
 
+/* ---- join.c: values that are joined afterwards ---------------------------------------------------------------------- */
+
+/* Lets loops write the tiles of values that are only parts of another one to their places in that. */
+void fuse_join(struct pass_run *run);
+
 #endif

@@ -115,6 +115,22 @@ static bool starts_from_nothing(const struct fuse_member *m) {
                                         ir_is(ir_defining_op(mlirOperationGetOperand(def, 1)), "tensor.empty"));
 }
 
+/* True if op only rounds a product that nothing else reads: round-products does it as the product leaves PSUM. */
+static bool rounds_a_product(const struct fuse_member *m) {
+  MlirOperation op = m->node->op, product = ir_defining_op(mlirOperationGetOperand(op, 0));
+  MlirBlock body = ir_body(op);
+
+  if (mlirOperationIsNull(product) || !ir_is(product, "linalg.matmul") || m->s.n_inputs != 1 || m->s.n_loops != 2 ||
+      !ir_is(op, "linalg.generic") || !ir_is(mlirBlockGetFirstOperation(body), "arith.truncf") ||
+      !ir_is(mlirOperationGetNextInBlock(mlirBlockGetFirstOperation(body)), "linalg.yield"))
+    return false;
+  for (MlirOpOperand u = mlirValueGetFirstUse(ir_result(product)); !mlirOpOperandIsNull(u);
+       u = mlirOpOperandGetNextUse(u))
+    if (!ir_is_of(mlirOpOperandGetOwner(u), "nkipy.") && !mlirOperationEqual(mlirOpOperandGetOwner(u), op))
+      return false;
+  return true;
+}
+
 /* Reads a node.  Returns false if it is neither element-wise nor a reduction with more than one tile of rows.  Sets
  * *why if it is, but cannot be a member. */
 static bool read_member(struct fuse_block *b, struct fuse_node *node, struct fuse_member *m, const char **why) {
@@ -136,7 +152,9 @@ static bool read_member(struct fuse_block *b, struct fuse_node *node, struct fus
   m->tile = m->at.loop[0];
   if (m->tile < 1 || m->tile > NISA_PARTITIONS || m->rows <= m->tile)
     return false;
-  if (!mlirAttributeIsNull(ir_attr(m->at.layout_op, "given")))
+  if (rounds_a_product(m))
+    *why = "the product is rounded as it leaves PSUM";
+  else if (!mlirAttributeIsNull(ir_attr(m->at.layout_op, "given")))
     *why = "a knob or an earlier pass gives its tile or its memory";
   else if (!mlirOperationIsNull(fuse_knob_of(ir_result(op))))
     *why = mlirAttributeIsNull(ir_attr(fuse_knob_of(ir_result(op)), "never")) ? "knob.fuse names its value"

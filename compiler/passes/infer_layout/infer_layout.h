@@ -90,6 +90,8 @@ bool infer_may_turn(const struct tiled *t, int loop);
 void infer_spaces(struct infer *f);
 /* The bytes that the value takes in one partition of SBUF; above the size of SBUF it is a lower bound. */
 int64_t infer_partition_bytes(const struct infer *f, const struct tiled *t);
+/* True if that is more than half of SBUF, which leaves no room for its readers. */
+bool infer_is_too_large(const struct infer *f, const struct tiled *t);
 
 /* explain.c: adds the remarks about t, whose layout is l now.  is_given: the user gave a tile. */
 void infer_explain(struct infer *f, struct tiled *t, const struct layout *l, bool is_given);

@@ -244,9 +244,7 @@ int64_t infer_partition_bytes(const struct infer *f, const struct tiled *t) {
   return bytes;
 }
 
-/* True if the part of the value in one partition takes more than half of SBUF, which leaves no room for its
- * readers. */
-static bool is_too_large(const struct infer *f, const struct tiled *t) {
+bool infer_is_too_large(const struct infer *f, const struct tiled *t) {
   return infer_partition_bytes(f, t) > nisa_machine(f->run->target)->sbuf_bytes / 2;
 }
 
@@ -261,7 +259,7 @@ static const char *why_not_tiled(const struct tiled *c) {
 
 /* Sets *why if the value must be in HBM. */
 static enum mem_space space_of(const struct infer *f, const struct tiled *t, const char **why) {
-  if (is_too_large(f, t)) {
+  if (infer_is_too_large(f, t)) {
     *why = "it takes more than half of SBUF";
     return MEM_HBM;
   }

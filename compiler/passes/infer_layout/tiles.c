@@ -437,14 +437,22 @@ static bool reads_tiles(const struct tiled *t) {
   return t->s.kind != SK_BROADCAST && !(t->s.kind == SK_TRANSPOSE && t->rank > 2);
 }
 
+/* True if a product reads so large a value that it comes from HBM: the product reads blocks of it there, whatever the tiles in
+ * which it was written, and would only make these short. */
+static bool reads_blocks(const struct infer *f, const struct tiled *p, const struct tiled *c) {
+  return (c->s.kind == SK_MATMUL || c->s.kind == SK_BATCH_MATMUL) && infer_is_too_large(f, p);
+}
+
 static enum status merge_reads(struct infer *f, const struct tiled *c) {
   enum status st = ST_OK;
 
   for (int o = 0; reads_tiles(c) && o < c->s.n_inputs; o++) {
     const struct tiled *p = infer_find(f, mlirOperationGetOperand(c->op, o));
+    const bool is_apart = p && reads_blocks(f, p, c);
     for (int d = 0; p && !st && d < p->rank; d++) {
       const int x = infer_result_loop(p, d), y = infer_loop(c, o, d);
-      if (x >= 0 && y >= 0)
+      if (x >= 0 && y >= 0 &&
+          (!is_apart || x == p->part || f->vars[root_of(f, p->var + x)].user || f->vars[root_of(f, c->var + y)].user))
         st = merge(f, p->var + x, c->var + y);
     }
   }

@@ -259,16 +259,26 @@ static MlirNamedAttribute named(const struct link *l, const char *name, const ch
   return mlirNamedAttributeGet(mlirIdentifierGet(ctx, ir_str(name)), mlirStringAttrGet(ctx, ir_str(value)));
 }
 
-/* Collects the attributes of op that do not belong to an operand. */
-static int own_attrs(MlirOperation op, MlirNamedAttribute out[LN_ATTRS_MAX]) {
-  static const char *const own[] = {"op",           "op0",     "op1",       "reverse_operands",
-                                    "reverse_pred", "negated", "num_r_dim", "unsigned"};
-  static_assert(sizeof own / sizeof *own <= LN_ATTRS_MAX, "each attribute has a place");
+/* True if the attribute says how an operand is accessed, or which engine executes the instruction: nisa_create sets it. */
+static bool is_of_operands(MlirStringRef name) {
+  static const char *const ends[] = {"_ap", "_tile", "_par_dims", "_type"};
+  for (size_t k = 0; k < sizeof ends / sizeof *ends; k++) {
+    const size_t n = strlen(ends[k]);
+    if (name.length > n && !memcmp(name.data + name.length - n, ends[k], n))
+      return true;
+  }
+  return mlirStringRefEqual(name, ir_str("engine")) || mlirStringRefEqual(name, ir_str("operandSegmentSizes"));
+}
+
+int ln_own_attrs(MlirOperation op, MlirNamedAttribute out[LN_ATTRS_MAX]) {
   int n = 0;
-  for (intptr_t k = 0; k < mlirOperationGetNumAttributes(op); k++)
-    for (size_t j = 0; j < sizeof own / sizeof *own; j++)
-      if (mlirStringRefEqual(mlirIdentifierStr(mlirOperationGetAttribute(op, k).name), ir_str(own[j])))
-        out[n++] = mlirOperationGetAttribute(op, k);
+  for (intptr_t k = 0; k < mlirOperationGetNumAttributes(op); k++) {
+    MlirNamedAttribute a = mlirOperationGetAttribute(op, k);
+    if (is_of_operands(mlirIdentifierStr(a.name)))
+      continue;
+    assert(n < LN_ATTRS_MAX);
+    out[n++] = a;
+  }
   return n;
 }
 
@@ -363,7 +373,7 @@ static bool combine_copy(struct link *l) {
   if (!can_read_late(l, &late))
     return false;
   in.operand[l->operand] = *src;
-  replace(l, &in, &late, own_attrs(l->r.op, attrs), attrs);
+  replace(l, &in, &late, ln_own_attrs(l->r.op, attrs), attrs);
   return true;
 }
 
@@ -512,7 +522,7 @@ static bool combine_activation(struct link *l) {
     return false;
   if (is_negative)
     in.operand[A_BIAS] = negated(l, &bias);
-  replace(l, &in, &late, own_attrs(l->r.op, attrs), attrs);
+  replace(l, &in, &late, ln_own_attrs(l->r.op, attrs), attrs);
   return true;
 }
 
@@ -583,7 +593,7 @@ static bool combine_reduction(struct link *l) {
   if (mlirOperationIsNull(memset_op) || !is_before(l, memset_op, l->w.op) || !is_neutral(op, &set.operand[1]))
     return false;
   in.operand[0] = *dst;
-  replace_writer(l, &in, own_attrs(l->w.op, attrs), attrs);
+  replace_writer(l, &in, ln_own_attrs(l->w.op, attrs), attrs);
   mlirOperationDestroy(memset_op);
   return true;
 }
@@ -592,6 +602,23 @@ static bool combine_reduction(struct link *l) {
 
 static bool is_f32(MlirValue buffer) {
   return mlirTypeIsAF32(mlirShapedTypeGetElementType(mlirValueGetType(buffer)));
+}
+
+int ln_combine_reductions(struct pass_run *run) {
+  struct ir_ops reductions = ir_collect_named(run->arena, run->module, "nisa.tensor_reduce_arith");
+  struct positions positions;
+  struct nisa_instr in;
+  struct link l;
+  int n = 0;
+
+  if (!reductions.n)
+    return 0;
+  find_positions(&positions, run);
+  for (int k = 0; k < reductions.n; k++)
+    if (nisa_read(reductions.v[k], &in, NULL) && is_own_buffer(in.operand[0].base) &&
+        find_link(run, &positions, ir_defining_op(in.operand[0].base), &l))
+      n += combine_reduction(&l);
+  return n;
 }
 
 int ln_combine(struct pass_run *run) {
@@ -603,9 +630,7 @@ int ln_combine(struct pass_run *run) {
   find_positions(&positions, run);
   for (int k = 0; k < allocs.n; k++)
     if (find_link(run, &positions, allocs.v[k], &l))
-      n += combine_load(&l) ||
-           (is_f32(l.buffer) &&
-            (combine_copy(&l) || combine_scalings(&l) || combine_activation(&l) || combine_rsqrt(&l))) ||
-           combine_reduction(&l);
+      n += combine_load(&l) || (is_f32(l.buffer) && (combine_copy(&l) || combine_scalings(&l) ||
+                                                     combine_activation(&l) || combine_rsqrt(&l)));
   return n;
 }

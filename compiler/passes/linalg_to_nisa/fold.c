@@ -31,15 +31,8 @@ static bool in_block_of(MlirOperation a, MlirOperation b) {
   return mlirBlockEqual(mlirOperationGetBlock(a), mlirOperationGetBlock(b));
 }
 
-/* The instruction that writes a buffer, its release, and how many instructions read it. */
-struct uses {
-  MlirOperation writer, release;
-  int n_writers;
-  bool is_known; /* all users are instructions that access it */
-};
-
-static struct uses uses_of(MlirValue buffer) {
-  struct uses u = {.is_known = true};
+struct ln_uses ln_uses_of(MlirValue buffer) {
+  struct ln_uses u = {.is_known = true};
   struct nisa_instr in;
 
   for (MlirOpOperand use = mlirValueGetFirstUse(buffer); !mlirOpOperandIsNull(use);
@@ -60,8 +53,7 @@ static struct uses uses_of(MlirValue buffer) {
   return u;
 }
 
-/* The allocation of a buffer in SBUF, in the block of op; null for anything else. */
-static MlirOperation own_alloc(MlirValue buffer, MlirOperation op) {
+MlirOperation ln_own_alloc(MlirValue buffer, MlirOperation op) {
   MlirOperation def = ir_defining_op(buffer);
   const bool is_own = !mlirOperationIsNull(def) && ir_is(def, "nisa.alloc") &&
                       nisa_type_space(mlirValueGetType(buffer)) == MEM_SBUF && in_block_of(def, op);
@@ -82,15 +74,14 @@ struct loads {
     struct load *v;
     int n, cap;
   } all;
-  bool knows_room;
-  int64_t room; /* bytes of SBUF per partition that longer lives may take */
+  struct ln_room room;
 };
 
 static bool is_read_only(struct loads *ls, MlirValue source) {
   static char yes, no;
   void *known = table_get(&ls->read_only, source.ptr);
   if (!known) {
-    const struct uses u = uses_of(source);
+    const struct ln_uses u = ln_uses_of(source);
     known = mlirValueIsABlockArgument(source) && u.is_known && !u.n_writers ? &yes : &no;
     table_put(&ls->read_only, source.ptr, known);
   }
@@ -105,36 +96,35 @@ static uint64_t hash_load(const struct load *l) {
   return h * 31 + hash_pointer(mlirOperationGetBlock(l->op).ptr);
 }
 
-static bool takes_room(struct loads *ls, MlirValue buffer) {
-  const char *capacity = pass_option(ls->run, "sbuf-capacity"); /* of insert-spill-reload, which tries what fits */
+bool ln_takes_room(struct pass_run *run, struct ln_room *r, int64_t bytes) {
+  const char *capacity = pass_option(run, "sbuf-capacity"); /* of insert-spill-reload, which tries what fits */
   int64_t sbuf, psum;
-  if (!ls->knows_room) {
-    nisa_memory_peak(ls->run->module, ls->run->target, ls->run->arena, &sbuf, &psum);
-    ls->room = (capacity ? strtoll(capacity, NULL, 10) : nisa_machine(ls->run->target)->sbuf_bytes) - sbuf;
-    ls->knows_room = true;
+  if (!r->is_known) {
+    nisa_memory_peak(run->module, run->target, run->arena, &sbuf, &psum);
+    r->bytes = (capacity ? strtoll(capacity, NULL, 10) : nisa_machine(run->target)->sbuf_bytes) - sbuf;
+    r->is_known = true;
   }
-  const int64_t bytes = nisa_type_bytes(mlirValueGetType(buffer));
-  if (bytes > ls->room)
+  if (bytes > r->bytes)
     return false;
-  ls->room -= bytes;
+  r->bytes -= bytes;
   return true;
 }
 
 /* Lets the buffer of `first` take the place of that of `second`. */
 static bool reuse(struct loads *ls, const struct load *first, const struct load *second) {
   MlirValue f = first->in.operand[0].base, s = second->in.operand[0].base;
-  MlirOperation alloc = own_alloc(s, second->op);
-  const struct uses uf = uses_of(f), us = uses_of(s);
+  MlirOperation alloc = ln_own_alloc(s, second->op);
+  const struct ln_uses uf = ln_uses_of(f), us = ln_uses_of(s);
 
   if (!ln_same_access(&first->in.operand[1], &second->in.operand[1]) ||
       !ln_same_access(&first->in.operand[0], &second->in.operand[0]) ||
       !mlirTypeEqual(mlirValueGetType(f), mlirValueGetType(s)) || mlirValueEqual(f, s))
     return false;
-  if (mlirOperationIsNull(alloc) || mlirOperationIsNull(own_alloc(f, second->op)) || !uf.is_known || !us.is_known ||
+  if (mlirOperationIsNull(alloc) || mlirOperationIsNull(ln_own_alloc(f, second->op)) || !uf.is_known || !us.is_known ||
       uf.n_writers != 1 || us.n_writers != 1 || mlirOperationIsNull(uf.release) || mlirOperationIsNull(us.release) ||
       !in_block_of(uf.release, second->op) || !in_block_of(us.release, second->op))
     return false;
-  if (buffer_is_before(uf.release, alloc) && !takes_room(ls, f))
+  if (buffer_is_before(uf.release, alloc) && !ln_takes_room(ls->run, &ls->room, nisa_type_bytes(mlirValueGetType(f))))
     return false;
   if (buffer_is_before(uf.release, us.release))
     mlirOperationMoveAfter(uf.release, us.release);
@@ -161,7 +151,7 @@ int ln_reuse_loads(struct pass_run *run) {
 
   for (int k = 0; k < copies.n; k++) {
     struct load l = {.op = copies.v[k]};
-    if (!nisa_read(l.op, &l.in, NULL) || mlirOperationIsNull(own_alloc(l.in.operand[0].base, l.op)) ||
+    if (!nisa_read(l.op, &l.in, NULL) || mlirOperationIsNull(ln_own_alloc(l.in.operand[0].base, l.op)) ||
         !is_read_only(&ls, l.in.operand[1].base))
       continue;
     const uint64_t hash = hash_load(&l);
@@ -247,11 +237,11 @@ static bool sum_along(struct pass_run *run, MlirOperation reduce) {
   if (!nisa_read(reduce, &r, NULL) || !is_row_sum(&r) || has_indices(&r.operand[0]))
     return false;
   MlirValue data = r.operand[1].base, sum = r.operand[0].base;
-  MlirOperation alloc = own_alloc(sum, reduce);
-  const struct uses u = uses_of(data);
-  if (mlirOperationIsNull(own_alloc(data, reduce)) || mlirOperationIsNull(alloc) || !u.is_known || u.n_writers != 1 ||
-      !in_block_of(u.writer, reduce) || !buffer_is_before(u.writer, reduce) || !nisa_read(u.writer, &w, NULL) ||
-      !ln_same_access(&w.operand[0], &r.operand[1]) || is_used_before(reduce, sum))
+  MlirOperation alloc = ln_own_alloc(sum, reduce);
+  const struct ln_uses u = ln_uses_of(data);
+  if (mlirOperationIsNull(ln_own_alloc(data, reduce)) || mlirOperationIsNull(alloc) || !u.is_known ||
+      u.n_writers != 1 || !in_block_of(u.writer, reduce) || !buffer_is_before(u.writer, reduce) ||
+      !nisa_read(u.writer, &w, NULL) || !ln_same_access(&w.operand[0], &r.operand[1]) || is_used_before(reduce, sum))
     return false;
   struct ir_builder b = edit_before(run, u.writer);
   if (!as_activation(&w, &b, &a))

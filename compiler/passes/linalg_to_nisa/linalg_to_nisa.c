@@ -16,7 +16,7 @@
  *
  * At the end, memory spaces become #nisa.mem, nkipy attributes are removed, functions get nki.output_names and the
  * module gets nisa.target (finish.c).  Calls of custom ops are replaced by their code (custom.c), and pairs of
- * instructions that one instruction can replace are combined (combine.c, fold.c).
+ * instructions that one instruction can replace are combined (combine.c, fold.c, widen.c, moments.c).
  *
  * Options: sbuf-capacity=N bytes per partition that longer lives of loaded buffers may fill; all of SBUF by default.
  *
@@ -402,10 +402,14 @@ static enum status lower_all(struct ln *ln) {
   return st ? st : ln_refuse_leftovers(ln);
 }
 
-/* The order matters: data that is loaded once is seen to be the same, and a sum needs the activation that combine makes. */
+/* The order matters: data that is loaded once is seen to be the same, moments are found before combine takes their parts
+ * into other instructions, and a sum needs the activation that combine makes. */
 static int merge_instructions(struct pass_run *run) {
   int n = ln_reuse_loads(run);
+  n += ln_widen_loads(run);
   n += ln_pass_on(run);
+  n += ln_combine_reductions(run);
+  n += ln_moments(run);
   n += ln_combine(run);
   return n + ln_sum_along(run);
 }

@@ -222,8 +222,33 @@ bool ln_same_access(const struct nisa_access *a, const struct nisa_access *b);
  * return the number of instructions that they save. */
 int ln_reuse_loads(struct pass_run *run);
 int ln_sum_along(struct pass_run *run);
-/* combine.c: merges instructions of a finished module.  Returns the number of instructions that it saves. */
+/* widen.c: loads of neighbouring columns become one.  Returns how many it saves. */
+int ln_widen_loads(struct pass_run *run);
+/* The bytes of SBUF per partition that longer lives of buffers may take, all together. */
+struct ln_room {
+  bool is_known;
+  int64_t bytes;
+};
+/* Takes so many of them; false if there are fewer. */
+bool ln_takes_room(struct pass_run *run, struct ln_room *r, int64_t bytes);
+/* combine.c: merges instructions of a finished module.  Both return the number of instructions that they save; the first one
+ * only lets reductions write where their result was added to a neutral element. */
+int ln_combine_reductions(struct pass_run *run);
 int ln_combine(struct pass_run *run);
+/* moments.c: mean and variance of rows by bn_stats and bn_aggr.  Returns how many variances it found. */
+int ln_moments(struct pass_run *run);
+
+/* The instruction that writes a buffer, and its release. */
+struct ln_uses {
+  MlirOperation writer, release;
+  int n_writers;
+  bool is_known; /* all users are instructions that access it */
+};
+struct ln_uses ln_uses_of(MlirValue buffer);
+/* The allocation of a buffer in SBUF, in the block of op; null for anything else. */
+MlirOperation ln_own_alloc(MlirValue buffer, MlirOperation op);
+/* Collects the attributes of op that do not belong to an operand.  Returns how many. */
+int ln_own_attrs(MlirOperation op, MlirNamedAttribute out[LN_ATTRS_MAX]);
 /* Writes what is only read to be copied where the copy goes (rounded.c).  Returns how many buffers are gone. */
 int ln_pass_on(struct pass_run *run);
 

@@ -5,6 +5,9 @@
 !tile = memref<128x36x56xf32, #nisa.mem<sbuf>>
 !hbm = memref<128x36x56xf32, #nisa.mem<shared_hbm>>
 !wide = memref<128x36x58xf32, #nisa.mem<shared_hbm>>
+!t = memref<128x128xf32, #nisa.mem<sbuf>>
+!m = memref<128x128xf32, #nisa.mem<shared_hbm>>
+!w = memref<128x8192xf32, #nisa.mem<sbuf>>
 
 module attributes {nisa.target = #nisa.target<trn2>} {
 
@@ -36,5 +39,41 @@ func.func @whole(%x: !hbm) -> !hbm {
   nisa.dma_copy(dst<128| 36, 56>=!hbm %r[d0, d1, d2], src<128| 36, 56>=!tile %a[d0, d1, d2]) engine=dma
   nisa.release %a : !tile
   return %r : !hbm
+}
+
+// In a loop in which Scalar has nothing to do it starts the stores: it takes half of the time that GpSimd would.  Where Scalar
+// computes for longer than that, GpSimd starts them.
+// CHECK-LABEL: func.func @loops
+// CHECK:       nisa.queue qScalarOut on scalar {
+// CHECK:         nisa.dma_copy(dst<128| 128>={{.*}} %hbm[
+// CHECK:       nisa.queue qGpsimdOut on gpsimd {
+// CHECK:         nisa.dma_copy(dst<128| 128>={{.*}} %hbm_0[
+func.func @loops(%x: !m) -> (!m, !m) {
+  %zero = arith.constant 0.0 : f32
+  %one = arith.constant 1.0 : f32
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c32 = arith.constant 32 : index
+  %r = nisa.alloc : !m
+  %s = nisa.alloc : !m
+  scf.for %i = %c0 to %c32 step %c1 {
+    %a = nisa.alloc at=[0, 0] : memref<128x128xf32, #nisa.mem<sbuf>>
+    nisa.dma_copy(dst<128| 128>=!t %a[d0, d1], src<128| 128>=!m %x[d0, d1]) engine=dma
+    nisa.tensor_copy(dst<128| 128>=!t %a[d0, d1], src<128| 128>=!t %a[d0, d1]) engine=vector
+    nisa.dma_copy(dst<128| 128>=!m %r[d0, d1], src<128| 128>=!t %a[d0, d1]) engine=dma
+    nisa.release %a : !t
+  }
+  scf.for %i = %c0 to %c32 step %c1 {
+    %w = nisa.alloc at=[0, 1024] : memref<128x8192xf32, #nisa.mem<sbuf>>
+    %a = nisa.alloc at=[0, 0] : memref<128x128xf32, #nisa.mem<sbuf>>
+    nisa.dma_copy(dst<128| 128>=!t %a[d0, d1], src<128| 128>=!m %x[d0, d1]) engine=dma
+    nisa.memset(dst<128| 128>=!w %w[d0, d1], value=f32 %zero) engine=gpsimd
+    nisa.activation(dst<128| 8192>=!w %w[d0, d1], src<128| 8192>=!w %w[d0, d1], bias=f32 %zero, scale=f32 %one, op=exp) engine=scalar
+    nisa.tensor_tensor_arith(dst<128| 128>=!t %a[d0, d1], lhs<128| 128>=!t %a[d0, d1], rhs<128| 128>=!w %w[d0, d1], op=add) engine=vector
+    nisa.dma_copy(dst<128| 128>=!m %s[d0, d1], src<128| 128>=!t %a[d0, d1]) engine=dma
+    nisa.release %w : !w
+    nisa.release %a : !t
+  }
+  return %r, %s : !m, !m
 }
 }

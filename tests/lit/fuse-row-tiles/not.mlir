@@ -65,3 +65,50 @@ func.func @moved(%x: tensor<512x512xf32>) -> (tensor<512x512xf32>, tensor<512x51
   %b = linalg.add ins(%a, %x : tensor<512x512xf32>, tensor<512x512xf32>) outs(%e : tensor<512x512xf32>) -> tensor<512x512xf32>
   return %m, %b : tensor<512x512xf32>, tensor<512x512xf32>
 }
+
+// A product that is only rounded: round-products does that as it leaves PSUM.  What reads it is fused.
+// CHECK-LABEL: func.func @rounded
+// CHECK:         linalg.matmul
+// CHECK:         %[[R:.*]] = linalg.generic
+// CHECK-NEXT:    ^bb0
+// CHECK-NEXT:      arith.truncf
+// CHECK:         scf.for
+// CHECK:           %[[S:.*]] = tensor.extract_slice %[[R]]
+// CHECK:           linalg.tanh
+// CHECK:           linalg.mul
+// CHECK:         return
+#id = affine_map<(i, j) -> (i, j)>
+func.func @rounded(%x: tensor<8192x4096xbf16>, %y: tensor<4096x4096xbf16>) -> tensor<8192x4096xbf16> {
+  %f = tensor.empty() : tensor<8192x4096xf32>
+  %e = tensor.empty() : tensor<8192x4096xbf16>
+  %p = linalg.matmul ins(%x, %y : tensor<8192x4096xbf16>, tensor<4096x4096xbf16>) outs(%f : tensor<8192x4096xf32>) -> tensor<8192x4096xf32>
+  %r = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel"]} ins(%p : tensor<8192x4096xf32>) outs(%e : tensor<8192x4096xbf16>) {
+  ^bb0(%a: f32, %z: bf16):
+    %t = arith.truncf %a : f32 to bf16
+    linalg.yield %t : bf16
+  } -> tensor<8192x4096xbf16>
+  %t = linalg.tanh ins(%r : tensor<8192x4096xbf16>) outs(%e : tensor<8192x4096xbf16>) -> tensor<8192x4096xbf16>
+  %m = linalg.mul ins(%r, %t : tensor<8192x4096xbf16>, tensor<8192x4096xbf16>) outs(%e : tensor<8192x4096xbf16>) -> tensor<8192x4096xbf16>
+  return %m : tensor<8192x4096xbf16>
+}
+
+// The product is read in f32, too: its rounding is fused with the other reader.
+// CHECK-LABEL: func.func @rounded_and_read
+// CHECK:         linalg.matmul
+// CHECK-NOT:     linalg.generic
+// CHECK:         scf.for
+// CHECK:           arith.truncf
+// CHECK:           linalg.tanh
+// CHECK:         return
+func.func @rounded_and_read(%x: tensor<8192x4096xbf16>, %y: tensor<4096x4096xbf16>) -> (tensor<8192x4096xbf16>, tensor<8192x4096xf32>) {
+  %f = tensor.empty() : tensor<8192x4096xf32>
+  %e = tensor.empty() : tensor<8192x4096xbf16>
+  %p = linalg.matmul ins(%x, %y : tensor<8192x4096xbf16>, tensor<4096x4096xbf16>) outs(%f : tensor<8192x4096xf32>) -> tensor<8192x4096xf32>
+  %r = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel"]} ins(%p : tensor<8192x4096xf32>) outs(%e : tensor<8192x4096xbf16>) {
+  ^bb0(%a: f32, %z: bf16):
+    %t = arith.truncf %a : f32 to bf16
+    linalg.yield %t : bf16
+  } -> tensor<8192x4096xbf16>
+  %t = linalg.tanh ins(%p : tensor<8192x4096xf32>) outs(%f : tensor<8192x4096xf32>) -> tensor<8192x4096xf32>
+  return %r, %t : tensor<8192x4096xbf16>, tensor<8192x4096xf32>
+}

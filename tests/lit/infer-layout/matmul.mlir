@@ -92,3 +92,32 @@ func.func @given_operand(%a: tensor<256x256xf32>, %b: tensor<256x256xf32>) -> te
   "nkipy.tile_op"(%r) {loop_tile_size = array<i64: 128, 128, 128>} : (tensor<256x256xf32>) -> ()
   return %r : tensor<256x256xf32>
 }
+
+// A value that takes more than half of SBUF is read from HBM: its tiles are as long as its own operations allow, although the
+// product that reads it takes 128 of its columns at a time.
+// CHECK-LABEL: func.func @large
+// CHECK:         linalg.exp
+// CHECK:         "nkipy.layout"{{.*}}mem_space = 1 : i32{{.*}}tile_size = array<i64: 128, 2048>
+// CHECK:         linalg.matmul
+// CHECK:         loop_tile_size = array<i64: 128, 512, 128>
+// CHECK:         return
+func.func @large(%a: tensor<2048x8192xf32>, %b: tensor<8192x512xf32>) -> tensor<2048x512xf32> {
+  %e = tensor.empty() : tensor<2048x8192xf32>
+  %x = linalg.exp ins(%a : tensor<2048x8192xf32>) outs(%e : tensor<2048x8192xf32>) -> tensor<2048x8192xf32>
+  %f = tensor.empty() : tensor<2048x512xf32>
+  %p = linalg.matmul ins(%x, %b : tensor<2048x8192xf32>, tensor<8192x512xf32>) outs(%f : tensor<2048x512xf32>) -> tensor<2048x512xf32>
+  return %p : tensor<2048x512xf32>
+}
+
+// One that fits is read tile by tile from SBUF.
+// CHECK-LABEL: func.func @small
+// CHECK:         linalg.exp
+// CHECK:         "nkipy.layout"{{.*}}mem_space = 3 : i32{{.*}}tile_size = array<i64: 128, 128>
+// CHECK:         return
+func.func @small(%a: tensor<512x1024xf32>, %b: tensor<1024x512xf32>) -> tensor<512x512xf32> {
+  %e = tensor.empty() : tensor<512x1024xf32>
+  %x = linalg.exp ins(%a : tensor<512x1024xf32>) outs(%e : tensor<512x1024xf32>) -> tensor<512x1024xf32>
+  %f = tensor.empty() : tensor<512x512xf32>
+  %p = linalg.matmul ins(%x, %b : tensor<512x1024xf32>, tensor<1024x512xf32>) outs(%f : tensor<512x512xf32>) -> tensor<512x512xf32>
+  return %p : tensor<512x512xf32>
+}
