@@ -236,6 +236,8 @@ static struct hlo_instr **pair_instructions(const struct edit *e, const struct h
     for (const struct hlo_instr *i = c->first; i; i = i->next, k++) {
       const struct ir_op *old = i->locs.n ? old_op(e, i->locs.v[0]->range.line) : NULL;
       pairs[k] = old ? by_id[old->id] : NULL;
+      if (old) /* of several instructions in a line, the first */
+        by_id[old->id] = NULL;
     }
   return pairs;
 }

@@ -58,7 +58,7 @@ static void adopt_fuses(struct hlo_module *m, const struct hlo_module *older, st
     *g = (struct hlo_fuse){.is_never = f->is_never, .loc = f->loc};
     g->v = arena_new_array(m->arena, struct hlo_instr *, (size_t)f->n);
     for (int k = 0; k < f->n; k++)
-      if (f->v[k]->mark >= 0)
+      if (f->v[k]->parent && f->v[k]->mark >= 0)
         g->v[g->n++] = heirs[f->v[k]->mark];
     if (g->n < f->n)
       continue;

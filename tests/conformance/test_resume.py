@@ -135,6 +135,15 @@ def test_a_changed_hlo_instruction_is_lowered(resumed):
     assert "linalg.tanh" in compiler.stage(result["kernels"][0], "hlo-to-linalg")["text"]
 
 
+def test_instructions_may_share_a_line(resumed):
+    lines = one_stage(SUM, "dce")["text"].split("\n")
+    at = next(i for i, line in enumerate(lines) if "multiply(" in line)
+    result = resumed(SUM, "dce", "\n".join([*lines[:at], lines[at] + " " + lines[at + 1].strip(), *lines[at + 2 :]]), check=True)
+    assert not errors(result)
+    edited = compiler.stage(result["kernels"][0], "dce")
+    assert edited["text"] == "\n".join(lines) and len({e["op"] for e in edited["lines"] if "op" in e}) == sum("op" in e for e in edited["lines"])
+
+
 def test_a_changed_instruction_reaches_the_engine_programs(resumed):
     stage = one_stage(SUM, "linalg-to-nisa")
     assert "op=exp" in stage["text"]
