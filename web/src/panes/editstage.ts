@@ -35,6 +35,7 @@ class EditStage {
   goTo(range: SourceRange): void {
     const row = allRows(this.store.state).find((r) => sideOf(this.store.state, r) === "here");
     if (row) showStage(this.store, row);
+    this.draw(); // what is hidden cannot have the focus
     this.editor.select(range);
   }
 
