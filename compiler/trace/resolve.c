@@ -372,7 +372,7 @@ static bool from_request(struct trace_program *program, struct program_kernel *k
 
 static void say_no_shapes(struct trace_program *program, struct program_kernel *k) {
   static const char numpy[] =
-      "decorate it with @trace(input_specs=[((128, 128), \"f32\"), …]), or call it with real arrays",
+      "decorate it with @trace(input_specs=[((128, 128), \"f32\"), …]), or with @trace and call it with real arrays",
                     nki[] = "annotate its parameters, a: nl.tensor[128, 512], or call it with real arrays";
   diag_add(program->ds, DS_ERROR, DG_NO_SHAPES, kernel_def_loc(program, k),
            "the shapes of the inputs of \"%s\" are not known", k->name)
