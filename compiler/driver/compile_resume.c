@@ -26,7 +26,6 @@ struct edit {
   struct resume_text text;
   struct resume_lines lines;
   const struct ir_op **op_at; /* [line of the stage - 1]: its first operation, or NULL */
-  int n_shown;                /* lines of the stage */
   const char *name;           /* of the text, in diagnostics */
 };
 
@@ -44,23 +43,15 @@ static enum status refuse(struct edit *e, enum diag_code code, int line, const c
 
 static const struct ir_op *old_op(const struct edit *e, int line) {
   const int old = line >= 1 && line <= e->lines.n ? e->lines.old[line - 1] : 0;
-  assert(old <= e->n_shown);
+  assert(old <= e->lines.n_old);
   return old ? e->op_at[old - 1] : NULL;
 }
 
 /* ---- the text ---------------------------------------------------------------------------------------------------- */
 
-static int count_lines(const char *text, size_t len) {
-  int n = 1;
-  for (size_t i = 0; i < len; i++)
-    n += text[i] == '\n';
-  return n;
-}
-
 static void index_lines(struct edit *e) {
   const struct ir_snapshot *ops = &e->stage->ops;
-  e->n_shown = count_lines(e->text.shown, e->text.shown_len);
-  e->op_at = arena_new_array(e->path->run->arena, const struct ir_op *, (size_t)e->n_shown);
+  e->op_at = arena_new_array(e->path->run->arena, const struct ir_op *, (size_t)e->lines.n_old);
   for (int i = ops->n - 1; i >= 0; i--)
     if (ops->ops[i].line)
       e->op_at[ops->ops[i].line - 1] = &ops->ops[i];
@@ -286,14 +277,13 @@ enum status compile_resume(struct path *p, struct stage *s) {
   struct run *r = p->run;
   const struct job_resume *j = &r->job->resume;
   const bool is_hlo = stage_form(s->def) == FORM_HLO;
+  struct stage changed = *s;
   struct edit e = {
       .path = p,
-      .stage = s,
+      .stage = &changed,
       .text = {.shown = s->text, .shown_len = s->text_len, .changed = j->text, .changed_len = j->len},
       .name = arena_printf(r->arena, "%02d-%s.%s", s->index, s->def->name, is_hlo ? "hlo" : "mlir"),
   };
-  struct stage changed = *s;
-  e.stage = &changed;
   enum status st = replace(&e);
   if (st)
     return st;

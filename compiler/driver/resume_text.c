@@ -40,6 +40,13 @@ static struct piece after(struct piece all, struct piece part) {
   return (struct piece){from, all.len - (size_t)(from - all.at)};
 }
 
+static int count(const char *text, size_t len) {
+  int n = 1;
+  for (size_t i = 0; i < len; i++)
+    n += text[i] == '\n';
+  return n;
+}
+
 /* ---- matching ---------------------------------------------------------------------------------------------------- */
 
 /* Pairs lines up to line `from` of the stage and line `to` of the changed text, which are not in a hunk. */
@@ -55,6 +62,7 @@ enum status resume_match(struct arena *a, const struct resume_text *t, struct re
       diff_make((struct diff_text){t->shown, t->shown_len}, (struct diff_text){t->changed, t->changed_len}, &d, err);
   if (st)
     return st;
+  out->n_old = count(t->shown, t->shown_len);
   out->n = d.lines_to;
   out->old = arena_new_array(a, int, (size_t)d.lines_to);
   for (int i = 0; i < d.n; i++) {
@@ -88,13 +96,6 @@ static struct piece *split(struct arena *a, const char *text, size_t len, int n)
   return lines;
 }
 
-static int count(const char *text, size_t len) {
-  int n = 1;
-  for (size_t i = 0; i < len; i++)
-    n += text[i] == '\n';
-  return n;
-}
-
 /* Appends a changed line with the elements that the stage's line has at each mark.  False if it has more marks. */
 static bool put_line(struct buf *out, struct piece changed, struct piece shown, struct piece whole) {
   for (;;) {
@@ -126,7 +127,7 @@ static bool put_line(struct buf *out, struct piece changed, struct piece shown, 
 
 enum status resume_restore(const struct resume_text *t, const struct resume_lines *lines, struct buf *out, int *bad) {
   struct arena a;
-  const int n = count(t->shown, t->shown_len), n_changed = count(t->changed, t->changed_len);
+  const int n = lines->n_old, n_changed = count(t->changed, t->changed_len);
   enum status st = ST_OK;
   assert(n == count(t->whole, t->whole_len));
   arena_init(&a);

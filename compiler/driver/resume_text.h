@@ -14,8 +14,9 @@ struct resume_text {
 };
 
 struct resume_lines {
-  int n;    /* lines of the changed text */
-  int *old; /* [k]: the line of the stage, from 1, that line k + 1 was; 0: the user wrote a new line */
+  int n_old; /* lines of the stage, with the one after its last line end */
+  int n;     /* lines of the changed text */
+  int *old;  /* [k]: the line of the stage, from 1, that line k + 1 was; 0: the user wrote a new line */
 };
 
 /* True if the text leaves out elements of constants. */

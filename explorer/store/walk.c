@@ -223,7 +223,7 @@ static bool probe(struct walk *w, int64_t at, int64_t *next) {
   return db_run(w->from, sql, &arg, 1, take_number, next, NULL, &err) == ST_OK;
 }
 
-/* The least number behind a damaged page, which ends somewhere after `bad`: from there on numbers are found.  False: the page is the
+/* The least number after a damaged page, which ends somewhere after `bad`: from there on numbers are found.  False: the page is the
  * last one.  Pages hold fewer rows than LINEAR, but their numbers may have gaps. */
 static bool page_end(struct walk *w, int64_t bad, int64_t *out) {
   int64_t good = bad, step = 1, next;

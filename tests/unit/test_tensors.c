@@ -60,7 +60,7 @@ static void every_file_that_is_cut_is_refused(void **state) {
     struct arena a;
     struct tensors t;
     struct error err;
-    char *copy = malloc(n + 1); /* of its own, so that a sanitizer sees what is read behind it */
+    char *copy = malloc(n + 1); /* of its own, so that a sanitizer sees what is read past its end */
     assert_non_null(copy);
     memcpy(copy, b.data, n);
     arena_init(&a);
