@@ -300,13 +300,16 @@ enum status compile_find_resume(struct path *p) {
     return ST_OK;
   const int index = pipeline_stage(p->pipeline, j->stage);
   const char *why = NULL;
-  if (index < p->first_stage)
+  if (r->job->vendor || r->job->device || r->job->for_device) /* those begin with the HLO as it was traced */
+    why = "a Neuron device runs the kernel's own HLO, not what comes from a changed stage";
+  else if (index < p->first_stage)
     why = arena_printf(r->arena, "the kernel has no stage %s, whose text was changed", j->stage);
   else if (stage_form(&p->pipeline->stages[index]) == FORM_NKI)
     why = arena_printf(r->arena, "%s shows what the source says; it is not read back", j->stage);
   if (why) {
     diag_add(&r->diags, DS_ERROR, DG_CANNOT_RESUME, NULL, "%s", why)->hint =
-        index < p->first_stage ? "take the change back, or change a stage that there is" : "change the source instead";
+        index < p->first_stage ? "take the change back, or change a stage that there is"
+                               : "take the change back, or change the source instead";
     return ST_INPUT;
   }
   p->resume_stage = index;

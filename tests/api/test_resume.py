@@ -65,3 +65,8 @@ def test_what_is_no_changed_stage_is_refused_by_field(server, resume, field):
 def test_a_search_for_knobs_does_not_go_with_it(server):
     answer = server.post({"source": SOURCE, "options": {"tune": {}, "resume": {"stage": "dce", "text": ""}}})
     assert answer.status == 400 and answer.error["field"] == "options.resume"
+
+
+def test_a_device_does_not_get_a_changed_stage(server):
+    result = server.compile(SOURCE, inputs=[], options={"simulate": True, "for_device": True, "resume": {"stage": "dce", "text": ""}})
+    assert [d["code"] for d in result["diagnostics"] if d["severity"] == "error"] == ["cannot-resume"]
