@@ -14,17 +14,18 @@ from support.paths import BUILD, TESTS  # noqa: E402
 
 sys.path.append(str(BUILD / "python"))  # the packages that kernels import, and the extension
 
+from support import cases  # noqa: E402
 from support.counts import pytest_runtest_logreport, pytest_unconfigure  # noqa: E402, F401
 
 
 def pytest_collection_modifyitems(config, items):
-    """Leaves out the tests with the mark `nightly`, unless they are asked for."""
-    if "NKX_NIGHTLY" in os.environ:
-        return
-    left_out = [i for i in items if i.get_closest_marker("nightly")]
-    if left_out:
-        config.hook.pytest_deselected(items=left_out)
-        items[:] = [i for i in items if not i.get_closest_marker("nightly")]
+    """Leaves out the tests with the mark `nightly`, unless they are asked for, and most cases of long tests."""
+    out = set(cases.left_out(config, items, TESTS))
+    if "NKX_NIGHTLY" not in os.environ:
+        out |= {i for i in items if i.get_closest_marker("nightly")}
+    if out:
+        config.hook.pytest_deselected(items=[i for i in items if i in out])
+        items[:] = [i for i in items if i not in out]
 
 
 @pytest.fixture

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "driver/by_hand.h"
 #include "driver/entry.h"
 #include "driver/gather.h"
 #include "driver/native.h"
@@ -25,9 +26,23 @@ static bool needs_inputs(const struct job *j) {
   return j->simulate || j->value.is_set;
 }
 
-/* Returns a path from the first stage of a pipeline to the last one that the job wants. */
-static struct path new_path(struct run *r, const struct pipeline *pipeline) {
+/* Returns the pipeline as the job's author changed it. */
+static const struct pipeline *change_by_hand(struct run *r, const struct pipeline *p) {
   const struct job *j = r->job;
+  const struct pipeline *changed;
+  int n_unused;
+  by_hand_apply(r->arena, p, j->n_by_hand, j->by_hand, &changed, &n_unused);
+  if (n_unused)
+    diag_add(&r->diags, DS_NOTE, DG_PIPELINE_CHANGED, NULL,
+             "%d of the %d changes of the pipeline are of stages that this kernel does not go through", n_unused,
+             j->n_by_hand);
+  return changed;
+}
+
+/* Returns a path from the first stage of a pipeline to the last one that the job wants. */
+static struct path new_path(struct run *r, const struct pipeline *unchanged) {
+  const struct job *j = r->job;
+  const struct pipeline *pipeline = change_by_hand(r, unchanged);
   struct path p = {.run = r, .pipeline = pipeline, .last_stage = pipeline->n - 1};
   const char *last = j->value.is_set ? j->value.stage : j->stop_after;
   if (last && pipeline_stage(pipeline, last) >= 0)

@@ -56,7 +56,7 @@ enum status compile_send_package(struct path *p) {
   const struct simulate_request rq = compile_simulate_request(p);
   struct simulation *s;
   struct arena scratch;
-  if (!p->before.def || p->before.index != p->pipeline->n - 1)
+  if (!p->before.def || p->before.index != p->pipeline->n - 1 || p->before.def->hand == HAND_OUT)
     return ST_OK; /* the kernel was not taken to the last stage */
   if (simulate_open(&rq, &r->diags, &s))
     return compile_send_diags(r, p->number);

@@ -11,6 +11,7 @@
 #include "driver/reproduce.h"
 #include "hlo/passes.h"
 #include "hlo/print.h"
+#include "ir/internal.h"
 #include "linalg/lower.h"
 #include "nisa/nisa.h"
 #include "nki/canonical.h"
@@ -53,6 +54,10 @@ static enum status verify_change(struct path *p, const struct stage_def *def) {
 
 static enum status run_upstream(struct path *p, const struct stage_def *def) {
   struct run *r = p->run;
+  if (def->hand && mlirPassManagerIsNull(ir_pass_manager(r->ir, def->pass))) {
+    diag_add(&r->diags, DS_ERROR, DG_PASS_FAILED, NULL, "MLIR does not take the options of %s", def->pass);
+    return ST_INPUT;
+  }
   enum status st = ir_run_pipeline(r->ir, mlirModuleGetOperation(p->module), def->pass, r->arena, &r->diags);
   return st ? st : verify_change(p, def);
 }
@@ -65,7 +70,7 @@ static enum status run_pass(struct path *p, const struct stage_def *stage, struc
       .ir = r->ir,
       .module = mlirModuleGetOperation(p->module),
       .target = r->job->target,
-      .options = "",
+      .options = stage->options ? stage->options : "",
       .arena = r->arena,
       .ds = &r->diags,
       .remarks = remarks,
@@ -121,7 +126,9 @@ static enum status run_canonicalize(struct path *p, struct remarks *remarks) {
 /* Makes the program of this stage from the program of the previous stage. */
 static enum status transform(struct path *p, const struct stage_def *def, struct remarks *remarks) {
   struct run *r = p->run;
-  p->is_same = false;
+  p->is_same = def->hand == HAND_OUT;
+  if (p->is_same)
+    return ST_OK;
   switch (def->runner) {
   case RUN_TRACE:
     plant(p, def);
@@ -198,6 +205,13 @@ static void blame(struct run *r, int first, const struct stage_def *def) {
       r->diags.v[i].stage = def->name;
 }
 
+/* What a pass refuses after a change of the pipeline may be due to the change. */
+static void hint_at_change(struct run *r, int first) {
+  for (int i = first; i < r->diags.n; i++)
+    if (r->diags.v[i].severity == DS_ERROR && !r->diags.v[i].hint)
+      r->diags.v[i].hint = "the pipeline was changed by hand: take the change back, or make it at another stage";
+}
+
 /* ---- the reproducer of a failed check ---------------------------------------------------------------------------- */
 
 void compile_forget_old_program(struct path *p) {
@@ -221,7 +235,8 @@ static void keep_old_program(struct path *p) {
 static enum status send_reproducer(struct path *p, const struct stage *s) {
   struct run *r = p->run;
   struct buf b;
-  if (p->has_reproducer || p->pipeline == &pipeline_nki || !s->check.status || strcmp(s->check.status, "fail") != 0)
+  const bool is_known = p->pipeline == &pipeline_hlo || p->pipeline == &pipeline_reference;
+  if (p->has_reproducer || !is_known || !s->check.status || strcmp(s->check.status, "fail") != 0)
     return ST_OK;
   p->has_reproducer = true;
   const struct reproducer what = {
@@ -272,8 +287,11 @@ enum status compile_stage(struct path *p, int index) {
   else if (def->runner == RUN_NKI_AST)
     s.time_us += p->kernel->ast->time_us;
   blame(r, first, def);
-  if (st)
+  if (st) {
+    if (p->pipeline->base)
+      hint_at_change(r, first);
     return st;
+  }
   st = compile_read_stage(p, &s, &err);
   if (st) {
     diag_add(&r->diags, DS_ERROR, st == ST_LIMIT ? DG_OUTPUT_LIMIT : DG_INTERNAL, NULL, "%s", err.text)->stage =
@@ -309,6 +327,7 @@ void compile_begin_checks(struct path *p) {
   struct run *r = p->run;
   p->checks = (struct stage_checks){.ir = r->ir,
                                     .kernel = p->kernel,
+                                    .pipeline = p->pipeline,
                                     .arena = r->arena,
                                     .seed = r->job->seed,
                                     .inputs_npz = r->job->inputs_npz,

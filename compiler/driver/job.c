@@ -287,6 +287,8 @@ static enum status read_options(struct arena *a, const json_t *v, struct job *j,
       st = read_bool(field, "options.unroll", &j->keep_rounds, err);
     } else if (!strcmp(key, "pipeline")) {
       st = read_pipeline(field, j, err);
+    } else if (!strcmp(key, "by_hand")) {
+      st = job_read_by_hand(a, field, j, err);
     } else if (!strcmp(key, "tune")) {
       st = read_tune(field, &j->tune, err);
     } else if (!strcmp(key, "upgrade")) {

@@ -10,6 +10,7 @@
  *     "options"?: { "stop_after"?: "cse" | "canonicalize:2", "check"?: false, "artifacts"?: false,
  *                   "simulate"?: false, "pipeline"?: "default|reference", "unroll"?: false, "instance"?: 1, "watch"?: [ {"line": 12, "operand"?: "dst", "nth"?: 3} … ],
  *                   "upgrade"?: false, "tune"?: {"seconds"?: 5, "candidates"?: 100},
+ *                   "by_hand"?: ["without cse:2" …],
  *                   "resume"?: {"stage": "cse:2" | "17", "text": "…", "kernel"?: 0},
  *                   "value"?: {"stage": "cse:2" | "17", "line"?: 12, "name"?: "%9", "operand"?: "src", "execution"?: 3,
  *                              "slice"?: [{"start"?: 0, "stop": 64, "step"?: 1} …]} },
@@ -32,6 +33,9 @@
  *
  * A job with options.resume has a stage's text as somebody changed it: when the kernel of that number reaches the stage, the
  * text takes the place of the stage's program, and the pipeline goes on from it (resume.h).
+ *
+ * A job with options.by_hand goes through the pipeline with these changes (by_hand.h).  Names of stages in the changes mean the
+ * pipeline before them; all other names and numbers of stages in the job mean the pipeline after them.
  *
  * A job with options.upgrade compiles nothing: it has the frame "upgrade", with its files rewritten for the newest NKI.  It is for
  * "nkipy" only.
@@ -154,7 +158,9 @@ struct job {
   bool check, artifacts, simulate;
   bool for_device;   /* with simulate: also the files that a run on a device needs, and what is expected of it */
   bool is_reference; /* only the stages that the reference has */
-  bool keep_rounds;  /* of NKI kernels: loops stay unrolled */
+  const char *const *by_hand; /* [n_by_hand]: changes of the pipeline (by_hand.h) */
+  int n_by_hand;
+  bool keep_rounds; /* of NKI kernels: loops stay unrolled */
   struct job_tune {
     int seconds, candidates; /* the budget: 0 and 0 unless the job searches for knobs */
   } tune;
@@ -193,6 +199,8 @@ const char *job_file_name_fault(const char *name, size_t len);
 /* Chooses the stages of NumPy, HLO and MLIR by name, one of PIPELINE_CHOICES; false if the name is another one. */
 #define PIPELINE_CHOICES "default or reference"
 bool job_choose_pipeline(struct job *j, const char *name);
+/* Adds the changes of "CHANGE; CHANGE" to j->by_hand; what is wrong with one is in err. */
+MUST_USE enum status job_choose_by_hand(struct arena *a, const char *text, struct job *j, struct error *err);
 /* Returns NULL, or the stage that the job names and that the pipeline it has chosen lacks. */
 const char *job_lacking_stage(const struct job *j);
 

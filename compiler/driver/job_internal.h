@@ -1,5 +1,5 @@
 /* job_internal: what the files that read and write a request share: job.c, job_write.c, job_value.c for the
- * member "value", and job_resume.c for "resume". */
+ * member "value", job_resume.c for "resume", and job_by_hand.c for "by_hand". */
 #ifndef DRIVER_JOB_INTERNAL_H
 #define DRIVER_JOB_INTERNAL_H
 
@@ -11,6 +11,7 @@
 enum status job_read_name(struct arena *a, const json_t *v, const char *field, const char **out, struct error *err);
 enum status job_read_value(struct arena *a, const json_t *v, struct job_value *out, struct error *err);
 enum status job_read_resume(struct arena *a, const json_t *v, struct job_resume *out, struct error *err);
+enum status job_read_by_hand(struct arena *a, const json_t *v, struct job *j, struct error *err);
 /* Reads the name or the number of a stage that some pipeline has. */
 enum status job_read_stage(struct arena *a, const json_t *v, const char *field, const char **out, struct error *err);
 
@@ -33,5 +34,6 @@ static inline json_t *job_written(struct job_writer *w) {
 /* NULL when out of memory. */
 json_t *job_value_json(const struct job_value *v);
 json_t *job_resume_json(const struct job_resume *r);
+json_t *job_by_hand_json(const struct job *j);
 
 #endif

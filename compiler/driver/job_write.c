@@ -92,6 +92,8 @@ static json_t *options_json(const struct job *j) {
     job_put(&w, "for_device", json_true());
   if (j->is_reference)
     job_put(&w, "pipeline", json_string("reference"));
+  if (j->n_by_hand)
+    job_put(&w, "by_hand", job_by_hand_json(j));
   if (j->keep_rounds)
     job_put(&w, "unroll", json_true());
   if (j->tune.seconds)

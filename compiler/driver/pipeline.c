@@ -7,8 +7,10 @@
 #include "base/json.h"
 #include "version.h" /* made by the build: compiler/driver/version.sh and VERSION */
 
-#define STAGE(runner, name, phase, dialect, pass, summary) {runner, name, phase, dialect, pass, summary, false},
-#define STAGE_OWN(runner, name, phase, dialect, pass, summary) {runner, name, phase, dialect, pass, summary, true},
+#define STAGE(runner, name, phase, dialect, pass, summary) \
+  {runner, name, phase, dialect, pass, summary, .is_own = false},
+#define STAGE_OWN(runner, name, phase, dialect, pass, summary) \
+  {runner, name, phase, dialect, pass, summary, .is_own = true},
 static const struct stage_def hlo_stages[] = {
 #include "driver/stages.def"
 };
@@ -23,17 +25,13 @@ static const struct stage_def reference_stages[] = {
 #undef STAGE_OWN
 #undef STAGE
 
-const struct pipeline pipeline_hlo = {"hlo", hlo_stages, sizeof hlo_stages / sizeof *hlo_stages};
-const struct pipeline pipeline_nki = {"nki", nki_stages, sizeof nki_stages / sizeof *nki_stages};
+const struct pipeline pipeline_hlo = {"hlo", hlo_stages, sizeof hlo_stages / sizeof *hlo_stages, NULL};
+const struct pipeline pipeline_nki = {"nki", nki_stages, sizeof nki_stages / sizeof *nki_stages, NULL};
 const struct pipeline pipeline_reference = {"reference", reference_stages,
-                                            sizeof reference_stages / sizeof *reference_stages};
+                                            sizeof reference_stages / sizeof *reference_stages, NULL};
 
 static bool has(const struct pipeline *p, const struct stage_def *def) {
   return def >= p->stages && def < p->stages + p->n;
-}
-
-const struct pipeline *pipeline_of(const struct stage_def *def) {
-  return has(&pipeline_nki, def) ? &pipeline_nki : has(&pipeline_reference, def) ? &pipeline_reference : &pipeline_hlo;
 }
 
 int pipeline_index_in_hlo(const struct stage_def *def) {

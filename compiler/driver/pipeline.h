@@ -22,10 +22,15 @@ enum stage_runner {
 /* What a stage's program is. */
 enum stage_form { FORM_HLO, FORM_MLIR, FORM_NISA, FORM_NKI };
 
+/* What a user changed at a stage (by_hand.h): nothing, its pass does not run, it was put in, its pass has options. */
+enum stage_hand { HAND_NONE, HAND_OUT, HAND_IN, HAND_OPTIONS };
+
 struct stage_def {
   enum stage_runner runner;
   const char *name, *phase, *dialect, *pass, *summary;
   bool is_own; /* the reference does not have it */
+  enum stage_hand hand;
+  const char *options; /* of an own pass, or NULL */
 };
 
 enum stage_form stage_form(const struct stage_def *def);
@@ -34,10 +39,9 @@ struct pipeline {
   const char *name; /* "hlo", "reference", "nki" */
   const struct stage_def *stages;
   int n;
+  const struct pipeline *base; /* the one that a user changed; NULL: this is one of those below */
 };
 extern const struct pipeline pipeline_hlo, pipeline_reference, pipeline_nki;
-/* The pipeline that has this very stage. */
-const struct pipeline *pipeline_of(const struct stage_def *def);
 /* The index in pipeline_hlo of a stage of it or of pipeline_reference. */
 int pipeline_index_in_hlo(const struct stage_def *def);
 

@@ -1,10 +1,12 @@
 #include "driver/stage.h"
 
 #include <assert.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/json.h"
+#include "driver/by_hand.h"
 #include "hlo/print.h"
 #include "ir/structured.h"
 #include "nisa/print.h"
@@ -381,12 +383,21 @@ static void put_check(struct buf *b, const struct stage_check *c) {
   buf_putc(b, '}');
 }
 
+static void put_pass(struct buf *b, const struct stage_def *def) {
+  static const char *const hands[] = {[HAND_OUT] = "left out", [HAND_IN] = "put in", [HAND_OPTIONS] = "options"};
+  char text[BY_HAND_LEN_MAX + 80];
+  snprintf(text, sizeof text, def->options ? "%s{%s}" : "%s", def->pass, def->options);
+  json_put_field_str(b, "pass", text);
+  if (def->hand)
+    json_put_field_str(b, "by_hand", hands[def->hand]);
+}
+
 void stage_put_frame(struct buf *b, const struct stage *s, int kernel, struct sources *sources) {
   assert(s->text && kernel >= 0);
   buf_printf(b, "{\"frame\":\"stage\",\"kernel\":%d,\"stage\":{", kernel);
   json_put_field_int(b, "index", s->index);
   json_put_field_str(b, "name", s->def->name);
-  json_put_field_str(b, "pass", s->def->pass);
+  put_pass(b, s->def);
   json_put_field_str(b, "phase", s->def->phase);
   json_put_field_str(b, "dialect", s->def->dialect);
   json_put_field_bool(b, "changed", s->changed);

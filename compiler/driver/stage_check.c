@@ -508,8 +508,7 @@ void stage_check_put_index(struct buf *b, const struct hlo_shape *s, int64_t at)
   buf_putc(b, ']');
 }
 
-static bool ends_phase(const struct stage_def *def) {
-  const struct pipeline *p = pipeline_of(def);
+static bool ends_phase(const struct pipeline *p, const struct stage_def *def) {
   return def + 1 == p->stages + p->n || strcmp(def->phase, def[1].phase) != 0;
 }
 
@@ -529,7 +528,7 @@ void stage_checks_run(struct stage_checks *c, MlirModule module, struct stage *s
   const struct diag *fault = NULL; /* the fault that the simulator found */
 
   assert(c->kernel);
-  c->wants_all_runs = !c->is_large || ends_phase(s->def);
+  c->wants_all_runs = !c->is_large || ends_phase(c->pipeline, s->def);
   if (is_checked(c, s)) {
     *r = c->last;
     return;

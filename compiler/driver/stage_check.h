@@ -23,6 +23,7 @@ enum { CHECK_SETS_MAX = 2 };
 struct stage_checks {
   struct ir *ir;
   struct trace_kernel *kernel;
+  const struct pipeline *pipeline;
   struct arena *arena;
   uint64_t seed;
   const char *inputs_npz; /* inputs of a program that is not Python; NULL: from the seed */

@@ -9,6 +9,7 @@
 
 #include <jansson.h>
 
+#include "driver/by_hand.h"
 #include "base/array.h"
 #include "base/buf.h"
 #include "base/utf8.h"
@@ -134,6 +135,23 @@ static enum status parse_resume(struct terminal *t, const char *text) {
   return st;
 }
 
+/* Parses a name, or changes. */
+static enum status parse_pipeline(struct terminal *t, const char *text) {
+  struct error why = {0};
+  if (!strcmp(text, "list")) {
+    by_hand_print(stdout);
+    exit(EXIT_DONE);
+  }
+  if (!strchr(text, ' '))
+    return job_choose_pipeline(&t->job, text) ? ST_OK
+                                              : fail(&t->err, ST_INPUT,
+                                                     "--pipeline %.60s: expected " PIPELINE_CHOICES
+                                                     ", or a change: \"without STAGE\", \"after STAGE PASS\"",
+                                                     text);
+  enum status st = job_choose_by_hand(t->arena, text, &t->job, &why);
+  return st ? fail(&t->err, st, "--pipeline: %s", why.text) : ST_OK;
+}
+
 enum status terminal_option(struct terminal *t, int c, const char *value) {
   switch (c) {
   case 'f':
@@ -148,9 +166,7 @@ enum status terminal_option(struct terminal *t, int c, const char *value) {
   case 'i':
     return parse_input(t, value);
   case 'P':
-    return job_choose_pipeline(&t->job, value)
-               ? ST_OK
-               : fail(&t->err, ST_INPUT, "--pipeline %.60s: expected " PIPELINE_CHOICES, value);
+    return parse_pipeline(t, value);
   case 'u':
     t->job.keep_rounds = true;
     return ST_OK;

@@ -37,6 +37,9 @@ void terminal_init(struct terminal *t, struct arena *a);
   "repeatable\n" \
   "  --kernel NAME              only this kernel of the file\n" \
   "  --pipeline NAME            default, or reference: only the stages that the reference has\n" \
+  "  --pipeline CHANGES         \"without cse:2; after cse sccp; with canonicalize{max-iterations=1}\": leaves out a " \
+  "stage's\n" \
+  "                             pass, runs one more (--pipeline list prints them), gives one options; repeatable\n" \
   "  --unroll                   the loops of NKI kernels stay unrolled\n" \
   "  --instance N               nki-trace shows only this instance of a launch, from 0 on\n" \
   "  --resume STAGE=TEXT        the pipeline goes on from the text in this file, as if the stage had made it\n"
