@@ -26,6 +26,7 @@ indices  NKX_INDEX_CASES=3000 $pytest tests/trace/test_index_cases.py
 complex  NKX_COMPLEX_CALLS=1200 $pytest tests/trace/test_complex.py tests/conformance/test_complex.py
 calls    NKX_OPERATION_CALLS=20000 $pytest tests/conformance/test_operations.py -k more_drawn_calls
 nki-ast  NKX_NKI_MUTATIONS=600000 $pytest tests/nki_kernels/test_mutations.py
+by-hand  NKX_BY_HAND=all $pytest tests/conformance/test_by_hand.py
 resume   NKX_RESUME=all NKX_RESUME_CORRUPT=200 $pytest tests/conformance/test_resume.py
 nki-rand NKX_NKI=all NKX_RANDOM_NKI=1000 $pytest tests/nki_kernels/test_random_nki.py
 nki-fuzz NKX_NKI_FUZZ=1800 $pytest tests/nki_kernels/test_upgrade.py -k mutated_kernels

@@ -5,6 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <mlir-c/BuiltinAttributes.h>
+#include <mlir-c/BuiltinTypes.h>
+
 #include "base/clock.h"
 #include "base/log.h"
 #include "driver/plant.h"
@@ -12,6 +15,7 @@
 #include "hlo/passes.h"
 #include "hlo/print.h"
 #include "ir/internal.h"
+#include "ir/query.h"
 #include "linalg/lower.h"
 #include "nisa/nisa.h"
 #include "nki/canonical.h"
@@ -62,10 +66,35 @@ static enum status run_upstream(struct path *p, const struct stage_def *def) {
   return st ? st : verify_change(p, def);
 }
 
+static bool is_of_buffers(MlirType t) {
+  bool has = false;
+  for (intptr_t i = 0; i < mlirFunctionTypeGetNumInputs(t); i++)
+    has |= mlirTypeIsAMemRef(mlirFunctionTypeGetInput(t, i));
+  for (intptr_t i = 0; i < mlirFunctionTypeGetNumResults(t); i++)
+    has |= mlirTypeIsAMemRef(mlirFunctionTypeGetResult(t, i));
+  return has;
+}
+
+/* In a pipeline that was changed by hand: refuses a pass for tensors on buffers, and the reverse. */
+static enum status check_form(struct path *p, const struct stage_def *stage) {
+  struct run *r = p->run;
+  const struct ir_ops functions = ir_collect_named(r->arena, mlirModuleGetOperation(p->module), "func.func");
+  bool has_buffers = false;
+  for (int i = 0; i < functions.n; i++)
+    has_buffers |= is_of_buffers(mlirTypeAttrGetValue(ir_attr(functions.v[i], "function_type")));
+  if (stage->runner != RUN_PASS || pipeline_takes_buffers(stage->name) == has_buffers)
+    return ST_OK;
+  diag_add(&r->diags, DS_ERROR, DG_PASS_FAILED, NULL, "%s works on %s, and the program has %s here", stage->name,
+           has_buffers ? "tensors" : "buffers", has_buffers ? "buffers" : "tensors");
+  return ST_INPUT;
+}
+
 /* Runs one of our own passes. */
 static enum status run_pass(struct path *p, const struct stage_def *stage, struct remarks *remarks) {
   struct run *r = p->run;
   const struct pass_def *def = pass_find(stage->pass);
+  if (p->pipeline->base && check_form(p, stage))
+    return ST_INPUT;
   struct pass_run run = {
       .ir = r->ir,
       .module = mlirModuleGetOperation(p->module),
@@ -205,11 +234,13 @@ static void blame(struct run *r, int first, const struct stage_def *def) {
       r->diags.v[i].stage = def->name;
 }
 
-/* What a pass refuses after a change of the pipeline may be due to the change. */
+/* What a pass refuses after a change of the pipeline may be due to the change: the first error says so. */
 static void hint_at_change(struct run *r, int first) {
   for (int i = first; i < r->diags.n; i++)
-    if (r->diags.v[i].severity == DS_ERROR && !r->diags.v[i].hint)
+    if (r->diags.v[i].severity == DS_ERROR && !r->diags.v[i].hint) {
       r->diags.v[i].hint = "the pipeline was changed by hand: take the change back, or make it at another stage";
+      return;
+    }
 }
 
 /* ---- the reproducer of a failed check ---------------------------------------------------------------------------- */

@@ -65,6 +65,10 @@ enum stage_form stage_form(const struct stage_def *def) {
   return FORM_NISA;
 }
 
+bool pipeline_takes_buffers(const char *pass) {
+  return pipeline_find(&pipeline_hlo, pass) > pipeline_find(&pipeline_hlo, "one-shot-bufferize");
+}
+
 enum { DESCRIPTION_MAX = 64 << 10 };
 
 int pipeline_find(const struct pipeline *p, const char *spec) {

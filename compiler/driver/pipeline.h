@@ -45,6 +45,9 @@ extern const struct pipeline pipeline_hlo, pipeline_reference, pipeline_nki;
 /* The index in pipeline_hlo of a stage of it or of pipeline_reference. */
 int pipeline_index_in_hlo(const struct stage_def *def);
 
+/* True if the own pass of this name works on buffers; false: on tensors, as one-shot-bufferize and those before it do. */
+bool pipeline_takes_buffers(const char *pass);
+
 /* Returns the index in a pipeline of the stage `spec`: "cse" is the first stage of that name, "cse:2" the second; -1 if
  * there is none. */
 int pipeline_find(const struct pipeline *p, const char *spec);

@@ -20,6 +20,7 @@
 #include "base/json.h"
 #include "base/rule.h"
 #include "driver/accuracy.h"
+#include "driver/by_hand.h"
 #include "driver/pipeline.h"
 #include "driver/job.h"
 
@@ -109,6 +110,8 @@ static enum status put_pipeline(struct buf *b, struct error *err) {
     buf_append(b, stages, len);
     free(stages);
   }
+  json_put_key(b, "passes");
+  by_hand_describe(b);
   buf_puts(b, "}\n");
   return ST_OK;
 }

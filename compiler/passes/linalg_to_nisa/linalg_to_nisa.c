@@ -306,6 +306,8 @@ static bool is_work(MlirOperation op, void *user) {
 static enum status lower_linalg(struct ln *ln) {
   struct structured s;
 
+  if (mlirOperationGetNumResults(ln->op))
+    return ln_fail(ln, "it computes a tensor: one-shot-bufferize gives tensors their buffers");
   if (!structured_read(ln->op, &s))
     return ln_fail(ln, "it is none of the linalg operations that are known");
   switch (s.kind) {

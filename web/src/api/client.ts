@@ -3,7 +3,7 @@ import { networkProblem, Problem, problemFrom } from "./problem";
 import { type Base, wholeFrame, type WholeFrame } from "./delta";
 import { readLines } from "./ndjson";
 import type { Pipelines } from "../state/outcome";
-import type { CompileRequest, Example, Frame, Instruction, Knob, NkiCall, Operation, OperationText, PipelineDescription, Result, RevisionMade, Rule, Snippet, SnippetMade, SnippetRequest, StageDiff, Target } from "./types";
+import type { CompileRequest, Example, Frame, Instruction, Knob, NkiCall, Operation, OperationText, PassDescription, PipelineDescription, Result, RevisionMade, Rule, Snippet, SnippetMade, SnippetRequest, StageDiff, Target } from "./types";
 
 const BASE = "/api/v1";
 
@@ -63,10 +63,10 @@ export async function getInstructions(): Promise<{ instructions: Instruction[]; 
   return (await response.json()) as { instructions: Instruction[]; operations: OperationText[] };
 }
 
-export async function getPipelines(): Promise<Pipelines> {
+export async function getPipelines(): Promise<{ pipelines: Pipelines; passes: PassDescription[] }> {
   const response = await request("/pipeline", { headers: { accept: "application/json" } });
-  const { stages, reference_stages, nki_stages } = (await response.json()) as PipelineDescription;
-  return { hlo: stages, reference: reference_stages, nki: nki_stages };
+  const { stages, reference_stages, nki_stages, passes } = (await response.json()) as PipelineDescription;
+  return { pipelines: { hlo: stages, reference: reference_stages, nki: nki_stages }, passes };
 }
 
 /** Where the server finds the stages of a result: under its key while it is cached, or in a snippet. */

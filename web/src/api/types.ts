@@ -147,6 +147,8 @@ export interface Stage {
   changed: boolean;
   /** The text ends where the kernel was refused. */
   partial?: boolean;
+  /** What options.by_hand changed at this stage; absent if it changed nothing there. */
+  by_hand?: "left out" | "put in" | "options";
   /** options.resume changed this stage, or one before it; absent if it changed neither. */
   edit?: "here" | "earlier";
   time_us: number;
@@ -194,6 +196,7 @@ export interface StageDelta {
   dialect?: string;
   changed?: boolean;
   partial?: boolean;
+  by_hand?: "left out" | "put in" | "options";
   edit?: "here" | "earlier";
   time_us?: number;
   op_counts?: Record<string, number>;
@@ -874,7 +877,7 @@ export interface CompileRequest {
   /** Only this kernel; all of them otherwise. At most 200 bytes of UTF-8. */
   kernel?: string;
   inputs?: InputSpec[];
-  options?: { stop_after?: string; check?: boolean; artifacts?: boolean; simulate?: boolean; pipeline?: PipelineChoice; unroll?: boolean; tune?: TuneBudget; for_device?: boolean; upgrade?: boolean; instance?: number; watch?: Watch[]; resume?: Resume; value?: ValueQuery };
+  options?: { stop_after?: string; check?: boolean; artifacts?: boolean; simulate?: boolean; pipeline?: PipelineChoice; by_hand?: string[]; unroll?: boolean; tune?: TuneBudget; for_device?: boolean; upgrade?: boolean; instance?: number; watch?: Watch[]; resume?: Resume; value?: ValueQuery };
   /** The same as options.simulate. */
   simulate?: boolean;
   /** Random, one per browser: a result is only found by a client that sends the same scope. */
@@ -1007,6 +1010,17 @@ export interface PipelineDescription {
   stages: StageDescription[];
   reference_stages: StageDescription[];
   nki_stages: StageDescription[];
+  passes: PassDescription[];
+}
+
+/** A pass that options.by_hand can put after a stage. */
+export interface PassDescription {
+  name: string;
+  /** What the stage's program has to be. */
+  form: "hlo" | "mlir" | "nisa";
+  /** The names of its options, with spaces between them. */
+  options: string;
+  summary: string;
 }
 
 /** One pass of the pipeline. */
@@ -1107,7 +1121,7 @@ export interface SnippetRequest {
   target?: TargetName;
   kernel?: string;
   inputs?: InputSpec[];
-  options?: { stop_after?: string; check?: boolean; artifacts?: boolean; simulate?: boolean; pipeline?: PipelineChoice; unroll?: boolean; tune?: TuneBudget; for_device?: boolean; upgrade?: boolean; instance?: number; watch?: Watch[]; resume?: Resume; value?: ValueQuery };
+  options?: { stop_after?: string; check?: boolean; artifacts?: boolean; simulate?: boolean; pipeline?: PipelineChoice; by_hand?: string[]; unroll?: boolean; tune?: TuneBudget; for_device?: boolean; upgrade?: boolean; instance?: number; watch?: Watch[]; resume?: Resume; value?: ValueQuery };
   simulate?: boolean;
   scope?: string;
   /** At most 200 bytes of UTF-8. */
@@ -1130,7 +1144,7 @@ export interface RunRequest {
   target?: TargetName;
   kernel?: string;
   inputs?: InputSpec[];
-  options?: { stop_after?: string; check?: boolean; artifacts?: boolean; simulate?: boolean; pipeline?: PipelineChoice; unroll?: boolean; tune?: TuneBudget; for_device?: boolean; upgrade?: boolean; instance?: number; watch?: Watch[]; resume?: Resume; value?: ValueQuery };
+  options?: { stop_after?: string; check?: boolean; artifacts?: boolean; simulate?: boolean; pipeline?: PipelineChoice; by_hand?: string[]; unroll?: boolean; tune?: TuneBudget; for_device?: boolean; upgrade?: boolean; instance?: number; watch?: Watch[]; resume?: Resume; value?: ValueQuery };
   simulate?: boolean;
   scope?: string;
   /** Only the vendor's compiler; also an execution, which is the default; also a profile of it. */
@@ -1288,7 +1302,7 @@ export interface RevisionRequest {
   target?: TargetName;
   kernel?: string;
   inputs?: InputSpec[];
-  options?: { stop_after?: string; check?: boolean; artifacts?: boolean; simulate?: boolean; pipeline?: PipelineChoice; unroll?: boolean; tune?: TuneBudget; for_device?: boolean; upgrade?: boolean; instance?: number; watch?: Watch[]; resume?: Resume; value?: ValueQuery };
+  options?: { stop_after?: string; check?: boolean; artifacts?: boolean; simulate?: boolean; pipeline?: PipelineChoice; by_hand?: string[]; unroll?: boolean; tune?: TuneBudget; for_device?: boolean; upgrade?: boolean; instance?: number; watch?: Watch[]; resume?: Resume; value?: ValueQuery };
   simulate?: boolean;
   scope?: string;
   /** At most 200 bytes of UTF-8. */

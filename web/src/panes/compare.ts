@@ -40,6 +40,7 @@ function change(f: Figure): string {
 function describe(job: Job, other: Job, name: string): string {
   const parts = [name];
   if (job.target !== other.target) parts.push(`for ${job.target}`);
+  if (job.byHand.join() !== other.byHand.join()) parts.push(job.byHand.length > 0 ? `with ${job.byHand.join("; ")}` : "with the pipeline unchanged");
   if (job.pipeline !== other.pipeline) parts.push(job.pipeline === "reference" ? "with the reference's stages" : "with all stages");
   if (JSON.stringify(job.inputs) !== JSON.stringify(other.inputs)) parts.push(job.inputs ? "with its shapes" : "with the source's shapes");
   return parts.filter((p) => p !== "").join(" ");

@@ -29,10 +29,29 @@ async function load(store: AppStore, compiler: Compiler): Promise<{ focus(): voi
   }
 }
 
+/** Opens the dialog in which passes are left out and put in. */
+export async function changePipeline(store: AppStore, compiler: Compiler): Promise<void> {
+  try {
+    (await import("./byhand")).openByHand(store, compiler);
+  } catch {
+    say("The dialog could not be loaded: is the server reachable?");
+  }
+}
+
+function passButton(store: AppStore, compiler: Compiler): HTMLElement {
+  const title = "Change the pipeline: leave this pass out, give it options, run another after it";
+  const pass = el("button", { class: "quiet tool spare", title, attrs: { type: "button", "aria-label": title, id: "ir-pass" }, on: { click: () => void changePipeline(store, compiler) } }, icon("sliders"), el("span", {}, "pass"));
+  store.watch([...STAGE_KEYS, "byHand"], () => {
+    pass.hidden = currentRow(store.state) === null;
+    pass.classList.toggle("on", store.state.byHand.length > 0);
+  });
+  return pass;
+}
+
 export function mountEditButton(store: AppStore, compiler: Compiler): void {
   const title = "Change this stage's text and compile on from it";
   const edit = el("button", { class: "quiet tool spare", title, attrs: { type: "button", "aria-label": title, id: "ir-edit" }, on: { click: () => editStage(store, compiler) } }, icon("pencil"), el("span", {}, "edit"));
-  byId("ir-tools").append(edit);
+  byId("ir-tools").append(edit, passButton(store, compiler));
   store.watch([...STAGE_KEYS], () => (edit.hidden = !canEdit(currentRow(store.state))));
   // a link may hold a change
   store.watch(["edited"], () => store.state.edited && void load(store, compiler));

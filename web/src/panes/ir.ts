@@ -93,12 +93,12 @@ export class IrPane {
     const facts = [row.phase === row.dialect ? row.phase : `${row.phase} · ${row.dialect}`];
     if (row.stage) facts.push(plural(opCount(row.stage), "op"), `${ms(row.stage.time_us)} ms`);
     byId("ir-note").textContent = facts.join(" · ");
-    const info = this.store.state.pipelines[row.kernel.pipeline].find((p) => p.name === row.name && p.index === row.index);
+    const info = this.store.state.pipelines[row.kernel.pipeline].find((p) => p.name === row.name && (p.index === row.index || (this.store.state.byHand.length > 0 && p.phase === row.phase))) ?? this.store.state.passes.find((p) => p.name === row.name);
     const summary = byId("ir-summary");
     const check = checkText(row);
     const mark = { pass: "✓", fail: "✕", skipped: "–" }[row.stage?.check?.status ?? "skipped"];
     fill(summary, check === "" ? null : el("span", { class: `check-words check-${row.stage?.check?.status}` }, `${mark} ${check}`), info?.summary ?? "");
-    summary.title = [check, info?.summary, info?.pass].filter((t) => t).join("\n");
+    summary.title = [check, info?.summary, row.stage?.pass ?? info?.name].filter((t) => t).join("\n");
     this.drawMessage(row, stage.name);
   }
 

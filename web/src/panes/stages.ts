@@ -64,6 +64,13 @@ function gapElement(n: number, show: () => void): HTMLElement {
   return el("div", { class: "gap", attrs: { role: "presentation" } }, el("button", { class: "quiet", title: "Show them", attrs: { type: "button", tabindex: "-1" }, on: { click: show } }, `${n} unchanged`));
 }
 
+/** What the user changed in the pipeline here. */
+function handMark(row: StageRow): HTMLElement | null {
+  const marks = { "left out": ["left out", "You left this pass out"], "put in": ["put in", "You put this pass in"], options: ["options", "You gave this pass options"] } as const;
+  const mark = row.stage?.by_hand ? marks[row.stage.by_hand] : null;
+  return mark && el("span", { class: "by-hand-mark", title: mark[1] }, ` ${mark[0]}`);
+}
+
 function rowElement(row: StageRow, shape: Shape, position: number, total: number): HTMLElement {
   const before = row.stage ? row.kernel.stages[row.kernel.stages.indexOf(row.stage) - 1] : undefined;
   const delta = row.stage ? opDelta(row.stage, before) : null;
@@ -86,7 +93,7 @@ function rowElement(row: StageRow, shape: Shape, position: number, total: number
       },
     },
     el("span", { class: "glyph" }, GLYPH[shape]),
-    el("span", { class: "name" }, row.name, row.stage?.edit === "here" ? el("span", { class: "edited", title: "You changed this text" }, " ✎") : null),
+    el("span", { class: "name" }, row.name, row.stage?.edit === "here" ? el("span", { class: "edited", title: "You changed this text" }, " ✎") : null, handMark(row)),
     el("span", { class: "time" }, row.stage && row.stage.time_us >= SHOWN_US ? `${ms(row.stage.time_us)} ms` : ""),
     el("span", { class: "delta", title: "operations added and removed, by kind" }, el("ins", {}, plus), el("del", {}, minus)),
     el("span", { class: "ops" }, row.stage ? opCount(row.stage).toLocaleString("en") : ""),

@@ -1,6 +1,6 @@
 // app: the shape of the page's state.
 import type { Problem } from "../api/problem";
-import type { Example, InputSpec, PipelineChoice, SourceFile, Target } from "../api/types";
+import type { Example, InputSpec, PassDescription, PipelineChoice, SourceFile, Target } from "../api/types";
 import type { Anchor, Hover } from "./selection";
 import type { Marked } from "./marked";
 import type { Outcome, Pipelines } from "./outcome";
@@ -39,6 +39,8 @@ export interface AppState {
   instance: number | null;
   /** The stage whose text the user changed; null: none. */
   edited: Edited | null;
+  /** What the user changed in the pipeline (byhand.ts). */
+  byHand: readonly string[];
 
   // the result
   outcome: Outcome | null;
@@ -103,6 +105,8 @@ export interface AppState {
   examples: Example[];
   targets: Target[];
   pipelines: Pipelines;
+  /** The passes that can be put into a pipeline. */
+  passes: readonly PassDescription[];
 }
 
 export type AppStore = Store<AppState>;
@@ -121,6 +125,7 @@ export function newStore(): AppStore {
     simulate: false,
     instance: null,
     edited: null,
+    byHand: [],
     outcome: null,
     previous: null,
     compiling: false,
@@ -155,5 +160,6 @@ export function newStore(): AppStore {
     examples: [],
     targets: [],
     pipelines: { hlo: [], reference: [], nki: [] },
+    passes: [],
   });
 }

@@ -6,6 +6,7 @@
 // The readable parts come first.  The browser compresses ("deflate" is the zlib format).  After a stored link there are only
 // the parts of the view.
 import type { InputSpec, PipelineChoice, SourceFile } from "../api/types";
+import { byHandOf } from "./byhand";
 import { readFiles } from "./files";
 import { readInputs } from "./inputs";
 import { NO_VIEW, type View } from "./look";
@@ -19,6 +20,7 @@ export interface LinkState {
   inputs: InputSpec[] | null;
   check: boolean;
   pipeline: PipelineChoice;
+  byHand: readonly string[];
   /** The snippet it is a fork of. */
   parent: string | null;
   simulate: boolean;
@@ -90,6 +92,7 @@ export async function writeFragment(link: LinkState): Promise<string> {
   if (link.language !== "nkipy") parts.push(["lang", link.language]);
   if (link.check) parts.push(["check", "1"]);
   if (link.pipeline !== "default") parts.push(["pipeline", link.pipeline]);
+  if (link.byHand.length > 0) parts.push(["hand", link.byHand.join("; ")]);
   if (link.simulate) parts.push(["run", "1"]);
   if (link.pin !== null) parts.push(["pin", link.pin]);
   if (link.parent !== null) parts.push(["from", link.parent]);
@@ -155,6 +158,7 @@ export async function readFragment(hash: string): Promise<LinkState | null> {
     inputs: inputs === null ? null : readInputs(JSON.parse(inputs)),
     check: params.get("check") === "1",
     pipeline: pipelineOf(params.get("pipeline")),
+    byHand: byHandOf((params.get("hand") ?? "").split("; ").filter((c) => c !== "")),
     simulate: params.get("run") === "1",
     pin: params.get("pin"),
     parent: parent !== null && /^[\w-]{8,22}$/.test(parent) ? parent : null,

@@ -170,13 +170,19 @@ function rowOf(kernel: KernelOutcome, stage: Stage, key: string, stale: boolean)
 
 /** The first diagnostic that names a stage the kernel did not reach. */
 function failedStage(outcome: Outcome, kernel: KernelOutcome, pipelines: Pipelines): StageDescription | null {
-  const next = pipelines[kernel.pipeline][kernel.stages.length];
+  const added = kernel.stages.filter((s) => s.by_hand === "put in").length;
+  const next = pipelines[kernel.pipeline][kernel.stages.length - added];
   if (!next || outcome.status === "running") return null;
   const at = outcome.kernels.indexOf(kernel);
   const hit = outcome.diagnostics.some(
     (d) => d.severity === "error" && d.stage === next.name && (d.kernel === undefined || d.kernel === at),
   );
-  return hit ? next : null;
+  if (hit) return next;
+  // a pass that the user put in
+  const name = outcome.diagnostics.find((d) => d.severity === "error" && d.stage !== undefined && (d.kernel === undefined || d.kernel === at))?.stage;
+  const last = kernel.stages.at(-1);
+  const isPutIn = name !== undefined && last !== undefined && !pipelines[kernel.pipeline].slice(0, kernel.stages.length - added).some((s) => s.name === name);
+  return isPutIn ? { index: kernel.stages.length, name, pass: name, phase: last.phase, dialect: last.dialect, summary: "" } : null;
 }
 
 export function stageRows(

@@ -7,12 +7,13 @@ import { requestOf, type Compiler } from "./compiler";
 import { readFiles, textsOf } from "./files";
 import { pack, pipelineOf, unpack } from "./fragment";
 import { readInputs } from "./inputs";
+import { byHandOf } from "./byhand";
 import { applyFrame, frozenOutcome, newOutcome, type Outcome } from "./outcome";
 import { pinEditorName } from "./scope";
 import { sharedOf } from "./shared";
 
 /** What is compiled. */
-export type Job = Pick<AppState, "source" | "filename" | "files" | "language" | "target" | "inputs" | "check" | "pipeline" | "simulate" | "edited">;
+export type Job = Pick<AppState, "source" | "filename" | "files" | "language" | "target" | "inputs" | "check" | "pipeline" | "simulate" | "edited" | "byHand">;
 
 export interface Pin {
   job: Job;
@@ -24,8 +25,8 @@ export interface Pin {
 }
 
 export function jobOf(s: Readonly<Job>): Job {
-  const { source, filename, files, language, target, inputs, check, pipeline, simulate, edited } = s;
-  return { source, filename, files, language, target, inputs, check, pipeline, simulate, edited };
+  const { source, filename, files, language, target, inputs, check, pipeline, simulate, edited, byHand } = s;
+  return { source, filename, files, language, target, inputs, check, pipeline, simulate, edited, byHand };
 }
 
 export function sameJob(a: Readonly<Job>, b: Readonly<Job>): boolean {
@@ -47,7 +48,7 @@ export function pinCurrent(store: AppStore): void {
 /** Makes A what the other pipeline makes of the kernel that the page shows, and compares. */
 export function pinOtherPipeline(store: AppStore): void {
   const pipeline = store.state.pipeline === "reference" ? "default" : "reference";
-  store.set({ pinned: { job: { ...jobOf(store.state), pipeline, edited: null }, outcome: null, problem: null, name: "" }, mode: "compare", pane: "ir" });
+  store.set({ pinned: { job: { ...jobOf(store.state), pipeline, edited: null, byHand: [] }, outcome: null, problem: null, name: "" }, mode: "compare", pane: "ir" });
   void compilePin(store);
 }
 
@@ -119,6 +120,7 @@ export async function unpackPin(text: string): Promise<Pin> {
     inputs: v["inputs"] ? readInputs(v["inputs"]) : null,
     check: v["check"] === true,
     pipeline: pipelineOf(v["pipeline"]),
+    byHand: byHandOf(v["byHand"]),
     simulate: v["simulate"] === true,
     edited: null, // a change of a stage is too long for an address
   };

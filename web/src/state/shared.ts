@@ -28,6 +28,7 @@ export interface Shared {
   check: boolean;
   pipeline: PipelineChoice;
   edited: AppState["edited"];
+  byHand: readonly string[];
 }
 
 export function sharedOf(snippet: Snippet, revision: number | null = null): Shared {
@@ -50,6 +51,7 @@ export function sharedOf(snippet: Snippet, revision: number | null = null): Shar
     inputs: request.inputs ? readInputs(request.inputs) : null,
     check: request.options?.check === true,
     pipeline: request.options?.pipeline ?? "default",
+    byHand: request.options?.by_hand ?? [],
     edited: editedFrom(request.options?.resume, snippet.result.kernels[request.options?.resume?.kernel ?? 0]?.stages ?? []),
   };
 }
@@ -66,6 +68,7 @@ export function isAsShared(s: Readonly<AppState>): boolean {
     shared.target === s.target &&
     shared.check === s.check &&
     shared.pipeline === s.pipeline &&
+    shared.byHand.join("\n") === s.byHand.join("\n") &&
     shared.edited?.index === s.edited?.index &&
     shared.edited?.text === s.edited?.text &&
     JSON.stringify(shared.inputs) === JSON.stringify(s.inputs)
