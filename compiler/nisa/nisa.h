@@ -171,8 +171,8 @@
  *     psum    bank, and offset, in bytes, in that bank; what is longer than a bank begins at one
  *     hbm     offset, in bytes, in the scratch space of the kernel, for shared_hbm, too
  *     copies  K, and stride, in bytes: an alloc in the body of an scf.for has K places in turn.  The memory that its i-th
- *             execution makes, with i = 0 at each start of the loop, lies (i mod K) * stride bytes after the first
- *             place; in psum a stride is a number of banks.  Without them K is 1.
+ *             execution makes, with i = 0 for the first of all, lies (i mod K) * stride bytes after the first place; in psum a
+ *             stride is a number of banks.  Without them K is 1.
  *
  * The bytes from the first copy to the end of the last belong to the alloc until the memory is released.  An alloc on chip
  * with address = array<i64: A, B> has one copy, and its place is that: partition or bank A, offset B.

@@ -155,7 +155,7 @@ struct sim_instr {
 
 enum sim_node_kind {
   SIM_NODE_INSTR,   /* a: instruction */
-  SIM_NODE_ALLOC,   /* a: buffer; b: the register that counts the iterations of its loop, -1 if it has one copy */
+  SIM_NODE_ALLOC,   /* a: buffer; b: the register that counts the executions of its loop's body, -1 if it has one copy */
   SIM_NODE_RELEASE, /* a: buffer */
   SIM_NODE_STEP,    /* register a = step(b, c, d) */
   SIM_NODE_MOVE,    /* register a = register b */
