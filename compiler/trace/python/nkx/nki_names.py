@@ -19,6 +19,10 @@ _MASKS = {"arange", "mgrid", "par_dim"}
 class NamedType(str):
     """A type of elements that NumPy does not have.  It equals its name."""
 
+    def nki_text(self):
+        """As kernels write it (nki_written.py)."""
+        return f"nl.{self}"
+
     @property
     def name(self):
         return str(self)
