@@ -36,6 +36,9 @@ static bool has_time(const struct stage_checks *c) {
   return fits(c->longest_cpu_us, clock_cpu_us(), cpu_us, check_reserve_cpu_us(cpu_us));
 }
 
+/* Of an NKI kernel whose texts are run again. */
+enum { TEXT_CALLS_MAX = 5000 };
+
 /* ---- one stage --------------------------------------------------------------------------------------------------- */
 
 static enum status open_program(struct stage_checks *c, MlirModule module, const struct stage_def *def,
@@ -192,8 +195,32 @@ static enum status run_nki(struct stage_checks *c, const struct nki_program *p, 
   return st;
 }
 
+static bool is_text(const struct stage_def *def) {
+  return def->runner == RUN_NKI_AST || def->runner == RUN_NKI_TRACE;
+}
+
+/* The texts of nki-ast and nki-trace are Python: they are run as kernels by themselves. */
+static enum status run_text(struct stage_checks *c, const struct stage *s, struct check_result *result,
+                            struct diags *ds) {
+  struct trace_kernel *k = c->kernel;
+  const struct check_set *set = &c->sets[0];
+  struct trace_array *got = arena_new_array(c->arena, struct trace_array, (size_t)k->n_outputs);
+  for (int i = 0; i < k->n_outputs; i++)
+    got[i] = (struct trace_array){.shape = k->outputs[i].shape};
+  const int64_t began_us = clock_now_us(), began_cpu_us = clock_cpu_us();
+  enum status st = trace_eval_nki_text(k, s->text, s->text_len, s->def->runner == RUN_NKI_AST, set->in, ds, got);
+  raise_to(&c->longest_us, clock_now_us() - began_us);
+  raise_to(&c->longest_cpu_us, clock_cpu_us() - began_cpu_us);
+  *result = (struct check_result){.pass = true, .wrong_index = -1, .what = set->what};
+  if (!st)
+    check_compare_within(k->n_outputs, got, set->want, set->tolerances, result);
+  return st;
+}
+
 static enum status check(struct stage_checks *c, MlirModule module, const struct stage *s, struct check_result *result,
                          struct diags *ds) {
+  if (is_text(s->def))
+    return run_text(c, s, result, ds);
   switch (stage_form(s->def)) {
   case FORM_NKI:
     return run_nki(c, s->nki, result, ds);
@@ -459,18 +486,17 @@ void stage_checks_end(struct stage_checks *c) {
 static const char *why_not(const struct stage_checks *c, const struct stage_def *def) {
   if (c->no_check)
     return c->no_check;
-  if (def->runner == RUN_NKI_TRACE)
-    return "it shows the calls as they were written; what they consist of is in nki-canonicalize";
-  if (def->runner == RUN_NKI_AST)
-    return "it is the kernel before it runs; the others are compared with its calls, which NumPy evaluates one by one";
+  if (is_text(def) && c->kernel->nki->n_calls > TEXT_CALLS_MAX)
+    return arena_printf(c->arena, "the kernel makes %d calls, and texts of at most %d are run again",
+                        c->kernel->nki->n_calls, TEXT_CALLS_MAX);
   return has_time(c) ? NULL : out_of_time;
 }
 
-/* The stage's program is that of the previous stage, or the one that its check made and ran.  A text like that of nki-trace,
- * which is not run, does not count. */
+/* The stage's program is that of the previous stage, or the one that its check made and ran.  A text that was run as Python does not
+ * count. */
 static bool is_checked(const struct stage_checks *c, const struct stage *s) {
   const bool is_skipped = !c->last.status || !strcmp(c->last.status, "skipped");
-  if (!c->last.status || !is_enough(c, &c->last.result))
+  if (!c->last.status || !is_enough(c, &c->last.result) || is_text(s->def) || s->def->runner == RUN_NKI_CANONICALIZE)
     return false;
   return (!s->changed && !(is_skipped && stage_form(s->def) == FORM_NKI)) ||
          (!is_skipped && s->def->runner == RUN_NKI_LOWER);

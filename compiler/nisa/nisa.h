@@ -99,7 +99,9 @@
  *                     matrix, and dst, of stationary's type or f32, gets the elements of stationary unchanged, transposed.
  *                     row_pos and col_pos: the part of the array that is used begins there; the values do not depend on
  *                     them.  perf_opt = "double_row": one of two products of 8-bit floats that the array computes at once, which
- *                     together take the time of one.
+ *                     together take the time of one.  perf_opt = "tf32": the elements, of f32, are rounded to 10 bits of the mantissa,
+ *                     nearest even, and the product takes the time of one of 16-bit floats; "tf32_stationary" and "tf32_moving":
+ *                     those of one operand, in the time of f32.
  *   tensor_copy       dst = src; between equal types the bits do not change, as in every copy.
  *   tensor_copy_predicated  dst = src where predicate != 0 (reverse_pred = true: where it is 0), else unchanged.
  *   tensor_tensor_arith     dst = lhs `op` rhs.
@@ -171,8 +173,8 @@
  *     psum    bank, and offset, in bytes, in that bank; what is longer than a bank begins at one
  *     hbm     offset, in bytes, in the scratch space of the kernel, for shared_hbm, too
  *     copies  K, and stride, in bytes: an alloc in the body of an scf.for has K places in turn.  The memory that its i-th
- *             execution makes, with i = 0 at each start of the loop, lies (i mod K) * stride bytes after the first
- *             place; in psum a stride is a number of banks.  Without them K is 1.
+ *             execution makes, with i = 0 for the first of all, lies (i mod K) * stride bytes after the first place; in psum a
+ *             stride is a number of banks.  Without them K is 1.
  *
  * The bytes from the first copy to the end of the last belong to the alloc until the memory is released.  An alloc on chip
  * with address = array<i64: A, B> has one copy, and its place is that: partition or bank A, offset B.

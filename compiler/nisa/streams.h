@@ -46,7 +46,8 @@
  * register_load.  Each stream loads the registers that its control needs.  In a queue's program the engine is the one
  * that starts its transfers.
  *
- * rotate.  An allocation from a loop has copies = K places; iteration n of that loop used copy n mod K.  In the program
+ * rotate.  An allocation from a loop has copies = K places; the n-th execution of the loop's body, counted from 0 through the loops
+ * around it as far as the last barrier, uses copy n mod K.  In the program
  * of the tensor engine the execution of a rotate in PSUM also begins an accumulation group: the first matmul that writes
  * an element of the copy overwrites it.  So an allocation in PSUM from a loop is reached through rotate even if K is 1.
  */

@@ -117,6 +117,8 @@ static void check_matmul(struct nisa_check *c, const struct nisa_instr *in) {
       (c->target == TARGET_TRN1 || nisa_element_bytes(nisa_element(a)) != 1 ||
        nisa_element_bytes(nisa_element(b)) != 1))
     nisa_complain(c, in->op, "double rows are products of 8-bit floats, from trn2 on");
+  if (!strncmp(nisa_text_attr(in->op, "perf_opt"), "tf32", 4) && !mlirTypeIsAF32(nisa_element(a)))
+    nisa_complain(c, in->op, "elements of f32 are read as tf32, not others");
 }
 
 /* ---- dma -------------------------------------------------------------------------------------------------------- */

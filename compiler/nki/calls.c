@@ -112,10 +112,11 @@ static const struct {
 } packed[] = {[NKI_E4M3FN_X4] = {"float8_e4m3fn_x4", DT_U32},
               [NKI_E5M2_X4] = {"float8_e5m2_x4", DT_U32},
               [NKI_E2M1FN_X4] = {"float4_e2m1fn_x4", DT_U16},
-              [NKI_E8M0] = {"float8_e8m0fnu", DT_U8}};
+              [NKI_E8M0] = {"float8_e8m0fnu", DT_U8},
+              [NKI_TF32] = {"tfloat32", DT_F32}};
 
 enum nki_packed nki_packed_find(const char *name, enum dtype *dtype) {
-  for (int k = NKI_E4M3FN_X4; k <= NKI_E8M0; k++)
+  for (int k = NKI_E4M3FN_X4; k <= NKI_TF32; k++)
     if (!strcmp(packed[k].name, name)) {
       *dtype = packed[k].dtype;
       return (enum nki_packed)k;

@@ -68,7 +68,10 @@ static struct nki_view row_of(const struct nki_view *v, int64_t k) {
 static void lower_matmul(struct nki_lower *l, const struct nki_call *c) {
   const struct nki_value *mode = nki_value(c, "perf_mode");
   if (mode->kind != NKI_WORD || strcmp(mode->word, "double_row") != 0) {
-    put_matmul(l, c, VIEW("stationary"), VIEW("moving"), "none_");
+    static const char *const tf32[] = {"none_", "tf32_stationary", "tf32_moving", "tf32"};
+    const bool x = VIEW("stationary")->tensor->packed == NKI_TF32, y = VIEW("moving")->tensor->packed == NKI_TF32;
+    put_matmul(l, c, VIEW("stationary"), VIEW("moving"),
+               nki_value(c, "is_transpose")->integer ? "none_" : tf32[x + 2 * y]);
     return;
   }
   for (int k = 0; k < 2; k++) {

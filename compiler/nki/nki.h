@@ -55,8 +55,12 @@ enum { NKI_REGIONS_MAX = 12, NKI_REGISTERS_MAX = 64 /* of an engine's sequencer 
 
 /* ---- tensors and views ------------------------------------------------------------------------------------------- */
 
-/* What the elements of a tensor are if no type of ours says it: integers have four small floats, or a scale of them. */
-enum nki_packed { NKI_PLAIN, NKI_E4M3FN_X4, NKI_E5M2_X4, NKI_E2M1FN_X4, NKI_E8M0 };
+/* What the elements of a tensor are if no type of ours says it: integers have four small floats, or a scale of them; a float32 is a
+ * tfloat32, of which the Tensor engine reads 10 bits of the mantissa. */
+enum nki_packed { NKI_PLAIN, NKI_E4M3FN_X4, NKI_E5M2_X4, NKI_E2M1FN_X4, NKI_E8M0, NKI_TF32 };
+static inline bool nki_is_packed(enum nki_packed k) {
+  return k != NKI_PLAIN && k != NKI_TF32;
+}
 /* The kind of this name ("float8_e4m3fn_x4"), or NKI_PLAIN; *dtype: of the integers. */
 enum nki_packed nki_packed_find(const char *name, enum dtype *dtype);
 

@@ -35,7 +35,7 @@ static bool check_view(const struct nki_call *c, const struct nki_param_def *def
   const enum mem_space s = v->tensor->space;
   if (v->tensor->reg) /* its parameter takes registers only */
     return true;
-  if (v->tensor->packed && !takes_packed(c))
+  if (nki_is_packed(v->tensor->packed) && !takes_packed(c))
     return nki_refuse(err, DG_NKI_DTYPE, "packed elements are copied, quantized and multiplied with scales", "%s is %s",
                       def->name, nki_type_name(v->tensor));
   if (v->tensor->initial && def->kind == NKI_PARAM_DST)
@@ -166,6 +166,8 @@ static bool check_activation(const struct nki_program *p, const struct nki_call 
   const struct nki_value *reduce = nki_value(c, "reduce_op");
   if (!nki_same_shape("data", VIEW("data"), dst, err))
     return false;
+  if (bias->kind == NKI_VIEW && bias->view->tensor->packed == NKI_TF32)
+    return nki_refuse(err, DG_NKI_DTYPE, "make it of float32", "bias is tfloat32, which only the Tensor engine reads");
   if (bias->kind == NKI_VIEW ? !nki_is_column("bias", bias->view, dst, err) : false)
     return false;
   if (p->target == TARGET_TRN1 && bias->kind != NKI_VIEW && bias->number)

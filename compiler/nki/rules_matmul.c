@@ -42,8 +42,9 @@ static bool check_types(const struct nki_program *p, const struct nki_call *c, s
     return nki_refuse(err, DG_NKI_DTYPE, "cast it with nisa.tensor_copy", "the Tensor engine multiplies floats, not %s",
                       dtype_numpy_name(dtype_is_float(st) ? mv : st));
   if ((st == DT_F32) != (mv == DT_F32))
-    return nki_refuse(err, DG_NKI_DTYPE, "float32 is multiplied by float32 only", "stationary is %s, but moving is %s",
-                      dtype_numpy_name(st), dtype_numpy_name(mv));
+    return nki_refuse(err, DG_NKI_DTYPE, "float32 is multiplied by float32 and tfloat32 only",
+                      "stationary is %s, but moving is %s", nki_type_name(VIEW("stationary")->tensor),
+                      nki_type_name(VIEW("moving")->tensor));
   if ((st == DT_F8E4M3 && mv == DT_F8E4M3FN) || (st == DT_F8E4M3FN && mv == DT_F8E4M3))
     return nki_refuse(err, DG_NKI_DTYPE, "use one of both", "stationary is %s, but moving is %s", dtype_numpy_name(st),
                       dtype_numpy_name(mv));

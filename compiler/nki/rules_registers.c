@@ -57,7 +57,7 @@ static bool check_load(const struct nki_call *c, struct nki_error *err) {
   struct nki_tensor *reg = written(c, err);
   if (!reg || !is_one_element("src", src, err))
     return false;
-  if (type == DT_NONE || src->tensor->packed)
+  if (type == DT_NONE || nki_is_packed(src->tensor->packed))
     return nki_refuse(err, DG_NKI_DTYPE, "convert it to float32 or to an integer with nisa.tensor_copy",
                       "src has the type %s, which no register holds", nki_type_name(src->tensor));
   if (reg->is_typed && reg->dtype != type)
@@ -73,7 +73,7 @@ static bool check_store(const struct nki_call *c, struct nki_error *err) {
   const enum dtype type = register_type(dst->tensor->dtype);
   if (!is_one_element("dst", dst, err))
     return false;
-  if (type == DT_NONE || dst->tensor->packed || (type == DT_F32) != (reg->dtype == DT_F32))
+  if (type == DT_NONE || nki_is_packed(dst->tensor->packed) || (type == DT_F32) != (reg->dtype == DT_F32))
     return refuse_types("dst", nki_type_name(dst->tensor), reg, err);
   return true;
 }

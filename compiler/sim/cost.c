@@ -374,7 +374,7 @@ static void matmul_cost(const struct sim_instr *i, enum target t, struct sim_cos
   c->rule = SIM_COST_MATMUL;
   c->cycles = moving->elements > floor ? moving->elements : floor;
   c->load_cycles = divide_up(columns * sim_constant(SIM_TENSOR_LOAD, t), 100);
-  if (moving->type == SIM_F32) {
+  if (moving->type == SIM_F32 && !(i->is_tf32[0] && i->is_tf32[1])) {
     /* Two passes, each of which loads half of the bits of the stationary operand: the second load is hidden, unless it takes
      * longer than the pass.  A transpose needs one. */
     const int64_t passes = 2, pass = c->cycles * sim_constant(SIM_TENSOR_F32, t) / passes;

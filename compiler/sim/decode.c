@@ -229,7 +229,7 @@ static bool has_copies(MlirBlock block) {
   return false;
 }
 
-/* The body of a loop; the iterations are counted if an allocation needs it. */
+/* The body of a loop; its executions are counted, from the start of the function, if an allocation needs it. */
 static enum status decode_body(struct decoder *d, MlirBlock body, int depth) {
   enum status st = decode_block(d, body, depth);
   if (!st && d->iteration >= 0)
@@ -258,8 +258,6 @@ static enum status decode_for(struct decoder *d, MlirOperation op, int depth) {
   define_scalar(d, mlirBlockGetArgument(body, 0), variable);
   move(d, variable, lower);
   d->iteration = has_copies(body) ? decode_register(d, 0) : -1;
-  if (d->iteration >= 0)
-    move(d, d->iteration, decode_register(d, 0));
   const int top = decode_emit(d, (struct sim_node){.kind = SIM_NODE_LESS, .a = less, .b = variable, .c = upper});
   const int leave = decode_emit(d, (struct sim_node){.kind = SIM_NODE_UNLESS, .a = less});
   enum status st = decode_body(d, body, depth + 1);

@@ -126,7 +126,10 @@ static void decode_attributes(struct decoder *d, const struct nisa_instr *in, st
   decode_operators(op, i);
   i->negates = bool_attr(op, "negated");
   i->is_transpose = bool_attr(op, "is_transpose");
-  i->is_double_row = !strcmp(nisa_text_attr(op, "perf_opt"), "double_row");
+  const char *perf_opt = nisa_text_attr(op, "perf_opt");
+  i->is_double_row = !strcmp(perf_opt, "double_row");
+  i->is_tf32[0] = !strcmp(perf_opt, "tf32") || !strcmp(perf_opt, "tf32_stationary");
+  i->is_tf32[1] = !strcmp(perf_opt, "tf32") || !strcmp(perf_opt, "tf32_moving");
   i->format[0] = packed_format(nisa_text_attr(op, i->kind == NISA_QUANTIZE_MX ? "format" : "stationary_format"));
   i->format[1] = packed_format(nisa_text_attr(op, "moving_format"));
   i->where_zero = bool_attr(op, "reverse_pred");

@@ -51,7 +51,7 @@ struct decoder {
     int n, cap;
   } streams;     /* their regions; those of cores that have no streams */
   int core;      /* in whose region the decoder is; 0 outside */
-  int iteration; /* the register that counts the iterations of the loop that is being decoded, -1 if none does */
+  int iteration; /* the register that counts the executions of the body of the loop that is being decoded, -1 if none does */
 };
 
 /* Adds a diagnostic about op; returns ST_INPUT. */

@@ -48,9 +48,25 @@ static bool add_row(struct sim_machine *m, const struct sim_access *dst, uint8_t
   return true;
 }
 
-/* x as a matrix of f32 with a row for each partition: in place, or widened into room. */
-static bool as_matrix(struct sim_machine *m, const struct sim_access *x, float *room, struct sim_matrix *out) {
-  const int64_t rows = x->o->partitions, columns = x->o->elements, distance = x->type == SIM_F32 ? sim_plain(x) : -1;
+/* Rounds to 10 bits of the mantissa, nearest even.  Infinities and NaN stay. */
+static void round_to_tf32(float *v, int64_t n) {
+  enum { DROPPED = 13 };
+  for (int64_t k = 0; k < n; k++) {
+    uint32_t bits;
+    memcpy(&bits, v + k, sizeof bits);
+    if ((bits >> 23 & 0xff) == 0xff)
+      continue;
+    bits += (1u << (DROPPED - 1)) - 1 + (bits >> DROPPED & 1);
+    bits &= ~((1u << DROPPED) - 1);
+    memcpy(v + k, &bits, sizeof bits);
+  }
+}
+
+/* x as a matrix of f32 with a row for each partition: in place, or widened or rounded into room. */
+static bool as_matrix(struct sim_machine *m, const struct sim_access *x, bool is_tf32, float *room,
+                      struct sim_matrix *out) {
+  const int64_t rows = x->o->partitions, columns = x->o->elements,
+                distance = x->type == SIM_F32 && !is_tf32 ? sim_plain(x) : -1;
   if (distance >= 0) {
     *out = (struct sim_matrix){x->at, rows, columns, distance, 1};
     return sim_check_plain(m, x);
@@ -59,6 +75,8 @@ static bool as_matrix(struct sim_machine *m, const struct sim_access *x, float *
   for (int64_t k = 0; k < rows; k++)
     if (!sim_read_f32(m, x, k, 0, columns, room + k * columns))
       return false;
+  if (is_tf32)
+    round_to_tf32(room, rows * columns);
   return true;
 }
 
@@ -121,7 +139,8 @@ bool sim_exec_matmul(struct sim_machine *m) {
     return false;
   float *room = memory, *sums = room + depth * (rows + columns);
   if (is_packed ? !as_packed(m, 1, &a, room, &x) || !as_packed(m, 2, &b, room + depth * rows, &y)
-                : !as_matrix(m, &a, room, &x) || !as_matrix(m, &b, room + depth * rows, &y))
+                : !as_matrix(m, &a, m->instr->is_tf32[0], room, &x) ||
+                      !as_matrix(m, &b, m->instr->is_tf32[1], room + depth * rows, &y))
     return false;
   x = transposed(x);
   if (m->instr->is_transpose)

@@ -133,29 +133,30 @@ struct sim_instr {
   bool is_unsigned;                              /* all integers are unsigned; their types say so, too */
   bool in_integers;                              /* on gpsimd: integers stay integers */
   bool negates;                                  /* tensor_reduce_arith */
-  bool is_transpose;                             /* matmul: passes the moving operand through unchanged */
-  enum sim_type format[2];                       /* of packed elements; SIM_NONE: f4E2M1FN */
-  bool is_double_row;                            /* matmul */
-  bool where_zero;                               /* tensor_copy_predicated: reverse_pred */
-  int reduced_dims;                              /* tensor_reduce_arith: free dimensions at the end that are reduced */
-  int dim;                                       /* collectives: dim; dma_copy_indirect: src_index_dim */
-  int64_t limit;                                 /* dma_copy_indirect: src_indirect_max_index; dma_scatter: dst_… */
-  int64_t index_step;                            /* of these: bytes from one index to the next */
-  bool skips;                                    /* of these: skips_out_of_range */
-  int64_t devices;                               /* collectives: of a group; at least 1 */
-  int64_t coefficient[NISA_TILE_MAX];            /* iota: of each dimension of dst */
-  const int64_t *shuffle;                        /* stream_shuffle: 32 entries */
-  int64_t index_run, n_indices;                  /* local_gather: elements_per_index, n_indices; topk: n_elements */
-  int64_t index_offset, padding;                 /* nonzero_with_count */
-  int result;                                    /* register_load: the register; else -1 */
-  bool signals;                                  /* raises the semaphore of its stream by 1 when it is complete */
+  bool is_tf32[2];                    /* matmul: stationary and moving are rounded to 10 bits of the mantissa */
+  bool is_transpose;                  /* matmul: passes the moving operand through unchanged */
+  enum sim_type format[2];            /* of packed elements; SIM_NONE: f4E2M1FN */
+  bool is_double_row;                 /* matmul */
+  bool where_zero;                    /* tensor_copy_predicated: reverse_pred */
+  int reduced_dims;                   /* tensor_reduce_arith: free dimensions at the end that are reduced */
+  int dim;                            /* collectives: dim; dma_copy_indirect: src_index_dim */
+  int64_t limit;                      /* dma_copy_indirect: src_indirect_max_index; dma_scatter: dst_… */
+  int64_t index_step;                 /* of these: bytes from one index to the next */
+  bool skips;                         /* of these: skips_out_of_range */
+  int64_t devices;                    /* collectives: of a group; at least 1 */
+  int64_t coefficient[NISA_TILE_MAX]; /* iota: of each dimension of dst */
+  const int64_t *shuffle;             /* stream_shuffle: 32 entries */
+  int64_t index_run, n_indices;       /* local_gather: elements_per_index, n_indices; topk: n_elements */
+  int64_t index_offset, padding;      /* nonzero_with_count */
+  int result;                         /* register_load: the register; else -1 */
+  bool signals;                       /* raises the semaphore of its stream by 1 when it is complete */
 };
 
 /* ---- code ------------------------------------------------------------------------------------------------------- */
 
 enum sim_node_kind {
-  SIM_NODE_INSTR,   /* a: instruction */
-  SIM_NODE_ALLOC,   /* a: buffer; b: the register that counts the iterations of its loop, -1 if it has one copy */
+  SIM_NODE_INSTR, /* a: instruction */
+  SIM_NODE_ALLOC, /* a: buffer; b: the register that counts the executions of its loop's body, -1 if it has one copy */
   SIM_NODE_RELEASE, /* a: buffer */
   SIM_NODE_STEP,    /* register a = step(b, c, d) */
   SIM_NODE_MOVE,    /* register a = register b */

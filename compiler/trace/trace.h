@@ -141,6 +141,10 @@ enum status trace_make_inputs(struct trace_kernel *k, uint64_t seed, enum trace_
  * converted to its dtype; for an aliased output it is the parameter's value after the call. */
 enum status trace_eval_numpy(struct trace_kernel *k, const struct trace_array *in, struct diags *ds,
                              struct trace_array *out);
+/* Runs the text of the stage nki-ast (is_source), or of nki-trace, as an NKI kernel by itself, and evaluates its calls.  ST_INPUT
+ * with a diagnostic if the text cannot be run. */
+enum status trace_eval_nki_text(struct trace_kernel *k, const char *text, size_t len, bool is_source,
+                                const struct trace_array *in, struct diags *ds, struct trace_array *out);
 /* Runs the function again, with other roundings, and sets out[i].spread.  *is_random: a second run with the same
  * inputs and roundings gave other results, so that there is nothing to compare with; NULL: this is known to be false. */
 void trace_find_spread(struct trace_kernel *k, const struct trace_array *in, struct trace_array *out, bool *is_random);

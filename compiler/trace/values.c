@@ -11,6 +11,8 @@
 #include "hlo/literal.h"
 #include "trace/args.h"
 #include "trace/draw.h"
+#include "nki/nki.h"
+#include "trace/kernels.h"
 #include "trace/nki/run.h"
 #include "trace/operand.h"
 #include "trace/program.h"
@@ -283,14 +285,72 @@ static bool begin_rounding(unsigned seed) {
   return r;
 }
 
-/* Calls the kernel's function, or evaluates the record of an NKI kernel.  NULL with an exception. */
+static PyObject *list_of(PyObject *const *arrays, int n) {
+  PyObject *list = PyList_New(n);
+  for (int i = 0; list && i < n; i++)
+    PyList_SET_ITEM(list, i, Py_NewRef(arrays[i]));
+  return list;
+}
+
+/* What is run instead of an NKI kernel. */
+struct nki_text {
+  const char *text;
+  size_t len;
+  bool is_source; /* of nki-ast */
+};
+
+/* The arrays in the types of the parameters; own: the same, borrowed. */
+static PyObject *typed_list_of(const struct trace_kernel *tk, PyObject *const *arrays, int n, PyObject **own) {
+  PyObject *list = PyList_New(n);
+  for (int i = 0; list && i < n; i++) {
+    own[i] = PyArray_FromAny(arrays[i], dtype_descr(tk->inputs[i].shape.dtype), 0, 0, NPY_ARRAY_FORCECAST, NULL);
+    if (!own[i]) {
+      Py_CLEAR(list);
+      break;
+    }
+    PyList_SET_ITEM(list, i, own[i]);
+  }
+  return list;
+}
+
+/* The parameters that are results; they have been written in place. */
+static PyObject *written_of(const struct trace_kernel *tk, PyObject *const *own) {
+  PyObject *list = PyList_New(tk->n_outputs);
+  for (int i = 0; list && i < tk->n_outputs; i++)
+    PyList_SET_ITEM(list, i, Py_NewRef(tk->outputs[i].alias_of >= 0 ? own[tk->outputs[i].alias_of] : Py_None));
+  return list;
+}
+
+static PyObject *run_text(const struct trace_kernel *tk, const struct program_kernel *k, PyObject **arrays,
+                          const struct nki_text *t) {
+  PyObject *module = PyImport_ImportModule("nkx.nki_again"), *args = NULL, *kw = NULL, *r = NULL;
+  PyObject **own = arena_new_array(tk->program->a, PyObject *, (size_t)k->n_params);
+  PyObject *list = typed_list_of(tk, arrays, k->n_params, own);
+  PyObject *grid = k->kernel->grid ? k->kernel->grid : k->kernel->launched;
+  if (module && list && kernel_arguments(k, own, &args, &kw)) {
+    PyObject *none = kw ? NULL : PyDict_New();
+    r = PyObject_CallMethod(module, "evaluate", "Oiis#OOOsO", k->fn, (int)k->kernel->nki, (int)t->is_source, t->text,
+                            (Py_ssize_t)t->len, args, kw ? kw : none, list, target_name(tk->program->rq->target),
+                            grid ? grid : Py_None);
+    Py_XDECREF(none);
+    if (r == Py_None) /* the kernel returns nothing: its results are parameters */
+      Py_SETREF(r, written_of(tk, own));
+  }
+  Py_XDECREF(module);
+  Py_XDECREF(args);
+  Py_XDECREF(kw);
+  Py_XDECREF(list);
+  return r;
+}
+
+/* Calls the kernel's function, or evaluates the record of an NKI kernel, or what the text says.  NULL with an exception. */
 static PyObject *call_with_arrays(const struct trace_kernel *tk, const struct program_kernel *k, PyObject **arrays,
-                                  unsigned seed) {
+                                  unsigned seed, const struct nki_text *text) {
   PyObject *args = NULL, *kw = NULL, *r = NULL;
+  if (text)
+    return run_text(tk, k, arrays, text);
   if (tk->nki) {
-    PyObject *list = PyList_New(k->n_params);
-    for (int i = 0; list && i < k->n_params; i++)
-      PyList_SET_ITEM(list, i, Py_NewRef(arrays[i]));
+    PyObject *list = list_of(arrays, k->n_params);
     r = list ? nki_evaluate(tk->nki, list, seed) : NULL;
     Py_XDECREF(list);
     return r;
@@ -312,7 +372,8 @@ static bool writes_parameter(const struct trace_kernel *tk, int i) {
 
 /* copies: the kernel gets copies of all inputs, not only of those that the trace has seen it write. */
 static enum status run_kernel(struct trace_kernel *tk, const struct trace_array *in, enum precision precision,
-                              unsigned seed, bool copies, struct diags *ds, struct trace_array *out) {
+                              unsigned seed, bool copies, const struct nki_text *text, struct diags *ds,
+                              struct trace_array *out) {
   struct trace_program *program = tk->program;
   const struct program_kernel *k = &program->kernels[tk->index];
   PyObject **arrays = arena_new_array(program->a, PyObject *, (size_t)k->n_params), *r = NULL;
@@ -328,7 +389,7 @@ static enum status run_kernel(struct trace_kernel *tk, const struct trace_array 
   for (int i = 0; ok && i < k->n_params; i++)
     ok = (arrays[i] = wrap_input(&in[i], tk->inputs[i].is_complex, precision, copies || writes_parameter(tk, i)));
   if (ok && old)
-    r = call_with_arrays(tk, k, arrays, seed);
+    r = call_with_arrays(tk, k, arrays, seed, text);
   ok = r && store_results(tk, r, arrays, precision, out);
   restore_errors(numpy, old);
   if (!ok)
@@ -349,8 +410,14 @@ static enum status eval(struct trace_kernel *tk, const struct trace_array *in, e
                         struct diags *ds, struct trace_array *out) {
   struct diags ignored;
   diags_init(&ignored, tk->program->a);
-  return run_kernel(tk, in, precision, seed, false, &ignored, out) ? run_kernel(tk, in, precision, seed, true, ds, out)
-                                                                   : ST_OK;
+  return run_kernel(tk, in, precision, seed, false, NULL, &ignored, out)
+             ? run_kernel(tk, in, precision, seed, true, NULL, ds, out)
+             : ST_OK;
+}
+
+enum status trace_eval_nki_text(struct trace_kernel *tk, const char *text, size_t len, bool is_source,
+                                const struct trace_array *in, struct diags *ds, struct trace_array *out) {
+  return run_kernel(tk, in, AS_NUMPY, 0, true, &(struct nki_text){text, len, is_source}, ds, out);
 }
 
 enum status trace_eval_numpy(struct trace_kernel *tk, const struct trace_array *in, struct diags *ds,

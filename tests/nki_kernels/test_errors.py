@@ -23,7 +23,6 @@ CASES = [
     ("«nisa.tensor_tensr»(x, x, x, nl.add)", "nki-unknown-api", "nki.isa has no tensor_tensr"),
     ("«nl.sofmax»(x)", "nki-unknown-api", "nki.language has no sofmax"),
     ("«nki.simulat»(x)", "nki-unknown-api", "nki has no simulat"),
-    ("nl.zeros((128, 4), «nl.tfloat32»)", "nki-unsupported", "tfloat32 is not compiled here"),
     ("nisa.tensor_scalar(x, x, «nl.mod», 2.0)", "nki-operator", "op0 cannot be <function mod"),
     ("nl.bypass(x, x)", "nki-operator", "nl.bypass is no function of tensors"),
     ("«nl.arange»(128)", "nki-mask-removed", "nki.language.arange belongs to an earlier NKI"),

@@ -71,6 +71,17 @@ def test_every_stage_of_random_loops_computes_what_the_calls_compute(batch):
         assert [s["check"]["status"] for s in kernel["stages"][-3:]] == ["pass"] * 3, source
 
 
+def simulated_us(source, name, *arguments):
+    return simulated(source, None, "--kernel", name, *arguments)[1]["profile"]["total_us"]
+
+
+@pytest.mark.parametrize("name, slower", [("tiled", 1.03), ("blocked", 1.03), ("optimised", 1.08), ("hoisted", 1.2)])
+def test_loops_take_as_long_as_unrolled_rounds(name, slower):
+    """Of `hoisted` one engine starts the transfers of the larger operand, which two share when they are unrolled."""
+    source = HEAD + MATMULS[name]
+    assert simulated_us(source, name) <= slower * simulated_us(source, name, "--unroll")
+
+
 def test_constants_of_the_rounds_are_parts_of_one(rng):
     source = HEAD + """
 @nki.jit

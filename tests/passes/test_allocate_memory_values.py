@@ -66,7 +66,7 @@ module attributes {nisa.target = #nisa.target<trn2>} {
 
 def test_text_that_is_written_by_hand_gets_places_and_runs(simulator, rng):
     placed = values.opt(LOOP, "allocate-memory", "nisa-verify", "print-nisa")
-    assert "at=[0, 0] copies=3 stride=64" in placed
+    assert "at=[0, 0] copies=4 stride=64" in placed
     x = rng.uniform(-1, 1, (128, 64)).astype(np.float32)
     (got,) = simulator.run(placed, [x])
     np.testing.assert_array_equal(got, 2 * x)

@@ -1,10 +1,11 @@
 /* copies: decides how many copies of an allocation in a loop pay.
  *
  * With one copy an engine that fills the memory waits until the readers of the last iteration are done.  With two it
- * fills one while the other is read.  A DMA transfer takes long to start, so with three the next one is under way
- * already.  A short tile in PSUM is read in less time than the signals there and back take, so with four the engines do not
- * wait for those.  More than one does not pay where one engine does everything, because it works in order; where each iteration
- * waits for the last one because data decide what runs (nisa.h, "Control flow"); and beyond the number of iterations.
+ * fills one while the other is read.  A DMA transfer takes longer to start than to move a tile, so with eight several are under
+ * way.  The signals between the Tensor engine and the readers of PSUM take as long as a product, so with four the engines do not
+ * wait for those.  What does not fit is left out (place.c).  More than one does not pay where one engine does everything, because it
+ * works in order; where each iteration waits for the last one because data decide what runs (nisa.h, "Control flow"); and beyond the
+ * number of iterations, counted through all loops around.
  */
 #include <string.h>
 
@@ -13,9 +14,7 @@
 #include "passes/lib/buffers.h"
 
 enum { DEPTH_MAX = 16 };
-
-/* Of PSUM in a partition: an engine reads less in a shorter time than the signals between it and the Tensor engine take. */
-enum { SHORT_BYTES = 512 };
+enum { OF_TRANSFERS = 8, OF_PRODUCTS = 4, OF_ENGINES = 2 };
 
 /* ---- engines ----------------------------------------------------------------------------------------------------- */
 
@@ -79,7 +78,7 @@ static bool decides_by_data(MlirOperation op, void *user) {
 }
 
 /* The iterations of a loop; INT64_MAX if its bounds are not constants. */
-static int64_t trips_of(MlirOperation loop) {
+static int64_t trips_of_one(MlirOperation loop) {
   int64_t lower, upper, step;
   if (!ir_int_constant(mlirOperationGetOperand(loop, 0), &lower) ||
       !ir_int_constant(mlirOperationGetOperand(loop, 1), &upper) ||
@@ -88,8 +87,13 @@ static int64_t trips_of(MlirOperation loop) {
   return upper > lower ? (upper - lower - 1) / step + 1 : 0;
 }
 
-static bool is_short(const struct nisa_lifetime *x) {
-  return x->space == MEM_PSUM && nisa_type_bytes(mlirValueGetType(mlirOperationGetResult(x->alloc, 0))) <= SHORT_BYTES;
+/* How often the body of a loop runs, through the loops around it; INT64_MAX if their bounds are not constants. */
+static int64_t trips_of(MlirOperation loop) {
+  int64_t all = 1;
+  for (MlirOperation op = loop; !ir_is(op, "func.func"); op = mlirOperationGetParentOperation(op))
+    if (ir_is(op, "scf.for") && __builtin_mul_overflow(all, trips_of_one(op), &all))
+      return INT64_MAX;
+  return all;
 }
 
 /* ---- all together ------------------------------------------------------------------------------------------------ */
@@ -109,7 +113,7 @@ struct copies copies_of(struct pass_run *run, const struct nisa_lifetime *x) {
     return (struct copies){1, arena_printf(a, "only the %s engine uses it, in order", names_of(a, all))};
   if (ir_collect(a, x->loop, decides_by_data, NULL).n)
     return (struct copies){1, "data decide what its loop runs, so that each iteration waits for the last one"};
-  const int wanted = all & dma ? 3 : is_short(x) ? 4 : 2;
+  const int wanted = all & dma ? OF_TRANSFERS : x->space == MEM_PSUM ? OF_PRODUCTS : OF_ENGINES;
   const int64_t trips = trips_of(x->loop);
   if (trips < wanted)
     return (struct copies){trips > 1 ? (int)trips : 1,

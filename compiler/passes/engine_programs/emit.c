@@ -191,13 +191,31 @@ static void emit_instr(struct emitter *e, struct ir_builder *b, MlirOperation op
     }
 }
 
+/* How often the body of a loop was executed, counted through the loops around it in its segment as far as it matters modulo
+ * `copies`. */
+static MlirValue executions_of(struct emitter *e, struct ir_builder *b, MlirOperation op, int64_t copies) {
+  const struct ep *ep = e->ep;
+  const int loop = (int)(intptr_t)table_get(&ep->loop_of, op.ptr) - 1;
+  MlirValue n = iteration_of(e, b, op);
+  int64_t each = 1; /* executions in an iteration of the next loop around */
+  for (int k = loop; k != EP_NONE && copies > 1 && ep->loops.v[k].parent != EP_NONE; k = ep->loops.v[k].parent) {
+    each *= ep->loops.v[k].trips;
+    if (each % copies == 0)
+      break;
+    MlirValue outer = iteration_of(e, b, ep->loops.v[ep->loops.v[k].parent].op);
+    n = ir_binary(b, "arith.addi", ir_binary(b, "arith.muli", outer, ir_index(b, each)), n);
+  }
+  return n;
+}
+
 /* The copy of an allocation that an iteration uses.  In PSUM it begins an accumulation group. */
 static void emit_rotate(struct emitter *e, struct ir_builder *b, MlirOperation alloc) {
   MlirOperation parent = mlirOperationGetParentOperation(alloc);
   MlirValue v = mlirOperationGetResult(alloc, 0), hoisted = {table_get(&e->hoisted, v.ptr)};
-  if (ir_int_attr(ir_defining_op(hoisted), "copies", 0) < 1)
+  const int64_t copies = ir_int_attr(ir_defining_op(hoisted), "copies", 0);
+  if (copies < 1)
     return;
-  MlirValue at = ir_is(parent, "scf.for") ? iteration_of(e, b, parent) : ir_index(b, 0);
+  MlirValue at = ir_is(parent, "scf.for") ? executions_of(e, b, parent, copies) : ir_index(b, 0);
   MlirOperation rotate = insert(b, nisa_create_rotate(b->loc, hoisted, at));
   set_copy(e, v, mlirOperationGetResult(rotate, 0));
 }

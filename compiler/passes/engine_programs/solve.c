@@ -10,8 +10,20 @@
  * variables are found from the outside to the inside, as sums of multiples of j:
  *
  *     v < l   iv = jv
- *     v = l   iv <= jl - 1; if the buffer has K copies in turn in loop l, iv = jl - K at most
+ *     v = l   iv <= jl - 1
  *     v > l   iv <= trips - 1
+ *
+ * If the buffer has K copies in turn, and loop r is the one around its allocation, x uses the same copy K executions of the body of
+ * r before y, counted through the loops around r, and not later.  So with T = trips of r and q = K / T, rounded down:
+ *
+ *     l = r      ir = jr - K at most; no dependence if K >= T
+ *     l = r - 1  il = jl - q and ir = jr - (K - q T) at most, or il = jl - 1 and ir = T + jr - K if q = 0
+ *     l < r - 1  il = jl - 1 and, while the loops between l and r are in their first iteration, the same of r - 1 and r; in their
+ *                other iterations level l + 1 has a later execution.  That holds only if the accesses do not move in the
+ *                loops from l + 1 to r; otherwise the bounds are those without copies.
+ *
+ * A variable that is less than 0 there means an execution of the iteration before, and the count of such an execution is never less
+ * than that of the one that is meant.
  *
  * A dimension of the buffer bounds iv further: x accesses the indices a(i) … a(i) + wa - 1, y accesses b(j) … b(j) + wb
  * - 1, so that b(j) - wa < a(i) < b(j) + wb.  If iv is the innermost variable in a, and its factor divides the others,
@@ -31,7 +43,7 @@ struct problem {
   const struct ep_access *a, *b;
   bool by_dims;         /* a and b can be compared dimension by dimension */
   int n_x, n_y, common; /* loops around x, around y, and around both */
-  int rotation;         /* the loop in which the copies of the buffer rotate; EP_NONE */
+  int rotation;         /* r: the loop around the allocation of the buffer, if it has copies; EP_NONE */
   int64_t copies;
   int64_t trips_x[EP_DEPTH_MAX], trips_y[EP_DEPTH_MAX];
   struct ep_row row[EP_DEPTH_MAX];
@@ -167,6 +179,36 @@ static bool is_apart(const struct problem *p, int level) {
   return false;
 }
 
+/* The accesses do not move in the loops between `level` and the allocation. */
+static bool is_still(const struct problem *p, int level) {
+  for (int d = 0; p->by_dims && d < p->a->rank; d++)
+    for (int v = level + 1; v <= p->rotation; v++)
+      if (p->a->range[d].low.factor[v] || p->b->range[d].low.factor[v])
+        return false;
+  return true;
+}
+
+/* The copies bound variables r - 1 and r, which are those of the loop in which the copies take turns and the one around it. */
+static bool is_bounded_by_copies(const struct problem *p, int level) {
+  return p->rotation > level && (level == p->rotation - 1 || is_still(p, level));
+}
+
+/* Variables r - 1 and r of the execution that is as many before as there are copies. */
+static struct ep_row bound_by_copies(const struct problem *p, int v, int level) {
+  const int r = p->rotation;
+  const int64_t rounds = p->copies / p->trips_x[r];
+  struct ep_row row = {0};
+  row.at.factor[v] = 1;
+  if (v == r) {
+    row.from_end = !rounds;
+    row.at.constant = rounds * p->trips_x[r] - p->copies;
+  } else {
+    row.from_end = v > level;
+    row.at.constant = rounds ? -rounds : -1;
+  }
+  return row;
+}
+
 /* What is known of variable v at first: its upper bound. */
 static struct ep_row first_bound(const struct problem *p, int v, int level) {
   struct ep_row r = {0};
@@ -188,16 +230,13 @@ static bool solve(struct problem *p, int level) {
   p->is_exact = true;
   for (int v = 0; v < p->n_x; v++)
     p->row[v] = first_bound(p, v, level);
-  if (is_apart(p, level))
+  if ((level == p->rotation && p->copies >= p->trips_x[level]) || is_apart(p, level))
     return false;
-  for (int v = level; v < p->n_x; v++) {
-    if (v > level && v == p->rotation && p->trips_x[v] % p->copies == 0) { /* the same copy in the iteration before */
-      p->row[v].at.constant = -p->copies;
-      p->row[v].at.factor[v] = 1;
-    }
+  for (int v = p->rotation - 1; v <= p->rotation && is_bounded_by_copies(p, level); v++)
+    p->row[v] = bound_by_copies(p, v, level);
+  for (int v = level; v < p->n_x; v++)
     if (!tighten(p, v))
       return false;
-  }
   return true;
 }
 

@@ -81,7 +81,7 @@ bool nki_read_type(struct nki_recorder *r, PyObject *o, enum dtype *out, enum nk
   const char *text = PyUnicode_Check(o) ? PyUnicode_AsUTF8(o) : NULL;
   *packed = text ? nki_packed_find(text, out) : NKI_PLAIN;
   PyErr_Clear();
-  if (*packed && r->program->target != TARGET_TRN3) {
+  if (nki_is_packed(*packed) && r->program->target != TARGET_TRN3) {
     trace_refuse(DG_NKI_DTYPE, "choose the target trn3", "%s does not have the type %s",
                  target_name(r->program->target), text);
     return false;

@@ -130,7 +130,7 @@ bool nki_magnifies_rounding(const struct nki_program *p) {
       widest = dtype_size(p->outputs[i]->dtype);
   for (int i = 0; i < p->tensors.n; i++) {
     const struct nki_tensor *t = p->tensors.v[i];
-    const size_t size = t->packed ? 1 : dtype_size(t->dtype);
+    const size_t size = t->packed == NKI_TF32 ? 2 : t->packed ? 1 : dtype_size(t->dtype); /* as wide as what is read */
     if ((t->space == MEM_SBUF || t->space == MEM_PSUM) && (t->packed || dtype_is_float(t->dtype)) && size < narrowest)
       narrowest = size;
   }

@@ -479,6 +479,14 @@ static PyObject *int_tuple(const struct nki_view *v, bool strides) {
 
 enum member { SHAPE, STRIDES, OFFSET, DTYPE, BUFFER, NDIM, SIZE, NAME };
 
+/* A type that NumPy does not have, as nl has it. */
+static PyObject *named_type(const char *name) {
+  PyObject *module = PyImport_ImportModule("nkx.nki_names");
+  PyObject *type = module ? PyObject_CallMethod(module, "named_type", "s", name) : NULL;
+  Py_XDECREF(module);
+  return type;
+}
+
 static PyObject *tensor_get(PyObject *self, void *which) {
   struct nki_recorder *r;
   const struct nki_view *v = own_view(self, &r);
@@ -493,7 +501,7 @@ static PyObject *tensor_get(PyObject *self, void *which) {
     return PyLong_FromLongLong(v->offset + (nki_is_on_chip(v) ? v->partition * nki_tensor_extent(v->tensor) : 0));
   case DTYPE:
     if (v->tensor->packed)
-      return PyUnicode_FromString(nki_type_name(v->tensor));
+      return named_type(nki_type_name(v->tensor));
     return nki_dtype_object(v->tensor->dtype);
   case BUFFER:
     return PyUnicode_FromString(nisa_space_name(v->tensor->space));

@@ -24,7 +24,7 @@ func.func @f(%x: !hbm) {
   // TRN2: nisa.alloc at=[0, 0] : memref<128x25000xf32
   // TRN2: nisa.alloc at=[0, 100000] : memref<128x16000xf32
   // TRN2: nisa.alloc at=[0, 164000] : memref<128x9000xf32
-  // REMARK: 1 copy of 64000 bytes, not 3: there is no room for more in SBUF
+  // REMARK: 1 copy of 64000 bytes, not 8: there is no room for more in SBUF
   // REMARK: 1 copy of 36000 bytes, not 2: there is no room for more in SBUF
   nisa.memset(dst<128| 1>=!large %l[d0, d1], value=f32 %f0) engine=vector
 

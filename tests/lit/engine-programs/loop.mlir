@@ -5,16 +5,16 @@
 // multiples of its counter.
 
 !tile = memref<128x512xf32, #nisa.mem<sbuf>>
-!hbm = memref<1024x512xf32, #nisa.mem<shared_hbm>>
+!hbm = memref<4096x512xf32, #nisa.mem<shared_hbm>>
 
 module attributes {nisa.target = #nisa.target<trn2>} {
 
 // The allocations come first, then the constants.
 // CHECK-LABEL: func.func @streams
-// CHECK-NEXT:    %hbm = nisa.alloc : memref<1024x512xf32
-// CHECK-NEXT:    %[[A:.*]] = nisa.alloc alignment=64 at=[0, 0] copies=3
+// CHECK-NEXT:    %hbm = nisa.alloc : memref<4096x512xf32
+// CHECK-NEXT:    %[[A:.*]] = nisa.alloc alignment=64 at=[0, 0] copies=8
 // CHECK-NEXT:    %[[B:.*]] = nisa.alloc at=[0, {{[0-9]+}}] copies=2
-// CHECK-NEXT:    %[[C:.*]] = nisa.alloc at=[0, {{[0-9]+}}] copies=3
+// CHECK-NEXT:    %[[C:.*]] = nisa.alloc at=[0, {{[0-9]+}}] copies=8
 // CHECK-NEXT:    arith.constant
 // The scalar engine waits for the load.  It fills a copy of %b after vector has read what it held two iterations ago.
 // CHECK:         nisa.program vector {
@@ -22,7 +22,7 @@ module attributes {nisa.target = #nisa.target<trn2>} {
 // CHECK-NEXT:        %[[B1:.*]] = nisa.rotate %[[B]][%i]
 // CHECK-NEXT:        %[[C1:.*]] = nisa.rotate %[[C]][%i]
 // CHECK-NEXT:        nisa.wait scalar >= %i + 1
-// CHECK-NEXT:        nisa.wait qGpsimdOut >= %i - 2
+// CHECK-NEXT:        nisa.wait qGpsimdOut >= %i - 7
 // CHECK-NEXT:        nisa.reciprocal(dst<128| 512>={{.*}} %[[C1]][d0, d1], src<128| 512>={{.*}} %[[B1]][d0, d1]) engine=vector signal
 // CHECK-NEXT:      }
 // CHECK-NEXT:    }
@@ -40,7 +40,7 @@ module attributes {nisa.target = #nisa.target<trn2>} {
 // CHECK-NEXT:        nisa.dma_trigger qGpsimdOut
 // CHECK:         nisa.program sync {
 // CHECK-NEXT:      scf.for %i =
-// CHECK-NEXT:        nisa.wait scalar >= %i - 2
+// CHECK-NEXT:        nisa.wait scalar >= %i - 7
 // CHECK-NEXT:        nisa.dma_trigger qSyncIn
 // The index arithmetic is where the index is needed.
 // CHECK:         nisa.queue qSyncIn on sync {
@@ -58,12 +58,12 @@ module attributes {nisa.target = #nisa.target<trn2>} {
 func.func @streams(%x: !hbm) -> !hbm {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
-  %c8 = arith.constant 8 : index
+  %c32 = arith.constant 32 : index
   %c128 = arith.constant 128 : index
   %f0 = arith.constant 0.0 : f32
   %f1 = arith.constant 1.0 : f32
   %r = nisa.alloc : !hbm
-  scf.for %i = %c0 to %c8 step %c1 {
+  scf.for %i = %c0 to %c32 step %c1 {
     %o = arith.muli %i, %c128 : index
     %a = nisa.alloc alignment=64 : !tile
     nisa.dma_copy(dst<128| 512>=!tile %a[d0, d1], src<128| 512>=!hbm %x[%o + d0, d1]) engine=dma
@@ -77,5 +77,33 @@ func.func @streams(%x: !hbm) -> !hbm {
     nisa.release %c : !tile
   }
   return %r : !hbm
+}
+// Two loops: the copies take turns through both, so that the first loads of an iteration of the outer loop do not wait for the last
+// tiles of the one before, but for those of eight tiles ago.
+// CHECK-LABEL: func.func @nest
+// CHECK:         nisa.program vector {
+// CHECK:             %[[AT:.*]] = arith.muli %i, %{{.*}}
+// CHECK-NEXT:        %[[N:.*]] = arith.addi %[[AT]], %j
+// CHECK-NEXT:        nisa.rotate %{{.*}}[%[[N]]]
+// CHECK-NEXT:        nisa.wait qSyncIn >= %i*3 + %j + 1
+// CHECK:         nisa.program sync {
+// CHECK:             nisa.wait vector >= %i*3 + %j - 7
+// CHECK-NEXT:        nisa.dma_trigger qSyncIn
+func.func @nest(%x: !hbm) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c3 = arith.constant 3 : index
+  %c32 = arith.constant 32 : index
+  %s = nisa.alloc : !tile
+  scf.for %i = %c0 to %c32 step %c1 {
+    scf.for %j = %c0 to %c3 step %c1 {
+      %a = nisa.alloc : !tile
+      nisa.dma_copy(dst<128| 512>=!tile %a[d0, d1], src<128| 512>=!hbm %x[d0, d1]) engine=dma
+      nisa.reciprocal(dst<128| 512>=!tile %s[d0, d1], src<128| 512>=!tile %a[d0, d1]) engine=vector
+      nisa.release %a : !tile
+    }
+  }
+  nisa.release %s : !tile
+  return
 }
 }

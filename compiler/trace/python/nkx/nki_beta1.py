@@ -19,7 +19,7 @@ from nki import isa
 from nkx.nki_beta1_index import KEPT_MAX, Index, broadcast_shapes, is_integer
 from nkx.nki_beta1_rows import select
 from nkx import nki_unknown
-from nkx.nki_names import refuse
+from nkx.nki_names import NamedType, refuse
 from nkx.nki_written import key_text, text
 
 
@@ -29,7 +29,7 @@ class par_dim(int):
 
 def dtype_of(d):
     """A NumPy dtype for what beta 1 takes as one: a type, a dtype or a name."""
-    if isinstance(d, np.dtype):
+    if isinstance(d, (np.dtype, NamedType)):
         return d
     try:
         return np.dtype(getattr(d, "name", d) if not isinstance(d, type) else d)

@@ -4,6 +4,7 @@ Such a name may be imported: a file is not refused for an import that its kernel
 the reason.
 """
 import difflib
+import functools
 import sys
 
 import _nkx
@@ -13,6 +14,31 @@ from nkx import missing, nki_unknown
 TABLES = {}
 _SHORT = {"language": "nl.", "isa": "nisa.", "nki": "nki."}
 _MASKS = {"arange", "mgrid", "par_dim"}
+
+
+class NamedType(str):
+    """A type of elements that NumPy does not have.  It equals its name."""
+
+    def nki_text(self):
+        """As kernels write it (nki_written.py)."""
+        return f"nl.{self}"
+
+    @property
+    def name(self):
+        return str(self)
+
+    @property
+    def kind(self):
+        return "f" if self == "tfloat32" else "V"
+
+    @property
+    def itemsize(self):
+        return {"tfloat32": 4, "float4_e2m1fn_x4": 2, "float8_e8m0fnu": 1}.get(self, 4)
+
+
+@functools.cache
+def named_type(name):
+    return NamedType(name)
 
 
 def removed_code(module, name):

@@ -92,6 +92,12 @@ def _to(dtype, x):
     return np.asarray(x).astype(dtype)
 
 
+def _tfloat32(x):
+    """The nearest numbers with 10 bits after the point of the mantissa, of two the even one."""
+    fraction, exponent = np.frexp(x.astype(np.float64))
+    return _f32(np.ldexp(np.rint(fraction * 2.0 ** 11), exponent - 11))
+
+
 def _snake(x):
     """The elements of 16 partitions in one row: down the even columns, up the odd ones."""
     columns = x.T.copy()
@@ -344,6 +350,8 @@ class _Evaluation:
 
     def nc_matmul(self, on, dst, stationary, moving, accumulate, is_transpose=False, perf_mode=None, **_):
         x, y = self._read(stationary), self._read(moving)
+        if not is_transpose:
+            x, y = (_tfloat32(v) if self.m.type_of(view) == "tfloat32" else v for v, view in ((x, stationary), (y, moving)))
         if perf_mode == "double_row":
             x, y = (v.reshape(len(v), 2, -1).swapaxes(0, 1).reshape(2 * len(v), -1) for v in (x, y))
         self._add_product(dst, x.T if is_transpose else self._product(x, y), accumulate)

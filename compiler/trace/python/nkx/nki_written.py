@@ -30,6 +30,8 @@ def text(x):
         return f"nisa.{type(x).__name__}.{x.name}"
     if isinstance(x, (int, np.number)):
         return str(x)
+    if isinstance(x, np.dtype):
+        return f"nl.{x.name}"
     if isinstance(x, type) and issubclass(x, np.generic):
         return f"nl.{x.__name__}"
     if callable(x) and isinstance(getattr(x, "__name__", None), str):

@@ -14,6 +14,8 @@ bool_, int8, int16, int32, uint8, uint16, uint32, float16, float32 = map(_np.dty
     _np.bool_, _np.int8, _np.int16, _np.int32, _np.uint8, _np.uint16, _np.uint32, _np.float16, _np.float32))
 bfloat16, float8_e4m3, float8_e4m3fn, float8_e5m2 = map(_np.dtype, (_ml.bfloat16, _ml.float8_e4m3, _ml.float8_e4m3fn, _ml.float8_e5m2))
 
+tfloat32 = nki_names.named_type("tfloat32")
+
 # packed elements and their scales, of trn3
 float8_e4m3fn_x4, float8_e5m2_x4, float4_e2m1fn_x4, float8_e8m0fnu = (
     "float8_e4m3fn_x4", "float8_e5m2_x4", "float4_e2m1fn_x4", "float8_e8m0fnu")

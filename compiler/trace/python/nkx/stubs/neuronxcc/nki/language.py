@@ -8,7 +8,7 @@ from nki import isa as _ga_isa
 from nki import language as _ga
 from nki.language import (NKIObject, bfloat16, bool_, ds, float8_e4m3, float8_e4m3fn, float8_e5m2, float16,  # noqa: F401
                           float32, hbm, int8, int16, int32, no_reorder, num_programs, private_hbm, program_id, program_ndim, psum, sbuf,
-                          sequential_range, shared_hbm, static_range, tile_size, uint8, uint16, uint32)
+                          sequential_range, shared_hbm, static_range, tfloat32, tile_size, uint8, uint16, uint32)
 from nki.typing import mutable_tensor, tensor  # noqa: F401
 from nkx import nki_beta1_ops as _b
 from nkx import nki_names, nki_written
