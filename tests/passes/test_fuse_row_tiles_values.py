@@ -26,6 +26,8 @@ BODIES = {
     "several readers": "z = x * y\nreturn z, z + x, np.maximum(z, y), z.sum(-1)",
     "a sum along the rows": "z = x * y\nreturn z - z.sum(0, keepdims=True)",
     "both axes": "z = x * y\nreturn (z - z.max(0)) * z.sum(-1, keepdims=True) + z.sum(0)",
+    "a transpose": "z = np.exp(x) * y\nreturn z.T, z + 1",
+    "a transposed softmax": "e = np.exp(x - x.max(-1, keepdims=True))\nreturn (e / e.sum(-1, keepdims=True)).T",
     "a column": "return (x - y[:, :1]) * y[:, -1:] + x[:, :1]",
     "one that never fuses": "z = x * y\nknob.fuse(z, never=True)\nreturn np.maximum(z + x, 0) * z",
     "named ones between": "a = x + y\nb = a * x\nc = b - y\nknob.fuse(a, c)\nreturn c * x",
@@ -95,6 +97,8 @@ SIMULATED = {
     "rows that do not fit": (NORM, [(130, 13000)] * 2),
     "parts side by side": ("z = np.exp(x) * y\nreturn np.concatenate([z + 1, z - y, x], 1), z", [(512, 65)] * 2),
     "parts of each other's rows": ("z = np.exp(x) * y\nreturn np.concatenate([z + 1, z - y], 0)", [(384, 65)] * 2),
+    "a transpose": (BODIES["a transpose"], [(300, 256)] * 2), "a transposed softmax": (BODIES["a transposed softmax"], [(200, 96)] * 2),
+    "a transpose of rows that are cut": ("return (np.maximum(x, 0) + y).T", [(256, 8192)] * 2),
     "a product before and after": ("z = x @ y\nz = np.maximum(z, 0) * z - x\nreturn z @ x", [(256, 256)] * 2),
 }
 

@@ -27,6 +27,12 @@ static int64_t row_bytes(MlirValue v) {
   return n;
 }
 
+/* The same of a member's result. */
+static int64_t result_bytes(const struct fuse_member *m) {
+  MlirValue out = ir_result(m->node->op);
+  return fuse_turns(m) ? m->s.extents[m->column_loop] * element_bytes(out) : row_bytes(out);
+}
+
 /* A value that the loop has in SBUF for a while: the numbers of the first and the last member that use it. */
 struct span {
   int first, last;
@@ -100,9 +106,9 @@ static void add_up(struct fuse_block *b, struct fuse_group *g) {
       if (mlirTypeIsARankedTensor(mlirValueGetType(v)))
         note_read(g, &known, spans, &n, i, o);
     }
-    spans[n] = (struct span){i, i, row_bytes(out)};
+    spans[n] = (struct span){i, i, result_bytes(m)};
     table_put(&known, out.ptr, &spans[n++]);
-    const int64_t stored = m->at.space == MEM_SBUF ? 0 : row_bytes(out) * g->rows;
+    const int64_t stored = m->at.space == MEM_SBUF ? 0 : result_bytes(m) * g->rows;
     g->moved_alone += stored;
     g->moved += fuse_leaves(b, g, out) ? stored : 0;
   }
@@ -117,12 +123,12 @@ static bool find_columns(struct fuse_group *g) {
   bool are_alike = true;
 
   for (int i = 0; i < g->n; i++) {
-    const int64_t last = g->v[i]->s.extents[g->v[i]->s.n_loops - 1];
+    const int64_t last = g->v[i]->s.extents[g->v[i]->column_loop];
     g->columns = last > g->columns ? last : g->columns;
   }
   for (int i = 0; i < g->n; i++) {
     const struct fuse_member *m = g->v[i];
-    const int64_t last = m->s.extents[m->s.n_loops - 1];
+    const int64_t last = m->s.extents[m->column_loop];
     are_alike &= m->s.n_loops == 2 && (last == g->columns || last == 1);
     for (int o = 0; o <= m->s.n_inputs; o++)
       are_alike &= mlirAffineMapGetNumResults(m->s.maps[o]) <= 2;
@@ -191,6 +197,8 @@ void fuse_weigh(struct fuse_block *b, struct fuse_group *g) {
       g->cut = g->columns / p;
       break;
     }
+  if (g->has_transpose && g->cut < g->columns) /* the Tensor engine transposes whole blocks */
+    g->cut = g->cut < NISA_PARTITIONS ? NISA_PARTITIONS : g->cut / NISA_PARTITIONS * NISA_PARTITIONS;
   g->jam = jam_of(b, g, pieces, width);
   bool keeps = false;
   for (int i = 0; i < g->n; i++)

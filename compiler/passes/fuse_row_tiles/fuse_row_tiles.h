@@ -19,14 +19,16 @@ struct fuse_node {
   bool needs_named, is_needed_by_named; /* knob.fuse names a value that it depends on, or that depends on it */
 };
 
-/* An element-wise operation or a reduction that computes each tile of rows from the same rows of its operands. */
+/* An element-wise operation or a reduction that computes each tile of rows from the same rows of its operands; or a transpose of
+ * a matrix, whose result has the rows as columns. */
 struct fuse_member {
   struct fuse_node *node;
   struct structured s;
   struct layout at;
-  int64_t rows, tile; /* the extent of loop 0 and its tile */
-  int parent;         /* union-find; members with one root are a group */
-  bool is_wide;       /* its group does not fit with whole rows, so that it may not be fused with reductions */
+  int row_loop, column_loop; /* 0 and the last one; of a transpose 1 and 0 */
+  int64_t rows, tile;        /* the extent of row_loop and its tile */
+  int parent;                /* union-find; members with one root are a group */
+  bool is_wide;              /* its group does not fit with whole rows, so that it may not be fused with reductions */
 };
 
 /* Members that become one loop. */
@@ -40,7 +42,7 @@ struct fuse_group {
   int64_t all_bytes;          /* the same of all values together, in use or not */
   int64_t kept_bytes;         /* the bytes of a partition of what the loop reads again in every iteration */
   int64_t moved, moved_alone; /* bytes between HBM and SBUF: fused, and with a loop for each operation */
-  bool has_reduction;
+  bool has_reduction, has_transpose;
   const char *why_not; /* NULL: the group is fused */
 };
 
@@ -65,6 +67,10 @@ void fuse_find_groups(struct fuse_block *b);
 struct fuse_node *fuse_node_of(const struct fuse_block *b, MlirValue v);
 /* The root of a member's group in b->members. */
 int fuse_root(struct fuse_block *b, int k);
+/* True if the member is a transpose: no other member reads its result, whose rows are others. */
+static inline bool fuse_turns(const struct fuse_member *m) {
+  return m->s.kind == SK_TRANSPOSE;
+}
 /* True if v, an operand of a member, is the same in every row: a broadcast along dimension 0. */
 bool fuse_is_same_in_rows(MlirValue v);
 /* True if operand o of m has one row, which all partitions read. */

@@ -71,8 +71,8 @@ bool fuse_is_one_row(const struct fuse_member *m, int o) {
          structured_map_loop(map, 0) < 0;
 }
 
-/* Every operand and the result must have the rows of loop 0 in dimension 0, and only there; an operand may also have one row.
- * Returns why it is not so, or NULL. */
+/* Every operand and the result must have the rows of row_loop in dimension 0, and only there; an operand may also have one row,
+ * and a transpose's result has them in dimension 1.  Returns why it is not so, or NULL. */
 static const char *other_rows(struct arena *a, const struct fuse_member *m) {
   for (int o = 0; o < m->s.n_inputs + m->s.n_inits; o++) {
     MlirValue v = mlirOperationGetOperand(m->node->op, o);
@@ -87,8 +87,8 @@ static const char *other_rows(struct arena *a, const struct fuse_member *m) {
     if (rank < 1)
       return arena_printf(a, "%s has no dimension for its rows", what);
     for (int r = 0; r < rank; r++) {
-      const bool is_of_rows = structured_map_loop(m->s.maps[o], r) == 0;
-      if (is_of_rows != (r == 0) && (r > 0 || is_result || !fuse_is_one_row(m, o)))
+      const bool is_of_rows = structured_map_loop(m->s.maps[o], r) == m->row_loop;
+      if (is_of_rows != (r == (is_result && fuse_turns(m))) && (r > 0 || is_result || !fuse_is_one_row(m, o)))
         return arena_printf(a, "dimension %d of %s %s the rows that it computes", r, what, r ? "has" : "does not have");
     }
   }
@@ -131,6 +131,15 @@ static bool rounds_a_product(const struct fuse_member *m) {
   return true;
 }
 
+/* True if the Tensor engine transposes the rows, in whole blocks of partitions, and the result goes to HBM: what is in SBUF has tiles
+ * that its readers chose. */
+static bool can_turn(const struct fuse_member *m) {
+  MlirType t = ir_value_element(ir_result(m->node->op));
+  return m->s.n_loops == 2 && m->at.space != MEM_SBUF && m->tile == NISA_PARTITIONS &&
+         (m->s.extents[0] % NISA_PARTITIONS == 0 || m->s.extents[0] < NISA_PARTITIONS) &&
+         (mlirTypeIsAF32(t) || mlirTypeIsABF16(t) || mlirTypeIsAF16(t));
+}
+
 /* Reads a node.  Returns false if it is neither element-wise nor a reduction with more than one tile of rows.  Sets
  * *why if it is, but cannot be a member. */
 static bool read_member(struct fuse_block *b, struct fuse_node *node, struct fuse_member *m, const char **why) {
@@ -139,7 +148,7 @@ static bool read_member(struct fuse_block *b, struct fuse_node *node, struct fus
   *why = NULL;
   *m = (struct fuse_member){.node = node};
   if (mlirOperationGetNumResults(op) != 1 || !structured_read(op, &m->s) || m->s.n_inits != 1 ||
-      !(structured_is_elementwise(&m->s) || m->s.kind == SK_REDUCTION))
+      !(structured_is_elementwise(&m->s) || m->s.kind == SK_REDUCTION || fuse_turns(m)))
     return false;
   m->at = layout_read(ir_result(op));
   if (mlirOperationIsNull(m->at.tile_op) || m->at.n_loop != m->s.n_loops || m->s.n_loops < 2 ||
@@ -148,8 +157,12 @@ static bool read_member(struct fuse_block *b, struct fuse_node *node, struct fus
   for (int l = 0; l < m->s.n_loops; l++)
     if (m->s.extents[l] < 1)
       return false;
-  m->rows = m->s.extents[0];
-  m->tile = m->at.loop[0];
+  m->row_loop = fuse_turns(m);
+  m->column_loop = fuse_turns(m) ? 0 : m->s.n_loops - 1;
+  m->rows = m->s.extents[m->row_loop];
+  m->tile = m->at.loop[m->row_loop];
+  if (fuse_turns(m) && !can_turn(m))
+    return false;
   if (m->tile < 1 || m->tile > NISA_PARTITIONS || m->rows <= m->tile)
     return false;
   if (rounds_a_product(m))
@@ -245,7 +258,8 @@ static void note_stage(struct fuse_block *b, struct fuse_node *def, MlirValue v,
   int after = def->after;
 
   if (node->member)
-    after = def->member ? def->after + !are_alike(def->member, node->member) : def->after + 1;
+    after =
+        def->member && !fuse_turns(def->member) ? def->after + !are_alike(def->member, node->member) : def->after + 1;
   node->after = after > node->after ? after : node->after;
 }
 
@@ -270,7 +284,7 @@ static void unite_members(struct fuse_block *b) {
       MlirValue v = mlirOperationGetOperand(node->op, o);
       struct fuse_node *def = fuse_node_of(b, v);
       struct fuse_member *sibling = table_get(&readers, v.ptr);
-      if (def && def->member)
+      if (def && def->member && !fuse_turns(def->member))
         unite(b, def->member, node->member);
       if (sibling && mlirTypeIsARankedTensor(mlirValueGetType(v)))
         unite(b, sibling, node->member);
@@ -301,6 +315,7 @@ static void collect_groups(struct fuse_block *b) {
     g->rows = m->rows;
     g->tile = m->tile;
     g->has_reduction |= m->s.kind == SK_REDUCTION;
+    g->has_transpose |= fuse_turns(m);
   }
 }
 

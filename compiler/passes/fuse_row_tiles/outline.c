@@ -55,11 +55,11 @@ static struct ir_slice slice_of(const struct making *m, const struct fuse_member
 
   for (int d = 0; d < rank; d++) {
     const int loop = structured_map_loop(map, d);
-    const bool is_column = is_cut(m) && d > 0 && loop == x->s.n_loops - 1 && dims[d] == m->g->columns;
+    const bool is_column = is_cut(m) && loop != x->row_loop && loop == x->column_loop && dims[d] == m->g->columns;
     offsets[d] = 0;
     sizes[d] = dims[d];
     dynamic[d] = (MlirValue){NULL};
-    if (loop != 0 && !is_column)
+    if (loop != x->row_loop && !is_column)
       continue;
     offsets[d] = p->offset[is_column];
     sizes[d] = p->size[is_column];
