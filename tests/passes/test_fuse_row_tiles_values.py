@@ -79,6 +79,16 @@ def test_three_dimensions_keep_their_values(tmp_path, rng):
     after(tmp_path, rng, "z = x * y\nreturn z + z.sum((1, 2), keepdims=True)", [(200, 3, 40)] * 2)
 
 
+PLANES = """z = x * y[:1, :, :1, :1] + 1
+return z / (z - z.max((2, 3), keepdims=True) - 1), z.sum((0, 2, 3), keepdims=True), np.maximum(z, y[:, :1])"""
+
+
+@pytest.mark.parametrize("channels", [130, pytest.param(96, marks=pytest.mark.nightly), pytest.param(300, marks=pytest.mark.nightly)])
+def test_planes_before_the_partitions_keep_their_values(tmp_path, rng, channels):
+    text = after(tmp_path, rng, PLANES, [(3, channels, 5, 7)] * 2)
+    assert "partition_dim = 1" in text and "tensor<1x" in text
+
+
 def test_rows_that_are_cut_keep_their_values(tmp_path, rng):
     """One iteration has a part of the columns, and the last part is shorter."""
     text = after(tmp_path, rng, "z = np.maximum(x + y[:1], 0) * x\nreturn z - y[:1]", [(700, 9001), (700, 9001)])
@@ -99,6 +109,7 @@ SIMULATED = {
     "parts of each other's rows": ("z = np.exp(x) * y\nreturn np.concatenate([z + 1, z - y], 0)", [(384, 65)] * 2),
     "a transpose": (BODIES["a transpose"], [(300, 256)] * 2), "a transposed softmax": (BODIES["a transposed softmax"], [(200, 96)] * 2),
     "a transpose of rows that are cut": ("return (np.maximum(x, 0) + y).T", [(256, 8192)] * 2),
+    "planes": (PLANES, [(3, 130, 5, 7)] * 2),
     "a product before and after": ("z = x @ y\nz = np.maximum(z, 0) * z - x\nreturn z @ x", [(256, 256)] * 2),
 }
 

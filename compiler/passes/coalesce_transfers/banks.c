@@ -11,6 +11,9 @@
  * about as long to start as to move them.  A bank holds four such results in f32, eight in bf16.  A loop with more rounds stays
  * around the part that fills a bank.
  *
+ * What reads a bank waits until it is full, while two engines could move single results out.  That costs more than it saves unless
+ * the next bank is filled in the meantime, so a bank that is one of few stays as it is.
+ *
  * Only transposes: the products of an accumulation group share the state of their bank.  Safe because what moves the elements out
  * writes another place in each round and another buffer than the transposes read.  Linear in the operations of the loop.
  */
@@ -20,6 +23,9 @@
 
 #include "passes/coalesce_transfers/coalesce_transfers.h"
 #include "passes/lib/buffers.h"
+
+/* With fewer banks in the function's loops, the wait for a full one is not hidden. */
+enum { BANKS_LEAST = 4 };
 
 /* What the loop does in each round. */
 struct turns {
@@ -129,6 +135,17 @@ static int64_t rounds_in_bank(const struct pass_run *run, const struct repeated 
     if (r->trips % n == 0)
       return n;
   return 1;
+}
+
+/* How many banks the loop and those around it fill, as far as their bounds are known. */
+static int64_t banks_of(const struct repeated *r) {
+  int64_t n = r->trips / r->rounds;
+  struct repeated around;
+
+  for (MlirOperation op = mlirOperationGetParentOperation(r->loop); ir_is(op, "scf.for") && n < BANKS_LEAST;
+       op = mlirOperationGetParentOperation(op))
+    n *= coalesce_read_bounds(op, &around) ? around.trips : BANKS_LEAST;
+  return n;
 }
 
 /* The operands of the instruction that moves all rounds out; false if it gets too many dimensions. */
@@ -243,7 +260,7 @@ bool coalesce_banks(struct pass_run *run, const struct repeated *loop) {
   if (!read_turns(&r, &t) || !is_separate(&r, &t) || !read_move(&r, &t, side))
     return false;
   r.rounds = rounds_in_bank(run, &r, &t);
-  if (r.rounds < 2 || !widen(run, &r, &t, side, &out))
+  if (r.rounds < 2 || banks_of(&r) < BANKS_LEAST || !widen(run, &r, &t, side, &out))
     return false;
   remark(run, &r, &t);
   const bool stays = r.rounds < r.trips;
