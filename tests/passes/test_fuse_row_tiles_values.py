@@ -26,6 +26,8 @@ BODIES = {
     "several readers": "z = x * y\nreturn z, z + x, np.maximum(z, y), z.sum(-1)",
     "a sum along the rows": "z = x * y\nreturn z - z.sum(0, keepdims=True)",
     "both axes": "z = x * y\nreturn (z - z.max(0)) * z.sum(-1, keepdims=True) + z.sum(0)",
+    "a transpose": "z = np.exp(x) * y\nreturn z.T, z + 1",
+    "a transposed softmax": "e = np.exp(x - x.max(-1, keepdims=True))\nreturn (e / e.sum(-1, keepdims=True)).T",
     "a column": "return (x - y[:, :1]) * y[:, -1:] + x[:, :1]",
     "one that never fuses": "z = x * y\nknob.fuse(z, never=True)\nreturn np.maximum(z + x, 0) * z",
     "named ones between": "a = x + y\nb = a * x\nc = b - y\nknob.fuse(a, c)\nreturn c * x",
@@ -77,6 +79,16 @@ def test_three_dimensions_keep_their_values(tmp_path, rng):
     after(tmp_path, rng, "z = x * y\nreturn z + z.sum((1, 2), keepdims=True)", [(200, 3, 40)] * 2)
 
 
+PLANES = """z = x * y[:1, :, :1, :1] + 1
+return z / (z - z.max((2, 3), keepdims=True) - 1), z.sum((0, 2, 3), keepdims=True), np.maximum(z, y[:, :1])"""
+
+
+@pytest.mark.parametrize("channels", [130, pytest.param(96, marks=pytest.mark.nightly), pytest.param(300, marks=pytest.mark.nightly)])
+def test_planes_before_the_partitions_keep_their_values(tmp_path, rng, channels):
+    text = after(tmp_path, rng, PLANES, [(3, channels, 5, 7)] * 2)
+    assert "partition_dim = 1" in text and "tensor<1x" in text
+
+
 def test_rows_that_are_cut_keep_their_values(tmp_path, rng):
     """One iteration has a part of the columns, and the last part is shorter."""
     text = after(tmp_path, rng, "z = np.maximum(x + y[:1], 0) * x\nreturn z - y[:1]", [(700, 9001), (700, 9001)])
@@ -95,6 +107,9 @@ SIMULATED = {
     "rows that do not fit": (NORM, [(130, 13000)] * 2),
     "parts side by side": ("z = np.exp(x) * y\nreturn np.concatenate([z + 1, z - y, x], 1), z", [(512, 65)] * 2),
     "parts of each other's rows": ("z = np.exp(x) * y\nreturn np.concatenate([z + 1, z - y], 0)", [(384, 65)] * 2),
+    "a transpose": (BODIES["a transpose"], [(300, 256)] * 2), "a transposed softmax": (BODIES["a transposed softmax"], [(200, 96)] * 2),
+    "a transpose of rows that are cut": ("return (np.maximum(x, 0) + y).T", [(256, 8192)] * 2),
+    "planes": (PLANES, [(3, 130, 5, 7)] * 2),
     "a product before and after": ("z = x @ y\nz = np.maximum(z, 0) * z - x\nreturn z @ x", [(256, 256)] * 2),
 }
 

@@ -38,6 +38,7 @@ struct balance_use {
 
 struct balance_buffer {
   bool is_own;      /* allocated in the body of the loop: each round has one of its own */
+  bool is_fixed;    /* an access is at the same place in all rounds */
   unsigned engines; /* 1 << those that use it */
 };
 

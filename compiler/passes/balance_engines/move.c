@@ -4,6 +4,7 @@
  *     tensor_copy                                                                  on Scalar: the same instruction
  *     tensor_scalar_arith x * a + b                     on Scalar: activation copy, scale = a, bias = b
  *     tensor_scalar_arith max(x * a, 0)                 on Scalar: activation relu, scale = a
+ *     tensor_tensor_arith x * x                         on Scalar: activation square
  *
  * All of them compute in f32 and round once, when they write.  Integers stay where they are, because GpSimd does not compute
  * them in f32.  GpSimd does not reach PSUM, and on trn1 it has no way to SBUF of its own.  On trn1 the bias of an activation
@@ -37,7 +38,7 @@ static bool is_constant(const struct nisa_access *x, double want) {
 
 /* ---- as an activation ---------------------------------------------------------------------------------------------- */
 
-/* An operation with scalars as function(x * scale + bias); absent operands mean 1 and 0. */
+/* An operation as function(x * scale + bias); absent operands mean 1 and 0. */
 struct affine {
   struct nisa_access scale, bias;
   const char *function;
@@ -49,11 +50,30 @@ static bool may_be_column(const struct nisa_access *x) {
                            : mlirTypeIsAF32(nisa_access_element(x)) && nisa_access_space(x) == MEM_SBUF;
 }
 
+static bool is_same(const struct nisa_access *x, const struct nisa_access *y) {
+  if (!is_data(x) || !is_data(y) || !mlirValueEqual(x->base, y->base) || !mlirAffineMapEqual(x->map, y->map) ||
+      x->n_dims != y->n_dims || x->par_dims != y->par_dims || x->n_indices != y->n_indices ||
+      !mlirTypeEqual(nisa_access_element(x), nisa_access_element(y)) ||
+      memcmp(x->tile, y->tile, (size_t)x->n_dims * sizeof *x->tile) != 0)
+    return false;
+  for (int k = 0; k < x->n_indices; k++)
+    if (!mlirValueEqual(x->indices[k], y->indices[k]))
+      return false;
+  return true;
+}
+
+static bool is_square(const struct nisa_instr *in) {
+  return in->def->kind == NISA_TENSOR_TENSOR_ARITH && !strcmp(nisa_text_attr(in->op, "op"), "multiply") &&
+         is_same(&in->operand[SRC], &in->operand[OPERAND0]);
+}
+
 static bool read_affine(const struct nisa_instr *in, enum target t, struct affine *out) {
   const char *op0 = nisa_text_attr(in->op, "op0"), *op1 = nisa_text_attr(in->op, "op1");
   const struct nisa_access *x = &in->operand[OPERAND0], *y = &in->operand[OPERAND1];
 
-  *out = (struct affine){.function = "copy"};
+  *out = (struct affine){.function = is_square(in) ? "square" : "copy"};
+  if (is_square(in))
+    return true;
   if (in->def->kind != NISA_TENSOR_SCALAR_ARITH || strcmp(nisa_text_attr(in->op, "reverse_operands"), "none") != 0 ||
       !may_be_column(x))
     return false;
@@ -144,7 +164,7 @@ bool balance_can_move(const struct nisa_instr *in, enum nisa_engine e, enum targ
 }
 
 MlirOperation balance_move(struct pass_run *run, const struct nisa_instr *in, enum nisa_engine e) {
-  if (e == NISA_ENGINE_SCALAR && in->def->kind == NISA_TENSOR_SCALAR_ARITH)
+  if (e == NISA_ENGINE_SCALAR && in->def->kind != NISA_TENSOR_COPY)
     return activate(run, in);
   ir_set_attr(in->op, "engine", mlirStringAttrGet(run->ir->ctx, ir_str(nisa_engine_name(e))));
   return in->op;

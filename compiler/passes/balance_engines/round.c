@@ -46,6 +46,18 @@ static int number_of(struct balance_round *r, MlirValue v) {
   return r->buffers.n - 1;
 }
 
+/* True if the access is to another place in each round: an index is the counter, or computed in the round. */
+static bool goes_on(const struct balance_round *r, const struct nisa_access *x) {
+  for (int k = 0; k < x->n_indices; k++) {
+    MlirOperation def = ir_defining_op(x->indices[k]);
+    if (mlirOperationIsNull(def)
+            ? mlirBlockEqual(mlirBlockArgumentGetOwner(x->indices[k]), r->block)
+            : mlirBlockEqual(mlirOperationGetBlock(def), r->block) && !ir_is(def, "arith.constant"))
+      return true;
+  }
+  return false;
+}
+
 void balance_add_uses(struct balance_round *r, const struct nisa_instr *in) {
   struct balance_step *s = &r->steps.v[r->steps.n - 1];
   for (int k = 0; k < in->def->n_operands; k++) {
@@ -55,6 +67,7 @@ void balance_add_uses(struct balance_round *r, const struct nisa_instr *in) {
       continue;
     const struct balance_use u = {number_of(r, in->operand[k].base), d->writes};
     r->buffers.v[u.buffer].engines |= 1u << in->engine;
+    r->buffers.v[u.buffer].is_fixed |= !goes_on(r, &in->operand[k]);
     array_push(r->arena, &r->uses, u);
     s->n_uses++;
   }
@@ -78,8 +91,13 @@ struct play {
   double *written, (*used)[COPIES_DMA];
 };
 
+/* True if each round has a place of its own: the buffer is made in it, or longer and every access goes on with the rounds. */
+static bool is_apart(const struct balance_buffer *b) {
+  return b->is_own || !b->is_fixed;
+}
+
 static int copy_of(const struct balance_buffer *b, int round) {
-  return !b->is_own ? 0 : round % (b->engines & 1u << NISA_ENGINE_DMA ? COPIES_DMA : COPIES);
+  return !is_apart(b) ? 0 : round % (b->engines & 1u << NISA_ENGINE_DMA ? COPIES_DMA : COPIES);
 }
 
 static double larger(double x, double y) {
@@ -151,7 +169,7 @@ double balance_round_ns(struct balance_round *r) {
   const int rounds = r->trips < ROUNDS ? (int)r->trips : ROUNDS;
   for (int round = 0; round < rounds; round++) {
     for (int k = 0; k < r->buffers.n; k++)
-      if (r->buffers.v[k].is_own)
+      if (is_apart(&r->buffers.v[k]))
         p.written[k] = 0;
     for (int i = 0; i < r->steps.n; i++)
       play_step(&p, &r->steps.v[i], round, &end[round]);

@@ -18,13 +18,19 @@ static int64_t element_bytes(MlirValue v) {
   return nisa_element_bytes(mlirShapedTypeGetElementType(mlirValueGetType(v)));
 }
 
-/* The bytes of one row of v. */
-static int64_t row_bytes(MlirValue v) {
+/* The bytes of one row of v, in one plane. */
+static int64_t row_bytes(MlirValue v, int row_dim) {
   int64_t dims[STRUCTURED_LOOPS_MAX], n = element_bytes(v);
   const int rank = ir_shape(v, STRUCTURED_LOOPS_MAX, dims);
-  for (int d = 1; d < rank; d++)
+  for (int d = row_dim + 1; d < rank; d++)
     n *= dims[d];
   return n;
+}
+
+/* The same of a member's result. */
+static int64_t result_bytes(const struct fuse_member *m) {
+  MlirValue out = ir_result(m->node->op);
+  return fuse_turns(m) ? m->s.extents[m->column_loop] * element_bytes(out) : row_bytes(out, m->row_dim);
 }
 
 /* A value that the loop has in SBUF for a while: the numbers of the first and the last member that use it. */
@@ -54,7 +60,7 @@ static bool is_in_sbuf(MlirValue v) {
 
 /* True if every row reads the same: legalize-layout loads it before the loop. */
 static bool is_kept(const struct fuse_member *m, int o) {
-  return fuse_is_one_row(m, o) || fuse_is_same_in_rows(mlirOperationGetOperand(m->node->op, o));
+  return fuse_is_one_row(m, o) || fuse_is_same_in_rows(m, o);
 }
 
 /* Notes that member i reads its operand o.  known: value -> its span. */
@@ -63,13 +69,13 @@ static void note_read(struct fuse_group *g, struct table *known, struct span *sp
   struct span *s = table_get(known, v.ptr);
 
   if (!is_in_sbuf(v))
-    g->moved_alone += row_bytes(v) * (is_kept(g->v[i], o) ? g->tile : g->rows);
+    g->moved_alone += row_bytes(v, g->n_planes) * (is_kept(g->v[i], o) ? g->tile : g->rows * g->planes);
   if (s) {
     s->last = i;
     return;
   }
   s = &spans[(*n)++];
-  *s = (struct span){i, i, row_bytes(v)};
+  *s = (struct span){i, i, row_bytes(v, g->n_planes)};
   table_put(known, v.ptr, s);
   if (is_kept(g->v[i], o)) {
     g->kept_bytes += s->bytes;
@@ -78,7 +84,7 @@ static void note_read(struct fuse_group *g, struct table *known, struct span *sp
   } else if (is_in_sbuf(v)) {
     s->bytes = 0;
   } else {
-    g->moved += s->bytes * g->rows;
+    g->moved += s->bytes * g->rows * g->planes;
   }
 }
 
@@ -100,9 +106,9 @@ static void add_up(struct fuse_block *b, struct fuse_group *g) {
       if (mlirTypeIsARankedTensor(mlirValueGetType(v)))
         note_read(g, &known, spans, &n, i, o);
     }
-    spans[n] = (struct span){i, i, row_bytes(out)};
+    spans[n] = (struct span){i, i, result_bytes(m)};
     table_put(&known, out.ptr, &spans[n++]);
-    const int64_t stored = m->at.space == MEM_SBUF ? 0 : row_bytes(out) * g->rows;
+    const int64_t stored = m->at.space == MEM_SBUF ? 0 : result_bytes(m) * g->rows * g->planes;
     g->moved_alone += stored;
     g->moved += fuse_leaves(b, g, out) ? stored : 0;
   }
@@ -117,12 +123,12 @@ static bool find_columns(struct fuse_group *g) {
   bool are_alike = true;
 
   for (int i = 0; i < g->n; i++) {
-    const int64_t last = g->v[i]->s.extents[g->v[i]->s.n_loops - 1];
+    const int64_t last = g->v[i]->s.extents[g->v[i]->column_loop];
     g->columns = last > g->columns ? last : g->columns;
   }
   for (int i = 0; i < g->n; i++) {
     const struct fuse_member *m = g->v[i];
-    const int64_t last = m->s.extents[m->s.n_loops - 1];
+    const int64_t last = m->s.extents[m->column_loop];
     are_alike &= m->s.n_loops == 2 && (last == g->columns || last == 1);
     for (int o = 0; o <= m->s.n_inputs; o++)
       are_alike &= mlirAffineMapGetNumResults(m->s.maps[o]) <= 2;
@@ -145,7 +151,7 @@ static bool is_roomy(const struct fuse_block *b, const struct fuse_group *g, int
 
 /* True if most values of the loop come from no transfer and go to none: then engines, not transfers, take the time. */
 static bool computes_more(const struct fuse_group *g) {
-  return g->all_bytes * g->rows > 2 * g->moved;
+  return g->all_bytes * g->rows * g->planes > 2 * g->moved;
 }
 
 /* The bytes of an element of the group's widest type. */
@@ -160,11 +166,11 @@ static int64_t widest(const struct fuse_group *g) {
   return most;
 }
 
-/* Returns how many tiles of rows are computed side by side.  The engines execute their instructions in order, so that an
+/* Returns how many tiles of rows, or planes, are computed side by side.  The engines execute their instructions in order, so that an
  * engine waits while another one computes what it reads next; with two tiles it computes the other one in the
  * meantime.  Without a reduction a long row is longer than such a wait. */
 static int jam_of(const struct fuse_block *b, const struct fuse_group *g, int64_t pieces, int64_t width) {
-  const int64_t tiles = (g->rows + g->tile - 1) / g->tile;
+  const int64_t tiles = fuse_jams_planes(g) ? g->v[0]->s.extents[g->n_planes - 1] : (g->rows + g->tile - 1) / g->tile;
   int jam = 1;
 
   if (!g->has_reduction && g->cut * width > JAM_PIECE_MOST)
@@ -191,11 +197,13 @@ void fuse_weigh(struct fuse_block *b, struct fuse_group *g) {
       g->cut = g->columns / p;
       break;
     }
+  if (g->has_transpose && g->cut < g->columns) /* the Tensor engine transposes whole blocks */
+    g->cut = g->cut < NISA_PARTITIONS ? NISA_PARTITIONS : g->cut / NISA_PARTITIONS * NISA_PARTITIONS;
   g->jam = jam_of(b, g, pieces, width);
   bool keeps = false;
   for (int i = 0; i < g->n; i++)
     for (int o = 0; o < g->v[i]->s.n_inputs; o++)
-      keeps |= fuse_is_same_in_rows(mlirOperationGetOperand(g->v[i]->node->op, o));
+      keeps |= fuse_is_same_in_rows(g->v[i], o);
   if (g->n < 2 && !keeps)
     g->why_not = "";
   else if (!g->moved_alone && !g->has_reduction)

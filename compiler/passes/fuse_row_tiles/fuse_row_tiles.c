@@ -9,8 +9,12 @@
  * loop nothing but the operands and the results moves, each of them once, and instruction selection sees the operations next to
  * each other.
  *
+ * The rows are the dimension that is across the partitions.  If it is not the first one, as in images with channels in dimension 1,
+ * those before it are planes, and a loop inside that of the rows goes over one plane at a time.
+ *
  * What is fused (groups.c): element-wise operations and reductions of rows that compute or read the same values over
- * the same rows.  Not operations whose tile or memory a knob gives, nor what knob.fuse names or lies between such values;
+ * the same rows; and the transpose of a matrix that goes to HBM, which writes the rows of a tile as columns, so that what it
+ * transposes does not go to HBM before.  Not operations whose tile or memory a knob gives, nor what knob.fuse names or lies between such values;
  * knob-driven-fusion does what it asks for.  Not the rounding of a product that nothing else reads: round-products does it as the
  * product leaves PSUM, so that the loop reads half of the bytes, or finds them in SBUF.  Whether it fits (cost.c): the values of two tiles of whole rows have to; if
  * there is no reduction, rows are cut into equal pieces.  If a group with a reduction does not fit, its reductions
@@ -38,7 +42,7 @@ static const char *megabytes(struct arena *a, int64_t bytes) {
 static void explain(struct fuse_block *b, const struct fuse_group *g) {
   struct arena *a = b->run->arena;
   MlirOperation last = g->v[g->n - 1]->node->op;
-  const int64_t sbuf = nisa_machine(b->run->target)->sbuf_bytes, tiles = (g->rows + g->tile - 1) / g->tile;
+  const int64_t sbuf = nisa_machine(b->run->target)->sbuf_bytes, tiles = (g->rows + g->tile - 1) / g->tile * g->planes;
   const char *cost =
       arena_printf(a, "%s to and from HBM, not %s", megabytes(a, g->moved_alone), megabytes(a, g->moved));
 

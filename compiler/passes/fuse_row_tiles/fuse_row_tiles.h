@@ -19,28 +19,33 @@ struct fuse_node {
   bool needs_named, is_needed_by_named; /* knob.fuse names a value that it depends on, or that depends on it */
 };
 
-/* An element-wise operation or a reduction that computes each tile of rows from the same rows of its operands. */
+/* An element-wise operation or a reduction that computes each tile of rows from the same rows of its operands; or a transpose of
+ * a matrix, whose result has the rows as columns. */
 struct fuse_member {
   struct fuse_node *node;
   struct structured s;
   struct layout at;
-  int64_t rows, tile; /* the extent of loop 0 and its tile */
-  int parent;         /* union-find; members with one root are a group */
-  bool is_wide;       /* its group does not fit with whole rows, so that it may not be fused with reductions */
+  int row_dim;               /* the dimension of the operands that has the rows; those before it are planes */
+  int row_loop, column_loop; /* the same and the last one; of a transpose 1 and 0 */
+  int64_t rows, tile;        /* the extent of row_loop and its tile */
+  int parent;                /* union-find; members with one root are a group */
+  bool is_wide;              /* its group does not fit with whole rows, so that it may not be fused with reductions */
 };
 
 /* Members that become one loop. */
 struct fuse_group {
   int n;
-  struct fuse_member **v;     /* in program order */
-  int64_t rows, tile;         /* tile: rows that one instruction computes */
-  int jam;                    /* tiles in one iteration */
-  int64_t columns, cut;       /* the longest last dimension, and how much of it one iteration has */
-  int64_t row_bytes;          /* the most bytes of a partition that are in use at a time with whole rows */
-  int64_t all_bytes;          /* the same of all values together, in use or not */
-  int64_t kept_bytes;         /* the bytes of a partition of what the loop reads again in every iteration */
+  struct fuse_member **v; /* in program order */
+  int n_planes;           /* loops around that of the rows, which go over one plane at a time */
+  int64_t planes;         /* the product of their extents */
+  int64_t rows, tile;     /* tile: rows that one instruction computes */
+  int jam;                /* tiles in one iteration: of rows, or if all rows are one tile, of the last loop of planes */
+  int64_t columns, cut;   /* the longest last dimension, and how much of it one iteration has */
+  int64_t row_bytes;      /* the most bytes of a partition that are in use at a time with whole rows */
+  int64_t all_bytes;      /* the same of all values together, in use or not */
+  int64_t kept_bytes;     /* the bytes of a partition of what the loop reads again in every iteration */
   int64_t moved, moved_alone; /* bytes between HBM and SBUF: fused, and with a loop for each operation */
-  bool has_reduction;
+  bool has_reduction, has_transpose;
   const char *why_not; /* NULL: the group is fused */
 };
 
@@ -65,8 +70,16 @@ void fuse_find_groups(struct fuse_block *b);
 struct fuse_node *fuse_node_of(const struct fuse_block *b, MlirValue v);
 /* The root of a member's group in b->members. */
 int fuse_root(struct fuse_block *b, int k);
-/* True if v, an operand of a member, is the same in every row: a broadcast along dimension 0. */
-bool fuse_is_same_in_rows(MlirValue v);
+/* True if the tiles of one iteration are of several planes. */
+static inline bool fuse_jams_planes(const struct fuse_group *g) {
+  return g->n_planes && g->rows <= g->tile;
+}
+/* True if the member is a transpose: no other member reads its result, whose rows are others. */
+static inline bool fuse_turns(const struct fuse_member *m) {
+  return m->s.kind == SK_TRANSPOSE;
+}
+/* True if operand o of m is the same in every row: a broadcast along dimension 0. */
+bool fuse_is_same_in_rows(const struct fuse_member *m, int o);
 /* True if operand o of m has one row, which all partitions read. */
 bool fuse_is_one_row(const struct fuse_member *m, int o);
 /* True if an operation outside the group reads v, which a member computes. */
@@ -77,10 +90,15 @@ bool fuse_leaves(struct fuse_block *b, const struct fuse_group *g, MlirValue v);
 /* Sets the columns of an iteration and the costs of g; sets why_not if no number of columns fits. */
 void fuse_weigh(struct fuse_block *b, struct fuse_group *g);
 
-/* ---- outline.c: the loop ------------------------------------------------------------------------------------------- */
+/* ---- order.c: where the members of a group are computed -------------------------------------------------------------- */
 
 /* Moves the operations of the block so that each group is computed in one place, where it becomes a loop. */
 void fuse_outline(struct fuse_block *b);
+
+/* ---- outline.c: the loop ------------------------------------------------------------------------------------------- */
+
+/* Makes the loop of a group at the builder's place; what read the members' results from outside reads its results. */
+void fuse_make_loop(struct ir_builder *b, struct fuse_block *block, const struct fuse_group *g);
 
 /* ---- join.c: values that are joined afterwards ---------------------------------------------------------------------- */
 

@@ -30,9 +30,9 @@ static int number(const struct fuse_block *b, const struct fuse_member *m) {
   return (int)(m - b->members);
 }
 
-bool fuse_is_same_in_rows(MlirValue v) {
-  MlirOperation def = ir_defining_op(v);
-  if (mlirOperationIsNull(def) || !ir_is(def, "linalg.broadcast"))
+bool fuse_is_same_in_rows(const struct fuse_member *m, int o) {
+  MlirOperation def = ir_defining_op(mlirOperationGetOperand(m->node->op, o));
+  if (m->row_dim || mlirOperationIsNull(def) || !ir_is(def, "linalg.broadcast"))
     return false;
   MlirAttribute dims = ir_attr(def, "dimensions");
   for (intptr_t i = 0; !mlirAttributeIsNull(dims) && i < mlirDenseArrayGetNumElements(dims); i++)
@@ -67,12 +67,24 @@ static bool reads_more(MlirOperation op) {
 bool fuse_is_one_row(const struct fuse_member *m, int o) {
   const MlirAffineMap map = m->s.maps[o];
   MlirType t = mlirValueGetType(mlirOperationGetOperand(m->node->op, o));
-  return mlirTypeIsARankedTensor(t) && mlirShapedTypeGetRank(t) > 1 && mlirShapedTypeGetDimSize(t, 0) == 1 &&
-         structured_map_loop(map, 0) < 0;
+  return mlirTypeIsARankedTensor(t) && mlirShapedTypeGetRank(t) > (m->row_dim ? m->row_dim : 1) &&
+         mlirShapedTypeGetDimSize(t, m->row_dim) == 1 && structured_map_loop(map, m->row_dim) < 0;
 }
 
-/* Every operand and the result must have the rows of loop 0 in dimension 0, and only there; an operand may also have one row.
- * Returns why it is not so, or NULL. */
+/* Where dimension r of operand o has to have the rows: in row_dim, and a transpose's result in dimension 1. */
+static bool has_rows(const struct fuse_member *m, int o, int r) {
+  return r == (o >= m->s.n_inputs ? m->row_loop : m->row_dim);
+}
+
+/* With planes, dimension r of an operand is loop r or 1. */
+static bool is_in_place(const struct fuse_member *m, int o, int r) {
+  const int loop = structured_map_loop(m->s.maps[o], r);
+  return !m->row_dim || loop == r ||
+         (loop < 0 && mlirShapedTypeGetDimSize(mlirValueGetType(mlirOperationGetOperand(m->node->op, o)), r) == 1);
+}
+
+/* Every operand and the result must have the rows of row_loop in row_dim, and only there; an operand may also have one row,
+ * and a transpose's result has them in dimension 1.  Returns why it is not so, or NULL. */
 static const char *other_rows(struct arena *a, const struct fuse_member *m) {
   for (int o = 0; o < m->s.n_inputs + m->s.n_inits; o++) {
     MlirValue v = mlirOperationGetOperand(m->node->op, o);
@@ -84,12 +96,15 @@ static const char *other_rows(struct arena *a, const struct fuse_member *m) {
     const int rank = (int)mlirAffineMapGetNumResults(m->s.maps[o]);
     const bool is_result = o >= m->s.n_inputs;
     const char *what = is_result ? "its result" : arena_printf(a, "operand %d", o);
-    if (rank < 1)
+    if (rank <= m->row_dim)
       return arena_printf(a, "%s has no dimension for its rows", what);
     for (int r = 0; r < rank; r++) {
-      const bool is_of_rows = structured_map_loop(m->s.maps[o], r) == 0;
-      if (is_of_rows != (r == 0) && (r > 0 || is_result || !fuse_is_one_row(m, o)))
-        return arena_printf(a, "dimension %d of %s %s the rows that it computes", r, what, r ? "has" : "does not have");
+      const bool is_of_rows = structured_map_loop(m->s.maps[o], r) == m->row_loop, should = has_rows(m, o, r);
+      if (is_of_rows != should && (!should || is_result || !fuse_is_one_row(m, o)))
+        return arena_printf(a, "dimension %d of %s %s the rows that it computes", r, what,
+                            should ? "does not have" : "has");
+      if (!is_in_place(m, o, r))
+        return arena_printf(a, "%s has other dimensions than its result", what);
     }
   }
   return NULL;
@@ -100,7 +115,7 @@ static bool reads_whole_tiles(const struct fuse_member *m) {
   for (int o = 0; o < m->s.n_inputs; o++) {
     const struct layout at = layout_read(mlirOperationGetOperand(m->node->op, o));
     if (at.space == MEM_SBUF && !fuse_is_one_row(m, o) &&
-        (at.partition_dim != 0 || !at.n_tile || at.tile[0] != m->tile))
+        (at.partition_dim != m->row_dim || at.n_tile <= m->row_dim || at.tile[m->row_dim] != m->tile))
       return false;
   }
   return true;
@@ -131,6 +146,36 @@ static bool rounds_a_product(const struct fuse_member *m) {
   return true;
 }
 
+/* True if the Tensor engine transposes the rows, in whole blocks of partitions, and the result goes to HBM: what is in SBUF has tiles
+ * that its readers chose. */
+static bool can_turn(const struct fuse_member *m) {
+  MlirType t = ir_value_element(ir_result(m->node->op));
+  return m->s.n_loops == 2 && m->at.space != MEM_SBUF && m->tile == NISA_PARTITIONS &&
+         (m->s.extents[0] % NISA_PARTITIONS == 0 || m->s.extents[0] < NISA_PARTITIONS) &&
+         (mlirTypeIsAF32(t) || mlirTypeIsABF16(t) || mlirTypeIsAF16(t));
+}
+
+static int64_t planes_of(const struct fuse_member *m) {
+  int64_t n = 1;
+  for (int l = 0; l < m->row_dim; l++)
+    n *= m->s.extents[l];
+  return n;
+}
+
+static const char *reduces_rows(struct arena *a, const struct fuse_member *m) {
+  for (int l = 0; l <= m->row_dim; l++)
+    if (m->s.reduction[l])
+      return arena_printf(a, "it reduces dimension %d, %s of the tiles", l, l < m->row_dim ? "the planes" : "the rows");
+  return NULL;
+}
+
+static bool has_single_planes(const struct fuse_member *m) {
+  for (int l = 0; l < m->row_dim; l++)
+    if (m->at.loop[l] != 1)
+      return false;
+  return true;
+}
+
 /* Reads a node.  Returns false if it is neither element-wise nor a reduction with more than one tile of rows.  Sets
  * *why if it is, but cannot be a member. */
 static bool read_member(struct fuse_block *b, struct fuse_node *node, struct fuse_member *m, const char **why) {
@@ -139,7 +184,7 @@ static bool read_member(struct fuse_block *b, struct fuse_node *node, struct fus
   *why = NULL;
   *m = (struct fuse_member){.node = node};
   if (mlirOperationGetNumResults(op) != 1 || !structured_read(op, &m->s) || m->s.n_inits != 1 ||
-      !(structured_is_elementwise(&m->s) || m->s.kind == SK_REDUCTION))
+      !(structured_is_elementwise(&m->s) || m->s.kind == SK_REDUCTION || fuse_turns(m)))
     return false;
   m->at = layout_read(ir_result(op));
   if (mlirOperationIsNull(m->at.tile_op) || m->at.n_loop != m->s.n_loops || m->s.n_loops < 2 ||
@@ -148,9 +193,16 @@ static bool read_member(struct fuse_block *b, struct fuse_node *node, struct fus
   for (int l = 0; l < m->s.n_loops; l++)
     if (m->s.extents[l] < 1)
       return false;
-  m->rows = m->s.extents[0];
-  m->tile = m->at.loop[0];
-  if (m->tile < 1 || m->tile > NISA_PARTITIONS || m->rows <= m->tile)
+  m->row_dim = fuse_turns(m) ? 0 : m->at.partition_dim;
+  if (m->row_dim < 0 || m->row_dim >= m->s.n_loops)
+    return false;
+  m->row_loop = fuse_turns(m) ? 1 : m->row_dim;
+  m->column_loop = fuse_turns(m) ? 0 : m->s.n_loops - 1;
+  m->rows = m->s.extents[m->row_loop];
+  m->tile = m->at.loop[m->row_loop];
+  if (fuse_turns(m) && !can_turn(m))
+    return false;
+  if (m->tile < 1 || m->tile > NISA_PARTITIONS || (m->rows <= m->tile && planes_of(m) == 1))
     return false;
   if (rounds_a_product(m))
     *why = "the product is rounded as it leaves PSUM";
@@ -161,9 +213,12 @@ static bool read_member(struct fuse_block *b, struct fuse_node *node, struct fus
                                                                               : "knob.fuse forbids it";
   else if (node->needs_named && node->is_needed_by_named)
     *why = "knob.fuse names values before and after it";
-  else if (m->at.partition_dim != 0 || m->s.reduction[0])
-    *why = m->s.reduction[0] ? "it reduces dimension 0, the rows of the tiles"
-                             : "its partitions are not along dimension 0";
+  else if ((*why = reduces_rows(b->run->arena, m)))
+    return true;
+  else if (fuse_turns(m) && m->at.partition_dim != 0)
+    *why = "its partitions are not along dimension 0";
+  else if (!has_single_planes(m))
+    *why = "one tile has several planes";
   else if (!structured_has_simple_maps(&m->s))
     *why = "it reads elements at computed places";
   else if ((*why = other_rows(b->run->arena, m)))
@@ -234,8 +289,15 @@ static void mark_named(struct fuse_block *b) {
 
 /* ---- stages and groups -------------------------------------------------------------------------------------------- */
 
+static bool have_same_planes(const struct fuse_member *x, const struct fuse_member *y) {
+  for (int l = 0; l < x->row_dim && x->row_dim == y->row_dim; l++)
+    if (x->s.extents[l] != y->s.extents[l])
+      return false;
+  return x->row_dim == y->row_dim;
+}
+
 static bool are_alike(const struct fuse_member *x, const struct fuse_member *y) {
-  return x->rows == y->rows && x->tile == y->tile &&
+  return x->rows == y->rows && x->tile == y->tile && have_same_planes(x, y) &&
          !((x->is_wide || y->is_wide) && (x->s.kind == SK_REDUCTION || y->s.kind == SK_REDUCTION));
 }
 
@@ -245,7 +307,8 @@ static void note_stage(struct fuse_block *b, struct fuse_node *def, MlirValue v,
   int after = def->after;
 
   if (node->member)
-    after = def->member ? def->after + !are_alike(def->member, node->member) : def->after + 1;
+    after =
+        def->member && !fuse_turns(def->member) ? def->after + !are_alike(def->member, node->member) : def->after + 1;
   node->after = after > node->after ? after : node->after;
 }
 
@@ -270,7 +333,7 @@ static void unite_members(struct fuse_block *b) {
       MlirValue v = mlirOperationGetOperand(node->op, o);
       struct fuse_node *def = fuse_node_of(b, v);
       struct fuse_member *sibling = table_get(&readers, v.ptr);
-      if (def && def->member)
+      if (def && def->member && !fuse_turns(def->member))
         unite(b, def->member, node->member);
       if (sibling && mlirTypeIsARankedTensor(mlirValueGetType(v)))
         unite(b, sibling, node->member);
@@ -298,9 +361,12 @@ static void collect_groups(struct fuse_block *b) {
     struct fuse_group *g = &b->groups[group[fuse_root(b, k)]];
     struct fuse_member *m = &b->members[k];
     g->v[g->n++] = m;
+    g->n_planes = m->row_dim;
+    g->planes = planes_of(m);
     g->rows = m->rows;
     g->tile = m->tile;
     g->has_reduction |= m->s.kind == SK_REDUCTION;
+    g->has_transpose |= fuse_turns(m);
   }
 }
 
@@ -346,10 +412,11 @@ static void explain_apart(struct fuse_block *b, const struct fuse_member *m) {
       continue;
     const char *why =
         def->tile != m->tile
-            ? arena_printf(b->run->arena, "dimension 0 has tiles of %" PRId64 " rows there and of %" PRId64 " here",
-                           def->tile, m->tile)
-        : !are_alike(def, m) ? "whole rows of both, along the last dimension, do not fit into SBUF"
-                             : "an operation between them needs all rows of dimension 0";
+            ? arena_printf(b->run->arena, "dimension %d has tiles of %" PRId64 " rows there and of %" PRId64 " here",
+                           m->row_dim, def->tile, m->tile)
+        : !have_same_planes(def, m) ? "its planes, the dimensions before the partitions, are others"
+        : !are_alike(def, m)        ? "whole rows of both, along the last dimension, do not fit into SBUF"
+                                    : "an operation between them needs all rows of dimension 0";
     remark_reject(pass_remark(b->run, m->node->op, RULE_FUSE_ROWS_NOT, "not in the loop of operand %d: %s", o, why),
                   "one loop with what it reads", why);
     return;

@@ -1,9 +1,5 @@
 /* outline: makes the loop of a group.  See fuse_row_tiles.c.
  *
- * The operations of the block are moved to an order in which the members of a group are next to each other: that of the
- * program, except that operations between two members that depend on a member come after the group.  Ready operations
- * are taken from a heap by their number in the program; a group has the number of its last member.
- *
  * Inside the loop each operand from HBM is copied once to a tile in SBUF and each member writes a tile of its own in
  * SBUF, in the same form in which knob-driven-tiling makes tiles.  A broadcast along the rows is computed once before
  * the loop, for one tile.
@@ -19,10 +15,13 @@
 
 /* ---- the loop's values -------------------------------------------------------------------------------------------- */
 
+/* What a part covers: rows, columns, and in each loop over planes one of them. */
+enum { ROWS, COLUMNS, PLANES, ALONG_MAX = PLANES + STRUCTURED_LOOPS_MAX };
+
 /* One tile of rows and its columns.  at: NULL where the offset is a number. */
 struct part {
-  MlirValue at[2];
-  int64_t offset[2], size[2];
+  MlirValue at[ALONG_MAX];
+  int64_t offset[ALONG_MAX], size[ALONG_MAX];
 };
 
 /* What one iteration computes: tiles of rows, side by side. */
@@ -37,12 +36,22 @@ struct making {
   const struct fuse_group *g;
   int n_out;
   MlirValue *out;                   /* the values that leave the group */
+  struct table read;                /* the values that members read */
   struct table kept;                /* a broadcast along the rows -> its tile's first result in SBUF */
   struct table tiles[FUSE_JAM_MAX]; /* for each part of the present round: a value -> its tile */
 };
 
 static bool is_cut(const struct making *m) {
   return m->g->cut < m->g->columns;
+}
+
+/* What a part covers of a dimension of this extent that has the loop; -1: all of it. */
+static int along_of(const struct making *m, const struct fuse_member *x, int loop, int64_t extent) {
+  if (loop == x->row_loop)
+    return ROWS;
+  if (loop >= 0 && loop < m->g->n_planes)
+    return PLANES + loop;
+  return is_cut(m) && loop == x->column_loop && extent == m->g->columns ? COLUMNS : -1;
 }
 
 /* The slice of operand o of the member in a part: rank dimensions, offsets and sizes. */
@@ -54,16 +63,10 @@ static struct ir_slice slice_of(const struct making *m, const struct fuse_member
   const int rank = ir_shape(v, STRUCTURED_LOOPS_MAX, dims);
 
   for (int d = 0; d < rank; d++) {
-    const int loop = structured_map_loop(map, d);
-    const bool is_column = is_cut(m) && d > 0 && loop == x->s.n_loops - 1 && dims[d] == m->g->columns;
-    offsets[d] = 0;
-    sizes[d] = dims[d];
-    dynamic[d] = (MlirValue){NULL};
-    if (loop != 0 && !is_column)
-      continue;
-    offsets[d] = p->offset[is_column];
-    sizes[d] = p->size[is_column];
-    dynamic[d] = p->at[is_column];
+    const int along = along_of(m, x, structured_map_loop(map, d), dims[d]);
+    offsets[d] = along < 0 ? 0 : p->offset[along];
+    sizes[d] = along < 0 ? dims[d] : p->size[along];
+    dynamic[d] = along < 0 ? (MlirValue){NULL} : p->at[along];
   }
   return (struct ir_slice){.rank = rank, .offsets = offsets, .sizes = sizes, .dynamic = dynamic};
 }
@@ -97,11 +100,12 @@ static MlirValue keep_broadcast(struct ir_builder *b, const struct making *m, Ml
   return made;
 }
 
-static void keep_broadcasts(struct ir_builder *b, struct making *m) {
+static void note_operands(struct ir_builder *b, struct making *m) {
   for (int i = 0; i < m->g->n; i++)
     for (int o = 0; o < m->g->v[i]->s.n_inputs; o++) {
       MlirValue v = mlirOperationGetOperand(m->g->v[i]->node->op, o);
-      if (fuse_is_same_in_rows(v) && !table_get(&m->kept, v.ptr))
+      table_put(&m->read, v.ptr, m->g->v[i]);
+      if (fuse_is_same_in_rows(m->g->v[i], o) && !table_get(&m->kept, v.ptr))
         table_put(&m->kept, v.ptr, (void *)keep_broadcast(b, m, v).ptr);
     }
 }
@@ -170,26 +174,46 @@ static MlirValue compute(struct ir_builder *b, struct making *m, const struct fu
   return ir_result(made);
 }
 
+/* Inserts the tile of a value that leaves the group into what is carried. */
+static void insert(struct ir_builder *b, const struct making *m, const struct fuse_member *x, const struct part *p,
+                   MlirValue tile, MlirValue *carried) {
+  int64_t offsets[STRUCTURED_LOOPS_MAX], sizes[STRUCTURED_LOOPS_MAX];
+  MlirValue dynamic[STRUCTURED_LOOPS_MAX];
+  const struct ir_slice s = slice_of(m, x, x->s.n_inputs, p, offsets, sizes, dynamic);
+  *carried = ir_insert_slice(b, tile, *carried, &s);
+}
+
+/* What reads in the group a value that lies in SBUF and leaves the group reads it there: then no tile of its own has to be copied. */
+static void read_there(struct ir_builder *b, struct making *m, const struct fuse_member *x, const struct round *r,
+                       MlirValue carried) {
+  int64_t offsets[STRUCTURED_LOOPS_MAX], sizes[STRUCTURED_LOOPS_MAX];
+  MlirValue dynamic[STRUCTURED_LOOPS_MAX], v = ir_result(x->node->op);
+
+  for (int u = 0; u < r->n; u++) {
+    const struct ir_slice s = slice_of(m, x, x->s.n_inputs, &r->part[u], offsets, sizes, dynamic);
+    MlirType t = mlirValueGetType((MlirValue){table_get(&m->tiles[u], v.ptr)});
+    table_put(&m->tiles[u], v.ptr, (void *)ir_extract_slice(b, carried, &s, t).ptr);
+  }
+}
+
 /* Computes the parts of a round with all members, each member for all parts before the next one; inserts them into the
  * carried values. */
 static void iterate(struct ir_builder *b, struct making *m, const struct round *r, MlirValue *carried) {
-  int64_t offsets[STRUCTURED_LOOPS_MAX], sizes[STRUCTURED_LOOPS_MAX];
-  MlirValue dynamic[STRUCTURED_LOOPS_MAX];
-
   for (int u = 0; u < r->n; u++)
     m->tiles[u] = (struct table){.arena = b->arena};
-  for (int i = 0; i < m->g->n; i++)
+  for (int i = 0; i < m->g->n; i++) {
+    const struct fuse_member *x = m->g->v[i];
+    MlirValue v = ir_result(x->node->op);
+    const int k = out_number(m, v);
     for (int u = 0; u < r->n; u++) {
-      const struct fuse_member *x = m->g->v[i];
-      const struct part *p = &r->part[u];
-      MlirValue v = ir_result(x->node->op), tile = compute(b, m, x, p, &m->tiles[u]);
-      const int k = out_number(m, v);
+      MlirValue tile = compute(b, m, x, &r->part[u], &m->tiles[u]);
       table_put(&m->tiles[u], v.ptr, (void *)tile.ptr);
-      if (k < 0)
-        continue;
-      const struct ir_slice s = slice_of(m, x, x->s.n_inputs, p, offsets, sizes, dynamic);
-      carried[k] = ir_insert_slice(b, tile, carried[k], &s);
+      if (k >= 0)
+        insert(b, m, x, &r->part[u], tile, &carried[k]);
     }
+    if (k >= 0 && x->at.space == MEM_SBUF && table_get(&m->read, v.ptr))
+      read_there(b, m, x, r, carried[k]);
+  }
 }
 
 static MlirLocation of_group(MlirContext ctx, struct arena *a, const struct fuse_group *g) {
@@ -199,31 +223,54 @@ static MlirLocation of_group(MlirContext ctx, struct arena *a, const struct fuse
   return g->n == 1 ? at[0] : mlirLocationFusedGet(ctx, g->n, at, mlirAttributeGetNull());
 }
 
-/* Sets what a round covers along dimension d: `size` rows from `offset`, in tiles, or columns.  at: the loop's counter,
- * which stands for the offset, or NULL. */
+/* The direction in which the tiles of a round lie side by side, and the extent of a tile there. */
+static int jam_along(const struct making *m) {
+  return fuse_jams_planes(m->g) ? PLANES + m->g->n_planes - 1 : ROWS;
+}
+
+static int64_t tile_along(const struct making *m, int d) {
+  return d == ROWS ? m->g->tile : d == COLUMNS ? m->g->cut : 1;
+}
+
+/* Sets what a round covers along d: `size` from `offset`, in tiles if they lie there side by side.  at: the loop's counter, which
+ * stands for the offset, or NULL. */
 static void set_round(struct ir_builder *b, const struct making *m, int d, struct round *r, MlirValue at,
                       int64_t offset, int64_t size) {
-  const int64_t tile = d ? size : m->g->tile;
+  const bool is_jam = d == jam_along(m);
+  const int64_t tile = is_jam ? tile_along(m, d) : size;
 
-  if (!d)
+  if (is_jam)
     r->n = (int)((size + tile - 1) / tile);
-  for (int u = 0; u < (d ? FUSE_JAM_MAX : r->n); u++) {
-    const int64_t from = d ? 0 : u * tile;
+  for (int u = 0; u < (is_jam ? r->n : FUSE_JAM_MAX); u++) {
+    const int64_t from = is_jam ? u * tile : 0;
     r->part[u].at[d] = mlirValueIsNull(at) || !from ? at : ir_binary(b, "arith.addi", at, ir_index(b, from));
     r->part[u].offset[d] = offset + from;
     r->part[u].size[d] = size - from < tile ? size - from : tile;
   }
 }
 
-/* Computes what is left to do along dimension d (1: columns) and the earlier one (0: rows): a loop over whole steps, then
- * the rest.  The rows are the inner loop because they have more rounds: a loop that starts again waits for its buffers. */
-static void go_along(struct ir_builder *b, struct making *m, int d, struct round *r, MlirValue *carried) {
-  if (d < 0) {
+/* The loops, the outermost first.  The rows are in the loop over columns because they have more rounds: a loop that starts again
+ * waits for its buffers.  Planes are in the loop over rows, because what is the same in all of them is loaded before. */
+static int along_at(int depth) {
+  return depth == 0 ? COLUMNS : depth == 1 ? ROWS : depth;
+}
+
+static int64_t extent_along(const struct making *m, int d) {
+  return d == ROWS ? m->g->rows : d == COLUMNS ? m->g->columns : m->g->v[0]->s.extents[d - PLANES];
+}
+
+static int64_t step_along(const struct making *m, int d) {
+  return tile_along(m, d) * (d == jam_along(m) ? m->g->jam : 1);
+}
+
+/* Computes what is left to do from this depth on: a loop over whole steps, then the rest. */
+static void go_along(struct ir_builder *b, struct making *m, int depth, struct round *r, MlirValue *carried) {
+  if (depth == PLANES + m->g->n_planes) {
     iterate(b, m, r, carried);
     return;
   }
-  const int64_t extent = d ? m->g->columns : m->g->rows, step = d ? m->g->cut : m->g->tile * m->g->jam;
-  const int64_t over = extent % step, whole = extent - over;
+  const int d = along_at(depth);
+  const int64_t extent = extent_along(m, d), step = step_along(m, d), over = extent % step, whole = extent - over;
   b->loc = of_group(b->ctx, b->arena, m->g);
   if (whole > step) {
     MlirValue bounds[] = {ir_index(b, 0), ir_index(b, whole), ir_index(b, step)};
@@ -233,7 +280,7 @@ static void go_along(struct ir_builder *b, struct making *m, int d, struct round
     for (int k = 0; k < m->n_out; k++)
       now[k] = mlirBlockGetArgument(inside.block, 1 + k);
     set_round(&inside, m, d, r, mlirBlockGetArgument(inside.block, 0), 0, step);
-    go_along(&inside, m, d - 1, r, now);
+    go_along(&inside, m, depth + 1, r, now);
     inside.loc = b->loc;
     ir_yield(&inside, m->n_out, now);
     MlirOperation loop = ir_for(b, bounds, m->n_out, carried, region);
@@ -241,35 +288,18 @@ static void go_along(struct ir_builder *b, struct making *m, int d, struct round
       carried[k] = mlirOperationGetResult(loop, k);
   } else if (whole) {
     set_round(b, m, d, r, (MlirValue){NULL}, 0, step);
-    go_along(b, m, d - 1, r, carried);
+    go_along(b, m, depth + 1, r, carried);
   }
   if (!over)
     return;
   set_round(b, m, d, r, (MlirValue){NULL}, whole, over);
-  go_along(b, m, d - 1, r, carried);
+  go_along(b, m, depth + 1, r, carried);
 }
 
 /* ---- one group ---------------------------------------------------------------------------------------------------- */
 
-static bool is_unread(MlirValue v) {
-  for (MlirOpOperand u = mlirValueGetFirstUse(v); !mlirOpOperandIsNull(u); u = mlirOpOperandGetNextUse(u))
-    if (!layout_is_annotation(mlirOpOperandGetOwner(u)))
-      return false;
-  return true;
-}
-
-static void destroy_annotated(MlirOperation op) {
-  MlirOpOperand u;
-  while (u = mlirValueGetFirstUse(ir_result(op)), !mlirOpOperandIsNull(u)) {
-    assert(ir_is_of(mlirOpOperandGetOwner(u), "nkipy."));
-    mlirOperationDestroy(mlirOpOperandGetOwner(u));
-  }
-  mlirOperationDestroy(op);
-}
-
-/* Makes the loop at the builder's place. */
-static void make_loop(struct ir_builder *b, struct fuse_block *block, const struct fuse_group *g) {
-  struct making m = {.b = block, .g = g, .kept = {.arena = b->arena}};
+void fuse_make_loop(struct ir_builder *b, struct fuse_block *block, const struct fuse_group *g) {
+  struct making m = {.b = block, .g = g, .read = {.arena = b->arena}, .kept = {.arena = b->arena}};
   MlirValue *carried = arena_new_array(b->arena, MlirValue, (size_t)g->n + 1);
   struct round r = {0};
 
@@ -281,129 +311,12 @@ static void make_loop(struct ir_builder *b, struct fuse_block *block, const stru
       carried[m.n_out] = ir_empty_of(b, mlirValueGetType(m.out[m.n_out]));
       m.n_out++;
     }
-  keep_broadcasts(b, &m);
-  go_along(b, &m, 1, &r, carried);
+  note_operands(b, &m);
+  go_along(b, &m, 0, &r, carried);
   for (int k = 0; k < m.n_out; k++) {
     struct layout at = layout_read(m.out[k]);
     at.n_loop = 0;
     edit_replace_data_uses(b->arena, m.out[k], carried[k], (MlirOperation){NULL});
     layout_write(carried[k], &at, mlirOperationGetLocation(at.layout_op));
   }
-}
-
-/* ---- the order ---------------------------------------------------------------------------------------------------- */
-
-/* What is moved as one: an operation or a group. */
-struct unit {
-  int number; /* of the node, or of the last member */
-  const struct fuse_group *group;
-  int waits; /* the operands that are not placed yet */
-};
-
-struct heap {
-  int n;
-  int *v; /* numbers of units; the parent is smaller than its children */
-};
-
-static void heap_push(struct heap *h, int x) {
-  int i = h->n++;
-  for (; i > 0 && h->v[(i - 1) / 2] > x; i = (i - 1) / 2)
-    h->v[i] = h->v[(i - 1) / 2];
-  h->v[i] = x;
-}
-
-static int heap_pop(struct heap *h) {
-  const int top = h->v[0], x = h->v[--h->n];
-  int i = 0;
-  for (int child; child = 2 * i + 1, child < h->n; i = child) {
-    child += child + 1 < h->n && h->v[child + 1] < h->v[child];
-    if (h->v[child] >= x)
-      break;
-    h->v[i] = h->v[child];
-  }
-  h->v[i] = x;
-  return top;
-}
-
-/* The unit that places the node, by the node's number. */
-struct units {
-  struct fuse_block *b;
-  struct unit *v; /* v[i] is valid if i is the number of an operation without a group or of a last member */
-  int *of_node;
-};
-
-static struct units find_units(struct fuse_block *b) {
-  struct arena *a = b->run->arena;
-  struct units u = {b, arena_new_array(a, struct unit, (size_t)b->n + 1), arena_new_array(a, int, (size_t)b->n + 1)};
-
-  for (int i = 0; i < b->n; i++) {
-    u.v[i].number = i;
-    u.of_node[i] = i;
-  }
-  for (int k = 0; k < b->n_groups; k++) {
-    const struct fuse_group *g = &b->groups[k];
-    if (g->why_not)
-      continue;
-    const int last = (int)(g->v[g->n - 1]->node - b->v);
-    for (int i = 0; i < g->n; i++)
-      u.of_node[g->v[i]->node - b->v] = last;
-    u.v[last].group = g;
-  }
-  return u;
-}
-
-/* Calls visit with the unit of each use, in this block, of a result of node i. */
-static void each_reader(struct units *u, int i, void (*visit)(struct units *, int reader, void *), void *user) {
-  MlirOperation op = u->b->v[i].op;
-
-  for (intptr_t r = 0; r < mlirOperationGetNumResults(op); r++)
-    for (MlirOpOperand use = mlirValueGetFirstUse(mlirOperationGetResult(op, r)); !mlirOpOperandIsNull(use);
-         use = mlirOpOperandGetNextUse(use)) {
-      MlirOperation here = ir_ancestor_in(mlirOpOperandGetOwner(use), u->b->block);
-      const struct fuse_node *node = mlirOperationIsNull(here) ? NULL : table_get(&u->b->by_op, here.ptr);
-      if (node && u->of_node[node - u->b->v] != u->of_node[i])
-        visit(u, u->of_node[node - u->b->v], user);
-    }
-}
-
-static void add_wait(struct units *u, int reader, void *user) {
-  (void)user;
-  u->v[reader].waits++;
-}
-
-static void take_wait(struct units *u, int reader, void *user) {
-  if (!--u->v[reader].waits)
-    heap_push(user, reader);
-}
-
-void fuse_outline(struct fuse_block *b) {
-  struct arena *a = b->run->arena;
-  struct units u = find_units(b);
-  struct heap ready = {.v = arena_new_array(a, int, (size_t)b->n + 1)};
-  int *order = arena_new_array(a, int, (size_t)b->n + 1), n = 0, n_placed = 0;
-  MlirOperation end = mlirBlockGetTerminator(b->block);
-
-  for (int i = 0; i < b->n; i++)
-    each_reader(&u, i, add_wait, NULL);
-  for (int i = 0; i < b->n; i++)
-    if (u.of_node[i] == i && !u.v[i].waits)
-      heap_push(&ready, i);
-  while (ready.n) {
-    const int i = order[n++] = heap_pop(&ready);
-    const struct fuse_group *g = u.v[i].group;
-    for (int k = 0; k < (g ? g->n : 1); k++, n_placed++)
-      each_reader(&u, g ? (int)(g->v[k]->node - b->v) : i, take_wait, &ready);
-  }
-  assert(n_placed == b->n); /* groups never depend on themselves: see groups.c */
-  for (int k = 0; k < n; k++) {
-    if (!u.v[order[k]].group) {
-      mlirOperationMoveBefore(b->v[order[k]].op, end);
-      continue;
-    }
-    struct ir_builder at = edit_before(b->run, end);
-    make_loop(&at, b, u.v[order[k]].group);
-  }
-  for (int i = b->n - 1; i >= 0; i--)
-    if (u.v[u.of_node[i]].group || (ir_is(b->v[i].op, "linalg.broadcast") && is_unread(ir_result(b->v[i].op))))
-      destroy_annotated(b->v[i].op);
 }

@@ -80,6 +80,8 @@ static double copy_slope(const struct nisa_instr *in, enum target t) {
 
 static double pair_slope(const struct nisa_instr *in, enum nisa_engine e) {
   const struct nisa_access *dst = &in->operand[0], *x = &in->operand[1], *y = &in->operand[2];
+  if (e == NISA_ENGINE_SCALAR) /* of two operands that are the same: an activation */
+    return 1;
   if (e != NISA_ENGINE_VECTOR)
     return 2;
   return is_in_psum(x) || is_in_psum(y) || (is_half(dst) && is_half(x) && is_half(y)) ? 1 : 2;

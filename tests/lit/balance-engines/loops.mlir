@@ -40,6 +40,22 @@ func.func @pairs(%x: !x, %y: !x) {
   return
 }
 
+// A value times itself is an activation of Scalar.  Each round has a place of its own in the long buffers, so that none waits for
+// the one before: while Scalar computes the squares of a round, Vector subtracts in the next one.
+// CHECK-LABEL: func.func @squares
+// CHECK:         nisa.tensor_scalar_arith({{.*}}op0=subtract{{.*}}) engine=vector
+// CHECK:         nisa.activation(dst<128| 1024>={{.*}} %arg1[d0, %i, d1], src<128| 1024>={{.*}} %arg0[d0, %i, d1], bias=f32 {{.*}}, op=square) engine=scalar
+func.func @squares(%x: memref<128x32x1024xf32, #nisa.mem<sbuf>>, %y: memref<128x32x1024xf32, #nisa.mem<sbuf>>, %c: !c) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c32 = arith.constant 32 : index
+  scf.for %i = %c0 to %c32 step %c1 {
+    nisa.tensor_scalar_arith(dst<128| 1024>=memref<128x32x1024xf32, #nisa.mem<sbuf>> %x[d0, %i, d1], src<128| 1024>=memref<128x32x1024xf32, #nisa.mem<sbuf>> %x[d0, %i, d1], operand0<128| 1>=!c %c[d0, 0], op0=subtract, reverse_operands=none) engine=vector
+    nisa.tensor_tensor_arith(dst<128| 1024>=memref<128x32x1024xf32, #nisa.mem<sbuf>> %y[d0, %i, d1], lhs<128| 1024>=memref<128x32x1024xf32, #nisa.mem<sbuf>> %x[d0, %i, d1], rhs<128| 1024>=memref<128x32x1024xf32, #nisa.mem<sbuf>> %x[d0, %i, d1], op=multiply) engine=vector
+  }
+  return
+}
+
 // What leaves PSUM can go through Scalar, but not through GpSimd.
 // CHECK-LABEL: func.func @out_of_psum
 // CHECK:         nisa.tensor_copy({{.*}}) engine=scalar

@@ -17,6 +17,8 @@
  * what they overwrite.  Only short ones: with longer ones the engine that reads the result overlaps with the loop, which saves more.
  * They become no longer than INSTRUCTION_ELEMENTS for the same reason, and stay out of PSUM, whose banks they would cross.
  *
+ * Transposes on the Tensor engine fill a bank of PSUM before one instruction moves them out (banks.c).
+ *
  * What is loaded is used only when all of it has arrived.  So a transfer is not made larger than TRANSFER_BYTES: a loop
  * whose rounds together move more keeps the largest part of its rounds that fits.
  *
@@ -30,48 +32,18 @@
 
 #include "mlir-c/BuiltinTypes.h"
 
-#include "ir/build.h"
-#include "nisa/nisa.h"
-#include "passes/lib/access.h"
+#include "passes/coalesce_transfers/coalesce_transfers.h"
 #include "passes/lib/buffers.h"
-#include "passes/pass.h"
 
 /* A transfer of this size takes twice as long to move as to start. */
 static const int64_t TRANSFER_BYTES = 512 << 10;
 /* For so many elements of a partition an instruction takes 1 to 4 us; for up to so many, as long as it takes to start. */
 static const int64_t INSTRUCTION_ELEMENTS = 2048, SHORT_ELEMENTS = 128;
-enum { DIMS_MAX = 5, ATTRS_MAX = 8 }; /* dimensions of an access pattern in DMA; attributes besides those of operands */
-
-/* A loop with known bounds and the only instruction in its body. */
-struct repeated {
-  MlirOperation loop;
-  MlirValue counter;
-  int64_t lower, step, trips;
-  struct nisa_instr in;
-  int64_t rounds; /* that become one transfer; trips is a multiple of it */
-};
-
-/* An index of one dimension of a buffer, by the values of registers. */
-struct sum {
-  struct linear of;    /* values that are known before the loop */
-  int64_t per_counter; /* the factor of the loop's counter */
-};
-
-struct side {
-  struct sum at[NISA_RANK_MAX];
-  struct nisa_index index[NISA_RANK_MAX]; /* of the tile's dimensions */
-  int rank;
-};
 
 /* ---- what may be merged ----------------------------------------------------------------------------------------- */
 
-static bool is_before(const struct repeated *r, MlirValue v) {
-  return mlirOperationIsNull(ir_defining_op(v)) ||
-         mlirOperationIsNull(ir_ancestor_in(ir_defining_op(v), ir_body(r->loop)));
-}
-
 /* True if dst has at each place what the same place of the sources gives. */
-static bool is_elementwise(const struct nisa_instr *in) {
+bool coalesce_is_elementwise(const struct nisa_instr *in) {
   switch (in->def->kind) {
   case NISA_TENSOR_COPY:
   case NISA_TENSOR_TENSOR_ARITH:
@@ -102,10 +74,11 @@ static bool read_body(struct repeated *r) {
       return false;
     only = op;
   }
-  return !mlirOperationIsNull(only) && nisa_read(only, &r->in, NULL) && (is_transfer(&r->in) || is_elementwise(&r->in));
+  return !mlirOperationIsNull(only) && nisa_read(only, &r->in, NULL) &&
+         (is_transfer(&r->in) || coalesce_is_elementwise(&r->in));
 }
 
-static bool read_loop(MlirOperation loop, struct repeated *r) {
+bool coalesce_read_bounds(MlirOperation loop, struct repeated *r) {
   int64_t upper;
   *r = (struct repeated){.loop = loop};
   if (mlirOperationGetNumResults(loop) || !ir_int_constant(mlirOperationGetOperand(loop, 0), &r->lower) ||
@@ -114,48 +87,7 @@ static bool read_loop(MlirOperation loop, struct repeated *r) {
     return false;
   r->counter = mlirBlockGetArgument(ir_body(loop), 0);
   r->trips = (upper - r->lower - 1) / r->step + 1;
-  return read_body(r);
-}
-
-/* The indices of an operand, taken apart; false if one is not a sum of multiples of the counter and of earlier values. */
-static bool read_side(const struct repeated *r, const struct nisa_access *x, struct side *out) {
-  out->rank = (int)mlirAffineMapGetNumResults(x->map);
-  if (!is_before(r, x->base) || out->rank > NISA_RANK_MAX || x->n_dims + 1 > NISA_TILE_MAX)
-    return false;
-  for (int d = 0; d < out->rank; d++) {
-    struct sum *s = &out->at[d];
-    *s = (struct sum){.of = {0}};
-    if (!nisa_access_index(x, d, &out->index[d]))
-      return false;
-    s->of.constant = out->index[d].constant;
-    for (int k = 0; k < x->n_indices; k++)
-      if (out->index[d].sym[k] && !linear_add(&s->of, x->indices[k], out->index[d].sym[k]))
-        return false;
-    for (int k = 0; k < s->of.n; k++)
-      if (mlirValueEqual(s->of.term[k].v, r->counter)) {
-        s->per_counter += s->of.term[k].factor;
-        s->of.term[k].factor = 0;
-      } else if (s->of.term[k].factor < 0 || !is_before(r, s->of.term[k].v)) {
-        return false;
-      }
-    s->of.constant += s->per_counter * r->lower;
-    if (s->per_counter < 0 || s->of.constant < 0)
-      return false;
-  }
   return true;
-}
-
-/* In one dimension each round writes what comes after all that the round before wrote. */
-static bool is_apart(const struct repeated *r, const struct side *dst) {
-  const struct nisa_access *x = &r->in.operand[0];
-  for (int d = 0; d < dst->rank; d++) {
-    int64_t width = 1;
-    for (int k = 0; k < x->n_dims; k++)
-      width += dst->index[d].dim[k] * (x->tile[k] - 1);
-    if (dst->at[d].per_counter * r->step >= width)
-      return true;
-  }
-  return false;
 }
 
 /* On chip, rounds that go on to other partitions have no one pattern for all partitions. */
@@ -165,15 +97,6 @@ static bool stays_in_partition(const struct nisa_access *x, const struct side *s
 
 static bool is_data(const struct nisa_access *x) {
   return !nisa_is_absent(x) && !nisa_is_scalar(x);
-}
-
-/* A source that has an element for each one of dst; the others are columns. */
-static bool is_wide(const struct nisa_instr *in, int k) {
-  static const char *const columns[] = {"operand0", "operand1", "bias", "scale"};
-  for (size_t i = 0; i < sizeof columns / sizeof *columns; i++)
-    if (!strcmp(in->def->operand[k].name, columns[i]))
-      return false;
-  return true;
 }
 
 /* True if a source is another buffer than dst, or the same elements of it. */
@@ -208,100 +131,15 @@ static int64_t rounds_of(const struct repeated *r) {
 
 /* ---- making the transfer ---------------------------------------------------------------------------------------- */
 
-/* Takes dimension `at` and the next one as one if they count without a gap in every index. */
-static void join_dims(struct nisa_access *x, struct side *s, int at) {
-  if (at + 1 >= x->n_dims || at + 1 == x->par_dims || x->n_dims == 2)
-    return;
-  for (int d = 0; d < s->rank; d++)
-    if (s->index[d].dim[at] != s->index[d].dim[at + 1] * x->tile[at + 1])
-      return;
-  x->tile[at] *= x->tile[at + 1];
-  x->par_dims -= at < x->par_dims;
-  x->n_dims--;
-  memmove(x->tile + at + 1, x->tile + at + 2, (size_t)(x->n_dims - at - 1) * sizeof *x->tile);
-  for (int d = 0; d < s->rank; d++) {
-    int64_t *dim = s->index[d].dim;
-    memmove(dim + at, dim + at + 1, (size_t)(x->n_dims - at) * sizeof *dim);
-    dim[x->n_dims] = 0;
-  }
-}
-
-static void insert_dim(const struct repeated *r, struct nisa_access *x, struct side *s, int at) {
-  memmove(x->tile + at + 1, x->tile + at, (size_t)(x->n_dims - at) * sizeof *x->tile);
-  x->tile[at] = r->rounds;
-  for (int d = 0; d < s->rank; d++) {
-    int64_t *dim = s->index[d].dim;
-    memmove(dim + at + 1, dim + at, (size_t)(x->n_dims - at) * sizeof *dim);
-    dim[at] = s->at[d].per_counter * r->step;
-  }
-  x->n_dims++;
-  x->par_dims += at < x->par_dims;
-}
-
-static bool add_index(struct nisa_access *x, int64_t *sym, MlirValue v, int64_t factor) {
-  int k = 0;
-  while (k < x->n_indices && !mlirValueEqual(x->indices[k], v))
-    k++;
-  if (k == NISA_RANK_MAX)
-    return false;
-  if (k == x->n_indices)
-    x->indices[x->n_indices++] = v;
-  sym[k] += factor;
-  return true;
-}
-
-static MlirAffineExpr scaled(MlirContext ctx, MlirAffineExpr x, int64_t factor) {
-  return factor == 1 ? x : mlirAffineMulExprGet(x, mlirAffineConstantExprGet(ctx, factor));
-}
-
-static MlirAffineExpr plus(MlirAffineExpr sum, MlirAffineExpr x) {
-  return mlirAffineExprIsNull(sum) ? x : mlirAffineAddExprGet(sum, x);
-}
-
-static MlirAffineExpr expr_of(MlirContext ctx, const struct nisa_access *x, const struct nisa_index *i) {
-  MlirAffineExpr e = {NULL};
-  for (int k = 0; k < x->n_indices; k++)
-    if (i->sym[k])
-      e = plus(e, scaled(ctx, mlirAffineSymbolExprGet(ctx, k), i->sym[k]));
-  for (int k = 0; k < x->n_dims; k++)
-    if (i->dim[k])
-      e = plus(e, scaled(ctx, mlirAffineDimExprGet(ctx, k), i->dim[k]));
-  return i->constant || mlirAffineExprIsNull(e) ? plus(e, mlirAffineConstantExprGet(ctx, i->constant)) : e;
-}
-
-/* The operand of the larger transfer.  A loop that stays counts its parts from 0. */
-static bool make_side(const struct repeated *r, struct nisa_access *x, struct side *s, int at) {
-  MlirAffineExpr results[NISA_RANK_MAX];
-  MlirContext ctx = mlirOperationGetContext(r->loop);
-  insert_dim(r, x, s, at);
-  join_dims(x, s, at);
-  x->n_indices = 0;
-  for (int d = 0; d < s->rank; d++) {
-    struct nisa_index *i = &s->index[d];
-    memset(i->sym, 0, sizeof i->sym);
-    i->constant = s->at[d].of.constant;
-    const int64_t per_part = s->at[d].per_counter * r->step * r->rounds;
-    if (per_part && r->rounds < r->trips && !add_index(x, i->sym, r->counter, per_part))
-      return false;
-    for (int k = 0; k < s->at[d].of.n; k++)
-      if (s->at[d].of.term[k].factor && !add_index(x, i->sym, s->at[d].of.term[k].v, s->at[d].of.term[k].factor))
-        return false;
-  }
-  for (int d = 0; d < s->rank; d++)
-    results[d] = expr_of(ctx, x, &s->index[d]);
-  x->map = mlirAffineMapGet(ctx, x->n_dims, x->n_indices, s->rank, results);
-  return x->n_dims <= DIMS_MAX;
-}
-
 static bool ends_with(MlirStringRef s, const char *end) {
   const size_t n = strlen(end);
   return s.length >= n && !memcmp(s.data + s.length - n, end, n);
 }
 
 /* The attributes that are not about operands. */
-static int other_attributes(MlirOperation op, MlirNamedAttribute *out) {
+int coalesce_attributes(MlirOperation op, MlirNamedAttribute out[COALESCE_ATTRS_MAX]) {
   int n = 0;
-  for (intptr_t k = 0; k < mlirOperationGetNumAttributes(op) && n < ATTRS_MAX; k++) {
+  for (intptr_t k = 0; k < mlirOperationGetNumAttributes(op) && n < COALESCE_ATTRS_MAX; k++) {
     MlirNamedAttribute a = mlirOperationGetAttribute(op, k);
     MlirStringRef name = mlirIdentifierStr(a.name);
     if (!ends_with(name, "_ap") && !ends_with(name, "_tile") && !ends_with(name, "_par_dims") &&
@@ -312,7 +150,7 @@ static int other_attributes(MlirOperation op, MlirNamedAttribute *out) {
 }
 
 /* What computed the indices of the transfer before; users come before what they use. */
-static void erase_arithmetic(struct arena *a, MlirOperation loop) {
+void coalesce_sweep(struct arena *a, MlirOperation loop) {
   struct ir_ops ops = ir_collect(a, loop, NULL, NULL);
   while (ops.n--)
     if (ir_is_of(ops.v[ops.n], "arith.") && !ir_is_used(ir_result(ops.v[ops.n])))
@@ -338,6 +176,17 @@ static void remark(struct pass_run *run, const struct repeated *r) {
                         : "what reads it would wait until all of it is computed");
 }
 
+void coalesce_set_parts(struct pass_run *run, const struct repeated *r) {
+  struct ir_builder b = {.ctx = run->ir->ctx,
+                         .block = mlirOperationGetBlock(r->loop),
+                         .loc = mlirOperationGetLocation(r->loop),
+                         .arena = run->arena,
+                         .before = r->loop};
+  mlirOperationSetOperand(r->loop, 0, ir_index(&b, 0));
+  mlirOperationSetOperand(r->loop, 1, ir_index(&b, r->trips / r->rounds));
+  mlirOperationSetOperand(r->loop, 2, ir_index(&b, 1));
+}
+
 /* Puts `made` in the place of the loop, or of the instruction in it. */
 static void put(struct pass_run *run, const struct repeated *r, MlirOperation made) {
   if (r->rounds == r->trips) {
@@ -345,32 +194,10 @@ static void put(struct pass_run *run, const struct repeated *r, MlirOperation ma
     mlirOperationDestroy(r->loop);
     return;
   }
-  struct ir_builder b = {.ctx = run->ir->ctx,
-                         .block = mlirOperationGetBlock(r->loop),
-                         .loc = mlirOperationGetLocation(r->loop),
-                         .arena = run->arena,
-                         .before = r->loop};
   mlirBlockInsertOwnedOperationBefore(ir_body(r->loop), r->in.op, made);
   mlirOperationDestroy(r->in.op);
-  erase_arithmetic(run->arena, r->loop);
-  mlirOperationSetOperand(r->loop, 0, ir_index(&b, 0));
-  mlirOperationSetOperand(r->loop, 1, ir_index(&b, r->trips / r->rounds));
-  mlirOperationSetOperand(r->loop, 2, ir_index(&b, 1));
-}
-
-static bool is_the_same_in_all(const struct repeated *r, const struct nisa_access *x) {
-  struct side s;
-  if (nisa_is_scalar(x))
-    return is_before(r, x->base);
-  if (!read_side(r, x, &s))
-    return false;
-  for (int d = 0; d < s.rank; d++)
-    if (s.at[d].per_counter)
-      return false;
-  for (int k = 0; k < x->n_indices; k++)
-    if (!is_before(r, x->indices[k]))
-      return false;
-  return true;
+  coalesce_sweep(run->arena, r->loop);
+  coalesce_set_parts(run, r);
 }
 
 /* Reads the operands, and chooses how many rounds become one. */
@@ -382,18 +209,18 @@ static bool read_operands(struct repeated *r, struct side *sides) {
     const struct nisa_access *x = &r->in.operand[k];
     if (nisa_is_absent(x))
       continue;
-    if (k && (nisa_is_scalar(x) || !is_wide(&r->in, k))) {
-      if (!is_the_same_in_all(r, x) || (is_data(x) && mlirValueEqual(buffer_root(x->base), buffer_root(dst->base))))
+    if (k && (nisa_is_scalar(x) || !coalesce_is_wide(&r->in, k))) {
+      if (!coalesce_is_the_same(r, x) || (is_data(x) && mlirValueEqual(buffer_root(x->base), buffer_root(dst->base))))
         return false;
       continue;
     }
-    if (!read_side(r, x, &sides[k]) || !stays_in_partition(x, &sides[k]) ||
+    if (!coalesce_read_side(r, x, &sides[k]) || !stays_in_partition(x, &sides[k]) ||
         (!moves && nisa_access_space(x) != MEM_SBUF))
       return false;
     if (k && (moves ? mlirValueEqual(buffer_root(dst->base), buffer_root(x->base)) : !is_beside(dst, x)))
       return false;
   }
-  if (!is_apart(r, &sides[0]) || (!moves && nisa_free_elements(dst) > SHORT_ELEMENTS))
+  if (!coalesce_is_apart(r, &sides[0]) || (!moves && nisa_free_elements(dst) > SHORT_ELEMENTS))
     return false;
   r->rounds = rounds_of(r);
   return r->rounds > 1 || r->trips == 1;
@@ -404,20 +231,20 @@ static void merge(struct pass_run *run, struct repeated *r) {
   const bool is_turn = r->in.def->kind == NISA_DMA_TRANSPOSE, moves = is_transfer(&r->in);
   struct nisa_instr out = r->in;
   struct side sides[NISA_OPERANDS_MAX];
-  MlirNamedAttribute attrs[ATTRS_MAX];
+  MlirNamedAttribute attrs[COALESCE_ATTRS_MAX];
 
   if (!read_operands(r, sides))
     return;
   for (int k = 0; k < out.def->n_operands; k++) {
     struct nisa_access *x = &out.operand[k];
-    if (nisa_is_absent(x) || (k && (nisa_is_scalar(x) || !is_wide(&r->in, k))))
+    if (nisa_is_absent(x) || (k && (nisa_is_scalar(x) || !coalesce_is_wide(&r->in, k))))
       continue;
-    if (!make_side(r, x, &sides[k], is_turn && k ? 0 : x->par_dims) ||
+    if (!coalesce_make_side(r, x, &sides[k], is_turn && k ? 0 : x->par_dims) ||
         (!moves && x->n_dims - x->par_dims > nisa_machine(run->target)->free_dims))
       return;
   }
   remark(run, r);
-  const int n = other_attributes(r->in.op, attrs);
+  const int n = coalesce_attributes(r->in.op, attrs);
   put(run, r, nisa_create(&out, mlirOperationGetLocation(r->in.op), n, attrs));
 }
 
@@ -434,7 +261,7 @@ static enum status run_pass(struct pass_run *run) {
     nisa_module_target(run->module, &run->target);
   for (int k = loops.n - 1; k >= 0; k--) {
     struct repeated r;
-    if (read_loop(loops.v[k], &r))
+    if (coalesce_read_bounds(loops.v[k], &r) && !coalesce_banks(run, &r) && read_body(&r))
       merge(run, &r);
   }
   return ST_OK;

@@ -1,0 +1,67 @@
+/* coalesce_transfers: declarations shared by its files.  See coalesce_transfers.c. */
+#ifndef PASSES_COALESCE_TRANSFERS_H
+#define PASSES_COALESCE_TRANSFERS_H
+
+#include "ir/build.h"
+#include "nisa/nisa.h"
+#include "passes/lib/access.h"
+#include "passes/pass.h"
+
+enum { COALESCE_ATTRS_MAX = 8 }; /* attributes of an instruction besides those of operands */
+
+/* A loop with known bounds, and the instruction in its body whose rounds become one. */
+struct repeated {
+  MlirOperation loop;
+  MlirValue counter;
+  int64_t lower, step, trips;
+  struct nisa_instr in;
+  int64_t rounds; /* that become one transfer; trips is a multiple of it */
+};
+
+/* An index of one dimension of a buffer, by the values of registers. */
+struct sum {
+  struct linear of;    /* values that are known before the loop */
+  int64_t per_counter; /* the factor of the loop's counter */
+};
+
+struct side {
+  struct sum at[NISA_RANK_MAX];
+  struct nisa_index index[NISA_RANK_MAX]; /* of the tile's dimensions */
+  int rank;
+};
+
+/* ---- sides.c: access patterns over several rounds ------------------------------------------------------------------ */
+
+/* True if v is known before the loop. */
+bool coalesce_is_before(const struct repeated *r, MlirValue v);
+/* Reads the indices of an operand; false if one is not a sum of multiples of the counter and of earlier values. */
+bool coalesce_read_side(const struct repeated *r, const struct nisa_access *x, struct side *out);
+/* Makes x the operand of r->rounds rounds, which are dimension `at`.  A loop that stays counts its parts from 0.  False if the
+ * pattern gets too many dimensions. */
+bool coalesce_make_side(const struct repeated *r, struct nisa_access *x, struct side *s, int at);
+/* True if operand k has an element for each one of dst; the others are columns. */
+bool coalesce_is_wide(const struct nisa_instr *in, int k);
+/* True if the operand is the same in all rounds. */
+bool coalesce_is_the_same(const struct repeated *r, const struct nisa_access *x);
+/* In one dimension each round writes what comes after all that the round before wrote. */
+bool coalesce_is_apart(const struct repeated *r, const struct side *dst);
+
+/* ---- coalesce_transfers.c ------------------------------------------------------------------------------------------- */
+
+/* Reads the loop's bounds; false if they are not known.  The instruction is the caller's to find. */
+bool coalesce_read_bounds(MlirOperation loop, struct repeated *r);
+/* True if dst has at each place what the same place of the sources gives. */
+bool coalesce_is_elementwise(const struct nisa_instr *in);
+/* The attributes that are not about operands; returns how many. */
+int coalesce_attributes(MlirOperation op, MlirNamedAttribute out[COALESCE_ATTRS_MAX]);
+/* The loop that stays counts its parts from 0. */
+void coalesce_set_parts(struct pass_run *run, const struct repeated *r);
+/* Removes the arithmetic in the loop that nothing uses. */
+void coalesce_sweep(struct arena *a, MlirOperation loop);
+
+/* ---- banks.c: transposes that leave PSUM together -------------------------------------------------------------------- */
+
+/* Lets the transposes of the loop fill a bank of PSUM before it is read; false if the loop is another one. */
+bool coalesce_banks(struct pass_run *run, const struct repeated *loop);
+
+#endif

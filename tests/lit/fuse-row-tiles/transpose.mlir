@@ -1,0 +1,64 @@
+// RUN: nkx opt --infer-layout --fuse-row-tiles %s --remarks=%t | FileCheck %s
+// RUN: FileCheck %s --check-prefix=REMARK < %t
+// A transpose whose result goes to HBM takes the rows from the loop that computes them: its tiles are columns of the result.
+
+// CHECK-LABEL: func.func @turned
+// CHECK:         %[[OUT:.*]] = scf.for %[[I:.*]] = %{{.*}} iter_args(%[[C:.*]] = %{{.*}}) -> (tensor<512x640xf32>) {
+// CHECK:           %[[X:.*]] = tensor.extract_slice %arg0[%[[I]], 0] [128, 512] [1, 1]
+// CHECK:           %[[E:.*]] = linalg.exp {{.*}} -> tensor<128x512xf32>
+// CHECK:           %[[B:.*]] = bufferization.alloc_tensor() {memory_space = 3 : i32} : tensor<512x128xf32>
+// CHECK-NEXT:      %[[T:.*]] = linalg.transpose ins(%[[E]] : tensor<128x512xf32>) outs(%[[B]] : tensor<512x128xf32>) permutation = [1, 0]
+// CHECK-NEXT:      tensor.insert_slice %[[T]] into %[[C]][0, %[[I]]] [512, 128] [1, 1]
+// CHECK-COUNT-2: linalg.transpose {{.*}} outs(%{{.*}} : tensor<512x128xf32>)
+// CHECK-NOT:     linalg.transpose
+// CHECK:         return
+// REMARK:      2 operations in one loop over 5 tiles of 128 rows, two at a time
+func.func @turned(%x: tensor<640x512xf32>) -> tensor<512x640xf32> {
+  %e = tensor.empty() : tensor<640x512xf32>
+  %a = linalg.exp ins(%x : tensor<640x512xf32>) outs(%e : tensor<640x512xf32>) -> tensor<640x512xf32>
+  %t = tensor.empty() : tensor<512x640xf32>
+  %b = linalg.transpose ins(%a : tensor<640x512xf32>) outs(%t : tensor<512x640xf32>) permutation = [1, 0]
+  return %b : tensor<512x640xf32>
+}
+
+// Pieces of long rows are whole blocks of partitions: 4096 of 8192 columns.
+// CHECK-LABEL: func.func @pieces
+// CHECK:         linalg.transpose ins(%{{.*}} : tensor<128x4096xf32>) outs(%{{.*}} : tensor<4096x128xf32>)
+func.func @pieces(%x: tensor<256x8192xf32>) -> tensor<8192x256xf32> {
+  %e = tensor.empty() : tensor<256x8192xf32>
+  %a = linalg.exp ins(%x : tensor<256x8192xf32>) outs(%e : tensor<256x8192xf32>) -> tensor<256x8192xf32>
+  %t = tensor.empty() : tensor<8192x256xf32>
+  %b = linalg.transpose ins(%a : tensor<256x8192xf32>) outs(%t : tensor<8192x256xf32>) permutation = [1, 0]
+  return %b : tensor<8192x256xf32>
+}
+
+// What reads the result has other rows, and so another loop.
+// CHECK-LABEL: func.func @read_again
+// CHECK:         scf.for
+// CHECK:           linalg.exp
+// CHECK:           linalg.transpose
+// CHECK:         }
+// CHECK:         linalg.mul
+func.func @read_again(%x: tensor<4096x4096xf32>, %y: tensor<4096x4096xf32>) -> tensor<4096x4096xf32> {
+  %e = tensor.empty() : tensor<4096x4096xf32>
+  %a = linalg.exp ins(%x : tensor<4096x4096xf32>) outs(%e : tensor<4096x4096xf32>) -> tensor<4096x4096xf32>
+  %b = linalg.transpose ins(%a : tensor<4096x4096xf32>) outs(%e : tensor<4096x4096xf32>) permutation = [1, 0]
+  %c = linalg.mul ins(%b, %y : tensor<4096x4096xf32>, tensor<4096x4096xf32>) outs(%e : tensor<4096x4096xf32>) -> tensor<4096x4096xf32>
+  return %c : tensor<4096x4096xf32>
+}
+
+// The Tensor engine does not pass integers through, and 300 columns are not whole blocks: these transposes keep loops of their own.
+// CHECK-LABEL: func.func @stay
+// CHECK-NOT:     scf.for
+// CHECK:         return
+func.func @stay(%x: tensor<384x512xi32>, %y: tensor<384x300xf32>) -> (tensor<512x384xi32>, tensor<300x384xf32>) {
+  %e = tensor.empty() : tensor<384x512xi32>
+  %a = linalg.add ins(%x, %x : tensor<384x512xi32>, tensor<384x512xi32>) outs(%e : tensor<384x512xi32>) -> tensor<384x512xi32>
+  %t = tensor.empty() : tensor<512x384xi32>
+  %b = linalg.transpose ins(%a : tensor<384x512xi32>) outs(%t : tensor<512x384xi32>) permutation = [1, 0]
+  %f = tensor.empty() : tensor<384x300xf32>
+  %c = linalg.exp ins(%y : tensor<384x300xf32>) outs(%f : tensor<384x300xf32>) -> tensor<384x300xf32>
+  %u = tensor.empty() : tensor<300x384xf32>
+  %d = linalg.transpose ins(%c : tensor<384x300xf32>) outs(%u : tensor<300x384xf32>) permutation = [1, 0]
+  return %b, %d : tensor<512x384xi32>, tensor<300x384xf32>
+}
