@@ -246,6 +246,30 @@ def test_a_run_that_a_liar_had_ends_with_the_data_of_an_honest_runner(server, la
     assert is_right(last) and last["runner"]["name"] == "honest"
 
 
+def test_a_run_whose_only_runner_lies_fails_and_does_not_wait_for_a_day(server, lab):
+    liar = Liar(server, lab.token(lab.token_name), runner="K" * 22)
+    liar.next()
+    run = begin(server)
+    assert liar.next().status == 200
+    assert liar.end().status == 422 and look(server, run)["state"] == "waiting", "another one may come for as long as a lease"
+    wait_until(lambda: liar.next().status == 204 and look(server, run)["state"] == "failed", "the end of the run", 10)
+    last = look(server, run)
+    assert last["outcome"]["code"] == "runner-data" and "no other runner is connected" in last["outcome"]["message"]
+
+
+def test_a_run_whose_runner_lied_waits_for_one_that_is_busy(server, lab):
+    with runner(lab, "busy", gated=True) as busy:
+        wait_connected(server, 1)
+        first = begin(server)
+        busy.wait_inside()
+        liar = Liar(server, lab.token(lab.token_name), runner="K" * 22)
+        run = begin(server)
+        assert liar.next().status == 200 and liar.end().status == 422
+        stays(lambda: liar.next().status == 204 and look(server, run)["state"] == "waiting", "it was given up", 1.5 * LEASE_MS / 1000, poll_s=0.2)
+        busy.let()
+        assert is_right(follow(server, run)[-1]) and is_right(follow(server, first)[-1])
+
+
 def forged(expected):
     """A kernel that writes its whole result itself."""
     def artifact(name, data):
