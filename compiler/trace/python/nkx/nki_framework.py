@@ -12,9 +12,10 @@ import sys
 
 import _nkx
 import numpy as np
-from nkx import nki_kernel, nki_reads, nki_run, package
+from nkx import nki_reads, nki_run, package
 
 FORMAT = "nkx-trace"
+ALIASED = ".must_alias_input"  # ends the name of an input that is written in place
 NOTE = "Traced by nkx: no device code is in it or beside it; the vendor's NKI compiler makes that."
 KEPT_MAX = 64
 
@@ -49,7 +50,7 @@ class FrameworkKernel:
 
     @property
     def __name__(self):
-        return nki_kernel.name_of(self.func)
+        return getattr(self.func, "__name__", type(self.func).__name__)
 
     def __getitem__(self, grid):
         other = object.__new__(type(self))
@@ -61,7 +62,8 @@ class FrameworkKernel:
 
     def translate_to_neuron_dtype(self, dtype):
         """NumPy's dtype (of ml_dtypes for those that NumPy lacks) for one of the framework."""
-        return nki_kernel._dtype(dtype)
+        from nkx import nki_kernel  # which needs the package that this class is a part of
+        return nki_kernel.dtype_of(dtype)
 
     def is_framework_tensor(self, t):
         """True if t is a tensor; everything else is an attribute, whose value the kernel sees while it is traced."""
@@ -112,7 +114,7 @@ class FrameworkKernel:
         t = _nkx.trace_function(kernel, bound.args, bound.kwargs, None, self.__name__, nki_run.target())
         inputs, outputs = package.TensorInfo.all(t["inputs"]), package.TensorInfo.all(t["outputs"])
         aliases = {o.alias_of: i for i, o in enumerate(outputs) if o.alias_of >= 0}
-        names, results = [x.name for x in inputs], [o.name for o in outputs]
+        names, results = [x.name + ALIASED * (i in aliases) for i, x in enumerate(inputs)], [o.name for o in outputs]
         config = {"func_name": self.__name__, "kernel_version": 1, "kernel_format": FORMAT, "platform_target": nki_run.target(),
                   "grid": list(self.grid), "has_collectives": False, "note": NOTE,
                   "klir_binary": {"binary": None, "input_names": names, "output_names": results, "aliases": [[i, o] for i, o in aliases.items()]}}
