@@ -73,7 +73,10 @@ static enum status read_job(struct arena *a, const json_t *root, struct job *job
                 "options: a run takes a kernel through all stages; value, tune, upgrade and stop_after "
                 "are not for it");
   if (job->language == LANG_NEFF || job->language == LANG_MLIR)
-    return fail(err, ST_INPUT, "language: only kernels that are HLO can be run on a Neuron host");
+    return fail(err, ST_INPUT,
+                "language: a runner gets HLO, and there is no way for %s into the vendor's compiler; a simulation "
+                "package of it runs on the simulated machine (nkx neff pack, nkx run)",
+                job->language == LANG_NEFF ? "a NEFF" : "MLIR or NISA text");
   job->simulate = job->artifacts = job->for_device = true;
   return ST_OK;
 }
@@ -220,6 +223,12 @@ static enum status add_files(struct request *rq, const struct gathering *g) {
   struct run_state_of *s = rq->state;
   const char *name = json_string_value(json_object_get(g->kernel, "name"));
   bool ok = name && add_file(rq, name, "hlo.pb");
+  if (name && !ok && !g->is_error)
+    return fail(&s->err, ST_INPUT,
+                "%.60s is an NKI kernel, and a runner gets HLO: only the vendor's own NKI compiler embeds it there. "
+                "Its simulation "
+                "package, of the menu Download, runs on the simulated machine.",
+                name);
   if (ok && s->ask.wants & RUN_EXECUTE)
     ok = add_file(rq, name, "inputs.safetensors") && add_file(rq, name, "expected.safetensors");
   if (ok)

@@ -376,10 +376,12 @@ def test_kernels_that_no_runner_can_run_are_refused_with_the_reason(server, lab)
     Liar(server, lab.token(lab.token_name), runner="E" * 22).next()
     two = ("import numpy as np\nfrom nkipy.core.compile import trace\n\n" + "".join(
         f"\n@trace\ndef {n}(x):\n    return x + 1\n\n\n{n}.specialize(np.ones((4, 8), np.float32))\n" for n in "ab"))
-    nki = "import nki\nimport nki.language as nl\n\n\n@nki.jit\ndef k(a):\n    b = nl.ndarray(a.shape, dtype=a.dtype, buffer=nl.shared_hbm)\n    nl.store(b, nl.load(a))\n    return b\n"
-    for source, field in ((two, "several kernels"), ("x = 1\n", "cannot be run"), (nki, "cannot be run")):
+    nki = "import nki\nimport nki.language as nl\n\n\n@nki.jit\ndef k(x):\n    b = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)\n    nl.store(b, nl.load(x))\n    return b\n"
+    for source, field in ((two, "several kernels"), ("x = 1\n", "cannot be run"), (nki, "k is an NKI kernel, and a runner gets HLO")):
         answer = ask(server, source=source)
         assert answer.status == 422 and answer.error["code"] == "cannot-run" and field in answer.error["message"], answer.body
+    answer = ask(server, source="func.func @f() { return }\n", language="mlir", inputs=[])
+    assert answer.status == 400 and "no way for MLIR or NISA text into the vendor's compiler" in answer.error["message"], answer.body
     assert ask(server, run="fly").error["code"] == "bad-field"
     assert ask(server, options={"stop_after": "trace"}).error["code"] == "bad-field"
     assert server.request("POST", "/api/v1/runs", {"source": SOURCE}, {"Content-Type": "application/json"}).status == 403
