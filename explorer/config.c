@@ -12,6 +12,7 @@
 
 #include "base/log.h"
 #include "jail/layer.h"
+#include "neff/vendor.h"
 #include "worker/memory/memory.h"
 
 const char config_help[] =
@@ -60,6 +61,11 @@ const char config_help[] =
     "  --answers-mib N              memory for answers that clients have not taken yet (256)\n"
     "  --runs N                     runs on Neuron hosts that may wait or run, 0: there are none (64)\n"
     "  --run-lease-ms MS            how long a runner may be silent before another one gets its run (30000)\n"
+    "  --neuronx-cc FILE|auto|none  the vendor's compiler, for NEFFs without a Neuron host (auto: the one in PATH)\n"
+    "  --neuronx-cc-s N             it is stopped after so many seconds (600)\n"
+    "  --neuronx-cc-memory-mib N    address space that it may have (16384)\n"
+    "  --neuronx-cc-cache DIR|none  where what it made is kept (the data directory's name and .neuronx-cc)\n"
+    "  --neuronx-cc-cache-mib N     what is kept there at most: what was used last (4096)\n"
     "  --data-dir DIR               the directory of the store (../data beside this program)\n"
     "  --store URL                  sqlite:PATH (nkx.sqlite in the data directory) or postgresql://…\n"
     "  --cache-mib N                memory for cached results (128)\n"
@@ -162,6 +168,11 @@ static const struct flag flags[] = {
     {"--client-runs", INT(runs.most_own, 0, 10000)},
     {"--runs", INT(runs.most, 0, 10000)},
     {"--run-lease-ms", INT(runs.lease_ms, 500, HOUR_MS)},
+    {"--neuronx-cc", FLAG_TEXT, AT(neuronx_cc)},
+    {"--neuronx-cc-s", INT(cc_s, 1, 86400)},
+    {"--neuronx-cc-memory-mib", INT(cc_memory_mib, 64, 1 << 24)},
+    {"--neuronx-cc-cache", FLAG_TEXT, AT(cc_cache)},
+    {"--neuronx-cc-cache-mib", INT(cc_cache_mib, 0, 1 << 24)},
     {"--trusted-proxies", FLAG_NETS, AT(http.trusted_proxies)},
     {"--proxy-header", FLAG_CHOICE, AT(http.proxy_header), .choices = headers},
     {"--user-header", FLAG_HEADER, AT(http.user_header)},
@@ -406,6 +417,9 @@ enum status config_parse(struct arena *a, int argc, char **argv, char *const *en
       .queue_max = 64,
       .wait_timeout_ms = 10000,
       .job_timeout_ms = 15000,
+      .cc_s = VENDOR_WALL_MS / 1000,
+      .cc_memory_mib = VENDOR_MEMORY_MIB,
+      .cc_cache_mib = VENDOR_CACHE_MIB,
       .limits = {JAIL_CPU_S, JAIL_MEMORY_MIB, JAIL_RESIDENT_MIB, 0},
       .zygote_jobs = 1000,
       .zygote_minutes = 60,

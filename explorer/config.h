@@ -28,6 +28,10 @@ struct config {
   const char *user;                    /* the user that a server started by root becomes; NULL: see jail/confine.h */
   struct quota_config quota;           /* of one client */
   struct runs_config runs;             /* on Neuron hosts */
+  const char *neuronx_cc;              /* the vendor's compiler; NULL, "auto": the one in PATH; "none" (own_runner.h) */
+  int cc_s, cc_memory_mib;             /* its limits */
+  const char *cc_cache;                /* where what it made is kept; NULL: beside the data directory; "none" */
+  int cc_cache_mib;                    /* and how much of it */
   const char *data_dir;                /* created if it does not exist */
   const char *store;                   /* "sqlite:PATH" or "postgresql://…" */
   int cache_mib, cache_s, results_mib; /* compiled results: in memory, in the store */

@@ -20,6 +20,7 @@
 #include "driver/main.h"
 #include "driver/pipeline.h"
 #include "http/server.h"
+#include "own_runner.h"
 #include "pool/launcher.h"
 #include "pool/pool.h"
 #include "store_main.h"
@@ -51,7 +52,7 @@ static const char help[] = "usage: nkx COMMAND …\n"
 
 /* Runs the service until a signal of the set comes; takes over the descriptors. */
 static enum status serve(const struct config *cfg, const sigset_t *stop, const struct listeners *at, int launcher_fd,
-                         struct error *err) {
+                         int runner_fd, struct error *err) {
   struct app app = {0};
   int sig;
   enum status st = app_start(cfg, launcher_fd, at, &app, err);
@@ -60,6 +61,7 @@ static enum status serve(const struct config *cfg, const sigset_t *stop, const s
     if (cfg->http.ops_port)
       log_info("operations", "url=http://%s:%d", cfg->http.ops_host, at->ports[LISTEN_OPS]);
     pool_set_serving(app.services.pool);
+    own_runner_begin(app.services.store, runner_fd);
     sigwait(stop, &sig);
     log_info("stopping", "signal=%d", sig);
   }
@@ -96,15 +98,17 @@ static int listen_and_serve(const struct config *cfg, const sigset_t *stop, stru
   struct launcher_end end = {0};
   struct error err;
   bool is_service = false;
-  int launcher_fd = -1;
+  int launcher_fd = -1, runner_fd = -1;
 
   enum status st = server_listen(&cfg->http, at, &err);
   if (!st && config_sqlite_path(cfg) && mkdir(cfg->data_dir, 0700) && errno != EEXIST)
     st = fail(&err, ST_INPUT, "--data-dir: %.160s: %m", cfg->data_dir);
   if (!st)
+    st = own_runner_split(cfg, at, &runner_fd, &err);
+  if (!st)
     st = launcher_split(&launcher_cfg, at->fds, LISTENERS, &is_service, &launcher_fd, &end, &err);
   if (!st && is_service)
-    st = serve(cfg, stop, at, launcher_fd, &err);
+    st = serve(cfg, stop, at, launcher_fd, runner_fd, &err);
   *is_to_be_replaced = end.is_to_be_replaced;
   return st || is_service ? exit_of(st, &err) : end.status;
 }
@@ -219,7 +223,8 @@ static void fill_stdio(void) {
 }
 
 int main(int argc, char **argv) {
-  static const char *const worker_commands[] = {"compile", "run", "resume", "tune", "opt", "reproduce", "nki", "doctor"};
+  static const char *const worker_commands[] = {"compile", "run",       "resume", "tune",
+                                                "opt",     "reproduce", "nki",    "doctor"};
   const char *what = argc > 1 ? argv[1] : "";
 
   fill_stdio();

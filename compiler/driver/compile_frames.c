@@ -198,6 +198,35 @@ enum status compile_send_artifact(struct path *p, const char *name, const char *
   return compile_send(p->run, &b);
 }
 
+static void put_place(struct buf *b, const struct hlo_instr *i) {
+  const struct src_range *r = &i->locs.v[0]->range;
+  json_put_key(b, i->name);
+  buf_putc(b, '{');
+  json_put_field_str(b, "file", r->file);
+  json_put_field_int(b, "line", r->line);
+  json_put_field_int(b, "col", r->col);
+  json_put_field_int(b, "end_line", r->end_line);
+  json_put_field_int(b, "end_col", r->end_col);
+  buf_putc(b, '}');
+}
+
+/* Sends where each HLO instruction comes from, for the errors of a compiler that gets the HLO without the source. */
+static enum status send_places(struct path *p) {
+  struct buf b;
+  buf_init(&b, ARTIFACT_MAX);
+  buf_putc(&b, '{');
+  for (const struct hlo_computation *c = p->kernel->module->computations; c; c = c->next)
+    hlo_for_each(i, c) {
+      if (i->locs.n && i->locs.v[0]->range.line > 0)
+        put_place(&b, i);
+    }
+  buf_putc(&b, '}');
+  const enum status st =
+      compile_send_artifact(p, arena_printf(p->run->arena, "%s/places.json", p->kernel->name), "application/json", &b);
+  buf_clear(&b);
+  return st;
+}
+
 /* Sends the HLO as traced, which is what NKIPy would pass to the vendor's compiler. */
 enum status compile_send_artifacts(struct path *p) {
   const struct hlo_print_options opt = {.metadata = true};
@@ -215,6 +244,8 @@ enum status compile_send_artifacts(struct path *p) {
   if (!st)
     st = compile_send_artifact(p, arena_printf(a, "%s/hlo.txt", name), "text/plain", &b);
   buf_clear(&b);
+  if (!st && p->run->job->for_device)
+    st = send_places(p);
   if (st == ST_LIMIT) {
     diag_add(&p->run->diags, DS_WARNING, DG_OUTPUT_LIMIT, NULL, "the HLO artifacts exceed %d MiB and are left out",
              ARTIFACT_MAX >> 20);

@@ -6,7 +6,8 @@
 
 void vendor_command_init(struct vendor_command *v, struct arena *a) {
   const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
-  *v = (struct vendor_command){.options = {.lnc = 1, .wall_ms = VENDOR_WALL_MS, .memory_mib = VENDOR_MEMORY_MIB}};
+  *v = (struct vendor_command){
+      .options = {.lnc = 1, .wall_ms = VENDOR_WALL_MS, .memory_mib = VENDOR_MEMORY_MIB, .cache_mib = VENDOR_CACHE_MIB}};
   if (cache && *cache == '/')
     v->options.cache_dir = arena_printf(a, "%s/nkx/neuronx-cc", cache);
   else if (home && *home == '/')
@@ -50,6 +51,9 @@ bool vendor_command_option(struct vendor_command *v, int c, const char *value, s
     return true;
   case VENDOR_CACHE:
     o->cache_dir = strcmp(value, "none") ? value : NULL;
+    return true;
+  case VENDOR_CACHE_SIZE:
+    *st = read_number("--cc-cache-mib", value, 0, 1 << 24, 1, &o->cache_mib, err);
     return true;
   default:
     return false;

@@ -15,10 +15,11 @@ struct vendor_command {
 };
 
 /* Options, for getopt_long: their values are above those of run_device.h. */
-enum { VENDOR_PROGRAM = 512, VENDOR_LNC, VENDOR_OPTION, VENDOR_TIME, VENDOR_MEMORY, VENDOR_CACHE };
+enum { VENDOR_PROGRAM = 512, VENDOR_LNC, VENDOR_OPTION, VENDOR_TIME, VENDOR_MEMORY, VENDOR_CACHE, VENDOR_CACHE_SIZE };
 #define VENDOR_OPTIONS \
   {"neuronx-cc", required_argument, NULL, VENDOR_PROGRAM}, {"lnc", required_argument, NULL, VENDOR_LNC}, \
-      {"cc-option", required_argument, NULL, VENDOR_OPTION}, {"cc-time", required_argument, NULL, VENDOR_TIME}, \
+      {"cc-option", required_argument, NULL, VENDOR_OPTION}, \
+      {"cc-cache-mib", required_argument, NULL, VENDOR_CACHE_SIZE}, {"cc-time", required_argument, NULL, VENDOR_TIME}, \
       {"cc-memory", required_argument, NULL, VENDOR_MEMORY}, { \
     "cc-cache", required_argument, NULL, VENDOR_CACHE \
   }
@@ -29,7 +30,8 @@ enum { VENDOR_PROGRAM = 512, VENDOR_LNC, VENDOR_OPTION, VENDOR_TIME, VENDOR_MEMO
   "  --cc-time S                it is stopped after so many seconds (600)\n" \
   "  --cc-memory MIB            its limit of address space (16384)\n" \
   "  --cc-cache DIR|none        where what it made is kept ($XDG_CACHE_HOME/nkx/neuronx-cc, " \
-  "~/.cache/nkx/neuronx-cc)\n"
+  "~/.cache/nkx/neuronx-cc)\n" \
+  "  --cc-cache-mib N           what is kept there at most: what was used last (4096)\n"
 
 /* Sets the defaults, with the cache's directory in the arena. */
 void vendor_command_init(struct vendor_command *v, struct arena *a);

@@ -11,9 +11,9 @@
 
 #include "base/array.h"
 #include "neff/neff.h"
+#include "neff/vendor_cache.h"
 #include "neff/vendor_process.h"
 
-static const size_t product_max = (size_t)1 << 30;
 enum { KEY_SIZE = 2 * 32 + 1, ERRORS_SHOWN = 12 };
 
 /* A compile in progress. */
@@ -178,32 +178,11 @@ static enum status make_key(struct compiling *c) {
   return ok ? ST_OK : refuse(c, DG_INTERNAL, "the hash of a command cannot be computed");
 }
 
-/* Reads a file whole; false if it is not there or too large. */
-static bool read_file(struct arena *a, const char *path, struct vendor_result *out) {
-  FILE *f = fopen(path, "rbe");
-  struct stat st;
-  bool ok = f && !fstat(fileno(f), &st) && S_ISREG(st.st_mode) && (size_t)st.st_size <= product_max;
-  char *data = ok ? arena_alloc(a, (size_t)st.st_size + 1) : NULL;
-  ok = ok && fread(data, 1, (size_t)st.st_size, f) == (size_t)st.st_size;
-  if (f)
-    fclose(f);
-  if (!ok)
-    return false;
-  data[st.st_size] = 0;
-  *out = (struct vendor_result){.data = data, .size = (size_t)st.st_size};
-  return true;
-}
-
-/* Writes a file that is there whole or not at all. */
-static bool write_file(struct arena *a, const char *path, const void *data, size_t n) {
-  const char *part = arena_printf(a, "%s.%d.part", path, (int)getpid());
-  FILE *f = fopen(part, "wbe");
-  bool ok = f && fwrite(data, 1, n, f) == n;
-  if (f)
-    ok &= fclose(f) == 0;
-  ok = ok && !rename(part, path);
-  if (f && !ok)
-    unlink(part);
+static bool read_product(const struct compiling *c, const char *path, struct vendor_result *out) {
+  struct vendor_file f;
+  const bool ok = vendor_file_read(c->arena, path, &f);
+  if (ok)
+    *out = (struct vendor_result){.data = f.data, .size = f.size};
   return ok;
 }
 
@@ -225,26 +204,17 @@ static const char *cached_path(const struct compiling *c) {
 
 static bool find_cached(const struct compiling *c, struct vendor_result *out) {
   struct error err;
-  out->is_cached = c->rq->options->cache_dir && read_file(c->arena, cached_path(c), out) && is_sound(c, out, &err);
+  out->is_cached = c->rq->options->cache_dir && read_product(c, cached_path(c), out) && is_sound(c, out, &err);
+  if (out->is_cached)
+    vendor_cache_use(cached_path(c));
   return out->is_cached;
 }
 
-static void make_folders(struct arena *a, const char *dir) {
-  char *path = arena_strdup(a, dir);
-  for (char *p = path + 1; (p = strchr(p, '/')); *p++ = '/') {
-    *p = 0;
-    mkdir(path, 0777);
-  }
-  mkdir(path, 0777);
-}
-
 static void keep(struct compiling *c, const struct vendor_result *x) {
-  const char *dir = c->rq->options->cache_dir;
-  if (!dir)
-    return;
-  make_folders(c->arena, dir);
-  if (!write_file(c->arena, cached_path(c), x->data, x->size))
-    diag_add(c->ds, DS_WARNING, DG_VENDOR_OUTPUT, NULL, "what neuronx-cc made cannot be kept in %s: %s", dir,
+  const struct vendor_options *o = c->rq->options;
+  if (o->cache_dir &&
+      !vendor_cache_keep(c->arena, o->cache_dir, cached_path(c), x->data, x->size, (int64_t)o->cache_mib << 20))
+    diag_add(c->ds, DS_WARNING, DG_VENDOR_OUTPUT, NULL, "what neuronx-cc made cannot be kept in %s: %s", o->cache_dir,
              strerror(errno));
 }
 
@@ -360,13 +330,16 @@ static enum status judge(struct compiling *c, const struct vendor_end *end, stru
              wall_ms / 1000, wall_ms % 1000 / 100);
     return ST_LIMIT;
   }
+  if (end->lacks_walls)
+    return refuse(c, DG_VENDOR_FAILED,
+                  "neuronx-cc was not started: this machine does not let its jail be made (namespaces of mounts)");
   if (!end->is_started)
     return refuse(c, DG_VENDOR_MISSING, arena_printf(c->arena, "%s cannot be started", c->program));
   if (end->exit_status) {
     report_failure(c, end);
     return ST_INPUT;
   }
-  if (!read_file(c->arena, arena_printf(c->arena, "%s/%s", c->dir, product_name(c)), out))
+  if (!read_product(c, arena_printf(c->arena, "%s/%s", c->dir, product_name(c)), out))
     return refuse(c, DG_VENDOR_OUTPUT, arena_printf(c->arena, "neuronx-cc wrote no %s", product_name(c)));
   if (!is_sound(c, out, &err))
     return refuse(c, DG_VENDOR_OUTPUT,
@@ -384,9 +357,11 @@ static enum status run(struct compiling *c, struct vendor_result *out) {
                                    .dir = c->dir,
                                    .wall_ms = c->rq->options->wall_ms,
                                    .memory_mib = c->rq->options->memory_mib,
+                                   .has_walls = c->rq->options->has_walls,
+                                   .hidden = c->rq->options->hidden,
                                    .log = c->rq->log,
                                    .user = c->rq->user};
-  if (!write_file(c->arena, arena_printf(c->arena, "%s/hlo_module.pb", c->dir), c->rq->proto, c->rq->proto_size))
+  if (!vendor_file_write(c->arena, arena_printf(c->arena, "%s/hlo_module.pb", c->dir), c->rq->proto, c->rq->proto_size))
     return refuse(c, DG_INTERNAL, "the HLO cannot be written for neuronx-cc");
   const enum status st = vendor_process_run(c->arena, &p, &end, &err);
   return st ? refuse(c, DG_INTERNAL, arena_strdup(c->arena, err.text)) : judge(c, &end, out);

@@ -19,13 +19,16 @@ enum vendor_product {
 struct vendor_options {
   const char *program;   /* NULL: $NKX_NEURONX_CC, else neuronx-cc in PATH */
   const char *cache_dir; /* made if it is not there; NULL: nothing is kept */
+  int cache_mib;         /* what is kept there at most: what was used last */
   int lnc;               /* physical cores of a logical one: 1 or 2 */
   int n_extra;
   const char *const *extra; /* options of vendor_options.def, "--name=value" or "--name", "value" */
   int wall_ms, memory_mib;  /* limits */
+  bool has_walls;           /* vendor_process.h */
+  const char *hidden;       /* likewise */
 };
 
-enum { VENDOR_WALL_MS = 600000, VENDOR_MEMORY_MIB = 16 << 10 };
+enum { VENDOR_WALL_MS = 600000, VENDOR_MEMORY_MIB = 16 << 10, VENDOR_CACHE_MIB = 4 << 10 };
 
 struct vendor_request {
   const struct vendor_options *options;

@@ -19,9 +19,9 @@
 #include "base/clock.h"
 #include "base/utf8.h"
 
-enum { NOT_STARTED = 126, SIGNALED = 128, POLL_MS = 50, LINE_MAX_BYTES = 4096 };
+enum { NO_WALLS = 125, NOT_STARTED = 126, SIGNALED = 128, POLL_MS = 50, LINE_MAX_BYTES = 4096 };
 
-/* ---- the child --------------------------------------------------------------------------------------------------- */
+/* ---- namespaces -------------------------------------------------------------------------------------------------- */
 
 static void write_map(const char *path, unsigned id) {
   char text[32];
@@ -55,6 +55,39 @@ static bool leave_namespaces(void) {
   return true;
 }
 
+/* ---- walls ------------------------------------------------------------------------------------------------------- */
+
+static bool set_mount(const char *path, unsigned flags, uint64_t set, uint64_t clear) {
+  struct mount_attr attr = {.attr_set = set, .attr_clr = clear};
+  return !mount_setattr(AT_FDCWD, path, flags, &attr, sizeof attr);
+}
+
+/* An empty folder in memory; one that is not there needs none. */
+static bool cover(const char *path, const char *options) {
+  return access(path, F_OK) ? errno == ENOENT : !mount("tmpfs", path, "tmpfs", MS_NOSUID | MS_NODEV, options);
+}
+
+/* In a namespace of mounts of its own.  The directory becomes a mount, so that it can be written although all else cannot. */
+static bool raise_walls(const struct vendor_process *p) {
+  static const char *const own[] = {"/dev/shm", "/var/tmp"};
+  bool ok = !mount(p->dir, p->dir, NULL, MS_BIND, NULL) && (!p->hidden || cover(p->hidden, "size=4k,mode=755"));
+  for (size_t i = 0; ok && i < sizeof own / sizeof *own; i++)
+    ok = cover(own[i], "size=1g,mode=1777");
+  ok = ok && set_mount("/", AT_RECURSIVE, MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID, 0);
+  ok = ok && set_mount(p->dir, 0, 0, MOUNT_ATTR_RDONLY);
+  for (size_t i = 0; ok && i < sizeof own / sizeof *own; i++)
+    ok = access(own[i], F_OK) || set_mount(own[i], 0, 0, MOUNT_ATTR_RDONLY);
+  return ok && !chdir(p->dir) && !prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+}
+
+/* Root in a namespace could take the walls down: a program that is started without these has no capabilities. */
+static void drop_capabilities(void) {
+  for (unsigned long c = 0; !prctl(PR_CAPBSET_DROP, c, 0, 0, 0);)
+    c++;
+}
+
+/* ---- the child --------------------------------------------------------------------------------------------------- */
+
 /* A limit that is lower already stays. */
 static void limit(__rlimit_resource_t what, rlim_t value) {
   struct rlimit r;
@@ -69,6 +102,8 @@ static void limit(__rlimit_resource_t what, rlim_t value) {
 static _Noreturn void become_program(const struct vendor_process *p, char *const *environment) {
   limit(RLIMIT_AS, (rlim_t)p->memory_mib << 20);
   limit(RLIMIT_CORE, 0);
+  if (p->has_walls)
+    drop_capabilities();
   execve(p->argv[0], (char *const *)p->argv, environment);
   _exit(NOT_STARTED);
 }
@@ -86,6 +121,8 @@ static _Noreturn void be_init(const struct vendor_process *p, char *const *envir
   if (is_apart && !mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) && mount("proc", "/proc", "proc", 0, NULL)) {
     /* it may not be mounted here */
   }
+  if (p->has_walls && !(is_apart && raise_walls(p)))
+    _exit(NO_WALLS);
   const pid_t program = fork();
   if (!program)
     become_program(p, environment);
@@ -206,7 +243,8 @@ static void put_end(struct arena *a, int status, struct lines *l, struct vendor_
     out->signal = out->exit_status - SIGNALED;
     out->exit_status = -1;
   }
-  out->is_started = out->exit_status != NOT_STARTED;
+  out->lacks_walls = out->exit_status == NO_WALLS && l->process->has_walls;
+  out->is_started = out->exit_status != NOT_STARTED && !out->lacks_walls;
 }
 
 enum status vendor_process_run(struct arena *a, const struct vendor_process *p, struct vendor_end *out,

@@ -2,6 +2,9 @@
  *
  * Where the kernel allows it, the program has namespaces of its own: no network, and process numbers that end with it, so that no
  * descendant survives.  Elsewhere its process group is killed.  Its environment has PATH, HOME, TMPDIR and LANG only.
+ *
+ * With walls it also sees a file system that it can only read, but for its directory and an empty /dev/shm and /var/tmp of its own,
+ * and without the files of one folder; it gains no privileges.  A machine that does not let these be raised does not run it.
  */
 #ifndef NEFF_VENDOR_PROCESS_H
 #define NEFF_VENDOR_PROCESS_H
@@ -16,12 +19,15 @@ struct vendor_process {
   const char *const *argv; /* ends with NULL; argv[0] is a path */
   const char *dir;         /* its working directory, and its HOME; temporary files are in dir/tmp */
   int wall_ms, memory_mib; /* the second: of address space of each process */
+  bool has_walls;
+  const char *hidden; /* with walls: a folder that is empty for it; NULL: none */
   void (*log)(void *user, const char *line);
   void *user;
 };
 
 struct vendor_end {
   bool is_started, is_late; /* late: it was killed at wall_ms */
+  bool lacks_walls;         /* it was not started because they could not be raised */
   int exit_status;          /* -1: a signal ended it */
   int signal;
   const char *tail; /* the end of what it wrote to standard output and error, whole lines, UTF-8 */

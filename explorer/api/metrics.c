@@ -9,6 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "api/runs.h"
 #include "api/services.h"
 #include "driver/pipeline.h"
 #include "http/guard.h"
@@ -186,6 +187,18 @@ static void put_store(struct buf *b, const struct services *services) {
     put(b, "nkx_store_free_bytes", "gauge", "Free space where the store's file is.", (double)s.free_bytes);
 }
 
+static void put_runs(struct buf *b, const struct services *services) {
+  struct store_counts s;
+  store_look(services->store, &s);
+  head(b, "nkx_runs_total", "counter", "Runs on Neuron hosts by what happened to them on this server.");
+  for (enum runs_count c = 0; c < RUNS_COUNT_N; c++)
+    buf_printf(b, "nkx_runs_total{event=\"%s\"} %lld\n", runs_count_name(c),
+               (long long)runs_counted(services->runs, c));
+  put(b, "nkx_runs_waiting", "gauge", "Runs that wait for a runner, in the store.", s.runs_waiting);
+  put(b, "nkx_runs_running", "gauge", "Runs that a runner has.", s.runs_running);
+  put(b, "nkx_runners", "gauge", "Runners that are connected to servers on this store.", s.runners);
+}
+
 static int count_fds(void) {
   DIR *d = opendir("/proc/self/fd");
   int n = -3; /* ".", "..", and the directory itself */
@@ -228,6 +241,7 @@ enum MHD_Result api_metrics(struct request *rq) {
   put_jobs(&b, services);
   put_quota(&b, services);
   put_store(&b, services);
+  put_runs(&b, services);
   put_process(&b, services->metrics);
   struct MHD_Response *r = MHD_create_response_from_buffer(b.len, (void *)buf_text(&b), MHD_RESPMEM_MUST_COPY);
   buf_clear(&b);

@@ -27,7 +27,8 @@ static enum status read_texts(struct buf *b, const json_t *about, struct error *
 }
 
 static enum status read_can(struct buf *b, const json_t *list, int *can, struct error *err) {
-  static const char *const names[] = {"compile", "execute", "profile"};
+  static const char *const names[] = {"compile", "execute", "profile", "nki"};
+  enum { N = sizeof names / sizeof *names };
   size_t i;
   json_t *v;
   json_put_key(b, "can");
@@ -35,10 +36,10 @@ static enum status read_can(struct buf *b, const json_t *list, int *can, struct 
   json_array_foreach((json_t *)list, i, v) {
     const char *text = json_string_value(v);
     int bit = 0;
-    while (bit < 3 && (!text || strcmp(text, names[bit]) != 0))
+    while (bit < N && (!text || strcmp(text, names[bit]) != 0))
       bit++;
-    if (bit == 3 || *can & 1 << bit)
-      return fail(err, ST_INPUT, "about.can: expected some of \"compile\", \"execute\", \"profile\"");
+    if (bit == N || *can & 1 << bit)
+      return fail(err, ST_INPUT, "about.can: expected some of \"compile\", \"execute\", \"profile\", \"nki\"");
     *can |= 1 << bit;
     json_put_comma(b);
     json_put_cstr(b, names[bit]);
@@ -155,6 +156,7 @@ static enum MHD_Result send_run(struct request *rq) {
   json_put_field_str(&b, "target", t->target);
   json_put_field_bool(&b, "execute", t->wants & RUN_EXECUTE);
   json_put_field_bool(&b, "profile", t->wants & RUN_PROFILE);
+  json_put_field_bool(&b, "nki", t->wants & RUN_NKI);
   json_put_key(&b, "about");
   buf_append(&b, buf_text(&t->about), t->about.len);
   buf_puts(&b, "}\n");
@@ -173,6 +175,7 @@ enum MHD_Result api_runner_next(struct request *rq) {
   if (run_failed(rq, &answer))
     return answer;
   if (s->found) {
+    runs_note(rq, s->taken.tries > 1 ? RUNS_AGAIN : RUNS_TAKEN);
     runs_wake(rq); /* for those who follow the run */
     return send_run(rq);
   }

@@ -5,6 +5,7 @@
  */
 #include "api/runs_internal.h"
 
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -53,8 +54,44 @@ static enum status put_measured(struct buf *b, const json_t *m, struct error *er
   return st;
 }
 
-/* {"status","code","message","hint"?} */
-static enum status put_failure(struct run_state_of *s, struct error *err) {
+static bool is_place(const json_t *o) {
+  static const char *const numbers[] = {"line", "col", "end_line", "end_col"};
+  for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+    const json_t *v = json_object_get(o, numbers[i]);
+    if (!json_is_integer(v) || json_integer_value(v) < 1 || json_integer_value(v) > INT_MAX)
+      return false;
+  }
+  return json_string_value(json_object_get(o, "file"));
+}
+
+/* The place of the HLO instruction that the compiler's error names, if the run knows it.  The file comes from the process that ran
+ * the kernel's Python, and may be anything. */
+static enum status put_place(struct run_state_of *s, struct db *db, struct error *err) {
+  static const char *const numbers[] = {"line", "col", "end_line", "end_col"};
+  const char *name = json_string_value(json_object_get(s->body, "instruction"));
+  bool found = false;
+  struct buf b;
+  if (!name)
+    return ST_OK;
+  buf_init(&b, RUN_FILE_MAX);
+  const enum status st = store_get_run_file(db, &s->run, RUN_PLACES, &b, &found, err);
+  json_t *all = !st && found ? json_loadb(buf_text(&b), b.len, 0, NULL) : NULL;
+  const json_t *o = json_object_get(all, name);
+  if (is_place(o)) {
+    json_put_key(&s->answer, "range");
+    buf_putc(&s->answer, '{');
+    json_put_field_str(&s->answer, "file", json_string_value(json_object_get(o, "file")));
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+      json_put_field_int(&s->answer, numbers[i], json_integer_value(json_object_get(o, numbers[i])));
+    buf_putc(&s->answer, '}');
+  }
+  json_decref(all);
+  buf_clear(&b);
+  return st;
+}
+
+/* {"status","code","message","hint"?,"instruction"?,"range"?} */
+static enum status put_failure(struct run_state_of *s, struct db *db, struct error *err) {
   struct buf *b = &s->answer;
   buf_puts(b, "{\"status\":\"error\"");
   enum status st = put_text(b, s->body, "code", true, err);
@@ -62,6 +99,10 @@ static enum status put_failure(struct run_state_of *s, struct error *err) {
     st = put_text(b, s->body, "message", true, err);
   if (!st)
     st = put_text(b, s->body, "hint", false, err);
+  if (!st)
+    st = put_text(b, s->body, "instruction", false, err);
+  if (!st)
+    st = put_place(s, db, err);
   buf_putc(b, '}');
   s->end = RUN_FAILED;
   return st;
@@ -108,7 +149,7 @@ static void compose(struct request *rq, struct db *db) {
   if (status && !strcmp(status, "ok"))
     put_success(s, db);
   else if (status && !strcmp(status, "error"))
-    s->st = put_failure(s, &s->err);
+    s->st = put_failure(s, db, &s->err);
   else
     s->st = fail(&s->err, ST_INPUT, "status: expected \"ok\" or \"error\"");
   if (!s->st && buf_status(&s->answer))
@@ -124,7 +165,7 @@ static void end(struct request *rq, struct db *db) {
   char line[sizeof s->err.text + 80];
   if (s->has_wrong_data) {
     snprintf(line, sizeof line, "what the runner sent was refused, and the run goes to another one: %s\n", s->err.text);
-    s->st = store_refuse_run(db, &s->run, s->fence, line, &s->hold, &s->err);
+    s->st = store_refuse_run(db, &s->run, s->fence, line, services_of(rq)->runs->cfg.lease_ms, &s->hold, &s->err);
   } else {
     s->st = store_end_run(db, &s->run, s->fence, s->end, buf_text(&s->answer), &s->hold, &s->err);
   }
@@ -146,6 +187,8 @@ enum MHD_Result api_runner_end(struct request *rq) {
   if (!s->is_written)
     return api_call_store(rq, STORE_WRITE, end);
   runs_wake(rq);
+  if (s->hold == RUN_HELD)
+    runs_note(rq, s->has_wrong_data ? RUNS_REFUSED : s->end == RUN_DONE ? RUNS_ENDED_DONE : RUNS_ENDED_FAILED);
   if (s->has_wrong_data && s->hold != RUN_LOST)
     return http_problem(rq, PB_RUNNER_DATA, NULL, NULL);
   return runner_answer_hold(rq);

@@ -21,7 +21,7 @@ static bool is_given(const char *name) {
 }
 
 static bool is_brought(const char *name) {
-  static const char *const names[] = {"outputs.safetensors", "kernel.neff", "profile.ntff", NULL};
+  static const char *const names[] = {"outputs.safetensors", "kernel.neff", "kernel.nki.py", "profile.ntff", NULL};
   return is_one_of(name, names);
 }
 

@@ -2,7 +2,8 @@
  *
  * The user's side:
  *
- *     POST /api/v1/runs                     a compile's request, with "run": "execute" | "compile" | "profile"; 201 {"id", "url"}
+ *     POST /api/v1/runs                     a compile's request, with "run": "execute" | "compile" | "profile" | "nki",
+ *                                           and "compiler": {"options", "lnc"} for the vendor's compiler; 201 {"id", "url"}
  *     GET /api/v1/runs/ID                   how far it is; with ?after=MARK only once that has changed, or after a while
  *     GET /api/v1/runs/ID/files/NAME        a file of it
  *     DELETE /api/v1/runs/ID                cancels it
@@ -15,13 +16,14 @@
  *
  *     POST /api/v1/runner/next              what the runner is and can do; a run for it, or 204 after a while
  *     GET /api/v1/runner/files/RUN/NAME     hlo.pb, inputs.safetensors
- *     POST /api/v1/runner/files/RUN/NAME    outputs.safetensors, kernel.neff, profile.ntff; X-Nkx-Sha256 is that of the body
+ *     POST /api/v1/runner/files/RUN/NAME    outputs.safetensors, kernel.neff, kernel.nki.py, profile.ntff; X-Nkx-Sha256 is that of the body
  *     POST /api/v1/runner/beat/RUN          a sign of life, and lines of the log
  *     POST /api/v1/runner/end/RUN           how it ended
  *
  * The answer `lease-lost` means that the run is another runner's now: this one forgets it.  Everything else that fails may be tried
  * again; POST end is the same the second time.  Outputs are compared here, with NumPy's and with the simulator's.  Outputs of
- * other names, types or shapes are refused (`runner-data`), and the run goes to another runner.
+ * other names, types or shapes are refused (`runner-data`), and the run goes to another runner, or fails if no other is connected when the time of a lease is over.  An error that names an
+ * HLO instruction gets that instruction's place in the source here, because the runner has only the HLO.
  *
  * The operator's side, with "X-Nkx-Operator: MS.HEX": the time, and an HMAC-SHA256 under the store's secret, which only who can
  * read the store knows (store/operator.h):
@@ -42,6 +44,24 @@ struct runs_config {
 };
 
 MUST_USE enum status runs_start(const struct runs_config *cfg, struct runs **out, struct error *err);
+/* What has happened to runs since the server started, on this server: RUNS_COUNT(enum, "name"). */
+#define RUNS_COUNTS(COUNT) \
+  COUNT(RUNS_ASKED, "asked") \
+  COUNT(RUNS_TAKEN, "taken") \
+  COUNT(RUNS_AGAIN, "taken-again") \
+  COUNT(RUNS_ENDED_DONE, "done") \
+  COUNT(RUNS_ENDED_FAILED, "failed") \
+  COUNT(RUNS_REFUSED, "wrong-data") \
+  COUNT(RUNS_LATE, "lease-lost")
+enum runs_count {
+#define COUNT(e, name) e,
+  RUNS_COUNTS(COUNT)
+#undef COUNT
+      RUNS_COUNT_N
+};
+const char *runs_count_name(enum runs_count c);
+int64_t runs_counted(const struct runs *r, enum runs_count c);
+
 /* Requests that wait for news are answered now, and later ones at once. */
 void runs_end_waits(struct runs *r);
 void runs_stop(struct runs *r); /* after the server has ended; NULL is fine, here and above */

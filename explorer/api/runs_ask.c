@@ -10,10 +10,13 @@
 #include "driver/frame_scan.h"
 #include "job/export.h"
 #include "neff/tensors.h"
+#include "neff/vendor.h"
+
+enum { COMPILER_OPTIONS_MAX = 32 };
 
 /* ---- the request --------------------------------------------------------------------------------------------------- */
 
-/* Takes the member "run" out of the request: what is to be done with the kernel. */
+/* Takes the member "run" out of the request: what is to be done with the kernel.  "nki" makes no NEFF. */
 static enum status take_wants(json_t *root, int *wants, struct error *err) {
   const json_t *v = json_object_get(root, "run");
   const char *text = v ? json_string_value(v) : "execute";
@@ -21,9 +24,44 @@ static enum status take_wants(json_t *root, int *wants, struct error *err) {
            : !strcmp(text, "compile") ? RUN_COMPILE
            : !strcmp(text, "execute") ? RUN_COMPILE | RUN_EXECUTE
            : !strcmp(text, "profile") ? RUN_COMPILE | RUN_EXECUTE | RUN_PROFILE
+           : !strcmp(text, "nki")     ? RUN_NKI
                                       : 0;
   json_object_del(root, "run");
-  return *wants ? ST_OK : fail(err, ST_INPUT, "run: expected \"compile\", \"execute\" or \"profile\"");
+  return *wants ? ST_OK : fail(err, ST_INPUT, "run: expected \"compile\", \"execute\", \"profile\" or \"nki\"");
+}
+
+/* Checks what is passed on to the vendor's compiler; the runner does so again. */
+static enum status check_compiler(const json_t *o, struct error *err) {
+  const char *extra[COMPILER_OPTIONS_MAX];
+  const json_t *list = json_object_get(o, "options"), *lnc = json_object_get(o, "lnc"), *v;
+  const char *key;
+  size_t i;
+  if (!json_is_object(o))
+    return fail(err, ST_INPUT, "compiler: expected an object with \"options\" and \"lnc\"");
+  json_object_foreach((json_t *)o, key, v) {
+    if (strcmp(key, "options") != 0 && strcmp(key, "lnc") != 0)
+      return fail(err, ST_INPUT, "compiler.%.40s: there is no such field", key);
+  }
+  if (lnc && (!json_is_integer(lnc) || json_integer_value(lnc) < 1 || json_integer_value(lnc) > 2))
+    return fail(err, ST_INPUT, "compiler.lnc: expected 1 or 2");
+  if (list && (!json_is_array(list) || json_array_size(list) > COMPILER_OPTIONS_MAX))
+    return fail(err, ST_INPUT, "compiler.options: expected at most %d texts", COMPILER_OPTIONS_MAX);
+  json_array_foreach((json_t *)list, i, v) {
+    extra[i] = json_string_value(v);
+    if (!extra[i])
+      return fail(err, ST_INPUT, "compiler.options: expected texts");
+  }
+  struct error why;
+  return vendor_check_options((int)json_array_size(list), extra, &why)
+             ? fail(err, ST_INPUT, "compiler.options: %.160s", why.text)
+             : ST_OK;
+}
+
+/* Takes the member "compiler" out of the request. */
+static enum status take_compiler(struct run_state_of *s, struct error *err) {
+  s->compiler = json_incref(json_object_get(s->body, "compiler"));
+  json_object_del(s->body, "compiler");
+  return s->compiler ? check_compiler(s->compiler, err) : ST_OK;
 }
 
 static enum status read_job(struct arena *a, const json_t *root, struct job *job, struct error *err) {
@@ -35,7 +73,10 @@ static enum status read_job(struct arena *a, const json_t *root, struct job *job
                 "options: a run takes a kernel through all stages; value, tune, upgrade and stop_after "
                 "are not for it");
   if (job->language == LANG_NEFF || job->language == LANG_MLIR)
-    return fail(err, ST_INPUT, "language: only kernels that are HLO can be run on a Neuron host");
+    return fail(err, ST_INPUT,
+                "language: a runner gets HLO, and there is no way for %s into the vendor's compiler; a simulation "
+                "package of it runs on the simulated machine (nkx neff pack, nkx run)",
+                job->language == LANG_NEFF ? "a NEFF" : "MLIR or NISA text");
   job->simulate = job->artifacts = job->for_device = true;
   return ST_OK;
 }
@@ -54,6 +95,8 @@ static enum status parse(struct request *rq, struct error *err) {
   if (!json_is_object(s->body))
     return fail(err, ST_INPUT, "expected a JSON object");
   st = take_wants(s->body, &s->ask.wants, err);
+  if (!st)
+    st = take_compiler(s, err);
   if (!st)
     st = compile_arena(&a, rq->body.len, err);
   if (st)
@@ -77,6 +120,7 @@ static int can_of(const json_t *list) {
            : !strcmp(name, "compile") ? RUN_COMPILE
            : !strcmp(name, "execute") ? RUN_EXECUTE
            : !strcmp(name, "profile") ? RUN_PROFILE
+           : !strcmp(name, "nki")     ? RUN_NKI
                                       : 0;
   }
   return can;
@@ -131,10 +175,12 @@ static bool see_frame(void *user, const char *json, size_t len) {
   return true;
 }
 
-/* {"kernel", "inputs", "outputs"}: what readers and runners are told. */
+/* {"kernel", "inputs", "outputs", "compiler"?}: what readers and runners are told. */
 static enum status put_about(struct run_state_of *s, const json_t *kernel, const char *key) {
   json_t *o = json_pack("{s:O,s:O,s:O,s:s}", "kernel", json_object_get(kernel, "name"), "inputs",
                         json_object_get(kernel, "inputs"), "outputs", json_object_get(kernel, "outputs"), "key", key);
+  if (o && s->compiler)
+    json_object_set(o, "compiler", s->compiler);
   char *text = o ? json_dumps(o, JSON_COMPACT) : NULL;
   json_decref(o);
   if (text)
@@ -160,9 +206,12 @@ static bool add_file(struct request *rq, const char *kernel, const char *name) {
 /* The process that ran the kernel's Python has made the files: they may be anything. */
 static bool are_arrays(const struct run_state_of *s) {
   bool ok = true;
-  for (int i = 1; i < s->ask.n_files && ok; i++) { /* the first is the HLO */
+  for (int i = 0; i < s->ask.n_files && ok; i++) {
+    const char *dot = strrchr(s->ask.files[i].name, '.');
     struct tensors t;
     struct arena a;
+    if (!dot || strcmp(dot, ".safetensors") != 0)
+      continue; /* the HLO, and the places */
     arena_init(&a);
     ok = !tensors_read(&a, s->ask.files[i].data, s->ask.files[i].len, &t, NULL);
     arena_clear(&a);
@@ -174,8 +223,16 @@ static enum status add_files(struct request *rq, const struct gathering *g) {
   struct run_state_of *s = rq->state;
   const char *name = json_string_value(json_object_get(g->kernel, "name"));
   bool ok = name && add_file(rq, name, "hlo.pb");
+  if (name && !ok && !g->is_error)
+    return fail(&s->err, ST_INPUT,
+                "%.60s is an NKI kernel, and a runner gets HLO: only the vendor's own NKI compiler embeds it there. "
+                "Its simulation "
+                "package, of the menu Download, runs on the simulated machine.",
+                name);
   if (ok && s->ask.wants & RUN_EXECUTE)
     ok = add_file(rq, name, "inputs.safetensors") && add_file(rq, name, "expected.safetensors");
+  if (ok)
+    (void)!add_file(rq, name, RUN_PLACES); /* a kernel that is HLO already has none */
   return ok && are_arrays(s) ? ST_OK
                              : fail(&s->err, ST_INPUT, "This kernel cannot be run on a Neuron host: %s.",
                                     *g->why ? g->why : "it has no HLO, or no inputs");
@@ -226,6 +283,7 @@ static enum MHD_Result send_created(struct request *rq) {
     return http_problem(rq, PB_BUSY, "Too many runs wait for Neuron hosts. Try again in a moment.", NULL);
   if (s->put == RUN_OWNER_FULL)
     return http_problem(rq, PB_RUNS, NULL, NULL);
+  runs_note(rq, RUNS_ASKED);
   runs_wake(rq);
   buf_putc(&s->answer, '{');
   json_put_field_str(&s->answer, "id", s->id);

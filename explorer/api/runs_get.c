@@ -28,7 +28,7 @@ static void put_file(void *user, const char *name, int64_t size) {
 }
 
 static const char *wants_name(int wants) {
-  return wants & RUN_PROFILE ? "profile" : wants & RUN_EXECUTE ? "execute" : "compile";
+  return wants & RUN_NKI ? "nki" : wants & RUN_PROFILE ? "profile" : wants & RUN_EXECUTE ? "execute" : "compile";
 }
 
 /* What changes while one waits: the place in the queue changes without a new version. */

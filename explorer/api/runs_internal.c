@@ -1,5 +1,6 @@
 #include "api/runs_internal.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -44,11 +45,32 @@ void runs_wake(struct request *rq) {
   holds_wake(services_of(rq)->runs->holds);
 }
 
+/* ---- counting ---------------------------------------------------------------------------------------------------- */
+
+const char *runs_count_name(enum runs_count c) {
+  static const char *const names[] = {
+#define COUNT(e, name) name,
+      RUNS_COUNTS(COUNT)
+#undef COUNT
+  };
+  assert((unsigned)c < RUNS_COUNT_N);
+  return names[c];
+}
+
+int64_t runs_counted(const struct runs *r, enum runs_count c) {
+  return atomic_load(&r->counts[c]);
+}
+
+void runs_note(struct request *rq, enum runs_count c) {
+  atomic_fetch_add(&services_of(rq)->runs->counts[c], 1);
+}
+
 /* ---- the state --------------------------------------------------------------------------------------------------- */
 
 static void free_state(void *user) {
   struct run_state_of *s = user;
   json_decref(s->body);
+  json_decref(s->compiler);
   buf_clear(&s->ask_about);
   for (int i = 0; i < RUN_FILES_MAX; i++)
     buf_clear(&s->files[i]);
@@ -170,6 +192,8 @@ enum MHD_Result runner_answer_hold(struct request *rq) {
   enum MHD_Result answer;
   if (run_failed(rq, &answer))
     return answer;
+  if (s->hold == RUN_LOST)
+    runs_note(rq, RUNS_LATE);
   if (s->hold == RUN_LOST)
     return http_problem(rq, PB_LEASE, NULL, NULL);
   return http_json(rq, MHD_HTTP_OK, "{}\n", 3, true);

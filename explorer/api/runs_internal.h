@@ -11,12 +11,17 @@
 #ifndef API_RUNS_INTERNAL_H
 #define API_RUNS_INTERNAL_H
 
+#include <stdatomic.h>
+
 #include <jansson.h>
 
 #include "api/part.h"
 #include "api/runs.h"
 #include "api/services.h"
 #include "store/runs.h"
+
+/* The file of a run that says where its HLO instructions come from: {"NAME": {"file", "line", "col", "end_line", "end_col"}}. */
+#define RUN_PLACES "places.json"
 
 enum {
   RUNS_TICK_MS = 1000, /* after so long a waiting request looks into the store, where another server may have written */
@@ -26,7 +31,9 @@ enum {
 struct runs {
   struct runs_config cfg;
   struct holds *holds;
+  atomic_llong counts[RUNS_COUNT_N];
 };
+void runs_note(struct request *rq, enum runs_count c);
 
 /* The state of a request about a run; the store's functions fill it on their threads. */
 struct run_state_of {
@@ -37,7 +44,7 @@ struct run_state_of {
   char name[64];    /* of a file, or of a token */
   int64_t until_ms; /* of the monotonic clock: when a waiting request is answered in any case */
   char after[48];
-  json_t *body;
+  json_t *body, *compiler; /* compiler: what is passed on to the vendor's compiler; NULL: nothing */
   struct runner runner;
   struct store_run ask;
   struct buf ask_about, files[RUN_FILES_MAX];

@@ -227,9 +227,39 @@ static bool take_wanted(void *user, const struct file *f) {
   return false;
 }
 
+/* Every frame of an artifact begins so, as workers write it (compile_frames.c). */
+static bool may_be_artifact(const char *json, size_t len) {
+  static const char begin[] = "{\"frame\":\"artifact\"";
+  return len > sizeof begin && !memcmp(json, begin, sizeof begin - 1);
+}
+
+/* The file of an artifact's frame, if it is the wanted one. */
+static bool see_frame(void *user, const char *json, size_t len) {
+  struct wanted *w = user;
+  struct frame scanned;
+  if (!may_be_artifact(json, len) || frame_scan(json, len, &scanned, NULL))
+    return true;
+  const struct frame_member *about = frame_get(&scanned, "artifact"), *data = frame_get(&scanned, "data");
+  json_t *a = about ? json_loadb(about->value, about->value_len, 0, NULL) : NULL;
+  const char *name = json_string_value(json_object_get(a, "name"));
+  const bool is_it = name && data && !strcmp(name, w->name) && is_plain(name) && strlen(name) <= TAR_NAME_MAX;
+  json_t *text = is_it ? json_loadb(data->value, data->value_len, JSON_DECODE_ANY, NULL) : NULL;
+  if (json_is_string(text)) {
+    w->ok = append_base64(w->out, text);
+    *w->type = known_type(json_string_value(json_object_get(a, "media_type")));
+  }
+  json_decref(text);
+  json_decref(a);
+  return !is_it;
+}
+
+/* An artifact is found in its frame: the whole result, which may have many MiB, is read as JSON only for other files. */
 bool export_file(struct work *w, const char *name, struct buf *out, const char **type) {
   struct wanted wanted = {.name = name, .out = out, .type = type};
-  json_t *r = result_of(w);
+  const bool has_all = work_each_frame(w, see_frame, &wanted);
+  if (wanted.ok)
+    return true;
+  json_t *r = has_all ? result_of(w) : NULL;
   if (r)
     each_file(r, take_wanted, &wanted);
   json_decref(r);

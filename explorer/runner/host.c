@@ -225,7 +225,7 @@ static enum status send_end(struct host *h, const struct host_run *run, const ch
 
 /* A file that is too large is left out, and the log says so; the outputs are never too large (task.c). */
 static enum status bring_files(struct running *r, json_t *result, struct error *err) {
-  static const char *const names[] = {"kernel.neff", "profile.ntff", "outputs.safetensors"};
+  static const char *const names[] = {"kernel.neff", "kernel.nki.py", "profile.ntff", "outputs.safetensors"};
   char sha256[65];
   enum status st = ST_OK;
   for (size_t i = 0; i < sizeof names / sizeof *names && !st; i++) {
@@ -295,6 +295,7 @@ static void take_run(struct host *h, const json_t *o) {
   struct host_run r = {.target = json_string_value(json_object_get(o, "target")),
                        .executes = json_is_true(json_object_get(o, "execute")),
                        .profiles = json_is_true(json_object_get(o, "profile")),
+                       .wants_nki = json_is_true(json_object_get(o, "nki")),
                        .lease_ms = (int)json_integer_value(json_object_get(o, "lease_ms")),
                        .about = json_object_get(o, "about")};
   struct arena a;

@@ -31,6 +31,7 @@ struct host_config {
   const char *library, *cores;               /* of libnrt (neff/device.h) */
   int repeats, run_s;                        /* executions after the first; seconds after which a run is stopped */
   bool is_once;                              /* ends after a run */
+  bool only_compiles;                        /* libnrt is not looked for */
   struct vendor_options vendor;
 };
 
@@ -48,6 +49,7 @@ struct host_run {
   char run[72], fence[48]; /* fence: the header that names the lease */
   const char *target;
   bool executes, profiles;
+  bool wants_nki; /* instead of a NEFF */
   int lease_ms;
   const json_t *about;
   const char *dir; /* a directory of its own */

@@ -31,6 +31,12 @@ static const char usage[] =
     "  --neuronx-cc FILE          the vendor's compiler ($NKX_NEURONX_CC, neuronx-cc in PATH)\n"
     "  --cc-time S                it is stopped after so many seconds (600)\n"
     "  --cc-memory MIB            its limit of address space (16384)\n"
+    "  --cc-option=OPTION         passed on to it for every run; repeatable\n"
+    "  --cc-cache DIR|none        where what it made is kept (none)\n"
+    "  --cc-cache-mib N           what is kept there at most: what was used last (4096)\n"
+    "  --cc-walls                 it sees a file system that it can only read, but for its directory\n"
+    "  --cc-hide DIR              with walls: a folder that is empty for it\n"
+    "  --only-compile             this host compiles, and executes nothing\n"
     "  --libnrt FILE              the runtime's library ($NKX_LIBNRT, libnrt.so.1, or where the vendor's packages put "
     "it)\n"
     "  --cores N|N-M              the cores that may be used ($NEURON_RT_VISIBLE_CORES)\n"
@@ -66,7 +72,13 @@ enum {
   CORES,
   REPEAT,
   RUN_TIME,
-  ONCE
+  ONCE,
+  CC_OPTION,
+  CC_CACHE,
+  CC_CACHE_MIB,
+  CC_WALLS,
+  CC_HIDE,
+  ONLY_COMPILE
 };
 
 static const struct option options[] = {{"server", required_argument, NULL, SERVER},
@@ -84,13 +96,22 @@ static const struct option options[] = {{"server", required_argument, NULL, SERV
                                         {"repeat", required_argument, NULL, REPEAT},
                                         {"run-time", required_argument, NULL, RUN_TIME},
                                         {"once", no_argument, NULL, ONCE},
+                                        {"cc-option", required_argument, NULL, CC_OPTION},
+                                        {"cc-cache", required_argument, NULL, CC_CACHE},
+                                        {"cc-cache-mib", required_argument, NULL, CC_CACHE_MIB},
+                                        {"cc-walls", no_argument, NULL, CC_WALLS},
+                                        {"cc-hide", required_argument, NULL, CC_HIDE},
+                                        {"only-compile", no_argument, NULL, ONLY_COMPILE},
                                         {"help", no_argument, NULL, 'h'},
                                         {NULL, 0, NULL, 0}};
+
+enum { EXTRA_MAX = 32 };
 
 struct command {
   struct host_config host;
   struct wire_config wire;
   const char *token_file;
+  const char *extra[EXTRA_MAX];
 };
 
 static enum status read_number(const char *option, int least, int most, int unit, int *out, struct error *err) {
@@ -112,6 +133,7 @@ static enum status set_text(struct command *c, int o, struct error *err) {
                     : o == TARGET        ? &c->host.target
                     : o == NEURONX_CC    ? &c->host.vendor.program
                     : o == LIBNRT        ? &c->host.library
+                    : o == CC_HIDE       ? &c->host.vendor.hidden
                                          : &c->host.cores;
   *to = optarg;
   return o != TARGET || target_from_name(optarg, &t)
@@ -127,6 +149,22 @@ static enum status set_option(struct command *c, int o, struct error *err) {
   case ONCE:
     c->host.is_once = true;
     return ST_OK;
+  case ONLY_COMPILE:
+    c->host.only_compiles = true;
+    return ST_OK;
+  case CC_WALLS:
+    c->host.vendor.has_walls = true;
+    return ST_OK;
+  case CC_OPTION:
+    if (c->host.vendor.n_extra == EXTRA_MAX)
+      return fail(err, ST_INPUT, "--cc-option: at most %d times", EXTRA_MAX);
+    c->extra[c->host.vendor.n_extra++] = optarg;
+    return ST_OK;
+  case CC_CACHE:
+    c->host.vendor.cache_dir = strcmp(optarg, "none") ? optarg : NULL;
+    return ST_OK;
+  case CC_CACHE_MIB:
+    return read_number("--cc-cache-mib", 0, 1 << 24, 1, &c->host.vendor.cache_mib, err);
   case CC_TIME:
     return read_number("--cc-time", 1, 86400, 1000, &c->host.vendor.wall_ms, err);
   case CC_MEMORY:
@@ -152,6 +190,9 @@ static enum status read_options(struct command *c, int argc, char **argv, struct
     }
     st = set_option(c, o, err);
   }
+  c->host.vendor.extra = c->extra;
+  if (!st)
+    st = vendor_check_options(c->host.vendor.n_extra, c->extra, err);
   if (!st && (optind < argc || !c->wire.url || !c->token_file))
     st = fail(err, ST_INPUT, "expected --server URL and --token-file FILE; see nkx runner --help");
   return st;
@@ -204,8 +245,14 @@ static void handle_signals(void) {
 int main(int argc, char **argv) {
   struct command c = {.host = {.repeats = 10,
                                .run_s = HOST_RUN_S,
-                               .vendor = {.lnc = 1, .wall_ms = VENDOR_WALL_MS, .memory_mib = VENDOR_MEMORY_MIB}}};
+                               .vendor = {.lnc = 1,
+                                          .wall_ms = VENDOR_WALL_MS,
+                                          .memory_mib = VENDOR_MEMORY_MIB,
+                                          .cache_mib = VENDOR_CACHE_MIB}}};
   struct error err = {0};
+  const char *format = getenv("NKX_LOG_FORMAT");
+  if (format && !strcmp(format, "json")) /* as its server's */
+    log_set_format(LOG_JSON);
   handle_signals();
   curl_global_init(CURL_GLOBAL_DEFAULT);
   if (argc > 1 && !strcmp(argv[1], "runner")) { /* as nkx starts it */

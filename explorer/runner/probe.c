@@ -134,7 +134,10 @@ enum status host_probe(const struct host_config *cfg, json_t **out, bool *can_ex
   struct arena a;
   arena_init(&a);
   const char *program = vendor_program(&a, cfg->vendor.program);
-  json_t *o = program ? ask_runtime(cfg) : NULL, *can = json_pack("[s]", "compile");
+  json_t *o = !program             ? NULL
+              : cfg->only_compiles ? json_pack("{s:s}", "missing", "it only compiles: it is no Neuron host")
+                                   : ask_runtime(cfg),
+         *can = json_pack("[s,s]", "compile", "nki");
   *can_execute = json_object_get(o, "runtime") && json_integer_value(json_object_get(o, "cores")) != 0;
   if (!*can_execute && json_object_get(o, "runtime"))
     json_object_set_new(o, "missing", json_string("libnrt sees no core"));

@@ -29,6 +29,7 @@ enum {
   ANSWER_MAX = 16 << 20,
   FILES_MAX = 64,
   INPUTS_MAX = 64,
+  OPTIONS_MAX = 32,
 };
 
 static const char usage[] =
@@ -37,8 +38,10 @@ static const char usage[] =
     "simulator's.\n"
     "  --server URL               https://HOST[:PORT]\n"
     "  --target trn1|trn2|trn3, --kernel NAME, --input x=128x256:f32   as of nkx run\n"
-    "  --run compile|execute|profile   what the host does (execute)\n"
-    "  -o DIR                     write the files there: outputs.safetensors, kernel.neff, profile.ntff\n"
+    "  --run compile|execute|profile|nki   what the host does (execute); nki: only the kernel as NKI\n"
+    "  --lnc 1|2, --cc-option=OPTION   for the vendor's compiler; the second is repeatable\n"
+    "  -o DIR                     write the files there: outputs.safetensors, kernel.neff, kernel.nki.py, "
+    "profile.ntff\n"
     "  --json FILE|-              write the run as JSON\n"
     "  --ca-file FILE, --allow-http    as of nkx runner\n"
     "Exit status: 0 it ran, and all outputs are equal; 1 not so, or it was refused; 2 wrong usage; 4 the server cannot "
@@ -47,9 +50,9 @@ static const char usage[] =
 struct command {
   struct wire_config wire;
   struct wire *connection;
-  const char *target, *kernel, *what, *dir, *json;
-  int n_files, n_inputs;
-  const char *files[FILES_MAX + 1], *inputs[INPUTS_MAX];
+  const char *target, *kernel, *what, *dir, *json, *lnc;
+  int n_files, n_inputs, n_options;
+  const char *files[FILES_MAX + 1], *inputs[INPUTS_MAX], *options[OPTIONS_MAX];
   char id[64], mark[64];
   size_t shown;   /* bytes of the log */
   char said[300]; /* the last line about the state */
@@ -124,11 +127,27 @@ static enum status add_inputs(const struct command *c, json_t *o, struct error *
   return st;
 }
 
+/* The server checks them. */
+static void add_compiler(const struct command *c, json_t *o) {
+  json_t *compiler = json_object(), *list = json_array();
+  for (int i = 0; i < c->n_options; i++)
+    json_array_append_new(list, json_string(c->options[i]));
+  if (c->n_options)
+    json_object_set(compiler, "options", list);
+  if (c->lnc)
+    json_object_set_new(compiler, "lnc", json_integer(strtol(c->lnc, NULL, 10)));
+  if (json_object_size(compiler))
+    json_object_set(o, "compiler", compiler);
+  json_decref(list);
+  json_decref(compiler);
+}
+
 static char *make_request(const struct command *c, struct error *err) {
   json_t *o = json_pack("{s:s}", "run", c->what);
   enum status st = add_files(c, o, err);
   if (!st)
     st = add_inputs(c, o, err);
+  add_compiler(c, o);
   if (c->target)
     json_object_set_new(o, "target", json_string(c->target));
   if (c->kernel)
@@ -286,6 +305,10 @@ static enum status show_end(struct command *c, const json_t *run, struct error *
     st = save_files(c, run, err);
   if (st)
     return st;
+  const json_t *range = json_object_get(outcome, "range");
+  if (!is_done && range)
+    fprintf(stderr, "%s:%lld:%lld: here is what the compiler's error is about\n", run_text_of(range, "file"),
+            run_int_of(range, "line"), run_int_of(range, "col"));
   if (!is_done)
     return fail(err, ST_INPUT, "the run has %s: %.150s [%.40s]", run_text_of(run, "state"),
                 run_text_of(outcome, "message"), run_text_of(outcome, "code"));
@@ -320,15 +343,17 @@ static enum status run(struct command *c, struct error *err) {
 /* ---- options ------------------------------------------------------------------------------------------------------- */
 
 static const char **option_of(struct command *c, const char *name) {
-  return !strcmp(name, "--server")                              ? &c->wire.url
-         : !strcmp(name, "--ca-file")                           ? &c->wire.ca_file
-         : !strcmp(name, "--target")                            ? &c->target
-         : !strcmp(name, "--kernel")                            ? &c->kernel
-         : !strcmp(name, "--run")                               ? &c->what
-         : !strcmp(name, "-o")                                  ? &c->dir
-         : !strcmp(name, "--json")                              ? &c->json
-         : !strcmp(name, "--input") && c->n_inputs < INPUTS_MAX ? &c->inputs[c->n_inputs++]
-                                                                : NULL;
+  return !strcmp(name, "--server")                                    ? &c->wire.url
+         : !strcmp(name, "--ca-file")                                 ? &c->wire.ca_file
+         : !strcmp(name, "--target")                                  ? &c->target
+         : !strcmp(name, "--kernel")                                  ? &c->kernel
+         : !strcmp(name, "--run")                                     ? &c->what
+         : !strcmp(name, "--lnc")                                     ? &c->lnc
+         : !strcmp(name, "-o")                                        ? &c->dir
+         : !strcmp(name, "--json")                                    ? &c->json
+         : !strcmp(name, "--input") && c->n_inputs < INPUTS_MAX       ? &c->inputs[c->n_inputs++]
+         : !strcmp(name, "--cc-option") && c->n_options < OPTIONS_MAX ? &c->options[c->n_options++]
+                                                                      : NULL;
 }
 
 /* False: wrong usage. */
@@ -336,6 +361,8 @@ static bool read_arguments(struct command *c, int argc, char **argv) {
   for (int i = 1; i < argc; i++) {
     if (!strcmp(argv[i], "--allow-http")) {
       c->wire.allows_plain = true;
+    } else if (!strncmp(argv[i], "--cc-option=", 12) && c->n_options < OPTIONS_MAX) {
+      c->options[c->n_options++] = argv[i] + 12;
     } else if (argv[i][0] != '-' || !argv[i][1]) {
       if (c->n_files > FILES_MAX)
         return false;

@@ -9,6 +9,10 @@
 #include "runner/host.h"
 
 enum { RESULT_MAX = 1 << 20, HINT_MAX = 4000, OUTPUTS_MAX = HOST_FILE_MAX };
+enum {
+  FIELD_NAME = 1 << 3 | 2, /* of HloInstructionProto: field 1, a text */
+  INSTRUCTION_MAX = 127,   /* longer names have a length of two bytes; there are none */
+};
 
 struct task {
   const struct host_config *cfg;
@@ -18,6 +22,7 @@ struct task {
   struct error err; /* of what is no diagnostic */
   struct buf proto, inputs, result;
   struct vendor_result neff;
+  const char *instruction; /* that the compiler's error names; NULL: none */
 };
 
 static void show_log(void *user, const char *line) {
@@ -31,7 +36,42 @@ static void say(const char *text) {
   fflush(stdout);
 }
 
+/* The options of the run beside those of this host. */
+static void add_options(struct task *t, struct vendor_options *o) {
+  const json_t *compiler = json_object_get(t->run->about, "compiler"), *list = json_object_get(compiler, "options");
+  const json_int_t lnc = json_integer_value(json_object_get(compiler, "lnc"));
+  const size_t n = json_array_size(list);
+  const char **extra = arena_new_array(t->arena, const char *, (size_t)o->n_extra + n + 1);
+  for (int i = 0; i < o->n_extra; i++)
+    extra[i] = o->extra[i];
+  for (size_t i = 0; i < n; i++) {
+    const char *text = json_string_value(json_array_get(list, i));
+    extra[o->n_extra + (int)i] = arena_strdup(t->arena, text ? text : "");
+  }
+  o->extra = extra;
+  o->n_extra += (int)n;
+  if (lnc == 1 || lnc == 2)
+    o->lnc = (int)lnc;
+}
+
+/* An HLO instruction of this name is in the module, where names are texts that follow their length; the server knows its place. */
+static const struct src_loc *find_instruction(void *user, const char *name) {
+  static const struct src_loc here = {.range = {.file = "hlo.pb"}};
+  struct task *t = user;
+  const size_t n = strlen(name);
+  char field[INSTRUCTION_MAX + 2] = {FIELD_NAME, (char)n};
+  if (!n || n > INSTRUCTION_MAX || t->instruction)
+    return NULL;
+  memcpy(field + 2, name, n);
+  if (!memmem(buf_text(&t->proto), t->proto.len, field, n + 2))
+    return NULL;
+  t->instruction = name;
+  return &here;
+}
+
 static enum status compile(struct task *t) {
+  struct vendor_options options = t->cfg->vendor;
+  const bool is_nki = t->run->wants_nki;
   enum target target;
   enum status st = host_read_file(t->run->dir, "hlo.pb", &t->proto, &t->err);
   if (st)
@@ -39,18 +79,22 @@ static enum status compile(struct task *t) {
   if (!target_from_name(t->run->target, &target))
     return fail(&t->err, ST_INPUT, "the run is for a machine that this release does not know");
   say("compiling");
-  const struct vendor_request rq = {.options = &t->cfg->vendor,
-                                    .product = VENDOR_NEFF,
+  add_options(t, &options);
+  const struct vendor_request rq = {.options = &options,
+                                    .product = is_nki ? VENDOR_NKI : VENDOR_NEFF,
                                     .target = target,
                                     .proto = buf_text(&t->proto),
                                     .proto_size = t->proto.len,
-                                    .log = show_log};
+                                    .place = find_instruction,
+                                    .log = show_log,
+                                    .user = t};
   st = vendor_compile(t->arena, &rq, &t->diags, &t->neff);
   if (st)
     return st;
-  printf("compiled%s: a NEFF of %zu bytes\n", t->neff.is_cached ? " before, and kept" : "", t->neff.size);
+  printf("compiled%s: %s of %zu bytes\n", t->neff.is_cached ? " before, and kept" : "",
+         is_nki ? "the kernel as NKI," : "a NEFF", t->neff.size);
   fflush(stdout);
-  return host_write_file(t->run->dir, "kernel.neff", t->neff.data, t->neff.size, &t->err);
+  return host_write_file(t->run->dir, is_nki ? "kernel.nki.py" : "kernel.neff", t->neff.data, t->neff.size, &t->err);
 }
 
 /* ---- executing ----------------------------------------------------------------------------------------------------- */
@@ -162,6 +206,8 @@ static void put_failure(struct task *t, struct buf *b) {
   json_put_field_str(b, "message", d ? tail_of(t->arena, d->message) : t->err.text);
   if (d && d->hint)
     json_put_field_str(b, "hint", tail_of(t->arena, d->hint));
+  if (t->instruction)
+    json_put_field_str(b, "instruction", t->instruction);
   buf_putc(b, '}');
   printf("failed: %s\n", d ? d->message : t->err.text);
 }

@@ -17,6 +17,10 @@ static const char lost_text[] =
     "{\"status\":\"error\",\"code\":\"runner-lost\",\"message\":\"The run was given to several "
     "runners, and none of them brought it to its end.\"}";
 
+static const char refused_text[] = "{\"status\":\"error\",\"code\":\"runner-data\",\"message\":\"What the runner sent "
+                                   "is not what the run computes, and no "
+                                   "other runner is connected.\",\"hint\":\"The log says what was wrong.\"}";
+
 const char *run_state_name(enum run_state s) {
   static const char *const names[] = {"waiting", "running", "done", "failed", "cancelled"};
   assert((unsigned)s < RUN_STATES);
@@ -248,20 +252,33 @@ struct taking {
   bool found;
 };
 
-static enum status fail_lost(struct db *db, int64_t now, struct error *err) {
-  const struct db_value args[] = {db_int(now), db_text(lost_text), db_int(RUN_TRIES)};
-  return db_run(db,
-                "UPDATE runs SET state = 3, version = version + 1, fence = 0, ended_ms = $1, outcome = $2"
-                " WHERE state = 1 AND lease_ms < $1 AND tries >= $3",
-                args, 3, NULL, NULL, NULL, err);
-}
-
 static enum status note_runner(struct db *db, const struct runner *r, int64_t now, struct error *err) {
   const struct db_value args[] = {row_hash(&r->id), row_hash(&r->token), db_text(r->about), db_int(now)};
   return db_run(db,
                 "INSERT INTO runners (id, token, about, seen_ms) VALUES ($1, $2, $3, $4) ON CONFLICT (id) DO UPDATE SET"
                 " token = excluded.token, about = excluded.about, seen_ms = excluded.seen_ms",
                 args, 4, NULL, NULL, NULL, err);
+}
+
+/* Runs that runners have lost too often, and runs whose runner sent wrong data, once the time of a lease is over and no other
+ * runner is connected: they would wait for nobody.  A runner that runs something does not ask, but its lease shows that it is there. */
+static enum status fail_lost(struct db *db, int64_t now, struct error *err) {
+  const struct db_value lost[] = {db_int(now), db_text(lost_text), db_int(RUN_TRIES)};
+  const struct db_value refused[] = {db_int(now), db_text(refused_text), db_int(now - RUNNER_AWAY_MS)};
+  const enum status st =
+      db_run(db,
+             "UPDATE runs SET state = 3, version = version + 1, fence = 0, ended_ms = $1, outcome = $2"
+             " WHERE state = 1 AND lease_ms < $1 AND tries >= $3",
+             lost, 3, NULL, NULL, NULL, err);
+  return st ? st
+            : db_run(db,
+                     "UPDATE runs SET state = 3, version = version + 1, ended_ms = $1, outcome = $2"
+                     " WHERE state = 0 AND refused IS NOT NULL AND lease_ms < $1 AND NOT EXISTS (SELECT 1 FROM "
+                     "runners, runner_tokens"
+                     " WHERE runners.id <> runs.refused AND runner_tokens.hash = runners.token"
+                     " AND runner_tokens.revoked_ms = 0 AND (runners.seen_ms > $3 OR EXISTS (SELECT 1 FROM runs held"
+                     " WHERE held.runner = runners.id AND held.state = 1 AND held.lease_ms >= $1)))",
+                     refused, 3, NULL, NULL, NULL, err);
 }
 
 /* What a runner may take: $1 is the time, $2 its target, $3 what it can do, $4 its id. */
@@ -438,22 +455,23 @@ enum status store_end_run(struct db *db, const struct ident_hash *id, int64_t fe
   return hold_transaction(db, end_body, &h, out, err);
 }
 
-/* The end of the lease is that of the runner's turn: the run waits again. */
+/* The end of the lease is that of the runner's turn: the run waits again, and lease_ms is until when at least. */
 static enum status refuse_body(struct db *db, void *user, struct error *err) {
   struct holding *h = user;
   const enum status st = look(db, h, err);
   if (st || h->hold != RUN_HELD)
     return st;
-  const struct db_value args[] = {db_text(fitting(h)), row_hash(&h->id)};
+  const struct db_value args[] = {db_int(store_now_ms() + h->lease_ms), db_text(fitting(h)), row_hash(&h->id)};
   return db_run(db,
                 "UPDATE runs SET state = CASE WHEN tries >= 3 THEN 1 ELSE 0 END, version = version + 1, fence = 0,"
-                " lease_ms = 0, refused = runner, log = log || $1 WHERE id_hash = $2",
-                args, 2, NULL, NULL, NULL, err);
+                " lease_ms = CASE WHEN tries >= 3 THEN 0 ELSE CAST($1 AS BIGINT) END, refused = runner, log = log || $2"
+                " WHERE id_hash = $3",
+                args, 3, NULL, NULL, NULL, err);
 }
 
-enum status store_refuse_run(struct db *db, const struct ident_hash *id, int64_t fence, const char *why,
+enum status store_refuse_run(struct db *db, const struct ident_hash *id, int64_t fence, const char *why, int lease_ms,
                              enum run_hold *out, struct error *err) {
-  struct holding h = {.id = *id, .fence = fence, .log = why};
+  struct holding h = {.id = *id, .fence = fence, .log = why, .lease_ms = lease_ms};
   return hold_transaction(db, refuse_body, &h, out, err);
 }
 

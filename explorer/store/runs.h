@@ -11,6 +11,9 @@
  *        │  ◀──lease over──┘ └──────cancel──▶ cancelled
  *        └──────────────────────────cancel──▶ cancelled
  *
+ * A run whose runner sent wrong data waits for another runner; it fails if after the time of a lease no
+ * other is connected.
+ *
  * `version` counts the changes that a reader can see.  Times are those of the servers' clocks, which must agree within a
  * fraction of the lease.  The statuses are those of store.h.
  */
@@ -38,7 +41,12 @@ enum run_state { RUN_WAITING, RUN_RUNNING, RUN_DONE, RUN_FAILED, RUN_CANCELLED, 
 const char *run_state_name(enum run_state s);
 
 /* What is to be done with the kernel, and what a runner can do: bits. */
-enum { RUN_COMPILE = 1, RUN_EXECUTE = 2, RUN_PROFILE = 4 };
+enum {
+  RUN_COMPILE = 1,
+  RUN_EXECUTE = 2,
+  RUN_PROFILE = 4,
+  RUN_NKI = 8 /* the kernel as NKI, by the vendor's compiler */
+};
 
 struct run_file {
   const char *name;
@@ -123,9 +131,9 @@ MUST_USE enum status store_put_run_file(struct db *db, const struct ident_hash *
 /* Ends the run.  state: RUN_DONE or RUN_FAILED. */
 MUST_USE enum status store_end_run(struct db *db, const struct ident_hash *id, int64_t fence, enum run_state state,
                                    const char *outcome, enum run_hold *out, struct error *err);
-/* Ends the lease because the runner sent wrong data; the run goes to another.  why: a line of the log. */
+/* Ends the lease because the runner sent wrong data; the run goes to another, if one comes within lease_ms.  why: a line of the log. */
 MUST_USE enum status store_refuse_run(struct db *db, const struct ident_hash *id, int64_t fence, const char *why,
-                                      enum run_hold *out, struct error *err);
+                                      int lease_ms, enum run_hold *out, struct error *err);
 MUST_USE enum status store_look_hold(struct db *db, const struct ident_hash *id, int64_t fence, enum run_hold *out,
                                      struct error *err);
 

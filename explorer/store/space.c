@@ -6,8 +6,9 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "store/runs.h"
 
-enum { COUNT_MS = 60000, NEARLY_OF = 5 /* the alarm is at 4 of 5 */ };
+enum { RUNS_MS = 5000, COUNT_MS = 60000, NEARLY_OF = 5 /* the alarm is at 4 of 5 */ };
 
 void space_init(struct space *s, const char *url) {
   static const char prefix[] = "sqlite:";
@@ -53,6 +54,23 @@ static void look_at_disk(struct space *s) {
     atomic_store(&s->free_bytes, (long long)v.f_bavail * (long long)v.f_frsize);
 }
 
+static void count_runner(void *user, const struct runner_seen *r) {
+  *(int *)user += r->is_connected;
+}
+
+static enum status count_runs(struct space *s, struct db *db, struct error *err) {
+  int waiting, running, runners = 0;
+  enum status st = store_count_runs(db, &waiting, &running, err);
+  if (!st)
+    st = store_each_runner(db, count_runner, &runners, err);
+  if (st)
+    return st;
+  atomic_store(&s->runs_waiting, waiting);
+  atomic_store(&s->runs_running, running);
+  atomic_store(&s->runners, runners);
+  return ST_OK;
+}
+
 void space_tend(struct space *s, struct db *db) {
   const int64_t now = clock_now_ms();
   struct error err;
@@ -70,6 +88,10 @@ void space_tend(struct space *s, struct db *db) {
     st = store_count_links(db, &n, &err);
     if (!st)
       atomic_store(&s->links, n);
+  }
+  if (!st && now >= s->runs_at_ms) {
+    s->runs_at_ms = now + RUNS_MS;
+    st = count_runs(s, db, &err);
   }
   if (st)
     log_warn("store_space", "status=%s %s", status_name(st), err.text);

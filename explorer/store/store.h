@@ -70,6 +70,8 @@ struct store_counts {
   int64_t bytes, max_bytes; /* what it takes, without free pages; its ceiling, 0: none */
   int64_t free_bytes;       /* left where SQLite's file is; -1: unknown */
   int64_t links;            /* with their revisions; counted once a minute */
+  int runs_waiting, runs_running,
+      runners; /* on Neuron hosts, and these; counted every few seconds while something is written */
   enum store_space space;
 };
 void store_look(struct store *s, struct store_counts *out);

@@ -249,6 +249,9 @@ void store_look(struct store *s, struct store_counts *out) {
   out->max_bytes = atomic_load(&s->space.max);
   out->free_bytes = atomic_load(&s->space.free_bytes);
   out->links = atomic_load(&s->space.links);
+  out->runs_waiting = atomic_load(&s->space.runs_waiting);
+  out->runs_running = atomic_load(&s->space.runs_running);
+  out->runners = atomic_load(&s->space.runners);
   out->space = space_look(&s->space);
 }
 

@@ -246,6 +246,30 @@ def test_a_run_that_a_liar_had_ends_with_the_data_of_an_honest_runner(server, la
     assert is_right(last) and last["runner"]["name"] == "honest"
 
 
+def test_a_run_whose_only_runner_lies_fails_and_does_not_wait_for_a_day(server, lab):
+    liar = Liar(server, lab.token(lab.token_name), runner="K" * 22)
+    liar.next()
+    run = begin(server)
+    assert liar.next().status == 200
+    assert liar.end().status == 422 and look(server, run)["state"] == "waiting", "another one may come for as long as a lease"
+    wait_until(lambda: liar.next().status == 204 and look(server, run)["state"] == "failed", "the end of the run", 10)
+    last = look(server, run)
+    assert last["outcome"]["code"] == "runner-data" and "no other runner is connected" in last["outcome"]["message"]
+
+
+def test_a_run_whose_runner_lied_waits_for_one_that_is_busy(server, lab):
+    with runner(lab, "busy", gated=True) as busy:
+        wait_connected(server, 1)
+        first = begin(server)
+        busy.wait_inside()
+        liar = Liar(server, lab.token(lab.token_name), runner="K" * 22)
+        run = begin(server)
+        assert liar.next().status == 200 and liar.end().status == 422
+        stays(lambda: liar.next().status == 204 and look(server, run)["state"] == "waiting", "it was given up", 1.5 * LEASE_MS / 1000, poll_s=0.2)
+        busy.let()
+        assert is_right(follow(server, run)[-1]) and is_right(follow(server, first)[-1])
+
+
 def forged(expected):
     """A kernel that writes its whole result itself."""
     def artifact(name, data):
@@ -352,10 +376,12 @@ def test_kernels_that_no_runner_can_run_are_refused_with_the_reason(server, lab)
     Liar(server, lab.token(lab.token_name), runner="E" * 22).next()
     two = ("import numpy as np\nfrom nkipy.core.compile import trace\n\n" + "".join(
         f"\n@trace\ndef {n}(x):\n    return x + 1\n\n\n{n}.specialize(np.ones((4, 8), np.float32))\n" for n in "ab"))
-    nki = "import nki\nimport nki.language as nl\n\n\n@nki.jit\ndef k(a):\n    b = nl.ndarray(a.shape, dtype=a.dtype, buffer=nl.shared_hbm)\n    nl.store(b, nl.load(a))\n    return b\n"
-    for source, field in ((two, "several kernels"), ("x = 1\n", "cannot be run"), (nki, "cannot be run")):
+    nki = "import nki\nimport nki.language as nl\n\n\n@nki.jit\ndef k(x):\n    b = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)\n    nl.store(b, nl.load(x))\n    return b\n"
+    for source, field in ((two, "several kernels"), ("x = 1\n", "cannot be run"), (nki, "k is an NKI kernel, and a runner gets HLO")):
         answer = ask(server, source=source)
         assert answer.status == 422 and answer.error["code"] == "cannot-run" and field in answer.error["message"], answer.body
+    answer = ask(server, source="func.func @f() { return }\n", language="mlir", inputs=[])
+    assert answer.status == 400 and "no way for MLIR or NISA text into the vendor's compiler" in answer.error["message"], answer.body
     assert ask(server, run="fly").error["code"] == "bad-field"
     assert ask(server, options={"stop_after": "trace"}).error["code"] == "bad-field"
     assert server.request("POST", "/api/v1/runs", {"source": SOURCE}, {"Content-Type": "application/json"}).status == 403

@@ -6,6 +6,7 @@ from support.axe import violations
 from support.page import compiled, write
 from support.runners import SOURCE, Host, Runner, begin, cancel, make_package, wait_connected
 from support.server import Server
+from support.vendor import Vendor
 
 KERNEL = "import numpy as np\nfrom nkigen import trace\n\n\n@trace(input_specs=[((8, 16), 'f32')])\ndef add_one(x):\n    return x + 1\n"
 
@@ -79,3 +80,43 @@ def test_a_run_is_cancelled_from_the_page(dialog, own_server, tmp_path):
         runner.wait_inside()
         d.get_by_role("button", name="Cancel the run").click()
         expect(d.get_by_role("status")).to_have_text("Cancelled.")
+
+
+def test_without_a_neuron_host_the_vendors_neff_comes_from_the_compiler_beside_the_server(new_page, watch, tmp_path):
+    watch.expect("status of 400")  # of options that are not allowed
+    v = Vendor(tmp_path)
+    with v.server:
+        wait_connected(v.server, 1)
+        page = new_page()
+        page.goto(v.server.url)
+        compiled(page)
+        write(page, KERNEL.replace("x + 1", "x * 2"))
+        expect(page.locator("#signature")).to_contain_text("add_one(")
+        page.locator("#download").click()
+        page.get_by_role("menuitem", name="The vendor's NEFF").click()
+        d = page.locator("dialog.device")
+        expect(d.locator(".device-hosts li")).to_contain_text("this server: stand-in 1.0, cannot execute (it only compiles")
+        expect(d.get_by_label("What to do on the host")).to_have_value("compile")
+        expect(d.locator("option[value=execute]")).to_be_disabled()
+        d.get_by_label("Options for the vendor's compiler").fill("--optlevel=2 --lnc 2")
+        d.get_by_role("button", name="Run", exact=True).click()
+        expect(d.get_by_role("status")).to_have_text("Done on this server.")
+        expect(d.locator(".device-files")).to_contain_text("the vendor's NEFF: neuronx-cc made it, and a Neuron device executes it")
+        with page.expect_download() as download:
+            d.get_by_role("link", name="kernel.neff").click()
+        assert b"\x1f\x8b" == open(download.value.path(), "rb").read()[1024:1026]
+        d.get_by_label("What to do on the host").select_option("nki")
+        d.get_by_role("button", name="Run", exact=True).click()
+        expect(d.get_by_role("region", name="The kernel as NKI")).to_have_text("def add_one():\n    pass\n")
+        assert not violations(page, "the dialog with the kernel as NKI")
+        d.get_by_label("Options for the vendor's compiler").fill("--run=sh")
+        d.get_by_role("button", name="Run", exact=True).click()
+        expect(d.get_by_role("status")).to_contain_text("not among the options")
+        v.behave("internal")
+        d.get_by_label("What to do on the host").select_option("compile")
+        d.get_by_label("Options for the vendor's compiler").fill("--optlevel=1")
+        d.get_by_role("button", name="Run", exact=True).click()
+        expect(d.get_by_role("status")).to_contain_text("NCC_ITEN404")
+        d.get_by_role("button", name="kernel.py 7:12").click()
+        expect(d).not_to_be_visible()
+        assert page.evaluate("getSelection().toString()") == "x * 2", "the expression of the instruction is selected"

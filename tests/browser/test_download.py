@@ -117,10 +117,10 @@ def test_entries_that_cannot_be_had_say_why(page):
     write(page, "def broken(a:\n")
     expect(page.locator("#status")).to_contain_text("error")
     open_menu(page)
-    for name, why in (("NEFF", "not"), ("Inputs and outputs", "--save-outputs"), ("The timeline", "not")):
+    for name, why in (("The vendor's NEFF", "not"), ("Inputs and outputs", "--save-outputs"), ("The timeline", "not")):
         expect(entry(page, name)).to_have_attribute("aria-disabled", "true")
         expect(entry(page, name)).to_contain_text(why)
-    entry(page, "NEFF").click(force=True)
+    entry(page, "The vendor's NEFF").click(force=True)
     expect(page.get_by_role("menu", name="Download")).to_be_visible()
     expect(entry(page, "Source as plain text")).to_contain_text("needs a stored link")
     entry(page, "Source as plain text").click()
@@ -136,7 +136,7 @@ def test_the_menu_is_walked_with_keys_and_closed_with_escape(page):
     page.keyboard.press("ArrowDown")
     expect(entry(page, "All stages")).to_be_focused()
     page.keyboard.press("End")
-    expect(entry(page, "NEFF")).to_be_focused()
+    expect(entry(page, "The kernel as NKI")).to_be_focused()
     page.keyboard.press("ArrowDown")
     expect(entry(page, "This stage")).to_be_focused()
     page.keyboard.press("Escape")

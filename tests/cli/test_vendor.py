@@ -99,6 +99,22 @@ def test_what_was_made_once_is_taken_from_the_cache_unless_anything_differs(vend
     assert sorted(len(path.read_bytes()) for path in kept) == [1040, len(made)]
 
 
+def test_what_is_kept_is_bounded_and_what_was_used_last_stays(vendor):
+    kept, noted = vendor.cache / "nkx/neuronx-cc", vendor.cache / "nkx/neuronx-cc/notes.txt"
+    vendor("works")
+    noted.write_text("somebody else's")
+    vendor("works", "--cc-option=-O=1")
+    first, second = sorted((p for p in kept.iterdir() if p != noted), key=lambda p: p.stat().st_mtime)
+    for path in (first, second):
+        path.write_bytes(path.read_bytes() + bytes(600 << 10))  # what follows the archive is no part of it
+        os.utime(path, (path.stat().st_atime, path.stat().st_mtime - 1000))
+    os.utime(second, (1, 1))
+    vendor("works", "--cc-option=-O=2", "--cc-cache-mib", "1")
+    assert first.exists() and not second.exists() and noted.exists() and len(list(kept.iterdir())) == 3
+    vendor("works", "--cc-option=-O=1", "--cc-cache-mib", "0")
+    assert len(list(kept.iterdir())) == 2 and noted.exists(), "what is made stays"
+
+
 FAILURES = {
     "internal": (1, "vendor-failed", "(exit status 70)"),
     "memory": (1, "vendor-memory", "[F137]"),

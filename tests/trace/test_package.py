@@ -222,6 +222,12 @@ def test_the_vendors_compiler_is_missed_by_name(tmp_path, monkeypatch):
     tool.chmod(0o755)
     assert nkipy_compile.compile_to_neff(k, tmp_path / "out", target=nkipy_compile.CompilationTarget.TRN1).endswith(".neff")
     assert "--target trn1 --output=kernel.neff --lnc 1" in (tmp_path / "out/args").read_text()
+    tool.write_text('#!/bin/sh\necho "$@" > args\necho "def k(): pass" > nki.py\n')
+    assert nkipy_compile.lower_to_nki(k, tmp_path / "out") == "def k(): pass\n"
+    assert "--pipeline tensorize SaveTemps --target trn2 --tensorizer-options=--print-nki" in (tmp_path / "out/args").read_text()
+    tool.write_text("#!/bin/sh\necho no >&2; exit 70\n")
+    with pytest.raises(RuntimeError, match="failed:\nno"):
+        nkipy_compile.lower_to_nki(k, tmp_path / "out")
 
 
 # ---- nkigen --------------------------------------------------------------------------------------------------------

@@ -179,6 +179,50 @@ static void each_call_that_fails_is_reported_and_leaves_nothing(void **state) {
   }
 }
 
+/* True if the run reached the call, and it failed as it must. */
+static bool fails_at(const char *function, int nth) {
+  char failing[128];
+  float in[N] = {0}, out[N];
+  struct device_about about;
+  struct diags ds;
+  struct arena a;
+  snprintf(failing, sizeof failing, "%s@%d=4", function, nth);
+  arena_init(&a);
+  diags_init(&ds, &a);
+  assert_int_equal(run(in, out, &ds, &about),
+                   ST_OK); /* the library counts from nrt_init on, which a failure before it does not reach */
+  setenv("NRT_STAND_IN_FAIL", failing, 1);
+  const enum status st = run(in, out, &ds, &about);
+  unsetenv("NRT_STAND_IN_FAIL");
+  const bool is_reached = st != ST_OK;
+  if (is_reached &&
+      (st != ST_INPUT || ds.n != 1 || ds.v[0].code != DG_NEURON_STATUS || !strstr(ds.v[0].message, function)))
+    fail_msg("%s: status %d, %d diagnostics", failing, st, ds.n);
+  if (live())
+    fail_msg("%s: %d objects are left", failing, live());
+  arena_clear(&a);
+  return is_reached;
+}
+
+enum { CALLS_MAX = 100 };
+
+static void every_call_of_a_run_fails_in_turn(void **state) {
+  (void)state;
+  int calls = 0;
+  for (size_t k = 0; k < sizeof functions / sizeof *functions; k++) {
+    if (returns_no_status(functions[k]) || !strcmp(functions[k], "nrt_load_collectives"))
+      continue;
+    int n = 0;
+    while (n < CALLS_MAX && fails_at(functions[k], n + 1))
+      n++;
+    if (!n)
+      fail_msg("a run has no call of %s", functions[k]);
+    calls += n;
+  }
+  assert_in_range(calls, 17,
+                  CALLS_MAX - 1); /* two tensor sets, each with a tensor, and each other function at least once */
+}
+
 static void each_status_has_its_name_and_a_meaning(void **state) {
   (void)state;
   static const struct {
@@ -253,6 +297,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_package_runs_and_everything_is_released),
       cmocka_unit_test(each_call_that_fails_is_reported_and_leaves_nothing),
+      cmocka_unit_test(every_call_of_a_run_fails_in_turn),
       cmocka_unit_test(each_status_has_its_name_and_a_meaning),
       cmocka_unit_test(a_failure_in_the_second_of_two_calls_releases_what_the_first_made),
       cmocka_unit_test(the_program_of_a_group_is_loaded_with_its_rank),

@@ -265,6 +265,43 @@ static void the_oldest_ended_runs_make_room_and_no_run_that_waits(void **state) 
   assert_int_equal(look(db, "waits"), RUN_WAITING);
 }
 
+static bool take_again(struct db *db, const char *name, struct run_taken *out) {
+  return take(db, name, "", 60000, out);
+}
+
+/* A runner whose data were refused does not get the run again; the run fails when the time for another one is over, unless one is
+ * connected. */
+static void a_run_whose_only_runner_lied_fails(void **state) {
+  struct db *db = *state;
+  enum run_hold hold;
+  const struct ident_hash token = hash_of("token");
+  OK(store_put_token(db, "lab", &token, &err));
+  assert_int_equal(put(db, "a", "alice", "trn2", RUN_COMPILE), RUN_PUT);
+  assert_true(take_again(db, "liar", &one));
+  OK(store_refuse_run(db, &one.id, one.fence, "wrong\n", 60000, &hold, &err));
+  assert_int_equal(hold, RUN_HELD);
+  assert_false(take_again(db, "liar", &two));
+  assert_int_equal(look(db, "a"), RUN_WAITING);
+  assert_true(take_again(db, "other", &two));
+  OK(store_refuse_run(db, &two.id, two.fence, "wrong, too\n", -1, &hold, &err));
+  assert_true(take_again(db, "liar", &one)); /* the other one is there, and waits for the next */
+  OK(store_refuse_run(db, &one.id, one.fence, "", -1, &hold, &err));
+  OK(store_purge_runs(db, 1000, &err));
+  assert_int_equal(look(db, "a"), RUN_FAILED); /* three have had it */
+  assert_non_null(strstr(buf_text(&view.outcome), "runner-lost"));
+
+  assert_int_equal(put(db, "b", "alice", "trn2", RUN_COMPILE), RUN_PUT);
+  assert_true(take_again(db, "liar", &one));
+  OK(store_refuse_run(db, &one.id, one.fence, "", -1, &hold, &err));
+  OK(store_purge_runs(db, 1000, &err));
+  assert_int_equal(look(db, "b"), RUN_WAITING);
+  const struct runner other = {hash_of("other"), token, "{}", "", RUN_COMPILE};
+  OK(store_forget_runner(db, &other, &err));
+  OK(store_purge_runs(db, 1000, &err));
+  assert_int_equal(look(db, "b"), RUN_FAILED);
+  assert_non_null(strstr(buf_text(&view.outcome), "runner-data"));
+}
+
 int main(void) {
 #define TEST(f) cmocka_unit_test_setup_teardown(f, open_db, close_db)
   const struct CMUnitTest tests[] = {
@@ -278,6 +315,7 @@ int main(void) {
       TEST(a_long_log_says_that_lines_are_missing),
       TEST(what_a_revoked_token_began_goes_to_others),
       TEST(files_come_back_as_they_were),
+      TEST(a_run_whose_only_runner_lied_fails),
       TEST(the_oldest_ended_runs_make_room_and_no_run_that_waits),
   };
   const char *given = getenv("NKX_TEST_STORE");

@@ -241,7 +241,7 @@ function main(): void {
   mountUpgrade(store, source);
   mountTune(store, source);
   if (!isEmbed) mountEditButton(store, compiler);
-  mountDevice(store);
+  mountDevice(store, (range) => source.goTo(range));
   mountProblems(store, source);
   const drawer = new HistoryDrawer(store, source);
   mountBottom(store);

@@ -1147,13 +1147,17 @@ export interface RunRequest {
   options?: { stop_after?: string; check?: boolean; artifacts?: boolean; simulate?: boolean; pipeline?: PipelineChoice; by_hand?: string[]; unroll?: boolean; tune?: TuneBudget; for_device?: boolean; upgrade?: boolean; instance?: number; watch?: Watch[]; resume?: Resume; value?: ValueQuery };
   simulate?: boolean;
   scope?: string;
-  /** Only the vendor's compiler; also an execution, which is the default; also a profile of it. */
-  run?: "compile" | "execute" | "profile";
+  /** Only the vendor's compiler; also an execution, which is the default; also a profile of it. nki: the kernel as NKI,
+   * as the vendor's compiler prints it, and no NEFF. */
+  run?: "compile" | "execute" | "profile" | "nki";
+  /** For the vendor's compiler. */
+  compiler?: { options?: string[]; lnc?: 1 | 2 };
 }
 
 /** The kernel of a run. */
 export interface RunAbout {
   kernel: string;
+  compiler?: { options?: string[]; lnc?: 1 | 2 };
   /** Of its result. */
   key: string;
   inputs: { name: string; shape: number[]; dtype: string; alias_of?: number }[];
@@ -1174,7 +1178,7 @@ export interface RunnerAbout {
   missing?: string;
   /** It has no device, but the tests' library, which simulates. */
   stand_in?: boolean;
-  can: ("compile" | "execute" | "profile")[];
+  can: ("compile" | "execute" | "profile" | "nki")[];
 }
 
 export interface Runners {
@@ -1234,10 +1238,14 @@ export interface DeviceRun {
 export interface RunOutcome {
   status: "ok" | "error";
   device?: DeviceRun;
-  /** Of an error: one of a diagnostic (vendor-…, neuron-…), runner-lost, runner-time, runner-crash. */
+  /** Of an error: one of a diagnostic (vendor-…, neuron-…), runner-lost, runner-data, runner-time, runner-crash. */
   code?: string;
   message?: string;
   hint?: string;
+  /** The HLO instruction that the compiler's error names. */
+  instruction?: string;
+  /** Where that instruction comes from in the source. */
+  range?: { file: string; line: number; col: number; end_line: number; end_col: number };
 }
 
 /** A run on a Neuron host. */
@@ -1250,7 +1258,7 @@ export interface Run {
   /** How many runners have had it. */
   attempt: number;
   target: string;
-  run: "compile" | "execute" | "profile";
+  run: "compile" | "execute" | "profile" | "nki";
   created_ms: number;
   ended_ms?: number;
   /** No host is connected any more. */
@@ -1279,6 +1287,8 @@ export interface RunLease {
   target: string;
   execute: boolean;
   profile: boolean;
+  /** The kernel as NKI is wanted, and nothing else. */
+  nki: boolean;
   about: RunAbout;
 }
 
@@ -1287,6 +1297,8 @@ export interface RunEnd {
   code?: string;
   message?: string;
   hint?: string;
+  /** The HLO instruction that the compiler's error names. */
+  instruction?: string;
   device?: { library?: string; version?: string; stand_in?: boolean; cores?: number };
   measured?: Measured;
   outputs_sha256?: string;

@@ -2,9 +2,10 @@
 // NumPy's and the simulator's.
 import { isAbort } from "../api/client";
 import { Problem } from "../api/problem";
-import type { DeviceComparison, DeviceOutput, DeviceRun, Run, Runners } from "../api/types";
+import type { DeviceComparison, DeviceOutput, DeviceRun, Run, Runners, SourceRange } from "../api/types";
 import type { AppStore } from "../state/app";
-import { askRun, cancelRun, followRun, getRunners, hasEnded, runFile } from "../state/device";
+import { askRun, cancelRun, followRun, getRunners, hasEnded, readCompilerOptions, runFile, runText } from "../state/device";
+import { rangeText } from "../editor/positions";
 import { bytesText, time } from "../state/units";
 import { adoptStyle } from "../style/late";
 import css from "../style/device.late.css";
@@ -13,8 +14,20 @@ import { button, el, fill, plural } from "./dom";
 const WHAT: [Run["run"], string][] = [
   ["execute", "compile and execute"],
   ["profile", "also record a profile"],
-  ["compile", "only compile"],
+  ["compile", "only compile: the vendor's NEFF"],
+  ["nki", "the kernel as NKI, as the vendor's compiler prints it"],
 ];
+
+/** What a file is, in words: two kinds of NEFF must not be mistaken for each other. */
+const FILES: Readonly<Record<string, string>> = {
+  "kernel.neff": "the vendor's NEFF: neuronx-cc made it, and a Neuron device executes it. The simulation package in the menu Download is ours, and no device executes that.",
+  "kernel.nki.py": "the kernel as NKI, which the vendor's compiler printed after its own passes",
+  "outputs.safetensors": "what the host computed",
+  "inputs.safetensors": "what it computed that from",
+  "profile.ntff": "the profile of the first execution, for the vendor's tools",
+};
+
+const NKI_FILE = "kernel.nki.py";
 
 type Runner = Runners["runners"][number];
 
@@ -23,7 +36,7 @@ function hostText({ about, busy }: Runner): string {
     about.instance_type ?? "",
     about.cores === undefined ? "" : plural(about.cores, "core"),
     about.compiler ?? "",
-    about.runtime ? `runtime ${about.runtime}` : `cannot execute: ${about.missing ?? "no runtime"}`,
+    about.runtime ? `runtime ${about.runtime}` : `cannot execute (${about.missing ?? "no runtime"})`,
     busy ? "busy" : "idle",
   ];
   return `${about.name ?? "a host"}${about.stand_in ? " (NO DEVICE: a stand-in of the tests)" : ""}: ${parts.filter((p) => p !== "").join(", ")}`;
@@ -84,6 +97,10 @@ class DeviceDialog {
   private readonly hosts = el("div", { class: "device-hosts" });
   private readonly said = el("p", { class: "device-state", attrs: { role: "status" } });
   private readonly what = el("select", { attrs: { "aria-label": "What to do on the host" } }, ...WHAT.map(([value, label]) => el("option", { attrs: { value } }, label)));
+  private readonly options = el("input", {
+    class: "device-options",
+    attrs: { type: "text", spellcheck: "false", autocomplete: "off", placeholder: "options, such as --optlevel=3 --lnc 2", "aria-label": "Options for the vendor's compiler", title: "Passed on to neuronx-cc, if they are among those that are allowed" },
+  });
   private readonly start = button("Run", "Give the kernel to a Neuron host", () => void this.run(), "primary");
   private readonly stop = button("Cancel the run", "Take the run back", () => void this.cancel(), "plain");
   private readonly result = el("div", { class: "device-result" });
@@ -91,9 +108,9 @@ class DeviceDialog {
   private readonly dialog = el(
     "dialog",
     { class: "device", attrs: { "aria-labelledby": "device-title" } },
-    el("h2", { id: "device-title" }, "Run on a Neuron host"),
+    el("h2", { id: "device-title" }, "The vendor's compiler and Neuron hosts"),
     this.hosts,
-    el("div", { class: "device-ask" }, this.what, this.start, this.stop),
+    el("div", { class: "device-ask" }, this.what, this.options, this.start, this.stop),
     this.said,
     this.result,
     this.log,
@@ -102,16 +119,21 @@ class DeviceDialog {
   private asked: AbortController | null = null;
   private id: string | null = null;
 
-  constructor(private readonly store: AppStore) {
+  constructor(
+    private readonly store: AppStore,
+    private readonly goTo: (range: SourceRange) => void,
+  ) {
     adoptStyle(css);
     document.body.append(this.dialog);
     this.dialog.addEventListener("click", (e) => e.target === this.dialog && this.dialog.close());
     this.dialog.addEventListener("close", () => this.asked?.abort());
   }
 
-  open(): void {
+  /** what: what is chosen, if a host can do it. */
+  open(what: Run["run"]): void {
     if (this.dialog.open) return;
     this.clear("");
+    this.what.value = what;
     this.dialog.showModal();
     this.start.focus();
     void this.guarded((signal) => this.showHosts(signal));
@@ -145,22 +167,32 @@ class DeviceDialog {
   private async showHosts(signal: AbortSignal): Promise<void> {
     const r = await getRunners(signal);
     this.hosts.dataset["connected"] = String(r.connected);
+    this.offer(r);
     if (r.connected === 0) {
       fill(this.hosts, el("p", {}, r.missing ?? "No Neuron host is connected to this server."), el("p", { class: "note" }, "The simulated run needs none."));
     } else {
       const waiting = r.waiting > 0 ? `, ${plural(r.waiting, "run")} waiting` : "";
-      fill(this.hosts, el("p", {}, `${plural(r.connected, "Neuron host")} connected${waiting}:`), el("ul", {}, ...r.runners.map((x) => el("li", {}, hostText(x)))));
+      fill(this.hosts, el("p", {}, `${plural(r.connected, "host")} connected${waiting}:`), el("ul", {}, ...r.runners.map((x) => el("li", {}, hostText(x)))));
     }
+  }
+
+  /** What no connected host can do is not offered. */
+  private offer({ runners }: Runners): void {
+    const can = new Set<string>(runners.flatMap((r) => r.about.can));
+    for (const o of this.what.options) o.disabled = runners.length > 0 && !can.has(o.value);
+    if (this.what.selectedOptions[0]?.disabled !== false) this.what.value = [...this.what.options].find((o) => !o.disabled)?.value ?? "execute";
   }
 
   private run(): Promise<void> {
     this.clear("The kernel is compiled and simulated first…");
     this.start.disabled = true;
     return this.guarded(async (signal) => {
-      const id = await askRun(this.store.state, this.what.value as Run["run"], signal);
+      const id = await askRun(this.store.state, this.what.value as Run["run"], readCompilerOptions(this.options.value), signal);
       this.id = id;
       this.stop.hidden = false;
-      this.show(await followRun(id, (run) => !signal.aborted && this.show(run), signal));
+      const ended = await followRun(id, (run) => !signal.aborted && this.show(run), signal);
+      this.show(ended);
+      if (ended.files.some((f) => f.name === NKI_FILE)) await this.showNki(id, signal);
       await this.showHosts(signal);
     });
   }
@@ -184,17 +216,32 @@ class DeviceDialog {
     if (hasEnded(run)) this.showResult(run);
   }
 
+  private async showNki(id: string, signal: AbortSignal): Promise<void> {
+    const text = await runText(id, NKI_FILE, signal);
+    this.result.append(el("pre", { class: "device-nki", attrs: { tabindex: 0, role: "region", "aria-label": "The kernel as NKI" } }, text));
+  }
+
+  /** Where the compiler's error comes from. */
+  private place(range: SourceRange): HTMLElement {
+    const go = () => {
+      this.dialog.close();
+      this.goTo(range);
+    };
+    return el("p", {}, "It is about ", button(`${range.file} ${rangeText(range)}`, "Show it in the source", go, "quiet"), ".");
+  }
+
   private showResult(run: Run): void {
     const device = run.outcome?.device;
     const id = this.id ?? "";
     const files = run.files.filter((f) => f.is_output || f.name === "inputs.safetensors");
     fill(
       this.result,
+      run.outcome?.range ? this.place(run.outcome.range) : null,
       run.outcome?.hint ? el("pre", { class: "note" }, run.outcome.hint) : null,
       device ? outputsTable(device) : null,
       device ? el("p", {}, timesText(device)) : null,
       run.state === "done"
-        ? el("p", {}, "Files: ", ...files.flatMap((f) => [el("a", { attrs: { href: runFile(id, f.name), download: f.name } }, `${f.name} (${bytesText(f.size)})`), " "]))
+        ? el("ul", { class: "device-files" }, ...files.map((f) => el("li", {}, el("a", { attrs: { href: runFile(id, f.name), download: f.name } }, `${f.name} (${bytesText(f.size)})`), FILES[f.name] ?? "")))
         : null,
     );
   }
@@ -202,7 +249,7 @@ class DeviceDialog {
 
 let dialog: DeviceDialog | null = null;
 
-export function openDevice(store: AppStore): void {
-  dialog ??= new DeviceDialog(store);
-  dialog.open();
+export function openDevice(store: AppStore, goTo: (range: SourceRange) => void, what: Run["run"]): void {
+  dialog ??= new DeviceDialog(store, goTo);
+  dialog.open(what);
 }

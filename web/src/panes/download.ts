@@ -113,7 +113,8 @@ function entries(store: AppStore, share: () => void): Entry[] {
     opened("Page without JavaScript", "", "view=plain"),
     opened("Source as plain text", "/raw", ""),
     { label: "Inputs and outputs (.npz)", note: "", why: "The server does not give out values. In a terminal: nkx run kernel.py --save-outputs out.npz" },
-    { label: "NEFF", note: "made by the vendor's compiler on a Neuron host, if one is connected", why: notWhole, run: () => startDevice(store) },
+    { label: "The vendor's NEFF", note: "for a Neuron device: made by neuronx-cc, beside the server or on a Neuron host, where there is one", why: notWhole, run: () => startDevice(store, "compile") },
+    { label: "The kernel as NKI", note: "as the vendor's compiler prints it, likewise", why: notWhole, run: () => startDevice(store, "nki") },
   ];
 }
 

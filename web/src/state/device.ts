@@ -1,7 +1,7 @@
 // device: runs of the kernel on a Neuron host that is connected to the server, through the server's queue.
 import { send } from "../api/client";
 import { Problem } from "../api/problem";
-import type { Run, Runners } from "../api/types";
+import type { Run, RunRequest, Runners } from "../api/types";
 import type { AppState } from "./app";
 import { requestOf } from "./compiler";
 
@@ -11,11 +11,23 @@ export async function getRunners(signal: AbortSignal): Promise<Runners> {
   return (await (await send(`${API}/runners`, { signal })).json()) as Runners;
 }
 
+type CompilerOptions = NonNullable<RunRequest["compiler"]>;
+
+/** The words of the field; the server says which are allowed. */
+export function readCompilerOptions(text: string): CompilerOptions {
+  const words = text.split(/\s+/).filter((w) => w !== "");
+  const at = words.findIndex((w) => /^(--lnc|-lnc|--logical-nc-config)(=|$)/.test(w));
+  const lnc = at < 0 ? [] : words.splice(at, words[at]?.includes("=") ? 1 : 2);
+  const number = lnc.join("=").split("=")[1];
+  const options = words.length > 0 ? { options: words } : {};
+  return number === undefined ? options : { ...options, lnc: Number(number) as 1 | 2 };
+}
+
 /** Asks for a run of the shown kernel; returns its id. */
-export async function askRun(state: Readonly<AppState>, what: Run["run"], signal: AbortSignal): Promise<string> {
+export async function askRun(state: Readonly<AppState>, what: Run["run"], compiler: CompilerOptions, signal: AbortSignal): Promise<string> {
   const { simulate: _simulate, options, ...request } = requestOf(state);
   const pipeline = options?.pipeline;
-  const body = { ...request, ...(pipeline ? { options: { pipeline } } : {}), ...(state.kernelName === null ? {} : { kernel: state.kernelName }), run: what };
+  const body = { ...request, ...(pipeline ? { options: { pipeline } } : {}), ...(state.kernelName === null ? {} : { kernel: state.kernelName }), run: what, ...(Object.keys(compiler).length > 0 ? { compiler } : {}) };
   const headers = { "content-type": "application/json", "x-nkx-request": "1" };
   const response = await send(`${API}/runs`, { method: "POST", headers, body: JSON.stringify(body), signal });
   return ((await response.json()) as { id: string }).id;
@@ -52,4 +64,8 @@ export async function cancelRun(id: string): Promise<void> {
 
 export function runFile(id: string, name: string): string {
   return `${API}/runs/${id}/files/${encodeURIComponent(name)}`;
+}
+
+export async function runText(id: string, name: string, signal: AbortSignal): Promise<string> {
+  return (await send(runFile(id, name), { signal })).text();
 }

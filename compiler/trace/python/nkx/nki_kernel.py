@@ -82,7 +82,7 @@ class Traced:
         self.is_sequence = is_sequence or len(self.outputs) > 1
 
 
-def _dtype(d):
+def dtype_of(d):
     """The dtype for a type of NumPy, ml_dtypes or NKI; those of NKI have NumPy's names."""
     try:
         return np.dtype(d)
@@ -96,7 +96,7 @@ def _spec(s):
         shape, dtype = s.shape, s.dtype
     else:
         shape, dtype = s if isinstance(s[0], (tuple, list)) else reversed(s)
-    return tuple(map(int, shape)), _dtype(dtype)
+    return tuple(map(int, shape)), dtype_of(dtype)
 
 
 # ---- the two generations -------------------------------------------------------------------------------------------
@@ -133,7 +133,7 @@ def _trace_nir(compile_kernel_to_nir, kernel, args, kwargs, grid):
 def _trace_framework(framework_kernel, kernel, args, kwargs, grid):
     class NumPyKernel(framework_kernel):
         def translate_to_neuron_dtype(self, dtype):
-            return _dtype(dtype)
+            return dtype_of(dtype)
 
         def is_framework_tensor(self, t):
             return isinstance(t, np.ndarray)

@@ -1,6 +1,6 @@
 """NKI 0.3 and later, where the vendor's package is not installed: the tracer records kernels, and the simulator runs them."""
 import _nkx
-from nkx import nki_names, nki_registers, nki_run
+from nkx import nki_framework, nki_names, nki_registers, nki_run
 from nkx.nki_run import simulate  # noqa: F401
 
 __nkx_stub__ = True
@@ -8,6 +8,7 @@ GENERATION = 2  # NKI_GA of compiler/trace/kernels.h
 __getattr__ = nki_names.attribute_of("nki", modules={"isa", "language", "typing"})
 # Newer versions of NKI have these no more; outside of kernels they do here what they did.
 simulate_kernel, baremetal, benchmark, profile = nki_run.ways_to_run(GENERATION)
+FrameworkKernel = nki_framework.kernel_class(GENERATION)
 
 
 def jit(fn=None, **options):
