@@ -3,6 +3,7 @@
 #ifndef CONFIG_H
 #define CONFIG_H
 
+#include "api/identity.h"
 #include "api/runs.h"
 #include "base/arena.h"
 #include "base/error.h"
@@ -28,6 +29,7 @@ struct config {
   const char *user;                    /* the user that a server started by root becomes; NULL: see jail/confine.h */
   struct quota_config quota;           /* of one client */
   struct runs_config runs;             /* on Neuron hosts */
+  struct identity_config identity;     /* who may do what */
   const char *data_dir;                /* created if it does not exist */
   const char *store;                   /* "sqlite:PATH" or "postgresql://…" */
   int cache_mib, cache_s, results_mib; /* compiled results: in memory, in the store */
