@@ -100,21 +100,23 @@ def test_only_the_proxy_is_believed(proxied):
 # ---- roles
 
 
-@pytest.mark.parametrize("anonymous, compiles, stores", [("author", 200, 201), ("reader", 200, 401), ("none", 401, 401)])
-def test_what_others_may_do_is_the_operators_choice(anonymous, compiles, stores):
-    with Server(*PROXY, "--anonymous", anonymous, "--author-groups", "eng") as s:
-        def compiled(who):
-            return s.request("POST", "/api/v1/compile", JOB, {**OURS, **who}).status
-        assert (compiled({}), store_link(s, {}).status) == (compiles, stores)
-        short = {"sessions": [{"id": 1, "language": "python", "source": ADD_ONE, "compilers": []}]}
-        shortened = s.request("POST", "/api/shortener", short, OURS)
-        assert shortened.status == (200 if anonymous == "author" else 401), "its pages of other sites, too"
-        reader = person("rita", groups="sales")
-        assert (compiled(reader), store_link(s, reader).status) == (200, 201 if anonymous == "author" else 403)
-        assert store_link(s, person("ada", groups="eng")).status == 201
-        assert s.get("/").status == s.get("/healthz").status == s.get("/api/v1/me").status == 200
-        if anonymous != "author":
-            assert store_link(s, {}).error["code"] == "sign-in" and store_link(s, reader).error["code"] == "role"
+def compiled(server, who):
+    return server.request("POST", "/api/v1/compile", JOB, {**OURS, **who}).status
+
+
+def shorten(server, who):
+    """What pages of other sites may post, too."""
+    return server.request("POST", "/api/shortener", {"sessions": [{"id": 1, "language": "python", "source": ADD_ONE, "compilers": []}]}, {**OURS, **who}).status
+
+
+def test_what_people_may_do_follows_from_their_groups_and_what_others_may_is_the_operators_choice(proxied):
+    assert compiled(proxied, {}) == 200 and store_link(proxied, {}).status == 201 and shorten(proxied, {}) == 200
+    with Server(*PROXY, "--anonymous", "reader", "--author-groups", "eng") as s:
+        reader, author = person("rita", groups="sales"), person("ada", groups="sales, eng")
+        for who, status, code in (({}, 401, "sign-in"), (reader, 403, "role")):
+            answer = store_link(s, who)
+            assert compiled(s, who) == 200 and (answer.status, answer.error["code"]) == (status, code) and shorten(s, who) == status
+        assert store_link(s, author).status == 201 and shorten(s, author) == 200
 
 
 # ---- tokens
@@ -122,10 +124,12 @@ def test_what_others_may_do_is_the_operators_choice(anonymous, compiles, stores)
 
 def test_a_token_is_known_until_it_is_revoked():
     with Server(*PROXY, "--anonymous", "none") as s:
+        assert compiled(s, {}) == store_link(s, {}).status == s.get("/api/v1/pipeline").status == 401
+        assert s.get("/").status == s.get("/healthz").status == s.get("/api/v1/me").status == 200
         token = make_token(s, "ci", "--role", "reader", "--groups", "eng,qa")
         assert token.startswith("nkx_") and len(token) == 26
         assert me(s, bearer(token)) == {"name": "token:ci", "groups": ["eng", "qa"], "kind": "token", "role": "reader", "has_sign_in": True}
-        assert s.request("POST", "/api/v1/compile", JOB, {**OURS, **bearer(token)}).status == 200
+        assert compiled(s, bearer(token)) == 200
         assert store_link(s, bearer(token)).status == 403
         assert store_link(s, bearer(make_token(s, "bot"))).status == 201
         assert token.encode() not in (s.data / "nkx.sqlite").read_bytes() and token[4:].encode() not in (s.data / "nkx.sqlite").read_bytes()
@@ -163,11 +167,9 @@ def test_each_token_has_shares_of_its_own():
     with Server("--client-compiles", "2") as s:
         one, two = make_token(s, "one"), make_token(s, "two")
 
-        def compiled(who):
-            return s.request("POST", "/api/v1/compile", JOB, {**OURS, "Cache-Control": "no-store", **who}).status
-        assert [compiled(bearer(one)) for _ in range(3)] == [200, 200, 429]
-        assert [compiled(bearer(two)) for _ in range(3)] == [200, 200, 429]
-        assert compiled({}) == 200
+        def many(who):
+            return [compiled(s, {"Cache-Control": "no-store", **who}) for _ in range(3)]
+        assert many(bearer(one)) == many(bearer(two)) == many({}) == [200, 200, 429]
 
 
 # ---- private links
