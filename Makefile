@@ -175,6 +175,11 @@ wheel: setup
 	@$(MAKE) --no-print-directory -j$(shell nproc) python
 	$(VENV)/bin/python3 compiler/package/wheel.py $(BUILD)/python $(BUILD)/wheel
 
+# what the product consists of, as an SPDX document
+.PHONY: sbom
+sbom: build
+	$(VENV)/bin/python3 dev/sbom.py $(BUILD) $(BUILD)/nkx.spdx.json
+
 # writes the page's types from openapi.json; the page's build fails if they are out of date
 .PHONY: types
 types: setup

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "api/admit.h"
 #include "api/info.h"
 #include "api/kept.h"
 #include "api/metrics.h"
@@ -121,7 +122,12 @@ static enum status start_server(const struct config *cfg, const struct listeners
       .handler_ms = app->services.work_ms,
       .part_size = sizeof(struct api_part),
       .client_key = store_secret(app->services.store),
-      .hooks = {.user = &app->services, .enter = enter, .leave = leave, .is_early = is_early, .end = api_end},
+      .hooks = {.user = &app->services,
+                .enter = enter,
+                .leave = leave,
+                .admit = identity_admit,
+                .is_early = is_early,
+                .end = api_end},
   };
   enum status st = server_start(&server, at->fds[LISTEN_PUBLIC], &app->server, err);
   app->services.server = app->server;
@@ -167,6 +173,7 @@ enum status app_start(const struct config *cfg, int launcher_fd, const struct li
   app->cfg = cfg;
   s->confinement = &app->confinement;
   s->report_url = cfg->report_url;
+  s->identity = &cfg->identity;
   s->work_ms = cfg->job_timeout_ms + cfg->wait_timeout_ms;
   enum status st = cfg->confine ? give_up_privileges(cfg, &app->confinement, err) : ST_OK;
   if (!st && cfg->confine)

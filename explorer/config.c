@@ -54,6 +54,11 @@ const char config_help[] =
     "  --proxy-header NAME          the header in which they do: x-forwarded-for or forwarded (x-forwarded-for)\n"
     "  --user-header NAME           the header in which they name the user that has signed in, who is then the client "
     "(none)\n"
+    "  --email-header NAME          … and their address, such as X-Forwarded-Email (none)\n"
+    "  --groups-header NAME         … and their groups, separated by commas or as a list in base64 (none)\n"
+    "  --author-groups LIST         the groups that may store links; without it, whoever has signed in (none)\n"
+    "  --operator-groups LIST       the groups whose members are operators (none)\n"
+    "  --anonymous author|reader|none  what others may do: everything, open links and compile, nothing (author)\n"
     "  --header-timeout-ms MS       time from a request's first byte to the end of its headers (10000)\n"
     "  --body-timeout-ms MS         time from the end of its headers to the end of its body (20000)\n"
     "  --answer-timeout-ms MS       how long a client may take to read an answer (30000)\n"
@@ -117,6 +122,7 @@ static const char *const client_logs[] = {
     [CLIENT_LOG_NO] = "no", [CLIENT_LOG_NAME] = "name", [CLIENT_LOG_ADDRESS] = "address", NULL};
 static const char *const confinements[] = {
     [CONFINE_NO] = "no", [CONFINE_YES] = "yes", [CONFINE_AS_ROOT] = "as-root", NULL};
+static const char *const anonymous[] = {[ROLE_NONE] = "none", [ROLE_READER] = "reader", [ROLE_AUTHOR] = "author", NULL};
 static const char *const levels[] = {
     [LOG_DEBUG] = "debug", [LOG_INFO] = "info", [LOG_WARN] = "warn", [LOG_ERROR] = "error", NULL};
 
@@ -176,6 +182,11 @@ static const struct flag flags[] = {
     {"--trusted-proxies", FLAG_NETS, AT(http.trusted_proxies)},
     {"--proxy-header", FLAG_CHOICE, AT(http.proxy_header), .choices = headers},
     {"--user-header", FLAG_HEADER, AT(http.user_header)},
+    {"--email-header", FLAG_HEADER, AT(http.email_header)},
+    {"--groups-header", FLAG_HEADER, AT(http.groups_header)},
+    {"--author-groups", FLAG_TEXT, AT(identity.author_groups)},
+    {"--operator-groups", FLAG_TEXT, AT(identity.operator_groups)},
+    {"--anonymous", FLAG_CHOICE, AT(identity.anonymous), .choices = anonymous},
     {"--header-timeout-ms", INT(http.header_timeout_ms, 100, HOUR_MS)},
     {"--body-timeout-ms", INT(http.body_timeout_ms, 100, HOUR_MS)},
     {"--answer-timeout-ms", INT(http.answer_timeout_ms, 100, HOUR_MS)},
@@ -400,6 +411,17 @@ static void default_quota(int *at, int value) {
     *at = value;
 }
 
+/* Who is named, and by whom, must be known before roles and groups can be. */
+static enum status check_sign_in(const struct config *c, struct error *err) {
+  const struct identity_config *id = &c->identity;
+  if ((c->http.email_header || c->http.groups_header) && !c->http.user_header)
+    return fail(err, ST_INPUT, "%s: needs --user-header", c->http.email_header ? "--email-header" : "--groups-header");
+  if ((id->author_groups || id->operator_groups) && !c->http.groups_header)
+    return fail(err, ST_INPUT, "%s: needs --groups-header",
+                id->author_groups ? "--author-groups" : "--operator-groups");
+  return ST_OK;
+}
+
 enum status config_parse(struct arena *a, int argc, char **argv, char *const *env, struct config *out,
                          struct error *err) {
   const char *here;
@@ -434,6 +456,7 @@ enum status config_parse(struct arena *a, int argc, char **argv, char *const *en
                 .links = UNSET,
                 .links_a_day = UNSET,
                 .link_mib_a_day = UNSET},
+      .identity.anonymous = ROLE_AUTHOR,
       .runs = {.most = 64, .most_own = UNSET, .lease_ms = 30000},
       .http.header_timeout_ms = 10000,
       .http.body_timeout_ms = 20000,
@@ -469,6 +492,8 @@ enum status config_parse(struct arena *a, int argc, char **argv, char *const *en
         fail(err, ST_INPUT, "--store-max-mib: %d is less than twice --results-mib, %d", c.store_max_mib, c.results_mib);
   if (!st && c.http.user_header && !c.http.trusted_proxies.n) /* nobody would be believed */
     st = fail(err, ST_INPUT, "--user-header: needs --trusted-proxies");
+  if (!st)
+    st = check_sign_in(&c, err);
   default_quota(&c.runs.most_own, is_private ? 0 : CLIENT_RUNS);
   if (!c.store)
     c.store = arena_printf(a, "sqlite:%s/nkx.sqlite", c.data_dir);

@@ -3,6 +3,7 @@
 #ifndef CONFIG_H
 #define CONFIG_H
 
+#include "api/identity.h"
 #include "api/runs.h"
 #include "base/arena.h"
 #include "base/error.h"
@@ -32,6 +33,7 @@ struct config {
   int cc_s, cc_memory_mib;             /* its limits */
   const char *cc_cache;                /* where what it made is kept; NULL: beside the data directory; "none" */
   int cc_cache_mib;                    /* and how much of it */
+  struct identity_config identity;     /* who may do what */
   const char *data_dir;                /* created if it does not exist */
   const char *store;                   /* "sqlite:PATH" or "postgresql://…" */
   int cache_mib, cache_s, results_mib; /* compiled results: in memory, in the store */

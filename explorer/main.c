@@ -1,7 +1,7 @@
 /* nkx: the service, and the entry to the command line.
  *
  * `nkx serve` runs in this process, which never links CPython or MLIR.  The other subcommands that compile are
- * nkx-worker's, which replaces this process; `nkx runner` is nkx-runner's.
+ * nkx-worker's, which replaces this process; `nkx runner` and `nkx token` are nkx-runner's.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -45,6 +45,7 @@ static const char help[] = "usage: nkx COMMAND …\n"
                            "  neff       shows, unpacks, compares and makes NEFF files\n"
                            "  store      backs up, restores and checks the service's store; shows and removes links\n"
                            "  runner     connects a Neuron host to a service, and manages the tokens for that\n"
+                           "  token      makes, lists and revokes the tokens by which programs sign in to a service\n"
                            "  doctor     says which layers of the jail this machine supports\n"
                            "`nkx COMMAND --help` lists the options of a command; `nkx --version` prints the version.\n";
 
@@ -212,6 +213,17 @@ static int become(const char *program, char **argv) {
   return EXIT_FAULT;
 }
 
+/* The HTTP client is nkx-runner's. */
+static int token_main(int argc, char **argv) {
+  struct arena a;
+  arena_init(&a);
+  char **all = arena_new_array(&a, char *, (size_t)argc + 2);
+  all[0] = argv[0];
+  all[1] = "for";
+  memcpy(all + 2, argv + 1, (size_t)(argc - 1) * sizeof *argv);
+  return become("nkx-runner", all);
+}
+
 /* Without this a program that is started with closed descriptors 0 to 2 would open its sockets and files there, and write messages into
  * them. */
 static void fill_stdio(void) {
@@ -239,6 +251,8 @@ int main(int argc, char **argv) {
                                                                                 : neff_main(argc - 1, argv + 1);
   if (!strcmp(what, "runner"))
     return become("nkx-runner", argv);
+  if (!strcmp(what, "token"))
+    return token_main(argc, argv);
   if (!strcmp(what, "store"))
     return store_main(argc - 2, argv + 2);
   for (size_t i = 0; i < sizeof worker_commands / sizeof *worker_commands; i++)

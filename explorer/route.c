@@ -2,12 +2,14 @@
 
 #include "api/compile.h"
 #include "api/debug.h"
+#include "api/admit.h"
 #include "api/info.h"
 #include "api/metrics.h"
 #include "api/ready.h"
 #include "api/results.h"
 #include "api/runs.h"
 #include "api/snippets.h"
+#include "api/tokens.h"
 #include "ce/ce.h"
 #include "driver/job.h"
 #include "store/runs.h"
@@ -37,17 +39,35 @@ const struct route app_routes[] = {
      .allow = "GET, HEAD, POST",
      .get = api_tokens_get,
      .post = api_tokens_post,
-     .is_change = true},
-    {.path = "/api/v1/runners/tokens/", .allow = "DELETE", .remove = api_tokens_delete, .is_change = true},
-    {.path = "/api/v1/runner/next", .allow = "POST", .post = api_runner_next},
+     .is_change = true,
+     .is_open = true},
+    {.path = "/api/v1/runners/tokens/",
+     .allow = "DELETE",
+     .remove = api_tokens_delete,
+     .is_change = true,
+     .is_open = true},
+    {.path = "/api/v1/me", .allow = "GET, HEAD", .get = api_me, .is_open = true},
+    {.path = "/api/v1/tokens",
+     .allow = "GET, HEAD, POST",
+     .get = api_access_tokens_get,
+     .post = api_access_tokens_post,
+     .is_change = true,
+     .is_open = true},
+    {.path = "/api/v1/tokens/",
+     .allow = "DELETE",
+     .remove = api_access_tokens_delete,
+     .is_change = true,
+     .is_open = true},
+    {.path = "/api/v1/runner/next", .allow = "POST", .post = api_runner_next, .is_open = true},
     {.path = "/api/v1/runner/files/",
      .allow = "GET, HEAD, POST",
      .get = api_runner_file_get,
      .post = api_runner_file_put,
      .takes_any_type = true,
-     .body_max = RUN_FILE_MAX},
-    {.path = "/api/v1/runner/beat/", .allow = "POST", .post = api_runner_beat},
-    {.path = "/api/v1/runner/end/", .allow = "POST", .post = api_runner_end},
+     .body_max = RUN_FILE_MAX,
+     .is_open = true},
+    {.path = "/api/v1/runner/beat/", .allow = "POST", .post = api_runner_beat, .is_open = true},
+    {.path = "/api/v1/runner/end/", .allow = "POST", .post = api_runner_end, .is_open = true},
     {.path = "/api/v1/snippets", .allow = "POST", .post = api_snippet_post, .is_change = true},
     {.path = "/api/v1/snippets/",
      .allow = "GET, HEAD, POST, DELETE",
@@ -84,8 +104,8 @@ const struct route app_routes[] = {
     {.path = "/source/builtin/load/", .allow = "GET, HEAD", .get = ce_example, CE},
     {.path = "/api/compiler/", .allow = "POST", .post = ce_compile, .is_job = true, .is_bulky = true, CE},
     {.path = "/api/noscript/compile", .allow = "POST", .post = ce_compile, .is_job = true, .is_bulky = true, CE},
-    {.path = "/api/shortener", .allow = "POST", .post = ce_shorten, CE},
-    {.path = "/shortener", .allow = "POST", .post = ce_shorten, CE},
+    {.path = "/api/shortener", .allow = "POST", .post = ce_shorten, .is_kept = true, CE},
+    {.path = "/shortener", .allow = "POST", .post = ce_shorten, .is_kept = true, CE},
     {.path = "/api/shortlinkinfo/", .allow = "GET, HEAD", .get = ce_link_info, CE},
     {.path = "/clientstate/", .allow = "GET, HEAD", .get = ce_open_state, .problem = ce_problem},
     {.path = "/healthz", .allow = "GET, HEAD", .get = api_health, .who = ROUTE_OPS},

@@ -17,5 +17,5 @@ llvm=${1:-/usr/lib/llvm-22}/include/llvm/Config/llvm-config.h
     ! -path 'compiler/driver/opt.h' ! -path 'compiler/driver/paths.[ch]' |
     sort | tr '\n' '\0' | xargs -0 sha256sum
   grep 'define LLVM_VERSION_STRING' "$llvm"
-  grep -E '^(numpy|ml_dtypes)==' docker/requirements.txt
+  grep -Eo '^(numpy|ml_dtypes)==[^ ]*' docker/requirements.txt
 } | sha256sum | cut -c 1-12

@@ -19,7 +19,7 @@ NAME, VERSION = "nkx", (ROOT / "VERSION").read_text().strip()
 def pinned(package):
     """Its line in the list that the product is built with."""
     lines = (ROOT / "docker/requirements.txt").read_text().splitlines()
-    return next(line for line in lines if line.startswith(package + "==")).replace("==", ">=")
+    return next(line for line in lines if line.startswith(package + "==")).split()[0].replace("==", ">=")
 
 
 def metadata():

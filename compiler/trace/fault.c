@@ -109,6 +109,17 @@ static enum status report(struct trace_program *program, struct diags *ds, PyObj
   return ST_INPUT;
 }
 
+bool program_was_stopped(struct diags *ds) {
+  if (!refuse_was_stopped())
+    return false;
+  for (int i = 0; i < ds->n; i++)
+    if (ds->v[i].code == DG_TIME_LIMIT)
+      return false;
+  diag_add(ds, DS_ERROR, DG_TIME_LIMIT, NULL, "the kernel ran longer than its time limit, and was stopped")->hint =
+      "code of the source that runs beside the kernel, such as a trace function, counts, too";
+  return true;
+}
+
 enum status program_exception(struct trace_program *program, struct diags *ds) {
   PyObject *type, *exc, *tb;
   PyErr_Fetch(&type, &exc, &tb);

@@ -345,7 +345,8 @@ enum status trace_open(struct arena *a, const struct trace_request *rq, struct d
   bool any = find_kernels(program, ok ? ds : NULL);
   if (by_call)
     hold_failure(program, ds, before);
-  return !ok ? st : any ? ST_OK : ST_INPUT;
+  st = !ok ? st : any ? ST_OK : ST_INPUT;
+  return st && program_was_stopped(ds) ? ST_LIMIT : st;
 }
 
 int trace_count(const struct trace_program *program) {

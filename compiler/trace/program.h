@@ -75,6 +75,8 @@ enum status program_begin(struct arena *a, const struct trace_request *rq, struc
 /* These are called before and after every call of user code.  Diagnostics go to ds, and output is kept.  Calls nest. */
 void program_enter(struct trace_program *p, struct diags *ds);
 void program_leave(struct trace_program *p);
+/* After a refusal: says in ds, once, that the time was up, if Python code was ended for that; true if it did. */
+bool program_was_stopped(struct diags *ds);
 /* Fetches the pending Python exception and turns it into a diagnostic.  Returns the corresponding status. */
 enum status program_exception(struct trace_program *p, struct diags *ds);
 

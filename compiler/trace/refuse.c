@@ -161,10 +161,17 @@ bool refuse_missing(PyObject *o) {
   return is;
 }
 
+static bool was_stopped;
+
 PyObject *refuse_timeout(PyObject *self, PyObject *const *args, Py_ssize_t n) {
   (void)self, (void)args, (void)n;
+  was_stopped = true;
   PyErr_SetString(time_class, "the kernel ran longer than its time limit; this is where it was");
   return NULL;
+}
+
+bool refuse_was_stopped(void) {
+  return was_stopped;
 }
 
 int refuse_code(PyObject *exc, const char **hint) {

@@ -18,6 +18,8 @@ void refuse_adopt(void);
 int refuse_code(PyObject *exc, const char **hint);
 /* stop_job(), the handler of SIGPROF: raises TimeLimit in the running Python code. */
 PyObject *refuse_timeout(PyObject *self, PyObject *const *args, Py_ssize_t n);
+/* It was called in this process, whatever became of the exception. */
+bool refuse_was_stopped(void);
 bool refuse_init(PyObject *module);
 
 /* Returns true if the object is a stand-in for a part of a module that is not installed (python/nkx/missing.py).  It

@@ -452,8 +452,9 @@ bool kernel_resolve(struct trace_program *program, struct program_kernel *k) {
   k->resolved = k->refused = true;
   if (!read_signature(program, k->fn, &s)) {
     PyErr_Clear();
-    diag_add(program->ds, DS_ERROR, DG_BAD_ARGUMENT, kernel_def_loc(program, k),
-             "the parameters of \"%s\" cannot be read", k->name);
+    if (!program_was_stopped(program->ds)) /* a trace function of the source runs in Python's inspect, too */
+      diag_add(program->ds, DS_ERROR, DG_BAD_ARGUMENT, kernel_def_loc(program, k),
+               "the parameters of \"%s\" cannot be read", k->name);
     return false;
   }
   bool ok = false;

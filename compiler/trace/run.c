@@ -184,7 +184,7 @@ static struct trace_kernel *call_and_finish(struct trace_program *program, struc
   return t;
 }
 
-enum status trace_kernel(struct trace_program *program, int i, struct diags *ds, struct trace_kernel **out) {
+static enum status trace_one(struct trace_program *program, int i, struct diags *ds, struct trace_kernel **out) {
   assert(i >= 0 && i < program->n && !tracer_now);
   struct program_kernel *k = &program->kernels[i];
   int64_t start = clock_now_us();
@@ -236,4 +236,9 @@ enum status trace_kernel(struct trace_program *program, int i, struct diags *ds,
   (*out)->index = i;
   k->done = *out;
   return ST_OK;
+}
+
+enum status trace_kernel(struct trace_program *program, int i, struct diags *ds, struct trace_kernel **out) {
+  const enum status st = trace_one(program, i, ds, out);
+  return st && program_was_stopped(ds) ? ST_LIMIT : st;
 }

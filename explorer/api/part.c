@@ -59,4 +59,5 @@ void api_end(struct request *rq) {
     results_release(s->results, part->work, &part->waiter, http_client_fd(rq));
     work_unref(part->work);
   }
+  identity_clear(&part->identity);
 }

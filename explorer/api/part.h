@@ -8,6 +8,7 @@
 
 #include <stdbool.h>
 
+#include "api/identity.h"
 #include "http/http.h"
 #include "store/store.h"
 #include "work/editors.h"
@@ -29,6 +30,7 @@ struct api_part {
   bool is_found;              /* the work had ended before the request came: it is from the cache */
   struct editor_place editor; /* set if the request names its editor */
   struct store_call call;
+  struct identity identity; /* of who asks */
 };
 
 static inline struct api_part *api_part(const struct request *rq) {

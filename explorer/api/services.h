@@ -8,6 +8,7 @@
 
 struct confinement;
 struct editors;
+struct identity_config;
 struct kept;
 struct metrics;
 struct misses;
@@ -26,6 +27,7 @@ struct services {
   struct server *server; /* the public one */
   struct store *store;
   const char *report_url; /* --report-url, or NULL */
+  const struct identity_config *identity;
   struct remote *remote;  /* NULL: commands do not reach this server */
   struct results *results;
   struct quota *quota;

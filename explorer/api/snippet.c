@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/access.h"
+#include "api/admit.h"
 #include "api/misses.h"
 #include "api/services.h"
 #include "base/json.h"
@@ -31,6 +33,7 @@ struct snippet_state *snippet_state_new(struct request *rq) {
   buf_init(&s->answer, (size_t)WORK_BYTES_MAX + STORE_BLOB_MAX + ANSWER_ROOM);
   s->after_ms = -1;
   s->report_url = services_of(rq)->report_url;
+  s->who = identity_of(rq);
   rq->state = s;
   rq->free_state = free_state;
   rq->is_private = true;
@@ -139,8 +142,8 @@ void snippet_put_report_url(struct buf *out, const struct snippet_state *s) {
   buf_printf(out, "%%2Fz%%2F%s%s", s->id, at + sizeof mark - 1); /* an id has no letter that an address escapes */
 }
 
-const char *snippet_visibility(const struct store_snippet *s) {
-  return s->public_id[0] ? "public" : "unlisted";
+const char *snippet_visibility(const struct store_snippet *s, bool is_private) {
+  return is_private ? "private" : s->public_id[0] ? "public" : "unlisted";
 }
 
 void snippet_put_time(struct buf *b, const char *key, int64_t ms) {
@@ -163,8 +166,30 @@ enum MHD_Result snippet_bad_revision(struct request *rq) {
 
 /* ---- looking up -------------------------------------------------------------------------------------------------- */
 
+/* Whether s->who may open it: what the document of its first revision says. */
+static enum status check_access(struct snippet_state *s, struct db *db) {
+  struct store_snippet first;
+  bool found = true;
+  enum status st = ST_OK;
+  store_snippet_init(&first);
+  if (s->snippet.revision > 1)
+    st = store_get_snippet(db, &s->id_hash, STORE_DOC, &first, &found, &s->err);
+  const struct buf *doc = s->snippet.revision > 1 ? &first.doc : &s->snippet.doc;
+  s->is_private = access_is_private(doc);
+  s->found = !st && found && access_allows(doc, s->who);
+  store_snippet_clear(&first);
+  return st;
+}
+
+void snippet_fetch(struct snippet_state *s, struct db *db, enum store_extent extent) {
+  assert(extent >= STORE_DOC && s->who);
+  s->st = store_get_revision(db, &s->id_hash, s->revision, extent, &s->snippet, &s->found, &s->err);
+  if (!s->st && s->found)
+    s->st = check_access(s, db);
+}
+
 void snippet_load(struct snippet_state *s, struct db *db) {
-  s->st = store_get_revision(db, &s->id_hash, s->revision, STORE_WHOLE, &s->snippet, &s->found, &s->err);
+  snippet_fetch(s, db, STORE_WHOLE);
 }
 
 void snippet_keep(struct request *rq, const struct buf *bytes) {
@@ -172,7 +197,7 @@ void snippet_keep(struct request *rq, const struct buf *bytes) {
   const int64_t own = s->snippet.expires_ms;
   if (own && (!s->expires_ms || own < s->expires_ms))
     s->expires_ms = own;
-  if (!s->st && s->found)
+  if (!s->st && s->found && !s->is_private) /* what is kept is for everybody */
     kept_add(services_of(rq)->kept, s->kind, &s->kept_key, s->moment, s->expires_ms, bytes);
 }
 
@@ -273,6 +298,8 @@ enum status snippet_write_doc(struct buf *out, const struct job *job, const stru
   size_t len;
   bare.scope = NULL;
   buf_putc(out, '{');
+  if (extra->access)
+    put_json(out, "access", extra->access); /* first: access.h looks for it there */
   if (extra->title)
     put_json(out, "title", extra->title);
   put_json(out, "view", extra->view ? extra->view : json_null());

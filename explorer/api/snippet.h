@@ -23,6 +23,8 @@ struct snippet_state {
   struct store_snippet snippet;
   char edit_token[IDENT_LEN + 1];
   bool is_public, is_revision; /* POST */
+  bool is_private;             /* it is for some people only (access.h); POST: and so it is asked for */
+  const struct identity *who;  /* asks */
   /* the outcome */
   enum status st;
   struct error err;
@@ -69,7 +71,10 @@ bool snippet_read_revision(struct request *rq, int *out);
 /* Answers that the argument is wrong. */
 enum MHD_Result snippet_bad_revision(struct request *rq);
 
-/* Reads the revision of the snippet s->id_hash into s->snippet, and sets s->st and s->found; on a store thread. */
+/* Reads the revision of the snippet s->id_hash into s->snippet, and sets s->st, s->found and s->is_private; on a store thread.  A
+ * private one that s->who may not open is not found.  extent: STORE_DOC or STORE_WHOLE. */
+void snippet_fetch(struct snippet_state *s, struct db *db, enum store_extent extent);
+/* The whole of it. */
 void snippet_load(struct snippet_state *s, struct db *db);
 /* Keeps the store's answer for the next requests, if the snippet was found.  Runs on a store thread. */
 void snippet_keep(struct request *rq, const struct buf *bytes);
@@ -89,8 +94,9 @@ MUST_USE enum status snippet_take_frames(struct request *rq);
  * null. */
 struct snippet_extra {
   const json_t *title, *view, *ce;
+  const json_t *access; /* of a private link (access.h) */
 };
-/* Writes the document of a snippet: {"title"?,"view","request","pipeline","ce"?}.  The request is the job without its
+/* Writes the document of a snippet: {"access"?,"title"?,"view","request","pipeline","ce"?}.  The request is the job without its
  * scope. */
 MUST_USE enum status snippet_write_doc(struct buf *out, const struct job *job, const struct snippet_extra *extra,
                                        struct error *err);
@@ -98,7 +104,7 @@ MUST_USE enum status snippet_write_doc(struct buf *out, const struct job *job, c
 /* Appends the address where the snippet is reported; report_url must not be NULL. */
 void snippet_put_report_url(struct buf *out, const struct snippet_state *s);
 
-const char *snippet_visibility(const struct store_snippet *s); /* "public" or "unlisted" */
+const char *snippet_visibility(const struct store_snippet *s, bool is_private); /* "public", "unlisted" or "private" */
 /* Writes "key": ms, or null if ms is 0. */
 void snippet_put_time(struct buf *b, const char *key, int64_t ms);
 

@@ -10,11 +10,12 @@
 /* On the store's writing thread. */
 static void remove_it(struct request *rq, struct db *db) {
   struct snippet_state *s = rq->state;
+  const struct ident_hash *token = s->who->role == ROLE_OPERATOR ? NULL : &s->token; /* an operator needs none */
   if (s->after_ms < 0)
-    s->st = store_delete_snippet(db, &s->id_hash, &s->token, &s->found, &s->is_allowed, &s->err);
+    s->st = store_delete_snippet(db, &s->id_hash, token, &s->found, &s->is_allowed, &s->err);
   else
-    s->st = store_expire_snippet(db, &s->id_hash, &s->token, store_now_ms() + s->after_ms, &s->found, &s->is_allowed,
-                                 &s->err);
+    s->st =
+        store_expire_snippet(db, &s->id_hash, token, store_now_ms() + s->after_ms, &s->found, &s->is_allowed, &s->err);
   if (s->st || s->is_allowed) /* after a failure, too: it may have been deleted */
     kept_forget(services_of(rq)->kept);
   audit_link(rq, s->after_ms < 0 ? "link-deleted" : "link-expires", &s->id_hash);

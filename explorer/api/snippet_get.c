@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/access.h"
 #include "api/snippet_view.h"
 #include "api/snippets.h"
 #include "base/json.h"
@@ -33,7 +34,7 @@ static enum status put_ancestor(struct snippet_state *s, struct db *db, struct i
   if (!st && *more) {
     json_put_comma(b);
     buf_putc(b, '{');
-    json_put_field_str(b, "visibility", snippet_visibility(&a));
+    json_put_field_str(b, "visibility", snippet_visibility(&a, access_is_private(&a.doc)));
     json_put_field_int(b, "created_ms", a.created_ms);
     if (a.public_id[0]) {
       json_put_field_str(b, "id", a.public_id);
@@ -132,7 +133,7 @@ enum status snippet_put(struct snippet_state *s, struct db *db, struct error *er
   struct buf *b = &s->answer;
   buf_putc(b, '{');
   json_put_field_str(b, "id", s->id);
-  json_put_field_str(b, "visibility", snippet_visibility(&s->snippet));
+  json_put_field_str(b, "visibility", snippet_visibility(&s->snippet, s->is_private));
   json_put_field_int(b, "created_ms", s->snippet.created_ms);
   snippet_put_time(b, "expires_ms", s->snippet.expires_ms);
   put_report_url(s);

@@ -16,7 +16,7 @@ enum { PAGE_MAX = 1 << 20 };
 /* On a store thread: the answer is the page's head. */
 static void find(struct request *rq, struct db *db) {
   struct snippet_state *s = rq->state;
-  s->st = store_get_revision(db, &s->id_hash, s->revision, STORE_DOC, &s->snippet, &s->found, &s->err);
+  snippet_fetch(s, db, STORE_DOC);
   if (!s->st && s->found) {
     json_t *doc = json_loadb(buf_text(&s->snippet.doc), s->snippet.doc.len, JSON_ALLOW_NUL, NULL);
     snippet_put_head(&s->answer, doc);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/access.h"
 #include "api/audit.h"
 #include "api/compile.h"
 #include "api/services.h"
@@ -23,7 +24,7 @@ enum {
 
 /* The members of the request that are not those of a compile; references. */
 struct own_members {
-  json_t *title, *view, *parent, *visibility, *expires_in;
+  json_t *title, *view, *parent, *visibility, *expires_in, *access;
 };
 
 /* Takes `key` out of the object; NULL if it is not there. */
@@ -35,8 +36,8 @@ static json_t *take(json_t *o, const char *key) {
 }
 
 static struct own_members take_own(json_t *root) {
-  return (struct own_members){take(root, "title"), take(root, "view"), take(root, "parent"), take(root, "visibility"),
-                              take(root, "expires_in")};
+  return (struct own_members){take(root, "title"),      take(root, "view"),       take(root, "parent"),
+                              take(root, "visibility"), take(root, "expires_in"), take(root, "access")};
 }
 
 static void drop_own(struct own_members *own) {
@@ -45,6 +46,7 @@ static void drop_own(struct own_members *own) {
   json_decref(own->parent);
   json_decref(own->visibility);
   json_decref(own->expires_in);
+  json_decref(own->access);
 }
 
 static enum status check_title(const json_t *v, struct error *err) {
@@ -62,9 +64,10 @@ static enum status check_view(const json_t *v, struct error *err) {
 
 static enum status read_visibility(const json_t *v, struct snippet_state *s, struct error *err) {
   const char *text = json_string_value(v);
-  if (!text || (strcmp(text, "unlisted") && strcmp(text, "public")))
-    return fail(err, ST_INPUT, "visibility: expected \"unlisted\" or \"public\"");
+  if (!text || (strcmp(text, "unlisted") && strcmp(text, "public") && strcmp(text, "private")))
+    return fail(err, ST_INPUT, "visibility: expected \"unlisted\", \"public\" or \"private\"");
   s->is_public = !strcmp(text, "public");
+  s->is_private = !strcmp(text, "private");
   return ST_OK;
 }
 
@@ -88,7 +91,11 @@ static enum status read_expiry(const json_t *v, struct snippet_state *s, struct 
 
 /* What all revisions of a snippet share cannot be given for one of them. */
 static enum status check_revision(const struct own_members *own, struct error *err) {
-  const char *name = own->parent ? "parent" : own->visibility ? "visibility" : own->expires_in ? "expires_in" : NULL;
+  const char *name = own->parent       ? "parent"
+                     : own->visibility ? "visibility"
+                     : own->expires_in ? "expires_in"
+                     : own->access     ? "access"
+                                       : NULL;
   return name ? fail(err, ST_INPUT, "%s: all revisions of a link have the same", name) : ST_OK;
 }
 
@@ -104,13 +111,15 @@ static enum status read_own(const struct own_members *own, struct snippet_state 
     st = read_parent(own->parent, s, err);
   if (!st && own->expires_in)
     st = read_expiry(own->expires_in, s, err);
+  if (!st && own->access && !s->is_private)
+    st = fail(err, ST_INPUT, "access: of a private link only; say \"visibility\": \"private\", too");
   return st;
 }
 
 /* Reads the members of a compile, which are all that is left in root; writes the document, and starts the compile. */
 static enum status start_job(struct request *rq, struct arena *a, const json_t *root, const struct own_members *own,
-                             struct error *err) {
-  const struct snippet_extra extra = {.title = own->title, .view = own->view};
+                             const json_t *access, struct error *err) {
+  const struct snippet_extra extra = {.title = own->title, .view = own->view, .access = access};
   struct job job;
   enum status st = job_read(a, root, &job, err);
   if (!st && job.value.is_set)
@@ -132,9 +141,14 @@ static enum status start_with(struct request *rq, struct arena *a, json_t *root,
   if (!json_is_object(root))
     return fail(err, ST_INPUT, "expected a JSON object");
   struct own_members own = take_own(root);
+  const struct snippet_state *s = rq->state;
+  json_t *access = NULL;
   enum status st = read_own(&own, rq->state, err);
+  if (!st && s->is_private && !(access = access_make(s->who, own.access, err)))
+    st = ST_INPUT;
   if (!st)
-    st = start_job(rq, a, root, &own, err);
+    st = start_job(rq, a, root, &own, access, err);
+  json_decref(access);
   drop_own(&own);
   return st;
 }
@@ -177,7 +191,8 @@ static enum status put_new(struct snippet_state *s, struct db *db) {
   s->found = true;
   if (s->snippet.has_parent) {
     store_snippet_init(&parent);
-    st = store_get_snippet(db, &s->snippet.parent, STORE_ROW, &parent, &s->found, &s->err);
+    st = store_get_snippet(db, &s->snippet.parent, STORE_DOC, &parent, &s->found, &s->err);
+    s->found = s->found && access_allows(&parent.doc, s->who);
     store_snippet_clear(&parent);
   }
   if (st || !s->found)
@@ -230,7 +245,7 @@ static enum MHD_Result send_created(struct request *rq) {
     json_put_key(b, "raw_url");
     buf_printf(b, "\"/z/%s/raw\"", s->id);
     json_put_field_str(b, "edit_token", s->edit_token);
-    json_put_field_str(b, "visibility", snippet_visibility(&s->snippet));
+    json_put_field_str(b, "visibility", snippet_visibility(&s->snippet, s->is_private));
   }
   json_put_field_int(b, "created_ms", s->snippet.created_ms);
   snippet_put_time(b, "expires_ms", s->snippet.expires_ms);

@@ -4,7 +4,7 @@
  * POST /api/v1/snippets     needs Content-Type: application/json and X-Nkx-Request: 1
  *   every field of POST /api/v1/compile (driver/job.h), and
  *   { "title"?: "at most 200 bytes", "view"?: { anything, at most 64 KiB }, "parent"?: "id of the snippet it was forked
- *     from", "visibility"?: "unlisted" | "public", "expires_in"?: seconds, 60 to 10 years }
+ *     from", "visibility"?: "unlisted" | "public" | "private", "access"?: {"people"?: [...], "groups"?: [...]}, "expires_in"?: seconds, 60 to 10 years }
  *   The result comes from this server's own cache or is compiled now.  A kernel that is refused is kept with its
  *   diagnostics.
  *   201 { "id", "url": "/z/ID", "embed_url": "/e/ID", "raw_url": "/z/ID/raw", "edit_token", "visibility", "created_ms",
@@ -15,7 +15,7 @@
  *   Retry-After when the store cannot be reached: in all three cases nothing is kept.
  *
  * POST /api/v1/snippets/ID     adds a revision; needs X-Nkx-Request: 1 and X-Nkx-Edit-Token: TOKEN
- *   the fields of POST /api/v1/snippets without parent, visibility and expires_in, which stay as they are
+ *   the fields of POST /api/v1/snippets without parent, visibility, access and expires_in, which stay as they are
  *   201 { "id", "revision": N, "url": "/z/ID?revision=N", "created_ms", "expires_ms", "key" }; 403 when the token is not the
  *   snippet's, 413 when it has STORE_REVISIONS_MAX revisions.
  *

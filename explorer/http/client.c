@@ -60,17 +60,23 @@ static enum MHD_Result join_values(void *user, enum MHD_ValueKind kind, const ch
   return MHD_YES;
 }
 
-/* The user that the proxy names.  A name that comes twice may be the client's own, so that it does not count. */
-static void find_user(struct request *rq) {
-  struct listed l = {.header = rq->cfg->http.user_header};
-  const char *said = l.header ? http_header(rq, l.header) : NULL;
-  if (!said || !*said || strlen(said) >= USER_SIZE)
-    return;
+const char *http_header_once(const struct request *rq, const char *name) {
+  struct listed l = {.header = name};
+  const char *said = rq->is_proxied && name ? http_header(rq, name) : NULL;
+  if (!said || !*said)
+    return NULL;
   buf_init(&l.values, FRAMING_HEAD_MAX);
   MHD_get_connection_values(rq->connection, MHD_HEADER_KIND, join_values, &l);
-  if (!strcmp(buf_text(&l.values), said))
-    memcpy(rq->user, said, strlen(said) + 1);
+  const bool is_one = !strcmp(buf_text(&l.values), said);
   buf_clear(&l.values);
+  return is_one ? said : NULL;
+}
+
+/* The user that the proxy names. */
+static void find_user(struct request *rq) {
+  const char *said = http_header_once(rq, rq->cfg->http.user_header);
+  if (said && strlen(said) < USER_SIZE)
+    memcpy(rq->user, said, strlen(said) + 1);
 }
 
 void http_find_client(struct request *rq) {

@@ -115,7 +115,10 @@ bool http_accepts_encoding(const struct request *rq, const char *what);
 bool http_has_etag(const struct request *rq, const char *etag);
 /* The descriptor of the connection, -1 if unknown. */
 int http_client_fd(const struct request *rq);
-/* Sets rq->address, once the headers are known. */
+/* The value of a header by which a trusted proxy names something; NULL if no such proxy sent the request, name is NULL, or the header
+ * comes twice, because one of the two may be the client's own. */
+const char *http_header_once(const struct request *rq, const char *name);
+/* Sets rq->address and rq->user, once the headers are known. */
 void http_find_client(struct request *rq);
 /* By what shares know the client: the user that a trusted proxy names in --user-header, or the address without its port; IPv6 is
  * cut to the network of 64 bits that one client has. */

@@ -37,6 +37,8 @@ static enum MHD_Result send_problem(struct request *rq, enum problem p, const ch
     snprintf(retry, sizeof retry, "%d", rq->retry_s ? rq->retry_s : problem_retry_after(p));
     MHD_add_response_header(r, MHD_HTTP_HEADER_RETRY_AFTER, retry);
   }
+  if (problem_is_not_begun(p))
+    MHD_add_response_header(r, "X-Nkx-Not-Begun", "1");
   if (p == PB_BAD_REQUEST || p == PB_TOO_LARGE) /* nothing more that comes on this connection can be trusted */
     MHD_add_response_header(r, MHD_HTTP_HEADER_CONNECTION, "close");
   return http_send(rq, def->status, r);

@@ -2,6 +2,8 @@
 #ifndef HTTP_PROBLEM_H
 #define HTTP_PROBLEM_H
 
+#include <stdbool.h>
+
 #include "base/buf.h"
 
 enum problem {
@@ -18,6 +20,8 @@ struct problem_def {
 const struct problem_def *problem_def(enum problem p);
 /* Seconds for Retry-After; 0: trying again is of no use. */
 int problem_retry_after(enum problem p);
+/* Nothing of the request was begun, so that a proxy may give it to another server, whatever its method is. */
+bool problem_is_not_begun(enum problem p);
 /* Appends {"error":{"code","message","field"?}} and a newline; message NULL: the table's; field may be NULL. */
 void problem_put_json(struct buf *b, enum problem p, const char *message, const char *field);
 /* Appends a whole answer, with status line and headers, for a request that libmicrohttpd does not get to see. */

@@ -28,6 +28,10 @@ int problem_retry_after(enum problem p) {
   return status == MHD_HTTP_SERVICE_UNAVAILABLE || status == TOO_MANY ? RETRY_S : 0;
 }
 
+bool problem_is_not_begun(enum problem p) {
+  return p == PB_BUSY || p == PB_STARTING || p == PB_UNAVAILABLE || p == PB_UNSENT;
+}
+
 void problem_put_json(struct buf *b, enum problem p, const char *message, const char *field) {
   const struct problem_def *def = problem_def(p);
   buf_puts(b, "{\"error\":{");

@@ -154,6 +154,9 @@ static bool admit(struct request *rq) {
 }
 
 static enum MHD_Result handle(struct request *rq) {
+  enum MHD_Result answer;
+  if (rq->route && rq->cfg->hooks.admit && !rq->cfg->hooks.admit(rq, &answer))
+    return answer;
   if (!admit(rq))
     return http_problem(rq, PB_UNSENT, NULL, NULL);
   if (route_is_get(rq->method)) {

@@ -5,6 +5,7 @@
 #ifndef HTTP_SERVER_H
 #define HTTP_SERVER_H
 
+#include <microhttpd.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -29,8 +30,9 @@ struct http_config {
   int connections_max;
   int answers_mib; /* memory of answers that clients have not taken yet */
   struct address_nets trusted_proxies;
-  int proxy_header;        /* enum address_header: where they name their client */
-  const char *user_header; /* where they name the user that has signed in; NULL: nowhere */
+  int proxy_header;                         /* enum address_header: where they name their client */
+  const char *user_header;                  /* where they name the user that has signed in; NULL: nowhere */
+  const char *email_header, *groups_header; /* the same for what else they know of the user */
   int header_timeout_ms, body_timeout_ms, answer_timeout_ms, idle_timeout_ms;
   int log_requests; /* a line for each */
   int log_clients;  /* enum client_log */
@@ -44,6 +46,9 @@ struct http_hooks {
    * NULL. */
   bool (*enter)(void *user, const char *address, void **client);
   void (*leave)(void *client);
+  /* Before the handler is called, each time: who asks, and may they?  False: *answer is what the library's call returns, and the
+   * request was answered or will be called again. */
+  bool (*admit)(struct request *rq, enum MHD_Result *answer);
   /* True if the client at this address was told to wait (Retry-After) and that time is not over. */
   bool (*is_early)(void *user, const char *address);
   /* The request's answer was sent or given up (rq->status 0: there is none).  Releases the contents of rq->part. */

@@ -195,7 +195,7 @@ static void judge(struct pool *p, struct kid *k, const struct ctl_msg *m) {
     k->work = NULL;
     k->state = KID_LEAVING;
     queue_put_back(p, w, k->watch_id, k->tries + 1);
-  } else if (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL && m->cpu_ms >= cpu_s * 900) {
+  } else if (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL && jail_cpu_is_used_up(&p->cfg.limits, m->cpu_ms)) {
     fail_time(p, k, " of processor time", cpu_s * 1000);
   } else if (m->was_oom) {
     fail_memory(p, k, p->cfg.limits.resident_mib);

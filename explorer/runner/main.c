@@ -253,14 +253,19 @@ int main(int argc, char **argv) {
   const char *format = getenv("NKX_LOG_FORMAT");
   if (format && !strcmp(format, "json")) /* as its server's */
     log_set_format(LOG_JSON);
+  enum token_kind kind = TOKEN_OF_RUNNER;
   handle_signals();
   curl_global_init(CURL_GLOBAL_DEFAULT);
   if (argc > 1 && !strcmp(argv[1], "runner")) { /* as nkx starts it */
     argv++;
     argc--;
+  } else if (argc > 2 && !strcmp(argv[1], "for") && !strcmp(argv[2], "token")) { /* nkx token */
+    kind = TOKEN_OF_PROGRAM;
+    argv++;
+    argc--;
   }
   if (argc > 1 && !strcmp(argv[1], "token"))
-    return runner_token_main(argc - 1, argv + 1);
+    return runner_token_main(kind, argc - 1, argv + 1);
   if (argc > 1 && !strcmp(argv[1], "run"))
     return runner_run_main(argc - 1, argv + 1, &stop);
   enum status st = read_options(&c, argc, argv, &err);

@@ -5,7 +5,8 @@
 #include <signal.h>
 
 /* argv[0] is "token" or "run".  Returns the exit status. */
-int runner_token_main(int argc, char **argv);
+enum token_kind { TOKEN_OF_RUNNER, TOKEN_OF_PROGRAM };
+int runner_token_main(enum token_kind kind, int argc, char **argv);
 int runner_run_main(int argc, char **argv, const volatile sig_atomic_t *stop);
 
 #endif

@@ -1,4 +1,5 @@
-/* token: `nkx runner token create|list|revoke`, for the operator of a server.
+/* token: `nkx runner token create|list|revoke` and `nkx token …`, for the operator of a server: the tokens of Neuron hosts, and those of
+ * programs, which have a role (api/identity.h).
  *
  * The store has one writer, which may be the running server; so the server is asked, and is shown that the store can be read
  * (store/operator.h).  A token is made here, and only its hash is sent.
@@ -21,20 +22,38 @@
 
 enum { EXIT_DONE, EXIT_REFUSED, EXIT_USAGE, EXIT_FAULT = 4, ASK_MS = 30000 };
 
-static const char usage[] =
-    "usage: nkx runner token create NAME [-o FILE] [options]   makes a token and prints it, or writes it to a file\n"
-    "       nkx runner token list [options]                    the tokens' names\n"
-    "       nkx runner token revoke NAME [options]             what its runners have begun goes to others\n"
-    "  --server URL               the server, which must be running (http://127.0.0.1:10240)\n"
-    "  --store URL                its store, which must be readable: sqlite:PATH (../data/nkx.sqlite beside this "
-    "program) or\n"
-    "                             postgresql://…\n"
-    "  --ca-file FILE, --allow-http   as of nkx runner\n";
+#define OPTIONS \
+  "  --server URL               the server, which must be running (http://127.0.0.1:10240)\n" \
+  "  --store URL                its store, which must be readable: sqlite:PATH (../data/nkx.sqlite beside this " \
+  "program) " \
+  "or\n" \
+  "                             postgresql://…\n" \
+  "  --ca-file FILE, --allow-http   as of nkx runner\n"
 
-static const char tokens_path[] = "/api/v1/runners/tokens";
+/* The two kinds of tokens. */
+static const struct kind {
+  const char *path, *prefix; /* prefix: of a token's text, by which programs that look for secrets know it */
+  bool has_role;
+  const char *usage;
+} kinds[] = {
+    {"/api/v1/runners/tokens", "", false,
+     "usage: nkx runner token create NAME [-o FILE] [options]   makes a token and prints it, or writes it to a file\n"
+     "       nkx runner token list [options]                    the tokens' names\n"
+     "       nkx runner token revoke NAME [options]             what its runners have begun goes to others\n" OPTIONS},
+    {"/api/v1/tokens", "nkx_", true,
+     "usage: nkx token create NAME [-o FILE] [options]   makes a token for a program and prints it, or writes it to a "
+     "file\n"
+     "       nkx token list [options]                    the tokens' names, roles and groups\n"
+     "       nkx token revoke NAME [options]             from now on it is refused\n"
+     "  --role ROLE                reader: opens links and compiles; author: also stores links; operator: also "
+     "manages\n"
+     "                             links and tokens (author)\n"
+     "  --groups LIST              groups whose private links it may open, separated by commas\n" OPTIONS},
+};
 
 struct command {
-  const char *what, *name, *file;
+  const struct kind *kind;
+  const char *what, *name, *file, *role, *groups;
   char store[PATH_MAX + 40];
   struct wire_config wire;
 };
@@ -73,16 +92,24 @@ static enum status ask(const struct command *c, const char *method, const char *
 /* The file must be new, so that no other token is lost; only its owner may read it. */
 static enum status write_token(const struct command *c, const char *token, struct error *err) {
   if (!c->file) {
-    printf("%s\n", token);
+    printf("%s%s\n", c->kind->prefix, token);
     return fflush(stdout) ? fail(err, ST_IO, "%m") : ST_OK;
   }
   const int fd = open(c->file, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-  const bool ok = fd >= 0 && dprintf(fd, "%s\n", token) == IDENT_LEN + 1;
+  const bool ok = fd >= 0 && dprintf(fd, "%s%s\n", c->kind->prefix, token) > IDENT_LEN;
   const int number = errno;
   if (fd >= 0)
     close(fd);
   errno = number;
   return ok ? ST_OK : fail(err, ST_INPUT, "%.160s: %m", c->file);
+}
+
+/* "a,b" as a list. */
+static json_t *groups_of(const char *text) {
+  json_t *list = json_array();
+  for (const char *p = text; p && *p; p += strcspn(p, ","), p += *p == ',')
+    json_array_append_new(list, json_stringn(p, strcspn(p, ",")));
+  return list;
 }
 
 static enum status create(const struct command *c, struct wire_answer *a, struct error *err) {
@@ -95,9 +122,13 @@ static enum status create(const struct command *c, struct wire_answer *a, struct
   for (int i = 0; i < IDENT_HASH_SIZE; i++)
     snprintf(hex + 2 * i, 3, "%02x", hash.bytes[i]);
   json_t *o = json_pack("{s:s,s:s}", "name", c->name, "hash", hex);
+  if (c->kind->has_role) {
+    json_object_set_new(o, "role", json_string(c->role ? c->role : "author"));
+    json_object_set_new(o, "groups", groups_of(c->groups));
+  }
   char *body = o ? json_dumps(o, JSON_COMPACT) : NULL;
   json_decref(o);
-  st = body ? ask(c, "POST", tokens_path, body, a, err) : fail(err, ST_INPUT, "the name is no UTF-8");
+  st = body ? ask(c, "POST", c->kind->path, body, a, err) : fail(err, ST_INPUT, "the name is no UTF-8");
   free(body);
   return st ? st : write_token(c, token, err);
 }
@@ -112,17 +143,22 @@ static void print_time(const json_t *ms) {
 }
 
 static enum status list(const struct command *c, struct wire_answer *a, struct error *err) {
-  const enum status st = ask(c, "GET", tokens_path, "", a, err);
+  const enum status st = ask(c, "GET", c->kind->path, "", a, err);
   json_t *o = st ? NULL : json_loadb(buf_text(&a->body), a->body.len, 0, NULL), *t;
   size_t i;
   json_array_foreach(json_object_get(o, "tokens"), i, t) {
-    const json_t *revoked = json_object_get(t, "revoked_ms");
+    const json_t *revoked = json_object_get(t, "revoked_ms"), *role = json_object_get(t, "role"), *group;
+    size_t g;
     printf("%-24s created ", json_string_value(json_object_get(t, "name")));
     print_time(json_object_get(t, "created_ms"));
     if (revoked) {
       printf(", revoked ");
       print_time(revoked);
     }
+    if (role)
+      printf(", %s", json_string_value(role));
+    json_array_foreach(json_object_get(t, "groups"), g, group)
+        printf("%s%s", g ? "," : ", groups ", json_string_value(group));
     putchar('\n');
   }
   json_decref(o);
@@ -138,7 +174,7 @@ static enum status run(const struct command *c, struct error *err) {
   } else if (!strcmp(c->what, "create")) {
     st = create(c, &a, err);
   } else {
-    snprintf(path, sizeof path, "%s/%.200s", tokens_path, c->name);
+    snprintf(path, sizeof path, "%s/%.200s", c->kind->path, c->name);
     st = ask(c, "DELETE", path, "", &a, err);
   }
   buf_clear(&a.body);
@@ -172,6 +208,10 @@ static bool read_arguments(struct command *c, int argc, char **argv) {
       c->wire.allows_plain = true;
     else if (!strcmp(argv[i], "-o") && has_value)
       c->file = argv[++i];
+    else if (c->kind->has_role && !strcmp(argv[i], "--role") && has_value)
+      c->role = argv[++i];
+    else if (c->kind->has_role && !strcmp(argv[i], "--groups") && has_value)
+      c->groups = argv[++i];
     else if (argv[i][0] == '-' || (c->what && c->name))
       return false;
     else
@@ -179,21 +219,21 @@ static bool read_arguments(struct command *c, int argc, char **argv) {
   }
   const bool is_list = c->what && !strcmp(c->what, "list"), is_create = c->what && !strcmp(c->what, "create");
   return c->what && (is_list || is_create || !strcmp(c->what, "revoke")) && is_list == !c->name &&
-         (is_create || !c->file);
+         (is_create || !(c->file || c->role || c->groups));
 }
 
-int runner_token_main(int argc, char **argv) {
-  struct command c = {.wire = {.url = "http://127.0.0.1:10240"}};
+int runner_token_main(enum token_kind kind, int argc, char **argv) {
+  struct command c = {.kind = &kinds[kind], .wire = {.url = "http://127.0.0.1:10240"}};
   struct error err = {0};
   for (int i = 1; i < argc; i++)
     if (!strcmp(argv[i], "--help") || !strcmp(argv[i], "-h")) {
-      fputs(usage, stdout);
+      fputs(c.kind->usage, stdout);
       return EXIT_DONE;
     }
   if (!set_default_store(&c))
     return EXIT_FAULT;
   if (!read_arguments(&c, argc, argv)) {
-    fputs(usage, stderr);
+    fputs(c.kind->usage, stderr);
     return EXIT_USAGE;
   }
   const enum status st = run(&c, &err);

@@ -170,11 +170,24 @@ static enum status see_token(void *user, const struct db_value *row, int n, stru
                                row, 4, NULL, NULL, NULL, err));
 }
 
+static enum status see_access_token(void *user, const struct db_value *row, int n, struct error *err) {
+  struct walk *w = user;
+  (void)n;
+  const enum status st = take_key(w, &row[0], err);
+  return st || !w->to
+             ? st
+             : fatal(w, db_run(w->to,
+                               "INSERT INTO access_tokens (hash, name, role, member_of, created_ms, revoked_ms)"
+                               " VALUES ($1, $2, $3, $4, $5, $6)",
+                               row, 6, NULL, NULL, NULL, err));
+}
+
 static const struct table tables[] = {
     {"blob", "blobs", "hash", "hash, size, data", see_blob},
     {"snippet", "snippets", "id_hash", ROW_SNIPPET_COLUMNS, see_snippet},
     {"result", "results", "key", "key, frames, size, used_ms", see_result},
     {"token", "runner_tokens", "hash", "hash, name, created_ms, revoked_ms", see_token},
+    {"token", "access_tokens", "hash", "hash, name, role, member_of, created_ms, revoked_ms", see_access_token},
 };
 
 enum { SQL_MAX = 400 };

@@ -1,12 +1,14 @@
 """Two servers on one PostgreSQL behind the proxy of docker/: what one stores the other serves, and either may end."""
 import json
+import re
 import subprocess
 
 import yaml
 
-from support.clients import read, remove, share
+from support.clients import in_thread, read, remove, share
+from support.nginx import ComposeProxy
 from support.paths import NKX, ROOT
-from support.server import ADD_ONE, FLOAT_INPUT, JSON
+from support.server import ADD_ONE, FLOAT_INPUT, JSON, Server
 from support.wait import wait_until
 
 
@@ -58,6 +60,50 @@ def test_one_server_killed_and_the_other_goes_on_behind_the_proxy(site):
     assert site.proxy.get(share_new(site.proxy, 16)["url"]).status == 200
     site.restart(0)
     assert site.servers[0].get(link["url"]).status == 200
+
+
+def asked(server):
+    """How often the server was asked for its pipeline."""
+    text = server.get("/metrics").body.decode()
+    return sum(float(line.split()[-1]) for line in text.splitlines() if re.match(r'nkx_http_requests_total{route="/api/v1/pipeline"', line))
+
+
+def home_of(site, address):
+    """The server to which the proxy gives all requests of this address."""
+    before = [asked(s) for s in site.servers]
+    for _ in range(4):
+        assert site.proxy.request("GET", "/api/v1/pipeline", address=address).status == 200
+    grown = [asked(s) - b for s, b in zip(site.servers, before)]
+    return grown.index(4) if sorted(grown) == [0, 4] else None
+
+
+def test_a_clients_requests_go_to_one_server_and_others_to_another(site):
+    addresses = [f"127.0.0.{n}" for n in range(2, 14)]
+    wait_until(lambda: {home_of(site, a) for a in addresses} == {0, 1}, "both servers to be tried again")
+    homes = [home_of(site, a) for a in addresses]
+    assert homes == [home_of(site, a) for a in addresses] and set(homes) == {0, 1}
+
+
+def test_what_a_server_refuses_without_beginning_it_another_one_does(site):
+    """One of two servers is full: its worker is taken, and so is the place to wait.  The proxy gives what it sheds to the other one."""
+    with Server("--store", site.postgres.url, "--workers", "1", "--queue", "1", "--job-timeout-ms", "8000") as full, ComposeProxy(full, site.servers[1]) as proxy:
+        loops = []
+        for state in ("running", "waiting"):
+            loops.append(in_thread(full.post, {"source": f"while {len(loops) + 1}:\n    pass\n", "inputs": []}))
+            wait_until(lambda: full.get("/healthz").json[state] == 1, f"one to be {state}", 20)
+        refused = full.post({"source": source(101), "inputs": FLOAT_INPUT})
+        assert refused.status == 503 and refused.headers["X-Nkx-Not-Begun"] == "1"
+        shed = asked_of(full)
+        for n in range(2, 6):  # clients of both servers
+            body = {"source": source(110 + n), "inputs": FLOAT_INPUT}
+            assert proxy.request("POST", "/api/v1/compile", body, JSON, address=f"127.0.0.{n}").json["status"] == "ok"
+        assert asked_of(full) > shed, "the full one was asked, too"
+        assert [loop().status for loop in loops] == [200, 200]
+
+
+def asked_of(server):
+    return sum(float(line.split()[-1]) for line in server.get("/metrics").body.decode().splitlines()
+               if line.startswith('nkx_http_requests_total{route="/api/v1/compile",status="503"'))
 
 
 def test_stages_pass_the_proxy_as_they_come(site):

@@ -54,6 +54,11 @@ static const struct {
     {"--trusted-proxies", "10.0.0.0/8,::1", "10.0.0.0/99"},
     {"--proxy-header", "forwarded", "Via"},
     {"--user-header", "X-Forwarded-User", "X Forwarded User"},
+    {"--email-header", "X-Forwarded-Email", "X Forwarded Email"},
+    {"--groups-header", "X-Forwarded-Groups", ""},
+    {"--author-groups", "eng,kernels", ""},
+    {"--operator-groups", "sre", ""},
+    {"--anonymous", "none", "operator"},
     {"--header-timeout-ms", "100", "100 "},
     {"--body-timeout-ms", "100", "99999999999999999999"},
     {"--answer-timeout-ms", "100", ""},
@@ -87,11 +92,12 @@ static void variable_of(const char *flag, char to[64]) {
 /* Parses with the worker set, which is not where the default looks for it; err says what is wrong. */
 static enum status parse(int argc, char **argv, char *const *env, struct config *c, struct error *err) {
   struct arena a;
-  char *all[10] = {"--worker", "/bin/sh", "--trusted-proxies", "::1"};
+  char *all[16] = {"--worker",      "/bin/sh", "--trusted-proxies", "::1",
+                   "--user-header", "X-User",  "--groups-header",   "X-Groups"};
   arena_init(&a);
   for (int i = 0; i < argc; i++)
-    all[4 + i] = argv[i];
-  enum status st = config_parse(&a, 4 + argc, all, env, c, err);
+    all[8 + i] = argv[i];
+  enum status st = config_parse(&a, 8 + argc, all, env, c, err);
   arena_clear(&a); /* the paths that were made up; nobody here looks at them */
   return st;
 }
@@ -190,6 +196,30 @@ static void the_default_worker_is_checked_too(void **state) {
   arena_clear(&a);
 }
 
+static void groups_need_someone_who_names_them(void **state) {
+  static char *wrong[][8] = {
+      {"--trusted-proxies", "::1", "--email-header", "X-Email"},
+      {"--trusted-proxies", "::1", "--groups-header", "X-Groups"},
+      {"--trusted-proxies", "::1", "--user-header", "X-User", "--author-groups", "eng"},
+      {"--trusted-proxies", "::1", "--user-header", "X-User", "--operator-groups", "sre"},
+  };
+  (void)state;
+  for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+    struct config c;
+    struct error err;
+    struct arena a;
+    char *all[10] = {"--worker", "/bin/sh"};
+    int n = 0;
+    for (; wrong[i][n]; n++)
+      all[2 + n] = wrong[i][n];
+    arena_init(&a);
+    assert_int_equal(config_parse(&a, 2 + n, all, NULL, &c, &err), ST_INPUT);
+    if (strncmp(err.text, wrong[i][n - 2], strlen(wrong[i][n - 2])) != 0)
+      fail_msg("%s: %s", wrong[i][n - 2], err.text);
+    arena_clear(&a);
+  }
+}
+
 static void results_alone_must_not_fill_the_store(void **state) {
   struct config c;
   struct error err;
@@ -212,6 +242,7 @@ int main(void) {
       cmocka_unit_test(a_flag_wins_over_a_variable_and_that_over_the_default),
       cmocka_unit_test(what_is_no_flag_is_named),
       cmocka_unit_test(the_default_worker_is_checked_too),
+      cmocka_unit_test(groups_need_someone_who_names_them),
       cmocka_unit_test(results_alone_must_not_fill_the_store),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -44,8 +44,20 @@ static void a_child_whose_parent_is_gone_ends(void **state) {
   assert_int_equal(WEXITSTATUS(status), 7);
 }
 
+/* Measured: at a limit of 1 s the kernel kills after 0.95 to 1.4 s of exact time. */
+static void a_limit_that_ticks_count_is_recognized_in_exact_time(void **state) {
+  static const struct jail_limits one = {.cpu_s = 1}, ten = {.cpu_s = 10};
+  (void)state;
+  assert_true(jail_cpu_is_used_up(&one, 1411));
+  assert_true(jail_cpu_is_used_up(&one, 700));
+  assert_false(jail_cpu_is_used_up(&one, 500));
+  assert_true(jail_cpu_is_used_up(&ten, 8800));
+  assert_false(jail_cpu_is_used_up(&ten, 8500));
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(a_limit_that_ticks_count_is_recognized_in_exact_time),
       cmocka_unit_test(a_child_whose_parent_is_gone_ends),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

@@ -108,6 +108,8 @@ CASES = {
         ("wait for nobody", "import threading\nthreading.Event().wait()\n", TIME),
         ("queue", "import queue\nqueue.Queue().get()\n", TIME),
         ("blocked signals", "import signal\nsignal.pthread_sigmask(signal.SIG_BLOCK, range(1, 65))\nwhile True:\n    pass\n", TIME),
+        ("trace function that sleeps", "import sys, time\nsys.settrace(lambda *a: time.sleep(100))\ndef k(x):\n    return x + 1\n", {"time-limit"}),
+        ("profiler that sleeps, errors caught", "import sys, time\ndef f(*a):\n    try:\n        time.sleep(100)\n    except BaseException:\n        raise ValueError\ndef k(x):\n    return x + 1\nsys.setprofile(f)\n", {"time-limit"}),
         ("sleep that is resumed", "import time\nwhile True:\n    try:\n        time.sleep(10)\n    except BaseException:\n        pass\n", TIME),
     ],
     "07 deep Python": [

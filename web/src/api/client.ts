@@ -3,7 +3,7 @@ import { networkProblem, Problem, problemFrom } from "./problem";
 import { type Base, wholeFrame, type WholeFrame } from "./delta";
 import { readLines } from "./ndjson";
 import type { Pipelines } from "../state/outcome";
-import type { CompileRequest, Example, Frame, Instruction, Knob, NkiCall, Operation, OperationText, PassDescription, PipelineDescription, Result, RevisionMade, Rule, Snippet, SnippetMade, SnippetRequest, StageDiff, Target } from "./types";
+import type { CompileRequest, Example, Frame, Instruction, Knob, Me, NkiCall, Operation, OperationText, PassDescription, PipelineDescription, Result, RevisionMade, Rule, Snippet, SnippetMade, SnippetRequest, StageDiff, Target } from "./types";
 
 const BASE = "/api/v1";
 
@@ -81,6 +81,12 @@ export async function getDiff(holder: Holder, kernel: number, from: number, to: 
 
 /** Requests that change something need this header, which pages of other sites cannot send. */
 const OURS = { "x-nkx-request": "1" };
+
+/** Who the user is to the server. */
+export async function getMe(): Promise<Me> {
+  const response = await request("/me", { headers: { accept: "application/json" } });
+  return (await response.json()) as Me;
+}
 
 /** revision: from 1; null is the newest. */
 export async function getSnippet(id: string, revision: number | null = null): Promise<Snippet> {

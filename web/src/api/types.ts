@@ -1101,7 +1101,36 @@ export interface StageDiff {
   hunks: DiffHunk[];
 }
 
-export type Visibility = "unlisted" | "public";
+export type Visibility = "unlisted" | "public" | "private";
+
+/** reader: opens links and compiles; author: also stores links and asks for runs; operator: also opens and deletes
+ * links of others, and manages tokens. */
+export type Role = "none" | "reader" | "author" | "operator";
+
+/** Who asks: a person whom a sign-in proxy names, a program with a token, or nobody known. */
+export interface Me {
+  name: string | null;
+  email?: string;
+  groups: string[];
+  kind: "anonymous" | "person" | "token";
+  role: Role;
+  /** A proxy names people to this server. */
+  has_sign_in: boolean;
+}
+
+/** With whom a private link is shared, besides its owner. */
+export interface AccessAsked {
+  /** Names or addresses. */
+  people?: string[];
+  groups?: string[];
+}
+
+/** For whom a private link is. */
+export interface Access {
+  owner: string;
+  people: string[];
+  groups: string[];
+}
 
 /** A snippet that this one was forked from. An unlisted one shows neither id nor title. */
 export interface Ancestor {
@@ -1131,6 +1160,7 @@ export interface SnippetRequest {
   /** The id of the snippet that it was forked from. */
   parent?: string;
   visibility?: Visibility;
+  access?: AccessAsked;
   /** Seconds. */
   expires_in?: number;
 }
@@ -1354,6 +1384,7 @@ export interface Revision {
 export interface Snippet {
   id: string;
   visibility: Visibility;
+  access?: Access;
   title?: string;
   created_ms: number;
   expires_ms: number | null;

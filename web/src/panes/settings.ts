@@ -1,6 +1,7 @@
 // settings: the panel with the user's settings.
 import { FONT_SIZES, settings, type Palette, type Theme } from "../state/settings";
 import { byId, el, fill } from "./dom";
+import { askWhoAmI, whoText } from "./whoami";
 
 function choice<T extends string>(legend: string, name: string, list: [T, string][], get: () => T, set: (v: T) => void) {
   const radios = list.map(([value, label]) => {
@@ -59,7 +60,16 @@ export function mountSettings(): void {
     flag("Single-letter shortcuts", "letterKeys"),
     flag("Vim keys in the source", "vim"),
   ];
-  fill(panel, theme.node, palette.node, size.node, ...flags.map((f) => f.node));
+  const who = el("p", { class: "note" });
+  who.hidden = true;
+  panel.addEventListener("toggle", (e) => {
+    if ((e as ToggleEvent).newState !== "open") return;
+    void askWhoAmI().then((me) => {
+      who.textContent = whoText(me);
+      who.hidden = who.textContent === "";
+    });
+  });
+  fill(panel, who, theme.node, palette.node, size.node, ...flags.map((f) => f.node));
   settings.watch(["theme", "palette", "fontSize", "bands", "autoCompile", "letterKeys", "vim"], () => {
     for (const part of [theme, palette, size, ...flags]) part.sync();
     const root = document.documentElement;

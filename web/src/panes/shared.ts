@@ -62,7 +62,7 @@ function origin(ancestry: readonly Ancestor[]): Node | null {
   const parent = ancestry[0];
   if (!parent) return null;
   const older = ancestry.length > 1 ? `, ${ancestry.length - 1} more before it` : "";
-  const name = parent.id ? el("a", { attrs: { href: `/z/${parent.id}` } }, parent.title || `/z/${parent.id}`) : "an unlisted link";
+  const name = parent.id ? el("a", { attrs: { href: `/z/${parent.id}` } }, parent.title || `/z/${parent.id}`) : parent.visibility === "private" ? "a private link" : "an unlisted link";
   return el("span", { class: "note" }, "fork of ", name, `, ${when(parent.created_ms)}${older}`);
 }
 

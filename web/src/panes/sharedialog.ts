@@ -4,7 +4,7 @@
 // id.  Nothing is stored unless the user asks for it.
 import { createSnippet, deleteSnippet } from "../api/client";
 import { Problem } from "../api/problem";
-import type { SnippetMade, Visibility } from "../api/types";
+import type { AccessAsked, Me, SnippetMade, Visibility } from "../api/types";
 import type { AppStore } from "../state/app";
 import type { Compiler } from "../state/compiler";
 import { LONG_URL } from "../state/fragment";
@@ -17,6 +17,7 @@ import { byId, button, el, fill } from "./dom";
 import { icon } from "./icons";
 import { Revisions } from "./revisions";
 import { when } from "./when";
+import { askWhoAmI, mayStore, namesOf, whoText } from "./whoami";
 
 const EXPIRY: [string, number | null][] = [
   ["never", null],
@@ -64,7 +65,9 @@ export class ShareDialog {
   /** url: of what the page shows. */
   async open(url: string): Promise<void> {
     const long = url.length > LONG_URL;
+    const asked = askWhoAmI();
     const copied = !long && (await toClipboard(url));
+    const me = await asked;
     if (copied) this.announce("Link copied");
     const stored = this.store.state.shared !== null && isAsShared(this.store.state);
     const made = el("div", { class: "share-made" });
@@ -78,7 +81,7 @@ export class ShareDialog {
       this.dialog,
       el("h2", { id: "share-title" }, "Share what you see"),
       el("section", {}, el("h3", {}, stored ? "Link" : "Link that holds everything"), copyField("Link", url, this.say), el("p", { class: long ? "note long" : "note" }, copied ? `Copied. ${note}` : note)),
-      el("section", {}, el("h3", {}, "Stored link"), this.form(made), made),
+      el("section", {}, el("h3", {}, "Stored link"), this.whose(me), mayStore(me) ? this.form(made, me) : null, made),
       this.revisions(),
       this.list(),
       el("div", { class: "dialog-end" }, button("Close", "Close", () => this.dialog.close(), "plain")),
@@ -100,7 +103,13 @@ export class ShareDialog {
     return shared && el("section", { attrs: { "aria-label": "Revisions of this link" } }, el("h3", {}, "Revisions of this link"), this.revisionsOf(shared.id));
   }
 
-  private form(made: HTMLElement): HTMLFormElement {
+  /** Who the user is to the server, where people sign in. */
+  private whose(me: Me | null): HTMLElement | null {
+    const text = whoText(me);
+    return text === "" ? null : el("p", { class: "note" }, text);
+  }
+
+  private form(made: HTMLElement, me: Me | null): HTMLFormElement {
     const { shared, parent } = this.store.state;
     const title = el("input", { id: "share-name", attrs: { type: "text", maxlength: TITLE_BYTES, placeholder: "optional", autocomplete: "off" } });
     title.value = shared?.title ?? "";
@@ -110,11 +119,28 @@ export class ShareDialog {
     });
     const expiry = el("select", { id: "share-expiry" }, ...EXPIRY.map(([label], i) => el("option", { attrs: { value: i } }, label)));
     let visibility: Visibility = "unlisted";
+    const choose = (value: Visibility) => {
+      visibility = value;
+      shares.hidden = value !== "private";
+    };
     const kind = (value: Visibility, label: string, what: string) => {
-      const input = el("input", { attrs: { type: "radio", name: "share-visibility", value }, on: { change: () => (visibility = value) } });
+      const input = el("input", { attrs: { type: "radio", name: "share-visibility", value }, on: { change: () => choose(value) } });
       input.checked = value === "unlisted";
       return el("label", { class: "share-kind" }, input, el("span", {}, el("b", {}, label), el("span", { class: "note" }, what)));
     };
+    const people = el("input", { id: "share-people", attrs: { type: "text", placeholder: "names or addresses, separated by commas", autocomplete: "off" } });
+    const groups = el("input", { id: "share-groups", attrs: { type: "text", placeholder: "groups of the directory, separated by commas", autocomplete: "off" } });
+    groups.setAttribute("list", "share-own-groups");
+    const own = el("datalist", { id: "share-own-groups" }, ...(me?.groups ?? []).map((g) => el("option", { attrs: { value: g } })));
+    const shares = el(
+      "div",
+      { class: "share-access" },
+      el("label", { class: "share-field" }, el("span", {}, "People"), people),
+      el("label", { class: "share-field" }, el("span", {}, "Groups"), groups),
+      own,
+    );
+    shares.hidden = true;
+    const isKnown = me !== null && me.kind !== "anonymous";
     const create = el("button", { class: "primary", attrs: { type: "submit" } }, "Create link");
     const form = el(
       "form",
@@ -129,6 +155,8 @@ export class ShareDialog {
         el("legend", {}, "Who finds it"),
         kind("unlisted", "Unlisted", "Only who has the link: its id cannot be guessed."),
         kind("public", "Short and public", "A short link for slides; others may come across it."),
+        isKnown ? kind("private", "Private", "Only you, and the people and groups that you name. It stays so.") : null,
+        shares,
       ),
       el("div", { class: "dialog-end" }, create),
     );
@@ -138,12 +166,13 @@ export class ShareDialog {
       create.disabled = true;
       fill(made, el("p", { class: "note" }, "Storing…"));
       const expires = EXPIRY[Number(expiry.value)]?.[1] ?? null;
-      void this.create(title.value.trim(), visibility, expires, made).finally(() => (create.disabled = false));
+      const access = visibility === "private" ? { people: namesOf(people.value), groups: namesOf(groups.value) } : null;
+      void this.create(title.value.trim(), visibility, access, expires, made).finally(() => (create.disabled = false));
     });
     return form;
   }
 
-  private async create(title: string, visibility: Visibility, expires: number | null, box: HTMLElement): Promise<void> {
+  private async create(title: string, visibility: Visibility, access: AccessAsked | null, expires: number | null, box: HTMLElement): Promise<void> {
     const { parent, shared } = this.store.state;
     const from = shared?.id ?? parent;
     try {
@@ -151,6 +180,7 @@ export class ShareDialog {
         ...this.compiler.request(),
         view: viewToJson(viewOf(this.store.state, settings.state.splits)),
         visibility,
+        ...(access !== null ? { access } : {}),
         ...(title !== "" ? { title } : {}),
         ...(from !== null ? { parent: from } : {}),
         ...(expires !== null ? { expires_in: expires } : {}),
@@ -202,7 +232,7 @@ export class ShareDialog {
 
   private item(link: MyLink): HTMLElement {
     const name = link.title === "" ? `/z/${link.id}` : link.title;
-    const facts = [link.visibility === "public" ? "public" : "unlisted", when(link.createdMs), link.expiresMs === null ? "" : `expires ${when(link.expiresMs)}`];
+    const facts = [link.visibility, when(link.createdMs), link.expiresMs === null ? "" : `expires ${when(link.expiresMs)}`];
     const remove = el("button", { class: "quiet tool", title: "Delete", attrs: { type: "button", "aria-label": `Delete ${name}` } }, icon("trash"), el("span", {}, "Delete"));
     const told = el("span", { class: "told" });
     const more = button("Revisions", `Revisions of ${name}`, () => {

@@ -24,7 +24,7 @@ function isLink(v: unknown): v is MyLink {
     typeof l["token"] === "string" &&
     /^[\w-]{22}$/.test(l["token"]) &&
     typeof l["title"] === "string" &&
-    (l["visibility"] === "unlisted" || l["visibility"] === "public") &&
+    (l["visibility"] === "unlisted" || l["visibility"] === "public" || l["visibility"] === "private") &&
     typeof l["createdMs"] === "number" &&
     (l["expiresMs"] === null || typeof l["expiresMs"] === "number")
   );

@@ -1,0 +1,119 @@
+"""The Helm chart and what goes with it: every flag is the server's, every metric is told, and a server runs under the seccomp profile."""
+import ctypes
+import json
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+
+import pytest
+import yaml
+
+from support.paths import NKX, ROOT
+from support.server import Server
+
+CHART = ROOT / "docker/helm/nkx"
+PROFILE = ROOT / "docker/seccomp.json"
+HELM = shutil.which(os.environ.get("NKX_HELM", "helm"))
+KINDS = {"Deployment", "Service", "Ingress", "PodDisruptionBudget", "HorizontalPodAutoscaler", "NetworkPolicy", "ServiceMonitor",
+         "PrometheusRule", "ConfigMap"}
+
+
+@pytest.fixture(scope="module")
+def flags():
+    text = subprocess.run([NKX, "serve", "--help"], capture_output=True, text=True, check=True).stdout
+    return set(re.findall(r"^  (--[a-z-]+) ", text, re.M))
+
+
+def files():
+    return [p for p in CHART.rglob("*") if p.is_file()]
+
+
+def test_every_flag_in_the_chart_is_one_of_the_servers(flags):
+    template = (CHART / "templates/deployment.yaml").read_text()
+    named = set(re.findall(r"- (--[a-z-]+)=", template))
+    values = (CHART / "values.yaml").read_text()
+    settings = values[values.index("\nsettings:"):values.index("\nworkers:")]
+    named |= {"--" + name for name in re.findall(r"^[ #]+([a-z-]+): ", settings, re.M)}
+    assert len(named) >= 12 and named <= flags, named - flags
+
+
+def test_every_metric_in_alerts_and_dashboard_is_told_by_the_server(server):
+    told = set(re.findall(r"^(nkx_[a-z_]+)", server.get("/metrics").body.decode(), re.M))
+    assert told
+    for path in (CHART / "templates/monitoring.yaml", CHART / "templates/scaling.yaml", CHART / "dashboard.json"):
+        named = set(re.findall(r"\bnkx_[a-z_]+", path.read_text()))
+        assert named and named <= told, named - told
+    assert len(json.loads((CHART / "dashboard.json").read_text())["panels"]) >= 10
+
+
+def test_all_objects_are_there():
+    kinds = {kind for p in files() for kind in re.findall(r"^kind: (\w+)$", p.read_text(), re.M)}
+    assert kinds == KINDS
+    pod = (CHART / "templates/deployment.yaml").read_text()
+    assert "hostUsers: {{ .Values.jail.hostUsers }}" in pod and yaml.safe_load((CHART / "values.yaml").read_text())["jail"]["hostUsers"] is False
+
+
+@pytest.mark.skipif(not HELM, reason="helm is not installed (NKX_HELM names it)")
+@pytest.mark.parametrize("sets", [(), ("autoscaling.enabled=false",), ("image.digest=sha256:00",), ("ingress.tlsSecret=",),
+                                  ("settings.user-header=X-Forwarded-User", "settings.anonymous=none")])
+def test_helm_renders_the_chart(sets, flags):
+    r = subprocess.run([HELM, "template", "site", CHART, "--api-versions", "monitoring.coreos.com/v1",
+                        *(x for s in sets for x in ("--set", s))], capture_output=True, text=True)
+    assert r.returncode == 0, r.stderr
+    objects = {o["kind"]: o for o in yaml.safe_load_all(r.stdout) if o}
+    assert set(objects) == KINDS - ({"HorizontalPodAutoscaler"} if "autoscaling.enabled=false" in sets else set())
+    pod = objects["Deployment"]["spec"]["template"]["spec"]
+    assert pod["hostUsers"] is False and pod["securityContext"]["seccompProfile"]["localhostProfile"] == "nkx.json"
+    args = pod["containers"][0]["args"]
+    assert {a.split("=")[0] for a in args} <= flags and "--ops-port=10241" in args
+    assert ("--anonymous=none" in args) == ("settings.anonymous=none" in sets)
+    labels = objects["Service"]["spec"]["selector"].items()
+    assert labels <= objects["Deployment"]["spec"]["template"]["metadata"]["labels"].items()
+    json.loads(objects["ConfigMap"]["data"]["nkx.json"])
+
+
+def load_profile():
+    """In a process that is about to become the server: docker/seccomp.json by libseccomp, as a container's runtime does."""
+    lib = ctypes.CDLL("libseccomp.so.2", use_errno=True)
+    lib.seccomp_init.restype = ctypes.c_void_p
+    profile = json.loads(PROFILE.read_text())
+    allow, errno_1 = 0x7FFF0000, 0x00050001
+    assert profile["defaultAction"] == "SCMP_ACT_ALLOW"
+    context = ctypes.c_void_p(lib.seccomp_init(ctypes.c_uint32(allow)))
+    for rule in profile["syscalls"]:
+        assert rule["action"] == "SCMP_ACT_ERRNO" and rule["errnoRet"] == 1
+        for name in rule["names"]:
+            number = lib.seccomp_syscall_resolve_name(name.encode())
+            if number >= 0:  # negative: not of this machine
+                assert not lib.seccomp_rule_add(context, ctypes.c_uint32(errno_1), number, 0), name
+    assert not lib.seccomp_load(context)
+
+
+@pytest.mark.skipif(not pathlib.Path("/usr/lib/x86_64-linux-gnu/libseccomp.so.2").exists(), reason="libseccomp is not installed")
+def test_a_server_under_the_seccomp_profile_has_the_same_jail(server, tmp_path, monkeypatch):
+    wrapper = tmp_path / "nkx"
+    wrapper.write_text(f"#!/usr/bin/env python3\nimport os, sys\nsys.path.insert(0, {str(ROOT / 'tests')!r})\n"
+                       f"sys.path.insert(0, {str(ROOT / 'tests/deploy')!r})\nimport test_chart\ntest_chart.load_profile()\n"
+                       f"os.execv({str(NKX)!r}, [{str(NKX)!r}, *sys.argv[1:]])\n")
+    wrapper.chmod(0o755)
+    monkeypatch.setattr("support.server.NKX", wrapper)
+    monkeypatch.setenv("PATH", str(ROOT / "build/venv/bin"), prepend=":")
+    with Server() as s:
+        status = pathlib.Path(f"/proc/{s.process.pid}/status").read_text()
+        assert "Seccomp:\t2" in status
+        assert s.get("/healthz").json["jail"] == server.get("/healthz").json["jail"]
+        assert s.get("/readyz").status == 200
+
+
+def test_envoy_gives_to_another_server_what_was_not_begun_and_keeps_operations_to_itself():
+    conf = yaml.safe_load((ROOT / "docker/envoy.yaml").read_text())["static_resources"]
+    manager = conf["listeners"][0]["filter_chains"][0]["filters"][0]["typed_config"]
+    refused, passed = manager["route_config"]["virtual_hosts"][0]["routes"]
+    assert all(re.fullmatch(refused["match"]["safe_regex"]["regex"], p) for p in ("/metrics", "/readyz/", "/healthz"))
+    retry = passed["route"]["retry_policy"]
+    assert retry["retriable_headers"][0]["name"] == "x-nkx-not-begun" and "5xx" not in retry["retry_on"]
+    assert {"x-forwarded-user", "forwarded"} <= set(manager["route_config"]["request_headers_to_remove"])
+    (cluster,) = conf["clusters"]
+    assert cluster["name"] == passed["route"]["cluster"] and cluster["lb_policy"] == "RING_HASH" and passed["route"]["hash_policy"]

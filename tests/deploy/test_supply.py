@@ -1,0 +1,55 @@
+"""What the product is made of: every dependency is pinned by a hash where its ecosystem has one, and the list of parts is true."""
+import json
+import re
+import subprocess
+import sys
+
+from support.paths import BUILD, NKX, ROOT
+
+REQUIREMENTS = ROOT / "docker/requirements.txt"
+
+
+def test_every_python_package_is_pinned_with_its_hashes():
+    text = re.sub(r"\\\n", " ", REQUIREMENTS.read_text())
+    lines = [line for line in text.splitlines() if line and not line.startswith("#")]
+    assert len(lines) >= 6
+    for line in lines:
+        assert re.fullmatch(r"[A-Za-z0-9_.-]+==[0-9.]+( +--hash=sha256:[0-9a-f]{64})+", line), line
+    r = subprocess.run([sys.executable, "-m", "pip", "install", "--dry-run", "--no-index", "--require-hashes", "--disable-pip-version-check", "-q", "-r", REQUIREMENTS],
+                       capture_output=True, text=True)
+    assert r.returncode == 0, r.stderr  # nothing that they need is missing from the list
+
+
+def test_every_npm_and_cargo_package_has_its_hash():
+    packages = json.loads((ROOT / "web/package-lock.json").read_text())["packages"]
+    assert len(packages) > 20 and all(p.get("integrity", "").startswith("sha512-") for path, p in packages.items() if path)
+    cargo = (ROOT / "tests/api/clients/godbolt/Cargo.lock").read_text().split("[[package]]")
+    assert all("checksum = " in p for p in cargo if "registry+" in p) and len(cargo) > 2
+
+
+def test_the_list_of_parts_is_spdx_and_the_same_each_time(tmp_path):
+    texts = []
+    for name in ("a", "b"):
+        subprocess.run([sys.executable, ROOT / "dev/sbom.py", BUILD, tmp_path / name], check=True)
+        texts.append((tmp_path / name).read_bytes())
+    assert texts[0] == texts[1]
+    d = json.loads(texts[0])
+    ids = [p["SPDXID"] for p in d["packages"]]
+    assert d["spdxVersion"] == "SPDX-2.3" and len(ids) == len(set(ids)) and all(re.fullmatch("SPDXRef-[A-Za-z0-9.-]+", i) for i in ids)
+    assert {r["relatedSpdxElement"] for r in d["relationships"]} == set(ids)
+    for p in d["packages"]:
+        assert {"name", "versionInfo", "downloadLocation", "licenseDeclared", "licenseConcluded"} <= set(p)
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", d["creationInfo"]["created"])
+
+
+def test_the_list_names_the_libraries_the_packages_and_the_pages_modules(tmp_path):
+    subprocess.run([sys.executable, ROOT / "dev/sbom.py", BUILD, tmp_path / "list"], check=True)
+    versions = {p["name"]: p["versionInfo"] for p in json.loads((tmp_path / "list").read_text())["packages"]}
+    release = subprocess.run([NKX, "--version"], capture_output=True, text=True).stdout.split()[1].rstrip(",")
+    assert versions["nkx"] == release
+    for name in ("libmicrohttpd-dev", "libmlir-22-dev", "libpq5", "libssl3", "libc6", "libcurl4", "libpython3.11"):
+        assert versions[name] == subprocess.run(["dpkg-query", "-W", "-f=${Version}", name], capture_output=True, text=True).stdout
+    static = set(re.findall(r"print-file-name=(\w+)\.a|\$\(LLVM\)/lib/(lib\w+)\*\.a", (ROOT / "Makefile").read_text()))
+    assert {a or b for a, b in static} == {"libmicrohttpd", "libMLIRCAPI"}, "a static library that dev/sbom.py must know"
+    page = json.loads((ROOT / "web/package.json").read_text())["dependencies"]
+    assert all(versions[name] == version for name, version in page.items()) and "numpy" in versions
