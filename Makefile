@@ -39,7 +39,7 @@ srcs = $(sort $(wildcard $(addsuffix /*.c,$(1))))
 tree = $(sort $(shell find $(1) -name '*.c'))
 objs = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
 
-COMPILER_SRC := $(call tree,$(addprefix compiler/,base diff hlo nki trace linalg ir passes nisa sim neff interp driver))
+COMPILER_SRC := $(call tree,$(addprefix compiler/,base diff hlo nki trace linalg ir passes nisa sim neff interp lesson driver))
 # restrictions that a process puts on itself: the server and the workers
 WALL_SRC := $(addprefix explorer/jail/,caps.c confine.c landlock.c seccomp.c)
 SERVER_SRC := $(call srcs,explorer $(addprefix explorer/,http api ce job work pool store preview)) $(WALL_SRC)
@@ -73,7 +73,8 @@ web: $(BUILD)/web/index.html
 
 .PHONY: examples
 examples:
-	@mkdir -p $(BUILD)/examples/nki && cp explorer/examples/*.py $(BUILD)/examples/ && cp explorer/examples/nki/*.py $(BUILD)/examples/nki/
+	@mkdir -p $(BUILD)/examples/nki $(BUILD)/examples/lessons && cp explorer/examples/*.py $(BUILD)/examples/ && \
+	  cp explorer/examples/nki/*.py $(BUILD)/examples/nki/ && rm -f $(BUILD)/examples/lessons/* && cp explorer/lessons/*.md $(BUILD)/examples/lessons/
 
 # libmicrohttpd with its recv renamed, so that explorer/http/guard.c checks every byte that it reads
 HTTP_LIB := $(BUILD)/lib/libmicrohttpd-guarded.a

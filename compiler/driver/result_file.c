@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <jansson.h>
+
 #include "driver/terminal.h"
 
 static const size_t frames_max = (size_t)4 << 30; /* in bytes; far more than a useful file needs */
@@ -42,6 +44,17 @@ static const char *kept_frame(void *user, size_t at, size_t len) {
   assert(at + len <= r->frames.len);
   (void)len;
   return buf_text(&r->frames) + at;
+}
+
+enum status result_file_parse(const struct result_file *r, json_t **out, struct error *err) {
+  const struct gather_text text = {kept_frame, (void *)r};
+  struct buf b;
+  buf_init(&b, frames_max);
+  gather_result(&r->gather, &text, &b, NULL, NULL);
+  *out = buf_status(&b) ? NULL : json_loadb(buf_text(&b), b.len, 0, NULL);
+  const enum status st = *out ? ST_OK : fail(err, buf_status(&b) ? buf_status(&b) : ST_NOMEM, "the result is too large");
+  buf_clear(&b);
+  return st;
 }
 
 /* Writes the result while it is made, because it is as long as all frames.  Errors are recorded in the stream. */

@@ -9,6 +9,7 @@
 struct confinement;
 struct editors;
 struct kept;
+struct lessons;
 struct metrics;
 struct misses;
 struct pool;
@@ -34,6 +35,7 @@ struct services {
   struct metrics *metrics;
   struct ready *ready;
   struct runs *runs;                             /* on Neuron hosts */
+  struct lessons *lessons;
   struct kept *kept;                             /* answers about snippets */
   struct buf examples, pipeline, targets, rules; /* answers that never change (info.h) */
   int work_ms;                                   /* how long a work may take, from its request to its end */

@@ -1,6 +1,7 @@
 // app: the shape of the page's state.
 import type { Problem } from "../api/problem";
-import type { Example, InputSpec, PipelineChoice, SourceFile, Target } from "../api/types";
+import type { Example, InputSpec, LessonAbout, PipelineChoice, SourceFile, Target } from "../api/types";
+import type { ShownLesson } from "./lesson";
 import type { Anchor, Hover } from "./selection";
 import type { Marked } from "./marked";
 import type { Outcome, Pipelines } from "./outcome";
@@ -55,6 +56,9 @@ export interface AppState {
   /** The snippet that this kernel is a fork of. */
   parent: string | null;
 
+  /** The lesson beside the kernel. */
+  lesson: ShownLesson | null;
+
   /** Result A of a comparison; B is what the page shows. */
   pinned: Pin | null;
 
@@ -101,6 +105,7 @@ export interface AppState {
 
   // lists from the server
   examples: Example[];
+  lessons: LessonAbout[];
   targets: Target[];
   pipelines: Pipelines;
 }
@@ -128,6 +133,7 @@ export function newStore(): AppStore {
     problem: null,
     shared: null,
     parent: null,
+    lesson: null,
     pinned: null,
     run: null,
     mode: "read",
@@ -153,6 +159,7 @@ export function newStore(): AppStore {
     splits: null,
     reveal: 0,
     examples: [],
+    lessons: [],
     targets: [],
     pipelines: { hlo: [], reference: [], nki: [] },
   });
