@@ -220,7 +220,8 @@ static void fill_stdio(void) {
 }
 
 int main(int argc, char **argv) {
-  static const char *const worker_commands[] = {"compile", "run", "resume", "tune", "lesson", "opt", "reproduce", "nki", "doctor"};
+  static const char *const worker_commands[] = {"compile", "run",       "resume", "tune",  "lesson",
+                                                "opt",     "reproduce", "nki",    "doctor"};
   const char *what = argc > 1 ? argv[1] : "";
 
   fill_stdio();

@@ -83,7 +83,8 @@ static enum status compile(struct command *c, struct run *r) {
   job->filename = "kernel.py";
   job->check = r->check;
   job->simulate = r->simulate;
-  job->resume = (struct job_resume){.stage = r->edit_stage, .text = r->edit_text, .len = r->edit_text ? strlen(r->edit_text) : 0};
+  job->resume =
+      (struct job_resume){.stage = r->edit_stage, .text = r->edit_text, .len = r->edit_text ? strlen(r->edit_text) : 0};
   enum status st = ST_OK;
   if (r->target && !target_from_name(r->target, &job->target))
     return fail(&c->t.err, ST_INPUT, "there is no target %.60s", r->target);
@@ -138,9 +139,8 @@ static bool is_ok(const json_t *result) {
 static const char *first_error(const json_t *result) {
   const json_t *d;
   size_t i;
-  json_array_foreach(json_object_get(result, "diagnostics"), i, d)
-    if (!strcmp(text_of(d, "severity"), "error"))
-      return text_of(d, "message");
+  json_array_foreach(json_object_get(result, "diagnostics"), i,
+                     d) if (!strcmp(text_of(d, "severity"), "error")) return text_of(d, "message");
   return "it did not end well";
 }
 
@@ -164,9 +164,8 @@ static bool is_linked(const json_t *result, const json_t *stage, const char *ran
   json_array_foreach(json_object_get(stage, "lines"), i, line) {
     const json_t *src = json_object_get(line, "src");
     const json_t *source = src ? json_array_get(sources, (size_t)json_integer_value(src)) : NULL;
-    json_array_foreach(json_object_get(source, "places"), k, n)
-      if (is_range(json_array_get(places, (size_t)json_integer_value(n)), r))
-        return true;
+    json_array_foreach(json_object_get(source, "places"), k,
+                       n) if (is_range(json_array_get(places, (size_t)json_integer_value(n)), r)) return true;
   }
   return false;
 }
@@ -198,7 +197,8 @@ static void check_conditions(struct command *c, const struct lesson_conditions *
   for (int i = 0; i < list->n; i++) {
     const char *found;
     if (!lesson_holds(c->t.arena, &list->v[i], result, source, &found))
-      say_fault(c, list->v[i].line, "%s does not hold: %s%s%s", where, list->v[i].text, *found ? "; there is " : "", found);
+      say_fault(c, list->v[i].line, "%s does not hold: %s%s%s", where, list->v[i].text, *found ? "; there is " : "",
+                found);
   }
 }
 
@@ -232,7 +232,8 @@ static enum status is_solved(struct command *c, const struct lesson_step *s, con
   return ST_OK;
 }
 
-static enum status check_task(struct command *c, const struct lesson_step *s, const struct run *run, const json_t *result) {
+static enum status check_task(struct command *c, const struct lesson_step *s, const struct run *run,
+                              const json_t *result) {
   const struct lesson_task *t = &s->task;
   const json_t *solved;
   check_conditions(c, &t->proofs, result, s->kernel, "the proof");
@@ -353,7 +354,8 @@ static enum status write_json(struct command *c) {
   buf_init(&b, JSON_MAX);
   lesson_put(&b, &l);
   buf_putc(&b, '\n');
-  st = buf_status(&b) ? fail(&c->t.err, buf_status(&b), "the lesson is too large") : terminal_write(&c->t, "-", b.data, b.len);
+  st = buf_status(&b) ? fail(&c->t.err, buf_status(&b), "the lesson is too large")
+                      : terminal_write(&c->t, "-", b.data, b.len);
   buf_clear(&b);
   return st;
 }

@@ -52,7 +52,8 @@ enum status result_file_parse(const struct result_file *r, json_t **out, struct 
   buf_init(&b, frames_max);
   gather_result(&r->gather, &text, &b, NULL, NULL);
   *out = buf_status(&b) ? NULL : json_loadb(buf_text(&b), b.len, 0, NULL);
-  const enum status st = *out ? ST_OK : fail(err, buf_status(&b) ? buf_status(&b) : ST_NOMEM, "the result is too large");
+  const enum status st =
+      *out ? ST_OK : fail(err, buf_status(&b) ? buf_status(&b) : ST_NOMEM, "the result is too large");
   buf_clear(&b);
   return st;
 }

@@ -20,11 +20,16 @@ static const struct {
   enum lesson_kind kind;
   enum form form;
 } kinds[] = {
-    {"count", COND_COUNT, FORM_STAGE_WORD_NUMBER}, {"lines", COND_LINES, FORM_STAGE_NUMBER},
-    {"share", COND_SHARE, FORM_WORD_NUMBER},       {"has", COND_HAS, FORM_STAGE_TEXT},
-    {"lacks", COND_LACKS, FORM_STAGE_TEXT},        {"changed", COND_CHANGED, FORM_STAGE},
-    {"unchanged", COND_UNCHANGED, FORM_STAGE},     {"decided", COND_DECIDED, FORM_STAGE_TEXT},
-    {"equals", COND_EQUALS, FORM_WORD},            {"differs", COND_DIFFERS, FORM_STAGE},
+    {"count", COND_COUNT, FORM_STAGE_WORD_NUMBER},
+    {"lines", COND_LINES, FORM_STAGE_NUMBER},
+    {"share", COND_SHARE, FORM_WORD_NUMBER},
+    {"has", COND_HAS, FORM_STAGE_TEXT},
+    {"lacks", COND_LACKS, FORM_STAGE_TEXT},
+    {"changed", COND_CHANGED, FORM_STAGE},
+    {"unchanged", COND_UNCHANGED, FORM_STAGE},
+    {"decided", COND_DECIDED, FORM_STAGE_TEXT},
+    {"equals", COND_EQUALS, FORM_WORD},
+    {"differs", COND_DIFFERS, FORM_STAGE},
     {"refused", COND_REFUSED, FORM_WORD},
 };
 
@@ -172,9 +177,8 @@ static const json_t *figure(const json_t *kernel, const char *what) {
 static double share(const json_t *kernel, const char *lane) {
   const json_t *profile = json_object_get(kernel, "profile"), *l;
   size_t i;
-  json_array_foreach(json_object_get(profile, "lanes"), i, l)
-    if (!strcmp(text_of(l, "name"), lane))
-      return 100 * json_number_value(json_object_get(l, "share"));
+  json_array_foreach(json_object_get(profile, "lanes"), i, l) if (!strcmp(text_of(l, "name"), lane)) return 100 *
+      json_number_value(json_object_get(l, "share"));
   return profile ? 0 : -1;
 }
 
@@ -209,9 +213,7 @@ static bool is_refused(const json_t *result, const char *code, const char **foun
 static bool has_remark(const json_t *stage, const char *rule) {
   const json_t *r;
   size_t i;
-  json_array_foreach(json_object_get(stage, "remarks"), i, r)
-    if (!strcmp(text_of(r, "rule"), rule))
-      return true;
+  json_array_foreach(json_object_get(stage, "remarks"), i, r) if (!strcmp(text_of(r, "rule"), rule)) return true;
   return false;
 }
 

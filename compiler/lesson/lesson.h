@@ -98,16 +98,16 @@ struct lesson_task {
     const char **v;
     int n, cap;
   } choices;
-  int answer;                     /* of the choices */
-  const char *stage, *clicked;    /* to click; clicked: text of the line, or NULL */
-  const char *says;               /* after the right answer, or NULL */
+  int answer;                  /* of the choices */
+  const char *stage, *clicked; /* to click; clicked: text of the line, or NULL */
+  const char *says;            /* after the right answer, or NULL */
 };
 
 struct lesson_step {
   int line;
-  const char *title, *text; /* Markdown */
-  const char *kernel;       /* the one in force */
-  const char *before;       /* or NULL */
+  const char *title, *text;                     /* Markdown */
+  const char *kernel;                           /* the one in force */
+  const char *before;                           /* or NULL */
   const char *edit_stage, *edit_old, *edit_new; /* or NULL */
   struct lesson_view view;
   struct lesson_conditions facts;

@@ -135,9 +135,9 @@ static enum status take_view(struct reader *r, const char *line) {
   const struct {
     const char *key;
     const char **to;
-  } texts[] = {{"target", &v->target}, {"stage", &v->stage}, {"beside", &v->beside}, {"compared", &v->compared},
-               {"mode", &v->mode},     {"select", &v->select}, {"line", &v->line},   {"inspect", &v->inspect},
-               {"diff", &v->diff}};
+  } texts[] = {{"target", &v->target},     {"stage", &v->stage},     {"beside", &v->beside},
+               {"compared", &v->compared}, {"mode", &v->mode},       {"select", &v->select},
+               {"line", &v->line},         {"inspect", &v->inspect}, {"diff", &v->diff}};
   const char *value;
   for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
     if ((value = value_of(line, texts[i].key)))
@@ -213,7 +213,8 @@ static enum status take_fence(struct reader *r, const char *line) {
   const char *info = line + 3;
   struct lesson_step *s = step(r);
   const bool is_edit = !strncmp(info, "edit ", 5);
-  bool is_ours = is_edit || !strcmp(info, "python kernel") || !strcmp(info, "python before") || !strcmp(info, "python solution");
+  bool is_ours =
+      is_edit || !strcmp(info, "python kernel") || !strcmp(info, "python before") || !strcmp(info, "python solution");
   for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
     is_ours |= !strcmp(info, lists[i].info);
   if (!is_ours)
@@ -230,7 +231,9 @@ static enum status take_fence(struct reader *r, const char *line) {
     s->edit_stage = info + 5;
     return take_lines(r, take_edit);
   }
-  return take_code(r, !strcmp(info, "python kernel") ? &s->kernel : !strcmp(info, "python before") ? &s->before : &s->task.solution);
+  return take_code(r, !strcmp(info, "python kernel")   ? &s->kernel
+                      : !strcmp(info, "python before") ? &s->before
+                                                       : &s->task.solution);
 }
 
 /* ---- steps ------------------------------------------------------------------------------------------------------- */
@@ -246,17 +249,15 @@ static enum status find_selection(struct reader *r, struct lesson_step *s) {
     if (*p == '\n')
       line++, start = p + 1;
   const size_t col = utf8_count(start, (size_t)(at - start)) + 1;
-  s->view.selected = arena_printf(r->a, "%d:%zu-%d:%zu", line, col, line, col + utf8_count(s->view.select, strlen(s->view.select)));
+  s->view.selected =
+      arena_printf(r->a, "%d:%zu-%d:%zu", line, col, line, col + utf8_count(s->view.select, strlen(s->view.select)));
   return ST_OK;
 }
 
-static enum status end_step(struct reader *r) {
-  struct lesson_step *s = step(r);
-  const int n = r->l->steps.n;
-  end_text(r);
-  if (!s)
-    return ST_OK;
+/* Says what a complete step lacks. */
+static enum status judge_step(struct reader *r, struct lesson_step *s) {
   const struct lesson_task *t = &s->task;
+  const int n = r->l->steps.n;
   if (!s->kernel)
     s->kernel = n > 1 ? s[-1].kernel : NULL;
   if (!s->kernel)
@@ -274,6 +275,15 @@ static enum status end_step(struct reader *r) {
   return s->view.select ? find_selection(r, s) : ST_OK;
 }
 
+static enum status end_step(struct reader *r) {
+  struct lesson_step *s = step(r);
+  end_text(r);
+  const enum status st = s ? judge_step(r, s) : ST_OK;
+  if (st)
+    r->line = s->line; /* where the step begins */
+  return st;
+}
+
 static enum status begin_step(struct reader *r, const char *title) {
   enum status st = end_step(r);
   if (!st && r->l->steps.n == LESSON_STEPS_MAX)
@@ -281,7 +291,8 @@ static enum status begin_step(struct reader *r, const char *title) {
   if (!st && !*title)
     st = fail(r->err, ST_INPUT, "a step needs a title");
   if (!st)
-    array_push(r->a, &r->l->steps, (struct lesson_step){.line = r->line, .title = title, .text = "", .task = {.text = "", .answer = -1}});
+    array_push(r->a, &r->l->steps,
+               (struct lesson_step){.line = r->line, .title = title, .text = "", .task = {.text = "", .answer = -1}});
   r->is_task = false;
   return st;
 }

@@ -36,7 +36,8 @@ struct lessons {
 /* ---- reading ----------------------------------------------------------------------------------------------------- */
 
 /* Reads the text, and appends the lesson's JSON to b and its line of the list to `list`, which may be NULL. */
-static enum status read_lesson(const char *name, const char *text, size_t len, struct buf *b, struct buf *list, struct error *err) {
+static enum status read_lesson(const char *name, const char *text, size_t len, struct buf *b, struct buf *list,
+                               struct error *err) {
   struct arena a;
   struct lesson l;
   struct error why = {0};
@@ -44,7 +45,7 @@ static enum status read_lesson(const char *name, const char *text, size_t len, s
   arena_init(&a);
   enum status st = len > LESSON_MAX ? fail(err, ST_LIMIT, "a lesson has at most %d bytes", LESSON_MAX)
                    : arena_reserve(&a, (size_t)ARENA_TIMES * len + (64 << 10)) ? ST_OK
-                                                                              : fail(err, ST_NOMEM, "lesson");
+                                                                               : fail(err, ST_NOMEM, "lesson");
   if (st)
     return arena_clear(&a), st;
   st = lesson_read(&a, text, len, &l, &line, &why);
@@ -79,9 +80,10 @@ static enum status read_file(int dir, const char *name, struct buf *out, struct 
   size_t n;
   while ((n = fread(chunk, 1, sizeof chunk, f)) > 0)
     buf_append(out, chunk, n);
-  const enum status st = ferror(f)          ? fail(err, ST_IO, "lesson %.80s: %m", name)
-                         : buf_status(out) ? fail(err, buf_status(out), "lesson %.80s: more than %d bytes", name, LESSON_MAX)
-                                           : ST_OK;
+  const enum status st = ferror(f) ? fail(err, ST_IO, "lesson %.80s: %m", name)
+                         : buf_status(out)
+                             ? fail(err, buf_status(out), "lesson %.80s: more than %d bytes", name, LESSON_MAX)
+                             : ST_OK;
   fclose(f);
   return st;
 }
@@ -114,7 +116,9 @@ static int is_lesson(const struct dirent *e) {
 static enum status add_folder(struct lessons *l, int dir, struct error *err) {
   struct dirent **list = NULL;
   const int n = dir < 0 ? 0 : scandirat(dir, ".", &list, is_lesson, alphasort);
-  enum status st = n < 0 ? fail(err, ST_IO, "lessons: %m") : n > LESSONS_MAX ? fail(err, ST_LIMIT, "more than %d lessons", LESSONS_MAX) : ST_OK;
+  enum status st = n < 0             ? fail(err, ST_IO, "lessons: %m")
+                   : n > LESSONS_MAX ? fail(err, ST_LIMIT, "more than %d lessons", LESSONS_MAX)
+                                     : ST_OK;
   for (int i = 0; i < n; i++) {
     if (!st)
       st = add_file(l, dir, list[i]->d_name, err);

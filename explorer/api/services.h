@@ -34,7 +34,7 @@ struct services {
   struct misses *misses;
   struct metrics *metrics;
   struct ready *ready;
-  struct runs *runs;                             /* on Neuron hosts */
+  struct runs *runs; /* on Neuron hosts */
   struct lessons *lessons;
   struct kept *kept;                             /* answers about snippets */
   struct buf examples, pipeline, targets, rules; /* answers that never change (info.h) */
