@@ -35,7 +35,7 @@ export class LessonPane {
   private readonly pane = el(
     "section",
     { id: "lesson-pane", class: "pane", attrs: { "aria-labelledby": "lesson-title", hidden: true } },
-    el("div", { class: "pane-head" }, this.title, el("span", { class: "spring" }), button("Write", "Write a lesson of your own, beginning with this one", () => this.write(), "quiet"), button("×", "Close the lesson; the kernel stays", () => this.close())),
+    el("div", { class: "pane-head" }, this.title, el("span", { class: "spring" }), button("Write", "Write a lesson of your own, beginning with this one", () => this.write(), "quiet"), this.closer()),
     this.steps,
     this.body,
     el("div", { class: "lesson-foot" }, this.backButton, button("Reset", "The kernel and the view of this step again", () => void this.show(), "plain"), el("span", { class: "spring" }), this.nextButton),
@@ -50,7 +50,8 @@ export class LessonPane {
     const row = el("div", { id: "lesson-row" });
     panes.replaceWith(row);
     row.append(this.pane, panes);
-    document.addEventListener("keydown", (e) => this.key(e));
+    // before the page's own keys, of which PageDown steps through the stages
+    document.addEventListener("keydown", (e) => this.key(e), { capture: true });
     window.addEventListener("beforeprint", () => this.print());
     store.watch(["outcome", "compiling", "pending", "source", "stageKey", "anchor"], () => this.task?.update());
     store.watch(["lesson"], () => {
@@ -76,6 +77,12 @@ export class LessonPane {
 
   private write(): void {
     if (this.shown) void openWriter(this.shown, (lesson, text, step) => void this.open({ lesson, name: null, text }, step));
+  }
+
+  private closer(): HTMLButtonElement {
+    const b = button("×", "Close the lesson; the kernel stays", () => this.close());
+    b.setAttribute("aria-label", "Close the lesson");
+    return b;
   }
 
   private close(): void {
