@@ -7,6 +7,7 @@
 
 #include "api/admit.h"
 #include "api/info.h"
+#include "api/lessons.h"
 #include "api/kept.h"
 #include "api/metrics.h"
 #include "api/misses.h"
@@ -181,6 +182,8 @@ enum status app_start(const struct config *cfg, int launcher_fd, const struct li
   if (!st)
     st = info_load(s, cfg->examples_dir, err);
   if (!st)
+    st = lessons_load(cfg->examples_dir, &s->lessons, err);
+  if (!st)
     st = store_open(cfg->store, &s->store, err);
   if (!st)
     store_limit(s->store, (int64_t)cfg->store_max_mib << 20);
@@ -246,5 +249,6 @@ void app_stop(struct app *app) {
   kept_stop(s->kept);
   misses_stop(s->misses);
   store_close(s->store);
+  lessons_free(s->lessons);
   info_clear(s);
 }

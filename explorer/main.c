@@ -41,6 +41,8 @@ static const char help[] = "usage: nkx COMMAND …\n"
                            "  tune       searches for knobs that make a kernel faster on the simulated machine\n"
                            "  reproduce  runs the program of a failed check again\n"
                            "  doc        says what a call of NKI or an instruction does\n"
+                           "  why        tells what led to an operation of a stage\n"
+                           "  lesson     proves that a lesson is right on what the pipeline does today\n"
                            "  nki        rewrites NKI kernels of beta 1 for the newest generation\n"
                            "  neff       shows, unpacks, compares and makes NEFF files\n"
                            "  store      backs up, restores and checks the service's store; shows and removes links\n"
@@ -235,8 +237,8 @@ static void fill_stdio(void) {
 }
 
 int main(int argc, char **argv) {
-  static const char *const worker_commands[] = {"compile", "run",       "resume", "tune",
-                                                "opt",     "reproduce", "nki",    "doctor"};
+  static const char *const worker_commands[] = {"compile", "run", "resume",    "tune", "lesson",
+                                                "why",     "opt", "reproduce", "nki",  "doctor"};
   const char *what = argc > 1 ? argv[1] : "";
 
   fill_stdio();

@@ -4,6 +4,7 @@
 #include "api/debug.h"
 #include "api/admit.h"
 #include "api/info.h"
+#include "api/lessons.h"
 #include "api/metrics.h"
 #include "api/ready.h"
 #include "api/results.h"
@@ -82,6 +83,8 @@ const struct route app_routes[] = {
     {.path = "/api/v1/examples", .allow = "GET, HEAD", .get = api_examples},
     {.path = "/api/v1/targets", .allow = "GET, HEAD", .get = api_targets},
     {.path = "/api/v1/rules", .allow = "GET, HEAD", .get = api_rules},
+    {.path = "/api/v1/lessons", .allow = "GET, HEAD, POST", .get = api_lessons, .post = api_lessons_read},
+    {.path = "/api/v1/lessons/", .allow = "GET, HEAD", .get = api_lesson},
     {.path = "/api/v1/ops", .allow = "GET, HEAD", .get = api_ops},
     {.path = "/api/v1/instructions", .allow = "GET, HEAD", .get = api_instructions},
     {.path = "/api/v1/nki", .allow = "GET, HEAD", .get = api_nki},

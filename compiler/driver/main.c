@@ -18,12 +18,17 @@ int driver_main(int argc, char **argv) {
     return reproduce_main(argc - 1, argv + 1);
   if (argc >= 2 && !strcmp(argv[1], "doc"))
     return doc_main(argc - 1, argv + 1);
+  if (argc >= 2 && !strcmp(argv[1], "why"))
+    return why_main(argc - 1, argv + 1);
+  if (argc >= 2 && !strcmp(argv[1], "lesson"))
+    return lesson_main(argc - 1, argv + 1);
   if (argc >= 2 && !strcmp(argv[1], "nki"))
     return nki_main(argc - 1, argv + 1);
   if (argc >= 3 && !strcmp(argv[1], "neff") && !strcmp(argv[2], "vendor"))
     return neff_vendor_main(argc - 1, argv + 1);
   if (argc >= 2 && !strcmp(argv[1], "neff"))
     return neff_pack_main(argc - 1, argv + 1);
-  fprintf(stderr, "nkx: expected a subcommand: compile, run, resume, tune, opt, reproduce, doc, nki or neff\n");
+  fprintf(stderr,
+          "nkx: expected a subcommand: compile, run, resume, tune, opt, reproduce, doc, lesson, why, nki or neff\n");
   return EXIT_USAGE;
 }

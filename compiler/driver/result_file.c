@@ -3,7 +3,10 @@
 
 #include <assert.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+
+#include <jansson.h>
 
 #include "driver/terminal.h"
 
@@ -42,6 +45,33 @@ static const char *kept_frame(void *user, size_t at, size_t len) {
   assert(at + len <= r->frames.len);
   (void)len;
   return buf_text(&r->frames) + at;
+}
+
+enum status result_file_parse(const struct result_file *r, json_t **out, struct error *err) {
+  const struct gather_text text = {kept_frame, (void *)r};
+  struct buf b;
+  buf_init(&b, frames_max);
+  gather_result(&r->gather, &text, &b, NULL, NULL);
+  *out = buf_status(&b) ? NULL : json_loadb(buf_text(&b), b.len, 0, NULL);
+  const enum status st =
+      *out ? ST_OK : fail(err, buf_status(&b) ? buf_status(&b) : ST_NOMEM, "the result is too large");
+  buf_clear(&b);
+  return st;
+}
+
+const json_t *result_file_stage(const json_t *result, int kernel, const char *key) {
+  const json_t *stages = json_object_get(json_array_get(json_object_get(result, "kernels"), (size_t)kernel), "stages");
+  const char *colon = strrchr(key, ':');
+  const size_t len = colon ? (size_t)(colon - key) : strlen(key);
+  long nth = colon ? strtol(colon + 1, NULL, 10) : 1;
+  const json_t *stage;
+  size_t i;
+  json_array_foreach(stages, i, stage) {
+    const json_t *name = json_object_get(stage, "name");
+    if (json_string_length(name) == len && !memcmp(json_string_value(name), key, len) && --nth == 0)
+      return stage;
+  }
+  return NULL;
 }
 
 /* Writes the result while it is made, because it is as long as all frames.  Errors are recorded in the stream. */

@@ -56,8 +56,7 @@ static enum status parse_language(struct terminal *t, const char *name) {
   return fail(&t->err, ST_INPUT, "--language %.60s: expected " LANGUAGE_NAMES, name);
 }
 
-/* Reads a file, or standard input for "-", into the arena. */
-static enum status read_text(struct terminal *t, const char *path, const char **text, size_t *len) {
+enum status terminal_read_text(struct terminal *t, const char *path, const char **text, size_t *len) {
   FILE *f = strcmp(path, "-") ? fopen(path, "re") : stdin;
   char chunk[16 << 10];
   struct buf b;
@@ -99,7 +98,7 @@ static enum status read_file(struct terminal *t, const char *name, const char *p
   if (strlen(name) < sizeof ".py" || strcmp(name + strlen(name) - 3, ".py") != 0)
     return fail(&t->err, ST_INPUT, "%.160s: the name of a file to import ends in .py; see nkx %s --help", name,
                 t->command);
-  enum status st = read_text(t, path, &text, &len);
+  enum status st = terminal_read_text(t, path, &text, &len);
   return st ? st : add_file(t, name, text, len);
 }
 
@@ -129,7 +128,7 @@ static enum status parse_resume(struct terminal *t, const char *text) {
   r->stage = arena_strndup(t->arena, text, (size_t)(equals - text));
   if (pipeline_stage(&pipeline_hlo, r->stage) < 0 && pipeline_stage(&pipeline_nki, r->stage) < 0)
     return fail(&t->err, ST_INPUT, "--resume %.60s: there is no such stage", r->stage);
-  enum status st = read_text(t, equals + 1, &r->text, &r->len);
+  enum status st = terminal_read_text(t, equals + 1, &r->text, &r->len);
   if (!st && r->len > JOB_RESUME_MAX)
     st = fail(&t->err, ST_LIMIT, "%.160s: %zu bytes; the limit is %d", equals + 1, r->len, JOB_RESUME_MAX);
   return st;
@@ -208,7 +207,7 @@ static enum status read_source(struct terminal *t, const char *path) {
   t->job.package = NULL;
   if (neff_file_is(path))
     return read_package(t, path);
-  enum status st = read_text(t, path, &t->job.source, &t->job.source_len);
+  enum status st = terminal_read_text(t, path, &t->job.source, &t->job.source_len);
   if (st)
     return st;
   t->job.filename = strcmp(path, "-") ? path : "<stdin>";

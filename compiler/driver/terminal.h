@@ -50,6 +50,8 @@ void terminal_init(struct terminal *t, struct arena *a);
 
 /* Takes option c with its value; ST_INPUT with a message in t->err for a wrong value, and for any other option. */
 MUST_USE enum status terminal_option(struct terminal *t, int c, const char *value);
+/* Reads a file, or standard input for "-", into the arena. */
+MUST_USE enum status terminal_read_text(struct terminal *t, const char *path, const char **text, size_t *len);
 /* Reads the kernel, and the files after it. */
 MUST_USE enum status terminal_read_sources(struct terminal *t, char **paths, int n);
 /* Reads another kernel in place of the first, with the files that it imports from its own folder. */

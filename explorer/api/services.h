@@ -10,6 +10,7 @@ struct confinement;
 struct editors;
 struct identity_config;
 struct kept;
+struct lessons;
 struct metrics;
 struct misses;
 struct pool;
@@ -35,7 +36,8 @@ struct services {
   struct misses *misses;
   struct metrics *metrics;
   struct ready *ready;
-  struct runs *runs;                             /* on Neuron hosts */
+  struct runs *runs; /* on Neuron hosts */
+  struct lessons *lessons;
   struct kept *kept;                             /* answers about snippets */
   struct buf examples, pipeline, targets, rules; /* answers that never change (info.h) */
   int work_ms;                                   /* how long a work may take, from its request to its end */

@@ -282,7 +282,7 @@ def test_hostile_json_is_refused_with_its_place(strict, body, place):
 
 # ---- X2, X4: headers
 
-ALL_ROUTES = ["/", "/index.html", "/nothing", "/healthz", "/api/v1/pipeline", "/api/v1/examples", "/api/v1/ops", "/api/v1/targets",
+ALL_ROUTES = ["/", "/index.html", "/nothing", "/healthz", "/api/v1/pipeline", "/api/v1/examples", "/api/v1/ops", "/api/v1/targets", "/api/v1/lessons", "/api/v1/lessons/x",
               "/api/v1/compile", "/api/v1/snippets", "/api/v1/snippets/x", "/api/v1/results/x", "/z/x", "/z/x/raw", "/e/x"]
 FIXED = {"Content-Security-Policy": CSP, "X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer",
          "Cross-Origin-Opener-Policy": "same-origin", "Cross-Origin-Embedder-Policy": "require-corp",

@@ -175,8 +175,8 @@ def test_a_call_in_the_source_has_a_card(page):
 
 def test_the_examples_of_nki_have_a_group_of_their_own(page):
     groups = page.locator("#example optgroup")
-    expect(groups).to_have_count(2)
-    assert [g.get_attribute("label") for g in groups.all()] == ["NumPy", "NKI"]
+    expect(groups).to_have_count(3)
+    assert [g.get_attribute("label") for g in groups.all()] == ["NumPy", "NKI", "Lessons"]
     titles = groups.nth(1).locator("option").all_text_contents()
     assert len(titles) == 12 and re.match("Vector addition", titles[0]) and re.match("Flash attention", titles[-1])
     page.locator("#example").select_option(label=titles[-1])

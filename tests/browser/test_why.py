@@ -1,4 +1,7 @@
 """Why: the reasons of a decision, and the knob that one click writes into the source."""
+import re
+import subprocess
+
 import pytest
 from playwright.sync_api import expect
 
@@ -6,6 +9,7 @@ from browser.test_files import MAIN, tab, two_files
 from support.axe import looked_at
 from support.marks import few
 from support.page import compiled, open_stage, source_of, write
+from support.paths import NKX
 
 HELPER = """import numpy as np
 from nkigen import trace
@@ -217,3 +221,18 @@ def test_reasons_stay_inside_their_pane(new_page, server, width, height, scheme)
         pane = page.locator("#ir-remarks").bounding_box()
         assert box["x"] >= pane["x"] and box["x"] + box["width"] <= pane["x"] + pane["width"] + 1
     assert page.evaluate("() => document.scrollingElement.scrollWidth <= innerWidth")
+
+
+def test_the_chain_of_decisions_is_one_text_and_that_of_the_terminal(page, tmp_path):
+    open_stage(page, "linalg-to-nisa")
+    choose(page, "np.matmul")
+    page.get_by_role("button", name="why, as a text").click()
+    dialog = page.locator("#why-text")
+    expect(dialog.locator("pre")).to_contain_text("Rule psum-sum: ")
+    said = dialog.locator("pre").text_content()
+    (tmp_path / "kernel.py").write_text(source_of(page))
+    line = re.match(r"line (\d+) of linalg-to-nisa: ", said)[1]
+    assert said == subprocess.run([NKX, "why", "kernel.py", "linalg-to-nisa", line], capture_output=True, text=True, cwd=tmp_path, check=True).stdout
+    assert looked_at(page, "dark", "why") == []
+    page.keyboard.press("Escape")
+    expect(dialog).to_have_count(0)

@@ -1,5 +1,5 @@
 // main: assembles the page and decides what it shows first.
-import { getExamples, getPipelines, getTargets } from "./api/client";
+import { getExamples, getLessons, getPipelines, getTargets } from "./api/client";
 import { Problem } from "./api/problem";
 import { adoptEditorStyles } from "./editor/stylesheets";
 import { mountBottom } from "./panes/bottom";
@@ -34,6 +34,7 @@ import { compilePin, followPin, pinOfTab, unpackPin } from "./state/pin";
 import { Compiler } from "./state/compiler";
 import { draftHere, keepDraft, keepDrafts, keptDraft, showDraft } from "./state/draft";
 import { readFragment, readView, type LinkState } from "./state/fragment";
+import { lessonInHash, type LessonLink } from "./state/lesson";
 import { linksWereDamaged } from "./state/mylinks";
 import { settings, settingsWereDamaged } from "./state/settings";
 import { PANES, type Pane } from "./state/room";
@@ -61,6 +62,7 @@ function openExample(store: AppStore, compiler: Compiler, name: string): void {
     previous: null,
     shared: null,
     parent: null,
+    lesson: null,
   });
   void compiler.now();
 }
@@ -70,6 +72,7 @@ function openDraft(store: AppStore, compiler: Compiler): boolean {
   const draft = keptDraft();
   if (!draft) return false;
   showDraft(store, draft);
+  store.set({ lesson: null });
   void compiler.now();
   return true;
 }
@@ -79,11 +82,22 @@ async function openLink(store: AppStore, compiler: Compiler, link: LinkState): P
   const pinned = link.pin === null ? null : await unpackPin(link.pin);
   const { outcome, compiling, pending } = store.state;
   const shown = outcome?.status === "ok" && !compiling && !pending ? JSON.stringify(compiler.request()) : null;
-  store.set({ source, filename, files, touched: false, tab: null, language, target, inputs, check, pipeline, byHand, simulate, parent, shared: null, anchor: null, ...(pinned ? { pinned } : {}) });
+  store.set({ source, filename, files, touched: false, tab: null, language, target, inputs, check, pipeline, byHand, simulate, parent, shared: null, lesson: null, anchor: null, ...(pinned ? { pinned } : {}) });
   if (pinned) void compilePin(store);
   look(store, view);
   if (JSON.stringify(compiler.request()) !== shown) await compiler.now(); // else the page has its result: only the view differs
   lookAtSelection(store, view);
+}
+
+/** The pane is loaded with the first lesson. */
+async function openLesson(store: AppStore, compiler: Compiler, link: LessonLink): Promise<void> {
+  if (keepDraft(store)) say("Your kernel is kept: it is the first in the list.");
+  try {
+    await (await import("./panes/lesson")).openLesson(store, compiler, link);
+  } catch (e) {
+    console.error(e);
+    say("The lesson could not be loaded: is the server reachable?");
+  }
 }
 
 /** A link of Compiler Explorer: a number or letter and a colon, or JSON. */
@@ -147,6 +161,7 @@ function loadLists(store: AppStore): Promise<void>[] {
   };
   return [
     getExamples().then((examples) => store.set({ examples }), failed),
+    getLessons().then((lessons) => store.set({ lessons }), failed),
     getTargets().then((targets) => store.set({ targets }), failed),
     getPipelines().then(({ pipelines, passes }) => store.set({ pipelines, passes }), failed),
   ];
@@ -183,6 +198,11 @@ async function open(store: AppStore, compiler: Compiler): Promise<void> {
       await compiler.now();
     }
     return;
+  }
+  const lesson = lessonInHash(location.hash);
+  if (lesson) {
+    await openLesson(store, compiler, lesson);
+    if (store.state.lesson) return;
   }
   const link = await linkFromAddress();
   if (link) {
@@ -237,7 +257,7 @@ function main(): void {
   const share = new Share(store, compiler, say, announce);
   const shareNow = () => void share.copy();
   mountInstances(store, compiler);
-  mountHeader(store, compiler, { openExample: (name) => openExample(store, compiler, name), openDraft: () => openDraft(store, compiler), share: () => void share.openDialog(), help: () => void openHelp(), downloads: () => void openDownloads(store, () => void share.openDialog()) });
+  mountHeader(store, compiler, { openExample: (name) => openExample(store, compiler, name), openDraft: () => openDraft(store, compiler), openLesson: (name) => void openLesson(store, compiler, { name, packed: null, step: null }), share: () => void share.openDialog(), help: () => void openHelp(), downloads: () => void openDownloads(store, () => void share.openDialog()) });
   mountUpgrade(store, source);
   mountTune(store, source);
   if (!isEmbed) mountEditButton(store, compiler);
@@ -268,6 +288,11 @@ function main(): void {
   void open(store, compiler).then(() => (isEmbed ? undefined : share.follow()));
   window.addEventListener("hashchange", () => {
     if (!share.takeAddress()) return;
+    const lesson = lessonInHash(location.hash);
+    if (lesson) {
+      void openLesson(store, compiler, lesson);
+      return;
+    }
     void linkFromAddress().then((link) => {
       if (link) return openLink(store, compiler, link);
       const view = store.state.shared ? readView(location.hash) : null;

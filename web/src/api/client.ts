@@ -3,7 +3,7 @@ import { networkProblem, Problem, problemFrom } from "./problem";
 import { type Base, wholeFrame, type WholeFrame } from "./delta";
 import { readLines } from "./ndjson";
 import type { Pipelines } from "../state/outcome";
-import type { CompileRequest, Example, Frame, Instruction, Knob, Me, NkiCall, Operation, OperationText, PassDescription, PipelineDescription, Result, RevisionMade, Rule, Snippet, SnippetMade, SnippetRequest, StageDiff, Target } from "./types";
+import type { CompileRequest, Example, Frame, Instruction, Knob, Lesson, LessonAbout, Me, NkiCall, Operation, OperationText, PassDescription, PipelineDescription, Result, RevisionMade, Rule, Snippet, SnippetMade, SnippetRequest, StageDiff, Target } from "./types";
 
 const BASE = "/api/v1";
 
@@ -38,6 +38,20 @@ async function getList<T>(path: string, key: string): Promise<T[]> {
 
 export function getExamples(): Promise<Example[]> {
   return getList("/examples", "examples");
+}
+
+export function getLessons(): Promise<LessonAbout[]> {
+  return getList("/lessons", "lessons");
+}
+
+export async function getLesson(name: string): Promise<Lesson> {
+  return (await (await request(`/lessons/${encodeURIComponent(name)}`, { headers: { accept: "application/json" } })).json()) as Lesson;
+}
+
+/** Reads the text of a lesson; a Problem says on which line it is none. */
+export async function readLesson(text: string): Promise<Lesson> {
+  const response = await request("/lessons", { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify({ text }) });
+  return (await response.json()) as Lesson;
 }
 
 export function getNkiCalls(): Promise<NkiCall[]> {

@@ -1405,6 +1405,84 @@ export interface Snippet {
   result: Result;
 }
 
+/** A lesson in the list. */
+export interface LessonAbout {
+  name: string;
+  title: string;
+  /** Markdown. */
+  summary: string;
+  /** How many. */
+  steps: number;
+}
+
+/** What must hold of a result; docs/lessons.md describes the kinds. */
+export interface LessonCondition {
+  /** As it is written. */
+  text: string;
+  kind: "count" | "lines" | "figure" | "share" | "has" | "lacks" | "changed" | "unchanged" | "decided" | "equals" | "differs" | "refused";
+  /** A stage's key, last, or kernel for the source. */
+  stage?: string;
+  what?: string;
+  relation?: "<" | "<=" | "==" | "!=" | ">=" | ">";
+  number?: number;
+}
+
+/** What a step opens. */
+export interface LessonView {
+  mode: "read" | "run" | "compare";
+  target?: string;
+  stage?: string;
+  beside?: string;
+  compared?: string;
+  /** A range of the kernel: line:col-line:col. */
+  selected?: string;
+  /** Text in a line of the stage, which is marked. */
+  line?: string;
+  inspect?: "values" | "tiles";
+  /** A stage's key, or previous. */
+  diff?: string;
+  picture: boolean;
+  check: boolean;
+}
+
+export interface LessonTask {
+  kind: "change" | "choose" | "click";
+  /** Markdown. */
+  text: string;
+  goals?: LessonCondition[];
+  /** A kernel that meets the goals. */
+  solution?: string;
+  choices?: string[];
+  /** The right one, from 0. */
+  answer?: number;
+  /** The one to click. */
+  stage?: string;
+  /** Text in the line to click. */
+  line?: string;
+  /** After the right answer. */
+  says?: string;
+}
+
+export interface LessonStep {
+  title: string;
+  /** Markdown. */
+  text: string;
+  kernel: string;
+  /** Result A of the comparison. */
+  before?: string;
+  /** A change of a stage's text, from which the pipeline goes on. */
+  edit?: { stage: string; old: string; new: string };
+  view: LessonView;
+  task?: LessonTask;
+}
+
+export interface Lesson {
+  title: string;
+  /** Markdown. */
+  summary: string;
+  steps: LessonStep[];
+}
+
 /** A refused request. */
 export interface Problem {
   error: { code: string; message: string; field?: string };

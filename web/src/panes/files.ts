@@ -16,7 +16,7 @@ import { say } from "./notices";
 const FILE_MAX = 512 * 1024;
 
 /** What a kernel that is opened does not take over from the one before it. */
-const FRESH = { touched: true, filename: null, files: [], tab: null, inputs: null, instance: null, edited: null, byHand: [], showInputs: false, kernelName: null, anchor: null, previous: null, shared: null, parent: null };
+const FRESH = { touched: true, filename: null, files: [], tab: null, inputs: null, instance: null, edited: null, byHand: [], showInputs: false, kernelName: null, anchor: null, previous: null, shared: null, parent: null, lesson: null };
 
 function base64(bytes: Uint8Array): string {
   let binary = "";
@@ -83,6 +83,14 @@ export async function openFiles(store: AppStore, compiler: Compiler, list: reado
 async function openFile(store: AppStore, compiler: Compiler, file: File): Promise<void> {
   if (isNeff(file.name, new Uint8Array(await file.slice(0, 1024).arrayBuffer()))) {
     await (await import("./neff")).openNeff(file.name, file);
+    return;
+  }
+  if (file.name.endsWith(".md")) {
+    try {
+      await (await import("./lesson")).openLessonText(store, compiler, await file.text());
+    } catch (e) {
+      say(`${file.name} is no lesson. ${e instanceof Problem ? e.message : String(e)}`);
+    }
     return;
   }
   if (file.size > FILE_MAX) {

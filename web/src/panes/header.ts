@@ -12,11 +12,13 @@ import { byId, el, fill, ms, plural } from "./dom";
 import { icon } from "./icons";
 
 const CUSTOM = "";
+const LESSON = "lesson:";
 
 export interface HeaderActions {
   openExample(name: string): void;
   /** Opens the user's kept kernel. */
   openDraft(): void;
+  openLesson(name: string): void;
   share(): void;
   help(): void;
   downloads(): void;
@@ -45,15 +47,18 @@ function options(select: HTMLSelectElement, list: readonly Choice[], chosen: str
 
 function examplePicker(store: AppStore, actions: HeaderActions): void {
   const select = byId<HTMLSelectElement>("example");
-  store.watch(["examples", "source", "files"], () => {
-    const { examples, source, files } = store.state;
+  store.watch(["examples", "lessons", "lesson", "source", "files"], () => {
+    const { examples, lessons, lesson, source, files } = store.state;
     const same = files.length === 0 ? examples.find((e) => e.source === source) : undefined;
     const list: Choice[] = examples.map((e) => ({ value: e.name, label: e.title, group: e.group }));
     if (!same || keptDraft()) list.unshift({ value: CUSTOM, label: "Your kernel" });
-    options(select, list, same?.name ?? CUSTOM);
+    list.push(...lessons.map((l, i) => ({ value: LESSON + l.name, label: `${i + 1}. ${l.title}`, group: "Lessons" })));
+    if (lesson && lesson.name === null) list.push({ value: LESSON, label: lesson.lesson.title, group: "Lessons" });
+    options(select, list, lesson ? LESSON + (lesson.name ?? "") : (same?.name ?? CUSTOM));
   });
   select.addEventListener("change", () => {
     if (select.value === CUSTOM) actions.openDraft();
+    else if (select.value.startsWith(LESSON)) actions.openLesson(select.value.slice(LESSON.length));
     else actions.openExample(select.value);
   });
 }

@@ -99,6 +99,7 @@ const KEYS: [string, [string, string][]][] = [
     [
       ["Ctrl+K", "every action by its name: stages, examples, earlier versions"],
       ["F6 · Shift+F6", "next, previous pane"],
+      ["PageDown · PageUp", "in a lesson: next, previous step; with Alt also in an editor"],
       ["w", "wrap long lines"],
       ["Shift+P", "present: only source and stage, PageDown and PageUp step, + − size, Esc leaves"],
       ["m", "maximise the pane with the focus; restore it"],

@@ -8,7 +8,7 @@ import { stageKeys, type KernelOutcome } from "../state/outcome";
 import { ranked } from "../state/ranking";
 import { hiddenOfOps, images, placesOfOps, type Anchor, type Image } from "../state/selection";
 import type { Place } from "../state/sourcemap";
-import { choose, shownStage, STAGE_KEYS, textsOfKernel } from "../state/view";
+import { choose, selectedLight, shownStage, STAGE_KEYS, textsOfKernel } from "../state/view";
 import { byId, button, el, fill, plural, setAttr } from "./dom";
 import { Parts } from "./parts";
 import { docOf, placeList } from "./places";
@@ -122,6 +122,15 @@ export class HistoryDrawer {
     this.decisions.explain();
   }
 
+  /** Opens the chain of decisions that led to the best operation of the selection in the shown stage. */
+  private async tell(): Promise<void> {
+    const shown = shownStage(this.store.state);
+    const best = selectedLight(this.store.state)?.best;
+    if (!shown || best === null || best === undefined) return;
+    const { kernel } = shown.row;
+    await (await import("./whytext")).openWhyText(kernel, kernel.stages.indexOf(shown.stage), best);
+  }
+
   private chip(kernel: KernelOutcome, step: Step, shownIndex: number): HTMLElement {
     const here = shownIndex >= step.first && shownIndex <= step.last;
     const names = kernel.stages.slice(step.first, step.last + 1).map((s) => `${s.index} ${s.name}`);
@@ -218,6 +227,7 @@ export class HistoryDrawer {
       places.length === 0 ? el("span", {}, "· made by the compiler, no source") : null,
       nothingHere ? el("span", { class: "gone" }, "· nothing of it in this stage") : null,
       el("span", { class: "spring" }),
+      nothingHere ? null : button("why, as a text", "What led to it: every stage that changed it, and every decision about it", () => void this.tell(), "quiet"),
       close,
     );
   }

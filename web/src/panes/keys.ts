@@ -45,6 +45,7 @@ function isTextField(node: Element): boolean {
 
 function focusables(t: KeyTargets): HTMLElement[] {
   return [
+    ...document.querySelectorAll<HTMLElement>(".lesson-body"),
     t.source.editor.view.contentDOM,
     byId("stages"),
     t.ir.text.viewer.view.contentDOM,

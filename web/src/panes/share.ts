@@ -2,6 +2,7 @@
 import type { AppStore } from "../state/app";
 import type { Compiler } from "../state/compiler";
 import { LONG_URL, writeFragment, writeView } from "../state/fragment";
+import { lessonHash } from "../state/lesson";
 import { viewOf } from "../state/look";
 import { packPin } from "../state/pin";
 import { settings } from "../state/settings";
@@ -24,7 +25,7 @@ export class Share {
   follow(): void {
     let first = true;
     this.store.watch(
-      ["source", "filename", "files", "tab", "target", "language", "stageKey", "kernelName", "beside", "picture", "diffFrom", "unified", "anchor", "marked", "inputs", "check", "pipeline", "byHand", "filter", "hideUnchanged", "simulate", "pinned", "mode", "comparedKey"],
+      ["lesson", "source", "filename", "files", "tab", "target", "language", "stageKey", "kernelName", "beside", "picture", "diffFrom", "unified", "anchor", "marked", "inputs", "check", "pipeline", "byHand", "filter", "hideUnchanged", "simulate", "pinned", "mode", "comparedKey"],
       () => {
         // an unchanged page keeps its short address
         if (!first || this.store.state.touched) this.soon();
@@ -45,6 +46,7 @@ export class Share {
   /** The address of what the page shows: a stored link while the kernel is the stored one. */
   private async address(): Promise<string> {
     const s = this.store.state;
+    if (s.lesson) return absolute("/") + (await lessonHash(s.lesson));
     const { shared, source, filename, files, language, target, inputs, check, pipeline, byHand, simulate, parent, pinned } = s;
     const view = this.view();
     const pin = pinned ? await packPin(pinned) : null;

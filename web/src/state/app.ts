@@ -1,6 +1,7 @@
 // app: the shape of the page's state.
 import type { Problem } from "../api/problem";
-import type { Example, InputSpec, PassDescription, PipelineChoice, SourceFile, Target } from "../api/types";
+import type { Example, InputSpec, LessonAbout, PassDescription, PipelineChoice, SourceFile, Target } from "../api/types";
+import type { ShownLesson } from "./lesson";
 import type { Anchor, Hover } from "./selection";
 import type { Marked } from "./marked";
 import type { Outcome, Pipelines } from "./outcome";
@@ -57,6 +58,9 @@ export interface AppState {
   /** The snippet that this kernel is a fork of. */
   parent: string | null;
 
+  /** The lesson beside the kernel. */
+  lesson: ShownLesson | null;
+
   /** Result A of a comparison; B is what the page shows. */
   pinned: Pin | null;
 
@@ -103,6 +107,7 @@ export interface AppState {
 
   // lists from the server
   examples: Example[];
+  lessons: LessonAbout[];
   targets: Target[];
   pipelines: Pipelines;
   /** The passes that can be put into a pipeline. */
@@ -133,6 +138,7 @@ export function newStore(): AppStore {
     problem: null,
     shared: null,
     parent: null,
+    lesson: null,
     pinned: null,
     run: null,
     mode: "read",
@@ -158,6 +164,7 @@ export function newStore(): AppStore {
     splits: null,
     reveal: 0,
     examples: [],
+    lessons: [],
     targets: [],
     pipelines: { hlo: [], reference: [], nki: [] },
     passes: [],

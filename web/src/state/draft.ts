@@ -65,7 +65,7 @@ export function draftFrom(kept: Record<string, unknown> | null): Draft | null {
 export function draftOf(s: Readonly<AppState>): Draft | null {
   const { source, filename, files, language, target, inputs, examples, touched } = s;
   const isExample = files.length === 0 && examples.some((e) => e.source === source);
-  if (!touched || source.trim() === "" || isExample || isAsShared(s)) return null;
+  if (s.lesson || !touched || source.trim() === "" || isExample || isAsShared(s)) return null;
   return { source, filename, files, language, target, inputs };
 }
 
