@@ -180,6 +180,46 @@ static void tracing_an_operation_is_cheap(void **state) {
   close_source(&f);
 }
 
+/* The check of nki-ast and nki-trace runs their texts: a text that says something else computes something else. */
+static void a_text_of_nki_is_what_is_run(void **state) {
+  static const char head[] =
+      "import nki\nimport nki.language as nl\nimport nki.isa as nisa\nimport numpy as np\n@nki.jit\n";
+  static const char text[] = "def k(x):\n"
+                             "  out = nl.ndarray((4, 8), nl.float32, buffer=nl.shared_hbm)\n"
+                             "  t = nl.ndarray((4, 8), nl.float32, buffer=nl.sbuf)\n"
+                             "  nisa.dma_copy(dst=t, src=x)\n"
+                             "  nisa.tensor_scalar(dst=t, data=t, op0=nl.add, operand0=%s)\n"
+                             "  nisa.dma_copy(dst=out, src=t)\n"
+                             "  return out\n";
+  char source[2048], one[1024], two[1024], none[1024];
+  struct fixture f;
+  struct trace_kernel *k = NULL;
+  struct trace_array in[1], out[1];
+  bool is_drawn;
+  (void)state;
+  snprintf(one, sizeof one, text, "1.0");
+  snprintf(two, sizeof two, text, "2.0");
+  snprintf(none, sizeof none, text, "a_name_that_is_nowhere");
+  snprintf(source, sizeof source, "%s%sk(np.zeros((4, 8), np.float32))\n", head, one);
+  assert_int_equal(open_source(&f, source), ST_OK);
+  assert_int_equal(trace_kernel(f.job, 0, &f.ds, &k), ST_OK);
+  assert_int_equal(trace_make_inputs(k, 7, TRACE_AROUND_ZERO, &f.ds, in, &is_drawn), ST_OK);
+  const float *x = in[0].data;
+  for (int is_source = 0; is_source < 2; is_source++) {
+    const char *const texts[] = {one, two};
+    for (int i = 0; i < 2; i++) {
+      out[0] = (struct trace_array){.shape = k->outputs[0].shape};
+      assert_int_equal(trace_eval_nki_text(k, texts[i], strlen(texts[i]), is_source, in, &f.ds, out), ST_OK);
+      for (int e = 0; e < 32; e++)
+        assert_float_equal(((const float *)out[0].data)[e], x[e] + (float)(i + 1), 1e-6);
+    }
+    assert_int_equal(f.ds.n, 0);
+  }
+  assert_int_equal(trace_eval_nki_text(k, none, strlen(none), false, in, &f.ds, out), ST_INPUT);
+  assert_non_null(strstr(first(&f)->message, "a_name_that_is_nowhere"));
+  close_source(&f);
+}
+
 static int start(void **state) {
   struct error err = {0};
   (void)state;
@@ -203,6 +243,7 @@ int main(void) {
       cmocka_unit_test(warnings_are_diagnostics_with_their_place),
       cmocka_unit_test(a_forked_child_can_trace),
       cmocka_unit_test(tracing_an_operation_is_cheap),
+      cmocka_unit_test(a_text_of_nki_is_what_is_run),
   };
   return cmocka_run_group_tests(tests, start, NULL);
 }
