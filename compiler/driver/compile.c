@@ -250,6 +250,7 @@ static enum status run_all(struct run *r, struct arena *arena) {
   diags_init(&r->diags, arena);
   sources_init(&r->sources, arena, job->filename);
   enum status st = compile_send_start(r);
+  compile_read_patterns(r);
   if (!st)
     st = r->traced                     ? run_traced(r)
          : job->upgrade                ? run_upgrade(r)
@@ -257,6 +258,9 @@ static enum status run_all(struct run *r, struct arena *arena) {
          : job->language == LANG_NEFF  ? compile_neff(r)
          : job->language == LANG_NKIPY ? run_source(r)
                                        : run_program(r);
+  compile_end_patterns(r);
+  if (!st)
+    st = compile_send_diags(r, -1);
   r->has_failed |= r->diags.has_error;
   if (!st)
     st = compile_send_end(r, started_us);

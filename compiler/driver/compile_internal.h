@@ -8,6 +8,7 @@
  *   compile_tensors.c   the inputs of a run on a device, and what is expected of it
  *   compile_value.c     one value of the last stage
  *   compile_resume.c    a stage's text that somebody changed
+ *   compile_patterns.c  lines that a stage's text should have
  *   compile_neff.c      a NEFF, which is described
  *   tune.c              knobs that make a kernel faster
  */
@@ -36,6 +37,7 @@ struct run {
   struct trace_kernel *traced; /* the kernel to compile; NULL: the job's source */
   MlirModule *last;            /* where the caller wants its last stage, or NULL */
   struct tune_probe *probe;    /* or NULL */
+  struct patterns patterns;    /* of the job */
   bool has_failed;
 };
 
@@ -142,6 +144,15 @@ enum status compile_find_resume(struct path *p);
 /* Puts the job's text in the place of p's program, which is that of s, and reads s again.  ST_INPUT with diagnostics, whose places
  * are lines of the text; s is unchanged then. */
 enum status compile_resume(struct path *p, struct stage *s);
+
+/* ---- compile_patterns.c ------------------------------------------------------------------------------------------ */
+
+/* Reads the job's patterns; what is wrong with them is a diagnostic, and none are tried. */
+void compile_read_patterns(struct run *r);
+/* Tries the lines about stage s of p's kernel; a line that is not found is a diagnostic. */
+void compile_try_patterns(struct path *p, struct stage *s);
+/* Reports the lines about stages that no kernel has reached. */
+void compile_end_patterns(struct run *r);
 
 /* ---- tune.c ------------------------------------------------------------------------------------------------------ */
 

@@ -33,6 +33,9 @@ static const char usage[] =
     "                             by default its name (.py .hlo .pb .mlir) and its first line decide\n"
     "  --stop-after STAGE[:N]     the last stage to run; N counts stages of the same name from 1\n" TERMINAL_HELP_INPUTS
     "  --check                    run every stage and compare its outputs with NumPy\n"
+    "  --check-file FILE          FILE has lines \"STAGE: name\" and, below each, FileCheck's lines (CHECK:, "
+    "CHECK-NEXT: …)\n"
+    "                             that the stage's text should have\n"
     "  --reproducer FILE          with --check: write the first failing stage there, for nkx reproduce: the program "
     "before\n"
     "                             the pass, the pass, inputs and NumPy's results\n"
@@ -59,6 +62,7 @@ static enum status parse_options(void *command, int argc, char **argv) {
       TERMINAL_OPTIONS,
       {"stop-after", required_argument, NULL, 's'},
       {"check", no_argument, NULL, 'c'},
+      {"check-file", required_argument, NULL, 'p'},
       {"reproducer", required_argument, NULL, 'R'},
       {"dump-dir", required_argument, NULL, 'd'},
       {"json", required_argument, NULL, 'j'},
@@ -80,6 +84,9 @@ static enum status parse_options(void *command, int argc, char **argv) {
       break;
     case 'c':
       c->t.job.check = true;
+      break;
+    case 'p':
+      st = terminal_read_patterns(&c->t, optarg);
       break;
     case 'R':
       c->reproducer_path = optarg;

@@ -341,6 +341,7 @@ enum status compile_stage(struct path *p, int index) {
     tune_probe_stage(r->probe, &s);
   if (s.edit == EDIT_HERE)
     s.changed = differs(p, &s);
+  compile_try_patterns(p, &s);
   if (r->job->check)
     stage_checks_run(&p->checks, p->module, &s, &r->diags);
 

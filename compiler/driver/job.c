@@ -14,6 +14,7 @@
 #include <jansson.h>
 #include <openssl/evp.h>
 
+#include "driver/patterns.h"
 #include "driver/pipeline.h"
 #include "nki/nki.h"
 
@@ -269,6 +270,16 @@ enum status job_parse_watch(struct arena *a, const char *text, struct job_watch 
   return ok ? ST_OK : fail(err, ST_INPUT, "--watch %.60s: expected LINE, LINE:OPERAND or LINE:OPERAND@N", text);
 }
 
+static enum status read_patterns(struct arena *a, const json_t *v, struct job *j, struct error *err) {
+  if (!json_is_string(v) || strlen(json_string_value(v)) != json_string_length(v))
+    return fail(err, ST_INPUT, "options.patterns: expected a string without NUL characters");
+  j->patterns_len = json_string_length(v);
+  if (j->patterns_len > PATTERNS_LEN_MAX)
+    return fail(err, ST_LIMIT, "options.patterns: %zu bytes; the limit is %d", j->patterns_len, PATTERNS_LEN_MAX);
+  j->patterns = arena_strndup(a, json_string_value(v), j->patterns_len);
+  return ST_OK;
+}
+
 static enum status read_options(struct arena *a, const json_t *v, struct job *j, struct error *err) {
   const char *key;
   json_t *field;
@@ -289,6 +300,8 @@ static enum status read_options(struct arena *a, const json_t *v, struct job *j,
       st = read_pipeline(field, j, err);
     } else if (!strcmp(key, "by_hand")) {
       st = job_read_by_hand(a, field, j, err);
+    } else if (!strcmp(key, "patterns")) {
+      st = read_patterns(a, field, j, err);
     } else if (!strcmp(key, "tune")) {
       st = read_tune(field, &j->tune, err);
     } else if (!strcmp(key, "upgrade")) {

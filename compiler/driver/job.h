@@ -10,7 +10,7 @@
  *     "options"?: { "stop_after"?: "cse" | "canonicalize:2", "check"?: false, "artifacts"?: false,
  *                   "simulate"?: false, "pipeline"?: "default|reference", "unroll"?: false, "instance"?: 1, "watch"?: [ {"line": 12, "operand"?: "dst", "nth"?: 3} … ],
  *                   "upgrade"?: false, "tune"?: {"seconds"?: 5, "candidates"?: 100},
- *                   "by_hand"?: ["without cse:2" …],
+ *                   "by_hand"?: ["without cse:2" …], "patterns"?: "// STAGE: cse:2\n// CHECK: …",
  *                   "resume"?: {"stage": "cse:2" | "17", "text": "…", "kernel"?: 0},
  *                   "value"?: {"stage": "cse:2" | "17", "line"?: 12, "name"?: "%9", "operand"?: "src", "execution"?: 3,
  *                              "slice"?: [{"start"?: 0, "stop": 64, "step"?: 1} …]} },
@@ -36,6 +36,8 @@
  *
  * A job with options.by_hand goes through the pipeline with these changes (by_hand.h).  Names of stages in the changes mean the
  * pipeline before them; all other names and numbers of stages in the job mean the pipeline after them.
+ *
+ * A job with options.patterns tries these lines on the stages that they name; a line that is not found is an error.
  *
  * A job with options.upgrade compiles nothing: it has the frame "upgrade", with its files rewritten for the newest NKI.  It is for
  * "nkipy" only.
@@ -160,6 +162,8 @@ struct job {
   bool is_reference; /* only the stages that the reference has */
   const char *const *by_hand; /* [n_by_hand]: changes of the pipeline (by_hand.h) */
   int n_by_hand;
+  const char *patterns; /* patterns_len bytes and a NUL: what texts of stages should have (patterns.h); NULL: nothing */
+  size_t patterns_len;
   bool keep_rounds; /* of NKI kernels: loops stay unrolled */
   struct job_tune {
     int seconds, candidates; /* the budget: 0 and 0 unless the job searches for knobs */

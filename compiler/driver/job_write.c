@@ -94,6 +94,8 @@ static json_t *options_json(const struct job *j) {
     job_put(&w, "pipeline", json_string("reference"));
   if (j->n_by_hand)
     job_put(&w, "by_hand", job_by_hand_json(j));
+  if (j->patterns)
+    job_put(&w, "patterns", json_stringn(j->patterns, j->patterns_len));
   if (j->keep_rounds)
     job_put(&w, "unroll", json_true());
   if (j->tune.seconds)

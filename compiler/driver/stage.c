@@ -383,6 +383,23 @@ static void put_check(struct buf *b, const struct stage_check *c) {
   buf_putc(b, '}');
 }
 
+static void put_patterns(struct buf *b, const struct pattern_result *r) {
+  json_put_key(b, "patterns");
+  buf_putc(b, '{');
+  json_put_field_bool(b, "ok", r->ok);
+  json_put_key(b, "found");
+  buf_putc(b, '[');
+  for (int i = 0; i < r->n; i++)
+    buf_printf(b, i ? ",[%d,%d]" : "[%d,%d]", r->v[i].line, r->v[i].at);
+  buf_putc(b, ']');
+  if (!r->ok) {
+    json_put_field_int(b, "line", r->fault.line);
+    json_put_field_int(b, "at", r->at);
+    json_put_field_str(b, "message", r->fault.message);
+  }
+  buf_putc(b, '}');
+}
+
 static void put_pass(struct buf *b, const struct stage_def *def) {
   static const char *const hands[] = {[HAND_OUT] = "left out", [HAND_IN] = "put in", [HAND_OPTIONS] = "options"};
   char text[BY_HAND_LEN_MAX + 80];
@@ -415,6 +432,8 @@ void stage_put_frame(struct buf *b, const struct stage *s, int kernel, struct so
   put_grid(b, s);
   if (s->check.status)
     put_check(b, &s->check);
+  if (s->patterns.is_set)
+    put_patterns(b, &s->patterns);
   buf_puts(b, "}}");
 }
 

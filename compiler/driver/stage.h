@@ -6,6 +6,7 @@
 #include "base/diag.h"
 #include "driver/check.h"
 #include "driver/frames.h"
+#include "driver/patterns.h"
 #include "driver/pipeline.h"
 #include "driver/sources.h"
 #include "hlo/hlo.h"
@@ -41,6 +42,7 @@ struct stage {
   int instance;                     /* that nki-trace shows alone; -1: all */
   const struct nki_line *nki_lines; /* and the items of its lines, as many as ops */
   struct stage_check check;
+  struct pattern_result patterns; /* of the lines about this stage */
 };
 
 /* Set the text and the operations from an HLO or an MLIR module; they are allocated in a.  ST_LIMIT: the text is

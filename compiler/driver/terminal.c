@@ -17,6 +17,7 @@
 #include "driver/main.h"
 #include "driver/neff_file.h"
 #include "driver/paths.h"
+#include "driver/patterns.h"
 #include "driver/pipeline.h"
 #include "hlo/read.h"
 #include "ir/ir.h"
@@ -151,6 +152,13 @@ static enum status parse_pipeline(struct terminal *t, const char *text) {
   return st ? fail(&t->err, st, "--pipeline: %s", why.text) : ST_OK;
 }
 
+enum status terminal_read_patterns(struct terminal *t, const char *path) {
+  enum status st = terminal_read_text(t, path, &t->job.patterns, &t->job.patterns_len);
+  if (!st && t->job.patterns_len > PATTERNS_LEN_MAX)
+    st = fail(&t->err, ST_LIMIT, "%.160s: %zu bytes; the limit is %d", path, t->job.patterns_len, PATTERNS_LEN_MAX);
+  return st;
+}
+
 enum status terminal_option(struct terminal *t, int c, const char *value) {
   switch (c) {
   case 'f':
@@ -274,9 +282,14 @@ const char *terminal_color(const struct terminal *t, const char *code) {
 /* Returns the text of the file that a range is in: one that the kernel imports, the changed text of a stage, or the kernel. */
 static void find_text(const struct terminal *t, const json_t *range, const char **text, size_t *len) {
   const char *name = json_string_value(json_object_get(range, "file"));
-  const bool is_stage = t->job.resume.text && name && strcmp(name, t->job.filename) != 0;
+  const bool is_patterns = t->job.patterns && name && !strcmp(name, PATTERNS_FILE);
+  const bool is_stage = !is_patterns && t->job.resume.text && name && strcmp(name, t->job.filename) != 0;
   *text = is_stage ? t->job.resume.text : t->job.source;
   *len = is_stage ? t->job.resume.len : t->job.source_len;
+  if (is_patterns) {
+    *text = t->job.patterns;
+    *len = t->job.patterns_len;
+  }
   for (int i = 0; name && i < t->files.n; i++)
     if (!strcmp(t->files.v[i].name, name)) {
       *text = t->files.v[i].source;

@@ -52,6 +52,8 @@ void terminal_init(struct terminal *t, struct arena *a);
 MUST_USE enum status terminal_option(struct terminal *t, int c, const char *value);
 /* Reads a file, or standard input for "-", into the arena. */
 MUST_USE enum status terminal_read_text(struct terminal *t, const char *path, const char **text, size_t *len);
+/* Reads the patterns that texts of stages should have (patterns.h). */
+MUST_USE enum status terminal_read_patterns(struct terminal *t, const char *path);
 /* Reads the kernel, and the files after it. */
 MUST_USE enum status terminal_read_sources(struct terminal *t, char **paths, int n);
 /* Reads another kernel in place of the first, with the files that it imports from its own folder. */

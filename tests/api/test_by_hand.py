@@ -33,6 +33,17 @@ def test_the_passes_that_can_be_put_in_are_listed(server):
     assert {"hlo", "mlir", "nisa"} == {p["form"] for p in passes}
 
 
+def test_patterns_are_tried_and_a_link_keeps_them(server):
+    patterns = "// STAGE: hlo-to-linalg\n// CHECK: linalg.exp\n// CHECK-NOT: linalg.tanh\n"
+    result = server.compile(SOURCE, inputs=[], options={"patterns": patterns})
+    (found,) = [s["patterns"] for s in result["kernels"][0]["stages"] if "patterns" in s]
+    assert result["status"] == "ok" and found["ok"] and [line for line, _ in found["found"]] == [2]
+    made = share(server, SOURCE, inputs=[], options={"patterns": patterns})
+    assert made.status == 201 and read(server, made.json).json["request"]["options"]["patterns"] == patterns
+    for wrong in (1, "a\0b", "x" * 65537):
+        assert server.post({"source": SOURCE, "options": {"patterns": wrong}}).error["field"] == "options.patterns"
+
+
 @pytest.mark.parametrize("changes, says", [
     ("without cse", "options.by_hand: expected an array"), ([1], "options.by_hand[0]: expected a string"), (["without cse"] * 33, "options.by_hand: at most 32 changes"),
     (["without cse", "without trace"], "options.by_hand[1]: trace cannot be left out"), (["without a\0b"], "options.by_hand[0]: expected a string"),

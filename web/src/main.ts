@@ -56,6 +56,7 @@ function openExample(store: AppStore, compiler: Compiler, name: string): void {
     inputs: null,
     edited: null,
     byHand: [],
+    patterns: "",
     showInputs: false,
     kernelName: null,
     anchor: null,
@@ -78,11 +79,11 @@ function openDraft(store: AppStore, compiler: Compiler): boolean {
 }
 
 async function openLink(store: AppStore, compiler: Compiler, link: LinkState): Promise<void> {
-  const { source, filename, files, language, target, inputs, check, pipeline, byHand, simulate, parent, view } = link;
+  const { source, filename, files, language, target, inputs, check, pipeline, byHand, patterns, simulate, parent, view } = link;
   const pinned = link.pin === null ? null : await unpackPin(link.pin);
   const { outcome, compiling, pending } = store.state;
   const shown = outcome?.status === "ok" && !compiling && !pending ? JSON.stringify(compiler.request()) : null;
-  store.set({ source, filename, files, touched: false, tab: null, language, target, inputs, check, pipeline, byHand, simulate, parent, shared: null, lesson: null, anchor: null, ...(pinned ? { pinned } : {}) });
+  store.set({ source, filename, files, touched: false, tab: null, language, target, inputs, check, pipeline, byHand, patterns, simulate, parent, shared: null, lesson: null, anchor: null, ...(pinned ? { pinned } : {}) });
   if (pinned) void compilePin(store);
   look(store, view);
   if (JSON.stringify(compiler.request()) !== shown) await compiler.now(); // else the page has its result: only the view differs

@@ -147,6 +147,7 @@ export interface Stage {
   changed: boolean;
   /** The text ends where the kernel was refused. */
   partial?: boolean;
+  patterns?: PatternResult;
   /** What options.by_hand changed at this stage; absent if it changed nothing there. */
   by_hand?: "left out" | "put in" | "options";
   /** options.resume changed this stage, or one before it; absent if it changed neither. */
@@ -197,6 +198,7 @@ export interface StageDelta {
   changed?: boolean;
   partial?: boolean;
   by_hand?: "left out" | "put in" | "options";
+  patterns?: PatternResult;
   edit?: "here" | "earlier";
   time_us?: number;
   op_counts?: Record<string, number>;
@@ -877,7 +879,7 @@ export interface CompileRequest {
   /** Only this kernel; all of them otherwise. At most 200 bytes of UTF-8. */
   kernel?: string;
   inputs?: InputSpec[];
-  options?: { stop_after?: string; check?: boolean; artifacts?: boolean; simulate?: boolean; pipeline?: PipelineChoice; by_hand?: string[]; unroll?: boolean; tune?: TuneBudget; for_device?: boolean; upgrade?: boolean; instance?: number; watch?: Watch[]; resume?: Resume; value?: ValueQuery };
+  options?: { stop_after?: string; check?: boolean; artifacts?: boolean; simulate?: boolean; pipeline?: PipelineChoice; by_hand?: string[]; patterns?: string; unroll?: boolean; tune?: TuneBudget; for_device?: boolean; upgrade?: boolean; instance?: number; watch?: Watch[]; resume?: Resume; value?: ValueQuery };
   /** The same as options.simulate. */
   simulate?: boolean;
   /** Random, one per browser: a result is only found by a client that sends the same scope. */
@@ -1011,6 +1013,18 @@ export interface PipelineDescription {
   reference_stages: StageDescription[];
   nki_stages: StageDescription[];
   passes: PassDescription[];
+}
+
+/** What became of the lines of options.patterns about this stage. */
+export interface PatternResult {
+  ok: boolean;
+  /** [line of the patterns, line of the stage's text]. */
+  found: number[][];
+  /** The line that failed, if one did. */
+  line?: number;
+  /** The line of the stage's text that it was looked for from, or that should not be there. */
+  at?: number;
+  message?: string;
 }
 
 /** A pass that options.by_hand can put after a stage. */
@@ -1150,7 +1164,7 @@ export interface SnippetRequest {
   target?: TargetName;
   kernel?: string;
   inputs?: InputSpec[];
-  options?: { stop_after?: string; check?: boolean; artifacts?: boolean; simulate?: boolean; pipeline?: PipelineChoice; by_hand?: string[]; unroll?: boolean; tune?: TuneBudget; for_device?: boolean; upgrade?: boolean; instance?: number; watch?: Watch[]; resume?: Resume; value?: ValueQuery };
+  options?: { stop_after?: string; check?: boolean; artifacts?: boolean; simulate?: boolean; pipeline?: PipelineChoice; by_hand?: string[]; patterns?: string; unroll?: boolean; tune?: TuneBudget; for_device?: boolean; upgrade?: boolean; instance?: number; watch?: Watch[]; resume?: Resume; value?: ValueQuery };
   simulate?: boolean;
   scope?: string;
   /** At most 200 bytes of UTF-8. */
@@ -1174,7 +1188,7 @@ export interface RunRequest {
   target?: TargetName;
   kernel?: string;
   inputs?: InputSpec[];
-  options?: { stop_after?: string; check?: boolean; artifacts?: boolean; simulate?: boolean; pipeline?: PipelineChoice; by_hand?: string[]; unroll?: boolean; tune?: TuneBudget; for_device?: boolean; upgrade?: boolean; instance?: number; watch?: Watch[]; resume?: Resume; value?: ValueQuery };
+  options?: { stop_after?: string; check?: boolean; artifacts?: boolean; simulate?: boolean; pipeline?: PipelineChoice; by_hand?: string[]; patterns?: string; unroll?: boolean; tune?: TuneBudget; for_device?: boolean; upgrade?: boolean; instance?: number; watch?: Watch[]; resume?: Resume; value?: ValueQuery };
   simulate?: boolean;
   scope?: string;
   /** Only the vendor's compiler; also an execution, which is the default; also a profile of it. nki: the kernel as NKI,
@@ -1344,7 +1358,7 @@ export interface RevisionRequest {
   target?: TargetName;
   kernel?: string;
   inputs?: InputSpec[];
-  options?: { stop_after?: string; check?: boolean; artifacts?: boolean; simulate?: boolean; pipeline?: PipelineChoice; by_hand?: string[]; unroll?: boolean; tune?: TuneBudget; for_device?: boolean; upgrade?: boolean; instance?: number; watch?: Watch[]; resume?: Resume; value?: ValueQuery };
+  options?: { stop_after?: string; check?: boolean; artifacts?: boolean; simulate?: boolean; pipeline?: PipelineChoice; by_hand?: string[]; patterns?: string; unroll?: boolean; tune?: TuneBudget; for_device?: boolean; upgrade?: boolean; instance?: number; watch?: Watch[]; resume?: Resume; value?: ValueQuery };
   simulate?: boolean;
   scope?: string;
   /** At most 200 bytes of UTF-8. */

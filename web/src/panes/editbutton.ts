@@ -48,10 +48,31 @@ function passButton(store: AppStore, compiler: Compiler): HTMLElement {
   return pass;
 }
 
+/** Opens the lines that stages should have. */
+export async function showPatterns(store: AppStore, compiler: Compiler): Promise<void> {
+  try {
+    (await import("./patterns")).openPatterns(store, compiler);
+  } catch {
+    say("The lines of patterns could not be loaded: is the server reachable?");
+  }
+}
+
+function patternButton(store: AppStore, compiler: Compiler): HTMLElement {
+  const title = "Lines that this stage's text should have, as in FileCheck; tried as you type";
+  const open = el("button", { class: "quiet tool spare", title, attrs: { type: "button", "aria-label": title, id: "ir-find" }, on: { click: () => void showPatterns(store, compiler) } }, icon("check"), el("span", {}, "patterns"));
+  store.watch([...STAGE_KEYS, "patterns"], () => {
+    open.hidden = currentRow(store.state) === null;
+    open.classList.toggle("on", store.state.patterns !== "");
+  });
+  return open;
+}
+
 export function mountEditButton(store: AppStore, compiler: Compiler): void {
   const title = "Change this stage's text and compile on from it";
   const edit = el("button", { class: "quiet tool spare", title, attrs: { type: "button", "aria-label": title, id: "ir-edit" }, on: { click: () => editStage(store, compiler) } }, icon("pencil"), el("span", {}, "edit"));
-  byId("ir-tools").append(edit, passButton(store, compiler));
+  byId("ir-tools").append(edit, passButton(store, compiler), patternButton(store, compiler));
+  // a link may hold patterns
+  store.watch(["shared", "touched"], () => store.state.patterns !== "" && !store.state.touched && void showPatterns(store, compiler));
   store.watch([...STAGE_KEYS], () => (edit.hidden = !canEdit(currentRow(store.state))));
   // a link may hold a change
   store.watch(["edited"], () => store.state.edited && void load(store, compiler));

@@ -16,7 +16,7 @@ import { say } from "./notices";
 const FILE_MAX = 512 * 1024;
 
 /** What a kernel that is opened does not take over from the one before it. */
-const FRESH = { touched: true, filename: null, files: [], tab: null, inputs: null, instance: null, edited: null, byHand: [], showInputs: false, kernelName: null, anchor: null, previous: null, shared: null, parent: null, lesson: null };
+const FRESH = { touched: true, filename: null, files: [], tab: null, inputs: null, instance: null, edited: null, byHand: [], patterns: "", showInputs: false, kernelName: null, anchor: null, previous: null, shared: null, parent: null, lesson: null };
 
 function base64(bytes: Uint8Array): string {
   let binary = "";

@@ -38,11 +38,11 @@ export async function openShared(store: AppStore, id: string, say: (text: string
     const snippet = await getSnippet(encodeURIComponent(id), revision);
     const shared = sharedOf(snippet, revision);
     const kept = readViewJson(snippet.view);
-    const { source, filename, files, language, target, inputs, check, pipeline, edited, byHand } = shared;
+    const { source, filename, files, language, target, inputs, check, pipeline, edited, byHand, patterns } = shared;
     const outcome = frozenOutcome(textsOf(shared), snippet.result, shared.id, snippet.revision);
     const fromAddress = readView(location.hash);
     const view: View = fromAddress ? { ...fromAddress, splits: kept.view.splits } : kept.view;
-    store.set({ shared, parent: shared.id, source, filename, files, tab: null, language, target, inputs, check, pipeline, edited, byHand, touched: false, anchor: null, previous: null, outcome });
+    store.set({ shared, parent: shared.id, source, filename, files, tab: null, language, target, inputs, check, pipeline, edited, byHand, patterns, touched: false, anchor: null, previous: null, outcome });
     look(store, view);
     lookAtSelection(store, view);
     if (kept.odd) say("Part of how this was looked at comes from another version and was left out.");
@@ -86,7 +86,7 @@ export function mountSharedBar(store: AppStore, compiler: Compiler, say: (text: 
   const bar = byId("shared-bar");
   const blank = document.title;
   const showFrozen = () => store.state.shared && location.assign(pathOf(store.state.shared));
-  store.watch(["shared", "source", "filename", "files", "language", "target", "inputs", "check", "pipeline", "byHand", "outcome", "previous", "kernelName"], () => {
+  store.watch(["shared", "source", "filename", "files", "language", "target", "inputs", "check", "pipeline", "byHand", "patterns", "outcome", "previous", "kernelName"], () => {
     const { shared, outcome } = store.state;
     bar.hidden = shared === null;
     const kernel = kernelOf(outcome, store.state.kernelName) ?? kernelOf(store.state.previous, store.state.kernelName);

@@ -42,6 +42,8 @@ export interface AppState {
   edited: Edited | null;
   /** What the user changed in the pipeline (byhand.ts). */
   byHand: readonly string[];
+  /** FileCheck's lines that texts of stages should have; "": none. */
+  patterns: string;
 
   // the result
   outcome: Outcome | null;
@@ -131,6 +133,7 @@ export function newStore(): AppStore {
     instance: null,
     edited: null,
     byHand: [],
+    patterns: "",
     outcome: null,
     previous: null,
     compiling: false,

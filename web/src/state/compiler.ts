@@ -21,8 +21,8 @@ const PACE_MS = 40;
 const PAUSE_MS = { least: 60, most: 150 };
 
 /** The request for a kernel.  Names may come from a link; the server refuses those it does not know. */
-export function requestOf(s: Readonly<Pick<AppState, "source" | "filename" | "files" | "language" | "target" | "inputs" | "check" | "pipeline" | "simulate"> & { instance?: number | null; edited?: AppState["edited"]; byHand?: readonly string[] }>): CompileRequest {
-  const { source, language, target, inputs, check, pipeline, simulate, instance = null, edited = null, byHand = [] } = s;
+export function requestOf(s: Readonly<Pick<AppState, "source" | "filename" | "files" | "language" | "target" | "inputs" | "check" | "pipeline" | "simulate"> & { instance?: number | null; edited?: AppState["edited"]; byHand?: readonly string[]; patterns?: string }>): CompileRequest {
+  const { source, language, target, inputs, check, pipeline, simulate, instance = null, edited = null, byHand = [], patterns = "" } = s;
   const req: CompileRequest = {
     source,
     filename: mainName(s),
@@ -33,7 +33,7 @@ export function requestOf(s: Readonly<Pick<AppState, "source" | "filename" | "fi
   const files = importable(s);
   if (files.length > 0) req.files = [...files];
   if (inputs) req.inputs = inputs;
-  const options = { ...(check ? { check } : {}), ...(simulate ? { simulate } : {}), ...(pipeline === "default" ? {} : { pipeline }), ...(byHand.length > 0 ? { by_hand: [...byHand] } : {}), ...(instance === null ? {} : { instance }), ...(edited ? { resume: resumeOf(edited) } : {}) };
+  const options = { ...(check ? { check } : {}), ...(simulate ? { simulate } : {}), ...(pipeline === "default" ? {} : { pipeline }), ...(byHand.length > 0 ? { by_hand: [...byHand] } : {}), ...(patterns === "" ? {} : { patterns }), ...(instance === null ? {} : { instance }), ...(edited ? { resume: resumeOf(edited) } : {}) };
   if (Object.keys(options).length > 0) req.options = options;
   return req;
 }

@@ -76,7 +76,7 @@ export function keptDraft(): Draft | null {
 
 /** Shows it as the user's own kernel; it is not compiled yet. */
 export function showDraft(store: AppStore, draft: Draft): void {
-  store.set({ ...draft, touched: true, edited: null, byHand: [], tab: null, showInputs: false, kernelName: null, anchor: null, previous: null, shared: null, parent: null });
+  store.set({ ...draft, touched: true, edited: null, byHand: [], patterns: "", tab: null, showInputs: false, kernelName: null, anchor: null, previous: null, shared: null, parent: null });
 }
 
 /** What this window showed at this address before it was reloaded, or left and come back to; a link that is opened anew shows

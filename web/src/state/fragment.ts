@@ -21,6 +21,7 @@ export interface LinkState {
   check: boolean;
   pipeline: PipelineChoice;
   byHand: readonly string[];
+  patterns: string;
   /** The snippet it is a fork of. */
   parent: string | null;
   simulate: boolean;
@@ -93,6 +94,7 @@ export async function writeFragment(link: LinkState): Promise<string> {
   if (link.check) parts.push(["check", "1"]);
   if (link.pipeline !== "default") parts.push(["pipeline", link.pipeline]);
   if (link.byHand.length > 0) parts.push(["hand", link.byHand.join("; ")]);
+  if (link.patterns !== "") parts.push(["find", await pack(link.patterns)]);
   if (link.simulate) parts.push(["run", "1"]);
   if (link.pin !== null) parts.push(["pin", link.pin]);
   if (link.parent !== null) parts.push(["from", link.parent]);
@@ -149,6 +151,7 @@ export async function readFragment(hash: string): Promise<LinkState | null> {
   const inputs = params.get("in");
   const parent = params.get("from");
   const files = params.get("files");
+  const patterns = params.get("find");
   return {
     source: await unpack(code),
     filename: params.get("file"),
@@ -158,6 +161,7 @@ export async function readFragment(hash: string): Promise<LinkState | null> {
     inputs: inputs === null ? null : readInputs(JSON.parse(inputs)),
     check: params.get("check") === "1",
     pipeline: pipelineOf(params.get("pipeline")),
+    patterns: patterns === null ? "" : await unpack(patterns),
     byHand: byHandOf((params.get("hand") ?? "").split("; ").filter((c) => c !== "")),
     simulate: params.get("run") === "1",
     pin: params.get("pin"),

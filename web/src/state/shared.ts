@@ -29,6 +29,7 @@ export interface Shared {
   pipeline: PipelineChoice;
   edited: AppState["edited"];
   byHand: readonly string[];
+  patterns: string;
 }
 
 export function sharedOf(snippet: Snippet, revision: number | null = null): Shared {
@@ -52,6 +53,7 @@ export function sharedOf(snippet: Snippet, revision: number | null = null): Shar
     check: request.options?.check === true,
     pipeline: request.options?.pipeline ?? "default",
     byHand: request.options?.by_hand ?? [],
+    patterns: request.options?.patterns ?? "",
     edited: editedFrom(request.options?.resume, snippet.result.kernels[request.options?.resume?.kernel ?? 0]?.stages ?? []),
   };
 }
@@ -68,6 +70,7 @@ export function isAsShared(s: Readonly<AppState>): boolean {
     shared.target === s.target &&
     shared.check === s.check &&
     shared.pipeline === s.pipeline &&
+    shared.patterns === s.patterns &&
     shared.byHand.join("\n") === s.byHand.join("\n") &&
     shared.edited?.index === s.edited?.index &&
     shared.edited?.text === s.edited?.text &&
