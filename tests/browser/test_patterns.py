@@ -2,7 +2,7 @@
 from playwright.sync_api import expect
 
 from support.axe import violations
-from support.page import SCREENS, compiled
+from support.page import SCREENS
 
 
 def test_lines_are_tried_as_one_types_and_a_link_keeps_them(page, new_page):
@@ -22,7 +22,6 @@ def test_lines_are_tried_as_one_types_and_a_link_keeps_them(page, new_page):
     page.wait_for_function("location.hash.includes('find=')")
     other = new_page()
     other.goto(page.url)
-    compiled(other)
     expect(other.get_by_role("textbox", name="Lines that the texts of stages should have")).to_have_value("// STAGE: hlo-to-linalg\n// CHECK: linalg.matmul\n// CHECK-NEXT: linalg.tanh")
     expect(other.get_by_role("list", name="What was found")).to_contain_text("✕ 15 hlo-to-linalg line 3")
     text.fill("")

@@ -49,9 +49,9 @@ function passButton(store: AppStore, compiler: Compiler): HTMLElement {
 }
 
 /** Opens the lines that stages should have. */
-export async function showPatterns(store: AppStore, compiler: Compiler): Promise<void> {
+export async function showPatterns(store: AppStore, compiler: Compiler, isAsked: boolean): Promise<void> {
   try {
-    (await import("./patterns")).openPatterns(store, compiler);
+    (await import("./patterns")).openPatterns(store, compiler, isAsked);
   } catch {
     say("The lines of patterns could not be loaded: is the server reachable?");
   }
@@ -59,7 +59,7 @@ export async function showPatterns(store: AppStore, compiler: Compiler): Promise
 
 function patternButton(store: AppStore, compiler: Compiler): HTMLElement {
   const title = "Lines that this stage's text should have, as in FileCheck; tried as you type";
-  const open = el("button", { class: "quiet tool spare", title, attrs: { type: "button", "aria-label": title, id: "ir-find" }, on: { click: () => void showPatterns(store, compiler) } }, icon("check"), el("span", {}, "patterns"));
+  const open = el("button", { class: "quiet tool spare", title, attrs: { type: "button", "aria-label": title, id: "ir-find" }, on: { click: () => void showPatterns(store, compiler, true) } }, icon("check"), el("span", {}, "patterns"));
   store.watch([...STAGE_KEYS, "patterns"], () => {
     open.hidden = currentRow(store.state) === null;
     open.classList.toggle("on", store.state.patterns !== "");
@@ -72,7 +72,7 @@ export function mountEditButton(store: AppStore, compiler: Compiler): void {
   const edit = el("button", { class: "quiet tool spare", title, attrs: { type: "button", "aria-label": title, id: "ir-edit" }, on: { click: () => editStage(store, compiler) } }, icon("pencil"), el("span", {}, "edit"));
   byId("ir-tools").append(edit, passButton(store, compiler), patternButton(store, compiler));
   // a link may hold patterns
-  store.watch(["shared", "touched"], () => store.state.patterns !== "" && !store.state.touched && void showPatterns(store, compiler));
+  store.watch(["patterns"], () => store.state.patterns !== "" && !store.state.touched && void showPatterns(store, compiler, false));
   store.watch([...STAGE_KEYS], () => (edit.hidden = !canEdit(currentRow(store.state))));
   // a link may hold a change
   store.watch(["edited"], () => store.state.edited && void load(store, compiler));

@@ -37,11 +37,12 @@ class Patterns {
     store.watch(["patterns", "outcome"], () => this.draw());
   }
 
-  open(): void {
+  /** isAsked: by the user, who goes on there. */
+  open(isAsked: boolean): void {
     this.host.hidden = false;
     if (this.store.state.patterns === "") this.addStage();
     this.draw();
-    this.text.focus();
+    if (isAsked) this.text.focus();
   }
 
   private change(patterns: string): void {
@@ -82,7 +83,7 @@ class Patterns {
 
 let pane: Patterns | null = null;
 
-export function openPatterns(store: AppStore, compiler: Compiler): void {
+export function openPatterns(store: AppStore, compiler: Compiler, isAsked: boolean): void {
   pane ??= new Patterns(store, compiler);
-  pane.open();
+  pane.open(isAsked);
 }
