@@ -75,14 +75,21 @@ static bool is_of_buffers(MlirType t) {
   return has;
 }
 
-/* In a pipeline that was changed by hand: refuses a pass for tensors on buffers, and the reverse. */
+/* In a pipeline that was changed by hand: refuses a pass for tensors on buffers, and the reverse, and one that moves buffers where
+ * they are freed already. */
 static enum status check_form(struct path *p, const struct stage_def *stage) {
   struct run *r = p->run;
   const struct ir_ops functions = ir_collect_named(r->arena, mlirModuleGetOperation(p->module), "func.func");
   bool has_buffers = false;
   for (int i = 0; i < functions.n; i++)
     has_buffers |= is_of_buffers(mlirTypeAttrGetValue(ir_attr(functions.v[i], "function_type")));
-  if (stage->runner != RUN_PASS || pipeline_takes_buffers(stage->name) == has_buffers)
+  if (stage->runner != RUN_PASS)
+    return ST_OK;
+  if (ir_collect_named(r->arena, mlirModuleGetOperation(p->module), "memref.dealloc").n) {
+    diag_add(&r->diags, DS_ERROR, DG_PASS_FAILED, NULL, "%s works on buffers that nothing frees yet", stage->name);
+    return ST_INPUT;
+  }
+  if (pipeline_takes_buffers(stage->name) == has_buffers)
     return ST_OK;
   diag_add(&r->diags, DS_ERROR, DG_PASS_FAILED, NULL, "%s works on %s, and the program has %s here", stage->name,
            has_buffers ? "tensors" : "buffers", has_buffers ? "buffers" : "tensors");

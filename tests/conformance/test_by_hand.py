@@ -79,6 +79,22 @@ def test_a_pass_of_mlir_is_put_in(place):
                 assert stage["dialect"] == stages[at - 1]["dialect"] and name in stage["pass"]
 
 
+def ours():
+    listed = warm.run("compile", "--pipeline", "list").stdout.decode().splitlines()
+    return [line.split()[0] for line in listed if line.split()[1] == "mlir" and line.split()[0] not in upstream()]
+
+
+@pytest.mark.parametrize("place", ["hlo-to-linalg", "infer-layout", "annotate-memory-space", "legalize-layout"])
+def test_a_pass_of_ours_is_put_in(place):
+    names = ours()
+    assert len(names) >= 20
+    for number, name in enumerate(names):
+        if not ALL and number % 7:
+            continue
+        for example in EXAMPLES if ALL else [EXAMPLES[7]]:
+            is_right_or_refused(compiled(example, f"after {place} {name}"))
+
+
 def test_passes_run_in_the_order_of_their_changes_and_maps_go_through_them():
     result = compiled(EXAMPLES[0], "after cse:2 loop-invariant-code-motion", "after cse:2 sccp", "after dce reshape-mover", "with canonicalize:2{max-iterations=1}", "without flash-attention")
     assert is_right_or_refused(result)
@@ -89,6 +105,12 @@ def test_passes_run_in_the_order_of_their_changes_and_maps_go_through_them():
     assert [s["pass"] for s in stages if s.get("by_hand") == "options"] == ["builtin.module(canonicalize{max-iterations=1})"]
     last = stages[-1]
     assert last["name"] == "engine-programs" and any(line.get("src") for line in last["lines"])
+
+
+def test_a_pass_that_moves_buffers_is_refused_once_they_are_freed():
+    result = compiled(EXAMPLES[7], "after annotate-memory-space insert-memref-dealloc", check=False)
+    (error,) = [d for d in result["diagnostics"] if d["severity"] == "error"]
+    assert (error["stage"], error["message"]) == ("canonicalize-reshape", "canonicalize-reshape works on buffers that nothing frees yet")
 
 
 def test_an_own_pass_takes_its_options():
