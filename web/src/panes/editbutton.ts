@@ -58,7 +58,7 @@ export async function showPatterns(store: AppStore, compiler: Compiler, isAsked:
 }
 
 function patternButton(store: AppStore, compiler: Compiler): HTMLElement {
-  const title = "Lines that this stage's text should have, as in FileCheck; tried as you type";
+  const title = "Lines that this stage's text should have; tried as you type";
   const open = el("button", { class: "quiet tool spare", title, attrs: { type: "button", "aria-label": title, id: "ir-find" }, on: { click: () => void showPatterns(store, compiler, true) } }, icon("check"), el("span", {}, "patterns"));
   store.watch([...STAGE_KEYS, "patterns"], () => {
     open.hidden = currentRow(store.state) === null;
