@@ -199,14 +199,9 @@ enum status compile_send_artifact(struct path *p, const char *name, const char *
 }
 
 static void put_place(struct buf *b, const struct hlo_instr *i) {
-  const struct src_range *r = &i->locs.v[0]->range;
   json_put_key(b, i->name);
   buf_putc(b, '{');
-  json_put_field_str(b, "file", r->file);
-  json_put_field_int(b, "line", r->line);
-  json_put_field_int(b, "col", r->col);
-  json_put_field_int(b, "end_line", r->end_line);
-  json_put_field_int(b, "end_col", r->end_col);
+  stage_put_range(b, &i->locs.v[0]->range);
   buf_putc(b, '}');
 }
 

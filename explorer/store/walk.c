@@ -158,28 +158,23 @@ static enum status see_result(void *user, const struct db_value *row, int n, str
                : ST_OK;
 }
 
-static enum status see_token(void *user, const struct db_value *row, int n, struct error *err) {
-  struct walk *w = user;
-  (void)n;
+/* Takes the key of a row that is copied as it is, by this statement. */
+static enum status copy_row(struct walk *w, const char *sql, const struct db_value *row, int n, struct error *err) {
   const enum status st = take_key(w, &row[0], err);
-  return st || !w->to
-             ? st
-             : fatal(w, db_run(w->to,
-                               "INSERT INTO runner_tokens (hash, name, created_ms, revoked_ms) VALUES ($1, $2, "
-                               "$3, $4)",
-                               row, 4, NULL, NULL, NULL, err));
+  return st || !w->to ? st : fatal(w, db_run(w->to, sql, row, n, NULL, NULL, NULL, err));
+}
+
+static enum status see_token(void *user, const struct db_value *row, int n, struct error *err) {
+  static const char sql[] = "INSERT INTO runner_tokens (hash, name, created_ms, revoked_ms) VALUES ($1, $2, $3, $4)";
+  (void)n;
+  return copy_row(user, sql, row, 4, err);
 }
 
 static enum status see_access_token(void *user, const struct db_value *row, int n, struct error *err) {
-  struct walk *w = user;
+  static const char sql[] = "INSERT INTO access_tokens (hash, name, role, member_of, created_ms, revoked_ms)"
+                            " VALUES ($1, $2, $3, $4, $5, $6)";
   (void)n;
-  const enum status st = take_key(w, &row[0], err);
-  return st || !w->to
-             ? st
-             : fatal(w, db_run(w->to,
-                               "INSERT INTO access_tokens (hash, name, role, member_of, created_ms, revoked_ms)"
-                               " VALUES ($1, $2, $3, $4, $5, $6)",
-                               row, 6, NULL, NULL, NULL, err));
+  return copy_row(user, sql, row, 6, err);
 }
 
 static const struct table tables[] = {
