@@ -111,7 +111,8 @@ def test_every_make_target_and_option_in_the_text_exists(page):
     for inline in re.findall(r"`([A-Z_a-z]+=\S+ )*(make [^`]+)`", text):
         check_command(inline[1].split(), known)
     editors = re.findall(r'{"(--[a-z-]+)"', (ROOT / "explorer/ce/args.c").read_text())  # of Compiler Explorer's clients
-    everything = {"--version", "--NAME", *editors}.union(*map(options, ("serve", "compile", "run", "tune", "opt", "store", "doc", "neff", "runner", "token")))
+    cells = re.findall(r'add_argument\("(--[a-z-]+)"', (ROOT / "compiler/trace/python/nkx/notebook.py").read_text())
+    everything = {"--version", "--NAME", *editors, *cells}.union(*map(options, ("serve", "compile", "run", "tune", "opt", "store", "doc", "neff", "runner", "token", "mcp", "lsp")))
     for option in re.findall(r"`(--[a-z][a-z-]*)[^`]*`", text):
         assert option in everything, option
 
