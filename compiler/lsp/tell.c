@@ -234,39 +234,40 @@ static bool is_hinted(const json_t *remark) {
   return !strcmp(rule, "tile-size") || !strcmp(rule, "value-memory");
 }
 
-static bool is_known(const json_t *list, const json_t *hint) {
-  const json_t *h;
-  size_t i;
-  json_array_foreach(list, i, h) if (json_equal(h, hint)) return true;
-  return false;
+/* True if the hint is none of those that were seen, which it then is. */
+static bool is_new(json_t *seen, const struct span *s, const char *label) {
+  json_t *key = json_sprintf("%d:%d %s", s->to.line, s->to.col, label);
+  const char *text = json_string_value(key);
+  const bool is = text && !json_object_get(seen, text);
+  if (is)
+    json_object_set_new(seen, text, json_true());
+  json_decref(key);
+  return is;
 }
 
-/* The hint of a remark after its expression, or NULL. */
-static json_t *hint_of(const struct document *d, const json_t *remark, const struct span *within) {
+/* Adds the hint of a remark after its expression; one that many remarks give is added once. */
+static void add_hint(json_t *list, json_t *seen, const struct document *d, const json_t *remark,
+                     const struct span *within) {
   const struct rule_def *rule = rule_find(text_of(remark, "rule"));
   struct span s;
-  if (!is_hinted(remark) || !lsp_own_span(d, remark, &s))
-    return NULL;
+  if (!is_hinted(remark) || !lsp_own_span(d, remark, &s) || !is_new(seen, &s, text_of(remark, "text")))
+    return;
   struct place end = s.to;
-  if (!place_carry(d->good.text, d->text, &end) || !span_has(within, end))
-    return NULL;
-  return json_pack("{s:o,s:s,s:b,s:s}", "position", place_write(d->text, end), "label", text_of(remark, "text"),
-                   "paddingLeft", 1, "tooltip", rule ? rule->because : "");
+  if (place_carry(d->good.text, d->text, &end) && span_has(within, end))
+    json_array_append_new(list,
+                          json_pack("{s:o,s:s,s:b,s:s}", "position", place_write(d->text, end), "label",
+                                    text_of(remark, "text"), "paddingLeft", 1, "tooltip", rule ? rule->because : ""));
 }
 
 json_t *lsp_hints(const struct document *d, const json_t *range) {
   const struct span within = {place_read(d->text, json_object_get(range, "start")),
                               place_read(d->text, json_object_get(range, "end"))};
   const json_t *kernel, *stage, *remark;
-  json_t *list = json_array();
+  json_t *list = json_array(), *seen = json_object();
   size_t i, k, m;
   json_array_foreach(json_object_get(d->good.result, "kernels"), i, kernel)
       json_array_foreach(json_object_get(kernel, "stages"), k, stage)
-          json_array_foreach(json_object_get(stage, "remarks"), m, remark) {
-    json_t *hint = hint_of(d, remark, &within);
-    if (hint && !is_known(list, hint))
-      json_array_append(list, hint);
-    json_decref(hint);
-  }
+          json_array_foreach(json_object_get(stage, "remarks"), m, remark) add_hint(list, seen, d, remark, &within);
+  json_decref(seen);
   return list;
 }
