@@ -44,7 +44,7 @@ objs = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
 COMPILER_SRC := $(call tree,$(addprefix compiler/,base diff hlo nki trace linalg ir passes nisa sim neff interp lesson driver))
 # restrictions that a process puts on itself: the server and the workers
 WALL_SRC := $(addprefix explorer/jail/,caps.c confine.c landlock.c seccomp.c)
-SERVER_SRC := $(call srcs,explorer $(addprefix explorer/,http api ce job work pool store preview)) $(WALL_SRC)
+SERVER_SRC := $(call srcs,explorer $(addprefix explorer/,http api ce job work pool session store preview)) $(WALL_SRC)
 WORKER_SRC := $(call srcs,$(addprefix explorer/,worker worker/memory jail)) explorer/pool/wire.c
 # connects a Neuron host to a server; the service itself has no HTTP client
 RUNNER_SRC := $(call srcs,explorer/runner explorer/store)
