@@ -60,6 +60,9 @@ export interface AppState {
   /** The snippet that this kernel is a fork of. */
   parent: string | null;
 
+  /** The session that the page is in: its id. */
+  session: string | null;
+
   /** The lesson beside the kernel. */
   lesson: ShownLesson | null;
 
@@ -141,6 +144,7 @@ export function newStore(): AppStore {
     problem: null,
     shared: null,
     parent: null,
+    session: null,
     lesson: null,
     pinned: null,
     run: null,
