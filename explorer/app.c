@@ -207,7 +207,7 @@ enum status app_start(const struct config *cfg, int launcher_fd, const struct li
   if (!st)
     st = runs_start(&cfg->runs, &s->runs, err);
   if (!st)
-    st = hub_start(s->store, &s->sessions, err);
+    st = hub_start(s->store, cfg->store, &s->sessions, err);
   if (!st)
     st = ready_start(s, &s->ready, err);
   if (!st)

@@ -1,15 +1,19 @@
 #include "session/hub.h"
 
 #include <assert.h>
+#include <inttypes.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 
 #include "base/chain.h"
 #include "base/clock.h"
 #include "base/index.h"
 #include "base/log.h"
 #include "session/room.h"
+#include "store/bulletin.h"
 
 enum {
   TICK_MS = 50,    /* while there is presence to tell */
@@ -31,6 +35,11 @@ struct hub {
   bool is_writing;
   struct session_write *first, **last;
   atomic_bool is_ending;
+  /* other servers */
+  struct bulletin *bulletin; /* NULL: there are none */
+  uint64_t name;             /* this server's, random */
+  struct store_task far_task;
+  bool is_telling;
   atomic_llong updates, presences;
 };
 
@@ -125,31 +134,107 @@ static void refresh(struct store_task *t, struct db *db) {
   struct room *r = (struct room *)((char *)t - offsetof(struct room, refresh));
   struct error err;
   bool found;
-  const enum status st = room_read_store(r, db, &found, &err);
-  if (st)
-    log_warn("session_read", "status=%s %s", status_name(st), err.text);
-  room_lock(r);
-  r->is_refreshing = false;
-  room_unlock(r);
+  enum status st;
+  do {
+    st = room_read_store(r, db, &found, &err);
+    if (st)
+      log_warn("session_read", "status=%s %s", status_name(st), err.text);
+  } while (room_end_refresh(r, st != ST_OK));
   hub_leave(r->hub, r);
 }
 
-/* The caller holds the room. */
-static void begin_refresh(struct hub *h, struct room *r) {
-  pthread_mutex_lock(&h->lock);
-  room_lock(r);
-  const bool is_due = !r->is_refreshing;
-  r->is_refreshing = true;
-  r->refs += is_due;
-  room_unlock(r);
-  pthread_mutex_unlock(&h->lock);
-  r->refresh.run = refresh;
-  if (!is_due || store_submit(h->store, STORE_READ, &r->refresh))
+/* Under the lock.  If the store takes no task, the next slow tick tries again. */
+static void begin_refresh(struct hub *h, struct room *r, bool is_behind) {
+  if (!room_begin_refresh(r, is_behind))
     return;
-  room_lock(r);
-  r->is_refreshing = false; /* it stays behind: the next tick tries again */
-  room_unlock(r);
-  hub_leave(h, r);
+  r->refresh.run = refresh;
+  r->refs++;
+  if (store_submit(h->store, STORE_READ, &r->refresh))
+    return;
+  r->refs--;
+  room_end_refresh(r, true);
+}
+
+/* ---- what servers tell each other ------------------------------------------------------------------------------------------ */
+
+enum { NAME_LEN = 16, HASH_LEN = 2 * IDENT_HASH_SIZE };
+
+static void put_hex(char *to, const struct ident_hash *id) {
+  for (int i = 0; i < IDENT_HASH_SIZE; i++)
+    snprintf(to + 2 * i, 3, "%02x", id->bytes[i]);
+}
+
+static bool read_hex(const char *text, struct ident_hash *out) {
+  for (int i = 0; i < IDENT_HASH_SIZE; i++) {
+    unsigned byte;
+    if (sscanf(text + 2 * i, "%2x", &byte) != 1)
+      return false;
+    out->bytes[i] = (uint8_t)byte;
+  }
+  return true;
+}
+
+/* "SERVER SESSION wrote", or what room_hear takes in place of the last word. */
+static void hear(void *user, const char *text) {
+  struct hub *h = user;
+  struct ident_hash id;
+  uint64_t from = 0;
+  pthread_mutex_lock(&h->lock);
+  if (!text) {
+    for (struct room *r = h->rooms; r; r = r->next)
+      begin_refresh(h, r, true);
+  } else if (strlen(text) > NAME_LEN + HASH_LEN + 2 && sscanf(text, "%16" SCNx64, &from) == 1 && from != h->name &&
+             read_hex(text + NAME_LEN + 1, &id)) {
+    const char *rest = text + NAME_LEN + HASH_LEN + 2;
+    struct room *r = find(h, &id);
+    if (r && !strcmp(rest, "wrote"))
+      begin_refresh(h, r, true);
+    else if (r)
+      room_hear(r, from, rest);
+  }
+  pthread_mutex_unlock(&h->lock);
+}
+
+struct telling {
+  const struct hub *hub;
+  const struct ident_hash *id;
+  struct buf *texts; /* each with a NUL after it */
+};
+
+static void add_text(void *user, const char *text) {
+  const struct telling *t = user;
+  char hash[HASH_LEN + 1];
+  put_hex(hash, t->id);
+  buf_printf(t->texts, "%016" PRIx64 " %s %s", t->hub->name, hash, text);
+  buf_putc(t->texts, 0);
+}
+
+static void tell_far(struct store_task *task, struct db *db) {
+  struct hub *h = (struct hub *)((char *)task - offsetof(struct hub, far_task));
+  struct buf texts;
+  struct error err;
+  enum status st = ST_OK;
+  buf_init(&texts, 16 << 20);
+  pthread_mutex_lock(&h->lock);
+  for (struct room *r = h->rooms; r; r = r->next)
+    room_each_far(r, add_text, &(struct telling){h, &r->id, &texts});
+  pthread_mutex_unlock(&h->lock);
+  for (size_t at = 0; at < texts.len && !st; at += strlen(texts.data + at) + 1)
+    st = bulletin_post(db, texts.data + at, &err);
+  if (st)
+    log_warn("session_tell", "status=%s %s", status_name(st), err.text);
+  buf_clear(&texts);
+  pthread_mutex_lock(&h->lock);
+  h->is_telling = false;
+  pthread_mutex_unlock(&h->lock);
+}
+
+/* Under the lock. */
+static void begin_telling(struct hub *h) {
+  if (!h->bulletin || h->is_telling)
+    return;
+  h->far_task.run = tell_far;
+  h->is_telling = store_submit(h->store, STORE_WRITE, &h->far_task);
 }
 
 /* ---- writing --------------------------------------------------------------------------------------------------------- */
@@ -163,8 +248,11 @@ static void end_writes(struct hub *h, struct session_write *list, enum status st
       w->err = *err;
     if (!st && w->w.act == SESSION_UPDATE && !w->w.verdict)
       atomic_fetch_add(&h->updates, w->w.n_pieces);
-    if (!st && room_apply(w->room, &w->w))
-      begin_refresh(h, w->room);
+    if (!st && room_apply(w->room, &w->w)) {
+      pthread_mutex_lock(&h->lock);
+      begin_refresh(h, w->room, true);
+      pthread_mutex_unlock(&h->lock);
+    }
     w->resume(w->user);
   }
 }
@@ -217,6 +305,12 @@ static void submit(struct hub *h) {
 }
 
 void hub_make(struct hub *h, struct hub_write *w) {
+  if (h->bulletin && w->w.act != SESSION_TOUCH) {
+    char hash[HASH_LEN + 1];
+    put_hex(hash, &w->w.session);
+    snprintf(w->told, sizeof w->told, "%016" PRIx64 " %s wrote", h->name, hash);
+    w->w.told = w->told;
+  }
   pthread_mutex_lock(&h->lock);
   w->w.next = NULL;
   *h->last = &w->w;
@@ -233,7 +327,7 @@ int hub_show(struct hub *h, struct room *r, int person, const char *json, size_t
   const enum room_refusal refusal = room_show(r, person, json, len, &is_late);
   if (refusal == ROOM_OK)
     atomic_fetch_add(&h->presences, 1);
-  if (is_late) {
+  if (is_late || h->bulletin) {
     pthread_mutex_lock(&h->lock);
     h->is_dirty = true;
     pthread_cond_signal(&h->moved);
@@ -246,10 +340,13 @@ int hub_show(struct hub *h, struct room *r, int person, const char *json, size_t
 
 static void tell_all(struct hub *h, int64_t now, bool is_slow) {
   h->is_dirty = false;
+  begin_telling(h);
   for (struct room **at = &h->rooms; *at;) {
     struct room *r = *at;
     room_tell(r, now, is_slow);
     h->is_dirty |= r->is_dirty;
+    if (is_slow)
+      begin_refresh(h, r, false);
     if (is_slow && !r->refs && now - r->idle_ms > IDLE_MS)
       remove_at(h, at);
     else
@@ -278,7 +375,7 @@ static void *run(void *user) {
   return NULL;
 }
 
-enum status hub_start(struct store *store, struct hub **out, struct error *err) {
+enum status hub_start(struct store *store, const char *url, struct hub **out, struct error *err) {
   struct hub *h = calloc(1, sizeof *h);
   if (!h)
     return fail(err, ST_NOMEM, "sessions");
@@ -290,12 +387,15 @@ enum status hub_start(struct store *store, struct hub **out, struct error *err) 
   if (pthread_create(&h->thread, NULL, run, h))
     return fail(err, ST_IO, "sessions: no thread");
   h->has_thread = true;
-  return ST_OK;
+  if (getrandom(&h->name, sizeof h->name, 0) != (ssize_t)sizeof h->name)
+    return fail(err, ST_IO, "no random bytes: %m");
+  return store_is_shared(store) ? bulletin_start(url, hear, h, &h->bulletin, err) : ST_OK;
 }
 
 void hub_stop(struct hub *h) {
   if (!h)
     return;
+  bulletin_stop(h->bulletin);
   pthread_mutex_lock(&h->lock);
   h->is_stopping = true;
   pthread_cond_signal(&h->moved);

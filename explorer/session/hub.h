@@ -3,6 +3,8 @@
  * A room is read from the store when the first request names it, and is forgotten some time after the last one.  Writes of all
  * rooms that come while the store writes are made together, in one transaction (store/sessions.h).
  *
+ * Servers on one PostgreSQL store tell each other what was written, who is there, and presences (store/bulletin.h).
+ *
  * Its thread tells presence that came in quick succession, notes who has left, and sends signs of life to streams.
  */
 #ifndef SESSION_HUB_H
@@ -23,7 +25,8 @@ enum {
   HUB_BYTES_MAX = 256 << 20, /* of all rooms */
 };
 
-MUST_USE enum status hub_start(struct store *store, struct hub **out, struct error *err);
+/* url: of the store. */
+MUST_USE enum status hub_start(struct store *store, const char *url, struct hub **out, struct error *err);
 /* Ends all streams, and those that begin later at once. */
 void hub_end_streams(struct hub *h);
 void hub_stop(struct hub *h); /* after the server has ended; NULL is fine, here and above */
@@ -37,6 +40,7 @@ bool hub_is_ending(const struct hub *h);
 struct hub_write {
   struct session_write w; /* first: a struct session_write * is also a struct hub_write * */
   struct room *room;
+  char told[96]; /* the hub's own */
   void (*resume)(void *);
   void *user;
   enum status st; /* the outcome; w.verdict counts if it is ST_OK */

@@ -22,6 +22,7 @@ void reader_open(struct reader *rd, struct room *room, int person, int64_t seq) 
   rd->watcher.next = room->watchers;
   room->watchers = &rd->watcher;
   person_at(rd)->n_streams++;
+  room->far_here++;
   if (!person_at(rd)->is_here) {
     person_at(rd)->is_here = true;
     room->version++;
@@ -40,6 +41,7 @@ void reader_close(struct reader *rd) {
   }
   *at = rd->watcher.next;
   person_at(rd)->n_streams--;
+  room->far_here++;
   person_at(rd)->left_ms = clock_now_ms();
   room_unlock(room);
   buf_clear(&rd->own);

@@ -261,6 +261,7 @@ static enum status read_once(struct room *r, struct db *db, bool *found, bool *i
       .user = &c, .on_row = on_row, .on_person = on_person, .on_snapshot = on_snapshot, .on_update = on_update};
   room_lock(r);
   const uint64_t epoch = r->epoch;
+  r->is_behind = false; /* what is written from now on says so again */
   const int64_t after = r->is_known ? r->seq : -1;
   room_unlock(r);
   fresh->seq = fresh->snapshot_seq = after;
@@ -268,7 +269,6 @@ static enum status read_once(struct room *r, struct db *db, bool *found, bool *i
   room_lock(r);
   *is_done = st || !*found || r->epoch == epoch; /* else a write was applied that this state may lack */
   if (!st && *found && *is_done) {
-    r->is_behind = false;
     if (c.is_broken || !merge(r, fresh))
       st = fail(err, ST_NOMEM, "a session");
     r->is_known = !st;
@@ -276,6 +276,7 @@ static enum status read_once(struct room *r, struct db *db, bool *found, bool *i
     count_bytes(r);
     room_wake(r);
   }
+  r->is_behind |= st && r->is_known;
   room_unlock(r);
   room_free(fresh);
   return st;
@@ -283,7 +284,7 @@ static enum status read_once(struct room *r, struct db *db, bool *found, bool *i
 
 enum status room_read_store(struct room *r, struct db *db, bool *found, struct error *err) {
   for (int i = 0; i < READ_TRIES; i++) {
-    bool is_done;
+    bool is_done = false;
     const enum status st = read_once(r, db, found, &is_done, err);
     if (st || is_done)
       return st;
@@ -431,7 +432,8 @@ enum room_refusal room_may_enter(struct room *r, int person) {
 enum room_refusal room_may_claim(struct room *r, int person, int *leader) {
   room_lock(r);
   const struct person *p = person_of(r, r->leader);
-  const bool is_taken = p && p->is_here && p->number != person;
+  /* who is not here may be on the way back, or at another server that has not said so yet */
+  const bool is_taken = p && p->number != person && (p->is_here || clock_now_ms() - p->left_ms < ROOM_AWAY_MS);
   *leader = r->leader;
   room_unlock(r);
   return is_taken ? ROOM_LEADER_IS_HERE : ROOM_OK;
@@ -493,4 +495,102 @@ void room_put_state(const struct room *r, struct buf *b, int you) {
     buf_putc(b, '}');
   }
   buf_putc(b, ']');
+}
+
+/* ---- other servers --------------------------------------------------------------------------------------------------- */
+
+/* Locked: "here" and the numbers of those whose streams this server has. */
+static void put_here(const struct room *r, struct buf *b) {
+  buf_puts(b, "here");
+  for (int i = 0; i < r->n_people; i++)
+    if (r->people[i].n_streams)
+      buf_printf(b, " %d", r->people[i].number);
+}
+
+void room_each_far(struct room *r, void (*fn)(void *user, const char *text), void *user) {
+  const int64_t now = clock_now_ms();
+  struct buf b;
+  buf_init(&b, ROOM_PRESENCE_MAX + 64);
+  room_lock(r);
+  if (r->watchers || r->far_here_told != r->far_here) {
+    if (r->far_here_told != r->far_here || now - r->far_told_ms >= ROOM_FAR_EACH_MS) {
+      r->far_told_ms = now;
+      r->far_here_told = r->far_here;
+      put_here(r, &b);
+      fn(user, buf_text(&b));
+    }
+  }
+  for (int i = 0; i < r->n_people; i++) {
+    const struct person *p = &r->people[i];
+    if (!p->presence || !p->n_streams || p->shown <= r->far_told)
+      continue;
+    buf_clear(&b);
+    buf_printf(&b, "presence %d %s", p->number, p->presence);
+    fn(user, buf_text(&b));
+  }
+  r->far_told = r->news;
+  room_unlock(r);
+  buf_clear(&b);
+}
+
+/* Locked. */
+static void hear_here(struct room *r, uint64_t from, const char *list) {
+  const int64_t now = clock_now_ms();
+  for (int i = 0; i < r->n_people; i++)
+    if (r->people[i].far_from == from)
+      r->people[i].far_ms = 0;
+  for (char *end; *list; list = end) {
+    struct person *p = person_of(r, (int)strtol(list, &end, 10));
+    if (end == list)
+      break;
+    if (!p)
+      continue;
+    p->far_ms = now + ROOM_FAR_MS;
+    p->far_from = from;
+    if (!p->is_here) {
+      p->is_here = true;
+      r->version++;
+    }
+  }
+}
+
+/* Locked. */
+static void hear_presence(struct room *r, const char *text) {
+  char *end;
+  struct person *p = person_of(r, (int)strtol(text, &end, 10));
+  if (!p || *end != ' ' || p->n_streams)
+    return;
+  char *copy = strdup(end + 1);
+  if (!copy)
+    return;
+  free(p->presence);
+  p->presence = copy;
+  p->shown = ++r->news;
+}
+
+void room_hear(struct room *r, uint64_t from, const char *text) {
+  room_lock(r);
+  if (!strncmp(text, "here", 4))
+    hear_here(r, from, text + 4);
+  else if (!strncmp(text, "presence ", 9))
+    hear_presence(r, text + 9);
+  room_wake(r);
+  room_unlock(r);
+}
+
+bool room_begin_refresh(struct room *r, bool is_behind) {
+  room_lock(r);
+  r->is_behind |= is_behind;
+  const bool is_due = r->is_behind && !r->is_refreshing;
+  r->is_refreshing |= is_due;
+  room_unlock(r);
+  return is_due;
+}
+
+bool room_end_refresh(struct room *r, bool has_failed) {
+  room_lock(r);
+  const bool again = r->is_behind && !has_failed;
+  r->is_refreshing = again;
+  room_unlock(r);
+  return again;
 }

@@ -47,8 +47,9 @@ struct person {
   char name[SESSION_NAME_MAX + 1];
   bool is_here;
   int n_streams;
-  int64_t left_ms; /* of the monotonic clock: when the last stream ended */
-  int64_t far_ms;  /* until when another server has said that they are there; 0: none has */
+  int64_t left_ms;   /* of the monotonic clock: when the last stream ended */
+  int64_t far_ms;    /* until when another server has said that they are there; 0: none has */
+  uint64_t far_from; /* that server */
   struct bucket sends, bytes, shows;
   char *presence; /* heap; NULL: none */
   uint64_t shown; /* the room's news when it was set */
@@ -81,8 +82,12 @@ struct room {
   struct buf log;      /* the events of the updates after snapshot_seq */
   struct buf ends;     /* size_t each: where in the log the update snapshot_seq + 1 + i ends */
   struct watcher *watchers;
-  int64_t told_ms; /* when presence was told last */
-  bool is_dirty;   /* there is presence that was not told */
+  int64_t told_ms;   /* when presence was told last */
+  bool is_dirty;     /* there is presence that was not told */
+  uint64_t far_told; /* the news that other servers were told */
+  uint64_t far_here; /* the changes of who is here on this server, and those that others were told */
+  uint64_t far_here_told;
+  int64_t far_told_ms; /* when they were told who is here */
 };
 
 struct room *room_new(const struct ident_hash *id); /* NULL: no memory */
@@ -111,6 +116,18 @@ enum room_refusal room_may_claim(struct room *r, int person, int *leader);
 /* Tells what was not told; notes who has left.  is_slow: a call that comes every half second. */
 void room_tell(struct room *r, int64_t now_ms, bool is_slow);
 int room_n_here(struct room *r);
+
+/* ---- other servers --------------------------------------------------------------------------------------------------- */
+
+enum { ROOM_FAR_MS = 20000, ROOM_FAR_EACH_MS = 6000 };
+/* What other servers are to be told now: calls fn with each text, without the session's name. */
+void room_each_far(struct room *r, void (*fn)(void *user, const char *text), void *user);
+/* What another server has told: "here N N …" or "presence N JSON". */
+void room_hear(struct room *r, uint64_t from, const char *text);
+/* Another server has written: the store must be read.  True if nobody does so already; the caller must. */
+bool room_begin_refresh(struct room *r, bool is_behind);
+/* After it was read.  True: it must be read once more. */
+bool room_end_refresh(struct room *r, bool has_failed);
 
 /* Appends the members of the state; locked.  you: the person who reads it, 0: nobody. */
 void room_put_state(const struct room *r, struct buf *b, int you);

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "store/bulletin.h"
 #include "store/db.h"
 #include "store/rows.h"
 
@@ -152,7 +153,7 @@ static bool is_leaders(enum session_act act) {
   return act == SESSION_OFFER || act == SESSION_READ_ONLY || act == SESSION_SNAPSHOT || act == SESSION_END;
 }
 
-static enum status write_one(struct db *db, struct session_write *w, struct error *err) {
+static enum status make_one(struct db *db, struct session_write *w, struct error *err) {
   struct found f;
   w->verdict = SESSION_DONE;
   enum status st = find(db, &w->session, &f, err);
@@ -178,6 +179,11 @@ static enum status write_one(struct db *db, struct session_write *w, struct erro
   default:
     return lead(db, w, &f, err);
   }
+}
+
+static enum status write_one(struct db *db, struct session_write *w, struct error *err) {
+  const enum status st = make_one(db, w, err);
+  return !st && !w->verdict && w->told ? bulletin_post(db, w->told, err) : st;
 }
 
 static enum status write_body(struct db *db, void *user, struct error *err) {

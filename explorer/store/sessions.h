@@ -7,7 +7,7 @@
  * Writes of many requests are made in one transaction, because a transaction costs a wait for the disk.  A write that its
  * conditions refuse changes nothing, and does not affect the others; its verdict says why.
  *
- * With several servers on one store, every write to a session is told to all of them (listen.h).  Statuses are those of store.h.
+ * With several servers on one store, every write to a session is told to all of them (bulletin.h).  Statuses are those of store.h.
  */
 #ifndef STORE_SESSIONS_H
 #define STORE_SESSIONS_H
@@ -65,6 +65,7 @@ struct session_write {
   int64_t number;
   const char *text;
   struct ident_hash token;
+  const char *told; /* if it is made, other servers are told this (bulletin.h); NULL: there are none */
   int n_pieces;
   struct session_piece pieces[SESSION_UPDATES_MAX];
   /* the outcome */
