@@ -78,7 +78,7 @@ static void ignore_update(void *user, int64_t seq, int person, const void *data,
 static void read_request(struct request *rq, struct db *db) {
   struct session_state *s = rq->state;
   const struct session_reader reader = {s, ignore_row, ignore_person, ignore_snapshot, ignore_update};
-  s->st = store_read_session(db, &s->id_hash, INT64_MAX, &reader, &s->found, &s->err);
+  s->st = store_read_session(db, &s->id_hash, INT64_MAX, INT64_MAX, &reader, &s->found, &s->err);
   s->step = STEP_WRITTEN;
 }
 

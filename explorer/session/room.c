@@ -216,7 +216,7 @@ static void on_update(void *user, int64_t seq, int person, const void *data, siz
 static bool merge_log(struct room *r, const struct room *fresh) {
   const size_t *ends = (const size_t *)(const void *)fresh->ends.data, n = fresh->ends.len / sizeof *ends;
   for (size_t i = 0; i < n; i++) {
-    const int64_t seq = fresh->snapshot_seq + 1 + (int64_t)i;
+    const int64_t seq = fresh->seq - (int64_t)n + 1 + (int64_t)i;
     const size_t from = i ? ends[i - 1] : 0;
     if (seq <= r->seq)
       continue;
@@ -262,10 +262,10 @@ static enum status read_once(struct room *r, struct db *db, bool *found, bool *i
   room_lock(r);
   const uint64_t epoch = r->epoch;
   r->is_behind = false; /* what is written from now on says so again */
-  const int64_t after = r->is_known ? r->seq : -1;
+  const int64_t snapshot = r->is_known ? r->snapshot_seq : -1, after = r->is_known ? r->seq : -1;
   room_unlock(r);
   fresh->seq = fresh->snapshot_seq = after;
-  enum status st = store_read_session(db, &r->id, after, &reader, found, err);
+  enum status st = store_read_session(db, &r->id, snapshot, after, &reader, found, err);
   room_lock(r);
   *is_done = st || !*found || r->epoch == epoch; /* else a write was applied that this state may lack */
   if (!st && *found && *is_done) {

@@ -221,7 +221,7 @@ enum status store_put_session(struct db *db, const struct session_new *s, struct
 struct reading {
   const struct session_reader *r;
   const struct ident_hash *id;
-  int64_t after, snapshot_seq;
+  int64_t snapshot, after, snapshot_seq;
   bool found;
 };
 
@@ -299,7 +299,7 @@ static enum status read_body(struct reading *g, struct db *db, struct error *err
     return st;
   st = db_run(db, "SELECT person, token, name FROM session_people WHERE session = $1 ORDER BY person", &id, 1,
               see_person, g, NULL, err);
-  if (!st && (g->after < 0 || g->snapshot_seq > g->after))
+  if (!st && g->snapshot_seq > g->snapshot)
     st = db_run(db, "SELECT snapshot FROM sessions WHERE id_hash = $1", &id, 1, see_snapshot, g, NULL, err);
   const int64_t after = g->snapshot_seq > g->after ? g->snapshot_seq : g->after;
   const struct db_value args[] = {id, db_int(after)};
@@ -308,9 +308,9 @@ static enum status read_body(struct reading *g, struct db *db, struct error *err
                      args, 2, see_update, g, NULL, err);
 }
 
-enum status store_read_session(struct db *db, const struct ident_hash *id, int64_t after,
+enum status store_read_session(struct db *db, const struct ident_hash *id, int64_t snapshot, int64_t after,
                                const struct session_reader *r, bool *found, struct error *err) {
-  struct reading g = {.r = r, .id = id, .after = after};
+  struct reading g = {.r = r, .id = id, .snapshot = snapshot, .after = after};
   enum status st = db_run(db, db->ops->begin_read, NULL, 0, NULL, NULL, NULL, err);
   if (st)
     return st;

@@ -95,11 +95,11 @@ struct session_reader {
   void *user;
   void (*on_row)(void *user, const struct session_row *row);
   void (*on_person)(void *user, int person, const struct ident_hash *token, const char *name);
-  void (*on_snapshot)(void *user, int64_t seq, const void *data, size_t len); /* if it is newer than `after` */
+  void (*on_snapshot)(void *user, int64_t seq, const void *data, size_t len);
   void (*on_update)(void *user, int64_t seq, int person, const void *data, size_t len);
 };
-/* Reads the state of one moment, and the updates after `after`. */
-MUST_USE enum status store_read_session(struct db *db, const struct ident_hash *id, int64_t after,
+/* Reads the state of one moment, the snapshot if it is newer than `snapshot`, and the updates after `after`. */
+MUST_USE enum status store_read_session(struct db *db, const struct ident_hash *id, int64_t snapshot, int64_t after,
                                         const struct session_reader *r, bool *found, struct error *err);
 
 /* Ends sessions without anyone, and removes those that ended long ago. */

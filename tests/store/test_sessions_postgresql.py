@@ -62,9 +62,12 @@ def test_who_leads_is_the_same_on_both(pair):
     assert ann.update(b"y").error["code"] == "session-read-only"
     assert bob.compact(1, b"merged").status == 200
     late = join(ann.server, ann.session, "Cy")
-    late.follow()
-    late.has()
-    wait_until(lambda: late.snapshot == (1, b"merged"), "the snapshot")
+
+    def has_snapshot():
+        late.follow(last=999)
+        late.sees(leader=2)
+        return late.snapshot == (1, b"merged")
+    wait_until(has_snapshot, "the snapshot", 20)
     late.close()
     bob.lead("end")
     ann.sees(ended=True)
