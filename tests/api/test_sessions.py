@@ -1,9 +1,11 @@
 """Sessions: people together in one kernel.  The server passes on what their pages send, and keeps it."""
 import os
 import signal
+import subprocess
 
 import pytest
 
+from support.paths import BUILD, ROOT
 from support.server import OURS, Server
 from support.sessions import REQUEST, ask_to_join, b64, begin, join
 from support.wait import wait_until
@@ -285,3 +287,12 @@ def test_a_server_that_ends_ends_its_streams():
         ann.sees(leader=1)
         assert server.stop() == 0
         wait_until(lambda: not ann.is_open, "the stream has ended")
+
+
+def test_random_edits_over_bad_connections_end_in_one_text():
+    """NKX_SESSION_RUNS: how often; the nightly set takes 500."""
+    runs = int(os.environ.get("NKX_SESSION_RUNS", "3"))
+    with Server("--client-links", "0", "--client-links-day", "0") as server:
+        r = subprocess.run([BUILD / "venv/bin/node", ROOT / "tests/api/convergence.mjs", server.url, str(runs), "1"], capture_output=True, text=True, timeout=60 + 20 * runs)
+        assert r.returncode == 0 and f"{runs} runs" in r.stdout, r.stderr[-3000:]
+        print(r.stdout)
