@@ -18,6 +18,7 @@ def gauge(server, name):
 
 def main(modes):
     with Server("--client-links", "0", "--client-links-day", "0", "--client-connections", "0") as server:
+        server.wait_until(lambda: server.get("/readyz").status == 200, "a worker that is warm")
         for mode in modes:
             before = gauge(server, "process_open_fds"), gauge(server, "process_resident_memory_bytes")
             cpu = gauge(server, "process_cpu_seconds_total")
