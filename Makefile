@@ -44,7 +44,7 @@ objs = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
 COMPILER_SRC := $(call tree,$(addprefix compiler/,base diff hlo nki trace linalg ir passes nisa sim neff interp lesson driver rpc mcp aside lsp))
 # restrictions that a process puts on itself: the server and the workers
 WALL_SRC := $(addprefix explorer/jail/,caps.c confine.c landlock.c seccomp.c)
-SERVER_SRC := $(call srcs,explorer $(addprefix explorer/,http api ce job work pool store preview)) $(WALL_SRC)
+SERVER_SRC := $(call srcs,explorer $(addprefix explorer/,http api ce job work pool session store preview)) $(WALL_SRC)
 WORKER_SRC := $(call srcs,$(addprefix explorer/,worker worker/memory jail)) explorer/pool/wire.c
 # connects a Neuron host to a server; the service itself has no HTTP client
 RUNNER_SRC := $(call srcs,explorer/runner explorer/store)
@@ -152,7 +152,7 @@ $(BUILD)/gen/migrations.inc: $(wildcard explorer/store/migrate/*.sql)
 	$(call short,GEN $@)for f in $(sort $^); do n=$$(basename $$f | sed 's/_.*//; s/^0*//'); echo "{$$n,"; \
 	  sed 's/\\/\\\\/g; s/"/\\"/g; s/.*/"&\\n"/' $$f; echo "},"; done > $@
 $(call objs,$(wildcard explorer/store/*.c)): | $(BUILD)/gen/migrations.inc
-$(call objs,explorer/store/db_pg.c): CFLAGS += $(PG_INC)
+$(call objs,explorer/store/db_pg.c explorer/store/bulletin.c): CFLAGS += $(PG_INC)
 
 $(call objs,$(wildcard compiler/trace/*.c compiler/trace/*/*.c compiler/package/*.c explorer/worker/*.c explorer/worker/memory/*.c)): CFLAGS += $(PYTHON_INC)
 $(call objs,compiler/driver/paths.c): CFLAGS += -DNKX_VENV='"$(abspath $(VENV))"'

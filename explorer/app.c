@@ -21,6 +21,7 @@
 #include "job/results.h"
 #include "pool/pool.h"
 #include "route.h"
+#include "session/hub.h"
 #include "store/remote.h"
 #include "store/store.h"
 #include "work/editors.h"
@@ -206,6 +207,8 @@ enum status app_start(const struct config *cfg, int launcher_fd, const struct li
   if (!st)
     st = runs_start(&cfg->runs, &s->runs, err);
   if (!st)
+    st = hub_start(s->store, cfg->store, &s->sessions, err);
+  if (!st)
     st = ready_start(s, &s->ready, err);
   if (!st)
     st = start_server(cfg, at, app, err);
@@ -217,6 +220,7 @@ static void drain(struct app *app) {
   struct services *s = &app->services;
   ready_drain(s->ready);
   runs_end_waits(s->runs);
+  hub_end_streams(s->sessions);
   server_quiesce(app->server);
   server_drain(app->server, app->cfg->drain_timeout_ms); /* works in the queue go on, too */
   ready_stop(s->ready);                                  /* its trial needs the pool */
@@ -241,6 +245,7 @@ void app_stop(struct app *app) {
   app->server = app->ops = NULL;
   ready_free(s->ready);
   runs_stop(s->runs);
+  hub_stop(s->sessions);
   metrics_stop(s->metrics);
   results_stop(s->results);
   pool_free(s->pool);

@@ -10,6 +10,7 @@
 #include "api/ready.h"
 #include "api/results.h"
 #include "api/runs.h"
+#include "api/sessions.h"
 #include "api/snippets.h"
 #include "api/tokens.h"
 #include "ce/ce.h"
@@ -78,6 +79,19 @@ const struct route app_routes[] = {
      .remove = api_snippet_delete,
      .is_change = true,
      .is_bulky = true},
+    {.path = "/api/v1/sessions",
+     .allow = "POST",
+     .post = api_session_post,
+     .is_change = true,
+     .body_max = SESSION_BODY_MAX},
+    {.path = "/api/v1/sessions/", .allow = "GET, HEAD", .get = api_session_get},
+    {.path = "/api/v1/session/join/", .allow = "POST", .post = api_session_join},
+    {.path = "/api/v1/session/events/", .allow = "GET, HEAD", .get = api_session_events},
+    {.path = "/api/v1/session/updates/", .allow = "POST", .post = api_session_updates},
+    {.path = "/api/v1/session/presence/", .allow = "POST", .post = api_session_presence},
+    {.path = "/api/v1/session/snapshot/", .allow = "POST", .post = api_session_snapshot, .body_max = SESSION_BODY_MAX},
+    {.path = "/api/v1/session/lead/", .allow = "POST", .post = api_session_lead},
+    {.path = "/s/", .allow = "GET, HEAD", .get = api_session_page},
     {.path = "/z/", .allow = "GET, HEAD", .get = api_snippet_open, .is_bulky = true},
     {.path = "/e/", .allow = "GET, HEAD", .get = api_snippet_embed},
     {.path = "/api/v1/pipeline", .allow = "GET, HEAD", .get = api_pipeline},

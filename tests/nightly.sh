@@ -58,6 +58,8 @@ N8       $script tests/load/mix.py N8
 L1       $script tests/load/steady.py L1
 L2       $script tests/load/steady.py L2
 L3       $script tests/load/steady.py L3
+sessions $script tests/load/sessions.py
+converge NKX_SESSION_RUNS=500 $pytest_one tests/api/test_sessions.py -k random_edits
 growth   $pytest_one tests/bench/test_growth.py
 timing   $script tests/store/timing.py 5000
 fuzz     BUILD=build-fuzz SECONDS_EACH=600 FUZZ_TIMEOUT=10 tests/fuzz/run.sh

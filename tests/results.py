@@ -49,6 +49,8 @@ TESTS = [
     ("L1", "static and stored pages, 2,000/s, p99 ≤ 20 ms", "L1", ""),
     ("L2", "40 small compiles/s for 30 min, p50 ≤ 80 ms, p95 ≤ 250 ms", "L2", ""),
     ("L3", "160/s for 10 min: shed, and recovered from in 5 s", "L3", ""),
+    ("sessions", "60 people in a session, one of whom types: p95 ≤ 150 ms; 200 sessions of 3; memory and descriptors back", "sessions", ""),
+    ("converge", "5 clients edit at random over connections that drop and delay: one text, also for who joins then", "converge", "tests/api/test_sessions.py (3)"),
     ("L4", "200 editors: p95 ≤ 300 ms, superseded ended ≤ 100 ms", "L4", ""),
     ("R1", "kill -9 of children and zygotes at random moments; of the server: D1", "kills", "tests/jail/test_zygotes.py"),
     ("R2", "each allocation and each system call fails once", "faults", ""),

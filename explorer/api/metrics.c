@@ -16,6 +16,7 @@
 #include "http/route.h"
 #include "job/results.h"
 #include "pool/pool.h"
+#include "session/hub.h"
 #include "store/store.h"
 #include "work/editors.h"
 #include "work/quota.h"
@@ -199,6 +200,17 @@ static void put_runs(struct buf *b, const struct services *services) {
   put(b, "nkx_runners", "gauge", "Runners that are connected to servers on this store.", s.runners);
 }
 
+static void put_sessions(struct buf *b, const struct services *services) {
+  struct hub_counts h;
+  hub_look(services->sessions, &h);
+  put(b, "nkx_sessions", "gauge", "Sessions in memory: people together in one kernel.", h.rooms);
+  put(b, "nkx_session_people", "gauge", "People who are there.", h.people);
+  put(b, "nkx_session_streams", "gauge", "Streams of sessions that are open.", h.streams);
+  put(b, "nkx_session_bytes", "gauge", "Memory of their texts.", (double)h.bytes);
+  put(b, "nkx_session_updates_total", "counter", "Updates that were stored.", (double)h.updates);
+  put(b, "nkx_session_presences_total", "counter", "Presences that were told.", (double)h.presences);
+}
+
 static int count_fds(void) {
   DIR *d = opendir("/proc/self/fd");
   int n = -3; /* ".", "..", and the directory itself */
@@ -242,6 +254,7 @@ enum MHD_Result api_metrics(struct request *rq) {
   put_quota(&b, services);
   put_store(&b, services);
   put_runs(&b, services);
+  put_sessions(&b, services);
   put_process(&b, services->metrics);
   struct MHD_Response *r = MHD_create_response_from_buffer(b.len, (void *)buf_text(&b), MHD_RESPMEM_MUST_COPY);
   buf_clear(&b);

@@ -53,7 +53,7 @@ void api_end(struct request *rq) {
   const struct services *s = services_of(rq);
   struct api_part *part = api_part(rq);
   assert(part->call.state != CALL_RUNNING);
-  metrics_count(s->metrics, rq->route, rq->status, clock_now_us() - rq->began_us);
+  metrics_count(s->metrics, rq->route, rq->status, rq->is_stream ? 0 : clock_now_us() - rq->began_us);
   editors_leave(s->editors, &part->editor); /* before the work is released, which a newer request could cancel */
   if (part->work) {
     results_release(s->results, part->work, &part->waiter, http_client_fd(rq));

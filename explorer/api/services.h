@@ -8,6 +8,7 @@
 
 struct confinement;
 struct editors;
+struct hub;
 struct identity_config;
 struct kept;
 struct lessons;
@@ -37,6 +38,7 @@ struct services {
   struct metrics *metrics;
   struct ready *ready;
   struct runs *runs; /* on Neuron hosts */
+  struct hub *sessions;
   struct lessons *lessons;
   struct kept *kept;                             /* answers about snippets */
   struct buf examples, pipeline, targets, rules; /* answers that never change (info.h) */

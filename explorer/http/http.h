@@ -53,6 +53,7 @@ struct request {
   int retry_s;               /* for Retry-After; 0: the problem's own */
   int extra_ms;              /* how long the answer may take beyond the usual */
   bool is_private;           /* the answer must not be indexed */
+  bool is_stream;            /* the answer goes on as long as its client wants: its time says nothing */
   enum headers_kind headers; /* which security headers the answer has */
   enum problem over_quota;   /* what to answer to ST_QUOTA: which share is used up */
   int64_t began_us;
@@ -67,6 +68,8 @@ struct request {
 /* Adds the security headers, sends resp and releases it; NULL closes the connection.  From now on the client has a
  * limited time to take the answer (respond.c). */
 enum MHD_Result http_send(struct request *rq, unsigned status, struct MHD_Response *resp);
+/* From now on the client has ms to take what is sent: for an answer that goes on. */
+void http_allow(struct request *rq, int ms);
 /* A whole answer. */
 struct http_bytes {
   const char *data;

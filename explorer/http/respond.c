@@ -29,3 +29,7 @@ enum MHD_Result http_send(struct request *rq, unsigned status, struct MHD_Respon
   guard_answered(rq->conn, rq->cfg->http.answer_timeout_ms + rq->extra_ms, closes);
   return r;
 }
+
+void http_allow(struct request *rq, int ms) {
+  guard_allow(rq->conn, ms);
+}

@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "store/db.h"
 #include "store/runs.h"
+#include "store/sessions.h"
 #include "store/space.h"
 #include "store/store.h"
 
@@ -58,6 +59,9 @@ static void purge(struct db *db) {
   else if (n)
     log_info("store_purge", "expired=%lld", (long long)n);
   st = store_purge_runs(db, RUN_BYTES_MAX, &err);
+  if (st)
+    log_warn("store_purge", "status=%s %s", status_name(st), err.text);
+  st = store_purge_sessions(db, &err);
   if (st)
     log_warn("store_purge", "status=%s %s", status_name(st), err.text);
 }

@@ -2,7 +2,7 @@
  *
  * A copy is made row by row from the state of one moment, and each row is checked: damaged rows are reported and left
  * out.  The same code backs up and restores both kinds of database, also from one kind to the other.  Runs on Neuron hosts
- * (runs.h) are neither checked nor copied: they are kept for a day only.
+ * (runs.h) and sessions (sessions.h) are neither checked nor copied: they are kept for some days only.
  *
  * Where pages of a SQLite file are damaged, no index can be trusted, and a statement fails in the middle of a table.  So that file is
  * read in the order of row numbers, and goes on after the numbers that lie in a damaged page.

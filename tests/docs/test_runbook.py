@@ -78,8 +78,8 @@ def test_a_damaged_store_is_salvaged(site):
     made = [share(site.server, source=ADD_ONE + f"# {os.urandom(4000).hex()}\n", title=f"{n}").json for n in range(12)]
     site.stop()
     path = site.data / "nkx.sqlite"
-    with open(path, "r+b") as f:  # a page in the middle: a part of a text
-        f.seek(path.stat().st_size // PAGE // 2 * PAGE)
+    with open(path, "r+b") as f:  # a page behind those of the schema: a part of a text
+        f.seek(path.stat().st_size // PAGE * 3 // 4 * PAGE)
         f.write(os.urandom(PAGE))
     site.start()
     site.carry_out("The store is damaged")

@@ -20,7 +20,7 @@ import { mountPartner } from "./panes/partner";
 import { mountPrint } from "./panes/print";
 import { mountProblems } from "./panes/problems";
 import { mountSettings } from "./panes/settings";
-import { Share } from "./panes/share";
+import { Share, type SessionPlace } from "./panes/share";
 import { look, lookAtSelection, mountSharedBar, openShared } from "./panes/shared";
 import { SourcePane } from "./panes/source";
 import { mountSplitter } from "./panes/splitter";
@@ -40,6 +40,7 @@ import { lessonInHash, type LessonLink } from "./state/lesson";
 import { linksWereDamaged } from "./state/mylinks";
 import { settings, settingsWereDamaged } from "./state/settings";
 import { PANES, type Pane } from "./state/room";
+import { sessionInPath } from "./state/session";
 import { idInPath } from "./state/shared";
 import { keepVersions } from "./state/versions";
 import { followTheme } from "./state/theme";
@@ -191,11 +192,26 @@ async function keepPinned(store: AppStore): Promise<void> {
   followPin(store);
 }
 
-async function open(store: AppStore, compiler: Compiler): Promise<void> {
+async function openSession(place: SessionPlace, id: string): Promise<void> {
+  try {
+    await (await import("./session/open")).openSession(place, id, tellNoLink);
+  } catch (e) {
+    console.error(e);
+    say("The session could not be opened: is the server reachable?");
+  }
+}
+
+async function open(place: SessionPlace): Promise<void> {
+  const { store, compiler } = place;
   const stored = idInPath(location.pathname);
   const here = stored?.embed ? null : draftHere(location.href);
   const lists = stored?.embed ? [] : loadLists(store);
   if (!stored?.embed) void keepPinned(store);
+  const session = sessionInPath(location.pathname);
+  if (session !== null) {
+    await openSession(place, session);
+    return;
+  }
   if (stored) {
     await openShared(store, stored.id, say, tellNoLink);
     if (here && store.state.shared) {
@@ -259,7 +275,8 @@ function main(): void {
   const views = new Views(store, compiler, ir, () => source.editor.view, say, () => shareNow(), isEmbed ? "embed" : "page");
   const pin = mountModes(store, say);
   const stages = mountStages(store, openStage);
-  const share = new Share(store, compiler, say, announce);
+  const place = { store, compiler, source, ir, views };
+  const share = new Share(store, compiler, say, announce, place);
   const shareNow = () => void share.copy();
   mountInstances(store, compiler);
   mountHeader(store, compiler, { openExample: (name) => openExample(store, compiler, name), openDraft: () => openDraft(store, compiler), openLesson: (name) => void openLesson(store, compiler, { name, packed: null, step: null }), share: () => void share.openDialog(), help: () => void openHelp(), downloads: () => void openDownloads(store, () => void share.openDialog()) });
@@ -294,7 +311,7 @@ function main(): void {
   }
   if (settingsWereDamaged || linksWereDamaged)
     say(`${settingsWereDamaged ? "Your settings" : "The list of your links"} could not be read and ${settingsWereDamaged ? "are" : "is"} left out.`);
-  void open(store, compiler).then(() => (isEmbed ? undefined : share.follow()));
+  void open(place).then(() => (isEmbed ? undefined : share.follow()));
   window.addEventListener("hashchange", () => {
     if (!share.takeAddress()) return;
     const lesson = lessonInHash(location.hash);

@@ -1385,6 +1385,76 @@ export interface RevisionRequest {
   view?: object;
 }
 
+export interface SessionPerson {
+  person: number;
+  name: string;
+  /** Has a stream open. */
+  here: boolean;
+}
+
+/** People together in one kernel. */
+export interface SessionState {
+  /** Who reads it. */
+  you?: number;
+  /** The number of the last update. */
+  seq: number;
+  leader: number;
+  /** The person to whom the lead is offered; 0: nobody. */
+  offered: number;
+  /** Only the leader may change the text. */
+  read_only: boolean;
+  created_ms: number;
+  ended: boolean;
+  /** The link that it became. */
+  snippet?: string;
+  people: SessionPerson[];
+}
+
+export interface SessionKernel {
+  request: CompileRequest;
+  view?: object;
+}
+
+/** A SessionState with the kernel. */
+export interface Session {
+  you?: number;
+  seq: number;
+  leader: number;
+  offered: number;
+  read_only: boolean;
+  created_ms: number;
+  ended: boolean;
+  snippet?: string;
+  people: SessionPerson[];
+  kernel: SessionKernel;
+}
+
+export interface SessionRequest {
+  /** Yours, in this session. */
+  name: string;
+  /** base64, at most 2 MiB. */
+  snapshot: string;
+  request: CompileRequest;
+  /** Anything, at most 64 KiB. */
+  view?: object;
+}
+
+export interface SessionMade {
+  id: string;
+  url: string;
+  person: number;
+  token: string;
+}
+
+export interface SessionSnapshot {
+  /** The last update that it contains. */
+  seq: number;
+  /** base64, at most 2 MiB. */
+  data: string;
+  request: CompileRequest;
+  view?: object;
+}
+
 export interface SnippetMade {
   id: string;
   url: string;

@@ -118,12 +118,14 @@ export class SourceEditor {
   /** Keys that come before all others: Vim's. */
   private readonly keys = new Compartment();
   private ownKeys: Extension = [];
+  /** What a session adds to the text of each file. */
+  private added: (key: string | null) => Extension = () => [];
 
   constructor(
     parent: HTMLElement,
     private readonly events: SourceEvents,
   ) {
-    this.view = new EditorView({ parent, state: this.newState("", "nkipy") });
+    this.view = new EditorView({ parent, state: this.newState(null, "", "nkipy") });
     this.view.contentDOM.addEventListener("focus", () => void this.helpToWrite(), { once: true });
   }
 
@@ -134,8 +136,8 @@ export class SourceEditor {
     for (const kept of this.kept.values()) kept.state = kept.state.update({ effects }).state;
   }
 
-  private newState(doc: string, language: string): EditorState {
-    return EditorState.create({ doc, extensions: [this.extensions(language), this.writing, this.isFrozen ? FROZEN : []] });
+  private newState(key: string | null, doc: string, language: string): EditorState {
+    return EditorState.create({ doc, extensions: [this.added(key), this.extensions(language), this.writing, this.isFrozen ? FROZEN : []] });
   }
 
   private extensions(language: string): Extension {
@@ -193,15 +195,31 @@ export class SourceEditor {
   /** Replaces the keys that come before all others, in every file. */
   setKeys(keys: Extension): void {
     this.ownKeys = keys;
-    const effects = this.keys.reconfigure(keys);
-    this.view.dispatch({ effects });
-    for (const kept of this.kept.values()) kept.state = kept.state.update({ effects }).state;
+    this.change(this.keys.reconfigure(keys));
   }
 
   /** Opens or closes the tip at the caret, which the keyboard cannot point at. */
   async explainCaret(): Promise<void> {
     const tip = isTipOpen(this.view) ? null : await this.events.explain(this.view.state.selection.main.head);
     toggleTip(this.view, () => tip?.dom ?? null);
+  }
+
+  /** Adds something to the text of each file, from now on and anew: what was undone before cannot be done again. */
+  add(added: (key: string | null) => Extension, language: string): void {
+    this.added = added;
+    this.kept.clear();
+    const scroll = this.view.scrollSnapshot();
+    const { selection } = this.view.state;
+    const isFocused = this.view.hasFocus;
+    this.view.setState(this.newState(this.shown, this.text, language));
+    this.view.dispatch({ selection, effects: scroll, annotations: fromPage.of(true) });
+    if (isFocused) this.view.focus();
+  }
+
+  /** Changes every file's state, that of those which are not shown, too. */
+  change(effects: StateEffect<unknown>): void {
+    this.view.dispatch({ effects });
+    for (const kept of this.kept.values()) kept.state = kept.state.update({ effects }).state;
   }
 
   get key(): string | null {
@@ -227,7 +245,7 @@ export class SourceEditor {
     this.kept.set(this.shown, { state: this.view.state, scroll: this.view.scrollSnapshot() });
     const kept = this.kept.get(key);
     const isSame = kept?.state.doc.toString() === text;
-    this.view.setState(isSame && kept ? kept.state : this.newState(text, language));
+    this.view.setState(isSame && kept ? kept.state : this.newState(key, text, language));
     if (isSame && kept) this.view.dispatch({ effects: kept.scroll });
     else this.view.scrollDOM.scrollTop = 0;
     this.shown = key;

@@ -9,6 +9,18 @@ import { packPin } from "../state/pin";
 import { settings } from "../state/settings";
 import { isAsShared, pathOf } from "../state/shared";
 import { absolute, toClipboard } from "./clipboard";
+import type { IrPane } from "./ir";
+import type { SourcePane } from "./source";
+import type { Views } from "./views";
+
+/** The parts of the page that a session needs. */
+export interface SessionPlace {
+  store: AppStore;
+  compiler: Compiler;
+  source: SourcePane;
+  ir: IrPane;
+  views: Views;
+}
 
 export class Share {
   private timer = 0;
@@ -20,13 +32,14 @@ export class Share {
     private readonly compiler: Compiler,
     private readonly say: (text: string) => void,
     private readonly announce: (text: string) => void,
+    private readonly sessions: SessionPlace,
   ) {}
 
   /** From now on the address follows the page's state. */
   follow(): void {
     let first = true;
     this.store.watch(
-      ["lesson", "source", "filename", "files", "tab", "target", "language", "stageKey", "kernelName", "beside", "picture", "diffFrom", "unified", "anchor", "marked", "notes", "inputs", "check", "pipeline", "byHand", "patterns", "filter", "hideUnchanged", "simulate", "pinned", "mode", "comparedKey"],
+      ["session", "lesson", "source", "filename", "files", "tab", "target", "language", "stageKey", "kernelName", "beside", "picture", "diffFrom", "unified", "anchor", "marked", "notes", "inputs", "check", "pipeline", "byHand", "patterns", "filter", "hideUnchanged", "simulate", "pinned", "mode", "comparedKey"],
       () => {
         // an unchanged page keeps its short address
         if (!first || this.store.state.touched) this.soon();
@@ -44,8 +57,8 @@ export class Share {
     return viewOf(this.store.state, settings.state.splits);
   }
 
-  /** The address of what the page shows: a stored link while the kernel is the stored one. */
-  private async address(): Promise<string> {
+  /** The link to what the page shows: a stored one while the kernel is the stored one. */
+  private async link(): Promise<string> {
     const s = this.store.state;
     if (s.lesson) return absolute("/") + (await lessonHash(s.lesson));
     const { shared, source, filename, files, language, target, inputs, check, pipeline, byHand, patterns, simulate, parent, pinned } = s;
@@ -64,7 +77,8 @@ export class Share {
 
   async update(): Promise<string> {
     window.clearTimeout(this.timer);
-    const url = await this.address();
+    const { session } = this.store.state;
+    const url = session ? absolute(`/s/${session}`) : await this.link();
     // an address that the user has just given is about to be opened
     if (location.href !== this.known) return url;
     this.known = url;
@@ -81,13 +95,13 @@ export class Share {
 
   async openDialog(): Promise<void> {
     const url = await this.update();
-    await this.openWith(url);
+    await this.openWith(this.store.state.session ? await this.link() : url);
   }
 
   private async openWith(url: string): Promise<void> {
     try {
       const { ShareDialog } = await import("./dialogs");
-      await new ShareDialog(this.store, this.compiler, this.say, this.announce).open(url);
+      await new ShareDialog(this.store, this.compiler, this.say, this.announce, this.sessions).open(url);
     } catch (e) {
       console.error(e);
       this.say("The dialog could not be loaded: is the server reachable?");

@@ -17,6 +17,8 @@ import { byId, button, el, fill } from "./dom";
 import { icon } from "./icons";
 import { startRecording } from "./recordbutton";
 import { Revisions } from "./revisions";
+import { sessionSection } from "./sessionsection";
+import type { SessionPlace } from "./share";
 import { when } from "./when";
 import { askWhoAmI, mayStore, namesOf, whoText } from "./whoami";
 
@@ -57,6 +59,7 @@ export class ShareDialog {
     private readonly compiler: Compiler,
     private readonly say: (text: string) => void,
     private readonly announce: (text: string) => void,
+    private readonly sessions: SessionPlace,
   ) {
     this.dialog.onclick = (e) => {
       if (e.target === this.dialog) this.dialog.close();
@@ -83,6 +86,7 @@ export class ShareDialog {
       el("h2", { id: "share-title" }, "Share what you see"),
       el("section", {}, el("h3", {}, stored ? "Link" : "Link that holds everything"), copyField("Link", url, this.say), el("p", { class: long ? "note long" : "note" }, copied ? `Copied. ${note}` : note)),
       el("section", {}, el("h3", {}, "Stored link"), this.whose(me), mayStore(me) ? this.form(made, me) : null, made),
+      sessionSection(this.sessions, me, copyField, this.say, () => this.dialog.close()),
       this.recording(),
       this.revisions(),
       this.list(),

@@ -61,6 +61,9 @@ export interface AppState {
   /** The snippet that this kernel is a fork of. */
   parent: string | null;
 
+  /** The session that the page is in: its id. */
+  session: string | null;
+
   /** The lesson beside the kernel. */
   lesson: ShownLesson | null;
 
@@ -146,6 +149,7 @@ export function newStore(): AppStore {
     problem: null,
     shared: null,
     parent: null,
+    session: null,
     lesson: null,
     pinned: null,
     run: null,

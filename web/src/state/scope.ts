@@ -3,6 +3,7 @@
 const KEY = "nkx.scope";
 
 let known: string | null = null;
+let shared: string | null = null;
 
 function make(): string {
   const bytes = crypto.getRandomValues(new Uint8Array(16));
@@ -18,7 +19,13 @@ export const runEditorName: string = make();
 /** And the search for knobs. */
 export const tuneEditorName: string = make();
 
+/** The people of a session have one scope, so that the server compiles each change once for all of them; null: the browser's own. */
+export function shareScope(text: string | null): void {
+  shared = text;
+}
+
 export function scope(): string {
+  if (shared !== null) return shared;
   if (known !== null) return known;
   try {
     const kept = localStorage.getItem(KEY);

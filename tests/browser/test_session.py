@@ -1,0 +1,301 @@
+"""Sessions: people together in one kernel, each in a browser of their own."""
+import os
+import re
+import signal
+import time
+
+import pytest
+from playwright.sync_api import expect
+
+from support.page import compiled, source_of, write
+from support.server import Server
+from support.wait import wait_until
+
+KERNEL = """import numpy as np
+from nkigen import trace
+
+
+@trace(input_specs=[((8, 4), "f32")])
+def mine(a):
+    b = np.tanh(a)
+    return b * 2.0
+"""
+
+
+@pytest.fixture(scope="module")
+def own_server():
+    """Its sessions and the links that they become are not those of other tests."""
+    with Server("--job-timeout-ms", "90000", "--job-cpu-s", "60") as s:
+        s.wait_until(lambda: s.get("/readyz").status == 200, "a worker that is warm")
+        yield s.url
+
+
+def begin(page, url, name="Ann", kernel=KERNEL):
+    """Opens a kernel and begins a session with it; returns the session's address."""
+    page.goto(url)
+    compiled(page)
+    if kernel:
+        write(page, kernel)
+        compiled(page)
+    page.locator("#share").click()
+    dialog = page.locator("#share-dialog")
+    dialog.get_by_label("Your name").fill(name)
+    dialog.get_by_role("button", name="Begin a session").click()
+    expect(page.locator("#session-bar")).to_contain_text("connected")
+    expect(dialog).to_be_hidden()
+    expect(page).to_have_url(re.compile(r"/s/[\w-]{22}$"))
+    return page.url
+
+
+def join(page, address, name="Bob"):
+    page.goto(address)
+    page.get_by_label("Your name").fill(name)
+    page.get_by_role("button", name="Join").click()
+    expect(page.locator("#session-bar")).to_contain_text("connected")
+    compiled(page)
+
+
+def bar(page):
+    return page.locator("#session-bar")
+
+
+def do(page, label):
+    bar(page).get_by_role("button", name=label, exact=True).click()
+
+
+def has(page, text):
+    expect(page.locator("#source-editor .cm-content")).to_contain_text(text)
+
+
+def type_at_end_of(page, line, text):
+    """Types at the end of a line, counted from 1."""
+    page.evaluate("""(n) => {
+      const view = document.querySelector('#source-editor .cm-content').cmTile?.view ?? document.querySelector('#source-editor .cm-content').cmView.view;
+      view.dispatch({selection: {anchor: view.state.doc.line(n).to}});
+      view.focus();
+    }""", line)
+    page.keyboard.type(text)
+
+
+def text_of(page):
+    return page.evaluate("""() => {
+      const c = document.querySelector('#source-editor .cm-content');
+      return (c.cmTile?.view ?? c.cmView.view).state.doc.toString();
+    }""")
+
+
+def agree(*pages):
+    wait_until(lambda: len({text_of(p) for p in pages}) == 1, "one text on all pages", 30)
+    return text_of(pages[0])
+
+
+@pytest.fixture
+def pair(new_page, own_server):
+    ann, bob = new_page(), new_page()
+    join(bob, begin(ann, own_server))
+    expect(bar(ann)).to_contain_text("1 of 1 follow you")
+    return ann, bob
+
+
+def test_two_people_edit_one_kernel(pair):
+    ann, bob = pair
+    has(bob, "return b * 2.0")
+    type_at_end_of(ann, 7, "  # hers")
+    type_at_end_of(bob, 8, "  # his")
+    text = agree(ann, bob)
+    assert "b = np.tanh(a)  # hers\n" in text and "return b * 2.0  # his\n" in text
+    compiled(ann)
+    compiled(bob)
+
+
+def test_edits_of_the_same_place_at_the_same_time_are_both_kept(pair):
+    ann, bob = pair
+    for page, word in ((ann, "aaa"), (bob, "bbb")):
+        type_at_end_of(page, 8, "")
+    for a, b in zip("12345", "67890", strict=True):
+        ann.keyboard.type(a)
+        bob.keyboard.type(b)
+    text = agree(ann, bob)
+    last = text.splitlines()[7]
+    assert sorted(last.removeprefix("    return b * 2.0")) == sorted("1234567890")
+
+
+def test_undo_takes_back_ones_own_change_only(pair):
+    ann, bob = pair
+    type_at_end_of(ann, 7, "  # hers")
+    has(bob, "# hers")
+    type_at_end_of(bob, 8, "  # his")
+    has(ann, "# his")
+    bob.keyboard.press("Control+z")
+    wait_until(lambda: "# his" not in text_of(ann), "the undone change")
+    assert "# hers" in agree(ann, bob)
+    bob.keyboard.press("Control+z")
+    assert "# hers" in agree(ann, bob)
+
+
+def test_the_target_is_that_of_all(pair):
+    ann, bob = pair
+    bob.locator("#target").select_option("trn1")
+    expect(ann.locator("#target")).to_have_value("trn1")
+    compiled(ann)
+
+
+def test_names_are_text(new_page, own_server):
+    ann, eve = new_page(), new_page()
+    address = begin(ann, own_server)
+    join(eve, address, "<img src=x onerror=alert(1)>")
+    expect(bar(ann).locator(".chip-person")).to_have_count(2)
+    expect(bar(ann)).to_contain_text("<img src=x onerror=alert(1)>")
+    type_at_end_of(eve, 7, " ")
+    expect(ann.locator("#source-editor .peer-tag")).to_have_text("<img src=x onerror=alert(1)>")
+    assert ann.locator("#session-bar img, .peer-tag img").count() == 0
+
+
+# ---- leading and following
+
+
+def stage(page):
+    return page.locator("#stages [aria-selected=true] .name, #stages [aria-selected=true]").first
+
+
+def shown(page):
+    return page.locator("#ir-title").inner_text()
+
+
+def test_who_follows_sees_what_the_leader_sees_until_they_move(pair):
+    ann, bob = pair
+    last = shown(bob)
+    ann.locator("#stages").focus()
+    ann.keyboard.press("k")
+    ann.keyboard.press("k")
+    expect(ann.locator("#ir-title")).not_to_have_text(last)
+    expect(bob.locator("#ir-title")).to_have_text(shown(ann))
+    bob.locator("#stages").focus()
+    bob.keyboard.press("k")
+    expect(bar(bob)).to_contain_text("You look around by yourself")
+    expect(bar(ann)).to_contain_text("0 of 1 follow you")
+    here = shown(bob)
+    ann.keyboard.press("j")
+    expect(ann.locator("#ir-title")).not_to_have_text(here)
+    bob.wait_for_timeout(600)
+    assert shown(bob) == here
+    bob.keyboard.press("l")
+    expect(bob.locator("#ir-title")).to_have_text(shown(ann))
+    expect(bar(ann)).to_contain_text("1 of 1 follow you")
+
+
+def test_the_selection_and_the_pane_are_followed(pair):
+    ann, bob = pair
+    ann.locator("#ir-viewer .cm-line", has_text="tanh").first.click()
+    expect(ann.locator("#source-editor .cm-line .selected, #source-editor .chosen, #source-editor [class*=lit]").first).to_be_visible()
+    expect(bob.locator("#history")).to_contain_text(re.compile(r"line 7:"))
+    ann.keyboard.press("Escape")
+    expect(bob.locator("#history")).not_to_contain_text(re.compile(r"line 7:"))
+
+
+def test_a_wheel_detaches_and_a_button_follows_again(pair):
+    ann, bob = pair
+    bob.locator("#ir-viewer").hover()
+    bob.mouse.wheel(0, 100)
+    expect(bar(bob)).to_contain_text("You look around by yourself")
+    do(bob, "Follow")
+    expect(bar(bob)).to_contain_text("You follow Ann")
+
+
+def test_the_leader_points_at_a_line_in_everyones_view(pair):
+    ann, bob = pair
+    do(ann, "Point")
+    ann.locator("#source-editor .cm-line").nth(6).click()
+    expect(bob.locator("#source-editor .peer-pointed")).to_contain_text("np.tanh(a)")
+    expect(bob.locator("#source-editor .peer-pointed .peer-tag", has_text="Ann points here")).to_be_visible()
+    do(ann, "Stop pointing")
+    expect(bob.locator("#source-editor .peer-pointed")).to_have_count(0)
+
+
+def test_the_lead_is_handed_over_once_it_is_taken(pair):
+    ann, bob = pair
+    do(ann, "Hand over…")
+    do(ann, "Bob")
+    expect(bar(ann)).to_contain_text("lead until they take it")
+    do(bob, "Take the lead")
+    expect(bar(bob)).to_contain_text("You lead.")
+    expect(bar(ann)).to_contain_text("You follow Bob")
+    bob.locator("#stages").focus()
+    bob.keyboard.press("k")
+    expect(ann.locator("#ir-title")).to_have_text(shown(bob))
+
+
+def test_in_a_read_only_session_others_cannot_type(pair):
+    ann, bob = pair
+    do(ann, "Read-only")
+    expect(bar(bob)).to_contain_text("Only the leader may change the kernel")
+    before = text_of(bob)
+    type_at_end_of(bob, 7, "xyz")
+    assert text_of(bob) == before
+    type_at_end_of(ann, 7, "  # hers")
+    has(bob, "# hers")
+    do(ann, "Read-only")
+    expect(bar(bob)).not_to_contain_text("Only the leader may change the kernel")
+    type_at_end_of(bob, 8, "  # his")
+    has(ann, "# his")
+
+
+def test_the_end_makes_a_link_of_it(pair):
+    ann, bob = pair
+    type_at_end_of(ann, 7, "  # last")
+    has(bob, "# last")
+    do(ann, "End for all")
+    expect(bar(bob)).to_contain_text("The session has ended")
+    link = bar(bob).get_by_role("link")
+    address = link.get_attribute("href")
+    bob.goto(bob.url.split("/s/")[0] + address)
+    has(bob, "# last")
+    ann.reload()
+    expect(ann).to_have_url(re.compile(r"/z/"))
+
+
+def test_who_leaves_keeps_the_kernel_and_the_others_go_on(pair):
+    ann, bob = pair
+    do(bob, "Leave")
+    expect(bar(bob)).to_contain_text("You have left the session")
+    type_at_end_of(bob, 7, "  # alone")
+    assert "# alone" in text_of(bob)
+    ann.wait_for_timeout(300)
+    assert "# alone" not in text_of(ann)
+
+
+def test_a_page_that_is_loaded_again_is_the_same_person(pair):
+    ann, bob = pair
+    bob.reload()
+    expect(bar(bob)).to_contain_text("connected")
+    has(bob, "np.tanh")
+    expect(bar(ann).locator(".chip-person")).to_have_count(2)
+
+
+# ---- connections that break
+
+
+def test_after_kill_9_of_the_server_everyone_is_back_and_nothing_is_lost(new_page, tmp_path, watch):
+    watch.expect("Failed to load resource|ERR_CONNECTION|ERR_INCOMPLETE|ERR_EMPTY")
+    with Server("--job-timeout-ms", "90000", data=tmp_path) as s:
+        ann, bob = new_page(), new_page()
+        join(bob, begin(ann, s.url))
+        type_at_end_of(ann, 7, "  # before")
+        has(bob, "# before")
+        os.kill(s.pid, signal.SIGKILL)
+        s.kill()
+        port = s.port
+        expect(bar(bob)).to_contain_text("reconnecting")
+        type_at_end_of(ann, 8, "  # meanwhile by Ann")
+        type_at_end_of(bob, 5, "  # meanwhile by Bob")
+    with Server("--job-timeout-ms", "90000", "--port", str(port), data=tmp_path):
+        began = time.monotonic()
+        for page in (ann, bob):
+            expect(bar(page)).to_contain_text("connected")
+        has(bob, "# meanwhile by Ann")
+        has(ann, "# meanwhile by Bob")
+        print(f"back after {time.monotonic() - began:.1f} s")
+        text = agree(ann, bob)
+        assert all(f"# {w}" in text for w in ("before", "meanwhile by Ann", "meanwhile by Bob"))
+        for page in (ann, bob):
+            do(page, "Leave")

@@ -1,0 +1,108 @@
+"""Sessions whose people are on two servers, which share a PostgreSQL."""
+import time
+
+import pytest
+
+from support.server import Server
+from support.sessions import Person, begin, join
+from support.wait import wait_until
+
+
+@pytest.fixture(scope="module")
+def two(postgres):
+    url = postgres.new_database("sessions")
+    with Server("--store", url) as one, Server("--store", url) as other:
+        yield one, other
+
+
+@pytest.fixture
+def pair(two):
+    one, other = two
+    ann = begin(one)
+    bob = join(other, ann.session)
+    ann.follow()
+    bob.follow()
+    ann.sees(leader=1)
+    bob.sees(leader=1)
+    yield ann, bob
+    ann.close()
+    bob.close()
+
+
+def test_updates_of_both_servers_reach_both_in_one_order(pair):
+    ann, bob = pair
+    texts = []
+    for i in range(10):
+        texts.append(b"%d" % i)
+        assert (ann if i % 2 else bob).update(texts[-1]).json == {"seq": i + 1}
+    ann.has(*texts)
+    bob.has(*texts)
+    assert ann.updates == bob.updates
+
+
+def test_presence_and_who_is_here_are_told_across_servers(pair):
+    ann, bob = pair
+    wait_until(lambda: ann.names() == bob.names() == ["Ann", "Bob"], "both see both", 20)
+    bob.show(line=3)
+    ann.show(line=4)
+    wait_until(lambda: ann.presences.get(2) == {"line": 3} and bob.presences.get(1) == {"line": 4}, "presences", 20)
+    bob.close()
+    wait_until(lambda: ann.names() == ["Ann"], "Bob is away", 30)
+
+
+def test_who_leads_is_the_same_on_both(pair):
+    ann, bob = pair
+    assert bob.lead("claim").error["code"] == "session-offer"
+    ann.lead("offer", to=2)
+    bob.sees(offered=2)
+    assert bob.lead("accept").status == 200
+    ann.sees(leader=2)
+    assert ann.update(b"x").status == 200 and bob.lead("read-only", on=True).status == 200
+    ann.sees(read_only=True)
+    assert ann.update(b"y").error["code"] == "session-read-only"
+    assert bob.compact(1, b"merged").status == 200
+    late = join(ann.server, ann.session, "Cy")
+
+    def has_snapshot():
+        late.follow(last=999)
+        late.sees(leader=2)
+        return late.snapshot == (1, b"merged")
+    wait_until(has_snapshot, "the snapshot", 20)
+    late.close()
+    bob.lead("end")
+    ann.sees(ended=True)
+
+
+def test_a_person_goes_on_at_the_other_server(pair, two):
+    ann, bob = pair
+    ann.update(b"one")
+    bob.has(b"one")
+    moved = Person(two[0], bob.session, bob.person, bob.token)
+    bob.close()
+    moved.last = bob.last
+    moved.follow()
+    ann.update(b"two")
+    moved.has(b"two")
+    moved.close()
+
+
+def test_an_update_reaches_the_other_server_soon(pair):
+    """No bound of time, but of polling: a server that only looks now and then would take seconds."""
+    ann, bob = pair
+    times = []
+    for i in range(10):
+        text = b"%d" % i
+        began = time.monotonic()
+        ann.update(text)
+        wait_until(lambda text=text: any(t == text for _, t in bob.updates.values()), "the update", 20)
+        times.append(time.monotonic() - began)
+    print("seconds:", *(f"{t:.3f}" for t in sorted(times)))
+
+
+def test_nothing_is_missed_while_postgresql_is_restarted(pair, postgres):
+    ann, bob = pair
+    postgres.stop()
+    assert ann.update(b"lost").status == 503
+    postgres.start()
+    wait_until(lambda: ann.update(b"one").status == 200, "the store is back", 60)
+    bob.has(b"one")

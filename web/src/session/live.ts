@@ -1,0 +1,467 @@
+// live: the page of one participant.
+//
+// The kernel is a document that all of them edit (document.ts).  What each of them looks at is their presence.  Who follows takes over
+// the view of the leader whenever that changes, until they move on their own.  Each page compiles what it shows; all of them ask in
+// the session's name, so that the server compiles a change once and the others get the same frames.
+import { Compartment, EditorState } from "@codemirror/state";
+import { EditorView } from "@codemirror/view";
+import type { Problem } from "../api/problem";
+import type { CompileRequest, SessionState } from "../api/types";
+import { announce, say } from "../panes/notices";
+import type { SessionPlace } from "../panes/share";
+import { look, lookAtSelection } from "../panes/shared";
+import { readViewJson, viewOf, viewToJson } from "../state/look";
+import { shareScope } from "../state/scope";
+import type { Ticket } from "../state/session";
+import { Store } from "../state/store";
+import { applyUpdate, Document, mergeUpdates, REMOTE, wholeOf } from "./document";
+import { type Peer, showPeers } from "./peers";
+import { toBase64, Wire } from "./wire";
+
+/** How often the leader's page replaces the snapshot while the kernel changes. */
+const COMPACT_MS = 8000;
+const PRESENCE_MAX = 4000;
+
+/** What others are told of a page. */
+interface Presence {
+  tab: string | null;
+  anchor: unknown;
+  head: unknown;
+  /** The stage's text that is shown, and the line at the caret. */
+  stage: string | null;
+  line: number;
+  following: boolean;
+  /** Of the leader: what followers see. */
+  view?: object;
+  top?: { source: number; ir: number };
+  room?: { hidden: string[]; maximised: string | null };
+  inspect?: string | null;
+  point?: { pane: "source" | "ir"; stage: string | null; tab: string | null; line: number } | null;
+}
+
+/** A request that says nothing of who sends it. */
+export function plain(request: CompileRequest): CompileRequest {
+  const { scope: _, ...rest } = request;
+  return rest;
+}
+
+export interface LiveState {
+  session: SessionState | null;
+  isOnline: boolean;
+  /** Everything that was there has come. */
+  isReady: boolean;
+  isFollowing: boolean;
+  isPointing: boolean;
+  presences: ReadonlyMap<number, Partial<Presence>>;
+  /** Why it is over; null: it is not. */
+  over: { text: string; snippet: string | null } | null;
+}
+
+function isObject(v: unknown): v is Record<string, unknown> {
+  return typeof v === "object" && v !== null;
+}
+
+/** The number of a line, or 1. */
+const lineIn = (v: unknown) => (typeof v === "number" && Number.isInteger(v) && v > 0 ? v : 1);
+
+export class Live {
+  readonly state = new Store<LiveState>({ session: null, isOnline: false, isReady: false, isFollowing: true, isPointing: false, presences: new Map(), over: null });
+  private readonly lock = new Compartment();
+  private readonly wire: Wire;
+  private isEnded = false;
+  private isShowing = false;
+  private target = 0;
+  private changed = false;
+  private point: Presence["point"] = null;
+  private timers: number[] = [];
+  private readonly undo: (() => void)[] = [];
+
+  constructor(
+    readonly place: SessionPlace,
+    readonly id: string,
+    readonly ticket: Ticket,
+    private document: Document,
+  ) {
+    const { store, end } = place.store.branch();
+    this.undo.push(end);
+    shareScope(`session-${id}`);
+    store.set({ session: id, shared: null, lesson: null });
+    this.listen(document);
+    this.wire = new Wire(
+      id,
+      ticket,
+      {
+        state: (s) => this.takeState(s),
+        update: (bytes) => {
+          applyUpdate(this.document.doc, bytes);
+          this.changed = true;
+          this.ready();
+        },
+        presence: (person, presence) => this.takePresence(person, presence),
+        online: (isOnline) => this.takeOnline(isOnline),
+        refused: (problem) => this.refused(problem),
+        lost: (problem) => this.over(problem.message, null),
+      },
+      mergeUpdates,
+    );
+    store.watch(["source", "files", "filename", "language", "target", "inputs", "check", "pipeline", "simulate", "byHand", "patterns"], () => this.fromPage());
+    store.watch(["stageKey", "kernelName", "beside", "picture", "diffFrom", "unified", "anchor", "filter", "hideUnchanged", "tab", "wrap", "pane", "mode", "comparedKey", "outcome", "inspect"], () => this.tell());
+    store.watch(["outcome", "tab", "stageKey", "kernelName"], () => this.drawPeers());
+    store.watch(["compiling"], () => this.lookAgain());
+    this.state.watch(["presences", "session"], () => {
+      this.drawPeers();
+      this.follow();
+    });
+    this.hear();
+    this.timers.push(window.setInterval(() => void this.compact(), COMPACT_MS));
+  }
+
+  get you(): number {
+    return this.ticket.person;
+  }
+  get leads(): boolean {
+    return this.state.state.session?.leader === this.you;
+  }
+  get mayEdit(): boolean {
+    const { session } = this.state.state;
+    return session !== null && !session.ended && (!session.read_only || this.leads);
+  }
+
+  // ---- the kernel
+
+  private listen(document: Document): void {
+    document.doc.on("update", (update: Uint8Array, origin: unknown) => {
+      if (origin !== REMOTE && this.document === document) this.wire.send(update);
+    });
+    document.doc.on("afterTransaction", (tr: { origin: unknown }) => {
+      if (tr.origin === REMOTE && this.document === document && this.state.state.isReady && document.show(this.place.store)) this.place.compiler.soon();
+    });
+  }
+
+  /** Once all updates that there were have come: shows the kernel, and binds the editor to it. */
+  private ready(): void {
+    const { session, isReady } = this.state.state;
+    if (isReady || !session || (this.wire.last ?? -1) < session.seq || !this.document.textOf(null)) return;
+    this.state.set({ isReady: true });
+    this.bind();
+    void this.place.compiler.now();
+  }
+
+  private bind(): void {
+    const { store, source } = this.place;
+    this.document.show(store);
+    source.editor.show(store.state.tab, (store.state.tab === null ? store.state.source : store.state.files.find((f) => f.name === store.state.tab)?.source) ?? "", store.state.language);
+    source.editor.add((tab) => [this.document.bind(tab), this.lock.of(EditorState.readOnly.of(!this.mayEdit))], store.state.language);
+  }
+
+  /** The page has changed the kernel, by an example, a renamed file, a setting. */
+  private fromPage(): void {
+    if (this.isEnded || !this.state.state.isReady) return;
+    if (this.mayEdit) this.document.fromState(this.place.store.state);
+    else this.document.show(this.place.store);
+  }
+
+  /** The server did not take a change: what it has counts. */
+  private refused(problem: Problem): void {
+    if (problem.code === "session-ended") return;
+    say(problem.code === "session-read-only" ? "The leader has made the session read-only: your last change was not taken." : `Your last change was not taken: ${problem.message}`);
+    const old = this.document;
+    this.document = new Document();
+    this.listen(this.document);
+    this.state.set({ isReady: false });
+    this.wire.again();
+    this.place.source.editor.add(() => EditorState.readOnly.of(true), this.place.store.state.language);
+    old.end();
+  }
+
+  /** The leader's page makes one snapshot of all updates. */
+  private async compact(): Promise<void> {
+    if (!this.leads || !this.changed || !this.state.state.isOnline || this.wire.last === null) return;
+    this.changed = false;
+    const { store, compiler } = this.place;
+    try {
+      await this.wire.compact({ seq: this.wire.last, data: toBase64(wholeOf(this.document.doc)), request: plain(compiler.request()), view: viewToJson(viewOf(store.state, {})) });
+    } catch {
+      this.changed = true; // tried again
+    }
+  }
+
+  // ---- who is here
+
+  private takeState(session: SessionState): void {
+    const before = this.state.state.session;
+    const presences = new Map([...this.state.state.presences].filter(([n]) => session.people.some((p) => p.person === n && p.here)));
+    this.state.set({ session, presences });
+    this.place.source.editor.change(this.lock.reconfigure(EditorState.readOnly.of(!this.mayEdit)));
+    if (session.ended) {
+      this.over("The session has ended.", session.snippet ?? null);
+      return;
+    }
+    this.ready();
+    const nameOf = (n: number) => session.people.find((p) => p.person === n)?.name ?? "somebody";
+    if (before && before.leader !== session.leader) {
+      say(this.leads ? "You lead the session now." : `${nameOf(session.leader)} leads the session now.`);
+      if (this.leads) this.clearPoint();
+    }
+    if (before && before.read_only !== session.read_only && !this.leads) announce(session.read_only ? "The session is read-only now" : "Everyone may change the kernel again");
+    this.tell();
+  }
+
+  private takeOnline(isOnline: boolean): void {
+    const was = this.state.state.isOnline;
+    this.state.set({ isOnline });
+    if (isOnline && !was) this.tell();
+    if (!isOnline) announce("The connection to the session is lost. You can go on: your changes are merged when it is back.");
+  }
+
+  private takePresence(person: number, presence: unknown): void {
+    if (!isObject(presence)) return;
+    this.state.set({ presences: new Map([...this.state.state.presences, [person, presence as Partial<Presence>]]) });
+  }
+
+  // ---- what one looks at
+
+  private tell(): void {
+    if (this.target !== 0 || this.isEnded) return;
+    this.target = window.setTimeout(() => {
+      this.target = 0;
+      this.tellNow();
+    }, 60);
+  }
+
+  private tellNow(): void {
+    const { store, source, ir, views } = this.place;
+    const { tab } = store.state;
+    const { main } = source.editor.view.state.selection;
+    const { viewer } = ir.text;
+    const presence: Presence = {
+      tab,
+      anchor: this.document.placeOf(tab, main.anchor),
+      head: this.document.placeOf(tab, main.head),
+      stage: this.shownStage(),
+      line: viewer.view.hasFocus || store.state.anchor ? this.irLine() : 0,
+      following: this.state.state.isFollowing,
+    };
+    if (this.leads) {
+      presence.view = viewToJson({ ...viewOf(store.state, {}), splits: null });
+      presence.top = { source: topLine(source.editor.view), ir: viewer.shown ? viewer.visibleLines().first : 1 };
+      presence.point = this.point ?? null;
+      presence.inspect = store.state.inspect;
+      if (views.room) presence.room = views.room.arrangement;
+      if (JSON.stringify(presence).length > PRESENCE_MAX) delete presence.view; // a filter of thousands of characters
+    }
+    this.wire.show(presence);
+  }
+
+  private shownStage(): string | null {
+    const { shown } = this.place.ir.text;
+    return shown ? shown.row.key : null;
+  }
+
+  /** The line of the stage's text that the user is at. */
+  private irLine(): number {
+    const { ir } = this.place;
+    return ir.text.lookedAt()?.line ?? ir.text.viewer.caretLine();
+  }
+
+  private hear(): void {
+    const { source, ir } = this.place;
+    const on = <K extends keyof DocumentEventMap>(target: EventTarget, type: K, run: (e: DocumentEventMap[K]) => void, capture = false) => {
+      target.addEventListener(type, run as EventListener, { capture, passive: true });
+      this.undo.push(() => target.removeEventListener(type, run as EventListener, { capture }));
+    };
+    for (const view of [source.editor.view, ir.text.viewer.view]) on(view.scrollDOM, "scroll", () => this.tell());
+    on(document, "selectionchange", () => this.tell());
+    const panes = document.getElementById("panes") as HTMLElement;
+    on(panes, "wheel", () => this.detach(), true);
+    on(panes, "touchmove", () => this.detach(), true);
+    on(panes, "pointerdown", (e) => {
+      if (this.state.state.isPointing) this.pointAt(e);
+      else this.detach();
+    }, true);
+    on(document, "keydown", (e) => this.key(e), true);
+  }
+
+  // ---- following
+
+  private key(e: KeyboardEvent): void {
+    const target = e.target instanceof Element ? e.target : document.body;
+    const isText = target.matches("input, textarea, select") || (target instanceof HTMLElement && target.isContentEditable);
+    if (e.ctrlKey || e.metaKey || e.altKey || target.closest("dialog, #session-bar, [popover]")) return;
+    if (e.key === "Escape" && this.state.state.isPointing) this.state.set({ isPointing: false });
+    else if (!isText && e.key === "l") this.setFollowing(!this.state.state.isFollowing);
+    else if (!isText && e.key === "!" && this.leads) this.pointAtCaret();
+    else if (!["Shift", "Control", "Alt", "Meta", "Tab", "Escape"].includes(e.key)) this.detach();
+  }
+
+  /** The user has moved on their own. */
+  private detach(): void {
+    if (this.leads || !this.state.state.isFollowing || !this.state.state.isReady) return;
+    this.setFollowing(false);
+  }
+
+  setFollowing(isFollowing: boolean): void {
+    if (this.leads || this.isEnded) return;
+    this.state.set({ isFollowing });
+    announce(isFollowing ? "You follow the leader" : "You look around by yourself; l follows again");
+    if (isFollowing) this.follow();
+    this.tell();
+  }
+
+  private leaderPresence(): Partial<Presence> | null {
+    const { session, presences } = this.state.state;
+    return (session && presences.get(session.leader)) ?? null;
+  }
+
+  private follow(): void {
+    const { isFollowing, isReady } = this.state.state;
+    const theirs = this.leaderPresence();
+    if (this.leads || !isFollowing || !isReady || !theirs || !isObject(theirs.view)) return;
+    const { store, source, ir, views } = this.place;
+    const { view } = readViewJson(theirs.view);
+    look(store, { ...view, splits: store.state.splits });
+    this.isShowing = true;
+    lookAtSelection(store, view);
+    if (view.selection === null && store.state.anchor) store.set({ anchor: null });
+    const { room, top } = theirs;
+    if (views.room && isObject(room) && Array.isArray(room.hidden)) {
+      const hidden = (["source", "stages", "ir"] as const).filter((p) => room.hidden.includes(p));
+      const maximised = (["source", "stages", "ir"] as const).find((p) => p === room.maximised) ?? null;
+      const now = views.room.arrangement;
+      if (JSON.stringify(now) !== JSON.stringify({ hidden, maximised })) views.room.arrangement = { hidden, maximised };
+    }
+    if (theirs.inspect === "values" || theirs.inspect === "tiles" || theirs.inspect === null) store.set({ inspect: theirs.inspect });
+    this.isShowing = false;
+    if (!isObject(top)) return;
+    const scroll = { source: lineIn(top["source"]), ir: lineIn(top["ir"]) };
+    requestAnimationFrame(() => {
+      if (!this.state.state.isFollowing || this.isEnded) return;
+      scrollTo(source.editor.view, scroll.source);
+      const { viewer } = ir.text;
+      if (viewer.shown) scrollTo(viewer.view, viewer.rowOf(scroll.ir));
+    });
+  }
+
+  /** The stages have come that the leader's selection is in. */
+  private lookAgain(): void {
+    if (!this.place.store.state.compiling && !this.isShowing) this.follow();
+    this.drawPeers();
+  }
+
+  // ---- pointing
+
+  togglePointing(): void {
+    if (!this.leads) return;
+    if (this.point) this.clearPoint();
+    else this.state.set({ isPointing: !this.state.state.isPointing });
+  }
+
+  get isPointed(): boolean {
+    return this.point !== null && this.point !== undefined;
+  }
+
+  private clearPoint(): void {
+    this.point = null;
+    this.state.set({ isPointing: false });
+    this.drawPeers();
+    this.tell();
+  }
+
+  private setPoint(pane: "source" | "ir", line: number): void {
+    const { tab } = this.place.store.state;
+    this.point = { pane, line, stage: this.shownStage(), tab };
+    this.state.set({ isPointing: false, presences: new Map(this.state.state.presences) });
+    this.tell();
+  }
+
+  private pointAtCaret(): void {
+    const { source, ir } = this.place;
+    const { viewer } = ir.text;
+    if (viewer.view.hasFocus || !source.editor.view.hasFocus) this.setPoint("ir", this.irLine());
+    else this.setPoint("source", source.editor.view.state.doc.lineAt(source.editor.view.state.selection.main.head).number);
+  }
+
+  private pointAt(e: PointerEvent): void {
+    const { source, ir } = this.place;
+    const at = (view: EditorView) => view.state.doc.lineAt(view.lineBlockAtHeight(e.clientY - view.documentTop).from).number;
+    const node = e.target instanceof Node ? e.target : null;
+    const { viewer } = ir.text;
+    if (viewer.view.dom.contains(node)) this.setPoint("ir", viewer.lineOf(at(viewer.view)));
+    else if (source.editor.view.dom.contains(node)) this.setPoint("source", at(source.editor.view));
+  }
+
+  // ---- the others on the page
+
+  private drawPeers(): void {
+    const { session, presences } = this.state.state;
+    if (!session || this.isEnded || !this.state.state.isReady) return;
+    const { source, ir, store } = this.place;
+    const { tab } = store.state;
+    const stage = this.shownStage();
+    const { viewer } = ir.text;
+    const lineStart = (view: EditorView, line: number) => view.state.doc.line(Math.max(1, Math.min(line, view.state.doc.lines))).from;
+    const inSource: Peer[] = [];
+    const inIr: Peer[] = [];
+    for (const { person, name, here } of session.people) {
+      const p = presences.get(person);
+      if (person === this.you || !p) continue;
+      const head = (p.tab ?? null) === tab ? this.document.find(tab, p.head) : null;
+      const anchor = head === null ? null : (this.document.find(tab, p.anchor) ?? head);
+      if (head !== null && anchor !== null) inSource.push({ person, name, here, from: anchor, to: head, head });
+      if (stage !== null && p.stage === stage && typeof p.line === "number" && p.line > 0) {
+        const at = lineStart(viewer.view, viewer.rowOf(p.line));
+        inIr.push({ person, name, here, from: at, to: at, head: null });
+      }
+    }
+    const leader = session.people.find((p) => p.person === session.leader);
+    const point = this.leads ? this.point : this.leaderPresence()?.point;
+    const pointed = isObject(point) && leader ? { line: lineIn(point["line"]), pane: point["pane"], says: `${this.leads ? "you point" : `${leader.name} points`} here`, person: leader.person } : null;
+    const mark = (view: EditorView, line: number) => pointed && { at: lineStart(view, line), says: pointed.says, person: pointed.person };
+    const isHere = (pane: string) => pointed?.pane === pane && (pane === "ir" ? point?.stage === stage : (point?.tab ?? null) === tab);
+    showPeers(source.editor.view, { peers: inSource, pointed: pointed && isHere("source") ? mark(source.editor.view, pointed.line) : null });
+    showPeers(viewer.view, { peers: inIr, pointed: pointed && isHere("ir") ? mark(viewer.view, viewer.rowOf(pointed.line)) : null });
+  }
+
+  // ---- leading
+
+  lead(act: string, fields: object = {}): Promise<void> {
+    return this.wire.lead(act, fields);
+  }
+
+  /** Ends it for everybody; `snippet`: the link that it becomes. */
+  async endForAll(snippet: string | null): Promise<void> {
+    await this.lead("end", snippet === null ? {} : { snippet });
+  }
+
+  /** It goes on without this page, which keeps the kernel. */
+  leave(): void {
+    this.over("You have left the session.", null);
+  }
+
+  private over(text: string, snippet: string | null): void {
+    if (this.isEnded) return;
+    this.isEnded = true;
+    this.wire.end();
+    for (const t of this.timers) window.clearInterval(t);
+    window.clearTimeout(this.target);
+    for (const run of this.undo) run();
+    const { store, source, ir } = this.place;
+    showPeers(source.editor.view, { peers: [], pointed: null });
+    showPeers(ir.text.viewer.view, { peers: [], pointed: null });
+    source.editor.add(() => [], store.state.language);
+    this.document.end();
+    shareScope(null);
+    store.set({ session: null });
+    this.state.set({ over: { text, snippet } });
+  }
+}
+
+function topLine(view: EditorView): number {
+  return view.state.doc.lineAt(view.lineBlockAtHeight(view.scrollDOM.scrollTop).from).number;
+}
+
+function scrollTo(view: EditorView, line: number): void {
+  if (Math.abs(topLine(view) - line) < 1) return;
+  const { doc } = view.state;
+  view.dispatch({ effects: EditorView.scrollIntoView(doc.line(Math.max(1, Math.min(line, doc.lines))).from, { y: "start" }) });
+}
