@@ -176,6 +176,13 @@ wheel: setup
 	@$(MAKE) --no-print-directory -j$(shell nproc) python
 	$(VENV)/bin/python3 compiler/package/wheel.py $(BUILD)/python $(BUILD)/wheel
 
+# this version of the compiler, for a server of a later one to offer beside its own: RELEASE=/srv/nkx-6 make release
+.PHONY: release
+RELEASE ?= $(BUILD)/release/$(shell cat VERSION)-$(shell compiler/driver/version.sh $(LLVM))
+release: build
+	@mkdir -p $(dir $(RELEASE))
+	$(VENV)/bin/python3 dev/release.py $(BUILD) $(RELEASE)
+
 # what the product consists of, as an SPDX document
 .PHONY: sbom
 sbom: build
@@ -261,8 +268,14 @@ $(BUILD)/test/nkx-worker-planted: $(call objs,$(WORKER_SRC)) $(call objs,$(call 
 	@mkdir -p $(@D)
 	$(call short,LINK $@)$(CC) $(LDHARDEN) -Wl,--export-dynamic-symbol=register_printf_type -o $@ $^ $(WORKER_LIBS)
 
+# the worker of an earlier version of the compiler
+$(BUILD)/test/nkx-worker-earlier: $(call objs,$(WORKER_SRC)) $(call objs,$(call srcs,tests/versions)) $(COMPILER_LIB)
+	@mkdir -p $(@D)
+	$(call short,LINK $@)$(CC) $(LDHARDEN) -Wl,--export-dynamic-symbol=register_printf_type \
+	  -Wl,--wrap=pipeline_version,--wrap=release_version,--wrap=balance_engines -o $@ $^ $(WORKER_LIBS)
+
 .PHONY: unit-bin
-unit-bin: $(UNIT_BIN) $(STAND_IN) $(BUILD)/test/nisa_values $(BUILD)/test/libmlir-c.so $(BUILD)/test/nkx-warm $(BUILD)/bench/measure $(BUILD)/test/nkx-worker-planted
+unit-bin: $(UNIT_BIN) $(STAND_IN) $(BUILD)/test/nisa_values $(BUILD)/test/libmlir-c.so $(BUILD)/test/nkx-warm $(BUILD)/bench/measure $(BUILD)/test/nkx-worker-planted $(BUILD)/test/nkx-worker-earlier
 
 test: setup-test
 	@$(MAKE) --no-print-directory -j$(shell nproc) binaries python web unit-bin

@@ -72,6 +72,7 @@ static void log_confinement(const struct confinement *c) {
 
 static enum status start_pool(const struct config *cfg, int launcher_fd, struct services *s, struct error *err) {
   const struct pool_config pool = {
+      .versions = &cfg->versions,
       .launcher_fd = launcher_fd,
       .workers = cfg->workers,
       .queue_max = cfg->queue_max,
@@ -175,6 +176,7 @@ enum status app_start(const struct config *cfg, int launcher_fd, const struct li
   s->confinement = &app->confinement;
   s->report_url = cfg->report_url;
   s->identity = &cfg->identity;
+  s->versions = &cfg->versions;
   s->work_ms = cfg->job_timeout_ms + cfg->wait_timeout_ms;
   enum status st = cfg->confine ? give_up_privileges(cfg, &app->confinement, err) : ST_OK;
   if (!st && cfg->confine)

@@ -101,7 +101,7 @@ static enum status run(struct request *rq, struct work *w, enum results_mode mod
   enum status st = results_compile(s->results, w, &ask, &part->work, err);
   part->is_found = !st && work_look(part->work, NULL, NULL) == WORK_ENDED;
   client_let_go(ask.payer);
-  rq->over_quota = ask.verdict == QUOTA_JOBS ? PB_JOBS : PB_COMPILES;
+  rq->refusal = ask.verdict == QUOTA_JOBS ? PB_JOBS : PB_COMPILES;
   rq->retry_s = ask.retry_s;
   return st;
 }
@@ -117,7 +117,11 @@ enum status compile_start(struct request *rq, const struct job *job, struct erro
 
 enum MHD_Result compile_refused(struct request *rq) {
   struct pool_health h;
+  const struct work *w = api_part(rq)->work;
   pool_look(services_of(rq)->pool, &h);
+  const enum pool_version v = w ? pool_look_version(services_of(rq)->pool, work_pipeline(w)) : POOL_VERSION_UP;
+  if (v)
+    return http_problem(rq, v == POOL_VERSION_DOWN ? PB_VERSION_DOWN : PB_STARTING, NULL, NULL);
   return http_problem(rq, h.is_ready ? PB_BUSY : h.has_no_jail ? PB_UNAVAILABLE : PB_STARTING, NULL, NULL);
 }
 
@@ -158,6 +162,8 @@ static enum status start(struct request *rq, struct error *err) {
   if (st)
     return st;
   st = job_parse(&a, buf_text(&rq->body), rq->body.len, &job, err);
+  if (!st)
+    st = compile_choose_version(rq, &job, err);
   const char *editor = http_header(rq, EDITOR_HEADER);
   if (!st)
     st = editor ? start_for_editor(rq, &job, editor, err) : compile_start(rq, &job, err);

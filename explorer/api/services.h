@@ -20,6 +20,7 @@ struct remote;
 struct results;
 struct runs;
 struct store;
+struct versions;
 
 /* Constant after start (app.c). */
 struct services {
@@ -29,7 +30,8 @@ struct services {
   struct store *store;
   const char *report_url; /* --report-url, or NULL */
   const struct identity_config *identity;
-  struct remote *remote;  /* NULL: commands do not reach this server */
+  const struct versions *versions; /* of the compiler */
+  struct remote *remote;           /* NULL: commands do not reach this server */
   struct results *results;
   struct quota *quota;
   struct editors *editors;

@@ -73,7 +73,7 @@ static struct client *client_of(struct request *rq) {
 }
 
 static enum status over_quota(struct request *rq, enum problem which, int retry_s, struct error *err) {
-  rq->over_quota = which;
+  rq->refusal = which;
   rq->retry_s = retry_s;
   return fail(err, ST_QUOTA, "too many links");
 }
@@ -305,7 +305,7 @@ enum status snippet_write_doc(struct buf *out, const struct job *job, const stru
   put_json(out, "view", extra->view ? extra->view : json_null());
   json_put_key(out, "request");
   put_text(out, job_dump(&bare, &len));
-  json_put_field_str(out, "pipeline", pipeline_version());
+  json_put_field_str(out, "pipeline", job->version ? job->version : pipeline_version());
   if (extra->ce)
     put_json(out, "ce", extra->ce);
   buf_putc(out, '}');

@@ -25,7 +25,7 @@ export class Share {
   follow(): void {
     let first = true;
     this.store.watch(
-      ["lesson", "source", "filename", "files", "tab", "target", "language", "stageKey", "kernelName", "beside", "picture", "diffFrom", "unified", "anchor", "marked", "inputs", "check", "pipeline", "byHand", "patterns", "filter", "hideUnchanged", "simulate", "pinned", "mode", "comparedKey"],
+      ["lesson", "source", "filename", "files", "tab", "target", "language", "stageKey", "kernelName", "beside", "picture", "diffFrom", "unified", "anchor", "marked", "inputs", "check", "pipeline", "version", "byHand", "patterns", "filter", "hideUnchanged", "simulate", "pinned", "mode", "comparedKey"],
       () => {
         // an unchanged page keeps its short address
         if (!first || this.store.state.touched) this.soon();
@@ -47,11 +47,11 @@ export class Share {
   private async address(): Promise<string> {
     const s = this.store.state;
     if (s.lesson) return absolute("/") + (await lessonHash(s.lesson));
-    const { shared, source, filename, files, language, target, inputs, check, pipeline, byHand, patterns, simulate, parent, pinned } = s;
+    const { shared, source, filename, files, language, target, inputs, check, pipeline, version, byHand, patterns, simulate, parent, pinned } = s;
     const view = this.view();
     const pin = pinned ? await packPin(pinned) : null;
     if (shared && !pin && isAsShared(s)) return absolute(pathOf(shared)) + writeView(view);
-    return absolute("/") + (await writeFragment({ source, filename, files, language, target, inputs, check, pipeline, byHand, patterns, simulate, pin, parent, view }));
+    return absolute("/") + (await writeFragment({ source, filename, files, language, target, inputs, check, pipeline, version, byHand, patterns, simulate, pin, parent, view }));
   }
 
   /** Whether the user has given the page another address; it is known from then on. */
