@@ -152,7 +152,7 @@ $(BUILD)/gen/migrations.inc: $(wildcard explorer/store/migrate/*.sql)
 	$(call short,GEN $@)for f in $(sort $^); do n=$$(basename $$f | sed 's/_.*//; s/^0*//'); echo "{$$n,"; \
 	  sed 's/\\/\\\\/g; s/"/\\"/g; s/.*/"&\\n"/' $$f; echo "},"; done > $@
 $(call objs,$(wildcard explorer/store/*.c)): | $(BUILD)/gen/migrations.inc
-$(call objs,explorer/store/db_pg.c): CFLAGS += $(PG_INC)
+$(call objs,explorer/store/db_pg.c explorer/store/peers.c): CFLAGS += $(PG_INC)
 
 $(call objs,$(wildcard compiler/trace/*.c compiler/trace/*/*.c compiler/package/*.c explorer/worker/*.c explorer/worker/memory/*.c)): CFLAGS += $(PYTHON_INC)
 $(call objs,compiler/driver/paths.c): CFLAGS += -DNKX_VENV='"$(abspath $(VENV))"'

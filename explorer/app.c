@@ -14,6 +14,7 @@
 #include "api/part.h"
 #include "api/ready.h"
 #include "api/runs.h"
+#include "api/told.h"
 #include "base/log.h"
 #include "config.h"
 #include "driver/job.h"
@@ -21,6 +22,7 @@
 #include "job/results.h"
 #include "pool/pool.h"
 #include "route.h"
+#include "store/peers.h"
 #include "store/remote.h"
 #include "store/store.h"
 #include "work/editors.h"
@@ -197,6 +199,8 @@ enum status app_start(const struct config *cfg, int launcher_fd, const struct li
     st = quota_start(&cfg->quota, &s->quota, err);
   if (!st)
     st = editors_start(&s->editors, err);
+  if (!st && store_is_shared(s->store))
+    st = peers_start(cfg->store, told_heard, s, &s->peers, err);
   if (!st)
     st = start_pool(cfg, launcher_fd, s, err);
   if (!st)
@@ -241,6 +245,7 @@ void app_stop(struct app *app) {
     server_quiesce(app->ops); /* or the library would shut the socket down, which a successor is to take over */
   server_stop(app->ops);
   app->server = app->ops = NULL;
+  peers_stop(s->peers);
   ready_free(s->ready);
   runs_stop(s->runs);
   metrics_stop(s->metrics);

@@ -13,6 +13,7 @@ struct kept;
 struct lessons;
 struct metrics;
 struct misses;
+struct peers;
 struct pool;
 struct quota;
 struct ready;
@@ -31,6 +32,7 @@ struct services {
   const char *report_url; /* --report-url, or NULL */
   const struct identity_config *identity;
   const struct versions *versions; /* of the compiler */
+  struct peers *peers;             /* the other servers on the store; NULL: there are none */
   struct remote *remote;           /* NULL: commands do not reach this server */
   struct results *results;
   struct quota *quota;

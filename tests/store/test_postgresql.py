@@ -47,6 +47,44 @@ def test_servers_on_one_store_serve_each_others_links(pair):
     assert read(one, made).status == read(two, made).status == 404
 
 
+SLEEPER = "import time\nimport numpy as np\n\n\ndef sleeper(x):\n    time.sleep(60)\n    return x\n"
+
+
+def compile_in(server, editor, source):
+    body = {"source": source, "inputs": [{"name": "x", "shape": [4], "dtype": "float32"}]}
+    return server.request("POST", "/api/v1/compile", body, {"Content-Type": "application/json", "X-Nkx-Editor": editor})
+
+
+def listeners(postgres):
+    return int(postgres.run("SELECT COUNT(*) FROM pg_stat_activity WHERE datname = 'pair' AND query IN ('LISTEN nkx_peers', 'SELECT pg_notify(''nkx_peers'', $1)')"))
+
+
+def test_the_newest_compile_of_an_editor_calls_off_those_of_other_servers(pair, postgres):
+    one, two = pair
+    editor = "an-editor-of-two-servers"
+    one.wait_until(lambda: listeners(postgres) == 2, "both servers to listen")
+    for older, newer in ((one, two), (two, one)):
+        old = in_thread(compile_in, older, editor, SLEEPER)
+        older.wait_running()
+        assert compile_in(newer, editor, ADD_ONE).status == 200
+        assert old().status == 409
+        older.wait_running(0)
+    old = in_thread(compile_in, one, editor, SLEEPER)
+    one.wait_running()
+    assert compile_in(two, editor + "-another", ADD_ONE).status == 200
+    stays(lambda: one.health["running"] == 1, "it goes on", 0.5)
+    assert compile_in(two, editor, ADD_ONE).status == 200
+    assert old().error["code"] == "superseded"
+
+
+def test_what_others_write_on_the_channel_does_no_harm(pair, postgres):
+    one, two = pair
+    for text in ("", "editor", "editor zz 1", "editor " + "a" * 64 + " 99999999999999999999", "x" * 7999, "\n\n", "later 1 2 3"):
+        postgres.run(f"SELECT pg_notify('nkx_peers', '{text}')", "pair")
+    for server in pair:
+        assert compile_in(server, "an-editor-that-goes-on", ADD_ONE).status == 200
+
+
 def test_an_operator_lists_and_deletes_links_beside_the_servers(pair, postgres):
     one, two = pair
     made = share(one, title="reported", visibility="public").json
