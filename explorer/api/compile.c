@@ -109,6 +109,8 @@ static enum status run(struct request *rq, struct work *w, enum results_mode mod
   enum status st = results_compile(s->results, w, &ask, &part->work, err);
   part->is_found = !st && work_look(part->work, NULL, NULL) == WORK_ENDED;
   client_let_go(ask.payer);
+  if (!st && part->waiter.is_first)
+    told_say_used(s, address, QUOTA_USE_COMPILE, 1);
   rq->refusal = ask.verdict == QUOTA_JOBS ? PB_JOBS : PB_COMPILES;
   rq->retry_s = ask.retry_s;
   return st;
