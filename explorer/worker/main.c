@@ -8,6 +8,7 @@
  *     --log-format N  --log-level N  --server-pid PID
  *   nkx-worker compile|opt …               what `nkx compile …` runs
  *   nkx-worker about                       what it is, as JSON: release.json of `make release` (pool/versions.h)
+ *   nkx-worker mcp, lsp                    what `nkx mcp` and `nkx lsp` run
  *   nkx-worker doctor                      which layers of the jail this machine supports
  */
 #include <stdio.h>
@@ -17,6 +18,8 @@
 #include "driver/main.h"
 #include "driver/pipeline.h"
 #include "jail/jail.h"
+#include "lsp/main.h"
+#include "mcp/main.h"
 #include "pool/wire.h"
 #include "worker/worker.h"
 
@@ -32,6 +35,10 @@ int main(int argc, char **argv) {
   }
   if (argc > 1 && !strcmp(argv[1], "doctor"))
     return jail_doctor();
+  if (argc > 1 && !strcmp(argv[1], "mcp"))
+    return mcp_main(argc - 1, argv + 1);
+  if (argc > 1 && !strcmp(argv[1], "lsp"))
+    return lsp_main(argc - 1, argv + 1);
   if (argc > 1 && argv[1][0] != '-')
     return driver_main(argc, argv);
   arena_init(&a);
