@@ -152,7 +152,7 @@ $(BUILD)/gen/migrations.inc: $(wildcard explorer/store/migrate/*.sql)
 	$(call short,GEN $@)for f in $(sort $^); do n=$$(basename $$f | sed 's/_.*//; s/^0*//'); echo "{$$n,"; \
 	  sed 's/\\/\\\\/g; s/"/\\"/g; s/.*/"&\\n"/' $$f; echo "},"; done > $@
 $(call objs,$(wildcard explorer/store/*.c)): | $(BUILD)/gen/migrations.inc
-$(call objs,explorer/store/db_pg.c explorer/store/bulletin.c): CFLAGS += $(PG_INC)
+$(call objs,explorer/store/db_pg.c explorer/store/bulletin.c explorer/store/peers.c): CFLAGS += $(PG_INC)
 
 $(call objs,$(wildcard compiler/trace/*.c compiler/trace/*/*.c compiler/package/*.c explorer/worker/*.c explorer/worker/memory/*.c)): CFLAGS += $(PYTHON_INC)
 $(call objs,compiler/driver/paths.c): CFLAGS += -DNKX_VENV='"$(abspath $(VENV))"'
@@ -175,6 +175,13 @@ $(BUILD)/python/_nkxc.so: $(call objs,$(call srcs,compiler/package)) $(COMPILER_
 wheel: setup
 	@$(MAKE) --no-print-directory -j$(shell nproc) python
 	$(VENV)/bin/python3 compiler/package/wheel.py $(BUILD)/python $(BUILD)/wheel
+
+# this version of the compiler, for a server of a later one to offer beside its own: RELEASE=/srv/nkx-6 make release
+.PHONY: release
+RELEASE ?= $(BUILD)/release/$(shell cat VERSION)-$(shell compiler/driver/version.sh $(LLVM))
+release: build
+	@mkdir -p $(dir $(RELEASE))
+	$(VENV)/bin/python3 dev/release.py $(BUILD) $(RELEASE)
 
 # what the product consists of, as an SPDX document
 .PHONY: sbom
@@ -261,8 +268,14 @@ $(BUILD)/test/nkx-worker-planted: $(call objs,$(WORKER_SRC)) $(call objs,$(call 
 	@mkdir -p $(@D)
 	$(call short,LINK $@)$(CC) $(LDHARDEN) -Wl,--export-dynamic-symbol=register_printf_type -o $@ $^ $(WORKER_LIBS)
 
+# the worker of an earlier version of the compiler
+$(BUILD)/test/nkx-worker-earlier: $(call objs,$(WORKER_SRC)) $(call objs,$(call srcs,tests/versions)) $(COMPILER_LIB)
+	@mkdir -p $(@D)
+	$(call short,LINK $@)$(CC) $(LDHARDEN) -Wl,--export-dynamic-symbol=register_printf_type \
+	  -Wl,--wrap=pipeline_version,--wrap=release_version,--wrap=balance_engines -o $@ $^ $(WORKER_LIBS)
+
 .PHONY: unit-bin
-unit-bin: $(UNIT_BIN) $(STAND_IN) $(BUILD)/test/nisa_values $(BUILD)/test/libmlir-c.so $(BUILD)/test/nkx-warm $(BUILD)/bench/measure $(BUILD)/test/nkx-worker-planted
+unit-bin: $(UNIT_BIN) $(STAND_IN) $(BUILD)/test/nisa_values $(BUILD)/test/libmlir-c.so $(BUILD)/test/nkx-warm $(BUILD)/bench/measure $(BUILD)/test/nkx-worker-planted $(BUILD)/test/nkx-worker-earlier
 
 test: setup-test
 	@$(MAKE) --no-print-directory -j$(shell nproc) binaries python web unit-bin

@@ -14,6 +14,7 @@
 #include "api/part.h"
 #include "api/ready.h"
 #include "api/runs.h"
+#include "api/told.h"
 #include "base/log.h"
 #include "config.h"
 #include "driver/job.h"
@@ -22,6 +23,7 @@
 #include "pool/pool.h"
 #include "route.h"
 #include "session/hub.h"
+#include "store/peers.h"
 #include "store/remote.h"
 #include "store/store.h"
 #include "work/editors.h"
@@ -73,6 +75,7 @@ static void log_confinement(const struct confinement *c) {
 
 static enum status start_pool(const struct config *cfg, int launcher_fd, struct services *s, struct error *err) {
   const struct pool_config pool = {
+      .versions = &cfg->versions,
       .launcher_fd = launcher_fd,
       .workers = cfg->workers,
       .queue_max = cfg->queue_max,
@@ -176,6 +179,7 @@ enum status app_start(const struct config *cfg, int launcher_fd, const struct li
   s->confinement = &app->confinement;
   s->report_url = cfg->report_url;
   s->identity = &cfg->identity;
+  s->versions = &cfg->versions;
   s->work_ms = cfg->job_timeout_ms + cfg->wait_timeout_ms;
   enum status st = cfg->confine ? give_up_privileges(cfg, &app->confinement, err) : ST_OK;
   if (!st && cfg->confine)
@@ -196,6 +200,8 @@ enum status app_start(const struct config *cfg, int launcher_fd, const struct li
     st = quota_start(&cfg->quota, &s->quota, err);
   if (!st)
     st = editors_start(&s->editors, err);
+  if (!st && store_is_shared(s->store))
+    st = peers_start(cfg->store, told_heard, s, &s->peers, err);
   if (!st)
     st = start_pool(cfg, launcher_fd, s, err);
   if (!st)
@@ -243,6 +249,7 @@ void app_stop(struct app *app) {
     server_quiesce(app->ops); /* or the library would shut the socket down, which a successor is to take over */
   server_stop(app->ops);
   app->server = app->ops = NULL;
+  peers_stop(s->peers);
   ready_free(s->ready);
   runs_stop(s->runs);
   hub_stop(s->sessions);

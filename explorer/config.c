@@ -80,6 +80,9 @@ const char config_help[] =
     "  --web-dir DIR                the page's files (../web beside this program)\n"
     "  --examples-dir DIR           the example kernels (../examples beside this program)\n"
     "  --worker PATH                the worker program (nkx-worker beside this one)\n"
+    "  --worker-version NAME=DIR    another version of the compiler, packed by `make release`, that can be chosen; may "
+    "be given\n"
+    "                               more than once, or as a list with commas (none)\n"
     "  --python-dir DIR             the packages that kernels import (../python beside this program)\n"
     "  --site-dir DIR               site-packages with NumPy (where the build found it)\n"
     "  --log-format text|json       form of the log (text)\n"
@@ -103,7 +106,8 @@ enum flag_kind {
   FLAG_MEMORY,
   FLAG_NETS,
   FLAG_URL,
-  FLAG_HEADER
+  FLAG_HEADER,
+  FLAG_VERSIONS
 };
 
 struct flag {
@@ -201,6 +205,7 @@ static const struct flag flags[] = {
     {"--web-dir", FLAG_DIR, AT(http.web_dir)},
     {"--examples-dir", FLAG_DIR, AT(examples_dir)},
     {"--worker", FLAG_PROGRAM, AT(worker_path)},
+    {"--worker-version", FLAG_VERSIONS, AT(versions)},
     {"--python-dir", FLAG_DIR, AT(python_dir)},
     {"--site-dir", FLAG_DIR, AT(site_dir)},
     {"--log-format", FLAG_CHOICE, AT(log_format), .choices = formats},
@@ -301,7 +306,14 @@ static enum status parse_nets(const char *name, const char *text, struct address
   return address_nets_parse(text, out, &e) ? fail(err, ST_INPUT, "%s: %.160s", name, e.text) : ST_OK;
 }
 
-static enum status set(const struct flag *f, const char *name, const char *text, struct config *c, struct error *err) {
+static enum status add_versions(struct arena *a, const char *name, const char *text, struct versions *out,
+                                struct error *err) {
+  struct error e;
+  return versions_add(a, out, text, &e) ? fail(err, ST_INPUT, "%s: %.180s", name, e.text) : ST_OK;
+}
+
+static enum status set(struct arena *a, const struct flag *f, const char *name, const char *text, struct config *c,
+                       struct error *err) {
   void *at = (char *)c + f->offset;
   enum status st = ST_OK;
   int port;
@@ -311,6 +323,8 @@ static enum status set(const struct flag *f, const char *name, const char *text,
     return parse_choice(name, text, f->choices, at, err);
   if (f->kind == FLAG_NETS)
     return parse_nets(name, text, at, err);
+  if (f->kind == FLAG_VERSIONS)
+    return add_versions(a, name, text, at, err);
   if (f->kind == FLAG_PORT)
     st = parse_number(name, text, 0, 65535, &port, err);
   else if (f->kind == FLAG_LEVEL || f->kind == FLAG_LAYERS)
@@ -338,7 +352,8 @@ static const struct flag *find(const char *name, size_t len) {
 }
 
 /* Reads "--flag value" and "--flag=value". */
-static enum status parse_args(int argc, char **argv, struct config *c, struct error *err) {
+static enum status parse_args(struct arena *a, int argc, char **argv, struct config *c, struct error *err) {
+  bool has_versions = false; /* then those of the variable do not count */
   for (int i = 0; i < argc; i++) {
     const char *eq = strchr(argv[i], '=');
     size_t len = eq ? (size_t)(eq - argv[i]) : strlen(argv[i]);
@@ -347,7 +362,11 @@ static enum status parse_args(int argc, char **argv, struct config *c, struct er
       return fail(err, ST_INPUT, "%.60s: there is no such flag; see `nkx serve --help`", argv[i]);
     if (!eq && i + 1 == argc)
       return fail(err, ST_INPUT, "%s: needs a value", f->name);
-    enum status st = set(f, f->name, eq ? eq + 1 : argv[++i], c, err);
+    if (f->kind == FLAG_VERSIONS && !has_versions) {
+      versions_init(&c->versions);
+      has_versions = true;
+    }
+    enum status st = set(a, f, f->name, eq ? eq + 1 : argv[++i], c, err);
     if (st)
       return st;
   }
@@ -384,7 +403,7 @@ static enum status parse_environment(struct arena *a, char *const *env, struct c
   const struct flag *f;
   for (; env && *env; env++) {
     size_t len = find_variable(*env, &f);
-    enum status st = f ? set(f, arena_printf(a, "%.*s", (int)len, *env), *env + len + 1, c, err) : ST_OK;
+    enum status st = f ? set(a, f, arena_printf(a, "%.*s", (int)len, *env), *env + len + 1, c, err) : ST_OK;
     if (st)
       return st;
   }
@@ -474,9 +493,14 @@ enum status config_parse(struct arena *a, int argc, char **argv, char *const *en
       .http.web_dir = arena_printf(a, "%s/../web", here),
       .examples_dir = arena_printf(a, "%s/../examples", here),
   };
+  versions_init(&c.versions);
   st = parse_environment(a, env, &c, err);
   if (!st)
-    st = parse_args(argc, argv, &c, err);
+    st = parse_args(a, argc, argv, &c, err);
+  struct version *today = &c.versions.v[VERSION_TODAY];
+  today->worker_path = c.worker_path;
+  today->python_dir = c.python_dir;
+  today->site_dir = c.site_dir;
   if (!st) /* also checks the default */
     st = check_path("--worker", c.worker_path, FLAG_PROGRAM, err);
   bool is_private = is_loopback(c.http.host) && !c.http.trusted_proxies.n;

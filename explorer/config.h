@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "http/server.h"
 #include "jail/limits.h"
+#include "pool/versions.h"
 #include "work/quota.h"
 
 /* Whether the server gives up the privileges that it does not need. */
@@ -41,6 +42,7 @@ struct config {
   const char *worker_path;             /* nkx-worker, beside this program */
   const char *examples_dir;
   const char *python_dir, *site_dir; /* NULL: the worker's defaults */
+  struct versions versions;          /* of the compiler: today's, with the paths above, and --worker-version */
   const char *report_url;            /* where users report links; NULL: nowhere */
   int log_format, log_level;         /* of base/log.h */
 };

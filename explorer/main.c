@@ -16,6 +16,7 @@
 
 #include "app.h"
 #include "base/log.h"
+#include "chosen.h"
 #include "config.h"
 #include "driver/main.h"
 #include "driver/pipeline.h"
@@ -88,9 +89,7 @@ static int listen_and_serve(const struct config *cfg, const sigset_t *stop, stru
   struct jail_limits limits = cfg->limits;
   limits.wall_ms = cfg->job_timeout_ms;
   const struct launcher_config launcher_cfg = {
-      .worker_path = cfg->worker_path,
-      .python_dir = cfg->python_dir,
-      .site_dir = cfg->site_dir,
+      .versions = &cfg->versions,
       .limits = limits,
       .jail_min = cfg->jail_min,
       .jail_without = cfg->jail_without,
@@ -217,6 +216,23 @@ static int become(const char *program, char **argv) {
   return EXIT_FAULT;
 }
 
+/* A command of the compiler, in the version that it names. */
+static int command_main(char **argv) {
+  struct arena a;
+  struct error err;
+  const char *worker;
+
+  arena_init(&a);
+  const enum status st = chosen_worker(&a, argv, &worker, &err);
+  if (st)
+    return exit_of(st, &err);
+  if (!worker)
+    return become("nkx-worker", argv);
+  execv(worker, argv);
+  fprintf(stderr, "nkx: %s: %m\n", worker);
+  return EXIT_FAULT;
+}
+
 /* The HTTP client is nkx-runner's. */
 static int token_main(int argc, char **argv) {
   struct arena a;
@@ -261,7 +277,7 @@ int main(int argc, char **argv) {
     return store_main(argc - 2, argv + 2);
   for (size_t i = 0; i < sizeof worker_commands / sizeof *worker_commands; i++)
     if (!strcmp(what, worker_commands[i]))
-      return become("nkx-worker", argv);
+      return command_main(argv);
   if (!strcmp(what, "--version")) {
     printf("nkx %s, pipeline %s\n", release_version(), pipeline_version());
     return EXIT_DONE;

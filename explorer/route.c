@@ -100,6 +100,7 @@ const struct route app_routes[] = {
     {.path = "/api/v1/rules", .allow = "GET, HEAD", .get = api_rules},
     {.path = "/api/v1/lessons", .allow = "GET, HEAD, POST", .get = api_lessons, .post = api_lessons_read},
     {.path = "/api/v1/lessons/", .allow = "GET, HEAD", .get = api_lesson},
+    {.path = "/api/v1/versions", .allow = "GET, HEAD", .get = api_versions},
     {.path = "/api/v1/ops", .allow = "GET, HEAD", .get = api_ops},
     {.path = "/api/v1/instructions", .allow = "GET, HEAD", .get = api_instructions},
     {.path = "/api/v1/nki", .allow = "GET, HEAD", .get = api_nki},

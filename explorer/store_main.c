@@ -5,6 +5,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "api/access.h"
 #include "base/arena.h"
 #include "config.h"
 #include "store/operate.h"
@@ -102,17 +103,17 @@ static void write_time(int64_t ms, char out[TIME_SIZE]) {
 
 static void print_link(const struct store_link *l) {
   char name[IDENT_NAME_SIZE], created[TIME_SIZE], expires[TIME_SIZE];
+  const char *id = l->public_id[0] ? l->public_id : l->is_private ? "private" : "unlisted";
   ident_name(&l->hash, name);
   write_time(l->created_ms, created);
   write_time(l->expires_ms, expires);
-  printf("%s\t%s\t%s\t%s\t%d\t%lld\n", name, l->public_id[0] ? l->public_id : "unlisted", created, expires,
-         l->n_revisions, (long long)l->bytes);
+  printf("%s\t%s\t%s\t%s\t%d\t%lld\n", name, id, created, expires, l->n_revisions, (long long)l->bytes);
 }
 
 static int list(const struct options *o) {
   struct store_links all;
   struct error err;
-  enum status st = store_list_links(o->url, &all, &err);
+  enum status st = store_list_links(o->url, access_is_private, &all, &err);
   if (!st)
     puts("link\tid\tcreated\texpires\trevisions\tbytes");
   for (size_t i = 0; !st && i < all.n; i++)
@@ -150,6 +151,7 @@ static int show(const struct options *o) {
     buf_init(&doc, STORE_BLOB_MAX);
     enum status st = store_show_link(o->url, o->rest[i], &link, &doc, &found, &err);
     if (!st && found) {
+      link.is_private = access_is_private(&doc);
       print_link(&link);
       print_json(&doc);
     }

@@ -15,7 +15,7 @@ enum status fail(struct error *err, enum status code, const char *fmt, ...) {
 }
 
 const char *status_name(enum status st) {
-  static const char *const names[] = {"ok",    "input", "limit", "timeout", "denied", "busy",
-                                      "quota", "nomem", "io",    "full",    "bug"};
+  static const char *const names[] = {"ok",    "input",  "limit", "timeout", "denied", "busy",
+                                      "quota", "absent", "nomem", "io",      "full",   "bug"};
   return (unsigned)st < sizeof names / sizeof *names ? names[st] : "?";
 }

@@ -17,7 +17,8 @@ enum status {
   ST_TIMEOUT,
   ST_DENIED,
   ST_BUSY,
-  ST_QUOTA, /* this client has used up its share; others have not */
+  ST_QUOTA,  /* this client has used up its share; others have not */
+  ST_ABSENT, /* what the user named is not installed here; text is for the user */
   ST_NOMEM,
   ST_IO,
   ST_FULL, /* no space to write to */
@@ -26,7 +27,7 @@ enum status {
 
 struct error {
   enum status code;
-  char text[240]; /* for the user when code is ST_INPUT or ST_LIMIT; for the log otherwise */
+  char text[240]; /* for the user when code is ST_INPUT, ST_LIMIT or ST_ABSENT; for the log otherwise */
 };
 
 /* Fills err (which may be NULL) and returns code, so that a caller can write `return fail(...)`.

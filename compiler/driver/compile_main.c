@@ -43,6 +43,7 @@ static const char usage[] =
     "                             the pass, the pass, inputs and NumPy's results\n"
     "  --dump-dir DIR             write each stage's text, hlo.pb and hlo.txt there\n"
     "  --json FILE|-              write the result as JSON, in the form of the API\n"
+    "  --version NAME             compile with another version, which NKX_WORKER_VERSION lists as NAME=DIR,…\n"
     "  --quiet                    print no table of stages\n"
     "  --remarks[=why]            print below each stage what its pass decided: tiles, memories, fusions, spills; "
     "with\n"

@@ -461,6 +461,20 @@ static enum status read_scope(struct arena *a, const json_t *v, struct job *j, s
   return ST_OK;
 }
 
+bool job_is_version(const char *name) {
+  static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_.";
+  const size_t n = strlen(name);
+  return n && n <= JOB_VERSION_MAX && strspn(name, letters) == n;
+}
+
+static enum status read_version(struct arena *a, const json_t *v, struct job *j, struct error *err) {
+  const char *s = json_string_value(v); /* NULL if v is not a string */
+  if (!s || !job_is_version(s) || strlen(s) != json_string_length(v))
+    return fail(err, ST_INPUT, "version: expected 1 to %d letters, digits, -, _ or .", JOB_VERSION_MAX);
+  j->version = arena_strdup(a, s);
+  return ST_OK;
+}
+
 static enum status read_field(struct arena *a, const char *key, const json_t *v, struct job *j, struct error *err) {
   if (!strcmp(key, "source"))
     return read_source(a, v, j, err);
@@ -480,6 +494,8 @@ static enum status read_field(struct arena *a, const char *key, const json_t *v,
     return read_simulate(v, key, j, err);
   if (!strcmp(key, "scope"))
     return read_scope(a, v, j, err);
+  if (!strcmp(key, "version"))
+    return read_version(a, v, j, err);
   if (!strcmp(key, "language"))
     return read_language(v, j, err);
   if (!strcmp(key, "target"))

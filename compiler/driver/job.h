@@ -15,7 +15,8 @@
  *                   "value"?: {"stage": "cse:2" | "17", "line"?: 12, "name"?: "%9", "operand"?: "src", "execution"?: 3,
  *                              "slice"?: [{"start"?: 0, "stop": 64, "step"?: 1} …]} },
  *     "simulate"?: false,
- *     "scope"?: "16 to 64 of A-Z a-z 0-9 - _" }
+ *     "scope"?: "16 to 64 of A-Z a-z 0-9 - _",
+ *     "version"?: "0.9.0" }
  *
  * The source may import the files: a name is a path of at most JOB_FILE_NAME_MAX letters, digits, '_', '-' and '.'
  * that ends in .py; its folders are packages.  Only "nkipy" has files.
@@ -47,6 +48,9 @@
  *
  * The scope is a part of the key and has no other effect: a client that does not know the scope can neither name the
  * result nor find out that it exists.
+ *
+ * The version names the compiler that is to run the job, where several are installed (explorer/pool/versions.h).  It is for whoever
+ * chooses one, so job_dump does not write it.
  */
 #ifndef DRIVER_JOB_H
 #define DRIVER_JOB_H
@@ -76,6 +80,7 @@ enum {
   JOB_RANK_MAX = 16, /* dimensions of an input, as many as an HLO shape has */
   JOB_SCOPE_MIN = 16,
   JOB_SCOPE_MAX = 64,
+  JOB_VERSION_MAX = 40,
   JOB_KEY_SIZE = 65, /* 64 hexadecimal digits and a NUL */
 };
 
@@ -174,7 +179,8 @@ struct job {
   const struct job_watch *watches;
   struct job_value value;
   struct job_resume resume;
-  const char *scope; /* NULL: none */
+  const char *scope;   /* NULL: none */
+  const char *version; /* of the compiler: its name, or its pipeline's version; NULL: this one */
 
   /* Set by the program that runs the job, never read from JSON or written to it: */
   const struct neff_opened *package; /* the source is its program, and it names inputs and outputs; NULL: none */
@@ -228,5 +234,10 @@ char *job_dump_files(const struct job *j);
 /* Computes SHA-256 over a text of job_dump, which contains everything that determines the result, and the pipeline's
  * version. */
 void job_key(const char *text, size_t len, char key[JOB_KEY_SIZE]);
+/* The same with another pipeline's version, whose compiler is to run the job. */
+void job_key_by(const char *text, size_t len, const char *version, char key[JOB_KEY_SIZE]);
+
+/* True for what a compiler may be called: 1 to JOB_VERSION_MAX letters, digits, '-', '_' and '.'. */
+bool job_is_version(const char *name);
 
 #endif

@@ -161,7 +161,10 @@ char *job_dump_files(const struct job *j) {
 }
 
 void job_key(const char *text, size_t len, char key[JOB_KEY_SIZE]) {
-  const char *version = pipeline_version();
+  job_key_by(text, len, pipeline_version(), key);
+}
+
+void job_key_by(const char *text, size_t len, const char *version, char key[JOB_KEY_SIZE]) {
   unsigned char parts[2][SHA256_DIGEST_LENGTH], digest[SHA256_DIGEST_LENGTH];
   SHA256((const unsigned char *)text, len, parts[0]);
   SHA256((const unsigned char *)version, strlen(version), parts[1]);

@@ -14,6 +14,7 @@
 #include "api/part.h"
 #include "api/services.h"
 #include "api/stream.h"
+#include "api/told.h"
 #include "pool/pool.h"
 
 enum {
@@ -59,17 +60,24 @@ enum status compile_arena(struct arena *a, size_t text_len, struct error *err) {
   return arena_reserve(a, ROOM + ROOM_PER_BYTE * text_len) ? ST_OK : fail(err, ST_NOMEM, "request");
 }
 
-/* The scope of a client that gives none: the hexadecimal HMAC of its address under the store's secret.  So what a
- * client compiles without a scope is found by that client only. */
-static void put_own_scope(struct request *rq, char scope[JOB_SCOPE_MAX + 1]) {
-  char address[ADDRESS_TEXT_SIZE];
+enum { MAC_SIZE = 65 };
+
+/* The hexadecimal HMAC of a text under the store's secret, which all servers on it have. */
+static void put_mac(struct request *rq, const char *text, char mac[MAC_SIZE]) {
   unsigned char digest[32];
   unsigned int n;
-  http_client_key(rq, address);
-  HMAC(EVP_sha256(), store_secret(services_of(rq)->store), STORE_SECRET_SIZE, (const unsigned char *)address,
-       strlen(address), digest, &n);
+  HMAC(EVP_sha256(), store_secret(services_of(rq)->store), STORE_SECRET_SIZE, (const unsigned char *)text, strlen(text),
+       digest, &n);
   for (size_t i = 0; i < sizeof digest; i++)
-    snprintf(scope + 2 * i, 3, "%02x", digest[i]);
+    snprintf(mac + 2 * i, 3, "%02x", digest[i]);
+}
+
+/* The scope of a client that gives none is made of its address.  So what a client compiles without a scope is found by that
+ * client only. */
+static void put_own_scope(struct request *rq, char scope[JOB_SCOPE_MAX + 1]) {
+  char address[ADDRESS_TEXT_SIZE];
+  http_client_key(rq, address);
+  put_mac(rq, address, scope);
 }
 
 /* A work for the job in its scope; NULL when out of memory. */
@@ -101,7 +109,9 @@ static enum status run(struct request *rq, struct work *w, enum results_mode mod
   enum status st = results_compile(s->results, w, &ask, &part->work, err);
   part->is_found = !st && work_look(part->work, NULL, NULL) == WORK_ENDED;
   client_let_go(ask.payer);
-  rq->over_quota = ask.verdict == QUOTA_JOBS ? PB_JOBS : PB_COMPILES;
+  if (!st && part->waiter.is_first)
+    told_say_used(s, address, QUOTA_USE_COMPILE, 1);
+  rq->refusal = ask.verdict == QUOTA_JOBS ? PB_JOBS : PB_COMPILES;
   rq->retry_s = ask.retry_s;
   return st;
 }
@@ -117,11 +127,28 @@ enum status compile_start(struct request *rq, const struct job *job, struct erro
 
 enum MHD_Result compile_refused(struct request *rq) {
   struct pool_health h;
+  const struct work *w = api_part(rq)->work;
   pool_look(services_of(rq)->pool, &h);
+  const enum pool_version v = w ? pool_look_version(services_of(rq)->pool, work_pipeline(w)) : POOL_VERSION_UP;
+  if (v)
+    return http_problem(rq, v == POOL_VERSION_DOWN ? PB_VERSION_DOWN : PB_STARTING, NULL, NULL);
   return http_problem(rq, h.is_ready ? PB_BUSY : h.has_no_jail ? PB_UNAVAILABLE : PB_STARTING, NULL, NULL);
 }
 
 /* ---- the route --------------------------------------------------------------------------------------------------- */
+
+/* From now on the request is its editor's newest, here and on the other servers. */
+static void enter_editor(struct request *rq, const char *name) {
+  const struct services *s = services_of(rq);
+  struct editor_place *place = &api_part(rq)->editor;
+  char address[ADDRESS_TEXT_SIZE], text[ADDRESS_TEXT_SIZE + EDITOR_NAME_MAX + 2];
+  http_client_key(rq, address);
+  snprintf(text, sizeof text, "%s %s", address, name);
+  put_mac(rq, text, place->key);
+  place->entered_ms = store_now_ms();
+  editors_enter(s->editors, place);
+  told_say_editor(s, place);
+}
 
 /* compile_start for a request that names its editor.  The request enters first, because cancelling the editor's older
  * compile makes room for this one. */
@@ -130,7 +157,6 @@ static enum status start_for_editor(struct request *rq, const struct job *job, c
   struct api_part *part = api_part(rq);
   struct editor_place *place = &part->editor;
   const enum results_mode mode = mode_of(rq);
-  char address[ADDRESS_TEXT_SIZE];
   if (!editor_is_name(name))
     return fail(err, ST_INPUT, EDITOR_HEADER ": expected %d to %d letters, digits, \"-\" or \"_\"", EDITOR_NAME_MIN,
                 EDITOR_NAME_MAX);
@@ -139,9 +165,7 @@ static enum status start_for_editor(struct request *rq, const struct job *job, c
     return fail(err, ST_NOMEM, "request");
   if (mode == RESULTS_CACHED)
     memcpy(place->job, work_key(w), JOB_KEY_SIZE);
-  http_client_key(rq, address);
-  snprintf(place->key, sizeof place->key, "%s %s", address, name);
-  editors_enter(s->editors, place);
+  enter_editor(rq, name);
   enum status st = run(rq, w, mode, err);
   if (!st)
     editors_set_work(s->editors, place, part->work, &part->waiter);
@@ -158,6 +182,8 @@ static enum status start(struct request *rq, struct error *err) {
   if (st)
     return st;
   st = job_parse(&a, buf_text(&rq->body), rq->body.len, &job, err);
+  if (!st)
+    st = compile_choose_version(rq, &job, err);
   const char *editor = http_header(rq, EDITOR_HEADER);
   if (!st)
     st = editor ? start_for_editor(rq, &job, editor, err) : compile_start(rq, &job, err);

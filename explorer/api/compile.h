@@ -13,6 +13,10 @@ MUST_USE enum status compile_arena(struct arena *a, size_t text_len, struct erro
  * text is parsed. */
 MUST_USE enum status compile_check_nesting(const struct buf *b, struct error *err);
 
+/* Replaces the version that the job names by that version's pipeline; by NULL if it is today's.  Returns ST_ABSENT if it is not
+ * installed.  To be called for each job whose request may name one; versions.c. */
+MUST_USE enum status compile_choose_version(struct request *rq, struct job *job, struct error *err);
+
 /* Sets the request's work (part.h) to a work for this job.  The request's headers determine if the cache is used.  A
  * job without a scope gets the client's own scope.  Returns ST_QUOTA if the client may not start it. */
 MUST_USE enum status compile_start(struct request *rq, const struct job *job, struct error *err);

@@ -19,6 +19,7 @@ enum MHD_Result api_openapi(struct request *rq);      /* documents.c */
 enum MHD_Result api_ops(struct request *rq);          /* documents.c */
 enum MHD_Result api_instructions(struct request *rq); /* cards.c */
 enum MHD_Result api_nki(struct request *rq);          /* cards.c */
+enum MHD_Result api_versions(struct request *rq);     /* versions.c */
 enum MHD_Result api_health(struct request *rq);       /* health.c */
 
 #endif

@@ -72,6 +72,8 @@ static enum status read_job(struct arena *a, const json_t *root, struct job *job
     return fail(err, ST_INPUT,
                 "options: a run takes a kernel through all stages; value, tune, upgrade and stop_after "
                 "are not for it");
+  if (job->version)
+    return fail(err, ST_INPUT, "version: a run is made by today's compiler");
   if (job->language == LANG_NEFF || job->language == LANG_MLIR)
     return fail(err, ST_INPUT,
                 "language: a runner gets HLO, and there is no way for %s into the vendor's compiler; a simulation "

@@ -14,6 +14,7 @@ struct kept;
 struct lessons;
 struct metrics;
 struct misses;
+struct peers;
 struct pool;
 struct quota;
 struct ready;
@@ -21,6 +22,7 @@ struct remote;
 struct results;
 struct runs;
 struct store;
+struct versions;
 
 /* Constant after start (app.c). */
 struct services {
@@ -30,7 +32,9 @@ struct services {
   struct store *store;
   const char *report_url; /* --report-url, or NULL */
   const struct identity_config *identity;
-  struct remote *remote;  /* NULL: commands do not reach this server */
+  const struct versions *versions; /* of the compiler */
+  struct peers *peers;             /* the other servers on the store; NULL: there are none */
+  struct remote *remote;           /* NULL: commands do not reach this server */
   struct results *results;
   struct quota *quota;
   struct editors *editors;

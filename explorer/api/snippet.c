@@ -1,4 +1,5 @@
 #include "api/snippet.h"
+#include "api/told.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -74,8 +75,15 @@ static struct client *client_of(struct request *rq) {
   return quota_client(services_of(rq)->quota, address);
 }
 
+/* Of what the client has just used of a share. */
+static void tell_used(struct request *rq, enum quota_use what, int64_t n) {
+  char address[ADDRESS_TEXT_SIZE];
+  http_client_key(rq, address);
+  told_say_used(services_of(rq), address, what, n);
+}
+
 static enum status over_quota(struct request *rq, enum problem which, int retry_s, struct error *err) {
-  rq->over_quota = which;
+  rq->refusal = which;
   rq->retry_s = retry_s;
   return fail(err, ST_QUOTA, "too many links");
 }
@@ -93,6 +101,8 @@ enum status snippet_count_link(struct request *rq, struct error *err) {
   enum status st = has_room(rq, c, err);
   if (!st && client_store_link(c, &retry_s) != QUOTA_OK)
     st = over_quota(rq, PB_LINKS, retry_s, err);
+  else if (!st)
+    tell_used(rq, QUOTA_USE_LINK, 1);
   client_let_go(c);
   return st;
 }
@@ -106,6 +116,7 @@ void snippet_store(struct request *rq, struct db *db, enum status (*put)(struct 
     s->st = put(s, db);
     if (!s->st) {
       client_take_link_bytes(c, s->snippet.packed);
+      tell_used(rq, QUOTA_USE_LINK_BYTES, s->snippet.packed);
       store_took(services_of(rq)->store, s->snippet.packed);
     }
   }
@@ -116,6 +127,7 @@ void snippet_count_miss(struct request *rq) {
   char address[ADDRESS_TEXT_SIZE];
   http_client_key(rq, address);
   misses_count(services_of(rq)->misses, address);
+  told_say_miss(services_of(rq), address);
 }
 
 enum MHD_Result snippet_not_found(struct request *rq) {
@@ -307,7 +319,7 @@ enum status snippet_write_doc(struct buf *out, const struct job *job, const stru
   put_json(out, "view", extra->view ? extra->view : json_null());
   json_put_key(out, "request");
   put_text(out, job_dump(&bare, &len));
-  json_put_field_str(out, "pipeline", pipeline_version());
+  json_put_field_str(out, "pipeline", job->version ? job->version : pipeline_version());
   if (extra->ce)
     put_json(out, "ce", extra->ce);
   buf_putc(out, '}');

@@ -131,6 +131,8 @@ static enum status start_job(struct request *rq, struct arena *a, const json_t *
   if (!st && job.upgrade)
     st = fail(err, ST_INPUT, "options.upgrade: a snippet has stages");
   if (!st)
+    st = compile_choose_version(rq, &job, err);
+  if (!st)
     st = snippet_count_link(rq, err);
   if (!st)
     st = snippet_write_doc(&snippet_state_of(rq)->snippet.doc, &job, &extra, err);

@@ -55,7 +55,7 @@ struct request {
   bool is_private;           /* the answer must not be indexed */
   bool is_stream;            /* the answer goes on as long as its client wants: its time says nothing */
   enum headers_kind headers; /* which security headers the answer has */
-  enum problem over_quota;   /* what to answer to ST_QUOTA: which share is used up */
+  enum problem refusal;      /* what to answer to ST_QUOTA and ST_ABSENT: which share is used up, what is not here */
   int64_t began_us;
   unsigned status; /* of the answer, once it is queued; 0: none */
   void *state; /* the handler's own, kept from one of its calls to the next; free_state is called with it in the end */

@@ -75,7 +75,9 @@ enum MHD_Result http_status_problem(struct request *rq, enum status st, const st
   case ST_BUSY:
     return http_problem(rq, PB_BUSY, NULL, NULL);
   case ST_QUOTA:
-    return http_problem(rq, rq->over_quota, NULL, NULL);
+    return http_problem(rq, rq->refusal, NULL, NULL);
+  case ST_ABSENT:
+    return http_problem(rq, rq->refusal, err->text, read_field(err->text, field) ? field : NULL);
   case ST_FULL:
     return http_problem(rq, PB_FULL, NULL, NULL);
   default:

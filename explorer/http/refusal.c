@@ -29,7 +29,7 @@ int problem_retry_after(enum problem p) {
 }
 
 bool problem_is_not_begun(enum problem p) {
-  return p == PB_BUSY || p == PB_STARTING || p == PB_UNAVAILABLE || p == PB_UNSENT;
+  return p == PB_BUSY || p == PB_STARTING || p == PB_UNAVAILABLE || p == PB_VERSION_DOWN || p == PB_UNSENT;
 }
 
 void problem_put_json(struct buf *b, enum problem p, const char *message, const char *field) {

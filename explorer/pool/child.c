@@ -65,9 +65,9 @@ static bool is_alive(const struct kid *k) {
   return poll(&f, 1, 0) == 0;
 }
 
-struct kid *kid_idle(struct pool *p) {
+struct kid *kid_idle(struct pool *p, int version) {
   for (int i = 0; i < p->n_kids; i++)
-    if (p->kids[i].state == KID_IDLE && is_alive(&p->kids[i]))
+    if (p->kids[i].state == KID_IDLE && p->kids[i].zygote->version == version && is_alive(&p->kids[i]))
       return &p->kids[i];
   return NULL;
 }
@@ -318,6 +318,7 @@ void kid_give(struct pool *p, struct kid *k, struct queued *q, int64_t now) {
   k->deadline_ms = now + p->cfg.job_timeout_ms - grace_ms(p);
   k->resident_start = p->has_cgroup ? 0 : resident_pages(k->pid);
   k->zygote->jobs++;
+  p->lines[k->zygote->version].used_ms = now;
   work_begin(k->work);
   wire_put_len(head, (uint32_t)len);
   buf_append(&k->out, head, sizeof head);

@@ -17,10 +17,19 @@
 
 #include "base/buf.h"
 #include "pool/pool.h"
+#include "pool/versions.h"
 #include "pool/wire.h"
 #include "work/work.h"
 
-enum { KIDS_MAX = 128, EVENTS_MAX = 64, ZYGOTES_MAX = 4, TRIES_MAX = 4, LAUNCHERS_MAX = 3 };
+enum {
+  KIDS_MAX = 128,
+  EVENTS_MAX = 64,
+  TRIES_MAX = 4,
+  LAUNCHERS_MAX = 3,
+  TODAY_ZYGOTES_MAX = 4,
+  OTHER_ZYGOTES_MAX = 2, /* of each other version */
+  ZYGOTES_MAX = TODAY_ZYGOTES_MAX + (VERSIONS_MAX - 1) * OTHER_ZYGOTES_MAX,
+};
 
 enum kid_state {
   KID_IDLE,    /* jailed, waits for a job */
@@ -57,18 +66,20 @@ struct queued {
   uint32_t watch_id; /* names the work in events about its client */
   int tries;         /* children that died before they began it */
   int turn;          /* works of the same client that waited or ran before it (queue.c) */
+  int version;       /* the place of the version that is to run it */
 };
 
 enum zygote_role {
   ZYGOTE_NONE,     /* a free place */
   ZYGOTE_SPARE,    /* warms up, or waits to take over */
-  ZYGOTE_ACTIVE,   /* makes the children; at most one */
+  ZYGOTE_ACTIVE,   /* makes the children; at most one of each version */
   ZYGOTE_RETIRING, /* was replaced, by plan or because it is silent; its children finish their jobs */
   ZYGOTE_ENDING,   /* was told to end; killed at end_at_ms */
 };
 
 struct zygote {
   enum zygote_role role;
+  int version;        /* its place */
   uint32_t launch_id; /* its number at the launcher */
   int launcher;       /* the place of that in the pool */
   bool is_gone;       /* the launcher has reported its end */
@@ -80,6 +91,16 @@ struct zygote {
   int64_t spoken_ms; /* when it was asked for children, or answered */
   int jobs;          /* that its children were given */
   int64_t started_ms, active_ms, end_at_ms;
+};
+
+/* How the zygotes of one version do. */
+struct lineage {
+  int64_t retry_at_ms; /* when to start a zygote, or to ask for children again */
+  int failures;        /* in a row, of children and of zygotes */
+  int no_jail_signs;   /* in a row: weights of failures that suggest that this machine has no jail */
+  int64_t used_ms;     /* of another version than today's: when a work was last given to a child */
+  bool is_up;          /* of such a one, as is_down, under the lock: it has an active zygote */
+  bool is_down;        /* of such a one: the last zygote did not come up, or makes no children */
 };
 
 struct launcher_link {
@@ -99,10 +120,8 @@ struct pool {
   atomic_bool is_serving;                        /* pool_set_serving was called */
   int64_t copy_at_ms;                            /* when to ask for one that stands by, if there is none */
   struct zygote zygotes[ZYGOTES_MAX];
-  int64_t retry_at_ms; /* when to start a zygote, or to ask for children again */
-  int failures;        /* in a row, of children and of zygotes */
-  int no_jail_signs;   /* in a row: weights of failures that suggest that this machine has no jail */
-  bool has_cgroup;     /* the kernel limits the jobs' memory */
+  struct lineage lines[VERSIONS_MAX];
+  bool has_cgroup; /* the kernel limits the jobs' memory */
   uint32_t last_kid_id;
   struct kid kids[KIDS_MAX];
   int n_kids;
@@ -139,8 +158,9 @@ void zygote_nice(struct zygote *z, uint32_t zygote_id, int nice);
 /* A work has ended or was refused; how: one of pool_outcomes. */
 void pool_count(struct pool *p, const char *how);
 void pool_wake(struct pool *p); /* any thread: ends the loop's wait */
-/* Takes the first work in the queue for which may_run is true; false if there is none. */
-bool queue_pop(struct pool *p, bool (*may_run)(const struct pool *p, const void *payer), struct queued *out);
+/* Takes the first work in the queue for which may_run is true; false if there is none.  may_run is called under the lock. */
+bool queue_pop(struct pool *p, bool (*may_run)(struct pool *p, const struct queued *q), struct queued *out);
+int queue_count(struct pool *p, int version); /* works that wait for a child of this version */
 /* A work of another client than this one waits; the lock is held. */
 bool queue_has_other(const struct pool *p, const void *payer);
 /* Puts a work at the head of the queue because the child it was given to never began it; takes the reference. */
@@ -158,7 +178,7 @@ bool fair_may_run(const struct pool *p, const void *payer);
 void fair_end_sleepers(struct pool *p, int64_t now);
 
 /* zygote_link.c */
-struct zygote *zygote_active(struct pool *p); /* NULL: none */
+struct zygote *zygote_active(struct pool *p, int version); /* NULL: none */
 /* Starts, promotes, retires and ends zygotes; called in each iteration of the loop. */
 void zygotes_tend(struct pool *p, int64_t now);
 void zygote_read(struct pool *p, struct zygote *z, int64_t now);
@@ -184,7 +204,7 @@ bool launcher_is_silent(const struct pool *p, int which);
 void kid_add(struct pool *p, struct zygote *z, const struct ctl_msg *m, int fd, int pidfd);
 struct kid *kid_find(struct pool *p, uint32_t id);
 struct kid *kid_find_of(struct pool *p, const struct zygote *z, uint32_t zygote_id);
-struct kid *kid_idle(struct pool *p);
+struct kid *kid_idle(struct pool *p, int version);
 void kid_give(struct pool *p, struct kid *k, struct queued *q, int64_t now);
 void kid_event(struct pool *p, struct kid *k, uint32_t events, int64_t now);
 void kid_exited(struct pool *p, struct kid *k, const struct ctl_msg *m);

@@ -18,7 +18,7 @@
 #include "pool/wire.h"
 
 enum {
-  ZYGOTES_MAX = 16, /* the service has at most four */
+  ZYGOTES_MAX = 16, /* the service has at most twelve (internal.h), and another launcher */
   ARGS_MAX = 32,
   END_WAIT_MS = 2000, /* for zygotes, once the service is gone */
   TICK_MS = 5,
@@ -65,14 +65,14 @@ static _Noreturn void become_zygote(char *const *argv, int ctl) {
   _exit(127);
 }
 
-static pid_t start_zygote(const struct launcher *l, int ctl) {
+static pid_t start_zygote(const struct launcher *l, const struct version *version, int ctl) {
   const struct launcher_config *cfg = l->cfg;
   char cpu[12], memory[12], resident[12], wall[12], format[12], level[12], server[12];
   const struct {
     const char *flag, *value;
   } flags[] = {
-      {"--python-dir", cfg->python_dir},
-      {"--site-dir", cfg->site_dir},
+      {"--python-dir", version->python_dir},
+      {"--site-dir", version->site_dir},
       {"--cgroup", cfg->cgroup_dir},
       {"--jail-without", cfg->jail_without},
       {"--jail-min", cfg->jail_min},
@@ -86,7 +86,7 @@ static pid_t start_zygote(const struct launcher *l, int ctl) {
       {"--log-level", level},
       {"--server-pid", server},
   };
-  const char *argv[ARGS_MAX] = {cfg->worker_path};
+  const char *argv[ARGS_MAX] = {version->worker_path};
   int n = 1;
   snprintf(cpu, sizeof cpu, "%d", cfg->limits.cpu_s);
   snprintf(memory, sizeof memory, "%d", cfg->limits.memory_mib);
@@ -151,9 +151,11 @@ static struct launched *find_pid(struct launcher *l, pid_t pid) {
   return NULL;
 }
 
-static void on_start(struct launcher *l, uint32_t id, int ctl) {
+static void on_start(struct launcher *l, uint32_t id, int version, int ctl) {
+  const struct versions *vs = l->cfg->versions;
   struct launched *place = find_pid(l, 0);
-  pid_t pid = place && ctl >= 0 ? start_zygote(l, ctl) : -1;
+  const bool may = place && ctl >= 0 && version >= 0 && version < vs->n;
+  pid_t pid = may ? start_zygote(l, &vs->v[version], ctl) : -1;
   if (pid < 0) {
     log_error("launcher", "a zygote cannot be started: %m");
     tell_gone(l, id);
@@ -217,7 +219,7 @@ static void read_control(struct launcher *l) {
   else if (m.kind == CTL_COPY)
     on_copy(l, m.id, fds[0]);
   else if (m.kind == CTL_START)
-    on_start(l, m.id, fds[0]);
+    on_start(l, m.id, m.value, fds[0]);
   else if (m.kind == CTL_KILL)
     on_kill(l, m.id);
   for (int i = 0; i < 2; i++)

@@ -3,7 +3,7 @@
  * `nkx serve` listens and then splits into two processes.  The first one, the launcher, has one thread and reads
  * nothing from clients: it starts zygotes, whose jails need its privileges, reaps processes, and passes signals on.
  * Its child is the service, which gives up its privileges (jail/confine.h) and asks for zygotes over a socket.  It can
- * ask the launcher to start a zygote, and to end one that it asked for, and for nothing else.  If either of the two
+ * ask the launcher to start a zygote of a version that is installed, and to end one that it asked for, and for nothing else.  If either of the two
  * ends, so does the other.
  */
 #ifndef POOL_LAUNCHER_H
@@ -14,11 +14,11 @@
 
 #include "base/error.h"
 #include "jail/limits.h"
+#include "pool/versions.h"
 
 /* How zygotes are started; the strings must outlive the launcher. */
 struct launcher_config {
-  const char *worker_path;                 /* the nkx-worker binary */
-  const char *python_dir, *site_dir;       /* NULL: its own defaults */
+  const struct versions *versions;         /* whose workers there are */
   struct jail_limits limits;               /* of one work */
   const char *jail_min;                    /* the least level of the jail; NULL: C */
   const char *jail_without, *jail_failing; /* layers to leave out, or to let fail, for tests; NULL: none */

@@ -31,18 +31,18 @@ static bool send_to(struct launcher_link *l, const struct ctl_msg *m, const int 
   return false;
 }
 
-static bool tell(struct launcher_link *l, enum ctl_kind what, uint32_t id, const int *fd) {
-  const struct ctl_msg m = {.kind = what, .id = id};
+static bool tell(struct launcher_link *l, enum ctl_kind what, uint32_t id, int32_t value, const int *fd) {
+  const struct ctl_msg m = {.kind = what, .id = id, .value = value};
   return send_to(l, &m, fd);
 }
 
 bool launcher_start(struct pool *p, struct zygote *z, int fd) {
   z->launcher = p->launcher;
-  return tell(&p->launchers[p->launcher], CTL_START, z->launch_id, &fd);
+  return tell(&p->launchers[p->launcher], CTL_START, z->launch_id, z->version, &fd);
 }
 
 bool launcher_kill(struct pool *p, const struct zygote *z) {
-  return tell(&p->launchers[z->launcher], CTL_KILL, z->launch_id, NULL);
+  return tell(&p->launchers[z->launcher], CTL_KILL, z->launch_id, 0, NULL);
 }
 
 bool launcher_is_silent(const struct pool *p, int which) {
@@ -89,7 +89,7 @@ static void ask_for_copy(struct pool *p, int64_t now) {
   p->copy_at_ms = now + COPY_MS;
   if (place < 0 || launcher_is_silent(p, p->launcher) || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
     return;
-  bool is_asked = tell(&p->launchers[p->launcher], CTL_COPY, ++p->last_launch_id, &pair[1]);
+  bool is_asked = tell(&p->launchers[p->launcher], CTL_COPY, ++p->last_launch_id, 0, &pair[1]);
   close(pair[1]);
   if (!is_asked) {
     close(pair[0]);
@@ -140,7 +140,7 @@ void launchers_tend(struct pool *p, int64_t now) {
     take_over(p);
   set_silent(p, launcher_is_silent(p, p->launcher));
   /* the first zygote moves the launcher into a leaf of its control group, and a copy must be there, too */
-  if (now >= p->copy_at_ms && !p->is_closing && zygote_active(p))
+  if (now >= p->copy_at_ms && !p->is_closing && zygote_active(p, VERSION_TODAY))
     ask_for_copy(p, now);
 }
 

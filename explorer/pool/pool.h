@@ -4,6 +4,9 @@
  * their jails, and a work is given to one by a write.  Each work has one wall-clock deadline: when it passes, the
  * child's zygote is told to kill the child, and its pid namespace with it.  A second zygote is kept warm; it
  * takes over when the first dies or has been in use for long enough, so that waiting works are not delayed.
+ *
+ * Works name the version of the compiler that is to run them.  Other versions than today's have a zygote only while they are in use:
+ * it is started for the first work, and ends after some minutes without one.  All versions share the queue and the workers.
  */
 #ifndef POOL_POOL_H
 #define POOL_POOL_H
@@ -16,9 +19,11 @@
 #include "jail/limits.h"
 
 struct pool; /* opaque */
+struct versions;
 struct work;
 
 struct pool_config {
+  const struct versions *versions; /* whose works it takes; outlives the pool */
   int launcher_fd;                 /* the process that starts zygotes (launcher.h); pool_free closes it */
   int workers;                     /* works that run at once */
   int queue_max;                   /* works that may wait for a child */
@@ -57,6 +62,10 @@ void pool_unwatch(struct pool *p, int client_fd); /* before the descriptor is cl
 MUST_USE enum status pool_submit(struct pool *p, struct work *w, uint32_t watch_id);
 /* The server answers requests now: the launcher tells the service manager. */
 void pool_set_serving(struct pool *p);
+/* Whether works of another version than today's can run: its zygote may have to be started for them; or that has failed, and they
+ * are refused for a while.  Today's is always up here: pool_look says how it does. */
+enum pool_version { POOL_VERSION_UP, POOL_VERSION_STARTING, POOL_VERSION_DOWN };
+enum pool_version pool_look_version(struct pool *p, const char *pipeline);
 void pool_look(struct pool *p, struct pool_health *h);
 /* Refuses new works, lets running ones go on for the grace period, then ends everything and the thread.  Afterwards
  * every work has ended or was refused, no process is left, and the other functions may still be called. */

@@ -40,6 +40,13 @@ static void refuse(struct pool *p, struct work *w) {
   work_unref(w);
 }
 
+/* The handler that took the request has made sure that it is installed. */
+static int version_of(const struct pool *p, const struct work *w) {
+  const int v = versions_find(p->cfg.versions, work_pipeline(w));
+  assert(v >= 0);
+  return v;
+}
+
 /* ---- under the lock ---------------------------------------------------------------------------------------------- */
 
 static struct queued remove_at(struct pool *p, int i) {
@@ -62,16 +69,25 @@ static void insert_at(struct pool *p, int i, struct queued q) {
 
 /* ---- the pool's thread ------------------------------------------------------------------------------------------- */
 
-bool queue_pop(struct pool *p, bool (*may_run)(const struct pool *p, const void *payer), struct queued *out) {
+bool queue_pop(struct pool *p, bool (*may_run)(struct pool *p, const struct queued *q), struct queued *out) {
   int i = 0;
   pthread_mutex_lock(&p->lock);
-  while (i < p->n_queued && !may_run(p, p->queue[i].payer))
+  while (i < p->n_queued && !may_run(p, &p->queue[i]))
     i++;
   const bool any = i < p->n_queued;
   if (any)
     *out = remove_at(p, i);
   pthread_mutex_unlock(&p->lock);
   return any;
+}
+
+int queue_count(struct pool *p, int version) {
+  int n = 0;
+  pthread_mutex_lock(&p->lock);
+  for (int i = 0; i < p->n_queued; i++)
+    n += p->queue[i].version == version;
+  pthread_mutex_unlock(&p->lock);
+  return n;
 }
 
 bool queue_has_other(const struct pool *p, const void *payer) {
@@ -84,18 +100,26 @@ bool queue_has_other(const struct pool *p, const void *payer) {
 void queue_put_back(struct pool *p, struct work *w, uint32_t watch_id, int tries) {
   pthread_mutex_lock(&p->lock);
   insert_at(p, 0,
-            (struct queued){
-                .work = w, .payer = work_payer(w), .since_ms = clock_now_ms(), .watch_id = watch_id, .tries = tries});
+            (struct queued){.work = w,
+                            .payer = work_payer(w),
+                            .since_ms = clock_now_ms(),
+                            .watch_id = watch_id,
+                            .tries = tries,
+                            .version = version_of(p, w)});
   pthread_mutex_unlock(&p->lock);
 }
 
+/* How long a work of this version may wait; only this thread sets what it depends on. */
+static int wait_ms(const struct pool *p, int version) {
+  return p->health.has_no_jail || p->lines[version].is_down ? 0 : p->cfg.wait_timeout_ms;
+}
+
 void queue_refuse_overdue(struct pool *p, int64_t now) {
-  int wait_ms = p->health.has_no_jail ? 0 : p->cfg.wait_timeout_ms; /* only this thread sets has_no_jail */
   for (;;) {
     struct work *w = NULL;
     pthread_mutex_lock(&p->lock);
     for (int i = 0; i < p->n_queued && !w; i++)
-      if (now - p->queue[i].since_ms >= wait_ms)
+      if (now - p->queue[i].since_ms >= wait_ms(p, p->queue[i].version))
         w = remove_at(p, i).work;
     pthread_mutex_unlock(&p->lock);
     if (!w)
@@ -105,8 +129,8 @@ void queue_refuse_overdue(struct pool *p, int64_t now) {
   }
 }
 
-static bool any_may(const struct pool *p, const void *payer) {
-  (void)p, (void)payer;
+static bool any_may(struct pool *p, const struct queued *q) {
+  (void)p, (void)q;
   return true;
 }
 
@@ -162,8 +186,12 @@ enum status pool_submit(struct pool *p, struct work *w, uint32_t watch_id) {
     while (at > 0 && p->queue[at - 1].turn > turn)
       at--;
     insert_at(p, at,
-              (struct queued){
-                  .work = work_ref(w), .payer = payer, .since_ms = clock_now_ms(), .watch_id = watch_id, .turn = turn});
+              (struct queued){.work = work_ref(w),
+                              .payer = payer,
+                              .since_ms = clock_now_ms(),
+                              .watch_id = watch_id,
+                              .turn = turn,
+                              .version = version_of(p, w)});
     st = ST_OK;
   }
   pthread_mutex_unlock(&p->lock);

@@ -29,28 +29,41 @@ enum {
 
 /* ---- children ---------------------------------------------------------------------------------------------------- */
 
+static bool may_begin(struct pool *p, const struct queued *q) {
+  return fair_may_run(p, q->payer) && kid_idle(p, q->version);
+}
+
 /* Gives the works that wait to the children that do. */
 static void dispatch(struct pool *p, int64_t now) {
   struct queued q;
-  struct kid *k;
-  while ((k = kid_idle(p)) && queue_pop(p, fair_may_run, &q))
+  while (queue_pop(p, may_begin, &q)) {
+    struct kid *k = kid_idle(p, q.version);
+    if (!k) { /* it has died since */
+      queue_put_back(p, q.work, q.watch_id, q.tries);
+      return;
+    }
     kid_give(p, k, &q, now);
+  }
 }
 
-/* Keeps SPARE children more than there are workers. */
-static void refill(struct pool *p, int64_t now) {
-  struct zygote *z = zygote_active(p);
-  if (!z || z->asked || now < p->retry_at_ms)
+/* How many children of a version should wait: of today's SPARE more than there are workers. */
+static int wanted(struct pool *p, int version, int n_queued) {
+  if (version == VERSION_TODAY)
+    return p->cfg.workers + SPARE;
+  return n_queued > p->cfg.workers ? p->cfg.workers : n_queued ? n_queued : 1;
+}
+
+static void refill(struct pool *p, int version, int64_t now) {
+  struct zygote *z = zygote_active(p, version);
+  if (!z || z->asked || now < p->lines[version].retry_at_ms)
     return;
   int idle = 0;
   for (int i = 0; i < p->n_kids; i++)
     idle += p->kids[i].state == KID_IDLE && p->kids[i].zygote == z;
-  pthread_mutex_lock(&p->lock);
-  bool is_urgent = p->n_queued > 0 && idle == 0;
-  pthread_mutex_unlock(&p->lock);
-  if (!is_urgent && now < p->refill_at_ms)
+  const int n_queued = queue_count(p, version);
+  if (!(n_queued > 0 && idle == 0) && now < p->refill_at_ms)
     return;
-  int want = p->cfg.workers + SPARE - idle;
+  int want = wanted(p, version, n_queued) - idle;
   if (want > KIDS_MAX - p->n_kids)
     want = KIDS_MAX - p->n_kids;
   if (want > 0)
@@ -216,7 +229,8 @@ static void *run(void *user) {
       p->sleepers_at_ms = now + SLEEPERS_TICK_MS;
     }
     queue_tell_places(p);
-    refill(p, now);
+    for (int v = 0; v < p->cfg.versions->n; v++)
+      refill(p, v, now);
     trim_at_rest(p, now);
     if (closing_is_over(p, now))
       break;
@@ -253,6 +267,17 @@ void pool_unwatch(struct pool *p, int client_fd) {
 
 void pool_set_serving(struct pool *p) {
   atomic_store(&p->is_serving, true);
+}
+
+enum pool_version pool_look_version(struct pool *p, const char *pipeline) {
+  const int v = versions_find(p->cfg.versions, pipeline);
+  if (v <= VERSION_TODAY)
+    return POOL_VERSION_UP;
+  pthread_mutex_lock(&p->lock);
+  const struct lineage *l = &p->lines[v];
+  const enum pool_version is = l->is_down ? POOL_VERSION_DOWN : l->is_up ? POOL_VERSION_UP : POOL_VERSION_STARTING;
+  pthread_mutex_unlock(&p->lock);
+  return is;
 }
 
 void pool_look(struct pool *p, struct pool_health *h) {

@@ -21,13 +21,14 @@ enum ctl_kind {
   CTL_CHILD,     /* zygote: child `id`, pid `value`, is in its jail and waits; descriptors: its socket, its pidfd */
   CTL_EXIT,      /* zygote: child `id` has ended; value: its wait status */
   CTL_SIGNAL,    /* server: send child `id` the signal `value`, unless it has ended */
-  CTL_START,     /* server to launcher: start a zygote and call it `id`; descriptor: its end of its control socket */
-  CTL_KILL,      /* server to launcher: end zygote `id` */
-  CTL_GONE,      /* launcher: zygote `id` has ended, or could not be started */
-  CTL_FAIL,      /* zygote: a child could not be made or jailed; text says why; value: enum ctl_fault */
-  CTL_NICE,      /* server: give child `id` the nice value `value` */
-  CTL_PING,      /* server to launcher, which sends it back: a sign of life; value: the server answers requests */
-  CTL_COPY,      /* server to launcher: make a copy of yourself, `id`; descriptor: its end of its control socket */
+  CTL_START, /* server to launcher: start a zygote of version `value` (versions.h) and call it `id`; descriptor: its end of its
+                    control socket */
+  CTL_KILL, /* server to launcher: end zygote `id` */
+  CTL_GONE, /* launcher: zygote `id` has ended, or could not be started */
+  CTL_FAIL, /* zygote: a child could not be made or jailed; text says why; value: enum ctl_fault */
+  CTL_NICE, /* server: give child `id` the nice value `value` */
+  CTL_PING, /* server to launcher, which sends it back: a sign of life; value: the server answers requests */
+  CTL_COPY, /* server to launcher: make a copy of yourself, `id`; descriptor: its end of its control socket */
 };
 
 enum ctl_fault {
@@ -35,6 +36,10 @@ enum ctl_fault {
   FAULT_DIED,    /* the child ended before it could report: an accident, unless it always happens */
   FAULT_LASTING, /* trying again soon is of no use */
 };
+
+/* Counted up when a worker of an earlier release could not serve this server any more: another layout of the messages, another form
+ * of its options, or a job or frames that it would not understand. */
+enum { WIRE_PROTOCOL = 1 };
 
 struct ctl_msg {
   uint32_t kind;
@@ -49,6 +54,7 @@ struct ctl_msg {
   int32_t was_oom;        /* CTL_EXIT: its control group ended it because of its memory */
   char text[200];         /* NUL-terminated */
 };
+_Static_assert(sizeof(struct ctl_msg) == 244, "another layout is another WIRE_PROTOCOL");
 
 enum {
   WIRE_CTL_FD = 3,         /* of the zygote: its control socket */

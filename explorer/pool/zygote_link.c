@@ -37,18 +37,12 @@ enum {
   SIGNS_MANY = 32,       /* this much without a jailed child in between: there is no jail */
   TEND_TICK_MS = 10,
   KILL_AGAIN_MS = 100,
-  SILENT_MAX_MS = 10000, /* then a zygote without jobs hangs; before, it may only be slow */
+  OTHER_IDLE_MS = 300000, /* without a job, before the zygote of another version than today's ends */
+  SILENT_MAX_MS = 10000,  /* then a zygote without jobs hangs; before, it may only be slow */
 };
 
 static uint32_t place_of(const struct pool *p, const struct zygote *z) {
   return (uint32_t)(z - p->zygotes);
-}
-
-struct zygote *zygote_active(struct pool *p) {
-  for (int i = 0; i < ZYGOTES_MAX; i++)
-    if (p->zygotes[i].role == ZYGOTE_ACTIVE)
-      return &p->zygotes[i];
-  return NULL;
 }
 
 static struct zygote *in_role(struct pool *p, enum zygote_role role) {
@@ -56,6 +50,25 @@ static struct zygote *in_role(struct pool *p, enum zygote_role role) {
     if (p->zygotes[i].role == role)
       return &p->zygotes[i];
   return NULL;
+}
+
+static struct zygote *of_version(struct pool *p, int version, enum zygote_role role) {
+  for (int i = 0; i < ZYGOTES_MAX; i++)
+    if (p->zygotes[i].role == role && p->zygotes[i].version == version)
+      return &p->zygotes[i];
+  return NULL;
+}
+
+struct zygote *zygote_active(struct pool *p, int version) {
+  return of_version(p, version, ZYGOTE_ACTIVE);
+}
+
+/* A free place for a zygote of this version; NULL: there is none. */
+static struct zygote *free_place(struct pool *p, int version) {
+  int n = 0;
+  for (int i = 0; i < ZYGOTES_MAX; i++)
+    n += p->zygotes[i].role != ZYGOTE_NONE && p->zygotes[i].version == version;
+  return n < (version == VERSION_TODAY ? TODAY_ZYGOTES_MAX : OTHER_ZYGOTES_MAX) ? in_role(p, ZYGOTE_NONE) : NULL;
 }
 
 static void set_health(struct pool *p, bool is_ready, const char *trouble) {
@@ -75,14 +88,23 @@ static void set_unready(struct pool *p, const char *why) {
   pthread_mutex_unlock(&p->lock);
 }
 
-static void back_off(struct pool *p, int64_t now) {
+static void back_off(struct lineage *l, int64_t now) {
   int64_t wait = BACKOFF_FIRST_MS;
-  for (int i = 0; i < p->failures && wait < BACKOFF_MAX_MS; i++)
+  for (int i = 0; i < l->failures && wait < BACKOFF_MAX_MS; i++)
     wait *= 2;
-  p->failures++;
+  l->failures++;
   wait = wait > BACKOFF_MAX_MS ? BACKOFF_MAX_MS : wait;
-  if (p->retry_at_ms < now + wait)
-    p->retry_at_ms = now + wait;
+  if (l->retry_at_ms < now + wait)
+    l->retry_at_ms = now + wait;
+}
+
+/* Works of another version than today's are refused until its zygotes come up again. */
+static void set_line(struct pool *p, int version, bool is_up, bool is_down) {
+  assert(version != VERSION_TODAY);
+  pthread_mutex_lock(&p->lock);
+  p->lines[version].is_up = is_up;
+  p->lines[version].is_down = is_down;
+  pthread_mutex_unlock(&p->lock);
 }
 
 /* ---- from start to end ------------------------------------------------------------------------------------------- */
@@ -97,10 +119,29 @@ static void end(struct zygote *z, int64_t now) {
   z->end_at_ms = now + END_WAIT_MS;
 }
 
+static const char *name_of(const struct pool *p, const struct zygote *z) {
+  return p->cfg.versions->v[z->version].name;
+}
+
+/* After the loss of z: whether its version is still there, and when the next one is started. */
+static void back_off_after(struct pool *p, const struct zygote *z, bool was_active, bool was_up, const char *why,
+                           int64_t now) {
+  const struct zygote *spare = of_version(p, z->version, ZYGOTE_SPARE);
+  if (was_active && spare && spare->is_up)
+    return;
+  if (z->version != VERSION_TODAY && !was_up)
+    set_line(p, z->version, false, true);
+  else if (z->version != VERSION_TODAY)
+    set_line(p, z->version, zygote_active(p, z->version), false);
+  if (z->version == VERSION_TODAY && (was_active || !zygote_active(p, VERSION_TODAY)))
+    set_unready(p, why);
+  back_off(&p->lines[z->version], now);
+}
+
 /* The zygote died, or is of no use: its children end with it. */
 static void lost(struct pool *p, struct zygote *z, const char *why, int64_t now) {
-  bool was_active = z->role == ZYGOTE_ACTIVE;
-  log_warn("zygote_lost", "pid=%d reason=\"%s\"", (int)z->pid, why);
+  bool was_active = z->role == ZYGOTE_ACTIVE, was_up = z->is_up;
+  log_warn("zygote_lost", "pid=%d version=%s reason=\"%s\"", (int)z->pid, name_of(p, z), why);
   end(z, now);
   z->end_at_ms = now; /* there is nothing to wait for */
   for (int i = p->n_kids; i-- > 0;)
@@ -111,12 +152,7 @@ static void lost(struct pool *p, struct zygote *z, const char *why, int64_t now)
   pthread_mutex_lock(&p->lock);
   p->health.restarts++;
   pthread_mutex_unlock(&p->lock);
-  struct zygote *spare = in_role(p, ZYGOTE_SPARE);
-  if (was_active && spare && spare->is_up)
-    return;
-  if (was_active || !zygote_active(p))
-    set_unready(p, why);
-  back_off(p, now);
+  back_off_after(p, z, was_active, was_up, why, now);
 }
 
 static int jobs_of(const struct pool *p, const struct zygote *z) {
@@ -136,15 +172,20 @@ static void replace_silent(struct pool *p, struct zygote *z, int64_t now) {
   pthread_mutex_lock(&p->lock);
   p->health.restarts++;
   pthread_mutex_unlock(&p->lock);
-  set_health(p, false, "the process that makes the workers does not answer; another one takes over");
+  if (z->version == VERSION_TODAY)
+    set_health(p, false, "the process that makes the workers does not answer; another one takes over");
 }
 
-static void start(struct pool *p, struct zygote *z, int64_t now) {
+static void start(struct pool *p, struct zygote *z, int version, int64_t now) {
   int pair[2];
 
-  *z = (struct zygote){
-      .role = ZYGOTE_SPARE, .fd = -1, .started_ms = now, .launch_id = ++p->last_launch_id, .is_gone = true};
-  p->retry_at_ms = 0;
+  *z = (struct zygote){.role = ZYGOTE_SPARE,
+                       .version = version,
+                       .fd = -1,
+                       .started_ms = now,
+                       .launch_id = ++p->last_launch_id,
+                       .is_gone = true};
+  p->lines[version].retry_at_ms = 0;
   if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair)) {
     lost(p, z, "no socket pair", now);
     return;
@@ -171,11 +212,12 @@ void zygote_gone(struct pool *p, uint32_t launch_id, int64_t now) {
 }
 
 static void promote(struct pool *p, struct zygote *z) {
-  assert(z->role == ZYGOTE_SPARE && z->is_up && !zygote_active(p));
+  assert(z->role == ZYGOTE_SPARE && z->is_up && !zygote_active(p, z->version));
   z->role = ZYGOTE_ACTIVE;
   z->active_ms = clock_now_ms();
   p->refill_at_ms = clock_now_ms();
-  log_info("zygote_active", "pid=%d", (int)z->pid);
+  p->lines[z->version].used_ms = z->active_ms;
+  log_info("zygote_active", "pid=%d version=%s", (int)z->pid, name_of(p, z));
 }
 
 static bool is_worn(const struct pool *p, const struct zygote *z, int64_t now) {
@@ -201,6 +243,66 @@ static void kill_overdue(struct pool *p, struct zygote *z, int64_t now) {
     z->role = ZYGOTE_NONE;
 }
 
+/* Another zygote of this version is to make the children from now on, or none. */
+static void retire(struct pool *p, struct zygote *z, int64_t now) {
+  log_info("zygote_replaced", "pid=%d version=%s jobs=%d minutes=%lld", (int)z->pid, name_of(p, z), z->jobs,
+           (long long)(now - z->active_ms) / 60000);
+  z->role = ZYGOTE_RETIRING;
+  pthread_mutex_lock(&p->lock);
+  p->health.replaced++;
+  pthread_mutex_unlock(&p->lock);
+  for (int i = p->n_kids; z->version != VERSION_TODAY && i-- > 0;) /* those of today's serve until others come */
+    if (p->kids[i].zygote == z && p->kids[i].state == KID_IDLE)
+      kid_retire(&p->kids[i]);
+}
+
+/* Another version than today's has one zygote, while it is in use, and no spare. */
+static void tend_other(struct pool *p, int version, int64_t now) {
+  struct zygote *active = zygote_active(p, version), *next = of_version(p, version, ZYGOTE_SPARE);
+  struct lineage *l = &p->lines[version];
+  if (active && jobs_of(p, active))
+    l->used_ms = now;
+  if (active && (is_worn(p, active, now) || now - l->used_ms >= OTHER_IDLE_MS)) {
+    retire(p, active, now);
+    set_line(p, version, false, false);
+    active = NULL;
+  }
+  if (!active && next && next->is_up) {
+    set_line(p, version, true, false);
+    promote(p, next);
+    return;
+  }
+  struct zygote *place = active || next ? NULL : free_place(p, version);
+  if (place && now >= l->retry_at_ms && !p->is_closing && queue_count(p, version)) {
+    set_line(p, version, false, false);
+    start(p, place, version, now);
+  }
+}
+
+static void tend_today(struct pool *p, int64_t now) {
+  struct zygote *active = zygote_active(p, VERSION_TODAY), *spare = of_version(p, VERSION_TODAY, ZYGOTE_SPARE);
+  struct zygote *place = free_place(p, VERSION_TODAY);
+  if (!spare && place && now >= p->lines[VERSION_TODAY].retry_at_ms && !p->is_closing && is_spare_due(p, active, now)) {
+    start(p, place, VERSION_TODAY, now);
+    return;
+  }
+  if (!spare || !spare->is_up)
+    return;
+  if (active && is_worn(p, active, now)) {
+    retire(p, active, now);
+    active = NULL;
+  }
+  if (!active)
+    promote(p, spare);
+}
+
+static void tend_version(struct pool *p, int version, int64_t now) {
+  if (version == VERSION_TODAY)
+    tend_today(p, now);
+  else
+    tend_other(p, version, now);
+}
+
 void zygotes_tend(struct pool *p, int64_t now) {
   for (int i = 0; i < ZYGOTES_MAX; i++) {
     struct zygote *z = &p->zygotes[i];
@@ -214,24 +316,8 @@ void zygotes_tend(struct pool *p, int64_t now) {
     if (z->role == ZYGOTE_SPARE && !z->is_up && now - z->started_ms > START_MAX_MS)
       lost(p, z, "it did not come up in time", now);
   }
-  struct zygote *active = zygote_active(p), *spare = in_role(p, ZYGOTE_SPARE), *place = in_role(p, ZYGOTE_NONE);
-  if (!spare && place && now >= p->retry_at_ms && !p->is_closing && is_spare_due(p, active, now)) {
-    start(p, place, now);
-    return;
-  }
-  if (!spare || !spare->is_up)
-    return;
-  if (active && is_worn(p, active, now)) {
-    log_info("zygote_replaced", "pid=%d jobs=%d minutes=%lld", (int)active->pid, active->jobs,
-             (long long)(now - active->active_ms) / 60000);
-    active->role = ZYGOTE_RETIRING;
-    active = NULL;
-    pthread_mutex_lock(&p->lock);
-    p->health.replaced++;
-    pthread_mutex_unlock(&p->lock);
-  }
-  if (!active)
-    promote(p, spare);
+  for (int v = 0; v < p->cfg.versions->n; v++)
+    tend_version(p, v, now);
 }
 
 int64_t zygotes_due(const struct pool *p, int64_t now) {
@@ -241,7 +327,10 @@ int64_t zygotes_due(const struct pool *p, int64_t now) {
       at = p->zygotes[i].end_at_ms;
     else if (p->zygotes[i].role == ZYGOTE_ACTIVE && p->zygotes[i].asked && p->zygotes[i].spoken_ms + SILENCE_MS < at)
       at = p->zygotes[i].spoken_ms + SILENCE_MS;
-  return p->retry_at_ms > now && p->retry_at_ms < at ? p->retry_at_ms : at;
+  for (int v = 0; v < p->cfg.versions->n; v++)
+    if (p->lines[v].retry_at_ms > now && p->lines[v].retry_at_ms < at)
+      at = p->lines[v].retry_at_ms;
+  return at;
 }
 
 void zygotes_end(struct pool *p) {
@@ -277,10 +366,12 @@ void zygote_ask(struct pool *p, struct zygote *z, int n) {
 static void on_hello(struct pool *p, struct zygote *z, const struct ctl_msg *m) {
   z->is_up = true;
   z->pid = (pid_t)m->id;
+  log_info("zygote_up", "pid=%d version=%s warm_up_ms=%d", (int)z->pid, name_of(p, z), m->value);
+  if (z->version != VERSION_TODAY)
+    return;
   p->has_cgroup = m->has_cgroup;
-  log_info("zygote_up", "pid=%d warm_up_ms=%d", (int)z->pid, m->value);
   pthread_mutex_lock(&p->lock);
-  bool is_news = p->health.restarts + p->health.replaced == 0 && !zygote_active(p);
+  bool is_news = p->health.restarts + p->health.replaced == 0 && !zygote_active(p, VERSION_TODAY);
   is_news |= p->health.level != (enum jail_level)m->level;
   p->health.level = (enum jail_level)m->level;
   memcpy(p->health.level_why, m->text, sizeof p->health.level_why);
@@ -300,13 +391,16 @@ static void on_child(struct pool *p, struct zygote *z, const struct ctl_msg *m, 
     log_error("pool", "a child came without its descriptors");
     return;
   }
-  if (z->role == ZYGOTE_RETIRING && zygote_active(p)) { /* it came late, from a zygote that was silent */
+  if (z->role == ZYGOTE_RETIRING &&
+      (z->version != VERSION_TODAY ||
+       zygote_active(p, VERSION_TODAY))) { /* it came late, from a zygote that was silent */
     zygote_signal(z, m->id, SIGKILL);
     return;
   }
-  p->failures = p->no_jail_signs = 0;
+  p->lines[z->version].failures = p->lines[z->version].no_jail_signs = 0;
   for (int i = p->n_kids; i-- > 0;) /* idle ones of a retired zygote were kept only until there are others */
-    if (p->kids[i].state == KID_IDLE && p->kids[i].zygote->role == ZYGOTE_RETIRING)
+    if (p->kids[i].state == KID_IDLE && p->kids[i].zygote->role == ZYGOTE_RETIRING &&
+        p->kids[i].zygote->version == z->version)
       kid_retire(&p->kids[i]);
   kid_add(p, z, m, fds[0], fds[1]);
   fds[0] = fds[1] = -1; /* the kid's now */
@@ -317,8 +411,28 @@ static void on_child(struct pool *p, struct zygote *z, const struct ctl_msg *m, 
   pthread_mutex_unlock(&p->lock);
   if (is_news)
     log_info("jail", "layers=0x%x landlock_abi=%d", m->layers, m->landlock_abi);
-  if (z->role == ZYGOTE_ACTIVE)
+  if (z->role == ZYGOTE_ACTIVE && z->version == VERSION_TODAY)
     set_health(p, true, "");
+}
+
+/* A child could not be made, or not jailed. */
+static void on_fail(struct pool *p, struct zygote *z, const struct ctl_msg *m, int64_t now) {
+  struct lineage *l = &p->lines[z->version];
+  z->asked = 0;
+  back_off(l, now);
+  l->no_jail_signs += m->value == FAULT_DIED ? SIGN_DIED : SIGN_LAYER;
+  if (m->value != FAULT_LASTING && l->no_jail_signs < SIGNS_MANY)
+    return;
+  if (z->version == VERSION_TODAY) {
+    set_health(p, false, m->text);
+    pthread_mutex_lock(&p->lock);
+    p->health.has_no_jail = true;
+    pthread_mutex_unlock(&p->lock);
+  } else {
+    set_line(p, z->version, false, true);
+  }
+  if (m->value == FAULT_LASTING)
+    l->retry_at_ms = now + LASTING_RETRY_MS;
 }
 
 static void on_message(struct pool *p, struct zygote *z, const struct ctl_msg *m, int fds[2], int64_t now) {
@@ -339,17 +453,7 @@ static void on_message(struct pool *p, struct zygote *z, const struct ctl_msg *m
     break;
   case CTL_FAIL:
     log_error("jail", "%s", m->text);
-    z->asked = 0;
-    back_off(p, now);
-    p->no_jail_signs += m->value == FAULT_DIED ? SIGN_DIED : SIGN_LAYER;
-    if (m->value != FAULT_LASTING && p->no_jail_signs < SIGNS_MANY)
-      break;
-    set_health(p, false, m->text);
-    pthread_mutex_lock(&p->lock);
-    p->health.has_no_jail = true;
-    pthread_mutex_unlock(&p->lock);
-    if (m->value == FAULT_LASTING)
-      p->retry_at_ms = now + LASTING_RETRY_MS;
+    on_fail(p, z, m, now);
     break;
   default:
     log_error("pool", "control message of kind %u", m->kind);

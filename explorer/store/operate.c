@@ -83,7 +83,22 @@ static enum status open_to_read(const char *url, struct db **out, struct error *
   return st ? st : db_check_version(*out, err);
 }
 
-enum status store_list_links(const char *url, struct store_links *out, struct error *err) {
+/* A public link is for everybody. */
+static void look_for_private(struct db *db, bool (*is_private)(const struct buf *doc), struct store_links *l) {
+  for (size_t i = 0; i < l->n; i++) {
+    struct store_snippet s;
+    bool found;
+    if (l->at[i].public_id[0])
+      continue;
+    store_snippet_init(&s);
+    if (!store_get_snippet(db, &l->at[i].hash, STORE_DOC, &s, &found, NULL) && found)
+      l->at[i].is_private = is_private(&s.doc);
+    store_snippet_clear(&s);
+  }
+}
+
+enum status store_list_links(const char *url, bool (*is_private)(const struct buf *doc), struct store_links *out,
+                             struct error *err) {
   struct db *db = NULL;
   *out = (struct store_links){0};
   enum status st = open_to_read(url, &db, err);
@@ -91,6 +106,8 @@ enum status store_list_links(const char *url, struct store_links *out, struct er
     st = read_links(db, out, err);
   if (!st && out->n)
     qsort(out->at, out->n, sizeof *out->at, compare_time);
+  if (!st)
+    look_for_private(db, is_private, out);
   db_close(db);
   return st;
 }

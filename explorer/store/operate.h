@@ -16,13 +16,15 @@ struct store_link {
   int64_t created_ms, expires_ms;       /* 0: never */
   int n_revisions;
   int64_t bytes; /* of all revisions, in the store */
-  bool is_revision;
+  bool is_revision, is_private;
 };
 struct store_links {
   struct store_link *at; /* the oldest first */
   size_t n, room;
 };
-MUST_USE enum status store_list_links(const char *url, struct store_links *out, struct error *err);
+/* is_private: what a link's document says of itself (api/access.h); one that cannot be read says nothing. */
+MUST_USE enum status store_list_links(const char *url, bool (*is_private)(const struct buf *doc),
+                                      struct store_links *out, struct error *err);
 void store_links_clear(struct store_links *l);
 /* text: an id, a link with it, or at least the name's digits of the hash.  Appends the document of its newest revision. */
 MUST_USE enum status store_show_link(const char *url, const char *text, struct store_link *out, struct buf *doc,

@@ -34,6 +34,14 @@ static void withdraw(struct editors *e, struct editor_place *p) {
   p->is_entered = false;
 }
 
+static void end(struct editors *e, struct editor_place *p) {
+  withdraw(e, p);
+  if (p->work)
+    call_off(e, p);
+  else
+    p->is_late = true;
+}
+
 /* Ends the requests of the same editor that are older than this one, except those of the job `but`.  A chain has newer
  * places before older ones. */
 static void end_older(struct editors *e, struct editor_place *place, const char *but) {
@@ -42,11 +50,7 @@ static void end_older(struct editors *e, struct editor_place *place, const char 
     next = chain_next(l);
     if (strcmp(old->key, place->key) != 0 || (*but && !strcmp(old->job, but)))
       continue;
-    withdraw(e, old);
-    if (old->work)
-      call_off(e, old);
-    else
-      old->is_late = true;
+    end(e, old);
   }
 }
 
@@ -70,6 +74,17 @@ void editors_set_work(struct editors *e, struct editor_place *place, struct work
   } else {
     assert(place->is_entered); /* only a newer one removes a place before its request ends */
     end_older(e, place, "");
+  }
+  pthread_mutex_unlock(&e->lock);
+}
+
+void editors_end_before(struct editors *e, const char *key, int64_t entered_ms) {
+  pthread_mutex_lock(&e->lock);
+  for (struct chain_link *l = chain_first(&e->places, hash_text(key)), *next; l; l = next) {
+    struct editor_place *p = (struct editor_place *)l;
+    next = chain_next(l);
+    if (!strcmp(p->key, key) && p->entered_ms < entered_ms)
+      end(e, p);
   }
   pthread_mutex_unlock(&e->lock);
 }

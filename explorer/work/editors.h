@@ -27,6 +27,7 @@ enum {
 struct editor_place {
   struct chain_link link; /* first: a struct chain_link * is also a struct editor_place * */
   char key[EDITOR_KEY_SIZE];
+  int64_t entered_ms;     /* by the wall clock, which other servers have, too */
   char job[JOB_KEY_SIZE]; /* the key of what it compiles; empty: not to be shared with another request */
   struct work *work;      /* NULL until it is started */
   struct work_waiter *waiter;
@@ -46,6 +47,9 @@ void editors_enter(struct editors *e, struct editor_place *place);
 /* The entered request reads `work`, borrowed, as `waiter`.  Calls off the remaining older ones; and this one, if a
  * newer one has entered meanwhile: requests run at the same time, and the last to enter wins, not the last to start. */
 void editors_set_work(struct editors *e, struct editor_place *place, struct work *work, struct work_waiter *waiter);
+/* Another server has a newer request of this editor: calls off those that entered before it.  The clocks of servers may differ by a
+ * little; a page that is told wrongly sends its newest compile once more. */
+void editors_end_before(struct editors *e, const char *key, int64_t entered_ms);
 /* The request ends, entered or not; it is not cancelled any more once this has returned. */
 void editors_leave(struct editors *e, struct editor_place *place);
 int64_t editors_called_off(struct editors *e); /* compiles, since start */

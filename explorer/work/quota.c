@@ -310,6 +310,34 @@ void client_take_link_bytes(struct client *c, int64_t bytes) {
   pthread_mutex_unlock(&c->quota->lock);
 }
 
+/* The bucket after n were drawn from it, and at most empty. */
+static int64_t drawn(int64_t full_at_us, int64_t n, int64_t size, int64_t period_us, int64_t now) {
+  if (!size)
+    return full_at_us;
+  const int64_t from = full_at_us > now ? full_at_us : now, most = now + period_us;
+  const int64_t next = n >= size ? most : from + period_us / size * n;
+  return next < most ? next : from > most ? from : most;
+}
+
+void quota_used_elsewhere(struct quota *q, const char *address, enum quota_use what, int64_t n) {
+  const struct quota_config *cfg = &q->cfg;
+  if (n <= 0 || strlen(address) >= NAME_SIZE)
+    return;
+  struct client *c = quota_client(q, address);
+  const int64_t now = clock_now_us();
+  pthread_mutex_lock(&q->lock);
+  for (struct client *o = c; o && what == QUOTA_USE_COMPILE; o = o->outer)
+    o->full_at_us = drawn(o->full_at_us, n, (int64_t)cfg->compiles * o->shares, MINUTE_US, now);
+  for (struct client *o = c; o && what == QUOTA_USE_LINK; o = o->outer) {
+    o->links_full_at_us = drawn(o->links_full_at_us, n, (int64_t)cfg->links * o->shares, MINUTE_US, now);
+    o->day_full_at_us = drawn(o->day_full_at_us, n, (int64_t)cfg->links_a_day * o->shares, DAY_US, now);
+  }
+  pthread_mutex_unlock(&q->lock);
+  if (what == QUOTA_USE_LINK_BYTES)
+    client_take_link_bytes(c, n);
+  client_let_go(c);
+}
+
 int client_jobs(struct client *c) {
   if (!c)
     return 0;

@@ -61,6 +61,10 @@ enum quota_verdict client_store_link(struct client *c, int *retry_s);
 enum quota_verdict client_has_link_bytes(struct client *c, int *retry_s);
 /* Counts the bytes of a link that was stored. */
 void client_take_link_bytes(struct client *c, int64_t bytes);
+/* The client at this address has done that on another server of the site: it is taken from its shares here, as far as they reach.
+ * n: how many; of bytes, how many of them. */
+enum quota_use { QUOTA_USE_COMPILE, QUOTA_USE_LINK, QUOTA_USE_LINK_BYTES };
+void quota_used_elsewhere(struct quota *q, const char *address, enum quota_use what, int64_t n);
 /* Compiles waiting or running at present; of a network, its part for each share that it has, if that is more. */
 int client_jobs(struct client *c);
 /* What stands for all clients of one network of 56 bits; a client of IPv4 stands for itself. */

@@ -26,6 +26,7 @@ const size_t transcript_result_max = WORK_BYTES_MAX + OWN_FRAMES_ROOM + RESULT_R
 
 void transcript_init(struct transcript *t) {
   *t = (struct transcript){0};
+  snprintf(t->pipeline, sizeof t->pipeline, "%s", pipeline_version());
   buf_init(&t->packed, PACKED_ROOM + ZSTD_COMPRESSBOUND((size_t)FRAME_MAX + 1));
   buf_init(&t->open, FRAME_MAX + 1);
 }
@@ -57,7 +58,7 @@ static void put_start(const struct transcript *t, struct buf *b) {
   buf_printf(b,
              "{\"frame\":\"start\",\"version\":1,\"key\":\"%s\",\"language\":\"%s\",\"target\":\"%s\","
              "\"pipeline\":\"%s\"}",
-             t->key, language_name(t->language), target_name(t->target), pipeline_version());
+             t->key, language_name(t->language), target_name(t->target), t->pipeline);
 }
 
 static void put_error(const struct own_error *e, struct buf *b) {

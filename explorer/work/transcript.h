@@ -15,11 +15,14 @@
 #include "driver/gather.h"
 #include "driver/job.h"
 
+enum { TRANSCRIPT_PIPELINE_SIZE = JOB_VERSION_MAX + 1 };
+
 struct transcript {
   char key[JOB_KEY_SIZE]; /* of the job; this and what follows are for the start frame */
   enum language language;
   enum target target;
-  struct buf packed; /* the frames, one after another */
+  char pipeline[TRANSCRIPT_PIPELINE_SIZE]; /* its compiler's version */
+  struct buf packed;                       /* the frames, one after another */
   struct transcript_frame *frames;
   int n_frames, cap_frames;
   size_t text_len;            /* of all frames, unpacked */

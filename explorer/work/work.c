@@ -41,7 +41,9 @@ struct work *work_new(const struct job *job) {
     work_unref(w);
     return NULL;
   }
-  job_key(w->json, w->json_len, w->transcript.key);
+  if (job->version)
+    snprintf(w->transcript.pipeline, sizeof w->transcript.pipeline, "%s", job->version);
+  job_key_by(w->json, w->json_len, w->transcript.pipeline, w->transcript.key);
   return w;
 }
 
@@ -84,6 +86,10 @@ const char *work_json(const struct work *w, size_t *len) {
 
 const char *work_key(const struct work *w) {
   return w->transcript.key;
+}
+
+const char *work_pipeline(const struct work *w) {
+  return w->transcript.pipeline;
 }
 
 void work_on_end(struct work *w, work_end_fn fn, void *user) {

@@ -41,6 +41,8 @@ void work_unref(struct work *w); /* NULL is fine */
 
 const char *work_tag(const struct work *w); /* random; for the log */
 const char *work_key(const struct work *w);
+/* The version of the pipeline that is to run it: job->version, which is then that and no name, or this program's own. */
+const char *work_pipeline(const struct work *w);
 /* The job as the worker reads it, which is job_dump's text; borrowed. */
 const char *work_json(const struct work *w, size_t *len);
 

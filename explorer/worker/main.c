@@ -7,6 +7,7 @@
  *     --memory-tricks on|off|LIST            (memory/memory.h)
  *     --log-format N  --log-level N  --server-pid PID
  *   nkx-worker compile|opt …               what `nkx compile …` runs
+ *   nkx-worker about                       what it is, as JSON: release.json of `make release` (pool/versions.h)
  *   nkx-worker mcp, lsp                    what `nkx mcp` and `nkx lsp` run
  *   nkx-worker doctor                      which layers of the jail this machine supports
  */
@@ -15,9 +16,11 @@
 
 #include "base/log.h"
 #include "driver/main.h"
+#include "driver/pipeline.h"
 #include "jail/jail.h"
 #include "lsp/main.h"
 #include "mcp/main.h"
+#include "pool/wire.h"
 #include "worker/worker.h"
 
 int main(int argc, char **argv) {
@@ -25,6 +28,11 @@ int main(int argc, char **argv) {
   struct arena a;
   struct error err;
 
+  if (argc > 1 && !strcmp(argv[1], "about")) {
+    printf("{\"release\": \"%s\", \"pipeline\": \"%s\", \"protocol\": %d}\n", release_version(), pipeline_version(),
+           WIRE_PROTOCOL);
+    return 0;
+  }
   if (argc > 1 && !strcmp(argv[1], "doctor"))
     return jail_doctor();
   if (argc > 1 && !strcmp(argv[1], "mcp"))

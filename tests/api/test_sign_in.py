@@ -6,6 +6,7 @@ import tempfile
 
 import pytest
 
+from support.clients import nkx
 from support.paths import NKX
 from support.server import ADD_ONE, FLOAT_INPUT, JOB, OURS, Server
 
@@ -211,6 +212,16 @@ def test_a_private_link_is_for_its_people_only(proxied):
     child = store_link(proxied, person("carol"), parent=made["id"]).json
     ancestry = proxied.request("GET", f"/api/v1/snippets/{child['id']}", headers=person("mallory")).json["ancestry"]
     assert [(a["visibility"], a.get("id"), a.get("title")) for a in ancestry] == [("private", None, None)]
+
+
+def test_an_operator_sees_which_links_are_private(proxied):
+    ada = person("ada", "ada@example.org")
+    ids = {v: store_link(proxied, ada, visibility=v, title=v).json["id"] for v in ("private", "unlisted", "public")}
+    url = f"sqlite:{proxied.data}/nkx.sqlite"
+    shown = {v: nkx("store", "show", "--store", url, i).stdout.splitlines()[0].split("\t")[:2] for v, i in ids.items()}
+    assert shown["private"][1] == "private" and shown["unlisted"][1] == "unlisted" and shown["public"][1] == ids["public"]
+    rows = dict(line.split("\t")[:2] for line in nkx("store", "list", "--store", url).stdout.splitlines())
+    assert {v: rows[name] for v, (name, _) in shown.items()} == {v: id for v, (_, id) in shown.items()}
 
 
 def test_revisions_of_a_private_link_are_private(proxied):

@@ -123,7 +123,8 @@ def test_the_compose_file_asks_for_what_the_servers_and_the_jail_need():
     conf = (ROOT / "docker/nginx.conf").read_text()
     for name in ("nkx1", "nkx2"):
         s = services[name]
-        assert {"seccomp=unconfined", "apparmor=unconfined", "no-new-privileges:true"} <= set(s["security_opt"])
+        assert {"seccomp=seccomp.json", "apparmor=unconfined", "no-new-privileges:true"} <= set(s["security_opt"])
+        assert (ROOT / "docker/seccomp.json").exists(), "beside the compose file, to which its path is relative"
         assert s["cap_drop"] == ["ALL"] and not s.get("privileged")
         assert (ROOT / "docker" / s["build"]["context"] / s["build"]["dockerfile"]).exists()
         assert f"server {name}:10240" in conf

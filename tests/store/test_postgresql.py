@@ -47,6 +47,92 @@ def test_servers_on_one_store_serve_each_others_links(pair):
     assert read(one, made).status == read(two, made).status == 404
 
 
+SLEEPER = "import time\nimport numpy as np\n\n\ndef sleeper(x):\n    time.sleep(60)\n    return x\n"
+
+
+def compile_in(server, editor, source):
+    body = {"source": source, "inputs": [{"name": "x", "shape": [4], "dtype": "float32"}]}
+    return server.request("POST", "/api/v1/compile", body, {"Content-Type": "application/json", "X-Nkx-Editor": editor})
+
+
+def listeners(postgres, database="pair"):
+    return int(postgres.run(f"SELECT COUNT(*) FROM pg_stat_activity WHERE datname = '{database}' AND query IN ('LISTEN nkx_peers', 'SELECT pg_notify(''nkx_peers'', $1)')"))
+
+
+def test_the_newest_compile_of_an_editor_calls_off_those_of_other_servers(pair, postgres):
+    one, two = pair
+    editor = "an-editor-of-two-servers"
+    one.wait_until(lambda: listeners(postgres) == 2, "both servers to listen")
+    for older, newer in ((one, two), (two, one)):
+        old = in_thread(compile_in, older, editor, SLEEPER)
+        older.wait_running()
+        assert compile_in(newer, editor, ADD_ONE).status == 200
+        assert old().status == 409
+        older.wait_running(0)
+    old = in_thread(compile_in, one, editor, SLEEPER)
+    one.wait_running()
+    assert compile_in(two, editor + "-another", ADD_ONE).status == 200
+    stays(lambda: one.health["running"] == 1, "it goes on", 0.5)
+    assert compile_in(two, editor, ADD_ONE).status == 200
+    assert old().error["code"] == "superseded"
+
+
+def used_up(server, ask):
+    """The refusal, once the client has used up its share there."""
+    server.wait_until(lambda: ask(server).status == 429, "a refusal", 30)
+    return ask(server).error["code"]
+
+
+def test_a_clients_share_of_two_servers_is_one_share(postgres):
+    url = postgres.new_database("shares")
+    flags = ("--store", url, "--trusted-proxies", "127.0.0.1", "--client-compiles", "6", "--client-links", "4", "--cache-s", "1")
+    with Server(*flags) as one, Server(*flags) as two:
+        one.wait_until(lambda: listeners(postgres, "shares") == 2, "both servers to listen")
+        count = iter(range(1000))
+
+        def compile_anew(server, client="198.51.100.1"):
+            body = {"source": f"{ADD_ONE}# {next(count)}\n", "inputs": [{"name": "x", "shape": [4], "dtype": "float32"}]}
+            return server.request("POST", "/api/v1/compile", body, {"Content-Type": "application/json", "X-Forwarded-For": client})
+
+        assert [compile_anew(s).status for s in (one, two, one, two, one, two)] == [200] * 6
+        assert used_up(one, compile_anew) == used_up(two, compile_anew) == "too-many-compiles"
+        assert compile_anew(two, "198.51.100.2").status == 200  # another client has its own
+
+        def link(server):
+            body = {"source": ADD_ONE, "inputs": [{"name": "x", "shape": [4], "dtype": "float32"}]}
+            return server.request("POST", "/api/v1/snippets", body, {"Content-Type": "application/json", "X-Nkx-Request": "1", "X-Forwarded-For": "198.51.100.3"})
+
+        assert [link(s).status for s in (one, two, one, two)] == [201] * 4
+        assert used_up(one, link) == used_up(two, link) == "too-many-links"
+
+        def guess(server):
+            return server.request("GET", "/api/v1/snippets/" + "A" * 22, headers={"X-Forwarded-For": "198.51.100.4"})
+
+        assert {guess((one, two)[i % 2]).status for i in range(20)} == {404}
+        assert used_up(one, guess) == used_up(two, guess) == "too-many-misses"
+
+
+def test_servers_go_on_without_what_they_tell_each_other(postgres):
+    with Server("--store", postgres.new_database("untold"), "--client-compiles", "1000") as one:
+        one.wait_until(lambda: listeners(postgres, "untold") == 1, "it to listen")
+        try:
+            postgres.stop()
+            for i in range(20):
+                assert compile_in(one, f"an-editor-without-peers-{i}", ADD_ONE).status == 200
+        finally:
+            postgres.start()
+        one.wait_until(lambda: listeners(postgres, "untold") == 1, "it to listen again", 30)
+
+
+def test_what_others_write_on_the_channel_does_no_harm(pair, postgres):
+    one, two = pair
+    for text in ("", "editor", "editor zz 1", "editor " + "a" * 64 + " 99999999999999999999", "x" * 7999, "\n\n", "later 1 2 3", "used compile -1 ::1", "used bytes 9223372036854775807 ::1",
+                 "used link 1 " + "x" * 200):
+        postgres.run(f"SELECT pg_notify('nkx_peers', '{text}')", "pair")
+    for server in pair:
+        assert compile_in(server, "an-editor-that-goes-on", ADD_ONE).status == 200
+
+
 def test_an_operator_lists_and_deletes_links_beside_the_servers(pair, postgres):
     one, two = pair
     made = share(one, title="reported", visibility="public").json

@@ -7,9 +7,15 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
+
+#include "pool/wire.h"
+
+static char release[64]; /* "6=DIR", a directory as test_explorer_versions.c makes more of */
 
 /* A right value ("" if there is none that is fixed) and a wrong one of every setting. */
 static const struct {
@@ -73,6 +79,7 @@ static const struct {
     {"--web-dir", "/tmp", "/nowhere"},
     {"--examples-dir", "/", "/dev/null"},
     {"--worker", "/bin/sh", "/etc/passwd"},
+    {"--worker-version", release, "6"},
     {"--python-dir", "/", "/nowhere"},
     {"--site-dir", "/", "/dev/null"},
     {"--log-format", "json", "JSON"},
@@ -234,8 +241,44 @@ static void results_alone_must_not_fill_the_store(void **state) {
   assert_int_equal(parse(4, argv, NULL, &c, &err), ST_OK);
 }
 
+static void make_release(void) {
+  char dir[] = "/tmp/nkx-config-XXXXXX", command[300];
+  if (!mkdtemp(dir))
+    abort();
+  snprintf(
+      command, sizeof command,
+      "cd %s && mkdir -p bin python venv/lib/python3.11/site-packages && touch bin/nkx-worker && chmod +x "
+      "bin/nkx-worker && echo '{\"release\":\"0.1.0\",\"pipeline\":\"0123456789ab\",\"protocol\":%d}' > release.json",
+      dir, WIRE_PROTOCOL);
+  if (system(command))
+    abort();
+  snprintf(release, sizeof release, "6=%s", dir);
+}
+
+static int drop_release(void **state) {
+  char command[100];
+  (void)state;
+  snprintf(command, sizeof command, "rm -r %s", release + 2);
+  return system(command);
+}
+
+static void versions_of_flags_replace_those_of_the_variable(void **state) {
+  struct config c;
+  struct error err;
+  char variable[100], *env[] = {variable, NULL}, again[100], *argv[] = {"--worker-version", again};
+  (void)state;
+  snprintf(variable, sizeof variable, "NKX_WORKER_VERSION=%s", release);
+  snprintf(again, sizeof again, "seven=%s", release + 2);
+  assert_int_equal(parse(0, NULL, env, &c, &err), ST_OK);
+  assert_int_equal(c.versions.n, 2);
+  assert_int_equal(parse(2, argv, env, &c, &err), ST_OK); /* both together would be the same version twice */
+  assert_int_equal(c.versions.n, 2);
+}
+
 int main(void) {
+  make_release();
   const struct CMUnitTest tests[] = {
+      cmocka_unit_test(versions_of_flags_replace_those_of_the_variable),
       cmocka_unit_test(help_and_settings_name_the_same),
       cmocka_unit_test(every_right_value_is_taken_from_flag_and_variable),
       cmocka_unit_test(every_wrong_value_is_named_as_it_was_given),
@@ -245,5 +288,5 @@ int main(void) {
       cmocka_unit_test(groups_need_someone_who_names_them),
       cmocka_unit_test(results_alone_must_not_fill_the_store),
   };
-  return cmocka_run_group_tests(tests, NULL, NULL);
+  return cmocka_run_group_tests(tests, NULL, drop_release);
 }

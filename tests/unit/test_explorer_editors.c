@@ -70,6 +70,27 @@ static void a_newer_one_ends_the_one_before(void **state) {
   leave(&b);
 }
 
+static void a_newer_one_of_another_server_ends_only_older_ones(void **state) {
+  struct asked a = ask(""), late = ask("");
+  (void)state;
+  a.place.entered_ms = 1000;
+  editors_enter(editors, &a.place);
+  begin(&a);
+  editors_end_before(editors, a.place.key, 1000); /* not newer than this one */
+  editors_end_before(editors, "192.0.2.1 another-editor-of-a-page", 2000);
+  assert_false(is_off(&a));
+  editors_end_before(editors, a.place.key, 1001);
+  assert_true(is_off(&a));
+  editors_end_before(editors, a.place.key, 1001); /* twice is fine */
+  late.place.entered_ms = 1000;
+  editors_enter(editors, &late.place);
+  editors_end_before(editors, late.place.key, 1001); /* before it has a work */
+  begin(&late);
+  assert_true(is_off(&late));
+  leave(&a);
+  leave(&late);
+}
+
 static void an_older_one_that_starts_later_ends_itself(void **state) {
   struct asked a = ask(""), b = ask(""), c = ask("");
   (void)state;
@@ -127,6 +148,7 @@ static void other_editors_are_left_alone(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup_teardown(a_newer_one_ends_the_one_before, set_up, tear_down),
+      cmocka_unit_test_setup_teardown(a_newer_one_of_another_server_ends_only_older_ones, set_up, tear_down),
       cmocka_unit_test_setup_teardown(an_older_one_that_starts_later_ends_itself, set_up, tear_down),
       cmocka_unit_test_setup_teardown(one_of_the_same_job_goes_on_until_the_newer_one_reads_it, set_up, tear_down),
       cmocka_unit_test_setup_teardown(other_editors_are_left_alone, set_up, tear_down),

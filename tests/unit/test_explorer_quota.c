@@ -51,6 +51,31 @@ static void what_was_used_is_remembered_after_the_client_went(void **state) {
   quota_stop(q);
 }
 
+static void what_was_used_on_another_server_is_taken_and_no_more_than_there_is(void **state) {
+  struct quota *q = make((struct quota_config){.compiles = 60, .links = 2, .links_a_day = 10, .link_mib_a_day = 1});
+  const char *const address = "2001:db8::1";
+  int retry = 0;
+  (void)state;
+  quota_used_elsewhere(q, address, QUOTA_USE_COMPILE, 59);
+  quota_used_elsewhere(q, address, QUOTA_USE_COMPILE, -5);
+  struct client *a = quota_client(q, address);
+  assert_int_equal(client_begin_job(a, &retry), QUOTA_OK);
+  client_end_job(a, true);
+  quota_used_elsewhere(q, address, QUOTA_USE_COMPILE, INT64_MAX); /* nothing is owed */
+  assert_int_equal(client_begin_job(a, &retry), QUOTA_COMPILES);
+  assert_int_equal(retry, 1);
+  quota_used_elsewhere(q, address, QUOTA_USE_LINK, 1);
+  assert_int_equal(client_store_link(a, &retry), QUOTA_OK);
+  assert_int_equal(client_store_link(a, &retry), QUOTA_LINKS);
+  quota_used_elsewhere(q, address, QUOTA_USE_LINK_BYTES, (1 << 20) - 1000);
+  assert_int_equal(client_has_link_bytes(a, &retry), QUOTA_OK);
+  quota_used_elsewhere(q, address, QUOTA_USE_LINK_BYTES, 1 << 20);
+  assert_int_equal(client_has_link_bytes(a, &retry), QUOTA_LINK_BYTES);
+  quota_used_elsewhere(q, "a name that is longer than any that a client of this server can have", QUOTA_USE_LINK, 1);
+  client_let_go(a);
+  quota_stop(q);
+}
+
 static void jobs_and_connections_at_once_are_limited_and_counted(void **state) {
   struct quota *q = make((struct quota_config){.jobs = 2, .connections = 1});
   struct quota_counts counts;
@@ -239,6 +264,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_client_may_start_its_minutes_share_and_then_waits),
       cmocka_unit_test(what_was_used_is_remembered_after_the_client_went),
+      cmocka_unit_test(what_was_used_on_another_server_is_taken_and_no_more_than_there_is),
       cmocka_unit_test(jobs_and_connections_at_once_are_limited_and_counted),
       cmocka_unit_test(who_was_refused_is_early_until_it_gets_through),
       cmocka_unit_test(without_limits_everything_is_allowed),

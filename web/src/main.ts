@@ -1,5 +1,5 @@
 // main: assembles the page and decides what it shows first.
-import { getExamples, getLessons, getPipelines, getTargets } from "./api/client";
+import { getExamples, getLessons, getPipelines, getTargets, getVersions } from "./api/client";
 import { Problem } from "./api/problem";
 import { adoptEditorStyles } from "./editor/stylesheets";
 import { mountBottom } from "./panes/bottom";
@@ -84,11 +84,11 @@ function openDraft(store: AppStore, compiler: Compiler): boolean {
 }
 
 async function openLink(store: AppStore, compiler: Compiler, link: LinkState): Promise<void> {
-  const { source, filename, files, language, target, inputs, check, pipeline, byHand, patterns, simulate, parent, view } = link;
+  const { source, filename, files, language, target, inputs, check, pipeline, version, byHand, patterns, simulate, parent, view } = link;
   const pinned = link.pin === null ? null : await unpackPin(link.pin);
   const { outcome, compiling, pending } = store.state;
   const shown = outcome?.status === "ok" && !compiling && !pending ? JSON.stringify(compiler.request()) : null;
-  store.set({ source, filename, files, touched: false, tab: null, language, target, inputs, check, pipeline, byHand, patterns, simulate, parent, shared: null, lesson: null, anchor: null, ...(pinned ? { pinned } : {}) });
+  store.set({ source, filename, files, touched: false, tab: null, language, target, inputs, check, pipeline, version, byHand, patterns, simulate, parent, shared: null, lesson: null, anchor: null, ...(pinned ? { pinned } : {}) });
   if (pinned) void compilePin(store);
   look(store, view);
   if (JSON.stringify(compiler.request()) !== shown) await compiler.now(); // else the page has its result: only the view differs
@@ -170,6 +170,7 @@ function loadLists(store: AppStore): Promise<void>[] {
     getLessons().then((lessons) => store.set({ lessons }), failed),
     getTargets().then((targets) => store.set({ targets }), failed),
     getPipelines().then(({ pipelines, passes }) => store.set({ pipelines, passes }), failed),
+    getVersions().then((versions) => store.set({ versions }), failed),
   ];
 }
 

@@ -3,7 +3,7 @@ import { networkProblem, Problem, problemFrom } from "./problem";
 import { type Base, wholeFrame, type WholeFrame } from "./delta";
 import { readLines } from "./ndjson";
 import type { Pipelines } from "../state/outcome";
-import type { CompileRequest, Example, Frame, Instruction, Knob, Lesson, LessonAbout, Me, NkiCall, Operation, OperationText, PassDescription, PipelineDescription, Result, RevisionMade, Rule, Snippet, SnippetMade, SnippetRequest, StageDiff, Target } from "./types";
+import type { CompileRequest, CompilerVersion, Example, Frame, Instruction, Knob, Lesson, LessonAbout, Me, NkiCall, Operation, OperationText, PassDescription, PipelineDescription, Result, RevisionMade, Rule, Snippet, SnippetMade, SnippetRequest, StageDiff, Target } from "./types";
 
 const BASE = "/api/v1";
 
@@ -56,6 +56,11 @@ export async function readLesson(text: string): Promise<Lesson> {
 
 export function getNkiCalls(): Promise<NkiCall[]> {
   return getList("/nki", "calls");
+}
+
+/** Today's is the first. */
+export function getVersions(): Promise<CompilerVersion[]> {
+  return getList("/versions", "versions");
 }
 
 export function getTargets(): Promise<Target[]> {

@@ -902,6 +902,18 @@ export interface CompileRequest {
   simulate?: boolean;
   /** Random, one per browser: a result is only found by a client that sends the same scope. */
   scope?: string;
+  /** The version of the compiler, by its name or its pipeline (GET /api/v1/versions); today's by default. */
+  version?: string;
+}
+
+export interface CompilerVersion {
+  /** As requests name it. */
+  name: string;
+  release: string;
+  /** The version of its pipeline; a snippet says by which it was made. */
+  pipeline: string;
+  /** Whether it is the server's own, today's. */
+  is_current: boolean;
 }
 
 /** A Python file. */
@@ -1185,6 +1197,7 @@ export interface SnippetRequest {
   options?: { stop_after?: string; check?: boolean; artifacts?: boolean; simulate?: boolean; pipeline?: PipelineChoice; by_hand?: string[]; patterns?: string; unroll?: boolean; tune?: TuneBudget; for_device?: boolean; upgrade?: boolean; instance?: number; watch?: Watch[]; resume?: Resume; value?: ValueQuery };
   simulate?: boolean;
   scope?: string;
+  version?: string;
   /** At most 200 bytes of UTF-8. */
   title?: string;
   /** How the page looked; at most 64 KiB. */
@@ -1379,6 +1392,7 @@ export interface RevisionRequest {
   options?: { stop_after?: string; check?: boolean; artifacts?: boolean; simulate?: boolean; pipeline?: PipelineChoice; by_hand?: string[]; patterns?: string; unroll?: boolean; tune?: TuneBudget; for_device?: boolean; upgrade?: boolean; instance?: number; watch?: Watch[]; resume?: Resume; value?: ValueQuery };
   simulate?: boolean;
   scope?: string;
+  version?: string;
   /** At most 200 bytes of UTF-8. */
   title?: string;
   /** How the page looked; at most 64 KiB. */

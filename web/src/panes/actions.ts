@@ -172,6 +172,7 @@ export function actionsNow(t: KeyTargets): Action[] {
     ...textSize("Smaller text", -1),
     ...choices("Target", "target"),
     ...choices("Stages", "pipeline"),
+    ...choices("Version of the compiler", "version"),
     ...choices("Kernel in the file", "kernel"),
     ...choices("Example", "example"),
     ...allRows(store.state).map((row) => plain("Stage", `${row.index} ${row.name}`, () => showStage(store, row))),

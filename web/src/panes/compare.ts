@@ -7,7 +7,8 @@ import { Problem } from "../api/problem";
 import type { Stage, StageDiff } from "../api/types";
 import { DiffColumns, linesOf, sideOfStage } from "../editor/diffcolumns";
 import type { DiffSide } from "../editor/diffview";
-import type { AppStore } from "../state/app";
+import type { AppState, AppStore } from "../state/app";
+import { versionName } from "../state/compilers";
 import type { Compiler } from "../state/compiler";
 import { kernelOf, type KernelOutcome, type Outcome } from "../state/outcome";
 import { cause, difference, figures, localDiff, pairStages, verdict, type Figure, type StagePair } from "../state/pairs";
@@ -37,8 +38,10 @@ function change(f: Figure): string {
 }
 
 /** What sets a job apart from the other. */
-function describe(job: Job, other: Job, name: string): string {
+function describe(job: Job, other: Job, name: string, versions: AppState["versions"]): string {
   const parts = [name];
+  const version = versionName(versions, job.version);
+  if (job.version !== other.version && name !== version) parts.push(`by ${version}`);
   if (job.target !== other.target) parts.push(`for ${job.target}`);
   if (job.byHand.join() !== other.byHand.join()) parts.push(job.byHand.length > 0 ? `with ${job.byHand.join("; ")}` : "with the pipeline unchanged");
   if (job.pipeline !== other.pipeline) parts.push(job.pipeline === "reference" ? "with the reference's stages" : "with all stages");
@@ -179,7 +182,7 @@ export class ComparePane {
   private drawNames(pinned: Pin): void {
     const s = this.store.state;
     const same = sameJob(pinned.job, s);
-    const name = (job: Job, text: string) => describe(job, text === "A" ? s : pinned.job, text === "A" ? pinned.name || "pinned" : "as it is now");
+    const name = (job: Job, text: string) => describe(job, text === "A" ? s : pinned.job, text === "A" ? pinned.name || "pinned" : "as it is now", s.versions);
     fill(
       byId("compare-names"),
       el("b", { class: "side side-a" }, "A"),

@@ -1,6 +1,7 @@
 // header: what is compiled (example, kernel, target), the compile's status, and the main buttons.
 import type { AppStore } from "../state/app";
 import type { Compiler } from "../state/compiler";
+import { TODAY } from "../state/compilers";
 import { keptDraft } from "../state/draft";
 import { pipelineOf } from "../state/fragment";
 import { LANGUAGES } from "../state/languages";
@@ -109,6 +110,22 @@ function pipelinePicker(store: AppStore, compiler: Compiler): void {
   });
   select.addEventListener("change", () => {
     store.set({ pipeline: pipelineOf(select.value) });
+    void compiler.now();
+  });
+}
+
+/** Shown where there is a choice, or a link names a version that is not there. */
+function versionPicker(store: AppStore, compiler: Compiler): void {
+  const select = byId<HTMLSelectElement>("version");
+  store.watch(["versions", "version"], () => {
+    const { versions, version } = store.state;
+    const list: Choice[] = versions.map((v) => ({ value: v.is_current ? TODAY : v.pipeline, label: v.is_current ? "today's" : `version ${v.name}`, title: `Release ${v.release}, pipeline ${v.pipeline}` }));
+    if (version !== TODAY && !list.some((c) => c.value === version)) list.push({ value: version, label: version, title: "It is not installed here" });
+    byId("version-picker").hidden = list.length < 2;
+    options(select, list, version);
+  });
+  select.addEventListener("change", () => {
+    store.set({ version: select.value });
     void compiler.now();
   });
 }
@@ -279,6 +296,7 @@ export function mountHeader(store: AppStore, compiler: Compiler, actions: Header
   kernelPicker(store);
   targetPicker(store, compiler);
   pipelinePicker(store, compiler);
+  versionPicker(store, compiler);
   status(store);
   progress(store, compiler);
   themeButton();

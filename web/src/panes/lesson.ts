@@ -6,6 +6,7 @@ import { getLesson, readLesson } from "../api/client";
 import { Problem } from "../api/problem";
 import type { LessonStep } from "../api/types";
 import type { AppStore } from "../state/app";
+import { TODAY } from "../state/compilers";
 import type { Compiler } from "../state/compiler";
 import { stageOf } from "../state/goals";
 import { keepProgress, needsOf, progressNamed, progressOf, textOfLink, type LessonLink, type ShownLesson } from "../state/lesson";
@@ -25,7 +26,7 @@ import { putBeside } from "./sidepane";
 adoptStyle(css);
 
 /** What a step's kernel does not take over from what the page showed before. */
-const FRESH = { touched: false, filename: null, files: [], tab: null, language: "nkipy", inputs: null, instance: null, edited: null, byHand: [], patterns: "", notes: [], recording: null, showInputs: false, kernelName: null, anchor: null, previous: null, shared: null, parent: null, pipeline: "default", beside: null, filter: "", hideUnchanged: false, marked: null, inspect: null } as const;
+const FRESH = { touched: false, filename: null, files: [], tab: null, language: "nkipy", inputs: null, instance: null, edited: null, byHand: [], patterns: "", notes: [], recording: null, showInputs: false, kernelName: null, anchor: null, previous: null, shared: null, parent: null, pipeline: "default", version: TODAY, beside: null, filter: "", hideUnchanged: false, marked: null, inspect: null } as const;
 
 export class LessonPane {
   private readonly body = el("div", { class: "lesson-body", attrs: { tabindex: 0, role: "region", "aria-label": "Lesson" } });

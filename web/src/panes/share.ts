@@ -39,7 +39,7 @@ export class Share {
   follow(): void {
     let first = true;
     this.store.watch(
-      ["session", "lesson", "source", "filename", "files", "tab", "target", "language", "stageKey", "kernelName", "beside", "picture", "diffFrom", "unified", "anchor", "marked", "notes", "inputs", "check", "pipeline", "byHand", "patterns", "filter", "hideUnchanged", "simulate", "pinned", "mode", "comparedKey"],
+      ["session", "lesson", "source", "filename", "files", "tab", "target", "language", "stageKey", "kernelName", "beside", "picture", "diffFrom", "unified", "anchor", "marked", "notes", "inputs", "check", "pipeline", "version", "byHand", "patterns", "filter", "hideUnchanged", "simulate", "pinned", "mode", "comparedKey"],
       () => {
         // an unchanged page keeps its short address
         if (!first || this.store.state.touched) this.soon();
@@ -61,11 +61,11 @@ export class Share {
   private async link(): Promise<string> {
     const s = this.store.state;
     if (s.lesson) return absolute("/") + (await lessonHash(s.lesson));
-    const { shared, source, filename, files, language, target, inputs, check, pipeline, byHand, patterns, simulate, parent, pinned } = s;
+    const { shared, source, filename, files, language, target, inputs, check, pipeline, version, byHand, patterns, simulate, parent, pinned } = s;
     const view = this.view();
     const pin = pinned ? await packPin(pinned) : null;
     if (shared && !pin && isAsShared(s)) return absolute(pathOf(shared)) + (sameNotes(shared.notes, s.notes) ? writeView(view) : await writeViewWithNotes(view));
-    return absolute("/") + (await writeFragment({ source, filename, files, language, target, inputs, check, pipeline, byHand, patterns, simulate, pin, parent, view }));
+    return absolute("/") + (await writeFragment({ source, filename, files, language, target, inputs, check, pipeline, version, byHand, patterns, simulate, pin, parent, view }));
   }
 
   /** Whether the user has given the page another address; it is known from then on. */

@@ -1,18 +1,19 @@
 // shared: opens a stored link and describes it in a bar above the panes.
 //
 // The page shows its stages as they were stored, not as today's compiler would make them.  An edit starts a fork.
-import { getSnippet } from "../api/client";
+import { getSnippet, getVersions } from "../api/client";
 import { Problem } from "../api/problem";
 import type { Ancestor } from "../api/types";
-import type { AppStore } from "../state/app";
+import type { AppState, AppStore } from "../state/app";
 import type { Compiler } from "../state/compiler";
+import { TODAY, versionFor, versionName } from "../state/compilers";
 import { notesInHash, readView } from "../state/fragment";
 import { textsOf } from "../state/files";
 import { readViewJson, type View } from "../state/look";
 import { markedFromText } from "../state/marked";
 import { frozenOutcome, kernelOf } from "../state/outcome";
 import { isAsShared, pathOf, revisionIn, sharedOf, type Shared } from "../state/shared";
-import { pinSnippet } from "../state/pin";
+import { compareWithToday, pinSnippet } from "../state/pin";
 import { choose, selectionFromText } from "../state/view";
 import { byId, button, el, fill } from "./dom";
 import { when } from "./when";
@@ -43,7 +44,8 @@ export async function openShared(store: AppStore, id: string, say: (text: string
     const fromAddress = readView(location.hash);
     const notes = (await notesInHash(location.hash)) ?? kept.view.notes;
     const view: View = fromAddress ? { ...fromAddress, notes, recording: kept.view.recording, splits: kept.view.splits } : { ...kept.view, notes };
-    store.set({ shared, parent: shared.id, source, filename, files, tab: null, language, target, inputs, check, pipeline, edited, byHand, patterns, touched: false, anchor: null, previous: null, outcome });
+    const version = shared.version === TODAY ? TODAY : versionFor(await getVersions(), shared.version);
+    store.set({ shared, parent: shared.id, source, filename, files, tab: null, language, target, inputs, check, pipeline, version, edited, byHand, patterns, touched: false, anchor: null, previous: null, outcome });
     look(store, view);
     lookAtSelection(store, view);
     if (kept.odd) say("Part of how this was looked at comes from another version and was left out.");
@@ -78,16 +80,19 @@ export async function compareWith(store: AppStore, id: string, revision: number 
   }
 }
 
-function frozenNote(shared: Shared, isFrozen: boolean): string {
-  if (!isFrozen) return "compiled just now, with today's pipeline";
-  return shared.isCurrent ? "" : "The pipeline has changed since: these are the stages as they were then.";
+function frozenNote(s: Readonly<AppState>, shared: Shared, isFrozen: boolean): string {
+  if (!isFrozen) return s.version === TODAY ? "compiled just now, with today's pipeline" : `compiled just now, with ${versionName(s.versions, s.version)}`;
+  if (shared.isCurrent) return "";
+  const made = versionFor(s.versions, shared.version);
+  if (made !== TODAY) return `Made by ${versionName(s.versions, made)} of the compiler: these are its stages.`;
+  return "The pipeline has changed since: these are the stages as they were then.";
 }
 
 export function mountSharedBar(store: AppStore, compiler: Compiler, say: (text: string) => void): void {
   const bar = byId("shared-bar");
   const blank = document.title;
   const showFrozen = () => store.state.shared && location.assign(pathOf(store.state.shared));
-  store.watch(["shared", "source", "filename", "files", "language", "target", "inputs", "check", "pipeline", "byHand", "patterns", "outcome", "previous", "kernelName"], () => {
+  store.watch(["shared", "source", "filename", "files", "language", "target", "inputs", "check", "pipeline", "byHand", "patterns", "version", "versions", "outcome", "previous", "kernelName"], () => {
     const { shared, outcome } = store.state;
     bar.hidden = shared === null;
     const kernel = kernelOf(outcome, store.state.kernelName) ?? kernelOf(store.state.previous, store.state.kernelName);
@@ -112,7 +117,12 @@ export function mountSharedBar(store: AppStore, compiler: Compiler, say: (text: 
     }
     const isFrozen = outcome?.snippet === shared.id;
     const parentId = shared.ancestry[0]?.id;
-    const note = frozenNote(shared, isFrozen);
+    const note = frozenNote(store.state, shared, isFrozen);
+    const isOlder = store.state.version !== TODAY;
+    const withToday = () => {
+      store.set({ version: TODAY });
+      void compiler.now();
+    };
     fill(
       bar,
       el("b", { class: "shared-title" }, name),
@@ -121,7 +131,9 @@ export function mountSharedBar(store: AppStore, compiler: Compiler, say: (text: 
       note === "" ? null : el("span", { class: "shared-old" }, note),
       el("span", { class: "spring" }),
       parentId ? button("Compare with its parent", "What it was forked from as A, this kernel as B", () => void compareWith(store, parentId, null, say), "plain") : null,
-      isFrozen && !shared.isCurrent ? button("Recompile", "Compile this kernel with today's pipeline", () => void compiler.now(), "plain") : null,
+      isFrozen && !shared.isCurrent && !isOlder ? button("Recompile", "Compile this kernel with today's pipeline", withToday, "plain") : null,
+      isOlder ? button("Compile with today's", "Compile this kernel with today's version of the compiler", withToday, "plain") : null,
+      isOlder ? button("Compare with today's", "These stages as A, those of today's version of the compiler as B", () => compareWithToday(store, compiler), "plain") : null,
       isFrozen ? null : button("Show the stored stages", "Back to the stages as they were kept", showFrozen, "plain"),
       el("a", { class: "raw", title: "The kernel's source as a file", attrs: { href: pathOf(shared, "/raw"), download: "kernel.py" } }, shared.files.length > 0 ? "main file" : "source"),
       shared.reportUrl === null ? null : el("a", { class: "raw", title: "Tell whoever runs this server about this link", attrs: { href: shared.reportUrl, rel: "noopener noreferrer", target: "_blank" } }, "report"),

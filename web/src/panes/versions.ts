@@ -104,7 +104,7 @@ class Versions {
   }
 
   private compare(draft: Draft, name: string): void {
-    this.store.set({ pinned: { job: jobOf({ ...draft, check: false, pipeline: this.store.state.pipeline, simulate: false, edited: null, byHand: [] }), outcome: null, problem: null, name }, mode: "compare", pane: "ir" });
+    this.store.set({ pinned: { job: jobOf({ ...draft, check: false, pipeline: this.store.state.pipeline, version: this.store.state.version, simulate: false, edited: null, byHand: [] }), outcome: null, problem: null, name }, mode: "compare", pane: "ir" });
     void compilePin(this.store);
     this.dialog.close();
   }

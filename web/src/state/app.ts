@@ -1,6 +1,6 @@
 // app: the shape of the page's state.
 import type { Problem } from "../api/problem";
-import type { Example, InputSpec, LessonAbout, PassDescription, PipelineChoice, SourceFile, Target } from "../api/types";
+import type { CompilerVersion, Example, InputSpec, LessonAbout, PassDescription, PipelineChoice, SourceFile, Target } from "../api/types";
 import type { ShownLesson } from "./lesson";
 import type { Anchor, Hover } from "./selection";
 import type { Marked } from "./marked";
@@ -33,6 +33,8 @@ export interface AppState {
   /** Shapes given by the form; null leaves them to the source. */
   inputs: InputSpec[] | null;
   check: boolean;
+  /** The version of the compiler, by its pipeline; TODAY: the server's own (compilers.ts). */
+  version: string;
   /** The stages of NumPy, HLO and MLIR kernels: all, or those that the reference has. */
   pipeline: PipelineChoice;
   /** Run the kernel on the simulated machine. */
@@ -120,6 +122,8 @@ export interface AppState {
   lessons: LessonAbout[];
   targets: Target[];
   pipelines: Pipelines;
+  /** The versions of the compiler that the server has. */
+  versions: readonly CompilerVersion[];
   /** The passes that can be put into a pipeline. */
   passes: readonly PassDescription[];
 }
@@ -136,6 +140,7 @@ export function newStore(): AppStore {
     target: "trn2",
     inputs: null,
     check: false,
+    version: "",
     pipeline: "default",
     simulate: false,
     instance: null,
@@ -182,5 +187,6 @@ export function newStore(): AppStore {
     targets: [],
     pipelines: { hlo: [], reference: [], nki: [] },
     passes: [],
+    versions: [],
   });
 }

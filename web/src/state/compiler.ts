@@ -6,6 +6,7 @@ import { type Base, NO_BASE } from "../api/delta";
 import { Problem } from "../api/problem";
 import type { CompileRequest, LanguageName, TargetName } from "../api/types";
 import type { AppState, AppStore } from "./app";
+import { TODAY } from "./compilers";
 import { importable, mainName, textsOf } from "./files";
 import { applyFrame, baseOf, kernelOf, newOutcome, type Outcome } from "./outcome";
 import { resumeOf } from "./resume";
@@ -21,7 +22,7 @@ const PACE_MS = 40;
 const PAUSE_MS = { least: 60, most: 150 };
 
 /** The request for a kernel.  Names may come from a link; the server refuses those it does not know. */
-export function requestOf(s: Readonly<Pick<AppState, "source" | "filename" | "files" | "language" | "target" | "inputs" | "check" | "pipeline" | "simulate"> & { instance?: number | null; edited?: AppState["edited"]; byHand?: readonly string[]; patterns?: string }>): CompileRequest {
+export function requestOf(s: Readonly<Pick<AppState, "source" | "filename" | "files" | "language" | "target" | "inputs" | "check" | "pipeline" | "version" | "simulate"> & { instance?: number | null; edited?: AppState["edited"]; byHand?: readonly string[]; patterns?: string }>): CompileRequest {
   const { source, language, target, inputs, check, pipeline, simulate, instance = null, edited = null, byHand = [], patterns = "" } = s;
   const req: CompileRequest = {
     source,
@@ -33,6 +34,7 @@ export function requestOf(s: Readonly<Pick<AppState, "source" | "filename" | "fi
   const files = importable(s);
   if (files.length > 0) req.files = [...files];
   if (inputs) req.inputs = inputs;
+  if (s.version !== TODAY) req.version = s.version;
   const options = { ...(check ? { check } : {}), ...(simulate ? { simulate } : {}), ...(pipeline === "default" ? {} : { pipeline }), ...(byHand.length > 0 ? { by_hand: [...byHand] } : {}), ...(patterns === "" ? {} : { patterns }), ...(instance === null ? {} : { instance }), ...(edited ? { resume: resumeOf(edited) } : {}) };
   if (Object.keys(options).length > 0) req.options = options;
   return req;

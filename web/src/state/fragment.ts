@@ -7,6 +7,7 @@
 // the parts of the view.
 import type { InputSpec, PipelineChoice, SourceFile } from "../api/types";
 import { byHandOf } from "./byhand";
+import { TODAY } from "./compilers";
 import { readFiles } from "./files";
 import { readInputs } from "./inputs";
 import { NO_VIEW, type View } from "./look";
@@ -21,6 +22,7 @@ export interface LinkState {
   inputs: InputSpec[] | null;
   check: boolean;
   pipeline: PipelineChoice;
+  version: string;
   byHand: readonly string[];
   patterns: string;
   /** The snippet it is a fork of. */
@@ -110,6 +112,7 @@ export async function writeFragment(link: LinkState): Promise<string> {
   if (link.language !== "nkipy") parts.push(["lang", link.language]);
   if (link.check) parts.push(["check", "1"]);
   if (link.pipeline !== "default") parts.push(["pipeline", link.pipeline]);
+  if (link.version !== TODAY) parts.push(["version", link.version]);
   if (link.byHand.length > 0) parts.push(["hand", link.byHand.join("; ")]);
   if (link.patterns !== "") parts.push(["find", await pack(link.patterns)]);
   if (link.simulate) parts.push(["run", "1"]);
@@ -179,6 +182,7 @@ export async function readFragment(hash: string): Promise<LinkState | null> {
     inputs: inputs === null ? null : readInputs(JSON.parse(inputs)),
     check: params.get("check") === "1",
     pipeline: pipelineOf(params.get("pipeline")),
+    version: params.get("version") ?? TODAY,
     patterns: patterns === null ? "" : await unpack(patterns),
     byHand: byHandOf((params.get("hand") ?? "").split("; ").filter((c) => c !== "")),
     simulate: params.get("run") === "1",

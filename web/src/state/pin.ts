@@ -7,13 +7,14 @@ import { requestOf, type Compiler } from "./compiler";
 import { readFiles, textsOf } from "./files";
 import { pack, pipelineOf, unpack } from "./fragment";
 import { readInputs } from "./inputs";
+import { TODAY, versionName } from "./compilers";
 import { byHandOf } from "./byhand";
 import { applyFrame, frozenOutcome, newOutcome, type Outcome } from "./outcome";
 import { pinEditorName } from "./scope";
 import { sharedOf } from "./shared";
 
 /** What is compiled. */
-export type Job = Pick<AppState, "source" | "filename" | "files" | "language" | "target" | "inputs" | "check" | "pipeline" | "simulate" | "edited" | "byHand">;
+export type Job = Pick<AppState, "source" | "filename" | "files" | "language" | "target" | "inputs" | "check" | "pipeline" | "version" | "simulate" | "edited" | "byHand">;
 
 export interface Pin {
   job: Job;
@@ -25,8 +26,8 @@ export interface Pin {
 }
 
 export function jobOf(s: Readonly<Job>): Job {
-  const { source, filename, files, language, target, inputs, check, pipeline, simulate, edited, byHand } = s;
-  return { source, filename, files, language, target, inputs, check, pipeline, simulate, edited, byHand };
+  const { source, filename, files, language, target, inputs, check, pipeline, version, simulate, edited, byHand } = s;
+  return { source, filename, files, language, target, inputs, check, pipeline, version, simulate, edited, byHand };
 }
 
 export function sameJob(a: Readonly<Job>, b: Readonly<Job>): boolean {
@@ -50,6 +51,15 @@ export function pinOtherPipeline(store: AppStore): void {
   const pipeline = store.state.pipeline === "reference" ? "default" : "reference";
   store.set({ pinned: { job: { ...jobOf(store.state), pipeline, edited: null, byHand: [] }, outcome: null, problem: null, name: "" }, mode: "compare", pane: "ir" });
   void compilePin(store);
+}
+
+/** Makes what the page shows A, and compares it with what today's version makes of the kernel. */
+export function compareWithToday(store: AppStore, compiler: Compiler): void {
+  const name = versionName(store.state.versions, store.state.version);
+  store.set({ pinned: { job: jobOf(store.state), outcome: ownOutcome(store.state), problem: null, name }, mode: "compare", pane: "ir" });
+  if (!store.state.pinned?.outcome) void compilePin(store);
+  store.set({ version: TODAY });
+  void compiler.now();
 }
 
 /** Makes a stored link A, with its stages as they were stored. */
@@ -120,6 +130,7 @@ export async function unpackPin(text: string): Promise<Pin> {
     inputs: v["inputs"] ? readInputs(v["inputs"]) : null,
     check: v["check"] === true,
     pipeline: pipelineOf(v["pipeline"]),
+    version: word("version", TODAY),
     byHand: byHandOf(v["byHand"]),
     simulate: v["simulate"] === true,
     edited: null, // a change of a stage is too long for an address

@@ -1,6 +1,7 @@
 // shared: the stored link that the page was opened on, and whether the page still shows its kernel.
 import type { Ancestor, PipelineChoice, Snippet, SourceFile } from "../api/types";
 import type { AppState } from "./app";
+import { TODAY } from "./compilers";
 import { sameFiles } from "./files";
 import { readInputs } from "./inputs";
 import { fileOf } from "./languages";
@@ -29,6 +30,8 @@ export interface Shared {
   inputs: AppState["inputs"];
   check: boolean;
   pipeline: PipelineChoice;
+  /** The version of the compiler that made the result, by its pipeline; TODAY: the server's own. */
+  version: string;
   edited: AppState["edited"];
   byHand: readonly string[];
   patterns: string;
@@ -56,6 +59,7 @@ export function sharedOf(snippet: Snippet, revision: number | null = null): Shar
     inputs: request.inputs ? readInputs(request.inputs) : null,
     check: request.options?.check === true,
     pipeline: request.options?.pipeline ?? "default",
+    version: snippet.is_current ? TODAY : snippet.pipeline,
     byHand: request.options?.by_hand ?? [],
     patterns: request.options?.patterns ?? "",
     notes: readViewJson(snippet.view).view.notes,
