@@ -9,7 +9,7 @@
  *     "inputs"?: [ {"name"?: "x", "shape": [128, 256], "dtype": "float32"} … ],
  *     "options"?: { "stop_after"?: "cse" | "canonicalize:2", "check"?: false, "artifacts"?: false,
  *                   "simulate"?: false, "pipeline"?: "default|reference", "unroll"?: false, "instance"?: 1, "watch"?: [ {"line": 12, "operand"?: "dst", "nth"?: 3} … ],
- *                   "upgrade"?: false, "tune"?: {"seconds"?: 5, "candidates"?: 100},
+ *                   "upgrade"?: false, "tune"?: {"seconds"?: 5, "candidates"?: 100}, "shrink"?: {"from"?: 0},
  *                   "by_hand"?: ["without cse:2" …], "patterns"?: "// STAGE: cse:2\n// CHECK: …",
  *                   "resume"?: {"stage": "cse:2" | "17", "text": "…", "kernel"?: 0},
  *                   "value"?: {"stage": "cse:2" | "17", "line"?: 12, "name"?: "%9", "operand"?: "src", "execution"?: 3,
@@ -45,6 +45,9 @@
  * A job with options.tune compiles one kernel many times, with knobs that it tries, until the seconds or the candidates are used
  * up or no knob makes the kernel faster.  It has frames "tune" instead of stages.  It is for "nkipy" only.
  *
+ * A job with options.shrink compiles nothing: it has the frame "shrink", with smaller forms of the job, from a place in their order on.
+ * Whoever sent it compiles them as jobs of their own.  It is for texts.
+ *
  * The scope is a part of the key and has no other effect: a client that does not know the scope can neither name the
  * result nor find out that it exists.
  */
@@ -63,6 +66,7 @@
 struct json_t; /* of jansson */
 struct neff_opened;
 
+enum { JOB_SHRINK_FROM_MAX = 1 << 30 };
 enum { JOB_TUNE_SECONDS_MAX = 600, JOB_TUNE_CANDIDATES_MAX = 2000, JOB_TUNE_SECONDS = 5, JOB_TUNE_CANDIDATES = 100 };
 enum {
   JOB_SOURCE_MAX = 256 << 10, /* bytes of a source and its files together, which is also the tracer's limit */
@@ -168,6 +172,10 @@ struct job {
   struct job_tune {
     int seconds, candidates; /* the budget: 0 and 0 unless the job searches for knobs */
   } tune;
+  struct job_shrink {
+    bool is_set; /* nothing is compiled; smaller forms are proposed (driver/shrink.h) */
+    int from;
+  } shrink;
   bool upgrade;  /* nothing is compiled; the files are rewritten for the newest NKI */
   int instance;  /* of NKI kernels: the one that nki-trace shows alone; -1: all */
   int n_watches; /* only with simulate */

@@ -17,6 +17,8 @@ export const pinEditorName: string = make();
 export const runEditorName: string = make();
 /** And the search for knobs. */
 export const tuneEditorName: string = make();
+/** And the search for a small kernel. */
+export const shrinkEditorName: string = make();
 
 export function scope(): string {
   if (known !== null) return known;
