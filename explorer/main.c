@@ -39,6 +39,7 @@ static const char help[] = "usage: nkx COMMAND …\n"
                            "  resume     goes on from the text of a stage that was changed\n"
                            "  opt        runs single passes on MLIR text\n"
                            "  tune       searches for knobs that make a kernel faster on the simulated machine\n"
+                           "  diff       finds where two results part: the first stage and operation, in text and in values\n"
                            "  shrink     makes a kernel that is refused or wrong as small as it can be\n"
                            "  reproduce  runs the program of a failed check again\n"
                            "  doc        says what a call of NKI or an instruction does\n"
@@ -238,7 +239,7 @@ static void fill_stdio(void) {
 }
 
 int main(int argc, char **argv) {
-  static const char *const worker_commands[] = {"compile", "run", "resume",    "tune", "lesson", "shrink",
+  static const char *const worker_commands[] = {"compile", "run", "resume",    "tune", "lesson", "shrink", "diff",
                                                 "why",     "opt", "reproduce", "nki",  "doctor"};
   const char *what = argc > 1 ? argv[1] : "";
 
