@@ -26,6 +26,7 @@ import { SourcePane } from "./panes/source";
 import { mountSplitter } from "./panes/splitter";
 import { mountDevice } from "./panes/devicebutton";
 import { mountEditButton } from "./panes/editbutton";
+import { mountNotesButton } from "./panes/notesbutton";
 import { mountTune } from "./panes/tunebutton";
 import { mountUpgrade } from "./panes/upgradebuttons";
 import { mountStages } from "./panes/stages";
@@ -57,6 +58,7 @@ function openExample(store: AppStore, compiler: Compiler, name: string): void {
     edited: null,
     byHand: [],
     patterns: "",
+    notes: [],
     showInputs: false,
     kernelName: null,
     anchor: null,
@@ -73,7 +75,7 @@ function openDraft(store: AppStore, compiler: Compiler): boolean {
   const draft = keptDraft();
   if (!draft) return false;
   showDraft(store, draft);
-  store.set({ lesson: null });
+  store.set({ lesson: null, notes: [] });
   void compiler.now();
   return true;
 }
@@ -272,7 +274,10 @@ function main(): void {
   mountNotices(store, compiler, () => void loadLists(store));
   mountSharedBar(store, compiler, say);
   const targets: KeyTargets = { store, compiler, source, drawer, stages, ir, diff, views, pin, search: () => void views.openSearch(), share: isEmbed ? () => undefined : shareNow, help: () => void openHelp(), palette: () => void (isEmbed || openPalette(targets)) };
-  if (!isEmbed) mountKeys(targets);
+  if (!isEmbed) {
+    mountNotesButton(targets);
+    mountKeys(targets);
+  }
   mountSplitter(store, { id: "split-source", property: "--source", pane: "source-pane", label: "Width of the source", initial: 0.32, min: 0.15, max: 0.6 });
   mountSplitter(store, { id: "split-stages", property: "--stages", pane: "stages-pane", label: "Width of the stage list", initial: 0.2, min: 0.1, max: 0.4 });
 
@@ -298,7 +303,7 @@ function main(): void {
       if (link) return openLink(store, compiler, link);
       const view = store.state.shared ? readView(location.hash) : null;
       if (!view) return undefined;
-      look(store, view);
+      look(store, { ...view, notes: store.state.notes });
       lookAtSelection(store, view);
       return undefined;
     });

@@ -4,6 +4,7 @@
 // wrong one is left out.
 import type { AppState } from "./app";
 import { markedText } from "./marked";
+import { readNotes, type Thread } from "./notes";
 import { currentRow, selectionText } from "./view";
 
 export interface View {
@@ -20,6 +21,8 @@ export interface View {
   selection: string | null;
   /** "ir:14-20" or "src:3". */
   marked: string | null;
+  /** As in AppState. */
+  notes: readonly Thread[];
   filter: string;
   hideUnchanged: boolean;
   /** As in AppState. */
@@ -41,6 +44,7 @@ export const NO_VIEW: View = {
   unified: false,
   selection: null,
   marked: null,
+  notes: [],
   filter: "",
   hideUnchanged: false,
   tab: null,
@@ -55,7 +59,7 @@ const VERSION = 1;
 const TEXT_MAX = 2000;
 
 export function viewOf(s: Readonly<AppState>, splits: Record<string, number>): View {
-  const { beside, picture, diffFrom, unified, filter, hideUnchanged, tab, wrap, pane, mode, comparedKey } = s;
+  const { beside, picture, diffFrom, unified, notes, filter, hideUnchanged, tab, wrap, pane, mode, comparedKey } = s;
   return {
     kernelName: (s.outcome ?? s.previous)?.kernels.length === 1 ? null : s.kernelName,
     stageKey: s.stageKey ?? currentRow(s)?.key ?? null,
@@ -65,6 +69,7 @@ export function viewOf(s: Readonly<AppState>, splits: Record<string, number>): V
     unified: unified && diffFrom !== null,
     selection: selectionText(s),
     marked: markedText(s.marked),
+    notes,
     filter,
     hideUnchanged,
     tab,
@@ -125,6 +130,9 @@ export function readViewJson(json: unknown): { view: View; odd: boolean } {
   view.pane = take<AppState["pane"] | null>("pane", isPane, null);
   view.mode = take("mode", isMode, "read");
   view.comparedKey = take<string | null>("comparedKey", isText, null);
+  const read = readNotes(Object.getOwnPropertyDescriptor(json, "notes")?.value);
+  view.notes = read.notes;
+  odd ||= read.odd;
   view.splits = readSplits(Object.getOwnPropertyDescriptor(json, "splits")?.value);
   return { view, odd };
 }
