@@ -337,8 +337,8 @@ def _without_input(request, name, i):
         inputs[i:i + 1] = []
 
 
-def shapes(program):
-    """A whole number becomes a smaller one: everywhere at once, then at each place."""
+def sizes(program):
+    """A whole number becomes a smaller one everywhere.  Small arrays make what follows quick to compile."""
     found = {n.value for _, n in _nodes(program, ast.Constant) if type(n.value) is int}
     for i in program.request.get("inputs", []):
         found.update(i["shape"])
@@ -350,6 +350,10 @@ def shapes(program):
                 for x in c.request.get("inputs", []):
                     x["shape"] = [w if d == v else d for d in x["shape"]]
             yield f"with {w} for {v}", everywhere
+
+
+def shapes(program):
+    """A whole number becomes a smaller one at one place."""
     for where, n in _nodes(program, ast.Constant):
         for w in _smaller(n.value) if type(n.value) is int else []:
             yield f"with {w} for {n.value} in line {n.lineno}", lambda c, where=where, w=w: setattr(c.node(where), "value", w)
@@ -382,7 +386,7 @@ def dtypes(program):
         yield f"with float32 in line {n.lineno}", lambda c, where=where: set_to(c.node(where), DTYPES[name_of(c.node(where))])
 
 
-RULES = (options, files, returns, statements, blocks, parameters, expressions, single_uses, names, shapes, dtypes)
+RULES = (options, files, returns, sizes, statements, blocks, parameters, expressions, single_uses, names, shapes, dtypes)
 
 
 # ---- a text that is not Python --------------------------------------------------------------------------------------------
