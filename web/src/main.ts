@@ -25,6 +25,7 @@ import { look, lookAtSelection, mountSharedBar, openShared } from "./panes/share
 import { SourcePane } from "./panes/source";
 import { mountSplitter } from "./panes/splitter";
 import { mountDevice } from "./panes/devicebutton";
+import { mountRecording } from "./panes/recordbutton";
 import { mountEditButton } from "./panes/editbutton";
 import { mountNotesButton } from "./panes/notesbutton";
 import { mountTune } from "./panes/tunebutton";
@@ -59,6 +60,7 @@ function openExample(store: AppStore, compiler: Compiler, name: string): void {
     byHand: [],
     patterns: "",
     notes: [],
+    recording: null,
     showInputs: false,
     kernelName: null,
     anchor: null,
@@ -75,7 +77,7 @@ function openDraft(store: AppStore, compiler: Compiler): boolean {
   const draft = keptDraft();
   if (!draft) return false;
   showDraft(store, draft);
-  store.set({ lesson: null, notes: [] });
+  store.set({ lesson: null, notes: [], recording: null });
   void compiler.now();
   return true;
 }
@@ -276,6 +278,7 @@ function main(): void {
   const targets: KeyTargets = { store, compiler, source, drawer, stages, ir, diff, views, pin, search: () => void views.openSearch(), share: isEmbed ? () => undefined : shareNow, help: () => void openHelp(), palette: () => void (isEmbed || openPalette(targets)) };
   if (!isEmbed) {
     mountNotesButton(targets);
+    mountRecording(store, compiler, () => void share.openDialog());
     mountKeys(targets);
   }
   mountSplitter(store, { id: "split-source", property: "--source", pane: "source-pane", label: "Width of the source", initial: 0.32, min: 0.15, max: 0.6 });
@@ -303,7 +306,7 @@ function main(): void {
       if (link) return openLink(store, compiler, link);
       const view = store.state.shared ? readView(location.hash) : null;
       if (!view) return undefined;
-      look(store, { ...view, notes: store.state.notes });
+      look(store, { ...view, notes: store.state.notes, recording: store.state.recording });
       lookAtSelection(store, view);
       return undefined;
     });

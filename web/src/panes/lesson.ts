@@ -25,7 +25,7 @@ import { putBeside } from "./sidepane";
 adoptStyle(css);
 
 /** What a step's kernel does not take over from what the page showed before. */
-const FRESH = { touched: false, filename: null, files: [], tab: null, language: "nkipy", inputs: null, instance: null, edited: null, byHand: [], patterns: "", notes: [], showInputs: false, kernelName: null, anchor: null, previous: null, shared: null, parent: null, pipeline: "default", beside: null, filter: "", hideUnchanged: false, marked: null, inspect: null } as const;
+const FRESH = { touched: false, filename: null, files: [], tab: null, language: "nkipy", inputs: null, instance: null, edited: null, byHand: [], patterns: "", notes: [], recording: null, showInputs: false, kernelName: null, anchor: null, previous: null, shared: null, parent: null, pipeline: "default", beside: null, filter: "", hideUnchanged: false, marked: null, inspect: null } as const;
 
 export class LessonPane {
   private readonly body = el("div", { class: "lesson-body", attrs: { tabindex: 0, role: "region", "aria-label": "Lesson" } });

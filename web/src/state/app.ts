@@ -99,6 +99,8 @@ export interface AppState {
   marked: Marked | null;
   /** The notes on lines of the source and the stages. */
   notes: readonly Thread[];
+  /** What was recorded, packed; null: nothing. */
+  recording: string | null;
   filter: string;
   hideUnchanged: boolean;
   wrap: boolean;
@@ -163,6 +165,7 @@ export function newStore(): AppStore {
     hover: null,
     marked: null,
     notes: [],
+    recording: null,
     filter: "",
     hideUnchanged: false,
     wrap: false,
