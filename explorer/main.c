@@ -33,26 +33,29 @@ enum {
       << 10, /* bytes; a larger block is mapped alone and unmapped at once, and a heap keeps at most this much free */
 };
 
-static const char help[] = "usage: nkx COMMAND …\n"
-                           "  serve      runs the service: the page and the API\n"
-                           "  compile    compiles a kernel and prints its stages\n"
-                           "  run        runs a kernel on the simulated machine\n"
-                           "  resume     goes on from the text of a stage that was changed\n"
-                           "  opt        runs single passes on MLIR text\n"
-                           "  tune       searches for knobs that make a kernel faster on the simulated machine\n"
-                           "  reproduce  runs the program of a failed check again\n"
-                           "  doc        says what a call of NKI or an instruction does\n"
-                           "  why        tells what led to an operation of a stage\n"
-                           "  mcp        serves assistants: the Model Context Protocol on standard input and output\n"
-                           "  lsp        serves editors: the Language Server Protocol on standard input and output\n"
-                           "  lesson     proves that a lesson is right on what the pipeline does today\n"
-                           "  nki        rewrites NKI kernels of beta 1 for the newest generation\n"
-                           "  neff       shows, unpacks, compares and makes NEFF files\n"
-                           "  store      backs up, restores and checks the service's store; shows and removes links\n"
-                           "  runner     connects a Neuron host to a service, and manages the tokens for that\n"
-                           "  token      makes, lists and revokes the tokens by which programs sign in to a service\n"
-                           "  doctor     says which layers of the jail this machine supports\n"
-                           "`nkx COMMAND --help` lists the options of a command; `nkx --version` prints the version.\n";
+static const char help[] =
+    "usage: nkx COMMAND …\n"
+    "  serve      runs the service: the page and the API\n"
+    "  compile    compiles a kernel and prints its stages\n"
+    "  run        runs a kernel on the simulated machine\n"
+    "  resume     goes on from the text of a stage that was changed\n"
+    "  opt        runs single passes on MLIR text\n"
+    "  tune       searches for knobs that make a kernel faster on the simulated machine\n"
+    "  diff       finds where two results part: the first stage and operation, in text and in values\n"
+    "  shrink     makes a kernel that is refused or wrong as small as it can be\n"
+    "  reproduce  runs the program of a failed check again\n"
+    "  doc        says what a call of NKI or an instruction does\n"
+    "  why        tells what led to an operation of a stage\n"
+    "  mcp        serves assistants: the Model Context Protocol on standard input and output\n"
+    "  lsp        serves editors: the Language Server Protocol on standard input and output\n"
+    "  lesson     proves that a lesson is right on what the pipeline does today\n"
+    "  nki        rewrites NKI kernels of beta 1 for the newest generation\n"
+    "  neff       shows, unpacks, compares and makes NEFF files\n"
+    "  store      backs up, restores and checks the service's store; shows and removes links\n"
+    "  runner     connects a Neuron host to a service, and manages the tokens for that\n"
+    "  token      makes, lists and revokes the tokens by which programs sign in to a service\n"
+    "  doctor     says which layers of the jail this machine supports\n"
+    "`nkx COMMAND --help` lists the options of a command; `nkx --version` prints the version.\n";
 
 /* ---- serve ------------------------------------------------------------------------------------------------------- */
 
@@ -255,8 +258,8 @@ static void fill_stdio(void) {
 }
 
 int main(int argc, char **argv) {
-  static const char *const worker_commands[] = {"compile", "run",       "resume", "tune",   "lesson", "why",
-                                                "opt",     "reproduce", "nki",    "doctor", "mcp",    "lsp"};
+  static const char *const worker_commands[] = {"compile", "run", "resume",    "tune", "lesson", "shrink", "diff",
+                                                "why",     "opt", "reproduce", "nki",  "doctor", "mcp",    "lsp"};
   const char *what = argc > 1 ? argv[1] : "";
 
   fill_stdio();

@@ -48,7 +48,7 @@ names    NKX_HOSTILE_NAMES=100000 $pytest_one tests/jail/test_names.py
 channels NKX_CHANNEL_ROUNDS=4 $pytest_one tests/jail/test_channels.py
 jails    $script tests/jail/cost.py
 clock    $pytest_one tests/faults/test_clock.py
-mutation NKX_FAULTS=all $pytest tests/passes/test_mutation.py
+mutation NKX_FAULTS=all $pytest tests/passes/test_mutation.py tests/cli/test_shrink.py
 faults   NKX_FAULT_SECONDS=900 $pytest_one tests/faults/test_each_fails.py
 disk     $pytest_one tests/faults/test_disk.py
 guess    $script tests/store/guess.py 2000

@@ -7,6 +7,7 @@
 #include "driver/compile_internal.h"
 
 #include <assert.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -16,6 +17,7 @@
 #include "driver/native.h"
 #include "nisa/nisa.h"
 #include "nki/ast.h"
+#include "trace/shrink.h"
 
 static_assert(JOB_SOURCE_MAX == (int)TRACE_SOURCE_MAX, "a job may hold any source that the tracer takes");
 static_assert(JOB_RANK_MAX == (int)HLO_RANK_MAX, "a job's inputs have the shapes that HLO has");
@@ -209,6 +211,21 @@ static enum status run_upgrade(struct run *r) {
   return st ? st : compile_send_diags(r, -1);
 }
 
+/* Proposes smaller forms of the job, instead of compiling it. */
+static enum status run_shrink(struct run *r) {
+  const struct trace_request rq = trace_request(r->job, r->arena);
+  const char *answer = NULL;
+  size_t len;
+  char *text = job_dump(r->job, &len);
+  if (!text)
+    arena_oom(r->job->source_len);
+  if (trace_shrink(r->arena, &rq, text, r->job->shrink.from, &r->diags, &answer))
+    r->has_failed = true;
+  free(text);
+  const enum status st = answer ? compile_send_shrink(r, answer) : ST_OK;
+  return st ? st : compile_send_diags(r, -1);
+}
+
 /* Runs a program in HLO or MLIR: one kernel, which starts at the stage of its form. */
 static enum status run_program(struct run *r) {
   struct path p = new_path(r, numpy_pipeline(r->job));
@@ -254,6 +271,7 @@ static enum status run_all(struct run *r, struct arena *arena) {
   if (!st)
     st = r->traced                     ? run_traced(r)
          : job->upgrade                ? run_upgrade(r)
+         : job->shrink.is_set          ? run_shrink(r)
          : job->tune.seconds           ? compile_tune(r)
          : job->language == LANG_NEFF  ? compile_neff(r)
          : job->language == LANG_NKIPY ? run_source(r)

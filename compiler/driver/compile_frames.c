@@ -171,6 +171,13 @@ enum status compile_send_upgrade(struct run *r, int n, const struct nki_upgraded
   return compile_send(r, &b);
 }
 
+enum status compile_send_shrink(struct run *r, const char *answer) {
+  struct buf b;
+  buf_init(&b, FRAME_MAX);
+  buf_printf(&b, "{\"frame\":\"shrink\",\"shrink\":%s}", answer);
+  return compile_send(r, &b);
+}
+
 /* ---- artifacts --------------------------------------------------------------------------------------------------- */
 
 enum status compile_send_artifact(struct path *p, const char *name, const char *type, const struct buf *data) {

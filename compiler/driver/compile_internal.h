@@ -79,6 +79,8 @@ enum status compile_send_kernel(struct path *p);
 enum status compile_send_end(struct run *r, int64_t started_us);
 /* files[n]: those of the job, rewritten. */
 enum status compile_send_upgrade(struct run *r, int n, const struct nki_upgraded *files);
+/* answer: JSON of the reducer. */
+enum status compile_send_shrink(struct run *r, const char *answer);
 /* data: the file's bytes. */
 enum status compile_send_artifact(struct path *p, const char *name, const char *type, const struct buf *data);
 /* The kernel's HLO as text and proto. */

@@ -328,6 +328,8 @@ static void put_value(struct path *p, const struct value *v, struct buf *b) {
     json_put_field_str(b, "reason", v->reason);
     return;
   }
+  if (p->run->job->take_value)
+    p->run->job->take_value(p->run->job->take_user, &v->array);
   json_put_field_int(b, "execution", v->nth);
   json_put_field_int(b, "executions", v->executions);
   value_put_array(b, v, want->n_slices, want->slices);

@@ -292,6 +292,7 @@ static const struct {
     [FRAME_DEVICE] = {"\"device\"", {{"kernel", '0'}, {"device", '{'}}},
     [FRAME_VALUE] = {"\"value\"", {{"kernel", '0'}, {"value", '{'}}},
     [FRAME_TUNE] = {"\"tune\"", {{"tune", '{'}}},
+    [FRAME_SHRINK] = {"\"shrink\"", {{"shrink", '{'}}},
     [FRAME_UPGRADE] = {"\"upgrade\"", {{"upgrade", '{'}}},
     [FRAME_NEFF] = {"\"neff\"", {{"neff", '{'}}},
     [FRAME_DIAGNOSTIC] = {"\"diagnostic\"", {{"diagnostic", '{'}}},

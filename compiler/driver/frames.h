@@ -15,6 +15,7 @@
  *   {"frame":"upgrade","upgrade":{"files":[{"name","source","marks":[{"line","reason"}]}]}}   (with "upgrade", instead of kernels)
  *   {"frame":"neff","neff":{…}}                                    (of a NEFF, instead of kernels; neff/inspect.h has the form)
  *   {"frame":"tune","tune":{…}}                                    (with options.tune, instead of kernels)
+ *   {"frame":"shrink","shrink":{"candidates":[{"what","request","then"}],"next"?}}   (with options.shrink, instead of kernels; shrink.h)
  *   {"frame":"diagnostic","diagnostic":{"severity","code","message","hint"?,"stage"?,"kernel"?,
  *                                       "range"?:{"file","line","col","end_line","end_col"},"calls"?:[range…]}}
  *   {"frame":"artifact","artifact":{"name","media_type","size","sha256"},"data":"<base64>"}   (with options.artifacts)

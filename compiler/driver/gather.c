@@ -27,7 +27,7 @@ static bool is_run(enum frame_kind k) {
 
 /* A job has at most one frame of such a kind. */
 static bool is_alone(enum frame_kind k) {
-  return k == FRAME_UPGRADE || k == FRAME_NEFF;
+  return k == FRAME_UPGRADE || k == FRAME_NEFF || k == FRAME_SHRINK;
 }
 
 /* Returns ST_OK if f may come after the frames so far. */
@@ -44,7 +44,7 @@ static enum status check_order(const struct gather *g, const struct frame *f, st
   if (is_run(f->kind) && count(g, f->kind, (int)frame_int(f, "kernel")))
     return fail(err, ST_INPUT, "a second simulation, profile, run on a device or value of a kernel");
   if (is_alone(f->kind) && g->n_alone)
-    return fail(err, ST_INPUT, "a second upgrade or NEFF");
+    return fail(err, ST_INPUT, "a second upgrade, NEFF or answer of the reducer");
   return ST_OK;
 }
 
@@ -322,6 +322,7 @@ void gather_result(const struct gather *g, const struct gather_text *text, struc
   put_list(&w, FRAME_KERNEL, "kernels");
   put_run(&w, FRAME_UPGRADE, -1, "upgrade");
   put_run(&w, FRAME_NEFF, -1, "neff");
+  put_run(&w, FRAME_SHRINK, -1, "shrink");
   if (g->n_tunes)
     put_list(&w, FRAME_TUNE, "tune");
   put_list(&w, FRAME_DIAGNOSTIC, "diagnostics");

@@ -93,6 +93,17 @@ static enum status read_tune(const json_t *v, struct job_tune *out, struct error
   return ST_OK;
 }
 
+static enum status read_shrink(const json_t *v, struct job_shrink *out, struct error *err) {
+  const json_t *from = json_object_get(v, "from");
+  const json_int_t n = from ? json_integer_value(from) : 0;
+  if (!json_is_object(v) || json_object_size(v) != (from != NULL))
+    return fail(err, ST_INPUT, "options.shrink: expected an object with \"from\" or without members");
+  if ((from && !json_is_integer(from)) || n < 0 || n > JOB_SHRINK_FROM_MAX)
+    return fail(err, ST_INPUT, "options.shrink.from: expected an integer from 0 to %d", JOB_SHRINK_FROM_MAX);
+  *out = (struct job_shrink){true, (int)n};
+  return ST_OK;
+}
+
 bool job_choose_pipeline(struct job *j, const char *name) {
   j->is_reference = !strcmp(name, "reference");
   return j->is_reference || !strcmp(name, "default");
@@ -304,6 +315,8 @@ static enum status read_options(struct arena *a, const json_t *v, struct job *j,
       st = read_patterns(a, field, j, err);
     } else if (!strcmp(key, "tune")) {
       st = read_tune(field, &j->tune, err);
+    } else if (!strcmp(key, "shrink")) {
+      st = read_shrink(field, &j->shrink, err);
     } else if (!strcmp(key, "upgrade")) {
       st = read_bool(field, "options.upgrade", &j->upgrade, err);
     } else if (!strcmp(key, "instance")) {
@@ -559,6 +572,8 @@ static enum status read_fields(struct arena *a, const json_t *root, struct job *
   if (j->tune.seconds && (j->language != LANG_NKIPY || j->value.is_set || j->upgrade || j->simulate || j->check))
     return fail(err, ST_INPUT,
                 "options.tune: it is for the language \"nkipy\", without check, simulate, value and upgrade");
+  if (j->shrink.is_set && (j->is_binary || j->value.is_set || j->upgrade || j->tune.seconds || j->resume.stage))
+    return fail(err, ST_INPUT, "options.shrink: it is for texts, without value, upgrade, tune and resume");
   if (j->resume.stage && (j->upgrade || j->tune.seconds))
     return fail(err, ST_INPUT, "options.resume: with options.%s no stage is made", j->upgrade ? "upgrade" : "tune");
   if (j->for_device && !j->simulate)

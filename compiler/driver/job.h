@@ -9,7 +9,7 @@
  *     "inputs"?: [ {"name"?: "x", "shape": [128, 256], "dtype": "float32"} … ],
  *     "options"?: { "stop_after"?: "cse" | "canonicalize:2", "check"?: false, "artifacts"?: false,
  *                   "simulate"?: false, "pipeline"?: "default|reference", "unroll"?: false, "instance"?: 1, "watch"?: [ {"line": 12, "operand"?: "dst", "nth"?: 3} … ],
- *                   "upgrade"?: false, "tune"?: {"seconds"?: 5, "candidates"?: 100},
+ *                   "upgrade"?: false, "tune"?: {"seconds"?: 5, "candidates"?: 100}, "shrink"?: {"from"?: 0},
  *                   "by_hand"?: ["without cse:2" …], "patterns"?: "// STAGE: cse:2\n// CHECK: …",
  *                   "resume"?: {"stage": "cse:2" | "17", "text": "…", "kernel"?: 0},
  *                   "value"?: {"stage": "cse:2" | "17", "line"?: 12, "name"?: "%9", "operand"?: "src", "execution"?: 3,
@@ -46,6 +46,9 @@
  * A job with options.tune compiles one kernel many times, with knobs that it tries, until the seconds or the candidates are used
  * up or no knob makes the kernel faster.  It has frames "tune" instead of stages.  It is for "nkipy" only.
  *
+ * A job with options.shrink compiles nothing: it has the frame "shrink", with smaller forms of the job, from a place in their order on.
+ * Whoever sent it compiles them as jobs of their own.  It is for texts.
+ *
  * The scope is a part of the key and has no other effect: a client that does not know the scope can neither name the
  * result nor find out that it exists.
  *
@@ -65,8 +68,10 @@
 #include "base/target.h"
 
 struct json_t; /* of jansson */
+struct trace_array;
 struct neff_opened;
 
+enum { JOB_SHRINK_FROM_MAX = 1 << 30 };
 enum { JOB_TUNE_SECONDS_MAX = 600, JOB_TUNE_CANDIDATES_MAX = 2000, JOB_TUNE_SECONDS = 5, JOB_TUNE_CANDIDATES = 100 };
 enum {
   JOB_SOURCE_MAX = 256 << 10, /* bytes of a source and its files together, which is also the tracer's limit */
@@ -173,6 +178,10 @@ struct job {
   struct job_tune {
     int seconds, candidates; /* the budget: 0 and 0 unless the job searches for knobs */
   } tune;
+  struct job_shrink {
+    bool is_set; /* nothing is compiled; smaller forms are proposed (driver/shrink.h) */
+    int from;
+  } shrink;
   bool upgrade;  /* nothing is compiled; the files are rewritten for the newest NKI */
   int instance;  /* of NKI kernels: the one that nki-trace shows alone; -1: all */
   int n_watches; /* only with simulate */
@@ -192,6 +201,8 @@ struct job {
   int64_t memory_max;                /* bytes of data of a simulated run; 0: the simulator's own limit */
   uint64_t seed;                     /* of pseudo-random input values */
   int64_t deadline_us;               /* of clock_now_us; 0: none.  See stage_check.h */
+  void (*take_value)(void *user, const struct trace_array *x); /* gets the whole value, borrowed; NULL: nobody wants it */
+  void *take_user;
   const char *key;                   /* of job_key, if it is known already; else NULL */
 };
 

@@ -100,6 +100,8 @@ static json_t *options_json(const struct job *j) {
     job_put(&w, "unroll", json_true());
   if (j->tune.seconds)
     job_put(&w, "tune", json_pack("{s:i,s:i}", "seconds", j->tune.seconds, "candidates", j->tune.candidates));
+  if (j->shrink.is_set)
+    job_put(&w, "shrink", json_pack("{s:i}", "from", j->shrink.from));
   if (j->upgrade)
     job_put(&w, "upgrade", json_true());
   if (j->instance >= 0)

@@ -14,6 +14,10 @@ int driver_main(int argc, char **argv) {
     return run_main(argc - 1, argv + 1);
   if (argc >= 2 && !strcmp(argv[1], "tune"))
     return tune_main(argc - 1, argv + 1);
+  if (argc >= 2 && !strcmp(argv[1], "diff"))
+    return diff_main(argc - 1, argv + 1);
+  if (argc >= 2 && !strcmp(argv[1], "shrink"))
+    return shrink_main(argc - 1, argv + 1);
   if (argc >= 2 && !strcmp(argv[1], "reproduce"))
     return reproduce_main(argc - 1, argv + 1);
   if (argc >= 2 && !strcmp(argv[1], "doc"))
@@ -28,7 +32,7 @@ int driver_main(int argc, char **argv) {
     return neff_vendor_main(argc - 1, argv + 1);
   if (argc >= 2 && !strcmp(argv[1], "neff"))
     return neff_pack_main(argc - 1, argv + 1);
-  fprintf(stderr,
-          "nkx: expected a subcommand: compile, run, resume, tune, opt, reproduce, doc, lesson, why, nki or neff\n");
+  fprintf(stderr, "nkx: expected a subcommand: compile, run, resume, tune, shrink, diff, opt, reproduce, doc, lesson, why, "
+                  "nki or neff\n");
   return EXIT_USAGE;
 }

@@ -1,4 +1,4 @@
-/* main: the compiler's subcommands for the terminal: `nkx compile`, `nkx run`, `nkx resume`, `nkx tune`, `nkx opt`, `nkx reproduce`,
+/* main: the compiler's subcommands for the terminal: `nkx compile`, `nkx run`, `nkx resume`, `nkx tune`, `nkx shrink`, `nkx diff`, `nkx opt`, `nkx reproduce`,
  * `nkx doc`, `nkx lesson`, `nkx why`, `nkx nki` and `nkx neff`. */
 #ifndef DRIVER_MAIN_H
 #define DRIVER_MAIN_H
@@ -15,6 +15,8 @@ int run_main(int argc, char **argv);
 int resume_main(int argc, char **argv);
 int opt_main(int argc, char **argv);
 int tune_main(int argc, char **argv);
+int shrink_main(int argc, char **argv);
+int diff_main(int argc, char **argv);
 int reproduce_main(int argc, char **argv);
 int nki_main(int argc, char **argv);
 int doc_main(int argc, char **argv);

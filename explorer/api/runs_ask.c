@@ -68,9 +68,9 @@ static enum status read_job(struct arena *a, const json_t *root, struct job *job
   const enum status st = job_read(a, root, job, err);
   if (st)
     return st;
-  if (job->value.is_set || job->tune.seconds || job->upgrade || job->stop_after)
+  if (job->value.is_set || job->tune.seconds || job->upgrade || job->shrink.is_set || job->stop_after)
     return fail(err, ST_INPUT,
-                "options: a run takes a kernel through all stages; value, tune, upgrade and stop_after "
+                "options: a run takes a kernel through all stages; value, tune, shrink, upgrade and stop_after "
                 "are not for it");
   if (job->version)
     return fail(err, ST_INPUT, "version: a run is made by today's compiler");

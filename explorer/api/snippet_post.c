@@ -126,6 +126,8 @@ static enum status start_job(struct request *rq, struct arena *a, const json_t *
     st = fail(err, ST_INPUT, "options.value: a snippet has stages, and no value");
   if (!st && job.tune.seconds)
     st = fail(err, ST_INPUT, "options.tune: a snippet has stages");
+  if (!st && job.shrink.is_set)
+    st = fail(err, ST_INPUT, "options.shrink: a snippet has stages");
   if (!st && job.language == LANG_NEFF)
     st = fail(err, ST_INPUT, "language: a snippet has stages, and a NEFF has none");
   if (!st && job.upgrade)

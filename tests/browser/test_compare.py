@@ -43,6 +43,23 @@ def compare(page):
     expect(page.locator("#compare-pane")).to_be_visible()
 
 
+def test_one_click_goes_to_the_first_difference(new_page, server):
+    page = new_page()
+    show(page, server, TILED.format(128))
+    pin(page)
+    write(page, TILED.format(256).replace("np.tanh(u)", "np.exp(u)"))
+    compiled(page)
+    compare(page)
+    expect(row(page, "engine-programs")).to_have_class(re.compile("shown"))
+    page.get_by_role("button", name="first difference").click()
+    expect(row(page, "trace")).to_have_class(re.compile("shown"))
+    expect(page.locator("#compare-columns .diff-minus", has_text="tanh")).to_be_in_viewport()
+    expect(page.locator(".compare-where")).to_have_text(re.compile(r"^1 / \d+$"))
+    page.get_by_role("button", name="Next change (F7)").click()
+    page.get_by_role("button", name="first difference").click()
+    expect(page.locator(".compare-where")).to_have_text(re.compile(r"^1 / \d+$"))
+
+
 def test_another_tile_size_is_compared_stage_by_stage(new_page, server):
     page = new_page()
     show(page, server, TILED.format(128))

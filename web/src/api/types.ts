@@ -704,6 +704,29 @@ export interface TuneBudget {
   candidates?: number;
 }
 
+/** Instead of stages: smaller forms of this job. Who asks compiles them in turn, keeps the first that has the fault,
+ * and asks again with it. */
+export interface ShrinkFrom {
+  /** A place in the order of all changes: `then` of what was kept, or `next`. */
+  from?: number;
+}
+
+/** Some smaller forms of the job. When a round from place 0 on keeps nothing, none is left. */
+export interface Shrink {
+  candidates: ShrinkCandidate[];
+  /** Where to go on if none of them is kept; absent: these are the last. */
+  next?: number;
+}
+
+export interface ShrinkCandidate {
+  /** What is changed. */
+  what: string;
+  /** The members of the request that change. */
+  request: { source?: string; files?: SourceFile[]; inputs?: InputSpec[]; options?: { stop_after?: string; check?: boolean; artifacts?: boolean; simulate?: boolean; pipeline?: PipelineChoice; by_hand?: string[]; patterns?: string; unroll?: boolean; tune?: TuneBudget; shrink?: ShrinkFrom; for_device?: boolean; upgrade?: boolean; instance?: number; watch?: Watch[]; resume?: Resume; value?: ValueQuery } };
+  /** Where to go on if it is kept. */
+  then: number;
+}
+
 /** A knob in the source as it was sent, and what stands there with it: … is the expression; pass replaces a statement.
  * */
 export interface TuneKnob {
@@ -770,6 +793,7 @@ export interface Result {
   kernels: KernelResult[];
   upgrade?: Upgrade;
   neff?: Neff;
+  shrink?: Shrink;
   tune?: Tune[];
   diagnostics: Diagnostic[];
   artifacts: ArtifactInfo[];
@@ -789,6 +813,7 @@ export type Frame =
   | { frame: "upgrade"; upgrade: Upgrade }
   | { frame: "neff"; neff: Neff }
   | { frame: "tune"; tune: Tune }
+  | { frame: "shrink"; shrink: Shrink }
   | { frame: "diagnostic"; diagnostic: Diagnostic }
   | { frame: "artifact"; artifact: ArtifactInfo; data?: string }
   | { frame: "end"; status: "ok" | "error"; time_us: number };
@@ -897,7 +922,7 @@ export interface CompileRequest {
   /** Only this kernel; all of them otherwise. At most 200 bytes of UTF-8. */
   kernel?: string;
   inputs?: InputSpec[];
-  options?: { stop_after?: string; check?: boolean; artifacts?: boolean; simulate?: boolean; pipeline?: PipelineChoice; by_hand?: string[]; patterns?: string; unroll?: boolean; tune?: TuneBudget; for_device?: boolean; upgrade?: boolean; instance?: number; watch?: Watch[]; resume?: Resume; value?: ValueQuery };
+  options?: { stop_after?: string; check?: boolean; artifacts?: boolean; simulate?: boolean; pipeline?: PipelineChoice; by_hand?: string[]; patterns?: string; unroll?: boolean; tune?: TuneBudget; shrink?: ShrinkFrom; for_device?: boolean; upgrade?: boolean; instance?: number; watch?: Watch[]; resume?: Resume; value?: ValueQuery };
   /** The same as options.simulate. */
   simulate?: boolean;
   /** Random, one per browser: a result is only found by a client that sends the same scope. */
@@ -1194,7 +1219,7 @@ export interface SnippetRequest {
   target?: TargetName;
   kernel?: string;
   inputs?: InputSpec[];
-  options?: { stop_after?: string; check?: boolean; artifacts?: boolean; simulate?: boolean; pipeline?: PipelineChoice; by_hand?: string[]; patterns?: string; unroll?: boolean; tune?: TuneBudget; for_device?: boolean; upgrade?: boolean; instance?: number; watch?: Watch[]; resume?: Resume; value?: ValueQuery };
+  options?: { stop_after?: string; check?: boolean; artifacts?: boolean; simulate?: boolean; pipeline?: PipelineChoice; by_hand?: string[]; patterns?: string; unroll?: boolean; tune?: TuneBudget; shrink?: ShrinkFrom; for_device?: boolean; upgrade?: boolean; instance?: number; watch?: Watch[]; resume?: Resume; value?: ValueQuery };
   simulate?: boolean;
   scope?: string;
   version?: string;
@@ -1210,7 +1235,7 @@ export interface SnippetRequest {
   expires_in?: number;
 }
 
-/** What to run on a Neuron host. Its options must not have value, tune, upgrade or stop_after. */
+/** What to run on a Neuron host. Its options must not have value, tune, shrink, upgrade or stop_after. */
 export interface RunRequest {
   source: string;
   filename?: string;
@@ -1219,7 +1244,7 @@ export interface RunRequest {
   target?: TargetName;
   kernel?: string;
   inputs?: InputSpec[];
-  options?: { stop_after?: string; check?: boolean; artifacts?: boolean; simulate?: boolean; pipeline?: PipelineChoice; by_hand?: string[]; patterns?: string; unroll?: boolean; tune?: TuneBudget; for_device?: boolean; upgrade?: boolean; instance?: number; watch?: Watch[]; resume?: Resume; value?: ValueQuery };
+  options?: { stop_after?: string; check?: boolean; artifacts?: boolean; simulate?: boolean; pipeline?: PipelineChoice; by_hand?: string[]; patterns?: string; unroll?: boolean; tune?: TuneBudget; shrink?: ShrinkFrom; for_device?: boolean; upgrade?: boolean; instance?: number; watch?: Watch[]; resume?: Resume; value?: ValueQuery };
   simulate?: boolean;
   scope?: string;
   /** Only the vendor's compiler; also an execution, which is the default; also a profile of it. nki: the kernel as NKI,
@@ -1389,7 +1414,7 @@ export interface RevisionRequest {
   target?: TargetName;
   kernel?: string;
   inputs?: InputSpec[];
-  options?: { stop_after?: string; check?: boolean; artifacts?: boolean; simulate?: boolean; pipeline?: PipelineChoice; by_hand?: string[]; patterns?: string; unroll?: boolean; tune?: TuneBudget; for_device?: boolean; upgrade?: boolean; instance?: number; watch?: Watch[]; resume?: Resume; value?: ValueQuery };
+  options?: { stop_after?: string; check?: boolean; artifacts?: boolean; simulate?: boolean; pipeline?: PipelineChoice; by_hand?: string[]; patterns?: string; unroll?: boolean; tune?: TuneBudget; shrink?: ShrinkFrom; for_device?: boolean; upgrade?: boolean; instance?: number; watch?: Watch[]; resume?: Resume; value?: ValueQuery };
   simulate?: boolean;
   scope?: string;
   version?: string;

@@ -119,6 +119,11 @@ export class DiffColumns {
     if (n > 0) this.goTo((this.hunk + by + n) % n);
   }
 
+  /** Goes to the first change. */
+  first(): void {
+    if (this.hunks > 0) this.goTo(0);
+  }
+
   /** Goes to a line of the new text. */
   goToLine(line: number): void {
     const at = this.columns?.[this.unified ? "left" : "right"].lines.findIndex((l) => l.to === line && l.kind !== "gap" && l.side !== "from") ?? -1;

@@ -9,6 +9,7 @@ import { type KeyTargets, pressKey } from "./keys";
 import { literal, offersAbout, writeOffer } from "./offers";
 import { say } from "./notices";
 import { startDevice } from "./devicebutton";
+import { canShrink, startShrink } from "./shrinkbutton";
 import { startRecording } from "./recordbutton";
 import { showNotes } from "./notesbutton";
 import { canTune, startTune } from "./tunebutton";
@@ -154,6 +155,7 @@ export function actionsNow(t: KeyTargets): Action[] {
     ...knobs(t),
     plain("Kernel", "Run on a Neuron host that is connected to the server", () => startDevice(store)),
     ...(canTune(store) ? [plain("Kernel", "Tune: search for knobs that make the kernel faster", () => startTune(store, t.source))] : []),
+    ...(canShrink(store.state) ? [plain("Kernel", "Shrink: find a small kernel with this fault", () => startShrink(store, t.source))] : []),
     ...click("Kernel", "Check every stage against NumPy", "#check"),
     ...click("Kernel", "Share, store or download", "#share"),
     ...[...document.querySelectorAll<HTMLElement>("#source-tools button:not(#versions-open)")].flatMap((b): Action[] =>

@@ -71,6 +71,8 @@ export class ComparePane {
   private pairs: StagePair[] = [];
   private sides: Sides | null = null;
   private shown: { a: unknown; b: unknown } | null = null;
+  /** The diff that is shown next is to be shown from its first change on. */
+  private wantsFirst = false;
 
   constructor(
     private readonly store: AppStore,
@@ -89,6 +91,7 @@ export class ComparePane {
       byId("compare-bar"),
       this.title,
       el("span", { class: "spring" }),
+      button("first difference", "Go to the first line at which A and B part, of the first stage that differs", () => this.goToFirst()),
       this.where,
       step("up", "Previous change (Shift+F7)", -1),
       step("down", "Next change (F7)", 1),
@@ -129,6 +132,19 @@ export class ComparePane {
 
   swap(): void {
     if (this.store.state.pinned) swapPin(this.store, this.compiler);
+  }
+
+  /** Goes to the place where the results part: the first change of the first stage that both have and that differs. */
+  private goToFirst(): void {
+    const pair = this.pairs.find((p) => p.state === "differs");
+    if (!pair) {
+      this.say("The stages that A and B both have are the same.");
+      return;
+    }
+    const isShown = this.current().key === pair.key && this.shown?.a === pair.a;
+    this.wantsFirst = !isShown;
+    if (isShown) this.columns.first();
+    else this.store.set({ comparedKey: pair.key });
   }
 
   /** Goes to the next or previous stage that differs. */
@@ -362,6 +378,8 @@ export class ComparePane {
     this.fullButton.hidden = !from.short && !to.short;
     const labels = { both: `Changes of ${name} from A to B`, from: `A: ${name}`, to: `B: ${name}` };
     this.columns.show({ from, to, labels }, diff, host.clientWidth < SPLIT_MIN);
+    if (this.wantsFirst) this.columns.first();
+    this.wantsFirst = false;
     const facts = diff.hunks.length === 0 ? "the same" : `~${diff.changed} +${diff.added} −${diff.removed} lines`;
     fill(this.title, el("b", {}, name), el("span", { class: "note" }, facts));
     this.drawWhere();

@@ -5,6 +5,7 @@ import type { AppState, AppStore } from "../state/app";
 import { mainName } from "../state/files";
 import { blame } from "../state/outcome";
 import { byId, el, fill, plural } from "./dom";
+import { canShrink, shrinkButton } from "./shrinkbutton";
 import type { SourcePane } from "./source";
 
 /** Lines of a long chain of calls that are shown, in addition to the outermost. */
@@ -55,7 +56,8 @@ export function mountProblems(store: AppStore, source: SourcePane): void {
     return [...all.slice(0, INNER_CALLS), fold, ...all.slice(-1)];
   }
 
-  function item(d: Diagnostic): HTMLElement {
+  /** isFirst: it is the error that the reducer keeps. */
+  function item(d: Diagnostic, isFirst: boolean): HTMLElement {
     const whose = blame(d);
     const calls = callLines(d);
     const box = el(
@@ -70,6 +72,7 @@ export function mountProblems(store: AppStore, source: SourcePane): void {
         ...advice(store.state, d).map((text) => el("p", { class: "hint" }, text)),
         whose === "ours" ? el("p", { class: "hint" }, "This is a fault in nkx, not in your kernel.") : null,
         ...calls,
+        isFirst && canShrink(store.state) ? shrinkButton(store, source) : null,
       ),
       d.range ? place(d.range, "") : d.stage ? el("span", { class: "at" }, d.stage) : null,
     );
@@ -93,6 +96,7 @@ export function mountProblems(store: AppStore, source: SourcePane): void {
     const list = outcome.diagnostics
       .filter((d) => d.code !== "kernel-output")
       .sort((a, b) => ORDER[a.severity] - ORDER[b.severity]);
+    const first = outcome.status === "running" ? undefined : outcome.diagnostics.find((d) => d.severity === "error");
     drawer.hidden = list.length + printed.length === 0;
     const counts = (["error", "warning", "note"] as const).flatMap((s) => {
       const n = list.filter((d) => d.severity === s).length;
@@ -101,7 +105,7 @@ export function mountProblems(store: AppStore, source: SourcePane): void {
     fill(
       drawer,
       list.length > 0 ? el("h3", {}, counts.join(", ")) : null,
-      list.length > 0 ? el("ul", { class: "problem-list" }, ...list.map(item)) : null,
+      list.length > 0 ? el("ul", { class: "problem-list" }, ...list.map((d) => item(d, d === first))) : null,
       printed.length > 0 ? el("h3", {}, "Printed") : null,
       printed.length > 0 ? el("pre", { class: "printed", attrs: { tabindex: "0" } }, printed.map((d) => d.message).join("\n")) : null,
     );
