@@ -70,6 +70,8 @@ static enum status run_path(struct path *p) {
     compile_begin_checks(p);
   for (int i = p->first_stage; !st && i <= p->last_stage; i++)
     st = compile_stage(p, i);
+  if (!st && p->vendor_nki)
+    st = compile_send_vendor_stage(p);
   if (!st && r->probe)
     st = tune_probe_end(p);
   else if (!st && r->job->value.is_set)

@@ -20,6 +20,7 @@
 #include "driver/simulate.h"
 #include "driver/stage.h"
 #include "driver/stage_check.h"
+#include "driver/vendor_stage.h"
 #include "trace/nki/upgrade.h"
 
 /* What a search for knobs learns from a compile (tune.c). */
@@ -62,7 +63,11 @@ struct path {
   bool has_reproducer;
   const void *neff; /* what the vendor's compiler made; NULL: nothing */
   size_t neff_size;
-  struct trail *trail; /* of a job that asks for a value, or NULL */
+  const char *vendor_nki; /* the kernel as NKI, as that compiler printed it, for a stage; NULL: none */
+  size_t vendor_nki_len;
+  int64_t vendor_nki_us;
+  struct vendor_names vendor_names; /* of the HLO that it got */
+  struct trail *trail;              /* of a job that asks for a value, or NULL */
 };
 
 enum { ARTIFACT_MAX = 8 << 20 }; /* bytes of one artifact */
@@ -74,6 +79,8 @@ enum status compile_send(struct run *r, struct buf *b);
 /* Sends the diagnostics that were not sent yet; those of no kernel have number -1. */
 enum status compile_send_diags(struct run *r, int kernel);
 enum status compile_send_stage(struct run *r, const struct stage *s, int kernel);
+/* Sends and clears the frame of a stage, after one of the sources that it is the first to refer to. */
+enum status compile_send_stage_frame(struct run *r, struct buf *stage, const char *name);
 enum status compile_send_start(struct run *r);
 enum status compile_send_kernel(struct path *p);
 enum status compile_send_end(struct run *r, int64_t started_us);
@@ -107,6 +114,8 @@ enum status compile_send_simulation(struct path *p);
 /* Compiles the kernel's HLO with the vendor's compiler, for p->neff and the files of the job.  What fails is a diagnostic, which is
  * sent. */
 enum status compile_with_vendor(struct path *p);
+/* Sends p->vendor_nki, after the other stages. */
+enum status compile_send_vendor_stage(struct path *p);
 /* True if the vendor's compiler takes the kernel: it is HLO, and calls no NKI kernel. */
 bool compile_is_for_vendor(const struct path *p);
 

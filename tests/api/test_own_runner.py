@@ -78,7 +78,24 @@ def test_the_kernel_as_nki_is_one_more_file(vendor):
     run = begin(vendor.server, run="nki", source=KERNEL.format(2))
     last = follow(vendor.server, run)[-1]
     assert last["state"] == "done" and [f["name"] for f in last["files"] if f["is_output"]] == ["kernel.nki.py"]
-    assert vendor.server.get(f"/api/v1/runs/{run}/files/kernel.nki.py").body == b"def f():\n    pass\n"
+    text = vendor.server.get(f"/api/v1/runs/{run}/files/kernel.nki.py").body.decode()
+    assert "def f():\n" in text and "nl.multiply()" in text
+    answer = vendor.server.get(f"/api/v1/runs/{run}/stage")
+    stage, places, sources = (answer.json[k] for k in ("stage", "places", "sources"))
+    pipeline = vendor.server.get("/api/v1/pipeline").json["stages"]
+    assert (stage["name"], stage["dialect"], stage["text"], stage["index"]) == ("vendor-nki", "nki", text, len(pipeline))
+    assert stage["op_counts"]["nl.multiply"] == 2 and stage["op_counts"]["def"] == 1 and len(stage["lines"]) == text.count("\n")
+    of = {t.split()[-1]: [places[p][:5] for p in sources[line["src"]]["places"]] for t, line in zip(text.splitlines(), stage["lines"]) if "src" in line}
+    assert of["nl.add()"] == [[0, 5, 9, 5, 14]] and answer.json["files"] == ["kernel.py"], "y = x + 1"
+    assert "src" not in stage["lines"][0] and "op" not in stage["lines"][1]
+
+
+def test_only_a_run_of_nki_that_is_done_has_a_stage(vendor):
+    run = begin(vendor.server, run="compile", source=KERNEL.format(2))
+    assert follow(vendor.server, run)[-1]["state"] == "done"
+    assert vendor.server.get(f"/api/v1/runs/{run}/stage").status == 404
+    answer = vendor.server.request("DELETE", f"/api/v1/runs/{run}/stage", None, {"X-Nkx-Request": "1"})
+    assert answer.status == 404 and vendor.server.get(f"/api/v1/runs/{run}").status == 200
 
 
 def test_an_error_that_names_an_instruction_has_its_place_in_the_source(vendor):

@@ -115,7 +115,9 @@ def main(behaviour, record, argv):
         return
     if "tensorize" in args.pipeline:
         with open("nki.py", "w") as f:
-            f.write(f"def {name}():\n    pass\n")
+            f.write(f"import neuronxcc.nki.language as nl\n\n\ndef {name}():\n")
+            for n, op in instructions:
+                f.write(f"    {op}({n})  # %{n}\n" if op == "parameter" else f"    {n} = nl.{op}()\n")
     elif behaviour.startswith("package:"):
         with open(behaviour.removeprefix("package:"), "rb") as f, open(args.output, "wb") as g:
             g.write(f.read())
