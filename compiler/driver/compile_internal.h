@@ -8,6 +8,7 @@
  *   compile_tensors.c   the inputs of a run on a device, and what is expected of it
  *   compile_value.c     one value of the last stage
  *   compile_resume.c    a stage's text that somebody changed
+ *   compile_inside.c    NKI kernels that HLO calls
  *   compile_patterns.c  lines that a stage's text should have
  *   compile_neff.c      a NEFF, which is described
  *   tune.c              knobs that make a kernel faster
@@ -67,10 +68,16 @@ struct path {
   size_t vendor_nki_len;
   int64_t vendor_nki_us;
   struct vendor_names vendor_names; /* of the HLO that it got */
+  struct insides *insides;          /* calls of NKI kernels in HLO, or NULL */
   struct trail *trail;              /* of a job that asks for a value, or NULL */
 };
 
 enum { ARTIFACT_MAX = 8 << 20 }; /* bytes of one artifact */
+
+/* ---- compile.c --------------------------------------------------------------------------------------------------- */
+
+/* Traces and compiles kernel i of a program. */
+enum status compile_kernel(struct run *r, struct trace_program *program, int i, int *n_sent);
 
 /* ---- compile_frames.c -------------------------------------------------------------------------------------------- */
 
@@ -153,6 +160,19 @@ enum status compile_find_resume(struct path *p);
 /* Puts the job's text in the place of p's program, which is that of s, and reads s again.  ST_INPUT with diagnostics, whose places
  * are lines of the text; s is unchanged then. */
 enum status compile_resume(struct path *p, struct stage *s);
+
+/* ---- compile_inside.c -------------------------------------------------------------------------------------------- */
+
+/* Records the NKI kernels that HLO calls, where the job's files have them.  What is missing is a note; a kernel that is refused is a
+ * diagnostic, and its calls stay as they are. */
+struct insides;
+struct insides *compile_bind_native(struct path *p);
+/* Lets the calls of p's module name p->insides' records. */
+void compile_use_native(struct path *p);
+/* True if one of them has this name and a source. */
+bool compile_has_native(const struct insides *all, const char *name);
+/* Compiles those kernels by themselves, as further kernels of the result: all, or that of the job's name. */
+enum status compile_native(struct run *r, const struct insides *all, int *n_sent);
 
 /* ---- compile_patterns.c ------------------------------------------------------------------------------------------ */
 
