@@ -2,6 +2,7 @@
 import os
 import pathlib
 import subprocess
+import tempfile
 
 import pytest
 
@@ -151,3 +152,23 @@ def test_a_server_without_the_compiler_has_none_and_says_so():
         assert connected(server) == 0 and not runners_of(server)
     done = subprocess.run([NKX, "serve", "--port", "0", "--neuronx-cc", "/nowhere/neuronx-cc"], capture_output=True, text=True)
     assert done.returncode == 2 and "--neuronx-cc: /nowhere/neuronx-cc is no program" in done.stderr
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root's server changes the runner's user")
+def test_as_root_with_confinement_the_runner_is_a_user_of_its_own(tmp_path_factory):
+    with tempfile.TemporaryDirectory(dir="/tmp") as d:  # pytest's directories are root's alone
+        directory = pathlib.Path(d)
+        directory.chmod(0o755)
+        v = Vendor(directory, NKX_CONFINE="yes")
+        v.tmp.chmod(0o1777)
+        with v.server:
+            wait_connected(v.server, 1)
+            (runner,) = runners_of(v.server)
+            assert os.stat(f"/proc/{runner}").st_uid == 65532
+            v.behave("works", f"ls {directory}/data >/dev/null 2>&1 && echo saw\ntouch {directory}/x 2>/dev/null && echo wrote\nid -u\n")
+            last = v.compiled(source=KERNEL.format(5))
+            if (last["outcome"] or {}).get("message", "").startswith("neuronx-cc was not started"):
+                pytest.skip("this kernel lets no other user than root make namespaces: " + last["outcome"]["message"])
+            said = [line.removeprefix("neuronx-cc: ") for line in last["log"].splitlines() if line.startswith("neuronx-cc: ") and "INFO" not in line]
+            assert last["state"] == "done" and [s for s in said if s in ("saw", "wrote")] == [] and said[-1] == "65532", last["log"]
+            wait_until(lambda: not list(v.tmp.iterdir()), "an empty folder", 10)

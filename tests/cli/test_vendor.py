@@ -143,6 +143,14 @@ def test_a_compiler_that_hangs_is_stopped_with_all_that_it_started(vendor):
     assert time.monotonic() - began < 30
 
 
+def test_the_limit_of_memory_is_one_of_all_its_processes_together(vendor):
+    began = time.monotonic()
+    text = vendor("forks", "--cc-memory", "300", status=1)
+    assert "[vendor-memory]" in text and "its processes had more than 300 MiB together" in text
+    assert time.monotonic() - began < 30
+    vendor("shares", "--cc-memory", "300")  # what they share counts once
+
+
 def test_arguments_that_are_not_allowed_or_that_the_compiler_refuses_have_a_code(vendor):
     refused = vendor("works", "--cc-option=--output=/etc/passwd", status=2)
     assert "--output=/etc/passwd is not among the options that may be passed to neuronx-cc" in refused

@@ -106,6 +106,18 @@ def main(behaviour, record, argv):
         sys.exit(70)
     elif behaviour == "allocates":
         print(len(bytearray(1 << 40)))
+    elif behaviour in ("forks", "shares"):  # four processes of 100 MiB each, or that share 100 MiB
+        mine = bytearray(os.urandom(1 << 20) * 100) if behaviour == "shares" else None
+        children = []
+        for _ in range(4):
+            pid = os.fork()
+            if not pid:
+                mine = mine or bytearray(os.urandom(1 << 20) * 100)
+                time.sleep(60 if behaviour == "forks" else 1)
+                os._exit(len(mine) == 0)
+            children.append(pid)
+        for pid in children:
+            os.waitpid(pid, 0)
     elif behaviour == "killed":
         os.kill(os.getpid(), signal.SIGKILL)
     elif behaviour == "hangs":
