@@ -261,9 +261,9 @@ struct insides *compile_bind_native(struct path *p) {
 }
 
 void compile_use_native(struct path *p) {
-  if (!p->insides)
+  if (!p->insides || !p->insides->n) /* a program that is no HLO has none */
     return;
-  for (struct hlo_computation *c = p->kernel->module->computations; p->insides->n && c; c = c->next)
+  for (struct hlo_computation *c = p->kernel->module->computations; c; c = c->next)
     hlo_for_each(i, c) {
       struct inside x = is_native(i) ? read_call(p->run, i) : (struct inside){.call = NULL};
       const struct inside *known = x.call ? find_equal(p->insides, &x) : NULL;
