@@ -328,6 +328,11 @@ $(BUILD)/fuzz/fuzz_%: $(BUILD)/obj/tests/fuzz/fuzz_%.o $(FUZZED_LIB)
 	@mkdir -p $(@D)
 	$(call short,LINK $@)$(CC) $(LDHARDEN) -o $@ $^ $(COMMON_LIBS)
 
+# the calls of libnrt, each failing in turn, and the container's tests: without MLIR, so that leaks are looked for
+$(BUILD)/sanitized/%: $(BUILD)/obj/tests/unit/%.o $(FUZZED_LIB)
+	@mkdir -p $(@D)
+	$(call short,LINK $@)$(CC) $(LLD) -fsanitize=fuzzer-no-link,address,undefined -o $@ $^ $(COMMON_LIBS) -lcmocka -ldl
+
 .PHONY: fuzz fuzz-bin
 fuzz-bin: $(FUZZ_BIN)
 fuzz: setup-test
