@@ -320,7 +320,7 @@ asan: setup-test
 # libFuzzer targets, built separately with clang: SECONDS_EACH=600 TARGETS="job explorer_frame" make fuzz.  Only the code
 # that they reach is built: base, the readers, the job parser and the server.
 FUZZ_BIN := $(patsubst tests/fuzz/%.c,$(BUILD)/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
-FUZZED_SRC := $(call srcs,$(addprefix compiler/,base diff hlo ir lesson nisa sim neff)) $(addprefix compiler/driver/,job.c job_write.c job_value.c job_resume.c job_by_hand.c by_hand.c patterns.c pipeline.c accuracy.c frame_scan.c gather.c comparison.c sources.c source_table.c cards.c nki_help.c device_report.c summary.c check_compare.c why.c result_stage.c) \
+FUZZED_SRC := $(call srcs,$(addprefix compiler/,base diff hlo ir lesson nisa sim neff)) $(addprefix compiler/driver/,job.c job_write.c job_value.c job_resume.c job_by_hand.c by_hand.c patterns.c pipeline.c accuracy.c frame_scan.c gather.c comparison.c sources.c source_table.c vendor_stage.c cards.c nki_help.c device_report.c summary.c check_compare.c why.c result_stage.c) \
   $(addprefix compiler/mcp/,mcp.c tools.c tell_result.c tell_stage.c tell_why.c) compiler/rpc/rpc.c compiler/nki/calls.c compiler/nki/refused.c \
   compiler/trace/precheck.c
 FUZZED_LIB := $(BUILD)/lib/libfuzzed.a
@@ -340,6 +340,11 @@ $(BUILD)/fuzz/fuzz_explorer_%: $(BUILD)/obj/tests/fuzz/fuzz_explorer_%.o $(BUILD
 $(BUILD)/fuzz/fuzz_%: $(BUILD)/obj/tests/fuzz/fuzz_%.o $(FUZZED_LIB)
 	@mkdir -p $(@D)
 	$(call short,LINK $@)$(CC) $(LDHARDEN) -o $@ $^ $(COMMON_LIBS)
+
+# the calls of libnrt, each failing in turn, and the container's tests: without MLIR, so that leaks are looked for
+$(BUILD)/sanitized/%: $(BUILD)/obj/tests/unit/%.o $(FUZZED_LIB)
+	@mkdir -p $(@D)
+	$(call short,LINK $@)$(CC) $(LLD) -fsanitize=fuzzer-no-link,address,undefined -o $@ $^ $(COMMON_LIBS) -lcmocka -ldl
 
 .PHONY: fuzz fuzz-bin
 fuzz-bin: $(FUZZ_BIN)

@@ -68,7 +68,7 @@ const char config_help[] =
     "  --run-lease-ms MS            how long a runner may be silent before another one gets its run (30000)\n"
     "  --neuronx-cc FILE|auto|none  the vendor's compiler, for NEFFs without a Neuron host (auto: the one in PATH)\n"
     "  --neuronx-cc-s N             it is stopped after so many seconds (600)\n"
-    "  --neuronx-cc-memory-mib N    address space that it may have (16384)\n"
+    "  --neuronx-cc-memory-mib N    memory that its processes may have together (16384)\n"
     "  --neuronx-cc-cache DIR|none  where what it made is kept (the data directory's name and .neuronx-cc)\n"
     "  --neuronx-cc-cache-mib N     what is kept there at most: what was used last (4096)\n"
     "  --data-dir DIR               the directory of the store (../data beside this program)\n"

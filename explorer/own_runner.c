@@ -39,7 +39,8 @@ struct keeper {
 
 /* ---- the runner -------------------------------------------------------------------------------------------------- */
 
-/* A pipe that holds the token and ends after it, so that it is on no command line. */
+/* A pipe that holds the token and ends after it, so that it is on no command line.  It belongs to the user who makes it, and only that
+ * one can open it by its name. */
 static bool put_token(const struct keeper *k) {
   int fds[2];
   if (pipe(fds) || write(fds[1], k->token, IDENT_LEN) != IDENT_LEN || dup2(fds[0], TOKEN_FD) < 0)
@@ -75,7 +76,7 @@ static _Noreturn void become_runner(const struct keeper *k) {
     argv[n++] = c->data_dir;
   }
   argv[n] = NULL;
-  if (!put_token(k) || !leave_root(k) || setenv("NKX_LOG_FORMAT", c->log_format == LOG_JSON ? "json" : "text", 1))
+  if (!leave_root(k) || !put_token(k) || setenv("NKX_LOG_FORMAT", c->log_format == LOG_JSON ? "json" : "text", 1))
     _exit(127);
   prctl(PR_SET_PDEATHSIG, SIGTERM); /* a change of ids clears it */
   execv(k->runner, (char *const *)argv);

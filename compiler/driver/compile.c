@@ -59,7 +59,6 @@ static const struct pipeline *numpy_pipeline(const struct job *j) {
 /* Runs all stages of p->kernel. */
 static enum status run_path(struct path *p) {
   struct run *r = p->run;
-  native_open(r->ir, p->kernel, r->arena);
   enum status st = compile_send_kernel(p);
   if (!st)
     st = compile_find_resume(p);
@@ -67,11 +66,16 @@ static enum status run_path(struct path *p) {
     st = compile_send_artifacts(p);
   if (!st && r->job->vendor)
     st = compile_with_vendor(p);
+  if (!st)
+    compile_use_native(p); /* the vendor's compiler gets the calls as they were */
+  native_open(r->ir, p->kernel, r->arena);
   /* the simulation of a Python kernel makes its inputs when all stages have been sent, in case they are too large */
   if (!st && (r->job->check || (needs_inputs(r->job) && !p->kernel->program)))
     compile_begin_checks(p);
   for (int i = p->first_stage; !st && i <= p->last_stage; i++)
     st = compile_stage(p, i);
+  if (!st && p->vendor_nki)
+    st = compile_send_vendor_stage(p);
   if (!st && r->probe)
     st = tune_probe_end(p);
   else if (!st && r->job->value.is_set)
@@ -118,7 +122,7 @@ static enum status send_partial(struct path *p) {
   return st ? st : compile_send_diags(p->run, p->number);
 }
 
-static enum status run_kernel(struct run *r, struct trace_program *job, int number, int *n_sent) {
+enum status compile_kernel(struct run *r, struct trace_program *job, int number, int *n_sent) {
   struct trace_kernel *kernel;
   enum status st = trace_kernel(job, number, &r->diags, &kernel);
   struct path p = new_path(r, kernel && kernel->nki ? &pipeline_nki : numpy_pipeline(r->job));
@@ -194,7 +198,7 @@ static enum status run_source(struct run *r) {
       refuse_kernels(r, job, i);
       break;
     }
-    st = run_kernel(r, job, i, &n_sent);
+    st = compile_kernel(r, job, i, &n_sent);
   }
   report_output(r, job);
   trace_close(job);
@@ -247,7 +251,11 @@ static enum status run_program(struct run *r) {
     return compile_send_diags(r, -1);
   }
   p.kernel->time_us = clock_now_us() - t0;
-  return run_path(&p);
+  p.insides = compile_bind_native(&p);
+  const bool is_inside = r->job->kernel && compile_has_native(p.insides, r->job->kernel);
+  int n_sent = !is_inside;
+  st = is_inside ? ST_OK : run_path(&p);
+  return st ? st : compile_native(r, p.insides, &n_sent);
 }
 
 static enum status run_traced(struct run *r) {

@@ -48,32 +48,36 @@ enum status compile_send_diags(struct run *r, int kernel) {
 }
 
 /* Ends the job because a frame would exceed FRAME_MAX. */
-static enum status refuse_frame(struct run *r, const struct stage *s) {
+static enum status refuse_frame(struct run *r, const char *stage) {
   struct diag *d =
       diag_add(&r->diags, DS_ERROR, DG_OUTPUT_LIMIT, NULL,
                "this stage is larger than %d MiB with its maps, the most that a result can hold", FRAME_MAX >> 20);
-  d->stage = s->def->name;
+  d->stage = stage;
   d->hint = "stop after an earlier stage, or compile parts of the kernel";
   return ST_INPUT;
 }
 
-/* Sends a stage, after a frame of the sources that it is the first to refer to. */
-enum status compile_send_stage(struct run *r, const struct stage *s, int kernel) {
-  struct buf stage, sources;
+enum status compile_send_stage_frame(struct run *r, struct buf *stage, const char *name) {
+  struct buf sources;
   enum status st = ST_OK;
-  buf_init(&stage, FRAME_MAX);
-  stage_put_frame(&stage, s, kernel, &r->sources);
   if (sources_has_news(&r->sources)) {
     buf_init(&sources, FRAME_MAX);
     sources_put_frame(&sources, &r->sources);
     st = compile_send(r, &sources);
   }
-  if (!st && buf_status(&stage) == ST_LIMIT)
-    st = refuse_frame(r, s);
+  if (!st && buf_status(stage) == ST_LIMIT)
+    st = refuse_frame(r, name);
   if (!st)
-    return compile_send(r, &stage);
-  buf_clear(&stage);
+    return compile_send(r, stage);
+  buf_clear(stage);
   return st;
+}
+
+enum status compile_send_stage(struct run *r, const struct stage *s, int kernel) {
+  struct buf b;
+  buf_init(&b, FRAME_MAX);
+  stage_put_frame(&b, s, kernel, &r->sources);
+  return compile_send_stage_frame(r, &b, s->def->name);
 }
 
 static const char *find_key(struct run *r) {

@@ -8,6 +8,7 @@
  *   compile_tensors.c   the inputs of a run on a device, and what is expected of it
  *   compile_value.c     one value of the last stage
  *   compile_resume.c    a stage's text that somebody changed
+ *   compile_inside.c    NKI kernels that HLO calls
  *   compile_patterns.c  lines that a stage's text should have
  *   compile_neff.c      a NEFF, which is described
  *   tune.c              knobs that make a kernel faster
@@ -20,6 +21,7 @@
 #include "driver/simulate.h"
 #include "driver/stage.h"
 #include "driver/stage_check.h"
+#include "driver/vendor_stage.h"
 #include "trace/nki/upgrade.h"
 
 /* What a search for knobs learns from a compile (tune.c). */
@@ -62,10 +64,20 @@ struct path {
   bool has_reproducer;
   const void *neff; /* what the vendor's compiler made; NULL: nothing */
   size_t neff_size;
-  struct trail *trail; /* of a job that asks for a value, or NULL */
+  const char *vendor_nki; /* the kernel as NKI, as that compiler printed it, for a stage; NULL: none */
+  size_t vendor_nki_len;
+  int64_t vendor_nki_us;
+  struct vendor_names vendor_names; /* of the HLO that it got */
+  struct insides *insides;          /* calls of NKI kernels in HLO, or NULL */
+  struct trail *trail;              /* of a job that asks for a value, or NULL */
 };
 
 enum { ARTIFACT_MAX = 8 << 20 }; /* bytes of one artifact */
+
+/* ---- compile.c --------------------------------------------------------------------------------------------------- */
+
+/* Traces and compiles kernel i of a program. */
+enum status compile_kernel(struct run *r, struct trace_program *program, int i, int *n_sent);
 
 /* ---- compile_frames.c -------------------------------------------------------------------------------------------- */
 
@@ -74,6 +86,8 @@ enum status compile_send(struct run *r, struct buf *b);
 /* Sends the diagnostics that were not sent yet; those of no kernel have number -1. */
 enum status compile_send_diags(struct run *r, int kernel);
 enum status compile_send_stage(struct run *r, const struct stage *s, int kernel);
+/* Sends and clears the frame of a stage, after one of the sources that it is the first to refer to. */
+enum status compile_send_stage_frame(struct run *r, struct buf *stage, const char *name);
 enum status compile_send_start(struct run *r);
 enum status compile_send_kernel(struct path *p);
 enum status compile_send_end(struct run *r, int64_t started_us);
@@ -109,6 +123,8 @@ enum status compile_send_simulation(struct path *p);
 /* Compiles the kernel's HLO with the vendor's compiler, for p->neff and the files of the job.  What fails is a diagnostic, which is
  * sent. */
 enum status compile_with_vendor(struct path *p);
+/* Sends p->vendor_nki, after the other stages. */
+enum status compile_send_vendor_stage(struct path *p);
 /* True if the vendor's compiler takes the kernel: it is HLO, and calls no NKI kernel. */
 bool compile_is_for_vendor(const struct path *p);
 
@@ -146,6 +162,19 @@ enum status compile_find_resume(struct path *p);
 /* Puts the job's text in the place of p's program, which is that of s, and reads s again.  ST_INPUT with diagnostics, whose places
  * are lines of the text; s is unchanged then. */
 enum status compile_resume(struct path *p, struct stage *s);
+
+/* ---- compile_inside.c -------------------------------------------------------------------------------------------- */
+
+/* Records the NKI kernels that HLO calls, where the job's files have them.  What is missing is a note; a kernel that is refused is a
+ * diagnostic, and its calls stay as they are. */
+struct insides;
+struct insides *compile_bind_native(struct path *p);
+/* Lets the calls of p's module name p->insides' records. */
+void compile_use_native(struct path *p);
+/* True if one of them has this name and a source. */
+bool compile_has_native(const struct insides *all, const char *name);
+/* Compiles those kernels by themselves, as further kernels of the result: all, or that of the job's name. */
+enum status compile_native(struct run *r, const struct insides *all, int *n_sent);
 
 /* ---- compile_patterns.c ------------------------------------------------------------------------------------------ */
 

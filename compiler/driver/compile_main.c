@@ -24,6 +24,8 @@
 #include "driver/result_file.h"
 #include "driver/source_table.h"
 #include "driver/terminal.h"
+#include "driver/vendor_options.h"
+#include "driver/vendor_stage.h"
 #include "ir/ir.h"
 
 static const char usage[] =
@@ -45,6 +47,8 @@ static const char usage[] =
     "  --json FILE|-              write the result as JSON, in the form of the API\n"
     "  --version NAME             compile with another version, which NKX_WORKER_VERSION lists as NAME=DIR,…\n"
     "  --quiet                    print no table of stages\n"
+    "  --vendor-nki               let neuronx-cc, the vendor's compiler, print the kernel as NKI: one more "
+    "stage, " VENDOR_STAGE_NAME "\n" VENDOR_HELP
     "  --remarks[=why]            print below each stage what its pass decided: tiles, memories, fusions, spills; "
     "with\n"
     "                             why, also the rule, the limits, what was rejected, and the knob\n";
@@ -55,6 +59,7 @@ struct command {
   struct source_table sources;
   const char *dump_dir, *json_path, *reproducer_path;
   bool is_quiet, has_remarks, has_reasons;
+  struct vendor_command vendor;
   char *last_text; /* of the newest stage, as JSON; on the heap */
 };
 
@@ -63,6 +68,8 @@ struct command {
 static enum status parse_options(void *command, int argc, char **argv) {
   static const struct option options[] = {
       TERMINAL_OPTIONS,
+      VENDOR_OPTIONS,
+      {"vendor-nki", no_argument, NULL, 'V'},
       {"stop-after", required_argument, NULL, 's'},
       {"check", no_argument, NULL, 'c'},
       {"check-file", required_argument, NULL, 'p'},
@@ -115,16 +122,20 @@ static enum status parse_options(void *command, int argc, char **argv) {
       if (optarg && !c->has_reasons)
         st = fail(&c->t.err, ST_INPUT, "--remarks=%.60s: expected --remarks or --remarks=why", optarg);
       break;
+    case 'V':
+      c->vendor.job.nki_is_stage = true;
+      break;
     case 'h':
       fputs(usage, stdout);
       exit(EXIT_DONE);
     default:
-      st = terminal_option(&c->t, o, optarg);
+      if (!vendor_command_option(&c->vendor, o, optarg, &c->t.err, &st))
+        st = terminal_option(&c->t, o, optarg);
     }
   }
   if (!st && optind >= argc)
     st = fail(&c->t.err, ST_INPUT, "expected a KERNEL; see nkx compile --help");
-  return st;
+  return st || !c->vendor.job.nki_is_stage ? st : vendor_command_use(&c->vendor, &c->t);
 }
 
 /* ---- showing ----------------------------------------------------------------------------------------------------- */
@@ -221,11 +232,13 @@ static enum status write_file(struct command *c, char *path, size_t from, const 
 
 static enum status dump_stage(struct command *c, const json_t *frame, const json_t *s) {
   const json_t *text = json_object_get(s, "text");
-  bool is_hlo = !strcmp(json_string_value(json_object_get(s, "dialect")), "hlo");
-  char *path = arena_printf(c->t.arena, "%s/kernel%d/%02d-%s.%s", c->dump_dir,
-                            (int)json_integer_value(json_object_get(frame, "kernel")),
-                            (int)json_integer_value(json_object_get(s, "index")),
-                            json_string_value(json_object_get(s, "name")), is_hlo ? "hlo" : "mlir");
+  const char *dialect = json_string_value(json_object_get(s, "dialect"));
+  const char *suffix = !strcmp(dialect, "hlo")                                                     ? "hlo"
+                       : !strcmp(json_string_value(json_object_get(s, "name")), VENDOR_STAGE_NAME) ? "py"
+                                                                                                   : "mlir";
+  char *path = arena_printf(
+      c->t.arena, "%s/kernel%d/%02d-%s.%s", c->dump_dir, (int)json_integer_value(json_object_get(frame, "kernel")),
+      (int)json_integer_value(json_object_get(s, "index")), json_string_value(json_object_get(s, "name")), suffix);
   return write_file(c, path, strlen(c->dump_dir) + 1, json_string_value(text), json_string_length(text));
 }
 
@@ -367,6 +380,7 @@ int compile_main(int argc, char **argv) {
 
   arena_init(&arena);
   terminal_init(&c.t, &arena);
+  vendor_command_init(&c.vendor, &arena);
   result_file_init(&c.result);
   const int code = terminal_main(&c.t, &def, &c, argc, argv);
   free(c.last_text);

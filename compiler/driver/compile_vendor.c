@@ -8,6 +8,8 @@
 #include "hlo/passes.h"
 #include "hlo/print.h"
 #include "neff/vendor.h"
+#include "driver/vendor_stage.h"
+#include "base/clock.h"
 
 enum { PROTO_MAX = 1 << 30 };
 
@@ -53,6 +55,15 @@ static const struct src_loc *find_place(void *user, const char *name) {
   return NULL;
 }
 
+static void take_names(struct path *p) {
+  vendor_names_init(&p->vendor_names, p->run->arena);
+  for (const struct hlo_computation *c = p->kernel->module->computations; c; c = c->next)
+    hlo_for_each(i, c) {
+      if (i->locs.n)
+        vendor_names_add(&p->vendor_names, i->name, i->locs.v[0]);
+    }
+}
+
 /* ---- compiling --------------------------------------------------------------------------------------------------- */
 
 static enum status write_file(struct run *r, const char *path, const struct vendor_result *x) {
@@ -95,13 +106,34 @@ enum status compile_with_vendor(struct path *p) {
   enum status st = write_proto(p, &proto);
   if (!st && (v->neff_path || r->job->device))
     st = make(p, VENDOR_NEFF, v->neff_path, &proto, &neff);
-  if (!st && v->nki_path)
+  const int64_t began_us = clock_now_us();
+  if (!st && (v->nki_path || v->nki_is_stage))
     st = make(p, VENDOR_NKI, v->nki_path, &proto, &nki);
   if (!st) {
     p->neff = neff.data;
     p->neff_size = neff.size;
+    p->vendor_nki = v->nki_is_stage ? nki.data : NULL;
+    p->vendor_nki_len = nki.size;
+    p->vendor_nki_us = clock_now_us() - began_us;
+    take_names(p);
   }
   buf_clear(&proto);
   r->has_failed |= st != ST_OK;
   return compile_send_diags(r, p->number);
+}
+
+/* ---- the stage --------------------------------------------------------------------------------------------------- */
+
+/* The HLO that the compiler got has changed since: the names and places of the trace were taken before. */
+enum status compile_send_vendor_stage(struct path *p) {
+  struct run *r = p->run;
+  const struct vendor_stage s = {
+      .text = p->vendor_nki, .len = p->vendor_nki_len, .index = p->pipeline->n, .time_us = p->vendor_nki_us};
+  struct buf b;
+  buf_init(&b, FRAME_MAX);
+  buf_printf(&b, "{\"frame\":\"stage\",\"kernel\":%d,\"stage\":", p->number);
+  vendor_stage_put(&b, &s, &p->vendor_names, &r->sources);
+  buf_putc(&b, '}');
+  const enum status st = compile_send_stage_frame(r, &b, VENDOR_STAGE_NAME);
+  return st == ST_INPUT ? compile_send_diags(r, p->number) : st;
 }

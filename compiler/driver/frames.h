@@ -104,6 +104,9 @@
  * "candidates" | "no change is faster","tried","refusals","seconds","start_us","points":[{"us","sbuf","knobs","source"}]}: the
  * candidates that none beats in both time and SBUF, the fastest first, each with the whole text.
  *
+ * The stage "vendor-nki" is the kernel as NKI as the vendor's compiler printed it (vendor_stage.h).  It is the last one, is made
+ * from the trace, not from the stage before it, and so has no "from".
+ *
  * stage.check is {"status":"pass"|"fail"|"skipped","max_abs_err","max_rel_err","reason"?}.
  */
 #ifndef DRIVER_FRAMES_H

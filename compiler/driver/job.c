@@ -449,8 +449,8 @@ static enum status read_files(struct arena *a, const json_t *v, struct job *j, s
 /* Checks the rules that involve several files. */
 static enum status check_files(const struct job *j, struct error *err) {
   size_t total = j->source_len;
-  if (j->n_files && j->language != LANG_NKIPY)
-    return fail(err, ST_INPUT, "files: only the language \"nkipy\" has several files");
+  if (j->n_files && j->language != LANG_NKIPY && j->language != LANG_HLO)
+    return fail(err, ST_INPUT, "files: only the languages \"nkipy\" and \"hlo\" have several files");
   for (int i = 0; i < j->n_files; i++) {
     total += j->files[i].source_len;
     if (!strcmp(j->files[i].name, j->filename))

@@ -150,6 +150,7 @@ struct vendor_options;
 struct job_vendor {
   const struct vendor_options *options;
   const char *neff_path, *nki_path; /* files for what is wanted; NULL: none */
+  bool nki_is_stage;                /* the kernel as NKI is one more stage (vendor_stage.h) */
   void (*log)(void *user, const char *line);
   void *user;
 };

@@ -180,8 +180,8 @@ static void put_list(struct buf *b, const struct sources_list *l) {
   buf_putc(b, '}');
 }
 
-void sources_put_frame(struct buf *b, struct sources *s) {
-  buf_puts(b, "{\"frame\":\"sources\",\"files\":[");
+void sources_put_members(struct buf *b, struct sources *s) {
+  buf_puts(b, ",\"files\":[");
   for (; s->files_sent < s->files.n; s->files_sent++) {
     json_put_comma(b);
     json_put_cstr(b, s->files.v[s->files_sent]);
@@ -192,5 +192,11 @@ void sources_put_frame(struct buf *b, struct sources *s) {
   buf_puts(b, "],\"sources\":[");
   for (; s->lists_sent < s->lists.n; s->lists_sent++)
     put_list(b, &s->lists.v[s->lists_sent]);
-  buf_puts(b, "]}");
+  buf_putc(b, ']');
+}
+
+void sources_put_frame(struct buf *b, struct sources *s) {
+  buf_puts(b, "{\"frame\":\"sources\"");
+  sources_put_members(b, s);
+  buf_putc(b, '}');
 }

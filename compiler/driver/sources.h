@@ -51,5 +51,7 @@ int sources_number(struct sources *s, struct src_locs locs);
 bool sources_has_news(const struct sources *s);
 /* Appends a "sources" frame (frames.h) with everything that is new. */
 void sources_put_frame(struct buf *b, struct sources *s);
+/* Appends its members "files", "places" and "sources" to an open object that has a member. */
+void sources_put_members(struct buf *b, struct sources *s);
 
 #endif

@@ -232,8 +232,8 @@ enum status terminal_read_sources(struct terminal *t, char **paths, int n) {
     st = read_file(t, paths[i], paths[i]);
   if (!st && job_lacking_stage(&t->job))
     st = fail(&t->err, ST_INPUT, "--pipeline reference: it has no stage %.60s", job_lacking_stage(&t->job));
-  if (!st && t->files.n && t->job.language != LANG_NKIPY)
-    st = fail(&t->err, ST_INPUT, "only a kernel in Python imports files");
+  if (!st && t->files.n && t->job.language != LANG_NKIPY && t->job.language != LANG_HLO)
+    st = fail(&t->err, ST_INPUT, "only a kernel in Python or in HLO has further files");
   return st;
 }
 

@@ -28,7 +28,7 @@ enum { VENDOR_PROGRAM = 512, VENDOR_LNC, VENDOR_OPTION, VENDOR_TIME, VENDOR_MEMO
   "  --lnc 1|2                  physical cores of a logical one (1)\n" \
   "  --cc-option=OPTION         passed on to it, such as --cc-option=--optlevel=3; repeatable\n" \
   "  --cc-time S                it is stopped after so many seconds (600)\n" \
-  "  --cc-memory MIB            its limit of address space (16384)\n" \
+  "  --cc-memory MIB            its limit of memory, of all its processes together (16384)\n" \
   "  --cc-cache DIR|none        where what it made is kept ($XDG_CACHE_HOME/nkx/neuronx-cc, " \
   "~/.cache/nkx/neuronx-cc)\n" \
   "  --cc-cache-mib N           what is kept there at most: what was used last (4096)\n"

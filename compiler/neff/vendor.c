@@ -330,6 +330,12 @@ static enum status judge(struct compiling *c, const struct vendor_end *end, stru
              wall_ms / 1000, wall_ms % 1000 / 100);
     return ST_LIMIT;
   }
+  if (end->is_too_large)
+    return refuse(
+        c, DG_VENDOR_MEMORY,
+        arena_printf(c->arena,
+                     "neuronx-cc was stopped: its processes had more than %d MiB together, which is their limit",
+                     c->rq->options->memory_mib));
   if (end->lacks_walls)
     return refuse(c, DG_VENDOR_FAILED,
                   "neuronx-cc was not started: this machine does not let its jail be made (namespaces of mounts)");

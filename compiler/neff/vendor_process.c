@@ -18,8 +18,9 @@
 
 #include "base/clock.h"
 #include "base/utf8.h"
+#include "neff/vendor_memory.h"
 
-enum { NO_WALLS = 125, NOT_STARTED = 126, SIGNALED = 128, POLL_MS = 50, LINE_MAX_BYTES = 4096 };
+enum { NO_WALLS = 125, NOT_STARTED = 126, SIGNALED = 128, POLL_MS = 50, MEMORY_MS = 250, LINE_MAX_BYTES = 4096 };
 
 /* ---- namespaces -------------------------------------------------------------------------------------------------- */
 
@@ -203,11 +204,17 @@ static bool has_ended(pid_t pid) {
   return !waitid(P_PID, (id_t)pid, &info, WEXITED | WNOHANG | WNOWAIT) && info.si_pid == pid;
 }
 
-/* Reads until the supervisor has ended and nothing more comes; false if the deadline passes first. */
-static bool read_output(int fd, pid_t pid, int64_t deadline_ms, struct lines *l) {
+enum ending { ENDED, LATE, TOO_LARGE };
+
+/* Reads until the supervisor has ended and nothing more comes, the deadline passes, or the processes have too much memory. */
+static enum ending read_output(int fd, pid_t pid, int64_t deadline_ms, struct lines *l) {
   char chunk[8192];
   bool is_open = true;
-  while (clock_now_ms() < deadline_ms) {
+  int64_t look_ms = clock_now_ms() + MEMORY_MS;
+  for (int64_t now_ms; (now_ms = clock_now_ms()) < deadline_ms;) {
+    if (now_ms >= look_ms && vendor_memory_exceeds(pid, l->process->memory_mib))
+      return TOO_LARGE;
+    look_ms = now_ms >= look_ms ? clock_now_ms() + MEMORY_MS : look_ms;
     struct pollfd p = {.fd = is_open ? fd : -1, .events = POLLIN};
     const int n = poll(&p, 1, is_open ? POLL_MS : 1);
     const ssize_t got = n > 0 ? read(fd, chunk, sizeof chunk) : -1;
@@ -215,9 +222,9 @@ static bool read_output(int fd, pid_t pid, int64_t deadline_ms, struct lines *l)
       take(l, chunk, (size_t)got);
     is_open &= n <= 0 || got > 0;
     if (got <= 0 && has_ended(pid))
-      return true;
+      return ENDED;
   }
-  return false;
+  return LATE;
 }
 
 /* ---- running ----------------------------------------------------------------------------------------------------- */
@@ -264,7 +271,9 @@ enum status vendor_process_run(struct arena *a, const struct vendor_process *p, 
   close(fds[1]);
   if (pid > 0) {
     setpgid(pid, pid);
-    out->is_late = !read_output(fds[0], pid, deadline_ms, l);
+    const enum ending how = read_output(fds[0], pid, deadline_ms, l);
+    out->is_late = how == LATE;
+    out->is_too_large = how == TOO_LARGE;
     kill(-pid, SIGKILL);
     waitpid(pid, &status, 0);
     put_end(a, status, l, out);

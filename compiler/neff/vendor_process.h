@@ -18,7 +18,9 @@
 struct vendor_process {
   const char *const *argv; /* ends with NULL; argv[0] is a path */
   const char *dir;         /* its working directory, and its HOME; temporary files are in dir/tmp */
-  int wall_ms, memory_mib; /* the second: of address space of each process */
+  int wall_ms,
+      memory_mib; /* the second: of all processes together, which are looked at four times a second, and of the address
+                              space of each, which the kernel holds to at once */
   bool has_walls;
   const char *hidden; /* with walls: a folder that is empty for it; NULL: none */
   void (*log)(void *user, const char *line);
@@ -27,6 +29,7 @@ struct vendor_process {
 
 struct vendor_end {
   bool is_started, is_late; /* late: it was killed at wall_ms */
+  bool is_too_large;        /* it was killed because its processes had more than memory_mib together */
   bool lacks_walls;         /* it was not started because they could not be raised */
   int exit_status;          /* -1: a signal ended it */
   int signal;

@@ -6,6 +6,7 @@
  *                                           and "compiler": {"options", "lnc"} for the vendor's compiler; 201 {"id", "url"}
  *     GET /api/v1/runs/ID                   how far it is; with ?after=MARK only once that has changed, or after a while
  *     GET /api/v1/runs/ID/files/NAME        a file of it
+ *     GET /api/v1/runs/ID/stage             the kernel as NKI, in the form of a stage
  *     DELETE /api/v1/runs/ID                cancels it
  *     GET /api/v1/runners                   who is connected
  *

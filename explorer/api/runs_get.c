@@ -1,4 +1,4 @@
-/* GET and DELETE /api/v1/runs/ID, GET /api/v1/runs/ID/files/NAME, GET /api/v1/runners. */
+/* GET and DELETE /api/v1/runs/ID, GET /api/v1/runs/ID/files/NAME and …/stage, GET /api/v1/runners. */
 #include "api/runs_internal.h"
 
 #include <stdio.h>
@@ -100,14 +100,15 @@ static void read_file(struct request *rq, struct db *db) {
   s->st = store_get_run_file(db, &s->run, out, &s->answer, &s->found, &s->err);
 }
 
-/* "ID" or "ID/files/NAME". */
+/* "ID", "ID/stage" or "ID/files/NAME". */
 static void read_path(struct request *rq, struct run_state_of *s) {
   static const char files[] = "/files/";
   const size_t len = strcspn(rq->rest, "/");
   const char *tail = rq->rest + len;
   const bool is_file = !strncmp(tail, files, sizeof files - 1) && tail[sizeof files - 1] &&
                        strlen(tail + sizeof files - 1) < sizeof s->name && !strchr(tail + sizeof files - 1, '/');
-  const bool is_id = len == IDENT_LEN && ident_is_valid(rq->rest, len) && (!*tail || is_file);
+  s->wants_stage = !strcmp(tail, "/stage");
+  const bool is_id = len == IDENT_LEN && ident_is_valid(rq->rest, len) && (!*tail || is_file || s->wants_stage);
   if (is_file)
     strcpy(s->name, tail + sizeof files - 1);
   ident_hash(is_id ? rq->rest : "", is_id ? len : 0, &s->run); /* what is no id is looked up as one that no run has */
@@ -123,7 +124,7 @@ static enum MHD_Result start(struct request *rq, enum store_lane lane, void (*fn
     return MHD_NO;
   read_path(rq, s);
   snprintf(s->after, sizeof s->after, "%s", after ? after : "");
-  return api_call_store(rq, lane, fn ? fn : *s->name ? read_file : look);
+  return api_call_store(rq, lane, fn ? fn : *s->name ? read_file : s->wants_stage ? runs_read_stage : look);
 }
 
 static enum MHD_Result send_file(struct request *rq) {
@@ -171,7 +172,7 @@ enum MHD_Result api_runs_get(struct request *rq) {
 
 static void cancel(struct request *rq, struct db *db) {
   struct run_state_of *s = rq->state;
-  if (!*s->name) /* a file is not deleted alone */
+  if (!*s->name && !s->wants_stage) /* a part is not deleted alone */
     s->st = store_cancel_run(db, &s->run, &s->found, &s->err);
 }
 

@@ -3,6 +3,7 @@
  *   runs_internal.c  the waiting requests; statuses as answers; the descriptions of runs and runners
  *   runs_ask.c       asks for a run
  *   runs_get.c       follows one; lists runners
+ *   runs_stage.c     the kernel as NKI, as a stage
  *   runner.c         a runner asks for work, and says that it is alive
  *   runner_files.c   a runner takes and brings files
  *   runner_end.c     a runner ends its run: the outputs are compared
@@ -43,6 +44,7 @@ struct run_state_of {
   int64_t fence;
   char name[64];    /* of a file, or of a token */
   int64_t until_ms; /* of the monotonic clock: when a waiting request is answered in any case */
+  bool wants_stage;
   char after[48];
   json_t *body, *compiler; /* compiler: what is passed on to the vendor's compiler; NULL: nothing */
   struct runner runner;
@@ -85,6 +87,9 @@ enum MHD_Result runner_answer_hold(struct request *rq);
  * the device's object.  ST_INPUT: they are not those of the run; err has the sentence. */
 MUST_USE enum status runs_compare(struct db *db, const struct ident_hash *run, const char *sha256, struct buf *out,
                                   struct error *err);
+
+/* On a store thread: the run's kernel as NKI, as the object {"stage", "files", "places", "sources"}; found is false if it has none. */
+void runs_read_stage(struct request *rq, struct db *db);
 
 /* Appends members "connected", "busy", "waiting", "running", "runners" and, if none is connected, "missing". */
 MUST_USE enum status runs_put_runners(struct db *db, struct buf *b, int *n_connected, struct error *err);

@@ -30,7 +30,7 @@ static const char usage[] =
     "  --target trn1|trn2|trn3    the kernels that it takes (those of its instance type; all if that is unknown)\n"
     "  --neuronx-cc FILE          the vendor's compiler ($NKX_NEURONX_CC, neuronx-cc in PATH)\n"
     "  --cc-time S                it is stopped after so many seconds (600)\n"
-    "  --cc-memory MIB            its limit of address space (16384)\n"
+    "  --cc-memory MIB            its limit of memory, of all its processes together (16384)\n"
     "  --cc-option=OPTION         passed on to it for every run; repeatable\n"
     "  --cc-cache DIR|none        where what it made is kept (none)\n"
     "  --cc-cache-mib N           what is kept there at most: what was used last (4096)\n"

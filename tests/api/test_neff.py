@@ -3,6 +3,7 @@ import base64
 import gzip
 import json
 import os
+import re
 import select
 import subprocess
 import tarfile
@@ -17,8 +18,19 @@ from support.server import Server
 
 OCTETS = {"Content-Type": "application/octet-stream"}
 LIMIT = 8 << 20
-KERNELS = [pytest.param(p, marks=() if p.name[:2] in ("03", "11") else pytest.mark.nightly, id=p.stem)
-           for p in sorted((ROOT / "explorer/examples").glob("*.py"))]
+OFTEN = ("03_softmax", "11_kv_cache", "nki/10_edges_and_masks")  # the others run at night
+
+
+def sources():
+    """(name, text) of every example, those in NKI, too, and of every kernel of the lessons."""
+    for p in sorted((ROOT / "explorer/examples").rglob("*.py")):
+        yield str(p.relative_to(ROOT / "explorer/examples").with_suffix("")), p.read_text()
+    for p in sorted((ROOT / "explorer/lessons").glob("*.md")):
+        for i, text in enumerate(re.findall(r"^```python kernel\n(.*?)^```$", p.read_text(), re.M | re.S)):
+            yield f"lesson-{p.stem}-{i}", text
+
+
+KERNELS = [pytest.param(text, marks=() if name in OFTEN else pytest.mark.nightly, id=name) for name, text in sources()]
 
 
 def describe(server, data, headers=OCTETS):
@@ -46,56 +58,62 @@ def test_a_simulation_package_is_described_as_in_the_terminal(server, tmp_path):
     assert result["neff"]["kind"] == "simulation" and "No device executes it" in result["neff"]["what"]
 
 
-@pytest.mark.parametrize("kernel", KERNELS)
-def test_the_package_that_is_downloaded_is_that_of_the_terminal(server, kernel, tmp_path):
-    """tests/cli/test_neff.py shows that this one computes what NumPy computes."""
-    result = server.post({"source": kernel.read_text(), "filename": kernel.name, "options": {"artifacts": True}}, cache=None).json
-    (name,) = [a["name"] for a in result["artifacts"] if a["name"].endswith("kernel.sim.neff")]
-    got = server.get(f"/api/v1/results/{result['key']}/artifacts/{name}").body
-    packed = tmp_path / "k.sim.neff"
-    subprocess.run([NKX, "neff", "pack", kernel, "-o", packed], check=True, capture_output=True)
-    assert got == packed.read_bytes()
-
-
 DOWNLOAD_S = 0.02  # beside the compile
 
 
-@pytest.mark.parametrize("kernel", KERNELS)
-def test_the_package_that_is_downloaded_runs_and_computes_what_numpy_computes(server, kernel, tmp_path):
-    """Compiled, downloaded, unpacked and run: equal to the kernel's own run, which is compared with NumPy on the same inputs."""
-    result = server.post({"source": kernel.read_text(), "filename": kernel.name, "options": {"artifacts": True}}, cache=None).json
-    (name,) = [a["name"] for a in result["artifacts"] if a["name"].endswith("kernel.sim.neff")]
-    path, took = f"/api/v1/results/{result['key']}/artifacts/{name}", []
+def fetched(server, path):
+    """An artifact, asked for five times: it takes little beside the compile."""
+    took = []
     for _ in range(5):
         began = time.perf_counter()
         data = server.get(path).body
         took.append(time.perf_counter() - began)
     assert min(took) < DOWNLOAD_S or os.getloadavg()[0] > os.cpu_count(), took
-    package, inputs, shown = tmp_path / "kernel.sim.neff", tmp_path / "in.npz", tmp_path / "shown.json"
-    package.write_bytes(data)
-    subprocess.run([NKX, "neff", "unpack", package, "-o", tmp_path / "parts"], check=True, capture_output=True)
-    assert (tmp_path / "parts/program.mlir").stat().st_size > 0 and (tmp_path / "parts/sg00/def.json").exists()
+    return data
 
-    (made,) = result["kernels"]
+
+def about(tensors):
+    return [(t["name"], t["shape"], t["dtype"], t.get("alias_of")) for t in tensors]
+
+
+def drawn(made):
     rng = np.random.default_rng(2)
-    np.savez(inputs, **{i["name"]: rng.standard_normal(i["shape"]).astype(i["dtype"]) if "float" in i["dtype"] else
-                        rng.integers(0, 3, i["shape"]).astype(i["dtype"]) for i in made["inputs"]})
-    out = {}
-    for what in (kernel, package):
-        saved = tmp_path / f"{what.suffix[1:]}.npz"
-        subprocess.run([NKX, "run", what, "--inputs", inputs, "--save-outputs", saved, "--json", shown], check=True, capture_output=True)
-        (ran,) = json.loads(shown.read_text())["kernels"]
-        out[what] = np.load(saved)
-        assert what is package or all(o["pass"] for o in ran["simulation"]["outputs"]), "beside NumPy"
-        for kind in ("inputs", "outputs"):
-            assert [(t["name"], t["shape"], t["dtype"], t.get("alias_of")) for t in ran[kind]] == \
-                   [(t["name"], t["shape"], t["dtype"], t.get("alias_of")) for t in made[kind]]
-    assert out[kernel].files == out[package].files == [o["name"] for o in made["outputs"]]
-    for n in out[kernel].files:
-        np.testing.assert_array_equal(out[kernel][n], out[package][n])
-    # an output that is a parameter in place has its name, and each other one is named by its position
-    assert [o["name"] for o in made["outputs"]] == [made["inputs"][o["alias_of"]]["name"] if o.get("alias_of") is not None else f"output{i}"
-                                                    for i, o in enumerate(made["outputs"])]
+    return {i["name"]: rng.standard_normal(i["shape"]).astype(i["dtype"]) if "float" in i["dtype"] else
+            rng.integers(0, 3, i["shape"]).astype(i["dtype"]) for i in made["inputs"]}
+
+
+@pytest.mark.parametrize("text", KERNELS)
+def test_the_package_that_is_downloaded_runs_and_computes_what_numpy_computes(server, text, tmp_path):
+    """Compiled, downloaded, unpacked and run: the package of the terminal, and equal to the kernel's own run, which is compared with NumPy on the same inputs."""
+    kernel = tmp_path / "kernel.py"
+    kernel.write_text(text)
+    result = server.post({"source": text, "options": {"artifacts": True}}, cache=None).json
+    assert result["status"] == "ok" and result["kernels"], result["diagnostics"]
+    for made in result["kernels"]:
+        package, packed, inputs, shown = (tmp_path / n for n in ("kernel.sim.neff", "packed.sim.neff", "in.npz", "shown.json"))
+        package.write_bytes(fetched(server, f"/api/v1/results/{result['key']}/artifacts/{made['name']}/kernel.sim.neff"))
+        subprocess.run([NKX, "neff", "pack", kernel, "--kernel", made["name"], "-o", packed], check=True, capture_output=True)
+        assert package.read_bytes() == packed.read_bytes()
+        parts = tmp_path / f"parts-{made['name']}"
+        subprocess.run([NKX, "neff", "unpack", package, "-o", parts], check=True, capture_output=True)
+        assert (parts / "program.mlir").stat().st_size > 0 and (parts / "sg00/def.json").exists()
+        np.savez(inputs, **drawn(made))
+        out = {}
+        for what, choice in ((kernel, ("--kernel", made["name"])), (package, ())):
+            saved = tmp_path / f"{what.suffix[1:]}.npz"
+            ran = subprocess.run([NKX, "run", what, *choice, "--inputs", inputs, "--save-outputs", saved, "--json", shown], capture_output=True, text=True)
+            assert ran.returncode == 0, ran.stderr
+            (run,) = json.loads(shown.read_text())["kernels"]
+            out[what] = np.load(saved)
+            assert what is package or all(o["pass"] for o in run["simulation"]["outputs"]), "beside NumPy"
+            assert about(run["inputs"]) == about(made["inputs"]) and about(run["outputs"]) == about(made["outputs"])
+        assert out[kernel].files == out[package].files == [o["name"] for o in made["outputs"]]
+        for n in out[kernel].files:
+            np.testing.assert_array_equal(out[kernel][n], out[package][n])
+        # an output that is a parameter in place has its name, and each other one of a NumPy kernel is named by its position
+        named = [made["inputs"][o["alias_of"]]["name"] if o.get("alias_of") is not None else None if made["pipeline"] == "nki" else f"output{i}"
+                 for i, o in enumerate(made["outputs"])]
+        assert all(n in (None, o["name"]) for n, o in zip(named, made["outputs"]))
 
 
 def test_a_vendors_file_is_described_from_its_documented_parts(server):

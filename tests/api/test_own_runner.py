@@ -2,6 +2,7 @@
 import os
 import pathlib
 import subprocess
+import tempfile
 
 import pytest
 
@@ -78,7 +79,24 @@ def test_the_kernel_as_nki_is_one_more_file(vendor):
     run = begin(vendor.server, run="nki", source=KERNEL.format(2))
     last = follow(vendor.server, run)[-1]
     assert last["state"] == "done" and [f["name"] for f in last["files"] if f["is_output"]] == ["kernel.nki.py"]
-    assert vendor.server.get(f"/api/v1/runs/{run}/files/kernel.nki.py").body == b"def f():\n    pass\n"
+    text = vendor.server.get(f"/api/v1/runs/{run}/files/kernel.nki.py").body.decode()
+    assert "def f():\n" in text and "nl.multiply()" in text
+    answer = vendor.server.get(f"/api/v1/runs/{run}/stage")
+    stage, places, sources = (answer.json[k] for k in ("stage", "places", "sources"))
+    pipeline = vendor.server.get("/api/v1/pipeline").json["stages"]
+    assert (stage["name"], stage["dialect"], stage["text"], stage["index"]) == ("vendor-nki", "nki", text, len(pipeline))
+    assert stage["op_counts"]["nl.multiply"] == 2 and stage["op_counts"]["def"] == 1 and len(stage["lines"]) == text.count("\n")
+    of = {t.split()[-1]: [places[p][:5] for p in sources[line["src"]]["places"]] for t, line in zip(text.splitlines(), stage["lines"]) if "src" in line}
+    assert of["nl.add()"] == [[0, 5, 9, 5, 14]] and answer.json["files"] == ["kernel.py"], "y = x + 1"
+    assert "src" not in stage["lines"][0] and "op" not in stage["lines"][1]
+
+
+def test_only_a_run_of_nki_that_is_done_has_a_stage(vendor):
+    run = begin(vendor.server, run="compile", source=KERNEL.format(2))
+    assert follow(vendor.server, run)[-1]["state"] == "done"
+    assert vendor.server.get(f"/api/v1/runs/{run}/stage").status == 404
+    answer = vendor.server.request("DELETE", f"/api/v1/runs/{run}/stage", None, {"X-Nkx-Request": "1"})
+    assert answer.status == 404 and vendor.server.get(f"/api/v1/runs/{run}").status == 200
 
 
 def test_an_error_that_names_an_instruction_has_its_place_in_the_source(vendor):
@@ -134,3 +152,23 @@ def test_a_server_without_the_compiler_has_none_and_says_so():
         assert connected(server) == 0 and not runners_of(server)
     done = subprocess.run([NKX, "serve", "--port", "0", "--neuronx-cc", "/nowhere/neuronx-cc"], capture_output=True, text=True)
     assert done.returncode == 2 and "--neuronx-cc: /nowhere/neuronx-cc is no program" in done.stderr
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root's server changes the runner's user")
+def test_as_root_with_confinement_the_runner_is_a_user_of_its_own(tmp_path_factory):
+    with tempfile.TemporaryDirectory(dir="/tmp") as d:  # pytest's directories are root's alone
+        directory = pathlib.Path(d)
+        directory.chmod(0o755)
+        v = Vendor(directory, NKX_CONFINE="yes")
+        v.tmp.chmod(0o1777)
+        with v.server:
+            wait_connected(v.server, 1)
+            (runner,) = runners_of(v.server)
+            assert os.stat(f"/proc/{runner}").st_uid == 65532
+            v.behave("works", f"for f in $(find {directory}/data -mindepth 1); do echo saw; done\ntouch {directory}/x 2>/dev/null && echo wrote\nid -u\n")
+            last = v.compiled(source=KERNEL.format(5))
+            if (last["outcome"] or {}).get("message", "").startswith("neuronx-cc was not started"):
+                pytest.skip("this kernel lets no other user than root make namespaces: " + last["outcome"]["message"])
+            said = [line.removeprefix("neuronx-cc: ") for line in last["log"].splitlines() if line.startswith("neuronx-cc: ") and "INFO" not in line]
+            assert last["state"] == "done" and [s for s in said if s in ("saw", "wrote")] == [] and said[-1] == "65532", last["log"]
+            wait_until(lambda: not list(v.tmp.iterdir()), "an empty folder", 10)

@@ -131,3 +131,46 @@ ENTRY main {{
     expect(tree.get_by_text('"scaled"')).to_be_visible()
     expect(tree.get_by_text('"/var/tmp/k.bir"')).to_be_visible()
     expect(tree.get_by_text('"b"', exact=True)).to_be_visible()
+
+
+INSIDE = """import nki
+import nki.isa as nisa
+import nki.language as nl
+
+
+@nki.jit
+def scaled(a, b):
+    out = nl.ndarray(a.shape, dtype=a.dtype, buffer=nl.shared_hbm)
+    x, y = nl.load(a), nl.load(b)
+    nisa.tensor_tensor(dst=x, data1=x, data2=y, op=nl.add)
+    nl.store(out, x)
+    return out
+"""
+
+
+def test_a_called_nki_kernel_is_entered_if_a_file_defines_it(page):
+    config = base64.b64encode(json.dumps(NATIVE).encode()).decode()
+    write(page, f"""HloModule calls
+
+ENTRY main {{
+  a = f32[128,64]{{1,0}} parameter(0)
+  b = f32[128,64]{{1,0}} parameter(1)
+  ROOT k = f32[128,64]{{1,0}} custom-call(a, b), custom_call_target="AwsNeuronCustomNativeKernel", backend_config="{config}"
+}}
+""")
+    expect(page.locator("#language")).to_have_value("hlo")
+    open_stage(page, "trace")
+    at(page, "custom-call(")
+    page.keyboard.press("i")
+    expect(page.locator(f"{TIP} .inside")).to_have_text("The NKI kernel scaled cannot be entered: HLO has only the path of its code, /var/tmp/k.bir, on the machine that made it. Add the Python file that defines it to the files, and it can.")
+    page.keyboard.press("Escape")
+    page.get_by_role("button", name="+ file").click()
+    write(page, INSIDE)
+    expect(page.locator("#kernel option")).to_have_count(2)
+    open_stage(page, "trace")
+    at(page, "custom-call(")
+    page.keyboard.press("i")
+    page.locator(TIP).get_by_role("button", name="Enter scaled").click()
+    expect(page.locator(".stage[data-key=nki-trace]")).to_be_visible()
+    open_stage(page, "nki-trace")
+    expect(row(page, "def scaled(")).to_have_count(1)

@@ -3,7 +3,7 @@ import pytest
 from playwright.sync_api import expect
 
 from support.axe import violations
-from support.page import compiled, write
+from support.page import compiled, lit_text, write
 from support.runners import SOURCE, Host, Runner, begin, cancel, make_package, wait_connected
 from support.server import Server
 from support.vendor import Vendor
@@ -107,8 +107,19 @@ def test_without_a_neuron_host_the_vendors_neff_comes_from_the_compiler_beside_t
         assert b"\x1f\x8b" == open(download.value.path(), "rb").read()[1024:1026]
         d.get_by_label("What to do on the host").select_option("nki")
         d.get_by_role("button", name="Run", exact=True).click()
-        expect(d.get_by_role("region", name="The kernel as NKI")).to_have_text("def add_one():\n    pass\n")
+        expect(d.get_by_role("region", name="The kernel as NKI")).to_contain_text("def add_one():")
         assert not violations(page, "the dialog with the kernel as NKI")
+        final = page.locator(".stage[data-shape=final]").get_attribute("data-key")
+        d.get_by_role("button", name="vendor-nki").click()
+        expect(d).not_to_be_visible()
+        expect(page.locator(".stage[data-key=vendor-nki]")).to_have_attribute("aria-selected", "true")
+        assert final == "engine-programs", "our last stage stays the last"
+        page.locator("#ir-viewer .cm-line", has_text="nl.multiply()").click()
+        expect(page.locator("#source-editor .lit-selected").first).to_be_visible()
+        assert lit_text(page, "lit-selected") == "x * 2", "the line that names an instruction is linked with its expression"
+        page.locator("#download").click()
+        page.get_by_role("menuitem", name="The vendor's NEFF").click()
+        expect(d).to_be_visible()
         d.get_by_label("Options for the vendor's compiler").fill("--run=sh")
         d.get_by_role("button", name="Run", exact=True).click()
         expect(d.get_by_role("status")).to_contain_text("not among the options")

@@ -143,6 +143,14 @@ def test_a_compiler_that_hangs_is_stopped_with_all_that_it_started(vendor):
     assert time.monotonic() - began < 30
 
 
+def test_the_limit_of_memory_is_one_of_all_its_processes_together(vendor):
+    began = time.monotonic()
+    text = vendor("forks", "--cc-memory", "300", status=1)
+    assert "[vendor-memory]" in text and "its processes had more than 300 MiB together" in text
+    assert time.monotonic() - began < 30
+    vendor("shares", "--cc-memory", "300")  # what they share counts once
+
+
 def test_arguments_that_are_not_allowed_or_that_the_compiler_refuses_have_a_code(vendor):
     refused = vendor("works", "--cc-option=--output=/etc/passwd", status=2)
     assert "--output=/etc/passwd is not among the options that may be passed to neuronx-cc" in refused
@@ -162,9 +170,35 @@ def test_the_kernel_as_nki_and_kernels_that_are_no_hlo(vendor):
     vendor("works", wants=("--nki", vendor.dir / "nki.py"))
     (seen,) = vendor.seen()
     assert "--tensorizer-options=--print-nki" in seen["arguments"] and "tensorize" in seen["arguments"]
-    assert (vendor.dir / "nki.py").read_text().startswith("def scale")
+    assert "def scale" in (vendor.dir / "nki.py").read_text()
     vendor.kernel = ROOT / "explorer/examples/nki/01_vector_add.py"
     assert "[vendor-kernel]" in vendor("works", status=1)
+
+
+def test_the_kernel_as_nki_is_one_more_stage_with_the_places_of_what_it_names(vendor):
+    result = vendor.dir / "result.json"
+    text = vendor("works", command=("compile",), wants=("--vendor-nki", "--json", result, "--dump-dir", vendor.dir / "dump"))
+    assert " 53 ● vendor-nki " in text and text.startswith("import neuronxcc.nki"), "the last row, and its text"
+    r = json.loads(result.read_text())
+    stages = r["kernels"][0]["stages"]
+    stage = stages[-1]
+    assert [s["name"] for s in stages].count("vendor-nki") == 1 and stage["index"] == len(stages) - 1 and stage["pass"].startswith("neuronx-cc")
+    at = {t.split()[-1]: r["sources"][x["src"]]["places"] for t, x in zip(stage["text"].splitlines(), stage["lines"]) if "src" in x}
+    assert [r["places"][p][:5] for p in at["nl.multiply()"]] == [[0, 8, 12, 8, 17]], "y * w"
+    assert (vendor.dir / "dump/kernel0/53-vendor-nki.py").read_text() == stage["text"]
+    assert "[vendor-failed]" in vendor("internal", "--cc-cache", "none", command=("compile",), wants=("--vendor-nki",), status=1)
+
+
+def test_a_line_of_the_vendors_nki_may_also_name_a_file_and_a_line(vendor):
+    tool = vendor.program("works")
+    tool.write_text("#!/bin/sh\nprintf 'def k(x):\\n    y = nl.load(x)  # k.py:7\\n    # nothing\\n    z = nl.store(op_9, x.T)\\n    return z' > nki.py\n")
+    result = vendor.dir / "result.json"
+    run = warm.text("compile", vendor.kernel, "--vendor-nki", "--neuronx-cc", tool, "--cc-cache", "none", "--json", result)
+    assert run.returncode == 0, run.stderr
+    r = json.loads(result.read_text())
+    stage = r["kernels"][0]["stages"][-1]
+    lines = [sorted(r["places"][p][1] for p in r["sources"][x["src"]]["places"]) if "src" in x else None for x in stage["lines"]]
+    assert lines == [[6], [6, 7], None, [6], None] and stage["op_counts"] == {"def": 1, "nl.load": 1, "nl.store": 1, "return": 1}
 
 
 def test_run_on_a_device_compiles_the_kernel_and_executes_what_came_out(vendor):

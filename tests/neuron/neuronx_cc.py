@@ -106,6 +106,18 @@ def main(behaviour, record, argv):
         sys.exit(70)
     elif behaviour == "allocates":
         print(len(bytearray(1 << 40)))
+    elif behaviour in ("forks", "shares"):  # four processes of 100 MiB each, or that share 100 MiB
+        mine = bytearray(os.urandom(1 << 20) * 100) if behaviour == "shares" else None
+        children = []
+        for _ in range(4):
+            pid = os.fork()
+            if not pid:
+                mine = mine or bytearray(os.urandom(1 << 20) * 100)
+                time.sleep(60 if behaviour == "forks" else 1)
+                os._exit(len(mine) == 0)
+            children.append(pid)
+        for pid in children:
+            os.waitpid(pid, 0)
     elif behaviour == "killed":
         os.kill(os.getpid(), signal.SIGKILL)
     elif behaviour == "hangs":
@@ -115,7 +127,9 @@ def main(behaviour, record, argv):
         return
     if "tensorize" in args.pipeline:
         with open("nki.py", "w") as f:
-            f.write(f"def {name}():\n    pass\n")
+            f.write(f"import neuronxcc.nki.language as nl\n\n\ndef {name}():\n")
+            for n, op in instructions:
+                f.write(f"    {op}({n})  # %{n}\n" if op == "parameter" else f"    {n} = nl.{op}()\n")
     elif behaviour.startswith("package:"):
         with open(behaviour.removeprefix("package:"), "rb") as f, open(args.output, "wb") as g:
             g.write(f.read())

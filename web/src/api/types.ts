@@ -1370,6 +1370,14 @@ export interface Run {
   files: { name: string; is_output: boolean; size: number }[];
 }
 
+/** A stage with its own table of sources. */
+export interface RunStage {
+  stage: Stage;
+  files: string[];
+  places: Place[];
+  sources: Source[];
+}
+
 export interface RunnerAsk {
   /** Random, one per process. */
   runner: string;

@@ -4,7 +4,8 @@ import { isAbort } from "../api/client";
 import { Problem } from "../api/problem";
 import type { DeviceComparison, DeviceOutput, DeviceRun, Run, Runners, SourceRange } from "../api/types";
 import type { AppStore } from "../state/app";
-import { askRun, cancelRun, followRun, getRunners, hasEnded, readCompilerOptions, runFile, runText } from "../state/device";
+import { askRun, cancelRun, followRun, getRunners, hasEnded, readCompilerOptions, runFile, runStage } from "../state/device";
+import { withVendorStage } from "../state/outcome";
 import { rangeText } from "../editor/positions";
 import { bytesText, time } from "../state/units";
 import { adoptStyle } from "../style/late";
@@ -187,12 +188,13 @@ class DeviceDialog {
     this.clear("The kernel is compiled and simulated first…");
     this.start.disabled = true;
     return this.guarded(async (signal) => {
+      const { outcome, kernelName } = this.store.state;
       const id = await askRun(this.store.state, this.what.value as Run["run"], readCompilerOptions(this.options.value), signal);
       this.id = id;
       this.stop.hidden = false;
       const ended = await followRun(id, (run) => !signal.aborted && this.show(run), signal);
       this.show(ended);
-      if (ended.files.some((f) => f.name === NKI_FILE)) await this.showNki(id, signal);
+      if (ended.files.some((f) => f.name === NKI_FILE)) await this.showNki(id, outcome?.key ?? "", kernelName, signal);
       await this.showHosts(signal);
     });
   }
@@ -216,9 +218,19 @@ class DeviceDialog {
     if (hasEnded(run)) this.showResult(run);
   }
 
-  private async showNki(id: string, signal: AbortSignal): Promise<void> {
-    const text = await runText(id, NKI_FILE, signal);
-    this.result.append(el("pre", { class: "device-nki", attrs: { tabindex: 0, role: "region", "aria-label": "The kernel as NKI" } }, text));
+  /** Adds the stage to the kernel that was asked for, unless the page shows another result by now. */
+  private async showNki(id: string, key: string, kernelName: string | null, signal: AbortSignal): Promise<void> {
+    const stage = await runStage(id, signal);
+    const { outcome } = this.store.state;
+    if (outcome !== null && key !== "" && outcome.key === key) {
+      this.store.set({ outcome: withVendorStage(outcome, kernelName, stage) });
+      const go = () => {
+        this.dialog.close();
+        this.store.set({ stageKey: stage.stage.name });
+      };
+      this.result.append(el("p", {}, "It is the last row of the stages: ", button(stage.stage.name, "Show the stage", go, "quiet"), ". Where a line names an HLO instruction or a line of the source, it is linked."));
+    }
+    this.result.append(el("pre", { class: "device-nki", attrs: { tabindex: 0, role: "region", "aria-label": "The kernel as NKI" } }, stage.stage.text));
   }
 
   /** Where the compiler's error comes from. */

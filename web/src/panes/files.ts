@@ -57,9 +57,24 @@ function byExtension(name: string): string {
   return /\.mlir$/.test(name) ? "mlir" : "nkipy";
 }
 
-/** Several Python files become one kernel; otherwise the first file is opened. */
+/** Opens HLO with the Python files that define the NKI kernels that it calls. */
+async function openProgram(store: AppStore, compiler: Compiler, program: File, scripts: readonly File[]): Promise<void> {
+  const files: SourceFile[] = [];
+  for (const f of scripts) {
+    const source = f.size > FILE_MAX ? null : textOf(new Uint8Array(await f.arrayBuffer()));
+    if (source === null || nameFault({ filename: null, language: "hlo", source: "", files: [] }, f.name, f.name)) say(`${f.name} is left out.`);
+    else files.push({ name: f.name, source });
+  }
+  await openFile(store, compiler, program);
+  store.set({ files: files.slice(0, FILES_MAX) });
+  await compiler.now();
+}
+
+/** Several Python files become one kernel, also beside HLO; otherwise the first file is opened. */
 export async function openFiles(store: AppStore, compiler: Compiler, list: readonly File[]): Promise<void> {
   const scripts = list.filter((f) => f.name.endsWith(".py"));
+  const program = list.find((f) => /\.(hlo|pb)$/.test(f.name));
+  if (program && scripts.length > 0) return openProgram(store, compiler, program, scripts);
   if (scripts.length < 2) {
     if (list[0]) await openFile(store, compiler, list[0]);
     return;

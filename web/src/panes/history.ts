@@ -4,7 +4,7 @@ import type { SourceRange } from "../api/types";
 import { placeText, snippet } from "../editor/positions";
 import type { AppStore } from "../state/app";
 import { partsOf } from "../state/lineage";
-import { stageKeys, type KernelOutcome } from "../state/outcome";
+import { isVendor, stageKeys, type KernelOutcome } from "../state/outcome";
 import { ranked } from "../state/ranking";
 import { hiddenOfOps, images, placesOfOps, type Anchor, type Image } from "../state/selection";
 import type { Place } from "../state/sourcemap";
@@ -239,7 +239,8 @@ export class HistoryDrawer {
       chips.push(this.chip(kernel, step, index));
     });
     const end = steps.at(-1)?.last ?? -1;
-    const gone = end >= 0 && end < kernel.stages.length - 1 ? kernel.stages[end + 1] : undefined;
+    let gone = end >= 0 && end < kernel.stages.length - 1 ? kernel.stages[end + 1] : undefined;
+    if (isVendor(gone)) gone = undefined; // it says itself what it belongs to
     if (gone) chips.push(el("span", { class: "arrow gone", title: `${gone.index} ${gone.name}` }, `→ gone in ${gone.index} ${gone.name}`));
     const hadFocus = this.chips.contains(document.activeElement);
     fill(this.chips, ...chips);

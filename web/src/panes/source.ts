@@ -10,7 +10,7 @@ import { showNotes } from "../editor/notes";
 import { SourceEditor } from "../editor/source";
 import type { AppStore } from "../state/app";
 import type { Compiler } from "../state/compiler";
-import { edited, nameOfTab, tabOf, textOfTab } from "../state/files";
+import { edited, hasFiles, nameOfTab, tabOf, textOfTab } from "../state/files";
 import { languageOf } from "../state/languages";
 import { operationNamed } from "../state/operations";
 import { kernelOf } from "../state/outcome";
@@ -80,13 +80,14 @@ export class SourcePane {
     });
     const open = button("open…", "Open a file: Python (also several), HLO (text or HloModuleProto) or MLIR; or see what a NEFF holds. Files can be dropped here, too.", () => picked.click());
     const tabs = new Tabs(store, compiler, () => this.editor.view.focus());
-    const more = button("+ file", "Add a Python file that this one can import", () => tabs.add());
+    const more = button("+ file", "Add a Python file that this one can import; to HLO, one that defines an NKI kernel that it calls", () => tabs.add());
     const earlier = el("button", { class: "quiet tool", id: "versions-open", title: "Versions: what you wrote before", attrs: { type: "button", "aria-label": "Versions" }, on: { click: () => void import("./versions").then((m) => m.openVersions(store, compiler)) } }, icon("clock"));
     byId("source-tools").append(picked, more, open, inputs, earlier);
     store.watch(["language"], () => {
       const { language, tab } = store.state;
-      inputs.hidden = more.hidden = language !== "nkipy"; // the other languages state their shapes, and have one file
-      if (language !== "nkipy" && tab !== null) store.set({ tab: null });
+      inputs.hidden = language !== "nkipy"; // the other languages state their shapes
+      more.hidden = !hasFiles(language);
+      if (!hasFiles(language) && tab !== null) store.set({ tab: null });
       this.editor.read(language);
     });
     store.watch(["source", "files", "tab"], () => this.showFile());

@@ -1,6 +1,6 @@
 // stages: the list of stages.
 import type { AppStore } from "../state/app";
-import { opCount, opDelta, type StageRow } from "../state/outcome";
+import { lastRow, opCount, opDelta, type StageRow } from "../state/outcome";
 import { comparedRow } from "./diff";
 import { allRows, currentRow, ROW_KEYS, showStage, stepPhase, stepStage, visibleRows } from "../state/view";
 import { byId, el, fill, ms, plural, setAttr, toggle } from "./dom";
@@ -133,7 +133,7 @@ function draw(store: AppStore, list: HTMLElement, drawn: Drawn | null): Drawn {
 }
 
 function drawRows(store: AppStore, list: HTMLElement, all: StageRow[], shown: StageRow[]): void {
-  const end = all.at(-1);
+  const end = lastRow(all);
   const last = store.state.outcome?.status === "ok" || end?.stale ? end : undefined; // stale rows are of a complete result
   let position = 0;
   let before = -1; // the index of the row above

@@ -10,6 +10,7 @@ import { images, lightOfAnchor, lightOfOps, type Anchor, type Light } from "../s
 import { settings } from "../state/settings";
 import { choose, shownStage, textsOfKernel, ROW_KEYS, STAGE_KEYS, type Shown } from "../state/view";
 import { operationCard } from "./card";
+import { insideOf } from "./inside";
 import { button, el } from "./dom";
 import { placeList } from "./places";
 import { remarkTip } from "./remarks";
@@ -242,6 +243,8 @@ export class StageText {
     const text = this.shown && this.opAt(line) !== null ? linesOfStage(this.shown.stage)[line - 1] : undefined;
     if (text === undefined || !this.shown) return null;
     const card = operationCard(text, this.shown.stage.dialect, this.store.state.target);
+    const inside = insideOf(this.store, text, this.shown.stage.dialect, () => this.viewer.closeTips());
+    if (inside) card.append(inside);
     if (document.documentElement.dataset["form"] !== "embed") card.append(this.lookInto(line));
     return card;
   }

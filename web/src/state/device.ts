@@ -1,7 +1,7 @@
 // device: runs of the kernel on a Neuron host that is connected to the server, through the server's queue.
 import { send } from "../api/client";
 import { Problem } from "../api/problem";
-import type { Run, RunRequest, Runners } from "../api/types";
+import type { Run, RunRequest, Runners, RunStage } from "../api/types";
 import type { AppState } from "./app";
 import { requestOf } from "./compiler";
 
@@ -66,6 +66,7 @@ export function runFile(id: string, name: string): string {
   return `${API}/runs/${id}/files/${encodeURIComponent(name)}`;
 }
 
-export async function runText(id: string, name: string, signal: AbortSignal): Promise<string> {
-  return (await send(runFile(id, name), { signal })).text();
+/** The kernel as NKI as one more stage, with its own table of sources. */
+export async function runStage(id: string, signal: AbortSignal): Promise<RunStage> {
+  return (await (await send(`${API}/runs/${id}/stage`, { signal })).json()) as RunStage;
 }

@@ -17,9 +17,14 @@ export function mainName(s: Readonly<Named>): string {
   return s.filename ?? fileOf(s.language);
 }
 
-/** The files that are compiled: only Python has several. */
+/** True if there may be more files than the main one: modules of a Python kernel, and the NKI kernels that HLO calls. */
+export function hasFiles(language: string): boolean {
+  return language === "nkipy" || language === "hlo";
+}
+
+/** The files that are compiled beside the main one. */
 export function importable(s: Readonly<Pick<AppState, "language" | "files">>): readonly SourceFile[] {
-  return s.language === "nkipy" ? s.files : [];
+  return hasFiles(s.language) ? s.files : [];
 }
 
 /** Every text by its name, the main file's first. */

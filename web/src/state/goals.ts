@@ -1,6 +1,6 @@
 // goals: judges the conditions of a lesson's task on the page's result, as compiler/lesson/conditions.c does.
 import type { LessonCondition, Stage } from "../api/types";
-import { kernelOf, stageKeys, type KernelOutcome, type Outcome } from "./outcome";
+import { isVendor, kernelOf, stageKeys, type KernelOutcome, type Outcome } from "./outcome";
 
 export interface Judged {
   holds: boolean;
@@ -10,7 +10,7 @@ export interface Judged {
 
 export function stageOf(kernel: KernelOutcome | null, key: string): Stage | null {
   if (!kernel) return null;
-  if (key === "last") return kernel.stages.at(-1) ?? null;
+  if (key === "last") return kernel.stages.findLast((s) => !isVendor(s)) ?? null;
   const at = stageKeys(kernel.stages.map((s) => s.name)).indexOf(key.replace(/:1$/, ""));
   return kernel.stages[at] ?? null;
 }

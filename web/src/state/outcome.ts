@@ -4,7 +4,7 @@
 // early, the rows after its last stage are absent.  If it reached only a part of its trace, the previous outcome stays,
 // marked stale, so that a half-typed word does not empty the page.
 import type { Base, WholeFrame } from "../api/delta";
-import type { Diagnostic, PipelineName, Profile, Result, Simulation, Stage, StageDescription, TensorInfo } from "../api/types";
+import type { Diagnostic, PipelineName, Profile, Result, RunStage, Simulation, Stage, StageDescription, TensorInfo } from "../api/types";
 import { SourceMap, Sources } from "./sourcemap";
 
 /** The stages of each pipeline. */
@@ -117,6 +117,24 @@ export function baseOf(outcome: Outcome | null): Base | null {
   return { run: `${key}.${timeUs}`, stage: (kernel, index) => kernels[kernel]?.stages[index] };
 }
 
+const VENDOR_NKI = "vendor-nki";
+
+/** True for the kernel as NKI that the vendor's compiler printed: it stands after our stages, and is made from the first of them. */
+export function isVendor(stage: Pick<Stage, "name"> | null | undefined): boolean {
+  return stage?.name === VENDOR_NKI;
+}
+
+/** The outcome with that stage, which a run brought; an earlier one of the kernel is replaced. */
+export function withVendorStage(outcome: Outcome, kernelName: string | null, { stage, ...table }: RunStage): Outcome {
+  const kernel = kernelOf(outcome, kernelName);
+  if (!kernel) return outcome;
+  const offset = outcome.sources.append(table);
+  const lines = stage.lines.map((line) => (line.src === undefined ? line : { ...line, src: line.src + offset }));
+  const moved = { ...stage, lines };
+  kernel.map.addStage(moved);
+  return withKernel(outcome, outcome.kernels.indexOf(kernel), { stages: [...kernel.stages.filter((s) => !isVendor(s)), moved] });
+}
+
 /** The outcome of a whole result, as a snippet has it. */
 export function frozenOutcome(texts: ReadonlyMap<string, string>, result: Result, snippet: string, revision: number): Outcome {
   const sources = new Sources();
@@ -224,6 +242,11 @@ export function opCount(stage: Stage): number {
   let n = 0;
   for (const count of Object.values(stage.op_counts)) n += count;
   return n;
+}
+
+/** The last row of our own stages. */
+export function lastRow(rows: readonly StageRow[]): StageRow | undefined {
+  return rows.findLast((r) => !isVendor(r));
 }
 
 export interface OpDelta {

@@ -20,6 +20,20 @@ export class Sources {
     for (const source of table.sources) this.lists.push(source);
   }
 
+  /** Takes in a table whose numbers begin with 0 again; returns what its sources' numbers are raised by. */
+  append(table: SourceTable): number {
+    const [files, places, lists] = [this.files.length, this.places.length, this.lists.length];
+    this.add({
+      files: table.files,
+      places: table.places.map(([file, line, col, endLine, endCol, fn, caller, loops]) => {
+        const up = caller < 0 ? caller : caller + places;
+        return loops ? [file + files, line, col, endLine, endCol, fn, up, loops.map((n) => n + places)] : [file + files, line, col, endLine, endCol, fn, up];
+      }),
+      sources: table.sources.map((source) => ({ ...source, places: source.places.map((n) => n + places) })),
+    });
+    return lists;
+  }
+
   source(number: number): Source | undefined {
     return this.lists[number];
   }

@@ -1,7 +1,7 @@
 // view: values derived from the state that several panes need: the rows, the shown stage, the selection.
 import type { SourceRange, Stage } from "../api/types";
 import type { AppState, AppStore } from "./app";
-import { kernelOf, stageRows, type KernelOutcome, type StageRow } from "./outcome";
+import { kernelOf, lastRow, stageRows, type KernelOutcome, type StageRow } from "./outcome";
 import { choiceFromText, choiceText } from "./rounds";
 import { lightOfAnchor, type Anchor, type Light } from "./selection";
 
@@ -26,7 +26,7 @@ export const STAGE_KEYS = [...ROW_KEYS, "stageKey"] as const;
 
 export function currentRow(s: Readonly<AppState>): StageRow | null {
   const list = allRows(s);
-  return list.find((r) => r.key === s.stageKey) ?? list.at(-1) ?? null;
+  return list.find((r) => r.key === s.stageKey) ?? lastRow(list) ?? null;
 }
 
 export interface Shown {
@@ -46,7 +46,7 @@ export function shownStage(s: Readonly<AppState>): Shown | null {
 export function besideStage(s: Readonly<AppState>): Shown | null {
   if (s.beside === null) return null;
   const rows = allRows(s).filter((r) => r.stage);
-  const row = rows.find((r) => r.key === s.beside) ?? rows.at(-1);
+  const row = rows.find((r) => r.key === s.beside) ?? lastRow(rows);
   return row?.stage ? { row, stage: row.stage } : null;
 }
 
@@ -63,7 +63,7 @@ export function visibleRows(s: Readonly<AppState>): StageRow[] {
   const all = allRows(s);
   return all.filter((r) => {
     if (wanted !== "" && !`${r.index} ${r.name} ${r.phase} ${r.dialect}`.toLowerCase().includes(wanted)) return false;
-    const always = r.failed || r === all.at(-1) || r.key === shown?.key;
+    const always = r.failed || r === lastRow(all) || r.key === shown?.key;
     return !s.hideUnchanged || always || r.stage?.changed !== false;
   });
 }
