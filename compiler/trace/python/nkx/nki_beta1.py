@@ -26,6 +26,9 @@ from nkx.nki_written import key_text, text
 class par_dim(int):
     """The size of the axis that counts partitions."""
 
+    def nki_text(self):
+        return f"nl.par_dim({int(self)})"
+
 
 def dtype_of(d):
     """A NumPy dtype for what beta 1 takes as one: a type, a dtype or a name."""
@@ -47,7 +50,8 @@ class Memory:
     A result that an instruction with a mask has written is undefined elsewhere.  valid: the box [(first, end), …] that is
     defined, or None if all is; rest: conditions besides (Mask.cut).  Instructions on it leave out what is undefined.
 
-    parameter: of an argument of the kernel, its Parameter."""
+    parameter: of an argument of the kernel, its Parameter.
+    view: the view of the record that it is made of, or None."""
 
     def __init__(self, shape, partition, parts):
         self.shape, self.partition, self.parts = tuple(shape), partition, parts
@@ -55,7 +59,7 @@ class Memory:
         self.dtype, self.buffer, self.name = first.dtype, first.buffer, first.name
         self.has_products = False
         self.valid, self.rest = None, []
-        self.parameter = None
+        self.parameter = self.view = None
 
     @property
     def is_on_chip(self):
@@ -110,7 +114,9 @@ def new(shape, dtype, buffer="sbuf", name=""):
 
 def of(view):
     """The Tensor of a tensor of the record, or of a view of one."""
-    return whole(Memory(view.shape, -1 if _is_hbm(view.buffer) else 0, {(): view}))
+    memory = Memory(view.shape, -1 if _is_hbm(view.buffer) else 0, {(): view})
+    memory.view = view
+    return whole(memory)
 
 
 def whole(memory):
@@ -155,7 +161,7 @@ class Tensor:
     def nki_text(self):
         """As an index of another tile, or as a view of the record."""
         if self.is_whole:
-            return self.name
+            return self.name if self.memory.view is None else text(self.memory.view)
         if self.written:
             tile, key = self.written
             return f"{text(tile)}[{key_text(key)}]"
