@@ -41,7 +41,7 @@ srcs = $(sort $(wildcard $(addsuffix /*.c,$(1))))
 tree = $(sort $(shell find $(1) -name '*.c'))
 objs = $(patsubst %.c,$(BUILD)/obj/%.o,$(1))
 
-COMPILER_SRC := $(call tree,$(addprefix compiler/,base diff hlo nki trace linalg ir passes nisa sim neff interp lesson driver))
+COMPILER_SRC := $(call tree,$(addprefix compiler/,base diff hlo nki trace linalg ir passes nisa sim neff interp lesson driver rpc mcp aside lsp))
 # restrictions that a process puts on itself: the server and the workers
 WALL_SRC := $(addprefix explorer/jail/,caps.c confine.c landlock.c seccomp.c)
 SERVER_SRC := $(call srcs,explorer $(addprefix explorer/,http api ce job work pool store preview)) $(WALL_SRC)
@@ -307,8 +307,8 @@ asan: setup-test
 # libFuzzer targets, built separately with clang: SECONDS_EACH=600 TARGETS="job explorer_frame" make fuzz.  Only the code
 # that they reach is built: base, the readers, the job parser and the server.
 FUZZ_BIN := $(patsubst tests/fuzz/%.c,$(BUILD)/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
-FUZZED_SRC := $(call srcs,$(addprefix compiler/,base diff hlo ir lesson nisa sim neff)) $(addprefix compiler/driver/,job.c job_write.c job_value.c job_resume.c job_by_hand.c by_hand.c patterns.c pipeline.c accuracy.c frame_scan.c gather.c comparison.c sources.c source_table.c cards.c nki_help.c device_report.c summary.c check_compare.c) \
-  compiler/nki/calls.c compiler/nki/refused.c \
+FUZZED_SRC := $(call srcs,$(addprefix compiler/,base diff hlo ir lesson nisa sim neff)) $(addprefix compiler/driver/,job.c job_write.c job_value.c job_resume.c job_by_hand.c by_hand.c patterns.c pipeline.c accuracy.c frame_scan.c gather.c comparison.c sources.c source_table.c cards.c nki_help.c device_report.c summary.c check_compare.c why.c result_stage.c) \
+  $(addprefix compiler/mcp/,mcp.c tools.c tell_result.c tell_stage.c tell_why.c) compiler/rpc/rpc.c compiler/nki/calls.c compiler/nki/refused.c \
   compiler/trace/precheck.c
 FUZZED_LIB := $(BUILD)/lib/libfuzzed.a
 $(FUZZED_LIB): $(call objs,$(FUZZED_SRC)) $(PROTO_OBJ)

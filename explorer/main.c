@@ -42,6 +42,8 @@ static const char help[] = "usage: nkx COMMAND …\n"
                            "  reproduce  runs the program of a failed check again\n"
                            "  doc        says what a call of NKI or an instruction does\n"
                            "  why        tells what led to an operation of a stage\n"
+                           "  mcp        serves assistants: the Model Context Protocol on standard input and output\n"
+                           "  lsp        serves editors: the Language Server Protocol on standard input and output\n"
                            "  lesson     proves that a lesson is right on what the pipeline does today\n"
                            "  nki        rewrites NKI kernels of beta 1 for the newest generation\n"
                            "  neff       shows, unpacks, compares and makes NEFF files\n"
@@ -237,8 +239,8 @@ static void fill_stdio(void) {
 }
 
 int main(int argc, char **argv) {
-  static const char *const worker_commands[] = {"compile", "run", "resume",    "tune", "lesson",
-                                                "why",     "opt", "reproduce", "nki",  "doctor"};
+  static const char *const worker_commands[] = {"compile", "run",       "resume", "tune",   "lesson", "why",
+                                                "opt",     "reproduce", "nki",    "doctor", "mcp",    "lsp"};
   const char *what = argc > 1 ? argv[1] : "";
 
   fill_stdio();

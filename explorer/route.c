@@ -5,6 +5,7 @@
 #include "api/admit.h"
 #include "api/info.h"
 #include "api/lessons.h"
+#include "api/mcp.h"
 #include "api/metrics.h"
 #include "api/ready.h"
 #include "api/results.h"
@@ -88,6 +89,8 @@ const struct route app_routes[] = {
     {.path = "/api/v1/ops", .allow = "GET, HEAD", .get = api_ops},
     {.path = "/api/v1/instructions", .allow = "GET, HEAD", .get = api_instructions},
     {.path = "/api/v1/nki", .allow = "GET, HEAD", .get = api_nki},
+    /* the Model Context Protocol */
+    {.path = "/mcp", .allow = "POST", .post = api_mcp, .is_job = true, .is_bulky = true, .problem = api_mcp_problem},
     /* Compiler Explorer's API */
     {.path = "/api/languages", .allow = "GET, HEAD", .get = ce_languages, CE},
     {.path = "/api/compilers", .allow = "GET, HEAD", .get = ce_compilers, CE},

@@ -18,9 +18,15 @@ from support import cases  # noqa: E402
 from support.counts import pytest_runtest_logreport, pytest_unconfigure  # noqa: E402, F401
 
 
+def pytest_configure(config):
+    if "NKX_COSTS" in os.environ and not hasattr(config, "workerinput"):
+        config.pluginmanager.register(cases.Costs(os.environ["NKX_COSTS"]))
+
+
 def pytest_collection_modifyitems(config, items):
-    """Leaves out the tests with the mark `nightly`, unless they are asked for, and most cases of long tests."""
-    out = set(cases.left_out(config, items, TESTS))
+    """Leaves out the tests with the mark `nightly`, unless they are asked for, and of long tests all but a sample, if only
+    that is asked for."""
+    out = set(cases.left_out(items, TESTS)) if "NKX_SAMPLE" in os.environ else set()
     if "NKX_NIGHTLY" not in os.environ:
         out |= {i for i in items if i.get_closest_marker("nightly")}
     if out:

@@ -15,7 +15,7 @@ script="env PYTHONPATH=tests python3"
 all_sets() {
   cat <<END
 more     NKX_NIGHTLY=1 $pytest -m nightly tests
-cases    NKX_CASES=all $pytest tests/trace tests/conformance tests/passes tests/sim tests/nki_kernels tests/kernels tests/browser
+cases    $pytest tests
 runners  NKX_NIGHTLY=1 NKX_CUT_S=30 $pytest_one tests/api/test_runner_networks.py tests/api/test_runners.py
 operations NKX_OPERATIONS=all $pytest tests/conformance/test_operations.py
 jax      NKX_JAX_NISA=all NKX_JAX_TARGETS=all $pytest tests/conformance/test_jax_nisa.py

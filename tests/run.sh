@@ -114,7 +114,7 @@ run() { # suites in order
     # shellcheck disable=SC2046
     core) py core -n 2 --dist loadgroup $(paths core) ;;
     # a part of core: the front end, the terminal, the maps, and three examples at every stage
-    sample) py sample -n 2 --dist loadgroup tests/trace tests/cli/test_compile.py tests/conformance/test_maps.py tests/conformance/test_examples.py \
+    sample) NKX_SAMPLE=1 py sample -n 2 --dist loadgroup tests/trace tests/cli/test_compile.py tests/conformance/test_maps.py tests/conformance/test_examples.py \
       -k "(not test_examples or 01_ or 04_ or 08_) and not without_time" ;;
     api | store | deploy | jail | hostile) py "$s" "tests/$s" ;;
     browser) py browser -n 2 --dist loadfile tests/browser ;;
@@ -135,6 +135,10 @@ computing="unit lit page fuzz core"
 case $SUITES in
 all) # tests of the server and of the page mostly wait, so those that compute run at the same time, at a lower priority
   SUITES="$servers browser $computing"
+  export NKX_SAMPLE=1 # of the long tests: tests/support/cases.py
+  NKX_ROUND=${NKX_ROUND:-$(git rev-list --count HEAD 2>/dev/null || echo 0)}
+  export NKX_ROUND
+  echo "of the long tests: the sample of NKX_ROUND=$NKX_ROUND"
   # shellcheck disable=SC2086
   "$0" --lane $servers browser &
   # shellcheck disable=SC2086

@@ -12,6 +12,18 @@ const char *diag_code_name(enum diag_code code) {
   return (unsigned)code < DIAG_COUNT ? names[code] : "?";
 }
 
+const char *diag_code_meaning(const char *code) {
+  static const char *const meanings[] = {
+#define DIAG(e, name, what) what,
+#include "base/diag.def"
+#undef DIAG
+  };
+  for (int i = 0; i < DIAG_COUNT; i++)
+    if (!strcmp(diag_code_name((enum diag_code)i), code))
+      return meanings[i];
+  return NULL;
+}
+
 const char *diag_severity_name(enum diag_severity severity) {
   static const char *const names[] = {"error", "warning", "note"};
   return names[severity];

@@ -37,7 +37,9 @@ struct diags {
   bool has_error;
 };
 
-const char *diag_code_name(enum diag_code code);             /* "shape-mismatch" */
+const char *diag_code_name(enum diag_code code); /* "shape-mismatch" */
+/* What a code means, for the documentation, without a capital and a full stop; NULL: there is no such code. */
+const char *diag_code_meaning(const char *code);
 const char *diag_severity_name(enum diag_severity severity); /* "error" */
 
 void diags_init(struct diags *ds, struct arena *a);

@@ -33,6 +33,8 @@ static const char usage[] =
     "                             by default its name (.py .hlo .pb .mlir) and its first line decide\n"
     "  --stop-after STAGE[:N]     the last stage to run; N counts stages of the same name from 1\n" TERMINAL_HELP_INPUTS
     "  --check                    run every stage and compare its outputs with NumPy\n"
+    "  --simulate                 run the last stage on the simulated machine, for --json and --dump-dir; nkx run "
+    "shows it\n"
     "  --check-file FILE          FILE has lines \"STAGE: name\" and, below each, FileCheck's lines (CHECK:, "
     "CHECK-NEXT: …)\n"
     "                             that the stage's text should have\n"
@@ -63,6 +65,7 @@ static enum status parse_options(void *command, int argc, char **argv) {
       {"stop-after", required_argument, NULL, 's'},
       {"check", no_argument, NULL, 'c'},
       {"check-file", required_argument, NULL, 'p'},
+      {"simulate", no_argument, NULL, 'S'},
       {"reproducer", required_argument, NULL, 'R'},
       {"dump-dir", required_argument, NULL, 'd'},
       {"json", required_argument, NULL, 'j'},
@@ -84,6 +87,9 @@ static enum status parse_options(void *command, int argc, char **argv) {
       break;
     case 'c':
       c->t.job.check = true;
+      break;
+    case 'S':
+      c->t.job.simulate = true;
       break;
     case 'p':
       st = terminal_read_patterns(&c->t, optarg);

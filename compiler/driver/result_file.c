@@ -59,21 +59,6 @@ enum status result_file_parse(const struct result_file *r, json_t **out, struct 
   return st;
 }
 
-const json_t *result_file_stage(const json_t *result, int kernel, const char *key) {
-  const json_t *stages = json_object_get(json_array_get(json_object_get(result, "kernels"), (size_t)kernel), "stages");
-  const char *colon = strrchr(key, ':');
-  const size_t len = colon ? (size_t)(colon - key) : strlen(key);
-  long nth = colon ? strtol(colon + 1, NULL, 10) : 1;
-  const json_t *stage;
-  size_t i;
-  json_array_foreach(stages, i, stage) {
-    const json_t *name = json_object_get(stage, "name");
-    if (json_string_length(name) == len && !memcmp(json_string_value(name), key, len) && --nth == 0)
-      return stage;
-  }
-  return NULL;
-}
-
 /* Writes the result while it is made, because it is as long as all frames.  Errors are recorded in the stream. */
 static void drain(void *user, struct buf *out) {
   enum { PIECE = 1 << 20 };

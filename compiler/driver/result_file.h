@@ -19,8 +19,6 @@ MUST_USE enum status result_file_add(struct result_file *r, const char *json, si
 struct json_t;
 /* Returns the object, which the caller releases.  ST_LIMIT or ST_NOMEM. */
 MUST_USE enum status result_file_parse(const struct result_file *r, struct json_t **out, struct error *err);
-/* Returns the stage with this key, "cse:2", of a kernel of the object; NULL: there is none. */
-const struct json_t *result_file_stage(const struct json_t *result, int kernel, const char *key);
 /* Writes the object to the file, "-": to standard output.  A failure is described in t->err. */
 MUST_USE enum status result_file_write(const struct result_file *r, const char *path, struct terminal *t);
 

@@ -238,7 +238,7 @@ enum status terminal_read_sources(struct terminal *t, char **paths, int n) {
 }
 
 /* Adds the files that the kernel imports from its own folder. */
-static enum status add_files_beside(struct terminal *t) {
+enum status terminal_find_files(struct terminal *t) {
   struct trace_file *given = arena_new_array(t->arena, struct trace_file, (size_t)t->files.n);
   const struct trace_file *found = NULL;
   for (int i = 0; i < t->files.n; i++)
@@ -258,7 +258,7 @@ static enum status add_files_beside(struct terminal *t) {
 enum status terminal_read_other(struct terminal *t, const char *path) {
   t->files.n = t->job.n_files = 0;
   enum status st = read_source(t, path);
-  return st || t->job.language != LANG_NKIPY ? st : add_files_beside(t);
+  return st || t->job.language != LANG_NKIPY ? st : terminal_find_files(t);
 }
 
 enum status terminal_start(struct terminal *t, struct ir *ir) {
@@ -269,7 +269,7 @@ enum status terminal_start(struct terminal *t, struct ir *ir) {
   if (!st)
     st = ir_init(ir, &t->err);
   if (!st && t->job.language == LANG_NKIPY)
-    st = add_files_beside(t);
+    st = terminal_find_files(t);
   return st;
 }
 

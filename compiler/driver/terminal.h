@@ -58,6 +58,8 @@ MUST_USE enum status terminal_read_patterns(struct terminal *t, const char *path
 MUST_USE enum status terminal_read_sources(struct terminal *t, char **paths, int n);
 /* Reads another kernel in place of the first, with the files that it imports from its own folder. */
 MUST_USE enum status terminal_read_other(struct terminal *t, const char *path);
+/* Adds the files that the kernel, whose name is a path, imports from its own folder.  Python must have been started. */
+MUST_USE enum status terminal_find_files(struct terminal *t);
 /* Starts Python and MLIR, and adds the files that the kernel imports from its own folder. */
 MUST_USE enum status terminal_start(struct terminal *t, struct ir *ir);
 

@@ -11,9 +11,10 @@ export LC_ALL
 llvm=${1:-/usr/lib/llvm-22}/include/llvm/Config/llvm-config.h
 [ -r "$llvm" ] || { echo "version.sh: $llvm is missing" >&2; exit 1; }
 {
-  # left out: the terminal's commands, where the programs lie, and the wheel
+  # left out: the terminal's commands, what speaks with assistants and editors, where the programs lie, and the wheel
   find compiler -type f \( -name '*.[ch]' -o -name '*.def' -o -name '*.irdl' -o -name '*.proto' -o -name '*.py' \) \
     ! -path 'compiler/package/*' ! -path 'compiler/driver/main.[ch]' ! -path 'compiler/driver/*_main.c' \
+    ! -path 'compiler/rpc/*' ! -path 'compiler/mcp/*' ! -path 'compiler/aside/*' ! -path 'compiler/lsp/*' \
     ! -path 'compiler/driver/opt.h' ! -path 'compiler/driver/paths.[ch]' |
     sort | tr '\n' '\0' | xargs -0 sha256sum
   grep 'define LLVM_VERSION_STRING' "$llvm"

@@ -7,16 +7,15 @@
 
 #include <jansson.h>
 
-#include "base/array.h"
 #include "base/rule.h"
 #include "base/utf8.h"
-#include "driver/result_file.h"
+#include "driver/result_stage.h"
 
 enum { SHOWN_MAX = 120 /* bytes of a line of IR */, PLACES_MAX = 4 };
 
 struct ops {
   json_int_t *v; /* sorted, each once */
-  int n, cap;
+  size_t n;
 };
 
 struct chain {
@@ -40,46 +39,44 @@ static int compare_ids(const void *x, const void *y) {
 }
 
 static void sort_ops(struct ops *o) {
-  int n = 0;
+  size_t n = 0;
   if (o->n)
-    qsort(o->v, (size_t)o->n, sizeof *o->v, compare_ids);
-  for (int i = 0; i < o->n; i++)
+    qsort(o->v, o->n, sizeof *o->v, compare_ids);
+  for (size_t i = 0; i < o->n; i++)
     if (!n || o->v[n - 1] != o->v[i])
       o->v[n++] = o->v[i];
   o->n = n;
 }
 
 static bool has_op(const struct ops *o, json_int_t id) {
-  return o->n && bsearch(&id, o->v, (size_t)o->n, sizeof id, compare_ids);
+  return o->n && bsearch(&id, o->v, o->n, sizeof id, compare_ids);
 }
 
-/* Fills the operations of the stage before from those of stage s. */
-static void follow_back(struct chain *c, int s) {
-  const json_t *from = json_object_get(json_array_get(c->stages, (size_t)s), "from"), *id;
-  size_t k;
-  for (int i = 0; i < c->ops[s].n; i++) {
-    char key[24];
-    snprintf(key, sizeof key, "%lld", (long long)c->ops[s].v[i]);
-    json_array_foreach(json_object_get(from, key), k, id) array_push(c->a, &c->ops[s - 1], json_integer_value(id));
-  }
-  sort_ops(&c->ops[s - 1]);
+/* The ids of the operations in the stage before from which an operation of stage s was made. */
+static const json_t *made_from(const struct chain *c, int s, json_int_t id) {
+  char key[24];
+  snprintf(key, sizeof key, "%lld", (long long)id);
+  return json_object_get(json_object_get(json_array_get(c->stages, (size_t)s), "from"), key);
+}
+
+/* Fills the operations of the stage before from those of stage s; false when out of memory. */
+static bool follow_back(struct chain *c, int s) {
+  const struct ops *now = &c->ops[s];
+  struct ops *before = &c->ops[s - 1];
+  const json_t *id;
+  size_t k, n = 0;
+  for (size_t i = 0; i < now->n; i++)
+    n += json_array_size(made_from(c, s, now->v[i]));
+  before->v = arena_try_array(c->a, n, sizeof *before->v);
+  if (!before->v)
+    return false;
+  for (size_t i = 0; i < now->n; i++)
+    json_array_foreach(made_from(c, s, now->v[i]), k, id) before->v[before->n++] = json_integer_value(id);
+  sort_ops(before);
+  return true;
 }
 
 /* ---- telling ----------------------------------------------------------------------------------------------------- */
-
-/* Returns the text of a line, from 0, of a stage, without the spaces before it. */
-static const char *line_text(const json_t *stage, int line, size_t *len) {
-  const char *p = text_of(stage, "text");
-  for (int i = 0; i < line; i++) {
-    const char *nl = strchr(p, '\n');
-    if (!nl)
-      break;
-    p = nl + 1;
-  }
-  p += strspn(p, " ");
-  *len = strcspn(p, "\n");
-  return p;
-}
 
 /* Appends the text of a line, at most SHOWN_MAX bytes of it. */
 static void put_line(struct buf *b, const char *text, size_t len) {
@@ -97,7 +94,7 @@ static const char *first_text(const struct chain *c, int s, size_t *len) {
     if (op && has_op(&c->ops[s], json_integer_value(op)))
       break;
   }
-  return line_text(stage, (int)i, len);
+  return result_line(stage, (int)i + 1, len);
 }
 
 /* True if the first line of the chain reads otherwise than in the stage before, or has more or fewer lines beside it. */
@@ -113,7 +110,7 @@ static void put_stage(struct chain *c, int s) {
   size_t len;
   buf_printf(c->b, "%3d %s", s, text_of(stage, "name"));
   if (c->ops[s].n > 1)
-    buf_printf(c->b, ": %d operations, the first of them", c->ops[s].n);
+    buf_printf(c->b, ": %zu operations, the first of them", c->ops[s].n);
   buf_puts(c->b, "\n      ");
   const char *text = first_text(c, s, &len);
   put_line(c->b, text, len);
@@ -156,23 +153,19 @@ static bool put_remarks(struct chain *c, int s, bool has_head) {
 }
 
 static void put_places(struct chain *c, const json_t *line) {
-  const json_t *src = json_object_get(line, "src"), *n;
-  const json_t *list = json_object_get(
-      src ? json_array_get(json_object_get(c->result, "sources"), (size_t)json_integer_value(src)) : NULL, "places");
-  size_t i;
-  json_array_foreach(list, i, n) {
-    const json_t *p = json_array_get(json_object_get(c->result, "places"), (size_t)json_integer_value(n));
-    const json_t *file =
-        json_array_get(json_object_get(c->result, "files"), (size_t)json_integer_value(json_array_get(p, 0)));
-    if (i == PLACES_MAX) {
-      buf_printf(c->b, ", and %zu more", json_array_size(list) - i);
-      break;
-    }
-    buf_printf(c->b, "%s%s:%lld:%lld", i ? ", " : "from ", json_string_value(file),
-               (long long)json_integer_value(json_array_get(p, 1)),
-               (long long)json_integer_value(json_array_get(p, 2)));
-  }
-  buf_puts(c->b, json_array_size(list) ? "\n" : "no place of the source: the compiler made it\n");
+  const json_t *p;
+  const char *file;
+  size_t n = 0, more = 0;
+  for (; (p = result_place(c->result, line, n + more, &file));)
+    if (n == PLACES_MAX)
+      more++;
+    else
+      buf_printf(c->b, "%s%s:%lld:%lld", n++ ? ", " : "from ", file,
+                 (long long)json_integer_value(json_array_get(p, 1)),
+                 (long long)json_integer_value(json_array_get(p, 2)));
+  if (more)
+    buf_printf(c->b, ", and %zu more", more);
+  buf_puts(c->b, n ? "\n" : "no place of the source: the compiler made it\n");
 }
 
 static void put_chain(struct chain *c) {
@@ -194,21 +187,26 @@ static void put_chain(struct chain *c) {
 enum status why_put(struct arena *a, struct buf *b, const json_t *result, int kernel, const char *stage, int line,
                     struct error *err) {
   const json_t *stages = json_object_get(json_array_get(json_object_get(result, "kernels"), (size_t)kernel), "stages");
-  const json_t *wanted = result_file_stage(result, kernel, stage);
+  const json_t *wanted = result_stage(result, kernel, stage);
   if (!wanted)
     return fail(err, ST_INPUT, "the kernel has no stage %.60s", stage);
-  const int last = (int)json_integer_value(json_object_get(wanted, "index"));
-  const json_t *at = json_array_get(json_object_get(wanted, "lines"), (size_t)line - 1);
+  const json_t *at = line > 0 ? json_array_get(json_object_get(wanted, "lines"), (size_t)line - 1) : NULL;
   const json_t *op = json_object_get(at, "op");
-  if (line < 1 || !op)
+  if (!op)
     return fail(err, ST_INPUT, "line %d of %.60s is no operation", line, stage);
-  struct chain c = {.a = a, .b = b, .result = result, .stages = stages, .n_stages = last + 1};
-  c.ops = arena_new_array(a, struct ops, (size_t)c.n_stages);
-  array_push(a, &c.ops[last], json_integer_value(op));
-  for (int s = last; s > 0; s--)
-    follow_back(&c, s);
+  struct chain c = {.a = a, .b = b, .result = result, .stages = stages, .n_stages = 1};
+  while (json_array_get(stages, (size_t)c.n_stages - 1) != wanted)
+    c.n_stages++;
+  json_int_t id = json_integer_value(op);
+  c.ops = arena_try_array(a, (size_t)c.n_stages, sizeof *c.ops);
+  if (!c.ops)
+    return fail(err, ST_NOMEM, "why");
+  c.ops[c.n_stages - 1] = (struct ops){&id, 1};
+  for (int s = c.n_stages - 1; s > 0; s--)
+    if (!follow_back(&c, s))
+      return fail(err, ST_NOMEM, "why");
   size_t len;
-  const char *text = line_text(wanted, line - 1, &len);
+  const char *text = result_line(wanted, line, &len);
   buf_printf(b, "line %d of %s: ", line, stage);
   put_line(b, text, len);
   put_places(&c, at);

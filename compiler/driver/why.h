@@ -12,8 +12,9 @@
 
 struct json_t;
 
-/* Appends the text about the operation on a line, from 1, of a stage ("cse:2") of the result's kernel of that number.
- * result: an object of the API (gather.h).  ST_INPUT: there is no such stage, or no operation on that line. */
+/* Appends the text about the operation on a line, from 1, of a stage (as in result_stage.h) of the result's kernel of that
+ * number.  result: an object of the API (gather.h), which may be anybody's.  ST_INPUT: there is no such stage, or no operation on
+ * that line.  ST_NOMEM. */
 MUST_USE enum status why_put(struct arena *a, struct buf *b, const struct json_t *result, int kernel, const char *stage,
                              int line, struct error *err);
 

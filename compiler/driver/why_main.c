@@ -10,6 +10,7 @@
 
 #include "driver/compile.h"
 #include "driver/result_file.h"
+#include "driver/result_stage.h"
 #include "driver/terminal.h"
 #include "driver/why.h"
 #include "ir/ir.h"
@@ -65,7 +66,7 @@ static int find_line(const struct command *c, const json_t *result) {
   const long n = strtol(c->line, &end, 10);
   if (end != c->line && !*end)
     return n > 0 && n < 1 << 30 ? (int)n : 0;
-  const json_t *stage = result_file_stage(result, 0, c->stage);
+  const json_t *stage = result_stage(result, 0, c->stage);
   const char *text = json_string_value(json_object_get(stage, "text"));
   const char *at = text ? strstr(text, c->line) : NULL;
   int line = 1;
@@ -98,7 +99,7 @@ static enum status run(void *command) {
   buf_init(&b, TEXT_MAX);
   show_diags(c, result);
   const int line = find_line(c, result);
-  st = !line && strcmp(c->line, "0") != 0 && result_file_stage(result, 0, c->stage)
+  st = !line && strcmp(c->line, "0") != 0 && result_stage(result, 0, c->stage)
            ? fail(&c->t.err, ST_INPUT, "no line of %.60s has \"%.80s\"", c->stage, c->line)
            : why_put(c->t.arena, &b, result, 0, c->stage, line, &c->t.err);
   if (!st)

@@ -14,9 +14,19 @@
  *
  * Knobs: the batch is iterated, so its tile must be 1.  The loop tile moves to the matmul without its batch entries.
  * The layout stays on the whole result; if it has no tile, it gets the loop tile's [1…, M, N], because infer-layout
- * does not look at results of loops.  A loop tile without a layout creates one for the same reason.  Linear in ops.
+ * does not look at results of loops.  A loop tile without a layout creates one for the same reason.
+ *
+ * First, a product reads a left operand that is transposed from before the transpose, because the tensor engine wants
+ * it as [K, M]:
+ *
+ *     %t = linalg.transpose ins(%x) permutation = [1, 0]         %c = linalg.matmul {maps of [K, M]} ins(%x, %b)
+ *     %c = linalg.matmul ins(%t, %b)                       ==>
+ *
+ * With a batch, too, if the transpose leaves the batch dimensions in place.  The transpose stays if something else reads
+ * it.  One with knobs is left alone.  Linear in ops.
  */
 #include <assert.h>
+#include <inttypes.h>
 #include <string.h>
 
 #include "mlir-c/BuiltinAttributes.h"
@@ -175,6 +185,92 @@ static enum status decompose(struct pass_run *run, const struct product *mm) {
   return ST_OK;
 }
 
+/* ---- transposed left operands ----------------------------------------------------------------------------------- */
+
+static bool has_knobs(MlirValue v) {
+  const struct layout l = layout_read(v);
+  return !mlirOperationIsNull(l.layout_op) || !mlirOperationIsNull(l.tile_op);
+}
+
+/* The transpose that makes the left operand if it only swaps the last two dimensions; null if there is none. */
+static MlirOperation turn_of_left(const struct product *mm) {
+  MlirOperation turn = ir_defining_op(mlirOperationGetOperand(mm->op, 0));
+  const MlirOperation none = {NULL};
+  struct structured s;
+
+  if (mlirOperationIsNull(turn) || !ir_is(turn, "linalg.transpose") || !structured_read(turn, &s) ||
+      mlirOperationGetNumResults(turn) != 1 || has_knobs(ir_result(turn)))
+    return none;
+  const int rank = (int)mlirAffineMapGetNumResults(s.maps[0]);
+  if (rank < 2 || structured_map_loop(s.maps[0], rank - 2) != rank - 1)
+    return none;
+  for (int d = 0; d < rank - 2; d++)
+    if (structured_map_loop(s.maps[0], d) != d)
+      return none;
+  return turn;
+}
+
+/* Returns the product with x, which has the last two dimensions of the left operand swapped, in its place. */
+static MlirOperation multiply_turned(struct ir_builder *b, const struct product *mm, MlirValue x) {
+  const int rank = (int)mlirAffineMapGetNumResults(mm->s.maps[0]);
+  MlirValue inputs[] = {x, mlirOperationGetOperand(mm->op, 1)};
+  MlirAttribute maps[3];
+  int64_t loops[STRUCTURED_LOOPS_MAX];
+
+  for (int d = 0; d < rank; d++)
+    loops[d] = structured_map_loop(mm->s.maps[0], d < rank - 2 ? d : 2 * rank - 3 - d);
+  maps[0] = mlirAffineMapAttrGet(ir_map(b, mm->s.n_loops, rank, loops));
+  for (int o = 1; o < 3; o++)
+    maps[o] = mlirAffineMapAttrGet(mm->s.maps[o]);
+  MlirNamedAttribute attrs[2] = {ir_named(b, "indexing_maps", mlirArrayAttrGet(b->ctx, 3, maps))};
+  MlirAttribute cast = ir_attr(mm->op, "cast");
+  int n = 1;
+  if (!mlirAttributeIsNull(cast))
+    attrs[n++] = ir_named(b, "cast", cast);
+  return ir_linalg_named(b, ir_is(mm->op, "linalg.matmul") ? "linalg.matmul" : "linalg.batch_matmul", 2, inputs,
+                         mlirOperationGetOperand(mm->op, 2), n, attrs);
+}
+
+static void read_before_transpose(struct pass_run *run, const struct product *mm, MlirOperation turn) {
+  struct ir_builder b = edit_before(run, mm->op);
+  const MlirValue x = mlirOperationGetOperand(turn, 0);
+  const MlirType type = mlirValueGetType(x);
+  int64_t elements = 1;
+
+  for (intptr_t d = 0; d < mlirShapedTypeGetRank(type); d++)
+    elements *= mlirShapedTypeGetDimSize(type, d);
+  MlirOperation made = multiply_turned(&b, mm, x);
+  MlirAttribute id = ir_attr(mm->op, "nkipy.op_id");
+  if (!mlirAttributeIsNull(id))
+    mlirOperationSetDiscardableAttributeByName(made, ir_str("nkipy.op_id"), id);
+  struct remark *r = pass_remark(run, mm->op, RULE_READ_BEFORE_TRANSPOSE,
+                                 "reads the left operand from before its transpose: 0 elements are transposed");
+  remark_reject(r, "the transposed operand",
+                arena_printf(run->arena, "%" PRId64 " elements would be transposed twice", elements));
+  mlirValueReplaceAllUsesOfWith(ir_result(mm->op), ir_result(made));
+  mlirOperationDestroy(mm->op);
+  edit_erase_unused(run->arena, turn);
+}
+
+/* Only named operations: the maps of another one are not ours to choose. */
+static bool is_named_product(MlirOperation op, void *user) {
+  (void)user;
+  return ir_is(op, "linalg.matmul") || ir_is(op, "linalg.batch_matmul");
+}
+
+static void drop_transposes(struct pass_run *run) {
+  struct ir_ops ops = ir_collect(run->arena, run->module, is_named_product, NULL);
+
+  for (int i = 0; i < ops.n; i++) {
+    struct product mm;
+    if (!product_read(ops.v[i], &mm))
+      continue;
+    MlirOperation turn = turn_of_left(&mm);
+    if (!mlirOperationIsNull(turn))
+      read_before_transpose(run, &mm, turn);
+  }
+}
+
 /* ---- the pass --------------------------------------------------------------------------------------------------- */
 
 static bool is_batched(MlirOperation op, void *user) {
@@ -184,6 +280,7 @@ static bool is_batched(MlirOperation op, void *user) {
 }
 
 static enum status run_pass(struct pass_run *run) {
+  drop_transposes(run);
   struct ir_ops ops = ir_collect(run->arena, run->module, is_batched, NULL);
   enum status st = ST_OK;
 

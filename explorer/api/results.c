@@ -8,16 +8,18 @@
 #include "api/pack.h"
 #include "api/part.h"
 #include "api/services.h"
+#include "api/whys.h"
 #include "job/export.h"
 #include "job/results.h"
 
-enum part { PART_WHOLE, PART_STAGE, PART_SOURCES, PART_ARTIFACT, PART_ALL, PART_DIFF, PART_COMPARISON };
+enum part { PART_WHOLE, PART_STAGE, PART_SOURCES, PART_ARTIFACT, PART_ALL, PART_DIFF, PART_COMPARISON, PART_WHY };
 
 struct state {
   enum part part;
   struct gather_stage stage;
   const char *name; /* of an artifact; in the path */
   struct diff_query query;
+  struct why_query why;
   const char *bad_field; /* of the query */
   enum diff_found diff_found;
   struct results *results;
@@ -56,6 +58,12 @@ static bool read_part(struct request *rq, const char *tail, struct state *s) {
     s->part = PART_COMPARISON;
     if (!http_argument(rq, "with"))
       s->bad_field = "with";
+    return true;
+  }
+  if (!strcmp(tail, "/why")) {
+    s->part = PART_WHY;
+    if (why_read_query(rq, &s->why, &s->bad_field))
+      s->bad_field = NULL;
     return true;
   }
   if (kernel && !diff_read_number(kernel, &s->stage.kernel))
@@ -118,6 +126,10 @@ static void build(struct request *rq, struct db *db) {
     s->st = diff_build(w, s->other ? s->other : w, &s->query, b, &s->diff_found, &s->err);
     s->found = !s->st && s->diff_found == DIFF_FOUND;
     break;
+  case PART_WHY:
+    s->body.type = "application/json";
+    s->st = why_build(w, &s->why, b, &s->found, &s->err);
+    break;
   }
   if (!s->found)
     return;
@@ -162,6 +174,9 @@ static enum MHD_Result start(struct request *rq) {
   memcpy(key, rq->rest, n);
   key[n] = 0;
   body_init(&s->body, rq);
+  if (s->part == PART_WHY && s->bad_field)
+    return http_problem(rq, PB_BAD_FIELD,
+                        "stage: expected a stage's number, its name, or NAME:N; line: a number from 1", s->bad_field);
   if (!find_other(rq, s, &answer))
     return answer;
   part->work = results_find(services_of(rq)->results, key);
@@ -179,7 +194,7 @@ static enum MHD_Result finish(struct request *rq, struct state *s) {
   if (s->diff_found != DIFF_FOUND)
     return diff_not_found(rq, s->diff_found);
   if (!s->found)
-    return http_problem(rq, PB_NOT_FOUND, NULL, NULL);
+    return http_problem(rq, PB_NOT_FOUND, s->part == PART_WHY ? s->err.text : NULL, NULL);
   if (s->part == PART_WHOLE && body_send_kept(rq, part->work, &answer))
     return answer;
   return body_send(&s->body, rq);

@@ -10,6 +10,7 @@
  * GET /api/v1/results/KEY/diff?from=A&to=B    what changed between two stages: api/diffs.h
  * GET /api/v1/results/KEY/comparison?with=KEY2   the simulated runs of two results side by side: driver/comparison.h;
  *     404 when they have none
+ * GET /api/v1/results/KEY/why?stage=A&line=N  why an operation is as it is: api/whys.h
  *
  * Each answer has an ETag; a request that names it in If-None-Match gets 304.  JSON and text are compressed with gzip
  * or zstd for clients that accept it.  404: there is no such result, or it is no longer kept.  The key is the

@@ -21,6 +21,8 @@ static void free_state(void *user) {
   store_snippet_clear(&s->snippet);
   buf_clear(&s->answer);
   kept_release(s->kept);
+  if (s->more)
+    s->free_more(s->more);
   free(s);
 }
 

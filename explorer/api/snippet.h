@@ -36,6 +36,8 @@ struct snippet_state {
   uint64_t moment;
   int64_t expires_ms; /* the earliest expiry of the snippets in the answer; 0: none expires */
   const struct kept_answer *kept;
+  void *more; /* of another API's handler, released with the state; NULL: there is none */
+  void (*free_more)(void *);
   const char *report_url; /* where to report the link, with {link} in place of it; NULL: nowhere */
 };
 
@@ -89,6 +91,10 @@ enum MHD_Result snippet_send(struct request *rq, struct http_bytes *b);
 MUST_USE enum status snippet_thaw(const struct store_snippet *s, struct work **out, struct error *err);
 /* Copies the frames of the request's work, which has ended, into the snippet. */
 MUST_USE enum status snippet_take_frames(struct request *rq);
+
+/* On the store's writing thread: stores state->snippet under a new id, which it sets together with the edit token; found is false
+ * if the parent does not exist. */
+void snippet_put_new(struct request *rq, struct db *db);
 
 /* Members of a document besides the request and the pipeline's version; NULL: absent, but for the view, which is
  * null. */

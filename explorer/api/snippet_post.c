@@ -207,7 +207,7 @@ static enum status put_new(struct snippet_state *s, struct db *db) {
   return st;
 }
 
-static void put(struct request *rq, struct db *db) {
+void snippet_put_new(struct request *rq, struct db *db) {
   struct snippet_state *s = rq->state;
   snippet_store(rq, db, put_new);
   s->is_allowed = true;
@@ -291,7 +291,7 @@ static enum MHD_Result post(struct request *rq, bool is_revision) {
   if (work_look(part->work, NULL, NULL) == WORK_REFUSED)
     return compile_refused(rq);
   return snippet_take_frames(rq) ? http_problem(rq, PB_INTERNAL, NULL, NULL)
-                                 : api_call_store(rq, STORE_WRITE, is_revision ? put_revision : put);
+                                 : api_call_store(rq, STORE_WRITE, is_revision ? put_revision : snippet_put_new);
 }
 
 enum MHD_Result api_snippet_post(struct request *rq) {

@@ -111,17 +111,11 @@ static void put(struct request *rq, struct db *db) {
   s->found = is_known;
 }
 
-/* True for a name and port that can be a part of an address. */
-static bool is_host(const char *h) {
-  static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-:[]_";
-  return h && *h && strlen(h) < 256 && !h[strspn(h, letters)];
-}
-
 /* Only the client that stored the state first is told the token. */
 static enum MHD_Result send_link(struct request *rq, const struct snippet_state *s) {
-  const char *host = http_header(rq, MHD_HTTP_HEADER_HOST), *proto = http_header(rq, "X-Forwarded-Proto");
-  json_t *url = json_sprintf("%s://%s/z/%s", proto && !strcmp(proto, "https") ? "https" : "http",
-                             is_host(host) ? host : "localhost", s->id);
+  char address[OWN_ADDRESS_SIZE];
+  http_own_address(rq, address);
+  json_t *url = json_sprintf("%s/z/%s", address, s->id);
   json_t *o = json_pack("{s:o,s:s}", "url", url, "id", s->id);
   if (!s->found)
     json_object_set_new(o, "edit_token", json_string(s->edit_token));

@@ -147,3 +147,15 @@ void http_park(void *user) {
 void http_resume(void *user) {
   MHD_resume_connection(user);
 }
+
+/* True for a name and port that can be a part of an address. */
+static bool is_host(const char *h) {
+  static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-:[]_";
+  return h && *h && strlen(h) < 256 && !h[strspn(h, letters)];
+}
+
+void http_own_address(const struct request *rq, char out[OWN_ADDRESS_SIZE]) {
+  const char *host = http_header(rq, MHD_HTTP_HEADER_HOST), *proto = http_header(rq, "X-Forwarded-Proto");
+  snprintf(out, OWN_ADDRESS_SIZE, "%s://%s", proto && !strcmp(proto, "https") ? "https" : "http",
+           is_host(host) ? host : "localhost");
+}

@@ -123,6 +123,9 @@ void http_find_client(struct request *rq);
 /* By what shares know the client: the user that a trusted proxy names in --user-header, or the address without its port; IPv6 is
  * cut to the network of 64 bits that one client has. */
 void http_client_key(const struct request *rq, char out[ADDRESS_TEXT_SIZE]);
+/* Under which address the client reaches the server, as it says itself: "https://nkx.example:8443". */
+enum { OWN_ADDRESS_SIZE = 272 };
+void http_own_address(const struct request *rq, char out[OWN_ADDRESS_SIZE]);
 /* How the log names the client: as --log-clients says, not at all ("-"), by a name made from its address and the server's key,
  * or by the address. */
 void http_client_name(const struct request *rq, char out[CLIENT_NAME_SIZE]);

@@ -7,6 +7,7 @@
  *     --memory-tricks on|off|LIST            (memory/memory.h)
  *     --log-format N  --log-level N  --server-pid PID
  *   nkx-worker compile|opt …               what `nkx compile …` runs
+ *   nkx-worker mcp, lsp                    what `nkx mcp` and `nkx lsp` run
  *   nkx-worker doctor                      which layers of the jail this machine supports
  */
 #include <stdio.h>
@@ -15,6 +16,8 @@
 #include "base/log.h"
 #include "driver/main.h"
 #include "jail/jail.h"
+#include "lsp/main.h"
+#include "mcp/main.h"
 #include "worker/worker.h"
 
 int main(int argc, char **argv) {
@@ -24,6 +27,10 @@ int main(int argc, char **argv) {
 
   if (argc > 1 && !strcmp(argv[1], "doctor"))
     return jail_doctor();
+  if (argc > 1 && !strcmp(argv[1], "mcp"))
+    return mcp_main(argc - 1, argv + 1);
+  if (argc > 1 && !strcmp(argv[1], "lsp"))
+    return lsp_main(argc - 1, argv + 1);
   if (argc > 1 && argv[1][0] != '-')
     return driver_main(argc, argv);
   arena_init(&a);

@@ -87,7 +87,7 @@ def check_command(words, known):
             if "=" not in word and not word.startswith(("-", "…", *MADE)):
                 assert word in known, f"make has no target {word}"
     elif words[0].split("/")[-1] == "nkx" and len(words) > 1 and not words[1].startswith("-"):
-        assert words[1] in ("serve", "compile", "run", "resume", "tune", "opt", "reproduce", "nki", "store", "doctor", "doc", "neff", "runner", "token", "lesson", "why"), f"nkx has no command {words[1]}"
+        assert words[1] in ("serve", "compile", "run", "resume", "tune", "opt", "reproduce", "nki", "store", "doctor", "doc", "neff", "runner", "token", "lesson", "why", "mcp", "lsp"), f"nkx has no command {words[1]}"
         for word in words[2:]:
             if word.startswith("--"):
                 assert word.partition("=")[0] in options(words[1]), f"nkx {words[1]} has no option {word}"
@@ -111,7 +111,8 @@ def test_every_make_target_and_option_in_the_text_exists(page):
     for inline in re.findall(r"`([A-Z_a-z]+=\S+ )*(make [^`]+)`", text):
         check_command(inline[1].split(), known)
     editors = re.findall(r'{"(--[a-z-]+)"', (ROOT / "explorer/ce/args.c").read_text())  # of Compiler Explorer's clients
-    everything = {"--version", "--NAME", *editors}.union(*map(options, ("serve", "compile", "run", "tune", "opt", "store", "doc", "neff", "runner", "token")))
+    cells = re.findall(r'add_argument\("(--[a-z-]+)"', (ROOT / "compiler/trace/python/nkx/notebook.py").read_text())
+    everything = {"--version", "--NAME", *editors, *cells}.union(*map(options, ("serve", "compile", "run", "tune", "opt", "store", "doc", "neff", "runner", "token", "mcp", "lsp")))
     for option in re.findall(r"`(--[a-z][a-z-]*)[^`]*`", text):
         assert option in everything, option
 

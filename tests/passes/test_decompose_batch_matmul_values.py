@@ -83,3 +83,24 @@ def test_values_are_kept_after_remove_redundant_zero_fill(rng):
     text = product("linalg.batch_matmul", (3, 5, 6, 7), (0, 1, 3), (0, 3, 2), (0, 1, 2))
     after = values.check(text, ["remove-redundant-zero-fill", PASS], rng, tol=1e-4)
     assert "linalg.fill" not in after
+
+
+def turned(batch, m, n, k):
+    """A product whose left operand is a transpose of an argument."""
+    lead, order = "".join(f"{d}x" for d in batch), ", ".join(str(d) for d in (*range(len(batch)), len(batch) + 1, len(batch)))
+    a, t, b, c = (f"tensor<{lead}{s}xf32>" for s in (f"{k}x{m}", f"{m}x{k}", f"{k}x{n}", f"{m}x{n}"))
+    return f"""func.func @f(%a: {a}, %b: {b}) -> {c} {{
+  %z = arith.constant 0.0 : f32
+  %g = tensor.empty() : {t}
+  %t = linalg.transpose ins(%a : {a}) outs(%g : {t}) permutation = [{order}]
+  %e = tensor.empty() : {c}
+  %f = linalg.fill ins(%z : f32) outs(%e : {c}) -> {c}
+  %r = linalg.{"batch_" * bool(batch)}matmul ins(%t, %b : {t}, {b}) outs(%f : {c}) -> {c}
+  return %r : {c}
+}}"""
+
+
+@pytest.mark.parametrize("batch", [(), (3,)])
+@pytest.mark.parametrize("m,n,k", [(517, 3, 130), (1, 1, 1), (130, 5, 1), (7, 517, 2)])
+def test_a_product_with_a_transposed_left_operand_keeps_its_values(rng, batch, m, n, k):
+    assert "linalg.transpose" not in values.check(turned(batch, m, n, k), PASS, rng, tol=1e-4)

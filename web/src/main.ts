@@ -25,7 +25,9 @@ import { look, lookAtSelection, mountSharedBar, openShared } from "./panes/share
 import { SourcePane } from "./panes/source";
 import { mountSplitter } from "./panes/splitter";
 import { mountDevice } from "./panes/devicebutton";
+import { mountRecording } from "./panes/recordbutton";
 import { mountEditButton } from "./panes/editbutton";
+import { mountNotesButton } from "./panes/notesbutton";
 import { mountTune } from "./panes/tunebutton";
 import { mountUpgrade } from "./panes/upgradebuttons";
 import { mountStages } from "./panes/stages";
@@ -57,6 +59,8 @@ function openExample(store: AppStore, compiler: Compiler, name: string): void {
     edited: null,
     byHand: [],
     patterns: "",
+    notes: [],
+    recording: null,
     showInputs: false,
     kernelName: null,
     anchor: null,
@@ -73,7 +77,7 @@ function openDraft(store: AppStore, compiler: Compiler): boolean {
   const draft = keptDraft();
   if (!draft) return false;
   showDraft(store, draft);
-  store.set({ lesson: null });
+  store.set({ lesson: null, notes: [], recording: null });
   void compiler.now();
   return true;
 }
@@ -272,7 +276,11 @@ function main(): void {
   mountNotices(store, compiler, () => void loadLists(store));
   mountSharedBar(store, compiler, say);
   const targets: KeyTargets = { store, compiler, source, drawer, stages, ir, diff, views, pin, search: () => void views.openSearch(), share: isEmbed ? () => undefined : shareNow, help: () => void openHelp(), palette: () => void (isEmbed || openPalette(targets)) };
-  if (!isEmbed) mountKeys(targets);
+  if (!isEmbed) {
+    mountNotesButton(targets);
+    mountRecording(store, compiler, () => void share.openDialog());
+    mountKeys(targets);
+  }
   mountSplitter(store, { id: "split-source", property: "--source", pane: "source-pane", label: "Width of the source", initial: 0.32, min: 0.15, max: 0.6 });
   mountSplitter(store, { id: "split-stages", property: "--stages", pane: "stages-pane", label: "Width of the stage list", initial: 0.2, min: 0.1, max: 0.4 });
 
@@ -298,7 +306,7 @@ function main(): void {
       if (link) return openLink(store, compiler, link);
       const view = store.state.shared ? readView(location.hash) : null;
       if (!view) return undefined;
-      look(store, view);
+      look(store, { ...view, notes: store.state.notes, recording: store.state.recording });
       lookAtSelection(store, view);
       return undefined;
     });

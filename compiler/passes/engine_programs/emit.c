@@ -5,6 +5,7 @@
  * queues, and the loops and the index arithmetic that these need.  Copies keep the locations of their originals.
  */
 #include <assert.h>
+#include <inttypes.h>
 
 #include "mlir-c/AffineExpr.h"
 #include "mlir-c/BuiltinAttributes.h"
@@ -18,8 +19,12 @@ struct emitter {
   struct table entry;      /* operations that stay in the entry block -> themselves */
   struct table hoisted;    /* value of an allocation in a loop -> the one in the entry block */
   int stream;
-  struct table values; /* value -> its copy in the stream */
-  bool is_synced;      /* nothing was executed since the last barrier but loads of registers for control flow */
+  struct table values;  /* value -> its copy in the stream */
+  int64_t ahead;        /* the loop that is written has the first so many rounds; 0: the others, or all */
+  MlirBlock top;        /* of the stream's program */
+  MlirOperation placed; /* the last operation of it that has its place (place_part), or null */
+  MlirOperation backs;  /* in the program of Sync, the first of the parts that free transfers may go before, or null */
+  bool is_synced;       /* nothing was executed since the last barrier but loads of registers for control flow */
 };
 
 /* ---- values ------------------------------------------------------------------------------------------------------ */
@@ -101,7 +106,7 @@ static void emit_wait(struct emitter *e, struct ir_builder *b, const struct ep_w
 static void emit_waits(struct emitter *e, struct ir_builder *b, int first) {
   for (int k = first; k != EP_NONE; k = e->ep->waits.v[k].next) {
     const struct ep_wait *w = &e->ep->waits.v[k];
-    if (w->is_kept && w->on == e->stream)
+    if (w->is_kept && w->on == e->stream && !(e->ahead && ep_rounds_ahead(e->ep, w) >= e->ahead))
       emit_wait(e, b, w);
   }
 }
@@ -115,8 +120,9 @@ static void emit_barrier(struct emitter *e, struct ir_builder *b) {
   e->is_synced = true;
 }
 
-/* A copy of a loop or branch. */
-static void emit_regions(struct emitter *e, struct ir_builder *b, MlirOperation op, bool starts_with_barrier) {
+/* A copy of a loop or branch.  *bounds: the lower and the upper bound of a loop, NULL for those that it has. */
+static void emit_regions(struct emitter *e, struct ir_builder *b, MlirOperation op, bool starts_with_barrier,
+                         const MlirValue *bounds) {
   const intptr_t n = mlirOperationGetNumOperands(op), n_results = mlirOperationGetNumResults(op);
   const intptr_t n_regions = mlirOperationGetNumRegions(op), n_attrs = mlirOperationGetNumAttributes(op);
   struct arena *a = b->arena;
@@ -126,7 +132,7 @@ static void emit_regions(struct emitter *e, struct ir_builder *b, MlirOperation 
   MlirNamedAttribute *attrs = arena_new_array(a, MlirNamedAttribute, (size_t)n_attrs);
 
   for (intptr_t k = 0; k < n; k++)
-    operands[k] = copy_of(e, mlirOperationGetOperand(op, k));
+    operands[k] = bounds && k < 2 ? bounds[k] : copy_of(e, mlirOperationGetOperand(op, k));
   for (intptr_t k = 0; k < n_results; k++)
     results[k] = mlirValueGetType(mlirOperationGetResult(op, k));
   for (intptr_t k = 0; k < n_attrs; k++)
@@ -162,12 +168,78 @@ static void emit_regions(struct emitter *e, struct ir_builder *b, MlirOperation 
     set_copy(e, mlirOperationGetResult(op, k), mlirOperationGetResult(copy, k));
 }
 
+/* Only triggers, waits, loops of them, and constants that nothing else uses. */
+static bool is_only_triggers(MlirOperation op) {
+  for (; !mlirOperationIsNull(op); op = mlirOperationGetNextInBlock(op)) {
+    if (!ir_is(op, "arith.constant") && !ir_is(op, "scf.for") && !ir_is(op, "nisa.wait") &&
+        !ir_is(op, "nisa.dma_trigger"))
+      return false;
+  }
+  return true;
+}
+
+/* What was written last in the program of Sync, outside of all loops, is moved up if it is free. */
+static void place_part(struct emitter *e, const struct ir_builder *b, enum ep_sync_part part) {
+  if (e->stream != EP_SYNC || !mlirBlockEqual(b->block, e->top))
+    return;
+  MlirOperation next,
+      op = mlirOperationIsNull(e->placed) ? mlirBlockGetFirstOperation(e->top) : mlirOperationGetNextInBlock(e->placed);
+  if (mlirOperationIsNull(op))
+    return;
+  if (!is_only_triggers(op))
+    part = EP_PART_FIXED;
+  if (part == EP_PART_FIXED)
+    e->backs = (MlirOperation){NULL};
+  else if (part == EP_PART_BACKS && mlirOperationIsNull(e->backs))
+    e->backs = op;
+  const bool moves = part == EP_PART_FREE && !mlirOperationIsNull(e->backs);
+  for (; !mlirOperationIsNull(op); op = next) {
+    next = mlirOperationGetNextInBlock(op);
+    if (moves)
+      mlirOperationMoveBefore(op, e->backs);
+    else
+      e->placed = op;
+  }
+}
+
+static void remark_ahead(struct emitter *e, MlirOperation op, int64_t ahead, int64_t trips) {
+  struct remark *r =
+      pass_remark(e->ep->run, op, RULE_RUN_AHEAD,
+                  "the first %" PRId64 " of %" PRId64 " rounds of its transfers wait for nothing", ahead, trips);
+  remark_reject(r, "one loop with the wait",
+                arena_printf(e->ep->run->arena, "%" PRId64 " rounds would wait for what comes before the loop", ahead));
+}
+
+/* A loop of an engine's program: in that of Sync two, if its first rounds have nothing to wait for. */
+static void emit_loop(struct emitter *e, struct ir_builder *b, MlirOperation op, int loop) {
+  const struct ep_loop *l = &e->ep->loops.v[loop];
+  const int64_t ahead = e->stream == EP_SYNC ? ep_loop_ahead(e->ep, &e->counts, loop) : 0;
+  if (!ahead) {
+    emit_waits(e, b, l->waits);
+    emit_regions(e, b, op, false, NULL);
+    place_part(e, b, ep_sync_part(e->ep, l->first, l->end, 0));
+    return;
+  }
+  emit_waits(e, b, l->waits);
+  const MlirValue lower = copy_of(e, mlirOperationGetOperand(op, 0)),
+                  upper = copy_of(e, mlirOperationGetOperand(op, 1));
+  const MlirValue middle = ir_index(b, l->lower + ahead * l->step);
+  e->ahead = ahead;
+  emit_regions(e, b, op, false, (MlirValue[]){lower, middle});
+  e->ahead = 0;
+  place_part(e, b, ep_sync_part(e->ep, l->first, l->end, ahead));
+  b->loc = mlirOperationGetLocation(op);
+  emit_regions(e, b, op, false, (MlirValue[]){middle, upper});
+  place_part(e, b, EP_PART_FIXED);
+  remark_ahead(e, op, ahead, l->trips);
+}
+
 /* Control flow on data: all streams meet. */
 static void emit_control(struct emitter *e, struct ir_builder *b, MlirOperation op) {
   const bool is_branch = ir_is(op, "scf.if");
   if (is_branch)
     emit_barrier(e, b);
-  emit_regions(e, b, op, !is_branch);
+  emit_regions(e, b, op, !is_branch, NULL);
   emit_barrier(e, b);
 }
 
@@ -230,6 +302,7 @@ static void emit_op(struct emitter *e, struct ir_builder *b, MlirOperation op) {
   b->loc = mlirOperationGetLocation(op);
   if (instr >= 0) {
     emit_instr(e, b, op, instr);
+    place_part(e, b, ep_sync_part(e->ep, instr, instr + 1, 0));
   } else if (ep_is_core_barrier(op)) {
     insert(b, nisa_create_core_barrier(b->loc));
     e->is_synced = true;
@@ -240,8 +313,7 @@ static void emit_op(struct emitter *e, struct ir_builder *b, MlirOperation op) {
   } else if (loop >= 0) {
     e->is_synced = false;
     if (is_needed) {
-      emit_waits(e, b, ep->loops.v[loop].waits);
-      emit_regions(e, b, op, false);
+      emit_loop(e, b, op, loop);
     }
   } else if (mlirOperationGetNumRegions(op)) {
     if (ep_has_barrier(ep, op)) /* otherwise a loop that is never executed */
@@ -355,6 +427,8 @@ static void emit_stream(struct emitter *e, MlirBlock body, MlirOperation before,
   struct ir_builder b = {.ctx = ep->run->ir->ctx, .block = block, .loc = loc, .arena = ep->run->arena};
 
   e->stream = s;
+  e->top = block;
+  e->placed = e->backs = (MlirOperation){NULL};
   e->values = (struct table){.arena = ep->run->arena};
   e->is_synced = false;
   mlirOperationRemoveFromParent(yield);

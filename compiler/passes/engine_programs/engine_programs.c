@@ -24,6 +24,7 @@
  *   solve.c    finds which execution of the first one an execution of the second one waits for
  *   reduce.c   drops the waits that others imply
  *   count.c    says as which number in its stream that execution raises the semaphore
+ *   ahead.c    lets the first rounds of loops of transfers run ahead
  *   emit.c     writes the programs
  *
  * Every wait is for something that comes earlier in the sequence, so the programs cannot wait for each other in a circle.

@@ -22,6 +22,7 @@ struct ep_stream {
   const char *name;
   const char *why; /* what a queue transfers, and why its engine starts it */
   int on;          /* the engine that triggers: of an engine itself */
+  bool is_back;    /* qSyncBack */
   int n;           /* instructions, loops counted once */
 };
 
@@ -180,6 +181,20 @@ static inline int64_t ep_trips(const struct ep *ep, int loop, int64_t trips_max)
 /* The number of the execution that w waits for, counted from 1 in its segment, by the variables at the place of w. */
 struct ep_linear ep_count_of(const struct ep *ep, const struct ep_counts *c, const struct ep_wait *w,
                              int64_t trips_max);
+
+/* ahead.c: the first rounds of the outermost loop around w in which it waits for nothing, and is left out: 0 if there are none. */
+int64_t ep_rounds_ahead(const struct ep *ep, const struct ep_wait *w);
+/* The most of all waits in a loop that are kept and would wait; c: of the instructions that raise semaphores. */
+int64_t ep_loop_ahead(const struct ep *ep, const struct ep_counts *c, int loop);
+
+/* What instructions first … end - 1, in the first `ahead` rounds of their outermost loop (0: in all), are in the program of Sync:
+ * loads of what was stored before; transfers that wait for nothing, which may go before those; or anything else. */
+enum ep_sync_part { EP_PART_BACKS, EP_PART_FREE, EP_PART_FIXED };
+enum ep_sync_part ep_sync_part(const struct ep *ep, int first, int end, int64_t ahead);
+
+/* Of each instruction, in how many of the first rounds of its outermost loop a transfer of Sync's may go before others: INT64_MAX:
+ * in all.  What such a transfer implies is only that it is complete. */
+void ep_find_free_rounds(const struct ep *ep, int64_t *rounds);
 
 /* reduce.c: drops the waits that others imply, moves the others out of loops, and marks what raises semaphores. */
 void ep_reduce(struct ep *ep);

@@ -21,6 +21,8 @@
  * moves out of the loops whose variables it does not use, which may imply others once more.  Of two waits at one place for
  * the same count the last one remains: the two may be equal at times, and the first one never greater.
  *
+ * In rounds that run ahead (ahead.c) a wait is left out, and implies nothing.
+ *
  * A loop is executed only a few times if the function would be executed too often.  The orders of an iteration are then
  * those of the iteration before, moved by one, because distances between dependent iterations are at most the copies of
  * a buffer.  A wait whose distance is larger, or changes from iteration to iteration, is then kept and implies nothing.
@@ -51,6 +53,8 @@ struct paper {
   bool last_wins;                      /* of two equal waits at one place */
   bool *needed;                        /* of each wait */
   bool *is_required;                   /* of each wait: it is kept, or was when counts were taken */
+  int64_t *rounds_ahead;               /* of each wait: it is not executed before that round (ahead.c) */
+  int64_t *free_rounds;                /* of each instruction (ahead.c) */
   bool *is_opaque;                     /* its distance is not constant, and loops are cut */
   struct sum {
     struct ep_linear number, count;       /* of the execution; the count that the wait compares with */
@@ -209,7 +213,7 @@ static void pass_waits(struct paper *p, int first) {
     struct due d = {k, w->on, w->from_stream, number, NULL};
     if (p->mode == ORDERS)
       d.after = clock_after(p, d.stream, number);
-    else if (w->is_kept)
+    else if (w->is_kept && !(w->depth && p->variable[0] < p->rounds_ahead[k]))
       d.after = clock_at(p, d.stream, sum_value(p, &p->sums[k].count, w->depth));
     if (n < WAITS_MAX)
       due[n++] = d;
@@ -233,8 +237,9 @@ static void execute(struct paper *p, int k) {
   for (int s = 0; s < ep->n_streams; s++) {
     if (!(i->streams >> s & 1) || !ep_is_counted(ep, k, s))
       continue;
-    struct clock_of now = p->clock[s];
-    if (s >= EP_ENGINES)
+    struct clock_of now = p->clock[s]; /* of a queue: what it has from loads of registers */
+    if (s >= EP_ENGINES &&
+        !(ep->streams[s].on == EP_SYNC && (i->loop == EP_NONE ? 0 : p->variable[0]) < p->free_rounds[k]))
       join(p, &now, &p->clock[ep->streams[s].on]);
     now.n[s] = p->history[s].n + 1;
     if (s < EP_ENGINES)
@@ -385,16 +390,20 @@ void ep_reduce(struct ep *ep) {
   const size_t n = (size_t)ep->waits.n + 1;
   struct paper p = {.ep = ep,
                     .needed = arena_new_array(a, bool, n),
+                    .rounds_ahead = arena_new_array(a, int64_t, n),
+                    .free_rounds = arena_new_array(a, int64_t, (size_t)ep->instrs.n + 1),
                     .is_opaque = arena_new_array(a, bool, n),
                     .is_required = arena_new_array(a, bool, n),
                     .sums = arena_new_array(a, struct sum, n)};
   bool has_moved = false;
   p.trips_max = choose_trips(ep, &p.counts);
   for (int k = 0; k < ep->waits.n; k++) {
+    p.rounds_ahead[k] = ep_rounds_ahead(ep, &ep->waits.v[k]);
     p.is_opaque[k] = is_opaque(&p, &ep->waits.v[k]);
     p.sums[k].is_plain = is_plain(&p, &ep->waits.v[k]);
     p.sums[k].number = ep_count_of(ep, &p.counts, &ep->waits.v[k], p.trips_max);
   }
+  ep_find_free_rounds(ep, p.free_rounds);
   arena_init(&p.arena);
   p.mode = ORDERS;
   drop(&p);

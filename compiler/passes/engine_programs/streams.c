@@ -8,6 +8,8 @@
  *     qGpsimdOut   everything that depends on computed data: stores, copies on chip, loads from HBM that the kernel has
  *     qScalarOut   written.  They never block a load.  A load from scratch memory is in the queue of the store that
  *                  wrote it, so that the order of the queue replaces a semaphore.
+ *     qSyncBack    but not if it is in a loop that stores, too, and an earlier loop wrote it: in one program the load of the
+ *                  next round would wait for the store of this one, and the rounds would not overlap.
  *     qGpsimdCc    collectives.
  *     qGpsimdPeer  exchanges with the other core, of a program of two.
  *
@@ -33,6 +35,7 @@
 struct nest {
   double scalar, gpsimd;
   double build; /* what gpsimd would take for the transfers alone */
+  bool stores;  /* it is a loop with transfers to HBM */
 };
 
 struct work {
@@ -48,6 +51,7 @@ struct work {
   double build;                        /* how long gpsimd would build descriptors, in nanoseconds */
   bool has_scalar_less;                /* to do than gpsimd, with the transfers out */
   struct table nests;                  /* top-level operation -> its struct nest */
+  struct table backs;                  /* transfer of qSyncBack -> itself */
 };
 
 static bool is_instruction(MlirOperation op, void *user) {
@@ -121,7 +125,7 @@ static struct outs count_outs(struct work *w) {
       continue;
     const struct nisa_access *dst = &in.operand[0], *src = nisa_operand(&in, "src");
     const int64_t n = executions(w->ep, in.op);
-    if (is_load(w, &in))
+    if (is_load(w, &in) || table_get(&w->backs, in.op.ptr))
       continue;
     all.transfers += n;
     all.descriptors += n * ep_descriptors(dst, src);
@@ -175,6 +179,41 @@ static struct nest *nest_of(struct work *w, MlirOperation op) {
   return known;
 }
 
+static bool is_plain_transfer(const struct nisa_instr *in) {
+  return in->def->kind == NISA_DMA_COPY || in->def->kind == NISA_DMA_TRANSPOSE;
+}
+
+static void survey_stores(struct work *w) {
+  for (int k = 0; k < w->ops.n; k++) {
+    struct nisa_instr in;
+    if (nisa_read(w->ops.v[k], &in, NULL) && in.engine == NISA_ENGINE_DMA &&
+        !mem_is_on_chip(nisa_access_space(&in.operand[0])) && executions(w->ep, in.op) > 1)
+      nest_of(w, in.op)->stores = true;
+  }
+}
+
+/* Loads of what another loop wrote, in loops that store.  Sync starts a transfer about a microsecond later than GpSimd, which the
+ * overlap of two or three rounds does not give back. */
+static void survey_backs(struct work *w) {
+  enum { ROUNDS = 4 };
+  struct table stores = {.arena = w->ep->run->arena}; /* root in HBM -> the nest of the transfer that wrote it last */
+  for (int k = 0; k < w->ops.n; k++) {
+    MlirOperation op = w->ops.v[k];
+    struct nisa_instr in;
+    if (!nisa_read(op, &in, NULL) || in.engine != NISA_ENGINE_DMA)
+      continue;
+    const struct nisa_access *dst = &in.operand[0], *src = nisa_operand(&in, "src");
+    if (!mem_is_on_chip(nisa_access_space(dst))) {
+      table_put(&stores, root_key(dst->base), is_plain_transfer(&in) ? nest_of(w, op) : NULL);
+      continue;
+    }
+    const struct nest *writer = is_plain_transfer(&in) ? table_get(&stores, root_key(src->base)) : NULL;
+    const struct nest *here = nest_of(w, op);
+    if (writer && writer != here && here->stores && executions(w->ep, op) >= ROUNDS)
+      table_put(&w->backs, op.ptr, op.ptr);
+  }
+}
+
 /* A transfer counts for the loop that starts it; one that loads what an earlier one wrote, for the loop of that one, whose
  * queue it will be in. */
 static void survey_nests(struct work *w) {
@@ -192,7 +231,8 @@ static void survey_nests(struct work *w) {
       nest->scalar += n * busy_ns(&in, in.engine, t);
     else if (in.engine == NISA_ENGINE_GPSIMD)
       nest->gpsimd += n * busy_ns(&in, in.engine, t);
-    if ((in.def->kind != NISA_DMA_COPY && in.def->kind != NISA_DMA_TRANSPOSE) || is_load(w, &in))
+    if ((in.def->kind != NISA_DMA_COPY && in.def->kind != NISA_DMA_TRANSPOSE) || is_load(w, &in) ||
+        table_get(&w->backs, op.ptr))
       continue;
     const struct nisa_access *dst = &in.operand[0], *src = nisa_operand(&in, "src");
     if (mem_is_on_chip(nisa_access_space(dst)) && table_get(&stores, root_key(src->base)))
@@ -287,6 +327,12 @@ static int queue_for(struct work *w, MlirOperation op) {
     return queue_out(w, &in, in.operand[2].base);
   if (from_hbm && to_chip && !table_get(&w->is_written, root_key(src)))
     return queue_in(w, op, nisa_operand(&in, "dst"));
+  if (table_get(&w->backs, op.ptr)) {
+    const int back = find_stream(w->ep, "qSyncBack", EP_SYNC,
+                                 "loads of what an earlier loop stored, which never wait for a store of theirs");
+    w->ep->streams[back].is_back = true;
+    return back;
+  }
   MlirOperation writer = {table_get(&w->writer, root_key(src))};
   if (from_hbm && !mlirOperationIsNull(writer) && table_get(&w->ep->queue_of, writer.ptr) &&
       !is_collective(nisa_op_of(writer)->kind))
@@ -319,11 +365,14 @@ void ep_assign_queues(struct ep *ep) {
                    .writer = {.arena = a},
                    .is_written = {.arena = a},
                    .loaded_by = {.arena = a},
-                   .nests = {.arena = a}};
+                   .nests = {.arena = a},
+                   .backs = {.arena = a}};
   for (int e = 0; e < EP_ENGINES; e++)
     ep->streams[e] = (struct ep_stream){.name = engines[e], .on = e};
   ep->n_streams = EP_ENGINES;
   survey(&w);
+  survey_stores(&w);
+  survey_backs(&w);
   survey_nests(&w);
   const struct outs all = count_outs(&w);
   w.is_out_by_scalar = prefers_hardware(&w, &all);

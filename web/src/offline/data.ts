@@ -5,5 +5,7 @@ import type { CompileRequest, Result } from "../api/types";
 export interface OfflineData {
   title?: string;
   request: Pick<CompileRequest, "source" | "filename" | "files">;
+  /** As a page wrote it. */
+  view?: { notes?: unknown } | null;
   result: Pick<Result, "target" | "status" | "kernels" | "files" | "places" | "sources" | "diagnostics">;
 }

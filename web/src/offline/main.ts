@@ -6,6 +6,8 @@ import type { SourceRange, Stage } from "../api/types";
 import { BANDS } from "../highlight/bands";
 import { tokenizerOf } from "../highlight/dialect";
 import { byId, el } from "../panes/dom";
+import { stageKeys } from "../state/outcome";
+import { lineOfNote, readNotes } from "../state/notes";
 import { SourceMap, Sources, type StageLinks } from "../state/sourcemap";
 import { showTheme } from "../state/theme";
 import type { OfflineData } from "./data";
@@ -26,6 +28,7 @@ const kernels = data.result.kernels.map((kernel) => {
   for (const stage of kernel.stages) map.addStage(stage);
   return { kernel, map };
 });
+const { notes } = readNotes(data.view?.notes);
 /** The rows of the source by file, and of the stage that is shown, by line - 1. */
 const sourceRows = new Map<string, HTMLElement[]>();
 let stageRows: HTMLElement[] = [];
@@ -34,6 +37,18 @@ let shown: Shown | null = null;
 function row(line: number, band: number | null | undefined, ...text: (Node | string)[]): HTMLElement {
   const cls = band === null || band === undefined ? "line" : `line band band-${band % BANDS}`;
   return el("div", { class: cls }, el("span", { class: "no" }, String(line)), el("span", { class: "words" }, ...text));
+}
+
+/** The notes on lines of a text, by the line's number. */
+function notesOn(stage: string | null, kernel: string, file: string, lines: readonly string[]): Map<number, HTMLElement[]> {
+  const out = new Map<number, HTMLElement[]>();
+  for (const thread of notes) {
+    const line = thread.stage === stage && thread.kernel === kernel && thread.file === file ? lineOfNote(thread, lines) : null;
+    if (line === null) continue;
+    const items = thread.sayings.map(({ by, text }) => el("div", { class: "said" }, el("b", {}, `${by || "someone"}: `), text));
+    out.set(line, [...(out.get(line) ?? []), ...items]);
+  }
+  return out;
 }
 
 // ---- the source
@@ -45,7 +60,8 @@ function drawSources(): void {
     rows.forEach((r, i) => r.addEventListener("click", () => followSource(file, i + 1)));
     sourceRows.set(file, rows);
     if (texts.size > 1) byId("source").append(el("div", { class: "file" }, file));
-    byId("source").append(...rows);
+    const said = notesOn(null, "", file, text.split("\n"));
+    byId("source").append(...rows.flatMap((r, i) => [r, ...(said.get(i + 1) ?? [])]));
   }
 }
 
@@ -121,15 +137,17 @@ function words(stage: Stage, line: string): (Node | string)[] {
   return out;
 }
 
-function show(stage: Stage, map: SourceMap, button: HTMLElement): void {
+function show(stage: Stage, key: string, kernel: string, map: SourceMap, button: HTMLElement): void {
   const links = map.linksOf(stage);
   shown = { stage, map, links };
   for (const b of document.querySelectorAll("#stages [aria-current]")) b.removeAttribute("aria-current");
   button.setAttribute("aria-current", "true");
   byId("text-title").textContent = `${stage.name} (${stage.dialect})`;
-  stageRows = stage.text.split("\n").map((line, i) => row(i + 1, map.bandOfPlaces(links.places[i] ?? []), ...words(stage, line)));
+  const lines = stage.text.split("\n");
+  const said = notesOn(key, kernel, "", lines);
+  stageRows = lines.map((line, i) => row(i + 1, map.bandOfPlaces(links.places[i] ?? []), ...words(stage, line)));
   stageRows.forEach((r, i) => r.addEventListener("click", () => followStage(i)));
-  byId("text").replaceChildren(...stageRows);
+  byId("text").replaceChildren(...stageRows.flatMap((r, i) => [r, ...(said.get(i + 1) ?? [])]));
   clear();
 }
 
@@ -137,9 +155,10 @@ function drawStages(): void {
   let last: HTMLElement | null = null;
   for (const { kernel, map } of kernels) {
     byId("stages").append(el("h3", {}, kernel.name));
-    for (const stage of kernel.stages) {
+    const keys = stageKeys(kernel.stages.map((s) => s.name));
+    for (const [i, stage] of kernel.stages.entries()) {
       const button = el("button", { class: stage.changed ? "" : "same", attrs: { type: "button" } }, stage.name);
-      button.addEventListener("click", () => show(stage, map, button));
+      button.addEventListener("click", () => show(stage, keys[i] ?? stage.name, kernel.name, map, button));
       byId("stages").append(button);
       last = button;
     }

@@ -9,6 +9,8 @@ import { type KeyTargets, pressKey } from "./keys";
 import { literal, offersAbout, writeOffer } from "./offers";
 import { say } from "./notices";
 import { startDevice } from "./devicebutton";
+import { startRecording } from "./recordbutton";
+import { showNotes } from "./notesbutton";
 import { canTune, startTune } from "./tunebutton";
 import { openVersions } from "./versions";
 
@@ -157,6 +159,8 @@ export function actionsNow(t: KeyTargets): Action[] {
     ...[...document.querySelectorAll<HTMLElement>("#source-tools button:not(#versions-open)")].flatMap((b): Action[] =>
       b.offsetParent === null ? [] : [plain("Kernel", b.title.split(/[:.]/)[0] ?? "", () => b.click())],
     ),
+    plain("Kernel", "Notes: on lines of the source and of stages", () => void showNotes(t, true)),
+    plain("Kernel", "Record what you write, select and look at", () => void startRecording()),
     plain("Kernel", "Versions: what you wrote before", () => openVersions(store, t.compiler)),
     ...keyed("Page", PAGE),
     plain("Page", "Layouts: save the arrangement of the panes, rename, delete", () => void t.views.openLayouts()),

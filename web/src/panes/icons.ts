@@ -24,6 +24,7 @@ const PATHS = {
   plus: "M8 3v10M3 8h10",
   clock: "M8 2a6 6 0 1 0 0 12A6 6 0 0 0 8 2ZM8 4.5V8l2.5 1.5",
   check: "M2.5 4.5h6M2.5 8h4M2.5 11.5h3M8 11l2.2 2.2L14 8.5",
+  note: "M2.5 3h11v8h-6L4.5 13.5V11h-2zM5 5.7h6M5 8.3h4",
   pencil: "M3 13l.7-3L10.5 3.2l2.3 2.3L6 12.3 3 13ZM9 4.7 11.3 7",
 } as const;
 

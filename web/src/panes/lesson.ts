@@ -20,11 +20,12 @@ import { TaskBox } from "./lessontask";
 import { openWriter } from "./lessonwriter";
 import { markdown } from "./markdown";
 import { announce, say } from "./notices";
+import { putBeside } from "./sidepane";
 
 adoptStyle(css);
 
 /** What a step's kernel does not take over from what the page showed before. */
-const FRESH = { touched: false, filename: null, files: [], tab: null, language: "nkipy", inputs: null, instance: null, edited: null, byHand: [], patterns: "", showInputs: false, kernelName: null, anchor: null, previous: null, shared: null, parent: null, pipeline: "default", beside: null, filter: "", hideUnchanged: false, marked: null, inspect: null } as const;
+const FRESH = { touched: false, filename: null, files: [], tab: null, language: "nkipy", inputs: null, instance: null, edited: null, byHand: [], patterns: "", notes: [], recording: null, showInputs: false, kernelName: null, anchor: null, previous: null, shared: null, parent: null, pipeline: "default", beside: null, filter: "", hideUnchanged: false, marked: null, inspect: null } as const;
 
 export class LessonPane {
   private readonly body = el("div", { class: "lesson-body", attrs: { tabindex: 0, role: "region", "aria-label": "Lesson" } });
@@ -46,10 +47,7 @@ export class LessonPane {
     private readonly store: AppStore,
     private readonly compiler: Compiler,
   ) {
-    const panes = byId("panes");
-    const row = el("div", { id: "lesson-row" });
-    panes.replaceWith(row);
-    row.append(this.pane, panes);
+    putBeside(this.pane, "left");
     // before the page's own keys, of which PageDown steps through the stages
     document.addEventListener("keydown", (e) => this.key(e), { capture: true });
     window.addEventListener("beforeprint", () => this.print());

@@ -8,6 +8,7 @@ import type { Compiler } from "../state/compiler";
 import { viewOf, viewToJson } from "../state/look";
 import { tokenOf } from "../state/mylinks";
 import { settings } from "../state/settings";
+import { sameNotes } from "../state/notes";
 import { isAsShared, sharedOf } from "../state/shared";
 import { button, el, fill } from "./dom";
 import { compareWith } from "./shared";
@@ -72,7 +73,7 @@ export class Revisions {
     if (pressed.disabled) return;
     const { shared } = store.state;
     const own = shared?.id === this.id ? shared : null;
-    this.told.textContent = own?.revision === null && isAsShared(store.state) ? "The newest revision is this kernel already." : "";
+    this.told.textContent = own?.revision === null && isAsShared(store.state) && sameNotes(own.notes, store.state.notes) ? "The newest revision is this kernel already." : "";
     if (this.told.textContent !== "") return;
     pressed.disabled = true;
     const title = own?.title ?? "";

@@ -1,9 +1,10 @@
 // share: keeps the address up to date with what the page shows, and opens the dialog that makes links.
 import type { AppStore } from "../state/app";
 import type { Compiler } from "../state/compiler";
-import { LONG_URL, writeFragment, writeView } from "../state/fragment";
+import { LONG_URL, writeFragment, writeView, writeViewWithNotes } from "../state/fragment";
 import { lessonHash } from "../state/lesson";
 import { viewOf } from "../state/look";
+import { sameNotes } from "../state/notes";
 import { packPin } from "../state/pin";
 import { settings } from "../state/settings";
 import { isAsShared, pathOf } from "../state/shared";
@@ -25,7 +26,7 @@ export class Share {
   follow(): void {
     let first = true;
     this.store.watch(
-      ["lesson", "source", "filename", "files", "tab", "target", "language", "stageKey", "kernelName", "beside", "picture", "diffFrom", "unified", "anchor", "marked", "inputs", "check", "pipeline", "byHand", "patterns", "filter", "hideUnchanged", "simulate", "pinned", "mode", "comparedKey"],
+      ["lesson", "source", "filename", "files", "tab", "target", "language", "stageKey", "kernelName", "beside", "picture", "diffFrom", "unified", "anchor", "marked", "notes", "inputs", "check", "pipeline", "byHand", "patterns", "filter", "hideUnchanged", "simulate", "pinned", "mode", "comparedKey"],
       () => {
         // an unchanged page keeps its short address
         if (!first || this.store.state.touched) this.soon();
@@ -50,7 +51,7 @@ export class Share {
     const { shared, source, filename, files, language, target, inputs, check, pipeline, byHand, patterns, simulate, parent, pinned } = s;
     const view = this.view();
     const pin = pinned ? await packPin(pinned) : null;
-    if (shared && !pin && isAsShared(s)) return absolute(pathOf(shared)) + writeView(view);
+    if (shared && !pin && isAsShared(s)) return absolute(pathOf(shared)) + (sameNotes(shared.notes, s.notes) ? writeView(view) : await writeViewWithNotes(view));
     return absolute("/") + (await writeFragment({ source, filename, files, language, target, inputs, check, pipeline, byHand, patterns, simulate, pin, parent, view }));
   }
 

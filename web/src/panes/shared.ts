@@ -6,7 +6,7 @@ import { Problem } from "../api/problem";
 import type { Ancestor } from "../api/types";
 import type { AppStore } from "../state/app";
 import type { Compiler } from "../state/compiler";
-import { readView } from "../state/fragment";
+import { notesInHash, readView } from "../state/fragment";
 import { textsOf } from "../state/files";
 import { readViewJson, type View } from "../state/look";
 import { markedFromText } from "../state/marked";
@@ -19,9 +19,9 @@ import { when } from "./when";
 
 /** Applies a stored view.  Its selection is only found after the stages have arrived. */
 export function look(store: AppStore, view: View): void {
-  const { kernelName, stageKey, beside, picture, diffFrom, unified, filter, hideUnchanged, tab, wrap, splits, mode, comparedKey } = view;
+  const { kernelName, stageKey, beside, picture, diffFrom, unified, notes, recording, filter, hideUnchanged, tab, wrap, splits, mode, comparedKey } = view;
   const isThere = store.state.files.some((f) => f.name === tab);
-  store.set({ kernelName, stageKey, beside, picture, diffFrom, unified, filter, hideUnchanged, tab: isThere ? tab : null, wrap, splits, mode: mode === "compare" && !store.state.pinned ? "read" : mode, comparedKey, marked: markedFromText(view.marked), ...(view.pane ? { pane: view.pane } : {}) });
+  store.set({ kernelName, stageKey, beside, picture, diffFrom, unified, notes, recording, filter, hideUnchanged, tab: isThere ? tab : null, wrap, splits, mode: mode === "compare" && !store.state.pinned ? "read" : mode, comparedKey, marked: markedFromText(view.marked), ...(view.pane ? { pane: view.pane } : {}) });
 }
 
 export function lookAtSelection(store: AppStore, view: View): void {
@@ -41,7 +41,8 @@ export async function openShared(store: AppStore, id: string, say: (text: string
     const { source, filename, files, language, target, inputs, check, pipeline, edited, byHand, patterns } = shared;
     const outcome = frozenOutcome(textsOf(shared), snippet.result, shared.id, snippet.revision);
     const fromAddress = readView(location.hash);
-    const view: View = fromAddress ? { ...fromAddress, splits: kept.view.splits } : kept.view;
+    const notes = (await notesInHash(location.hash)) ?? kept.view.notes;
+    const view: View = fromAddress ? { ...fromAddress, notes, recording: kept.view.recording, splits: kept.view.splits } : { ...kept.view, notes };
     store.set({ shared, parent: shared.id, source, filename, files, tab: null, language, target, inputs, check, pipeline, edited, byHand, patterns, touched: false, anchor: null, previous: null, outcome });
     look(store, view);
     lookAtSelection(store, view);

@@ -15,6 +15,7 @@ import { isAsShared } from "../state/shared";
 import { absolute, toClipboard } from "./clipboard";
 import { byId, button, el, fill } from "./dom";
 import { icon } from "./icons";
+import { startRecording } from "./recordbutton";
 import { Revisions } from "./revisions";
 import { when } from "./when";
 import { askWhoAmI, mayStore, namesOf, whoText } from "./whoami";
@@ -82,6 +83,7 @@ export class ShareDialog {
       el("h2", { id: "share-title" }, "Share what you see"),
       el("section", {}, el("h3", {}, stored ? "Link" : "Link that holds everything"), copyField("Link", url, this.say), el("p", { class: long ? "note long" : "note" }, copied ? `Copied. ${note}` : note)),
       el("section", {}, el("h3", {}, "Stored link"), this.whose(me), mayStore(me) ? this.form(made, me) : null, made),
+      this.recording(),
       this.revisions(),
       this.list(),
       el("div", { class: "dialog-end" }, button("Close", "Close", () => this.dialog.close(), "plain")),
@@ -90,6 +92,21 @@ export class ShareDialog {
     if (long) this.dialog.querySelector<HTMLElement>("#share-name")?.focus();
     else if (!copied) this.dialog.querySelector<HTMLInputElement>("input[readonly]")?.select();
     if (long) this.announce(note);
+  }
+
+  private recording(): HTMLElement {
+    const has = this.store.state.recording !== null;
+    const start = () => {
+      this.dialog.close();
+      void startRecording();
+    };
+    return el(
+      "section",
+      {},
+      el("h3", {}, "Recording"),
+      el("p", { class: "note" }, has ? "A stored link that you make now plays your recording." : "What you write, select and look at, played again by whoever opens the stored link. No voice, no video."),
+      button(has ? "Record again" : "Start recording", "Closes this and records what you do", start, "plain"),
+    );
   }
 
   private revisionsOf(id: string): HTMLElement {

@@ -4,6 +4,7 @@ import type { Example, InputSpec, LessonAbout, PassDescription, PipelineChoice, 
 import type { ShownLesson } from "./lesson";
 import type { Anchor, Hover } from "./selection";
 import type { Marked } from "./marked";
+import type { Thread } from "./notes";
 import type { Outcome, Pipelines } from "./outcome";
 import type { Pin } from "./pin";
 import type { Edited } from "./resume";
@@ -96,6 +97,10 @@ export interface AppState {
   hover: Hover | null;
   /** The lines that the address points at. */
   marked: Marked | null;
+  /** The notes on lines of the source and the stages. */
+  notes: readonly Thread[];
+  /** What was recorded, packed; null: nothing. */
+  recording: string | null;
   filter: string;
   hideUnchanged: boolean;
   wrap: boolean;
@@ -159,6 +164,8 @@ export function newStore(): AppStore {
     partner: null,
     hover: null,
     marked: null,
+    notes: [],
+    recording: null,
     filter: "",
     hideUnchanged: false,
     wrap: false,

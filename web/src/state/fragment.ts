@@ -10,6 +10,7 @@ import { byHandOf } from "./byhand";
 import { readFiles } from "./files";
 import { readInputs } from "./inputs";
 import { NO_VIEW, type View } from "./look";
+import { readNotes, type Thread } from "./notes";
 
 export interface LinkState {
   source: string;
@@ -84,8 +85,24 @@ function join(parts: Part[]): string {
   return parts.length > 0 ? "#" + parts.map(([k, v]) => `${k}=${quote(v)}`).join("&") : "";
 }
 
+/** Without the notes, which the stored link has. */
 export function writeView(view: View): string {
   return join(viewParts(view));
+}
+
+/** For a stored link with other notes than it has. */
+export async function writeViewWithNotes(view: View): Promise<string> {
+  return join([...viewParts(view), ["notes", await pack(JSON.stringify(view.notes))]]);
+}
+
+/** The notes in an address; null: it has none, or a damaged list. */
+export async function notesInHash(hash: string): Promise<readonly Thread[] | null> {
+  const packed = paramsOf(hash).get("notes");
+  try {
+    return packed === null ? null : readNotes(JSON.parse(await unpack(packed))).notes;
+  } catch {
+    return null;
+  }
 }
 
 export async function writeFragment(link: LinkState): Promise<string> {
@@ -98,6 +115,7 @@ export async function writeFragment(link: LinkState): Promise<string> {
   if (link.simulate) parts.push(["run", "1"]);
   if (link.pin !== null) parts.push(["pin", link.pin]);
   if (link.parent !== null) parts.push(["from", link.parent]);
+  if (link.view.notes.length > 0) parts.push(["notes", await pack(JSON.stringify(link.view.notes))]);
   if (link.inputs) parts.push(["in", JSON.stringify(link.inputs)]);
   if (link.filename !== null) parts.push(["file", link.filename]);
   if (link.files.length > 0) parts.push(["files", await pack(JSON.stringify(link.files))]);
@@ -166,6 +184,6 @@ export async function readFragment(hash: string): Promise<LinkState | null> {
     simulate: params.get("run") === "1",
     pin: params.get("pin"),
     parent: parent !== null && /^[\w-]{8,22}$/.test(parent) ? parent : null,
-    view: viewOf(params),
+    view: { ...viewOf(params), notes: (await notesInHash(hash)) ?? [] },
   };
 }

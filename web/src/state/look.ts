@@ -4,6 +4,7 @@
 // wrong one is left out.
 import type { AppState } from "./app";
 import { markedText } from "./marked";
+import { readNotes, type Thread } from "./notes";
 import { currentRow, selectionText } from "./view";
 
 export interface View {
@@ -20,6 +21,10 @@ export interface View {
   selection: string | null;
   /** "ir:14-20" or "src:3". */
   marked: string | null;
+  /** As in AppState. */
+  notes: readonly Thread[];
+  /** As in AppState. */
+  recording: string | null;
   filter: string;
   hideUnchanged: boolean;
   /** As in AppState. */
@@ -41,6 +46,8 @@ export const NO_VIEW: View = {
   unified: false,
   selection: null,
   marked: null,
+  notes: [],
+  recording: null,
   filter: "",
   hideUnchanged: false,
   tab: null,
@@ -53,9 +60,11 @@ export const NO_VIEW: View = {
 
 const VERSION = 1;
 const TEXT_MAX = 2000;
+/** Of a recording: the server keeps 64 KiB of a view, with notes and all. */
+export const PACKED_MAX = 40_000;
 
 export function viewOf(s: Readonly<AppState>, splits: Record<string, number>): View {
-  const { beside, picture, diffFrom, unified, filter, hideUnchanged, tab, wrap, pane, mode, comparedKey } = s;
+  const { beside, picture, diffFrom, unified, notes, recording, filter, hideUnchanged, tab, wrap, pane, mode, comparedKey } = s;
   return {
     kernelName: (s.outcome ?? s.previous)?.kernels.length === 1 ? null : s.kernelName,
     stageKey: s.stageKey ?? currentRow(s)?.key ?? null,
@@ -65,6 +74,8 @@ export function viewOf(s: Readonly<AppState>, splits: Record<string, number>): V
     unified: unified && diffFrom !== null,
     selection: selectionText(s),
     marked: markedText(s.marked),
+    notes,
+    recording,
     filter,
     hideUnchanged,
     tab,
@@ -82,6 +93,7 @@ export function viewToJson(view: View): object {
 
 type Check<T> = (v: unknown) => v is T;
 const isText: Check<string> = (v): v is string => typeof v === "string" && v.length <= TEXT_MAX;
+const isPacked: Check<string> = (v): v is string => typeof v === "string" && v.length <= PACKED_MAX && /^[\w-]+$/.test(v);
 const isFlag: Check<boolean> = (v): v is boolean => typeof v === "boolean";
 const isPane: Check<AppState["pane"]> = (v): v is AppState["pane"] => v === "source" || v === "stages" || v === "ir";
 
@@ -125,6 +137,10 @@ export function readViewJson(json: unknown): { view: View; odd: boolean } {
   view.pane = take<AppState["pane"] | null>("pane", isPane, null);
   view.mode = take("mode", isMode, "read");
   view.comparedKey = take<string | null>("comparedKey", isText, null);
+  view.recording = take<string | null>("recording", isPacked, null);
+  const read = readNotes(Object.getOwnPropertyDescriptor(json, "notes")?.value);
+  view.notes = read.notes;
+  odd ||= read.odd;
   view.splits = readSplits(Object.getOwnPropertyDescriptor(json, "splits")?.value);
   return { view, odd };
 }

@@ -4,6 +4,8 @@ import type { AppState } from "./app";
 import { sameFiles } from "./files";
 import { readInputs } from "./inputs";
 import { fileOf } from "./languages";
+import { readViewJson } from "./look";
+import type { Thread } from "./notes";
 import { editedFrom } from "./resume";
 
 /** A stored link without its result, which is an outcome like any other. */
@@ -30,6 +32,8 @@ export interface Shared {
   edited: AppState["edited"];
   byHand: readonly string[];
   patterns: string;
+  // what it is looked at with
+  notes: readonly Thread[];
 }
 
 export function sharedOf(snippet: Snippet, revision: number | null = null): Shared {
@@ -54,6 +58,7 @@ export function sharedOf(snippet: Snippet, revision: number | null = null): Shar
     pipeline: request.options?.pipeline ?? "default",
     byHand: request.options?.by_hand ?? [],
     patterns: request.options?.patterns ?? "",
+    notes: readViewJson(snippet.view).view.notes,
     edited: editedFrom(request.options?.resume, snippet.result.kernels[request.options?.resume?.kernel ?? 0]?.stages ?? []),
   };
 }
