@@ -211,9 +211,15 @@ static enum status run_text(struct stage_checks *c, const struct stage *s, struc
   enum status st = trace_eval_nki_text(k, s->text, s->text_len, s->def->runner == RUN_NKI_AST, set->in, ds, got);
   raise_to(&c->longest_us, clock_now_us() - began_us);
   raise_to(&c->longest_cpu_us, clock_cpu_us() - began_cpu_us);
-  *result = (struct check_result){.pass = true, .wrong_index = -1, .what = set->what};
+  *result = (struct check_result){.pass = true, .wrong_index = -1};
+  struct diag *why = st && ds->n ? &ds->v[0] : NULL;
+  if (why && st == ST_INPUT && why->code != DG_NKI_UNSUPPORTED) { /* the text is not what the kernel is */
+    why->code = DG_CHECK_FAILED;
+    why->loc = NULL; /* it is in the text */
+  }
   if (!st)
     check_compare_within(k->n_outputs, got, set->want, set->tolerances, result);
+  result->what = set->what;
   return st;
 }
 

@@ -147,6 +147,19 @@ static void put_number(struct buf *b, double v) {
     buf_printf(b, "%.9g", v);
 }
 
+/* A word is a member of an enumeration of nki.isa, or a string. */
+static void put_word(struct buf *b, const struct nki_param_def *def, const char *word) {
+  static const char *const enums[][2] = {{"engine", "engine"},         {"oob_mode", "oob_mode"},
+                                         {"dge_mode", "dge_mode"},     {"reduce_cmd", "reduce_cmd"},
+                                         {"dma_engine", "dma_engine"}, {"perf_mode", "matmul_perf_mode"}};
+  for (size_t i = 0; i < sizeof enums / sizeof *enums; i++)
+    if (!strcmp(def->name, enums[i][0])) {
+      buf_printf(b, "nisa.%s.%s", enums[i][1], word);
+      return;
+    }
+  buf_printf(b, "\"%s\"", word);
+}
+
 /* as_written: views are the expressions that made them. */
 static void put_value(struct buf *b, struct arena *a, const struct nki_param_def *def, const struct nki_value *v,
                       bool as_written) {
@@ -169,7 +182,7 @@ static void put_value(struct buf *b, struct arena *a, const struct nki_param_def
     buf_puts(b, v->integer ? "True" : "False");
     break;
   case NKI_WORD:
-    buf_puts(b, v->word);
+    put_word(b, def, v->word);
     break;
   case NKI_LIST:
     if (v->n_terms) { /* one integer */
@@ -367,6 +380,7 @@ struct printer {
     int n, cap;
   } lines;
   int line;
+  int begun;       /* the line that began the last block on the device */
   bool as_written; /* it is a record */
 };
 
@@ -409,13 +423,26 @@ static void put_item(struct printer *p, const struct nki_item *x, int depth) {
   else if (x->loop)
     buf_printf(p->out, "for %s in nl.affine_range(%" PRId64 "):", x->loop->name, x->loop->trips);
   buf_putc(p->out, '\n');
+  if (x->call && (nki_region_of(x->call) == NKI_BEGINS || x->call->kind == NKI_DEVICE_ELSE))
+    p->begun = p->line;
   if (x->loop)
     put_items(p, &x->loop->items, depth + 1);
   if (p->scratch.total > 1 << 20)
     arena_clear(&p->scratch);
 }
 
-/* Follows the loops and branches on the device.  Returns whether the item has a line, and the depth of that line. */
+/* Follows the loops and branches on the device: a block without lines gets one before x, which ends it. */
+static void close_empty(struct printer *p, const struct nki_item *x, int depth) {
+  const bool ends = x->call && (nki_region_of(x->call) == NKI_ENDS || x->call->kind == NKI_DEVICE_ELSE);
+  if (!ends || p->begun != p->line)
+    return;
+  p->line++;
+  for (int i = 0; i < depth; i++)
+    buf_puts(p->out, "  ");
+  buf_puts(p->out, "pass\n");
+}
+
+/* The same: whether the item has a line, and the depth of that line. */
 static bool enters(const struct nki_item *x, int *depth, int *line) {
   const enum nki_region region = x->call ? nki_region_of(x->call) : NKI_NO_REGION;
   *depth -= region == NKI_ENDS;
@@ -426,9 +453,11 @@ static bool enters(const struct nki_item *x, int *depth, int *line) {
 
 static void put_items(struct printer *p, const struct nki_items *items, int depth) {
   int line;
-  for (int i = 0; i < items->n; i++)
+  for (int i = 0; i < items->n; i++) {
+    close_empty(p, &items->v[i], depth);
     if (enters(&items->v[i], &depth, &line))
       put_item(p, &items->v[i], line);
+  }
 }
 
 /* "(1, 0)" */
@@ -527,6 +556,7 @@ static void put_program(struct printer *p, const struct nki_program *program, in
       p->line++;
       buf_printf(p->out, "  # core %d\n", core);
     }
+    close_empty(p, x, depth);
     put_shown(p, &w, x, before, depth);
     enters(x, &depth, &line);
     before = x;

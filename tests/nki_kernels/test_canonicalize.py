@@ -68,7 +68,7 @@ def test_beta_1_is_shown_with_its_index_tiles_masks_and_operators():
         "out = nl.ndarray((100, 512), dtype=nl.float32, buffer=nl.shared_hbm)",
         "x = nl.load(a[nl.arange(128)[:, None], nl.arange(512)[None, :]], mask=(nl.arange(128)[:, None] < 100))",
         "y = x / 3.0",
-        "acc = nl.zeros((128, 512), nl.float32, buffer=nl.psum)",
+        "acc = nl.zeros((nl.par_dim(128), 512), nl.float32, buffer=nl.psum)",
         "l = nl.load(w[0:128, :])",
         "psum = nisa.nc_matmul(l[:, 0:128], l)",
         "acc += psum",

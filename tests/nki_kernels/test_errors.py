@@ -253,3 +253,23 @@ ON_TRN3 = [
 def test_each_refusal_of_packed_elements_says_what_was_found(line, code, message):
     errors = [d for d in compiler.compile(PACKED.format(line=line), "--target", "trn3")["diagnostics"] if d["severity"] == "error"]
     assert [(d["code"], message in d["message"]) for d in errors] == [(code, True)], errors
+
+
+@pytest.mark.parametrize("mistake, code", [
+    ("t = nl.ndarray((256, 512), nl.float32, buffer=nl.sbuf); nisa.memset(t, 1.0)", "nki-size-limit"),
+    ("t = nl.load(a); nisa.tensor_copy(dst=u, src=t[0:3])", "nki-size-limit"), ("x = u[300]; nisa.memset(x, 0.0)", "nki-bounds"),
+    ("y = nl.exp(nl.add(u, nl.load(a[0:64]))); nl.store(out, y)", "nki-shape-mismatch"), ("y = nl.exp(nl.gelou(u))", "nki-unknown-api")])
+def test_a_kernel_runs_on_after_a_tensor_that_was_refused(mistake, code):
+    source = HEAD + f"""
+@nki.jit
+def k(a: nl.tensor[nl.float32, (256, 512)]):
+    out, u = nl.ndarray((128, 512), a.dtype, buffer=nl.shared_hbm), nl.ndarray((128, 512), nl.float32, buffer=nl.sbuf)
+    nisa.dma_copy(dst=u, src=a[0:128])
+    nisa.tensor_tensor(dst=u, data1=u, data2=u[:, 0:50], op=nl.add)
+    {mistake}
+    nisa.tensor_tensor(dst=u, data1=u, data2=u[:, 0:100], op=nl.add)
+    nl.store(out, u)
+    return out
+"""
+    found = [d["code"] for d in compiler.compile(source)["diagnostics"] if d["severity"] == "error"]
+    assert sorted(found) == sorted(["nki-shape-mismatch", code, "nki-shape-mismatch"])

@@ -197,6 +197,11 @@ def test_a_line_of_nothing_but_a_backslash_takes_no_indentation_away():
     assert body.splitlines()[0] == "    x = nl.load(a)" and body.splitlines()[-1] == "    return out"
 
 
+def test_a_line_of_nothing_but_a_backslash_may_stand_between_statements():
+    body, _ = rewritten("    x = nl.load(a)\n\\\n    for i in range(2):  # C:\\\n        x = nl.exp(x); x = nl.exp(x)\n    nl.store(out, x)\n    return out\n")
+    assert [line for line in body.splitlines() if "nl.exp" in line] == ["        x = nl.exp(x)"] * 2
+
+
 def test_a_mark_stands_alone_above_a_statement_that_shared_a_line():
     body, _ = rewritten("    x = nl.load(a); y = strange(x); nl.store(out, x)\n    return out\n")
     assert body.splitlines()[1].startswith(f"    {MARK}") and body.splitlines()[2:4] == ["    y = strange(x)", "    nl.store(out, x)"]

@@ -79,6 +79,31 @@ bool nki_report(void) {
   return true;
 }
 
+/* What a refused operation would have given (nkx/nki_unknown.py). */
+static PyObject *unknown;
+
+static PyObject *set_unknown(PyObject *self, PyObject *o) {
+  (void)self;
+  Py_XSETREF(unknown, Py_NewRef(o));
+  Py_RETURN_NONE;
+}
+
+PyObject *nki_or_unknown(PyObject *result) {
+  if (result || !unknown || !nki_now || nki_now->program->writing || !nki_report())
+    return result;
+  return Py_NewRef(unknown);
+}
+
+static bool has_unknown(PyObject *args, PyObject *kw) {
+  bool has = false;
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(args); i++)
+    has |= PyTuple_GET_ITEM(args, i) == unknown;
+  PyObject *key, *value;
+  for (Py_ssize_t at = 0; kw && PyDict_Next(kw, &at, &key, &value);)
+    has |= value == unknown;
+  return has && unknown;
+}
+
 /* ---- what a call returns ----------------------------------------------------------------------------------------- */
 
 struct instruction {
@@ -153,6 +178,8 @@ static PyObject *isa_call(PyObject *kind, PyObject *args, PyObject *kw) {
   struct nki_call c = {.kind = (enum nki_call_kind)PyLong_AsLong(kind)};
   if (!r)
     return NULL;
+  if (has_unknown(args, kw))
+    return instruction(r, NULL);
   struct nki_error err = {.arena = r->program->arena};
   bool ok = nki_bind(r, &c, args, kw);
   if (ok) {
@@ -314,6 +341,7 @@ static PyObject *program_now_running(PyObject *self, PyObject *unused) {
 PyMethodDef nki_methods[] = {
     {"nki_isa", isa_functions, METH_NOARGS, "The calls of nki.isa by name."},
     {"nki_signatures", signatures, METH_NOARGS, "The parameters and engines of the calls of nki.isa by name."},
+    {"nki_unknown", set_unknown, METH_O, "nki_unknown(object): what a refused operation gives."},
     {"nki_report", report_exception, METH_O, "nki_report(exception): whether it has become a diagnostic."},
     {"nki_refused", refused_names, METH_NOARGS, "The names of NKI that are not compiled, with why."},
     {"nki_operators", operators, METH_NOARGS, "The operators and functions by name."},

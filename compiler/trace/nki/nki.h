@@ -53,6 +53,9 @@ void *nki_raise(const struct nki_error *err);
 /* For a pending exception.  Where it is a violation of NKI's rules in a job, makes a diagnostic of it and returns true, so
  * that the kernel runs on and shows its other mistakes; one in a loop is reported once.  False: the exception is left. */
 bool nki_report(void);
+/* The result, or, where NULL stands for such a violation outside of a call that is shown as it was written, a new reference to what
+ * stands for unknown values (nkx/nki_unknown.py): a call with it as an argument does nothing. */
+PyObject *nki_or_unknown(PyObject *result);
 
 /* Whether the kernel is one of a job, whose stages are shown; else it is one of a running Python program. */
 bool nki_is_shown(const struct nki_recorder *r);

@@ -173,7 +173,7 @@ static void note_index(struct nki_recorder *r, const struct nki_view *v, int n, 
   out->written = arena_printf(r->program->arena, "%s[%s]", nki_written_view(r, v), text);
 }
 
-static PyObject *tensor_subscript(PyObject *self, PyObject *key) {
+static PyObject *subscript(PyObject *self, PyObject *key) {
   struct nki_recorder *r;
   const struct nki_view *v = own_view(self, &r);
   struct entry entries[2 * NKI_RANK_MAX];
@@ -194,6 +194,10 @@ static PyObject *tensor_subscript(PyObject *self, PyObject *key) {
     return nki_raise(&err);
   note_index(r, v, (int)n, entries, &out);
   return nki_wrap(r, &out);
+}
+
+static PyObject *tensor_subscript(PyObject *self, PyObject *key) {
+  return nki_or_unknown(subscript(self, key));
 }
 
 static int tensor_assign(PyObject *self, PyObject *key, PyObject *value) {

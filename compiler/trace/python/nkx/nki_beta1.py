@@ -26,6 +26,9 @@ from nkx.nki_written import key_text, text
 class par_dim(int):
     """The size of the axis that counts partitions."""
 
+    def nki_text(self):
+        return f"nl.par_dim({int(self)})"
+
 
 def dtype_of(d):
     """A NumPy dtype for what beta 1 takes as one: a type, a dtype or a name."""
@@ -47,7 +50,8 @@ class Memory:
     A result that an instruction with a mask has written is undefined elsewhere.  valid: the box [(first, end), …] that is
     defined, or None if all is; rest: conditions besides (Mask.cut).  Instructions on it leave out what is undefined.
 
-    parameter: of an argument of the kernel, its Parameter."""
+    parameter: of an argument of the kernel, its Parameter.
+    view: the view of the record that it is made of, or None."""
 
     def __init__(self, shape, partition, parts):
         self.shape, self.partition, self.parts = tuple(shape), partition, parts
@@ -55,7 +59,7 @@ class Memory:
         self.dtype, self.buffer, self.name = first.dtype, first.buffer, first.name
         self.has_products = False
         self.valid, self.rest = None, []
-        self.parameter = None
+        self.parameter = self.view = None
 
     @property
     def is_on_chip(self):
@@ -110,7 +114,9 @@ def new(shape, dtype, buffer="sbuf", name=""):
 
 def of(view):
     """The Tensor of a tensor of the record, or of a view of one."""
-    return whole(Memory(view.shape, -1 if _is_hbm(view.buffer) else 0, {(): view}))
+    memory = Memory(view.shape, -1 if _is_hbm(view.buffer) else 0, {(): view})
+    memory.view = view
+    return whole(memory)
 
 
 def whole(memory):
@@ -121,7 +127,7 @@ def whole(memory):
 
 @functools.cache
 def _identity(n):
-    return [(0, tuple(int(d == a) for d in range(n))) for a in range(n)]
+    return tuple((0, tuple(int(d == a) for d in range(n))) for a in range(n))
 
 
 @functools.lru_cache(KEPT_MAX)
@@ -144,7 +150,7 @@ class Tensor:
     written = None  # (the tile that it is an access to, its index)
 
     def __init__(self, memory, shape, maps):
-        self.memory, self.shape, self.maps = memory, tuple(map(int, shape)), maps
+        self.memory, self.shape, self.maps = memory, tuple(map(int, shape)), tuple(maps)
 
     dtype = property(lambda self: self.memory.dtype)
     buffer = property(lambda self: self.memory.buffer)
@@ -155,7 +161,7 @@ class Tensor:
     def nki_text(self):
         """As an index of another tile, or as a view of the record."""
         if self.is_whole:
-            return self.name
+            return self.name if self.memory.view is None else text(self.memory.view)
         if self.written:
             tile, key = self.written
             return f"{text(tile)}[{key_text(key)}]"
@@ -237,20 +243,20 @@ class Tensor:
     def view(self, box=None):
         """The view of the record that these elements are.  box: the part [(first, end), …] of the axes."""
         m = self.memory
-        sizes, maps = list(self.shape), self.maps
-        if box is not None:
-            sizes = [end - first for first, end in box]
-            if any([first for first, _ in box]):
-                maps = [(o + sum(s * f for s, (f, _) in zip(steps, box)), steps) for o, steps in maps]
         p = m.partition if m.partition > 0 else 0
-        is_all = self.is_whole and box is None
         self.check_is_one_block()
-        if not is_all:
-            self._check_bounds(sizes, maps)
-        part = m.parts[tuple([o for o, _ in maps[:p]]) if p else ()]
-        if is_all and p == 0 and len(part.shape) == len(sizes):
+        part = m.parts.get(tuple([o for o, _ in self.maps[:p]]) if p else ())
+        if part is None:
+            _refuse(_out_of_bounds(self.shape, self.maps, m.shape), m.name)
+        if self.is_whole and box is None and p == 0 and len(part.shape) == len(self.shape):
             return part
-        return _on_chip(part, sizes, maps[p:], m) if m.is_on_chip else _in_hbm(part, sizes, maps)
+        if m.is_on_chip:
+            return _on_chip(part, m, p, self.shape, self.maps, None if box is None else tuple(box))
+        sizes, maps = _boxed(self.shape, self.maps, box)
+        fault = None if self.is_whole and box is None else _out_of_bounds(sizes, maps, m.shape)
+        if fault:
+            _refuse(fault, m.name)
+        return _in_hbm(part, sizes, maps)
 
     def check_is_one_block(self):
         m = self.memory
@@ -260,14 +266,6 @@ class Tensor:
             if any(s and n > 1 for s, n in zip(steps, self.shape)):
                 refuse(_nkx.NkiView, f"{m.name} has {m.partition} block dimensions, but an instruction works on one block",
                        "index the block dimensions by loop variables")
-
-    def _check_bounds(self, sizes, maps):
-        reaches = _reaches(tuple(sizes), tuple([steps for _, steps in maps]))
-        for a, ((o, _), (least, most), n) in enumerate(zip(maps, reaches, self.memory.shape)):
-            least, most = o + least, o + most
-            if least < 0 or most >= n:
-                refuse(_nkx.NkiBounds, f"the indices {least} to {most} are not inside of dimension {a} of {self.name}, which has "
-                       f"{self.memory.shape[a]} elements", "a mask restricts an access to the part that exists")
 
 
 nki_unknown.goes_on(Tensor, "__getitem__", "reshape", "expand_dims")
@@ -364,15 +362,40 @@ def _free_pairs(sizes, by_axis, strides):
     return None if pairs is None else [[strides[0], sizes[0] if sizes else 1], *(pairs or [[1, 1]])]
 
 
-def _refuse_backwards(part):
-    refuse(_nkx.NkiView, f"an access to {part.name} goes backwards", "use index tiles that grow")
+# A fault: the class of a refusal, what is wrong, with {name} for the tensor's name, and what to do instead.
+_BACKWARDS = (_nkx.NkiView, "an access to {name} goes backwards", "use index tiles that grow")
+
+
+def _refuse(fault, name):
+    what, message, remedy = fault
+    refuse(what, message.format(name=name), remedy)
+
+
+def _boxed(shape, maps, box):
+    """The sizes and maps of the part [(first, end), …] of the axes; box: None for all."""
+    if box is None:
+        return shape, maps
+    if any([first for first, _ in box]):
+        maps = tuple([(o + sum([s * f for s, (f, _) in zip(steps, box)]), steps) for o, steps in maps])
+    return tuple([end - first for first, end in box]), maps
+
+
+def _out_of_bounds(sizes, maps, memory):
+    """The fault of an access that leaves the memory of this shape; None if it does not."""
+    reaches = _reaches(sizes, tuple([steps for _, steps in maps]))
+    for a, ((o, _), (least, most), n) in enumerate(zip(maps, reaches, memory)):
+        least, most = o + least, o + most
+        if least < 0 or most >= n:
+            return (_nkx.NkiBounds, f"the indices {least} to {most} are not inside of dimension {a} of {{name}}, which has {n} elements",
+                    "a mask restricts an access to the part that exists")
+    return None
 
 
 def _pairs(part, sizes, maps, strides):
     """The pairs of stride and size of an access pattern, and its offset."""
-    pairs, offset = _steps(tuple(sizes), tuple([steps for _, steps in maps]), strides), 0
+    pairs, offset = _steps(sizes, tuple([steps for _, steps in maps]), strides), 0
     if pairs is None:
-        _refuse_backwards(part)
+        _refuse(_BACKWARDS, part.name)
     for (o, _), stride in zip(maps, strides):
         offset += o * stride
     return pairs, offset
@@ -383,26 +406,41 @@ def _in_hbm(part, sizes, maps):
     return part.ap(pairs or [[1, 1]], offset=offset)
 
 
-@functools.lru_cache(KEPT_MAX)
 def _first_axis_is_partitions(sizes, by_axis):
     steps, free, n = by_axis[0], by_axis[1:], sizes[0] if sizes else 1
     return not (any(s and size > 1 for s, size in zip(steps[1:], sizes[1:])) or (n > 1 and any(s[0] for s in free)))
 
 
-def _on_chip(part, sizes, maps, memory):
-    first, steps = maps[0]
-    n, sizes, strides, by_axis = sizes[0] if sizes else 1, tuple(sizes), tuple(part.strides), tuple([s for _, s in maps])
-    if not _first_axis_is_partitions(sizes, by_axis):
-        refuse(_nkx.NkiView, f"the partitions of {memory.name} are not the first axis of an access",
-               "the first axis of a tile counts partitions: give its index tile the first axis, i_p[:, None]")
-    if n > 1 and steps[0] != 1:
-        refuse(_nkx.NkiAddress, f"an access to {memory.name} steps over partitions by {steps[0]}",
-               "the partitions of an operand are neighbours")
+def _on_chip(part, memory, p, shape, maps, box):
+    """The view of a tile, or of one block of it; p: how many axes count blocks."""
+    fault, first, n, pairs, offset = _access_on_chip(shape, maps, box, memory.shape, p, part.shape, part.strides)
+    if fault:
+        _refuse(fault, memory.name)
     if first or n != part.shape[0]:
         part = part[first:first + n]
-    pairs, offset = _free_pairs(sizes, by_axis, strides), 0
-    if pairs is None:
-        _refuse_backwards(part)
-    for (o, _), stride in zip(maps[1:], strides[1:]):
-        offset += o * stride
     return part.ap(pairs, offset=offset)
+
+
+@functools.lru_cache(KEPT_MAX)
+def _access_on_chip(shape, maps, box, memory, p, part, strides):
+    """(fault, first partition, partitions, pairs of stride and size, offset) of a part of a tile.
+
+    Rounds of a loop make tiles of the same shapes and access them alike, so that this is computed once for many of them.
+    memory, part: the shapes of the whole and of the block."""
+    sizes, maps = _boxed(shape, maps, box)
+    fault = _out_of_bounds(sizes, maps, memory)
+    maps = maps[p:]
+    first, steps = maps[0]
+    n, by_axis, pairs = sizes[0] if sizes else 1, tuple([s for _, s in maps]), None
+    if fault:
+        pass
+    elif not _first_axis_is_partitions(sizes, by_axis):
+        fault = (_nkx.NkiView, "the partitions of {name} are not the first axis of an access",
+                 "the first axis of a tile counts partitions: give its index tile the first axis, i_p[:, None]")
+    elif n > 1 and steps[0] != 1:
+        fault = (_nkx.NkiAddress, f"an access to {{name}} steps over partitions by {steps[0]}",
+                 "the partitions of an operand are neighbours")
+    else:
+        pairs = _free_pairs(sizes, by_axis, strides)
+        fault = _BACKWARDS if pairs is None else None
+    return fault, first, n, pairs, sum([o * stride for (o, _), stride in zip(maps[1:], strides[1:])])

@@ -391,7 +391,7 @@ for _dunder, _name, _symbol in (
     setattr(Tensor, f"__{_dunder}__", nki_written.operator_of(f"tile {_symbol}", _symbol, _operator(_name)))
     setattr(Tensor, f"__r{_dunder}__", nki_written.wrapped(
         f"tile {_symbol}", _reflected(_name), lambda _, x, kw, s=_symbol: f"{nki_written.text(x[1])} {s} {nki_written.text(x[0])}", True))
-    setattr(Tensor, f"__i{_dunder}__", nki_written.operator_of(f"tile {_symbol}=", f"{_symbol}=", _in_place(_name)))
+    setattr(Tensor, f"__i{_dunder}__", nki_written.operator_of(f"tile {_symbol}=", f"{_symbol}=", _in_place(_name), True))
 for _dunder, _name, _symbol in (("lt", "less", "<"), ("le", "less_equal", "<="), ("gt", "greater", ">"), ("ge", "greater_equal", ">=")):
     setattr(Tensor, f"__{_dunder}__", nki_written.operator_of(f"tile {_symbol}", _symbol, _operator(_name)))
 Tensor.__setitem__, Tensor.__iadd__ = _set, _add_to
@@ -401,4 +401,4 @@ Tensor.__neg__ = nki_written.wrapped("-tile", lambda x: arith("multiply", x, -1.
 Tensor.__invert__ = nki_written.wrapped("~tile", lambda x: arith("bitwise_xor", x, -1, dtype=x.dtype),
                                         lambda _, x, kw: f"~{nki_written.text(x[0])}", True)
 Tensor.astype = nki_written.method("astype", copied)
-Tensor.spread = nki_written.method("broadcast_to", spread, lambda t, n: f"broadcast_to(({n}, …))")
+Tensor.spread = nki_written.method("broadcast_to", spread, lambda t, n: f"broadcast_to({(n, *t.shape[1:])})")

@@ -103,7 +103,7 @@ def attribute_of(module, removed=None, modules=()):
     import system then imports."""
     removed, unsupported = removed or {}, _refused(module)
     TABLES[module] = unsupported, removed, modules
-    goes_on = module.startswith("neuronxcc.") or module == "nki.isa"  # whose calls return nothing that a kernel computes with
+    goes_on = module.startswith("neuronxcc.") or module in ("nki.isa", "nki.language")
 
     def __getattr__(name):
         if name.startswith("__") or name in modules or missing.is_guarded_here():

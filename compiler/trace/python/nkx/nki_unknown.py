@@ -40,6 +40,7 @@ class Unknown:
 
 
 UNKNOWN = Unknown()
+_nkx.nki_unknown(UNKNOWN)
 
 
 def among(args, kwargs):

@@ -39,13 +39,23 @@ def _indent(before):
     return next((part for part in (p.lstrip(b"\r\n") for p in before.split(b"\\")) if part), b"")
 
 
+def _commented(text):
+    """The numbers of lines that have comments.  In a bracket that is never closed no indentation is wrong: tokenize refuses some that
+    Python takes, such as those after a line of nothing but a backslash."""
+    lines = set()
+    try:
+        lines.update(t.start[0] for t in tokenize.generate_tokens(io.StringIO("(" + text).readline) if t.type == tokenize.COMMENT)
+    except tokenize.TokenError:
+        pass
+    return lines
+
+
 class _Splitter:
     def __init__(self, text):
         self.data = text.encode()
         self.starts = line_starts(self.data)
         self.edits = []
-        tokens = tokenize.generate_tokens(io.StringIO(text).readline) if b"\\" in self.data else ()
-        self.commented = {t.start[0] for t in tokens if t.type == tokenize.COMMENT}
+        self.commented = _commented(text) if b"\\" in self.data else ()
 
     def begin(self, node):
         first = min([node, *getattr(node, "decorator_list", [])], key=lambda n: n.lineno)

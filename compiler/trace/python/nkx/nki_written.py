@@ -80,9 +80,9 @@ def _wrong_call(name, f, args, kwargs):
     return None
 
 
-def wrapped(name, f, write=call_text, goes_on=False):
+def wrapped(name, f, write=call_text, goes_on=False, is_statement=False):
     """f, which records the call as well.  write(name, args, kwargs): its text.  goes_on: a refusal becomes a diagnostic, and the
-    result is unknown (nki_unknown.py)."""
+    result is unknown (nki_unknown.py).  is_statement: the text is one, of which the result is no part."""
     @functools.wraps(f)
     def call(*args, **kwargs):
         if goes_on and nki_unknown.among(args, kwargs):
@@ -93,7 +93,7 @@ def wrapped(name, f, write=call_text, goes_on=False):
         try:
             said = write(name, args, kwargs)
             result = f(*args, **kwargs)
-            made = None if result is None else getattr(result, "name", None)
+            made = None if result is None or is_statement else getattr(result, "name", None)
             if isinstance(made, str):
                 said = f"{made} = {said}"
             return result
@@ -123,9 +123,9 @@ def statement(name, said, f, *args):
         _end(before)
 
 
-def operator_of(name, symbol, f):
+def operator_of(name, symbol, f, is_in_place=False):
     """A method that is a binary operator."""
-    return wrapped(name, f, lambda _, args, kwargs: f"{text(args[0])} {symbol} {text(args[1])}", True)
+    return wrapped(name, f, lambda _, args, kwargs: f"{text(args[0])} {symbol} {text(args[1])}", True, is_in_place)
 
 
 def method(name, f, arguments=None):

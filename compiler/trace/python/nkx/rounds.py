@@ -165,9 +165,14 @@ def compiled(text, filename):
         return None
     try:
         tree = ast.parse(text, filename)
-        if is_on_device:
-            importlib.import_module("nkx.nki_registers")  # has the functions that the code calls
-        changed = _change(tree, is_on_device, "loop_reduce" in text)
-        return compile(tree, filename, "exec", dont_inherit=True, optimize=0) if changed else None
+        return compile(tree, filename, "exec", dont_inherit=True, optimize=0) if change(tree, text) else None
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
+
+
+def change(tree, text):
+    """Changes the tree of a source with this text; whether there are loops, or branches on registers."""
+    is_on_device = may_have_registers(text)
+    if is_on_device:
+        importlib.import_module("nkx.nki_registers")  # has the functions that the code calls
+    return _change(tree, is_on_device, "loop_reduce" in text)

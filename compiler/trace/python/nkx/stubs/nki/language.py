@@ -4,7 +4,7 @@ import ml_dtypes as _ml
 import numpy as _np
 from nki import isa as _isa
 from nki.typing import immutable, mutable, mutable_tensor, tensor  # noqa: F401
-from nkx import nki_names, nki_registers, nki_written
+from nkx import nki_names, nki_registers, nki_unknown, nki_written
 from nkx.nki_grid import num_programs, program_id, program_ndim  # noqa: F401
 
 _Tensor = _nkx.NkiTensor
@@ -128,7 +128,12 @@ def ds(start, size):
 
 def ndarray(shape, dtype, buffer=sbuf, name="", address=None):
     """A tensor that is not initialised; on chip at address = (first partition, byte in each partition), if it is given."""
-    return _nkx.nki_ndarray(shape, dtype, buffer, name, address)
+    try:
+        return _nkx.nki_ndarray(shape, dtype, buffer, name, address)
+    except Exception as e:  # noqa: BLE001: what is no refusal is raised again
+        if _nkx.nki_is_writing():
+            raise
+        return nki_unknown.reported(e)
 
 
 def full(shape, fill_value, dtype, buffer=sbuf, name=""):
@@ -498,7 +503,7 @@ def expand_dims(x, axis):
 
 nki_written.install(globals(), "nl", {
     "affine_range", "sequential_range", "static_range", "dynamic_range", "fori_loop", "while_loop", "ds", "ndarray", "empty_like",
-    "is_sbuf", "is_psum", "is_hbm", "is_on_chip", "program_id", "num_programs", "program_ndim", "broadcast_to", "expand_dims"})
+    "is_sbuf", "is_psum", "is_hbm", "is_on_chip", "program_id", "num_programs", "program_ndim", "broadcast_to", "expand_dims"}, goes_on=True)
 __getattr__ = nki_names.attribute_of(
     __name__,
     removed={"arange": "slice the tensor: t[0:128, 0:512]", "mgrid": "slice the tensor, or use .ap",
