@@ -135,10 +135,12 @@ computing="unit lit page fuzz core"
 case $SUITES in
 all) # tests of the server and of the page mostly wait, so those that compute run at the same time, at a lower priority
   SUITES="$servers browser $computing"
-  export NKX_SAMPLE=1 # of the long tests: tests/support/cases.py
-  NKX_ROUND=${NKX_ROUND:-$(git rev-list --count HEAD 2>/dev/null || echo 0)}
-  export NKX_ROUND
-  echo "of the long tests: the sample of NKX_ROUND=$NKX_ROUND"
+  if [ "${NKX_ROUND:-}" != all ]; then
+    export NKX_SAMPLE=1 # of the long tests: tests/support/cases.py
+    NKX_ROUND=${NKX_ROUND:-$(git rev-list --count HEAD 2>/dev/null || echo 0)}
+    export NKX_ROUND
+    echo "of the long tests: the sample of NKX_ROUND=$NKX_ROUND"
+  fi
   # shellcheck disable=SC2086
   "$0" --lane $servers browser &
   # shellcheck disable=SC2086

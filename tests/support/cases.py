@@ -2,7 +2,7 @@
 
 tests/support/long.txt lists each function of tests that takes long, with a number N: of every N of its cases one is run (with N
 tests of one file that have no cases, one of them).  Which one depends on the commit, so that all are run within N commits, and
-NKX_ROUND=K runs the sample of any other.  `make nightly` (set cases) runs all of them, and so does pytest when it is called
+NKX_ROUND=K runs the sample of any other, and NKX_ROUND=all all of them.  `make nightly` (set cases) runs all of them, and so does pytest when it is called
 without NKX_SAMPLE=1, which tests/run.sh sets for `make test` and `make quick`.
 
     NKX_COSTS=FILE make test                      appends to FILE how long each test took

@@ -913,8 +913,8 @@ export interface CompileRequest {
   source_base64?: string;
   /** How diagnostics call the source. At most 200 bytes of UTF-8. */
   filename?: string;
-  /** Python files that the source may import: its own folder and the top folder are searched. Names differ, also from
-   * filename. With the source at most 262144 bytes. */
+  /** Python files that the source may import: its own folder and the top folder are searched. With HLO: the sources of
+   * NKI kernels that its custom calls name. Names differ, also from filename. With the source at most 262144 bytes. */
   files?: SourceFile[];
   /** A NEFF is described, as by /api/v1/neff: only filename and scope may be given with it. */
   language?: "nkipy" | "hlo" | "mlir" | "neff";
