@@ -65,7 +65,7 @@ def test_a_name_that_is_none_is_refused(server, name):
     ({"files": [{"name": "a.py", "source": "", "size": 1}]}, 400, "files[0].size"),
     ({"files": [{"name": f"a{i}.py", "source": ""} for i in range(65)]}, 413, "files"),
     ({"files": [{"name": f"a{i}.py", "source": "#" * (130 << 10)} for i in range(2)]}, 413, "files"),
-    ({"language": "hlo"}, 400, "files"),
+    ({"language": "mlir"}, 400, "files"),
 ])
 def test_files_that_no_request_can_have_are_refused(server, change, status, field):
     answer = server.post({**JOB, **change})

@@ -196,6 +196,7 @@ static void survey_stores(struct work *w) {
  * overlap of two or three rounds does not give back. */
 static void survey_backs(struct work *w) {
   enum { ROUNDS = 4 };
+  struct nest other = {0}; /* stands for what is written by no plain transfer */
   struct table stores = {.arena = w->ep->run->arena}; /* root in HBM -> the nest of the transfer that wrote it last */
   for (int k = 0; k < w->ops.n; k++) {
     MlirOperation op = w->ops.v[k];
@@ -204,12 +205,12 @@ static void survey_backs(struct work *w) {
       continue;
     const struct nisa_access *dst = &in.operand[0], *src = nisa_operand(&in, "src");
     if (!mem_is_on_chip(nisa_access_space(dst))) {
-      table_put(&stores, root_key(dst->base), is_plain_transfer(&in) ? nest_of(w, op) : NULL);
+      table_put(&stores, root_key(dst->base), is_plain_transfer(&in) ? nest_of(w, op) : &other);
       continue;
     }
     const struct nest *writer = is_plain_transfer(&in) ? table_get(&stores, root_key(src->base)) : NULL;
     const struct nest *here = nest_of(w, op);
-    if (writer && writer != here && here->stores && executions(w->ep, op) >= ROUNDS)
+    if (writer && writer != &other && writer != here && here->stores && executions(w->ep, op) >= ROUNDS)
       table_put(&w->backs, op.ptr, op.ptr);
   }
 }

@@ -15,6 +15,9 @@ class _Placed:
     def __init__(self, name, place):
         self.name, self.place = name, place
 
+    def nki_text(self):
+        return f"nl.{self.name}"  # the addresses are in the stages after the texts
+
     def address(self, block, partitions, row_bytes):
         """(first partition, byte in each partition) of the block with these indices."""
         at = self.place(block, partitions, row_bytes)
@@ -42,6 +45,9 @@ def _tile(what, block, counts):
 
 class _Memory(str):
     """A memory on chip: nl.ndarray(…, buffer=ncc.sbuf)."""
+
+    def nki_text(self):
+        return f"nl.{self}"
 
     def alloc(self, func):
         """func(block indices, partitions, bytes in each partition) says where the block is."""
