@@ -117,7 +117,8 @@ def test_counts_and_deltas_are_those_of_the_api(page, server):
 
 def test_wrap_copy_and_download_a_stage(page, server):
     open_stage(page, "trace")
-    page.get_by_role("button", name="Wrap long lines").click()
+    page.locator("#stages").focus()
+    page.keyboard.press("w")
     expect(page.locator("#ir-viewer .cm-content")).to_have_class(re.compile("cm-lineWrapping"))
     with page.expect_download() as download:
         page.get_by_role("button", name="Download this stage").click()

@@ -32,7 +32,7 @@ export function sessionSection(place: SessionPlace, me: Me | null, copyField: Co
   if (!mayStore(me)) return null;
   const name = nameField();
   const begin = el("button", { class: "plain", attrs: { type: "submit" } }, "Begin a session");
-  const told = el("p", { class: "share-failed", attrs: { role: "alert", hidden: true } });
+  const told = el("p", { class: "session-failed", attrs: { role: "alert", hidden: true } });
   const form = el("form", { class: "share-form" }, el("p", { class: "note" }, "Everyone with its address edits this kernel with you, sees what you point at, and follows where you look."), el("label", { class: "share-field" }, el("span", {}, "Your name"), name), el("div", { class: "dialog-end" }, begin), told);
   form.addEventListener("submit", (e) => {
     e.preventDefault();
