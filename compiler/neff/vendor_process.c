@@ -227,6 +227,18 @@ static enum ending read_output(int fd, pid_t pid, int64_t deadline_ms, struct li
   return LATE;
 }
 
+/* After the processes were killed: waits until the last of them has closed its output, since freeing their memory takes a while. */
+static void wait_until_closed(int fd) {
+  enum { MOST_MS = 2000 };
+  char chunk[8192];
+  const int64_t until_ms = clock_now_ms() + MOST_MS;
+  for (int64_t left_ms; (left_ms = until_ms - clock_now_ms()) > 0;) {
+    struct pollfd p = {.fd = fd, .events = POLLIN};
+    if (poll(&p, 1, (int)left_ms) > 0 && read(fd, chunk, sizeof chunk) == 0)
+      return;
+  }
+}
+
 /* ---- running ----------------------------------------------------------------------------------------------------- */
 
 static char **environment_of(struct arena *a, const struct vendor_process *p) {
@@ -276,6 +288,8 @@ enum status vendor_process_run(struct arena *a, const struct vendor_process *p, 
     out->is_too_large = how == TOO_LARGE;
     kill(-pid, SIGKILL);
     waitpid(pid, &status, 0);
+    if (how != ENDED)
+      wait_until_closed(fds[0]);
     put_end(a, status, l, out);
   }
   close(fds[0]);
