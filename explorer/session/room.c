@@ -1,5 +1,5 @@
 /* room: what the store holds of a session, as events for readers. */
-#include "session/room_internal.h"
+#include "session/room.h"
 
 #include <assert.h>
 #include <stdlib.h>

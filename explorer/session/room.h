@@ -96,6 +96,8 @@ void room_free(struct room *r);
 /* On a store thread: reads it from the store, or what is new there.  ST_BUSY: it changes too fast; try again. */
 MUST_USE enum status room_read_store(struct room *r, struct db *db, bool *found, struct error *err);
 bool room_is_known(struct room *r);
+/* The person of this number; NULL: there is none.  Locked. */
+struct person *room_person(struct room *r, int number);
 /* The number of the person with this token; 0: there is none. */
 int room_find_person(struct room *r, const struct ident_hash *token);
 

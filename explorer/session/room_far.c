@@ -1,5 +1,5 @@
 /* room: what servers of one session tell each other: who is at which, and what they look at. */
-#include "session/room_internal.h"
+#include "session/room.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* room: who is here, what they look at, and how much each may send. */
-#include "session/room_internal.h"
+#include "session/room.h"
 
 #include <assert.h>
 #include <stdlib.h>
