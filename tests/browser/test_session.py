@@ -240,7 +240,8 @@ def test_in_a_read_only_session_others_cannot_type(pair):
     has(ann, "# his")
 
 
-def test_the_end_makes_a_link_of_it(pair):
+def test_the_end_makes_a_link_of_it(pair, watch):
+    watch.expect("status of 410")  # the answer to what was on its way when the session ended
     ann, bob = pair
     type_at_end_of(ann, 7, "  # last")
     has(bob, "# last")
