@@ -109,7 +109,7 @@ export class ShareDialog {
       {},
       el("h3", {}, "Recording"),
       el("p", { class: "note" }, has ? "A stored link that you make now plays your recording." : "What you write, select and look at, played again by whoever opens the stored link. No voice, no video."),
-      button(has ? "Record again" : "Start recording", "Closes this and records what you do", start, "plain"),
+      el("div", { class: "dialog-end" }, button(has ? "Record again" : "Start recording", "Closes this and records what you do", start, "plain")),
     );
   }
 
