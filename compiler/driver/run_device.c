@@ -27,15 +27,6 @@ void run_device_init(struct run_device *d, struct arena *a) {
   vendor_command_init(&d->vendor, a);
 }
 
-static enum status read_repeats(struct run_device *d, const char *text, struct terminal *t) {
-  char *end;
-  const long n = strtol(text, &end, 10);
-  if (end == text || *end || n < 0 || n > REPEATS_MAX)
-    return fail(&t->err, ST_INPUT, "--repeat %.40s: expected a number from 0 to %d", text, REPEATS_MAX);
-  d->job.repeats = (int)n;
-  return ST_OK;
-}
-
 bool run_device_option(struct run_device *d, int c, const char *value, struct terminal *t, enum status *st) {
   if (vendor_command_option(&d->vendor, c, value, &t->err, st))
     return d->has_options = true;
@@ -53,7 +44,7 @@ bool run_device_option(struct run_device *d, int c, const char *value, struct te
   else if (c == RUN_DEVICE_PROFILE)
     d->job.profile_path = value;
   else
-    *st = read_repeats(d, value, t);
+    *st = terminal_read_int(t, "--repeat", value, 0, REPEATS_MAX, &d->job.repeats);
   if (c == RUN_DEVICE && strcmp(value, "neuron") != 0)
     *st = fail(
         &t->err, ST_INPUT,

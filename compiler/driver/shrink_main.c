@@ -35,15 +35,6 @@ struct command {
   bool is_quiet;
 };
 
-static enum status read_count(struct command *c, const char *name, const char *text, int most, int *out) {
-  char *end;
-  const long n = strtol(text, &end, 10);
-  if (end == text || *end || n < 1 || n > most)
-    return fail(&c->t.err, ST_INPUT, "--%s %.40s: expected a number from 1 to %d", name, text, most);
-  *out = (int)n;
-  return ST_OK;
-}
-
 static enum status parse_options(void *command, int argc, char **argv) {
   static const struct option options[] = {
       TERMINAL_OPTIONS,
@@ -69,10 +60,10 @@ static enum status parse_options(void *command, int argc, char **argv) {
       c->t.job.simulate = true;
       break;
     case 's':
-      st = read_count(c, "seconds", optarg, SHRINK_SECONDS_MAX, &c->seconds);
+      st = terminal_read_int(&c->t, "--seconds", optarg, 1, SHRINK_SECONDS_MAX, &c->seconds);
       break;
     case 'c':
-      st = read_count(c, "candidates", optarg, SHRINK_CANDIDATES_MAX, &c->candidates);
+      st = terminal_read_int(&c->t, "--candidates", optarg, 1, SHRINK_CANDIDATES_MAX, &c->candidates);
       break;
     case 'w':
       c->write_path = optarg;

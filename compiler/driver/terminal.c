@@ -111,12 +111,12 @@ static enum status parse_file(struct terminal *t, const char *text) {
   return read_file(t, arena_strndup(t->arena, text, (size_t)(equals - text)), equals + 1);
 }
 
-static enum status parse_instance(struct terminal *t, const char *text) {
+enum status terminal_read_int(struct terminal *t, const char *option, const char *text, int least, int most, int *out) {
   char *end;
   const long n = strtol(text, &end, 10);
-  if (end == text || *end || n < 0 || n >= NKI_INSTANCES_MAX)
-    return fail(&t->err, ST_INPUT, "--instance %.40s: expected a number from 0 to %d", text, NKI_INSTANCES_MAX - 1);
-  t->job.instance = (int)n;
+  if (end == text || *end || n < least || n > most)
+    return fail(&t->err, ST_INPUT, "%s %.40s: expected a number from %d to %d", option, text, least, most);
+  *out = (int)n;
   return ST_OK;
 }
 
@@ -178,7 +178,7 @@ enum status terminal_option(struct terminal *t, int c, const char *value) {
     t->job.keep_rounds = true;
     return ST_OK;
   case 'n':
-    return parse_instance(t, value);
+    return terminal_read_int(t, "--instance", value, 0, NKI_INSTANCES_MAX - 1, &t->job.instance);
   case 'E':
     return parse_resume(t, value);
   case 'I':

@@ -50,6 +50,9 @@ void terminal_init(struct terminal *t, struct arena *a);
 
 /* Takes option c with its value; ST_INPUT with a message in t->err for a wrong value, and for any other option. */
 MUST_USE enum status terminal_option(struct terminal *t, int c, const char *value);
+/* Reads the value of an option ("--seconds") that is a number from least to most. */
+MUST_USE enum status terminal_read_int(struct terminal *t, const char *option, const char *text, int least, int most,
+                                       int *out);
 /* Reads a file, or standard input for "-", into the arena. */
 MUST_USE enum status terminal_read_text(struct terminal *t, const char *path, const char **text, size_t *len);
 /* Reads the patterns that texts of stages should have (patterns.h). */

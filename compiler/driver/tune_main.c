@@ -38,15 +38,6 @@ struct command {
 
 /* ---- options ----------------------------------------------------------------------------------------------------- */
 
-static enum status read_count(struct command *c, const char *name, const char *text, int most, int *out) {
-  char *end;
-  const long n = strtol(text, &end, 10);
-  if (end == text || *end || n < 1 || n > most)
-    return fail(&c->t.err, ST_INPUT, "--%s %.40s: expected a number from 1 to %d", name, text, most);
-  *out = (int)n;
-  return ST_OK;
-}
-
 static enum status parse_options(void *command, int argc, char **argv) {
   static const struct option options[] = {
       TERMINAL_OPTIONS,
@@ -67,10 +58,10 @@ static enum status parse_options(void *command, int argc, char **argv) {
   while (!st && (o = getopt_long(argc, argv, "h", options, NULL)) != -1) {
     switch (o) {
     case 's':
-      st = read_count(c, "seconds", optarg, JOB_TUNE_SECONDS_MAX, &tune->seconds);
+      st = terminal_read_int(&c->t, "--seconds", optarg, 1, JOB_TUNE_SECONDS_MAX, &tune->seconds);
       break;
     case 'c':
-      st = read_count(c, "candidates", optarg, JOB_TUNE_CANDIDATES_MAX, &tune->candidates);
+      st = terminal_read_int(&c->t, "--candidates", optarg, 1, JOB_TUNE_CANDIDATES_MAX, &tune->candidates);
       break;
     case 'w':
       c->write_path = optarg;

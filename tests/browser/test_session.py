@@ -193,6 +193,25 @@ def test_the_selection_and_the_pane_are_followed(pair):
     expect(bob.locator("#history")).not_to_contain_text(re.compile(r"line 7:"))
 
 
+def test_notes_stay_ones_own_and_those_of_the_leader_hinder_nobody(pair):
+    ann, bob = pair
+    for page, count in ((ann, 3), (bob, 1)):  # more than a presence may have, and one
+        page.get_by_role("button", name="Notes on lines").click()
+        notes = page.get_by_role("region", name="Notes", exact=True)
+        for _ in range(count):
+            notes.get_by_role("textbox", name="New note").fill("x" * 2000)
+            notes.get_by_role("button", name="Add note").click()
+        expect(notes.locator(".notes-thread")).to_have_count(count)
+    bob.locator("#stages").focus()
+    bob.keyboard.press("l")
+    ann.locator("#stages").focus()
+    ann.keyboard.press("Home")
+    expect(ann.locator("#ir-title")).to_contain_text("trace")
+    expect(bob.locator("#ir-title")).to_contain_text("trace")
+    expect(bob.locator(".notes-thread")).to_have_count(1)
+    expect(ann.locator(".notes-thread")).to_have_count(3)
+
+
 def test_a_wheel_detaches_and_a_button_follows_again(pair):
     ann, bob = pair
     bob.locator("#ir-viewer").hover()

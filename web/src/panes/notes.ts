@@ -11,6 +11,7 @@ import { viewOf, viewToJson } from "../state/look";
 import { tokenOf } from "../state/mylinks";
 import { bytesOfNotes, lineOfNote, lineText, NAME_MAX, NOTE_MAX, NOTES_MAX, partsOfNote, sameNotes, SAYINGS_MAX, THREADS_MAX, type NotePlace, type Saying, type Thread } from "../state/notes";
 import { nameOfTab } from "../state/files";
+import { keepName, keptName } from "../state/session";
 import { settings } from "../state/settings";
 import { isAsShared } from "../state/shared";
 import { allRows, shownStage, showStage, STAGE_KEYS } from "../state/view";
@@ -21,16 +22,6 @@ import type { KeyTargets } from "./keys";
 import { say } from "./notices";
 import { putBeside } from "./sidepane";
 import { when } from "./when";
-
-const NAME_KEY = "nkx.name";
-
-function keptName(): string {
-  try {
-    return (localStorage.getItem(NAME_KEY) ?? "").slice(0, NAME_MAX);
-  } catch {
-    return "";
-  }
-}
 
 const split = new WeakMap<Stage, readonly string[]>();
 
@@ -68,8 +59,8 @@ class NotesPane {
   constructor(private readonly t: KeyTargets) {
     adoptStyle(css);
     putBeside(this.pane, "right");
-    this.name.value = keptName();
-    this.name.addEventListener("change", () => this.keepName());
+    this.name.value = keptName().slice(0, NAME_MAX);
+    this.name.addEventListener("change", () => keepName(this.name.value.trim()));
     const { store, source, ir } = t;
     source.editor.view.dispatch({ effects: StateEffect.appendConfig.of(notedRows((row) => this.focus(null, row))) });
     ir.text.viewer.view.dispatch({ effects: StateEffect.appendConfig.of(notedRows((row) => this.focus(shownStage(store.state)?.row.key ?? "", ir.text.viewer.lineOf(row)))) });
@@ -99,14 +90,6 @@ class NotesPane {
   private use(side: "source" | "ir"): void {
     this.side = side;
     this.drawAbout();
-  }
-
-  private keepName(): void {
-    try {
-      localStorage.setItem(NAME_KEY, this.name.value.trim());
-    } catch {
-      // this browser keeps nothing
-    }
   }
 
   // ---- the place of a new note
@@ -156,7 +139,7 @@ class NotesPane {
   }
 
   private saying(text: string): Saying {
-    this.keepName();
+    keepName(this.name.value.trim());
     return { by: this.name.value.trim(), text, at: Date.now() };
   }
 

@@ -7,7 +7,7 @@ import type { Compiler } from "../state/compiler";
 import { PACKED_MAX } from "../state/look";
 import { kernelOf } from "../state/outcome";
 import { lengthOf, LENGTH_MAX_MS, packRecording, patchOf, RECORDED, Recorder, stateAt, unpackRecording, type Recording } from "../state/recording";
-import { choose, selectionFromText } from "../state/view";
+import { choose, selectionFromText, selectionText } from "../state/view";
 import { adoptStyle } from "../style/late";
 import css from "../style/recording.late.css";
 import { byId, button, el, fill, setAttr } from "./dom";
@@ -191,12 +191,7 @@ class RecordingBar {
       return;
     }
     const anchor = kernelOf(store.state.outcome, store.state.kernelName) ? selectionFromText(store.state, selection) : null;
-    if (anchor && JSON.stringify([anchor.kind === "ops" ? anchor.ops : anchor.ranges]) !== this.chosen(store)) choose(store, anchor);
-  }
-
-  private chosen(store: AppStore): string {
-    const { anchor } = store.state;
-    return anchor ? JSON.stringify([anchor.kind === "ops" ? anchor.ops : anchor.ranges]) : "";
+    if (anchor && selectionText({ ...store.state, anchor }) !== selectionText(store.state)) choose(store, anchor);
   }
 
   private draw(): void {

@@ -243,7 +243,8 @@ export class Live {
       following: this.state.state.isFollowing,
     };
     if (this.leads) {
-      presence.view = viewToJson({ ...viewOf(store.state, {}), splits: null });
+      // notes and recordings are each page's own
+      presence.view = viewToJson({ ...viewOf(store.state, {}), notes: [], recording: null, splits: null });
       presence.top = { source: topLine(source.editor.view), ir: viewer.shown ? viewer.visibleLines().first : 1 };
       presence.point = this.point ?? null;
       presence.inspect = store.state.inspect;
@@ -319,7 +320,8 @@ export class Live {
     if (this.leads || !isFollowing || !isReady || !theirs || !isObject(theirs.view)) return;
     const { store, source, ir, views } = this.place;
     const { view } = readViewJson(theirs.view);
-    look(store, { ...view, splits: store.state.splits });
+    const { splits, notes, recording } = store.state;
+    look(store, { ...view, splits, notes, recording });
     this.isShowing = true;
     lookAtSelection(store, view);
     if (view.selection === null && store.state.anchor) store.set({ anchor: null });
