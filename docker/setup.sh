@@ -33,12 +33,13 @@ apt_install() { # list file
   touch "$s"
 }
 
-pip_install() { # requirements file
+pip_install() { # requirements file: all that is needed, with hashes; flags
   s=$(stamp "pip-$(basename "$1")" "$1")
   [ -e "$s" ] && [ -x $venv/bin/python3 ] && return
   # Debian's own interpreter: the one that the C code is linked with
   [ -x $venv/bin/python3 ] || /usr/bin/python3 -m venv $venv
-  $venv/bin/python3 -m pip install -q --disable-pip-version-check -r "$1"
+  list=$1; shift
+  $venv/bin/python3 -m pip install -q --disable-pip-version-check --no-deps --require-hashes "$@" -r "$list"
   touch "$s"
 }
 
@@ -62,6 +63,6 @@ pip_install docker/requirements.txt
 [ -e web/package-lock.json ] && npm_install
 if [ "$what" = test ]; then
   apt_install docker/packages-test.apt
-  pip_install docker/requirements-test.txt
+  pip_install docker/requirements-test.txt --no-compile
   cargo_build
 fi

@@ -4,20 +4,35 @@ import re
 import subprocess
 import sys
 
+import pytest
+
 from support.paths import BUILD, NKX, ROOT
 
-REQUIREMENTS = ROOT / "docker/requirements.txt"
-
-
-def test_every_python_package_is_pinned_with_its_hashes():
-    text = re.sub(r"\\\n", " ", REQUIREMENTS.read_text())
+def pinned(file):
+    """{name: version} of a list in which every package has its hashes."""
+    text = re.sub(r"\\\n", " ", (ROOT / "docker" / file).read_text())
     lines = [line for line in text.splitlines() if line and not line.startswith("#")]
-    assert len(lines) >= 6
     for line in lines:
-        assert re.fullmatch(r"[A-Za-z0-9_.-]+==[0-9.]+( +--hash=sha256:[0-9a-f]{64})+", line), line
-    r = subprocess.run([sys.executable, "-m", "pip", "install", "--dry-run", "--no-index", "--require-hashes", "--disable-pip-version-check", "-q", "-r", REQUIREMENTS],
+        assert re.fullmatch(r"[A-Za-z0-9_.-]+==[0-9a-z.]+( +--hash=sha256:[0-9a-f]{64})+", line), line
+    return dict(re.match("([^=]+)==([^ ]+)", line).group(1, 2) for line in lines)
+
+
+@pytest.mark.parametrize("file, at_least", [("requirements.txt", 6), ("requirements-test.txt", 80)])
+def test_every_python_package_is_pinned_with_its_hashes(file, at_least):
+    assert len(pinned(file)) >= at_least
+    r = subprocess.run([sys.executable, "-m", "pip", "install", "--dry-run", "--no-index", "--require-hashes", "--disable-pip-version-check", "-q", "-r", ROOT / "docker" / file],
                        capture_output=True, text=True)
     assert r.returncode == 0, r.stderr  # nothing that they need is missing from the list
+
+
+def test_the_test_tools_are_those_that_were_asked_for():
+    lock = pinned("requirements-test.txt")
+    for line in (line for line in (ROOT / "docker/requirements-test.in").read_text().splitlines() if line and not line.startswith("#")):
+        name, _, version = line.partition("==")
+        name = re.sub("[-_.]+", "-", name.split("[")[0]).lower()
+        assert name in lock and version in ("", lock[name]), f"{line}: run dev/lock_tests.py"
+    for name, version in pinned("requirements.txt").items():
+        assert lock.get(name.replace("_", "-"), version) == version
 
 
 def test_every_npm_and_cargo_package_has_its_hash():
