@@ -10,6 +10,7 @@
 
 #include <structmember.h>
 
+#include "trace/calls.h"
 #include "trace/nki/nki.h"
 #include "trace/program.h"
 #include "trace/refuse.h"
@@ -31,47 +32,12 @@ static PyObject *bind(PyObject *fn, PyObject *args, PyObject *kw) {
   return bound;
 }
 
-static bool has_array(PyObject *args, PyObject *kw) {
-  PyObject *key, *value;
-  Py_ssize_t pos = 0;
-  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(args); i++)
-    if (PyArray_Check(PyTuple_GET_ITEM(args, i)))
-      return true;
-  while (kw && PyDict_Next(kw, &pos, &key, &value))
-    if (PyArray_Check(value))
-      return true;
-  return false;
-}
-
-/* Returns the object, or a copy if it is an array, because the kernel may write into its arguments.  Tuples are copied
- * in depth. */
-static PyObject *copy_arrays(PyObject *o) {
-  if (PyTuple_Check(o)) {
-    PyObject *t = PyTuple_New(PyTuple_GET_SIZE(o));
-    for (Py_ssize_t i = 0; t && i < PyTuple_GET_SIZE(o); i++) {
-      PyObject *c = copy_arrays(PyTuple_GET_ITEM(o, i));
-      if (!c)
-        Py_CLEAR(t);
-      else
-        PyTuple_SET_ITEM(t, i, c);
-    }
-    return t;
-  }
-  return PyArray_Check(o) ? PyArray_NewCopy((PyArrayObject *)o, NPY_CORDER) : Py_NewRef(o);
-}
-
 static bool record(struct kernel *k, PyObject *args, PyObject *kw) {
   PyObject *bound = bind(k->fn, args, kw);
   PyObject *a = bound ? PyObject_GetAttrString(bound, "args") : NULL,
            *d = bound ? PyObject_GetAttrString(bound, "kwargs") : NULL;
-  PyObject *copied = a ? copy_arrays(a) : NULL, *dict = d ? PyDict_Copy(d) : NULL, *key, *value;
-  Py_ssize_t pos = 0;
-  bool ok = copied && dict;
-  while (ok && PyDict_Next(d, &pos, &key, &value)) {
-    PyObject *c = copy_arrays(value);
-    ok = c && PyDict_SetItem(dict, key, c) == 0;
-    Py_XDECREF(c);
-  }
+  PyObject *copied = a ? call_copy(a) : NULL, *dict = d ? call_copy_named(d) : NULL;
+  const bool ok = copied && dict;
   if (ok) {
     Py_XSETREF(k->args, Py_NewRef(copied));
     Py_XSETREF(k->kw, Py_NewRef(dict));
@@ -109,7 +75,7 @@ static bool record_call(struct kernel *k, struct kernel *own, PyObject *args, Py
   PyObject *own_args, *own_kw;
   Py_XDECREF(module);
   bool ok = both && PyArg_ParseTuple(both, "O!O!", &PyTuple_Type, &own_args, &PyDict_Type, &own_kw);
-  if (ok && has_array(own_args, own_kw)) {
+  if (ok && call_has_array(own_args, own_kw)) {
     ok = record(own, own_args, own_kw);
     if (ok)
       Py_XSETREF(own->launched, Py_XNewRef(k->grid));
@@ -158,7 +124,7 @@ static PyObject *kernel_call(PyObject *self, PyObject *args, PyObject *kw) {
   struct kernel *k = (struct kernel *)self;
   if (k->nki)
     return call_nki(k, args, kw);
-  if (program_now && !k->args && !tracer_now && has_array(args, kw) && !record(k, args, kw))
+  if (program_now && !k->args && !tracer_now && call_has_array(args, kw) && !record(k, args, kw))
     return NULL;
   return PyObject_Call(k->fn, args, kw);
 }

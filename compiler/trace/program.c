@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "trace/bytecode.h"
+#include "trace/calls.h"
 #include "trace/counting.h"
 #include "trace/kernels.h"
 
@@ -70,9 +71,13 @@ static bool execute(struct trace_program *program) {
   return r;
 }
 
-/* True if a decorated function has shapes, or the request has them. */
+static bool request_has_shapes(const struct trace_program *program) {
+  return program->rq->n_inputs > 0 || program->rq->inputs_npz;
+}
+
+/* True if a decorated function has shapes, a plain one was called with arrays, or the request has them. */
 static bool has_shapes(const struct trace_program *program) {
-  bool any = program->rq->n_inputs > 0 || program->rq->inputs_npz;
+  bool any = request_has_shapes(program) || (program->called && PyDict_GET_SIZE(program->called));
   for (Py_ssize_t i = 0; !any && i < PyList_GET_SIZE(program->found); i++) {
     const struct kernel *k = (const struct kernel *)PyList_GET_ITEM(program->found, i);
     any = k->input_specs || k->args || kernel_is_annotated(k->fn);
@@ -136,15 +141,16 @@ static bool is_own(struct trace_program *program, PyObject *o, enum place place,
   return is;
 }
 
-/* Adds the function of the main module called `key`, or the one that is defined last if key is NULL.  If is_plain, only
+/* Adds the function of the main module called `key`, or the one that is defined last if key is NULL; or, if that has no
+ * annotations with shapes, the last one of those that the source calls with arrays, if it calls any.  If is_plain, only
  * functions are considered; otherwise only objects that wrap one (@nki.jit, functools.cache).  Returns false if there
  * is none. */
 static bool add_function(struct trace_program *program, const char *key, bool is_plain, enum place place) {
   /* a copy is used, because reading a wrapper may run code of the source, which may change the module */
-  PyObject *all = PyDict_Copy(PyModule_GetDict(program->module)), *k, *value, *best = NULL;
-  const char *name = NULL, *best_name = NULL;
+  PyObject *all = PyDict_Copy(PyModule_GetDict(program->module)), *k, *value, *best = NULL, *called = NULL;
+  const char *name = NULL, *best_name = NULL, *called_name = NULL;
   Py_ssize_t pos = 0;
-  int line = 0, best_line = 0;
+  int line = 0, best_line = 0, called_line = 0;
   while (all && PyDict_Next(all, &pos, &k, &value)) {
     if (!PyUnicode_Check(k) || PyFunction_Check(value) != is_plain || !is_own(program, value, place, &name, &line))
       continue;
@@ -153,6 +159,15 @@ static bool add_function(struct trace_program *program, const char *key, bool is
       best_name = name;
       best_line = line;
     }
+    if (!key && line >= called_line && calls_of(program, value)) {
+      called = value;
+      called_name = name;
+      called_line = line;
+    }
+  }
+  if (called && !kernel_is_annotated(best)) {
+    best = called;
+    best_name = called_name;
   }
   if (best)
     add_kernel(program, best, NULL, best_name);
@@ -336,7 +351,10 @@ enum status trace_open(struct arena *a, const struct trace_request *rq, struct d
     return st;
   struct trace_program *program = *out;
   program_enter(program, ds);
+  if (!request_has_shapes(program))
+    calls_watch(program);
   bool ok = execute(program) && execute_main(program);
+  calls_unwatch();
   const bool by_call = !ok && is_of_failed_call(program);
   const int before = ds->n;
   if (!ok)
@@ -383,6 +401,7 @@ void trace_close(struct trace_program *program) {
   Py_CLEAR(program->code);
   Py_CLEAR(program->main_code);
   Py_CLEAR(program->found);
+  Py_CLEAR(program->called);
   Py_CLEAR(program->npz);
   Py_CLEAR(program->filename);
   ranges_clear(&program->ranges);

@@ -1,7 +1,7 @@
 /* resolve: determines which of a kernel's parameters are arrays, and their shapes.
  *
- * The first available source is used: input_specs of @trace, the arrays of a .specialize or a call in the source, the
- * request's inputs, its npz file, annotations with a shape.  Every other parameter keeps its default or the Python
+ * The first available source is used: input_specs of @trace, the arrays of a .specialize or a call of a decorated function in
+ * the source, the request's inputs, its npz file, annotations with a shape, a call of a plain function.  Every other parameter keeps its default or the Python
  * value that it was given.
  */
 #include <assert.h>
@@ -10,6 +10,7 @@
 
 #include "trace/args.h"
 #include "trace/bytecode.h"
+#include "trace/calls.h"
 #include "trace/kernels.h"
 #include "trace/operand.h"
 #include "trace/program.h"
@@ -126,8 +127,9 @@ static bool add_array(struct trace_program *program, struct program_kernel *k, c
 
 /* ---- from recorded arrays --------------------------------------------------------------------------------------- */
 
-static bool from_arrays(struct trace_program *program, struct program_kernel *k, const struct signature *s) {
-  PyObject *args = k->kernel->args, *kw = k->kernel->kw, *key, *value;
+static bool from_arrays(struct trace_program *program, struct program_kernel *k, const struct signature *s,
+                        PyObject *args, PyObject *kw) {
+  PyObject *key, *value;
   Py_ssize_t n = PyTuple_GET_SIZE(args), pos = 0;
   k->params = arena_new_array(program->a, struct kparam, (size_t)(n + PyDict_GET_SIZE(kw)));
   k->args = PyTuple_New(n);
@@ -371,14 +373,15 @@ static bool from_request(struct trace_program *program, struct program_kernel *k
 }
 
 static void say_no_shapes(struct trace_program *program, struct program_kernel *k) {
-  static const char numpy[] =
-      "decorate it with @trace(input_specs=[((128, 128), \"f32\"), …]), or with @trace and call it with real arrays",
-                    nki[] = "annotate its parameters, a: nl.tensor[128, 512], or call it with real arrays";
   diag_add(program->ds, DS_ERROR, DG_NO_SHAPES, kernel_def_loc(program, k),
            "the shapes of the inputs of \"%s\" are not known", k->name)
-      ->hint = program->rq->inputs_npz       ? "name the arrays of the file like the parameters"
-               : k->kernel && k->kernel->nki ? nki
-                                             : numpy;
+      ->hint = program->rq->inputs_npz ? "name the arrays of the file like the parameters"
+               : k->kernel && k->kernel->nki
+                   ? "annotate its parameters, a: nl.tensor[128, 512], or call it with real arrays"
+                   : arena_printf(program->a,
+                                  "call it with arrays, %s(np.zeros((128, 128), np.float32), …), or decorate it with "
+                                  "@trace(input_specs=[((128, 128), \"f32\"), …])",
+                                  k->name);
 }
 
 /* Returns [(number of the parameter, (shape, dtype)), …] from python/nkx/annotations.py; NULL if there are none. */
@@ -458,17 +461,19 @@ bool kernel_resolve(struct trace_program *program, struct program_kernel *k) {
     return false;
   }
   bool ok = false;
-  PyObject *specs = NULL;
+  PyObject *specs = NULL, *call = NULL;
   if (k->kernel && k->kernel->input_specs)
     ok = from_specs(program, k, &s);
   else if (k->kernel && k->kernel->args)
-    ok = from_arrays(program, k, &s);
+    ok = from_arrays(program, k, &s, k->kernel->args, k->kernel->kw);
   else if (program->rq->n_inputs || s.n == 0)
     ok = from_request(program, k, &s);
   else if (program->rq->inputs_npz)
     ok = from_npz(program, k, &s);
   else if ((specs = annotated_specs(k->fn)))
     ok = from_annotations(program, k, &s, specs);
+  else if ((call = calls_of(program, k->fn)))
+    ok = from_arrays(program, k, &s, PyTuple_GET_ITEM(call, 0), PyTuple_GET_ITEM(call, 1));
   else
     say_no_shapes(program, k);
   Py_XDECREF(specs);

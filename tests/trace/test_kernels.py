@@ -16,6 +16,8 @@ FORMS = {
     "assigned": f"from nkipy.core.compile import trace\n{BODY}traced = trace(kernel)\ntraced.specialize(A, b=B)\n",
     "called": f"from nkipy.core.compile import trace\n@trace(backend='nkigen')\n{BODY}r = kernel(A, B)\nassert r.shape == (4, 3)\n",
     "keywords": f"from nkipy.core.compile import trace\n@trace(backend='hlo')\n{BODY}kernel(b=B, a=A)\n",
+    "plain": f"def helper(x): return x\n{BODY}def show(r): print(r.shape)\nshow(helper(kernel(A, b=B)))\n",
+    "main": f"{BODY}def main():\n    a = A\n    return kernel(a, B).sum()\nif __name__ == '__main__':\n    main()\n",
     "class": f"from nkipy.core.trace import NKIPyKernel\nfrom nkipy.core.compile import trace\n{BODY}k = trace(kernel)\nassert isinstance(k, NKIPyKernel)\nk(A, B)\n",
 }
 ARRAYS = "import numpy as np, ml_dtypes\nA = np.ones((4, 8), np.float32)\nB = np.ones((8, 3), ml_dtypes.bfloat16)\n"
@@ -33,6 +35,31 @@ def test_a_plain_function_takes_the_shapes_of_the_request():
     for inputs in ([(None, (4, 8), "f32"), (None, (8, 3), "bfloat16")], [("b", (8, 3), "bf16"), ("a", (4, 8), "float32")]):
         kernel = xla.trace("import numpy as np\ndef helper(x): return x\n" + BODY, inputs=inputs)
         assert kernel["name"] == "kernel" and [t["name"] for t in kernel["inputs"]] == ["a", "b"]
+
+
+def test_a_call_of_a_plain_function_gives_its_arguments():
+    source = "import numpy as np\ndef scale(x, by):\n    return x * by\n" \
+             "def block(x, /, w, *rest, by=2.0, **more):\n    f = lambda t: scale(t, by)\n    x[0] = 1\n    return f(x) @ w + rest[0] + more['c']\n" \
+             "ones = np.ones((4, 4), np.float32)\nfor n in 8, 16:\n    block(ones * n, ones, ones[0], c=ones[1], by=n)\n"
+    kernel = xla.trace(source, evaluate=True)
+    assert kernel["name"] == "block"
+    assert [(t["name"], t["shape"]) for t in kernel["inputs"]] == [("x", (4, 4)), ("w", (4, 4)), ("rest_0", (4,)), ("c", (4,))]
+    np.testing.assert_array_equal(kernel["input_values"][0], np.full((4, 4), 8))  # of the first call, before it wrote
+    np.testing.assert_array_equal(kernel["expected"][0], np.array([[34], [258], [258], [258]]) + np.zeros((4, 4)))
+
+
+def test_only_calls_that_give_arrays_make_a_kernel():
+    called = "import numpy as np\nx = np.ones((4, 4), np.float32)\ndef f(x): return x + 1\ndef g(x): return x * 2\ndef h(x): print(x.shape)\n"
+    assert xla.trace(called + "f(x)\nh(x)\nh(np.ones(g(3)))\n")["name"] == "f"
+    assert xla.trace(called + "f(x)\ng(g(x))\n")["name"] == "g"
+    assert xla.trace(called + "f(x)\n", kernel="g", inputs=[(None, (3,), "f32")])["name"] == "g"
+    assert xla.trace(called + "f(x)\n", inputs=[(None, (3,), "f32")])["name"] == "h"  # the request decides: the last one, as without a call
+    for more in ("h(x)\n", "l = []\nl.append(l)\ndef k(x): return l\nk(x)\n", "def k(x): raise ValueError\ntry: k(x)\nexcept ValueError: pass\n",
+                 "import sys\nsys.setprofile(None)\nf(x)\n"):
+        codes = [d["code"] for d in trace_source(called + more)["diagnostics"]]
+        assert "no-shapes" in codes, more
+    annotated = "import numpy as np\nimport neuronxcc.nki.typing as nt\ndef f(x): return x\ndef g(x: nt.tensor[np.float32, (128, 256)]): return x + 1\nf(np.ones(3))\n"
+    assert xla.trace(annotated)["name"] == "g"
 
 
 def test_the_last_function_or_the_named_one_is_the_kernel():

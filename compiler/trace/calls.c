@@ -1,0 +1,163 @@
+#include "trace/calls.h"
+
+#include "trace/bytecode.h"
+#include "trace/program.h"
+
+bool call_has_array(PyObject *args, PyObject *kw) {
+  PyObject *key, *value;
+  Py_ssize_t pos = 0;
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(args); i++)
+    if (PyArray_Check(PyTuple_GET_ITEM(args, i)))
+      return true;
+  while (kw && PyDict_Next(kw, &pos, &key, &value))
+    if (PyArray_Check(value))
+      return true;
+  return false;
+}
+
+PyObject *call_copy(PyObject *o) {
+  if (PyTuple_Check(o)) {
+    PyObject *t = PyTuple_New(PyTuple_GET_SIZE(o));
+    for (Py_ssize_t i = 0; t && i < PyTuple_GET_SIZE(o); i++) {
+      PyObject *c = call_copy(PyTuple_GET_ITEM(o, i));
+      if (!c)
+        Py_CLEAR(t);
+      else
+        PyTuple_SET_ITEM(t, i, c);
+    }
+    return t;
+  }
+  return PyArray_Check(o) ? PyArray_NewCopy((PyArrayObject *)o, NPY_CORDER) : Py_NewRef(o);
+}
+
+PyObject *call_copy_named(PyObject *kw) {
+  PyObject *copy = PyDict_New(), *key, *value;
+  Py_ssize_t pos = 0;
+  while (copy && PyDict_Next(kw, &pos, &key, &value)) {
+    PyObject *c = call_copy(value);
+    if (!c || PyDict_SetItem(copy, key, c) < 0)
+      Py_CLEAR(copy);
+    Py_XDECREF(c);
+  }
+  return copy;
+}
+
+/* ---- calls of plain functions -------------------------------------------------------------------------------------- */
+
+/* The call with arrays that runs: its frame, which is only compared, and (args, kw) unless the function is noted already. */
+static const PyFrameObject *running;
+static PyObject *running_call;
+
+/* Sets *args and *kw to the arguments of a frame that begins, new references, with defaults filled in.  False without an
+ * exception. */
+static bool arguments_of(PyFrameObject *frame, PyCodeObject *code, PyObject **args, PyObject **kw) {
+  PyObject *locals = PyFrame_GetLocals(frame), *names = PyCode_GetVarnames(code), *rest = NULL;
+  const int n_named = code->co_argcount, n_keyword = code->co_kwonlyargcount;
+  const bool has_rest = code->co_flags & CO_VARARGS, has_more = code->co_flags & CO_VARKEYWORDS;
+  PyObject *list = PyList_New(0);
+  *args = NULL;
+  *kw = PyDict_New();
+  bool ok = locals && names && list && *kw;
+  for (int i = 0; ok && i < n_named + n_keyword; i++) {
+    PyObject *name = PyTuple_GET_ITEM(names, i), *value = PyObject_GetItem(locals, name);
+    ok = value && (i < n_named ? PyList_Append(list, value) : PyDict_SetItem(*kw, name, value)) == 0;
+    Py_XDECREF(value);
+  }
+  if (ok && has_rest) {
+    rest = PyObject_GetItem(locals, PyTuple_GET_ITEM(names, n_named + n_keyword));
+    ok = rest && PyList_SetSlice(list, n_named, n_named, rest) == 0;
+    Py_XDECREF(rest);
+  }
+  if (ok && has_more) {
+    rest = PyObject_GetItem(locals, PyTuple_GET_ITEM(names, n_named + n_keyword + has_rest));
+    ok = rest && PyDict_Update(*kw, rest) == 0;
+    Py_XDECREF(rest);
+  }
+  if (ok)
+    *args = PyList_AsTuple(list);
+  PyErr_Clear();
+  Py_XDECREF(locals);
+  Py_XDECREF(names);
+  Py_XDECREF(list);
+  if (!*args)
+    Py_CLEAR(*kw);
+  return *args;
+}
+
+/* The call whose frame begins is the one that runs, if it has arrays. */
+static void begin(struct trace_program *program, PyFrameObject *frame, PyCodeObject *code) {
+  PyObject *args, *kw;
+  if (!arguments_of(frame, code, &args, &kw))
+    return;
+  if (call_has_array(args, kw)) {
+    running = frame;
+    if (!PyDict_Contains(program->called, (PyObject *)code)) {
+      PyObject *own_args = call_copy(args), *own_kw = call_copy_named(kw);
+      running_call = own_args && own_kw ? PyTuple_Pack(2, own_args, own_kw) : NULL;
+      Py_XDECREF(own_args);
+      Py_XDECREF(own_kw);
+      PyErr_Clear(); /* without memory for a copy, the call is not noted */
+    }
+  }
+  Py_DECREF(args);
+  Py_DECREF(kw);
+}
+
+static bool is_array(PyObject *o) {
+  return PyArray_Check(o) || PyArray_IsScalar(o, Generic);
+}
+
+/* True for an array and for several. */
+static bool is_result(PyObject *o) {
+  if (PyTuple_Check(o) || PyList_Check(o))
+    return PySequence_Fast_GET_SIZE(o) && is_array(PySequence_Fast_GET_ITEM(o, 0));
+  return is_array(o);
+}
+
+/* Notes the call that ends, if it returns an array, or several. */
+static void end(struct trace_program *program, PyFrameObject *frame, PyObject *result) {
+  running = NULL;
+  if (running_call && result && is_result(result)) {
+    PyCodeObject *code = PyFrame_GetCode(frame);
+    if (PyDict_SetItem(program->called, (PyObject *)code, running_call) < 0)
+      PyErr_Clear();
+    Py_DECREF(code);
+  }
+  Py_CLEAR(running_call);
+}
+
+static int on_event(PyObject *unused, PyFrameObject *frame, int what, PyObject *arg) {
+  struct trace_program *program = program_now;
+  (void)unused;
+  if (what == PyTrace_RETURN && frame == running && program)
+    end(program, frame, arg);
+  if (what != PyTrace_CALL || running || !program)
+    return 0;
+  PyCodeObject *code = PyFrame_GetCode(frame);
+  const char *name = (code->co_flags & CO_OPTIMIZED) ? bytecode_name(code) : NULL; /* not a module's or a class's */
+  if (name && name[0] != '<' && bytecode_is_from(code, program->filename))
+    begin(program, frame, code);
+  Py_DECREF(code);
+  return 0;
+}
+
+void calls_watch(struct trace_program *program) {
+  running = NULL;
+  if (program->called || (program->called = PyDict_New()))
+    PyEval_SetProfile(on_event, NULL);
+  PyErr_Clear();
+}
+
+void calls_unwatch(void) {
+  PyEval_SetProfile(NULL, NULL);
+  running = NULL;
+  Py_CLEAR(running_call);
+}
+
+PyObject *calls_of(const struct trace_program *program, PyObject *fn) {
+  PyCodeObject *code = program->called ? bytecode_of(fn) : NULL;
+  PyObject *call = code ? PyDict_GetItemWithError(program->called, (PyObject *)code) : NULL;
+  Py_XDECREF(code);
+  PyErr_Clear();
+  return call;
+}

@@ -1,0 +1,34 @@
+/* calls: calls with arrays, whose shapes a kernel is compiled for.
+ *
+ * A call of a Kernel object notes its own arguments (kernels.c).  The calls of plain functions are found with Python's profile
+ * function while the source is executed:
+ *
+ *     def double(x):              double is a kernel for float32[128, 512], and helpers that it
+ *         return scale(x, 2)      calls are not
+ *     double(np.zeros((128, 512), np.float32))
+ */
+#ifndef TRACE_CALLS_H
+#define TRACE_CALLS_H
+
+#include <stdbool.h>
+
+#include "trace/python.h"
+
+struct trace_program;
+
+/* True if an argument is an array. */
+bool call_has_array(PyObject *args, PyObject *kw);
+/* Returns the object, or a copy if it is an array, because the function may write into its arguments.  Tuples are copied in
+ * depth.  NULL with an exception. */
+PyObject *call_copy(PyObject *o);
+/* Returns a dictionary with copies of the values; NULL with an exception. */
+PyObject *call_copy_named(PyObject *kw);
+
+/* Between these two, each plain function of the main file is noted with the first call that has arrays and returns some,
+ * unless a function that was called with arrays makes it. */
+void calls_watch(struct trace_program *program);
+void calls_unwatch(void);
+/* Returns the noted call of a function, (args, kw), borrowed; NULL if there is none. */
+PyObject *calls_of(const struct trace_program *program, PyObject *fn);
+
+#endif
