@@ -19,9 +19,9 @@ struct trace_program {
   PyObject *imports; /* nkx.files.Session, from imports_open to imports_close */
   PyObject *code;    /* kept alive, because ranges identifies code objects by their address */
   PyObject *main_code;
-  PyObject *found; /* list of Kernel objects, in the order of definition */
+  PyObject *found;  /* list of Kernel objects, in the order of definition */
   PyObject *called; /* {code of a plain function: (args, kw) of its first call with arrays} (calls.h); or NULL */
-  PyObject *npz;   /* contents of rq->inputs_npz; NULL until needed */
+  PyObject *npz;    /* contents of rq->inputs_npz; NULL until needed */
   int n;
   struct program_kernel *kernels;
   struct diags *ds; /* diagnostics of the current call */
