@@ -42,7 +42,7 @@ def test_parts_of_words_find_an_action_which_enter_does_and_its_key_does_too(pag
     expect(chosen(page).locator("kbd")).to_have_text("w")
     page.keyboard.press("Enter")
     expect(page.locator("dialog.palette")).to_be_hidden()
-    wrap = page.locator("#ir-tools .wrap-tool")  # which a pane of this width has no room for
+    wrap = page.locator("#ir-tools .wrap-tool")
     expect(wrap).to_have_attribute("aria-pressed", "true")
     page.keyboard.press("w")
     expect(wrap).to_have_attribute("aria-pressed", "false")

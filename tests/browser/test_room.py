@@ -92,3 +92,19 @@ def test_widths_are_set_by_arrows_kept_and_reset_by_a_double_click(page):
     bar.dblclick()
     expect(bar).to_have_attribute("aria-valuenow", "32")
     assert width(page, "source") == first
+
+
+def test_the_buttons_of_a_stage_are_whole_and_lose_their_labels_before_its_name_is_cut(page):
+    label = page.locator("#ir-tools #ir-edit span")
+    cut = "(ids) => ids.map((id) => document.getElementById(id)).filter((e) => e.scrollWidth > e.clientWidth).map((e) => e.id)"
+    page.set_viewport_size({"width": 1600, "height": 700})
+    compiled(page)
+    expect(page.locator("#ir-edit")).to_be_visible()
+    expect(label).to_be_hidden()
+    assert page.evaluate(cut, ["ir-tools", "ir-title"]) == []
+    page.get_by_role("button", name="Maximise the stage's text").click()
+    expect(label).to_be_visible()
+    page.get_by_role("button", name="Restore the stage's text").click()
+    expect(label).to_be_hidden()
+    page.set_viewport_size({"width": 1280, "height": 700})
+    page.wait_for_function("() => ((e) => e.scrollWidth === e.clientWidth)(document.getElementById('ir-tools'))")

@@ -7,6 +7,7 @@ import { settings } from "../state/settings";
 import { choose, isOfAnotherKernel, selectedLight, shownStage, STAGE_KEYS, type Shown } from "../state/view";
 import { DetailTools } from "./detail";
 import { byId, button, el, fill, ms, plural, saveFile, setAttr } from "./dom";
+import { fitRow } from "./fit";
 import { icon, type IconName } from "./icons";
 import { mark } from "./marked";
 import { messageOf } from "./message";
@@ -46,6 +47,7 @@ export class IrPane {
       copy,
       save,
     );
+    fitRow(byId("ir-tools"), byId("ir-title"));
     store.watch(["wrap"], () => wrap.setAttribute("aria-pressed", String(store.state.wrap)));
     store.watch([...STAGE_KEYS, "compiling", "problem", "source", "files"], () => this.drawHead(this.shown));
     store.watch([...STAGE_KEYS, "compiling"], () => this.drawOffending());
