@@ -85,6 +85,7 @@ def test_unknown_shapes_open_the_form_and_the_form_compiles(page):
     form = page.locator("#inputs")
     expect(form).to_be_visible()
     expect(page.locator("#problems .problem-error")).to_have_attribute("data-code", "no-shapes")
+    expect(page.locator("#problems").get_by_role("button", name="shrink")).to_have_count(0)  # nothing to find out
     names = [form.get_by_label(f"Name of input {i}").input_value() for i in (1, 2)]
     assert names == ["a", "b"]
     for i in (1, 2):

@@ -11,9 +11,12 @@ export function startShrink(store: AppStore, editor: KnobEditor): void {
   );
 }
 
+/** Errors that say all by themselves: a smaller kernel would show nothing more. */
+const CLEAR: ReadonlySet<string> = new Set(["python-syntax", "no-kernel", "no-shapes", "bad-inputs"]);
+
 /** A text with an error, as it was written: a changed stage is no part of the source. */
 export function canShrink({ outcome, language, edited }: Readonly<AppState>): boolean {
-  return language !== "neff" && edited === null && outcome?.snippet == null && outcome?.diagnostics.some((d) => d.severity === "error") === true;
+  return language !== "neff" && edited === null && outcome?.snippet == null && outcome?.diagnostics.some((d) => d.severity === "error" && !CLEAR.has(d.code)) === true;
 }
 
 export function shrinkButton(store: AppStore, editor: KnobEditor): HTMLElement {
