@@ -9,6 +9,7 @@ import subprocess
 import tarfile
 import time
 
+import ml_dtypes  # noqa: F401  NumPy then knows the names of its types
 import numpy as np
 import pytest
 
