@@ -296,7 +296,7 @@ test-%: setup-test
 # all long sets, or only some: make nightly SETS="random"
 nightly: setup-test
 	@$(MAKE) --no-print-directory -j$(shell nproc) binaries python web unit-bin
-	@$(MAKE) --no-print-directory -j$(shell nproc) BUILD=build-fuzz VENV=$(VENV) SAN=fuzz fuzz-bin
+	@$(MAKE) --no-print-directory -j$(shell nproc) BUILD=build-fuzz VENV=$(VENV) SAN=fuzz PLAIN=$(BUILD) fuzz-bin sanitized-bin
 	@BUILD=$(BUILD) VENV=$(VENV) tests/nightly.sh
 
 bench: setup-test
@@ -341,7 +341,13 @@ $(BUILD)/fuzz/fuzz_%: $(BUILD)/obj/tests/fuzz/fuzz_%.o $(FUZZED_LIB)
 	@mkdir -p $(@D)
 	$(call short,LINK $@)$(CC) $(LDHARDEN) -o $@ $^ $(COMMON_LIBS)
 
-# the calls of libnrt, each failing in turn, and the container's tests: without MLIR, so that leaks are looked for
+# the calls of libnrt, each failing in turn, and the container's tests: without MLIR, so that leaks are looked for.  The library
+# that stands in for libnrt is that of the plain build.
+.PHONY: sanitized-bin
+PLAIN ?= build
+sanitized-bin: $(BUILD)/sanitized/test_device $(BUILD)/sanitized/test_neff
+	@mkdir -p $(BUILD)/sanitized/neuron
+	@ln -sfn $(abspath $(PLAIN))/test/neuron/libnrt.so.1 $(BUILD)/sanitized/neuron/libnrt.so.1
 $(BUILD)/sanitized/%: $(BUILD)/obj/tests/unit/%.o $(FUZZED_LIB)
 	@mkdir -p $(@D)
 	$(call short,LINK $@)$(CC) $(LLD) -fsanitize=fuzzer-no-link,address,undefined -o $@ $^ $(COMMON_LIBS) -lcmocka -ldl

@@ -166,6 +166,31 @@ static const struct hlo_instr *find_call(const struct hlo_module *m) {
   return NULL;
 }
 
+static int lines_of(const char *text) {
+  int n = 1;
+  for (const char *p = text; (p = strchr(p, '\n')); p++)
+    n++;
+  return n;
+}
+
+/* The place without callers in the text of ours; NULL if it is in that text itself. */
+static const struct src_loc *without_ours(struct arena *a, const struct inside *x, const struct src_loc *loc) {
+  if (!loc || (loc->range.line > lines_of(x->file->source) && !strcmp(loc->range.file, x->file->name)))
+    return NULL;
+  struct src_loc *copy = arena_dup(a, loc, sizeof *loc);
+  copy->caller = without_ours(a, x, loc->caller);
+  return copy;
+}
+
+/* Diagnostics from the first one on that are about the text of ours are about the call: users do not see that text. */
+static void move_to_call(struct run *r, const struct inside *x, int first) {
+  for (int k = first; k < r->diags.n; k++) {
+    struct diag *d = &r->diags.v[k];
+    const struct src_loc *loc = without_ours(r->arena, x, d->loc);
+    d->loc = loc || !x->call->locs.n ? loc : x->call->locs.v[0];
+  }
+}
+
 /* The record for a call; NULL with a diagnostic if the kernel is refused, or does not give what the call gives. */
 static const struct nki_program *record(struct run *r, const struct inside *x) {
   const char *kernel = arena_printf(r->arena, "nkx_call_of_%s", x->name);
@@ -173,6 +198,7 @@ static const struct nki_program *record(struct run *r, const struct inside *x) {
   const struct nki_program *found = NULL;
   struct trace_program *program = NULL;
   struct trace_kernel *k = NULL;
+  const int first = r->diags.n;
   if (!trace_open(r->arena, &rq, &r->diags, &program) && trace_count(program) == 1 &&
       !trace_kernel(program, 0, &r->diags, &k) && k->n_calls == 1) {
     const struct hlo_instr *made = find_call(k->module);
@@ -184,6 +210,7 @@ static const struct nki_program *record(struct run *r, const struct inside *x) {
           x->name, x->file->name);
   }
   trace_close(program);
+  move_to_call(r, x, first);
   return found;
 }
 
@@ -290,11 +317,13 @@ enum status compile_native(struct run *r, const struct insides *all, int *n_sent
     const char *launch = *x->grid ? arena_printf(r->arena, "\n\n%s = %s%s\n", x->name, x->name, x->grid) : "";
     const struct trace_request rq = request_of(r, x, launch, x->name, false);
     struct trace_program *program = NULL;
+    const int first = r->diags.n;
     if (trace_open(r->arena, &rq, &r->diags, &program))
       r->has_failed = true;
     for (int i = 0; !st && program && i < trace_count(program) && i < 1; i++)
       st = compile_kernel(r, program, i, n_sent);
     trace_close(program);
+    move_to_call(r, x, first);
   }
   return st;
 }

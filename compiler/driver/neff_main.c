@@ -107,6 +107,9 @@ static void print_info(const struct opened *x) {
          x->neff.hash == NEFF_HASH_RIGHT   ? "is right"
          : x->neff.hash == NEFF_HASH_WRONG ? "DIFFERS from the data"
                                            : "is of an unknown kind");
+  const double us = json_real_value(json_object_get(x->model.info, "simulated_time_us"));
+  if (x->model.is_simulation && us > 0)
+    printf("simulated time %.2f us\n", us);
   for (int k = 0; k < x->model.tensors.n; k++)
     print_tensor(&x->model.tensors.v[k]);
   for (int k = 0; k < x->model.subgraphs.n; k++)

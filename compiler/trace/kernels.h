@@ -17,7 +17,7 @@ struct kernel {
   PyObject *code;        /* _code, or NULL */
   PyObject *grid;        /* of a launch of an NKI kernel, kernel[grid], or NULL */
   struct kernel *of;     /* of a launch: the kernel */
-  PyObject *launched;    /* the grid of the call that args are from, or NULL */
+  PyObject *launched;    /* the grid of the call that args are from, or that its name has (k = k[2]), or NULL */
   int nki;               /* decorated with @nki.jit: of NKI_BETA_1 or NKI_GA; else 0 */
 };
 extern PyTypeObject *kernel_type;

@@ -217,6 +217,13 @@ static bool lacks_shapes(const struct kernel *k) {
   return k->nki && !k->args && !k->input_specs && !kernel_is_annotated(k->fn);
 }
 
+/* A kernel that no call launches is launched as its name says: k = k[2]. */
+static void take_launch(struct trace_program *program, struct kernel *k) {
+  PyObject *named = PyDict_GetItem(PyModule_GetDict(program->module), k->name); /* borrowed */
+  if (named && Py_IS_TYPE(named, kernel_type) && ((struct kernel *)named)->of == k && !k->args)
+    Py_XSETREF(k->launched, Py_XNewRef(((struct kernel *)named)->grid));
+}
+
 /* Adds the decorated functions that are defined in `place` and, if key is not NULL, have this name. */
 static void add_decorated(struct trace_program *program, const char *key, enum place place) {
   for (Py_ssize_t i = 0; i < PyList_GET_SIZE(program->found); i++) {
@@ -224,8 +231,10 @@ static void add_decorated(struct trace_program *program, const char *key, enum p
     PyCodeObject *code = bytecode_of(k->fn);
     const bool is_here = place == IN_ANY_FILE || (code && is_at(program, code, place));
     Py_XDECREF(code);
-    if (is_here && (!key || strcmp(kernel_name(k), key) == 0))
+    if (is_here && (!key || strcmp(kernel_name(k), key) == 0)) {
+      take_launch(program, k);
       add_kernel(program, k->fn, k, kernel_name(k));
+    }
   }
 }
 

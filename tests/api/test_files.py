@@ -206,3 +206,42 @@ def test_standard_input_imports_from_the_folder_that_the_terminal_is_in(tmp_path
     done = nkx("-", "--json", "-", cwd=tmp_path, stdin=MAIN)
     assert done.returncode == 0 and " tanh(" in done.stdout, done.stderr
     assert "FILE.py" in subprocess.run([NKX, "compile", "--help"], capture_output=True, text=True).stdout
+
+
+SPLIT = """import nki
+import nki.isa as nisa
+import nki.language as nl
+
+
+@nki.jit
+def split(a):
+    out = nl.ndarray(a.shape, dtype=a.dtype, buffer=nl.shared_hbm)
+    rows = a.shape[0] // nl.num_programs()
+    part = nl.ds(nl.program_id(0) * rows, rows)
+    x = nl.load(a[part])
+    nisa.tensor_scalar(dst=x, data=x, op0=nl.add, operand0=float(nl.program_id(0)))
+    nl.store(out[part], x)
+    return out
+"""
+
+
+def test_an_nki_kernel_that_hlo_launches_with_a_grid_is_a_kernel_of_the_result(server):
+    config = base64.b64encode(json.dumps({"func_name": "split", "grid": [2]}).encode()).decode()
+    hlo = f"""HloModule calls
+
+ENTRY main {{
+  a = f32[128,64]{{1,0}} parameter(0)
+  k = f32[128,64]{{1,0}} custom-call(a), custom_call_target="AwsNeuronCustomNativeKernel", backend_config="{config}"
+  ROOT r = f32[128,64]{{1,0}} multiply(k, a)
+}}
+"""
+    job = {"source": hlo, "language": "hlo", "options": {"check": True}}
+    result = server.post({**job, "files": [{"name": "split.py", "source": SPLIT}]}).json
+    assert result["status"] == "ok", result["diagnostics"]
+    outer, inner = result["kernels"]
+    assert {s["check"]["status"] for s in outer["stages"]} == {"pass"} and inner["name"] == "split" and inner["stages"][-1]["check"]["status"] == "pass"
+    assert next(s for s in inner["stages"] if s["name"] == "nki-trace")["grid"]["shape"] == [2]
+    (warning,) = result["diagnostics"]
+    assert warning["code"] == "nki-one-core" and warning["range"]["file"] != "split.py", "the call is in the HLO"
+    (note,) = (d for d in server.post(job).json["diagnostics"] if d["code"] == "native-kernel")
+    assert "of which HLO has only that it is called" in note["message"]

@@ -1,17 +1,21 @@
-"""Runners in network namespaces of their own, whose cable is cut; and over TLS, whose certificate is verified.
+"""Runners in network namespaces of their own, and what goes wrong between them and the server; and over TLS, whose certificate is verified.
 
 NKX_CUT_S: how long the cable is cut (make nightly: 30 s).
 """
+import ctypes
+import http.client
 import os
 import socket
 import ssl
 import subprocess
 import threading
+from concurrent.futures import ThreadPoolExecutor
 
+import numpy as np
 import pytest
 
-from support.runners import Host, Runner, begin, follow, is_right, look, make_package, wait_connected
-from support.server import Server
+from support.runners import Host, Liar, Runner, begin, follow, is_right, look, make_package, safetensors, wait_connected
+from support.server import Peer, Server
 from support.wait import stays, wait_until
 
 CUT_S = float(os.environ.get("NKX_CUT_S", "3"))
@@ -60,37 +64,160 @@ class Net:
         ip("link", "del", self.bridge, check=False)
 
 
-@pytest.mark.nightly
-def test_runners_in_namespaces_of_their_own_lose_nothing_when_a_cable_is_cut(tmp_path):
+@pytest.fixture
+def net():
     if reason := why_not():
         pytest.skip(reason)
-    net = Net()
-    try:
-        with Server("--host", "0.0.0.0", "--run-lease-ms", str(LEASE_MS)) as server:
-            host = Host(tmp_path, server, make_package(tmp_path))
-            url = f"http://{net.address}:{server.port}"
+    made = Net()
+    yield made
+    made.close()
 
-            def runner(i, **kw):
-                return Runner(host, f"host{i}", url=url, flags=("--allow-http",), prefix=("ip", "netns", "exec", net.name(i)), **kw)
-            with runner(1, gated=True) as one:
-                wait_connected(server, 1)
-                run = begin(server)
-                one.wait_inside()
-                ip("link", "set", net.cable(1), "down")
-                wait_until(lambda: look(server, run)["state"] == "waiting", "the end of the lease", 30)
-                stays(lambda: look(server, run)["state"] == "waiting", "the run moved", CUT_S, poll_s=0.2)
-                with runner(2) as two:
-                    last = follow(server, run)[-1]
-                    assert is_right(last) and last["runner"]["name"] == "host2" and last["attempt"] == 2
-                    one.let()
-                    ip("link", "set", net.cable(1), "up")
-                    wait_until(lambda: any("lease-lost" in line for line in one.log), "the refusal", 90)
-                    assert look(server, run) == last
-                    two.kill()
-                    again = begin(server)  # for the one that was away
-                    assert is_right(follow(server, again)[-1])
-    finally:
-        net.close()
+
+class Lab:
+    """A server that listens at the bridge, and runners each in a namespace of its own."""
+
+    FLAGS = ("--host", "0.0.0.0", "--run-lease-ms", str(LEASE_MS))
+
+    def __init__(self, net, directory):
+        self.net, self.dir, self.package = net, directory, make_package(directory)
+
+    def server(self, *flags):
+        return Server(*self.FLAGS, *flags, data=self.dir / "data")
+
+    def runner(self, server, i, **kw):
+        return Runner(Host(self.dir, server, self.package), f"host{i}", url=f"http://{self.net.address}:{server.port}", flags=("--allow-http",),
+                      prefix=("ip", "netns", "exec", self.net.name(i)), **kw)
+
+    def liar(self, server, i, token="lab"):
+        """The runner's side of the protocol, spoken from a namespace as it likes."""
+        return Liar(Inside(self.net, i, server.port), Host(self.dir, server, self.package).token(token))
+
+
+class Inside(Peer):
+    """A server as it is seen from a namespace."""
+
+    CLONE_NEWNET = 0x40000000
+
+    def __init__(self, net, i, port):
+        self.net, self.i, self.port = net, i, port
+
+    def request(self, method, path, body=None, headers=None, address=None):
+        with ThreadPoolExecutor(1) as one:  # a thread that enters the namespace, and ends there
+            return one.submit(self._request, method, path, body, headers).result()
+
+    def _request(self, method, path, body, headers):
+        with open(f"/run/netns/{self.net.name(self.i)}") as f:
+            assert ctypes.CDLL(None, use_errno=True).setns(f.fileno(), self.CLONE_NEWNET) == 0, os.strerror(ctypes.get_errno())
+        return super().request(method, path, body, headers)
+
+    def connect(self, timeout=300, address=None):
+        return http.client.HTTPConnection(self.net.address, self.port, timeout=timeout)
+
+
+@pytest.fixture
+def lab(net, tmp_path):
+    return Lab(net, tmp_path)
+
+
+def ended_once(view, by, attempt):
+    """The run is right, by this runner, and its end is in the log once."""
+    return is_right(view) and view["runner"]["name"] == by and view["attempt"] == attempt and view["log"].splitlines().count("done") == 1
+
+
+@pytest.mark.nightly
+def test_a_cut_cable_loses_no_run(lab):
+    with lab.server() as server, lab.runner(server, 1, gated=True) as one:
+        wait_connected(server, 1)
+        run = begin(server)
+        one.wait_inside()
+        ip("link", "set", lab.net.cable(1), "down")
+        wait_until(lambda: look(server, run)["state"] == "waiting", "the end of the lease", 30)
+        stays(lambda: look(server, run)["state"] == "waiting", "the run moved", CUT_S, poll_s=0.2)
+        with lab.runner(server, 2) as two:
+            last = follow(server, run)[-1]
+            assert ended_once(last, "host2", 2)
+            one.let()
+            ip("link", "set", lab.net.cable(1), "up")
+            wait_until(lambda: any("lease-lost" in line for line in one.log), "the refusal", 90)
+            assert look(server, run) == last
+            two.kill()
+            assert is_right(follow(server, begin(server))[-1]), "the one that was away is back"
+
+
+@pytest.mark.nightly
+def test_a_runner_killed_in_mid_job_is_replaced(lab):
+    with lab.server() as server, lab.runner(server, 1, gated=True) as one:
+        wait_connected(server, 1)
+        run = begin(server)
+        one.wait_inside()
+        one.kill()
+        with lab.runner(server, 2):
+            last = follow(server, run)[-1]
+    assert ended_once(last, "host2", 2)
+
+
+@pytest.mark.nightly
+def test_a_killed_server_knows_its_runs_when_it_is_back(lab):
+    with lab.server() as first, lab.runner(first, 1, gated=True) as one, lab.runner(first, 2, gated=True) as two:
+        wait_connected(first, 2)
+        runs = [begin(first) for _ in range(3)]  # the third one waits
+        one.wait_inside()
+        two.wait_inside()
+        first.kill()
+        one.let()
+        two.let()
+        with lab.server("--port", str(first.port)) as second:
+            for run in runs:
+                last = follow(second, run)[-1]
+                assert is_right(last) and last["log"].splitlines().count("done") == 1 and last["attempt"] <= 2
+
+
+@pytest.mark.nightly
+def test_a_slow_runner_keeps_its_run(lab):
+    with lab.server() as server, lab.runner(server, 1, gated=True) as slow:
+        wait_connected(server, 1)
+        run = begin(server)
+        slow.wait_inside()
+        with lab.runner(server, 2):
+            wait_connected(server, 2)
+            stays(lambda: look(server, run)["state"] == "running", "a slow run was given away", 2.5 * LEASE_MS / 1000, poll_s=0.1)
+            slow.let()
+            assert ended_once(follow(server, run)[-1], "host1", 1)
+
+
+@pytest.mark.nightly
+def test_a_revoked_token_gives_the_run_to_another(lab):
+    with lab.server() as server, lab.runner(server, 1, gated=True, token="bad") as bad:
+        wait_connected(server, 1)
+        run = begin(server)
+        bad.wait_inside()
+        with lab.runner(server, 2, token="good"):
+            wait_connected(server, 2)
+            bad.host.token_command("revoke", "bad")
+            assert ended_once(follow(server, run)[-1], "host2", 2)
+            bad.let()
+            assert bad.process.wait(30) == 1
+
+
+LIES = {
+    "wrong size": lambda liar: [liar.bring("outputs.safetensors", LIE).status, liar.end(LIE).status] == [200, 422],
+    "huge output": lambda liar: [liar.bring("outputs.safetensors", bytes(9 << 20)).status, liar.end().status] == [413, 422],
+    "wrong hash": lambda liar: [liar.bring("outputs.safetensors", LIE, sha256="0" * 64).status, liar.end().status] == [422, 422],
+}
+LIE = safetensors(("output0", np.ones((8, 17), np.float32)))
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("lie", LIES)
+def test_data_of_a_liar_are_refused(lab, lie):
+    with lab.server() as server:
+        liar = lab.liar(server, 1)
+        liar.next()  # makes it known
+        run = begin(server)
+        assert liar.next().status == 200 and LIES[lie](liar)
+        assert {f["name"] for f in look(server, run)["files"]}.isdisjoint({"outputs.safetensors", "kernel.neff"})
+        with lab.runner(server, 2):
+            assert ended_once(follow(server, run)[-1], "host2", 2)
 
 
 class Tls:

@@ -61,4 +61,7 @@ def test_the_simulation_package_of_the_kernel_is_saved_and_looked_into(page):
         assert f.read(1) == b"\x02"
     page.locator("#download").click()
     page.get_by_role("menuitem", name=re.compile("^What the simulation package holds")).click()
-    expect(page.get_by_role("dialog").get_by_role("status")).to_contain_text("No device executes it")
+    dialog = page.get_by_role("dialog")
+    expect(dialog.get_by_role("status")).to_contain_text("No device executes it")
+    expect(dialog.locator("dt", has_text="simulated time")).to_be_visible()
+    expect(dialog.get_by_text(re.compile(r"^[1-9]\d*\.\d\d µs$"))).to_be_visible()

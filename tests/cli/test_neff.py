@@ -62,7 +62,8 @@ def test_a_package_says_that_no_device_executes_it(tmp_path):
     assert struct.unpack_from("<Q", package.read_bytes(), 544)[0] >> 63 == 1
     info = json.loads(members(package)["info.json"])
     assert info["simulation"] is True and "no device" in info["executed_by"] and info["simulated_time_us"] > 0
-    assert nkx("neff", "info", package).startswith("A simulation package")
+    shown = nkx("neff", "info", package)
+    assert shown.startswith("A simulation package") and f"\nsimulated time {info['simulated_time_us']:.2f} us\n" in shown
     described = json.loads(nkx("neff", "info", package, "--json"))
     assert described["kind"] == "simulation" and described["header"]["hash_matches"] is True
 

@@ -7,7 +7,7 @@ import subprocess
 import numpy as np
 import pytest
 
-from support import warm
+from support import nki_checks, warm
 from support.paths import NKX
 
 KERNELS = """import nki
@@ -40,6 +40,18 @@ def added(a: nt.mutable_tensor, b):
     x, y = nl.load(a), nl.load(b)
     nl.store(a, nl.add(x, y))
     return a
+
+
+@nki.jit
+def split(a, b):
+    out = nl.ndarray(a.shape, dtype=a.dtype, buffer=nl.shared_hbm)
+    rows = a.shape[0] // nl.num_programs()
+    part = nl.ds(nl.program_id(0) * rows, rows)
+    x, y = nl.load(a[part]), nl.load(b[part])
+    nisa.tensor_tensor(dst=x, data1=x, data2=y, op=nl.subtract)
+    nisa.tensor_scalar(dst=x, data=x, op0=nl.add, operand0=float(nl.program_id(0)))
+    nl.store(out[part], x)
+    return out
 """.replace("import nki\n", "import nki\nimport neuronxcc.nki.typing as nt\n", 1)
 T = "f32[128,64]{1,0}"
 
@@ -96,6 +108,40 @@ def test_with_its_source_the_module_computes_what_numpy_computes(what, tmp_path)
     np.testing.assert_allclose(got, means(a, b), rtol=1e-5, atol=1e-6)
     result, _ = compiled(tmp_path, body, "--kernel", names[0])
     assert [k["name"] for k in result["kernels"]] == names[:1], "the kernel alone"
+
+
+def assert_places_exist(result):
+    """No diagnostic is about a line that the kernel's file does not have: that of the call which is made for the record."""
+    for d in result["diagnostics"]:
+        places = [d.get("range"), *d.get("callers", [])]
+        assert all(p is None or p["line"] <= KERNELS.count("\n") for p in places), d
+
+
+@pytest.mark.parametrize("grid", [[2], 2, [1], []], ids=str)
+def test_a_call_with_a_grid_is_a_launch(grid, tmp_path):
+    """The second of two instances adds 1 to its rows."""
+    n = 2 if grid in (2, [2]) else 1
+    body = f"  k = {T} custom-call(a, b), {call('split', grid=grid)}\n  ROOT r = {T} multiply(k, b)\n"
+    result, _ = compiled(tmp_path, body, "--check")
+    outer, inner = result["kernels"]
+    assert inner["name"] == "split" and nki_checks.all_pass(inner) and {s["check"]["status"] for s in outer["stages"]} == {"pass"}
+    assert inner["stages"][1].get("grid", {}).get("shape") == ([2] if n == 2 else None)
+    assert_places_exist(result)
+    assert [d["code"] for d in result["diagnostics"]] == ["nki-one-core"] * (n - 1)
+    rng = np.random.default_rng(1)
+    a, b = rng.standard_normal((2, 128, 64)).astype(np.float32)
+    np.savez(tmp_path / "in.npz", a=a, b=b)
+    subprocess.run([NKX, "run", tmp_path / "k.hlo", tmp_path / "kernels.py", "--kernel", "calls", "--inputs", tmp_path / "in.npz", "--save-outputs", tmp_path / "out.npz"], capture_output=True, check=True)
+    (got,) = np.load(tmp_path / "out.npz").values()
+    number = np.repeat(np.arange(n, dtype=np.float32), 128 // n)[:, None]
+    np.testing.assert_allclose(got, (a - b + number) * b, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("grid", [[0, 2], [-1, 1], ["x", 2], [[2], 2], [3000000000], 10**12], ids=str)
+def test_a_grid_that_no_launch_has_is_refused_at_the_call(grid, tmp_path):
+    result, _ = compiled(tmp_path, f"  ROOT k = {T} custom-call(a, b), {call('split', grid=grid)}\n", status=1)
+    assert {d["code"] for d in result["diagnostics"] if d["severity"] == "error"} >= {"nki-grid"}, result["diagnostics"]
+    assert_places_exist(result)
 
 
 def test_without_its_source_the_call_stays_and_a_note_says_why(tmp_path):

@@ -90,6 +90,12 @@ def test_the_result_says_where_the_calls_of_each_instance_are():
     assert "grid" not in compiler.stage(compiler.compile(launched(ADD, "add", 1, [(128, 64)] * 2))["kernels"][0], "nki-trace")
 
 
+def test_a_kernel_whose_name_has_a_launch_is_launched_so():
+    for line, shape in (("add = add[2]", [2]), ("other = add[2]", None)):
+        (kernel,) = compiler.compile(f"{ADD}\n{line}\n", "--input", "a=128x64:f32", "--input", "b=128x64:f32")["kernels"]
+        assert compiler.stage(kernel, "nki-trace").get("grid", {}).get("shape") == shape
+
+
 def test_one_instance_is_shown_alone():
     """With its own calls, and the tensors that all share; the stages after it have all instances."""
     source = launched(ADD, "add", 2, [(128, 64)] * 2)

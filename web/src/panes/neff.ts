@@ -44,7 +44,14 @@ function section(title: string, heads: readonly string[], rows: readonly (readon
   return node;
 }
 
-function headerRows({ header: h, compressed }: Neff): [string, string][] {
+/** What info.json of a simulation package says of its simulated run. */
+function simulatedRows({ kind, info }: Neff): [string, string][] {
+  const us: unknown = kind === "simulation" && info !== null && "simulated_time_us" in info ? info.simulated_time_us : null;
+  return typeof us === "number" ? [["simulated time", `${us.toFixed(2)} µs`]] : [];
+}
+
+function headerRows(neff: Neff): [string, string][] {
+  const { header: h, compressed } = neff;
   const matches = h.hash_matches === null ? "of a kind that is not known" : h.hash_matches ? "matches the data" : "differs from the data";
   return [
     ["name", h.name || "none"],
@@ -55,6 +62,7 @@ function headerRows({ header: h, compressed }: Neff): [string, string][] {
     ["archive", `${plural(h.data_size, "byte")}, ${compressed ? "gzip" : "not compressed"}`],
     ["hash", `${h.hash}: it ${matches}`],
     ["uuid", h.uuid],
+    ...simulatedRows(neff),
   ];
 }
 
@@ -123,7 +131,7 @@ class NeffDialog {
     } catch (e) {
       if (isAbort(e)) return;
       if (!(e instanceof Problem)) throw e;
-      if (asked === this.asked) this.said.textContent = `The file cannot be shown. ${e.message} (${e.code})`;
+      if (asked === this.asked) this.said.textContent = `The file cannot be shown: ${e.message} (${e.code})`;
     }
   }
 }
