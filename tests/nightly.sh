@@ -66,6 +66,8 @@ fuzz     BUILD=build-fuzz SECONDS_EACH=600 FUZZ_TIMEOUT=10 tests/fuzz/run.sh
 http     $pytest -s tests/load/test_http_load.py
 openapi  NKX_SCHEMATHESIS=30 $pytest tests/api/test_openapi.py
 root     $script tests/deploy/clean_root.py
+soak     $script tests/load/soak.py
+site     NKX_SITE_ROUNDS=3 $script tests/load/site.py
 same     $script tests/deploy/reproducible.py
 flips    NKX_STORE_FLIPS=10000 $BUILD/test/test_explorer_store
 END
