@@ -24,7 +24,9 @@ CC = clang-22
 OPT = -O1 -g -fno-omit-frame-pointer -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=undefined
 LDHARDEN = $(LLD) -fsanitize=fuzzer,address,undefined
 endif
-CFLAGS = -std=c17 -D_GNU_SOURCE $(OPT) -fPIC $(WARN) $(WERROR) \
+# the same sources give the same bytes wherever they lie and are built: no paths of this machine in what is compiled
+SAME = -ffile-prefix-map=$(CURDIR)=. -ffile-prefix-map=$(BUILD)=build
+CFLAGS = -std=c17 -D_GNU_SOURCE $(OPT) $(SAME) -fPIC $(WARN) $(WERROR) \
   -Icompiler -Iexplorer -I$(BUILD)/gen -isystem $(LLVM)/include -MMD -MP
 
 MLIR_LIBS = -Wl,--start-group $(wildcard $(LLVM)/lib/libMLIRCAPI*.a) -Wl,--end-group \
@@ -82,7 +84,7 @@ examples:
 HTTP_LIB := $(BUILD)/lib/libmicrohttpd-guarded.a
 $(HTTP_LIB):
 	@mkdir -p $(@D)
-	$(call short,OBJCOPY $@)objcopy --redefine-sym recv=guard_recv $$($(CC) -print-file-name=libmicrohttpd.a) $@
+	$(call short,OBJCOPY $@)objcopy -D --redefine-sym recv=guard_recv $$($(CC) -print-file-name=libmicrohttpd.a) $@
 
 $(BUILD)/bin/nkx: $(call objs,$(SERVER_SRC)) $(COMPILER_LIB) $(HTTP_LIB)
 	@mkdir -p $(@D)
@@ -99,7 +101,7 @@ $(BUILD)/bin/nkx-runner: $(call objs,$(RUNNER_SRC)) $(COMPILER_LIB)
 $(COMPILER_LIB): $(call objs,$(COMPILER_SRC)) $(PROTO_OBJ)
 	@mkdir -p $(@D)
 	@rm -f $@
-	$(call short,AR $@)ar rcs $@ $^
+	$(call short,AR $@)ar rcsD $@ $^
 
 $(BUILD)/gen/hlo.pb-c.c: compiler/hlo/hlo.proto
 	@mkdir -p $(@D)
@@ -155,7 +157,7 @@ $(call objs,$(wildcard explorer/store/*.c)): | $(BUILD)/gen/migrations.inc
 $(call objs,explorer/store/db_pg.c explorer/store/bulletin.c explorer/store/peers.c): CFLAGS += $(PG_INC)
 
 $(call objs,$(wildcard compiler/trace/*.c compiler/trace/*/*.c compiler/package/*.c explorer/worker/*.c explorer/worker/memory/*.c)): CFLAGS += $(PYTHON_INC)
-$(call objs,compiler/driver/paths.c): CFLAGS += -DNKX_VENV='"$(abspath $(VENV))"'
+$(call objs,compiler/driver/paths.c): CFLAGS += -DNKX_VENV='"$(shell realpath -sm --relative-to=$(BUILD) $(VENV))"'
 $(BUILD)/obj/%.o: %.c
 	@mkdir -p $(@D)
 	$(call short,CC $<)$(CC) $(CFLAGS) -c -o $@ $<
@@ -327,7 +329,7 @@ FUZZED_LIB := $(BUILD)/lib/libfuzzed.a
 $(FUZZED_LIB): $(call objs,$(FUZZED_SRC)) $(PROTO_OBJ)
 	@mkdir -p $(@D)
 	@rm -f $@
-	$(call short,AR $@)ar rcs $@ $^
+	$(call short,AR $@)ar rcsD $@ $^
 $(call objs,$(wildcard tests/fuzz/*.c)): CFLAGS += -Itests/fuzz
 $(BUILD)/obj/tests/fuzz/fuzz_source.o: CFLAGS += $(PYTHON_INC)
 $(BUILD)/fuzz/fuzz_%_mlir: $(BUILD)/obj/tests/fuzz/fuzz_%_mlir.o $(FUZZED_LIB)

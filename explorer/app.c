@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <unistd.h>
 
 #include "api/admit.h"
@@ -170,6 +171,16 @@ static void start_remote(const struct config *cfg, struct services *s) {
     log_warn("store_control", "%s", err.text);
 }
 
+static enum status start_peers(const struct config *cfg, struct services *s, struct error *err) {
+  const struct peers_hooks hooks = {.heard = told_heard, .tick = told_tick, .user = s};
+  if (getrandom(&s->server_id, sizeof s->server_id, 0) != (ssize_t)sizeof s->server_id)
+    return fail(err, ST_IO, "no random bytes: %m");
+  enum status st = peers_start(cfg->store, &hooks, &s->peers, err);
+  if (!st)
+    quota_tell_others(s->quota, told_say_open, s);
+  return st;
+}
+
 /* ---- all of it --------------------------------------------------------------------------------------------------- */
 
 enum status app_start(const struct config *cfg, int launcher_fd, const struct listeners *at, struct app *app,
@@ -201,7 +212,7 @@ enum status app_start(const struct config *cfg, int launcher_fd, const struct li
   if (!st)
     st = editors_start(&s->editors, err);
   if (!st && store_is_shared(s->store))
-    st = peers_start(cfg->store, told_heard, s, &s->peers, err);
+    st = start_peers(cfg, s, err);
   if (!st)
     st = start_pool(cfg, launcher_fd, s, err);
   if (!st)

@@ -17,6 +17,7 @@
 #include "job/results.h"
 #include "pool/pool.h"
 #include "session/hub.h"
+#include "store/peers.h"
 #include "store/store.h"
 #include "work/editors.h"
 #include "work/quota.h"
@@ -211,6 +212,20 @@ static void put_sessions(struct buf *b, const struct services *services) {
   put(b, "nkx_session_presences_total", "counter", "Presences that were told.", (double)h.presences);
 }
 
+/* What servers on one PostgreSQL tell each other. */
+static void put_peers(struct buf *b, const struct services *s) {
+  struct peers_counts c;
+  if (!s->peers)
+    return;
+  peers_look(s->peers, &c);
+  put(b, "nkx_peers_up", "gauge", "1 if messages to other servers are sent.", c.is_up);
+  put(b, "nkx_peers_lag_seconds", "gauge", "How long the last notification took to come back.", (double)c.lag_us / 1e6);
+  head(b, "nkx_peers_messages_total", "counter", "Messages between servers.");
+  buf_printf(b, "nkx_peers_messages_total{what=\"sent\"} %lld\n", (long long)c.sent);
+  buf_printf(b, "nkx_peers_messages_total{what=\"heard\"} %lld\n", (long long)c.heard);
+  buf_printf(b, "nkx_peers_messages_total{what=\"dropped\"} %lld\n", (long long)c.dropped);
+}
+
 static int count_fds(void) {
   DIR *d = opendir("/proc/self/fd");
   int n = -3; /* ".", "..", and the directory itself */
@@ -255,6 +270,7 @@ enum MHD_Result api_metrics(struct request *rq) {
   put_store(&b, services);
   put_runs(&b, services);
   put_sessions(&b, services);
+  put_peers(&b, services);
   put_process(&b, services->metrics);
   struct MHD_Response *r = MHD_create_response_from_buffer(b.len, (void *)buf_text(&b), MHD_RESPMEM_MUST_COPY);
   buf_clear(&b);

@@ -2,6 +2,8 @@
 #ifndef API_SERVICES_H
 #define API_SERVICES_H
 
+#include <stdint.h>
+
 #include "base/buf.h"
 #include "http/http.h"
 #include "http/server.h"
@@ -34,6 +36,7 @@ struct services {
   const struct identity_config *identity;
   const struct versions *versions; /* of the compiler */
   struct peers *peers;             /* the other servers on the store; NULL: there are none */
+  uint64_t server_id;              /* by which they know this one: drawn at its start */
   struct remote *remote;           /* NULL: commands do not reach this server */
   struct results *results;
   struct quota *quota;

@@ -95,14 +95,25 @@ static enum status has_room(struct request *rq, struct client *c, struct error *
   return client_has_link_bytes(c, &retry_s) == QUOTA_OK ? ST_OK : over_quota(rq, PB_LINK_BYTES, retry_s, err);
 }
 
+static enum status count_link(struct request *rq, struct client *c, struct error *err) {
+  int retry_s;
+  if (client_store_link(c, &retry_s) != QUOTA_OK)
+    return over_quota(rq, PB_LINKS, retry_s, err);
+  tell_used(rq, QUOTA_USE_LINK, 1);
+  return ST_OK;
+}
+
 enum status snippet_count_link(struct request *rq, struct error *err) {
   struct client *c = client_of(rq);
-  int retry_s;
   enum status st = has_room(rq, c, err);
-  if (!st && client_store_link(c, &retry_s) != QUOTA_OK)
-    st = over_quota(rq, PB_LINKS, retry_s, err);
-  else if (!st)
-    tell_used(rq, QUOTA_USE_LINK, 1);
+  st = st ? st : count_link(rq, c, err);
+  client_let_go(c);
+  return st;
+}
+
+enum status snippet_count_change(struct request *rq, struct error *err) {
+  struct client *c = client_of(rq);
+  enum status st = count_link(rq, c, err);
   client_let_go(c);
   return st;
 }
@@ -191,6 +202,8 @@ static enum status check_access(struct snippet_state *s, struct db *db) {
   const struct buf *doc = s->snippet.revision > 1 ? &first.doc : &s->snippet.doc;
   s->is_private = access_is_private(doc);
   s->found = !st && found && access_allows(doc, s->who);
+  if (s->found && doc == &first.doc)
+    st = access_carry(doc, &s->snippet.doc, &s->err);
   store_snippet_clear(&first);
   return st;
 }

@@ -58,6 +58,8 @@ bool snippet_may_ask(struct request *rq, enum MHD_Result *answer);
 /* Before the compile: counts a link that the request's client is about to store.  ST_QUOTA: it has stored too many, or too many
  * bytes; ST_FULL: the store has no room for links; both for http_status_problem. */
 MUST_USE enum status snippet_count_link(struct request *rq, struct error *err);
+/* Counts a change of a link, which takes no room, as a link. */
+MUST_USE enum status snippet_count_change(struct request *rq, struct error *err);
 /* On the writing thread: asks again whether there is room, stores the snippet by `put`, which returns its status, and counts its
  * bytes.  Sets s->st. */
 void snippet_store(struct request *rq, struct db *db, enum status (*put)(struct snippet_state *s, struct db *db));
@@ -73,7 +75,7 @@ bool snippet_read_revision(struct request *rq, int *out);
 /* Answers that the argument is wrong. */
 enum MHD_Result snippet_bad_revision(struct request *rq);
 
-/* Reads the revision of the snippet s->id_hash into s->snippet, and sets s->st, s->found and s->is_private; on a store thread.  A
+/* Reads the revision of the snippet s->id_hash into s->snippet, its document with the link's access, and sets s->st, s->found and s->is_private; on a store thread.  A
  * private one that s->who may not open is not found.  extent: STORE_DOC or STORE_WHOLE. */
 void snippet_fetch(struct snippet_state *s, struct db *db, enum store_extent extent);
 /* The whole of it. */
@@ -95,6 +97,9 @@ MUST_USE enum status snippet_take_frames(struct request *rq);
 /* On the store's writing thread: stores state->snippet under a new id, which it sets together with the edit token; found is false
  * if the parent does not exist. */
 void snippet_put_new(struct request *rq, struct db *db);
+
+/* POST /api/v1/snippets/ID/access (snippet_access.c); the id has id_len bytes. */
+enum MHD_Result snippet_change_access(struct request *rq, size_t id_len);
 
 /* Members of a document besides the request and the pipeline's version; NULL: absent, but for the view, which is
  * null. */

@@ -302,6 +302,10 @@ enum MHD_Result api_snippet_post(struct request *rq) {
   return post(rq, false);
 }
 
-enum MHD_Result api_snippet_revise(struct request *rq) {
+enum MHD_Result api_snippet_change(struct request *rq) {
+  static const char access[] = "/access";
+  const size_t n = strlen(rq->rest), k = sizeof access - 1;
+  if (n >= k && !strcmp(rq->rest + n - k, access))
+    return snippet_change_access(rq, n - k);
   return post(rq, true);
 }

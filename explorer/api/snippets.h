@@ -19,8 +19,14 @@
  *   201 { "id", "revision": N, "url": "/z/ID?revision=N", "created_ms", "expires_ms", "key" }; 403 when the token is not the
  *   snippet's, 413 when it has STORE_REVISIONS_MAX revisions.
  *
+ * POST /api/v1/snippets/ID/access     changes who may open it, all its revisions; needs X-Nkx-Request: 1, and X-Nkx-Edit-Token: TOKEN unless
+ *   its owner or an operator asks
+ *   { "visibility": "unlisted" | "private", "access"?: {"people"?: [...], "groups"?: [...]} }
+ *   200 { "visibility", "access"?: {"owner", "people", "groups"} }; 400 of a public link, 403 to who may only open it.  It counts as a
+ *   link.
+ *
  * GET /api/v1/snippets/ID[?revision=N]     the newest revision, or the Nth from 1; the same argument for all paths below
- *   200 { "id", "visibility", "title"?, "created_ms", "expires_ms": null | N, "report_url"?, "revision": N, "revisions": [ { "revision",
+ *   200 { "id", "visibility", "title"?, "created_ms", "expires_ms": null | N, "report_url"?, "access"?, "revision": N, "revisions": [ { "revision",
  *         "created_ms" } ], "request": { what POST /api/v1/compile
  *         takes }, "view": null | { as it was given }, "pipeline": "version it was compiled with", "is_current": is
  *         that today's version?, "ancestry": [ nearest first: { "visibility", "created_ms", "id"?, "title"? } ],
@@ -51,7 +57,7 @@
 #include "http/http.h"
 
 enum MHD_Result api_snippet_post(struct request *rq);
-enum MHD_Result api_snippet_revise(struct request *rq);
+enum MHD_Result api_snippet_change(struct request *rq); /* a revision, or /access */
 enum MHD_Result api_snippet_get(struct request *rq);
 enum MHD_Result api_snippet_delete(struct request *rq);
 enum MHD_Result api_snippet_open(struct request *rq);  /* /z/ID and /z/ID/raw */

@@ -36,6 +36,18 @@ void told_say_miss(const struct services *s, const char *address) {
   say(s, miss, 1, address);
 }
 
+void told_say_open(void *services, const char *address, const struct quota_open *open) {
+  const struct services *s = services;
+  char text[PEERS_MESSAGE_MAX + 1];
+  if ((size_t)snprintf(text, sizeof text, "open %016llx %d %d %s", (unsigned long long)s->server_id, open->jobs,
+                       open->connections, address) < sizeof text)
+    peers_say(s->peers, text);
+}
+
+void told_tick(void *services) {
+  quota_tick(((const struct services *)services)->quota);
+}
+
 static void heard_used(const struct services *s, const char *what, int64_t n, const char *address) {
   if (!strcmp(what, miss))
     misses_count(s->misses, address);
@@ -49,9 +61,14 @@ void told_heard(void *services, const char *message) {
   const struct services *s = services;
   char key[65], what[16];
   long long ms, n;
+  unsigned long long server;
+  struct quota_open open;
   int address = 0;
   if (sscanf(message, "editor %64[0-9a-f] %lld", key, &ms) == 2)
     editors_end_before(s->editors, key, ms);
   else if (sscanf(message, "used %15[a-z] %lld %n", what, &n, &address) == 2 && address && message[address])
     heard_used(s, what, n, message + address);
+  else if (sscanf(message, "open %16llx %d %d %n", &server, &open.jobs, &open.connections, &address) == 3 && address &&
+           message[address])
+    quota_open_elsewhere(s->quota, server, message + address, &open);
 }

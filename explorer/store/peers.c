@@ -18,17 +18,19 @@ enum {
   WAITING_MAX = 7 << 10, /* bytes that wait to be sent; PostgreSQL takes just under 8000 in a notification */
   ANSWER_MS = 5000,
   RETRY_MS = 1000,
+  TICK_MS = 250,
 };
 
 struct peers {
   char *url;
-  void (*heard)(void *user, const char *message);
-  void *user;
+  struct peers_hooks hooks;
   pthread_t thread;
   int wake_fd;
   PGconn *c;        /* of the thread, as what follows */
   bool is_busy;     /* a statement has not been answered */
   int64_t since_ms; /* then: when it was sent; while connecting: when that began */
+  int64_t sent_us;  /* when the notification was sent that has not come back; 0: there is none */
+  int64_t tick_ms;  /* when it ticked last */
 
   pthread_mutex_t lock;          /* guards what follows */
   char waiting[WAITING_MAX + 1]; /* messages, each with a newline */
@@ -71,6 +73,7 @@ void peers_look(struct peers *p, struct peers_counts *out) {
     return;
   pthread_mutex_lock(&p->lock);
   *out = p->counts;
+  out->is_up = p->is_up;
   pthread_mutex_unlock(&p->lock);
 }
 
@@ -132,6 +135,7 @@ static bool send_waiting(struct peers *p) {
     return true;
   p->is_busy = PQsendQueryParams(p->c, "SELECT pg_notify('nkx_peers', $1)", 1, NULL, values, NULL, NULL, 0);
   p->since_ms = clock_now_ms();
+  p->sent_us = clock_now_us();
   return p->is_busy;
 }
 
@@ -155,8 +159,18 @@ static void hear(struct peers *p, char *text) {
     pthread_mutex_lock(&p->lock);
     p->counts.heard++;
     pthread_mutex_unlock(&p->lock);
-    p->heard(p->user, line);
+    p->hooks.heard(p->hooks.user, line);
   }
+}
+
+/* Our own notification has come back. */
+static void take_own(struct peers *p) {
+  if (!p->sent_us)
+    return;
+  pthread_mutex_lock(&p->lock);
+  p->counts.lag_us = clock_now_us() - p->sent_us;
+  pthread_mutex_unlock(&p->lock);
+  p->sent_us = 0;
 }
 
 static void take_notifications(struct peers *p) {
@@ -164,16 +178,27 @@ static void take_notifications(struct peers *p) {
   while ((n = PQnotifies(p->c))) {
     if (n->be_pid != PQbackendPID(p->c))
       hear(p, n->extra);
+    else
+      take_own(p);
     PQfreemem(n);
   }
+}
+
+static void tick(struct peers *p) {
+  const int64_t now = clock_now_ms();
+  if (now - p->tick_ms < TICK_MS)
+    return;
+  p->tick_ms = now;
+  p->hooks.tick(p->hooks.user);
 }
 
 /* Sends and receives until the connection is lost, or it is the end. */
 static void converse(struct peers *p) {
   for (;;) {
     const int unsent = PQflush(p->c);
-    if (unsent < 0 || !wait_for(p, unsent ? POLLIN | POLLOUT : POLLIN, p->is_busy ? ANSWER_MS : -1))
+    if (unsent < 0 || !wait_for(p, unsent ? POLLIN | POLLOUT : POLLIN, TICK_MS))
       return;
+    tick(p);
     if (!PQconsumeInput(p->c) || !take_answer(p))
       return;
     take_notifications(p);
@@ -192,20 +217,20 @@ static void *run(void *user) {
     PQfinish(p->c);
     p->c = NULL;
     p->is_busy = false;
+    p->sent_us = 0;
+    tick(p);
   } while (wait_for(p, 0, RETRY_MS));
   return NULL;
 }
 
 /* ---- start and stop ---------------------------------------------------------------------------------------------- */
 
-enum status peers_start(const char *url, void (*heard)(void *user, const char *message), void *user, struct peers **out,
-                        struct error *err) {
+enum status peers_start(const char *url, const struct peers_hooks *hooks, struct peers **out, struct error *err) {
   struct peers *p = calloc(1, sizeof *p);
   if (!p)
     return fail(err, ST_NOMEM, "peers");
   p->url = strdup(url);
-  p->heard = heard;
-  p->user = user;
+  p->hooks = *hooks;
   p->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
   pthread_mutex_init(&p->lock, NULL);
   if (p->url && p->wake_fd >= 0 && !pthread_create(&p->thread, NULL, run, p)) {

@@ -6,6 +6,7 @@
 #ifndef STORE_PEERS_H
 #define STORE_PEERS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/error.h"
@@ -14,9 +15,15 @@ struct peers; /* opaque */
 
 enum { PEERS_MESSAGE_MAX = 250 };
 
-/* url: of a PostgreSQL store.  `heard` gets the messages of other servers, on the thread of this. */
-MUST_USE enum status peers_start(const char *url, void (*heard)(void *user, const char *message), void *user,
-                                 struct peers **out, struct error *err);
+/* Both are called on the thread of this. */
+struct peers_hooks {
+  void (*heard)(void *user, const char *message); /* gets the messages of other servers */
+  void (*tick)(void *user); /* several times a second, also while the database is away, but then less often */
+  void *user;
+};
+/* url: of a PostgreSQL store. */
+MUST_USE enum status peers_start(const char *url, const struct peers_hooks *hooks, struct peers **out,
+                                 struct error *err);
 /* NULL is fine, here and below. */
 void peers_stop(struct peers *p);
 /* Sends a line of at most PEERS_MESSAGE_MAX bytes to the other servers, soon; never blocks.  Any thread. */
@@ -24,6 +31,8 @@ void peers_say(struct peers *p, const char *message);
 
 struct peers_counts {
   int64_t sent, heard, dropped; /* messages, since start */
+  bool is_up;                   /* the database takes and brings them */
+  int64_t lag_us; /* between sending a notification and its coming back, of the last one; the others get it as late */
 };
 void peers_look(struct peers *p, struct peers_counts *out);
 

@@ -1,4 +1,4 @@
-/* rows: a snippet as a row of the database; what store.c, store_results.c and walk.c share. */
+/* rows: a snippet as a row of the database; what the files of store/ share. */
 #ifndef STORE_ROWS_H
 #define STORE_ROWS_H
 
@@ -18,8 +18,20 @@ MUST_USE enum status row_snippet(const struct db_value *row, struct row_snippet 
 /* *is_new is false, and nothing was written, if the id is taken. */
 MUST_USE enum status row_put_snippet(struct db *db, const struct row_snippet *r, bool *is_new, struct error *err);
 
-/* Two servers may collide: one adds a row that refers to a blob while the other removes that blob.  One of the two
- * transactions then fails, and is tried again. */
+struct row_found {
+  struct row_snippet row;
+  bool found;
+};
+/* Finds a row by its key, whether it has expired or not. */
+MUST_USE enum status row_find(struct db *db, const struct ident_hash *id, struct row_found *f, struct error *err);
+bool row_is_expired(const struct store_snippet *s);
+/* Writes document, expiry and number of revisions of a row that was read as `was`.  ST_DENIED, for row_transaction, if it is not that
+ * any more. */
+MUST_USE enum status row_update(struct db *db, const struct row_snippet *was, const struct row_snippet *r,
+                                struct error *err);
+
+/* Two servers may collide: one adds a row that refers to a blob while the other removes that blob, or both change a row.  One of
+ * the two transactions then fails, and is tried again. */
 MUST_USE enum status row_transaction(struct db *db, enum status (*body)(struct db *, void *, struct error *),
                                      void *user, struct error *err);
 

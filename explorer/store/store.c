@@ -13,7 +13,7 @@
 #include "store/db.h"
 #include "store/rows.h"
 
-enum { TRIES = 4, TRIM_STEP = 64 };
+enum { TRIES = 4 };
 
 int64_t store_now_ms(void) {
   struct timeval now;
@@ -108,19 +108,14 @@ enum status row_snippet(const struct db_value *row, struct row_snippet *out, str
   return st ? st : ident_hash_equal(&now, &stored) ? ST_OK : fail(err, ST_IO, "a damaged snippet");
 }
 
-struct finding {
-  struct row_snippet row;
-  bool found;
-};
-
 static enum status take_found(void *user, const struct db_value *row, int n, struct error *err) {
-  struct finding *f = user;
+  struct row_found *f = user;
   (void)n;
   f->found = true;
   return row_snippet(row, &f->row, err);
 }
 
-static enum status find(struct db *db, const struct ident_hash *id, struct finding *f, struct error *err) {
+enum status row_find(struct db *db, const struct ident_hash *id, struct row_found *f, struct error *err) {
   const struct db_value arg = row_hash(id);
   f->found = false;
   enum status st =
@@ -154,6 +149,23 @@ enum status row_put_snippet(struct db *db, const struct row_snippet *r, bool *is
   return st;
 }
 
+enum status row_update(struct db *db, const struct row_snippet *was, const struct row_snippet *r, struct error *err) {
+  const struct store_snippet *s = &r->snippet;
+  struct ident_hash before, sum;
+  int64_t changed = 0;
+  enum status st = row_sum(&was->snippet, &was->doc, &was->frames, &before, err);
+  if (!st)
+    st = row_sum(s, &r->doc, &r->frames, &sum, err);
+  if (st)
+    return st;
+  const struct db_value args[] = {db_int(s->expires_ms), db_int(s->n_revisions - 1), row_hash(&r->doc),
+                                  row_hash(&sum),        row_hash(&s->id),           row_hash(&before)};
+  st = db_run(db,
+              "UPDATE snippets SET expires_ms = $1, revisions = $2, doc = $3, sum = $4 WHERE id_hash = $5 AND sum = $6",
+              args, 6, NULL, NULL, &changed, err);
+  return st || changed ? st : fail(err, ST_DENIED, "another server has changed the link");
+}
+
 /* Writes doc and frames; r borrows the buffers of *s. */
 static enum status put_texts(struct db *db, struct store_snippet *s, struct row_snippet *r, struct error *err) {
   int64_t doc = 0, frames = 0;
@@ -182,13 +194,13 @@ enum status store_put_snippet(struct db *db, struct store_snippet *s, struct err
   return st ? st : p.is_new ? ST_OK : fail(err, ST_DENIED, "the id is taken");
 }
 
-static bool is_expired(const struct store_snippet *s) {
+bool row_is_expired(const struct store_snippet *s) {
   return s->expires_ms && s->expires_ms <= store_now_ms();
 }
 
 /* Finds a revision by the row of the snippet itself: f is the one and becomes the other.  It is not found, either, if
  * another server has just removed it. */
-static enum status find_revision(struct db *db, int revision, struct finding *f, struct error *err) {
+static enum status find_revision(struct db *db, int revision, struct row_found *f, struct error *err) {
   const struct store_snippet first = f->row.snippet;
   const int n = revision ? revision : first.n_revisions;
   struct ident_hash hash;
@@ -198,8 +210,8 @@ static enum status find_revision(struct db *db, int revision, struct finding *f,
   if (n < 1 || n > first.n_revisions)
     return ST_OK;
   ident_hash_revision(&first.id, n, &hash);
-  *f = (struct finding){0};
-  enum status st = find(db, &hash, f, err);
+  *f = (struct row_found){0};
+  enum status st = row_find(db, &hash, f, err);
   f->row.snippet.revision = n;
   f->row.snippet.n_revisions = first.n_revisions;
   memcpy(f->row.snippet.public_id, first.public_id, sizeof first.public_id);
@@ -208,10 +220,10 @@ static enum status find_revision(struct db *db, int revision, struct finding *f,
 
 enum status store_get_revision(struct db *db, const struct ident_hash *id, int revision, enum store_extent extent,
                                struct store_snippet *out, bool *found, struct error *err) {
-  struct finding f = {0};
+  struct row_found f = {0};
   *found = false;
-  enum status st = find(db, id, &f, err);
-  if (st || !f.found || is_expired(&f.row.snippet))
+  enum status st = row_find(db, id, &f, err);
+  if (st || !f.found || row_is_expired(&f.row.snippet))
     return st;
   st = find_revision(db, revision, &f, err);
   if (st || !f.found)
@@ -233,86 +245,6 @@ enum status store_get_snippet(struct db *db, const struct ident_hash *id, enum s
   return store_get_revision(db, id, 1, extent, out, found, err);
 }
 
-static enum status remove_row(struct db *db, const struct row_snippet *r, struct error *err) {
-  const struct db_value arg = row_hash(&r->snippet.id);
-  const struct db_value frames = row_hash(&r->frames);
-  enum status st = db_run(db, "DELETE FROM snippets WHERE id_hash = $1", &arg, 1, NULL, NULL, NULL, err);
-  if (!st) /* a deleted snippet must not stay in the cache; another client with the same result compiles it again */
-    st = db_run(db, "DELETE FROM results WHERE frames = $1", &frames, 1, NULL, NULL, NULL, err);
-  if (!st)
-    st = blob_drop(db, &r->doc, err);
-  return st ? st : blob_drop(db, &r->frames, err);
-}
-
-struct deleting {
-  const struct ident_hash *id, *token; /* NULL: any token */
-  int64_t at_ms;                       /* 0: now */
-  bool found, removed;
-};
-
-/* Writes the row's expiry and number of revisions. */
-static enum status update_row(struct db *db, const struct row_snippet *r, struct error *err) {
-  const struct store_snippet *s = &r->snippet;
-  struct ident_hash sum;
-  enum status st = row_sum(s, &r->doc, &r->frames, &sum, err);
-  if (st)
-    return st;
-  const struct db_value args[] = {db_int(s->expires_ms), db_int(s->n_revisions - 1), row_hash(&sum), row_hash(&s->id)};
-  return db_run(db, "UPDATE snippets SET expires_ms = $1, revisions = $2, sum = $3 WHERE id_hash = $4", args, 4, NULL,
-                NULL, NULL, err);
-}
-
-static enum status expire_row(struct db *db, struct row_snippet *r, int64_t at_ms, struct error *err) {
-  if (r->snippet.expires_ms && r->snippet.expires_ms < at_ms)
-    return ST_OK;
-  r->snippet.expires_ms = at_ms;
-  return update_row(db, r, err);
-}
-
-/* Removes or expires the row of one revision.  One that is not there was purged: it had expired. */
-static enum status delete_revision(struct db *db, const struct deleting *d, const struct ident_hash *hash,
-                                   struct error *err) {
-  struct finding f = {0};
-  enum status st = find(db, hash, &f, err);
-  if (st || !f.found)
-    return st;
-  return d->at_ms ? expire_row(db, &f.row, d->at_ms, err) : remove_row(db, &f.row, err);
-}
-
-static enum status delete_body(struct db *db, void *user, struct error *err) {
-  struct deleting *d = user;
-  struct finding f = {0};
-  enum status st = find(db, d->id, &f, err);
-  d->found = f.found && !is_expired(&f.row.snippet);
-  d->removed = d->found && (!d->token || ident_hash_equal(&f.row.snippet.token, d->token));
-  if (st || !d->removed)
-    return st;
-  for (int n = f.row.snippet.n_revisions; !st && n > 1; n--) {
-    struct ident_hash hash;
-    ident_hash_revision(d->id, n, &hash);
-    st = delete_revision(db, d, &hash, err);
-  }
-  return st ? st : delete_revision(db, d, d->id, err);
-}
-
-enum status store_delete_snippet(struct db *db, const struct ident_hash *id, const struct ident_hash *token,
-                                 bool *found, bool *removed, struct error *err) {
-  struct deleting d = {.id = id, .token = token};
-  enum status st = row_transaction(db, delete_body, &d, err);
-  *found = d.found;
-  *removed = !st && d.removed;
-  return st;
-}
-
-enum status store_expire_snippet(struct db *db, const struct ident_hash *id, const struct ident_hash *token,
-                                 int64_t at_ms, bool *found, bool *changed, struct error *err) {
-  struct deleting d = {.id = id, .token = token, .at_ms = at_ms};
-  enum status st = row_transaction(db, delete_body, &d, err);
-  *found = d.found;
-  *changed = !st && d.removed;
-  return st;
-}
-
 struct adding {
   const struct ident_hash *id, *token;
   struct store_snippet *snippet;
@@ -321,11 +253,12 @@ struct adding {
 
 static enum status add_body(struct db *db, void *user, struct error *err) {
   struct adding *a = user;
-  struct finding f = {0};
+  struct row_found f = {0};
   bool is_new = false;
-  enum status st = find(db, a->id, &f, err);
+  enum status st = row_find(db, a->id, &f, err);
+  const struct row_snippet was = f.row;
   struct store_snippet *first = &f.row.snippet;
-  a->found = f.found && !is_expired(first);
+  a->found = f.found && !row_is_expired(first);
   a->added = a->found && ident_hash_equal(&first->token, a->token);
   if (st || !a->added)
     return st;
@@ -342,7 +275,7 @@ static enum status add_body(struct db *db, void *user, struct error *err) {
   if (!st && !is_new)
     st = fail(err, ST_DENIED, "another server has added a revision");
   if (!st)
-    st = update_row(db, &f.row, err);
+    st = row_update(db, &was, &f.row, err);
   a->snippet->expires_ms = first->expires_ms;
   a->snippet->revision = a->snippet->n_revisions = first->n_revisions;
   memcpy(a->snippet->public_id, first->public_id, sizeof first->public_id);
@@ -358,92 +291,53 @@ enum status store_add_revision(struct db *db, const struct ident_hash *id, const
   return st;
 }
 
-/* Ids of expired snippets, in order. */
-struct batch {
-  struct ident_hash ids[TRIM_STEP];
-  int n;
-  int first, end; /* what purge_body removes */
-  int removed;
+struct rewriting {
+  const struct ident_hash *id;
+  store_rewrite_fn rewrite;
+  void *user;
+  bool found;
 };
 
-static enum status take_id(void *user, const struct db_value *row, int n, struct error *err) {
-  struct batch *b = user;
-  (void)n;
-  (void)err;
-  assert(b->n < TRIM_STEP);                      /* the statement's own limit */
-  b->n += row_take_hash(&row[0], &b->ids[b->n]); /* a key that is no hash is for store_check to report */
-  return ST_OK;
+/* Replaces the document of the row; s has the one that it has. */
+static enum status replace_doc(struct db *db, const struct rewriting *w, const struct row_found *f,
+                               struct store_snippet *s, struct buf *doc, struct error *err) {
+  struct row_snippet r = f->row;
+  enum status st = blob_get(db, &f->row.doc, &s->doc, err);
+  if (!st)
+    st = w->rewrite(w->user, s, doc, err);
+  if (!st && buf_status(doc))
+    st = fail(err, buf_status(doc), "snippet");
+  if (st || !doc->len)
+    return st;
+  st = blob_put(db, buf_text(doc), doc->len, &r.doc, NULL, err);
+  if (!st)
+    st = row_update(db, &f->row, &r, err);
+  return st ? st : blob_drop(db, &f->row.doc, err);
 }
 
-static enum status purge_body(struct db *db, void *user, struct error *err) {
-  struct batch *b = user;
-  enum status st = ST_OK;
-  b->removed = 0;
-  for (int i = b->first; !st && i < b->end; i++) {
-    struct finding f = {0};
-    st = find(db, &b->ids[i], &f, err);
-    if (st || !f.found) /* not found: another server has removed it */
-      continue;
-    st = remove_row(db, &f.row, err);
-    b->removed++;
-  }
+static enum status rewrite_body(struct db *db, void *user, struct error *err) {
+  struct rewriting *w = user;
+  struct row_found f = {0};
+  struct store_snippet s;
+  struct buf doc;
+  enum status st = row_find(db, w->id, &f, err);
+  w->found = f.found && !row_is_expired(&f.row.snippet);
+  if (st || !w->found)
+    return st;
+  s = f.row.snippet;
+  buf_init(&s.doc, STORE_BLOB_MAX);
+  buf_init(&s.frames, 0);
+  buf_init(&doc, STORE_BLOB_MAX);
+  st = replace_doc(db, w, &f, &s, &doc, err);
+  buf_clear(&doc);
+  store_snippet_clear(&s);
   return st;
 }
 
-static enum status purge_range(struct db *db, struct batch *b, int first, int end, int64_t *n, struct error *err) {
-  b->first = first;
-  b->end = end;
-  enum status st = row_transaction(db, purge_body, b, err);
-  *n += st ? 0 : b->removed;
+enum status store_rewrite_doc(struct db *db, const struct ident_hash *id, store_rewrite_fn rewrite, void *user,
+                              bool *found, struct error *err) {
+  struct rewriting w = {.id = id, .rewrite = rewrite, .user = user};
+  enum status st = row_transaction(db, rewrite_body, &w, err);
+  *found = w.found;
   return st;
-}
-
-/* Removes the batch in one transaction; if that fails, each snippet in its own, so that one that cannot be removed does
- * not keep the others.  Returns the first failure of these. */
-static enum status purge_batch(struct db *db, struct batch *b, int64_t *n, struct error *err) {
-  if (!b->n || !purge_range(db, b, 0, b->n, n, err))
-    return ST_OK;
-  enum status first = ST_OK;
-  for (int i = 0; i < b->n; i++) {
-    struct error own;
-    const enum status st = purge_range(db, b, i, i + 1, n, &own);
-    if (st && !first) {
-      first = st;
-      *err = own;
-    }
-  }
-  return first;
-}
-
-/* Reads the next expired snippets after the last one of the batch. */
-static enum status next_batch(struct db *db, struct batch *b, int64_t now_ms, struct error *err) {
-  static const struct ident_hash zeros;
-  const struct ident_hash last = b->n ? b->ids[b->n - 1] : zeros;
-  const struct db_value args[] = {db_int(now_ms), db_bytes(last.bytes, b->n ? IDENT_HASH_SIZE : 0), db_int(TRIM_STEP)};
-  b->n = 0;
-  return db_run(db,
-                "SELECT id_hash FROM snippets WHERE expires_ms > 0 AND expires_ms <= $1 AND id_hash > $2"
-                " ORDER BY id_hash LIMIT $3",
-                args, 3, take_id, b, NULL, err);
-}
-
-enum status store_purge(struct db *db, int64_t *n, struct error *err) {
-  const int64_t now_ms = store_now_ms();
-  struct batch *b = calloc(1, sizeof *b);
-  struct error own;
-  enum status st = ST_OK, first = b ? ST_OK : fail(err, ST_NOMEM, "purge");
-  *n = 0;
-  while (b && !(st = next_batch(db, b, now_ms, &own)) && b->n) {
-    st = purge_batch(db, b, n, &own);
-    if (st && !first) {
-      first = st;
-      *err = own;
-    }
-  }
-  if (st && !first) {
-    first = st;
-    *err = own;
-  }
-  free(b);
-  return first;
 }

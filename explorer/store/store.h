@@ -110,6 +110,11 @@ MUST_USE enum status store_get_revision(struct db *db, const struct ident_hash *
 enum { STORE_REVISIONS_MAX = 50 };
 MUST_USE enum status store_add_revision(struct db *db, const struct ident_hash *id, const struct ident_hash *token,
                                         struct store_snippet *s, bool *found, bool *added, struct error *err);
+/* Replaces the document of its first revision by what `rewrite` appends to `out`; of `s` it gets the row and the document.  If it
+ * appends nothing, or fails, nothing changes.  It may be called again for the same change.  *found: the snippet existed. */
+typedef enum status (*store_rewrite_fn)(void *user, const struct store_snippet *s, struct buf *out, struct error *err);
+MUST_USE enum status store_rewrite_doc(struct db *db, const struct ident_hash *id, store_rewrite_fn rewrite, void *user,
+                                       bool *found, struct error *err);
 /* Removes all its revisions, and cached results with the same frames, if the token is the snippet's, or NULL: an operator needs none.
  * *found: it existed; *removed: and the token was right. */
 MUST_USE enum status store_delete_snippet(struct db *db, const struct ident_hash *id, const struct ident_hash *token,

@@ -1,14 +1,12 @@
-#include "work/quota.h"
+#include "work/quota_internal.h"
 
 #include <arpa/inet.h>
 #include <assert.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 
-#include "base/chain.h"
 #include "base/clock.h"
 #include "base/index.h"
 
@@ -18,35 +16,10 @@ enum {
   NETWORK_MAX = 1024,                 /* clients of one network of 48 bits */
   SITE_SHARES = 4,                    /* of a network of 56 bits */
   NETWORK_SHARES = 16,                /* … of 48 bits */
-  NAME_SIZE = 48,
-  SECOND_US = 1000000,
-  JOBS_RETRY_S = 2, /* one of the client's jobs will end: most take a fraction of this */
+  JOBS_RETRY_S = 2,                   /* one of the client's jobs will end: most take a fraction of this */
 };
 
 static const int64_t MINUTE_US = 60 * (int64_t)SECOND_US, DAY_US = 24 * 60 * 60 * (int64_t)SECOND_US;
-
-struct client {
-  struct chain_link link; /* first: a struct chain_link * is also a struct client * */
-  struct quota *quota;
-  struct client *outer;                     /* the network that it is in, held; NULL: none */
-  int shares;                               /* that it has: of a client, 1 */
-  int inner;                                /* clients that are in it */
-  int holds, jobs, connections;             /* 0 or more */
-  int64_t full_at_us;                       /* when the bucket of compiles will be full again */
-  int64_t links_full_at_us, day_full_at_us; /* the buckets of links */
-  int64_t bytes_full_at_us;                 /* the bucket of their bytes; may lie more than a day ahead: owed */
-  int64_t wait_until_us; /* what the last refusal told the client; 0: it was not refused since its last compile */
-  char name[NAME_SIZE];
-};
-
-struct quota {
-  struct quota_config cfg;
-  uint64_t seed;        /* so that nobody can choose addresses that fall into one chain */
-  pthread_mutex_t lock; /* guards what follows, and all clients */
-  struct chain_table clients;
-  int sweep; /* the chain after the last that was looked through for room */
-  int64_t refused[QUOTA_VERDICTS];
-};
 
 /* ---- the table, under the lock ----------------------------------------------------------------------------------- */
 
@@ -98,7 +71,7 @@ static struct client *find(struct quota *q, const char *address) {
 }
 
 /* The name of the network of so many bits that the address is in; false if it is no address of IPv6. */
-static bool name_network(const char *address, int bits, char out[NAME_SIZE]) {
+static bool name_network(const char *address, int bits, char out[QUOTA_NAME_SIZE]) {
   struct in6_addr six;
   char text[INET6_ADDRSTRLEN];
   if (!strchr(address, ':') || inet_pton(AF_INET6, address, &six) != 1)
@@ -106,7 +79,7 @@ static bool name_network(const char *address, int bits, char out[NAME_SIZE]) {
   assert(bits % 8 == 0);
   memset(six.s6_addr + bits / 8, 0, sizeof six.s6_addr - (size_t)bits / 8);
   inet_ntop(AF_INET6, &six, text, sizeof text);
-  snprintf(out, NAME_SIZE, "%.40s/%d", text, bits);
+  snprintf(out, QUOTA_NAME_SIZE, "%.40s/%d", text, bits);
   return true;
 }
 
@@ -125,7 +98,7 @@ static struct client *add(struct quota *q, const char *address, struct client *o
     outer->holds++;
   for (struct client *o = outer; o; o = o->outer)
     o->inner++;
-  strncpy(c->name, address, NAME_SIZE - 1);
+  strncpy(c->name, address, QUOTA_NAME_SIZE - 1);
   chain_add(&q->clients, &c->link, hash);
   return c;
 }
@@ -137,7 +110,7 @@ static struct client *find_or_add(struct quota *q, const char *address) {
     int bits, shares;
   } levels[] = {{48, NETWORK_SHARES}, {56, SITE_SHARES}};
   struct client *c = find(q, address), *outer = NULL;
-  char name[NAME_SIZE];
+  char name[QUOTA_NAME_SIZE];
   for (int i = 0; !c && i < 2 && name_network(address, levels[i].bits, name); i++) {
     struct client *network = find(q, name);
     if (!network && outer && outer->inner >= NETWORK_MAX)
@@ -163,7 +136,7 @@ static struct client *find_or_add(struct quota *q, const char *address) {
 }
 
 struct client *quota_client(struct quota *q, const char *address) {
-  assert(strlen(address) < NAME_SIZE);
+  assert(strlen(address) < QUOTA_NAME_SIZE);
   pthread_mutex_lock(&q->lock);
   struct client *c = find_or_add(q, address);
   if (c)
@@ -208,7 +181,7 @@ static int draw(int64_t full_at_us, int n, int64_t period_us, int64_t now, int64
 static enum quota_verdict may_begin(const struct client *c, int64_t now, int *retry_s) {
   const struct quota_config *cfg = &c->quota->cfg;
   int64_t full_at;
-  if (cfg->jobs && c->jobs >= cfg->jobs * c->shares) {
+  if (cfg->jobs && c->jobs + c->elsewhere.jobs >= cfg->jobs * c->shares) {
     *retry_s = JOBS_RETRY_S;
     return QUOTA_JOBS;
   }
@@ -229,6 +202,7 @@ static enum quota_verdict take(struct client *c, int *retry_s) {
     (void)draw(o->full_at_us, c->quota->cfg.compiles * o->shares, MINUTE_US, now, &o->full_at_us);
     o->jobs++;
   }
+  quota_tell_more(c);
   return QUOTA_OK;
 }
 
@@ -321,7 +295,7 @@ static int64_t drawn(int64_t full_at_us, int64_t n, int64_t size, int64_t period
 
 void quota_used_elsewhere(struct quota *q, const char *address, enum quota_use what, int64_t n) {
   const struct quota_config *cfg = &q->cfg;
-  if (n <= 0 || strlen(address) >= NAME_SIZE)
+  if (n <= 0 || strlen(address) >= QUOTA_NAME_SIZE)
     return;
   struct client *c = quota_client(q, address);
   const int64_t now = clock_now_us();
@@ -367,9 +341,11 @@ bool quota_enter(struct quota *q, const char *address, struct client **client) {
     pthread_mutex_lock(&q->lock);
     bool may = true;
     for (const struct client *o = c; o; o = o->outer)
-      may = may && o->connections < q->cfg.connections * o->shares;
+      may = may && o->connections + o->elsewhere.connections < q->cfg.connections * o->shares;
     for (struct client *o = c; o; o = o->outer)
       o->connections += may;
+    if (may)
+      quota_tell_more(c);
     q->refused[QUOTA_CONNECTIONS] += !may;
     pthread_mutex_unlock(&q->lock);
     if (!may) {
@@ -410,6 +386,7 @@ enum status quota_start(const struct quota_config *cfg, struct quota **out, stru
 void quota_stop(struct quota *q) {
   if (!q)
     return;
+  quota_forget_open(q);
   for (int i = 0; i < CHAINS; i++)
     for (struct chain_link *l = q->clients.heads[i], *next; l; l = next) {
       assert(!((struct client *)l)->holds || ((struct client *)l)->inner); /* its clients hold a network */

@@ -65,6 +65,19 @@ void client_take_link_bytes(struct client *c, int64_t bytes);
  * n: how many; of bytes, how many of them. */
 enum quota_use { QUOTA_USE_COMPILE, QUOTA_USE_LINK, QUOTA_USE_LINK_BYTES };
 void quota_used_elsewhere(struct quota *q, const char *address, enum quota_use what, int64_t n);
+/* What a client has open on a server: compiles that wait or run, and connections.  Each server tells the others when it becomes more, by
+ * `tell`, which must not block, and by quota_tick when it has become less; it repeats that as long as something is open.  What a
+ * server has not repeated for some seconds counts no more.  Connections are told in steps of a sixteenth of their share. */
+struct quota_open {
+  int jobs, connections;
+};
+typedef void (*quota_tell_fn)(void *user, const char *address, const struct quota_open *open);
+/* Before any client comes. */
+void quota_tell_others(struct quota *q, quota_tell_fn tell, void *user);
+/* Tells what has become less, and forgets what is not repeated; several times a second. */
+void quota_tick(struct quota *q);
+/* The server of this number says what the client has open there. */
+void quota_open_elsewhere(struct quota *q, uint64_t server, const char *address, const struct quota_open *open);
 /* Compiles waiting or running at present; of a network, its part for each share that it has, if that is more. */
 int client_jobs(struct client *c);
 /* What stands for all clients of one network of 56 bits; a client of IPv4 stands for itself. */

@@ -6,9 +6,10 @@ import tempfile
 
 import pytest
 
-from support.clients import nkx
+from support.clients import in_thread, nkx
 from support.paths import NKX
 from support.server import ADD_ONE, FLOAT_INPUT, JOB, OURS, Server
+from support.wait import wait_until
 
 PROXY = ["--trusted-proxies", "127.0.0.1", "--user-header", "X-Forwarded-User", "--email-header", "X-Forwarded-Email",
          "--groups-header", "X-Forwarded-Groups", "--operator-groups", "sre, root", "--client-links", "0", "--client-links-day", "0"]
@@ -236,6 +237,108 @@ def test_revisions_of_a_private_link_are_private(proxied):
         assert open_link(proxied, made, person("bob"), path) == open_link(proxied, made, {}, path) == 404
     wrong = proxied.request("POST", f"/api/v1/snippets/{made['id']}", {**LINK, "access": {}}, token)
     assert wrong.status == 400 and "access" in wrong.error["message"]
+
+
+def change(server, made, who, token=True, path="/access", **fields):
+    """Changes who may open a link; token: True: its own, None: none, or a text."""
+    edit = {"X-Nkx-Edit-Token": made["edit_token"] if token is True else token} if token else {}
+    return server.request("POST", f"/api/v1/snippets/{made['id']}{path}", fields, {**OURS, **who, **edit})
+
+
+def check_change_of_readers(server, readers=None):
+    """readers: another server on the same store."""
+    readers = readers or server
+    ada, bob, carol, eve = person("ada"), person("bob"), person("carol"), person("eve", groups="sre")
+    made = store_link(server, ada, visibility="private", title="a \"title\"", access={"people": ["bob"]}, view={"x": 0.1, "y": [1e300, "\u00e4"]}).json
+    revised = server.request("POST", f"/api/v1/snippets/{made['id']}", LINK, {**OURS, **ada, "X-Nkx-Edit-Token": made["edit_token"]})
+    assert revised.status == 201
+    first = server.request("GET", f"/api/v1/snippets/{made['id']}?revision=1", headers=ada).json
+
+    def who_opens():
+        return [open_link(readers, made, who) for who in (ada, bob, carol, {})]
+    assert who_opens() == [200, 200, 404, 404]
+    # the owner, without the token; the token, without being the owner; an operator
+    answer = change(server, made, ada, None, visibility="private", access={"people": ["carol"], "groups": ["qa"]})
+    assert answer.status == 200 and answer.json == {"visibility": "private", "access": {"owner": "ada", "people": ["carol"], "groups": ["qa"]}}
+    assert who_opens() == [200, 404, 200, 404]
+    assert change(server, made, person("mallory"), visibility="private", access={"people": ["bob"]}).json["access"]["owner"] == "ada"
+    assert who_opens() == [200, 200, 404, 404]
+    assert change(server, made, eve, None, visibility="private").json["access"] == {"owner": "ada", "people": [], "groups": []}
+    assert who_opens() == [200, 404, 404, 404]
+    # nobody else
+    assert change(server, made, ada, None, visibility="private", access={"people": ["bob"]}).status == 200
+    assert [change(server, made, who, t, visibility="unlisted").status for who, t in ((bob, None), (bob, "A" * 22), (carol, None), ({}, None))] == [403, 403, 404, 404]
+    assert change(server, {"id": "B" * 22}, ada, None, visibility="unlisted").status == 404
+    assert who_opens() == [200, 200, 404, 404]
+    # everybody, and back: it is then whose who makes it private
+    assert change(server, made, ada, None, visibility="unlisted").json == {"visibility": "unlisted"}
+    assert who_opens() == [200, 200, 200, 200]
+    again = readers.request("GET", f"/api/v1/snippets/{made['id']}?revision=1").json
+    assert again.pop("visibility") == "unlisted" and first.pop("visibility") == "private"
+    assert first.pop("access")["owner"] == "ada" and again == first, "nothing else has changed"
+    assert change(server, made, {}, visibility="private").status == 400, "nobody would own it"
+    assert change(server, made, bob, visibility="private", access={"groups": ["qa"]}).json["access"]["owner"] == "bob"
+    assert who_opens() == [404, 200, 404, 404]
+    for query in ("", "?revision=1", "?revision=2"):
+        got = readers.request("GET", f"/api/v1/snippets/{made['id']}{query}", headers=bob).json
+        assert got["access"] == {"owner": "bob", "people": [], "groups": ["qa"]}, "all revisions say so"
+    return made
+
+
+def test_who_may_open_a_link_can_be_changed(proxied):
+    made = check_change_of_readers(proxied)
+    r = nkx("store", "check", "--store", f"sqlite:{proxied.data}/nkx.sqlite")
+    assert r.returncode == 0, r.stdout
+    lines = [line for line in proxied.log if "what=link-access" in line]
+    assert any("outcome=ok" in line for line in lines) and any("outcome=denied" in line for line in lines)
+    assert not any(made["id"] in line for line in proxied.log)
+
+
+def test_who_may_open_a_link_on_postgresql(postgres):
+    url = postgres.new_database("readers")
+    with Server(*PROXY, "--store", url) as one, Server(*PROXY, "--store", url) as two:
+        check_change_of_readers(one, two)
+        assert nkx("store", "check", "--store", url).returncode == 0
+
+
+def test_changes_and_revisions_that_meet_on_two_servers_are_all_kept(postgres):
+    url = postgres.new_database("meeting")
+    flags = [*PROXY, "--store", url]
+    with Server(*flags) as one, Server(*flags) as two:
+        ada = person("ada")
+        made = store_link(one, ada, visibility="private").json
+        token = {**OURS, **ada, "X-Nkx-Edit-Token": made["edit_token"]}
+
+        def revise(n):
+            return one.request("POST", f"/api/v1/snippets/{made['id']}", {**LINK, "title": str(n)}, token)
+
+        def share_with(n):
+            return change(two, made, ada, visibility="private", access={"people": [f"reader{n}"]})
+        for n in range(3):
+            # both have read the link's row before either writes it
+            hold = in_thread(postgres.run, "BEGIN; LOCK TABLE snippets IN SHARE MODE; SELECT pg_sleep(1); COMMIT", "meeting")
+            wait_until(lambda: postgres.run("SELECT count(*) FROM pg_locks WHERE mode = 'ShareLock' AND relation = 'snippets'::regclass", "meeting") == "1", "the lock")
+            both = in_thread(revise, n), in_thread(share_with, n)
+            assert [x().status for x in both] == [201, 200]
+            hold()
+            got = two.request("GET", f"/api/v1/snippets/{made['id']}", headers=ada).json
+            assert got["revision"] == n + 2 and got["title"] == str(n) and got["access"]["people"] == [f"reader{n}"]
+        assert nkx("store", "check", "--store", url).returncode == 0
+
+
+def test_what_a_change_of_readers_needs_is_said(proxied):
+    ada = person("ada")
+    made = store_link(proxied, ada, visibility="private").json
+    for fields in ({}, {"visibility": "public"}, {"visibility": "unlisted", "access": {}}, {"visibility": "private", "access": {"people": [""]}},
+                   {"visibility": "private", "title": "x"}, {"visibility": ["private"]}):
+        assert change(proxied, made, ada, **fields).status == 400, fields
+    public = store_link(proxied, ada, visibility="public").json
+    answer = change(proxied, public, ada, visibility="private")
+    assert answer.status == 400 and "stays public" in answer.error["message"]
+    assert proxied.request("POST", f"/api/v1/snippets/{made['id']}/access", {"visibility": "private"}, {**ada, "Content-Type": "application/json"}).status == 403
+    with Server(*PROXY[:-4], "--client-links", "3") as s:
+        made = store_link(s, ada, visibility="private").json
+        assert [change(s, made, ada, visibility="private").status for _ in range(3)] == [200, 200, 429], "each counts as a link"
 
 
 def test_what_private_links_need_is_said(proxied, server):

@@ -61,6 +61,44 @@ def test_a_private_link_is_made_and_opened_by_those_it_is_for(page_of, watch):
     expect(stranger.get_by_role("heading", name="This link leads nowhere.")).to_be_visible()
 
 
+def test_who_may_open_a_link_is_changed_by_its_owner(page_of, watch):
+    page = page_of(X_Forwarded_User="ada")
+    compiled(page)
+    dialog = open_share(page)
+    dialog.get_by_role("button", name="Create link").click()
+    link = dialog.get_by_role("textbox", name="Stored link", exact=True)
+    expect(link).to_be_visible()
+    path = "/z/" + link.input_value().rsplit("/", 1)[1]
+
+    def change(at, place, people, said):
+        form = place.get_by_role("form", name="Who may open it")
+        form.get_by_role("checkbox").set_checked(people is not None)
+        if people is not None:
+            form.get_by_role("textbox", name="People").fill(people)
+        form.get_by_role("button", name="Save").click()
+        expect(at.get_by_role("status").filter(has_text=said).first).to_be_attached()
+    dialog.locator(".my-links-box summary").click()
+    dialog.get_by_role("button", name="Readers of").click()
+    expect(dialog.get_by_role("form", name="Who may open it").get_by_role("checkbox")).not_to_be_checked()
+    change(page, dialog, "bob", "others cannot open the link")
+    expect(dialog.locator(".my-links")).to_contain_text("private")
+    bob = page_of(path, X_Forwarded_User="bob")
+    compiled(bob)
+    readers = open_share(bob)
+    expect(readers.get_by_role("region", name="Revisions of this link")).to_contain_text("Revision 1")
+    expect(readers.get_by_role("form", name="Who may open it")).to_have_count(0)
+    # ada again, in a browser that has no edit token: she owns it by her name
+    other = page_of(path, X_Forwarded_User="ada")
+    compiled(other)
+    own = open_share(other).get_by_role("region", name="Revisions of this link")
+    expect(own.get_by_role("textbox", name="People")).to_have_value("bob")
+    change(other, own, None, "whoever has the link can open it")
+    watch.expect("404")
+    stranger = page_of(path, X_Forwarded_User="mallory")
+    compiled(stranger)
+    expect(stranger.locator("#shared-bar")).to_be_visible()
+
+
 def test_who_may_not_store_is_told_so(page_of):
     page = page_of()
     compiled(page)

@@ -1,7 +1,7 @@
 """docker/Dockerfile without a Docker daemon: its steps, read from the file itself, run in a new Debian root.
 
-debootstrap makes what `FROM debian:12` is; RUN, COPY, WORKDIR and USER are then done as docker build does them, and CMD is
-started as the user that the image would have, until HEALTHCHECK says yes and a kernel was compiled and shared.  Takes as
+debootstrap makes what `FROM debian:12.…` is, for each stage; RUN, COPY, WORKDIR and USER are then done as docker build does them, and CMD
+of the last stage is started as the user that the image would have, until HEALTHCHECK says yes and a kernel was compiled and shared.  Takes as
 long as an installation and a build do.  Run as root:
 
     PYTHONPATH=tests python3 tests/deploy/clean_root.py [--keep] [DIRECTORY]
@@ -25,10 +25,11 @@ import tempfile
 import time
 
 from support.paths import ROOT
+from support.server import free_port
 from support.wait import wait_until
 
 SUITES = "bookworm bookworm-updates bookworm-security"
-PORT = 10240
+PORT = "10240"
 # a root of its own, not a chroot: the kernel makes no user namespace in one
 ENTER = ('set -e; d=$1; shift; mount --rbind "$d" "$d"; mount -t proc proc "$d/proc"; mount --rbind /dev "$d/dev"; '
          'mount --rbind /sys "$d/sys"; cd "$d"; pivot_root . .; umount -l .; cd /; exec "$@"')
@@ -44,8 +45,12 @@ def instructions(path):
 
 
 class Image:
-    def __init__(self, directory):
+    """A stage: its root and what its instructions say."""
+
+    def __init__(self, directory, earlier=None):
+        """earlier: name -> Image, of the stages that it may copy from."""
         self.dir = pathlib.Path(directory)
+        self.earlier = earlier or {}
         self.workdir, self.user, self.cmd, self.health = "/", "root", None, None
 
     def command(self, argv, user="root"):
@@ -59,8 +64,15 @@ class Image:
     def run(self, script):
         subprocess.run(self.command("sh -c " + shlex.quote(script)), check=True)
 
+    def copy_from(self, name, source, to):
+        subprocess.run(["mkdir", "-p", self.dir / to.strip("/")], check=True)
+        subprocess.run(["cp", "-a", f"{self.earlier[name].dir}{source}.", self.dir / to.strip("/")], check=True)
+
     def copy(self, rest):
         *sources, to = rest.split()
+        if sources[0].startswith("--from="):
+            assert len(sources) == 2 and sources[1].endswith("/") and to.endswith("/"), rest
+            return self.copy_from(sources[0].removeprefix("--from="), sources[1], to)
         to = self.dir / (self.workdir + "/" + to).lstrip("/")
         for name in tracked_files():
             for source in sources:
@@ -71,30 +83,55 @@ class Image:
                     target.parent.mkdir(parents=True, exist_ok=True)
                     shutil.copy2(ROOT / name, target)
 
-    def build(self, path):
-        for name, rest in instructions(path):
-            print(f"== {name} {rest}", flush=True)
-            if name == "FROM":
-                assert rest == "debian:12", rest
-                debootstrap(self.dir)
-            elif name == "RUN":
-                self.run(rest)
-            elif name == "COPY":
-                self.copy(rest)
-            elif name == "WORKDIR":
-                self.workdir = rest
-                (self.dir / rest.lstrip("/")).mkdir(parents=True, exist_ok=True)
-            elif name == "USER":
-                self.user = rest
-            elif name == "HEALTHCHECK":
-                self.health = rest.split(" CMD ", 1)[1]
-            elif name == "CMD":
-                self.cmd = shlex.join(json.loads(rest))
-            else:
-                assert name in ("EXPOSE", "VOLUME"), f"this does not know {name}"
+    def do(self, name, rest):
+        print(f"== {name} {rest}", flush=True)
+        if name == "RUN":
+            self.run(rest)
+        elif name == "COPY":
+            self.copy(rest)
+        elif name == "WORKDIR":
+            self.workdir = rest
+            (self.dir / rest.lstrip("/")).mkdir(parents=True, exist_ok=True)
+        elif name == "USER":
+            self.user = rest
+        elif name == "HEALTHCHECK":
+            self.health = rest.split(" CMD ", 1)[1]
+        elif name == "CMD":
+            self.cmd = shlex.join(json.loads(rest))
+        else:
+            assert name in ("EXPOSE", "VOLUME"), f"this does not know {name}"
 
     def start(self):
         return subprocess.Popen(self.command(self.cmd, self.user), start_new_session=True)
+
+
+def stages(path):
+    """(its name or None, its instructions after FROM) of each stage; all are of the same Debian."""
+    found, base = [], None
+    for name, rest in instructions(path):
+        if name == "ARG":
+            base = re.fullmatch(r"DEBIAN=(debian:12\.\d+)", rest)[1]
+        elif name == "FROM":
+            said = re.fullmatch(r"\$DEBIAN(?: AS (\w+))?", rest)
+            assert said and base, rest
+            found.append((said[1], []))
+        else:
+            found[-1][1].append((name, rest))
+    return found
+
+
+def build(path, directory):
+    """The image of the last stage; each has a root of its own below the directory."""
+    built = {}
+    for i, (name, steps) in enumerate(stages(path)):
+        image = Image(pathlib.Path(directory) / f"stage{i}", built)
+        print(f"== FROM, stage {i}", flush=True)
+        image.dir.mkdir()
+        debootstrap(image.dir)
+        for step in steps:
+            image.do(*step)
+        built[name] = image
+    return image
 
 
 def tracked_files():
@@ -127,15 +164,17 @@ def debootstrap(directory):
     subprocess.run(["chroot", directory, "update-ca-certificates"], check=True, stdout=subprocess.DEVNULL)
 
 
-def request(method, path, body=None):
-    c = http.client.HTTPConnection("127.0.0.1", PORT, timeout=60)
+def request(port, method, path, body=None):
+    c = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
     c.request(method, path, json.dumps(body) if body else None, {"Content-Type": "application/json", "X-Nkx-Request": "1"})
     r = c.getresponse()
     return r.status, r.read()
 
 
 def try_service(image):
-    """The image's command: healthy by its own check, compiles, keeps."""
+    """The image's command: healthy by its own check, compiles, keeps.  On a port that is free here."""
+    port = free_port()
+    image.cmd, image.health = image.cmd.replace(PORT, str(port)), image.health.replace(PORT, str(port))
     process = image.start()
     try:
 
@@ -144,16 +183,20 @@ def try_service(image):
             return not subprocess.run(["sh", "-c", image.health], capture_output=True).returncode
         wait_until(is_healthy, "a healthy service", 60, poll_s=0.5)
         job = {"source": (ROOT / "explorer/examples/02_add_bias.py").read_text()}
-        status, body = request("POST", "/api/v1/compile", job)
+        status, body = request(port, "POST", "/api/v1/compile", job)
         assert status == 200 and json.loads(body)["status"] == "ok", body[:500]
-        status, body = request("POST", "/api/v1/snippets", job)
+        status, body = request(port, "POST", "/api/v1/snippets", job)
         assert status == 201, body
-        status, body = request("GET", json.loads(body)["url"])
+        status, body = request(port, "GET", json.loads(body)["url"])
         assert status == 200 and b"<script" in body, body[:200]
     finally:
         with contextlib.suppress(ProcessLookupError):  # it has ended, and the assertion says so
             os.killpg(process.pid, signal.SIGTERM)
         process.wait(30)
+
+
+def size_mib(directory):
+    return int(subprocess.run(["du", "-sxm", directory], check=True, capture_output=True, text=True).stdout.split()[0])
 
 
 def reason_to_skip():
@@ -180,12 +223,11 @@ def main():
     os.chmod(directory, 0o755)  # it is / for a user who is not root
     began = time.monotonic()
     try:
-        image = Image(directory)
-        image.build(ROOT / "docker/Dockerfile")
+        image = build(ROOT / "docker/Dockerfile", directory)
         built = time.monotonic()
         try_service(image)
         print(f"the Dockerfile's {sum(1 for _ in instructions(ROOT / 'docker/Dockerfile'))} instructions in a clean root: "
-              f"built in {built - began:.0f} s, healthy, compiles and keeps as user {image.user}")
+              f"built in {built - began:.0f} s, {size_mib(image.dir)} MiB, healthy, compiles and keeps as user {image.user}")
     finally:
         if not args.keep:
             shutil.rmtree(directory, ignore_errors=True)

@@ -8,7 +8,7 @@ import yaml
 from support.clients import in_thread, read, remove, share
 from support.nginx import ComposeProxy
 from support.paths import NKX, ROOT
-from support.server import ADD_ONE, FLOAT_INPUT, JSON, Server
+from support.server import ADD_ONE, FLOAT_INPUT, JSON, OURS, Server
 from support.wait import wait_until
 
 
@@ -82,6 +82,21 @@ def test_a_clients_requests_go_to_one_server_and_others_to_another(site):
     wait_until(lambda: {home_of(site, a) for a in addresses} == {0, 1}, "both servers to be tried again")
     homes = [home_of(site, a) for a in addresses]
     assert homes == [home_of(site, a) for a in addresses] and set(homes) == {0, 1}
+
+
+def test_a_compile_whose_server_dies_is_done_by_the_other(site):
+    """Once: of what may have been stored nothing is repeated."""
+    address = next(a for a in (f"127.0.0.{n}" for n in range(2, 14)) if home_of(site, a) == 0)
+    slow = {"source": f"import time\ntime.sleep(2)\n{source(18)}", "inputs": FLOAT_INPUT}
+    for path, statuses in (("/api/v1/compile", {200}), ("/api/v1/snippets", {502})):
+        wait_until(lambda: home_of(site, address) == 0, "its own server to be tried again")
+        answer = in_thread(lambda p=path: site.proxy.request("POST", p, slow, {**OURS, "Cache-Control": "no-store"}, address=address))
+        site.servers[0].wait_running()
+        site.servers[0].kill()
+        got = answer()
+        assert got.status in statuses, got.body
+        assert path != "/api/v1/compile" or got.json["status"] == "ok"
+        site.restart(0)
 
 
 def test_what_a_server_refuses_without_beginning_it_another_one_does(site):

@@ -1,4 +1,6 @@
 """PostgreSQL: the same store, shared by several servers, and what happens when it goes away."""
+import contextlib
+import http.client
 import os
 import signal
 import subprocess
@@ -112,6 +114,39 @@ def test_a_clients_share_of_two_servers_is_one_share(postgres):
         assert used_up(one, guess) == used_up(two, guess) == "too-many-misses"
 
 
+def metric(server, name):
+    return float(next(line.split()[-1] for line in server.get("/metrics").body.decode().splitlines() if line.startswith(name + " ")))
+
+
+def test_what_a_client_has_open_on_two_servers_is_one_share(postgres):
+    """Compiles at once, and connections; what a server had open that is gone counts no more after some seconds."""
+    url = postgres.new_database("open")
+    flags = ("--store", url, "--trusted-proxies", "127.0.0.1", "--client-jobs", "3", "--client-connections", "16", "--workers", "4")
+    with Server(*flags) as one, Server(*flags) as two:
+        one.wait_until(lambda: listeners(postgres, "open") == 2, "both servers to listen")
+
+        def ask(server, source, client):
+            body = {"source": source, "inputs": [{"name": "x", "shape": [4], "dtype": "float32"}]}
+            return server.request("POST", "/api/v1/compile", body, {"Content-Type": "application/json", "Cache-Control": "no-store", "X-Forwarded-For": client})
+
+        def sleep(server, seconds):
+            with contextlib.suppress(ConnectionError, http.client.HTTPException):  # its server is killed
+                ask(server, SLEEPER.replace("60", str(seconds)), "198.51.100.1")
+        sleeping = [in_thread(sleep, s, 60 + i) for i, s in enumerate((one, one, two))]
+        one.wait_running(2)
+        two.wait_running(1)
+        for server in one, two:
+            server.wait_until(lambda s=server: ask(s, ADD_ONE, "198.51.100.1").status == 429, "a refusal", 5)
+            assert ask(server, ADD_ONE, "198.51.100.1").error["code"] == "too-many-jobs"
+            assert ask(server, ADD_ONE, "198.51.100.2").status == 200
+        assert metric(one, "nkx_peers_up") == 1 and 0 < metric(one, "nkx_peers_lag_seconds") < 5
+        assert metric(one, 'nkx_peers_messages_total{what="heard"}') > 0
+        one.kill()  # nobody says that its compiles have ended
+        two.wait_until(lambda: ask(two, ADD_ONE, "198.51.100.1").status == 200, "the share of the server that is gone", 15)
+        two.wait_running(1)  # its own compile still counts
+        del sleeping
+
+
 def test_servers_go_on_without_what_they_tell_each_other(postgres):
     with Server("--store", postgres.new_database("untold"), "--client-compiles", "1000") as one:
         one.wait_until(lambda: listeners(postgres, "untold") == 1, "it to listen")
@@ -127,7 +162,8 @@ def test_servers_go_on_without_what_they_tell_each_other(postgres):
 def test_what_others_write_on_the_channel_does_no_harm(pair, postgres):
     one, two = pair
     for text in ("", "editor", "editor zz 1", "editor " + "a" * 64 + " 99999999999999999999", "x" * 7999, "\n\n", "later 1 2 3", "used compile -1 ::1", "used bytes 9223372036854775807 ::1",
-                 "used link 1 " + "x" * 200):
+                 "used link 1 " + "x" * 200,
+                 "open", "open 1", "open zz 1 1 ::1", "open 1 -1 99999999999 ::1", "open 1 1 1 " + "x" * 200, "open 1 1 1 ::/48"):
         postgres.run(f"SELECT pg_notify('nkx_peers', '{text}')", "pair")
     for server in pair:
         assert compile_in(server, "an-editor-that-goes-on", ADD_ONE).status == 200

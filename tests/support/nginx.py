@@ -88,11 +88,13 @@ class LoggingProxy(Nginx):
 
 
 class ComposeProxy(Nginx):
-    """docker/nginx.conf before two servers; only the names and ports that compose.yaml gives are replaced."""
+    """docker/nginx.conf before two servers or more; only the names and ports that compose.yaml gives are replaced."""
 
     def __init__(self, *servers):
         def configure(dir, port):
             text = (ROOT / "docker/nginx.conf").read_text()
+            for i in range(3, len(servers) + 1):  # like the one before it
+                text = re.sub(rf"( *server )nkx{i - 1}(:10240.*\n)", rf"\g<0>\g<1>nkx{i}\g<2>", text)
             for i, server in enumerate(servers, 1):
                 text = re.sub(rf"nkx{i}:10240", f"127.0.0.1:{server.port}", text)
             return "daemon off;\n" + text.replace("listen 8080", f"listen 127.0.0.1:{port}").replace("/tmp/nginx", str(dir / "nginx"))

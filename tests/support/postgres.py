@@ -1,4 +1,5 @@
 """A PostgreSQL of the test's own: a new cluster in a temporary directory, run as a user that is not root."""
+import contextlib
 import os
 import pathlib
 import shutil
@@ -13,7 +14,8 @@ USER = ["setpriv", "--reuid", "nobody", "--regid", "nogroup", "--clear-groups"] 
 
 
 class Postgres:
-    def __init__(self):
+    def __init__(self, follows=None):
+        """follows: a primary, of which this becomes the streaming replica; its commits then wait for this one."""
         assert BIN, "Debian's package postgresql is not installed (docker/packages-test.apt)"
         self.dir = pathlib.Path(tempfile.mkdtemp(prefix="nkx-pg-"))
         if USER:
@@ -21,9 +23,25 @@ class Postgres:
             self.dir.chmod(0o711)  # its socket is for others, too
         self.url = f"postgresql://nkx@/postgres?host={self.dir}"
         self.process = None
-        subprocess.run([*USER, BIN / "initdb", "-D", self.dir / "data", "-A", "trust", "-U", "nkx", "--no-sync"],
-                       check=True, capture_output=True, cwd=self.dir)
+        make = ["pg_basebackup", "-h", follows.dir, "-U", "nkx", "-R", "-D"] if follows else ["initdb", "-A", "trust", "-U", "nkx", "-D"]
+        subprocess.run([*USER, BIN / make[0], *make[1:], self.dir / "data", "--no-sync"], check=True, capture_output=True, cwd=self.dir)
         self.start()
+        if follows:
+            follows.run("ALTER SYSTEM SET synchronous_standby_names = '*'")
+            follows.run("SELECT pg_reload_conf()")
+            wait_until(lambda: follows.run("SELECT sync_state FROM pg_stat_replication") == "sync", "a synchronous replica", 60)
+
+    def promote(self):
+        """A replica becomes a primary."""
+        self.run("SELECT pg_promote()")
+
+    def kill(self):
+        """As if the machine went away: nothing is written any more.  Each process is one that this one started."""
+        pids = [int(p) for p in subprocess.run(["ps", "-o", "pid=", "--ppid", str(self.process.pid)], capture_output=True, text=True).stdout.split()]
+        for pid in [self.process.pid, *pids]:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        self.process.wait(30)
 
     def start(self):
         if self.process and self.process.poll() is None:

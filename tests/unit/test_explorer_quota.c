@@ -51,6 +51,82 @@ static void what_was_used_is_remembered_after_the_client_went(void **state) {
   quota_stop(q);
 }
 
+struct told {
+  char address[64];
+  struct quota_open open;
+  int n;
+};
+
+static void note(void *user, const char *address, const struct quota_open *open) {
+  struct told *t = user;
+  snprintf(t->address, sizeof t->address, "%s", address);
+  t->open = *open;
+  t->n++;
+}
+
+static void what_is_open_on_other_servers_counts_until_they_say_otherwise(void **state) {
+  struct quota *q = make((struct quota_config){.jobs = 4, .connections = 32});
+  const char *const address = "2001:db8::1";
+  struct client *a = quota_client(q, address), *c;
+  int retry = 0;
+  (void)state;
+  quota_open_elsewhere(q, 1, address, &(struct quota_open){2, 0});
+  quota_open_elsewhere(q, 2, address, &(struct quota_open){1, 30});
+  quota_open_elsewhere(q, 2, address, &(struct quota_open){1, 30}); /* repeated: it is no more */
+  assert_int_equal(client_begin_job(a, &retry), QUOTA_OK);
+  assert_int_equal(client_begin_job(a, &retry), QUOTA_JOBS);
+  quota_open_elsewhere(q, 1, address, &(struct quota_open){0, 0});
+  assert_int_equal(client_begin_job(a, &retry), QUOTA_OK);
+  assert_int_equal(client_begin_job(a, &retry), QUOTA_OK);
+  assert_int_equal(client_begin_job(a, &retry), QUOTA_JOBS);
+  struct client *entered[2];
+  assert_true(quota_enter(q, address, &entered[0]) && quota_enter(q, address, &entered[1]));
+  assert_false(quota_enter(q, address, &c));
+  /* wrong numbers and names do no harm, and another client has its own share */
+  quota_open_elsewhere(q, 3, "192.0.2.9", &(struct quota_open){-5, 2000000000});
+  quota_open_elsewhere(q, 3, "2001:db8::/48", &(struct quota_open){9, 9});
+  quota_open_elsewhere(q, 3, "a name that is much too long for any client, and so is none", &(struct quota_open){9, 9});
+  struct client *b = quota_client(q, "192.0.2.1");
+  assert_int_equal(client_begin_job(b, &retry), QUOTA_OK);
+  client_end_job(b, true);
+  for (int i = 0; i < 3; i++)
+    client_end_job(a, true);
+  quota_leave(entered[0]);
+  quota_leave(entered[1]);
+  client_let_go(b);
+  client_let_go(a);
+  quota_stop(q); /* with what others have open */
+}
+
+static void others_are_told_what_becomes_more_at_once_and_what_becomes_less_later(void **state) {
+  struct quota *q = make((struct quota_config){.jobs = 4, .connections = 160});
+  struct told told = {0};
+  struct client *a = quota_client(q, "192.0.2.1"), *entered[25];
+  int retry = 0;
+  (void)state;
+  quota_tell_others(q, note, &told);
+  assert_int_equal(client_begin_job(a, &retry), QUOTA_OK);
+  assert_true(told.n == 1 && told.open.jobs == 1 && !told.open.connections);
+  assert_string_equal(told.address, "192.0.2.1");
+  client_end_job(a, true);
+  assert_int_equal(client_begin_job(a, &retry), QUOTA_OK); /* one after the other: they know of one */
+  assert_int_equal(told.n, 1);
+  client_end_job(a, true);
+  quota_tick(q);
+  assert_true(told.n == 2 && !told.open.jobs);
+  quota_tick(q);
+  assert_int_equal(told.n, 2); /* nothing is open, so nothing is repeated */
+  for (int i = 0; i < 25; i++)
+    assert_true(quota_enter(q, "192.0.2.1", &entered[i]));
+  assert_true(told.n == 4 && told.open.connections == 20); /* in steps of ten */
+  for (int i = 0; i < 25; i++)
+    quota_leave(entered[i]);
+  quota_tick(q);
+  assert_true(told.n == 5 && !told.open.connections);
+  client_let_go(a);
+  quota_stop(q);
+}
+
 static void what_was_used_on_another_server_is_taken_and_no_more_than_there_is(void **state) {
   struct quota *q = make((struct quota_config){.compiles = 60, .links = 2, .links_a_day = 10, .link_mib_a_day = 1});
   const char *const address = "2001:db8::1";
@@ -264,6 +340,8 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_client_may_start_its_minutes_share_and_then_waits),
       cmocka_unit_test(what_was_used_is_remembered_after_the_client_went),
+      cmocka_unit_test(what_is_open_on_other_servers_counts_until_they_say_otherwise),
+      cmocka_unit_test(others_are_told_what_becomes_more_at_once_and_what_becomes_less_later),
       cmocka_unit_test(what_was_used_on_another_server_is_taken_and_no_more_than_there_is),
       cmocka_unit_test(jobs_and_connections_at_once_are_limited_and_counted),
       cmocka_unit_test(who_was_refused_is_early_until_it_gets_through),

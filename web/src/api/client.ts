@@ -3,7 +3,7 @@ import { networkProblem, Problem, problemFrom } from "./problem";
 import { type Base, wholeFrame, type WholeFrame } from "./delta";
 import { readLines } from "./ndjson";
 import type { Pipelines } from "../state/outcome";
-import type { CompileRequest, CompilerVersion, Example, Frame, Instruction, Knob, Lesson, LessonAbout, Me, NkiCall, Operation, OperationText, PassDescription, PipelineDescription, Result, RevisionMade, Rule, Snippet, SnippetMade, SnippetRequest, StageDiff, Target } from "./types";
+import type { AccessChanged, AccessRequest, CompileRequest, CompilerVersion, Example, Frame, Instruction, Knob, Lesson, LessonAbout, Me, NkiCall, Operation, OperationText, PassDescription, PipelineDescription, Result, RevisionMade, Rule, Snippet, SnippetMade, SnippetRequest, StageDiff, Target } from "./types";
 
 const BASE = "/api/v1";
 
@@ -124,6 +124,13 @@ export async function reviseSnippet(id: string, token: string, body: SnippetRequ
   const headers = { ...OURS, "content-type": "application/json", "x-nkx-edit-token": token };
   const response = await request(`/snippets/${id}`, { method: "POST", headers, body: JSON.stringify(body) });
   return (await response.json()) as RevisionMade;
+}
+
+/** Changes who may open a link. token: null where the user is its owner by sign-in. */
+export async function shareSnippet(id: string, token: string | null, body: AccessRequest): Promise<AccessChanged> {
+  const headers = { ...OURS, "content-type": "application/json", ...(token !== null ? { "x-nkx-edit-token": token } : {}) };
+  const response = await request(`/snippets/${id}/access`, { method: "POST", headers, body: JSON.stringify(body) });
+  return (await response.json()) as AccessChanged;
 }
 
 export async function deleteSnippet(id: string, token: string): Promise<void> {

@@ -1194,6 +1194,17 @@ export interface AccessAsked {
   groups?: string[];
 }
 
+/** Who may open a link from now on. */
+export interface AccessRequest {
+  visibility: "unlisted" | "private";
+  access?: AccessAsked;
+}
+
+export interface AccessChanged {
+  visibility: "unlisted" | "private";
+  access?: Access;
+}
+
 /** For whom a private link is. */
 export interface Access {
   owner: string;

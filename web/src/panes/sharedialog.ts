@@ -12,6 +12,7 @@ import { viewOf, viewToJson } from "../state/look";
 import { forgetLink, myLinks, rememberLink, type MyLink } from "../state/mylinks";
 import { settings } from "../state/settings";
 import { isAsShared } from "../state/shared";
+import { AccessForm, nameFields } from "./accessform";
 import { absolute, toClipboard } from "./clipboard";
 import { byId, button, el, fill } from "./dom";
 import { icon } from "./icons";
@@ -20,7 +21,7 @@ import { Revisions } from "./revisions";
 import { sessionSection } from "./sessionsection";
 import type { SessionPlace } from "./share";
 import { when } from "./when";
-import { askWhoAmI, mayStore, namesOf, whoText } from "./whoami";
+import { askWhoAmI, isSomebody, mayStore, namesOf, whoText } from "./whoami";
 
 const EXPIRY: [string, number | null][] = [
   ["never", null],
@@ -88,8 +89,8 @@ export class ShareDialog {
       el("section", {}, el("h3", {}, "Stored link"), this.whose(me), mayStore(me) ? this.form(made, me) : null, made),
       sessionSection(this.sessions, me, copyField, this.say, () => this.dialog.close()),
       this.recording(),
-      this.revisions(),
-      this.list(),
+      this.revisions(me),
+      this.list(me),
       el("div", { class: "dialog-end" }, button("Close", "Close", () => this.dialog.close(), "plain")),
     );
     if (!this.dialog.open) this.dialog.showModal();
@@ -119,9 +120,10 @@ export class ShareDialog {
   }
 
   /** The revisions of the link that the page was opened on. */
-  private revisions(): HTMLElement | null {
+  private revisions(me: Me | null): HTMLElement | null {
     const { shared } = this.store.state;
-    return shared && el("section", { attrs: { "aria-label": "Revisions of this link" } }, el("h3", {}, "Revisions of this link"), this.revisionsOf(shared.id));
+    const access = shared && isSomebody(me) ? new AccessForm(shared.id, me, this.say).node : null;
+    return shared && el("section", { attrs: { "aria-label": "Revisions of this link" } }, el("h3", {}, "Revisions of this link"), this.revisionsOf(shared.id), access);
   }
 
   /** Who the user is to the server, where people sign in. */
@@ -149,19 +151,8 @@ export class ShareDialog {
       input.checked = value === "unlisted";
       return el("label", { class: "share-kind" }, input, el("span", {}, el("b", {}, label), el("span", { class: "note" }, what)));
     };
-    const people = el("input", { id: "share-people", attrs: { type: "text", placeholder: "names or addresses, separated by commas", autocomplete: "off" } });
-    const groups = el("input", { id: "share-groups", attrs: { type: "text", placeholder: "groups of the directory, separated by commas", autocomplete: "off" } });
-    groups.setAttribute("list", "share-own-groups");
-    const own = el("datalist", { id: "share-own-groups" }, ...(me?.groups ?? []).map((g) => el("option", { attrs: { value: g } })));
-    const shares = el(
-      "div",
-      { class: "share-access" },
-      el("label", { class: "share-field" }, el("span", {}, "People"), people),
-      el("label", { class: "share-field" }, el("span", {}, "Groups"), groups),
-      own,
-    );
+    const { node: shares, people, groups } = nameFields("share", me?.groups ?? []);
     shares.hidden = true;
-    const isKnown = me !== null && me.kind !== "anonymous";
     const create = el("button", { class: "primary", attrs: { type: "submit" } }, "Create link");
     const form = el(
       "form",
@@ -176,7 +167,7 @@ export class ShareDialog {
         el("legend", {}, "Who finds it"),
         kind("unlisted", "Unlisted", "Only who has the link: its id cannot be guessed."),
         kind("public", "Short and public", "A short link for slides; others may come across it."),
-        isKnown ? kind("private", "Private", "Only you, and the people and groups that you name. It stays so.") : null,
+        isSomebody(me) ? kind("private", "Private", "Only you, and the people and groups that you name. You can change them later.") : null,
         shares,
       ),
       el("div", { class: "dialog-end" }, create),
@@ -234,7 +225,7 @@ export class ShareDialog {
     box.scrollIntoView({ block: "nearest" });
   }
 
-  private list(): HTMLElement {
+  private list(me: Me | null): HTMLElement {
     const items = el("ul", { class: "my-links" });
     const summary = el("summary", {}, "My links");
     const box = el("details", { class: "my-links-box" }, summary, el("p", { class: "note" }, "Stored links that were made in this browser."), items);
@@ -242,7 +233,7 @@ export class ShareDialog {
       const { links } = myLinks.state;
       summary.textContent = `My links (${links.length})`;
       box.hidden = links.length === 0;
-      fill(items, ...links.map((l) => this.item(l)));
+      fill(items, ...links.map((l) => this.item(l, me)));
     };
     draw();
     myLinks.watch(["links"], () => {
@@ -251,19 +242,13 @@ export class ShareDialog {
     return box;
   }
 
-  private item(link: MyLink): HTMLElement {
+  private item(link: MyLink, me: Me | null): HTMLElement {
     const name = link.title === "" ? `/z/${link.id}` : link.title;
     const facts = [link.visibility, when(link.createdMs), link.expiresMs === null ? "" : `expires ${when(link.expiresMs)}`];
     const remove = el("button", { class: "quiet tool", title: "Delete", attrs: { type: "button", "aria-label": `Delete ${name}` } }, icon("trash"), el("span", {}, "Delete"));
     const told = el("span", { class: "told" });
-    const more = button("Revisions", `Revisions of ${name}`, () => {
-      const isOpen = more.getAttribute("aria-expanded") === "true";
-      more.setAttribute("aria-expanded", String(!isOpen));
-      if (isOpen) more.parentElement?.querySelector(".revisions")?.remove();
-      else more.parentElement?.append(this.revisionsOf(link.id));
-    });
-    more.setAttribute("aria-label", `Revisions of ${name}`);
-    more.setAttribute("aria-expanded", "false");
+    const more = this.opener("Revisions", `Revisions of ${name}`, ".revisions", () => this.revisionsOf(link.id));
+    const access = link.visibility !== "public" && isSomebody(me) ? this.opener("Readers", `Readers of ${name}`, ".access-form", () => new AccessForm(link.id, me, this.say).node) : null;
     let sure = false;
     remove.addEventListener("click", () => {
       if (!sure) {
@@ -279,13 +264,27 @@ export class ShareDialog {
     });
     return el(
       "li",
-      {},
+      access === null ? {} : { class: "has-readers" },
       el("a", { attrs: { href: `/z/${link.id}` } }, name),
       el("span", { class: "note" }, facts.filter((f) => f !== "").join(" · ")),
       told,
+      access,
       more,
       remove,
     );
+  }
+
+  /** A button that shows what `make` gives below it, and takes that away again. */
+  private opener(text: string, label: string, what: string, make: () => HTMLElement): HTMLButtonElement {
+    const opener = button(text, label, () => {
+      const isOpen = opener.getAttribute("aria-expanded") === "true";
+      opener.setAttribute("aria-expanded", String(!isOpen));
+      if (isOpen) opener.parentElement?.querySelector(what)?.remove();
+      else opener.parentElement?.append(make());
+    });
+    opener.setAttribute("aria-label", label);
+    opener.setAttribute("aria-expanded", "false");
+    return opener;
   }
 
   private async remove(link: MyLink, told: HTMLElement): Promise<void> {

@@ -32,6 +32,11 @@ export function mayStore(me: Me | null): boolean {
   return me === null || me.role === "author" || me.role === "operator";
 }
 
+/** Signed in, so that private links can be theirs. */
+export function isSomebody(me: Me | null): boolean {
+  return me !== null && me.kind !== "anonymous";
+}
+
 /** "a, b" as a list. */
 export function namesOf(text: string): string[] {
   return text

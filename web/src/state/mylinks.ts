@@ -72,6 +72,11 @@ export function forgetLink(id: string): void {
   keep(read().links.filter((l) => l.id !== id));
 }
 
+/** The link's visibility has changed; the list may not have it. */
+export function setVisibility(id: string, visibility: Visibility): void {
+  keep(read().links.map((l) => (l.id === id ? { ...l, visibility } : l)));
+}
+
 export function tokenOf(id: string): string | null {
   return myLinks.state.links.find((l) => l.id === id)?.token ?? null;
 }

@@ -1,0 +1,123 @@
+"""A soak: the mixed load for two hours, with the server replaced by SIGHUP every ten minutes.
+
+    PYTHONPATH=tests python3 tests/load/soak.py        NKX_LOAD_SECONDS: instead of the full time (for a first look)
+
+Six clients compile, store and read; a tenth of what they send is hostile.  The time is cut into twelve parts, of which each ends with a replacement.
+Nothing grows: memory, descriptors and threads of the service, after each replacement and a few seconds of the load, are at most 10 % (memory) or 8
+more than in the first part; 95 of 100 compiles take at most twice as long as in the first part; no acknowledged link is lost; no request is refused or cut.
+The last line says the figures; exit status 1 if one is missed.
+"""
+import contextlib
+import http.client
+import os
+import pathlib
+import random
+import signal
+import sys
+import threading
+import time
+
+from support.clients import read, share
+from support.figures import percentile
+from support.hostile import kernels
+from support.server import ADD_ONE, FLOAT_INPUT, OURS, Server
+from support.wait import wait_until
+
+CLIENTS, PARTS = 6, 12
+FLAGS = ["--client-compiles", "0", "--client-jobs", "0", "--client-connections", "0", "--client-links", "0", "--client-links-day", "0", "--client-links-mib", "0"]
+
+
+class Load:
+    def __init__(self, server):
+        self.server, self.lock, self.is_over = server, threading.Lock(), threading.Event()
+        self.ms, self.links, self.bad, self.n = [], {}, [], 0
+        self.hostile = [source for cases in kernels.CASES.values() for _, source, _ in cases]
+        self.threads = [threading.Thread(target=self.run, args=(i,), daemon=True) for i in range(CLIENTS)]
+        for t in self.threads:
+            t.start()
+
+    def end(self):
+        self.is_over.set()
+        for t in self.threads:
+            t.join()
+
+    def one(self, rng, i):
+        text, draw = ADD_ONE.replace("+ 1", f"+ {rng.random()}"), rng.random()
+        if draw < 0.1:
+            answer = self.server.post({"source": rng.choice(self.hostile), "inputs": FLOAT_INPUT})
+            good = answer.status in (200, 400, 413)
+        elif draw < 0.25:
+            answer = share(self.server, text)
+            good = answer.status == 201
+            if good:
+                with self.lock:
+                    self.links[answer.json["id"]] = text
+        elif draw < 0.4 and self.links:
+            with self.lock:
+                id, text = rng.choice(list(self.links.items()))
+            answer = read(self.server, id)
+            good = answer.status == 200 and answer.json["request"]["source"] == text
+        else:
+            began = time.perf_counter()
+            answer = self.server.request("POST", "/api/v1/compile", {"source": text, "inputs": FLOAT_INPUT}, {**OURS, "Cache-Control": "no-store"})
+            good = answer.status == 200 and answer.json["status"] == "ok"
+            with self.lock:
+                self.ms.append((time.perf_counter() - began) * 1e3)
+        return good, f"{answer.status} {answer.body[:120]}"
+
+    def run(self, i):
+        rng = random.Random(i)
+        while not self.is_over.is_set():
+            try:
+                good, what = self.one(rng, i)
+            except (OSError, http.client.HTTPException) as e:
+                good, what = False, repr(e)
+            with self.lock:
+                self.n += 1
+                if not good:
+                    self.bad.append(what)
+            time.sleep(rng.expovariate(1))
+
+    def take_ms(self):
+        with self.lock:
+            ms, self.ms = self.ms, []
+        return ms
+
+
+def footprint(server):
+    """KiB, descriptors and threads of the service."""
+    proc = pathlib.Path(f"/proc/{server.pid}")
+    status = dict(line.split(":", 1) for line in (proc / "status").read_text().splitlines())
+    return int(status["VmRSS"].split()[0]), len(os.listdir(proc / "fd")), int(status["Threads"])
+
+
+def replace(server):
+    """In place, with the same process id, so that clients wait and none is refused."""
+    before = sum("serving" in line for line in server.log)
+    server.process.send_signal(signal.SIGHUP)
+    wait_until(lambda: sum("serving" in line for line in server.log) > before, "the server anew", 60)
+
+
+def main():
+    seconds = int(os.environ.get("NKX_LOAD_SECONDS", "7200"))
+    p95s, feet = [], []
+    with Server(*FLAGS) as server:
+        load = Load(server)
+        for _ in range(PARTS):
+            time.sleep(seconds / PARTS)
+            with contextlib.suppress(StopIteration):  # the service is between two lives
+                feet.append(footprint(server))
+            p95s.append(percentile(load.take_ms(), 0.95))
+            replace(server)
+        load.end()
+        lost = sum(read(server, id).status != 200 for id in load.links)
+    first, most = feet[0], [max(f[i] for f in feet) for i in range(3)]
+    for what in load.bad[:20]:
+        print("failed:", what)
+    print(f"soak: {seconds} s, {PARTS} replacements, {load.n} requests, {len(load.bad)} failed, {len(load.links)} links, {lost} lost; p95 {p95s[0]:.0f} ms at first, at most "
+          f"{max(p95s):.0f}; KiB, descriptors, threads {first} at first, at most {tuple(most)}")
+    return not (not load.bad and not lost and max(p95s) <= 2 * p95s[0] and most[0] <= 1.1 * first[0] and most[1] <= first[1] + 8 and most[2] <= first[2])
+
+
+if __name__ == "__main__":
+    sys.exit(main())
