@@ -169,11 +169,15 @@ struct putting {
   bool is_new;
 };
 
+enum status row_put_whole(struct db *db, struct store_snippet *s, bool *is_new, struct error *err) {
+  struct row_snippet r = {.snippet = *s};
+  enum status st = put_texts(db, s, &r, err);
+  return st ? st : row_put_snippet(db, &r, is_new, err);
+}
+
 static enum status put_body(struct db *db, void *user, struct error *err) {
   struct putting *p = user;
-  struct row_snippet r = {.snippet = *p->snippet};
-  enum status st = put_texts(db, p->snippet, &r, err);
-  return st ? st : row_put_snippet(db, &r, &p->is_new, err);
+  return row_put_whole(db, p->snippet, &p->is_new, err);
 }
 
 enum status store_put_snippet(struct db *db, struct store_snippet *s, struct error *err) {

@@ -1,6 +1,7 @@
 """Sessions: people together in one kernel.  The server passes on what their pages send, and keeps it."""
 import os
 import signal
+import sqlite3
 import subprocess
 
 import pytest
@@ -162,6 +163,58 @@ def test_an_ended_session_says_what_it_became(pair, server):
         assert (answer.status, answer.error["code"]) == (410, "session-ended")
     known = server.get(f"/api/v1/sessions/{ann.session}").json
     assert known["ended"] and known["snippet"] == link and known["kernel"] == {"request": REQUEST}
+
+
+def test_a_session_without_anyone_becomes_a_link_and_one_with_somebody_goes_on():
+    with Server("--session-idle-s", "2") as server:
+        server.wait_until(lambda: server.get("/readyz").status == 200, "a worker that is warm")
+        ann, cy, away = begin(server), begin(server, "Cy"), begin(server, "Di")
+        cy.follow()  # and is silent
+        cy.sees(leader=1)
+        ann.follow()
+        ann.has()
+        assert ann.update(b"one").status == 200
+        edited = {**REQUEST, "source": REQUEST["source"] + "# edited\n"}
+        assert ann.send("snapshot", {"seq": 1, "data": b64(b"x"), "request": edited, "view": {"stage": "nisa"}}).status == 200
+        ann.close()
+
+        def of(person):
+            return server.get(f"/api/v1/sessions/{person.session}").json
+
+        wait_until(lambda: of(ann)["ended"] and of(away)["ended"], "the ends", 40)
+        link = server.get(f"/api/v1/snippets/{of(ann)['snippet']}").json
+        assert (link["request"]["source"], link["view"], link["visibility"]) == (edited["source"], {"stage": "nisa"}, "unlisted")
+        assert link["result"]["status"] == "ok" and len(link["result"]["kernels"][0]["stages"]) > 5
+        assert server.get(f"/api/v1/snippets/{of(away)['snippet']}").json["request"]["source"] == REQUEST["source"]
+        assert ann.update(b"late").error["code"] == "session-ended"
+        assert not of(cy)["ended"] and cy.update(b"still here").status == 200
+        cy.close()
+
+
+def test_a_kernel_that_nothing_compiles_any_more_ends_without_a_link(tmp_path):
+    with Server("--session-idle-s", "2", data=tmp_path) as server:
+        ann = begin(server)
+        server.stop()
+        with sqlite3.connect(tmp_path / "nkx.sqlite") as db:
+            db.execute("UPDATE sessions SET request = ?", ['{"request":{"source":"","target":"trn0"}}'])
+    with Server("--session-idle-s", "2", data=tmp_path) as server:
+        wait_until(lambda: server.get(f"/api/v1/sessions/{ann.session}").json["ended"], "the end", 40)
+        assert "snippet" not in server.get(f"/api/v1/sessions/{ann.session}").json
+
+
+def test_while_the_leader_is_away_anyone_keeps_the_snapshot(pair, server):
+    ann, bob = pair
+    bob.update(b"one")
+    assert bob.compact(1, b"merged").error["code"] == "session-leader"
+    ann.close()
+    wait_until(lambda: bob.names() == ["Bob"], "Ann is away")
+    assert bob.compact(1, b"merged").status == 200
+    ann.follow()
+    ann.sees(leader=1)
+    ann.lead("read-only", on=True)
+    ann.close()
+    wait_until(lambda: bob.names() == ["Bob"], "Ann is away")
+    assert bob.compact(1, b"merged").error["code"] == "session-leader"
 
 
 def test_the_kernel_is_as_the_leader_last_had_it(pair, server):

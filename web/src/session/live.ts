@@ -174,13 +174,23 @@ export class Live {
     old.end();
   }
 
-  /** The leader's page makes one snapshot of all updates. */
-  private async compact(): Promise<void> {
-    if (!this.leads || !this.changed || !this.state.state.isOnline || this.wire.last === null) return;
+  /** Whether this page keeps the snapshot: the leader's, and while the leader is away that of the first person who is here. */
+  private get keeps(): boolean {
+    const { session } = this.state.state;
+    if (!session || this.leads) return this.leads;
+    const here = session.people.filter((p) => p.here);
+    const isAway = !here.some((p) => p.person === session.leader);
+    return isAway && !session.read_only && Math.min(...here.map((p) => p.person)) === this.you;
+  }
+
+  /** One page makes a snapshot of all updates.  With it goes the kernel, which is what a session becomes that nobody ends. */
+  private async compact(isLast = false): Promise<void> {
+    const { isOnline, isReady } = this.state.state;
+    if (!this.keeps || !this.changed || !isOnline || !isReady || this.wire.last === null) return;
     this.changed = false;
     const { store, compiler } = this.place;
     try {
-      await this.wire.compact({ seq: this.wire.last, data: toBase64(wholeOf(this.document.doc)), request: plain(compiler.request()), view: viewToJson(viewOf(store.state, {})) });
+      await this.wire.compact({ seq: this.wire.last, data: toBase64(wholeOf(this.document.doc)), request: plain(compiler.request()), view: viewToJson(viewOf(store.state, {})) }, isLast);
     } catch {
       this.changed = true; // tried again
     }
@@ -281,6 +291,7 @@ export class Live {
       else this.detach();
     }, true);
     on(document, "keydown", (e) => this.key(e), true);
+    on(document, "visibilitychange", () => document.visibilityState === "hidden" && void this.compact(true));
   }
 
   // ---- following

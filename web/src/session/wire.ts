@@ -13,6 +13,9 @@ import type { Ticket } from "../state/session";
 const SILENT_MS = 12_000;
 const RETRY_MS = [100, 200, 400, 800];
 
+/** Bytes that a browser still sends for a page that is gone. */
+const LAST_MAX = 60_000;
+
 const TYPE = { "content-type": "application/json" };
 const OURS = { ...TYPE, "x-nkx-request": "1" };
 
@@ -102,8 +105,9 @@ export class Wire {
     this.events.online(isOnline);
   }
 
-  private post(what: string, body: object): Promise<Response> {
-    return send(`/api/v1/session/${what}/${this.id}`, { method: "POST", headers: { ...TYPE, "x-nkx-session-token": this.ticket.token }, body: JSON.stringify(body) });
+  private post(what: string, body: object, isLast = false): Promise<Response> {
+    const text = JSON.stringify(body);
+    return send(`/api/v1/session/${what}/${this.id}`, { method: "POST", headers: { ...TYPE, "x-nkx-session-token": this.ticket.token }, body: text, keepalive: isLast && text.length < LAST_MAX });
   }
 
   // ---- what comes
@@ -248,7 +252,8 @@ export class Wire {
     await this.post("lead", { act, ...fields });
   }
 
-  async compact(body: SessionSnapshot): Promise<void> {
-    await this.post("snapshot", body);
+  /** isLast: the page may go away meanwhile. */
+  async compact(body: SessionSnapshot, isLast: boolean): Promise<void> {
+    await this.post("snapshot", body, isLast);
   }
 }
