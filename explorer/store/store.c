@@ -362,6 +362,70 @@ enum status store_add_revision(struct db *db, const struct ident_hash *id, const
   return st;
 }
 
+struct changing {
+  const struct ident_hash *id, *token;
+  int revision;
+  store_doc_fn fn;
+  void *user;
+  struct store_snippet *snippet;
+  bool found, changed;
+};
+
+/* Writes another doc for a row. */
+static enum status put_doc(struct db *db, struct row_snippet *r, const struct buf *doc, int64_t *packed,
+                           struct error *err) {
+  const struct ident_hash old = r->doc;
+  struct ident_hash sum;
+  enum status st = blob_put(db, doc->data, doc->len, &r->doc, packed, err);
+  if (!st)
+    st = row_sum(&r->snippet, &r->doc, &r->frames, &sum, err);
+  if (st)
+    return st;
+  const struct db_value args[] = {row_hash(&r->doc), row_hash(&sum), row_hash(&r->snippet.id)};
+  st = db_run(db, "UPDATE snippets SET doc = $1, sum = $2 WHERE id_hash = $3", args, 3, NULL, NULL, NULL, err);
+  return st ? st : blob_drop(db, &old, err);
+}
+
+static enum status change_body(struct db *db, void *user, struct error *err) {
+  struct changing *c = user;
+  struct finding f = {0};
+  struct buf doc;
+  enum status st = find(db, c->id, &f, err);
+  c->found = f.found && !is_expired(&f.row.snippet);
+  c->changed = c->found && ident_hash_equal(&f.row.snippet.token, c->token);
+  if (st || !c->changed)
+    return st;
+  c->snippet->n_revisions = f.row.snippet.n_revisions;
+  c->snippet->revision = c->revision ? c->revision : f.row.snippet.n_revisions;
+  const struct ident_hash first = *c->id;
+  struct ident_hash hash = first;
+  if (c->snippet->revision > 1)
+    ident_hash_revision(&first, c->snippet->revision, &hash);
+  f = (struct finding){0};
+  st = find(db, &hash, &f, err);
+  c->found = c->changed = f.found;
+  if (st || !f.found)
+    return st;
+  buf_init(&doc, STORE_BLOB_MAX);
+  st = blob_get(db, &f.row.doc, &doc, err);
+  if (!st)
+    st = c->fn(c->user, &doc, err);
+  if (!st)
+    st = put_doc(db, &f.row, &doc, &c->snippet->packed, err);
+  buf_clear(&doc);
+  return st;
+}
+
+enum status store_change_doc(struct db *db, const struct ident_hash *id, const struct ident_hash *token, int revision,
+                             store_doc_fn fn, void *user, struct store_snippet *s, bool *found, bool *changed,
+                             struct error *err) {
+  struct changing c = {id, token, revision, fn, user, s, false, false};
+  const enum status st = row_transaction(db, change_body, &c, err);
+  *found = c.found;
+  *changed = !st && c.changed;
+  return st;
+}
+
 /* Ids of expired snippets, in order. */
 struct batch {
   struct ident_hash ids[TRIM_STEP];

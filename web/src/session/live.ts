@@ -11,6 +11,8 @@ import { announce, say } from "../panes/notices";
 import type { SessionPlace } from "../panes/share";
 import { look, lookAtSelection } from "../panes/shared";
 import { readViewJson, viewOf, viewToJson } from "../state/look";
+import type { AppStore } from "../state/app";
+import { noteDoer } from "../state/doers";
 import { shareScope } from "../state/scope";
 import type { Ticket } from "../state/session";
 import { Store } from "../state/store";
@@ -31,6 +33,7 @@ interface Presence {
   stage: string | null;
   line: number;
   following: boolean;
+  recording: boolean;
   /** Of the leader: what followers see. */
   view?: object;
   top?: { source: number; ir: number };
@@ -67,11 +70,15 @@ const lineIn = (v: unknown) => (typeof v === "number" && Number.isInteger(v) && 
 export class Live {
   readonly state = new Store<LiveState>({ session: null, isOnline: false, isReady: false, isFollowing: true, isPointing: false, presences: new Map(), over: null });
   private readonly lock = new Compartment();
+  /** The page's state; watched no longer than the session. */
+  readonly page: AppStore;
   private readonly wire: Wire;
   private isEnded = false;
   private isShowing = false;
   private target = 0;
   private changed = false;
+  /** Whose update is being applied. */
+  private applied: number | null = null;
   private point: Presence["point"] = null;
   private timers: number[] = [];
   private readonly undo: (() => void)[] = [];
@@ -84,6 +91,7 @@ export class Live {
   ) {
     const { store, end } = place.store.branch();
     this.undo.push(end);
+    this.page = store;
     shareScope(`session-${id}`);
     store.set({ session: id, shared: null, lesson: null });
     this.listen(document);
@@ -92,8 +100,10 @@ export class Live {
       ticket,
       {
         state: (s) => this.takeState(s),
-        update: (bytes) => {
+        update: (bytes, person) => {
+          this.applied = person;
           applyUpdate(this.document.doc, bytes);
+          this.applied = null;
           this.changed = true;
           this.ready();
         },
@@ -104,8 +114,8 @@ export class Live {
       },
       mergeUpdates,
     );
-    store.watch(["source", "files", "filename", "language", "target", "inputs", "check", "pipeline", "simulate", "byHand", "patterns"], () => this.fromPage());
-    store.watch(["stageKey", "kernelName", "beside", "picture", "diffFrom", "unified", "anchor", "filter", "hideUnchanged", "tab", "wrap", "pane", "mode", "comparedKey", "outcome", "inspect"], () => this.tell());
+    store.watch(["source", "files", "filename", "language", "target", "inputs", "check", "pipeline", "simulate", "byHand", "patterns", "notes"], () => this.fromPage());
+    store.watch(["stageKey", "kernelName", "beside", "picture", "diffFrom", "unified", "anchor", "filter", "hideUnchanged", "tab", "wrap", "pane", "mode", "comparedKey", "outcome", "inspect", "isRecording"], () => this.tell());
     store.watch(["outcome", "tab", "stageKey", "kernelName"], () => this.drawPeers());
     store.watch(["compiling"], () => this.lookAgain());
     this.state.watch(["presences", "session"], () => {
@@ -119,6 +129,9 @@ export class Live {
   get you(): number {
     return this.ticket.person;
   }
+  nameOf(person: number): string {
+    return this.state.state.session?.people.find((p) => p.person === person)?.name ?? "somebody";
+  }
   get leads(): boolean {
     return this.state.state.session?.leader === this.you;
   }
@@ -131,10 +144,15 @@ export class Live {
 
   private listen(document: Document): void {
     document.doc.on("update", (update: Uint8Array, origin: unknown) => {
-      if (origin !== REMOTE && this.document === document) this.wire.send(update);
+      if (origin === REMOTE || this.document !== document) return;
+      noteDoer(this.nameOf(this.you));
+      this.wire.send(update);
     });
     document.doc.on("afterTransaction", (tr: { origin: unknown }) => {
-      if (tr.origin === REMOTE && this.document === document && this.state.state.isReady && document.show(this.place.store)) this.place.compiler.soon();
+      if (tr.origin === REMOTE && this.document === document && this.state.state.isReady && document.show(this.place.store)) {
+        if (this.applied !== null) noteDoer(this.nameOf(this.applied));
+        this.place.compiler.soon();
+      }
     });
   }
 
@@ -158,7 +176,7 @@ export class Live {
   private fromPage(): void {
     if (this.isEnded || !this.state.state.isReady) return;
     if (this.mayEdit) this.document.fromState(this.place.store.state);
-    else this.document.show(this.place.store);
+    else if (this.document.show(this.place.store)) say("Only the leader may change the kernel and its notes.");
   }
 
   /** The server did not take a change: what it has counts. */
@@ -190,7 +208,7 @@ export class Live {
     this.changed = false;
     const { store, compiler } = this.place;
     try {
-      await this.wire.compact({ seq: this.wire.last, data: toBase64(wholeOf(this.document.doc)), request: plain(compiler.request()), view: viewToJson(viewOf(store.state, {})) }, isLast);
+      await this.wire.compact({ seq: this.wire.last, data: toBase64(wholeOf(this.document.doc)), request: plain(compiler.request()), view: viewToJson({ ...viewOf(store.state, {}), recording: null }) }, isLast);
     } catch {
       this.changed = true; // tried again
     }
@@ -208,9 +226,8 @@ export class Live {
       return;
     }
     this.ready();
-    const nameOf = (n: number) => session.people.find((p) => p.person === n)?.name ?? "somebody";
     if (before && before.leader !== session.leader) {
-      say(this.leads ? "You lead the session now." : `${nameOf(session.leader)} leads the session now.`);
+      say(this.leads ? "You lead the session now." : `${this.nameOf(session.leader)} leads the session now.`);
       if (this.leads) this.clearPoint();
     }
     if (before && before.read_only !== session.read_only && !this.leads) announce(session.read_only ? "The session is read-only now" : "Everyone may change the kernel again");
@@ -251,9 +268,11 @@ export class Live {
       stage: this.shownStage(),
       line: viewer.view.hasFocus || store.state.anchor ? this.irLine() : 0,
       following: this.state.state.isFollowing,
+      recording: store.state.isRecording,
     };
+    if (this.leads || !this.state.state.isFollowing) noteDoer(this.nameOf(this.you));
     if (this.leads) {
-      // notes and recordings are each page's own
+      // notes are a part of the document; recordings are each page's own
       presence.view = viewToJson({ ...viewOf(store.state, {}), notes: [], recording: null, splits: null });
       presence.top = { source: topLine(source.editor.view), ir: viewer.shown ? viewer.visibleLines().first : 1 };
       presence.point = this.point ?? null;
@@ -332,6 +351,7 @@ export class Live {
     const { store, source, ir, views } = this.place;
     const { view } = readViewJson(theirs.view);
     const { splits, notes, recording } = store.state;
+    noteDoer(this.nameOf(this.state.state.session?.leader ?? 0));
     look(store, { ...view, splits, notes, recording });
     this.isShowing = true;
     lookAtSelection(store, view);

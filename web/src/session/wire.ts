@@ -47,8 +47,8 @@ export async function joinSession(id: string, name: string, ticket: Ticket | nul
 
 export interface WireEvents {
   state(state: SessionState): void;
-  /** An update, or a snapshot of all of them. */
-  update(bytes: Uint8Array): void;
+  /** An update of a person, or a snapshot of all of them. */
+  update(bytes: Uint8Array, person: number | null): void;
   presence(person: number, presence: unknown): void;
   /** The stream is open, and everything that was changed here is with the server. */
   online(isOnline: boolean): void;
@@ -174,10 +174,10 @@ export class Wire {
       const { person, presence } = JSON.parse(data) as { person: number; presence: unknown };
       this.events.presence(person, presence);
     } else if (event === "snapshot" || event === "update") {
-      const text = event === "snapshot" ? data : (JSON.parse(data) as { data: string }).data;
+      const update = event === "snapshot" ? { person: null, data } : (JSON.parse(data) as { person: number; data: string });
       this.last = Number(id);
       try {
-        this.events.update(fromBase64(text));
+        this.events.update(fromBase64(update.data), update.person);
       } catch (e) {
         console.error("an update that cannot be read", e); // somebody's own program has sent it
       }
