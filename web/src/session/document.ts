@@ -8,7 +8,7 @@ import { ySync, ySyncFacet, YSyncConfig } from "y-codemirror.next";
 import * as Y from "yjs";
 import type { SourceFile } from "../api/types";
 import type { AppState, AppStore } from "../state/app";
-import { namesOfNotes, notesOfNames } from "../state/notes";
+import { namesOfNotes, notesOfNames, type Thread } from "../state/notes";
 
 /** The name of the main file's text: no file has it. */
 const MAIN = "";
@@ -95,8 +95,12 @@ export class Document {
       const value = this.kernel.get(key);
       if (value !== undefined && IS[key](value)) (patch as Record<string, unknown>)[key] = value;
     }
-    patch.notes = notesOfNames(this.notes.keys());
+    patch.notes = this.threads();
     return patch;
+  }
+
+  threads(): Thread[] {
+    return notesOfNames(this.notes.keys());
   }
 
   /** Shows it on the page; true if something was different. */

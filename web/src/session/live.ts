@@ -13,6 +13,7 @@ import { look, lookAtSelection } from "../panes/shared";
 import { readViewJson, viewOf, viewToJson } from "../state/look";
 import type { AppStore } from "../state/app";
 import { noteDoer } from "../state/doers";
+import { sameNotes } from "../state/notes";
 import { shareScope } from "../state/scope";
 import type { Ticket } from "../state/session";
 import { Store } from "../state/store";
@@ -23,6 +24,8 @@ import { toBase64, Wire } from "./wire";
 /** How often the leader's page replaces the snapshot while the kernel changes. */
 const COMPACT_MS = 8000;
 const PRESENCE_MAX = 4000;
+/** What changes so soon after a key or a click changes because of it. */
+const PRESSED_MS = 1000;
 
 /** What others are told of a page. */
 interface Presence {
@@ -75,6 +78,8 @@ export class Live {
   private readonly wire: Wire;
   private isEnded = false;
   private isShowing = false;
+  /** When the user did something last. */
+  private pressedAt = -Infinity;
   private target = 0;
   private changed = false;
   /** Whose update is being applied. */
@@ -117,6 +122,7 @@ export class Live {
     store.watch(["source", "files", "filename", "language", "target", "inputs", "check", "pipeline", "simulate", "byHand", "patterns", "notes"], () => this.fromPage());
     store.watch(["stageKey", "kernelName", "beside", "picture", "diffFrom", "unified", "anchor", "filter", "hideUnchanged", "tab", "wrap", "pane", "mode", "comparedKey", "outcome", "inspect", "isRecording"], () => this.tell());
     store.watch(["outcome", "tab", "stageKey", "kernelName"], () => this.drawPeers());
+    store.watch(["stageKey", "kernelName", "beside", "picture", "diffFrom", "unified", "anchor", "filter", "hideUnchanged", "tab", "pane", "mode", "comparedKey", "inspect"], () => this.noteLook());
     store.watch(["compiling"], () => this.lookAgain());
     this.state.watch(["presences", "session"], () => {
       this.drawPeers();
@@ -148,11 +154,10 @@ export class Live {
       noteDoer(this.nameOf(this.you));
       this.wire.send(update);
     });
-    document.doc.on("afterTransaction", (tr: { origin: unknown }) => {
-      if (tr.origin === REMOTE && this.document === document && this.state.state.isReady && document.show(this.place.store)) {
-        if (this.applied !== null) noteDoer(this.nameOf(this.applied));
-        this.place.compiler.soon();
-      }
+    document.doc.on("afterTransaction", (tr: { origin: unknown; changed: ReadonlyMap<unknown, unknown> }) => {
+      if (tr.origin !== REMOTE || this.document !== document || !this.state.state.isReady) return;
+      if (this.applied !== null && tr.changed.size > 0) noteDoer(this.nameOf(this.applied));
+      if (document.show(this.place.store)) this.place.compiler.soon();
     });
   }
 
@@ -175,8 +180,14 @@ export class Live {
   /** The page has changed the kernel, by an example, a renamed file, a setting. */
   private fromPage(): void {
     if (this.isEnded || !this.state.state.isReady) return;
-    if (this.mayEdit) this.document.fromState(this.place.store.state);
-    else if (this.document.show(this.place.store)) say("Only the leader may change the kernel and its notes.");
+    const { store } = this.place;
+    if (!this.mayEdit) {
+      if (this.document.show(store)) say("Only the leader may change the kernel and its notes.");
+      return;
+    }
+    this.document.fromState(store.state);
+    const notes = this.document.threads(); // those on one place are one thread
+    if (!sameNotes(notes, store.state.notes)) store.set({ notes });
   }
 
   /** The server did not take a change: what it has counts. */
@@ -270,7 +281,6 @@ export class Live {
       following: this.state.state.isFollowing,
       recording: store.state.isRecording,
     };
-    if (this.leads || !this.state.state.isFollowing) noteDoer(this.nameOf(this.you));
     if (this.leads) {
       // notes are a part of the document; recordings are each page's own
       presence.view = viewToJson({ ...viewOf(store.state, {}), notes: [], recording: null, splits: null });
@@ -281,6 +291,12 @@ export class Live {
       if (JSON.stringify(presence).length > PRESENCE_MAX) delete presence.view; // a filter of thousands of characters
     }
     this.wire.show(presence);
+  }
+
+  /** What the page shows has changed: by the user, if they have just pressed something. */
+  private noteLook(): void {
+    const isOwn = this.leads || !this.state.state.isFollowing;
+    if (isOwn && performance.now() - this.pressedAt < PRESSED_MS) noteDoer(this.nameOf(this.you));
   }
 
   private shownStage(): string | null {
@@ -305,6 +321,7 @@ export class Live {
     const panes = document.getElementById("panes") as HTMLElement;
     on(panes, "wheel", () => this.detach(), true);
     on(panes, "touchmove", () => this.detach(), true);
+    on(document, "pointerdown", () => (this.pressedAt = performance.now()), true);
     on(panes, "pointerdown", (e) => {
       if (this.state.state.isPointing) this.pointAt(e);
       else this.detach();
@@ -316,6 +333,7 @@ export class Live {
   // ---- following
 
   private key(e: KeyboardEvent): void {
+    this.pressedAt = performance.now();
     const target = e.target instanceof Element ? e.target : document.body;
     const isText = target.matches("input, textarea, select") || (target instanceof HTMLElement && target.isContentEditable);
     if (e.ctrlKey || e.metaKey || e.altKey || target.closest("dialog, #session-bar, [popover]")) return;
