@@ -27,7 +27,8 @@ enum {
 };
 
 /* url: of the store; idle_ms: after so long without anyone a session is sealed (api/seal.h). */
-MUST_USE enum status hub_start(struct store *store, const char *url, int64_t idle_ms, struct hub **out, struct error *err);
+MUST_USE enum status hub_start(struct store *store, const char *url, int64_t idle_ms, struct hub **out,
+                               struct error *err);
 /* Ends all streams, and those that begin later at once. */
 void hub_end_streams(struct hub *h);
 void hub_stop(struct hub *h); /* after the server has ended; NULL is fine, here and above */

@@ -33,11 +33,11 @@ enum session_act {
   SESSION_DECLINE,   /* they do not */
   SESSION_CLAIM,     /* takes the lead from person `number`, who is away */
   SESSION_READ_ONLY, /* the leader: number 1: only the leader may change the text, 0: everybody */
-  SESSION_SNAPSHOT,  /* pieces[0] contains all updates up to `number`; text: the kernel as a request; not by others than the leader
+  SESSION_SNAPSHOT, /* pieces[0] contains all updates up to `number`; text: the kernel as a request; not by others than the leader
                         if the session is read-only */
-  SESSION_END,       /* the leader; text: the link that it becomes, "" if none */
-  SESSION_TOUCH,     /* somebody is there */
-  SESSION_SEAL,      /* nobody: ends it if nobody was there since `number`, of store_now_ms; text and link: what it becomes */
+  SESSION_END,   /* the leader; text: the link that it becomes, "" if none */
+  SESSION_TOUCH, /* somebody is there */
+  SESSION_SEAL, /* nobody: ends it if nobody was there since `number`, of store_now_ms; text and link: what it becomes */
 };
 
 enum session_verdict {
@@ -106,8 +106,8 @@ MUST_USE enum status store_read_session(struct db *db, const struct ident_hash *
 
 /* Finds the session that has been without anyone for the longest time, if that is since before_ms: sets *id, and appends its
  * kernel as a request. */
-MUST_USE enum status store_find_idle_session(struct db *db, int64_t before_ms, struct ident_hash *id, struct buf *request,
-                                             bool *found, struct error *err);
+MUST_USE enum status store_find_idle_session(struct db *db, int64_t before_ms, struct ident_hash *id,
+                                             struct buf *request, bool *found, struct error *err);
 /* Removes those that ended long ago. */
 MUST_USE enum status store_purge_sessions(struct db *db, struct error *err);
 MUST_USE enum status store_count_sessions(struct db *db, int64_t *n, struct error *err); /* that have not ended */
