@@ -15,6 +15,7 @@
 #include "api/part.h"
 #include "api/ready.h"
 #include "api/runs.h"
+#include "api/seal.h"
 #include "api/told.h"
 #include "base/log.h"
 #include "config.h"
@@ -224,7 +225,9 @@ enum status app_start(const struct config *cfg, int launcher_fd, const struct li
   if (!st)
     st = runs_start(&cfg->runs, &s->runs, err);
   if (!st)
-    st = hub_start(s->store, cfg->store, &s->sessions, err);
+    st = hub_start(s->store, cfg->store, (int64_t)cfg->session_idle_s * 1000, &s->sessions, err);
+  if (!st)
+    st = seal_start(s, (int64_t)cfg->session_idle_s * 1000, &s->seal, err);
   if (!st)
     st = ready_start(s, &s->ready, err);
   if (!st)
@@ -241,6 +244,8 @@ static void drain(struct app *app) {
   server_quiesce(app->server);
   server_drain(app->server, app->cfg->drain_timeout_ms); /* works in the queue go on, too */
   ready_stop(s->ready);                                  /* its trial needs the pool */
+  seal_stop(s->seal);                                    /* and so do the links that it makes */
+  s->seal = NULL;
   pool_close(s->pool, 0);
   server_drain(app->server, DRAIN_ANSWERS_MS);
 }
@@ -253,6 +258,7 @@ void app_stop(struct app *app) {
     drain(app);
   else if (s->pool)
     pool_close(s->pool, 0);
+  seal_stop(s->seal);
   remote_stop(s->remote);
   store_stop(s->store);
   server_stop(app->server);

@@ -77,6 +77,7 @@ const char config_help[] =
     "  --cache-s N                  seconds that a cached result is kept after its last use (3600)\n"
     "  --results-mib N              space for results in the store, compressed (1024)\n"
     "  --store-max-mib N            what the store may take before links are refused, 0: no limit (16384)\n"
+    "  --session-idle-s N           a session without anyone for so long ends, and becomes a link (86400)\n"
     "  --web-dir DIR                the page's files (../web beside this program)\n"
     "  --examples-dir DIR           the example kernels (../examples beside this program)\n"
     "  --worker PATH                the worker program (nkx-worker beside this one)\n"
@@ -202,6 +203,7 @@ static const struct flag flags[] = {
     {"--cache-s", INT(cache_s, 1, 7 * 24 * 3600)},
     {"--results-mib", INT(results_mib, 1, 1 << 20)},
     {"--store-max-mib", INT(store_max_mib, 0, 1 << 30)},
+    {"--session-idle-s", INT(session_idle_s, 1, 30 * 24 * 3600)},
     {"--web-dir", FLAG_DIR, AT(http.web_dir)},
     {"--examples-dir", FLAG_DIR, AT(examples_dir)},
     {"--worker", FLAG_PROGRAM, AT(worker_path)},
@@ -489,6 +491,7 @@ enum status config_parse(struct arena *a, int argc, char **argv, char *const *en
       .cache_s = 3600,
       .results_mib = 1024,
       .store_max_mib = 16384,
+      .session_idle_s = 24 * 3600,
       .worker_path = arena_printf(a, "%s/nkx-worker", here),
       .http.web_dir = arena_printf(a, "%s/../web", here),
       .examples_dir = arena_printf(a, "%s/../examples", here),

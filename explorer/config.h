@@ -39,6 +39,7 @@ struct config {
   const char *store;                   /* "sqlite:PATH" or "postgresql://…" */
   int cache_mib, cache_s, results_mib; /* compiled results: in memory, in the store */
   int store_max_mib;                   /* the store's ceiling, 0: none */
+  int session_idle_s;                  /* a session without anyone for so long becomes a link */
   const char *worker_path;             /* nkx-worker, beside this program */
   const char *examples_dir;
   const char *python_dir, *site_dir; /* NULL: the worker's defaults */

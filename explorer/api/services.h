@@ -23,6 +23,7 @@ struct ready;
 struct remote;
 struct results;
 struct runs;
+struct seal;
 struct store;
 struct versions;
 
@@ -46,6 +47,7 @@ struct services {
   struct ready *ready;
   struct runs *runs; /* on Neuron hosts */
   struct hub *sessions;
+  struct seal *seal;
   struct lessons *lessons;
   struct kept *kept;                             /* answers about snippets */
   struct buf examples, pipeline, targets, rules; /* answers that never change (info.h) */

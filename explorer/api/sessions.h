@@ -6,7 +6,8 @@
  *     GET  /api/v1/session/events/ID        the stream (session/reader.h), after the event that Last-Event-ID names
  *     POST /api/v1/session/updates/ID       {"updates": [base64, …]}: 200 {"seq"} once the store has them
  *     POST /api/v1/session/presence/ID      {…}: what a person looks at
- *     POST /api/v1/session/snapshot/ID      {"seq", "data", "request", "view"?}: the leader's page has merged the updates up to seq
+ *     POST /api/v1/session/snapshot/ID      {"seq", "data", "request", "view"?}: a page has merged the updates up to seq: the leader's, or anyone's while the
+ *                                          leader is away
  *     POST /api/v1/session/lead/ID          {"act", …}: hand over, take over, make read-only, end
  *     GET  /s/ID                            the page
  *

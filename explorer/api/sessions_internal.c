@@ -11,7 +11,7 @@
 #include "base/json.h"
 #include "driver/job.h"
 
-enum { ANSWER_MAX = SESSION_REQUEST_MAX + (1 << 20), VIEW_MAX = 64 << 10 };
+enum { ANSWER_MAX = SESSION_REQUEST_MAX + (1 << 20) };
 
 static void free_state(void *user) {
   struct session_state *s = user;
@@ -186,11 +186,9 @@ bool session_read_request(struct request *rq, enum MHD_Result *answer) {
     *answer = session_bad_field(rq, "request", "request: expected what POST /api/v1/compile takes");
     return false;
   }
-  if (view && (!json_is_object(view) || json_dumpb(view, NULL, 0, JSON_COMPACT) > VIEW_MAX)) {
-    *answer = session_bad_field(rq, "view", "view: expected an object of at most 65536 bytes");
-    return false;
-  }
-  const enum status st = check_request(request, &err);
+  enum status st = view ? snippet_check_view(view, &err) : ST_OK;
+  if (!st)
+    st = check_request(request, &err);
   if (st) {
     *answer = http_status_problem(rq, st, &err);
     return false;

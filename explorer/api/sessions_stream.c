@@ -1,6 +1,6 @@
 /* GET /api/v1/session/events/ID: a session's events, as long as its reader takes them.
  *
- * A reader that takes nothing for STALL_MS is cut off; it comes again, and names the last event that it has.
+ * A reader that takes nothing for --answer-timeout-ms is cut off; it comes again, and names the last event that it has.
  */
 #include <stdlib.h>
 
@@ -8,7 +8,10 @@
 #include "api/sessions_internal.h"
 #include "session/reader.h"
 
-enum { BLOCK = 16 << 10, STALL_MS = 30000 };
+enum {
+  BLOCK = 16 << 10,
+  STALL_MIN_MS = READER_BEAT_MS + 1000, /* a stream without events sends nothing between two signs of life */
+};
 
 struct stream {
   struct reader reader;
@@ -22,7 +25,8 @@ static ssize_t read_stream(void *user, uint64_t pos, char *to, size_t max) {
   struct stream *st = user;
   bool at_end;
   (void)pos;
-  http_allow(st->rq, STALL_MS);
+  const int ms = st->rq->cfg->http.answer_timeout_ms;
+  http_allow(st->rq, ms > STALL_MIN_MS ? ms : STALL_MIN_MS);
   const size_t n = reader_read(&st->reader, to, max, &at_end, http_park, http_resume, st->connection);
   return n ? (ssize_t)n : at_end ? MHD_CONTENT_READER_END_OF_STREAM : 0;
 }

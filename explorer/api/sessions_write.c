@@ -107,6 +107,8 @@ static enum MHD_Result snapshot(struct request *rq) {
   struct session_state *s = rq->state;
   const json_t *seq = json_object_get(s->body, "seq");
   enum MHD_Result answer;
+  if (!room_may_compact(s->room, s->person))
+    return http_problem(rq, PB_SESSION_LEADER, NULL, NULL);
   if (!json_is_integer(seq) || json_integer_value(seq) < 0)
     return session_bad_field(rq, "seq", "seq: expected the number of an update");
   if (!session_take_base64(s, json_object_get(s->body, "data"), SESSION_SNAPSHOT_MAX))

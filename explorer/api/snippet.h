@@ -41,6 +41,12 @@ struct snippet_state {
   const char *report_url; /* where to report the link, with {link} in place of it; NULL: nowhere */
 };
 
+/* What a view may have, in bytes of JSON.  Notes and a recording have room of their own. */
+enum { VIEW_MAX = 64 << 10, NOTES_MAX = 256 << 10, RECORDING_MAX = 256 << 10 };
+/* ST_INPUT if it is no object, ST_LIMIT if it, its notes or its recording are too large. */
+MUST_USE enum status snippet_check_view(const json_t *view, struct error *err);
+MUST_USE enum status snippet_check_notes(const json_t *notes, struct error *err);
+
 /* Returns a state that lives as long as the request; NULL if there is no memory. */
 struct snippet_state *snippet_state_new(struct request *rq);
 static inline struct snippet_state *snippet_state_of(const struct request *rq) {
@@ -100,6 +106,8 @@ void snippet_put_new(struct request *rq, struct db *db);
 
 /* POST /api/v1/snippets/ID/access (snippet_access.c); the id has id_len bytes. */
 enum MHD_Result snippet_change_access(struct request *rq, size_t id_len);
+/* POST /api/v1/snippets/ID/notes; the id has id_len bytes. */
+enum MHD_Result snippet_post_notes(struct request *rq, size_t id_len);
 
 /* Members of a document besides the request and the pipeline's version; NULL: absent, but for the view, which is
  * null. */

@@ -15,7 +15,6 @@
 
 enum {
   TITLE_MAX = 200,
-  VIEW_MAX = 64 << 10,
   EXPIRES_MIN_S = 60,
   NEW_ID_TRIES = 8,
 };
@@ -53,13 +52,6 @@ static enum status check_title(const json_t *v, struct error *err) {
   if (!json_is_string(v) || json_string_length(v) > TITLE_MAX)
     return fail(err, ST_INPUT, "title: expected a string of at most %d bytes", TITLE_MAX);
   return ST_OK;
-}
-
-static enum status check_view(const json_t *v, struct error *err) {
-  if (!json_is_object(v))
-    return fail(err, ST_INPUT, "view: expected an object");
-  size_t n = json_dumpb(v, NULL, 0, JSON_COMPACT);
-  return n > VIEW_MAX ? fail(err, ST_LIMIT, "view: %zu bytes; the limit is %d", n, VIEW_MAX) : ST_OK;
 }
 
 static enum status read_visibility(const json_t *v, struct snippet_state *s, struct error *err) {
@@ -104,7 +96,7 @@ static enum status read_own(const struct own_members *own, struct snippet_state 
   if (!st && own->title)
     st = check_title(own->title, err);
   if (!st && own->view)
-    st = check_view(own->view, err);
+    st = snippet_check_view(own->view, err);
   if (!st && own->visibility)
     st = read_visibility(own->visibility, s, err);
   if (!st && own->parent)
@@ -303,9 +295,15 @@ enum MHD_Result api_snippet_post(struct request *rq) {
 }
 
 enum MHD_Result api_snippet_change(struct request *rq) {
-  static const char access[] = "/access";
-  const size_t n = strlen(rq->rest), k = sizeof access - 1;
-  if (n >= k && !strcmp(rq->rest + n - k, access))
-    return snippet_change_access(rq, n - k);
+  static const struct {
+    const char *end;
+    enum MHD_Result (*answer)(struct request *rq, size_t id_len);
+  } parts[] = {{"/access", snippet_change_access}, {"/notes", snippet_post_notes}};
+  const size_t n = strlen(rq->rest);
+  for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+    const size_t k = strlen(parts[i].end);
+    if (n >= k && !strcmp(rq->rest + n - k, parts[i].end))
+      return parts[i].answer(rq, n - k);
+  }
   return post(rq, true);
 }

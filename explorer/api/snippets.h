@@ -1,9 +1,10 @@
 /* snippets: a kernel, how it was looked at, and its result, kept under an id.  Its owner can add revisions, of which none ever
- * changes; forks name their parent.
+ * changes, but for the notes on it; forks name their parent.
  *
  * POST /api/v1/snippets     needs Content-Type: application/json and X-Nkx-Request: 1
  *   every field of POST /api/v1/compile (driver/job.h), and
- *   { "title"?: "at most 200 bytes", "view"?: { anything, at most 64 KiB }, "parent"?: "id of the snippet it was forked
+ *   { "title"?: "at most 200 bytes", "view"?: { anything, at most 64 KiB, and besides "notes"? and
+ *     "recording"?, at most 256 KiB each }, "parent"?: "id of the snippet it was forked
  *     from", "visibility"?: "unlisted" | "public" | "private", "access"?: {"people"?: [...], "groups"?: [...]}, "expires_in"?: seconds, 60 to 10 years }
  *   The result comes from this server's own cache or is compiled now.  A kernel that is refused is kept with its
  *   diagnostics.
@@ -24,6 +25,10 @@
  *   { "visibility": "unlisted" | "private", "access"?: {"people"?: [...], "groups"?: [...]} }
  *   200 { "visibility", "access"?: {"owner", "people", "groups"} }; 400 of a public link, 403 to who may only open it.  It counts as a
  *   link.
+ *
+ * POST /api/v1/snippets/ID/notes[?revision=N]     {"notes": [...]} replaces the notes of a revision, the member "notes" of its view, and
+ *   nothing else; headers as above.  They have room of their own: 256 KiB.
+ *   200 { "id", "revision": N }; 403 when the token is not the snippet's.
  *
  * GET /api/v1/snippets/ID[?revision=N]     the newest revision, or the Nth from 1; the same argument for all paths below
  *   200 { "id", "visibility", "title"?, "created_ms", "expires_ms": null | N, "report_url"?, "access"?, "revision": N, "revisions": [ { "revision",

@@ -19,12 +19,16 @@ enum {
   TICK_MS = 50,    /* while there is presence to tell */
   SLOW_MS = 500,   /* while there is a room */
   IDLE_MS = 30000, /* after which a room without requests is forgotten */
+  TOUCH_MS = 600000,
+  TOUCH_OF = 4, /* the store is told at least so often, before a session that somebody is in would count as empty */
+  TOUCHES = 64, /* at a time */
 };
 
 struct hub {
   struct store *store;
   pthread_t thread;
   bool has_thread;
+  int64_t touch_ms;
   pthread_mutex_t lock; /* guards what follows; taken before the lock of a room */
   pthread_cond_t moved;
   bool is_stopping, is_dirty;
@@ -336,6 +340,60 @@ int hub_show(struct hub *h, struct room *r, int person, const char *json, size_t
   return refusal;
 }
 
+/* ---- who is there ---------------------------------------------------------------------------------------------------- */
+
+static void end_touch(void *user) {
+  struct hub_write *w = user;
+  if (w->st)
+    log_warn("session_touch", "status=%s %s", status_name(w->st), w->err.text);
+  hub_leave(w->room->hub, w->room);
+  free(w);
+}
+
+/* Tells the store that somebody is in the room, which is held. */
+static void touch(struct hub *h, struct room *r) {
+  struct hub_write *w = calloc(1, sizeof *w);
+  if (!w) {
+    hub_leave(h, r);
+    return;
+  }
+  w->w.act = SESSION_TOUCH;
+  w->w.session = r->id;
+  w->w.text = "";
+  w->room = r;
+  w->resume = end_touch;
+  w->user = w;
+  hub_make(h, w);
+}
+
+/* Under the lock: holds rooms that somebody is in and the store has not been told of for a while. */
+static int take_due(struct hub *h, int64_t now, struct room *due[TOUCHES]) {
+  int n = 0;
+  for (struct room *r = h->rooms; r && n < TOUCHES; r = r->next) {
+    room_lock(r);
+    const bool is_due = r->watchers && !r->ended_ms && now - r->touched_ms >= h->touch_ms;
+    room_unlock(r);
+    if (!is_due)
+      continue;
+    r->touched_ms = now;
+    r->refs++;
+    due[n++] = r;
+  }
+  return n;
+}
+
+/* Under the lock, which it releases meanwhile. */
+static void touch_due(struct hub *h, int64_t now) {
+  struct room *due[TOUCHES];
+  const int n = take_due(h, now, due);
+  if (!n)
+    return;
+  pthread_mutex_unlock(&h->lock);
+  for (int i = 0; i < n; i++)
+    touch(h, due[i]);
+  pthread_mutex_lock(&h->lock);
+}
+
 /* ---- the thread ------------------------------------------------------------------------------------------------------ */
 
 static void tell_all(struct hub *h, int64_t now, bool is_slow) {
@@ -366,6 +424,10 @@ static void *run(void *user) {
       slow_ms = now;
     if (h->rooms)
       tell_all(h, now, is_slow);
+    if (is_slow)
+      touch_due(h, now);
+    if (h->is_stopping)
+      break;
     if (!h->rooms)
       pthread_cond_wait(&h->moved, &h->lock);
     else
@@ -375,12 +437,13 @@ static void *run(void *user) {
   return NULL;
 }
 
-enum status hub_start(struct store *store, const char *url, struct hub **out, struct error *err) {
+enum status hub_start(struct store *store, const char *url, int64_t idle_ms, struct hub **out, struct error *err) {
   struct hub *h = calloc(1, sizeof *h);
   if (!h)
     return fail(err, ST_NOMEM, "sessions");
   *out = h;
   h->store = store;
+  h->touch_ms = idle_ms / TOUCH_OF < TOUCH_MS ? idle_ms / TOUCH_OF : TOUCH_MS;
   h->last = &h->first;
   pthread_mutex_init(&h->lock, NULL);
   pthread_cond_init(&h->moved, NULL);

@@ -5,7 +5,8 @@
  *
  * Servers on one PostgreSQL store tell each other what was written, who is there, and presences (store/bulletin.h).
  *
- * Its thread tells presence that came in quick succession, notes who has left, and sends signs of life to streams.
+ * Its thread tells presence that came in quick succession, notes who has left, sends signs of life to streams, and tells the store
+ * which sessions somebody is in.
  */
 #ifndef SESSION_HUB_H
 #define SESSION_HUB_H
@@ -25,8 +26,9 @@ enum {
   HUB_BYTES_MAX = 256 << 20, /* of all rooms */
 };
 
-/* url: of the store. */
-MUST_USE enum status hub_start(struct store *store, const char *url, struct hub **out, struct error *err);
+/* url: of the store; idle_ms: after so long without anyone a session is sealed (api/seal.h). */
+MUST_USE enum status hub_start(struct store *store, const char *url, int64_t idle_ms, struct hub **out,
+                               struct error *err);
 /* Ends all streams, and those that begin later at once. */
 void hub_end_streams(struct hub *h);
 void hub_stop(struct hub *h); /* after the server has ended; NULL is fine, here and above */

@@ -319,6 +319,7 @@ static bool apply(struct room *r, const struct session_write *w) {
   case SESSION_SNAPSHOT:
     return set_snapshot(r, w->number, w->pieces[0].data, w->pieces[0].len);
   case SESSION_END:
+  case SESSION_SEAL:
     r->ended_ms = store_now_ms();
     strncpy(r->snippet, w->text, IDENT_LEN);
     return true;

@@ -60,6 +60,7 @@ struct room {
   struct room *next;
   int refs;
   int64_t idle_ms;
+  int64_t touched_ms; /* when the store was told that somebody is here */
   struct ident_hash id;
   atomic_size_t bytes; /* that the texts take */
 
@@ -115,6 +116,8 @@ enum room_refusal room_show(struct room *r, int person, const char *json, size_t
 enum room_refusal room_may_enter(struct room *r, int person);
 /* Whether the lead may be claimed; *leader: from whom. */
 enum room_refusal room_may_claim(struct room *r, int person, int *leader);
+/* Whether this person's page may replace the snapshot: the leader's, or anyone's while the leader is away. */
+bool room_may_compact(struct room *r, int person);
 /* Tells what was not told; notes who has left.  is_slow: a call that comes every half second. */
 void room_tell(struct room *r, int64_t now_ms, bool is_slow);
 int room_n_here(struct room *r);

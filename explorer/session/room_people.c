@@ -104,6 +104,14 @@ enum room_refusal room_may_claim(struct room *r, int person, int *leader) {
   return is_taken ? ROOM_LEADER_IS_HERE : ROOM_OK;
 }
 
+bool room_may_compact(struct room *r, int person) {
+  room_lock(r);
+  const struct person *leader = room_person(r, r->leader);
+  const bool may = r->leader == person || !leader || !leader->is_here;
+  room_unlock(r);
+  return may;
+}
+
 /* Locked. */
 static void note_who_left(struct room *r, int64_t now) {
   for (int i = 0; i < r->n_people; i++) {

@@ -18,6 +18,9 @@ MUST_USE enum status row_snippet(const struct db_value *row, struct row_snippet 
 /* *is_new is false, and nothing was written, if the id is taken. */
 MUST_USE enum status row_put_snippet(struct db *db, const struct row_snippet *r, bool *is_new, struct error *err);
 
+/* The same for a whole snippet, with its texts; inside a transaction. */
+MUST_USE enum status row_put_whole(struct db *db, struct store_snippet *s, bool *is_new, struct error *err);
+
 struct row_found {
   struct row_snippet row;
   bool found;

@@ -123,7 +123,9 @@ static enum status take_int(void *user, const struct db_value *row, int n, struc
 }
 
 static enum status put_snapshot(struct db *db, struct session_write *w, const struct found *f, struct error *err) {
-  if (w->number < f->snapshot_seq || w->number > f->seq)
+  if (f->read_only && w->person != f->leader)
+    w->verdict = SESSION_NOT_LEADER;
+  else if (w->number < f->snapshot_seq || w->number > f->seq)
     w->verdict = SESSION_OLD;
   if (w->verdict)
     return ST_OK;
@@ -149,13 +151,30 @@ static enum status end(struct db *db, const struct session_write *w, struct erro
                 NULL, NULL, err);
 }
 
+/* Its condition is that nobody has touched the session, so it must not do so, either. */
+static enum status seal(struct db *db, struct session_write *w, struct error *err) {
+  const struct db_value args[] = {db_int(store_now_ms()), db_text(w->text), row_hash(&w->session), db_int(w->number)};
+  int64_t changed = 0;
+  bool is_new = true;
+  enum status st = db_run(db,
+                          "UPDATE sessions SET ended_ms = $1, snippet = $2, offered = 0"
+                          " WHERE id_hash = $3 AND ended_ms = 0 AND touched_ms < $4",
+                          args, 4, NULL, NULL, &changed, err);
+  w->verdict = changed ? SESSION_DONE : SESSION_OLD;
+  if (!st && changed && w->link)
+    st = row_put_whole(db, w->link, &is_new, err);
+  return st || is_new ? st : fail(err, ST_IO, "the id of a new link is taken");
+}
+
 static bool is_leaders(enum session_act act) {
-  return act == SESSION_OFFER || act == SESSION_READ_ONLY || act == SESSION_SNAPSHOT || act == SESSION_END;
+  return act == SESSION_OFFER || act == SESSION_READ_ONLY || act == SESSION_END;
 }
 
 static enum status make_one(struct db *db, struct session_write *w, struct error *err) {
   struct found f;
   w->verdict = SESSION_DONE;
+  if (w->act == SESSION_SEAL)
+    return seal(db, w, err);
   enum status st = find(db, &w->session, &f, err);
   if (st)
     return st;
@@ -322,13 +341,37 @@ enum status store_read_session(struct db *db, const struct ident_hash *id, int64
 
 /* ---- purging --------------------------------------------------------------------------------------------------------- */
 
+struct idle {
+  struct ident_hash *id;
+  struct buf *request;
+  bool found;
+};
+
+static enum status see_idle(void *user, const struct db_value *row, int n, struct error *err) {
+  struct idle *f = user;
+  (void)n;
+  if (!row_take_hash(&row[0], f->id) || row[1].kind != DB_TEXT)
+    return fail(err, ST_IO, "a damaged session");
+  f->found = true;
+  return buf_append(f->request, row[1].p, row[1].n) ? fail(err, ST_NOMEM, "a session") : ST_OK;
+}
+
+enum status store_find_idle_session(struct db *db, int64_t before_ms, struct ident_hash *id, struct buf *request,
+                                    bool *found, struct error *err) {
+  struct idle f = {.id = id, .request = request};
+  const struct db_value before = db_int(before_ms);
+  const enum status st = db_run(db,
+                                "SELECT id_hash, request FROM sessions WHERE ended_ms = 0 AND touched_ms < $1"
+                                " ORDER BY touched_ms LIMIT 1",
+                                &before, 1, see_idle, &f, NULL, err);
+  *found = !st && f.found;
+  return st;
+}
+
+/* By when they ended: what a session became is told for a while after that. */
 enum status store_purge_sessions(struct db *db, struct error *err) {
-  const int64_t now = store_now_ms();
-  const struct db_value idle[] = {db_int(now), db_int(now - SESSION_IDLE_MS)}, old = db_int(now - SESSION_KEEP_MS);
-  enum status st = db_run(db, "UPDATE sessions SET ended_ms = $1 WHERE ended_ms = 0 AND touched_ms < $2", idle, 2, NULL,
-                          NULL, NULL, err);
-  return st ? st
-            : db_run(db, "DELETE FROM sessions WHERE ended_ms > 0 AND touched_ms < $1", &old, 1, NULL, NULL, NULL, err);
+  const struct db_value old = db_int(store_now_ms() - SESSION_KEEP_MS);
+  return db_run(db, "DELETE FROM sessions WHERE ended_ms > 0 AND ended_ms < $1", &old, 1, NULL, NULL, NULL, err);
 }
 
 enum status store_count_sessions(struct db *db, int64_t *n, struct error *err) {

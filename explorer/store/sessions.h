@@ -22,7 +22,6 @@ enum {
   SESSION_SNAPSHOT_MAX = 2 << 20,     /* bytes; a longest source with its history of changes fits */
   SESSION_REQUEST_MAX = 1 << 20,      /* bytes of the kernel as a request */
   SESSION_UPDATES_MAX = 64,           /* updates that one write adds */
-  SESSION_IDLE_MS = 24 * 3600000,     /* a session without anyone for so long ends */
   SESSION_KEEP_MS = 7 * 24 * 3600000, /* so long an ended session says what it became */
 };
 
@@ -34,9 +33,11 @@ enum session_act {
   SESSION_DECLINE,   /* they do not */
   SESSION_CLAIM,     /* takes the lead from person `number`, who is away */
   SESSION_READ_ONLY, /* the leader: number 1: only the leader may change the text, 0: everybody */
-  SESSION_SNAPSHOT,  /* the leader: pieces[0] contains all updates up to `number`; text: the kernel as a request */
-  SESSION_END,       /* the leader; text: the link that it becomes, "" if none */
-  SESSION_TOUCH,     /* somebody is there */
+  SESSION_SNAPSHOT, /* pieces[0] contains all updates up to `number`; text: the kernel as a request; not by others than the leader
+                        if the session is read-only */
+  SESSION_END,   /* the leader; text: the link that it becomes, "" if none */
+  SESSION_TOUCH, /* somebody is there */
+  SESSION_SEAL, /* nobody: ends it if nobody was there since `number`, of store_now_ms; text and link: what it becomes */
 };
 
 enum session_verdict {
@@ -49,7 +50,7 @@ enum session_verdict {
   SESSION_IS_READ_ONLY,
   SESSION_LOG_FULL, /* until the leader has replaced the snapshot */
   SESSION_CROWDED,  /* as many as there may be have joined */
-  SESSION_OLD,      /* the snapshot is older than the one there is, or newer than the last update */
+  SESSION_OLD,      /* the snapshot is older than the one there is, or newer than the last update; or somebody came */
 };
 
 struct session_piece {
@@ -65,7 +66,8 @@ struct session_write {
   int64_t number;
   const char *text;
   struct ident_hash token;
-  const char *told; /* if it is made, other servers are told this (bulletin.h); NULL: there are none */
+  struct store_snippet *link; /* SESSION_SEAL: stored with it; NULL: it becomes no link */
+  const char *told;           /* if it is made, other servers are told this (bulletin.h); NULL: there are none */
   int n_pieces;
   struct session_piece pieces[SESSION_UPDATES_MAX];
   /* the outcome */
@@ -102,7 +104,11 @@ struct session_reader {
 MUST_USE enum status store_read_session(struct db *db, const struct ident_hash *id, int64_t snapshot, int64_t after,
                                         const struct session_reader *r, bool *found, struct error *err);
 
-/* Ends sessions without anyone, and removes those that ended long ago. */
+/* Finds the session that has been without anyone for the longest time, if that is since before_ms: sets *id, and appends its
+ * kernel as a request. */
+MUST_USE enum status store_find_idle_session(struct db *db, int64_t before_ms, struct ident_hash *id,
+                                             struct buf *request, bool *found, struct error *err);
+/* Removes those that ended long ago. */
 MUST_USE enum status store_purge_sessions(struct db *db, struct error *err);
 MUST_USE enum status store_count_sessions(struct db *db, int64_t *n, struct error *err); /* that have not ended */
 

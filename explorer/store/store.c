@@ -181,11 +181,15 @@ struct putting {
   bool is_new;
 };
 
+enum status row_put_whole(struct db *db, struct store_snippet *s, bool *is_new, struct error *err) {
+  struct row_snippet r = {.snippet = *s};
+  enum status st = put_texts(db, s, &r, err);
+  return st ? st : row_put_snippet(db, &r, is_new, err);
+}
+
 static enum status put_body(struct db *db, void *user, struct error *err) {
   struct putting *p = user;
-  struct row_snippet r = {.snippet = *p->snippet};
-  enum status st = put_texts(db, p->snippet, &r, err);
-  return st ? st : row_put_snippet(db, &r, &p->is_new, err);
+  return row_put_whole(db, p->snippet, &p->is_new, err);
 }
 
 enum status store_put_snippet(struct db *db, struct store_snippet *s, struct error *err) {
@@ -291,6 +295,65 @@ enum status store_add_revision(struct db *db, const struct ident_hash *id, const
   return st;
 }
 
+/* Writes another document for a row that was read as `was`. */
+static enum status put_doc(struct db *db, const struct row_snippet *was, const struct buf *doc, int64_t *packed,
+                           struct error *err) {
+  struct row_snippet r = *was;
+  enum status st = blob_put(db, doc->data, doc->len, &r.doc, packed, err);
+  if (!st)
+    st = row_update(db, was, &r, err);
+  return st ? st : blob_drop(db, &was->doc, err);
+}
+
+struct changing {
+  const struct ident_hash *id, *token;
+  int revision;
+  store_doc_fn fn;
+  void *user;
+  struct store_snippet *snippet;
+  bool found, changed;
+};
+
+static enum status change_body(struct db *db, void *user, struct error *err) {
+  struct changing *c = user;
+  struct row_found f = {0};
+  struct buf doc;
+  enum status st = row_find(db, c->id, &f, err);
+  c->found = f.found && !row_is_expired(&f.row.snippet);
+  c->changed = c->found && ident_hash_equal(&f.row.snippet.token, c->token);
+  if (st || !c->changed)
+    return st;
+  c->snippet->n_revisions = f.row.snippet.n_revisions;
+  c->snippet->revision = c->revision ? c->revision : f.row.snippet.n_revisions;
+  const struct ident_hash first = *c->id;
+  struct ident_hash hash = first;
+  if (c->snippet->revision > 1)
+    ident_hash_revision(&first, c->snippet->revision, &hash);
+  f = (struct row_found){0};
+  st = row_find(db, &hash, &f, err);
+  c->found = c->changed = f.found;
+  if (st || !f.found)
+    return st;
+  buf_init(&doc, STORE_BLOB_MAX);
+  st = blob_get(db, &f.row.doc, &doc, err);
+  if (!st)
+    st = c->fn(c->user, &doc, err);
+  if (!st)
+    st = put_doc(db, &f.row, &doc, &c->snippet->packed, err);
+  buf_clear(&doc);
+  return st;
+}
+
+enum status store_change_doc(struct db *db, const struct ident_hash *id, const struct ident_hash *token, int revision,
+                             store_doc_fn fn, void *user, struct store_snippet *s, bool *found, bool *changed,
+                             struct error *err) {
+  struct changing c = {id, token, revision, fn, user, s, false, false};
+  const enum status st = row_transaction(db, change_body, &c, err);
+  *found = c.found;
+  *changed = !st && c.changed;
+  return st;
+}
+
 struct rewriting {
   const struct ident_hash *id;
   store_rewrite_fn rewrite;
@@ -301,18 +364,12 @@ struct rewriting {
 /* Replaces the document of the row; s has the one that it has. */
 static enum status replace_doc(struct db *db, const struct rewriting *w, const struct row_found *f,
                                struct store_snippet *s, struct buf *doc, struct error *err) {
-  struct row_snippet r = f->row;
   enum status st = blob_get(db, &f->row.doc, &s->doc, err);
   if (!st)
     st = w->rewrite(w->user, s, doc, err);
   if (!st && buf_status(doc))
     st = fail(err, buf_status(doc), "snippet");
-  if (st || !doc->len)
-    return st;
-  st = blob_put(db, buf_text(doc), doc->len, &r.doc, NULL, err);
-  if (!st)
-    st = row_update(db, &f->row, &r, err);
-  return st ? st : blob_drop(db, &f->row.doc, err);
+  return st || !doc->len ? st : put_doc(db, &f->row, doc, NULL, err);
 }
 
 static enum status rewrite_body(struct db *db, void *user, struct error *err) {

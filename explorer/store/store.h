@@ -115,6 +115,12 @@ MUST_USE enum status store_add_revision(struct db *db, const struct ident_hash *
 typedef enum status (*store_rewrite_fn)(void *user, const struct store_snippet *s, struct buf *out, struct error *err);
 MUST_USE enum status store_rewrite_doc(struct db *db, const struct ident_hash *id, store_rewrite_fn rewrite, void *user,
                                        bool *found, struct error *err);
+/* Changes the doc of a revision (0: the newest) by fn(user, doc), if the token is the snippet's; of *s it sets packed, revision and
+ * n_revisions.  What a status but ST_OK of fn returns is returned, and nothing has changed. */
+typedef enum status (*store_doc_fn)(void *user, struct buf *doc, struct error *err);
+MUST_USE enum status store_change_doc(struct db *db, const struct ident_hash *id, const struct ident_hash *token,
+                                      int revision, store_doc_fn fn, void *user, struct store_snippet *s, bool *found,
+                                      bool *changed, struct error *err);
 /* Removes all its revisions, and cached results with the same frames, if the token is the snippet's, or NULL: an operator needs none.
  * *found: it existed; *removed: and the token was right. */
 MUST_USE enum status store_delete_snippet(struct db *db, const struct ident_hash *id, const struct ident_hash *token,

@@ -1,7 +1,10 @@
 """Sessions: people together in one kernel.  The server passes on what their pages send, and keeps it."""
 import os
 import signal
+import socket
+import sqlite3
 import subprocess
+import time
 
 import pytest
 
@@ -164,6 +167,58 @@ def test_an_ended_session_says_what_it_became(pair, server):
     assert known["ended"] and known["snippet"] == link and known["kernel"] == {"request": REQUEST}
 
 
+def test_a_session_without_anyone_becomes_a_link_and_one_with_somebody_goes_on():
+    with Server("--session-idle-s", "2") as server:
+        server.wait_until(lambda: server.get("/readyz").status == 200, "a worker that is warm")
+        ann, cy, away = begin(server), begin(server, "Cy"), begin(server, "Di")
+        cy.follow()  # and is silent
+        cy.sees(leader=1)
+        ann.follow()
+        ann.has()
+        assert ann.update(b"one").status == 200
+        edited = {**REQUEST, "source": REQUEST["source"] + "# edited\n"}
+        assert ann.send("snapshot", {"seq": 1, "data": b64(b"x"), "request": edited, "view": {"stage": "nisa"}}).status == 200
+        ann.close()
+
+        def of(person):
+            return server.get(f"/api/v1/sessions/{person.session}").json
+
+        wait_until(lambda: of(ann)["ended"] and of(away)["ended"], "the ends", 40)
+        link = server.get(f"/api/v1/snippets/{of(ann)['snippet']}").json
+        assert (link["request"]["source"], link["view"], link["visibility"]) == (edited["source"], {"stage": "nisa"}, "unlisted")
+        assert link["result"]["status"] == "ok" and len(link["result"]["kernels"][0]["stages"]) > 5
+        assert server.get(f"/api/v1/snippets/{of(away)['snippet']}").json["request"]["source"] == REQUEST["source"]
+        assert ann.update(b"late").error["code"] == "session-ended"
+        assert not of(cy)["ended"] and cy.update(b"still here").status == 200
+        cy.close()
+
+
+def test_a_kernel_that_nothing_compiles_any_more_ends_without_a_link(tmp_path):
+    with Server("--session-idle-s", "2", data=tmp_path) as server:
+        ann = begin(server)
+        server.stop()
+        with sqlite3.connect(tmp_path / "nkx.sqlite") as db:
+            db.execute("UPDATE sessions SET request = ?", ['{"request":{"source":"","target":"trn0"}}'])
+    with Server("--session-idle-s", "2", data=tmp_path) as server:
+        wait_until(lambda: server.get(f"/api/v1/sessions/{ann.session}").json["ended"], "the end", 40)
+        assert "snippet" not in server.get(f"/api/v1/sessions/{ann.session}").json
+
+
+def test_while_the_leader_is_away_anyone_keeps_the_snapshot(pair, server):
+    ann, bob = pair
+    bob.update(b"one")
+    assert bob.compact(1, b"merged").error["code"] == "session-leader"
+    ann.close()
+    wait_until(lambda: bob.names() == ["Bob"], "Ann is away")
+    assert bob.compact(1, b"merged").status == 200
+    ann.follow()
+    ann.sees(leader=1)
+    ann.lead("read-only", on=True)
+    ann.close()
+    wait_until(lambda: bob.names() == ["Bob"], "Ann is away")
+    assert bob.compact(1, b"merged").error["code"] == "session-leader"
+
+
 def test_the_kernel_is_as_the_leader_last_had_it(pair, server):
     ann, bob = pair
     other = {**REQUEST, "target": "trn1"}
@@ -287,6 +342,87 @@ def test_a_server_that_ends_ends_its_streams():
         ann.sees(leader=1)
         assert server.stop() == 0
         wait_until(lambda: not ann.is_open, "the stream has ended")
+
+
+def test_no_other_session_is_reached_by_a_token_of_ones_own(pair, server):
+    """Every route that takes a token, with that of another session, and with another session's id."""
+    ann, bob = pair
+    eve = begin(server, "Eve", snapshot=b"hers")
+    before = server.get(f"/api/v1/sessions/{ann.session}").json
+    routes = {"updates": {"updates": [b64(b"x")]}, "presence": {"x": 1}, "snapshot": {"seq": 0, "data": b64(b"x"), "request": REQUEST},
+              "lead": {"act": "end"}, "join": {"name": "Eve"}}
+    for what, body in routes.items():
+        answer = server.request("POST", f"/api/v1/session/{what}/{ann.session}", body, {**OURS, "X-Nkx-Session-Token": eve.token})
+        assert (answer.status, answer.error["code"]) == (401, "session-token"), what
+        for odd in (ann.session[:-1], ann.session + "A", ann.session + "/", "../" + ann.session, ann.session + "%00", f"{eve.session}/../{ann.session}"):
+            answer = server.request("POST", f"/api/v1/session/{what}/{odd}", body, {**OURS, "X-Nkx-Session-Token": eve.token})
+            assert answer.status in (400, 401, 404, 405), (what, odd, answer.status)
+    assert server.get(f"/api/v1/sessions/{ann.session}").json == before
+    stranger = bob.token
+    bob.token = ann.token  # who has somebody's token is that person, and only in that session
+    bob.session = eve.session
+    assert bob.update(b"x").error["code"] == "session-token"
+    bob.session, bob.token = ann.session, stranger
+
+
+def test_forged_bytes_are_passed_on_as_they_are_and_harm_nothing(pair, server):
+    ann, bob = pair
+    forged = [b"\0", b"\xff" * 300, b"data: x\n\nevent: state\ndata: {}\n\n", b"\"}\n\n", bytes(range(256)) * 64]
+    for piece in forged:
+        assert bob.update(piece).status == 200
+    ann.has(*forged)
+    assert bob.show(text="\n\nevent: state\ndata: {}\n\n", more="\r\u2028</script><img src=x>").status == 200
+    wait_until(lambda: ann.presences.get(2), "the presence")
+    assert ann.presences[2] == {"text": "\n\nevent: state\ndata: {}\n\n", "more": "\r\u2028</script><img src=x>"}
+    assert {kind for kind, _ in ann.events} <= {"state", "snapshot", "update", "presence"} and ann.state["leader"] == 1
+
+
+def test_a_thousand_names_fill_one_session_and_no_other():
+    with Server("--client-connections", "0") as server:
+        ann, other = begin(server), begin(server, "Cy")
+        codes = [ask_to_join(server, ann.session, f"name {i}") for i in range(520)]
+        assert [c.status for c in codes[:499]] == [200] * 499
+        assert {c.error["code"] for c in codes[499:]} == {"session-crowded"}
+        assert len({c.json["person"] for c in codes[:499]}) == 499
+        assert ask_to_join(server, other.session, "Di").status == 200
+        ann.follow()
+        ann.sees(leader=1)
+        assert ann.update(b"still works").status == 200
+        ann.has(b"still works")
+        ann.close()
+
+
+def test_a_reader_that_takes_nothing_is_dropped_and_gets_the_rest_when_it_is_back():
+    """Its stream ends once it takes nothing for a while, 5 s at least; meanwhile the others notice nothing."""
+    with Server("--answer-timeout-ms", "100") as server:
+        ann = begin(server)
+        bob, cy = join(server, ann.session), join(server, ann.session, "Cy")
+        ann.follow()
+        cy.follow()
+        slow = socket.create_connection(("127.0.0.1", server.port))
+        slow.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        slow.sendall(f"GET /api/v1/session/events/{ann.session} HTTP/1.1\r\nHost: x\r\nX-Nkx-Session-Token: {bob.token}\r\n\r\n".encode())
+        wait_until(lambda: len(ann.names()) == 3, "all are here")
+        pieces, seq = [], 0
+        while "Bob" in ann.names():
+            pieces.append(bytes([len(pieces) % 256]) * 60000)
+            answer = ann.update(pieces[-1])
+            if answer.status != 200:
+                assert answer.error["code"] in ("session-rate", "session-log"), answer.body
+                pieces.pop()
+                if answer.error["code"] == "session-log":
+                    ann.compact(seq, b"merged")
+                time.sleep(0.2)
+                continue
+            seq = answer.json["seq"]
+            assert len(pieces) < 2000
+        cy.has(*pieces)
+        bob.follow()
+        bob.sees(leader=1, seq=seq)
+        wait_until(lambda: bob.last == seq, "what it had missed")
+        slow.close()
+        for p in (ann, bob, cy):
+            p.close()
 
 
 def test_random_edits_over_bad_connections_end_in_one_text():

@@ -103,6 +103,7 @@ def test_links_keep_notes_their_owner_adds_to_them_and_forks_begin_with_them(min
     threads.nth(0).get_by_role("textbox", name="Answer").press("Enter")
     address_has(page, [2, 1])  # not stored: the address has it
     pane(page).get_by_role("button", name="Keep in this link").click()
+    expect(page.locator("#live")).to_contain_text("The link has these notes now")
     expect(pane(page)).to_contain_text("They are kept in this link.")
     other.goto(link)
     expect(pane(other)).to_contain_text("Kept, too")
@@ -110,7 +111,9 @@ def test_links_keep_notes_their_owner_adds_to_them_and_forks_begin_with_them(min
     write(other, KERNEL.replace("np.tanh", "np.exp"))
     expect(other.locator("#shared-bar")).to_contain_text("Fork of")
     expect(pane(other).locator(".notes-thread")).to_have_count(2)
-    kept = requests.get(f"{server}/api/v1/snippets/{link.split('/')[-1]}").json()["view"]["notes"]
+    stored = requests.get(f"{server}/api/v1/snippets/{link.split('/')[-1]}").json()
+    assert stored["revision"] == 1
+    kept = stored["view"]["notes"]
     assert [[s["text"] for s in t["sayings"]][-1] for t in kept] == ["Kept, too", "One operation of linalg."]
     exported = new_page()
     exported.set_content(requests.get(f"{link}/page.html").text)

@@ -7,7 +7,8 @@ import time
 import pytest
 from playwright.sync_api import expect
 
-from support.page import compiled, source_of, write
+from support.axe import violations
+from support.page import SCREENS, compiled, source_of, write
 from support.server import Server
 from support.wait import wait_until
 
@@ -193,23 +194,21 @@ def test_the_selection_and_the_pane_are_followed(pair):
     expect(bob.locator("#history")).not_to_contain_text(re.compile(r"line 7:"))
 
 
-def test_notes_stay_ones_own_and_those_of_the_leader_hinder_nobody(pair):
+def test_long_notes_hinder_nobody_who_follows(pair):
     ann, bob = pair
+    written = 0
     for page, count in ((ann, 3), (bob, 1)):  # more than a presence may have, and one
-        page.get_by_role("button", name="Notes on lines").click()
-        notes = page.get_by_role("region", name="Notes", exact=True)
-        for _ in range(count):
-            notes.get_by_role("textbox", name="New note").fill("x" * 2000)
-            notes.get_by_role("button", name="Add note").click()
-        expect(notes.locator(".notes-thread")).to_have_count(count)
-    bob.locator("#stages").focus()
-    bob.keyboard.press("l")
+        for i in range(count):
+            write_note(page, f"{page} {i} " + "x" * 1900)
+            written += 1
+            expect(notes(page).get_by_role("button", name="Delete the note")).to_have_count(written)
+    expect(bar(bob)).to_contain_text("You follow Ann")  # notes of others open the pane, and move nobody
     ann.locator("#stages").focus()
     ann.keyboard.press("Home")
     expect(ann.locator("#ir-title")).to_contain_text("trace")
     expect(bob.locator("#ir-title")).to_contain_text("trace")
-    expect(bob.locator(".notes-thread")).to_have_count(1)
-    expect(ann.locator(".notes-thread")).to_have_count(3)
+    for page in pair:
+        expect(notes(page).get_by_role("button", name="Delete the note")).to_have_count(4)
 
 
 def test_a_wheel_detaches_and_a_button_follows_again(pair):
@@ -257,6 +256,81 @@ def test_in_a_read_only_session_others_cannot_type(pair):
     expect(bar(bob)).not_to_contain_text("Only the leader may change the kernel")
     type_at_end_of(bob, 8, "  # his")
     has(ann, "# his")
+
+
+def notes(page):
+    return page.get_by_role("region", name="Notes", exact=True)
+
+
+def write_note(page, text):
+    if not notes(page).is_visible():
+        page.get_by_role("button", name="Notes on lines").click()
+    notes(page).get_by_role("textbox", name="New note").fill(text)
+    notes(page).get_by_role("button", name="Add note").click()
+
+
+def test_notes_are_those_of_everybody_also_if_they_are_written_at_the_same_time(pair, watch):
+    watch.expect("status of 410")
+    ann, bob = pair
+    for page in pair:
+        page.locator("#source-editor .cm-line", has_text="np.tanh").click()
+    for page, text in ((ann, "why <b>tanh</b>?"), (bob, "because of stage:trace")):
+        page.get_by_role("button", name="Notes on lines").click()
+        notes(page).get_by_role("textbox", name="New note").fill(text)
+    for page in pair:
+        notes(page).get_by_role("button", name="Add note").click()
+    for page in pair:
+        expect(notes(page).locator(".notes-thread")).to_have_count(1)
+        expect(notes(page).locator(".notes-thread")).to_contain_text("why <b>tanh</b>?")
+        expect(notes(page).locator(".notes-thread")).to_contain_text("because of stage:trace")
+        expect(page.locator("#source-editor .noted")).to_have_text("2 notes")
+        expect(notes(page)).to_contain_text("Everyone in the session has them")
+        assert violations(page, "session") == []
+    ann.screenshot(path=SCREENS / "session-notes.png")
+    notes(ann).get_by_role("button", name=re.compile("Delete the note")).first.click()
+    expect(bob.locator("#source-editor .noted")).to_have_text("1 note")
+    do(ann, "Read-only")
+    expect(bar(bob)).to_contain_text("Only the leader may change the kernel")
+    write_note(bob, "against the rule")
+    expect(bob.locator("#source-editor .noted")).to_have_text("1 note")
+    do(ann, "End for all")
+    bob.goto(bob.url.split("/s/")[0] + bar(bob).get_by_role("link").get_attribute("href"))
+    expect(bob.locator("#source-editor .noted")).to_have_text("1 note")
+
+
+def test_a_session_is_recorded_with_who_did_what(pair, watch):
+    watch.expect("status of 410")
+    ann, bob = pair
+    do(ann, "Record")
+    expect(bar(bob)).to_contain_text("Ann records what happens here")
+    type_at_end_of(bob, 8, "  # his")
+    has(ann, "# his")
+    ann.wait_for_timeout(400)  # moments are 150 ms apart
+    type_at_end_of(ann, 7, "  # hers")
+    ann.locator("#stages").focus()
+    ann.keyboard.press("k")
+    ann.wait_for_timeout(400)
+    recording = ann.get_by_role("region", name="Recording", exact=True)
+    recording.get_by_role("button", name="Stop").click()
+    expect(recording).to_contain_text("that the session becomes when you end it")
+    assert recording.get_by_role("button", name="Play").count() == 0  # it would change everybody's kernel
+    expect(bar(bob)).not_to_contain_text("records what happens here")
+    do(ann, "End for all")
+    bob.goto(bob.url.split("/s/")[0] + bar(bob).get_by_role("link").get_attribute("href"))
+    compiled(bob)
+    played = bob.get_by_role("region", name="Recording", exact=True)
+    seen = []
+    bob.get_by_role("slider", name="Time in the recording").press("Home")
+    assert "# his" not in text_of(bob)
+    slider = played.get_by_role("slider", name="Time in the recording")
+    length = int(slider.get_attribute("max"))
+    for at in [*range(0, length, 100), length]:
+        slider.evaluate("(n, at) => { n.value = at; n.dispatchEvent(new Event('input')); }", at)
+        seen.append((played.locator(".recording-who").inner_text(), text_of(bob)))
+    bob.screenshot(path=SCREENS / "session-recording.png")
+    first_his = next(who for who, text in seen if "# his" in text)
+    assert "Bob" in first_his, seen
+    assert seen[-1] == ("Ann", text_of(bob)) and "# hers" in text_of(bob), seen
 
 
 def test_the_end_makes_a_link_of_it(pair, watch):

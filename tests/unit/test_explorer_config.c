@@ -76,6 +76,7 @@ static const struct {
     {"--cache-s", "1", "0"},
     {"--results-mib", "1", " 1"},
     {"--store-max-mib", "4096", "16 GiB"},
+    {"--session-idle-s", "60", "0"},
     {"--web-dir", "/tmp", "/nowhere"},
     {"--examples-dir", "/", "/dev/null"},
     {"--worker", "/bin/sh", "/etc/passwd"},

@@ -3,7 +3,7 @@ import { networkProblem, Problem, problemFrom } from "./problem";
 import { type Base, wholeFrame, type WholeFrame } from "./delta";
 import { readLines } from "./ndjson";
 import type { Pipelines } from "../state/outcome";
-import type { AccessChanged, AccessRequest, CompileRequest, CompilerVersion, Example, Frame, Instruction, Knob, Lesson, LessonAbout, Me, NkiCall, Operation, OperationText, PassDescription, PipelineDescription, Result, RevisionMade, Rule, Snippet, SnippetMade, SnippetRequest, StageDiff, Target } from "./types";
+import type { AccessChanged, AccessRequest, CompileRequest, CompilerVersion, Example, Frame, Instruction, Knob, Lesson, LessonAbout, Me, NkiCall, NotesRequest, Operation, OperationText, PassDescription, PipelineDescription, Result, RevisionMade, Rule, Snippet, SnippetMade, SnippetRequest, StageDiff, Target } from "./types";
 
 const BASE = "/api/v1";
 
@@ -131,6 +131,12 @@ export async function shareSnippet(id: string, token: string | null, body: Acces
   const headers = { ...OURS, "content-type": "application/json", ...(token !== null ? { "x-nkx-edit-token": token } : {}) };
   const response = await request(`/snippets/${id}/access`, { method: "POST", headers, body: JSON.stringify(body) });
   return (await response.json()) as AccessChanged;
+}
+
+/** Replaces the notes on a revision of a link of the user's; null: the newest. */
+export async function noteSnippet(id: string, token: string, revision: number | null, notes: Readonly<NotesRequest["notes"]>): Promise<void> {
+  const headers = { ...OURS, "content-type": "application/json", "x-nkx-edit-token": token };
+  await request(`/snippets/${id}/notes${revision === null ? "" : `?revision=${revision}`}`, { method: "POST", headers, body: JSON.stringify({ notes }) });
 }
 
 export async function deleteSnippet(id: string, token: string): Promise<void> {

@@ -1236,7 +1236,7 @@ export interface SnippetRequest {
   version?: string;
   /** At most 200 bytes of UTF-8. */
   title?: string;
-  /** How the page looked; at most 64 KiB. */
+  /** How the page looked; at most 64 KiB, and besides the members notes and recording, at most 256 KiB each. */
   view?: object;
   /** The id of the snippet that it was forked from. */
   parent?: string;
@@ -1423,6 +1423,17 @@ export interface RunEnd {
   outputs_sha256?: string;
 }
 
+/** Threads of notes, as the view of a snippet has them. */
+export interface NotesRequest {
+  /** At most 256 KiB. */
+  notes: object[];
+}
+
+export interface NotesKept {
+  id: string;
+  revision: number;
+}
+
 /** What to compile and keep as a revision. */
 export interface RevisionRequest {
   source?: string;
@@ -1439,7 +1450,7 @@ export interface RevisionRequest {
   version?: string;
   /** At most 200 bytes of UTF-8. */
   title?: string;
-  /** How the page looked; at most 64 KiB. */
+  /** How the page looked; at most 64 KiB, and besides the members notes and recording, at most 256 KiB each. */
   view?: object;
 }
 
@@ -1493,7 +1504,7 @@ export interface SessionRequest {
   /** base64, at most 2 MiB. */
   snapshot: string;
   request: CompileRequest;
-  /** Anything, at most 64 KiB. */
+  /** Anything, at most 64 KiB, and besides the members notes and recording, at most 256 KiB each. */
   view?: object;
 }
 

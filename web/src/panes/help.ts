@@ -95,6 +95,14 @@ const KEYS: [string, [string, string][]][] = [
     ],
   ],
   [
+    "In a session",
+    [
+      ["l", "follow the leader; look around by oneself"],
+      ["!", "who leads: point at the caret's line, in everyone's view"],
+      ["Ctrl+Z", "take back one's own last change"],
+    ],
+  ],
+  [
     "Page",
     [
       ["Ctrl+K", "every action by its name: stages, examples, earlier versions"],

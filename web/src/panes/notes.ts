@@ -1,13 +1,12 @@
 // notes: the pane of notes, to the right of the kernel: threads on lines of the source and of stages.
 //
-// Notes are text only.  They belong to the page until a link keeps them: a new one, or, for who made it, the next revision of the
-// link that the page shows.
+// Notes are text only.  They belong to the page until a link keeps them: a new one, or, for who made it, the link that the page
+// shows.  In a session everybody has them at once.
 import { StateEffect } from "@codemirror/state";
-import { reviseSnippet } from "../api/client";
+import { noteSnippet } from "../api/client";
 import { Problem } from "../api/problem";
 import type { Stage } from "../api/types";
 import { notedRows, showNoted } from "../editor/noted";
-import { viewOf, viewToJson } from "../state/look";
 import { tokenOf } from "../state/mylinks";
 import { bytesOfNotes, lineOfNote, lineText, NAME_MAX, NOTE_MAX, NOTES_MAX, partsOfNote, sameNotes, SAYINGS_MAX, THREADS_MAX, type NotePlace, type Saying, type Thread } from "../state/notes";
 import { nameOfTab } from "../state/files";
@@ -66,7 +65,7 @@ class NotesPane {
     ir.text.viewer.view.dispatch({ effects: StateEffect.appendConfig.of(notedRows((row) => this.focus(shownStage(store.state)?.row.key ?? "", ir.text.viewer.lineOf(row)))) });
     for (const side of ["source", "ir"] as const) byId(`${side}-pane`).addEventListener("focusin", () => this.use(side));
     document.addEventListener("selectionchange", () => this.pane.hidden || this.drawAbout());
-    store.watch(["notes", "shared", "source", "files", "tab", ...STAGE_KEYS, "marked"], () => this.draw());
+    store.watch(["notes", "shared", "session", "source", "files", "tab", ...STAGE_KEYS, "marked"], () => this.draw());
     settings.watch(["fullText", "attributes"], () => this.drawMarks());
   }
 
@@ -274,27 +273,30 @@ class NotesPane {
   }
 
   private drawKept(): void {
-    const { notes, shared } = this.t.store.state;
+    const { notes, shared, session } = this.t.store.state;
+    if (session !== null) {
+      fill(this.kept, el("p", { class: "note" }, "Everyone in the session has them, and the link that it becomes."));
+      return;
+    }
     const stored = shared?.notes ?? [];
     if (sameNotes(notes, stored)) {
       fill(this.kept, notes.length > 0 ? el("p", { class: "note" }, "They are kept in this link.") : null);
       return;
     }
     const token = shared && isAsShared(this.t.store.state) ? tokenOf(shared.id) : null;
-    const keep = token === null || !shared ? null : button("Keep in this link", "Stores the notes as the link's next revision", () => void this.keep(shared.id, token, keep), "plain");
+    const keep = token === null || !shared ? null : button("Keep in this link", "Stores the notes with the link", () => void this.keep(shared.id, token, keep), "plain");
     fill(this.kept, el("p", { class: "note" }, keep ? "Not stored yet." : "Not stored yet: Share makes a link that keeps them."), keep);
   }
 
   private async keep(id: string, token: string, pressed: HTMLButtonElement | null): Promise<void> {
-    const { store, compiler } = this.t;
+    const { store } = this.t;
     const { shared, notes } = store.state;
     if (!shared || pressed?.disabled) return;
     if (pressed) pressed.disabled = true;
     try {
-      const view = viewToJson(viewOf(store.state, settings.state.splits));
-      const { revision } = await reviseSnippet(id, token, { ...compiler.request(), view, ...(shared.title === "" ? {} : { title: shared.title }) });
-      store.set({ shared: { ...shared, notes, revision: null } });
-      say(`Stored as revision ${revision}`);
+      await noteSnippet(id, token, shared.revision, notes);
+      store.set({ shared: { ...shared, notes } });
+      say("The link has these notes now");
     } catch (e) {
       if (!(e instanceof Problem)) throw e;
       say(`The notes were not stored: ${e.message}`);

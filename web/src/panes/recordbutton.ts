@@ -19,6 +19,11 @@ export async function startRecording(): Promise<void> {
   (await loader())?.record();
 }
 
+/** Ends the recording that there is. */
+export async function stopRecording(store: AppStore): Promise<void> {
+  if (store.state.isRecording) await (await loader())?.stop();
+}
+
 /** share: opens the dialog that makes links. */
 export function mountRecording(store: AppStore, compiler: Compiler, share: () => void): void {
   loader = () => load(store, compiler, share);

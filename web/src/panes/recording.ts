@@ -4,6 +4,7 @@
 // anything with what is shown: that stops the recording there.
 import type { AppStore } from "../state/app";
 import type { Compiler } from "../state/compiler";
+import { takeDoers } from "../state/doers";
 import { PACKED_MAX } from "../state/look";
 import { kernelOf } from "../state/outcome";
 import { lengthOf, LENGTH_MAX_MS, packRecording, patchOf, RECORDED, Recorder, stateAt, unpackRecording, type Recording } from "../state/recording";
@@ -33,6 +34,7 @@ class RecordingBar {
   private shown = "";
   private readonly seek = el("input", { attrs: { type: "range", min: 0, "aria-label": "Time in the recording" } });
   private readonly time = el("span", { class: "recording-time" });
+  private readonly who = el("span", { class: "note recording-who" });
   private readonly play = button("Play", "Play the recording from here", () => (this.playing ? this.pause() : this.start()), "primary");
 
   constructor(
@@ -51,6 +53,7 @@ class RecordingBar {
       this.soon();
       if (this.playing && this.state() !== this.shown) this.leaveHere();
     });
+    store.watch(["session"], () => store.state.session !== null && this.played && this.close());
     store.watch(["outcome"], () => this.played && this.select());
   }
 
@@ -71,6 +74,8 @@ class RecordingBar {
       time.textContent = clock(ms);
       if (ms > LENGTH_MAX_MS) void this.stop();
     }, 1000);
+    takeDoers(); // of what was before
+    this.store.set({ isRecording: true });
     this.recorder = { since, taking: new Recorder(this.store.state), timer: 0, ticking };
     fill(this.bar, el("b", { class: "recording-on" }, "● Recording"), time, el("span", { class: "note" }, "what you write, select and look at"), el("span", { class: "spring" }), button("Stop", "End the recording", () => void this.stop(), "primary"));
     this.open();
@@ -82,17 +87,18 @@ class RecordingBar {
     if (!recorder || recorder.timer) return;
     recorder.timer = window.setTimeout(() => {
       recorder.timer = 0;
-      recorder.taking.take(this.store.state, performance.now() - recorder.since);
+      recorder.taking.take(this.store.state, performance.now() - recorder.since, takeDoers());
     }, PACE_MS);
   }
 
-  private async stop(): Promise<void> {
+  async stop(): Promise<void> {
     const { recorder } = this;
     if (!recorder) return;
     this.recorder = null;
+    this.store.set({ isRecording: false });
     window.clearTimeout(recorder.timer);
     window.clearInterval(recorder.ticking);
-    recorder.taking.take(this.store.state, performance.now() - recorder.since);
+    recorder.taking.take(this.store.state, performance.now() - recorder.since, takeDoers());
     const recording = recorder.taking.done();
     const packed = await packRecording(recording);
     if (packed.length > PACKED_MAX) {
@@ -108,7 +114,7 @@ class RecordingBar {
 
   /** Of a link. */
   async openPacked(packed: string): Promise<void> {
-    if (this.recorder || this.played) return;
+    if (this.recorder || this.played || this.store.state.session !== null) return;
     try {
       this.offer(await unpackRecording(packed), false);
     } catch {
@@ -121,9 +127,17 @@ class RecordingBar {
     this.at = lengthOf(recording);
     const speed = el("select", { attrs: { "aria-label": "Speed" }, on: { change: () => this.setSpeed(Number(speed.value)) } }, ...SPEEDS.map((n) => el("option", { attrs: { value: n, selected: n === this.speed } }, `${n}×`)));
     this.seek.max = String(Math.max(this.at, 1));
+    const toLink = mayStore ? button("To a link…", "Make a link that plays it", () => this.share(), "plain") : null;
+    if (this.store.state.session !== null) {
+      // to play it would change the kernel of everybody
+      const dismiss = button("Dismiss", "Close this bar", () => this.close(), "quiet");
+      fill(this.bar, el("span", {}, `Recorded ${clock(this.at)}.`), el("span", { class: "note" }, mayStore ? "The link that you make now, or that the session becomes when you end it, plays it." : ""), el("span", { class: "spring" }), toLink, dismiss);
+      this.open();
+      return;
+    }
     const close = button("×", "Go on with the kernel as it is here", () => this.close());
     close.setAttribute("aria-label", "Leave the recording");
-    fill(this.bar, this.play, this.seek, this.time, speed, mayStore ? button("To a link…", "Make a link that plays it", () => this.share(), "plain") : null, close);
+    fill(this.bar, this.play, this.seek, this.time, this.who, speed, toLink, close);
     this.open();
     this.draw();
   }
@@ -137,7 +151,7 @@ class RecordingBar {
   }
 
   private start(): void {
-    if (!this.played) return;
+    if (!this.played || this.store.state.session !== null) return;
     const length = lengthOf(this.played);
     if (this.at >= length) this.at = 0;
     const from = this.at;
@@ -166,7 +180,8 @@ class RecordingBar {
     if (!this.played) return;
     this.at = at;
     const { store, compiler } = this;
-    const { source, look } = stateAt(this.played, at);
+    const { source, look, by } = stateAt(this.played, at);
+    this.who.textContent = by.join(", ");
     const key = JSON.stringify([source, look]);
     if (key !== this.look) {
       this.look = key;
@@ -218,6 +233,6 @@ class RecordingBar {
 
 let bar: RecordingBar | null = null;
 
-export function recordingBar(store: AppStore, compiler: Compiler, share: () => void): { record(): void; openPacked(packed: string): Promise<void> } {
+export function recordingBar(store: AppStore, compiler: Compiler, share: () => void): { record(): void; stop(): Promise<void>; openPacked(packed: string): Promise<void> } {
   return (bar ??= new RecordingBar(store, compiler, share));
 }

@@ -4,6 +4,7 @@ import { Problem } from "../api/problem";
 import { absolute, toClipboard } from "../panes/clipboard";
 import { button, byId, el, fill } from "../panes/dom";
 import { say } from "../panes/notices";
+import { startRecording, stopRecording } from "../panes/recordbutton";
 import { rememberLink } from "../state/mylinks";
 import { viewOf, viewToJson } from "../state/look";
 import { settings } from "../state/settings";
@@ -34,6 +35,7 @@ class Bar {
 
   constructor(private readonly live: Live) {
     this.node.append(this.status, this.chips, this.text, el("span", { class: "spring" }), this.tools, this.offer);
+    live.page.watch(["isRecording"], () => this.draw());
     live.state.watch(["session", "isOnline", "isReady", "isFollowing", "isPointing", "presences", "over"], () => this.draw());
   }
 
@@ -56,7 +58,8 @@ class Bar {
       return;
     }
     const follows = [...presences].filter(([, p]) => p.following === true).map(([n]) => n);
-    const key = JSON.stringify([session, isOnline, isReady, isFollowing, isPointing, follows, this.isHanding, this.live.isPointed]);
+    const records = [...presences].filter(([n, p]) => n !== this.live.you && p.recording === true).map(([n]) => this.nameOf(n));
+    const key = JSON.stringify([records, this.live.place.store.state.isRecording, session, isOnline, isReady, isFollowing, isPointing, follows, this.isHanding, this.live.isPointed]);
     if (key === this.drawn) return; // carets move often
     this.drawn = key;
     this.node.className = `${isOnline ? "online" : "offline"} ${session ? colourOf(session.leader) : ""}`;
@@ -64,8 +67,8 @@ class Bar {
     if (!session) return;
     const shown = session.people.slice(0, CHIPS_MAX);
     fill(this.chips, ...shown.map((p) => this.chip(p.person, p.name, p.here)), session.people.length > CHIPS_MAX ? el("li", { class: "note", title: session.people.slice(CHIPS_MAX).map((p) => p.name).join(", ") }, `+${session.people.length - CHIPS_MAX}`) : null);
-    this.text.textContent = this.says(follows);
-    fill(this.tools, ...(this.live.leads ? this.leaderTools(isPointing) : this.guestTools(isFollowing)), this.invite(), this.leave());
+    this.text.textContent = this.says(follows) + (records.length > 0 ? ` ${records.join(", ")} ${records.length > 1 ? "record" : "records"} what happens here.` : "");
+    fill(this.tools, ...(this.live.leads ? this.leaderTools(isPointing) : this.guestTools(isFollowing)), this.record(), this.invite(), this.leave());
     this.drawOffer();
   }
 
@@ -142,6 +145,11 @@ class Bar {
     }, "plain");
   }
 
+  private record(): HTMLElement | null {
+    if (this.live.place.store.state.isRecording) return null; // its bar has the button that ends it
+    return button("Record", "What all of you write, and what this page shows, as a recording with names; the others are told", () => void startRecording(), "plain");
+  }
+
   private leave(): HTMLElement {
     return button("Leave", "The session goes on without you", () => this.live.leave(), "quiet");
   }
@@ -150,6 +158,7 @@ class Bar {
   private end(): void {
     const { store, compiler } = this.live.place;
     this.does(async () => {
+      await stopRecording(store);
       const made = await createSnippet({ ...plain(compiler.request()), view: viewToJson(viewOf(store.state, settings.state.splits)) });
       rememberLink(made, "Session");
       await this.live.endForAll(made.id);

@@ -1,4 +1,4 @@
-// document: the kernel as a document of Yjs: a text for each file, and a map of how it is compiled.
+// document: the kernel as a document of Yjs: a text for each file, a map of how it is compiled, and the notes on it, a set.
 //
 // The page's state and the document follow each other.  The open file's editor is bound to its text by itself; the other texts, and
 // changes that the page makes (an example, a renamed file), go through the state.
@@ -8,6 +8,7 @@ import { ySync, ySyncFacet, YSyncConfig } from "y-codemirror.next";
 import * as Y from "yjs";
 import type { SourceFile } from "../api/types";
 import type { AppState, AppStore } from "../state/app";
+import { namesOfNotes, notesOfNames, type Thread } from "../state/notes";
 
 /** The name of the main file's text: no file has it. */
 const MAIN = "";
@@ -48,6 +49,8 @@ export class Document {
   readonly doc = new Y.Doc();
   private readonly files = this.doc.getMap<Y.Text>("files");
   private readonly kernel = this.doc.getMap<unknown>("kernel");
+  /** By name (notes.ts): a note is written or deleted, never changed. */
+  private readonly notes = this.doc.getMap<boolean>("notes");
   private readonly undos = new Map<string, Y.UndoManager>();
 
   textOf(tab: string | null): Y.Text | null {
@@ -63,6 +66,9 @@ export class Document {
       for (const name of [...this.files.keys()]) if (name !== MAIN && !names.has(name)) this.files.delete(name);
       if (!same(this.kernel.get("order"), [...names])) this.kernel.set("order", [...names]);
       for (const key of KEYS) if (!same(this.kernel.get(key), s[key])) this.kernel.set(key, s[key]);
+      const notes = namesOfNotes(s.notes);
+      for (const name of notes) if (!this.notes.has(name)) this.notes.set(name, true);
+      for (const name of [...this.notes.keys()]) if (!notes.has(name)) this.notes.delete(name);
     }, FROM_STATE);
   }
 
@@ -89,7 +95,12 @@ export class Document {
       const value = this.kernel.get(key);
       if (value !== undefined && IS[key](value)) (patch as Record<string, unknown>)[key] = value;
     }
+    patch.notes = this.threads();
     return patch;
+  }
+
+  threads(): Thread[] {
+    return notesOfNames(this.notes.keys());
   }
 
   /** Shows it on the page; true if something was different. */

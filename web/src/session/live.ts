@@ -11,6 +11,9 @@ import { announce, say } from "../panes/notices";
 import type { SessionPlace } from "../panes/share";
 import { look, lookAtSelection } from "../panes/shared";
 import { readViewJson, viewOf, viewToJson } from "../state/look";
+import type { AppStore } from "../state/app";
+import { noteDoer } from "../state/doers";
+import { sameNotes } from "../state/notes";
 import { shareScope } from "../state/scope";
 import type { Ticket } from "../state/session";
 import { Store } from "../state/store";
@@ -21,6 +24,8 @@ import { toBase64, Wire } from "./wire";
 /** How often the leader's page replaces the snapshot while the kernel changes. */
 const COMPACT_MS = 8000;
 const PRESENCE_MAX = 4000;
+/** What changes so soon after a key or a click changes because of it. */
+const PRESSED_MS = 1000;
 
 /** What others are told of a page. */
 interface Presence {
@@ -31,6 +36,7 @@ interface Presence {
   stage: string | null;
   line: number;
   following: boolean;
+  recording: boolean;
   /** Of the leader: what followers see. */
   view?: object;
   top?: { source: number; ir: number };
@@ -67,11 +73,17 @@ const lineIn = (v: unknown) => (typeof v === "number" && Number.isInteger(v) && 
 export class Live {
   readonly state = new Store<LiveState>({ session: null, isOnline: false, isReady: false, isFollowing: true, isPointing: false, presences: new Map(), over: null });
   private readonly lock = new Compartment();
+  /** The page's state; watched no longer than the session. */
+  readonly page: AppStore;
   private readonly wire: Wire;
   private isEnded = false;
   private isShowing = false;
+  /** When the user did something last. */
+  private pressedAt = -Infinity;
   private target = 0;
   private changed = false;
+  /** Whose update is being applied. */
+  private applied: number | null = null;
   private point: Presence["point"] = null;
   private timers: number[] = [];
   private readonly undo: (() => void)[] = [];
@@ -84,6 +96,7 @@ export class Live {
   ) {
     const { store, end } = place.store.branch();
     this.undo.push(end);
+    this.page = store;
     shareScope(`session-${id}`);
     store.set({ session: id, shared: null, lesson: null });
     this.listen(document);
@@ -92,8 +105,10 @@ export class Live {
       ticket,
       {
         state: (s) => this.takeState(s),
-        update: (bytes) => {
+        update: (bytes, person) => {
+          this.applied = person;
           applyUpdate(this.document.doc, bytes);
+          this.applied = null;
           this.changed = true;
           this.ready();
         },
@@ -104,9 +119,10 @@ export class Live {
       },
       mergeUpdates,
     );
-    store.watch(["source", "files", "filename", "language", "target", "inputs", "check", "pipeline", "simulate", "byHand", "patterns"], () => this.fromPage());
-    store.watch(["stageKey", "kernelName", "beside", "picture", "diffFrom", "unified", "anchor", "filter", "hideUnchanged", "tab", "wrap", "pane", "mode", "comparedKey", "outcome", "inspect"], () => this.tell());
+    store.watch(["source", "files", "filename", "language", "target", "inputs", "check", "pipeline", "simulate", "byHand", "patterns", "notes"], () => this.fromPage());
+    store.watch(["stageKey", "kernelName", "beside", "picture", "diffFrom", "unified", "anchor", "filter", "hideUnchanged", "tab", "wrap", "pane", "mode", "comparedKey", "outcome", "inspect", "isRecording"], () => this.tell());
     store.watch(["outcome", "tab", "stageKey", "kernelName"], () => this.drawPeers());
+    store.watch(["stageKey", "kernelName", "beside", "picture", "diffFrom", "unified", "anchor", "filter", "hideUnchanged", "tab", "pane", "mode", "comparedKey", "inspect"], () => this.noteLook());
     store.watch(["compiling"], () => this.lookAgain());
     this.state.watch(["presences", "session"], () => {
       this.drawPeers();
@@ -118,6 +134,9 @@ export class Live {
 
   get you(): number {
     return this.ticket.person;
+  }
+  nameOf(person: number): string {
+    return this.state.state.session?.people.find((p) => p.person === person)?.name ?? "somebody";
   }
   get leads(): boolean {
     return this.state.state.session?.leader === this.you;
@@ -131,10 +150,14 @@ export class Live {
 
   private listen(document: Document): void {
     document.doc.on("update", (update: Uint8Array, origin: unknown) => {
-      if (origin !== REMOTE && this.document === document) this.wire.send(update);
+      if (origin === REMOTE || this.document !== document) return;
+      noteDoer(this.nameOf(this.you));
+      this.wire.send(update);
     });
-    document.doc.on("afterTransaction", (tr: { origin: unknown }) => {
-      if (tr.origin === REMOTE && this.document === document && this.state.state.isReady && document.show(this.place.store)) this.place.compiler.soon();
+    document.doc.on("afterTransaction", (tr: { origin: unknown; changed: ReadonlyMap<unknown, unknown> }) => {
+      if (tr.origin !== REMOTE || this.document !== document || !this.state.state.isReady) return;
+      if (this.applied !== null && tr.changed.size > 0) noteDoer(this.nameOf(this.applied));
+      if (document.show(this.place.store)) this.place.compiler.soon();
     });
   }
 
@@ -157,8 +180,14 @@ export class Live {
   /** The page has changed the kernel, by an example, a renamed file, a setting. */
   private fromPage(): void {
     if (this.isEnded || !this.state.state.isReady) return;
-    if (this.mayEdit) this.document.fromState(this.place.store.state);
-    else this.document.show(this.place.store);
+    const { store } = this.place;
+    if (!this.mayEdit) {
+      if (this.document.show(store)) say("Only the leader may change the kernel and its notes.");
+      return;
+    }
+    this.document.fromState(store.state);
+    const notes = this.document.threads(); // those on one place are one thread
+    if (!sameNotes(notes, store.state.notes)) store.set({ notes });
   }
 
   /** The server did not take a change: what it has counts. */
@@ -174,13 +203,23 @@ export class Live {
     old.end();
   }
 
-  /** The leader's page makes one snapshot of all updates. */
-  private async compact(): Promise<void> {
-    if (!this.leads || !this.changed || !this.state.state.isOnline || this.wire.last === null) return;
+  /** Whether this page keeps the snapshot: the leader's, and while the leader is away that of the first person who is here. */
+  private get keeps(): boolean {
+    const { session } = this.state.state;
+    if (!session || this.leads) return this.leads;
+    const here = session.people.filter((p) => p.here);
+    const isAway = !here.some((p) => p.person === session.leader);
+    return isAway && !session.read_only && Math.min(...here.map((p) => p.person)) === this.you;
+  }
+
+  /** One page makes a snapshot of all updates.  With it goes the kernel, which is what a session becomes that nobody ends. */
+  private async compact(isLast = false): Promise<void> {
+    const { isOnline, isReady } = this.state.state;
+    if (!this.keeps || !this.changed || !isOnline || !isReady || this.wire.last === null) return;
     this.changed = false;
     const { store, compiler } = this.place;
     try {
-      await this.wire.compact({ seq: this.wire.last, data: toBase64(wholeOf(this.document.doc)), request: plain(compiler.request()), view: viewToJson(viewOf(store.state, {})) });
+      await this.wire.compact({ seq: this.wire.last, data: toBase64(wholeOf(this.document.doc)), request: plain(compiler.request()), view: viewToJson({ ...viewOf(store.state, {}), recording: null }) }, isLast);
     } catch {
       this.changed = true; // tried again
     }
@@ -198,9 +237,8 @@ export class Live {
       return;
     }
     this.ready();
-    const nameOf = (n: number) => session.people.find((p) => p.person === n)?.name ?? "somebody";
     if (before && before.leader !== session.leader) {
-      say(this.leads ? "You lead the session now." : `${nameOf(session.leader)} leads the session now.`);
+      say(this.leads ? "You lead the session now." : `${this.nameOf(session.leader)} leads the session now.`);
       if (this.leads) this.clearPoint();
     }
     if (before && before.read_only !== session.read_only && !this.leads) announce(session.read_only ? "The session is read-only now" : "Everyone may change the kernel again");
@@ -241,9 +279,10 @@ export class Live {
       stage: this.shownStage(),
       line: viewer.view.hasFocus || store.state.anchor ? this.irLine() : 0,
       following: this.state.state.isFollowing,
+      recording: store.state.isRecording,
     };
     if (this.leads) {
-      // notes and recordings are each page's own
+      // notes are a part of the document; recordings are each page's own
       presence.view = viewToJson({ ...viewOf(store.state, {}), notes: [], recording: null, splits: null });
       presence.top = { source: topLine(source.editor.view), ir: viewer.shown ? viewer.visibleLines().first : 1 };
       presence.point = this.point ?? null;
@@ -252,6 +291,12 @@ export class Live {
       if (JSON.stringify(presence).length > PRESENCE_MAX) delete presence.view; // a filter of thousands of characters
     }
     this.wire.show(presence);
+  }
+
+  /** What the page shows has changed: by the user, if they have just pressed something. */
+  private noteLook(): void {
+    const isOwn = this.leads || !this.state.state.isFollowing;
+    if (isOwn && performance.now() - this.pressedAt < PRESSED_MS) noteDoer(this.nameOf(this.you));
   }
 
   private shownStage(): string | null {
@@ -276,16 +321,19 @@ export class Live {
     const panes = document.getElementById("panes") as HTMLElement;
     on(panes, "wheel", () => this.detach(), true);
     on(panes, "touchmove", () => this.detach(), true);
+    on(document, "pointerdown", () => (this.pressedAt = performance.now()), true);
     on(panes, "pointerdown", (e) => {
       if (this.state.state.isPointing) this.pointAt(e);
       else this.detach();
     }, true);
     on(document, "keydown", (e) => this.key(e), true);
+    on(document, "visibilitychange", () => document.visibilityState === "hidden" && void this.compact(true));
   }
 
   // ---- following
 
   private key(e: KeyboardEvent): void {
+    this.pressedAt = performance.now();
     const target = e.target instanceof Element ? e.target : document.body;
     const isText = target.matches("input, textarea, select") || (target instanceof HTMLElement && target.isContentEditable);
     if (e.ctrlKey || e.metaKey || e.altKey || target.closest("dialog, #session-bar, [popover]")) return;
@@ -321,6 +369,7 @@ export class Live {
     const { store, source, ir, views } = this.place;
     const { view } = readViewJson(theirs.view);
     const { splits, notes, recording } = store.state;
+    noteDoer(this.nameOf(this.state.state.session?.leader ?? 0));
     look(store, { ...view, splits, notes, recording });
     this.isShowing = true;
     lookAtSelection(store, view);

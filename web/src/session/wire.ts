@@ -13,6 +13,9 @@ import type { Ticket } from "../state/session";
 const SILENT_MS = 12_000;
 const RETRY_MS = [100, 200, 400, 800];
 
+/** Bytes that a browser still sends for a page that is gone. */
+const LAST_MAX = 60_000;
+
 const TYPE = { "content-type": "application/json" };
 const OURS = { ...TYPE, "x-nkx-request": "1" };
 
@@ -44,8 +47,8 @@ export async function joinSession(id: string, name: string, ticket: Ticket | nul
 
 export interface WireEvents {
   state(state: SessionState): void;
-  /** An update, or a snapshot of all of them. */
-  update(bytes: Uint8Array): void;
+  /** An update of a person, or a snapshot of all of them. */
+  update(bytes: Uint8Array, person: number | null): void;
   presence(person: number, presence: unknown): void;
   /** The stream is open, and everything that was changed here is with the server. */
   online(isOnline: boolean): void;
@@ -102,8 +105,9 @@ export class Wire {
     this.events.online(isOnline);
   }
 
-  private post(what: string, body: object): Promise<Response> {
-    return send(`/api/v1/session/${what}/${this.id}`, { method: "POST", headers: { ...TYPE, "x-nkx-session-token": this.ticket.token }, body: JSON.stringify(body) });
+  private post(what: string, body: object, isLast = false): Promise<Response> {
+    const text = JSON.stringify(body);
+    return send(`/api/v1/session/${what}/${this.id}`, { method: "POST", headers: { ...TYPE, "x-nkx-session-token": this.ticket.token }, body: text, keepalive: isLast && text.length < LAST_MAX });
   }
 
   // ---- what comes
@@ -170,10 +174,10 @@ export class Wire {
       const { person, presence } = JSON.parse(data) as { person: number; presence: unknown };
       this.events.presence(person, presence);
     } else if (event === "snapshot" || event === "update") {
-      const text = event === "snapshot" ? data : (JSON.parse(data) as { data: string }).data;
+      const update = event === "snapshot" ? { person: null, data } : (JSON.parse(data) as { person: number; data: string });
       this.last = Number(id);
       try {
-        this.events.update(fromBase64(text));
+        this.events.update(fromBase64(update.data), update.person);
       } catch (e) {
         console.error("an update that cannot be read", e); // somebody's own program has sent it
       }
@@ -248,7 +252,8 @@ export class Wire {
     await this.post("lead", { act, ...fields });
   }
 
-  async compact(body: SessionSnapshot): Promise<void> {
-    await this.post("snapshot", body);
+  /** isLast: the page may go away meanwhile. */
+  async compact(body: SessionSnapshot, isLast: boolean): Promise<void> {
+    await this.post("snapshot", body, isLast);
   }
 }

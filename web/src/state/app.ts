@@ -104,6 +104,8 @@ export interface AppState {
   marked: Marked | null;
   /** The notes on lines of the source and the stages. */
   notes: readonly Thread[];
+  /** What the page shows is being recorded. */
+  isRecording: boolean;
   /** What was recorded, packed; null: nothing. */
   recording: string | null;
   filter: string;
@@ -174,6 +176,7 @@ export function newStore(): AppStore {
     hover: null,
     marked: null,
     notes: [],
+    isRecording: false,
     recording: null,
     filter: "",
     hideUnchanged: false,

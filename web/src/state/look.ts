@@ -60,8 +60,8 @@ export const NO_VIEW: View = {
 
 const VERSION = 1;
 const TEXT_MAX = 2000;
-/** Of a recording: the server keeps 64 KiB of a view, with notes and all. */
-export const PACKED_MAX = 40_000;
+/** Of a recording, as the server keeps it. */
+export const PACKED_MAX = (256 << 10) - 2;
 
 export function viewOf(s: Readonly<AppState>, splits: Record<string, number>): View {
   const { beside, picture, diffFrom, unified, notes, recording, filter, hideUnchanged, tab, wrap, pane, mode, comparedKey } = s;

@@ -28,8 +28,8 @@ export const THREADS_MAX = 100;
 export const SAYINGS_MAX = 50;
 export const NOTE_MAX = 2000;
 export const NAME_MAX = 60;
-/** Of all notes as JSON, in bytes: the server keeps 64 KiB of a view. */
-export const NOTES_MAX = 48 << 10;
+/** Of all notes of a link as JSON, in bytes: what the server keeps. */
+export const NOTES_MAX = 256 << 10;
 const LINE_MAX = 200;
 
 /** What is kept of a line. */
@@ -70,6 +70,43 @@ export function readNotes(v: unknown): { notes: Thread[]; odd: boolean } {
   const notes = v.slice(0, THREADS_MAX).map(threadOf).filter((t) => t !== null);
   const fits = bytesOfNotes(notes) <= NOTES_MAX;
   return { notes: fits ? notes : [], odd: !fits || notes.length < v.length };
+}
+
+/** Each note by a name that says all of it, for people who write at the same time: adding and removing names merges.  Threads on
+ * the same place become one. */
+export function namesOfNotes(notes: readonly Thread[]): Set<string> {
+  return new Set(notes.flatMap(({ stage, kernel, file, first, last, text, sayings }) => sayings.map((s) => JSON.stringify([s.at, stage, kernel, file, first, last, text, s.by, s.text]))));
+}
+
+/** The threads of such names, which anyone may have made up; what is beyond the limits is left out, the newest first. */
+export function notesOfNames(names: Iterable<string>): Thread[] {
+  const threads = new Map<string, Thread>();
+  const parts = [...names].map(partsOfName).filter((p) => p !== null).sort((a, b) => a.saying.at - b.saying.at || (a.key < b.key ? -1 : 1));
+  let bytes = 2;
+  for (const { key, place, saying } of parts) {
+    const old = threads.get(key);
+    const sayings = old?.sayings ?? [];
+    bytes += bytesOfNotes([{ ...place, sayings: [saying] }]);
+    if ((!old && threads.size >= THREADS_MAX) || sayings.length >= SAYINGS_MAX || bytes > NOTES_MAX) continue;
+    threads.set(key, { ...place, sayings: [...sayings, saying] });
+  }
+  return [...threads.values()];
+}
+
+function partsOfName(name: string): { key: string; place: NotePlace; saying: Saying } | null {
+  let v: unknown;
+  try {
+    v = JSON.parse(name);
+  } catch {
+    return null;
+  }
+  if (!Array.isArray(v)) return null;
+  const [at, stage, kernel, file, first, last, line, by, text] = v as unknown[];
+  const thread = threadOf({ stage, kernel, file, first, last, text: line, sayings: [{ by, text, at }] });
+  const saying = thread?.sayings[0];
+  if (!thread || !saying) return null;
+  const { sayings: _, ...place } = thread;
+  return { key: JSON.stringify([stage, kernel, file, first, last, line]), place, saying };
 }
 
 /** The line, from 1, that a note is about in the text as it is now: where it was, or else the nearest line with the same words.

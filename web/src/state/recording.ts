@@ -17,6 +17,8 @@ export interface Moment {
   at: number;
   look?: Look;
   edit?: Splice;
+  /** Of a session: the names of those who did it. */
+  by?: readonly string[];
 }
 
 export interface Recording {
@@ -28,6 +30,8 @@ export interface Recording {
 export const LENGTH_MAX_MS = 60 * 60_000;
 const MOMENTS_MAX = 20_000;
 const SOURCE_MAX = 1 << 20;
+const DOERS_MAX = 8;
+const DOER_MAX = 64;
 
 /** The parts of the state that a recording has.  The selection is a text, since what it names is made anew. */
 export const RECORDED = ["source", "files", "tab", "target", "check", "pipeline", "byHand", "kernelName", "stageKey", "beside", "picture", "diffFrom", "unified", "filter", "hideUnchanged", "mode", "comparedKey", "simulate", "pane", "inspect", "marked", "notes", "anchor"] as const satisfies readonly (keyof AppState)[];
@@ -65,13 +69,14 @@ export class Recorder {
     this.take(s, 0);
   }
 
-  take(s: Readonly<AppState>, at: number): void {
+  /** by: who did what has changed; nobody: it is one person's walk. */
+  take(s: Readonly<AppState>, at: number, by: readonly string[] = []): void {
     if (this.moments.length >= MOMENTS_MAX || at > LENGTH_MAX_MS) return;
     const now = lookOf(s);
     const look = changed(this.look, now);
     const edit = spliceOf(this.source, s.source);
     if (!look && !edit) return;
-    this.moments.push({ at: Math.round(at), ...(look ? { look } : {}), ...(edit ? { edit } : {}) });
+    this.moments.push({ at: Math.round(at), ...(look ? { look } : {}), ...(edit ? { edit } : {}), ...(by.length > 0 ? { by: by.slice(0, DOERS_MAX) } : {}) });
     this.look = now;
     this.source = s.source;
   }
@@ -85,16 +90,18 @@ export function lengthOf(r: Recording): number {
   return r.moments.at(-1)?.at ?? 0;
 }
 
-/** The state at a time: the last of each part. */
-export function stateAt(r: Recording, at: number): { source: string; look: Look } {
+/** The state at a time: the last of each part; and who was the last to do something. */
+export function stateAt(r: Recording, at: number): { source: string; look: Look; by: readonly string[] } {
   let { source } = r;
+  let by: readonly string[] = [];
   const look: Look = {};
   for (const m of r.moments) {
     if (m.at > at) break;
     if (m.look) Object.assign(look, m.look);
     if (m.edit) source = source.slice(0, m.edit[0]) + m.edit[2] + source.slice(m.edit[0] + m.edit[1]);
+    by = m.by ?? by;
   }
-  return { source, look };
+  return { source, look, by };
 }
 
 /** What of a look the page can show. */
@@ -136,11 +143,12 @@ function isSplice(v: unknown): v is Splice {
 }
 
 function momentOf(v: unknown): Moment | null {
-  const { at, look, edit } = (v ?? {}) as Record<string, unknown>;
+  const { at, look, edit, by } = (v ?? {}) as Record<string, unknown>;
   if (typeof at !== "number" || !(at >= 0) || at > LENGTH_MAX_MS) return null;
   if (look !== undefined && (typeof look !== "object" || look === null || Array.isArray(look))) return null;
   if (edit !== undefined && !isSplice(edit)) return null;
-  return { at, ...(look ? { look: look as Look } : {}), ...(edit ? { edit } : {}) };
+  if (by !== undefined && !(Array.isArray(by) && by.length <= DOERS_MAX && by.every((n) => typeof n === "string" && n.length <= DOER_MAX))) return null;
+  return { at, ...(look ? { look: look as Look } : {}), ...(edit ? { edit } : {}), ...(by ? { by: by as string[] } : {}) };
 }
 
 /** Throws if it is damaged. */
