@@ -9,6 +9,7 @@ import nki.language as nl
 from support import compiler, nki_checks
 from support.nki_kernels import HEAD
 from support.random_views import Chain, ap_of
+from support.runs import simulated
 
 CHAINS = 1500
 AT_ONCE = 10  # in one kernel
@@ -79,6 +80,30 @@ def view{i}(x: nl.tensor[{", ".join(map(str, shape))}]):
     assert len(result["kernels"]) == LOWERED
     for kernel in result["kernels"]:
         assert nki_checks.all_pass(kernel), kernel["stages"][0]["text"]
+
+
+@pytest.mark.parametrize("src, dst", [((1, 3, 2), (1, 2, 3)), ((64, 3, 2), (64, 2, 3)), ((64, 4, 15), (64, 6, 10)), ((2, 6, 5, 7), (2, 10, 21))])
+@pytest.mark.parametrize("buffers", [("sbuf", "sbuf"), ("sbuf", "shared_hbm"), ("shared_hbm", "sbuf"), ("shared_hbm", "shared_hbm")])
+def test_a_transfer_between_shapes_without_common_parts_keeps_the_order(src, dst, buffers, rng):
+    """Twice in a loop, once between parts of larger tensors, so that accesses move and have gaps."""
+    source = HEAD + f"""
+@nki.jit
+def kernel(x: nl.tensor[2, {", ".join(map(str, src))}]):
+    out = nl.ndarray((2, {", ".join(map(str, dst))}), x.dtype, buffer=nl.shared_hbm)
+    for i in range(2):
+        t = nl.ndarray({(*src[:1], 2, *src[1:])}, x.dtype, buffer=nl.{buffers[0].removeprefix("shared_")})
+        u = nl.ndarray({dst}, x.dtype, buffer=nl.{buffers[1].removeprefix("shared_")})
+        nisa.dma_copy(dst=t[:, i], src=x[i])
+        nisa.dma_copy(dst=u, src=t[:, i])
+        nisa.dma_copy(dst=out[i], src=u)
+    return out
+"""
+    result = compiler.compile(source, check=True)
+    assert result["status"] == "ok", result["diagnostics"]
+    assert nki_checks.all_pass(result["kernels"][0])
+    x = rng.uniform(-1, 1, (2, *src)).astype(np.float32)
+    for arguments in ([], ["--unroll"]):
+        assert (simulated(source, {"x": x}, *arguments)[0]["out"] == x.reshape(2, *dst)).all()
 
 
 @pytest.mark.parametrize("on_chip", [True, False], ids=["SBUF", "HBM"])
