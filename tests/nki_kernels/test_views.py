@@ -1,4 +1,8 @@
 """Views of tensors: indexing and the methods that make views, against NumPy on the same storage."""
+import os
+import re
+
+import _nkx
 import numpy as np
 import pytest
 
@@ -12,6 +16,7 @@ from support.random_views import Chain, ap_of
 from support.runs import simulated
 
 CHAINS = 1500
+PATTERNS = 1500 if os.environ.get("NKX_NKI") == "all" else 150  # one in each kernel
 AT_ONCE = 10  # in one kernel
 LOWERED = 60  # a result holds 64 kernels
 SHAPES = [(8, 12), (4, 6, 10), (16, 2, 3, 4), (1, 7), (32, 64), (5, 1, 9)]
@@ -20,7 +25,7 @@ SHAPES = [(8, 12), (4, 6, 10), (16, 2, 3, 4), (1, 7), (32, 64), (5, 1, 9)]
 def run(rng, on_chip, shape, n):
     """n chains of one tensor in one kernel."""
     storage = np.arange(np.prod(shape), dtype=np.float32).reshape(shape)
-    chains = [Chain(rng, on_chip).steps(storage) for _ in range(n)]
+    chains = [Chain(rng, on_chip, patterns=True).steps(storage) for _ in range(n)]
     texts = ["".join(text for text, _ in steps) for _, steps in chains]
     views = [eval(f"lambda t: t{text}", {"nl": nl}) for text in texts]  # our own text
 
@@ -52,6 +57,16 @@ def run(rng, on_chip, shape, n):
 def test_random_chains_of_views_are_numpys(on_chip, rng):
     for i in range(CHAINS // AT_ONCE):
         run(rng, on_chip, SHAPES[i % len(SHAPES)], AT_ONCE)
+
+
+@pytest.mark.parametrize("on_chip", [True, False], ids=["SBUF", "HBM"])
+def test_random_chains_have_every_method_that_makes_a_view(on_chip, rng):
+    """But those that select rows by numbers on the device (support/random_nki_calls.py)."""
+    storage = np.zeros((16, 2, 3, 4), np.float32)
+    text = "".join(step for _ in range(500) for step, _ in Chain(rng, on_chip, patterns=True).steps(storage)[1])
+    methods = {n for n, f in vars(_nkx.NkiTensor).items() if callable(f) and not n.startswith("__")}
+    drawn = set(re.findall(r"\.(\w+)\(", text)) - {"ds"}
+    assert methods - drawn == {"vector_select", "indirect", "is_indirect", "is_contiguous", "get_pattern"} and "[" in text
 
 
 def test_views_are_lowered_to_access_patterns_that_read_the_same(rng):
@@ -109,7 +124,7 @@ def kernel(x: nl.tensor[2, {", ".join(map(str, src))}]):
 @pytest.mark.parametrize("on_chip", [True, False], ids=["SBUF", "HBM"])
 def test_random_access_patterns_name_the_elements_of_the_storage(on_chip, rng):
     storage = np.arange(640, dtype=np.float32).reshape(16, 40)
-    for _ in range(CHAINS // 5):
+    for _ in range(PATTERNS):
         pairs, offset, index = ap_of(rng, on_chip)
 
         @nki.jit
@@ -193,8 +208,6 @@ REFUSED = {
 
 @pytest.mark.parametrize("what", REFUSED)
 def test_what_a_view_cannot_be_is_refused(what):
-    import _nkx
-
     use, name = REFUSED[what]
 
     @nki.jit
@@ -207,7 +220,6 @@ def test_what_a_view_cannot_be_is_refused(what):
 
 
 def test_a_tensor_of_another_kernel_is_refused():
-    import _nkx
     kept = []
 
     @nki.jit
