@@ -165,7 +165,8 @@ $(BUILD)/obj/%.o: %.c
 # importable packages: the shims, and the tracer and the compiler as extension modules
 python-shims: $(PY_SRC)
 	@mkdir -p $(BUILD)/python && rm -rf $(BUILD)/python/nkx/stubs
-	@cp -r compiler/trace/python/. $(BUILD)/python/
+	@cp -rp compiler/trace/python/. $(BUILD)/python/
+	@$(VENV)/bin/python3 -m compileall -q $(BUILD)/python # the worker writes no bytecode: without it, it compiles all at each start
 $(BUILD)/python/_nkx.so: $(COMPILER_LIB)
 	@mkdir -p $(@D)
 	$(call short,LINK $@)$(CC) $(LLD) $(filter -fsanitize%,$(OPT)) -shared -Wl,-z,relro,-z,now -Wl,-u,PyInit__nkx -o $@ $< -ljansson -lprotobuf-c -lm

@@ -120,6 +120,20 @@ bool nki_shape_by_pattern(const struct nki_call *c, struct nki_view *out, struct
   return nki_view_reshape(dst, 1 + pattern->n / 2, dims, out, err);
 }
 
+/* Of a transfer, the dimensions that both sides have in common decide. */
+static void find_flat_copy(struct nki_lower *l, const struct nki_call *c) {
+  struct nki_copy copy;
+  struct steps s;
+  if (nki_value(c, "dst_index")->kind == NKI_VIEW || nki_value(c, "src_index")->kind == NKI_VIEW ||
+      !nki_copy_of(c, &copy))
+    return;
+  for (int k = 0; k < 2; k++) {
+    const struct nki_view *v = k ? &copy.src : &copy.dst;
+    if (!steps_of(v, copy.par_dims, &s))
+      l->homes[v->tensor->number].is_flat = true;
+  }
+}
+
 static void find_flat(struct nki_lower *l, const struct nki_items *items) {
   struct nki_error err = {.arena = &l->arena};
   struct nki_view shaped;
@@ -129,6 +143,8 @@ static void find_flat(struct nki_lower *l, const struct nki_items *items) {
     for (int k = 0; c && k < nki_n_params(nki_def(c)); k++)
       if (c->value[k].kind == NKI_VIEW && (c->value[k].view->tensor->storage || !steps_of(c->value[k].view, 1, &s)))
         l->homes[c->value[k].view->tensor->number].is_flat = true;
+    if (c && c->kind == NKI_DMA_COPY)
+      find_flat_copy(l, c);
     if (c && c->kind == NKI_IOTA && nki_shape_by_pattern(c, &shaped, &err) && !steps_of(&shaped, 1, &s))
       l->homes[shaped.tensor->number].is_flat = true;
     if (items->v[i].loop)

@@ -22,23 +22,34 @@ static bool lead_with_one(struct nki_view *v) {
   return true;
 }
 
+static bool refused(struct nki_copy *out, const char *what, const char *hint) {
+  out->what = what;
+  out->hint = hint;
+  return false;
+}
+
+bool nki_copy_of(const struct nki_call *c, struct nki_copy *out) {
+  *out = (struct nki_copy){.dst = *VIEW("dst"), .src = *VIEW("src")};
+  struct nki_view *dst = &out->dst, *src = &out->src;
+  const int64_t partitions = nki_is_on_chip(dst) ? dst->dim[0].size : nki_is_on_chip(src) ? src->dim[0].size : 0;
+  if (nki_is_on_chip(dst) && nki_is_on_chip(src) && dst->dim[0].size != src->dim[0].size)
+    return refused(out, "the partitions of both sides differ; that is not compiled here yet", "copy through HBM");
+  if (!nki_views_align(dst, src, true))
+    return refused(out, "the shapes of both sides have no common parts", "copy in several steps");
+  if (partitions == 1 && dst->dim[0].size != 1 && (!lead_with_one(dst) || !lead_with_one(src)))
+    return refused(out, "both sides have too many dimensions", "copy in several steps");
+  out->par_dims = partitions ? leading(dst, partitions) : 1;
+  return out->par_dims ||
+         refused(out, "the rows of the array in HBM are not those of the partitions", "copy in several steps");
+}
+
 static enum status lower_dma_copy(struct nki_lower *l, const struct nki_call *c) {
+  struct nki_copy copy;
   if (nki_value(c, "dst_index")->kind == NKI_VIEW || nki_value(c, "src_index")->kind == NKI_VIEW)
     return nki_lower_dma(l, c);
-  struct nki_view dst = *VIEW("dst"), src = *VIEW("src");
-  const int64_t partitions = nki_is_on_chip(&dst) ? dst.dim[0].size : nki_is_on_chip(&src) ? src.dim[0].size : 0;
-  if (nki_is_on_chip(&dst) && nki_is_on_chip(&src) && dst.dim[0].size != src.dim[0].size)
-    return nki_lower_refuse(l, c, "copy through HBM",
-                            "the partitions of both sides differ; that is not compiled here yet");
-  if (!nki_views_align(&dst, &src))
-    return nki_lower_refuse(l, c, "copy in several steps", "the shapes of both sides have no common parts");
-  if (partitions == 1 && dst.dim[0].size != 1 && (!lead_with_one(&dst) || !lead_with_one(&src)))
-    return nki_lower_refuse(l, c, "copy in several steps", "both sides have too many dimensions");
-  const int par_dims = partitions ? leading(&dst, partitions) : 1;
-  if (!par_dims)
-    return nki_lower_refuse(l, c, "copy in several steps",
-                            "the rows of the array in HBM are not those of the partitions");
-  struct nisa_access x[] = {nki_access_of(l, &dst, par_dims), nki_access_of(l, &src, par_dims)};
+  if (!nki_copy_of(c, &copy))
+    return nki_lower_refuse(l, c, copy.hint, copy.what);
+  struct nisa_access x[] = {nki_access_of(l, &copy.dst, copy.par_dims), nki_access_of(l, &copy.src, copy.par_dims)};
   emit(l, NISA_DMA_COPY, NISA_ENGINE_DMA, c, x, NULL);
   return ST_OK;
 }

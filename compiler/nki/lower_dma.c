@@ -59,7 +59,7 @@ static enum status lower_scatter(struct nki_lower *l, const struct nki_call *c, 
 
 /* The dimensions of dst and of both sources are split until they are the same. */
 static bool align(struct nki_view *dst, struct nki_view *src, struct nki_view *other) {
-  return nki_views_align(dst, src) && nki_views_align(dst, other) && nki_views_align(dst, src);
+  return nki_views_align(dst, src, false) && nki_views_align(dst, other, false) && nki_views_align(dst, src, false);
 }
 
 /* The number of leading dimensions of dst that have so many elements, 1 if `partitions` is 0; 0 if there is none. */

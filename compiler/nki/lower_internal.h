@@ -123,6 +123,13 @@ struct nisa_access nki_access_on_chip(struct nki_lower *l, const struct nki_view
 
 /* Makes the identity matrix that a call needs, if there is none yet. */
 void nki_make_identity(struct nki_lower *l, const struct nki_call *c);
+/* The sides of a plain dma_copy with the same dimensions, of which par_dims count partitions. */
+struct nki_copy {
+  struct nki_view dst, src;
+  int par_dims;
+  const char *what, *hint; /* if they are refused */
+};
+bool nki_copy_of(const struct nki_call *c, struct nki_copy *out);
 /* Appends the instructions of a call that nki_compose leaves as it is. */
 enum status nki_lower_call(struct nki_lower *l, const struct nki_call *c);
 /* lower_dma.c: transfers of rows that numbers select, sums, transposes. */

@@ -218,9 +218,10 @@ struct nki_start {
 };
 /* False if the beginning moves over the end of a dimension. */
 bool nki_start_of(const struct nki_view *v, struct nki_start *out);
-/* Splits dimensions of x and y, which have as many elements in the same order, so that both have the same sizes.  False
- * if the strides of one do not allow it, or if there would be too many dimensions. */
-bool nki_views_align(struct nki_view *x, struct nki_view *y);
+/* Splits dimensions of x and y, which have as many elements in the same order, so that both have the same sizes.  merges: where
+ * this does not do, neighbours that are one run of strides are merged before; a part of them may be no step along one dimension
+ * of the tensor.  False if the strides of one do not allow it, or if there would be too many dimensions. */
+bool nki_views_align(struct nki_view *x, struct nki_view *y, bool merges);
 
 /* ---- calls ------------------------------------------------------------------------------------------------------- */
 

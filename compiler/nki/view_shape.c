@@ -207,7 +207,28 @@ static void drop_ones(struct nki_view *v) {
       nki_remove_dim(v, i);
 }
 
-bool nki_views_align(struct nki_view *x, struct nki_view *y) {
+/* Merges the last of d[*n] with the one before it, if they are one run of strides and not one of the first `kept`. */
+static bool merge_last(struct nki_dim *d, int *n, int kept) {
+  if (*n < kept + 2 || d[*n - 2].stride != d[*n - 1].stride * d[*n - 1].size)
+    return false;
+  d[*n - 2] = (struct nki_dim){d[*n - 2].size * d[*n - 1].size, d[*n - 1].stride};
+  --*n;
+  return true;
+}
+
+/* Merges the last dimensions of a[*n] and b[*m], the larger one first, until one divides the other. */
+static bool merge_until_divided(struct nki_dim *a, int *n, int kept_a, struct nki_dim *b, int *m, int kept_b) {
+  for (;;) {
+    const int64_t x = a[*n - 1].size, y = b[*m - 1].size;
+    if (x % y == 0 || y % x == 0)
+      return true;
+    const bool is_first = x > y && merge_last(a, n, kept_a);
+    if (!is_first && !merge_last(b, m, kept_b) && !merge_last(a, n, kept_a))
+      return false;
+  }
+}
+
+bool nki_views_align(struct nki_view *x, struct nki_view *y, bool merges) {
   struct nki_dim a[NKI_RANK_MAX], b[NKI_RANK_MAX], out_a[2 * NKI_RANK_MAX], out_b[2 * NKI_RANK_MAX];
   drop_ones(x);
   drop_ones(y);
@@ -215,6 +236,8 @@ bool nki_views_align(struct nki_view *x, struct nki_view *y) {
   memcpy(a, x->dim, sizeof a);
   memcpy(b, y->dim, sizeof b);
   for (; n && m; k++) {
+    if (merges && !merge_until_divided(a, &n, nki_n_partition_dims(x), b, &m, nki_n_partition_dims(y)))
+      return false;
     const int64_t size = a[n - 1].size < b[m - 1].size ? a[n - 1].size : b[m - 1].size;
     if (!take_inner(a, n, size, &out_a[k]) || !take_inner(b, m, size, &out_b[k]))
       return false;

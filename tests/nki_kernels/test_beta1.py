@@ -30,12 +30,14 @@ def test_every_stage_computes_what_the_calls_compute(name, target):
 
 @pytest.mark.parametrize("name", KERNELS)
 def test_a_kernel_of_beta_1_on_the_simulated_machine_computes_numpys_formula(name):
+    """With its loops rolled, and with the same bits unrolled."""
     source, formula, error = KERNELS[name]
     [compiled] = compiler.compile(HEAD + source)["kernels"]
     inputs = {t["name"]: a for t, a in zip(compiled["inputs"], compiler.random_inputs(compiled))}
-    got, _ = simulated(HEAD + source, inputs)
+    rolled, unrolled = (simulated(HEAD + source, inputs, *a)[0] for a in ([], ["--unroll"]))
     [t] = compiled["outputs"]
-    assert close(got[t["name"]], formula(*inputs.values()), error)
+    assert close(rolled[t["name"]], formula(*inputs.values()), error)
+    assert rolled[t["name"]].tobytes() == unrolled[t["name"]].tobytes()
 
 
 # ---- pairs ----------------------------------------------------------------------------------------------------------

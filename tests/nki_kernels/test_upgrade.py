@@ -159,6 +159,34 @@ def test_results_that_are_parameters_are_marked():
     assert "@nki.jit\n" in new and f"    {MARK}the results are parameters" in new and "1 statement to be done by hand" in said
 
 
+def test_launches_that_are_no_more_are_marked():
+    text = HEAD + """
+@nki.jit
+def kernel(a: tensor[256, 64]):
+    out = nl.ndarray(a.shape, dtype=a.dtype, buffer=nl.shared_hbm)
+    i, j = nl.program_id(0), nl.program_id(axis=1)
+    for k in range(nl.num_programs(0)):
+        if nl.num_programs(axes=1) == 2:
+            nl.store(out[nl.ds(i * 128, 128), nl.ds(j * 32, 32)], nl.load(a[nl.ds(i * 128, 128), nl.ds(j * 32, 32)]))
+    return out
+
+
+x = np.zeros((256, 64), np.float32)
+if True: kernel[2, 2](x)
+for g in (1, 2):
+    r = nki.simulate_kernel(kernel[2, g], x)
+    kernel[nl.spmd_dim(2, nl.nc(2))](x)
+kernel[1](x), kernel[2](x), kernel[(2,)](x), kernel(x)
+"""
+    new, said = upgrade(text)
+    ast.parse(new)
+    lines = [line.strip() for line in new.splitlines()]
+    below = [lines[i + 1] for i, line in enumerate(lines) if line.startswith(MARK + "a launch now has one axis")]
+    assert below == ["i, j = nl.program_id(0), nl.program_id(axis=1)", "if nl.num_programs(axes=1) == 2:", "if True: kernel[2, 2](x)",
+                     "r = nki.simulate(kernel[2, g])(x)", "kernel[nl.spmd_dim(2, nl.nc(2))](x)"]
+    assert "5 statements to be done by hand" in said
+
+
 def rewritten(body, above=""):
     """The body of a kernel after the upgrade, and the text above it."""
     text = HEAD + above + "\n@nki.jit\ndef kernel(a: tensor[128, 64]):\n    out = nl.ndarray(a.shape, dtype=a.dtype, buffer=nl.shared_hbm)\n" + body

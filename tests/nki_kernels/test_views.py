@@ -1,4 +1,8 @@
 """Views of tensors: indexing and the methods that make views, against NumPy on the same storage."""
+import os
+import re
+
+import _nkx
 import numpy as np
 import pytest
 
@@ -9,8 +13,10 @@ import nki.language as nl
 from support import compiler, nki_checks
 from support.nki_kernels import HEAD
 from support.random_views import Chain, ap_of
+from support.runs import simulated
 
 CHAINS = 1500
+PATTERNS = 1500 if os.environ.get("NKX_NKI") == "all" else 150  # one in each kernel
 AT_ONCE = 10  # in one kernel
 LOWERED = 60  # a result holds 64 kernels
 SHAPES = [(8, 12), (4, 6, 10), (16, 2, 3, 4), (1, 7), (32, 64), (5, 1, 9)]
@@ -19,7 +25,7 @@ SHAPES = [(8, 12), (4, 6, 10), (16, 2, 3, 4), (1, 7), (32, 64), (5, 1, 9)]
 def run(rng, on_chip, shape, n):
     """n chains of one tensor in one kernel."""
     storage = np.arange(np.prod(shape), dtype=np.float32).reshape(shape)
-    chains = [Chain(rng, on_chip).steps(storage) for _ in range(n)]
+    chains = [Chain(rng, on_chip, patterns=True).steps(storage) for _ in range(n)]
     texts = ["".join(text for text, _ in steps) for _, steps in chains]
     views = [eval(f"lambda t: t{text}", {"nl": nl}) for text in texts]  # our own text
 
@@ -53,6 +59,16 @@ def test_random_chains_of_views_are_numpys(on_chip, rng):
         run(rng, on_chip, SHAPES[i % len(SHAPES)], AT_ONCE)
 
 
+@pytest.mark.parametrize("on_chip", [True, False], ids=["SBUF", "HBM"])
+def test_random_chains_have_every_method_that_makes_a_view(on_chip, rng):
+    """But those that select rows by numbers on the device (support/random_nki_calls.py)."""
+    storage = np.zeros((16, 2, 3, 4), np.float32)
+    text = "".join(step for _ in range(500) for step, _ in Chain(rng, on_chip, patterns=True).steps(storage)[1])
+    methods = {n for n, f in vars(_nkx.NkiTensor).items() if callable(f) and not n.startswith("__")}
+    drawn = set(re.findall(r"\.(\w+)\(", text)) - {"ds"}
+    assert methods - drawn == {"vector_select", "indirect", "is_indirect", "is_contiguous", "get_pattern"} and "[" in text
+
+
 def test_views_are_lowered_to_access_patterns_that_read_the_same(rng):
     """Kernels that copy random views on chip: every stage computes what NumPy's evaluation of the calls does."""
     source = HEAD
@@ -81,10 +97,34 @@ def view{i}(x: nl.tensor[{", ".join(map(str, shape))}]):
         assert nki_checks.all_pass(kernel), kernel["stages"][0]["text"]
 
 
+@pytest.mark.parametrize("src, dst", [((1, 3, 2), (1, 2, 3)), ((64, 3, 2), (64, 2, 3)), ((64, 4, 15), (64, 6, 10)), ((2, 6, 5, 7), (2, 10, 21))])
+@pytest.mark.parametrize("buffers", [("sbuf", "sbuf"), ("sbuf", "shared_hbm"), ("shared_hbm", "sbuf"), ("shared_hbm", "shared_hbm")])
+def test_a_transfer_between_shapes_without_common_parts_keeps_the_order(src, dst, buffers, rng):
+    """Twice in a loop, once between parts of larger tensors, so that accesses move and have gaps."""
+    source = HEAD + f"""
+@nki.jit
+def kernel(x: nl.tensor[2, {", ".join(map(str, src))}]):
+    out = nl.ndarray((2, {", ".join(map(str, dst))}), x.dtype, buffer=nl.shared_hbm)
+    for i in range(2):
+        t = nl.ndarray({(*src[:1], 2, *src[1:])}, x.dtype, buffer=nl.{buffers[0].removeprefix("shared_")})
+        u = nl.ndarray({dst}, x.dtype, buffer=nl.{buffers[1].removeprefix("shared_")})
+        nisa.dma_copy(dst=t[:, i], src=x[i])
+        nisa.dma_copy(dst=u, src=t[:, i])
+        nisa.dma_copy(dst=out[i], src=u)
+    return out
+"""
+    result = compiler.compile(source, check=True)
+    assert result["status"] == "ok", result["diagnostics"]
+    assert nki_checks.all_pass(result["kernels"][0])
+    x = rng.uniform(-1, 1, (2, *src)).astype(np.float32)
+    for arguments in ([], ["--unroll"]):
+        assert (simulated(source, {"x": x}, *arguments)[0]["out"] == x.reshape(2, *dst)).all()
+
+
 @pytest.mark.parametrize("on_chip", [True, False], ids=["SBUF", "HBM"])
 def test_random_access_patterns_name_the_elements_of_the_storage(on_chip, rng):
     storage = np.arange(640, dtype=np.float32).reshape(16, 40)
-    for _ in range(CHAINS // 5):
+    for _ in range(PATTERNS):
         pairs, offset, index = ap_of(rng, on_chip)
 
         @nki.jit
@@ -168,8 +208,6 @@ REFUSED = {
 
 @pytest.mark.parametrize("what", REFUSED)
 def test_what_a_view_cannot_be_is_refused(what):
-    import _nkx
-
     use, name = REFUSED[what]
 
     @nki.jit
@@ -182,7 +220,6 @@ def test_what_a_view_cannot_be_is_refused(what):
 
 
 def test_a_tensor_of_another_kernel_is_refused():
-    import _nkx
     kept = []
 
     @nki.jit

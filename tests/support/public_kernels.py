@@ -10,6 +10,7 @@ import math
 import ml_dtypes
 import numpy as np
 
+from support import nki_beta1_calls
 from support.paths import ROOT
 
 FOLDER = ROOT / "tests/nki_kernels/public"
@@ -439,45 +440,46 @@ CASES |= {
 }
 CASES |= {f"mamba {v}": Case("mamba.py", f"mamba_{v}", _mamba_inputs, _mamba, 1e-5, (256, 3, 128), (256, 16, 512)) for v in ("v1", "v2", "v3")}
 
-# Each row of the public kernels: the cases above, or kernels of other tests: of nki_beta1.py ("beta 1: …"), nki_kernels.py
-# ("kernel: …"), nki_matmuls.py ("product: …"), nki_pairs.py ("pair: …") or the product's examples ("example: …").
+# Each row of the public kernels, with the generations of NKI in which it is published: 1 is beta 1, 2 what came later.  Its kernels
+# are the cases above, or those of other tests: of nki_beta1.py ("beta 1: …"), nki_kernels.py ("kernel: …"), nki_matmuls.py
+# ("product: …"), nki_pairs.py ("pair: …"), nki_beta1_calls.py ("call: …") or the product's examples ("example: …").
 _PRODUCTS = ["basic", "tiled", "hoisted", "blocked", "optimised"]
 ROWS = {
-    "tensor add (getting started)": ["getting started", "pair: add"],
-    "simulate example": ["getting started", "example: 01_vector_add"],
-    "tensor add tiled": ["tensor add tiled", "kernel: add"],
-    "tensor add SPMD, multi-core": ["tensor add SPMD", "tensor add multi-core", "beta 1: tensor_add"],
-    "index cases 1 and 3": ["index case 1", "index case 3"],
-    "layout pass, violation, loop": ["layout pass", "layout loop"],
-    "transpose2d": ["transpose2d", "beta 1: transpose2d", "kernel: transpose", "pair: transpose2d"],
-    "average pool": ["average pool", "beta 1: average_pool", "kernel: average_pool", "pair: average pool"],
-    "matmul basic, tiled, hoisted, blocked, optimised": [f"product: {n}" for n in _PRODUCTS] + [f"beta 1: matmul_{n}" for n in _PRODUCTS],
-    "attention v1": ["beta 1: attention_v1"],
-    "attention v2 to v7": [f"attention v{n}" for n in range(2, 8)],
-    "attention v8 to v11": [f"attention v{n}" for n in range(8, 12)],
-    "fused mamba v1 to v3": ["mamba v1", "mamba v2", "mamba v3", "beta 1: mamba", "beta 1: mamba_v2", "beta 1: mamba_v3"],
-    "MX matmul": ["mx matmul", "mx matmul tiled", "mx matmul of weights"],
-    "maxpool": ["maxpool", "beta 1: maxpool"],
-    "bilinear": ["bilinear", "beta 1: bilinear"],
-    "trilinear": ["trilinear"],
-    "pipelined flash attention": ["pipelined attention"],
-    "kernels of one call": ["pair: scan", "pair: causal mask", "pair: eight largest", "pair: softmax"],
-    "library: cumsum": ["cumsum", "cumsum on two cores"],
-    "library: rope": ["rope", "rope of pairs"],
-    "library: rope_hf": ["rope_hf"],
-    "library: cascaded_max": ["cascaded_max"],
-    "library: rmsnorm_quant": ["rmsnorm_quant"],
-    "library: conv1d": ["conv1d", "conv1d with strides"],
-    "library: depthwise_conv1d": ["depthwise_conv1d"],
-    "library: cross_entropy forward and backward": ["cross_entropy forward", "cross_entropy backward"],
-    "library: find_nonzero_indices": ["find_nonzero_indices"],
-    "library: indexed_flatten": ["indexed_flatten"],
-    "library: topk": ["topk"],
-    "library: output projection": ["output projection"],
-    "library: qkv": ["qkv", "qkv with residual"],
-    "library: attention cte and bwd": ["attention cte", "attention cte with a window", "attention bwd"],
-    "library: mlp": ["mlp", "mlp with norm"],
-    "library: moe": ["moe"],
-    "rmsnorm, layernorm, attention, product of the open front end's tests": [
-        "kernel: rmsnorm", "beta 1: rmsnorm", "beta 1: layernorm_v1", "beta 1: layernorm_v2", "pair: attention", "kernel: matmul"],
+    "tensor add (getting started)": ({2}, ["getting started", "pair: add"]),
+    "simulate example": ({2}, ["getting started", "example: 01_vector_add"]),
+    "tensor add tiled": ({2}, ["tensor add tiled", "kernel: add"]),
+    "tensor add SPMD, multi-core": ({1}, ["tensor add SPMD", "tensor add multi-core", "beta 1: tensor_add"]),
+    "index cases 1 and 3": ({2}, ["index case 1", "index case 3"]),
+    "layout pass, violation, loop": ({2}, ["layout pass", "layout loop"]),
+    "transpose2d": ({1, 2}, ["transpose2d", "beta 1: transpose2d", "kernel: transpose", "pair: transpose2d"]),
+    "average pool": ({1, 2}, ["average pool", "beta 1: average_pool", "kernel: average_pool", "pair: average pool"]),
+    "matmul basic, tiled, hoisted, blocked, optimised": ({1, 2}, [f"product: {n}" for n in _PRODUCTS] + [f"beta 1: matmul_{n}" for n in _PRODUCTS]),
+    "attention v1": ({1}, ["beta 1: attention_v1"]),
+    "attention v2 to v7": ({1}, [f"attention v{n}" for n in range(2, 8)]),
+    "attention v8 to v11": ({1}, [f"attention v{n}" for n in range(8, 12)]),
+    "fused mamba v1 to v3": ({1, 2}, ["mamba v1", "mamba v2", "mamba v3", "beta 1: mamba", "beta 1: mamba_v2", "beta 1: mamba_v3"]),
+    "MX matmul": ({2}, ["mx matmul", "mx matmul tiled", "mx matmul of weights"]),
+    "maxpool": ({1}, ["maxpool", "beta 1: maxpool"]),
+    "bilinear": ({1}, ["bilinear", "beta 1: bilinear"]),
+    "trilinear": ({1}, ["trilinear"]),
+    "pipelined flash attention": ({1}, ["pipelined attention"]),
+    "kernels of one call": ({1}, [f"call: {c[1]}" for c in nki_beta1_calls.CASES] + ["pair: scan", "pair: causal mask", "pair: eight largest", "pair: softmax"]),
+    "library: cumsum": ({2}, ["cumsum", "cumsum on two cores"]),
+    "library: rope": ({2}, ["rope", "rope of pairs"]),
+    "library: rope_hf": ({2}, ["rope_hf"]),
+    "library: cascaded_max": ({2}, ["cascaded_max"]),
+    "library: rmsnorm_quant": ({2}, ["rmsnorm_quant"]),
+    "library: conv1d": ({2}, ["conv1d", "conv1d with strides"]),
+    "library: depthwise_conv1d": ({2}, ["depthwise_conv1d"]),
+    "library: cross_entropy forward and backward": ({2}, ["cross_entropy forward", "cross_entropy backward"]),
+    "library: find_nonzero_indices": ({2}, ["find_nonzero_indices"]),
+    "library: indexed_flatten": ({2}, ["indexed_flatten"]),
+    "library: topk": ({2}, ["topk"]),
+    "library: output projection": ({2}, ["output projection"]),
+    "library: qkv": ({2}, ["qkv", "qkv with residual"]),
+    "library: attention cte and bwd": ({2}, ["attention cte", "attention cte with a window", "attention bwd"]),
+    "library: mlp": ({2}, ["mlp", "mlp with norm"]),
+    "library: moe": ({2}, ["moe"]),
+    "rmsnorm, layernorm, attention, product of the open front end's tests": ({2}, [
+        "kernel: rmsnorm", "beta 1: rmsnorm", "beta 1: layernorm_v1", "beta 1: layernorm_v2", "pair: attention", "kernel: matmul"]),
 }

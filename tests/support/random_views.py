@@ -28,10 +28,10 @@ def without_copy(a, shape):
 
 class Chain:
     """Draws methods for a tensor.  rows: which partitions an index may select on chip: "any", for what DMA reaches, or "engine".
-    retypes: a view may have another type than the tensor."""
+    retypes: a view may have another type than the tensor.  patterns: a view may be an access pattern of its tensor's elements."""
 
-    def __init__(self, rng, on_chip, rows="any", retypes=True):
-        self.rng, self.on_chip, self.rows, self.retypes = rng, on_chip, rows, retypes
+    def __init__(self, rng, on_chip, rows="any", retypes=True, patterns=False):
+        self.rng, self.on_chip, self.rows, self.retypes, self.patterns = rng, on_chip, rows, retypes, patterns
 
     def item(self, d, n):
         """One index of a dimension of n elements."""
@@ -107,7 +107,8 @@ class Chain:
             return self.rearrange(shape, d, halves)
         if kind == 11:
             name = str(self.rng.choice(TYPES))
-            return f".view(nl.{name})", lambda a: self.retyped(a, np.dtype(name))
+            method = str(self.rng.choice(["view", "reinterpret_cast"]))
+            return f".{method}(nl.{name})", lambda a: self.retyped(a, np.dtype(name))
         return None
 
     def retyped(self, a, dtype):
@@ -116,6 +117,25 @@ class Chain:
         if dtype.itemsize > a.itemsize and any(s % dtype.itemsize for s in [a.ctypes.data, self.row, *steps]):
             raise ValueError
         return a.view(dtype)
+
+    def pattern(self, storage, view):
+        """A pattern of the storage's elements from the view's first one on, whatever the view's own dimensions are."""
+        item, at = view.itemsize, view.ctypes.data - storage.ctypes.data
+        in_one = storage.nbytes // len(storage) if self.on_chip else storage.nbytes  # a partition, or all
+        rows = [[in_one // item, int(self.rng.integers(1, len(storage) - at // in_one + 1))]] if self.on_chip else []
+        offset = int(self.rng.integers(0, (in_one - at % in_one) // item))
+        left, pairs = (in_one - at % in_one) // item - offset - 1, list(rows)
+        for _ in range(int(self.rng.integers(1, 4))):
+            stride, size = int(self.rng.integers(0, 7)), int(self.rng.integers(1, 4))
+            size = min(size, left // stride + 1) if stride else size
+            left -= stride * (size - 1)
+            pairs.append([stride, size])
+        sizes, strides = [n for _, n in pairs], [s * item for s, _ in pairs]
+
+        def at_pattern(a):
+            whole = np.frombuffer(storage, np.uint8)[at + offset * item:]
+            return np.ndarray(sizes, a.dtype, whole, 0, strides)
+        return f".ap({pairs}, offset={offset})" if offset or self.rng.integers(2) else f".ap({pairs})", at_pattern
 
     def by_index(self, text):
         key = eval(f"key[{text}]", {"key": np.s_, "nl": _Ds})  # our own text
@@ -142,7 +162,7 @@ class Chain:
         view, steps = storage, []
         self.row = storage.shape[-1] * storage.itemsize
         for _ in range(int(self.rng.integers(least, most))):
-            step = self.step(view.shape)
+            step = self.pattern(storage, view) if self.patterns and self.rng.integers(6) == 0 else self.step(view.shape)
             if step:
                 try:
                     view = step[1](view)

@@ -20,6 +20,7 @@ MARK = "# nkx: not upgraded: "
 _MODULES = {"neuronxcc.nki": "nki", "neuronxcc.nki.language": "nki.language", "neuronxcc.nki.isa": "nki.isa",
             "neuronxcc.nki.typing": "nki.typing"}
 _HOST = {"simulate_kernel", "baremetal", "benchmark", "profile"}
+_ONE_AXIS = "a launch now has one axis, of one or two cores: loop over the other instances inside of the kernel"
 
 
 def _import(node):
@@ -68,6 +69,11 @@ class _File:
         """What is before it on its line: spaces or tabs."""
         begin = self.starts[node.lineno - 1]
         return self.data[begin:begin + node.col_offset].decode()
+
+    def is_on_its_own_line(self, node):
+        """A comment can stand above it."""
+        begin = self.starts[node.lineno - 1]
+        return not self.indent(node).strip() and not self.data[:begin].endswith(b"\\\n")
 
     def replace(self, node, lines):
         """Writes lines in place of a statement."""
@@ -228,8 +234,20 @@ def _head(k, node):
     return [getattr(node, "test", getattr(node, "subject", None))]
 
 
+def _asks_for_other_axes(k, node):
+    """The statement, without those inside of it, asks for an axis of the launch that there is not any more."""
+    inner = {n for body in bodies(node) for statement in body for n in ast.walk(statement)}
+    for n in ast.walk(node):
+        if n not in inner and k.is_call(n) and k.name_of(n) in ("nl.program_id", "nl.num_programs"):
+            if any(not isinstance(a, ast.Constant) or a.value != 0 for a in [*n.args, *(w.value for w in n.keywords)]):
+                return True
+    return False
+
+
 def _body(f, k, statements):
     for node in statements:
+        if _asks_for_other_axes(k, node):
+            f.mark(node, _ONE_AXIS)
         if any(bodies(node)):
             if isinstance(node, ast.For) and k.is_call(node.iter) and _is_range(node.iter, k):
                 begin, end = f.place(node.iter.func)
@@ -329,6 +347,22 @@ def _host_calls(f, tree, kernels, aliases):
             f.edits.append((end, after, ")("))
 
 
+def _is_one_axis(grid):
+    """A grid that the newest generation has, too."""
+    grid = grid.elts[0] if isinstance(grid, ast.Tuple) and len(grid.elts) == 1 else grid
+    return isinstance(grid, ast.Constant) and grid.value in (1, 2)
+
+
+def _mark_launches(f, kernels):
+    """Launches outside of kernels with a grid that the newest generation does not have."""
+    inside = {n for kernel in kernels for n in ast.walk(kernel)}
+    names = {kernel.name for kernel in kernels}
+    for statement in (n for n in ast.walk(f.tree) if isinstance(n, ast.stmt) and n not in inside and f.is_on_its_own_line(n)):
+        own = set(ast.walk(statement)) - {n for body in bodies(statement) for s in body if f.is_on_its_own_line(s) for n in ast.walk(s)}
+        if any(isinstance(n, ast.Subscript) and isinstance(n.value, ast.Name) and n.value.id in names and not _is_one_axis(n.slice) for n in own):
+            f.mark(statement, _ONE_AXIS)
+
+
 def upgrade(text):
     """(the new text, the number of statements that stay to be done by hand)"""
     tree = ast.parse(text)
@@ -353,6 +387,7 @@ def upgrade(text):
     for node in kernels:
         _kernel(f, node, aliases)
     _host_calls(f, f.tree, kernels, aliases)
+    _mark_launches(f, kernels)
     new = f.text()
     for module, alias in (("nki.isa", "nisa"), ("nki.language", "nl")):
         if f"{alias}." in new and module not in aliases.values() and kernels:
