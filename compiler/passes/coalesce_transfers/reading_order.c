@@ -130,7 +130,8 @@ void coalesce_take_reading_order(struct pass_run *run, MlirOperation loop, int64
       !coalesce_read_body(&inner) || inner.in.def->kind != NISA_DMA_COPY)
     return;
   const struct nisa_access *dst = &inner.in.operand[0], *src = nisa_operand(&inner.in, "src");
-  const int64_t element = nisa_element_bytes(nisa_access_element(dst)), run_bytes = dst->tile[dst->n_dims - 1] * element,
+  const int64_t element = nisa_element_bytes(nisa_access_element(dst)),
+                run_bytes = dst->tile[dst->n_dims - 1] * element,
                 part = inner.trips * nisa_partitions(dst) * nisa_free_elements(dst) * element;
   if (!mem_is_on_chip(nisa_access_space(dst)) || mem_is_on_chip(nisa_access_space(src)) || run_bytes < RUN_BYTES ||
       outer.trips * part <= transfer_bytes)
@@ -138,9 +139,10 @@ void coalesce_take_reading_order(struct pass_run *run, MlirOperation loop, int64
   const int of_inner = dimension_of(&inner, dst), of_outer = dimension_of(&outer, dst);
   if (of_inner < 0 || of_outer < 0 || of_inner == of_outer || !is_read_by(inner.in.op, dst->base, of_outer, of_inner))
     return;
-  struct remark *m = pass_remark(run, inner.in.op, RULE_READING_ORDER,
-                                 "loaded in the order of reading: %" PRId64 " bytes are what the first reader needs, of %" PRId64,
-                                 outer.trips * part / inner.trips, outer.trips * part);
+  struct remark *m =
+      pass_remark(run, inner.in.op, RULE_READING_ORDER,
+                  "loaded in the order of reading: %" PRId64 " bytes are what the first reader needs, of %" PRId64,
+                  outer.trips * part / inner.trips, outer.trips * part);
   remark_limit(m, "run", "bytes", run_bytes, RUN_BYTES);
   remark_reject(m, "the order of the loops", "the first reader would wait for all of it");
   exchange(run, &outer, &inner);
