@@ -49,8 +49,8 @@ struct decoder {
   struct {
     MlirOperation *v;
     int n, cap;
-  } streams;     /* their regions; those of cores that have no streams */
-  int core;      /* in whose region the decoder is; 0 outside */
+  } streams; /* their regions; those of cores that have no streams */
+  int core;  /* in whose region the decoder is; 0 outside */
   int iteration; /* the register that counts the executions of the body of the loop that is being decoded, -1 if none does */
 };
 

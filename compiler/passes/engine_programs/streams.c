@@ -196,7 +196,7 @@ static void survey_stores(struct work *w) {
  * overlap of two or three rounds does not give back. */
 static void survey_backs(struct work *w) {
   enum { ROUNDS = 4 };
-  struct nest other = {0}; /* stands for what is written by no plain transfer */
+  struct nest other = {0};                            /* stands for what is written by no plain transfer */
   struct table stores = {.arena = w->ep->run->arena}; /* root in HBM -> the nest of the transfer that wrote it last */
   for (int k = 0; k < w->ops.n; k++) {
     MlirOperation op = w->ops.v[k];
