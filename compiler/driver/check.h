@@ -98,8 +98,8 @@ struct check_result {
 /* What each output may differ by from NumPy's result. */
 struct check_tolerance {
   const float *of; /* of each element */
-  /* Where rounding decides a comparison or an integer, this many elements may differ by more, but not by more than
-   * `jump`. */
+  /* Where rounding decides a comparison, an integer or which key a softmax takes, this many elements may differ by more,
+   * but not by more than `jump`. */
   int64_t n_jumps;
   double jump;
 };

@@ -1,4 +1,9 @@
-/* occupancy: what SBUF and PSUM hold over time. */
+/* occupancy: what SBUF and PSUM hold over time.
+ *
+ * A buffer counts from its first access to its last one.  Buffers that take turns in one place, such as two of a loop's body
+ * that are never in use at the same time, have lives that overlap over all rounds, so places count, not buffers: a byte is
+ * in use if any buffer that lies there is alive.  Buffers without a place count each.
+ */
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,6 +23,10 @@ struct state {
   enum mem_space space;
   int64_t bank_bytes;
   int64_t total, part[PARTS];
+  /* The bytes of a partition at which places begin or end, and banks, in order; between cut k and the next one are
+   * held[part * n_cuts + k] buffers alive.  PSUM has only one part here, because its parts are other bytes. */
+  int64_t *cuts;
+  int n_cuts, *held;
 };
 
 static int by_time(const void *x, const void *y) {
@@ -37,35 +46,81 @@ static int64_t row_bytes(const struct sim_buffer *b) {
   return b->rank && b->dims[0] > 0 ? b->bytes / b->dims[0] : b->bytes;
 }
 
-/* Adds a buffer's bytes to the banks in which its copy lies. */
-static void add_to_banks(struct state *s, const struct sim_buffer *b, int64_t instance, int64_t sign) {
+/* The first byte of a partition that the buffer's copy has. */
+static int64_t begin_of(const struct state *s, const struct sim_buffer *b, int64_t instance) {
   const struct sim_place *x = &b->place;
   const int64_t copy = x->copies > 1 ? instance % x->copies : 0;
-  int64_t at = x->bank * s->bank_bytes + x->offset + copy * x->stride;
-  for (int64_t left = row_bytes(b); x->is_set && left > 0;) {
-    const int64_t here = s->bank_bytes - at % s->bank_bytes < left ? s->bank_bytes - at % s->bank_bytes : left;
-    const int64_t bank = at / s->bank_bytes;
-    if (bank >= 0 && bank < PARTS)
-      s->part[bank] += sign * here;
-    at += here;
-    left -= here;
-  }
+  return (s->space == MEM_PSUM ? x->bank * s->bank_bytes : 0) + x->offset + copy * x->stride;
 }
 
-static void apply(struct state *s, const struct sim_life *life, int64_t sign) {
+static int by_value(const void *x, const void *y) {
+  const int64_t a = *(const int64_t *)x, b = *(const int64_t *)y;
+  return (a > b) - (a < b);
+}
+
+static void find_cuts(struct state *s, const struct sim_occupancy *o, struct arena *a) {
+  const struct sim_timeline *t = s->timeline;
+  s->cuts = arena_new_array(a, int64_t, 2 * (size_t)t->n_lives + PARTS + 1);
+  int n = 0;
+  for (int k = 0; s->space == MEM_PSUM && k <= PARTS; k++)
+    s->cuts[n++] = k * s->bank_bytes;
+  for (int k = 0; k < t->n_lives; k++) {
+    const struct sim_buffer *b = &t->program->buffers[t->lives[k].buffer];
+    if (!is_in(b, o) || !b->place.is_set)
+      continue;
+    s->cuts[n++] = begin_of(s, b, t->lives[k].instance);
+    s->cuts[n] = s->cuts[n - 1] + row_bytes(b);
+    n++;
+  }
+  if (n)
+    qsort(s->cuts, (size_t)n, sizeof *s->cuts, by_value);
+  for (int k = 0; k < n; k++)
+    if (!s->n_cuts || s->cuts[s->n_cuts - 1] != s->cuts[k])
+      s->cuts[s->n_cuts++] = s->cuts[k];
+  const size_t size = (size_t)s->n_cuts * PARTS;
+  s->held = arena_new_array(a, int, size + 1);
+  memset(s->held, 0, size * sizeof *s->held);
+}
+
+/* The number of bytes from cut k to the next one, if the buffer is the first to hold them or was the last one; else 0. */
+static int64_t hold(struct state *s, int part, int k, int sign) {
+  int *held = &s->held[part * s->n_cuts + k];
+  const bool was_held = *held > 0;
+  *held += sign;
+  return was_held == (*held > 0) ? 0 : s->cuts[k + 1] - s->cuts[k];
+}
+
+static void apply_placed(struct state *s, const struct sim_life *life, int sign) {
   const struct sim_buffer *b = &s->timeline->program->buffers[life->buffer];
-  if (s->space == MEM_PSUM) {
+  const int64_t first = b->place.partition, n = b->rank ? b->dims[0] : 1, begin = begin_of(s, b, life->instance);
+  const int64_t *at = bsearch(&begin, s->cuts, (size_t)s->n_cuts, sizeof *s->cuts, by_value);
+  for (int k = (int)(at - s->cuts); s->cuts[k] < begin + row_bytes(b); k++)
+    if (s->space == MEM_PSUM) {
+      const int64_t bytes = sign * hold(s, 0, k, sign), bank = s->cuts[k] / s->bank_bytes;
+      s->total += bytes;
+      if (bank >= 0 && bank < PARTS)
+        s->part[bank] += bytes;
+    } else {
+      for (int p = 0; p < PARTS; p++)
+        if (first < (p + 1) * GROUP && first + n > p * GROUP)
+          s->part[p] += sign * hold(s, p, k, sign);
+    }
+}
+
+static void apply(struct state *s, const struct sim_life *life, int sign) {
+  const struct sim_buffer *b = &s->timeline->program->buffers[life->buffer];
+  if (b->place.is_set)
+    apply_placed(s, life, sign);
+  else if (s->space == MEM_PSUM)
     s->total += sign * row_bytes(b);
-    add_to_banks(s, b, life->instance, sign);
+  else
+    for (int p = 0; p < PARTS && p * GROUP < (b->rank ? b->dims[0] : 1); p++)
+      s->part[p] += sign * row_bytes(b);
+  if (s->space == MEM_PSUM)
     return;
-  }
-  const int64_t first = b->place.is_set ? b->place.partition : 0, n = b->rank ? b->dims[0] : 1;
   s->total = 0;
-  for (int k = 0; k < PARTS; k++) {
-    if (first < (k + 1) * GROUP && first + n > k * GROUP)
-      s->part[k] += sign * row_bytes(b);
-    s->total = s->part[k] > s->total ? s->part[k] : s->total;
-  }
+  for (int p = 0; p < PARTS; p++)
+    s->total = s->part[p] > s->total ? s->part[p] : s->total;
 }
 
 struct alive {
@@ -189,6 +244,7 @@ void sim_occupancy_make(const struct sim_timeline *t, enum mem_space space, int 
   }
   if (changes.n)
     qsort(changes.v, (size_t)changes.n, sizeof *changes.v, by_time);
+  find_cuts(&s, out, a);
   const int64_t bin = t->total_ps / POINTS_MAX + 1;
   for (int k = 0; k < changes.n; k++) {
     apply(&s, &t->lives[changes.v[k].life], changes.v[k].begins ? 1 : -1);

@@ -480,6 +480,34 @@ static void comparison_sees_every_element(void **state) {
       }
 }
 
+/* Eight rows of ones, of which NumPy's runs threw off `n_off`, by 0.5; the program throws off a row that they did not. */
+static struct check_result compare_thrown_off(int n_off, float by) {
+  enum { ROWS = 8, WIDTH = 32, SIZE = ROWS * WIDTH };
+  static float got[SIZE], want[SIZE], spread[SIZE];
+  struct arena a;
+  struct check_result r;
+  arena_init(&a);
+  for (int k = 0; k < SIZE; k++) {
+    got[k] = want[k] = 1;
+    spread[k] = k / WIDTH < n_off ? 0.5F : 1e-6F;
+  }
+  for (int k = SIZE - WIDTH; k < SIZE; k++)
+    got[k] += by;
+  const struct hlo_shape shape = hlo_shape_array(&a, DT_F32, 2, (int64_t[]){ROWS, WIDTH});
+  struct trace_array x = {.shape = shape, .data = got}, y = {.shape = shape, .data = want, .spread = spread};
+  check_compare(1, &x, &y, &r);
+  arena_clear(&a);
+  return r;
+}
+
+static void comparison_knows_rows_that_rounding_throws_off(void **state) {
+  (void)state;
+  assert_true(compare_thrown_off(2, 0.5F).pass);  /* twice as many rows may be */
+  assert_false(compare_thrown_off(2, 1.5F).pass); /* but not by more than twice as much */
+  assert_false(compare_thrown_off(0, 0.5F).pass); /* a kernel that NumPy's runs agree on has no such rows */
+  assert_false(compare_thrown_off(0, 1e-3F).pass);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(strided_arguments_and_results_work),
@@ -498,6 +526,7 @@ int main(void) {
       cmocka_unit_test(comparison_follows_the_dtype),
       cmocka_unit_test(comparison_names_the_worst_output),
       cmocka_unit_test(comparison_sees_every_element),
+      cmocka_unit_test(comparison_knows_rows_that_rounding_throws_off),
   };
   return cmocka_run_group_tests(tests, start_mlir, stop_mlir);
 }

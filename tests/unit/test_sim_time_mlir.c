@@ -472,6 +472,38 @@ static void timing_twice_gives_the_same_bytes(void **state) {
   buf_clear(&r.text);
 }
 
+/* ---- memory ------------------------------------------------------------------------------------------------------- */
+
+#define TILE "memref<128x128xf32, #nisa.mem<sbuf>>"
+#define COPY(dst, src) \
+  "nisa.tensor_copy(dst<128| 128>=" TILE " %" dst "[d0, d1], src<128| 128>=" TILE " %" src "[d0, d1]) engine=vector\n"
+
+/* %a and %b take turns in each round, so both live from the first round to the last one. */
+static void a_place_of_two_buffers_counts_once(void **state) {
+  static const char text[] =
+      MODULE("trn2") "%hbm: memref<128x128xf32, #nisa.mem<shared_hbm>>) {\n"
+                     "%a = nisa.alloc at=[0, 0] : " TILE "\n%b = nisa.alloc at=[0, 0] : " TILE "\n"
+                     "%c = nisa.alloc at=[0, 512] : " TILE "\n"
+                     "%c0 = arith.constant 0 : index\n%c1 = arith.constant 1 : index\n%c4 = arith.constant 4 : index\n"
+                     "nisa.program vector {\nscf.for %i = %c0 to %c4 step %c1 {\n" COPY("a", "c") COPY("c", "a")
+                         COPY("b", "c") COPY("c", "b") "}\n}\n"
+                                                       "return\n}\n}\n";
+  struct timed t;
+  struct sim_profile p;
+  int64_t fullest = 0;
+  (void)state;
+  time_text(&t, text, TARGET_TRN2);
+  sim_profile_make(&t.timeline, &t.arena, &p);
+  const struct sim_occupancy *o = &p.sbuf[0];
+  assert_true(o->n_lives == 3);
+  assert_int_equal(o->peak_bytes, 512 + 512);
+  for (int k = 0; k < o->n_points; k++)
+    fullest = o->points[k].bytes > fullest ? o->points[k].bytes : fullest;
+  assert_int_equal(fullest, o->peak_bytes);
+  assert_int_equal(o->points[o->n_points - 1].bytes, 0);
+  forget(&t);
+}
+
 /* ---- programs that cannot end ------------------------------------------------------------------------------------ */
 
 static void fails(const char *streams, const char *text) {
@@ -604,6 +636,7 @@ int main(void) {
       cmocka_unit_test(a_wait_that_is_never_met_is_a_fault),
       cmocka_unit_test(a_transfer_that_nothing_starts_is_a_fault),
       cmocka_unit_test(engines_wait_for_each_other_at_a_barrier),
+      cmocka_unit_test(a_place_of_two_buffers_counts_once),
       cmocka_unit_test(a_loop_without_end_is_a_fault),
       cmocka_unit_test(branches_on_data_go_as_they_went_with_values),
       cmocka_unit_test(without_values_a_loop_on_data_is_assumed_to_run_once),

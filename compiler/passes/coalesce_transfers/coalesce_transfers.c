@@ -17,6 +17,8 @@
  * what they overwrite.  Only short ones: with longer ones the engine that reads the result overlaps with the loop, which saves more.
  * They become no longer than INSTRUCTION_ELEMENTS for the same reason, and stay out of PSUM, whose banks they would cross.
  *
+ * Before, loops of loads are exchanged if what reads them takes their parts in another order (reading_order.c).
+ *
  * Transposes on the Tensor engine fill a bank of PSUM before one instruction moves them out (banks.c).
  *
  * What is loaded is used only when all of it has arrived.  So a transfer is not made larger than TRANSFER_BYTES: a loop
@@ -62,8 +64,7 @@ static bool is_transfer(const struct nisa_instr *in) {
   return in->def->kind == NISA_DMA_COPY || in->def->kind == NISA_DMA_TRANSPOSE;
 }
 
-/* The loop's body is arithmetic and one instruction. */
-static bool read_body(struct repeated *r) {
+bool coalesce_read_body(struct repeated *r) {
   MlirBlock body = ir_body(r->loop);
   MlirOperation only = {NULL};
   for (MlirOperation op = mlirBlockGetFirstOperation(body); !mlirOperationIsNull(op);
@@ -259,9 +260,11 @@ static enum status run_pass(struct pass_run *run) {
     return st;
   if (!pass_option(run, "target"))
     nisa_module_target(run->module, &run->target);
+  for (int k = 0; k < loops.n; k++)
+    coalesce_take_reading_order(run, loops.v[k], TRANSFER_BYTES);
   for (int k = loops.n - 1; k >= 0; k--) {
     struct repeated r;
-    if (coalesce_read_bounds(loops.v[k], &r) && !coalesce_banks(run, &r) && read_body(&r))
+    if (coalesce_read_bounds(loops.v[k], &r) && !coalesce_banks(run, &r) && coalesce_read_body(&r))
       merge(run, &r);
   }
   return ST_OK;

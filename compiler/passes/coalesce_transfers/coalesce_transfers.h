@@ -50,6 +50,9 @@ bool coalesce_is_apart(const struct repeated *r, const struct side *dst);
 
 /* Reads the loop's bounds; false if they are not known.  The instruction is the caller's to find. */
 bool coalesce_read_bounds(MlirOperation loop, struct repeated *r);
+/* Reads the instruction of a loop whose body is arithmetic and that instruction; false if there is more, or it is no transfer and not
+ * element-wise. */
+bool coalesce_read_body(struct repeated *r);
 /* True if dst has at each place what the same place of the sources gives. */
 bool coalesce_is_elementwise(const struct nisa_instr *in);
 /* The attributes that are not about operands; returns how many. */
@@ -63,5 +66,11 @@ void coalesce_sweep(struct arena *a, MlirOperation loop);
 
 /* Lets the transposes of the loop fill a bank of PSUM before it is read; false if the loop is another one. */
 bool coalesce_banks(struct pass_run *run, const struct repeated *loop);
+
+/* ---- reading_order.c: the order of loads ----------------------------------------------------------------------------- */
+
+/* Exchanges the loop, if all of its body is a loop of loads, with that one where their readers wait for less then.  Loads of
+ * transfer_bytes and less become one transfer anyway. */
+void coalesce_take_reading_order(struct pass_run *run, MlirOperation loop, int64_t transfer_bytes);
 
 #endif

@@ -1,4 +1,6 @@
-/* inserts: long chains of insertions become copies into one buffer before the analysis.
+/* inserts: chains of insertions before the analysis.
+ *
+ * Long chains become copies into one buffer.
  *
  *     %t0 = linalg.fill …                                       %m = bufferization.to_buffer %t0
  *     %t1 = tensor.insert_slice %a into %t0[0, 0] [1, 64] …     %v = memref.subview %m[0, 0] [1, 64] …
@@ -13,6 +15,16 @@
  * upstream's.
  *
  * The chain begins with a tensor of its own, a fill or an undefined one.  Short chains are left to upstream.
+ *
+ * The beginning of a chain that two chains share, such as that of np.concatenate([x, h]) and np.concatenate([x, r * h])
+ * after CSE, is repeated for each of them:
+ *
+ *     %t1 = tensor.insert_slice %x into %empty …                %t1 = tensor.insert_slice %x into %empty …
+ *     %t2 = tensor.insert_slice %h into %t1 …            ==>    %t2 = tensor.insert_slice %h into %t1 …
+ *     %u2 = tensor.insert_slice %rh into %t1 …                  %u1 = tensor.insert_slice %x into %empty_1 …
+ *                                                               %u2 = tensor.insert_slice %rh into %u1 …
+ *
+ * Otherwise upstream copies the whole tensor, also the part that nothing has written; to write %x twice moves less.
  */
 #include "ir/structured.h"
 #include "passes/lib/edit.h"
@@ -110,6 +122,56 @@ static void write_chain(struct pass_run *run, MlirOperation first, MlirOperation
     op = before;
   }
 }
+
+/* ---- shared beginnings ---------------------------------------------------------------------------------- */
+
+static int64_t elements_of(MlirType t) {
+  int64_t n = 1;
+  for (intptr_t d = 0; d < mlirShapedTypeGetRank(t); d++)
+    n *= mlirShapedTypeGetDimSize(t, d);
+  return n;
+}
+
+/* The number of insertions in the chain of constant places from an undefined tensor to v, if they leave a part of it
+ * undefined; 0 otherwise.  Overlaps count twice, so a chain may pass for a whole tensor: upstream's copy is right there. */
+static int begun_by(MlirValue v) {
+  int64_t undefined = elements_of(mlirValueGetType(v));
+  for (int n = 0; n < LONG; n++) {
+    MlirOperation op = ir_defining_op(v);
+    if (mlirOperationIsNull(op))
+      return 0;
+    if (ir_is(op, "tensor.empty"))
+      return undefined > 0 ? n : 0;
+    if (!ir_is(op, "tensor.insert_slice") || mlirOperationGetNumOperands(op) != 2)
+      return 0;
+    undefined -= elements_of(mlirValueGetType(mlirOperationGetOperand(op, 0)));
+    v = mlirOperationGetOperand(op, 1);
+  }
+  return 0;
+}
+
+/* Gives insertion `user` a copy of the n insertions, and of the undefined tensor, that its chain begins with. */
+static void repeat_beginning(MlirOperation user, int n) {
+  MlirOperation at = user;
+  for (int k = 0; k <= n; k++) {
+    MlirOperation own = mlirOperationClone(ir_defining_op(mlirOperationGetOperand(at, 1)));
+    mlirBlockInsertOwnedOperationBefore(mlirOperationGetBlock(at), at, own);
+    mlirOperationSetOperand(at, 1, mlirOperationGetResult(own, 0));
+    at = own;
+  }
+}
+
+void bufferize_shared_beginnings(struct pass_run *run) {
+  struct ir_ops inserts = ir_collect_named(run->arena, run->module, "tensor.insert_slice");
+  for (int k = 0; k < inserts.n; k++) {
+    MlirValue into = mlirOperationGetOperand(inserts.v[k], 1);
+    const int n = is_only_use(into) ? 0 : begun_by(into);
+    if (n)
+      repeat_beginning(inserts.v[k], n);
+  }
+}
+
+/* ---- long chains -------------------------------------------------------------------------------------------- */
 
 void bufferize_long_chains(struct pass_run *run) {
   struct ir_ops inserts = ir_collect_named(run->arena, run->module, "tensor.insert_slice");

@@ -16,7 +16,8 @@
  *    returns views of them.  A collective (linalg/collective.c) does neither, nor does an NKI kernel: linalg-to-nisa
  *    gives it copies of the arguments that it writes.  So during the analysis such a function has a body that reads
  *    the arguments and returns new tensors, and its call returns new, packed buffers.
- *  - Long chains of insertions.  They are written into one buffer without upstream's analysis (inserts.c).
+ *  - Chains of insertions.  Two that begin alike begin with a tensor each, and long ones are written into one buffer
+ *    without upstream's analysis (inserts.c).
  *  - Undefined tensors.  Every user of a tensor.empty gets its own, and so its own buffer.
  *
  * A fuse_op that is left means that knob-driven-fusion did not run; that is an error, like everything else that
@@ -325,6 +326,7 @@ static enum status run_pass(struct pass_run *run) {
     return pass_fail(run, fuse.v[0], "the loops of a fuse group are not fused yet: run knob-driven-fusion");
   for (int k = 0; k < empties.n; k++)
     unshare(empties.v[k]);
+  bufferize_shared_beginnings(run);
   bufferize_loops_in_place(run);
   for (int k = 0; !st && k < functions.n; k++)
     st = write_aliases(run, functions.v[k]);

@@ -89,4 +89,37 @@ func.func @loads_beside_stores(%x: !rows, %y: !rows) -> (!rows, !rows) {
   nisa.release %c : !tile
   return %r, %u : !rows, !rows
 }
+
+// What a scatter has stored is loaded by the queue of the stores: only plain transfers have loads in a queue of Sync's.
+// CHECK-LABEL: func.func @load_of_a_scatter
+// CHECK-NOT:   qSyncBack
+// CHECK:       nisa.dma_scatter
+// CHECK-NOT:   qSyncBack
+// CHECK:       return
+func.func @load_of_a_scatter(%x: !rows, %y: memref<128x1xi32, #nisa.mem<shared_hbm>>) -> !rows {
+  %f0 = arith.constant 0.0 : f32
+  %f1 = arith.constant 1.0 : f32
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c8 = arith.constant 8 : index
+  %r = nisa.alloc : !rows
+  %k = nisa.alloc at=[0] : memref<1024x128xf32, #nisa.mem<hbm>>
+  %n = nisa.alloc at=[0, 0] : memref<128x1xi32, #nisa.mem<sbuf>>
+  %t = nisa.alloc at=[0, 512] : memref<128x128xf32, #nisa.mem<sbuf>>
+  nisa.dma_copy(dst<128| 1>=memref<128x1xi32, #nisa.mem<sbuf>> %n[d0, d1], src<128| 1>=memref<128x1xi32, #nisa.mem<shared_hbm>> %y[d0, d1]) engine=dma
+  nisa.dma_copy(dst<128| 128>=!tile %t[d0, d1], src<128| 128>=!rows %x[0, d0, d1]) engine=dma
+  nisa.dma_scatter(dst<128| 128>=memref<1024x128xf32, #nisa.mem<hbm>> %k[0, d1], src<128| 128>=!tile %t[d0, d1], dst_index<128| 1>=memref<128x1xi32, #nisa.mem<sbuf>> %n[d0, d1], dst_index_dim=0, dst_indirect_max_index=1024) engine=dma
+  nisa.release %n : memref<128x1xi32, #nisa.mem<sbuf>>
+  nisa.release %t : !tile
+  scf.for %i = %c0 to %c8 step %c1 {
+    %a = nisa.alloc at=[0, 8192] copies=8 stride=512 : memref<128x128xf32, #nisa.mem<sbuf>>
+    nisa.dma_copy(dst<128| 128>=!tile %a[d0, d1], src<128| 128>=memref<1024x128xf32, #nisa.mem<hbm>> %k[%i*128 + d0, d1]) engine=dma
+    %b = nisa.alloc at=[0, 12288] copies=8 stride=512 : memref<128x128xf32, #nisa.mem<sbuf>>
+    nisa.activation(dst<128| 128>=!tile %b[d0, d1], src<128| 128>=!tile %a[d0, d1], bias=f32 %f0, scale=f32 %f1, op=exp) engine=scalar
+    nisa.release %a : !tile
+    nisa.dma_copy(dst<128| 128>=!rows %r[%i, d0, d1], src<128| 128>=!tile %b[d0, d1]) engine=dma
+    nisa.release %b : !tile
+  }
+  return %r : !rows
+}
 }
