@@ -113,7 +113,6 @@ def test_the_functions_of_nki_language_are_listed_with_their_parameters(calls):
 
 
 USES = {
-    "tensor.indirect": ["t.indirect(t, 4)", None],
     "nl.all_reduce": [None, "nl.all_reduce(t, np.add, (0,))"], "nisa.tensor_copy_dynamic_src": [None, "nisa.tensor_copy_dynamic_src(t)"],
     "nisa.tensor_copy_dynamic_dst": [None, "nisa.tensor_copy_dynamic_dst(dst=t, src=t)"],
     "nisa.builtin_custom_op": [None, "nisa.builtin_custom_op('f', [t], [t])"], "nki.collectives": ["nki.collectives.all_reduce([a], [a])", None],

@@ -172,6 +172,23 @@ static struct nki_call *last_call(const struct nki_program *p) {
   return p->items.n ? p->items.v[p->items.n - 1].call : NULL;
 }
 
+/* Ends a call that is shown as it was written, with its text; a pending exception remains. */
+static void end_written(struct nki_recorder *r, const struct nki_call *c, PyObject *args, PyObject *kw) {
+  struct arena *a = r->program->arena;
+  PyObject *type, *exc, *tb;
+  PyErr_Fetch(&type, &exc, &tb);
+  const char *name = arena_printf(a, "nisa.%s", nki_def(c)->name);
+  PyObject *module = PyImport_ImportModule("nkx.nki_written"), *none = kw ? NULL : PyDict_New();
+  PyObject *s = module ? PyObject_CallMethod(module, "call_text", "sOO", name, args, kw ? kw : none) : NULL;
+  const char *text = s ? PyUnicode_AsUTF8(s) : NULL;
+  nki_written_end(r->program, text ? arena_strdup(a, text) : name);
+  Py_XDECREF(s);
+  Py_XDECREF(none);
+  Py_XDECREF(module);
+  PyErr_Clear();
+  PyErr_Restore(type, exc, tb);
+}
+
 /* Makes the call whose number is `kind`. */
 static PyObject *isa_call(PyObject *kind, PyObject *args, PyObject *kw) {
   struct nki_recorder *r = nki_enter();
@@ -183,13 +200,16 @@ static PyObject *isa_call(PyObject *kind, PyObject *args, PyObject *kw) {
   struct nki_error err = {.arena = r->program->arena};
   bool ok = nki_bind(r, &c, args, kw);
   if (ok) {
+    bool is_written = false;
     c.locs = nki_here(r);
     nki_note_rounds(r);
-    ok = nki_call_add(r->program, &c, &err);
-    if (!ok) {
+    ok = nki_gather_columns(r, &c, &is_written);
+    if (ok && !(ok = nki_call_add(r->program, &c, &err))) {
       nki_raise(&err);
       r->wrong = blamed(nki_def(&c), err.text);
     }
+    if (is_written)
+      end_written(r, &c, args, kw);
   }
   return ok || nki_report() ? instruction(r, ok ? last_call(r->program) : NULL) : NULL;
 }

@@ -2,6 +2,7 @@
  *
  *   tensor.c   the Python type of tensors and views: indexing, and the methods that make views
  *   rearrange.c  its method rearrange
+ *   columns.c  its method indirect
  *   call.c     the functions of nki.isa
  *   arguments.c  their arguments
  *   make.c     tensors that the kernel makes
@@ -71,6 +72,8 @@ const char *nki_written_call(struct nki_recorder *r, const char *name, PyObject 
 PyObject *nki_wrap(struct nki_recorder *r, const struct nki_view *v);
 /* The view of an object that is a tensor of the running record; NULL with an exception.  `what` is the argument's name. */
 struct nki_view *nki_view_of(struct nki_recorder *r, PyObject *o, const char *what);
+/* v, if it is no columns that numbers select; else NULL with an exception. */
+struct nki_view *nki_plain(struct nki_view *v, const char *what);
 static inline bool nki_is_tensor(PyObject *o) {
   return PyObject_TypeCheck(o, nki_tensor_type);
 }
@@ -109,6 +112,13 @@ bool nki_bind(struct nki_recorder *r, struct nki_call *c, PyObject *args, PyObje
 PyObject *nki_make_tensor(PyObject *self, PyObject *args);
 /* nki_constant(array): a tensor in HBM that has its elements. */
 PyObject *nki_make_constant(PyObject *self, PyObject *o);
+
+/* The object of v.indirect(index, n): n < 0: as many as there are indices.  `written`: its expression, or NULL. */
+PyObject *nki_tensor_columns(struct nki_recorder *r, const struct nki_view *v, const struct nki_view *index, int64_t n,
+                             const char *written);
+/* Records the copies of operands that are columns, which take their places.  *begun: nki_written_begin was called for the call.
+ * False with an exception. */
+bool nki_gather_columns(struct nki_recorder *r, struct nki_call *c, bool *begun);
 
 /* t.rearrange(src_pattern, dst_pattern, fixed_sizes=None), a method with keywords. */
 PyObject *nki_tensor_rearrange(PyObject *self, PyObject *args, PyObject *kw);

@@ -3,7 +3,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "nki/refused.h"
 #include "trace/nki/nki.h"
 #include "trace/refuse.h"
 
@@ -34,10 +33,24 @@ struct nki_view *nki_view_of(struct nki_recorder *r, PyObject *o, const char *wh
   return &self_of(o)->view;
 }
 
-/* The view of a method's object. */
-static struct nki_view *own_view(PyObject *self, struct nki_recorder **r) {
+struct nki_view *nki_plain(struct nki_view *v, const char *what) {
+  if (!v->columns)
+    return v;
+  return trace_refuse(DG_NKI_VIEW, "index or reshape the tensor before .indirect, or copy the columns with nisa.tensor_copy",
+                      "%s is columns that numbers select, which are an operand of nki.isa only",
+                      strcmp(what, "self") != 0 ? what : "the view");
+}
+
+/* The view of the object that is asked. */
+static struct nki_view *asked_view(PyObject *self, struct nki_recorder **r) {
   *r = nki_enter();
   return *r ? nki_view_of(*r, self, "self") : NULL;
+}
+
+/* The view of a method's object: columns that numbers select have no views of their own. */
+static struct nki_view *own_view(PyObject *self, struct nki_recorder **r) {
+  struct nki_view *v = asked_view(self, r);
+  return v ? nki_plain(v, "self") : NULL;
 }
 
 /* ---- indexing ---------------------------------------------------------------------------------------------------- */
@@ -362,8 +375,8 @@ static PyObject *tensor_view(PyObject *self, PyObject *args, PyObject *kw) {
 
 /* The view of an argument that selects rows, in the arena; NULL with an exception. */
 static struct nki_view *rows_of(struct nki_recorder *r, PyObject *o, const char *what) {
-  const struct nki_view *v = nki_view_of(r, o, what);
-  return v ? arena_dup(r->program->arena, v, sizeof *v) : NULL;
+  struct nki_view *v = nki_view_of(r, o, what);
+  return v && nki_plain(v, what) ? arena_dup(r->program->arena, v, sizeof *v) : NULL;
 }
 
 static PyObject *tensor_ap(PyObject *self, PyObject *args, PyObject *kw) {
@@ -428,14 +441,25 @@ static PyObject *tensor_vector_select(PyObject *self, PyObject *args, PyObject *
   return finish(r, v, "vector_select", args, kw, ok, &out, &err);
 }
 
-/* The rows of refused.def say why, and what to do. */
+/* t.indirect(index, num_elem=None): columns.c. */
 static PyObject *tensor_indirect(PyObject *self, PyObject *args, PyObject *kw) {
-  (void)self, (void)args, (void)kw;
-  for (int i = 0; i < nki_n_refused; i++)
-    if (!strcmp(nki_refused[i].name, "tensor.indirect"))
-      return trace_refuse(DG_NKI_UNSUPPORTED, nki_refused[i].instead, "tensor.indirect is not compiled here: %s",
-                          nki_refused[i].why);
-  return NULL;
+  static char *names[] = {"index", "num_elem", NULL};
+  struct nki_recorder *r;
+  const struct nki_view *v = own_view(self, &r);
+  PyObject *numbers, *n_elements = Py_None;
+  int64_t n = -1;
+  if (!v || !PyArg_ParseTupleAndKeywords(args, kw, "O|O:indirect", names, &numbers, &n_elements) ||
+      (n_elements != Py_None && !nki_read_int(n_elements, "num_elem", &n)))
+    return NULL;
+  struct nki_view *index = nki_view_of(r, numbers, "index");
+  if (!index || !nki_plain(index, "index"))
+    return NULL;
+  if (n_elements != Py_None && n < 0)
+    n = 0;
+  const char *written = nki_shows_views(r) ? arena_printf(r->program->arena, "%s.%s", nki_written_view(r, v),
+                                                          nki_written_call(r, "indirect", args, kw))
+                                           : NULL;
+  return nki_tensor_columns(r, v, index, n, written);
 }
 
 /* ---- queries ----------------------------------------------------------------------------------------------------- */
@@ -450,8 +474,8 @@ static PyObject *tensor_is_contiguous(PyObject *self, PyObject *unused) {
 static PyObject *tensor_is_indirect(PyObject *self, PyObject *unused) {
   struct nki_recorder *r;
   (void)unused;
-  const struct nki_view *v = own_view(self, &r);
-  return v ? PyBool_FromLong(v->rows != NULL) : NULL;
+  const struct nki_view *v = asked_view(self, &r);
+  return v ? PyBool_FromLong(v->rows || v->columns) : NULL;
 }
 
 /* [[stride, size], …], as .ap takes it, and what .offset gives. */
@@ -493,10 +517,11 @@ static PyObject *named_type(const char *name) {
 
 static PyObject *tensor_get(PyObject *self, void *which) {
   struct nki_recorder *r;
-  const struct nki_view *v = own_view(self, &r);
+  const enum member m = (enum member)(intptr_t)which;
+  const struct nki_view *v = m == STRIDES || m == OFFSET ? own_view(self, &r) : asked_view(self, &r);
   if (!v)
     return NULL;
-  switch ((enum member)(intptr_t)which) {
+  switch (m) {
   case SHAPE:
     return int_tuple(v, false);
   case STRIDES:
@@ -593,8 +618,8 @@ bool nki_tensor_init(PyObject *module) {
        "rearrange(src_pattern, dst_pattern, fixed_sizes=None): dimensions by names, split, merged and in another "
        "order."},
       {"get_pattern", tensor_get_pattern, METH_NOARGS, "The access pattern of the view, [[stride, size], …]."},
-      {"indirect", PYFUNC(tensor_indirect), METH_VARARGS | METH_KEYWORDS, "Refused: refused.def says why."},
-      {"is_indirect", tensor_is_indirect, METH_NOARGS, "Whether its rows are selected by numbers."},
+      {"indirect", PYFUNC(tensor_indirect), KW, "indirect(index, num_elem=None): columns of SBUF by number."},
+      {"is_indirect", tensor_is_indirect, METH_NOARGS, "Whether numbers select its rows or columns."},
       {"is_contiguous", tensor_is_contiguous, METH_NOARGS, "Whether the elements lie one after another."},
       {NULL, NULL, 0, NULL}};
   static PyGetSetDef getset[] = {{"shape", tensor_get, NULL, NULL, (void *)SHAPE},
