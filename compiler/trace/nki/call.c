@@ -94,14 +94,32 @@ PyObject *nki_or_unknown(PyObject *result) {
   return Py_NewRef(unknown);
 }
 
-static bool has_unknown(PyObject *args, PyObject *kw) {
-  bool has = false;
-  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(args); i++)
-    has |= PyTuple_GET_ITEM(args, i) == unknown;
+enum { UNKNOWN_DEPTH = 4 }; /* of a pattern in arguments, and more */
+
+/* Whether o is unknown, or a tuple, list or slice with something unknown. */
+static bool holds_unknown(PyObject *o, int depth) {
+  bool has = o == unknown;
+  if (PySlice_Check(o)) {
+    const PySliceObject *s = (PySliceObject *)o;
+    return s->start == unknown || s->stop == unknown || s->step == unknown;
+  }
+  for (Py_ssize_t i = 0; !has && depth && PyTuple_Check(o) && i < PyTuple_GET_SIZE(o); i++)
+    has = holds_unknown(PyTuple_GET_ITEM(o, i), depth - 1);
+  for (Py_ssize_t i = 0; !has && depth && PyList_Check(o) && i < PyList_GET_SIZE(o); i++)
+    has = holds_unknown(PyList_GET_ITEM(o, i), depth - 1);
+  return has;
+}
+
+bool nki_is_unknown(PyObject *o) {
+  return unknown && o == unknown;
+}
+
+PyObject *nki_unknown_among(PyObject *args, PyObject *kw) {
+  bool has = unknown && nki_now && nki_now->n_refused && args && holds_unknown(args, UNKNOWN_DEPTH);
   PyObject *key, *value;
-  for (Py_ssize_t at = 0; kw && PyDict_Next(kw, &at, &key, &value);)
-    has |= value == unknown;
-  return has && unknown;
+  for (Py_ssize_t at = 0; unknown && nki_now && nki_now->n_refused && kw && PyDict_Next(kw, &at, &key, &value);)
+    has |= holds_unknown(value, UNKNOWN_DEPTH);
+  return has ? Py_NewRef(unknown) : NULL;
 }
 
 /* ---- what a call returns ----------------------------------------------------------------------------------------- */
@@ -195,7 +213,9 @@ static PyObject *isa_call(PyObject *kind, PyObject *args, PyObject *kw) {
   struct nki_call c = {.kind = (enum nki_call_kind)PyLong_AsLong(kind)};
   if (!r)
     return NULL;
-  if (has_unknown(args, kw))
+  PyObject *other = nki_unknown_among(args, kw);
+  Py_XDECREF(other);
+  if (other)
     return instruction(r, NULL);
   struct nki_error err = {.arena = r->program->arena};
   bool ok = nki_bind(r, &c, args, kw);

@@ -31,6 +31,7 @@ struct nki_recorder {
   struct trace_program *owner;   /* with ds: a call that is refused becomes a diagnostic, and the kernel runs on */
   int first_finding, n_findings; /* what the analysis found, in ds */
   int n_refused;                 /* calls so far */
+  bool is_cut; /* a syntax error ends the kernel early: its results are not checked */
   const char *wrong;             /* the parameter that the pending exception is about, or NULL */
   uint64_t outside;              /* loops up to this number run around the kernel (counting.h) */
 };
@@ -57,6 +58,10 @@ bool nki_report(void);
 /* The result, or, where NULL stands for such a violation outside of a call that is shown as it was written, a new reference to what
  * stands for unknown values (nkx/nki_unknown.py): a call with it as an argument does nothing. */
 PyObject *nki_or_unknown(PyObject *result);
+bool nki_is_unknown(PyObject *o);
+/* What stands for unknown values, a new reference, if it is among the arguments or in sequences or slices in them; NULL, without an
+ * exception, if it is not. */
+PyObject *nki_unknown_among(PyObject *args, PyObject *kw);
 
 /* Whether the kernel is one of a job, whose stages are shown; else it is one of a running Python program. */
 bool nki_is_shown(const struct nki_recorder *r);
