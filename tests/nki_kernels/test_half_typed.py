@@ -58,7 +58,7 @@ def test_what_is_typed_after_a_kernel_does_not_hide_it(end):
 def test_two_broken_kernels_leave_the_third():
     other = FIRST.replace("first", "third").replace("{line}", "y = )")
     result = compiler.compile(HEAD + FIRST.replace("{line}", "x = = x") + other + SECOND)
-    assert errors(result)[0] == ("python-syntax", AT)
+    assert errors(result)[0][0] == "python-syntax"  # the one that Python finds first
     assert stages(result) == {"first": STAGES[:2], "third": STAGES[:2], "second": STAGES}
 
 

@@ -22,8 +22,9 @@ static const struct columns_operand {
   enum nki_call_kind kind;
   const char *param;
 } operands[] = {
-    {NKI_TENSOR_COPY, "src"},    {NKI_TENSOR_COPY_PREDICATED, "predicate"}, {NKI_TENSOR_TENSOR, "data1"},
-    {NKI_TENSOR_SCALAR, "data"}, {NKI_TENSOR_REDUCE, "data"},               {NKI_ACTIVATION, "data"},
+    {NKI_TENSOR_COPY, "src"},     {NKI_TENSOR_COPY_PREDICATED, "predicate"},
+    {NKI_TENSOR_TENSOR, "data1"}, {NKI_TENSOR_SCALAR, "data"},
+    {NKI_TENSOR_REDUCE, "data"},  {NKI_ACTIVATION, "data"},
 };
 
 PyObject *nki_tensor_columns(struct nki_recorder *r, const struct nki_view *v, const struct nki_view *index, int64_t n,
@@ -78,9 +79,8 @@ static void *refuse_operand(const struct nki_call_def *def, const struct nki_par
 static bool gather(struct nki_recorder *r, struct nki_call *for_call, struct nki_view *v) {
   struct nki_error err = {.arena = r->program->arena};
   struct nki_columns *from = v->columns;
-  struct nki_tensor *t =
-      nki_tensor_make(r->program, "columns", v->tensor->dtype, MEM_SBUF, 2,
-                      (int64_t[]){v->dim[0].size, v->dim[1].size}, for_call->locs, &err);
+  struct nki_tensor *t = nki_tensor_make(r->program, "columns", v->tensor->dtype, MEM_SBUF, 2,
+                                         (int64_t[]){v->dim[0].size, v->dim[1].size}, for_call->locs, &err);
   if (!t)
     return nki_raise(&err);
   t->packed = v->tensor->packed;

@@ -31,7 +31,7 @@ struct nki_recorder {
   struct trace_program *owner;   /* with ds: a call that is refused becomes a diagnostic, and the kernel runs on */
   int first_finding, n_findings; /* what the analysis found, in ds */
   int n_refused;                 /* calls so far */
-  bool is_cut; /* a syntax error ends the kernel early: its results are not checked */
+  bool is_cut;                   /* a syntax error ends the kernel early: its results are not checked */
   const char *wrong;             /* the parameter that the pending exception is about, or NULL */
   uint64_t outside;              /* loops up to this number run around the kernel (counting.h) */
 };

@@ -134,7 +134,8 @@ PyObject *nki_tensor_rearrange(PyObject *self, PyObject *args, PyObject *kw) {
   PyObject *source, *target, *sizes = NULL;
   struct pattern from, to;
   int64_t size[NKI_RANK_MAX];
-  if (!own || !nki_plain(own, "self") || !PyArg_ParseTupleAndKeywords(args, kw, "OO|O:rearrange", names, &source, &target, &sizes) ||
+  if (!own || !nki_plain(own, "self") ||
+      !PyArg_ParseTupleAndKeywords(args, kw, "OO|O:rearrange", names, &source, &target, &sizes) ||
       !read_pattern(source, "source pattern", &from) || !read_pattern(target, "destination pattern", &to) ||
       !read_sizes(sizes, &from, size))
     return NULL;

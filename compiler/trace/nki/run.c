@@ -472,7 +472,8 @@ enum status nki_trace_kernel(struct trace_program *program, struct program_kerne
   nki_drop_repeated(ds, first, analysed - first);
   if (half.uses_cut) /* its mistakes may be due to what is not there */
     ds->n = first;
-  const bool ok = has_run && !half.is_cut && !half.uses_cut && !r.n_refused && !nki_has_error(ds, first) && check_whole(p, ds);
+  const bool ok =
+      has_run && !half.is_cut && !half.uses_cut && !r.n_refused && !nki_has_error(ds, first) && check_whole(p, ds);
   if (ok)
     nki_warn_of_cores(p, ds, at);
   *out = finish(program, k, true, p, ast);

@@ -37,7 +37,8 @@ struct nki_view *nki_view_of(struct nki_recorder *r, PyObject *o, const char *wh
 struct nki_view *nki_plain(struct nki_view *v, const char *what) {
   if (!v->columns)
     return v;
-  return trace_refuse(DG_NKI_VIEW, "index or reshape the tensor before .indirect, or copy the columns with nisa.tensor_copy",
+  return trace_refuse(DG_NKI_VIEW,
+                      "index or reshape the tensor before .indirect, or copy the columns with nisa.tensor_copy",
                       "%s is columns that numbers select, which are an operand of nki.isa only",
                       strcmp(what, "self") != 0 ? what : "the view");
 }
@@ -482,9 +483,9 @@ static PyObject *go_on(PyObject *self, PyObject *args, PyObject *kw, PyCFunction
   PyObject *other = nki_unknown_among(args, kw);
   return other ? other : nki_or_unknown(f(self, args, kw));
 }
-#define GOES_ON(method, f)                                                                                             \
-  static PyObject *on_##method(PyObject *self, PyObject *args, PyObject *kw) {                                         \
-    return go_on(self, args, kw, f);                                                                                   \
+#define GOES_ON(method, f) \
+  static PyObject *on_##method(PyObject *self, PyObject *args, PyObject *kw) { \
+    return go_on(self, args, kw, f); \
   }
 GOES_ON(permute, tensor_permute)
 GOES_ON(reshape, tensor_reshape)
