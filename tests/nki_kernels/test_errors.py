@@ -310,3 +310,12 @@ def test_a_kernel_with_five_mistakes_shows_five(first):
 def test_questions_about_attributes_that_tensors_do_not_have_are_pythons():
     line = "assert not hasattr(x, 'no_such') and getattr(x, 'no_such', 7) == 7"
     assert compiler.compile(KERNEL.format(line=line))["status"] == "ok"
+
+
+def test_tensors_that_do_not_fit_together_say_so():
+    """Each fits; both are in use when the second is written."""
+    line = "y = nl.ndarray((128, 40000), nl.float32); z = nl.ndarray((128, 40000), nl.float32)\n    nisa.memset(y, 1.0); nisa.memset(z, 2.0)\n" \
+           "    nisa.tensor_tensor(x, y[:, 0:512], z[:, 0:512], nl.add)"
+    result = compiler.compile(KERNEL.format(line=line))
+    found = [d for d in result["diagnostics"] if d["severity"] == "error"]
+    assert [d["code"] for d in found] == ["nki-memory-full"] and LINE <= found[0]["range"]["line"] <= LINE + 1, found
