@@ -117,6 +117,11 @@ struct nki_view {
   /* In HBM, while a call is read: the part of `rows` has for each index of dimension 0 the row of the tensor that it
    * begins at, and the stride of dimension 0 is 0.  A recorded call has `rows` as an operand of its own. */
   struct nki_view *rows;
+  struct nki_columns *columns; /* on chip, while a call is read: numbers select the elements of dimension 1; or NULL */
+};
+/* The elements of each partition of a view that numbers select. */
+struct nki_columns {
+  struct nki_view of, index;
 };
 
 /* The name of the type of its elements, as kernels write it. */

@@ -161,6 +161,11 @@ int bytecode_only_return(PyCodeObject *code) {
   return n == 1 ? at : -1;
 }
 
+bool bytecode_reads_attribute(PyCodeObject *code, int lasti) {
+  unsigned char in[2];
+  return lasti >= 0 && read_at(code, lasti, in) && (in[0] == LOAD_ATTR || in[0] == LOAD_METHOD);
+}
+
 const char *bytecode_stored_name(PyCodeObject *code, int lasti) {
   unsigned char in[2];
   int at = lasti, wide = 0;

@@ -37,6 +37,8 @@ bool bytecode_is_iteration(PyCodeObject *code, int lasti);
 /* Returns the offset of the function's only return instruction; -1 if there are several, or none. */
 int bytecode_only_return(PyCodeObject *code);
 
+/* True if the instruction reads an attribute that is written after a dot. */
+bool bytecode_reads_attribute(PyCodeObject *code, int lasti);
 /* Returns the name of the variable that the instruction's result is assigned to directly, borrowed from the code; NULL if
  * it is used otherwise. */
 const char *bytecode_stored_name(PyCodeObject *code, int lasti);

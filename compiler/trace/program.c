@@ -354,7 +354,9 @@ static void hold_failure(struct trace_program *program, struct diags *ds, int nu
     }
 }
 
-enum status trace_open(struct arena *a, const struct trace_request *rq, struct diags *ds, struct trace_program **out) {
+/* Executes the source and finds its kernels.  *is_half_typed: it is not valid Python. */
+static enum status open_program(struct arena *a, const struct trace_request *rq, struct diags *ds, bool *is_half_typed,
+                                struct trace_program **out) {
   enum status st = program_begin(a, rq, ds, out);
   if (st)
     return st;
@@ -364,6 +366,7 @@ enum status trace_open(struct arena *a, const struct trace_request *rq, struct d
     calls_watch(program);
   bool ok = execute(program) && execute_main(program);
   calls_unwatch();
+  *is_half_typed = !ok && !program->code && PyErr_ExceptionMatches(PyExc_SyntaxError);
   const bool by_call = !ok && is_of_failed_call(program);
   const int before = ds->n;
   if (!ok)
@@ -374,6 +377,71 @@ enum status trace_open(struct arena *a, const struct trace_request *rq, struct d
     hold_failure(program, ds, before);
   st = !ok ? st : any ? ST_OK : ST_INPUT;
   return st && program_was_stopped(ds) ? ST_LIMIT : st;
+}
+
+/* Sets *out to the request with the part of its source that can be executed, and *cuts to what was left out; false if there is
+ * none. */
+static bool repair(struct arena *a, const struct trace_request *rq, struct trace_request *out, struct cut **cuts,
+                   int *n_cuts) {
+  PyObject *module = PyImport_ImportModule("nkx.half_typed"), *list;
+  PyObject *r = module ? PyObject_CallMethod(module, "repaired", "s#", rq->source, (Py_ssize_t)rq->source_len) : NULL;
+  const char *text;
+  Py_ssize_t len;
+  const bool ok = r && r != Py_None && PyArg_ParseTuple(r, "s#O!", &text, &len, &PyList_Type, &list);
+  if (ok) {
+    *out = *rq;
+    out->source = arena_strndup(a, text, (size_t)len);
+    out->source_len = (size_t)len;
+    *n_cuts = (int)PyList_GET_SIZE(list);
+    *cuts = arena_new_array(a, struct cut, (size_t)*n_cuts);
+  }
+  for (int i = 0; ok && i < *n_cuts; i++) {
+    int is_used = 0;
+    if (PyArg_ParseTuple(PyList_GET_ITEM(list, i), "iip", &(*cuts)[i].first, &(*cuts)[i].last, &is_used))
+      (*cuts)[i].is_used = is_used;
+  }
+  PyErr_Clear();
+  Py_XDECREF(r);
+  Py_XDECREF(module);
+  return ok;
+}
+
+/* Opens what can be executed of a source with a syntax error, which ds has; what else is wrong with it may be due to that, and is
+ * not said. */
+static void open_half_typed(struct arena *a, const struct trace_request *rq, struct trace_program **out) {
+  struct trace_request *other = arena_new(a, struct trace_request);
+  struct diags unsaid = {.arena = a};
+  struct cut *cuts = NULL;
+  int n_cuts = 0;
+  bool is_half_typed = false;
+  if (!repair(a, rq, other, &cuts, &n_cuts))
+    return;
+  trace_close(*out);
+  *out = NULL;
+  (void)open_program(a, other, &unsaid, &is_half_typed, out);
+  if (*out) {
+    (*out)->cuts = cuts;
+    (*out)->n_cuts = n_cuts;
+  }
+}
+
+enum status trace_open(struct arena *a, const struct trace_request *rq, struct diags *ds, struct trace_program **out) {
+  bool is_half_typed = false;
+  const enum status st = open_program(a, rq, ds, &is_half_typed, out);
+  if (is_half_typed)
+    open_half_typed(a, rq, out);
+  return st;
+}
+
+struct half_typed kernel_half_typed(struct trace_program *p, const struct program_kernel *k) {
+  const struct src_loc *at = p->n_cuts ? kernel_def_loc(p, k) : NULL;
+  struct half_typed h = {0};
+  for (int i = 0; i < p->n_cuts; i++) {
+    const bool is_here = at && at->range.line >= p->cuts[i].first && at->range.line <= p->cuts[i].last;
+    h.is_cut |= is_here;
+    h.uses_cut |= !is_here && p->cuts[i].is_used;
+  }
+  return h;
 }
 
 int trace_count(const struct trace_program *program) {

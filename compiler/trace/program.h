@@ -41,6 +41,12 @@ struct trace_program {
   PyObject *failed_by;
   struct diag *held;
   PyObject *raised_type, *raised, *raised_tb;
+  /* Of a source with a syntax error, whose text in rq is what could be executed (nkx/half_typed.py): the blocks that were cut. */
+  int n_cuts;
+  struct cut {
+    int first, last; /* lines */
+    bool is_used;    /* functions outside of it use what it defines */
+  } *cuts;
 };
 extern struct trace_program *program_now; /* NULL outside of trace_open … trace_close */
 
@@ -91,6 +97,11 @@ bool kernel_arguments(const struct program_kernel *k, PyObject *const *values, P
 bool kernel_is_annotated(PyObject *fn); /* true if an annotation has a parameter's shape */
 /* Returns the place of the kernel's header; NULL if its function is not in one of the user's files. */
 const struct src_loc *kernel_def_loc(struct trace_program *p, const struct program_kernel *k);
+/* Whether a syntax error ends the kernel early, and whether it may use what a syntax error ends. */
+struct half_typed {
+  bool is_cut, uses_cut;
+};
+struct half_typed kernel_half_typed(struct trace_program *p, const struct program_kernel *k);
 /* Returns the place of the function's only return statement; NULL if there are several (run.c). */
 const struct src_loc *trace_return_loc(struct trace_program *p, const struct program_kernel *k);
 /* Returns the place of a parameter's name, or of the header if that is not known. */

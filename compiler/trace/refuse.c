@@ -61,6 +61,7 @@ bool refuse_init(PyObject *module) {
       {DG_INTERNAL, "Internal", PyExc_RuntimeError, NULL},
       {DG_NKI_CALL, "NkiCall", PyExc_TypeError, NULL},
       {DG_NKI_UNKNOWN_API, "NkiUnknownApi", PyExc_AttributeError, NULL},
+      {DG_NKI_NAME, "NkiName", PyExc_NameError, NULL},
       {DG_NKI_UNSUPPORTED, "NkiUnsupported", PyExc_NotImplementedError, NULL},
       {DG_NKI_REMOVED_API, "NkiRemovedApi", PyExc_NotImplementedError, NULL},
       {DG_NKI_MIXED_GENERATIONS, "NkiMixedGenerations", PyExc_NotImplementedError, NULL},

@@ -42,7 +42,7 @@ def test_a_call_of_beta_1_computes_what_numpy_computes(results, number):
 
 # what makes no instruction, and what needs a loop, another machine or a tensor in HBM that is written: tested in other files
 ELSEWHERE = {"nl.ds", "nl.num_programs", "nl.program_id", "nl.program_ndim", "nl.sequential_range", "nl.static_range", "nl.nc", "nl.spmd_dim",
-             "nl.refuse", "nl.finfo", "nl.atomic_rmw", "nl.abs_max", "nl.abs_min", "nl.loop_reduce", "nisa.get_nc_version", "nisa.refuse", "nisa.reduced"}
+             "nl.refuse", "nl.finfo", "nl.atomic_rmw", "nl.abs_max", "nl.abs_min", "nl.loop_reduce", "nisa.get_nc_version", "nisa.get_nc_sub_version", "nisa.refuse", "nisa.reduced"}
 
 
 def test_each_function_of_beta_1_is_the_one_call_of_a_kernel_above():

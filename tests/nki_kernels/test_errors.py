@@ -273,3 +273,49 @@ def k(a: nl.tensor[nl.float32, (256, 512)]):
 """
     found = [d["code"] for d in compiler.compile(source)["diagnostics"] if d["severity"] == "error"]
     assert sorted(found) == sorted(["nki-shape-mismatch", code, "nki-shape-mismatch"])
+
+
+MISTAKES = [  # the line, « and » around the range, the code and what is said
+    ("y = «x.reshape((64, 1024))»", "nki-view", "reshape cannot change the partition dimension"),
+    ("y = «x.slice(1, 9, 3)»", "nki-bounds", ""),
+    ("y = «x.flatten_dims(0, 1)»", "nki-view", ""),
+    ("y = «x.rearrange(('p', 'f'), ('f', 'p'))»", "nki-view", ""),
+    ("y = «x.permut»((1, 0))", "nki-name", "a tensor has no permut"),
+    ("y = nl.exp(«no_such_name»)", "nki-name", "no_such_name is not defined"),
+    ("y = «no_such_function»(x)", "nki-name", "no_such_function is not defined"),
+    ("y = nl.exp(«no_name» if a.shape[0] > 3 else x)", "nki-name", "no_name is not defined"),
+    ("y = «nl.mgrid»[0:128, 0:512]", "nki-mask-removed", "nki.language.mgrid belongs to an earlier NKI"),
+    ("y = «nl.par_dim»(128)", "nki-mask-removed", "nki.language.par_dim belongs to an earlier NKI"),
+    ("y = «nki.simulat»(x)", "nki-unknown-api", "nki has no simulat"),
+]
+USES = ["z = x[:, y]", "z = y.reshape((128, 4))", "z = nl.ndarray(y.shape, y.dtype)", "z = x.ap([[512, 128], [y, 4]])", "nisa.tensor_copy(x, y)",
+        "nl.store(out[:, y:512], x)", "nisa.iota(i, [[y, 512]])"]
+
+
+@pytest.mark.parametrize("first", range(len(MISTAKES)))
+def test_a_kernel_with_five_mistakes_shows_five(first):
+    """Methods, names and functions that are refused, each used after it, do not end the kernel."""
+    chosen = [MISTAKES[(first + k) % len(MISTAKES)] for k in range(5)]
+    lines, want = [], []
+    for k, (line, code, text) in enumerate(chosen):
+        want.append((LINE + len(lines), 5 + line.index("«"), 4 + line.index("»"), code))
+        lines += [line.replace("«", "").replace("»", ""), USES[(first + k) % len(USES)]]
+    found = [d for d in compiler.compile(KERNEL.format(line="\n    ".join(lines)))["diagnostics"] if d["severity"] == "error"]
+    got = sorted((d["range"]["line"], d["range"]["col"], d["range"]["end_col"], d["code"]) for d in found)
+    assert got == want, found
+    by_line = {d["range"]["line"]: d["message"] for d in found}
+    assert all(text in by_line[line] for (line, *_), (_, _, text) in zip(want, chosen))
+
+
+def test_questions_about_attributes_that_tensors_do_not_have_are_pythons():
+    line = "assert not hasattr(x, 'no_such') and getattr(x, 'no_such', 7) == 7"
+    assert compiler.compile(KERNEL.format(line=line))["status"] == "ok"
+
+
+def test_tensors_that_do_not_fit_together_say_so():
+    """Each fits; both are in use when the second is written."""
+    line = "y = nl.ndarray((128, 40000), nl.float32); z = nl.ndarray((128, 40000), nl.float32)\n    nisa.memset(y, 1.0); nisa.memset(z, 2.0)\n" \
+           "    nisa.tensor_tensor(x, y[:, 0:512], z[:, 0:512], nl.add)"
+    result = compiler.compile(KERNEL.format(line=line))
+    found = [d for d in result["diagnostics"] if d["severity"] == "error"]
+    assert [d["code"] for d in found] == ["nki-memory-full"] and LINE <= found[0]["range"]["line"] <= LINE + 1, found

@@ -35,6 +35,7 @@ CASES = {
     "nl.add(x, float(nl.is_sbuf(x.buffer) + 2 * nl.is_psum(x.buffer) + 4 * nl.is_on_chip(x.buffer) + 8 * nl.is_hbm(a.buffer)))":
         lambda x: x + 13,
     "nl.add(x, float(nisa.get_nc_version() == nisa.nc_version.gen3))": lambda x: x + 1,
+    "nl.add(x, float(1 + nisa.get_nc_sub_version()))": lambda x: x + 1,
 }
 
 

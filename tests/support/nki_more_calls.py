@@ -69,6 +69,8 @@ def registers(rng, add):
         7 + 2 * x.sum(1, keepdims=True), 1e-5)
     add("tensor_scalar_reduce negated", t + tsr.format("x", "maximum", "reset_reduce", ", reduce_res=out, reduce_res_negate=True"), {"x": x}, (64, 1), "float32",
         -2 * x.max(1, keepdims=True), 1e-6)
+    add("tensor_scalar_reduce reversed", t + "nisa.tensor_scalar_reduce(t, x, nl.subtract, 2.0, nl.add, reduce_res=out, reverse0=True)", {"x": x}, (64, 1), "float32",
+        (2 - x).sum(1, keepdims=True), 1e-5)
     p = (rng.random((64, 20)) < 0.5).astype(np.uint8)
     add("select_reduce goes on with the registers of Vector", t + tsr.format("x", "maximum", "reset_reduce", "")
         + "nisa.select_reduce(t, p, y, 0.0, reduce_res=out, reduce_cmd=" + cmd + "reduce, reduce_op=nl.maximum)", {"x": x, "y": y, "p": p}, (64, 1), "float32",
@@ -90,6 +92,8 @@ def range_selects(rng, add):
         np.where((i >= 3) & (i < 11), x.astype(BF16), BF16.type(0.5)), 0, NEWER)
     for t in ("float32", "bfloat16"):
         body = f"t = nl.ndarray((64, 20), nl.{t})\n" + select.format("t", 3.0, 11.0, ", reduce_res=out, reduce_op=nl.maximum")
+        add(f"range_select begins its maximum anew {t}", body.replace("nl.maximum)", "nl.maximum, reduce_cmd=nisa.reduce_cmd.reset_reduce)"), {"x": x}, (64, 1),
+            "float32", x[:, 3:11].max(1, keepdims=True), 0, NEWER)
         add(f"range_select with its maximum {t}", body, {"x": x}, (64, 1), "float32", x[:, 3:11].max(1, keepdims=True), 0, NEWER)
 
 
@@ -103,6 +107,8 @@ def newest(rng, add):
     two = "nisa.activate2({}, nl.{}, x, {}, nl.{}, nl.{}{})"
     add("activate2 multiply add", two.format("out", "tanh", "c, 0.5", "multiply", "add", ""), {"x": x, "c": c}, (64, 20), "float32", np.tanh(x * c + np.float32(0.5)), 1e-5, NEWEST)
     add("activate2 subtract reversed", two.format("out", "exp", "1.0, 0.0", "subtract", "bypass", ", reverse0=True"), {"x": x}, (64, 20), "float32", np.exp(1 - x), 1e-5, NEWEST)
+    add("activate2 subtract second reversed", two.format("out", "tanh", "2.0, 0.5", "multiply", "subtract", ", reverse1=True"), {"x": x}, (64, 20), "float32",
+        np.tanh(np.float32(0.5) - 2 * x), 1e-5, NEWEST)
     add("activate2 bypass", two.format("out", "square", "0.0, 0.0", "bypass", "bypass", ""), {"x": x}, (64, 20), "float32", x * x, 1e-6, NEWEST)
     add("activate2 prelu", two.format("out", "prelu", "2.0, 1.0", "multiply", "subtract", ", relu_param=0.25"), {"x": x}, (64, 20), "float32",
         np.where(2 * x - 1 > 0, 2 * x - 1, (2 * x - 1) / 4), 1e-6, NEWEST)
@@ -272,6 +278,7 @@ def rows(rng, add):
     far[::3] = [[9], [2**32 - 1]] * 5 + [[100]]
     add("dma_copy of rows, of which some are skipped", "nisa.memset(out, -1)\nnisa.dma_copy(out, x_.vector_select(0, i), oob_mode=nisa.oob_mode.skip)",
         {"x": x, "i": far}, (32, 6), "int32", np.where(far < 9, x[np.minimum(far, 8)[:, 0]], -1))
+    add("dma_copy on the queue of an engine", "nisa.dma_copy(out, x_, dge_mode=nisa.dge_mode.hwdge, engine=nisa.engine.sync)", {"x": x}, (9, 6), "int32", x)
     y, to = rng.integers(0, 100, (9, 6)).astype(np.float32), rng.permutation(12)[:9].astype(np.uint32)[:, None]
     new = "h = nl.ndarray((12, 6), nl.float32, buffer=nl.hbm)\nnl.store(h, nl.full((12, 6), -1.0, nl.float32))\n"
     scattered = np.full((12, 6), -1, np.float32)
@@ -284,6 +291,11 @@ def rows(rng, add):
     np.add.at(sums, twice[:, 0], y)
     call = "nisa.dma_compute(h.vector_select(0, i), [h.vector_select(0, i), y], nl.add)\nnisa.dma_copy(out, h)"
     add("dma_compute to rows", new + call, {"y": y, "i": twice}, (12, 6), "float32", sums)
+    outside = np.where(np.arange(9) % 3 == 1, 12 + twice[:, 0], twice[:, 0]).astype(np.uint32)[:, None]
+    inside = np.full((12, 6), -1, np.float32)
+    np.add.at(inside, outside[outside < 12], y[outside[:, 0] < 12])
+    add("dma_compute to rows, of which some are skipped", new + call.replace("nl.add)", "nl.add, oob_mode=nisa.oob_mode.skip)"), {"y": y, "i": outside},
+        (12, 6), "float32", inside)
     acc = uniform(rng, (32, 6))
     add("dma_compute of rows", "nisa.dma_compute(a, [a, y_.vector_select(0, i)], nl.add)\nnisa.tensor_copy(out, a)", {"a": acc, "y": y, "i": i}, (32, 6), "float32", acc + y[i[:, 0]], 1e-6)
 
@@ -302,6 +314,7 @@ def wide_transposes(rng, add):
     for t in ("bfloat16", "float32"):
         x = rng.integers(0, 100, (16, 3, 20)).astype(BF16 if t == "bfloat16" else t)
         add(f"dma_transpose of 3 dimensions {t}", "nisa.dma_transpose(out, x, axes=(2, 1, 0))", {"x": x}, (20, 3, 16), t, x.transpose(2, 1, 0))
+        add(f"dma_transpose whose indices are inside {t}", "nisa.dma_transpose(out, x, axes=(2, 1, 0), oob_mode=nisa.oob_mode.error)", {"x": x}, (20, 3, 16), t, x.transpose(2, 1, 0))
         w = rng.integers(0, 100, (8, 2, 3, 20)).astype(BF16 if t == "bfloat16" else t)
         add(f"dma_transpose of 4 dimensions {t}", "nisa.dma_transpose(dst=out, src=x_, axes=(3, 1, 2, 0))", {"x": w}, (20, 2, 3, 8), t, w.transpose(3, 1, 2, 0))
 

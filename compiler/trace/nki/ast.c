@@ -115,7 +115,8 @@ struct nki_ast *nki_analyse(struct trace_program *program, const struct program_
   PyObject *module = PyImport_ImportModule("nkx.nki_ast"), *texts = texts_of(&program->ranges),
            *params = params_of(k, has_shapes), *r = NULL, *lines, *findings;
   if (module && texts && params)
-    r = PyObject_CallMethod(module, "analyse", "OiOO", k->fn, k->kernel->nki, texts, params);
+    r = PyObject_CallMethod(module, "analyse", "OiOOO", k->fn, k->kernel->nki, texts, params,
+                            kernel_half_typed(program, k).is_cut ? Py_True : Py_False);
   struct nki_ast *ast = NULL;
   if (r && PyArg_ParseTuple(r, "O!O!", &PyList_Type, &lines, &PyList_Type, &findings) &&
       add_findings(program, findings, ds))

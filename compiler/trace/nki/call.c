@@ -94,14 +94,32 @@ PyObject *nki_or_unknown(PyObject *result) {
   return Py_NewRef(unknown);
 }
 
-static bool has_unknown(PyObject *args, PyObject *kw) {
-  bool has = false;
-  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(args); i++)
-    has |= PyTuple_GET_ITEM(args, i) == unknown;
+enum { UNKNOWN_DEPTH = 4 }; /* of a pattern in arguments, and more */
+
+/* Whether o is unknown, or a tuple, list or slice with something unknown. */
+static bool holds_unknown(PyObject *o, int depth) {
+  bool has = o == unknown;
+  if (PySlice_Check(o)) {
+    const PySliceObject *s = (PySliceObject *)o;
+    return s->start == unknown || s->stop == unknown || s->step == unknown;
+  }
+  for (Py_ssize_t i = 0; !has && depth && PyTuple_Check(o) && i < PyTuple_GET_SIZE(o); i++)
+    has = holds_unknown(PyTuple_GET_ITEM(o, i), depth - 1);
+  for (Py_ssize_t i = 0; !has && depth && PyList_Check(o) && i < PyList_GET_SIZE(o); i++)
+    has = holds_unknown(PyList_GET_ITEM(o, i), depth - 1);
+  return has;
+}
+
+bool nki_is_unknown(PyObject *o) {
+  return unknown && o == unknown;
+}
+
+PyObject *nki_unknown_among(PyObject *args, PyObject *kw) {
+  bool has = unknown && nki_now && nki_now->n_refused && args && holds_unknown(args, UNKNOWN_DEPTH);
   PyObject *key, *value;
-  for (Py_ssize_t at = 0; kw && PyDict_Next(kw, &at, &key, &value);)
-    has |= value == unknown;
-  return has && unknown;
+  for (Py_ssize_t at = 0; unknown && nki_now && nki_now->n_refused && kw && PyDict_Next(kw, &at, &key, &value);)
+    has |= holds_unknown(value, UNKNOWN_DEPTH);
+  return has ? Py_NewRef(unknown) : NULL;
 }
 
 /* ---- what a call returns ----------------------------------------------------------------------------------------- */
@@ -172,24 +190,46 @@ static struct nki_call *last_call(const struct nki_program *p) {
   return p->items.n ? p->items.v[p->items.n - 1].call : NULL;
 }
 
+/* Ends a call that is shown as it was written, with its text; a pending exception remains. */
+static void end_written(struct nki_recorder *r, const struct nki_call *c, PyObject *args, PyObject *kw) {
+  struct arena *a = r->program->arena;
+  PyObject *type, *exc, *tb;
+  PyErr_Fetch(&type, &exc, &tb);
+  const char *name = arena_printf(a, "nisa.%s", nki_def(c)->name);
+  PyObject *module = PyImport_ImportModule("nkx.nki_written"), *none = kw ? NULL : PyDict_New();
+  PyObject *s = module ? PyObject_CallMethod(module, "call_text", "sOO", name, args, kw ? kw : none) : NULL;
+  const char *text = s ? PyUnicode_AsUTF8(s) : NULL;
+  nki_written_end(r->program, text ? arena_strdup(a, text) : name);
+  Py_XDECREF(s);
+  Py_XDECREF(none);
+  Py_XDECREF(module);
+  PyErr_Clear();
+  PyErr_Restore(type, exc, tb);
+}
+
 /* Makes the call whose number is `kind`. */
 static PyObject *isa_call(PyObject *kind, PyObject *args, PyObject *kw) {
   struct nki_recorder *r = nki_enter();
   struct nki_call c = {.kind = (enum nki_call_kind)PyLong_AsLong(kind)};
   if (!r)
     return NULL;
-  if (has_unknown(args, kw))
+  PyObject *other = nki_unknown_among(args, kw);
+  Py_XDECREF(other);
+  if (other)
     return instruction(r, NULL);
   struct nki_error err = {.arena = r->program->arena};
   bool ok = nki_bind(r, &c, args, kw);
   if (ok) {
+    bool is_written = false;
     c.locs = nki_here(r);
     nki_note_rounds(r);
-    ok = nki_call_add(r->program, &c, &err);
-    if (!ok) {
+    ok = nki_gather_columns(r, &c, &is_written);
+    if (ok && !(ok = nki_call_add(r->program, &c, &err))) {
       nki_raise(&err);
       r->wrong = blamed(nki_def(&c), err.text);
     }
+    if (is_written)
+      end_written(r, &c, args, kw);
   }
   return ok || nki_report() ? instruction(r, ok ? last_call(r->program) : NULL) : NULL;
 }

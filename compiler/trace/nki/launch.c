@@ -240,14 +240,14 @@ bool nki_record_instances(struct nki_recorder *r, nki_runner *run, void *user, e
     PyObject *result = run(user, r);
     if (!result && ends_after_refusal(r))
       result = Py_NewRef(Py_None);
-    ok = result && end_regions(r) && resolve_order(r) && (r->n_refused || add_results(r, result));
+    ok = result && end_regions(r) && resolve_order(r) && (r->n_refused || r->is_cut || add_results(r, result));
     if (ok)
       *returned = what_returned(result);
     Py_XDECREF(result);
     nki_instance_end(r->program);
   }
-  ok = ok && (r->n_refused || check_results(r->program));
-  if (!ok || r->n_refused)
+  ok = ok && (r->n_refused || r->is_cut || check_results(r->program));
+  if (!ok || r->n_refused || r->is_cut)
     r->program->n_outputs = 0;
   return ok;
 }

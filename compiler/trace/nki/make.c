@@ -71,6 +71,9 @@ PyObject *nki_make_tensor(PyObject *self, PyObject *args) {
   enum mem_space space;
   int n;
   (void)self;
+  PyObject *other = r ? nki_unknown_among(args, NULL) : NULL;
+  if (other)
+    return other;
   if (!r || !PyArg_ParseTuple(args, "OOOz|O", &shape, &dtype, &buffer, &name, &address))
     return NULL;
   r->wrong = "shape";

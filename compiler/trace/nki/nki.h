@@ -2,6 +2,7 @@
  *
  *   tensor.c   the Python type of tensors and views: indexing, and the methods that make views
  *   rearrange.c  its method rearrange
+ *   columns.c  its method indirect
  *   call.c     the functions of nki.isa
  *   arguments.c  their arguments
  *   make.c     tensors that the kernel makes
@@ -30,6 +31,7 @@ struct nki_recorder {
   struct trace_program *owner;   /* with ds: a call that is refused becomes a diagnostic, and the kernel runs on */
   int first_finding, n_findings; /* what the analysis found, in ds */
   int n_refused;                 /* calls so far */
+  bool is_cut;                   /* a syntax error ends the kernel early: its results are not checked */
   const char *wrong;             /* the parameter that the pending exception is about, or NULL */
   uint64_t outside;              /* loops up to this number run around the kernel (counting.h) */
 };
@@ -56,6 +58,10 @@ bool nki_report(void);
 /* The result, or, where NULL stands for such a violation outside of a call that is shown as it was written, a new reference to what
  * stands for unknown values (nkx/nki_unknown.py): a call with it as an argument does nothing. */
 PyObject *nki_or_unknown(PyObject *result);
+bool nki_is_unknown(PyObject *o);
+/* What stands for unknown values, a new reference, if it is among the arguments or in sequences or slices in them; NULL, without an
+ * exception, if it is not. */
+PyObject *nki_unknown_among(PyObject *args, PyObject *kw);
 
 /* Whether the kernel is one of a job, whose stages are shown; else it is one of a running Python program. */
 bool nki_is_shown(const struct nki_recorder *r);
@@ -71,6 +77,8 @@ const char *nki_written_call(struct nki_recorder *r, const char *name, PyObject 
 PyObject *nki_wrap(struct nki_recorder *r, const struct nki_view *v);
 /* The view of an object that is a tensor of the running record; NULL with an exception.  `what` is the argument's name. */
 struct nki_view *nki_view_of(struct nki_recorder *r, PyObject *o, const char *what);
+/* v, if it is no columns that numbers select; else NULL with an exception. */
+struct nki_view *nki_plain(struct nki_view *v, const char *what);
 static inline bool nki_is_tensor(PyObject *o) {
   return PyObject_TypeCheck(o, nki_tensor_type);
 }
@@ -109,6 +117,13 @@ bool nki_bind(struct nki_recorder *r, struct nki_call *c, PyObject *args, PyObje
 PyObject *nki_make_tensor(PyObject *self, PyObject *args);
 /* nki_constant(array): a tensor in HBM that has its elements. */
 PyObject *nki_make_constant(PyObject *self, PyObject *o);
+
+/* The object of v.indirect(index, n): n < 0: as many as there are indices.  `written`: its expression, or NULL. */
+PyObject *nki_tensor_columns(struct nki_recorder *r, const struct nki_view *v, const struct nki_view *index, int64_t n,
+                             const char *written);
+/* Records the copies of operands that are columns, which take their places.  *begun: nki_written_begin was called for the call.
+ * False with an exception. */
+bool nki_gather_columns(struct nki_recorder *r, struct nki_call *c, bool *begun);
 
 /* t.rearrange(src_pattern, dst_pattern, fixed_sizes=None), a method with keywords. */
 PyObject *nki_tensor_rearrange(PyObject *self, PyObject *args, PyObject *kw);

@@ -130,11 +130,12 @@ static bool rearrange(struct nki_view *v, const struct pattern *from, const stru
 PyObject *nki_tensor_rearrange(PyObject *self, PyObject *args, PyObject *kw) {
   static char *names[] = {"src_pattern", "dst_pattern", "fixed_sizes", NULL};
   struct nki_recorder *r = nki_enter();
-  const struct nki_view *own = r ? nki_view_of(r, self, "self") : NULL;
+  struct nki_view *own = r ? nki_view_of(r, self, "self") : NULL;
   PyObject *source, *target, *sizes = NULL;
   struct pattern from, to;
   int64_t size[NKI_RANK_MAX];
-  if (!own || !PyArg_ParseTupleAndKeywords(args, kw, "OO|O:rearrange", names, &source, &target, &sizes) ||
+  if (!own || !nki_plain(own, "self") ||
+      !PyArg_ParseTupleAndKeywords(args, kw, "OO|O:rearrange", names, &source, &target, &sizes) ||
       !read_pattern(source, "source pattern", &from) || !read_pattern(target, "destination pattern", &to) ||
       !read_sizes(sizes, &from, size))
     return NULL;

@@ -58,10 +58,10 @@ struct nki_tensor *nki_offset_register(struct nki_recorder *r, PyObject *o, cons
   if (!nki_is_tensor(o))
     return trace_refuse(DG_NKI_OPERAND, "load it with nisa.register_load",
                         "%s must be a register or a tensor of one element, not %s", what, Py_TYPE(o)->tp_name);
-  const struct nki_view *v = nki_view_of(r, o, what);
+  struct nki_view *v = nki_view_of(r, o, what);
   struct nki_error err = {.arena = r->program->arena};
   struct nki_call load = {.kind = NKI_REGISTER_LOAD, .locs = nki_here(r)};
-  if (!v)
+  if (!v || !nki_plain(v, what))
     return NULL;
   if (dtype_is_float(v->tensor->dtype))
     return trace_refuse(DG_NKI_DTYPE, "use an integer", "%s has the type %s", what, nki_type_name(v->tensor));

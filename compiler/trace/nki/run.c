@@ -349,12 +349,12 @@ static struct trace_kernel *finish(struct trace_program *program, const struct p
   return t;
 }
 
-/* The function to call for a kernel: the user's, or one around it that reads it as beta 1.  A new reference. */
+/* The function to call for a kernel: the user's, with what goes on after names that are not defined, or one around it that reads
+ * it as beta 1.  A new reference. */
 static PyObject *function_of(const struct program_kernel *k) {
-  if (k->kernel->nki != NKI_BETA_1)
-    return Py_NewRef(k->fn);
-  PyObject *module = PyImport_ImportModule("nkx.nki_beta1_kernel");
-  PyObject *fn = module ? PyObject_CallMethod(module, "entry", "O", k->fn) : NULL;
+  const bool is_beta_1 = k->kernel->nki == NKI_BETA_1;
+  PyObject *module = PyImport_ImportModule(is_beta_1 ? "nkx.nki_beta1_kernel" : "nkx.nki_unknown");
+  PyObject *fn = module ? PyObject_CallMethod(module, is_beta_1 ? "entry" : "going_on", "O", k->fn) : NULL;
   Py_XDECREF(module);
   return fn;
 }
@@ -447,6 +447,7 @@ enum status nki_trace_kernel(struct trace_program *program, struct program_kerne
   ast->time_us = clock_now_us() - start;
   const int analysed = ds->n;
   *p = (struct nki_program){.arena = program->a, .name = k->name, .target = program->rq->target};
+  const struct half_typed half = kernel_half_typed(program, k);
   if (!has_shapes) {
     *out = finish(program, k, has_shapes, p, ast);
     (*out)->is_partial = true;
@@ -461,14 +462,18 @@ enum status nki_trace_kernel(struct trace_program *program, struct program_kerne
   r.owner = program;
   r.first_finding = first;
   r.n_findings = analysed - first;
+  r.is_cut = half.is_cut;
   const bool has_run = nki_launch_grid(grid, k->kernel->nki, p->arena, &p->grid) && add_parameters(&call, &r) &&
                        nki_record_instances(&r, run_kernel, &call, &returned);
   if (!has_run)
     report(program, &r, at_return ? at_return : at, ds);
   nki_record_end(&r);
-  const bool is_too_long = !has_run && ds->v[ds->n - 1].code == DG_TOO_MANY_OPS;
+  const bool is_too_long = !has_run && ds->n > first && ds->v[ds->n - 1].code == DG_TOO_MANY_OPS;
   nki_drop_repeated(ds, first, analysed - first);
-  const bool ok = has_run && !r.n_refused && !nki_has_error(ds, first) && check_whole(p, ds);
+  if (half.uses_cut) /* its mistakes may be due to what is not there */
+    ds->n = first;
+  const bool ok =
+      has_run && !half.is_cut && !half.uses_cut && !r.n_refused && !nki_has_error(ds, first) && check_whole(p, ds);
   if (ok)
     nki_warn_of_cores(p, ds, at);
   *out = finish(program, k, true, p, ast);

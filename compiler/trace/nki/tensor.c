@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "nki/refused.h"
+#include "trace/bytecode.h"
 #include "trace/nki/nki.h"
 #include "trace/refuse.h"
 
@@ -34,10 +34,25 @@ struct nki_view *nki_view_of(struct nki_recorder *r, PyObject *o, const char *wh
   return &self_of(o)->view;
 }
 
-/* The view of a method's object. */
-static struct nki_view *own_view(PyObject *self, struct nki_recorder **r) {
+struct nki_view *nki_plain(struct nki_view *v, const char *what) {
+  if (!v->columns)
+    return v;
+  return trace_refuse(DG_NKI_VIEW,
+                      "index or reshape the tensor before .indirect, or copy the columns with nisa.tensor_copy",
+                      "%s is columns that numbers select, which are an operand of nki.isa only",
+                      strcmp(what, "self") != 0 ? what : "the view");
+}
+
+/* The view of the object that is asked. */
+static struct nki_view *asked_view(PyObject *self, struct nki_recorder **r) {
   *r = nki_enter();
   return *r ? nki_view_of(*r, self, "self") : NULL;
+}
+
+/* The view of a method's object: columns that numbers select have no views of their own. */
+static struct nki_view *own_view(PyObject *self, struct nki_recorder **r) {
+  struct nki_view *v = asked_view(self, r);
+  return v ? nki_plain(v, "self") : NULL;
 }
 
 /* ---- indexing ---------------------------------------------------------------------------------------------------- */
@@ -197,7 +212,8 @@ static PyObject *subscript(PyObject *self, PyObject *key) {
 }
 
 static PyObject *tensor_subscript(PyObject *self, PyObject *key) {
-  return nki_or_unknown(subscript(self, key));
+  PyObject *other = nki_unknown_among(PyTuple_Check(key) ? key : NULL, NULL);
+  return other ? other : nki_or_unknown(nki_is_unknown(key) ? Py_NewRef(key) : subscript(self, key));
 }
 
 static int tensor_assign(PyObject *self, PyObject *key, PyObject *value) {
@@ -224,8 +240,19 @@ static PyObject *finish(struct nki_recorder *r, const struct nki_view *v, const 
 typedef bool ints_method(const struct nki_view *v, int n, const int64_t *dims, struct nki_view *out,
                          struct nki_error *err);
 
-static PyObject *call_with_ints(PyObject *self, PyObject *args, const char *method, const char *what, ints_method *f) {
+static PyObject *call_with_ints(PyObject *self, PyObject *args, PyObject *kw, const char *method, const char *what,
+                                ints_method *f) {
   struct nki_recorder *r;
+  if (kw && PyDict_GET_SIZE(kw)) {
+    PyObject *one = PyTuple_GET_SIZE(args) || PyDict_GET_SIZE(kw) > 1 ? NULL : PyDict_GetItemString(kw, what);
+    PyObject *plain = one ? PyTuple_Pack(1, one) : NULL, *result = NULL;
+    if (plain)
+      result = call_with_ints(self, plain, NULL, method, what, f);
+    else
+      trace_refuse(DG_NKI_CALL, NULL, "%s takes %s", method, what);
+    Py_XDECREF(plain);
+    return result;
+  }
   const struct nki_view *v = own_view(self, &r);
   int64_t dims[NKI_RANK_MAX];
   int n;
@@ -239,11 +266,11 @@ static PyObject *call_with_ints(PyObject *self, PyObject *args, const char *meth
   return finish(r, v, method, args, NULL, ok, &out, &err);
 }
 
-static PyObject *tensor_permute(PyObject *self, PyObject *args) {
-  return call_with_ints(self, args, "permute", "dims", nki_view_permute);
+static PyObject *tensor_permute(PyObject *self, PyObject *args, PyObject *kw) {
+  return call_with_ints(self, args, kw, "permute", "dims", nki_view_permute);
 }
-static PyObject *tensor_reshape(PyObject *self, PyObject *args) {
-  return call_with_ints(self, args, "reshape", "shape", nki_view_reshape);
+static PyObject *tensor_reshape(PyObject *self, PyObject *args, PyObject *kw) {
+  return call_with_ints(self, args, kw, "reshape", "shape", nki_view_reshape);
 }
 
 static PyObject *tensor_reshape_dim(PyObject *self, PyObject *args, PyObject *kw) {
@@ -362,8 +389,8 @@ static PyObject *tensor_view(PyObject *self, PyObject *args, PyObject *kw) {
 
 /* The view of an argument that selects rows, in the arena; NULL with an exception. */
 static struct nki_view *rows_of(struct nki_recorder *r, PyObject *o, const char *what) {
-  const struct nki_view *v = nki_view_of(r, o, what);
-  return v ? arena_dup(r->program->arena, v, sizeof *v) : NULL;
+  struct nki_view *v = nki_view_of(r, o, what);
+  return v && nki_plain(v, what) ? arena_dup(r->program->arena, v, sizeof *v) : NULL;
 }
 
 static PyObject *tensor_ap(PyObject *self, PyObject *args, PyObject *kw) {
@@ -428,14 +455,75 @@ static PyObject *tensor_vector_select(PyObject *self, PyObject *args, PyObject *
   return finish(r, v, "vector_select", args, kw, ok, &out, &err);
 }
 
-/* The rows of refused.def say why, and what to do. */
+/* t.indirect(index, num_elem=None): columns.c. */
 static PyObject *tensor_indirect(PyObject *self, PyObject *args, PyObject *kw) {
-  (void)self, (void)args, (void)kw;
-  for (int i = 0; i < nki_n_refused; i++)
-    if (!strcmp(nki_refused[i].name, "tensor.indirect"))
-      return trace_refuse(DG_NKI_UNSUPPORTED, nki_refused[i].instead, "tensor.indirect is not compiled here: %s",
-                          nki_refused[i].why);
-  return NULL;
+  static char *names[] = {"index", "num_elem", NULL};
+  struct nki_recorder *r;
+  const struct nki_view *v = own_view(self, &r);
+  PyObject *numbers, *n_elements = Py_None;
+  int64_t n = -1;
+  if (!v || !PyArg_ParseTupleAndKeywords(args, kw, "O|O:indirect", names, &numbers, &n_elements) ||
+      (n_elements != Py_None && !nki_read_int(n_elements, "num_elem", &n)))
+    return NULL;
+  struct nki_view *index = nki_view_of(r, numbers, "index");
+  if (!index || !nki_plain(index, "index"))
+    return NULL;
+  if (n_elements != Py_None && n < 0)
+    n = 0;
+  const char *written = nki_shows_views(r) ? arena_printf(r->program->arena, "%s.%s", nki_written_view(r, v),
+                                                          nki_written_call(r, "indirect", args, kw))
+                                           : NULL;
+  return nki_tensor_columns(r, v, index, n, written);
+}
+
+/* ---- after a refusal ---------------------------------------------------------------------------------------------- */
+
+/* A method that makes a view: a view that is refused, or made with something unknown, is unknown, and the kernel goes on. */
+static PyObject *go_on(PyObject *self, PyObject *args, PyObject *kw, PyCFunctionWithKeywords f) {
+  PyObject *other = nki_unknown_among(args, kw);
+  return other ? other : nki_or_unknown(f(self, args, kw));
+}
+#define GOES_ON(method, f) \
+  static PyObject *on_##method(PyObject *self, PyObject *args, PyObject *kw) { \
+    return go_on(self, args, kw, f); \
+  }
+GOES_ON(permute, tensor_permute)
+GOES_ON(reshape, tensor_reshape)
+GOES_ON(reshape_dim, tensor_reshape_dim)
+GOES_ON(flatten_dims, tensor_flatten_dims)
+GOES_ON(expand_dim, tensor_expand_dim)
+GOES_ON(squeeze_dim, tensor_squeeze_dim)
+GOES_ON(broadcast, tensor_broadcast)
+GOES_ON(slice, tensor_slice)
+GOES_ON(select, tensor_select)
+GOES_ON(ap, tensor_ap)
+GOES_ON(view, tensor_view)
+GOES_ON(vector_select, tensor_vector_select)
+GOES_ON(indirect, tensor_indirect)
+GOES_ON(rearrange, nki_tensor_rearrange)
+#undef GOES_ON
+
+/* Whether the user's code asks for the attribute with a dot. */
+static bool reads_attribute(const struct nki_recorder *r) {
+  PyFrameObject *f = PyThreadState_GetFrame(PyThreadState_Get());
+  PyCodeObject *code = f ? PyFrame_GetCode(f) : NULL;
+  const bool is = code && ranges_has_code(r->ranges, code) && bytecode_reads_attribute(code, PyFrame_GetLasti(f));
+  Py_XDECREF(code);
+  Py_XDECREF(f);
+  return is;
+}
+
+/* t.name where a tensor has no such attribute: refused, and unknown.  hasattr and getattr get Python's answer. */
+static PyObject *tensor_attribute(PyObject *self, PyObject *name) {
+  PyObject *o = PyObject_GenericGetAttr(self, name);
+  if (o || !nki_now || !nki_is_shown(nki_now) || !PyErr_ExceptionMatches(PyExc_AttributeError) ||
+      !reads_attribute(nki_now))
+    return o;
+  PyErr_Clear();
+  PyObject *module = PyImport_ImportModule("nkx.nki_unknown");
+  PyObject *r = module ? PyObject_CallMethod(module, "no_attribute", "O", name) : NULL;
+  Py_XDECREF(module);
+  return nki_or_unknown(r);
 }
 
 /* ---- queries ----------------------------------------------------------------------------------------------------- */
@@ -450,8 +538,8 @@ static PyObject *tensor_is_contiguous(PyObject *self, PyObject *unused) {
 static PyObject *tensor_is_indirect(PyObject *self, PyObject *unused) {
   struct nki_recorder *r;
   (void)unused;
-  const struct nki_view *v = own_view(self, &r);
-  return v ? PyBool_FromLong(v->rows != NULL) : NULL;
+  const struct nki_view *v = asked_view(self, &r);
+  return v ? PyBool_FromLong(v->rows || v->columns) : NULL;
 }
 
 /* [[stride, size], …], as .ap takes it, and what .offset gives. */
@@ -493,10 +581,11 @@ static PyObject *named_type(const char *name) {
 
 static PyObject *tensor_get(PyObject *self, void *which) {
   struct nki_recorder *r;
-  const struct nki_view *v = own_view(self, &r);
+  const enum member m = (enum member)(intptr_t)which;
+  const struct nki_view *v = m == STRIDES || m == OFFSET ? own_view(self, &r) : asked_view(self, &r);
   if (!v)
     return NULL;
-  switch ((enum member)(intptr_t)which) {
+  switch (m) {
   case SHAPE:
     return int_tuple(v, false);
   case STRIDES:
@@ -573,28 +662,28 @@ static PyObject *refuse_iter(PyObject *self) {
 
 bool nki_tensor_init(PyObject *module) {
   static PyMethodDef methods[] = {
-      {"permute", tensor_permute, METH_VARARGS, "permute(dims): the dimensions in another order."},
-      {"reshape", tensor_reshape, METH_VARARGS, "reshape(shape): the same elements in another shape."},
-      {"reshape_dim", PYFUNC(tensor_reshape_dim), KW, "reshape_dim(dim, shape): splits a dimension."},
-      {"flatten_dims", PYFUNC(tensor_flatten_dims), KW, "flatten_dims(start_dim, end_dim): merges dimensions."},
-      {"expand_dim", PYFUNC(tensor_expand_dim), KW, "expand_dim(dim): adds a dimension of size 1."},
-      {"squeeze_dim", PYFUNC(tensor_squeeze_dim), KW, "squeeze_dim(dim): drops a dimension of size 1."},
-      {"broadcast", PYFUNC(tensor_broadcast), KW, "broadcast(dim, size): repeats a dimension of size 1."},
-      {"slice", PYFUNC(tensor_slice), KW, "slice(dim, start, end, step=1)"},
-      {"select", PYFUNC(tensor_select), KW, "select(dim, index): drops a dimension."},
-      {"ap", PYFUNC(tensor_ap), KW,
+      {"permute", PYFUNC(on_permute), KW, "permute(dims): the dimensions in another order."},
+      {"reshape", PYFUNC(on_reshape), KW, "reshape(shape): the same elements in another shape."},
+      {"reshape_dim", PYFUNC(on_reshape_dim), KW, "reshape_dim(dim, shape): splits a dimension."},
+      {"flatten_dims", PYFUNC(on_flatten_dims), KW, "flatten_dims(start_dim, end_dim): merges dimensions."},
+      {"expand_dim", PYFUNC(on_expand_dim), KW, "expand_dim(dim): adds a dimension of size 1."},
+      {"squeeze_dim", PYFUNC(on_squeeze_dim), KW, "squeeze_dim(dim): drops a dimension of size 1."},
+      {"broadcast", PYFUNC(on_broadcast), KW, "broadcast(dim, size): repeats a dimension of size 1."},
+      {"slice", PYFUNC(on_slice), KW, "slice(dim, start, end, step=1)"},
+      {"select", PYFUNC(on_select), KW, "select(dim, index): drops a dimension."},
+      {"ap", PYFUNC(on_ap), KW,
        "ap(pattern, offset=None, scalar_offset=None, vector_offset=None, indirect_dim=0, dtype=None): an access "
        "pattern, "
        "[[stride, size], …]."},
-      {"view", PYFUNC(tensor_view), KW, "view(dtype): the same bytes as elements of another type."},
-      {"reinterpret_cast", PYFUNC(tensor_view), KW, "The same as view."},
-      {"vector_select", PYFUNC(tensor_vector_select), KW, "vector_select(dim, vector_offset): rows of HBM by number."},
-      {"rearrange", PYFUNC(nki_tensor_rearrange), KW,
+      {"view", PYFUNC(on_view), KW, "view(dtype): the same bytes as elements of another type."},
+      {"reinterpret_cast", PYFUNC(on_view), KW, "The same as view."},
+      {"vector_select", PYFUNC(on_vector_select), KW, "vector_select(dim, vector_offset): rows of HBM by number."},
+      {"rearrange", PYFUNC(on_rearrange), KW,
        "rearrange(src_pattern, dst_pattern, fixed_sizes=None): dimensions by names, split, merged and in another "
        "order."},
       {"get_pattern", tensor_get_pattern, METH_NOARGS, "The access pattern of the view, [[stride, size], …]."},
-      {"indirect", PYFUNC(tensor_indirect), METH_VARARGS | METH_KEYWORDS, "Refused: refused.def says why."},
-      {"is_indirect", tensor_is_indirect, METH_NOARGS, "Whether its rows are selected by numbers."},
+      {"indirect", PYFUNC(on_indirect), KW, "indirect(index, num_elem=None): columns of SBUF by number."},
+      {"is_indirect", tensor_is_indirect, METH_NOARGS, "Whether numbers select its rows or columns."},
       {"is_contiguous", tensor_is_contiguous, METH_NOARGS, "Whether the elements lie one after another."},
       {NULL, NULL, 0, NULL}};
   static PyGetSetDef getset[] = {{"shape", tensor_get, NULL, NULL, (void *)SHAPE},
@@ -609,6 +698,7 @@ bool nki_tensor_init(PyObject *module) {
   static PyType_Slot slots[] = {{Py_tp_methods, methods},
                                 {Py_tp_getset, getset},
                                 {Py_tp_repr, tensor_repr},
+                                {Py_tp_getattro, tensor_attribute},
                                 {Py_mp_subscript, tensor_subscript},
                                 {Py_mp_ass_subscript, tensor_assign},
                                 {Py_sq_length, tensor_length},

@@ -120,8 +120,9 @@ def _generation_text(function, generation):
     return "NKI beta 2 or GA"
 
 
-def _walk(function, add):
+def _walk(function, add, is_cut=False):
     walk = nki_check.Walk(function, add)
+    walk.is_cut = is_cut
     walk.run()
 
 
@@ -159,8 +160,8 @@ def _first(finding):
     return finding[4] or ("", 0, 0, 0, 0)
 
 
-def analyse(fn, generation, texts, params):
-    """texts: {file name, as in code objects: text}; params: {name: (dtype, shape)} of the tensors among the arguments.
+def analyse(fn, generation, texts, params, is_cut=False):
+    """is_cut: a syntax error ends the kernel early.  texts: {file name, as in code objects: text}; params: {name: (dtype, shape)} of the tensors among the arguments.
     ([(line, name of its kind, place), …], [(severity, code, message, hint, place), …])"""
     function = _function(fn)
     program = Program(texts)
@@ -171,7 +172,7 @@ def analyse(fn, generation, texts, params):
         known = {name: Tensor(tuple(shape), "shared_hbm", dtype) for name, (dtype, shape) in params.items()}
         found = Findings()
         kernel = nki_check.Function(node, file, _names(function), "kernel", generation, known)
-        _walk(kernel, found.add)
+        _walk(kernel, found.add, is_cut)
         title = f"kernel {node.name}: {_generation_text(kernel, generation)}"
         blocks = [nki_text.Block(title, node, file, [kernel])] + _reach(program, kernel, found.add)
         return nki_text.lines(blocks), sorted(found.list, key=_first)

@@ -80,6 +80,7 @@ class Walk:
         self.doubts = self.no_reorder = 0
         self.branch = None  # the number of loops around the innermost branch on a register around the statement
         self.tensor_names = {}
+        self.is_cut = False  # a syntax error ends the function early
 
     def add(self, code, place, message, hint=None, severity="error"):
         self._add(code, place, message, hint, severity)
@@ -92,7 +93,7 @@ class Walk:
             self.visit(stmt)
         if self.f.generation == 1 and not isinstance(node, ast.Lambda):
             self._check_scopes()
-        elif self.f.role == "kernel" and not any(isinstance(n, ast.Return) and n.value is not None or _writes_parameter(n, node)
+        elif self.f.role == "kernel" and not self.is_cut and not any(isinstance(n, ast.Return) and n.value is not None or _writes_parameter(n, node)
                                                  for n in ast.walk(node)):
             self.add("nki-output", self.file.header(node), "the kernel returns nothing",
                      "return the tensors in shared_hbm that it writes")

@@ -85,10 +85,10 @@ class Unavailable:
     def __getattr__(self, name):
         if name.startswith("__"):
             raise AttributeError(name)
-        refuse(*self._refusal)
+        return self()
 
     def __getitem__(self, key):
-        refuse(*self._refusal)
+        return self()
 
 
 def _refused(module):
@@ -103,7 +103,7 @@ def attribute_of(module, removed=None, modules=()):
     import system then imports."""
     removed, unsupported = removed or {}, _refused(module)
     TABLES[module] = unsupported, removed, modules
-    goes_on = module.startswith("neuronxcc.") or module in ("nki.isa", "nki.language")
+    goes_on = module.startswith("neuronxcc.") or module in ("nki", "nki.isa", "nki.language")
 
     def __getattr__(name):
         if name.startswith("__") or name in modules or missing.is_guarded_here():

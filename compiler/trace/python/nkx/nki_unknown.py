@@ -1,10 +1,14 @@
-"""What a refused call of beta 1 would have given.
+"""What a refused call, method or name would have given.
 
 The refusal becomes a diagnostic, and the kernel runs on, so that it shows its other mistakes.  A call with an UNKNOWN operand does
 nothing, and what is computed from it in Python is UNKNOWN, too; where Python needs a number or a truth value of it, the kernel
 ends without a word: what follows would only be about the same mistake.
 """
+import builtins
+import difflib
+import dis
 import functools
+import types
 
 import _nkx
 
@@ -73,3 +77,49 @@ def _goes_on(f):
                 raise
             return reported(e)
     return call
+
+
+# ---- names ----------------------------------------------------------------------------------------------------------
+
+
+def _refuse_name(message, name, names):
+    near = difflib.get_close_matches(name, names, 1)
+    e = _nkx.NkiName(message)
+    if near:
+        e.hint = f"did you mean {near[0]}?"
+    raise e
+
+
+def no_attribute(name):
+    """Refuses an attribute that tensors do not have."""
+    _refuse_name(f"a tensor has no {name}", name, [n for n in dir(_nkx.NkiTensor) if n[0] != "_"])
+
+
+class _Builtins(dict):
+    """The builtins of a kernel: a name that is not defined anywhere is refused where it is read, and unknown."""
+
+    def __missing__(self, name):
+        try:
+            _refuse_name(f"{name} is not defined", name, [*self.names, *self])
+        except _nkx.NkiName as e:
+            return reported(e)
+
+
+def going_on(fn):
+    """fn, or where it reads names that are not defined, the same function with such builtins."""
+    if type(fn) is not types.FunctionType:
+        return fn
+    names = fn.__globals__
+    own = vars(builtins)
+    read = {i.argval for i in dis.get_instructions(fn) if i.opname in ("LOAD_GLOBAL", "LOAD_NAME")}
+    if all(n in names or n in own for n in read):
+        return fn
+    plain = names.get("__builtins__")
+    names["__builtins__"] = there = _Builtins(own)
+    there.names = [n for n in names if not n.startswith("__")]
+    try:
+        other = types.FunctionType(fn.__code__, names, fn.__name__, fn.__defaults__, fn.__closure__)
+    finally:
+        names["__builtins__"] = plain if plain is not None else builtins
+    other.__kwdefaults__ = fn.__kwdefaults__
+    return other

@@ -5,7 +5,7 @@ import sys
 import _nkx
 import numpy as np
 from nki import isa as _isa
-from nki.isa import (constants, dge_mode, engine, get_nc_version, gpsimd_engine, matmul_perf_mode,  # noqa: F401
+from nki.isa import (constants, dge_mode, engine, get_nc_sub_version, get_nc_version, gpsimd_engine, matmul_perf_mode,  # noqa: F401
                      nc_version, oob_mode, reduce_cmd, scalar_engine, tensor_engine, unknown_engine, vector_engine)
 from nkx import nki_beta1_ops as _b
 from nkx import nki_names, nki_written
