@@ -261,6 +261,7 @@ static enum status run_pass(struct pass_run *run) {
     nisa_module_target(run->module, &run->target);
   for (int k = loops.n - 1; k >= 0; k--) {
     struct repeated r;
+    pass_step(run, loops.v[k], "unite-transfers");
     if (coalesce_read_bounds(loops.v[k], &r) && !coalesce_banks(run, &r) && read_body(&r))
       merge(run, &r);
   }
