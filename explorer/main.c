@@ -259,8 +259,9 @@ static void fill_stdio(void) {
 }
 
 int main(int argc, char **argv) {
-  static const char *const worker_commands[] = {"compile", "run", "resume",    "tune", "lesson", "shrink", "diff",
-                                                "why",     "steps", "opt", "reproduce", "nki",  "doctor", "mcp",    "lsp"};
+  static const char *const worker_commands[] = {"compile",   "run",  "resume", "tune",  "lesson",
+                                                "shrink",    "diff", "why",    "steps", "opt",
+                                                "reproduce", "nki",  "doctor", "mcp",   "lsp"};
   const char *what = argc > 1 ? argv[1] : "";
 
   fill_stdio();

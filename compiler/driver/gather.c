@@ -22,8 +22,7 @@ static int count(const struct gather *g, enum frame_kind kind, int kernel) {
 
 /* A kernel has at most one frame of such a kind. */
 static bool is_run(enum frame_kind k) {
-  return k == FRAME_SIMULATION || k == FRAME_PROFILE || k == FRAME_DEVICE || k == FRAME_VALUE ||
-         k == FRAME_STEPS;
+  return k == FRAME_SIMULATION || k == FRAME_PROFILE || k == FRAME_DEVICE || k == FRAME_VALUE || k == FRAME_STEPS;
 }
 
 /* A job has at most one frame of such a kind. */

@@ -34,7 +34,8 @@ int driver_main(int argc, char **argv) {
     return neff_vendor_main(argc - 1, argv + 1);
   if (argc >= 2 && !strcmp(argv[1], "neff"))
     return neff_pack_main(argc - 1, argv + 1);
-  fprintf(stderr, "nkx: expected a subcommand: compile, run, resume, tune, shrink, diff, opt, reproduce, doc, lesson, why, "
-                  "steps, nki or neff\n");
+  fprintf(stderr,
+          "nkx: expected a subcommand: compile, run, resume, tune, shrink, diff, opt, reproduce, doc, lesson, why, "
+          "steps, nki or neff\n");
   return EXIT_USAGE;
 }

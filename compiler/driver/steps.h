@@ -15,8 +15,8 @@
 #include "driver/compile_internal.h"
 
 enum {
-  STEPS_MAX = 500,            /* of one answer */
-  STEPS_BYTES_MAX = 4 << 20,  /* after which no further one begins */
+  STEPS_MAX = 500,           /* of one answer */
+  STEPS_BYTES_MAX = 4 << 20, /* after which no further one begins */
 };
 
 struct steps;

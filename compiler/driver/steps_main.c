@@ -17,7 +17,8 @@
 
 static const char usage[] =
     "usage: nkx steps KERNEL STAGE [FILE.py…] [options]\n"
-    "  Shows what the pass of STAGE did, one rewrite after the other: the rule, the operation that it was tried on, and the lines "
+    "  Shows what the pass of STAGE did, one rewrite after the other: the rule, the operation that it was tried on, "
+    "and the lines "
     "before and\n"
     "  after. STAGE counts stages of the same name from 1, canonicalize:2, or is a number.\n" TERMINAL_HELP_FILES
     "  --language nkipy|hlo|mlir  the language of KERNEL, as for nkx compile\n"
@@ -78,7 +79,8 @@ static const char *line_at(const char *text, long long line) {
   return text;
 }
 
-static void show_lines(const struct command *c, const char *sign, const char *color, const char *text, const json_t *run) {
+static void show_lines(const struct command *c, const char *sign, const char *color, const char *text,
+                       const json_t *run) {
   const char *p = line_at(text, json_integer_value(json_object_get(run, "line")));
   for (long long n = json_integer_value(json_object_get(run, "count")); p && *p && n > 0; n--) {
     const size_t len = strcspn(p, "\n");
@@ -121,8 +123,7 @@ static void show_step(const struct command *c, long long number, const json_t *s
     printf(", %s:%d:%d", place.file, (int)place.line, (int)place.col);
   putchar('\n');
   json_array_foreach(json_object_get(json_object_get(step, "diff"), "hunks"), i, hunk) {
-    printf("@@ line %lld @@\n",
-           (long long)json_integer_value(json_object_get(json_object_get(hunk, "from"), "line")));
+    printf("@@ line %lld @@\n", (long long)json_integer_value(json_object_get(json_object_get(hunk, "from"), "line")));
     show_lines(c, "-", "\033[31m", before, json_object_get(hunk, "from"));
     show_lines(c, "+", "\033[32m", after, json_object_get(hunk, "to"));
   }

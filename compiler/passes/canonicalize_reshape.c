@@ -198,7 +198,8 @@ static enum status run_pass(struct pass_run *run) {
     return st;
   struct ir_ops views = ir_collect(run->arena, run->module, is_on_chip_reshape, NULL);
   for (int k = 0; k < views.n; k++)
-    if (has_data_user(mlirOperationGetResult(views.v[k], 0)) && chain_crosses(views.v[k]) && is_final(run, views.v[k])) {
+    if (has_data_user(mlirOperationGetResult(views.v[k], 0)) && chain_crosses(views.v[k]) &&
+        is_final(run, views.v[k])) {
       pass_step(run, views.v[k], "copy-reshaped");
       give_buffer(run, views.v[k]);
     }
