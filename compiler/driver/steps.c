@@ -1,5 +1,5 @@
 /* steps: see steps.h. */
-#include "driver/steps_internal.h"
+#include "driver/steps.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -7,6 +7,7 @@
 
 #include "base/json.h"
 #include "diff/diff.h"
+#include "driver/steps_internal.h"
 #include "hlo/print.h"
 #include "ir/internal.h"
 #include "ir/query.h"

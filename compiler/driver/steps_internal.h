@@ -7,7 +7,8 @@
 #define DRIVER_STEPS_INTERNAL_H
 
 #include "base/table.h"
-#include "driver/steps.h"
+#include "base/step.h"
+#include "driver/compile_internal.h"
 
 /* A text of the program, and the lines of its operations. */
 struct state {

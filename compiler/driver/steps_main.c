@@ -8,8 +8,10 @@
 
 #include <jansson.h>
 
+#include "base/buf.h"
 #include "driver/compile.h"
 #include "driver/frame_scan.h"
+#include "driver/frames.h"
 #include "driver/pipeline.h"
 #include "driver/source_table.h"
 #include "driver/terminal.h"
@@ -89,22 +91,16 @@ static void show_lines(const struct command *c, const char *sign, const char *co
   }
 }
 
-/* The text after an edit; on the heap. */
-static char *edited(const char *text, const json_t *edit) {
+/* Puts the text after an edit in *out. */
+static void edited(const char *text, const json_t *edit, struct buf *out) {
   const char *from = line_at(text, json_integer_value(json_object_get(edit, "line")));
   const char *to = from ? from : text + strlen(text);
-  from = to;
+  const json_t *by = json_object_get(edit, "text");
+  buf_append(out, text, (size_t)(to - text));
   for (long long n = json_integer_value(json_object_get(edit, "removed")); n > 0 && *to; n--)
     to += strcspn(to, "\n") + (to[strcspn(to, "\n")] == '\n');
-  const json_t *by = json_object_get(edit, "text");
-  const size_t head = (size_t)(from - text), middle = json_string_length(by), tail = strlen(to);
-  char *s = malloc(head + middle + tail + 1);
-  if (!s)
-    arena_oom(head + middle + tail);
-  memcpy(s, text, head);
-  memcpy(s + head, json_string_value(by), middle);
-  memcpy(s + head + middle, to, tail + 1);
-  return s;
+  buf_append(out, json_string_value(by), json_string_length(by));
+  buf_puts(out, to);
 }
 
 static void show_step(const struct command *c, long long number, const json_t *step, const char *before,
@@ -139,18 +135,22 @@ static void show(struct command *c, const json_t *steps) {
     return;
   }
   begin = json_string_value(json_object_get(steps, "begin"));
-  char *text = begin ? strdup(begin) : NULL;
-  if (!text) {
+  if (!begin) {
     puts("no steps: the pass changed nothing");
     return;
   }
+  struct buf text[2];
+  buf_init(&text[0], FRAME_MAX);
+  buf_init(&text[1], FRAME_MAX);
+  buf_puts(&text[0], begin);
   json_array_foreach(json_object_get(steps, "steps"), i, step) {
-    char *after = edited(text, json_object_get(step, "edit"));
-    show_step(c, number++, step, text, after);
-    free(text);
-    text = after;
+    struct buf *before = &text[i % 2], *after = &text[1 - i % 2];
+    buf_clear(after);
+    edited(buf_text(before), json_object_get(step, "edit"), after);
+    show_step(c, number++, step, buf_text(before), buf_text(after));
   }
-  free(text);
+  buf_clear(&text[0]);
+  buf_clear(&text[1]);
   if (json_object_get(steps, "next"))
     printf("… --from %lld shows more\n", (long long)json_integer_value(json_object_get(steps, "next")));
 }

@@ -61,7 +61,8 @@ void hlo_dce(struct hlo_module *m, struct hlo_pass_result *r) {
   while (n-- > 0)
     if (is_called[order[n]->id])
       sweep(order[n], is_called, r);
-  hlo_step(m->entry->root, "remove-uncalled");
+  if (m->entry->root)
+    hlo_step(m->entry->root, "remove-uncalled");
   drop_uncalled(m, is_called, r);
   hlo_rewrite_end(m);
   arena_clear(&scratch);
