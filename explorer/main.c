@@ -46,6 +46,7 @@ static const char help[] =
     "  reproduce  runs the program of a failed check again\n"
     "  doc        says what a call of NKI or an instruction does\n"
     "  why        tells what led to an operation of a stage\n"
+    "  steps      shows the rewrites inside a stage\n"
     "  mcp        serves assistants: the Model Context Protocol on standard input and output\n"
     "  lsp        serves editors: the Language Server Protocol on standard input and output\n"
     "  lesson     proves that a lesson is right on what the pipeline does today\n"
@@ -258,8 +259,9 @@ static void fill_stdio(void) {
 }
 
 int main(int argc, char **argv) {
-  static const char *const worker_commands[] = {"compile", "run", "resume",    "tune", "lesson", "shrink", "diff",
-                                                "why",     "opt", "reproduce", "nki",  "doctor", "mcp",    "lsp"};
+  static const char *const worker_commands[] = {"compile",   "run",  "resume", "tune",  "lesson",
+                                                "shrink",    "diff", "why",    "steps", "opt",
+                                                "reproduce", "nki",  "doctor", "mcp",   "lsp"};
   const char *what = argc > 1 ? argv[1] : "";
 
   fill_stdio();

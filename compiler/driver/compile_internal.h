@@ -8,6 +8,7 @@
  *   compile_tensors.c   the inputs of a run on a device, and what is expected of it
  *   compile_value.c     one value of the last stage
  *   compile_resume.c    a stage's text that somebody changed
+ *   steps.c             the rewrites inside a stage
  *   compile_inside.c    NKI kernels that HLO calls
  *   compile_patterns.c  lines that a stage's text should have
  *   compile_neff.c      a NEFF, which is described

@@ -37,6 +37,7 @@ static const char usage[] =
     "  --check                    run every stage and compare its outputs with NumPy\n"
     "  --simulate                 run the last stage on the simulated machine, for --json and --dump-dir; nkx run "
     "shows it\n"
+    "  --steps STAGE              with --json: also the rewrites inside this stage; nkx steps shows them\n"
     "  --check-file FILE          FILE has lines \"STAGE: name\" and, below each, FileCheck's lines (CHECK:, "
     "CHECK-NEXT: …)\n"
     "                             that the stage's text should have\n"
@@ -74,6 +75,7 @@ static enum status parse_options(void *command, int argc, char **argv) {
       {"check", no_argument, NULL, 'c'},
       {"check-file", required_argument, NULL, 'p'},
       {"simulate", no_argument, NULL, 'S'},
+      {"steps", required_argument, NULL, 'T'},
       {"reproducer", required_argument, NULL, 'R'},
       {"dump-dir", required_argument, NULL, 'd'},
       {"json", required_argument, NULL, 'j'},
@@ -98,6 +100,11 @@ static enum status parse_options(void *command, int argc, char **argv) {
       break;
     case 'S':
       c->t.job.simulate = true;
+      break;
+    case 'T':
+      c->t.job.steps = optarg;
+      if (!pipeline_has_stage(optarg) && optarg[strspn(optarg, "0123456789")])
+        st = fail(&c->t.err, ST_INPUT, "--steps %.60s: there is no such stage", optarg);
       break;
     case 'p':
       st = terminal_read_patterns(&c->t, optarg);

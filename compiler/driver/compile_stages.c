@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "driver/plant.h"
 #include "driver/reproduce.h"
+#include "driver/steps.h"
 #include "hlo/passes.h"
 #include "hlo/print.h"
 #include "ir/internal.h"
@@ -32,10 +33,12 @@ static bool plant(struct path *p, const struct stage_def *def) {
          plant_fault(index, stage_form(def) == FORM_HLO ? p->kernel->module : NULL, p->module);
 }
 
-static enum status run_hlo(struct path *p, const struct stage_def *def) {
+static enum status run_hlo(struct path *p, const struct stage_def *def, struct steps *steps) {
   struct hlo_pass_result result = {.ds = &p->run->diags};
   hlo_stage_mark(p->kernel->module);
+  p->kernel->module->steps = steps_listener(steps);
   hlo_pass_find(def->pass)(p->kernel->module, &result);
+  p->kernel->module->steps = NULL;
   p->is_same = !plant(p, def) && !result.changed;
   return p->is_same ? ST_OK : hlo_verify(p->kernel->module, &p->run->diags);
 }
@@ -97,7 +100,7 @@ static enum status check_form(struct path *p, const struct stage_def *stage) {
 }
 
 /* Runs one of our own passes. */
-static enum status run_pass(struct path *p, const struct stage_def *stage, struct remarks *remarks) {
+static enum status run_pass(struct path *p, const struct stage_def *stage, struct stage *made, struct steps *steps) {
   struct run *r = p->run;
   const struct pass_def *def = pass_find(stage->pass);
   if (p->pipeline->base && check_form(p, stage))
@@ -109,7 +112,8 @@ static enum status run_pass(struct path *p, const struct stage_def *stage, struc
       .options = stage->options ? stage->options : "",
       .arena = r->arena,
       .ds = &r->diags,
-      .remarks = remarks,
+      .remarks = &made->remarks,
+      .steps = steps_listener(steps),
       .def = def,
   };
   enum status st = def->run(&run);
@@ -160,8 +164,9 @@ static enum status run_canonicalize(struct path *p, struct remarks *remarks) {
 }
 
 /* Makes the program of this stage from the program of the previous stage. */
-static enum status transform(struct path *p, const struct stage_def *def, struct remarks *remarks) {
+static enum status transform(struct path *p, struct stage *s, struct steps *steps) {
   struct run *r = p->run;
+  const struct stage_def *def = s->def;
   p->is_same = def->hand == HAND_OUT;
   if (p->is_same)
     return ST_OK;
@@ -170,7 +175,7 @@ static enum status transform(struct path *p, const struct stage_def *def, struct
     plant(p, def);
     return hlo_verify(p->kernel->module, &r->diags);
   case RUN_HLO:
-    return run_hlo(p, def);
+    return run_hlo(p, def, steps);
   case RUN_TO_LINALG: {
     if (!p->kernel->module) /* it was read as linalg */
       return ST_OK;
@@ -182,11 +187,11 @@ static enum status transform(struct path *p, const struct stage_def *def, struct
   case RUN_UPSTREAM:
     return run_upstream(p, def);
   case RUN_PASS:
-    return run_pass(p, def, remarks);
+    return run_pass(p, def, s, steps);
   case RUN_TO_NISA: {
     if (p->is_nisa && def == &p->pipeline->stages[p->first_stage]) /* it was verified when it was read */
       return ST_OK;
-    enum status st = run_pass(p, def, remarks);
+    enum status st = run_pass(p, def, s, steps);
     return st ? st : nisa_verify(mlirModuleGetOperation(p->module), r->job->target, r->arena, &r->diags);
   }
   case RUN_NKI_AST:
@@ -197,9 +202,9 @@ static enum status transform(struct path *p, const struct stage_def *def, struct
                "there is no instance %d to show: the launch has %d, from 0 on", r->job->instance, p->nki->instances.n);
     return ST_OK;
   case RUN_NKI_CANONICALIZE:
-    return run_canonicalize(p, remarks);
+    return run_canonicalize(p, &s->remarks);
   case RUN_NKI_REROLL:
-    return run_reroll(p, remarks);
+    return run_reroll(p, &s->remarks);
   case RUN_NKI_LOWER:
     return run_nki_lower(p);
   }
@@ -316,9 +321,10 @@ enum status compile_stage(struct path *p, int index) {
   int first = r->diags.n;
   if (r->job->check)
     keep_old_program(p);
+  struct steps *steps = steps_begin(p, index);
   int64_t t0 = clock_now_us();
 
-  enum status st = transform(p, def, &s.remarks);
+  enum status st = transform(p, &s, steps);
   s.time_us = clock_now_us() - t0;
   if (def->runner == RUN_TRACE || def->runner == RUN_NKI_TRACE)
     s.time_us += p->kernel->time_us;
@@ -328,9 +334,15 @@ enum status compile_stage(struct path *p, int index) {
   if (st) {
     if (p->pipeline->base)
       hint_at_change(r, first);
-    return st;
+    const enum status sent = steps ? steps_send(steps, NULL) : ST_OK;
+    steps_free(steps);
+    return sent ? sent : st;
   }
   st = compile_read_stage(p, &s, &err);
+  const enum status sent = st || !steps ? ST_OK : steps_send(steps, &s);
+  steps_free(steps);
+  if (sent)
+    return sent;
   if (st) {
     diag_add(&r->diags, DS_ERROR, st == ST_LIMIT ? DG_OUTPUT_LIMIT : DG_INTERNAL, NULL, "%s", err.text)->stage =
         def->name;

@@ -291,6 +291,7 @@ static const struct {
     [FRAME_PROFILE] = {"\"profile\"", {{"kernel", '0'}, {"profile", '{'}}},
     [FRAME_DEVICE] = {"\"device\"", {{"kernel", '0'}, {"device", '{'}}},
     [FRAME_VALUE] = {"\"value\"", {{"kernel", '0'}, {"value", '{'}}},
+    [FRAME_STEPS] = {"\"steps\"", {{"kernel", '0'}, {"steps", '{'}}},
     [FRAME_TUNE] = {"\"tune\"", {{"tune", '{'}}},
     [FRAME_SHRINK] = {"\"shrink\"", {{"shrink", '{'}}},
     [FRAME_UPGRADE] = {"\"upgrade\"", {{"upgrade", '{'}}},

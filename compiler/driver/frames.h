@@ -12,6 +12,7 @@
  *   {"frame":"profile","kernel":0,"profile":{…},"text":"…"}         (after the simulation)
  *   {"frame":"device","kernel":0,"device":{…}}                      (after the profile, if the terminal wants a run on a device)
  *   {"frame":"value","kernel":0,"value":{…}}                       (with "value", instead of stages and their sources)
+ *   {"frame":"steps","kernel":0,"steps":{…}}                       (with options.steps, before that stage)
  *   {"frame":"upgrade","upgrade":{"files":[{"name","source","marks":[{"line","reason"}]}]}}   (with "upgrade", instead of kernels)
  *   {"frame":"neff","neff":{…}}                                    (of a NEFF, instead of kernels; neff/inspect.h has the form)
  *   {"frame":"tune","tune":{…}}                                    (with options.tune, instead of kernels)
@@ -93,6 +94,19 @@
  *   "reference"?: what the trace has at the same place, {"of": "numpy" | "trace","name","line","pass","max_abs_err",
  *            "max_rel_err","order"?: "transposed","differs"?: {"index": [int],"got","want"}}; absent if there is no one
  *            instruction of the trace that the value stands for
+ *
+ * steps are the rewrites inside one stage (steps.h):
+ *   "stage", "index", "pass"
+ *   "reason": why there are none; then there are no further members
+ *   "how":    "rewrites" of a pass of ours, as it reports them; "operations" of the stage before, as a lowering replaces them;
+ *             "again": MLIR's canonicalizer, run again on a copy one rewrite at a time, perhaps in another order, with a last step
+ *             "rest" if that comes to another text; "whole": of this pass of MLIR only the text before and after is known
+ *   "from":   the number of the first step here, from 0
+ *   "begin"?: the text that it changes; absent if there is no step
+ *   "steps":  [{"rule","op"?: {"name","id"?,"line"?,"src"?: source},"at"?: line,"diff": {…},"edit": {"line","removed","text"}}]
+ *             op is what the rule was tried on, with its id and line in the stage before; at is its line in the text that the step
+ *             changes; diff is of the form of POST /api/v1/diff; edit: from this line on, so many lines become the text
+ *   "next"?:  the number of the next step, if there may be more than these; 500 steps and 4 MiB are the most
  *
  * upgrade has the job's files in their order, the main one first, rewritten for the newest NKI, and what is left to be done by
  * hand: the lines of the new text, from 1, below whose comment a statement stays as it was.  There is none if a file is no

@@ -22,7 +22,7 @@ static int count(const struct gather *g, enum frame_kind kind, int kernel) {
 
 /* A kernel has at most one frame of such a kind. */
 static bool is_run(enum frame_kind k) {
-  return k == FRAME_SIMULATION || k == FRAME_PROFILE || k == FRAME_DEVICE || k == FRAME_VALUE;
+  return k == FRAME_SIMULATION || k == FRAME_PROFILE || k == FRAME_DEVICE || k == FRAME_VALUE || k == FRAME_STEPS;
 }
 
 /* A job has at most one frame of such a kind. */
@@ -42,7 +42,7 @@ static enum status check_order(const struct gather *g, const struct frame *f, st
   if (is_of_kernel && frame_int(f, "kernel") >= g->n_kernels)
     return fail(err, ST_INPUT, "a frame of an unknown kernel");
   if (is_run(f->kind) && count(g, f->kind, (int)frame_int(f, "kernel")))
-    return fail(err, ST_INPUT, "a second simulation, profile, run on a device or value of a kernel");
+    return fail(err, ST_INPUT, "a second simulation, profile, run on a device, value or list of steps of a kernel");
   if (is_alone(f->kind) && g->n_alone)
     return fail(err, ST_INPUT, "a second upgrade, NEFF or answer of the reducer");
   return ST_OK;
@@ -50,7 +50,7 @@ static enum status check_order(const struct gather *g, const struct frame *f, st
 
 /* The members that are added to a frame's own in the result must not be there already. */
 static enum status check_members(const struct frame *f, struct error *err) {
-  static const char *const added[] = {"stages", "simulation", "profile", "device", "value"};
+  static const char *const added[] = {"stages", "simulation", "profile", "device", "value", "steps"};
   struct frame artifact;
   for (size_t i = 0; f->kind == FRAME_KERNEL && i < sizeof added / sizeof *added; i++)
     if (frame_get(f, added[i]))
@@ -246,6 +246,7 @@ static void put_kernel(const struct writer *w, const struct gather_part *p) {
   put_run(w, FRAME_PROFILE, p->kernel, "profile");
   put_run(w, FRAME_DEVICE, p->kernel, "device");
   put_run(w, FRAME_VALUE, p->kernel, "value");
+  put_run(w, FRAME_STEPS, p->kernel, "steps");
   buf_putc(w->out, '}');
 }
 

@@ -291,6 +291,21 @@ static enum status read_patterns(struct arena *a, const json_t *v, struct job *j
   return ST_OK;
 }
 
+/* A stage by its name, or by its index in digits. */
+static enum status read_steps(struct arena *a, const json_t *v, struct job *j, struct error *err) {
+  const enum status st = job_read_name(a, v, "options.steps", &j->steps, err);
+  if (st || j->steps[strspn(j->steps, "0123456789")] == 0 || pipeline_has_stage(j->steps))
+    return st;
+  return fail(err, ST_INPUT, "options.steps: no stage is called \"%.60s\"", j->steps);
+}
+
+static enum status read_steps_from(const json_t *v, struct job *j, struct error *err) {
+  if (!json_is_integer(v) || json_integer_value(v) < 0 || json_integer_value(v) > JOB_STEPS_FROM_MAX)
+    return fail(err, ST_INPUT, "options.steps_from: expected an integer from 0 to %d", JOB_STEPS_FROM_MAX);
+  j->steps_from = (int)json_integer_value(v);
+  return ST_OK;
+}
+
 static enum status read_options(struct arena *a, const json_t *v, struct job *j, struct error *err) {
   const char *key;
   json_t *field;
@@ -315,6 +330,10 @@ static enum status read_options(struct arena *a, const json_t *v, struct job *j,
       st = read_patterns(a, field, j, err);
     } else if (!strcmp(key, "tune")) {
       st = read_tune(field, &j->tune, err);
+    } else if (!strcmp(key, "steps")) {
+      st = read_steps(a, field, j, err);
+    } else if (!strcmp(key, "steps_from")) {
+      st = read_steps_from(field, j, err);
     } else if (!strcmp(key, "shrink")) {
       st = read_shrink(field, &j->shrink, err);
     } else if (!strcmp(key, "upgrade")) {
@@ -576,6 +595,10 @@ static enum status read_fields(struct arena *a, const json_t *root, struct job *
     return fail(err, ST_INPUT, "options.shrink: it is for texts, without value, upgrade, tune and resume");
   if (j->resume.stage && (j->upgrade || j->tune.seconds))
     return fail(err, ST_INPUT, "options.resume: with options.%s no stage is made", j->upgrade ? "upgrade" : "tune");
+  if (j->steps_from && !j->steps)
+    return fail(err, ST_INPUT, "options.steps_from: it needs options.steps");
+  if (j->steps && (j->value.is_set || j->upgrade || j->tune.seconds || j->shrink.is_set))
+    return fail(err, ST_INPUT, "options.steps: no stage is shown with value, upgrade, tune and shrink");
   if (j->for_device && !j->simulate)
     return fail(err, ST_INPUT, "options.for_device: it needs options.simulate");
   return check_files(j, err);

@@ -10,6 +10,7 @@
  *     "options"?: { "stop_after"?: "cse" | "canonicalize:2", "check"?: false, "artifacts"?: false,
  *                   "simulate"?: false, "pipeline"?: "default|reference", "unroll"?: false, "instance"?: 1, "watch"?: [ {"line": 12, "operand"?: "dst", "nth"?: 3} … ],
  *                   "upgrade"?: false, "tune"?: {"seconds"?: 5, "candidates"?: 100}, "shrink"?: {"from"?: 0},
+ *                   "steps"?: "cse:2" | "17", "steps_from"?: 0,
  *                   "by_hand"?: ["without cse:2" …], "patterns"?: "// STAGE: cse:2\n// CHECK: …",
  *                   "resume"?: {"stage": "cse:2" | "17", "text": "…", "kernel"?: 0},
  *                   "value"?: {"stage": "cse:2" | "17", "line"?: 12, "name"?: "%9", "operand"?: "src", "execution"?: 3,
@@ -37,6 +38,9 @@
  *
  * A job with options.by_hand goes through the pipeline with these changes (by_hand.h).  Names of stages in the changes mean the
  * pipeline before them; all other names and numbers of stages in the job mean the pipeline after them.
+ *
+ * A job with options.steps has the rewrites inside that stage, too, in the frame "steps" (driver/steps.h): those from number
+ * steps_from on, counted from 0.
  *
  * A job with options.patterns tries these lines on the stages that they name; a line that is not found is an error.
  *
@@ -71,7 +75,7 @@ struct json_t; /* of jansson */
 struct trace_array;
 struct neff_opened;
 
-enum { JOB_SHRINK_FROM_MAX = 1 << 30 };
+enum { JOB_SHRINK_FROM_MAX = 1 << 30, JOB_STEPS_FROM_MAX = 1 << 30 };
 enum { JOB_TUNE_SECONDS_MAX = 600, JOB_TUNE_CANDIDATES_MAX = 2000, JOB_TUNE_SECONDS = 5, JOB_TUNE_CANDIDATES = 100 };
 enum {
   JOB_SOURCE_MAX = 256 << 10, /* bytes of a source and its files together, which is also the tracer's limit */
@@ -175,6 +179,8 @@ struct job {
   int n_by_hand;
   const char *patterns; /* patterns_len bytes and a NUL: what texts of stages should have (patterns.h); NULL: nothing */
   size_t patterns_len;
+  const char *steps; /* as job_value.stage; NULL: no stage's steps are wanted */
+  int steps_from;
   bool keep_rounds; /* of NKI kernels: loops stay unrolled */
   struct job_tune {
     int seconds, candidates; /* the budget: 0 and 0 unless the job searches for knobs */

@@ -96,6 +96,10 @@ static json_t *options_json(const struct job *j) {
     job_put(&w, "by_hand", job_by_hand_json(j));
   if (j->patterns)
     job_put(&w, "patterns", json_stringn(j->patterns, j->patterns_len));
+  if (j->steps)
+    job_put(&w, "steps", json_string(j->steps));
+  if (j->steps_from)
+    job_put(&w, "steps_from", json_integer(j->steps_from));
   if (j->keep_rounds)
     job_put(&w, "unroll", json_true());
   if (j->tune.seconds)

@@ -24,6 +24,8 @@ int driver_main(int argc, char **argv) {
     return doc_main(argc - 1, argv + 1);
   if (argc >= 2 && !strcmp(argv[1], "why"))
     return why_main(argc - 1, argv + 1);
+  if (argc >= 2 && !strcmp(argv[1], "steps"))
+    return steps_main(argc - 1, argv + 1);
   if (argc >= 2 && !strcmp(argv[1], "lesson"))
     return lesson_main(argc - 1, argv + 1);
   if (argc >= 2 && !strcmp(argv[1], "nki"))
@@ -34,6 +36,6 @@ int driver_main(int argc, char **argv) {
     return neff_pack_main(argc - 1, argv + 1);
   fprintf(stderr,
           "nkx: expected a subcommand: compile, run, resume, tune, shrink, diff, opt, reproduce, doc, lesson, why, "
-          "nki or neff\n");
+          "steps, nki or neff\n");
   return EXIT_USAGE;
 }

@@ -1,5 +1,5 @@
 /* main: the compiler's subcommands for the terminal: `nkx compile`, `nkx run`, `nkx resume`, `nkx tune`, `nkx shrink`, `nkx diff`, `nkx opt`, `nkx reproduce`,
- * `nkx doc`, `nkx lesson`, `nkx why`, `nkx nki` and `nkx neff`. */
+ * `nkx doc`, `nkx lesson`, `nkx why`, `nkx steps`, `nkx nki` and `nkx neff`. */
 #ifndef DRIVER_MAIN_H
 #define DRIVER_MAIN_H
 
@@ -22,6 +22,7 @@ int nki_main(int argc, char **argv);
 int doc_main(int argc, char **argv);
 int lesson_main(int argc, char **argv);
 int why_main(int argc, char **argv);
+int steps_main(int argc, char **argv);
 int neff_main(int argc, char **argv);        /* info, unpack, diff */
 int neff_pack_main(int argc, char **argv);   /* pack */
 int neff_vendor_main(int argc, char **argv); /* vendor */

@@ -117,6 +117,33 @@ static enum status print_nisa(struct ir *ir, MlirOperation module, int64_t elide
   return ST_OK;
 }
 
+static enum status print_hlo(const struct hlo_module *m, struct buf *text, struct arena *a, struct stage_printed *out) {
+  const struct hlo_print_options opt = {.metadata = false, .elide_above = ELIDE_ABOVE};
+  struct hlo_lines lines = {0};
+  const enum status st = hlo_print(m, &opt, text, a, &lines);
+  const void **ops = arena_new_array(a, const void *, (size_t)lines.n);
+  int *at = arena_new_array(a, int, (size_t)lines.n);
+  for (int k = 0; k < lines.n; k++) {
+    ops[k] = lines.v[k].instr;
+    at[k] = lines.v[k].line;
+  }
+  *out = (struct stage_printed){lines.n, ops, at};
+  return st;
+}
+
+enum status stage_print(const struct stage_def *def, const struct stage_program *program, struct buf *text,
+                        struct arena *a, struct stage_printed *out, struct error *err) {
+  if (program->hlo)
+    return print_hlo(program->hlo, text, a, out);
+  const struct ir_ops all = ir_collect(a, program->module, NULL, NULL);
+  const void **ops = arena_new_array(a, const void *, (size_t)all.n);
+  for (int k = 0; k < all.n; k++)
+    ops[k] = all.v[k].ptr;
+  *out = (struct stage_printed){.n = all.n, .ops = ops};
+  return (stage_form(def) == FORM_NISA ? print_nisa : ir_print)(program->ir, program->module, ELIDE_ABOVE, text, a,
+                                                                &out->lines, err);
+}
+
 enum status stage_read_mlir(struct stage *s, struct ir *ir, MlirOperation module, struct arena *a, struct error *err) {
   const int64_t elide_above = s->is_whole ? 0 : ELIDE_ABOVE;
   struct buf b;

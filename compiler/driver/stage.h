@@ -55,6 +55,22 @@ MUST_USE enum status stage_read_ast(struct stage *s, const struct nki_ast *ast, 
 MUST_USE enum status stage_read_mlir(struct stage *s, struct ir *ir, MlirOperation module, struct arena *a,
                                      struct error *err);
 
+/* A program of a stage's form. */
+struct stage_program {
+  struct ir *ir;
+  const struct hlo_module *hlo; /* of a stage of HLO */
+  MlirOperation module;         /* of any other */
+};
+/* Its operations, MlirOperations or struct hlo_instr, and their lines, 0: none. */
+struct stage_printed {
+  int n;
+  const void *const *ops;
+  const int *lines;
+};
+/* Appends the program's text as stage `def` shows it, without changing the program.  ST_LIMIT when text is full. */
+MUST_USE enum status stage_print(const struct stage_def *def, const struct stage_program *program, struct buf *text,
+                                 struct arena *a, struct stage_printed *out, struct error *err);
+
 /* Appends the "stage" frame of kernel number `kernel`, and numbers the places that it refers to in `sources`. */
 void stage_put_frame(struct buf *b, const struct stage *s, int kernel, struct sources *sources);
 /* Appends the members file, line, col, end_line and end_col to an open object. */

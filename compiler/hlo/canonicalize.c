@@ -48,10 +48,11 @@ static void replace(struct hlo_instr *i, struct hlo_instr *heir) {
   hlo_rewrite_remove(i, heir);
 }
 
-static void walk_computation(struct hlo_computation *c, struct hlo_pass_result *r, enum hlo_op op,
+static void walk_computation(struct hlo_computation *c, struct hlo_pass_result *r, enum hlo_op op, const char *name,
                              struct hlo_instr *(*rule)(struct arena *, struct hlo_instr *)) {
   hlo_for_each(i, c) {
     hlo_rewrite_forward_operands(i);
+    hlo_step(i, name);
     struct hlo_instr *heir = i->op == op ? rule(c->module->arena, i) : NULL;
     if (!heir)
       continue;
@@ -60,12 +61,12 @@ static void walk_computation(struct hlo_computation *c, struct hlo_pass_result *
   }
 }
 
-static void walk(struct hlo_module *m, struct hlo_pass_result *r, enum hlo_op op,
+static void walk(struct hlo_module *m, struct hlo_pass_result *r, enum hlo_op op, const char *name,
                  struct hlo_instr *(*rule)(struct arena *, struct hlo_instr *)) {
   hlo_rewrite_begin(m);
   for (struct hlo_computation *c = m->computations; c; c = c->next)
     if (hlo_may_have(c, op))
-      walk_computation(c, r, op, rule);
+      walk_computation(c, r, op, name, rule);
   hlo_rewrite_end(m);
 }
 
@@ -100,7 +101,7 @@ static struct hlo_instr *order_broadcast(struct arena *a, struct hlo_instr *i) {
 }
 
 void hlo_broadcast_canonicalizer(struct hlo_module *m, struct hlo_pass_result *r) {
-  walk(m, r, HLO_BROADCAST, order_broadcast);
+  walk(m, r, HLO_BROADCAST, "order-broadcast", order_broadcast);
 }
 
 /* ---- dots -------------------------------------------------------------------------------------------- */
@@ -180,5 +181,5 @@ static struct hlo_instr *decompose_dot(struct arena *a, struct hlo_instr *i) {
 }
 
 void hlo_dot_decomposer(struct hlo_module *m, struct hlo_pass_result *r) {
-  walk(m, r, HLO_DOT, decompose_dot);
+  walk(m, r, HLO_DOT, "decompose-dot", decompose_dot);
 }

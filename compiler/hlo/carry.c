@@ -317,10 +317,12 @@ static void walk_back(struct shrinker *s, struct hlo_computation *c) {
     hlo_prefetch(i, -1);
     if (!i->scratch && i->op != HLO_PARAMETER) {
       prev = i->prev;
+      hlo_step(i, "remove-unused");
       hlo_remove(i);
       s->changed = true;
       continue;
     }
+    hlo_step(i, "carry-less");
     if (s->op == HLO_WHILE && is_loop(s, i))
       shrink_loop(s, i, i->scratch);
     if (s->op == HLO_CONDITIONAL && is_choice(s, i))
@@ -374,6 +376,8 @@ void hlo_carry_shrink(struct hlo_module *m, struct hlo_pass_result *r, enum hlo_
   /* for called computations, with the constants that sink into them: at most one per element */
   s.stack = arena_new_array(&scratch, struct hlo_instr *, 2 * (size_t)most + 1);
   while (n-- > 0) {
+    if (order[n].unchanged && order[n].c->first)
+      hlo_step(order[n].c->first, "take-unchanged-outside");
     if (order[n].unchanged)
       replace_unchanged(&s, order[n].c);
     walk_back(&s, order[n].c);

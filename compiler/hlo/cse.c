@@ -125,6 +125,7 @@ static void merge_computation(struct slot *slots, struct hlo_instr **kept, struc
         same = other;
     }
     if (same) {
+      hlo_step(i, "merge-equal");
       hlo_rewrite_inherit(same, i);
       hlo_rewrite_remove(i, same);
       r->changed = true;

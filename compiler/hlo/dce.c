@@ -18,6 +18,7 @@ static void sweep(struct hlo_computation *c, bool *is_called, struct hlo_pass_re
     prev = i->prev;
     hlo_prefetch(i, -1);
     if (!is_needed(i)) {
+      hlo_step(i, "remove-unused");
       hlo_remove(i);
       r->changed = true;
       continue;
@@ -60,6 +61,8 @@ void hlo_dce(struct hlo_module *m, struct hlo_pass_result *r) {
   while (n-- > 0)
     if (is_called[order[n]->id])
       sweep(order[n], is_called, r);
+  if (m->entry->root)
+    hlo_step(m->entry->root, "remove-uncalled");
   drop_uncalled(m, is_called, r);
   hlo_rewrite_end(m);
   arena_clear(&scratch);

@@ -163,6 +163,8 @@ static bool is_entry_param(const struct hlo_export *e, const struct hlo_instr *i
 }
 
 const char *hlo_export_name(const struct hlo_export *e, const struct hlo_instr *i) {
+  while (!i->parent && i->scratch) /* in the middle of a pass: what replaces a removed operand */
+    i = i->scratch;
   return is_entry_param(e, i) ? e->param_names[i->attrs->parameter_number] : i->name;
 }
 

@@ -119,12 +119,13 @@ static struct hlo_instr *make_empty(struct hlo_module *m, struct hlo_instr *i) {
   return put_constant(i, new_literal(m, &i->shape, 0, &data));
 }
 
-static void walk(struct hlo_module *m, struct hlo_pass_result *r,
+static void walk(struct hlo_module *m, struct hlo_pass_result *r, const char *name,
                  struct hlo_instr *(*rule)(struct hlo_module *, struct hlo_instr *)) {
   hlo_rewrite_begin(m);
   for (struct hlo_computation *c = m->computations; c; c = c->next)
     hlo_for_each(i, c) {
       hlo_rewrite_forward_operands(i);
+      hlo_step(i, name);
       struct hlo_instr *heir =
           hlo_rewrite_is_pinned(i) || i->op == HLO_PARAMETER || (i == c->root && c == m->entry) ? NULL : rule(m, i);
       if (!heir)
@@ -139,9 +140,9 @@ static void walk(struct hlo_module *m, struct hlo_pass_result *r,
 }
 
 void hlo_constant_folding(struct hlo_module *m, struct hlo_pass_result *r) {
-  walk(m, r, fold);
+  walk(m, r, "fold-constant", fold);
 }
 
 void hlo_zero_sized_elimination(struct hlo_module *m, struct hlo_pass_result *r) {
-  walk(m, r, make_empty);
+  walk(m, r, "make-empty-constant", make_empty);
 }

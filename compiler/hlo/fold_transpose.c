@@ -44,6 +44,7 @@ void hlo_transpose_folding(struct hlo_module *m, struct hlo_pass_result *r) {
     if (!hlo_may_have(c, HLO_DOT))
       continue;
     hlo_for_each(i, c) {
+      hlo_step(i, "read-transposed");
       for (int side = 0; i->op == HLO_DOT && side < 2; side++)
         r->changed |= fold_side(m->arena, i, side);
     }

@@ -21,6 +21,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/src.h"
+#include "base/step.h"
 
 enum hlo_op {
 #define HLO_OP(e, name, arity, class) e,
@@ -280,6 +281,7 @@ struct hlo_module {
   struct hlo_alias *aliases;
   struct hlo_fuse *fuses, *last_fuse;
   struct hlo_names *names;                      /* instruction names in use; names of removed instructions stay taken */
+  struct step_listener *steps;                  /* hears of the passes' rewrites; NULL: nobody does */
   struct hlo_pool instrs, attrs;                /* memory for the next ones */
   const struct hlo_attr_row *const **attr_rows; /* by opcode: see attrs.c */
   /* recently seen values, by hash, which instructions share */

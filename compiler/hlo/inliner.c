@@ -55,6 +55,7 @@ static void replace(struct hlo_inliner *in, struct hlo_instr *i, struct hlo_inst
 static void walk(struct hlo_inliner *in, struct hlo_computation *c, enum hlo_op op, hlo_inline_rule *rule) {
   hlo_for_each(i, c) {
     hlo_rewrite_forward_operands(i);
+    hlo_step(i, "inline");
     struct hlo_instr *heir = i->op != op || hlo_rewrite_is_pinned(i) ? NULL : rule(in, i);
     if (heir && !(i == in->m->entry->root && heir->op == HLO_PARAMETER))
       replace(in, i, heir);

@@ -17,6 +17,7 @@
 
 #include "hlo/literal.h"
 #include "hlo/passes.h"
+#include "hlo/rewrite.h"
 
 static bool is_wide(const struct hlo_shape *s) {
   if (s->dtype != DT_TUPLE)
@@ -200,6 +201,7 @@ void hlo_convert_legalization(struct hlo_module *m, struct hlo_pass_result *r) {
   arena_init(&scratch);
   if (find_wide(&scratch, m, r->ds, &wide))
     for (const struct wide *w = wide; w; w = w->next) {
+      hlo_step(w->instr, "narrow-to-32-bits");
       narrow(&g, w->instr);
       r->changed = true;
     }

@@ -118,6 +118,7 @@ void hlo_reshape_mover(struct hlo_module *m, struct hlo_pass_result *r) {
     count_uses(&v, c);
     hlo_for_each(i, c) {
       hlo_rewrite_forward_operands(i);
+      hlo_step(i, "compute-before-reshape");
       const struct hlo_instr *by = i == c->root ? NULL : shared_rearrangement(&v, i);
       if (!by)
         continue;

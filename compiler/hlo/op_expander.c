@@ -102,6 +102,7 @@ static void expand(struct hlo_instr *i, hlo_expand_rule *rule, struct hlo_pass_r
 static void expand_computation(struct hlo_computation *c, struct hlo_pass_result *r) {
   hlo_for_each(i, c) {
     hlo_rewrite_forward_operands(i);
+    hlo_step(i, "write-out");
     if (rules[i->op] && !hlo_rewrite_is_pinned(i))
       expand(i, rules[i->op], r);
     else if (i->op == HLO_GET_TUPLE_ELEMENT && r->changed && !hlo_rewrite_is_pinned(i))

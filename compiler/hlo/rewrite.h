@@ -15,6 +15,10 @@ void hlo_rewrite_begin(struct hlo_module *m); /* sets is_fused */
 void hlo_rewrite_end(struct hlo_module *m);
 
 bool hlo_rewrite_is_pinned(const struct hlo_instr *i);
+/* The rule of this name is tried on i next (base/step.h). */
+static inline void hlo_step(struct hlo_instr *i, const char *rule) {
+  step_next(i->parent->module->steps, i, rule);
+}
 /* Replaces i's removed operands by their replacements. */
 void hlo_rewrite_forward_operands(struct hlo_instr *i);
 /* heir replaces dead: it gets its places, provenance, knob and fuse group. */

@@ -99,6 +99,7 @@ void hlo_algebraic_simplifier(struct hlo_module *m, struct hlo_pass_result *r) {
   for (struct hlo_computation *c = m->computations; c; c = c->next)
     hlo_for_each(i, c) {
       hlo_rewrite_forward_operands(i);
+      hlo_step(i, "simplify");
       if (i->op != HLO_PARAMETER && i != c->root)
         simplify_instr(&s, i);
     }

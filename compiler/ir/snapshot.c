@@ -356,6 +356,22 @@ enum status ir_snapshot(struct ir *ir, MlirOperation module, int64_t elide_above
   return st;
 }
 
+enum status ir_print(struct ir *ir, MlirOperation module, int64_t elide_above, struct buf *text, struct arena *a,
+                     const int **lines, struct error *err) {
+  const size_t before = text->len;
+  const struct ir_ops all = ir_collect(a, module, NULL, NULL);
+  int *at = arena_new_array(a, int, (size_t)all.n);
+  (void)ir;
+  print(module, elide_above, text);
+  if (buf_status(text))
+    return fail(err, buf_status(text), "the text exceeds its limit");
+  const struct ir_printed p = {.n = all.n, .ops = all.v, .text = text->data + before, .len = text->len - before};
+  if (!ir_lines_read(&p, a, at))
+    memset(at, 0, (size_t)all.n * sizeof *at);
+  *lines = at;
+  return ST_OK;
+}
+
 enum status ir_snapshot_with(struct ir *ir, MlirOperation module, ir_printer *printer, int64_t elide_above,
                              struct buf *text, struct arena *a, struct ir_snapshot *out, struct error *err) {
   const int *lines = NULL;

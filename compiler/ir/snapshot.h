@@ -35,6 +35,8 @@ MUST_USE enum status ir_snapshot(struct ir *ir, MlirOperation module, int64_t el
  * pre-order, 0 if it is not shown.  Does not change the module. */
 typedef enum status ir_printer(struct ir *ir, MlirOperation module, int64_t elide_above, struct buf *text,
                                struct arena *a, const int **lines, struct error *err);
+/* MLIR's own form, as ir_snapshot has it.  A line is 0 where the text does not tell it. */
+ir_printer ir_print;
 /* The same with text and lines of `printer`. */
 MUST_USE enum status ir_snapshot_with(struct ir *ir, MlirOperation module, ir_printer *printer, int64_t elide_above,
                                       struct buf *text, struct arena *a, struct ir_snapshot *out, struct error *err);

@@ -40,6 +40,7 @@ static enum status run_pass(struct pass_run *run) {
       continue;
     while (next < ops.n && taken[next])
       next++;
+    pass_step(run, ops.v[i], "number-operation");
     mlirOperationSetDiscardableAttributeByName(ops.v[i], ir_str(op_id), mlirIntegerAttrGet(i64, next++));
   }
   return ST_OK;

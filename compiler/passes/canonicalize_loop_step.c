@@ -58,6 +58,7 @@ static enum status run_pass(struct pass_run *run) {
   for (int i = 0; i < loops.n; i++) {
     struct loop l = {loops.v[i], mlirOperationGetOperand(loops.v[i], 0), mlirOperationGetOperand(loops.v[i], 1),
                      mlirOperationGetOperand(loops.v[i], 2)};
+    pass_step(run, loops.v[i], "count-from-zero");
     if (!ir_int_constant(l.step, &step) || step != 1)
       normalize(run, &l);
   }

@@ -190,17 +190,24 @@ static enum status run_pass(struct pass_run *run) {
   struct ir_ops reshapes = ir_collect_named(run->arena, run->module, "memref.reshape");
   enum status st = ST_OK;
 
-  for (int k = 0; !st && k < reshapes.n; k++)
+  for (int k = 0; !st && k < reshapes.n; k++) {
+    pass_step(run, reshapes.v[k], "unfold-reshape");
     st = unfold_reshape(run, reshapes.v[k]);
+  }
   if (st)
     return st;
   struct ir_ops views = ir_collect(run->arena, run->module, is_on_chip_reshape, NULL);
   for (int k = 0; k < views.n; k++)
-    if (has_data_user(mlirOperationGetResult(views.v[k], 0)) && chain_crosses(views.v[k]) && is_final(run, views.v[k]))
+    if (has_data_user(mlirOperationGetResult(views.v[k], 0)) && chain_crosses(views.v[k]) &&
+        is_final(run, views.v[k])) {
+      pass_step(run, views.v[k], "copy-reshaped");
       give_buffer(run, views.v[k]);
+    }
   struct ir_ops returns = ir_collect_named(run->arena, run->module, "func.return");
-  for (int k = 0; k < returns.n; k++)
+  for (int k = 0; k < returns.n; k++) {
+    pass_step(run, returns.v[k], "return-own-buffer");
     return_own_buffers(run, returns.v[k]);
+  }
   return ST_OK;
 }
 

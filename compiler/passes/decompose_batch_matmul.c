@@ -288,6 +288,7 @@ static enum status run_pass(struct pass_run *run) {
     struct product mm;
     if (!product_read(ops.v[i], &mm))
       continue;
+    pass_step(run, mm.op, "loop-over-batches");
     struct remark *r = pass_remark(run, mm.op, RULE_BATCH_LOOPS, "%d batch loop%s around a matmul", mm.n_batch,
                                    mm.n_batch == 1 ? "" : "s");
     remark_reject(r, "one instruction for several batches", "it multiplies two matrices");

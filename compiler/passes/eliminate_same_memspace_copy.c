@@ -377,8 +377,10 @@ static void erase_unused_views(struct pass_run *run) {
   struct ir_ops views = ir_collect(run->arena, run->module, NULL, NULL);
 
   for (int k = views.n - 1; k >= 0; k--)
-    if (buffer_is_view(views.v[k]) && !ir_is_used(mlirOperationGetResult(views.v[k], 0)))
+    if (buffer_is_view(views.v[k]) && !ir_is_used(mlirOperationGetResult(views.v[k], 0))) {
+      pass_step(run, views.v[k], "drop-unused-view");
       mlirOperationDestroy(views.v[k]);
+    }
 }
 
 void memrefs_drop_copies(struct pass_run *run) {
@@ -389,7 +391,10 @@ void memrefs_drop_copies(struct pass_run *run) {
     again = false;
     for (int k = 0; k < copies.n; k++) {
       MlirOperation back = {NULL};
-      if (mlirOperationIsNull(copies.v[k]) || !visit(run, copies.v[k], &back))
+      if (mlirOperationIsNull(copies.v[k]))
+        continue;
+      pass_step(run, copies.v[k], "drop-copy");
+      if (!visit(run, copies.v[k], &back))
         continue;
       again = true;
       copies.v[k] = (MlirOperation){NULL};

@@ -25,6 +25,7 @@ static enum status run_pass(struct pass_run *run) {
     MlirValue from = mlirOperationGetOperand(copies.v[k], 0), to = mlirOperationGetOperand(copies.v[k], 1);
     if (!buffer_is_undefined(run->arena, copies.v[k], from) || !buffer_is_undefined(run->arena, copies.v[k], to))
       continue;
+    pass_step(run, copies.v[k], "drop-undefined-copy");
     pass_remark(run, copies.v[k], RULE_DROP_UNDEFINED_COPY, "removed a copy of an uninitialized buffer");
     mlirOperationDestroy(copies.v[k]);
   }

@@ -64,8 +64,10 @@ static enum status run_pass(struct pass_run *run) {
   struct ir_ops allocs = ir_collect_named(run->arena, run->module, "memref.alloc");
   enum status st = ST_OK;
 
-  for (int k = 0; !st && k < allocs.n; k++)
+  for (int k = 0; !st && k < allocs.n; k++) {
+    pass_step(run, allocs.v[k], "free-buffer");
     st = free_alloc(run, allocs.v[k]);
+  }
   struct ir_ops functions = ir_collect_named(run->arena, run->module, "func.func");
   for (int k = 0; !st && k < functions.n; k++)
     pass_remark(run, functions.v[k], RULE_FREE_BUFFERS, "buffers freed: %d",

@@ -8,6 +8,7 @@
 #define PASSES_PASS_H
 
 #include "base/diag.h"
+#include "base/step.h"
 #include "base/target.h"
 #include "ir/ir.h"
 #include "passes/remark.h"
@@ -19,7 +20,8 @@ struct pass_run {
   const char *options; /* the text after '=', "" if none */
   struct arena *arena; /* outlives the pass: remarks and diagnostics point into it */
   struct diags *ds;
-  struct remarks *remarks; /* may be NULL */
+  struct remarks *remarks;     /* may be NULL */
+  struct step_listener *steps; /* likewise */
   const struct pass_def *def;
 };
 
@@ -34,6 +36,11 @@ const struct pass_def *pass_find(const char *name); /* NULL when none of our pas
 /* Adds a remark: by this rule, the pass decided what the text says about op.  Returns it, so that the caller can add the
  * limits, the choices that were rejected and the knob (remark.h); NULL if nobody wants remarks. */
 struct remark *pass_remark(struct pass_run *run, MlirOperation op, enum rule rule, const char *fmt, ...) PRINTF(4, 5);
+/* The rule of this name is tried on op next (base/step.h).  The program must be valid by then, or else this rewrite and the
+ * one before become one step. */
+static inline void pass_step(struct pass_run *run, MlirOperation op, const char *rule) {
+  step_next(run->steps, op.ptr, rule);
+}
 /* Adds an error about op, at its first place, and returns ST_INPUT. */
 enum status pass_fail(struct pass_run *run, MlirOperation op, const char *fmt, ...) PRINTF(3, 4);
 

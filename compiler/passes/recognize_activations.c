@@ -88,6 +88,7 @@ static enum status run_pass(struct pass_run *run) {
 
   arena_init(&scratch);
   for (int i = ops.n - 1; i >= 0; i--) {
+    pass_step(run, ops.v[i], "gather-activation");
     if (ir_is_used(ir_result(ops.v[i])))
       recognize(run, &scratch, ops.v[i]);
     else if (activation_is_plain(ops.v[i]))

@@ -382,6 +382,7 @@ static enum status run_pass(struct pass_run *run) {
     struct found f;
     if (!ir_is_used(ir_result(ops.v[i])) || !find(ops.v[i], &f))
       continue;
+    pass_step(run, ops.v[i], "make-scan");
     struct ir_builder b = edit_before(run, ops.v[i]);
     MlirValue made = make(&b, &f);
     struct remark *r = pass_remark(run, ops.v[i], RULE_SCAN, "running results by one scan instead of %s", f.was);
@@ -390,8 +391,10 @@ static enum status run_pass(struct pass_run *run) {
     any = true;
   }
   for (int i = ops.n - 1; any && i >= 0; i--)
-    if (!ir_is_used(ir_result(ops.v[i])))
+    if (!ir_is_used(ir_result(ops.v[i]))) {
+      pass_step(run, ops.v[i], "drop-unused");
       mlirOperationDestroy(ops.v[i]);
+    }
   if (any)
     edit_sweep(run);
   return ST_OK;

@@ -78,14 +78,17 @@ static void forward_inits(struct pass_run *run, MlirOperation op) {
 static enum status run_pass(struct pass_run *run) {
   struct ir_ops nothing = ir_collect(run->arena, run->module, is_over_nothing, NULL);
 
-  for (int i = 0; i < nothing.n; i++)
+  for (int i = 0; i < nothing.n; i++) {
+    pass_step(run, nothing.v[i], "forward-initial-value");
     forward_inits(run, nothing.v[i]);
+  }
 
   struct ir_ops fills = ir_collect_named(run->arena, run->module, "linalg.fill");
 
   for (int i = 0; i < fills.n; i++) {
     if (!is_redundant(fills.v[i]))
       continue;
+    pass_step(run, fills.v[i], "drop-zero-fill");
     MlirOpOperand u;
     while (u = mlirValueGetFirstUse(ir_result(fills.v[i])), !mlirOpOperandIsNull(u)) {
       struct ir_builder b = edit_before(run, mlirOpOperandGetOwner(u));

@@ -305,8 +305,10 @@ static enum status run_pass(struct pass_run *run) {
     for (end = k; end < ops.n && id_of(ops.v[end]) == r.op_id; end++)
       ok = ok && add_part(&r, ops.v[end]);
     ok = ok && !mlirValueIsABlockArgument(r.product) && ir_is(ir_defining_op(r.product), "scf.for");
-    if (ok && is_chain(&r) && is_read_by_these(&r) && read_result(&r) && may_narrow(r.product))
+    if (ok && is_chain(&r) && is_read_by_these(&r) && read_result(&r) && may_narrow(r.product)) {
+      pass_step(run, ops.v[k], "round-in-tiles");
       merge(&r);
+    }
   }
   return ST_OK;
 }

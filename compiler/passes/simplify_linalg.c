@@ -222,14 +222,20 @@ static void name_generic(struct pass_run *run, MlirOperation op) {
 static enum status run_pass(struct pass_run *run) {
   struct ir_ops ops = ir_collect(run->arena, run->module, is_transpose, NULL);
 
-  for (int k = 0; k < ops.n; k++)
+  for (int k = 0; k < ops.n; k++) {
+    pass_step(run, ops.v[k], "split-transpose");
     split_transpose(run, ops.v[k]);
+  }
   ops = ir_collect(run->arena, run->module, is_transpose, NULL);
-  for (int k = 0; k < ops.n; k++)
+  for (int k = 0; k < ops.n; k++) {
+    pass_step(run, ops.v[k], "stage-transpose");
     legal_stage_transpose(run, ops.v[k]);
+  }
   ops = ir_collect_named(run->arena, run->module, "linalg.generic");
-  for (int k = 0; k < ops.n; k++)
+  for (int k = 0; k < ops.n; k++) {
+    pass_step(run, ops.v[k], "name-operation");
     name_generic(run, ops.v[k]);
+  }
   memrefs_drop_copies(run);
   return ST_OK;
 }

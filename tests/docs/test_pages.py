@@ -87,7 +87,7 @@ def check_command(words, known):
             if "=" not in word and not word.startswith(("-", "…", *MADE)):
                 assert word in known, f"make has no target {word}"
     elif words[0].split("/")[-1] == "nkx" and len(words) > 1 and not words[1].startswith("-"):
-        assert words[1] in ("serve", "compile", "run", "resume", "tune", "shrink", "diff", "opt", "reproduce", "nki", "store", "doctor", "doc", "neff", "runner", "token", "lesson", "why", "mcp", "lsp"), f"nkx has no command {words[1]}"
+        assert words[1] in ("serve", "compile", "run", "resume", "tune", "shrink", "diff", "opt", "reproduce", "nki", "store", "doctor", "doc", "neff", "runner", "token", "lesson", "why", "steps", "mcp", "lsp"), f"nkx has no command {words[1]}"
         for word in words[2:]:
             if word.startswith("--"):
                 assert word.partition("=")[0] in options(words[1]), f"nkx {words[1]} has no option {word}"

@@ -108,6 +108,7 @@ static void set_place(struct allocation *m, const struct nisa_lifetime *x, const
   } else {
     m->sbuf_used = end > m->sbuf_used ? end : m->sbuf_used;
   }
+  pass_step(m->run, x->alloc, "place-buffer");
   nisa_set_place(x->alloc, &p);
 }
 
@@ -188,6 +189,7 @@ static enum status place_in_hbm(struct allocation *m) {
     m->hbm_used = p.offset + p.copies * p.stride;
     if (m->hbm_used > BYTES_MAX)
       return pass_fail(m->run, x->alloc, "HBM is too small for what is stored between the steps of the kernel");
+    pass_step(m->run, x->alloc, "place-buffer");
     nisa_set_place(x->alloc, &p);
     remark_copies(m, x, &m->copies[k], (int)p.copies);
   }

@@ -354,18 +354,24 @@ static enum status run_pass(struct pass_run *run) {
     return st;
   decide(&s, &returns);
   const struct table why = find_reasons(run, &s);
+  pass_step(run, run->module, "set-memories");
   for (int k = 0; k < s.values.n; k++)
     space_set(s.values.v[k], space_group_of(&s, s.values.v[k])->space);
   st = move_parts(run, &layouts);
   if (st)
     return st;
-  for (int k = 0; k < calls.n; k++)
+  for (int k = 0; k < calls.n; k++) {
+    pass_step(run, calls.v[k], "copy-argument");
     copy_out(run, calls.v[k]);
-  for (int k = 0; k < returns.n; k++)
+  }
+  for (int k = 0; k < returns.n; k++) {
+    pass_step(run, returns.v[k], "copy-result");
     copy_out(run, returns.v[k]);
+  }
   for (int k = 0; k < functions.n; k++)
     retype_function(run, functions.v[k]);
   retype_globals(run);
+  pass_step(run, run->module, "finish-annotations");
   finish_layouts(run, &layouts);
   remark_memories(run, &why);
   return ST_OK;

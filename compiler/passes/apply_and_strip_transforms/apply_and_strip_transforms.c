@@ -221,9 +221,12 @@ static void strip(struct pass_run *run) {
 static enum status run_pass(struct pass_run *run) {
   struct ir_ops entries = ir_collect(run->arena, run->module, is_entry, NULL);
 
+  if (entries.n)
+    pass_step(run, entries.v[0], "run-script");
   enum status st = entries.n ? apply(run, entries.v[0]) : ST_OK;
   if (st)
     return st;
+  pass_step(run, run->module, "remove-script");
   strip(run);
   slices_move_into_loops(run);
   return ST_OK;

@@ -178,14 +178,20 @@ void slices_move_into_loops(struct pass_run *run) {
   struct ir_ops ops = ir_collect(run->arena, run->module, is_extract, NULL);
   bool *gone = arena_new_array(run->arena, bool, (size_t)ops.n);
 
-  for (int k = 0; k < ops.n; k++)
+  for (int k = 0; k < ops.n; k++) {
+    pass_step(run, ops.v[k], "move-slice-into-loop");
     gone[k] = move_part(ops.v[k]);
+  }
   for (int k = 0; k < ops.n; k++)
-    if (!gone[k])
+    if (!gone[k]) {
+      pass_step(run, ops.v[k], "merge-slices");
       merge(ops.v[k]);
+    }
   for (int k = ops.n - 1; k >= 0; k--) {
     struct slice s;
-    if (!gone[k] && !ir_is_used(mlirOperationGetResult(ops.v[k], 0)) && is_part(ops.v[k], &s) && !is_whole(&s))
+    if (!gone[k] && !ir_is_used(mlirOperationGetResult(ops.v[k], 0)) && is_part(ops.v[k], &s) && !is_whole(&s)) {
+      pass_step(run, ops.v[k], "drop-unused");
       mlirOperationDestroy(ops.v[k]);
+    }
   }
 }

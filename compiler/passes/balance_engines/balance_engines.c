@@ -81,6 +81,7 @@ static double improve(struct body *b, const struct candidate *c, double now) {
 }
 
 static void move(struct pass_run *run, const struct candidate *c, enum nisa_engine to, double before, double after) {
+  pass_step(run, c->in.op, "move-to-engine");
   MlirOperation op = balance_move(run, &c->in, to);
   struct remark *r = pass_remark(run, op, RULE_BALANCE, "%s on %s: a round of its loop takes %.2f us instead of %.2f",
                                  nisa_op_of(op)->name, nisa_engine_name(to), after / 1000, before / 1000);

@@ -391,11 +391,13 @@ static enum status run_pass(struct pass_run *run) {
   for (int i = 0; !st && i < ops.n; i++) {
     struct turning g;
     struct structured s;
+    pass_step(run, ops.v[i], "partitions-first");
     if (needs_turn(ops.v[i], &g))
       st = turn_operation(&orders, &g);
     else if (structured_read(ops.v[i], &s) && only_moves(&s) && mlirOperationGetNumResults(ops.v[i]) == 1)
       turn_movement(&orders, ops.v[i], &s);
   }
+  pass_step(run, run->module, "settle-orders");
   if (!st)
     orders_settle(&orders);
   return st;

@@ -260,10 +260,13 @@ static enum status run_pass(struct pass_run *run) {
     return st;
   if (!pass_option(run, "target"))
     nisa_module_target(run->module, &run->target);
-  for (int k = 0; k < loops.n; k++)
+  for (int k = 0; k < loops.n; k++) {
+    pass_step(run, loops.v[k], "reading-order");
     coalesce_take_reading_order(run, loops.v[k], TRANSFER_BYTES);
+  }
   for (int k = loops.n - 1; k >= 0; k--) {
     struct repeated r;
+    pass_step(run, loops.v[k], "unite-transfers");
     if (coalesce_read_bounds(loops.v[k], &r) && !coalesce_banks(run, &r) && coalesce_read_body(&r))
       merge(run, &r);
   }

@@ -104,6 +104,7 @@ static enum status run_pass(struct pass_run *run) {
   struct attention *a = arena_new(run->arena, struct attention);
   for (int i = ops.n - 1; i >= 0; i--) { /* from the last one: what is erased comes earlier */
     struct raised raised;
+    pass_step(run, ops.v[i], "attention-in-blocks");
     MlirOperation first, mixed = attention_raise(run, ops.v[i], &raised);
     if (!is_rewritten(run, mixed, &raised, a, &first)) {
       attention_lower(run, &raised);

@@ -95,8 +95,10 @@ static void fuse_in(struct pass_run *run, MlirBlock block) {
     explain(&b, &b.groups[k]);
     any |= !b.groups[k].why_not;
   }
-  if (any)
+  if (any) {
+    pass_step(run, mlirBlockGetParentOperation(block), "loop-over-rows");
     fuse_outline(&b);
+  }
 }
 
 /* True for the operations in whose bodies values are computed. */
@@ -114,10 +116,12 @@ static enum status run_pass(struct pass_run *run) {
       if (!mlirBlockIsNull(block))
         fuse_in(run, block);
     }
+  pass_step(run, run->module, "drop-given");
   const struct ir_ops layouts = ir_collect_named(run->arena, run->module, "nkipy.layout");
   for (int i = 0; i < layouts.n; i++)
     mlirOperationRemoveAttributeByName(layouts.v[i], ir_str("given")); /* no later pass asks */
   fuse_join(run);
+  pass_step(run, run->module, "drop-unused");
   edit_sweep(run);
   return ST_OK;
 }

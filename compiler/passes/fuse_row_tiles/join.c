@@ -246,7 +246,9 @@ void fuse_join(struct pass_run *run) {
     bool is_changed = false; /* an earlier one has replaced its loop */
     for (int i = 0; i < k; i++)
       is_changed |= mlirOperationEqual(joins[i].loop, joins[k].loop);
-    if (!is_changed)
+    if (!is_changed) {
+      pass_step(run, joins[k].loop, "join-parts");
       rewrite(&joins[k]);
+    }
   }
 }

@@ -50,6 +50,7 @@ void infer_copy_returned(struct pass_run *run) {
       const struct layout l = layout_read(v);
       if (l.space == MEM_SBUF && !mlirOperationIsNull(def) && structured_read(def, &s) &&
           structured_is_annotatable(&s) && is_read_elsewhere(v, ops.v[i])) {
+        pass_step(run, ops.v[i], "copy-returned");
         const struct layout at = {.space = MEM_SHARED_HBM, .partition_dim = l.partition_dim};
         mlirOperationSetOperand(ops.v[i], k, copy_of(edit_before(run, ops.v[i]), v, &at, l.layout_op));
         struct remark *r =
@@ -100,6 +101,7 @@ void infer_copy_relaid(struct pass_run *run) {
       continue;
     if (s.kind == SK_MATMUL)
       warn_of_matmul(run, &l);
+    pass_step(run, ops.v[i], "copy-relaid");
     wanted.layout_op = wanted.tile_op = (MlirOperation){NULL};
     wanted.n_loop = 0;
     MlirValue copy = copy_of(edit_after(run, ops.v[i]), v, &wanted, l.layout_op);

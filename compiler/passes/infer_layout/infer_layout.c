@@ -183,6 +183,7 @@ static void complete(struct infer *f, struct tiled *t) {
   const bool is_given = l.n_tile || l.n_loop;
 
   assert(t->part < t->s.n_loops);
+  pass_step(f->run, t->op, "annotate-operation");
   l.n_loop = t->s.n_loops;
   for (int i = 0; i < t->s.n_loops; i++)
     l.loop[i] = infer_tile(f, t, i);

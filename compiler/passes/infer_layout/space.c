@@ -87,6 +87,7 @@ static void annotate(struct infer *f, MlirValue v, enum mem_space space, const c
     default_tile(f, v, &l, rank, dims);
   if (l.partition_dim < 0)
     l.partition_dim = 0;
+  pass_step(f->run, mlirOperationIsNull(def) ? f->run->module : def, "choose-memory");
   layout_write(v, &l, mlirOperationGetLocation(mlirOperationIsNull(def) ? f->run->module : def));
 }
 

@@ -191,6 +191,7 @@ void spill_compute_in_place(struct pass_run *run, MlirBlock block, MlirBlock ent
     if (!structured_read(ops[k], &p.s) || !structured_is_elementwise(&p.s) || needed(&p) <= capacity ||
         !read_result(&p) || !choose_operand(&p))
       continue;
+    pass_step(run, ops[k], "write-over-operand");
     if (p.later.n)
       store(&p, entry, capacity);
     struct remark *r = pass_remark(run, ops[k], RULE_WRITE_OVER_OPERAND,

@@ -170,6 +170,7 @@ static void put_away(struct scan *s, struct held *h) {
     if (mlirValueIsNull(h->slot) || h->is_borrowed)
       h->slot = make_slot(s, h);
     h->is_borrowed = false;
+    pass_step(s->run, h->alloc, "spill");
     struct ir_builder b = edit_before(s->run, last);
     b.before = mlirOperationGetNextInBlock(last);
     b.loc = mlirOperationGetLocation(h->alloc);
@@ -240,6 +241,7 @@ static void redirect(struct scan *s, struct ir_builder *b, MlirValue from, MlirV
 
 /* Reloads h directly before the operation at position `at`. */
 static void bring_back(struct scan *s, struct held *h, int at) {
+  pass_step(s->run, h->alloc, "reload");
   struct ir_builder b = edit_before(s->run, s->ops[at]);
   MlirValue old = h->now;
 

@@ -236,6 +236,7 @@ void spill_move_large(struct pass_run *run, MlirBlock body, int64_t capacity) {
     MlirOperation alloc = choose(&s);
     if (mlirOperationIsNull(alloc))
       return;
+    pass_step(run, alloc, "move-to-hbm");
     move(run, alloc, capacity);
   }
 }

@@ -123,11 +123,14 @@ static enum status run_pass(struct pass_run *run) {
   struct merging m = {.run = run};
   enum status st = ST_OK;
 
-  for (int i = 0; !st && i < fuses.n; i++)
+  for (int i = 0; !st && i < fuses.n; i++) {
+    pass_step(run, fuses.v[i], "fuse-loops");
     if (mlirAttributeIsNull(ir_attr(fuses.v[i], "never")))
       st = fuse_one(&m, fuses.v[i]);
     else
       mlirOperationDestroy(fuses.v[i]); /* fuse-row-tiles has obeyed it */
+  }
+  pass_step(run, run->module, "shrink-to-tile");
   if (!st)
     shrink_loops(&m);
   return st;

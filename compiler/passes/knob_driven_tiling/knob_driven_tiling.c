@@ -508,6 +508,7 @@ static void start_from_zero(struct pass_run *run) {
   for (int k = 0; k < ops.n; k++) {
     struct tiled t;
     int n;
+    pass_step(run, ops.v[k], "start-from-zero");
     if (read_tiled(ops.v[k], &t, &n) && is_matmul(&t) && n == 3)
       accumulator_start_from_zero(run, t.op, &next_id);
   }
@@ -541,6 +542,7 @@ static enum status run_pass(struct pass_run *run) {
   int n_tiled;
 
   start_from_zero(run);
+  pass_step(run, run->module, "write-script");
   script_init(&s, run);
   enum status st = write_script(run, &s, &n_tiled);
   /* if there are annotations but no operation can be tiled, there is no script */

@@ -350,6 +350,7 @@ bool legal_hoist(struct pass_run *run) {
 
   for (int k = 0; k < ops.n; k++) {
     struct load l;
+    pass_step(run, ops.v[k], "hoist-load");
     if (read_load(&h, ops.v[k], &l))
       changed |= move(&h, &l);
   }

@@ -325,25 +325,34 @@ static enum status run_pass(struct pass_run *run) {
   struct legalize g = {.run = run};
   struct ir_ops ops = ir_collect(run->arena, run->module, is_tiled, NULL);
 
-  for (int k = 0; k < ops.n; k++)
+  for (int k = 0; k < ops.n; k++) {
+    pass_step(run, ops.v[k], "stage-in-own-buffer");
     legal_stage(run, ops.v[k]);
+  }
   enum status st = choose_all(&g);
   bool is_new = true;
   for (int round = 0; !st && is_new && round < ROUNDS_MAX; round++) {
     is_new = false;
     ops = ir_collect(run->arena, run->module, is_tiled, NULL);
-    for (int k = 0; k < ops.n; k++)
+    for (int k = 0; k < ops.n; k++) {
+      pass_step(run, ops.v[k], "spread-over-partitions");
       is_new |= legal_spread(&g, ops.v[k]) || legal_align(&g, ops.v[k]);
+    }
     if (is_new)
       st = choose_all(&g); /* chooses forms for the new buffers, too */
   }
   if (!st && legal_hoist(run))
     st = choose_all(&g);
-  for (struct physical *b = g.buffers; !st && b; b = b->next)
+  for (struct physical *b = g.buffers; !st && b; b = b->next) {
+    pass_step(run, ir_defining_op(b->logical), "make-physical-buffer");
     make(&g, b);
+  }
   ops = ir_collect(run->arena, run->module, is_tiled, NULL);
-  for (int k = 0; !st && k < ops.n; k++)
+  for (int k = 0; !st && k < ops.n; k++) {
+    pass_step(run, ops.v[k], "use-physical-buffers");
     legal_rewrite(&g, ops.v[k]);
+  }
+  pass_step(run, run->module, "drop-unused");
   if (!st)
     clean_up(&g);
   return st;

@@ -614,10 +614,12 @@ int ln_combine_reductions(struct pass_run *run) {
   if (!reductions.n)
     return 0;
   find_positions(&positions, run);
-  for (int k = 0; k < reductions.n; k++)
+  for (int k = 0; k < reductions.n; k++) {
+    pass_step(run, reductions.v[k], "reduce-while-computing");
     if (nisa_read(reductions.v[k], &in, NULL) && is_own_buffer(in.operand[0].base) &&
         find_link(run, &positions, ir_defining_op(in.operand[0].base), &l))
       n += combine_reduction(&l);
+  }
   return n;
 }
 
@@ -628,9 +630,11 @@ int ln_combine(struct pass_run *run) {
   int n = 0;
 
   find_positions(&positions, run);
-  for (int k = 0; k < allocs.n; k++)
+  for (int k = 0; k < allocs.n; k++) {
+    pass_step(run, allocs.v[k], "combine-instructions");
     if (find_link(run, &positions, allocs.v[k], &l))
       n += combine_load(&l) || (is_f32(l.buffer) && (combine_copy(&l) || combine_scalings(&l) ||
                                                      combine_activation(&l) || combine_rsqrt(&l)));
+  }
   return n;
 }

@@ -151,6 +151,7 @@ int ln_reuse_loads(struct pass_run *run) {
 
   for (int k = 0; k < copies.n; k++) {
     struct load l = {.op = copies.v[k]};
+    pass_step(run, l.op, "reuse-load");
     if (!nisa_read(l.op, &l.in, NULL) || mlirOperationIsNull(ln_own_alloc(l.in.operand[0].base, l.op)) ||
         !is_read_only(&ls, l.in.operand[1].base))
       continue;
@@ -267,7 +268,9 @@ static bool sum_along(struct pass_run *run, MlirOperation reduce) {
 int ln_sum_along(struct pass_run *run) {
   struct ir_ops reductions = ir_collect_named(run->arena, run->module, "nisa.tensor_reduce_arith");
   int n = 0;
-  for (int k = 0; k < reductions.n; k++)
+  for (int k = 0; k < reductions.n; k++) {
+    pass_step(run, reductions.v[k], "sum-while-computing");
     n += sum_along(run, reductions.v[k]);
+  }
   return n;
 }

@@ -392,6 +392,7 @@ static enum status lower_all(struct ln *ln) {
       loads.v[loads.n++] = op;
     if (ir_is(op, "memref.alloc"))
       allocs.v[allocs.n++] = op;
+    pass_step(run, op, "choose-instruction");
     enum status one = lower(ln, op);
     drop_views(ln);
     if (one)
@@ -399,7 +400,9 @@ static enum status lower_all(struct ln *ln) {
   }
   if (st)
     return st;
+  pass_step(run, run->module, "finish-loads");
   finish_loads(ln, &loads);
+  pass_step(run, run->module, "allocate-buffers");
   st = ln_replace_allocs(ln, &allocs);
   return st ? st : ln_refuse_leftovers(ln);
 }
@@ -429,14 +432,20 @@ static enum status run_pass(struct pass_run *run) {
   arena_clear(&ln.scratch);
   if (st)
     return st;
+  pass_step(run, run->module, "convert-types");
   ln_convert_types(&ln);
+  pass_step(run, run->module, "inline-custom-operations");
   st = ln_inline_custom(run, ln.codes);
   if (st)
     return st;
+  pass_step(run, run->module, "drop-declarations");
   ln_erase_declarations(run);
   ir_set_attr(run->module, "nisa.target", nisa_target_attr(run->ir->ctx, run->target));
+  pass_step(run, run->module, "canonicalize,cse");
   st = ir_run_pipeline(run->ir, run->module, "builtin.module(canonicalize,cse)", run->arena, run->ds);
-  if (!st && merge_instructions(run)) /* constants that were operands may be unused now */
+  const int n_merged = st ? 0 : merge_instructions(run);
+  pass_step(run, run->module, "canonicalize");
+  if (n_merged) /* constants that were operands may be unused now */
     st = ir_run_pipeline(run->ir, run->module, "builtin.module(canonicalize)", run->arena, run->ds);
   if (!st)
     ln_remark_engines(run);

@@ -395,6 +395,7 @@ int ln_moments(struct pass_run *run) {
 
   for (int k = 0; k < reductions.n; k++)
     if (match(run, reductions.v[k], &m)) { /* the other sum, which goes, too, is before it in the list */
+      pass_step(run, reductions.v[k], "mean-and-variance");
       replace(&m);
       n++;
     }

@@ -151,7 +151,9 @@ static bool pass_on(MlirOperation alloc) {
 int ln_pass_on(struct pass_run *run) {
   const struct ir_ops allocs = ir_collect_named(run->arena, run->module, "nisa.alloc");
   int n = 0;
-  for (int k = 0; k < allocs.n; k++)
+  for (int k = 0; k < allocs.n; k++) {
+    pass_step(run, allocs.v[k], "write-rounded");
     n += pass_on(allocs.v[k]);
+  }
   return n;
 }

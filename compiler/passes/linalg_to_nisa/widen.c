@@ -233,6 +233,7 @@ int ln_widen_loads(struct pass_run *run) {
   int n = 0;
 
   for (int k = 0; k < copies.n; k++) {
+    pass_step(run, copies.v[k], "widen-load");
     if (!read_load(copies.v[k], &l))
       continue;
     array_push(run->arena, &w.all, l);

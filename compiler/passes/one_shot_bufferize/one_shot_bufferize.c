@@ -324,14 +324,22 @@ static enum status run_pass(struct pass_run *run) {
           "body compute them");
   if (fuse.n)
     return pass_fail(run, fuse.v[0], "the loops of a fuse group are not fused yet: run knob-driven-fusion");
-  for (int k = 0; k < empties.n; k++)
+  for (int k = 0; k < empties.n; k++) {
+    pass_step(run, empties.v[k], "own-empty-tensor");
     unshare(empties.v[k]);
+  }
+  pass_step(run, run->module, "shared-beginnings");
   bufferize_shared_beginnings(run);
+  pass_step(run, run->module, "loops-in-place");
   bufferize_loops_in_place(run);
-  for (int k = 0; !st && k < functions.n; k++)
+  for (int k = 0; !st && k < functions.n; k++) {
+    pass_step(run, functions.v[k], "write-aliases");
     st = write_aliases(run, functions.v[k]);
+  }
+  pass_step(run, run->module, "long-chains");
   if (!st)
     bufferize_long_chains(run);
+  pass_step(run, run->module, "one-shot-bufferize");
   for (int k = annotations.n - 1; !st && k >= 0; k--) /* backwards, because each moves directly after the definition */
     put_on_buffer(run, annotations.v[k]);
   for (int k = 0; k < outside.n; k++)
@@ -344,13 +352,18 @@ static enum status run_pass(struct pass_run *run) {
     drop_body(outside.v[k]);
   if (st)
     return st;
+  pass_step(run, run->module, "branches");
   bufferize_branches(run);
   functions = ir_collect_named(run->arena, run->module, "func.func");
-  for (int k = 0; k < functions.n; k++)
+  for (int k = 0; k < functions.n; k++) {
+    pass_step(run, functions.v[k], "copy-aliases");
     copy_aliases(run, functions.v[k]);
+  }
   annotations = ir_collect(run->arena, run->module, is_annotation, NULL);
-  for (int k = 0; k < annotations.n; k++)
+  for (int k = 0; k < annotations.n; k++) {
+    pass_step(run, annotations.v[k], "annotate-buffer");
     put_on_alloc(annotations.v[k]);
+  }
   functions = ir_collect_named(run->arena, run->module, "func.func");
   for (int k = 0; k < functions.n; k++)
     if (!mlirOperationIsNull(return_of(functions.v[k])))

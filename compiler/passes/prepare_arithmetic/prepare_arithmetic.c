@@ -35,17 +35,25 @@ static bool is_linalg(MlirOperation op, void *user) {
 static enum status run_pass(struct pass_run *run) {
   struct ir_ops ops = ir_collect_named(run->arena, run->module, "linalg.generic");
 
-  for (int i = 0; i < ops.n; i++)
+  for (int i = 0; i < ops.n; i++) {
+    pass_step(run, ops.v[i], "write-out-function");
     prepare_expand(run, ops.v[i]);
+  }
   ops = ir_collect(run->arena, run->module, is_linalg, NULL);
-  for (int i = 0; i < ops.n; i++)
+  for (int i = 0; i < ops.n; i++) {
+    pass_step(run, ops.v[i], "multiply-by-reciprocal");
     prepare_divide(run, ops.v[i]);
+  }
   ops = ir_collect_named(run->arena, run->module, "linalg.generic");
-  for (int i = 0; i < ops.n; i++)
+  for (int i = 0; i < ops.n; i++) {
+    pass_step(run, ops.v[i], "windows-as-slices");
     prepare_windows(run, ops.v[i]);
+  }
   prepare_spread(run);
   prepare_shapes(run);
+  pass_step(run, run->module, "pass-on-all-values");
   carried_make_square(run);
+  pass_step(run, run->module, "drop-unused");
   edit_sweep(run);
   return ST_OK;
 }

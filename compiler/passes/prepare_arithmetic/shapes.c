@@ -393,6 +393,7 @@ void prepare_shapes(struct pass_run *run) {
   for (int i = 0; i < ops.n; i++) {
     struct structured s;
     structured_read(ops.v[i], &s);
+    pass_step(run, ops.v[i], s.kind == SK_REDUCTION ? "shape-reduction" : "two-dimensions");
     if (s.kind == SK_REDUCTION)
       prepare_reduction(run, ops.v[i]);
     else
@@ -400,6 +401,8 @@ void prepare_shapes(struct pass_run *run) {
   }
   fills = true;
   ops = ir_collect(run->arena, run->module, is_wanted, &fills);
-  for (int i = 0; i < ops.n; i++)
+  for (int i = 0; i < ops.n; i++) {
+    pass_step(run, ops.v[i], "shape-fill");
     shape_fill(run, ops.v[i]);
+  }
 }

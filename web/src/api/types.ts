@@ -589,6 +589,7 @@ export interface KernelResult {
   simulation?: Simulation;
   profile?: Profile;
   value?: Value;
+  steps?: Steps;
 }
 
 /** What a NEFF holds. Sizes are bytes; null: the file does not say. */
@@ -722,7 +723,7 @@ export interface ShrinkCandidate {
   /** What is changed. */
   what: string;
   /** The members of the request that change. */
-  request: { source?: string; files?: SourceFile[]; inputs?: InputSpec[]; options?: { stop_after?: string; check?: boolean; artifacts?: boolean; simulate?: boolean; pipeline?: PipelineChoice; by_hand?: string[]; patterns?: string; unroll?: boolean; tune?: TuneBudget; shrink?: ShrinkFrom; for_device?: boolean; upgrade?: boolean; instance?: number; watch?: Watch[]; resume?: Resume; value?: ValueQuery } };
+  request: { source?: string; files?: SourceFile[]; inputs?: InputSpec[]; options?: { stop_after?: string; check?: boolean; artifacts?: boolean; simulate?: boolean; pipeline?: PipelineChoice; by_hand?: string[]; patterns?: string; steps?: string; steps_from?: number; unroll?: boolean; tune?: TuneBudget; shrink?: ShrinkFrom; for_device?: boolean; upgrade?: boolean; instance?: number; watch?: Watch[]; resume?: Resume; value?: ValueQuery } };
   /** Where to go on if it is kept. */
   then: number;
 }
@@ -810,6 +811,7 @@ export type Frame =
   | { frame: "simulation"; kernel: number; simulation: Simulation }
   | { frame: "profile"; kernel: number; profile: Profile; text: string }
   | { frame: "value"; kernel: number; value: Value }
+  | { frame: "steps"; kernel: number; steps: Steps }
   | { frame: "upgrade"; upgrade: Upgrade }
   | { frame: "neff"; neff: Neff }
   | { frame: "tune"; tune: Tune }
@@ -922,7 +924,7 @@ export interface CompileRequest {
   /** Only this kernel; all of them otherwise. At most 200 bytes of UTF-8. */
   kernel?: string;
   inputs?: InputSpec[];
-  options?: { stop_after?: string; check?: boolean; artifacts?: boolean; simulate?: boolean; pipeline?: PipelineChoice; by_hand?: string[]; patterns?: string; unroll?: boolean; tune?: TuneBudget; shrink?: ShrinkFrom; for_device?: boolean; upgrade?: boolean; instance?: number; watch?: Watch[]; resume?: Resume; value?: ValueQuery };
+  options?: { stop_after?: string; check?: boolean; artifacts?: boolean; simulate?: boolean; pipeline?: PipelineChoice; by_hand?: string[]; patterns?: string; steps?: string; steps_from?: number; unroll?: boolean; tune?: TuneBudget; shrink?: ShrinkFrom; for_device?: boolean; upgrade?: boolean; instance?: number; watch?: Watch[]; resume?: Resume; value?: ValueQuery };
   /** The same as options.simulate. */
   simulate?: boolean;
   /** Random, one per browser: a result is only found by a client that sends the same scope. */
@@ -1170,6 +1172,55 @@ export interface StageDiff {
   hunks: DiffHunk[];
 }
 
+/** The rewrites inside one stage. The edits of all steps, applied to `begin` in order, give the stage's text. */
+export interface Steps {
+  stage: string;
+  index: number;
+  pass: string;
+  /** Why there are none; then there are no further members. */
+  reason?: string;
+  /** rewrites: what a pass of ours reports. operations: what a lowering makes of each operation. again: MLIR's
+   * canonicalizer, run again on a copy one rewrite at a time, perhaps in another order; a last step with the rule rest
+   * is what that does not explain. whole: of this pass of MLIR only the text before and after is known. */
+  how?: "rewrites" | "operations" | "again" | "whole";
+  /** The number of the first step here, from 0. */
+  from?: number;
+  /** The text that the first step changes; absent if there is no step. */
+  begin?: string;
+  steps?: Step[];
+  /** The number of the next step, if there may be more than these: an answer has at most 500 steps and about 4 MiB. */
+  next?: number;
+}
+
+/** One rewrite. */
+export interface Step {
+  /** What the pass tried. */
+  rule: string;
+  op?: StepOp;
+  /** The line of the operation in the text that the step changes. */
+  at?: number;
+  diff: StageDiff;
+  edit: StepEdit;
+}
+
+/** The operation that the rule was tried on; absent if it was the program as a whole. */
+export interface StepOp {
+  name: string;
+  /** Of the operation in the stage before, or of the one that it was made from. */
+  id?: number;
+  /** Of that operation in the text of the stage before, from 1. */
+  line?: number;
+  /** The number of its source. */
+  src?: number;
+}
+
+/** From this line on, from 1, so many lines become the text. */
+export interface StepEdit {
+  line: number;
+  removed: number;
+  text: string;
+}
+
 export type Visibility = "unlisted" | "public" | "private";
 
 /** reader: opens links and compiles; author: also stores links and asks for runs; operator: also opens and deletes
@@ -1230,7 +1281,7 @@ export interface SnippetRequest {
   target?: TargetName;
   kernel?: string;
   inputs?: InputSpec[];
-  options?: { stop_after?: string; check?: boolean; artifacts?: boolean; simulate?: boolean; pipeline?: PipelineChoice; by_hand?: string[]; patterns?: string; unroll?: boolean; tune?: TuneBudget; shrink?: ShrinkFrom; for_device?: boolean; upgrade?: boolean; instance?: number; watch?: Watch[]; resume?: Resume; value?: ValueQuery };
+  options?: { stop_after?: string; check?: boolean; artifacts?: boolean; simulate?: boolean; pipeline?: PipelineChoice; by_hand?: string[]; patterns?: string; steps?: string; steps_from?: number; unroll?: boolean; tune?: TuneBudget; shrink?: ShrinkFrom; for_device?: boolean; upgrade?: boolean; instance?: number; watch?: Watch[]; resume?: Resume; value?: ValueQuery };
   simulate?: boolean;
   scope?: string;
   version?: string;
@@ -1255,7 +1306,7 @@ export interface RunRequest {
   target?: TargetName;
   kernel?: string;
   inputs?: InputSpec[];
-  options?: { stop_after?: string; check?: boolean; artifacts?: boolean; simulate?: boolean; pipeline?: PipelineChoice; by_hand?: string[]; patterns?: string; unroll?: boolean; tune?: TuneBudget; shrink?: ShrinkFrom; for_device?: boolean; upgrade?: boolean; instance?: number; watch?: Watch[]; resume?: Resume; value?: ValueQuery };
+  options?: { stop_after?: string; check?: boolean; artifacts?: boolean; simulate?: boolean; pipeline?: PipelineChoice; by_hand?: string[]; patterns?: string; steps?: string; steps_from?: number; unroll?: boolean; tune?: TuneBudget; shrink?: ShrinkFrom; for_device?: boolean; upgrade?: boolean; instance?: number; watch?: Watch[]; resume?: Resume; value?: ValueQuery };
   simulate?: boolean;
   scope?: string;
   /** Only the vendor's compiler; also an execution, which is the default; also a profile of it. nki: the kernel as NKI,
@@ -1444,7 +1495,7 @@ export interface RevisionRequest {
   target?: TargetName;
   kernel?: string;
   inputs?: InputSpec[];
-  options?: { stop_after?: string; check?: boolean; artifacts?: boolean; simulate?: boolean; pipeline?: PipelineChoice; by_hand?: string[]; patterns?: string; unroll?: boolean; tune?: TuneBudget; shrink?: ShrinkFrom; for_device?: boolean; upgrade?: boolean; instance?: number; watch?: Watch[]; resume?: Resume; value?: ValueQuery };
+  options?: { stop_after?: string; check?: boolean; artifacts?: boolean; simulate?: boolean; pipeline?: PipelineChoice; by_hand?: string[]; patterns?: string; steps?: string; steps_from?: number; unroll?: boolean; tune?: TuneBudget; shrink?: ShrinkFrom; for_device?: boolean; upgrade?: boolean; instance?: number; watch?: Watch[]; resume?: Resume; value?: ValueQuery };
   simulate?: boolean;
   scope?: string;
   version?: string;

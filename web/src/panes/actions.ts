@@ -140,6 +140,7 @@ export function actionsNow(t: KeyTargets): Action[] {
     ...keyed("Stages", STAGES),
     plain("Stages", hideUnchanged ? "Show all stages" : "Show changed stages only", () => store.set({ hideUnchanged: !hideUnchanged })),
     ...click("Stages", "Change this stage's text and compile on from it", "#ir-edit"),
+    ...click("Stages", "The rewrites inside this stage, one by one", "#ir-tools .steps-open"),
     ...click("Stages", "A second stage beside this one", "#ir-pane .room button"),
     ...keyed("Links", LINKS),
     ...(anchor ? [{ ...plain("Links", "Clear the selection", () => choose(store, null)), key: "Esc" }] : []),

@@ -19,6 +19,7 @@ const PATHS = {
   hide: "M3.5 8h9",
   beside: "M2 3h12v10H2zM8 3v10",
   values: "M2.5 2.5h11v11h-11zM2.5 6.2h11M2.5 9.8h11M6.2 2.5v11M9.8 2.5v11",
+  steps: "M2.5 13.5V10h4V6.5h4V3h3",
   graph: "M5.5 2h5v3h-5zM2 11h4.5v3H2zM9.5 11H14v3H9.5zM8 5v3M8 8H4.2v3M8 8h3.8v3",
   trash: "M3 4.5h10M6 4.5v-2h4v2M4.5 4.5l.6 9h5.8l.6-9",
   plus: "M8 3v10M3 8h10",

@@ -41,8 +41,10 @@ export class IrPane {
     for (const b of [copy, save]) b.classList.add("spare");
     const wrap = tool("wrap", "wrap", "Wrap long lines (w)", () => store.set({ wrap: !store.state.wrap }));
     wrap.classList.add("toggle", "spare", "wrap-tool");
+    const find = tool("find", "find", "Find in this stage (Ctrl+F)", () => viewer.find());
+    find.classList.add("find-tool");
     byId("ir-tools").append(
-      tool("find", "find", "Find in this stage (Ctrl+F)", () => viewer.find()),
+      find,
       wrap,
       copy,
       save,

@@ -17,6 +17,7 @@ import type { Room } from "./room";
 import type { SearchPane } from "./search";
 import { mountSplitter } from "./splitter";
 import { StageText } from "./stagetext";
+import type { StepsPane } from "./steps";
 import type { Windows } from "./windows";
 
 type Pane = AppState["pane"];
@@ -35,6 +36,7 @@ export class Views {
   beside: BesidePane | null = null;
   picture: PicturePane | null = null;
   presentation: Presentation | null = null;
+  private steps: StepsPane | null = null;
   private windows: Windows | null = null;
   private search: SearchPane | null = null;
   private readonly asked = new Set<string>();
@@ -210,7 +212,17 @@ export class Views {
     const title = "What the selected line computes or writes (v)";
     const look = el("button", { class: "quiet look", title, attrs: { type: "button", "aria-label": title }, on: { click: () => this.inspect("values", this.ir.text) } }, icon("values"));
     store.watch(["inspect"], () => look.setAttribute("aria-pressed", String(store.state.inspect !== null)));
-    byId("ir-tools").append(look);
+    const steps = el("button", { class: "quiet look steps-open", title: "The rewrites inside this stage, one by one", attrs: { type: "button", "aria-label": "Steps of the stage", "aria-pressed": "false" }, on: { click: () => void this.toggleSteps() } }, icon("steps"));
+    byId("ir-tools").append(steps, look);
+  }
+
+  private async toggleSteps(): Promise<void> {
+    try {
+      const { StepsPane } = await import("./steps");
+      (this.steps ??= new StepsPane(this.store)).toggle();
+    } catch {
+      this.fail();
+    }
   }
 
   private roomButtons(): void {
