@@ -29,8 +29,8 @@ from support.wait import wait_until
 SERVERS, CLIENTS, A_SECOND, STOPPED_S, AWAY_S = 5, 12, 1.5, 3, 5
 MINUTES_SHARE, JOBS = 120, 4
 SLEEPER = "import time\n\n\ndef sleeper(x):\n    time.sleep({})\n    return x\n"
-FLAGS = ["--workers", "1", "--trusted-proxies", "127.0.0.0/8", "--client-compiles", str(MINUTES_SHARE), "--client-jobs", str(JOBS), "--client-links", "1000",
-         "--client-links-day", "100000", "--job-timeout-ms", "10000"]
+FLAGS = ["--workers", "2", "--trusted-proxies", "127.0.0.0/8", "--client-compiles", str(MINUTES_SHARE), "--client-jobs", str(JOBS), "--client-links", "1000",
+         "--client-links-day", "100000", "--job-timeout-ms", "15000"]
 fresh = itertools.count(1)
 
 
@@ -69,12 +69,14 @@ def refused_everywhere(site, client, code):
     def all_refuse():
         answers = [ask(s, source(), client) for s in site.servers]
         return all(a.status == 429 and a.error["code"] == code for a in answers)
-    wait_until(all_refuse, f"{code} by all", 8, poll_s=0.1)
+    wait_until(all_refuse, f"{code} by all", 12, poll_s=0.1)
 
 
 def shares(site):
     """How many compiles at once, and in a minute, one client got of all servers together."""
     sleepers = [in_thread(ask, site.servers[i % SERVERS], SLEEPER.format(20 + i), "198.51.100.1") for i in range(JOBS)]
+    for s in site.servers[:JOBS]:
+        s.wait_running()
     refused_everywhere(site, "198.51.100.1", "too-many-jobs")
     assert ask(site.servers[0], source(), "198.51.100.2").status in (200, 503), "another client's share"
     got = sum(s().status == 200 for s in sleepers)
