@@ -42,7 +42,6 @@ export class IrPane {
     const wrap = tool("wrap", "wrap", "Wrap long lines (w)", () => store.set({ wrap: !store.state.wrap }));
     wrap.classList.add("toggle", "spare", "wrap-tool");
     const find = tool("find", "find", "Find in this stage (Ctrl+F)", () => viewer.find());
-    find.classList.add("find-tool");
     byId("ir-tools").append(
       find,
       wrap,
