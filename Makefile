@@ -370,7 +370,7 @@ lint: setup-test
 	@$(MAKE) --no-print-directory -j$(shell nproc) BUILD=build-lint VENV=$(VENV) WERROR=-Werror OPT="-O2 -g $(HARDEN)" binaries python unit-bin
 	$(call short,CPPCHECK)cppcheck --quiet --error-exitcode=1 --std=c11 --enable=warning,performance,portability --inline-suppr \
 	  --suppress=missingInclude --suppress=unknownMacro --suppress=nullPointerOutOfMemory \
-	  --suppress=internalAstError --suppress=nullPointerRedundantCheck -Icompiler -Iexplorer -j2 \
+	  --suppress=internalAstError --suppress=nullPointerRedundantCheck --library=python -Icompiler -Iexplorer -j2 \
 	  $(filter %.c,$(C_FILES))
 	$(call short,TYPES web)cd web && PATH="$(CURDIR)/$(VENV)/bin:$$PATH" npm run --silent check
 

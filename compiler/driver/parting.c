@@ -195,7 +195,7 @@ static enum verdict compare_lines(struct finder *f, const struct pair *p, int li
   struct taken x = {.arena = &a}, y = {.arena = &a};
   if (value_of(f, p, 0, line_a, &x) && value_of(f, p, 1, line_b, &y)) {
     struct parting *o = f->out;
-    struct check_result r;
+    struct check_result r = {.wrong_index = -1};
     o->n_values++;
     o->index = NULL;
     if (!hlo_shape_same_dims(&x.x.shape, &y.x.shape)) {

@@ -275,7 +275,7 @@ static double float_at(enum dtype t, const void *row, int k) {
 
 static int64_t to_int(enum dtype t, double v) {
   if (t == DT_I64)
-    return v >= -0x1p63 && v < 0x1p63 ? (int64_t)v : INT64_MIN;
+    return v >= (double)INT64_MIN && v < -(double)INT64_MIN ? (int64_t)v : INT64_MIN;
   return wrap(t, v > -0x1p31 - 1 && v < 0x1p31 ? (int64_t)v : INT32_MIN);
 }
 static int64_t to_unsigned(enum dtype t, double v) {

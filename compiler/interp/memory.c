@@ -40,7 +40,8 @@ static struct memory_block *reuse(struct machine *m, size_t size) {
 static struct memory_block *new_block(struct machine *m, size_t size) {
   struct memory_block *b = size > SIZE_MAX / 2 ? NULL : malloc(sizeof *b + size);
   if (!b)
-    arena_oom(size);
+    arena_oom(size); /* does not return */
+  // cppcheck-suppress nullPointer
   *b = (struct memory_block){.next = m->blocks, .size = size};
   m->blocks = b;
   return b;

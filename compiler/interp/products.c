@@ -75,7 +75,7 @@ typedef uint64_t words __attribute__((vector_size(STRIPE), aligned(8), may_alias
  * is 0. */
 SIM_PER_MACHINE static void add_stripes(struct digest *d, const char *from, int64_t rows, int64_t step, int64_t n) {
   const words swapped = {1, 0, 3, 2, 5, 4, 7, 6};
-  words lanes, next = {0}, secret;
+  words lanes, next = {0}, secret = {0};
   memcpy(&lanes, d->lanes, sizeof lanes);
   for (int k = 0; k < LANES; k++)
     secret[k] = 0x9e3779b97f4a7c15u * (d->n * LANES + (uint64_t)k + 1);

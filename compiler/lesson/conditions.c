@@ -254,7 +254,7 @@ static bool holds_of_run(struct arena *a, const struct lesson_condition *c, cons
 
 bool lesson_holds(struct arena *a, const struct lesson_condition *c, const json_t *result, const char *source,
                   const char **found) {
-  const char *ignored;
+  const char *ignored = NULL;
   int n_passed;
   found = found ? found : &ignored;
   *found = "";

@@ -296,7 +296,7 @@ static void fold_axis(struct wide *w, int axis) {
   enum { HALVINGS_MAX = 63 }; /* of an int64_t */
   struct arena *a = &w->l->arena;
   MlirValue *pair = arena_new_array(a, MlirValue, 2 * (size_t)w->n);
-  MlirValue *left[HALVINGS_MAX]; /* the last element of each step with an odd number of elements */
+  MlirValue *left[HALVINGS_MAX] = {NULL}; /* the last element of each step with an odd number of elements */
   int n_left = 0;
 
   for (int64_t n = w->dims[axis]; n > 1; n /= 2) {

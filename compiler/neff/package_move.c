@@ -143,10 +143,12 @@ static json_t *descriptor(const struct side *from, const struct side *to, int64_
 /* Appends a descriptor for each position of the dimensions from k on; the innermost four are a descriptor's own. */
 static void put_all(json_t *list, const struct side *from, const struct side *to, int k, int64_t from_at, int64_t to_at,
                     const struct sim_instr *i) {
+  assert(k < SHAPE);
   if (k < DIMS) {
     json_array_append_new(list, descriptor(from, to, from_at, to_at, i));
     return;
   }
+  // cppcheck-suppress arrayIndexOutOfBoundsCond
   for (int64_t n = 0; n < from->size[k]; n++)
     put_all(list, from, to, k - 1, from_at + n * from->step[k], to_at + n * to->step[k], i);
 }

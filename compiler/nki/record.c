@@ -27,7 +27,7 @@ void nki_item_add(struct nki_program *p, struct nki_item x) {
 
 /* A round is found among the rounds that the last items belong to: the way from the present one outwards. */
 void nki_set_rounds(struct nki_program *p, int n, const struct nki_round *rounds) {
-  int way[NKI_LOOPS_MAX], have = 0, same = 0;
+  int way[NKI_LOOPS_MAX] = {0}, have = 0, same = 0;
   assert(n <= NKI_LOOPS_MAX);
   for (int r = p->rounds.n ? p->round : -1; r >= 0; r = p->rounds.v[r].outer)
     way[have++] = r;

@@ -11,9 +11,10 @@ struct nki_tensor *nki_retyped(struct arena *a, struct nki_tensor *t, enum dtype
   assert(!t->reg);
   while (*at && ((*at)->dtype != dtype || (*at)->packed != packed))
     at = &(*at)->retyped;
-  if (*at)
-    return *at;
-  struct nki_tensor *x = *at = arena_dup(a, t, sizeof *t);
+  struct nki_tensor *x = *at;
+  if (x)
+    return x;
+  x = *at = arena_dup(a, t, sizeof *t);
   const int64_t bytes = t->dims[t->rank - 1] * (int64_t)dtype_size(t->dtype);
   assert(bytes % (int64_t)dtype_size(dtype) == 0);
   x->dtype = dtype;

@@ -186,7 +186,7 @@ bool sim_exec_nonzero(struct sim_machine *m) {
   if (!sim_scratch(m, (size_t)(n + 1) * (sizeof(int64_t) + sizeof(float)), &memory))
     return false;
   int64_t *places = memory;
-  float *row = (float *)(places + n + 1);
+  float *row = (void *)(places + n + 1);
   for (int64_t p = 0; p < dst.o->partitions; p += CORE) {
     int64_t found = 0;
     if (!sim_work(m, n) || !sim_read_f32(m, &src, p, 0, n, row))
@@ -241,7 +241,7 @@ bool sim_exec_topk(struct sim_machine *m) {
     return false;
   struct ranked *ranked = memory;
   int64_t *numbers = (int64_t *)(ranked + n);
-  float *values = (float *)(numbers + found), *in = values + found;
+  float *values = (void *)(numbers + found), *in = values + found;
   for (int64_t group = 0; group < src.o->partitions; group += CORE) {
     for (int64_t p = 0; p < CORE; p++)
       if (!sim_work(m, columns) || !sim_read_f32(m, &src, group + p, 0, columns, in + p * columns))

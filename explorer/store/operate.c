@@ -52,7 +52,7 @@ static void join_revisions(struct store_links *l) {
   size_t n = 0;
   for (size_t i = 0; i < l->n; i++)
     for (int revision = 2; revision <= l->at[i].n_revisions && revision <= STORE_REVISIONS_MAX; revision++) {
-      struct store_link key;
+      struct store_link key = {0};
       ident_hash_revision(&l->at[i].hash, revision, &key.hash);
       struct store_link *found = bsearch(&key, l->at, l->n, sizeof key, compare_hash);
       if (!found)

@@ -224,7 +224,7 @@ static void a_union_of_rounds_has_the_rounds_of_both(void **state) {
       const struct rounds *one = rounds_one(a, at, 2);
       r = rand() % 2 ? rounds_union(a, r, one) : rounds_union(a, one, r);
     }
-    assert_true(r->n >= 1 && r->n <= ROUNDS_SHOWN);
+    assert_true(r && r->n >= 1 && r->n <= ROUNDS_SHOWN);
     int missing = 0;
     for (int i = 0; i < OUTER; i++)
       for (int j = 0; j < INNER; j++) {

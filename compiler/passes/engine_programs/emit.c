@@ -420,6 +420,7 @@ static bool has_program(const struct ep *ep, int stream) {
 static void emit_stream(struct emitter *e, MlirBlock body, MlirOperation before, int s) {
   const struct ep *ep = e->ep;
   MlirLocation loc = mlirOperationGetLocation(ep->function);
+  // cppcheck-suppress arrayIndexOutOfBoundsCond
   const char *on = s < EP_ENGINES ? NULL : ep->streams[ep->streams[s].on].name;
   MlirOperation stream = nisa_create_stream(loc, ep->streams[s].name, on);
   MlirBlock block = ir_body(stream);

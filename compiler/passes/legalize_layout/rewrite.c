@@ -111,7 +111,7 @@ static bool set_copying(const struct rewrite *r, struct ir_builder *b, MlirOpera
     n += keep[l];
   }
   if (t->kind == SK_TRANSPOSE) { /* permutation: result dimension i is dimension permutation[i] of the input */
-    int place[LEGAL_RANK_MAX];
+    int place[LEGAL_RANK_MAX] = {0};
     for (int d = 0; d < t->operand_rank[0]; d++)
       if (keep[t->loop[0][d]])
         place[number[t->loop[0][d]]] = m++;

@@ -121,7 +121,7 @@ static enum status emit_transpose_copy(struct ln_walk *w, const struct ln_view *
   remark_reject(r, "the tensor engine",
                 "a product with the identity would keep it busy, and DMA moves the data anyway");
   ln_emit(w->ln, NISA_DMA_TRANSPOSE, NISA_ENGINE_DMA, x, attrs);
-  return st;
+  return ST_OK;
 }
 
 /* ---- moving ----------------------------------------------------------------------------------------------------- */
@@ -275,7 +275,7 @@ enum status ln_lower_copy(struct ln *ln) {
   MlirValue in = mlirOperationGetOperand(ln->op, 0), out = mlirOperationGetOperand(ln->op, 1);
   struct structured s = {.n_loops = 0};
   struct ln_walk w;
-  struct ln_view *dst, *src;
+  struct ln_view *dst = NULL, *src = NULL;
 
   if (!structured_read(ln->op, &s)) { /* memref.copy: its maps are null, which is the identity */
     s.n_loops = ir_shape(out, STRUCTURED_LOOPS_MAX, s.extents);

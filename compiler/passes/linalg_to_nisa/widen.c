@@ -62,7 +62,7 @@ static bool is_whole(const struct nisa_access *x) {
  * index depends on that dimension. */
 static bool read_column(const struct nisa_access *src, int64_t *out) {
   const int rank = (int)mlirAffineMapGetNumResults(src->map);
-  struct nisa_index index;
+  struct nisa_index index = {0};
 
   for (int r = 0; r < rank; r++)
     if (!nisa_access_index(src, r, &index) || index.dim[last_of(src)] != (r == rank - 1))
