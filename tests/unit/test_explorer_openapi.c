@@ -41,14 +41,18 @@ static const struct route *find(const char *path, char rest[64]) {
   return rq.route;
 }
 
-/* The document must name exactly the methods that have a handler. */
+/* The document must name exactly the methods that have a handler; of a part of what a path names, as /snippets/{id}/notes, only
+ * such methods, as the handlers answer others with 404. */
 static void check_methods(const char *path, const struct route *r, const json_t *item) {
   const struct {
     const char *method;
     bool is_here;
   } all[] = {{"get", r->get}, {"post", r->post}, {"delete", r->remove}, {"put", false}, {"patch", false}};
+  const char *id = strchr(path, '}');
+  const bool is_part = id && id[1];
   for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-    if (!json_object_get(item, all[i].method) != !all[i].is_here)
+    if (is_part ? json_object_get(item, all[i].method) && !all[i].is_here
+                : !json_object_get(item, all[i].method) != !all[i].is_here)
       fail_msg("%s: %s", path, all[i].method);
 }
 
