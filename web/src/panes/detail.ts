@@ -1,11 +1,17 @@
 // detail: how much of each line of a stage is shown: the compact form or the full text, with or without attributes.
 import type { Stage } from "../api/types";
 import { settings } from "../state/settings";
-import { byId, setAttr, toggle } from "./dom";
+import { byId, el, setAttr } from "./dom";
+import { icon, type IconName } from "./icons";
+
+/** A button that is on or off, whose label may give way to its icon. */
+function toggle(name: IconName, label: string, title: string, run: () => void): HTMLButtonElement {
+  return el("button", { class: "quiet toggle tool", title, attrs: { type: "button", "aria-label": label, "aria-pressed": "false" }, on: { click: run } }, icon(name), el("span", {}, label));
+}
 
 export class DetailTools {
-  private readonly full = toggle("full text", "The text as the compiler prints it (r)", () => this.toggleFull());
-  private readonly attributes = toggle("attributes", "Attributes and layouts (t)", () => this.toggleAttributes());
+  private readonly full = toggle("text", "full text", "The text as the compiler prints it (r)", () => this.toggleFull());
+  private readonly attributes = toggle("tag", "attributes", "Attributes and layouts (t)", () => this.toggleAttributes());
 
   constructor() {
     byId("ir-tools").prepend(this.full, this.attributes);

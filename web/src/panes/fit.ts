@@ -1,6 +1,8 @@
 // fit: keeps a row of buttons, and the title beside it, in sight.  Where they do not fit, labels give way, from the last button
 // on, to where only icons stand.
 
+const SLACK = 8; // widths are rounded
+
 /** Of buttons that have an icon and a label.  `title` is the text that must not be cut for the labels. */
 export function fitRow(row: HTMLElement, title: HTMLElement): void {
   const head = row.parentElement ?? row;
@@ -12,6 +14,7 @@ export function fitRow(row: HTMLElement, title: HTMLElement): void {
     // everything is read before anything is changed, so that the page is laid out once
     const widths = all.map((label) => label.offsetWidth);
     let over = cut(row) + cut(title) + (head === row ? 0 : cut(head));
+    if (over > 0) over += SLACK;
     for (let i = all.length - 1; i >= 0 && over > 0; i--) {
       over -= (widths[i] ?? 0) + 5;
       const label = all[i];
