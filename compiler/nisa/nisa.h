@@ -27,6 +27,10 @@
  *           scf.yield
  *         }
  *
+ * Order.  An instruction with after = "a,b" begins when those before it that have label = "a" and label = "b" are complete.
+ * With the unit attribute `in_order` it executes, or its transfer starts, in its engine after all that are before it there,
+ * and before all that follow.  Both are the kernel's decision (nki/order.h): passes move neither.
+ *
  * Memories.  The memory space of a memref is #nisa.mem<"hbm" | "psum" | "sbuf" | "shared_hbm">.  Arguments and results
  * of a kernel are in shared_hbm.  HBM is flat and row-major, with the memref's strides.  On chip, dimension 0 of the
  * memref is the partition; the other dimensions are row-major inside each partition, without gaps, whatever the strides
@@ -214,6 +218,9 @@ bool nisa_module_target(MlirOperation module, enum target *out);
 
 /* NULL for an operation that is not a NISA operation. */
 const struct nisa_op_def *nisa_op_of(MlirOperation op);
+
+/* True if the kernel fixes its order: it has a label, waits for others, or is in_order. */
+bool nisa_keeps_order(MlirOperation op);
 
 /* ---- operands --------------------------------------------------------------------------------------------------- */
 

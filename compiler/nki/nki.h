@@ -302,6 +302,7 @@ struct nki_value {
 struct nki_call {
   enum nki_call_kind kind;
   enum nisa_engine engine;
+  bool in_order;           /* it is in a block of no_reorder (order.h) */
   int scope;               /* of a record: the region or branch that it begins, which tensors name */
   struct nki_order *order; /* it has a name, or waits for others (order.h); or NULL */
   struct src_locs locs;
@@ -463,6 +464,7 @@ struct nki_program {
     struct nki_wait *v;
     int n, cap;
   } waits;              /* of the running instance (order.h) */
+  int in_order;         /* of a record: the blocks of no_reorder that are open */
   int n_scopes, n_open; /* of a record: regions and branches so far, and those that are open */
   struct {
     int scope, begin; /* the item that begins it */

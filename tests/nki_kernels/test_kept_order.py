@@ -98,3 +98,123 @@ def test_calls_that_wait_do_so_in_every_stage_of_a_numpy_kernel():
         [label], [after] = re.findall(r'label="(.*?)"', text), re.findall(r'after="(.*?)"', text)
         assert label == after, name
         assert text.index("label=") < text.index("after="), name
+
+
+# what the second loop stored is loaded by Sync, and so is b, which waits for nothing and would go first (engine-programs)
+STORED = HEAD + """
+@nki.jit
+def kernel(a: nl.tensor[1024, 512], b: nl.tensor[128, 512]):
+    scratch = nl.ndarray((1024, 512), nl.float32, buffer=nl.hbm)
+    out = nl.ndarray((1024, 512), nl.float32, buffer=nl.shared_hbm)
+    {block}
+        for i in range(8):
+            x = nl.ndarray((128, 512), nl.float32)
+            nisa.dma_copy(dst=x, src=a[i * 128:i * 128 + 128])
+            nisa.activation(dst=x, op=nl.exp, data=x)
+            nisa.dma_copy(dst=scratch[i * 128:i * 128 + 128], src=x)
+        for i in range(8):
+            y = nl.ndarray((128, 512), nl.float32)
+            nisa.dma_copy(dst=y, src=scratch[i * 128:i * 128 + 128])
+            nisa.tensor_scalar(dst=y, data=y, op0=nl.multiply, operand0=2.0)
+            nisa.dma_copy(dst=out[i * 128:i * 128 + 128], src=y)
+        w = nl.ndarray((128, 512), nl.float32)
+        nisa.dma_copy(dst=w, src=b)
+        nisa.tensor_scalar(dst=w, data=w, op0=nl.multiply, operand0=3.0)
+        nisa.dma_copy(dst=out[0:128], src=w)
+    return out
+"""
+
+# an operand whose parts are read in another order than they are loaded (coalesce-transfers)
+LOADED = """
+@nki.jit
+def kernel(x):
+    out = nl.ndarray((2, 128, 512), x.dtype, buffer=nl.shared_hbm)
+    t, l = nl.ndarray((128, 8, 2, 512), x.dtype), nl.ndarray((128, 128), x.dtype)
+    nisa.memset(dst=l, value=1.0)
+    y = x.reshape((128, 2, 1024))
+    {block}
+        for k in range(8):
+            for n in range(2):
+                nisa.dma_copy(dst=t[:, k, n, :], src=y[:, n, 64 * k:64 * k + 512])
+    for n in range(2):
+        p, r = nl.ndarray((128, 512), nl.float32, buffer=nl.psum), nl.ndarray((128, 512), x.dtype)
+        for k in range(8):
+            nisa.nc_matmul(dst=p, stationary=l, moving=t[:, k, n, :])
+        nisa.tensor_copy(dst=r, src=p)
+        nisa.dma_copy(dst=out[n], src=r)
+    return out
+"""
+BLOCKS = {"no_reorder": "with nl.no_reorder():", "any order": "if True:"}
+
+
+@pytest.mark.parametrize("block", BLOCKS)
+def test_sync_starts_the_transfers_of_no_reorder_in_their_order(block, rng):
+    source = STORED.format(block=BLOCKS[block])
+    [kernel] = compiler.compile(source, check=True)["kernels"]
+    assert all(s["check"]["status"] == "pass" for s in kernel["stages"][1:])
+    sync = re.search(r"nisa\.program sync \{\n(.*?)\n    \}", compiler.stage(kernel, "engine-programs")["text"], re.S)[1]
+    queues = re.findall(r"nisa\.dma_trigger (\w+)", sync)
+    assert queues == (["qSyncIn", "qSyncBack", "qSyncIn"] if block == "no_reorder" else ["qSyncIn", "qSyncIn", "qSyncBack"])
+    a, b = (rng.uniform(-1, 1, (n, 512)).astype(np.float32) for n in (1024, 128))
+    [out] = simulated(source, {"a": a, "b": b})[0].values()
+    np.testing.assert_allclose(out, np.concatenate([3 * b, 2 * np.exp(a[128:])]), rtol=1e-5)
+
+
+@pytest.mark.parametrize("block", BLOCKS)
+def test_loads_in_no_reorder_are_not_exchanged(block):
+    _, model = compiled(LOADED.format(block=BLOCKS[block]))
+    rules = [r["text"] for r in compiler.stage(model, "coalesce-transfers")["remarks"]]
+    assert any("in the order of reading" in text for text in rules) == (block == "any order"), rules
+
+
+@pytest.mark.parametrize("block", BLOCKS)
+def test_calls_in_no_reorder_stay_on_their_engine(block):
+    first, _, rest = WAITING.format(wait="").partition("    nl.fori_loop")
+    body = f"    def body(i):\n        {BLOCKS[block]}\n" + first.partition("    def body(i):\n")[2].replace("        ", "            ")
+    _, model = compiled(first.partition("    def body")[0] + body + "    nl.fori_loop" + rest)
+    assert ("nisa.activation(" in compiler.stage(model, "balance-engines")["text"]) == (block == "any order")
+
+
+@pytest.mark.parametrize("block", ["nl.no_reorder()", "ncc.no_reorder()"])
+def test_calls_of_beta_1_keep_their_order(block):
+    source = f"""import neuronxcc.nki as nki
+import neuronxcc.nki.compiler as ncc
+import neuronxcc.nki.language as nl
+from neuronxcc.nki.language import tensor
+
+@nki.jit
+def kernel(a: tensor[128, 512]):
+    out = nl.ndarray(a.shape, dtype=a.dtype, buffer=nl.shared_hbm)
+    x = nl.load(a)
+    with {block}:
+        y = nl.exp(x)
+        z = y * 2.0
+    nl.store(out, z)
+    return out
+"""
+    [kernel] = compiler.compile(source, check=True)["kernels"]
+    kept = ["in_order" in line for line in compiler.stage(kernel, "engine-programs")["text"].splitlines() if re.search(r"nisa\.(dma_copy|act|tens)", line)]
+    assert sorted(kept) == [False, False, True, True]
+
+
+def test_rounds_of_which_some_are_in_no_reorder_stay_apart():
+    source = HEAD + """
+@nki.jit
+def kernel(a: nl.tensor[512, 512]):
+    out = nl.ndarray((512, 512), nl.float32, buffer=nl.shared_hbm)
+    def move(i):
+        x = nl.ndarray((128, 512), nl.float32)
+        nisa.dma_copy(dst=x, src=a[i * 128:i * 128 + 128])
+        nisa.dma_copy(dst=out[i * 128:i * 128 + 128], src=x)
+    for i in range(4):
+        if i < 2:
+            with nl.no_reorder():
+                move(i)
+        else:
+            move(i)
+    return out
+"""
+    [kernel] = compiler.compile(source, check=True)["kernels"]
+    assert compiler.stage(kernel, "nki-to-nisa")["text"].count("in_order") == 4
+    [text] = {r["text"] for r in compiler.stage(kernel, "nki-reroll")["remarks"] if "no_reorder" in r["text"]}
+    assert "one call of nisa.dma_copy is in no_reorder, another is not" in text
