@@ -73,8 +73,9 @@
  * the unit attribute `unsigned`, all integers that the operation reads and writes are unsigned.  Scalars are converted
  * like elements.
  *
- *   alloc             memory that is not initialised; in psum it is zero, see matmul.  alignment = N : i64, in bytes, if
- *                     given.  After allocate-memory it has a place, see below.
+ *   alloc             memory that is not initialised, which is a fault to read (the vendor's simulator reads NaN, and 4 for
+ *                     integers); in psum it is zero, see matmul.  alignment = N : i64, in bytes, if given.  After
+ *                     allocate-memory it has a place, see below.
  *   release           the memory may be reused.  HBM is never released.
  *   dma_copy          dst = src, with conversion as above.
  *   dma_transpose     permutation = [1, 0]: dst(i, j) = src(j, i), where i and j count what each side has as partitions and
@@ -188,8 +189,8 @@
  * is_le logical_and logical_or logical_xor (1 or 0; is_ne is 1 for NaN, the others are 0), bitwise_and bitwise_or
  * bitwise_xor shift_left shift_right_arith shift_right_logical, abs_max abs_min (trn3: of both values, with its sign, the
  * one that is larger or smaller without its sign; the left one if they are equal).  Functions (activation): copy exp log sqrt rsqrt square
- * abs tanh sin erf sign floor ceil round (half away from zero) round_even trunc arctan reciprocal, and with s(x) = 1 / (1 +
- * exp(-x)), P(x) = (1 + erf(x / sqrt(2))) / 2: relu max(x, 0), sigmoid s(x), gelu x P(x), gelu_apprx_tanh x (1 + tanh(y)) / 2
+ * abs tanh sin (of every x; the vendor's simulator extrapolates beyond pi: sin(9) is 27.65 there) erf sign floor ceil round
+ * (half away from zero) round_even trunc arctan reciprocal, and with s(x) = 1 / (1 + exp(-x)), P(x) = (1 + erf(x / sqrt(2))) / 2: relu max(x, 0), sigmoid s(x), gelu x P(x), gelu_apprx_tanh x (1 + tanh(y)) / 2
  * with y = sqrt(2 / pi) (x + 0.044715 x^3), gelu_apprx_sigmoid x s(1.702 x), silu x s(x), softplus log(1 + exp(x)), mish x
  * tanh(softplus(x)), and the derivatives gelu_apprx_sigmoid_dx gelu_dx silu_dx erf_dx.  sign keeps zeros and NaN.
  */

@@ -68,8 +68,9 @@ static bool read_turns(struct repeated *r, struct turns *t) {
       return false;
     v[n++] = op;
   }
-  if (n != 4 || !ir_is(v[0], "nisa.alloc") || !mlirAttributeIsNull(ir_attr(v[0], "address")) || !ir_is(v[1], "nisa.matmul") || !ir_is(v[3], "nisa.release") ||
-      !nisa_op_of(v[2]))
+  const bool is_placed = n && !mlirAttributeIsNull(ir_attr(v[0], "address"));
+  if (n != 4 || !ir_is(v[0], "nisa.alloc") || is_placed || !ir_is(v[1], "nisa.matmul") ||
+      !ir_is(v[3], "nisa.release") || !nisa_op_of(v[2]))
     return false;
   *t = (struct turns){v[0], v[3], mlirOperationGetResult(v[0], 0), {.op = v[1]}, -1};
   return nisa_type_space(mlirValueGetType(t->psum)) == MEM_PSUM && nisa_read(v[1], &t->turn, NULL) &&
