@@ -76,6 +76,11 @@ bool nisa_module_target(MlirOperation module, enum target *out) {
 
 /* ---- operations ------------------------------------------------------------------------------------------------- */
 
+bool nisa_keeps_order(MlirOperation op) {
+  return !mlirAttributeIsNull(ir_attr(op, "label")) || !mlirAttributeIsNull(ir_attr(op, "after")) ||
+         !mlirAttributeIsNull(ir_attr(op, "in_order"));
+}
+
 const struct nisa_op_def *nisa_op_of(MlirOperation op) {
   const MlirStringRef name = mlirIdentifierStr(mlirOperationGetName(op));
   return nisa_op_named(name.data, name.length);

@@ -27,6 +27,10 @@
  *           scf.yield
  *         }
  *
+ * Order.  An instruction with after = "a,b" begins when those before it that have label = "a" and label = "b" are complete.
+ * With the unit attribute `in_order` it executes, or its transfer starts, in its engine after all that are before it there,
+ * and before all that follow.  Both are the kernel's decision (nki/order.h): passes move neither.
+ *
  * Memories.  The memory space of a memref is #nisa.mem<"hbm" | "psum" | "sbuf" | "shared_hbm">.  Arguments and results
  * of a kernel are in shared_hbm.  HBM is flat and row-major, with the memref's strides.  On chip, dimension 0 of the
  * memref is the partition; the other dimensions are row-major inside each partition, without gaps, whatever the strides
@@ -69,8 +73,9 @@
  * the unit attribute `unsigned`, all integers that the operation reads and writes are unsigned.  Scalars are converted
  * like elements.
  *
- *   alloc             memory that is not initialised; in psum it is zero, see matmul.  alignment = N : i64, in bytes, if
- *                     given.  After allocate-memory it has a place, see below.
+ *   alloc             memory that is not initialised, which is a fault to read (the vendor's simulator reads NaN, and 4 for
+ *                     integers); in psum it is zero, see matmul.  alignment = N : i64, in bytes, if given.  After
+ *                     allocate-memory it has a place, see below.
  *   release           the memory may be reused.  HBM is never released.
  *   dma_copy          dst = src, with conversion as above.
  *   dma_transpose     permutation = [1, 0]: dst(i, j) = src(j, i), where i and j count what each side has as partitions and
@@ -184,8 +189,8 @@
  * is_le logical_and logical_or logical_xor (1 or 0; is_ne is 1 for NaN, the others are 0), bitwise_and bitwise_or
  * bitwise_xor shift_left shift_right_arith shift_right_logical, abs_max abs_min (trn3: of both values, with its sign, the
  * one that is larger or smaller without its sign; the left one if they are equal).  Functions (activation): copy exp log sqrt rsqrt square
- * abs tanh sin erf sign floor ceil round (half away from zero) round_even trunc arctan reciprocal, and with s(x) = 1 / (1 +
- * exp(-x)), P(x) = (1 + erf(x / sqrt(2))) / 2: relu max(x, 0), sigmoid s(x), gelu x P(x), gelu_apprx_tanh x (1 + tanh(y)) / 2
+ * abs tanh sin (of every x; the vendor's simulator extrapolates beyond pi: sin(9) is 27.65 there) erf sign floor ceil round
+ * (half away from zero) round_even trunc arctan reciprocal, and with s(x) = 1 / (1 + exp(-x)), P(x) = (1 + erf(x / sqrt(2))) / 2: relu max(x, 0), sigmoid s(x), gelu x P(x), gelu_apprx_tanh x (1 + tanh(y)) / 2
  * with y = sqrt(2 / pi) (x + 0.044715 x^3), gelu_apprx_sigmoid x s(1.702 x), silu x s(x), softplus log(1 + exp(x)), mish x
  * tanh(softplus(x)), and the derivatives gelu_apprx_sigmoid_dx gelu_dx silu_dx erf_dx.  sign keeps zeros and NaN.
  */
@@ -214,6 +219,9 @@ bool nisa_module_target(MlirOperation module, enum target *out);
 
 /* NULL for an operation that is not a NISA operation. */
 const struct nisa_op_def *nisa_op_of(MlirOperation op);
+
+/* True if the kernel fixes its order: it has a label, waits for others, or is in_order. */
+bool nisa_keeps_order(MlirOperation op);
 
 /* ---- operands --------------------------------------------------------------------------------------------------- */
 

@@ -29,7 +29,7 @@ static struct nki_call *add_step(struct nki_steps *s, const struct nki_call *c, 
                                  enum nisa_engine engine) {
   assert(s->n < NKI_STEPS_MAX);
   struct nki_call *step = &s->step[s->n++];
-  *step = (struct nki_call){.kind = kind, .engine = engine, .locs = c->locs};
+  *step = (struct nki_call){.kind = kind, .engine = engine, .in_order = c->in_order, .locs = c->locs};
   return step;
 }
 

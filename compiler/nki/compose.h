@@ -10,7 +10,11 @@ enum { NKI_TEMPS_MAX = 6, NKI_STEPS_MAX = 12 };
 
 /* The accumulator registers, one for each partition: those of the Scalar engine (activation, activation_reduce, activate2),
  * and those of the Vector engine (the other calls that have reduce_cmd).  A program that uses them between calls has a
- * column in SBUF for each set, which lives as long as the kernel; a program whose calls all begin anew needs none. */
+ * column in SBUF for each set, which lives as long as the kernel; a program whose calls all begin anew needs none.
+ *
+ * A call reduces its results in f32, before they are converted to dst's type (the formula of tensor_scalar_reduce has dst, its text
+ * the f32 result).  It adds them to the registers once, and then stores these in reduce_res, which it does not read (the pseudo-code of
+ * activation adds twice; its text does not). */
 enum nki_registers { NKI_SCALAR_REGISTERS, NKI_VECTOR_REGISTERS, NKI_REGISTERS };
 /* The registers that a call uses; NKI_REGISTERS if it has no reduce_cmd. */
 enum nki_registers nki_registers_of(const struct nki_call *c);

@@ -91,7 +91,7 @@ static bool same_value(const struct part *a, const struct nki_value *x, const st
 }
 
 static bool same_call(const struct part *a, const struct nki_call *x, const struct part *b, const struct nki_call *y) {
-  bool same = x->kind == y->kind && x->engine == y->engine && nki_order_equal(x, y);
+  bool same = x->kind == y->kind && x->engine == y->engine && x->in_order == y->in_order && nki_order_equal(x, y);
   for (int k = 0; same && k < nki_n_params(nki_def(x)); k++)
     same = same_value(a, &x->value[k], b, &y->value[k]);
   return same;

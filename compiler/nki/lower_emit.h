@@ -38,7 +38,7 @@ static inline bool is_unsigned(const struct nki_call *c) {
 
 /* ---- instructions ------------------------------------------------------------------------------------------------ */
 
-enum { ATTRS_MAX = 6 };
+enum { ATTRS_MAX = 7 };
 struct attrs {
   int n;
   MlirNamedAttribute v[ATTRS_MAX];
@@ -60,6 +60,8 @@ static inline void emit(struct nki_lower *l, enum nisa_kind kind, enum nisa_engi
   struct attrs none = {0};
   attrs = attrs ? attrs : &none;
   memcpy(in.operand, operands, (size_t)in.def->n_operands * sizeof *operands);
+  if (c->in_order)
+    add_attr(l, attrs, "in_order", mlirUnitAttrGet(l->b.ctx));
   if (is_unsigned(c))
     add_attr(l, attrs, "unsigned", mlirUnitAttrGet(l->b.ctx));
   mlirBlockAppendOwnedOperation(l->b.block, nisa_create(&in, l->b.loc, attrs->n, attrs->v));

@@ -20,7 +20,8 @@
  * the names of NKI's methods of tensors.
  *
  * Registers.  A register is a number of 32 bits that is known on the device only.  It is a tensor of one element in SBUF with
- * `reg` set: nki.isa.register_alloc makes one, and arithmetic and loops on the device have one as their result.
+ * `reg` set: nki.isa.register_alloc makes one, and arithmetic and loops on the device have one as their result.  Whatever made it,
+ * it may be an index and a scalar_offset (the notes of NKI 0.3 except the index of dynamic_range; the guide and 0.6 use it so).
  *
  * Device loops and branches.  They are calls among the others, so that a list of items stays flat: one that begins a region,
  * perhaps one in its middle, and NKI_DEVICE_END.  All three are in one list of items.
@@ -201,7 +202,8 @@ bool nki_view_as(const struct nki_view *v, enum dtype dtype, enum nki_packed pac
 bool nki_view_begin_as(const struct nki_view *v, enum dtype dtype, enum nki_packed packed, struct arena *a,
                        struct nki_view *out, struct nki_error *err);
 /* Pairs of stride and size over the tensor's own elements, outermost first; on chip the first pair counts partitions,
- * and its stride is the number of elements in a partition.  offset counts elements from the view's first one. */
+ * and its stride is the number of elements in a partition.  offset counts elements from the view's first one (the package says
+ * so; two guides count from the tensor's first one). */
 bool nki_view_ap(const struct nki_view *v, int n, const int64_t (*pairs)[2], int64_t offset, struct nki_view *out,
                  struct nki_error *err);
 /* The same, but the elements of index p of the first pair begin at row rows[p] of the tensor, plus offset; the first stride
@@ -302,6 +304,7 @@ struct nki_value {
 struct nki_call {
   enum nki_call_kind kind;
   enum nisa_engine engine;
+  bool in_order;           /* it is in a block of no_reorder (order.h) */
   int scope;               /* of a record: the region or branch that it begins, which tensors name */
   struct nki_order *order; /* it has a name, or waits for others (order.h); or NULL */
   struct src_locs locs;
@@ -463,6 +466,7 @@ struct nki_program {
     struct nki_wait *v;
     int n, cap;
   } waits;              /* of the running instance (order.h) */
+  int in_order;         /* of a record: the blocks of no_reorder that are open */
   int n_scopes, n_open; /* of a record: regions and branches so far, and those that are open */
   struct {
     int scope, begin; /* the item that begins it */

@@ -3,6 +3,12 @@
  *     kernel.with_schedule([("b", "a")])               b begins when a is complete; the names are those of name=
  *     nisa.tensor_copy(…).depends_on(loaded)           the same for what a call returned
  *
+ *     with nl.no_reorder():                            in each engine, the calls of the block are executed in their order, and
+ *                                                      their transfers started, between those before and after the block
+ *
+ * The last one does not make engines wait for each other, and rounds of loops in it become loops again: the vendor's text speaks of
+ * the order of instructions, not of more.  In NISA its instructions have the unit attribute in_order.
+ *
  * In NISA the instruction of a has the attribute label="a", that of b after="a" (of several: "a,c"), and engine-programs gives b's engine a
  * wait for a's.  A call never waits for one that the kernel makes later, so that no waits form a circle; both are in the same
  * loops and branches on the device, where one execution waits for one.

@@ -484,9 +484,12 @@ static const struct nki_instance *put_instance(struct printer *p, const struct n
   return &program->instances.v[x->same_as];
 }
 
+/* A tensor that all share is an item of the first instance.  Another one that made it by a call that is shown as it was written
+ * has such a call itself. */
 static bool is_of(const struct nki_program *p, const struct nki_instance *x, int item) {
   const struct nki_tensor *t = p->items.v[item].tensor;
-  return !x || (item >= x->first && item < x->first + x->n) || (t && t->space == MEM_SHARED_HBM);
+  return !x || (item >= x->first && item < x->first + x->n) ||
+         (t && t->space == MEM_SHARED_HBM && !p->items.v[item].written);
 }
 
 /* What put_program knows while it goes over the items. */

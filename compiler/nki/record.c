@@ -169,6 +169,7 @@ bool nki_call_add(struct nki_program *p, const struct nki_call *call, struct nki
                       NKI_CALLS_MAX);
   if (!nki_check_scopes(p, c, err) || !nki_check_call(p, c, err) || !choose_engine(c, err))
     return false;
+  c->in_order = p->in_order;
   nki_item_add(p, (struct nki_item){.call = c});
   p->n_calls++;
   return true;

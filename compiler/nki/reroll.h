@@ -5,6 +5,9 @@
  *     nisa.dma_copy(dst=x_1, src=a[128:256])   ==>   nisa.dma_copy(dst=x, src=a[i*128:i*128+128])
  *     nisa.dma_copy(dst=out[128:256], src=x_1)       nisa.dma_copy(dst=out[i*128:i*128+128], src=x)
  *
+ * So a loop of Python is unrolled when the kernel runs, and a loop again afterwards (the guide says both: that all are unrolled, and
+ * that they are kept).  The values are the same.
+ *
  * The record says to which round of which loop of Python each call belongs (nki.h), so rounds are compared, not guessed.
  * Rounds become a loop if they make the same calls with the same sizes and numbers, and every place of a view is affine in
  * the number of the round.  Inner loops come first.  A loop whose rounds are not all equal is cut where they differ: a run of

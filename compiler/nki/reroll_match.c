@@ -154,6 +154,8 @@ static bool match_call(struct roll *r, const struct nki_call *x0, const struct n
     return differ(r, "they have a loop or a branch on the device");
   if (nki_is_ordered(x0) || nki_is_ordered(y))
     return differ(r, "nisa.%s waits for another call, or another one waits for it", nki_def(x0)->name);
+  if (x0->in_order != y->in_order)
+    return differ(r, "one call of nisa.%s is in no_reorder, another is not", nki_def(x0)->name);
   if (x0->engine != y->engine)
     return differ(r, "nisa.%s runs on another engine", nki_def(x0)->name);
   for (int i = 0; i < nki_n_params(nki_def(x0)); i++)

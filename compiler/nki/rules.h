@@ -30,12 +30,14 @@ bool nki_is_from(const struct nki_program *p, enum target first, const struct nk
 /* What the call does with the accumulator registers: reduce_res is a column, and the registers hold something. */
 bool nki_check_registers(const struct nki_program *p, const struct nki_call *c, struct nki_error *err);
 
-/* rules_basic.c: all rules of the call c but those of its engine and its scopes. */
+/* rules_basic.c: all rules of the call c but those of its engine and its scopes.  The bias of an activation has any type but tfloat32 (0.2
+ * took float32, float16 and bfloat16 only). */
 bool nki_check_call(const struct nki_program *p, const struct nki_call *c, struct nki_error *err);
 /* rules_dma.c: the operands dst_index and src_index of a transfer. */
 bool nki_check_rows(const struct nki_call *c, struct nki_error *err);
 bool nki_rules_dma(const struct nki_program *p, const struct nki_call *c, struct nki_error *err);
-/* rules_matmul.c: products. */
+/* rules_matmul.c: products.  tile_position and tile_size may choose tiles of rows and of columns (the text of nc_matmul has both; its
+ * list of parameters demands all columns). */
 bool nki_rules_matmul(const struct nki_program *p, const struct nki_call *c, struct nki_error *err);
 /* Products of packed elements, and how they are made. */
 bool nki_rules_packed(const struct nki_program *p, const struct nki_call *c, struct nki_error *err);

@@ -65,8 +65,7 @@ static bool check_transpose(const struct nki_call *c, const struct product *x, s
                     (long long)x->columns);
 }
 
-/* A part of the array.  The material contradicts itself on columns: the text of nc_matmul has tiles of rows and columns, its
- * list of parameters says that tiles of columns must be whole.  Both are accepted here. */
+/* A part of the array. */
 static bool check_tiles(const struct nki_program *p, const struct nki_call *c, const struct product *x,
                         struct nki_error *err) {
   static const char *const names[] = {"rows", "columns"};

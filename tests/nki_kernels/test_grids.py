@@ -111,6 +111,26 @@ def test_one_instance_is_shown_alone():
         assert compiler.stage(kernel, name)["text"] == compiler.stage(whole, name)["text"]
 
 
+def test_an_instance_of_beta_1_shows_a_shared_tensor_once():
+    source = launched("""
+import neuronxcc.nki as nki
+import neuronxcc.nki.language as nl
+import numpy as np
+
+@nki.jit
+def copied(a):
+    out = nl.ndarray(a.shape, dtype=a.dtype, buffer=nl.shared_hbm)
+    rest = nl.zeros((2, 64), dtype=a.dtype, buffer=nl.shared_hbm)
+    rows = slice(64 * nl.program_id(0), 64 * nl.program_id(0) + 64)
+    nl.store(out[rows, :], nl.load(a[rows, :]))
+    return out, rest
+""", "copied", 2, [(128, 64)])
+    for instance in ("0", "1"):
+        [kernel] = compiler.compile(source, "--instance", instance)["kernels"]
+        text = compiler.stage(kernel, "nki-trace")["text"]
+        assert [text.count(name) for name in ("out = nl.ndarray(", "rest = nl.zeros(", "nl.store(")] == [1, 1, 1], text
+
+
 def test_an_instance_that_equals_another_is_named_so():
     [kernel] = compiler.compile(launched(SAME, "same", 2, [(8, 8)]), "--instance", "1")["kernels"]
     text = compiler.stage(kernel, "nki-trace")["text"]

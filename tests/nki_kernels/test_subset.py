@@ -121,6 +121,55 @@ def test_there_are_as_many_cases_as_the_reference_asks_for():
     assert len(ACCEPTED) >= 150 and len(REFUSED) >= 120 and len(CASES) >= 250
 
 
+CATEGORIES = {  # of the public tests of front ends (KLR), and a case for each thing that they try
+    "test_basic": ["constants", "names of the module", "subscripts of a tuple", "and, or and not of Python values", "comparisons", "targets that are tuples",
+                   "if on a Python value", "break", "continue", "min and max", "a function that is not called may name anything",
+                   "the branch that is not taken may name anything", "a name that does not exist"],
+    "test_class": ["a dataclass", "a plain class", "__post_init__", "a change of a field", "fields of the class", "a method", "operators of a class", "reflected operators",
+                   "comparisons of a class", "unary operators of a class", "__call__", "__getitem__", "a base from elsewhere", "a decorator of a class",
+                   "an attribute that the class does not have"],
+    "test_list": ["a list", "append", "clear and copy", "count and index", "extend", "pop", "remove and reverse", "assignment to an element", "an element beyond a list"],
+    "test_dict": ["a dict with strings as keys", "get", "items, keys, values", "pop and setdefault", "assignment to a key", "a key that a dict does not have"],
+    "test_enum": ["an Enum", "equality of members", "a member decides a branch", "a member that an Enum does not have"],
+    "test_fstr": ["an f-string", "an f-string with an expression", "the conversion r", "the conversion s", "the conversion a", "a format"],
+    "test_memory": ["memories", "views", "start partitions", "tile sizes", "a start partition", "too many partitions", "partitions permuted"],
+    "test_dyn_ap": ["an access pattern", "an access pattern of an access pattern"],  # the second one fails there; the newest package allows it
+}
+
+
+@pytest.mark.parametrize("category", CATEGORIES)
+def test_each_category_of_the_public_tests_has_its_cases(category):
+    assert set(CATEGORIES[category]) <= {c[0] for c in CASES}
+
+
+# codes of mistakes that only all rounds, or the whole program, show; the others of the catalogue have cases above, and in test_errors.py
+LATE = {"nki-affine-dependence": """@old_nki.jit
+def k(a: old.tensor[128, 512]):
+    out = old.ndarray(a.shape, dtype=a.dtype, buffer=old.shared_hbm)
+    for i in old.affine_range(2):
+        «old.store(out[0:128, :], old.load(a))»
+    return out
+""", "nki-memory-full": """@nki.jit
+def k(a: nl.tensor[128, 512]):
+    out = nl.ndarray(a.shape, a.dtype, buffer=nl.shared_hbm)
+    u = nl.ndarray((128, 40000), nl.float32)
+    v = «nl.ndarray((128, 40000), nl.float32)»
+    nisa.memset(u, 1.0)
+    nisa.memset(v, 1.0)
+    nisa.tensor_tensor(u, u, v, nl.add)
+    nl.store(out, u[:, 0:512])
+    return out
+"""}
+
+
+@pytest.mark.parametrize("late", LATE)
+def test_a_mistake_that_shows_late_has_its_exact_range(late):
+    head = HEAD.replace("import nki\n", "import neuronxcc.nki as old_nki\nimport nki\n")
+    source, ranges = without_marks(LATE[late], head.count("\n") + 1)
+    found = [d for d in compiler.compile(head + source)["diagnostics"] if d["severity"] == "error"]
+    assert [(d["code"], place(d)) for d in found] == [(late, ranges[0])]
+
+
 def test_an_accepted_kernel_of_each_kind_reaches_the_last_stage():
     names = ["a plain class", "a dataclass", "an Enum", "a list of tensors", "a loop over pairs", "a function inside", "lambda",
              "a comprehension over tensors", "a helper returns tensors", "a name with =", "where and reductions"]

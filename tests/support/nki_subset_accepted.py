@@ -193,6 +193,7 @@ TENSORS = [
     ("a tensor in a tuple", "t = (x, 1)\nnisa.memset(t[0], 0.0)"),
     ("views", "v = x.reshape((128, 2, 256)).permute((0, 2, 1))\nassert v.shape == (128, 256, 2)"),
     ("an access pattern", "v = x.ap([[512, 128], [2, 256]])\nassert v.shape == (128, 256)"),
+    ("an access pattern of an access pattern", "v = x.ap([[512, 128], [2, 256]]).ap([[512, 128], [1, 8]], offset=4)\nassert v.shape == (128, 8)"),
     ("a broadcast", "v = x[:, 0:1].broadcast(1, 16)\nassert v.shape == (128, 16)"),
     ("slices with a step", "assert x[:, 0:512:2].shape == (128, 256)"),
     ("a negative index", "assert x[:, -1].shape == (128, 1)"),

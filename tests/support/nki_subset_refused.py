@@ -173,6 +173,14 @@ CALLS = [
     ("one of two results", "return out, «x»", "nki-output"),
 ]
 
+# (as KLR's test_list, test_dict and test_enum): the exception is Python's, and its range the expression
+BEYOND = [
+    ("an element beyond a list", "v = [1, 2]\nm = «v[2]»", "python-exception"),
+    ("an element before a tuple", "m = «(1, 2)[-3]»", "python-exception"),
+    ("a key that a dict does not have", "d = {'a': 1}\nm = «d['b']»", "python-exception"),
+    ("a member that an Enum does not have", "class E$(enum.Enum):\n    a = 1\n@@\nm = «E$.z»", "nki-name"),
+]
+
 DEVICE = [
     ("break in a loop on the device", "for i in nl.dynamic_range(4):\n    «break»", "nki-device-loop"),
     ("continue", "for i in nl.dynamic_range(4):\n    «continue»", "nki-device-loop"),
@@ -198,4 +206,4 @@ SEVERAL = [
     ("a mistake in a loop is said once", "for i in range(5):\n    nisa.tensor_copy(x, «x[0:64]»)", "nki-shape-mismatch"),
 ]
 
-REFUSED = [*STATEMENTS, *SIGNATURES, *CLASSES, *TEXTS, *TENSORS, *CALLS, *WARNINGS, *SEVERAL]
+REFUSED = [*STATEMENTS, *SIGNATURES, *CLASSES, *TEXTS, *TENSORS, *CALLS, *BEYOND, *WARNINGS, *SEVERAL]

@@ -8,7 +8,7 @@
  *
  * All of them compute in f32 and round once, when they write.  Integers stay where they are, because GpSimd does not compute
  * them in f32.  GpSimd does not reach PSUM, and on trn1 it has no way to SBUF of its own.  On trn1 the bias of an activation
- * has to be in memory unless it is 0.
+ * has to be in memory unless it is 0.  What keeps its order (nisa/nisa.h) stays.
  */
 #include <string.h>
 
@@ -118,7 +118,7 @@ static MlirOperation activate(struct pass_run *run, const struct nisa_instr *in)
 /* ---- which --------------------------------------------------------------------------------------------------------- */
 
 bool balance_is_movable(const struct nisa_instr *in, enum target t) {
-  return in->engine == NISA_ENGINE_VECTOR &&
+  return in->engine == NISA_ENGINE_VECTOR && !nisa_keeps_order(in->op) &&
          (balance_can_move(in, NISA_ENGINE_SCALAR, t) || balance_can_move(in, NISA_ENGINE_GPSIMD, t));
 }
 

@@ -12,7 +12,8 @@
  * around the part that fills a bank.
  *
  * What reads a bank waits until it is full, while two engines could move single results out.  That costs more than it saves unless
- * the next bank is filled in the meantime, so a bank that is one of few stays as it is.
+ * the next bank is filled in the meantime, so a bank that is one of few stays as it is.  So does a result whose place the kernel
+ * has chosen (address): all rounds have that one place.
  *
  * Only transposes: the products of an accumulation group share the state of their bank.  Safe because what moves the elements out
  * writes another place in each round and another buffer than the transposes read.  Linear in the operations of the loop.
@@ -67,8 +68,9 @@ static bool read_turns(struct repeated *r, struct turns *t) {
       return false;
     v[n++] = op;
   }
-  if (n != 4 || !ir_is(v[0], "nisa.alloc") || !ir_is(v[1], "nisa.matmul") || !ir_is(v[3], "nisa.release") ||
-      !nisa_op_of(v[2]))
+  const bool is_placed = n && !mlirAttributeIsNull(ir_attr(v[0], "address"));
+  if (n != 4 || !ir_is(v[0], "nisa.alloc") || is_placed || !ir_is(v[1], "nisa.matmul") ||
+      !ir_is(v[3], "nisa.release") || !nisa_op_of(v[2]))
     return false;
   *t = (struct turns){v[0], v[3], mlirOperationGetResult(v[0], 0), {.op = v[1]}, -1};
   return nisa_type_space(mlirValueGetType(t->psum)) == MEM_PSUM && nisa_read(v[1], &t->turn, NULL) &&

@@ -12,7 +12,8 @@
  * made if what is loaded needs several transfers anyway, and if each run alone is at least RUN_BYTES long, for which a
  * descriptor takes no longer than for its bytes.
  *
- * Safe because no two rounds of the loops write the same element: the same transfers are made in another order.
+ * Safe because no two rounds of the loops write the same element: the same transfers are made in another order.  Those that
+ * keep their order (nisa/nisa.h) are left alone.
  */
 #include <inttypes.h>
 
@@ -127,7 +128,7 @@ void coalesce_take_reading_order(struct pass_run *run, MlirOperation loop, int64
   struct repeated outer, inner;
   MlirOperation nested = only_loop_in(loop);
   if (mlirOperationIsNull(nested) || !coalesce_read_bounds(loop, &outer) || !coalesce_read_bounds(nested, &inner) ||
-      !coalesce_read_body(&inner) || inner.in.def->kind != NISA_DMA_COPY)
+      !coalesce_read_body(&inner) || inner.in.def->kind != NISA_DMA_COPY || nisa_keeps_order(inner.in.op))
     return;
   const struct nisa_access *dst = &inner.in.operand[0], *src = nisa_operand(&inner.in, "src");
   const int64_t element = nisa_element_bytes(nisa_access_element(dst)),

@@ -13,7 +13,7 @@
  * has nothing but triggers: a second copy of them is short.
  *
  * Transfers that wait for nothing at all go before loads of what earlier loops stored (qSyncBack, streams.c), which wait for
- * data: the two are in different queues, so that the order within each stays.
+ * data: the two are in different queues, so that the order within each stays.  Those that are in_order stay, too.
  */
 #include "passes/engine_programs/engine_programs.h"
 
@@ -77,7 +77,7 @@ enum ep_sync_part ep_sync_part(const struct ep *ep, int first, int end, int64_t 
   bool all_free = true;
   for (int k = first; k < end; k++) {
     const struct ep_instr *i = &ep->instrs.v[k];
-    if (i->kind == NISA_REGISTER_LOAD)
+    if (i->kind == NISA_REGISTER_LOAD || nisa_keeps_order(i->op))
       return EP_PART_FIXED;
     for (int q = EP_ENGINES; q < ep->n_streams; q++)
       if ((i->streams >> q & 1) && ep->streams[q].on == EP_SYNC) {

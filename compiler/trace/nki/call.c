@@ -355,6 +355,14 @@ static PyObject *is_recording(PyObject *self, PyObject *unused) {
   return PyBool_FromLong(nki_now != NULL);
 }
 
+/* nki_in_order(begins): a block of no_reorder begins or ends. */
+static PyObject *in_order(PyObject *self, PyObject *begins) {
+  (void)self;
+  if (nki_now)
+    nki_now->program->in_order += begins == Py_True ? 1 : -1;
+  Py_RETURN_NONE;
+}
+
 /* nki_target(): "trn2" */
 static PyObject *target(PyObject *self, PyObject *unused) {
   struct nki_recorder *r = nki_enter();
@@ -390,5 +398,6 @@ PyMethodDef nki_methods[] = {
     {"nki_redirect", redirect, METH_VARARGS, "nki_redirect(result, view, accumulate)"},
     {"nki_is_recording", is_recording, METH_NOARGS, "Whether an NKI kernel is running."},
     {"nki_program", program_now_running, METH_NOARGS, "The running instance's numbers, and the sizes of the grid."},
+    {"nki_in_order", in_order, METH_O, "nki_in_order(begins): a block begins or ends whose calls stay in their order."},
     {"nki_target", target, METH_NOARGS, "The machine that the running kernel is compiled for."},
     {NULL, NULL, 0, NULL}};

@@ -4,7 +4,10 @@ These rules are about the kernel and the functions inside of it.  Functions that
 and may contain anything.  What the language guide and the public front ends leave open, or contradict each other in, is decided here:
 
     nested functions, lambda, comprehensions   accepted: they run at compile time, and fori_loop needs them
-    is, is not                                 with None accepted; otherwise a warning, because newer versions drop it
+    is, is not                                 with None accepted; otherwise a warning, because newer versions drop it.  They mean
+                                               identity, as in Python; one front end reads ==
+    integers                                   Python's, without a limit, at compile time; a number that a call takes has at
+                                               most 64 bits, and a register has 32.  The guide says 32 bits for all
     raise, try, match                          refused in the kernel, accepted in functions that it calls
     displays of sets, dicts with other keys    refused: the order of sets is not defined, and keys are strings
     f-strings                                  {x}, {x!r}, {x=}; no format

@@ -72,13 +72,14 @@ tile_size = _TileSize()
 
 
 class no_reorder:
-    """with no_reorder(): the calls of the block stay in their order.  All calls do: nothing here reorders what one engine
-    executes, and engines wait for the data that they need."""
+    """with no_reorder(): each engine executes the calls of the block, and starts their transfers, in their order.  Engines wait
+    for each other's data only."""
 
     def __enter__(self):
-        return None
+        _nkx.nki_in_order(True)
 
     def __exit__(self, *exception):
+        _nkx.nki_in_order(False)
         return False
 
 

@@ -4,6 +4,7 @@ buffer=ncc.sbuf.alloc(f) and mod_alloc(…) say where each block of a tensor is:
 partition, of PSUM in a bank.  The compiler keeps to it.  auto_alloc(), the bare memory and the decorators leave it to the compiler.
 """
 import _nkx
+from nki.language import no_reorder  # noqa: F401
 from nkx import nki_names
 
 _BANK_BYTES = 2048
@@ -85,16 +86,6 @@ def _transparent(fn=None, **options):
 
 
 skip_middle_end_transformations = enable_stack_allocator = force_auto_alloc = _transparent
-
-
-class no_reorder:
-    """The calls of the block stay in their order, as all do: nothing here reorders what one engine executes."""
-
-    def __enter__(self):
-        return None
-
-    def __exit__(self, *exc):
-        return False
 
 
 def multi_buffer(n):
