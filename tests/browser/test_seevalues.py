@@ -345,3 +345,15 @@ def test_an_execution_of_the_timeline_opens_its_values_and_tiles(opened, server)
     choose_matmul(page)
     page.locator("#run-chosen").get_by_role("button", name="tiles").click()
     expect(page.get_by_role("textbox", name="Round")).to_have_value(str(n))
+
+
+def test_a_value_is_that_of_the_pipeline_that_is_shown(opened, page):
+    opened(SMALL, "trace")
+    page.locator("#pipeline").select_option("reference")
+    compiled(page)
+    open_stage(page, "one-shot-bufferize")
+    with page.expect_request(lambda r: "/compile" in r.url and '"value"' in (r.post_data or "")) as asked:
+        look_at(page, "linalg.generic")
+    options = json.loads(asked.value.post_data)["options"]
+    assert options["pipeline"] == "reference" and "check" not in options
+    expect(page.locator(".value-facts")).to_be_visible()

@@ -47,7 +47,8 @@ export function choicesOf({ stage }: Shown, line: number): Choice[] {
 /** Asks for one value.  An abort stays an AbortError; every other failure is a Problem. */
 export async function askValue(store: AppStore, kernel: string, query: ValueQuery, signal: AbortSignal): Promise<Value> {
   const req = requestOf(store.state);
-  req.options = { value: query };
+  const { check: _, simulate: __, patterns: ___, ...options } = req.options ?? {};
+  req.options = { ...options, value: query };
   if ((store.state.outcome?.kernels.length ?? 0) > 1) req.kernel = kernel;
   const result = await compileWhole(req, signal);
   const value = result.kernels.find((k) => k.name === kernel)?.value ?? result.kernels[0]?.value;
