@@ -81,7 +81,7 @@ static enum status rewrite(void *user, const struct store_snippet *now, struct b
 
 static void change(struct request *rq, struct db *db) {
   struct snippet_state *s = rq->state;
-  s->st = store_rewrite_doc(db, &s->id_hash, rewrite, rq, &s->found, &s->err);
+  s->st = store_rewrite_doc(db, &s->id_hash, 1, rewrite, rq, &s->snippet.packed, &s->found, &s->err);
   s->found = s->found && (s->is_allowed || !s->is_private);
   if (s->st || s->is_allowed) /* after a failure, too: it may have been changed */
     kept_forget(services_of(rq)->kept);

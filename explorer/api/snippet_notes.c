@@ -42,10 +42,15 @@ enum status snippet_check_view(const json_t *view, struct error *err) {
 
 /* ---- the change ------------------------------------------------------------------------------------------------------ */
 
-/* user: the notes as JSON text. */
-static enum status put_notes(void *user, struct buf *doc, struct error *err) {
-  json_t *root = json_loadb(buf_text(doc), doc->len, JSON_ALLOW_NUL, NULL);
-  json_t *notes = json_loads(user, JSON_ALLOW_NUL, NULL), *view = json_object_get(root, "view");
+/* The document with the request's notes, for who has the edit token. */
+static enum status put_notes(void *user, const struct store_snippet *now, struct buf *out, struct error *err) {
+  struct snippet_state *s = user;
+  s->snippet.revision = now->revision;
+  s->is_allowed = ident_hash_equal(&now->token, &s->token);
+  if (!s->is_allowed)
+    return ST_OK;
+  json_t *root = json_loadb(buf_text(&now->doc), now->doc.len, JSON_ALLOW_NUL, NULL);
+  json_t *notes = json_loads(s->more, JSON_ALLOW_NUL, NULL), *view = json_object_get(root, "view");
   char *text = NULL;
   if (root && !json_is_object(view) && !json_object_set_new(root, "view", json_object()))
     view = json_object_get(root, "view");
@@ -55,15 +60,13 @@ static enum status put_notes(void *user, struct buf *doc, struct error *err) {
   json_decref(root);
   if (!text)
     return fail(err, ST_IO, "the document of a link cannot be read");
-  buf_clear(doc);
-  buf_puts(doc, text);
+  buf_puts(out, text);
   free(text);
-  return buf_status(doc) ? fail(err, buf_status(doc), "a link's document") : ST_OK;
+  return ST_OK;
 }
 
 static enum status change(struct snippet_state *s, struct db *db) {
-  return store_change_doc(db, &s->id_hash, &s->token, s->revision, put_notes, s->more, &s->snippet, &s->found,
-                          &s->is_allowed, &s->err);
+  return store_rewrite_doc(db, &s->id_hash, s->revision, put_notes, s, &s->snippet.packed, &s->found, &s->err);
 }
 
 static void write_notes(struct request *rq, struct db *db) {

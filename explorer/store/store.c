@@ -305,96 +305,61 @@ static enum status put_doc(struct db *db, const struct row_snippet *was, const s
   return st ? st : blob_drop(db, &was->doc, err);
 }
 
-struct changing {
-  const struct ident_hash *id, *token;
-  int revision;
-  store_doc_fn fn;
-  void *user;
-  struct store_snippet *snippet;
-  bool found, changed;
-};
-
-static enum status change_body(struct db *db, void *user, struct error *err) {
-  struct changing *c = user;
-  struct row_found f = {0};
-  struct buf doc;
-  enum status st = row_find(db, c->id, &f, err);
-  c->found = f.found && !row_is_expired(&f.row.snippet);
-  c->changed = c->found && ident_hash_equal(&f.row.snippet.token, c->token);
-  if (st || !c->changed)
-    return st;
-  c->snippet->n_revisions = f.row.snippet.n_revisions;
-  c->snippet->revision = c->revision ? c->revision : f.row.snippet.n_revisions;
-  const struct ident_hash first = *c->id;
-  struct ident_hash hash = first;
-  if (c->snippet->revision > 1)
-    ident_hash_revision(&first, c->snippet->revision, &hash);
-  f = (struct row_found){0};
-  st = row_find(db, &hash, &f, err);
-  c->found = c->changed = f.found;
-  if (st || !f.found)
-    return st;
-  buf_init(&doc, STORE_BLOB_MAX);
-  st = blob_get(db, &f.row.doc, &doc, err);
-  if (!st)
-    st = c->fn(c->user, &doc, err);
-  if (!st)
-    st = put_doc(db, &f.row, &doc, &c->snippet->packed, err);
-  buf_clear(&doc);
-  return st;
-}
-
-enum status store_change_doc(struct db *db, const struct ident_hash *id, const struct ident_hash *token, int revision,
-                             store_doc_fn fn, void *user, struct store_snippet *s, bool *found, bool *changed,
-                             struct error *err) {
-  struct changing c = {id, token, revision, fn, user, s, false, false};
-  const enum status st = row_transaction(db, change_body, &c, err);
-  *found = c.found;
-  *changed = !st && c.changed;
-  return st;
-}
-
 struct rewriting {
   const struct ident_hash *id;
+  int revision;
   store_rewrite_fn rewrite;
   void *user;
+  int64_t packed;
   bool found;
 };
 
 /* Replaces the document of the row; s has the one that it has. */
-static enum status replace_doc(struct db *db, const struct rewriting *w, const struct row_found *f,
+static enum status replace_doc(struct db *db, struct rewriting *w, const struct row_snippet *row,
                                struct store_snippet *s, struct buf *doc, struct error *err) {
-  enum status st = blob_get(db, &f->row.doc, &s->doc, err);
+  enum status st = blob_get(db, &row->doc, &s->doc, err);
   if (!st)
     st = w->rewrite(w->user, s, doc, err);
   if (!st && buf_status(doc))
     st = fail(err, buf_status(doc), "snippet");
-  return st || !doc->len ? st : put_doc(db, &f->row, doc, NULL, err);
+  return st || !doc->len ? st : put_doc(db, row, doc, &w->packed, err);
 }
 
 static enum status rewrite_body(struct db *db, void *user, struct error *err) {
   struct rewriting *w = user;
-  struct row_found f = {0};
-  struct store_snippet s;
+  struct row_found first = {0}, at;
+  struct ident_hash hash;
   struct buf doc;
-  enum status st = row_find(db, w->id, &f, err);
-  w->found = f.found && !row_is_expired(&f.row.snippet);
+  w->packed = 0;
+  enum status st = row_find(db, w->id, &first, err);
+  w->found = first.found && !row_is_expired(&first.row.snippet);
   if (st || !w->found)
     return st;
-  s = f.row.snippet;
+  struct store_snippet s = first.row.snippet;
+  s.revision = w->revision ? w->revision : s.n_revisions;
+  at = first;
+  if (s.revision > 1) {
+    at = (struct row_found){0};
+    ident_hash_revision(w->id, s.revision, &hash);
+    st = row_find(db, &hash, &at, err);
+    w->found = at.found;
+    if (st || !at.found)
+      return st;
+  }
   buf_init(&s.doc, STORE_BLOB_MAX);
   buf_init(&s.frames, 0);
   buf_init(&doc, STORE_BLOB_MAX);
-  st = replace_doc(db, w, &f, &s, &doc, err);
+  st = replace_doc(db, w, &at.row, &s, &doc, err);
   buf_clear(&doc);
   store_snippet_clear(&s);
   return st;
 }
 
-enum status store_rewrite_doc(struct db *db, const struct ident_hash *id, store_rewrite_fn rewrite, void *user,
-                              bool *found, struct error *err) {
-  struct rewriting w = {.id = id, .rewrite = rewrite, .user = user};
-  enum status st = row_transaction(db, rewrite_body, &w, err);
+enum status store_rewrite_doc(struct db *db, const struct ident_hash *id, int revision, store_rewrite_fn rewrite,
+                              void *user, int64_t *packed, bool *found, struct error *err) {
+  struct rewriting w = {.id = id, .revision = revision, .rewrite = rewrite, .user = user};
+  const enum status st = row_transaction(db, rewrite_body, &w, err);
   *found = w.found;
+  *packed = st ? 0 : w.packed;
   return st;
 }

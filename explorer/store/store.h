@@ -110,17 +110,14 @@ MUST_USE enum status store_get_revision(struct db *db, const struct ident_hash *
 enum { STORE_REVISIONS_MAX = 50 };
 MUST_USE enum status store_add_revision(struct db *db, const struct ident_hash *id, const struct ident_hash *token,
                                         struct store_snippet *s, bool *found, bool *added, struct error *err);
-/* Replaces the document of its first revision by what `rewrite` appends to `out`; of `s` it gets the row and the document.  If it
- * appends nothing, or fails, nothing changes.  It may be called again for the same change.  *found: the snippet existed. */
-typedef enum status (*store_rewrite_fn)(void *user, const struct store_snippet *s, struct buf *out, struct error *err);
-MUST_USE enum status store_rewrite_doc(struct db *db, const struct ident_hash *id, store_rewrite_fn rewrite, void *user,
-                                       bool *found, struct error *err);
-/* Changes the doc of a revision (0: the newest) by fn(user, doc), if the token is the snippet's; of *s it sets packed, revision and
- * n_revisions.  What a status but ST_OK of fn returns is returned, and nothing has changed. */
-typedef enum status (*store_doc_fn)(void *user, struct buf *doc, struct error *err);
-MUST_USE enum status store_change_doc(struct db *db, const struct ident_hash *id, const struct ident_hash *token,
-                                      int revision, store_doc_fn fn, void *user, struct store_snippet *s, bool *found,
-                                      bool *changed, struct error *err);
+/* Replaces the document of a revision (0: the newest) by what `rewrite` appends to `out`.  `now` has the row of the first revision,
+ * with the link's token, and of the revision its number and its document.  If `rewrite` appends nothing, or fails, nothing changes.  It may
+ * be called again for the same change.  *packed: bytes that the new document takes in the store; *found: the revision existed. */
+typedef enum status (*store_rewrite_fn)(void *user, const struct store_snippet *now, struct buf *out,
+                                        struct error *err);
+MUST_USE enum status store_rewrite_doc(struct db *db, const struct ident_hash *id, int revision,
+                                       store_rewrite_fn rewrite, void *user, int64_t *packed, bool *found,
+                                       struct error *err);
 /* Removes all its revisions, and cached results with the same frames, if the token is the snippet's, or NULL: an operator needs none.
  * *found: it existed; *removed: and the token was right. */
 MUST_USE enum status store_delete_snippet(struct db *db, const struct ident_hash *id, const struct ident_hash *token,
