@@ -133,6 +133,10 @@ static int on_event(PyObject *unused, PyFrameObject *frame, int what, PyObject *
     end(program, frame, arg);
   if (what != PyTrace_CALL || running || !program)
     return 0;
+  if (PyList_GET_SIZE(program->found) && !program->rq->kernel) { /* a decorated function is the kernel */
+    calls_unwatch();
+    return 0;
+  }
   PyCodeObject *code = PyFrame_GetCode(frame);
   const char *name = (code->co_flags & CO_OPTIMIZED) ? bytecode_name(code) : NULL; /* not a module's or a class's */
   if (name && name[0] != '<' && bytecode_is_from(code, program->filename))
