@@ -16,10 +16,9 @@ import os
 import random
 import signal
 import sys
-import threading
 import time
 
-from support.clients import in_thread, in_threads
+from support.clients import Clients, in_thread, in_threads
 from support.figures import percentile
 from support.nginx import ComposeProxy
 from support.postgres import Postgres
@@ -101,21 +100,14 @@ def superseding(site):
     return off
 
 
-class Load:
+class Load(Clients):
     """Clients with addresses of their own, through the proxy."""
 
     def __init__(self, site):
-        self.site, self.lock, self.is_over = site, threading.Lock(), threading.Event()
+        self.site = site
         self.compiled_ms, self.failed, self.links, self.refused_links = [], [], {}, 0
         self.phase = "quiet"
-        self.threads = [threading.Thread(target=self.run, args=(i,), daemon=True) for i in range(CLIENTS)]
-        for t in self.threads:
-            t.start()
-
-    def end(self):
-        self.is_over.set()
-        for t in self.threads:
-            t.join()
+        super().__init__(CLIENTS)
 
     def request(self, address, method, path, body=None):
         """None: the connection was cut."""

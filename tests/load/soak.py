@@ -14,10 +14,9 @@ import pathlib
 import random
 import signal
 import sys
-import threading
 import time
 
-from support.clients import read, share
+from support.clients import Clients, read, share
 from support.figures import percentile
 from support.hostile import kernels
 from support.server import ADD_ONE, FLOAT_INPUT, OURS, Server
@@ -27,19 +26,12 @@ CLIENTS, PARTS = 6, 12
 FLAGS = ["--client-compiles", "0", "--client-jobs", "0", "--client-connections", "0", "--client-links", "0", "--client-links-day", "0", "--client-links-mib", "0"]
 
 
-class Load:
+class Load(Clients):
     def __init__(self, server):
-        self.server, self.lock, self.is_over = server, threading.Lock(), threading.Event()
+        self.server = server
         self.ms, self.links, self.bad, self.n = [], {}, [], 0
         self.hostile = [source for cases in kernels.CASES.values() for _, source, _ in cases]
-        self.threads = [threading.Thread(target=self.run, args=(i,), daemon=True) for i in range(CLIENTS)]
-        for t in self.threads:
-            t.start()
-
-    def end(self):
-        self.is_over.set()
-        for t in self.threads:
-            t.join()
+        super().__init__(CLIENTS)
 
     def one(self, rng, i):
         text, draw = ADD_ONE.replace("+ 1", f"+ {rng.random()}"), rng.random()

@@ -85,3 +85,19 @@ def in_threads(n, work):
 def nkx(*args, **options):
     """The finished process of `nkx …`."""
     return subprocess.run([NKX, *map(str, args)], capture_output=True, text=True, timeout=120, **options)
+
+
+class Clients:
+    """Clients that act at the same time, each in a thread, until the end: `run(number)` of a subclass is what one does, `lock` is for
+    what they note together.  They begin in __init__, so a subclass calls it last."""
+
+    def __init__(self, n):
+        self.lock, self.is_over = threading.Lock(), threading.Event()
+        self.threads = [threading.Thread(target=self.run, args=(i,), daemon=True) for i in range(n)]
+        for t in self.threads:
+            t.start()
+
+    def end(self):
+        self.is_over.set()
+        for t in self.threads:
+            t.join()
