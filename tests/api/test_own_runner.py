@@ -6,6 +6,7 @@ import tempfile
 
 import pytest
 
+from support.marks import needs_reach
 from support.paths import NKX
 from support.runners import ask, cancel_all, connected, follow, begin, wait_connected
 from support.server import Server
@@ -154,6 +155,7 @@ def test_a_server_without_the_compiler_has_none_and_says_so():
     assert done.returncode == 2 and "--neuronx-cc: /nowhere/neuronx-cc is no program" in done.stderr
 
 
+@needs_reach
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root's server changes the runner's user")
 def test_as_root_with_confinement_the_runner_is_a_user_of_its_own(tmp_path_factory):
     with tempfile.TemporaryDirectory(dir="/tmp") as d:  # pytest's directories are root's alone

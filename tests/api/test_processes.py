@@ -11,6 +11,7 @@ import subprocess
 import pytest
 
 from support.clients import in_thread, open_stream, read_until
+from support.marks import needs_reach
 from support.paths import BUILD, NKX, ROOT, is_sanitized
 from support.processes import alive, children, status
 from support.server import ADD_ONE, FLOAT_INPUT, Server
@@ -134,6 +135,7 @@ def test_a_stopping_server_kills_jobs_that_do_not_end():
         assert not [p for p in family if alive(p)]
 
 
+@needs_reach
 def test_the_service_has_given_up_its_privileges_and_says_so(server):
     for name, value in (("CapEff", "0000000000000000"), ("CapPrm", "0000000000000000"), ("NoNewPrivs", "1"), ("Seccomp", "2")):
         assert status(server.pid, name) == value, name

@@ -7,6 +7,7 @@ import subprocess
 import pytest
 
 from support.clients import nkx, read, share
+from support.marks import needs_reach
 from support.paths import NKX
 from support.server import ADD_ONE, FLOAT_INPUT, OURS, Server
 
@@ -79,6 +80,7 @@ def test_a_wrong_command_changes_nothing(server, args):
     assert nkx("store", *args).returncode == 2 and listed(server) == before
 
 
+@needs_reach
 def test_only_the_servers_user_reaches_its_control_socket(server):
     at = pathlib.Path(server.data, "nkx.sqlite-control")
     assert stat.S_ISSOCK(at.stat().st_mode) and not at.stat().st_mode & 0o077
