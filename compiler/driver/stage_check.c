@@ -367,19 +367,22 @@ static bool is_too_long(const struct time_limit *limit, int64_t began_us, int64_
 }
 
 /* Makes the usual inputs: from the first ranges in which the kernel's functions are defined, or else from those in which
- * the fewest results are NaN or infinite.  Returns NULL, or the reason why there is nothing to compare with. */
+ * the fewest results are NaN or infinite.  The arrays of a call come last, if all values are of one kind, such as zeros: they
+ * may be the only indices that fit.  Returns NULL, or the reason why there is nothing to compare with. */
 static const char *make_usual_set(struct stage_checks *c, bool *is_drawn) {
-  static const enum trace_ranges ranges[] = {TRACE_AROUND_ZERO, TRACE_POSITIVE, TRACE_LARGE};
+  static const enum trace_ranges ranges[] = {TRACE_AROUND_ZERO, TRACE_POSITIVE, TRACE_LARGE, TRACE_AS_GIVEN};
   struct trace_kernel *k = c->kernel;
   struct check_set *set = new_set(c, ""), best = {.in = NULL};
   const struct time_limit limit = reference_limit(c);
   int64_t began_us = 0, began_cpu_us = 0;
   double least = 2;
-  for (size_t i = 0; i < sizeof ranges / sizeof *ranges && least > 0; i++) {
+  const char *failed = NULL;
+  bool draws = true;
+  for (size_t i = 0; i < sizeof ranges / sizeof *ranges && least > 0 && draws; i++) {
     struct diags ds;
     diags_init(&ds, c->arena);
     set = new_set(c, "");
-    if (trace_make_inputs(k, c->seed, ranges[i], &ds, set->in, is_drawn))
+    if (trace_make_inputs(k, c->seed, ranges[i], &ds, set->in, &draws))
       return reason(&ds, "the inputs could not be made");
     if (!c->has_inputs)
       use_set(c, set);
@@ -387,18 +390,21 @@ static const char *make_usual_set(struct stage_checks *c, bool *is_drawn) {
     if (trace_eval_numpy(k, set->in, &ds, set->want)) {
       if (ds.n && ds.v[0].code == DG_TIME_LIMIT)
         return out_of_time;
-      if (!best.in)
-        return reason(&ds, "NumPy could not run the kernel");
-      break;
+      if (!failed)
+        failed = reason(&ds, "NumPy could not run the kernel");
+      if (best.in)
+        break;
+      continue;
     }
     const double share = share_undefined(k, set->want);
     if (share < least) {
       least = share;
       best = *set;
+      *is_drawn = draws;
     }
-    if (!*is_drawn)
-      break;
   }
+  if (!best.in)
+    return failed;
   *set = best;
   use_set(c, set);
   if (is_too_long(&limit, began_us, began_cpu_us,

@@ -124,17 +124,19 @@ struct trace_array {
 
 /* The ranges of pseudo-random input values.  Integers are small enough to index most axes, except wide ones. */
 enum trace_ranges {
-  TRACE_AROUND_ZERO,  /* floats in (-1, 1), integers from 0 to 3 */
-  TRACE_POSITIVE,     /* floats in (0.25, 2), integers from 1 to 4 */
-  TRACE_LARGE,        /* floats in (2, 8), integers from 1 to 4 */
-  TRACE_WIDE_FLOATS,  /* floats in (-8, 8) with zeros of both signs and equal values; integers from 0 to 3 */
-  TRACE_WIDE,         /* such floats; integers of both signs up to a million, zeros and equal values */
-  TRACE_WIDE_NONZERO, /* floats in (-8, 8), but not in (-1/16, 1/16), with equal values; integers from 1 to 4 */
-  TRACE_WIDE_POSITIVE /* floats in (1/16, 16), with equal values; integers from 1 to 4 */
+  TRACE_AROUND_ZERO,   /* floats in (-1, 1), integers from 0 to 3 */
+  TRACE_POSITIVE,      /* floats in (0.25, 2), integers from 1 to 4 */
+  TRACE_LARGE,         /* floats in (2, 8), integers from 1 to 4 */
+  TRACE_WIDE_FLOATS,   /* floats in (-8, 8) with zeros of both signs and equal values; integers from 0 to 3 */
+  TRACE_WIDE,          /* such floats; integers of both signs up to a million, zeros and equal values */
+  TRACE_WIDE_NONZERO,  /* floats in (-8, 8), but not in (-1/16, 1/16), with equal values; integers from 1 to 4 */
+  TRACE_WIDE_POSITIVE, /* floats in (1/16, 16), with equal values; integers from 1 to 4 */
+  TRACE_AS_GIVEN       /* as TRACE_AROUND_ZERO, but an array of one value counts, too */
 };
 
-/* Makes input values for kernel k: from the npz file if it has them, else the arrays that the kernel was specialised
- * with, else pseudo-random values from the seed.  *is_drawn: some values are pseudo-random. */
+/* Makes input values for kernel k: from the npz file if it has them, else the arrays that the kernel was called or specialised
+ * with, else pseudo-random values from the seed.  An array that holds one value everywhere, such as np.zeros, tells a shape:
+ * unless the ranges are TRACE_AS_GIVEN, values are drawn for it.  *is_drawn: some values are pseudo-random. */
 enum status trace_make_inputs(struct trace_kernel *k, uint64_t seed, enum trace_ranges ranges, struct diags *ds,
                               struct trace_array *in, bool *is_drawn);
 /* Runs the Python function with NumPy on copies of `in`, rounding where the trace rounds.  out[i] is output i,

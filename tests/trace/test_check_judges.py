@@ -258,3 +258,43 @@ def test_a_file_that_is_no_reproducer_is_refused(tmp_path):
     for text in ("", "{}", "[1]", '{"kernel": "f", "target": "trn2", "index": 99}', '{"kernel": "f", "target": "trn2", "index": 3}'):
         path.write_text(text)
         assert reproduce(path).returncode == 1
+
+
+SHAPES_ONLY = {
+    "zeros": "np.zeros((16, 32), np.float32)",
+    "ones": "np.ones((16, 32), np.float32)",
+    "an array that is not in C order": "np.full((32, 16), 2, np.float32).T",
+}
+
+
+@pytest.mark.parametrize("name", SHAPES_ONLY)
+def test_an_array_of_one_value_tells_a_shape_and_values_are_drawn_for_it(name):
+    checks, result = verdicts(f"""
+        def f(x):
+            y = x * 2
+            return y if isinstance(x, np.ndarray) else np.where(x == np.mean(x), y, 3.0)
+        f({SHAPES_ONLY[name]})
+        """, {}, stop="trace")
+    assert checks[0][1]["status"] == "fail", result["diagnostics"]
+
+
+def test_other_arrays_of_a_call_are_the_inputs():
+    checks, _ = verdicts("""
+        def f(x, n):
+            y = x * n
+            return y if isinstance(x, np.ndarray) else np.where(x == 7, y + 1, y)
+        f(np.arange(512, dtype=np.float32).reshape(16, 32), np.full((1,), 3, np.float32))
+        """, {}, stop="trace")
+    first = checks[0][1]["first_wrong"]
+    assert first["index"] == [0, 7] and (first["expected"], first["got"]) == (21, 22)
+
+
+def test_indices_of_one_value_are_taken_where_no_others_fit():
+    checks, _ = verdicts("""
+        def f(table, i):
+            if isinstance(i, np.ndarray):
+                assert i.max() < 2
+            return np.take(table, i, axis=0)
+        f(np.zeros((2, 32), np.float32), np.zeros((64,), np.int32))
+        """, {}, stop="hlo-to-linalg")
+    assert {c["status"] for _, c in checks} == {"pass"}
