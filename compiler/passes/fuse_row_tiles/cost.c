@@ -204,7 +204,7 @@ void fuse_weigh(struct fuse_block *b, struct fuse_group *g) {
   for (int i = 0; i < g->n; i++)
     for (int o = 0; o < g->v[i]->s.n_inputs; o++)
       keeps |= fuse_is_same_in_rows(g->v[i], o);
-  if (g->n < 2 && !keeps)
+  if (g->n < 2 && !keeps && !g->has_reduction) /* a reduction's accumulator stays in SBUF in a loop over rows */
     g->why_not = "";
   else if (!g->moved_alone && !g->has_reduction)
     g->why_not = "its operands and its values are in SBUF anyhow";

@@ -14,7 +14,8 @@
  *
  * What is fused (groups.c): element-wise operations and reductions of rows that compute or read the same values over
  * the same rows; and the transpose of a matrix that goes to HBM, which writes the rows of a tile as columns, so that what it
- * transposes does not go to HBM before.  Not operations whose tile or memory a knob gives, nor what knob.fuse names or lies between such values;
+ * transposes does not go to HBM before.  A reduction whose result goes to HBM has a loop also by itself, or one iteration without a
+ * loop: what it accumulates stays in SBUF.  Not operations whose tile or memory a knob gives, nor what knob.fuse names or lies between such values;
  * knob-driven-fusion does what it asks for.  Not the rounding of a product that nothing else reads: round-products does it as the
  * product leaves PSUM, so that the loop reads half of the bytes, or finds them in SBUF.  Whether it fits (cost.c): the values of two tiles of whole rows have to; if
  * there is no reduction, rows are cut into equal pieces.  If a group with a reduction does not fit, its reductions

@@ -176,7 +176,12 @@ static bool has_single_planes(const struct fuse_member *m) {
   return true;
 }
 
-/* Reads a node.  Returns false if it is neither element-wise nor a reduction with more than one tile of rows.  Sets
+/* True if a reduction's result is in HBM: outside a loop over rows so is what it accumulates, which then goes there and back. */
+static bool accumulates_in_hbm(const struct fuse_member *m) {
+  return m->s.kind == SK_REDUCTION && m->at.space != MEM_SBUF;
+}
+
+/* Reads a node.  Returns false if it is neither element-wise, with more than one tile of rows, nor a reduction.  Sets
  * *why if it is, but cannot be a member. */
 static bool read_member(struct fuse_block *b, struct fuse_node *node, struct fuse_member *m, const char **why) {
   MlirOperation op = node->op;
@@ -202,7 +207,7 @@ static bool read_member(struct fuse_block *b, struct fuse_node *node, struct fus
   m->tile = m->at.loop[m->row_loop];
   if (fuse_turns(m) && !can_turn(m))
     return false;
-  if (m->tile < 1 || m->tile > NISA_PARTITIONS || (m->rows <= m->tile && planes_of(m) == 1))
+  if (m->tile < 1 || m->tile > NISA_PARTITIONS || (m->rows <= m->tile && planes_of(m) == 1 && !accumulates_in_hbm(m)))
     return false;
   if (rounds_a_product(m))
     *why = "the product is rounded as it leaves PSUM";

@@ -29,6 +29,26 @@ func.func @rows(%x: tensor<512x64xf32>) -> tensor<512x64xf32> {
   return %d : tensor<512x64xf32>
 }
 
+// A sum by itself: what it accumulates stays in SBUF, and each row goes to HBM once. There is no loop for one tile of rows.
+// CHECK-LABEL: func.func @alone
+// CHECK:         %[[ALL:.*]] = tensor.empty() : tensor<64x1xf32>
+// CHECK:         %[[A:.*]] = bufferization.alloc_tensor() {memory_space = 3 : i32} : tensor<64x1xf32>
+// CHECK-NEXT:    %[[Z:.*]] = linalg.fill ins(%{{.*}} : f32) outs(%[[A]] : tensor<64x1xf32>)
+// CHECK-NEXT:    %[[S:.*]] = linalg.generic {{.*}} ins(%{{.*}} : tensor<64x96xf32>) outs(%[[Z]] : tensor<64x1xf32>)
+// CHECK:         %[[R:.*]] = tensor.insert_slice %[[S]] into %[[ALL]]
+// CHECK:         return %[[R]]
+func.func @alone(%x: tensor<64x96xf32>) -> tensor<64x1xf32> {
+  %z = arith.constant 0.0 : f32
+  %r = tensor.empty() : tensor<64x1xf32>
+  %f = linalg.fill ins(%z : f32) outs(%r : tensor<64x1xf32>) -> tensor<64x1xf32>
+  %s = linalg.generic {indexing_maps = [#id, #row], iterator_types = ["parallel", "reduction"]} ins(%x : tensor<64x96xf32>) outs(%f : tensor<64x1xf32>) {
+  ^bb0(%v: f32, %o: f32):
+    %m = arith.addf %v, %o : f32
+    linalg.yield %m : f32
+  } -> tensor<64x1xf32>
+  return %s : tensor<64x1xf32>
+}
+
 // A broadcast along the rows is computed once, before the loop, for one tile; the whole one is gone.
 // CHECK-LABEL: func.func @scale
 // CHECK:         %[[G:.*]] = linalg.broadcast ins(%arg1 : tensor<64xf32>) outs(%{{.*}} : tensor<128x64xf32>) dimensions = [0]
