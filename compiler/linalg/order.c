@@ -1,12 +1,14 @@
 /* order: lowers sort, topk, reverse, and reduce with several operands.
  *
  * A sort counts.  The rank of an element is the number of elements that come before it, which a generic with a
- * reduction finds by comparing all pairs.  Then every element is written to its rank.  This takes n comparisons per
- * element; they are independent of each other.  Equal elements keep their order.
+ * reduction finds by comparing all pairs.  Then each place takes the element whose rank it is: the maximum over all elements of
+ * what is the least value but for one.  This takes 2 n comparisons per element, of topk n + k; they are independent of each other, so that
+ * the engines make them for whole tiles.  Equal elements keep their order.
  */
 #include <assert.h>
 #include <string.h>
 
+#include "hlo/literal.h"
 #include "linalg/impl.h"
 
 /* ---- reverse --------------------------------------------------------------------------------------------- */
@@ -53,8 +55,10 @@ struct sort {
   enum dtype dtype;
   int n, rank, axis;
   const int64_t *dims;
-  MlirValue *x, ranks; /* x: the n operands */
-  int n_keys, *keys;   /* the operands that the comparator reads: the others do not decide the order */
+  MlirValue *x; /* the n operands */
+  const enum dtype *types;
+  int part;          /* the operand that is being sorted */
+  int n_keys, *keys; /* the operands that the comparator reads: the others do not decide the order */
 };
 
 static bool is_read(const struct hlo_computation *c, const struct hlo_instr *x) {
@@ -133,23 +137,55 @@ static MlirValue count_before(struct lower *l, struct sort *s) {
                                                                  .user = s}));
 }
 
-static void place_element(struct ir_builder *b, MlirValue const *at, MlirValue *carried, void *user) {
-  const struct sort *s = user;
-  MlirValue to[HLO_RANK_MAX], rank = ir_extract(b, s->ranks, s->rank, at);
-  for (int d = 0; d < s->rank; d++)
-    to[d] = d == s->axis ? scalar_to_index(b, rank, DT_I32) : at[d];
-  for (int k = 0; k < s->n; k++)
-    carried[k] = ir_insert(b, ir_extract(b, s->x[k], s->rank, at), carried[k], s->rank, to);
+/* The value of type t that leaves every other one as it is, also the sign of a zero and NaN: in a maximum of floats, and in a union
+ * of bits. */
+static MlirValue neutral(struct ir_builder *b, enum dtype t) {
+  if (!dtype_is_float(t))
+    return ir_int(b, ir_element_type(b, t), 0);
+  char bits[sizeof(double)] = {0};
+  const struct hlo_literal least = {.shape = {.dtype = t}, .data = bits};
+  hlo_literal_store_extreme(t, true, bits);
+  return ir_float(b, ir_element_type(b, t), hlo_literal_double(&least, 0));
 }
 
-/* Sorts s->x into out. */
-static void sort_tensors(struct lower *l, struct sort *s, const enum dtype *types, MlirValue *out) {
-  s->ranks = count_before(l, s);
-  for (int k = 0; k < s->n; k++)
-    out[k] = ir_empty(&l->b, types[k], s->rank, s->dims);
-  ir_loop_nest(
-      &l->b, &(struct ir_loops){.n = s->rank, .extents = s->dims, .n_carried = s->n, .body = place_element, .user = s},
-      out);
+/* Yields the element if its rank is the place that is being written, else what is there.  args: the element, its rank, what is there so
+ * far. */
+static MlirValue write_placed(struct ir_builder *b, MlirValue const *args, void *user) {
+  const struct sort *s = user;
+  const enum dtype t = s->types[s->part];
+  MlirValue at = ir_linalg_index(b, s->axis), place = ir_op1(b, "arith.index_cast", ir_element_type(b, DT_I32), 1, &at);
+  MlirValue is_here = ir_cmpi(b, IR_INT_EQ, args[1], place);
+  MlirValue here = ir_select(b, is_here, args[0], neutral(b, t));
+  return ir_binary(b, dtype_is_float(t) ? "arith.maximumf" : "arith.ori", args[2], here);
+}
+
+/* Sorts s->x into out, whose extent along the axis is `count`: the elements of the lowest ranks. */
+static void sort_tensors(struct lower *l, struct sort *s, int64_t count, MlirValue *out) {
+  int64_t element[HLO_RANK_MAX], place[HLO_RANK_MAX], dims[HLO_RANK_MAX];
+  bool reduction[HLO_RANK_MAX + 1] = {false};
+  MlirValue ranks = count_before(l, s);
+
+  for (int d = 0; d < s->rank; d++) {
+    place[d] = d;
+    element[d] = d == s->axis ? s->rank : d;
+    dims[d] = d == s->axis ? count : s->dims[d];
+  }
+  reduction[s->rank] = true;
+  const MlirAffineMap from = ir_map(&l->b, s->rank + 1, s->rank, element),
+                      maps[] = {from, from, ir_map(&l->b, s->rank + 1, s->rank, place)};
+  for (s->part = 0; s->part < s->n; s->part++) {
+    const enum dtype t = s->types[s->part];
+    MlirValue inputs[] = {s->x[s->part], ranks};
+    out[s->part] = ir_result(ir_linalg_generic(
+        &l->b, &(struct ir_generic){.n_loops = s->rank + 1,
+                                    .reduction = reduction,
+                                    .n_inputs = 2,
+                                    .inputs = inputs,
+                                    .maps = maps,
+                                    .output = ir_fill(&l->b, neutral(&l->b, t), ir_empty(&l->b, t, s->rank, dims)),
+                                    .body = write_placed,
+                                    .user = s}));
+  }
 }
 
 enum status lower_sort(struct lower *l, const struct hlo_instr *i) {
@@ -172,7 +208,8 @@ enum status lower_sort(struct lower *l, const struct hlo_instr *i) {
     s.x[k] = lower_value(l, i->operands[k]);
     types[k] = i->operands[k]->shape.dtype;
   }
-  sort_tensors(l, &s, types, out);
+  s.types = types;
+  sort_tensors(l, &s, x->dims[s.axis], out);
   lower_set_parts(l, i, out);
   return ST_OK;
 }
@@ -204,7 +241,6 @@ enum status lower_topk(struct lower *l, const struct hlo_instr *i) {
   const struct hlo_instr *by = reversed(i->operands[0]);
   const struct hlo_shape *x = &i->operands[0]->shape, *to = &i->shape.elems[0];
   const struct hlo_shape index = {.dtype = DT_I32, .rank = x->rank, .dims = x->dims};
-  const int64_t zeros[HLO_RANK_MAX] = {0};
   struct sort s = {.l = l,
                    .is_descending = i->attrs->is_smallest == !!by,
                    .dtype = x->dtype,
@@ -212,17 +248,13 @@ enum status lower_topk(struct lower *l, const struct hlo_instr *i) {
                    .rank = x->rank,
                    .axis = x->rank - 1,
                    .dims = x->dims,
+                   .types = (enum dtype[]){x->dtype, DT_I32},
                    .x = (MlirValue[2]){{NULL}}};
   MlirValue out[2];
 
   s.x[0] = lower_value(l, by ? by->operands[0] : i->operands[0]);
   s.x[1] = ir_result(lower_iota_tensor(l, &index, x->rank - 1));
-  sort_tensors(l, &s, (enum dtype[]){x->dtype, DT_I32}, out);
-  struct ir_slice slice = {.rank = x->rank, .offsets = zeros, .sizes = to->dims};
-  for (int k = 0; k < 2; k++)
-    if (i->attrs->k != x->dims[x->rank - 1])
-      out[k] =
-          ir_extract_slice(&l->b, out[k], &slice, ir_tensor_type(&l->b, i->shape.elems[k].dtype, to->rank, to->dims));
+  sort_tensors(l, &s, i->attrs->k, out);
   if (by)
     out[0] = apply(l, by, out[0], to);
   lower_set_parts(l, i, out);
