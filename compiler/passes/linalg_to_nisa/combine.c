@@ -543,8 +543,20 @@ static bool combine_rsqrt(struct link *l) {
 
 /* ---- the first part of a reduction ------------------------------------------------------------------------------ */
 
+/* The same for signed integers, and for bool with 0 and 1. */
+static bool is_neutral_integer(const char *op, MlirAttribute v) {
+  const unsigned width = mlirIntegerTypeGetWidth(mlirAttributeGetType(v));
+  const int64_t high = width == 1 ? 1 : INT64_MAX >> (64 - width), low = width == 1 ? 0 : -high - 1;
+  const int64_t is = width == 1 ? mlirIntegerAttrGetValueInt(v) & 1 : mlirIntegerAttrGetValueInt(v);
+
+  return (!strcmp(op, "add") && is == 0) || (!strcmp(op, "max") && is == low) || (!strcmp(op, "min") && is == high);
+}
+
 /* True if v `op` x is x for every x, except for the sign of zeros. */
 static bool is_neutral(const char *op, const struct nisa_access *v) {
+  MlirAttribute a = nisa_is_scalar(v) ? ir_constant(v->base) : mlirAttributeGetNull();
+  if (!mlirAttributeIsNull(a) && mlirAttributeIsAInteger(a) && mlirTypeIsAInteger(mlirAttributeGetType(a)))
+    return is_neutral_integer(op, a);
   if (!strcmp(op, "add"))
     return is_constant(v, 0);
   if (!strcmp(op, "multiply"))
@@ -571,8 +583,8 @@ static MlirOperation fresh_memset(const struct link *l, const struct nisa_access
   return ln_same_access(&in->operand[0], x) ? last : none;
 }
 
-static bool is_float_type(MlirType t) {
-  return mlirTypeIsAF32(t) || mlirTypeIsABF16(t) || mlirTypeIsAF16(t);
+static bool is_combined_type(MlirType t) {
+  return mlirTypeIsAF32(t) || mlirTypeIsABF16(t) || mlirTypeIsAF16(t) || mlirTypeIsAInteger(t);
 }
 
 /* The sum is rounded to the type of the result in both forms, so all types may be added to a neutral element. */
@@ -587,7 +599,7 @@ static bool combine_reduction(struct link *l) {
   const char *op = nisa_text_attr(l->r.op, "op");
   if (strcmp(op, nisa_text_attr(l->w.op, "op")) || !mlirValueEqual(dst->base, acc->base) || !ln_same_access(dst, acc) ||
       !mlirTypeEqual(nisa_access_element(dst), nisa_access_element(&l->w.operand[0])) ||
-      !is_float_type(nisa_access_element(dst)))
+      !is_combined_type(nisa_access_element(dst)) || is_unsigned(&l->w) || is_unsigned(&l->r))
     return false;
   MlirOperation memset_op = fresh_memset(l, acc, &set);
   if (mlirOperationIsNull(memset_op) || !is_before(l, memset_op, l->w.op) || !is_neutral(op, &set.operand[1]))

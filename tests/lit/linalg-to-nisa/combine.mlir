@@ -229,3 +229,40 @@ func.func @largest(%x: !h, %o: memref<64x1xbf16, 4 : i32>) {
   memref.dealloc %s : memref<64x1xbf16, 3 : i32>
   return
 }
+
+// So it is of integers, whose least one is not infinite, but not with another start.
+// CHECK-LABEL: func.func @integers
+// CHECK-NOT:   nisa.memset(
+// CHECK:       nisa.tensor_reduce_arith(dst{{.*}} %[[M:[a-z0-9_]+]][d0, 0], src{{.*}}op=max
+// CHECK-NEXT:  nisa.dma_copy(dst{{.*}} %arg1[d0, 0], src{{.*}} %[[M]][d0, 0])
+func.func @integers(%x: memref<64x96xi32, 3 : i32>, %o: memref<64x1xi32, 4 : i32>) {
+  %least = arith.constant -2147483648 : i32
+  %s = memref.alloc() : memref<64x1xi32, 3 : i32>
+  linalg.fill ins(%least : i32) outs(%s : memref<64x1xi32, 3 : i32>)
+  linalg.generic {indexing_maps = [#id, #row], iterator_types = ["parallel", "reduction"]} ins(%x : memref<64x96xi32, 3 : i32>) outs(%s : memref<64x1xi32, 3 : i32>) {
+  ^bb0(%a: i32, %z: i32):
+    %v = arith.maxsi %a, %z : i32
+    linalg.yield %v : i32
+  }
+  memref.copy %s, %o : memref<64x1xi32, 3 : i32> to memref<64x1xi32, 4 : i32>
+  memref.dealloc %s : memref<64x1xi32, 3 : i32>
+  return
+}
+
+// CHECK-LABEL: func.func @integers_above
+// CHECK:       nisa.memset(
+// CHECK:       nisa.tensor_reduce_arith(dst{{.*}} %[[M:[a-z0-9_]+]][d0, 0], src{{.*}}op=max
+// CHECK:       nisa.tensor_tensor_arith({{.*}}op=max
+func.func @integers_above(%x: memref<64x96xi32, 3 : i32>, %o: memref<64x1xi32, 4 : i32>) {
+  %least = arith.constant 0 : i32
+  %s = memref.alloc() : memref<64x1xi32, 3 : i32>
+  linalg.fill ins(%least : i32) outs(%s : memref<64x1xi32, 3 : i32>)
+  linalg.generic {indexing_maps = [#id, #row], iterator_types = ["parallel", "reduction"]} ins(%x : memref<64x96xi32, 3 : i32>) outs(%s : memref<64x1xi32, 3 : i32>) {
+  ^bb0(%a: i32, %z: i32):
+    %v = arith.maxsi %a, %z : i32
+    linalg.yield %v : i32
+  }
+  memref.copy %s, %o : memref<64x1xi32, 3 : i32> to memref<64x1xi32, 4 : i32>
+  memref.dealloc %s : memref<64x1xi32, 3 : i32>
+  return
+}
