@@ -256,6 +256,8 @@ export interface ArtifactInfo {
   name: string;
   kernel?: number;
   media_type: string;
+  /** What the file is, in words: of a simulation package, and why no device executes it. */
+  what?: string;
   size: number;
   sha256: string;
   /** The content in base64. */
