@@ -26,7 +26,7 @@ def test_a_file_that_is_opened_shows_its_parts_and_leaves_the_kernel(page):
     dialog = page.get_by_role("dialog", name="k.neff")
     expect(dialog.get_by_role("status")).to_contain_text("A NEFF of the vendor's compiler")
     assert cells(page, "Tensors") == [["x", "input", "?", "?", "64"], ["y", "output", "?", "?", "64"]]
-    assert ["q0", "data", "Tensor (pe)", "2", "1", "1", "64", ""] in cells(page, "DMA queues")
+    assert ["q0", "data", "Tensor (pe)", "2", "1", "1", "64"] in cells(page, "DMA queues")
     assert any(row[0] == "Tensor (pe)" and row[2] == "48" for row in cells(page, "Engines"))
     dialog.get_by_text("Files (5)").focus()
     page.keyboard.press("Enter")  # a folded part opens by the keyboard

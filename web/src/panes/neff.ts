@@ -26,8 +26,11 @@ function isNumber(rows: readonly (readonly Cell[])[], column: number): boolean {
   return column > 0 && rows.length > 0 && rows.every((r) => typeof r[column] !== "string");
 }
 
-/** A part that can be folded, with a table; long tables begin with their first rows. */
-function section(title: string, heads: readonly string[], rows: readonly (readonly Cell[])[], open: boolean): HTMLElement {
+/** A part that can be folded, with a table; long tables begin with their first rows, and columns without any text are left out. */
+function section(title: string, allHeads: readonly string[], allRows: readonly (readonly Cell[])[], open: boolean): HTMLElement {
+  const isUsed = allHeads.map((_, i) => allRows.some((r) => r[i] !== ""));
+  const heads = allHeads.filter((_, i) => isUsed[i]);
+  const rows = allRows.map((r) => r.filter((_, i) => isUsed[i]));
   const body = el("tbody", {}, ...rows.slice(0, ROWS_MAX).map(row));
   const more = button(`Show all ${rows.length.toLocaleString("en")}`, "Show the rest of the table", () => {
     fill(body, ...rows.map(row));
