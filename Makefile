@@ -250,7 +250,7 @@ $(BUILD)/test/nisa_values: $(BUILD)/obj/tests/sim/nisa_values.o $(COMPILER_LIB)
 
 # a library with libnrt's interface that runs simulation packages, for the tests of neff/device.h
 STAND_IN := $(BUILD)/test/neuron/libnrt.so.1
-$(BUILD)/test/test_device: | $(STAND_IN)
+$(BUILD)/test/test_device $(BUILD)/test/test_device_run: | $(STAND_IN)
 $(STAND_IN): $(BUILD)/obj/tests/neuron/libnrt.o $(COMPILER_LIB) tests/neuron/libnrt.map
 	@mkdir -p $(@D)
 	$(call short,LINK $@)$(CC) $(LLD) $(filter -fsanitize%,$(OPT)) -shared -Wl,-z,relro,-z,now,--version-script=$(filter %.map,$^) -o $@ $(filter-out %.map,$^) $(MLIR_LIBS) $(COMMON_LIBS)
@@ -300,6 +300,7 @@ test-%: setup-test
 nightly: setup-test
 	@$(MAKE) --no-print-directory -j$(shell nproc) binaries python web unit-bin
 	@$(MAKE) --no-print-directory -j$(shell nproc) BUILD=build-fuzz VENV=$(VENV) SAN=fuzz PLAIN=$(BUILD) fuzz-bin sanitized-bin
+	@$(MAKE) --no-print-directory -j$(shell nproc) BUILD=build-asan VENV=$(VENV) SAN=1 python
 	@BUILD=$(BUILD) VENV=$(VENV) tests/nightly.sh
 
 bench: setup-test
@@ -309,6 +310,7 @@ bench: setup-test
 	@BUILD=$(BUILD) PYTHONPATH=tests $(VENV)/bin/python3 tests/bench/memory.py
 	@BUILD=$(BUILD) PYTHONPATH=tests $(VENV)/bin/python3 tests/bench/simulator.py
 	@BUILD=$(BUILD) PYTHONPATH=tests $(VENV)/bin/python3 tests/bench/check.py
+	@BUILD=$(BUILD) PYTHONPATH=tests $(VENV)/bin/python3 tests/bench/package.py
 	@BUILD=$(BUILD) PYTHONPATH=tests $(VENV)/bin/python3 tests/bench/roofline.py --no-bars
 	@BUILD=$(BUILD) PYTHONPATH=tests $(VENV)/bin/python3 tests/bench/peers.py --no-bars
 	@BUILD=$(BUILD) PYTHONPATH=tests $(VENV)/bin/python3 tests/bench/nki.py
@@ -323,7 +325,7 @@ asan: setup-test
 # libFuzzer targets, built separately with clang: SECONDS_EACH=600 TARGETS="job explorer_frame" make fuzz.  Only the code
 # that they reach is built: base, the readers, the job parser and the server.
 FUZZ_BIN := $(patsubst tests/fuzz/%.c,$(BUILD)/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
-FUZZED_SRC := $(call srcs,$(addprefix compiler/,base diff hlo ir lesson nisa sim neff)) $(addprefix compiler/driver/,job.c job_write.c job_value.c job_resume.c job_by_hand.c by_hand.c patterns.c pipeline.c accuracy.c frame_scan.c gather.c comparison.c sources.c source_table.c vendor_stage.c cards.c nki_help.c device_report.c summary.c check_compare.c why.c result_stage.c) \
+FUZZED_SRC := $(call srcs,$(addprefix compiler/,base diff hlo ir lesson nisa sim neff)) $(addprefix compiler/driver/,job.c job_write.c job_value.c job_resume.c job_by_hand.c by_hand.c patterns.c pipeline.c accuracy.c frame_scan.c gather.c comparison.c sources.c source_table.c vendor_stage.c cards.c nki_help.c device_report.c device_run.c summary.c check_compare.c why.c result_stage.c) \
   $(addprefix compiler/mcp/,mcp.c tools.c tell_result.c tell_stage.c tell_why.c) compiler/rpc/rpc.c compiler/nki/calls.c compiler/nki/refused.c \
   compiler/trace/precheck.c
 FUZZED_LIB := $(BUILD)/lib/libfuzzed.a
@@ -348,7 +350,7 @@ $(BUILD)/fuzz/fuzz_%: $(BUILD)/obj/tests/fuzz/fuzz_%.o $(FUZZED_LIB)
 # that stands in for libnrt is that of the plain build.
 .PHONY: sanitized-bin
 PLAIN ?= build
-sanitized-bin: $(BUILD)/sanitized/test_device $(BUILD)/sanitized/test_neff
+sanitized-bin: $(BUILD)/sanitized/test_device $(BUILD)/sanitized/test_device_run $(BUILD)/sanitized/test_neff
 	@mkdir -p $(BUILD)/sanitized/neuron
 	@ln -sfn $(abspath $(PLAIN))/test/neuron/libnrt.so.1 $(BUILD)/sanitized/neuron/libnrt.so.1
 $(BUILD)/sanitized/%: $(BUILD)/obj/tests/unit/%.o $(FUZZED_LIB)

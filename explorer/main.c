@@ -258,6 +258,16 @@ static void fill_stdio(void) {
     close(fd);
 }
 
+/* nkx neff vendor, or nkx neff pack of a kernel: of a folder it has --like. */
+static bool compiles_neff(int argc, char **argv) {
+  if (argc < 3 || strcmp(argv[2], "pack") != 0)
+    return argc > 2 && !strcmp(argv[2], "vendor");
+  for (int i = 3; i < argc; i++)
+    if (!strcmp(argv[i], "--like"))
+      return false;
+  return true;
+}
+
 int main(int argc, char **argv) {
   static const char *const worker_commands[] = {"compile",   "run",  "resume", "tune",  "lesson",
                                                 "shrink",    "diff", "why",    "steps", "opt",
@@ -272,8 +282,7 @@ int main(int argc, char **argv) {
   if (!strcmp(what, "doc"))
     return doc_main(argc - 1, argv + 1);
   if (!strcmp(what, "neff"))
-    return argc > 2 && (!strcmp(argv[2], "pack") || !strcmp(argv[2], "vendor")) ? become("nkx-worker", argv)
-                                                                                : neff_main(argc - 1, argv + 1);
+    return compiles_neff(argc, argv) ? become("nkx-worker", argv) : neff_main(argc - 1, argv + 1);
   if (!strcmp(what, "runner"))
     return become("nkx-runner", argv);
   if (!strcmp(what, "token"))

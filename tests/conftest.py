@@ -12,7 +12,7 @@ pytest.register_assert_rewrite("support")  # a failing assert of a helper shows 
 
 from support.paths import BUILD, TESTS  # noqa: E402
 
-sys.path.append(str(BUILD / "python"))  # the packages that kernels import, and the extension
+sys.path.append(os.environ.get("NKX_PACKAGES", str(BUILD / "python")))  # the packages that kernels import, and the extension
 
 from support import cases  # noqa: E402
 from support.counts import pytest_runtest_logreport, pytest_unconfigure  # noqa: E402, F401

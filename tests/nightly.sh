@@ -63,7 +63,8 @@ converge NKX_SESSION_RUNS=500 $pytest_one tests/api/test_sessions.py -k random_e
 growth   $pytest_one tests/bench/test_growth.py
 timing   $script tests/store/timing.py 5000
 fuzz     BUILD=build-fuzz SECONDS_EACH=600 FUZZ_TIMEOUT=10 tests/fuzz/run.sh
-libnrt   ASAN_OPTIONS=detect_leaks=1 build-fuzz/sanitized/test_device && ASAN_OPTIONS=detect_leaks=1 build-fuzz/sanitized/test_neff
+libnrt   (export ASAN_OPTIONS=detect_leaks=1; for t in device device_run neff; do build-fuzz/sanitized/test_\$t || exit 1; done)
+libnrt-py tests/asan_python.sh build-asan
 packages NKX_NIGHTLY=1 $pytest tests/api/test_neff.py
 http     $pytest -s tests/load/test_http_load.py
 openapi  NKX_SCHEMATHESIS=30 $pytest tests/api/test_openapi.py

@@ -185,6 +185,11 @@ enum status compile_send_shrink(struct run *r, const char *answer) {
 /* ---- artifacts --------------------------------------------------------------------------------------------------- */
 
 enum status compile_send_artifact(struct path *p, const char *name, const char *type, const struct buf *data) {
+  return compile_send_described_artifact(p, name, type, NULL, data);
+}
+
+enum status compile_send_described_artifact(struct path *p, const char *name, const char *type, const char *what,
+                                            const struct buf *data) {
   unsigned char digest[SHA256_DIGEST_LENGTH];
   char hex[2 * SHA256_DIGEST_LENGTH + 1];
   struct buf b;
@@ -197,6 +202,8 @@ enum status compile_send_artifact(struct path *p, const char *name, const char *
   json_put_field_str(&b, "name", name);
   json_put_field_int(&b, "kernel", p->number);
   json_put_field_str(&b, "media_type", type);
+  if (what)
+    json_put_field_str(&b, "what", what);
   json_put_field_int(&b, "size", (long long)data->len);
   json_put_field_str(&b, "sha256", hex);
   buf_puts(&b, "},\"data\":\"");

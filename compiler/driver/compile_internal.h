@@ -98,6 +98,9 @@ enum status compile_send_upgrade(struct run *r, int n, const struct nki_upgraded
 enum status compile_send_shrink(struct run *r, const char *answer);
 /* data: the file's bytes. */
 enum status compile_send_artifact(struct path *p, const char *name, const char *type, const struct buf *data);
+/* what: a sentence for the user on what the file is; may be NULL. */
+enum status compile_send_described_artifact(struct path *p, const char *name, const char *type, const char *what,
+                                            const struct buf *data);
 /* The kernel's HLO as text and proto. */
 enum status compile_send_artifacts(struct path *p);
 

@@ -41,7 +41,8 @@ static enum status send(struct path *p, struct simulation *s, struct arena *a) {
   if (!st)
     st = neff_write(&x, &b, &err);
   if (!st)
-    st = compile_send_artifact(p, arena_printf(r->arena, "%s/" NEFF_PACKAGE_NAME, k->name), NEFF_MEDIA_TYPE, &b);
+    st = compile_send_described_artifact(p, arena_printf(r->arena, "%s/" NEFF_PACKAGE_NAME, k->name), NEFF_MEDIA_TYPE,
+                                         NEFF_SIMULATION_WHAT, &b);
   else if (st == ST_INPUT || st == ST_LIMIT) {
     diag_add(&r->diags, DS_WARNING, DG_OUTPUT_LIMIT, NULL, "there is no simulation package: %s", err.text);
     st = ST_OK;

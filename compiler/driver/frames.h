@@ -19,7 +19,7 @@
  *   {"frame":"shrink","shrink":{"candidates":[{"what","request","then"}],"next"?}}   (with options.shrink, instead of kernels; shrink.h)
  *   {"frame":"diagnostic","diagnostic":{"severity","code","message","hint"?,"stage"?,"kernel"?,
  *                                       "range"?:{"file","line","col","end_line","end_col"},"calls"?:[range…]}}
- *   {"frame":"artifact","artifact":{"name","media_type","size","sha256"},"data":"<base64>"}   (with options.artifacts)
+ *   {"frame":"artifact","artifact":{"name","media_type","what"?,"size","sha256"},"data":"<base64>"}   (with options.artifacts)
  *   {"frame":"end","status":"ok"|"error","time_us":N}
  *
  * frame_scan.h reads a frame; gather.h makes the result object of the API from all frames of a job.

@@ -23,8 +23,8 @@ int doc_main(int argc, char **argv);
 int lesson_main(int argc, char **argv);
 int why_main(int argc, char **argv);
 int steps_main(int argc, char **argv);
-int neff_main(int argc, char **argv);        /* info, unpack, diff */
-int neff_pack_main(int argc, char **argv);   /* pack */
+int neff_main(int argc, char **argv);        /* info, unpack, diff; pack with --like */
+int neff_pack_main(int argc, char **argv);   /* pack of a kernel */
 int neff_vendor_main(int argc, char **argv); /* vendor */
 
 #endif

@@ -1,6 +1,6 @@
-/* neff_main: `nkx neff info|unpack|diff`: what NEFF files hold.
+/* neff_main: `nkx neff info|unpack|diff`: what NEFF files hold; and `nkx neff pack DIR --like FILE`, which undoes unpack.
  *
- * It needs neither CPython nor MLIR, so `nkx` runs it itself; `nkx neff pack` and `nkx neff vendor`
+ * It needs neither CPython nor MLIR, so `nkx` runs it itself; `nkx neff pack KERNEL` and `nkx neff vendor`
  * compile, and are neff_pack_main.c and neff_vendor_main.c.
  */
 #include <errno.h>
@@ -12,12 +12,14 @@
 
 #include "driver/main.h"
 #include "driver/neff_file.h"
+#include "driver/neff_folder.h"
 #include "neff/inspect.h"
 
 static const char usage[] =
     "usage: nkx neff info FILE [--json]            header, tensors, variables, queues and engines of a NEFF\n"
     "       nkx neff unpack FILE -o DIR            writes its members there\n"
     "       nkx neff diff FILE FILE2 [--json]      what differs between two\n"
+    "       nkx neff pack DIR --like FILE -o FILE2  packs what unpack wrote, with the header of FILE\n"
     "       nkx neff pack KERNEL -o FILE.sim.neff  compiles a kernel and packs its engine programs; see nkx neff pack "
     "--help\n"
     "       nkx neff vendor KERNEL -o FILE.neff [--nki FILE.py]  compiles it with the vendor's compiler, if that is "
@@ -171,6 +173,48 @@ static enum status unpack(struct arena *a, const char *path, const char *dir, st
   return st;
 }
 
+/* ---- pack -------------------------------------------------------------------------------------------------------- */
+
+static enum status write_neff(const char *path, const struct buf *b, struct error *err) {
+  FILE *f = fopen(path, "wbe");
+  if (!f)
+    return fail(err, ST_INPUT, "%.160s: %m", path);
+  bool ok = fwrite(b->data, 1, b->len, f) == b->len;
+  ok &= fclose(f) == 0;
+  return ok ? ST_OK : fail(err, ST_IO, "%.160s: %m", path);
+}
+
+/* What cannot be read as a NEFF is not written. */
+static enum status check_packed(struct arena *a, const char *dir, const struct neff *x, struct error *err) {
+  struct neff_model m;
+  struct error why = {0};
+  if (x->header.package_version != 1 && x->header.package_version != 2)
+    return fail(err, ST_INPUT, "the hash of a package of version %" PRIu64 " is not documented",
+                x->header.package_version);
+  const enum status st = neff_model_read(a, x, &m, &why);
+  neff_model_clear(&m);
+  return st ? fail(err, st, "%.80s: %.150s", dir, why.text) : ST_OK;
+}
+
+static enum status pack(struct arena *a, const char *dir, const char *like, const char *path, struct error *err) {
+  struct neff model, x;
+  struct buf b;
+  buf_init(&b, (size_t)1 << 30);
+  enum status st = neff_file_read(a, like, &model, err);
+  if (!st)
+    st = neff_folder_read(a, dir, &model, &x, err);
+  if (!st)
+    st = check_packed(a, dir, &x, err);
+  if (!st)
+    st = neff_write(&x, &b, err);
+  if (!st)
+    st = write_neff(path, &b, err);
+  if (!st)
+    printf("%s: %zu bytes, %d files\n", path, b.len, x.members.n);
+  buf_clear(&b);
+  return st;
+}
+
 /* ---- diff -------------------------------------------------------------------------------------------------------- */
 
 static void print_changes(const json_t *list) {
@@ -211,7 +255,7 @@ static int exit_status(enum status st) {
 }
 
 int neff_main(int argc, char **argv) {
-  const char *what = argc > 1 ? argv[1] : "", *dir = NULL;
+  const char *what = argc > 1 ? argv[1] : "", *to = NULL, *like = NULL;
   char *paths[2] = {NULL, NULL};
   int n = 0;
   bool as_json = false, ok = true, is_equal = true;
@@ -223,7 +267,9 @@ int neff_main(int argc, char **argv) {
     if (!strcmp(argv[i], "--json"))
       as_json = true;
     else if (!strcmp(argv[i], "-o") && i + 1 < argc)
-      dir = argv[++i];
+      to = argv[++i];
+    else if (!strcmp(argv[i], "--like") && i + 1 < argc)
+      like = argv[++i];
     else if (n < 2 && (argv[i][0] != '-' || !argv[i][1]))
       paths[n++] = argv[i];
     else
@@ -233,11 +279,13 @@ int neff_main(int argc, char **argv) {
     return EXIT_DONE;
   }
   arena_init(&a);
-  if (ok && !strcmp(what, "info") && n == 1 && !dir)
+  if (ok && !strcmp(what, "info") && n == 1 && !to && !like)
     st = info(&a, paths[0], as_json, &err);
-  else if (ok && !strcmp(what, "unpack") && n == 1 && dir && !as_json)
-    st = unpack(&a, paths[0], dir, &err);
-  else if (ok && !strcmp(what, "diff") && n == 2 && !dir)
+  else if (ok && !strcmp(what, "unpack") && n == 1 && to && !like && !as_json)
+    st = unpack(&a, paths[0], to, &err);
+  else if (ok && !strcmp(what, "pack") && n == 1 && to && like && !as_json)
+    st = pack(&a, paths[0], like, to, &err);
+  else if (ok && !strcmp(what, "diff") && n == 2 && !to && !like)
     st = diff(&a, paths, as_json, &is_equal, &err);
   else
     ok = false;

@@ -20,6 +20,7 @@ static const char usage[] =
     "  Compiles the kernel and packs the engine programs of its last stage. `nkx run FILE.sim.neff` runs the package "
     "on the\n"
     "  simulated machine. No device executes it: the encoding of engine instructions is not public.\n" //
+    "  nkx neff pack DIR --like FILE -o FILE2 packs a folder that nkx neff unpack has written.\n"      //
     TERMINAL_HELP_FILES                                                                                //
     TERMINAL_HELP_INPUTS "Exit status: 0 done; 1 the kernel was refused; 2 wrong usage; 3 a limit was hit.\n";
 

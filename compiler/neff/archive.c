@@ -11,6 +11,9 @@
 
 enum { NAME_MAX_BYTES = 512, FILE_MODE = 0644 };
 
+/* Takes a third of the default level's time, for a fifth more bytes. */
+#define GZIP_LEVEL "3"
+
 bool neff_name_is_valid(const char *name) {
   const size_t n = strlen(name);
   if (!n || n > NAME_MAX_BYTES || !utf8_is_valid(name, n))
@@ -187,6 +190,8 @@ enum status neff_archive_write(const struct neff *x, struct buf *b, struct error
     did = archive_write_add_filter_gzip(w);
   if (did == ARCHIVE_OK && x->is_compressed) /* the time of writing would make each file different */
     did = archive_write_set_filter_option(w, "gzip", "timestamp", NULL);
+  if (did == ARCHIVE_OK && x->is_compressed)
+    did = archive_write_set_filter_option(w, "gzip", "compression-level", GZIP_LEVEL);
   if (did == ARCHIVE_OK)
     did = archive_write_set_bytes_in_last_block(w, 1);
   if (did == ARCHIVE_OK)

@@ -4,10 +4,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "neff/package.h"
+
 const char *neff_what(const struct neff_model *m) {
-  return m->is_simulation ? "A simulation package: it runs on the simulated machine only. No device executes it, "
-                            "because the encoding of "
-                            "engine instructions is not public."
+  return m->is_simulation ? NEFF_SIMULATION_WHAT
                           : "A NEFF of the vendor's compiler: a Neuron device with the vendor's runtime executes it.";
 }
 
@@ -61,6 +61,13 @@ static json_t *tensors_json(const struct neff_model *m) {
   return list;
 }
 
+static void set_fields(json_t *one, const json_t *def, bool is_queue) {
+  json_t *fields = neff_model_fields(def, is_queue);
+  if (json_object_size(fields))
+    json_object_set(one, "fields", fields);
+  json_decref(fields);
+}
+
 static json_t *variables_json(const struct neff_subgraph *s) {
   json_t *list = json_array();
   for (int i = 0; i < s->vars.n; i++) {
@@ -69,6 +76,7 @@ static json_t *variables_json(const struct neff_subgraph *s) {
                             neff_var_type_place(v->type), "id", known(v->id), "size", (json_int_t)v->size);
     if (v->file)
       json_object_set_new(one, "file", json_string(v->file));
+    set_fields(one, v->json, false);
     json_array_append_new(list, one);
   }
   return list;
@@ -78,23 +86,32 @@ static json_t *queues_json(const struct neff_subgraph *s) {
   json_t *list = json_array();
   for (int i = 0; i < s->queues.n; i++) {
     const struct neff_queue *q = &s->queues.v[i];
-    json_array_append_new(list,
-                          json_pack("{s:s, s:s, s:s, s:I, s:I, s:I, s:I}", "name", q->name, "type", q->type, "owner",
-                                    q->owner, "rings", (json_int_t)q->rings, "transfers", (json_int_t)q->transfers,
-                                    "descriptors", (json_int_t)q->descriptors, "bytes", (json_int_t)q->bytes));
+    json_t *one = json_pack("{s:s, s:s, s:s, s:I, s:I, s:I, s:I}", "name", q->name, "type", q->type, "owner", q->owner,
+                            "rings", (json_int_t)q->rings, "transfers", (json_int_t)q->transfers, "descriptors",
+                            (json_int_t)q->descriptors, "bytes", (json_int_t)q->bytes);
+    set_fields(one, q->json, true);
+    json_array_append_new(list, one);
   }
   return list;
+}
+
+static json_t *ops_json(const struct neff_engine *e) {
+  json_t *ops = json_object();
+  for (int k = 0; k < NEFF_MOVE_OPS; k++)
+    if (e->ops[k])
+      json_object_set_new(ops, neff_move_op_name((enum neff_move_op)k), json_integer((json_int_t)e->ops[k]));
+  return ops;
 }
 
 static json_t *engines_json(const struct neff_subgraph *s) {
   json_t *list = json_array();
   for (int i = 0; i < s->n_engines; i++) {
     const struct neff_engine *e = &s->engines[i];
-    json_array_append_new(list, json_pack("{s:s, s:o, s:o, s:I, s:o, s:I, s:I, s:I}", "key", e->key, "json",
-                                          name_or_null(e->json), "instr", name_or_null(e->instr), "instr_size",
-                                          (json_int_t)e->instr_size, "instructions", known(e->instructions),
-                                          "transfers", (json_int_t)e->transfers, "descriptors",
-                                          (json_int_t)e->descriptors, "bytes", (json_int_t)e->bytes));
+    json_array_append_new(
+        list, json_pack("{s:s, s:o, s:o, s:I, s:o, s:I, s:I, s:I, s:o}", "key", e->key, "json", name_or_null(e->json),
+                        "instr", name_or_null(e->instr), "instr_size", (json_int_t)e->instr_size, "instructions",
+                        known(e->instructions), "transfers", (json_int_t)e->transfers, "descriptors",
+                        (json_int_t)e->descriptors, "bytes", (json_int_t)e->bytes, "ops", ops_json(e)));
   }
   return list;
 }

@@ -18,14 +18,6 @@ static const struct {
 } engine_keys[NEFF_ENGINES] = {
     {"pe", "pe_instr"}, {"act", "act_instr"}, {"dve", "dve_instr"}, {"pool", "pool_instr"}, {"sp", "sp_instr"}};
 
-static const struct {
-  const char *name, *place;
-} var_types[NEFF_VAR_TYPES] = {
-#define NEFF_VAR(e, name, place) {name, place},
-#include "neff/var.def"
-#undef NEFF_VAR
-};
-
 enum { DIMS = 4, SOURCES = 16 };
 
 struct reading {
@@ -36,15 +28,6 @@ struct reading {
   struct index vars;         /* of it, by name */
   struct error *err;
 };
-
-const char *neff_var_type_name(enum neff_var_type t) {
-  assert(t < NEFF_VAR_TYPES);
-  return var_types[t].name;
-}
-const char *neff_var_type_place(enum neff_var_type t) {
-  assert(t < NEFF_VAR_TYPES);
-  return var_types[t].place;
-}
 
 /* ---- members as JSON --------------------------------------------------------------------------------------------- */
 
@@ -83,9 +66,9 @@ static const char *after_prefix(const char *key, const char *prefix) {
 /* ---- variables and queues ---------------------------------------------------------------------------------------- */
 
 static enum status add_var(struct reading *r, const char *name, const json_t *v) {
-  struct neff_var var = {.name = name, .id = -1};
+  struct neff_var var = {.name = name, .id = -1, .json = v};
   const char *type = text_of(v, "type");
-  while (var.type < NEFF_VAR_TYPES && strcmp(var_types[var.type].name, type) != 0)
+  while (var.type < NEFF_VAR_TYPES && strcmp(neff_var_type_name(var.type), type) != 0)
     var.type++;
   if (var.type == NEFF_VAR_TYPES)
     return fail(r->err, ST_INPUT, "%.40s/def.json: variable %.60s has the unknown type \"%.40s\"", r->sub->name, name,
@@ -98,18 +81,24 @@ static enum status add_var(struct reading *r, const char *name, const json_t *v)
     var.id = json_integer_value(id);
   if (var.type == NEFF_VAR_FILE)
     var.file = text_of(v, "file_name");
+  const char *wrong = neff_model_wrong_field(v, false);
+  if (wrong)
+    return fail(r->err, ST_INPUT, "%.40s/def.json: variable %.60s has a wrong %s", r->sub->name, name, wrong);
   index_add(&r->vars, hash_text(name), r->sub->vars.n);
   array_push(r->arena, &r->sub->vars, var);
   return ST_OK;
 }
 
 static enum status add_queue(struct reading *r, const char *name, const json_t *v) {
-  struct neff_queue q = {.name = name, .type = text_of(v, "type"), .owner = text_of(v, "owner"), .rings = 1};
+  struct neff_queue q = {.name = name, .type = text_of(v, "type"), .owner = text_of(v, "owner"), .rings = 1, .json = v};
   const json_t *rings = json_object_get(v, "num_queues");
   if (rings)
     q.rings = json_integer_value(rings);
   if (q.rings < 1 || q.rings > SOURCES)
     return fail(r->err, ST_INPUT, "%.40s/def.json: queue %.60s needs 1 to %d rings", r->sub->name, name, SOURCES);
+  const char *wrong = neff_model_wrong_field(v, true);
+  if (wrong)
+    return fail(r->err, ST_INPUT, "%.40s/def.json: queue %.60s has a wrong %s", r->sub->name, name, wrong);
   array_push(r->arena, &r->sub->queues, q);
   return ST_OK;
 }
@@ -215,12 +204,34 @@ static enum status read_descriptor(struct reading *r, const char *engine, const 
   return st;
 }
 
+/* A transfer names its queue, or one of the queue's instances. */
+static bool is_of_queue(const struct neff_queue *q, const char *queue, const char *instance) {
+  const json_t *one;
+  size_t i;
+  if (!strcmp(q->name, queue))
+    return true;
+  json_array_foreach(json_object_get(q->json, "queue_instances"), i, one) {
+    if (*instance && !strcmp(json_string_value(one), instance))
+      return true;
+  }
+  return false;
+}
+
 static struct neff_queue *find_queue(const struct reading *r, const json_t *transfer) {
-  const char *name = text_of(transfer, "queue");
+  const char *queue = text_of(transfer, "queue"), *instance = text_of(transfer, "instance_name");
   for (int i = 0; i < r->sub->queues.n; i++)
-    if (!strcmp(r->sub->queues.v[i].name, name))
+    if (is_of_queue(&r->sub->queues.v[i], queue, instance))
       return &r->sub->queues.v[i];
-  return NULL; /* an instance of a queue has a name of its own */
+  return NULL;
+}
+
+static enum neff_move_op op_of(const json_t *descriptor) {
+  const json_t *op = json_object_get(descriptor, "op");
+  const char *name = op ? json_string_value(op) : neff_move_op_name(NEFF_OP_COPY);
+  for (int k = 0; name && k < NEFF_OP_OTHER; k++)
+    if (!strcmp(neff_move_op_name((enum neff_move_op)k), name))
+      return (enum neff_move_op)k;
+  return NEFF_OP_OTHER;
 }
 
 static enum status read_transfers(struct reading *r, struct neff_engine *e, const json_t *list) {
@@ -238,6 +249,7 @@ static enum status read_transfers(struct reading *r, struct neff_engine *e, cons
         return st;
       if (__builtin_add_overflow(sum, bytes, &sum))
         return fail(r->err, ST_INPUT, "%.80s: a transfer moves too many bytes", e->json);
+      e->ops[op_of(d)]++;
     }
     e->transfers++;
     e->descriptors += (int64_t)json_array_size(desc);

@@ -27,15 +27,26 @@ const char *neff_var_type_place(enum neff_var_type t);
 struct neff_var {
   const char *name;
   enum neff_var_type type;
-  int64_t id, size; /* bytes */
-  const char *file; /* of NEFF_VAR_FILE, otherwise NULL */
+  int64_t id, size;   /* bytes */
+  const char *file;   /* of NEFF_VAR_FILE, otherwise NULL */
+  const json_t *json; /* its object in def.json */
 };
 
 struct neff_queue {
   const char *name, *type, *owner; /* owner: the engine that triggers it; "" if def.json does not say */
   int64_t rings;
+  const json_t *json;                    /* its object in def.json */
   int64_t transfers, descriptors, bytes; /* of all engines that trigger it */
 };
+
+/* What a queue does to the bytes that it moves. */
+enum neff_move_op {
+#define NEFF_MOVE_OP(e, name) NEFF_OP_##e,
+#include "neff/move_op.def"
+#undef NEFF_MOVE_OP
+  NEFF_MOVE_OPS
+};
+const char *neff_move_op_name(enum neff_move_op op);
 
 struct neff_engine {
   const char *key;          /* in def.json: "pe", "act", "dve", "pool", "sp" */
@@ -43,6 +54,7 @@ struct neff_engine {
   int64_t instr_size;       /* bytes of `instr` */
   int64_t instructions;     /* entries of the list "instr" in `json`; -1: there is no list */
   int64_t transfers, descriptors, bytes;
+  int64_t ops[NEFF_MOVE_OPS]; /* descriptors of each kind */
 };
 enum { NEFF_ENGINES = 5 };
 
@@ -86,5 +98,10 @@ struct neff_model {
  * after a failure.  ST_INPUT with the member and the reason. */
 MUST_USE enum status neff_model_read(struct arena *a, const struct neff *x, struct neff_model *out, struct error *err);
 void neff_model_clear(struct neff_model *m);
+
+/* The documented fields of a variable's or a queue's object that the model does not use: as a new object; and the first whose
+ * value is of another kind than documented, or NULL. */
+json_t *neff_model_fields(const json_t *o, bool is_queue);
+const char *neff_model_wrong_field(const json_t *o, bool is_queue);
 
 #endif

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/json.h"
 #include "neff/package_internal.h"
 #include "sim/cursor.h"
 
@@ -17,8 +18,8 @@ static const struct engine_file {
                     {NISA_ENGINE_SYNC, "sp", "SP0.json"}};
 enum { ENGINES = sizeof engine_files / sizeof *engine_files };
 
-/* An endless program would fill the memory; a job's time ends long before so many transfers. */
-enum { TRANSFERS_MAX = 4 << 20 };
+/* Of def.json, and of each of an engine's two lists: an endless program would fill the memory. */
+enum { TEXT_MAX = 256 << 20 };
 
 struct core {
   struct arena *arena;
@@ -29,7 +30,8 @@ struct core {
   const char **names;  /* of the variable of each buffer */
   const int64_t *regs; /* as the function's own code leaves them */
   const bool *is_loaded;
-  json_t *instr[ENGINES], *dma[ENGINES];
+  struct buf def;                          /* members of the object in def.json */
+  struct buf instr[ENGINES], dma[ENGINES]; /* items of the lists in an engine's file */
   int n_transfers;
   struct error *err;
 };
@@ -39,6 +41,33 @@ static int engine_number(enum nisa_engine e) {
     if (engine_files[k].engine == e)
       return k;
   return -1;
+}
+
+/* ---- texts ------------------------------------------------------------------------------------------------------- */
+
+/* These texts are most of a package, and are printed directly: an item on a line. */
+static void begin_item(struct buf *b) {
+  buf_puts(b, b->len ? ",\n " : "\n ");
+}
+
+/* A member of def.json. */
+static void begin_member(struct core *c, const char *prefix, const char *name) {
+  begin_item(&c->def);
+  const char *key = arena_printf(c->arena, "%s%s", prefix, name);
+  json_put_cstr(&c->def, key);
+  buf_putc(&c->def, ':');
+}
+
+static enum status check_text(struct core *c, const struct buf *b, const char *what) {
+  if (buf_status(b) == ST_LIMIT)
+    return fail(c->err, ST_LIMIT, "the kernel's %s take more than %d MiB, too much to list", what, TEXT_MAX >> 20);
+  return buf_status(b) ? fail(c->err, buf_status(b), "no memory for the kernel's %s", what) : ST_OK;
+}
+
+/* Adds a text as a member in the folder of the core. */
+static void add_text(struct core *c, struct neff *x, const char *file, const struct buf *b) {
+  neff_add(c->arena, x, arena_printf(c->arena, "%s/%s", c->folder, file), arena_dup(c->arena, b->data, b->len + 1),
+           b->len);
 }
 
 /* ---- variables --------------------------------------------------------------------------------------------------- */
@@ -103,50 +132,64 @@ static void add_constant(struct core *c, struct neff *x, const char *file, const
   neff_add(c->arena, x, file, npy, NPY_HEADER + n);
 }
 
-static void put_var(struct core *c, struct neff *x, json_t *def, int buffer) {
-  const struct sim_buffer *b = &c->program->buffers[buffer];
-  const int copies = b->place.copies > 1 ? b->place.copies : 1;
-  const char *type = var_type(c, buffer);
-  if (is_on_chip(b) && b->core != c->number)
+static void put_place(struct buf *b, const struct sim_buffer *buffer, int copies) {
+  const struct sim_place *p = &buffer->place;
+  json_put_key(b, "place");
+  buf_putc(b, '{');
+  json_put_field_str(b, "memory", buffer->space == MEM_PSUM ? "PSUM" : "SBUF");
+  json_put_field_int(b, "partition", p->partition);
+  json_put_field_int(b, "bank", p->bank);
+  json_put_field_int(b, "offset", p->offset);
+  json_put_field_int(b, "copies", copies);
+  json_put_field_int(b, "stride", p->stride);
+  buf_putc(b, '}');
+}
+
+static void put_var(struct core *c, struct neff *x, int buffer) {
+  const struct sim_buffer *v = &c->program->buffers[buffer];
+  const int copies = v->place.copies > 1 ? v->place.copies : 1;
+  struct buf *b = &c->def;
+  if (is_on_chip(v) && v->core != c->number)
     return;
-  json_t *v = json_pack("{s:s, s:i, s:I}", "type", type, "var_id", buffer, "size", (json_int_t)(b->bytes * copies));
-  if (b->place.is_set && is_on_chip(b))
-    json_object_set_new(v, "place",
-                        json_pack("{s:s, s:i, s:i, s:I, s:i, s:I}", "memory", b->space == MEM_PSUM ? "PSUM" : "SBUF",
-                                  "partition", b->place.partition, "bank", b->place.bank, "offset",
-                                  (json_int_t)b->place.offset, "copies", copies, "stride",
-                                  (json_int_t)b->place.stride));
-  if (b->kind == SIM_GLOBAL) {
+  begin_member(c, "var.", c->names[buffer]);
+  buf_putc(b, '{');
+  json_put_field_str(b, "type", var_type(c, buffer));
+  json_put_field_int(b, "var_id", buffer);
+  json_put_field_int(b, "size", v->bytes * copies);
+  if (v->place.is_set && is_on_chip(v))
+    put_place(b, v, copies);
+  if (v->kind == SIM_GLOBAL) {
     const char *file = arena_printf(c->arena, "%s.npy", c->names[buffer]);
-    json_object_set_new(v, "file_name", json_string(file));
-    add_constant(c, x, arena_printf(c->arena, "%s/%s", c->folder, file), b);
+    json_put_field_str(b, "file_name", file);
+    add_constant(c, x, arena_printf(c->arena, "%s/%s", c->folder, file), v);
   }
-  json_object_set_new(def, arena_printf(c->arena, "var.%s", c->names[buffer]), v);
+  buf_putc(b, '}');
 }
 
 /* ---- what the engines execute ------------------------------------------------------------------------------------ */
 
+static void put_instruction(struct buf *b, const struct sim_program *p, const struct sim_node *n) {
+  const char *op = n->kind == SIM_NODE_INSTR     ? p->instrs[n->a].def->name
+                   : n->kind == SIM_NODE_WAIT    ? "wait"
+                   : n->kind == SIM_NODE_TRIGGER ? "dma_trigger"
+                   : n->kind == SIM_NODE_BARRIER ? "barrier"
+                                                 : NULL;
+  if (!op)
+    return;
+  begin_item(b);
+  buf_putc(b, '{');
+  json_put_field_str(b, "op", op);
+  if (n->kind == SIM_NODE_INSTR)
+    json_put_field_bool(b, "signals", p->instrs[n->a].signals);
+  if (n->kind == SIM_NODE_WAIT || n->kind == SIM_NODE_TRIGGER)
+    json_put_field_str(b, n->kind == SIM_NODE_WAIT ? "semaphore" : "queue", p->streams[n->a].name);
+  buf_putc(b, '}');
+}
+
 /* Lists the nodes of an engine's program, each once, as its text has them. */
-static void put_instructions(const struct core *c, const struct sim_stream *s, json_t *list) {
-  const struct sim_program *p = c->program;
-  for (const struct sim_node *n = &p->nodes[s->first]; n->kind != SIM_NODE_END; n++)
-    switch (n->kind) {
-    case SIM_NODE_INSTR:
-      json_array_append_new(
-          list, json_pack("{s:s, s:b}", "op", p->instrs[n->a].def->name, "signals", p->instrs[n->a].signals));
-      break;
-    case SIM_NODE_WAIT:
-      json_array_append_new(list, json_pack("{s:s, s:s}", "op", "wait", "semaphore", p->streams[n->a].name));
-      break;
-    case SIM_NODE_TRIGGER:
-      json_array_append_new(list, json_pack("{s:s, s:s}", "op", "dma_trigger", "queue", p->streams[n->a].name));
-      break;
-    case SIM_NODE_BARRIER:
-      json_array_append_new(list, json_pack("{s:s}", "op", "barrier"));
-      break;
-    default:
-      break;
-    }
+static void put_instructions(const struct core *c, const struct sim_stream *s, struct buf *b) {
+  for (const struct sim_node *n = &c->program->nodes[s->first]; n->kind != SIM_NODE_END; n++)
+    put_instruction(b, c->program, n);
 }
 
 static bool depends_on_loads(const struct core *c, const struct sim_instr *i) {
@@ -161,9 +204,26 @@ static bool depends_on_loads(const struct core *c, const struct sim_instr *i) {
   return false;
 }
 
+static void put_transfer(struct core *c, const struct sim_stream *s, const struct sim_instr *i, const int64_t *regs,
+                         struct buf *b) {
+  begin_item(b);
+  buf_putc(b, '{');
+  json_put_field_int(b, "id", c->n_transfers++);
+  json_put_field_str(b, "queue", s->name);
+  json_put_field_str(b, "op", i->def->name);
+  json_put_field_str(b, "semaphore", s->name);
+  json_put_key(b, "desc");
+  buf_putc(b, '[');
+  const bool is_known = !depends_on_loads(c, i) && neff_package_put_descriptors(c->program, i, regs, c->names, b);
+  buf_putc(b, ']');
+  if (!is_known)
+    json_put_field_bool(b, "dynamic", true);
+  buf_putc(b, '}');
+}
+
 /* Lists the transfers of a queue in their order.  Those that the data decide have "dynamic" instead of descriptors; branches on
  * data are taken once each way, as the simulator's clock does without values. */
-static enum status put_transfers(struct core *c, const struct sim_stream *s, json_t *list) {
+static enum status put_transfers(struct core *c, const struct sim_stream *s, struct buf *b) {
   struct sim_cursor cursor;
   struct sim_item item;
   struct sim_fault fault;
@@ -177,16 +237,9 @@ static enum status put_transfers(struct core *c, const struct sim_stream *s, jso
       return ST_OK;
     if (item.kind != SIM_ITEM_INSTR)
       continue;
-    if (++c->n_transfers > TRANSFERS_MAX)
-      return fail(c->err, ST_LIMIT, "the kernel has more than %d transfers, too many to list", TRANSFERS_MAX);
-    const struct sim_instr *i = &c->program->instrs[item.instr];
-    json_t *desc =
-        depends_on_loads(c, i) ? NULL : neff_package_descriptors(c->program, i, cursor.control.regs, c->names);
-    json_t *t = json_pack("{s:i, s:s, s:s, s:s, s:o}", "id", c->n_transfers - 1, "queue", s->name, "op", i->def->name,
-                          "semaphore", s->name, "desc", desc ? desc : json_array());
-    if (!desc)
-      json_object_set_new(t, "dynamic", json_true());
-    json_array_append_new(list, t);
+    put_transfer(c, s, &c->program->instrs[item.instr], cursor.control.regs, b);
+    if (buf_status(b))
+      return check_text(c, b, "transfers");
   }
 }
 
@@ -205,32 +258,66 @@ static enum status run_own_code(struct core *c) {
   return ST_OK;
 }
 
-static enum status put_stream(struct core *c, json_t *def, const struct sim_stream *s) {
+static enum status put_stream(struct core *c, const struct sim_stream *s) {
   const struct sim_program *p = c->program;
   if (s->engine != NISA_ENGINE_DMA) {
     const int k = engine_number(s->engine);
     assert(k >= 0);
-    put_instructions(c, s, c->instr[k]);
+    put_instructions(c, s, &c->instr[k]);
     return ST_OK;
   }
   assert(s->trigger >= 0);
   const int k = engine_number(p->streams[s->trigger].engine);
   assert(k >= 0);
-  json_object_set_new(def, arena_printf(c->arena, "dma_queue.%s", s->name),
-                      json_pack("{s:s, s:s, s:i}", "type", "data", "owner", engine_files[k].key, "num_queues", 1));
-  return put_transfers(c, s, c->dma[k]);
+  begin_member(c, "dma_queue.", s->name);
+  buf_putc(&c->def, '{');
+  json_put_field_str(&c->def, "type", "data");
+  json_put_field_str(&c->def, "owner", engine_files[k].key);
+  json_put_field_int(&c->def, "num_queues", 1);
+  buf_putc(&c->def, '}');
+  return put_transfers(c, s, &c->dma[k]);
 }
 
-static enum status add_engines(struct core *c, struct neff *x, json_t *def) {
-  enum status st = ST_OK;
-  for (int k = 0; k < ENGINES; k++) {
-    json_object_set_new(def, engine_files[k].key, json_string(engine_files[k].file));
-    json_t *v = json_pack("{s:O, s:O}", "dma", c->dma[k], "instr", c->instr[k]);
-    const enum status one =
-        neff_package_add_json(c->arena, x, arena_printf(c->arena, "%s/%s", c->folder, engine_files[k].file), v, c->err);
-    st = st ? st : one;
-  }
+static enum status add_engine(struct core *c, struct neff *x, int k) {
+  struct buf text;
+  begin_member(c, "", engine_files[k].key);
+  json_put_cstr(&c->def, engine_files[k].file);
+  buf_init(&text, 2 * (size_t)TEXT_MAX + 64);
+  buf_puts(&text, "{\"dma\":[");
+  buf_append(&text, buf_text(&c->dma[k]), c->dma[k].len);
+  buf_puts(&text, "],\n\"instr\":[");
+  buf_append(&text, buf_text(&c->instr[k]), c->instr[k].len);
+  buf_puts(&text, "]}\n");
+  enum status st = check_text(c, &c->instr[k], "instructions");
+  if (!st)
+    st = check_text(c, &text, "transfers");
+  if (!st)
+    add_text(c, x, engine_files[k].file, &text);
+  buf_clear(&text);
   return st;
+}
+
+static enum status add_definition(struct core *c, struct neff *x) {
+  buf_puts(&c->def, "\n}\n");
+  const enum status st = check_text(c, &c->def, "variables");
+  if (!st)
+    add_text(c, x, "def.json", &c->def);
+  return st;
+}
+
+static enum status put_core(struct core *c, struct neff *x) {
+  const struct sim_program *p = c->program;
+  buf_putc(&c->def, '{');
+  json_put_field_str(&c->def, "name", c->folder);
+  enum status st = run_own_code(c);
+  for (int k = 0; k < p->n_streams && !st; k++)
+    if (p->streams[k].core == c->number && p->streams[k].engine != NISA_ENGINE_NONE)
+      st = put_stream(c, &p->streams[k]);
+  for (int k = 0; k < p->n_buffers && !st; k++)
+    put_var(c, x, k);
+  for (int k = 0; k < ENGINES && !st; k++)
+    st = add_engine(c, x, k);
+  return st ? st : add_definition(c, x);
 }
 
 enum status neff_package_core(struct arena *a, const struct neff_package *p, int core, struct neff *x,
@@ -242,24 +329,17 @@ enum status neff_package_core(struct arena *a, const struct neff_package *p, int
                    .folder = arena_printf(a, "sg%02d", core),
                    .is_loaded = sim_cursor_loaded(p->program, a),
                    .err = err};
-  json_t *def = json_pack("{s:s}", "name", c.folder);
-  for (int k = 0; k < ENGINES; k++)
-    c.dma[k] = json_array(), c.instr[k] = json_array();
-  name_buffers(&c);
-  enum status st = run_own_code(&c);
-  for (int k = 0; k < p->program->n_streams && !st; k++)
-    if (p->program->streams[k].core == core && p->program->streams[k].engine != NISA_ENGINE_NONE)
-      st = put_stream(&c, def, &p->program->streams[k]);
-  for (int k = 0; k < p->program->n_buffers && !st; k++)
-    put_var(&c, x, def, k);
-  if (!st)
-    st = add_engines(&c, x, def);
-  if (!st)
-    st = neff_package_add_json(a, x, arena_printf(a, "%s/def.json", c.folder), json_incref(def), err);
-  json_decref(def);
+  buf_init(&c.def, TEXT_MAX);
   for (int k = 0; k < ENGINES; k++) {
-    json_decref(c.dma[k]);
-    json_decref(c.instr[k]);
+    buf_init(&c.dma[k], TEXT_MAX);
+    buf_init(&c.instr[k], TEXT_MAX);
+  }
+  name_buffers(&c);
+  const enum status st = put_core(&c, x);
+  buf_clear(&c.def);
+  for (int k = 0; k < ENGINES; k++) {
+    buf_clear(&c.dma[k]);
+    buf_clear(&c.instr[k]);
   }
   return st;
 }

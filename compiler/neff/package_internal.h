@@ -10,10 +10,10 @@
 MUST_USE enum status neff_package_core(struct arena *a, const struct neff_package *p, int core, struct neff *x,
                                        struct error *err);
 
-/* package_move.c: the descriptors of a transfer with these registers, as a new list; NULL if the data decide what it moves, or
- * without memory.  names: of the variable of each buffer of the program. */
-json_t *neff_package_descriptors(const struct sim_program *p, const struct sim_instr *i, const int64_t *regs,
-                                 const char *const *names);
+/* package_move.c: appends the descriptors of a transfer with these registers, the items of a list; false without any if the
+ * data decide what it moves.  names: of the variable of each buffer of the program. */
+bool neff_package_put_descriptors(const struct sim_program *p, const struct sim_instr *i, const int64_t *regs,
+                                  const char *const *names, struct buf *b);
 
 /* Adds v as a member, as a JSON text; takes v.  ST_NOMEM if v is NULL. */
 MUST_USE enum status neff_package_add_json(struct arena *a, struct neff *x, const char *name, json_t *v,

@@ -11,6 +11,7 @@
 #include <assert.h>
 #include <string.h>
 
+#include "base/json.h"
 #include "neff/package_internal.h"
 
 enum { DIMS = 4, SHAPE = 2 * NISA_TILE_MAX };
@@ -117,83 +118,99 @@ static void start_with_bytes(struct side *s, int64_t bytes, bool is_run) {
   s->size[0] = bytes;
 }
 
-static json_t *numbers(const int64_t *v, int n) {
-  json_t *list = json_array();
-  for (int k = 0; k < n; k++)
-    json_array_append_new(list, json_integer((json_int_t)v[k]));
-  return list;
-}
-
-static json_t *descriptor(const struct side *from, const struct side *to, int64_t from_at, int64_t to_at,
-                          const struct sim_instr *i) {
-  const int n = from->n < DIMS ? from->n : DIMS, m = to->n < DIMS ? to->n : DIMS;
-  const enum sim_type t = i->operand[1].type;
-  json_t *d = json_pack("{s:s, s:s, s:s, s:I, s:I, s:o, s:o, s:o, s:o}", "op", "copy", "from", from->name, "to",
-                        to->name, "from_off", (json_int_t)from_at, "to_off", (json_int_t)to_at, "from_sizes",
-                        numbers(from->size, n), "to_sizes", numbers(to->size, m), "from_steps",
-                        numbers(from->step + 1, n - 1), "to_steps", numbers(to->step + 1, m - 1));
-  if (t != i->operand[0].type) {
-    json_object_set_new(d, "op", json_string("cast"));
-    json_object_set_new(d, "from_dtype", json_string(sim_type_name(t)));
-    json_object_set_new(d, "to_dtype", json_string(sim_type_name(i->operand[0].type)));
+static void put_numbers(struct buf *b, const char *key, const int64_t *v, int n) {
+  json_put_key(b, key);
+  buf_putc(b, '[');
+  for (int k = 0; k < n; k++) {
+    json_put_comma(b);
+    json_put_int(b, v[k]);
   }
-  return d;
+  buf_putc(b, ']');
 }
 
-/* Appends a descriptor for each position of the dimensions from k on; the innermost four are a descriptor's own. */
-static void put_all(json_t *list, const struct side *from, const struct side *to, int k, int64_t from_at, int64_t to_at,
-                    const struct sim_instr *i) {
+/* Begins a descriptor; the caller closes its object. */
+static void put_sides(struct buf *b, const char *op, const struct side *from, const struct side *to, int64_t from_at,
+                      int64_t to_at) {
+  const int n = from->n < DIMS ? from->n : DIMS, m = to->n < DIMS ? to->n : DIMS;
+  json_put_comma(b);
+  buf_putc(b, '{');
+  json_put_field_str(b, "op", op);
+  json_put_field_str(b, "from", from->name);
+  json_put_field_str(b, "to", to->name);
+  json_put_field_int(b, "from_off", from_at);
+  json_put_field_int(b, "to_off", to_at);
+  put_numbers(b, "from_sizes", from->size, n);
+  put_numbers(b, "to_sizes", to->size, m);
+  put_numbers(b, "from_steps", from->step + 1, n - 1);
+  put_numbers(b, "to_steps", to->step + 1, m - 1);
+}
+
+static bool is_cast(const struct sim_instr *i) {
+  return i->operand[1].type != i->operand[0].type;
+}
+
+static void put_types(struct buf *b, const struct sim_instr *i) {
+  if (!is_cast(i))
+    return;
+  json_put_field_str(b, "from_dtype", sim_type_name(i->operand[1].type));
+  json_put_field_str(b, "to_dtype", sim_type_name(i->operand[0].type));
+}
+
+/* Puts a descriptor for each position of the dimensions from k on; the innermost four are a descriptor's own. */
+static void put_all(struct buf *b, const struct side *from, const struct side *to, int k, int64_t from_at,
+                    int64_t to_at, const struct sim_instr *i) {
   assert(k < SHAPE);
   if (k < DIMS) {
-    json_array_append_new(list, descriptor(from, to, from_at, to_at, i));
+    put_sides(b, is_cast(i) ? "cast" : "copy", from, to, from_at, to_at);
+    put_types(b, i);
+    buf_putc(b, '}');
     return;
   }
   // cppcheck-suppress arrayIndexOutOfBoundsCond
-  for (int64_t n = 0; n < from->size[k]; n++)
-    put_all(list, from, to, k - 1, from_at + n * from->step[k], to_at + n * to->step[k], i);
+  for (int64_t n = 0; n < from->size[k] && !buf_status(b); n++)
+    put_all(b, from, to, k - 1, from_at + n * from->step[k], to_at + n * to->step[k], i);
 }
 
 /* A transpose reads in one order and writes in another, so the sides are not matched: each is as its access says. */
-static json_t *transpose(struct side *from, struct side *to, const struct sim_instr *i) {
+static bool put_transpose(struct buf *b, struct side *from, struct side *to, const struct sim_instr *i) {
   const int64_t bytes = sim_type_bytes(i->operand[1].type);
   struct side copy = *from;
+  int64_t shape[DIMS];
   join(from, &copy);
   copy = *to;
   join(to, &copy);
   if (from->n >= DIMS || to->n >= DIMS)
-    return NULL;
+    return false;
   start_with_bytes(from, bytes, false);
   start_with_bytes(to, bytes, false);
-  json_t *d = descriptor(from, to, from->start, to->start, i), *shape = json_array();
-  json_object_set_new(d, "op", json_string("transpose"));
-  for (int k = DIMS; k-- > 0;) /* outermost first, as NumPy has it */
-    json_array_append_new(shape, json_integer(k + 1 < from->n ? (json_int_t)from->size[k + 1] : 1));
-  json_object_set_new(d, "transpose_shape", shape);
-  json_object_set_new(d, "transpose_element_size", json_integer((json_int_t)bytes));
-  json_t *list = json_array();
-  json_array_append_new(list, d);
-  return list;
+  for (int k = 0; k < DIMS; k++) /* outermost first, as NumPy has it */
+    shape[k] = DIMS - k < from->n ? from->size[DIMS - k] : 1;
+  put_sides(b, "transpose", from, to, from->start, to->start);
+  put_types(b, i);
+  put_numbers(b, "transpose_shape", shape, DIMS);
+  json_put_field_int(b, "transpose_element_size", bytes);
+  buf_putc(b, '}');
+  return true;
 }
 
-json_t *neff_package_descriptors(const struct sim_program *p, const struct sim_instr *i, const int64_t *regs,
-                                 const char *const *names) {
+bool neff_package_put_descriptors(const struct sim_program *p, const struct sim_instr *i, const int64_t *regs,
+                                  const char *const *names, struct buf *b) {
   struct side from, to;
   if ((i->kind != NISA_DMA_COPY && i->kind != NISA_DMA_TRANSPOSE) ||
       !read_side(p, &i->operand[1], regs, names, &from) || !read_side(p, &i->operand[0], regs, names, &to))
-    return NULL;
+    return false;
   if (i->kind == NISA_DMA_TRANSPOSE)
-    return transpose(&from, &to, i);
+    return put_transpose(b, &from, &to, i);
   if (!match(&from, &to))
-    return NULL;
+    return false;
   const int64_t from_bytes = sim_type_bytes(i->operand[1].type), to_bytes = sim_type_bytes(i->operand[0].type);
   join(&from, &to);
   const bool is_run = from_bytes == to_bytes && from.n && from.step[0] == from_bytes && to.step[0] == to_bytes;
   if (from.n == SHAPE)
-    return NULL;
+    return false;
   start_with_bytes(&from, from_bytes, is_run);
   start_with_bytes(&to, to_bytes, is_run);
   assert(from.n == to.n && from.n >= 1);
-  json_t *list = json_array();
-  put_all(list, &from, &to, from.n - 1, from.start, to.start, i);
-  return list;
+  put_all(b, &from, &to, from.n - 1, from.start, to.start, i);
+  return true;
 }

@@ -227,17 +227,11 @@ static bool take_wanted(void *user, const struct file *f) {
   return false;
 }
 
-/* Every frame of an artifact begins so, as workers write it (compile_frames.c). */
-static bool may_be_artifact(const char *json, size_t len) {
-  static const char begin[] = "{\"frame\":\"artifact\"";
-  return len > sizeof begin && !memcmp(json, begin, sizeof begin - 1);
-}
-
 /* The file of an artifact's frame, if it is the wanted one. */
 static bool see_frame(void *user, const char *json, size_t len) {
   struct wanted *w = user;
   struct frame scanned;
-  if (!may_be_artifact(json, len) || frame_scan(json, len, &scanned, NULL))
+  if (frame_scan(json, len, &scanned, NULL))
     return true;
   const struct frame_member *about = frame_get(&scanned, "artifact"), *data = frame_get(&scanned, "data");
   json_t *a = about ? json_loadb(about->value, about->value_len, 0, NULL) : NULL;
@@ -256,7 +250,7 @@ static bool see_frame(void *user, const char *json, size_t len) {
 /* An artifact is found in its frame: the whole result, which may have many MiB, is read as JSON only for other files. */
 bool export_file(struct work *w, const char *name, struct buf *out, const char **type) {
   struct wanted wanted = {.name = name, .out = out, .type = type};
-  const bool has_all = work_each_frame(w, see_frame, &wanted);
+  const bool has_all = work_each_artifact(w, see_frame, &wanted);
   if (wanted.ok)
     return true;
   json_t *r = has_all ? result_of(w) : NULL;

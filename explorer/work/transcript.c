@@ -364,6 +364,19 @@ bool transcript_each(struct transcript *t, bool (*fn)(void *user, const char *js
   return goes_on;
 }
 
+bool transcript_each_artifact(struct transcript *t, bool (*fn)(void *user, const char *json, size_t len), void *user) {
+  bool goes_on = true;
+  for (int k = 0; goes_on && k < t->gather.n; k++) {
+    const struct gather_part *p = &t->gather.parts[k];
+    if (p->kind != FRAME_ARTIFACT)
+      continue;
+    const char *text = text_of_frame(t, p->at, p->len);
+    goes_on = text && fn(user, text, p->len);
+  }
+  buf_clear(&t->open);
+  return goes_on;
+}
+
 void transcript_put_sources(struct transcript *t, struct buf *out) {
   const struct gather_text text = {text_of_frame, t};
   gather_sources(&t->gather, &text, out);

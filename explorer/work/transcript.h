@@ -56,6 +56,8 @@ bool transcript_read_frame(struct transcript *t, size_t at, size_t max, struct b
 const char *transcript_stage(struct transcript *t, const struct gather_stage *which, size_t *len);
 /* Calls fn for the text of each frame, without its newline, in order; false if fn returned false or memory ran out. */
 bool transcript_each(struct transcript *t, bool (*fn)(void *user, const char *json, size_t len), void *user);
+/* The same for the frames of artifacts; the others, which may have many MiB, are not unpacked. */
+bool transcript_each_artifact(struct transcript *t, bool (*fn)(void *user, const char *json, size_t len), void *user);
 /* Appends the files, places and sources. */
 void transcript_put_sources(struct transcript *t, struct buf *out);
 

@@ -306,6 +306,13 @@ bool work_each_frame(struct work *w, bool (*fn)(void *user, const char *json, si
   return ok;
 }
 
+bool work_each_artifact(struct work *w, bool (*fn)(void *user, const char *json, size_t len), void *user) {
+  pthread_mutex_lock(&w->lock);
+  bool ok = transcript_each_artifact(&w->transcript, fn, user);
+  pthread_mutex_unlock(&w->lock);
+  return ok;
+}
+
 bool work_stage(struct work *w, const struct gather_stage *which, struct buf *out) {
   size_t len;
   pthread_mutex_lock(&w->lock);

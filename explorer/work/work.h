@@ -107,6 +107,8 @@ char *work_result(struct work *w, size_t *len); /* the result object */
 char *work_frames(struct work *w, size_t *len);
 /* Calls fn for each frame in order; false if fn returned false or memory ran out.  fn must not ask w. */
 bool work_each_frame(struct work *w, bool (*fn)(void *user, const char *json, size_t len), void *user);
+/* The same for the frames of artifacts. */
+bool work_each_artifact(struct work *w, bool (*fn)(void *user, const char *json, size_t len), void *user);
 /* Appends the JSON object of one stage; false if there is no such stage. */
 bool work_stage(struct work *w, const struct gather_stage *which, struct buf *out);
 /* Appends the JSON object that says what the sources of the stages mean (gather.h); false when out has no room. */

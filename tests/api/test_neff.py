@@ -96,6 +96,8 @@ def test_the_package_that_is_downloaded_runs_and_computes_what_numpy_computes(se
         package.write_bytes(fetched(server, f"/api/v1/results/{result['key']}/artifacts/{made['name']}/kernel.sim.neff"))
         subprocess.run([NKX, "neff", "pack", kernel, "--kernel", made["name"], "-o", packed], check=True, capture_output=True)
         assert package.read_bytes() == packed.read_bytes()
+        (listed,) = [a for a in result["artifacts"] if a["name"] == f"{made['name']}/kernel.sim.neff"]
+        assert listed["size"] == package.stat().st_size and "No device executes it, because" in listed["what"]
         parts = tmp_path / f"parts-{made['name']}"
         subprocess.run([NKX, "neff", "unpack", package, "-o", parts], check=True, capture_output=True)
         assert (parts / "program.mlir").stat().st_size > 0 and (parts / "sg00/def.json").exists()

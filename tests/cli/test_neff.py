@@ -9,6 +9,7 @@ import tarfile
 import numpy as np
 import pytest
 
+from support.neff import neff, small
 from support.paths import NKX, ROOT
 
 EXAMPLES = ROOT / "explorer" / "examples"
@@ -101,6 +102,40 @@ def test_unpacked_files_are_the_members_and_nothing_is_overwritten(tmp_path):
     found = {str(p.relative_to(tmp_path / "out")): p.read_bytes() for p in (tmp_path / "out").rglob("*") if p.is_file()}
     assert found == members(package)
     assert "File exists" in nkx("neff", "unpack", package, "-o", tmp_path / "out", status=1)
+
+
+def test_what_was_unpacked_is_packed_again(tmp_path):
+    package, again, parts = tmp_path / "k.sim.neff", tmp_path / "again.sim.neff", tmp_path / "parts"
+    nkx("neff", "pack", EXAMPLES / "02_add_bias.py", "-o", package)
+    nkx("neff", "unpack", package, "-o", parts)
+    nkx("neff", "pack", parts, "--like", package, "-o", again)
+    assert again.read_bytes() == package.read_bytes()
+
+    (parts / "notes").mkdir()
+    (parts / "notes/why.txt").write_text("a note")
+    (parts / "kelf-0.json").unlink()
+    nkx("neff", "pack", parts, "--like", package, "-o", again)
+    assert list(members(again)) == [n for n in members(package) if n != "kelf-0.json"] + ["notes/why.txt"]
+    changes = {d["what"]: d["change"] for d in json.loads(nkx("neff", "diff", package, again, "--json", status=1))}
+    assert changes == {"kelf-0.json": "removed", "notes/why.txt": "added"}
+    nkx("run", again)
+    assert struct.unpack_from("<Q", again.read_bytes(), 544)[0] >> 63 == 1
+
+    (parts / "sg00/PE0.json").write_text("[]")
+    assert "sg00/PE0.json is no JSON object" in nkx("neff", "pack", parts, "--like", package, "-o", tmp_path / "bad.neff", status=1)
+    (parts / "sg00/PE0.json").unlink()
+    (parts / "sg00/PE0.json").symlink_to("/etc/passwd")
+    assert "neither a file nor a folder" in nkx("neff", "pack", parts, "--like", package, "-o", tmp_path / "bad.neff", status=1)
+    assert not (tmp_path / "bad.neff").exists()
+    assert "usage" in nkx("neff", "pack", parts, "--like", package, status=2)
+
+
+def test_a_neff_of_the_vendor_is_packed_again_as_it_was(tmp_path):
+    path, again = tmp_path / "k.neff", tmp_path / "again.neff"
+    path.write_bytes(neff(small()))
+    nkx("neff", "unpack", path, "-o", tmp_path / "parts")
+    nkx("neff", "pack", tmp_path / "parts", "--like", path, "-o", again)
+    assert nkx("neff", "diff", path, again) == "" and members(again) == members(path)
 
 
 def test_packages_of_the_same_kernel_are_the_same_bytes_and_others_differ(tmp_path):

@@ -1,6 +1,4 @@
 /* test_device: NEFFs on a device through libnrt's interface, which a library of the tests has (tests/neuron/libnrt.c). */
-#include <dlfcn.h>
-#include <limits.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -8,7 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "neff/device.h"
 #include "neff/neff.h"
@@ -16,56 +13,14 @@
 
 #include <cmocka.h> /* after ours: it defines fail() */
 
-#define MEM "memref<4x8xf32, #nisa.mem<shared_hbm>>"
-#define SBUF "memref<4x8xf32, #nisa.mem<sbuf>>"
-#define ALL(name, type, base) name "<4| 8>=" type " " base "[d0, d1]"
-static const char program[] =
-    "module attributes {nisa.target = #nisa.target<\"trn2\">} {\n"
-    "func.func @k(%a: " MEM ") -> " MEM " {\n"
-    "%r = nisa.alloc : " MEM "\n%s = nisa.alloc : " SBUF "\n"
-    "nisa.dma_copy(" ALL("dst", SBUF, "%s") ", " ALL("src", MEM, "%a") ") engine=dma\n"
-                                                                       "nisa.dma_copy(" ALL("dst", MEM, "%r") ", " ALL(
-                                                                           "src", SBUF, "%s") ") engine=dma\n"
-                                                                                              "nisa.release %s : " SBUF
-                                                                                              "\nreturn %r : " MEM
-                                                                                              "\n}\n}\n";
-static const char info[] = "{\"kernel\": \"k\", \"target\": \"trn2\", \"simulation\": true, "
-                           "\"aliases\": [{\"output\": \"x\", \"input\": \"x\"}]}";
-static const char graph[] =
-    "{\"nodes\": [{\"op\": \"null\", \"name\": \"x\", \"inputs\": []}, {\"op\": \"NeuronCore\", \"name\": \"sg00\"},"
-    " {\"op\": \"output\", \"name\": \"x\"}], \"arg_nodes\": [0], \"heads\": [[2, 0, 0]],"
-    " \"attrs\": {\"shape\": [\"list_shape\", [[4, 8], [], [4, 8]]],"
-    " \"dltype\": [\"list_str\", [\"float32\", \"\", \"float32\"]]}}";
+#include "device_support.h"
 
-enum { N = 32, BYTES = 4 * N };
-
-static char library[PATH_MAX + 32];
 static struct buf package; /* copies its input */
-static int (*live)(void);
 
 static int begin(void **state) {
-  struct error err;
-  struct arena a;
-  struct neff x = {.header = {.package_version = 2, .features = NEFF_FEATURE_SIMULATION}};
-  char exe[PATH_MAX];
   (void)state;
-  const ssize_t n = readlink("/proc/self/exe", exe, sizeof exe - 1);
-  assert_true(n > 0);
-  exe[n] = 0;
-  *strrchr(exe, '/') = 0;
-  snprintf(library, sizeof library, "%s/neuron/libnrt.so.1", exe);
-  void *handle = dlopen(library, RTLD_NOW | RTLD_LOCAL);
-  void *f = handle ? dlsym(handle, "nkx_stand_in_live") : NULL;
-  if (!f)
-    fail_msg("%s", dlerror());
-  memcpy(&live, &f, sizeof live);
-  arena_init(&a);
-  buf_init(&package, 1 << 20);
-  neff_add(&a, &x, "info.json", info, sizeof info - 1);
-  neff_add(&a, &x, "neff.json", graph, sizeof graph - 1);
-  neff_add(&a, &x, "program.mlir", program, sizeof program - 1);
-  assert_int_equal(neff_write(&x, &package, &err), ST_OK);
-  arena_clear(&a);
+  find_library();
+  make_package(DEVICE_IN_PLACE, &package);
   return 0;
 }
 

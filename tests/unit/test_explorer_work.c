@@ -87,6 +87,40 @@ static void work_gathers_its_frames_into_the_result(void **state) {
   work_unref(w);
 }
 
+struct seen {
+  int n, most;
+  char text[2][sizeof artifact];
+};
+
+static bool see(void *user, const char *json, size_t len) {
+  struct seen *s = user;
+  assert_true(s->n < s->most && len < sizeof artifact);
+  memcpy(s->text[s->n], json, len);
+  s->text[s->n][len] = 0;
+  return ++s->n < s->most;
+}
+
+static void artifacts_are_found_among_the_other_frames(void **state) {
+  static const char other[] = "{\"frame\":\"artifact\",\"artifact\":{\"name\":\"hlo.pb\"},\"data\":\"\"}";
+  char key[JOB_KEY_SIZE];
+  struct work *w = new_work(key);
+  struct seen all = {.most = 2}, first = {.most = 1}, none = {.most = 2};
+  (void)state;
+  start(w, key);
+  assert_true(work_each_artifact(w, see, &none) && none.n == 0);
+  assert_int_equal(add(w, kernel), ST_OK);
+  assert_int_equal(add(w, artifact), ST_OK);
+  assert_int_equal(add(w, stage), ST_OK);
+  assert_int_equal(add(w, other), ST_OK);
+  assert_int_equal(add(w, end_ok), ST_OK);
+  assert_false(work_each_artifact(w, see, &first));
+  assert_string_equal(first.text[0], artifact);
+  assert_false(work_each_artifact(w, see, &all));
+  assert_string_equal(all.text[0], artifact);
+  assert_string_equal(all.text[1], other);
+  work_unref(w);
+}
+
 /* Whatever a child's frames say, the result is JSON, and no member is there twice. */
 static void work_writes_json_whatever_its_frames_say(void **state) {
   static const char *const good[] = {
@@ -539,6 +573,7 @@ static void work_keeps_its_own_start_in_place_of_the_childs(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(work_gathers_its_frames_into_the_result),
+      cmocka_unit_test(artifacts_are_found_among_the_other_frames),
       cmocka_unit_test(work_writes_json_whatever_its_frames_say),
       cmocka_unit_test(work_refuses_frames_out_of_order),
       cmocka_unit_test(work_limits_the_frames_of_a_kind),

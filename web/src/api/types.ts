@@ -256,6 +256,8 @@ export interface ArtifactInfo {
   name: string;
   kernel?: number;
   media_type: string;
+  /** What the file is, in words: of a simulation package, and why no device executes it. */
+  what?: string;
   size: number;
   sha256: string;
   /** The content in base64. */
@@ -653,6 +655,8 @@ export interface NeffVariable {
   size: number;
   /** The member with its contents. */
   file?: string;
+  /** What def.json says besides: alignment, fabric_path, backing_variable_off, referenced_var_id, list. */
+  fields?: object;
 }
 
 export interface NeffQueue {
@@ -664,6 +668,8 @@ export interface NeffQueue {
   transfers: number;
   descriptors: number;
   bytes: number;
+  /** What def.json says besides: queue_instances, semaphore_set, semaphore, fabric_path. */
+  fields?: object;
 }
 
 export interface NeffEngine {
@@ -678,6 +684,8 @@ export interface NeffEngine {
   transfers: number;
   descriptors: number;
   bytes: number;
+  /** How many descriptors do what: copy, cast, add, min, max, fma, transpose, other. */
+  ops: Record<string, number>;
 }
 
 /** The files, rewritten for the newest NKI: the source first. */

@@ -26,8 +26,11 @@ function isNumber(rows: readonly (readonly Cell[])[], column: number): boolean {
   return column > 0 && rows.length > 0 && rows.every((r) => typeof r[column] !== "string");
 }
 
-/** A part that can be folded, with a table; long tables begin with their first rows. */
-function section(title: string, heads: readonly string[], rows: readonly (readonly Cell[])[], open: boolean): HTMLElement {
+/** A part that can be folded, with a table; long tables begin with their first rows, and columns without any text are left out. */
+function section(title: string, allHeads: readonly string[], allRows: readonly (readonly Cell[])[], open: boolean): HTMLElement {
+  const isUsed = allHeads.map((_, i) => allRows.some((r) => r[i] !== ""));
+  const heads = allHeads.filter((_, i) => isUsed[i]);
+  const rows = allRows.map((r) => r.filter((_, i) => isUsed[i]));
   const body = el("tbody", {}, ...rows.slice(0, ROWS_MAX).map(row));
   const more = button(`Show all ${rows.length.toLocaleString("en")}`, "Show the rest of the table", () => {
     fill(body, ...rows.map(row));
@@ -50,6 +53,38 @@ function simulatedRows({ kind, info }: Neff): [string, string][] {
   return typeof us === "number" ? [["simulated time", `${us.toFixed(2)} µs`]] : [];
 }
 
+/** The bit of a simulation package (NEFF_FEATURE_SIMULATION); the vendor publishes no numbers of bits. */
+const SIMULATION_BIT = 63;
+
+function features({ kind, header }: Neff): string {
+  const bits = header.features.map((b) => (kind === "simulation" && b === SIMULATION_BIT ? `bit ${b}: no device executes it` : `bit ${b}`));
+  return bits.join(", ") || "none";
+}
+
+/** What the keys of def.json call the engines. */
+const ENGINES: Record<string, string> = { pe: "Tensor", act: "Scalar", dve: "Vector", pool: "GpSimd", sp: "Sync" };
+
+function engine(key: string): string {
+  const name = ENGINES[key];
+  return name ? `${name} (${key})` : key;
+}
+
+/** Pairs of names in info.json of a simulation package: the output is in the memory of the input. */
+function aliases({ info }: Neff): Map<unknown, unknown> {
+  const list: unknown = info !== null && "aliases" in info ? info.aliases : null;
+  const pairs = (Array.isArray(list) ? list : []).filter((a: unknown): a is { output: unknown; input: unknown } => typeof a === "object" && a !== null && "output" in a && "input" in a);
+  return new Map(pairs.map((a) => [a.output, a.input]));
+}
+
+function tensorRows(neff: Neff): Cell[][] {
+  const shape = (s: number[] | null) => (s === null ? "?" : `[${s.join(", ")}]`);
+  const inputs = aliases(neff);
+  return neff.tensors.map((t) => {
+    const input = t.usage === "output" ? inputs.get(t.name) : undefined;
+    return [t.name, typeof input === "string" ? `output, in place of ${input}` : t.usage, t.dtype || "?", shape(t.shape), t.size];
+  });
+}
+
 function headerRows(neff: Neff): [string, string][] {
   const { header: h, compressed } = neff;
   const matches = h.hash_matches === null ? "of a kind that is not known" : h.hash_matches ? "matches the data" : "differs from the data";
@@ -58,7 +93,7 @@ function headerRows(neff: Neff): [string, string][] {
     ["built by", h.build || "not said"],
     ["format", `${h.format}, package version ${h.package_version}`],
     ["cores", `${h.cores}, requested ${h.requested_cores}, LNC ${h.lnc}`],
-    ["features", h.features.length > 0 ? `bits ${h.features.join(", ")}` : "none"],
+    ["features", features(neff)],
     ["archive", `${plural(h.data_size, "byte")}, ${compressed ? "gzip" : "not compressed"}`],
     ["hash", `${h.hash}: it ${matches}`],
     ["uuid", h.uuid],
@@ -66,20 +101,34 @@ function headerRows(neff: Neff): [string, string][] {
   ];
 }
 
+/** Fields of def.json as words: "alignment 64, list 2 3". */
+function fieldText(fields: object | undefined): string {
+  const list: [string, unknown][] = Object.entries(fields ?? {});
+  return list
+    .map(([k, v]) => `${k} ${Array.isArray(v) ? v.join(" ") : String(v)}`)
+    .join(", ");
+}
+
+/** "272 copy, 8 transpose" */
+function opText(ops: Record<string, number>): string {
+  return Object.entries(ops)
+    .map(([op, n]) => `${n.toLocaleString("en")} ${op}`)
+    .join(", ");
+}
+
 function subgraphParts(s: NeffSubgraph, prefix: string): HTMLElement[] {
   return [
-    section(`${prefix}Engines`, ["engine", "instructions", "bytes of code", "transfers", "descriptors", "bytes moved", "code in"], s.engines.map((e) => [e.key, e.instructions, e.instr_size, e.transfers, e.descriptors, e.bytes, e.instr ?? "no file"]), true),
-    section(`${prefix}DMA queues`, ["queue", "type", "triggered by", "rings", "transfers", "descriptors", "bytes moved"], s.queues.map((q) => [q.name, q.type, q.owner || "not said", q.rings, q.transfers, q.descriptors, q.bytes]), true),
-    section(`${prefix}Variables`, ["variable", "type", "place", "bytes", "number", "file"], s.variables.map((v) => [v.name, v.type, v.place, v.size, v.id, v.file ?? ""]), false),
+    section(`${prefix}Engines`, ["engine", "instructions", "bytes of code", "transfers", "descriptors", "which do", "bytes moved", "code in"], s.engines.map((e) => [engine(e.key), e.instructions, e.instr_size, e.transfers, e.descriptors, opText(e.ops), e.bytes, e.instr ?? "no file"]), true),
+    section(`${prefix}DMA queues`, ["queue", "type", "triggered by", "rings", "transfers", "descriptors", "bytes moved", "besides"], s.queues.map((q) => [q.name, q.type, engine(q.owner) || "not said", q.rings, q.transfers, q.descriptors, q.bytes, fieldText(q.fields)]), true),
+    section(`${prefix}Variables`, ["variable", "type", "place", "bytes", "number", "file", "besides"], s.variables.map((v) => [v.name, v.type, v.place, v.size, v.id, v.file ?? "", fieldText(v.fields)]), false),
   ];
 }
 
 function parts(neff: Neff): HTMLElement[] {
   const many = neff.subgraphs.length > 1;
-  const shape = (s: number[] | null) => (s === null ? "?" : `[${s.join(", ")}]`);
   return [
     el("dl", { class: "neff-header" }, ...headerRows(neff).flatMap(([k, v]) => [el("dt", {}, k), el("dd", {}, v)])),
-    section("Tensors", ["tensor", "use", "type", "shape", "bytes"], neff.tensors.map((t) => [t.name, t.usage, t.dtype || "?", shape(t.shape), t.size]), true),
+    section("Tensors", ["tensor", "use", "type", "shape", "bytes"], tensorRows(neff), true),
     ...neff.subgraphs.flatMap((s) => subgraphParts(s, many ? `${s.name}: ` : "")),
     section("Files", ["file", "bytes"], neff.members.map((m) => [m.name, m.size]), false),
     ...(neff.info ? [el("details", {}, el("summary", {}, "info.json"), el("pre", { attrs: { tabindex: 0, role: "region", "aria-label": "info.json" } }, JSON.stringify(neff.info, null, 1)))] : []),

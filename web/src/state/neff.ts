@@ -17,7 +17,7 @@ export function isNeff(name: string, head: Uint8Array): boolean {
 
 /** An abort stays an AbortError; every other failure is a Problem, also that the file is refused. */
 export async function askNeff(file: Blob, signal: AbortSignal): Promise<Neff> {
-  if (file.size > NEFF_MAX) throw new Problem("limit", "too-large", `The file is larger than ${NEFF_MAX / 1024 / 1024} MiB, the most that is read here.`);
+  if (file.size > NEFF_MAX) throw new Problem("limit", "too-large", `The file is larger than ${NEFF_MAX / 1024 / 1024} MiB, the most that is read here. In a terminal, nkx neff info reads larger ones.`);
   const result = await describeNeff(file, signal);
   if (result.neff) return result.neff;
   const error = result.diagnostics.find((d) => d.severity === "error");
