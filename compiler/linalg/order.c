@@ -2,7 +2,8 @@
  *
  * A sort counts.  The rank of an element is the number of elements that come before it, which a generic with a
  * reduction finds by comparing all pairs.  Then every element is written to its rank.  This takes n comparisons per
- * element; they are independent of each other.  Equal elements keep their order.
+ * element; they are independent of each other.  Equal elements keep their order.  Where only some elements at an end are read, and of
+ * topk, max8 finds those of long rows (topk.c).
  */
 #include <assert.h>
 #include <string.h>
@@ -166,7 +167,7 @@ enum status lower_sort(struct lower *l, const struct hlo_instr *i) {
 
   s.x = arena_new_array(&l->arena, MlirValue, n);
   enum status st = body_check(l, i, i->called[0]);
-  if (st)
+  if (st || topk_of_sort(l, i))
     return st;
   for (int k = 0; k < s.n; k++) {
     s.x[k] = lower_value(l, i->operands[k]);
@@ -216,6 +217,13 @@ enum status lower_topk(struct lower *l, const struct hlo_instr *i) {
   MlirValue out[2];
 
   s.x[0] = lower_value(l, by ? by->operands[0] : i->operands[0]);
+  if (topk_takes(x, x->rank - 1, i->attrs->k) && i->attrs->k <= x->dims[x->rank - 1] / 4) {
+    topk_call(l, &(struct topk){.x = x, .value = s.x[0], .k = i->attrs->k, .is_smallest = !s.is_descending, .is_total = true}, out);
+    if (by)
+      out[0] = apply(l, by, out[0], to);
+    lower_set_parts(l, i, out);
+    return ST_OK;
+  }
   s.x[1] = ir_result(lower_iota_tensor(l, &index, x->rank - 1));
   sort_tensors(l, &s, (enum dtype[]){x->dtype, DT_I32}, out);
   struct ir_slice slice = {.rank = x->rank, .offsets = zeros, .sizes = to->dims};
