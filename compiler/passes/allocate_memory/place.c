@@ -185,6 +185,9 @@ static int find_excess(const struct placing *p, struct change *changes) {
 static bool gives_way_before(const struct place_item *x, const struct place_item *y) {
   if ((x->copies > 2) != (y->copies > 2))
     return x->copies > 2;
+  /* An engine waits longer for a transfer, which wants more copies, than for another engine. */
+  if (x->copies <= 2 && x->wanted != y->wanted)
+    return x->wanted < y->wanted;
   return x->bytes > y->bytes;
 }
 
@@ -229,8 +232,10 @@ bool place_items(struct arena *a, struct place_item *v, int n, int64_t capacity,
 
   p.order = arena_new_array(a, int, (size_t)n);
   p.placed = arena_new_array(a, int, (size_t)n);
-  for (int k = 0; k < n; k++)
+  for (int k = 0; k < n; k++) {
     assert(v[k].align >= 1 && v[k].copies >= 1 && v[k].from < v[k].to);
+    v[k].wanted = v[k].copies;
+  }
   while ((*failed = find_excess(&p, changes)) >= 0)
     if (!take_copy(&p, *failed))
       return false;
