@@ -79,8 +79,8 @@ static int compare(const void *a, const void *b) {
 
 /* Sorts a row and writes its results.  Of equal elements the earlier ones are taken, with is_backwards the later ones: in the
  * ascending order they are the last ones if the largest elements are taken. */
-static void take_row(const struct topk *t, enum dtype type, const struct hlo_literal *x, int64_t row, struct element *all,
-                     char *values, int32_t *places) {
+static void take_row(const struct topk *t, enum dtype type, const struct hlo_literal *x, int64_t row,
+                     struct element *all, char *values, int32_t *places) {
   const bool is_turned = t->is_smallest == t->is_backwards;
   const size_t size = dtype_size(type);
   for (int64_t i = 0; i < t->n; i++)

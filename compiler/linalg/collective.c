@@ -78,7 +78,8 @@ static enum status call(struct lower *l, const struct hlo_instr *i, const char *
   MlirType type = mlirFunctionTypeGet(l->b.ctx, i->n_operands, types, n_results, types + i->n_operands);
   const struct lower_target target = {.symbol = name,
                                       .code = code_of(i),
-                                      .what_name = hlo_op_is_collective(i->op) ? "nkipy.collective" : "nkipy.custom_call",
+                                      .what_name =
+                                          hlo_op_is_collective(i->op) ? "nkipy.collective" : "nkipy.custom_call",
                                       .what = what,
                                       .type = type};
   MlirNamedAttribute attr = ir_named(&l->b, "callee", lower_declare(l, &target));

@@ -49,7 +49,7 @@ struct node {
 /* A function without a body, called by custom calls or collectives. */
 struct lower_target {
   const char *symbol;
-  const char *code; /* NISA text of nkigen's CustomOp; NULL for other targets */
+  const char *code;      /* NISA text of nkigen's CustomOp; NULL for other targets */
   const char *what_name; /* nkipy.collective, nkipy.custom_call (collective.c) or nkipy.topk (topk.c) */
   MlirAttribute what;    /* the attribute; null if the name of the function is sufficient */
   MlirType type;

@@ -218,7 +218,9 @@ enum status lower_topk(struct lower *l, const struct hlo_instr *i) {
 
   s.x[0] = lower_value(l, by ? by->operands[0] : i->operands[0]);
   if (topk_takes(x, x->rank - 1, i->attrs->k) && i->attrs->k <= x->dims[x->rank - 1] / 4) {
-    topk_call(l, &(struct topk){.x = x, .value = s.x[0], .k = i->attrs->k, .is_smallest = !s.is_descending, .is_total = true}, out);
+    topk_call(
+        l, &(struct topk){.x = x, .value = s.x[0], .k = i->attrs->k, .is_smallest = !s.is_descending, .is_total = true},
+        out);
     if (by)
       out[0] = apply(l, by, out[0], to);
     lower_set_parts(l, i, out);

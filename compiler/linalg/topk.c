@@ -28,8 +28,8 @@
 enum { ROW_LEAST = 33, ROW_MOST = 16384, K_MOST = 64 };
 
 bool topk_takes(const struct hlo_shape *x, int axis, int64_t k) {
-  return (x->dtype == DT_F32 || x->dtype == DT_BF16 || x->dtype == DT_F16) && axis == x->rank - 1 && k >= 1 && k <= K_MOST &&
-         x->dims[axis] >= ROW_LEAST && x->dims[axis] <= ROW_MOST && hlo_shape_elements(x) > 0;
+  return (x->dtype == DT_F32 || x->dtype == DT_BF16 || x->dtype == DT_F16) && axis == x->rank - 1 && k >= 1 &&
+         k <= K_MOST && x->dims[axis] >= ROW_LEAST && x->dims[axis] <= ROW_MOST && hlo_shape_elements(x) > 0;
 }
 
 void topk_call(struct lower *l, const struct topk *t, MlirValue *out) {
@@ -113,8 +113,7 @@ static bool read_slice(const struct hlo_instr *s, int64_t n, int64_t *k, bool *i
 static void note_slice(struct parts *p, int part, const struct hlo_instr *s, int64_t n) {
   int64_t k;
   bool is_end;
-  if (p->slice[part] || !read_slice(s, n, &k, &is_end) ||
-      (p->slice[!part] && (k != p->k || is_end != p->is_end))) {
+  if (p->slice[part] || !read_slice(s, n, &k, &is_end) || (p->slice[!part] && (k != p->k || is_end != p->is_end))) {
     p->ok = false;
     return;
   }
@@ -139,7 +138,8 @@ static void note_user(struct parts *p, const struct hlo_instr *sort, const struc
 
 /* True if x is 0, 1, 2 … along the axis. */
 static bool is_places(const struct hlo_instr *x, int axis) {
-  return x->op == HLO_IOTA && x->attrs->dimensions.v[0] == axis && dtype_size(x->shape.dtype) == 4 && !dtype_is_float(x->shape.dtype);
+  return x->op == HLO_IOTA && x->attrs->dimensions.v[0] == axis && dtype_size(x->shape.dtype) == 4 &&
+         !dtype_is_float(x->shape.dtype);
 }
 
 bool topk_of_sort(struct lower *l, const struct hlo_instr *i) {

@@ -35,7 +35,8 @@ static MlirOperation whole_of(const struct nisa_access *x, MlirBlock block) {
  * once writes it besides op. */
 static bool is_free(MlirOperation alloc, MlirOperation op, bool is_source, MlirOperation *release) {
   *release = (MlirOperation){NULL};
-  for (MlirOpOperand u = mlirValueGetFirstUse(ir_result(alloc)); !mlirOpOperandIsNull(u); u = mlirOpOperandGetNextUse(u)) {
+  for (MlirOpOperand u = mlirValueGetFirstUse(ir_result(alloc)); !mlirOpOperandIsNull(u);
+       u = mlirOpOperandGetNextUse(u)) {
     MlirOperation user = mlirOpOperandGetOwner(u);
     if (!mlirBlockEqual(mlirOperationGetBlock(user), mlirOperationGetBlock(op)) || !nisa_op_of(user))
       return false;

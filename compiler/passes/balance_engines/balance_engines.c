@@ -168,7 +168,7 @@ static void balance_body(struct body *b) {
     if (start)
       line_up(b);
     const double other = search(b, (int64_t)TRIES_MAX * n);
-    if (other < after) {
+    if (other * 100 < after * (100 - SAVING_MIN)) { /* a search that moves less is nearer to what happens */
       after = other;
       note(b, best);
     }

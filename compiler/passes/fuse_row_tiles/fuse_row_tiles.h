@@ -63,7 +63,7 @@ struct fuse_group {
   int n_covers;
   struct fuse_cover *covers;
   struct table windows; /* value -> its fuse_window */
-  const char *why_not; /* NULL: the group is fused */
+  const char *why_not;  /* NULL: the group is fused */
 };
 
 /* What the files share about one block. */

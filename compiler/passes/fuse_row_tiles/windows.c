@@ -42,8 +42,7 @@ static bool read_padding(const struct fuse_group *g, MlirValue source, struct sl
   MlirOperation def = ir_defining_op(source);
 
   if (mlirOperationIsNull(def) || !ir_is(def, "tensor.insert_slice") || !slice_read(def, s) ||
-      mlirShapedTypeGetRank(mlirValueGetType(slice_part(s))) != s->rank ||
-      layout_read(slice_part(s)).space == MEM_SBUF)
+      mlirShapedTypeGetRank(mlirValueGetType(slice_part(s))) != s->rank || layout_read(slice_part(s)).space == MEM_SBUF)
     return false;
   for (int d = 0; d < s->rank; d++)
     if (s->offset[d] == SLICE_DYNAMIC || (d <= g->n_planes && !has_all(s, d, mlirValueGetType(source))))
@@ -61,7 +60,9 @@ static struct fuse_cover *cover_of(struct fuse_group *g, struct arena *a, const 
     if (mlirValueEqual(fuse_cover_source(&g->covers[k]), slice_of(s)))
       return &g->covers[k];
   struct fuse_cover *c = &g->covers[g->n_covers++];
-  *c = (struct fuse_cover){.slice = s->op, .rank = s->rank, .offset = arena_new_array(a, int64_t, (size_t)s->rank),
+  *c = (struct fuse_cover){.slice = s->op,
+                           .rank = s->rank,
+                           .offset = arena_new_array(a, int64_t, (size_t)s->rank),
                            .end = arena_new_array(a, int64_t, (size_t)s->rank)};
   for (int d = 0; d < s->rank; d++)
     c->offset[d] = INT64_MAX;

@@ -42,13 +42,13 @@ static struct nisa_access columns(struct ln *ln, MlirValue buffer, int64_t rows,
 }
 
 /* The rows from `first` on of an array in HBM; at: the loop's counter of tiles, or null. */
-static struct nisa_access rows_of(struct ln *ln, MlirValue array, MlirValue at, int64_t first, int64_t rows, int64_t n) {
+static struct nisa_access rows_of(struct ln *ln, MlirValue array, MlirValue at, int64_t first, int64_t rows,
+                                  int64_t n) {
   MlirContext ctx = ln->b.ctx;
   MlirAffineExpr d0 = mlirAffineDimExprGet(ctx, 0);
-  MlirAffineExpr from =
-      mlirValueIsNull(at)
-          ? mlirAffineConstantExprGet(ctx, first)
-          : mlirAffineMulExprGet(mlirAffineSymbolExprGet(ctx, 0), mlirAffineConstantExprGet(ctx, NISA_PARTITIONS));
+  MlirAffineExpr from = mlirValueIsNull(at) ? mlirAffineConstantExprGet(ctx, first)
+                                            : mlirAffineMulExprGet(mlirAffineSymbolExprGet(ctx, 0),
+                                                                   mlirAffineConstantExprGet(ctx, NISA_PARTITIONS));
   MlirAffineExpr index[] = {mlirAffineAddExprGet(d0, from), mlirAffineDimExprGet(ctx, 1)};
   const int n_indices = !mlirValueIsNull(at);
   return (struct nisa_access){.base = array,
@@ -95,8 +95,7 @@ static void find(struct topk *t, MlirValue x, int64_t rows, MlirValue values, Ml
   MlirValue other = {NULL};
 
   for (int64_t r = 0; r < t->rounds; r++) {
-    const struct nisa_access row = columns(ln, x, rows, 0, t->n),
-                             eight = columns(ln, values, rows, r * EIGHT, EIGHT);
+    const struct nisa_access row = columns(ln, x, rows, 0, t->n), eight = columns(ln, values, rows, r * EIGHT, EIGHT);
     ln_emit(ln, NISA_MAX8, NISA_ENGINE_VECTOR, (const struct nisa_access[]){eight, row}, NULL);
     if (!mlirValueIsNull(places)) {
       const struct nisa_access at = columns(ln, places, rows, r * EIGHT, EIGHT);
@@ -185,7 +184,8 @@ static enum status read_call(struct ln *ln, MlirAttribute what, struct topk *t) 
 
   if (!mlirAttributeIsADictionary(what) || !has(what, "k") || mlirOperationGetNumOperands(op) != 1 ||
       mlirOperationGetNumResults(op) != 2 || !is_matrix(mlirValueGetType(mlirOperationGetOperand(op, 0))) ||
-      !is_matrix(mlirValueGetType(mlirOperationGetResult(op, 0))) || !is_matrix(mlirValueGetType(mlirOperationGetResult(op, 1))))
+      !is_matrix(mlirValueGetType(mlirOperationGetResult(op, 0))) ||
+      !is_matrix(mlirValueGetType(mlirOperationGetResult(op, 1))))
     return ln_fail(ln, "its nkipy.topk is not one of a matrix");
   MlirType type = mlirValueGetType(mlirOperationGetOperand(op, 0));
   *t = (struct topk){.ln = ln,
