@@ -94,13 +94,18 @@ static double floor_of(const struct body *b) {
   return l.on[NISA_ENGINE_DMA] > l.on[NISA_ENGINE_TENSOR] ? l.on[NISA_ENGINE_DMA] : l.on[NISA_ENGINE_TENSOR];
 }
 
-/* Gives each instruction to the engine that is done first, whatever it waits for. */
-static void deal(struct body *b) {
+/* Gives each instruction to the engine that is done first, whatever it waits for.  keeps_long: what a search moved counts as time that
+ * the engine from which it came has left, so that the longest instructions stay and shorter ones are dealt. */
+static void deal(struct body *b, bool keeps_long) {
   struct balance_load l = balance_total(&b->round);
 
-  for (int i = 0; i < b->may_move.n; i++) { /* a search before may have moved it */
-    const struct balance_step *s = &b->round.steps.v[b->may_move.v[i].step];
-    l.on[s->engine] -= s->load.on[s->engine];
+  for (int i = 0; i < b->may_move.n; i++) {
+    const struct candidate *c = &b->may_move.v[i];
+    const struct balance_step *s = &b->round.steps.v[c->step];
+    if (keeps_long)
+      l.on[c->in.engine] -= c->ns;
+    else
+      l.on[s->engine] -= s->load.on[s->engine];
   }
   for (int i = 0; i < b->may_move.n; i++) {
     const struct candidate *c = &b->may_move.v[i];
@@ -152,7 +157,8 @@ static void note(const struct body *b, enum nisa_engine *at) {
     at[i] = b->round.steps.v[b->may_move.v[i].step].engine;
 }
 
-/* Searches from how it is, from a division that only looks at how long the engines are busy, and from that in runs. */
+/* Searches from how it is, from a division that only looks at how long the engines are busy, and from one in runs: that moves
+ * nearly everything, and is taken if it saves a seventh more. */
 static void balance_body(struct body *b) {
   const int n = b->may_move.n;
   const double before = balance_round_ns(&b->round);
@@ -164,11 +170,11 @@ static void balance_body(struct body *b) {
   double after = search(b, (int64_t)TRIES_MAX * n);
   note(b, best);
   for (int start = 0; start < 2; start++) {
-    deal(b);
+    deal(b, !start);
     if (start)
       line_up(b);
     const double other = search(b, (int64_t)TRIES_MAX * n);
-    if (other * 100 < after * (100 - SAVING_MIN)) { /* a search that moves less is nearer to what happens */
+    if (other * 100 < after * (start ? 100 - SAVING_MIN : 100)) {
       after = other;
       note(b, best);
     }
