@@ -93,7 +93,8 @@ static MlirWalkResult note_call(MlirOperation op, void *user) {
   if (calls->ir && ir_has_native(calls->ir, name))
     return MlirWalkResultAdvance;
   if (!mlirOperationIsNull(f) && (!mlirBlockIsNull(mlirRegionGetFirstBlock(mlirOperationGetRegion(f, 0))) ||
-                                  !mlirAttributeIsNull(check_collective_of(f))))
+                                  !mlirAttributeIsNull(check_collective_of(f)) ||
+                                  !mlirAttributeIsNull(mlirOperationGetAttributeByName(f, ir_str(INTERP_TOPK)))))
     return MlirWalkResultAdvance;
   calls->outside = name;
   return MlirWalkResultInterrupt;

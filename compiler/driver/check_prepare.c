@@ -34,8 +34,8 @@ static const char LLVM[] = "builtin.module(func.func(expand-strided-metadata,low
 static bool is_ours(MlirStringRef name) {
   if (mlirStringRefEqual(name, ir_str(CHECK_COLLECTIVE)))
     return false;
-  return ir_begins_with(name, "nkipy.") || ir_begins_with(name, "transform.named_") ||
-         ir_begins_with(name, "transform.with_");
+  return (ir_begins_with(name, "nkipy.") && !mlirStringRefEqual(name, ir_str(INTERP_TOPK))) ||
+         ir_begins_with(name, "transform.named_") || ir_begins_with(name, "transform.with_");
 }
 
 static MlirType plain_memref(MlirType t) {

@@ -17,6 +17,7 @@
  *   copy.c        copies between layouts
  *   watch.c       keeps a value
  *   native.c      calls of functions that the caller computes
+ *   topk.c        calls that find the largest elements of rows
  *
  * Every value of MLIR has a slot.  A scalar's slot holds one element in the form of its class; the slot of a memref or a
  * tensor holds the number of its view.
@@ -99,6 +100,7 @@ enum op {
   OP_STRUCTURED,
   OP_WATCH,
   OP_NATIVE,
+  OP_TOPK,
   OP_INDEX, /* linalg.index, in bodies only */
 };
 
@@ -181,6 +183,7 @@ struct instr {
     struct block *blocks[2]; /* for, if, while */
     const struct function *callee;
     const struct native *native; /* native.c */
+    const struct topk *topk;     /* topk.c */
     const struct affine *affine; /* apply */
     int64_t index;               /* index: the loop */
     struct {
@@ -230,6 +233,7 @@ bool read_arith(struct reader *r, MlirOperation op,
                 struct arith *out);                   /* false without a reason if op is another one */
 bool read_watch(MlirOperation op, struct instr *out); /* false: op is no call of INTERP_WATCH */
 bool read_native(struct reader *r, MlirOperation op, struct instr *out); /* false: op is no call of such a function */
+bool read_topk(struct reader *r, MlirOperation op, struct instr *out);   /* the same */
 bool read_constant(struct reader *r, MlirOperation op, uint64_t *bits);
 bool read_linear(struct arena *a, MlirAffineExpr e, int n, int n_dims, struct linear *out);
 bool read_tensor(struct reader *r, MlirOperation op, struct instr *out);
@@ -269,6 +273,7 @@ struct machine {
 bool run_structured(struct machine *m, const struct instr *in);
 bool run_watch(struct machine *m, const struct instr *in);
 bool run_native(struct machine *m, const struct instr *in);
+bool run_topk(struct machine *m, const struct instr *in);
 /* Runs an operation of the function's own block, or takes what an equal one has computed before. */
 bool memo_run(struct machine *m, const struct instr *in);
 bool run_instr(struct machine *m, const struct instr *in);

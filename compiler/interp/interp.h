@@ -34,6 +34,9 @@ struct interp_buffer {
 struct interp_products *interp_products_new(size_t bytes_max);
 void interp_products_free(struct interp_products *p); /* NULL is fine */
 
+/* The attribute of functions without a body that find the largest elements of rows (linalg/topk.c). */
+#define INTERP_TOPK "nkipy.topk"
+
 /* A value that a run keeps: the argument of a call of the function INTERP_WATCH, which has no body.  The caller zeroes all
  * members but nth, and calls interp_watch_clear after the run. */
 #define INTERP_WATCH "nkx_watch"

@@ -500,7 +500,7 @@ static bool read_operation(struct reader *r, MlirOperation op, struct instr *in)
   in->name = arena_strdup(r->arena, mlirIdentifierStr(mlirOperationGetName(op)).data);
   if (r->unknown)
     return false;
-  if (read_watch(op, in) || read_native(r, op, in))
+  if (read_watch(op, in) || read_native(r, op, in) || read_topk(r, op, in))
     return true;
   if (ir_is(op, "arith.constant") && r->slots.v[in->results[0]].is_tensor)
     return read_tensor_constant(r, op, in);

@@ -424,6 +424,8 @@ bool run_instr(struct machine *m, const struct instr *in) {
     return run_watch(m, in);
   case OP_NATIVE:
     return run_native(m, in);
+  case OP_TOPK:
+    return run_topk(m, in);
   case OP_INDEX: /* only in bodies */
     break;
   }

@@ -39,23 +39,22 @@ static bool is_same_attribute(MlirAttribute x, MlirAttribute y) {
   return mlirAttributeIsNull(x) || mlirAttributeIsNull(y) ? x.ptr == y.ptr : mlirAttributeEqual(x, y);
 }
 
-/* Returns the symbol of the private declaration with this name, type and `what`, and adds the declaration if there is
- * none.  A number is appended to the name if it is the kernel's, or belongs to a declaration that differs. */
-static MlirAttribute declare(struct lower *l, const struct hlo_instr *i, const char *name, MlirAttribute what,
-                             MlirType type) {
-  const char *symbol = name;
+MlirAttribute lower_declare(struct lower *l, const struct lower_target *want) {
+  const char *symbol = want->symbol;
   for (int k = 1;; k++) {
     const struct lower_target *t = l->targets;
     while (t && strcmp(t->symbol, symbol))
       t = t->next;
-    if (t && mlirTypeEqual(t->type, type) && is_same_attribute(t->what, what))
+    if (t && mlirTypeEqual(t->type, want->type) && is_same_attribute(t->what, want->what))
       return mlirFlatSymbolRefAttrGet(l->b.ctx, ir_str(symbol));
     if (!t && strcmp(symbol, l->module->name))
       break;
-    symbol = arena_printf(&l->arena, "%s_%d", name, k);
+    symbol = arena_printf(&l->arena, "%s_%d", want->symbol, k);
   }
   struct lower_target *t = arena_new(&l->arena, struct lower_target);
-  *t = (struct lower_target){symbol, code_of(i), hlo_op_is_collective(i->op), what, type, l->targets};
+  *t = *want;
+  t->symbol = symbol;
+  t->next = l->targets;
   l->targets = t;
   return mlirFlatSymbolRefAttrGet(l->b.ctx, ir_str(symbol));
 }
@@ -77,7 +76,13 @@ static enum status call(struct lower *l, const struct hlo_instr *i, const char *
       v[k] = lower_value(l, i->operands[k]);
   }
   MlirType type = mlirFunctionTypeGet(l->b.ctx, i->n_operands, types, n_results, types + i->n_operands);
-  MlirNamedAttribute attr = ir_named(&l->b, "callee", declare(l, i, name, what, type));
+  const struct lower_target target = {.symbol = name,
+                                      .code = code_of(i),
+                                      .what_name =
+                                          hlo_op_is_collective(i->op) ? "nkipy.collective" : "nkipy.custom_call",
+                                      .what = what,
+                                      .type = type};
+  MlirNamedAttribute attr = ir_named(&l->b, "callee", lower_declare(l, &target));
   MlirOperation op = ir_create(&l->b, &(struct ir_parts){.name = "func.call",
                                                          .n_operands = i->n_operands,
                                                          .operands = v,
@@ -103,7 +108,7 @@ static void declare_target(struct lower *l, struct ir_builder *top, const struct
   if (t->code)
     attrs[n++] = ir_named(&l->b, "nkipy.custom_op", mlirUnitAttrGet(l->b.ctx));
   if (!mlirAttributeIsNull(t->what))
-    attrs[n++] = ir_named(&l->b, t->is_collective ? "nkipy.collective" : "nkipy.custom_call", t->what);
+    attrs[n++] = ir_named(&l->b, t->what_name, t->what);
   assert(n <= N_ATTRS_MAX);
   ir_create(top,
             &(struct ir_parts){.name = "func.func", .n_attrs = n, .attrs = attrs, .n_regions = 1, .regions = &empty});

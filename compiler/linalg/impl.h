@@ -49,9 +49,9 @@ struct node {
 /* A function without a body, called by custom calls or collectives. */
 struct lower_target {
   const char *symbol;
-  const char *code; /* NISA text of nkigen's CustomOp; NULL for other targets */
-  bool is_collective;
-  MlirAttribute what; /* nkipy.collective or nkipy.custom_call (collective.c); null if the name is sufficient */
+  const char *code;      /* NISA text of nkigen's CustomOp; NULL for other targets */
+  const char *what_name; /* nkipy.collective, nkipy.custom_call (collective.c) or nkipy.topk (topk.c) */
+  MlirAttribute what;    /* the attribute; null if the name of the function is sufficient */
   MlirType type;
   struct lower_target *next;
 };
@@ -66,6 +66,7 @@ struct lower {
   MlirBlock function;  /* body of the function */
   struct node *nodes;  /* module->next_id entries */
   struct lower_target *targets;
+  const struct hlo_computation *computation; /* that is being lowered */
 };
 
 static inline struct node *node_of(struct lower *l, const struct hlo_instr *i) {
@@ -189,6 +190,22 @@ MlirValue lower_reshape_tensor(struct lower *l, MlirValue x, const struct hlo_sh
 MlirValue lower_writable(struct lower *l, const struct hlo_instr *x);
 MlirValue lower_writable_value(struct lower *l, MlirValue x);
 
+/* ---- topk.c --------------------------------------------------------------------------------------------- */
+
+/* The k largest or smallest elements of the rows of a value.  topk.c says what the flags mean. */
+struct topk {
+  const struct hlo_shape *x;
+  MlirValue value;
+  int64_t k;
+  bool is_smallest, is_backwards, is_total;
+};
+/* True if topk_call may be used: an axis whose elements, type and k max8 takes. */
+bool topk_takes(const struct hlo_shape *x, int axis, int64_t k);
+/* Emits the call.  out: the elements and their places, i32, in the shape of x with k elements in the last dimension. */
+void topk_call(struct lower *l, const struct topk *t, MlirValue *out);
+/* Lowers the sort i with the slices that read it, if they are all that is read of it: the first or last elements. */
+bool topk_of_sort(struct lower *l, const struct hlo_instr *i);
+
 /* ---- reduce.c, dot.c ------------------------------------------------------------------------------------ */
 
 void reduce_plan(struct lower *l, const struct hlo_computation *c); /* decides keeps_dims */
@@ -218,6 +235,9 @@ enum status lower_scatter(struct lower *l, const struct hlo_instr *i);
 enum status lower_collective(struct lower *l, const struct hlo_instr *i);
 enum status lower_custom_call(struct lower *l, const struct hlo_instr *i);
 /* Adds declarations of the functions that were called. */
+/* Returns the symbol of the private declaration with the type and attribute of `want`, and adds the declaration if there is
+ * none.  A number is appended to its name if that is the kernel's, or belongs to a declaration that differs. */
+MlirAttribute lower_declare(struct lower *l, const struct lower_target *want);
 void lower_declare_targets(struct lower *l, MlirModule module);
 
 /* ---- knob.c --------------------------------------------------------------------------------------------- */

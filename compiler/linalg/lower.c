@@ -260,15 +260,19 @@ void lower_forget(struct lower *l, const struct hlo_computation *c) {
 }
 
 enum status lower_computation(struct lower *l, const struct hlo_computation *c) {
+  const struct hlo_computation *outer = l->computation;
+
   count_users(l, c);
   reduce_plan(l, c);
   hlo_for_each(i, c) {
     if (node_of(l, i)->is_done || scalar_note(l, i) || is_put_off(i))
       continue;
+    l->computation = c;
     enum status st = lower_instr(l, i);
     if (st)
       return st;
   }
+  l->computation = outer;
   return l->is_plain ? ST_OK : lower_knobs(l, c);
 }
 

@@ -3,7 +3,8 @@
  * A sort counts.  The rank of an element is the number of elements that come before it, which a generic with a
  * reduction finds by comparing all pairs.  Then each place takes the element whose rank it is: the maximum over all elements of
  * what is the least value but for one.  This takes 2 n comparisons per element, of topk n + k; they are independent of each other, so that
- * the engines make them for whole tiles.  Equal elements keep their order.
+ * the engines make them for whole tiles.  Equal elements keep their order.  Where only some elements at an end are read, and of
+ * topk, max8 finds those of long rows (topk.c).
  */
 #include <assert.h>
 #include <string.h>
@@ -202,7 +203,7 @@ enum status lower_sort(struct lower *l, const struct hlo_instr *i) {
 
   s.x = arena_new_array(&l->arena, MlirValue, n);
   enum status st = body_check(l, i, i->called[0]);
-  if (st)
+  if (st || topk_of_sort(l, i))
     return st;
   for (int k = 0; k < s.n; k++) {
     s.x[k] = lower_value(l, i->operands[k]);
@@ -253,6 +254,15 @@ enum status lower_topk(struct lower *l, const struct hlo_instr *i) {
   MlirValue out[2];
 
   s.x[0] = lower_value(l, by ? by->operands[0] : i->operands[0]);
+  if (topk_takes(x, x->rank - 1, i->attrs->k) && i->attrs->k <= x->dims[x->rank - 1] / 4) {
+    topk_call(
+        l, &(struct topk){.x = x, .value = s.x[0], .k = i->attrs->k, .is_smallest = !s.is_descending, .is_total = true},
+        out);
+    if (by)
+      out[0] = apply(l, by, out[0], to);
+    lower_set_parts(l, i, out);
+    return ST_OK;
+  }
   s.x[1] = ir_result(lower_iota_tensor(l, &index, x->rank - 1));
   sort_tensors(l, &s, i->attrs->k, out);
   if (by)

@@ -249,6 +249,8 @@ static enum status allocate_function(struct pass_run *run, MlirOperation functio
   struct allocation m = {.run = run, .machine = machine};
   enum status st = check_sizes(run, function);
 
+  if (!st)
+    sums_in_place(run, function, machine);
   for (int k = 0; !st && k < roots.n; k++) {
     m = (struct allocation){.run = run, .machine = machine, .root = roots.v[k], .hbm_used = m.hbm_used};
     st = allocate(&m);

@@ -14,4 +14,7 @@ struct copies {
 /* x is an allocation of the module of the pass. */
 struct copies copies_of(struct pass_run *run, const struct nisa_lifetime *x);
 
+/* in_place.c: lets instructions overwrite an operand that nothing reads later, in loops whose buffers do not fit into SBUF twice. */
+void sums_in_place(struct pass_run *run, MlirOperation function, const struct nisa_machine *machine);
+
 #endif

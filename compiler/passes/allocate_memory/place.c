@@ -14,6 +14,7 @@
 #include <string.h>
 
 enum { MOVES_MAX = 24 }; /* of items to the front of the order, after failures */
+enum { GIVEN_BACK_MAX = 16 };
 
 struct placing {
   struct place_item *v;
@@ -185,6 +186,9 @@ static int find_excess(const struct placing *p, struct change *changes) {
 static bool gives_way_before(const struct place_item *x, const struct place_item *y) {
   if ((x->copies > 2) != (y->copies > 2))
     return x->copies > 2;
+  /* An engine waits longer for a transfer, which wants more copies, than for another engine. */
+  if (x->copies <= 2 && x->wanted != y->wanted)
+    return x->wanted < y->wanted;
   return x->bytes > y->bytes;
 }
 
@@ -199,6 +203,20 @@ static bool take_copy(struct placing *p, int item) {
   if (best)
     best->copies--;
   return best;
+}
+
+/* Gives items a second copy again that fits after all: what was taken later may have left room. */
+static void give_back(struct placing *p, struct key *keys, struct change *changes) {
+  int failed, tries = 0;
+  for (int k = 0; k < p->n && tries < GIVEN_BACK_MAX; k++) {
+    struct place_item *x = &p->v[k];
+    if (x->copies != 1 || x->wanted < 2)
+      continue;
+    tries++;
+    x->copies = 2;
+    if (find_excess(p, changes) >= 0 || !place_in_some_order(p, keys, 0, &failed))
+      x->copies = 1;
+  }
 }
 
 /* ---- all together ------------------------------------------------------------------------------------------------ */
@@ -229,14 +247,20 @@ bool place_items(struct arena *a, struct place_item *v, int n, int64_t capacity,
 
   p.order = arena_new_array(a, int, (size_t)n);
   p.placed = arena_new_array(a, int, (size_t)n);
-  for (int k = 0; k < n; k++)
+  for (int k = 0; k < n; k++) {
     assert(v[k].align >= 1 && v[k].copies >= 1 && v[k].from < v[k].to);
+    v[k].wanted = v[k].copies;
+  }
   while ((*failed = find_excess(&p, changes)) >= 0)
     if (!take_copy(&p, *failed))
       return false;
   while (!place_in_some_order(&p, keys, MOVES_MAX, failed))
     if (!take_copy(&p, *failed))
       return false;
+  give_back(&p, keys, changes);
+  const bool fits = place_in_some_order(&p, keys, MOVES_MAX, failed);
+  assert(fits);
+  (void)fits;
   for (int k = 0; k < n; k++)
     v[k].stride = stride_of(&v[k]);
   spread(&p, keys, arena_dup(a, v, (size_t)n * sizeof *v));

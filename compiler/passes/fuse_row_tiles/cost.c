@@ -66,7 +66,9 @@ static bool is_kept(const struct fuse_member *m, int o) {
 /* Notes that member i reads its operand o.  known: value -> its span. */
 static void note_read(struct fuse_group *g, struct table *known, struct span *spans, int *n, int i, int o) {
   MlirValue v = mlirOperationGetOperand(g->v[i]->node->op, o);
-  struct span *s = table_get(known, v.ptr);
+  const struct fuse_window *w = fuse_window_of(g, v);
+  const void *tile = w ? (void *)w->cover : v.ptr;
+  struct span *s = table_get(known, tile);
 
   if (!is_in_sbuf(v))
     g->moved_alone += row_bytes(v, g->n_planes) * (is_kept(g->v[i], o) ? g->tile : g->rows * g->planes);
@@ -75,8 +77,8 @@ static void note_read(struct fuse_group *g, struct table *known, struct span *sp
     return;
   }
   s = &spans[(*n)++];
-  *s = (struct span){i, i, row_bytes(v, g->n_planes)};
-  table_put(known, v.ptr, s);
+  *s = (struct span){i, i, w ? w->cover->elements * element_bytes(v) : row_bytes(v, g->n_planes)};
+  table_put(known, tile, s);
   if (is_kept(g->v[i], o)) {
     g->kept_bytes += s->bytes;
     g->moved += s->bytes * g->tile;
@@ -95,6 +97,7 @@ static void add_up(struct fuse_block *b, struct fuse_group *g) {
   size_t most = 0;
   int n = 0;
 
+  g->all_bytes = g->kept_bytes = g->moved = g->moved_alone = 0;
   for (int i = 0; i < g->n; i++)
     most += (size_t)g->v[i]->s.n_inputs + 1;
   struct span *spans = arena_new_array(a, struct span, most);
@@ -181,6 +184,7 @@ static int jam_of(const struct fuse_block *b, const struct fuse_group *g, int64_
 }
 
 void fuse_weigh(struct fuse_block *b, struct fuse_group *g) {
+  fuse_find_windows(b, g);
   add_up(b, g);
   const bool can_cut = find_columns(g) && !g->has_reduction;
   const int64_t width = widest(g);
@@ -199,6 +203,10 @@ void fuse_weigh(struct fuse_block *b, struct fuse_group *g) {
     }
   if (g->has_transpose && g->cut < g->columns) /* the Tensor engine transposes whole blocks */
     g->cut = g->cut < NISA_PARTITIONS ? NISA_PARTITIONS : g->cut / NISA_PARTITIONS * NISA_PARTITIONS;
+  if (g->cut < g->columns && g->n_covers) { /* pieces of rows have no windows */
+    fuse_forget_windows(b, g);
+    add_up(b, g);
+  }
   g->jam = jam_of(b, g, pieces, width);
   bool keeps = false;
   for (int i = 0; i < g->n; i++)

@@ -22,7 +22,7 @@
  * keep loops of their own and the rest is tried again.  The loop (outline.c) has a tail if its tile does not divide the rows.
  * Where two tiles fit, one iteration computes them side by side, operation by operation: while one engine works on a tile,
  * the next one works on the other.  Values that are only parts of another one, as of a concatenation, are written to their places
- * in it (join.c).
+ * in it (join.c).  Slices of one value that overlap, as in a convolution, are read from one tile of it (windows.c).
  *
  * Safe because operations on tensors have no effects and each row depends on the same row of the operands only.  Runs after layouts
  * are known and before operations are numbered; the operations in the loops are whole tiles and need no tiling.
@@ -62,6 +62,16 @@ static void explain(struct fuse_block *b, const struct fuse_group *g) {
   remark_limit(r, "SBUF for one iteration", "bytes per partition",
                g->jam * g->row_bytes * g->cut / (g->columns ? g->columns : 1) + g->kept_bytes, sbuf);
   remark_reject_for(r, "a loop for each operation", NULL, cost, "values that do not fit into SBUF go to HBM and back");
+  for (int k = 0; k < g->n_covers; k++) {
+    const struct fuse_cover *c = &g->covers[k];
+    if (c->elements >= c->alone)
+      continue;
+    r = pass_remark(b->run, last, RULE_FUSE_WINDOWS,
+                    "%d slices that overlap are read from one tile: %" PRId64 " elements of each row are loaded", c->n,
+                    c->elements);
+    remark_reject_for(r, "a load for each slice", NULL, arena_printf(a, "%" PRId64 " elements of each row", c->alone),
+                      "most elements would be loaded several times");
+  }
 }
 
 /* ---- blocks ------------------------------------------------------------------------------------------------------- */
@@ -99,6 +109,7 @@ static void fuse_in(struct pass_run *run, MlirBlock block) {
   if (any) {
     pass_step(run, mlirBlockGetParentOperation(block), "loop-over-rows");
     fuse_outline(&b);
+    fuse_drop_windows(&b);
   }
 }
 

@@ -32,6 +32,20 @@ struct fuse_member {
   bool is_wide;              /* its group does not fit with whole rows, so that it may not be fused with reductions */
 };
 
+/* The box around slices of one value, whose tile all of them are read from (windows.c). */
+struct fuse_cover {
+  MlirOperation slice; /* the first of them */
+  int rank, n;         /* n: the slices */
+  int64_t *offset, *end;
+  int64_t elements, alone; /* of one row and plane: in the box, and in the slices together */
+};
+
+/* A value that is read from the tile of a cover. */
+struct fuse_window {
+  struct fuse_cover *cover;
+  int64_t *offset; /* in the source of the cover */
+};
+
 /* Members that become one loop. */
 struct fuse_group {
   int n;
@@ -46,7 +60,10 @@ struct fuse_group {
   int64_t kept_bytes;     /* the bytes of a partition of what the loop reads again in every iteration */
   int64_t moved, moved_alone; /* bytes between HBM and SBUF: fused, and with a loop for each operation */
   bool has_reduction, has_transpose;
-  const char *why_not; /* NULL: the group is fused */
+  int n_covers;
+  struct fuse_cover *covers;
+  struct table windows; /* value -> its fuse_window */
+  const char *why_not;  /* NULL: the group is fused */
 };
 
 /* What the files share about one block. */
@@ -99,6 +116,23 @@ void fuse_outline(struct fuse_block *b);
 
 /* Makes the loop of a group at the builder's place; what read the members' results from outside reads its results. */
 void fuse_make_loop(struct ir_builder *b, struct fuse_block *block, const struct fuse_group *g);
+
+/* Allocates a tile in SBUF. */
+MlirValue fuse_tile_in_sbuf(struct ir_builder *b, MlirType t);
+
+/* ---- windows.c: slices that overlap ------------------------------------------------------------------------------------ */
+
+/* Finds the operands of the group that are slices of one value and overlap. */
+void fuse_find_windows(struct fuse_block *b, struct fuse_group *g);
+void fuse_forget_windows(struct fuse_block *b, struct fuse_group *g);
+/* How v is read from the tile of a cover; NULL: it has a tile of its own. */
+const struct fuse_window *fuse_window_of(const struct fuse_group *g, MlirValue v);
+MlirValue fuse_cover_source(const struct fuse_cover *c);
+/* Returns the part s of the window v, from the tile of its cover, which is loaded first unless `tiles` has it. */
+MlirValue fuse_load_window(struct ir_builder *b, const struct fuse_group *g, MlirValue v, const struct ir_slice *s,
+                           struct table *tiles);
+/* Erases the slices, and the paddings, that nothing reads any more. */
+void fuse_drop_windows(struct fuse_block *b);
 
 /* ---- join.c: values that are joined afterwards ---------------------------------------------------------------------- */
 

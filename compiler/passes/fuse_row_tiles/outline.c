@@ -71,7 +71,7 @@ static struct ir_slice slice_of(const struct making *m, const struct fuse_member
   return (struct ir_slice){.rank = rank, .offsets = offsets, .sizes = sizes, .dynamic = dynamic};
 }
 
-static MlirValue tile_in_sbuf(struct ir_builder *b, MlirType t) {
+MlirValue fuse_tile_in_sbuf(struct ir_builder *b, MlirType t) {
   const MlirNamedAttribute attrs[] = {ir_named(b, "memory_space", ir_i32_attr(b, MEM_SBUF)),
                                       ir_segments(b, 3, (int32_t[]){0, 0, 0})};
   return ir_op1_with(b, "bufferization.alloc_tensor", t, 0, NULL, 2, attrs);
@@ -128,10 +128,12 @@ static MlirValue operand(struct ir_builder *b, struct making *m, const struct fu
     offsets[0] = 0;
     dynamic[0] = (MlirValue){NULL};
     tile = mlirTypeEqual(t, mlirValueGetType(kept)) ? kept : ir_extract_slice(b, kept, &s, t);
+  } else if (fuse_window_of(m->g, v)) {
+    tile = fuse_load_window(b, m->g, v, &s, tiles);
   } else {
     tile = ir_extract_slice(b, v, &s, t);
     if (layout_read(v).space != MEM_SBUF) {
-      MlirValue copied[] = {tile, tile_in_sbuf(b, t)};
+      MlirValue copied[] = {tile, fuse_tile_in_sbuf(b, t)};
       tile = ir_op1(b, "bufferization.materialize_in_destination", t, 2, copied);
     }
   }
@@ -162,7 +164,7 @@ static MlirValue compute(struct ir_builder *b, struct making *m, const struct fu
   for (int o = 0; o < x->s.n_inputs; o++)
     mlirOperationSetOperand(made, o, operand(b, m, x, o, p, tiles));
   MlirType t = ir_tensor_of(ir_value_element(ir_result(op)), s.rank, sizes);
-  MlirValue to = tile_in_sbuf(b, t);
+  MlirValue to = fuse_tile_in_sbuf(b, t);
   if (ir_is(init, "linalg.fill")) {
     b->loc = mlirOperationGetLocation(init);
     to = ir_fill(b, mlirOperationGetOperand(init, 0), to);

@@ -14,7 +14,8 @@
  * one and those in between whose tile is not 1.  With a single block the shape has no block counts, so a tile of
  * 64x1x16 becomes 64x16.
  *
- * The candidates for the tile are that of the layout, the largest part that a computation uses, and [128, 1 …, all].
+ * The candidates for the tile are that of the layout, the largest part that a computation uses, with all of the dimensions along
+ * which such parts would be cut and without, and [128, 1 …, all].
  * The pass takes the first one that suits all accesses; an access that spans several blocks is cut (see access_cut).  A
  * buffer is moved to HBM if no tile suits its accesses, because it is reshaped across partitions or sliced in another
  * way, or if it is the table of a gather.  Computations on it then get staged tiles (stage.c).  nkigen refuses most of
@@ -137,6 +138,22 @@ static bool used_tile(const struct physical *b, const struct uses *u, int64_t *t
   return found;
 }
 
+/* Takes all of each dimension along which a computation's part would lie in several blocks, as the windows of a convolution do.
+ * Returns false if there is none. */
+static bool whole_tile(const struct physical *b, const struct uses *u, int64_t *tile) {
+  bool found = false;
+
+  for (int d = 0; d < b->rank; d++) {
+    bool is_cut = false;
+    for (int k = 0; k < u->n; k++)
+      is_cut |= u->op[k].kind != SK_FILL && !tiled_is_movement(&u->op[k]) &&
+                access_cut(&u->access[k].at[d], u->access[k].size[d], tile[d]) < u->access[k].size[d];
+    tile[d] = is_cut ? b->dims[d] : tile[d];
+    found |= is_cut;
+  }
+  return found;
+}
+
 /* Puts the first dimension longer than 1 (but not the last one) on the partitions and takes all of the last
  * dimension. */
 static void plain_tile(const struct physical *b, int64_t *tile) {
@@ -167,8 +184,14 @@ static bool choose(struct pass_run *run, struct physical *b) {
     return false;
   if (layout_tile(b, tile) && try_tile(b, &u, tile))
     return true;
-  if (used_tile(b, &u, tile) && try_tile(b, &u, tile))
-    return true;
+  if (used_tile(b, &u, tile)) {
+    int64_t whole[LEGAL_RANK_MAX];
+    memcpy(whole, tile, sizeof whole);
+    if (whole_tile(b, &u, whole) && try_tile(b, &u, whole))
+      return true;
+    if (try_tile(b, &u, tile))
+      return true;
+  }
   plain_tile(b, tile);
   return try_tile(b, &u, tile);
 }

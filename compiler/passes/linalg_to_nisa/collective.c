@@ -11,10 +11,10 @@
 #include "ir/query.h"
 #include "passes/lib/buffers.h"
 
-MlirAttribute ln_collective_of(MlirOperation module, MlirOperation call) {
-  MlirStringRef callee = mlirFlatSymbolRefAttrGetValue(ir_attr(call, "callee"));
-  MlirOperation f = ir_find_symbol(module, "func.func", callee);
-  return mlirOperationIsNull(f) ? mlirAttributeGetNull() : ir_attr(f, "nkipy.collective");
+MlirAttribute ln_declared(struct ln *ln, const char *name) {
+  MlirStringRef callee = mlirFlatSymbolRefAttrGetValue(ir_attr(ln->op, "callee"));
+  MlirOperation f = ir_find_symbol(ln->run->module, "func.func", callee);
+  return mlirOperationIsNull(f) ? mlirAttributeGetNull() : ir_attr(f, name);
 }
 
 /* Returns the kind of instruction for the collective; NISA_KIND_COUNT if there is none. */
@@ -45,15 +45,13 @@ static struct nisa_access whole(struct ln *ln, MlirValue v) {
   return x;
 }
 
-/* Returns the value that v is a cast of, or the buffer that replaces it. */
-static MlirValue without_casts(struct ln *ln, MlirValue v) {
+MlirValue ln_without_casts(struct ln *ln, MlirValue v) {
   for (MlirOperation def; !mlirOperationIsNull(def = ir_defining_op(v)) && ir_is(def, "memref.cast");)
     v = mlirOperationGetOperand(def, 0);
   return ln_buffer(ln, v);
 }
 
-/* Allocates an array for `result` and replaces the uses of `result` by it. */
-static MlirValue new_result(struct ln *ln, MlirValue result) {
+MlirValue ln_new_result(struct ln *ln, MlirValue result) {
   MlirType t = mlirValueGetType(result);
   int64_t dims[NISA_TILE_MAX];
   const int rank = ir_shape(result, NISA_TILE_MAX, dims);
@@ -77,7 +75,7 @@ enum status ln_lower_collective(struct ln *ln, MlirAttribute what) {
   if (mlirShapedTypeGetRank(mlirValueGetType(given)) > NISA_TILE_MAX ||
       mlirShapedTypeGetRank(mlirValueGetType(result)) > NISA_TILE_MAX)
     return ln_fail(ln, "it has more than %d dimensions", NISA_TILE_MAX);
-  struct nisa_access operands[] = {whole(ln, new_result(ln, result)), whole(ln, without_casts(ln, given))};
+  struct nisa_access operands[] = {whole(ln, ln_new_result(ln, result)), whole(ln, ln_without_casts(ln, given))};
   for (intptr_t k = 0; k < mlirDictionaryAttrGetNumElements(what); k++) {
     MlirNamedAttribute a = mlirDictionaryAttrGetElement(what, k);
     MlirStringRef name = mlirIdentifierStr(a.name);

@@ -330,12 +330,14 @@ static enum status lower_linalg(struct ln *ln) {
   }
 }
 
-/* Lowers the call of a collective.  A call of a function that has code is replaced at the end; other calls are
+/* Lowers the call of a collective or a topk.  A call of a function that has code is replaced at the end; other calls are
  * refused. */
 static enum status lower_call(struct ln *ln) {
-  MlirAttribute what = ln_collective_of(ln->run->module, ln->op);
-  enum status st = mlirAttributeIsNull(what) ? ST_OK : ln_lower_collective(ln, what);
-  if (!st && !mlirAttributeIsNull(what))
+  MlirAttribute what = ln_declared(ln, "nkipy.collective"), topk = ln_declared(ln, "nkipy.topk");
+  if (mlirAttributeIsNull(what) && mlirAttributeIsNull(topk))
+    return ST_OK;
+  enum status st = mlirAttributeIsNull(topk) ? ln_lower_collective(ln, what) : ln_lower_topk(ln, topk);
+  if (!st)
     mlirOperationDestroy(ln->op);
   return st;
 }

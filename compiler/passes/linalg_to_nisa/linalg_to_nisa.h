@@ -52,10 +52,16 @@ MlirOperation ln_insert(struct ln *ln, MlirOperation op);
 bool ln_has_code(const struct ir *ir, MlirOperation call, MlirAttribute codes);
 /* Replaces every func.call by its code.  Every call has code, and memory spaces are #nisa.mem already. */
 MUST_USE enum status ln_inline_custom(struct pass_run *run, MlirAttribute codes);
-/* collective.c: the attribute nkipy.collective of the function that is called; null if it has none. */
-MlirAttribute ln_collective_of(MlirOperation module, MlirOperation call);
-/* Lowers ln->op, a call of a function with this attribute. */
+/* collective.c: an attribute of the function that ln->op calls; null if it has none. */
+MlirAttribute ln_declared(struct ln *ln, const char *name);
+/* Lowers ln->op, a call of a function with nkipy.collective. */
 enum status ln_lower_collective(struct ln *ln, MlirAttribute what);
+/* The memref that v is a cast of, or the buffer that replaces it. */
+MlirValue ln_without_casts(struct ln *ln, MlirValue v);
+/* Allocates an array in HBM for a result of the call and replaces the uses of the result by it. */
+MlirValue ln_new_result(struct ln *ln, MlirValue result);
+/* topk.c: lowers ln->op, a call of a function with nkipy.topk. */
+enum status ln_lower_topk(struct ln *ln, MlirAttribute what);
 
 /* finish.c: the end of the pass.  Replaces those lowered allocations that are still used, and erases all of them. */
 enum status ln_replace_allocs(struct ln *ln, const struct ir_ops *allocs);

@@ -219,10 +219,11 @@ static void copy_aliases(struct pass_run *run, MlirOperation function) {
 
 /* ---- functions without a body ----------------------------------------------------------------------- */
 
-/* True for the function of a collective or of an NKI kernel. */
+/* True for the function of a collective, of a topk (linalg/topk.c) or of an NKI kernel. */
 static bool is_outside(MlirOperation op, void *ir) {
-  return ir_is(op, "func.func") && (!mlirAttributeIsNull(ir_attr(op, "nkipy.collective")) ||
-                                    ir_has_native(ir, mlirStringAttrGetValue(ir_attr(op, "sym_name"))));
+  return ir_is(op, "func.func") &&
+         (!mlirAttributeIsNull(ir_attr(op, "nkipy.collective")) || !mlirAttributeIsNull(ir_attr(op, "nkipy.topk")) ||
+          ir_has_native(ir, mlirStringAttrGetValue(ir_attr(op, "sym_name"))));
 }
 
 static bool is_array(MlirType t) {
