@@ -72,7 +72,6 @@
 #include "base/target.h"
 
 struct json_t; /* of jansson */
-struct trace_array;
 struct neff_opened;
 
 enum { JOB_SHRINK_FROM_MAX = 1 << 30, JOB_STEPS_FROM_MAX = 1 << 30 };
@@ -208,10 +207,7 @@ struct job {
   int64_t memory_max;                /* bytes of data of a simulated run; 0: the simulator's own limit */
   uint64_t seed;                     /* of pseudo-random input values */
   int64_t deadline_us;               /* of clock_now_us; 0: none.  See stage_check.h */
-  void (*take_value)(void *user,
-                     const struct trace_array *x); /* gets the whole value, borrowed; NULL: nobody wants it */
-  void *take_user;
-  const char *key; /* of job_key, if it is known already; else NULL */
+  const char *key;                   /* of job_key, if it is known already; else NULL */
 };
 
 void job_init(struct job *j); /* the defaults above, with an empty source */
