@@ -27,6 +27,7 @@ struct pair {
   struct diff_text text[2];
   int n_lines[2], *to; /* to[i]: the line of the other side that line i + 1 is; 0: none */
   bool is_same;
+  bool is_hlo;  /* its values are whole tensors, whose shapes are no matter of layout */
   int first[2]; /* the first lines that differ */
 };
 
@@ -126,6 +127,8 @@ static enum status pair_stages(struct finder *f, struct error *err) {
       struct pair p = {.name = key_of(f->arena, a, i), .index = {(int)i, (int)k}};
       if (strcmp(p.name, key_of(f->arena, b, k)) != 0)
         continue;
+      const char *dialect = json_string_value(json_object_get(json_array_get(a, i), "dialect"));
+      p.is_hlo = dialect && !strcmp(dialect, "hlo");
       p.text[0] = text_of(json_array_get(a, i));
       p.text[1] = text_of(json_array_get(b, k));
       st = compare_texts(f, &p, err);
@@ -234,14 +237,17 @@ static enum status value_of(const struct finder *f, const struct pair *p, int s,
 enum verdict { NO_VALUE, ALIKE, APART };
 
 /* Compares two values; what differs is kept in f->out. */
-static enum verdict compare_arrays(struct finder *f, const struct trace_array *x, const struct trace_array *y,
-                                   struct arena *a) {
+static enum verdict compare_arrays(struct finder *f, const struct pair *p, const struct trace_array *x,
+                                   const struct trace_array *y, struct arena *a) {
   struct parting *o = f->out;
   struct check_result r = {.wrong_index = -1};
   struct buf b;
+  const bool is_alike = hlo_shape_same_dims(&x->shape, &y->shape);
+  if (!is_alike && !p->is_hlo)
+    return NO_VALUE; /* another tile or layout */
   o->n_values++;
   o->index = NULL;
-  if (!hlo_shape_same_dims(&x->shape, &y->shape))
+  if (!is_alike)
     return APART;
   const struct trace_array got = check_convert_array(a, y, x->shape.dtype);
   check_compare(1, &got, x, &r);
@@ -267,7 +273,7 @@ static enum status compare_lines(struct finder *f, const struct pair *p, int lin
   enum status st = value_of(f, p, 0, line_a, &x, &has, err);
   if (!st && has)
     st = value_of(f, p, 1, line_b, &y, &has, err);
-  *verdict = !st && has ? compare_arrays(f, &x.x, &y.x, &a) : NO_VALUE;
+  *verdict = !st && has ? compare_arrays(f, p, &x.x, &y.x, &a) : NO_VALUE;
   arena_clear(&a);
   if (!st && *verdict != NO_VALUE && f->progress)
     f->progress(f->user, p->name, line_b, f->out->n_values);

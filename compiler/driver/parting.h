@@ -2,7 +2,8 @@
  *
  * Stages are paired by name ("cse:2"); those that only one side has are left out.  In text, the first pair whose lines differ
  * (diff/diff.h) has the place.  In values, the operations of a pair are those on lines that the diff pairs, and a value is what
- * options.value takes (value.h), on the inputs of a check, compared element by element within the check's tolerances.  Up to
+ * options.value takes (value.h), on the inputs of a check, compared element by element within the check's tolerances.  After
+ * HLO, values of other shapes are other tiles or layouts, and are left out.  Up to
  * the first change of text the values are the same, if the inputs are.  From there on the last values of the stages are compared,
  * by halves: once two results differ, later stages carry the difference on.  Then the operations of the first stage that differs are
  * compared in the order of its text.

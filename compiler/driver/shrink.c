@@ -210,8 +210,8 @@ static enum status try_candidate(struct search *s, const json_t *candidate, bool
   }
   json_decref(request);
   if (!st && s->progress)
-    s->progress(s->user,
-                &(struct shrink_step){text_of(candidate, "what"), s->out->n_tried, count_lines(s->request), *is_kept});
+    s->progress(s->user, &(struct shrink_step){text_of(candidate, "what"), s->out->n_tried, count_lines(s->request),
+                                               *is_kept, s->changes});
   return st;
 }
 
@@ -289,7 +289,7 @@ static enum status find_fault(struct search *s, int seconds, struct error *err) 
   s->candidate_ms = (int)((clock_now_us() - began_us) / 1000) * 3 + 5000;
   s->out->fault = s->watch->fault;
   if (s->progress)
-    s->progress(s->user, &(struct shrink_step){NULL, 0, count_lines(s->request), true});
+    s->progress(s->user, &(struct shrink_step){NULL, 0, count_lines(s->request), true, s->changes});
   return ST_OK;
 }
 
@@ -330,6 +330,13 @@ enum status shrink_search(const struct job_runner *runner, struct arena *a, cons
 
 /* ---- frames ------------------------------------------------------------------------------------------------------ */
 
+static void put_request(struct buf *b, const json_t *changes) {
+  char *text = json_dumps(changes, JSON_COMPACT);
+  json_put_key(b, "request");
+  buf_puts(b, text ? text : "{}");
+  free(text);
+}
+
 void shrink_put_step(struct buf *b, const struct shrink_step *step) {
   buf_puts(b, "{\"frame\":\"shrunk\",\"shrunk\":{");
   json_put_field_int(b, "tried", step->number);
@@ -337,11 +344,12 @@ void shrink_put_step(struct buf *b, const struct shrink_step *step) {
   if (step->what)
     json_put_field_str(b, "what", step->what);
   json_put_field_bool(b, "is_kept", step->is_kept);
+  if (step->what && step->is_kept)
+    put_request(b, step->changes);
   buf_puts(b, "}}");
 }
 
 void shrink_put_result(struct buf *b, const struct shrink_result *r) {
-  char *changes = json_dumps(r->changes, JSON_COMPACT);
   buf_puts(b, "{\"frame\":\"shrunk\",\"shrunk\":{");
   json_put_field_bool(b, "done", true);
   json_put_field_int(b, "tried", r->n_tried);
@@ -351,8 +359,6 @@ void shrink_put_result(struct buf *b, const struct shrink_result *r) {
   json_put_field_str(b, "code", r->fault.code);
   if (r->fault.stage[0])
     json_put_field_str(b, "stage", r->fault.stage);
-  json_put_key(b, "request");
-  buf_puts(b, changes ? changes : "{}");
+  put_request(b, r->changes);
   buf_puts(b, "}}");
-  free(changes);
 }

@@ -33,6 +33,7 @@ struct shrink_step {
   int number;       /* candidates so far */
   int lines;        /* of the source and its files as they are kept now */
   bool is_kept;
+  const struct json_t *changes; /* as in shrink_result, of what is kept now; borrowed */
 };
 typedef void (*shrink_progress)(void *user, const struct shrink_step *step);
 

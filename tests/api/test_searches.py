@@ -73,6 +73,7 @@ def test_a_stream_tells_each_candidate(server, accept):
     assert [s["tried"] for s in steps[:-1]] == list(range(len(steps) - 1))
     kept = [s for s in steps[1:-1] if s["is_kept"]]
     assert len(kept) == steps[-1]["kept"] and all(s["what"] for s in kept) and kept[-1]["lines"] == steps[-1]["lines"]
+    assert kept[-1]["request"] == steps[-1]["request"], "whoever stops here has what was found"
 
 
 def test_a_search_ends_at_its_limits(server):
