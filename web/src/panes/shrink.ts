@@ -114,7 +114,7 @@ class ShrinkDialog {
     if (!this.small) return;
     const { language, target } = this.store.state;
     // the same stage of another kernel: its lines and kernels are others
-    const view = { ...viewOf(this.store.state, settings.state.splits), kernelName: null, beside: null, diffFrom: null, selection: null, marked: null, tab: null, mode: "read" as const, comparedKey: null };
+    const view = { ...viewOf(this.store.state, settings.state.splits), kernelName: null, beside: null, step: null, diffFrom: null, selection: null, marked: null, tab: null, mode: "read" as const, comparedKey: null };
     const { source = "", files = [], inputs, options = {} } = this.small.request;
     const link = { source, filename: null, files, language, target, inputs: inputs && inputs.length > 0 ? inputs : null, check: options.check === true, pipeline: options.pipeline ?? "default", version: this.store.state.version, byHand: options.by_hand ?? [], patterns: "", parent: null, simulate: options.simulate === true, pin: null, view };
     window.open(`/${await writeFragment(link)}`, "_blank", "noopener");
