@@ -138,6 +138,7 @@
 
 #include <stddef.h>
 
+#include "base/buf.h"
 #include "base/error.h"
 
 /* Takes one frame, without a newline.  Any status but ST_OK stops the job, and compile_run returns that status. */
@@ -146,6 +147,9 @@ typedef enum status (*frame_sink)(void *user, const char *json, size_t len);
 /* The limit for one frame in bytes; a reader holds a whole frame: a stage's text and its maps.  A job reaches its
  * limits of time and memory first, unless those were raised. */
 enum { FRAME_MAX = 64 << 20 };
+
+/* Appends the start frame. */
+void frames_put_start(struct buf *b, const char *key, const char *language, const char *target, const char *pipeline);
 
 #define VALUE_FILE_NAME "value.bin"
 enum { VALUE_FILE_MAX = 32 << 20 };

@@ -5,11 +5,19 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <jansson.h>
+
+#include "base/clock.h"
+#include "base/diag.h"
+#include "base/json.h"
 #include "driver/compile.h"
+#include "driver/pipeline.h"
+#include "driver/shrink.h"
 #include "trace/trace.h"
 
 enum { DIED_STATUS = 17 };
@@ -62,4 +70,75 @@ static enum status run_in_fork(void *user, const struct job *job, int ms, frame_
 
 struct job_runner run_alone(struct ir *ir) {
   return (struct job_runner){run_in_fork, ir};
+}
+
+/* ---- a search as frames ------------------------------------------------------------------------------------------ */
+
+struct search {
+  frame_sink sink;
+  void *user;
+  enum status st; /* of the sink */
+};
+
+static void say(struct search *s, struct buf *b) {
+  if (!s->st)
+    s->st = buf_status(b) ? buf_status(b) : s->sink(s->user, buf_text(b), b->len);
+  buf_clear(b);
+}
+
+static void say_step(void *user, const struct shrink_step *step) {
+  struct buf b;
+  buf_init(&b, FRAME_MAX);
+  shrink_put_step(&b, step);
+  say(user, &b);
+}
+
+static void say_start(struct search *s, const struct job *job) {
+  size_t len;
+  char key[JOB_KEY_SIZE] = "", *text = job_dump(job, &len);
+  struct buf b;
+  if (text)
+    job_key(text, len, key);
+  free(text);
+  buf_init(&b, FRAME_MAX);
+  frames_put_start(&b, key, language_name(job->language), target_name(job->target), pipeline_version());
+  say(s, &b);
+}
+
+static void say_error(struct search *s, const char *message) {
+  struct buf b;
+  buf_init(&b, FRAME_MAX);
+  buf_puts(&b, "{\"frame\":\"diagnostic\",\"diagnostic\":{");
+  json_put_field_str(&b, "severity", "error");
+  json_put_field_str(&b, "code", diag_code_name(DG_SEARCH));
+  json_put_field_str(&b, "message", message);
+  buf_puts(&b, "}}");
+  say(s, &b);
+}
+
+enum status run_shrink(struct ir *ir, const struct job *job, frame_sink sink, void *user) {
+  const struct job_runner runner = run_alone(ir);
+  const int64_t began_us = clock_now_us();
+  struct search s = {sink, user, ST_OK};
+  struct shrink_result r;
+  struct arena a;
+  struct error err;
+  struct buf b;
+  arena_init(&a);
+  say_start(&s, job);
+  const enum status st =
+      shrink_search(&runner, &a, job, job->shrink_seconds, job->shrink_candidates, say_step, &s, &r, &err);
+  buf_init(&b, FRAME_MAX);
+  if (st) {
+    say_error(&s, err.text);
+  } else {
+    shrink_put_result(&b, &r);
+    json_decref(r.changes);
+    say(&s, &b);
+  }
+  buf_printf(&b, "{\"frame\":\"end\",\"status\":\"%s\",\"time_us\":%lld}", st ? "error" : "ok",
+             (long long)(clock_now_us() - began_us));
+  say(&s, &b);
+  arena_clear(&a);
+  return s.st ? s.st : st;
 }

@@ -11,4 +11,7 @@ struct job_runner run_here(struct ir *ir);
 /* Runs each job in a fork, so that it may crash; what `see` writes must be in memory that the processes share. */
 struct job_runner run_alone(struct ir *ir);
 
+/* Makes a job smaller within its limits (job.h), and gives the frames of the search to sink, as the server has them. */
+MUST_USE enum status run_shrink(struct ir *ir, const struct job *job, frame_sink sink, void *user);
+
 #endif

@@ -13,7 +13,6 @@
 #include "api/services.h"
 #include "api/told.h"
 #include "base/clock.h"
-#include "base/json.h"
 #include "base/log.h"
 #include "driver/frames.h"
 #include "driver/pipeline.h"
@@ -184,12 +183,7 @@ static void say_start(struct search *s) {
   const struct job *j = &s->jobs[0];
   struct buf b;
   buf_init(&b, SMALL_FRAME);
-  buf_puts(&b, "{\"frame\":\"start\",\"version\":1");
-  json_put_field_str(&b, "key", work_key(s->work));
-  json_put_field_str(&b, "language", language_name(j->language));
-  json_put_field_str(&b, "target", target_name(j->target));
-  json_put_field_str(&b, "pipeline", work_pipeline(s->work));
-  buf_putc(&b, '}');
+  frames_put_start(&b, work_key(s->work), language_name(j->language), target_name(j->target), work_pipeline(s->work));
   search_say(s, &b);
 }
 

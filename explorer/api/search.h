@@ -18,6 +18,7 @@
 
 struct searches; /* all of this server; opaque */
 struct services;
+struct job;
 
 enum {
   SEARCHES_MAX = 32,        /* at a time */
@@ -32,6 +33,9 @@ MUST_USE enum status searches_start(const struct services *services, struct sear
 void searches_end(struct searches *all);
 /* Waits for the last one.  NULL is fine. */
 void searches_stop(struct searches *all);
+
+/* Makes the search that a job asks for (shrink_seconds) the request's work.  ST_QUOTA, ST_BUSY: there are too many. */
+MUST_USE enum status search_shrink(struct request *rq, const struct job *job, struct error *err);
 
 enum MHD_Result api_shrink(struct request *rq);
 enum MHD_Result api_parting(struct request *rq);

@@ -1,4 +1,5 @@
 /* search_routes: the requests of searches, what they find, and their answers. */
+#include <stdlib.h>
 #include <string.h>
 
 #include <jansson.h>
@@ -144,6 +145,28 @@ static enum status start(struct request *rq, bool is_shrink, struct error *err) 
     return search_begin(rq, s, err);
   search_free(s);
   return st;
+}
+
+enum status search_shrink(struct request *rq, const struct job *job, struct error *err) {
+  struct search *s = search_new();
+  size_t len = 0;
+  char *text = s ? job_dump(job, &len) : NULL;
+  enum status st = text ? compile_arena(&s->arena, 2 * len, err) : fail(err, ST_NOMEM, "a search");
+  if (!st)
+    st = job_parse(&s->arena, text, len, &s->jobs[0], err);
+  free(text);
+  if (st) {
+    if (s)
+      search_free(s);
+    return st;
+  }
+  compile_own_scope(rq, s->scope);
+  if (!s->jobs[0].scope)
+    s->jobs[0].scope = s->scope;
+  s->seconds = job->shrink_seconds;
+  s->candidates = job->shrink_candidates;
+  s->go = go_shrink;
+  return search_begin(rq, s, err);
 }
 
 static enum MHD_Result answer(struct request *rq, bool is_shrink) {
