@@ -16,6 +16,7 @@
 #include "api/ready.h"
 #include "api/runs.h"
 #include "api/seal.h"
+#include "api/search.h"
 #include "api/told.h"
 #include "base/log.h"
 #include "config.h"
@@ -229,6 +230,8 @@ enum status app_start(const struct config *cfg, int launcher_fd, const struct li
   if (!st)
     st = seal_start(s, (int64_t)cfg->session_idle_s * 1000, &s->seal, err);
   if (!st)
+    st = searches_start(s, &s->searches, err);
+  if (!st)
     st = ready_start(s, &s->ready, err);
   if (!st)
     st = start_server(cfg, at, app, err);
@@ -241,6 +244,7 @@ static void drain(struct app *app) {
   ready_drain(s->ready);
   runs_end_waits(s->runs);
   hub_end_streams(s->sessions);
+  searches_end(s->searches);
   server_quiesce(app->server);
   server_drain(app->server, app->cfg->drain_timeout_ms); /* works in the queue go on, too */
   ready_stop(s->ready);                                  /* its trial needs the pool */
@@ -259,6 +263,7 @@ void app_stop(struct app *app) {
   else if (s->pool)
     pool_close(s->pool, 0);
   seal_stop(s->seal);
+  searches_stop(s->searches);
   remote_stop(s->remote);
   store_stop(s->store);
   server_stop(app->server);

@@ -10,6 +10,7 @@
 #include "api/ready.h"
 #include "api/results.h"
 #include "api/runs.h"
+#include "api/search.h"
 #include "api/sessions.h"
 #include "api/snippets.h"
 #include "api/tokens.h"
@@ -24,6 +25,13 @@
 
 const struct route app_routes[] = {
     {.path = "/api/v1/compile", .allow = "POST", .post = api_compile, .is_job = true, .is_bulky = true},
+    {.path = "/api/v1/shrink", .allow = "POST", .post = api_shrink, .is_job = true, .is_bulky = true},
+    {.path = "/api/v1/parting",
+     .allow = "POST",
+     .post = api_parting,
+     .is_job = true,
+     .is_bulky = true,
+     .body_max = SEARCH_BODY_MAX},
     {.path = "/api/v1/neff",
      .allow = "POST",
      .post = api_neff,

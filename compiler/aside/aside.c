@@ -15,6 +15,7 @@
 #include "driver/compile.h"
 #include "driver/frames.h"
 #include "driver/paths.h"
+#include "driver/run_here.h"
 #include "driver/terminal.h"
 #include "ir/ir.h"
 #include "trace/trace.h"
@@ -77,7 +78,8 @@ static _Noreturn void run(struct aside_host *host, const struct job *job, bool w
   if (with_files && job->language == LANG_NKIPY)
     st = terminal_find_files(&t);
   if (!st)
-    st = compile_run(&host->ir, &t.job, send_frame, &fd);
+    st = t.job.shrink_seconds ? run_shrink(&host->ir, &t.job, send_frame, &fd)
+                              : compile_run(&host->ir, &t.job, send_frame, &fd);
   _exit(st == ST_OK || st == ST_INPUT || st == ST_LIMIT ? EXIT_SUCCESS : EXIT_FAILURE);
 }
 

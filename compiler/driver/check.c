@@ -149,17 +149,6 @@ static enum dtype stored_dtype(MlirType element, enum dtype t) {
   return is_half ? dtype_narrow(t) : t;
 }
 
-struct trace_array check_convert_array(struct arena *a, const struct trace_array *x, enum dtype t) {
-  const struct hlo_literal from = {.shape = x->shape, .data = x->data};
-  const size_t n = (size_t)hlo_shape_elements(&x->shape), size = dtype_size(t);
-  struct trace_array out = {.shape = x->shape, .data = arena_alloc(a, n * size + 1)};
-  out.shape.dtype = t;
-  for (size_t k = 0; k < n; k++)
-    hlo_literal_store(t, dtype_is_float(t) ? hlo_literal_double(&from, k) : (double)hlo_literal_int(&from, k),
-                      (char *)out.data + k * size);
-  return out;
-}
-
 /* Returns a copy of x in the layout of the type, or x itself if it has that layout and is not written; data NULL if the
  * layout is not strided. */
 static struct interp_buffer make_argument(struct arena *a, MlirType type, const struct trace_array *x,

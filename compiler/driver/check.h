@@ -110,5 +110,7 @@ void check_compare_within(int n, const struct trace_array *got, const struct tra
                           const struct check_tolerance *tolerance, struct check_result *r);
 /* Does the same without tolerances that were computed before. */
 void check_compare(int n, const struct trace_array *got, const struct trace_array *want, struct check_result *r);
+/* Appends the place of element number `at` in C order: "[0, 3]". */
+void check_put_index(struct buf *b, const struct hlo_shape *s, int64_t at);
 
 #endif

@@ -1,4 +1,4 @@
-/* check_compare: compares a stage's results with NumPy's. */
+/* check_compare: compares a stage's results with NumPy's.  The server uses it, too, so it must not need MLIR. */
 #include <assert.h>
 #include <math.h>
 #include <stdlib.h>
@@ -280,4 +280,26 @@ void check_compare_within(int n, const struct trace_array *got, const struct tra
 
 void check_compare(int n, const struct trace_array *got, const struct trace_array *want, struct check_result *r) {
   check_compare_within(n, got, want, NULL, r);
+}
+
+struct trace_array check_convert_array(struct arena *a, const struct trace_array *x, enum dtype t) {
+  const struct hlo_literal from = {.shape = x->shape, .data = x->data};
+  const size_t n = (size_t)hlo_shape_elements(&x->shape), size = dtype_size(t);
+  struct trace_array out = {.shape = x->shape, .data = arena_alloc(a, n * size + 1)};
+  out.shape.dtype = t;
+  for (size_t k = 0; k < n; k++)
+    hlo_literal_store(t, dtype_is_float(t) ? hlo_literal_double(&from, k) : (double)hlo_literal_int(&from, k),
+                      (char *)out.data + k * size);
+  return out;
+}
+
+void check_put_index(struct buf *b, const struct hlo_shape *s, int64_t at) {
+  int64_t step = hlo_shape_elements(s);
+  buf_putc(b, '[');
+  for (int d = 0; d < s->rank; d++) {
+    step /= s->dims[d];
+    buf_printf(b, d ? ", %lld" : "%lld", (long long)(at / step));
+    at %= step;
+  }
+  buf_putc(b, ']');
 }

@@ -62,7 +62,7 @@ static enum status run_path(struct path *p) {
   enum status st = compile_send_kernel(p);
   if (!st)
     st = compile_find_resume(p);
-  if (!st && r->job->artifacts && p->kernel->module)
+  if (!st && r->job->artifacts && p->kernel->module && !r->job->value.is_set)
     st = compile_send_artifacts(p);
   if (!st && r->job->vendor)
     st = compile_with_vendor(p);

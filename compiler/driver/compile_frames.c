@@ -97,12 +97,7 @@ static const char *find_key(struct run *r) {
 enum status compile_send_start(struct run *r) {
   struct buf b;
   buf_init(&b, FRAME_MAX);
-  buf_puts(&b, "{\"frame\":\"start\",\"version\":1");
-  json_put_field_str(&b, "key", find_key(r));
-  json_put_field_str(&b, "language", language_name(r->job->language));
-  json_put_field_str(&b, "target", target_name(r->job->target));
-  json_put_field_str(&b, "pipeline", pipeline_version());
-  buf_putc(&b, '}');
+  frames_put_start(&b, find_key(r), language_name(r->job->language), target_name(r->job->target), pipeline_version());
   return compile_send(r, &b);
 }
 

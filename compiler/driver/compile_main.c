@@ -373,7 +373,7 @@ static enum status run(void *command) {
   if (st)
     return st;
   st = compile_run(&ir, &c->t.job, sink, c);
-  enum status written = c->json_path ? result_file_write(&c->result, c->json_path, &c->t) : ST_OK;
+  enum status written = c->json_path ? result_file_write(&c->result, c->json_path, &c->t.err) : ST_OK;
   bool is_text_wanted = !c->json_path || strcmp(c->json_path, "-");
   if (is_text_wanted && c->last_text && !c->is_quiet)
     show_last_text(c);

@@ -223,7 +223,7 @@ static void put_comparison(struct buf *b, const struct value *v, const struct re
     json_put_field_str(b, "order", "transposed");
   if (!result.pass && result.wrong_index >= 0) {
     buf_puts(b, ",\"differs\":{\"index\":");
-    stage_check_put_index(b, shape, result.wrong_index);
+    check_put_index(b, shape, result.wrong_index);
     json_put_field_double(b, "got", result.got);
     json_put_field_double(b, "want", result.expected);
     buf_putc(b, '}');
@@ -328,8 +328,6 @@ static void put_value(struct path *p, const struct value *v, struct buf *b) {
     json_put_field_str(b, "reason", v->reason);
     return;
   }
-  if (p->run->job->take_value)
-    p->run->job->take_value(p->run->job->take_user, &v->array);
   json_put_field_int(b, "execution", v->nth);
   json_put_field_int(b, "executions", v->executions);
   value_put_array(b, v, want->n_slices, want->slices);
@@ -353,6 +351,22 @@ static const char *why_not(struct path *p) {
   return p->checks.has_inputs ? NULL : p->checks.no_check;
 }
 
+/* Sends the elements as a file; a longer one is left out. */
+static enum status send_elements(struct path *p, const struct value *v) {
+  const struct hlo_shape *s = &v->array.shape;
+  const size_t size = (size_t)hlo_shape_elements(s) * dtype_size(s->dtype);
+  struct buf b;
+  if (size > VALUE_FILE_MAX)
+    return ST_OK;
+  buf_init(&b, VALUE_FILE_MAX);
+  enum status st = buf_append(&b, v->array.data, size);
+  if (!st)
+    st = compile_send_artifact(p, arena_printf(p->run->arena, "%s/" VALUE_FILE_NAME, p->kernel->name),
+                               "application/octet-stream", &b);
+  buf_clear(&b);
+  return st;
+}
+
 enum status compile_send_value(struct path *p) {
   struct run *r = p->run;
   struct value v = {.reason = why_not(p), .line = r->job->value.line};
@@ -367,6 +381,8 @@ enum status compile_send_value(struct path *p) {
   struct buf b;
   if (!v.reason)
     value_evaluate(&rq, &v);
+  if (!v.reason && r->job->artifacts && send_elements(p, &v) != ST_OK)
+    return ST_LIMIT;
   buf_init(&b, FRAME_MAX);
   buf_printf(&b, "{\"frame\":\"value\",\"kernel\":%d,\"value\":{", p->number);
   put_value(p, &v, &b);

@@ -8,6 +8,7 @@
 
 #include "base/array.h"
 #include "driver/parting.h"
+#include "driver/run_here.h"
 #include "driver/terminal.h"
 #include "ir/ir.h"
 
@@ -124,6 +125,7 @@ static enum status run(void *command) {
   enum status st = terminal_start(&c->t, &ir);
   if (st)
     return st;
+  const struct job_runner runner = run_here(&ir);
   jobs[0] = c->t.job;
   jobs[0].files = arena_dup(c->t.arena, jobs[0].files, (size_t)jobs[0].n_files * sizeof *jobs[0].files);
   st = c->other ? terminal_read_other(&c->t, c->other) : ST_OK;
@@ -131,7 +133,7 @@ static enum status run(void *command) {
     st = set_other(c);
   jobs[1] = c->t.job;
   if (!st)
-    st = parting_find(&ir, c->t.arena, jobs, !c->is_text_alone, &r, &c->t.err);
+    st = parting_find(&runner, c->t.arena, jobs, !c->is_text_alone, NULL, NULL, &r, &c->t.err);
   if (st)
     return st;
   show(&r, !c->is_text_alone);

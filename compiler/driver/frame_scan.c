@@ -294,6 +294,8 @@ static const struct {
     [FRAME_STEPS] = {"\"steps\"", {{"kernel", '0'}, {"steps", '{'}}},
     [FRAME_TUNE] = {"\"tune\"", {{"tune", '{'}}},
     [FRAME_SHRINK] = {"\"shrink\"", {{"shrink", '{'}}},
+    [FRAME_SHRUNK] = {"\"shrunk\"", {{"shrunk", '{'}}},
+    [FRAME_PARTING] = {"\"parting\"", {{"parting", '{'}}},
     [FRAME_UPGRADE] = {"\"upgrade\"", {{"upgrade", '{'}}},
     [FRAME_NEFF] = {"\"neff\"", {{"neff", '{'}}},
     [FRAME_DIAGNOSTIC] = {"\"diagnostic\"", {{"diagnostic", '{'}}},

@@ -17,6 +17,7 @@
  *   {"frame":"neff","neff":{…}}                                    (of a NEFF, instead of kernels; neff/inspect.h has the form)
  *   {"frame":"tune","tune":{…}}                                    (with options.tune, instead of kernels)
  *   {"frame":"shrink","shrink":{"candidates":[{"what","request","then"}],"next"?}}   (with options.shrink, instead of kernels; shrink.h)
+ *   {"frame":"shrunk","shrunk":{…}}, {"frame":"parting","parting":{…}}   (of a search of the server's, instead of kernels)
  *   {"frame":"diagnostic","diagnostic":{"severity","code","message","hint"?,"stage"?,"kernel"?,
  *                                       "range"?:{"file","line","col","end_line","end_col"},"calls"?:[range…]}}
  *   {"frame":"artifact","artifact":{"name","media_type","what"?,"size","sha256"},"data":"<base64>"}   (with options.artifacts)
@@ -94,6 +95,7 @@
  *   "reference"?: what the trace has at the same place, {"of": "numpy" | "trace","name","line","pass","max_abs_err",
  *            "max_rel_err","order"?: "transposed","differs"?: {"index": [int],"got","want"}}; absent if there is no one
  *            instruction of the trace that the value stands for
+ * With options.artifacts its elements, in row-major order, are the artifact NAME/value.bin, unless they have more than 32 MiB.
  *
  * steps are the rewrites inside one stage (steps.h):
  *   "stage", "index", "pass"
@@ -118,6 +120,14 @@
  * "candidates" | "no change is faster","tried","refusals","seconds","start_us","points":[{"us","sbuf","knobs","source"}]}: the
  * candidates that none beats in both time and SBUF, the fastest first, each with the whole text.
  *
+ * shrunk is a candidate as it was tried, {"tried","lines","what"?,"is_kept","request"? if it was}; the first, without "what", is the kernel as it is.  The
+ * last one is {"done": true,"tried","kept","lines","stopped","code","stage"?,"request"}: the fault, and the members of the request that are
+ * others in the small one (shrink.h).
+ *
+ * parting is how far the comparison of values is, {"stage","line","compared"}.  The last one is {"done": true,"stages","alone","text"?,
+ * "values"?,"compared"?,"note"?}: where two results part (parting.h).  A place is {"stage","a"?: {"line","text"},"b"?: the same}; that of
+ * values has the first element that differs, too: "index", "value" of a and of b, and "max_abs_err".
+ *
  * The stage "vendor-nki" is the kernel as NKI as the vendor's compiler printed it (vendor_stage.h).  It is the last one, is made
  * from the trace, not from the stage before it, and so has no "from".
  *
@@ -128,6 +138,7 @@
 
 #include <stddef.h>
 
+#include "base/buf.h"
 #include "base/error.h"
 
 /* Takes one frame, without a newline.  Any status but ST_OK stops the job, and compile_run returns that status. */
@@ -136,5 +147,11 @@ typedef enum status (*frame_sink)(void *user, const char *json, size_t len);
 /* The limit for one frame in bytes; a reader holds a whole frame: a stage's text and its maps.  A job reaches its
  * limits of time and memory first, unless those were raised. */
 enum { FRAME_MAX = 64 << 20 };
+
+/* Appends the start frame. */
+void frames_put_start(struct buf *b, const char *key, const char *language, const char *target, const char *pipeline);
+
+#define VALUE_FILE_NAME "value.bin"
+enum { VALUE_FILE_MAX = 32 << 20 };
 
 #endif

@@ -30,6 +30,11 @@ static bool is_alone(enum frame_kind k) {
   return k == FRAME_UPGRADE || k == FRAME_NEFF || k == FRAME_SHRINK;
 }
 
+/* Such frames say how far a search is. */
+static bool is_progress(enum frame_kind k) {
+  return k == FRAME_TUNE || k == FRAME_SHRUNK || k == FRAME_PARTING;
+}
+
 /* Returns ST_OK if f may come after the frames so far. */
 static enum status check_order(const struct gather *g, const struct frame *f, struct error *err) {
   if (g->is_ended)
@@ -67,7 +72,7 @@ static enum status check_count(const struct gather *g, const struct frame *f, st
   bool is_full = (f->kind == FRAME_KERNEL && g->n_kernels == GATHER_KERNELS_MAX) ||
                  (f->kind == FRAME_SOURCES && g->n_sources == GATHER_SOURCES_MAX) ||
                  (f->kind == FRAME_STAGE && count(g, FRAME_STAGE, (int)frame_int(f, "kernel")) == GATHER_STAGES_MAX) ||
-                 (f->kind == FRAME_TUNE && g->n_tunes == GATHER_TUNES_MAX) ||
+                 (is_progress(f->kind) && g->n_tunes == GATHER_TUNES_MAX) ||
                  (f->kind == FRAME_DIAGNOSTIC && g->n_diags == GATHER_DIAGS_MAX) ||
                  (f->kind == FRAME_ARTIFACT && g->n_artifacts == GATHER_ARTIFACTS_MAX);
   return is_full ? fail(err, ST_LIMIT, "too many frames of one kind") : ST_OK;
@@ -98,7 +103,7 @@ enum status gather_add(struct gather *g, const struct frame *f, size_t at, size_
   g->n_stages += f->kind == FRAME_STAGE;
   g->n_runs += is_run(f->kind);
   g->n_alone += is_alone(f->kind);
-  g->n_tunes += f->kind == FRAME_TUNE;
+  g->n_tunes += is_progress(f->kind);
   g->n_diags += f->kind == FRAME_DIAGNOSTIC;
   g->n_artifacts += f->kind == FRAME_ARTIFACT;
   if (f->kind == FRAME_END) {
@@ -228,6 +233,25 @@ static void put_run(const struct writer *w, enum frame_kind kind, int kernel, co
   }
 }
 
+static int count_all(const struct gather *g, enum frame_kind kind) {
+  int n = 0;
+  for (int i = 0; i < g->n; i++)
+    n += g->parts[i].kind == kind;
+  return n;
+}
+
+/* Writes the value of the last frame of this kind, if there is one, as the member `key`. */
+static void put_last(const struct writer *w, enum frame_kind kind, const char *key) {
+  struct frame f;
+  int i = w->g->n;
+  while (i-- > 0)
+    if (w->g->parts[i].kind == kind) {
+      if (scan_part(w, &w->g->parts[i], &f))
+        put_member(w->out, frame_get(&f, key));
+      return;
+    }
+}
+
 /* Writes the members of the kernel's frame, the kernel's stages and its runs. */
 static void put_kernel(const struct writer *w, const struct gather_part *p) {
   struct frame f;
@@ -324,8 +348,10 @@ void gather_result(const struct gather *g, const struct gather_text *text, struc
   put_run(&w, FRAME_UPGRADE, -1, "upgrade");
   put_run(&w, FRAME_NEFF, -1, "neff");
   put_run(&w, FRAME_SHRINK, -1, "shrink");
-  if (g->n_tunes)
+  if (count_all(g, FRAME_TUNE))
     put_list(&w, FRAME_TUNE, "tune");
+  put_last(&w, FRAME_SHRUNK, "shrunk");
+  put_last(&w, FRAME_PARTING, "parting");
   put_list(&w, FRAME_DIAGNOSTIC, "diagnostics");
   put_list(&w, FRAME_ARTIFACT, "artifacts");
   put_identity(&w);

@@ -63,7 +63,7 @@ const char *gather_find_stage(const struct gather *g, const struct gather_text *
 
 /* Appends the result object, which fails if the text cannot be had; drain is called after each part, NULL: never:
  *   {"version":1,"status","files":[…],"places":[…],"sources":[…],
- *    "kernels":[{"name","inputs","outputs","stages":[…],"simulation"?,"profile"?,"device"?,"value"?,"steps"?}],"upgrade"?,"neff"?,"shrink"?,"tune"?: […],"diagnostics":[…],"artifacts":[…],
+ *    "kernels":[{"name","inputs","outputs","stages":[…],"simulation"?,"profile"?,"device"?,"value"?,"steps"?}],"upgrade"?,"neff"?,"shrink"?,"tune"?: […],"shrunk"?,"parting"?,"diagnostics":[…],"artifacts":[…],
  *    "key","language","target","pipeline","time_us"} */
 void gather_result(const struct gather *g, const struct gather_text *text, struct buf *out, gather_drain drain,
                    void *user);

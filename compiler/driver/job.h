@@ -72,7 +72,6 @@
 #include "base/target.h"
 
 struct json_t; /* of jansson */
-struct trace_array;
 struct neff_opened;
 
 enum { JOB_SHRINK_FROM_MAX = 1 << 30, JOB_STEPS_FROM_MAX = 1 << 30 };
@@ -199,19 +198,17 @@ struct job {
   const char *version; /* of the compiler: its name, or its pipeline's version; NULL: this one */
 
   /* Set by the program that runs the job, never read from JSON or written to it: */
-  const struct neff_opened *package; /* the source is its program, and it names inputs and outputs; NULL: none */
-  const char *inputs_npz;            /* file with input values; only the terminal sets it */
-  const char *outputs_npz;           /* file for the simulated outputs, likewise */
-  const char *trace_path;            /* file for the simulated timeline, likewise */
-  const struct job_vendor *vendor;   /* NULL: none; likewise */
-  const struct job_device *device;   /* with simulate; NULL: none; likewise */
-  int64_t memory_max;                /* bytes of data of a simulated run; 0: the simulator's own limit */
-  uint64_t seed;                     /* of pseudo-random input values */
-  int64_t deadline_us;               /* of clock_now_us; 0: none.  See stage_check.h */
-  void (*take_value)(void *user,
-                     const struct trace_array *x); /* gets the whole value, borrowed; NULL: nobody wants it */
-  void *take_user;
-  const char *key; /* of job_key, if it is known already; else NULL */
+  const struct neff_opened *package;     /* the source is its program, and it names inputs and outputs; NULL: none */
+  const char *inputs_npz;                /* file with input values; only the terminal sets it */
+  const char *outputs_npz;               /* file for the simulated outputs, likewise */
+  const char *trace_path;                /* file for the simulated timeline, likewise */
+  const struct job_vendor *vendor;       /* NULL: none; likewise */
+  const struct job_device *device;       /* with simulate; NULL: none; likewise */
+  int64_t memory_max;                    /* bytes of data of a simulated run; 0: the simulator's own limit */
+  int shrink_seconds, shrink_candidates; /* the job is made smaller within these limits (shrink.h); 0: it is not */
+  uint64_t seed;                         /* of pseudo-random input values */
+  int64_t deadline_us;                   /* of clock_now_us; 0: none.  See stage_check.h */
+  const char *key;                       /* of job_key, if it is known already; else NULL */
 };
 
 void job_init(struct job *j); /* the defaults above, with an empty source */

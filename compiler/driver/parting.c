@@ -5,13 +5,14 @@
 #include <string.h>
 
 #include <jansson.h>
+#include <openssl/evp.h>
 
 #include "base/array.h"
+#include "base/json.h"
 #include "diff/diff.h"
 #include "driver/check.h"
-#include "driver/compile.h"
+#include "driver/frame_scan.h"
 #include "driver/result_file.h"
-#include "driver/stage_check.h"
 
 enum { LAST_TRIES = 6 }; /* operations from the end of a stage, one of which has a value */
 
@@ -26,11 +27,14 @@ struct pair {
   struct diff_text text[2];
   int n_lines[2], *to; /* to[i]: the line of the other side that line i + 1 is; 0: none */
   bool is_same;
+  bool is_hlo;  /* its values are whole tensors, whose shapes are no matter of layout */
   int first[2]; /* the first lines that differ */
 };
 
 struct finder {
-  struct ir *ir;
+  const struct job_runner *runner;
+  parting_progress progress;
+  void *user;
   struct arena *arena;
   struct side sides[2];
   struct {
@@ -50,12 +54,13 @@ static enum status keep_frame(void *user, const char *json, size_t len) {
 /* Compiles a job.  A refusal has the stages before it. */
 static enum status compile_side(struct finder *f, struct side *s, struct error *err) {
   struct result_file r;
+  enum job_end end;
   result_file_init(&r);
-  enum status st = compile_run(f->ir, s->job, keep_frame, &r);
-  if (st == ST_OK || st == ST_INPUT)
+  enum status st = f->runner->run(f->runner->user, s->job, 0, keep_frame, &r, &end, err);
+  if (!st && end != JOB_ENDED)
+    st = fail(err, ST_INPUT, "%.120s cannot be compiled: its process ended, or took too long", s->job->filename);
+  if (!st)
     st = result_file_parse(&r, &s->result, err);
-  else
-    fail(err, st, "a limit was reached");
   result_file_clear(&r);
   const json_t *kernel = json_array_get(json_object_get(s->result, "kernels"), 0);
   if (!st && !json_array_size(json_object_get(kernel, "stages")))
@@ -122,6 +127,8 @@ static enum status pair_stages(struct finder *f, struct error *err) {
       struct pair p = {.name = key_of(f->arena, a, i), .index = {(int)i, (int)k}};
       if (strcmp(p.name, key_of(f->arena, b, k)) != 0)
         continue;
+      const char *dialect = json_string_value(json_object_get(json_array_get(a, i), "dialect"));
+      p.is_hlo = dialect && !strcmp(dialect, "hlo");
       p.text[0] = text_of(json_array_get(a, i));
       p.text[1] = text_of(json_array_get(b, k));
       st = compare_texts(f, &p, err);
@@ -153,71 +160,124 @@ static void set_place(struct finder *f, struct parting_place *out, const struct 
 
 /* ---- values ------------------------------------------------------------------------------------------------------ */
 
+/* A value from the frames of its job: what it is, and its elements, which come first. */
 struct taken {
   struct arena *arena;
-  bool is_taken;
   struct trace_array x;
+  size_t size; /* of x.data */
+  bool has_shape;
 };
 
-static void take(void *user, const struct trace_array *x) {
-  struct taken *t = user;
-  const size_t size = (size_t)hlo_shape_elements(&x->shape) * dtype_size(x->shape.dtype);
-  t->is_taken = true;
-  t->x.shape = hlo_shape_array(t->arena, x->shape.dtype, x->shape.rank, x->shape.dims);
-  t->x.data = memcpy(arena_alloc(t->arena, size + 1), x->data, size);
+/* The elements of an artifact, from its base64. */
+static void take_elements(struct taken *t, const struct frame *f) {
+  const struct frame_member *about = frame_get(f, "artifact"), *data = frame_get(f, "data");
+  struct frame artifact;
+  const struct frame_member *name = NULL;
+  if (data && frame_scan_object(about->value, about->value_len, &artifact, NULL) == ST_OK)
+    name = frame_get(&artifact, "name");
+  const size_t tail = strlen("/" VALUE_FILE_NAME "\"");
+  if (!name || name->value_len < tail || data->value_len < 2 ||
+      memcmp(name->value + name->value_len - tail, "/" VALUE_FILE_NAME "\"", tail) != 0)
+    return;
+  const char *text = data->value + 1;
+  const size_t len = data->value_len - 2;
+  unsigned char *to = len <= INT_MAX ? arena_try_array(t->arena, len / 4 * 3 + 1, 1) : NULL;
+  const int n = to ? EVP_DecodeBlock(to, (const unsigned char *)text, (int)len) : -1;
+  if (n < 0)
+    return;
+  t->x.data = to;
+  t->size = (size_t)n - (len && text[len - 1] == '=') - (len > 1 && text[len - 2] == '=');
 }
 
-static enum status drop(void *user, const char *json, size_t len) {
-  (void)user, (void)json, (void)len;
+static void take_shape(struct taken *t, const struct frame *f) {
+  const struct frame_member *m = frame_get(f, "value");
+  json_t *v = json_loadb(m->value, m->value_len, 0, NULL);
+  const json_t *shape = json_object_get(v, "shape");
+  const char *dtype = json_string_value(json_object_get(v, "dtype"));
+  int64_t dims[JOB_RANK_MAX + 1];
+  const int rank = (int)json_array_size(shape);
+  if (json_is_array(shape) && rank <= JOB_RANK_MAX && dtype && dtype_from_name(dtype) != DT_NONE) {
+    for (int d = 0; d < rank; d++)
+      dims[d] = json_integer_value(json_array_get(shape, (size_t)d));
+    t->x.shape = hlo_shape_array(t->arena, dtype_from_name(dtype), rank, dims);
+    t->has_shape = true;
+  }
+  json_decref(v);
+}
+
+static enum status take(void *user, const char *json, size_t len) {
+  struct frame f;
+  if (frame_scan(json, len, &f, NULL) != ST_OK)
+    return ST_BUG;
+  if (f.kind == FRAME_ARTIFACT)
+    take_elements(user, &f);
+  if (f.kind == FRAME_VALUE)
+    take_shape(user, &f);
   return ST_OK;
 }
 
-/* Takes the value of a line; false if there is none. */
-static bool value_of(const struct finder *f, const struct pair *p, int s, int line, struct taken *out) {
+/* Takes the value of a line; *has: there is one. */
+static enum status value_of(const struct finder *f, const struct pair *p, int s, int line, struct taken *out, bool *has,
+                            struct error *err) {
   struct job job = *f->sides[s].job;
   char stage[16];
+  enum job_end end;
   snprintf(stage, sizeof stage, "%d", p->index[s]);
   job.value = (struct job_value){.is_set = true, .stage = stage, .line = line};
-  job.check = job.simulate = job.artifacts = false;
-  job.take_value = take;
-  job.take_user = out;
-  const enum status st = compile_run(f->ir, &job, drop, NULL);
-  return out->is_taken && (st == ST_OK || st == ST_INPUT);
+  job.check = job.simulate = false;
+  job.artifacts = true;
+  job.patterns = NULL;
+  job.stop_after = NULL;
+  const enum status st = f->runner->run(f->runner->user, &job, 0, take, out, &end, err);
+  *has = !st && end == JOB_ENDED && out->x.data && out->has_shape &&
+         out->size == (size_t)hlo_shape_elements(&out->x.shape) * dtype_size(out->x.shape.dtype);
+  return st;
 }
 
 enum verdict { NO_VALUE, ALIKE, APART };
 
-/* Compares the values of a pair of lines; what differs is kept in f->out. */
-static enum verdict compare_lines(struct finder *f, const struct pair *p, int line_a, int line_b) {
+/* Compares two values; what differs is kept in f->out. */
+static enum verdict compare_arrays(struct finder *f, const struct pair *p, const struct trace_array *x,
+                                   const struct trace_array *y, struct arena *a) {
+  struct parting *o = f->out;
+  struct check_result r = {.wrong_index = -1};
+  struct buf b;
+  const bool is_alike = hlo_shape_same_dims(&x->shape, &y->shape);
+  if (!is_alike && !p->is_hlo)
+    return NO_VALUE; /* another tile or layout */
+  o->n_values++;
+  o->index = NULL;
+  if (!is_alike)
+    return APART;
+  const struct trace_array got = check_convert_array(a, y, x->shape.dtype);
+  check_compare(1, &got, x, &r);
+  if (r.pass)
+    return ALIKE;
+  buf_init(&b, 1024);
+  check_put_index(&b, &x->shape, r.wrong_index < 0 ? 0 : r.wrong_index);
+  o->index = arena_strdup(f->arena, buf_text(&b));
+  buf_clear(&b);
+  o->got[0] = r.expected;
+  o->got[1] = r.got;
+  o->max_abs_err = r.max_abs_err;
+  return APART;
+}
+
+/* Compares the values of a pair of lines. */
+static enum status compare_lines(struct finder *f, const struct pair *p, int line_a, int line_b, enum verdict *verdict,
+                                 struct error *err) {
   struct arena a;
-  enum verdict verdict = NO_VALUE;
+  bool has = false;
   arena_init(&a);
   struct taken x = {.arena = &a}, y = {.arena = &a};
-  if (value_of(f, p, 0, line_a, &x) && value_of(f, p, 1, line_b, &y)) {
-    struct parting *o = f->out;
-    struct check_result r = {.wrong_index = -1};
-    o->n_values++;
-    o->index = NULL;
-    if (!hlo_shape_same_dims(&x.x.shape, &y.x.shape)) {
-      verdict = APART;
-    } else {
-      const struct trace_array got = check_convert_array(&a, &y.x, x.x.shape.dtype);
-      check_compare(1, &got, &x.x, &r);
-      verdict = r.pass ? ALIKE : APART;
-    }
-    if (verdict == APART && hlo_shape_same_dims(&x.x.shape, &y.x.shape)) {
-      struct buf b;
-      buf_init(&b, 1024);
-      stage_check_put_index(&b, &x.x.shape, r.wrong_index < 0 ? 0 : r.wrong_index);
-      o->index = arena_strdup(f->arena, buf_text(&b));
-      buf_clear(&b);
-      o->got[0] = r.expected;
-      o->got[1] = r.got;
-      o->max_abs_err = r.max_abs_err;
-    }
-  }
+  enum status st = value_of(f, p, 0, line_a, &x, &has, err);
+  if (!st && has)
+    st = value_of(f, p, 1, line_b, &y, &has, err);
+  *verdict = !st && has ? compare_arrays(f, p, &x.x, &y.x, &a) : NO_VALUE;
   arena_clear(&a);
-  return verdict;
+  if (!st && *verdict != NO_VALUE && f->progress)
+    f->progress(f->user, p->name, line_b, f->out->n_values);
+  return st;
 }
 
 static bool has_budget(struct finder *f) {
@@ -228,52 +288,73 @@ static bool has_budget(struct finder *f) {
 }
 
 /* Compares the last operation of the pair that has a value on both sides. */
-static enum verdict compare_last(struct finder *f, const struct pair *p) {
-  enum verdict v = NO_VALUE;
+static enum status compare_last(struct finder *f, const struct pair *p, enum verdict *v, struct error *err) {
+  enum status st = ST_OK;
   int tries = 0;
-  for (int line = p->n_lines[0]; v == NO_VALUE && line > 0 && tries < LAST_TRIES && has_budget(f); line--)
+  *v = NO_VALUE;
+  for (int line = p->n_lines[0]; !st && *v == NO_VALUE && line > 0 && tries < LAST_TRIES && has_budget(f); line--)
     if (p->to[line - 1]) {
-      v = compare_lines(f, p, line, p->to[line - 1]);
+      st = compare_lines(f, p, line, p->to[line - 1], v, err);
       tries++;
     }
-  return v;
+  return st;
 }
 
 /* Finds the first operation of the pair whose values differ. */
-static bool scan_pair(struct finder *f, const struct pair *p) {
-  for (int line = 1; line <= p->n_lines[0] && has_budget(f); line++)
-    if (p->to[line - 1] && compare_lines(f, p, line, p->to[line - 1]) == APART) {
+static enum status scan_pair(struct finder *f, const struct pair *p, bool *is_found, struct error *err) {
+  enum status st = ST_OK;
+  *is_found = false;
+  for (int line = 1; !st && !*is_found && line <= p->n_lines[0] && has_budget(f); line++) {
+    enum verdict v = NO_VALUE;
+    if (p->to[line - 1])
+      st = compare_lines(f, p, line, p->to[line - 1], &v, err);
+    *is_found = !st && v == APART;
+    if (*is_found)
       set_place(f, &f->out->value, p, line, p->to[line - 1]);
-      return true;
-    }
-  return false;
+  }
+  return st;
 }
 
-/* Finds the first pair from `at` on whose last values differ; -1: none does. */
-static int first_apart(struct finder *f, int at) {
+/* Finds the first pair from `at` on whose last values differ; *found is -1 if none does. */
+static enum status first_apart(struct finder *f, int at, int *found, struct error *err) {
   int end = f->pairs.n; /* the pairs from here on differ */
-  while (at < end && has_budget(f)) {
+  enum status st = ST_OK;
+  while (!st && at < end && has_budget(f)) {
     const int middle = (at + end) / 2;
-    if (compare_last(f, &f->pairs.v[middle]) == APART)
+    enum verdict v;
+    st = compare_last(f, &f->pairs.v[middle], &v, err);
+    if (v == APART)
       end = middle;
     else
       at = middle + 1;
   }
-  return end < f->pairs.n ? end : -1;
+  *found = end < f->pairs.n ? end : -1;
+  return st;
 }
 
 /* The stage where the texts part is looked through first: what differs there may not reach its last value. */
-static void compare_values(struct finder *f, int first) {
-  if (scan_pair(f, &f->pairs.v[first]))
-    return;
-  const int at = first_apart(f, first + 1);
-  if (at >= 0 && !scan_pair(f, &f->pairs.v[at]) && !f->out->note)
+static enum status compare_values(struct finder *f, int first, struct error *err) {
+  bool is_found;
+  int at = -1;
+  enum status st = scan_pair(f, &f->pairs.v[first], &is_found, err);
+  if (st || is_found)
+    return st;
+  st = first_apart(f, first + 1, &at, err);
+  if (!st && at >= 0)
+    st = scan_pair(f, &f->pairs.v[at], &is_found, err);
+  if (!st && at >= 0 && !is_found && !f->out->note)
     f->out->note = "the last values of a stage differ, but none of the operations that both sides have";
+  return st;
 }
 
-enum status parting_find(struct ir *ir, struct arena *a, const struct job jobs[2], bool with_values,
-                         struct parting *out, struct error *err) {
-  struct finder f = {.ir = ir, .arena = a, .sides = {{&jobs[0], NULL}, {&jobs[1], NULL}}, .out = out};
+enum status parting_find(const struct job_runner *runner, struct arena *a, const struct job jobs[2], bool with_values,
+                         parting_progress progress, void *user, struct parting *out, struct error *err) {
+  struct finder f = {.runner = runner,
+                     .progress = progress,
+                     .user = user,
+                     .arena = a,
+                     .sides = {{&jobs[0], NULL}, {&jobs[1], NULL}},
+                     .out = out};
   int first = -1;
   *out = (struct parting){0};
   enum status st = compile_side(&f, &f.sides[0], err);
@@ -287,9 +368,64 @@ enum status parting_find(struct ir *ir, struct arena *a, const struct job jobs[2
   if (!st && first >= 0) {
     set_place(&f, &out->text, &f.pairs.v[first], f.pairs.v[first].first[0], f.pairs.v[first].first[1]);
     if (with_values)
-      compare_values(&f, first);
+      st = compare_values(&f, first, err);
+  }
+  if (st == ST_TIMEOUT && first >= 0) { /* what was found until then is right */
+    st = ST_OK;
+    out->note = "the time was up";
   }
   json_decref(f.sides[0].result);
   json_decref(f.sides[1].result);
   return st;
+}
+
+/* ---- frames ------------------------------------------------------------------------------------------------------ */
+
+static void put_place(struct buf *b, const char *key, const struct parting *r, const struct parting_place *p,
+                      bool with_numbers) {
+  static const char *const sides[] = {"a", "b"};
+  if (!p->stage)
+    return;
+  json_put_key(b, key);
+  buf_putc(b, '{');
+  json_put_field_str(b, "stage", p->stage);
+  for (int s = 0; s < 2; s++) {
+    if (!p->line[s])
+      continue;
+    json_put_key(b, sides[s]);
+    buf_putc(b, '{');
+    json_put_field_int(b, "line", p->line[s]);
+    json_put_field_str(b, "text", p->text[s]);
+    if (with_numbers && r->index)
+      json_put_field_double(b, "value", r->got[s]);
+    buf_putc(b, '}');
+  }
+  if (with_numbers && r->index) {
+    json_put_key(b, "index");
+    buf_puts(b, r->index);
+    json_put_field_double(b, "max_abs_err", r->max_abs_err);
+  }
+  buf_putc(b, '}');
+}
+
+void parting_put_progress(struct buf *b, const char *stage, int line, int n_values) {
+  buf_puts(b, "{\"frame\":\"parting\",\"parting\":{");
+  json_put_field_str(b, "stage", stage);
+  json_put_field_int(b, "line", line);
+  json_put_field_int(b, "compared", n_values);
+  buf_puts(b, "}}");
+}
+
+void parting_put(struct buf *b, const struct parting *r, bool with_values) {
+  buf_puts(b, "{\"frame\":\"parting\",\"parting\":{");
+  json_put_field_bool(b, "done", true);
+  json_put_field_int(b, "stages", r->n_stages);
+  json_put_field_int(b, "alone", r->n_alone);
+  put_place(b, "text", r, &r->text, false);
+  put_place(b, "values", r, &r->value, true);
+  if (with_values)
+    json_put_field_int(b, "compared", r->n_values);
+  if (r->note)
+    json_put_field_str(b, "note", r->note);
+  buf_puts(b, "}}");
 }

@@ -2,7 +2,8 @@
  *
  * Stages are paired by name ("cse:2"); those that only one side has are left out.  In text, the first pair whose lines differ
  * (diff/diff.h) has the place.  In values, the operations of a pair are those on lines that the diff pairs, and a value is what
- * options.value takes (value.h), on the inputs of a check, compared element by element within the check's tolerances.  Up to
+ * options.value takes (value.h), on the inputs of a check, compared element by element within the check's tolerances.  After
+ * HLO, values of other shapes are other tiles or layouts, and are left out.  Up to
  * the first change of text the values are the same, if the inputs are.  From there on the last values of the stages are compared,
  * by halves: once two results differ, later stages carry the difference on.  Then the operations of the first stage that differs are
  * compared in the order of its text.
@@ -12,11 +13,11 @@
 
 #include "base/arena.h"
 #include "base/error.h"
+#include "base/buf.h"
 #include "driver/job.h"
+#include "driver/job_runner.h"
 
-struct ir;
-
-enum { PARTING_VALUES_MAX = 400 }; /* pairs of values that are taken: each is a compile up to its stage */
+enum { PARTING_VALUES_MAX = 400 }; /* pairs of values that are compared: each is a compile up to its stage */
 
 struct parting_place {
   const char *stage;   /* "cse:2"; NULL: they do not part */
@@ -33,9 +34,17 @@ struct parting {
   int n_values;          /* pairs of values that were compared */
 };
 
+/* A pair of values was compared; n_values: how many so far. */
+typedef void (*parting_progress)(void *user, const char *stage, int line, int n_values);
+
 /* Compiles both jobs and compares their first kernels, or those of the job's name.  ST_INPUT with a message if one of them
- * has no stages. */
-MUST_USE enum status parting_find(struct ir *ir, struct arena *a, const struct job jobs[2], bool with_values,
-                                  struct parting *out, struct error *err);
+ * has no stages; other statuses are the runner's.  When its time is up (ST_TIMEOUT), what was found until then is the result. */
+MUST_USE enum status parting_find(const struct job_runner *runner, struct arena *a, const struct job jobs[2],
+                                  bool with_values, parting_progress progress, void *user, struct parting *out,
+                                  struct error *err);
+
+/* Append the frames of a search (frames.h). */
+void parting_put_progress(struct buf *b, const char *stage, int line, int n_values);
+void parting_put(struct buf *b, const struct parting *r, bool with_values);
 
 #endif

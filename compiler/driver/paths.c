@@ -24,6 +24,8 @@ enum status paths_find(struct arena *a, struct paths *out, struct error *err) {
     out->site_dir = arena_printf(a, "%s/venv/" SITE, exe);
   if (access(out->site_dir, R_OK))
     out->site_dir = arena_printf(a, "%s/" NKX_VENV "/" SITE, exe); /* the build's, seen from its folder */
+  if (access(out->python_dir, R_OK) && !access(arena_printf(a, "%s/notebook.py", exe), R_OK))
+    out->python_dir = arena_printf(a, "%s/..", exe); /* in the wheel the program is in a folder of the package nkx */
   if (access(out->python_dir, R_OK) || access(out->site_dir, R_OK))
     return fail(err, ST_IO, "no Python packages in %.80s and %.80s: run `make build`", out->python_dir, out->site_dir);
   return ST_OK;

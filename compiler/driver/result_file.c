@@ -2,13 +2,12 @@
 #include "driver/result_file.h"
 
 #include <assert.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <jansson.h>
-
-#include "driver/terminal.h"
 
 static const size_t frames_max = (size_t)4 << 30; /* in bytes; far more than a useful file needs */
 
@@ -70,12 +69,17 @@ static void drain(void *user, struct buf *out) {
   out->len = 1;
 }
 
-enum status result_file_write(const struct result_file *r, const char *path, struct terminal *t) {
+enum status result_file_refuse_path(const char *path, struct error *err) {
+  const bool is_disk = errno == ENOSPC || errno == EDQUOT || errno == EIO || errno == EMFILE || errno == ENFILE;
+  return fail(err, is_disk ? ST_IO : ST_INPUT, "cannot write %.160s: %m", path);
+}
+
+enum status result_file_write(const struct result_file *r, const char *path, struct error *err) {
   const struct gather_text text = {kept_frame, (void *)r};
   FILE *f = strcmp(path, "-") ? fopen(path, "we") : stdout;
   struct buf out;
   if (!f)
-    return terminal_refuse_path(t, path);
+    return result_file_refuse_path(path, err);
   buf_init(&out, frames_max);
   gather_result(&r->gather, &text, &out, drain, f);
   buf_putc(&out, '\n');
@@ -84,6 +88,6 @@ enum status result_file_write(const struct result_file *r, const char *path, str
   ok &= (f == stdout ? fflush(f) : fclose(f)) == 0;
   buf_clear(&out);
   if (st)
-    return fail(&t->err, st, "the result is too large");
-  return ok ? ST_OK : fail(&t->err, ST_IO, "%.160s: %m", path);
+    return fail(err, st, "the result is too large");
+  return ok ? ST_OK : fail(err, ST_IO, "%.160s: %m", path);
 }

@@ -5,8 +5,6 @@
 #include "base/buf.h"
 #include "driver/gather.h"
 
-struct terminal;
-
 struct result_file {
   struct buf frames;    /* each on its own line */
   struct gather gather; /* their places */
@@ -19,7 +17,9 @@ MUST_USE enum status result_file_add(struct result_file *r, const char *json, si
 struct json_t;
 /* Returns the object, which the caller releases.  ST_LIMIT or ST_NOMEM. */
 MUST_USE enum status result_file_parse(const struct result_file *r, struct json_t **out, struct error *err);
-/* Writes the object to the file, "-": to standard output.  A failure is described in t->err. */
-MUST_USE enum status result_file_write(const struct result_file *r, const char *path, struct terminal *t);
+/* Writes the object to the file, "-": to standard output.  A failure is described in err. */
+MUST_USE enum status result_file_write(const struct result_file *r, const char *path, struct error *err);
+/* The error of a file that could not be opened to be written, from errno. */
+enum status result_file_refuse_path(const char *path, struct error *err);
 
 #endif

@@ -1,29 +1,22 @@
-/* shrink: the search of the terminal; see the header. */
+/* shrink: see the header. */
 #include "driver/shrink.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/time.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <jansson.h>
 
 #include "base/clock.h"
-#include "driver/compile.h"
+#include "base/json.h"
 #include "driver/frame_scan.h"
 #include "driver/gather.h"
 #include "driver/pipeline.h"
-#include "trace/trace.h"
 
-enum { NAME_MAX_LEN = 64, DIED_STATUS = 17 };
+enum { NAME_MAX_LEN = 64, REQUEST_MAX = 4 << 20 };
 
-/* What a run writes for its parent: the memory is shared. */
+/* What is seen of a run.  A runner may have it seen in another process, so the memory is shared. */
 struct watch {
   struct shrink_fault fault;
   char names[GATHER_STAGES_MAX][NAME_MAX_LEN]; /* of the stages of the kernel so far */
@@ -31,10 +24,10 @@ struct watch {
 };
 
 struct search {
-  struct ir *ir;
-  struct arena *arena;
+  const struct job_runner *runner;
   const struct job *job; /* as it was given, for what JSON does not have */
   json_t *request;       /* the smallest job so far */
+  json_t *changes;       /* the members of it that changed */
   struct watch *watch;
   int64_t until_us;
   int candidate_ms;
@@ -111,54 +104,36 @@ static enum status see(void *user, const char *json, size_t len) {
   return ST_OK;
 }
 
-/* In the new process: runs the job and ends. */
-static _Noreturn void run_alone(const struct search *s, const struct job *job, int ms) {
-  const struct itimerval timer = {.it_value = {ms / 1000, ms % 1000 * 1000}};
-  const int null = open("/dev/null", O_WRONLY | O_CLOEXEC);
-  if (null >= 0) { /* what candidates print is of no interest */
-    dup2(null, STDERR_FILENO);
-    dup2(null, STDOUT_FILENO);
-  }
-  signal(SIGALRM, SIG_DFL);
-  setitimer(ITIMER_REAL, &timer, NULL);
-  trace_after_fork(job->seed);
-  const enum status st = compile_run(s->ir, job, see, s->watch);
-  _exit(st == ST_OK || st == ST_INPUT || st == ST_LIMIT ? 0 : DIED_STATUS);
-}
-
-/* Runs the job in a process of its own, for at most ms.  s->watch has its fault. */
+/* Runs the job for at most ms.  s->watch has its fault. */
 static enum status run(struct search *s, const struct job *job, int ms, bool *is_late, struct error *err) {
-  int status = 0;
-  memset(s->watch, 0, sizeof *s->watch);
-  fflush(stdout);
-  const pid_t pid = fork();
-  if (pid < 0)
-    return fail(err, ST_IO, "fork: %m");
-  if (pid == 0)
-    run_alone(s, job, ms);
-  while (waitpid(pid, &status, 0) < 0)
-    if (errno != EINTR)
-      return fail(err, ST_IO, "waitpid: %m");
-  *is_late = WIFSIGNALED(status) && WTERMSIG(status) == SIGALRM;
   struct shrink_fault *f = &s->watch->fault;
+  enum job_end end;
+  memset(s->watch, 0, sizeof *s->watch);
+  const enum status st = s->runner->run(s->runner->user, job, ms, see, s->watch, &end, err);
+  *is_late = !st && end == JOB_LATE;
   if (*is_late) {
     *f = (struct shrink_fault){0};
-  } else if (WIFSIGNALED(status) || WEXITSTATUS(status)) {
+  } else if (!st && end == JOB_DIED) {
     *f = (struct shrink_fault){.code = "worker-died"};
     if (s->watch->n)
       snprintf(f->stage, sizeof f->stage, "%s", s->watch->names[s->watch->n - 1]);
   }
-  return ST_OK;
+  return st;
 }
 
 /* ---- candidates -------------------------------------------------------------------------------------------------- */
 
 /* Reads the job of a request.  What stands in no request is as in the job that was given.  Nothing after the
  * faulty stage is of interest. */
-static enum status read_request(const struct search *s, const json_t *request, struct job *out, struct error *err) {
-  const enum status st = job_read(s->arena, request, out, err);
+static enum status read_request(const struct search *s, const json_t *request, struct arena *a, struct job *out,
+                                struct error *err) {
+  arena_init(a);
+  enum status st = arena_reserve(a, REQUEST_MAX) ? ST_OK : fail(err, ST_NOMEM, "a candidate");
+  if (!st)
+    st = job_read(a, request, out, err);
   if (st)
     return st;
+  out->version = s->job->version;
   out->inputs_npz = s->job->inputs_npz;
   out->seed = s->job->seed;
   out->memory_max = s->job->memory_max;
@@ -181,18 +156,20 @@ static enum status take_answer(void *user, const char *json, size_t len) {
   return ST_OK;
 }
 
-/* Asks the reducer.  NULL if it has no answer: the text is beyond the tracer's limits. */
-static json_t *ask(const struct search *s, int from) {
+/* Asks the reducer.  *out is NULL if it has no answer: the text is beyond the tracer's limits. */
+static enum status ask(const struct search *s, int from, json_t **out, struct error *err) {
   struct job job;
+  struct arena arena;
   struct answer a = {0};
-  struct error err;
-  if (read_request(s, s->request, &job, &err))
-    return NULL;
+  enum job_end end;
+  enum status st = read_request(s, s->request, &arena, &job, err);
   job.shrink = (struct job_shrink){true, from};
   job.stop_after = NULL;
-  const enum status st = compile_run(s->ir, &job, take_answer, &a);
-  (void)st; /* a refusal has no answer */
-  return a.shrink;
+  if (!st)
+    st = s->runner->run(s->runner->user, &job, 0, take_answer, &a, &end, err);
+  arena_clear(&arena);
+  *out = a.shrink;
+  return st;
 }
 
 static int count_lines(const json_t *request) {
@@ -212,27 +189,29 @@ static bool is_same(const struct shrink_fault *a, const struct shrink_fault *b) 
 
 /* Runs a candidate, and keeps it if it has the fault. */
 static enum status try_candidate(struct search *s, const json_t *candidate, bool *is_kept, struct error *err) {
-  json_t *request = json_copy(s->request);
+  json_t *request = json_copy(s->request), *change = json_object_get(candidate, "request");
   struct job job;
+  struct arena a;
   struct error unfit;
   bool is_late;
   *is_kept = false;
   s->out->n_tried++;
+  arena_init(&a);
   enum status st = ST_OK;
-  if (request && json_object_update(request, json_object_get(candidate, "request")) == 0 &&
-      !read_request(s, request, &job, &unfit)) {
+  if (request && json_object_update(request, change) == 0 && !read_request(s, request, &a, &job, &unfit)) {
     st = run(s, &job, s->candidate_ms, &is_late, err);
-    *is_kept = !st && is_same(&s->watch->fault, &s->out->fault);
+    *is_kept = !st && is_same(&s->watch->fault, &s->out->fault) && json_object_update(s->changes, change) == 0;
   }
+  arena_clear(&a);
   if (*is_kept) {
     json_decref(s->request);
     s->request = json_incref(request);
     s->out->n_kept++;
   }
   json_decref(request);
-  if (s->progress)
-    s->progress(s->user,
-                &(struct shrink_step){text_of(candidate, "what"), s->out->n_tried, count_lines(s->request), *is_kept});
+  if (!st && s->progress)
+    s->progress(s->user, &(struct shrink_step){text_of(candidate, "what"), s->out->n_tried, count_lines(s->request),
+                                               *is_kept, s->changes});
   return st;
 }
 
@@ -268,8 +247,10 @@ static enum status search(struct search *s, struct error *err) {
   bool round_keeps = false;
   while (!st && has_budget(s)) {
     bool is_kept = false;
-    json_t *answer = ask(s, from);
-    st = try_answer(s, answer, &from, &is_kept, err);
+    json_t *answer = NULL;
+    st = ask(s, from, &answer, err);
+    if (!st)
+      st = try_answer(s, answer, &from, &is_kept, err);
     json_decref(answer);
     round_keeps |= is_kept;
     if (st || from >= 0)
@@ -279,6 +260,10 @@ static enum status search(struct search *s, struct error *err) {
     round_keeps = false;
     from = 0;
   }
+  if (st == ST_TIMEOUT) {
+    st = ST_OK;
+    s->out->stopped = "seconds";
+  }
   if (!s->out->stopped)
     s->out->stopped = "nothing smaller has the fault";
   return st;
@@ -287,14 +272,16 @@ static enum status search(struct search *s, struct error *err) {
 /* Runs the job as it is, for its fault. */
 static enum status find_fault(struct search *s, int seconds, struct error *err) {
   const int64_t began_us = clock_now_us();
-  bool is_late;
+  bool is_late = false;
   struct job job;
-  enum status st = read_request(s, s->request, &job, err);
+  struct arena a;
+  enum status st = read_request(s, s->request, &a, &job, err);
   if (!st)
     st = run(s, &job, seconds * 1000, &is_late, err);
-  if (st)
+  arena_clear(&a);
+  if (st && st != ST_TIMEOUT)
     return st;
-  if (is_late)
+  if (st || is_late)
     return fail(err, ST_INPUT, "the kernel takes longer than %d seconds as it is", seconds);
   if (!s->watch->fault.code[0])
     return fail(err, ST_INPUT, "nothing is wrong with the kernel%s",
@@ -302,15 +289,16 @@ static enum status find_fault(struct search *s, int seconds, struct error *err) 
   s->candidate_ms = (int)((clock_now_us() - began_us) / 1000) * 3 + 5000;
   s->out->fault = s->watch->fault;
   if (s->progress)
-    s->progress(s->user, &(struct shrink_step){NULL, 0, count_lines(s->request), true});
+    s->progress(s->user, &(struct shrink_step){NULL, 0, count_lines(s->request), true, s->changes});
   return ST_OK;
 }
 
-enum status shrink_search(struct ir *ir, struct arena *a, const struct job *job, int seconds, int candidates,
-                          shrink_progress progress, void *user, struct shrink_result *out, struct error *err) {
-  struct search s = {.ir = ir,
-                     .arena = a,
+enum status shrink_search(const struct job_runner *runner, struct arena *a, const struct job *job, int seconds,
+                          int candidates, shrink_progress progress, void *user, struct shrink_result *out,
+                          struct error *err) {
+  struct search s = {.runner = runner,
                      .job = job,
+                     .changes = json_object(),
                      .until_us = clock_now_us() + seconds * INT64_C(1000000),
                      .candidates = candidates,
                      .progress = progress,
@@ -322,14 +310,55 @@ enum status shrink_search(struct ir *ir, struct arena *a, const struct job *job,
   s.request = text ? json_loadb(text, len, JSON_ALLOW_NUL, NULL) : NULL;
   free(text);
   s.watch = mmap(NULL, sizeof *s.watch, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-  enum status st =
-      !s.request || s.watch == MAP_FAILED ? fail(err, ST_NOMEM, "the search") : find_fault(&s, seconds, err);
+  enum status st = !s.request || !s.changes || s.watch == MAP_FAILED ? fail(err, ST_NOMEM, "the search")
+                                                                     : find_fault(&s, seconds, err);
   if (!st)
     st = search(&s, err);
   if (!st && !job_read(a, s.request, &out->job, err))
     out->job.inputs_npz = job->inputs_npz;
+  if (!st) {
+    out->lines = count_lines(s.request);
+    out->changes = s.changes;
+    s.changes = NULL;
+  }
   if (s.watch != MAP_FAILED)
     munmap(s.watch, sizeof *s.watch);
+  json_decref(s.changes);
   json_decref(s.request);
   return st;
+}
+
+/* ---- frames ------------------------------------------------------------------------------------------------------ */
+
+static void put_request(struct buf *b, const json_t *changes) {
+  char *text = json_dumps(changes, JSON_COMPACT);
+  json_put_key(b, "request");
+  buf_puts(b, text ? text : "{}");
+  free(text);
+}
+
+void shrink_put_step(struct buf *b, const struct shrink_step *step) {
+  buf_puts(b, "{\"frame\":\"shrunk\",\"shrunk\":{");
+  json_put_field_int(b, "tried", step->number);
+  json_put_field_int(b, "lines", step->lines);
+  if (step->what)
+    json_put_field_str(b, "what", step->what);
+  json_put_field_bool(b, "is_kept", step->is_kept);
+  if (step->what && step->is_kept)
+    put_request(b, step->changes);
+  buf_puts(b, "}}");
+}
+
+void shrink_put_result(struct buf *b, const struct shrink_result *r) {
+  buf_puts(b, "{\"frame\":\"shrunk\",\"shrunk\":{");
+  json_put_field_bool(b, "done", true);
+  json_put_field_int(b, "tried", r->n_tried);
+  json_put_field_int(b, "kept", r->n_kept);
+  json_put_field_int(b, "lines", r->lines);
+  json_put_field_str(b, "stopped", r->stopped);
+  json_put_field_str(b, "code", r->fault.code);
+  if (r->fault.stage[0])
+    json_put_field_str(b, "stage", r->fault.stage);
+  put_request(b, r->changes);
+  buf_puts(b, "}}");
 }

@@ -1,10 +1,9 @@
 /* shrink: makes a kernel that is refused, crashes or fails its check small, with the same fault.
  *
- * The reducer (trace/shrink.h) has no state: a job with options.shrink names smaller forms of itself.  Whoever wants the small
- * kernel drives the search: it compiles the candidates, each as a job of its own, keeps those with the same fault, and asks again
- * with what it has kept.  So the server has no searches of its own to hold, share out and end: the page (web/src/state/shrink.ts) and
- * scripts send ordinary jobs, with the limits and the turns that these have, and stop by sending no more.  This file is the driver of
- * the terminal.  It runs each candidate in a process of its own, so a candidate may crash.
+ * The reducer (trace/shrink.h) has no state: a job with options.shrink names smaller forms of itself.  The search compiles them, each
+ * as a job of its own, keeps those with the same fault, and asks again with what it has kept.  Its jobs are run by whoever has it
+ * (job_runner.h): `nkx shrink` runs each in a process of its own, so a candidate may crash; the server has them compiled like any
+ * other job, with the limits and the turns that these have (POST /api/v1/shrink).  A script may also drive the search itself.
  *
  * Two faults are the same if their codes and stages are.  A refusal while the kernel is traced has no stage, and one code for
  * many reasons; there the messages must be the same, too, but for their numbers.
@@ -16,9 +15,9 @@
 
 #include "base/arena.h"
 #include "base/error.h"
+#include "base/buf.h"
 #include "driver/job.h"
-
-struct ir;
+#include "driver/job_runner.h"
 
 enum { SHRINK_SECONDS = 120, SHRINK_CANDIDATES = 2000, SHRINK_SECONDS_MAX = 86400, SHRINK_CANDIDATES_MAX = 1000000 };
 
@@ -34,19 +33,26 @@ struct shrink_step {
   int number;       /* candidates so far */
   int lines;        /* of the source and its files as they are kept now */
   bool is_kept;
+  const struct json_t *changes; /* as in shrink_result, of what is kept now; borrowed */
 };
 typedef void (*shrink_progress)(void *user, const struct shrink_step *step);
 
 struct shrink_result {
   struct job job; /* the smallest one; its texts live in the arena */
   struct shrink_fault fault;
-  int n_tried, n_kept;
+  struct json_t *changes; /* members of the request that are others in the smallest one; the caller releases it */
+  int n_tried, n_kept, lines;
   const char *stopped; /* "seconds", "candidates" or "nothing smaller has the fault" */
 };
 
 /* Shrinks a job.  ST_INPUT with a message if the job has no fault, or takes longer than the seconds.  The time of a candidate is
- * three times that of the job as it is, and five seconds; one that takes longer is not kept. */
-MUST_USE enum status shrink_search(struct ir *ir, struct arena *a, const struct job *job, int seconds, int candidates,
-                                   shrink_progress progress, void *user, struct shrink_result *out, struct error *err);
+ * three times that of the job as it is, and five seconds; one that takes longer is not kept.  Other statuses are the runner's. */
+MUST_USE enum status shrink_search(const struct job_runner *runner, struct arena *a, const struct job *job, int seconds,
+                                   int candidates, shrink_progress progress, void *user, struct shrink_result *out,
+                                   struct error *err);
+
+/* Append the frames of a search (frames.h). */
+void shrink_put_step(struct buf *b, const struct shrink_step *step);
+void shrink_put_result(struct buf *b, const struct shrink_result *r);
 
 #endif

@@ -9,7 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <jansson.h>
+
 #include "base/array.h"
+#include "driver/run_here.h"
 #include "driver/shrink.h"
 #include "driver/terminal.h"
 #include "ir/ir.h"
@@ -154,10 +157,12 @@ static enum status run(void *command) {
   enum status st = terminal_start(&c->t, &ir);
   if (!st)
     name_from_folder(&c->t);
+  const struct job_runner runner = run_alone(&ir);
   if (!st)
-    st = shrink_search(&ir, c->t.arena, &c->t.job, c->seconds, c->candidates, show_step, c, &r, &c->t.err);
+    st = shrink_search(&runner, c->t.arena, &c->t.job, c->seconds, c->candidates, show_step, c, &r, &c->t.err);
   if (st)
     return st;
+  json_decref(r.changes);
   fprintf(stderr, "%s%s%s: %d candidates, %d of them kept; stopped: %s\n", r.fault.code, r.fault.stage[0] ? " in " : "",
           r.fault.stage, r.n_tried, r.n_kept, r.stopped);
   return write_result(c, &r);

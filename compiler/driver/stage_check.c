@@ -521,7 +521,7 @@ static const char *describe_wrong(struct stage_checks *c, const struct check_res
     return "";
   buf_init(&b, 1024);
   buf_puts(&b, ", first at ");
-  stage_check_put_index(&b, &c->kernel->outputs[r->worst_output].shape, r->wrong_index);
+  check_put_index(&b, &c->kernel->outputs[r->worst_output].shape, r->wrong_index);
   buf_printf(&b, ": %g instead of %g", r->got, r->expected);
   const char *text = arena_strndup(c->arena, buf_text(&b), b.len);
   buf_clear(&b);
@@ -533,17 +533,6 @@ const struct check_set *stage_checks_set_of(const struct stage_checks *c, const 
     if (c->sets[i].what == r->what)
       return &c->sets[i];
   return &c->sets[0];
-}
-
-void stage_check_put_index(struct buf *b, const struct hlo_shape *s, int64_t at) {
-  int64_t step = hlo_shape_elements(s);
-  buf_putc(b, '[');
-  for (int d = 0; d < s->rank; d++) {
-    step /= s->dims[d];
-    buf_printf(b, d ? ", %lld" : "%lld", (long long)(at / step));
-    at %= step;
-  }
-  buf_putc(b, ']');
 }
 
 static bool ends_phase(const struct pipeline *p, const struct stage_def *def) {

@@ -67,7 +67,4 @@ void stage_checks_run(struct stage_checks *c, MlirModule module, struct stage *s
 /* Returns the inputs that a result is about. */
 const struct check_set *stage_checks_set_of(const struct stage_checks *c, const struct check_result *r);
 
-/* Appends the place of element number `at` in C order: "[0, 3]". */
-void stage_check_put_index(struct buf *b, const struct hlo_shape *s, int64_t at);
-
 #endif

@@ -19,6 +19,7 @@
 #include "driver/paths.h"
 #include "driver/patterns.h"
 #include "driver/pipeline.h"
+#include "driver/result_file.h"
 #include "hlo/read.h"
 #include "ir/ir.h"
 #include "neff/package.h"
@@ -363,8 +364,7 @@ void terminal_show_diag(const struct terminal *t, const json_t *d) {
 
 /* Reports why the file or directory cannot be written; returns ST_INPUT if the user's path is the reason. */
 enum status terminal_refuse_path(struct terminal *t, const char *path) {
-  const bool is_disk = errno == ENOSPC || errno == EDQUOT || errno == EIO || errno == EMFILE || errno == ENFILE;
-  return fail(&t->err, is_disk ? ST_IO : ST_INPUT, "cannot write %.160s: %m", path);
+  return result_file_refuse_path(path, &t->err);
 }
 
 static int exit_status_of(enum status st) {

@@ -167,7 +167,7 @@ static enum status run(void *command) {
   if (st)
     return st;
   st = compile_run(&ir, &c->t.job, sink, c);
-  const enum status written = c->json_path ? result_file_write(&c->result, c->json_path, &c->t) : ST_OK;
+  const enum status written = c->json_path ? result_file_write(&c->result, c->json_path, &c->t.err) : ST_OK;
   return st ? st : written;
 }
 

@@ -6,6 +6,7 @@
 #include <jansson.h>
 
 #include "base/array.h"
+#include "driver/knob_edit.h"
 #include "driver/link.h"
 #include "driver/tune_edit.h"
 #include "lsp/lsp.h"
@@ -87,21 +88,26 @@ static void add_knobs(json_t *list, const struct document *d, const json_t *json
   const struct remark_rejected *x = r->rejected;
   for (int i = 0; sites.n && i < sites.v[0].n_offers && x; i++, x = x->next) {
     const struct tune_value *chosen = &sites.v[0].offers[i];
-    struct buf text, title;
+    struct buf text, title, call;
     buf_init(&text, TEXT_MAX);
     buf_init(&title, TEXT_MAX);
-    tune_put_text(&text, d->text, &sites, &chosen);
-    buf_puts(&title, "Write ");
-    tune_put_call(&title, &sites, &chosen, 0);
+    buf_init(&call, TEXT_MAX);
+    const enum knob_edit edited = knob_edit_existing(&a, d->text, &sites.v[0], chosen, r->knob->call, &text, &call);
+    if (edited == KNOB_EDIT_NONE) {
+      tune_put_text(&text, d->text, &sites, &chosen);
+      tune_put_call(&call, &sites, &chosen, 0);
+    }
+    buf_printf(&title, edited == KNOB_EDIT_NONE ? "Write %s" : "Change the knob to %s", buf_text(&call));
     buf_printf(&title, ": %s", x->reason);
     json_t *edits = json_pack("{s:[o]}", d->uri, edit_of(d, buf_text(&text)));
     json_t *action =
         json_pack("{s:s,s:s,s:{s:o}}", "title", buf_text(&title), "kind", "refactor.rewrite", "edit", "changes", edits);
-    if (!buf_status(&text) && action)
+    if (!buf_status(&text) && action && edited != KNOB_EDIT_CANNOT)
       json_array_append(list, action);
     json_decref(action);
     buf_clear(&text);
     buf_clear(&title);
+    buf_clear(&call);
   }
   arena_clear(&a);
 }

@@ -215,7 +215,9 @@ static void take_line(struct session *s, const char *text, size_t len) {
     cancel(s, call.cancelled);
     break;
   case MCP_CALL:
-    if (call.tool->need == MCP_JOB) {
+    if (s->seconds && call.job.shrink_seconds > s->seconds / 2)
+      call.job.shrink_seconds = s->seconds / 2 + 1; /* so that it ends by itself */
+    if (call.tool->need == MCP_JOB || call.tool->need == MCP_SHRINK) {
       wait_for_job(s, &call, &a, &out); /* which has taken both */
       if (out.len)
         send_line(s, &out);

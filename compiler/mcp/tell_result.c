@@ -178,3 +178,21 @@ enum status mcp_tell_simulate(const struct mcp_ask *ask, struct error *err) {
   (void)err;
   return tell(ask, tell_run);
 }
+
+enum status mcp_tell_shrink(const struct mcp_ask *ask, struct error *err) {
+  static const char *const members[] = {"code", "stage", "lines", "tried", "kept", "stopped", "request"};
+  const json_t *found = json_object_get(ask->result, "shrunk");
+  const json_t *first = json_array_get(json_object_get(ask->result, "diagnostics"), 0);
+  if (!json_is_true(json_object_get(found, "done")))
+    return fail(err, ST_INPUT, "%.200s", first ? mcp_text(first, "message") : "the search found nothing");
+  for (size_t i = 0; i < sizeof members / sizeof *members; i++)
+    if (json_object_get(found, members[i]))
+      json_object_set(ask->out, members[i], json_object_get(found, members[i]));
+  const char *stage = mcp_text(found, "stage"), *source = mcp_text(json_object_get(found, "request"), "source");
+  buf_printf(ask->text, "%s%s%s in %lld lines: %lld candidates, %lld kept; stopped: %s\n", mcp_text(found, "code"),
+             *stage ? " of " : "", stage, (long long)json_integer_value(json_object_get(found, "lines")),
+             (long long)json_integer_value(json_object_get(found, "tried")),
+             (long long)json_integer_value(json_object_get(found, "kept")), mcp_text(found, "stopped"));
+  buf_puts(ask->text, *source ? source : "The kernel is as small as it can be.\n");
+  return ST_OK;
+}

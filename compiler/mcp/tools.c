@@ -11,6 +11,9 @@
 #include "base/utf8.h"
 #include "driver/job.h"
 #include "driver/result_stage.h"
+#include "driver/shrink.h"
+
+enum { SHRINK_SECONDS_HERE = 60 };
 
 /* ---- the table --------------------------------------------------------------------------------------------------- */
 
@@ -83,6 +86,10 @@ static const struct mcp_property of_explain[] = {
     {"line", MCP_INT, false, 1, INT_MAX, "A line of that stage, from 1.", NULL},
     {"kernel", MCP_NAME, false, 0, 0, KERNEL_SAYS, NULL},
 };
+static const struct mcp_property of_shrink[] = {
+    {"seconds", MCP_INT, false, 1, 600, "The search ends after so many; 60 by default.", NULL},
+    {"candidates", MCP_INT, false, 1, 2000, "The search ends after so many; 2000 by default.", NULL},
+};
 static const struct mcp_property of_share[] = {
     {"title", MCP_TEXT, false, 0, 200, "The title of the link.", NULL},
 };
@@ -106,6 +113,10 @@ const struct mcp_tool mcp_tools[] = {
      "bounds "
      "it, how busy each engine and queue is, and the dearest reasons with their places in the source.",
      .need = MCP_JOB, .simulate = true, .takes_job = true, .tell = mcp_tell_simulate},
+    {"shrink", "Make a faulty kernel small",
+     "Reduces a kernel that is refused, crashes or fails its check to a few lines with the same diagnostic and failing "
+     "pass.",
+     .need = MCP_SHRINK, .check = true, .takes_job = true, OWN(of_shrink), .tell = mcp_tell_shrink},
     {"stages", "List the stages of a result",
      "Lists the stages of a kernel: number, name, dialect, operations, and whether the pass changed anything.",
      .need = MCP_RESULT, OWN(of_stages), .tell = mcp_tell_stages},
@@ -252,6 +263,11 @@ enum status mcp_tool_job(struct arena *a, const struct mcp_tool *tool, const jso
   json_object_set_new(request, "options", options);
   const enum status st = job_read(a, request, out, err);
   json_decref(request);
+  if (!st && tool->need == MCP_SHRINK) {
+    const json_t *seconds = json_object_get(args, "seconds"), *candidates = json_object_get(args, "candidates");
+    out->shrink_seconds = seconds ? (int)json_integer_value(seconds) : SHRINK_SECONDS_HERE;
+    out->shrink_candidates = candidates ? (int)json_integer_value(candidates) : SHRINK_CANDIDATES;
+  }
   return st;
 }
 

@@ -17,6 +17,7 @@ struct json_t;
 
 enum mcp_need {
   MCP_JOB,    /* a job is run; the tool tells about its result */
+  MCP_SHRINK, /* a job is made smaller, within its limits; the tool tells about what was found */
   MCP_RESULT, /* the result with the key in `result`, if there is one, and that in `with`, likewise */
   MCP_SHARE,  /* the transport makes a link for the job */
 };
@@ -70,6 +71,7 @@ MUST_USE enum status mcp_tool_job(struct arena *a, const struct mcp_tool *tool, 
 enum status mcp_tell_compile(const struct mcp_ask *ask, struct error *err);
 enum status mcp_tell_check(const struct mcp_ask *ask, struct error *err);
 enum status mcp_tell_simulate(const struct mcp_ask *ask, struct error *err);
+enum status mcp_tell_shrink(const struct mcp_ask *ask, struct error *err);
 /* tell_stage.c */
 enum status mcp_tell_stages(const struct mcp_ask *ask, struct error *err);
 enum status mcp_tell_read(const struct mcp_ask *ask, struct error *err);

@@ -1,4 +1,4 @@
-"""Packs the Python package as a wheel: wheel.py BUILD/python DIRECTORY
+"""Packs the Python package, and the program that compiles for it, as a wheel: wheel.py BUILD/python DIRECTORY
 
 The wheel is for the interpreter that runs this and for machines that have LLVM 22's shared libraries where Debian puts
 them (libmlir-22, libllvm22): with 160 MB these are left to the system.
@@ -28,7 +28,7 @@ def metadata():
         "Summary: NKIPy's and nkigen's names: traces NumPy kernels for AWS Trainium, shows their stages, runs them",
         "License: Apache-2.0", "Requires-Python: ==3.11.*", f"Requires-Dist: {pinned('numpy')}",
         f"Requires-Dist: {pinned('ml_dtypes')}", "Requires-External: libmlir-22", "Requires-External: libjansson4",
-        "Requires-External: libprotobuf-c1", "Requires-External: libarchive13", "Requires-External: libssl3", ""])
+        "Requires-External: libprotobuf-c1", "Requires-External: libpython3.11", "Requires-External: libseccomp2", "Requires-External: libarchive13", "Requires-External: libssl3", ""])
 
 
 def wheel_file():
@@ -43,6 +43,11 @@ def fill(tree, built):
     for e in EXTENSIONS:
         shutil.copy(built / f"{e}.so", tree / (e + suffix))
         subprocess.run(["strip", "--strip-debug", tree / (e + suffix)], check=True)
+    # `%%nkx` compiles in a process of its own
+    program = tree / "nkx" / "bin" / "nkx"
+    program.parent.mkdir()
+    shutil.copy(built.parent / "bin" / "nkx-worker", program)
+    subprocess.run(["strip", "--strip-debug", program], check=True)
     # `import nki` and `import neuronxcc.nki` find ours, unless the vendor's package is installed: this path comes after it
     (tree / f"{NAME}.pth").write_text("nkx/stubs\n")
     info = tree / f"{NAME}-{VERSION}.dist-info"

@@ -74,7 +74,7 @@ static void put_mac(struct request *rq, const char *text, char mac[MAC_SIZE]) {
 
 /* The scope of a client that gives none is made of its address.  So what a client compiles without a scope is found by that
  * client only. */
-static void put_own_scope(struct request *rq, char scope[JOB_SCOPE_MAX + 1]) {
+void compile_own_scope(struct request *rq, char scope[JOB_SCOPE_MAX + 1]) {
   char address[ADDRESS_TEXT_SIZE];
   http_client_key(rq, address);
   put_mac(rq, address, scope);
@@ -85,7 +85,7 @@ static struct work *new_work(struct request *rq, const struct job *job) {
   char own[JOB_SCOPE_MAX + 1];
   struct job scoped = *job;
   if (!job->scope) {
-    put_own_scope(rq, own);
+    compile_own_scope(rq, own);
     scoped.scope = own;
   }
   return work_new(&scoped);
@@ -197,16 +197,10 @@ static bool accepts(struct request *rq, const char *type) {
   return h && strcasestr(h, type);
 }
 
-enum MHD_Result api_compile(struct request *rq) {
+enum MHD_Result compile_answer(struct request *rq) {
   struct api_part *part = api_part(rq);
   const bool is_sse = accepts(rq, "text/event-stream"), is_stream = is_sse || accepts(rq, "application/x-ndjson");
-  struct error err;
 
-  if (!part->work) {
-    enum status st = start(rq, &err);
-    if (st)
-      return http_status_problem(rq, st, &err);
-  }
   if (!work_wait(part->work, &part->waiter, !is_stream, http_park, http_resume, rq->connection))
     return MHD_YES; /* we are called again */
   bool is_called_off = work_is_called_off(part->work, &part->waiter);
@@ -216,7 +210,14 @@ enum MHD_Result api_compile(struct request *rq) {
     return compile_refused(rq);
   if (is_stream)
     return stream_send(rq, is_sse);
+  rq->extra_ms = 0; /* it is all here */
   size_t len;
   char *json = work_result(part->work, &len);
   return http_json_take(rq, MHD_HTTP_OK, json, len);
+}
+
+enum MHD_Result api_compile(struct request *rq) {
+  struct error err;
+  const enum status st = api_part(rq)->work ? ST_OK : start(rq, &err);
+  return st ? http_status_problem(rq, st, &err) : compile_answer(rq);
 }

@@ -23,6 +23,11 @@ MUST_USE enum status compile_start(struct request *rq, const struct job *job, st
 /* The same, but `mode` determines if the cache is used. */
 MUST_USE enum status compile_start_as(struct request *rq, const struct job *job, enum results_mode mode,
                                       struct error *err);
+/* The scope of a client that names none. */
+void compile_own_scope(struct request *rq, char scope[JOB_SCOPE_MAX + 1]);
+/* Answers with the request's work, whole or as frames, as its Accept says; suspends the connection while there is nothing to send,
+ * and is to be called again then. */
+enum MHD_Result compile_answer(struct request *rq);
 /* Sends the answer for a work that was refused. */
 enum MHD_Result compile_refused(struct request *rq);
 

@@ -13,6 +13,7 @@
 #include "api/audit.h"
 #include "api/compile.h"
 #include "api/part.h"
+#include "api/search.h"
 #include "api/services.h"
 #include "api/snippet.h"
 #include "job/export.h"
@@ -123,7 +124,8 @@ static enum status compile(struct request *rq, struct mcp_state *s, struct error
   const bool is_named = name_place(rq, s->call.message.id);
   if (mcp_session_text(rq, "scope", scope))
     s->call.job.scope = scope;
-  const enum status st = compile_start(rq, &s->call.job, err);
+  const enum status st =
+      s->call.tool->need == MCP_SHRINK ? search_shrink(rq, &s->call.job, err) : compile_start(rq, &s->call.job, err);
   s->call.job.scope = NULL;
   if (!st && is_named)
     editors_set_work(services_of(rq)->editors, &part->editor, part->work, &part->waiter);
@@ -166,7 +168,7 @@ static enum MHD_Result start_call(struct request *rq) {
     return MHD_NO;
   if (s->call.tool->need == MCP_SHARE)
     st = start_link(rq, s, &err);
-  else if (s->call.tool->need == MCP_JOB)
+  else if (s->call.tool->need == MCP_JOB || s->call.tool->need == MCP_SHRINK)
     st = compile(rq, s, &err);
   if (st)
     return http_status_problem(rq, st, &err);

@@ -24,6 +24,7 @@ struct remote;
 struct results;
 struct runs;
 struct seal;
+struct searches;
 struct store;
 struct versions;
 
@@ -48,6 +49,7 @@ struct services {
   struct runs *runs; /* on Neuron hosts */
   struct hub *sessions;
   struct seal *seal;
+  struct searches *searches;
   struct lessons *lessons;
   struct kept *kept;                             /* answers about snippets */
   struct buf examples, pipeline, targets, rules; /* answers that never change (info.h) */

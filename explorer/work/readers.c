@@ -110,6 +110,13 @@ void work_leave(struct work *w, struct work_waiter *me) {
     tell_abandoned(w);
 }
 
+bool work_has_readers(struct work *w) {
+  pthread_mutex_lock(&w->lock);
+  const bool has = w->n_readers > 0;
+  pthread_mutex_unlock(&w->lock);
+  return has;
+}
+
 bool work_call_off(struct work *w, struct work_waiter *me) {
   pthread_mutex_lock(&w->lock);
   bool does = !work_is_settled(w) && !me->is_called_off;

@@ -158,6 +158,8 @@ int work_take_position(struct work *w, struct work_waiter *me);
 bool work_join(struct work *w);
 /* Removes a reader; NULL: one that has no waiter.  Does nothing for one that was cancelled. */
 void work_leave(struct work *w, struct work_waiter *me);
+/* True as long as somebody reads it. */
+bool work_has_readers(struct work *w);
 /* Removes a reader on behalf of another: it is called back, and finds that it was cancelled.  False if w has ended, or
  * the reader was cancelled before. */
 bool work_call_off(struct work *w, struct work_waiter *me);

@@ -176,3 +176,34 @@ def test_the_reference_stages_are_chosen_compared_and_kept_in_the_link(new_page,
     again.goto(page.url)
     compiled(again)
     expect(again.locator("#pipeline")).to_have_value("reference")
+
+
+def test_the_first_values_that_differ_are_found_and_shown(new_page, server):
+    page = new_page()
+    show(page, server, TILED.format(128))
+    pin(page)
+    write(page, TILED.format(128).replace("np.tanh(u)", "np.tanh(u * 2.0)"))
+    compiled(page)
+    compare(page)
+    page.get_by_role("button", name="values", exact=True).click()
+    said = page.locator(".compare-values")
+    expect(said).to_contain_text("The first values that differ: line", timeout=60_000)
+    found = re.search(r"line (\d+) of (\S+), at \[(\d+), (\d+)\] A has ([-\d.e]+), B has ([-\d.e]+)", said.inner_text())
+    assert found[2] == "trace" and float(found[5]) != float(found[6])
+    expect(page.locator("#compare-bar .compare-stage")).to_contain_text("trace")
+    expect(page.locator("#compare-columns")).to_contain_text("tanh")
+    said.get_by_role("button", name="close").click()
+    expect(said).not_to_be_visible()
+
+
+def test_another_tile_computes_the_same_values(new_page, server):
+    page = new_page()
+    show(page, server, TILED.format(128))
+    pin(page)
+    write(page, TILED.format(256))
+    compiled(page)
+    compare(page)
+    page.get_by_role("button", name="values", exact=True).click()
+    said = page.locator(".compare-values")
+    expect(said).to_contain_text("Comparing values…")
+    expect(said).to_contain_text("No values differ", timeout=90_000)

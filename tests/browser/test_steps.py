@@ -1,4 +1,6 @@
 """The steps of a stage: the drawer goes through the rewrites of its pass, and selects what each was tried on."""
+import re
+
 import requests
 from playwright.sync_api import expect
 
@@ -60,3 +62,25 @@ def test_a_server_that_fails_can_be_asked_again(opened, watch):  # noqa: F811
     page.unroute("**/api/v1/compile")
     page.get_by_role("button", name="Try again").click()
     expect(page.locator("#steps .steps-what b")).to_have_text("count-from-zero")
+
+
+def test_a_link_has_the_step(opened, new_page, server):  # noqa: F811
+    page = opened(SOFTMAX, "legalize-layout")
+    steps = steps_of(server, "legalize-layout")["steps"]
+    page.get_by_role("button", name="Steps of the stage").click()
+    where = page.locator("#steps .steps-where")
+    expect(where).to_have_text(f"1 / {len(steps)}")
+    page.locator("#steps").press("]")
+    page.locator("#steps").press("]")
+    expect(where).to_have_text(f"3 / {len(steps)}")
+    page.wait_for_url("**step=3**")
+    other = new_page()
+    other.goto(page.url)
+    expect(other.locator("#steps .steps-where")).to_have_text(f"3 / {len(steps)}", timeout=30_000)
+    expect(other.locator("#steps .steps-what b")).to_have_text(steps[2]["rule"])
+    # another stage begins at its first step; closing takes it out of the link
+    open_stage(other, "canonicalize")
+    expect(other.locator("#steps .steps-where")).to_have_text(f"1 / {len(steps_of(server, 'canonicalize')['steps'])}")
+    other.locator("#steps").press("Escape")
+    expect(other.locator("#steps")).to_be_hidden()
+    expect(other).not_to_have_url(re.compile("step="))

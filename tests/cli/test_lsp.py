@@ -137,6 +137,57 @@ async def test_an_action_writes_the_knob_that_a_decision_offers_and_the_compiler
     assert any("TILE=[64" in h.label for h in hints)
 
 
+KNOBBED = """import numpy as np
+from nkigen import trace, knob
+
+@trace(input_specs=[((256, 256), "f32"), ((256, 512), "f32")])
+def up(x, w):
+    e = np.exp(x)  # 😀
+    {after}
+    u = {around}
+    return u * 2.0
+"""
+FORMS = [  # the statement after e, the product, what the knob becomes
+    ("knob.knob(e).tile_op(tile_size=[128, 256])", "e @ w", "knob.knob(e).tile_op(tile_size=[64, 256])"),
+    ("knob.knob(e, mem_space='Sbuf', tile_size=[128, 256])", "e @ w", "knob.knob(e, mem_space='Sbuf', tile_size=[64, 256])"),
+    ("knob.knob(\n        e,  # the ) value\n    ).layout(mem_space='Sbuf').tile_op(\n        tile_size=[128,\n                   256],\n    )", "e @ w", "tile_size=[64, 256],\n    )"),
+    ("knob.knob(e).layout(mem_space='Sbuf')", "e @ w", "knob.knob(e).layout(mem_space='Sbuf').tile_op(tile_size=[128, 64])"),
+    ("knob.knob(e).layout(tile_size=[128, 256]).tile_op(tile_size=[128, 256])", "e @ w", "knob.knob(e).layout(tile_size=[64, 256]).tile_op(tile_size=[64, 256])"),
+]
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("after, around, becomes", FORMS)
+async def test_an_action_changes_the_knob_that_the_value_has(client, after, around, becomes):
+    wanted = re.findall(r"tile_size=\[[\d, ]+\]", becomes)[-1]
+    text = KNOBBED.format(after=after, around=around)
+    opened(client, text)
+    assert not [d for d in await diagnostics_of(client, 1) if d.severity == lsp.DiagnosticSeverity.Error]
+    at = range_of(text, "np.exp")
+    actions = await client.text_document_code_action_async(lsp.CodeActionParams(lsp.TextDocumentIdentifier(URI), at, lsp.CodeActionContext([])))
+    tiles = [a for a in actions if wanted in a.title]
+    assert tiles and tiles[0].title.startswith("Change the knob to "), [a.title for a in actions]
+    (edit,) = tiles[0].edit.changes[URI]
+    changed_text = applied(text, edit)
+    assert becomes in changed_text and changed_text.count("knob.knob(") == text.count("knob.knob(") and changed_text.count("[128, 256") == 0
+    changed(client, changed_text, 2)
+    assert not [d for d in await diagnostics_of(client, 2) if d.severity == lsp.DiagnosticSeverity.Error], changed_text
+    hints = await client.text_document_inlay_hint_async(lsp.InlayHintParams(lsp.TextDocumentIdentifier(URI), lsp.Range(lsp.Position(0, 0), lsp.Position(100, 0))))
+    assert any(f"TILE={wanted[10:].replace(' ', '')}" in h.label for h in hints), [h.label for h in hints]
+
+
+@pytest.mark.asyncio
+async def test_an_action_changes_the_knob_around_an_expression(client):
+    text = KNOBBED.format(after="pass", around="knob.knob(np.tanh(e), mem_space='Sbuf', tile_size=[128, 256]) @ w")
+    opened(client, text)
+    await diagnostics_of(client, 1)
+    actions = await client.text_document_code_action_async(lsp.CodeActionParams(lsp.TextDocumentIdentifier(URI), range_of(text, "np.tanh"), lsp.CodeActionContext([])))
+    tiles = [a for a in actions if "tile_size=[64, 256]" in a.title]
+    assert tiles and tiles[0].title.startswith("Change the knob to "), [a.title for a in actions]
+    (edit,) = tiles[0].edit.changes[URI]
+    assert "knob.knob(np.tanh(e), mem_space='Sbuf', tile_size=[64, 256]) @ w" in applied(text, edit)
+
+
 @pytest.mark.asyncio
 async def test_the_explorer_opens_with_the_text_as_it_is(client):
     opened(client, HALF)

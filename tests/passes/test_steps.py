@@ -115,6 +115,18 @@ def test_the_edits_lead_to_the_text_of_the_stage(stage):
                             else "whole" if stage == "cse:2" else "rewrites")
 
 
+def test_each_tiled_operation_and_each_program_is_a_step():
+    softmax = next(p for p in EXAMPLES if p.name.startswith("03")).read_text()
+    tiled = compiled(softmax, "knob-driven-tiling", steps=True)
+    script = tiled["stages"][-1]["text"]
+    written = [s for s in tiled["steps"]["steps"] if s["rule"] == "write-script"]
+    assert len(written) == script.count("transform.structured.match") > 2
+    assert [s["edit"]["text"].count("transform.structured.match") for s in written[1:]] == [1] * (len(written) - 1)
+    divided = compiled(softmax, "engine-programs", steps=True)
+    programs = divided["stages"][-1]["op_counts"]["scf.execute_region"]
+    assert sum(s["rule"] in ("write-program", "write-queue") for s in divided["steps"]["steps"]) == programs > 2
+
+
 def test_every_pass_of_ours_has_a_kernel_here():
     # canonicalize-reshape finds nothing to do in kernels as they are lowered today; tests/lit/canonicalize-reshape has what it rewrites
     assert set(stage_names()) - {"trace", "canonicalize-reshape"} <= {s.split(":")[0] for s in [*MADE, *CHANGED_BY]}

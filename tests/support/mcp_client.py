@@ -84,6 +84,10 @@ async def tour(client):
 
     text, checked = await ask(client, "check", source=SOFTMAX)
     assert checked["kernels"][0]["check"] == {"passed": len(names), "failed": 0, "skipped": 0}
+    faulty = SOFTMAX.replace("    return ", "    y = np.convolve(x, x)\n    return ")
+    text, small = await ask(client, "shrink", source=faulty, seconds=60)
+    assert small["code"] == "unsupported-op" and small["lines"] < faulty.count("\n") and "np.convolve(" in small["request"]["source"]
+    assert text.startswith(f"unsupported-op in {small['lines']} lines: ") and small["request"]["source"] in text
     text, run = await ask(client, "simulate", source=SOFTMAX, target="trn1")
     assert run["target"] == "trn1" and run["kernels"][0]["simulation"]["status"] == "ok"
     assert run["kernels"][0]["profile"]["total_us"] > 1 and "bound by" in text and "agrees with" in text
@@ -103,7 +107,7 @@ async def two_kernels(client):
     assert (await ask(client, "find", result=result, kernel="first", text="op=exp"))[1]["found"] == 0
 
 
-TOOLS = ["compile", "check", "simulate", "stages", "read", "find", "diff", "explain", "share"]
+TOOLS = ["compile", "check", "simulate", "shrink", "stages", "read", "find", "diff", "explain", "share"]
 
 # calls that are wrong, and the code of the answer; None: the tool itself says what is wrong
 WRONG_CALLS = [

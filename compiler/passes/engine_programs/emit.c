@@ -462,9 +462,13 @@ void ep_emit(struct ep *ep) {
   struct emitter e = {.ep = ep, .entry = {.arena = a}, .hoisted = {.arena = a}};
 
   ep_count(ep, true, INT64_MAX, &e.counts);
+  pass_step(ep->run, ep->function, "make-entry");
   make_entry(&e, body);
   for (int s = 0; s < ep->n_streams; s++)
-    if (has_program(ep, s))
+    if (has_program(ep, s)) {
+      pass_step(ep->run, ep->function, s < EP_ENGINES ? "write-program" : "write-queue");
       emit_stream(&e, body, end, s);
+    }
+  pass_step(ep->run, ep->function, "remove-originals");
   erase_originals(&e, body, end);
 }

@@ -85,12 +85,10 @@ static void make_programs(struct pass_run *run, MlirOperation root) {
                   .buffer_of = {.arena = a},
                   .needed = {.arena = a},
                   .controls = {.arena = a}};
-  pass_step(run, root, "assign-queues");
   ep_assign_queues(&ep);
   ep_read(&ep);
   ep_find_waits(&ep);
   ep_reduce(&ep);
-  pass_step(run, root, "divide-into-programs");
   ep_emit(&ep);
   remark_streams(&ep);
   remark_queues(&ep);

@@ -519,6 +519,8 @@ static enum status write_script(struct pass_run *run, struct script *s, int *n_t
   const struct numbered numbered = find_numbered(run);
 
   *n_tiled = 0;
+  if (ops.n)
+    pass_step(run, ops.v[0], "write-script");
   for (int k = 0; k < ops.n; k++) {
     struct tiled t;
     int n;
@@ -533,6 +535,11 @@ static enum status write_script(struct pass_run *run, struct script *s, int *n_t
       choose_blocks(run, &t);
     emit(s, &t);
     (*n_tiled)++;
+    st = script_show(s);
+    if (st)
+      return st;
+    if (k + 1 < ops.n)
+      pass_step(run, ops.v[k + 1], "write-script");
   }
   return ST_OK;
 }
@@ -542,7 +549,6 @@ static enum status run_pass(struct pass_run *run) {
   int n_tiled;
 
   start_from_zero(run);
-  pass_step(run, run->module, "write-script");
   script_init(&s, run);
   enum status st = write_script(run, &s, &n_tiled);
   /* if there are annotations but no operation can be tiled, there is no script */

@@ -125,20 +125,32 @@ static void set_locations(struct script *s, MlirOperation sequence) {
 }
 
 enum status script_finish(struct script *s) {
+  static const char end[] = "transform.yield\n}\n}\n";
   MlirModule parsed;
+  struct buf whole;
 
-  buf_puts(&s->text, "transform.yield\n}\n}\n");
-  if (buf_status(&s->text))
-    return pass_fail(s->run, s->run->module, "the transform script is larger than %d MiB", SCRIPT_MAX >> 20);
+  buf_init(&whole, SCRIPT_MAX);
+  buf_append(&whole, buf_text(&s->text), s->text.len);
+  buf_puts(&whole, end);
   enum status st =
-      ir_parse(s->run->ir, buf_text(&s->text), s->text.len, "transform script", s->run->arena, s->run->ds, &parsed);
+      buf_status(&s->text) || buf_status(&whole)
+          ? pass_fail(s->run, s->run->module, "the transform script is larger than %d MiB", SCRIPT_MAX >> 20)
+          : ir_parse(s->run->ir, buf_text(&whole), whole.len, "transform script", s->run->arena, s->run->ds, &parsed);
+  buf_clear(&whole);
   if (st)
     return st;
   MlirOperation sequence = mlirBlockGetFirstOperation(mlirModuleGetBody(parsed));
   set_locations(s, sequence);
+  if (!mlirOperationIsNull(s->shown))
+    mlirOperationDestroy(s->shown);
   mlirOperationRemoveFromParent(sequence);
   mlirBlockAppendOwnedOperation(mlirModuleGetBody(mlirModuleFromOperation(s->run->module)), sequence);
+  s->shown = sequence;
   ir_set_attr(s->run->module, "transform.with_named_sequence", mlirUnitAttrGet(s->run->ir->ctx));
   mlirModuleDestroy(parsed);
   return ST_OK;
+}
+
+enum status script_show(struct script *s) {
+  return s->run->steps ? script_finish(s) : ST_OK;
 }

@@ -19,8 +19,9 @@ struct script {
   struct {
     MlirLocation *v;
     int n, cap;
-  } locs;   /* one location per operation, in order */
-  int next; /* the next free handle */
+  } locs;              /* one location per operation, in order */
+  int next;            /* the next free handle */
+  MlirOperation shown; /* the sequence that is in the module; null: none */
 };
 
 void script_init(struct script *s, struct pass_run *run);
@@ -40,6 +41,8 @@ int script_producer(struct script *s, int h, int operand);
 /* Sets an integer attribute of h. */
 void script_annotate(struct script *s, int h, const char *name, int64_t value);
 
+/* Puts the script as it is into the module, if somebody goes through the pass's rewrites. */
+MUST_USE enum status script_show(struct script *s);
 /* Ends the script and puts it at the end of the module, as @__transform_main. */
 MUST_USE enum status script_finish(struct script *s);
 

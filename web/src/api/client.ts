@@ -3,7 +3,7 @@ import { networkProblem, Problem, problemFrom } from "./problem";
 import { type Base, wholeFrame, type WholeFrame } from "./delta";
 import { readLines } from "./ndjson";
 import type { Pipelines } from "../state/outcome";
-import type { AccessChanged, AccessRequest, CompileRequest, CompilerVersion, Example, Frame, Instruction, Knob, Lesson, LessonAbout, Me, NkiCall, NotesRequest, Operation, OperationText, PassDescription, PipelineDescription, Result, RevisionMade, Rule, Snippet, SnippetMade, SnippetRequest, StageDiff, Target } from "./types";
+import type { AccessChanged, AccessRequest, CompileRequest, CompilerVersion, Example, Frame, Instruction, Knob, Lesson, LessonAbout, Me, NkiCall, NotesRequest, Operation, OperationText, PartingRequest, PassDescription, PipelineDescription, Result, RevisionMade, Rule, ShrinkRequest, Snippet, SnippetMade, SnippetRequest, StageDiff, Target } from "./types";
 
 const BASE = "/api/v1";
 
@@ -172,13 +172,23 @@ export async function compile(
     body: JSON.stringify(req),
     signal,
   });
+  await eachFrame(response, (f) => sink(wholeFrame(f, base)));
+  return response.headers.get("x-nkx-cached") === "1";
+}
+
+async function eachFrame(response: Response, sink: (f: Frame) => void): Promise<void> {
   if (!response.body) throw networkProblem();
   try {
-    for await (const line of readLines(response.body)) sink(wholeFrame(JSON.parse(line) as Frame, base));
+    for await (const line of readLines(response.body)) sink(JSON.parse(line) as Frame);
   } catch (e) {
     if (isAbort(e) || e instanceof Problem) throw e;
     if (e instanceof SyntaxError) throw new Problem("ours", "bad-frame", "The server sent something that is not JSON.");
     throw networkProblem();
   }
-  return response.headers.get("x-nkx-cached") === "1";
+}
+
+/** Has the server search, and passes each frame to `sink` as it arrives.  An abort cancels the search. */
+export async function searchFor(path: "/shrink" | "/parting", body: ShrinkRequest | PartingRequest, signal: AbortSignal, sink: (f: Frame) => void): Promise<void> {
+  const headers = { "content-type": "application/json", accept: "application/x-ndjson" };
+  await eachFrame(await request(path, { method: "POST", headers, body: JSON.stringify(body), signal }), sink);
 }

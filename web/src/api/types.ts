@@ -736,6 +736,80 @@ export interface ShrinkCandidate {
   then: number;
 }
 
+export interface ShrinkRequest {
+  request: CompileRequest;
+  /** The search ends after so many, with what it has. */
+  seconds?: number;
+  /** The search ends after so many. */
+  candidates?: number;
+}
+
+export interface PartingRequest {
+  a: CompileRequest;
+  b: CompileRequest;
+  /** Whether values are compared, too. */
+  values?: boolean;
+  /** The search ends after so many, with what it has. */
+  seconds?: number;
+}
+
+/** A candidate as it was tried: tried, lines, what (absent: the kernel as it is), is_kept, and if it was kept request.
+ * The last one has done and the other members, with the request of the newest that was kept. */
+export interface Shrunk {
+  done?: boolean;
+  /** How many candidates were tried so far. */
+  tried: number;
+  /** Of the source and its files, as they are kept now. */
+  lines: number;
+  /** What the candidate changes. */
+  what?: string;
+  /** It has the fault. */
+  is_kept?: boolean;
+  /** How many candidates were kept. */
+  kept?: number;
+  /** Why the search ended: seconds, candidates, nothing smaller has the fault, the server ends. */
+  stopped?: string;
+  /** The fault's code. */
+  code?: string;
+  /** The stage that has it; absent: none was made. */
+  stage?: string;
+  request?: { source?: string; files?: SourceFile[]; inputs?: InputSpec[]; options?: { stop_after?: string; check?: boolean; artifacts?: boolean; simulate?: boolean; pipeline?: PipelineChoice; by_hand?: string[]; patterns?: string; steps?: string; steps_from?: number; unroll?: boolean; tune?: TuneBudget; shrink?: ShrinkFrom; for_device?: boolean; upgrade?: boolean; instance?: number; watch?: Watch[]; resume?: Resume; value?: ValueQuery } };
+}
+
+export interface PartingLine {
+  line: number;
+  text: string;
+  /** The first element that differs. */
+  value?: number | null;
+}
+
+export interface PartingPlace {
+  stage: string;
+  a?: PartingLine;
+  b?: PartingLine;
+  /** Of the first element that differs; absent: the shapes do. */
+  index?: number[];
+  max_abs_err?: number | null;
+}
+
+/** How far the comparison of values is: stage, line, compared. The last one has done and the places; one that is absent
+ * does not exist. */
+export interface Parting {
+  done?: boolean;
+  stage?: string;
+  line?: number;
+  /** Pairs of values that were compared. */
+  compared?: number;
+  /** Stages that both have. */
+  stages?: number;
+  /** Stages that one side has. */
+  alone?: number;
+  text?: PartingPlace;
+  values?: PartingPlace;
+  /** Why values were not compared to the end. */
+  note?: string;
+}
+
 /** A knob in the source as it was sent, and what stands there with it: … is the expression; pass replaces a statement.
  * */
 export interface TuneKnob {
@@ -804,6 +878,8 @@ export interface Result {
   neff?: Neff;
   shrink?: Shrink;
   tune?: Tune[];
+  shrunk?: Shrunk;
+  parting?: Parting;
   diagnostics: Diagnostic[];
   artifacts: ArtifactInfo[];
 }
@@ -822,6 +898,8 @@ export type Frame =
   | { frame: "steps"; kernel: number; steps: Steps }
   | { frame: "upgrade"; upgrade: Upgrade }
   | { frame: "neff"; neff: Neff }
+  | { frame: "shrunk"; shrunk: Shrunk }
+  | { frame: "parting"; parting: Parting }
   | { frame: "tune"; tune: Tune }
   | { frame: "shrink"; shrink: Shrink }
   | { frame: "diagnostic"; diagnostic: Diagnostic }

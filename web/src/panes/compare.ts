@@ -9,7 +9,7 @@ import { DiffColumns, linesOf, sideOfStage } from "../editor/diffcolumns";
 import type { DiffSide } from "../editor/diffview";
 import type { AppState, AppStore } from "../state/app";
 import { versionName } from "../state/compilers";
-import type { Compiler } from "../state/compiler";
+import { requestOf, type Compiler } from "../state/compiler";
 import { kernelOf, type KernelOutcome, type Outcome } from "../state/outcome";
 import { cause, difference, figures, localDiff, pairStages, verdict, type Figure, type StagePair } from "../state/pairs";
 import { time } from "../state/units";
@@ -18,6 +18,7 @@ import { settings } from "../state/settings";
 import { choose } from "../state/view";
 import { byId, button, el, fill, plural, toggle } from "./dom";
 import { icon } from "./icons";
+import { ValueParting } from "./valueparting";
 
 const SOURCE = "source";
 /** Pixels; in a narrower pane two columns show too little of each line. */
@@ -71,8 +72,10 @@ export class ComparePane {
   private pairs: StagePair[] = [];
   private sides: Sides | null = null;
   private shown: { a: unknown; b: unknown } | null = null;
-  /** The diff that is shown next is to be shown from its first change on. */
+  /** The diff that is shown next is to be shown from its first change on, or at a line of B. */
   private wantsFirst = false;
+  private wantsLine = 0;
+  private readonly values = new ValueParting((stage, line) => this.goToLine(stage, line));
 
   constructor(
     private readonly store: AppStore,
@@ -85,6 +88,7 @@ export class ComparePane {
       moved: () => this.drawWhere(),
     });
     host.append(this.message);
+    byId("compare-bar").after(this.values.bar);
     const step = (name: "up" | "down", title: string, by: 1 | -1) =>
       el("button", { class: "quiet tool", title, attrs: { type: "button", "aria-label": title }, on: { click: () => this.columns.step(by) } }, icon(name));
     fill(
@@ -92,6 +96,7 @@ export class ComparePane {
       this.title,
       el("span", { class: "spring" }),
       button("first difference", "Go to the first line at which A and B part, of the first stage that differs", () => this.goToFirst()),
+      button("values", "Go to the first operation whose values differ between A and B, on the inputs of a check", () => this.findValues()),
       this.where,
       step("up", "Previous change (Shift+F7)", -1),
       step("down", "Next change (F7)", 1),
@@ -147,6 +152,24 @@ export class ComparePane {
     else this.store.set({ comparedKey: pair.key });
   }
 
+  private findValues(): void {
+    const { pinned } = this.store.state;
+    if (pinned) void this.values.find(requestOf(pinned.job), requestOf(this.store.state));
+  }
+
+  /** Goes to a line of B, in a stage that both have. */
+  private goToLine(key: string, line: number): void {
+    const isShown = this.current().key === key;
+    this.wantsLine = isShown ? 0 : line;
+    if (isShown) this.reveal(line);
+    else this.store.set({ comparedKey: key });
+  }
+
+  private reveal(line: number): void {
+    this.columns.expandAll(); // what computes other values may read the same
+    this.columns.goToLine(line);
+  }
+
   /** Goes to the next or previous stage that differs. */
   stepStage(by: 1 | -1): void {
     const keys = [SOURCE, ...this.pairs.filter((p) => p.state !== "same").map((p) => p.key)];
@@ -177,6 +200,7 @@ export class ComparePane {
     }
     const was = this.sides;
     const sides = this.findSides(pinned);
+    if (was?.a !== sides?.a || was?.b !== sides?.b) this.values.forget();
     this.sides = sides;
     this.drawNames(pinned);
     if (!sides) {
@@ -379,7 +403,9 @@ export class ComparePane {
     const labels = { both: `Changes of ${name} from A to B`, from: `A: ${name}`, to: `B: ${name}` };
     this.columns.show({ from, to, labels }, diff, host.clientWidth < SPLIT_MIN);
     if (this.wantsFirst) this.columns.first();
+    if (this.wantsLine > 0) this.reveal(this.wantsLine);
     this.wantsFirst = false;
+    this.wantsLine = 0;
     const facts = diff.hunks.length === 0 ? "the same" : `~${diff.changed} +${diff.added} −${diff.removed} lines`;
     fill(this.title, el("b", {}, name), el("span", { class: "note" }, facts));
     this.drawWhere();

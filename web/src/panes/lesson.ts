@@ -138,7 +138,7 @@ export class LessonPane {
     const needs = needsOf(step);
     const isShown = () => this.step === step;
     // a result that does not fit the new step must not be judged
-    this.store.set({ ...FRESH, source: step.kernel, target, ...needs, mode: "read", stageKey: view.stage ?? null, diffFrom: null, picture: view.picture, comparedKey: view.compared ?? null, pinned: null, pane: "source" });
+    this.store.set({ ...FRESH, source: step.kernel, target, ...needs, mode: "read", stageKey: view.stage ?? null, diffFrom: null, step: null, picture: view.picture, comparedKey: view.compared ?? null, pinned: null, pane: "source" });
     await this.compiler.now();
     if (isShown() && step.edit) await this.applyEdit(step.edit, isShown);
     if (!isShown()) return;

@@ -39,7 +39,7 @@ export class Share {
   follow(): void {
     let first = true;
     this.store.watch(
-      ["session", "lesson", "source", "filename", "files", "tab", "target", "language", "stageKey", "kernelName", "beside", "picture", "diffFrom", "unified", "anchor", "marked", "notes", "inputs", "check", "pipeline", "version", "byHand", "patterns", "filter", "hideUnchanged", "simulate", "pinned", "mode", "comparedKey"],
+      ["session", "lesson", "source", "filename", "files", "tab", "target", "language", "stageKey", "kernelName", "beside", "step", "picture", "diffFrom", "unified", "anchor", "marked", "notes", "inputs", "check", "pipeline", "version", "byHand", "patterns", "filter", "hideUnchanged", "simulate", "pinned", "mode", "comparedKey"],
       () => {
         // an unchanged page keeps its short address
         if (!first || this.store.state.touched) this.soon();

@@ -20,9 +20,9 @@ import { when } from "./when";
 
 /** Applies a stored view.  Its selection is only found after the stages have arrived. */
 export function look(store: AppStore, view: View): void {
-  const { kernelName, stageKey, beside, picture, diffFrom, unified, notes, recording, filter, hideUnchanged, tab, wrap, splits, mode, comparedKey } = view;
+  const { kernelName, stageKey, beside, step, picture, diffFrom, unified, notes, recording, filter, hideUnchanged, tab, wrap, splits, mode, comparedKey } = view;
   const isThere = store.state.files.some((f) => f.name === tab);
-  store.set({ kernelName, stageKey, beside, picture, diffFrom, unified, notes, recording, filter, hideUnchanged, tab: isThere ? tab : null, wrap, splits, mode: mode === "compare" && !store.state.pinned ? "read" : mode, comparedKey, marked: markedFromText(view.marked), ...(view.pane ? { pane: view.pane } : {}) });
+  store.set({ kernelName, stageKey, beside, step, picture, diffFrom, unified, notes, recording, filter, hideUnchanged, tab: isThere ? tab : null, wrap, splits, mode: mode === "compare" && !store.state.pinned ? "read" : mode, comparedKey, marked: markedFromText(view.marked), ...(view.pane ? { pane: view.pane } : {}) });
 }
 
 export function lookAtSelection(store: AppStore, view: View): void {

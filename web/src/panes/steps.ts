@@ -20,6 +20,9 @@ const HOW: Record<NonNullable<Steps["how"]>, string> = {
   whole: "MLIR tells of this pass only the text before and after it.",
 };
 
+/** An answer has at most so many. */
+const MANY = 500;
+
 export class StepsPane {
   private readonly box = el("section", { id: "steps", class: "drawer", attrs: { "aria-label": "Steps", tabindex: -1 } });
   private readonly what = el("span", { class: "steps-what", attrs: { "aria-live": "polite" } });
@@ -31,18 +34,22 @@ export class StepsPane {
   private shown: Shown | null = null;
   private steps: Steps | null = null;
   private at = 0;
+  /** The kernel and the stage that were shown last; null: none since it was opened. */
+  private key: string | null = null;
+  /** The number that was shown last. */
+  private known = 0;
   private running: AbortController | null = null;
 
   constructor(private readonly store: AppStore) {
     const tool = (name: "up" | "down" | "close", title: string, run: () => void) => el("button", { class: "quiet tool", title, attrs: { type: "button", "aria-label": title }, on: { click: run } }, icon(name));
     this.back = tool("up", "Previous step ([)", () => this.step(-1));
     this.next = tool("down", "Next step (])", () => this.step(1));
-    this.box.append(el("div", { class: "steps-head" }, el("b", {}, "steps"), this.back, this.where, this.next, this.what, el("span", { class: "spring" }), tool("close", "Close the steps", () => this.toggle())), this.message, this.lines);
+    this.box.append(el("div", { class: "steps-head" }, el("b", {}, "steps"), this.back, this.where, this.next, this.what, el("span", { class: "spring" }), tool("close", "Close the steps", () => this.close())), this.message, this.lines);
     this.box.hidden = true;
     byId("history").before(this.box);
     this.box.addEventListener("keydown", (e) => {
       if (e.ctrlKey || e.metaKey || e.altKey) return;
-      if (e.key === "Escape") this.toggle();
+      if (e.key === "Escape") this.close();
       else if (e.key === "[" || e.key === "]") this.step(e.key === "]" ? 1 : -1);
       else return;
       e.preventDefault();
@@ -50,23 +57,41 @@ export class StepsPane {
     });
     store.watch([...STAGE_KEYS, "compiling", "pending"], () => this.follow());
     store.watch(["inspect", "picture"], () => {
-      if (this.isOpen && (store.state.inspect !== null || store.state.picture)) this.toggle();
+      if (this.isOpen && (store.state.inspect !== null || store.state.picture)) this.close();
     });
+    store.watch(["step"], () => this.goToStep());
+    this.goToStep();
   }
 
   get isOpen(): boolean {
     return !this.box.hidden;
   }
 
-  toggle(): void {
-    this.box.hidden = this.isOpen;
-    document.querySelector("#ir-tools .steps-open")?.setAttribute("aria-pressed", String(this.isOpen));
-    this.running?.abort();
-    this.shown = null;
-    if (!this.isOpen) return;
-    this.store.set({ inspect: null, picture: false, pane: "ir" });
-    this.follow();
-    this.box.focus();
+  private close(): void {
+    this.store.set({ step: null });
+  }
+
+  /** Opens, closes, or shows another step, as the state says: a link, or who leads a session, may say so. */
+  private goToStep(): void {
+    const { step } = this.store.state;
+    if (step === null) {
+      this.box.hidden = true;
+      this.running?.abort();
+      this.shown = this.steps = null;
+      return;
+    }
+    if (!this.isOpen) {
+      this.box.hidden = false;
+      this.key = null;
+      this.store.set({ inspect: null, picture: false, pane: "ir" });
+      this.follow();
+      this.box.focus();
+    } else if (this.shown && this.steps && step !== this.number) this.show(this.shown, step);
+  }
+
+  /** The number of the step that is shown, of all of the stage. */
+  private get number(): number {
+    return (this.steps?.from ?? 0) + this.at;
   }
 
   private say(text: string): void {
@@ -87,8 +112,23 @@ export class StepsPane {
     else if (!shown || outcome?.status !== "ok") this.say("There is no stage whose steps could be shown.");
     else {
       this.shown = shown;
-      void this.ask(shown, 0, 0);
+      const { kernelName, step } = this.store.state;
+      const key = `${kernelName ?? ""} ${shown.row.key}`;
+      // who goes to another stage begins at its first step, unless the step has changed with it
+      const first = this.key !== null && this.key !== key && step === this.known ? 0 : (step ?? 0);
+      this.key = key;
+      this.show(shown, first);
     }
+  }
+
+  /** Shows a step by its number, asking for it if it is not here. */
+  private show(shown: Shown, step: number): void {
+    const { steps } = this;
+    const from = steps?.from ?? 0;
+    if (steps && step >= from && step < from + (steps.steps?.length ?? 0)) {
+      this.at = step - from;
+      this.draw();
+    } else void this.ask(shown, step < MANY ? 0 : step, step < MANY ? step : 0);
   }
 
   /** Asks for the steps from a number on, and shows one of them. */
@@ -100,6 +140,8 @@ export class StepsPane {
     try {
       const steps = await askSteps(this.store, shown.row.kernel.name, shown.stage.index, from, own.signal);
       if (own.signal.aborted) return;
+      const n = steps.steps?.length ?? 0;
+      if (at >= n && steps.next !== undefined) return void this.ask(shown, steps.next, at - (steps.next - from));
       this.steps = steps;
       this.at = Math.min(at, Math.max((steps.steps?.length ?? 0) - 1, 0));
       this.draw();
@@ -123,7 +165,7 @@ export class StepsPane {
       this.at = to;
       this.draw();
     } else if (by > 0 && steps.next !== undefined) void this.ask(shown, steps.next, 0);
-    else if (by < 0 && from > 0) void this.ask(shown, Math.max(from - 500, 0), Math.min(from, 500) - 1);
+    else if (by < 0 && from > 0) void this.ask(shown, Math.max(from - MANY, 0), Math.min(from, MANY) - 1);
   }
 
   private draw(): void {
@@ -131,6 +173,10 @@ export class StepsPane {
     const list = steps?.steps ?? [];
     const step = list[this.at];
     const from = steps?.from ?? 0;
+    if (steps) {
+      this.known = this.number;
+      this.store.set({ step: this.number });
+    }
     this.back.disabled = !step || (this.at === 0 && from === 0);
     this.next.disabled = !step || (this.at + 1 === list.length && steps?.next === undefined);
     this.where.textContent = step ? `${from + this.at + 1} / ${from + list.length}${steps?.next === undefined ? "" : "+"}` : "";

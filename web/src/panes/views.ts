@@ -17,7 +17,6 @@ import type { Room } from "./room";
 import type { SearchPane } from "./search";
 import { mountSplitter } from "./splitter";
 import { StageText } from "./stagetext";
-import type { StepsPane } from "./steps";
 import type { Windows } from "./windows";
 
 type Pane = AppState["pane"];
@@ -36,7 +35,6 @@ export class Views {
   beside: BesidePane | null = null;
   picture: PicturePane | null = null;
   presentation: Presentation | null = null;
-  private steps: StepsPane | null = null;
   private windows: Windows | null = null;
   private search: SearchPane | null = null;
   private readonly asked = new Set<string>();
@@ -212,17 +210,10 @@ export class Views {
     const title = "What the selected line computes or writes (v)";
     const look = el("button", { class: "quiet look", title, attrs: { type: "button", "aria-label": title }, on: { click: () => this.inspect("values", this.ir.text) } }, icon("values"));
     store.watch(["inspect"], () => look.setAttribute("aria-pressed", String(store.state.inspect !== null)));
-    const steps = el("button", { class: "quiet look steps-open", title: "The rewrites inside this stage, one by one", attrs: { type: "button", "aria-label": "Steps of the stage", "aria-pressed": "false" }, on: { click: () => void this.toggleSteps() } }, icon("steps"));
+    store.watch(["step"], () => store.state.step !== null && this.once("steps", async () => void new (await import("./steps")).StepsPane(store)));
+    const steps = el("button", { class: "quiet look steps-open", title: "The rewrites inside this stage, one by one", attrs: { type: "button", "aria-label": "Steps of the stage", "aria-pressed": "false" }, on: { click: () => store.set({ step: store.state.step === null ? 0 : null }) } }, icon("steps"));
+    store.watch(["step"], () => steps.setAttribute("aria-pressed", String(store.state.step !== null)));
     byId("ir-tools").append(steps, look);
-  }
-
-  private async toggleSteps(): Promise<void> {
-    try {
-      const { StepsPane } = await import("./steps");
-      (this.steps ??= new StepsPane(this.store)).toggle();
-    } catch {
-      this.fail();
-    }
   }
 
   private roomButtons(): void {

@@ -120,9 +120,9 @@ export class Live {
       mergeUpdates,
     );
     store.watch(["source", "files", "filename", "language", "target", "inputs", "check", "pipeline", "simulate", "byHand", "patterns", "notes"], () => this.fromPage());
-    store.watch(["stageKey", "kernelName", "beside", "picture", "diffFrom", "unified", "anchor", "filter", "hideUnchanged", "tab", "wrap", "pane", "mode", "comparedKey", "outcome", "inspect", "isRecording"], () => this.tell());
+    store.watch(["stageKey", "kernelName", "beside", "step", "picture", "diffFrom", "unified", "anchor", "filter", "hideUnchanged", "tab", "wrap", "pane", "mode", "comparedKey", "outcome", "inspect", "isRecording"], () => this.tell());
     store.watch(["outcome", "tab", "stageKey", "kernelName"], () => this.drawPeers());
-    store.watch(["stageKey", "kernelName", "beside", "picture", "diffFrom", "unified", "anchor", "filter", "hideUnchanged", "tab", "pane", "mode", "comparedKey", "inspect"], () => this.noteLook());
+    store.watch(["stageKey", "kernelName", "beside", "step", "picture", "diffFrom", "unified", "anchor", "filter", "hideUnchanged", "tab", "pane", "mode", "comparedKey", "inspect"], () => this.noteLook());
     store.watch(["compiling"], () => this.lookAgain());
     this.state.watch(["presences", "session"], () => {
       this.drawPeers();

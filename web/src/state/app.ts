@@ -86,6 +86,8 @@ export interface AppState {
   stageKey: string | null;
   /** The stage beside the shown one, by key; null: none. */
   beside: string | null;
+  /** The step inside the shown stage that the drawer of steps shows, from 0; null: it is closed. */
+  step: number | null;
   /** The drawer that looks into the selected line; null: it is closed. */
   inspect: Inspect | null;
   /** The execution, from 1, that the drawer shows first; null: its own choice.  The drawer takes it. */
@@ -166,6 +168,7 @@ export function newStore(): AppStore {
     kernelName: null,
     stageKey: null,
     beside: null,
+    step: null,
     inspect: null,
     execution: null,
     picture: false,

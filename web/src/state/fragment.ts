@@ -68,6 +68,7 @@ function viewParts(view: View): Part[] {
   if (view.stageKey !== null) parts.push(["stage", view.stageKey]);
   if (view.kernelName !== null) parts.push(["kernel", view.kernelName]);
   if (view.beside !== null) parts.push(["beside", view.beside]);
+  if (view.step !== null) parts.push(["step", String(view.step + 1)]);
   if (view.picture) parts.push(["picture", "1"]);
   if (view.diffFrom !== null) parts.push(["diff", view.diffFrom]);
   if (view.unified) parts.push(["unified", "1"]);
@@ -139,12 +140,18 @@ function modeOf(text: string | null): View["mode"] {
   return text === "compare" || text === "run" ? text : "read";
 }
 
+/** Links count steps from 1. */
+function stepOf(text: string | null): number | null {
+  return text !== null && /^[1-9]\d{0,8}$/.test(text) ? Number(text) - 1 : null;
+}
+
 function viewOf(params: URLSearchParams): View {
   return {
     ...NO_VIEW,
     kernelName: params.get("kernel"),
     stageKey: params.get("stage"),
     beside: params.get("beside"),
+    step: stepOf(params.get("step")),
     picture: params.get("picture") === "1",
     diffFrom: params.get("diff"),
     unified: params.get("unified") === "1",
@@ -161,7 +168,7 @@ function viewOf(params: URLSearchParams): View {
 /** The view after a stored link; null if there is none: the page shows the stored view. */
 export function readView(hash: string): View | null {
   const params = paramsOf(hash);
-  return ["stage", "kernel", "beside", "picture", "diff", "sel", "line", "q", "hide", "unified", "tab"].some((k) => params.has(k)) ? viewOf(params) : null;
+  return ["stage", "kernel", "beside", "step", "picture", "diff", "sel", "line", "q", "hide", "unified", "tab"].some((k) => params.has(k)) ? viewOf(params) : null;
 }
 
 /** Null when the fragment has no kernel; throws when it is damaged. */

@@ -13,6 +13,8 @@ export interface View {
   /** As in AppState. */
   beside: string | null;
   /** As in AppState. */
+  step: number | null;
+  /** As in AppState. */
   picture: boolean;
   /** As in AppState. */
   diffFrom: string | null;
@@ -41,6 +43,7 @@ export const NO_VIEW: View = {
   kernelName: null,
   stageKey: null,
   beside: null,
+  step: null,
   picture: false,
   diffFrom: null,
   unified: false,
@@ -64,11 +67,12 @@ const TEXT_MAX = 2000;
 export const PACKED_MAX = (256 << 10) - 2;
 
 export function viewOf(s: Readonly<AppState>, splits: Record<string, number>): View {
-  const { beside, picture, diffFrom, unified, notes, recording, filter, hideUnchanged, tab, wrap, pane, mode, comparedKey } = s;
+  const { beside, step, picture, diffFrom, unified, notes, recording, filter, hideUnchanged, tab, wrap, pane, mode, comparedKey } = s;
   return {
     kernelName: (s.outcome ?? s.previous)?.kernels.length === 1 ? null : s.kernelName,
     stageKey: s.stageKey ?? currentRow(s)?.key ?? null,
     beside,
+    step,
     picture,
     diffFrom,
     unified: unified && diffFrom !== null,
@@ -95,6 +99,7 @@ type Check<T> = (v: unknown) => v is T;
 const isText: Check<string> = (v): v is string => typeof v === "string" && v.length <= TEXT_MAX;
 const isPacked: Check<string> = (v): v is string => typeof v === "string" && v.length <= PACKED_MAX && /^[\w-]+$/.test(v);
 const isFlag: Check<boolean> = (v): v is boolean => typeof v === "boolean";
+const isStep: Check<number> = (v): v is number => Number.isInteger(v) && Number(v) >= 0 && Number(v) < 2 ** 30;
 const isPane: Check<AppState["pane"]> = (v): v is AppState["pane"] => v === "source" || v === "stages" || v === "ir";
 
 const isMode: Check<AppState["mode"]> = (v): v is AppState["mode"] => v === "read" || v === "run" || v === "compare";
@@ -125,6 +130,7 @@ export function readViewJson(json: unknown): { view: View; odd: boolean } {
   view.kernelName = take<string | null>("kernelName", isText, null);
   view.stageKey = take<string | null>("stageKey", isText, null);
   view.beside = take<string | null>("beside", isText, null);
+  view.step = take<number | null>("step", isStep, null);
   view.picture = take("picture", isFlag, false);
   view.diffFrom = take<string | null>("diffFrom", isText, null);
   view.unified = take("unified", isFlag, false);

@@ -34,11 +34,11 @@ const DOERS_MAX = 8;
 const DOER_MAX = 64;
 
 /** The parts of the state that a recording has.  The selection is a text, since what it names is made anew. */
-export const RECORDED = ["source", "files", "tab", "target", "check", "pipeline", "byHand", "kernelName", "stageKey", "beside", "picture", "diffFrom", "unified", "filter", "hideUnchanged", "mode", "comparedKey", "simulate", "pane", "inspect", "marked", "notes", "anchor"] as const satisfies readonly (keyof AppState)[];
+export const RECORDED = ["source", "files", "tab", "target", "check", "pipeline", "byHand", "kernelName", "stageKey", "beside", "step", "picture", "diffFrom", "unified", "filter", "hideUnchanged", "mode", "comparedKey", "simulate", "pane", "inspect", "marked", "notes", "anchor"] as const satisfies readonly (keyof AppState)[];
 
 export function lookOf(s: Readonly<AppState>): Look {
-  const { files, tab, target, check, pipeline, byHand, kernelName, stageKey, beside, picture, diffFrom, unified, filter, hideUnchanged, mode, comparedKey, simulate, pane, inspect, notes } = s;
-  return { files, tab, target, check, pipeline, byHand, kernelName, stageKey, beside, picture, diffFrom, unified, filter, hideUnchanged, mode: mode === "compare" ? "read" : mode, comparedKey, simulate, pane, inspect, notes, marked: markedText(s.marked), selection: selectionText(s) };
+  const { files, tab, target, check, pipeline, byHand, kernelName, stageKey, beside, step, picture, diffFrom, unified, filter, hideUnchanged, mode, comparedKey, simulate, pane, inspect, notes } = s;
+  return { files, tab, target, check, pipeline, byHand, kernelName, stageKey, beside, step, picture, diffFrom, unified, filter, hideUnchanged, mode: mode === "compare" ? "read" : mode, comparedKey, simulate, pane, inspect, notes, marked: markedText(s.marked), selection: selectionText(s) };
 }
 
 /** What makes `now` of `old`; null if they are equal. */
@@ -119,6 +119,7 @@ export function patchOf(look: Look): Partial<AppState> {
     kernelName: text("kernelName"),
     stageKey: text("stageKey"),
     beside: text("beside"),
+    step: typeof look.step === "number" && Number.isInteger(look.step) && look.step >= 0 ? look.step : null,
     picture: flag("picture"),
     diffFrom: text("diffFrom"),
     unified: flag("unified"),

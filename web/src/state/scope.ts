@@ -18,8 +18,6 @@ export const pinEditorName: string = make();
 export const runEditorName: string = make();
 /** And the search for knobs. */
 export const tuneEditorName: string = make();
-/** And the search for a small kernel. */
-export const shrinkEditorName: string = make();
 
 /** The people of a session have one scope, so that the server compiles each change once for all of them; null: the browser's own. */
 export function shareScope(text: string | null): void {

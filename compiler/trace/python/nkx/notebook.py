@@ -22,12 +22,19 @@ COLORS = {"tensor": "#7c3aed", "vector": "#0f766e", "scalar": "#b45309", "gpsimd
 
 
 def program(named=None):
-    """The program nkx: as it is named, $NKX, in PATH, or of the tree that this package was built in."""
-    beside = pathlib.Path(__file__).resolve().parents[2] / "bin" / "nkx"
-    found = named or os.environ.get("NKX") or shutil.which("nkx") or (str(beside) if beside.exists() else None)
+    """The program nkx: as it is named, $NKX, of the tree that this package was built in, of the wheel, or in PATH."""
+    here = pathlib.Path(__file__).resolve()
+    own = next((str(p) for p in (here.parents[2] / "bin" / "nkx", here.parent / "bin" / "nkx") if p.is_file()), None)
+    found = named or os.environ.get("NKX") or own or shutil.which("nkx")
     if found is None:
         raise RuntimeError("%%nkx needs the program nkx: put it into PATH, or name it in $NKX or with --nkx")
     return found
+
+
+def site_folder():
+    """Where NumPy is, which the program imports, too."""
+    import numpy
+    return str(pathlib.Path(numpy.__file__).parents[1])
 
 
 def parser():
@@ -56,7 +63,7 @@ def compile_cell(options, source):
                 command += [f"--{name}", value]
         command += [] if options.no_check else ["--check"]
         command += [] if options.no_run else ["--simulate"]
-        done = subprocess.run(command, input=source, text=True, capture_output=True)
+        done = subprocess.run(command, input=source, text=True, capture_output=True, env={"NKX_SITE_DIR": site_folder(), **os.environ})
         if not (out / "result.json").exists():
             raise RuntimeError(done.stderr.strip() or f"nkx ended with status {done.returncode}")
         result = json.loads((out / "result.json").read_text())
