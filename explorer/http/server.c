@@ -149,7 +149,7 @@ static bool admit(struct request *rq) {
   if (rq->is_admitted || !rq->route || !rq->route->is_bulky)
     return true;
   http_client_key(rq, client);
-  rq->is_admitted = unsent_has_room(rq->unsent, client);
+  rq->is_admitted = unsent_has_room(rq->unsent, client, UNSENT_COUNTED);
   return rq->is_admitted;
 }
 
