@@ -17,7 +17,7 @@ from support.processes import children
 from support.server import Server
 from support.wait import wait_until
 
-WATCHDOG_S, START_S = 6, 90
+WATCHDOG_S, START_S = 12, 90  # a sign of life comes each half of WATCHDOG_S
 
 
 def tree(pid):
