@@ -114,9 +114,9 @@ static void leave(void *client) {
   quota_leave(client);
 }
 
-static bool is_early(void *user, const char *address) {
+static bool is_early(void *user, const char *address, bool is_link) {
   const struct services *s = user;
-  return quota_is_early(s->quota, address);
+  return quota_is_early(s->quota, address, is_link);
 }
 
 static enum status start_server(const struct config *cfg, const struct listeners *at, struct app *app,

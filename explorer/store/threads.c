@@ -23,7 +23,7 @@ enum {
   THREADS = 1 + READERS + BUILDERS,
   QUEUE_MAX = 1000, /* tasks of a lane; beyond that the database is too slow for the requests */
   PURGE_S = 60,
-  BUILD_NICE = 10,   /* what takes long gives way to compiles */
+  BUILD_NICE = 5,    /* what takes long gives way to compiles */
   LOOK_UP_MS = 2000, /* compiles wait for look-ups, which only save time */
 };
 
