@@ -113,35 +113,39 @@ def is_whole(server):
 
 
 def compiles(server):
-    with contextlib.suppress(OSError, http.client.HTTPException):
-        return server.post({"source": ADD_ONE, "inputs": FLOAT_INPUT}).status == 200
-    return False
+    """True, or what was answered instead."""
+    try:
+        answer = server.post({"source": ADD_ONE, "inputs": FLOAT_INPUT})
+        return answer.status == 200 or f"{answer.status} {answer.body[:160]}"
+    except (OSError, http.client.HTTPException) as e:
+        return repr(e)
 
 
-def is_true(server):
-    """Whether a compile succeeds where health and readiness say that it would."""
+def untruth(server):
+    """What a compile was answered although health and readiness had said that it would succeed."""
     says = server.answers("/healthz") and server.answers("/readyz")
-    return not says or compiles(server)
+    answer = compiles(server) if says else True
+    return None if answer is True else answer
 
 
 def round_of(server, load, victim, how):
-    """The longest time in which no compile succeeded, in seconds, and whether health was true."""
+    """The longest time in which no compile succeeded, in seconds, and where health was not true."""
     wait_until(lambda: is_whole(server), "all its processes", 120)
     pid = find(server, victim)
     load.fault = (victim, how)
     began = time.monotonic()
     with contextlib.suppress(ProcessLookupError):
         os.kill(pid, SIGNALS[how])
-    true = True
-    while time.monotonic() - began < LOOK_S or (time.monotonic() - began < 60 and not compiles(server)):
-        true &= is_true(server)
+    untrue = []
+    while time.monotonic() - began < LOOK_S or (time.monotonic() - began < 60 and compiles(server) is not True):
+        untrue += filter(None, [untruth(server)])
         time.sleep(0.2)
     gap = load.longest_gap(began)
     with contextlib.suppress(ProcessLookupError):
         os.kill(pid, signal.SIGCONT)
     wait_until(lambda: server.answers("/readyz"), "readiness", 60)
     load.fault = None
-    return gap, true
+    return gap, untrue
 
 
 def warm_up_s(log):
@@ -171,12 +175,12 @@ def main():
     usual = load.longest_gap(load.began)  # compiles come at random, and the machine may have other work
     for fault in itertools.islice(faults, o.rounds):
         n = len(server.log)
-        gap, true = round_of(server, load, *fault)
+        gap, untrue = round_of(server, load, *fault)
         limit = usual + BACK_S + (fault in WHOLE) * (warm_up_s(server.log[n:]) + (fault[1] == "stopped") * WATCHDOG_S)
         gaps[fault in WHOLE].append(gap)
-        if gap > limit or not true:
+        if gap > limit or untrue:
             missed += 1
-            print(f"{fault}: {gap:.1f} s, limit {limit:.1f}, {'true' if true else 'not true'}")
+            print(f"{fault}: {gap:.1f} s, limit {limit:.1f}", *untrue)
             print("".join(line for line in server.log[n:] if " job_done " not in line and " audit " not in line), end="", flush=True)
     load.end()
     gone = lost(server, load.links)
