@@ -32,7 +32,7 @@ CFLAGS = -std=c17 -D_GNU_SOURCE $(OPT) $(SAME) -fPIC $(WARN) $(WERROR) \
 MLIR_LIBS = -Wl,--start-group $(wildcard $(LLVM)/lib/libMLIRCAPI*.a) -Wl,--end-group \
   -L$(LLVM)/lib -lMLIR -lMLIRExecutionEngineShared -lLLVM-22 -lstdc++ -Wl,-rpath,$(LLVM)/lib
 COMMON_LIBS = -ljansson -lprotobuf-c -lcrypto -larchive -lz -lm
-SERVER_LIBS = -lseccomp -lgnutls -lsqlite3 -lpq -lzstd $(COMMON_LIBS) -lpthread
+SERVER_LIBS = -lseccomp -lgnutls -lcurl -lsqlite3 -lpq -lzstd $(COMMON_LIBS) -lpthread
 RUNNER_LIBS = -lcurl -lsqlite3 -lpq -lzstd $(COMMON_LIBS) -lpthread
 WORKER_LIBS = $(MLIR_LIBS) -lpython3.11 -lseccomp $(COMMON_LIBS)
 
@@ -48,7 +48,7 @@ COMPILER_SRC := $(call tree,$(addprefix compiler/,base diff hlo nki trace linalg
 WALL_SRC := $(addprefix explorer/jail/,caps.c confine.c landlock.c seccomp.c)
 SERVER_SRC := $(call srcs,explorer $(addprefix explorer/,http api ce job work pool session store preview)) $(WALL_SRC)
 WORKER_SRC := $(call srcs,$(addprefix explorer/,worker worker/memory jail)) explorer/pool/wire.c
-# connects a Neuron host to a server; the service itself has no HTTP client
+# connects a Neuron host to a server
 RUNNER_SRC := $(call srcs,explorer/runner explorer/store)
 UNIT_SRC := $(call srcs,tests/unit)
 PROTO_OBJ := $(BUILD)/obj/gen/hlo.pb-c.o

@@ -28,6 +28,7 @@
 #include "session/hub.h"
 #include "store/peers.h"
 #include "store/remote.h"
+#include "store/s3.h"
 #include "store/store.h"
 #include "work/editors.h"
 #include "work/quota.h"
@@ -54,7 +55,7 @@ static enum status give_up_privileges(const struct config *cfg, struct confineme
       .read = {cfg->http.web_dir, cfg->examples_dir, home ? arena_printf(&a, "%s/.pgpass", home) : NULL,
                home ? arena_printf(&a, "%s/.postgresql", home) : NULL, "/proc", "/etc", "/usr", "/run", "/dev/null",
                "/dev/urandom"},
-      .may_connect = !database,
+      .may_connect = !database || cfg->s3.url,
       .may_stay_root = cfg->confine == CONFINE_AS_ROOT,
   };
   enum status st = confine(&plan, out, err);
@@ -114,9 +115,9 @@ static void leave(void *client) {
   quota_leave(client);
 }
 
-static bool is_early(void *user, const char *address) {
+static bool is_early(void *user, const char *address, bool is_link) {
   const struct services *s = user;
-  return quota_is_early(s->quota, address);
+  return quota_is_early(s->quota, address, is_link);
 }
 
 static enum status start_server(const struct config *cfg, const struct listeners *at, struct app *app,
@@ -194,7 +195,10 @@ enum status app_start(const struct config *cfg, int launcher_fd, const struct li
   s->identity = &cfg->identity;
   s->versions = &cfg->versions;
   s->work_ms = cfg->job_timeout_ms + cfg->wait_timeout_ms;
-  enum status st = cfg->confine ? give_up_privileges(cfg, &app->confinement, err) : ST_OK;
+  enum status st =
+      cfg->s3.url ? s3_site_open(&cfg->s3, &app->objects, err) : ST_OK; /* while it can read the credentials */
+  if (!st && cfg->confine)
+    st = give_up_privileges(cfg, &app->confinement, err);
   if (!st && cfg->confine)
     log_confinement(&app->confinement);
   if (!st)
@@ -202,7 +206,7 @@ enum status app_start(const struct config *cfg, int launcher_fd, const struct li
   if (!st)
     st = lessons_load(cfg->examples_dir, &s->lessons, err);
   if (!st)
-    st = store_open(cfg->store, &s->store, err);
+    st = store_open(cfg->store, app->objects, &s->store, err);
   if (!st)
     store_limit(s->store, (int64_t)cfg->store_max_mib << 20);
   if (!st)
@@ -283,6 +287,7 @@ void app_stop(struct app *app) {
   kept_stop(s->kept);
   misses_stop(s->misses);
   store_close(s->store);
+  s3_site_close(app->objects);
   lessons_free(s->lessons);
   info_clear(s);
 }

@@ -12,6 +12,7 @@ struct server;
 struct app {
   const struct config *cfg;
   struct confinement confinement; /* what the process gave up */
+  struct s3_site *objects;        /* where results are moved to, or NULL */
   struct services services;
   struct server *server; /* NULL until requests are answered */
   struct server *ops;    /* the operations listener's, or NULL */

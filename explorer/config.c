@@ -73,6 +73,10 @@ const char config_help[] =
     "  --neuronx-cc-cache-mib N     what is kept there at most: what was used last (4096)\n"
     "  --data-dir DIR               the directory of the store (../data beside this program)\n"
     "  --store URL                  sqlite:PATH (nkx.sqlite in the data directory) or postgresql://…\n"
+    "  --s3-url URL                 where results are moved to: https://HOST/BUCKET[/PREFIX] of an S3-compatible store "
+    "(none)\n"
+    "  --s3-region NAME             its region (us-east-1)\n"
+    "  --s3-credentials FILE        aws_access_key_id and aws_secret_access_key, as AWS's tools have them (none)\n"
     "  --cache-mib N                memory for cached results (128)\n"
     "  --cache-s N                  seconds that a cached result is kept after its last use (3600)\n"
     "  --results-mib N              space for results in the store, compressed (1024)\n"
@@ -199,8 +203,11 @@ static const struct flag flags[] = {
     {"--answers-mib", INT(http.answers_mib, 1, 1 << 20)},
     {"--data-dir", FLAG_TEXT, AT(data_dir)},
     {"--store", FLAG_TEXT, AT(store)},
+    {"--s3-url", FLAG_URL, AT(s3.url)},
+    {"--s3-region", FLAG_TEXT, AT(s3.region)},
+    {"--s3-credentials", FLAG_TEXT, AT(s3.credentials)},
     {"--cache-mib", INT(cache_mib, 1, 1 << 20)},
-    {"--cache-s", INT(cache_s, 1, 7 * 24 * 3600)},
+    {"--cache-s", INT(cache_s, 0, 7 * 24 * 3600)},
     {"--results-mib", INT(results_mib, 1, 1 << 20)},
     {"--store-max-mib", INT(store_max_mib, 0, 1 << 30)},
     {"--session-idle-s", INT(session_idle_s, 1, 30 * 24 * 3600)},
@@ -487,6 +494,7 @@ enum status config_parse(struct arena *a, int argc, char **argv, char *const *en
       .log_level = LOG_INFO,
       .http.log_clients = CLIENT_LOG_NAME,
       .data_dir = arena_printf(a, "%s/../data", here),
+      .s3.region = "us-east-1",
       .cache_mib = 128,
       .cache_s = 3600,
       .results_mib = 1024,

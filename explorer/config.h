@@ -10,6 +10,7 @@
 #include "http/server.h"
 #include "jail/limits.h"
 #include "pool/versions.h"
+#include "store/s3.h"
 #include "work/quota.h"
 
 /* Whether the server gives up the privileges that it does not need. */
@@ -38,6 +39,7 @@ struct config {
   const char *data_dir;                /* created if it does not exist */
   const char *store;                   /* "sqlite:PATH" or "postgresql://…" */
   int cache_mib, cache_s, results_mib; /* compiled results: in memory, in the store */
+  struct s3_config s3;                 /* where results are moved to */
   int store_max_mib;                   /* the store's ceiling, 0: none */
   int session_idle_s;                  /* a session without anyone for so long becomes a link */
   const char *worker_path;             /* nkx-worker, beside this program */

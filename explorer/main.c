@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "app.h"
+#include "base/clock.h"
 #include "base/log.h"
 #include "chosen.h"
 #include "config.h"
@@ -60,6 +61,18 @@ static const char help[] =
 
 /* ---- serve ------------------------------------------------------------------------------------------------------- */
 
+/* Before it is replaced, a service goes on until no long job runs: its clients would wait for that job's end, because the successor answers
+ * none before.  At most --drain-timeout-ms, or until it is to end at once. */
+static int wait_for_calm(const struct config *cfg, struct pool *pool, const sigset_t *stop) {
+  const struct timespec tick = {.tv_nsec = 20000000};
+  const int64_t until = clock_now_ms() + cfg->drain_timeout_ms;
+  struct pool_health h;
+  int sig = -1;
+  for (pool_look(pool, &h); (h.long_running || h.waiting) && sig < 0 && clock_now_ms() < until; pool_look(pool, &h))
+    sig = sigtimedwait(stop, NULL, &tick);
+  return sig < 0 ? SIGHUP : sig;
+}
+
 /* Runs the service until a signal of the set comes; takes over the descriptors. */
 static enum status serve(const struct config *cfg, const sigset_t *stop, const struct listeners *at, int launcher_fd,
                          int runner_fd, struct error *err) {
@@ -73,6 +86,8 @@ static enum status serve(const struct config *cfg, const sigset_t *stop, const s
     pool_set_serving(app.services.pool);
     own_runner_begin(app.services.store, runner_fd);
     sigwait(stop, &sig);
+    if (sig == SIGHUP)
+      sig = wait_for_calm(cfg, app.services.pool, stop);
     log_info("stopping", "signal=%d", sig);
   }
   app_stop(&app);
@@ -86,10 +101,10 @@ static int exit_of(enum status st, const struct error *err) {
   return st == ST_INPUT ? EXIT_USAGE : EXIT_FAULT;
 }
 
-/* Listens, and splits into launcher and service.  Returns the exit status.  In the launcher *is_to_be_replaced is true
- * when the service has ended so that a successor can take over the sockets. */
+/* Listens, and splits into launcher and service.  Returns the exit status.  In the launcher *end then says whether the service has ended so
+ * that a successor can take over the sockets. */
 static int listen_and_serve(const struct config *cfg, const sigset_t *stop, struct listeners *at,
-                            bool *is_to_be_replaced) {
+                            struct launcher_end *end) {
   struct jail_limits limits = cfg->limits;
   limits.wall_ms = cfg->job_timeout_ms;
   const struct launcher_config launcher_cfg = {
@@ -103,7 +118,6 @@ static int listen_and_serve(const struct config *cfg, const sigset_t *stop, stru
       .log_format = cfg->log_format,
       .log_level = cfg->log_level,
   };
-  struct launcher_end end = {0};
   struct error err;
   bool is_service = false;
   int launcher_fd = -1, runner_fd = -1;
@@ -114,11 +128,10 @@ static int listen_and_serve(const struct config *cfg, const sigset_t *stop, stru
   if (!st)
     st = own_runner_split(cfg, at, &runner_fd, &err);
   if (!st)
-    st = launcher_split(&launcher_cfg, at->fds, LISTENERS, &is_service, &launcher_fd, &end, &err);
+    st = launcher_split(&launcher_cfg, at->fds, LISTENERS, &is_service, &launcher_fd, end, &err);
   if (!st && is_service)
     st = serve(cfg, stop, at, launcher_fd, runner_fd, &err);
-  *is_to_be_replaced = end.is_to_be_replaced;
-  return st || is_service ? exit_of(st, &err) : end.status;
+  return st || is_service ? exit_of(st, &err) : end->status;
 }
 
 /* Puts the listening sockets where a started program expects them; returns how many there are, 0 after a failure. */
@@ -139,7 +152,7 @@ static int pass_listeners(const struct listeners *at) {
 
 /* After SIGHUP: the program that is now at this one's path starts with the same arguments, in this process, and takes
  * over the listening sockets, where clients have been waiting. */
-static int become_successor(const struct listeners *at, char **argv) {
+static int become_successor(const struct listeners *at, const struct launcher_end *end, char **argv) {
   char pid[16], count[16], path[PATH_MAX];
   struct arena a;
   struct error err;
@@ -149,6 +162,7 @@ static int become_successor(const struct listeners *at, char **argv) {
   if (!config_program_dir(&a, &dir, &err)) {
     snprintf(path, sizeof path, "%s/nkx", dir);
     const int n = pass_listeners(at);
+    launcher_pass_warm(end);
     snprintf(count, sizeof count, "%d", n);
     if (n && !setenv("LISTEN_PID", pid, 1) && !setenv("LISTEN_FDS", count, 1))
       execv(path, argv);
@@ -169,7 +183,7 @@ static int serve_main(int argc, char **argv) {
   struct config cfg;
   struct error err;
   sigset_t blocked, stop;
-  bool is_to_be_replaced = false;
+  struct launcher_end end = {0};
   struct listeners at = {.fds = {-1, -1}};
 
   for (int i = 0; i < argc; i++) {
@@ -195,10 +209,10 @@ static int serve_main(int argc, char **argv) {
     blocked = stop;
     sigaddset(&blocked, SIGCHLD);
     pthread_sigmask(SIG_BLOCK, &blocked, NULL); /* before the first thread, so that only sigwait sees them */
-    status = listen_and_serve(&cfg, &stop, &at, &is_to_be_replaced);
+    status = listen_and_serve(&cfg, &stop, &at, &end);
   }
   arena_clear(&a);
-  return is_to_be_replaced ? become_successor(&at, argv - 2) : status;
+  return end.is_to_be_replaced ? become_successor(&at, &end, argv - 2) : status;
 }
 
 /* ---- the other commands ------------------------------------------------------------------------------------------ */

@@ -9,6 +9,7 @@
 #include "base/arena.h"
 #include "config.h"
 #include "store/operate.h"
+#include "store/s3.h"
 
 enum { EXIT_DONE, EXIT_REFUSED, EXIT_USAGE, EXIT_FAULT = 4 };
 enum { TIME_SIZE = 24, AFTER_MAX_S = 10 * 366 * 24 * 3600 };
@@ -24,12 +25,16 @@ static const char help[] =
     "       nkx store delete  [--store URL] LINK…    deletes links for good; needs no edit token\n"
     "       nkx store expire  [--store URL] [--after SECONDS] LINK…   … in a while (a day)\n"
     "URL is sqlite:PATH (../data/nkx.sqlite beside this program) or postgresql://…\n"
+    "Where results were moved to an object store, `backup`, `salvage` and `check` need the server's --s3-url, "
+    "--s3-region and\n"
+    "--s3-credentials, or NKX_S3_URL, NKX_S3_REGION and NKX_S3_CREDENTIALS in the environment.\n"
     "LINK is an id, a link with it, or a name as `list` and the log give it.  A server may be running; run the command "
     "as\n"
     "its user.  Exit status 1: there is no such link, or data are damaged.\n";
 
 struct options {
   const char *url;
+  struct s3_config s3;
   char **rest;
   int n_rest;
   int64_t after_s;
@@ -38,6 +43,12 @@ struct options {
 static int fail_with(enum status st, const struct error *err) {
   fprintf(stderr, "nkx: %s\n", err->text);
   return st == ST_INPUT || st == ST_DENIED ? EXIT_USAGE : EXIT_FAULT;
+}
+
+/* *out: the object store of the store, NULL if there is none. */
+static enum status open_objects(const struct options *o, struct s3_site **out, struct error *err) {
+  *out = NULL;
+  return o->s3.url ? s3_site_open(&o->s3, out, err) : ST_OK;
 }
 
 /* ---- copies ------------------------------------------------------------------------------------------------------ */
@@ -55,21 +66,29 @@ static int report(const char *verb, const struct store_report *r) {
 static int check(const struct options *o) {
   struct store_report r;
   struct error err;
-  enum status st = store_check(o->url, &r, tell, &err);
+  struct s3_site *objects;
+  enum status st = open_objects(o, &objects, &err);
+  if (!st)
+    st = store_check(o->url, objects, &r, tell, &err);
+  s3_site_close(objects);
   return st ? fail_with(st, &err) : report("checked", &r);
 }
 
-static int copy(const char *from, const char *to, const char *verb) {
+static int copy(const struct options *o, const char *from, const char *to, const char *verb) {
   struct store_report r;
   struct error err;
-  enum status st = store_copy(from, to, &r, tell, &err);
+  struct s3_site *objects;
+  enum status st = open_objects(o, &objects, &err);
+  if (!st)
+    st = store_copy(from, to, objects, &r, tell, &err);
+  s3_site_close(objects);
   return st ? fail_with(st, &err) : report(verb, &r);
 }
 
 static int backup(const struct options *o) {
   struct arena a;
   arena_init(&a);
-  int status = copy(o->url, arena_printf(&a, "sqlite:%s", o->rest[0]), "backed up");
+  int status = copy(o, o->url, arena_printf(&a, "sqlite:%s", o->rest[0]), "backed up");
   arena_clear(&a);
   return status;
 }
@@ -79,7 +98,11 @@ static int salvage(const struct options *o) {
   struct error err;
   struct arena a;
   arena_init(&a);
-  enum status st = store_salvage(o->url, arena_printf(&a, "sqlite:%s", o->rest[0]), &r, tell, &err);
+  struct s3_site *objects;
+  enum status st = open_objects(o, &objects, &err);
+  if (!st)
+    st = store_salvage(o->url, arena_printf(&a, "sqlite:%s", o->rest[0]), objects, &r, tell, &err);
+  s3_site_close(objects);
   arena_clear(&a);
   return st ? fail_with(st, &err) : report("salvaged", &r);
 }
@@ -87,7 +110,7 @@ static int salvage(const struct options *o) {
 static int restore(const struct options *o) {
   struct arena a;
   arena_init(&a);
-  int status = copy(arena_printf(&a, "sqlite:%s", o->rest[0]), o->url, "restored");
+  int status = copy(o, arena_printf(&a, "sqlite:%s", o->rest[0]), o->url, "restored");
   arena_clear(&a);
   return status;
 }
@@ -221,10 +244,19 @@ static bool read_seconds(const char *text, int64_t *out) {
 
 /* Takes the options out of argv. */
 static bool read_options(int argc, char **argv, const struct command *c, struct options *o) {
-  *o = (struct options){.rest = argv, .after_s = 24 * 3600};
+  const char *region = getenv("NKX_S3_REGION");
+  *o = (struct options){.rest = argv,
+                        .s3 = {getenv("NKX_S3_URL"), region ? region : "us-east-1", getenv("NKX_S3_CREDENTIALS")},
+                        .after_s = 24 * 3600};
   for (int i = 1; i < argc; i++) {
     if (!strcmp(argv[i], "--store") && i + 1 < argc)
       o->url = argv[++i];
+    else if (!strcmp(argv[i], "--s3-url") && i + 1 < argc)
+      o->s3.url = argv[++i];
+    else if (!strcmp(argv[i], "--s3-region") && i + 1 < argc)
+      o->s3.region = argv[++i];
+    else if (!strcmp(argv[i], "--s3-credentials") && i + 1 < argc)
+      o->s3.credentials = argv[++i];
     else if (c->takes_after && !strcmp(argv[i], "--after") && i + 1 < argc && read_seconds(argv[i + 1], &o->after_s))
       i++;
     else if (argv[i][0] == '-')

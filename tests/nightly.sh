@@ -71,6 +71,9 @@ openapi  NKX_SCHEMATHESIS=30 $pytest tests/api/test_openapi.py
 root     $script tests/deploy/clean_root.py
 soak     $script tests/load/soak.py
 site     NKX_SITE_ROUNDS=3 $script tests/load/site.py
+scaling  $script tests/load/scaling.py
+attacks  $script tests/load/attacks.py
+each     $script tests/load/each_process.py
 same     $script tests/deploy/reproducible.py
 flips    NKX_STORE_FLIPS=10000 $BUILD/test/test_explorer_store
 END

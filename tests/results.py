@@ -77,6 +77,11 @@ TESTS = [
     ("Root", "the Dockerfile's steps in a clean Debian, the service in it", "root", ""),
     ("O", "levels of the jail, wrong settings, programs hardened (PIE, RELRO, stack and fortify checks)", "",
      "tests/jail/test_levels.py, tests/api/test_processes.py"),
+    ("Site", "five servers, PostgreSQL with a replica that is promoted, nginx: shares, superseding, each server killed, stopped, drained, replaced under load", "site", ""),
+    ("Scaling", "five servers answer at least 4 times what one does, each held to an equal part of the machine", "scaling", ""),
+    ("Attacks", "one client with default shares: unread answers, archives, links, sleepers, all: others' p95 ≤ 2 × quiet, none refused, memory", "attacks", ""),
+    ("Each", "each process stopped and killed in turn under load, 200 rounds: back in 2 s, health true, no link lost, every job answered", "each", ""),
+    ("Soak", "two hours of mixed load, replaced every ten minutes: no growth, p95 ≤ 2 × the first ten minutes'", "soak", ""),
     ("Docker", "images and compose with a daemon", "", "SKIP: no Docker daemon on this machine"),
     ("Level A", "limits by control groups", "", "SKIP: no memory, pids and cpu controllers of cgroup v2 here"),
 ]

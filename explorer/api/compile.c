@@ -15,6 +15,7 @@
 #include "api/services.h"
 #include "api/stream.h"
 #include "api/told.h"
+#include "api/whole.h"
 #include "pool/pool.h"
 
 enum {
@@ -210,10 +211,7 @@ enum MHD_Result compile_answer(struct request *rq) {
     return compile_refused(rq);
   if (is_stream)
     return stream_send(rq, is_sse);
-  rq->extra_ms = 0; /* it is all here */
-  size_t len;
-  char *json = work_result(part->work, &len);
-  return http_json_take(rq, MHD_HTTP_OK, json, len);
+  return whole_send(rq);
 }
 
 enum MHD_Result api_compile(struct request *rq) {

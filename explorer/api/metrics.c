@@ -18,6 +18,7 @@
 #include "pool/pool.h"
 #include "session/hub.h"
 #include "store/peers.h"
+#include "store/s3.h"
 #include "store/store.h"
 #include "work/editors.h"
 #include "work/quota.h"
@@ -168,6 +169,24 @@ static void put_jobs(struct buf *b, const struct services *services) {
   put(b, "nkx_results_memory_bytes", "gauge", "Results kept in memory.", (double)r.memory_bytes);
 }
 
+/* The object store that results are moved to. */
+static void put_objects(struct buf *b, struct s3_site *site, const struct store_counts *s) {
+  static const char *const kinds[S3_KINDS] = {[S3_PUT] = "put", [S3_GET] = "get", [S3_DELETE] = "delete"};
+  static const char *const outcomes[S3_OUTCOMES] = {
+      [S3_DONE] = "done", [S3_MISSING] = "missing", [S3_FAILED] = "failed", [S3_RESTED] = "rested"};
+  struct s3_counts c;
+  s3_look(site, &c);
+  put(b, "nkx_objects_up", "gauge", "1 if the object store answered last.", c.is_up);
+  put(b, "nkx_objects_bytes", "gauge", "What results take there.", (double)s->object_bytes);
+  put(b, "nkx_objects_to_send", "gauge", "Results that are still in the database, counted once a minute.",
+      (double)s->objects_to_send);
+  head(b, "nkx_objects_requests_total", "counter", "Requests to it; rested: not sent, because one before had failed.");
+  for (int k = 0; k < S3_KINDS; k++)
+    for (int o = 0; o < S3_OUTCOMES; o++)
+      buf_printf(b, "nkx_objects_requests_total{method=\"%s\",outcome=\"%s\"} %lld\n", kinds[k], outcomes[o],
+                 (long long)c.requests[k][o]);
+}
+
 static void put_store(struct buf *b, const struct services *services) {
   static const char *const lanes[STORE_LANES] = {
       [STORE_READ] = "read", [STORE_WRITE] = "write", [STORE_BUILD] = "build"};
@@ -182,8 +201,10 @@ static void put_store(struct buf *b, const struct services *services) {
   head(b, "nkx_store_waiting", "gauge", "Tasks that wait.");
   for (int l = 0; l < STORE_LANES; l++)
     buf_printf(b, "nkx_store_waiting{lane=\"%s\"} %d\n", lanes[l], s.waiting[l]);
-  put(b, "nkx_store_bytes", "gauge", "What the store takes, without free pages.", (double)s.bytes);
+  put(b, "nkx_store_bytes", "gauge", "What the store takes, without free pages, objects included.", (double)s.bytes);
   put(b, "nkx_store_max_bytes", "gauge", "Its ceiling, above which no link is stored; 0: none.", (double)s.max_bytes);
+  if (store_objects(services->store))
+    put_objects(b, store_objects(services->store), &s);
   put(b, "nkx_store_links", "gauge", "Links with their revisions, counted once a minute.", (double)s.links);
   if (s.free_bytes >= 0)
     put(b, "nkx_store_free_bytes", "gauge", "Free space where the store's file is.", (double)s.free_bytes);

@@ -7,6 +7,7 @@
 
 #include "api/compile.h"
 #include "api/part.h"
+#include "api/whole.h"
 
 static bool has_right_type(const struct request *rq) {
   const char *type = http_header(rq, MHD_HTTP_HEADER_CONTENT_TYPE);
@@ -29,7 +30,6 @@ static enum status start(struct request *rq, struct error *err) {
 enum MHD_Result api_neff(struct request *rq) {
   struct api_part *part = api_part(rq);
   struct error err;
-  size_t len;
   if (!part->work) {
     /* A form of another site cannot send this type. */
     if (!has_right_type(rq))
@@ -45,6 +45,5 @@ enum MHD_Result api_neff(struct request *rq) {
     return MHD_YES; /* we are called again */
   if (work_look(part->work, NULL, NULL) == WORK_REFUSED)
     return compile_refused(rq);
-  char *json = work_result(part->work, &len);
-  return http_json_take(rq, MHD_HTTP_OK, json, len);
+  return whole_send(rq);
 }

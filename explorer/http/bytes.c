@@ -101,6 +101,12 @@ static enum MHD_Result send_not_modified(struct request *rq, const struct http_b
   return http_send(rq, MHD_HTTP_NOT_MODIFIED, r);
 }
 
+bool http_has_room(struct request *rq, size_t len) {
+  char client[ADDRESS_TEXT_SIZE];
+  http_client_key(rq, client);
+  return len < UNSENT_COUNTED || unsent_has_room(rq->unsent, client, len);
+}
+
 enum MHD_Result http_bytes(struct request *rq, unsigned status, const struct http_bytes *b) {
   if (b->etag && status == MHD_HTTP_OK && http_has_etag(rq, b->etag))
     return send_not_modified(rq, b);

@@ -87,6 +87,8 @@ struct http_bytes {
 /* Sends a whole answer, compressed if the client accepts that and it is worth it (bytes.c).  Takes the data.  Answers 503 if too many
  * answers have not been taken by their clients (unsent.h). */
 enum MHD_Result http_bytes(struct request *rq, unsigned status, const struct http_bytes *b);
+/* False, which counts as a refusal, if an answer of len bytes would be refused like that: then it need not be made. */
+bool http_has_room(struct request *rq, size_t len);
 /* A JSON text that outlives the server (is_constant), or that is copied (json.c). */
 enum MHD_Result http_json(struct request *rq, unsigned status, const char *json, size_t len, bool is_constant);
 /* Takes over `json` (heap); NULL answers "out of memory". */

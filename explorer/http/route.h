@@ -26,6 +26,7 @@ struct route {
   route_handler remove;  /* DELETE */
   route_handler options; /* OPTIONS */
   bool is_job;           /* starts a compile: a client that was refused one and comes too early is held (hold.h) */
+  bool is_link;          /* stores a link: the same for who was refused one */
   bool is_change;        /* needs X-Nkx-Request, a header that a form or a link of another site cannot send */
   bool is_kept;          /* what is posted is kept, as with is_change, but other sites' pages may post it */
   bool is_open;          /* needs no sign-in: it has a proof of its own */

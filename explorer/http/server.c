@@ -137,10 +137,11 @@ static struct request *request_new(struct server *s, struct MHD_Connection *c, c
 static bool is_held(struct request *rq) {
   const struct http_hooks *hooks = &rq->cfg->hooks;
   char address[ADDRESS_TEXT_SIZE];
-  if (!rq->route->is_job || rq->hold.was_held || !hooks->is_early)
+  if (!(rq->route->is_job || rq->route->is_link) || rq->hold.was_held || !hooks->is_early)
     return false;
   http_client_key(rq, address);
-  return hooks->is_early(hooks->user, address) && holds_add(rq->server->holds, &rq->hold, rq->connection);
+  return hooks->is_early(hooks->user, address, rq->route->is_link) &&
+         holds_add(rq->server->holds, &rq->hold, rq->connection);
 }
 
 /* What is going to be refused is not made first: that may mean a compile, or to unpack a result. */
@@ -149,7 +150,7 @@ static bool admit(struct request *rq) {
   if (rq->is_admitted || !rq->route || !rq->route->is_bulky)
     return true;
   http_client_key(rq, client);
-  rq->is_admitted = unsent_has_room(rq->unsent, client);
+  rq->is_admitted = unsent_has_room(rq->unsent, client, UNSENT_COUNTED);
   return rq->is_admitted;
 }
 

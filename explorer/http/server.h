@@ -49,8 +49,8 @@ struct http_hooks {
   /* Before the handler is called, each time: who asks, and may they?  False: *answer is what the library's call returns, and the
    * request was answered or will be called again. */
   bool (*admit)(struct request *rq, enum MHD_Result *answer);
-  /* True if the client at this address was told to wait (Retry-After) and that time is not over. */
-  bool (*is_early)(void *user, const char *address);
+  /* True if the client at this address was told to wait (Retry-After) before its next compile, or link, and that time is not over. */
+  bool (*is_early)(void *user, const char *address, bool is_link);
   /* The request's answer was sent or given up (rq->status 0: there is none).  Releases the contents of rq->part. */
   void (*end)(struct request *rq);
 };

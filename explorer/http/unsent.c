@@ -78,9 +78,9 @@ struct unsent_answer *unsent_add(struct unsent *u, const char *client, size_t le
   return NULL;
 }
 
-bool unsent_has_room(struct unsent *u, const char *client) {
+bool unsent_has_room(struct unsent *u, const char *client, size_t len) {
   pthread_mutex_lock(&u->lock);
-  const bool may = has_room(u, client, UNSENT_COUNTED);
+  const bool may = has_room(u, client, len);
   u->counts.refused += !may;
   pthread_mutex_unlock(&u->lock);
   return may;

@@ -28,8 +28,8 @@ void unsent_stop(struct unsent *u); /* once no answer is left; NULL is fine */
 
 /* Counts an answer of len bytes for this client.  NULL: there is no room, or no memory.  Any thread. */
 struct unsent_answer *unsent_add(struct unsent *u, const char *client, size_t len);
-/* False if even a small one would be refused: then nothing needs to be built for it.  Counts that as a refusal. */
-bool unsent_has_room(struct unsent *u, const char *client);
+/* False if one of len bytes would be refused: then nothing needs to be built for it.  Counts that as a refusal. */
+bool unsent_has_room(struct unsent *u, const char *client, size_t len);
 void unsent_remove(struct unsent_answer *a); /* it was sent or given up; NULL is fine */
 
 struct unsent_counts {

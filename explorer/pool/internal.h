@@ -183,6 +183,8 @@ struct zygote *zygote_active(struct pool *p, int version); /* NULL: none */
 void zygotes_tend(struct pool *p, int64_t now);
 void zygote_read(struct pool *p, struct zygote *z, int64_t now);
 void zygote_ask(struct pool *p, struct zygote *z, int n);
+/* It was there before it was asked for: fd, which this takes, is its control socket. */
+void zygote_adopt(struct pool *p, uint32_t launch_id, int fd, int64_t now);
 void zygote_gone(struct pool *p, uint32_t launch_id, int64_t now); /* its launcher says that it has ended */
 void zygotes_end(struct pool *p);                                  /* all of them; returns when none is left */
 int64_t zygotes_due(const struct pool *p, int64_t now);            /* when zygotes_tend is to be called at the latest */

@@ -6,6 +6,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
@@ -20,6 +21,9 @@
 enum {
   ZYGOTES_MAX = 16, /* the service has at most twelve (internal.h), and another launcher */
   ARGS_MAX = 32,
+  BEYOND_LISTENERS = 16, /* descriptors that a program finds at fixed places are below */
+  WARM_MS = 30000,       /* for the successor's zygote */
+  WARM_TICK_MS = 20,
   END_WAIT_MS = 2000, /* for zygotes, once the service is gone */
   TICK_MS = 5,
   EXIT_KILLED = 4, /* the service's exit status when it was killed: our fault */
@@ -40,6 +44,10 @@ struct launcher {
   bool is_service_gone, is_to_be_replaced;
   int status;
   struct launched zygotes[ZYGOTES_MAX];
+  /* A zygote that nobody has asked for yet: the predecessor's launcher has started it, or this one has for the successor. */
+  int warm_fd; /* the server's end of its control socket; -1: there is none */
+  pid_t warm_pid;
+  int64_t warm_until_ms; /* it is being waited for, before the service is told to end; 0: it is not */
 };
 
 /* ---- starting ---------------------------------------------------------------------------------------------------- */
@@ -151,10 +159,31 @@ static struct launched *find_pid(struct launcher *l, pid_t pid) {
   return NULL;
 }
 
+/* Gives the service the zygote that is there already, under the number by which it has asked for one. */
+static bool hand_over_warm(struct launcher *l, struct launched *place, uint32_t id, int ctl) {
+  const struct ctl_msg m = {.kind = CTL_ADOPT, .id = id};
+  struct error err;
+  const int fd = l->warm_fd;
+  l->warm_fd = -1;
+  /* never closed: the service, which may not have read this message yet, would take that for the zygote's end */
+  if (fcntl(ctl, F_DUPFD_CLOEXEC, 0) < 0)
+    log_debug("launcher", "%m");
+  const bool is_sent = !wire_ctl_send(l->control, &m, &fd, 1, &err);
+  close(fd);
+  if (is_sent)
+    *place = (struct launched){id, l->warm_pid};
+  else
+    kill(l->warm_pid, SIGKILL);
+  l->warm_pid = 0;
+  return is_sent;
+}
+
 static void on_start(struct launcher *l, uint32_t id, int version, int ctl) {
   const struct versions *vs = l->cfg->versions;
   struct launched *place = find_pid(l, 0);
   const bool may = place && ctl >= 0 && version >= 0 && version < vs->n;
+  if (may && version == VERSION_TODAY && l->warm_pid && !l->warm_until_ms && hand_over_warm(l, place, id, ctl))
+    return;
   pid_t pid = may ? start_zygote(l, &vs->v[version], ctl) : -1;
   if (pid < 0) {
     log_error("launcher", "a zygote cannot be started: %m");
@@ -174,11 +203,14 @@ static _Noreturn void become_copy(const struct launcher *from, int control) {
                        .n_listen = from->n_listen,
                        .service = from->service,
                        .notify.fd = -1,
+                       .warm_fd = -1,
                        .stands_by = true};
   prctl(PR_SET_NAME, "nkx-launcher");
   prctl(PR_SET_CHILD_SUBREAPER, 1);
   close(from->control);
   close(from->signals);
+  if (from->warm_fd >= 0)
+    close(from->warm_fd);
   if (from->notify.fd >= 0)
     close(from->notify.fd);
   stop_listening(&l);
@@ -235,10 +267,17 @@ static void end_orphans(struct launcher *l) {
   FILE *f = fopen("/proc/thread-self/children", "re"); /* some kernels lack it; each child then ends by itself */
   int pid;
   while (f && fscanf(f, "%d", &pid) == 1)
-    if (pid != l->service && !find_pid(l, pid))
+    if (pid != l->service && pid != l->warm_pid && !find_pid(l, pid))
       kill(pid, SIGKILL); /* not reaped yet, so the pid is its own */
   if (f)
     fclose(f);
+}
+
+static void drop_warm(struct launcher *l) {
+  if (l->warm_fd >= 0)
+    close(l->warm_fd);
+  l->warm_fd = -1;
+  l->warm_pid = 0;
 }
 
 /* Reaps the service, zygotes, and children whose zygote died.  False when no process is left. */
@@ -247,7 +286,9 @@ static bool reap(struct launcher *l) {
   int status;
   while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
     struct launched *z = find_pid(l, pid);
-    if (z) {
+    if (pid == l->warm_pid) {
+      drop_warm(l);
+    } else if (z) {
       tell_gone(l, z->id);
       z->pid = 0;
       end_orphans(l);
@@ -261,36 +302,105 @@ static bool reap(struct launcher *l) {
   return pid == 0;
 }
 
+/* Starts the zygote of the successor from the program that is now at the worker's path. */
+static void begin_warm(struct launcher *l) {
+  int pair[2];
+  l->warm_until_ms = clock_now_ms() + WARM_MS;
+  if (l->warm_pid || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
+    return;
+  pid_t pid = start_zygote(l, &l->cfg->versions->v[VERSION_TODAY], pair[1]);
+  close(pair[1]);
+  if (pid > 0) {
+    l->warm_fd = pair[0];
+    l->warm_pid = pid;
+  } else {
+    close(pair[0]);
+  }
+}
+
 static void read_signals(struct launcher *l) {
   struct signalfd_siginfo info;
   while (read(l->signals, &info, sizeof info) == (ssize_t)sizeof info) {
     if (info.ssi_signo == SIGCHLD || l->stands_by)
       continue; /* every iteration reaps; a terminal's signals are for the first launcher */
     l->is_to_be_replaced = info.ssi_signo == SIGHUP;
-    if (!l->is_to_be_replaced)
-      stop_listening(l); /* otherwise clients would wait for a successor that does not come */
     notify_send(&l->notify, l->is_to_be_replaced ? "RELOADING=1" : "STOPPING=1");
-    kill(l->service, (int)info.ssi_signo);
+    if (l->is_to_be_replaced) {
+      begin_warm(l);
+    } else {
+      stop_listening(l); /* otherwise clients would wait for a successor that does not come */
+      l->warm_until_ms = 0;
+      kill(l->service, (int)info.ssi_signo);
+    }
   }
+}
+
+/* The service goes on until the successor's zygote is warm: it has sent its hello, which the successor will read. */
+static void tend_warm(struct launcher *l, bool has_said_hello) {
+  if (!l->warm_until_ms || (l->warm_pid && !has_said_hello && clock_now_ms() < l->warm_until_ms))
+    return;
+  l->warm_until_ms = 0;
+  kill(l->service, SIGHUP);
+}
+
+static bool has_zygotes(const struct launcher *l) {
+  for (int i = 0; i < ZYGOTES_MAX; i++)
+    if (l->zygotes[i].pid)
+      return true;
+  return false;
 }
 
 static void run(struct launcher *l) {
   while (!l->is_service_gone) {
-    struct pollfd p[2] = {{.fd = l->signals, .events = POLLIN}, {.fd = l->control, .events = POLLIN}};
-    if (poll(p, 2, -1) < 0 && errno != EINTR)
+    struct pollfd p[3] = {{.fd = l->signals, .events = POLLIN},
+                          {.fd = l->control, .events = POLLIN},
+                          {.fd = l->warm_until_ms ? l->warm_fd : -1, .events = POLLIN}};
+    if (poll(p, 3, l->warm_until_ms ? WARM_TICK_MS : -1) < 0 && errno != EINTR)
       break;
     if (p[0].revents)
       read_signals(l);
     if (p[1].revents)
       read_control(l);
     reap(l);
+    tend_warm(l, p[2].revents & POLLIN);
   }
-  /* zygotes end when their server is gone */
+  /* zygotes end when their server is gone, but for that of the successor */
+  if (l->warm_pid && (!l->is_to_be_replaced || l->status))
+    kill(l->warm_pid, SIGKILL);
   int64_t until = clock_now_ms() + END_WAIT_MS;
-  for (; reap(l); usleep(TICK_MS * 1000))
+  for (; reap(l) && (!l->warm_pid || has_zygotes(l)); usleep(TICK_MS * 1000))
     for (int i = 0; i < ZYGOTES_MAX && clock_now_ms() >= until; i++)
       if (l->zygotes[i].pid)
         kill(l->zygotes[i].pid, SIGKILL);
+}
+
+/* ---- from one program to the next ------------------------------------------------------------------------------ */
+
+static const char warm_variable[] = "WARM_ZYGOTE"; /* DESCRIPTOR:PID */
+
+void launcher_pass_warm(const struct launcher_end *end) {
+  char text[32];
+  const int fd = end->warm_fd < 0 ? -1 : fcntl(end->warm_fd, F_DUPFD, BEYOND_LISTENERS);
+  snprintf(text, sizeof text, "%d:%d", fd, (int)end->warm_pid);
+  if (fd >= 0 && setenv(warm_variable, text, 1))
+    close(fd); /* it ends when nobody has the socket */
+}
+
+/* It may be another process's, if somebody has set the variable: only a child of this one counts. */
+static void take_warm(struct launcher *l) {
+  const char *text = getenv(warm_variable);
+  int fd = -1, pid = 0, status;
+  l->warm_fd = -1;
+  if (text && sscanf(text, "%d:%d", &fd, &pid) == 2 && fd >= BEYOND_LISTENERS && pid > 0 &&
+      !fcntl(fd, F_SETFD, FD_CLOEXEC)) {
+    if (!waitpid(pid, &status, WNOHANG)) {
+      l->warm_fd = fd;
+      l->warm_pid = pid;
+    } else {
+      close(fd);
+    }
+  }
+  unsetenv(warm_variable);
 }
 
 /* ---- the split --------------------------------------------------------------------------------------------------- */
@@ -298,6 +408,7 @@ static void run(struct launcher *l) {
 enum status launcher_split(const struct launcher_config *cfg, int *listen_fds, int n_listen, bool *is_service,
                            int *control_fd, struct launcher_end *end, struct error *err) {
   struct launcher l = {.cfg = cfg, .listen_fds = listen_fds, .n_listen = n_listen, .signals = -1};
+  take_warm(&l);
   int pair[2];
   pid_t parent = getpid();
   if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
@@ -305,6 +416,8 @@ enum status launcher_split(const struct launcher_config *cfg, int *listen_fds, i
   l.service = fork();
   if (l.service == 0) {
     close(pair[0]);
+    if (l.warm_fd >= 0)
+      close(l.warm_fd);
     *control_fd = pair[1];
     *is_service = true;
     if (prctl(PR_SET_PDEATHSIG, SIGKILL) || getppid() != parent)
@@ -329,6 +442,6 @@ enum status launcher_split(const struct launcher_config *cfg, int *listen_fds, i
     close(l.signals);
   if (l.control >= 0)
     close(l.control);
-  *end = (struct launcher_end){l.status, l.is_to_be_replaced && !l.status && listen_fds[0] >= 0};
+  *end = (struct launcher_end){l.status, l.is_to_be_replaced && !l.status && listen_fds[0] >= 0, l.warm_fd, l.warm_pid};
   return ST_OK;
 }

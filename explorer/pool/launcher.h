@@ -30,6 +30,8 @@ struct launcher_config {
 struct launcher_end {
   int status;             /* of the service, for exit */
   bool is_to_be_replaced; /* SIGHUP ended it, and without a failure */
+  int warm_fd;            /* then: the control socket of the successor's zygote, -1: there is none */
+  pid_t warm_pid;
 };
 
 /* Splits; to be called with SIGTERM, SIGINT, SIGHUP and SIGCHLD blocked and before the first thread is started.  In the
@@ -38,5 +40,9 @@ struct launcher_end {
  * successor is to take them over. */
 MUST_USE enum status launcher_split(const struct launcher_config *cfg, int *listen_fds, int n_listen, bool *is_service,
                                     int *control_fd, struct launcher_end *end, struct error *err);
+
+/* The successor's zygote is started before the service ends, so that it is warm when the successor wants one.  To be called before the program
+ * is replaced: the successor's launcher then finds it. */
+void launcher_pass_warm(const struct launcher_end *end);
 
 #endif

@@ -170,6 +170,8 @@ bool launcher_read(struct pool *p, int which, int64_t now) {
       l->ping_at_ms = now + PING_MS;
     } else if (m.kind == CTL_GONE) {
       zygote_gone(p, m.id, now);
+    } else if (m.kind == CTL_ADOPT) {
+      zygote_adopt(p, m.id, fds[0], now);
     }
   }
   if (st == ST_BUSY)

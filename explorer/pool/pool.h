@@ -41,6 +41,7 @@ struct pool_health {
   bool is_ready;    /* a zygote is up and its children get jailed */
   bool has_no_jail; /* children cannot be jailed: works are refused at once */
   int running, waiting, idle;
+  int long_running;                /* of those that run: longer than a quarter of a second */
   int restarts;                    /* zygotes that died, since start */
   int replaced;                    /* zygotes that were replaced by plan */
   int64_t outcomes[POOL_OUTCOMES]; /* since start */

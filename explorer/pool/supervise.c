@@ -128,6 +128,13 @@ static void sooner(int64_t *at, int64_t when) {
     *at = when;
 }
 
+static int long_running(const struct pool *p) {
+  int n = 0;
+  for (int i = 0; i < p->n_kids; i++)
+    n += p->kids[i].state == KID_RUNNING && !p->kids[i].yields_at_ms;
+  return n;
+}
+
 /* Milliseconds until something is due. */
 static int next_timeout(struct pool *p, int64_t now) {
   int64_t at = zygotes_due(p, now);
@@ -152,6 +159,7 @@ static int next_timeout(struct pool *p, int64_t now) {
   if (p->is_closing)
     sooner(&at, now + CLOSING_TICK_MS);
   p->health.running = kids_in(p, KID_RUNNING);
+  p->health.long_running = long_running(p);
   p->health.idle = kids_in(p, KID_IDLE);
   pthread_mutex_unlock(&p->lock);
   return at <= now ? 0 : (int)(at - now);

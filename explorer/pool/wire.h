@@ -1,7 +1,7 @@
 /* wire: the messages between server, launcher, zygote and child.
  *
  * Server and zygote share a SOCK_SEQPACKET socket, and so do server and launcher; each message is one struct ctl_msg,
- * with two descriptors attached to CTL_CHILD and one to CTL_START and CTL_COPY.
+ * with two descriptors attached to CTL_CHILD and one to CTL_START, CTL_COPY and CTL_ADOPT.
  *
  * Server and child share a SOCK_STREAM socket, made by the zygote: the server writes one record (the job), and the
  * child answers with records (frames).  A record is a length in four bytes, little-endian, and that many bytes.
@@ -29,6 +29,7 @@ enum ctl_kind {
   CTL_NICE, /* server: give child `id` the nice value `value` */
   CTL_PING, /* server to launcher, which sends it back: a sign of life; value: the server answers requests */
   CTL_COPY, /* server to launcher: make a copy of yourself, `id`; descriptor: its end of its control socket */
+  CTL_ADOPT, /* launcher: zygote `id` was started before it was asked for; descriptor: the server's end of its control socket */
 };
 
 enum ctl_fault {

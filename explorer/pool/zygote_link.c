@@ -198,6 +198,22 @@ static void start(struct pool *p, struct zygote *z, int version, int64_t now) {
     lost(p, z, "it cannot be started", now);
 }
 
+void zygote_adopt(struct pool *p, uint32_t launch_id, int fd, int64_t now) {
+  for (int i = 0; i < ZYGOTES_MAX && fd >= 0; i++) {
+    struct zygote *z = &p->zygotes[i];
+    if (z->role == ZYGOTE_NONE || z->launch_id != launch_id)
+      continue;
+    struct epoll_event ev = {.events = EPOLLIN, .data.u64 = event_tag(EV_ZYGOTE, place_of(p, z))};
+    close(z->fd); /* which epoll then forgets; the other end was the launcher's */
+    z->fd = fd;
+    if (fcntl(fd, F_SETFL, O_NONBLOCK) || epoll_ctl(p->epoll_fd, EPOLL_CTL_ADD, fd, &ev))
+      lost(p, z, "it cannot be watched", now);
+    return;
+  }
+  if (fd >= 0)
+    close(fd);
+}
+
 void zygote_gone(struct pool *p, uint32_t launch_id, int64_t now) {
   for (int i = 0; i < ZYGOTES_MAX; i++) {
     struct zygote *z = &p->zygotes[i];

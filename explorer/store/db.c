@@ -6,6 +6,8 @@
 #include <string.h>
 #include <sys/time.h>
 
+#include "store/s3.h"
+
 static const struct {
   int version;
   const char *sql;
@@ -33,8 +35,10 @@ void db_set_patience(struct db *db, int ms) {
 }
 
 void db_close(struct db *db) {
-  if (db)
-    db->ops->close(db);
+  if (!db)
+    return;
+  s3_close(db->objects);
+  db->ops->close(db);
 }
 
 enum status db_run(struct db *db, const char *sql, const struct db_value *args, int n, db_row_fn fn, void *user,

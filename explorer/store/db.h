@@ -52,9 +52,11 @@ struct db_ops {
   void (*close)(struct db *db);
 };
 
+struct s3;
 struct db {
   const struct db_ops *ops;
-  int patience_ms; /* how long a statement may take on PostgreSQL; 0: as long as it usually may */
+  struct s3 *objects; /* where results may be, too; NULL: nowhere.  db_close closes it */
+  int patience_ms;    /* how long a statement may take on PostgreSQL; 0: as long as it usually may */
 };
 
 /* `url` is "sqlite:PATH" or "postgresql://…".  With may_write a SQLite file is created if it does not exist.  Only one

@@ -68,8 +68,8 @@ static void join_revisions(struct store_links *l) {
 
 static enum status read_links(struct db *db, struct store_links *out, struct error *err) {
   static const char sql[] = "SELECT id_hash, public_id, created_ms, expires_ms, revisions,"
-                            " CAST(COALESCE((SELECT length(data) FROM blobs WHERE hash = doc), 0)"
-                            " + COALESCE((SELECT length(data) FROM blobs WHERE hash = frames), 0) AS BIGINT)"
+                            " CAST(COALESCE((SELECT length(data) + packed FROM blobs WHERE hash = doc), 0)"
+                            " + COALESCE((SELECT length(data) + packed FROM blobs WHERE hash = frames), 0) AS BIGINT)"
                             " FROM snippets ORDER BY id_hash";
   *out = (struct store_links){0};
   enum status st = db_run(db, sql, NULL, 0, take_link, out, NULL, err);

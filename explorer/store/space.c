@@ -71,6 +71,16 @@ static enum status count_runs(struct space *s, struct db *db, struct error *err)
   return ST_OK;
 }
 
+static enum status measure_objects(struct space *s, struct db *db, struct error *err) {
+  int64_t bytes, to_send;
+  enum status st = store_measure_objects(db, &bytes, &to_send, err);
+  if (st)
+    return st;
+  atomic_fetch_add(&s->bytes, bytes - atomic_exchange(&s->object_bytes, bytes));
+  atomic_store(&s->objects_to_send, to_send);
+  return ST_OK;
+}
+
 void space_tend(struct space *s, struct db *db) {
   const int64_t now = clock_now_ms();
   struct error err;
@@ -80,7 +90,7 @@ void space_tend(struct space *s, struct db *db) {
     s->measure_at_ms = now + db->ops->size_every_ms;
     st = store_measure(db, &n, &err);
     if (!st)
-      atomic_store(&s->bytes, n);
+      atomic_store(&s->bytes, n + atomic_load(&s->object_bytes));
   }
   if (!st && now >= s->count_at_ms) {
     s->count_at_ms = now + COUNT_MS;
@@ -88,6 +98,8 @@ void space_tend(struct space *s, struct db *db) {
     st = store_count_links(db, &n, &err);
     if (!st)
       atomic_store(&s->links, n);
+    if (!st)
+      st = measure_objects(s, db, &err);
   }
   if (!st && now >= s->runs_at_ms) {
     s->runs_at_ms = now + RUNS_MS;

@@ -13,7 +13,8 @@
 
 struct space {
   atomic_llong bytes, max, links, free_bytes;
-  char *dir; /* of SQLite's file; NULL: the store is on another machine.  Heap */
+  atomic_llong object_bytes, objects_to_send; /* a part of bytes */
+  char *dir;                                  /* of SQLite's file; NULL: the store is on another machine.  Heap */
   atomic_int runs_waiting, runs_running, runners;
   int64_t measure_at_ms, count_at_ms, runs_at_ms;
   enum store_space told; /* what the log has said */

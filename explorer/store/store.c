@@ -169,9 +169,9 @@ enum status row_update(struct db *db, const struct row_snippet *was, const struc
 /* Writes doc and frames; r borrows the buffers of *s. */
 static enum status put_texts(struct db *db, struct store_snippet *s, struct row_snippet *r, struct error *err) {
   int64_t doc = 0, frames = 0;
-  enum status st = blob_put(db, buf_text(&s->doc), s->doc.len, &r->doc, &doc, err);
+  enum status st = blob_put(db, BLOB_DOC, buf_text(&s->doc), s->doc.len, &r->doc, &doc, err);
   if (!st)
-    st = blob_put(db, buf_text(&s->frames), s->frames.len, &r->frames, &frames, err);
+    st = blob_put(db, BLOB_RESULT, buf_text(&s->frames), s->frames.len, &r->frames, &frames, err);
   s->packed = doc + frames;
   return st;
 }
@@ -299,7 +299,7 @@ enum status store_add_revision(struct db *db, const struct ident_hash *id, const
 static enum status put_doc(struct db *db, const struct row_snippet *was, const struct buf *doc, int64_t *packed,
                            struct error *err) {
   struct row_snippet r = *was;
-  enum status st = blob_put(db, doc->data, doc->len, &r.doc, packed, err);
+  enum status st = blob_put(db, BLOB_DOC, doc->data, doc->len, &r.doc, packed, err);
   if (!st)
     st = row_update(db, was, &r, err);
   return st ? st : blob_drop(db, &was->doc, err);

@@ -23,6 +23,7 @@
 
 struct store; /* connections and their threads */
 struct db;    /* one connection */
+struct s3_site;
 
 enum {
   STORE_BLOB_MAX = 48 << 20, /* bytes of one text, or of a job's packed frames; a job may send less */
@@ -47,8 +48,9 @@ struct store_task {
   void (*run)(struct store_task *t, struct db *db); /* t is no longer used by the store */
 };
 
-/* Opens the database, migrates it, and starts the threads.  ST_BUSY: another process writes to this SQLite file. */
-MUST_USE enum status store_open(const char *url, struct store **out, struct error *err);
+/* Opens the database, migrates it, and starts the threads.  objects: where results are moved to (objects.h), borrowed until store_close; NULL:
+ * nowhere.  ST_BUSY: another process writes to this SQLite file. */
+MUST_USE enum status store_open(const char *url, struct s3_site *objects, struct store **out, struct error *err);
 /* Queues t; false, and t is not used, when too many tasks wait or the store was stopped. */
 bool store_submit(struct store *s, enum store_lane lane, struct store_task *t);
 /* Runs the queued tasks and ends the threads; no task is taken any more.  NULL is fine, here and below. */
@@ -63,13 +65,19 @@ void store_limit(struct store *s, int64_t max_bytes);
 bool store_has_room(const struct store *s);
 /* Counts what was just stored, until the store is measured again. */
 void store_took(struct store *s, int64_t bytes);
+/* The same for what was moved to the object store. */
+void store_took_objects(struct store *s, int64_t bytes);
+/* The object store; NULL: there is none. */
+struct s3_site *store_objects(const struct store *s);
 enum store_space { SPACE_OK, SPACE_NEARLY_FULL /* at four fifths of its ceiling */, SPACE_FULL };
 struct store_counts {
   int waiting[STORE_LANES];
   int64_t done[STORE_LANES], refused[STORE_LANES];
-  int64_t bytes, max_bytes; /* what it takes, without free pages; its ceiling, 0: none */
-  int64_t free_bytes;       /* left where SQLite's file is; -1: unknown */
-  int64_t links;            /* with their revisions; counted once a minute */
+  int64_t bytes, max_bytes; /* what it takes, without free pages, objects included; its ceiling, 0: none */
+  int64_t object_bytes,
+      objects_to_send; /* in the object store, and blobs that are to go there; counted once a minute */
+  int64_t free_bytes;  /* left where SQLite's file is; -1: unknown */
+  int64_t links;       /* with their revisions; counted once a minute */
   int runs_waiting, runs_running,
       runners; /* on Neuron hosts, and these; counted every few seconds while something is written */
   enum store_space space;
@@ -144,6 +152,8 @@ MUST_USE enum status store_probe(struct db *db, struct error *err);
 
 /* How many bytes the store takes, and how many links it has.  The first is cheap for SQLite; the second reads an index. */
 MUST_USE enum status store_measure(struct db *db, int64_t *bytes, struct error *err);
+/* Bytes in the object store, and how many blobs are to be sent there. */
+MUST_USE enum status store_measure_objects(struct db *db, int64_t *bytes, int64_t *to_send, struct error *err);
 MUST_USE enum status store_count_links(struct db *db, int64_t *n, struct error *err);
 
 /* ---- for the command line (walk.c) ------------------------------------------------------------------------------- */
@@ -151,15 +161,16 @@ MUST_USE enum status store_count_links(struct db *db, int64_t *n, struct error *
 struct store_report {
   int64_t snippets, results, blobs, damaged;
 };
-/* Reads everything and checks every checksum.  Damaged rows are counted, and `tell` gets a line for each. */
-MUST_USE enum status store_check(const char *url, struct store_report *out, void (*tell)(const char *line),
-                                 struct error *err);
+/* Reads everything and checks every checksum.  Damaged rows are counted, and `tell` gets a line for each.  objects, here and below: where the
+ * results of the store lie that is read; may be NULL. */
+MUST_USE enum status store_check(const char *url, struct s3_site *objects, struct store_report *out,
+                                 void (*tell)(const char *line), struct error *err);
 /* Copies what can be read of a damaged SQLite store, past pages that cannot; cached results are left out. */
-MUST_USE enum status store_salvage(const char *from, const char *to, struct store_report *out,
+MUST_USE enum status store_salvage(const char *from, const char *to, struct s3_site *objects, struct store_report *out,
                                    void (*tell)(const char *line), struct error *err);
 /* Copies everything, as it is at one moment, into the store at `to`; ST_INPUT if that is not empty.  Damaged rows are
  * left out, and `tell` gets a line for each. */
-MUST_USE enum status store_copy(const char *from, const char *to, struct store_report *out,
+MUST_USE enum status store_copy(const char *from, const char *to, struct s3_site *objects, struct store_report *out,
                                 void (*tell)(const char *line), struct error *err);
 
 #endif

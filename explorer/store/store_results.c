@@ -65,7 +65,7 @@ static enum status save_body(struct db *db, void *user, struct error *err) {
   struct ident_hash hash;
   struct result_row old = {0};
   int64_t packed;
-  enum status st = blob_put(db, s->frames, s->len, &hash, &packed, err);
+  enum status st = blob_put(db, BLOB_RESULT, s->frames, s->len, &hash, &packed, err);
   if (!st)
     st = db_run(db, "SELECT frames, used_ms FROM results WHERE key = $1", &s->key, 1, take_result, &old, NULL, err);
   if (st)
@@ -161,6 +161,12 @@ static enum status take_number(void *user, const struct db_value *row, int n, st
 
 enum status store_measure(struct db *db, int64_t *bytes, struct error *err) {
   return db_run(db, db->ops->size, NULL, 0, take_number, bytes, NULL, err);
+}
+
+enum status store_measure_objects(struct db *db, int64_t *bytes, int64_t *to_send, struct error *err) {
+  enum status st = db_run(db, "SELECT CAST(COALESCE(SUM(packed), 0) AS BIGINT) FROM blobs WHERE packed > 0", NULL, 0,
+                          take_number, bytes, NULL, err);
+  return st ? st : db_run(db, "SELECT COUNT(*) FROM blobs WHERE send_ms > 0", NULL, 0, take_number, to_send, NULL, err);
 }
 
 enum status store_count_links(struct db *db, int64_t *n, struct error *err) {

@@ -4,11 +4,15 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
+#include <sys/resource.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/log.h"
 #include "store/db.h"
+#include "store/objects.h"
 #include "store/runs.h"
+#include "store/s3.h"
 #include "store/sessions.h"
 #include "store/space.h"
 #include "store/store.h"
@@ -19,6 +23,7 @@ enum {
   THREADS = 1 + READERS + BUILDERS,
   QUEUE_MAX = 1000, /* tasks of a lane; beyond that the database is too slow for the requests */
   PURGE_S = 60,
+  BUILD_NICE = 5,    /* what takes long gives way to compiles */
   LOOK_UP_MS = 2000, /* compiles wait for look-ups, which only save time */
 };
 
@@ -40,6 +45,8 @@ struct thread {
 
 struct store {
   bool is_shared;
+  struct s3_site *site; /* the object store; NULL: there is none */
+  struct objects *objects;
   uint8_t secret[STORE_SECRET_SIZE];
   pthread_mutex_t lock; /* guards the lanes and is_closing */
   struct lane lanes[STORE_LANES];
@@ -103,6 +110,8 @@ static struct store_task *take(struct store *s, struct lane *l, const struct tim
 static void *run(void *user) {
   struct thread *me = user;
   struct store *s = me->store;
+  if (me->lane == STORE_BUILD && setpriority(PRIO_PROCESS, (id_t)gettid(), BUILD_NICE))
+    log_debug("store", "priority: %m");
   struct lane *l = &s->lanes[me->lane];
   struct timespec purge_at;
   clock_gettime(CLOCK_MONOTONIC, &purge_at);
@@ -170,21 +179,39 @@ static enum status load_secret(struct db *db, uint8_t secret[STORE_SECRET_SIZE],
   return st ? st : db_run(db, "SELECT value FROM meta WHERE name = 'secret'", NULL, 0, take_secret, secret, NULL, err);
 }
 
+static enum status note_there(void *user, const struct db_value *row, int n, struct error *err) {
+  (void)row, (void)n, (void)err;
+  *(bool *)user = true;
+  return ST_OK;
+}
+
+/* Without its object store a store could neither read its results nor delete them. */
+static enum status check_objects(struct db *db, struct error *err) {
+  bool there = false;
+  enum status st =
+      db_run(db, "SELECT packed FROM blobs WHERE packed > 0 LIMIT 1", NULL, 0, note_there, &there, NULL, err);
+  return st || !there ? st : fail(err, ST_INPUT, "results of this store are in an object store: name it with --s3-url");
+}
+
 static enum status open_all(struct store *s, const char *url, struct error *err) {
   enum status st = db_open(url, true, &s->threads[0].db, err);
   if (!st)
     st = db_migrate(s->threads[0].db, err);
   if (!st)
     st = load_secret(s->threads[0].db, s->secret, err);
+  if (!st && !s->site)
+    st = check_objects(s->threads[0].db, err);
   for (int i = 1; !st && i < THREADS; i++) {
     st = db_open(url, false, &s->threads[i].db, err);
     if (!st && i <= READERS)
       db_set_patience(s->threads[i].db, LOOK_UP_MS);
   }
+  for (int i = 0; !st && s->site && i < THREADS; i++)
+    st = s3_open(s->site, &s->threads[i].db->objects, err);
   return st;
 }
 
-enum status store_open(const char *url, struct store **out, struct error *err) {
+enum status store_open(const char *url, struct s3_site *objects, struct store **out, struct error *err) {
   struct store *s = calloc(1, sizeof *s);
   if (!s)
     return fail(err, ST_NOMEM, "store");
@@ -195,6 +222,7 @@ enum status store_open(const char *url, struct store **out, struct error *err) {
     pthread_cond_init(&s->lanes[i].more, NULL);
     s->lanes[i].tail = &s->lanes[i].head;
   }
+  s->site = objects;
   enum status st = open_all(s, url, err);
   for (int i = 0; !st && i < THREADS; i++) {
     struct thread *t = &s->threads[i];
@@ -204,6 +232,8 @@ enum status store_open(const char *url, struct store **out, struct error *err) {
     if (!t->is_running)
       st = fail(err, ST_IO, "store: no thread");
   }
+  if (!st && s->site)
+    st = objects_start(s, s->site, &s->objects, err);
   if (st)
     store_close(s);
   else
@@ -214,6 +244,8 @@ enum status store_open(const char *url, struct store **out, struct error *err) {
 void store_stop(struct store *s) {
   if (!s)
     return;
+  objects_stop(s->objects);
+  s->objects = NULL;
   pthread_mutex_lock(&s->lock);
   s->is_closing = true;
   for (int i = 0; i < STORE_LANES; i++)
@@ -250,6 +282,8 @@ void store_look(struct store *s, struct store_counts *out) {
   }
   pthread_mutex_unlock(&s->lock);
   out->bytes = atomic_load(&s->space.bytes);
+  out->object_bytes = atomic_load(&s->space.object_bytes);
+  out->objects_to_send = atomic_load(&s->space.objects_to_send);
   out->max_bytes = atomic_load(&s->space.max);
   out->free_bytes = atomic_load(&s->space.free_bytes);
   out->links = atomic_load(&s->space.links);
@@ -265,6 +299,15 @@ void store_limit(struct store *s, int64_t max_bytes) {
 
 void store_took(struct store *s, int64_t bytes) {
   atomic_fetch_add(&s->space.bytes, bytes);
+}
+
+void store_took_objects(struct store *s, int64_t bytes) {
+  atomic_fetch_add(&s->space.object_bytes, bytes);
+  atomic_fetch_add(&s->space.bytes, bytes);
+}
+
+struct s3_site *store_objects(const struct store *s) {
+  return s->site;
 }
 
 bool store_has_room(const struct store *s) {

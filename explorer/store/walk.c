@@ -15,6 +15,7 @@
 #include "store/blob.h"
 #include "store/db.h"
 #include "store/rows.h"
+#include "store/s3.h"
 #include "store/store.h"
 
 enum {
@@ -101,24 +102,39 @@ static enum status has_blobs(struct walk *w, const struct db_value *a, const str
 
 /* ---- the tables -------------------------------------------------------------------------------------------------- */
 
+/* Whatever may be an object is one that is to be sent, if the copy has an object store. */
+static enum status copy_blob(struct walk *w, const struct db_value *row, const struct buf *packed, struct error *err) {
+  const bool may_move = row[3].kind != DB_NULL || row[5].i > 0;
+  const struct db_value args[] = {row[0], row[1], db_bytes(buf_text(packed), packed->len), db_int(may_move)};
+  return fatal(w, db_run(w->to,
+                         "INSERT INTO blobs (hash, size, data, send_ms) VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING",
+                         args, 4, NULL, NULL, NULL, err));
+}
+
 static enum status see_blob(void *user, const struct db_value *row, int n, struct error *err) {
   struct walk *w = user;
-  struct buf bytes;
+  struct buf bytes, packed;
   (void)n;
   enum status st = take_key(w, &row[0], err);
   if (st)
     return st;
   buf_init(&bytes, STORE_BLOB_MAX);
-  st = blob_unpack(&row[0], &row[1], &row[2], &bytes, err);
-  buf_clear(&bytes);
-  if (st == ST_IO) {
-    damaged(w, "blob", w->last);
-    return ST_OK;
+  buf_init(&packed, STORE_BLOB_MAX);
+  st = blob_packed(w->from, &row[1], &packed, err);
+  if (!st) {
+    const struct db_value here[] = {
+        row[1], db_bytes(buf_text(&packed), packed.len), {.kind = DB_NULL}, {.kind = DB_NULL}};
+    st = blob_unpack(w->from, &row[0], here, &bytes, err);
   }
   w->report->blobs += !st;
   if (!st && w->to)
-    return fatal(w, db_run(w->to, "INSERT INTO blobs (hash, size, data) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING",
-                           row, 3, NULL, NULL, NULL, err));
+    st = copy_blob(w, row, &packed, err);
+  else if (st == ST_IO) {
+    damaged(w, "blob", w->last);
+    st = ST_OK;
+  }
+  buf_clear(&packed);
+  buf_clear(&bytes);
   return st;
 }
 
@@ -178,7 +194,7 @@ static enum status see_access_token(void *user, const struct db_value *row, int 
 }
 
 static const struct table tables[] = {
-    {"blob", "blobs", "hash", "hash, size, data", see_blob},
+    {"blob", "blobs", "hash", "hash, " BLOB_COLUMNS ", send_ms", see_blob},
     {"snippet", "snippets", "id_hash", ROW_SNIPPET_COLUMNS, see_snippet},
     {"result", "results", "key", "key, frames, size, used_ms", see_result},
     {"token", "runner_tokens", "hash", "hash, name, created_ms, revoked_ms", see_token},
@@ -330,11 +346,14 @@ static bool is_sqlite(const char *url) {
   return !strncmp(url, "sqlite:", 7);
 }
 
-enum status store_check(const char *url, struct store_report *out, void (*tell)(const char *line), struct error *err) {
+enum status store_check(const char *url, struct s3_site *objects, struct store_report *out,
+                        void (*tell)(const char *line), struct error *err) {
   struct db *db = NULL;
   struct walk w = {.report = out, .tell = tell};
   *out = (struct store_report){0};
   enum status st = db_open(url, false, &db, err);
+  if (!st && objects)
+    st = s3_open(objects, &db->objects, err);
   w.from = db;
   w.goes_past = is_sqlite(url);
   if (!st)
@@ -383,9 +402,11 @@ static enum status copy_body(struct db *to, void *user, struct error *err) {
   return st ? st : walk_all(w, err);
 }
 
-static enum status copy(const char *from, const char *to, struct walk *w, struct error *err) {
+static enum status copy(const char *from, const char *to, struct s3_site *objects, struct walk *w, struct error *err) {
   *w->report = (struct store_report){0};
   enum status st = db_open(from, false, &w->from, err);
+  if (!st && objects)
+    st = s3_open(objects, &w->from->objects, err);
   if (!st)
     st = db_check_version(w->from, err);
   if (st == ST_IO && w->is_salvage && w->from)
@@ -401,14 +422,15 @@ static enum status copy(const char *from, const char *to, struct walk *w, struct
   return st;
 }
 
-enum status store_copy(const char *from, const char *to, struct store_report *out, void (*tell)(const char *line),
-                       struct error *err) {
-  return copy(from, to, &(struct walk){.report = out, .tell = tell}, err);
+enum status store_copy(const char *from, const char *to, struct s3_site *objects, struct store_report *out,
+                       void (*tell)(const char *line), struct error *err) {
+  return copy(from, to, objects, &(struct walk){.report = out, .tell = tell}, err);
 }
 
-enum status store_salvage(const char *from, const char *to, struct store_report *out, void (*tell)(const char *line),
-                          struct error *err) {
+enum status store_salvage(const char *from, const char *to, struct s3_site *objects, struct store_report *out,
+                          void (*tell)(const char *line), struct error *err) {
   if (!is_sqlite(from))
     return fail(err, ST_INPUT, "only a SQLite store is salvaged here; PostgreSQL has tools of its own");
-  return copy(from, to, &(struct walk){.report = out, .tell = tell, .goes_past = true, .is_salvage = true}, err);
+  return copy(from, to, objects, &(struct walk){.report = out, .tell = tell, .goes_past = true, .is_salvage = true},
+              err);
 }

@@ -248,6 +248,7 @@ enum quota_verdict client_store_link(struct client *c, int *retry_s) {
     (void)draw(o->links_full_at_us, cfg->links * o->shares, MINUTE_US, now, &o->links_full_at_us);
     (void)draw(o->day_full_at_us, cfg->links_a_day * o->shares, DAY_US, now, &o->day_full_at_us);
   }
+  c->link_wait_until_us = may ? 0 : now + wait_s * (int64_t)SECOND_US;
   if (!may) {
     *retry_s = wait_s;
     c->quota->refused[QUOTA_LINKS]++;
@@ -265,8 +266,10 @@ enum quota_verdict client_has_link_bytes(struct client *c, int *retry_s) {
     if (owed_us < o->bytes_full_at_us - clock_now_us() - DAY_US)
       owed_us = o->bytes_full_at_us - clock_now_us() - DAY_US;
   const bool may = owed_us < 0;
-  if (!may)
+  if (!may) {
     *retry_s = (int)(owed_us / SECOND_US) + 1;
+    c->link_wait_until_us = clock_now_us() + owed_us;
+  }
   c->quota->refused[QUOTA_LINK_BYTES] += !may;
   pthread_mutex_unlock(&c->quota->lock);
   return may ? QUOTA_OK : QUOTA_LINK_BYTES;
@@ -327,10 +330,10 @@ const void *client_site(const struct client *c) {
   return c && c->outer && c->outer->outer ? c->outer : c; /* constant once the client exists */
 }
 
-bool quota_is_early(struct quota *q, const char *address) {
+bool quota_is_early(struct quota *q, const char *address, bool is_link) {
   pthread_mutex_lock(&q->lock);
   const struct client *c = find(q, address);
-  bool is_early = c && c->wait_until_us > clock_now_us();
+  bool is_early = c && (is_link ? c->link_wait_until_us : c->wait_until_us) > clock_now_us();
   pthread_mutex_unlock(&q->lock);
   return is_early;
 }

@@ -260,13 +260,30 @@ void work_put_farewell(struct work *w, size_t at, enum diag_code code, const cha
   pthread_mutex_unlock(&w->lock);
 }
 
-char *work_result(struct work *w, size_t *len) {
-  struct buf out;
-  buf_init(&out, transcript_result_max);
+size_t work_text_len(struct work *w) {
+  pthread_mutex_lock(&w->lock);
+  const size_t n = w->transcript.text_len;
+  pthread_mutex_unlock(&w->lock);
+  return n;
+}
+
+/* The transcript of an ended work, which changes no more, for a reader that takes long: it needs no lock, for which the
+ * server's own threads would wait.  It has a cache of its own. */
+static struct transcript view(struct work *w) {
   pthread_mutex_lock(&w->lock);
   assert(w->state == WORK_ENDED);
-  transcript_put_result(&w->transcript, &out);
+  struct transcript own = w->transcript;
+  buf_init(&own.open, w->transcript.open.max);
   pthread_mutex_unlock(&w->lock);
+  return own;
+}
+
+char *work_result(struct work *w, size_t *len) {
+  struct buf out;
+  struct transcript own = view(w);
+  buf_init(&out, transcript_result_max);
+  transcript_put_result(&own, &out);
+  buf_clear(&own.open);
   *len = out.len;
   return out.data; /* NULL if it failed */
 }

@@ -101,6 +101,8 @@ bool work_read_frame(struct work *w, size_t *at, size_t max, struct buf *out, bo
 /* Appends what ends the stream of one reader that has read up to `at` (transcript.h). */
 void work_put_farewell(struct work *w, size_t at, enum diag_code code, const char *message, struct buf *out);
 
+size_t work_text_len(struct work *w); /* of all frames that have come, unpacked */
+
 /* These are for a work that has ended.  Heap, the caller frees; NULL when out of memory. */
 char *work_result(struct work *w, size_t *len); /* the result object */
 /* All frames, for work_load: as text, whose equal stages the store packs better together; a long text packed. */

@@ -301,6 +301,49 @@ def test_a_restart_on_sighup_refuses_and_loses_nothing(own):
     assert s.stop() == 0
 
 
+def test_a_successor_has_a_warm_zygote_and_the_service_goes_on_until_then():
+    with Server("--workers", "1") as s:
+        s.settle()
+        s.wait_until(lambda: len(s.zygotes()) == 2, "the one that stands by", 60)
+        before, service = set(s.zygotes()), s.pid
+        s.process.send_signal(signal.SIGHUP)
+        warm = s.wait_until(lambda: next(iter(set(s.zygotes()) - before), None), "the successor's zygote", 30)
+        while not any(" stopping " in line for line in list(s.log)):
+            assert s.compile(ADD_ONE)["status"] == "ok"
+        s.wait_until(lambda: sum(" serving " in line for line in list(s.log)) == 2, "the successor", 30)
+        assert s.compile(ADD_ONE)["status"] == "ok" and s.pid != service
+        active = [line for line in s.log if " zygote_active " in line]
+        assert f"pid={warm} " in active[1] and s.zygote() == warm
+
+
+def test_a_successor_whose_zygote_died_starts_another():
+    with Server("--workers", "1") as s:
+        s.settle()
+        s.wait_until(lambda: len(s.zygotes()) == 2, "the one that stands by", 60)
+        before = set(s.zygotes())
+        s.process.send_signal(signal.SIGHUP)
+        os.kill(s.wait_until(lambda: next(iter(set(s.zygotes()) - before), None), "the successor's zygote", 30), signal.SIGKILL)
+        s.wait_until(lambda: sum(" serving " in line for line in list(s.log)) == 2, "the successor", 30)
+        s.wait_until(lambda: s.get("/healthz").status == 200, "a zygote", 30)
+        assert s.compile(ADD_ONE)["status"] == "ok"
+
+
+def test_a_service_is_replaced_once_no_long_job_runs():
+    slow = "import time\nuntil = time.monotonic() + 3\nwhile time.monotonic() < until:\n    pass\n" + ADD_ONE
+    with Server("--workers", "2") as s:
+        s.settle()
+        long = in_thread(s.post, {"source": slow, "inputs": FLOAT_INPUT})
+        s.wait_running()
+        s.process.send_signal(signal.SIGHUP)
+        took = []
+        while not any(" stopping " in line for line in list(s.log)):
+            began = time.monotonic()
+            assert s.compile(ADD_ONE)["status"] == "ok"
+            took.append(time.monotonic() - began)
+        assert long().json["status"] == "ok" and took
+        s.wait_until(lambda: sum(" serving " in line for line in list(s.log)) == 2, "the successor", 30)
+
+
 def test_a_passed_socket_is_served(tmp_path):
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))

@@ -65,7 +65,7 @@ def test_what_would_be_refused_is_not_made_first():
 
 
 def test_many_clients_together_stay_below_the_ceiling():
-    with Server("--answers-mib", "40", "--job-timeout-ms", "60000", "--job-cpu-s", "60") as s:
+    with Server("--answers-mib", "40", "--job-timeout-ms", "60000", "--job-cpu-s", "60", "--queue-timeout-ms", "60000") as s:
         size = len(s.request("POST", "/api/v1/compile", BODY, {"Content-Type": "application/json"}).body)
         silent = [asks(s, f"127.0.1.{n}") for n in range(1, 40)]
         s.wait_until(lambda: metric(s, "nkx_http_unsent_refused_total") > 0, "some to be refused")

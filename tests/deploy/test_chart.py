@@ -57,7 +57,7 @@ def test_all_objects_are_there():
 
 @pytest.mark.skipif(not HELM, reason="helm is not installed (NKX_HELM names it)")
 @pytest.mark.parametrize("sets", [(), ("autoscaling.enabled=false",), ("image.digest=sha256:00",), ("ingress.tlsSecret=",),
-                                  ("settings.user-header=X-Forwarded-User", "settings.anonymous=none")])
+                                  ("settings.user-header=X-Forwarded-User", "settings.anonymous=none"), ("objects.url=https://s3.example.org/nkx",)])
 def test_helm_renders_the_chart(sets, flags):
     r = subprocess.run([HELM, "template", "site", CHART, "--api-versions", "monitoring.coreos.com/v1",
                         *(x for s in sets for x in ("--set", s))], capture_output=True, text=True)
@@ -68,10 +68,15 @@ def test_helm_renders_the_chart(sets, flags):
     assert pod["hostUsers"] is False and pod["securityContext"]["seccompProfile"]["localhostProfile"] == "nkx.json"
     args = pod["containers"][0]["args"]
     assert {a.split("=")[0] for a in args} <= flags and "--ops-port=10241" in args
+    assert ("--s3-url=https://s3.example.org/nkx" in args) == ("objects.url=https://s3.example.org/nkx" in sets)
     assert ("--anonymous=none" in args) == ("settings.anonymous=none" in sets)
     labels = objects["Service"]["spec"]["selector"].items()
     assert labels <= objects["Deployment"]["spec"]["template"]["metadata"]["labels"].items()
     json.loads(objects["ConfigMap"]["data"]["nkx.json"])
+    compiles, rest = sorted((o for o in yaml.safe_load_all(r.stdout) if o and o["kind"] == "Ingress"), key=lambda o: -len(o["metadata"]["name"]))
+    again = "nginx.ingress.kubernetes.io/proxy-next-upstream"
+    assert "non_idempotent" in compiles["metadata"]["annotations"][again] and again not in rest["metadata"]["annotations"]
+    assert compiles["spec"]["rules"][0]["http"]["paths"][0]["path"] == "/api/v1/compile"
 
 
 def load_profile():
@@ -110,10 +115,13 @@ def test_a_server_under_the_seccomp_profile_has_the_same_jail(server, tmp_path, 
 def test_envoy_gives_to_another_server_what_was_not_begun_and_keeps_operations_to_itself():
     conf = yaml.safe_load((ROOT / "docker/envoy.yaml").read_text())["static_resources"]
     manager = conf["listeners"][0]["filter_chains"][0]["filters"][0]["typed_config"]
-    refused, passed = manager["route_config"]["virtual_hosts"][0]["routes"]
+    refused, compiles, passed = manager["route_config"]["virtual_hosts"][0]["routes"]
     assert all(re.fullmatch(refused["match"]["safe_regex"]["regex"], p) for p in ("/metrics", "/readyz/", "/healthz"))
     retry = passed["route"]["retry_policy"]
     assert retry["retriable_headers"][0]["name"] == "x-nkx-not-begun" and "5xx" not in retry["retry_on"]
+    again = compiles["route"]["retry_policy"]
+    assert compiles["match"] == {"path": "/api/v1/compile"} and "reset" in again["retry_on"].split(",") and "reset" not in retry["retry_on"].split(",")
+    assert again["num_retries"] == 1 and compiles["route"]["hash_policy"] == passed["route"]["hash_policy"], "the same server first"
     assert {"x-forwarded-user", "forwarded"} <= set(manager["route_config"]["request_headers_to_remove"])
     (cluster,) = conf["clusters"]
     assert cluster["name"] == passed["route"]["cluster"] and cluster["lb_policy"] == "RING_HASH" and passed["route"]["hash_policy"]

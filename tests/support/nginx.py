@@ -88,11 +88,13 @@ class LoggingProxy(Nginx):
 
 
 class ComposeProxy(Nginx):
-    """docker/nginx.conf before two servers or more; only the names and ports that compose.yaml gives are replaced."""
+    """docker/nginx.conf before any number of servers; only the names and ports that compose.yaml gives are replaced."""
 
     def __init__(self, *servers):
         def configure(dir, port):
             text = (ROOT / "docker/nginx.conf").read_text()
+            if len(servers) == 1:
+                text = re.sub(r" *server nkx2:10240.*\n", "", text)
             for i in range(3, len(servers) + 1):  # like the one before it
                 text = re.sub(rf"( *server )nkx{i - 1}(:10240.*\n)", rf"\g<0>\g<1>nkx{i}\g<2>", text)
             for i, server in enumerate(servers, 1):

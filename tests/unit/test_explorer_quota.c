@@ -186,13 +186,28 @@ static void who_was_refused_is_early_until_it_gets_through(void **state) {
   (void)state;
   assert_int_equal(client_begin_job(a, &retry), QUOTA_OK);
   assert_int_equal(client_jobs(a), 1);
-  assert_false(quota_is_early(q, "192.0.2.1"));
+  assert_false(quota_is_early(q, "192.0.2.1", false));
   assert_int_equal(client_begin_job(a, &retry), QUOTA_JOBS);
-  assert_true(quota_is_early(q, "192.0.2.1"));
-  assert_false(quota_is_early(q, "192.0.2.2"));
+  assert_true(quota_is_early(q, "192.0.2.1", false));
+  assert_false(quota_is_early(q, "192.0.2.2", false));
   client_end_job(a, true);
   assert_int_equal(client_begin_job(a, &retry), QUOTA_OK);
-  assert_false(quota_is_early(q, "192.0.2.1"));
+  assert_false(quota_is_early(q, "192.0.2.1", false));
+  client_let_go(a);
+  quota_stop(q);
+}
+
+static void who_was_refused_a_link_is_early_for_links_only(void **state) {
+  struct quota *q = make((struct quota_config){.links = 1, .jobs = 1});
+  struct client *a = quota_client(q, "192.0.2.1");
+  int retry = 0;
+  (void)state;
+  assert_int_equal(client_store_link(a, &retry), QUOTA_OK);
+  assert_false(quota_is_early(q, "192.0.2.1", true));
+  assert_int_equal(client_store_link(a, &retry), QUOTA_LINKS);
+  assert_true(quota_is_early(q, "192.0.2.1", true));
+  assert_false(quota_is_early(q, "192.0.2.1", false));
+  assert_false(quota_is_early(q, "192.0.2.2", true));
   client_let_go(a);
   quota_stop(q);
 }
@@ -345,6 +360,7 @@ int main(void) {
       cmocka_unit_test(what_was_used_on_another_server_is_taken_and_no_more_than_there_is),
       cmocka_unit_test(jobs_and_connections_at_once_are_limited_and_counted),
       cmocka_unit_test(who_was_refused_is_early_until_it_gets_through),
+      cmocka_unit_test(who_was_refused_a_link_is_early_for_links_only),
       cmocka_unit_test(without_limits_everything_is_allowed),
       cmocka_unit_test(the_bytes_of_links_are_a_share_of_the_day_and_more_is_owed),
       cmocka_unit_test(networks_of_ipv6_have_the_shares_of_a_few_clients),

@@ -374,12 +374,12 @@ static void store_copies_all_of_it(void **state) {
     result(&m, db, i);
   db_close(db);
   snprintf(copy, sizeof copy, "sqlite:%s/copy.sqlite", dir);
-  assert_int_equal(store_copy(url, copy, &there, tell, &err), ST_OK);
-  assert_int_equal(store_check(copy, &here, tell, &err), ST_OK);
+  assert_int_equal(store_copy(url, copy, NULL, &there, tell, &err), ST_OK);
+  assert_int_equal(store_check(copy, NULL, &here, tell, &err), ST_OK);
   assert_memory_equal(&there, &here, sizeof here);
   assert_int_equal(here.snippets, SNIPPETS);
   assert_int_equal(here.damaged, 0);
-  assert_int_equal(store_copy(url, copy, &there, tell, &err), ST_INPUT); /* it is not empty any more */
+  assert_int_equal(store_copy(url, copy, NULL, &there, tell, &err), ST_INPUT); /* it is not empty any more */
   char saved[sizeof url];
   memcpy(saved, url, sizeof url);
   snprintf(url, sizeof url, "%s", copy);
@@ -495,7 +495,7 @@ static void store_never_gives_out_what_a_flipped_bit_changed(void **state) {
       none |= is_withheld(&m, db, i);
     db_close(db);
     withheld += none;
-    bool is_told = store_check(url, &report, ignore, &err) || report.damaged;
+    bool is_told = store_check(url, NULL, &report, ignore, &err) || report.damaged;
     told += is_told;
     assert_true(is_told || !none); /* what is not given out, check names */
   }

@@ -1,0 +1,78 @@
+"""moto's server: an S3 store on this machine, which checks who asks and what they signed.
+
+    with Moto() as store:
+        Server(*store.flags)
+"""
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+import boto3
+from botocore.config import Config
+
+from support.server import free_port
+from support.wait import wait_until
+
+BUCKET = "results"
+POLICY = '{"Version": "2012-10-17", "Statement": [{"Effect": "Allow", "Action": "s3:*", "Resource": "*"}]}'
+SET_UP = 4  # requests that anyone may make: those of _set_up
+
+
+class Moto:
+    def __init__(self):
+        self.port = free_port()
+        self.log = tempfile.TemporaryFile()
+        self.process = subprocess.Popen([sys.executable, "-m", "moto.server", "-p", str(self.port)], stdout=self.log, stderr=self.log,
+                                        env={**os.environ, "INITIAL_NO_AUTH_ACTION_COUNT": str(SET_UP)})
+        self.dir = tempfile.TemporaryDirectory(prefix="nkx-moto-")
+        wait_until(self._listens, "moto's server", 60)
+        self.key = self._set_up()
+        self.credentials = self.write_credentials("good", self.key["SecretAccessKey"])
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.end()
+
+    def _listens(self):
+        assert self.process.poll() is None, "moto's server ended"
+        return f":{self.port:04X}" in "".join(line.split()[1] for line in pathlib.Path("/proc/net/tcp").read_text().splitlines()[1:] if line.split()[3] == "0A")
+
+    def client(self, service, key=None):
+        key = key or {"AccessKeyId": "nobody", "SecretAccessKey": "nothing"}
+        return boto3.client(service, region_name="us-east-1", endpoint_url=f"http://127.0.0.1:{self.port}", aws_access_key_id=key["AccessKeyId"],
+                            aws_secret_access_key=key["SecretAccessKey"], config=Config(proxies={}, retries={"max_attempts": 0}))
+
+    def _set_up(self):
+        iam = self.client("iam")
+        self.client("s3").create_bucket(Bucket=BUCKET)
+        iam.create_user(UserName="nkx")
+        iam.put_user_policy(UserName="nkx", PolicyName="all", PolicyDocument=POLICY)
+        return iam.create_access_key(UserName="nkx")["AccessKey"]
+
+    def write_credentials(self, name, secret):
+        path = pathlib.Path(self.dir.name, name)
+        path.write_text(f"[default]\naws_access_key_id = {self.key['AccessKeyId']}\naws_secret_access_key = {secret}\n")
+        return path
+
+    def flags(self, credentials=None, port=None):
+        return ["--s3-url", f"http://127.0.0.1:{port or self.port}/{BUCKET}/nkx", "--s3-credentials", str(credentials or self.credentials)]
+
+    def objects(self):
+        """{name: bytes}"""
+        s3 = self.client("s3", self.key)
+        return {o["Key"]: s3.get_object(Bucket=BUCKET, Key=o["Key"])["Body"].read() for o in s3.list_objects_v2(Bucket=BUCKET).get("Contents", [])}
+
+    def put(self, name, data):
+        self.client("s3", self.key).put_object(Bucket=BUCKET, Key=name, Body=data)
+
+    def delete(self, name):
+        self.client("s3", self.key).delete_object(Bucket=BUCKET, Key=name)
+
+    def end(self):
+        self.process.kill()
+        self.process.wait()
+        self.dir.cleanup()
