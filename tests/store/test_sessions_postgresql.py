@@ -73,6 +73,24 @@ def test_who_leads_is_the_same_on_both(pair):
     ann.sees(ended=True)
 
 
+def test_a_snapshot_older_than_what_the_other_server_has(pair):
+    """A page makes it of what it has, while the updates after that go on."""
+    ann, bob = pair
+    for i in range(6):
+        assert ann.update(b"%d" % i).status == 200
+    bob.has(*(b"%d" % i for i in range(6)))
+    assert ann.compact(3, b"first three").status == 200
+    assert bob.update(b"6").status == 200  # its server reads the snapshot with this, at the latest
+    ann.has(*(b"%d" % i for i in range(7)))
+    bob.has(*(b"%d" % i for i in range(7)))
+    for server in (ann.server, bob.server):
+        late = join(server, ann.session, "Cy")
+        late.follow()
+        late.has(b"3", b"4", b"5", b"6")
+        assert late.snapshot == (3, b"first three")
+        late.close()
+
+
 def test_a_person_goes_on_at_the_other_server(pair, two):
     ann, bob = pair
     ann.update(b"one")
