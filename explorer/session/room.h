@@ -120,8 +120,8 @@ enum room_refusal room_may_enter(struct room *r, int person);
 enum room_refusal room_may_claim(struct room *r, int person, int *leader);
 /* Whether this person's page may replace the snapshot: the leader's, or anyone's while the leader is away. */
 bool room_may_compact(struct room *r, int person);
-/* Tells what was not told; notes who has left.  is_slow: a call that comes every half second. */
-void room_tell(struct room *r, int64_t now_ms, bool is_slow);
+/* Tells what was not told; notes who has left.  is_slow: a call that comes every half second.  True: there is presence left to tell. */
+bool room_tell(struct room *r, int64_t now_ms, bool is_slow);
 int room_n_here(struct room *r);
 
 /* ---- other servers --------------------------------------------------------------------------------------------------- */

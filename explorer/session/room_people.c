@@ -128,7 +128,7 @@ static void note_who_left(struct room *r, int64_t now) {
   }
 }
 
-void room_tell(struct room *r, int64_t now, bool is_slow) {
+bool room_tell(struct room *r, int64_t now, bool is_slow) {
   room_lock(r);
   const uint64_t before = r->version;
   if (is_slow)
@@ -142,7 +142,9 @@ void room_tell(struct room *r, int64_t now, bool is_slow) {
       l->is_parked = false;
       l->resume(l->user);
     }
+  const bool is_dirty = r->is_dirty;
   room_unlock(r);
+  return is_dirty;
 }
 
 void room_put_state(const struct room *r, struct buf *b, int you) {

@@ -124,6 +124,7 @@ export function drawPresences(place: SessionPlace, document: Document, session: 
     const head = (p.tab ?? null) === tab ? document.find(tab, p.head) : null;
     const anchor = head === null ? null : (document.find(tab, p.anchor) ?? head);
     if (head !== null && anchor !== null) inSource.push({ person, name, here, from: anchor, to: head, head });
+    if (p.following === true && person !== session.leader) continue; // their place in the stage is the leader's
     if (stage !== null && p.stage === stage && typeof p.line === "number" && p.line > 0) {
       const at = lineStart(viewer.view, viewer.rowOf(p.line));
       inIr.push({ person, name, here, from: at, to: at, head: null });
