@@ -1,5 +1,5 @@
 # Neuron Kernel Explorer.  `make run` serves on http://localhost:10240, `make test` runs all tests; both install what
-# they need first (docker/setup.sh).  BUILD=dir builds into another folder, SAN=1 with the sanitizers, V=1 shows whole commands.
+# they need first (docker/setup.sh).  BUILD=dir builds into another folder, SAN=1 with the sanitizers, SAN=thread with the one of threads, V=1 shows whole commands.
 
 BUILD ?= build
 LLVM ?= /usr/lib/llvm-22
@@ -18,6 +18,10 @@ LDHARDEN = $(LLD) -pie -Wl,-z,relro,-z,now
 ifeq ($(SAN),1)
 OPT = -O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined
 LDHARDEN = $(LLD) -fsanitize=address,undefined
+endif
+ifeq ($(SAN),thread)
+OPT = -O1 -g -fno-omit-frame-pointer -fsanitize=thread
+LDHARDEN = $(LLD) -fsanitize=thread
 endif
 ifeq ($(SAN),fuzz)
 CC = clang-22

@@ -401,8 +401,7 @@ static void tell_all(struct hub *h, int64_t now, bool is_slow) {
   begin_telling(h);
   for (struct room **at = &h->rooms; *at;) {
     struct room *r = *at;
-    room_tell(r, now, is_slow);
-    h->is_dirty |= r->is_dirty;
+    h->is_dirty |= room_tell(r, now, is_slow);
     if (is_slow)
       begin_refresh(h, r, false);
     if (is_slow && !r->refs && now - r->idle_ms > IDLE_MS)

@@ -19,7 +19,7 @@
 #include "session/room.h"
 
 enum {
-  READER_BEAT_MS = 4000,    /* a stream without events gets a comment so often; the send shows who has gone, too */
+  READER_BEAT_MS = 2000,    /* a stream without events gets a comment so often; the send shows who has gone, too */
   READER_LIFE_MS = 3600000, /* then a stream ends, and its client comes again */
   READER_OWN_MAX = 8 << 20,
 };

@@ -117,6 +117,7 @@ static bool add_update(struct room *r, int64_t seq, int person, const void *data
 
 /* Locked: drops the updates up to seq, which a snapshot contains. */
 static void drop_log(struct room *r, int64_t seq) {
+  assert(seq >= r->snapshot_seq);
   const size_t n = r->ends.len / sizeof(size_t);
   const size_t drop = seq - r->snapshot_seq > (int64_t)n ? n : (size_t)(seq - r->snapshot_seq);
   size_t *ends = (size_t *)(void *)r->ends.data;
@@ -260,7 +261,8 @@ static enum status read_once(struct room *r, struct db *db, bool *found, bool *i
   r->is_behind = false; /* what is written from now on says so again */
   const int64_t snapshot = r->is_known ? r->snapshot_seq : -1, after = r->is_known ? r->seq : -1;
   room_unlock(r);
-  fresh->seq = fresh->snapshot_seq = after;
+  fresh->snapshot_seq = snapshot; /* it can be older than `after`, and so can the one that is read */
+  fresh->seq = after;
   enum status st = store_read_session(db, &r->id, snapshot, after, &reader, found, err);
   room_lock(r);
   *is_done = st || !*found || r->epoch == epoch; /* else a write was applied that this state may lack */

@@ -22,7 +22,8 @@ enum {
   ROOM_HERE_MAX = 120,         /* people who are in one session at a time */
   ROOM_AWAY_MS = 3000,         /* a person whose last stream ended so long ago is away */
   ROOM_LISTED_MS = 120000,     /* who is away is listed for so long */
-  ROOM_CALM_MS = 40,           /* presence is told at most this often */
+  ROOM_CALM_MS = 40,           /* presence is told at most this often, the leader's; that of others … */
+  ROOM_CALM_EACH_MS = 2,       /* … less often the more people are here: each telling goes to all */
 };
 
 /* Whom a room calls when there is news: a part of a reader (reader.h). */
@@ -83,7 +84,8 @@ struct room {
   struct buf log;      /* the events of the updates after snapshot_seq */
   struct buf ends;     /* size_t each: where in the log the update snapshot_seq + 1 + i ends */
   struct watcher *watchers;
-  int64_t told_ms;   /* when presence was told last */
+  int64_t told_ms; /* when presence was told last, and which news */
+  uint64_t told_news;
   bool is_dirty;     /* there is presence that was not told */
   uint64_t far_told; /* the news that other servers were told */
   uint64_t far_here; /* the changes of who is here on this server, and those that others were told */
@@ -118,8 +120,8 @@ enum room_refusal room_may_enter(struct room *r, int person);
 enum room_refusal room_may_claim(struct room *r, int person, int *leader);
 /* Whether this person's page may replace the snapshot: the leader's, or anyone's while the leader is away. */
 bool room_may_compact(struct room *r, int person);
-/* Tells what was not told; notes who has left.  is_slow: a call that comes every half second. */
-void room_tell(struct room *r, int64_t now_ms, bool is_slow);
+/* Tells what was not told; notes who has left.  is_slow: a call that comes every half second.  True: there is presence left to tell. */
+bool room_tell(struct room *r, int64_t now_ms, bool is_slow);
 int room_n_here(struct room *r);
 
 /* ---- other servers --------------------------------------------------------------------------------------------------- */

@@ -38,12 +38,23 @@ enum room_refusal room_may_send(struct room *r, int person, size_t bytes) {
   return has_ended ? ROOM_ENDED : ok ? ROOM_OK : ROOM_RATE;
 }
 
+/* Locked. */
+static int count_here(const struct room *r) {
+  int n = 0;
+  for (int i = 0; i < r->n_people; i++)
+    n += r->people[i].is_here;
+  return n;
+}
+
 /* Locked: tells presence now, if it was not told just before. */
 static bool tell_presence(struct room *r, int64_t now) {
-  r->is_dirty = now - r->told_ms < ROOM_CALM_MS;
+  const struct person *leader = room_person(r, r->leader);
+  const bool is_leaders = leader && leader->shown > r->told_news;
+  r->is_dirty = now - r->told_ms < ROOM_CALM_MS + (is_leaders ? 0 : ROOM_CALM_EACH_MS * count_here(r));
   if (r->is_dirty)
     return false;
   r->told_ms = now;
+  r->told_news = r->news;
   room_wake(r);
   return true;
 }
@@ -68,14 +79,6 @@ enum room_refusal room_show(struct room *r, int person, const char *json, size_t
   room_unlock(r);
   free(copy);
   return refusal;
-}
-
-/* Locked. */
-static int count_here(const struct room *r) {
-  int n = 0;
-  for (int i = 0; i < r->n_people; i++)
-    n += r->people[i].is_here;
-  return n;
 }
 
 int room_n_here(struct room *r) {
@@ -125,7 +128,7 @@ static void note_who_left(struct room *r, int64_t now) {
   }
 }
 
-void room_tell(struct room *r, int64_t now, bool is_slow) {
+bool room_tell(struct room *r, int64_t now, bool is_slow) {
   room_lock(r);
   const uint64_t before = r->version;
   if (is_slow)
@@ -139,7 +142,9 @@ void room_tell(struct room *r, int64_t now, bool is_slow) {
       l->is_parked = false;
       l->resume(l->user);
     }
+  const bool is_dirty = r->is_dirty;
   room_unlock(r);
+  return is_dirty;
 }
 
 void room_put_state(const struct room *r, struct buf *b, int you) {

@@ -145,21 +145,30 @@ static enum status put_snapshot(struct db *db, struct session_write *w, const st
                      args, 5, NULL, NULL, NULL, err);
 }
 
+/* Of the link that it becomes; NULL if it becomes none. */
+static struct db_value link_hash(const struct session_write *w, struct ident_hash *hash) {
+  ident_hash(w->text, strlen(w->text), hash);
+  return *w->text ? row_hash(hash) : db_text(NULL);
+}
+
 static enum status end(struct db *db, const struct session_write *w, struct error *err) {
-  const struct db_value args[] = {db_int(store_now_ms()), db_text(w->text), row_hash(&w->session)};
-  return db_run(db, "UPDATE sessions SET ended_ms = $1, snippet = $2, offered = 0 WHERE id_hash = $3", args, 3, NULL,
-                NULL, NULL, err);
+  struct ident_hash hash;
+  const struct db_value args[] = {db_int(store_now_ms()), db_text(w->text), link_hash(w, &hash), row_hash(&w->session)};
+  return db_run(db, "UPDATE sessions SET ended_ms = $1, snippet = $2, link_hash = $3, offered = 0 WHERE id_hash = $4",
+                args, 4, NULL, NULL, NULL, err);
 }
 
 /* Its condition is that nobody has touched the session, so it must not do so, either. */
 static enum status seal(struct db *db, struct session_write *w, struct error *err) {
-  const struct db_value args[] = {db_int(store_now_ms()), db_text(w->text), row_hash(&w->session), db_int(w->number)};
+  struct ident_hash hash;
+  const struct db_value args[] = {db_int(store_now_ms()), db_text(w->text), link_hash(w, &hash), row_hash(&w->session),
+                                  db_int(w->number)};
   int64_t changed = 0;
   bool is_new = true;
   enum status st = db_run(db,
-                          "UPDATE sessions SET ended_ms = $1, snippet = $2, offered = 0"
-                          " WHERE id_hash = $3 AND ended_ms = 0 AND touched_ms < $4",
-                          args, 4, NULL, NULL, &changed, err);
+                          "UPDATE sessions SET ended_ms = $1, snippet = $2, link_hash = $3, offered = 0"
+                          " WHERE id_hash = $4 AND ended_ms = 0 AND touched_ms < $5",
+                          args, 5, NULL, NULL, &changed, err);
   w->verdict = changed ? SESSION_DONE : SESSION_OLD;
   if (!st && changed && w->link)
     st = row_put_whole(db, w->link, &is_new, err);
@@ -368,10 +377,26 @@ enum status store_find_idle_session(struct db *db, int64_t before_ms, struct ide
   return st;
 }
 
-/* By when they ended: what a session became is told for a while after that. */
+static enum status purge_body(struct db *db, void *user, struct error *err) {
+  static const char *const statements[] = {
+      "DELETE FROM sessions WHERE ended_ms > 0 AND ended_ms < $1"
+      " AND NOT EXISTS (SELECT 1 FROM snippets WHERE snippets.id_hash = sessions.link_hash)",
+      "DELETE FROM session_people WHERE session IN (SELECT id_hash FROM sessions WHERE ended_ms > 0 AND ended_ms < $1)",
+      "DELETE FROM session_updates WHERE session IN (SELECT id_hash FROM sessions WHERE ended_ms > 0 AND ended_ms < "
+      "$1)",
+      "UPDATE sessions SET snapshot = '', request = '{\"request\":{\"source\":\"\"}}'"
+      " WHERE ended_ms > 0 AND ended_ms < $1 AND length(snapshot) > 0",
+  };
+  enum status st = ST_OK;
+  for (size_t i = 0; !st && i < sizeof statements / sizeof *statements; i++)
+    st = db_run(db, statements[i], user, 1, NULL, NULL, NULL, err);
+  return st;
+}
+
+/* By when they ended: what a session became is told for a while after that, and where its link is, as long as that is there. */
 enum status store_purge_sessions(struct db *db, struct error *err) {
-  const struct db_value old = db_int(store_now_ms() - SESSION_KEEP_MS);
-  return db_run(db, "DELETE FROM sessions WHERE ended_ms > 0 AND ended_ms < $1", &old, 1, NULL, NULL, NULL, err);
+  struct db_value old = db_int(store_now_ms() - SESSION_KEEP_MS);
+  return db_transaction(db, purge_body, &old, err);
 }
 
 enum status store_count_sessions(struct db *db, int64_t *n, struct error *err) {

@@ -22,7 +22,7 @@ enum {
   SESSION_SNAPSHOT_MAX = 2 << 20,     /* bytes; a longest source with its history of changes fits */
   SESSION_REQUEST_MAX = 1 << 20,      /* bytes of the kernel as a request */
   SESSION_UPDATES_MAX = 64,           /* updates that one write adds */
-  SESSION_KEEP_MS = 7 * 24 * 3600000, /* so long an ended session says what it became */
+  SESSION_KEEP_MS = 7 * 24 * 3600000, /* so long an ended session has more than the link that it became */
 };
 
 enum session_act {
@@ -108,7 +108,7 @@ MUST_USE enum status store_read_session(struct db *db, const struct ident_hash *
  * kernel as a request. */
 MUST_USE enum status store_find_idle_session(struct db *db, int64_t before_ms, struct ident_hash *id,
                                              struct buf *request, bool *found, struct error *err);
-/* Removes those that ended long ago. */
+/* Removes those that ended long ago; of one that became a link, its address stays as long as the link is there. */
 MUST_USE enum status store_purge_sessions(struct db *db, struct error *err);
 MUST_USE enum status store_count_sessions(struct db *db, int64_t *n, struct error *err); /* that have not ended */
 

@@ -8,6 +8,7 @@ import time
 
 import pytest
 
+from support.clients import remove, share
 from support.paths import BUILD, ROOT
 from support.server import OURS, Server
 from support.sessions import REQUEST, ask_to_join, b64, begin, join
@@ -202,6 +203,48 @@ def test_a_kernel_that_nothing_compiles_any_more_ends_without_a_link(tmp_path):
     with Server("--session-idle-s", "2", data=tmp_path) as server:
         wait_until(lambda: server.get(f"/api/v1/sessions/{ann.session}").json["ended"], "the end", 40)
         assert "snippet" not in server.get(f"/api/v1/sessions/{ann.session}").json
+
+
+LONG_AGO_MS = 8 * 24 * 3600 * 1000
+
+
+def test_long_after_the_end_a_session_leads_to_its_link_and_keeps_nothing_else(tmp_path):
+    def restart():
+        with sqlite3.connect(tmp_path / "nkx.sqlite") as db:
+            db.execute("UPDATE sessions SET ended_ms = ended_ms - ? WHERE ended_ms > 0", [LONG_AGO_MS])
+        server.stop()
+        again = Server("--session-idle-s", "2", data=tmp_path)
+        again.wait_until(lambda: again.get("/readyz").status == 200, "a worker that is warm")
+        return again
+
+    def rows(what):
+        with sqlite3.connect(tmp_path / "nkx.sqlite") as db:
+            return db.execute(f"SELECT {what}").fetchone()[0]
+
+    server = Server("--session-idle-s", "2", data=tmp_path)
+    try:
+        link = share(server, REQUEST["source"]).json
+        ended, deserted, none = begin(server), begin(server, "Bob"), begin(server, "Cy")
+        ended.update(b"one")
+        assert ended.lead("end", snippet=link["id"]).status == none.lead("end").status == 200
+
+        def of(person):
+            return server.get(f"/api/v1/sessions/{person.session}")
+        wait_until(lambda: of(deserted).json["ended"], "the end", 40)
+        became = of(deserted).json["snippet"]
+        server = restart()
+        wait_until(lambda: of(none).status == 404, "the one without a link to be removed", 20)
+        for person, snippet in ((ended, link["id"]), (deserted, became)):
+            told = of(person).json
+            assert (told["ended"], told["snippet"], told["people"], told["kernel"]) == (True, snippet, [], {"request": {"source": ""}})
+        assert server.get(f"/api/v1/snippets/{became}").json["request"]["source"] == REQUEST["source"]
+        assert rows("COUNT(*) FROM session_people") == rows("COUNT(*) FROM session_updates") == rows("SUM(length(snapshot)) FROM sessions") == 0
+        assert remove(server, link).status == 204
+        server = restart()
+        wait_until(lambda: of(ended).status == 404, "the one whose link was deleted to be removed", 20)
+        assert of(deserted).json["snippet"] == became
+    finally:
+        server.stop()
 
 
 def test_while_the_leader_is_away_anyone_keeps_the_snapshot(pair, server):

@@ -39,9 +39,14 @@ def server(request):
 @pytest.fixture(scope="session")
 def browser():
     with sync_playwright() as p:
-        b = p.chromium.launch(executable_path="/usr/bin/chromium-headless-shell", args=FLAGS)
+        b = launch(p.chromium)
         yield b
         b.close()
+
+
+def launch(browser_type):
+    """A browser, a process of its own."""
+    return browser_type.launch(executable_path="/usr/bin/chromium-headless-shell", args=FLAGS)
 
 
 class Watch:

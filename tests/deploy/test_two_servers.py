@@ -1,6 +1,5 @@
 """Two servers on one PostgreSQL behind the proxy of docker/: what one stores the other serves, and either may end."""
 import json
-import re
 import subprocess
 
 import yaml
@@ -9,6 +8,7 @@ from support.clients import in_thread, read, remove, share
 from support.nginx import ComposeProxy
 from support.paths import NKX, ROOT
 from support.server import ADD_ONE, FLOAT_INPUT, JSON, OURS, Server
+from support.site import ADDRESSES
 from support.wait import wait_until
 
 
@@ -62,34 +62,18 @@ def test_one_server_killed_and_the_other_goes_on_behind_the_proxy(site):
     assert site.servers[0].get(link["url"]).status == 200
 
 
-def asked(server):
-    """How often the server was asked for its pipeline."""
-    text = server.get("/metrics").body.decode()
-    return sum(float(line.split()[-1]) for line in text.splitlines() if re.match(r'nkx_http_requests_total{route="/api/v1/pipeline"', line))
-
-
-def home_of(site, address):
-    """The server to which the proxy gives all requests of this address."""
-    before = [asked(s) for s in site.servers]
-    for _ in range(4):
-        assert site.proxy.request("GET", "/api/v1/pipeline", address=address).status == 200
-    grown = [asked(s) - b for s, b in zip(site.servers, before)]
-    return grown.index(4) if sorted(grown) == [0, 4] else None
-
-
 def test_a_clients_requests_go_to_one_server_and_others_to_another(site):
-    addresses = [f"127.0.0.{n}" for n in range(2, 14)]
-    wait_until(lambda: {home_of(site, a) for a in addresses} == {0, 1}, "both servers to be tried again")
-    homes = [home_of(site, a) for a in addresses]
-    assert homes == [home_of(site, a) for a in addresses] and set(homes) == {0, 1}
+    site.wait_both()
+    homes = [site.home_of(a) for a in ADDRESSES]
+    assert homes == [site.home_of(a) for a in ADDRESSES] and set(homes) == {0, 1}
 
 
 def test_a_compile_whose_server_dies_is_done_by_the_other(site):
     """Once: of what may have been stored nothing is repeated."""
-    address = next(a for a in (f"127.0.0.{n}" for n in range(2, 14)) if home_of(site, a) == 0)
+    address = next(a for a in ADDRESSES if site.home_of(a) == 0)
     slow = {"source": f"import time\ntime.sleep(2)\n{source(18)}", "inputs": FLOAT_INPUT}
     for path, statuses in (("/api/v1/compile", {200}), ("/api/v1/snippets", {502})):
-        wait_until(lambda: home_of(site, address) == 0, "its own server to be tried again")
+        wait_until(lambda: site.home_of(address) == 0, "its own server to be tried again")
         answer = in_thread(lambda p=path: site.proxy.request("POST", p, slow, {**OURS, "Cache-Control": "no-store"}, address=address))
         site.servers[0].wait_running()
         site.servers[0].kill()

@@ -4,7 +4,7 @@ import time
 import pytest
 
 from support.server import Server
-from support.sessions import Person, begin, join
+from support.sessions import REQUEST, Person, begin, join
 from support.wait import wait_until
 
 
@@ -73,6 +73,24 @@ def test_who_leads_is_the_same_on_both(pair):
     ann.sees(ended=True)
 
 
+def test_a_snapshot_older_than_what_the_other_server_has(pair):
+    """A page makes it of what it has, while the updates after that go on."""
+    ann, bob = pair
+    for i in range(6):
+        assert ann.update(b"%d" % i).status == 200
+    bob.has(*(b"%d" % i for i in range(6)))
+    assert ann.compact(3, b"first three").status == 200
+    assert bob.update(b"6").status == 200  # its server reads the snapshot with this, at the latest
+    ann.has(*(b"%d" % i for i in range(7)))
+    bob.has(*(b"%d" % i for i in range(7)))
+    for server in (ann.server, bob.server):
+        late = join(server, ann.session, "Cy")
+        late.follow()
+        late.has(b"3", b"4", b"5", b"6")
+        assert late.snapshot == (3, b"first three")
+        late.close()
+
+
 def test_a_person_goes_on_at_the_other_server(pair, two):
     ann, bob = pair
     ann.update(b"one")
@@ -106,3 +124,39 @@ def test_nothing_is_missed_while_postgresql_is_restarted(pair, postgres):
     postgres.start()
     wait_until(lambda: ann.update(b"one").status == 200, "the store is back", 60)
     bob.has(b"one")
+
+
+def test_sessions_without_anyone_become_one_link_each_by_one_of_two_servers(postgres):
+    """Both look for them at the same times, so that most are found by both."""
+    url = postgres.new_database("deserted")
+    flags = ["--store", url, "--session-idle-s", "3", "--client-links", "0", "--client-links-day", "0"]
+    n = 16
+
+    def count(what):
+        return int(postgres.run(f"SELECT count(*) FROM {what}", "deserted"))
+
+    with Server(*flags) as one, Server(*flags) as other:
+        servers = (one, other)
+        for s in servers:
+            s.wait_until(lambda s=s: s.get("/readyz").status == 200, "a worker that is warm")
+        stays = begin(one)
+        stays.follow()
+        people = [begin(servers[i % 2], f"p{i}") for i in range(n)]
+        wait_until(lambda: count("sessions WHERE ended_ms > 0") == n, "the ends", 60)
+        became = [{s.get(f"/api/v1/sessions/{p.session}").json.get("snippet") for s in servers} for p in people]
+        assert all(len(both) == 1 and None not in both for both in became), became
+        links = {both.pop() for both in became}
+        assert len(links) == n == count("snippets")
+        for i, link in enumerate(links):
+            got = servers[i % 2].get(f"/api/v1/snippets/{link}").json
+            assert got["result"]["status"] == "ok" and got["request"]["source"] == REQUEST["source"]
+        sealed = [sum("session_sealed" in line for line in s.log) for s in servers]
+        assert sum(sealed) == n, sealed
+        print("sealed by each:", sealed)
+        assert not one.get(f"/api/v1/sessions/{stays.session}").json["ended"]
+        stays.close()
+    week_ms = 7 * 24 * 3600 * 1000
+    postgres.run(f"UPDATE sessions SET ended_ms = ended_ms - {week_ms} WHERE ended_ms > 0", "deserted")
+    with Server(*flags) as later:
+        wait_until(lambda: count("session_people") <= 1, "what is left of the sessions to be removed", 30)
+        assert {later.get(f"/api/v1/sessions/{p.session}").json["snippet"] for p in people} == links

@@ -1,5 +1,6 @@
 // session_client: a participant of a session, as the page is one: Yjs, a stream that is opened again, updates until they are
 // acknowledged.  For tests, which drop and delay its requests.
+import { get } from "node:http";
 import * as Y from "../../web/node_modules/yjs/dist/yjs.mjs";
 
 const JSON_TYPE = { "content-type": "application/json", "x-nkx-request": "1" };
@@ -122,6 +123,45 @@ export class Client {
   stop() {
     this.isOver = true;
     this.abort?.abort();
+  }
+}
+
+/** Another machine's page, as far as the server sees it: a stream that is read, and of which only the updates' numbers are looked at.
+ *  What a page does with an update costs its own machine, not the one where the others run, too. */
+export class Reader {
+  /** Called with the number of each update, when it has come. */
+  onUpdate = null;
+  last = null;
+
+  constructor(url, session, made) {
+    Object.assign(this, { url, session, token: made.token, person: made.person });
+  }
+
+  static async join(url, session, name) {
+    return new Reader(url, session, await post(`${url}/api/v1/session/join/${session}`, { name }));
+  }
+
+  follow() {
+    this.request = get(`${this.url}/api/v1/session/events/${this.session}`, { agent: false, headers: { "x-nkx-session-token": this.token } }, (answer) => {
+      let rest = "";
+      answer.setEncoding("latin1").on("data", (piece) => {
+        const lines = (rest + piece).split("\n");
+        rest = lines.pop();
+        lines.forEach((line) => {
+          if (!line.startsWith("id: ")) return;
+          this.last = Number(line.slice(4));
+          this.onUpdate?.(null, this.last);
+        });
+      }).on("error", () => {});
+    }).on("error", () => {});
+  }
+
+  show(presence) {
+    return post(`${this.url}/api/v1/session/presence/${this.session}`, presence, this.token);
+  }
+
+  stop() {
+    this.request.destroy();
   }
 }
 

@@ -17,8 +17,8 @@ adoptStyle(css);
 
 /** The first letters of a name. */
 function initials(name: string): string {
-  const words = name.trim().split(/\s+/);
-  return [...(words[0] ?? "")].slice(0, 1).concat([...(words[1] ?? "")].slice(0, 1)).join("").toUpperCase();
+  const words = name.split(/[^\p{L}\p{N}]+/u).filter((w) => w !== "");
+  return [...(words[0] ?? "")].slice(0, 1).concat([...(words[1] ?? "")].slice(0, 1)).join("").toUpperCase() || ([...name][0] ?? "");
 }
 
 const CHIPS_MAX = 8;

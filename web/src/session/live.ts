@@ -4,13 +4,12 @@
 // the view of the leader whenever that changes, until they move on their own.  Each page compiles what it shows; all of them ask in
 // the session's name, so that the server compiles a change once and the others get the same frames.
 import { Compartment, EditorState } from "@codemirror/state";
-import { EditorView } from "@codemirror/view";
+import type { EditorView } from "@codemirror/view";
 import type { Problem } from "../api/problem";
 import type { CompileRequest, SessionState } from "../api/types";
 import { announce, say } from "../panes/notices";
 import type { SessionPlace } from "../panes/share";
-import { look, lookAtSelection } from "../panes/shared";
-import { readViewJson, viewOf, viewToJson } from "../state/look";
+import { viewOf, viewToJson } from "../state/look";
 import type { AppStore } from "../state/app";
 import { noteDoer } from "../state/doers";
 import { sameNotes } from "../state/notes";
@@ -18,32 +17,14 @@ import { shareScope } from "../state/scope";
 import type { Ticket } from "../state/session";
 import { Store } from "../state/store";
 import { applyUpdate, Document, mergeUpdates, REMOTE, wholeOf } from "./document";
-import { type Peer, showPeers } from "./peers";
+import { showPeers } from "./peers";
+import { drawPresences, irLine, isObject, lookAlong, type Point, type Presence, type Presences, presenceOf, scrollAlong, shownStage } from "./presence";
 import { toBase64, Wire } from "./wire";
 
 /** How often the leader's page replaces the snapshot while the kernel changes. */
 const COMPACT_MS = 8000;
-const PRESENCE_MAX = 4000;
 /** What changes so soon after a key or a click changes because of it. */
 const PRESSED_MS = 1000;
-
-/** What others are told of a page. */
-interface Presence {
-  tab: string | null;
-  anchor: unknown;
-  head: unknown;
-  /** The stage's text that is shown, and the line at the caret. */
-  stage: string | null;
-  line: number;
-  following: boolean;
-  recording: boolean;
-  /** Of the leader: what followers see. */
-  view?: object;
-  top?: { source: number; ir: number };
-  room?: { hidden: string[]; maximised: string | null };
-  inspect?: string | null;
-  point?: { pane: "source" | "ir"; stage: string | null; tab: string | null; line: number } | null;
-}
 
 /** A request that says nothing of who sends it. */
 export function plain(request: CompileRequest): CompileRequest {
@@ -58,17 +39,10 @@ export interface LiveState {
   isReady: boolean;
   isFollowing: boolean;
   isPointing: boolean;
-  presences: ReadonlyMap<number, Partial<Presence>>;
+  presences: Presences;
   /** Why it is over; null: it is not. */
   over: { text: string; snippet: string | null } | null;
 }
-
-function isObject(v: unknown): v is Record<string, unknown> {
-  return typeof v === "object" && v !== null;
-}
-
-/** The number of a line, or 1. */
-const lineIn = (v: unknown) => (typeof v === "number" && Number.isInteger(v) && v > 0 ? v : 1);
 
 export class Live {
   readonly state = new Store<LiveState>({ session: null, isOnline: false, isReady: false, isFollowing: true, isPointing: false, presences: new Map(), over: null });
@@ -84,7 +58,11 @@ export class Live {
   private changed = false;
   /** Whose update is being applied. */
   private applied: number | null = null;
-  private point: Presence["point"] = null;
+  private point: Point | null = null;
+  /** The leader's presence that the page shows. */
+  private followed: Partial<Presence> | null = null;
+  /** Presences that have come in this turn of the event loop. */
+  private readonly arrived = new Map<number, Partial<Presence>>();
   private timers: number[] = [];
   private readonly undo: (() => void)[] = [];
 
@@ -126,7 +104,7 @@ export class Live {
     store.watch(["compiling"], () => this.lookAgain());
     this.state.watch(["presences", "session"], () => {
       this.drawPeers();
-      this.follow();
+      if (this.leaderPresence() !== this.followed) this.follow();
     });
     this.hear();
     this.timers.push(window.setInterval(() => void this.compact(), COMPACT_MS));
@@ -252,9 +230,16 @@ export class Live {
     if (!isOnline) announce("The connection to the session is lost. You can go on: your changes are merged when it is back.");
   }
 
+  /** Those of many people come together: they are shown once. */
   private takePresence(person: number, presence: unknown): void {
     if (!isObject(presence)) return;
-    this.state.set({ presences: new Map([...this.state.state.presences, [person, presence as Partial<Presence>]]) });
+    if (this.arrived.size === 0)
+      window.setTimeout(() => {
+        const presences = new Map([...this.state.state.presences, ...this.arrived]);
+        this.arrived.clear();
+        if (!this.isEnded) this.state.set({ presences });
+      });
+    this.arrived.set(person, presence);
   }
 
   // ---- what one looks at
@@ -268,46 +253,14 @@ export class Live {
   }
 
   private tellNow(): void {
-    const { store, source, ir, views } = this.place;
-    const { tab } = store.state;
-    const { main } = source.editor.view.state.selection;
-    const { viewer } = ir.text;
-    const presence: Presence = {
-      tab,
-      anchor: this.document.placeOf(tab, main.anchor),
-      head: this.document.placeOf(tab, main.head),
-      stage: this.shownStage(),
-      line: viewer.view.hasFocus || store.state.anchor ? this.irLine() : 0,
-      following: this.state.state.isFollowing,
-      recording: store.state.isRecording,
-    };
-    if (this.leads) {
-      // notes are a part of the document; recordings are each page's own
-      presence.view = viewToJson({ ...viewOf(store.state, {}), notes: [], recording: null, splits: null });
-      presence.top = { source: topLine(source.editor.view), ir: viewer.shown ? viewer.visibleLines().first : 1 };
-      presence.point = this.point ?? null;
-      presence.inspect = store.state.inspect;
-      if (views.room) presence.room = views.room.arrangement;
-      if (JSON.stringify(presence).length > PRESENCE_MAX) delete presence.view; // a filter of thousands of characters
-    }
-    this.wire.show(presence);
+    const { isFollowing } = this.state.state;
+    this.wire.show(presenceOf(this.place, this.document, { leader: this.leads, following: isFollowing, point: this.point }));
   }
 
   /** What the page shows has changed: by the user, if they have just pressed something. */
   private noteLook(): void {
     const isOwn = this.leads || !this.state.state.isFollowing;
     if (isOwn && performance.now() - this.pressedAt < PRESSED_MS) noteDoer(this.nameOf(this.you));
-  }
-
-  private shownStage(): string | null {
-    const { shown } = this.place.ir.text;
-    return shown ? shown.row.key : null;
-  }
-
-  /** The line of the stage's text that the user is at. */
-  private irLine(): number {
-    const { ir } = this.place;
-    return ir.text.lookedAt()?.line ?? ir.text.viewer.caretLine();
   }
 
   private hear(): void {
@@ -366,30 +319,13 @@ export class Live {
     const { isFollowing, isReady } = this.state.state;
     const theirs = this.leaderPresence();
     if (this.leads || !isFollowing || !isReady || !theirs || !isObject(theirs.view)) return;
-    const { store, source, ir, views } = this.place;
-    const { view } = readViewJson(theirs.view);
-    const { splits, notes, recording } = store.state;
     noteDoer(this.nameOf(this.state.state.session?.leader ?? 0));
-    look(store, { ...view, splits, notes, recording });
+    this.followed = theirs;
     this.isShowing = true;
-    lookAtSelection(store, view);
-    if (view.selection === null && store.state.anchor) store.set({ anchor: null });
-    const { room, top } = theirs;
-    if (views.room && isObject(room) && Array.isArray(room.hidden)) {
-      const hidden = (["source", "stages", "ir"] as const).filter((p) => room.hidden.includes(p));
-      const maximised = (["source", "stages", "ir"] as const).find((p) => p === room.maximised) ?? null;
-      const now = views.room.arrangement;
-      if (JSON.stringify(now) !== JSON.stringify({ hidden, maximised })) views.room.arrangement = { hidden, maximised };
-    }
-    if (theirs.inspect === "values" || theirs.inspect === "tiles" || theirs.inspect === null) store.set({ inspect: theirs.inspect });
+    lookAlong(this.place, theirs);
     this.isShowing = false;
-    if (!isObject(top)) return;
-    const scroll = { source: lineIn(top["source"]), ir: lineIn(top["ir"]) };
     requestAnimationFrame(() => {
-      if (!this.state.state.isFollowing || this.isEnded) return;
-      scrollTo(source.editor.view, scroll.source);
-      const { viewer } = ir.text;
-      if (viewer.shown) scrollTo(viewer.view, viewer.rowOf(scroll.ir));
+      if (this.state.state.isFollowing && !this.isEnded) scrollAlong(this.place, theirs);
     });
   }
 
@@ -408,7 +344,7 @@ export class Live {
   }
 
   get isPointed(): boolean {
-    return this.point !== null && this.point !== undefined;
+    return this.point !== null;
   }
 
   private clearPoint(): void {
@@ -420,7 +356,7 @@ export class Live {
 
   private setPoint(pane: "source" | "ir", line: number): void {
     const { tab } = this.place.store.state;
-    this.point = { pane, line, stage: this.shownStage(), tab };
+    this.point = { pane, line, stage: shownStage(this.place), tab };
     this.state.set({ isPointing: false, presences: new Map(this.state.state.presences) });
     this.tell();
   }
@@ -428,7 +364,7 @@ export class Live {
   private pointAtCaret(): void {
     const { source, ir } = this.place;
     const { viewer } = ir.text;
-    if (viewer.view.hasFocus || !source.editor.view.hasFocus) this.setPoint("ir", this.irLine());
+    if (viewer.view.hasFocus || !source.editor.view.hasFocus) this.setPoint("ir", irLine(this.place));
     else this.setPoint("source", source.editor.view.state.doc.lineAt(source.editor.view.state.selection.main.head).number);
   }
 
@@ -446,31 +382,7 @@ export class Live {
   private drawPeers(): void {
     const { session, presences } = this.state.state;
     if (!session || this.isEnded || !this.state.state.isReady) return;
-    const { source, ir, store } = this.place;
-    const { tab } = store.state;
-    const stage = this.shownStage();
-    const { viewer } = ir.text;
-    const lineStart = (view: EditorView, line: number) => view.state.doc.line(Math.max(1, Math.min(line, view.state.doc.lines))).from;
-    const inSource: Peer[] = [];
-    const inIr: Peer[] = [];
-    for (const { person, name, here } of session.people) {
-      const p = presences.get(person);
-      if (person === this.you || !p) continue;
-      const head = (p.tab ?? null) === tab ? this.document.find(tab, p.head) : null;
-      const anchor = head === null ? null : (this.document.find(tab, p.anchor) ?? head);
-      if (head !== null && anchor !== null) inSource.push({ person, name, here, from: anchor, to: head, head });
-      if (stage !== null && p.stage === stage && typeof p.line === "number" && p.line > 0) {
-        const at = lineStart(viewer.view, viewer.rowOf(p.line));
-        inIr.push({ person, name, here, from: at, to: at, head: null });
-      }
-    }
-    const leader = session.people.find((p) => p.person === session.leader);
-    const point = this.leads ? this.point : this.leaderPresence()?.point;
-    const pointed = isObject(point) && leader ? { line: lineIn(point["line"]), pane: point["pane"], says: `${this.leads ? "you point" : `${leader.name} points`} here`, person: leader.person } : null;
-    const mark = (view: EditorView, line: number) => pointed && { at: lineStart(view, line), says: pointed.says, person: pointed.person };
-    const isHere = (pane: string) => pointed?.pane === pane && (pane === "ir" ? point?.stage === stage : (point?.tab ?? null) === tab);
-    showPeers(source.editor.view, { peers: inSource, pointed: pointed && isHere("source") ? mark(source.editor.view, pointed.line) : null });
-    showPeers(viewer.view, { peers: inIr, pointed: pointed && isHere("ir") ? mark(viewer.view, viewer.rowOf(pointed.line)) : null });
+    drawPresences(this.place, this.document, session, this.you, presences, this.leads ? this.point : this.leaderPresence()?.point);
   }
 
   // ---- leading
@@ -505,14 +417,4 @@ export class Live {
     store.set({ session: null });
     this.state.set({ over: { text, snippet } });
   }
-}
-
-function topLine(view: EditorView): number {
-  return view.state.doc.lineAt(view.lineBlockAtHeight(view.scrollDOM.scrollTop).from).number;
-}
-
-function scrollTo(view: EditorView, line: number): void {
-  if (Math.abs(topLine(view) - line) < 1) return;
-  const { doc } = view.state;
-  view.dispatch({ effects: EditorView.scrollIntoView(doc.line(Math.max(1, Math.min(line, doc.lines))).from, { y: "start" }) });
 }

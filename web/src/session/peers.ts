@@ -38,6 +38,9 @@ class Caret extends WidgetType {
   }
 }
 
+/** Names behind one line; of more their number. */
+const NAMES_MAX = 4;
+
 class Tag extends WidgetType {
   constructor(
     private readonly names: readonly { person: number; name: string; here: boolean }[],
@@ -50,11 +53,18 @@ class Tag extends WidgetType {
   toDOM(): HTMLElement {
     const box = document.createElement("span");
     box.className = "peer-tags";
-    for (const { person, name, here } of this.names) {
+    for (const { person, name, here } of this.names.slice(0, NAMES_MAX)) {
       const tag = document.createElement("span");
       tag.className = `peer-tag ${colourOf(person)}${here ? "" : " away"}`;
       tag.textContent = name;
       box.append(tag);
+    }
+    const rest = this.names.slice(NAMES_MAX);
+    if (rest.length > 0) {
+      const more = document.createElement("span");
+      more.className = "peer-tag more";
+      more.textContent = `+${rest.length}`;
+      box.append(more);
     }
     return box;
   }

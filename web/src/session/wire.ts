@@ -9,8 +9,11 @@ import { Problem } from "../api/problem";
 import type { SessionState, SessionRequest, SessionMade, SessionSnapshot, Session as SessionInfo } from "../api/types";
 import type { Ticket } from "../state/session";
 
-/** The server sends something every 4 s. */
-const SILENT_MS = 12_000;
+/** The server sends something every 2 s.  A connection that has died without a word is noticed by this. */
+const SILENT_MS = 5_000;
+/** An update or a presence that has no answer after this, and after the time that its bytes take on a slow line, is sent again. */
+const ANSWER_MS = 5_000;
+const SLOW_LINE = 20; // bytes a millisecond
 const RETRY_MS = [100, 200, 400, 800];
 
 /** Bytes that a browser still sends for a page that is gone. */
@@ -107,7 +110,8 @@ export class Wire {
 
   private post(what: string, body: object, isLast = false): Promise<Response> {
     const text = JSON.stringify(body);
-    return send(`/api/v1/session/${what}/${this.id}`, { method: "POST", headers: { ...TYPE, "x-nkx-session-token": this.ticket.token }, body: text, keepalive: isLast && text.length < LAST_MAX });
+    const signal = AbortSignal.timeout(ANSWER_MS + text.length / SLOW_LINE);
+    return send(`/api/v1/session/${what}/${this.id}`, { method: "POST", headers: { ...TYPE, "x-nkx-session-token": this.ticket.token }, body: text, keepalive: isLast && text.length < LAST_MAX, signal });
   }
 
   // ---- what comes
