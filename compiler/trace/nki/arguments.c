@@ -296,7 +296,7 @@ static bool read_name(struct nki_recorder *r, struct nki_call *c, PyObject *valu
   return true;
 }
 
-static bool bind_params(struct nki_recorder *r, struct nki_call *c, PyObject *args, PyObject *kw) {
+static bool bind_params(struct nki_recorder *r, struct nki_call *c, PyObject *args, PyObject *kw, bool unknown) {
   const struct nki_call_def *def = nki_def(c);
   PyObject *given[NKI_PARAMS_MAX] = {NULL}, *key, *value;
   const int n = nki_n_params(def);
@@ -331,7 +331,7 @@ static bool bind_params(struct nki_recorder *r, struct nki_call *c, PyObject *ar
       return false;
     }
     r->wrong = def->param[k].name;
-    if (given[k] && !read_argument(r, c, k, given[k]))
+    if (given[k] && !(unknown && nki_holds_unknown(given[k])) && !read_argument(r, c, k, given[k]))
       return false;
     r->wrong = NULL;
   }
@@ -359,6 +359,6 @@ static bool bind_rows(struct nki_recorder *r, struct nki_call *c) {
   return true;
 }
 
-bool nki_bind(struct nki_recorder *r, struct nki_call *c, PyObject *args, PyObject *kw) {
-  return bind_params(r, c, args, kw) && bind_rows(r, c);
+bool nki_bind(struct nki_recorder *r, struct nki_call *c, PyObject *args, PyObject *kw, bool unknown) {
+  return bind_params(r, c, args, kw, unknown) && bind_rows(r, c);
 }

@@ -349,12 +349,12 @@ static struct trace_kernel *finish(struct trace_program *program, const struct p
   return t;
 }
 
-/* The function to call for a kernel: the user's, with what goes on after names that are not defined, or one around it that reads
- * it as beta 1.  A new reference. */
+/* The function to call for a kernel: the user's, or one around it that reads it as beta 1.  A new reference. */
 static PyObject *function_of(const struct program_kernel *k) {
-  const bool is_beta_1 = k->kernel->nki == NKI_BETA_1;
-  PyObject *module = PyImport_ImportModule(is_beta_1 ? "nkx.nki_beta1_kernel" : "nkx.nki_unknown");
-  PyObject *fn = module ? PyObject_CallMethod(module, is_beta_1 ? "entry" : "going_on", "O", k->fn) : NULL;
+  if (k->kernel->nki != NKI_BETA_1)
+    return Py_NewRef(k->fn);
+  PyObject *module = PyImport_ImportModule("nkx.nki_beta1_kernel");
+  PyObject *fn = module ? PyObject_CallMethod(module, "entry", "O", k->fn) : NULL;
   Py_XDECREF(module);
   return fn;
 }
