@@ -403,11 +403,13 @@ class Walk:
         if not all(plain):
             return
         if len(parts) > len(t.shape):
-            self._refuse("nki-bounds", node, f"there are {len(parts)} indices for {len(t.shape)} dimensions")
+            self._refuse("nki-bounds", node, f"there are {len(parts)} indices for {len(t.shape)} dimensions",
+                         "give one for each dimension, or ... for those that stay whole")
             return
         for d, (p, v) in enumerate(zip(parts, values)):
             if type(v) is int and not -t.shape[d] <= v < t.shape[d]:
-                self._refuse("nki-bounds", p, f"the index {v} is not inside dimension {d}, which has the size {t.shape[d]}")
+                self._refuse("nki-bounds", p, f"the index {v} is not inside dimension {d}, which has the size {t.shape[d]}",
+                             f"write an index from 0 to {t.shape[d] - 1}")
             elif isinstance(p, ast.Slice):
                 self._check_slice(p, d, t.shape[d])
 
@@ -419,7 +421,8 @@ class Walk:
         elif type(start) is int and type(stop) is int and self.f.generation > 1:
             start, stop = (v + size if v < 0 else v for v in (start, stop))
             if not 0 <= start < stop <= size:
-                self._refuse("nki-bounds", node, f"the slice {start}:{stop} is not inside dimension {d}, which has the size {size}")
+                self._refuse("nki-bounds", node, f"the slice {start}:{stop} is not inside dimension {d}, which has the size {size}",
+                             f"0 <= start < stop <= {size}; min(stop, x.shape[{d}]) ends a last part")
 
     def _nested(self, node):
         if not isinstance(node, ast.Lambda):
