@@ -95,6 +95,49 @@ def kernel(a: nl.tensor[nl.float32, (128, 512)]):
     assert not errors(source)
 
 
+ENDS = HEAD + """
+def scaled(t, twice):
+    if twice:
+        return nl.add(t, t)
+    return nl.add(t, not_there)
+
+
+def never(t):
+    return nl.add(t, nor_there)
+
+
+@nki.jit
+def kernel(a: nl.tensor[nl.float32, (128, 512)]):
+    out = nl.ndarray(a.shape, a.dtype, buffer=nl.shared_hbm)
+    t = scaled(nl.load(a), True)
+    if a.shape[0] > 128:
+        t = never(t)
+    nl.store(out, t)
+    return out
+"""
+
+
+def test_what_a_helper_does_not_reach_is_no_mistake():
+    assert not errors(ENDS)
+
+
+def test_a_kernel_that_python_ends_shows_the_names_of_the_helpers_that_it_calls_later():
+    source, ranges = marked(HEAD + """
+def doubled(t):
+    return nl.add(t, «not_there»)
+
+
+@nki.jit
+def kernel(a: nl.tensor[nl.float32, (128, 512)]):
+    out = nl.ndarray(a.shape, a.dtype, buffer=nl.shared_hbm)
+    tiles = []
+    «tiles.apend»(nl.load(a))
+    nl.store(out, doubled(tiles[0]))
+    return out
+""")
+    assert sorted(map(found_in, errors(source))) == [(*at, "nki-name") for at in ranges]
+
+
 def test_names_of_the_module_itself_are_pythons():
     [d] = errors(HEAD + "x = not_there\n")
     assert d["code"] == "python-exception" and d["message"] == "NameError: name 'not_there' is not defined"
