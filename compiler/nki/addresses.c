@@ -43,10 +43,11 @@ bool nki_tensor_place(struct nki_program *p, struct nki_tensor *t, int64_t parti
   if (address % unit)
     return nki_refuse(err, DG_NKI_ADDRESS, NULL, "the address %lld is not a multiple of the size of an element, %lld",
                       (long long)address, (long long)unit);
-  if (t->space == MEM_PSUM && address % bank && address % bank + bytes > bank)
-    return nki_refuse(err, DG_NKI_ADDRESS, "begin at a multiple of the size of a bank",
-                      "a tensor of %lld bytes at byte %lld of psum crosses the end of its bank of %lld bytes",
-                      (long long)bytes, (long long)address, (long long)bank);
+  if (t->space == MEM_PSUM && address % bank)
+    return nki_refuse(err, DG_NKI_MEMORY_FULL,
+                      "write a multiple of nl.tile_size.psum_fmax * 4, as many bytes as a bank has",
+                      "the tensor begins at byte %lld of PSUM, but tensors there begin with a bank, every %lld bytes",
+                      (long long)address, (long long)bank);
   t->has_address = true;
   t->partition = partition;
   t->address = address;

@@ -29,6 +29,16 @@ static bool takes_packed(const struct nki_call *c) {
   }
 }
 
+/* What to do with a tensor that is in memory s, where the parameter cannot have it. */
+static const char *memory_remedy(const struct nki_param_def *def, enum mem_space s) {
+  if (def->kind == NKI_PARAM_DST)
+    return def->memories >> MEM_PSUM & 1 && !(def->memories >> MEM_SBUF & 1)
+               ? "make it with nl.ndarray(…, buffer=nl.psum)"
+               : "write to a tile in SBUF, and copy that";
+  return s == MEM_PSUM || mem_is_dram(s) ? "copy it to SBUF first"
+                                         : "copy it first, with nisa.tensor_copy or nisa.dma_copy";
+}
+
 /* Checks one view against the parameter that it is given for. */
 static bool check_view(const struct nki_call *c, const struct nki_param_def *def, const struct nki_view *v,
                        struct nki_error *err) {
@@ -42,9 +52,8 @@ static bool check_view(const struct nki_call *c, const struct nki_param_def *def
     return nki_refuse(err, DG_NKI_OPERAND, "copy it to a tensor of nl.ndarray",
                       "%s is the constant %s, which cannot be written", def->name, v->tensor->name);
   if (!(def->memories >> s & 1))
-    return nki_refuse(err, DG_NKI_MEMORY, s == MEM_PSUM || mem_is_dram(s) ? "copy it to SBUF first" : NULL,
-                      "%s is in %s, but it must be in %s", def->name, nisa_space_name(s),
-                      memories_text(err->arena, def->memories));
+    return nki_refuse(err, DG_NKI_MEMORY, memory_remedy(def, s), "%s is in %s, but it must be in %s", def->name,
+                      nisa_space_name(s), memories_text(err->arena, def->memories));
   const enum nisa_engine usual = nki_def(c)->engines[0];
   if (!mem_is_on_chip(s) || usual == NISA_ENGINE_DMA || usual == NISA_ENGINE_SYNC) /* these reach every partition */
     return true;
@@ -66,8 +75,9 @@ bool nki_same_partitions(const char *name, const struct nki_view *v, const struc
                          struct nki_error *err) {
   if (v->dim[0].size == dst->dim[0].size)
     return true;
-  return nki_refuse(err, DG_NKI_SHAPE_MISMATCH, NULL, "%s has %lld partitions, but dst has %lld", name,
-                    (long long)v->dim[0].size, (long long)dst->dim[0].size);
+  return nki_refuse(err, DG_NKI_SHAPE_MISMATCH, "slice the larger one: x[0:n]; partitions are not repeated",
+                    "%s has %lld partitions, but dst has %lld", name, (long long)v->dim[0].size,
+                    (long long)dst->dim[0].size);
 }
 
 /* v corresponds to dst element by element. */
@@ -76,8 +86,10 @@ bool nki_same_shape(const char *name, const struct nki_view *v, const struct nki
     return false;
   if (nki_free_elements(v) == nki_free_elements(dst))
     return true;
-  return nki_refuse(err, DG_NKI_SHAPE_MISMATCH, NULL, "%s has %lld elements in each partition, but dst has %lld", name,
-                    (long long)nki_free_elements(v), (long long)nki_free_elements(dst));
+  return nki_refuse(err, DG_NKI_SHAPE_MISMATCH,
+                    "slice the larger one: x[:, 0:n]; .broadcast repeats a dimension of size 1",
+                    "%s has %lld elements in each partition, but dst has %lld", name, (long long)nki_free_elements(v),
+                    (long long)nki_free_elements(dst));
 }
 
 /* v has one element for each partition of dst. */
@@ -128,8 +140,9 @@ static bool check_same_elements(const struct nki_call *c, struct nki_error *err)
                       "DMA does not convert %s to %s", dtype_numpy_name(from), dtype_numpy_name(to));
   if (nki_elements(dst) == nki_elements(src))
     return true;
-  return nki_refuse(err, DG_NKI_SHAPE_MISMATCH, NULL, "src has %lld elements, but dst has %lld",
-                    (long long)nki_elements(src), (long long)nki_elements(dst));
+  return nki_refuse(
+      err, DG_NKI_SHAPE_MISMATCH, "slice the larger one; the shapes may differ, the numbers of elements not",
+      "src has %lld elements, but dst has %lld", (long long)nki_elements(src), (long long)nki_elements(dst));
 }
 
 static bool check_reduce(const struct nki_program *p, const struct nki_call *c, struct nki_error *err) {

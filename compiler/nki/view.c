@@ -90,7 +90,9 @@ static bool slice_dim(struct nki_view *v, int d, int64_t start, int64_t stop, in
   if (step <= 0)
     return nki_refuse(err, DG_NKI_BOUNDS, "write a step of at least 1", "the step of a slice is %lld", (long long)step);
   if (start < 0 || start >= stop || stop > size)
-    return nki_refuse(err, DG_NKI_BOUNDS, NULL,
+    return nki_refuse(err, DG_NKI_BOUNDS,
+                      arena_printf(err->arena, "0 <= start < stop <= %lld; min(stop, x.shape[%d]) ends a last part",
+                                   (long long)size, d),
                       "the slice %lld:%lld is not inside dimension %d, which has %lld elements", (long long)start,
                       (long long)stop, d, (long long)size);
   advance(v, d, start);
@@ -102,8 +104,9 @@ static bool slice_dim(struct nki_view *v, int d, int64_t start, int64_t stop, in
 static bool at_dim(struct nki_view *v, int d, int64_t at, struct nki_error *err) {
   const int64_t size = v->dim[d].size, from = at < 0 ? at + size : at;
   if (from < 0 || from >= size)
-    return nki_refuse(err, DG_NKI_BOUNDS, NULL, "the index %lld is not inside dimension %d, which has %lld elements",
-                      (long long)at, d, (long long)size);
+    return nki_refuse(
+        err, DG_NKI_BOUNDS, arena_printf(err->arena, "write an index from 0 to %lld", (long long)size - 1),
+        "the index %lld is not inside dimension %d, which has %lld elements", (long long)at, d, (long long)size);
   advance(v, d, from);
   v->dim[d] = (struct nki_dim){1, v->dim[d].stride};
   return true;
@@ -129,7 +132,8 @@ bool nki_view_index(const struct nki_view *v, int n, const struct nki_index *at,
     n_ellipses += at[i].kind == NKI_ELLIPSIS;
   }
   if (n_dims > v->rank || n_ellipses > 1)
-    return nki_refuse(err, DG_NKI_BOUNDS, NULL, "there are %d indices for %d dimensions", n_dims, v->rank);
+    return nki_refuse(err, DG_NKI_BOUNDS, "give one for each dimension, or ... for those that stay whole",
+                      "there are %d indices for %d dimensions", n_dims, v->rank);
   *out = *v;
   for (int i = 0; i < n; i++) {
     if (at[i].kind == NKI_ELLIPSIS) {

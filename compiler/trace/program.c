@@ -61,12 +61,26 @@ static PyObject *compile_source(struct trace_program *program) {
   return code;
 }
 
+/* The builtins of the main module, a new reference: of a source that may have NKI kernels those with which a kernel goes on after
+ * names that are not defined (python/nkx/nki_unknown.py), otherwise Python's. */
+static PyObject *builtins_of(const struct trace_program *program, PyObject *dict) {
+  const struct trace_request *rq = program->rq;
+  PyObject *module = memmem(rq->source, rq->source_len, "nki", 3) ? PyImport_ImportModule("nkx.nki_unknown") : NULL;
+  PyObject *r = module ? PyObject_CallMethod(module, "builtins_of", "Os#O", program->code, rq->source,
+                                             (Py_ssize_t)rq->source_len, dict)
+                       : NULL;
+  PyErr_Clear();
+  Py_XDECREF(module);
+  return r ? r : Py_NewRef(PyEval_GetBuiltins());
+}
+
 static bool execute(struct trace_program *program) {
   program->code = imports_open(program) ? compile_source(program) : NULL;
   PyObject *dict = program->code ? PyModule_GetDict(program->module) : NULL;
-  PyObject *r = dict && PyDict_SetItemString(dict, "__builtins__", PyEval_GetBuiltins()) == 0
-                    ? PyEval_EvalCode(program->code, dict, dict)
-                    : NULL;
+  PyObject *own = dict ? builtins_of(program, dict) : NULL;
+  PyObject *r =
+      own && PyDict_SetItemString(dict, "__builtins__", own) == 0 ? PyEval_EvalCode(program->code, dict, dict) : NULL;
+  Py_XDECREF(own);
   Py_XDECREF(r);
   return r;
 }

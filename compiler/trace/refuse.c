@@ -78,6 +78,8 @@ bool refuse_init(PyObject *module) {
       {DG_NKI_SIZE_LIMIT, "NkiSizeLimit", PyExc_ValueError, NULL},
       {DG_NKI_SHAPE_MISMATCH, "NkiShapeMismatch", PyExc_ValueError, NULL},
       {DG_NKI_ADDRESS, "NkiAddress", PyExc_ValueError, NULL},
+      {DG_NKI_ARGUMENT, "NkiArgument", PyExc_TypeError, NULL},
+      {DG_NKI_MEMORY_FULL, "NkiMemoryFull", PyExc_ValueError, NULL},
       {DG_NKI_VIEW, "NkiView", PyExc_ValueError, NULL},
       {DG_NKI_OUTPUT, "NkiOutput", PyExc_ValueError, NULL},
       {DG_NKI_GRID, "NkiGrid", PyExc_ValueError, NULL},

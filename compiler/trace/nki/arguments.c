@@ -20,7 +20,7 @@ bool nki_read_int(PyObject *o, const char *what, int64_t *out) {
   *out = PyLong_AsLongLongAndOverflow(i, &overflow);
   Py_DECREF(i);
   if (overflow)
-    trace_refuse(DG_NKI_CALL, NULL, "%s is too large", what);
+    trace_refuse(DG_NKI_ARGUMENT, "use a float, or a smaller number", "the integer %s needs more than 64 bits", what);
   return !overflow;
 }
 
@@ -41,7 +41,9 @@ bool nki_read_ints(PyObject *o, const char *what, bool pairs, int max, int64_t *
     int got = 0;
     ok = *n + 1 + pairs <= max;
     if (!ok)
-      trace_refuse(DG_NKI_CALL, NULL, "%s has more than %d entries", what, pairs ? max / 2 : max);
+      trace_refuse(DG_NKI_SIZE_LIMIT, "merge dimensions or entries, or split the call",
+                   "%s has %zd entries, but at most %d are possible", what, PySequence_Fast_GET_SIZE(seq),
+                   pairs ? max / 2 : max);
     else if (!pairs)
       ok = nki_read_int(x, what, &out[(*n)++]);
     else if ((ok = nki_read_ints(x, what, false, 2, &out[*n], &got))) {
@@ -116,13 +118,24 @@ const char *nki_name_of(PyObject *o, PyObject **keep) {
   return s;
 }
 
+/* What is no operator: a function of nl that no engine has, or another object. */
+static void refuse_operator(const struct nki_param_def *def, PyObject *o, const char *name) {
+  const bool is_not = name && (!strcmp(name, "logical_not") || !strcmp(name, "invert"));
+  const char *remedy = is_not ? "write op=nl.equal with operand 0, or call nl.logical_not"
+                              : "use an operator of nl, such as nl.add or nl.maximum, or a function, such as nl.exp";
+  if (PyCallable_Check(o) && name)
+    trace_refuse(DG_NKI_OPERATOR, remedy, "%s cannot be %s, which no engine has", def->name, name);
+  else
+    trace_refuse(DG_NKI_OPERATOR, remedy, "%s cannot be %R", def->name, o);
+}
+
 static bool read_op(PyObject *o, const struct nki_param_def *def, struct nki_value *out) {
   PyObject *keep;
   const char *name = nki_name_of(o, &keep);
   const struct nki_op *op = name ? nki_op_find(name) : NULL;
   const bool wants_function = def->kind == NKI_PARAM_FUNC || (def->kind == NKI_PARAM_ALU && op && op->is_alu);
   if (!op && !refuse_unavailable(o))
-    trace_refuse(DG_NKI_OPERATOR, NULL, "%s cannot be %R", def->name, o);
+    refuse_operator(def, o, name);
   else if (op && (op->is == NKI_FUNC) != wants_function)
     trace_refuse(DG_NKI_OPERATOR,
                  wants_function ? "use nisa.tensor_tensor or nisa.tensor_scalar" : "use nisa.activation",
@@ -296,7 +309,7 @@ static bool read_name(struct nki_recorder *r, struct nki_call *c, PyObject *valu
   return true;
 }
 
-static bool bind_params(struct nki_recorder *r, struct nki_call *c, PyObject *args, PyObject *kw) {
+static bool bind_params(struct nki_recorder *r, struct nki_call *c, PyObject *args, PyObject *kw, bool unknown) {
   const struct nki_call_def *def = nki_def(c);
   PyObject *given[NKI_PARAMS_MAX] = {NULL}, *key, *value;
   const int n = nki_n_params(def);
@@ -331,7 +344,7 @@ static bool bind_params(struct nki_recorder *r, struct nki_call *c, PyObject *ar
       return false;
     }
     r->wrong = def->param[k].name;
-    if (given[k] && !read_argument(r, c, k, given[k]))
+    if (given[k] && !(unknown && nki_holds_unknown(given[k])) && !read_argument(r, c, k, given[k]))
       return false;
     r->wrong = NULL;
   }
@@ -359,6 +372,6 @@ static bool bind_rows(struct nki_recorder *r, struct nki_call *c) {
   return true;
 }
 
-bool nki_bind(struct nki_recorder *r, struct nki_call *c, PyObject *args, PyObject *kw) {
-  return bind_params(r, c, args, kw) && bind_rows(r, c);
+bool nki_bind(struct nki_recorder *r, struct nki_call *c, PyObject *args, PyObject *kw, bool unknown) {
+  return bind_params(r, c, args, kw, unknown) && bind_rows(r, c);
 }

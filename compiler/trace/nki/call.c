@@ -96,7 +96,6 @@ PyObject *nki_or_unknown(PyObject *result) {
 
 enum { UNKNOWN_DEPTH = 4 }; /* of a pattern in arguments, and more */
 
-/* Whether o is unknown, or a tuple, list or slice with something unknown. */
 static bool holds_unknown(PyObject *o, int depth) {
   bool has = o == unknown;
   if (PySlice_Check(o)) {
@@ -108,6 +107,10 @@ static bool holds_unknown(PyObject *o, int depth) {
   for (Py_ssize_t i = 0; !has && depth && PyList_Check(o) && i < PyList_GET_SIZE(o); i++)
     has = holds_unknown(PyList_GET_ITEM(o, i), depth - 1);
   return has;
+}
+
+bool nki_holds_unknown(PyObject *o) {
+  return unknown && holds_unknown(o, UNKNOWN_DEPTH);
 }
 
 bool nki_is_unknown(PyObject *o) {
@@ -215,10 +218,10 @@ static PyObject *isa_call(PyObject *kind, PyObject *args, PyObject *kw) {
     return NULL;
   PyObject *other = nki_unknown_among(args, kw);
   Py_XDECREF(other);
-  if (other)
-    return instruction(r, NULL);
   struct nki_error err = {.arena = r->program->arena};
-  bool ok = nki_bind(r, &c, args, kw);
+  bool ok = nki_bind(r, &c, args, kw, other);
+  if (ok && other)
+    return instruction(r, NULL);
   if (ok) {
     bool is_written = false;
     c.locs = nki_here(r);

@@ -166,7 +166,8 @@ static bool check_results(struct nki_program *p) {
     return trace_refuse(DG_NKI_OUTPUT, "return the tensors in shared_hbm that it writes", "the kernel returns nothing");
   for (int i = 0; i < p->n_outputs; i++)
     if (p->outputs[i]->input < 0 && !nki_is_written(p, p->outputs[i]))
-      return trace_refuse(DG_NKI_OUTPUT, NULL, "nothing is written to the result %s", p->outputs[i]->name);
+      return trace_refuse(DG_NKI_OUTPUT, "store to it, with nl.store or nisa.dma_copy; a loop may have run zero times",
+                          "nothing is written to the result %s", p->outputs[i]->name);
   for (int i = 0; i < p->tensors.n; i++) {
     const struct nki_tensor *t = p->tensors.v[i];
     if (t->input >= 0 && !nki_is_output(p, t) && nki_is_written(p, t))

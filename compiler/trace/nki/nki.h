@@ -62,6 +62,8 @@ bool nki_is_unknown(PyObject *o);
 /* What stands for unknown values, a new reference, if it is among the arguments or in sequences or slices in them; NULL, without an
  * exception, if it is not. */
 PyObject *nki_unknown_among(PyObject *args, PyObject *kw);
+/* Whether o is unknown, or a tuple, list or slice with something unknown. */
+bool nki_holds_unknown(PyObject *o);
 
 /* Whether the kernel is one of a job, whose stages are shown; else it is one of a running Python program. */
 bool nki_is_shown(const struct nki_recorder *r);
@@ -109,9 +111,9 @@ PyObject *nki_dtype_object(enum dtype t);
 /* The name of an operator, an engine, a memory or a choice: a str, or what has a `name` or `__name__`.  It lives as long as *keep,
  * a new reference or NULL.  NULL, without an exception, if there is none. */
 const char *nki_name_of(PyObject *o, PyObject **keep);
-/* Sets the values of the call c, whose kind is set, from its arguments.  False with an exception; r->wrong is the parameter then,
- * if it is about one. */
-bool nki_bind(struct nki_recorder *r, struct nki_call *c, PyObject *args, PyObject *kw);
+/* Sets the values of the call c, whose kind is set, from its arguments, except for those that are unknown, if unknown is true.
+ * False with an exception; r->wrong is the parameter then, if it is about one. */
+bool nki_bind(struct nki_recorder *r, struct nki_call *c, PyObject *args, PyObject *kw, bool unknown);
 
 /* nki_ndarray(shape, dtype, buffer, name, address): address is None, or (partition, byte), or a function that returns this. */
 PyObject *nki_make_tensor(PyObject *self, PyObject *args);

@@ -349,12 +349,12 @@ static struct trace_kernel *finish(struct trace_program *program, const struct p
   return t;
 }
 
-/* The function to call for a kernel: the user's, with what goes on after names that are not defined, or one around it that reads
- * it as beta 1.  A new reference. */
+/* The function to call for a kernel: the user's, or one around it that reads it as beta 1.  A new reference. */
 static PyObject *function_of(const struct program_kernel *k) {
-  const bool is_beta_1 = k->kernel->nki == NKI_BETA_1;
-  PyObject *module = PyImport_ImportModule(is_beta_1 ? "nkx.nki_beta1_kernel" : "nkx.nki_unknown");
-  PyObject *fn = module ? PyObject_CallMethod(module, is_beta_1 ? "entry" : "going_on", "O", k->fn) : NULL;
+  if (k->kernel->nki != NKI_BETA_1)
+    return Py_NewRef(k->fn);
+  PyObject *module = PyImport_ImportModule("nkx.nki_beta1_kernel");
+  PyObject *fn = module ? PyObject_CallMethod(module, "entry", "O", k->fn) : NULL;
   Py_XDECREF(module);
   return fn;
 }
@@ -373,6 +373,38 @@ static bool add_parameters(const struct job_call *c, struct nki_recorder *r) {
   return true;
 }
 
+/* True if newer NKI takes the object as an argument of a kernel: a list may change between the compile and the run, and an object
+ * is known by what its __dict__ has. */
+static bool is_argument(PyObject *o, const char *name) {
+  const bool is_plain = o == Py_None || PyNumber_Check(o) || PyUnicode_Check(o) || PyDict_Check(o) || PyType_Check(o) ||
+                        PyCallable_Check(o) || PySlice_Check(o) || PyArray_CheckAnyScalar(o) || PyArray_DescrCheck(o) ||
+                        nki_is_tensor(o);
+  if (PyList_Check(o)) {
+    trace_refuse(DG_NKI_ARGUMENT, "give a tuple", "the argument %s is a list, which no kernel takes", name);
+    return false;
+  }
+  bool ok = true;
+  for (Py_ssize_t i = 0; ok && PyTuple_Check(o) && i < PyTuple_GET_SIZE(o); i++)
+    ok = is_argument(PyTuple_GET_ITEM(o, i), name);
+  if (ok && !is_plain && !PyTuple_Check(o) && !PyObject_HasAttrString(o, "__dict__") &&
+      !PyObject_HasAttrString(o, "__slots__")) {
+    trace_refuse(DG_NKI_ARGUMENT, "give a number, a string, a tuple, or an instance of a class of yours",
+                 "the argument %s is an object of type %s, which has no __dict__", name, Py_TYPE(o)->tp_name);
+    return false;
+  }
+  return ok;
+}
+
+static bool are_arguments(PyObject *args, PyObject *kw) {
+  PyObject *key, *value;
+  bool ok = true;
+  for (Py_ssize_t i = 0; ok && i < PyTuple_GET_SIZE(args); i++)
+    ok = is_argument(PyTuple_GET_ITEM(args, i), "of the kernel");
+  for (Py_ssize_t at = 0; ok && kw && PyDict_Next(kw, &at, &key, &value);)
+    ok = is_argument(value, PyUnicode_AsUTF8(key));
+  return ok;
+}
+
 /* Calls the kernel with tensors. */
 static PyObject *run_kernel(void *user, struct nki_recorder *r) {
   const struct job_call *c = user;
@@ -382,7 +414,7 @@ static PyObject *run_kernel(void *user, struct nki_recorder *r) {
   for (int i = 0; i < n; i++)
     ok &= (values[i] = nki_input_object(r, i)) != NULL;
   PyObject *fn = ok && kernel_arguments(c->k, values, &args, &kw) ? function_of(c->k) : NULL;
-  if (fn)
+  if (fn && (c->k->kernel->nki == NKI_BETA_1 || are_arguments(args, kw)))
     result = PyObject_Call(fn, args, kw);
   Py_XDECREF(fn);
   for (int i = 0; i < n; i++)
@@ -400,6 +432,9 @@ static void adopt_code(struct diag *d) {
   } codes[] = {{"AssertionError", DG_NKI_ASSERT}, {"ZeroDivisionError:", DG_NKI_HOST_ERROR},
                {"NameError:", DG_NKI_NAME},       {"UnboundLocalError:", DG_NKI_NAME},
                {"AttributeError:", DG_NKI_NAME},  {"OverflowError:", DG_NKI_HOST_ERROR}};
+  const bool is_call = !strncmp(d->message, "TypeError:", 10) && strstr(d->message, " argument");
+  if (d->code == DG_PYTHON_EXCEPTION && is_call) /* one is missing, unknown, or too many are given */
+    d->code = DG_NKI_CALL;
   for (size_t i = 0; d->code == DG_PYTHON_EXCEPTION && i < sizeof codes / sizeof *codes; i++)
     if (!strncmp(d->message, codes[i].prefix, strlen(codes[i].prefix)))
       d->code = codes[i].code;

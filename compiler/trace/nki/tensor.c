@@ -197,7 +197,8 @@ static PyObject *subscript(PyObject *self, PyObject *key) {
   if (!v)
     return NULL;
   if (n > 2 * NKI_RANK_MAX)
-    return trace_refuse(DG_NKI_BOUNDS, NULL, "there are %zd indices for %d dimensions", n, v->rank);
+    return trace_refuse(DG_NKI_BOUNDS, "give one for each dimension, or ... for those that stay whole",
+                        "there are %zd indices for %d dimensions", n, v->rank);
   for (Py_ssize_t i = 0; i < n; i++) {
     if (!read_index(r, PyTuple_Check(key) ? PyTuple_GET_ITEM(key, i) : key, &entries[i]))
       return NULL;

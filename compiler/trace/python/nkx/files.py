@@ -23,7 +23,22 @@ MARK = "nkx-files:"
 
 class _Loader(importlib.abc.SourceLoader):
     def __init__(self, files, path):
-        self._files, self._path = files, path
+        self._files, self._path, self._code = files, path, None
+
+    def create_module(self, spec):
+        """A module whose kernels go on after names that are not defined, if it may have kernels."""
+        text, module = self._files[self._path], types.ModuleType(spec.name)
+        if "nki" in text:
+            try:
+                self._code = super().get_code(spec.name)
+            except (SyntaxError, ValueError, RecursionError, MemoryError):
+                return None  # raised again when it is executed
+            from nkx import nki_unknown
+            vars(module)["__builtins__"] = nki_unknown.builtins_of(self._code, text, vars(module))
+        return module
+
+    def get_code(self, fullname):
+        return self._code or super().get_code(fullname)
 
     def get_filename(self, fullname):
         return self._path

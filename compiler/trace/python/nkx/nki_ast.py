@@ -147,7 +147,8 @@ def _reach(program, kernel, add):
                              if isinstance(s, ast.FunctionDef)]
                 title = f"class {node.name}, used by {user.node.name}: compile time"
             else:
-                functions = [nki_check.Function(node, f, _names(_function(o)), "helper", kernel.generation)]
+                is_certain = any(user.names.get(n) is o for n in user.calls)
+                functions = [nki_check.Function(node, f, _names(_function(o)), "helper", kernel.generation, is_certain=is_certain)]
                 title = f"{node.name}, called by {user.node.name}: inlined"
             for function in functions:
                 _walk(function, add)

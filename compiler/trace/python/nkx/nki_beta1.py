@@ -47,24 +47,20 @@ class Memory:
     """One tensor of the record, or one for each block.  shape: block dimensions, partitions, others; partition: the axis
     that counts partitions, or -1 in HBM.
 
-    A result that an instruction with a mask has written is undefined elsewhere.  valid: the box [(first, end), …] that is
+    A result that an instruction with a mask has written is undefined elsewhere.  valid: the box ((first, end), …) that is
     defined, or None if all is; rest: conditions besides (Mask.cut).  Instructions on it leave out what is undefined.
 
     parameter: of an argument of the kernel, its Parameter.
     view: the view of the record that it is made of, or None."""
 
     def __init__(self, shape, partition, parts):
-        self.shape, self.partition, self.parts = tuple(shape), partition, parts
-        first = next(iter(parts.values()))
-        self.dtype, self.buffer, self.name = first.dtype, first.buffer, first.name
-        self.has_products = False
-        self.valid, self.rest = None, []
-        self.parameter = self.view = None
+        self.shape, self.partition, self.parts = shape, partition, parts
+        self.is_on_chip = partition >= 0
+        for first in parts.values():
+            self.dtype, self.buffer, self.name = first.dtype, first.buffer, first.name
+            break
 
-    @property
-    def is_on_chip(self):
-        return self.partition >= 0
-
+    has_products, valid, rest, parameter, view = False, None, (), None, None  # a tile that has none needs no place for them
 
     def begin_writing(self):
         """Called before a write.  What a kernel writes to an argument goes to a new tensor, which becomes a result."""
@@ -99,13 +95,14 @@ def new(shape, dtype, buffer="sbuf", name=""):
     if not shape or not all(map(is_integer, shape)):
         refuse(_nkx.NkiCall, f"the shape {shape} has no sizes", "write (nl.par_dim(128), 512)")
     if _is_hbm(buffer):
+        shape = tuple(map(int, shape))
         return whole(Memory(shape, -1, {(): _nkx.nki_ndarray(shape, dtype, buffer, name)}))
     marked = [d for d, n in enumerate(shape) if isinstance(n, par_dim)]
     if len(marked) > 1:
         refuse(_nkx.NkiCall, "a shape has more than one nl.par_dim", "one axis counts partitions")
     p = marked[0] if marked else 0
     one = (*shape[p:], 1) if p == len(shape) - 1 else shape[p:]
-    one, blocks = tuple(map(int, one)), itertools.product(*map(range, shape[:p]))
+    shape, one, blocks = tuple(map(int, shape)), tuple(map(int, one)), itertools.product(*map(range, shape[:p]))
     if not hasattr(buffer, "address"):
         return whole(Memory(shape, p, {b: _nkx.nki_ndarray(one, dtype, buffer, name) for b in blocks}))
     return whole(Memory(shape, p, {b: _nkx.nki_ndarray(one, dtype, buffer.name, name, functools.partial(buffer.address, b))
@@ -120,8 +117,9 @@ def of(view):
 
 
 def whole(memory):
-    t = Tensor(memory, memory.shape, _identity(len(memory.shape)))
-    t.is_whole = True
+    t = Tensor.__new__(Tensor)
+    t.memory, t.shape, t.is_whole = memory, memory.shape, True
+    t.maps = _identity(len(memory.shape))
     return t
 
 
@@ -251,6 +249,8 @@ class Tensor:
         if self.is_whole and box is None and p == 0 and len(part.shape) == len(self.shape):
             return part
         if m.is_on_chip:
+            if self.is_whole and p == 0 and m.view is None:
+                return _part_of_tile(part, self.shape, tuple(box))
             return _on_chip(part, m, p, self.shape, self.maps, None if box is None else tuple(box))
         sizes, maps = _boxed(self.shape, self.maps, box)
         fault = None if self.is_whole and box is None else _out_of_bounds(sizes, maps, m.shape)
@@ -409,6 +409,24 @@ def _in_hbm(part, sizes, maps):
 def _first_axis_is_partitions(sizes, by_axis):
     steps, free, n = by_axis[0], by_axis[1:], sizes[0] if sizes else 1
     return not (any(s and size > 1 for s, size in zip(steps[1:], sizes[1:])) or (n > 1 and any(s[0] for s in free)))
+
+
+def _part_of_tile(tile, shape, box):
+    """The part of a tile without block dimensions, whose elements in a partition lie one after another."""
+    first, n, pairs, offset = _box_of_tile(shape, box)
+    if n != tile.shape[0]:
+        tile = tile[first:first + n]
+    return tile.ap(pairs, offset=offset)
+
+
+@functools.lru_cache(KEPT_MAX)
+def _box_of_tile(shape, box):
+    """(first partition, partitions, pairs of stride and size, offset)"""
+    (first, end), strides = box[0], [math.prod(shape[d + 1:]) for d in range(1, len(shape))]
+    sizes = [b - a for a, b in box[1:]]
+    pairs = _free_pairs((end - first, *sizes), tuple([tuple([int(d == a) for d in range(len(shape))]) for a in range(len(shape))]),
+                        (math.prod(shape[1:]), *strides))
+    return first, end - first, pairs, sum([a * s for (a, _), s in zip(box[1:], strides)])
 
 
 def _on_chip(part, memory, p, shape, maps, box):

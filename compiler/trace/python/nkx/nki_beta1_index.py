@@ -14,7 +14,7 @@ import operator
 import _nkx
 from nkx.nki_names import refuse
 from nkx.nki_unknown import goes_on
-from nkx.nki_written import text
+from nkx.nki_written import mask_text, text
 
 _NOT = {"<": ">=", ">=": "<", "<=": ">", ">": "<=", "==": "!="}
 
@@ -48,6 +48,11 @@ def _sum(offset, steps, shape):
             axes = f"[{', '.join(':' if k == d else 'None' for k in range(len(shape)))}]" if len(shape) > 1 else ""
             terms.append(f"{'' if s == 1 else f'{s}*'}nl.arange({n}){axes}")
     return " + ".join(terms)
+
+
+@functools.lru_cache(KEPT_MAX)
+def _negated(steps):
+    return tuple([-s for s in steps])
 
 
 class Index:
@@ -131,7 +136,7 @@ class Index:
 
     def _to(self, other):
         """other - self"""
-        return self._with(other - self.offset, tuple([-s for s in self.steps])) if type(other) is int else other - self
+        return self._with(other - self.offset, _negated(self.steps)) if type(other) is int else other - self
 
     def __neg__(self):
         return self * -1
@@ -160,6 +165,8 @@ class Index:
         refuse(_nkx.NkiMask, f"({self}) % {other} is not affine", "use index tiles with several axes: i * 4 + j")
 
     def __lt__(self, other):
+        if type(other) is int:
+            return Mask.of(self, "<", other, [self._with(other - self.offset - 1, _negated(self.steps))])
         return Mask.of(self, "<", other, [self._to(other) - 1])
 
     def __le__(self, other):
@@ -222,13 +229,19 @@ class Mask:
                "pass it as mask=, and combine masks by &")
 
     def cut(self, shape):
-        """Resolves the mask on a tile: (box, rest).  box: [(first, end), …] of the axes, or None if nothing remains; rest:
-        the conditions that restrict no single axis."""
-        return _cut(tuple(shape), *[(c.shape, c.offset, c.steps) for c in self.conditions])
+        """Resolves the mask on a tile: (box, rest, what is said of it).  box: ((first, end), …) of the axes, () if nothing is cut,
+        or None if nothing remains; rest: the conditions that restrict no single axis."""
+        return _cut(shape, *[(c.shape, c.offset, c.steps) for c in self.conditions])
 
 
 @functools.lru_cache(KEPT_MAX)
 def _cut(shape, *conditions_of):
+    box, rest = _box_and_rest(shape, conditions_of)
+    said = mask_text(box, rest, shape)
+    return (() if box == tuple([(0, n) for n in shape]) else box), rest, said
+
+
+def _box_and_rest(shape, conditions_of):
     box, conditions = [(0, n) for n in shape], []
     for one in conditions_of:
         c = Index(*one)
@@ -243,16 +256,16 @@ def _cut(shape, *conditions_of):
             s = c.steps[d]
             box[d] = (max(first, -(c.offset // s)), end) if s > 0 else (first, min(end, c.offset // -s + 1))
     if any(first >= end for first, end in box):
-        return None, []
+        return None, ()
     rest = []
     for c in conditions:
         inside = Index([end - first for first, end in box], c.offset + sum(s * f for s, (f, _) in zip(c.steps, box)), c.steps)
         least, most = inside.reach()
         if most < 0:
-            return None, []
+            return None, ()
         if least < 0:
             rest.append(inside)
-    return box, rest
+    return tuple(box), tuple(rest)
 
 
 goes_on(Index, "__getitem__", "_sum", "__sub__", "__rsub__", "__mul__", "__rmul__", "__floordiv__", "__mod__", "__ne__")

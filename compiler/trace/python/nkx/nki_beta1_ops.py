@@ -28,17 +28,17 @@ def operator_of(o):
 
 
 def box_of(mask, shape):
-    """What a mask leaves of a tile: (box, rest) as Mask.cut has them; the box is () where nothing is cut."""
+    """What a mask leaves of a tile: (box, rest) as Mask.cut has them."""
     if mask is None or mask is True:
-        return (), []
+        return (), ()
     if mask is False:
-        nki_written.note_mask(None, (), shape)
-        return None, []
+        _nkx.nki_written_note(nki_written.mask_text(None, (), shape))
+        return None, ()
     if not isinstance(mask, Mask):
         refuse(_nkx.NkiMask, f"a mask is a comparison of index tiles, not {type(mask).__name__}", "mask=(i_p < n)")
-    box, rest = mask.cut(shape)
-    nki_written.note_mask(box, rest, shape)
-    return ((), rest) if box == [(0, n) for n in shape] else (box, rest)
+    box, rest, said = mask.cut(shape)
+    _nkx.nki_written_note(said)
+    return box, rest
 
 
 def part_of(t, box, shape):
@@ -58,15 +58,17 @@ def intersection(box, other, shape):
         return None
     if not other or box == other:
         return box
-    both = [(max(a, c), min(b, d)) for (a, b), (c, d) in zip(box or [(0, n) for n in shape], other)]
-    if any(a >= b for a, b in both):
+    both = tuple([(max(a, c), min(b, d)) for (a, b), (c, d) in zip(box or [(0, n) for n in shape], other)])
+    if any([a >= b for a, b in both]):
         return None
-    return () if both == [(0, n) for n in shape] else both
+    return () if both == tuple([(0, n) for n in shape]) else both
 
 
 def valid_box(t, shape):
     """The part of an instruction's tile where its operand is defined; () for all."""
-    return _valid_box(tuple(shape), t.shape, tuple(t.maps), tuple(t.memory.valid or ()))
+    if t.is_whole and t.shape == shape:
+        return t.memory.valid or ()
+    return _valid_box(tuple(shape), t.shape, tuple(t.maps), t.memory.valid or ())
 
 
 @functools.lru_cache(KEPT_MAX)
@@ -77,7 +79,7 @@ def _valid_box(shape, own, maps, valid):
         if len(axes) == 1 and steps[axes[0]] > 0:
             (d,), s = axes, steps[axes[0]]
             box[d + more] = max(box[d + more][0], -((o - least) // s)), min(box[d + more][1], (end - 1 - o) // s + 1)
-    return intersection((), box, shape)
+    return intersection((), tuple(box), shape)
 
 
 def cut(mask, shape, operands):
@@ -104,7 +106,7 @@ def result(shape, dtype, mask, emit, operands, buffer="sbuf", dst=None):
 
 def mark(t, box, rest=()):
     """Notes what is defined of a new tile."""
-    t.memory.valid, t.memory.rest = [(0, 0)] * t.ndim if box is None else box or None, list(rest)
+    t.memory.valid, t.memory.rest = ((0, 0),) * t.ndim if box is None else tuple(box) or None, rest
 
 
 def _redirect(dst, value, accumulate):

@@ -213,12 +213,19 @@ def _check_integers(node, site):
             site.add("nki-argument", site.place(a), "an integer argument needs more than 64 bits", "use a float, or a smaller number")
 
 
+def _memory_remedy(p, space):
+    """As compiler/nki/rules_basic.c has it."""
+    if p.kind == "dst":
+        return "make it with nl.ndarray(…, buffer=nl.psum)" if p.memories == ["psum"] else "write to a tile in SBUF, and copy that"
+    return "copy it to SBUF first" if space == "psum" or space in _HBM_SPACES else "copy it first, with nisa.tensor_copy or nisa.dma_copy"
+
+
 def _check_operand(p, node, site):
     v = site.values.of(node)
     if p.kind in ("dst", "src", "number") and isinstance(v, Tensor) and v.space and p.memories and v.space not in p.memories:
         may = [m for m in p.memories if m != "shared_hbm"]
         site.add("nki-memory", site.place(node), f"{p.name} is in {v.space}, but it must be in {' or '.join(may)}",
-                 "copy it to SBUF first" if v.space == "psum" or v.space in _HBM_SPACES else None)
+                 _memory_remedy(p, v.space))
     elif p.kind in ("dst", "src") and isinstance(v, Const) and not (p.is_optional and v.value is None):
         if p.memories:
             site.add("nki-call", site.place(node), f"{p.name} must be a tensor, not {type(v.value).__name__}")

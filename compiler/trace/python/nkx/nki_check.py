@@ -37,10 +37,12 @@ def _writes_parameter(node, function):
 class Function:
     """A function to walk.  role: "kernel", "inner" (defined inside of a kernel) or "helper"."""
 
-    def __init__(self, node, file, names, role, generation, params=None, outer=None):
+    def __init__(self, node, file, names, role, generation, params=None, outer=None, is_certain=False):
         self.node, self.file, self.names, self.role, self.generation = node, file, names, role, generation
         self.values = Values(file, names, bindings(node), params or {}, outer)
         self.inner = {}  # by the identity of their trees: the functions inside
+        self.calls = set()  # names of functions of the module that it calls, whatever its conditions are
+        self.is_certain = is_certain or role == "kernel"  # it is called, whatever the kernel's conditions are
 
     @property
     def is_strict(self):
@@ -76,7 +78,8 @@ class Walk:
         self.site = nki_calls.Site(function.file, function.values, function.generation, add)
         self.loops = []  # of the statements around: a Loop, or None
         self.device_names = set()
-        self.conditions = int(function.role == "helper")  # a helper may be called under a condition
+        self.conditions = int(not function.is_certain)
+        self.may_have_left = False  # an if before the statement may have ended the function or the round
         self.doubts = self.no_reorder = 0
         self.branch = None  # the number of loops around the innermost branch on a register around the statement
         self.tensor_names = {}
@@ -150,6 +153,7 @@ class Walk:
         self.branch = len(self.loops) if is_device else outer
         self._under(node.test, node.body, node.orelse)
         self.branch = outer
+        self.may_have_left |= any(isinstance(n, (ast.Return, ast.Raise, ast.Break, ast.Continue)) for n in ast.walk(node))
         if is_device and isinstance(self.f.node, ast.FunctionDef):
             for name, at in nki_device.undecided(self.f.node, node):
                 if not isinstance(self.values.known.get(name), Tensor):  # found when the kernel runs, unless it is made inside
@@ -373,7 +377,8 @@ class Walk:
         if api and api.name:
             if not self.doubts:
                 nki_calls.check_name(api, node, self.site)
-        elif node.id not in self.f.names and not hasattr(builtins, node.id) and not self.conditions and not self.doubts:
+        elif node.id not in self.f.names and not hasattr(builtins, node.id) and not self.conditions and not self.doubts and not (
+                self.may_have_left and self.f.role == "helper"):
             names = [*self.values.bound, *(n for n in self.f.names if not n.startswith("__")), *dir(builtins)]
             near = difflib.get_close_matches(node.id, names, 1)
             self.add("nki-name", self.file.place(node), f"{node.id} is not defined", f"did you mean {near[0]}?" if near else None)
@@ -403,11 +408,13 @@ class Walk:
         if not all(plain):
             return
         if len(parts) > len(t.shape):
-            self._refuse("nki-bounds", node, f"there are {len(parts)} indices for {len(t.shape)} dimensions")
+            self._refuse("nki-bounds", node, f"there are {len(parts)} indices for {len(t.shape)} dimensions",
+                         "give one for each dimension, or ... for those that stay whole")
             return
         for d, (p, v) in enumerate(zip(parts, values)):
             if type(v) is int and not -t.shape[d] <= v < t.shape[d]:
-                self._refuse("nki-bounds", p, f"the index {v} is not inside dimension {d}, which has the size {t.shape[d]}")
+                self._refuse("nki-bounds", p, f"the index {v} is not inside dimension {d}, which has the size {t.shape[d]}",
+                             f"write an index from 0 to {t.shape[d] - 1}")
             elif isinstance(p, ast.Slice):
                 self._check_slice(p, d, t.shape[d])
 
@@ -419,7 +426,8 @@ class Walk:
         elif type(start) is int and type(stop) is int and self.f.generation > 1:
             start, stop = (v + size if v < 0 else v for v in (start, stop))
             if not 0 <= start < stop <= size:
-                self._refuse("nki-bounds", node, f"the slice {start}:{stop} is not inside dimension {d}, which has the size {size}")
+                self._refuse("nki-bounds", node, f"the slice {start}:{stop} is not inside dimension {d}, which has the size {size}",
+                             f"0 <= start < stop <= {size}; min(stop, x.shape[{d}]) ends a last part")
 
     def _nested(self, node):
         if not isinstance(node, ast.Lambda):
@@ -479,6 +487,8 @@ class Walk:
     def _check_own(self, node):
         """A call of a function of the user's module with its name."""
         f = None if self.values.lookup(node.func.id)[0] else self.f.names.get(node.func.id)
+        if f is not None and not self.conditions and not self.doubts and not self.may_have_left:
+            self.f.calls.add(node.func.id)
         if type(f) is type(_source) and "__wrapped__" not in vars(f) and not self.doubts and not self.conditions:
             sig = nki_source.of_function(node.func.id, f)
             given = nki_calls.bind(sig, node, self.site) if sig else None

@@ -4,10 +4,12 @@ The refusal becomes a diagnostic, and the kernel runs on, so that it shows its o
 nothing, and what is computed from it in Python is UNKNOWN, too; where Python needs a number or a truth value of it, the kernel
 ends without a word: what follows would only be about the same mistake.
 """
+import ast
 import builtins
 import difflib
 import dis
 import functools
+import sys
 import types
 
 import _nkx
@@ -96,30 +98,45 @@ def no_attribute(name):
 
 
 class _Builtins(dict):
-    """The builtins of a kernel: a name that is not defined anywhere is refused where it is read, and unknown."""
+    """The builtins of a module: where a kernel reads a name that is not defined anywhere, it is refused, and unknown.  The functions
+    that the module defines have them too, those inside of others and methods among them."""
+
+    def __init__(self, names, tried):
+        super().__init__(vars(builtins))
+        self.names, self.tried = names, tried
 
     def __missing__(self, name):
-        try:
-            _refuse_name(f"{name} is not defined", name, [*self.names, *self])
-        except _nkx.NkiName as e:
-            return reported(e)
+        if name in vars(builtins):  # it is newer than this copy
+            return vars(builtins)[name]
+        line = sys._getframe(1).f_lineno
+        if not any(first <= line <= last for first, last in self.tried):
+            try:
+                _refuse_name(f"{name} is not defined", name, [*(n for n in self.names if not n.startswith("__")), *self])
+            except _nkx.NkiName as e:
+                if _nkx.nki_report(e):
+                    return UNKNOWN
+        raise KeyError(name)  # becomes Python's NameError
 
 
-def going_on(fn):
-    """fn, or where it reads names that are not defined, the same function with such builtins."""
-    if type(fn) is not types.FunctionType:
-        return fn
-    names = fn.__globals__
-    own = vars(builtins)
-    read = {i.argval for i in dis.get_instructions(fn) if i.opname in ("LOAD_GLOBAL", "LOAD_NAME")}
-    if all(n in names or n in own for n in read):
-        return fn
-    plain = names.get("__builtins__")
-    names["__builtins__"] = there = _Builtins(own)
-    there.names = [n for n in names if not n.startswith("__")]
-    try:
-        other = types.FunctionType(fn.__code__, names, fn.__name__, fn.__defaults__, fn.__closure__)
-    finally:
-        names["__builtins__"] = plain if plain is not None else builtins
-    other.__kwdefaults__ = fn.__kwdefaults__
-    return other
+def _read_and_bound(code):
+    """The names that a module reads as globals, in all of its functions, and those that it binds."""
+    read, bound, rest = set(), set(), [code]
+    while rest:
+        c = rest.pop()
+        for i in dis.get_instructions(c):
+            if i.opname in ("LOAD_GLOBAL", "LOAD_NAME"):
+                read.add(i.argval)
+            elif i.opname in ("STORE_GLOBAL", "STORE_NAME"):
+                bound.add(i.argval)
+        rest += [x for x in c.co_consts if type(x) is types.CodeType]
+    return read, bound
+
+
+def builtins_of(code, text, names):
+    """The builtins of the module that the code makes, with these names and of this text: Python's own, unless it reads names that
+    nothing seems to define.  So what is usual costs nothing more."""
+    read, bound = _read_and_bound(code)
+    if all(n in bound or n in names or hasattr(builtins, n) for n in read):
+        return vars(builtins)
+    tried = [(n.lineno, n.body[-1].end_lineno) for n in ast.walk(ast.parse(text)) if isinstance(n, ast.Try) and n.handlers]
+    return _Builtins(names, tried)

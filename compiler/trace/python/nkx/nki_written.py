@@ -135,18 +135,12 @@ def method(name, f, arguments=None):
     return wrapped(f"tile.{name}", f, write, True)
 
 
-def note_mask(box, rest, shape):
-    """What a mask leaves of a tile: as Mask.cut has it."""
+def mask_text(box, rest, shape):
+    """What is said of what a mask leaves of a tile: the box ((first, end), …), or None for nothing, and conditions besides."""
     if box is None:
-        _nkx.nki_written_note("the mask leaves nothing: there is no instruction")
-    elif rest:
-        _nkx.nki_written_note("the mask restricts several axes together: a predicate has the elements where it holds")
-    else:
-        _nkx.nki_written_note(_box_text(tuple(box), tuple(shape)))
-
-
-@functools.lru_cache(256)
-def _box_text(box, shape):
+        return "the mask leaves nothing: there is no instruction"
+    if rest:
+        return "the mask restricts several axes together: a predicate has the elements where it holds"
     part = ", ".join(":" if (a, b) == (0, n) else f"{a}:{b}" for (a, b), n in zip(box, shape))
     return f"the mask leaves [{part}] of {'x'.join(map(str, shape))}" if box != tuple((0, n) for n in shape) else "the mask holds for all elements"
 
