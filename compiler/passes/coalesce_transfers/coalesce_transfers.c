@@ -22,7 +22,8 @@
  * Transposes on the Tensor engine fill a bank of PSUM before one instruction moves them out (banks.c).
  *
  * What is loaded is used only when all of it has arrived.  So a transfer is not made larger than TRANSFER_BYTES: a loop
- * whose rounds together move more keeps the largest part of its rounds that fits.
+ * whose rounds together move more keeps the largest part of its rounds that fits.  What an engine begins its work with comes
+ * in smaller parts (parts.c).
  *
  * Safe because no two rounds write the same element, and no round reads what another one writes: the sides are
  * different buffers, or the same elements of one, and in one dimension of dst each round begins after the end of the one before.  Inner loops come
@@ -227,8 +228,18 @@ static bool read_operands(struct repeated *r, struct side *sides) {
   return r->rounds > 1 || r->trips == 1;
 }
 
+static void remark_apart(struct pass_run *run, const struct repeated *r) {
+  const int64_t each = bytes_of(&r->in.operand[0]);
+  struct remark *m = pass_remark(
+      run, r->in.op, RULE_PARTS,
+      "%" PRId64 " transfers of %" PRId64 " bytes stay apart: the first reader needs one of them", r->trips, each);
+  remark_limit(m, "transfer", "bytes", each, TRANSFER_BYTES);
+  remark_reject(m, arena_printf(run->arena, "transfers of %" PRId64 " bytes", r->rounds * each),
+                "the first reader would wait until all of one has arrived");
+}
+
 /* Makes one instruction of several rounds. */
-static void merge(struct pass_run *run, struct repeated *r) {
+static void merge(struct pass_run *run, const struct coalesce_parts *parts, struct repeated *r) {
   const bool is_turn = r->in.def->kind == NISA_DMA_TRANSPOSE, moves = is_transfer(&r->in);
   struct nisa_instr out = r->in;
   struct side sides[NISA_OPERANDS_MAX];
@@ -236,6 +247,10 @@ static void merge(struct pass_run *run, struct repeated *r) {
 
   if (!read_operands(r, sides))
     return;
+  if (r->rounds > 1 && coalesce_stays_apart(parts, r, bytes_of(&r->in.operand[0]))) {
+    remark_apart(run, r);
+    return;
+  }
   for (int k = 0; k < out.def->n_operands; k++) {
     struct nisa_access *x = &out.operand[k];
     if (nisa_is_absent(x) || (k && (nisa_is_scalar(x) || !coalesce_is_wide(&r->in, k))))
@@ -255,6 +270,7 @@ static void merge(struct pass_run *run, struct repeated *r) {
 static enum status run_pass(struct pass_run *run) {
   struct ir_ops loops = ir_collect_named(run->arena, run->module, "scf.for");
   enum status st = pass_target(run, &run->target);
+  struct coalesce_parts parts;
 
   if (st)
     return st;
@@ -264,11 +280,12 @@ static enum status run_pass(struct pass_run *run) {
     pass_step(run, loops.v[k], "reading-order");
     coalesce_take_reading_order(run, loops.v[k], TRANSFER_BYTES);
   }
+  coalesce_find_parts(run->arena, run->module, &parts);
   for (int k = loops.n - 1; k >= 0; k--) {
     struct repeated r;
     pass_step(run, loops.v[k], "unite-transfers");
     if (coalesce_read_bounds(loops.v[k], &r) && !coalesce_banks(run, &r) && coalesce_read_body(&r))
-      merge(run, &r);
+      merge(run, &parts, &r);
   }
   return ST_OK;
 }

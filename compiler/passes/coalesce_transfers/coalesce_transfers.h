@@ -2,6 +2,7 @@
 #ifndef PASSES_COALESCE_TRANSFERS_H
 #define PASSES_COALESCE_TRANSFERS_H
 
+#include "base/table.h"
 #include "ir/build.h"
 #include "nisa/nisa.h"
 #include "passes/lib/access.h"
@@ -72,5 +73,21 @@ bool coalesce_banks(struct pass_run *run, const struct repeated *loop);
 /* Exchanges the loop, if all of its body is a loop of loads, with that one where their readers wait for less then.  Loads of
  * transfer_bytes and less become one transfer anyway. */
 void coalesce_take_reading_order(struct pass_run *run, MlirOperation loop, int64_t transfer_bytes);
+/* The only dimension of the access in whose index the loop's counter is, if each round begins there after the end of the
+ * one before; -1 otherwise. */
+int coalesce_dimension_of(const struct repeated *loop, const struct nisa_access *x);
+/* How deep the innermost loop lies whose counter dimension d of the access depends on; 0: it depends on none. */
+int coalesce_depth_of_index(const struct nisa_access *x, int d);
+
+/* ---- parts.c: loads that stay apart ---------------------------------------------------------------------------------- */
+
+struct coalesce_parts {
+  struct table apart; /* buffer -> not NULL: an engine begins its work with what is loaded there */
+};
+
+/* Finds the buffers, before anything is merged.  They live in the arena. */
+void coalesce_find_parts(struct arena *a, MlirOperation module, struct coalesce_parts *out);
+/* True if the transfers of the loop, of so many bytes each, are better not merged. */
+bool coalesce_stays_apart(const struct coalesce_parts *parts, const struct repeated *r, int64_t bytes);
 
 #endif
