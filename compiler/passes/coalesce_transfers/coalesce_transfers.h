@@ -31,6 +31,10 @@ struct side {
   int rank;
 };
 
+struct coalesce_parts {
+  struct table apart; /* buffer -> not NULL: an engine begins its work with what is loaded there */
+};
+
 /* ---- sides.c: access patterns over several rounds ------------------------------------------------------------------ */
 
 /* True if v is known before the loop. */
@@ -56,12 +60,25 @@ bool coalesce_read_bounds(MlirOperation loop, struct repeated *r);
 bool coalesce_read_body(struct repeated *r);
 /* True if dst has at each place what the same place of the sources gives. */
 bool coalesce_is_elementwise(const struct nisa_instr *in);
+bool coalesce_is_transfer(const struct nisa_instr *in);
+/* True if a source is another buffer than dst, or the same elements of it. */
+bool coalesce_is_beside(const struct nisa_access *dst, const struct nisa_access *src);
 /* The attributes that are not about operands; returns how many. */
 int coalesce_attributes(MlirOperation op, MlirNamedAttribute out[COALESCE_ATTRS_MAX]);
 /* The loop that stays counts its parts from 0. */
 void coalesce_set_parts(struct pass_run *run, const struct repeated *r);
 /* Removes the arithmetic in the loop that nothing uses. */
 void coalesce_sweep(struct arena *a, MlirOperation loop);
+
+/* ---- rounds.c: loops of several short transfers and instructions ------------------------------------------------------ */
+
+/* What is short, and how long transfers, in bytes, and instructions, in elements of a partition, become at most. */
+struct coalesce_limits {
+  int64_t short_bytes, transfer_bytes, short_elements, instruction_elements;
+};
+
+/* Makes one transfer or instruction of all rounds of each of the loop's, and removes the loop; false if it is another one. */
+bool coalesce_rounds(struct pass_run *run, const struct repeated *loop, const struct coalesce_limits *limits);
 
 /* ---- banks.c: transposes that leave PSUM together -------------------------------------------------------------------- */
 
@@ -80,10 +97,6 @@ int coalesce_dimension_of(const struct repeated *loop, const struct nisa_access 
 int coalesce_depth_of_index(const struct nisa_access *x, int d);
 
 /* ---- parts.c: loads that stay apart ---------------------------------------------------------------------------------- */
-
-struct coalesce_parts {
-  struct table apart; /* buffer -> not NULL: an engine begins its work with what is loaded there */
-};
 
 /* Finds the buffers, before anything is merged.  They live in the arena. */
 void coalesce_find_parts(struct arena *a, MlirOperation module, struct coalesce_parts *out);
