@@ -9,6 +9,8 @@
  *       nisa.release %a
  *     }
  *
+ * If all rounds are too much, the loop stays with fewer rounds, each of which is several.
+ *
  * Each transfer takes an engine half a microsecond to start and each instruction a tenth, whatever they move and compute.
  * The memory of a round gets one more dimension, behind the partition: the round.
  *
@@ -28,7 +30,7 @@
 #include "passes/coalesce_transfers/coalesce_transfers.h"
 #include "passes/lib/buffers.h"
 
-enum { INSTRS_MAX = 64, OUTER_MAX = 64, TILES_MAX = 64 };
+enum { INSTRS_MAX = 64, OUTER_MAX = 64, TILES_MAX = 64, ROUNDS_MAX = 1024 };
 
 /* An access to memory that is older than the loop. */
 struct outer {
@@ -112,10 +114,10 @@ static bool is_short(const struct body *b, const struct nisa_instr *in) {
   if (coalesce_is_transfer(in)) {
     const int64_t bytes = nisa_partitions(dst) * elements * nisa_element_bytes(nisa_access_element(dst));
     const int64_t least_long = b->limits->short_bytes + is_repeated(nisa_operand(in, "src"));
-    return bytes < least_long && bytes * b->r.trips <= b->limits->transfer_bytes;
+    return bytes < least_long && bytes * b->r.rounds <= b->limits->transfer_bytes;
   }
   return coalesce_is_elementwise(in) && elements <= b->limits->short_elements &&
-         elements * b->r.trips <= b->limits->instruction_elements;
+         elements * b->r.rounds <= b->limits->instruction_elements;
 }
 
 /* Operand k may become that of all rounds. */
@@ -223,7 +225,7 @@ static bool has_room(const struct body *b) {
     in_loop += change(op);
     most = in_loop > most ? in_loop : most;
   }
-  return alive + most * b->r.trips <= nisa_machine(b->run->target)->sbuf_bytes;
+  return alive + most * b->r.rounds <= nisa_machine(b->run->target)->sbuf_bytes;
 }
 
 /* ---- making the instructions ------------------------------------------------------------------------------------ */
@@ -258,13 +260,15 @@ static bool put_in_round(const struct body *b, struct nisa_access *x, MlirValue 
 static bool widen(struct body *b, struct nisa_instr *in) {
   struct side side;
   const bool moves = coalesce_is_transfer(in), is_turn = in->def->kind == NISA_DMA_TRANSPOSE;
+  bool is_tile[NISA_OPERANDS_MAX] = {false};
 
   for (int k = 0; k < in->def->n_operands; k++) {
     struct nisa_access *x = &in->operand[k];
     if (!is_data(x))
       continue;
     const int tile = tile_of(b, x->base);
-    if (tile >= 0 && !put_in_round(b, x, b->wide[tile]))
+    is_tile[k] = tile >= 0;
+    if (is_tile[k] && !put_in_round(b, x, b->wide[tile]))
       return false;
   }
   b->r.in = *in;
@@ -275,26 +279,32 @@ static bool widen(struct body *b, struct nisa_instr *in) {
     struct nisa_access *x = &in->operand[k];
     if (!is_data(x) || (k && !coalesce_is_wide(&b->r.in, k)))
       continue;
-    if (!coalesce_read_side(&b->r, x, &side) || (mem_is_on_chip(nisa_access_space(x)) && side.at[0].per_counter) ||
-        (!k && !coalesce_is_apart(&b->r, &side)) ||
-        !coalesce_make_side(&b->r, x, &side, is_turn && k ? 0 : x->par_dims) ||
+    struct repeated r = b->r;
+    r.trips = is_tile[k] ? r.rounds : r.trips; /* memory of a part: its rounds count from 0 */
+    if (!coalesce_read_side(&r, x, &side) || (mem_is_on_chip(nisa_access_space(x)) && side.at[0].per_counter) ||
+        (!k && !coalesce_is_apart(&r, &side)) || !coalesce_make_side(&r, x, &side, is_turn && k ? 0 : x->par_dims) ||
         (!moves && x->n_dims - x->par_dims > nisa_machine(b->run->target)->free_dims))
       return false;
   }
   return true;
 }
 
-/* Puts the instructions before the loop, in the order of a round. */
+static bool is_nisa(MlirOperation op, void *user) {
+  (void)user;
+  return ir_is_of(op, "nisa.");
+}
+
+/* Puts the instructions in the place of the loop, or of a round in it, in the order of a round. */
 static void emit(struct body *b) {
-  MlirBlock block = mlirOperationGetBlock(b->r.loop);
+  const bool stays = b->r.rounds < b->r.trips;
+  MlirBlock body = ir_body(b->r.loop), block = stays ? body : mlirOperationGetBlock(b->r.loop);
+  MlirOperation before = stays ? mlirBlockGetTerminator(body) : b->r.loop;
   MlirNamedAttribute attrs[COALESCE_ATTRS_MAX];
+  struct ir_ops ops = ir_collect(b->run->arena, b->r.loop, is_nisa, NULL);
   int next = 0;
 
-  for (MlirOperation op = mlirBlockGetFirstOperation(ir_body(b->r.loop)); !mlirOperationIsNull(op);
-       op = mlirOperationGetNextInBlock(op)) {
-    MlirOperation made;
-    if (ir_is_of(op, "arith.") || ir_is(op, "scf.yield"))
-      continue;
+  for (int k = 0; k < ops.n; k++) {
+    MlirOperation made, op = ops.v[k];
     if (ir_is(op, "nisa.alloc")) {
       made = ir_defining_op(b->wide[tile_of(b, mlirOperationGetResult(op, 0))]);
     } else if (ir_is(op, "nisa.release")) {
@@ -305,15 +315,24 @@ static void emit(struct body *b) {
       const int n = coalesce_attributes(op, attrs);
       made = nisa_create(&b->v[next++], mlirOperationGetLocation(op), n, attrs);
     }
-    mlirBlockInsertOwnedOperationBefore(block, b->r.loop, made);
+    mlirBlockInsertOwnedOperationBefore(block, before, made);
   }
+  if (!stays) {
+    mlirOperationDestroy(b->r.loop);
+    return;
+  }
+  while (ops.n--) /* users come before what they use */
+    mlirOperationDestroy(ops.v[ops.n]);
+  coalesce_sweep(b->run->arena, b->r.loop);
+  coalesce_set_parts(b->run, &b->r);
 }
 
 static void remark(const struct body *b) {
-  struct remark *m =
-      pass_remark(b->run, b->r.loop, RULE_ROUNDS,
-                  "%" PRId64 " rounds of %d transfers and instructions become one: %d instead of %" PRId64, b->r.trips,
-                  b->n, b->n, b->r.trips * b->n);
+  struct remark *m = pass_remark(b->run, b->r.loop, RULE_ROUNDS,
+                                 "%" PRId64 " rounds of %d transfers and instructions become one: %" PRId64
+                                 " instead of %" PRId64 "%s",
+                                 b->r.rounds, b->n, b->r.trips / b->r.rounds * b->n, b->r.trips * b->n,
+                                 b->r.rounds < b->r.trips ? "; the loop around them stays" : "");
   remark_reject(m, "the loop",
                 "an engine would take half a microsecond to start each transfer, a tenth for each instruction");
 }
@@ -323,43 +342,55 @@ static void allocate(struct body *b) {
   for (int k = 0; k < b->n_tiles; k++) {
     MlirOperation one = ir_defining_op(b->tile[k]);
     MlirOperation all =
-        nisa_create_alloc(mlirOperationGetLocation(one), type_of_all(mlirValueGetType(b->tile[k]), b->r.trips),
+        nisa_create_alloc(mlirOperationGetLocation(one), type_of_all(mlirValueGetType(b->tile[k]), b->r.rounds),
                           ir_int_attr(one, "alignment", 0));
     b->wide[k] = mlirOperationGetResult(all, 0);
   }
 }
 
-/* True if all rounds of each instruction can become one. */
+/* True if rounds of each instruction can become one. */
 static bool is_possible(struct body *b) {
   for (int k = 0; k < b->n; k++) {
     b->r.in = b->v[k];
-    if (!is_short(b, &b->v[k]))
-      return false;
     for (int i = 0; i < b->v[k].def->n_operands; i++)
       if (!read_operand(b, &b->v[k], i))
         return false;
   }
-  return is_independent(b) && has_room(b);
+  return is_independent(b);
+}
+
+static bool fits(const struct body *b) {
+  for (int k = 0; k < b->n; k++)
+    if (!is_short(b, &b->v[k]))
+      return false;
+  return has_room(b);
+}
+
+/* Chooses the most rounds that fit, of which the number of all is a multiple; false if there are none. */
+static bool choose_rounds(struct body *b) {
+  for (b->r.rounds = b->r.trips; b->r.rounds > 1; b->r.rounds--)
+    if (b->r.trips % b->r.rounds == 0 && fits(b))
+      return true;
+  return false;
 }
 
 bool coalesce_rounds(struct pass_run *run, const struct repeated *loop, const struct coalesce_limits *limits) {
   struct body *b = arena_new(run->arena, struct body);
-  bool fits = true;
+  bool is_made = true;
 
   *b = (struct body){.run = run, .r = *loop, .limits = limits};
-  b->r.rounds = b->r.trips;
-  if (b->r.trips < 2 || b->r.lower || b->r.step != 1 || !read_body(b) || !is_possible(b))
+  if (b->r.trips < 2 || b->r.trips > ROUNDS_MAX || b->r.lower || b->r.step != 1 || !read_body(b) || !choose_rounds(b) ||
+      !is_possible(b))
     return false;
   allocate(b);
-  for (int k = 0; fits && k < b->n; k++)
-    fits = widen(b, &b->v[k]);
-  if (!fits) {
+  for (int k = 0; is_made && k < b->n; k++)
+    is_made = widen(b, &b->v[k]);
+  if (!is_made) {
     for (int k = 0; k < b->n_tiles; k++)
       mlirOperationDestroy(ir_defining_op(b->wide[k]));
     return false;
   }
   remark(b);
   emit(b);
-  mlirOperationDestroy(b->r.loop);
   return true;
 }
