@@ -19,10 +19,14 @@
  *
  * Before, loops of loads are exchanged if what reads them takes their parts in another order (reading_order.c).
  *
+ * A loop of several short transfers and instructions becomes one of each, with the memory of all rounds (rounds.c).
+ *
  * Transposes on the Tensor engine fill a bank of PSUM before one instruction moves them out (banks.c).
  *
  * What is loaded is used only when all of it has arrived.  So a transfer is not made larger than TRANSFER_BYTES: a loop
- * whose rounds together move more keeps the largest part of its rounds that fits.
+ * whose rounds together move more keeps the largest part of its rounds that fits.  If that is less than a quarter of it, because
+ * their number has no larger divisor, all of them become one up to twice that size.  What an engine begins its work with comes
+ * in smaller parts (parts.c).
  *
  * Safe because no two rounds write the same element, and no round reads what another one writes: the sides are
  * different buffers, or the same elements of one, and in one dimension of dst each round begins after the end of the one before.  Inner loops come
@@ -39,6 +43,8 @@
 
 /* A transfer of this size takes twice as long to move as to start. */
 static const int64_t TRANSFER_BYTES = 512 << 10;
+/* A shorter one takes less time to move than the next one to start. */
+static const int64_t SHORT_BYTES = 64 << 10;
 /* For so many elements of a partition an instruction takes 1 to 4 us; for up to so many, as long as it takes to start. */
 static const int64_t INSTRUCTION_ELEMENTS = 2048, SHORT_ELEMENTS = 128;
 
@@ -60,7 +66,7 @@ bool coalesce_is_elementwise(const struct nisa_instr *in) {
   }
 }
 
-static bool is_transfer(const struct nisa_instr *in) {
+bool coalesce_is_transfer(const struct nisa_instr *in) {
   return in->def->kind == NISA_DMA_COPY || in->def->kind == NISA_DMA_TRANSPOSE;
 }
 
@@ -76,7 +82,7 @@ bool coalesce_read_body(struct repeated *r) {
     only = op;
   }
   return !mlirOperationIsNull(only) && nisa_read(only, &r->in, NULL) &&
-         (is_transfer(&r->in) || coalesce_is_elementwise(&r->in));
+         (coalesce_is_transfer(&r->in) || coalesce_is_elementwise(&r->in));
 }
 
 bool coalesce_read_bounds(MlirOperation loop, struct repeated *r) {
@@ -100,8 +106,7 @@ static bool is_data(const struct nisa_access *x) {
   return !nisa_is_absent(x) && !nisa_is_scalar(x);
 }
 
-/* True if a source is another buffer than dst, or the same elements of it. */
-static bool is_beside(const struct nisa_access *dst, const struct nisa_access *src) {
+bool coalesce_is_beside(const struct nisa_access *dst, const struct nisa_access *src) {
   if (!mlirValueEqual(buffer_root(dst->base), buffer_root(src->base)))
     return true;
   if (!mlirValueEqual(dst->base, src->base) || !mlirAffineMapEqual(dst->map, src->map) || dst->n_dims != src->n_dims ||
@@ -119,15 +124,17 @@ static int64_t bytes_of(const struct nisa_access *x) {
 }
 
 /* The most rounds, of which `trips` is a multiple, that move no more than a transfer should, or compute no more than an
- * instruction should. */
+ * instruction should.  If those are few because of the number of rounds, such as 11, a transfer of all may be larger. */
 static int64_t rounds_of(const struct repeated *r) {
   const struct nisa_access *dst = &r->in.operand[0];
-  const int64_t most =
-      is_transfer(&r->in) ? TRANSFER_BYTES / bytes_of(dst) : INSTRUCTION_ELEMENTS / nisa_free_elements(dst);
-  for (int64_t n = most < r->trips ? most : r->trips; n > 1; n--)
-    if (r->trips % n == 0)
-      return n;
-  return 1;
+  const bool moves = coalesce_is_transfer(&r->in);
+  const int64_t most = moves ? TRANSFER_BYTES / bytes_of(dst) : INSTRUCTION_ELEMENTS / nisa_free_elements(dst);
+  int64_t n = most < r->trips ? most : r->trips;
+  while (n > 1 && r->trips % n)
+    n--;
+  if (moves && n * 4 <= most && r->trips <= 2 * most)
+    n = r->trips;
+  return n > 1 ? n : 1;
 }
 
 /* ---- making the transfer ---------------------------------------------------------------------------------------- */
@@ -159,7 +166,7 @@ void coalesce_sweep(struct arena *a, MlirOperation loop) {
 }
 
 static void remark(struct pass_run *run, const struct repeated *r) {
-  const bool moves = is_transfer(&r->in);
+  const bool moves = coalesce_is_transfer(&r->in);
   const struct nisa_access *dst = &r->in.operand[0];
   const int64_t each = moves ? bytes_of(dst) : nisa_free_elements(dst);
   const char *what = moves ? "transfers" : "instructions", *unit = moves ? "bytes" : "elements per partition";
@@ -204,7 +211,7 @@ static void put(struct pass_run *run, const struct repeated *r, MlirOperation ma
 /* Reads the operands, and chooses how many rounds become one. */
 static bool read_operands(struct repeated *r, struct side *sides) {
   const struct nisa_access *dst = &r->in.operand[0];
-  const bool moves = is_transfer(&r->in);
+  const bool moves = coalesce_is_transfer(&r->in);
 
   for (int k = 0; k < r->in.def->n_operands; k++) {
     const struct nisa_access *x = &r->in.operand[k];
@@ -218,7 +225,7 @@ static bool read_operands(struct repeated *r, struct side *sides) {
     if (!coalesce_read_side(r, x, &sides[k]) || !stays_in_partition(x, &sides[k]) ||
         (!moves && nisa_access_space(x) != MEM_SBUF))
       return false;
-    if (k && (moves ? mlirValueEqual(buffer_root(dst->base), buffer_root(x->base)) : !is_beside(dst, x)))
+    if (k && (moves ? mlirValueEqual(buffer_root(dst->base), buffer_root(x->base)) : !coalesce_is_beside(dst, x)))
       return false;
   }
   if (!coalesce_is_apart(r, &sides[0]) || (!moves && nisa_free_elements(dst) > SHORT_ELEMENTS))
@@ -227,15 +234,29 @@ static bool read_operands(struct repeated *r, struct side *sides) {
   return r->rounds > 1 || r->trips == 1;
 }
 
+static void remark_apart(struct pass_run *run, const struct repeated *r) {
+  const int64_t each = bytes_of(&r->in.operand[0]);
+  struct remark *m = pass_remark(
+      run, r->in.op, RULE_PARTS,
+      "%" PRId64 " transfers of %" PRId64 " bytes stay apart: the first reader needs one of them", r->trips, each);
+  remark_limit(m, "transfer", "bytes", each, TRANSFER_BYTES);
+  remark_reject(m, arena_printf(run->arena, "transfers of %" PRId64 " bytes", r->rounds * each),
+                "the first reader would wait until all of one has arrived");
+}
+
 /* Makes one instruction of several rounds. */
-static void merge(struct pass_run *run, struct repeated *r) {
-  const bool is_turn = r->in.def->kind == NISA_DMA_TRANSPOSE, moves = is_transfer(&r->in);
+static void merge(struct pass_run *run, const struct coalesce_parts *parts, struct repeated *r) {
+  const bool is_turn = r->in.def->kind == NISA_DMA_TRANSPOSE, moves = coalesce_is_transfer(&r->in);
   struct nisa_instr out = r->in;
   struct side sides[NISA_OPERANDS_MAX];
   MlirNamedAttribute attrs[COALESCE_ATTRS_MAX];
 
   if (!read_operands(r, sides))
     return;
+  if (r->rounds > 1 && coalesce_stays_apart(parts, r, bytes_of(&r->in.operand[0]))) {
+    remark_apart(run, r);
+    return;
+  }
   for (int k = 0; k < out.def->n_operands; k++) {
     struct nisa_access *x = &out.operand[k];
     if (nisa_is_absent(x) || (k && (nisa_is_scalar(x) || !coalesce_is_wide(&r->in, k))))
@@ -255,6 +276,8 @@ static void merge(struct pass_run *run, struct repeated *r) {
 static enum status run_pass(struct pass_run *run) {
   struct ir_ops loops = ir_collect_named(run->arena, run->module, "scf.for");
   enum status st = pass_target(run, &run->target);
+  const struct coalesce_limits limits = {SHORT_BYTES, TRANSFER_BYTES, SHORT_ELEMENTS, INSTRUCTION_ELEMENTS};
+  struct coalesce_parts parts;
 
   if (st)
     return st;
@@ -264,11 +287,13 @@ static enum status run_pass(struct pass_run *run) {
     pass_step(run, loops.v[k], "reading-order");
     coalesce_take_reading_order(run, loops.v[k], TRANSFER_BYTES);
   }
+  coalesce_find_parts(run->arena, run->module, &parts);
   for (int k = loops.n - 1; k >= 0; k--) {
     struct repeated r;
     pass_step(run, loops.v[k], "unite-transfers");
-    if (coalesce_read_bounds(loops.v[k], &r) && !coalesce_banks(run, &r) && coalesce_read_body(&r))
-      merge(run, &r);
+    if (coalesce_read_bounds(loops.v[k], &r) && !coalesce_banks(run, &r) && !coalesce_rounds(run, &r, &limits) &&
+        coalesce_read_body(&r))
+      merge(run, &parts, &r);
   }
   return ST_OK;
 }

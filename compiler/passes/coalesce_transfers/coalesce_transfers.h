@@ -2,6 +2,7 @@
 #ifndef PASSES_COALESCE_TRANSFERS_H
 #define PASSES_COALESCE_TRANSFERS_H
 
+#include "base/table.h"
 #include "ir/build.h"
 #include "nisa/nisa.h"
 #include "passes/lib/access.h"
@@ -30,6 +31,10 @@ struct side {
   int rank;
 };
 
+struct coalesce_parts {
+  struct table apart; /* buffer -> not NULL: an engine begins its work with what is loaded there */
+};
+
 /* ---- sides.c: access patterns over several rounds ------------------------------------------------------------------ */
 
 /* True if v is known before the loop. */
@@ -55,12 +60,25 @@ bool coalesce_read_bounds(MlirOperation loop, struct repeated *r);
 bool coalesce_read_body(struct repeated *r);
 /* True if dst has at each place what the same place of the sources gives. */
 bool coalesce_is_elementwise(const struct nisa_instr *in);
+bool coalesce_is_transfer(const struct nisa_instr *in);
+/* True if a source is another buffer than dst, or the same elements of it. */
+bool coalesce_is_beside(const struct nisa_access *dst, const struct nisa_access *src);
 /* The attributes that are not about operands; returns how many. */
 int coalesce_attributes(MlirOperation op, MlirNamedAttribute out[COALESCE_ATTRS_MAX]);
 /* The loop that stays counts its parts from 0. */
 void coalesce_set_parts(struct pass_run *run, const struct repeated *r);
 /* Removes the arithmetic in the loop that nothing uses. */
 void coalesce_sweep(struct arena *a, MlirOperation loop);
+
+/* ---- rounds.c: loops of several short transfers and instructions ------------------------------------------------------ */
+
+/* What is short, and how long transfers, in bytes, and instructions, in elements of a partition, become at most. */
+struct coalesce_limits {
+  int64_t short_bytes, transfer_bytes, short_elements, instruction_elements;
+};
+
+/* Makes one transfer or instruction of all rounds of each of the loop's, and removes the loop; false if it is another one. */
+bool coalesce_rounds(struct pass_run *run, const struct repeated *loop, const struct coalesce_limits *limits);
 
 /* ---- banks.c: transposes that leave PSUM together -------------------------------------------------------------------- */
 
@@ -72,5 +90,17 @@ bool coalesce_banks(struct pass_run *run, const struct repeated *loop);
 /* Exchanges the loop, if all of its body is a loop of loads, with that one where their readers wait for less then.  Loads of
  * transfer_bytes and less become one transfer anyway. */
 void coalesce_take_reading_order(struct pass_run *run, MlirOperation loop, int64_t transfer_bytes);
+/* The only dimension of the access in whose index the loop's counter is, if each round begins there after the end of the
+ * one before; -1 otherwise. */
+int coalesce_dimension_of(const struct repeated *loop, const struct nisa_access *x);
+/* How deep the innermost loop lies whose counter dimension d of the access depends on; 0: it depends on none. */
+int coalesce_depth_of_index(const struct nisa_access *x, int d);
+
+/* ---- parts.c: loads that stay apart ---------------------------------------------------------------------------------- */
+
+/* Finds the buffers, before anything is merged.  They live in the arena. */
+void coalesce_find_parts(struct arena *a, MlirOperation module, struct coalesce_parts *out);
+/* True if the transfers of the loop, of so many bytes each, are better not merged. */
+bool coalesce_stays_apart(const struct coalesce_parts *parts, const struct repeated *r, int64_t bytes);
 
 #endif

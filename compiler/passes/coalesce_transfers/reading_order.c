@@ -32,9 +32,7 @@ static bool read_index(const struct nisa_access *x, int d, struct nisa_index *in
   return true;
 }
 
-/* The only dimension of the access in whose index the loop's counter is, if each round begins there after the end of the
- * one before; -1 otherwise. */
-static int dimension_of(const struct repeated *loop, const struct nisa_access *x) {
+int coalesce_dimension_of(const struct repeated *loop, const struct nisa_access *x) {
   int found = -1;
   for (int d = 0; d < (int)mlirAffineMapGetNumResults(x->map); d++) {
     struct nisa_index index;
@@ -62,8 +60,7 @@ static int depth_of(MlirOperation op) {
   return n;
 }
 
-/* How deep the innermost loop lies whose counter dimension d of the access depends on; 0: it depends on none. */
-static int depth_of_index(const struct nisa_access *x, int d) {
+int coalesce_depth_of_index(const struct nisa_access *x, int d) {
   struct nisa_index index;
   struct linear of;
   int deepest = 0;
@@ -92,8 +89,8 @@ static bool is_read_by(MlirOperation load, MlirValue buffer, int outer, int inne
       const struct nisa_access *x = &in.operand[k];
       if (nisa_is_absent(x) || nisa_is_scalar(x) || !mlirValueEqual(x->base, buffer))
         continue;
-      const int of_inner = depth_of_index(x, inner);
-      if (!k || !of_inner || depth_of_index(x, outer) <= of_inner)
+      const int of_inner = coalesce_depth_of_index(x, inner);
+      if (!k || !of_inner || coalesce_depth_of_index(x, outer) <= of_inner)
         return false;
       n++;
     }
@@ -137,7 +134,7 @@ void coalesce_take_reading_order(struct pass_run *run, MlirOperation loop, int64
   if (!mem_is_on_chip(nisa_access_space(dst)) || mem_is_on_chip(nisa_access_space(src)) || run_bytes < RUN_BYTES ||
       outer.trips * part <= transfer_bytes)
     return;
-  const int of_inner = dimension_of(&inner, dst), of_outer = dimension_of(&outer, dst);
+  const int of_inner = coalesce_dimension_of(&inner, dst), of_outer = coalesce_dimension_of(&outer, dst);
   if (of_inner < 0 || of_outer < 0 || of_inner == of_outer || !is_read_by(inner.in.op, dst->base, of_outer, of_inner))
     return;
   struct remark *m =

@@ -39,10 +39,11 @@ static void explain(struct pass_run *run, const struct attention *a, const struc
   const char *keys = runs ? arena_printf(m, "blocks of %lld of %lld keys, with a running maximum and sum",
                                          (long long)p->step, (long long)p->keys)
                           : arena_printf(m, "all %lld keys", (long long)p->keys);
-  struct remark *r = pass_remark(
-      run, a->mixed.op, RULE_FLASH_ATTENTION, "attention in blocks of %lld of %lld queries and %s; keys %s, values %s",
-      (long long)p->rows, (long long)p->queries, keys, p->keeps_keys ? "loaded once" : "loaded for each block",
-      p->keeps_values ? "loaded once" : "loaded for each block");
+  struct remark *r = pass_remark(run, a->mixed.op, RULE_FLASH_ATTENTION,
+                                 "attention in blocks of %lld of %lld queries%s and %s; keys %s, values %s",
+                                 (long long)p->rows, (long long)p->queries, p->batches > 1 ? " of two batches" : "",
+                                 keys, p->keeps_keys ? "loaded once" : "loaded for each block",
+                                 p->keeps_values ? "loaded once" : "loaded for each block");
   remark_limit(r, "SBUF", "bytes per partition", p->bytes, nisa_machine(run->target)->sbuf_bytes);
   if (runs)
     remark_reject(r, "whole rows of scores",

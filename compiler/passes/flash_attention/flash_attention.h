@@ -69,6 +69,7 @@ const struct member *attention_member(const struct attention *a, MlirValue v);
 
 /* What is decided about an attention. */
 struct attention_plan {
+  int64_t batches; /* that are computed beside each other */
   int64_t queries, keys, features,
       width;                     /* scores: queries x keys, sums of `features`; the result has `width` columns */
   int64_t rows;                  /* queries of a block: a multiple of 128 unless there is one block only */

@@ -6,7 +6,8 @@
  * costs about 2 * width + 512 cycles of the vector engine more.
  *
  * A block has two tiles of 128 queries, if both fit: while the tensor engine computes one, the other engines work on the other
- * one.  More would need more banks of PSUM than there are, and wait for each other.
+ * one.  More would need more banks of PSUM than there are, and wait for each other.  Where a batch has one tile, a block is that of
+ * two batches, if both fit and if their number is even.
  */
 #include "nisa/nisa.h"
 #include "passes/flash_attention/rewrite.h"
@@ -51,6 +52,15 @@ static int64_t choose_rows(int64_t queries, int64_t bytes, int64_t room) {
   return best > 1 ? best : most;
 }
 
+/* Two batches of one tile each may be computed beside each other. */
+static bool can_pair(const struct attention *a, const struct attention_plan *p, int64_t sbuf) {
+  const struct product *m = &a->mixed;
+  if (!m->n_batch || p->rows < p->queries || p->rows > NISA_PARTITIONS || p->step < p->keys)
+    return false;
+  const int64_t batches = m->s.extents[structured_map_loop(m->s.maps[2], m->n_batch - 1)];
+  return is_multiple(batches, ATTENTION_TILES_MAX) && ATTENTION_TILES_MAX * p->bytes <= sbuf * 3 / 4;
+}
+
 bool attention_plan(struct pass_run *run, const struct attention *a, struct attention_plan *out) {
   const struct product *s = &a->scores, *m = &a->mixed;
   const int64_t sbuf = nisa_machine(run->target)->sbuf_bytes;
@@ -79,6 +89,8 @@ bool attention_plan(struct pass_run *run, const struct attention *a, struct atte
   }
   p.rows = rewrite_min(n * NISA_PARTITIONS, p.queries);
   p.bytes += n * bytes;
+  p.batches = can_pair(a, &p, sbuf) ? ATTENTION_TILES_MAX : 1;
+  p.bytes *= p.batches;
   *out = p;
   return true;
 }

@@ -2,6 +2,7 @@
 #include "passes/flash_attention/rewrite.h"
 
 #include <assert.h>
+#include <string.h>
 
 #include "mlir-c/BuiltinAttributes.h"
 #include "mlir-c/BuiltinTypes.h"
@@ -244,24 +245,27 @@ static void take_members(struct ir_builder *b, const struct writer *w, struct me
       m->now[k] = w->a->member[k].is_dropped ? take_value(w, m, w->a->weights) : take_member(b, w, m, k);
 }
 
-/* The results of tiles of rows whose scores are in SBUF.  Engines execute their instructions in order.  So the scores of a
+/* The results of tiles of rows whose scores are in SBUF, each of its own batch or of the same one.  Engines execute their instructions in order.  So the scores of a
  * tile come before the softmax of the tile before it, and this before the second product of the one before that: the tensor
  * engine computes one tile while the others work on the next one.  What only the result needs, such as the sum, comes with
  * the second product, when the weights are there. */
-static void whole_rows(struct ir_builder *b, const struct writer *w, int n, const struct block *tile, MlirValue *out) {
+static void whole_rows(struct ir_builder *b, int n, struct writer const *const *w, const struct block *tile,
+                       MlirValue *out) {
   struct members *m = arena_new_array(b->arena, struct members, (size_t)n);
-  const struct operands with = rewrite_operands(b, w, &tile[0]);
+  struct operands with[ATTENTION_TILES_MAX];
 
+  for (int i = 0; i < n; i++)
+    with[i] = i && w[i] == w[i - 1] ? with[i - 1] : rewrite_operands(b, w[i], &tile[i]);
   for (int i = 0; i < n + 2; i++) {
     if (i >= 1 && i - 1 < n)
-      take_members(b, w, &m[i - 1], true);
+      take_members(b, w[i - 1], &m[i - 1], true);
     if (i < n) {
       m[i].at = tile[i];
-      m[i].scores = rewrite_scores(b, w, &tile[i], with.keys);
+      m[i].scores = rewrite_scores(b, w[i], &tile[i], with[i].keys);
     }
     if (i >= 2) {
-      take_members(b, w, &m[i - 2], false);
-      out[i - 2] = rewrite_end(b, w, &m[i - 2], rewrite_mixed(b, w, &m[i - 2], with.values));
+      take_members(b, w[i - 2], &m[i - 2], false);
+      out[i - 2] = rewrite_end(b, w[i - 2], &m[i - 2], rewrite_mixed(b, w[i - 2], &m[i - 2], with[i - 2].values));
     }
   }
 }
@@ -288,12 +292,13 @@ static void write_rows(struct ir_builder *b, const struct writer *w, MlirValue r
   const struct block at = {.row = row, .rows = rows, .keys = w->p->keys};
   struct block tile[ATTENTION_TILES_MAX];
   MlirValue v[ATTENTION_TILES_MAX];
+  const struct writer *same[ATTENTION_TILES_MAX] = {w, w};
   const int n = rewrite_split(b, &at, tile);
 
   if (w->p->step < w->p->keys)
     running_rows(b, w, n, tile, v);
   else
-    whole_rows(b, w, n, tile, v);
+    whole_rows(b, n, same, tile, v);
   for (int t = 0; t < n; t++)
     *result = insert_rows(b, w, &tile[t], v[t], *result);
 }
@@ -301,6 +306,30 @@ static void write_rows(struct ir_builder *b, const struct writer *w, MlirValue r
 static void row_loop(struct ir_builder *b, MlirValue const *at, MlirValue *carried, void *user) {
   const struct writer *w = user;
   write_rows(b, w, ir_binary(b, "arith.muli", at[0], ir_index(b, w->p->rows)), w->p->rows, carried);
+}
+
+/* All rows of two batches that follow each other in the last batch dimension. */
+static void pair_loop(struct ir_builder *b, MlirValue const *at, MlirValue *carried, void *user) {
+  enum { N = ATTENTION_TILES_MAX };
+  const struct writer *shared = user, *each[N];
+  const int last = shared->a->mixed.n_batch - 1;
+  struct writer w[N];
+  struct block tile[N];
+  MlirValue batch[N][STRUCTURED_LOOPS_MAX], v[N];
+
+  MlirValue first = ir_binary(b, "arith.muli", at[last], ir_index(b, N));
+  for (int i = 0; i < N; i++) {
+    memcpy(batch[i], at, (size_t)last * sizeof *at);
+    batch[i][last] = i ? ir_binary(b, "arith.addi", first, ir_index(b, i)) : first;
+    w[i] = *shared;
+    w[i].batch = batch[i];
+    each[i] = &w[i];
+    tile[i] = (struct block){.rows = w[i].p->rows, .keys = w[i].p->keys};
+    keep_operands(b, &w[i]);
+  }
+  whole_rows(b, N, each, tile, v);
+  for (int i = 0; i < N; i++)
+    *carried = insert_rows(b, &w[i], &tile[i], v[i], *carried);
 }
 
 static void batch_loop(struct ir_builder *b, MlirValue const *at, MlirValue *carried, void *user) {
@@ -341,9 +370,14 @@ void attention_rewrite(struct pass_run *run, const struct attention *a, const st
   for (int d = 0; d < a->mixed.n_batch; d++)
     extents[d] = a->mixed.s.extents[structured_map_loop(a->mixed.s.maps[2], d)];
   MlirValue result = ir_empty_of(&b, mlirValueGetType(ir_result(last)));
+  if (p->batches > 1)
+    extents[a->mixed.n_batch - 1] /= p->batches;
   if (a->mixed.n_batch) {
-    const struct ir_loops loops = {
-        .n = a->mixed.n_batch, .extents = extents, .n_carried = 1, .body = batch_loop, .user = &w};
+    const struct ir_loops loops = {.n = a->mixed.n_batch,
+                                   .extents = extents,
+                                   .n_carried = 1,
+                                   .body = p->batches > 1 ? pair_loop : batch_loop,
+                                   .user = &w};
     ir_loop_nest(&b, &loops, &result);
   } else {
     batch_loop(&b, NULL, &result, &w);

@@ -1,7 +1,7 @@
 // nisa text 1
 // RUN: nkx opt --coalesce-transfers --nisa-verify --print-nisa %s | FileCheck %s
 // Loads come in the order of reading: the products of the first %n read all places of dimension 1, so the loads of the first
-// place of dimension 2 come first.
+// place of dimension 2 come first.  The Tensor engine has worked before, or else the loads would stay apart (parts.mlir).
 
 !b = memref<128x8x2x512xbf16, #nisa.mem<sbuf>>
 !x = memref<1024x1024xbf16, #nisa.mem<shared_hbm>>
@@ -21,6 +21,7 @@ func.func @reordered(%x: !x, %y: memref<128x8x128xbf16, #nisa.mem<sbuf>>) {
   %c512 = arith.constant 512 : index
   %b = nisa.alloc : memref<128x8x2x512xbf16, #nisa.mem<sbuf>>
   %p = nisa.alloc : memref<128x512xf32, #nisa.mem<psum>>
+  nisa.matmul(dst<128| 128>=memref<128x512xf32, #nisa.mem<psum>> %p[d0, d1], stationary<128| 128>=memref<128x8x128xbf16, #nisa.mem<sbuf>> %y[d0, 0, d1], moving<128| 128>=memref<128x8x128xbf16, #nisa.mem<sbuf>> %y[d0, 0, d1], row_pos=index %c0, col_pos=index %c0, is_transpose=false, perf_opt=none_, psum_zero_region=size2048) engine=tensor
   scf.for %k = %c0 to %c8 step %c1 {
     scf.for %n = %c0 to %c2 step %c1 {
       %0 = arith.muli %k, %c128 : index
@@ -50,6 +51,7 @@ func.func @as_read(%x: !x, %y: memref<128x8x128xbf16, #nisa.mem<sbuf>>) {
   %c512 = arith.constant 512 : index
   %b = nisa.alloc : memref<128x8x2x512xbf16, #nisa.mem<sbuf>>
   %p = nisa.alloc : memref<128x2x512xf32, #nisa.mem<psum>>
+  nisa.matmul(dst<128| 128>=memref<128x2x512xf32, #nisa.mem<psum>> %p[d0, 0, d1], stationary<128| 128>=memref<128x8x128xbf16, #nisa.mem<sbuf>> %y[d0, 0, d1], moving<128| 128>=memref<128x8x128xbf16, #nisa.mem<sbuf>> %y[d0, 0, d1], row_pos=index %c0, col_pos=index %c0, is_transpose=false, perf_opt=none_, psum_zero_region=size2048) engine=tensor
   scf.for %k = %c0 to %c8 step %c1 {
     scf.for %n = %c0 to %c2 step %c1 {
       %0 = arith.muli %k, %c128 : index
@@ -80,6 +82,7 @@ func.func @short_runs(%x: !x, %y: memref<128x8x128xbf16, #nisa.mem<sbuf>>) {
   %c256 = arith.constant 256 : index
   %b = nisa.alloc : memref<128x8x4x256xbf16, #nisa.mem<sbuf>>
   %p = nisa.alloc : memref<128x256xf32, #nisa.mem<psum>>
+  nisa.matmul(dst<128| 128>=memref<128x256xf32, #nisa.mem<psum>> %p[d0, d1], stationary<128| 128>=memref<128x8x128xbf16, #nisa.mem<sbuf>> %y[d0, 0, d1], moving<128| 128>=memref<128x8x128xbf16, #nisa.mem<sbuf>> %y[d0, 0, d1], row_pos=index %c0, col_pos=index %c0, is_transpose=false, perf_opt=none_, psum_zero_region=size2048) engine=tensor
   scf.for %k = %c0 to %c8 step %c1 {
     scf.for %n = %c0 to %c4 step %c1 {
       %0 = arith.muli %k, %c128 : index

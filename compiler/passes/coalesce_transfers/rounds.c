@@ -1,0 +1,396 @@
+/* rounds: all rounds of a loop of several short transfers and instructions become one of each.  See coalesce_transfers.c.
+ *
+ *     scf.for %i = %c0 to %c8 step %c1 {                            %a = nisa.alloc : memref<128x8x64xf32, sbuf>
+ *       %a = nisa.alloc : memref<128x64xf32, sbuf>                  nisa.dma_copy(dst<128| 8, 64> %a[d0, d1, d2],
+ *       nisa.dma_copy(dst<128| 64> %a[d0, d1],                        src<128| 512> %x[d0, d1])
+ *         src<128| 64> %x[d0, %i*64 + d1])                 ==>      nisa.dma_copy(dst<128| 8, 64> %y[d1, d0, d2],
+ *       nisa.dma_copy(dst<128| 64> %y[%i, d0, d1],                    src<128| 8, 64> %a[d0, d1, d2])
+ *         src<128| 64> %a[d0, d1])                                  nisa.release %a
+ *       nisa.release %a
+ *     }
+ *
+ * If all rounds are too much, the loop stays with fewer rounds, each of which is several.
+ *
+ * Each transfer takes an engine half a microsecond to start and each instruction a tenth, whatever they move and compute.
+ * The memory of a round gets one more dimension, behind the partition: the round.
+ *
+ * The price is that no round overlaps with another one any more.  So it is done only if every transfer is shorter than it
+ * takes to start, every instruction is short, and what they become is not longer than what other loops become; and if there
+ * is room in SBUF for the memory of all rounds.
+ *
+ * Safe because the order of two instructions of different rounds does not matter: memory of the loop is that of one round, and
+ * of other memory that the loop writes, each round has a part of its own, in one dimension.  Linear in the operations of
+ * the loop and of the blocks around it, for the room; the pairs of accesses to what a loop writes are compared.
+ */
+#include <inttypes.h>
+#include <string.h>
+
+#include "mlir-c/BuiltinTypes.h"
+
+#include "passes/coalesce_transfers/coalesce_transfers.h"
+#include "passes/lib/buffers.h"
+
+enum { INSTRS_MAX = 64, OUTER_MAX = 64, TILES_MAX = 64, ROUNDS_MAX = 1024 };
+
+/* An access to memory that is older than the loop. */
+struct outer {
+  const struct nisa_access *x;
+  struct side side;
+  bool writes;
+};
+
+struct body {
+  struct pass_run *run;
+  struct repeated r; /* in: the instruction that is looked at */
+  const struct coalesce_limits *limits;
+  struct nisa_instr v[INSTRS_MAX];
+  int n;
+  MlirValue tile[TILES_MAX], wide[TILES_MAX]; /* an allocation of the loop, and the one for all rounds */
+  int n_tiles;
+  struct outer outer[OUTER_MAX];
+  int n_outer;
+};
+
+/* ---- what may be taken apart ------------------------------------------------------------------------------------ */
+
+static int tile_of(const struct body *b, MlirValue v) {
+  for (int k = 0; k < b->n_tiles; k++)
+    if (mlirValueEqual(b->tile[k], v))
+      return k;
+  return -1;
+}
+
+static bool is_data(const struct nisa_access *x) {
+  return !nisa_is_absent(x) && !nisa_is_scalar(x);
+}
+
+static bool take_tile(struct body *b, MlirOperation alloc) {
+  MlirValue v = mlirOperationGetResult(alloc, 0);
+  MlirType type = mlirValueGetType(v);
+  if (b->n_tiles == TILES_MAX || nisa_type_space(type) != MEM_SBUF || !mlirShapedTypeHasStaticShape(type) ||
+      mlirShapedTypeGetRank(type) + 1 > NISA_RANK_MAX || !mlirAttributeIsNull(ir_attr(alloc, "address")))
+    return false;
+  b->tile[b->n_tiles++] = v;
+  return true;
+}
+
+/* Reads the operations of the loop; false if there is one that is not understood. */
+static bool read_body(struct body *b) {
+  for (MlirOperation op = mlirBlockGetFirstOperation(ir_body(b->r.loop)); !mlirOperationIsNull(op);
+       op = mlirOperationGetNextInBlock(op)) {
+    if (ir_is_of(op, "arith.") || ir_is(op, "scf.yield"))
+      continue;
+    if (ir_is(op, "nisa.alloc")) {
+      if (!take_tile(b, op))
+        return false;
+    } else if (ir_is(op, "nisa.release")) {
+      if (tile_of(b, mlirOperationGetOperand(op, 0)) < 0)
+        return false;
+    } else if (b->n == INSTRS_MAX || !nisa_op_of(op) || nisa_keeps_order(op) || !nisa_read(op, &b->v[b->n++], NULL)) {
+      return false;
+    }
+  }
+  return b->n > 1;
+}
+
+/* True if the same elements are read several times, such as a row for all partitions: a dimension of the tile is in no index. */
+static bool is_repeated(const struct nisa_access *x) {
+  for (int k = 0; k < x->n_dims; k++) {
+    struct nisa_index index;
+    bool is_used = x->tile[k] == 1;
+    for (int d = 0; !is_used && d < (int)mlirAffineMapGetNumResults(x->map); d++)
+      is_used = !nisa_access_index(x, d, &index) || index.dim[k];
+    if (!is_used)
+      return true;
+  }
+  return false;
+}
+
+/* All rounds together are not longer than an instruction or a transfer should be, and each is short.  A row for all partitions is
+ * short if it takes as long to move as to start: it reads little. */
+static bool is_short(const struct body *b, const struct nisa_instr *in) {
+  const struct nisa_access *dst = &in->operand[0];
+  const int64_t elements = nisa_free_elements(dst);
+  if (coalesce_is_transfer(in)) {
+    const int64_t bytes = nisa_partitions(dst) * elements * nisa_element_bytes(nisa_access_element(dst));
+    const int64_t least_long = b->limits->short_bytes + is_repeated(nisa_operand(in, "src"));
+    return bytes < least_long && bytes * b->r.rounds <= b->limits->transfer_bytes;
+  }
+  return coalesce_is_elementwise(in) && elements <= b->limits->short_elements &&
+         elements * b->r.rounds <= b->limits->instruction_elements;
+}
+
+/* Operand k may become that of all rounds. */
+static bool read_operand(struct body *b, const struct nisa_instr *in, int k) {
+  const struct nisa_access *x = &in->operand[k];
+
+  if (nisa_is_absent(x))
+    return true;
+  if (k && (nisa_is_scalar(x) || !coalesce_is_wide(in, k)) && !coalesce_is_the_same(&b->r, x))
+    return false;
+  if (nisa_is_scalar(x))
+    return true;
+  if (!coalesce_is_transfer(in) && nisa_access_space(x) != MEM_SBUF)
+    return false;
+  if (tile_of(b, x->base) >= 0)
+    return !k || coalesce_is_wide(in, k); /* a column is another one in each round */
+  if (b->n_outer == OUTER_MAX)
+    return false;
+  struct outer *o = &b->outer[b->n_outer++];
+  *o = (struct outer){.x = x, .writes = in->def->operand[k].writes};
+  return coalesce_read_side(&b->r, x, &o->side) &&
+         (!mem_is_on_chip(nisa_access_space(x)) || !o->side.at[0].per_counter);
+}
+
+static int64_t width_of(const struct outer *o, int d) {
+  int64_t width = 1;
+  for (int k = 0; k < o->x->n_dims; k++)
+    width += o->side.index[d].dim[k] * (o->x->tile[k] - 1);
+  return width;
+}
+
+static bool has_same_terms(const struct linear *x, const struct linear *y) {
+  int64_t sum;
+  for (int side = 0; side < 2; side++, y = x)
+    for (int k = 0; k < x->n; k++) {
+      sum = 0;
+      for (int i = 0; i < x->n; i++)
+        sum += mlirValueEqual(x->term[i].v, x->term[k].v) ? x->term[i].factor : 0;
+      for (int i = 0; i < y->n; i++)
+        sum -= mlirValueEqual(y->term[i].v, x->term[k].v) ? y->term[i].factor : 0;
+      if (sum)
+        return false;
+    }
+  return true;
+}
+
+/* In dimension d both stay within the same part of their own in each round. */
+static bool is_apart_in(const struct body *b, const struct outer *x, const struct outer *y, int d) {
+  const int64_t period = x->side.at[d].per_counter * b->r.step;
+  const struct linear *of_x = &x->side.at[d].of, *of_y = &y->side.at[d].of;
+  const int64_t from = of_x->constant < of_y->constant ? of_x->constant : of_y->constant,
+                to_x = of_x->constant + width_of(x, d), to_y = of_y->constant + width_of(y, d);
+  return period && y->side.at[d].per_counter == x->side.at[d].per_counter && has_same_terms(of_x, of_y) &&
+         has_same_terms(of_y, of_x) && (to_x > to_y ? to_x : to_y) - from <= period;
+}
+
+static bool is_apart(const struct body *b, const struct outer *x, const struct outer *y) {
+  if (!mlirValueEqual(x->x->base, y->x->base))
+    return !mlirValueEqual(buffer_root(x->x->base), buffer_root(y->x->base));
+  for (int d = 0; d < x->side.rank; d++)
+    if (is_apart_in(b, x, y, d))
+      return true;
+  return false;
+}
+
+/* What the loop writes has a part for each round. */
+static bool is_independent(const struct body *b) {
+  for (int k = 0; k < b->n_outer; k++)
+    for (int i = 0; b->outer[k].writes && i < b->n_outer; i++)
+      if (!is_apart(b, &b->outer[k], &b->outer[i]))
+        return false;
+  return true;
+}
+
+/* ---- room in SBUF ----------------------------------------------------------------------------------------------- */
+
+static int64_t bytes_in_sbuf(MlirValue v) {
+  MlirType type = mlirValueGetType(v);
+  int64_t bytes;
+  if (nisa_type_space(type) != MEM_SBUF || !mlirShapedTypeHasStaticShape(type))
+    return 0;
+  bytes = nisa_element_bytes(mlirShapedTypeGetElementType(type));
+  for (intptr_t k = 1; k < mlirShapedTypeGetRank(type); k++)
+    bytes *= mlirShapedTypeGetDimSize(type, k);
+  return bytes;
+}
+
+/* What op adds to the bytes that are alive. */
+static int64_t change(MlirOperation op) {
+  return ir_is(op, "nisa.alloc")     ? bytes_in_sbuf(mlirOperationGetResult(op, 0))
+         : ir_is(op, "nisa.release") ? -bytes_in_sbuf(mlirOperationGetOperand(op, 0))
+                                     : 0;
+}
+
+/* There is room for the memory of all rounds beside what is alive at the loop. */
+static bool has_room(const struct body *b) {
+  int64_t alive = 0, in_loop = 0, most = 0;
+  for (MlirOperation at = b->r.loop; !mlirOperationIsNull(at) && !ir_is(at, "func.func");
+       at = mlirOperationGetParentOperation(at))
+    for (MlirOperation op = mlirBlockGetFirstOperation(mlirOperationGetBlock(at)); !mlirOperationEqual(op, at);
+         op = mlirOperationGetNextInBlock(op))
+      alive += change(op);
+  for (MlirOperation op = mlirBlockGetFirstOperation(ir_body(b->r.loop)); !mlirOperationIsNull(op);
+       op = mlirOperationGetNextInBlock(op)) {
+    in_loop += change(op);
+    most = in_loop > most ? in_loop : most;
+  }
+  return alive + most * b->r.rounds <= nisa_machine(b->run->target)->sbuf_bytes;
+}
+
+/* ---- making the instructions ------------------------------------------------------------------------------------ */
+
+static MlirType type_of_all(MlirType one, int64_t rounds) {
+  int64_t dims[NISA_RANK_MAX] = {mlirShapedTypeGetDimSize(one, 0), rounds};
+  const intptr_t rank = mlirShapedTypeGetRank(one);
+  for (intptr_t k = 1; k < rank; k++)
+    dims[k + 1] = mlirShapedTypeGetDimSize(one, k);
+  return mlirMemRefTypeContiguousGet(mlirShapedTypeGetElementType(one), rank + 1, dims,
+                                     mlirMemRefTypeGetMemorySpace(one));
+}
+
+/* Makes x, an access to a tile of the loop, one to its round in the memory of all rounds. */
+static bool put_in_round(const struct body *b, struct nisa_access *x, MlirValue all) {
+  MlirAffineExpr results[NISA_RANK_MAX];
+  MlirContext ctx = mlirAffineMapGetContext(x->map);
+  const intptr_t rank = mlirAffineMapGetNumResults(x->map);
+
+  if (x->n_indices == NISA_RANK_MAX)
+    return false;
+  for (intptr_t k = 0; k < rank; k++)
+    results[k + (k > 0)] = mlirAffineMapGetResult(x->map, k);
+  results[1] = mlirAffineSymbolExprGet(ctx, x->n_indices);
+  x->map = mlirAffineMapGet(ctx, x->n_dims, x->n_indices + 1, rank + 1, results);
+  x->indices[x->n_indices++] = b->r.counter;
+  x->base = all;
+  return true;
+}
+
+/* Makes in the instruction of all rounds; false if it gets too many dimensions. */
+static bool widen(struct body *b, struct nisa_instr *in) {
+  struct side side;
+  const bool moves = coalesce_is_transfer(in), is_turn = in->def->kind == NISA_DMA_TRANSPOSE;
+  bool is_tile[NISA_OPERANDS_MAX] = {false};
+
+  for (int k = 0; k < in->def->n_operands; k++) {
+    struct nisa_access *x = &in->operand[k];
+    if (!is_data(x))
+      continue;
+    const int tile = tile_of(b, x->base);
+    is_tile[k] = tile >= 0;
+    if (is_tile[k] && !put_in_round(b, x, b->wide[tile]))
+      return false;
+  }
+  b->r.in = *in;
+  for (int k = 1; k < in->def->n_operands; k++)
+    if (is_data(&in->operand[k]) && coalesce_is_wide(in, k) && !coalesce_is_beside(&in->operand[0], &in->operand[k]))
+      return false;
+  for (int k = 0; k < in->def->n_operands; k++) {
+    struct nisa_access *x = &in->operand[k];
+    if (!is_data(x) || (k && !coalesce_is_wide(&b->r.in, k)))
+      continue;
+    struct repeated r = b->r;
+    r.trips = is_tile[k] ? r.rounds : r.trips; /* memory of a part: its rounds count from 0 */
+    if (!coalesce_read_side(&r, x, &side) || (mem_is_on_chip(nisa_access_space(x)) && side.at[0].per_counter) ||
+        (!k && !coalesce_is_apart(&r, &side)) || !coalesce_make_side(&r, x, &side, is_turn && k ? 0 : x->par_dims) ||
+        (!moves && x->n_dims - x->par_dims > nisa_machine(b->run->target)->free_dims))
+      return false;
+  }
+  return true;
+}
+
+static bool is_nisa(MlirOperation op, void *user) {
+  (void)user;
+  return ir_is_of(op, "nisa.");
+}
+
+/* Puts the instructions in the place of the loop, or of a round in it, in the order of a round. */
+static void emit(struct body *b) {
+  const bool stays = b->r.rounds < b->r.trips;
+  MlirBlock body = ir_body(b->r.loop), block = stays ? body : mlirOperationGetBlock(b->r.loop);
+  MlirOperation before = stays ? mlirBlockGetTerminator(body) : b->r.loop;
+  MlirNamedAttribute attrs[COALESCE_ATTRS_MAX];
+  struct ir_ops ops = ir_collect(b->run->arena, b->r.loop, is_nisa, NULL);
+  int next = 0;
+
+  for (int k = 0; k < ops.n; k++) {
+    MlirOperation made, op = ops.v[k];
+    if (ir_is(op, "nisa.alloc")) {
+      made = ir_defining_op(b->wide[tile_of(b, mlirOperationGetResult(op, 0))]);
+    } else if (ir_is(op, "nisa.release")) {
+      const struct nisa_instr end = {.def = nisa_op_def(NISA_RELEASE),
+                                     .operand = {{.base = b->wide[tile_of(b, mlirOperationGetOperand(op, 0))]}}};
+      made = nisa_create(&end, mlirOperationGetLocation(op), 0, NULL);
+    } else {
+      const int n = coalesce_attributes(op, attrs);
+      made = nisa_create(&b->v[next++], mlirOperationGetLocation(op), n, attrs);
+    }
+    mlirBlockInsertOwnedOperationBefore(block, before, made);
+  }
+  if (!stays) {
+    mlirOperationDestroy(b->r.loop);
+    return;
+  }
+  while (ops.n--) /* users come before what they use */
+    mlirOperationDestroy(ops.v[ops.n]);
+  coalesce_sweep(b->run->arena, b->r.loop);
+  coalesce_set_parts(b->run, &b->r);
+}
+
+static void remark(const struct body *b) {
+  struct remark *m = pass_remark(b->run, b->r.loop, RULE_ROUNDS,
+                                 "%" PRId64 " rounds of %d transfers and instructions become one: %" PRId64
+                                 " instead of %" PRId64 "%s",
+                                 b->r.rounds, b->n, b->r.trips / b->r.rounds * b->n, b->r.trips * b->n,
+                                 b->r.rounds < b->r.trips ? "; the loop around them stays" : "");
+  remark_reject(m, "the loop",
+                "an engine would take half a microsecond to start each transfer, a tenth for each instruction");
+}
+
+/* The allocations for all rounds, in no block yet. */
+static void allocate(struct body *b) {
+  for (int k = 0; k < b->n_tiles; k++) {
+    MlirOperation one = ir_defining_op(b->tile[k]);
+    MlirOperation all =
+        nisa_create_alloc(mlirOperationGetLocation(one), type_of_all(mlirValueGetType(b->tile[k]), b->r.rounds),
+                          ir_int_attr(one, "alignment", 0));
+    b->wide[k] = mlirOperationGetResult(all, 0);
+  }
+}
+
+/* True if rounds of each instruction can become one. */
+static bool is_possible(struct body *b) {
+  for (int k = 0; k < b->n; k++) {
+    b->r.in = b->v[k];
+    for (int i = 0; i < b->v[k].def->n_operands; i++)
+      if (!read_operand(b, &b->v[k], i))
+        return false;
+  }
+  return is_independent(b);
+}
+
+static bool fits(const struct body *b) {
+  for (int k = 0; k < b->n; k++)
+    if (!is_short(b, &b->v[k]))
+      return false;
+  return has_room(b);
+}
+
+/* Chooses the most rounds that fit, of which the number of all is a multiple; false if there are none. */
+static bool choose_rounds(struct body *b) {
+  for (b->r.rounds = b->r.trips; b->r.rounds > 1; b->r.rounds--)
+    if (b->r.trips % b->r.rounds == 0 && fits(b))
+      return true;
+  return false;
+}
+
+bool coalesce_rounds(struct pass_run *run, const struct repeated *loop, const struct coalesce_limits *limits) {
+  struct body *b = arena_new(run->arena, struct body);
+  bool is_made = true;
+
+  *b = (struct body){.run = run, .r = *loop, .limits = limits};
+  if (b->r.trips < 2 || b->r.trips > ROUNDS_MAX || b->r.lower || b->r.step != 1 || !read_body(b) || !choose_rounds(b) ||
+      !is_possible(b))
+    return false;
+  allocate(b);
+  for (int k = 0; is_made && k < b->n; k++)
+    is_made = widen(b, &b->v[k]);
+  if (!is_made) {
+    for (int k = 0; k < b->n_tiles; k++)
+      mlirOperationDestroy(ir_defining_op(b->wide[k]));
+    return false;
+  }
+  remark(b);
+  emit(b);
+  return true;
+}
