@@ -4,8 +4,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "neff/package.h"
-
 const char *neff_what(const struct neff_model *m) {
   return m->is_simulation ? NEFF_SIMULATION_WHAT
                           : "A NEFF of the vendor's compiler: a Neuron device with the vendor's runtime executes it.";

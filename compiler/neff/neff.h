@@ -52,6 +52,11 @@ struct neff_header {
 /* The feature bit that says "no device executes this package".  The vendor publishes no numbers of bits; a runtime refuses a package
  * with a bit that it does not know, and bits are given out from 0 on. */
 #define NEFF_FEATURE_SIMULATION (UINT64_C(1) << 63)
+/* What such a package is, for the user. */
+#define NEFF_SIMULATION_WHAT \
+  "A simulation package: it runs on the simulated machine only. No device executes it, because the encoding of " \
+  "engine " \
+  "instructions is not public."
 
 struct neff_member {
   const char *name; /* a relative path without "." and "..", UTF-8 */

@@ -60,12 +60,8 @@ struct neff_opened {
 MUST_USE enum status neff_package_open(struct arena *a, const struct neff *x, struct neff_opened *out,
                                        struct error *err);
 
-/* The name of the package of a kernel, its media type, and what it is, in words. */
+/* The name of the package of a kernel, and its media type. */
 #define NEFF_PACKAGE_NAME "kernel.sim.neff"
 #define NEFF_MEDIA_TYPE "application/octet-stream"
-#define NEFF_SIMULATION_WHAT \
-  "A simulation package: it runs on the simulated machine only. No device executes it, because the encoding of " \
-  "engine " \
-  "instructions is not public."
 
 #endif
