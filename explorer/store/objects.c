@@ -48,6 +48,8 @@ struct errand {
   struct store_task task; /* first: a struct store_task * is also a struct errand * */
   enum status (*body)(struct db *db, void *user, struct error *err);
   void *user;
+  struct store *store;
+  const int64_t *moved; /* bytes that it has moved, counted before the store may be measured again; NULL: none */
   pthread_mutex_t lock;
   pthread_cond_t over;
   bool is_over;
@@ -58,6 +60,8 @@ struct errand {
 static void run_errand(struct store_task *t, struct db *db) {
   struct errand *e = (struct errand *)t;
   const enum status st = row_transaction(db, e->body, e->user, &e->err);
+  if (!st && e->moved)
+    store_took_objects(e->store, *e->moved);
   pthread_mutex_lock(&e->lock);
   e->st = st;
   e->is_over = true;
@@ -66,8 +70,8 @@ static void run_errand(struct store_task *t, struct db *db) {
 }
 
 static enum status write_by(struct objects *o, enum status (*body)(struct db *, void *, struct error *), void *user,
-                            struct error *err) {
-  struct errand e = {.task.run = run_errand, .body = body, .user = user};
+                            const int64_t *moved, struct error *err) {
+  struct errand e = {.task.run = run_errand, .body = body, .user = user, .store = o->store, .moved = moved};
   pthread_mutex_init(&e.lock, NULL);
   pthread_cond_init(&e.over, NULL);
   if (store_submit(o->store, STORE_WRITE, &e.task)) {
@@ -216,20 +220,17 @@ static enum status settle_body(struct db *db, void *user, struct error *err) {
 /* True if there may be more to send. */
 static bool send_some(struct objects *o, struct s3 *c, struct sending *s) {
   struct error err;
-  enum status st = write_by(o, claim_body, s, &err);
+  enum status st = write_by(o, claim_body, s, NULL, &err);
   for (int i = 0; !st && i < s->n && !is_stopping(o); i++)
     if (s->parcels[i].is_mine)
       s->parcels[i].is_sent = !s3_put(c, s->parcels[i].name, s->parcels[i].data, s->parcels[i].len, &err);
   const bool is_full = s->n == BATCH || s->bytes >= BATCH_BYTES;
   if (!st && s->n)
-    st = write_by(o, settle_body, s, &err);
-  if (!st)
-    store_took_objects(o->store, s->moved);
-  else if (st != ST_BUSY)
+    st = write_by(o, settle_body, s, &s->moved, &err);
+  if (st && st != ST_BUSY)
     log_warn("objects", "status=%s %s", status_name(st), err.text);
   const bool went_well = !st && !s3_rests(o->site);
   clear_parcels(s);
-  s->moved = 0;
   return went_well && is_full;
 }
 
@@ -296,13 +297,13 @@ static enum status end_gone_body(struct db *db, void *user, struct error *err) {
 static bool delete_some(struct objects *o, struct s3 *c) {
   struct deleting d = {.n = 0};
   struct error err;
-  enum status st = write_by(o, claim_gone_body, &d, &err);
+  enum status st = write_by(o, claim_gone_body, &d, NULL, &err);
   for (int i = 0; !st && i < d.n && !is_stopping(o); i++)
     if (d.at[i].is_mine)
       d.at[i].is_done = !s3_delete(c, d.at[i].name, &err);
   const bool is_full = d.n == BATCH;
   if (!st && d.n)
-    st = write_by(o, end_gone_body, &d, &err);
+    st = write_by(o, end_gone_body, &d, NULL, &err);
   if (st && st != ST_BUSY)
     log_warn("objects", "status=%s %s", status_name(st), err.text);
   return !st && is_full && !s3_rests(o->site);
