@@ -1,4 +1,4 @@
-/* search: the threads of searches, and the runner that gives their jobs to the pool. */
+/* search_run: the threads of searches, and the runner that gives their jobs to the pool. */
 #include "api/search_internal.h"
 
 #include <errno.h>
