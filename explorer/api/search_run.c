@@ -311,6 +311,7 @@ enum status search_begin(struct request *rq, struct search *s, struct error *err
   }
   api_part(rq)->work = w;
   rq->extra_ms = extra_ms;
+  http_allow(rq, extra_ms + rq->cfg->http.answer_timeout_ms); /* until a whole answer is there */
   return ST_OK;
 }
 
