@@ -86,7 +86,7 @@ def test_a_search_ends_at_its_limits(server):
 
 def test_a_whole_answer_may_take_as_long_as_its_search():
     """Other answers are given up after six seconds here."""
-    with Server("--answer-timeout-ms", "2000", "--queue-timeout-ms", "2000", "--job-timeout-ms", "2000") as s:
+    with Server("--answer-timeout-ms", "2000", "--queue-timeout-ms", "2000", "--job-timeout-ms", "2000", "--client-compiles", "20") as s:
         assert ask(s, "shrink", {"request": LONG, "seconds": 12}).json["shrunk"]["stopped"] == "seconds"
 
 
