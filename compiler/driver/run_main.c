@@ -279,7 +279,8 @@ static enum status run(void *command) {
     return run_device_alone(&c->device, &c->t, c->json_path);
   st = run_job(c, &ir);
   const enum status second = compares ? run_other(c, &ir) : ST_OK;
-  const enum status written = c->json_path && !compares ? result_file_write(&c->result, c->json_path, &c->t.err) : ST_OK;
+  const enum status written =
+      c->json_path && !compares ? result_file_write(&c->result, c->json_path, &c->t.err) : ST_OK;
   return st ? st : second ? second : written;
 }
 

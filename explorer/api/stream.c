@@ -243,7 +243,7 @@ enum MHD_Result stream_send(struct request *rq, bool is_sse) {
   if (part->is_found || work_was_loaded(part->work)) /* the result was there already */
     MHD_add_response_header(r, "X-Nkx-Cached", "1");
   MHD_add_response_header(r, "X-Accel-Buffering", "no"); /* asks a proxy to pass each frame on as it comes */
-  if (rq->extra_ms < services_of(rq)->work_ms) /* a stream ends with its job */
+  if (rq->extra_ms < services_of(rq)->work_ms)           /* a stream ends with its job */
     rq->extra_ms = services_of(rq)->work_ms;
   return http_send(rq, MHD_HTTP_OK, r);
 }

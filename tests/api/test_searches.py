@@ -84,6 +84,12 @@ def test_a_search_ends_at_its_limits(server):
     assert found["stopped"] == "seconds" and found["tried"] > 0 and time.monotonic() - began < 10
 
 
+def test_a_whole_answer_may_take_as_long_as_its_search():
+    """Other answers are given up after six seconds here."""
+    with Server("--answer-timeout-ms", "2000", "--queue-timeout-ms", "2000", "--job-timeout-ms", "2000", "--client-compiles", "20") as s:
+        assert ask(s, "shrink", {"request": LONG, "seconds": 12}).json["shrunk"]["stopped"] == "seconds"
+
+
 def test_what_is_right_has_nothing_to_shrink(server):
     result = ask(server, "shrink", {"request": {"source": SOFTMAX}}).json
     assert result["status"] == "error" and "shrunk" not in result
@@ -174,7 +180,7 @@ def test_a_stream_says_how_far_the_comparison_is(server):
 def test_targets_and_pipelines_part_in_text_alone(server):
     same = ask(server, "parting", {"a": {"source": SOFTMAX}, "b": {"source": SOFTMAX}}).json["parting"]
     assert "text" not in same and "values" not in same and same["alone"] == 0
-    target = ask(server, "parting", {"a": {"source": SOFTMAX}, "b": {"source": SOFTMAX, "target": "trn1"}, "seconds": 60}).json["parting"]
+    target = ask(server, "parting", {"a": {"source": SOFTMAX}, "b": {"source": SOFTMAX, "target": "trn1"}, "seconds": 150}).json["parting"]
     assert "text" in target and "values" not in target and target["compared"] > 0
     reference = ask(server, "parting", {"a": {"source": SOFTMAX}, "b": {"source": SOFTMAX, "options": {"pipeline": "reference"}}, "values": False}).json["parting"]
     assert reference["alone"] > 0

@@ -1,4 +1,4 @@
-/* search: the threads of searches, and the runner that gives their jobs to the pool. */
+/* search_run: the threads of searches, and the runner that gives their jobs to the pool. */
 #include "api/search_internal.h"
 
 #include <errno.h>
@@ -311,6 +311,7 @@ enum status search_begin(struct request *rq, struct search *s, struct error *err
   }
   api_part(rq)->work = w;
   rq->extra_ms = extra_ms;
+  http_allow(rq, extra_ms + rq->cfg->http.answer_timeout_ms); /* until a whole answer is there */
   return ST_OK;
 }
 
