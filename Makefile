@@ -1,5 +1,6 @@
 # Neuron Kernel Explorer.  `make run` serves on http://localhost:10240, `make test` runs all tests; both install what
-# they need first (docker/setup.sh).  BUILD=dir builds into another folder, SAN=1 with the sanitizers, SAN=thread with the one of threads, V=1 shows whole commands.
+# they need first (docker/setup.sh).  BUILD=dir builds into another folder, SAN=1 with the sanitizers of memory and of what
+# C leaves undefined, SAN=thread with that of threads, V=1 shows whole commands.
 
 BUILD ?= build
 LLVM ?= /usr/lib/llvm-22

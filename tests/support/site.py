@@ -43,6 +43,17 @@ class Site:
         grown = [_asked(s) - b for s, b in zip(self.servers, before)]
         return grown.index(4) if sorted(grown) == [0, 4] else None
 
+    def addresses_of(self, homes):
+        """An address of its own for each client, whose requests go to this server."""
+        found, free = [], iter(f"127.0.1.{n}" for n in range(1, 255))
+        spare = {0: [], 1: [], None: []}
+        for home in homes:
+            while not spare[home]:
+                address = next(free)
+                spare[self.home_of(address)].append(address)
+            found.append(spare[home].pop())
+        return found
+
     def wait_both(self):
         """Until the proxy gives requests to both servers again."""
         wait_until(lambda: {self.home_of(a) for a in ADDRESSES} == {0, 1}, "both servers to be tried again")
