@@ -28,6 +28,7 @@ calls    NKX_OPERATION_CALLS=20000 $pytest tests/conformance/test_operations.py 
 nki-ast  NKX_NKI_MUTATIONS=600000 $pytest tests/nki_kernels/test_mutations.py
 by-hand  NKX_BY_HAND=all $pytest tests/conformance/test_by_hand.py
 resume   NKX_RESUME=all NKX_RESUME_CORRUPT=200 $pytest tests/conformance/test_resume.py
+nki-views NKX_NKI=all $pytest tests/nki_kernels/test_views.py -k random
 nki-rand NKX_NKI=all NKX_RANDOM_NKI=1000 $pytest tests/nki_kernels/test_random_nki.py
 nki-fuzz NKX_NKI_FUZZ=1800 $pytest tests/nki_kernels/test_upgrade.py -k mutated_kernels
 random   NKX_RANDOM_KERNELS=2000 NKX_RANDOM_TARGETS=all $pytest tests/conformance/test_random_kernels.py

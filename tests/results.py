@@ -34,6 +34,7 @@ TESTS = [
     ("nki-fuzz", "mutated NKI kernels, half an hour each: the rewriter gives a program, a whole compile ends with a code", "nki-fuzz", "tests/nki_kernels/test_upgrade.py (6 s each)"),
     ("resume", "every stage of every example, unchanged: the same later stages and maps; 200 corrupt texts: errors at lines", "resume", "tests/conformance/test_resume.py (two examples, each seventh stage; 24 texts)"),
     ("nki-rand", "1,000 random NKI programs, legal and illegal: values, and the verifier's prediction", "nki-rand", "tests/nki_kernels/test_random_nki.py (100)"),
+    ("nki-views", "3,000 random chains of views and 3,000 access patterns of NKI, in SBUF and in HBM, against NumPy on the storage", "nki-views", "tests/nki_kernels/test_views.py (300 access patterns)"),
     ("journeys", "100 journeys: 20 on three kernels at five sizes of the window", "journeys", "tests/browser/test_journeys.py (two sizes)"),
     ("page", "from key to stages, paint while a decoder layer compiles, 231,315 executions panned, 100,000 lines scrolled", "page", ""),
     ("shapes", "the examples' formulas on every odd shape", "shapes", "tests/conformance/test_shapes.py (each third)"),

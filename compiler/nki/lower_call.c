@@ -205,12 +205,22 @@ static void lower_activation(struct nki_lower *l, const struct nki_call *c) {
   emit(l, NISA_ACTIVATION, c->engine, c, x, &attrs);
 }
 
+/* A number as an element that is written: an integer is the nearest, of two the even one, within its limits. */
+static double as_element(enum dtype t, double v) {
+  if (!dtype_is_int(t))
+    return v;
+  const bool is_signed = dtype_kind(t) == DK_SIGNED;
+  const double range = ldexp(1, 8 * (int)dtype_size(t)), least = is_signed ? -range / 2 : 0;
+  return isnan(v) ? 0 : fmax(least, fmin(nearbyint(v), least + range - 1));
+}
+
 static void lower_predicated(struct nki_lower *l, const struct nki_call *c) {
   const struct nki_value *src = nki_value(c, "src");
   const enum dtype t = VIEW("dst")->tensor->dtype;
   struct nisa_access x[] = {
       nki_access_on_chip(l, VIEW("dst")),
-      src->kind == NKI_VIEW ? nki_access_on_chip(l, src->view) : scalar(ir_number(&l->b, t, src->number)),
+      src->kind == NKI_VIEW ? nki_access_on_chip(l, src->view)
+                            : scalar(ir_number(&l->b, t, as_element(t, src->number))),
       nki_access_on_chip(l, VIEW("predicate")),
   };
   struct attrs attrs = {0};

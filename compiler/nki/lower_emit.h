@@ -29,9 +29,12 @@ static inline struct nisa_access number_or_column(struct nki_lower *l, const str
   return scalar(ir_float(&l->b, f32(l), v->kind == NKI_ABSENT ? missing : v->number));
 }
 
+/* Whether integers of the call have no sign; a predicate is only compared with 0. */
 static inline bool is_unsigned(const struct nki_call *c) {
+  const struct nki_value *predicate = c->kind == NKI_TENSOR_COPY_PREDICATED ? nki_value(c, "predicate") : NULL;
   for (int k = 0; k < nki_n_params(nki_def(c)); k++)
-    if (c->value[k].kind == NKI_VIEW && dtype_kind(c->value[k].view->tensor->dtype) == DK_UNSIGNED)
+    if (&c->value[k] != predicate && c->value[k].kind == NKI_VIEW &&
+        dtype_kind(c->value[k].view->tensor->dtype) == DK_UNSIGNED)
       return true;
   return false;
 }

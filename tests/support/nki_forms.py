@@ -211,6 +211,11 @@ class Kernel:
 
     def run(self, target):
         """Simulates it: what is wrong, as text for each form; [] if nothing is."""
+        got, problems = self.simulate(target)
+        return problems if got is None else self.wrong(got) + problems
+
+    def simulate(self, target):
+        """(results by their names, or None if it is refused; what the machine and our evaluation do not agree about, or why)"""
         with tempfile.TemporaryDirectory() as directory:
             directory = pathlib.Path(directory)
             (directory / "forms.py").write_text(self.source)
@@ -219,12 +224,12 @@ class Kernel:
                             "--json", directory / "result.json")
             result = json.loads((directory / "result.json").read_text())
             if any(d["severity"] == "error" and d["code"] != "check-failed" for d in result["diagnostics"]) or not (directory / "out.npz").exists():
-                return [self._refused(d) for d in result["diagnostics"]] or [done.stderr.decode()[:1000]]
+                return None, [self._refused(d) for d in result["diagnostics"]] or [done.stderr.decode()[:1000]]
             with np.load(directory / "out.npz") as outputs:
                 got = {name: outputs[name].view(dtype(out.bits or out.dtype)) for name, out in self.outputs}
         [kernel] = result["kernels"]
         other = [f"{o['name']}: the machine and our evaluation of the calls differ by {o['max_abs_err']}" for o in kernel["simulation"]["outputs"] if not o["pass"]]
-        return self.wrong(got) + other
+        return got, other
 
     def _refused(self, d):
         line = self.source.splitlines()[d["range"]["line"] - 1] if d.get("range") else ""
