@@ -76,6 +76,85 @@ def test_random_nests_of_transfers_move_the_same_elements(simulator, rng):
     assert fewer >= 40
 
 
+def rounds(rng):
+    """A loop of loads, element-wise instructions and stores.  In some, a round reads or overwrites what another one wrote."""
+    n, p, f = int(rng.choice([2, 3, 4, 8, 12])), int(rng.choice([16, 128])), int(rng.choice([32, 64, 128]))
+    t, x, y = f"memref<{p}x{f}xf32, #nisa.mem<sbuf>>", f"memref<{p}x{n * f}xf32, #nisa.mem<shared_hbm>>", f"memref<{n}x{p}x{f}xf32, #nisa.mem<shared_hbm>>"
+    kept = f"memref<{p}x{n + 1}x{f}xf32, #nisa.mem<sbuf>>"
+    body, tiles = [], []
+
+    def tile():
+        tiles.append(f"%t{len(tiles)}")
+        body.append(f"{tiles[-1]} = nisa.alloc : {t}")
+        return tiles[-1]
+
+    def some():
+        return str(rng.choice(tiles)), "[d0, d1]", t
+
+    def add(dst, lhs, rhs):
+        sides = [f"{name}<{p}| {f}>={kind} {v}{at}" for name, (v, at, kind) in zip(["dst", "lhs", "rhs"], [dst, lhs, rhs], strict=True)]
+        body.append(f"nisa.tensor_tensor_arith({', '.join(sides)}, op={rng.choice(['add', 'multiply', 'subtract'])}) engine=vector")
+
+    def load():
+        body.append(f"nisa.dma_copy(dst<{p}| {f}>={t} {tile()}[d0, d1], src<{p}| {f}>={x} %x[d0, %i*{f} + d1]) engine=dma")
+
+    def store():
+        h = f // 2
+        for to, at in ((0, h), (h, 0)) if rng.random() < 0.5 else ((0, 0), (h, h)):
+            body.append(f"nisa.dma_copy(dst<{p}| {h}>={y} %y[%i, d0, d1 + {to}], src<{p}| {h}>={t} {some()[0]}[d0, d1 + {at}]) engine=dma")
+
+    every, round_of = ("%m", "[d0, d1]", t), ("%b", "[d0, %i, d1]", kept)
+    next_one = "%b", "[d0, %i + 1, d1]", kept
+    load()
+    for _ in range(int(rng.integers(1, 6))):
+        match int(rng.integers(8)):
+            case 0:
+                load()
+            case 1:
+                store()
+            case 2:
+                add((tile(), "[d0, d1]", t), (tiles[0], "[d0, d1]", t), every)
+            case 3:
+                add(some(), some(), some())
+            case 4:
+                add(round_of, round_of, some())
+            case 5:
+                add(some(), round_of, some())
+            case 6 if rng.random() < 0.3:
+                add(every, every, some())  # all rounds overwrite it
+            case 7 if rng.random() < 0.3:
+                add(*((next_one, some(), some()) if rng.random() < 0.5 else (some(), next_one, some())))
+    store()
+    body += [f"nisa.release {v} : {t}" for v in tiles]
+    text = f"""func.func @k(%x: {x}) -> {y} {{
+%c0 = arith.constant 0 : index
+%c1 = arith.constant 1 : index
+%cn = arith.constant {n} : index
+%half = arith.constant 0.5 : f32
+%y = nisa.alloc : {y}
+%m = nisa.alloc : {t}
+nisa.dma_copy(dst<{p}| {f}>={t} %m[d0, d1], src<{p}| {f}>={x} %x[d0, d1]) engine=dma
+%b = nisa.alloc : {kept}
+nisa.memset(dst<{p}| {n + 1}, {f}>={kept} %b[d0, d1, d2], value=f32 %half) engine=vector
+{nest([("i", "n", 1)], chr(10).join(body))}
+nisa.release %b : {kept}
+nisa.release %m : {t}
+return %y : {y}
+}}"""
+    return HEAD + text + "\n}\n", (p, n * f)
+
+
+def test_rounds_of_several_instructions_become_one_and_compute_the_same(simulator, rng):
+    fewer = 0
+    for _ in range(80):
+        text, shape = rounds(rng)
+        merged = values.opt(text, "coalesce-transfers", "nisa-verify", "print-nisa")
+        x = rng.uniform(-1, 1, shape).astype(np.float32)
+        np.testing.assert_array_equal(simulator.run(merged, [x])[0], simulator.run(text, [x])[0], err_msg=text)
+        fewer += merged.count("scf.for") < text.count("scf.for")
+    assert 30 <= fewer < 80
+
+
 def test_a_merged_transfer_is_as_large_as_it_should_be_and_its_loop_stays(rng, simulator):
     text = HEAD + """func.func @k(%x: memref<128x12288xf32, #nisa.mem<shared_hbm>>) -> memref<128x12288xf32, #nisa.mem<shared_hbm>> {
 %c0 = arith.constant 0 : index

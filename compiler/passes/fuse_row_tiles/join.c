@@ -15,6 +15,7 @@
  */
 #include <assert.h>
 
+#include "nisa/nisa.h"
 #include "passes/fuse_row_tiles/fuse_row_tiles.h"
 #include "passes/lib/edit.h"
 #include "passes/lib/slice.h"
@@ -192,6 +193,36 @@ static MlirValue move_body(const struct join *j, const struct ir_builder *inside
   return joined;
 }
 
+static int64_t bytes_of(MlirValue v) {
+  int64_t dims[STRUCTURED_LOOPS_MAX], n = nisa_element_bytes(ir_value_element(v));
+  const int rank = ir_shape(v, STRUCTURED_LOOPS_MAX, dims);
+  for (int d = 0; d < rank; d++)
+    n *= dims[d];
+  return n;
+}
+
+/* Both choices store the parts once; those of their own are kept until the loop ends, in SBUF as far as they fit there, and in HBM
+ * otherwise, which they then go to and come from once more. */
+static void explain(const struct join *j, MlirOperation last) {
+  struct arena *a = j->run->arena;
+  const int64_t sbuf = nisa_machine(j->run->target)->sbuf_bytes * NISA_PARTITIONS;
+  int64_t bytes = 0;
+
+  for (int k = 0; k < j->n; k++)
+    bytes += bytes_of(slice_part(&j->part[k]));
+  const double moved = (double)bytes / 1e6;
+  const char *cost = bytes > sbuf
+                         ? arena_printf(a, "%.2f MB to and from HBM, not %.2f MB", 3 * moved, moved)
+                         : arena_printf(a,
+                                        "%.2f MB of SBUF until the loop ends, and %.2f MB to HBM after it, not "
+                                        "beside it",
+                                        moved, moved);
+  struct remark *r = pass_remark(j->run, last, RULE_FUSE_ROWS,
+                                 "the loop over tiles of rows writes %d part%s of it: %.2f MB to HBM beside the loop",
+                                 j->n, j->n > 1 ? "s" : "", moved);
+  remark_reject_for(r, "parts of their own", NULL, cost, "they would be copied after the loop");
+}
+
 static void rewrite(struct join *j) {
   const int n = (int)mlirOperationGetNumResults(j->loop);
   struct ir_builder b = edit_before(j->run, j->loop), inside;
@@ -199,9 +230,7 @@ static void rewrite(struct join *j) {
   MlirValue *carried = arena_new_array(j->run->arena, MlirValue, (size_t)n + 1);
   MlirOperation last = j->part[j->n - 1].op;
 
-  remark_reject(pass_remark(j->run, last, RULE_FUSE_ROWS, "the loop over tiles of rows writes %d part%s of it", j->n,
-                            j->n > 1 ? "s" : ""),
-                "parts of their own", "they would be copied after the loop");
+  explain(j, last);
   for (int k = 0; k < n; k++) {
     bool is_part = false;
     for (int i = 0; i < j->n; i++)
