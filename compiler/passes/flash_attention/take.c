@@ -35,7 +35,7 @@ MlirValue take_part(struct ir_builder *b, const struct writer *w, const struct b
       sizes[d] = at->keys;
     }
     is_whole &= sizes[d] == dims[d] && mlirValueIsNull(dynamic[d]) && roles[d] >= ROLE_ROW;
-    if (roles[d] < ROLE_ROW || (roles[d] == ROLE_ONE && d < rank - 2))
+    if (roles[d] < ROLE_ROW || (d < rank - 2 && roles[d] == ROLE_ONE))
       continue;
     left[*n] = sizes[d];
     kept[(*n)++] = roles[d];
