@@ -59,8 +59,8 @@ static json_t *tensors_json(const struct neff_model *m) {
   return list;
 }
 
-static void set_fields(json_t *one, const json_t *def, bool is_queue) {
-  json_t *fields = neff_model_fields(def, is_queue);
+static void set_fields(json_t *one, const json_t *def, enum neff_object of) {
+  json_t *fields = neff_model_fields(def, of);
   if (json_object_size(fields))
     json_object_set(one, "fields", fields);
   json_decref(fields);
@@ -74,7 +74,7 @@ static json_t *variables_json(const struct neff_subgraph *s) {
                             neff_var_type_place(v->type), "id", known(v->id), "size", (json_int_t)v->size);
     if (v->file)
       json_object_set_new(one, "file", json_string(v->file));
-    set_fields(one, v->json, false);
+    set_fields(one, v->json, NEFF_OF_VAR);
     json_array_append_new(list, one);
   }
   return list;
@@ -87,7 +87,7 @@ static json_t *queues_json(const struct neff_subgraph *s) {
     json_t *one = json_pack("{s:s, s:s, s:s, s:I, s:I, s:I, s:I}", "name", q->name, "type", q->type, "owner", q->owner,
                             "rings", (json_int_t)q->rings, "transfers", (json_int_t)q->transfers, "descriptors",
                             (json_int_t)q->descriptors, "bytes", (json_int_t)q->bytes);
-    set_fields(one, q->json, true);
+    set_fields(one, q->json, NEFF_OF_QUEUE);
     json_array_append_new(list, one);
   }
   return list;
@@ -105,11 +105,14 @@ static json_t *engines_json(const struct neff_subgraph *s) {
   json_t *list = json_array();
   for (int i = 0; i < s->n_engines; i++) {
     const struct neff_engine *e = &s->engines[i];
-    json_array_append_new(
-        list, json_pack("{s:s, s:o, s:o, s:I, s:o, s:I, s:I, s:I, s:o}", "key", e->key, "json", name_or_null(e->json),
-                        "instr", name_or_null(e->instr), "instr_size", (json_int_t)e->instr_size, "instructions",
-                        known(e->instructions), "transfers", (json_int_t)e->transfers, "descriptors",
-                        (json_int_t)e->descriptors, "bytes", (json_int_t)e->bytes, "ops", ops_json(e)));
+    json_t *one =
+        json_pack("{s:s, s:o, s:o, s:I, s:o, s:I, s:I, s:I, s:o}", "key", e->key, "json", name_or_null(e->json),
+                  "instr", name_or_null(e->instr), "instr_size", (json_int_t)e->instr_size, "instructions",
+                  known(e->instructions), "transfers", (json_int_t)e->transfers, "descriptors",
+                  (json_int_t)e->descriptors, "bytes", (json_int_t)e->bytes, "ops", ops_json(e));
+    if (e->object)
+      set_fields(one, e->object, NEFF_OF_ENGINE);
+    json_array_append_new(list, one);
   }
   return list;
 }

@@ -81,7 +81,7 @@ static enum status add_var(struct reading *r, const char *name, const json_t *v)
     var.id = json_integer_value(id);
   if (var.type == NEFF_VAR_FILE)
     var.file = text_of(v, "file_name");
-  const char *wrong = neff_model_wrong_field(v, false);
+  const char *wrong = neff_model_wrong_field(v, NEFF_OF_VAR);
   if (wrong)
     return fail(r->err, ST_INPUT, "%.40s/def.json: variable %.60s has a wrong %s", r->sub->name, name, wrong);
   index_add(&r->vars, hash_text(name), r->sub->vars.n);
@@ -96,7 +96,7 @@ static enum status add_queue(struct reading *r, const char *name, const json_t *
     q.rings = json_integer_value(rings);
   if (q.rings < 1 || q.rings > SOURCES)
     return fail(r->err, ST_INPUT, "%.40s/def.json: queue %.60s needs 1 to %d rings", r->sub->name, name, SOURCES);
-  const char *wrong = neff_model_wrong_field(v, true);
+  const char *wrong = neff_model_wrong_field(v, NEFF_OF_QUEUE);
   if (wrong)
     return fail(r->err, ST_INPUT, "%.40s/def.json: queue %.60s has a wrong %s", r->sub->name, name, wrong);
   array_push(r->arena, &r->sub->queues, q);
@@ -290,6 +290,7 @@ static enum status read_engine(struct reading *r, const json_t *def, int k) {
   if (text) {
     e.json = text->name;
     st = parse_member(r, text, &v);
+    e.object = st ? NULL : v;
     if (!st && json_is_array(json_object_get(v, "instr")))
       e.instructions = (int64_t)json_array_size(json_object_get(v, "instr"));
     if (!st)

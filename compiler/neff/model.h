@@ -51,6 +51,7 @@ const char *neff_move_op_name(enum neff_move_op op);
 struct neff_engine {
   const char *key;          /* in def.json: "pe", "act", "dve", "pool", "sp" */
   const char *json, *instr; /* members; NULL if def.json names none */
+  const json_t *object;     /* what `json` holds; NULL: there is none */
   int64_t instr_size;       /* bytes of `instr` */
   int64_t instructions;     /* entries of the list "instr" in `json`; -1: there is no list */
   int64_t transfers, descriptors, bytes;
@@ -99,9 +100,11 @@ struct neff_model {
 MUST_USE enum status neff_model_read(struct arena *a, const struct neff *x, struct neff_model *out, struct error *err);
 void neff_model_clear(struct neff_model *m);
 
-/* The documented fields of a variable's or a queue's object that the model does not use: as a new object; and the first whose
- * value is of another kind than documented, or NULL. */
-json_t *neff_model_fields(const json_t *o, bool is_queue);
-const char *neff_model_wrong_field(const json_t *o, bool is_queue);
+enum neff_object { NEFF_OF_VAR, NEFF_OF_QUEUE, NEFF_OF_ENGINE };
+
+/* The documented fields of an object (of def.json, or an engine's own) that the model does not use: as a new object; and the
+ * first whose value is of another kind than documented, or NULL. */
+json_t *neff_model_fields(const json_t *o, enum neff_object of);
+const char *neff_model_wrong_field(const json_t *o, enum neff_object of);
 
 #endif

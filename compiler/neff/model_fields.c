@@ -1,4 +1,5 @@
-/* model_fields: the names of types and operations, and what def.json says of a variable or a queue besides what the model uses. */
+/* model_fields: the names of types and operations, and what is said of a variable, a queue or
+ * an engine besides what the model uses. */
 #include <assert.h>
 #include <string.h>
 
@@ -33,7 +34,7 @@ const char *neff_var_type_place(enum neff_var_type t) {
 
 /* ---- fields --------------------------------------------------------------------------------------------------------- */
 
-enum kind { COUNT, TEXT, COUNTS, TEXTS };
+enum kind { COUNT, TEXT, COUNTS, TEXTS, ANY };
 
 static const struct field {
   const char *key;
@@ -44,7 +45,8 @@ static const struct field {
                     {"semaphore_set", COUNTS},
                     {"semaphore", COUNT},
                     {"fabric_path", TEXT},
-                    {NULL, COUNT}};
+                    {NULL, COUNT}},
+  engine_fields[] = {{"activation_function_sets", ANY}, {"dve_tables", ANY}, {NULL, COUNT}};
 
 static bool is_kind(const json_t *v, enum kind kind) {
   const json_t *one;
@@ -53,6 +55,8 @@ static bool is_kind(const json_t *v, enum kind kind) {
     return json_is_string(v);
   if (kind == COUNT)
     return json_is_integer(v) && json_integer_value(v) >= 0;
+  if (kind == ANY)
+    return true;
   json_array_foreach(v, i, one) {
     if (!is_kind(one, kind == TEXTS ? TEXT : COUNT))
       return false;
@@ -60,12 +64,12 @@ static bool is_kind(const json_t *v, enum kind kind) {
   return json_is_array(v);
 }
 
-static const struct field *fields_of(bool is_queue) {
-  return is_queue ? queue_fields : var_fields;
+static const struct field *fields_of(enum neff_object of) {
+  return of == NEFF_OF_VAR ? var_fields : of == NEFF_OF_QUEUE ? queue_fields : engine_fields;
 }
 
-const char *neff_model_wrong_field(const json_t *o, bool is_queue) {
-  for (const struct field *f = fields_of(is_queue); f->key; f++) {
+const char *neff_model_wrong_field(const json_t *o, enum neff_object of) {
+  for (const struct field *f = fields_of(of); f->key; f++) {
     const json_t *v = json_object_get(o, f->key);
     if (v && !is_kind(v, f->kind))
       return f->key;
@@ -73,9 +77,9 @@ const char *neff_model_wrong_field(const json_t *o, bool is_queue) {
   return NULL;
 }
 
-json_t *neff_model_fields(const json_t *o, bool is_queue) {
+json_t *neff_model_fields(const json_t *o, enum neff_object of) {
   json_t *found = json_object();
-  for (const struct field *f = fields_of(is_queue); f->key; f++) {
+  for (const struct field *f = fields_of(of); f->key; f++) {
     json_t *v = json_object_get(o, f->key);
     if (v)
       json_object_set_new(found, f->key, json_deep_copy(v));

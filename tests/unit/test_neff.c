@@ -353,6 +353,9 @@ static void each_documented_field_of_def_json_is_read(void **state) {
       "{\"op\": \"transpose\", \"transpose_shape\": [1, 1, 2, 2], \"transpose_element_size\": 2, "
       "\"num_tiling_dimensions\": 1, \"from\": \"in\", " SIDES "}, {\"op\": \"new\", \"from\": \"in\", " SIDES "}";
 #undef SIDES
+  static const char tables[] =
+      "\"activation_function_sets\": [\"gelu_and_others\"], \"dve_tables\": [{\"control_table\": \"c.bin\", "
+      "\"datapath_table\": \"d.bin\", \"opcode_table\": \"o.bin\"}]";
   static const char *const fields[] = {
       "{\"alignment\": 64}",        "{\"fabric_path\": \"main\"}", "{}", "{}", "{}", "{\"backing_variable_off\": 128}",
       "{\"referenced_var_id\": 2}", "{\"list\": [2, 3]}"};
@@ -363,13 +366,13 @@ static void each_documented_field_of_def_json_is_read(void **state) {
   struct error err;
   struct neff_model m;
   arena_init(&a);
-  const char *pe = arena_printf(&a, "{\"dma\": [%s]}", arena_printf(&a, transfer, desc));
+  const char *pe = arena_printf(&a, "{\"dma\": [%s], %s, \"other\": 1}", arena_printf(&a, transfer, desc), tables);
   if (read_model(&a, def, pe, &m, &err))
     fail_msg("%s", err.text);
   const struct neff_subgraph *s = &m.subgraphs.v[0];
   assert_int_equal(s->vars.n, 8);
   for (int k = 0; k < 8; k++) {
-    json_t *found = neff_model_fields(s->vars.v[k].json, false), *want = json_loads(fields[k], 0, NULL);
+    json_t *found = neff_model_fields(s->vars.v[k].json, NEFF_OF_VAR), *want = json_loads(fields[k], 0, NULL);
     assert_true(json_equal(found, want));
     assert_int_equal(s->vars.v[k].type, types[k]);
     assert_int_equal(s->vars.v[k].id, k + 1);
@@ -381,9 +384,14 @@ static void each_documented_field_of_def_json_is_read(void **state) {
   assert_true(q->rings == 16 && q->transfers == 1 && q->descriptors == 9 && q->bytes == 72); /* by its instance */
   assert_string_equal(q->type, "dynamic");
   assert_string_equal(q->owner, "act");
-  json_t *found = neff_model_fields(q->json, true);
+  json_t *found = neff_model_fields(q->json, NEFF_OF_QUEUE);
   assert_int_equal(json_object_size(found), 4);
   json_decref(found);
+  json_t *engine = neff_model_fields(s->engines[0].object, NEFF_OF_ENGINE);
+  json_t *want_engine = json_loads(arena_printf(&a, "{%s}", tables), 0, NULL);
+  assert_true(json_equal(engine, want_engine));
+  json_decref(engine);
+  json_decref(want_engine);
   static const int64_t ops[NEFF_MOVE_OPS] = {2, 1, 1, 1, 1, 1, 1, 1};
   assert_memory_equal(s->engines[0].ops, ops, sizeof ops);
   neff_model_clear(&m);

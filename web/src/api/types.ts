@@ -686,6 +686,8 @@ export interface NeffEngine {
   bytes: number;
   /** How many descriptors do what: copy, cast, add, min, max, fma, transpose, other. */
   ops: Record<string, number>;
+  /** What its JSON says besides: activation_function_sets, dve_tables. */
+  fields?: object;
 }
 
 /** The files, rewritten for the newest NKI: the source first. */

@@ -101,12 +101,11 @@ function headerRows(neff: Neff): [string, string][] {
   ];
 }
 
-/** Fields of def.json as words: "alignment 64, list 2 3". */
+/** Fields as words: "alignment 64, list 2 3"; of files: "dve_tables opcode_table dve_op.bin". */
 function fieldText(fields: object | undefined): string {
   const list: [string, unknown][] = Object.entries(fields ?? {});
-  return list
-    .map(([k, v]) => `${k} ${Array.isArray(v) ? v.join(" ") : String(v)}`)
-    .join(", ");
+  const text = (v: unknown): string => (Array.isArray(v) ? v.map(text).join(" ") : v && typeof v === "object" ? Object.entries(v).flat().join(" ") : String(v));
+  return list.map(([k, v]) => `${k} ${text(v)}`).join(", ");
 }
 
 /** "272 copy, 8 transpose" */
@@ -118,7 +117,7 @@ function opText(ops: Record<string, number>): string {
 
 function subgraphParts(s: NeffSubgraph, prefix: string): HTMLElement[] {
   return [
-    section(`${prefix}Engines`, ["engine", "instructions", "bytes of code", "transfers", "descriptors", "which do", "bytes moved", "code in"], s.engines.map((e) => [engine(e.key), e.instructions, e.instr_size, e.transfers, e.descriptors, opText(e.ops), e.bytes, e.instr ?? "no file"]), true),
+    section(`${prefix}Engines`, ["engine", "instructions", "bytes of code", "transfers", "descriptors", "which do", "bytes moved", "code in", "besides"], s.engines.map((e) => [engine(e.key), e.instructions, e.instr_size, e.transfers, e.descriptors, opText(e.ops), e.bytes, e.instr ?? "no file", fieldText(e.fields)]), true),
     section(`${prefix}DMA queues`, ["queue", "type", "triggered by", "rings", "transfers", "descriptors", "bytes moved", "besides"], s.queues.map((q) => [q.name, q.type, engine(q.owner) || "not said", q.rings, q.transfers, q.descriptors, q.bytes, fieldText(q.fields)]), true),
     section(`${prefix}Variables`, ["variable", "type", "place", "bytes", "number", "file", "besides"], s.variables.map((v) => [v.name, v.type, v.place, v.size, v.id, v.file ?? "", fieldText(v.fields)]), false),
   ];
