@@ -60,7 +60,7 @@ page() {
 py() { # name, pytest arguments...
   name=$1; shift
   log=$BUILD/test/pytest-$name.log
-  python3 -m pytest -q --tb=short -o cache_dir="$PWD/$BUILD/test/cache-$name" "$@" >"$log" 2>&1
+  python3 -m pytest -q --tb=short --durations=40 -o cache_dir="$PWD/$BUILD/test/cache-$name" "$@" >"$log" 2>&1
   st=$?
   n=$(number failed "$log") e=$(number 'errors\{0,1\}' "$log") ok=$(number passed "$log")
   n=$((${n:-0} + ${e:-0}))
@@ -143,9 +143,9 @@ all) # tests of the server and of the page mostly wait, so those that compute ru
   fi
   # shellcheck disable=SC2086
   "$0" --lane $servers &
-  # the page's tests begin where those that compute end, which is sooner than those of the server
+  nice -n 5 "$0" --lane browser &
   # shellcheck disable=SC2086
-  (nice -n 10 "$0" --lane $computing; "$0" --lane browser) &
+  nice -n 10 "$0" --lane $computing &
   wait
   for s in $servers browser core; do
     again "$s"

@@ -248,7 +248,7 @@ def test_a_loop_of_python_is_unrolled_and_a_loop_again():
 
 
 @pytest.mark.parametrize("line, code", [
-    ("m = [1]; assert m is not [1]", "nki-deprecated"), ("nisa.iota(t, [[1, 64]], offset=1 << 63)", "nki-call"),
+    ("m = [1]; assert m is not [1]", "nki-deprecated"), ("nisa.iota(t, [[1, 64]], offset=1 << 63)", "nki-argument"),
     ("nisa.activation(t, nl.exp, t, bias=t[:, 0:1].view(nl.tfloat32))", "nki-dtype")])
 def test_what_is_outside_of_the_decision_says_so(line, code):
     source = COMPILED.format(f"t = nl.load(x[0:P])\n    {line}\n    nl.store(out[0:P], t)")

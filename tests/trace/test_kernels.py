@@ -40,12 +40,14 @@ def test_a_plain_function_takes_the_shapes_of_the_request():
 def test_a_call_of_a_plain_function_gives_its_arguments():
     source = "import numpy as np\ndef scale(x, by):\n    return x * by\n" \
              "def block(x, /, w, *rest, by=2.0, **more):\n    f = lambda t: scale(t, by)\n    x[0] = 1\n    return f(x) @ w + rest[0] + more['c']\n" \
-             "ones = np.ones((4, 4), np.float32)\nfor n in 8, 16:\n    block(ones * n, ones, ones[0], c=ones[1], by=n)\n"
+             "some = np.arange(16, dtype=np.float32).reshape(4, 4)\nfor n in 8, 16:\n    block(some * n, some, some[0], c=some[1], by=n)\n"
     kernel = xla.trace(source, evaluate=True)
+    some = np.arange(16, dtype=np.float32).reshape(4, 4)
     assert kernel["name"] == "block"
     assert [(t["name"], t["shape"]) for t in kernel["inputs"]] == [("x", (4, 4)), ("w", (4, 4)), ("rest_0", (4,)), ("c", (4,))]
-    np.testing.assert_array_equal(kernel["input_values"][0], np.full((4, 4), 8))  # of the first call, before it wrote
-    np.testing.assert_array_equal(kernel["expected"][0], np.array([[34], [258], [258], [258]]) + np.zeros((4, 4)))
+    np.testing.assert_array_equal(kernel["input_values"][0], some * 8)  # of the first call, before it wrote
+    written = np.concatenate([np.ones((1, 4)), some[1:] * 8])
+    np.testing.assert_array_equal(kernel["expected"][0], written * 8 @ some + some[0] + some[1])
 
 
 def test_only_calls_that_give_arrays_make_a_kernel():
