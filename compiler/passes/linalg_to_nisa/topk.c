@@ -9,8 +9,8 @@
  * Of equal elements find_index8 names the first ones, in order; match_replace8 replaces those.  NaN is never among the eight, so what is
  * replaced does not come again, whatever the row has.  The smallest elements are the largest ones of -x.
  *
- * Zeros of both signs are equal, also where the call asks for the total order.  A NaN in a row is left out, where NumPy has it above all numbers; and where fewer than k elements are left, the
- * others are -inf (of the smallest: inf) at place -1.
+ * Zeros of both signs are equal, also where the call asks for the total order.  A NaN in a row is left out, where NumPy has it above
+ * all numbers; and where fewer than k elements are left, the others are -inf (of the smallest: inf) at place -1.
  */
 #include <math.h>
 #include <string.h>
