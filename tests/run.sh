@@ -141,11 +141,10 @@ all) # tests of the server and of the page mostly wait, so those that compute ru
     export NKX_ROUND
     echo "of the long tests: the sample of NKX_ROUND=$NKX_ROUND"
   fi
+  "$0" --lane api browser &
+  "$0" --lane store deploy jail hostile &
   # shellcheck disable=SC2086
-  "$0" --lane $servers &
-  # the page's tests begin where those that compute end: beside both, the servers' workers, which are nice, get no time
-  # shellcheck disable=SC2086
-  (nice -n 10 "$0" --lane $computing; "$0" --lane browser) &
+  nice -n 10 "$0" --lane $computing &
   wait
   for s in $servers browser core; do
     again "$s"
