@@ -62,9 +62,14 @@ class Moto:
         return ["--s3-url", f"http://127.0.0.1:{port or self.port}/{BUCKET}/nkx", "--s3-credentials", str(credentials or self.credentials)]
 
     def objects(self):
-        """{name: bytes}"""
-        s3 = self.client("s3", self.key)
-        return {o["Key"]: s3.get_object(Bucket=BUCKET, Key=o["Key"])["Body"].read() for o in s3.list_objects_v2(Bucket=BUCKET).get("Contents", [])}
+        """{name: bytes} of those that are not deleted meanwhile"""
+        s3, found = self.client("s3", self.key), {}
+        for o in s3.list_objects_v2(Bucket=BUCKET).get("Contents", []):
+            try:
+                found[o["Key"]] = s3.get_object(Bucket=BUCKET, Key=o["Key"])["Body"].read()
+            except s3.exceptions.NoSuchKey:
+                pass
+        return found
 
     def put(self, name, data):
         self.client("s3", self.key).put_object(Bucket=BUCKET, Key=name, Body=data)
