@@ -429,7 +429,7 @@ def test_all_stages_come_back_when_there_is_no_time_for_the_reference_run():
 
 
 def test_a_check_without_time_for_all_stages_skips_some_and_ends_the_pipeline():
-    source = ADD.replace("(4, 8)", "(2048, 2048)").replace("a + b", "a @ b")
+    source = ADD.replace("(4, 8)", "(1024, 1024)").replace("a + b", "a @ b")
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     assert nkx("compile", "-", "--check", "--json", "-", stdin=source).returncode == 0
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
