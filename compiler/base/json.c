@@ -93,6 +93,16 @@ void json_put_field_str(struct buf *b, const char *key, const char *s) {
   json_put_cstr(b, s);
 }
 
+void json_put_field_ints(struct buf *b, const char *key, int n, const int64_t *v) {
+  json_put_key(b, key);
+  buf_putc(b, '[');
+  for (int k = 0; k < n; k++) {
+    json_put_comma(b);
+    json_put_int(b, v[k]);
+  }
+  buf_putc(b, ']');
+}
+
 void json_put_field_bool(struct buf *b, const char *key, int v) {
   json_put_key(b, key);
   buf_puts(b, v ? "true" : "false");

@@ -5,6 +5,8 @@
 #ifndef BASE_JSON_H
 #define BASE_JSON_H
 
+#include <stdint.h>
+
 #include "base/buf.h"
 
 /* A quoted string: escapes what JSON demands; bytes that are not UTF-8 become U+FFFD.  The result also holds no raw
@@ -17,6 +19,8 @@ void json_put_comma(struct buf *b); /* unless the last byte in b is '{' or '[' *
 void json_put_int(struct buf *b, long long v);
 void json_put_field_int(struct buf *b, const char *key, long long v);
 void json_put_field_str(struct buf *b, const char *key, const char *s);
+/* A list of n integers. */
+void json_put_field_ints(struct buf *b, const char *key, int n, const int64_t *v);
 void json_put_field_bool(struct buf *b, const char *key, int v);
 /* A number with enough digits to read back the same; null for NaN and infinities, which JSON lacks. */
 void json_put_field_double(struct buf *b, const char *key, double v);

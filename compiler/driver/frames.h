@@ -120,9 +120,9 @@
  * "candidates" | "no change is faster","tried","refusals","seconds","start_us","points":[{"us","sbuf","knobs","source"}]}: the
  * candidates that none beats in both time and SBUF, the fastest first, each with the whole text.
  *
- * shrunk is a candidate as it was tried, {"tried","lines","what"?,"is_kept","request"? if it was}; the first, without "what", is the kernel as it is.  The
- * last one is {"done": true,"tried","kept","lines","stopped","code","stage"?,"request"}: the fault, and the members of the request that are
- * others in the small one (shrink.h).
+ * shrunk is a candidate as it was tried, {"tried","lines","what"?,"is_kept","request"? if it was}; the first, without "what", is the
+ * kernel as it is.  The last one is {"done": true,"tried","kept","lines","stopped","code","stage"?,"request"}: the fault, and the
+ * members of the request that are others in the small one (shrink.h).
  *
  * parting is how far the comparison of values is, {"stage","line","compared"}.  The last one is {"done": true,"stages","alone","text"?,
  * "values"?,"compared"?,"note"?}: where two results part (parting.h).  A place is {"stage","a"?: {"line","text"},"b"?: the same}; that of

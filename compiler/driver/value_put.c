@@ -14,16 +14,6 @@ struct part {
   int64_t start[RANK_MAX], step[RANK_MAX], n[RANK_MAX];
 };
 
-static void put_ints(struct buf *b, const char *key, int n, const int64_t *v) {
-  json_put_key(b, key);
-  buf_putc(b, '[');
-  for (int k = 0; k < n; k++) {
-    json_put_comma(b);
-    json_put_int(b, v[k]);
-  }
-  buf_putc(b, ']');
-}
-
 static int64_t smaller(int64_t x, int64_t y) {
   return x < y ? x : y;
 }
@@ -99,9 +89,9 @@ static void put_slice(struct buf *b, const struct trace_array *x, const struct p
     buf_printf(b, "\"reason\":\"the slice has more than %d elements\"}", VALUE_SLICE_MAX);
     return;
   }
-  put_ints(b, "start", p->rank, p->start);
-  put_ints(b, "step", p->rank, p->step);
-  put_ints(b, "shape", p->rank, p->n);
+  json_put_field_ints(b, "start", p->rank, p->start);
+  json_put_field_ints(b, "step", p->rank, p->step);
+  json_put_field_ints(b, "shape", p->rank, p->n);
   json_put_key(b, "data");
   buf_putc(b, '[');
   for (int64_t k = 0; k < n; k++)
@@ -163,7 +153,7 @@ static void put_heat(struct buf *b, const struct value *x, const struct part *p)
   }
   json_put_key(b, "heat");
   buf_putc(b, '{');
-  put_ints(b, "at", s->rank, at);
+  json_put_field_ints(b, "at", s->rank, at);
   json_put_field_int(b, "row_dim", v.row);
   json_put_field_int(b, "column_dim", v.column);
   json_put_field_int(b, "rows", row.n);

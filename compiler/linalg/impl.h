@@ -234,10 +234,10 @@ enum status lower_scatter(struct lower *l, const struct hlo_instr *i);
 
 enum status lower_collective(struct lower *l, const struct hlo_instr *i);
 enum status lower_custom_call(struct lower *l, const struct hlo_instr *i);
-/* Adds declarations of the functions that were called. */
 /* Returns the symbol of the private declaration with the type and attribute of `want`, and adds the declaration if there is
  * none.  A number is appended to its name if that is the kernel's, or belongs to a declaration that differs. */
 MlirAttribute lower_declare(struct lower *l, const struct lower_target *want);
+/* Adds declarations of the functions that were called. */
 void lower_declare_targets(struct lower *l, MlirModule module);
 
 /* ---- knob.c --------------------------------------------------------------------------------------------- */

@@ -2,9 +2,9 @@
  *
  * A sort counts.  The rank of an element is the number of elements that come before it, which a generic with a
  * reduction finds by comparing all pairs.  Then each place takes the element whose rank it is: the maximum over all elements of
- * what is the least value but for one.  This takes 2 n comparisons per element, of topk n + k; they are independent of each other, so that
- * the engines make them for whole tiles.  Equal elements keep their order.  Where only some elements at an end are read, and of
- * topk, max8 finds those of long rows (topk.c).
+ * a value that is the least one everywhere else.  This takes 2 n comparisons per element, or n + k for topk.  They are independent
+ * of each other, so that the engines make them for whole tiles.  Equal elements keep their order.  Of long rows, max8 finds the
+ * elements of topk, and of a sort of which only some at an end are read (topk.c).
  */
 #include <assert.h>
 #include <string.h>
@@ -138,8 +138,7 @@ static MlirValue count_before(struct lower *l, struct sort *s) {
                                                                  .user = s}));
 }
 
-/* The value of type t that leaves every other one as it is, also the sign of a zero and NaN: in a maximum of floats, and in a union
- * of bits. */
+/* The value of type t that changes no other one in a maximum of floats or a union of bits, not even NaN and the sign of a zero. */
 static MlirValue neutral(struct ir_builder *b, enum dtype t) {
   if (!dtype_is_float(t))
     return ir_int(b, ir_element_type(b, t), 0);
@@ -149,8 +148,7 @@ static MlirValue neutral(struct ir_builder *b, enum dtype t) {
   return ir_float(b, ir_element_type(b, t), hlo_literal_double(&least, 0));
 }
 
-/* Yields the element if its rank is the place that is being written, else what is there.  args: the element, its rank, what is there so
- * far. */
+/* Yields the element if its rank is the place that is written, else what is there.  args: the element, its rank, what is there. */
 static MlirValue write_placed(struct ir_builder *b, MlirValue const *args, void *user) {
   const struct sort *s = user;
   const enum dtype t = s->types[s->part];

@@ -16,10 +16,12 @@
  *     sort(x)[…, -k:]                 backwards; the places are not read
  *     sort(x)[…, :k]                  smallest; with another operand 0, 1, 2 … the places, as of an argsort
  *
- * This takes about 3 k / 8 passes over a row.  Comparing all pairs (order.c) takes a pass for each element, but it keeps NaN, which
- * max8 leaves out: NumPy has it at the end of what it sorts; and it keeps zeros of both signs apart, as the total order has them.  So
- * short rows are compared; what topk takes more than a quarter of, which may well reach the zeros; and integers, which the Vector engine
- * would round, and what max8 does not take.
+ * This takes about 3 k / 8 passes over a row.  Comparing all pairs (order.c) takes a pass for each element, but it is exact: it keeps
+ * NaN, which NumPy sorts to the end and max8 leaves out, and zeros of both signs apart, as in the total order.  These are compared:
+ *   - short rows,
+ *   - rows of which topk takes more than a quarter, which may reach the zeros,
+ *   - integers, which the Vector engine would round,
+ *   - what max8 does not take.
  */
 #include <string.h>
 

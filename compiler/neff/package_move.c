@@ -118,16 +118,6 @@ static void start_with_bytes(struct side *s, int64_t bytes, bool is_run) {
   s->size[0] = bytes;
 }
 
-static void put_numbers(struct buf *b, const char *key, const int64_t *v, int n) {
-  json_put_key(b, key);
-  buf_putc(b, '[');
-  for (int k = 0; k < n; k++) {
-    json_put_comma(b);
-    json_put_int(b, v[k]);
-  }
-  buf_putc(b, ']');
-}
-
 /* Begins a descriptor; the caller closes its object. */
 static void put_sides(struct buf *b, const char *op, const struct side *from, const struct side *to, int64_t from_at,
                       int64_t to_at) {
@@ -139,10 +129,10 @@ static void put_sides(struct buf *b, const char *op, const struct side *from, co
   json_put_field_str(b, "to", to->name);
   json_put_field_int(b, "from_off", from_at);
   json_put_field_int(b, "to_off", to_at);
-  put_numbers(b, "from_sizes", from->size, n);
-  put_numbers(b, "to_sizes", to->size, m);
-  put_numbers(b, "from_steps", from->step + 1, n - 1);
-  put_numbers(b, "to_steps", to->step + 1, m - 1);
+  json_put_field_ints(b, "from_sizes", n, from->size);
+  json_put_field_ints(b, "to_sizes", m, to->size);
+  json_put_field_ints(b, "from_steps", n - 1, from->step + 1);
+  json_put_field_ints(b, "to_steps", m - 1, to->step + 1);
 }
 
 static bool is_cast(const struct sim_instr *i) {
@@ -187,7 +177,7 @@ static bool put_transpose(struct buf *b, struct side *from, struct side *to, con
     shape[k] = DIMS - k < from->n ? from->size[DIMS - k] : 1;
   put_sides(b, "transpose", from, to, from->start, to->start);
   put_types(b, i);
-  put_numbers(b, "transpose_shape", shape, DIMS);
+  json_put_field_ints(b, "transpose_shape", DIMS, shape);
   json_put_field_int(b, "transpose_element_size", bytes);
   buf_putc(b, '}');
   return true;

@@ -244,6 +244,10 @@ static inline bool nisa_is_absent(const struct nisa_access *x) {
 static inline bool nisa_is_scalar(const struct nisa_access *x) {
   return !nisa_is_absent(x) && mlirAffineMapIsNull(x->map);
 }
+/* True if x reads or writes a buffer. */
+static inline bool nisa_is_data(const struct nisa_access *x) {
+  return !nisa_is_absent(x) && !nisa_is_scalar(x);
+}
 int64_t nisa_partitions(const struct nisa_access *x);    /* product of the partition dimensions */
 int64_t nisa_free_elements(const struct nisa_access *x); /* product of the others */
 enum mem_space nisa_access_space(const struct nisa_access *x);

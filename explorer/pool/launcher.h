@@ -41,8 +41,8 @@ struct launcher_end {
 MUST_USE enum status launcher_split(const struct launcher_config *cfg, int *listen_fds, int n_listen, bool *is_service,
                                     int *control_fd, struct launcher_end *end, struct error *err);
 
-/* The successor's zygote is started before the service ends, so that it is warm when the successor wants one.  To be called before the program
- * is replaced: the successor's launcher then finds it. */
+/* The successor's zygote is started before the service ends, so that it is warm when the successor wants one.  To be called
+ * before the program is replaced: the successor's launcher then finds it. */
 void launcher_pass_warm(const struct launcher_end *end);
 
 #endif

@@ -48,8 +48,8 @@ struct store_task {
   void (*run)(struct store_task *t, struct db *db); /* t is no longer used by the store */
 };
 
-/* Opens the database, migrates it, and starts the threads.  objects: where results are moved to (objects.h), borrowed until store_close; NULL:
- * nowhere.  ST_BUSY: another process writes to this SQLite file. */
+/* Opens the database, migrates it, and starts the threads.  objects: where results are moved to (objects.h), borrowed until
+ * store_close; NULL: nowhere.  ST_BUSY: another process writes to this SQLite file. */
 MUST_USE enum status store_open(const char *url, struct s3_site *objects, struct store **out, struct error *err);
 /* Queues t; false, and t is not used, when too many tasks wait or the store was stopped. */
 bool store_submit(struct store *s, enum store_lane lane, struct store_task *t);
@@ -161,8 +161,8 @@ MUST_USE enum status store_count_links(struct db *db, int64_t *n, struct error *
 struct store_report {
   int64_t snippets, results, blobs, damaged;
 };
-/* Reads everything and checks every checksum.  Damaged rows are counted, and `tell` gets a line for each.  objects, here and below: where the
- * results of the store lie that is read; may be NULL. */
+/* Reads everything and checks every checksum.  Damaged rows are counted, and `tell` gets a line for each.  objects, here and
+ * below: where the results of the store lie that is read; may be NULL. */
 MUST_USE enum status store_check(const char *url, struct s3_site *objects, struct store_report *out,
                                  void (*tell)(const char *line), struct error *err);
 /* Copies what can be read of a damaged SQLite store, past pages that cannot; cached results are left out. */

@@ -82,7 +82,8 @@ void quota_open_elsewhere(struct quota *q, uint64_t server, const char *address,
 int client_jobs(struct client *c);
 /* What stands for all clients of one network of 56 bits; a client of IPv4 stands for itself. */
 const void *client_site(const struct client *c);
-/* True if the client at this address was refused a compile, or a link (is_link), and was told to wait until a time that has not come yet. */
+/* True if the client at this address was refused a compile, or a link (is_link), and was told to wait until a time that has
+ * not come yet. */
 bool quota_is_early(struct quota *q, const char *address, bool is_link);
 
 /* Counts a connection, or a request that came through a proxy.  False: this client has too many.  *client is then not

@@ -10,22 +10,11 @@ import time
 import pytest
 
 from support.paths import EXAMPLES
+from support.refused import REQUEST
 from support.server import JSON, Server
 from support.wait import wait_until
 
 SOFTMAX = next(p for p in EXAMPLES if p.stem == "03_softmax").read_text()
-REFUSED = """import numpy as np
-from nkigen import trace
-from helper import scale
-
-
-@trace(input_specs=[((128, 256), "bf16"), ((128, 256), "f32")])
-def f(x, y):
-    a = np.exp(x) + scale(y)
-    b = np.convolve(a, a)
-    return b * 2.0
-"""
-REQUEST = {"source": REFUSED, "files": [{"name": "helper.py", "source": "def scale(t):\n    return t * 0.5\n"}], "options": {"by_hand": ["without dce"]}}
 # many statements, each of which is left out in turn, so that a search can be watched
 SLOW = "import numpy as np\n\ndef f(x):\n" + "    x = np.exp(x) * 0.5 + 1.0\n" * 60 + "    return np.convolve(x, x)\n"
 LONG = {"source": SLOW, "inputs": [{"name": "x", "shape": [4096], "dtype": "float32"}]}

@@ -4,19 +4,7 @@ import re
 
 from support.markdown import blocks
 from support.paths import ROOT
-
-SOURCE = """import numpy as np
-from nkigen import trace
-from helper import scale
-
-
-@trace(input_specs=[((128, 256), "bf16"), ((128, 256), "f32")])
-def f(x, y):
-    a = np.exp(x) + scale(y)
-    b = np.convolve(a, a)
-    return b * 2.0
-"""
-REQUEST = {"source": SOURCE, "files": [{"name": "helper.py", "source": "def scale(t):\n    return t * 0.5\n"}], "options": {"by_hand": ["without dce"]}}
+from support.refused import REFUSED, REQUEST
 
 
 def post_to(server):

@@ -23,10 +23,6 @@ enum { A_DST, A_RES, A_SRC, A_BIAS, A_SCALE }; /* activation */
 
 /* ---- operands ---------------------------------------------------------------------------------------------------- */
 
-static bool is_data(const struct nisa_access *x) {
-  return !nisa_is_absent(x) && !nisa_is_scalar(x);
-}
-
 static bool is_float(MlirType t) {
   return mlirTypeIsAF32(t) || mlirTypeIsABF16(t) || mlirTypeIsAF16(t);
 }
@@ -51,9 +47,9 @@ static bool may_be_column(const struct nisa_access *x) {
 }
 
 static bool is_same(const struct nisa_access *x, const struct nisa_access *y) {
-  if (!is_data(x) || !is_data(y) || !mlirValueEqual(x->base, y->base) || !mlirAffineMapEqual(x->map, y->map) ||
-      x->n_dims != y->n_dims || x->par_dims != y->par_dims || x->n_indices != y->n_indices ||
-      !mlirTypeEqual(nisa_access_element(x), nisa_access_element(y)) ||
+  if (!nisa_is_data(x) || !nisa_is_data(y) || !mlirValueEqual(x->base, y->base) ||
+      !mlirAffineMapEqual(x->map, y->map) || x->n_dims != y->n_dims || x->par_dims != y->par_dims ||
+      x->n_indices != y->n_indices || !mlirTypeEqual(nisa_access_element(x), nisa_access_element(y)) ||
       memcmp(x->tile, y->tile, (size_t)x->n_dims * sizeof *x->tile) != 0)
     return false;
   for (int k = 0; k < x->n_indices; k++)
@@ -85,13 +81,13 @@ static bool read_affine(const struct nisa_instr *in, enum target t, struct affin
     return false;
   }
   if (nisa_is_absent(y))
-    return is_data(x) || t != TARGET_TRN1 || nisa_is_absent(&out->bias);
+    return nisa_is_data(x) || t != TARGET_TRN1 || nisa_is_absent(&out->bias);
   if (!strcmp(op1, "max") && is_constant(y, 0)) {
     out->function = "relu";
     return true;
   }
   out->bias = *y;
-  return !strcmp(op1, "add") && may_be_column(y) && (is_data(y) || t != TARGET_TRN1);
+  return !strcmp(op1, "add") && may_be_column(y) && (nisa_is_data(y) || t != TARGET_TRN1);
 }
 
 static MlirOperation activate(struct pass_run *run, const struct nisa_instr *in) {
@@ -124,14 +120,14 @@ bool balance_is_movable(const struct nisa_instr *in, enum target t) {
 
 static bool are_floats(const struct nisa_instr *in) {
   for (int k = 0; k < in->def->n_operands; k++)
-    if (is_data(&in->operand[k]) && !is_float(nisa_access_element(&in->operand[k])))
+    if (nisa_is_data(&in->operand[k]) && !is_float(nisa_access_element(&in->operand[k])))
       return false;
   return true;
 }
 
 static bool is_out_of_psum(const struct nisa_instr *in) {
   for (int k = 0; k < in->def->n_operands; k++)
-    if (is_data(&in->operand[k]) && nisa_access_space(&in->operand[k]) == MEM_PSUM)
+    if (nisa_is_data(&in->operand[k]) && nisa_access_space(&in->operand[k]) == MEM_PSUM)
       return false;
   return true;
 }
@@ -156,7 +152,7 @@ static bool gpsimd_computes(const struct nisa_instr *in) {
 
 bool balance_can_move(const struct nisa_instr *in, enum nisa_engine e, enum target t) {
   struct affine as;
-  if (!is_data(&in->operand[DST]) || !are_floats(in))
+  if (!nisa_is_data(&in->operand[DST]) || !are_floats(in))
     return false;
   if (e == NISA_ENGINE_GPSIMD)
     return t != TARGET_TRN1 && gpsimd_computes(in) && is_out_of_psum(in);

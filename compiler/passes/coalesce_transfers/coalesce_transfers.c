@@ -102,10 +102,6 @@ static bool stays_in_partition(const struct nisa_access *x, const struct side *s
   return !mem_is_on_chip(nisa_access_space(x)) || !s->at[0].per_counter;
 }
 
-static bool is_data(const struct nisa_access *x) {
-  return !nisa_is_absent(x) && !nisa_is_scalar(x);
-}
-
 bool coalesce_is_beside(const struct nisa_access *dst, const struct nisa_access *src) {
   if (!mlirValueEqual(buffer_root(dst->base), buffer_root(src->base)))
     return true;
@@ -218,7 +214,8 @@ static bool read_operands(struct repeated *r, struct side *sides) {
     if (nisa_is_absent(x))
       continue;
     if (k && (nisa_is_scalar(x) || !coalesce_is_wide(&r->in, k))) {
-      if (!coalesce_is_the_same(r, x) || (is_data(x) && mlirValueEqual(buffer_root(x->base), buffer_root(dst->base))))
+      if (!coalesce_is_the_same(r, x) ||
+          (nisa_is_data(x) && mlirValueEqual(buffer_root(x->base), buffer_root(dst->base))))
         return false;
       continue;
     }

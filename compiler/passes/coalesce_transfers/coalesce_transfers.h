@@ -93,6 +93,9 @@ void coalesce_take_reading_order(struct pass_run *run, MlirOperation loop, int64
 /* The only dimension of the access in whose index the loop's counter is, if each round begins there after the end of the
  * one before; -1 otherwise. */
 int coalesce_dimension_of(const struct repeated *loop, const struct nisa_access *x);
+/* True if every instruction but the load only reads the buffer, as `is` says of each access to it. */
+bool coalesce_is_only_read(MlirOperation load, MlirValue buffer, bool (*is)(const struct nisa_access *x, void *user),
+                           void *user);
 /* How deep the innermost loop lies whose counter dimension d of the access depends on; 0: it depends on none. */
 int coalesce_depth_of_index(const struct nisa_access *x, int d);
 

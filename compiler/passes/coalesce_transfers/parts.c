@@ -47,10 +47,6 @@ static bool is_load(const struct nisa_instr *in) {
          !mem_is_on_chip(nisa_access_space(nisa_operand(in, "src")));
 }
 
-static bool is_data(const struct nisa_access *x) {
-  return !nisa_is_absent(x) && !nisa_is_scalar(x);
-}
-
 static void see_load(struct survey *s, const struct nisa_instr *in) {
   const void *buffer = in->operand[0].base.ptr;
   struct filled *f = arena_new(s->arena, struct filled);
@@ -63,7 +59,7 @@ static void see_load(struct survey *s, const struct nisa_instr *in) {
 static void see_reader(struct survey *s, const struct nisa_instr *in) {
   for (int k = 1; k < in->def->n_operands; k++) {
     const struct nisa_access *x = &in->operand[k];
-    const struct filled *f = is_data(x) ? table_get(&s->filled, x->base.ptr) : NULL;
+    const struct filled *f = nisa_is_data(x) ? table_get(&s->filled, x->base.ptr) : NULL;
     if (!f || table_get(&s->read, x->base.ptr))
       continue;
     table_put(&s->read, x->base.ptr, s);
@@ -115,28 +111,15 @@ static bool is_alone(MlirOperation loop) {
   return ir_is(outer, "func.func");
 }
 
-/* Each instruction but the load takes one place of dimension d of the buffer at a time, in a loop. */
-static bool is_read_in_parts(MlirOperation load, MlirValue buffer, int d) {
-  for (MlirOpOperand u = mlirValueGetFirstUse(buffer); !mlirOpOperandIsNull(u); u = mlirOpOperandGetNextUse(u)) {
-    MlirOperation op = mlirOpOperandGetOwner(u);
-    struct nisa_instr in;
-    if (mlirOperationEqual(op, load) || ir_is(op, "nisa.release"))
-      continue;
-    if (!nisa_read(op, &in, NULL))
-      return false;
-    for (int k = 0; k < in.def->n_operands; k++) {
-      const struct nisa_access *x = &in.operand[k];
-      if (is_data(x) && mlirValueEqual(x->base, buffer) && (!k || !coalesce_depth_of_index(x, d)))
-        return false;
-    }
-  }
-  return true;
+/* True if x takes one place of the dimension at a time, in a loop. */
+static bool is_part(const struct nisa_access *x, void *dimension) {
+  return coalesce_depth_of_index(x, *(const int *)dimension) > 0;
 }
 
 bool coalesce_stays_apart(const struct coalesce_parts *parts, const struct repeated *r, int64_t bytes) {
   const struct nisa_access *dst = &r->in.operand[0];
   if (bytes < PART_BYTES || !is_load(&r->in) || !table_get(&parts->apart, dst->base.ptr) || !is_alone(r->loop))
     return false;
-  const int d = coalesce_dimension_of(r, dst);
-  return d >= 0 && is_read_in_parts(r->in.op, dst->base, d);
+  int d = coalesce_dimension_of(r, dst);
+  return d >= 0 && coalesce_is_only_read(r->in.op, dst->base, is_part, &d);
 }

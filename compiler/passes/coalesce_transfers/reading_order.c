@@ -74,10 +74,8 @@ int coalesce_depth_of_index(const struct nisa_access *x, int d) {
   return deepest;
 }
 
-/* True if there are reads of the buffer, and all take one place of dimension `inner` after another, with all places of
- * `outer` at each. */
-static bool is_read_by(MlirOperation load, MlirValue buffer, int outer, int inner) {
-  int n = 0;
+bool coalesce_is_only_read(MlirOperation load, MlirValue buffer, bool (*is)(const struct nisa_access *x, void *user),
+                           void *user) {
   for (MlirOpOperand u = mlirValueGetFirstUse(buffer); !mlirOpOperandIsNull(u); u = mlirOpOperandGetNextUse(u)) {
     MlirOperation op = mlirOpOperandGetOwner(u);
     struct nisa_instr in;
@@ -87,15 +85,30 @@ static bool is_read_by(MlirOperation load, MlirValue buffer, int outer, int inne
       return false;
     for (int k = 0; k < in.def->n_operands; k++) {
       const struct nisa_access *x = &in.operand[k];
-      if (nisa_is_absent(x) || nisa_is_scalar(x) || !mlirValueEqual(x->base, buffer))
-        continue;
-      const int of_inner = coalesce_depth_of_index(x, inner);
-      if (!k || !of_inner || coalesce_depth_of_index(x, outer) <= of_inner)
+      if (nisa_is_data(x) && mlirValueEqual(x->base, buffer) && (!k || !is(x, user)))
         return false;
-      n++;
     }
   }
-  return n > 0;
+  return true;
+}
+
+struct order {
+  int outer, inner; /* dimensions of the buffer */
+  int n;            /* reads */
+};
+
+/* True if x takes one place of the dimension `inner` after another, with all places of `outer` at each. */
+static bool is_inner_first(const struct nisa_access *x, void *user) {
+  struct order *o = user;
+  const int of_inner = coalesce_depth_of_index(x, o->inner);
+  o->n++;
+  return of_inner && coalesce_depth_of_index(x, o->outer) > of_inner;
+}
+
+/* True if there are reads of the buffer, and all take it in that order. */
+static bool is_read_by(MlirOperation load, MlirValue buffer, int outer, int inner) {
+  struct order o = {outer, inner, 0};
+  return coalesce_is_only_read(load, buffer, is_inner_first, &o) && o.n > 0;
 }
 
 /* The loop that is all of the other one's body; null if there is more. */

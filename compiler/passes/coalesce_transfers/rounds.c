@@ -12,7 +12,7 @@
  * If all rounds are too much, the loop stays with fewer rounds, each of which is several.
  *
  * Each transfer takes an engine half a microsecond to start and each instruction a tenth, whatever they move and compute.
- * The memory of a round gets one more dimension, behind the partition: the round.
+ * The memory of a round gets one more dimension, after the partitions: the round.
  *
  * The price is that no round overlaps with another one any more.  So it is done only if every transfer is shorter than it
  * takes to start, every instruction is short, and what they become is not longer than what other loops become; and if there
@@ -58,10 +58,6 @@ static int tile_of(const struct body *b, MlirValue v) {
     if (mlirValueEqual(b->tile[k], v))
       return k;
   return -1;
-}
-
-static bool is_data(const struct nisa_access *x) {
-  return !nisa_is_absent(x) && !nisa_is_scalar(x);
 }
 
 static bool take_tile(struct body *b, MlirOperation alloc) {
@@ -264,7 +260,7 @@ static bool widen(struct body *b, struct nisa_instr *in) {
 
   for (int k = 0; k < in->def->n_operands; k++) {
     struct nisa_access *x = &in->operand[k];
-    if (!is_data(x))
+    if (!nisa_is_data(x))
       continue;
     const int tile = tile_of(b, x->base);
     is_tile[k] = tile >= 0;
@@ -273,11 +269,12 @@ static bool widen(struct body *b, struct nisa_instr *in) {
   }
   b->r.in = *in;
   for (int k = 1; k < in->def->n_operands; k++)
-    if (is_data(&in->operand[k]) && coalesce_is_wide(in, k) && !coalesce_is_beside(&in->operand[0], &in->operand[k]))
+    if (nisa_is_data(&in->operand[k]) && coalesce_is_wide(in, k) &&
+        !coalesce_is_beside(&in->operand[0], &in->operand[k]))
       return false;
   for (int k = 0; k < in->def->n_operands; k++) {
     struct nisa_access *x = &in->operand[k];
-    if (!is_data(x) || (k && !coalesce_is_wide(&b->r.in, k)))
+    if (!nisa_is_data(x) || (k && !coalesce_is_wide(&b->r.in, k)))
       continue;
     struct repeated r = b->r;
     r.trips = is_tile[k] ? r.rounds : r.trips; /* memory of a part: its rounds count from 0 */

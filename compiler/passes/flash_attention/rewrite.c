@@ -245,10 +245,10 @@ static void take_members(struct ir_builder *b, const struct writer *w, struct me
       m->now[k] = w->a->member[k].is_dropped ? take_value(w, m, w->a->weights) : take_member(b, w, m, k);
 }
 
-/* The results of tiles of rows whose scores are in SBUF, each of its own batch or of the same one.  Engines execute their instructions in order.  So the scores of a
- * tile come before the softmax of the tile before it, and this before the second product of the one before that: the tensor
- * engine computes one tile while the others work on the next one.  What only the result needs, such as the sum, comes with
- * the second product, when the weights are there. */
+/* The results of tiles of rows whose scores are in SBUF, each of its own batch or of the same one.  Engines execute their
+ * instructions in order.  So the scores of a tile come before the softmax of the tile before it, and this before the second
+ * product of the one before that: the tensor engine computes one tile while the others work on the next one.  What only the
+ * result needs, such as the sum, comes with the second product, when the weights are there. */
 static void whole_rows(struct ir_builder *b, int n, struct writer const *const *w, const struct block *tile,
                        MlirValue *out) {
   struct members *m = arena_new_array(b->arena, struct members, (size_t)n);

@@ -15,11 +15,13 @@
  * What is fused (groups.c): element-wise operations and reductions of rows that compute or read the same values over
  * the same rows; and the transpose of a matrix that goes to HBM, which writes the rows of a tile as columns, so that what it
  * transposes does not go to HBM before.  A reduction whose result goes to HBM has a loop also by itself, or one iteration without a
- * loop: what it accumulates stays in SBUF.  Not operations whose tile or memory a knob gives, nor what knob.fuse names or lies between such values;
- * knob-driven-fusion does what it asks for.  Not the rounding of a product that nothing else reads: round-products does it as the
- * product leaves PSUM, so that the loop reads half of the bytes, or finds them in SBUF.  Whether it fits (cost.c): the values of two tiles of whole rows have to; if
- * there is no reduction, rows are cut into equal pieces.  If a group with a reduction does not fit, its reductions
- * keep loops of their own and the rest is tried again.  The loop (outline.c) has a tail if its tile does not divide the rows.
+ * loop: what it accumulates stays in SBUF.  Not operations whose tile or memory a knob gives, nor what knob.fuse names or lies
+ * between such values; knob-driven-fusion does what it asks for.  Not the rounding of a product that nothing else reads:
+ * round-products does it as the product leaves PSUM, so that the loop reads half of the bytes, or finds them in SBUF.
+ *
+ * Whether it fits (cost.c): the values of two tiles of whole rows have to; if there is no reduction, rows are cut into equal
+ * pieces.  If a group with a reduction does not fit, its reductions keep loops of their own and the rest is tried again.  The loop
+ * (outline.c) has a tail if its tile does not divide the rows.
  * Where two tiles fit, one iteration computes them side by side, operation by operation: while one engine works on a tile,
  * the next one works on the other.  Values that are only parts of another one, as of a concatenation, are written to their places
  * in it (join.c).  Slices of one value that overlap, as in a convolution, are read from one tile of it (windows.c).
@@ -109,7 +111,6 @@ static void fuse_in(struct pass_run *run, MlirBlock block) {
   if (any) {
     pass_step(run, mlirBlockGetParentOperation(block), "loop-over-rows");
     fuse_outline(&b);
-    fuse_drop_windows(&b);
   }
 }
 
@@ -128,6 +129,7 @@ static enum status run_pass(struct pass_run *run) {
       if (!mlirBlockIsNull(block))
         fuse_in(run, block);
     }
+  fuse_drop_windows(run);
   pass_step(run, run->module, "drop-given");
   const struct ir_ops layouts = ir_collect_named(run->arena, run->module, "nkipy.layout");
   for (int i = 0; i < layouts.n; i++)

@@ -131,8 +131,8 @@ MlirValue fuse_cover_source(const struct fuse_cover *c);
 /* Returns the part s of the window v, from the tile of its cover, which is loaded first unless `tiles` has it. */
 MlirValue fuse_load_window(struct ir_builder *b, const struct fuse_group *g, MlirValue v, const struct ir_slice *s,
                            struct table *tiles);
-/* Erases the slices, and the paddings, that nothing reads any more. */
-void fuse_drop_windows(struct fuse_block *b);
+/* Erases the slices, and the paddings, of the module that nothing reads any more. */
+void fuse_drop_windows(struct pass_run *run);
 
 /* ---- join.c: values that are joined afterwards ---------------------------------------------------------------------- */
 

@@ -258,8 +258,8 @@ static bool drop(MlirOperation op) {
   return true;
 }
 
-void fuse_drop_windows(struct fuse_block *b) {
-  struct ir_ops slices = ir_collect_named(b->run->arena, b->run->module, "tensor.extract_slice");
+void fuse_drop_windows(struct pass_run *run) {
+  struct ir_ops slices = ir_collect_named(run->arena, run->module, "tensor.extract_slice");
   for (int k = 0; k < slices.n; k++) {
     MlirOperation from = ir_defining_op(mlirOperationGetOperand(slices.v[k], 0));
     if (drop(slices.v[k]) && !mlirOperationIsNull(from) && ir_is(from, "tensor.insert_slice"))

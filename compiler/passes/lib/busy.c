@@ -26,22 +26,18 @@ static double dma_rate(enum target t) {
   return t == TARGET_TRN1 ? 280 : t == TARGET_TRN2 ? 410 : 528;
 }
 
-static bool is_data(const struct nisa_access *x) {
-  return !nisa_is_absent(x) && !nisa_is_scalar(x);
-}
-
 static bool is_half(const struct nisa_access *x) {
   MlirType t = nisa_access_element(x);
   return mlirTypeIsABF16(t) || mlirTypeIsAF16(t);
 }
 
 static bool is_in_psum(const struct nisa_access *x) {
-  return is_data(x) && nisa_access_space(x) == MEM_PSUM;
+  return nisa_is_data(x) && nisa_access_space(x) == MEM_PSUM;
 }
 
 static bool has_pointer(const struct nisa_instr *in) {
   for (int k = 2; k < in->def->n_operands; k++)
-    if (is_data(&in->operand[k]))
+    if (nisa_is_data(&in->operand[k]))
       return true;
   return false;
 }
@@ -49,7 +45,7 @@ static bool has_pointer(const struct nisa_instr *in) {
 int64_t busy_elements(const struct nisa_instr *in) {
   int64_t most = 1;
   for (int k = 0; k < in->def->n_operands; k++) {
-    const int64_t n = is_data(&in->operand[k]) ? nisa_free_elements(&in->operand[k]) : 1;
+    const int64_t n = nisa_is_data(&in->operand[k]) ? nisa_free_elements(&in->operand[k]) : 1;
     most = n > most ? n : most;
   }
   return most;
@@ -71,7 +67,7 @@ static double start_ns(const struct nisa_instr *in, enum nisa_engine e) {
 /* Cycles of Vector for each element of a copy or of an operation with scalars. */
 static double copy_slope(const struct nisa_instr *in, enum target t) {
   const struct nisa_access *dst = &in->operand[0], *src = &in->operand[1];
-  if (t == TARGET_TRN1 || !is_data(src))
+  if (t == TARGET_TRN1 || !nisa_is_data(src))
     return 1;
   if (is_half(dst) && is_half(src))
     return is_in_psum(dst) || is_in_psum(src) ? 0.5 : 0.25;
@@ -120,7 +116,7 @@ static double dma_ns(const struct nisa_instr *in, enum target t) {
 }
 
 double busy_ns(const struct nisa_instr *in, enum nisa_engine e, enum target t) {
-  if (!is_data(&in->operand[0]))
+  if (!nisa_is_data(&in->operand[0]))
     return 0;
   if (e == NISA_ENGINE_DMA)
     return dma_ns(in, t);

@@ -286,12 +286,8 @@ static bool is_unsigned(const struct nisa_instr *in) {
   return !mlirAttributeIsNull(ir_attr(in->op, "unsigned"));
 }
 
-static bool is_data(const struct nisa_access *x) {
-  return !nisa_is_absent(x) && !nisa_is_scalar(x);
-}
-
 static bool is_in(const struct nisa_access *x, enum mem_space s) {
-  return is_data(x) && nisa_access_space(x) == s;
+  return nisa_is_data(x) && nisa_access_space(x) == s;
 }
 
 /* Puts `in` in the place of the writer.  The reader, the buffer between them and its release go. */
@@ -349,7 +345,7 @@ static bool combine_load(struct link *l) {
 
 /* True if a copy of x to f32 is exact, and an engine can read x in its place: f32 in PSUM, or shorter floats in SBUF. */
 static bool is_exact_source(const struct nisa_access *x) {
-  if (!is_data(x))
+  if (!nisa_is_data(x))
     return false;
   MlirType t = mlirShapedTypeGetElementType(mlirValueGetType(x->base));
   return nisa_access_space(x) == MEM_PSUM
@@ -458,7 +454,7 @@ static bool read_affine(const struct link *l, struct nisa_access *scale, struct 
     *bias = *c;
   } else if (!strcmp(op0, "subtract") && nisa_is_scalar(c) && !mlirAttributeIsNull(ir_constant(c->base))) {
     *bias = ln_scalar(ir_float(&b, f32, -mlirFloatAttrGetValueDouble(ir_constant(c->base))));
-  } else if (!strcmp(op0, "subtract") && is_data(c) && nisa_free_elements(&l->w.operand[SRC]) >= NEGATE_FOR) {
+  } else if (!strcmp(op0, "subtract") && nisa_is_data(c) && nisa_free_elements(&l->w.operand[SRC]) >= NEGATE_FOR) {
     *bias = *c;
     *is_negative = true;
   } else {
@@ -543,7 +539,7 @@ static bool combine_rsqrt(struct link *l) {
 
 /* ---- the first part of a reduction ------------------------------------------------------------------------------ */
 
-/* The same for signed integers, and for bool with 0 and 1. */
+/* True if v `op` x is x for every x of v's type: a signed integer, or bool as 0 and 1. */
 static bool is_neutral_integer(const char *op, MlirAttribute v) {
   const unsigned width = mlirIntegerTypeGetWidth(mlirAttributeGetType(v));
   const int64_t high = width == 1 ? 1 : INT64_MAX >> (64 - width), low = width == 1 ? 0 : -high - 1;

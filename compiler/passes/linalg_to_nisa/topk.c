@@ -112,12 +112,8 @@ static void find(struct topk *t, MlirValue x, int64_t rows, MlirValue values, Ml
     x = other;
     other = was;
   }
-  if (t->rounds > 1) {
-    release(t, x);
-    release(t, other);
-  } else {
-    release(t, x);
-  }
+  release(t, x);
+  release(t, other);
 }
 
 /* Stores `from`, whose first k columns are the results. */
