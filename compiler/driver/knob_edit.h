@@ -6,11 +6,12 @@
  *     s = np.exp(knob.knob(x - m, mem_space="Sbuf"))            the argument is replaced, or added
  *
  * A knob belongs to a value if it stands around the value's expression, or names the variable that the expression's statement sets,
- * before another statement sets it.  The text is read as far as strings, comments and brackets go; it is not executed.
+ * before another statement sets it.  The text is not executed.
  */
 #ifndef DRIVER_KNOB_EDIT_H
 #define DRIVER_KNOB_EDIT_H
 
+#include "driver/knob_text.h"
 #include "driver/tune_edit.h"
 
 enum knob_edit {
@@ -19,9 +20,10 @@ enum knob_edit {
   KNOB_EDIT_CANNOT, /* it has one, which cannot be changed here */
 };
 
-/* method: of the knob's builder that takes the argument, "tile_op" or "layout". */
-enum knob_edit knob_edit_existing(struct arena *a, const char *text, const struct tune_site *site,
-                                  const struct tune_value *value, const char *method, struct buf *out,
-                                  struct buf *what);
+/* written: the text's knobs of the site's expression.  method: of the knob's builder that takes the argument, "tile_op" or
+ * "layout". */
+enum knob_edit knob_edit_existing(struct arena *a, const char *text, const struct knob_text *written,
+                                  const struct tune_site *site, const struct tune_value *value, const char *method,
+                                  struct buf *out, struct buf *what);
 
 #endif

@@ -327,7 +327,9 @@ enum status compile_tune(struct run *r) {
     r->has_failed = true;
     return compile_send_diags(r, -1);
   }
-  tune_add_statements(&t.sites, r->arena, r->job->source, r->job->filename);
+  if (!knob_text_read(r->arena, r->job->source, 0, 0,
+                      &t.sites.written)) /* else it has none: a program that is no Python */
+    tune_add_statements(&t.sites, r->arena, r->job->source, r->job->filename);
   qsort(t.sites.v, (size_t)t.sites.n, sizeof *t.sites.v, by_weight);
   const struct point start = {first.ps, first.sbuf,
                               arena_new_array(r->arena, const struct tune_value *, (size_t)t.sites.n + 1)};

@@ -27,22 +27,12 @@ static bool find_byte(const char *text, int line, int col, size_t *out) {
   return p && col == 1;
 }
 
-/* "knob" is the object of nkigen in this text. */
-static bool has_import(const char *text) {
-  for (const char *p = text; p; p = strchr(p, '\n'), p = p ? p + 1 : NULL) {
-    const char *end = strchr(p, '\n'), *word = strstr(p, "knob");
-    if (!strncmp(p, "from nkigen import ", 19) && word && (!end || word < end) && strncmp(word + 4, " as", 3) != 0)
-      return true;
-  }
-  return false;
-}
-
-/* Where the import goes: before the first import that is not of __future__. */
-static size_t import_place(const char *text) {
-  for (const char *p = text; p; p = strchr(p, '\n'), p = p ? p + 1 : NULL)
-    if (!strncmp(p, "import ", 7) || (!strncmp(p, "from ", 5) && strncmp(p, "from __future__", 15) != 0))
-      return (size_t)(p - text);
-  return 0;
+/* The column of a byte: code points from 1. */
+static int column(const char *text, size_t at) {
+  int col = 1;
+  while (at > 0 && text[at - 1] != '\n')
+    col += ((unsigned char)text[--at] & 0xc0) != 0x80;
+  return col;
 }
 
 /* ---- sites ------------------------------------------------------------------------------------------------------- */
@@ -110,30 +100,12 @@ void tune_add_remark(struct tune_sites *s, struct arena *a, const char *text, co
   add(s, a, &site);
 }
 
-/* The end of a statement that begins at p: of its line, or of the one where its last bracket closes.  Brackets in strings are
- * taken for brackets: such a statement ends too late, and the text that it leaves is no Python. */
-static const char *statement_end(const char *p) {
-  int depth = 0;
-  for (; *p && (*p != '\n' || depth > 0); p++)
-    depth += (strchr("([{", *p) != NULL) - (strchr(")]}", *p) != NULL);
-  return p;
-}
-
 void tune_add_statements(struct tune_sites *s, struct arena *a, const char *text, const char *file) {
-  int line = 1;
-  for (const char *p = text; *p; line++) {
-    const char *first = p + strspn(p, " \t");
-    if (!strncmp(first, "knob.", 5)) {
-      const char *end = statement_end(first);
-      struct tune_site site = {
-          .what = TUNE_DROP, .from = (size_t)(first - text), .to = (size_t)(end - text), .n_offers = 1};
-      site.range = (struct src_range){file, line, (int)(first - p) + 1, line, (int)(end - p) + 1};
-      add(s, a, &site);
-    }
-    p = strchr(p, '\n');
-    if (!p)
-      return;
-    p++;
+  for (int k = 0; k < s->written.n_statements; k++) {
+    const struct knob_statement *x = &s->written.statements[k];
+    struct tune_site site = {.what = TUNE_DROP, .from = x->part.from, .to = x->part.to, .n_offers = 1};
+    site.range = (struct src_range){file, x->line, column(text, site.from), x->end_line, column(text, site.to)};
+    add(s, a, &site);
   }
 }
 
@@ -247,14 +219,14 @@ static const struct tune_site *dropped_at(const struct tune_sites *s, const stru
 
 void tune_put_text(struct buf *b, const char *text, const struct tune_sites *s,
                    const struct tune_value *const *chosen) {
-  const size_t len = strlen(text), import = import_place(text);
+  const size_t len = strlen(text);
   bool has_any = false;
   for (int k = 0; k < s->n; k++)
     has_any |= chosen[k] && s->v[k].what != TUNE_DROP;
-  const bool imports = has_any && !has_import(text);
-  const char *name = imports ? "nkx_knob" : "knob";
+  const bool imports = has_any && !s->written.name;
+  const char *name = imports ? "nkx_knob" : s->written.name;
   for (size_t at = 0; at <= len; at++) {
-    if (imports && at == import)
+    if (imports && at == s->written.import_at)
       buf_puts(b, "from nkigen import knob as nkx_knob\n");
     const struct tune_site *dropped = dropped_at(s, chosen, at);
     if (dropped) {

@@ -11,6 +11,7 @@
 
 #include "base/buf.h"
 #include "base/src.h"
+#include "driver/knob_text.h"
 #include "passes/remark.h"
 
 enum { TUNE_ENTRIES_MAX = 8 }; /* of a tile size */
@@ -33,6 +34,7 @@ struct tune_site {
   struct tune_value offers[TUNE_ENTRIES_MAX];
 };
 struct tune_sites {
+  struct knob_text written; /* set by the owner: the knobs and the place of an import */
   struct tune_site *v;
   int n, cap;
 };

@@ -86,13 +86,17 @@ static void add_knobs(json_t *list, const struct document *d, const json_t *json
   const struct remark *r = read_remark(&a, d, json, at);
   tune_add_remark(&sites, &a, d->text, d->path, r);
   const struct remark_rejected *x = r->rejected;
-  for (int i = 0; sites.n && i < sites.v[0].n_offers && x; i++, x = x->next) {
-    const struct tune_value *chosen = &sites.v[0].offers[i];
+  const struct tune_site *site = sites.v;
+  if (sites.n && knob_text_read(&a, d->text, site->from, site->to, &sites.written))
+    sites.n = 0;
+  for (int i = 0; sites.n && i < site->n_offers && x; i++, x = x->next) {
+    const struct tune_value *chosen = &site->offers[i];
     struct buf text, title, call;
     buf_init(&text, TEXT_MAX);
     buf_init(&title, TEXT_MAX);
     buf_init(&call, TEXT_MAX);
-    const enum knob_edit edited = knob_edit_existing(&a, d->text, &sites.v[0], chosen, r->knob->call, &text, &call);
+    const enum knob_edit edited =
+        knob_edit_existing(&a, d->text, &sites.written, site, chosen, r->knob->call, &text, &call);
     if (edited == KNOB_EDIT_NONE) {
       tune_put_text(&text, d->text, &sites, &chosen);
       tune_put_call(&call, &sites, &chosen, 0);

@@ -153,6 +153,8 @@ FORMS = [  # the statement after e, the product, what the knob becomes
     ("knob.knob(\n        e,  # the ) value\n    ).layout(mem_space='Sbuf').tile_op(\n        tile_size=[128,\n                   256],\n    )", "e @ w", "tile_size=[64, 256],\n    )"),
     ("knob.knob(e).layout(mem_space='Sbuf')", "e @ w", "knob.knob(e).layout(mem_space='Sbuf').tile_op(tile_size=[128, 64])"),
     ("knob.knob(e).layout(tile_size=[128, 256]).tile_op(tile_size=[128, 256])", "e @ w", "knob.knob(e).layout(tile_size=[64, 256]).tile_op(tile_size=[64, 256])"),
+    ("knob.knob(e).layout(\n        mem_space='Sbuf'  # not ')'\n    ).tile_op()", "e @ w", ".tile_op(tile_size=[128, 64])"),
+    ("knob.knob(e, mem_space='Sbuf'  # a comment, at the end\n    )", "e @ w", "knob.knob(e, mem_space='Sbuf', tile_size=[128, 64]  # a comment, at the end\n    )"),
 ]
 
 
