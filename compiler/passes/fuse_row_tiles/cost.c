@@ -208,11 +208,17 @@ void fuse_weigh(struct fuse_block *b, struct fuse_group *g) {
     add_up(b, g);
   }
   g->jam = jam_of(b, g, pieces, width);
-  bool keeps = false;
+  bool keeps = false, is_single = true, has_windows = false;
+  for (int i = 0; i < g->n; i++)
+    is_single &= g->v[i]->is_single;
+  for (int k = 0; k < g->n_covers; k++)
+    has_windows |= g->covers[k].pays;
   for (int i = 0; i < g->n; i++)
     for (int o = 0; o < g->v[i]->s.n_inputs; o++)
       keeps |= fuse_is_same_in_rows(g->v[i], o);
-  if (g->n < 2 && !keeps && !g->has_reduction) /* a reduction's accumulator stays in SBUF in a loop over rows */
+  if (is_single && !has_windows)
+    g->why_not = "";
+  else if (g->n < 2 && !keeps && !g->has_reduction) /* a reduction's accumulator stays in SBUF in a loop over rows */
     g->why_not = "";
   else if (!g->moved_alone && !g->has_reduction)
     g->why_not = "its operands and its values are in SBUF anyhow";

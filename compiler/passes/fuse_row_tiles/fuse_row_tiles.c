@@ -24,7 +24,8 @@
  * (outline.c) has a tail if its tile does not divide the rows.
  * Where two tiles fit, one iteration computes them side by side, operation by operation: while one engine works on a tile,
  * the next one works on the other.  Values that are only parts of another one, as of a concatenation, are written to their places
- * in it (join.c).  Slices of one value that overlap, as in a convolution, are read from one tile of it (windows.c).
+ * in it (join.c).  Slices of one value that overlap, as in a convolution, are read from one tile of it (windows.c); for that also operations
+ * whose rows are all in one tile become one iteration.
  *
  * Safe because operations on tensors have no effects and each row depends on the same row of the operands only.  Runs after layouts
  * are known and before operations are numbered; the operations in the loops are whole tiles and need no tiling.
@@ -66,13 +67,14 @@ static void explain(struct fuse_block *b, const struct fuse_group *g) {
   remark_reject_for(r, "a loop for each operation", NULL, cost, "values that do not fit into SBUF go to HBM and back");
   for (int k = 0; k < g->n_covers; k++) {
     const struct fuse_cover *c = &g->covers[k];
-    if (c->elements >= c->alone)
+    if (!c->pays)
       continue;
+    const bool overlap = c->elements < c->alone;
     r = pass_remark(b->run, last, RULE_FUSE_WINDOWS,
-                    "%d slices that overlap are read from one tile: %" PRId64 " elements of each row are loaded", c->n,
-                    c->elements);
+                    "%d slices %s are read from one tile: %" PRId64 " elements of each row are loaded", c->n,
+                    overlap ? "that overlap" : "side by side", c->elements);
     remark_reject_for(r, "a load for each slice", NULL, arena_printf(a, "%" PRId64 " elements of each row", c->alone),
-                      "most elements would be loaded several times");
+                      overlap ? "most elements would be loaded several times" : "each would move a few bytes");
   }
 }
 

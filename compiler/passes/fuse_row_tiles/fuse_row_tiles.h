@@ -29,6 +29,7 @@ struct fuse_member {
   int row_loop, column_loop; /* the same and the last one; of a transpose 1 and 0 */
   int64_t rows, tile;        /* the extent of row_loop and its tile */
   int parent;                /* union-find; members with one root are a group */
+  bool is_single;            /* one tile has all rows: it is fused for its windows, or those of what it reads, only */
   bool is_wide;              /* its group does not fit with whole rows, so that it may not be fused with reductions */
 };
 
@@ -38,6 +39,7 @@ struct fuse_cover {
   int rank, n;         /* n: the slices */
   int64_t *offset, *end;
   int64_t elements, alone; /* of one row and plane: in the box, and in the slices together */
+  bool pays;               /* one tile is loaded for all of them */
 };
 
 /* A value that is read from the tile of a cover. */
@@ -122,7 +124,9 @@ MlirValue fuse_tile_in_sbuf(struct ir_builder *b, MlirType t);
 
 /* ---- windows.c: slices that overlap ------------------------------------------------------------------------------------ */
 
-/* Finds the operands of the group that are slices of one value and overlap. */
+/* True if v is one of several slices of a value outside SBUF. */
+bool fuse_is_one_of_slices(MlirValue v);
+/* Finds the operands of the group that are slices of one value and are read from one tile. */
 void fuse_find_windows(struct fuse_block *b, struct fuse_group *g);
 void fuse_forget_windows(struct fuse_block *b, struct fuse_group *g);
 /* How v is read from the tile of a cover; NULL: it has a tile of its own. */

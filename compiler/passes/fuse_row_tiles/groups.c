@@ -181,7 +181,18 @@ static bool accumulates_in_hbm(const struct fuse_member *m) {
   return m->s.kind == SK_REDUCTION && m->at.space != MEM_SBUF;
 }
 
-/* Reads a node.  Returns false if it is neither element-wise, with more than one tile of rows, nor a reduction.  Sets
+/* True if an operand is one of several slices of a value, or comes from a member with all rows in one tile. */
+static bool is_of_windows(const struct fuse_block *b, const struct fuse_member *m) {
+  for (int o = 0; o < m->s.n_inputs; o++) {
+    MlirValue v = mlirOperationGetOperand(m->node->op, o);
+    const struct fuse_node *node = fuse_node_of(b, v);
+    if (fuse_is_one_of_slices(v) || (node && node->member && node->member->is_single))
+      return true;
+  }
+  return false;
+}
+
+/* Reads a node.  Returns false if it is neither element-wise, with more than one tile of rows or windows, nor a reduction.  Sets
  * *why if it is, but cannot be a member. */
 static bool read_member(struct fuse_block *b, struct fuse_node *node, struct fuse_member *m, const char **why) {
   MlirOperation op = node->op;
@@ -207,7 +218,8 @@ static bool read_member(struct fuse_block *b, struct fuse_node *node, struct fus
   m->tile = m->at.loop[m->row_loop];
   if (fuse_turns(m) && !can_turn(m))
     return false;
-  if (m->tile < 1 || m->tile > NISA_PARTITIONS || (m->rows <= m->tile && planes_of(m) == 1 && !accumulates_in_hbm(m)))
+  m->is_single = m->rows <= m->tile && planes_of(m) == 1 && !accumulates_in_hbm(m);
+  if (m->tile < 1 || m->tile > NISA_PARTITIONS || (m->is_single && !is_of_windows(b, m)))
     return false;
   if (rounds_a_product(m))
     *why = "the product is rounded as it leaves PSUM";

@@ -1,4 +1,4 @@
-/* windows: slices of one value that overlap are read from one tile.  See fuse_row_tiles.c.
+/* windows: slices of one value are read from one tile.  See fuse_row_tiles.c.
  *
  *     %p = insert_slice %x into %zeros[0, 0, 1, 1]                in the loop:
  *     %a = extract_slice %p[0, 0, 0, 0]                   ==>       %t = a tile of SBUF, zeros at its edges, the rows of %x inside
@@ -9,12 +9,17 @@
  * to HBM before.  An instruction reads a window of the tile by its access pattern.
  *
  * Only slices that have all rows and all planes, where an iteration has whole rows, and where the smallest box around the slices has
- * fewer elements than they have together.
+ * fewer elements than they have together; or as many, if its rows are short: the weights of a depthwise convolution are then one
+ * transfer, not one for each element.
  */
 #include "base/array.h"
+#include "nisa/nisa.h"
 #include "passes/fuse_row_tiles/fuse_row_tiles.h"
 #include "passes/lib/edit.h"
 #include "passes/lib/slice.h"
+
+/* A descriptor of fewer bytes takes a DMA engine as long as one of these. */
+enum { SHORT_ROW = 512 };
 
 /* ---- which values are windows ------------------------------------------------------------------------------------- */
 
@@ -35,6 +40,19 @@ static bool read_window(const struct fuse_group *g, MlirValue v, struct slice *s
     if (s->offset[d] == SLICE_DYNAMIC || (d <= g->n_planes && !has_all(s, d, mlirValueGetType(slice_of(s)))))
       return false;
   return s->size[g->n_planes] == g->rows;
+}
+
+bool fuse_is_one_of_slices(MlirValue v) {
+  MlirOperation def = ir_defining_op(v);
+  int n = 0;
+
+  if (mlirOperationIsNull(def) || !ir_is(def, "tensor.extract_slice"))
+    return false;
+  MlirValue source = mlirOperationGetOperand(def, 0);
+  for (MlirOpOperand u = mlirValueGetFirstUse(source); n < 2 && !mlirOpOperandIsNull(u);
+       u = mlirOpOperandGetNextUse(u))
+    n += ir_is(mlirOpOperandGetOwner(u), "tensor.extract_slice");
+  return n > 1 && layout_read(source).space != MEM_SBUF;
 }
 
 /* Reads what a value is where x has been inserted into a constant: a padding of rows. */
@@ -153,6 +171,12 @@ void fuse_find_windows(struct fuse_block *b, struct fuse_group *g) {
       if (!mlirValueIsNull(v) && !table_get(&g->windows, v.ptr))
         note_middle(b, g, v);
     }
+  for (int k = 0; k < g->n_covers; k++) {
+    struct fuse_cover *c = &g->covers[k];
+    const int64_t bytes =
+        c->elements * nisa_element_bytes(mlirShapedTypeGetElementType(mlirValueGetType(fuse_cover_source(c))));
+    c->pays = c->elements < c->alone || (c->n > 1 && c->elements == c->alone && bytes <= SHORT_ROW);
+  }
 }
 
 void fuse_forget_windows(struct fuse_block *b, struct fuse_group *g) {
@@ -162,7 +186,7 @@ void fuse_forget_windows(struct fuse_block *b, struct fuse_group *g) {
 
 const struct fuse_window *fuse_window_of(const struct fuse_group *g, MlirValue v) {
   const struct fuse_window *w = table_get(&g->windows, v.ptr);
-  return w && w->cover->elements < w->cover->alone ? w : NULL;
+  return w && w->cover->pays ? w : NULL;
 }
 
 /* ---- the tile ------------------------------------------------------------------------------------------------------ */

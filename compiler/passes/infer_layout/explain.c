@@ -301,7 +301,7 @@ static void explain_partition(const struct subject *s) {
 }
 
 /* Why an operation with one row in a tile has no more. */
-static const char *why_one_row(const struct tiled *t) {
+static const char *why_one_row(const struct infer *f, const struct tiled *t) {
   int64_t n = 1, n_kept = 1;
 
   for (int i = 0; i < t->s.n_loops; i++) {
@@ -311,7 +311,8 @@ static const char *why_one_row(const struct tiled *t) {
   if (n == 1)
     return "it has one element";
   if (t->s.extents[t->part] > 1)
-    return "a knob asks for tiles of one row";
+    return infer_given_tile(f, t, t->part) ? "a knob asks for tiles of one row"
+                                           : "an operation that shares its tiles takes one row at a time";
   if (t->s.kind == SK_MATMUL)
     return "the left operand has one row";
   return n_kept == 1 ? "all of its elements are reduced to one" : "the value is a row, and a row lies in one partition";
@@ -324,7 +325,7 @@ static void explain_one_row(const struct subject *s) {
   if (t->part < 0 || s->l->loop[t->part] != 1 || t->s.kind == SK_TRANSPOSE || t->s.kind == SK_BROADCAST)
     return;
   struct remark *r = pass_remark(s->f->run, t->op, RULE_ONE_PARTITION, "runs on 1 of %d partitions: %s",
-                                 NISA_PARTITIONS, why_one_row(t));
+                                 NISA_PARTITIONS, why_one_row(s->f, t));
   remark_limit(r, "partitions", "partitions", 1, NISA_PARTITIONS);
   if (t->s.extents[t->part] == 1)
     remark_reject(r, "more partitions", "the elements would be moved there and back by DMA");

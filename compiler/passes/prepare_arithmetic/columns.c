@@ -7,10 +7,11 @@
  * partitions, and all of x would be transposed on its way.  The tensor engine sums over the partitions: x is its moving
  * operand as it is, and PSUM sums over the tiles of R.
  *
- * A dimension in front of the last one that stays, such as the channels of an image, can lie across the partitions
- * without a transpose; if it fills many of them the reduction is left alone.  So is one with knobs, of its result or of
- * its operand: they give the rows tiles that a product might not take.  Only f32: the sum stays in that type from the first element to the last.  A product with 1 is exact, so the
- * result differs from another order of the sum by rounding only.
+ * A dimension in front of the last one that stays can lie across the partitions without a transpose.  The reduction is left
+ * alone if such a dimension is in front of the rows, as in [A,R,N], and fills a fourth as many partitions as they do, or
+ * is between them and the last one, as the rows of the images in [R,H,W], and fills more.  So is one with knobs, of its result
+ * or of its operand: they give the rows tiles that a product might not take.  Only f32: the sum stays in that type from the
+ * first element to the last.  A product with 1 is exact, so the result differs from another order of the sum by rounding only.
  */
 #include <string.h>
 
@@ -27,7 +28,7 @@ struct columns {
   int64_t batch, rows, columns;
 };
 
-/* A dimension with a fourth of the partitions, or of the rows if they are fewer, keeps the reduction as it is. */
+/* A leading dimension with a fourth of the partitions, or of the rows if they are fewer, keeps the reduction as it is. */
 enum { WORTH_LEAVING = 4 };
 
 /* True if the body is out + in. */
@@ -69,22 +70,22 @@ static bool keeps_order(const struct structured *s) {
 
 static bool read_columns(const struct structured *s, struct columns *c) {
   int l = 0;
-  int64_t lanes = 1;
+  int64_t leading = 1, between = 1; /* the longest dimensions that could lie across the partitions */
 
   *c = (struct columns){1, 1, 1};
   for (; l < s->n_loops && !s->reduction[l]; l++) {
     c->batch *= s->extents[l];
-    lanes = s->extents[l] > lanes ? s->extents[l] : lanes;
+    leading = s->extents[l] > leading ? s->extents[l] : leading;
   }
   for (; l < s->n_loops && s->reduction[l]; l++)
     c->rows *= s->extents[l];
   for (; l < s->n_loops && !s->reduction[l]; l++) {
     c->columns *= s->extents[l];
     if (l < s->n_loops - 1)
-      lanes = s->extents[l] > lanes ? s->extents[l] : lanes;
+      between = s->extents[l] > between ? s->extents[l] : between;
   }
   const int64_t rows = c->rows < NISA_PARTITIONS ? c->rows : NISA_PARTITIONS;
-  return l == s->n_loops && c->columns > 1 && c->rows > 1 && lanes * WORTH_LEAVING <= rows;
+  return l == s->n_loops && c->columns > 1 && c->rows > 1 && leading * WORTH_LEAVING <= rows && between <= rows;
 }
 
 static MlirValue multiply_add(struct ir_builder *b, MlirValue const *args, void *user) {

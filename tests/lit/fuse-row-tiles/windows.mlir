@@ -53,11 +53,28 @@ func.func @rows(%x: tensor<512x64xf32>) -> tensor<512x63xf32> {
   return %t : tensor<512x63xf32>
 }
 
-// Halves have nothing in common: each is loaded by itself.
+// Halves of long rows have nothing in common: each is loaded by itself.
 // CHECK-LABEL: func.func @halves
-// CHECK:           bufferization.materialize_in_destination %{{.*}} -> tensor<128x32xf32>
-// CHECK:           bufferization.materialize_in_destination %{{.*}} -> tensor<128x32xf32>
-func.func @halves(%x: tensor<512x64xf32>) -> tensor<512x32xf32> {
+// CHECK:           bufferization.materialize_in_destination %{{.*}} -> tensor<128x256xf32>
+// CHECK:           bufferization.materialize_in_destination %{{.*}} -> tensor<128x256xf32>
+func.func @halves(%x: tensor<512x512xf32>) -> tensor<512x256xf32> {
+  %a = tensor.extract_slice %x[0, 0] [512, 256] [1, 1] : tensor<512x512xf32> to tensor<512x256xf32>
+  %b = tensor.extract_slice %x[0, 256] [512, 256] [1, 1] : tensor<512x512xf32> to tensor<512x256xf32>
+  %o = tensor.empty() : tensor<512x256xf32>
+  %s = linalg.sub ins(%a, %b : tensor<512x256xf32>, tensor<512x256xf32>) outs(%o : tensor<512x256xf32>) -> tensor<512x256xf32>
+  %q = tensor.empty() : tensor<512x256xf32>
+  %t = linalg.exp ins(%s : tensor<512x256xf32>) outs(%q : tensor<512x256xf32>) -> tensor<512x256xf32>
+  return %t : tensor<512x256xf32>
+}
+
+// Halves of short rows are one transfer.
+// CHECK-LABEL: func.func @short_halves
+// CHECK:           %[[T:.*]] = bufferization.materialize_in_destination %{{.*}} -> tensor<128x64xf32>
+// CHECK-NEXT:      tensor.extract_slice %[[T]][0, 0] [128, 32]
+// CHECK-NEXT:      tensor.extract_slice %[[T]][0, 32] [128, 32]
+// REMARK:      2 slices side by side are read from one tile: 64 elements of each row are loaded
+// REMARK:      each would move a few bytes
+func.func @short_halves(%x: tensor<512x64xf32>) -> tensor<512x32xf32> {
   %a = tensor.extract_slice %x[0, 0] [512, 32] [1, 1] : tensor<512x64xf32> to tensor<512x32xf32>
   %b = tensor.extract_slice %x[0, 32] [512, 32] [1, 1] : tensor<512x64xf32> to tensor<512x32xf32>
   %o = tensor.empty() : tensor<512x32xf32>
@@ -65,4 +82,39 @@ func.func @halves(%x: tensor<512x64xf32>) -> tensor<512x32xf32> {
   %q = tensor.empty() : tensor<512x32xf32>
   %t = linalg.exp ins(%s : tensor<512x32xf32>) outs(%q : tensor<512x32xf32>) -> tensor<512x32xf32>
   return %t : tensor<512x32xf32>
+}
+
+// All rows are in one tile: one iteration, for the windows and the weights. An operation without windows keeps its own loops.
+// CHECK-LABEL: func.func @single
+// CHECK-NOT:     scf.for
+// CHECK:         %[[T:.*]] = bufferization.materialize_in_destination %{{.*}} -> tensor<96x12xf32>
+// CHECK-NEXT:    tensor.extract_slice %[[T]][0, 0] [96, 10]
+// CHECK:         %[[W:.*]] = bufferization.materialize_in_destination %{{.*}} -> tensor<96x2xf32>
+// CHECK-NEXT:    tensor.extract_slice %[[W]][0, 0] [96, 1]
+// CHECK:         linalg.generic
+// CHECK:         tensor.extract_slice %[[T]][0, 2] [96, 10]
+// CHECK:         tensor.extract_slice %[[W]][0, 1] [96, 1]
+// CHECK:         linalg.generic
+// CHECK:         linalg.add
+// CHECK:         return
+func.func @single(%x: tensor<96x12xf32>, %w: tensor<96x2xf32>) -> tensor<96x10xf32> {
+  %a = tensor.extract_slice %x[0, 0] [96, 10] [1, 1] : tensor<96x12xf32> to tensor<96x10xf32>
+  %b = tensor.extract_slice %x[0, 2] [96, 10] [1, 1] : tensor<96x12xf32> to tensor<96x10xf32>
+  %v = tensor.extract_slice %w[0, 0] [96, 1] [1, 1] : tensor<96x2xf32> to tensor<96x1xf32>
+  %u = tensor.extract_slice %w[0, 1] [96, 1] [1, 1] : tensor<96x2xf32> to tensor<96x1xf32>
+  %o = tensor.empty() : tensor<96x10xf32>
+  %p = linalg.generic {indexing_maps = [affine_map<(r, c) -> (r, c)>, affine_map<(r, c) -> (r, 0)>, affine_map<(r, c) -> (r, c)>], iterator_types = ["parallel", "parallel"]}
+       ins(%a, %v : tensor<96x10xf32>, tensor<96x1xf32>) outs(%o : tensor<96x10xf32>) {
+  ^bb0(%i: f32, %j: f32, %k: f32):
+    %m = arith.mulf %i, %j : f32
+    linalg.yield %m : f32
+  } -> tensor<96x10xf32>
+  %q = linalg.generic {indexing_maps = [affine_map<(r, c) -> (r, c)>, affine_map<(r, c) -> (r, 0)>, affine_map<(r, c) -> (r, c)>], iterator_types = ["parallel", "parallel"]}
+       ins(%b, %u : tensor<96x10xf32>, tensor<96x1xf32>) outs(%o : tensor<96x10xf32>) {
+  ^bb0(%i: f32, %j: f32, %k: f32):
+    %m = arith.mulf %i, %j : f32
+    linalg.yield %m : f32
+  } -> tensor<96x10xf32>
+  %s = linalg.add ins(%p, %q : tensor<96x10xf32>, tensor<96x10xf32>) outs(%o : tensor<96x10xf32>) -> tensor<96x10xf32>
+  return %s : tensor<96x10xf32>
 }

@@ -53,6 +53,22 @@ func.func @images(%x: tensor<64x128x32xf32>) -> tensor<128x32xf32> {
   return %r : tensor<128x32xf32>
 }
 
+// Rows of images that are fewer than the channels do not keep the sum: all channels lie across the partitions.
+// CHECK-LABEL: func.func @few_rows
+// CHECK: linalg.matmul {{.*}} ins(%{{.*}}, %{{.*}} : tensor<96x1xf32>, tensor<96x784xf32>)
+func.func @few_rows(%x: tensor<96x28x28xf32>) -> tensor<28x28xf32> {
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<28x28xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<28x28xf32>) -> tensor<28x28xf32>
+  %r = linalg.generic {indexing_maps = [affine_map<(a, b, c) -> (a, b, c)>, affine_map<(a, b, c) -> (b, c)>], iterator_types = ["reduction", "parallel", "parallel"]}
+       ins(%x : tensor<96x28x28xf32>) outs(%f : tensor<28x28xf32>) {
+  ^bb0(%i: f32, %o: f32):
+    %v = arith.addf %o, %i : f32
+    linalg.yield %v : f32
+  } -> tensor<28x28xf32>
+  return %r : tensor<28x28xf32>
+}
+
 // CHECK-LABEL: func.func @others
 // CHECK-NOT: linalg.matmul
 // CHECK: return
