@@ -100,7 +100,19 @@ def test_a_loop_of_tiles_and_a_tail_are_one_loop(tmp_path, rng):
     assert text.count("scf.for") == 1 and "tensor<104x16xf32>" in text
 
 
+WINDOWS = """p = np.pad(x, ((0, 0), (2, 1), (1, 2)))
+z = x * 0.5
+for i in range(3):
+    for j in range(4):
+        z = z + p[:, i:i + x.shape[1], j:j + x.shape[2]] * y[:, i, j][:, None, None]
+return z, np.maximum(z, x)"""
+CHANNELS = """c = x - x.mean(0)
+e = np.exp(y - y.max(0))
+return c / np.sqrt(x.var(0) + np.float32(1e-5)), e / e.sum(0), np.minimum(x * y, y.min(0)), x.prod(0), np.argmax(y, 0)"""
 SIMULATED = {
+    "windows and weights in one tile": (WINDOWS, [(96, 11, 9), (96, 3, 4)]), "windows and weights in two tiles": (WINDOWS, [(130, 5, 7), (130, 3, 4)]),
+    "channels, rows fewer than they": (CHANNELS, [(96, 12, 9)] * 2), "channels, more of them than partitions": (CHANNELS, [(130, 5, 17)] * 2),
+    "channels, fewer than the rows": (CHANNELS, [(3, 40, 6)] * 2),
     "a softmax": (SOFTMAX, [(130, 517)]), "a normalisation": (NORM, [(385, 200)] * 2), "several readers": (BODIES["several readers"], [(300, 65)] * 2),
     "both axes": (BODIES["both axes"], [(257, 130)] * 2), "one row": (NORM, [(1, 517)] * 2), "one column": (BODIES["a chain"], [(517, 1)] * 2),
     "rows that are cut": ("z = np.maximum(x + y[:1], 0) * x\nreturn z - y[:1]", [(200, 9001)] * 2),

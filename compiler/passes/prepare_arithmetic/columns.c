@@ -7,6 +7,8 @@
  * partitions, and all of x would be transposed on its way.  The tensor engine sums over the partitions: x is its moving
  * operand as it is, and PSUM sums over the tiles of R.
  *
+ * Any other reduction over the leading dimensions gets two dimensions, [R,N]: N is transposed in whole tiles then.
+ *
  * A dimension in front of the last one that stays can lie across the partitions without a transpose.  The reduction is left
  * alone if such a dimension is in front of the rows, as in [A,R,N], and fills a fourth as many partitions as they do, or
  * is between them and the last one, as the rows of the images in [R,H,W], and fills more.  So is one with knobs, of its result
@@ -32,11 +34,11 @@ struct columns {
 enum { WORTH_LEAVING = 4 };
 
 /* True if the body is out + in. */
-static bool is_plain_sum(MlirOperation op, const struct structured *s) {
+static bool is_plain_sum(MlirOperation op) {
   MlirBlock body = ir_body(op);
   MlirOperation first = mlirBlockGetFirstOperation(body), end = mlirBlockGetTerminator(body);
 
-  if (s->n_inputs != 1 || s->n_inits != 1 || !ir_is(first, "arith.addf") ||
+  if (!ir_is(first, "arith.addf") ||
       !mlirOperationEqual(mlirOperationGetNextInBlock(first), end) ||
       !mlirValueEqual(mlirOperationGetOperand(end, 0), ir_result(first)))
     return false;
@@ -135,15 +137,38 @@ static MlirValue ones_of(struct ir_builder *b, MlirType element, int64_t rows) {
   return ones;
 }
 
-bool prepare_columns(struct pass_run *run, MlirOperation op, const struct structured *s) {
+/* Makes op reduce the first of two dimensions. */
+static void flatten(struct pass_run *run, MlirOperation op, struct structured *s, const struct columns *c) {
+  struct ir_builder b = edit_before(run, op);
+  const int64_t in[] = {c->rows, c->columns}, out[] = {1, c->columns};
+
+  mlirOperationSetOperand(op, 0, edit_reshape(&b, mlirOperationGetOperand(op, 0), 2, in));
+  s->n_loops = 2;
+  s->extents[0] = c->rows;
+  s->extents[1] = c->columns;
+  s->reduction[0] = true;
+  s->reduction[1] = false;
+  s->maps[0] = ir_identity_map(&b, 2);
+  s->maps[1] = ir_map(&b, 2, 2, (int64_t[]){IR_CONST(0), 1});
+  prepare_result(run, op, s, 0, 2, out);
+  edit_set_iterators(op, 2, s->reduction);
+  edit_set_maps(op, 2, s->maps);
+}
+
+bool prepare_columns(struct pass_run *run, MlirOperation op, struct structured *s) {
   MlirValue result = ir_result(op);
   struct columns c;
   int64_t old[STRUCTURED_LOOPS_MAX];
 
-  if (!is_plain_sum(op, s) || !mlirAffineMapIsIdentity(s->maps[0]) || !keeps_order(s) || !read_columns(s, &c) ||
-      !mlirTypeIsAF32(ir_value_element(result)) || !mlirTypeIsAF32(ir_value_element(mlirOperationGetOperand(op, 0))) ||
-      has_knob(result) || has_knob(mlirOperationGetOperand(op, 0)))
+  if (s->n_inputs != 1 || s->n_inits != 1 || !mlirAffineMapIsIdentity(s->maps[0]) || !keeps_order(s) ||
+      !read_columns(s, &c) || has_knob(result) || has_knob(mlirOperationGetOperand(op, 0)))
     return false;
+  if (!is_plain_sum(op) || !mlirTypeIsAF32(ir_value_element(result)) ||
+      !mlirTypeIsAF32(ir_value_element(mlirOperationGetOperand(op, 0)))) {
+    if (c.batch == 1 && s->n_loops > 2 && !prepare_has_op(run, op, "linalg.index"))
+      flatten(run, op, s, &c);
+    return false;
+  }
   const int old_rank = ir_shape(result, STRUCTURED_LOOPS_MAX, old);
   struct ir_builder b = edit_before(run, op);
   MlirValue ones = ones_of(&b, ir_value_element(result), c.rows);

@@ -34,8 +34,9 @@ void prepare_result(struct pass_run *run, MlirOperation op, const struct structu
  * input lacks the loop.  Inputs with other maps (permuted, or with computed indices) do not change. */
 void prepare_inputs(struct pass_run *run, MlirOperation op);
 /* columns.c: makes a sum over leading dimensions a matrix product with ones, if its last dimension would have to lie
- * across the partitions otherwise.  Erases op and returns true if it did. */
-bool prepare_columns(struct pass_run *run, MlirOperation op, const struct structured *s);
+ * across the partitions otherwise.  Erases op and returns true if it did.  Another reduction of this kind gets two dimensions, also
+ * in s. */
+bool prepare_columns(struct pass_run *run, MlirOperation op, struct structured *s);
 /* reduce.c */
 void prepare_reduction(struct pass_run *run, MlirOperation op);
 

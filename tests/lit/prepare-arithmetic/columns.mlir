@@ -69,6 +69,23 @@ func.func @few_rows(%x: tensor<96x28x28xf32>) -> tensor<28x28xf32> {
   return %r : tensor<28x28xf32>
 }
 
+// A maximum over them gets two dimensions.
+// CHECK-LABEL: func.func @maximum
+// CHECK: %[[X:.*]] = tensor.collapse_shape %arg0 {{\[\[}}0], [1, 2]] : tensor<96x28x28xf32> into tensor<96x784xf32>
+// CHECK: linalg.generic {{.*}}iterator_types = ["reduction", "parallel"]} ins(%[[X]] : tensor<96x784xf32>) outs(%{{.*}} : tensor<1x784xf32>)
+func.func @maximum(%x: tensor<96x28x28xf32>) -> tensor<28x28xf32> {
+  %low = arith.constant 0xFF800000 : f32
+  %e = tensor.empty() : tensor<28x28xf32>
+  %f = linalg.fill ins(%low : f32) outs(%e : tensor<28x28xf32>) -> tensor<28x28xf32>
+  %r = linalg.generic {indexing_maps = [affine_map<(a, b, c) -> (a, b, c)>, affine_map<(a, b, c) -> (b, c)>], iterator_types = ["reduction", "parallel", "parallel"]}
+       ins(%x : tensor<96x28x28xf32>) outs(%f : tensor<28x28xf32>) {
+  ^bb0(%i: f32, %o: f32):
+    %v = arith.maximumf %o, %i : f32
+    linalg.yield %v : f32
+  } -> tensor<28x28xf32>
+  return %r : tensor<28x28xf32>
+}
+
 // CHECK-LABEL: func.func @others
 // CHECK-NOT: linalg.matmul
 // CHECK: return
