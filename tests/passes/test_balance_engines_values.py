@@ -26,9 +26,9 @@ def tile_of(number):
     return f"t{number}"
 
 
-def instruction(rng, n, kinds):
-    """A line that computes tile n + 1 from tile n, from an earlier one and from the column."""
-    dst, src = at(TILE, tile_of(n + 1)), at(TILE, tile_of(n))
+def instruction(rng, n, kinds, is_chain):
+    """A line that computes tile n + 1 from tile n, or any one before, from an earlier one and from the column."""
+    dst, src = at(TILE, tile_of(n + 1)), at(TILE, tile_of(n if is_chain else int(rng.integers(n + 1))))
     earlier = at(TILE, tile_of(int(rng.integers(n + 1))))
     kind = rng.choice(kinds)
     if kind == 0:
@@ -44,14 +44,18 @@ def instruction(rng, n, kinds):
     return f"nisa.tensor_scalar_arith(dst{dst}, src{src}, {first}, operand1=f32 {second}, op0={op0}, op1={op}, reverse_operands=none) engine=vector"
 
 
-def program(rng, steps):
+def program(rng, steps, is_loop):
     kinds = range(5) if rng.random() < 0.5 else [4]  # all of the latter may become activations
     lines = [f"%t0 = nisa.alloc : {TILE}", f"nisa.dma_copy(dst{at(TILE, 't0')}, src<128| 1024>={HBM} %x[%i*128 + d0, d1]) engine=dma"]
     for n in range(steps):
-        lines += [f"%{tile_of(n + 1)} = nisa.alloc : {TILE}", instruction(rng, n, kinds)]
+        lines += [f"%{tile_of(n + 1)} = nisa.alloc : {TILE}", instruction(rng, n, kinds, is_loop)]
     lines.append(f"nisa.dma_copy(dst<128| 1024>={HBM} %y[%i*128 + d0, d1], src{at(TILE, tile_of(steps))}) engine=dma")
     lines += [f"nisa.release %{tile_of(n)} : {TILE}" for n in range(steps + 1)]
     body = "\n    ".join(lines)
+    if is_loop:
+        body = f"scf.for %i = %c0 to %c4 step %c1 {{\n    {body}\n  }}"
+    else:
+        body = body.replace("%i", "%c0")
     return f"""// nisa text 1
 module attributes {{nisa.target = #nisa.target<trn2>}} {{
 func.func @k(%x: {HBM}) -> {HBM} {{
@@ -63,9 +67,7 @@ func.func @k(%x: {HBM}) -> {HBM} {{
   %y = nisa.alloc : {HBM}
   %c = nisa.alloc : {COLUMN}
   nisa.dma_copy(dst{at(COLUMN, "c")}, src<128| 1>={HBM} %x[d0, d1]) engine=dma
-  scf.for %i = %c0 to %c4 step %c1 {{
-    {body}
-  }}
+  {body}
   nisa.release %c : {COLUMN}
   return %y : {HBM}
 }}
@@ -73,13 +75,15 @@ func.func @k(%x: {HBM}) -> {HBM} {{
 """
 
 
-def test_random_loops_compute_the_same_on_other_engines(simulator, rng):
+@pytest.mark.parametrize("is_loop, most", [(True, 12), (False, 40)], ids=["loops", "programs"])
+def test_random_code_computes_the_same_on_other_engines(simulator, rng, is_loop, most):
     moved = {"gpsimd": 0, "scalar": 0}
     for _ in range(12):
-        text = program(rng, int(rng.integers(3, 12)))
+        rows = 512 if is_loop else 128
+        text = program(rng, int(rng.integers(3, most)), is_loop).replace("512x", f"{rows}x")
         divided = values.opt(text, "balance-engines", "nisa-verify", "print-nisa")
         machine = values.opt(divided, "allocate-memory", "engine-programs", "nisa-verify", "print-nisa")
-        x = rng.uniform(-2, 2, (512, 1024)).astype(np.float32)
+        x = rng.uniform(-2, 2, (rows, 1024)).astype(np.float32)
         (want,), (got,) = simulator.run(text, [x]), simulator.run(divided, [x])
         np.testing.assert_array_equal(got, want)
         np.testing.assert_array_equal(simulator.run(machine, [x], schedule="random", seed=7)[0], want)

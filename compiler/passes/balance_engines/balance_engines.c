@@ -1,4 +1,4 @@
-/* balance_engines: loops divide their element-wise work among the Vector, Scalar and GpSimd engines.
+/* balance_engines: loops and programs divide their element-wise work among the Vector, Scalar and GpSimd engines.
  *
  *     scf.for … {                                                    Vector    GpSimd
  *       tensor_tensor_arith add       engine=vector                  8.5 us            ==> vector
@@ -13,7 +13,8 @@
  * taken if it saves a seventh of the round.
  *
  * A loop counts with what the loops in it take; inner ones are done first.  Short instructions stay, because a signal from
- * one engine to another takes as long as they do.  What is in no loop has no rounds that overlap, and stays.
+ * one engine to another takes as long as they do.  What is in no loop is one round; there instructions are moved only if Vector is
+ * busy for most of it.
  *
  * Safe because these engines compute the same values.  The search has a budget, so that the time is linear in the
  * instructions: what is left over in a long body stays.
@@ -30,8 +31,8 @@ enum { ELEMENTS_MIN = 256 };
 /* Of the time of a round, in percent: worth the signals; of a single move. */
 enum { SAVING_MIN = 15, MOVE_MIN = 2 };
 enum { SWEEPS = 3, DEPTH_MAX = 3 };
-/* Steps of rounds that are played through for each instruction that may move, on average. */
-enum { TRIES_MAX = 512 };
+/* Steps of rounds that are played through for each instruction that may move, on average, in a loop and in none. */
+enum { TRIES_MAX = 512, TRIES_PROGRAM = 128 };
 
 struct candidate {
   struct nisa_instr in;
@@ -41,6 +42,7 @@ struct candidate {
 
 struct body {
   struct pass_run *run;
+  bool is_loop;
   struct balance_round round;
   struct {
     struct candidate *v;
@@ -80,12 +82,14 @@ static double improve(struct body *b, const struct candidate *c, double now) {
   return best == was ? now : least;
 }
 
-static void move(struct pass_run *run, const struct candidate *c, enum nisa_engine to, double before, double after) {
+/* round: what takes `before` and `after`, in words. */
+static void move(struct pass_run *run, const struct candidate *c, enum nisa_engine to, const char *round, double before,
+                 double after) {
   pass_step(run, c->in.op, "move-to-engine");
   MlirOperation op = balance_move(run, &c->in, to);
-  struct remark *r = pass_remark(run, op, RULE_BALANCE, "%s on %s: a round of its loop takes %.2f us instead of %.2f",
-                                 nisa_op_of(op)->name, nisa_engine_name(to), after / 1000, before / 1000);
-  remark_reject(r, nisa_engine_name(c->in.engine), "a round takes longer with it");
+  struct remark *r = pass_remark(run, op, RULE_BALANCE, "%s on %s: %s takes %.2f us instead of %.2f",
+                                 nisa_op_of(op)->name, nisa_engine_name(to), round, after / 1000, before / 1000);
+  remark_reject(r, nisa_engine_name(c->in.engine), arena_printf(run->arena, "%s takes longer with it", round));
 }
 
 /* What a round takes anyhow. */
@@ -161,19 +165,20 @@ static void note(const struct body *b, enum nisa_engine *at) {
  * nearly everything, and is taken if it saves a seventh more. */
 static void balance_body(struct body *b) {
   const int n = b->may_move.n;
+  const int64_t tries = (int64_t)(b->is_loop ? TRIES_MAX : TRIES_PROGRAM) * n;
   const double before = balance_round_ns(&b->round);
   enum nisa_engine *best = arena_new_array(b->run->arena, enum nisa_engine, (size_t)n);
 
-  if (before <= floor_of(b))
+  if (before <= floor_of(b) || (!b->is_loop && balance_total(&b->round).on[NISA_ENGINE_VECTOR] < before / 2))
     return;
   qsort(b->may_move.v, (size_t)n, sizeof *b->may_move.v, longest_first);
-  double after = search(b, (int64_t)TRIES_MAX * n);
+  double after = search(b, tries);
   note(b, best);
   for (int start = 0; start < 2; start++) {
     deal(b, !start);
     if (start)
       line_up(b);
-    const double other = search(b, (int64_t)TRIES_MAX * n);
+    const double other = search(b, tries);
     if (other * 100 < after * (start ? 100 - SAVING_MIN : 100)) {
       after = other;
       note(b, best);
@@ -187,7 +192,7 @@ static void balance_body(struct body *b) {
     if (to == c->in.engine)
       continue;
     if (pays)
-      move(b->run, c, to, before, after);
+      move(b->run, c, to, b->is_loop ? "a round of its loop" : "the program", before, after);
     else
       place(b, c, c->in.engine);
   }
@@ -268,13 +273,16 @@ static struct balance_load balance_regions(struct pass_run *run, MlirOperation p
   for (intptr_t k = 0; k < mlirOperationGetNumRegions(parent); k++)
     for (MlirBlock block = mlirRegionGetFirstBlock(mlirOperationGetRegion(parent, k)); !mlirBlockIsNull(block);
          block = mlirBlockGetNextInRegion(block)) {
-      struct body b = {.run = run};
-      b.round = (struct balance_round){
-          .arena = run->arena, .by_value = {.arena = run->arena}, .block = block, .trips = all_trips(parent)};
+      struct body b = {.run = run, .is_loop = ir_is(parent, "scf.for")};
+      const bool is_program = ir_is(parent, "func.func");
+      b.round = (struct balance_round){.arena = run->arena,
+                                       .by_value = {.arena = run->arena},
+                                       .block = block,
+                                       .trips = is_program ? 1 : all_trips(parent)};
       for (MlirOperation op = mlirBlockGetFirstOperation(block); !mlirOperationIsNull(op);
            op = mlirOperationGetNextInBlock(op))
         read_op(&b, op);
-      if (ir_is(parent, "scf.for") && b.may_move.n)
+      if ((b.is_loop || is_program) && b.may_move.n)
         balance_body(&b);
       const struct balance_load l = balance_total(&b.round);
       for (int e = 0; e < NISA_ENGINE_COUNT; e++)

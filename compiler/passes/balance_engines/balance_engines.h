@@ -33,7 +33,7 @@ struct balance_step {
 
 struct balance_use {
   int buffer;
-  bool writes;
+  bool writes, is_far; /* is_far: in HBM */
 };
 
 struct balance_buffer {

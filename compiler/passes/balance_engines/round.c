@@ -2,7 +2,8 @@
  *
  * Each engine executes its instructions in the order of the program, round after round, as soon as their operands are
  * there.  An instruction waits for the writers of what it reads; and for the readers of what it overwrites, which with
- * several copies of a buffer are those of an earlier round.  Rounds are taken to use different parts of what is in HBM.  So an engine that has the first and the last step of a
+ * several copies of a buffer are those of an earlier round.  Rounds are taken to use different parts of what is in HBM; in a
+ * single round what reads a buffer there waits for its writers, and writers for nobody.  So an engine that has the first and the last step of a
  * round begins a round only after the one before has ended, however little it does in between.  Some rounds are played
  * through; the time between the ends of the last ones is the answer, at least that of the busiest engine. */
 #include <string.h>
@@ -62,10 +63,12 @@ void balance_add_uses(struct balance_round *r, const struct nisa_instr *in) {
   struct balance_step *s = &r->steps.v[r->steps.n - 1];
   for (int k = 0; k < in->def->n_operands; k++) {
     const struct nisa_operand_def *d = &in->def->operand[k];
-    if (nisa_is_absent(&in->operand[k]) || nisa_is_scalar(&in->operand[k]) || (!d->reads && !d->writes) ||
-        !mem_is_on_chip(nisa_access_space(&in->operand[k])))
+    if (nisa_is_absent(&in->operand[k]) || nisa_is_scalar(&in->operand[k]) || (!d->reads && !d->writes))
       continue;
-    const struct balance_use u = {number_of(r, in->operand[k].base), d->writes};
+    const bool is_far = !mem_is_on_chip(nisa_access_space(&in->operand[k]));
+    if (is_far && r->trips > 1)
+      continue;
+    const struct balance_use u = {number_of(r, in->operand[k].base), d->writes, is_far};
     r->buffers.v[u.buffer].engines |= 1u << in->engine;
     r->buffers.v[u.buffer].is_fixed |= !goes_on(r, &in->operand[k]);
     array_push(r->arena, &r->uses, u);
@@ -109,8 +112,9 @@ static double begin_of(struct play *p, const struct balance_step *s, int round) 
   double at = 0;
   for (int k = s->first_use; k < s->first_use + s->n_uses; k++) {
     const struct balance_use *u = &p->r->uses.v[k];
-    at = larger(at, p->written[u->buffer]);
-    if (u->writes)
+    if (!u->writes || !u->is_far)
+      at = larger(at, p->written[u->buffer]);
+    if (u->writes && !u->is_far)
       at = larger(at, p->used[u->buffer][copy_of(&p->r->buffers.v[u->buffer], round)]);
   }
   for (int e = 0; e < NISA_ENGINE_COUNT; e++)

@@ -49,8 +49,7 @@ bool fuse_is_one_of_slices(MlirValue v) {
   if (mlirOperationIsNull(def) || !ir_is(def, "tensor.extract_slice"))
     return false;
   MlirValue source = mlirOperationGetOperand(def, 0);
-  for (MlirOpOperand u = mlirValueGetFirstUse(source); n < 2 && !mlirOpOperandIsNull(u);
-       u = mlirOpOperandGetNextUse(u))
+  for (MlirOpOperand u = mlirValueGetFirstUse(source); n < 2 && !mlirOpOperandIsNull(u); u = mlirOpOperandGetNextUse(u))
     n += ir_is(mlirOpOperandGetOwner(u), "tensor.extract_slice");
   return n > 1 && layout_read(source).space != MEM_SBUF;
 }

@@ -38,8 +38,7 @@ static bool is_plain_sum(MlirOperation op) {
   MlirBlock body = ir_body(op);
   MlirOperation first = mlirBlockGetFirstOperation(body), end = mlirBlockGetTerminator(body);
 
-  if (!ir_is(first, "arith.addf") ||
-      !mlirOperationEqual(mlirOperationGetNextInBlock(first), end) ||
+  if (!ir_is(first, "arith.addf") || !mlirOperationEqual(mlirOperationGetNextInBlock(first), end) ||
       !mlirValueEqual(mlirOperationGetOperand(end, 0), ir_result(first)))
     return false;
   MlirValue x = mlirOperationGetOperand(first, 0), y = mlirOperationGetOperand(first, 1);

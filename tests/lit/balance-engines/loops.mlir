@@ -137,4 +137,47 @@ func.func @waits_for_memory(%x: !x, %y: !x) {
   return
 }
 
+// In no loop: a sum of products keeps Vector busy for most of the program, so that another engine adds while Vector computes the next
+// product.
+// CHECK-LABEL: func.func @program
+// CHECK:         nisa.tensor_scalar_arith({{.*}}op0=multiply{{.*}}) engine=vector
+// CHECK:         nisa.tensor_tensor_arith({{.*}}op=add) engine=gpsimd
+// CHECK:         nisa.tensor_scalar_arith({{.*}}op0=multiply{{.*}}) engine=vector
+// REMARK-DAG:  tensor_tensor_arith on gpsimd: the program takes {{[0-9.]+}} us instead of {{[0-9.]+}}
+func.func @program(%a: !t, %r: !t, %s: !t, %c: !c) {
+  %p0 = nisa.alloc : !t
+  nisa.tensor_scalar_arith(dst<128| 1024>=!t %p0[d0, d1], src<128| 1024>=!t %a[d0, d1], operand0<128| 1>=!c %c[d0, 0], op0=multiply, reverse_operands=none) engine=vector
+  nisa.tensor_tensor_arith(dst<128| 1024>=!t %s[d0, d1], lhs<128| 1024>=!t %r[d0, d1], rhs<128| 1024>=!t %p0[d0, d1], op=add) engine=vector
+  nisa.release %p0 : !t
+  %p1 = nisa.alloc : !t
+  nisa.tensor_scalar_arith(dst<128| 1024>=!t %p1[d0, d1], src<128| 1024>=!t %a[d0, d1], operand0<128| 1>=!c %c[d0, 0], op0=multiply, reverse_operands=none) engine=vector
+  nisa.tensor_tensor_arith(dst<128| 1024>=!t %r[d0, d1], lhs<128| 1024>=!t %s[d0, d1], rhs<128| 1024>=!t %p1[d0, d1], op=add) engine=vector
+  nisa.release %p1 : !t
+  %p2 = nisa.alloc : !t
+  nisa.tensor_scalar_arith(dst<128| 1024>=!t %p2[d0, d1], src<128| 1024>=!t %a[d0, d1], operand0<128| 1>=!c %c[d0, 0], op0=multiply, reverse_operands=none) engine=vector
+  nisa.tensor_tensor_arith(dst<128| 1024>=!t %s[d0, d1], lhs<128| 1024>=!t %r[d0, d1], rhs<128| 1024>=!t %p2[d0, d1], op=add) engine=vector
+  nisa.release %p2 : !t
+  %p3 = nisa.alloc : !t
+  nisa.tensor_scalar_arith(dst<128| 1024>=!t %p3[d0, d1], src<128| 1024>=!t %a[d0, d1], operand0<128| 1>=!c %c[d0, 0], op0=multiply, reverse_operands=none) engine=vector
+  nisa.tensor_tensor_arith(dst<128| 1024>=!t %r[d0, d1], lhs<128| 1024>=!t %s[d0, d1], rhs<128| 1024>=!t %p3[d0, d1], op=add) engine=vector
+  nisa.release %p3 : !t
+  %p4 = nisa.alloc : !t
+  nisa.tensor_scalar_arith(dst<128| 1024>=!t %p4[d0, d1], src<128| 1024>=!t %a[d0, d1], operand0<128| 1>=!c %c[d0, 0], op0=multiply, reverse_operands=none) engine=vector
+  nisa.tensor_tensor_arith(dst<128| 1024>=!t %s[d0, d1], lhs<128| 1024>=!t %r[d0, d1], rhs<128| 1024>=!t %p4[d0, d1], op=add) engine=vector
+  nisa.release %p4 : !t
+  %p5 = nisa.alloc : !t
+  nisa.tensor_scalar_arith(dst<128| 1024>=!t %p5[d0, d1], src<128| 1024>=!t %a[d0, d1], operand0<128| 1>=!c %c[d0, 0], op0=multiply, reverse_operands=none) engine=vector
+  nisa.tensor_tensor_arith(dst<128| 1024>=!t %r[d0, d1], lhs<128| 1024>=!t %s[d0, d1], rhs<128| 1024>=!t %p5[d0, d1], op=add) engine=vector
+  nisa.release %p5 : !t
+  %p6 = nisa.alloc : !t
+  nisa.tensor_scalar_arith(dst<128| 1024>=!t %p6[d0, d1], src<128| 1024>=!t %a[d0, d1], operand0<128| 1>=!c %c[d0, 0], op0=multiply, reverse_operands=none) engine=vector
+  nisa.tensor_tensor_arith(dst<128| 1024>=!t %s[d0, d1], lhs<128| 1024>=!t %r[d0, d1], rhs<128| 1024>=!t %p6[d0, d1], op=add) engine=vector
+  nisa.release %p6 : !t
+  %p7 = nisa.alloc : !t
+  nisa.tensor_scalar_arith(dst<128| 1024>=!t %p7[d0, d1], src<128| 1024>=!t %a[d0, d1], operand0<128| 1>=!c %c[d0, 0], op0=multiply, reverse_operands=none) engine=vector
+  nisa.tensor_tensor_arith(dst<128| 1024>=!t %r[d0, d1], lhs<128| 1024>=!t %s[d0, d1], rhs<128| 1024>=!t %p7[d0, d1], op=add) engine=vector
+  nisa.release %p7 : !t
+  return
+}
+
 }
