@@ -1,6 +1,8 @@
 /* hlo_simplify_shape: rules for instructions that move elements. */
 #include "hlo/simplify.h"
 
+#include "hlo/rewrite.h"
+
 static bool is_identity(struct hlo_ints v) {
   for (int k = 0; k < v.n; k++)
     if (v.v[k] != k)
@@ -47,10 +49,48 @@ static struct hlo_instr *broadcast(struct hlo_simplifier *s, struct hlo_instr *i
   return b;
 }
 
-static struct hlo_instr *transpose(struct hlo_simplifier *s, struct hlo_instr *i) {
+/* transpose(x) that exchanges the first dimensions, in their order, with the others, in theirs: a transpose of a matrix between
+ * reshapes, which a dot can read, and which meets its inverse.  NULL for any other one. */
+static struct hlo_instr *transpose_of_matrix(struct hlo_simplifier *s, struct hlo_instr *i) {
   struct hlo_instr *x = i->operands[0];
+  const struct hlo_ints dims = i->attrs->dimensions;
+  const int64_t first = dims.n > 2 ? dims.v[0] : 0, swapped[] = {1, 0};
+  int64_t n[2] = {1, 1};
+
+  if (!first || hlo_rewrite_is_pinned(i))
+    return NULL;
+  for (int k = 0; k < dims.n; k++) {
+    if (dims.v[k] != (first + k) % dims.n)
+      return NULL;
+    n[k >= first] *= x->shape.dims[k];
+  }
+  if (n[0] < 1 || n[1] < 1)
+    return NULL;
+  if (n[0] == 1 || n[1] == 1)
+    return hlo_simplify_new(i, HLO_RESHAPE, i->shape, 1, &x);
+  const struct hlo_shape matrix = hlo_shape_array(s->m->arena, x->shape.dtype, 2, n);
+  const struct hlo_shape turned = hlo_shape_array(s->m->arena, x->shape.dtype, 2, (int64_t[]){n[1], n[0]});
+  if (hlo_simplify_skips(s, i, 0, HLO_RESHAPE))
+    x = x->operands[0];
+  if (!hlo_shape_equal(&x->shape, &matrix)) {
+    x = hlo_simplify_new(i, HLO_RESHAPE, matrix, 1, &x);
+    hlo_rewrite_inherit_places(x, i);
+  } else if (x->op == HLO_TRANSPOSE && !hlo_rewrite_is_pinned(x) && s->n_skipped < SKIPPED_MAX) {
+    s->skipped[s->n_skipped++] = x;
+    return hlo_simplify_new(i, HLO_RESHAPE, i->shape, 1, x->operands);
+  }
+  struct hlo_instr *t = hlo_simplify_new(i, HLO_TRANSPOSE, turned, 1, &x);
+  hlo_set_attrs(t, &(struct hlo_attrs){.dimensions = hlo_ints_dup(s->m->arena, 2, swapped)});
+  hlo_rewrite_inherit_places(t, i);
+  return hlo_simplify_new(i, HLO_RESHAPE, i->shape, 1, &t);
+}
+
+static struct hlo_instr *transpose(struct hlo_simplifier *s, struct hlo_instr *i) {
+  struct hlo_instr *x = i->operands[0], *matrix;
   if (is_identity(i->attrs->dimensions))
     return x;
+  if (x->op != HLO_TRANSPOSE && (matrix = transpose_of_matrix(s, i)))
+    return matrix;
   if (!hlo_simplify_skips(s, i, 0, HLO_TRANSPOSE))
     return NULL;
   struct hlo_ints both = compose(s->m->arena, x->attrs->dimensions, i->attrs->dimensions);
