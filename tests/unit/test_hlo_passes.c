@@ -193,6 +193,21 @@ static void broadcasts_compose(void **state) {
   assert_int_equal(now->attrs->dimensions.v[0], 3);
 }
 
+/* [A,B,C] -> [C,A,B] is the transpose of [A*B,C]; with an inverse in between nothing is left but reshapes. */
+static void exchanged_groups_are_a_matrix(void **state) {
+  struct test *t = *state;
+  hlo_val x = PARAM(t, "x", DT_F32, 2, 3, 5);
+  hlo_val now = simplified(t, hlo_transpose(&t->b, x, DIMS(2, 0, 1)));
+  assert_int_equal(now->op, HLO_RESHAPE);
+  hlo_val turned = now->operands[0], flat = turned->operands[0];
+  assert_int_equal(turned->op, HLO_TRANSPOSE);
+  assert_int_equal(turned->shape.rank, 2);
+  assert_int_equal(turned->shape.dims[0], 5);
+  assert_int_equal(turned->shape.dims[1], 6);
+  assert_int_equal(flat->op, HLO_RESHAPE);
+  assert_ptr_equal(flat->operands[0], x);
+}
+
 static void identity_broadcast_and_transpose_disappear(void **state) {
   struct test *t = *state;
   hlo_val x = PARAM(t, "x", DT_F32, 3, 4), a = hlo_broadcast(&t->b, x, 2, DIMS(3, 4), DIMS(0, 1));
@@ -524,6 +539,7 @@ int main(void) {
       T(reshape_there_and_back_disappears),
       T(transposes_compose),
       T(inverse_transposes_disappear),
+      T(exchanged_groups_are_a_matrix),
       T(broadcasts_compose),
       T(identity_broadcast_and_transpose_disappear),
       T(reshape_of_a_scalar_broadcast_is_a_broadcast),
