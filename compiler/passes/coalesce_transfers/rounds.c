@@ -296,7 +296,6 @@ static void emit(struct body *b) {
   const bool stays = b->r.rounds < b->r.trips;
   MlirBlock body = ir_body(b->r.loop), block = stays ? body : mlirOperationGetBlock(b->r.loop);
   MlirOperation before = stays ? mlirBlockGetTerminator(body) : b->r.loop;
-  MlirNamedAttribute attrs[COALESCE_ATTRS_MAX];
   struct ir_ops ops = ir_collect(b->run->arena, b->r.loop, is_nisa, NULL);
   int next = 0;
 
@@ -309,8 +308,7 @@ static void emit(struct body *b) {
                                      .operand = {{.base = b->wide[tile_of(b, mlirOperationGetOperand(op, 0))]}}};
       made = nisa_create(&end, mlirOperationGetLocation(op), 0, NULL);
     } else {
-      const int n = coalesce_attributes(op, attrs);
-      made = nisa_create(&b->v[next++], mlirOperationGetLocation(op), n, attrs);
+      made = nisa_create_like(b->run->arena, &b->v[next++], op);
     }
     mlirBlockInsertOwnedOperationBefore(block, before, made);
   }
