@@ -332,6 +332,8 @@ static inline bool nki_makes_register(const struct nki_call *c) {
 typedef void nki_tensor_fn(void *user, struct nki_tensor *t, bool is_written);
 /* Calls f for the memory of each tensor that a call names, registers in the places of views among them. */
 void nki_each_tensor(const struct nki_call *c, nki_tensor_fn *f, void *user);
+/* True if a parameter that the call reads is a view of the tensor. */
+bool nki_reads(const struct nki_call *c, const struct nki_tensor *t);
 /* The value of the parameter of this name, which the call must have. */
 const struct nki_value *nki_value(const struct nki_call *c, const char *name);
 /* The first integer of a list; `missing` for an absent or empty one. */
@@ -377,11 +379,10 @@ struct nki_item {
   int core;       /* that executes it */
   int id;         /* of its line in the text */
   int written_id; /* of a record: of its line, if it is not a part of something */
-  /* the ids of the lines of the stage before that it stands for, at most NKI_FROM_MAX */
-  int n_from;
-  int *from;
+  struct {
+    int *v, n, cap;
+  } from; /* the ids of the lines of the stage before that it stands for */
 };
-enum { NKI_FROM_MAX = 64 };
 
 struct nki_items {
   struct nki_item *v;
