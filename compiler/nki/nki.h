@@ -356,7 +356,7 @@ struct nki_round {
 struct nki_written {
   const char *name; /* "nl.load" */
   const char *text; /* "x = nl.load(a[0:128, :])" */
-  const char *note; /* what else a reader should know of what became of it, such as what a mask leaves; NULL: nothing */
+  const char *note; /* a note about its instructions, such as the part that a mask leaves; NULL: none */
   struct src_locs locs;
   int round; /* as of an item */
   int core;
@@ -510,12 +510,12 @@ int nki_program_cores(const struct nki_program *p);
 bool nki_check_meetings(const struct nki_program *p, struct nki_error *err, const struct nki_call **at);
 /* Checks a call against the rules of the hardware (rules.c), chooses its engine if it is unknown, and adds it. */
 bool nki_call_add(struct nki_program *p, const struct nki_call *call, struct nki_error *err);
-/* A call as the kernel wrote it begins; what is added until it ends is what it consists of.  False, and nothing begins, inside of
- * another one. */
+/* Begins a call as the kernel wrote it; the calls that are added until nki_written_end are its parts.  False, and nothing begins,
+ * inside of another one. */
 bool nki_written_begin(struct nki_program *p, const char *name, struct src_locs locs);
-/* It ends.  text: NULL if it did nothing that a reader should see. */
+/* Ends it.  text: NULL if it did nothing that a reader should see. */
 void nki_written_end(struct nki_program *p, const char *text);
-/* Says something of the call that is being made, if one is; the first note stays. */
+/* Adds a note to the call that is being made, if there is one; the first note stays. */
 void nki_written_note(struct nki_program *p, const char *text);
 /* A register, which register_alloc makes: an item.  kind NKI_RESULT: for a call that is added next. */
 struct nki_tensor *nki_register_new(struct nki_program *p, const char *name, enum nki_register_kind kind,

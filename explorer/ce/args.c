@@ -43,8 +43,8 @@ void ce_split(const json_t *v, json_t *words) {
       p = take_word(p, end, room, words);
     free(room);
   }
-  json_array_foreach(v, i, word) if (json_is_string(word) && json_string_length(word) && json_array_size(words) <= WORDS_MAX)
-      json_array_append(words, (json_t *)word);
+  json_array_foreach(v, i, word) if (json_is_string(word) && json_string_length(word) &&
+                                     json_array_size(words) <= WORDS_MAX) json_array_append(words, (json_t *)word);
 }
 
 /* ---- meaning ----------------------------------------------------------------------------------------------------- */
