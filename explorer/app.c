@@ -38,7 +38,7 @@ enum { DRAIN_ANSWERS_MS = 1500 }; /* for the answers to jobs that were ended aft
 
 /* ---- privileges -------------------------------------------------------------------------------------------------- */
 
-/* Gives up everything but what the service needs of the file system once it has started, and what it may change. */
+/* Gives up all access to the file system but the files that the running service reads, and those that it changes. */
 static enum status give_up_privileges(const struct config *cfg, struct confinement *out, struct error *err) {
   const char *database = config_sqlite_path(cfg), *slash = database ? strrchr(database, '/') : NULL;
   const char *home = database ? NULL : getenv("HOME"); /* libpq looks for passwords and certificates there */

@@ -1,7 +1,7 @@
-/* aside: jobs of a program that talks with a client meanwhile, such as an editor.
+/* aside: jobs that run beside a program which serves a client, such as an editor.
  *
- * The program starts Python, NumPy and MLIR once.  Each job runs in a fork of it, as in the service (explorer/worker): what a kernel
- * prints, breaks or never ends stays there, and a job is cancelled by killing its process.  There is no jail: a kernel is the
+ * The program starts Python, NumPy and MLIR once.  Each job runs in a fork of it, as in the service (explorer/worker): the output, the
+ * crashes and the endless loops of a kernel stay there, and a job is cancelled by killing its process.  There is no jail: a kernel is the
  * user's own.
  */
 #ifndef ASIDE_ASIDE_H

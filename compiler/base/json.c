@@ -115,3 +115,23 @@ void json_put_field_double(struct buf *b, const char *key, double v) {
   else
     buf_puts(b, "null");
 }
+
+int json_nesting(const char *s, size_t n) {
+  int depth = 0, most = 0;
+  bool in_string = false;
+  for (size_t i = 0; i < n; i++) {
+    if (in_string) {
+      if (s[i] == '\\')
+        i++;
+      else if (s[i] == '"')
+        in_string = false;
+    } else if (s[i] == '"') {
+      in_string = true;
+    } else if (s[i] == '{' || s[i] == '[') {
+      most = ++depth > most ? depth : most;
+    } else if (s[i] == '}' || s[i] == ']') {
+      depth--;
+    }
+  }
+  return most;
+}

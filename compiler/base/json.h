@@ -1,10 +1,12 @@
 /* json: writing JSON into a buffer.
  *
- * Frames are flat and written on the hot path, so they are printed directly.  JSON is read with jansson.
+ * Frames are flat and written on the hot path, so they are printed directly.  JSON is read with jansson, which recurses: what
+ * comes from outside is measured with json_nesting first.
  */
 #ifndef BASE_JSON_H
 #define BASE_JSON_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/buf.h"
@@ -24,5 +26,8 @@ void json_put_field_ints(struct buf *b, const char *key, int n, const int64_t *v
 void json_put_field_bool(struct buf *b, const char *key, int v);
 /* A number with enough digits to read back the same; null for NaN and infinities, which JSON lacks. */
 void json_put_field_double(struct buf *b, const char *key, double v);
+
+/* The deepest nesting of brackets outside of strings in a text of n bytes, which need not be JSON. */
+int json_nesting(const char *s, size_t n);
 
 #endif

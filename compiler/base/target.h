@@ -1,5 +1,5 @@
-/* target: the NeuronCore generations, and the languages in which a kernel can be given.  A NEFF is what a kernel was compiled to: it is
- * described, and has no stages. */
+/* target: the NeuronCore generations, and the languages in which a kernel can be given.  A NEFF is a compiled kernel: its
+ * contents are shown, and it has no stages. */
 #ifndef BASE_TARGET_H
 #define BASE_TARGET_H
 

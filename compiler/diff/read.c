@@ -278,7 +278,7 @@ static int count_lines(struct diff_text t) {
   return n;
 }
 
-/* Sets the strong hashes: what a line says, and what the lines say that define its operands. */
+/* Sets the strong hashes: each covers the text of a line and of the lines that define its operands. */
 static bool add_strong(struct reader *r) {
   struct side *side = r->side;
   struct int_map defs;

@@ -71,15 +71,6 @@ struct insides {
   int n, cap;
 };
 
-/* True if a line of the file begins with "def NAME(". */
-static bool defines(struct arena *a, const struct job_file *f, const char *name) {
-  const char *def = arena_printf(a, "def %s(", name);
-  for (const char *p = f->source; (p = strstr(p, def)); p++)
-    if (p == f->source || p[-1] == '\n')
-      return true;
-  return false;
-}
-
 static struct inside read_call(struct run *r, const struct hlo_instr *i) {
   struct arena *a = r->arena;
   struct inside x = {.call = i, .grid = "", .path = ""};
@@ -90,9 +81,11 @@ static struct inside read_call(struct run *r, const struct hlo_instr *i) {
   x.path = path ? arena_strdup(a, path) : "";
   x.grid = read_grid(a, json_object_get(config, "grid"));
   json_decref(config);
-  for (int k = 0; is_name(x.name) && k < r->job->n_files && !x.file; k++)
-    if (defines(a, &r->job->files[k], x.name))
-      x.file = &r->job->files[k];
+  for (int k = 0; is_name(x.name) && k < r->job->n_files && !x.file; k++) {
+    const struct job_file *f = &r->job->files[k];
+    if (trace_defines(a, &(struct trace_file){f->name, f->source, f->source_len}, x.name))
+      x.file = f;
+  }
   return x;
 }
 

@@ -1,5 +1,5 @@
-/* compile_tensors: what a run of the kernel on a Neuron host needs besides its HLO, and what is expected of it: artifacts of a job
- * that wants them. */
+/* compile_tensors: the inputs and the expected outputs of the kernel for a run on a Neuron host, as artifacts of a job that wants
+ * them. */
 #include "driver/compile_internal.h"
 
 #include <assert.h>

@@ -1,4 +1,4 @@
-/* device_report: what a Neuron device computed beside what was expected, as members of the object "device" (frames.h). */
+/* device_report: the outputs of a Neuron device beside the expected ones, as members of the object "device" (frames.h). */
 #ifndef DRIVER_DEVICE_REPORT_H
 #define DRIVER_DEVICE_REPORT_H
 

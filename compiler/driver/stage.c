@@ -77,8 +77,8 @@ enum status stage_read_nki(struct stage *s, const struct nki_program *p, int ins
     } else if (x) {
       o->name = x->call ? arena_printf(a, "nisa.%s", nki_def(x->call)->name) : x->loop ? "for" : "nl.ndarray";
       o->locs = x->locs;
-      o->n_from = x->n_from;
-      o->from = x->from;
+      o->n_from = x->from.n;
+      o->from = x->from.v;
     } else {
       o->name = l->kind == NKI_LINE_HEADER ? "def" : "return";
       o->locs = l->kind == NKI_LINE_HEADER ? p->locs : p->return_locs;

@@ -1,7 +1,7 @@
 /* steps_internal: what the files of the recorder share.
  *
- *   steps.c        the recorder, and what a pass of ours reports
- *   steps_other.c  the steps of what reports nothing: lowerings, MLIR's canonicalizer
+ *   steps.c        the recorder, and the steps that our passes report
+ *   steps_other.c  the steps of lowerings and of MLIR's canonicalizer, which report none
  */
 #ifndef DRIVER_STEPS_INTERNAL_H
 #define DRIVER_STEPS_INTERNAL_H

@@ -1,7 +1,7 @@
 /* why: the chain of decisions that led to one operation of a stage, as a text.
  *
  * The operation's ancestors are followed back through the stages' provenance (`from` of frames.h), and then told from the first stage
- * on: what it was in each stage that changed it, and what each pass decided about it on the way, with rule and reason.
+ * on: its text in each stage that changed it, and each decision of a pass about it, with rule and reason.
  */
 #ifndef DRIVER_WHY_H
 #define DRIVER_WHY_H

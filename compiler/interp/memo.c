@@ -1,4 +1,4 @@
-/* memo: what operations have computed, kept by what they do and what they start from.
+/* memo: the results of operations, kept under a key of the operation and its operands.
  *
  *     scf.for %i = %c0 to %c8 step %c1 {            stage 30 runs this loop; in stages 31 to 35 it is the same and finds
  *       %x = memref.subview %a[0, %i] ...           the same elements in %a and %b: they take the elements that %b had

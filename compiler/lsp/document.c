@@ -53,14 +53,21 @@ void document_set_text(struct document *d, const char *text, long long version) 
   d->version = version;
 }
 
-/* True if the line imports the module, or a part of it. */
+/* True if the line imports the module, or a part of it.  A text that is being edited often does not parse, so lines are read. */
 static bool imports(const char *line, const char *module) {
   const size_t n = strlen(module);
   line += strspn(line, " \t");
-  const size_t word = !strncmp(line, "import ", 7) ? 7 : !strncmp(line, "from ", 5) ? 5 : 0;
-  line += word;
-  line += strspn(line, " \t");
-  return word && !strncmp(line, module, n) && strchr(" .\t\r\n,;", line[n]); /* or the end */
+  const bool has_list = !strncmp(line, "import ", 7);
+  if (!has_list && strncmp(line, "from ", 5) != 0)
+    return false;
+  for (line += strcspn(line, " ");; line++) { /* to the next comma of the list */
+    line += strspn(line, " \t");
+    if (!strncmp(line, module, n) && strchr(" .\t\r\n,;#", line[n])) /* or the end */
+      return true;
+    line += strcspn(line, ",\n#");
+    if (!has_list || *line != ',')
+      return false;
+  }
 }
 
 bool document_has_kernels(const struct document *d) {

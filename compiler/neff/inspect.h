@@ -1,4 +1,4 @@
-/* inspect: what a NEFF holds, as JSON for the API and for `nkx neff info --json`, and what differs between two. */
+/* inspect: the contents of a NEFF, as JSON for the API and for `nkx neff info --json`, and the differences between two. */
 #ifndef NEFF_INSPECT_H
 #define NEFF_INSPECT_H
 

@@ -1,5 +1,5 @@
-/* model_fields: the names of types and operations, and what is said of a variable, a queue or
- * an engine besides what the model uses. */
+/* model_fields: the names of types and operations, and the members of a variable, a queue or an engine
+ * that the model does not use itself. */
 #include <assert.h>
 #include <string.h>
 

@@ -210,6 +210,19 @@ const struct nisa_access *nisa_operand(const struct nisa_instr *in, const char *
   return NULL;
 }
 
+int nisa_operand_of_attr(const struct nisa_op_def *def, MlirStringRef name) {
+  static const char *const parts[] = {"_ap", "_tile", "_par_dims", "_type"};
+  for (int k = 0; k < def->n_operands; k++) {
+    const size_t n = strlen(def->operand[k].name);
+    if (name.length < n || memcmp(name.data, def->operand[k].name, n) != 0)
+      continue;
+    for (size_t p = 0; p < sizeof parts / sizeof *parts; p++)
+      if (name.length == n + strlen(parts[p]) && !memcmp(name.data + n, parts[p], name.length - n))
+        return k;
+  }
+  return -1;
+}
+
 /* ---- making ----------------------------------------------------------------------------------------------------- */
 
 struct making {
@@ -263,6 +276,20 @@ MlirOperation nisa_create(const struct nisa_instr *in, MlirLocation loc, int n_a
     mlirOperationStateAddResults(&st, 1, &t);
   }
   return mlirOperationCreate(&st);
+}
+
+MlirOperation nisa_create_like(struct arena *a, const struct nisa_instr *in, MlirOperation like) {
+  const intptr_t n = mlirOperationGetNumAttributes(like);
+  MlirNamedAttribute *kept = arena_new_array(a, MlirNamedAttribute, (size_t)n);
+  int n_kept = 0;
+  for (intptr_t k = 0; k < n; k++) {
+    MlirNamedAttribute attr = mlirOperationGetAttribute(like, k);
+    MlirStringRef name = mlirIdentifierStr(attr.name);
+    if (nisa_operand_of_attr(in->def, name) < 0 && !mlirStringRefEqual(name, ir_str("engine")) &&
+        !mlirStringRefEqual(name, ir_str("operandSegmentSizes")))
+      kept[n_kept++] = attr;
+  }
+  return nisa_create(in, mlirOperationGetLocation(like), n_kept, kept);
 }
 
 MlirOperation nisa_create_alloc(MlirLocation loc, MlirType memref, int64_t alignment) {

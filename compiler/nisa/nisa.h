@@ -275,10 +275,15 @@ struct nisa_instr {
 bool nisa_read(MlirOperation op, struct nisa_instr *out, const char **why);
 /* The operand of this name; NULL if it is absent, or the operation has none of this name. */
 const struct nisa_access *nisa_operand(const struct nisa_instr *in, const char *name);
+/* The number of the operand that the attribute describes (X_ap, X_tile, X_par_dims or X_type of an operand X); -1: none. */
+int nisa_operand_of_attr(const struct nisa_op_def *def, MlirStringRef name);
 
 /* A new operation of in's def, engine and operands, with further attributes; in no block yet.  register_load has one
  * result, of its operand's element type. */
 MlirOperation nisa_create(const struct nisa_instr *in, MlirLocation loc, int n_attrs, MlirNamedAttribute const *attrs);
+/* The same, with the location of `like`, an operation of the same kind, and its attributes that describe neither operands
+ * nor the engine. */
+MlirOperation nisa_create_like(struct arena *a, const struct nisa_instr *in, MlirOperation like);
 MlirOperation nisa_create_alloc(MlirLocation loc, MlirType memref, int64_t alignment); /* alignment 0: no attribute */
 
 /* The place of an allocation.  copies and stride are 1 and 0 if the attributes are missing; what its memory does not use

@@ -91,19 +91,10 @@ static bool is_plain(const struct nisa_access *x) {
 
 /* ---- whether the form suffices ---------------------------------------------------------------------------------- */
 
-/* True if the attribute belongs to an operand that is written as an access: X_ap, X_tile, X_par_dims, X_type. */
+/* True if the attribute belongs to an operand that is written as an access. */
 static bool is_of_access(const struct nisa_instr *in, MlirStringRef name) {
-  static const char *const parts[] = {"_ap", "_tile", "_par_dims", "_type"};
-  for (int k = 0; k < in->def->n_operands; k++) {
-    size_t n = strlen(in->def->operand[k].name);
-    if (nisa_is_absent(&in->operand[k]) || nisa_is_scalar(&in->operand[k]) || name.length < n ||
-        memcmp(name.data, in->def->operand[k].name, n))
-      continue;
-    for (int p = 0; p < 4; p++)
-      if (name.length == n + strlen(parts[p]) && !memcmp(name.data + n, parts[p], name.length - n))
-        return true;
-  }
-  return false;
+  const int k = nisa_operand_of_attr(in->def, name);
+  return k >= 0 && !nisa_is_absent(&in->operand[k]) && !nisa_is_scalar(&in->operand[k]);
 }
 
 static bool is_shown(const struct nisa_instr *in, MlirStringRef name) {

@@ -79,20 +79,35 @@ void nisa_check_limit(struct nisa_check *c, const struct nisa_instr *in, const c
     nisa_complain(c, in->op, "%s is %lld; the tensor engine takes at most %lld", what, (long long)n, (long long)max);
 }
 
-static void check_matmul(struct nisa_check *c, const struct nisa_instr *in) {
+void nisa_check_product(struct nisa_check *c, const struct nisa_instr *in) {
   const struct nisa_access *dst = &in->operand[0], *a = &in->operand[1], *b = &in->operand[2];
-  const struct nisa_machine *m = c->machine;
-  int64_t k = nisa_partitions(a), rows = nisa_free_elements(a), columns = nisa_free_elements(b), position;
+  const int64_t k = nisa_partitions(a), rows = nisa_free_elements(a), columns = nisa_free_elements(b);
 
-  nisa_check_limit(c, in, "K (partitions)", k, m->matmul_k);
-  nisa_check_limit(c, in, "M (columns of stationary)", rows, m->matmul_m);
-  nisa_check_limit(c, in, "N (columns of moving)", columns, m->matmul_n);
+  nisa_check_limit(c, in, "M (columns of stationary)", rows, c->machine->matmul_m);
+  nisa_check_limit(c, in, "N (columns of moving)", columns, c->machine->matmul_n);
   if (nisa_partitions(b) != k)
     nisa_complain(c, in->op, "stationary has %lld partitions, moving %lld", (long long)k,
                   (long long)nisa_partitions(b));
   if (nisa_partitions(dst) != rows || nisa_free_elements(dst) != columns)
     nisa_complain(c, in->op, "dst is %lld x %lld, the product %lld x %lld", (long long)nisa_partitions(dst),
                   (long long)nisa_free_elements(dst), (long long)rows, (long long)columns);
+}
+
+void nisa_check_position(struct nisa_check *c, const struct nisa_instr *in, int operand, int64_t used) {
+  int64_t position;
+  if (!ir_int_constant(in->operand[operand].base, &position) || position < 0 || position % 32 ||
+      position + used > NISA_PARTITIONS)
+    nisa_complain(c, in->op, "%s must be 0, 32, 64 or 96, with the product inside the array",
+                  in->def->operand[operand].name);
+}
+
+static void check_matmul(struct nisa_check *c, const struct nisa_instr *in) {
+  const struct nisa_access *dst = &in->operand[0], *a = &in->operand[1], *b = &in->operand[2];
+  const struct nisa_machine *m = c->machine;
+  const int64_t k = nisa_partitions(a);
+
+  nisa_check_limit(c, in, "K (partitions)", k, m->matmul_k);
+  nisa_check_product(c, in);
   if (!is_matmul_input(nisa_element(a)) || !is_matmul_input(nisa_element(b)))
     nisa_complain(c, in->op, "the tensor engine multiplies f32, bf16, f16 and f8 only");
   else if (mlirTypeIsAF32(nisa_element(a)) != mlirTypeIsAF32(nisa_element(b)))
@@ -107,12 +122,8 @@ static void check_matmul(struct nisa_check *c, const struct nisa_instr *in) {
   int64_t whole = m->matmul_one_bank ? m->psum_bank_bytes : m->psum_bytes;
   if (!fits_a_bank(dst, whole))
     nisa_complain(c, in->op, "dst does not lie within %lld bytes of PSUM per partition", (long long)whole);
-  const int64_t used[] = {k, rows};
-  for (int p = 0; p < 2; p++)
-    if (!ir_int_constant(in->operand[3 + p].base, &position) || position < 0 || position % 32 ||
-        position + used[p] > NISA_PARTITIONS)
-      nisa_complain(c, in->op, "%s must be 0, 32, 64 or 96, with the product inside the array",
-                    in->def->operand[3 + p].name);
+  nisa_check_position(c, in, 3, k);
+  nisa_check_position(c, in, 4, nisa_free_elements(a));
   if (!strcmp(nisa_text_attr(in->op, "perf_opt"), "double_row") &&
       (c->target == TARGET_TRN1 || nisa_element_bytes(nisa_element(a)) != 1 ||
        nisa_element_bytes(nisa_element(b)) != 1))

@@ -21,6 +21,11 @@ void nisa_check_elements(struct nisa_check *c, const struct nisa_instr *in, cons
 /* Checks a limit of the Tensor engine. */
 void nisa_check_limit(struct nisa_check *c, const struct nisa_instr *in, const char *what, int64_t n, int64_t max);
 
+/* Checks the shapes of a product: of dst, stationary and moving, the first three operands. */
+void nisa_check_product(struct nisa_check *c, const struct nisa_instr *in);
+/* Checks the operand that says where in the array of the Tensor engine a product lies that uses so many rows or columns. */
+void nisa_check_position(struct nisa_check *c, const struct nisa_instr *in, int operand, int64_t used);
+
 void nisa_check_shuffle(struct nisa_check *c, const struct nisa_instr *in);
 void nisa_check_gather(struct nisa_check *c, const struct nisa_instr *in);
 void nisa_check_transpose(struct nisa_check *c, const struct nisa_instr *in);

@@ -31,25 +31,14 @@ static void check_packed(struct nisa_check *c, const struct nisa_instr *in, cons
 }
 
 void nisa_check_matmul_mx(struct nisa_check *c, const struct nisa_instr *in) {
-  const struct nisa_access *dst = &in->operand[0], *a = &in->operand[1], *b = &in->operand[2];
+  const struct nisa_access *dst = &in->operand[0];
   const struct nisa_machine *m = c->machine;
-  const int64_t k = nisa_partitions(a), rows = nisa_free_elements(a), columns = nisa_free_elements(b);
-  int64_t position;
   check_packed(c, in, "stationary", "stationary_scale", nisa_text_attr(in->op, "stationary_format"));
   check_packed(c, in, "moving", "moving_scale", nisa_text_attr(in->op, "moving_format"));
-  nisa_check_limit(c, in, "M (columns of stationary)", rows, m->matmul_m);
-  nisa_check_limit(c, in, "N (columns of moving)", columns, m->matmul_n);
-  if (nisa_partitions(b) != k)
-    nisa_complain(c, in->op, "stationary has %lld partitions, moving %lld", (long long)k,
-                  (long long)nisa_partitions(b));
-  if (nisa_partitions(dst) != rows || nisa_free_elements(dst) != columns)
-    nisa_complain(c, in->op, "dst is %lld x %lld, the product %lld x %lld", (long long)nisa_partitions(dst),
-                  (long long)nisa_free_elements(dst), (long long)rows, (long long)columns);
+  nisa_check_product(c, in);
   if (!mlirTypeIsAF32(nisa_element(dst)) && !(m->bf16_psum && mlirTypeIsABF16(nisa_element(dst))))
     nisa_complain(c, in->op, "a product is f32%s", m->bf16_psum ? " or bf16" : "");
-  if (!ir_int_constant(in->operand[5].base, &position) || position < 0 || position % 32 ||
-      position + k > NISA_PARTITIONS)
-    nisa_complain(c, in->op, "row_pos must be 0, 32, 64 or 96, with the product inside the array");
+  nisa_check_position(c, in, 5, nisa_partitions(&in->operand[1]));
 }
 
 void nisa_check_quantize(struct nisa_check *c, const struct nisa_instr *in) {

@@ -93,15 +93,16 @@ static void note_views(struct canon *c, const struct nki_item *x) {
 /* The lines of the record that an item comes from. */
 static void set_from(struct canon *c, struct nki_item *x) {
   const struct nki_written *w = x->written;
-  int n = 0;
-  x->from = arena_new_array(c->a, int, 2);
+  int *v = arena_new_array(c->a, int, 2), n = 0;
   if (!w)
-    x->from[n++] = x->written_id;
+    v[n++] = x->written_id;
   else if (w->takes)
-    x->from[n++] = w->takes->id;
+    v[n++] = w->takes->id;
   if (w)
-    x->from[n++] = w->id;
-  x->n_from = n;
+    v[n++] = w->id;
+  x->from.v = v;
+  x->from.n = n;
+  x->from.cap = 2;
 }
 
 struct nki_program *nki_canonicalize(const struct nki_program *record, struct nki_notes *notes) {

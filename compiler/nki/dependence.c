@@ -74,14 +74,6 @@ static bool boxes_meet(const struct box *x, const struct box *y) {
   return true;
 }
 
-static bool reads(const struct nki_call *c, const struct nki_tensor *t) {
-  for (int k = 0; k < nki_n_params(nki_def(c)); k++)
-    if (nki_def(c)->param[k].kind != NKI_PARAM_DST && c->value[k].kind == NKI_VIEW &&
-        nki_is_same(c->value[k].view->tensor, t))
-      return true;
-  return false;
-}
-
 /* Whether the call leaves nothing of what was there, and its place is known. */
 static bool overwrites(const struct nki_call *c, const struct nki_tensor *t) {
   if (c->kind == NKI_NC_MATMUL || c->kind == NKI_NC_MATMUL_MX) {
@@ -92,7 +84,7 @@ static bool overwrites(const struct nki_call *c, const struct nki_tensor *t) {
     return false;
   if ((c->kind == NKI_DMA_COPY || c->kind == NKI_DMA_COMPUTE) && nki_value(c, "dst_index")->kind != NKI_ABSENT)
     return false;
-  return !reads(c, t);
+  return !nki_reads(c, t);
 }
 
 /* Whether an independent loop runs around the round, within that of the tensor. */

@@ -9,8 +9,8 @@
 
 /* ---- equal calls ------------------------------------------------------------------------------------------------- */
 
-/* A part of a program.  Tensors of two parts correspond if they have the same key: both of them share what every instance
- * has, and what they make themselves is counted in order. */
+/* A part of a program.  Tensors of two parts correspond if they have the same key.  The tensors of the whole program are
+ * the same in both; those that a part makes itself are numbered in order. */
 struct part {
   const struct nki_program *p;
   int first, n; /* items */
@@ -196,7 +196,7 @@ static void note_uses(const struct nki_program *p, const struct nki_instance *x,
   }
 }
 
-/* What the call does depends on what calls before it left in an engine, or in the memory that it writes. */
+/* True if the result of the call depends on a state that earlier calls left in an engine, or in the memory that it writes. */
 static bool goes_on(const struct nki_call *c) {
   switch (c->kind) {
   case NKI_RNG:

@@ -63,9 +63,9 @@ static bool wraps_around(const struct nki_call *c) {
   return found;
 }
 
-/* NISA reads and writes all integers of an instruction as signed, or all as unsigned.  Says for each parameter whether that
- * is not what the call means, so that it has to be f32: what the call reads if integers of both kinds are read, and what
- * it writes if that is an integer of another kind.  Returns false if no parameter has to. */
+/* NISA reads and writes all integers of an instruction as signed, or all as unsigned.  Says for each parameter whether it has
+ * to be f32 because the call means something else: all that it reads, if it reads integers of both kinds; and its result, if
+ * that is an integer of another kind than the operands.  Returns false if no parameter has to. */
 static bool find_mixed(const struct nki_call *c, bool mixed[NKI_PARAMS_MAX]) {
   const struct nki_call_def *def = nki_def(c);
   bool reads[2] = {false, false}, any = false;

@@ -74,7 +74,7 @@ enum status nki_lower_refuse(struct nki_lower *l, const struct nki_call *c, cons
 
 /* Appends the instructions of items from … to - 1, inside of so many loops. */
 enum status nki_lower_items(struct nki_lower *l, const struct nki_items *items, int from, int to, int nesting);
-/* Makes what these items in a loop need, but what is made only once. */
+/* Makes the values that these items in a loop need, and that are made once, before the loop. */
 void nki_prepare(struct nki_lower *l, const struct nki_items *items, int from, int to);
 /* Releases what ends after the item of this id. */
 void nki_release_after(struct nki_lower *l, int id);

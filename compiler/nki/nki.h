@@ -332,6 +332,8 @@ static inline bool nki_makes_register(const struct nki_call *c) {
 typedef void nki_tensor_fn(void *user, struct nki_tensor *t, bool is_written);
 /* Calls f for the memory of each tensor that a call names, registers in the places of views among them. */
 void nki_each_tensor(const struct nki_call *c, nki_tensor_fn *f, void *user);
+/* True if a parameter that the call reads is a view of the tensor. */
+bool nki_reads(const struct nki_call *c, const struct nki_tensor *t);
 /* The value of the parameter of this name, which the call must have. */
 const struct nki_value *nki_value(const struct nki_call *c, const char *name);
 /* The first integer of a list; `missing` for an absent or empty one. */
@@ -354,7 +356,7 @@ struct nki_round {
 struct nki_written {
   const char *name; /* "nl.load" */
   const char *text; /* "x = nl.load(a[0:128, :])" */
-  const char *note; /* what else a reader should know of what became of it, such as what a mask leaves; NULL: nothing */
+  const char *note; /* a note about its instructions, such as the part that a mask leaves; NULL: none */
   struct src_locs locs;
   int round; /* as of an item */
   int core;
@@ -377,11 +379,10 @@ struct nki_item {
   int core;       /* that executes it */
   int id;         /* of its line in the text */
   int written_id; /* of a record: of its line, if it is not a part of something */
-  /* the ids of the lines of the stage before that it stands for, at most NKI_FROM_MAX */
-  int n_from;
-  int *from;
+  struct {
+    int *v, n, cap;
+  } from; /* the ids of the lines of the stage before that it stands for */
 };
-enum { NKI_FROM_MAX = 64 };
 
 struct nki_items {
   struct nki_item *v;
@@ -509,12 +510,12 @@ int nki_program_cores(const struct nki_program *p);
 bool nki_check_meetings(const struct nki_program *p, struct nki_error *err, const struct nki_call **at);
 /* Checks a call against the rules of the hardware (rules.c), chooses its engine if it is unknown, and adds it. */
 bool nki_call_add(struct nki_program *p, const struct nki_call *call, struct nki_error *err);
-/* A call as the kernel wrote it begins; what is added until it ends is what it consists of.  False, and nothing begins, inside of
- * another one. */
+/* Begins a call as the kernel wrote it; the calls that are added until nki_written_end are its parts.  False, and nothing begins,
+ * inside of another one. */
 bool nki_written_begin(struct nki_program *p, const char *name, struct src_locs locs);
-/* It ends.  text: NULL if it did nothing that a reader should see. */
+/* Ends it.  text: NULL if it did nothing that a reader should see. */
 void nki_written_end(struct nki_program *p, const char *text);
-/* Says something of the call that is being made, if one is; the first note stays. */
+/* Adds a note to the call that is being made, if there is one; the first note stays. */
 void nki_written_note(struct nki_program *p, const char *text);
 /* A register, which register_alloc makes: an item.  kind NKI_RESULT: for a call that is added next. */
 struct nki_tensor *nki_register_new(struct nki_program *p, const char *name, enum nki_register_kind kind,

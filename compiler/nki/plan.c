@@ -145,14 +145,6 @@ static bool plan_other_write(struct nki_plan *plan, struct group *g, int item, c
   return true;
 }
 
-static bool reads(const struct nki_call *c, const struct nki_tensor *t) {
-  for (int k = 0; k < nki_n_params(nki_def(c)); k++)
-    if (nki_def(c)->param[k].kind != NKI_PARAM_DST && c->value[k].kind == NKI_VIEW &&
-        nki_is_same(c->value[k].view->tensor, t))
-      return true;
-  return false;
-}
-
 static bool plan_call(struct nki_plan *plan, struct group *groups, int item, const struct nki_call *c,
                       struct diags *ds) {
   const struct nki_call_def *def = nki_def(c);
@@ -168,7 +160,7 @@ static bool plan_call(struct nki_plan *plan, struct group *groups, int item, con
     struct group *g = &groups[v->view->tensor->number];
     if (is_product(c) ? !plan_product(plan, g, item, c, ds) : !plan_other_write(plan, g, item, c, v->view, ds))
       return false;
-    if (plan->items[item].opens && reads(c, v->view->tensor))
+    if (plan->items[item].opens && nki_reads(c, v->view->tensor))
       return refuse(ds, c, "write to another tensor",
                     "an instruction replaces products in PSUM that it reads; that is not compiled here yet");
   }

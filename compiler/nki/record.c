@@ -175,6 +175,14 @@ bool nki_call_add(struct nki_program *p, const struct nki_call *call, struct nki
   return true;
 }
 
+bool nki_reads(const struct nki_call *c, const struct nki_tensor *t) {
+  for (int k = 0; k < nki_n_params(nki_def(c)); k++)
+    if (nki_def(c)->param[k].kind != NKI_PARAM_DST && c->value[k].kind == NKI_VIEW &&
+        nki_is_same(c->value[k].view->tensor, t))
+      return true;
+  return false;
+}
+
 bool nki_is_output(const struct nki_program *p, const struct nki_tensor *t) {
   for (int i = 0; i < p->n_outputs; i++)
     if (p->outputs[i] == t)

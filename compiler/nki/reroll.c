@@ -285,10 +285,8 @@ static void settle_view(struct roll *r, struct nki_program *p, struct nki_view *
 static void settle(struct roll *r, struct nki_program *p, struct nki_items *x, int *id) {
   for (int i = 0; i < x->n; i++) {
     struct nki_item *item = &x->v[i];
-    if (!item->n_from && item->id) {
-      item->from = arena_dup(r->arena, &item->id, sizeof item->id);
-      item->n_from = 1;
-    }
+    if (!item->from.n && item->id)
+      array_push(r->arena, &item->from, item->id);
     item->id = ++*id;
     if (item->tensor)
       item->tensor = final_tensor(r, p, item->tensor);

@@ -213,13 +213,11 @@ void roll_forget(struct roll *r, const struct nki_items *x) {
 }
 
 static void merge_ids(struct roll *r, struct nki_item *x, const struct nki_item *y) {
-  const int *more = y->n_from ? y->from : &y->id, n = y->n_from ? y->n_from : 1;
-  if (!x->n_from) {
-    x->from = arena_new_array(r->arena, int, NKI_FROM_MAX);
-    x->from[x->n_from++] = x->id;
-  }
-  for (int i = 0; i < n && x->n_from < NKI_FROM_MAX; i++)
-    x->from[x->n_from++] = more[i];
+  const int *more = y->from.n ? y->from.v : &y->id, n = y->from.n ? y->from.n : 1;
+  if (!x->from.n)
+    array_push(r->arena, &x->from, x->id);
+  for (int i = 0; i < n; i++)
+    array_push(r->arena, &x->from, more[i]);
 }
 
 void roll_merge(struct roll *r, struct nki_items *x, const struct nki_items *y) {

@@ -10,28 +10,6 @@
 
 /* ---- reading ----------------------------------------------------------------------------------------------------- */
 
-/* True if brackets outside of strings nest too deeply for a reader that recurses. */
-static bool is_too_deep(const char *s, size_t n) {
-  int depth = 0;
-  bool in_string = false;
-  for (size_t i = 0; i < n; i++) {
-    if (in_string) {
-      if (s[i] == '\\')
-        i++;
-      else if (s[i] == '"')
-        in_string = false;
-    } else if (s[i] == '"') {
-      in_string = true;
-    } else if (s[i] == '{' || s[i] == '[') {
-      if (++depth > RPC_NEST_MAX)
-        return true;
-    } else if (s[i] == '}' || s[i] == ']') {
-      depth--;
-    }
-  }
-  return false;
-}
-
 static bool is_id(const json_t *v) {
   return json_is_string(v) || json_is_integer(v);
 }
@@ -68,7 +46,7 @@ int rpc_read(const char *text, size_t len, struct rpc_message *m, struct error *
   *m = (struct rpc_message){0};
   if (len > RPC_MESSAGE_MAX)
     return refuse(err, RPC_INVALID, "the message is longer than 4 MiB");
-  if (is_too_deep(text, len))
+  if (json_nesting(text, len) > RPC_NEST_MAX)
     return refuse(err, RPC_PARSE, "the JSON is nested more than 64 levels deep");
   m->root = json_loadb(text, len, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL | JSON_DECODE_ANY, &why);
   if (!m->root) {

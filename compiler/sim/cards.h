@@ -1,4 +1,4 @@
-/* cards: what an instruction does and what it costs, for readers.  Made from cards.def and cost.def. */
+/* cards: the effect and the cost of each instruction, for readers.  Made from cards.def and cost.def. */
 #ifndef SIM_CARDS_H
 #define SIM_CARDS_H
 

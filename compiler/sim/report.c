@@ -47,6 +47,16 @@ static void put_waits(struct buf *b, const int64_t *waits_ps) {
   buf_putc(b, '}');
 }
 
+void sim_report_put_lane(const struct sim_timeline *t, int k, struct buf *b) {
+  const struct sim_lane *l = &t->lanes[k];
+  json_put_field_str(b, "name", l->name);
+  json_put_field_str(b, "engine", nisa_engine_name(l->engine));
+  if (l->trigger >= 0)
+    json_put_field_str(b, "on", t->lanes[l->trigger].name);
+  if (t->program->n_cores > 1)
+    json_put_field_int(b, "core", l->core);
+}
+
 static void put_lanes(const struct sim_profile *p, struct buf *b) {
   const struct sim_timeline *t = p->timeline;
   json_put_key(b, "lanes");
@@ -55,12 +65,7 @@ static void put_lanes(const struct sim_profile *p, struct buf *b) {
     const struct sim_lane_use *u = &p->lanes[k];
     json_put_comma(b);
     buf_putc(b, '{');
-    json_put_field_str(b, "name", t->lanes[k].name);
-    json_put_field_str(b, "engine", nisa_engine_name(t->lanes[k].engine));
-    if (t->lanes[k].trigger >= 0)
-      json_put_field_str(b, "on", t->lanes[t->lanes[k].trigger].name);
-    if (t->program->n_cores > 1)
-      json_put_field_int(b, "core", t->lanes[k].core);
+    sim_report_put_lane(t, k, b);
     put_field_us(b, "busy_us", u->busy_ps);
     put_field_ratio(b, "share", u->busy_ps, t->total_ps);
     json_put_field_int(b, "executions", u->executions);

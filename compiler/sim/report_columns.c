@@ -89,12 +89,7 @@ static void put_lanes(const struct sim_timeline *t, struct buf *b) {
   for (int k = 0; k < t->n_lanes; k++) {
     json_put_comma(b);
     buf_putc(b, '{');
-    json_put_field_str(b, "name", t->lanes[k].name);
-    json_put_field_str(b, "engine", nisa_engine_name(t->lanes[k].engine));
-    if (t->lanes[k].trigger >= 0)
-      json_put_field_str(b, "on", t->lanes[t->lanes[k].trigger].name);
-    if (t->program->n_cores > 1)
-      json_put_field_int(b, "core", t->lanes[k].core);
+    sim_report_put_lane(t, k, b);
     buf_putc(b, '}');
   }
   buf_putc(b, ']');

@@ -135,3 +135,21 @@ int trace_files_beside(struct arena *a, const struct trace_request *rq, const st
   Py_XDECREF(pairs);
   return n;
 }
+
+bool trace_defines(struct arena *a, const struct trace_file *f, const char *name) {
+  const struct trace_request rq = {.source = f->source, .source_len = f->source_len, .filename = f->name};
+  struct diags ds;
+  enum status st = ST_OK;
+  diags_init(&ds, a);
+  if (!precheck_source(&rq, &ds, a, &st))
+    return false;
+  PyObject *text = PyUnicode_DecodeUTF8(f->source, (Py_ssize_t)f->source_len, "replace");
+  PyObject *own = PyImport_ImportModule("nkx.files");
+  PyObject *answer = text && own ? PyObject_CallMethod(own, "defines", "Os", text, name) : NULL;
+  const bool is = answer == Py_True;
+  PyErr_Clear();
+  Py_XDECREF(text);
+  Py_XDECREF(own);
+  Py_XDECREF(answer);
+  return is;
+}

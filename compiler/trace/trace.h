@@ -98,6 +98,9 @@ void trace_after_fork(uint64_t seed);
  * and none that the standard library or an installed package has.  A file that cannot be read is skipped.  All results
  * live in a.  Returns a negative number for an internal failure. */
 int trace_files_beside(struct arena *a, const struct trace_request *rq, const struct trace_file **out);
+/* True if the file's own code, outside of functions and classes, defines or assigns the name.  Nothing is run; a file that
+ * cannot be parsed defines nothing. */
+bool trace_defines(struct arena *a, const struct trace_file *f, const char *name);
 /* Executes the source and finds the kernels: those of the source itself, or if it has none, those of the files that it
  * imports.  With rq->kernel, finds only those with this name.  Returns ST_INPUT or ST_LIMIT with diagnostics for an
  * error of the user; *out then has the kernels that were found before it, possibly none.  All results live in a. */

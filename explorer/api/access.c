@@ -77,7 +77,7 @@ static json_t *read_member(const struct buf *doc, size_t *end) {
 
 /* The document with this member (NULL: with none) in place of its own.  The rest stays as it is, byte by byte. */
 static enum status put_member(const struct buf *doc, const json_t *member, struct buf *out, struct error *err) {
-  size_t end = 1; /* behind the brace */
+  size_t end = 1; /* after the brace */
   if (access_is_private(doc)) {
     json_t *own = read_member(doc, &end);
     json_decref(own);

@@ -16,6 +16,7 @@
 #include "api/stream.h"
 #include "api/told.h"
 #include "api/whole.h"
+#include "base/json.h"
 #include "pool/pool.h"
 
 enum {
@@ -29,29 +30,8 @@ enum {
 
 /* ---- what handlers that compile share ---------------------------------------------------------------------------- */
 
-/* The deepest nesting of brackets outside strings. */
-static int nesting(const char *s, size_t n) {
-  int depth = 0, most = 0;
-  bool in_string = false;
-  for (size_t i = 0; i < n; i++) {
-    if (in_string) {
-      if (s[i] == '\\')
-        i++;
-      else if (s[i] == '"')
-        in_string = false;
-    } else if (s[i] == '"') {
-      in_string = true;
-    } else if (s[i] == '{' || s[i] == '[') {
-      most = ++depth > most ? depth : most;
-    } else if (s[i] == '}' || s[i] == ']') {
-      depth--;
-    }
-  }
-  return most;
-}
-
 enum status compile_check_nesting(const struct buf *b, struct error *err) {
-  if (nesting(buf_text(b), b->len) > JSON_NEST_MAX)
+  if (json_nesting(buf_text(b), b->len) > JSON_NEST_MAX)
     return fail(err, ST_INPUT, "The JSON is nested more than %d levels deep.", JSON_NEST_MAX);
   return ST_OK;
 }

@@ -24,7 +24,7 @@
 #include "driver/pipeline.h"
 #include "driver/job.h"
 
-enum { INFO_MAX = 4 << 20, EXAMPLES_MAX = 200, PARTITIONS = 128 };
+enum { INFO_MAX = 4 << 20, PARTITIONS = 128 };
 
 /* ---- machines ---------------------------------------------------------------------------------------------------- */
 
@@ -201,9 +201,9 @@ static enum status put_folder(struct buf *b, int dir, const char *folder, const 
   for (int i = 0; i < n; i++) {
     struct buf source;
     buf_init(&source, JOB_SOURCE_MAX);
-    if (!st && i < EXAMPLES_MAX)
+    if (!st)
       st = read_file(fd, list[i]->d_name, &source, err);
-    if (!st && i < EXAMPLES_MAX)
+    if (!st)
       put_example(b, prefix, group, list[i]->d_name, &source);
     buf_clear(&source);
     free(list[i]);

@@ -13,7 +13,7 @@ enum { TEXT_MAX_LEN = 200 };
 
 /* ---- what a runner is ---------------------------------------------------------------------------------------------- */
 
-/* Takes what is known about runners out of what this one says, so that nothing else of it is kept and shown. */
+/* Takes the known members out of the description that a runner sent; nothing else of it is kept and shown. */
 static enum status read_texts(struct buf *b, const json_t *about, struct error *err) {
   static const char *const names[] = {"name", "instance_type", "release", "compiler", "runtime", "missing"};
   for (size_t i = 0; i < sizeof names / sizeof *names; i++) {

@@ -1,4 +1,4 @@
-/* GET and POST /api/v1/runner/files/RUN/NAME: what a runner takes, and what it brings. */
+/* GET and POST /api/v1/runner/files/RUN/NAME: the files that a runner takes, and those that it brings. */
 #include "api/runs_internal.h"
 
 #include <stdio.h>

@@ -6,6 +6,7 @@
 #include "ce/internal.h"
 #include "driver/pipeline.h"
 
+/* More are refused.  One more is read, so that ce_args_parse sees it. */
 enum { WORDS_MAX = 1000 };
 
 /* ---- words ------------------------------------------------------------------------------------------------------- */
@@ -38,12 +39,12 @@ void ce_split(const json_t *v, json_t *words) {
   if (json_is_string(v)) {
     const char *p = json_string_value(v), *end = p + json_string_length(v);
     char *room = malloc((size_t)(end - p) + 1);
-    while (room && p && json_array_size(words) < WORDS_MAX)
+    while (room && p && json_array_size(words) <= WORDS_MAX)
       p = take_word(p, end, room, words);
     free(room);
   }
-  json_array_foreach(v, i, word) if (json_is_string(word) && json_string_length(word) && i < WORDS_MAX)
-      json_array_append(words, (json_t *)word);
+  json_array_foreach(v, i, word) if (json_is_string(word) && json_string_length(word) &&
+                                     json_array_size(words) <= WORDS_MAX) json_array_append(words, (json_t *)word);
 }
 
 /* ---- meaning ----------------------------------------------------------------------------------------------------- */
@@ -167,6 +168,8 @@ static const struct flag *find_flag(const char *word, size_t len) {
 void ce_args_parse(struct arena *a, const json_t *words, struct ce_args *out) {
   size_t n = json_array_size(words);
   *out = (struct ce_args){0};
+  if (n > WORDS_MAX)
+    out->complaint = arena_printf(a, "there are more than %d arguments", WORDS_MAX);
   for (size_t i = 0; i < n && !out->complaint; i++) {
     const char *word = json_string_value(json_array_get(words, i));
     size_t len = strcspn(word, "=");

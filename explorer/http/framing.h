@@ -2,7 +2,7 @@
  *
  * libmicrohttpd 0.9.75 accepts bare line feeds, folded headers, NULs, two lengths and more, so that a proxy and this
  * server could disagree on how many requests a stream of bytes holds.  So every byte passes here before the library
- * sees it, and only what has one meaning is accepted (RFC 9112, without what it merely tolerates).  This module knows
+ * sees it, and only requests with one meaning are accepted (RFC 9112 without the forms that it merely tolerates).  This module knows
  * no sockets and allocates nothing; its result does not depend on how the bytes are cut into pieces.
  */
 #ifndef HTTP_FRAMING_H

@@ -1,5 +1,5 @@
-/* objects: moves what results consist of from the database into an object store, and deletes there what nothing refers to
- * any more.
+/* objects: moves the blobs of results from the database into an object store, and deletes there the blobs that nothing refers
+ * to any more.
  *
  * A result is always written to the database first, so that no request waits for the object store and nothing is lost when
  * it is away; then it stays in the database until the store is back.  Each object has a name of its own (hash and random

@@ -74,7 +74,8 @@ struct quota_open {
 typedef void (*quota_tell_fn)(void *user, const char *address, const struct quota_open *open);
 /* Before any client comes. */
 void quota_tell_others(struct quota *q, quota_tell_fn tell, void *user);
-/* Tells what has become less, and forgets what is not repeated; several times a second. */
+/* Tells the other servers of what clients have closed here, and forgets what others told and do not repeat.  Call it several
+ * times a second. */
 void quota_tick(struct quota *q);
 /* The server of this number says what the client has open there. */
 void quota_open_elsewhere(struct quota *q, uint64_t server, const char *address, const struct quota_open *open);

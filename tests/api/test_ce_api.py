@@ -178,7 +178,8 @@ def test_raw_text_has_no_places(ce):
 @pytest.mark.parametrize("arguments, complaint", [
     ("-O2", "unknown argument: '-O2'"), ("--stop=99", "--stop=99: passes are numbered from 1 to 26"), ("--stop=foo", 'no stage is called "foo"'),
     ("--input=x", "expected NAME=SHAPE:DTYPE"), ("--input=x=4x-1", "expected a shape"), ("--kernel", "--kernel: needs a value"),
-    ("--target=trn9", "expected trn1, trn2 or trn3"), ("--hw", "no Neuron device")])
+    ("--target=trn9", "expected trn1, trn2 or trn3"), ("--hw", "no Neuron device"),
+    ("--check " * 1001, "there are more than 1000 arguments"), (["--check"] * 1001, "there are more than 1000 arguments")])
 def test_arguments_that_make_no_sense_fail_the_compile_with_a_reason(ce, arguments, complaint):
     result = compile(ce, arguments=arguments)
     assert result["code"] == 1 and complaint in texts(result["stderr"])

@@ -209,6 +209,13 @@ async def test_the_newest_text_wins_over_a_compile_that_never_ends(client):
 
 
 @pytest.mark.asyncio
+async def test_a_module_of_kernels_may_be_any_one_that_an_import_names(client):
+    text = "import os, numpy as np, nki\nraise ValueError(1)\n"
+    opened(client, text)
+    assert [d.code for d in await diagnostics_of(client, 1)] == ["python-exception"]
+
+
+@pytest.mark.asyncio
 async def test_a_text_without_kernels_is_not_executed(client):
     client.text_document_did_open(lsp.DidOpenTextDocumentParams(lsp.TextDocumentItem(uri=URI, language_id="python", version=1, text="import numpy\nraise SystemExit\n")))
     assert await hover(client, "raise", "raise") is None and URI not in client.diagnostics

@@ -3,6 +3,7 @@ kernel's own stages follow; without it the call stays, and a note says what is m
 import base64
 import json
 import subprocess
+import textwrap
 
 import numpy as np
 import pytest
@@ -108,6 +109,23 @@ def test_with_its_source_the_module_computes_what_numpy_computes(what, tmp_path)
     np.testing.assert_allclose(got, means(a, b), rtol=1e-5, atol=1e-6)
     result, _ = compiled(tmp_path, body, "--kernel", names[0])
     assert [k["name"] for k in result["kernels"]] == names[:1], "the kernel alone"
+
+
+HEAD, SCALED = KERNELS.partition("@nki.jit")[0], "@nki.jit\n" + KERNELS.split("@nki.jit\n")[1]
+INDENTED = textwrap.indent(SCALED, "  ")
+
+
+@pytest.mark.parametrize("source, expected", [
+    (SCALED.replace("def scaled(a, b)", "def  scaled (\n    a, b)"), ["scaled"]), (f"if True:\n{INDENTED}", ["scaled"]),
+    (SCALED.replace("scaled", "other") + "scaled = other\n", ["other"]), (f"class Kernels:\n{INDENTED}", []),
+    (f"text = '''\n{SCALED}'''\n", [])])
+def test_the_file_of_a_kernel_is_the_one_that_defines_it_in_any_legal_form(source, expected, tmp_path):
+    (tmp_path / "k.hlo").write_text(module(ONE))
+    (tmp_path / "text.py").write_text(f"text = '''\n{SCALED}'''\n")
+    (tmp_path / "kernels.py").write_text(HEAD + source)
+    warm.text("compile", tmp_path / "k.hlo", tmp_path / "text.py", tmp_path / "kernels.py", "--json", tmp_path / "r.json", "--quiet")
+    _, *inner = json.loads((tmp_path / "r.json").read_text())["kernels"]
+    assert [k["name"] for k in inner] == expected
 
 
 def assert_places_exist(result):

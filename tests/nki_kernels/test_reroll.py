@@ -259,6 +259,11 @@ def test_lines_of_a_loop_come_from_all_rounds_and_lead_to_their_places():
     assert [place["line"] for place in roll["lines"][at]["src"]] == [source[:source.index("nisa.dma_copy(dst=t")].count("\n") + 1]
 
 
+def test_a_line_of_a_loop_comes_from_every_round_however_many_there_are():
+    [kernel] = compiler.compile(copies("32 * i", 128))["kernels"]
+    assert max(len(ids) for ids in compiler.stage(kernel, "nki-reroll")["from"].values()) == 128
+
+
 # ---- long kernels
 
 

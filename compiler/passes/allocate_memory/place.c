@@ -164,7 +164,7 @@ static int by_time(const void *p, const void *q) {
   const struct change *x = p, *y = q;
   if (x->at != y->at)
     return (x->at > y->at) - (x->at < y->at);
-  return (x->bytes > y->bytes) - (x->bytes < y->bytes); /* what ends makes room for what begins */
+  return (x->bytes > y->bytes) - (x->bytes < y->bytes); /* an end makes room for a begin at the same place */
 }
 
 /* The item that begins where more than the capacity is first in use; -1 if there is none.  Fixed ones are not counted,

@@ -103,7 +103,7 @@ static int64_t tile_of(const struct turning *t, int loop) {
   return t->at.n_loop == t->s.n_loops ? t->at.loop[loop] : t->s.extents[loop];
 }
 
-/* True if each operand that has the partition loop has it where legalize-layout puts the partitions: behind dimensions
+/* True if each operand that has the partition loop has it where legalize-layout puts the partitions: after dimensions
  * of which a tile has one element, and not in the last of several. */
 static bool is_in_place(const struct turning *t) {
   for (int o = 0; o <= t->s.n_inputs; o++) {

@@ -210,7 +210,6 @@ static void take_arithmetic(const struct repeated *r, const struct turns *t, str
 
 /* Puts the rounds of a bank, and what reads it, at the builder's place.  The transposes and their arithmetic move there. */
 static void emit(struct ir_builder *b, const struct repeated *r, const struct turns *t, struct nisa_instr *out) {
-  MlirNamedAttribute attrs[COALESCE_ATTRS_MAX];
   struct nisa_instr turn = t->turn;
   struct ir_builder inside;
   MlirType one = mlirValueGetType(t->psum);
@@ -230,15 +229,12 @@ static void emit(struct ir_builder *b, const struct repeated *r, const struct tu
   at = r->lower ? ir_binary(&inside, "arith.addi", at, ir_index(&inside, r->lower)) : at;
   take_arithmetic(r, t, &inside, at);
   turn.operand[0] = in_bank(&t->turn.operand[0], psum, r->rounds, round);
-  int n = coalesce_attributes(t->turn.op, attrs);
-  made = nisa_create(&turn, mlirOperationGetLocation(t->turn.op), n, attrs);
+  made = nisa_create_like(b->arena, &turn, t->turn.op);
   mlirBlockInsertOwnedOperationBefore(inside.block, inside.before, made);
   mlirOperationReplaceUsesOfWith(made, r->counter, at);
 
   out->operand[t->source] = in_bank(&t->turn.operand[0], psum, r->rounds, (MlirValue){NULL});
-  n = coalesce_attributes(r->in.op, attrs);
-  mlirBlockInsertOwnedOperationBefore(b->block, b->before,
-                                      nisa_create(out, mlirOperationGetLocation(r->in.op), n, attrs));
+  mlirBlockInsertOwnedOperationBefore(b->block, b->before, nisa_create_like(b->arena, out, r->in.op));
   const struct nisa_instr end = {.def = nisa_op_def(NISA_RELEASE), .operand = {{.base = psum}}};
   mlirBlockInsertOwnedOperationBefore(b->block, b->before,
                                       nisa_create(&end, mlirOperationGetLocation(t->release), 0, NULL));

@@ -135,24 +135,6 @@ static int64_t rounds_of(const struct repeated *r) {
 
 /* ---- making the transfer ---------------------------------------------------------------------------------------- */
 
-static bool ends_with(MlirStringRef s, const char *end) {
-  const size_t n = strlen(end);
-  return s.length >= n && !memcmp(s.data + s.length - n, end, n);
-}
-
-/* The attributes that are not about operands. */
-int coalesce_attributes(MlirOperation op, MlirNamedAttribute out[COALESCE_ATTRS_MAX]) {
-  int n = 0;
-  for (intptr_t k = 0; k < mlirOperationGetNumAttributes(op) && n < COALESCE_ATTRS_MAX; k++) {
-    MlirNamedAttribute a = mlirOperationGetAttribute(op, k);
-    MlirStringRef name = mlirIdentifierStr(a.name);
-    if (!ends_with(name, "_ap") && !ends_with(name, "_tile") && !ends_with(name, "_par_dims") &&
-        !mlirStringRefEqual(name, ir_str("engine")) && !mlirStringRefEqual(name, ir_str("operandSegmentSizes")))
-      out[n++] = a;
-  }
-  return n;
-}
-
 /* What computed the indices of the transfer before; users come before what they use. */
 void coalesce_sweep(struct arena *a, MlirOperation loop) {
   struct ir_ops ops = ir_collect(a, loop, NULL, NULL);
@@ -246,7 +228,6 @@ static void merge(struct pass_run *run, const struct coalesce_parts *parts, stru
   const bool is_turn = r->in.def->kind == NISA_DMA_TRANSPOSE, moves = coalesce_is_transfer(&r->in);
   struct nisa_instr out = r->in;
   struct side sides[NISA_OPERANDS_MAX];
-  MlirNamedAttribute attrs[COALESCE_ATTRS_MAX];
 
   if (!read_operands(r, sides))
     return;
@@ -263,8 +244,7 @@ static void merge(struct pass_run *run, const struct coalesce_parts *parts, stru
       return;
   }
   remark(run, r);
-  const int n = coalesce_attributes(r->in.op, attrs);
-  put(run, r, nisa_create(&out, mlirOperationGetLocation(r->in.op), n, attrs));
+  put(run, r, nisa_create_like(run->arena, &out, r->in.op));
 }
 
 /* ---- the pass --------------------------------------------------------------------------------------------------- */

@@ -8,8 +8,6 @@
 #include "passes/lib/access.h"
 #include "passes/pass.h"
 
-enum { COALESCE_ATTRS_MAX = 8 }; /* attributes of an instruction besides those of operands */
-
 /* A loop with known bounds, and the instruction in its body whose rounds become one. */
 struct repeated {
   MlirOperation loop;
@@ -63,8 +61,6 @@ bool coalesce_is_elementwise(const struct nisa_instr *in);
 bool coalesce_is_transfer(const struct nisa_instr *in);
 /* True if a source is another buffer than dst, or the same elements of it. */
 bool coalesce_is_beside(const struct nisa_access *dst, const struct nisa_access *src);
-/* The attributes that are not about operands; returns how many. */
-int coalesce_attributes(MlirOperation op, MlirNamedAttribute out[COALESCE_ATTRS_MAX]);
 /* The loop that stays counts its parts from 0. */
 void coalesce_set_parts(struct pass_run *run, const struct repeated *r);
 /* Removes the arithmetic in the loop that nothing uses. */

@@ -14,9 +14,9 @@
  * Each transfer takes an engine half a microsecond to start and each instruction a tenth, whatever they move and compute.
  * The memory of a round gets one more dimension, after the partitions: the round.
  *
- * The price is that no round overlaps with another one any more.  So it is done only if every transfer is shorter than it
- * takes to start, every instruction is short, and what they become is not longer than what other loops become; and if there
- * is room in SBUF for the memory of all rounds.
+ * The price is that no round overlaps with another one any more.  So it is done only if every transfer takes less time than
+ * its start, every instruction is short, the united ones stay within the limits for other loops, and SBUF has room for the
+ * memory of all rounds.
  *
  * Safe because the order of two instructions of different rounds does not matter: memory of the loop is that of one round, and
  * of other memory that the loop writes, each round has a part of its own, in one dimension.  Linear in the operations of
@@ -296,7 +296,6 @@ static void emit(struct body *b) {
   const bool stays = b->r.rounds < b->r.trips;
   MlirBlock body = ir_body(b->r.loop), block = stays ? body : mlirOperationGetBlock(b->r.loop);
   MlirOperation before = stays ? mlirBlockGetTerminator(body) : b->r.loop;
-  MlirNamedAttribute attrs[COALESCE_ATTRS_MAX];
   struct ir_ops ops = ir_collect(b->run->arena, b->r.loop, is_nisa, NULL);
   int next = 0;
 
@@ -309,8 +308,7 @@ static void emit(struct body *b) {
                                      .operand = {{.base = b->wide[tile_of(b, mlirOperationGetOperand(op, 0))]}}};
       made = nisa_create(&end, mlirOperationGetLocation(op), 0, NULL);
     } else {
-      const int n = coalesce_attributes(op, attrs);
-      made = nisa_create(&b->v[next++], mlirOperationGetLocation(op), n, attrs);
+      made = nisa_create_like(b->run->arena, &b->v[next++], op);
     }
     mlirBlockInsertOwnedOperationBefore(block, before, made);
   }

@@ -172,11 +172,9 @@ static struct ep_access read_access(struct reader *r, const struct nisa_access *
   return out;
 }
 
-enum { ACCESSES_MAX = 2 * NISA_OPERANDS_MAX };
-
 struct accesses {
-  int n;
-  struct ep_access v[ACCESSES_MAX];
+  struct ep_access *v;
+  int n, cap;
 };
 
 /* A queue loads the registers in a transfer's indices itself.  When the transfer is complete, so are the loads. */
@@ -188,10 +186,10 @@ static void add_loaded(struct reader *r, MlirValue v, struct accesses *out) {
   if (ir_is_of(def, "arith."))
     for (intptr_t k = 0; k < mlirOperationGetNumOperands(def); k++)
       add_loaded(r, mlirOperationGetOperand(def, k), out);
-  if (ir_is(def, "nisa.register_load") && !table_get(&r->ep->controls, def.ptr) && out->n < ACCESSES_MAX &&
-      nisa_read(def, &in, NULL)) {
-    out->v[out->n] = read_access(r, &in.operand[0], false, false);
-    out->v[out->n++].is_earlier = true;
+  if (ir_is(def, "nisa.register_load") && !table_get(&r->ep->controls, def.ptr) && nisa_read(def, &in, NULL)) {
+    struct ep_access x = read_access(r, &in.operand[0], false, false);
+    x.is_earlier = true;
+    array_push(r->arena, out, x);
   }
 }
 
@@ -201,7 +199,7 @@ static void read_operands(struct reader *r, const struct nisa_instr *in, bool is
     const struct nisa_operand_def *d = &in->def->operand[k];
     if (nisa_is_absent(x) || nisa_is_scalar(x))
       continue;
-    out->v[out->n++] = read_access(r, x, d->writes, nisa_indirect_operand(in->def->kind) == k);
+    array_push(r->arena, out, read_access(r, x, d->writes, nisa_indirect_operand(in->def->kind) == k));
     for (int i = 0; is_transfer && i < x->n_indices; i++)
       add_loaded(r, x->indices[i], out);
   }
@@ -256,7 +254,7 @@ static void read_instr(struct reader *r, MlirOperation op) {
                                .segment = ep->n_segments - 1,
                                .loop = r->loop,
                                .n_accesses = x.n,
-                               .accesses = arena_dup(r->arena, x.v, (size_t)x.n * sizeof *x.v),
+                               .accesses = x.v,
                                .waits = EP_NONE});
 }
 

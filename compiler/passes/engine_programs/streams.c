@@ -30,8 +30,8 @@
 #include "passes/lib/buffers.h"
 #include "passes/lib/busy.h"
 
-/* What a top-level operation, usually a loop, would have scalar and gpsimd do, in nanoseconds, if each of them started all
- * transfers out of it, and the loads of what these write. */
+/* The time in nanoseconds that scalar and gpsimd would spend on a top-level operation, usually a loop, if each of them started
+ * all its transfers to HBM, and the loads of what these write. */
 struct nest {
   double scalar, gpsimd;
   double build; /* what gpsimd would take for the transfers alone */

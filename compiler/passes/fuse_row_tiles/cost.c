@@ -90,7 +90,7 @@ static void note_read(struct fuse_group *g, struct table *known, struct span *sp
   }
 }
 
-/* Finds what is in use at a time, and what moves between HBM and SBUF. */
+/* Sums the bytes that are in use at a time, and those that move between HBM and SBUF. */
 static void add_up(struct fuse_block *b, struct fuse_group *g) {
   struct arena *a = b->run->arena;
   struct table known = {.arena = a};

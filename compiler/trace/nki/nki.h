@@ -81,6 +81,10 @@ PyObject *nki_wrap(struct nki_recorder *r, const struct nki_view *v);
 struct nki_view *nki_view_of(struct nki_recorder *r, PyObject *o, const char *what);
 /* v, if it is no columns that numbers select; else NULL with an exception. */
 struct nki_view *nki_plain(struct nki_view *v, const char *what);
+/* The view of the tensor whose method or attribute is asked for, and the running record; NULL with an exception. */
+struct nki_view *nki_asked_view(PyObject *self, struct nki_recorder **r);
+/* The same where columns that numbers select are refused, because they have no views of their own. */
+struct nki_view *nki_own_view(PyObject *self, struct nki_recorder **r);
 static inline bool nki_is_tensor(PyObject *o) {
   return PyObject_TypeCheck(o, nki_tensor_type);
 }
@@ -129,6 +133,10 @@ bool nki_gather_columns(struct nki_recorder *r, struct nki_call *c, bool *begun)
 
 /* t.rearrange(src_pattern, dst_pattern, fixed_sizes=None), a method with keywords. */
 PyObject *nki_tensor_rearrange(PyObject *self, PyObject *args, PyObject *kw);
+/* t[key], and t[key] = value. */
+PyObject *nki_tensor_subscript(PyObject *self, PyObject *key);
+int nki_tensor_assign(PyObject *self, PyObject *key, PyObject *value);
+extern PyMethodDef nki_tensor_methods[];
 
 bool nki_tensor_init(PyObject *module);
 bool nki_instruction_init(PyObject *module);

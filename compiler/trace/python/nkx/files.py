@@ -200,6 +200,22 @@ def _parse(text):
         return ast.Module([], [])  # the tracer says what is wrong with it
 
 
+def defines(text, name):
+    """True if the code of a module, outside of its functions and classes, defines or assigns the name."""
+    rest = list(_parse(text.removeprefix("\ufeff")).body)
+    while rest:
+        node = rest.pop()
+        if isinstance(node, (ast.FunctionDef, ast.ClassDef, ast.AsyncFunctionDef)):
+            if node.name == name:
+                return True
+        elif isinstance(node, ast.Name):
+            if node.id == name and isinstance(node.ctx, ast.Store):
+                return True
+        else:
+            rest.extend(ast.iter_child_nodes(node))
+    return False
+
+
 def _on_disk(root, dotted):
     """Files that an import of a dotted name reads: the packages on the way, and the module."""
     for n in range(1, len(dotted) + 1):
