@@ -196,15 +196,15 @@ static enum status settle(struct db *db, const struct parcel *p, int64_t *moved,
 /* What was not sent is tried again soon; its object, if it was tried, is deleted at once, because a part may have been taken. */
 static enum status release(struct db *db, const struct parcel *p, int64_t now_ms, struct error *err) {
   const struct db_value again[] = {db_int(now_ms + AGAIN_MS), row_hash(&p->hash), db_int(p->send_ms)};
-  const struct db_value gone[] = {db_text(p->name), db_int(p->due_ms), db_int(now_ms)};
+  const struct db_value gone[] = {db_int(now_ms), db_text(p->name), db_int(p->due_ms)};
   enum status st =
       db_run(db, "UPDATE blobs SET send_ms = $1 WHERE hash = $2 AND send_ms = $3", again, 3, NULL, NULL, NULL, err);
   if (st)
     return st;
-  return p->is_tried
-             ? db_run(db, "UPDATE objects_gone SET due_ms = $3 WHERE name = $1 AND due_ms = $2", gone, 3, NULL, NULL,
-                      NULL, err)
-             : db_run(db, "DELETE FROM objects_gone WHERE name = $1 AND due_ms = $2", gone, 2, NULL, NULL, NULL, err);
+  return p->is_tried ? db_run(db, "UPDATE objects_gone SET due_ms = $1 WHERE name = $2 AND due_ms = $3", gone, 3, NULL,
+                              NULL, NULL, err)
+                     : db_run(db, "DELETE FROM objects_gone WHERE name = $1 AND due_ms = $2", &gone[1], 2, NULL, NULL,
+                              NULL, err);
 }
 
 static void send(struct s3 *c, struct parcel *p) {
