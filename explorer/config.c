@@ -77,6 +77,7 @@ const char config_help[] =
     "(none)\n"
     "  --s3-region NAME             its region (us-east-1)\n"
     "  --s3-credentials FILE        aws_access_key_id and aws_secret_access_key, as AWS's tools have them (none)\n"
+    "  --s3-ca-file FILE            certificates to trust, PEM (the system's)\n"
     "  --cache-mib N                memory for cached results (128)\n"
     "  --cache-s N                  seconds that a cached result is kept after its last use (3600)\n"
     "  --results-mib N              space for results in the store, compressed (1024)\n"
@@ -206,6 +207,7 @@ static const struct flag flags[] = {
     {"--s3-url", FLAG_URL, AT(s3.url)},
     {"--s3-region", FLAG_TEXT, AT(s3.region)},
     {"--s3-credentials", FLAG_TEXT, AT(s3.credentials)},
+    {"--s3-ca-file", FLAG_TEXT, AT(s3.ca_file)},
     {"--cache-mib", INT(cache_mib, 1, 1 << 20)},
     {"--cache-s", INT(cache_s, 0, 7 * 24 * 3600)},
     {"--results-mib", INT(results_mib, 1, 1 << 20)},

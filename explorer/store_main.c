@@ -26,8 +26,8 @@ static const char help[] =
     "       nkx store expire  [--store URL] [--after SECONDS] LINK…   … in a while (a day)\n"
     "URL is sqlite:PATH (../data/nkx.sqlite beside this program) or postgresql://…\n"
     "Where results were moved to an object store, `backup`, `salvage` and `check` need the server's --s3-url, "
-    "--s3-region and\n"
-    "--s3-credentials, or NKX_S3_URL, NKX_S3_REGION and NKX_S3_CREDENTIALS in the environment.\n"
+    "--s3-region,\n"
+    "--s3-credentials and --s3-ca-file, or NKX_S3_URL, … and NKX_S3_CA_FILE in the environment.\n"
     "LINK is an id, a link with it, or a name as `list` and the log give it.  A server may be running; run the command "
     "as\n"
     "its user.  Exit status 1: there is no such link, or data are damaged.\n";
@@ -246,7 +246,8 @@ static bool read_seconds(const char *text, int64_t *out) {
 static bool read_options(int argc, char **argv, const struct command *c, struct options *o) {
   const char *region = getenv("NKX_S3_REGION");
   *o = (struct options){.rest = argv,
-                        .s3 = {getenv("NKX_S3_URL"), region ? region : "us-east-1", getenv("NKX_S3_CREDENTIALS")},
+                        .s3 = {getenv("NKX_S3_URL"), region ? region : "us-east-1", getenv("NKX_S3_CREDENTIALS"),
+                               getenv("NKX_S3_CA_FILE")},
                         .after_s = 24 * 3600};
   for (int i = 1; i < argc; i++) {
     if (!strcmp(argv[i], "--store") && i + 1 < argc)
@@ -257,6 +258,8 @@ static bool read_options(int argc, char **argv, const struct command *c, struct 
       o->s3.region = argv[++i];
     else if (!strcmp(argv[i], "--s3-credentials") && i + 1 < argc)
       o->s3.credentials = argv[++i];
+    else if (!strcmp(argv[i], "--s3-ca-file") && i + 1 < argc)
+      o->s3.ca_file = argv[++i];
     else if (c->takes_after && !strcmp(argv[i], "--after") && i + 1 < argc && read_seconds(argv[i + 1], &o->after_s))
       i++;
     else if (argv[i][0] == '-')

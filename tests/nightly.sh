@@ -75,6 +75,7 @@ site     NKX_SITE_ROUNDS=3 $script tests/load/site.py
 scaling  $script tests/load/scaling.py
 attacks  $script tests/load/attacks.py
 each     $script tests/load/each_process.py
+chart    $pytest_one -rs tests/deploy/test_chart.py
 same     $script tests/deploy/reproducible.py
 flips    NKX_STORE_FLIPS=10000 $BUILD/test/test_explorer_store
 END

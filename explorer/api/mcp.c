@@ -276,7 +276,7 @@ enum MHD_Result api_mcp(struct request *rq) {
     return send_out(rq, MHD_HTTP_OK);
   }
   if (!is_link)
-    return api_call_store(rq, STORE_BUILD, build);
+    return api_build(rq, build);
   return snippet_take_frames(rq) ? http_problem(rq, PB_INTERNAL, NULL, NULL)
                                  : api_call_store(rq, STORE_WRITE, snippet_put_new);
 }

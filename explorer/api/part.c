@@ -16,16 +16,19 @@ static void run_call(struct store_task *t, struct db *db) {
   struct store_call *c = (struct store_call *)t;
   struct MHD_Connection *connection = c->rq->connection;
   assert(c->state == CALL_RUNNING);
-  c->fn(c->rq, db);
+  if (c->is_answer && http_is_gone(c->rq))
+    c->rq->is_abandoned = true;
+  else
+    c->fn(c->rq, db);
   c->state = CALL_DONE;
   http_resume(connection);
 }
 
-enum MHD_Result api_call_store(struct request *rq, enum store_lane lane,
-                               void (*fn)(struct request *rq, struct db *db)) {
+static enum MHD_Result call(struct request *rq, enum store_lane lane, void (*fn)(struct request *rq, struct db *db),
+                            bool is_answer) {
   struct store_call *c = &api_part(rq)->call;
   assert(c->state != CALL_RUNNING);
-  *c = (struct store_call){.task.run = run_call, .rq = rq, .fn = fn, .state = CALL_RUNNING};
+  *c = (struct store_call){.task.run = run_call, .rq = rq, .fn = fn, .state = CALL_RUNNING, .is_answer = is_answer};
   if (lane == STORE_BUILD) {
     char client[ADDRESS_TEXT_SIZE];
     http_client_key(rq, client);
@@ -38,6 +41,15 @@ enum MHD_Result api_call_store(struct request *rq, enum store_lane lane,
     http_resume(rq->connection);
   }
   return MHD_YES;
+}
+
+enum MHD_Result api_call_store(struct request *rq, enum store_lane lane,
+                               void (*fn)(struct request *rq, struct db *db)) {
+  return call(rq, lane, fn, false);
+}
+
+enum MHD_Result api_build(struct request *rq, void (*fn)(struct request *rq, struct db *db)) {
+  return call(rq, STORE_BUILD, fn, true);
 }
 
 bool api_wait_for(struct request *rq, struct work *w, struct work_waiter *me) {

@@ -21,7 +21,8 @@ struct store_call {
   struct request *rq;
   void (*fn)(struct request *rq, struct db *db);
   enum call_state state;
-  bool is_lost; /* true if it was not run, because too many tasks wait for the store */
+  bool is_lost;   /* true if it was not run, because too many tasks wait for the store */
+  bool is_answer; /* fn only makes the answer: it is not run once the client has left */
 };
 
 struct api_part {
@@ -40,6 +41,9 @@ static inline struct api_part *api_part(const struct request *rq) {
 /* Runs fn on a store thread.  After that, the handler is called again with call.state CALL_DONE.  Returns the value
  * that the handler must return. */
 enum MHD_Result api_call_store(struct request *rq, enum store_lane lane, void (*fn)(struct request *rq, struct db *db));
+/* The same on a thread for what takes long, where fn only makes the answer: if the client has left by then, neither fn nor the handler
+ * is called. */
+enum MHD_Result api_build(struct request *rq, void (*fn)(struct request *rq, struct db *db));
 /* Returns true after the work has ended or was refused, or the request was cancelled.  Otherwise the handler must
  * return MHD_YES, and is called again. */
 bool api_wait(struct request *rq);

@@ -221,5 +221,5 @@ enum MHD_Result api_results_get(struct request *rq) {
     return http_problem(rq, PB_NOT_FOUND, NULL, NULL);
   if (s->part == PART_WHOLE && body_send_kept(rq, part->work, &answer))
     return answer;
-  return api_call_store(rq, STORE_BUILD, build);
+  return api_build(rq, build);
 }

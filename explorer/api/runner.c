@@ -3,7 +3,6 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <sys/socket.h>
 
 #include "base/clock.h"
 #include "base/json.h"
@@ -114,13 +113,6 @@ static void look(struct request *rq, struct db *db) {
     s->st = store_has_run(db, &s->runner, &s->is_offered, &s->err);
 }
 
-/* A runner that ended while its request was held must not get a run: it would be lost until the end of the lease. */
-static bool is_gone(const struct request *rq) {
-  const int fd = http_client_fd(rq);
-  char c;
-  return fd >= 0 && recv(fd, &c, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
-}
-
 static enum MHD_Result start_next(struct request *rq) {
   enum MHD_Result answer;
   struct error err;
@@ -171,7 +163,7 @@ enum MHD_Result api_runner_next(struct request *rq) {
   if (!s)
     return start_next(rq);
   if (api_part(rq)->call.state == CALL_NONE) /* it was held */
-    return is_gone(rq) ? MHD_NO : api_call_store(rq, STORE_READ, look);
+    return http_is_gone(rq) ? MHD_NO : api_call_store(rq, STORE_READ, look);
   if (run_failed(rq, &answer))
     return answer;
   if (s->found) {
@@ -181,7 +173,7 @@ enum MHD_Result api_runner_next(struct request *rq) {
   }
   if (s->is_offered) {
     s->is_offered = false;
-    return is_gone(rq) ? MHD_NO : api_call_store(rq, STORE_WRITE, take);
+    return http_is_gone(rq) ? MHD_NO : api_call_store(rq, STORE_WRITE, take);
   }
   if (run_hold(rq))
     return MHD_YES;

@@ -184,7 +184,7 @@ static enum MHD_Result start_diff(struct request *rq, size_t id_len) {
   snippet_set_id(s, rq->rest, id_len);
   if (!snippet_read_revision(rq, &s->revision))
     return snippet_bad_revision(rq);
-  return api_call_store(rq, STORE_BUILD, get_diff);
+  return api_build(rq, get_diff);
 }
 
 static enum MHD_Result answer_diff(struct request *rq, size_t id_len) {

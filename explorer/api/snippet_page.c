@@ -175,7 +175,7 @@ static bool look_up(struct request *rq, const struct view *v, enum MHD_Result *a
     *answer = snippet_bad_revision(rq);
     return true;
   }
-  *answer = api_call_store(rq, STORE_BUILD, v->build);
+  *answer = api_build(rq, v->build);
   return true;
 }
 

@@ -47,5 +47,5 @@ enum MHD_Result whole_send(struct request *rq) {
   assert(!rq->state);
   rq->state = calloc(1, sizeof(struct state));
   rq->free_state = free_state;
-  return rq->state ? api_call_store(rq, STORE_BUILD, build) : http_problem(rq, PB_INTERNAL, NULL, NULL);
+  return rq->state ? api_build(rq, build) : http_problem(rq, PB_INTERNAL, NULL, NULL);
 }

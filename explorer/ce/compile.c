@@ -101,5 +101,5 @@ enum MHD_Result ce_compile(struct request *rq) {
     return MHD_YES;
   if (work_look(part->work, NULL, NULL) == WORK_REFUSED)
     return compile_refused(rq);
-  return api_call_store(rq, STORE_BUILD, build);
+  return api_build(rq, build);
 }

@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/socket.h>
 
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
@@ -42,6 +43,12 @@ bool http_has_etag(const struct request *rq, const char *etag) {
 int http_client_fd(const struct request *rq) {
   const union MHD_ConnectionInfo *info = MHD_get_connection_info(rq->connection, MHD_CONNECTION_INFO_CONNECTION_FD);
   return info ? info->connect_fd : -1;
+}
+
+bool http_is_gone(const struct request *rq) {
+  const int fd = http_client_fd(rq);
+  char c;
+  return fd >= 0 && recv(fd, &c, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
 }
 
 /* ---- the client's address ---------------------------------------------------------------------------------------- */

@@ -57,6 +57,8 @@ struct request {
   enum headers_kind headers; /* which security headers the answer has */
   enum problem refusal;      /* what to answer to ST_QUOTA and ST_ABSENT: which share is used up, what is not here */
   int64_t began_us;
+  bool
+      is_abandoned; /* the client left while it was suspended: the handler is not called again, and the connection is closed */
   unsigned status; /* of the answer, once it is queued; 0: none */
   void *state; /* the handler's own, kept from one of its calls to the next; free_state is called with it in the end */
   void (*free_state)(void *state);
@@ -120,6 +122,9 @@ bool http_accepts_encoding(const struct request *rq, const char *what);
 bool http_has_etag(const struct request *rq, const char *etag);
 /* The descriptor of the connection, -1 if unknown. */
 int http_client_fd(const struct request *rq);
+/* True if the client has closed its side of the connection: nobody waits for the answer.  While the connection is suspended any thread
+ * may ask; what has come and was not read yet hides it. */
+bool http_is_gone(const struct request *rq);
 /* The value of a header by which a trusted proxy names something; NULL if no such proxy sent the request, name is NULL, or the header
  * comes twice, because one of the two may be the client's own. */
 const char *http_header_once(const struct request *rq, const char *name);

@@ -156,6 +156,8 @@ static bool admit(struct request *rq) {
 
 static enum MHD_Result handle(struct request *rq) {
   enum MHD_Result answer;
+  if (rq->is_abandoned)
+    return MHD_NO;
   if (rq->route && rq->cfg->hooks.admit && !rq->cfg->hooks.admit(rq, &answer))
     return answer;
   if (!admit(rq))

@@ -96,7 +96,7 @@ struct parcel {
   int64_t send_ms, due_ms; /* as claimed; of the intent to delete it */
   char *data;              /* heap */
   size_t len;
-  bool is_mine, is_sent;
+  bool is_mine, is_tried, is_sent;
 };
 
 struct sending {
@@ -193,15 +193,24 @@ static enum status settle(struct db *db, const struct parcel *p, int64_t *moved,
                 NULL, NULL, err);
 }
 
-/* What was not sent is tried again soon; its object, of which perhaps a part was taken, is deleted at once. */
+/* What was not sent is tried again soon; its object, if it was tried, is deleted at once, because a part may have been taken. */
 static enum status release(struct db *db, const struct parcel *p, int64_t now_ms, struct error *err) {
   const struct db_value again[] = {db_int(now_ms + AGAIN_MS), row_hash(&p->hash), db_int(p->send_ms)};
   const struct db_value gone[] = {db_int(now_ms), db_text(p->name), db_int(p->due_ms)};
   enum status st =
       db_run(db, "UPDATE blobs SET send_ms = $1 WHERE hash = $2 AND send_ms = $3", again, 3, NULL, NULL, NULL, err);
-  return st ? st
-            : db_run(db, "UPDATE objects_gone SET due_ms = $1 WHERE name = $2 AND due_ms = $3", gone, 3, NULL, NULL,
-                     NULL, err);
+  if (st)
+    return st;
+  return p->is_tried ? db_run(db, "UPDATE objects_gone SET due_ms = $1 WHERE name = $2 AND due_ms = $3", gone, 3, NULL,
+                              NULL, NULL, err)
+                     : db_run(db, "DELETE FROM objects_gone WHERE name = $1 AND due_ms = $2", &gone[1], 2, NULL, NULL,
+                              NULL, err);
+}
+
+static void send(struct s3 *c, struct parcel *p) {
+  struct error err;
+  p->is_tried = p->is_mine && !s3_rests(s3_site_of(c));
+  p->is_sent = p->is_tried && !s3_put(c, p->name, p->data, p->len, &err);
 }
 
 static enum status settle_body(struct db *db, void *user, struct error *err) {
@@ -222,8 +231,7 @@ static bool send_some(struct objects *o, struct s3 *c, struct sending *s) {
   struct error err;
   enum status st = write_by(o, claim_body, s, NULL, &err);
   for (int i = 0; !st && i < s->n && !is_stopping(o); i++)
-    if (s->parcels[i].is_mine)
-      s->parcels[i].is_sent = !s3_put(c, s->parcels[i].name, s->parcels[i].data, s->parcels[i].len, &err);
+    send(c, &s->parcels[i]);
   const bool is_full = s->n == BATCH || s->bytes >= BATCH_BYTES;
   if (!st && s->n)
     st = write_by(o, settle_body, s, &s->moved, &err);
@@ -339,8 +347,9 @@ static void *run(void *user) {
     is_busy = false;
     if (s3_rests(o->site))
       continue;
-    is_busy = delete_some(o, c);
-    is_busy |= send_some(o, c, s);
+    is_busy = send_some(o, c, s);
+    if (!s3_rests(o->site))
+      is_busy |= delete_some(o, c);
   }
   s3_close(c);
   free(s);

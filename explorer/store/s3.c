@@ -23,11 +23,13 @@ enum {
   KEY_MAX = 256,
   TOKEN_MAX = 4096, /* of a session */
   FILE_MAX = 16384,
+  CA_MAX = 1 << 20,
   ANSWER_MAX = 4096, /* of a failure: its code is in it */
 };
 
 struct s3_site {
   char url[S3_URL_MAX + 1], sigv4[100], user[2 * KEY_MAX + 2], token[TOKEN_MAX + 32];
+  struct buf ca; /* certificates to trust, PEM; empty: the system's */
   atomic_llong rests_until_ms;
   atomic_bool is_away; /* what the log has said */
   atomic_llong requests[S3_KINDS][S3_OUTCOMES];
@@ -111,6 +113,19 @@ static enum status read_credentials(const char *path, struct s3_site *site, stru
                    path);
 }
 
+/* Into memory, because the service cannot read every file once it has given up its privileges. */
+static enum status read_ca(const char *path, struct s3_site *site, struct error *err) {
+  FILE *f = fopen(path, "re");
+  if (!f)
+    return fail(err, ST_INPUT, "--s3-ca-file: %.120s: %m", path);
+  char part[4096];
+  for (size_t n; (n = fread(part, 1, sizeof part, f)) > 0;)
+    buf_append(&site->ca, part, n);
+  const bool ok = !ferror(f) && !buf_status(&site->ca) && strstr(buf_text(&site->ca), "-----BEGIN CERTIFICATE-----");
+  fclose(f);
+  return ok ? ST_OK : fail(err, ST_INPUT, "--s3-ca-file: %.120s: expected certificates in PEM, of 1 MiB at most", path);
+}
+
 static enum status set_region(const char *region, struct s3_site *site, struct error *err) {
   const size_t n = region ? strlen(region) : 0;
   if (!n || n > 40 || strspn(region, "abcdefghijklmnopqrstuvwxyz0123456789-") != n)
@@ -129,11 +144,14 @@ enum status s3_site_open(const struct s3_config *cfg, struct s3_site **out, stru
     return fail(err, ST_NOMEM, "S3");
   }
   pthread_mutex_init(&site->lock, NULL);
+  buf_init(&site->ca, CA_MAX);
   enum status st = check_url(cfg->url, err);
   if (!st)
     st = set_region(cfg->region, site, err);
   if (!st)
     st = read_credentials(cfg->credentials, site, err);
+  if (!st && cfg->ca_file)
+    st = read_ca(cfg->ca_file, site, err);
   if (st) {
     s3_site_close(site);
     return st;
@@ -149,6 +167,7 @@ void s3_site_close(struct s3_site *site) {
   if (!site)
     return;
   pthread_mutex_destroy(&site->lock);
+  buf_clear(&site->ca);
   explicit_bzero(site, sizeof *site);
   free(site);
 }
@@ -251,6 +270,10 @@ static void set_options(struct s3 *c, const char *url, const struct curl_slist *
   curl_easy_setopt(e, CURLOPT_SSL_VERIFYPEER, 1L);
   curl_easy_setopt(e, CURLOPT_SSL_VERIFYHOST, 2L);
   curl_easy_setopt(e, CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2);
+  if (site->ca.len) {
+    struct curl_blob ca = {.data = site->ca.data, .len = site->ca.len, .flags = CURL_BLOB_NOCOPY};
+    curl_easy_setopt(e, CURLOPT_CAINFO_BLOB, &ca);
+  }
   curl_easy_setopt(e, CURLOPT_NOSIGNAL, 1L);
   curl_easy_setopt(e, CURLOPT_PROXY, ""); /* not what the environment says for other programs */
   curl_easy_setopt(e, CURLOPT_NETRC, (long)CURL_NETRC_IGNORED);

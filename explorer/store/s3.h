@@ -18,6 +18,7 @@ struct s3_config {
   const char *url;         /* "https://HOST[:PORT]/BUCKET[/PREFIX]"; NULL: there is no object store */
   const char *region;      /* such as "us-east-1" */
   const char *credentials; /* a file with aws_access_key_id and aws_secret_access_key, as AWS's tools have it */
+  const char *ca_file;     /* certificates to trust, PEM, instead of the system's; NULL: the system's */
 };
 
 enum { S3_PATIENCE_MS = 2000 /* for an answer's first MiB */, S3_URL_MAX = 1000 };
@@ -25,7 +26,7 @@ enum { S3_PATIENCE_MS = 2000 /* for an answer's first MiB */, S3_URL_MAX = 1000 
 struct s3_site; /* any thread */
 struct s3;      /* one thread */
 
-/* Reads the credentials; the store itself need not answer.  ST_INPUT: a setting is wrong. */
+/* Reads the credentials and the certificates; the store itself need not answer.  ST_INPUT: a setting is wrong. */
 MUST_USE enum status s3_site_open(const struct s3_config *cfg, struct s3_site **out, struct error *err);
 /* After the last connection was closed; NULL is fine, here and below. */
 void s3_site_close(struct s3_site *site);

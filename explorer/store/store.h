@@ -51,7 +51,7 @@ struct store_task {
 /* Opens the database, migrates it, and starts the threads.  objects: where results are moved to (objects.h), borrowed until
  * store_close; NULL: nowhere.  ST_BUSY: another process writes to this SQLite file. */
 MUST_USE enum status store_open(const char *url, struct s3_site *objects, struct store **out, struct error *err);
-/* Queues t; false, and t is not used, when too many tasks wait or the store was stopped. */
+/* Queues t; false, and t is not used, when too many tasks wait, in all or of this owner, or the store was stopped. */
 bool store_submit(struct store *s, enum store_lane lane, struct store_task *t);
 /* Runs the queued tasks and ends the threads; no task is taken any more.  NULL is fine, here and below. */
 void store_stop(struct store *s);

@@ -21,6 +21,7 @@ enum {
   READERS = 2,
   BUILDERS = 2, /* one owner uses only one of them */
   THREADS = 1 + READERS + BUILDERS,
+  OWNER_MAX = 64,   /* tasks of one owner that wait in a lane, so that others find room */
   QUEUE_MAX = 1000, /* tasks of a lane; beyond that the database is too slow for the requests */
   PURGE_S = 60,
   BUILD_NICE = 5,    /* what takes long gives way to compiles */
@@ -142,11 +143,19 @@ static void *run(void *user) {
   return NULL;
 }
 
+/* Under the lock. */
+static bool has_room(const struct lane *l, uint64_t owner) {
+  int n = 0;
+  for (const struct store_task *t = l->head; owner && t; t = t->next)
+    n += t->owner == owner;
+  return l->n < QUEUE_MAX && n < OWNER_MAX;
+}
+
 bool store_submit(struct store *s, enum store_lane lane, struct store_task *t) {
   struct lane *l = &s->lanes[lane];
   t->next = NULL;
   pthread_mutex_lock(&s->lock);
-  bool fits = !s->is_closing && l->n < QUEUE_MAX;
+  bool fits = !s->is_closing && has_room(l, t->owner);
   if (fits) {
     *l->tail = t;
     l->tail = &t->next;

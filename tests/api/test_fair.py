@@ -1,6 +1,7 @@
 """One client cannot hold the workers, and a process that hangs is replaced: others are served meanwhile."""
 import os
 import signal
+import socket
 import time
 
 import pytest
@@ -101,25 +102,55 @@ def test_a_zygote_that_was_only_slow_ends_by_itself(stopped):
     compiles(s, "127.0.0.3", 2)
 
 
-def test_archives_of_one_client_do_not_delay_the_compiles_of_others():
+def large_result(server):
+    """The path of an archive that takes a while to build."""
     chain = "import numpy as np\n\n\ndef k(x):\n    for i in range(250):\n        x = np.sin(x) + 1\n    return x\n"
+    made = server.request("POST", "/api/v1/compile", {"source": chain, "inputs": FLOAT_INPUT}, {"Content-Type": "application/json"})
+    return f"/api/v1/results/{made.json['key']}/artifacts/all.tar.gz"
+
+
+def test_archives_of_one_client_do_not_delay_the_compiles_of_others():
     with Server("--workers", "2", "--job-timeout-ms", "60000", "--job-cpu-s", "60") as s:
-        made = s.request("POST", "/api/v1/compile", {"source": chain, "inputs": FLOAT_INPUT}, {"Content-Type": "application/json"})
-        key = made.json["key"]
+        archive = large_result(s)
         quiet = sorted(compiles(s, "127.0.0.3", 5))[2]
         stop = []
 
         def loop():
             while not stop:
-                assert s.request("GET", f"/api/v1/results/{key}/artifacts/all.tar.gz", address="127.0.0.2").status == 200
+                assert s.request("GET", archive, address="127.0.0.2").status == 200
             return True
 
         loops = [in_thread(loop) for _ in range(6)]
         s.wait_until(lambda: metric(s, 'nkx_store_waiting{lane="build"}') >= 3, "archives to wait")
         took = sorted(compiles(s, "127.0.0.3", 9))
         began = time.monotonic()
-        assert s.request("GET", f"/api/v1/results/{key}/stages/3", address="127.0.0.3").status == 200
+        assert s.request("GET", archive.replace("artifacts/all.tar.gz", "stages/3"), address="127.0.0.3").status == 200
         other = time.monotonic() - began
         stop.append(True)
         assert all(end() for end in loops)
         assert took[4] < 10 * quiet + 0.2 and other < 2, (quiet, took, other)
+
+
+def test_archives_are_not_built_for_who_has_left_and_one_client_leaves_room_for_others():
+    with Server("--workers", "2", "--job-timeout-ms", "60000", "--job-cpu-s", "60", "--answers-mib", "1024") as s:
+        archive = large_result(s)
+        began = time.monotonic()
+        assert s.request("GET", archive, address="127.0.0.3").status == 200
+        one = time.monotonic() - began
+        asking = []
+        for _ in range(150):
+            c = socket.create_connection(("127.0.0.1", s.port), source_address=("127.0.0.2", 0))
+            c.sendall(f"GET {archive} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
+            asking.append(c)
+        s.wait_until(lambda: metric(s, 'nkx_store_refused_total{lane="build"}') >= 150 - 64 - 20, "the client to have its share of the queue")
+        assert 0 < metric(s, 'nkx_store_waiting{lane="build"}') <= 64
+        assert s.request("GET", archive, address="127.0.0.3").status == 200, "there is room for another client"
+        waiting = metric(s, 'nkx_store_waiting{lane="build"}')
+        assert waiting > 40, "otherwise this shows nothing"
+        began = time.monotonic()
+        for c in asking:
+            c.close()
+        assert s.request("GET", archive, address="127.0.0.2").status == 200, "nothing is built for the connections before"
+        assert time.monotonic() - began < waiting * one / 4, (waiting, one)
+        s.wait_until(lambda: metric(s, 'nkx_store_waiting{lane="build"}') == 0, "the lane to be empty")
+        assert metric(s, 'nkx_http_requests_total{route="/api/v1/results/",status="0"}') >= 40

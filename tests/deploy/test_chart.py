@@ -19,11 +19,15 @@ HELM = shutil.which(os.environ.get("NKX_HELM", "helm"))
 KINDS = {"Deployment", "Service", "Ingress", "PodDisruptionBudget", "HorizontalPodAutoscaler", "NetworkPolicy", "ServiceMonitor",
          "PrometheusRule", "ConfigMap"}
 
+SETS = [(), ("autoscaling.enabled=false",), ("image.digest=sha256:00",), ("ingress.tlsSecret=",), ("settings.user-header=X-Forwarded-User", "settings.anonymous=none"),
+        ("objects.url=https://s3.example.org/nkx",), ("objects.url=https://s3.example.org/nkx", "objects.caKey=ca.pem")]
+OLDEST = "1.30.0"  # Chart.yaml's kubeVersion
+
 
 @pytest.fixture(scope="module")
 def flags():
     text = subprocess.run([NKX, "serve", "--help"], capture_output=True, text=True, check=True).stdout
-    return set(re.findall(r"^  (--[a-z-]+) ", text, re.M))
+    return set(re.findall(r"^  (--[a-z0-9-]+) ", text, re.M))
 
 
 def files():
@@ -32,10 +36,10 @@ def files():
 
 def test_every_flag_in_the_chart_is_one_of_the_servers(flags):
     template = (CHART / "templates/deployment.yaml").read_text()
-    named = set(re.findall(r"- (--[a-z-]+)=", template))
+    named = set(re.findall(r"- (--[a-z0-9-]+)=", template))
     values = (CHART / "values.yaml").read_text()
     settings = values[values.index("\nsettings:"):values.index("\nworkers:")]
-    named |= {"--" + name for name in re.findall(r"^[ #]+([a-z-]+): ", settings, re.M)}
+    named |= {"--" + name for name in re.findall(r"^[ #]+([a-z0-9-]+): ", settings, re.M)}
     assert len(named) >= 12 and named <= flags, named - flags
 
 
@@ -55,14 +59,22 @@ def test_all_objects_are_there():
     assert "hostUsers: {{ .Values.jail.hostUsers }}" in pod and yaml.safe_load((CHART / "values.yaml").read_text())["jail"]["hostUsers"] is False
 
 
-@pytest.mark.skipif(not HELM, reason="helm is not installed (NKX_HELM names it)")
-@pytest.mark.parametrize("sets", [(), ("autoscaling.enabled=false",), ("image.digest=sha256:00",), ("ingress.tlsSecret=",),
-                                  ("settings.user-header=X-Forwarded-User", "settings.anonymous=none"), ("objects.url=https://s3.example.org/nkx",)])
-def test_helm_renders_the_chart(sets, flags):
-    r = subprocess.run([HELM, "template", "site", CHART, "--api-versions", "monitoring.coreos.com/v1",
+def render(sets, kubernetes=OLDEST):
+    """What helm makes of the chart."""
+    r = subprocess.run([HELM, "template", "site", CHART, "--kube-version", kubernetes, "--api-versions", "monitoring.coreos.com/v1",
                         *(x for s in sets for x in ("--set", s))], capture_output=True, text=True)
     assert r.returncode == 0, r.stderr
-    objects = {o["kind"]: o for o in yaml.safe_load_all(r.stdout) if o}
+    return [o for o in yaml.safe_load_all(r.stdout) if o]
+
+
+needs_helm = pytest.mark.skipif(not HELM, reason="helm is not installed (NKX_HELM names it; CONTRIBUTING.md)")
+
+
+@needs_helm
+@pytest.mark.parametrize("sets", SETS)
+def test_helm_renders_the_chart(sets, flags):
+    found = render(sets)
+    objects = {o["kind"]: o for o in found}
     assert set(objects) == KINDS - ({"HorizontalPodAutoscaler"} if "autoscaling.enabled=false" in sets else set())
     pod = objects["Deployment"]["spec"]["template"]["spec"]
     assert pod["hostUsers"] is False and pod["securityContext"]["seccompProfile"]["localhostProfile"] == "nkx.json"
@@ -72,11 +84,38 @@ def test_helm_renders_the_chart(sets, flags):
     assert ("--anonymous=none" in args) == ("settings.anonymous=none" in sets)
     labels = objects["Service"]["spec"]["selector"].items()
     assert labels <= objects["Deployment"]["spec"]["template"]["metadata"]["labels"].items()
+    if "objects.caKey=ca.pem" in sets:
+        assert "--s3-ca-file=/etc/nkx/ca.pem" in args
     json.loads(objects["ConfigMap"]["data"]["nkx.json"])
-    compiles, rest = sorted((o for o in yaml.safe_load_all(r.stdout) if o and o["kind"] == "Ingress"), key=lambda o: -len(o["metadata"]["name"]))
+    compiles, rest = sorted((o for o in found if o["kind"] == "Ingress"), key=lambda o: -len(o["metadata"]["name"]))
     again = "nginx.ingress.kubernetes.io/proxy-next-upstream"
     assert "non_idempotent" in compiles["metadata"]["annotations"][again] and again not in rest["metadata"]["annotations"]
     assert compiles["spec"]["rules"][0]["http"]["paths"][0]["path"] == "/api/v1/compile"
+
+
+@needs_helm
+@pytest.mark.parametrize("sets", SETS)
+def test_what_helm_renders_satisfies_the_schemas_of_kubernetes(sets):
+    """Of the oldest version that the chart allows and of the newest that is known; no member that they do not know, either."""
+    schemas = pytest.importorskip("kubernetes_validate", reason="kubernetes-validate is not installed (CONTRIBUTING.md)")
+    for version in OLDEST, schemas.latest_version():
+        checked = set()
+        for o in render(sets, version):
+            if not o["apiVersion"].startswith("monitoring.coreos.com/"):  # objects of an operator, not of Kubernetes
+                assert schemas.validate(o, version, strict=True) == version.rsplit(".", 1)[0]
+                checked.add(o["kind"])
+        assert checked >= KINDS - {"ServiceMonitor", "PrometheusRule", "HorizontalPodAutoscaler"}
+    wrong = next(o for o in render(("podDisruptionBudget.maxUnavailble=1",)) if o["kind"] == "PodDisruptionBudget")
+    with pytest.raises(schemas.ValidationError, match="maxUnavailble"):
+        schemas.validate(wrong, OLDEST, strict=True)
+
+
+@needs_helm
+def test_helm_lint_has_nothing_to_say_and_an_older_kubernetes_is_refused():
+    r = subprocess.run([HELM, "lint", "--strict", "--kube-version", OLDEST, CHART], capture_output=True, text=True)
+    assert r.returncode == 0 and "1 chart(s) linted, 0 chart(s) failed" in r.stdout, r.stdout + r.stderr
+    r = subprocess.run([HELM, "template", "site", CHART, "--kube-version", "1.29.0"], capture_output=True, text=True)
+    assert r.returncode and "requires kubeVersion" in r.stderr
 
 
 def load_profile():

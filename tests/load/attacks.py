@@ -10,7 +10,8 @@ mixture   all of that
 
 Each attack lasts `--seconds`, in slices with quiet ones between them, in which four other clients go on: each compiles a small kernel about once a second.
 95 of 100 of their compiles take at most twice as long as in the quiet slices; none of their requests is refused, or fails; the memory of the service stays below
-what the settings allow.  The attacker is a process of its own, so that its threads do not slow the clocks of the others.
+what the settings allow.  The attacker is a process of its own, so that its threads do not slow the clocks of the others.  The server with the others, and the attacker, each have precedence over
+other work on the machine, so that neither of the two is starved.
 The last line says the figures; exit status 1 if one is missed.
 """
 import argparse
@@ -25,6 +26,7 @@ import threading
 import time
 
 from support.clients import Clients
+from support.cpu_quota import CpuQuota, precedence
 from support.figures import percentile
 from support.processes import rss_kb
 from support.server import ADD_ONE, FLOAT_INPUT, JSON, OURS, Peer, Server
@@ -90,8 +92,11 @@ class Attacker(Peer):
 
 
 @contextlib.contextmanager
-def attack(server, name):
+def attack(server, name, group):
+    """group: for the attacker's processor time; may be None."""
     p = subprocess.Popen([sys.executable, __file__, "--attacker", name, "--port", str(server.port)], stdout=subprocess.PIPE, text=True)
+    if group:
+        group.hold(p.pid)
     try:
         assert p.stdout.readline() == "begun\n", f"{name}: the attacker ended"
         yield
@@ -135,7 +140,7 @@ class Others(Clients):
         return most
 
 
-def measure(name, seconds):
+def measure(name, seconds, group):
     """What one attack did, as text, and whether all was well."""
     n = max(2, round(seconds / SLICE_S))
     with Server(*FLAGS) as server:
@@ -143,7 +148,7 @@ def measure(name, seconds):
         others, most = Others(server), 0
         for _ in range(n):
             others.watch("quiet", min(CALM_S, seconds / n))
-            with attack(server, name):
+            with attack(server, name, group):
                 most = max(most, others.watch("attacked", seconds / n))
             wait_until(lambda: server.health["running"] + server.health["waiting"] <= OTHERS, "the attack's jobs to end", 60)
         others.end()
@@ -165,7 +170,11 @@ def main():
     o = p.parse_args()
     if o.attacker:
         return Attacker(o.port).run(o.attacker)
-    done = [measure(name, o.seconds) for name in o.names or ATTACKS]
+    with precedence() as own, contextlib.ExitStack() as stack:
+        group = CpuQuota("attacker") if own else None
+        if group:
+            stack.callback(group.end)
+        done = [measure(name, o.seconds, group) for name in o.names or ATTACKS]
     print(f"attacks: {o.seconds:.0f} s each; " + "; ".join(text for text, _ in done))
     return not all(good for _, good in done)
 

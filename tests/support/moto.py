@@ -1,7 +1,9 @@
 """moto's server: an S3 store on this machine, which checks who asks and what they signed.
 
     with Moto() as store:
-        Server(*store.flags)
+        Server(*store.flags())
+
+with_tls: it speaks TLS, with a certificate of its own that only --s3-ca-file makes trustworthy.
 """
 import os
 import pathlib
@@ -20,13 +22,23 @@ POLICY = '{"Version": "2012-10-17", "Statement": [{"Effect": "Allow", "Action": 
 SET_UP = 4  # requests that anyone may make: those of _set_up
 
 
+def make_certificate(folder):
+    """One that signs itself, for 127.0.0.1; its key is beside it."""
+    path = pathlib.Path(folder, "ca.pem")
+    subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-keyout", path.with_suffix(".key"), "-out", path,
+                    "-days", "2", "-subj", "/CN=a test", "-addext", "subjectAltName=IP:127.0.0.1"], check=True, capture_output=True)
+    return path
+
+
 class Moto:
-    def __init__(self):
-        self.port = free_port()
+    def __init__(self, with_tls=False):
+        self.port, self.scheme = free_port(), "https" if with_tls else "http"
         self.log = tempfile.TemporaryFile()
-        self.process = subprocess.Popen([sys.executable, "-m", "moto.server", "-p", str(self.port)], stdout=self.log, stderr=self.log,
-                                        env={**os.environ, "INITIAL_NO_AUTH_ACTION_COUNT": str(SET_UP)})
         self.dir = tempfile.TemporaryDirectory(prefix="nkx-moto-")
+        self.ca = make_certificate(self.dir.name) if with_tls else None
+        tls = ["-s", "-c", self.ca, "-k", self.ca.with_suffix(".key")] if with_tls else []
+        self.process = subprocess.Popen([sys.executable, "-m", "moto.server", "-p", str(self.port), *tls], stdout=self.log, stderr=self.log,
+                                        env={**os.environ, "INITIAL_NO_AUTH_ACTION_COUNT": str(SET_UP)})
         wait_until(self._listens, "moto's server", 60)
         self.key = self._set_up()
         self.credentials = self.write_credentials("good", self.key["SecretAccessKey"])
@@ -43,7 +55,7 @@ class Moto:
 
     def client(self, service, key=None):
         key = key or {"AccessKeyId": "nobody", "SecretAccessKey": "nothing"}
-        return boto3.client(service, region_name="us-east-1", endpoint_url=f"http://127.0.0.1:{self.port}", aws_access_key_id=key["AccessKeyId"],
+        return boto3.client(service, region_name="us-east-1", endpoint_url=f"{self.scheme}://127.0.0.1:{self.port}", verify=self.ca and str(self.ca), aws_access_key_id=key["AccessKeyId"],
                             aws_secret_access_key=key["SecretAccessKey"], config=Config(proxies={}, retries={"max_attempts": 0}))
 
     def _set_up(self):
@@ -58,18 +70,22 @@ class Moto:
         path.write_text(f"[default]\naws_access_key_id = {self.key['AccessKeyId']}\naws_secret_access_key = {secret}\n")
         return path
 
-    def flags(self, credentials=None, port=None):
-        return ["--s3-url", f"http://127.0.0.1:{port or self.port}/{BUCKET}/nkx", "--s3-credentials", str(credentials or self.credentials)]
+    def flags(self, credentials=None, port=None, bucket=BUCKET):
+        return ["--s3-url", f"{self.scheme}://127.0.0.1:{port or self.port}/{bucket}/nkx", "--s3-credentials", str(credentials or self.credentials),
+                *(["--s3-ca-file", str(self.ca)] if self.ca else [])]
 
-    def objects(self):
+    def objects(self, bucket=BUCKET):
         """{name: bytes} of those that are not deleted meanwhile"""
         s3, found = self.client("s3", self.key), {}
-        for o in s3.list_objects_v2(Bucket=BUCKET).get("Contents", []):
+        for o in s3.list_objects_v2(Bucket=bucket).get("Contents", []):
             try:
-                found[o["Key"]] = s3.get_object(Bucket=BUCKET, Key=o["Key"])["Body"].read()
+                found[o["Key"]] = s3.get_object(Bucket=bucket, Key=o["Key"])["Body"].read()
             except s3.exceptions.NoSuchKey:
                 pass
         return found
+
+    def create_bucket(self, name):
+        self.client("s3", self.key).create_bucket(Bucket=name)
 
     def put(self, name, data):
         self.client("s3", self.key).put_object(Bucket=BUCKET, Key=name, Body=data)

@@ -78,6 +78,7 @@ static const struct {
     {"--s3-url", "https://s3.example.org/nkx", "s3://nkx"},
     {"--s3-region", "eu-central-1", ""},
     {"--s3-credentials", "/etc/nkx/credentials", ""},
+    {"--s3-ca-file", "/etc/nkx/ca.pem", ""},
     {"--store-max-mib", "4096", "16 GiB"},
     {"--session-idle-s", "60", "0"},
     {"--web-dir", "/tmp", "/nowhere"},
