@@ -69,6 +69,17 @@ bool snippet_may_ask(struct request *rq, enum MHD_Result *answer) {
   return false;
 }
 
+struct snippet_state *snippet_begin(struct request *rq, size_t id_len, enum MHD_Result *answer) {
+  assert(id_len <= strlen(rq->rest));
+  if (!snippet_may_ask(rq, answer))
+    return NULL;
+  struct snippet_state *s = snippet_state_new(rq);
+  *answer = MHD_NO;
+  if (s)
+    snippet_set_id(s, rq->rest, id_len);
+  return s;
+}
+
 static struct client *client_of(struct request *rq) {
   char address[ADDRESS_TEXT_SIZE];
   http_client_key(rq, address);
@@ -238,15 +249,10 @@ bool snippet_look_up_kept(struct request *rq, enum kept_kind kind, const char *s
       s->kept = kept_find_away(kept, kind, &s->kept_key);
     return false;
   }
-  if (!snippet_may_ask(rq, answer))
-    return true;
-  s = snippet_state_new(rq);
-  if (!s) {
-    *answer = MHD_NO;
-    return true;
-  }
   assert(strlen(rq->rest) >= strlen(suffix));
-  snippet_set_id(s, rq->rest, strlen(rq->rest) - strlen(suffix));
+  s = snippet_begin(rq, strlen(rq->rest) - strlen(suffix), answer);
+  if (!s)
+    return true;
   if (!snippet_read_revision(rq, &s->revision)) {
     *answer = snippet_bad_revision(rq);
     return true;

@@ -61,6 +61,9 @@ void snippet_set_token(struct request *rq);
 
 /* Returns true if this address may ask about snippets.  If not, sets *answer. */
 bool snippet_may_ask(struct request *rq, enum MHD_Result *answer);
+/* Returns a new state for the snippet whose id is the first id_len bytes of the path's rest.  NULL with *answer if the address may
+ * not ask, or if there is no memory. */
+struct snippet_state *snippet_begin(struct request *rq, size_t id_len, enum MHD_Result *answer);
 /* Before the compile: counts a link that the request's client is about to store.  ST_QUOTA: it has stored too many, or too many
  * bytes; ST_FULL: the store has no room for links; both for http_status_problem. */
 MUST_USE enum status snippet_count_link(struct request *rq, struct error *err);

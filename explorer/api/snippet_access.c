@@ -103,16 +103,15 @@ static enum MHD_Result send_changed(struct request *rq) {
 static enum MHD_Result start(struct request *rq, size_t id_len) {
   enum MHD_Result answer;
   struct error err;
-  if (!snippet_may_ask(rq, &answer))
+  struct snippet_state *s = snippet_begin(rq, id_len, &answer);
+  if (!s)
     return answer;
-  struct snippet_state *s = snippet_state_new(rq);
-  struct change *c = s ? calloc(1, sizeof *c) : NULL;
+  struct change *c = calloc(1, sizeof *c);
   if (!c)
     return MHD_NO;
   buf_init(&c->doc, STORE_BLOB_MAX);
   s->more = c;
   s->free_more = free_change;
-  snippet_set_id(s, rq->rest, id_len);
   snippet_set_token(rq);
   enum status st = read_change(rq, c, &err);
   if (!st)

@@ -38,13 +38,10 @@ static enum MHD_Result start(struct request *rq) {
   enum MHD_Result answer;
   if (!read_after(rq, &after_ms))
     return http_problem(rq, PB_BAD_FIELD, "after: expected seconds", "after");
-  if (!snippet_may_ask(rq, &answer))
-    return answer;
-  struct snippet_state *s = snippet_state_new(rq);
+  struct snippet_state *s = snippet_begin(rq, strlen(rq->rest), &answer);
   if (!s)
-    return MHD_NO;
+    return answer;
   s->after_ms = after_ms;
-  snippet_set_id(s, rq->rest, strlen(rq->rest));
   snippet_set_token(rq);
   return api_call_store(rq, STORE_WRITE, remove_it);
 }

@@ -176,12 +176,9 @@ static void get_diff(struct request *rq, struct db *db) {
 
 static enum MHD_Result start_diff(struct request *rq, size_t id_len) {
   enum MHD_Result answer;
-  if (!snippet_may_ask(rq, &answer))
-    return answer;
-  struct snippet_state *s = snippet_state_new(rq);
+  struct snippet_state *s = snippet_begin(rq, id_len, &answer);
   if (!s)
-    return MHD_NO;
-  snippet_set_id(s, rq->rest, id_len);
+    return answer;
   if (!snippet_read_revision(rq, &s->revision))
     return snippet_bad_revision(rq);
   return api_build(rq, get_diff);

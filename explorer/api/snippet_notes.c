@@ -101,12 +101,9 @@ static enum status read_notes(struct request *rq, struct error *err) {
 static enum MHD_Result start(struct request *rq, size_t id_len) {
   enum MHD_Result answer;
   struct error err;
-  if (!snippet_may_ask(rq, &answer))
-    return answer;
-  struct snippet_state *s = snippet_state_new(rq);
+  struct snippet_state *s = snippet_begin(rq, id_len, &answer);
   if (!s)
-    return MHD_NO;
-  snippet_set_id(s, rq->rest, id_len);
+    return answer;
   snippet_set_token(rq);
   if (!snippet_read_revision(rq, &s->revision))
     return snippet_bad_revision(rq);

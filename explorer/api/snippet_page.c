@@ -164,13 +164,9 @@ static bool look_up(struct request *rq, const struct view *v, enum MHD_Result *a
     return snippet_look_up_kept(rq, v->kind, v->suffix, v->build, answer);
   if (api_part(rq)->call.state != CALL_NONE)
     return false;
-  if (!snippet_may_ask(rq, answer))
-    return true;
-  struct snippet_state *s = snippet_state_new(rq);
-  *answer = MHD_NO;
+  struct snippet_state *s = snippet_begin(rq, strlen(rq->rest) - strlen(v->suffix), answer);
   if (!s)
     return true;
-  snippet_set_id(s, rq->rest, strlen(rq->rest) - strlen(v->suffix));
   if (!snippet_read_revision(rq, &s->revision)) {
     *answer = snippet_bad_revision(rq);
     return true;

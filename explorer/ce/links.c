@@ -172,13 +172,8 @@ static enum MHD_Result send_state(struct request *rq, const struct snippet_state
 enum MHD_Result ce_link_info(struct request *rq) {
   enum MHD_Result answer;
   if (api_part(rq)->call.state == CALL_NONE) {
-    if (!snippet_may_ask(rq, &answer))
-      return answer;
-    struct snippet_state *s = snippet_state_new(rq);
-    if (!s)
-      return MHD_NO;
-    snippet_set_id(s, rq->rest, strlen(rq->rest));
-    return api_call_store(rq, STORE_READ, get);
+    const bool may = snippet_begin(rq, strlen(rq->rest), &answer);
+    return may ? api_call_store(rq, STORE_READ, get) : answer;
   }
   if (snippet_store_failed(rq, &answer))
     return answer;

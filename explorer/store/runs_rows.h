@@ -3,7 +3,9 @@
 #define STORE_RUNS_ROWS_H
 
 #include "store/db.h"
-#include "store/runs.h"
+
+struct ident_hash;
+struct run_file;
 
 /* Appends a column to *out.  False if it is no text, or memory is short. */
 bool run_take_text(const struct db_value *v, struct buf *out);

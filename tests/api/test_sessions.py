@@ -11,21 +11,14 @@ import pytest
 from support.clients import remove, share
 from support.paths import BUILD, ROOT
 from support.server import OURS, Server
-from support.sessions import REQUEST, ask_to_join, b64, begin, join
+from support.sessions import REQUEST, ask_to_join, b64, begin, join, two_people
 from support.wait import wait_until
 
 
 @pytest.fixture
 def pair(server):
-    ann = begin(server)
-    bob = join(server, ann.session)
-    ann.follow()
-    bob.follow()
-    ann.sees(leader=1)
-    bob.sees(leader=1)
-    yield ann, bob
-    ann.close()
-    bob.close()
+    with two_people(server, server) as people:
+        yield people
 
 
 def test_updates_reach_everybody_in_one_order_and_survive_in_it(pair, server):

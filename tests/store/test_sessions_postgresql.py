@@ -4,7 +4,7 @@ import time
 import pytest
 
 from support.server import Server
-from support.sessions import REQUEST, Person, begin, join
+from support.sessions import REQUEST, Person, begin, join, two_people
 from support.wait import wait_until
 
 
@@ -17,16 +17,8 @@ def two(postgres):
 
 @pytest.fixture
 def pair(two):
-    one, other = two
-    ann = begin(one)
-    bob = join(other, ann.session)
-    ann.follow()
-    bob.follow()
-    ann.sees(leader=1)
-    bob.sees(leader=1)
-    yield ann, bob
-    ann.close()
-    bob.close()
+    with two_people(*two) as people:
+        yield people
 
 
 def test_updates_of_both_servers_reach_both_in_one_order(pair):

@@ -1,5 +1,6 @@
 """People together in one kernel, over HTTP: a participant with a stream of its own, which keeps what it was sent."""
 import base64
+import contextlib
 import http.client
 import json
 import socket
@@ -131,3 +132,17 @@ def join(server, session, name="Bob", address=None):
     answer = ask_to_join(server, session, name, address)
     assert answer.status == 200, answer.body
     return Person(server, session, answer.json["person"], answer.json["token"], address)
+
+
+@contextlib.contextmanager
+def two_people(one, other):
+    """A leader on one server and a second person on the other one, in one session; both follow its stream."""
+    ann = begin(one)
+    bob = join(other, ann.session)
+    ann.follow()
+    bob.follow()
+    ann.sees(leader=1)
+    bob.sees(leader=1)
+    yield ann, bob
+    ann.close()
+    bob.close()
