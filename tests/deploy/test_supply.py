@@ -68,3 +68,15 @@ def test_the_list_names_the_libraries_the_packages_and_the_pages_modules(tmp_pat
     assert {a or b for a, b in static} == {"libmicrohttpd", "libMLIRCAPI"}, "a static library that dev/sbom.py must know"
     page = json.loads((ROOT / "web/package.json").read_text())["dependencies"]
     assert all(versions[name] == version for name, version in page.items()) and "numpy" in versions
+
+
+def test_the_program_has_only_the_parts_of_its_http_library_that_advisories_spare():
+    """docs/operating.md says so: no parser of forms, no WebSockets, no digests, none of which anything calls."""
+    names = subprocess.run(["nm", NKX], capture_output=True, text=True, check=True).stdout
+    parts = set(re.findall(r" [tT] (MHD_\w+)", names))
+    assert len(parts) > 50, "otherwise this shows nothing"
+    assert not [p for p in parts if re.match("MHD_(create_post|post_process|destroy_post|digest|websocket)", p)]
+    callers = [str(f) for f in (ROOT / "explorer").rglob("*.[ch]") if re.search(r"MHD_\w*upgrade|post_process|websocket", f.read_text())]
+    assert not callers, callers
+    version = subprocess.run(["dpkg-query", "-W", "-f", "${Version}", "libmicrohttpd-dev"], capture_output=True, text=True).stdout
+    assert subprocess.run(["dpkg", "--compare-versions", version, "ge", "0.9.75-6"]).returncode == 0, version
