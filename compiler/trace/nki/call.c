@@ -258,11 +258,13 @@ static PyObject *isa_call(PyObject *kind, PyObject *args, PyObject *kw) {
     bool is_written = false;
     c.locs = nki_here(r);
     nki_note_rounds(r);
-    ok = nki_gather_columns(r, &c, &is_written);
+    struct nki_scatter later;
+    ok = nki_gather_columns(r, &c, &is_written, &later);
     if (ok && !(ok = nki_call_add(r->program, &c, &err))) {
       nki_raise(&err);
       r->wrong = blamed(nki_def(&c), err.text);
     }
+    ok = ok && (!later.is_due || nki_scatter_columns(r, &later));
     if (is_written)
       end_written(r, &c, args, kw);
   }
