@@ -39,8 +39,9 @@ static bool check_types(const struct nki_program *p, const struct nki_call *c, s
                    dst = VIEW("dst")->tensor->dtype;
   const bool passes = nki_value(c, "is_transpose")->integer;
   if (!dtype_is_float(st) || !dtype_is_float(mv))
-    return nki_refuse(err, DG_NKI_DTYPE, "cast it with nisa.tensor_copy", "the Tensor engine multiplies floats, not %s",
-                      dtype_numpy_name(dtype_is_float(st) ? mv : st));
+    return nki_refuse(err, DG_NKI_DTYPE, "cast it with nisa.tensor_copy",
+                      "%s has the type %s, but the Tensor engine multiplies floats",
+                      dtype_is_float(st) ? "moving" : "stationary", dtype_numpy_name(dtype_is_float(st) ? mv : st));
   if ((st == DT_F32) != (mv == DT_F32))
     return nki_refuse(err, DG_NKI_DTYPE, "float32 is multiplied by float32 and tfloat32 only",
                       "stationary is %s, but moving is %s", nki_type_name(VIEW("stationary")->tensor),

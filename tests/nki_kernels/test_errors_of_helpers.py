@@ -14,7 +14,7 @@ def kernel(a: nl.tensor[nl.float32, (256, 512)]):
         t = load_tile(a, i)
         u = scaled(t)
         nisa.tensor_tensor(dst=t, data1=t, data2=u, op=«nl.exp»)
-        z = «nl.load(a[0:200, :])»
+        z = nl.load(«a[0:200, :]»)
         nisa.dma_copy(dst=out[i * 128:(i + 1) * 128, :], src=«tt»)
     return out
 """

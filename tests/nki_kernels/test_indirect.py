@@ -66,6 +66,67 @@ def test_a_call_reads_the_columns_that_numbers_select(what, rng, monkeypatch):
     assert np.array_equal(got, want)
 
 
+# what is written to columns of t, which is 40 wide: the call, and the columns by x, y and the columns before
+WRITES = {
+    "tensor_copy": ("nisa.tensor_copy(t.indirect(index, 24), u)", lambda x, y, c: y),
+    "tensor_tensor": ("nisa.tensor_tensor(t.indirect(index, 24), t.indirect(index, 24), u, nl.add)", lambda x, y, c: c + y),
+    "tensor_scalar": ("nisa.tensor_scalar(t.indirect(index, 24), u, nl.multiply, 3.0)", lambda x, y, c: y * 3),
+    "tensor_reduce": ("w = nl.load(y).reshape((64, 12, 2)); nisa.tensor_reduce(t.indirect(index, 12), nl.add, w, 2)",
+                      lambda x, y, c: y.reshape(64, 12, 2).sum(2)),
+    "activation": ("nisa.activation(t.indirect(index, num_elem=24), nl.square, u)", lambda x, y, c: y * y),
+    "tensor_copy_predicated": ("m = nl.ndarray((64, 24), nl.uint8); nisa.tensor_scalar(m, u, nl.greater, 0.0); "
+                               "nisa.tensor_copy_predicated(t.indirect(index, 24), 7.0, m)", lambda x, y, c: np.where(y > 0, np.float32(7), c)),
+    "of a view": ("nisa.tensor_copy(t[:, 4:40].indirect(index, 24), u)", lambda x, y, c: y),
+}
+
+
+def writing(body, name="k"):
+    """A kernel that returns t.  Its numbers are 32 columns of each group, each once."""
+    return kernel(body, name).replace(f"out = nl.ndarray(({P}, 24)", f"out = nl.ndarray(({P}, {F})").replace("nl.store(out, z)", "nl.store(out, t)")
+
+
+def permuted(rng):
+    numbers = np.stack([rng.permutation(F - 4)[:32].reshape(2, 16).T for _ in range(P // 16)])
+    return numbers.reshape(P, 2).astype(np.uint16)
+
+
+def written(x, i, values):
+    out = x.copy()
+    for p in range(len(x)):
+        first = p - p % 16
+        for k in range(values.shape[1]):
+            out[p, i[first + k % 16, k // 16]] = values[p, k]
+    return out
+
+
+@pytest.mark.parametrize("what", WRITES)
+def test_a_call_writes_the_columns_that_numbers_select(what, rng, monkeypatch):
+    monkeypatch.setenv("NEURON_PLATFORM_TARGET_OVERRIDE", "trn3")
+    body, formula = WRITES[what]
+    (x, y, _), i, names = operands(rng), permuted(rng), {}
+    exec(compile(HEAD + writing(body), "kernel.py", "exec"), names)
+    got, want = nki.simulate(names["k"])(x, y, i), x.copy()
+    part = want[:, 4:] if what == "of a view" else want
+    part[...] = written(part, i, formula(x, y, columns(part, i, 24)))
+    assert np.array_equal(got, want)
+
+
+def test_every_stage_computes_what_calls_that_write_columns_do():
+    source = HEAD + "".join(writing(body, f"k{n}") for n, (body, _) in enumerate(WRITES.values()))
+    result = compiler.compile(source, "--target", "trn3", check=True)
+    assert result["status"] == "ok", result["diagnostics"]
+    for k in result["kernels"]:
+        assert nki_checks.all_pass(k), (k["name"], [s.get("check") for s in k["stages"]])
+        text = {s["name"]: s["text"] for s in k["stages"]}
+        assert ".indirect(index" in text["nki-trace"] and ".indirect(" not in text["nki-canonicalize"]
+
+
+def test_columns_of_a_part_of_a_group_cannot_be_written():
+    source = HEAD + writing("nisa.tensor_copy(t[0:8].indirect(index[0:8], 24), u[0:8])")
+    [d] = [d for d in compiler.compile(source, "--target", "trn3")["diagnostics"] if d["severity"] == "error"]
+    assert d["code"] == "nki-operand" and "no groups of 16" in d["message"]
+
+
 def test_every_stage_computes_what_the_calls_do():
     source = HEAD + "".join(kernel(body, f"k{n}") for n, (body, _) in enumerate(CASES.values()))
     result = compiler.compile(source, "--target", "trn3", check=True)
@@ -79,7 +140,8 @@ def test_every_stage_computes_what_the_calls_do():
 
 
 REFUSED = [
-    ("nisa.tensor_copy(«z.indirect(index, 24)», u)", "nki-operand", "they can be read only", "trn3"),
+    ("nisa.memset(«z.indirect(index, 24)», 0.0)", "nki-operand", "dst of nisa.memset cannot be columns", "trn3"),
+    ("nisa.dma_copy(«z.indirect(index, 24)», y)", "nki-operand", "dst of nisa.dma_copy cannot be columns", "trn3"),
     ("nisa.tensor_tensor(z, u, «t.indirect(index, 24)», nl.add)", "nki-operand", "data2 of nisa.tensor_tensor cannot be columns", "trn3"),
     ("nisa.reciprocal(z, «t.indirect(index, 24)»)", "nki-operand", "cannot be columns", "trn3"),
     ("nisa.tensor_copy(z, «t.indirect(index, 24)»)", "nki-unsupported", "trn2 does not have .indirect", "trn2"),

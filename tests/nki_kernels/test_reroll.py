@@ -75,9 +75,9 @@ def simulated_us(source, name, *arguments):
     return simulated(source, None, "--kernel", name, *arguments)[1]["profile"]["total_us"]
 
 
-@pytest.mark.parametrize("name, slower", [("tiled", 1.03), ("blocked", 1.03), ("optimised", 1.08), ("hoisted", 1.2)])
+@pytest.mark.parametrize("name, slower", [("tiled", 1.03), ("blocked", 1.03), ("optimised", 1.08), ("hoisted", 1.03)])
 def test_loops_take_as_long_as_unrolled_rounds(name, slower):
-    """Of `hoisted` one engine starts the transfers of the larger operand, which two share when they are unrolled."""
+    """Of `hoisted` two engines share the loop that loads the larger operand (passes/engine_programs/split.c)."""
     source = HEAD + MATMULS[name]
     assert simulated_us(source, name) <= slower * simulated_us(source, name, "--unroll")
 

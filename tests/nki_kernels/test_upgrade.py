@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from support import warm
+from support import nki_helpers, warm
 from support.nki_beta1 import HEAD, KERNELS
 from support.nki_pairs import PAIRS, source_of
 from support.paths import BUILD, NKX, TESTS
@@ -17,6 +17,7 @@ pytestmark = pytest.mark.xdist_group("upgrade")  # the kernels are upgraded and 
 
 MARK = "# nkx: not upgraded: "
 SOURCES = {name: HEAD + k[0] for name, k in KERNELS.items()} | {f"pair {n}": source_of(n, 1) for n in PAIRS}
+SOURCES |= {f"functions: {n}": HEAD + text for n, text in nki_helpers.KERNELS.items()}
 BY_HAND = {"transpose2d", "average_pool", "attention_v4", "maxpool", "rmsnorm", "causal", "pair transpose2d", "pair average pool",
            "pair max pool", "pair causal mask"}
 
@@ -254,8 +255,51 @@ def test_what_uses_an_uncertain_value_is_marked():
     assert body.count(MARK) == 3
 
 
+def test_functions_that_kernels_call_are_rewritten_with_them():
+    body, head = rewritten("    x = nl.load(a)\n    y = scaled(x, 2.0)\n    nl.store(out, value=added(y, t=x))\n    return out\n", """
+def scaled(t, s):
+    ip, jf = nl.arange(64)[:, None], nl.arange(64)[None, :]  # the upper half
+    t[ip, jf] = nisa.activation(op=nl.exp, data=t[ip, jf])
+    return t * s  # and all of it
+
+def added(u, t): return u + t
+""")
+    assert "# nkx" not in head + body
+    assert head.split("from nki.typing import tensor")[1] == """
+
+def scaled(t, s):
+    nisa.activation(dst=t[0:64, 0:64], op=nl.exp, data=t[0:64, 0:64])
+    return nl.multiply(t, s, dtype=nl.float32)  # and all of it
+
+def added(u, t):
+    return nl.add(u, t, dtype=nl.float32)
+"""
+
+
+# what a function is given by two calls, or what it does, that leaves something to be done by hand: where and why
+BY_CALLS = {
+    "numbers of two types": ("def f(t, s): return t * s\n", "y = f(x, 2.0)\n    z = f(x, 2)", "z = f(x, 2)", "f is called above with other kinds"),
+    "an index tile": ("def f(t, i): return t[i, 0:4]\n", "y = f(x, nl.arange(64)[:, None])", "y = f(x, nl.arange(64)[:, None])", ""),
+    "itself": ("def f(t): return f(t) + t\n", "y = f(x)", "return f(t) + t", "f calls itself"),
+    "several stars": ("def f(*t): return t[0] + t[1]\n", "y = f(x, x)", "y = f(x, x)", "the parameters of f are not read"),
+    "what it returns": ("def f(t): return strange(t)\n", "y = f(x)", "y = f(x)", "what f returns is not known here"),
+    "a mask": ("def f(t, n):\n    i = nl.arange(128)[:, None]\n    return nl.exp(t, mask=(i < n))\n", "y = f(x, 5)", "y = f(x, 5)",
+               "what f returns is not known here"),
+    "a smaller tile": ("def f(h, n):\n    i, j = nl.arange(128)[:, None], nl.arange(64)[None, :]\n    return nl.load(h[i, j], mask=(i < n))\n",
+                       "y = f(a, 5)", "y = f(a, 5)", "by a mask"),
+}
+
+
+@pytest.mark.parametrize("what", BY_CALLS)
+def test_a_call_of_a_function_that_is_not_certain_is_marked(what):
+    above, statement, line, reason = BY_CALLS[what]
+    body, head = rewritten(f"    x = nl.load(a)\n    {statement}\n    return out\n", "\n" + above)
+    lines = [text.strip() for text in (head + "\n" + body).splitlines()]
+    assert lines[lines.index(line) - 1].startswith(MARK) and reason in lines[lines.index(line) - 1]
+
+
 UNREAD = {
-    "a function that is no kernel": ("def twice(t):\n    return nl.add(t, t)\n", "twice is no kernel"),
+    "a function that no kernel calls": ("def twice(t):\n    return nl.add(t, t)\n", "twice is no kernel"),
     "functions imported by name": ("from neuronxcc.nki.language import load\n", "functions that are imported by name"),
     "a module without a short name": ("import neuronxcc.nki.language\n", "names of a module without a short name"),
 }

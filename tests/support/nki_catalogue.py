@@ -113,13 +113,13 @@ CASES = {
         ("unsupported", 2, "nisa.tensor_tensor(«x», x, x, nl.bitwise_and)", ("has the type float32",), "")],
     "nki-memory": [
         ("psum wanted", 2, "nisa.nc_matmul(«x», x, x)", ("dst is in sbuf", "must be in psum"), "buffer=nl.psum"), ("HBM given", 2, "nisa.tensor_copy(x, «a»)", ("src is in shared_hbm", "must be in psum or sbuf"), "copy it to SBUF"),
-        ("HBM given", 1, "y = «nl.exp(a)»", ("a is in", "SBUF and PSUM"), "nl.load")],
+        ("HBM given", 1, "y = nl.exp(«a»)", ("a is in", "SBUF and PSUM"), "nl.load")],
     "nki-bounds": [
         ("index", 2, "y = «x[:, 512]»", ("512", "512 elements"), "0 to 511"), ("slice", 2, "y = «x[:, 0:513]»", ("0:513", "512"), "stop <= 512"), ("step", 2, "y = «x[:, 0:4:0]»", ("step", "0"), "at least 1"),
-        ("too many indices", 2, "y = «x[0, 0, 0]»", ("3 indices for 2 dimensions",), "..."), ("index tiles", 1, "y = «nl.load(a[nl.arange(128)[:, None], nl.arange(513)[None, :]])»", ("512", "512 elements"), "mask")],
+        ("too many indices", 2, "y = «x[0, 0, 0]»", ("3 indices for 2 dimensions",), "..."), ("index tiles", 1, "y = nl.load(«a[nl.arange(128)[:, None], nl.arange(513)[None, :]]»)", ("512", "512 elements"), "mask")],
     "nki-size-limit": [
         ("partitions", 2, "y = nl.ndarray(«(129, 4)», nl.float32)", ("129", "128"), "pmax"), ("dimension", 2, "nisa.nc_matmul(p, «x[:, 0:129]», x)", ("129", "128"), ""),
-        ("rank", 2, "y = nl.ndarray(«(1,) * 9», nl.float32)", ("9 entries", "at most 8"), "merge"), ("partitions", 1, "y = nl.ndarray((nl.par_dim(129), 4), nl.float32)", ("129", "128"), "pmax")],
+        ("rank", 2, "y = nl.ndarray(«(1,) * 9», nl.float32)", ("9 entries", "at most 8"), "merge"), ("partitions", 1, "y = nl.ndarray(«(nl.par_dim(129), 4)», nl.float32)", ("129", "128"), "pmax")],
     "nki-shape-mismatch": [
         ("partitions", 2, "nisa.tensor_copy(x, «x[0:64]»)", ("src has 64 partitions", "dst has 128"), "slice"), ("elements", 2, "nisa.tensor_copy(x, «x[:, 0:3]»)", ("3 elements", "512"), "slice")],
     "nki-operand": [

@@ -11,7 +11,7 @@ import sys
 import time
 import warnings
 
-from support import nki_beta1, nki_mutations, nki_pairs
+from support import nki_beta1, nki_helpers, nki_mutations, nki_pairs
 from support.guarded import Guarded
 from support.nki_mutations import CODES, TOKENS
 
@@ -94,6 +94,7 @@ def main(what, seed, seconds):
     r = random.Random(seed)
     guarded = Guarded(f"{what}, seed {seed}", SECONDS if what == "upgrade" else None)
     older = [nki_beta1.HEAD + k[0] for k in nki_beta1.KERNELS.values()] + [nki_pairs.source_of(p, 1) for p in nki_pairs.PAIRS]
+    older += [nki_beta1.HEAD + text for text in nki_helpers.KERNELS.values()]
     sources = older if what == "upgrade" else older + list(nki_mutations.sources())
     check = {"upgrade": check_upgrade, "compile": check_compile}[what]
     nki_mutations.HEAD = nki_beta1.HEAD  # what of_text leaves as it is

@@ -18,6 +18,7 @@
  *
  * nisa/streams.h says how the programs run.  The steps:
  *
+ *   split.c    divides a loop of loads that two queues should share
  *   streams.c  gives every DMA operation a queue; the other instructions name their engine
  *   read.c     reads the function into arrays of instructions, loops, buffers and accesses
  *   depend.c   finds the pairs that must be ordered: the same buffer, or overlapping places
@@ -80,6 +81,7 @@ static void make_programs(struct pass_run *run, MlirOperation root) {
                   .function = root,
                   .is_core = nisa_is_core(root),
                   .queue_of = {.arena = a},
+                  .half = {.arena = a},
                   .loop_of = {.arena = a},
                   .instr_of = {.arena = a},
                   .buffer_of = {.arena = a},

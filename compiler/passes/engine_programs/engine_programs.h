@@ -105,6 +105,7 @@ struct ep {
   struct ep_stream streams[EP_STREAMS_MAX];
   int n_streams, n_segments;
   struct table queue_of;  /* DMA operation -> one more than its stream */
+  struct table half;      /* load of a loop that was divided -> 1: by sync, 2: by scalar */
   struct table loop_of;   /* scf.for -> one more than its loop */
   struct table instr_of;  /* operation -> one more than its instruction */
   struct table buffer_of; /* root -> one more than its buffer */
@@ -128,6 +129,10 @@ struct ep {
   } waits;
 };
 
+/* split.c: divides the loop whose loads are most of what is loaded, if there is one, so that two queues share them.  Whether it did.
+ * loads: the loads of the function; start: how long
+ * all executions of each keep the engine that starts them, in nanoseconds. */
+bool ep_split_loads(struct ep *ep, const struct ir_ops *loads, const double *start);
 /* streams.c: assigns every DMA operation of the function to a queue. */
 void ep_assign_queues(struct ep *ep);
 /* The stream that executes op, an instruction other than register_load. */

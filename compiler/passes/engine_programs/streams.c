@@ -303,7 +303,8 @@ static int queue_in(struct work *w, MlirOperation op, const struct nisa_access *
   const void *root = root_key(dst->base);
   const bool is_shared = !w->executed[NISA_ENGINE_SCALAR] && !w->executed[NISA_ENGINE_GPSIMD];
   const int known = (int)(intptr_t)table_get(&w->loaded_by, root) - 1;
-  const bool by_scalar = known >= 0 ? known : is_shared && w->loaded[1] < w->loaded[0];
+  const int half = (int)(intptr_t)table_get(&w->ep->half, op.ptr) - 1;
+  const bool by_scalar = half >= 0 ? half : known >= 0 ? known : is_shared && w->loaded[1] < w->loaded[0];
   table_put(&w->loaded_by, root, (void *)(intptr_t)(by_scalar + 1));
   w->loaded[by_scalar] += bytes_of(w->ep, op, dst);
   return by_scalar
@@ -358,6 +359,24 @@ int ep_stream_of(struct ep *ep, MlirOperation op) {
   }
 }
 
+/* Divides the loads of a loop among the two queues of loads, if scalar may start some. */
+static bool split_loads(struct work *w) {
+  struct ir_ops loads = {.v = arena_new_array(w->ep->run->arena, MlirOperation, (size_t)w->ops.n + 1)};
+  double *start = arena_new_array(w->ep->run->arena, double, (size_t)w->ops.n + 1);
+  if (w->executed[NISA_ENGINE_SCALAR] || w->executed[NISA_ENGINE_GPSIMD])
+    return false;
+  for (int k = 0; k < w->ops.n; k++) {
+    struct nisa_instr in;
+    if (engine_of(w->ops.v[k]) != NISA_ENGINE_DMA || !nisa_read(w->ops.v[k], &in, NULL) || !is_plain_transfer(&in) ||
+        !is_load(w, &in))
+      continue;
+    const int64_t n = ep_descriptors(&in.operand[0], nisa_operand(&in, "src"));
+    start[loads.n] = (double)executions(w->ep, in.op) * busy_trigger_ns(NISA_ENGINE_SCALAR, n, w->ep->run->target);
+    loads.v[loads.n++] = in.op;
+  }
+  return ep_split_loads(w->ep, &loads, start);
+}
+
 void ep_assign_queues(struct ep *ep) {
   struct arena *a = ep->run->arena;
   static const char *const engines[EP_ENGINES] = {"tensor", "vector", "scalar", "gpsimd", "sync"};
@@ -372,6 +391,8 @@ void ep_assign_queues(struct ep *ep) {
     ep->streams[e] = (struct ep_stream){.name = engines[e], .on = e};
   ep->n_streams = EP_ENGINES;
   survey(&w);
+  if (split_loads(&w))
+    w.ops = ir_collect(a, ep->function, is_instruction, NULL); /* with the loads of the new loop */
   survey_stores(&w);
   survey_backs(&w);
   survey_nests(&w);

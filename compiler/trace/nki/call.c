@@ -54,6 +54,16 @@ static bool is_known(const struct diags *ds, const struct diag *d) {
   return is;
 }
 
+/* Lets r->wrong be the parameter that the exception names, where it does (nkx/nki_blame.py). */
+static void adopt_argument(struct nki_recorder *r, PyObject *exc) {
+  PyObject *o = PyObject_GetAttrString(exc, "argument");
+  const char *name = o && PyUnicode_Check(o) ? PyUnicode_AsUTF8(o) : NULL;
+  if (name)
+    r->wrong = arena_strdup(r->program->arena, name);
+  Py_XDECREF(o);
+  PyErr_Clear();
+}
+
 bool nki_report(void) {
   struct nki_recorder *r = nki_now;
   PyObject *type, *exc, *tb;
@@ -65,6 +75,7 @@ bool nki_report(void) {
     PyErr_Restore(type, exc, tb);
     return false;
   }
+  adopt_argument(r, exc);
   const struct src_loc *call = ranges_here(r->ranges, r->base), *at = nki_argument_loc(r->ranges, call, r->wrong);
   r->wrong = NULL;
   const int before = r->ds->n;
@@ -210,6 +221,27 @@ static void end_written(struct nki_recorder *r, const struct nki_call *c, PyObje
   PyErr_Restore(type, exc, tb);
 }
 
+/* For a call that another one makes, which is shown as it was written: r->wrong becomes the parameter of that one whose argument
+ * is the operand.  A pending exception remains. */
+static void blame_outer(struct nki_recorder *r, const struct nki_call_def *def, PyObject *args, PyObject *kw) {
+  PyObject *operand = NULL, *type, *exc, *tb;
+  if (!r->wrong || !r->program->writing)
+    return;
+  PyErr_Fetch(&type, &exc, &tb);
+  for (int k = 0; k < nki_n_params(def) && k < PyTuple_GET_SIZE(args); k++)
+    if (!strcmp(def->param[k].name, r->wrong))
+      operand = PyTuple_GET_ITEM(args, k);
+  if (kw && !operand)
+    operand = PyDict_GetItemString(kw, r->wrong);
+  PyObject *module = PyImport_ImportModule("nkx.nki_blame");
+  PyObject *o = module ? PyObject_CallMethod(module, "of_operand", "sO", r->wrong, operand ? operand : Py_None) : NULL;
+  const char *name = o && PyUnicode_Check(o) ? PyUnicode_AsUTF8(o) : NULL;
+  r->wrong = name ? arena_strdup(r->program->arena, name) : NULL;
+  Py_XDECREF(o);
+  Py_XDECREF(module);
+  PyErr_Restore(type, exc, tb); /* discards an exception raised above */
+}
+
 /* Makes the call whose number is `kind`. */
 static PyObject *isa_call(PyObject *kind, PyObject *args, PyObject *kw) {
   struct nki_recorder *r = nki_enter();
@@ -226,14 +258,18 @@ static PyObject *isa_call(PyObject *kind, PyObject *args, PyObject *kw) {
     bool is_written = false;
     c.locs = nki_here(r);
     nki_note_rounds(r);
-    ok = nki_gather_columns(r, &c, &is_written);
+    struct nki_scatter later;
+    ok = nki_gather_columns(r, &c, &is_written, &later);
     if (ok && !(ok = nki_call_add(r->program, &c, &err))) {
       nki_raise(&err);
       r->wrong = blamed(nki_def(&c), err.text);
     }
+    ok = ok && (!later.is_due || nki_scatter_columns(r, &later));
     if (is_written)
       end_written(r, &c, args, kw);
   }
+  if (!ok)
+    blame_outer(r, nki_def(&c), args, kw);
   return ok || nki_report() ? instruction(r, ok ? last_call(r->program) : NULL) : NULL;
 }
 

@@ -1,14 +1,17 @@
 /* columns: t.indirect(index), the columns of a tile that numbers select, as operands of calls.
  *
- * The reference has the method and the operands that take it, but no numbers of what it costs, and the architecture guide says
- * that no call has it yet.  Decided here:
+ * The reference (the NKI reference's gather and scatter views of the fourth generation, on dst and the first source of six calls)
+ * has the method and the operands that take it, but no numbers of what it costs, and the architecture guide says that no call has
+ * it yet.  Decided here:
  *
  *   what it names   column i of the view is element index[16 g + i % 16, i / 16] of the free elements of each partition of group
  *                   g, of 16 partitions, as nisa.local_gather counts them
  *   reading         nisa.local_gather copies the columns to a tile, which takes the operand's place: the values are those of
  *                   the method, the time is that of two instructions
- *   nc_matmul       refused: the Tensor engine counts indices by groups of 32 partitions
- *   writing         refused: no instruction that is public writes columns by number
+ *   nc_matmul       refused: the Tensor engine counts indices by groups of 32 partitions; dma_copy, too: it is not among the calls
+ *   writing         the call writes a tile, and nkx/nki_columns.py writes its columns to those of the operand, by way of HBM: the
+ *                   values are those of the method, the time is that of the transfers.  Of a number that occurs twice the later
+ *                   column counts, as of rows (dma_scatter)
  */
 #include <string.h>
 
@@ -25,6 +28,9 @@ static const struct columns_operand {
     {NKI_TENSOR_COPY, "src"},     {NKI_TENSOR_COPY_PREDICATED, "predicate"},
     {NKI_TENSOR_TENSOR, "data1"}, {NKI_TENSOR_SCALAR, "data"},
     {NKI_TENSOR_REDUCE, "data"},  {NKI_ACTIVATION, "data"},
+    {NKI_TENSOR_COPY, "dst"},     {NKI_TENSOR_COPY_PREDICATED, "dst"},
+    {NKI_TENSOR_TENSOR, "dst"},   {NKI_TENSOR_SCALAR, "dst"},
+    {NKI_TENSOR_REDUCE, "dst"},   {NKI_ACTIVATION, "dst"},
 };
 
 PyObject *nki_tensor_columns(struct nki_recorder *r, const struct nki_view *v, const struct nki_view *index, int64_t n,
@@ -67,24 +73,32 @@ static bool can_be_columns(const struct nki_call_def *def, const char *param) {
 }
 
 static void *refuse_operand(const struct nki_call_def *def, const struct nki_param_def *param) {
-  return param->kind == NKI_PARAM_DST
-             ? trace_refuse(DG_NKI_OPERAND, "write a tile, and rows of HBM by number with .vector_select",
-                            "%s of nisa.%s cannot be columns that numbers select: they can be read only", param->name,
-                            def->name)
-             : trace_refuse(DG_NKI_OPERAND, "copy the columns to a tile with nisa.tensor_copy first",
-                            "%s of nisa.%s cannot be columns that numbers select", param->name, def->name);
+  return trace_refuse(DG_NKI_OPERAND,
+                      param->kind == NKI_PARAM_DST ? "write a tile, and copy it to the columns with nisa.tensor_copy"
+                                                   : "copy the columns to a tile with nisa.tensor_copy first",
+                      "%s of nisa.%s cannot be columns that numbers select", param->name, def->name);
+}
+
+/* *to becomes a new tile with the shape of the columns.  False with an exception. */
+static bool make_tile(struct nki_recorder *r, const struct nki_call *for_call, const struct nki_view *v,
+                      struct nki_view *to) {
+  struct nki_error err = {.arena = r->program->arena};
+  struct nki_tensor *t = nki_tensor_make(r->program, "columns", v->tensor->dtype, MEM_SBUF, 2,
+                                         (int64_t[]){v->dim[0].size, v->dim[1].size}, for_call->locs, &err);
+  if (!t)
+    return nki_raise(&err);
+  t->packed = v->tensor->packed;
+  *to = nki_whole(t);
+  return true;
 }
 
 /* Records the copy of the columns; *v becomes the copy. */
 static bool gather(struct nki_recorder *r, struct nki_call *for_call, struct nki_view *v) {
   struct nki_error err = {.arena = r->program->arena};
   struct nki_columns *from = v->columns;
-  struct nki_tensor *t = nki_tensor_make(r->program, "columns", v->tensor->dtype, MEM_SBUF, 2,
-                                         (int64_t[]){v->dim[0].size, v->dim[1].size}, for_call->locs, &err);
-  if (!t)
-    return nki_raise(&err);
-  t->packed = v->tensor->packed;
-  struct nki_view to = nki_whole(t);
+  struct nki_view to;
+  if (!make_tile(r, for_call, v, &to))
+    return false;
   int64_t *n = arena_new(r->program->arena, int64_t);
   *n = v->dim[1].size;
   struct nki_call c = {.kind = NKI_LOCAL_GATHER, .engine = NISA_ENGINE_GPSIMD, .locs = for_call->locs};
@@ -103,9 +117,38 @@ static bool gather(struct nki_recorder *r, struct nki_call *for_call, struct nki
   return nki_call_add(r->program, &c, &err) || nki_raise(&err);
 }
 
-bool nki_gather_columns(struct nki_recorder *r, struct nki_call *c, bool *begun) {
+/* The call writes a new tile, which becomes *v; *later is what follows.  A predicated copy leaves some columns as they are. */
+static bool write_later(struct nki_recorder *r, struct nki_call *c, struct nki_view *v, struct nki_scatter *later) {
+  struct nki_view to;
+  later->to = *v->columns;
+  if (v->dim[0].size % GROUP)
+    return trace_refuse(DG_NKI_OPERAND, "use a multiple of 16 partitions",
+                        "columns of %lld partitions are written, which are no groups of 16", (long long)v->dim[0].size);
+  if (c->kind == NKI_TENSOR_COPY_PREDICATED ? !gather(r, c, v) : !make_tile(r, c, v, &to))
+    return false;
+  if (c->kind != NKI_TENSOR_COPY_PREDICATED)
+    *v = to;
+  later->values = *v;
+  later->is_due = true;
+  return true;
+}
+
+bool nki_scatter_columns(struct nki_recorder *r, const struct nki_scatter *s) {
+  PyObject *module = PyImport_ImportModule("nkx.nki_columns"), *result = NULL;
+  PyObject *of = nki_wrap(r, &s->to.of), *index = nki_wrap(r, &s->to.index), *values = nki_wrap(r, &s->values);
+  if (module && of && index && values)
+    result = PyObject_CallMethod(module, "scatter", "OOO", of, index, values);
+  Py_XDECREF(of);
+  Py_XDECREF(index);
+  Py_XDECREF(values);
+  Py_XDECREF(module);
+  Py_XDECREF(result);
+  return result;
+}
+
+bool nki_gather_columns(struct nki_recorder *r, struct nki_call *c, bool *begun, struct nki_scatter *later) {
   const struct nki_call_def *def = nki_def(c);
-  *begun = false;
+  *begun = later->is_due = false;
   for (int k = 0; k < nki_n_params(def); k++) {
     if (c->value[k].kind != NKI_VIEW || !c->value[k].view->columns)
       continue;
@@ -115,7 +158,8 @@ bool nki_gather_columns(struct nki_recorder *r, struct nki_call *c, bool *begun)
     }
     if (!*begun && nki_shows_views(r))
       *begun = nki_written_begin(r->program, arena_printf(r->program->arena, "nisa.%s", def->name), c->locs);
-    if (!gather(r, c, c->value[k].view))
+    if (def->param[k].kind == NKI_PARAM_DST ? !write_later(r, c, c->value[k].view, later)
+                                            : !gather(r, c, c->value[k].view))
       return false;
   }
   return true;

@@ -127,9 +127,17 @@ PyObject *nki_make_constant(PyObject *self, PyObject *o);
 /* The object of v.indirect(index, n): n < 0: as many as there are indices.  `written`: its expression, or NULL. */
 PyObject *nki_tensor_columns(struct nki_recorder *r, const struct nki_view *v, const struct nki_view *index, int64_t n,
                              const char *written);
+/* Columns that a call writes: the call writes `values` instead, which nki_scatter_columns copies to them after it. */
+struct nki_scatter {
+  struct nki_columns to;
+  struct nki_view values;
+  bool is_due;
+};
 /* Records the copies of operands that are columns, which take their places.  *begun: nki_written_begin was called for the call.
  * False with an exception. */
-bool nki_gather_columns(struct nki_recorder *r, struct nki_call *c, bool *begun);
+bool nki_gather_columns(struct nki_recorder *r, struct nki_call *c, bool *begun, struct nki_scatter *later);
+/* Records what writes the columns.  False with an exception. */
+bool nki_scatter_columns(struct nki_recorder *r, const struct nki_scatter *s);
 
 /* t.rearrange(src_pattern, dst_pattern, fixed_sizes=None), a method with keywords. */
 PyObject *nki_tensor_rearrange(PyObject *self, PyObject *args, PyObject *kw);

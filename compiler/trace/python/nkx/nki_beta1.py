@@ -37,7 +37,7 @@ def dtype_of(d):
     try:
         return np.dtype(getattr(d, "name", d) if not isinstance(d, type) else d)
     except TypeError:
-        return refuse(_nkx.NkiDtype, f"{d!r} is not a data type", "use a type of nl, such as nl.float32")
+        return refuse(_nkx.NkiDtype, f"{d!r} is not a data type", "use a type of nl, such as nl.float32", argument="dtype")
 
 
 # ---- memory ---------------------------------------------------------------------------------------------------------
@@ -93,13 +93,13 @@ def new(shape, dtype, buffer="sbuf", name=""):
     if buffer == "sbuf" and len(shape) > 1 and all([type(n) is int for n in shape]):
         return whole(Memory(shape, 0, {(): _nkx.nki_ndarray(shape, dtype, buffer, name)}))
     if not shape or not all(map(is_integer, shape)):
-        refuse(_nkx.NkiCall, f"the shape {shape} has no sizes", "write (nl.par_dim(128), 512)")
+        refuse(_nkx.NkiCall, f"the shape {shape} has no sizes", "write (nl.par_dim(128), 512)", argument="shape")
     if _is_hbm(buffer):
         shape = tuple(map(int, shape))
         return whole(Memory(shape, -1, {(): _nkx.nki_ndarray(shape, dtype, buffer, name)}))
     marked = [d for d, n in enumerate(shape) if isinstance(n, par_dim)]
     if len(marked) > 1:
-        refuse(_nkx.NkiCall, "a shape has more than one nl.par_dim", "one axis counts partitions")
+        refuse(_nkx.NkiCall, "a shape has more than one nl.par_dim", "one axis counts partitions", argument="shape")
     p = marked[0] if marked else 0
     one = (*shape[p:], 1) if p == len(shape) - 1 else shape[p:]
     shape, one, blocks = tuple(map(int, shape)), tuple(map(int, one)), itertools.product(*map(range, shape[:p]))
@@ -245,7 +245,7 @@ class Tensor:
         self.check_is_one_block()
         part = m.parts.get(tuple([o for o, _ in self.maps[:p]]) if p else ())
         if part is None:
-            _refuse(_out_of_bounds(self.shape, self.maps, m.shape), m.name)
+            _refuse(_out_of_bounds(self.shape, self.maps, m.shape), m)
         if self.is_whole and box is None and p == 0 and len(part.shape) == len(self.shape):
             return part
         if m.is_on_chip:
@@ -255,8 +255,8 @@ class Tensor:
         sizes, maps = _boxed(self.shape, self.maps, box)
         fault = None if self.is_whole and box is None else _out_of_bounds(sizes, maps, m.shape)
         if fault:
-            _refuse(fault, m.name)
-        return _in_hbm(part, sizes, maps)
+            _refuse(fault, m)
+        return _in_hbm(part, m, sizes, maps)
 
     def check_is_one_block(self):
         m = self.memory
@@ -265,7 +265,7 @@ class Tensor:
         for _, steps in self.maps[:m.partition]:
             if any(s and n > 1 for s, n in zip(steps, self.shape)):
                 refuse(_nkx.NkiView, f"{m.name} has {m.partition} block dimensions, but an instruction works on one block",
-                       "index the block dimensions by loop variables")
+                       "index the block dimensions by loop variables", about=m)
 
 
 nki_unknown.goes_on(Tensor, "__getitem__", "reshape", "expand_dims")
@@ -366,9 +366,9 @@ def _free_pairs(sizes, by_axis, strides):
 _BACKWARDS = (_nkx.NkiView, "an access to {name} goes backwards", "use index tiles that grow")
 
 
-def _refuse(fault, name):
+def _refuse(fault, memory):
     what, message, remedy = fault
-    refuse(what, message.format(name=name), remedy)
+    refuse(what, message.format(name=memory.name), remedy, about=memory)
 
 
 def _boxed(shape, maps, box):
@@ -391,18 +391,18 @@ def _out_of_bounds(sizes, maps, memory):
     return None
 
 
-def _pairs(part, sizes, maps, strides):
+def _pairs(memory, sizes, maps, strides):
     """The pairs of stride and size of an access pattern, and its offset."""
     pairs, offset = _steps(sizes, tuple([steps for _, steps in maps]), strides), 0
     if pairs is None:
-        _refuse(_BACKWARDS, part.name)
+        _refuse(_BACKWARDS, memory)
     for (o, _), stride in zip(maps, strides):
         offset += o * stride
     return pairs, offset
 
 
-def _in_hbm(part, sizes, maps):
-    pairs, offset = _pairs(part, sizes, maps, tuple(part.strides))
+def _in_hbm(part, memory, sizes, maps):
+    pairs, offset = _pairs(memory, sizes, maps, tuple(part.strides))
     return part.ap(pairs or [[1, 1]], offset=offset)
 
 
@@ -433,7 +433,7 @@ def _on_chip(part, memory, p, shape, maps, box):
     """The view of a tile, or of one block of it; p: how many axes count blocks."""
     fault, first, n, pairs, offset = _access_on_chip(shape, maps, box, memory.shape, p, part.shape, part.strides)
     if fault:
-        _refuse(fault, memory.name)
+        _refuse(fault, memory)
     if first or n != part.shape[0]:
         part = part[first:first + n]
     return part.ap(pairs, offset=offset)

@@ -247,7 +247,7 @@ def _box_and_rest(shape, conditions_of):
         c = Index(*one)
         if broadcast_shapes(c.shape, shape) != shape:
             refuse(_nkx.NkiMask, f"a mask of the shape {c.shape} does not fit to a tile of the shape {shape}",
-                   "make the mask from the index tiles of the access")
+                   "make the mask from the index tiles of the access", argument="mask")
         conditions.append(c.to(shape))
     for c in conditions:
         axes = [d for d, s in enumerate(c.steps) if s]

@@ -35,7 +35,7 @@ def box_of(mask, shape):
         _nkx.nki_written_note(nki_written.mask_text(None, (), shape))
         return None, ()
     if not isinstance(mask, Mask):
-        refuse(_nkx.NkiMask, f"a mask is a comparison of index tiles, not {type(mask).__name__}", "mask=(i_p < n)")
+        refuse(_nkx.NkiMask, f"a mask is a comparison of index tiles, not {type(mask).__name__}", "mask=(i_p < n)", argument="mask")
     box, rest, said = mask.cut(shape)
     _nkx.nki_written_note(said)
     return box, rest
@@ -98,7 +98,7 @@ def result(shape, dtype, mask, emit, operands, buffer="sbuf", dst=None):
         dst = new(shape if len(shape) > 1 else (*shape, 1), dtype, buffer)
         mark(dst, box, rest)
     elif rest:
-        refuse(_nkx.NkiMask, "a mask over several axes together cannot restrict this instruction", "assign its result: t[…] = …")
+        refuse(_nkx.NkiMask, "a mask over several axes together cannot restrict this instruction", "assign its result: t[…] = …", argument="mask")
     if box is not None:
         emit(dst.view(box or None) if dst.ndim == len(shape) else dst.view(), box)
     return dst
@@ -248,10 +248,10 @@ def _shape_of(op, x, y):
 def check_operand(op, x):
     if isinstance(x, Tensor):
         if not x.memory.is_on_chip:
-            refuse(_nkx.NkiMemory, f"{x.name} is in {x.buffer}, but engines work on SBUF and PSUM", "load it first: nl.load(x[…])")
+            refuse(_nkx.NkiMemory, f"{x.name} is in {x.buffer}, but engines work on SBUF and PSUM", "load it first: nl.load(x[…])", about=x)
         x.check_is_one_block()
     elif not isinstance(x, (int, float, bool, np.number, np.bool_)):
-        refuse(_nkx.NkiCall, f"nl.{op} takes tiles and numbers, not {type(x).__name__}")
+        refuse(_nkx.NkiCall, f"nl.{op} takes tiles and numbers, not {type(x).__name__}", about=x)
 
 
 def arith(op, x, y, dtype=None, mask=None, dst=None, engine=None):
@@ -292,7 +292,7 @@ def unary(op, x, dtype=None, mask=None):
     """A function of nisa.activation."""
     check_operand(op, x)
     if not isinstance(x, Tensor):
-        refuse(_nkx.NkiCall, f"nl.{op} takes a tile, not {type(x).__name__}")
+        refuse(_nkx.NkiCall, f"nl.{op} takes a tile, not {type(x).__name__}", about=x)
     return result(x.shape, dtype_of(dtype or x.dtype), mask,
                   lambda to, box: isa.activation(dst=to, op=op, data=part_of(x, box, x.shape)), (x,))
 

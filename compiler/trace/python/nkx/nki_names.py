@@ -52,10 +52,12 @@ _REMOVED_CLASSES = {"nki-mask-removed": _nkx.NkiMaskRemoved, "nki-mixed-generati
                     "nki-removed-api": _nkx.NkiRemovedApi}
 
 
-def refuse(cls, message, hint=None):
+def refuse(cls, message, hint=None, about=None, argument=None):
+    """about: the argument that is refused, or the memory of it; argument: the name of its parameter (nki_blame.py)."""
     e = cls(message)
     if hint:
         e.hint = hint
+    e.about, e.argument = about, argument
     raise e
 
 

@@ -13,6 +13,7 @@ comments, stays as it is.  nki_upgrade_values.py rewrites the expressions.
 """
 import ast
 
+from nkx.nki_upgrade_helpers import Helpers, reached
 from nkx.nki_upgrade_lines import bodies, line_starts, one_on_each_line
 from nkx.nki_upgrade_values import UNKNOWN, Blocks, Index, Kernel, Tile, Uncertain
 
@@ -151,6 +152,12 @@ def _assign_several(k, node, target, value):
         if any(isinstance(v, (Index, list)) for v in values):
             raise Uncertain("index tiles and other values are assigned at once")
         return [line for t, v in zip(target.elts, value.elts) for line in _assign(k, node, t, v) or [f"{k.source(t)} = {k.source(v)}"]]
+    if k.helper_of(value):
+        code, values = k.expression(value)
+        values = values if isinstance(values, tuple) and len(values) == len(target.elts) else [UNKNOWN] * len(target.elts)
+        for t, v in zip(target.elts, values):
+            k.note(t, value, v)
+        return k.take_lines() + [f"{k.source(target)} = {code}"]
     v = k.value(value)
     k.note(target, value, None)
     if isinstance(v, list) and len(v) == len(target.elts):  # i, j = nl.mgrid[…]
@@ -210,8 +217,14 @@ def _statement(k, node):
         if name.startswith("nisa."):  # for another of its results
             k.expression(node.value)
             return k.take_lines()
-    if isinstance(node, ast.Return) and node.value is not None:
+    if isinstance(node, ast.Expr) and k.helper_of(node.value):
         code, _ = k.expression(node.value)
+        return k.take_lines() + [code]
+    if isinstance(node, ast.Return):
+        code, value = k.expression(node.value) if node.value is not None else ("", None)
+        k.returned.append(value)
+        if node.value is None:
+            return None
         return k.take_lines() + [f"return {code}"]
     if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call) and isinstance(node.value.func, ast.Name) and node.value.func.id == "print":
         return None
@@ -257,8 +270,11 @@ def _body(f, k, statements):
                 k.keep_names(*(p for p in _head(k, node) if p is not None))
             if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
                 k.env |= {a.arg: UNKNOWN for n in ast.walk(node) if isinstance(n, ast.arguments) for a in (*n.posonlyargs, *n.args, *n.kwonlyargs)}
+            is_function, returned = isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)), k.returned
+            k.returned = [] if is_function else returned
             for inner in bodies(node):
                 _body(f, k, inner)
+            k.returned = returned
             continue
         k.lines, k.cut = [], {}
         try:
@@ -275,6 +291,8 @@ def _body(f, k, statements):
 
 def _leave(f, k, node, reason):
     f.mark(node, reason)
+    if isinstance(node, ast.Return):
+        k.returned.append(UNKNOWN)
     k.keep_names(node)
     for n in ast.walk(node):
         if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store):
@@ -300,8 +318,15 @@ def _is_kernel(node, aliases):
     return any(t.split("(")[0] in [f"{n}.{w}" for n in names for w in ("jit", "trace", "baremetal", "benchmark", "profile")] for t in text)
 
 
-def _kernel(f, node, aliases):
-    k = Kernel(f.data.decode(), node, aliases)
+def _kernels_of(tree, aliases):
+    """The kernels that are not inside of another one."""
+    found = [n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef) and _is_kernel(n, aliases)]
+    inner = {n for k in found for part in k.body for n in ast.walk(part)}
+    return [k for k in found if k not in inner]
+
+
+def _kernel(f, node, aliases, helpers):
+    k = Kernel(f.data.decode(), node, aliases, helpers)
     for d in node.decorator_list:
         name = ast.unparse(d).split("(")[0]
         if name.rpartition(".")[2] in _HOST:
@@ -314,18 +339,35 @@ def _kernel(f, node, aliases):
     f.drop(node.body)
 
 
+def _helpers(f, nodes, aliases):
+    """The functions that kernels call, which are rewritten when a call of them is."""
+    def rewrite(node, values):
+        k = Kernel(f.data.decode(), node, aliases, found)
+        k.env = dict(values)
+        _body(f, k, node.body)
+        _drop_index_tiles(f, k)
+        f.drop(node.body)
+        if any(v is UNKNOWN for v in k.returned):
+            raise Uncertain("a return statement is not upgraded")
+        return k.returned
+
+    found = Helpers(nodes, lambda node: _uses_nki(node, aliases), rewrite)
+    return found
+
+
 def _uses_nki(node, aliases):
     """It names a function of nki.language or nki.isa."""
     return any(isinstance(n, ast.Attribute) and isinstance(n.value, ast.Name) and aliases.get(n.value.id) in ("nki.language", "nki.isa")
                for n in ast.walk(node))
 
 
-def _mark_what_is_not_read(f, kernels, aliases):
-    """Functions that kernels may call, and names that an import brings without their module."""
-    inside = {n for kernel in kernels for n in ast.walk(kernel)}
+def _mark_what_is_not_read(f, read, aliases):
+    """Functions that no kernel calls in a way that is known here, and names that an import brings without their module.  read: the
+    kernels and functions that are rewritten."""
+    inside = {n for function in read for n in ast.walk(function)}
     for node in ast.walk(f.tree):
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and node not in inside and any(_uses_nki(n, aliases) for n in node.body):
-            f.mark(node.body[0], f"{node.name} is no kernel; what its parameters are is not known")
+            f.mark(node.body[0], f"{node.name} is no kernel, and no kernel here calls it in a way that is upgraded: what its parameters are is not known")
             inside |= set(ast.walk(node))
         elif isinstance(node, ast.ImportFrom) and node.module in ("neuronxcc.nki.language", "neuronxcc.nki.isa"):
             f.mark(node, "functions that are imported by name are not looked at: import their module, and write nl.load(…)")
@@ -371,12 +413,12 @@ def upgrade(text):
                        for n in ast.walk(tree) if isinstance(n, (ast.Import, ast.ImportFrom)))
     if is_newer:
         return text, 0
+    called = {n.name for n in reached(tree, _kernels_of(tree, aliases))}
     f = _File(one_on_each_line(text, lambda n: isinstance(n, (ast.Import, ast.ImportFrom)) or isinstance(n, ast.FunctionDef) and (
-        _is_kernel(n, aliases) or _uses_nki(n, aliases))))
-    found = [n for n in ast.walk(f.tree) if isinstance(n, ast.FunctionDef) and _is_kernel(n, aliases)]
-    inner = {n for k in found for part in k.body for n in ast.walk(part)}
-    kernels = [k for k in found if k not in inner]
-    _mark_what_is_not_read(f, kernels, aliases)
+        _is_kernel(n, aliases) or _uses_nki(n, aliases) or n.name in called)))
+    kernels = _kernels_of(f.tree, aliases)
+    inner = {n for k in kernels for part in k.body for n in ast.walk(part)}
+    helpers = _helpers(f, reached(f.tree, kernels), aliases)
     for node in ast.walk(f.tree):
         try:
             new = _import(node) if isinstance(node, (ast.Import, ast.ImportFrom)) and node not in inner else None
@@ -385,7 +427,8 @@ def upgrade(text):
         except Uncertain as e:
             f.mark(node, str(e))
     for node in kernels:
-        _kernel(f, node, aliases)
+        _kernel(f, node, aliases, helpers)
+    _mark_what_is_not_read(f, kernels + helpers.rewritten(), aliases)
     _host_calls(f, f.tree, kernels, aliases)
     _mark_launches(f, kernels)
     new = f.text()

@@ -95,13 +95,13 @@ _ISA = {
 class Kernel:
     """The names of one kernel, and its expressions."""
 
-    def __init__(self, text, function, aliases):
-        self.data, self.aliases = text.encode(), aliases
+    def __init__(self, text, function, aliases, helpers):
+        self.data, self.aliases, self.helpers = text.encode(), aliases, helpers
         self.starts = [0]
         for line in self.data.splitlines(keepends=True):
             self.starts.append(self.starts[-1] + len(line))
         self.env, self.definitions, self.kept = {}, {}, set()
-        self.lines, self.cut, self.n_temporary, self.asserted = [], {}, 0, {}
+        self.lines, self.cut, self.n_temporary, self.asserted, self.returned = [], {}, 0, {}, []
         defaults = function.args.defaults
         for i, a in enumerate(function.args.args):
             j = i - (len(function.args.args) - len(defaults))
@@ -142,6 +142,8 @@ class Kernel:
             return False
         if isinstance(node, ast.Call) and self.name_of(node).startswith(("nl.", "nisa.")):
             return self.name_of(node) not in ("nl.ds", "nl.program_id", "nl.num_programs", "nl.program_ndim")
+        if self.helper_of(node):
+            return True
         if isinstance(node, ast.Name):
             v = self.env.get(node.id)
             return v is UNKNOWN or isinstance(v, (Tile, Blocks, Index, list, ast.AST))
@@ -153,6 +155,10 @@ class Kernel:
 
     def is_call(self, node):
         return isinstance(node, ast.Call) and self.name_of(node) is not None
+
+    def helper_of(self, node):
+        """The function without a decorator that a call calls, where it has to do with tiles (nki_upgrade_helpers.py)."""
+        return self.helpers.of(self, node)
 
     def name_of(self, node):
         """"nl.load" for a function of nki.language, "nisa.iota", "nki.jit"; "" for another one."""
@@ -272,9 +278,13 @@ class Kernel:
                 return f"nl.negative({code})", Tile(v.dtype, ndim=v.ndim, cut=v.cut)
             return self.source(node), v if not isinstance(v, Tile) else None
         if isinstance(node, (ast.Tuple, ast.List)):
-            codes = [self.expression(e)[0] for e in node.elts]
+            both = [self.expression(e) for e in node.elts]
+            codes = [code for code, _ in both]
             text = ", ".join(codes) + ("," if len(codes) == 1 and isinstance(node, ast.Tuple) else "")
-            return (f"({text})" if isinstance(node, ast.Tuple) else f"[{text}]"), None
+            if isinstance(node, ast.List):
+                return f"[{text}]", None
+            has_brackets = not node.elts or self.source(node).startswith("(")
+            return f"({text})" if has_brackets else text, tuple([v for _, v in both])
         self._check_plain(node)
         return self._with_newer_names(node), self.value(node)
 
@@ -399,7 +409,9 @@ class Kernel:
         return self._with_newer_names(given["dtype"]) if "dtype" in given else None
 
     def _call(self, node):
-        name = self.name_of(node)
+        helper, name = self.helper_of(node), self.name_of(node)
+        if helper:
+            return self.helpers.call(self, node, helper)
         if self.masked(node) != self.cut and any(a.arg == "mask" for a in node.keywords):
             outer, self.cut = self.cut, self.masked(node)
             try:

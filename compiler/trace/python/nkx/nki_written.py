@@ -11,7 +11,7 @@ import types
 
 import _nkx
 import numpy as np
-from nkx import nki_unknown
+from nkx import nki_blame, nki_unknown
 from nkx.nki_names import Unavailable
 
 _begin, _end = _nkx.nki_written_begin, _nkx.nki_written_end
@@ -67,9 +67,13 @@ def call_text(name, args, kwargs):
     return f"{name}({', '.join([*map(text, args), *[f'{k}={text(v)}' for k, v in kwargs.items()]])})"
 
 
-def _wrong_call(name, f, args, kwargs):
-    """The refusal of a call that does not fit to the signature of f; None if it does."""
+def _wrong_call(name, f, args, kwargs, exception):
+    """The refusal of a call that does not fit to the signature of f, or has an argument of another kind; None if it is none."""
     signature = inspect.signature(f)
+    if isinstance(exception, AttributeError):
+        return nki_blame.no_tensor(name, f, args, kwargs, exception)
+    if not isinstance(exception, TypeError):
+        return None
     try:
         signature.bind(*args, **kwargs)
     except TypeError as e:
@@ -90,6 +94,7 @@ def wrapped(name, f, write=call_text, goes_on=False, is_statement=False):
         if not _begin(name):
             return f(*args, **kwargs)
         said = name
+        nki_blame.begin(f, args, kwargs)
         try:
             said = write(name, args, kwargs)
             result = f(*args, **kwargs)
@@ -100,8 +105,11 @@ def wrapped(name, f, write=call_text, goes_on=False, is_statement=False):
         except Exception as e:  # noqa: BLE001: what is no refusal is raised again
             if not goes_on:
                 raise
-            return nki_unknown.reported(_wrong_call(name, f, args, kwargs) or e if isinstance(e, TypeError) else e)
+            refusal = _wrong_call(name, f, args, kwargs, e) or e
+            refusal.argument = nki_blame.argument_of(f, args, kwargs, refusal)
+            return nki_unknown.reported(refusal)
         finally:
+            nki_blame.end()
             _end(said)
     return call
 

@@ -162,7 +162,7 @@ def zeros_like(x, dtype=None, buffer=None, name=""):
 def shared_constant(constant):
     """A tensor in HBM that has the elements of an array."""
     if isinstance(constant, str):
-        nki_names.refuse(_nkx.NkiUnsupported, "a constant in a file is not compiled here yet", "give the array itself")
+        nki_names.refuse(_nkx.NkiUnsupported, "a constant in a file is not compiled here yet", "give the array itself", argument="constant")
     return _nkx.nki_constant(constant)
 
 
@@ -187,7 +187,7 @@ def _like(x, dtype):
 
 def _shapes_differ(name, x, y):
     nki_names.refuse(_nkx.NkiShapeMismatch, f"nl.{name}: {x.name} has the shape {x.shape}, but {y.name} has {y.shape}",
-                     "there is no broadcasting: use .broadcast, or nisa.tensor_scalar with a column")
+                     "there is no broadcasting: use .broadcast, or nisa.tensor_scalar with a column", argument="y")
 
 
 def _binary(name):

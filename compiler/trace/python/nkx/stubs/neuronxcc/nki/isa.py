@@ -19,7 +19,7 @@ _LEAST = float(np.finfo(np.float32).min)
 
 def _tile(name, x):
     if not isinstance(x, _Tensor):
-        refuse(_nkx.NkiCall, f"{name} must be a tile, not {type(x).__name__}")
+        refuse(_nkx.NkiCall, f"{name} must be a tile, not {type(x).__name__}", argument=name)
     _b.check_operand(name, x)
     return x
 
@@ -57,10 +57,10 @@ def tensor_copy_predicated(*, src, dst, predicate, reverse_pred=False, mask=None
 
 def dma_copy(*, dst, src, mask=None, dst_rmw_op=None, **options):
     if dst_rmw_op is not None and getattr(_b.operator_of(dst_rmw_op), "__name__", _b.operator_of(dst_rmw_op)) != "add":
-        refuse(_nkx.NkiOperator, "dst_rmw_op of dma_copy adds", "pass dst_rmw_op=np.add")
+        refuse(_nkx.NkiOperator, "dst_rmw_op of dma_copy adds", "pass dst_rmw_op=np.add", argument="dst_rmw_op")
     box, rest = _b.box_of(mask, dst.shape)
     if rest:
-        refuse(_nkx.NkiMask, "a mask over several axes together cannot restrict a copy", "restrict one axis in each copy")
+        refuse(_nkx.NkiMask, "a mask over several axes together cannot restrict a copy", "restrict one axis in each copy", argument="mask")
     if box is not None:
         dst.memory.begin_writing()
         to, x = _b.part_of(dst, box, dst.shape), _b.part_of(src, box, dst.shape)
@@ -84,7 +84,7 @@ def memset(shape, value, dtype, *, mask=None, engine=unknown_engine):
 
 def iota(expr, dtype, *, mask=None):
     if not isinstance(expr, Index):
-        refuse(_nkx.NkiCall, f"iota takes an index tile, not {type(expr).__name__}", "nisa.iota(nl.arange(512)[None, :], nl.int32)")
+        refuse(_nkx.NkiCall, f"iota takes an index tile, not {type(expr).__name__}", "nisa.iota(nl.arange(512)[None, :], nl.int32)", argument="expr")
     t = _b.new(expr.shape if expr.ndim > 1 else (*expr.shape, 1), _b.dtype_of(dtype))
     _b.numbers(expr, t.dtype, t.view())
     return t
@@ -100,7 +100,7 @@ def nc_matmul(stationary, moving, *, is_stationary_onezero=False, is_moving_onez
     rows, columns = math.prod(x.shape[1:]), math.prod(y.shape[1:])
     if rows > 128:
         refuse(_nkx.NkiSizeLimit, f"stationary has {rows} elements in each partition, but at most 128 fit",
-               "use tiles of nl.tile_size.gemm_stationary_fmax")
+               "use tiles of nl.tile_size.gemm_stationary_fmax", argument="stationary")
     t = (rows, columns) if y.ndim == 2 else (rows, *y.shape[1:])
     own, others = _b.valid_box(x, x.shape), _b.valid_box(y, y.shape)
     box, rest = _b.box_of(mask, (rows, columns)) if mask is not None else ((), [])
@@ -111,7 +111,7 @@ def nc_matmul(stationary, moving, *, is_stationary_onezero=False, is_moving_onez
         summed = _b.intersection(own[:1], others[:1], x.shape[:1])
         box = _b.intersection(box, [own[1], others[1]], (rows, columns)) if summed is not None else None
     if rest or (box or own) and (x.ndim > 2 or y.ndim > 2):
-        refuse(_nkx.NkiMask, "this mask does not restrict rows and columns of a product")
+        refuse(_nkx.NkiMask, "this mask does not restrict rows and columns of a product", argument="mask")
     r = _b.new(t, x.dtype if is_transpose else "float32", "psum")
     r.is_product = True
     _b.mark(r, box)
@@ -143,7 +143,7 @@ def tensor_tensor(data1, data2, op, *, dtype=None, mask=None, engine=unknown_eng
     x, y = _tile("data1", data1), _tile("data2", data2)
     shape = _b.broadcast_shapes(x.shape, y.shape)
     if shape is None or x.shape[0] != y.shape[0]:
-        refuse(_nkx.NkiShapeMismatch, f"data1 has the shape {x.shape}, but data2 has {y.shape}")
+        refuse(_nkx.NkiShapeMismatch, f"data1 has the shape {x.shape}, but data2 has {y.shape}", argument="data2")
     x, y = x.broadcast_to(shape), y.broadcast_to(shape)
     return _b.result(shape, _b.dtype_of(dtype or _b.promote(x, y)), mask, lambda to, box: _isa.tensor_tensor(
         dst=to, data1=_b.part_of(x, box, shape), data2=_b.part_of(y, box, shape), op=_b.operator_of(op), engine=engine), (x, y))
@@ -197,14 +197,14 @@ def affine_select(pred, on_true_tile, on_false_value, *, mask=None, dtype=None):
     """on_true_tile where the comparison of index tiles holds, else the number."""
     x = _tile("on_true_tile", on_true_tile)
     if not isinstance(pred, Mask):
-        refuse(_nkx.NkiCall, f"pred must be a comparison of index tiles, not {type(pred).__name__}", "pred=(i_q >= i_k)")
+        refuse(_nkx.NkiCall, f"pred must be a comparison of index tiles, not {type(pred).__name__}", "pred=(i_q >= i_k)", argument="pred")
     conditions = [c.to(x.shape) for c in pred.conditions]
     if len(conditions) == 2 and (conditions[0] + conditions[1]).reach() == (0, 0) and not any((conditions[0] + conditions[1]).steps):
         conditions, compare = conditions[:1], "equal"
     else:
         compare = "greater_equal"
     if len(conditions) > 1:
-        refuse(_nkx.NkiMask, "affine_select takes one comparison", "use affine_select once for each")
+        refuse(_nkx.NkiMask, "affine_select takes one comparison", "use affine_select once for each", argument="pred")
     (c,) = conditions
 
     def emit(to, view, box):
@@ -232,11 +232,11 @@ def reduced(op, data, axis, dtype, mask, negate, keepdims):
     axes = sorted(a + x.ndim if a < 0 else a for a in ([axis] if isinstance(axis, int) else axis))
     if not axes or axes[0] < 1 or axes[-1] >= x.ndim:
         refuse(_nkx.NkiOperand, f"axis {axis} of a tile of {x.ndim} dimensions cannot be reduced",
-               "reduce free axes; nisa.tensor_partition_reduce reduces partitions")
+               "reduce free axes; nisa.tensor_partition_reduce reduces partitions", argument="axis")
     shape = [1 if d in axes else n for d, n in enumerate(x.shape)]
     box, rest = _b.cut(mask, x.shape, (x,))
     if rest:
-        refuse(_nkx.NkiMask, "a mask over several axes together cannot restrict a reduction", "set the other elements first")
+        refuse(_nkx.NkiMask, "a mask over several axes together cannot restrict a reduction", "set the other elements first", argument="mask")
     if not keepdims:
         shape = [n for d, n in enumerate(shape) if d not in axes]
     t = _b.new(shape if len(shape) > 1 else (*shape, 1), _b.dtype_of(dtype or x.dtype))

@@ -85,7 +85,7 @@ def empty_like(x, dtype=None, *, buffer=None, name="", **kwargs):
 def shared_constant(constant, dtype=None, **kwargs):
     """A tensor in HBM that has the elements of an array, converted to dtype if it is given."""
     if isinstance(constant, str):
-        refuse(_nkx.NkiUnsupported, "a constant in a file is not compiled here yet", "give the array itself")
+        refuse(_nkx.NkiUnsupported, "a constant in a file is not compiled here yet", "give the array itself", argument="constant")
     return _b.of(_nkx.nki_constant(constant if dtype is None else np.asarray(constant).astype(_b.dtype_of(dtype))))
 
 
@@ -96,9 +96,9 @@ def shared_identity_matrix(n, dtype=uint8, **kwargs):
 
 def _in_hbm(what, x):
     if not isinstance(x, (_Tensor, Rows)):
-        refuse(_nkx.NkiCall, f"{what} must be a tensor, not {type(x).__name__}")
+        refuse(_nkx.NkiCall, f"{what} must be a tensor, not {type(x).__name__}", argument=what)
     if x.memory.is_on_chip:
-        refuse(_nkx.NkiMemory, f"{x.name} is in {x.buffer}, but {what} must be in hbm", "nl.copy copies a tile")
+        refuse(_nkx.NkiMemory, f"{x.name} is in {x.buffer}, but {what} must be in hbm", "nl.copy copies a tile", argument=what)
     return x
 
 
@@ -115,7 +115,7 @@ def load(src, *, mask=None, dtype=None, **kwargs):
 def store(dst, value, *, mask=None, **kwargs):
     to = _in_hbm("dst", dst)
     if not isinstance(value, _Tensor):
-        refuse(_nkx.NkiCall, f"nl.store stores a tile, not {type(value).__name__}", "make one with nl.full")
+        refuse(_nkx.NkiCall, f"nl.store stores a tile, not {type(value).__name__}", "make one with nl.full", argument="value")
     if value.shape != to.shape:
         if value.size != to.size and _b.broadcast_shapes(value.shape, to.shape) != to.shape:
             refuse(_nkx.NkiShapeMismatch, f"a tile of the shape {value.shape} is stored to a part of the shape {to.shape}")
@@ -123,7 +123,7 @@ def store(dst, value, *, mask=None, **kwargs):
             value = value.broadcast_to(to.shape)
     box, rest = _b.cut(mask, to.shape, (value,) if value.shape == to.shape else ())
     if rest:
-        refuse(_nkx.NkiMask, "a mask over several axes together cannot restrict a store", "restrict one axis in each store")
+        refuse(_nkx.NkiMask, "a mask over several axes together cannot restrict a store", "restrict one axis in each store", argument="mask")
     if box is None:
         return
     to.memory.begin_writing()
@@ -139,10 +139,10 @@ def atomic_rmw(dst, value, op, *, mask=None, **kwargs):
     """dst = dst + value, for a part of HBM, also for rows that numbers select."""
     to = _in_hbm("dst", dst)
     if getattr(_b.operator_of(op), "__name__", _b.operator_of(op)) != "add":
-        refuse(_nkx.NkiOperator, "nl.atomic_rmw adds", "pass op=np.add")
+        refuse(_nkx.NkiOperator, "nl.atomic_rmw adds", "pass op=np.add", argument="op")
     box, rest = _b.cut(mask, to.shape, (value,))
     if rest:
-        refuse(_nkx.NkiMask, "a mask over several axes together cannot restrict atomic_rmw", "restrict one axis in each call")
+        refuse(_nkx.NkiMask, "a mask over several axes together cannot restrict atomic_rmw", "restrict one axis in each call", argument="mask")
     if box is None:
         return
     to.memory.begin_writing()
@@ -371,7 +371,7 @@ def matmul(x, y, *, transpose_x=False, mask=None, **kwargs):
     for name, t in (("x", x), ("y", y)):
         _b.check_operand("matmul", t)
         if not isinstance(t, _Tensor):
-            refuse(_nkx.NkiCall, f"{name} of nl.matmul must be a tile, not {type(t).__name__}")
+            refuse(_nkx.NkiCall, f"{name} of nl.matmul must be a tile, not {type(t).__name__}", argument=name)
     x = x if transpose_x else _b.copied(_isa.nc_transpose(_in_sbuf(x)))
     return _isa.nc_matmul(_in_sbuf(x), _in_sbuf(y), mask=mask)
 
