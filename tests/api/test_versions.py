@@ -71,6 +71,20 @@ def test_versions_differ_by_their_results(both):
     assert diff.status == same.status == 200 and diff.json != same.json
 
 
+def test_versions_part_where_the_pass_does_something_and_compute_the_same(both):
+    def part(a, b):
+        answer = both.request("POST", "/api/v1/parting", {"a": {**SOFTMAX, **a}, "b": {**SOFTMAX, **b}}, OURS)
+        assert answer.status == 200 and answer.json["status"] == "ok", answer.body
+        return answer.json["parting"]
+
+    found = part({"version": "6"}, {"version": "7"})
+    assert found["text"]["stage"] == PASS and "values" not in found and found["compared"] > 0 and found["alone"] == 0
+    lines = {side: text_of(both.compile(**SOFTMAX, inputs=[], version=version), PASS).splitlines() for side, version in (("a", "6"), ("b", "7"))}
+    assert all(lines[side][found["text"][side]["line"] - 1] == found["text"][side]["text"] for side in "ab")
+    assert found["text"]["a"]["text"] != found["text"]["b"]["text"]
+    assert "text" not in part({"version": "6"}, {"version": "6"})
+
+
 @pytest.mark.parametrize("path", ["/api/v1/compile", "/api/v1/snippets"])
 def test_a_version_that_is_not_installed_has_a_code_of_its_own(both, path):
     answer = both.request("POST", path, {**JOB, "version": "5"}, OURS)

@@ -128,6 +128,82 @@ def test_typing_is_followed_within_a_second(page):
     assert time.monotonic() - start < 5
 
 
+# Changes of the stage list since it began: nodes that came or went outside of figures of time
+NOTE_CHANGES = """() => {
+  window.rows = [...document.querySelectorAll('#stages .stage')];
+  window.changes = [];
+  new MutationObserver((all) => all.forEach((m) => m.target.matches?.('.time') || window.changes.push(m.target.outerHTML)))
+    .observe(document.querySelector('#stages'), { childList: true, subtree: true });
+}"""
+SAME_ROWS = "() => { const now = [...document.querySelectorAll('#stages .stage')]; return now.length === window.rows.length && now.every((r, i) => r === window.rows[i]); }"
+
+
+def list_of(page):
+    """The stage list as HTML, without its times and with sorted attributes."""
+    html = page.evaluate("""() => {
+      const copy = document.querySelector('#stages').cloneNode(true);
+      for (const e of copy.querySelectorAll('*')) {
+        const all = [...e.attributes].map((a) => [a.name, a.value]).sort();
+        for (const [name] of all) e.removeAttribute(name);
+        for (const [name, value] of all) if (name !== 'class' || value) e.setAttribute(name, value);
+      }
+      return copy.innerHTML;
+    }""")
+    return re.sub(r"[\d.]+ (ms|milliseconds)", "", html)
+
+
+def test_a_key_that_changes_nothing_changes_no_row_of_the_list(page):
+    page.evaluate(NOTE_CHANGES)
+    page.locator("#source-editor .cm-content").focus()
+    page.keyboard.press("Control+End")
+    page.keyboard.insert_text("\n# x")
+    page.wait_for_function("() => document.querySelector('#live').textContent.startsWith('Compiled')")
+    compiled(page)
+    assert page.evaluate("window.changes") == [] and page.evaluate(SAME_ROWS)
+    page.keyboard.insert_text("y")  # the same as a delta of the last result
+    page.wait_for_timeout(200)
+    compiled(page)
+    assert page.evaluate("window.changes") == [] and page.evaluate(SAME_ROWS)
+
+
+def test_a_list_that_was_kept_is_that_of_a_new_page(new_page, server):
+    """After another kernel, errors, a check, a filter and hidden rows: the rows that stayed say what new ones say."""
+    page = new_page()
+    page.goto(server)
+    compiled(page)
+    page.get_by_role("button", name="Check").click()
+    expect(page.locator("#status")).to_contain_text("all pass")
+    page.get_by_role("button", name="Check").click()
+    compiled(page)
+    write(page, "import numpy as np\ndef (")
+    expect(page.locator("#status")).to_have_text("✕ 1 error")
+    page.get_by_role("button", name="changed only").click()
+    expect(page.locator("#stages .gap").first).to_be_visible()
+    page.get_by_label("Filter stages").fill("layout")
+    expect(page.locator("#stages .gap")).to_have_count(0)
+    page.get_by_label("Filter stages").fill("")
+    write(page, KERNEL)
+    expect(page.locator("#signature")).to_contain_text("mine")
+    compiled(page)
+    kept_short = list_of(page)
+    page.get_by_role("button", name="changed only").click()
+    expect(page.locator("#stages .gap")).to_have_count(0)
+    kept = list_of(page)
+    other = new_page()
+    other.goto(server)
+    compiled(other)
+    write(other, KERNEL)
+    expect(other.locator("#signature")).to_contain_text("mine")
+    compiled(other)
+    other.reload()  # the draft is what the first result of this page is made of
+    expect(other.locator("#signature")).to_contain_text("mine")
+    compiled(other)
+    assert kept == list_of(other)
+    other.get_by_role("button", name="changed only").click()
+    expect(other.locator("#stages .gap").first).to_be_visible()
+    assert kept_short == list_of(other)
+
+
 def test_checks_are_shown_per_stage(page):
     page.get_by_role("button", name="Check").click()
     total = page.locator("#stages .stage").count()

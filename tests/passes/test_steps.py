@@ -122,9 +122,15 @@ def test_each_tiled_operation_and_each_program_is_a_step():
     written = [s for s in tiled["steps"]["steps"] if s["rule"] == "write-script"]
     assert len(written) == script.count("transform.structured.match") > 2
     assert [s["edit"]["text"].count("transform.structured.match") for s in written[1:]] == [1] * (len(written) - 1)
+    before = tiled["stages"][-2]["text"].splitlines()
+    assert all(s["op"]["name"] in before[s["op"]["line"] - 1] for s in written), "the operation that is tiled, not one inside of another"
     divided = compiled(softmax, "engine-programs", steps=True)
     programs = divided["stages"][-1]["op_counts"]["scf.execute_region"]
     assert sum(s["rule"] in ("write-program", "write-queue") for s in divided["steps"]["steps"]) == programs > 2
+    copied = [s for s in divided["steps"]["steps"] if s["rule"] == "write-operation"]
+    before = divided["stages"][-2]["text"].splitlines()
+    assert len(copied) > programs, "each operation outside of loops is a step, and each loop"
+    assert all(s["op"]["name"] in before[s["op"]["line"] - 1] for s in copied)
 
 
 def test_every_pass_of_ours_has_a_kernel_here():

@@ -22,6 +22,7 @@ struct emitter {
   struct table values;  /* value -> its copy in the stream */
   int64_t ahead;        /* the loop that is written has the first so many rounds; 0: the others, or all */
   MlirBlock top;        /* of the stream's program */
+  MlirOperation end;    /* its terminator */
   MlirOperation placed; /* the last operation of it that has its place (place_part), or null */
   MlirOperation backs;  /* in the program of Sync, the first of the parts that free transfers may go before, or null */
   bool is_synced;       /* nothing was executed since the last barrier but loads of registers for control flow */
@@ -41,7 +42,10 @@ static void set_copy(struct emitter *e, MlirValue v, MlirValue copy) {
 }
 
 static MlirOperation insert(struct ir_builder *b, MlirOperation op) {
-  mlirBlockAppendOwnedOperation(b->block, op);
+  if (!mlirOperationIsNull(b->before) && mlirBlockEqual(mlirOperationGetBlock(b->before), b->block))
+    mlirBlockInsertOwnedOperationBefore(b->block, b->before, op);
+  else
+    mlirBlockAppendOwnedOperation(b->block, op);
   return op;
 }
 
@@ -168,9 +172,9 @@ static void emit_regions(struct emitter *e, struct ir_builder *b, MlirOperation 
     set_copy(e, mlirOperationGetResult(op, k), mlirOperationGetResult(copy, k));
 }
 
-/* Only triggers, waits, loops of them, and constants that nothing else uses. */
-static bool is_only_triggers(MlirOperation op) {
-  for (; !mlirOperationIsNull(op); op = mlirOperationGetNextInBlock(op)) {
+/* From op to the end of the program: only triggers, waits, loops of them, and constants that nothing else uses. */
+static bool is_only_triggers(const struct emitter *e, MlirOperation op) {
+  for (; !mlirOperationEqual(op, e->end); op = mlirOperationGetNextInBlock(op)) {
     if (!ir_is(op, "arith.constant") && !ir_is(op, "scf.for") && !ir_is(op, "nisa.wait") &&
         !ir_is(op, "nisa.dma_trigger"))
       return false;
@@ -184,16 +188,16 @@ static void place_part(struct emitter *e, const struct ir_builder *b, enum ep_sy
     return;
   MlirOperation next,
       op = mlirOperationIsNull(e->placed) ? mlirBlockGetFirstOperation(e->top) : mlirOperationGetNextInBlock(e->placed);
-  if (mlirOperationIsNull(op))
+  if (mlirOperationEqual(op, e->end))
     return;
-  if (!is_only_triggers(op))
+  if (!is_only_triggers(e, op))
     part = EP_PART_FIXED;
   if (part == EP_PART_FIXED)
     e->backs = (MlirOperation){NULL};
   else if (part == EP_PART_BACKS && mlirOperationIsNull(e->backs))
     e->backs = op;
   const bool moves = part == EP_PART_FREE && !mlirOperationIsNull(e->backs);
-  for (; !mlirOperationIsNull(op); op = next) {
+  for (; !mlirOperationEqual(op, e->end); op = next) {
     next = mlirOperationGetNextInBlock(op);
     if (moves)
       mlirOperationMoveBefore(op, e->backs);
@@ -300,6 +304,8 @@ static void emit_op(struct emitter *e, struct ir_builder *b, MlirOperation op) {
   const int loop = (int)(intptr_t)table_get(&ep->loop_of, op.ptr) - 1;
 
   b->loc = mlirOperationGetLocation(op);
+  if (mlirBlockEqual(b->block, e->top)) /* what is in a loop comes into the program with the loop */
+    pass_step(ep->run, op, "write-operation");
   if (instr >= 0) {
     emit_instr(e, b, op, instr);
     place_part(e, b, ep_sync_part(e->ep, instr, instr + 1, 0));
@@ -425,18 +431,18 @@ static void emit_stream(struct emitter *e, MlirBlock body, MlirOperation before,
   MlirOperation stream = nisa_create_stream(loc, ep->streams[s].name, on);
   MlirBlock block = ir_body(stream);
   MlirOperation yield = mlirBlockGetTerminator(block);
-  struct ir_builder b = {.ctx = ep->run->ir->ctx, .block = block, .loc = loc, .arena = ep->run->arena};
+  /* the program is complete at any time, so that each operation can be shown as a step */
+  struct ir_builder b = {.ctx = ep->run->ir->ctx, .block = block, .loc = loc, .arena = ep->run->arena, .before = yield};
 
   e->stream = s;
   e->top = block;
+  e->end = yield;
   e->placed = e->backs = (MlirOperation){NULL};
   e->values = (struct table){.arena = ep->run->arena};
   e->is_synced = false;
-  mlirOperationRemoveFromParent(yield);
-  emit_block(e, &b, body);
-  mlirBlockAppendOwnedOperation(block, yield);
   mlirBlockInsertOwnedOperationBefore(body, before, stream);
   keep(e, stream);
+  emit_block(e, &b, body);
 }
 
 /* Destroys what the streams have copies of, the last one first. */

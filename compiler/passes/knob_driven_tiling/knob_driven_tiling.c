@@ -519,13 +519,12 @@ static enum status write_script(struct pass_run *run, struct script *s, int *n_t
   const struct numbered numbered = find_numbered(run);
 
   *n_tiled = 0;
-  if (ops.n)
-    pass_step(run, ops.v[0], "write-script");
   for (int k = 0; k < ops.n; k++) {
     struct tiled t;
     int n;
     if (!read_tiled(ops.v[k], &t, &n))
       continue;
+    pass_step(run, ops.v[k], "write-script");
     enum status st = check(run, &t, n);
     if (!st)
       st = check_id(run, &t, &numbered);
@@ -538,8 +537,6 @@ static enum status write_script(struct pass_run *run, struct script *s, int *n_t
     st = script_show(s);
     if (st)
       return st;
-    if (k + 1 < ops.n)
-      pass_step(run, ops.v[k + 1], "write-script");
   }
   return ST_OK;
 }

@@ -10,6 +10,7 @@ import { BlockType, drawSelection, EditorView, hoverTooltip, keymap, lineNumbers
 import type { Stage } from "../api/types";
 import { tokenizeCompact } from "../highlight/compact";
 import { tokenizerOf } from "../highlight/dialect";
+import type { Tokenizer } from "../highlight/token";
 import type { Light } from "../state/selection";
 import type { SourceMap, StageLinks } from "../state/sourcemap";
 import { cardTip, closeTips, isTipOpen, toggleTip } from "./cardtip";
@@ -85,6 +86,8 @@ export class StageViewer {
   private ties: Ties | null = null;
   private detail: Detail = { full: true, attributes: true };
   private rows: Rows | null = null;
+  private tokens: Tokenizer | null = null;
+  private labelled = "";
   /** The first lines of the folds that are open. */
   private opened: ReadonlySet<number> = new Set();
 
@@ -186,7 +189,17 @@ export class StageViewer {
     this.stage = stage;
     this.ties = ties;
     this.opened = new Set();
+    const old = this.rows?.texts;
     const rows = this.takeRows();
+    // after most keys the text is what it was: it is not laid out again
+    if (!follow && old?.length === rows.texts.length && old.every((text, i) => text === rows.texts[i]) && view.scrollDOM.scrollTop === 0) {
+      view.dispatch({
+        selection: EditorSelection.cursor(0),
+        effects: [setLines.of({ map: ties.map, links: ties.links }), setValue.of(null), ...this.rowEffects(rows, ties), ...this.labelEffects(label)],
+        annotations: fromPage.of(true),
+      });
+      return;
+    }
     const doc = Text.of(rows.texts as string[]);
     const target = doc.line(follow ? rows.rowOf(Math.min(follow.to, rows.lineCount)) : 1);
     view.dispatch({
@@ -195,7 +208,7 @@ export class StageViewer {
       effects: [
         setLines.of({ map: ties.map, links: ties.links }),
         ...this.rowEffects(rows, ties),
-        this.label.reconfigure(EditorView.contentAttributes.of({ ...VIEWER_ATTRIBUTES, "aria-label": label })),
+        ...this.labelEffects(label),
         offset === null
           ? EditorView.scrollIntoView(target.from, { y: follow ? "center" : "start" })
           : EditorView.scrollIntoView(target.from, { y: "start", yMargin: Math.max(0, offset) }),
@@ -212,7 +225,15 @@ export class StageViewer {
 
   private rowEffects(rows: Rows, ties: Ties) {
     const tokens = rows.isCompact ? tokenizeCompact : tokenizerOf(this.stage?.dialect);
-    return [setRows.of(rows), notesEffect(notesOfRows(ties.notes, rows)), this.language.reconfigure(tokenizer.of(tokens))];
+    const language = tokens === this.tokens ? [] : [this.language.reconfigure(tokenizer.of(tokens))];
+    this.tokens = tokens;
+    return [setRows.of(rows), notesEffect(notesOfRows(ties.notes, rows)), ...language];
+  }
+
+  private labelEffects(label: string): StateEffect<unknown>[] {
+    if (label === this.labelled) return [];
+    this.labelled = label;
+    return [this.label.reconfigure(EditorView.contentAttributes.of({ ...VIEWER_ATTRIBUTES, "aria-label": label }))];
   }
 
   /** A line that the user looks at: a selected one in sight, the caret's, or the first. */

@@ -3,7 +3,7 @@ import type { TensorInfo } from "../api/types";
 import type { AppState, AppStore } from "../state/app";
 import { kernelOf } from "../state/outcome";
 import { settings } from "../state/settings";
-import { byId, el, fill } from "./dom";
+import { byId, el, fill, refill } from "./dom";
 
 const SHORT: Record<string, string> = {
   float32: "f32",
@@ -33,7 +33,7 @@ function signature(store: AppStore): void {
       return;
     }
     const text = `(${kernel.inputs.map(tensor).join(", ")}) → ${kernel.outputs.map(tensor).join(", ")}`;
-    fill(box, el("b", {}, kernel.name), text);
+    refill(box, el("b", {}, kernel.name), text);
     box.title = kernel.name + text;
   });
 }

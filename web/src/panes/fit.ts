@@ -33,6 +33,8 @@ export function fitRow(row: HTMLElement, title: HTMLElement): void {
   new ResizeObserver(soon).observe(head);
   new MutationObserver(soon).observe(title, { childList: true, characterData: true, subtree: true });
   new MutationObserver((changes) => {
-    if (changes.some((c) => c.target instanceof HTMLElement && !c.target.matches("span"))) soon();
-  }).observe(row, { childList: true, attributes: true, attributeFilter: ["hidden"], subtree: true });
+    // what is hidden again has not changed
+    const isOther = (c: MutationRecord): boolean => c.target instanceof HTMLElement && !c.target.matches("span") && (c.type !== "attributes" || c.oldValue !== c.target.getAttribute("hidden"));
+    if (changes.some(isOther)) soon();
+  }).observe(row, { childList: true, attributes: true, attributeFilter: ["hidden"], attributeOldValue: true, subtree: true });
 }

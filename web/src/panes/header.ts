@@ -33,7 +33,15 @@ interface Choice {
   group?: string;
 }
 
+const drawn = new WeakMap<HTMLSelectElement, string>();
+
 function options(select: HTMLSelectElement, list: readonly Choice[], chosen: string): void {
+  const text = JSON.stringify(list);
+  if (drawn.get(select) === text) {
+    if (select.value !== chosen) select.value = chosen;
+    return;
+  }
+  drawn.set(select, text);
   fill(select);
   for (const { value, label, title, group } of list) {
     const option = el("option", title ? { title } : {}, label);

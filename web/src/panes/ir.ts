@@ -6,12 +6,12 @@ import { fileName, opCount, type StageRow } from "../state/outcome";
 import { settings } from "../state/settings";
 import { choose, isOfAnotherKernel, selectedLight, shownStage, STAGE_KEYS, type Shown } from "../state/view";
 import { DetailTools } from "./detail";
-import { byId, button, el, fill, ms, plural, saveFile, setAttr } from "./dom";
+import { byId, button, el, fill, refill, ms, plural, saveFile, setAttr, setText } from "./dom";
 import { fitRow } from "./fit";
 import { icon, type IconName } from "./icons";
 import { mark } from "./marked";
 import { messageOf } from "./message";
-import { checkText } from "./stages";
+import { checkText } from "./stagerow";
 import { StageText } from "./stagetext";
 
 function tool(name: IconName, label: string, title: string, run: () => void): HTMLButtonElement {
@@ -92,15 +92,15 @@ export class IrPane {
     }
     const { row, stage } = now;
     this.detail.showFor(stage);
-    fill(title, el("span", { class: "no" }, String(row.index)), row.name);
+    refill(title, el("span", { class: "no" }, String(row.index)), row.name);
     const facts = [row.phase === row.dialect ? row.phase : `${row.phase} · ${row.dialect}`];
     if (row.stage) facts.push(plural(opCount(row.stage), "op"), `${ms(row.stage.time_us)} ms`);
-    byId("ir-note").textContent = facts.join(" · ");
+    setText(byId("ir-note"), facts.join(" · "));
     const info = this.store.state.pipelines[row.kernel.pipeline].find((p) => p.name === row.name && (p.index === row.index || (this.store.state.byHand.length > 0 && p.phase === row.phase))) ?? this.store.state.passes.find((p) => p.name === row.name);
     const summary = byId("ir-summary");
     const check = checkText(row);
     const mark = { pass: "✓", fail: "✕", skipped: "–" }[row.stage?.check?.status ?? "skipped"];
-    fill(summary, check === "" ? null : el("span", { class: `check-words check-${row.stage?.check?.status}` }, `${mark} ${check}`), info?.summary ?? "");
+    refill(summary, check === "" ? null : el("span", { class: `check-words check-${row.stage?.check?.status}` }, `${mark} ${check}`), info?.summary ?? "");
     summary.title = [check, info?.summary, row.stage?.pass ?? info?.name].filter((t) => t).join("\n");
     this.drawMessage(row, stage.name);
   }

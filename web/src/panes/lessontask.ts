@@ -43,7 +43,7 @@ export class TaskBox {
 
   private tell(sign: keyof typeof SIGN, text: string): void {
     this.verdict.dataset["sign"] = sign;
-    fill(this.verdict, el("span", { class: "sign", attrs: { "aria-hidden": true } }, SIGN[sign]), ` ${text}`);
+    fill(this.verdict, el("span", { class: "task-sign", attrs: { "aria-hidden": true } }, SIGN[sign]), ` ${text}`);
   }
 
   // ---- goals
@@ -65,7 +65,7 @@ export class TaskBox {
       const { holds, found } = judge(goal, outcome, source);
       all &&= holds;
       row.className = holds ? "holds" : "";
-      fill(row, el("span", { class: "sign", attrs: { "aria-label": holds ? "met" : "not met" } }, holds ? SIGN.done : SIGN.open), ` ${inWords(goal)}`, holds || found === "" ? null : el("span", { class: "note" }, ` (now: ${found})`));
+      fill(row, el("span", { class: "task-sign", attrs: { "aria-label": holds ? "met" : "not met" } }, holds ? SIGN.done : SIGN.open), ` ${inWords(goal)}`, holds || found === "" ? null : el("span", { class: "note" }, ` (now: ${found})`));
     }
     if (all) this.tell("done", this.task.says ?? "All goals are met.");
     else fill(this.verdict);

@@ -1,106 +1,10 @@
 // stages: the list of stages.
 import type { AppStore } from "../state/app";
-import { lastRow, opCount, opDelta, type StageRow } from "../state/outcome";
+import { lastRow, type StageRow } from "../state/outcome";
 import { comparedRow } from "./diff";
 import { allRows, currentRow, ROW_KEYS, showStage, stepPhase, stepStage, visibleRows } from "../state/view";
-import { byId, el, fill, ms, plural, setAttr, toggle } from "./dom";
-
-type Shape = "changed" | "same" | "failed" | "final";
-
-const GLYPH: Record<Shape, string> = { changed: "●", same: "○", failed: "✕", final: "◆" };
-const SPOKEN: Record<Shape, string> = {
-  changed: "changed",
-  same: "no change",
-  failed: "failed",
-  final: "final",
-};
-
-const PARTIAL = "partial: up to where the kernel was refused";
-
-function shapeOf(row: StageRow, last: StageRow | undefined): Shape {
-  if (row.failed) return "failed";
-  if (row === last) return "final";
-  return row.stage?.changed === false ? "same" : "changed";
-}
-
-/** What the stage's check found, in words; "" if there was none. */
-export function checkText(row: StageRow): string {
-  const check = row.stage?.check;
-  if (!check) return "";
-  const figure = (v: number | null) => (v === null ? "infinite" : v.toExponential(1));
-  const errors =
-    check.max_abs_err === undefined ? "" : ` · max abs ${figure(check.max_abs_err)}, rel ${figure(check.max_rel_err ?? 0)}`;
-  const first = check.first_wrong;
-  const wrong = first ? ` · ${first.output}[${first.index.join(", ")}] is ${first.got ?? "not finite"}, not ${first.expected ?? "finite"}` : "";
-  return `${check.status === "pass" ? "computes what NumPy computes" : check.status === "fail" ? "differs from NumPy" : "not checked"}${errors}${wrong}${check.reason ? ` · ${check.reason}` : ""}${check.note ? ` · ${check.note}` : ""}`;
-}
-
-function checkMark(row: StageRow): HTMLElement | null {
-  const check = row.stage?.check;
-  if (!check) return null;
-  const mark = check.status === "pass" ? "✓" : check.status === "fail" ? "✕" : "–";
-  const title = checkText(row);
-  return el("span", { class: `check check-${check.status}`, title, attrs: { "aria-label": title } }, mark);
-}
-
-function spoken(row: StageRow, shape: Shape): string {
-  const parts = [`${row.index} ${row.name}`, row.stage?.partial ? PARTIAL : SPOKEN[shape]];
-  if (row.stage?.edit) parts.push(row.stage.edit === "here" ? "changed by you" : "from your change");
-  if (row.stage) parts.push(`${opCount(row.stage)} operations`, `${ms(row.stage.time_us)} milliseconds`);
-  if (row.stage?.check) parts.push(`check ${row.stage.check.status}: ${checkText(row)}`);
-  return parts.join(", ");
-}
-
-/** Shorter times are noise; they are in the title. */
-const SHOWN_US = 1000;
-
-function factsOf(row: StageRow): string {
-  if (row.stage?.partial) return PARTIAL;
-  return row.stage ? `${row.index} ${row.name}: ${plural(opCount(row.stage), "operation")}, ${ms(row.stage.time_us)} ms` : row.name;
-}
-
-/** In place of neighbours that changed nothing, while these are hidden. */
-function gapElement(n: number, show: () => void): HTMLElement {
-  return el("div", { class: "gap", attrs: { role: "presentation" } }, el("button", { class: "quiet", title: "Show them", attrs: { type: "button", tabindex: "-1" }, on: { click: show } }, `${n} unchanged`));
-}
-
-/** What the user changed in the pipeline here. */
-function handMark(row: StageRow): HTMLElement | null {
-  const marks = { "left out": ["left out", "You left this pass out"], "put in": ["put in", "You put this pass in"], options: ["options", "You gave this pass options"] } as const;
-  const mark = row.stage?.by_hand ? marks[row.stage.by_hand] : null;
-  return mark && el("span", { class: "by-hand-mark", title: mark[1] }, ` ${mark[0]}`);
-}
-
-function rowElement(row: StageRow, shape: Shape, position: number, total: number): HTMLElement {
-  const before = row.stage ? row.kernel.stages[row.kernel.stages.indexOf(row.stage) - 1] : undefined;
-  const delta = row.stage ? opDelta(row.stage, before) : null;
-  const plus = delta && delta.added > 0 ? `+${delta.added}` : "";
-  const minus = delta && delta.removed > 0 ? `−${delta.removed}` : "";
-  return el(
-    "div",
-    {
-      class: `stage stage-${shape}${row.stale ? " stale" : ""}`,
-      id: `stage-${row.index}`,
-      title: factsOf(row),
-      attrs: {
-        role: "option",
-        "aria-selected": "false",
-        "aria-setsize": total,
-        "aria-posinset": position,
-        "aria-label": spoken(row, shape),
-        "data-key": row.key,
-        "data-shape": shape,
-      },
-    },
-    el("span", { class: "glyph" }, GLYPH[shape]),
-    el("span", { class: "name" }, row.name, row.stage?.edit === "here" ? el("span", { class: "edited", title: "You changed this text" }, " ✎") : null, handMark(row)),
-    el("span", { class: "time" }, row.stage && row.stage.time_us >= SHOWN_US ? `${ms(row.stage.time_us)} ms` : ""),
-    el("span", { class: "delta", title: "operations added and removed, by kind" }, el("ins", {}, plus), el("del", {}, minus)),
-    el("span", { class: "ops" }, row.stage ? opCount(row.stage).toLocaleString("en") : ""),
-    el("span", { class: "no" }, String(row.index)),
-    checkMark(row),
-  );
-}
+import { arrange, byId, el, ms, setAttr, setText, toggle } from "./dom";
+import { RowElement, shapeOf } from "./stagerow";
 
 interface Phase {
   name: string;
@@ -117,67 +21,112 @@ function phasesOf(rows: StageRow[]): Phase[] {
   return phases;
 }
 
-/** What the list was drawn from. */
-interface Drawn {
-  all: StageRow[];
-  shown: StageRow[];
+/** A phase of the list: its name, its time, and its rows. */
+interface Group {
+  element: HTMLElement;
+  time: HTMLElement;
 }
 
-/** Builds the rows anew if they are others than those drawn, and marks the shown stage and the one compared with. */
-function draw(store: AppStore, list: HTMLElement, drawn: Drawn | null): Drawn {
-  const all = allRows(store.state);
-  const shown = visibleRows(store.state);
-  if (drawn?.all !== all || drawn.shown.length !== shown.length || shown.some((r, i) => r !== drawn.shown[i])) drawRows(store, list, all, shown);
-  mark(list, currentRow(store.state), comparedRow(store.state));
-  return { all, shown };
-}
+/** The list as it is drawn.  Rows, phases and gaps stay as long as they are shown. */
+class StageList {
+  private rows = new Map<string, RowElement>();
+  private groups = new Map<string, Group>();
+  /** The gap before a row, by the row's key. */
+  private gaps = new Map<string, HTMLElement>();
+  private readonly nothing = el("p", { class: "empty" }, "No stage matches the filter.");
+  private all: StageRow[] = [];
+  private shown: StageRow[] = [];
+  private active: HTMLElement | null = null;
 
-function drawRows(store: AppStore, list: HTMLElement, all: StageRow[], shown: StageRow[]): void {
-  const end = lastRow(all);
-  const last = store.state.outcome?.status === "ok" || end?.stale ? end : undefined; // stale rows are of a complete result
-  let position = 0;
-  let before = -1; // the index of the row above
-  const groups = phasesOf(shown).map((phase) => {
-    const us = all.filter((r) => r.phase === phase.name).reduce((sum, r) => sum + (r.stage?.time_us ?? 0), 0);
-    const head = el(
-      "div",
-      { class: "phase", attrs: { role: "presentation" } },
-      el("span", {}, phase.name),
-      el("span", { class: "time" }, `${ms(us)} ms`),
-    );
-    const rows = phase.rows.flatMap((r) => {
-      const at = all.indexOf(r);
-      const gap = store.state.hideUnchanged && store.state.filter === "" ? at - before - 1 : 0;
-      before = at;
-      const element = rowElement(r, shapeOf(r, last), ++position, shown.length);
-      return gap > 0 ? [gapElement(gap, () => store.set({ hideUnchanged: false })), element] : [element];
-    });
-    return el("div", { attrs: { role: "group", "aria-label": phase.name } }, head, ...rows);
-  });
-  const top = list.scrollTop;
-  fill(list, ...groups);
-  if (shown.length === 0 && all.length > 0) list.append(el("p", { class: "empty" }, "No stage matches the filter."));
-  list.scrollTop = top;
-  list.classList.toggle("checked", all.some((r) => r.stage?.check));
-  const changed = all.filter((r) => r.stage?.changed !== false).length;
-  byId("stages-note").textContent = all.length > 0 ? `${changed} of ${all.length} changed` : "";
-}
+  constructor(
+    private readonly store: AppStore,
+    private readonly list: HTMLElement,
+  ) {}
 
-const COMPARED = ", compared with";
-
-function mark(list: HTMLElement, current: StageRow | null, compared: StageRow | null): void {
-  for (const e of list.querySelectorAll<HTMLElement>(".stage")) {
-    const selected = String(e.dataset["key"] === current?.key);
-    if (e.getAttribute("aria-selected") !== selected) e.setAttribute("aria-selected", selected);
-    const isCompared = e.dataset["key"] === compared?.key;
-    if (e.classList.contains("compared") === isCompared) continue;
-    e.classList.toggle("compared", isCompared);
-    const label = e.getAttribute("aria-label") ?? "";
-    e.setAttribute("aria-label", isCompared ? label + COMPARED : label.slice(0, -COMPARED.length));
+  draw(): void {
+    const { state } = this.store;
+    const all = allRows(state);
+    const shown = visibleRows(state);
+    const isSame = this.all === all && this.shown.length === shown.length && shown.every((r, i) => r === this.shown[i]);
+    const isMoved = !isSame && this.drawRows(all, shown);
+    this.all = all;
+    this.shown = shown;
+    this.mark(currentRow(state), comparedRow(state), isMoved);
   }
-  const active = list.querySelector<HTMLElement>('[aria-selected="true"]');
-  setAttr(list, "aria-activedescendant", active?.id ?? null);
-  active?.scrollIntoView({ block: "nearest" });
+
+  /** Returns whether rows came, went or changed their places. */
+  private drawRows(all: StageRow[], shown: StageRow[]): boolean {
+    const { store, list } = this;
+    const end = lastRow(all);
+    const last = store.state.outcome?.status === "ok" || end?.stale ? end : undefined; // stale rows are of a complete result
+    const rows = new Map<string, RowElement>();
+    const groups = new Map<string, Group>();
+    const gaps = new Map<string, HTMLElement>();
+    let position = 0;
+    let before = -1; // the index of the row above
+    let isMoved = false;
+    const drawn: HTMLElement[] = phasesOf(shown).map((phase) => {
+      const inside = phase.rows.flatMap((r) => {
+        const at = all.indexOf(r);
+        const gap = store.state.hideUnchanged && store.state.filter === "" ? at - before - 1 : 0;
+        before = at;
+        const key = unique(rows, r.key);
+        const row = this.rows.get(key) ?? new RowElement(r.key);
+        rows.set(key, row);
+        row.show(r, shapeOf(r, last), ++position, shown.length);
+        if (gap <= 0) return [row.element];
+        const element = this.gaps.get(key) ?? gapElement(() => store.set({ hideUnchanged: false }));
+        gaps.set(key, element);
+        setText(element.firstElementChild ?? element, `${gap} unchanged`);
+        return [element, row.element];
+      });
+      const key = unique(groups, phase.name);
+      const group = this.groups.get(key) ?? groupElement(phase.name);
+      groups.set(key, group);
+      const us = all.filter((r) => r.phase === phase.name).reduce((sum, r) => sum + (r.stage?.time_us ?? 0), 0);
+      setText(group.time, `${ms(us)} ms`);
+      isMoved = arrange(group.element, 1, inside) || isMoved;
+      return group.element;
+    });
+    if (shown.length === 0 && all.length > 0) drawn.push(this.nothing);
+    isMoved = arrange(list, 0, drawn) || isMoved;
+    [this.rows, this.groups, this.gaps] = [rows, groups, gaps];
+    const isChecked = all.some((r) => r.stage?.check);
+    if (list.classList.contains("checked") !== isChecked) list.classList.toggle("checked", isChecked);
+    const changed = all.filter((r) => r.stage?.changed !== false).length;
+    setText(byId("stages-note"), all.length > 0 ? `${changed} of ${all.length} changed` : "");
+    return isMoved;
+  }
+
+  private mark(current: StageRow | null, compared: StageRow | null, isMoved: boolean): void {
+    let active: HTMLElement | null = null;
+    for (const [, row] of this.rows) {
+      const key = row.element.dataset["key"];
+      const isSelected = key === current?.key;
+      row.mark(isSelected, key === compared?.key);
+      if (isSelected) active ??= row.element;
+    }
+    setAttr(this.list, "aria-activedescendant", active?.id ?? null);
+    // it asks for the layout: only where it may have to scroll
+    if (active && (isMoved || active !== this.active)) active.scrollIntoView({ block: "nearest" });
+    this.active = active;
+  }
+}
+
+/** A key that the map has not: stages of two results in one list may have the same. */
+function unique(map: ReadonlyMap<string, unknown>, key: string): string {
+  return map.has(key) ? unique(map, key + " again") : key;
+}
+
+function groupElement(name: string): Group {
+  const time = el("span", { class: "time" });
+  const head = el("div", { class: "phase", attrs: { role: "presentation" } }, el("span", {}, name), time);
+  return { element: el("div", { attrs: { role: "group", "aria-label": name } }, head), time };
+}
+
+/** In place of neighbours that changed nothing, while these are hidden. */
+function gapElement(show: () => void): HTMLElement {
+  return el("div", { class: "gap", attrs: { role: "presentation" } }, el("button", { class: "quiet", title: "Show them", attrs: { type: "button", tabindex: "-1" }, on: { click: show } }));
 }
 
 function filterField(store: AppStore, list: HTMLElement): HTMLInputElement {
@@ -240,8 +189,8 @@ export function mountStages(store: AppStore, openStage: () => void): StagesPane 
     else return;
     e.preventDefault();
   });
-  let drawn: Drawn | null = null;
-  store.watch([...ROW_KEYS, "stageKey", "diffFrom", "filter", "hideUnchanged"], () => (drawn = draw(store, list, drawn)));
+  const drawn = new StageList(store, list);
+  store.watch([...ROW_KEYS, "stageKey", "diffFrom", "filter", "hideUnchanged"], () => drawn.draw());
   return { focusFilter: () => filter.focus() };
 }
 

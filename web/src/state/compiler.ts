@@ -17,6 +17,13 @@ import { settings } from "./settings";
 /** Frames that arrive within this time are shown together, because each rendering lays out the whole page. */
 const PACE_MS = 40;
 
+/** While a result is shown, the first frames of the next one wait so long: most compiles end within it, and then the page is drawn
+ * once.  What is old looks old only later than this, too (.stage.stale). */
+const FIRST_MS = 120;
+
+/** At most this share of the time is spent on drawing what comes: one part in so many. */
+const DRAWING = 4;
+
 /** Milliseconds after the last key until the source is compiled: as long as the last compile took, within these bounds.  What
  * takes long is not begun at every key, and what is quick follows typing. */
 const PAUSE_MS = { least: 60, most: 150 };
@@ -108,19 +115,21 @@ export class Compiler {
     const req = this.request();
     this.store.set({ compiling: true, pending: false, problem: null, previous: this.keepPrevious() });
     let outcome = newOutcome(textsOf(this.store.state));
-    let shownAt = -PACE_MS;
+    let next = this.store.state.previous ? started + FIRST_MS : 0;
     let soon = 0;
     const show = () => {
       soon = 0;
       if (this.running !== mine) return;
-      shownAt = performance.now();
+      const from = performance.now();
       this.show(outcome);
+      // after those that draw it
+      queueMicrotask(() => (next = from + Math.max(PACE_MS, DRAWING * (performance.now() - from))));
     };
     try {
       const isCached = await compile(req, editorName, mine.signal, (frame) => {
         if (this.running !== mine) return;
         outcome = applyFrame(outcome, frame);
-        if (!soon) soon = window.setTimeout(show, Math.max(0, shownAt + PACE_MS - performance.now()));
+        if (!soon) soon = window.setTimeout(show, Math.max(0, next - performance.now()));
       }, base);
       window.clearTimeout(soon);
       if (this.running !== mine) return;
