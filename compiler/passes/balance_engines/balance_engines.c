@@ -274,8 +274,14 @@ static struct balance_load balance_regions(struct pass_run *run, MlirOperation p
       for (MlirOperation op = mlirBlockGetFirstOperation(block); !mlirOperationIsNull(op);
            op = mlirOperationGetNextInBlock(op))
         read_op(&b, op);
+      struct overlap_cuts cuts;
+      const bool overlaps = ir_is(parent, "scf.for") && overlap_choose(run, parent, &b.round, &cuts);
+      for (int i = 0; overlaps && i < b.may_move.n; i++)
+        b.may_move.v[i].step = cuts.to[b.may_move.v[i].step];
       if (ir_is(parent, "scf.for") && b.may_move.n)
         balance_body(&b);
+      if (overlaps)
+        overlap_apply(run, parent, &cuts);
       const struct balance_load l = balance_total(&b.round);
       for (int e = 0; e < NISA_ENGINE_COUNT; e++)
         all.on[e] += l.on[e];
