@@ -195,8 +195,7 @@ static void balance_body(struct body *b) {
 
 /* ---- loops ------------------------------------------------------------------------------------------------------- */
 
-/* How often a loop's body runs, 1 if that is not known. */
-static int64_t trips_of(MlirOperation loop) {
+int64_t balance_trips(MlirOperation loop) {
   int64_t lower, upper, step;
   if (!ir_is(loop, "scf.for") || !ir_int_constant(mlirOperationGetOperand(loop, 0), &lower) ||
       !ir_int_constant(mlirOperationGetOperand(loop, 1), &upper) ||
@@ -210,7 +209,7 @@ static int64_t all_trips(MlirOperation op) {
   int64_t n = 0;
   for (int depth = 0; depth < DEPTH_MAX && !mlirOperationIsNull(op); depth++, op = mlirOperationGetParentOperation(op))
     if (ir_is(op, "scf.for"))
-      n = (n ? n : 1) * trips_of(op);
+      n = (n ? n : 1) * balance_trips(op);
   return n;
 }
 
@@ -224,7 +223,7 @@ static bool is_instruction(MlirOperation op, void *user) {
 /* A loop, or a branch, in a body. */
 static void read_regions(struct body *b, MlirOperation op) {
   const struct balance_load inner = balance_regions(b->run, op);
-  const double trips = (double)trips_of(op);
+  const double trips = (double)balance_trips(op);
   struct balance_step *s = balance_add_step(&b->round, NISA_ENGINE_NONE);
   struct nisa_instr in;
 

@@ -15,6 +15,9 @@ bool balance_can_move(const struct nisa_instr *in, enum nisa_engine e, enum targ
 /* Moves the instruction, for which balance_can_move is true, to engine e.  Returns the operation, which may be new. */
 MlirOperation balance_move(struct pass_run *run, const struct nisa_instr *in, enum nisa_engine e);
 
+/* How often a loop's body runs, 1 if that is not known. */
+int64_t balance_trips(MlirOperation loop);
+
 /* ---- round.c: how long a round of a loop takes ---------------------------------------------------------------------- */
 
 /* Nanoseconds for which each engine is busy. */

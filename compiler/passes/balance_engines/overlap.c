@@ -26,7 +26,7 @@
 #include "nisa/lifetime.h"
 #include "passes/balance_engines/overlap.h"
 
-enum { STEPS_MAX = 64, CUTS_MAX = 12, TRIPS_MIN = 4, SAVING_MIN = 10 /* percent */ };
+enum { STEPS_MAX = 64, CUTS_MAX = 12, TRIPS_MIN = 4, ALL_TRIPS_MIN = 8, SAVING_MIN = 10 /* percent */ };
 static const struct overlap_taste tastes[] = {{0, 1}, {0, 0}, {400, 1}, {400, 0}, {2000, 1}, {2000, 0}};
 enum { N_TASTES = sizeof tastes / sizeof *tastes };
 
@@ -248,7 +248,9 @@ static void try_cuts(struct overlap *o, const struct balance_round *r, int a, in
     if (!overlap_order(o, r->steps.v, tastes[p], order))
       continue;
     struct balance_round now = ordered(o, r, order);
-    const double ns = balance_round_ns(&now);
+    double ns = balance_round_ns(&now);
+    if (b) /* what comes before the loop and after it is a round in which nothing overlaps */
+      ns += (out->before - ns) / (double)balance_trips(o->loop);
     if (ns >= out->after)
       continue;
     *best = now;
@@ -258,13 +260,14 @@ static void try_cuts(struct overlap *o, const struct balance_round *r, int a, in
 
 bool overlap_choose(struct pass_run *run, MlirOperation loop, struct balance_round *r, struct overlap_cuts *out) {
   struct overlap o;
+  const int64_t trips = balance_trips(loop);
   const int n = r->steps.n;
   int cuts[CUTS_MAX], n_cuts = 0;
 
   for (int k = 0; k < n && n_cuts < CUTS_MAX; k++)
     if (is_cut(r, k))
       cuts[n_cuts++] = k;
-  if (!n_cuts || n > STEPS_MAX || r->trips < TRIPS_MIN || mlirOperationGetNumResults(loop) ||
+  if (!n_cuts || n > STEPS_MAX || trips < TRIPS_MIN || r->trips < ALL_TRIPS_MIN || mlirOperationGetNumResults(loop) ||
       !overlap_read(run, loop, &o) || o.n_steps != n)
     return false;
   struct balance_round best = *r;
