@@ -12,6 +12,8 @@
  * shortest time (round.c), until no move makes it shorter.  move.c says which engines compute the same.  What came out is
  * taken if it saves a seventh of the round.
  *
+ * Before that, the body of a loop with products gets an order in which its rounds overlap (overlap.c).
+ *
  * A loop counts with what the loops in it take; inner ones are done first.  Short instructions stay, because a signal from
  * one engine to another takes as long as they do.  What is in no loop has no rounds that overlap, and stays.
  *
