@@ -9,7 +9,7 @@
  */
 #include <string.h>
 
-#include "ir/query.h"
+#include "ir/build.h"
 #include "passes/allocate_memory/allocate_memory.h"
 #include "passes/lib/buffers.h"
 
@@ -96,6 +96,20 @@ static int64_t trips_of(MlirOperation loop) {
   return all;
 }
 
+static bool is_psum(MlirOperation op, void *user) {
+  (void)user;
+  return ir_is(op, "nisa.alloc") && nisa_type_space(mlirValueGetType(ir_result(op))) == MEM_PSUM;
+}
+
+/* True if loops in the loop fill banks of their own. */
+static bool has_products_inside(struct arena *a, MlirOperation loop) {
+  const struct ir_ops all = ir_collect(a, loop, is_psum, NULL);
+  for (int k = 0; k < all.n; k++)
+    if (!mlirBlockEqual(mlirOperationGetBlock(all.v[k]), ir_body(loop)))
+      return true;
+  return false;
+}
+
 /* ---- all together ------------------------------------------------------------------------------------------------ */
 
 struct copies copies_of(struct pass_run *run, const struct nisa_lifetime *x) {
@@ -113,6 +127,8 @@ struct copies copies_of(struct pass_run *run, const struct nisa_lifetime *x) {
     return (struct copies){1, arena_printf(a, "only the %s engine uses it, in order", names_of(a, all))};
   if (ir_collect(a, x->loop, decides_by_data, NULL).n)
     return (struct copies){1, "data decide what its loop runs, so that each iteration waits for the last one"};
+  if (x->space == MEM_PSUM && has_products_inside(a, x->loop))
+    return (struct copies){1, "loops in its loop fill banks meanwhile, so that its reader has time"};
   const int wanted = all & dma ? OF_TRANSFERS : x->space == MEM_PSUM ? OF_PRODUCTS : OF_ENGINES;
   const int64_t trips = trips_of(x->loop);
   if (trips < wanted)

@@ -6,7 +6,7 @@
  *
  * To keep memory unused for some time after it became free, lifetimes are made longer by a distance, in operations.  The
  * largest distance of total, total / 2, total / 4 … with which everything fits is taken.  The largest is the whole
- * function: then no memory is reused. */
+ * function: then no memory is reused.  Of the few banks of PSUM each item then takes the one that was free for the longest time. */
 #include "passes/allocate_memory/place.h"
 
 #include <assert.h>
@@ -15,6 +15,7 @@
 
 enum { MOVES_MAX = 24 }; /* of items to the front of the order, after failures */
 enum { GIVEN_BACK_MAX = 16 };
+enum { ADDRESSES_FEW = 16 };
 
 struct placing {
   struct place_item *v;
@@ -189,6 +190,10 @@ static bool gives_way_before(const struct place_item *x, const struct place_item
   /* An engine waits longer for a transfer, which wants more copies, than for another engine. */
   if (x->copies <= 2 && x->wanted != y->wanted)
     return x->wanted < y->wanted;
+  /* A wait in an outer loop is a rarer one, and its copies are in the way of all that is in it. */
+  const bool is_outside = x->loop_from <= y->loop_from && y->loop_to <= x->loop_to;
+  if (is_outside != (y->loop_from <= x->loop_from && x->loop_to <= y->loop_to))
+    return is_outside;
   return x->bytes > y->bytes;
 }
 
@@ -240,6 +245,53 @@ static void spread(struct placing *p, struct key *keys, struct place_item *best)
   memcpy(p->v, best, (size_t)p->n * sizeof *best);
 }
 
+/* ---- banks ------------------------------------------------------------------------------------------------------- */
+
+static bool share_bytes(const struct place_item *x, int64_t at, const struct place_item *y) {
+  return at < y->offset + size_of(y) && y->offset < at + size_of(x);
+}
+
+/* The operations between the two, also from the end of a loop to its begin; -1 if they are alive together. */
+static int64_t gap_of(const struct place_item *x, const struct place_item *y) {
+  const int64_t after = begin_of(x) - end_of(y), before = begin_of(y) - end_of(x);
+  int64_t gap = after > before ? after : before;
+
+  if (gap >= 0 && x->loop_from == y->loop_from && x->loop_to == y->loop_to) {
+    const int64_t round = x->loop_to - x->loop_from, around = round - (end_of(x) - begin_of(x)) - (end_of(y) - begin_of(y)) - gap;
+    gap = around < gap ? around : gap;
+  }
+  return gap;
+}
+
+/* The least gap to those that have bytes in common with item k if it is at `at`. */
+static int64_t least_gap(const struct placing *p, int k, int64_t at) {
+  int64_t least = INT64_MAX;
+  for (int i = 0; i < p->n; i++) {
+    if (i == k || !share_bytes(&p->v[k], at, &p->v[i]))
+      continue;
+    const int64_t gap = gap_of(&p->v[k], &p->v[i]);
+    least = gap < least ? gap : least;
+  }
+  return least;
+}
+
+/* Where there are few addresses, as in PSUM, moves each item to that which has been free for the longest time. */
+static void take_turns(struct placing *p, struct key *keys) {
+  set_order(p, keys, BY_PROGRAM);
+  for (int n = 0; n < p->n; n++) {
+    const int k = p->order[n];
+    struct place_item *x = &p->v[k];
+    int64_t best = x->is_fixed ? INT64_MAX : least_gap(p, k, x->offset);
+    for (int64_t at = 0; at + size_of(x) <= p->capacity && best < INT64_MAX; at += x->align) {
+      const int64_t gap = least_gap(p, k, at);
+      if (gap <= best)
+        continue;
+      best = gap;
+      x->offset = at;
+    }
+  }
+}
+
 bool place_items(struct arena *a, struct place_item *v, int n, int64_t capacity, int *failed) {
   struct placing p = {.v = v, .n = n, .capacity = capacity};
   struct change *changes = arena_new_array(a, struct change, (size_t)n * 2);
@@ -264,5 +316,7 @@ bool place_items(struct arena *a, struct place_item *v, int n, int64_t capacity,
   for (int k = 0; k < n; k++)
     v[k].stride = stride_of(&v[k]);
   spread(&p, keys, arena_dup(a, v, (size_t)n * sizeof *v));
+  if (n && capacity / v[0].align <= ADDRESSES_FEW)
+    take_turns(&p, keys);
   return true;
 }

@@ -12,6 +12,8 @@
  * shortest time (round.c), until no move makes it shorter.  move.c says which engines compute the same.  What came out is
  * taken if it saves a seventh of the round.
  *
+ * Before that, the body of a loop with products gets an order in which its rounds overlap (overlap.c).
+ *
  * A loop counts with what the loops in it take; inner ones are done first.  Short instructions stay, because a signal from
  * one engine to another takes as long as they do.  What is in no loop is one round; there instructions are moved only if Vector is
  * busy for most of it.
@@ -200,8 +202,7 @@ static void balance_body(struct body *b) {
 
 /* ---- loops ------------------------------------------------------------------------------------------------------- */
 
-/* How often a loop's body runs, 1 if that is not known. */
-static int64_t trips_of(MlirOperation loop) {
+int64_t balance_trips(MlirOperation loop) {
   int64_t lower, upper, step;
   if (!ir_is(loop, "scf.for") || !ir_int_constant(mlirOperationGetOperand(loop, 0), &lower) ||
       !ir_int_constant(mlirOperationGetOperand(loop, 1), &upper) ||
@@ -215,7 +216,7 @@ static int64_t all_trips(MlirOperation op) {
   int64_t n = 0;
   for (int depth = 0; depth < DEPTH_MAX && !mlirOperationIsNull(op); depth++, op = mlirOperationGetParentOperation(op))
     if (ir_is(op, "scf.for"))
-      n = (n ? n : 1) * trips_of(op);
+      n = (n ? n : 1) * balance_trips(op);
   return n;
 }
 
@@ -229,7 +230,7 @@ static bool is_instruction(MlirOperation op, void *user) {
 /* A loop, or a branch, in a body. */
 static void read_regions(struct body *b, MlirOperation op) {
   const struct balance_load inner = balance_regions(b->run, op);
-  const double trips = (double)trips_of(op);
+  const double trips = (double)balance_trips(op);
   struct balance_step *s = balance_add_step(&b->round, NISA_ENGINE_NONE);
   struct nisa_instr in;
 
@@ -282,8 +283,14 @@ static struct balance_load balance_regions(struct pass_run *run, MlirOperation p
       for (MlirOperation op = mlirBlockGetFirstOperation(block); !mlirOperationIsNull(op);
            op = mlirOperationGetNextInBlock(op))
         read_op(&b, op);
+      struct overlap_cuts cuts;
+      const bool overlaps = b.is_loop && overlap_choose(run, parent, &b.round, &cuts);
+      for (int i = 0; overlaps && i < b.may_move.n; i++)
+        b.may_move.v[i].step = cuts.to[b.may_move.v[i].step];
       if ((b.is_loop || is_program) && b.may_move.n)
         balance_body(&b);
+      if (overlaps)
+        overlap_apply(run, parent, &cuts);
       const struct balance_load l = balance_total(&b.round);
       for (int e = 0; e < NISA_ENGINE_COUNT; e++)
         all.on[e] += l.on[e];

@@ -15,6 +15,9 @@ bool balance_can_move(const struct nisa_instr *in, enum nisa_engine e, enum targ
 /* Moves the instruction, for which balance_can_move is true, to engine e.  Returns the operation, which may be new. */
 MlirOperation balance_move(struct pass_run *run, const struct nisa_instr *in, enum nisa_engine e);
 
+/* How often a loop's body runs, 1 if that is not known. */
+int64_t balance_trips(MlirOperation loop);
+
 /* ---- round.c: how long a round of a loop takes ---------------------------------------------------------------------- */
 
 /* Nanoseconds for which each engine is busy. */
@@ -69,7 +72,26 @@ struct balance_step *balance_add_step(struct balance_round *r, enum nisa_engine 
 void balance_add_uses(struct balance_round *r, const struct nisa_instr *in);
 /* Adds up what the engines do. */
 struct balance_load balance_total(const struct balance_round *r);
+/* True for a loop inside, of products and what reads them out of PSUM. */
+bool balance_is_product(const struct balance_step *s);
+/* Plays it from `ready` on, when its operands are there.  lanes: when each engine is free.  Returns when it ends. */
+double balance_play_product(const struct balance_step *s, double ready, double *lanes);
 /* The time from round to round, when many of them run; a few rounds together, divided by their number. */
 double balance_round_ns(struct balance_round *r);
+
+/* ---- overlap.c, overlap_write.c: the order of a body ------------------------------------------------------------------ */
+
+/* Another order of a body's steps.  Those before step a come before those from step b on of the round before; b is 0 if the rounds
+ * follow each other. */
+struct overlap_cuts {
+  int a, b;
+  int *order, *to;      /* step order[k] comes at place k, and step s at place to[s] */
+  double before, after; /* ns of a round */
+};
+
+/* Looks for an order of the loop's body in which a round is shorter.  If it finds one, it gives the round's steps that order. */
+bool overlap_choose(struct pass_run *run, MlirOperation loop, struct balance_round *r, struct overlap_cuts *out);
+/* Writes the body in that order.  Its instructions may have been moved to other engines meanwhile. */
+void overlap_apply(struct pass_run *run, MlirOperation loop, const struct overlap_cuts *cuts);
 
 #endif

@@ -2,8 +2,9 @@
  *
  * Each engine executes its instructions in the order of the program, round after round, as soon as their operands are
  * there.  An instruction waits for the writers of what it reads; and for the readers of what it overwrites, which with
- * several copies of a buffer are those of an earlier round.  Rounds are taken to use different parts of what is in HBM; in a
- * single round what reads a buffer there waits for its writers, and writers for nobody.  So an engine that has the first and the last step of a
+ * several copies of a buffer are those of an earlier round.  In a loop of products Tensor is ahead of what moves them out of
+ * PSUM.  Rounds are taken to use different parts of what is in HBM; in a single round what reads a buffer there waits for its
+ * writers, and writers for nobody.  So an engine that has the first and the last step of a
  * round begins a round only after the one before has ended, however little it does in between.  Some rounds are played
  * through; the time between the ends of the last ones is the answer, at least that of the busiest engine. */
 #include <string.h>
@@ -13,6 +14,8 @@
 #include "passes/balance_engines/balance_engines.h"
 
 enum { ROUNDS = 6, SETTLED = 3, COPIES = 2, COPIES_DMA = 3, LANES = NISA_ENGINE_COUNT + 1 };
+/* A loop of products and of what moves them out of PSUM: in so many parts, of which Tensor is at most so many ahead. */
+enum { PRODUCT_PARTS = 4, PRODUCT_AHEAD = 2 };
 enum { LANE_STORES = NISA_ENGINE_COUNT }; /* stores have queues of their own */
 
 /* Nanoseconds from when an engine is free again to when another one sees the result. */
@@ -117,6 +120,8 @@ static double begin_of(struct play *p, const struct balance_step *s, int round) 
     if (u->writes && !u->is_far)
       at = larger(at, p->used[u->buffer][copy_of(&p->r->buffers.v[u->buffer], round)]);
   }
+  if (balance_is_product(s))
+    return at;
   for (int e = 0; e < NISA_ENGINE_COUNT; e++)
     if (s->load.on[e] > 0 && !s->is_store)
       at = larger(at, p->lanes[e]);
@@ -126,12 +131,37 @@ static double begin_of(struct play *p, const struct balance_step *s, int round) 
   return larger(p->lanes[p->starts_stores], p->lanes[LANE_STORES]);
 }
 
+bool balance_is_product(const struct balance_step *s) {
+  return s->engine == NISA_ENGINE_NONE && s->load.on[NISA_ENGINE_TENSOR] > 0;
+}
+
+double balance_play_product(const struct balance_step *s, double ready, double *lanes) {
+  const double tensor = s->load.on[NISA_ENGINE_TENSOR], begin = larger(ready, lanes[NISA_ENGINE_TENSOR]);
+  double last = begin + tensor;
+
+  lanes[NISA_ENGINE_TENSOR] = last;
+  for (int e = 0; e < NISA_ENGINE_COUNT; e++) {
+    const double takes = s->load.on[e];
+    if (e == NISA_ENGINE_TENSOR || takes <= 0)
+      continue;
+    /* the first part is there when a part of the products is, and the last part follows the last product */
+    const double end =
+        larger(larger(begin + tensor / PRODUCT_PARTS, lanes[e]) + takes, begin + tensor + takes / PRODUCT_PARTS);
+    lanes[NISA_ENGINE_TENSOR] = larger(lanes[NISA_ENGINE_TENSOR], end - takes * PRODUCT_AHEAD / PRODUCT_PARTS);
+    lanes[e] = end;
+    last = larger(last, end);
+  }
+  return last;
+}
+
 /* Writes of own buffers begin a new round of them, so what was written in the round before does not count. */
 static void play_step(struct play *p, const struct balance_step *s, int round, double *end) {
   const double begin = begin_of(p, s, round);
   double done = begin;
 
-  for (int e = 0; e < NISA_ENGINE_COUNT; e++)
+  if (balance_is_product(s))
+    done = balance_play_product(s, begin, p->lanes) + delay_ns(NISA_ENGINE_TENSOR);
+  for (int e = 0; e < NISA_ENGINE_COUNT && !balance_is_product(s); e++)
     if (s->load.on[e] > 0) {
       p->lanes[s->is_store ? LANE_STORES : e] = begin + s->load.on[e];
       done = larger(done, begin + s->load.on[e] + delay_ns((enum nisa_engine)e));

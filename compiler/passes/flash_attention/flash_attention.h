@@ -75,6 +75,7 @@ struct attention_plan {
   int64_t rows;                  /* queries of a block: a multiple of 128 unless there is one block only */
   int64_t step;                  /* keys of a block; `keys`: the whole row is in SBUF */
   bool keeps_keys, keeps_values; /* they are loaded into SBUF once */
+  int scale;                     /* a member: the keys are multiplied by its factor, not the scores; -1: none is */
   int64_t bytes;                 /* that a block takes in each partition of SBUF */
 };
 

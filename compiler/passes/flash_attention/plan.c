@@ -8,7 +8,11 @@
  * A block has two tiles of 128 queries, if both fit: while the tensor engine computes one, the other engines work on the other
  * one.  More would need more banks of PSUM than there are, and wait for each other.  Where a batch has one tile, a block is that of
  * two batches, if both fit and if their number is even.
+ *
+ * A constant by which all scores are multiplied multiplies the keys instead if they are kept: once for each batch.
  */
+#include "mlir-c/BuiltinTypes.h"
+
 #include "nisa/nisa.h"
 #include "passes/flash_attention/rewrite.h"
 
@@ -61,6 +65,43 @@ static bool can_pair(const struct attention *a, const struct attention_plan *p, 
   return is_multiple(batches, ATTENTION_TILES_MAX) && ATTENTION_TILES_MAX * p->bytes <= sbuf * 3 / 4;
 }
 
+/* True if x multiplies its only operand, element by element, by a constant. */
+static bool multiplies_by_constant(const struct member *x) {
+  if (!ir_is(x->op, "linalg.generic") || x->s.n_inputs != 1 || x->is_row || x->s.kind == SK_REDUCTION)
+    return false;
+  MlirBlock body = ir_body(x->op);
+  MlirOperation first = mlirBlockGetFirstOperation(body), end = mlirBlockGetTerminator(body);
+  return ir_is(first, "arith.mulf") && mlirOperationEqual(mlirOperationGetNextInBlock(first), end) &&
+         mlirValueEqual(mlirOperationGetOperand(first, 0), mlirBlockGetArgument(body, 0)) &&
+         !mlirAttributeIsNull(ir_constant(mlirOperationGetOperand(first, 1)));
+}
+
+/* The member that multiplies scores of the keys' own type, which is shorter than f32.  The scores were rounded to it before, so
+ * that to round the keys instead loses no more. */
+static int find_scale(const struct attention *a) {
+  const MlirType keys = ir_value_element(mlirOperationGetOperand(a->scores.op, 1));
+  int n_readers = 0, scale = -1;
+
+  for (int k = 0; k < a->n; k++)
+    for (int o = 0; o < a->member[k].s.n_inputs; o++) {
+      MlirValue v = mlirOperationGetOperand(a->member[k].op, o);
+      const struct member *from = attention_member(a, v);
+      if (mlirOperationEqual(ir_defining_op(v), a->scores.op))
+        n_readers++;
+      else if (from && !from->is_row && from->s.n_inputs == 1 && from->s.kind != SK_BROADCAST &&
+               mlirOperationEqual(ir_defining_op(mlirOperationGetOperand(from->op, 0)), a->scores.op) &&
+               !multiplies_by_constant(from)) {
+        n_readers++;
+        scale = multiplies_by_constant(&a->member[k]) ? k : -1;
+      }
+    }
+  if (n_readers != 2 || scale < 0 || mlirTypeIsAF32(keys) ||
+      !mlirTypeEqual(ir_value_element(mlirOperationGetOperand(a->member[scale].op, 0)), keys) ||
+      !mlirTypeEqual(ir_value_element(ir_result(a->member[scale].op)), keys))
+    return -1;
+  return scale;
+}
+
 bool attention_plan(struct pass_run *run, const struct attention *a, struct attention_plan *out) {
   const struct product *s = &a->scores, *m = &a->mixed;
   const int64_t sbuf = nisa_machine(run->target)->sbuf_bytes;
@@ -73,7 +114,9 @@ bool attention_plan(struct pass_run *run, const struct attention *a, struct atte
   const int64_t values = ceil_div(p.keys, NISA_PARTITIONS) * p.width * bytes_of(mlirOperationGetOperand(m->op, 1));
   p.keeps_keys = keys <= sbuf / 8;
   p.keeps_values = values <= sbuf / 8;
-  p.bytes = (p.keeps_keys ? 2 * keys : 0) + (p.keeps_values ? values : 0); /* keys: as loaded, and turned */
+  p.scale = p.keeps_keys ? find_scale(a) : -1;
+  /* keys: as loaded, turned, and scaled */
+  p.bytes = (p.keeps_keys ? (p.scale < 0 ? 2 : 3) * keys : 0) + (p.keeps_values ? values : 0);
   const int64_t room = sbuf * 3 / 4 - p.bytes;
   p.step = p.keys;
   int64_t bytes = block_bytes(a, p.step, p.width), n = choose_rows(p.queries, bytes, room);

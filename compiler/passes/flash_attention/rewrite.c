@@ -140,6 +140,31 @@ MlirValue rewrite_mixed(struct ir_builder *outer, const struct writer *w, const 
   return made;
 }
 
+/* What the operation, which has one input, computes element by element from v, a matrix. */
+static MlirValue repeat(struct ir_builder *outer, MlirOperation old, MlirValue v) {
+  struct ir_builder here = *outer, *b = &here;
+  MlirOperation made = mlirOperationClone(old);
+  MlirAffineMap same = ir_identity_map(b, 2);
+  int64_t dims[2];
+
+  b->loc = mlirOperationGetLocation(old);
+  ir_shape(v, 2, dims);
+  MlirType type = ir_tensor_of(ir_value_element(ir_result(old)), 2, dims);
+  MlirValue out = ir_empty_of(b, type);
+  if (!mlirOperationIsNull(b->before) && mlirBlockEqual(mlirOperationGetBlock(b->before), b->block))
+    mlirBlockInsertOwnedOperationBefore(b->block, b->before, made);
+  else
+    mlirBlockAppendOwnedOperation(b->block, made);
+  mlirOperationSetOperand(made, 0, v);
+  mlirOperationSetOperand(made, 1, out);
+  mlirValueSetType(ir_result(made), type);
+  if (ir_is(made, "linalg.generic")) {
+    edit_set_maps(made, 2, (MlirAffineMap[]){same, same});
+    edit_set_iterators(made, 2, (bool[]){false, false});
+  }
+  return ir_result(made);
+}
+
 static void keep_operands(struct ir_builder *outer, struct writer *w) {
   const struct block all = {.keys = w->p->keys};
   struct ir_builder b = *outer;
@@ -149,6 +174,10 @@ static void keep_operands(struct ir_builder *outer, struct writer *w) {
     b.loc = mlirOperationGetLocation(w->a->scores.op);
     MlirValue v = operand(&b, w, &all, &w->a->scores, 1, ROLE_KEY, ROLE_FEATURE, ROLE_FEATURE, &is_turned);
     w->keys = keep(&b, v, is_turned);
+    if (w->p->scale >= 0) {
+      w->keys = repeat(&b, w->a->member[w->p->scale].op, w->keys);
+      take_block_tiles(&b, w->keys);
+    }
   }
   if (w->p->keeps_values) {
     b.loc = mlirOperationGetLocation(w->a->mixed.op);
@@ -200,23 +229,7 @@ MlirValue rewrite_end(struct ir_builder *outer, const struct writer *w, const st
     tile_result(b, v);
   }
   for (int k = 0; k < w->a->n_epilogue; k++) {
-    MlirOperation old = w->a->epilogue[k], made = mlirOperationClone(old);
-    MlirAffineMap same = ir_identity_map(b, 2);
-    MlirType type = ir_tensor_of(ir_value_element(ir_result(old)), 2, (int64_t[]){m->at.rows, w->p->width});
-    b->loc = mlirOperationGetLocation(old);
-    MlirValue out = ir_empty_of(b, type);
-    if (!mlirOperationIsNull(b->before) && mlirBlockEqual(mlirOperationGetBlock(b->before), b->block))
-      mlirBlockInsertOwnedOperationBefore(b->block, b->before, made);
-    else
-      mlirBlockAppendOwnedOperation(b->block, made);
-    mlirOperationSetOperand(made, 0, v);
-    mlirOperationSetOperand(made, 1, out);
-    v = ir_result(made);
-    mlirValueSetType(v, type);
-    if (ir_is(made, "linalg.generic")) {
-      edit_set_maps(made, 2, (MlirAffineMap[]){same, same});
-      edit_set_iterators(made, 2, (bool[]){false, false});
-    }
+    v = repeat(b, w->a->epilogue[k], v);
     tile_result(b, v);
   }
   return v;

@@ -203,6 +203,8 @@ MlirValue take_member(struct ir_builder *outer, const struct writer *w, const st
   MlirAffineMap maps[STRUCTURED_OPERANDS_MAX];
   struct ir_builder at = *outer, *b = &at;
 
+  if (k == w->p->scale)
+    return take_value(w, m, mlirOperationGetOperand(x->op, 0));
   b->loc = mlirOperationGetLocation(x->op);
   if (x->s.kind == SK_BROADCAST)
     return repeat_broadcast(b, w, m, x);

@@ -93,6 +93,8 @@ static double slope(const struct nisa_instr *in, enum nisa_engine e, enum target
   case NISA_TENSOR_COPY:
   case NISA_TENSOR_SCALAR_ARITH:
     return e == NISA_ENGINE_VECTOR ? copy_slope(in, t) : 1;
+  case NISA_TENSOR_REDUCE_ARITH: /* sums and largest elements of short floats */
+    return e == NISA_ENGINE_VECTOR && is_half(&in->operand[1]) && is_half(&in->operand[0]) ? 0.5 : 1;
   case NISA_RECIPROCAL:
     return t == TARGET_TRN1 ? 2.5 : 5.76;
   case NISA_TENSOR_TENSOR_POWER:

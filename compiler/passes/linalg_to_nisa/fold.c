@@ -8,9 +8,9 @@
  * until the last use of the second.  It takes room between them only if it was released before; the sum of such rooms and
  * the program's peak stay within SBUF.
  *
- * Sums: t is f32 and has one writer, the sum is over all of a partition, and nothing uses its buffer before.  The
- * Scalar engine adds up what it writes in 64 cycles more, where the Vector engine would read all of it again.  The sum is of
- * the same numbers, which were not rounded.
+ * Sums: t is of floats and has one writer, the sum is f32 and over all of a partition, and nothing uses its buffer before.
+ * The Scalar engine adds up what it writes in 64 cycles more, where the Vector engine would read all of it again.  It adds
+ * before it rounds: the sum of t in a shorter type than f32 is of the numbers that were to be rounded.
  *
  * The file runs at the end of linalg-to-nisa, before and after combine.c.  Linear in operations, times the distance between the
  * two instructions.
@@ -179,8 +179,9 @@ static bool is_row_sum(const struct nisa_instr *r) {
          !strcmp(nisa_text_attr(r->op, "op"), "add") &&
          (mlirAttributeIsNull(negated) || !mlirBoolAttrGetValue(negated)) && nisa_free_elements(dst) == 1 &&
          nisa_free_elements(src) >= SUM_ELEMENTS &&
-         mlirTypeIsAF32(mlirShapedTypeGetElementType(mlirValueGetType(dst->base))) &&
-         mlirTypeIsAF32(mlirShapedTypeGetElementType(mlirValueGetType(src->base)));
+         mlirTypeIsAF32(nisa_access_element(dst)) &&
+         (mlirTypeIsAF32(nisa_access_element(src)) || mlirTypeIsABF16(nisa_access_element(src)) ||
+          mlirTypeIsAF16(nisa_access_element(src)));
 }
 
 /* Fills *out with the activation that does what w does; false if there is none. */

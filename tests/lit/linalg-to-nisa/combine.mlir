@@ -98,6 +98,45 @@ func.func @kept(%x: !t, %o: !t, %o2: !t) {
   return
 }
 
+// Two operations of bf16 are one with one rounding; the sum of what exp writes is added up before that.
+// CHECK-LABEL: func.func @shorter_floats
+// CHECK:       nisa.tensor_scalar_arith(dst{{.*}}xf32{{.*}}, src{{.*}}x1xbf16{{.*}}, operand0=f32 %{{.*}}, op0=multiply
+// CHECK:       nisa.activation(dst{{.*}}xbf16{{.*}}, reduce_res{{.*}}xf32{{.*}}, src{{.*}}xbf16{{.*}}, bias<64| 1>={{.*}}xf32{{.*}}op=exp)
+// CHECK-NOT:   nisa.tensor_reduce_arith
+// CHECK:       return
+func.func @shorter_floats(%o: !h, %sum: memref<64x1xf32, 3 : i32>) {
+  %zero = arith.constant 0.0 : f32
+  %two = arith.constant 2.0 : bf16
+  %x = memref.alloc() : !h
+  linalg.fill ins(%two : bf16) outs(%x : !h)
+  %m = memref.alloc() : memref<64x1xbf16, 3 : i32>
+  linalg.fill ins(%two : bf16) outs(%m : memref<64x1xbf16, 3 : i32>)
+  %d = memref.alloc() : !h
+  linalg.generic {indexing_maps = [#id, #row, #id], iterator_types = ["parallel", "parallel"]} ins(%x, %m : !h, memref<64x1xbf16, 3 : i32>) outs(%d : !h) {
+  ^bb0(%a: bf16, %b: bf16, %z: bf16):
+    %v = arith.subf %a, %b : bf16
+    linalg.yield %v : bf16
+  }
+  memref.dealloc %x : !h
+  memref.dealloc %m : memref<64x1xbf16, 3 : i32>
+  %e = memref.alloc() : !h
+  linalg.exp ins(%d : !h) outs(%e : !h)
+  memref.dealloc %d : !h
+  %s = memref.alloc() : memref<64x1xf32, 3 : i32>
+  linalg.fill ins(%zero : f32) outs(%s : memref<64x1xf32, 3 : i32>)
+  linalg.generic {indexing_maps = [#id, #row], iterator_types = ["parallel", "reduction"]} ins(%e : !h) outs(%s : memref<64x1xf32, 3 : i32>) {
+  ^bb0(%a: bf16, %z: f32):
+    %v = arith.extf %a : bf16 to f32
+    %w = arith.addf %z, %v : f32
+    linalg.yield %w : f32
+  }
+  memref.copy %e, %o : !h to !h
+  memref.dealloc %e : !h
+  memref.copy %s, %sum : memref<64x1xf32, 3 : i32> to memref<64x1xf32, 3 : i32>
+  memref.dealloc %s : memref<64x1xf32, 3 : i32>
+  return
+}
+
 // x is written between the two: they stay apart.
 // CHECK-LABEL: func.func @overwritten
 // CHECK:       nisa.tensor_scalar_arith({{.*}}op0=multiply

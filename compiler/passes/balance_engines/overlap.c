@@ -1,0 +1,288 @@
+/* overlap: gives the body of a loop an order in which engines do not wait for each other.
+ *
+ *     for i { scores a; softmax a;                      scores a[0]; softmax a[0]
+ *             scores b; softmax b;                      for i { scores b[i]; product a[i]; softmax b[i];
+ *             product a; product b }         ==>                scores a[i+1]; product b[i]; softmax a[i+1] }
+ *                                                       scores b[n-1]; …; product a[n-1]; product b[n-1]
+ *
+ * Engines execute their instructions in order.  At the end of a round Tensor waits for what the other engines compute for
+ * its last product, and at the beginning they wait for its first one; in between, each of them has nothing to do.  In the
+ * new order it has the work of the other round.
+ *
+ * A body is cut twice, each time before the Tensor engine begins to work: into what comes first, the middle and the end.  The
+ * first part of a round comes before the end of the round before it.  What it makes for the middle is kept in one
+ * buffer around the loop: when the next round writes it, the middle has read it.  So the end must read nothing of that, and
+ * neither part may write what the other one uses.  Then the steps, which are instructions and loops in the body, are put in
+ * an order in which each begins as early as what it needs allows (overlap_order.c).  All pairs of cuts are tried, and the
+ * order alone; round.c plays some rounds of each, and the shortest is taken if it saves a tenth and if what is alive at once
+ * fits.  With cuts the price is that the body is written twice (overlap_write.c).
+ *
+ * The pairs are few: Tensor begins some times in a body.  A body of more than STEPS_MAX steps is left alone, so that the time
+ * is linear in the instructions. */
+#include <string.h>
+
+#include "base/array.h"
+#include "ir/build.h"
+#include "nisa/lifetime.h"
+#include "passes/balance_engines/overlap.h"
+
+enum { STEPS_MAX = 64, CUTS_MAX = 12, TRIPS_MIN = 4, ALL_TRIPS_MIN = 8, SAVING_MIN = 10 /* percent */ };
+static const struct overlap_taste tastes[] = {{0, 1}, {0, 0}, {400, 1}, {400, 0}, {2000, 1}, {2000, 0}};
+enum { N_TASTES = sizeof tastes / sizeof *tastes };
+
+/* ---- the body ---------------------------------------------------------------------------------------------------- */
+
+/* In each partition; of PSUM in whole banks. */
+static int64_t bytes_of(const struct overlap *o, MlirValue v) {
+  const struct nisa_machine *m = nisa_machine(o->run->target);
+  MlirType t = mlirValueGetType(v);
+  const int64_t bytes = nisa_type_bytes(t), bank = m->psum_bank_bytes;
+  return nisa_type_space(t) == MEM_PSUM ? (bytes + bank - 1) / bank * bank : bytes;
+}
+
+static int buffer_of(struct overlap *o, MlirValue v) {
+  const char *known = table_get(&o->by_value, v.ptr);
+  if (known)
+    return (int)(known - (const char *)o) - 1;
+  MlirOperation def = ir_defining_op(v);
+  const bool is_own =
+      !mlirOperationIsNull(def) && ir_is(def, "nisa.alloc") && mlirBlockEqual(mlirOperationGetBlock(def), o->block);
+  array_push(o->run->arena, &o->buffers,
+             (struct buffer){.v = v,
+                             .is_own = is_own,
+                             .space = nisa_type_space(mlirValueGetType(v)),
+                             .bytes = is_own ? bytes_of(o, v) : 0});
+  table_put(&o->by_value, v.ptr, (char *)o + o->buffers.n);
+  return o->buffers.n - 1;
+}
+
+static void add_uses(struct overlap *o, const struct nisa_instr *in) {
+  for (int k = 0; k < in->def->n_operands; k++) {
+    const struct nisa_operand_def *d = &in->def->operand[k];
+    const struct nisa_access *x = &in->operand[k];
+    if (nisa_is_absent(x) || nisa_is_scalar(x) || (!d->reads && !d->writes))
+      continue;
+    array_push(o->run->arena, &o->uses, (struct use){buffer_of(o, x->base), d->writes});
+  }
+}
+
+static bool is_pure(MlirOperation op) {
+  return ir_is_of(op, "arith.") || ir_is(op, "affine.apply");
+}
+
+static bool is_plain_loop(MlirOperation op) {
+  return ir_is(op, "scf.for") && !mlirOperationGetNumResults(op);
+}
+
+/* Adds an instruction, or a loop of such; false if it is more than that. */
+static bool add_step(struct overlap *o, struct item *x) {
+  struct nisa_instr in;
+  const struct ir_ops all = ir_collect(o->run->arena, x->op, NULL, NULL);
+
+  x->step = o->n_steps++;
+  x->first_use = o->uses.n;
+  for (int k = 0; k < all.n; k++) {
+    MlirOperation op = all.v[k];
+    if (is_pure(op) || is_plain_loop(op) || ir_is(op, "scf.yield"))
+      continue;
+    if (!nisa_op_of(op) || !nisa_read(op, &in, NULL))
+      return false;
+    if (in.def->kind == NISA_ALLOC)
+      x->inside[nisa_type_space(mlirValueGetType(ir_result(op))) == MEM_PSUM] += bytes_of(o, ir_result(op));
+    if (in.def->kind == NISA_ALLOC || in.def->kind == NISA_RELEASE)
+      continue;
+    if (mlirOperationGetNumResults(op) || in.engine == NISA_ENGINE_NONE)
+      return false;
+    x->is_fill = all.n == 1 && (in.engine == NISA_ENGINE_DMA || in.def->kind == NISA_MEMSET);
+    add_uses(o, &in);
+  }
+  x->n_uses = o->uses.n - x->first_use;
+  return true;
+}
+
+/* What is alive during the whole loop. */
+static void find_around(struct overlap *o) {
+  MlirOperation root = o->loop;
+  while (!ir_is(root, "func.func"))
+    root = mlirOperationGetParentOperation(root);
+  const struct nisa_lifetimes l = nisa_find_lifetimes(o->run->arena, root, nisa_machine(o->run->target));
+  int at = -1;
+  for (int k = 0; k < l.n && at < 0; k++)
+    at = mlirOperationEqual(l.v[k].loop, o->loop) ? l.v[k].loop_from : -1;
+  for (int k = 0; k < l.n; k++)
+    if (mem_is_on_chip(l.v[k].space) && l.v[k].from < at && at < l.v[k].to)
+      o->around[l.v[k].space == MEM_PSUM] += l.v[k].bytes;
+}
+
+bool overlap_read(struct pass_run *run, MlirOperation loop, struct overlap *o) {
+  struct nisa_instr in;
+
+  *o = (struct overlap){.run = run, .loop = loop, .block = ir_body(loop), .by_value.arena = run->arena};
+
+  for (MlirOperation op = mlirBlockGetFirstOperation(o->block);
+       !mlirOperationEqual(op, mlirBlockGetTerminator(o->block)); op = mlirOperationGetNextInBlock(op)) {
+    struct item x = {.op = op, .step = -1, .buffer = -1, .part = PURE};
+    if (ir_is(op, "nisa.alloc"))
+      x.buffer = buffer_of(o, ir_result(op));
+    else if (nisa_op_of(op) && nisa_read(op, &in, NULL) && in.def->kind == NISA_RELEASE)
+      x.buffer = buffer_of(o, in.operand[0].base);
+    else if (!is_pure(op) && !add_step(o, &x))
+      return false;
+    if (x.buffer >= 0 && !o->buffers.v[x.buffer].is_own)
+      return false;
+    array_push(o->run->arena, &o->items, x);
+  }
+  o->of_step = arena_new_array(run->arena, int, (size_t)o->n_steps + 1);
+  for (int i = 0; i < o->items.n; i++)
+    if (o->items.v[i].step >= 0)
+      o->of_step[o->items.v[i].step] = i;
+  find_around(o);
+  return true;
+}
+
+/* ---- parts ------------------------------------------------------------------------------------------------------- */
+
+static void find_users(struct overlap *o) {
+  for (int k = 0; k < o->buffers.n; k++)
+    o->buffers.v[k].used = o->buffers.v[k].written = 0;
+  for (int i = 0; i < o->items.n; i++) {
+    const struct item *x = &o->items.v[i];
+    for (int k = x->first_use; x->step >= 0 && k < x->first_use + x->n_uses; k++) {
+      o->buffers.v[o->uses.v[k].buffer].used |= 1u << x->part;
+      o->buffers.v[o->uses.v[k].buffer].written |= (unsigned)o->uses.v[k].writes << x->part;
+    }
+  }
+}
+
+static bool uses_in(const struct overlap *o, enum part p, int buffer, const struct item *except) {
+  for (int i = 0; i < o->items.n; i++) {
+    const struct item *x = &o->items.v[i];
+    for (int k = x->first_use; x->step >= 0 && x->part == p && x != except && k < x->first_use + x->n_uses; k++)
+      if (o->uses.v[k].buffer == buffer)
+        return true;
+  }
+  return false;
+}
+
+/* What the first part only fills for later is filled in the middle: loads, and the initial values of sums. */
+static void delay(struct overlap *o) {
+  for (int i = o->items.n - 1; i >= 0; i--) {
+    struct item *x = &o->items.v[i];
+    for (int k = x->first_use; x->is_fill && x->part == FIRST && k < x->first_use + x->n_uses; k++)
+      if (o->uses.v[k].writes && o->buffers.v[o->uses.v[k].buffer].is_own && !uses_in(o, FIRST, o->uses.v[k].buffer, x))
+        x->part = MIDDLE;
+  }
+  find_users(o);
+}
+
+bool overlap_divide(struct overlap *o, int a, int b) {
+  for (int i = 0; i < o->items.n; i++)
+    if (o->items.v[i].step >= 0)
+      o->items.v[i].part = o->items.v[i].step < a ? FIRST : !b || o->items.v[i].step < b ? MIDDLE : END;
+  delay(o);
+  for (int k = 0; k < o->buffers.n; k++) {
+    struct buffer *x = &o->buffers.v[k];
+    const bool in_first = x->used & 1u << FIRST, in_end = x->used & 1u << END;
+    x->is_crossing = x->is_own && in_first && x->used & ~(1u << FIRST);
+    if (x->is_crossing && (in_end || x->space != MEM_SBUF))
+      return false;
+    if (in_first && in_end && x->written & (1u << FIRST | 1u << END))
+      return false;
+  }
+  for (int i = 0; i < o->items.n; i++)
+    if (o->items.v[i].buffer >= 0) {
+      const unsigned used = o->buffers.v[o->items.v[i].buffer].used;
+      const bool is_alloc = ir_is(o->items.v[i].op, "nisa.alloc");
+      o->items.v[i].part = used == 1u << FIRST               ? FIRST
+                           : used == 1u << END               ? END
+                           : is_alloc || !(used & 1u << END) ? MIDDLE
+                                                             : END;
+    }
+  return true;
+}
+
+/* Notes in the round which buffers are kept around the loop. */
+static void keep_crossing(const struct overlap *o, const struct balance_round *r, struct balance_buffer *buffers) {
+  for (int k = 0; k < o->buffers.n; k++) {
+    const char *known = table_get(&r->by_value, o->buffers.v[k].v.ptr);
+    if (known && o->buffers.v[k].is_crossing) {
+      struct balance_buffer *b = &buffers[known - (const char *)r - 1];
+      b->is_own = false;
+      b->is_fixed = true;
+    }
+  }
+}
+
+/* ---- the choice -------------------------------------------------------------------------------------------------- */
+
+/* True if the Tensor engine begins or ends its work there. */
+static bool is_cut(const struct balance_round *r, int step) {
+  return step > 0 &&
+         (r->steps.v[step].load.on[NISA_ENGINE_TENSOR] > 0) != (r->steps.v[step - 1].load.on[NISA_ENGINE_TENSOR] > 0);
+}
+
+/* The round with its steps in that order. */
+static struct balance_round ordered(const struct overlap *o, const struct balance_round *r, const int *order) {
+  struct balance_round out = *r;
+  const size_t n = (size_t)r->buffers.n;
+  struct arena *a = o->run->arena;
+
+  out.steps.v = arena_new_array(a, struct balance_step, (size_t)o->n_steps + 1);
+  for (int k = 0; k < o->n_steps; k++)
+    out.steps.v[k] = r->steps.v[order[k]];
+  out.buffers.v = arena_new_array(a, struct balance_buffer, n + 1);
+  if (n)
+    memcpy(out.buffers.v, r->buffers.v, n * sizeof *r->buffers.v);
+  keep_crossing(o, r, out.buffers.v);
+  return out;
+}
+
+/* Tries the order of a pair of cuts.  Keeps it in *best, and its time in out, if it is shorter. */
+static void try_cuts(struct overlap *o, const struct balance_round *r, int a, int b, struct balance_round *best,
+                     struct overlap_cuts *out) {
+  struct arena *arena = o->run->arena;
+
+  if (!overlap_divide(o, a, b))
+    return;
+  for (int p = 0; p < N_TASTES; p++) {
+    int *order = arena_new_array(arena, int, (size_t)o->n_steps + 1);
+    if (!overlap_order(o, r->steps.v, tastes[p], order))
+      continue;
+    struct balance_round now = ordered(o, r, order);
+    double ns = balance_round_ns(&now);
+    if (b) /* what comes before the loop and after it is a round in which nothing overlaps */
+      ns += (out->before - ns) / (double)balance_trips(o->loop);
+    if (ns >= out->after)
+      continue;
+    *best = now;
+    *out = (struct overlap_cuts){.a = a, .b = b, .order = order, .before = out->before, .after = ns};
+  }
+}
+
+bool overlap_choose(struct pass_run *run, MlirOperation loop, struct balance_round *r, struct overlap_cuts *out) {
+  struct overlap o;
+  const int64_t trips = balance_trips(loop);
+  const int n = r->steps.n;
+  int cuts[CUTS_MAX], n_cuts = 0;
+
+  for (int k = 0; k < n && n_cuts < CUTS_MAX; k++)
+    if (is_cut(r, k))
+      cuts[n_cuts++] = k;
+  if (!n_cuts || n > STEPS_MAX || trips < TRIPS_MIN || r->trips < ALL_TRIPS_MIN || mlirOperationGetNumResults(loop) ||
+      !overlap_read(run, loop, &o) || o.n_steps != n)
+    return false;
+  struct balance_round best = *r;
+  const double before = balance_round_ns(r), least = before * (100 - SAVING_MIN) / 100;
+  *out = (struct overlap_cuts){.before = before, .after = least};
+  try_cuts(&o, r, 0, 0, &best, out);
+  for (int i = 0; i < n_cuts; i++)
+    for (int k = i + 1; k < n_cuts; k++)
+      try_cuts(&o, r, cuts[i], cuts[k], &best, out);
+  if (!out->order)
+    return false;
+  *r = best;
+  out->to = arena_new_array(run->arena, int, (size_t)n + 1);
+  for (int k = 0; k < n; k++)
+    out->to[out->order[k]] = k;
+  return true;
+}

@@ -1,0 +1,160 @@
+/* overlap_write: writes the body of a loop in another order.  See overlap.c. */
+#include "base/array.h"
+#include "ir/build.h"
+#include "passes/balance_engines/overlap.h"
+#include "passes/lib/edit.h"
+
+/* ---- the new order ----------------------------------------------------------------------------------------------- */
+
+/* Values of the body and what stands for them in another round. */
+struct renamed {
+  struct table by_value; /* value -> its new one */
+};
+
+static void rename_operands(struct pass_run *run, const struct renamed *r, MlirOperation op) {
+  const struct ir_ops all = ir_collect(run->arena, op, NULL, NULL);
+  for (int k = 0; k < all.n; k++)
+    for (intptr_t i = 0; i < mlirOperationGetNumOperands(all.v[k]); i++) {
+      void *other = table_get(&r->by_value, mlirOperationGetOperand(all.v[k], i).ptr);
+      if (other)
+        mlirOperationSetOperand(all.v[k], i, (MlirValue){other});
+    }
+}
+
+static MlirOperation copy_op(struct pass_run *run, struct renamed *r, MlirOperation op, MlirBlock block,
+                             MlirOperation before) {
+  MlirOperation made = mlirOperationClone(op);
+  rename_operands(run, r, made);
+  mlirBlockInsertOwnedOperationBefore(block, before, made);
+  for (intptr_t k = 0; k < mlirOperationGetNumResults(op); k++)
+    table_put(&r->by_value, mlirOperationGetResult(op, k).ptr, (void *)mlirOperationGetResult(made, k).ptr);
+  return made;
+}
+
+static void erase_if_unused(MlirOperation op) {
+  for (intptr_t k = 0; k < mlirOperationGetNumResults(op); k++)
+    if (ir_is_used(mlirOperationGetResult(op, k)))
+      return;
+  mlirOperationDestroy(op);
+}
+
+static bool is_kept(const struct overlap *o, const struct item *x) {
+  return x->buffer >= 0 && o->buffers.v[x->buffer].is_crossing;
+}
+
+/* Copies the parts from `first` to `last`, and what computes their indices, for the round with that counter. */
+static void copy_parts(const struct overlap *o, enum part first, enum part last, MlirValue counter, MlirBlock block,
+                       MlirOperation before) {
+  struct renamed r = {.by_value.arena = o->run->arena};
+  MlirOperation *pure = arena_new_array(o->run->arena, MlirOperation, (size_t)o->items.n + 1);
+  int n = 0;
+
+  table_put(&r.by_value, mlirBlockGetArgument(o->block, 0).ptr, (void *)counter.ptr);
+  for (int i = 0; i < o->items.n; i++)
+    if (o->items.v[i].part == PURE)
+      pure[n++] = copy_op(o->run, &r, o->items.v[i].op, block, before);
+  for (enum part p = first; p <= last; p++)
+    for (int i = 0; i < o->items.n; i++)
+      if (o->items.v[i].part == p && !is_kept(o, &o->items.v[i]))
+        (void)copy_op(o->run, &r, o->items.v[i].op, block, before);
+  while (n > 0)
+    erase_if_unused(pure[--n]);
+}
+
+/* Moves the allocations, or the releases, of what crosses into the next round. */
+static void keep_around(const struct overlap *o, bool allocs, MlirOperation before) {
+  for (int i = 0; i < o->items.n; i++)
+    if (is_kept(o, &o->items.v[i]) && ir_is(o->items.v[i].op, "nisa.alloc") == allocs)
+      mlirOperationMoveBefore(o->items.v[i].op, before);
+}
+
+static void explain(const struct overlap *o, const struct overlap_cuts *c) {
+  const char *how =
+      c->b ? arena_printf(o->run->arena, "the first %d of its %d steps beside the last %d of the round before", c->a,
+                          o->n_steps, o->n_steps - c->b)
+           : arena_printf(o->run->arena, "its %d steps in another order", o->n_steps);
+  struct remark *r = pass_remark(o->run, o->loop, RULE_OVERLAP, "%s: a round takes %.2f us instead of %.2f", how,
+                                 c->after / 1000, c->before / 1000);
+  remark_reject_for(r, "one round after the other", NULL, arena_printf(o->run->arena, "%.2f us", c->before / 1000),
+                    "at the end of each round the engines wait for each other");
+}
+
+/* Puts the steps of the body in their order, each allocation before the first step that uses it and each release after the last. */
+static void put_in_order(const struct overlap *o, const int *order, MlirOperation end) {
+  bool *is_open = arena_new_array(o->run->arena, bool, (size_t)o->buffers.n + 1);
+  MlirOperation *release = arena_new_array(o->run->arena, MlirOperation, (size_t)o->buffers.n + 1);
+  int *last = arena_new_array(o->run->arena, int, (size_t)o->buffers.n + 1);
+
+  for (int n = 0; n < o->n_steps; n++) {
+    const struct item *x = &o->items.v[o->of_step[order[n]]];
+    for (int k = x->first_use; k < x->first_use + x->n_uses; k++)
+      last[o->uses.v[k].buffer] = n;
+  }
+  for (int i = 0; i < o->items.n; i++)
+    if (o->items.v[i].buffer >= 0 && !ir_is(o->items.v[i].op, "nisa.alloc"))
+      release[o->items.v[i].buffer] = o->items.v[i].op;
+  for (int n = 0; n < o->n_steps; n++) {
+    const struct item *x = &o->items.v[o->of_step[order[n]]];
+    for (int k = x->first_use; k < x->first_use + x->n_uses; k++) {
+      const int buffer = o->uses.v[k].buffer;
+      const struct buffer *b = &o->buffers.v[buffer];
+      if (b->is_own && !b->is_crossing && !is_open[buffer])
+        mlirOperationMoveBefore(ir_defining_op(b->v), end);
+      is_open[buffer] = true;
+    }
+    mlirOperationMoveBefore(x->op, end);
+    for (int k = x->first_use; k < x->first_use + x->n_uses; k++) {
+      const int buffer = o->uses.v[k].buffer;
+      const struct buffer *b = &o->buffers.v[buffer];
+      if (b->is_own && !b->is_crossing && last[buffer] == n && !mlirOperationIsNull(release[buffer]))
+        mlirOperationMoveBefore(release[buffer], end);
+    }
+  }
+}
+
+/* Lets the first part compute for the next round, from copies of what computes its indices. */
+static void advance(const struct overlap *o, MlirOperation end) {
+  struct ir_builder b = edit_before(o->run, end);
+  struct renamed r = {.by_value.arena = o->run->arena};
+  MlirValue next = ir_binary(&b, "arith.addi", mlirBlockGetArgument(o->block, 0), mlirOperationGetOperand(o->loop, 2));
+  MlirOperation *pure = arena_new_array(o->run->arena, MlirOperation, (size_t)o->items.n + 1);
+  int n = 0;
+
+  table_put(&r.by_value, mlirBlockGetArgument(o->block, 0).ptr, (void *)next.ptr);
+  for (int i = 0; i < o->items.n; i++)
+    if (o->items.v[i].part == PURE)
+      pure[n++] = copy_op(o->run, &r, o->items.v[i].op, o->block, end);
+  for (int i = 0; i < o->items.n; i++)
+    if (o->items.v[i].part == FIRST && o->items.v[i].step >= 0)
+      rename_operands(o->run, &r, o->items.v[i].op);
+  while (n > 0)
+    erase_if_unused(pure[--n]);
+}
+
+void overlap_apply(struct pass_run *run, MlirOperation loop, const struct overlap_cuts *cuts) {
+  struct overlap o;
+  int64_t lower, step, upper;
+
+  if (!overlap_read(run, loop, &o) || !overlap_divide(&o, cuts->a, cuts->b) ||
+      !ir_int_constant(mlirOperationGetOperand(loop, 0), &lower) ||
+      !ir_int_constant(mlirOperationGetOperand(loop, 1), &upper) ||
+      !ir_int_constant(mlirOperationGetOperand(loop, 2), &step))
+    return;
+  MlirOperation after = mlirOperationGetNextInBlock(loop), end = mlirBlockGetTerminator(o.block);
+  pass_step(run, loop, "overlap-rounds");
+  explain(&o, cuts);
+  if (cuts->b) {
+    struct ir_builder outside = edit_before(run, loop);
+    MlirValue last = ir_index(&outside, lower + (upper - lower - 1) / step * step);
+    keep_around(&o, true, loop);
+    copy_parts(&o, FIRST, FIRST, mlirOperationGetOperand(loop, 0), outside.block, loop);
+    copy_parts(&o, MIDDLE, END, last, outside.block, after);
+    keep_around(&o, false, after);
+    advance(&o, end);
+    mlirOperationSetOperand(loop, 1, last);
+  }
+  put_in_order(&o, cuts->order, end);
+  for (int i = o.items.n - 1; i >= 0; i--)
+    if (o.items.v[i].part == PURE)
+      erase_if_unused(o.items.v[i].op);
+}
