@@ -1,6 +1,7 @@
 """nkx shrink: a kernel with a planted fault (tests/mutation) becomes a few lines with the same code and failing pass.
 
-NKX_FAULTS=all shrinks the kernels of 40 faults; otherwise of five.
+NKX_FAULTS=all shrinks the kernels of 40 faults; otherwise of five.  Each search has 20 minutes, since one of the kernels is a decoder
+layer and the machine may have other work.
 """
 import json
 import os
@@ -49,7 +50,7 @@ def first_fault(path, plant):
 def test_kernels_with_planted_faults_become_a_few_lines_with_the_same_fault(tmp_path, record_property):
     lengths = []
     for plant, example in EVERY if os.environ.get("NKX_FAULTS") == "all" else SMALL:
-        status, text, said = shrink(NUMPY[example], "--check", "--quiet", program=PLANTED, plant=plant)
+        status, text, said = shrink(NUMPY[example], "--check", "--quiet", "--seconds", "1200", program=PLANTED, plant=plant)
         assert status == 0, (plant, said)
         small = kernel(tmp_path, text)
         code, stage = first_fault(small, plant)

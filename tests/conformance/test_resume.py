@@ -1,10 +1,11 @@
 """A stage's text takes the place of its program: unchanged it gives the same later stages, changed it keeps maps and checks."""
+import json
 import os
 import random
 
 import pytest
 
-from support import compiler
+from support import compiler, warm
 from support.paths import ROOT
 
 EXAMPLES = ROOT / "explorer/examples"
@@ -161,6 +162,24 @@ def test_a_new_line_has_no_place_and_the_others_keep_theirs(resumed):
     edited = result["kernels"][0]["stages"][stage["index"]]
     assert "src" not in edited["lines"][at]
     assert [e.get("src") for i, e in enumerate(edited["lines"]) if i != at] == [e.get("src") for e in stage["lines"]]
+
+
+def test_the_command_goes_on_as_the_option_does(resumed, tmp_path):
+    kernel, text = tmp_path / "kernel.py", tmp_path / "changed.mlir"
+    kernel.write_text(SUM)
+    dumped = warm.run("compile", kernel, "--quiet", "--dump-dir", tmp_path / "stages", "--json", "-")
+    stage = compiler.stage(json.loads(dumped.stdout)["kernels"][0], "hlo-to-linalg")
+    (file,) = (tmp_path / "stages").rglob(f"{stage['index']:02d}-hlo-to-linalg.mlir")
+    text.write_text(file.read_text().replace("linalg.mul", "linalg.sub", 1))
+    done = warm.run("resume", "hlo-to-linalg", text, kernel, "--quiet", "--json", "-")
+    assert done.returncode == 0, done.stderr.decode()
+    option = resumed(SUM, "hlo-to-linalg", text.read_text())["kernels"][0]["stages"]
+    own = json.loads(done.stdout)["kernels"][0]["stages"]
+    assert [(s["name"], s["text"], s.get("edit")) for s in own] == [(s["name"], s["text"], s.get("edit")) for s in option]
+    assert own[stage["index"]]["edit"] == "here" and own[-1]["edit"] == "earlier" and own[-1]["text"] != compiler.compile(SUM)["kernels"][0]["stages"][-1]["text"]
+    checked = warm.run("resume", "hlo-to-linalg", text, kernel, "--quiet", "--check", "--json", "-")
+    assert checked.returncode == 1 and errors(json.loads(checked.stdout))[0]["code"] == "check-failed"
+    assert warm.run("resume", "hlo-to-linalg", text).returncode == 2
 
 
 # ---- refusals
