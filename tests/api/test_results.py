@@ -198,6 +198,7 @@ def test_the_cache_stays_within_its_limits_and_keeps_what_is_new():
             source = ADD_ONE.replace("add_one", f"k{rng.getrandbits(80000):x}")
             keys.append(cached(s, source, options={"stop_after": "trace"})["key"])
         s.wait_until(lambda: s.get(f"/api/v1/results/{keys[-1]}").status == 200, "the last one")
+        s.wait_until(lambda: s.get(f"/api/v1/results/{keys[19]}").status == 404, "older ones to make room", 20)  # stored, and removed, after the answer
         found = [s.get(f"/api/v1/results/{key}").status for key in keys]
         assert found[:20] == [404] * 20 and found[-20:] == [200] * 20
         assert (s.data / "nkx.sqlite").stat().st_size < 2 << 20

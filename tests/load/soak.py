@@ -111,6 +111,7 @@ def main():
     first, most = feet[0], [max(f[i] for f in feet) for i in range(3)]
     for what in load.bad[:20]:
         print("failed:", what)
+    print("KiB at the end of each part:", *(f[0] for f in feet))
     print(f"soak: {seconds} s, {PARTS} replacements, {load.n} requests, {len(load.bad)} failed, {len(load.links)} links, {lost} lost; p95 {p95s[0]:.0f} ms at first, at most "
           f"{max(p95s):.0f}; KiB, descriptors, threads {first} at first, at most {tuple(most)}")
     return not (not load.bad and not lost and max(p95s) <= 2 * p95s[0] and most[0] <= 1.1 * first[0] and most[1] <= first[1] + 8 and most[2] <= first[2])
