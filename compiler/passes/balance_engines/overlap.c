@@ -45,8 +45,8 @@ static int buffer_of(struct overlap *o, MlirValue v) {
   if (known)
     return (int)(known - (const char *)o) - 1;
   MlirOperation def = ir_defining_op(v);
-  const bool is_own = !mlirOperationIsNull(def) && ir_is(def, "nisa.alloc") &&
-                      mlirBlockEqual(mlirOperationGetBlock(def), o->block);
+  const bool is_own =
+      !mlirOperationIsNull(def) && ir_is(def, "nisa.alloc") && mlirBlockEqual(mlirOperationGetBlock(def), o->block);
   array_push(o->run->arena, &o->buffers,
              (struct buffer){.v = v,
                              .is_own = is_own,
@@ -119,8 +119,8 @@ bool overlap_read(struct pass_run *run, MlirOperation loop, struct overlap *o) {
 
   *o = (struct overlap){.run = run, .loop = loop, .block = ir_body(loop), .by_value.arena = run->arena};
 
-  for (MlirOperation op = mlirBlockGetFirstOperation(o->block); !mlirOperationEqual(op, mlirBlockGetTerminator(o->block));
-       op = mlirOperationGetNextInBlock(op)) {
+  for (MlirOperation op = mlirBlockGetFirstOperation(o->block);
+       !mlirOperationEqual(op, mlirBlockGetTerminator(o->block)); op = mlirOperationGetNextInBlock(op)) {
     struct item x = {.op = op, .step = -1, .buffer = -1, .part = PURE};
     if (ir_is(op, "nisa.alloc"))
       x.buffer = buffer_of(o, ir_result(op));
@@ -169,8 +169,7 @@ static void delay(struct overlap *o) {
   for (int i = o->items.n - 1; i >= 0; i--) {
     struct item *x = &o->items.v[i];
     for (int k = x->first_use; x->is_fill && x->part == FIRST && k < x->first_use + x->n_uses; k++)
-      if (o->uses.v[k].writes && o->buffers.v[o->uses.v[k].buffer].is_own &&
-          !uses_in(o, FIRST, o->uses.v[k].buffer, x))
+      if (o->uses.v[k].writes && o->buffers.v[o->uses.v[k].buffer].is_own && !uses_in(o, FIRST, o->uses.v[k].buffer, x))
         x->part = MIDDLE;
   }
   find_users(o);
@@ -194,9 +193,10 @@ bool overlap_divide(struct overlap *o, int a, int b) {
     if (o->items.v[i].buffer >= 0) {
       const unsigned used = o->buffers.v[o->items.v[i].buffer].used;
       const bool is_alloc = ir_is(o->items.v[i].op, "nisa.alloc");
-      o->items.v[i].part = used == 1u << FIRST                         ? FIRST
-                           : used == 1u << END                         ? END
-                           : is_alloc || !(used & 1u << END) ? MIDDLE : END;
+      o->items.v[i].part = used == 1u << FIRST               ? FIRST
+                           : used == 1u << END               ? END
+                           : is_alloc || !(used & 1u << END) ? MIDDLE
+                                                             : END;
     }
   return true;
 }
@@ -217,7 +217,8 @@ static void keep_crossing(const struct overlap *o, const struct balance_round *r
 
 /* True if the Tensor engine begins or ends its work there. */
 static bool is_cut(const struct balance_round *r, int step) {
-  return step > 0 && (r->steps.v[step].load.on[NISA_ENGINE_TENSOR] > 0) != (r->steps.v[step - 1].load.on[NISA_ENGINE_TENSOR] > 0);
+  return step > 0 &&
+         (r->steps.v[step].load.on[NISA_ENGINE_TENSOR] > 0) != (r->steps.v[step - 1].load.on[NISA_ENGINE_TENSOR] > 0);
 }
 
 /* The round with its steps in that order. */

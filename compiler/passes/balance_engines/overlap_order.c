@@ -69,7 +69,7 @@ static struct graph read_graph(const struct overlap *o, const struct balance_ste
   static const enum part order[] = {MIDDLE, FIRST, END};
   struct arena *a = o->run->arena;
   const size_t n = (size_t)o->n_steps;
-  struct graph g = {o, steps, 0, arena_new_array(a, struct node, n + 1), arena_new_array(a, bool, n * n + 1)};
+  struct graph g = {o, steps, 0, arena_new_array(a, struct node, n + 1), arena_new_array(a, bool, n *n + 1)};
 
   for (int p = 0; p < PARTS; p++)
     for (int s = 0; s < o->n_steps; s++)
@@ -107,7 +107,8 @@ static double begin_of(const struct graph *g, int i, const double *lanes) {
     at = g->v[k].end > at ? g->v[k].end : at;
   }
   for (int e = 0; e < NISA_ENGINE_COUNT; e++)
-    if (e != NISA_ENGINE_DMA && s->load.on[e] > 0 && lanes[e] > at && (e == NISA_ENGINE_TENSOR || !balance_is_product(s)))
+    if (e != NISA_ENGINE_DMA && s->load.on[e] > 0 && lanes[e] > at &&
+        (e == NISA_ENGINE_TENSOR || !balance_is_product(s)))
       at = lanes[e];
   return at;
 }
@@ -146,7 +147,8 @@ static void add_alive(const struct overlap *o, const struct item *x, const int *
 static bool fits(const struct overlap *o, const int *order) {
   const struct nisa_machine *m = nisa_machine(o->run->target);
   struct arena *a = o->run->arena;
-  int *first = arena_new_array(a, int, (size_t)o->buffers.n + 1), *last = arena_new_array(a, int, (size_t)o->buffers.n + 1);
+  int *first = arena_new_array(a, int, (size_t)o->buffers.n + 1),
+      *last = arena_new_array(a, int, (size_t)o->buffers.n + 1);
   int64_t alive[2] = {o->around[0], o->around[1]};
 
   for (int k = 0; k < o->buffers.n; k++) {

@@ -69,9 +69,10 @@ static void keep_around(const struct overlap *o, bool allocs, MlirOperation befo
 }
 
 static void explain(const struct overlap *o, const struct overlap_cuts *c) {
-  const char *how = c->b ? arena_printf(o->run->arena, "the first %d of its %d steps beside the last %d of the round before",
-                                        c->a, o->n_steps, o->n_steps - c->b)
-                         : arena_printf(o->run->arena, "its %d steps in another order", o->n_steps);
+  const char *how =
+      c->b ? arena_printf(o->run->arena, "the first %d of its %d steps beside the last %d of the round before", c->a,
+                          o->n_steps, o->n_steps - c->b)
+           : arena_printf(o->run->arena, "its %d steps in another order", o->n_steps);
   struct remark *r = pass_remark(o->run, o->loop, RULE_OVERLAP, "%s: a round takes %.2f us instead of %.2f", how,
                                  c->after / 1000, c->before / 1000);
   remark_reject_for(r, "one round after the other", NULL, arena_printf(o->run->arena, "%.2f us", c->before / 1000),

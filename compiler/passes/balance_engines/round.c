@@ -140,7 +140,8 @@ double balance_play_product(const struct balance_step *s, double ready, double *
     if (e == NISA_ENGINE_TENSOR || takes <= 0)
       continue;
     /* the first part is there when a part of the products is, and the last part follows the last product */
-    const double end = larger(larger(begin + tensor / PRODUCT_PARTS, lanes[e]) + takes, begin + tensor + takes / PRODUCT_PARTS);
+    const double end =
+        larger(larger(begin + tensor / PRODUCT_PARTS, lanes[e]) + takes, begin + tensor + takes / PRODUCT_PARTS);
     lanes[NISA_ENGINE_TENSOR] = larger(lanes[NISA_ENGINE_TENSOR], end - takes * PRODUCT_AHEAD / PRODUCT_PARTS);
     lanes[e] = end;
     last = larger(last, end);
