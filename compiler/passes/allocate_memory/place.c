@@ -257,7 +257,8 @@ static int64_t gap_of(const struct place_item *x, const struct place_item *y) {
   int64_t gap = after > before ? after : before;
 
   if (gap >= 0 && x->loop_from == y->loop_from && x->loop_to == y->loop_to) {
-    const int64_t round = x->loop_to - x->loop_from, around = round - (end_of(x) - begin_of(x)) - (end_of(y) - begin_of(y)) - gap;
+    const int64_t round = x->loop_to - x->loop_from,
+                  around = round - (end_of(x) - begin_of(x)) - (end_of(y) - begin_of(y)) - gap;
     gap = around < gap ? around : gap;
   }
   return gap;

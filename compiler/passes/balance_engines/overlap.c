@@ -17,6 +17,9 @@
  * order alone; round.c plays some rounds of each, and the shortest is taken if it saves a tenth and if what is alive at once
  * fits.  With cuts the price is that the body is written twice (overlap_write.c).
  *
+ * A loop that transfers keep busy for half of a round stays: its loads run ahead of it in several copies, of which a buffer
+ * around the loop has one.
+ *
  * The pairs are few: Tensor begins some times in a body.  A body of more than STEPS_MAX steps is left alone, so that the time
  * is linear in the instructions. */
 #include <string.h>
@@ -26,7 +29,14 @@
 #include "nisa/lifetime.h"
 #include "passes/balance_engines/overlap.h"
 
-enum { STEPS_MAX = 64, CUTS_MAX = 12, TRIPS_MIN = 4, ALL_TRIPS_MIN = 8, SAVING_MIN = 10 /* percent */ };
+enum {
+  STEPS_MAX = 64,
+  CUTS_MAX = 12,
+  TRIPS_MIN = 4,
+  ALL_TRIPS_MIN = 8,
+  SAVING_MIN = 10,
+  TRANSFERS_MOST = 50 /* percent of a round */
+};
 static const struct overlap_taste tastes[] = {{0, 1}, {0, 0}, {400, 1}, {400, 0}, {2000, 1}, {2000, 0}};
 enum { N_TASTES = sizeof tastes / sizeof *tastes };
 
@@ -273,6 +283,8 @@ bool overlap_choose(struct pass_run *run, MlirOperation loop, struct balance_rou
     return false;
   struct balance_round best = *r;
   const double before = balance_round_ns(r), least = before * (100 - SAVING_MIN) / 100;
+  if (balance_total(r).on[NISA_ENGINE_DMA] * 100 > before * TRANSFERS_MOST)
+    return false;
   *out = (struct overlap_cuts){.before = before, .after = least};
   try_cuts(&o, r, 0, 0, &best, out);
   for (int i = 0; i < n_cuts; i++)

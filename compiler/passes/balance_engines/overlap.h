@@ -9,8 +9,8 @@ enum part { FIRST, MIDDLE, END, PARTS, PURE = PARTS };
 /* An operation of the body. */
 struct item {
   MlirOperation op;
-  int step;   /* -1: it takes no time */
-  int buffer; /* of an allocation or a release; -1: it is none */
+  int step;     /* -1: it takes no time */
+  int buffer;   /* of an allocation or a release; -1: it is none */
   bool is_fill; /* a transfer, or a constant that fills a buffer */
   enum part part;
   int first_use, n_uses; /* of a step */
@@ -27,7 +27,7 @@ struct buffer {
   bool is_own; /* allocated in the body */
   bool is_crossing;
   enum mem_space space;
-  int64_t bytes; /* in each partition */
+  int64_t bytes;          /* in each partition */
   unsigned used, written; /* 1 << part */
 };
 

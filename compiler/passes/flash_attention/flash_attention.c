@@ -46,7 +46,8 @@ static void explain(struct pass_run *run, const struct attention *a, const struc
                                  p->keeps_values ? "loaded once" : "loaded for each block");
   remark_limit(r, "SBUF", "bytes per partition", p->bytes, nisa_machine(run->target)->sbuf_bytes);
   if (p->scale >= 0)
-    remark_reject(r, "scores times a constant", "there are more of them than elements of the keys, which take the factor");
+    remark_reject(r, "scores times a constant",
+                  "there are more of them than elements of the keys, which take the factor");
   if (runs)
     remark_reject(r, "whole rows of scores",
                   "128 of them do not fit into three quarters of SBUF with what is computed from them");

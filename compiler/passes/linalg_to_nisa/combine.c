@@ -121,7 +121,8 @@ static bool is_neutral(const char *op, const struct nisa_access *v) {
     return link_is_constant(v, 0);
   if (!strcmp(op, "multiply"))
     return link_is_constant(v, 1);
-  return (!strcmp(op, "max") && link_is_constant(v, -HUGE_VAL)) || (!strcmp(op, "min") && link_is_constant(v, HUGE_VAL));
+  return (!strcmp(op, "max") && link_is_constant(v, -HUGE_VAL)) ||
+         (!strcmp(op, "min") && link_is_constant(v, HUGE_VAL));
 }
 
 /* Returns the memset that wrote the elements that the reader reads at x; null if another operation may have written

@@ -180,7 +180,7 @@ bool link_can_read_late(const struct link *l, struct late *late) {
 /* ---- the new instruction ---------------------------------------------------------------------------------------- */
 
 void link_replace(struct link *l, const struct nisa_instr *in, const struct late *late, int n_attrs,
-                    MlirNamedAttribute const *attrs) {
+                  MlirNamedAttribute const *attrs) {
   MlirLocation both[] = {mlirOperationGetLocation(l->w.op), mlirOperationGetLocation(l->r.op)};
   MlirLocation loc = mlirLocationFusedGet(mlirLocationGetContext(both[0]), 2, both, mlirAttributeGetNull());
   MlirOperation op = nisa_create(in, loc, n_attrs, attrs);

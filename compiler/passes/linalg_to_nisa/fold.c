@@ -178,8 +178,7 @@ static bool is_row_sum(const struct nisa_instr *r) {
   return r->def->kind == NISA_TENSOR_REDUCE_ARITH && r->engine == NISA_ENGINE_VECTOR &&
          !strcmp(nisa_text_attr(r->op, "op"), "add") &&
          (mlirAttributeIsNull(negated) || !mlirBoolAttrGetValue(negated)) && nisa_free_elements(dst) == 1 &&
-         nisa_free_elements(src) >= SUM_ELEMENTS &&
-         mlirTypeIsAF32(nisa_access_element(dst)) &&
+         nisa_free_elements(src) >= SUM_ELEMENTS && mlirTypeIsAF32(nisa_access_element(dst)) &&
          (mlirTypeIsAF32(nisa_access_element(src)) || mlirTypeIsABF16(nisa_access_element(src)) ||
           mlirTypeIsAF16(nisa_access_element(src)));
 }
