@@ -154,7 +154,7 @@ static MlirType type_of_result(const struct members *m, const struct member *x) 
 static MlirValue repeat_broadcast(struct ir_builder *b, const struct writer *w, const struct members *m,
                                   const struct member *x) {
   MlirAttribute added = ir_attr(x->op, "dimensions");
-  enum role roles[STRUCTURED_LOOPS_MAX], kept[STRUCTURED_LOOPS_MAX];
+  enum role roles[STRUCTURED_LOOPS_MAX] = {0}, kept[STRUCTURED_LOOPS_MAX];
   int64_t missing[2];
   int n_in = 0, n = 0, n_missing = 0;
 
