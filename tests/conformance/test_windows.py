@@ -24,7 +24,11 @@ KERNELS = {
     "rows": ("""
     return np.exp(x[:, 2:] - 2 * x[:, 1:-1] + x[:, :-2]) * w""", [(300, 37), (300, 1)], True),
     "halves": ("""
-    return np.exp(x[:, :18] - x[:, 18:]) * w""", [(300, 36), (300, 1)], False),
+    return np.exp(x[:, :150] - x[:, 150:]) * w""", [(300, 300), (300, 1)], False),
+    "short_halves": ("""
+    return np.exp(x[:, :18] - x[:, 18:]) * w""", [(300, 36), (300, 1)], True),
+    "one_tile": ("""
+    return np.exp(x[:, 2:] - 2 * x[:, 1:-1] + x[:, :-2]) * w[:, :1] + w[:, 1:]""", [(100, 37), (100, 2)], True),
     "slices_of_a_result": ("""
     e = np.exp(x)
     return (e[:, 1:] + e[:, :-1]) * w""", [(300, 21), (300, 1)], None),

@@ -80,6 +80,9 @@ export async function compareWith(store: AppStore, id: string, revision: number 
   }
 }
 
+/** A program in Python runs in the compile whose answer is stored, and can make it claim anything. */
+const WORD = "The stages and checks are what the compile of this kernel answered. The kernel's own Python runs in that compile and can make it claim anything: read the source before you rely on it.";
+
 function frozenNote(s: Readonly<AppState>, shared: Shared, isFrozen: boolean): string {
   if (!isFrozen) return s.version === TODAY ? "compiled just now, with today's pipeline" : `compiled just now, with ${versionName(s.versions, s.version)}`;
   if (shared.isCurrent) return "";
@@ -128,6 +131,7 @@ export function mountSharedBar(store: AppStore, compiler: Compiler, say: (text: 
       el("b", { class: "shared-title" }, name),
       el("span", { class: "note" }, `shared ${when(shared.createdMs)}${shared.expiresMs === null ? "" : `, until ${when(shared.expiresMs)}`}`),
       origin(shared.ancestry),
+      isFrozen && store.state.language === "nkipy" ? el("span", { class: "note", title: WORD }, "as its author's compile answered") : null,
       note === "" ? null : el("span", { class: "shared-old" }, note),
       el("span", { class: "spring" }),
       parentId ? button("Compare with its parent", "What it was forked from as A, this kernel as B", () => void compareWith(store, parentId, null, say), "plain") : null,
