@@ -70,6 +70,7 @@ def test_a_stored_link_opens_exactly_as_it_was_shared(mine, new_page, server):
     assert lit_text(other, "lit-selected") == "np.tanh(a)"
     assert abs(other.locator("#source-pane").bounding_box()["width"] - width) < 2
     expect(other.locator("#shared-bar")).to_contain_text("Tanh & <i>twice</i>")
+    expect(other.locator("#shared-bar")).to_contain_text("as its author's compile answered")
     assert "Tanh" in other.title()
     assert compiles == []  # what was kept is shown
     assert other.url == link  # the address is still the one that was opened
