@@ -71,6 +71,14 @@ MlirNamedAttribute ir_segments(const struct ir_builder *b, int n, const int32_t 
 
 /* ---- operations ------------------------------------------------------------------------------------------------- */
 
+MlirOperation ir_place(struct ir_builder *b, MlirOperation op) {
+  if (!mlirOperationIsNull(b->before) && mlirBlockEqual(mlirOperationGetBlock(b->before), b->block))
+    mlirBlockInsertOwnedOperationBefore(b->block, b->before, op);
+  else
+    mlirBlockAppendOwnedOperation(b->block, op);
+  return op;
+}
+
 MlirOperation ir_create(struct ir_builder *b, const struct ir_parts *parts) {
   MlirOperationState st = mlirOperationStateGet(ir_str(parts->name), b->loc);
 
@@ -80,11 +88,7 @@ MlirOperation ir_create(struct ir_builder *b, const struct ir_parts *parts) {
   mlirOperationStateAddOwnedRegions(&st, parts->n_regions, parts->regions);
   MlirOperation made = mlirOperationCreate(&st);
   assert(!mlirOperationIsNull(made)); /* the dialect is loaded, and the result types are given */
-  if (!mlirOperationIsNull(b->before) && mlirBlockEqual(mlirOperationGetBlock(b->before), b->block))
-    mlirBlockInsertOwnedOperationBefore(b->block, b->before, made);
-  else
-    mlirBlockAppendOwnedOperation(b->block, made);
-  return made;
+  return ir_place(b, made);
 }
 
 MlirOperation ir_op0_with(struct ir_builder *b, const char *name, int n, MlirValue const *operands, int n_attrs,

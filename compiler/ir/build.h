@@ -54,6 +54,8 @@ struct ir_parts {
 };
 /* Any operation.  The functions below are shorter for the usual forms. */
 MlirOperation ir_create(struct ir_builder *b, const struct ir_parts *parts);
+/* Puts an operation that is in no block, such as a clone, at the builder's place; returns it. */
+MlirOperation ir_place(struct ir_builder *b, MlirOperation op);
 
 static inline MlirValue ir_result(MlirOperation op) {
   return mlirOperationGetResult(op, 0);

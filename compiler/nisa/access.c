@@ -278,15 +278,18 @@ MlirOperation nisa_create(const struct nisa_instr *in, MlirLocation loc, int n_a
   return mlirOperationCreate(&st);
 }
 
+bool nisa_is_own_attr(const struct nisa_op_def *def, MlirStringRef name) {
+  return nisa_operand_of_attr(def, name) < 0 && !mlirStringRefEqual(name, ir_str("engine")) &&
+         !mlirStringRefEqual(name, ir_str("operandSegmentSizes"));
+}
+
 MlirOperation nisa_create_like(struct arena *a, const struct nisa_instr *in, MlirOperation like) {
   const intptr_t n = mlirOperationGetNumAttributes(like);
   MlirNamedAttribute *kept = arena_new_array(a, MlirNamedAttribute, (size_t)n);
   int n_kept = 0;
   for (intptr_t k = 0; k < n; k++) {
     MlirNamedAttribute attr = mlirOperationGetAttribute(like, k);
-    MlirStringRef name = mlirIdentifierStr(attr.name);
-    if (nisa_operand_of_attr(in->def, name) < 0 && !mlirStringRefEqual(name, ir_str("engine")) &&
-        !mlirStringRefEqual(name, ir_str("operandSegmentSizes")))
+    if (nisa_is_own_attr(in->def, mlirIdentifierStr(attr.name)))
       kept[n_kept++] = attr;
   }
   return nisa_create(in, mlirOperationGetLocation(like), n_kept, kept);

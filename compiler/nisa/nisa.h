@@ -277,6 +277,8 @@ bool nisa_read(MlirOperation op, struct nisa_instr *out, const char **why);
 const struct nisa_access *nisa_operand(const struct nisa_instr *in, const char *name);
 /* The number of the operand that the attribute describes (X_ap, X_tile, X_par_dims or X_type of an operand X); -1: none. */
 int nisa_operand_of_attr(const struct nisa_op_def *def, MlirStringRef name);
+/* True if the attribute describes neither an operand nor the engine: nisa_create does not set it. */
+bool nisa_is_own_attr(const struct nisa_op_def *def, MlirStringRef name);
 
 /* A new operation of in's def, engine and operands, with further attributes; in no block yet.  register_load has one
  * result, of its operand's element type. */

@@ -66,6 +66,8 @@ struct balance_round {
   double *times; /* for balance_round_ns */
 };
 
+/* Nanoseconds from when an engine is free again to when another one sees the result. */
+double balance_delay_ns(enum nisa_engine e);
 /* Adds a step; the caller fills load. */
 struct balance_step *balance_add_step(struct balance_round *r, enum nisa_engine e);
 /* Notes what an instruction, which is the last step or is in the loop that is the last step, reads and writes. */

@@ -7,9 +7,6 @@
 #include "base/array.h"
 #include "passes/balance_engines/overlap.h"
 
-/* ns from the end of a step to another engine's begin */
-enum { SIGNAL = 130, SIGNAL_TENSOR = 200, SIGNAL_DMA = 2300 };
-
 struct node {
   int step;
   bool is_early; /* it waits for nothing and only fills a buffer */
@@ -29,9 +26,9 @@ static double takes_of(const struct balance_step *s) {
   double longest = 0;
   for (int e = 0; e < NISA_ENGINE_COUNT; e++)
     longest = s->load.on[e] > longest ? s->load.on[e] : longest;
-  return longest + (s->load.on[NISA_ENGINE_DMA] > 0      ? SIGNAL_DMA
-                    : s->load.on[NISA_ENGINE_TENSOR] > 0 ? SIGNAL_TENSOR
-                                                         : SIGNAL);
+  return longest + balance_delay_ns(s->load.on[NISA_ENGINE_DMA] > 0      ? NISA_ENGINE_DMA
+                                    : s->load.on[NISA_ENGINE_TENSOR] > 0 ? NISA_ENGINE_TENSOR
+                                                                         : NISA_ENGINE_VECTOR);
 }
 
 static const struct item *item_of(const struct graph *g, int i) {
@@ -187,7 +184,8 @@ bool overlap_order(const struct overlap *o, const struct balance_step *steps, st
         order[n++] = g.v[k].step;
       }
     g.v[i].is_done = true;
-    g.v[i].end = balance_is_product(s) ? balance_play_product(s, begin, lanes) + SIGNAL_TENSOR : begin + g.v[i].takes;
+    g.v[i].end = balance_is_product(s) ? balance_play_product(s, begin, lanes) + balance_delay_ns(NISA_ENGINE_TENSOR)
+                                       : begin + g.v[i].takes;
     order[n++] = g.v[i].step;
     for (int e = 0; e < NISA_ENGINE_COUNT && !balance_is_product(s); e++)
       if (s->load.on[e] > 0)

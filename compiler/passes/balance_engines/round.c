@@ -18,8 +18,7 @@ enum { ROUNDS = 6, SETTLED = 3, COPIES = 2, COPIES_DMA = 3, LANES = NISA_ENGINE_
 enum { PRODUCT_PARTS = 4, PRODUCT_AHEAD = 2 };
 enum { LANE_STORES = NISA_ENGINE_COUNT }; /* stores have queues of their own */
 
-/* Nanoseconds from when an engine is free again to when another one sees the result. */
-static double delay_ns(enum nisa_engine e) {
+double balance_delay_ns(enum nisa_engine e) {
   switch (e) {
   case NISA_ENGINE_TENSOR:
     return 200;
@@ -160,11 +159,11 @@ static void play_step(struct play *p, const struct balance_step *s, int round, d
   double done = begin;
 
   if (balance_is_product(s))
-    done = balance_play_product(s, begin, p->lanes) + delay_ns(NISA_ENGINE_TENSOR);
+    done = balance_play_product(s, begin, p->lanes) + balance_delay_ns(NISA_ENGINE_TENSOR);
   for (int e = 0; e < NISA_ENGINE_COUNT && !balance_is_product(s); e++)
     if (s->load.on[e] > 0) {
       p->lanes[s->is_store ? LANE_STORES : e] = begin + s->load.on[e];
-      done = larger(done, begin + s->load.on[e] + delay_ns((enum nisa_engine)e));
+      done = larger(done, begin + s->load.on[e] + balance_delay_ns((enum nisa_engine)e));
     }
   for (int k = s->first_use; k < s->first_use + s->n_uses; k++) {
     const struct balance_use *u = &p->r->uses.v[k];

@@ -41,14 +41,6 @@ static void set_copy(struct emitter *e, MlirValue v, MlirValue copy) {
   table_put(&e->values, v.ptr, (void *)(uintptr_t)copy.ptr);
 }
 
-static MlirOperation insert(struct ir_builder *b, MlirOperation op) {
-  if (!mlirOperationIsNull(b->before) && mlirBlockEqual(mlirOperationGetBlock(b->before), b->block))
-    mlirBlockInsertOwnedOperationBefore(b->block, b->before, op);
-  else
-    mlirBlockAppendOwnedOperation(b->block, op);
-  return op;
-}
-
 static void copy_op(struct emitter *e, struct ir_builder *b, MlirOperation op, const char *engine, bool signals) {
   MlirOperation copy = mlirOperationClone(op);
   for (intptr_t k = 0; k < mlirOperationGetNumOperands(op); k++)
@@ -59,7 +51,7 @@ static void copy_op(struct emitter *e, struct ir_builder *b, MlirOperation op, c
     ir_set_attr(copy, "engine", mlirStringAttrGet(b->ctx, ir_str(engine)));
   if (signals)
     nisa_set_signal(copy);
-  insert(b, copy);
+  ir_place(b, copy);
 }
 
 /* The number of the iteration of an scf.for, from 0. */
@@ -104,7 +96,7 @@ static void emit_wait(struct emitter *e, struct ir_builder *b, const struct ep_w
   MlirAffineExpr rest = mlirAffineConstantExprGet(b->ctx, constant);
   sum = n ? mlirAffineAddExprGet(sum, rest) : rest;
   MlirAffineMap map = mlirAffineMapGet(b->ctx, 0, n, 1, &sum);
-  insert(b, nisa_create_wait(b->loc, ep->streams[w->from_stream].name, map, n, indices));
+  ir_place(b, nisa_create_wait(b->loc, ep->streams[w->from_stream].name, map, n, indices));
 }
 
 static void emit_waits(struct emitter *e, struct ir_builder *b, int first) {
@@ -120,7 +112,7 @@ static void emit_waits(struct emitter *e, struct ir_builder *b, int first) {
 static void emit_block(struct emitter *e, struct ir_builder *b, MlirBlock block);
 
 static void emit_barrier(struct emitter *e, struct ir_builder *b) {
-  insert(b, nisa_create_barrier(b->loc));
+  ir_place(b, nisa_create_barrier(b->loc));
   e->is_synced = true;
 }
 
@@ -263,7 +255,7 @@ static void emit_instr(struct emitter *e, struct ir_builder *b, MlirOperation op
   for (int q = EP_ENGINES; !is_load && q < ep->n_streams; q++)
     if (i->streams >> q & 1 && ep->streams[q].on == s) {
       emit_waits(e, b, i->waits);
-      insert(b, nisa_create_trigger(b->loc, ep->streams[q].name));
+      ir_place(b, nisa_create_trigger(b->loc, ep->streams[q].name));
     }
 }
 
@@ -292,7 +284,7 @@ static void emit_rotate(struct emitter *e, struct ir_builder *b, MlirOperation a
   if (copies < 1)
     return;
   MlirValue at = ir_is(parent, "scf.for") ? executions_of(e, b, parent, copies) : ir_index(b, 0);
-  MlirOperation rotate = insert(b, nisa_create_rotate(b->loc, hoisted, at));
+  MlirOperation rotate = ir_place(b, nisa_create_rotate(b->loc, hoisted, at));
   set_copy(e, v, mlirOperationGetResult(rotate, 0));
 }
 
@@ -310,7 +302,7 @@ static void emit_op(struct emitter *e, struct ir_builder *b, MlirOperation op) {
     emit_instr(e, b, op, instr);
     place_part(e, b, ep_sync_part(e->ep, instr, instr + 1, 0));
   } else if (ep_is_core_barrier(op)) {
-    insert(b, nisa_create_core_barrier(b->loc));
+    ir_place(b, nisa_create_core_barrier(b->loc));
     e->is_synced = true;
   } else if (table_get(&ep->controls, op.ptr)) {
     if (!e->is_synced)

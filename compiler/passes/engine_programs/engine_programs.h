@@ -129,9 +129,8 @@ struct ep {
   } waits;
 };
 
-/* split.c: divides the loop whose loads are most of what is loaded, if there is one, so that two queues share them.  Whether it did.
- * loads: the loads of the function; start: how long
- * all executions of each keep the engine that starts them, in nanoseconds. */
+/* split.c: divides the loop that has most of the loads, if there is one, so that two queues share them; true if it did.
+ * loads: the loads of the function; start: how long all executions of each keep the engine that starts them, in nanoseconds. */
 bool ep_split_loads(struct ep *ep, const struct ir_ops *loads, const double *start);
 /* streams.c: assigns every DMA operation of the function to a queue. */
 void ep_assign_queues(struct ep *ep);
@@ -140,6 +139,8 @@ int ep_stream_of(struct ep *ep, MlirOperation op);
 /* descriptors.c: how many descriptors a copy between these has. */
 int64_t ep_descriptors(const struct nisa_access *dst, const struct nisa_access *src);
 
+/* read.c: the first value, the end and the step of a loop; false if one of them is no constant, or the loop has results. */
+bool ep_bounds(MlirOperation loop, int64_t bound[3]);
 /* read.c: fills the arrays. */
 void ep_read(struct ep *ep);
 /* A barrier between the cores: all streams have it. */

@@ -54,7 +54,7 @@ static void need_value(struct ep *ep, MlirValue v, unsigned streams) {
 
 /* ---- control flow ----------------------------------------------------------------------------------------------- */
 
-static bool is_static(MlirOperation loop, int64_t bound[3]) {
+bool ep_bounds(MlirOperation loop, int64_t bound[3]) {
   for (int k = 0; k < 3; k++)
     if (!ir_int_constant(mlirOperationGetOperand(loop, k), &bound[k]))
       return false;
@@ -67,7 +67,7 @@ static int height(struct ep *ep, MlirOperation op) {
   int most = 0;
   if (!mlirOperationGetNumRegions(op))
     return table_get(&ep->controls, op.ptr) || ep_is_core_barrier(op) ? EP_DEPTH_MAX + 1 : 0;
-  if (!ir_is(op, "scf.for") || !is_static(op, bound))
+  if (!ir_is(op, "scf.for") || !ep_bounds(op, bound))
     return EP_DEPTH_MAX + 1;
   for (MlirOperation in = mlirBlockGetFirstOperation(ir_body(op)); !mlirOperationIsNull(in) && most < EP_DEPTH_MAX;
        in = mlirOperationGetNextInBlock(in)) {
@@ -294,7 +294,7 @@ static void read_loop(struct reader *r, MlirOperation op) {
     read_control(r, op);
     return;
   }
-  is_static(op, bound);
+  ep_bounds(op, bound);
   const int64_t trips = bound[1] > bound[0] ? (bound[1] - bound[0] + bound[2] - 1) / bound[2] : 0;
   if (!trips)
     return;

@@ -16,8 +16,8 @@ enum { ROUNDS_MIN = 4 }; /* of a loop that is divided: fewer begin too late to m
 struct loads {
   MlirOperation loop;
   const void *root;
-  double start; /* how long its loads keep the engine that starts them, in nanoseconds */
-  int64_t trips;
+  double start;            /* how long its loads keep the engine that starts them, in nanoseconds */
+  int64_t bound[3], trips; /* of the loop, if it can be divided */
 };
 
 struct totals {
@@ -35,24 +35,16 @@ static struct loads *loads_of(struct arena *a, struct totals *t, const void *roo
   return known;
 }
 
-static bool bounds_of(MlirOperation loop, int64_t bound[3]) {
-  for (int k = 0; k < 3; k++)
-    if (!ir_int_constant(mlirOperationGetOperand(loop, k), &bound[k]))
-      return false;
-  return bound[2] > 0 && bound[1] > bound[0] && !mlirOperationGetNumResults(loop);
-}
-
 /* The loop around a load, if it can be divided: nothing but this and numbers are in it, and its bounds are known. */
-static bool is_divisible(MlirOperation loop, MlirOperation load, int64_t *trips) {
-  int64_t bound[3];
-  if (!ir_is(loop, "scf.for") || nisa_keeps_order(load) || !bounds_of(loop, bound))
+static bool is_divisible(MlirOperation loop, MlirOperation load, struct loads *l) {
+  if (!ir_is(loop, "scf.for") || nisa_keeps_order(load) || !ep_bounds(loop, l->bound))
     return false;
   for (MlirOperation op = mlirBlockGetFirstOperation(ir_body(loop)); !mlirOperationIsNull(op);
        op = mlirOperationGetNextInBlock(op))
     if (!mlirOperationEqual(op, load) && !ir_is(op, "arith.constant") && !ir_is(op, "scf.yield"))
       return false;
-  *trips = (bound[1] - bound[0] + bound[2] - 1) / bound[2];
-  return *trips >= ROUNDS_MIN;
+  l->trips = (l->bound[1] - l->bound[0] + l->bound[2] - 1) / l->bound[2];
+  return l->trips >= ROUNDS_MIN;
 }
 
 static MlirOperation only_load(MlirOperation loop) {
@@ -63,16 +55,14 @@ static MlirOperation only_load(MlirOperation loop) {
 }
 
 /* Two loops: of the first n rounds, and of the others.  Gives the second one. */
-static MlirOperation divide(struct ep *ep, MlirOperation loop, int64_t n) {
-  int64_t bound[3];
-  const bool is_known = bounds_of(loop, bound);
-  (void)is_known;
+static MlirOperation divide(struct ep *ep, const struct loads *l, int64_t n) {
+  MlirOperation loop = l->loop;
   struct ir_builder b = {.ctx = mlirOperationGetContext(loop),
                          .block = mlirOperationGetBlock(loop),
                          .loc = mlirOperationGetLocation(loop),
                          .arena = ep->run->arena,
                          .before = loop};
-  MlirValue at = ir_index(&b, bound[0] + n * bound[2]);
+  MlirValue at = ir_index(&b, l->bound[0] + n * l->bound[2]);
   MlirOperation rest = mlirOperationClone(loop);
   mlirBlockInsertOwnedOperationAfter(b.block, loop, rest);
   mlirOperationSetOperand(loop, 1, at);
@@ -86,11 +76,8 @@ bool ep_split_loads(struct ep *ep, const struct ir_ops *loads, const double *sta
   struct loads *most = NULL;
   for (int k = 0; k < loads->n; k++) {
     struct loads *l = loads_of(a, &t, buffer_root(mlirOperationGetOperand(loads->v[k], 0)).ptr);
-    int64_t trips = 0;
     MlirOperation loop = mlirOperationGetParentOperation(loads->v[k]);
-    l->loop =
-        is_divisible(loop, loads->v[k], &trips) && l->start == 0 ? loop : (MlirOperation){NULL}; /* its only load */
-    l->trips = trips;
+    l->loop = l->start == 0 && is_divisible(loop, loads->v[k], l) ? loop : (MlirOperation){NULL}; /* its only load */
     l->start += start[k];
     t.start += start[k];
     most = !most || l->start > most->start ? l : most;
@@ -100,7 +87,7 @@ bool ep_split_loads(struct ep *ep, const struct ir_ops *loads, const double *sta
   const int64_t sync = (int64_t)((double)most->trips * (2 * most->start - t.start) / (2 * most->start));
   if (sync < 1)
     return false;
-  MlirOperation rest = divide(ep, most->loop, sync);
+  MlirOperation rest = divide(ep, most, sync);
   struct remark *r =
       pass_remark(ep->run, most->loop, RULE_QUEUE, "of %lld rounds of loads sync starts %lld, and scalar the others",
                   (long long)most->trips, (long long)sync);

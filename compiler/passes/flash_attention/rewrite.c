@@ -151,10 +151,7 @@ static MlirValue repeat(struct ir_builder *outer, MlirOperation old, MlirValue v
   ir_shape(v, 2, dims);
   MlirType type = ir_tensor_of(ir_value_element(ir_result(old)), 2, dims);
   MlirValue out = ir_empty_of(b, type);
-  if (!mlirOperationIsNull(b->before) && mlirBlockEqual(mlirOperationGetBlock(b->before), b->block))
-    mlirBlockInsertOwnedOperationBefore(b->block, b->before, made);
-  else
-    mlirBlockAppendOwnedOperation(b->block, made);
+  ir_place(b, made);
   mlirOperationSetOperand(made, 0, v);
   mlirOperationSetOperand(made, 1, out);
   mlirValueSetType(ir_result(made), type);

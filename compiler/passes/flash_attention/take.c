@@ -175,14 +175,6 @@ static MlirValue repeat_broadcast(struct ir_builder *b, const struct writer *w, 
   return ir_result(ir_linalg_copying(b, "linalg.broadcast", part, ir_empty_of(b, type_of_result(m, x)), attr));
 }
 
-static MlirOperation insert(struct ir_builder *b, MlirOperation op) {
-  if (!mlirOperationIsNull(b->before) && mlirBlockEqual(mlirOperationGetBlock(b->before), b->block))
-    mlirBlockInsertOwnedOperationBefore(b->block, b->before, op);
-  else
-    mlirBlockAppendOwnedOperation(b->block, op);
-  return op;
-}
-
 /* What the member's output starts from. */
 static MlirValue initial(struct ir_builder *b, const struct writer *w, const struct members *m,
                          const struct member *x) {
@@ -213,7 +205,7 @@ MlirValue take_member(struct ir_builder *outer, const struct writer *w, const st
     operands[o] = take_operand(b, w, m, x, o, &maps[o]);
   operands[n] = initial(b, w, m, x);
   maps[n] = ir_map(b, 2, 2, (int64_t[]){0, x->s.kind == SK_REDUCTION ? IR_CONST(0) : 1});
-  MlirOperation made = insert(b, mlirOperationClone(x->op));
+  MlirOperation made = ir_place(b, mlirOperationClone(x->op));
   for (int o = 0; o <= n; o++)
     mlirOperationSetOperand(made, o, operands[o]);
   mlirValueSetType(ir_result(made), mlirValueGetType(operands[n]));

@@ -200,22 +200,12 @@ MlirNamedAttribute link_named(const struct link *l, const char *name, const char
   return mlirNamedAttributeGet(mlirIdentifierGet(ctx, ir_str(name)), mlirStringAttrGet(ctx, ir_str(value)));
 }
 
-/* True if the attribute says how an operand is accessed, or which engine executes the instruction: nisa_create sets it. */
-static bool is_of_operands(MlirStringRef name) {
-  static const char *const ends[] = {"_ap", "_tile", "_par_dims", "_type"};
-  for (size_t k = 0; k < sizeof ends / sizeof *ends; k++) {
-    const size_t n = strlen(ends[k]);
-    if (name.length > n && !memcmp(name.data + name.length - n, ends[k], n))
-      return true;
-  }
-  return mlirStringRefEqual(name, ir_str("engine")) || mlirStringRefEqual(name, ir_str("operandSegmentSizes"));
-}
-
 int ln_own_attrs(MlirOperation op, MlirNamedAttribute out[LN_ATTRS_MAX]) {
+  const struct nisa_op_def *def = nisa_op_of(op);
   int n = 0;
   for (intptr_t k = 0; k < mlirOperationGetNumAttributes(op); k++) {
     MlirNamedAttribute a = mlirOperationGetAttribute(op, k);
-    if (is_of_operands(mlirIdentifierStr(a.name)))
+    if (!nisa_is_own_attr(def, mlirIdentifierStr(a.name)))
       continue;
     assert(n < LN_ATTRS_MAX);
     out[n++] = a;
