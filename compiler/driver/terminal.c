@@ -2,9 +2,12 @@
 #include "driver/terminal.h"
 
 #include <errno.h>
+#include <limits.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <jansson.h>
@@ -262,13 +265,28 @@ enum status terminal_read_other(struct terminal *t, const char *path) {
   return st || t->job.language != LANG_NKIPY ? st : terminal_find_files(t);
 }
 
+/* Under a limit of processor time (ulimit -t) the stages reached so far still come out. */
+static void warn_before_cpu_limit(void) {
+  struct rlimit r;
+  struct sigaction a;
+  if (getrlimit(RLIMIT_CPU, &r) || r.rlim_cur == RLIM_INFINITY || r.rlim_cur > INT_MAX || r.rlim_cur < 1)
+    return;
+  if (!sigaction(SIGPROF, NULL, &a)) { /* output that is being written goes on after the signal */
+    a.sa_flags |= SA_RESTART;
+    sigaction(SIGPROF, &a, NULL);
+  }
+  trace_warn_before_cpu_limit((int)r.rlim_cur);
+}
+
 enum status terminal_start(struct terminal *t, struct ir *ir) {
   struct paths paths;
   enum status st = paths_find(t->arena, &paths, &t->err);
   if (!st)
     st = trace_init(paths.python_dir, paths.site_dir, &t->err);
-  if (!st)
+  if (!st) {
+    warn_before_cpu_limit();
     st = ir_init(ir, &t->err);
+  }
   if (!st && t->job.language == LANG_NKIPY)
     st = terminal_find_files(t);
   return st;

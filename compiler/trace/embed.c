@@ -4,9 +4,12 @@
  * environment and the site module are not read.  Modules that kernels often import are imported here, once.  They are
  * excluded from garbage collection, so that forked children share their pages.
  */
+#include <assert.h>
 #include <dirent.h>
 #include <string.h>
+#include <sys/time.h>
 
+#include "base/clock.h"
 #include "trace/array.h"
 #include "trace/module.h"
 #include "trace/trace.h"
@@ -168,6 +171,17 @@ enum status trace_init(const char *python_dir, const char *site_dir, struct erro
   if (!one_thread())
     return fail(err, ST_BUG, "python: more than one thread after start");
   return ST_OK;
+}
+
+void trace_warn_before_cpu_limit(int cpu_s) {
+  const int64_t at_us = cpu_s > 4 ? (cpu_s - 2) * INT64_C(1000000) : cpu_s * INT64_C(750000);
+  int64_t left_us = at_us - clock_cpu_us();
+  if (left_us < 1) /* 0 would be no timer */
+    left_us = 1;
+  const struct itimerval t = {.it_interval = {.tv_sec = 1}, .it_value = {left_us / 1000000, left_us % 1000000}};
+
+  assert(cpu_s > 0);
+  setitimer(ITIMER_PROF, &t, NULL);
 }
 
 static void seed_module(const char *module, uint64_t seed) {

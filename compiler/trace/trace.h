@@ -84,7 +84,10 @@ struct trace_kernel {
 #define TRACE_CAPSULE "nkx.trace"
 
 /* SIGPROF ends the running Python code with DG_TIME_LIMIT and its place.  A timer on the job's CPU time sends it, and
- * so does the server near a deadline.  Code can catch the exception, so a hard limit follows. */
+ * so does the server near a deadline.  Code can catch the exception, so a hard limit follows.
+ * This starts the timer of a process that the kernel kills after cpu_s of CPU time: it sends the signal early enough for a
+ * report, and again every second, for code that carries on.  A child does not inherit it. */
+void trace_warn_before_cpu_limit(int cpu_s);
 
 /* Starts CPython (isolated, without site and environment) and imports NumPy, ml_dtypes and this project's modules.
  * NumPy uses one BLAS thread.  python_dir is the directory of this project's modules; site_dir is site-packages with

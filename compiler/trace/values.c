@@ -420,15 +420,25 @@ static enum status run_kernel(struct trace_kernel *tk, const struct trace_array 
   return st;
 }
 
+/* True if a function that ended so may be run once more in another way.  One that was stopped for its time may not: the
+ * diagnostic becomes the caller's. */
+static bool may_run_again(enum status st, const struct diags *own, struct diags *ds) {
+  for (int i = 0; st && i < own->n; i++)
+    if (own->v[i].code == DG_TIME_LIMIT) {
+      *diag_add(ds, own->v[i].severity, own->v[i].code, own->v[i].loc, "%s", own->v[i].message) = own->v[i];
+      return false;
+    }
+  return st;
+}
+
 /* Most kernels only read their inputs, which may be large: they get them in place.  A kernel that fails with them gets
  * copies. */
 static enum status eval(struct trace_kernel *tk, const struct trace_array *in, enum precision precision, unsigned seed,
                         struct diags *ds, struct trace_array *out) {
-  struct diags ignored;
-  diags_init(&ignored, tk->program->a);
-  return run_kernel(tk, in, precision, seed, false, NULL, &ignored, out)
-             ? run_kernel(tk, in, precision, seed, true, NULL, ds, out)
-             : ST_OK;
+  struct diags own;
+  diags_init(&own, tk->program->a);
+  const enum status st = run_kernel(tk, in, precision, seed, false, NULL, &own, out);
+  return may_run_again(st, &own, ds) ? run_kernel(tk, in, precision, seed, true, NULL, ds, out) : st;
 }
 
 enum status trace_eval_nki_text(struct trace_kernel *tk, const char *text, size_t len, bool is_source,
@@ -438,10 +448,13 @@ enum status trace_eval_nki_text(struct trace_kernel *tk, const char *text, size_
 
 enum status trace_eval_numpy(struct trace_kernel *tk, const struct trace_array *in, struct diags *ds,
                              struct trace_array *out) {
-  struct diags ignored;
-  diags_init(&ignored, tk->program->a);
-  if (!tk->nki && has_narrow_floats(tk) && !eval(tk, in, ROUNDED, 0, &ignored, out))
-    return ST_OK;
+  if (!tk->nki && has_narrow_floats(tk)) {
+    struct diags own;
+    diags_init(&own, tk->program->a);
+    const enum status st = eval(tk, in, ROUNDED, 0, &own, out);
+    if (!may_run_again(st, &own, ds))
+      return st;
+  }
   return eval(tk, in, AS_NUMPY, 0, ds, out);
 }
 

@@ -17,12 +17,6 @@ struct jail_limits {
   int wall_ms; /* the server enforces it; a job only knows it; 0: no limit */
 };
 
-/* The processor time after which code gets a signal, so that it can still report where it is; at cpu_s the kernel kills
- * it. */
-static inline int jail_cpu_warning_ms(const struct jail_limits *l) {
-  return l->cpu_s > 4 ? (l->cpu_s - 2) * 1000 : l->cpu_s * 750;
-}
-
 /* A process that was killed after this much processor time may have been killed at its limit.  The kernel enforces the limit by ticks,
  * each of which it charges whole to the process that it finds running, and reports the exact time afterwards.  On a busy machine the two differ as a
  * sample does from what it estimates: by the square root of the limit times the length of a tick, here four times that. */

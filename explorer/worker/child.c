@@ -6,7 +6,6 @@
 #include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
-#include <sys/time.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -96,14 +95,6 @@ static int serve(const struct jail_limits *limits, struct ir *ir, int fd) {
   }
 }
 
-/* Sends SIGPROF, which CPython handles (trace/trace.h), some time before RLIMIT_CPU ends the process; again every second,
- * for code that carries on.  Waiting for a job takes no processor time. */
-static void limit_python(const struct jail_limits *l) {
-  int ms = jail_cpu_warning_ms(l);
-  const struct itimerval t = {.it_interval = {.tv_sec = 1}, .it_value = {ms / 1000, ms % 1000 * 1000}};
-  setitimer(ITIMER_PROF, &t, NULL);
-}
-
 void child_after_fork(void) {
   struct job defaults;
   job_init(&defaults);
@@ -115,7 +106,7 @@ _Noreturn void child_main(const struct jail *j, int64_t began_us, const struct m
   struct jail_report report;
 
   assert(job_fd >= 0 && began_us > 0);
-  limit_python(&j->limits); /* before the jail, which allows no timer; a child does not inherit its parent's */
+  trace_warn_before_cpu_limit(j->limits.cpu_s); /* before the jail, which allows no timer */
   enum status st = jail_enter(j, &job_fd, WIRE_JOB_FD, &report);
   report.took_us = (int32_t)(clock_now_us() - began_us);
   if (write(job_fd, &report, sizeof report) != (ssize_t)sizeof report || st)

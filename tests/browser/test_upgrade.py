@@ -24,7 +24,7 @@ HELPER = """import neuronxcc.nki.language as nl
 def twice(t):
     return nl.add(t, t)
 """
-REASON = "twice is no kernel; what its parameters are is not known"
+REASON = "twice is no kernel, and no kernel here calls it in a way that is upgraded: what its parameters are is not known"
 
 
 def test_an_upgrade_is_shown_before_it_replaces_the_text_and_is_taken_back(page):

@@ -414,7 +414,8 @@ def test_a_check_says_that_a_custom_op_is_for_the_hardware():
 
 
 def test_all_stages_come_back_when_there_is_no_time_for_the_reference_run():
-    source = ADD.replace("(4, 8)", "(2048, 2048)").replace("return a + b", "for i in range(8):\n        a = a @ b\n    return a")
+    source = ADD.replace("    return", "    while type(a) is np.ndarray:  # in NumPy it never ends\n        np.add(a, b)\n    return")
+    source = "import numpy as np\n" + source
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     assert nkx("compile", "-", "--json", "-", stdin=source).returncode == 0
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
