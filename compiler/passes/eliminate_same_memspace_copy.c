@@ -24,7 +24,12 @@
  * must be written before it is read, since undefined contents count as zero.  (nkigen does the substitution of b
  * without looking at writes.)  Both buffers are in the same memory, or both in DRAM.  Views of the buffer get new
  * types.  The copy stays if the type of the buffer cannot change (it is returned, for example) or if a reshape crosses
- * partitions.
+ * partitions.  An argument has a type with unknown strides, which no reshape takes; its elements are contiguous, as a
+ * memref.cast says:
+ *
+ *        %b = memref.alloc() : memref<8x4xf32, 1 : i32>            %b = memref.cast %arg : … to memref<8x4xf32, 4 : i32>
+ *        memref.copy %arg, %b                               ==>
+ *        %c = memref.collapse_shape %b [[0, 1]]                    %c = memref.collapse_shape %b [[0, 1]]
  *
  * Each round is linear in the uses of the copied buffers.  Rounds repeat while something changes.
  */
@@ -194,6 +199,17 @@ static bool original_disturbs(const struct renaming *r, bool is_written) {
   return false;
 }
 
+/* Returns the type that a whole argument has when its elements are contiguous, as those of all arguments are; null for other
+ * values. */
+static MlirType contiguous_argument(struct pass_run *run, MlirValue v) {
+  int64_t dims[IR_MEMREF_RANK_MAX];
+
+  if (!mlirValueIsABlockArgument(v) || !memrefs_is_dram(v) ||
+      !ir_is(mlirBlockGetParentOperation(mlirBlockArgumentGetOwner(v)), "func.func"))
+    return (MlirType){NULL};
+  return memrefs_type(run->ir->ctx, memrefs_element(v), ir_shape(v, IR_MEMREF_RANK_MAX, dims), dims, memrefs_space(v));
+}
+
 /* Replaces the new buffer by the original.  *back is the copy back that was erased, or null. */
 static bool rename_copy(struct pass_run *run, MlirOperation copy, MlirOperation *back) {
   struct renaming r = {.copy = copy,
@@ -206,8 +222,14 @@ static bool rename_copy(struct pass_run *run, MlirOperation copy, MlirOperation 
       !mlirBlockEqual(mlirOperationGetBlock(ir_defining_op(r.to)), r.block))
     return false;
   MlirValue root = buffer_root(r.from);
-  if (mlirValueEqual(root, r.to) || !memrefs_can_retype(r.to, mlirValueGetType(r.from)))
+  MlirType type = mlirValueGetType(r.from);
+  if (mlirValueEqual(root, r.to))
     return false;
+  if (!memrefs_can_retype(r.to, type)) {
+    type = contiguous_argument(run, r.from);
+    if (mlirTypeIsNull(type) || !memrefs_can_retype(r.to, type))
+      return false;
+  }
   r.of_to = buffer_find_uses(run->arena, r.to);
   r.of_root = buffer_find_uses(run->arena, root);
   if (!read_renaming(&r, &is_written))
@@ -223,8 +245,13 @@ static bool rename_copy(struct pass_run *run, MlirOperation copy, MlirOperation 
   *back = r.back;
   if (!mlirOperationIsNull(r.back))
     mlirOperationDestroy(r.back);
+  MlirValue by = r.from;
+  if (!mlirTypeEqual(type, mlirValueGetType(by))) {
+    struct ir_builder b = edit_before(run, copy);
+    by = ir_op1(&b, "memref.cast", type, 1, &by);
+  }
   mlirOperationDestroy(copy);
-  become(r.to, r.from);
+  become(r.to, by);
   mlirOperationDestroy(alloc);
   return true;
 }

@@ -120,6 +120,28 @@ bool program_was_stopped(struct diags *ds) {
   return true;
 }
 
+void program_has_no_function(struct trace_program *program, struct diags *ds) {
+  const struct trace_request *rq = program->rq;
+  PyObject *own = program->module ? PyImport_ImportModule("nkx.decorated") : NULL;
+  PyObject *lost = own ? PyObject_CallMethod(own, "lost", "Os#", PyModule_GetDict(program->module), rq->source,
+                                             (Py_ssize_t)rq->source_len)
+                       : NULL;
+  const char *name, *what;
+  int line, col, end_line, end_col;
+
+  if (lost && lost != Py_None && PyArg_ParseTuple(lost, "ssiiii", &name, &what, &line, &col, &end_line, &end_col))
+    diag_add(ds, DS_ERROR, DG_NO_KERNEL,
+             ranges_exact(&program->ranges, program->filename, line, col, end_line, end_col),
+             "the source defines no function: %s is %s after this decorator", name, what)
+        ->hint = "a decorator has to return a function";
+  else
+    diag_add(ds, DS_ERROR, DG_NO_KERNEL, NULL, "the source defines no function")->hint =
+        "define a function and decorate it with @trace(input_specs=[…])";
+  PyErr_Clear(); /* no place: the text has no tree, or the module is missing */
+  Py_XDECREF(own);
+  Py_XDECREF(lost);
+}
+
 enum status program_exception(struct trace_program *program, struct diags *ds) {
   PyObject *type, *exc, *tb;
   PyErr_Fetch(&type, &exc, &tb);

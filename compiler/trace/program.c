@@ -305,8 +305,7 @@ static bool find_kernels(struct trace_program *program, struct diags *ds) {
     diag_add(ds, DS_ERROR, DG_NO_KERNEL, NULL, "no kernel is called \"%.200s\"", key)->hint =
         n ? "the name is that of a decorated function" : "define a function with this name";
   else if (ds)
-    diag_add(ds, DS_ERROR, DG_NO_KERNEL, NULL, "the source defines no function")->hint =
-        "define a function and decorate it with @trace(input_specs=[…])";
+    program_has_no_function(program, ds);
   return false;
 }
 

@@ -84,6 +84,8 @@ void program_enter(struct trace_program *p, struct diags *ds);
 void program_leave(struct trace_program *p);
 /* After a refusal: says in ds, once, that the time was up, if Python code was ended for that; true if it did. */
 bool program_was_stopped(struct diags *ds);
+/* Says that the source defines no function, or which one its decorators made something else (nkx/decorated.py). */
+void program_has_no_function(struct trace_program *program, struct diags *ds);
 /* Fetches the pending Python exception and turns it into a diagnostic.  Returns the corresponding status. */
 enum status program_exception(struct trace_program *p, struct diags *ds);
 

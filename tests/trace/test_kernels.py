@@ -342,3 +342,10 @@ def test_specs_that_do_not_fit_the_parameters_are_refused(parameters, specs, mes
 def test_inputs_of_a_request_are_named_by_number_in_args(names, message):
     result = trace_source("def kernel(x, *rest):\n    return x + len(rest)\n", inputs=[(n, (2,), "f32") for n in names])
     assert [d["message"] for d in result["diagnostics"]] == ([message] if message else [])
+
+
+@pytest.mark.parametrize("decorator, is_now", [("ValueError", "of type ValueError"), ("print", "None")])
+def test_a_function_that_its_decorator_made_something_else_is_named(decorator, is_now):
+    d, = trace_source(f"é = 1\n\n\n@{decorator}\ndef k(a):\n    return a\n")["diagnostics"]
+    assert (d["code"], d["message"]) == ("no-kernel", f"the source defines no function: k is {is_now} after this decorator")
+    assert d["src"] == [("kernel.py", 4, 2, 4, 2 + len(decorator), None)]

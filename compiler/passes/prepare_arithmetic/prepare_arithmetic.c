@@ -7,6 +7,8 @@
  *
  * Windows (windows.c, convolution.c): a convolution becomes a matrix product of slices.
  *
+ * Rows (rows.c): the leading dimensions of a normalisation over the others become one.
+ *
  * Rows and columns (spread.c): a long row or column that only element-wise operations read is spread.
  *
  * Shapes (shapes.c, reduce.c): engines work on two and more dimensions, of which the first is the partitions.
@@ -49,6 +51,7 @@ static enum status run_pass(struct pass_run *run) {
     pass_step(run, ops.v[i], "windows-as-slices");
     prepare_windows(run, ops.v[i]);
   }
+  prepare_rows(run);
   prepare_spread(run);
   prepare_shapes(run);
   pass_step(run, run->module, "pass-on-all-values");

@@ -36,7 +36,7 @@ static int64_t only_extent(const struct structured *s) {
   return n < 0 ? 0 : n;
 }
 
-static int64_t n_elements(MlirValue v) {
+int64_t prepare_elements(MlirValue v) {
   int64_t dims[STRUCTURED_LOOPS_MAX], n = 1;
   const int rank = ir_shape(v, STRUCTURED_LOOPS_MAX, dims);
   for (int d = 0; d < rank; d++)
@@ -46,7 +46,7 @@ static int64_t n_elements(MlirValue v) {
 
 /* True if the operation combines all elements to one, in any order. */
 static bool is_sum(MlirOperation op, const struct structured *s) {
-  return s->kind == SK_REDUCTION && s->n_inputs == 1 && s->n_inits == 1 && n_elements(ir_result(op)) == 1;
+  return s->kind == SK_REDUCTION && s->n_inputs == 1 && s->n_inits == 1 && prepare_elements(ir_result(op)) == 1;
 }
 
 static bool is_candidate(MlirOperation op, void *user) {
@@ -67,7 +67,7 @@ static bool is_reshape(MlirOperation op) {
 /* An argument of the function, a constant, a number, or a value in an order of its own. */
 static bool may_read(MlirValue v) {
   MlirOperation def = ir_defining_op(v);
-  if (n_elements(v) == 1)
+  if (prepare_elements(v) == 1)
     return true;
   if (mlirOperationIsNull(def))
     return ir_is(mlirBlockGetParentOperation(mlirBlockArgumentGetOwner(v)), "func.func");
@@ -77,7 +77,7 @@ static bool may_read(MlirValue v) {
 
 static bool may_be_read_by(MlirOperation user, MlirValue v) {
   return is_spread(user) || is_reshape(user) || ir_is(user, "func.return") ||
-         (n_elements(v) == 1 && !layout_is_annotation(user));
+         (prepare_elements(v) == 1 && !layout_is_annotation(user));
 }
 
 /* True if all neighbours of the operation leave its form to it. */
@@ -133,7 +133,7 @@ static void spread_elementwise(struct pass_run *run, MlirOperation op, const str
 
   for (int o = 0; o < s->n_inputs; o++) {
     MlirValue v = mlirOperationGetOperand(op, o);
-    const int64_t total = n_elements(v);
+    const int64_t total = prepare_elements(v);
     assert(total == n || total == 1); /* a dimension is a loop or has one element */
     mlirOperationSetOperand(op, o, edit_reshape(&b, v, 2, total == n ? to : one));
     maps[o] = total == n ? ir_identity_map(&b, 2) : ir_map(&b, 2, 2, zeros);

@@ -1,4 +1,4 @@
-"""Images with the channels first, without a batch"""
+"""Images with the channels first; without a batch, but for the normalisations of groups and of instances"""
 import numpy as np
 from nkigen import trace
 
@@ -31,3 +31,16 @@ def large_kernel_block(x, w, bias, scale, up, down):
     h = np.einsum("chw,cd->dhw", normalised(y + bias[:, None, None], scale), up)
     h = h / (1.0 + np.exp(-1.702 * h))
     return x + np.einsum("dhw,dc->chw", h, down)
+
+
+@trace(input_specs=[((4, 64, 32, 32), "f32"), ((64,), "f32"), ((64,), "f32")])
+def norm_of_groups(x, scale, bias):
+    groups = x.reshape(4, 8, 8, 32, 32)
+    mean, var = groups.mean((2, 3, 4), keepdims=True), groups.var((2, 3, 4), keepdims=True)
+    return ((groups - mean) / np.sqrt(var + 1e-5)).reshape(x.shape) * scale[:, None, None] + bias[:, None, None]
+
+
+@trace(input_specs=[((4, 64, 28, 28), "f32"), ((64,), "f32")])
+def norm_of_instances(x, scale):
+    mean, var = x.mean((2, 3), keepdims=True), x.var((2, 3), keepdims=True)
+    return (x - mean) / np.sqrt(var + 1e-5) * scale[:, None, None]

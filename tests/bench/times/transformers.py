@@ -102,3 +102,16 @@ def route_to_two(x, router):
     second = np.max(np.where(p >= best, 0.0, p), axis=-1, keepdims=True)
     chosen = np.where(p >= second, p, 0.0)
     return chosen / np.sum(chosen, axis=-1, keepdims=True)
+
+
+@trace(input_specs=[f32(8, 64, 512), f32(512), f32(512)])
+def layer_norm_of_short_sequences(x, scale, bias):
+    centred = x - np.mean(x, axis=-1, keepdims=True)
+    return centred / np.sqrt(np.mean(centred * centred, axis=-1, keepdims=True) + 1e-5) * scale + bias
+
+
+@trace(input_specs=[f32(512, 8192), ((512,), "i32")])
+def cross_entropy_of_labels(logits, labels):
+    most = np.max(logits, axis=-1, keepdims=True)
+    total = np.log(np.sum(np.exp(logits - most), axis=-1)) + most[:, 0]
+    return np.mean(total - np.take_along_axis(logits, labels[:, None], axis=-1)[:, 0])
