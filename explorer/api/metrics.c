@@ -173,8 +173,11 @@ static void put_jobs(struct buf *b, const struct services *services) {
 /* The object store that results are moved to. */
 static void put_objects(struct buf *b, struct s3_site *site, const struct store_counts *s) {
   static const char *const kinds[S3_KINDS] = {[S3_PUT] = "put", [S3_GET] = "get", [S3_DELETE] = "delete"};
-  static const char *const outcomes[S3_OUTCOMES] = {
-      [S3_DONE] = "done", [S3_MISSING] = "missing", [S3_FAILED] = "failed", [S3_DENIED] = "denied", [S3_RESTED] = "rested"};
+  static const char *const outcomes[S3_OUTCOMES] = {[S3_DONE] = "done",
+                                                    [S3_MISSING] = "missing",
+                                                    [S3_FAILED] = "failed",
+                                                    [S3_DENIED] = "denied",
+                                                    [S3_RESTED] = "rested"};
   struct s3_counts c;
   s3_look(site, &c);
   put(b, "nkx_objects_up", "gauge", "1 if the object store answered last.", c.is_up);

@@ -58,7 +58,7 @@ bool s3_was_suspected(struct s3_site *site, const struct ident_hash *hash);
 
 struct s3_counts {
   int64_t requests[S3_KINDS][S3_OUTCOMES];
-  bool is_up;                /* it does not rest */
+  bool is_up;               /* it does not rest */
   bool is_denied[S3_KINDS]; /* the last request of the kind was answered with AccessDenied */
 };
 void s3_look(struct s3_site *site, struct s3_counts *out);
