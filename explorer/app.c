@@ -212,7 +212,7 @@ enum status app_start(const struct config *cfg, int launcher_fd, const struct li
   if (!st)
     st = misses_start(&s->misses, err);
   if (!st)
-    st = kept_start(store_is_shared(s->store), &s->kept, err);
+    st = kept_start(store_is_shared(s->store), (int64_t)cfg->cache_mib << 19, &s->kept, err);
   if (!st)
     st = quota_start(&cfg->quota, &s->quota, err);
   if (!st)

@@ -78,7 +78,7 @@ const char config_help[] =
     "  --s3-region NAME             its region (us-east-1)\n"
     "  --s3-credentials FILE        aws_access_key_id and aws_secret_access_key, as AWS's tools have them (none)\n"
     "  --s3-ca-file FILE            certificates to trust, PEM (the system's)\n"
-    "  --cache-mib N                memory for cached results (128)\n"
+    "  --cache-mib N                memory for cached results, and half as much for links that were read (128)\n"
     "  --cache-s N                  seconds that a cached result is kept after its last use (3600)\n"
     "  --results-mib N              space for results in the store, compressed (1024)\n"
     "  --store-max-mib N            what the store may take before links are refused, 0: no limit (16384)\n"

@@ -84,7 +84,7 @@ TESTS = [
     ("Attacks", "one client with default shares: unread answers, archives, links, sleepers, all: others' p95 ≤ 2 × quiet, none refused, memory", "attacks", ""),
     ("Each", "each process stopped and killed in turn under load, 200 rounds: back in 2 s, health true, no link lost, every job answered", "each", ""),
     ("Soak", "two hours of mixed load, replaced every ten minutes: no growth, p95 ≤ 2 × the first ten minutes'", "soak", ""),
-    ("Chart", "the Helm chart rendered by helm, each object against the schemas of Kubernetes 1.30 and 1.37", "chart", "tests/deploy/test_chart.py (without helm: its flags and metrics)"),
+    ("Chart", "the Helm chart rendered by helm, each object against the schemas of Kubernetes 1.30 and 1.37, monitoring against the operator's", "chart", "tests/deploy/test_chart.py (without helm: its flags and metrics)"),
     ("Docker", "images and compose with a daemon", "", "SKIP: no Docker daemon on this machine"),
     ("Level A", "limits by control groups", "", "SKIP: no memory, pids and cpu controllers of cgroup v2 here"),
 ]

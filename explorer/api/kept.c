@@ -31,6 +31,7 @@ struct answer {
 
 struct kept {
   bool is_shared;
+  int64_t bytes_max;
   pthread_mutex_t lock; /* guards what follows */
   struct chain_table answers;
   struct recent_list recent;
@@ -40,11 +41,12 @@ struct kept {
   uint64_t moment;
 };
 
-enum status kept_start(bool is_shared, struct kept **out, struct error *err) {
+enum status kept_start(bool is_shared, int64_t bytes_max, struct kept **out, struct error *err) {
   struct kept *k = calloc(1, sizeof *k);
   if (!k)
     return fail(err, ST_NOMEM, "kept");
   k->is_shared = is_shared;
+  k->bytes_max = bytes_max;
   pthread_mutex_init(&k->lock, NULL);
   *out = k;
   return ST_OK;
@@ -160,10 +162,10 @@ uint64_t kept_moment(struct kept *k) {
 }
 
 /* NULL when it is too large or there is no memory: it is not kept then. */
-static struct answer *answer_new(enum kept_kind kind, const struct ident_hash *id, int64_t expires_ms,
-                                 const struct buf *bytes) {
+static struct answer *answer_new(const struct kept *k, enum kept_kind kind, const struct ident_hash *id,
+                                 int64_t expires_ms, const struct buf *bytes) {
   size_t n = bytes ? bytes->len : 0;
-  struct answer *a = n <= KEPT_ONE_MAX ? malloc(sizeof *a + n) : NULL;
+  struct answer *a = (int64_t)n <= k->bytes_max / KEPT_PARTS ? malloc(sizeof *a + n) : NULL;
   if (!a)
     return NULL;
   *a = (struct answer){.kind = kind, .id = *id, .checked_ms = clock_now_ms(), .expires_ms = expires_ms};
@@ -176,7 +178,7 @@ static struct answer *answer_new(enum kept_kind kind, const struct ident_hash *i
 
 void kept_add(struct kept *k, enum kept_kind kind, const struct ident_hash *id, uint64_t moment, int64_t expires_ms,
               const struct buf *bytes) {
-  struct answer *a = answer_new(kind, id, expires_ms, bytes);
+  struct answer *a = answer_new(k, kind, id, expires_ms, bytes);
   if (!a)
     return;
   pthread_mutex_lock(&k->lock);
@@ -187,7 +189,7 @@ void kept_add(struct kept *k, enum kept_kind kind, const struct ident_hash *id, 
     if (old)
       drop(k, old);
     add(k, a);
-    while (k->total > KEPT_BYTES_MAX)
+    while (k->total > k->bytes_max)
       drop(k, oldest(k));
     a = NULL;
   }
@@ -201,4 +203,11 @@ void kept_forget(struct kept *k) {
   while (oldest(k))
     drop(k, oldest(k));
   pthread_mutex_unlock(&k->lock);
+}
+
+int64_t kept_bytes(struct kept *k) {
+  pthread_mutex_lock(&k->lock);
+  const int64_t n = k->total;
+  pthread_mutex_unlock(&k->lock);
+  return n;
 }

@@ -20,8 +20,7 @@
 #include "store/ident.h"
 
 enum {
-  KEPT_BYTES_MAX = 64 << 20, /* bytes of all answers */
-  KEPT_ONE_MAX = 8 << 20,    /* bytes of one answer; larger answers are not kept */
+  KEPT_PARTS = 8, /* an answer that takes more than such a part of the memory is not kept */
   KEPT_AWAY_MS = 600000,
 };
 
@@ -39,7 +38,8 @@ struct kept_answer {
   size_t len;
 };
 
-MUST_USE enum status kept_start(bool is_shared, struct kept **out, struct error *err);
+/* bytes_max: of all answers. */
+MUST_USE enum status kept_start(bool is_shared, int64_t bytes_max, struct kept **out, struct error *err);
 void kept_stop(struct kept *k); /* NULL is fine; answers in use exist until they are released */
 
 /* Returns an answer that can be sent immediately, or NULL.  The caller releases it with kept_release. */
@@ -57,5 +57,7 @@ void kept_add(struct kept *k, enum kept_kind kind, const struct ident_hash *id, 
 /* Must be called after a snippet was deleted or its expiry was moved forward.  Drops all answers, because answers name
  * their ancestors. */
 void kept_forget(struct kept *k);
+
+int64_t kept_bytes(struct kept *k); /* that all answers take */
 
 #endif

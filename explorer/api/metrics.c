@@ -9,6 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "api/kept.h"
 #include "api/runs.h"
 #include "api/services.h"
 #include "driver/pipeline.h"
@@ -172,14 +173,20 @@ static void put_jobs(struct buf *b, const struct services *services) {
 /* The object store that results are moved to. */
 static void put_objects(struct buf *b, struct s3_site *site, const struct store_counts *s) {
   static const char *const kinds[S3_KINDS] = {[S3_PUT] = "put", [S3_GET] = "get", [S3_DELETE] = "delete"};
-  static const char *const outcomes[S3_OUTCOMES] = {
-      [S3_DONE] = "done", [S3_MISSING] = "missing", [S3_FAILED] = "failed", [S3_RESTED] = "rested"};
+  static const char *const outcomes[S3_OUTCOMES] = {[S3_DONE] = "done",
+                                                    [S3_MISSING] = "missing",
+                                                    [S3_FAILED] = "failed",
+                                                    [S3_DENIED] = "denied",
+                                                    [S3_RESTED] = "rested"};
   struct s3_counts c;
   s3_look(site, &c);
   put(b, "nkx_objects_up", "gauge", "1 if the object store answered last.", c.is_up);
   put(b, "nkx_objects_bytes", "gauge", "What results take there.", (double)s->object_bytes);
   put(b, "nkx_objects_to_send", "gauge", "Results that are still in the database, counted once a minute.",
       (double)s->objects_to_send);
+  head(b, "nkx_objects_denied", "gauge", "1 if the last such request was refused: its key lacks the permission.");
+  for (int k = 0; k < S3_KINDS; k++)
+    buf_printf(b, "nkx_objects_denied{method=\"%s\"} %d\n", kinds[k], c.is_denied[k]);
   head(b, "nkx_objects_requests_total", "counter", "Requests to it; rested: not sent, because one before had failed.");
   for (int k = 0; k < S3_KINDS; k++)
     for (int o = 0; o < S3_OUTCOMES; o++)
@@ -205,6 +212,7 @@ static void put_store(struct buf *b, const struct services *services) {
   put(b, "nkx_store_max_bytes", "gauge", "Its ceiling, above which no link is stored; 0: none.", (double)s.max_bytes);
   if (store_objects(services->store))
     put_objects(b, store_objects(services->store), &s);
+  put(b, "nkx_links_memory_bytes", "gauge", "Answers about links kept in memory.", (double)kept_bytes(services->kept));
   put(b, "nkx_store_links", "gauge", "Links with their revisions, counted once a minute.", (double)s.links);
   if (s.free_bytes >= 0)
     put(b, "nkx_store_free_bytes", "gauge", "Free space where the store's file is.", (double)s.free_bytes);

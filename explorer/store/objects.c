@@ -209,7 +209,7 @@ static enum status release(struct db *db, const struct parcel *p, int64_t now_ms
 
 static void send(struct s3 *c, struct parcel *p) {
   struct error err;
-  p->is_tried = p->is_mine && !s3_rests(s3_site_of(c));
+  p->is_tried = p->is_mine && !s3_rests(s3_site_of(c), S3_PUT);
   p->is_sent = p->is_tried && !s3_put(c, p->name, p->data, p->len, &err);
 }
 
@@ -237,7 +237,7 @@ static bool send_some(struct objects *o, struct s3 *c, struct sending *s) {
     st = write_by(o, settle_body, s, &s->moved, &err);
   if (st && st != ST_BUSY)
     log_warn("objects", "status=%s %s", status_name(st), err.text);
-  const bool went_well = !st && !s3_rests(o->site);
+  const bool went_well = !st && !s3_rests(o->site, S3_PUT);
   clear_parcels(s);
   return went_well && is_full;
 }
@@ -314,7 +314,7 @@ static bool delete_some(struct objects *o, struct s3 *c) {
     st = write_by(o, end_gone_body, &d, NULL, &err);
   if (st && st != ST_BUSY)
     log_warn("objects", "status=%s %s", status_name(st), err.text);
-  return !st && is_full && !s3_rests(o->site);
+  return !st && is_full && !s3_rests(o->site, S3_DELETE);
 }
 
 /* ---- the threads ------------------------------------------------------------------------------------------------- */
@@ -345,10 +345,9 @@ static void *run(void *user) {
     log_warn("objects", "out of memory: nothing is sent");
   while (c && wait_a_while(o, is_busy)) {
     is_busy = false;
-    if (s3_rests(o->site))
-      continue;
-    is_busy = send_some(o, c, s);
-    if (!s3_rests(o->site))
+    if (!s3_rests(o->site, S3_PUT))
+      is_busy = send_some(o, c, s);
+    if (!s3_rests(o->site, S3_DELETE))
       is_busy |= delete_some(o, c);
   }
   s3_close(c);

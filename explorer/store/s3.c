@@ -18,6 +18,7 @@ enum {
   SEND_MS = 10000,   /* nobody waits for it */
   BYTES_A_MS = 2048, /* at which an object comes in at least */
   REST_MS = 5000,
+  DENIED_MS = 60000, /* until a kind of request that was denied is tried again */
   SUSPECTS = 64,
   DIGEST_HEADER = 100,
   KEY_MAX = 256,
@@ -32,6 +33,8 @@ struct s3_site {
   struct buf ca; /* certificates to trust, PEM; empty: the system's */
   atomic_llong rests_until_ms;
   atomic_bool is_away; /* what the log has said */
+  atomic_llong denied_until_ms[S3_KINDS];
+  atomic_bool is_denied[S3_KINDS];
   atomic_llong requests[S3_KINDS][S3_OUTCOMES];
   pthread_mutex_t lock; /* guards the suspects */
   struct ident_hash suspects[SUSPECTS];
@@ -198,12 +201,17 @@ struct s3_site *s3_site_of(const struct s3 *c) {
 
 /* ---- its state --------------------------------------------------------------------------------------------------- */
 
+/* What the key needs for them. */
+static const char *const permissions[S3_KINDS] = {
+    [S3_PUT] = "PutObject", [S3_GET] = "GetObject", [S3_DELETE] = "DeleteObject"};
+
 static void count(struct s3_site *site, enum s3_kind kind, enum s3_outcome outcome) {
   atomic_fetch_add(&site->requests[kind][outcome], 1);
 }
 
-bool s3_rests(struct s3_site *site) {
-  return clock_now_ms() < atomic_load(&site->rests_until_ms);
+bool s3_rests(struct s3_site *site, enum s3_kind kind) {
+  const int64_t now_ms = clock_now_ms();
+  return now_ms < atomic_load(&site->rests_until_ms) || now_ms < atomic_load(&site->denied_until_ms[kind]);
 }
 
 static void note_failure(struct s3_site *site, const char *why) {
@@ -212,10 +220,27 @@ static void note_failure(struct s3_site *site, const char *why) {
     log_warn("objects", "state=away %s", why);
 }
 
-static void note_answer(struct s3_site *site) {
+/* It is there, whatever it has answered. */
+static void note_there(struct s3_site *site) {
   atomic_store(&site->rests_until_ms, 0);
   if (atomic_exchange(&site->is_away, false))
     log_info("objects", "state=back");
+}
+
+static void note_answer(struct s3_site *site, enum s3_kind kind) {
+  note_there(site);
+  if (atomic_exchange(&site->is_denied[kind], false)) {
+    atomic_store(&site->denied_until_ms[kind], 0);
+    log_info("objects", "state=granted permission=%s", permissions[kind]);
+  }
+}
+
+static void note_denial(struct s3_site *site, enum s3_kind kind, const char *why) {
+  note_there(site);
+  if (kind != S3_GET)
+    atomic_store(&site->denied_until_ms[kind], clock_now_ms() + DENIED_MS);
+  if (!atomic_exchange(&site->is_denied[kind], true))
+    log_warn("objects", "state=denied permission=%s %s", permissions[kind], why);
 }
 
 void s3_suspect(struct s3_site *site, const struct ident_hash *hash) {
@@ -243,6 +268,8 @@ void s3_look(struct s3_site *site, struct s3_counts *out) {
     for (int o = 0; o < S3_OUTCOMES; o++)
       out->requests[k][o] = atomic_load(&site->requests[k][o]);
   out->is_up = !atomic_load(&site->is_away);
+  for (int k = 0; k < S3_KINDS; k++)
+    out->is_denied[k] = atomic_load(&site->is_denied[k]);
 }
 
 /* ---- one request ------------------------------------------------------------------------------------------------- */
@@ -339,9 +366,9 @@ static enum status ask(struct s3 *c, enum s3_kind kind, const char *name, const 
 /* The same, with what it means for the site.  ST_IO: the store says that there is no such object. */
 static enum status ask_site(struct s3 *c, enum s3_kind kind, const char *name, const void *p, size_t n,
                             struct buf *answer, struct error *err) {
-  char why[64];
+  char why[64] = "";
   long code;
-  if (s3_rests(c->site)) {
+  if (s3_rests(c->site, kind)) {
     count(c->site, kind, S3_RESTED);
     return fail(err, ST_BUSY, "S3 has failed a moment ago");
   }
@@ -349,7 +376,7 @@ static enum status ask_site(struct s3 *c, enum s3_kind kind, const char *name, c
   if (!st && code == 404) {
     read_code(answer, why, sizeof why);
     if (strcmp(why, "NoSuchBucket") != 0) {
-      note_answer(c->site);
+      note_answer(c->site, kind);
       count(c->site, kind, S3_MISSING);
       return fail(err, ST_IO, "a missing object");
     }
@@ -358,11 +385,14 @@ static enum status ask_site(struct s3 *c, enum s3_kind kind, const char *name, c
     read_code(answer, why, sizeof why);
     st = fail(err, ST_BUSY, "S3: HTTP %ld %s", code, why);
   }
-  if (st)
+  const bool is_denied = st && !strcmp(why, "AccessDenied");
+  if (is_denied)
+    note_denial(c->site, kind, err->text);
+  else if (st)
     note_failure(c->site, err->text);
   else
-    note_answer(c->site);
-  count(c->site, kind, st ? S3_FAILED : S3_DONE);
+    note_answer(c->site, kind);
+  count(c->site, kind, is_denied ? S3_DENIED : st ? S3_FAILED : S3_DONE);
   return st;
 }
 

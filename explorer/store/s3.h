@@ -2,6 +2,10 @@
  *
  * A site is the bucket and what is known of its state; each thread has a connection of its own to it.  After a failure the site rests:
  * for some seconds requests fail at once, so that nobody waits for a store that is away.
+ *
+ * A key may lack a permission: the store answers AccessDenied to one kind of request and serves the others.  Then only puts, or only
+ * deletes, rest, and for longer, because somebody has to grant it.  Gets never rest for this: a store tells a key that may not list
+ * the bucket AccessDenied for an object that is missing, too.
  */
 #ifndef STORE_S3_H
 #define STORE_S3_H
@@ -41,19 +45,21 @@ MUST_USE enum status s3_get(struct s3 *c, const char *name, size_t n, struct buf
 /* ST_OK, too, if there is no such object. */
 MUST_USE enum status s3_delete(struct s3 *c, const char *name, struct error *err);
 
-/* True while requests fail at once. */
-bool s3_rests(struct s3_site *site);
+enum s3_kind { S3_PUT, S3_GET, S3_DELETE, S3_KINDS };
+enum s3_outcome { S3_DONE, S3_MISSING, S3_FAILED, S3_DENIED, S3_RESTED, S3_OUTCOMES };
+
+/* True while requests of this kind fail at once. */
+bool s3_rests(struct s3_site *site, enum s3_kind kind);
 
 /* An object turned out to be missing or damaged: what is stored next under this hash is to replace it.  The last few are known. */
 void s3_suspect(struct s3_site *site, const struct ident_hash *hash);
 /* True once for a hash that was suspected. */
 bool s3_was_suspected(struct s3_site *site, const struct ident_hash *hash);
 
-enum s3_kind { S3_PUT, S3_GET, S3_DELETE, S3_KINDS };
-enum s3_outcome { S3_DONE, S3_MISSING, S3_FAILED, S3_RESTED, S3_OUTCOMES };
 struct s3_counts {
   int64_t requests[S3_KINDS][S3_OUTCOMES];
-  bool is_up; /* it does not rest */
+  bool is_up;               /* it does not rest */
+  bool is_denied[S3_KINDS]; /* the last request of the kind was answered with AccessDenied */
 };
 void s3_look(struct s3_site *site, struct s3_counts *out);
 

@@ -8,7 +8,7 @@ import tarfile
 
 import pytest
 
-from support.clients import in_thread, metric, open_stream, read_until
+from support.clients import in_thread, metric, open_stream, read, read_until, share
 from support.server import ADD_ONE, FLOAT_INPUT, Server
 
 KEPT = {"inputs": FLOAT_INPUT, "cache": None}
@@ -202,3 +202,16 @@ def test_the_cache_stays_within_its_limits_and_keeps_what_is_new():
         found = [s.get(f"/api/v1/results/{key}").status for key in keys]
         assert found[:20] == [404] * 20 and found[-20:] == [200] * 20
         assert (s.data / "nkx.sqlite").stat().st_size < 2 << 20
+
+
+def test_links_that_were_read_take_half_as_much_memory():
+    with Server("--cache-mib", "4", "--client-links", "0") as s:
+        most = 0
+        links = [share(s, ADD_ONE.replace("+ 1", f"+ {i}")).json for i in range(30)]
+        for link in links + links[::-1]:
+            answer = read(s, link)
+            assert answer.status == 200 and answer.json["id"] == link["id"]
+            now = metric(s, "nkx_links_memory_bytes")
+            assert now <= 2 << 20
+            most = max(most, now)
+        assert most > 1 << 20, "otherwise this shows nothing"

@@ -1,5 +1,6 @@
 """The Helm chart and what goes with it: every flag is the server's, every metric is told, and a server runs under the seccomp profile."""
 import ctypes
+import hashlib
 import json
 import os
 import pathlib
@@ -11,7 +12,7 @@ import pytest
 import yaml
 
 from support.paths import NKX, ROOT
-from support.server import Server
+from support.server import Server, free_port
 
 CHART = ROOT / "docker/helm/nkx"
 PROFILE = ROOT / "docker/seccomp.json"
@@ -22,6 +23,11 @@ KINDS = {"Deployment", "Service", "Ingress", "PodDisruptionBudget", "HorizontalP
 SETS = [(), ("autoscaling.enabled=false",), ("image.digest=sha256:00",), ("ingress.tlsSecret=",), ("settings.user-header=X-Forwarded-User", "settings.anonymous=none"),
         ("objects.url=https://s3.example.org/nkx",), ("objects.url=https://s3.example.org/nkx", "objects.caKey=ca.pem")]
 OLDEST = "1.30.0"  # Chart.yaml's kubeVersion
+OPERATOR = pathlib.Path(os.environ.get("NKX_PROMETHEUS_OPERATOR", "/nowhere"), "example/prometheus-operator-crd")
+DEFINITIONS = {  # of its release 0.85.0, with their SHA-256
+    "ServiceMonitor": ("monitoring.coreos.com_servicemonitors.yaml", "1dae27b7189b5ce7b9ab764656c18b4c75a45cde1e6f3af6a5e84c4317628919"),
+    "PrometheusRule": ("monitoring.coreos.com_prometheusrules.yaml", "98fd16c9ab79fba8dcd6ef62c957c98cd6546ab74ce0a4ecf09ddf2fda03020e"),
+}
 
 
 @pytest.fixture(scope="module")
@@ -43,8 +49,11 @@ def test_every_flag_in_the_chart_is_one_of_the_servers(flags):
     assert len(named) >= 12 and named <= flags, named - flags
 
 
-def test_every_metric_in_alerts_and_dashboard_is_told_by_the_server(server):
-    told = set(re.findall(r"^(nkx_[a-z_]+)", server.get("/metrics").body.decode(), re.M))
+def test_every_metric_in_alerts_and_dashboard_is_told_by_the_server(tmp_path):
+    key = tmp_path / "key"
+    key.write_text("aws_access_key_id = a\naws_secret_access_key = b\n")
+    with Server("--workers", "1", "--s3-url", f"http://127.0.0.1:{free_port()}/results", "--s3-credentials", str(key)) as s:  # nobody need answer there
+        told = set(re.findall(r"^(nkx_[a-z_]+)", s.get("/metrics").body.decode(), re.M))
     assert told
     for path in (CHART / "templates/monitoring.yaml", CHART / "templates/scaling.yaml", CHART / "dashboard.json"):
         named = set(re.findall(r"\bnkx_[a-z_]+", path.read_text()))
@@ -101,13 +110,52 @@ def test_what_helm_renders_satisfies_the_schemas_of_kubernetes(sets):
     for version in OLDEST, schemas.latest_version():
         checked = set()
         for o in render(sets, version):
-            if not o["apiVersion"].startswith("monitoring.coreos.com/"):  # objects of an operator, not of Kubernetes
+            if o["kind"] not in DEFINITIONS:  # objects of an operator, not of Kubernetes
                 assert schemas.validate(o, version, strict=True) == version.rsplit(".", 1)[0]
                 checked.add(o["kind"])
-        assert checked >= KINDS - {"ServiceMonitor", "PrometheusRule", "HorizontalPodAutoscaler"}
+        assert checked >= KINDS - {*DEFINITIONS, "HorizontalPodAutoscaler"}
     wrong = next(o for o in render(("podDisruptionBudget.maxUnavailble=1",)) if o["kind"] == "PodDisruptionBudget")
     with pytest.raises(schemas.ValidationError, match="maxUnavailble"):
         schemas.validate(wrong, OLDEST, strict=True)
+
+
+def strict(schema):
+    """The same, which allows no member that it does not name: Kubernetes would drop such a one without a word."""
+    if isinstance(schema, list):
+        return [strict(s) for s in schema]
+    if not isinstance(schema, dict):
+        return schema
+    out = {key: strict(value) for key, value in schema.items()}
+    if isinstance(out.get("properties"), dict) and out.get("type") == "object" and not out.get("x-kubernetes-preserve-unknown-fields"):
+        out.setdefault("additionalProperties", False)
+    return out
+
+
+def definition(kind):
+    """(group/version, strict schema) by the operator's definition of its kind of object."""
+    jsonschema = pytest.importorskip("jsonschema", reason="kubernetes-validate brings it")  # jsonschema_rs refuses Go's patterns
+    name, digest = DEFINITIONS[kind]
+    data = (OPERATOR / name).read_bytes()
+    assert hashlib.sha256(data).hexdigest() == digest, f"{name} is not that of the release"
+    spec = yaml.safe_load(data)["spec"]
+    version = next(v for v in spec["versions"] if v["storage"])
+    return f"{spec['group']}/{version['name']}", jsonschema.Draft7Validator(strict(version["schema"]["openAPIV3Schema"]))
+
+
+@needs_helm
+@pytest.mark.skipif(not OPERATOR.is_dir(), reason="the Prometheus operator's module is not there (NKX_PROMETHEUS_OPERATOR names it; CONTRIBUTING.md)")
+@pytest.mark.parametrize("kind", DEFINITIONS)
+def test_monitoring_satisfies_the_definitions_of_the_prometheus_operator(kind):
+    version, schema = definition(kind)
+    for sets in SETS:
+        (found,) = [o for o in render(sets) if o["kind"] == kind]
+        assert found["apiVersion"] == version and not list(schema.iter_errors(found))
+    wrong = {"ServiceMonitor": ["spec", "endpoints", 0, "intervall"], "PrometheusRule": ["spec", "groups", 0, "rules", 0, "form"]}[kind]
+    at = found
+    for step in wrong[:-1]:
+        at = at[step]
+    at[wrong[-1]] = "1m"
+    assert any(wrong[-1] in e.message for e in schema.iter_errors(found)), "a misspelt member is found"
 
 
 @needs_helm

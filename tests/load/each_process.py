@@ -1,12 +1,14 @@
 """Each process of the server in turn is stopped (SIGSTOP: a hang) and killed, under load; a service manager starts anew what ends.
 
-    PYTHONPATH=tests python3 tests/load/each_process.py [--rounds 200] [NAME…]
+    PYTHONPATH=tests python3 tests/load/each_process.py [--rounds 200] [--seconds N] [NAME…]
 
 A round is one fault: the service, the launcher, the launcher that stands by, the zygote, the zygote that stands by, or a worker, each stopped or killed.
 Meanwhile four clients compile, store and read.  Compiles succeed again within two seconds (besides the longest time between two of them without a fault), also where the whole server is started anew; a
 service that hangs is found by the manager's watchdog, whose time is added.  All this has precedence over other work on the machine, which may
 stretch a start many times.  /healthz and /readyz are true to it: where they say that all is well a compile succeeds.  Every link that was acknowledged can be read
 at the end with its source.  Each compile has an answer, and one that is not a result says what happened; only a server that was killed itself cuts connections.
+A machine that stalls can make the launcher late, and the one that stands by takes over: then the server is started anew between two rounds, because
+stopping the new launcher would be a second fault.  With --seconds no round begins later.
 The last line says the figures; exit status 1 if one is missed.
 """
 import argparse
@@ -14,6 +16,7 @@ import collections
 import contextlib
 import http.client
 import itertools
+import math
 import os
 import random
 import signal
@@ -24,7 +27,7 @@ from support.clients import Clients, read, share
 from support.cpu_quota import precedence
 from support.figures import percentile
 from support.managed import WATCHDOG_S, Managed
-from support.processes import is_asleep
+from support.processes import children, is_asleep, program
 from support.server import ADD_ONE, FLOAT_INPUT, JSON, codes
 from support.wait import wait_until
 
@@ -32,8 +35,10 @@ VICTIMS = ("service", "launcher", "standby", "zygote", "spare", "worker")
 SIGNALS = {"stopped": signal.SIGSTOP, "killed": signal.SIGKILL}
 CLIENTS, A_SECOND, BACK_S, LOOK_S, ANSWER_S = 4, 4, 2, 4, 30
 CUT = "cut:"
+EXCHANGED_S = 30  # a launcher that stands by had taken over: the usual one has no zygotes for so long
 DYING_S = 0.5  # until the death of the launcher has reached the service: what that said just before was true
-WHOLE = {("service", "stopped"), ("service", "killed"), ("launcher", "killed")}  # faults after which all is started anew
+ANEW = ("all", "started anew")
+WHOLE = {("service", "stopped"), ("service", "killed"), ("launcher", "killed"), ANEW}  # faults after which all is started anew
 FLAGS = ["--workers", "2", "--client-compiles", "0", "--client-jobs", "0", "--client-links", "0", "--client-links-day", "0", "--client-links-mib", "0"]
 
 
@@ -115,6 +120,31 @@ def is_whole(server):
     return False
 
 
+def has_other_launcher(server):
+    """The one that stood by has taken over: it has the zygotes."""
+    with contextlib.suppress(OSError, StopIteration):
+        standby = server.standby()
+        return standby and not server.zygotes() and any(program(p) == "nkx-worker" for p in children(standby))
+    return False
+
+
+def make_whole(server, load):
+    """Returns how often the server had to be started anew."""
+    n, began, since = 0, time.monotonic(), time.monotonic()
+    while not is_whole(server):
+        now = time.monotonic()
+        assert now - began < 240 and n < 3, f"all its processes are not there; it was started anew {n} times"
+        if not has_other_launcher(server):
+            since = now
+        elif now - since > EXCHANGED_S:
+            load.fault, old, n = ANEW, server.process, n + 1
+            old.send_signal(signal.SIGTERM)
+            wait_until(lambda p=old: p.poll() is not None and server.process is not p, "the server anew", 90)
+            load.fault, since = None, time.monotonic()
+        time.sleep(0.1)
+    return n
+
+
 def compiles(server):
     """True, or what was answered instead; CUT if the connection was."""
     try:
@@ -133,7 +163,6 @@ def untruth(server):
 
 def round_of(server, load, victim, how):
     """The longest time in which no compile succeeded, in seconds, and where health was not true."""
-    wait_until(lambda: is_whole(server), "all its processes", 120)
     pid = find(server, victim)
     load.fault = (victim, how)
     began = time.monotonic()
@@ -164,14 +193,17 @@ def lost(server, links):
 
 def measure(o):
     faults = itertools.cycle((v, how) for how in SIGNALS for v in o.names or VICTIMS)
-    began, gaps, missed = time.monotonic(), {"part": [], "whole": [], "hung": []}, 0
+    began, gaps, missed, anew, rounds = time.monotonic(), {"part": [], "whole": [], "hung": []}, 0, 0, 0
     server = Managed(*FLAGS)
     server.settle()
     load = Load(server)
     time.sleep(10)
     usual = load.longest_gap(load.began)  # compiles come at random, and the machine may have other work
     for fault in itertools.islice(faults, o.rounds):
-        n = len(server.log)
+        if time.monotonic() - began > o.seconds:
+            break
+        anew += make_whole(server, load)
+        n, rounds = len(server.log), rounds + 1
         gap, untrue = round_of(server, load, *fault)
         limit = usual + BACK_S + (fault == ("service", "stopped")) * WATCHDOG_S
         gaps["hung" if fault == ("service", "stopped") else "whole" if fault in WHOLE else "part"].append(gap)
@@ -185,8 +217,8 @@ def measure(o):
     for what in load.bad[:10]:
         print("failed:", what)
     figures = [f"{percentile(g, 0.5):.1f} s (median), {max(g):.1f} s (most) of {len(g)}" if g else "none" for g in gaps.values()]
-    print(f"each process: {o.rounds} rounds in {time.monotonic() - began:.0f} s, without a compile for {figures[0]} ({usual:.1f} s without a fault); where all was started anew {figures[1]}, after the watchdog's {WATCHDOG_S} s {figures[2]}, first start "
-          f"{server.start_s:.1f} s; {missed} late or not true; {load.n} requests, {sum(load.told.values())} told {dict(load.told)}, {sum(load.cut.values())} cut with "
+    print(f"each process: {rounds} rounds in {time.monotonic() - began:.0f} s, without a compile for {figures[0]} ({usual:.1f} s without a fault); where all was started anew {figures[1]}, after the watchdog's {WATCHDOG_S} s {figures[2]}, first start "
+          f"{server.start_s:.1f} s; {missed} late or not true; started anew {anew} times between rounds; {load.n} requests, {sum(load.told.values())} told {dict(load.told)}, {sum(load.cut.values())} cut with "
           f"their server, {len(load.bad)} without a clear answer; {len(load.links)} links, {gone} lost")
     return not (not missed and not load.bad and not gone and load.links and status == 0)
 
@@ -194,6 +226,7 @@ def measure(o):
 def main():
     p = argparse.ArgumentParser()
     p.add_argument("--rounds", type=int, default=200)
+    p.add_argument("--seconds", type=float, default=math.inf)
     p.add_argument("names", nargs="*")
     with precedence():
         return measure(p.parse_args())

@@ -5,6 +5,9 @@
 Six clients with addresses of their own compile, store and read; a tenth of what they send is hostile.  The time is cut into twelve parts, of which each ends with a replacement.
 Nothing grows: memory, descriptors and threads of the service, after each replacement and a few seconds of the load, are at most 10 % (memory) or 8
 more than in the first part; 95 of 100 compiles take at most twice as long as in the first part; no acknowledged link is lost; no request is refused or cut.
+What the server keeps on purpose, results and links that were read, grows until it is full: its ceilings are small here, and they are full early in each
+part, so that what is measured is the rest, and that what makes room is given back.  Each figure is the least of some seconds, because a large result
+that is on its way takes some MiB for a moment.
 The server and its clients have precedence over other work on the machine.  The last line says the figures; exit status 1 if one is missed.
 """
 import contextlib
@@ -16,15 +19,17 @@ import signal
 import sys
 import time
 
-from support.clients import Clients, read, share
+from support.clients import Clients, metric, read, share
 from support.cpu_quota import precedence
 from support.figures import percentile
 from support.hostile import kernels
 from support.server import ADD_ONE, FLOAT_INPUT, OURS, Server
 from support.wait import wait_until
 
-CLIENTS, PARTS = 6, 12
-FLAGS = ["--workers", "4", "--client-compiles", "0", "--client-jobs", "0", "--client-connections", "0", "--client-links", "0", "--client-links-day", "0", "--client-links-mib", "0"]
+CLIENTS, PARTS, CACHE_MIB = 6, 12, 4  # links that were read take half as much
+FULL = 0.8  # a ceiling that the next answer might exceed is full
+LOOKS = 20
+FLAGS = ["--workers", "4", "--cache-mib", str(CACHE_MIB), "--client-compiles", "0", "--client-jobs", "0", "--client-connections", "0", "--client-links", "0", "--client-links-day", "0", "--client-links-mib", "0"]
 
 
 class Load(Clients):
@@ -88,6 +93,29 @@ def footprint(server):
     return int(status["VmRSS"].split()[0]), len(os.listdir(proc / "fd")), int(status["Threads"])
 
 
+def settled(server):
+    """The least of each in some seconds: what stays, without the requests of a moment."""
+    seen = []
+    for _ in range(LOOKS):
+        seen.append(footprint(server))
+        time.sleep(0.2)
+    return tuple(min(each) for each in zip(*seen))
+
+
+def is_full(server):
+    """Of results and of links, as far as they are kept."""
+    return all(metric(server, name) >= FULL * size for name, size in (("nkx_results_memory_bytes", CACHE_MIB << 20), ("nkx_links_memory_bytes", CACHE_MIB << 19)))
+
+
+def fill(server):
+    """Stores and reads links until the server keeps as many as it may."""
+    made = (share(server, ADD_ONE.replace("+ 1", f"- {i}")) for i in range(1000))
+    while not is_full(server):
+        answer = next(made)
+        assert answer.status != 201 or read(server, answer.json["id"]).status == 200
+        time.sleep(0.05)
+
+
 def replace(server):
     """In place, with the same process id, so that clients wait and none is refused."""
     before = sum("serving" in line for line in server.log)
@@ -101,9 +129,11 @@ def main():
     with Server(*FLAGS) as server:
         load = Load(server)
         for _ in range(PARTS):
-            time.sleep(seconds / PARTS)
+            ends = time.monotonic() + seconds / PARTS
+            fill(server)  # each life begins with nothing kept
+            time.sleep(max(0, ends - time.monotonic()))
             with contextlib.suppress(StopIteration):  # the service is between two lives
-                feet.append(footprint(server))
+                feet.append(settled(server))
             p95s.append(percentile(load.take_ms(), 0.95))
             replace(server)
         load.end()

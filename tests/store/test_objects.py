@@ -134,6 +134,57 @@ def test_wrong_credentials_are_said_and_corrected_later(moto, tmp_path):
         assert read(s, link).status == 200 and len(moto.objects()) == 2
 
 
+def asked(server, method, outcome):
+    return metric(server, f'nkx_objects_requests_total{{method="{method}",outcome="{outcome}"}}')
+
+
+def says(server, *words):
+    return sum(all(w in line for w in words) for line in list(server.log))
+
+
+def test_a_key_that_may_not_delete_is_told_once_and_disturbs_nothing_else(moto, tmp_path):
+    moto.permit("s3:GetObject", "s3:PutObject", "s3:ListBucket")
+    with Server(*FLAGS, *moto.flags(), data=tmp_path) as s:
+        links = [share(s, text).json for text in sources(4)]
+        wait_moved(s, 4)
+        assert remove(s, links[0]).status == 204
+        s.wait_for_log("warn objects", "state=denied", "permission=DeleteObject", "HTTP 403 AccessDenied")
+        assert metric(s, 'nkx_objects_denied{method="delete"}') == 1 and metric(s, "nkx_objects_up") == 1
+        assert remove(s, links[1]).status == 204
+        known, began = compile_cached(s, sources(3)[2]), time.monotonic()
+        while time.monotonic() - began < 8:  # longer than the rest after a failure
+            assert read(s, links[2]).status == 200 and texts(compile_cached(s, sources(3)[2])) == texts(known)
+            time.sleep(0.1)
+        assert compile_cached(s, sources(5)[4])["status"] == "ok"
+        s.wait_until(lambda: len(blobs(s, "object IS NOT NULL")) == 3, "a new result to be moved", 20)
+        assert read(s, links[0]).status == read(s, links[1]).status == 404 and len(moto.objects()) == 5
+        assert 1 <= asked(s, "delete", "denied") <= 3, "each thread may have asked once"
+        assert says(s, "state=denied") == 1 and not says(s, "state=away") and asked(s, "get", "failed") == asked(s, "get", "rested") == 0
+    moto.permit("s3:GetObject", "s3:PutObject", "s3:DeleteObject", "s3:ListBucket")
+    with Server(*FLAGS, *moto.flags(), data=tmp_path) as s:
+        s.wait_until(lambda: len(moto.objects()) == 3 and not gone(s), "what was deleted meanwhile to go", 20)
+        assert metric(s, 'nkx_objects_denied{method="delete"}') == 0
+
+
+def test_a_key_that_may_not_write_leaves_results_in_the_database_and_reading_goes_on(moto):
+    with Server(*FLAGS, *moto.flags()) as s:
+        link = share(s).json
+        wait_moved(s, 1)
+        moto.permit("s3:GetObject", "s3:DeleteObject", "s3:ListBucket")
+        new = share(s, sources(1)[0]).json
+        s.wait_for_log("warn objects", "state=denied", "permission=PutObject", "HTTP 403 AccessDenied")
+        began = time.monotonic()
+        while time.monotonic() - began < 8:
+            assert read(s, link).status == read(s, new).status == 200
+            time.sleep(0.1)
+        assert metric(s, 'nkx_objects_denied{method="put"}') == 1 and metric(s, "nkx_objects_up") == 1
+        assert 1 <= asked(s, "put", "denied") <= 3 and says(s, "state=denied") == 1 and not says(s, "state=away")
+        moto.permit("s3:GetObject", "s3:PutObject", "s3:DeleteObject", "s3:ListBucket")
+        s.wait_for_log("info objects", "state=granted", "permission=PutObject", seconds=90)  # it is tried once a minute
+        wait_moved(s, 2)
+        assert metric(s, 'nkx_objects_denied{method="put"}') == 0 and len(moto.objects()) == 2
+
+
 def test_an_object_that_is_missing_or_damaged_is_compiled_anew_and_replaced(moto):
     with Server(*FLAGS, *moto.flags()) as s:
         kernels = sources(2)

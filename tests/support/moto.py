@@ -5,6 +5,7 @@
 
 with_tls: it speaks TLS, with a certificate of its own that only --s3-ca-file makes trustworthy.
 """
+import json
 import os
 import pathlib
 import subprocess
@@ -18,8 +19,7 @@ from support.server import free_port
 from support.wait import wait_until
 
 BUCKET = "results"
-POLICY = '{"Version": "2012-10-17", "Statement": [{"Effect": "Allow", "Action": "s3:*", "Resource": "*"}]}'
-SET_UP = 4  # requests that anyone may make: those of _set_up
+SET_UP = 7  # requests that anyone may make: those of __init__
 
 
 def make_certificate(folder):
@@ -40,7 +40,9 @@ class Moto:
         self.process = subprocess.Popen([sys.executable, "-m", "moto.server", "-p", str(self.port), *tls], stdout=self.log, stderr=self.log,
                                         env={**os.environ, "INITIAL_NO_AUTH_ACTION_COUNT": str(SET_UP)})
         wait_until(self._listens, "moto's server", 60)
-        self.key = self._set_up()
+        self.client("s3").create_bucket(Bucket=BUCKET)
+        self.admin = self._make_user("admin", ["*"], self.client("iam"))
+        self.key = self._make_user("nkx", ["s3:*"], self.client("iam"))
         self.credentials = self.write_credentials("good", self.key["SecretAccessKey"])
 
     def __enter__(self):
@@ -58,12 +60,19 @@ class Moto:
         return boto3.client(service, region_name="us-east-1", endpoint_url=f"{self.scheme}://127.0.0.1:{self.port}", verify=self.ca and str(self.ca), aws_access_key_id=key["AccessKeyId"],
                             aws_secret_access_key=key["SecretAccessKey"], config=Config(proxies={}, retries={"max_attempts": 0}))
 
-    def _set_up(self):
-        iam = self.client("iam")
-        self.client("s3").create_bucket(Bucket=BUCKET)
-        iam.create_user(UserName="nkx")
-        iam.put_user_policy(UserName="nkx", PolicyName="all", PolicyDocument=POLICY)
-        return iam.create_access_key(UserName="nkx")["AccessKey"]
+    def _make_user(self, name, actions, iam):
+        """Its key."""
+        iam.create_user(UserName=name)
+        self._permit(name, actions, iam)
+        return iam.create_access_key(UserName=name)["AccessKey"]
+
+    def _permit(self, name, actions, iam):
+        policy = {"Version": "2012-10-17", "Statement": [{"Effect": "Allow", "Action": actions, "Resource": "*"}]}
+        iam.put_user_policy(UserName=name, PolicyName="what it may", PolicyDocument=json.dumps(policy))
+
+    def permit(self, *actions):
+        """What the server's key may do from now on, such as "s3:GetObject"."""
+        self._permit("nkx", actions, self.client("iam", self.admin))
 
     def write_credentials(self, name, secret):
         path = pathlib.Path(self.dir.name, name)
@@ -76,7 +85,7 @@ class Moto:
 
     def objects(self, bucket=BUCKET):
         """{name: bytes} of those that are not deleted meanwhile"""
-        s3, found = self.client("s3", self.key), {}
+        s3, found = self.client("s3", self.admin), {}
         for o in s3.list_objects_v2(Bucket=bucket).get("Contents", []):
             try:
                 found[o["Key"]] = s3.get_object(Bucket=bucket, Key=o["Key"])["Body"].read()
@@ -85,13 +94,13 @@ class Moto:
         return found
 
     def create_bucket(self, name):
-        self.client("s3", self.key).create_bucket(Bucket=name)
+        self.client("s3", self.admin).create_bucket(Bucket=name)
 
     def put(self, name, data):
-        self.client("s3", self.key).put_object(Bucket=BUCKET, Key=name, Body=data)
+        self.client("s3", self.admin).put_object(Bucket=BUCKET, Key=name, Body=data)
 
     def delete(self, name):
-        self.client("s3", self.key).delete_object(Bucket=BUCKET, Key=name)
+        self.client("s3", self.admin).delete_object(Bucket=BUCKET, Key=name)
 
     def end(self):
         self.process.kill()
