@@ -35,6 +35,11 @@ struct plans {
 
 static char is_set;
 
+/* The value that the plan replaces. */
+static MlirValue result_of(const struct plan *p) {
+  return mlirValueIsNull(p->result) ? p->p->v[p->p->n - 1] : p->result;
+}
+
 /* The dimension along which op puts one element, and all elements of the others; -1 if it is no such operation. */
 static int slot_axis(MlirOperation op) {
   int64_t dims[STRUCTURED_LOOPS_MAX];
@@ -125,6 +130,16 @@ static MlirValue state_before(MlirValue v, struct step_form at) {
   return v;
 }
 
+/* The results of the operations of a step are no last states. */
+static void mark_steps(struct plans *w) {
+  for (int c = 0; c < w->u.chains.n; c++) {
+    const struct pack *p = w->u.chains.v[c];
+    for (int t = p->steps->from; t < p->n; t++)
+      for (int k = 0; k < p->steps->n_links; k++)
+        table_put(&w->seen, ir_result(p->steps->links[k][t].op).ptr, &is_set);
+  }
+}
+
 /* The states that lead to v, the last of which it is. */
 static int walk_back(struct plans *w, MlirValue v, struct step_form at, MlirValue **states) {
   struct {
@@ -166,8 +181,10 @@ static void plan_last(struct plans *w, MlirValue v) {
       for (int t = 0; t < n; t++)
         table_put(&w->seen, states[t].ptr, &is_set);
       struct plan plan = {.p = pack_values(&w->u, n, states)};
-      if (plan.p->kind == PACK_STEPS)
+      if (plan.p->kind == PACK_STEPS) {
         array_push(w->u.run->arena, &w->plans, plan);
+        mark_steps(w);
+      }
       return;
     }
   }
@@ -198,8 +215,8 @@ static void find_dead(struct plans *w) {
 
   w->dead = (struct table){.arena = w->u.run->arena};
   for (int k = 0; k < w->plans.n; k++)
-    if (!w->plans.v[k].is_dropped && !mlirValueIsNull(w->plans.v[k].result))
-      table_put(&replaced, ir_defining_op(w->plans.v[k].result).ptr, &is_set);
+    if (!w->plans.v[k].is_dropped)
+      table_put(&replaced, ir_defining_op(result_of(&w->plans.v[k])).ptr, &is_set);
   for (MlirOperation o = mlirBlockGetFirstOperation(w->u.block); !mlirOperationIsNull(o); o = mlirOperationGetNextInBlock(o))
     array_push(w->u.run->arena, &ops, o);
   while (ops.n) {
@@ -267,7 +284,7 @@ static bool has_steps(struct plans *w, struct pack *p) {
   return each_steps(w, p, &seen, is_any, &n) && n;
 }
 
-/* Drops the plans that would leave most of the steps in place, until none does. */
+/* Drops the plans that would leave most of the steps in place, and those that nothing needs, until there is none. */
 static void choose(struct plans *w) {
   for (bool changed = true; changed;) {
     changed = false;
@@ -275,9 +292,10 @@ static void choose(struct plans *w) {
     for (int k = 0; k < w->plans.n; k++) {
       struct table seen = {.arena = w->u.run->arena};
       int n = 0;
-      if (w->plans.v[k].is_dropped || each_steps(w, w->plans.v[k].p, &seen, may_replace_steps, &n))
+      struct plan *plan = &w->plans.v[k];
+      if (plan->is_dropped || (has_live_use(w, result_of(plan)) && each_steps(w, plan->p, &seen, may_replace_steps, &n)))
         continue;
-      w->plans.v[k].is_dropped = changed = true;
+      plan->is_dropped = changed = true;
     }
   }
 }
@@ -369,9 +387,7 @@ static void replace(struct pass_run *run, MlirBlock block) {
     array_push(a, &ops, o);
   for (int k = ops.n - 1; k >= 0; k--)
     plan_slots(&w, ops.v[k]);
-  for (int k = 0; k < w.u.chains.n; k++)
-    for (int t = 0; t < w.u.chains.v[k]->n; t++)
-      table_put(&w.seen, w.u.chains.v[k]->v[t].ptr, &is_set);
+  mark_steps(&w);
   for (int k = ops.n - 1; k >= 0; k--)
     if (mlirOperationGetNumResults(ops.v[k]) == 1)
       plan_last(&w, ir_result(ops.v[k]));
