@@ -207,21 +207,31 @@ static MlirValue first_state(struct ir_builder *b, const struct pack *p) {
                                 : edit_reshape(b, first, rank, dims);
 }
 
-/* The states, after the one that they begin with if p->v has it. */
+/* `first`, and then n - 1 of the states. */
 static MlirValue with_first(struct ir_builder *b, const struct pack *p, MlirValue states, MlirValue first) {
-  int64_t dims[STRUCTURED_LOOPS_MAX], zero[STRUCTURED_LOOPS_MAX] = {0}, sizes[STRUCTURED_LOOPS_MAX];
+  int64_t dims[STRUCTURED_LOOPS_MAX], from[STRUCTURED_LOOPS_MAX] = {0}, sizes[STRUCTURED_LOOPS_MAX];
   const int rank = p->rank + 1;
 
-  if (!p->steps->from)
-    return states;
   packed_dims(p, 1, sizes);
   packed_dims(p, p->n, dims);
   MlirValue all = ir_empty_of(b, ir_tensor_of(ir_value_element(states), rank, dims));
   all = ir_insert_slice(b, edit_reshape(b, first, rank, sizes), all,
-                        &(struct ir_slice){.rank = rank, .offsets = zero, .sizes = sizes});
+                        &(struct ir_slice){.rank = rank, .offsets = from, .sizes = sizes});
+  from[p->rank] = 1;
   sizes[p->rank] = p->n - 1;
-  zero[p->rank] = 1;
-  return ir_insert_slice(b, states, all, &(struct ir_slice){.rank = rank, .offsets = zero, .sizes = sizes});
+  return ir_insert_slice(b, states, all, &(struct ir_slice){.rank = rank, .offsets = from, .sizes = sizes});
+}
+
+/* The n states from `begin` on. */
+static MlirValue some_states(struct ir_builder *b, const struct pack *p, int64_t begin, int64_t n) {
+  int64_t from[STRUCTURED_LOOPS_MAX] = {0}, sizes[STRUCTURED_LOOPS_MAX];
+
+  packed_dims(p, n, sizes);
+  from[p->rank] = begin;
+  return n == p->n ? p->made
+                   : ir_extract_slice(b, p->made,
+                                      &(struct ir_slice){.rank = p->rank + 1, .offsets = from, .sizes = sizes},
+                                      ir_tensor_of(ir_value_element(p->made), p->rank + 1, sizes));
 }
 
 static MlirValue build_steps(struct unrolled *u, struct pack *p) {
@@ -258,7 +268,16 @@ static MlirValue build_steps(struct unrolled *u, struct pack *p) {
                                                            .user = s});
   p->last = mlirOperationGetResult(scan, 1);
   packed_dims(p, p->n - s->from, dims);
-  return with_first(&b, p, edit_reshape(&b, ir_result(scan), p->rank + 1, dims), first);
+  MlirValue states = edit_reshape(&b, ir_result(scan), p->rank + 1, dims);
+  return s->from ? with_first(&b, p, states, first) : states;
+}
+
+static MlirValue build_part(struct unrolled *u, struct pack *p) {
+  unrolled_build(u, p->whole);
+  struct ir_builder b = builder_of(u, p);
+  if (p->begin >= 0)
+    return some_states(&b, p->whole, p->begin, p->n);
+  return with_first(&b, p, some_states(&b, p->whole, 0, p->n - 1), first_state(&b, p->whole));
 }
 
 /* ---- all of them ---------------------------------------------------------------------------------------------------- */
@@ -270,25 +289,18 @@ MlirValue unrolled_build(struct unrolled *u, struct pack *p) {
   p->made = p->kind == PACK_SAME     ? build_same(u, p)
             : p->kind == PACK_SLICES ? build_slices(u, p)
             : p->kind == PACK_STEPS  ? build_steps(u, p)
+            : p->kind == PACK_PART   ? build_part(u, p)
                                      : build_operations(u, p);
   return p->made;
 }
 
 MlirValue unrolled_element(struct ir_builder *b, struct pack *p, int at) {
-  int64_t from[STRUCTURED_LOOPS_MAX] = {0}, sizes[STRUCTURED_LOOPS_MAX], dims[STRUCTURED_LOOPS_MAX],
-          back[STRUCTURED_LOOPS_MAX];
-  const int rank = p->rank;
-  MlirValue v = p->last;
+  int64_t dims[STRUCTURED_LOOPS_MAX], back[STRUCTURED_LOOPS_MAX];
+  MlirValue v = at == p->n - 1 ? p->last : some_states(b, p, at, 1);
 
-  if (at < p->n - 1 || mlirValueIsNull(v)) {
-    packed_dims(p, 1, sizes);
-    from[rank] = at;
-    v = ir_extract_slice(b, p->made, &(struct ir_slice){.rank = rank + 1, .offsets = from, .sizes = sizes},
-                         ir_tensor_of(ir_value_element(p->made), rank + 1, sizes));
-  }
   packed_dims(p, 1, dims);
-  for (int k = 0; k < rank; k++)
+  for (int k = 0; k < p->rank; k++)
     back[p->order[k]] = k;
-  v = turn(b, edit_reshape(b, v, rank, dims), rank, back);
+  v = turn(b, edit_reshape(b, v, p->rank, dims), p->rank, back);
   return edit_reshape(b, v, ir_shape(p->v[at], STRUCTURED_LOOPS_MAX, dims), dims);
 }

@@ -192,7 +192,7 @@ static void plan(struct unrolled *u, struct pack *p) {
   if (p->n < UNROLLED_STEPS_MIN - 1 || p->rank == STRUCTURED_LOOPS_MAX || !is_alike(p) || is_any_busy(u, p))
     return;
   set_order(p);
-  if (pack_slices(u, p))
+  if (pack_slices(u, p) || pack_part(u, p))
     return;
   for (int t = 0; t < p->n; t++)
     table_put(&u->busy, p->v[t].ptr, &is_busy);

@@ -30,7 +30,8 @@ struct plans {
     int n, cap;
   } plans;
   struct table seen; /* operations and values that a plan was tried with */
-  struct table dead; /* operations that the plans leave without a use */
+  struct table replaced; /* operations whose results the plans compute otherwise */
+  struct table dead;     /* and those that nothing needs then */
 };
 
 static char is_set;
@@ -116,20 +117,6 @@ static void plan_slots(struct plans *w, MlirOperation op) {
     array_push(w->u.run->arena, &w->plans, plan);
 }
 
-/* The state before v if a step computes v as `at` says; null if not. */
-static MlirValue state_before(MlirValue v, struct step_form at) {
-  MlirOperation op = ir_defining_op(v);
-
-  for (int k = 0; k < 2; k++) {
-    const int o = k ? at.first : at.last;
-    if (mlirOperationIsNull(op) || !ir_is_of(op, "linalg.") || o >= mlirOperationGetNumOperands(op) - 1)
-      return (MlirValue){NULL};
-    v = form_source(mlirOperationGetOperand(op, o));
-    op = ir_defining_op(v);
-  }
-  return v;
-}
-
 /* The results of the operations of a step are no last states. */
 static void mark_steps(struct plans *w) {
   for (int c = 0; c < w->u.chains.n; c++) {
@@ -140,33 +127,9 @@ static void mark_steps(struct plans *w) {
   }
 }
 
-/* The states that lead to v, the last of which it is. */
-static int walk_back(struct plans *w, MlirValue v, struct step_form at, MlirValue **states) {
-  struct {
-    MlirValue *v;
-    int n, cap;
-  } list = {0};
-  struct arena *a = w->u.run->arena;
-
-  for (MlirValue x = v; !mlirValueIsNull(x); x = state_before(x, at)) {
-    struct step_form found;
-    if (list.n && (!steps_find(list.v[list.n - 1], x, &found) || found.last != at.last || found.first != at.first))
-      break;
-    array_push(a, &list, x);
-  }
-  for (int k = 0; k < list.n / 2; k++) {
-    MlirValue x = list.v[k];
-    list.v[k] = list.v[list.n - 1 - k];
-    list.v[list.n - 1 - k] = x;
-  }
-  *states = list.v;
-  return list.n;
-}
-
 /* Plans the steps, of two operations each, that lead to v. */
 static void plan_last(struct plans *w, MlirValue v) {
   MlirOperation last = ir_defining_op(v);
-  MlirValue *states;
   struct form f, g;
 
   if (table_get(&w->seen, v.ptr) || !form_read(last, &f))
@@ -175,12 +138,12 @@ static void plan_last(struct plans *w, MlirValue v) {
     if (!form_read(ir_defining_op(form_source(mlirOperationGetOperand(last, k))), &g))
       continue;
     for (int j = 0; j < g.n_inputs; j++) {
-      const int n = walk_back(w, v, (struct step_form){k, j}, &states);
-      if (n < UNROLLED_STEPS_MIN)
+      struct states all = steps_around(&w->u, v, (struct step_form){k, j});
+      if (all.n < UNROLLED_STEPS_MIN)
         continue;
-      for (int t = 0; t < n; t++)
-        table_put(&w->seen, states[t].ptr, &is_set);
-      struct plan plan = {.p = pack_values(&w->u, n, states)};
+      for (int t = 0; t < all.n; t++)
+        table_put(&w->seen, all.v[t].ptr, &is_set);
+      struct plan plan = {.p = pack_values(&w->u, all.n, all.v)};
       if (plan.p->kind == PACK_STEPS) {
         array_push(w->u.run->arena, &w->plans, plan);
         mark_steps(w);
@@ -188,6 +151,30 @@ static void plan_last(struct plans *w, MlirValue v) {
       return;
     }
   }
+}
+
+/* ---- the steps of a plan -------------------------------------------------------------------------------------------- */
+
+/* Calls visit with every recurrence that p needs, each once; true if there is one, and visit returns true for all. */
+static bool each_steps(struct plans *w, struct pack *p, struct table *seen, bool (*visit)(struct plans *, struct pack *),
+                       int *count) {
+  if (table_get(seen, p))
+    return true;
+  table_put(seen, p, &is_set);
+  if (p->kind == PACK_PART)
+    return each_steps(w, p->whole, seen, visit, count);
+  if (p->kind == PACK_STEPS) {
+    ++*count;
+    if (!visit(w, p))
+      return false;
+    for (int k = 0; k < p->steps->n_links; k++)
+      if (p->steps->other[k] && !each_steps(w, p->steps->other[k], seen, visit, count))
+        return false;
+  }
+  for (int k = 0; p->kind == PACK_OPERATIONS && k < p->form.n_inputs; k++)
+    if (!each_steps(w, p->in[k], seen, visit, count))
+      return false;
+  return true;
 }
 
 /* ---- what remains --------------------------------------------------------------------------------------------------- */
@@ -208,21 +195,31 @@ static bool has_live_use(const struct plans *w, MlirValue v) {
   return false;
 }
 
+static bool mark_states(struct plans *w, struct pack *p) {
+  for (int t = p->steps->from; t < p->n; t++)
+    table_put(&w->replaced, ir_defining_op(p->v[t]).ptr, &is_set);
+  return true;
+}
+
 /* Finds the operations that nothing needs any more when the plans are carried out. */
 static void find_dead(struct plans *w) {
-  struct table replaced = {.arena = w->u.run->arena};
+  struct table seen = {.arena = w->u.run->arena};
   struct ir_ops ops = {0};
+  int n = 0;
 
-  w->dead = (struct table){.arena = w->u.run->arena};
-  for (int k = 0; k < w->plans.n; k++)
-    if (!w->plans.v[k].is_dropped)
-      table_put(&replaced, ir_defining_op(result_of(&w->plans.v[k])).ptr, &is_set);
+  w->dead = w->replaced = (struct table){.arena = w->u.run->arena};
+  for (int k = 0; k < w->plans.n; k++) {
+    if (w->plans.v[k].is_dropped)
+      continue;
+    table_put(&w->replaced, ir_defining_op(result_of(&w->plans.v[k])).ptr, &is_set);
+    each_steps(w, w->plans.v[k].p, &seen, mark_states, &n);
+  }
   for (MlirOperation o = mlirBlockGetFirstOperation(w->u.block); !mlirOperationIsNull(o); o = mlirOperationGetNextInBlock(o))
     array_push(w->u.run->arena, &ops, o);
   while (ops.n) {
     MlirOperation op = ops.v[--ops.n];
     bool is_needed = !is_pure(op);
-    for (intptr_t r = 0; r < mlirOperationGetNumResults(op) && !table_get(&replaced, op.ptr); r++)
+    for (intptr_t r = 0; r < mlirOperationGetNumResults(op) && !table_get(&w->replaced, op.ptr); r++)
       is_needed |= has_live_use(w, mlirOperationGetResult(op, r));
     if (!is_needed)
       table_put(&w->dead, op.ptr, &is_set);
@@ -246,27 +243,7 @@ static bool may_replace(const struct plans *w, const struct pack *p) {
   return n <= 1 || n <= p->n / 4;
 }
 
-/* ---- the steps of a plan -------------------------------------------------------------------------------------------- */
-
-/* Calls visit with every recurrence that p needs, each once; true if there is one, and visit returns true for all. */
-static bool each_steps(struct plans *w, struct pack *p, struct table *seen, bool (*visit)(struct plans *, struct pack *),
-                       int *count) {
-  if (table_get(seen, p))
-    return true;
-  table_put(seen, p, &is_set);
-  if (p->kind == PACK_STEPS) {
-    ++*count;
-    if (!visit(w, p))
-      return false;
-    for (int k = 0; k < p->steps->n_links; k++)
-      if (p->steps->other[k] && !each_steps(w, p->steps->other[k], seen, visit, count))
-        return false;
-  }
-  for (int k = 0; p->kind == PACK_OPERATIONS && k < p->form.n_inputs; k++)
-    if (!each_steps(w, p->in[k], seen, visit, count))
-      return false;
-  return true;
-}
+/* ---- what is carried out -------------------------------------------------------------------------------------------- */
 
 static bool is_any(struct plans *w, struct pack *p) {
   (void)w;

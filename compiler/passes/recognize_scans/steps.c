@@ -111,13 +111,19 @@ static bool is_same_link(const struct link *x, const struct link *y) {
   return mlirValueIsNull(x->scalar) || mlirValueEqual(x->scalar, y->scalar);
 }
 
+/* A scan computes in f32. */
+static bool may_be_states(const struct pack *p) {
+  return mlirTypeIsAF32(ir_value_element(p->v[0])) && p->n >= UNROLLED_STEPS_MIN - 1;
+}
+
 /* ---- steps ---------------------------------------------------------------------------------------------------------- */
 
 static MlirValue operand(MlirOperation op, int k) {
   return form_source(mlirOperationGetOperand(op, k));
 }
 
-bool steps_find(MlirValue v, MlirValue before, struct step_form *out) {
+/* True if v is computed from `before` by one step; sets how. */
+static bool find_form(MlirValue v, MlirValue before, struct step_form *out) {
   struct form f, g;
   MlirOperation last = ir_defining_op(v);
 
@@ -137,46 +143,101 @@ bool steps_find(MlirValue v, MlirValue before, struct step_form *out) {
   return false;
 }
 
-/* Reads the step that computes p->v[t], with the state before it in p->v[t - 1]. */
-static bool read_step(struct steps *s, const struct pack *p, struct step_form at, int t) {
-  MlirOperation last = ir_defining_op(p->v[t]);
+/* Reads the step that computes v, and sets the state before it, which is null if it is a scalar.  `like`: two links that it must
+ * be like, or NULL. */
+static bool read_step(MlirValue v, struct step_form at, const struct link *like, struct link *out, MlirValue *state,
+                      MlirValue *scalar) {
+  MlirOperation op = ir_defining_op(v);
+  int k = at.first < 0 ? 0 : 1, input = at.last;
 
-  if (!read_link(last, at.last, &s->links[s->n_links - 1][t]))
-    return false;
-  MlirValue state = operand(last, at.last);
-  if (at.first >= 0) {
-    MlirOperation first = ir_defining_op(state);
-    if (form_is_annotated(state) || mlirOperationIsNull(first) || !read_link(first, at.first, &s->links[0][t]))
+  *scalar = (MlirValue){NULL};
+  for (; k >= 0; k--, input = at.first) {
+    if (mlirOperationIsNull(op) || form_is_annotated(v))
       return false;
-    state = operand(first, at.first);
+    if (!read_link(op, input, &out[k]) || (like && !is_same_link(&out[k], &like[k]))) {
+      *state = (MlirValue){NULL};
+      return !k && like && read_first_link(op, &like[0], &out[0], scalar) && is_same_link(&out[0], &like[0]);
+    }
+    *state = v = operand(op, input);
+    op = ir_defining_op(v);
   }
-  return mlirValueEqual(state, p->v[t - 1]);
+  return true;
 }
 
-/* Reads the step that computes p->v[0], which begins with any value or scalar. */
-static bool read_first_step(struct steps *s, const struct pack *p, struct step_form at) {
-  MlirOperation op = ir_defining_op(p->v[0]);
-
-  s->first = s->first_scalar = (MlirValue){NULL};
-  if (at.first >= 0) {
-    if (!read_link(op, at.last, &s->links[1][0]))
-      return false;
-    MlirValue state = operand(op, at.last);
-    op = ir_defining_op(state);
-    if (form_is_annotated(state))
-      return false;
-    at.last = at.first;
+/* The user of v of which it is operand k, past reshapes; null if there is none. */
+static MlirValue user_at(MlirValue v, MlirValue source, int k) {
+  for (MlirOpOperand o = mlirValueGetFirstUse(v); !mlirOpOperandIsNull(o); o = mlirOpOperandGetNextUse(o)) {
+    MlirOperation op = mlirOpOperandGetOwner(o);
+    if (mlirOperationGetNumResults(op) != 1)
+      continue;
+    if (ir_is(op, "tensor.collapse_shape") || ir_is(op, "tensor.expand_shape")) {
+      MlirValue past = user_at(ir_result(op), source, k);
+      if (!mlirValueIsNull(past))
+        return past;
+    } else if ((int)mlirOpOperandGetOperandNumber(o) == k && ir_is_of(op, "linalg.") &&
+               mlirValueEqual(operand(op, k), source))
+      return ir_result(op);
   }
-  if (read_link(op, at.last, &s->links[0][0]) && is_same_link(&s->links[0][0], &s->links[0][1]))
-    s->first = operand(op, at.last);
-  else if (!read_first_link(op, &s->links[0][1], &s->links[0][0], &s->first_scalar))
+  return (MlirValue){NULL};
+}
+
+/* The state after v, by a step like `like`; null if there is none. */
+static MlirValue state_after(MlirValue v, struct step_form at, const struct link *like) {
+  struct link own[2];
+  MlirValue next = v, before, scalar;
+
+  if (at.first >= 0)
+    next = user_at(v, v, at.first);
+  if (!mlirValueIsNull(next))
+    next = user_at(next, next, at.last);
+  if (mlirValueIsNull(next) || !read_step(next, at, like, own, &before, &scalar) || !mlirValueEqual(before, v))
+    return (MlirValue){NULL};
+  return next;
+}
+
+struct states steps_around(struct unrolled *u, MlirValue v, struct step_form at) {
+  struct arena *a = u->run->arena;
+  struct link like[2], own[2];
+  struct states all = {0};
+  MlirValue x = v, before, scalar;
+
+  if (!read_step(v, at, NULL, like, &before, &scalar))
+    return all;
+  while (!mlirValueIsNull(x) && read_step(x, at, like, own, &before, &scalar)) {
+    array_push(a, &all, x);
+    x = before;
+  }
+  for (int k = 0; k < all.n / 2; k++) {
+    x = all.v[k];
+    all.v[k] = all.v[all.n - 1 - k];
+    all.v[all.n - 1 - k] = x;
+  }
+  for (x = state_after(v, at, like); !mlirValueIsNull(x); x = state_after(x, at, like))
+    array_push(a, &all, x);
+  return all;
+}
+
+bool pack_part(struct unrolled *u, struct pack *p) {
+  struct step_form at;
+
+  if (!may_be_states(p) || !find_form(p->v[1], p->v[0], &at))
     return false;
-  for (int k = 0; k < s->n_links; k++)
-    if (!is_same_link(&s->links[k][0], &s->links[k][1]))
+  struct states all = steps_around(u, p->v[1], at);
+  int begin = 0;
+  while (begin < all.n && !mlirValueEqual(all.v[begin], p->v[1]))
+    begin++;
+  if (begin-- == all.n || begin + p->n > all.n || (begin == 0 && p->n == all.n))
+    return false;
+  for (int t = begin < 0; t < p->n; t++)
+    if (!mlirValueEqual(p->v[t], all.v[begin + t]))
       return false;
-  int64_t dims[STRUCTURED_LOOPS_MAX];
-  return mlirValueIsNull(s->first) ||
-         (form_dims(s->first, dims) == p->rank && (!p->rank || !memcmp(dims, p->dims, (size_t)p->rank * sizeof *dims)));
+  p->whole = pack_values(u, all.n, all.v);
+  if (p->whole->kind != PACK_STEPS || (begin < 0 && p->whole->steps->from))
+    return false;
+  p->kind = PACK_PART;
+  p->begin = begin;
+  pack_needs_pack(p, p->whole);
+  return true;
 }
 
 /* Plans the packs of what the state is combined with from step s->from on. */
@@ -205,6 +266,11 @@ static bool pack_others(struct unrolled *u, struct pack *p) {
   return has_one;
 }
 
+static bool has_dims(MlirValue v, const struct pack *p) {
+  int64_t dims[STRUCTURED_LOOPS_MAX];
+  return form_dims(v, dims) == p->rank && (!p->rank || !memcmp(dims, p->dims, (size_t)p->rank * sizeof *dims));
+}
+
 /* The scan takes two cycles an element and some for each row, the steps as written one or two an element and some for each step.
  * Where a step has many elements in each partition, it is better as it is.  What all steps have in a partition must fit. */
 static bool is_worth_it(const struct pack *p) {
@@ -219,23 +285,33 @@ static bool is_worth_it(const struct pack *p) {
 bool pack_steps(struct unrolled *u, struct pack *p) {
   struct arena *a = u->run->arena;
   struct step_form at;
+  struct link like[2], own[2];
+  MlirValue before, scalar;
 
-  if (!mlirTypeIsAF32(ir_value_element(p->v[0])) || p->n < UNROLLED_STEPS_MIN || !steps_find(p->v[1], p->v[0], &at) ||
-      !is_worth_it(p))
+  if (!may_be_states(p) || !find_form(p->v[1], p->v[0], &at) || !is_worth_it(p) ||
+      !read_step(p->v[1], at, NULL, like, &before, &scalar))
     return false;
   struct steps *s = arena_new(a, struct steps);
   *s = (struct steps){.n_links = at.first < 0 ? 1 : 2};
   for (int k = 0; k < s->n_links; k++)
     s->links[k] = arena_new_array(a, struct link, (size_t)p->n);
-  for (int t = 1; t < p->n; t++) {
-    if (!read_step(s, p, at, t))
-      return false;
-    for (int k = 0; k < s->n_links; k++)
-      if (!is_same_link(&s->links[k][t], &s->links[k][1]))
+  s->from = 1;
+  for (int t = p->n - 1; t >= 0; t--) {
+    if (!read_step(p->v[t], at, like, own, &before, &scalar) || (t && !mlirValueEqual(before, p->v[t - 1]))) {
+      if (t)
         return false;
+      break;
+    }
+    for (int k = 0; k < s->n_links; k++)
+      s->links[k][t] = own[k];
+    if (!t && (mlirValueIsNull(before) || has_dims(before, p))) {
+      s->first = before;
+      s->first_scalar = scalar;
+      s->from = 0;
+    }
   }
   p->steps = s;
-  for (s->from = read_first_step(s, p, at) ? 0 : 1; s->from < 2; s->from++)
+  for (; s->from < 2 && p->n - s->from >= UNROLLED_STEPS_MIN; s->from++)
     if (pack_others(u, p)) {
       p->kind = PACK_STEPS;
       array_push(a, &u->chains, p);

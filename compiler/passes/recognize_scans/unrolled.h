@@ -13,6 +13,7 @@
  *     slices of one tensor at equal distances                the tensor, turned
  *     operations that do the same with other operands        one operation, with one more loop, of the packs of their operands
  *     v[t] = (v[t-1] op0 a[t]) op1 b[t], or with one op      a scan
+ *     some of these v[t], or the state before them, too      a part of the scan's result
  *
  * Shapes are compared without dimensions of one element, which NumPy's indexing adds and removes.  A plan is made first (pack.c,
  * steps.c); nothing is changed before it is known to be complete and worth it (roots.c, build.c).
@@ -54,7 +55,7 @@ bool form_is_annotated(MlirValue v);
 
 /* ---- plans (pack.c, steps.c) ---------------------------------------------------------------------------------------- */
 
-enum pack_kind { PACK_REFUSED, PACK_SAME, PACK_SLICES, PACK_OPERATIONS, PACK_STEPS };
+enum pack_kind { PACK_REFUSED, PACK_SAME, PACK_SLICES, PACK_OPERATIONS, PACK_STEPS, PACK_PART };
 
 /* One of the two operations of a step. */
 struct link {
@@ -87,7 +88,8 @@ struct pack {
   MlirValue made, last;               /* once it is built; of steps: the last state */
 
   int axis; /* of slices: the dimension of the source, and where they begin and how far they are from each other */
-  int64_t begin, stride;
+  int64_t begin, stride; /* of a part: the first state in `whole`; -1 if it is the one before */
+  struct pack *whole;
   struct form form; /* of operations */
   struct pack *in[STRUCTURED_OPERANDS_MAX];
   MlirValue fill; /* what the result starts with, if the body reads it */
@@ -109,11 +111,18 @@ struct unrolled {
 struct pack *pack_values(struct unrolled *u, int n, MlirValue const *v);
 /* Sets steps if p->v are the states of a recurrence whose operands can be packed. */
 bool pack_steps(struct unrolled *u, struct pack *p);
-/* True if v is computed from `before` by one step; sets which operand of its operation and of the one before is the state. */
+/* Sets whole and begin if p->v are some of the states of a longer one, or one that begins with p->v[0]. */
+bool pack_part(struct unrolled *u, struct pack *p);
+/* How a step computes a state: which operand of its last operation, and which of the one before, is the state before. */
 struct step_form {
   int last, first; /* first: -1 if a step is one operation */
 };
-bool steps_find(MlirValue v, MlirValue before, struct step_form *out);
+struct states {
+  MlirValue *v;
+  int n, cap;
+};
+/* Every state before and after v, with it, that is computed by a step like the one that computes v. */
+struct states steps_around(struct unrolled *u, MlirValue v, struct step_form at);
 /* Where something can be computed that needs v: moves *before behind what defines v. */
 void pack_needs(const struct unrolled *u, MlirValue v, MlirOperation *before);
 void pack_needs_pack(struct pack *p, const struct pack *needed);
@@ -122,7 +131,7 @@ void pack_needs_pack(struct pack *p, const struct pack *needed);
 
 /* Builds what p needs and p; returns the packed value, whose last dimension is the steps unless p is PACK_SAME. */
 MlirValue unrolled_build(struct unrolled *u, struct pack *p);
-/* Returns element `at` of the packed value, of v[at]'s type. */
+/* Returns state `at` of a recurrence that was built, of v[at]'s type. */
 MlirValue unrolled_element(struct ir_builder *b, struct pack *p, int at);
 /* A location of all of these operations. */
 MlirLocation unrolled_location(struct unrolled *u, int n, MlirValue const *v);
