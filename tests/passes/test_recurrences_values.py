@@ -128,8 +128,8 @@ for t in range(1, 8):
     out.append(num / den)
 return np.stack(out)"""
     scans, operations = counts(body, ["x=8x40:f32", "v=8x40:f32", "w=40:f32"])
-    assert 3 <= scans <= 4, scans
-    assert operations < 60, operations
+    assert scans == 3
+    assert operations < 80
 
 
 def test_as_many_operations_for_any_number_of_steps():

@@ -196,7 +196,7 @@ static void plan(struct unrolled *u, struct pack *p) {
     return;
   for (int t = 0; t < p->n; t++)
     table_put(&u->busy, p->v[t].ptr, &is_busy);
-  if (!pack_steps(u, p) && !pack_operations(u, p))
+  if (!(p->is_between && pack_operations(u, p)) && !pack_steps(u, p) && !pack_operations(u, p))
     p->kind = PACK_REFUSED;
   for (int t = 0; t < p->n; t++)
     table_put(&u->busy, p->v[t].ptr, &is_done);

@@ -69,7 +69,7 @@ static MlirOperation combine_of(MlirOperation op, struct form *f) {
 /* Reads op, whose operand `state` is the state. */
 static bool read_link(MlirOperation op, int state, struct link *out) {
   struct form f;
-  MlirOperation combine = combine_of(op, &f);
+  MlirOperation combine = mlirOperationIsNull(op) ? op : combine_of(op, &f);
 
   if (mlirOperationIsNull(combine) || state >= f.n_inputs || !is_identity(&f, state))
     return false;
@@ -164,18 +164,16 @@ static bool read_step(MlirValue v, struct step_form at, const struct link *like,
   return true;
 }
 
-/* The user of v of which it is operand k, past reshapes; null if there is none. */
-static MlirValue user_at(MlirValue v, MlirValue source, int k) {
+/* What an operation like `like` computes of v, or of a reshape of it, as operand k; null if there is none. */
+static MlirValue result_of_link(MlirValue v, int k, const struct link *like) {
+  struct link own;
   for (MlirOpOperand o = mlirValueGetFirstUse(v); !mlirOpOperandIsNull(o); o = mlirOpOperandGetNextUse(o)) {
     MlirOperation op = mlirOpOperandGetOwner(o);
-    if (mlirOperationGetNumResults(op) != 1)
-      continue;
     if (ir_is(op, "tensor.collapse_shape") || ir_is(op, "tensor.expand_shape")) {
-      MlirValue past = user_at(ir_result(op), source, k);
+      MlirValue past = result_of_link(ir_result(op), k, like);
       if (!mlirValueIsNull(past))
         return past;
-    } else if ((int)mlirOpOperandGetOperandNumber(o) == k && ir_is_of(op, "linalg.") &&
-               mlirValueEqual(operand(op, k), source))
+    } else if ((int)mlirOpOperandGetOperandNumber(o) == k && read_link(op, k, &own) && is_same_link(&own, like))
       return ir_result(op);
   }
   return (MlirValue){NULL};
@@ -187,9 +185,9 @@ static MlirValue state_after(MlirValue v, struct step_form at, const struct link
   MlirValue next = v, before, scalar;
 
   if (at.first >= 0)
-    next = user_at(v, v, at.first);
+    next = result_of_link(next, at.first, &like[0]);
   if (!mlirValueIsNull(next))
-    next = user_at(next, next, at.last);
+    next = result_of_link(next, at.last, &like[at.first >= 0]);
   if (mlirValueIsNull(next) || !read_step(next, at, like, own, &before, &scalar) || !mlirValueEqual(before, v))
     return (MlirValue){NULL};
   return next;
@@ -207,6 +205,7 @@ struct states steps_around(struct unrolled *u, MlirValue v, struct step_form at)
     array_push(a, &all, x);
     x = before;
   }
+  all.first = x;
   for (int k = 0; k < all.n / 2; k++) {
     x = all.v[k];
     all.v[k] = all.v[all.n - 1 - k];
@@ -217,6 +216,17 @@ struct states steps_around(struct unrolled *u, MlirValue v, struct step_form at)
   return all;
 }
 
+/* True if the states are what the last operation of a step computes of others: they begin with one that it computes of the
+ * first of these.  So x + w is no first state where m = max(m + w, u[t]) begins with m = x. */
+static bool are_between(const struct states *all, struct step_form at) {
+  struct link like[2], own[2];
+  MlirValue before, scalar;
+
+  return at.first >= 0 && all->n && !mlirValueIsNull(all->first) &&
+         read_step(all->v[all->n - 1], at, NULL, like, &before, &scalar) &&
+         read_link(ir_defining_op(all->first), at.last, own) && is_same_link(own, &like[1]);
+}
+
 bool pack_part(struct unrolled *u, struct pack *p) {
   struct step_form at;
 
@@ -224,9 +234,10 @@ bool pack_part(struct unrolled *u, struct pack *p) {
     return false;
   struct states all = steps_around(u, p->v[1], at);
   int begin = 0;
-  while (begin < all.n && !mlirValueEqual(all.v[begin], p->v[1]))
+  p->is_between = are_between(&all, at);
+  while (!p->is_between && begin < all.n && !mlirValueEqual(all.v[begin], p->v[1]))
     begin++;
-  if (begin-- == all.n || begin + p->n > all.n || (begin == 0 && p->n == all.n))
+  if (p->is_between || begin-- == all.n || begin + p->n > all.n || (begin == 0 && p->n == all.n))
     return false;
   for (int t = begin < 0; t < p->n; t++)
     if (!mlirValueEqual(p->v[t], all.v[begin + t]))

@@ -90,6 +90,7 @@ struct pack {
   int axis; /* of slices: the dimension of the source, and where they begin and how far they are from each other */
   int64_t begin, stride; /* of a part: the first state in `whole`; -1 if it is the one before */
   struct pack *whole;
+  bool is_between;
   struct form form; /* of operations */
   struct pack *in[STRUCTURED_OPERANDS_MAX];
   MlirValue fill; /* what the result starts with, if the body reads it */
@@ -111,7 +112,8 @@ struct unrolled {
 struct pack *pack_values(struct unrolled *u, int n, MlirValue const *v);
 /* Sets steps if p->v are the states of a recurrence whose operands can be packed. */
 bool pack_steps(struct unrolled *u, struct pack *p);
-/* Sets whole and begin if p->v are some of the states of a longer one, or one that begins with p->v[0]. */
+/* Sets whole and begin if p->v are some of the states of a longer one, or one that begins with p->v[0].  Sets is_between if they would be
+ * states, but are better computed from those of another recurrence. */
 bool pack_part(struct unrolled *u, struct pack *p);
 /* How a step computes a state: which operand of its last operation, and which of the one before, is the state before. */
 struct step_form {
@@ -120,6 +122,7 @@ struct step_form {
 struct states {
   MlirValue *v;
   int n, cap;
+  MlirValue first; /* the value before them; null if it is a scalar */
 };
 /* Every state before and after v, with it, that is computed by a step like the one that computes v. */
 struct states steps_around(struct unrolled *u, MlirValue v, struct step_form at);
