@@ -19,7 +19,8 @@ struct plan {
   struct pack *p;
   MlirValue result; /* of the last operation that puts a slice; null if only the last state is needed */
   MlirValue dest;   /* what the first slice is put into */
-  int axis, begin;  /* where the slices are in it */
+  MlirValue slot;   /* the first slice, if it is not computed like the others; else null */
+  int axis, begin;  /* where the slices of p are in it */
   bool is_dropped;
 };
 
@@ -112,9 +113,15 @@ static void plan_slots(struct plans *w, MlirOperation op) {
   const int n = collect_slots(w, op, axis, &plan, &slots);
   if (n < UNROLLED_STEPS_MIN)
     return;
-  plan.p = pack_values(&w->u, n, slots);
-  if (plan.p->kind != PACK_REFUSED && has_steps(w, plan.p))
+  for (int k = 0; k < 2 && n - k >= UNROLLED_STEPS_MIN; k++) {
+    plan.p = pack_values(&w->u, n - k, slots + k);
+    plan.slot = k ? slots[0] : (MlirValue){NULL};
+    plan.begin += k;
+    if (plan.p->kind == PACK_REFUSED || !has_steps(w, plan.p))
+      continue;
     array_push(w->u.run->arena, &w->plans, plan);
+    return;
+  }
 }
 
 /* The results of the operations of a step are no last states. */
@@ -311,7 +318,7 @@ static bool replace_states(struct plans *w, struct pack *p) {
 /* Brings the packed value into the shape of the value that the slices were put into. */
 static MlirValue as_slots(struct ir_builder *b, const struct plan *plan) {
   const struct pack *p = plan->p;
-  int64_t dims[STRUCTURED_LOOPS_MAX], at[STRUCTURED_LOOPS_MAX], place[STRUCTURED_LOOPS_MAX], zero[STRUCTURED_LOOPS_MAX] = {0};
+  int64_t dims[STRUCTURED_LOOPS_MAX], at[STRUCTURED_LOOPS_MAX], place[STRUCTURED_LOOPS_MAX];
   const int rank = ir_shape(plan->result, STRUCTURED_LOOPS_MAX, dims);
   const bool is_all = dims[plan->axis] == p->n;
   int n = 0, of_one = 0;
@@ -331,8 +338,18 @@ static MlirValue as_slots(struct ir_builder *b, const struct plan *plan) {
       break;
     }
   v = edit_reshape(b, v, rank, dims);
-  zero[plan->axis] = plan->begin;
-  return is_all ? v : ir_insert_slice(b, v, plan->dest, &(struct ir_slice){.rank = rank, .offsets = zero, .sizes = dims});
+  memset(at, 0, sizeof at);
+  if (is_all)
+    return v;
+  MlirValue dest = plan->dest;
+  if (!mlirValueIsNull(plan->slot)) {
+    at[plan->axis] = plan->begin - 1;
+    dims[plan->axis] = 1;
+    dest = ir_insert_slice(b, plan->slot, dest, &(struct ir_slice){.rank = rank, .offsets = at, .sizes = dims});
+    dims[plan->axis] = p->n;
+  }
+  at[plan->axis] = plan->begin;
+  return ir_insert_slice(b, v, dest, &(struct ir_slice){.rank = rank, .offsets = at, .sizes = dims});
 }
 
 static void carry_out(struct plans *w, struct plan *plan) {
