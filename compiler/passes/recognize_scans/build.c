@@ -54,8 +54,8 @@ static MlirValue build_slices(struct unrolled *u, struct pack *p) {
   struct ir_builder b = builder_of(u, p);
   MlirOperation slice = ir_defining_op(p->v[0]);
   MlirValue source = mlirOperationGetOperand(slice, 0);
-  int64_t from[STRUCTURED_LOOPS_MAX], sizes[STRUCTURED_LOOPS_MAX], strides[STRUCTURED_LOOPS_MAX], dims[STRUCTURED_LOOPS_MAX],
-      all[STRUCTURED_LOOPS_MAX], at[STRUCTURED_LOOPS_MAX];
+  int64_t from[STRUCTURED_LOOPS_MAX], sizes[STRUCTURED_LOOPS_MAX], strides[STRUCTURED_LOOPS_MAX],
+      dims[STRUCTURED_LOOPS_MAX], all[STRUCTURED_LOOPS_MAX], at[STRUCTURED_LOOPS_MAX];
   const int rank = ir_shape(source, STRUCTURED_LOOPS_MAX, all);
   int n = 0, steps = 0;
   bool is_whole = true;
@@ -168,7 +168,8 @@ static MlirValue build_operations(struct unrolled *u, struct pack *p) {
   }
   operands[n] = destination(&b, p);
   if (is_plain)
-    return ir_result(ir_linalg_named(&b, mlirIdentifierStr(mlirOperationGetName(op)).data, n, operands, operands[n], 0, NULL));
+    return ir_result(
+        ir_linalg_named(&b, mlirIdentifierStr(mlirOperationGetName(op)).data, n, operands, operands[n], 0, NULL));
   return create(&b, op, p, operands, maps, reduction);
 }
 
@@ -228,10 +229,10 @@ static MlirValue some_states(struct ir_builder *b, const struct pack *p, int64_t
 
   packed_dims(p, n, sizes);
   from[p->rank] = begin;
-  return n == p->n ? p->made
-                   : ir_extract_slice(b, p->made,
-                                      &(struct ir_slice){.rank = p->rank + 1, .offsets = from, .sizes = sizes},
-                                      ir_tensor_of(ir_value_element(p->made), p->rank + 1, sizes));
+  return n == p->n
+             ? p->made
+             : ir_extract_slice(b, p->made, &(struct ir_slice){.rank = p->rank + 1, .offsets = from, .sizes = sizes},
+                                ir_tensor_of(ir_value_element(p->made), p->rank + 1, sizes));
 }
 
 static MlirValue build_steps(struct unrolled *u, struct pack *p) {
@@ -260,12 +261,12 @@ static MlirValue build_steps(struct unrolled *u, struct pack *p) {
   }
   MlirValue first = first_state(&b, p);
   MlirOperation scan = scan_create(&b, &(struct scan_parts){.n_inputs = n,
-                                                           .inputs = inputs,
-                                                           .maps = maps,
-                                                           .first = first,
-                                                           .along = p->n - s->from,
-                                                           .body = write_step,
-                                                           .user = s});
+                                                            .inputs = inputs,
+                                                            .maps = maps,
+                                                            .first = first,
+                                                            .along = p->n - s->from,
+                                                            .body = write_step,
+                                                            .user = s});
   p->last = mlirOperationGetResult(scan, 1);
   packed_dims(p, p->n - s->from, dims);
   MlirValue states = edit_reshape(&b, ir_result(scan), p->rank + 1, dims);

@@ -124,7 +124,8 @@ static int place_in(MlirBlock body, MlirValue v) {
     return mlirBlockEqual(mlirBlockArgumentGetOwner(v), body) ? (int)mlirBlockArgumentGetArgNumber(v) : -1;
   MlirOperation def = ir_defining_op(v);
   int k = n;
-  for (MlirOperation o = mlirBlockGetFirstOperation(body); !mlirOperationIsNull(o); o = mlirOperationGetNextInBlock(o), k++)
+  for (MlirOperation o = mlirBlockGetFirstOperation(body); !mlirOperationIsNull(o);
+       o = mlirOperationGetNextInBlock(o), k++)
     if (mlirOperationEqual(o, def))
       return k;
   return -1;
@@ -192,8 +193,7 @@ bool form_is_same(MlirOperation x, const struct form *fx, MlirOperation y, const
     if (fx->extents[l] != fy->extents[l] || fx->reduction[l] != fy->reduction[l])
       return false;
   for (int o = 0; o <= fx->n_inputs; o++)
-    if (fx->rank[o] != fy->rank[o] ||
-        memcmp(fx->loop[o], fy->loop[o], (size_t)fx->rank[o] * sizeof *fx->loop[o]) != 0)
+    if (fx->rank[o] != fy->rank[o] || memcmp(fx->loop[o], fy->loop[o], (size_t)fx->rank[o] * sizeof *fx->loop[o]) != 0)
       return false;
   return mlirIdentifierEqual(mlirOperationGetName(x), mlirOperationGetName(y)) && has_same_attributes(x, y) &&
          has_same_body(x, y);

@@ -55,7 +55,8 @@ static bool is_same_value(const struct pack *p) {
 static bool is_alike(const struct pack *p) {
   int64_t dims[STRUCTURED_LOOPS_MAX];
   for (int t = 0; t < p->n; t++)
-    if (form_dims(p->v[t], dims) != p->rank || (p->rank && memcmp(dims, p->dims, (size_t)p->rank * sizeof *dims) != 0) ||
+    if (form_dims(p->v[t], dims) != p->rank ||
+        (p->rank && memcmp(dims, p->dims, (size_t)p->rank * sizeof *dims) != 0) ||
         !mlirTypeEqual(ir_value_element(p->v[t]), ir_value_element(p->v[0])) || form_is_annotated(p->v[t]))
       return false;
   return true;

@@ -30,7 +30,7 @@ struct plans {
     struct plan *v;
     int n, cap;
   } plans;
-  struct table seen; /* operations and values that a plan was tried with */
+  struct table seen;     /* operations and values that a plan was tried with */
   struct table replaced; /* operations whose results the plans compute otherwise */
   struct table dead;     /* and those that nothing needs then */
 };
@@ -75,6 +75,8 @@ static int collect_slots(struct plans *w, MlirOperation op, int axis, struct pla
   int n = 0, begin = 0;
 
   ir_shape(ir_result(op), STRUCTURED_LOOPS_MAX, dims);
+  if (dims[axis] > UNROLLED_STEPS_MAX)
+    return 0;
   const int all = (int)dims[axis];
   MlirValue *v = arena_new_array(w->u.run->arena, MlirValue, (size_t)all);
   memset(v, 0, (size_t)all * sizeof *v);
@@ -163,8 +165,8 @@ static void plan_last(struct plans *w, MlirValue v) {
 /* ---- the steps of a plan -------------------------------------------------------------------------------------------- */
 
 /* Calls visit with every recurrence that p needs, each once; true if there is one, and visit returns true for all. */
-static bool each_steps(struct plans *w, struct pack *p, struct table *seen, bool (*visit)(struct plans *, struct pack *),
-                       int *count) {
+static bool each_steps(struct plans *w, struct pack *p, struct table *seen,
+                       bool (*visit)(struct plans *, struct pack *), int *count) {
   if (table_get(seen, p))
     return true;
   table_put(seen, p, &is_set);
@@ -221,7 +223,8 @@ static void find_dead(struct plans *w) {
     table_put(&w->replaced, ir_defining_op(result_of(&w->plans.v[k])).ptr, &is_set);
     each_steps(w, w->plans.v[k].p, &seen, mark_states, &n);
   }
-  for (MlirOperation o = mlirBlockGetFirstOperation(w->u.block); !mlirOperationIsNull(o); o = mlirOperationGetNextInBlock(o))
+  for (MlirOperation o = mlirBlockGetFirstOperation(w->u.block); !mlirOperationIsNull(o);
+       o = mlirOperationGetNextInBlock(o))
     array_push(w->u.run->arena, &ops, o);
   while (ops.n) {
     MlirOperation op = ops.v[--ops.n];
@@ -277,7 +280,8 @@ static void choose(struct plans *w) {
       struct table seen = {.arena = w->u.run->arena};
       int n = 0;
       struct plan *plan = &w->plans.v[k];
-      if (plan->is_dropped || (has_live_use(w, result_of(plan)) && each_steps(w, plan->p, &seen, may_replace_steps, &n)))
+      if (plan->is_dropped ||
+          (has_live_use(w, result_of(plan)) && each_steps(w, plan->p, &seen, may_replace_steps, &n)))
         continue;
       plan->is_dropped = changed = true;
     }
@@ -295,7 +299,8 @@ static bool replace_states(struct plans *w, struct pack *p) {
     return true;
   table_put(&w->seen, p, &is_set);
   MlirOperation last = ir_defining_op(p->v[p->n - 1]);
-  struct remark *r = pass_remark(w->u.run, last, RULE_SCAN, "%d steps of a recurrence by one scan", p->n - p->steps->from);
+  struct remark *r =
+      pass_remark(w->u.run, last, RULE_SCAN, "%d steps of a recurrence by one scan", p->n - p->steps->from);
   remark_reject(r, "the steps as written", "each waits for the one before it, with short instructions");
   for (int t = p->steps->from; t < p->n; t++) {
     struct {
@@ -373,7 +378,8 @@ static bool is_unused(MlirOperation op) {
 
 static void replace(struct pass_run *run, MlirBlock block) {
   struct arena *a = run->arena;
-  struct plans w = {.u = {.run = run, .block = block, .packs = {.arena = a}, .busy = {.arena = a}}, .seen = {.arena = a}};
+  struct plans w = {.u = {.run = run, .block = block, .packs = {.arena = a}, .busy = {.arena = a}},
+                    .seen = {.arena = a}};
   struct ir_ops ops = {0};
   int n = 0;
 

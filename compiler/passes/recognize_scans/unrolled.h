@@ -26,8 +26,8 @@
 #include "ir/structured.h"
 #include "passes/pass.h"
 
-/* Fewer steps than this remain as they are. */
-enum { UNROLLED_STEPS_MIN = 4 };
+/* Fewer steps than this remain as they are, and so do slices of a value with more. */
+enum { UNROLLED_STEPS_MIN = 4, UNROLLED_STEPS_MAX = 4096 };
 
 /* ---- operations without dimensions of one element (form.c) ---------------------------------------------------------- */
 
@@ -60,11 +60,11 @@ enum pack_kind { PACK_REFUSED, PACK_SAME, PACK_SLICES, PACK_OPERATIONS, PACK_STE
 /* One of the two operations of a step. */
 struct link {
   MlirOperation op;
-  const char *name;  /* of arith */
-  bool is_left;      /* the state is the left operand */
-  MlirValue other;   /* the other operand; null if it is a scalar */
-  MlirValue scalar;  /* likewise */
-  int rank;          /* of other: the dimensions of the state that its dimensions are */
+  const char *name; /* of arith */
+  bool is_left;     /* the state is the left operand */
+  MlirValue other;  /* the other operand; null if it is a scalar */
+  MlirValue scalar; /* likewise */
+  int rank;         /* of other: the dimensions of the state that its dimensions are */
   int loop[STRUCTURED_LOOPS_MAX];
 };
 
