@@ -66,41 +66,84 @@ bool scan_read(MlirOperation op, struct scan *out) {
 
 /* ---- making ----------------------------------------------------------------------------------------------------- */
 
+/* The loops of the state: a matrix of one column is a state with one dimension. */
+static int state_rank(MlirValue first, int64_t dims[STRUCTURED_LOOPS_MAX]) {
+  const int rank = ir_shape(first, STRUCTURED_LOOPS_MAX, dims);
+  assert(rank >= 1 && rank < STRUCTURED_LOOPS_MAX);
+  if (rank == 2 && dims[1] == 1)
+    return 1;
+  return rank;
+}
+
+MlirOperation scan_create(struct ir_builder *b, const struct scan_parts *parts) {
+  int64_t dims[STRUCTURED_LOOPS_MAX], at[STRUCTURED_LOOPS_MAX];
+  const int rank = state_rank(parts->first, dims), n = parts->n_inputs, loops = rank + 1;
+  MlirType element = ir_value_element(parts->first), scalars[STRUCTURED_OPERANDS_MAX], results[2];
+  MlirValue operands[STRUCTURED_OPERANDS_MAX], args[STRUCTURED_OPERANDS_MAX];
+  MlirAttribute maps[STRUCTURED_OPERANDS_MAX], iterators[STRUCTURED_LOOPS_MAX];
+  struct ir_builder body;
+
+  assert(n >= 1 && n + 2 <= STRUCTURED_OPERANDS_MAX);
+  for (int k = 0; k < n; k++) {
+    operands[k] = parts->inputs[k];
+    scalars[k] = ir_value_element(operands[k]);
+    maps[k] = mlirAffineMapAttrGet(parts->maps[k]);
+  }
+  scalars[n] = scalars[n + 1] = element;
+  const int of_state = ir_shape(parts->first, STRUCTURED_LOOPS_MAX, dims);
+  dims[rank] = parts->along;
+  operands[n] = ir_empty_of(b, ir_tensor_of(element, loops, dims));
+  operands[n + 1] = parts->first;
+  for (int k = 0; k < of_state; k++)
+    at[k] = k < rank ? k : IR_CONST(0);
+  maps[n] = mlirAffineMapAttrGet(ir_identity_map(b, loops));
+  maps[n + 1] = mlirAffineMapAttrGet(ir_map(b, loops, of_state, at));
+  for (int k = 0; k < 2; k++)
+    results[k] = mlirValueGetType(operands[n + k]);
+  for (int k = 0; k < loops; k++)
+    iterators[k] = ir_iterator(b->ctx, k == rank);
+
+  MlirRegion region = ir_region(b, n + 2, scalars, &body);
+  for (int k = 0; k < n; k++)
+    args[k] = mlirBlockGetArgument(body.block, k);
+  MlirValue next = parts->body(&body, args, mlirBlockGetArgument(body.block, n + 1), parts->user);
+  ir_op0(&body, "linalg.yield", 2, (MlirValue[]){next, next});
+  MlirNamedAttribute attrs[] = {
+      ir_named(b, "indexing_maps", mlirArrayAttrGet(b->ctx, n + 2, maps)),
+      ir_named(b, "iterator_types", mlirArrayAttrGet(b->ctx, loops, iterators)),
+      ir_segments(b, 2, (int32_t[]){n, 2}),
+  };
+  return ir_create(b, &(struct ir_parts){.name = "linalg.generic",
+                                         .n_operands = n + 2,
+                                         .operands = operands,
+                                         .n_results = 2,
+                                         .results = results,
+                                         .n_attrs = 3,
+                                         .attrs = attrs,
+                                         .n_regions = 1,
+                                         .regions = &region});
+}
+
+static MlirValue combine_with(struct ir_builder *b, MlirValue const *args, MlirValue before, void *user) {
+  return ir_binary(b, user, before, args[0]);
+}
+
 MlirValue scan_build(struct ir_builder *b, MlirValue x, const char *combine, double initial) {
-  enum { LOOPS = 2, OPERANDS = 3 };
+  enum { LOOPS = 2 };
   int64_t dims[LOOPS];
   const int rank = ir_shape(x, LOOPS, dims);
   MlirType element = ir_value_element(x);
-  struct ir_builder body;
+  MlirAffineMap map = ir_identity_map(b, LOOPS);
 
   assert(rank == LOOPS);
   (void)rank;
   MlirValue column = ir_empty_of(b, ir_tensor_of(element, LOOPS, (int64_t[]){dims[0], 1}));
-  MlirValue operands[OPERANDS] = {x, ir_empty_of(b, mlirValueGetType(x)),
-                                  ir_fill(b, ir_float(b, element, initial), column)};
-  MlirType scalars[OPERANDS] = {element, element, element}, results[2];
-  for (int k = 0; k < 2; k++)
-    results[k] = mlirValueGetType(operands[1 + k]);
-  MlirRegion region = ir_region(b, OPERANDS, scalars, &body);
-  MlirValue next = ir_binary(&body, combine, mlirBlockGetArgument(body.block, 2), mlirBlockGetArgument(body.block, 0));
-  ir_op0(&body, "linalg.yield", 2, (MlirValue[]){next, next});
-
-  MlirAttribute maps[OPERANDS], iterators[LOOPS] = {ir_iterator(b->ctx, false), ir_iterator(b->ctx, true)};
-  maps[0] = maps[1] = mlirAffineMapAttrGet(ir_identity_map(b, LOOPS));
-  maps[2] = mlirAffineMapAttrGet(ir_map(b, LOOPS, LOOPS, (int64_t[]){0, IR_CONST(0)}));
-  MlirNamedAttribute attrs[] = {
-      ir_named(b, "indexing_maps", mlirArrayAttrGet(b->ctx, OPERANDS, maps)),
-      ir_named(b, "iterator_types", mlirArrayAttrGet(b->ctx, LOOPS, iterators)),
-      ir_segments(b, 2, (int32_t[]){1, 2}),
-  };
-  MlirOperation op = ir_create(b, &(struct ir_parts){.name = "linalg.generic",
-                                                     .n_operands = OPERANDS,
-                                                     .operands = operands,
-                                                     .n_results = 2,
-                                                     .results = results,
-                                                     .n_attrs = 3,
-                                                     .attrs = attrs,
-                                                     .n_regions = 1,
-                                                     .regions = &region});
-  return mlirOperationGetResult(op, 0);
+  MlirValue first = ir_fill(b, ir_float(b, element, initial), column);
+  return ir_result(scan_create(b, &(struct scan_parts){.n_inputs = 1,
+                                                       .inputs = &x,
+                                                       .maps = &map,
+                                                       .first = first,
+                                                       .along = dims[1],
+                                                       .body = combine_with,
+                                                       .user = (void *)combine}));
 }

@@ -25,6 +25,19 @@ struct scan {
 
 /* Reads op, on tensors or memrefs.  False if it is not a scan whose new result takes one or two operations from the one before. */
 bool scan_read(MlirOperation op, struct scan *out);
+/* A scan of tensors.  Its loops are the dimensions of the state, then the one along which it runs. */
+struct scan_parts {
+  int n_inputs;
+  MlirValue const *inputs;
+  MlirAffineMap const *maps; /* of the inputs, from the loops */
+  MlirValue first;           /* the state before: a tensor; one of one dimension is written as a matrix of one column */
+  int64_t along;             /* how many states are computed */
+  /* Writes the body: args are the inputs' elements; returns the state after `before`. */
+  MlirValue (*body)(struct ir_builder *b, MlirValue const *args, MlirValue before, void *user);
+  void *user;
+};
+/* Returns the operation; its results are the states, with the dimension `along` as the last, and the last state. */
+MlirOperation scan_create(struct ir_builder *b, const struct scan_parts *parts);
 /* Returns the running result of the matrix x along its rows.  combine: an operation of arith, such as "arith.addf"; initial:
  * its neutral element. */
 MlirValue scan_build(struct ir_builder *b, MlirValue x, const char *combine, double initial);

@@ -51,3 +51,12 @@ def complex_product(re, im):
 @trace(input_specs=SIGNALS)
 def decibels(x):
     return 10.0 * np.log(np.maximum(x * x, 1e-10)) / np.log(10.0)
+
+
+@trace(input_specs=[((32, 512), "f32")])
+def moving_average(x):
+    y = np.zeros_like(x)
+    y[0] = x[0]
+    for t in range(1, 32):
+        y[t] = 0.25 * x[t] + 0.75 * y[t - 1]
+    return y

@@ -3,10 +3,11 @@
  *     x @ (row <= column)                                           a product with a triangle of ones: cumsum
  *     x[1:] op x[:-1], then [2:] op [:-2], then [4:] op [:-4] …     doubling: cumprod, running maxima and minima
  *     windows of length n over n - 1 neutral elements and x         reduce-window: what JAX writes
+ *     v = v * a[t] + b[t], again and again                          the steps of a recurrence (unrolled.h)
  *
  *                                                              ==>  %y, %last = linalg.generic … reduction (lib/scan.h)
  *
- * The three take n products, log2(n) passes and n operations for each element; a scan takes one operation.  The scan runs
+ * The first three take n products, log2(n) passes and n operations for each element; a scan takes one operation.  The scan runs
  * along the last dimension of a matrix.  Another dimension is moved there by a transpose, which the product had already;
  * where doubling or windows would get two transposes that take longer than they do, they stay.
  *
@@ -25,6 +26,7 @@
 #include "passes/lib/edit.h"
 #include "passes/lib/product.h"
 #include "passes/lib/scan.h"
+#include "passes/recognize_scans/unrolled.h"
 
 /* A running result of x along the dimension `axis`. */
 struct found {
@@ -35,13 +37,6 @@ struct found {
   const char *was; /* what it was written as, for the remark */
   int64_t passes;  /* over x as it was written; 0: more than any scan takes */
 };
-
-static bool is_annotated(MlirValue v) {
-  for (MlirOpOperand u = mlirValueGetFirstUse(v); !mlirOpOperandIsNull(u); u = mlirOpOperandGetNextUse(u))
-    if (ir_is_of(mlirOpOperandGetOwner(u), "nkipy."))
-      return true;
-  return false;
-}
 
 /* Sets combine and initial for the operation `name` of linalg or arith. */
 static bool read_operator(const char *name, struct found *f) {
@@ -70,16 +65,6 @@ static const char *name_of(MlirOperation op) {
   return mlirIdentifierStr(mlirOperationGetName(op)).data;
 }
 
-/* The only operation of a body, apart from its end; null if it has none or more. */
-static MlirOperation only_operation(MlirOperation op) {
-  MlirBlock body = ir_body(op);
-  MlirOperation first = mlirBlockGetFirstOperation(body), end = mlirBlockGetTerminator(body);
-  const bool is_one = !mlirOperationEqual(first, end) && mlirOperationEqual(mlirOperationGetNextInBlock(first), end) &&
-                      mlirOperationGetNumResults(first) == 1 &&
-                      mlirValueEqual(mlirOperationGetOperand(end, 0), ir_result(first));
-  return is_one ? first : (MlirOperation){NULL};
-}
-
 /* ---- products with a triangle ----------------------------------------------------------------------------------- */
 
 /* Follows v through element-wise generics of one operation each, from the value that the body's argument has. */
@@ -93,7 +78,7 @@ static MlirOperation body_of(MlirValue v, const char *name) {
   for (int o = 0; o <= s.n_inputs; o++)
     if (!mlirAffineMapIsIdentity(s.maps[o]))
       return (MlirOperation){NULL};
-  MlirOperation only = only_operation(op);
+  MlirOperation only = form_only_operation(op);
   return !mlirOperationIsNull(only) && ir_is(only, name) ? only : (MlirOperation){NULL};
 }
 
@@ -183,14 +168,14 @@ static MlirValue doubled(MlirValue v, int axis, int64_t step, MlirOperation *com
   const int64_t n = dims[axis];
   MlirOperation tail = ir_defining_op(v);
 
-  if (is_annotated(v) || !is_cut(tail, "tensor.insert_slice", rank, dims, axis, step, n - step))
+  if (form_is_annotated(v) || !is_cut(tail, "tensor.insert_slice", rank, dims, axis, step, n - step))
     return none;
   MlirOperation head = ir_defining_op(mlirOperationGetOperand(tail, 1));
   if (!is_cut(head, "tensor.insert_slice", rank, dims, axis, 0, step))
     return none;
   MlirOperation op = ir_defining_op(mlirOperationGetOperand(tail, 0));
   if (mlirOperationIsNull(op) || !ir_is_of(op, "linalg.") || mlirOperationGetNumOperands(op) != 3 ||
-      is_annotated(ir_result(op)))
+      form_is_annotated(ir_result(op)))
     return none;
   const MlirValue w[] = {cut_from(mlirOperationGetOperand(head, 0), rank, dims, axis, 0, step),
                          cut_from(mlirOperationGetOperand(op, 0), rank, dims, axis, step, n - step),
@@ -285,7 +270,7 @@ static bool find_window(MlirOperation op, struct found *f) {
   if (!has_window_maps(&s, rank))
     return false;
   const int axis = window_axis(&s, rank);
-  MlirOperation body = only_operation(op), put = ir_defining_op(mlirOperationGetOperand(op, 0));
+  MlirOperation body = form_only_operation(op), put = ir_defining_op(mlirOperationGetOperand(op, 0));
   if (axis < 0 || mlirOperationIsNull(body) || mlirOperationGetNumOperands(body) != 2)
     return false;
   bool is_in = false, is_out = false;
@@ -353,7 +338,7 @@ static MlirValue make(struct ir_builder *b, const struct found *f) {
 }
 
 static bool find(MlirOperation op, struct found *f) {
-  if (is_annotated(ir_result(op)) || (!find_triangle(op, f) && !find_doubling(op, f) && !find_window(op, f)))
+  if (form_is_annotated(ir_result(op)) || (!find_triangle(op, f) && !find_doubling(op, f) && !find_window(op, f)))
     return false;
   int64_t dims[STRUCTURED_LOOPS_MAX];
   const int rank = ir_shape(f->x, STRUCTURED_LOOPS_MAX, dims);
@@ -375,6 +360,7 @@ static bool may_be_part(MlirOperation op, void *user) {
 
 /* Backwards, so that the last step of doubling is found first, and what it leaves unused is erased. */
 static enum status run_pass(struct pass_run *run) {
+  unrolled_recurrences(run);
   struct ir_ops ops = ir_collect(run->arena, run->module, may_be_part, NULL);
   bool any = false;
 
