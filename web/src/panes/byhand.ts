@@ -87,7 +87,24 @@ class ByHand {
     return el("form", { on: { submit: run } }, el("span", {}, "after it, run"), select, options, el("button", { class: "plain", attrs: { type: "submit" } }, "Put in"), what);
   }
 
+  /** A result arrives while the user is in the dialog: what is focused, and what is typed there, stays. */
   private draw(): void {
+    const keyOf = (e: Element) => `${e.tagName} ${e.getAttribute("aria-label") ?? ""} ${e.textContent}`;
+    const old = document.activeElement;
+    const key = old && this.body.contains(old) ? keyOf(old) : null;
+    this.fillBody();
+    if (key === null) return;
+    const all = [...this.body.querySelectorAll<HTMLElement>("input, select, button")];
+    const now = all.find((e) => keyOf(e) === key) ?? all.at(-1);
+    if (old instanceof HTMLInputElement && now instanceof HTMLInputElement && now.type === "text") now.value = old.value;
+    if (old instanceof HTMLSelectElement && now instanceof HTMLSelectElement) {
+      now.value = old.value;
+      now.dispatchEvent(new Event("change"));
+    }
+    now?.focus();
+  }
+
+  private fillBody(): void {
     const { byHand, problem } = this.store.state;
     const list = byHand.map((c, i) => el("li", {}, el("code", {}, c), button("take back", `Take back: ${c}`, () => this.remove(i))));
     fill(
