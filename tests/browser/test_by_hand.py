@@ -19,7 +19,11 @@ def opened(page, stage):
 
 def test_passes_are_left_out_put_in_and_taken_back(page, new_page):
     dialog = opened(page, "17 cse")
-    dialog.get_by_label("leave this pass out").check()
+    box = dialog.get_by_label("leave this pass out")
+    box.press("Space")
+    expect(dialog.locator("li")).to_have_count(1)
+    expect(box).to_be_checked()
+    expect(box).to_be_focused()  # also after the dialog was drawn anew
     dialog.get_by_label("The pass", exact=True).select_option("loop-invariant-code-motion")
     dialog.get_by_role("button", name="Put in").click()
     expect(dialog.locator("li")).to_have_count(2)

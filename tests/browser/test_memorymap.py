@@ -8,6 +8,8 @@ from browser.test_run import MLP, profile_of
 from support.marks import few
 from support.page import compiled, write
 
+LABELS = 90  # pixels on the left in which no buffer is drawn, without the numbers of the scale
+
 
 @pytest.fixture
 def run(new_page, server):
@@ -69,8 +71,12 @@ def test_a_click_on_a_buffer_selects_its_allocation(run):
 def test_the_buffers_have_tables_and_their_pictures_are_saved(run, server):
     memory = profile_of(server, MLP)["memory"]
     for name in ("SBUF", "PSUM"):
+        figure = run.locator("figure.memory", has=run.locator(f"[aria-label*={name}]"))
+        button = figure.get_by_role("button", name="PNG")
+        own = button.bounding_box()
+        assert own["x"] + own["width"] < figure.bounding_box()["x"] + LABELS, "the button covers buffers"
         with run.expect_download() as saved:
-            run.locator("figure.memory", has=run.locator(f"[aria-label*={name}]")).get_by_role("button", name="PNG").click()
+            button.click()
         assert saved.value.suggested_filename == f"{name.lower()}.png"
     run.get_by_role("button", name="tables").click()
     for name in ("SBUF", "PSUM"):

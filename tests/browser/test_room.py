@@ -2,6 +2,7 @@
 import pytest
 from playwright.sync_api import expect
 
+from support.marks import few
 from support.page import compiled
 
 
@@ -108,3 +109,28 @@ def test_the_buttons_of_a_stage_are_whole_and_lose_their_labels_before_its_name_
     expect(label).to_be_hidden()
     page.set_viewport_size({"width": 1280, "height": 700})
     page.wait_for_function("() => ((e) => e.scrollWidth === e.clientWidth)(document.getElementById('ir-tools'))")
+
+
+@pytest.mark.parametrize("width", few([1000, 820, 620], 1))
+def test_what_has_no_room_above_a_stage_is_in_a_menu(new_page, server, width):
+    page = new_page(width, 700)
+    page.goto(f"{server}/#lesson=tracing")
+    compiled(page)
+    more = page.get_by_role("button", name="More tools of this pane")
+    expect(more).to_be_visible()
+    cut = "() => ['ir-tools', 'ir-pane .pane-head'].some((id) => ((e) => e.scrollWidth > e.clientWidth)(document.querySelector(`#${id}`)))"
+    page.wait_for_function(f"() => !({cut})()")
+    expect(page.locator("#ir-edit")).to_be_hidden()
+    more.click()
+    menu = page.get_by_role("menu", name="More tools")
+    expect(menu.get_by_role("menuitem").first).to_be_focused()
+    hidden = page.locator("#ir-tools .no-room").evaluate_all("(all) => all.map((b) => b.title)")
+    assert menu.get_by_role("menuitem").all_text_contents() == hidden
+    page.keyboard.press("Escape")
+    expect(menu).to_be_hidden()
+    more.click()
+    menu.get_by_role("menuitem", name="Change this stage's text").click()
+    expect(page.locator("#ir-editor .cm-content")).to_be_focused()
+    page.set_viewport_size({"width": 1900, "height": 700})
+    expect(page.locator("#ir-edit")).to_be_visible()
+    expect(more).to_be_hidden()

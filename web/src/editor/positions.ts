@@ -44,6 +44,7 @@ export function snippet(doc: Text, r: SourceRange, max = 60): string {
 }
 
 export function rangeText(r: SourceRange): string {
+  if (r.line === r.end_line && r.col >= r.end_col) return `${r.line}:${r.col}`;
   return r.line === r.end_line ? `${r.line}:${r.col}–${r.end_col}` : `${r.line}:${r.col} – ${r.end_line}:${r.end_col}`;
 }
 

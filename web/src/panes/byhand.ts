@@ -8,6 +8,8 @@ import { adoptStyle } from "../style/late";
 import css from "../style/byhand.late.css";
 import { button, el, fill } from "./dom";
 
+const OWN_OPTIONS = "Options of this pass";
+
 class ByHand {
   private readonly body = el("div", { class: "by-hand" });
   private readonly dialog = el("dialog", { id: "by-hand", attrs: { "aria-labelledby": "by-hand-title" } }, el("h2", { id: "by-hand-title" }, "The pipeline by hand"), this.body);
@@ -57,7 +59,7 @@ class ByHand {
 
   private optionsForm(name: string, known: string): HTMLElement | null {
     if (known === "") return null;
-    const input = el("input", { attrs: { type: "text", "aria-label": "Options of this pass", placeholder: "name=value", value: optionsOf(this.store.state.byHand, name), maxlength: 160, autocomplete: "off", spellcheck: "false" } });
+    const input = el("input", { attrs: { type: "text", "aria-label": OWN_OPTIONS, placeholder: "name=value", value: optionsOf(this.store.state.byHand, name), maxlength: 160, autocomplete: "off", spellcheck: "false" } });
     const give = (e: Event) => {
       e.preventDefault();
       const others = this.store.state.byHand.filter((c) => !c.startsWith(`with ${name}{`));
@@ -87,7 +89,28 @@ class ByHand {
     return el("form", { on: { submit: run } }, el("span", {}, "after it, run"), select, options, el("button", { class: "plain", attrs: { type: "submit" } }, "Put in"), what);
   }
 
+  /** A result may arrive while the user is in the dialog: what is focused and what was chosen for this stage stays. */
   private draw(): void {
+    const keyOf = (e: Element) => `${e.tagName} ${e.getAttribute("aria-label") ?? ""} ${e.textContent}`;
+    const stage = () => this.body.querySelector("h3")?.textContent;
+    const fields = () => [...this.body.querySelectorAll<HTMLSelectElement | HTMLInputElement>("select, input[type=text]")];
+    const focused = document.activeElement;
+    const key = focused && this.body.contains(focused) ? keyOf(focused) : null;
+    const [before, old] = [stage(), fields()];
+    this.fillBody();
+    for (const now of fields()) {
+      const same = old.find((e) => keyOf(e) === keyOf(now));
+      // the options of the stage's own pass are those of the list below, unless somebody writes there
+      if (!same || before !== stage() || (now.ariaLabel === OWN_OPTIONS && same !== focused)) continue;
+      now.value = same.value;
+      if (now instanceof HTMLSelectElement) now.dispatchEvent(new Event("change"));
+    }
+    if (key === null) return;
+    const all = [...this.body.querySelectorAll<HTMLElement>("input, select, button")];
+    (all.find((e) => keyOf(e) === key) ?? all.at(-1))?.focus();
+  }
+
+  private fillBody(): void {
     const { byHand, problem } = this.store.state;
     const list = byHand.map((c, i) => el("li", {}, el("code", {}, c), button("take back", `Take back: ${c}`, () => this.remove(i))));
     fill(

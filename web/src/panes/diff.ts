@@ -24,7 +24,7 @@ interface Pair {
 
 const NO_CHANGE: Omit<StageDiff, "lines_from" | "lines_to"> = { changed: 0, removed: 0, added: 0, hunks: [] };
 
-/** The stage that the shown one is compared with: the chosen one, otherwise the previous one. */
+/** The stage that the shown one is compared with: the chosen one, otherwise the previous one.  The first stage has none. */
 export function comparedRow(s: Readonly<AppState>): StageRow | null {
   if (s.diffFrom === null) return null;
   const shown = shownStage(s);
@@ -32,7 +32,7 @@ export function comparedRow(s: Readonly<AppState>): StageRow | null {
   const rows = allRows(s).filter((r) => r.stage && r.kernel === shown.row.kernel);
   const chosen = s.diffFrom === "" ? undefined : rows.find((r) => r.key === s.diffFrom);
   const at = rows.findIndex((r) => r.stage === shown.stage);
-  return chosen ?? rows[Math.max(at - 1, 0)] ?? null;
+  return chosen ?? rows[at - 1] ?? null;
 }
 
 function holderOf(outcome: Outcome): Holder {
@@ -158,11 +158,12 @@ export class DiffPane {
     const pair = this.wanted();
     // a running compile is compared after its last stage has arrived
     if (pair?.outcome.status === "running" && this.pair) return;
-    if (pair?.from === this.pair?.from && pair?.to === this.pair?.to) return;
+    if (pair && pair.from === this.pair?.from && pair.to === this.pair.to) return;
     this.pair = pair;
     this.columns?.forget();
     if (!pair) {
-      this.say("There is no stage to compare yet.");
+      const shown = shownStage(this.store.state);
+      this.say(shown ? `${shown.stage.name} is the first stage: none comes before it. The list above compares it with another.` : "There is no stage to compare yet.");
       return;
     }
     const known = this.known.get(pair.to)?.get(pair.from);

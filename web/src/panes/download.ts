@@ -12,6 +12,7 @@ import { isAsShared, pathOf, type Shared } from "../state/shared";
 import { shownStage } from "../state/view";
 import { startDevice } from "./devicebutton";
 import { byId, el, fill, saveFile } from "./dom";
+import { walkMenu } from "./menu";
 
 interface Entry {
   label: string;
@@ -138,29 +139,18 @@ function node(entry: Entry, close: () => void, say: (text: string) => void): HTM
   return item;
 }
 
-/** The arrow keys, Home and End go from entry to entry. */
-function walk(e: KeyboardEvent, menu: HTMLElement): void {
-  const items = [...menu.querySelectorAll<HTMLElement>('[role="menuitem"]')];
-  const at = items.indexOf(document.activeElement as HTMLElement);
-  const to = { ArrowDown: at + 1, ArrowUp: at - 1, Home: 0, End: -1 }[e.key];
-  if (e.key === "Tab") menu.hidePopover();
-  if (to === undefined) return;
-  e.preventDefault();
-  items.at(to % items.length)?.focus();
-}
-
 /** Opens the menu; from then on the button does. */
 export function mountDownloads(store: AppStore, share: () => void, say: (text: string) => void): void {
   const opener = byId<HTMLButtonElement>("download");
   if (opener.popoverTargetElement) return;
-  const menu = el("div", { id: "downloads", attrs: { popover: "auto", role: "menu", "aria-label": "Download" } });
+  const menu = el("div", { id: "downloads", class: "menu", attrs: { popover: "auto", role: "menu", "aria-label": "Download" } });
   menu.addEventListener("toggle", (e) => {
     if ((e as ToggleEvent).newState === "open") menu.querySelector<HTMLElement>('[role="menuitem"]')?.focus();
   });
   menu.addEventListener("beforetoggle", (e) => {
     if ((e as ToggleEvent).newState === "open") fill(menu, ...entries(store, share).map((entry) => node(entry, () => menu.hidePopover(), say)));
   });
-  menu.addEventListener("keydown", (e) => walk(e, menu));
+  menu.addEventListener("keydown", (e) => walkMenu(e, menu));
   opener.after(menu);
   opener.popoverTargetElement = menu;
   menu.showPopover();

@@ -23,10 +23,10 @@ export function mountFirstLine(store: AppStore): void {
       // no storage: the line is there again next time
     }
   };
-  fill(box, el("b", {}, "NumPy in, Trainium instructions out."), " Edit the kernel, or paste yours; click any expression to follow it. New to compilers? ", el("a", { attrs: { href: "#lesson=tracing" } }, "Take the first lesson"), ".", el("span", { class: "spring" }), button("×", "Close", close));
-  store.watch(["touched", "anchor", "shared", "lesson"], () => {
-    const { touched, anchor, shared, lesson } = store.state;
-    if (shared || lesson) box.hidden = true;
+  fill(box, el("b", {}, "NumPy in, Trainium instructions out."), " Edit the kernel, or paste yours; click any expression to follow it. New to compilers? ", el("a", { attrs: { href: "#lesson=tracing" } }, "Take the first lesson"), el("span", { class: "spring" }), button("×", "Close", close));
+  store.watch(["touched", "anchor", "shared", "lesson", "session"], () => {
+    const { touched, anchor, shared, lesson, session } = store.state;
+    if (shared || lesson || session !== null) box.hidden = true;
     else if (touched || anchor) {
       if (!box.hidden) close();
     } else box.hidden = wasGreeted();

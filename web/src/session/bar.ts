@@ -80,12 +80,13 @@ class Bar {
   }
 
   private says(follows: readonly number[]): string {
-    const { session, isFollowing } = this.live.state.state;
+    const { session, isFollowing, isPointing } = this.live.state.state;
     if (!session) return "";
     const lock = session.read_only ? " Only the leader may change the kernel." : "";
     if (this.live.leads) {
       const others = session.people.filter((p) => p.person !== this.live.you && p.here);
       const n = others.filter((p) => follows.includes(p.person)).length;
+      if (isPointing) return "Choose the line that everyone shall look at.";
       return `You lead. ${others.length === 0 ? "Nobody else is here yet." : `${n} of ${others.length} follow you.`}${lock}`;
     }
     const leader = session.people.find((p) => p.person === session.leader);

@@ -1,5 +1,5 @@
-// peers: where the others are in a text: carets, selections, and the line that the leader points at.  Names are text only, in the
-// margin, never on code.
+// peers: where the others are in a text: carets, selections, and the line that the leader points at.  Names are text only, at
+// the end of their lines.
 import { type Extension, type Range, StateEffect, StateField } from "@codemirror/state";
 import { Decoration, type DecorationSet, EditorView, WidgetType } from "@codemirror/view";
 
