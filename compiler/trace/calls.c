@@ -17,7 +17,7 @@ bool call_has_array(PyObject *args, PyObject *kw) {
 
 /* Takes the tuple over.  Returns it as an instance of the class of `like`, which has names for its elements (NamedTuple). */
 static PyObject *as_named_tuple(PyObject *t, PyObject *like) {
-  PyObject *named = PyObject_CallMethod((PyObject *)Py_TYPE(like), "_make", "O", t);
+  PyObject *named = PyObject_CallMethod((PyObject *)Py_TYPE(like), "_make", "(O)", t);
   if (!named) {
     PyErr_Clear();
     return t;
