@@ -162,8 +162,9 @@ enum status program_exception_of_driver(struct trace_program *program, struct di
   if (ds->n != before + 1 || ds->v[before].code != DG_PYTHON_IMPORT || !has_called_a_kernel(program))
     return st;
   ds->v[before].severity = DS_WARNING;
-  ds->v[before].hint = arena_printf(program->a, "nothing after this line runs; the kernels that were called before it are "
-                                                "compiled; %s",
+  ds->v[before].hint = arena_printf(program->a,
+                                    "nothing after this line runs; the kernels that were called before it are "
+                                    "compiled; %s",
                                     ds->v[before].hint);
   ds->has_error = had_error;
   return ST_OK;

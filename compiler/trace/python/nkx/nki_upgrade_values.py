@@ -348,7 +348,7 @@ class Kernel:
                 i = self.value(x)
                 if not isinstance(i, Index) and self.has_tiles(x):
                     raise Uncertain("a tile selects rows; write them with .ap(vector_offset=…)")
-                if d in v.cut:
+                if d in v.cut and not (d == 0 and self._is_whole(x)):
                     self._keep_inside(i, v.cut[d])
                 entries.append(self._slice(i, axes) if isinstance(i, Index) else self.source(x))
             cut = self.cut
@@ -358,7 +358,11 @@ class Kernel:
             raise Uncertain("the axes of the access are in another order; write it with .ap")
         tile.ndim = sum(isinstance(x, (ast.Slice, ast.Call)) or isinstance(self.value(x), Index) for x in keys) or None
         tile.cut = {d: size for d, size in cut.items() if d in axes} if axes else {}
+        tile.cut |= {0: v.cut[0]} if 0 in v.cut and self._is_whole(keys[0]) else {}
         return f"{base}[{', '.join(entries)}]", tile
+
+    def _is_whole(self, node):
+        return isinstance(node, ast.Slice) and not (node.lower or node.upper or node.step)
 
     def _keep_inside(self, i, size):
         """Cuts an access to all elements of an axis that a mask has made smaller."""
