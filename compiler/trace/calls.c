@@ -15,18 +15,36 @@ bool call_has_array(PyObject *args, PyObject *kw) {
   return false;
 }
 
-PyObject *call_copy(PyObject *o) {
-  if (PyTuple_Check(o)) {
-    PyObject *t = PyTuple_New(PyTuple_GET_SIZE(o));
-    for (Py_ssize_t i = 0; t && i < PyTuple_GET_SIZE(o); i++) {
-      PyObject *c = call_copy(PyTuple_GET_ITEM(o, i));
-      if (!c)
-        Py_CLEAR(t);
-      else
-        PyTuple_SET_ITEM(t, i, c);
-    }
+/* Takes the tuple over.  Returns it as an instance of the class of `like`, which has names for its elements (NamedTuple). */
+static PyObject *as_named_tuple(PyObject *t, PyObject *like) {
+  PyObject *named = PyObject_CallMethod((PyObject *)Py_TYPE(like), "_make", "(O)", t);
+  if (!named) {
+    PyErr_Clear();
     return t;
   }
+  Py_DECREF(t);
+  return named;
+}
+
+static PyObject *copy_tuple(PyObject *o) {
+  bool same = true;
+  PyObject *t = PyTuple_New(PyTuple_GET_SIZE(o));
+  for (Py_ssize_t i = 0; t && i < PyTuple_GET_SIZE(o); i++) {
+    PyObject *c = call_copy(PyTuple_GET_ITEM(o, i));
+    same &= c == PyTuple_GET_ITEM(o, i);
+    if (!c)
+      Py_CLEAR(t);
+    else
+      PyTuple_SET_ITEM(t, i, c);
+  }
+  if (t && same)
+    Py_SETREF(t, Py_NewRef(o));
+  return t && !same && !PyTuple_CheckExact(o) ? as_named_tuple(t, o) : t;
+}
+
+PyObject *call_copy(PyObject *o) {
+  if (PyTuple_Check(o))
+    return copy_tuple(o);
   return PyArray_Check(o) ? PyArray_NewCopy((PyArrayObject *)o, NPY_CORDER) : Py_NewRef(o);
 }
 

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "base/utf8.h"
+#include "trace/kernels.h"
 #include "trace/program.h"
 #include "trace/refuse.h"
 
@@ -164,4 +165,29 @@ enum status program_exception(struct trace_program *program, struct diags *ds) {
   Py_DECREF(exc);
   Py_XDECREF(tb);
   return st;
+}
+
+/* True if an NKI kernel of the program was called with arrays: what a file does with the results is not its kernels' affair. */
+static bool has_called_a_kernel(const struct trace_program *program) {
+  bool any = false;
+  for (Py_ssize_t i = 0; !any && i < PyList_GET_SIZE(program->found); i++) {
+    const struct kernel *k = (const struct kernel *)PyList_GET_ITEM(program->found, i);
+    any = k->nki && k->args;
+  }
+  return any;
+}
+
+enum status program_exception_of_driver(struct trace_program *program, struct diags *ds) {
+  const int before = ds->n;
+  const bool had_error = ds->has_error;
+  const enum status st = program_exception(program, ds);
+  if (ds->n != before + 1 || ds->v[before].code != DG_PYTHON_IMPORT || !has_called_a_kernel(program))
+    return st;
+  ds->v[before].severity = DS_WARNING;
+  ds->v[before].hint = arena_printf(program->a,
+                                    "nothing after this line runs; the kernels that were called before it are "
+                                    "compiled; %s",
+                                    ds->v[before].hint);
+  ds->has_error = had_error;
+  return ST_OK;
 }

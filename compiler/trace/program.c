@@ -383,12 +383,12 @@ static enum status open_program(struct arena *a, const struct trace_request *rq,
   const bool by_call = !ok && is_of_failed_call(program);
   const int before = ds->n;
   if (!ok)
-    st = program_exception(program, ds);
+    st = by_call ? program_exception(program, ds) : program_exception_of_driver(program, ds);
   program_leave(program);
   bool any = find_kernels(program, ok ? ds : NULL);
   if (by_call)
     hold_failure(program, ds, before);
-  st = !ok ? st : any ? ST_OK : ST_INPUT;
+  st = st ? st : any ? ST_OK : ST_INPUT;
   return st && program_was_stopped(ds) ? ST_LIMIT : st;
 }
 

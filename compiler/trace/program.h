@@ -88,6 +88,9 @@ bool program_was_stopped(struct diags *ds);
 void program_has_no_function(struct trace_program *program, struct diags *ds);
 /* Fetches the pending Python exception and turns it into a diagnostic.  Returns the corresponding status. */
 enum status program_exception(struct trace_program *p, struct diags *ds);
+/* The same for an exception that ended the module.  A use of a module that is not available is a warning, and the status is ST_OK, if an
+ * NKI kernel was called before it: files compare the kernel's results by torch or JAX. */
+enum status program_exception_of_driver(struct trace_program *p, struct diags *ds);
 
 /* ---- parameters (resolve.c) ---- */
 

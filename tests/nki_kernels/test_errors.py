@@ -329,3 +329,30 @@ def test_tensors_that_do_not_fit_together_say_so():
     result = compiler.compile(KERNEL.format(line=line))
     found = [d for d in result["diagnostics"] if d["severity"] == "error"]
     assert [d["code"] for d in found] == ["nki-memory-full"] and LINE <= found[0]["range"]["line"] <= LINE + 1, found
+
+
+@pytest.mark.parametrize("call, found", [
+    ("nl.max(x, «3»)", "axis 3 of a tensor of 2 dimensions"), ("nl.max(x, axis=«(0, 1)»)", "axis 0 of a tensor"),
+    ("nl.mean(x, «-3»)", "axis -3 of a tensor"), ("«nl.max(x)»", "nl.max takes two tensors, or one and an axis"),
+    ("nl.matmul(«x», a, transpose_x=True)", "the product has 512 partitions, but at most 128 fit"),
+    ("nl.matmul(b, «a»)", "x has 100 elements in each partition, but y has 128 partitions"),
+    ("nisa.activation(dst=x, op=«nl.expp», data=x)", "nki.language has no expp"),
+    ("nl.zeros((4, 4), «nl.float31»)", "nki.language has no float31"),
+])
+def test_the_argument_is_blamed_and_the_kernel_goes_on(call, found):
+    plain = call.replace("«", "").replace("»", "")
+    source = HEAD + f"""
+@nki.jit
+def kernel(h: nl.tensor[nl.float32, (128, 512)]):
+    out = nl.ndarray(h.shape, h.dtype, buffer=nl.shared_hbm)
+    x = nl.load(h)
+    a, b = nl.load(h[:, 0:200]), nl.load(h[:, 0:100])
+    {plain}
+    nl.sum(x, axis=0)
+    nl.store(out, x)
+    return out
+"""
+    errors = [d for d in compiler.compile(source)["diagnostics"] if d["severity"] == "error"]
+    lines = source.splitlines()
+    at = [lines[d["range"]["line"] - 1][d["range"]["col"] - 1:d["range"]["end_col"] - 1] for d in errors]
+    assert at == [call[call.index("«") + 1:call.index("»")], "0"] and found in errors[0]["message"], errors

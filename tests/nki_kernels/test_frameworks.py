@@ -68,6 +68,35 @@ def test_what_computes_with_tensors_is_still_missing():
     assert "torch.softmax cannot be used" in d["message"]
 
 
+@pytest.mark.parametrize("main", [False, True])
+def test_what_a_file_does_with_the_result_by_torch_is_no_error(main):
+    """The kernel was called, so its shapes are known; the comparison with torch cannot run."""
+    lines = ["r = add(torch.rand(4, 8), torch.ones(4, 8))", "assert torch.allclose(r, torch.rand(4, 8) + 1)", "print('never')"]
+    driver = "if __name__ == '__main__':\n    " + "\n    ".join(lines) if main else "\n".join(lines)
+    result = compiler.compile(XLA + GA + KERNEL + driver + "\n")
+    assert result["status"] == "ok"
+    [kernel] = result["kernels"]
+    assert kernel["stages"][-1]["name"] == "engine-programs"
+    [d] = [d for d in result["diagnostics"] if d["code"] == "python-import"]
+    assert d["severity"] == "warning" and "torch.allclose cannot be used" in d["message"] and "nothing after this line runs" in d["hint"]
+    assert not any("never" in d["message"] for d in result["diagnostics"])
+
+
+def test_torch_inside_of_a_kernel_is_an_error():
+    bad = KERNEL.replace("    return out", "    torch.relu(a)\n    return out")
+    result = compiler.compile(XLA + GA + bad + "add(torch.rand(4, 8), torch.ones(4, 8))\n")
+    assert result["status"] == "error" and {d["code"] for d in result["diagnostics"] if d["severity"] == "error"} == {"python-import"}
+
+
+def test_the_time_of_a_benchmark_is_said_to_be_unknown():
+    source = BETA1 + KERNEL + ("import numpy as np\nx = np.ones((4, 8), np.float32)\nb = nki.benchmark(warmup=1)(add)\nb(x, x)\n"
+                               "b.benchmark_result.nc_latency.get_latency_percentile(50)\n")
+    result = compiler.compile(source)
+    [d] = result["diagnostics"]
+    assert result["status"] == "ok" and d["severity"] == "warning" and "0.0 is no measured time" in d["message"]
+    assert source.splitlines()[d["range"]["line"] - 1].startswith("b.benchmark_result")
+
+
 def test_a_kernel_with_five_mistakes_shows_five():
     """Of all kinds: some are seen in the source, others when the kernel is traced."""
     source = GA + """import nki.isa as nisa

@@ -103,3 +103,25 @@ def test_results_that_no_kernel_may_have_are_refused(body, message):
     source = f"{HEAD}\n@nki.jit\ndef kernel(a: nl.tensor[128, 64], b: nl.tensor[128, 64]):\n    {body}\n"
     [d] = [d for d in compiler.compile(source)["diagnostics"] if d["severity"] == "error"]
     assert d["code"] == "nki-output" and message in d["message"]
+
+
+def test_a_named_tuple_that_is_an_argument_keeps_its_class():
+    source = HEAD + """
+from typing import NamedTuple
+
+class Tile(NamedTuple):
+    rows: int
+    columns: int
+    others: tuple = ()
+
+@nki.jit
+def part(x, tile, more=Tile(1, 2)):
+    out = nl.ndarray((tile.rows, tile.columns), x.dtype, buffer=nl.shared_hbm)
+    nl.store(out, nl.load(x[0:tile.rows, more.columns:more.columns + tile.columns]))
+    return out
+
+part(np.ones((128, 64), np.float32), Tile(rows=16, columns=8, others=(np.zeros(2), 3)))
+"""
+    result = compiler.compile(source, check=True)
+    assert result["status"] == "ok", result["diagnostics"]
+    assert result["kernels"][0]["outputs"][0]["shape"] == [16, 8]

@@ -18,7 +18,7 @@ pytestmark = pytest.mark.xdist_group("upgrade")  # the kernels are upgraded and 
 MARK = "# nkx: not upgraded: "
 SOURCES = {name: HEAD + k[0] for name, k in KERNELS.items()} | {f"pair {n}": source_of(n, 1) for n in PAIRS}
 SOURCES |= {f"functions: {n}": HEAD + text for n, text in nki_helpers.KERNELS.items()}
-BY_HAND = {"transpose2d", "average_pool", "attention_v4", "maxpool", "rmsnorm", "causal", "pair transpose2d", "pair average pool",
+BY_HAND = {"attention_fused", "transpose2d", "average_pool", "attention_v4", "maxpool", "rmsnorm", "causal", "pair transpose2d", "pair average pool",
            "pair max pool", "pair causal mask"}
 
 
@@ -153,6 +153,26 @@ def kernel(a: tensor[128, 64], b: tensor[128, 64]):
     nl.store(out, r)
     return out
 """
+
+
+@pytest.mark.parametrize("body, same", [
+    ("    y = nl.load(b[ip, jf])\n    nl.store(out[ip, jf], x + y, mask=(ip < 100))\n", "nl.add(x, y[0:min(128, 100), :])"),
+    ("    s = nl.ndarray((nl.par_dim(128), 1), dtype=nl.float32)\n    s[ip, nl.arange(1)[None, :]] = nisa.tensor_reduce(np.add, x, axis=[1])\n",
+     "dst=s[0:min(128, 100), 0:1]"),
+    ("    y = nl.copy(x[ip, jf])\n", "y = nl.copy(x[0:min(128, 100), 0:64])"),
+    ("    y = nl.load(b[ip, jf])\n    y[...] = x * 2.0\n", "dst=y[0:min(128, 100), :]"),
+    ("    y = nl.copy(x[nl.arange(64)[:, None], jf])\n", MARK + "a mask has made the tile smaller"),
+    ("    y = nl.load(b[ip, jf])\n    z = nisa.nc_matmul(nl.copy(x), y)\n", None),
+])
+def test_a_tile_that_a_mask_made_smaller_makes_what_is_beside_it_smaller(body, same):
+    new, _ = upgrade(HEAD + """
+@nki.jit
+def kernel(a: tensor[100, 64], b: tensor[128, 64]):
+    out = nl.ndarray((128, 64), dtype=a.dtype, buffer=nl.shared_hbm)
+    ip, jf = nl.arange(128)[:, None], nl.arange(64)[None, :]
+    x = nl.load(a[ip, jf], mask=(ip < 100))
+""" + body + "    return out\n")
+    assert same is None or same in new, new
 
 
 def test_results_that_are_parameters_are_marked():

@@ -1,6 +1,8 @@
 """Kernels of NKI beta 1, each with NumPy's formula for the same result: the rows of the table of public kernels."""
 import numpy as np
 
+from support import nki_beta1_layers
+
 HEAD = """import numpy as np
 import neuronxcc.nki as nki
 import neuronxcc.nki.isa as nisa
@@ -538,4 +540,5 @@ KERNELS = {
     "softmax": (SOFTMAX, _softmax, 1e-6),
     "causal": (CAUSAL, lambda x: np.stack([np.where(np.tri(64), x, -2)] * 3), 0),
     "bilinear": (BILINEAR, _bilinear, 1e-6),
+    **nki_beta1_layers.KERNELS,
 }

@@ -62,7 +62,7 @@ static bool refuse_unavailable(PyObject *o) {
   PyObject *cls = module ? PyObject_GetAttrString(module, "Unavailable") : NULL;
   const bool is = cls && PyObject_TypeCheck(o, (PyTypeObject *)cls);
   PyErr_Clear();
-  PyObject *r = is ? PyObject_CallNoArgs(o) : NULL;
+  PyObject *r = is ? PyObject_CallMethod(o, "_refuse", NULL) : NULL;
   Py_XDECREF(r);
   Py_XDECREF(module);
   Py_XDECREF(cls);

@@ -146,6 +146,7 @@ class Tensor:
     is_product = False  # what nisa.nc_matmul returns
     is_whole = False  # maps are the identity
     written = None  # (the tile that it is an access to, its index)
+    spelt = None  # a function that gives the expression of which it is the result
 
     def __init__(self, memory, shape, maps):
         self.memory, self.shape, self.maps = memory, tuple(map(int, shape)), tuple(maps)
@@ -160,6 +161,8 @@ class Tensor:
         """As an index of another tile, or as a view of the record."""
         if self.is_whole:
             return self.name if self.memory.view is None else text(self.memory.view)
+        if self.spelt:
+            return self.spelt()
         if self.written:
             tile, key = self.written
             return f"{text(tile)}[{key_text(key)}]"
@@ -218,9 +221,13 @@ class Tensor:
             refuse(_nkx.NkiShapeMismatch, f"{self.name} has the shape {self.shape}, which is not broadcast to {shape}")
         if self.memory.is_on_chip and len(shape) == self.ndim and self.shape[0] == 1 != shape[0]:
             return self.spread(shape[0]).broadcast_to(shape)
+        if shape == self.shape:
+            return self
         more = len(shape) - self.ndim
-        return self._with_axes(shape, [None if d < more or self.shape[d - more] == 1 != n else d - more
-                                       for d, n in enumerate(shape)])
+        t = self._with_axes(shape, [None if d < more or self.shape[d - more] == 1 != n else d - more
+                                    for d, n in enumerate(shape)])
+        t.spelt = lambda: f"{text(self)}.broadcast_to({shape})"
+        return t
 
     def with_last(self, axes):
         """The axes in this list last, in their order."""
@@ -234,7 +241,9 @@ class Tensor:
     def expand_dims(self, axis):
         axis += self.ndim + 1 if axis < 0 else 0
         order = list(range(self.ndim))
-        return self._with_axes((*self.shape[:axis], 1, *self.shape[axis:]), [*order[:axis], None, *order[axis:]])
+        t = self._with_axes((*self.shape[:axis], 1, *self.shape[axis:]), [*order[:axis], None, *order[axis:]])
+        t.spelt = lambda: f"nl.expand_dims({text(self)}, {axis})"
+        return t
 
     # ---- views
 

@@ -276,13 +276,16 @@ def arith(op, x, y, dtype=None, mask=None, dst=None, engine=None):
         else:
             a, b = (part_of(t if t.shape == shape else t.broadcast_to(shape), box, shape) for t in (x, y))
             if a.buffer == b.buffer == "psum":
-                b = _converted_copy(b)
+                b = in_sbuf(b)
             isa.tensor_tensor(dst=to, data1=a, data2=b, op=op)
 
     return result(shape, dtype, mask, emit, (x, y), dst=dst)
 
 
-def _converted_copy(view):
+def in_sbuf(view):
+    """The view, or a copy of it if it is in PSUM: for engines that do not reach that, or read only one operand from there."""
+    if view.buffer != "psum":
+        return view
     t = _nkx.nki_ndarray(view.shape, view.dtype, "sbuf", "")
     isa.tensor_copy(dst=t, src=view)
     return t

@@ -54,7 +54,8 @@ def argument_of(function, args, kwargs, refusal):
         return name if name in given else None
     if about is not None:
         return next((n for n, x in given.items() if x is about or getattr(x, "memory", None) is about), None)
-    first = str(refusal).partition(" ")[0]
+    message = str(refusal)
+    first = None if message.startswith("a tensor ") else message.partition(" ")[0]
     tensors = {n: _tensor_names(x) for n, x in given.items() if _tensor_names(x)}
     found = [n for n, names in tensors.items() if first in names] or [n for n in given if n == first]
     if not found and isinstance(refusal, _nkx.NkiSizeLimit):  # of the result, whose shape comes from the only operand

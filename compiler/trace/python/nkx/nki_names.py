@@ -76,9 +76,13 @@ class Unavailable:
     def __repr__(self):
         return self._refusal[1]
 
+    def _refuse(self):
+        """For an argument of a call, which is refused as a whole (trace/nki/arguments.c)."""
+        refuse(*self._refusal)
+
     def __call__(self, *args, **kwargs):
         try:
-            refuse(*self._refusal)
+            self._refuse()
         except Exception as e:  # noqa: BLE001: it is raised again where a refusal ends the kernel
             if not self._goes_on:
                 raise

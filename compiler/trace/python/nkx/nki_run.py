@@ -172,9 +172,18 @@ class Latency:
         return self.us
 
 
+class UnknownLatency:
+    """Times of a kernel that the explorer found in a file: it compiles such a kernel, and simulates it when it is asked to."""
+
+    def get_latency_percentile(self, percentile):
+        warnings.warn("get_latency_percentile: 0.0 is no measured time, since a compile does not time the kernels that it finds; "
+                      "Run on the page, `nkx run`, and this file under the installed package tell the simulated time", stacklevel=2)
+        return 0.0
+
+
 class BenchmarkResult:
-    def __init__(self, us):
-        self.nc_latency = Latency(us)
+    def __init__(self, latency):
+        self.nc_latency = latency
 
 
 class Measured:
@@ -197,7 +206,7 @@ class Measured:
         if _nkx.nki_is_recording():
             return self._kernel(*args, **kwargs)
         results, self.profile = run(self._kernel, args, kwargs, with_profile=True)
-        self.benchmark_result = BenchmarkResult(self.profile["total_us"])
+        self.benchmark_result = BenchmarkResult(Latency(self.profile["total_us"]))
         if self._trace_path:
             os.makedirs(os.path.dirname(self._trace_path) or ".", exist_ok=True)
             self.profile.save_trace(self._trace_path)
@@ -212,7 +221,7 @@ def _measured(fn, generation, trace_path=None):
     kernel = _kernel_of(fn, generation)
     if not _nkx.in_job():
         return Measured(kernel, trace_path)
-    kernel.benchmark_result = BenchmarkResult(0.0)  # the explorer does not run what it finds
+    kernel.benchmark_result = BenchmarkResult(UnknownLatency())
     return kernel
 
 

@@ -171,15 +171,16 @@ def _assign_several(k, node, target, value):
 def _assign_part(k, target, value):
     """t[…] = value"""
     k.cut = k.masked(value)
-    to, tile = k.expression(target)
     if k.is_call(value) and k.name_of(value) == "nl.load":
+        to = k.target(target, k.cut)
         source, _ = k.expression(value.args[0] if value.args else next(a.value for a in value.keywords if a.arg == "src"))
         if len(value.args) > 1 or any(a.arg not in ("src", "mask") for a in value.keywords):
             raise Uncertain("a load with a dtype into a part of a tile")
         return k.take_lines() + [f"nisa.dma_copy(dst={to}, src={source})"]
     if k.is_call(value) and k.name_of(value).startswith("nisa."):
-        return k.take_lines() + k.call_into(value, to)
+        return k.call_into(value, target)
     code, source = k.expression(value)
+    to = k.target(target, source.cut if isinstance(source, Tile) else k.cut)
     if not isinstance(source, Tile):
         if isinstance(value, ast.Constant):
             return k.take_lines() + [f"nisa.memset(dst={to}, value={code})"]
@@ -198,6 +199,7 @@ def _augment(k, node):
     if isinstance(node.op, ast.Add) and is_product and tile.buffer == "nl.psum":
         return k.take_lines() + k.product_into(node.value, to)
     code, source = k.operation(type(node.op), (to, tile), k.expression(node.value))
+    to = k.target(node.target, source.cut)
     return k.take_lines() + [f"nisa.tensor_copy(dst={to}, src={code})"]
 
 

@@ -308,8 +308,19 @@ class Kernel:
             return code, v
         if v.ndim is None or v.cut or max(self.cut) >= v.ndim:
             raise Uncertain("a mask on a tile whose shape is not known here")
-        sizes = [f"0:{self.cut[d]}" if d in self.cut else ":" for d in range(v.ndim)]
-        return f"{code}[{', '.join(sizes)}]", Tile(v.dtype, v.buffer, v.ndim, self.cut)
+        return self._part(code, v, self.cut)
+
+    def _part(self, code, v, cut):
+        sizes = [f"0:{cut[d]}" if d in cut else ":" for d in range(v.ndim)]
+        return f"{code}[{', '.join(sizes)}]", Tile(v.dtype, v.buffer, v.ndim, cut)
+
+    def _as_small(self, code, v, cut):
+        """A tile beside one that a mask has made smaller: beta 1 computes what both have."""
+        if v.cut == cut or v.buffer == "nl.hbm":
+            return code, v
+        if v.cut or set(cut) != {0} or v.ndim is None:
+            raise Uncertain("a mask has made one of the operands smaller")
+        return self._part(code, v, cut)
 
     def _access(self, node):
         v = self.value(node.value)
@@ -331,17 +342,36 @@ class Kernel:
         tile = Tile(v.dtype, v.buffer, v.ndim, v.cut)
         if not keys or len(keys) == 1 and isinstance(keys[0], ast.Constant) and keys[0].value is Ellipsis:
             return self._cut_tile(base, tile) if keys and self.cut else (base + ("[...]" if keys and not isinstance(node.value, ast.Name) else ""), tile)
-        entries, axes = [], []
-        for x in keys:
-            i = self.value(x)
-            if not isinstance(i, Index) and self.has_tiles(x):
-                raise Uncertain("a tile selects rows; write them with .ap(vector_offset=…)")
-            entries.append(self._slice(i, axes) if isinstance(i, Index) else self.source(x))
+        entries, axes, outer, self.cut = [], [], self.cut, dict(self.cut)
+        try:
+            for d, x in enumerate(keys):
+                i = self.value(x)
+                if not isinstance(i, Index) and self.has_tiles(x):
+                    raise Uncertain("a tile selects rows; write them with .ap(vector_offset=…)")
+                if d in v.cut and not (d == 0 and self._is_whole(x)):
+                    self._keep_inside(i, v.cut[d])
+                entries.append(self._slice(i, axes) if isinstance(i, Index) else self.source(x))
+            cut = self.cut
+        finally:
+            self.cut = outer
         if axes != sorted(axes):
             raise Uncertain("the axes of the access are in another order; write it with .ap")
         tile.ndim = sum(isinstance(x, (ast.Slice, ast.Call)) or isinstance(self.value(x), Index) for x in keys) or None
-        tile.cut = {d: size for d, size in self.cut.items() if d in axes} if axes else {}
+        tile.cut = {d: size for d, size in cut.items() if d in axes} if axes else {}
+        tile.cut |= {0: v.cut[0]} if 0 in v.cut and self._is_whole(keys[0]) else {}
         return f"{base}[{', '.join(entries)}]", tile
+
+    def _is_whole(self, node):
+        return isinstance(node, ast.Slice) and not (node.lower or node.upper or node.step)
+
+    def _keep_inside(self, i, size):
+        """Cuts an access to all elements of an axis that a mask has made smaller."""
+        if not isinstance(i, Index) or len(i.axes) != 1 or i.offset != "0":
+            raise Uncertain("a mask has made the tile smaller")
+        ((axis, (step, whole)),) = i.axes.items()
+        if step != 1 or not size.startswith(f"min({whole}, ") or self.cut.get(axis, size) != size:
+            raise Uncertain("a mask has made the tile smaller")
+        self.cut[axis] = size
 
     def _slice(self, i, axes):
         if len(i.axes) != 1 or next(iter(i.axes)) in axes:
@@ -381,6 +411,8 @@ class Kernel:
         tile, number = (x[1], y[1]) if isinstance(x[1], Tile) else (y[1], x[1])
         if not isinstance(tile, Tile):
             raise Uncertain("the operand is no tile, as far as can be seen")
+        cut = tile.cut or (number.cut if isinstance(number, Tile) else {})
+        x, y = (self._as_small(*o, cut) if isinstance(o[1], Tile) else o for o in (x, y))
         extra, result = "", dtype
         if dtype:
             extra = f", dtype={dtype}"
@@ -394,7 +426,6 @@ class Kernel:
             result = tile.dtype
         else:
             raise Uncertain("the type of a number is not known here")
-        cut = tile.cut or (number.cut if isinstance(number, Tile) else {})
         return f"nl.{name}({x[0]}, {y[0]}{extra})", Tile(result, ndim=tile.ndim, cut=cut)
 
     # ---- calls
@@ -545,6 +576,8 @@ class Kernel:
         if not isinstance(main, Tile):
             raise Uncertain("the operand is no tile, as far as can be seen")
         for k, t in tiles.items():
+            if isinstance(t, Tile) and name != "nc_matmul":
+                texts[k], tiles[k] = self._as_small(texts[k], t, main.cut)
             if name in ("tensor_reduce", "nc_transpose", "nc_matmul") and isinstance(t, Tile):
                 self._check_is_2d(texts[k], t)
         return name, texts, tiles, operand, shape, self._dtype_argument(given)
@@ -588,9 +621,23 @@ class Kernel:
         cut = main.cut if like else {0: main.cut[0]} if 0 in main.cut and buffer == "nl.sbuf" else {}
         return lines, Tile(known, buffer, main.ndim if like else 2, cut)
 
-    def call_into(self, node, to):
+    def target(self, node, cut):
+        """The text of a target of an assignment, where what is assigned leaves its part."""
+        outer, self.cut = self.cut, cut
+        try:
+            return self.expression(node)[0]
+        finally:
+            self.cut = outer
+
+    def call_into(self, node, target):
         """t[…] = nisa.f(…): the call writes there."""
-        call, texts, *_ = self._isa_arguments(node)
+        call, texts, tiles, operand, shape, _ = self._isa_arguments(node)
+        cut = tiles[operand].cut
+        if shape != "{0}.shape":  # the other axes of the result are none of the operand's
+            if cut and call in ("nc_matmul", "nc_transpose"):
+                raise Uncertain("a mask has made the operand smaller")
+            cut = {0: cut[0]} if 0 in cut else {}
+        to = self.target(target, cut)
         more = ", accumulate=False" if call == "nc_matmul" else ""
         return self.take_lines() + [f"nisa.{call}(dst={to}, {', '.join(f'{k}={v}' for k, v in texts.items())}{more})"]
 
@@ -610,6 +657,8 @@ class Kernel:
             self.cut = {}
         if not isinstance(tile, Tile):
             raise Uncertain("the value is no tile, as far as can be seen")
+        if tile.cut and not self.masked(node):
+            to = self.target(given["dst"], tile.cut)
         if tile.buffer == "nl.psum":
             code = f"nl.copy({code})"
         return self.take_lines() + [f"nl.store({to}, {code})"]

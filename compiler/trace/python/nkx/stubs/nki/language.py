@@ -362,20 +362,29 @@ def gather_flattened(data, indices, axis=0, dtype=None):
 # ---- over axes ------------------------------------------------------------------------------------------------------
 
 
-def _axes(x, axis):
-    axes = (axis,) if isinstance(axis, int) else tuple(axis)
-    return tuple(sorted(a + x.ndim if a < 0 else a for a in axes))
+def _axes(x, axis, parameter="axis"):
+    """The axes from the first on, which must be the last of x; parameter: what a refusal is about."""
+    axes = sorted((a + x.ndim if a < 0 else a, a) for a in ((axis,) if isinstance(axis, int) else axis))
+    for want, (a, given) in enumerate(axes, x.ndim - len(axes)):
+        if a != want or a < 1:
+            nki_names.refuse(_nkx.NkiOperand, f"axis {given} of a tensor of {x.ndim} dimensions cannot be reduced alone",
+                   "reduce the last axes; tensor_partition_reduce reduces partitions", argument=parameter)
+    return tuple(a for a, _ in axes)
+
+
+def _reduced(op, x, axis, dtype, keepdims, parameter="axis"):
+    axes = _axes(x, axis, parameter)
+    shape = [1 if d in axes else n for d, n in enumerate(x.shape)]
+    if not keepdims:
+        shape = [n for d, n in enumerate(shape) if d not in axes]
+    t = ndarray(shape if len(shape) > 1 else (x.shape[0], 1), dtype or x.dtype, sbuf)
+    _isa.tensor_reduce(dst=t, op=op, data=x, axis=axes)
+    return t
 
 
 def _reduce(name, op):
     def f(x, axis, dtype=None, keepdims=False):
-        axes = _axes(x, axis)
-        shape = [1 if d in axes else n for d, n in enumerate(x.shape)]
-        if not keepdims:
-            shape = [n for d, n in enumerate(shape) if d not in axes]
-        t = ndarray(shape if len(shape) > 1 else (x.shape[0], 1), dtype or x.dtype, sbuf)
-        _isa.tensor_reduce(dst=t, op=op, data=x, axis=axes)
-        return t
+        return _reduced(op, x, axis, dtype, keepdims)
 
     f.__name__ = f.__qualname__ = name
     return f
@@ -388,11 +397,14 @@ max, min = globals()["max"], globals()["min"]  # noqa: A001
 
 def _with_reduction(binary, op):
     """nl.max and nl.min are operators, and reductions if they get an axis."""
-    reduction = _reduce(binary.__name__, op)
-
-    def f(x, *args, **kwargs):
-        axis = kwargs.get("axis", args[0] if args else None)
-        return reduction(x, *args, **kwargs) if isinstance(axis, (int, tuple, list)) else binary(x, *args, **kwargs)
+    def f(x, y=None, dtype=None, keepdims=False, *, axis=None):
+        if axis is None and isinstance(y, (int, tuple, list)):
+            return _reduced(op, x, y, dtype, keepdims, "y")
+        if axis is not None:
+            return _reduced(op, x, axis, dtype, keepdims)
+        if y is None or keepdims:
+            nki_names.refuse(_nkx.NkiCall, f"nl.{f.__name__} takes two tensors, or one and an axis")
+        return binary(x, y, dtype)
 
     f.__name__ = f.__qualname__ = binary.__name__
     return f
@@ -455,9 +467,15 @@ def softmax(x, axis=-1, dtype=None):
 
 def matmul(x, y, transpose_x=False):
     """x @ y in PSUM, or x.T @ y with transpose_x=True: then x is (K, M), y is (K, N), and x need not be transposed first."""
-    if not transpose_x:
-        x = transpose(x)
-    t = ndarray((x.shape[1], y.shape[1]), float32, psum)
+    rows, most = x.shape[1 if transpose_x else 0], tile_size.gemm_stationary_fmax
+    if rows > most:
+        nki_names.refuse(_nkx.NkiSizeLimit, f"the product has {rows} partitions, but at most {most} fit",
+               "use tiles of nl.tile_size.gemm_stationary_fmax", argument="x")
+    if not transpose_x and x.shape[1] != y.shape[0]:
+        nki_names.refuse(_nkx.NkiShapeMismatch, f"x has {x.shape[1]} elements in each partition, but y has {y.shape[0]} partitions",
+               "x @ y sums over the last axis of x and the first of y", argument="y")
+    x = x if transpose_x else transpose(x)
+    t = ndarray((rows, y.shape[1]), float32, psum)
     _isa.nc_matmul(dst=t, stationary=x, moving=y)
     return t
 

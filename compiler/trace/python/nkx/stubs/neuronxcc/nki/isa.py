@@ -194,7 +194,7 @@ def activation_reduce(op, data, *, reduce_op, reduce_res, bias=None, scale=1.0, 
 
 
 def affine_select(pred, on_true_tile, on_false_value, *, mask=None, dtype=None):
-    """on_true_tile where the comparison of index tiles holds, else the number."""
+    """on_true_tile where the comparison of index tiles holds, else the number.  GpSimd does not reach PSUM: a tile there is copied."""
     x = _tile("on_true_tile", on_true_tile)
     if not isinstance(pred, Mask):
         refuse(_nkx.NkiCall, f"pred must be a comparison of index tiles, not {type(pred).__name__}", "pred=(i_q >= i_k)", argument="pred")
@@ -209,6 +209,7 @@ def affine_select(pred, on_true_tile, on_false_value, *, mask=None, dtype=None):
 
     def emit(to, view, box):
         offset = c.offset + (sum(s * first for s, (first, _) in zip(c.steps, box)) if box else 0)
+        view = _b.in_sbuf(view)
         _isa.affine_select(dst=to, pattern=[[s, n] for s, n in zip(c.steps[1:], view.shape[1:])], channel_multiplier=c.steps[0],
                            on_true_tile=view, on_false_value=on_false_value, cmp_op=compare, offset=offset)
 
