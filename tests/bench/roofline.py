@@ -39,8 +39,8 @@ BARS = {
     "batchnorm": (3, "mean and variance are complete before the first result: x stays in SBUF, load and store do not overlap"),
     "topk": (2.5, "max8 and find_index8 take a cycle an element each on Vector: 1.7 times the roof, and the first and last transfer"),
     "rope": (3, "six passes over half of the elements on Vector: 2.4 times the roof, less what GpSimd takes over"),
-    "moe_routing": (3, "tokens lie across partitions for the softmax, so x is transposed for the product: 256 tiles, each moved out of PSUM; "
-                       "then a dozen short instructions for each of 32 tiles"),
+    "moe_routing": (3, "tokens lie across partitions for the softmax, so x is transposed for the product: 32 transfers "
+                       "of 256 KiB; then a dozen short instructions for each four of 32 tiles, the last ones after the last transfer"),
     "depthwise": (6, "nine products and sums of 25,088 elements a partition, a cycle or two each, shared by Vector, GpSimd and the "
                      "Tensor engine (diagonal weights)"),
     "mamba_scan": (75, "32,768 states a step side by side are 64 scans of 64 steps, two cycles a step, between three passes on other engines; the roof is 0.4 MB"),

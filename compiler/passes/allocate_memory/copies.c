@@ -3,7 +3,8 @@
  * With one copy an engine that fills the memory waits until the readers of the last iteration are done.  With two it
  * fills one while the other is read.  A DMA transfer takes longer to start than to move a tile, so with eight several are under
  * way.  The signals between the Tensor engine and the readers of PSUM take as long as a product, so with four the engines do not
- * wait for those.  What does not fit is left out (place.c).  More than one does not pay where one engine does everything, because it
+ * wait for those.  If the readers do other work between two runs of the loop, the Tensor engine has eight, all banks, to fill meanwhile.
+ * What does not fit is left out (place.c).  More than one does not pay where one engine does everything, because it
  * works in order; where each iteration waits for the last one because data decide what runs (nisa.h, "Control flow"); and beyond the
  * number of iterations, counted through all loops around.
  */
@@ -14,7 +15,7 @@
 #include "passes/lib/buffers.h"
 
 enum { DEPTH_MAX = 16 };
-enum { OF_TRANSFERS = 8, OF_PRODUCTS = 4, OF_ENGINES = 2 };
+enum { OF_TRANSFERS = 8, OF_PRODUCTS = 4, OF_BANKS = 8, OF_ENGINES = 2 };
 
 /* ---- engines ----------------------------------------------------------------------------------------------------- */
 
@@ -101,6 +102,19 @@ static bool is_psum(MlirOperation op, void *user) {
   return ir_is(op, "nisa.alloc") && nisa_type_space(mlirValueGetType(ir_result(op))) == MEM_PSUM;
 }
 
+/* True if the loop is a step of another one, in which one of the engines has other work, and nothing else there uses PSUM. */
+static bool has_work_beside(struct arena *a, MlirOperation loop, unsigned engines) {
+  MlirOperation around = mlirOperationGetParentOperation(loop);
+  struct nisa_instr in;
+  if (!ir_is(around, "scf.for") || ir_collect(a, around, is_psum, NULL).n > 1)
+    return false;
+  for (MlirOperation op = mlirBlockGetFirstOperation(ir_body(around)); !mlirOperationIsNull(op);
+       op = mlirOperationGetNextInBlock(op))
+    if (nisa_op_of(op) && nisa_read(op, &in, NULL) && (engines & 1u << in.engine))
+      return true;
+  return false;
+}
+
 /* True if loops in the loop fill banks of their own. */
 static bool has_products_inside(struct arena *a, MlirOperation loop) {
   const struct ir_ops all = ir_collect(a, loop, is_psum, NULL);
@@ -129,7 +143,9 @@ struct copies copies_of(struct pass_run *run, const struct nisa_lifetime *x) {
     return (struct copies){1, "data decide what its loop runs, so that each iteration waits for the last one"};
   if (x->space == MEM_PSUM && has_products_inside(a, x->loop))
     return (struct copies){1, "loops in its loop fill banks meanwhile, so that its reader has time"};
-  const int wanted = all & dma ? OF_TRANSFERS : x->space == MEM_PSUM ? OF_PRODUCTS : OF_ENGINES;
+  const bool waits =
+      x->space == MEM_PSUM && trips_of_one(x->loop) > OF_PRODUCTS && has_work_beside(a, x->loop, e.readers);
+  const int wanted = all & dma ? OF_TRANSFERS : waits ? OF_BANKS : x->space == MEM_PSUM ? OF_PRODUCTS : OF_ENGINES;
   const int64_t trips = trips_of(x->loop);
   if (trips < wanted)
     return (struct copies){trips > 1 ? (int)trips : 1,

@@ -1,6 +1,6 @@
 /* move: instructions of Vector on another engine.
  *
- *     tensor_tensor_arith, tensor_scalar_arith, tensor_reduce_arith, tensor_copy    on GpSimd: the same instruction
+ *     tensor_tensor_arith, tensor_scalar_arith, tensor_reduce_arith, tensor_copy, memset  on GpSimd: the same instruction
  *     tensor_copy                                                                  on Scalar: the same instruction
  *     tensor_scalar_arith x * a + b                     on Scalar: activation copy, scale = a, bias = b
  *     tensor_scalar_arith max(x * a, 0)                 on Scalar: activation relu, scale = a
@@ -139,6 +139,7 @@ static bool is_arithmetic(const char *op) {
 static bool gpsimd_computes(const struct nisa_instr *in) {
   switch (in->def->kind) {
   case NISA_TENSOR_COPY:
+  case NISA_MEMSET:
     return true;
   case NISA_TENSOR_TENSOR_ARITH:
   case NISA_TENSOR_REDUCE_ARITH:

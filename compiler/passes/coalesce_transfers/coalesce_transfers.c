@@ -19,7 +19,8 @@
  *
  * Before, loops of loads are exchanged if what reads them takes their parts in another order (reading_order.c).
  *
- * A loop of several short transfers and instructions becomes one of each, with the memory of all rounds (rounds.c).
+ * A loop of several short transfers and instructions becomes one of each, with the memory of all rounds (rounds.c).  At the end, a
+ * loop of loads or products goes round with the one that reads what it writes (follow.c).
  *
  * Transposes on the Tensor engine fill a bank of PSUM before one instruction moves them out (banks.c).
  *
@@ -47,6 +48,8 @@ static const int64_t TRANSFER_BYTES = 512 << 10;
 static const int64_t SHORT_BYTES = 64 << 10;
 /* For so many elements of a partition an instruction takes 1 to 4 us; for up to so many, as long as it takes to start. */
 static const int64_t INSTRUCTION_ELEMENTS = 2048, SHORT_ELEMENTS = 128;
+/* In a loop that does more than that, engines work on different rounds: shorter instructions leave more rounds. */
+static const int64_t MIXED_ELEMENTS = 256;
 
 /* ---- what may be merged ----------------------------------------------------------------------------------------- */
 
@@ -253,7 +256,8 @@ static void merge(struct pass_run *run, const struct coalesce_parts *parts, stru
 static enum status run_pass(struct pass_run *run) {
   struct ir_ops loops = ir_collect_named(run->arena, run->module, "scf.for");
   enum status st = pass_target(run, &run->target);
-  const struct coalesce_limits limits = {SHORT_BYTES, TRANSFER_BYTES, SHORT_ELEMENTS, INSTRUCTION_ELEMENTS};
+  const struct coalesce_limits limits = {SHORT_BYTES, TRANSFER_BYTES, SHORT_ELEMENTS, INSTRUCTION_ELEMENTS,
+                                         MIXED_ELEMENTS};
   struct coalesce_parts parts;
 
   if (st)
@@ -271,6 +275,11 @@ static enum status run_pass(struct pass_run *run) {
     if (coalesce_read_bounds(loops.v[k], &r) && !coalesce_banks(run, &r) && !coalesce_rounds(run, &r, &limits) &&
         coalesce_read_body(&r))
       merge(run, &parts, &r);
+  }
+  loops = ir_collect_named(run->arena, run->module, "scf.for");
+  for (int k = 0; k < loops.n; k++) {
+    pass_step(run, loops.v[k], "follow");
+    coalesce_follow(run, loops.v[k]);
   }
   return ST_OK;
 }

@@ -42,6 +42,8 @@ bool coalesce_read_side(const struct repeated *r, const struct nisa_access *x, s
 /* Makes x the operand of r->rounds rounds, which are dimension `at`.  A loop that stays counts its parts from 0.  False if the
  * pattern gets too many dimensions. */
 bool coalesce_make_side(const struct repeated *r, struct nisa_access *x, struct side *s, int at);
+/* One index of x as an expression. */
+MlirAffineExpr coalesce_index_expr(MlirContext ctx, const struct nisa_access *x, const struct nisa_index *i);
 /* True if operand k has an element for each one of dst; the others are columns. */
 bool coalesce_is_wide(const struct nisa_instr *in, int k);
 /* True if the operand is the same in all rounds. */
@@ -68,9 +70,10 @@ void coalesce_sweep(struct arena *a, MlirOperation loop);
 
 /* ---- rounds.c: loops of several short transfers and instructions ------------------------------------------------------ */
 
-/* What is short, and how long transfers, in bytes, and instructions, in elements of a partition, become at most. */
+/* What is short, and how long transfers, in bytes, and instructions, in elements of a partition, become at most.  mixed_elements: in a
+ * loop that does not only move and compute element by element. */
 struct coalesce_limits {
-  int64_t short_bytes, transfer_bytes, short_elements, instruction_elements;
+  int64_t short_bytes, transfer_bytes, short_elements, instruction_elements, mixed_elements;
 };
 
 /* Makes one transfer or instruction of all rounds of each of the loop's, and removes the loop; false if it is another one. */
@@ -94,6 +97,11 @@ bool coalesce_is_only_read(MlirOperation load, MlirValue buffer, bool (*is)(cons
                            void *user);
 /* How deep the innermost loop lies whose counter dimension d of the access depends on; 0: it depends on none. */
 int coalesce_depth_of_index(const struct nisa_access *x, int d);
+
+/* ---- follow.c: loops that go round with the one before ------------------------------------------------------------------ */
+
+/* Puts the loop into the one after it, which reads what it writes, where that saves time; the loop is gone then. */
+void coalesce_follow(struct pass_run *run, MlirOperation loop);
 
 /* ---- parts.c: loads that stay apart ---------------------------------------------------------------------------------- */
 

@@ -14,6 +14,10 @@
  * Each transfer takes an engine half a microsecond to start and each instruction a tenth, whatever they move and compute.
  * The memory of a round gets one more dimension, after the partitions: the round.
  *
+ * Reductions and copies with a predicate may be in the loop, too.  A column that is another one in each round, such as what a row is
+ * divided by, becomes an operand with an element for each of dst, if that is not slower.  What cannot be one instruction for all
+ * rounds, such as an activation with a bias of its own row, gets a loop of its own in its place (rounds_make.c).
+ *
  * The price is that no round overlaps with another one any more.  So it is done only if every transfer takes less time than
  * its start, every instruction is short, the united ones stay within the limits for other loops, and SBUF has room for the
  * memory of all rounds.
@@ -27,33 +31,15 @@
 
 #include "mlir-c/BuiltinTypes.h"
 
-#include "passes/coalesce_transfers/coalesce_transfers.h"
+#include "passes/coalesce_transfers/rounds.h"
 #include "passes/lib/buffers.h"
+#include "passes/lib/busy.h"
 
-enum { INSTRS_MAX = 64, OUTER_MAX = 64, TILES_MAX = 64, ROUNDS_MAX = 1024 };
-
-/* An access to memory that is older than the loop. */
-struct outer {
-  const struct nisa_access *x;
-  struct side side;
-  bool writes;
-};
-
-struct body {
-  struct pass_run *run;
-  struct repeated r; /* in: the instruction that is looked at */
-  const struct coalesce_limits *limits;
-  struct nisa_instr v[INSTRS_MAX];
-  int n;
-  MlirValue tile[TILES_MAX], wide[TILES_MAX]; /* an allocation of the loop, and the one for all rounds */
-  int n_tiles;
-  struct outer outer[OUTER_MAX];
-  int n_outer;
-};
+enum { PARTS_LEAST = 4 };
 
 /* ---- what may be taken apart ------------------------------------------------------------------------------------ */
 
-static int tile_of(const struct body *b, MlirValue v) {
+int rounds_tile_of(const struct body *b, MlirValue v) {
   for (int k = 0; k < b->n_tiles; k++)
     if (mlirValueEqual(b->tile[k], v))
       return k;
@@ -80,9 +66,10 @@ static bool read_body(struct body *b) {
       if (!take_tile(b, op))
         return false;
     } else if (ir_is(op, "nisa.release")) {
-      if (tile_of(b, mlirOperationGetOperand(op, 0)) < 0)
+      if (rounds_tile_of(b, mlirOperationGetOperand(op, 0)) < 0)
         return false;
-    } else if (b->n == INSTRS_MAX || !nisa_op_of(op) || nisa_keeps_order(op) || !nisa_read(op, &b->v[b->n++], NULL)) {
+    } else if (b->n == INSTRS_MAX || !nisa_op_of(op) || nisa_keeps_order(op) || mlirOperationGetNumResults(op) ||
+               !nisa_read(op, &b->v[b->n++], NULL)) {
       return false;
     }
   }
@@ -102,34 +89,86 @@ static bool is_repeated(const struct nisa_access *x) {
   return false;
 }
 
+/* True if the instruction does nothing but write its dst, or add to it, from its other operands, and one may take the rounds of a
+ * loop before another one. */
+static bool is_pure(const struct nisa_instr *in) {
+  switch (in->def->kind) {
+  case NISA_TENSOR_COPY_PREDICATED:
+  case NISA_TENSOR_REDUCE_ARITH:
+  case NISA_TENSOR_TENSOR_SCAN:
+  case NISA_TENSOR_SCALAR_CUMULATIVE:
+  case NISA_ACTIVATION:
+  case NISA_BN_STATS:
+  case NISA_BN_AGGR:
+  case NISA_MAX8:
+  case NISA_FIND_INDEX8:
+  case NISA_MATCH_REPLACE8:
+    return true;
+  default:
+    return coalesce_is_elementwise(in);
+  }
+}
+
+/* True if rounds of it may become one: dst has in each round what the same round of the sources gives. */
+static bool is_by_round(const struct nisa_instr *in) {
+  return coalesce_is_elementwise(in) || in->def->kind == NISA_TENSOR_COPY_PREDICATED ||
+         in->def->kind == NISA_TENSOR_REDUCE_ARITH;
+}
+
 /* All rounds together are not longer than an instruction or a transfer should be, and each is short.  A row for all partitions is
  * short if it takes as long to move as to start: it reads little. */
-static bool is_short(const struct body *b, const struct nisa_instr *in) {
+static bool is_short(const struct body *b, int k) {
+  const struct nisa_instr *in = &b->v[k];
   const struct nisa_access *dst = &in->operand[0];
-  const int64_t elements = nisa_free_elements(dst);
+  const int64_t most = b->is_mixed ? b->limits->mixed_elements : b->limits->instruction_elements;
   if (coalesce_is_transfer(in)) {
-    const int64_t bytes = nisa_partitions(dst) * elements * nisa_element_bytes(nisa_access_element(dst));
+    const int64_t bytes = nisa_partitions(dst) * nisa_free_elements(dst) * nisa_element_bytes(nisa_access_element(dst));
     const int64_t least_long = b->limits->short_bytes + is_repeated(nisa_operand(in, "src"));
     return bytes < least_long && bytes * b->r.rounds <= b->limits->transfer_bytes;
   }
-  return coalesce_is_elementwise(in) && elements <= b->limits->short_elements &&
-         elements * b->r.rounds <= b->limits->instruction_elements;
+  return b->how[k] == HOW_APART ||
+         (busy_elements(in) <= b->limits->short_elements && busy_elements(in) * b->r.rounds <= most);
 }
 
-/* Operand k may become that of all rounds. */
+/* True if operand k may become that of all rounds. */
+static bool is_possible_as_one(const struct body *b, const struct nisa_instr *in, int k) {
+  const struct nisa_access *x = &in->operand[k];
+  if (nisa_is_absent(x) || !k)
+    return true;
+  if (nisa_is_scalar(x) || !coalesce_is_wide(in, k))
+    return coalesce_is_the_same(&b->r, x);
+  return true;
+}
+
+/* Chooses what becomes of v[k]. */
+static enum how how_of(struct body *b, int k) {
+  const struct nisa_instr *in = &b->v[k];
+  struct nisa_instr tensors;
+  bool as_one = coalesce_is_transfer(in) || is_by_round(in);
+
+  for (int i = 0; as_one && i < in->def->n_operands; i++)
+    as_one = is_possible_as_one(b, in, i);
+  if (as_one)
+    return HOW_ONE;
+  if (!rounds_may_be_tensors(in) || !is_possible_as_one(b, in, 0) || !is_possible_as_one(b, in, 1))
+    return HOW_APART;
+  tensors = rounds_as_tensors(b->run->ir->ctx, in);
+  const enum target t = b->run->target;
+  return busy_ns(&tensors, in->engine, t) - busy_start_ns(&tensors, in->engine) <= busy_ns(in, in->engine, t)
+             ? HOW_TENSORS
+             : HOW_APART;
+}
+
+/* Notes operand k, if it is in memory that is older than the loop; false if it may not be taken apart. */
 static bool read_operand(struct body *b, const struct nisa_instr *in, int k) {
   const struct nisa_access *x = &in->operand[k];
 
-  if (nisa_is_absent(x))
-    return true;
-  if (k && (nisa_is_scalar(x) || !coalesce_is_wide(in, k)) && !coalesce_is_the_same(&b->r, x))
-    return false;
-  if (nisa_is_scalar(x))
+  if (!nisa_is_data(x))
     return true;
   if (!coalesce_is_transfer(in) && nisa_access_space(x) != MEM_SBUF)
     return false;
-  if (tile_of(b, x->base) >= 0)
-    return !k || coalesce_is_wide(in, k); /* a column is another one in each round */
+  if (rounds_tile_of(b, x->base) >= 0)
+    return true;
   if (b->n_outer == OUTER_MAX)
     return false;
   struct outer *o = &b->outer[b->n_outer++];
@@ -224,149 +263,50 @@ static bool has_room(const struct body *b) {
   return alive + most * b->r.rounds <= nisa_machine(b->run->target)->sbuf_bytes;
 }
 
-/* ---- making the instructions ------------------------------------------------------------------------------------ */
-
-static MlirType type_of_all(MlirType one, int64_t rounds) {
-  int64_t dims[NISA_RANK_MAX] = {mlirShapedTypeGetDimSize(one, 0), rounds};
-  const intptr_t rank = mlirShapedTypeGetRank(one);
-  for (intptr_t k = 1; k < rank; k++)
-    dims[k + 1] = mlirShapedTypeGetDimSize(one, k);
-  return mlirMemRefTypeContiguousGet(mlirShapedTypeGetElementType(one), rank + 1, dims,
-                                     mlirMemRefTypeGetMemorySpace(one));
-}
-
-/* Makes x, an access to a tile of the loop, one to its round in the memory of all rounds. */
-static bool put_in_round(const struct body *b, struct nisa_access *x, MlirValue all) {
-  MlirAffineExpr results[NISA_RANK_MAX];
-  MlirContext ctx = mlirAffineMapGetContext(x->map);
-  const intptr_t rank = mlirAffineMapGetNumResults(x->map);
-
-  if (x->n_indices == NISA_RANK_MAX)
-    return false;
-  for (intptr_t k = 0; k < rank; k++)
-    results[k + (k > 0)] = mlirAffineMapGetResult(x->map, k);
-  results[1] = mlirAffineSymbolExprGet(ctx, x->n_indices);
-  x->map = mlirAffineMapGet(ctx, x->n_dims, x->n_indices + 1, rank + 1, results);
-  x->indices[x->n_indices++] = b->r.counter;
-  x->base = all;
-  return true;
-}
-
-/* Makes in the instruction of all rounds; false if it gets too many dimensions. */
-static bool widen(struct body *b, struct nisa_instr *in) {
-  struct side side;
-  const bool moves = coalesce_is_transfer(in), is_turn = in->def->kind == NISA_DMA_TRANSPOSE;
-  bool is_tile[NISA_OPERANDS_MAX] = {false};
-
-  for (int k = 0; k < in->def->n_operands; k++) {
-    struct nisa_access *x = &in->operand[k];
-    if (!nisa_is_data(x))
-      continue;
-    const int tile = tile_of(b, x->base);
-    is_tile[k] = tile >= 0;
-    if (is_tile[k] && !put_in_round(b, x, b->wide[tile]))
-      return false;
-  }
-  b->r.in = *in;
-  for (int k = 1; k < in->def->n_operands; k++)
-    if (nisa_is_data(&in->operand[k]) && coalesce_is_wide(in, k) &&
-        !coalesce_is_beside(&in->operand[0], &in->operand[k]))
-      return false;
-  for (int k = 0; k < in->def->n_operands; k++) {
-    struct nisa_access *x = &in->operand[k];
-    if (!nisa_is_data(x) || (k && !coalesce_is_wide(&b->r.in, k)))
-      continue;
-    struct repeated r = b->r;
-    r.trips = is_tile[k] ? r.rounds : r.trips; /* memory of a part: its rounds count from 0 */
-    if (!coalesce_read_side(&r, x, &side) || (mem_is_on_chip(nisa_access_space(x)) && side.at[0].per_counter) ||
-        (!k && !coalesce_is_apart(&r, &side)) || !coalesce_make_side(&r, x, &side, is_turn && k ? 0 : x->par_dims) ||
-        (!moves && x->n_dims - x->par_dims > nisa_machine(b->run->target)->free_dims))
-      return false;
-  }
-  return true;
-}
-
-static bool is_nisa(MlirOperation op, void *user) {
-  (void)user;
-  return ir_is_of(op, "nisa.");
-}
-
-/* Puts the instructions in the place of the loop, or of a round in it, in the order of a round. */
-static void emit(struct body *b) {
-  const bool stays = b->r.rounds < b->r.trips;
-  MlirBlock body = ir_body(b->r.loop), block = stays ? body : mlirOperationGetBlock(b->r.loop);
-  MlirOperation before = stays ? mlirBlockGetTerminator(body) : b->r.loop;
-  struct ir_ops ops = ir_collect(b->run->arena, b->r.loop, is_nisa, NULL);
-  int next = 0;
-
-  for (int k = 0; k < ops.n; k++) {
-    MlirOperation made, op = ops.v[k];
-    if (ir_is(op, "nisa.alloc")) {
-      made = ir_defining_op(b->wide[tile_of(b, mlirOperationGetResult(op, 0))]);
-    } else if (ir_is(op, "nisa.release")) {
-      const struct nisa_instr end = {.def = nisa_op_def(NISA_RELEASE),
-                                     .operand = {{.base = b->wide[tile_of(b, mlirOperationGetOperand(op, 0))]}}};
-      made = nisa_create(&end, mlirOperationGetLocation(op), 0, NULL);
-    } else {
-      made = nisa_create_like(b->run->arena, &b->v[next++], op);
-    }
-    mlirBlockInsertOwnedOperationBefore(block, before, made);
-  }
-  if (!stays) {
-    mlirOperationDestroy(b->r.loop);
-    return;
-  }
-  while (ops.n--) /* users come before what they use */
-    mlirOperationDestroy(ops.v[ops.n]);
-  coalesce_sweep(b->run->arena, b->r.loop);
-  coalesce_set_parts(b->run, &b->r);
-}
-
-static void remark(const struct body *b) {
-  struct remark *m = pass_remark(b->run, b->r.loop, RULE_ROUNDS,
-                                 "%" PRId64 " rounds of %d transfers and instructions become one: %" PRId64
-                                 " instead of %" PRId64 "%s",
-                                 b->r.rounds, b->n, b->r.trips / b->r.rounds * b->n, b->r.trips * b->n,
-                                 b->r.rounds < b->r.trips ? "; the loop around them stays" : "");
-  remark_reject(m, "the loop",
-                "an engine would take half a microsecond to start each transfer, a tenth for each instruction");
-}
-
-/* The allocations for all rounds, in no block yet. */
-static void allocate(struct body *b) {
-  for (int k = 0; k < b->n_tiles; k++) {
-    MlirOperation one = ir_defining_op(b->tile[k]);
-    MlirOperation all =
-        nisa_create_alloc(mlirOperationGetLocation(one), type_of_all(mlirValueGetType(b->tile[k]), b->r.rounds),
-                          ir_int_attr(one, "alignment", 0));
-    b->wide[k] = mlirOperationGetResult(all, 0);
-  }
-}
-
-/* True if rounds of each instruction can become one. */
+/* True if the rounds of each instruction can come before those of the next one. */
 static bool is_possible(struct body *b) {
   for (int k = 0; k < b->n; k++) {
     b->r.in = b->v[k];
+    if (!coalesce_is_transfer(&b->v[k]) && !is_pure(&b->v[k]))
+      return false;
     for (int i = 0; i < b->v[k].def->n_operands; i++)
       if (!read_operand(b, &b->v[k], i))
         return false;
+    b->how[k] = how_of(b, k);
+    if (b->how[k] == HOW_APART && coalesce_is_transfer(&b->v[k]))
+      return false;
+    b->is_mixed |= b->how[k] != HOW_ONE || (!coalesce_is_transfer(&b->v[k]) && !coalesce_is_elementwise(&b->v[k]));
   }
   return is_independent(b);
 }
 
 static bool fits(const struct body *b) {
   for (int k = 0; k < b->n; k++)
-    if (!is_short(b, &b->v[k]))
+    if (!is_short(b, k))
       return false;
   return has_room(b);
 }
 
-/* Chooses the most rounds that fit, of which the number of all is a multiple; false if there are none. */
+/* Chooses the most rounds that fit, of which the number of all is a multiple; false if there are none.  A loop that also reduces, or
+ * in which something is apart, keeps PARTS_LEAST rounds, in which engines work at the same time. */
 static bool choose_rounds(struct body *b) {
   for (b->r.rounds = b->r.trips; b->r.rounds > 1; b->r.rounds--)
-    if (b->r.trips % b->r.rounds == 0 && fits(b))
+    if (b->r.trips % b->r.rounds == 0 && (!b->is_mixed || b->r.rounds * PARTS_LEAST <= b->r.trips) && fits(b))
       return true;
   return false;
+}
+
+static void remark(const struct body *b) {
+  int64_t each = b->n; /* what is executed for b->r.rounds rounds */
+  for (int k = 0; k < b->n; k++)
+    each += b->how[k] == HOW_APART ? b->r.rounds - 1 : 0;
+  struct remark *m = pass_remark(b->run, b->r.loop, RULE_ROUNDS,
+                                 "%" PRId64 " rounds of %d transfers and instructions become one: %" PRId64
+                                 " instead of %" PRId64 "%s",
+                                 b->r.rounds, b->n, b->r.trips / b->r.rounds * each, b->r.trips * b->n,
+                                 b->r.rounds < b->r.trips ? "; the loop around them stays" : "");
+  remark_reject(m, "the loop",
+                "an engine would take half a microsecond to start each transfer, a tenth for each instruction");
 }
 
 bool coalesce_rounds(struct pass_run *run, const struct repeated *loop, const struct coalesce_limits *limits) {
@@ -374,18 +314,18 @@ bool coalesce_rounds(struct pass_run *run, const struct repeated *loop, const st
   bool is_made = true;
 
   *b = (struct body){.run = run, .r = *loop, .limits = limits};
-  if (b->r.trips < 2 || b->r.trips > ROUNDS_MAX || b->r.lower || b->r.step != 1 || !read_body(b) || !choose_rounds(b) ||
-      !is_possible(b))
+  if (b->r.trips < 2 || b->r.trips > ROUNDS_MAX || b->r.lower || b->r.step != 1 || !read_body(b) || !is_possible(b) ||
+      !choose_rounds(b))
     return false;
-  allocate(b);
+  rounds_allocate(b);
   for (int k = 0; is_made && k < b->n; k++)
-    is_made = widen(b, &b->v[k]);
+    is_made = rounds_widen(b, k);
   if (!is_made) {
     for (int k = 0; k < b->n_tiles; k++)
       mlirOperationDestroy(ir_defining_op(b->wide[k]));
     return false;
   }
   remark(b);
-  emit(b);
+  rounds_emit(b);
   return true;
 }

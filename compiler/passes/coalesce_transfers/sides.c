@@ -103,7 +103,7 @@ static MlirAffineExpr plus(MlirAffineExpr sum, MlirAffineExpr x) {
   return mlirAffineExprIsNull(sum) ? x : mlirAffineAddExprGet(sum, x);
 }
 
-static MlirAffineExpr expr_of(MlirContext ctx, const struct nisa_access *x, const struct nisa_index *i) {
+MlirAffineExpr coalesce_index_expr(MlirContext ctx, const struct nisa_access *x, const struct nisa_index *i) {
   MlirAffineExpr e = {NULL};
   for (int k = 0; k < x->n_indices; k++)
     if (i->sym[k])
@@ -118,7 +118,8 @@ bool coalesce_make_side(const struct repeated *r, struct nisa_access *x, struct 
   MlirAffineExpr results[NISA_RANK_MAX];
   MlirContext ctx = mlirOperationGetContext(r->loop);
   insert_dim(r, x, s, at);
-  join_dims(x, s, at);
+  if (r->in.def->kind != NISA_TENSOR_REDUCE_ARITH) /* it reduces the last dimensions, and no rounds */
+    join_dims(x, s, at);
   x->n_indices = 0;
   for (int d = 0; d < s->rank; d++) {
     struct nisa_index *i = &s->index[d];
@@ -132,7 +133,7 @@ bool coalesce_make_side(const struct repeated *r, struct nisa_access *x, struct 
         return false;
   }
   for (int d = 0; d < s->rank; d++)
-    results[d] = expr_of(ctx, x, &s->index[d]);
+    results[d] = coalesce_index_expr(ctx, x, &s->index[d]);
   x->map = mlirAffineMapGet(ctx, x->n_dims, x->n_indices, s->rank, results);
   return x->n_dims <= DIMS_MAX;
 }

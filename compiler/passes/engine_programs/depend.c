@@ -113,7 +113,7 @@ static bool hides(const struct finder *f, const struct use *x, const struct use 
   for (int k = 0; k < a->rank; k++) {
     const struct ep_range *p = &a->range[k], *q = &b->range[k];
     const int64_t low = q->low.constant - p->low.constant;
-    if (!p->is_known || !q->is_known || low < 0 || low + q->width > p->width)
+    if (!p->is_known || !q->is_known || p->period || low < 0 || low + q->width > p->width)
       return false;
   }
   return true;

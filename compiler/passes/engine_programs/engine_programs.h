@@ -42,10 +42,11 @@ struct ep_linear {
   int64_t factor[EP_DEPTH_MAX];
 };
 
-/* The indices low … low + width - 1 of one dimension.  Not known: all of the dimension. */
+/* The indices low … low + width - 1 of one dimension; of them, if period is not 0, only the first `run` of each `period`.  Not
+ * known: all of the dimension. */
 struct ep_range {
   bool is_known;
-  int64_t width;
+  int64_t width, period, run;
   struct ep_linear low;
 };
 

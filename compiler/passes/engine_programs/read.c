@@ -143,8 +143,16 @@ static struct ep_range read_range(struct reader *r, const struct nisa_access *x,
   if (!nisa_access_index(x, dim, &at))
     return (struct ep_range){0};
   out.low.constant = at.constant * unit;
-  for (int k = 0; k < x->n_dims; k++)
+  for (int k = 0; k < x->n_dims; k++) {
     out.width += at.dim[k] * (x->tile[k] - 1) * unit;
+    if (x->tile[k] > 1 && at.dim[k] * unit > out.period)
+      out.period = at.dim[k] * unit;
+  }
+  out.run = unit;
+  for (int k = 0; k < x->n_dims; k++)
+    out.run += at.dim[k] * unit < out.period ? at.dim[k] * (x->tile[k] - 1) * unit : 0;
+  if (out.run >= out.period)
+    out.period = 0;
   for (int k = 0; out.is_known && k < x->n_indices; k++)
     out.is_known = !at.sym[k] || add_index(r, &out.low, x->indices[k], at.sym[k] * unit);
   return out;

@@ -35,6 +35,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "nisa/range.h"
 #include "passes/engine_programs/engine_programs.h"
 
 struct problem {
@@ -293,12 +294,30 @@ static int read_loops(const struct ep *ep, int loop, int *loops, int64_t *trips)
   return n;
 }
 
+static int64_t common_factor(const struct ep_range *x) {
+  int64_t g = nisa_gcd(x->period, 0);
+  for (int k = 0; k < EP_DEPTH_MAX; k++)
+    g = nisa_gcd(g, x->low.factor[k]);
+  return g;
+}
+
+/* Both are runs at equal distances, and those of the one lie between those of the other. */
+static bool alternates(const struct ep_range *a, const struct ep_range *b) {
+  const int64_t run_a = a->period ? a->run : a->width, run_b = b->period ? b->run : b->width;
+  const int64_t g = nisa_gcd(common_factor(a), common_factor(b));
+  if (!g)
+    return false;
+  const int64_t from_a =
+      ((b->low.constant - a->low.constant) % g + g) % g; /* where a run of b begins, seen from one of a */
+  return from_a >= run_a && g - from_a >= run_b;
+}
+
 /* The two never touch in some dimension. */
 static bool is_disjoint(const struct problem *p) {
   for (int d = 0; p->by_dims && d < p->a->rank; d++) {
     const struct ep_range *a = &p->a->range[d], *b = &p->b->range[d];
     if (a->is_known && b->is_known &&
-        (least(&a->low, p->n_x, p->trips_x) >= most(&b->low, p->n_y, p->trips_y) + b->width ||
+        (alternates(a, b) || least(&a->low, p->n_x, p->trips_x) >= most(&b->low, p->n_y, p->trips_y) + b->width ||
          least(&b->low, p->n_y, p->trips_y) >= most(&a->low, p->n_x, p->trips_x) + a->width))
       return true;
   }

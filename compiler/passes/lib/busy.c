@@ -51,7 +51,7 @@ int64_t busy_elements(const struct nisa_instr *in) {
   return most;
 }
 
-static double start_ns(const struct nisa_instr *in, enum nisa_engine e) {
+double busy_start_ns(const struct nisa_instr *in, enum nisa_engine e) {
   switch (e) {
   case NISA_ENGINE_GPSIMD:
     return 125;
@@ -124,7 +124,7 @@ double busy_ns(const struct nisa_instr *in, enum nisa_engine e, enum target t) {
     return dma_ns(in, t);
   if (e == NISA_ENGINE_TENSOR)
     return in->def->kind == NISA_MATMUL ? matmul_ns(in, t) : 0;
-  return start_ns(in, e) + (double)busy_elements(in) * slope(in, e, t) * cycle_ns(e, t);
+  return busy_start_ns(in, e) + (double)busy_elements(in) * slope(in, e, t) * cycle_ns(e, t);
 }
 
 double busy_trigger_ns(enum nisa_engine e, int64_t descriptors, enum target t) {

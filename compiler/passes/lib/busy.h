@@ -12,6 +12,8 @@ int64_t busy_elements(const struct nisa_instr *in);
 /* Nanoseconds for which an instruction keeps engine e, which may be another one than its own; on NISA_ENGINE_DMA what all
  * DMA engines together take. */
 double busy_ns(const struct nisa_instr *in, enum nisa_engine e, enum target t);
+/* What of that an instruction takes whatever its elements are. */
+double busy_start_ns(const struct nisa_instr *in, enum nisa_engine e);
 /* Nanoseconds for which starting a transfer of so many descriptors keeps an engine. */
 double busy_trigger_ns(enum nisa_engine e, int64_t descriptors, enum target t);
 
