@@ -3,16 +3,58 @@
 #include "trace/bytecode.h"
 #include "trace/program.h"
 
+static bool has_array(PyObject *o, int depth) {
+  if (PyTuple_Check(o) && depth < CALL_NESTING_MAX)
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(o); i++)
+      if (has_array(PyTuple_GET_ITEM(o, i), depth + 1))
+        return true;
+  return PyArray_Check(o);
+}
+
 bool call_has_array(PyObject *args, PyObject *kw) {
   PyObject *key, *value;
   Py_ssize_t pos = 0;
   for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(args); i++)
-    if (PyArray_Check(PyTuple_GET_ITEM(args, i)))
+    if (has_array(PyTuple_GET_ITEM(args, i), 0))
       return true;
   while (kw && PyDict_Next(kw, &pos, &key, &value))
-    if (PyArray_Check(value))
+    if (has_array(value, 0))
       return true;
   return false;
+}
+
+/* Appends to list; path: the place of o. */
+static bool add_places(PyObject *list, PyObject *o, PyObject *path) {
+  bool ok = true;
+  if (PyArray_Check(o)) {
+    PyObject *found = PyTuple_Pack(2, path, o);
+    ok = found && PyList_Append(list, found) == 0;
+    Py_XDECREF(found);
+    return ok;
+  }
+  if (!has_array(o, (int)PyTuple_GET_SIZE(path)))
+    return true;
+  for (Py_ssize_t i = 0; ok && i < PyTuple_GET_SIZE(o); i++) {
+    PyObject *last = Py_BuildValue("(n)", i), *longer = last ? PySequence_Concat(path, last) : NULL;
+    ok = longer && add_places(list, PyTuple_GET_ITEM(o, i), longer);
+    Py_XDECREF(last);
+    Py_XDECREF(longer);
+  }
+  return ok;
+}
+
+PyObject *call_arrays(PyObject *o) {
+  PyObject *list = PyList_New(0), *path = PyTuple_New(0);
+  if (!list || !path || !add_places(list, o, path))
+    Py_CLEAR(list);
+  Py_XDECREF(path);
+  return list;
+}
+
+const char *call_array_name(struct arena *a, const char *name, PyObject *path) {
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(path); i++)
+    name = arena_printf(a, "%s_%ld", name, PyLong_AsLong(PyTuple_GET_ITEM(path, i)));
+  return name;
 }
 
 /* Takes the tuple over.  Returns it as an instance of the class of `like`, which has names for its elements (NamedTuple). */
@@ -26,11 +68,13 @@ static PyObject *as_named_tuple(PyObject *t, PyObject *like) {
   return named;
 }
 
-static PyObject *copy_tuple(PyObject *o) {
+static PyObject *copy(PyObject *o, int depth);
+
+static PyObject *copy_tuple(PyObject *o, int depth) {
   bool same = true;
   PyObject *t = PyTuple_New(PyTuple_GET_SIZE(o));
   for (Py_ssize_t i = 0; t && i < PyTuple_GET_SIZE(o); i++) {
-    PyObject *c = call_copy(PyTuple_GET_ITEM(o, i));
+    PyObject *c = copy(PyTuple_GET_ITEM(o, i), depth + 1);
     same &= c == PyTuple_GET_ITEM(o, i);
     if (!c)
       Py_CLEAR(t);
@@ -42,10 +86,27 @@ static PyObject *copy_tuple(PyObject *o) {
   return t && !same && !PyTuple_CheckExact(o) ? as_named_tuple(t, o) : t;
 }
 
-PyObject *call_copy(PyObject *o) {
-  if (PyTuple_Check(o))
-    return copy_tuple(o);
+static PyObject *copy(PyObject *o, int depth) {
+  if (PyTuple_Check(o) && depth < CALL_NESTING_MAX)
+    return copy_tuple(o, depth);
   return PyArray_Check(o) ? PyArray_NewCopy((PyArrayObject *)o, NPY_CORDER) : Py_NewRef(o);
+}
+
+PyObject *call_copy(PyObject *o) {
+  return copy(o, 0);
+}
+
+PyObject *call_with(PyObject *o, PyObject *path, PyObject *value) {
+  if (!PyTuple_GET_SIZE(path))
+    return Py_NewRef(value);
+  const Py_ssize_t at = PyLong_AsSsize_t(PyTuple_GET_ITEM(path, 0)), n = PyTuple_GET_SIZE(o);
+  PyObject *rest = PyTuple_GetSlice(path, 1, PyTuple_GET_SIZE(path));
+  PyObject *part = rest ? call_with(PyTuple_GET_ITEM(o, at), rest, value) : NULL, *t = part ? PyTuple_New(n) : NULL;
+  for (Py_ssize_t i = 0; t && i < n; i++)
+    PyTuple_SET_ITEM(t, i, Py_NewRef(i == at ? part : PyTuple_GET_ITEM(o, i)));
+  Py_XDECREF(rest);
+  Py_XDECREF(part);
+  return t && !PyTuple_CheckExact(o) ? as_named_tuple(t, o) : t;
 }
 
 PyObject *call_copy_named(PyObject *kw) {

@@ -12,12 +12,24 @@
 
 #include <stdbool.h>
 
+#include "base/arena.h"
 #include "trace/python.h"
 
 struct trace_program;
 
-/* True if an argument is an array. */
+/* Arrays in tuples that are nested deeper are not seen. */
+enum { CALL_NESTING_MAX = 16 };
+
+/* True if an argument is an array, or a tuple that holds one. */
 bool call_has_array(PyObject *args, PyObject *kw);
+/* Returns a list of (path, array) of an argument: of itself, with the path (), or of those that a tuple holds, with their numbers in it and
+ * in the tuples that it holds.  NULL with an exception. */
+PyObject *call_arrays(PyObject *o);
+/* Returns the name of an array in the argument of that name, in the arena: x, x_0, x_1_0. */
+const char *call_array_name(struct arena *a, const char *name, PyObject *path);
+/* Returns a copy of a tuple, named or not, with value at that place; value itself if the path is ().  A new reference, NULL with an
+ * exception. */
+PyObject *call_with(PyObject *o, PyObject *path, PyObject *value);
 /* Returns the object, or a copy if it is an array, because the function may write into its arguments.  Tuples are copied in
  * depth.  NULL with an exception. */
 PyObject *call_copy(PyObject *o);

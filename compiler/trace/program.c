@@ -477,6 +477,7 @@ void program_kernel_drop(struct program_kernel *k) {
   for (int i = 0; i < k->n_params; i++) {
     Py_CLEAR(k->params[i].array);
     Py_CLEAR(k->params[i].key);
+    Py_CLEAR(k->params[i].path);
   }
 }
 

@@ -61,6 +61,7 @@ struct kparam {
   Py_ssize_t index; /* place in the call's positional arguments, or -1 */
   int element;      /* place in *args, if it is an element of it */
   PyObject *key;    /* the keyword if index is -1 */
+  PyObject *path;   /* its place in an argument that is a tuple (trace/calls.h); NULL or (): it is the argument */
 };
 
 struct program_kernel {

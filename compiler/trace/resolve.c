@@ -127,11 +127,32 @@ static bool add_array(struct trace_program *program, struct program_kernel *k, c
 
 /* ---- from recorded arrays --------------------------------------------------------------------------------------- */
 
+/* Adds the arrays of an argument, itself or in a tuple.  Room for them is made here. */
+static bool add_arrays(struct trace_program *program, struct program_kernel *k, const char *name, PyObject *o,
+                       Py_ssize_t index, PyObject *key) {
+  PyObject *found = call_arrays(o);
+  if (!found)
+    return false;
+  const int n = (int)PyList_GET_SIZE(found);
+  bool ok = true;
+  struct kparam *all = arena_new_array(program->a, struct kparam, (size_t)(k->n_params + n));
+  if (k->n_params)
+    memcpy(all, k->params, (size_t)k->n_params * sizeof *all);
+  k->params = all;
+  for (int i = 0; ok && i < n; i++) {
+    PyObject *path = PyTuple_GET_ITEM(PyList_GET_ITEM(found, i), 0),
+             *array = PyTuple_GET_ITEM(PyList_GET_ITEM(found, i), 1);
+    ok = add_array(program, k, call_array_name(program->a, name, path), array, index, key);
+    k->params[k->n_params - 1].path = Py_NewRef(path);
+  }
+  Py_DECREF(found);
+  return ok;
+}
+
 static bool from_arrays(struct trace_program *program, struct program_kernel *k, const struct signature *s,
                         PyObject *args, PyObject *kw) {
   PyObject *key, *value;
   Py_ssize_t n = PyTuple_GET_SIZE(args), pos = 0;
-  k->params = arena_new_array(program->a, struct kparam, (size_t)(n + PyDict_GET_SIZE(kw)));
   k->args = PyTuple_New(n);
   k->kw = PyDict_Copy(kw);
   if (!k->args || !k->kw)
@@ -140,7 +161,7 @@ static bool from_arrays(struct trace_program *program, struct program_kernel *k,
   for (Py_ssize_t i = 0; i < n; i++) {
     PyObject *o = PyTuple_GET_ITEM(args, i);
     PyTuple_SET_ITEM(k->args, i, Py_NewRef(PyArray_Check(o) ? Py_None : o));
-    if (!PyArray_Check(o) || !ok)
+    if (!ok)
       continue;
     int at = 0;
     while (at < s->n && at < i && !s->variadic[at])
@@ -148,13 +169,11 @@ static bool from_arrays(struct trace_program *program, struct program_kernel *k,
     const char *name = at < s->n ? s->names[at] : "p";
     if (at < s->n && s->variadic[at])
       name = arena_printf(program->a, "%s_%d", name, (int)(i - at));
-    ok = add_array(program, k, name, o, i, NULL);
+    ok = add_arrays(program, k, name, o, i, NULL);
   }
-  while (ok && PyDict_Next(kw, &pos, &key, &value))
-    if (PyArray_Check(value)) {
-      ok = add_array(program, k, arena_strdup(program->a, PyUnicode_AsUTF8(key)), value, -1, key) &&
-           PyDict_SetItem(k->kw, key, Py_None) == 0;
-    }
+  for (pos = 0; ok && PyDict_Next(kw, &pos, &key, &value);)
+    ok = add_arrays(program, k, arena_strdup(program->a, PyUnicode_AsUTF8(key)), value, -1, key) &&
+         (!PyArray_Check(value) || PyDict_SetItem(k->kw, key, Py_None) == 0);
   return ok;
 }
 
@@ -492,13 +511,20 @@ bool kernel_arguments(const struct program_kernel *k, PyObject *const *values, P
   for (Py_ssize_t i = 0; i < n; i++)
     PyTuple_SET_ITEM(*args, i, Py_NewRef(PyTuple_GET_ITEM(k->args, i)));
   for (int i = 0; i < k->n_params; i++) {
-    if (k->params[i].index >= 0) {
-      assert(k->params[i].index < n);
-      PyObject *old = PyTuple_GET_ITEM(*args, k->params[i].index);
-      PyTuple_SET_ITEM(*args, k->params[i].index, Py_NewRef(values[i]));
-      Py_DECREF(old);
-    } else if (PyDict_SetItem(*kw, k->params[i].key, values[i]) < 0) {
+    const struct kparam *p = &k->params[i];
+    assert(p->index < n);
+    PyObject *old = p->index >= 0 ? PyTuple_GET_ITEM(*args, p->index) : PyDict_GetItem(*kw, p->key); /* borrowed */
+    PyObject *now = p->path ? call_with(old, p->path, values[i]) : Py_NewRef(values[i]);
+    if (!now)
       return false;
+    if (p->index >= 0) {
+      PyTuple_SET_ITEM(*args, p->index, now);
+      Py_DECREF(old);
+    } else {
+      const bool is_set = PyDict_SetItem(*kw, p->key, now) == 0;
+      Py_DECREF(now);
+      if (!is_set)
+        return false;
     }
   }
   return true;

@@ -1,10 +1,14 @@
 """Parameters that a kernel writes or returns: as results, in place, from a NumPy kernel, and with arrays."""
+import os
+import subprocess
+import sys
 
 import numpy as np
 import pytest
 
 from support import compiler, nki_checks
 from support.nki_kernels import HEAD
+from support.paths import BUILD
 from support.runs import simulated
 
 KERNELS = HEAD + """
@@ -120,8 +124,44 @@ def part(x, tile, more=Tile(1, 2)):
     nl.store(out, nl.load(x[0:tile.rows, more.columns:more.columns + tile.columns]))
     return out
 
-part(np.ones((128, 64), np.float32), Tile(rows=16, columns=8, others=(np.zeros(2), 3)))
+part(np.ones((128, 64), np.float32), Tile(rows=16, columns=8, others=(np.zeros(2, np.float32), 3)))
 """
     result = compiler.compile(source, check=True)
     assert result["status"] == "ok", result["diagnostics"]
     assert result["kernels"][0]["outputs"][0]["shape"] == [16, 8]
+
+
+TUPLES = HEAD + """
+from typing import NamedTuple
+
+class Pair(NamedTuple):
+    a: object
+    b: object
+
+@nki.jit
+def mixed(operands, scales, bias=None):
+    (x, y), (s, (t,)) = operands, scales
+    out = nl.ndarray(x.shape, x.dtype, buffer=nl.shared_hbm)
+    r = nl.add(nl.multiply(nl.load(x), s), nl.multiply(nl.load(y), nl.load(t)))
+    nl.store(out, r if bias is None else nl.add(r, nl.load(bias[0])))
+    return out
+
+p, q = np.arange(128 * 8, dtype=np.float32).reshape(128, 8), np.ones((128, 8), np.float32)
+"""
+
+
+def test_tensors_in_tuples_are_inputs_with_names_of_their_own():
+    result = compiler.compile(TUPLES + "print(np.array_equal(mixed(Pair(p, q), (3.0, (p,)), bias=(q,)), 3 * p + p * q + q))\n", check=True)
+    [kernel] = result["kernels"]
+    assert result["status"] == "ok" and [d["message"] for d in result["diagnostics"]] == ["True\n"]
+    assert [i["name"] for i in kernel["inputs"]] == ["operands_0", "operands_1", "scales_1_0", "bias_0"]
+    assert {s["check"]["status"] for s in kernel["stages"]} == {"pass"}
+
+
+def test_tensors_in_tuples_run_in_an_ordinary_python(tmp_path):
+    program = TUPLES + "r = nki.simulate(mixed)(Pair(p, q), (3.0, (p,)), bias=(q,))\nassert np.array_equal(r, 3 * p + p * q + q)\n" \
+                       "assert np.array_equal(mixed((q, p), scales=(1.0, (q,))), q + p)\n"
+    path = os.pathsep.join(map(str, (BUILD / "python", BUILD / "python/nkx/stubs")))
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120, cwd=tmp_path,
+                          env={"PATH": os.environ["PATH"], "PYTHONPATH": path})
+    assert done.returncode == 0, done.stderr

@@ -4,6 +4,7 @@
 
 #include "base/array.h"
 #include "base/clock.h"
+#include "trace/calls.h"
 #include "trace/kernels.h"
 #include "trace/nki/ast.h"
 #include "trace/nki/launch.h"
@@ -146,27 +147,36 @@ struct call {
   PyObject *empty;
 };
 
+static bool add_input(struct nki_recorder *r, struct call *c, const char *name, PyObject *array) {
+  PyArrayObject *a = (PyArrayObject *)array;
+  const enum dtype t = dtype_from_num(PyArray_TYPE(a));
+  int64_t dims[NKI_RANK_MAX];
+  const int rank = PyArray_NDIM(a);
+  if (t == DT_NONE || dtype_narrow(t) != t || dtype_is_complex(t) || rank > NKI_RANK_MAX) {
+    trace_refuse(DG_NKI_DTYPE, NULL, "the argument '%s' has the type %R", name, PyArray_DESCR(a));
+    return false;
+  }
+  for (int i = 0; i < rank; i++)
+    dims[i] = PyArray_DIM(a, i);
+  return nki_add_input(r, name, (int)PyList_GET_SIZE(c->arrays), t, rank, dims, NULL) &&
+         PyList_Append(c->arrays, array) == 0;
+}
+
 static bool add_inputs(struct nki_recorder *r, struct call *c) {
   PyObject *key, *value;
   Py_ssize_t pos = 0;
-  while (PyDict_Next(c->arguments, &pos, &key, &value)) {
-    if (!PyArray_Check(value))
-      continue;
-    PyArrayObject *a = (PyArrayObject *)value;
-    const enum dtype t = dtype_from_num(PyArray_TYPE(a));
-    int64_t dims[NKI_RANK_MAX];
-    const int rank = PyArray_NDIM(a);
-    if (t == DT_NONE || dtype_narrow(t) != t || dtype_is_complex(t) || rank > NKI_RANK_MAX) {
-      trace_refuse(DG_NKI_DTYPE, NULL, "the argument %R has the type %R", key, PyArray_DESCR(a));
-      return false;
+  bool ok = true;
+  while (ok && PyDict_Next(c->arguments, &pos, &key, &value)) {
+    PyObject *found = call_arrays(value);
+    ok = found;
+    for (Py_ssize_t i = 0; ok && i < PyList_GET_SIZE(found); i++) {
+      PyObject *one = PyList_GET_ITEM(found, i);
+      ok = add_input(r, c, call_array_name(r->program->arena, PyUnicode_AsUTF8(key), PyTuple_GET_ITEM(one, 0)),
+                     PyTuple_GET_ITEM(one, 1));
     }
-    for (int i = 0; i < rank; i++)
-      dims[i] = PyArray_DIM(a, i);
-    if (!nki_add_input(r, PyUnicode_AsUTF8(key), (int)PyList_GET_SIZE(c->arrays), t, rank, dims, NULL) ||
-        PyList_Append(c->arrays, value) < 0)
-      return false;
+    Py_XDECREF(found);
   }
-  return true;
+  return ok;
 }
 
 /* Calls the function with tensors in place of the arrays. */
@@ -177,11 +187,16 @@ static PyObject *run_call(void *user, struct nki_recorder *r) {
   int n = 0;
   bool ok = kw;
   while (ok && PyDict_Next(c->arguments, &pos, &key, &value)) {
-    if (!PyArray_Check(value))
-      continue;
-    PyObject *o = nki_input_object(r, n++);
-    ok = o && PyDict_SetItem(kw, key, o) == 0;
-    Py_XDECREF(o);
+    PyObject *found = call_arrays(value);
+    ok = found;
+    for (Py_ssize_t i = 0; ok && i < PyList_GET_SIZE(found); i++) {
+      PyObject *o = nki_input_object(r, n++);
+      PyObject *now = o ? call_with(PyDict_GetItem(kw, key), PyTuple_GET_ITEM(PyList_GET_ITEM(found, i), 0), o) : NULL;
+      ok = now && PyDict_SetItem(kw, key, now) == 0;
+      Py_XDECREF(now);
+      Py_XDECREF(o);
+    }
+    Py_XDECREF(found);
   }
   if (ok)
     result = PyObject_Call(c->fn, c->empty, kw);

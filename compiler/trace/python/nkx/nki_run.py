@@ -32,6 +32,8 @@ def target():
 
 def _array(value):
     """A NumPy array for what a framework calls a tensor; other values as they are."""
+    if isinstance(value, tuple):
+        return package.in_tuples(value, _array)
     if isinstance(value, (np.ndarray, np.generic)) or not hasattr(value, "__array__"):
         return value
     return np.asarray(value)
@@ -59,8 +61,7 @@ class Program:
 
     def __init__(self, kernel, bound):
         self.target = target()
-        stand_ins = {k: np.broadcast_to(np.zeros((), v.dtype), v.shape) if isinstance(v, np.ndarray) else v
-                     for k, v in bound.arguments.items()}
+        stand_ins = {k: package.stand_in(v) for k, v in bound.arguments.items()}
         call = inspect.BoundArguments(bound.signature, stand_ins)
         trace = _nkx.trace_function(kernel, call.args, call.kwargs, None, kernel.__name__, self.target)
         self.inputs, self.outputs = package.TensorInfo.all(trace["inputs"]), package.TensorInfo.all(trace["outputs"])
@@ -86,7 +87,8 @@ _PROGRAMS_MAX = 32
 
 def _program(kernel, bound):
     """The compiled kernel: one that is kept, if nothing that it depends on has changed."""
-    of = lambda v: (v.shape, v.dtype) if isinstance(v, np.ndarray) else nki_reads.key(v)
+    of = lambda v: ((v.shape, v.dtype) if isinstance(v, np.ndarray) else
+                    (type(v), *map(of, v)) if isinstance(v, tuple) else nki_reads.key(v))
     try:
         key = (nki_reads.key(kernel.func), nki_grid.of(kernel.grid, kernel.generation), target(),
                tuple((name, of(v)) for name, v in bound.arguments.items()))

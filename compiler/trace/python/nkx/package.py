@@ -7,6 +7,7 @@ import hashlib
 import inspect
 import json
 import linecache
+import operator
 import os
 import re
 import sys
@@ -139,13 +140,29 @@ def bind(fn, args, kwargs):
     return bound.args, bound.kwargs
 
 
+def in_tuples(value, of):
+    """A tuple, named or not, with of(…) in place of each element; the tuple itself if nothing differs."""
+    new = [of(v) for v in value]
+    if all(map(operator.is_, new, value)):
+        return value
+    return value._make(new) if hasattr(value, "_make") else tuple(new)
+
+
+def _arrays_in(value):
+    if isinstance(value, tuple):
+        return [a for v in value for a in _arrays_in(v)]
+    return [value] if isinstance(value, np.ndarray) else []
+
+
 def arrays_of(args, kwargs):
-    """The arrays among a call's arguments, in the order of the traced kernel's inputs."""
-    return [a for a in (*args, *kwargs.values()) if isinstance(a, np.ndarray)]
+    """The arrays among a call's arguments and in tuples, in the order of the traced kernel's inputs."""
+    return [a for value in (*args, *kwargs.values()) for a in _arrays_in(value)]
 
 
-def _stand_in(a):
-    """An array of the same shape and dtype that needs no memory."""
+def stand_in(a):
+    """An array of the same shape and dtype that needs no memory; in a tuple, too."""
+    if isinstance(a, tuple):
+        return in_tuples(a, stand_in)
     return np.broadcast_to(np.zeros((), a.dtype), a.shape) if isinstance(a, np.ndarray) else a
 
 
@@ -172,8 +189,8 @@ class Code:
 
     def __init__(self, fn, name, args=None, kwargs=None, specs=None):
         if args is not None:
-            args = tuple(map(_stand_in, args))
-            kwargs = {k: _stand_in(v) for k, v in kwargs.items()}
+            args = tuple(map(stand_in, args))
+            kwargs = {k: stand_in(v) for k, v in kwargs.items()}
         self._request = (fn, args, kwargs, specs, name)
         t, self._has_custom_ops = _trace(self._request)
         for text in t["warnings"]:
