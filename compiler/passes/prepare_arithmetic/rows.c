@@ -6,10 +6,10 @@
  * and the operations on single elements would choose different ones and meet in HBM.
  *
  * A group of operations changes together: element-wise ones and reductions over all of the trailing dimensions that read each
- * other's results and have the same leading ones.  An operand has all dimensions, the leading ones or some of them, the trailing ones, or one
- * element.  What else touches the group may be an argument, a constant, a reshape, the return, or touch numbers for each row only; a matrix product
- * has its own way with batches.  Nothing changes where a knob names the dimensions, or if one of the leading dimensions across
- * the partitions, with the others in its rows, would take less time, see cost.
+ * other's results and have the same leading ones.  An operand has all dimensions, the leading ones or some of them, the trailing
+ * ones, or one element.  What else touches the group is an argument, a constant, a reshape, or the return; any operation may touch
+ * numbers for each row.  A product of matrices in a batch, also through a reshape, has its own way with leading dimensions.  Nothing changes where a
+ * knob names the dimensions, or if one of them across the partitions, with the others in its rows, would take less time, see cost.
  */
 #include <assert.h>
 #include <inttypes.h>
@@ -146,13 +146,48 @@ static bool is_marked(MlirOperation op) {
   return !mlirAttributeIsNull(ir_attr(op, ROWS));
 }
 
+static bool is_moved(MlirOperation op) {
+  return ir_is(op, "tensor.expand_shape") || ir_is(op, "tensor.collapse_shape") || ir_is(op, "linalg.transpose");
+}
+
+/* True for a product of matrices in a batch. */
+static bool is_batch_product(MlirOperation op) {
+  struct structured s;
+  if (!structured_read(op, &s))
+    return false;
+  return s.kind == SK_BATCH_MATMUL || (s.kind == SK_REDUCTION && s.n_inputs > 1 && s.n_loops > 3);
+}
+
+/* True if v, through reshapes and transposes, comes from a product of matrices in a batch. */
+static bool comes_from_batch(MlirValue v) {
+  MlirOperation def = ir_defining_op(v);
+  while (!mlirOperationIsNull(def) && is_moved(def))
+    def = ir_defining_op(mlirOperationGetOperand(def, 0));
+  return !mlirOperationIsNull(def) && is_batch_product(def);
+}
+
+/* True if such a product reads the result of op, a reshape or a transpose, through others of these. */
+static bool goes_to_batch(MlirOperation op, int depth) {
+  enum { DEPTH_MAX = 16 };
+  for (MlirOpOperand u = mlirValueGetFirstUse(ir_result(op)); !mlirOpOperandIsNull(u); u = mlirOpOperandGetNextUse(u)) {
+    MlirOperation user = mlirOpOperandGetOwner(u);
+    if (is_batch_product(user) || (is_moved(user) && (depth == DEPTH_MAX || goes_to_batch(user, depth + 1))))
+      return true;
+  }
+  return false;
+}
+
 /* Puts op, which makes or reads v, in the group, or finds that it may or may not touch one. */
 static void meet(struct group *g, MlirOperation op, MlirValue v) {
-  static const char *const neutral[] = {"tensor.expand_shape", "tensor.collapse_shape", "tensor.empty",
-                                        "linalg.fill",         "arith.constant",        "func.return"};
+  static const char *const neutral[] = {"tensor.empty", "linalg.fill", "arith.constant", "func.return"};
 
   if (mlirOperationIsNull(op) || prepare_elements(v) == 1)
     return; /* an argument, or a number */
+  if (is_moved(op)) {
+    g->is_free &= !comes_from_batch(v) && !goes_to_batch(op, 0);
+    if (!ir_is(op, "linalg.transpose"))
+      return;
+  }
   for (size_t i = 0; i < sizeof neutral / sizeof *neutral; i++)
     if (ir_is(op, neutral[i]))
       return;

@@ -57,6 +57,26 @@ func.func @product(%x: tensor<4x8x16xf32>, %w: tensor<4x16x5xf32>) -> tensor<4x8
   return %m : tensor<4x8x5xf32>
 }
 
+// The same through a reshape, as of the heads of attention.
+// CHECK-LABEL: func.func @product_of_heads
+// CHECK: iterator_types = ["parallel", "parallel", "parallel", "reduction"]} ins({{.*}} : tensor<2x2x8x16xf32>)
+func.func @product_of_heads(%a: tensor<4x8x5xf32>, %b: tensor<4x5x16xf32>) -> tensor<2x2x8xf32> {
+  %zero = arith.constant 0.0 : f32
+  %p = tensor.empty() : tensor<4x8x16xf32>
+  %q = linalg.fill ins(%zero : f32) outs(%p : tensor<4x8x16xf32>) -> tensor<4x8x16xf32>
+  %m = linalg.batch_matmul ins(%a, %b : tensor<4x8x5xf32>, tensor<4x5x16xf32>) outs(%q : tensor<4x8x16xf32>) -> tensor<4x8x16xf32>
+  %x = tensor.expand_shape %m [[0, 1], [2], [3]] output_shape [2, 2, 8, 16] : tensor<4x8x16xf32> into tensor<2x2x8x16xf32>
+  %e = tensor.empty() : tensor<2x2x8xf32>
+  %f = linalg.fill ins(%zero : f32) outs(%e : tensor<2x2x8xf32>) -> tensor<2x2x8xf32>
+  %s = linalg.generic {indexing_maps = [affine_map<(a, b, c, d) -> (a, b, c, d)>, affine_map<(a, b, c, d) -> (a, b, c)>], iterator_types = ["parallel", "parallel", "parallel", "reduction"]}
+      ins(%x : tensor<2x2x8x16xf32>) outs(%f : tensor<2x2x8xf32>) {
+  ^bb0(%i: f32, %o: f32):
+    %y = arith.addf %i, %o : f32
+    linalg.yield %y : f32
+  } -> tensor<2x2x8xf32>
+  return %s : tensor<2x2x8xf32>
+}
+
 // A knob names the dimensions: they stay.
 // CHECK-LABEL: func.func @knob
 // CHECK: ["parallel", "parallel", "reduction"]} ins(%arg0 : tensor<4x8x16xf32>)
