@@ -125,6 +125,8 @@ static enum status send_partial(struct path *p) {
 enum status compile_kernel(struct run *r, struct trace_program *job, int number, int *n_sent) {
   struct trace_kernel *kernel;
   enum status st = trace_kernel(job, number, &r->diags, &kernel);
+  if (!st && !kernel)
+    return compile_send_diags(r, -1);
   struct path p = new_path(r, kernel && kernel->nki ? &pipeline_nki : numpy_pipeline(r->job));
   p.kernel = kernel;
   p.nki = kernel ? kernel->nki : NULL;

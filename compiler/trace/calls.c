@@ -1,6 +1,7 @@
 #include "trace/calls.h"
 
 #include "trace/bytecode.h"
+#include "trace/kernels.h"
 #include "trace/program.h"
 
 static bool has_array(PyObject *o, int depth) {
@@ -126,6 +127,8 @@ PyObject *call_copy_named(PyObject *kw) {
 /* The call with arrays that runs: its frame, which is only compared, and (args, kw) unless the function is noted already. */
 static const PyFrameObject *running;
 static PyObject *running_call;
+static Py_ssize_t n_nki; /* so many of the program's decorated functions are known to be NKI kernels */
+static bool is_watching;
 
 /* Sets *args and *kw to the arguments of a frame that begins, new references, with defaults filled in.  False without an
  * exception. */
@@ -205,6 +208,15 @@ static void end(struct trace_program *program, PyFrameObject *frame, PyObject *r
   Py_CLEAR(running_call);
 }
 
+/* True if a decorated function that is no NKI kernel is the kernel. */
+static bool has_numpy_kernel(const struct trace_program *program) {
+  const Py_ssize_t n = PyList_GET_SIZE(program->found);
+  for (; n_nki < n; n_nki++)
+    if (!((const struct kernel *)PyList_GET_ITEM(program->found, n_nki))->nki)
+      return true;
+  return false;
+}
+
 static int on_event(PyObject *unused, PyFrameObject *frame, int what, PyObject *arg) {
   struct trace_program *program = program_now;
   (void)unused;
@@ -212,7 +224,7 @@ static int on_event(PyObject *unused, PyFrameObject *frame, int what, PyObject *
     end(program, frame, arg);
   if (what != PyTrace_CALL || running || !program)
     return 0;
-  if (PyList_GET_SIZE(program->found) && !program->rq->kernel) { /* a decorated function is the kernel */
+  if (!program->rq->kernel && has_numpy_kernel(program)) {
     calls_unwatch();
     return 0;
   }
@@ -226,13 +238,30 @@ static int on_event(PyObject *unused, PyFrameObject *frame, int what, PyObject *
 
 void calls_watch(struct trace_program *program) {
   running = NULL;
-  if (program->called || (program->called = PyDict_New()))
+  n_nki = 0;
+  is_watching = program->called || (program->called = PyDict_New());
+  if (is_watching)
     PyEval_SetProfile(on_event, NULL);
   PyErr_Clear();
 }
 
+bool calls_pause(void) {
+  const bool was = is_watching;
+  if (was)
+    PyEval_SetProfile(NULL, NULL);
+  is_watching = false;
+  return was;
+}
+
+void calls_resume(bool was_watching) {
+  if (was_watching)
+    PyEval_SetProfile(on_event, NULL);
+  is_watching = was_watching;
+}
+
 void calls_unwatch(void) {
   PyEval_SetProfile(NULL, NULL);
+  is_watching = false;
   running = NULL;
   Py_CLEAR(running_call);
 }

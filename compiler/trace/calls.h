@@ -37,10 +37,14 @@ PyObject *call_copy(PyObject *o);
 PyObject *call_copy_named(PyObject *kw);
 
 /* Between these two, each plain function of the main file is noted with the first call that has arrays and returns some,
- * unless a function that was called with arrays makes it.  The watch ends itself where a decorated function is the kernel, as it costs
- * half a microsecond a call. */
+ * unless a function that was called with arrays makes it.  The watch ends itself where a decorated function, other than an NKI kernel, is
+ * the kernel, as it costs half a microsecond a call. */
 void calls_watch(struct trace_program *program);
 void calls_unwatch(void);
+/* Between these two, calls are not watched: an NKI kernel runs, in which there are many and none that is noted.  calls_pause says what
+ * calls_resume needs. */
+bool calls_pause(void);
+void calls_resume(bool was_watching);
 /* Returns the noted call of a function, (args, kw), borrowed; NULL if there is none. */
 PyObject *calls_of(const struct trace_program *program, PyObject *fn);
 

@@ -211,7 +211,7 @@ static PyObject *run(struct arena *a, const struct trace_request *rq, bool evalu
     struct trace_kernel *t = NULL;
     enum status one = trace_kernel(program, i, &ds, &t);
     st = st ? st : one;
-    if (one) /* a partial trace is not returned */
+    if (one || !t) /* a partial trace is not returned */
       continue;
     PyObject *k = kernel_dict(t, evaluate, seed, &ds);
     if (!k || PyList_Append(kernels, k) < 0)

@@ -109,8 +109,10 @@ static PyObject *call_nki(struct kernel *k, PyObject *args, PyObject *kw) {
   PyObject *module = PyImport_ImportModule(tracer_now ? "nkx.nki_kernel" : "nkx.nki_run"), *r = NULL;
   PyObject *call = module ? PyObject_GetAttrString(module, tracer_now ? "call_traced" : "call") : NULL;
   PyObject *first = PyTuple_Pack(1, (PyObject *)k), *all = first ? PySequence_Concat(first, args) : NULL;
+  const bool was_watching = calls_pause();
   if (call && all)
     r = PyObject_Call(call, all, kw);
+  calls_resume(was_watching);
   if (!r && program_now && !tracer_now)
     note_failed(own);
   Py_XDECREF(module);

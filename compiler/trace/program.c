@@ -211,8 +211,9 @@ static PyObject *plain_caller(const struct trace_program *program) {
     Py_XDECREF(name);
   }
   if (ok)
-    f = PyObject_CallMethod(module, "find", "OOO", PyModule_GetDict(program->module), program->filename, inputs);
-  if (f && (f == Py_None || !(rq->n_inputs || rq->inputs_npz || kernel_is_annotated(f))))
+    f = PyObject_CallMethod(module, "find", "OOOO", PyModule_GetDict(program->module), program->filename, inputs,
+                            program->called ? program->called : Py_None);
+  if (f && (f == Py_None || !(rq->n_inputs || rq->inputs_npz || calls_of(program, f) || kernel_is_annotated(f))))
     Py_CLEAR(f);
   PyErr_Clear();
   Py_XDECREF(inputs);
@@ -252,30 +253,45 @@ static void add_decorated(struct trace_program *program, const char *key, enum p
   }
 }
 
-/* Leaves out the NKI kernels without shapes if there are other kernels, or if a plain function calls them and takes the
- * request's inputs: these call the NKI kernels, which are compiled as parts of them. */
-static void leave_out_called(struct trace_program *program) {
-  int n_kept = 0;
-  for (int i = 0; i < program->n; i++)
-    n_kept += !lacks_shapes(program->kernels[i].kernel);
-  if (n_kept == program->n)
-    return;
-  PyObject *caller = n_kept ? NULL : plain_caller(program);
-  if (!n_kept && !caller)
-    return;
+/* Leaves out the NKI kernels without shapes if there are other kernels, or if `caller`, a plain function, calls them: these call the
+ * NKI kernels, which are compiled as parts of them.  Returns the number of kernels that stay. */
+static int leave_out_called(struct trace_program *program, bool has_caller) {
   const int n = program->n;
+  int n_kept = 0;
+  for (int i = 0; i < n; i++)
+    n_kept += !lacks_shapes(program->kernels[i].kernel);
+  if (n_kept == n || !(n_kept || has_caller))
+    return n_kept;
   program->n = 0;
   for (int i = 0; i < n; i++)
     if (lacks_shapes(program->kernels[i].kernel))
       Py_CLEAR(program->kernels[i].fn);
     else
       program->kernels[program->n++] = program->kernels[i];
-  if (caller) {
-    PyCodeObject *code = bytecode_of(caller);
-    const char *name = code ? bytecode_name(code) : NULL;
+  return n_kept;
+}
+
+/* True if all kernels, of which there is one at least, are NKI's. */
+static bool has_only_nki(const struct trace_program *program) {
+  bool only = program->n > 0;
+  for (int i = 0; i < program->n; i++)
+    only &= program->kernels[i].kernel->nki != 0;
+  return only;
+}
+
+/* The plain function that calls the NKI kernels is a kernel: instead of those that have no shapes, beside those that were called with
+ * arrays if it was, too. */
+static void take_caller(struct trace_program *program) {
+  PyObject *caller = has_only_nki(program) ? plain_caller(program) : NULL;
+  const int n_nki = leave_out_called(program, caller);
+  PyCodeObject *code = caller && (!n_nki || calls_of(program, caller)) ? bytecode_of(caller) : NULL;
+  if (code) {
+    const char *name = bytecode_name(code);
     add_kernel(program, caller, NULL, name ? name : "kernel");
-    Py_XDECREF(code);
+    program->kernels[program->n - 1].is_caller = n_nki > 0;
+    Py_DECREF(code);
   }
+  PyErr_Clear();
   Py_XDECREF(caller);
 }
 
@@ -295,7 +311,7 @@ static bool find_kernels(struct trace_program *program, struct diags *ds) {
   if (!program->n)
     add_decorated(program, key, IN_ANY_FILE);
   if (!key)
-    leave_out_called(program);
+    take_caller(program);
   if (program->n)
     return true;
   if (program->module && (n == 0 || key) &&

@@ -238,7 +238,42 @@ static enum status trace_one(struct trace_program *program, int i, struct diags 
   return ST_OK;
 }
 
+/* True if the kernel does nothing but call one NKI kernel. */
+static bool is_one_call(const struct trace_kernel *t) {
+  int n_calls = 0;
+  for (hlo_val v = t->module->entry->first; v; v = v->next)
+    if (v->op == HLO_CUSTOM_CALL)
+      n_calls++;
+    else if (v->op != HLO_PARAMETER && v->op != HLO_COPY && v->op != HLO_TUPLE && v->op != HLO_GET_TUPLE_ELEMENT)
+      return false;
+  return n_calls == 1;
+}
+
+/* Traces a function that calls NKI kernels, which are compiled beside it.  It is left out if it does no more than they do, and, with a
+ * note instead of its errors, if it is no kernel: it may be a test of theirs. */
+static enum status trace_caller(struct trace_program *program, int i, struct diags *ds, struct trace_kernel **out) {
+  const char *name = program->kernels[i].name;
+  struct diags own;
+  diags_init(&own, program->a);
+  const enum status st = trace_one(program, i, &own, out);
+  if (!st && !is_one_call(*out)) {
+    for (int j = 0; j < own.n; j++)
+      diag_add(ds, own.v[j].severity, own.v[j].code, own.v[j].loc, "%s", own.v[j].message)->hint = own.v[j].hint;
+    return st;
+  }
+  *out = NULL;
+  for (int j = 0; st && j < own.n; j++)
+    if (own.v[j].severity == DS_ERROR) {
+      diag_add(ds, DS_NOTE, own.v[j].code, own.v[j].loc,
+               "\"%s\", which calls NKI kernels, is not compiled with them: %s", name, own.v[j].message)
+          ->hint = own.v[j].hint;
+      break;
+    }
+  return ST_OK;
+}
+
 enum status trace_kernel(struct trace_program *program, int i, struct diags *ds, struct trace_kernel **out) {
-  const enum status st = trace_one(program, i, ds, out);
+  const bool is_caller = program->kernels[i].is_caller;
+  const enum status st = (is_caller ? trace_caller : trace_one)(program, i, ds, out);
   return st && program_was_stopped(ds) ? ST_LIMIT : st;
 }

@@ -112,7 +112,8 @@ int trace_count(const struct trace_program *program);
 /* Where kernel i is defined; NULL if that is not known. */
 const struct src_loc *trace_place(struct trace_program *program, int i);
 /* Traces kernel i.  Returns ST_INPUT or ST_LIMIT with diagnostics if it is refused; *out then has the operations traced
- * before the refusal (is_partial), or is NULL if there are none. */
+ * before the refusal (is_partial), or is NULL if there are none.  *out is NULL with ST_OK for a plain function that is left out, because it
+ * only calls an NKI kernel, or, as a note says, because it is no kernel. */
 enum status trace_kernel(struct trace_program *program, int i, struct diags *ds, struct trace_kernel **out);
 /* Returns the text that the source has printed so far (UTF-8, at most TRACE_OUTPUT_MAX bytes), borrowed. */
 const char *trace_output(const struct trace_program *program, size_t *len);

@@ -171,3 +171,36 @@ def test_a_function_is_chosen_by_name_or_by_the_inputs():
     annotated = source.replace("def softmax(x)", "def softmax(x: nl.tensor[128, 64])")
     result = compiler.compile(annotated)
     assert [k["name"] for k in result["kernels"]] == ["softmax"]  # it has shapes of its own
+
+
+def kernels_of(driver, *arguments):
+    source = SOFTMAX + "def model(a, b):\n    return softmax(a @ b) @ a\n" + driver
+    result = compiler.compile(source, *arguments)
+    assert result["status"] == "ok", result["diagnostics"]
+    return [k["name"] for k in result["kernels"]], result
+
+
+AT_ONCE = "model(np.ones((128, 64), np.float32), np.full((64, 128), 2, np.float32))\n"
+
+
+@pytest.mark.parametrize("driver", [AT_ONCE, "if __name__ == '__main__':\n    " + AT_ONCE, "softmax(np.ones((128, 128), np.float32))\n" + AT_ONCE,
+                                    "def main():\n    print(" + AT_ONCE.strip() + ")\nmain()\n"])
+def test_a_function_that_the_file_calls_with_arrays_is_compiled_beside_the_kernels_that_it_calls(driver):
+    names, result = kernels_of(driver, "--check")
+    assert names == ["softmax", "model"]
+    assert [x["shape"] for x in result["kernels"][1]["inputs"]] == [[128, 64], [64, 128]]
+    assert [s["name"] for k in result["kernels"] for s in k["stages"] if s["check"]["status"] != "pass"] == []
+
+
+@pytest.mark.parametrize("function", ["def only(a):\n    return softmax(x=a)\nonly", "def nothing(a):\n    softmax(a)\nnothing"])
+def test_a_function_that_adds_nothing_is_left_out(function):
+    names, result = kernels_of(function + "(np.ones((128, 64), np.float32))\n")
+    assert names == ["softmax"] and not result["diagnostics"]
+
+
+def test_a_test_of_a_kernel_is_none_and_a_note_says_so():
+    test = "def test(a):\n    y = softmax(a)\n    np.testing.assert_allclose(y.sum(1), 1, rtol=1e-5)\n    return y\n"
+    names, result = kernels_of(test + "test(np.ones((128, 64), np.float32))\n")
+    [note] = result["diagnostics"]
+    assert names == ["softmax"] and note["severity"] == "note" and '"test", which calls NKI kernels' in note["message"]
+    assert note["range"]["line"] == SOFTMAX.count("\n") + 5

@@ -251,6 +251,15 @@ def test_a_line_of_nothing_but_a_backslash_may_stand_between_statements():
     assert [line for line in body.splitlines() if "nl.exp" in line] == ["        x = nl.exp(x)"] * 2
 
 
+@pytest.mark.parametrize("head, new", [
+    ("if True:\n    import neuronxcc.nki as nki\nelse:\n    pass\n", "import nki.language as nl\nif True:\n    import nki\nelse:\n    pass\n"),
+    ('"""import nki"""\nfrom __future__ import annotations\nfrom neuronxcc import nki\n',
+     '"""import nki"""\nfrom __future__ import annotations\nimport nki\nimport nki.language as nl\n')])
+def test_a_new_import_stands_where_one_may(head, new):
+    text, _ = upgrade(head + "@nki.jit\ndef kernel(a):\n    nl.load(a)\n")
+    assert text.startswith(new) and ast.parse(text)
+
+
 def test_a_mark_stands_alone_above_a_statement_that_shared_a_line():
     body, _ = rewritten("    x = nl.load(a); y = strange(x); nl.store(out, x)\n    return out\n")
     assert body.splitlines()[1].startswith(f"    {MARK}") and body.splitlines()[2:4] == ["    y = strange(x)", "    nl.store(out, x)"]

@@ -28,13 +28,13 @@ def _fits(function, inputs):
     return set(named) <= set(parameters) if named else not inputs or len(needed) <= len(inputs) <= len(parameters)
 
 
-def find(namespace, filename, inputs):
-    """The last such function that the file defines and that takes the request's inputs; None if there is none."""
+def find(namespace, filename, inputs, called):
+    """The last such function that the file defines and that takes the request's inputs; None if there is none.  Of a file that calls
+    functions with arrays and gets arrays, whose code is in `called`, the last one of these."""
     best = None
     for f in list(namespace.values()):
         if not isinstance(f, types.FunctionType) or f.__code__.co_filename != filename or not _fits(f, inputs):
             continue
-        calls = any(_is_nki(f.__globals__.get(name)) for name in _names(f.__code__))
-        if calls and (best is None or f.__code__.co_firstlineno > best.__code__.co_firstlineno):
-            best = f
+        if any(_is_nki(f.__globals__.get(name)) for name in _names(f.__code__)):
+            best = max(best or f, f, key=lambda f: (f.__code__ in (called or ()), f.__code__.co_firstlineno))
     return best

@@ -12,6 +12,7 @@ The others stay, below a comment that says what has to be done by hand; so do th
 comments, stays as it is.  nki_upgrade_values.py rewrites the expressions.
 """
 import ast
+import re
 
 from nkx.nki_upgrade_helpers import Helpers, reached
 from nkx.nki_upgrade_lines import bodies, line_starts, one_on_each_line
@@ -407,6 +408,22 @@ def _mark_launches(f, kernels):
             f.mark(statement, _ONE_AXIS)
 
 
+def _with_import(text, line):
+    """The text with one more import, after the first of NKI's that is in no block, otherwise as the first statement that may be one."""
+    top, after = ast.parse(text).body, 0
+    is_import = lambda s: isinstance(s, (ast.Import, ast.ImportFrom))
+    for i, s in enumerate(top):
+        if is_import(s) and re.search(r"import nki\b", ast.unparse(s)):
+            after = s.end_lineno
+            break
+        is_docstring = i == 0 and isinstance(s, ast.Expr) and isinstance(s.value, ast.Constant) and isinstance(s.value.value, str)
+        if is_docstring or getattr(s, "module", None) == "__future__":
+            after = s.end_lineno
+    data = text.encode()
+    at = line_starts(data)[after]
+    return data[:at].decode() + line + data[at:].decode()
+
+
 def upgrade(text):
     """(the new text, the number of statements that stay to be done by hand)"""
     tree = ast.parse(text)
@@ -436,8 +453,7 @@ def upgrade(text):
     new = f.text()
     for module, alias in (("nki.isa", "nisa"), ("nki.language", "nl")):
         if f"{alias}." in new and module not in aliases.values() and kernels:
-            at = new.index("\n", new.index("import nki")) + 1 if "import nki" in new else 0
-            new = new[:at] + f"import {module} as {alias}\n" + new[at:]
+            new = _with_import(new, f"import {module} as {alias}\n")
     return new, f.marks
 
 
