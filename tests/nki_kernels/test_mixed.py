@@ -11,6 +11,11 @@ from support.runs import simulated
 SOFTMAX = HEAD + """
 from nkigen import CustomOp, trace
 from nkipy.core import nki_op
+from typing import NamedTuple
+
+class Rest(NamedTuple):
+    factor: float
+    b: object
 
 @nki.jit
 def softmax(x):
@@ -39,6 +44,16 @@ def mean_and_largest(x, factor=1.0):
     nisa.tensor_reduce(dst=r, op=nl.maximum, data=t, axis=1)
     nl.store(largest, r)
     return mean, largest
+
+@nki.jit
+def sum_of(pair, rest):
+    out = nl.ndarray(rest.b.shape, rest.b.dtype, buffer=nl.shared_hbm)
+    t = nl.load(pair[0])
+    for x in (pair[1], rest.b):
+        nisa.tensor_tensor(dst=t, data1=t, data2=nl.load(x), op=nl.add)
+    nisa.tensor_scalar(dst=t, data=t, op0=nl.multiply, operand0=rest.factor)
+    nl.store(out, t)
+    return out
 
 @nki.jit
 def turned(x):
@@ -84,6 +99,8 @@ KERNELS = {
     "as a custom op": (
         "soft = nki_op.nki_custom_op(nki_kernel=softmax)\ndef model(a):\n    softmax\n    return soft(a * 2) + 1\n", AB[:1],
         lambda a: softmax(a * 2) + 1, 1e-5),
+    "with tensors in tuples": (
+        "def model(a, b):\n    return sum_of((a, a * 2), Rest(3.0, b.T)) @ b\n", AB, lambda a, b: 3 * (3 * a + b.T) @ b, 1e-5),
     "with a constant": (
         "def model(a):\n    return softmax(np.eye(64, dtype=np.float32)) @ softmax(a.T)\n", AB[:1],
         lambda a: softmax(np.eye(64, dtype=np.float32)) @ softmax(a.T), 1e-5),

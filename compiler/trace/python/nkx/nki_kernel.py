@@ -172,7 +172,7 @@ def record(kernel, args, kwargs, grid=()):
     found = _nkx.nki_record(function, name_of(kernel), dict(bound.arguments), nki_grid.of(grid, kernel.generation))
     r = Recorded(*found)
     if function is not kernel.func:  # results that take the place of arguments are tensors of their own in beta 1
-        operands = [name for name, a in bound.arguments.items() if is_tensor(a)]
+        operands = [name for name, a in bound.arguments.items() for _ in _tensors_in(a)]
         r.aliases.update({operands.index(name): i for i, name in enumerate(function.written) if name})
     return r
 
@@ -215,8 +215,17 @@ def is_tensor(t):
     return isinstance(t, package.TRACED) or (hasattr(t, "shape") and hasattr(t, "dtype") and not isinstance(t, np.generic))
 
 
+def _tensors_in(value):
+    """The argument, or what the tuple has, as far as these are tensors."""
+    if isinstance(value, tuple):
+        return [t for v in value for t in _tensors_in(v)]
+    return [value] if is_tensor(value) else []
+
+
 def stand_in(t):
-    """An array of the tensor's shape and dtype that needs no memory."""
+    """An array of the tensor's shape and dtype that needs no memory; in a tuple, too."""
+    if isinstance(t, tuple):
+        return package.in_tuples(t, stand_in)
     return np.broadcast_to(np.zeros((), t.dtype), t.shape) if is_tensor(t) else t
 
 
@@ -226,7 +235,7 @@ def _operands(kernel, args, kwargs):
         args, kwargs = package.bind(getattr(kernel, "func", kernel), args, kwargs)
     except (TypeError, ValueError):
         pass
-    return [a for a in (*args, *kwargs.values()) if is_tensor(a)]
+    return [t for a in (*args, *kwargs.values()) for t in _tensors_in(a)]
 
 
 def _write_aliases(traced, tensors, results):
@@ -268,7 +277,7 @@ def call_traced(kernel, *args, **kwargs):
 
 
 def _is_traced_call(args, kwargs):
-    return _nkx.is_tracing() and any(isinstance(a, package.TRACED) for a in (*args, *kwargs.values()))
+    return _nkx.is_tracing() and any(isinstance(t, package.TRACED) for a in (*args, *kwargs.values()) for t in _tensors_in(a))
 
 
 def _take_over(cls):
