@@ -12,8 +12,6 @@
  * shortest time (round.c), until no move makes it shorter.  move.c says which engines compute the same.  What came out is
  * taken if it saves a seventh of the round.
  *
- * Before that, the body of a loop with products gets an order in which its rounds overlap (overlap.c).
- *
  * A loop counts with what the loops in it take; inner ones are done first.  Short instructions stay, because a signal from
  * one engine to another takes as long as they do.  What is in no loop is one round; there instructions are moved only if Vector is
  * busy for most of it.
@@ -32,7 +30,7 @@
 enum { ELEMENTS_MIN = 256 };
 /* Of the time of a round, in percent: worth the signals; of a single move. */
 enum { SAVING_MIN = 15, MOVE_MIN = 2 };
-enum { SWEEPS = 3, DEPTH_MAX = 3 };
+enum { SWEEPS = 3 };
 /* Steps of rounds that are played through for each instruction that may move, on average, in a loop and in none. */
 enum { TRIES_MAX = 512, TRIES_PROGRAM = 128 };
 
@@ -45,7 +43,7 @@ struct candidate {
 struct body {
   struct pass_run *run;
   bool is_loop;
-  struct balance_round round;
+  struct round round;
   struct {
     struct candidate *v;
     int n, cap;
@@ -58,8 +56,8 @@ static int longest_first(const void *a, const void *b) {
 }
 
 static void place(struct body *b, const struct candidate *c, enum nisa_engine e) {
-  struct balance_step *s = &b->round.steps.v[c->step];
-  s->load = (struct balance_load){{0}};
+  struct round_step *s = &b->round.steps.v[c->step];
+  s->load = (struct round_load){{0}};
   s->engine = e;
   s->load.on[e] = busy_ns(&c->in, e, b->run->target);
 }
@@ -74,7 +72,7 @@ static double improve(struct body *b, const struct candidate *c, double now) {
     if (e == was || (e != c->in.engine && !balance_can_move(&c->in, e, b->run->target)))
       continue;
     place(b, c, e);
-    const double ns = balance_round_ns(&b->round);
+    const double ns = round_ns(&b->round);
     if (ns < least) {
       least = ns;
       best = e;
@@ -96,18 +94,18 @@ static void move(struct pass_run *run, const struct candidate *c, enum nisa_engi
 
 /* What a round takes anyhow. */
 static double floor_of(const struct body *b) {
-  const struct balance_load l = balance_total(&b->round);
+  const struct round_load l = round_total(&b->round);
   return l.on[NISA_ENGINE_DMA] > l.on[NISA_ENGINE_TENSOR] ? l.on[NISA_ENGINE_DMA] : l.on[NISA_ENGINE_TENSOR];
 }
 
 /* Gives each instruction to the engine that is done first, whatever it waits for.  keeps_long: what a search moved counts as time that
  * the engine from which it came has left, so that the longest instructions stay and shorter ones are dealt. */
 static void deal(struct body *b, bool keeps_long) {
-  struct balance_load l = balance_total(&b->round);
+  struct round_load l = round_total(&b->round);
 
   for (int i = 0; i < b->may_move.n; i++) {
     const struct candidate *c = &b->may_move.v[i];
-    const struct balance_step *s = &b->round.steps.v[c->step];
+    const struct round_step *s = &b->round.steps.v[c->step];
     if (keeps_long)
       l.on[c->in.engine] -= c->ns;
     else
@@ -143,7 +141,7 @@ static void line_up(struct body *b) {
 /* Moves instructions one by one while that makes the round shorter.  Returns its time. */
 static double search(struct body *b, int64_t budget) {
   const double floor = floor_of(b);
-  double now = balance_round_ns(&b->round), last = 0;
+  double now = round_ns(&b->round), last = 0;
 
   for (int sweep = 0; sweep < SWEEPS && now != last && now > floor; sweep++) {
     last = now;
@@ -168,10 +166,10 @@ static void note(const struct body *b, enum nisa_engine *at) {
 static void balance_body(struct body *b) {
   const int n = b->may_move.n;
   const int64_t tries = (int64_t)(b->is_loop ? TRIES_MAX : TRIES_PROGRAM) * n;
-  const double before = balance_round_ns(&b->round);
+  const double before = round_ns(&b->round);
   enum nisa_engine *best = arena_new_array(b->run->arena, enum nisa_engine, (size_t)n);
 
-  if (before <= floor_of(b) || (!b->is_loop && balance_total(&b->round).on[NISA_ENGINE_VECTOR] < before / 2))
+  if (before <= floor_of(b) || (!b->is_loop && round_total(&b->round).on[NISA_ENGINE_VECTOR] < before / 2))
     return;
   qsort(b->may_move.v, (size_t)n, sizeof *b->may_move.v, longest_first);
   double after = search(b, tries);
@@ -202,44 +200,12 @@ static void balance_body(struct body *b) {
 
 /* ---- loops ------------------------------------------------------------------------------------------------------- */
 
-int64_t balance_trips(MlirOperation loop) {
-  int64_t lower, upper, step;
-  if (!ir_is(loop, "scf.for") || !ir_int_constant(mlirOperationGetOperand(loop, 0), &lower) ||
-      !ir_int_constant(mlirOperationGetOperand(loop, 1), &upper) ||
-      !ir_int_constant(mlirOperationGetOperand(loop, 2), &step) || step <= 0 || upper <= lower)
-    return 1;
-  return (upper - lower - 1) / step + 1;
-}
-
-/* How often the body runs in a row, 0 if it is in no loop: a loop that starts again overlaps with itself, too. */
-static int64_t all_trips(MlirOperation op) {
-  int64_t n = 0;
-  for (int depth = 0; depth < DEPTH_MAX && !mlirOperationIsNull(op); depth++, op = mlirOperationGetParentOperation(op))
-    if (ir_is(op, "scf.for"))
-      n = (n ? n : 1) * balance_trips(op);
-  return n;
-}
-
-static struct balance_load balance_regions(struct pass_run *run, MlirOperation parent);
-
-static bool is_instruction(MlirOperation op, void *user) {
-  (void)user;
-  return nisa_op_of(op);
-}
+static struct round_load balance_regions(struct pass_run *run, MlirOperation parent);
 
 /* A loop, or a branch, in a body. */
 static void read_regions(struct body *b, MlirOperation op) {
-  const struct balance_load inner = balance_regions(b->run, op);
-  const double trips = (double)balance_trips(op);
-  struct balance_step *s = balance_add_step(&b->round, NISA_ENGINE_NONE);
-  struct nisa_instr in;
-
-  for (int e = 0; e < NISA_ENGINE_COUNT; e++)
-    s->load.on[e] = inner.on[e] * trips;
-  const struct ir_ops all = ir_collect(b->run->arena, op, is_instruction, NULL);
-  for (int k = 0; k < all.n; k++)
-    if (nisa_read(all.v[k], &in, NULL))
-      balance_add_uses(&b->round, &in);
+  const struct round_load inner = balance_regions(b->run, op);
+  round_add_inside(&b->round, op, &inner, b->run->target);
 }
 
 static void read_op(struct body *b, MlirOperation op) {
@@ -255,43 +221,26 @@ static void read_op(struct body *b, MlirOperation op) {
     return;
   if (!nisa_op_of(op) || !nisa_read(op, &c.in, NULL) || c.in.engine == NISA_ENGINE_NONE)
     return;
-  struct balance_step *s = balance_add_step(&b->round, c.in.engine);
-  s->load.on[c.in.engine] = c.ns = busy_ns(&c.in, c.in.engine, b->run->target);
-  if (c.in.engine == NISA_ENGINE_DMA && !mem_is_on_chip(nisa_access_space(&c.in.operand[0]))) {
-    const int64_t descriptors = nisa_partitions(nisa_operand(&c.in, "src")); /* at least */
-    s->is_store = true;
-    for (enum nisa_engine e = NISA_ENGINE_SCALAR; e <= NISA_ENGINE_GPSIMD; e++)
-      s->trigger[e] = busy_trigger_ns(e, descriptors, b->run->target);
-  }
-  balance_add_uses(&b->round, &c.in);
+  c.ns = round_add_instruction(&b->round, &c.in, b->run->target)->load.on[c.in.engine];
   if (busy_elements(&c.in) >= ELEMENTS_MIN && balance_is_movable(&c.in, b->run->target))
     array_push(b->run->arena, &b->may_move, c);
 }
 
 /* Balances what is in an operation.  Returns what it takes, of a loop one round. */
-static struct balance_load balance_regions(struct pass_run *run, MlirOperation parent) {
-  struct balance_load all = {{0}};
+static struct round_load balance_regions(struct pass_run *run, MlirOperation parent) {
+  struct round_load all = {{0}};
   for (intptr_t k = 0; k < mlirOperationGetNumRegions(parent); k++)
     for (MlirBlock block = mlirRegionGetFirstBlock(mlirOperationGetRegion(parent, k)); !mlirBlockIsNull(block);
          block = mlirBlockGetNextInRegion(block)) {
       struct body b = {.run = run, .is_loop = ir_is(parent, "scf.for")};
       const bool is_program = ir_is(parent, "func.func");
-      b.round = (struct balance_round){.arena = run->arena,
-                                       .by_value = {.arena = run->arena},
-                                       .block = block,
-                                       .trips = is_program ? 1 : all_trips(parent)};
+      b.round = round_of(run->arena, parent, block);
       for (MlirOperation op = mlirBlockGetFirstOperation(block); !mlirOperationIsNull(op);
            op = mlirOperationGetNextInBlock(op))
         read_op(&b, op);
-      struct overlap_cuts cuts;
-      const bool overlaps = b.is_loop && overlap_choose(run, parent, &b.round, &cuts);
-      for (int i = 0; overlaps && i < b.may_move.n; i++)
-        b.may_move.v[i].step = cuts.to[b.may_move.v[i].step];
       if ((b.is_loop || is_program) && b.may_move.n)
         balance_body(&b);
-      if (overlaps)
-        overlap_apply(run, parent, &cuts);
-      const struct balance_load l = balance_total(&b.round);
+      const struct round_load l = round_total(&b.round);
       for (int e = 0; e < NISA_ENGINE_COUNT; e++)
         all.on[e] += l.on[e];
     }

@@ -13,9 +13,9 @@
  * first part of a round comes before the end of the round before it.  What it makes for the middle is kept in one
  * buffer around the loop: when the next round writes it, the middle has read it.  So the end must read nothing of that, and
  * neither part may write what the other one uses.  Then the steps, which are instructions and loops in the body, are put in
- * an order in which each begins as early as what it needs allows (overlap_order.c).  All pairs of cuts are tried, and the
+ * an order in which each begins as early as what it needs allows (order.c).  All pairs of cuts are tried, and the
  * order alone; round.c plays some rounds of each, and the shortest is taken if it saves a tenth and if what is alive at once
- * fits.  With cuts the price is that the body is written twice (overlap_write.c).
+ * fits.  With cuts the price is that the body is written twice (write.c).
  *
  * A loop that transfers keep busy for half of a round stays: its loads run ahead of it in several copies, of which a buffer
  * around the loop has one.
@@ -27,7 +27,7 @@
 #include "base/array.h"
 #include "ir/build.h"
 #include "nisa/lifetime.h"
-#include "passes/balance_engines/overlap.h"
+#include "passes/schedule/overlap.h"
 
 enum {
   STEPS_MAX = 64,
@@ -61,7 +61,7 @@ static int buffer_of(struct overlap *o, MlirValue v) {
              (struct buffer){.v = v,
                              .is_own = is_own,
                              .space = nisa_type_space(mlirValueGetType(v)),
-                             .bytes = is_own ? bytes_of(o, v) : 0});
+                             .bytes = is_own && mem_is_on_chip(nisa_type_space(mlirValueGetType(v))) ? bytes_of(o, v) : 0});
   table_put(&o->by_value, v.ptr, (char *)o + o->buffers.n);
   return o->buffers.n - 1;
 }
@@ -84,6 +84,28 @@ static bool is_plain_loop(MlirOperation op) {
   return ir_is(op, "scf.for") && !mlirOperationGetNumResults(op);
 }
 
+/* True if the instruction shares more with others than buffers: the state of random numbers, registers, what other cores do, or an
+ * order that the kernel fixes. */
+static bool shares_state(const struct nisa_instr *in) {
+  switch (in->def->kind) {
+  case NISA_RANDOM:
+  case NISA_RANDOM_SEED:
+  case NISA_RANDOM_SET_STATE:
+  case NISA_RANDOM_GET_STATE:
+  case NISA_REGISTER_LOAD:
+  case NISA_REGISTER_STORE:
+  case NISA_SENDRECV:
+  case NISA_ALL_GATHER:
+  case NISA_ALL_REDUCE:
+  case NISA_REDUCE_SCATTER:
+  case NISA_ALL_TO_ALL:
+  case NISA_COLLECTIVE_PERMUTE:
+    return true;
+  default:
+    return nisa_keeps_order(in->op);
+  }
+}
+
 /* Adds an instruction, or a loop of such; false if it is more than that. */
 static bool add_step(struct overlap *o, struct item *x) {
   struct nisa_instr in;
@@ -101,7 +123,7 @@ static bool add_step(struct overlap *o, struct item *x) {
       x->inside[nisa_type_space(mlirValueGetType(ir_result(op))) == MEM_PSUM] += bytes_of(o, ir_result(op));
     if (in.def->kind == NISA_ALLOC || in.def->kind == NISA_RELEASE)
       continue;
-    if (mlirOperationGetNumResults(op) || in.engine == NISA_ENGINE_NONE)
+    if (mlirOperationGetNumResults(op) || in.engine == NISA_ENGINE_NONE || shares_state(&in))
       return false;
     x->is_fill = all.n == 1 && (in.engine == NISA_ENGINE_DMA || in.def->kind == NISA_MEMSET);
     add_uses(o, &in);
@@ -112,22 +134,22 @@ static bool add_step(struct overlap *o, struct item *x) {
 
 /* What is alive during the whole loop. */
 static void find_around(struct overlap *o) {
-  MlirOperation root = o->loop;
+  MlirOperation root = o->parent;
   while (!ir_is(root, "func.func"))
     root = mlirOperationGetParentOperation(root);
   const struct nisa_lifetimes l = nisa_find_lifetimes(o->run->arena, root, nisa_machine(o->run->target));
   int at = -1;
   for (int k = 0; k < l.n && at < 0; k++)
-    at = mlirOperationEqual(l.v[k].loop, o->loop) ? l.v[k].loop_from : -1;
+    at = mlirOperationEqual(l.v[k].loop, o->parent) ? l.v[k].loop_from : -1;
   for (int k = 0; k < l.n; k++)
     if (mem_is_on_chip(l.v[k].space) && l.v[k].from < at && at < l.v[k].to)
       o->around[l.v[k].space == MEM_PSUM] += l.v[k].bytes;
 }
 
-bool overlap_read(struct pass_run *run, MlirOperation loop, struct overlap *o) {
+bool overlap_read(struct pass_run *run, MlirOperation parent, struct overlap *o) {
   struct nisa_instr in;
 
-  *o = (struct overlap){.run = run, .loop = loop, .block = ir_body(loop), .by_value.arena = run->arena};
+  *o = (struct overlap){.run = run, .parent = parent, .block = ir_body(parent), .by_value.arena = run->arena};
 
   for (MlirOperation op = mlirBlockGetFirstOperation(o->block);
        !mlirOperationEqual(op, mlirBlockGetTerminator(o->block)); op = mlirOperationGetNextInBlock(op)) {
@@ -212,11 +234,11 @@ bool overlap_divide(struct overlap *o, int a, int b) {
 }
 
 /* Notes in the round which buffers are kept around the loop. */
-static void keep_crossing(const struct overlap *o, const struct balance_round *r, struct balance_buffer *buffers) {
+static void keep_crossing(const struct overlap *o, const struct round *r, struct round_buffer *buffers) {
   for (int k = 0; k < o->buffers.n; k++) {
     const char *known = table_get(&r->by_value, o->buffers.v[k].v.ptr);
     if (known && o->buffers.v[k].is_crossing) {
-      struct balance_buffer *b = &buffers[known - (const char *)r - 1];
+      struct round_buffer *b = &buffers[known - (const char *)r - 1];
       b->is_own = false;
       b->is_fixed = true;
     }
@@ -226,75 +248,81 @@ static void keep_crossing(const struct overlap *o, const struct balance_round *r
 /* ---- the choice -------------------------------------------------------------------------------------------------- */
 
 /* True if the Tensor engine begins or ends its work there. */
-static bool is_cut(const struct balance_round *r, int step) {
+static bool is_cut(const struct round *r, int step) {
   return step > 0 &&
          (r->steps.v[step].load.on[NISA_ENGINE_TENSOR] > 0) != (r->steps.v[step - 1].load.on[NISA_ENGINE_TENSOR] > 0);
 }
 
 /* The round with its steps in that order. */
-static struct balance_round ordered(const struct overlap *o, const struct balance_round *r, const int *order) {
-  struct balance_round out = *r;
+static struct round ordered(const struct overlap *o, const struct round *r, const int *order) {
+  struct round out = *r;
   const size_t n = (size_t)r->buffers.n;
   struct arena *a = o->run->arena;
 
-  out.steps.v = arena_new_array(a, struct balance_step, (size_t)o->n_steps + 1);
+  out.steps.v = arena_new_array(a, struct round_step, (size_t)o->n_steps + 1);
   for (int k = 0; k < o->n_steps; k++)
     out.steps.v[k] = r->steps.v[order[k]];
-  out.buffers.v = arena_new_array(a, struct balance_buffer, n + 1);
+  out.buffers.v = arena_new_array(a, struct round_buffer, n + 1);
   if (n)
     memcpy(out.buffers.v, r->buffers.v, n * sizeof *r->buffers.v);
   keep_crossing(o, r, out.buffers.v);
   return out;
 }
 
-/* Tries the order of a pair of cuts.  Keeps it in *best, and its time in out, if it is shorter. */
-static void try_cuts(struct overlap *o, const struct balance_round *r, int a, int b, struct balance_round *best,
-                     struct overlap_cuts *out) {
+/* Tries the order of a pair of cuts.  Keeps it in *out if it is shorter. */
+static void try_cuts(struct overlap *o, const struct round *r, int a, int b, bool prefetches, struct overlap_cuts *out) {
   struct arena *arena = o->run->arena;
 
   if (!overlap_divide(o, a, b))
     return;
   for (int p = 0; p < N_TASTES; p++) {
     int *order = arena_new_array(arena, int, (size_t)o->n_steps + 1);
-    if (!overlap_order(o, r->steps.v, tastes[p], order))
+    if (!overlap_order(o, r->steps.v, tastes[p], prefetches, order))
       continue;
-    struct balance_round now = ordered(o, r, order);
-    double ns = balance_round_ns(&now);
+    struct round now = ordered(o, r, order);
+    double ns = round_ns(&now);
     if (b) /* what comes before the loop and after it is a round in which nothing overlaps */
-      ns += (out->before - ns) / (double)balance_trips(o->loop);
+      ns += (out->before - ns) / (double)round_trips(o->parent);
     if (ns >= out->after)
       continue;
-    *best = now;
     *out = (struct overlap_cuts){.a = a, .b = b, .order = order, .before = out->before, .after = ns};
   }
 }
 
-bool overlap_choose(struct pass_run *run, MlirOperation loop, struct balance_round *r, struct overlap_cuts *out) {
-  struct overlap o;
-  const int64_t trips = balance_trips(loop);
-  const int n = r->steps.n;
-  int cuts[CUTS_MAX], n_cuts = 0;
-
-  for (int k = 0; k < n && n_cuts < CUTS_MAX; k++)
+/* Where the body may be cut; none if the order alone is to be tried. */
+static int cuts_of(const struct overlap *o, const struct round *r, double before, int *cuts) {
+  int n = 0;
+  if (!ir_is(o->parent, "scf.for") || round_trips(o->parent) < TRIPS_MIN || r->trips < ALL_TRIPS_MIN)
+    return 0;
+  for (int k = 0; k < r->steps.n && n < CUTS_MAX; k++)
     if (is_cut(r, k))
-      cuts[n_cuts++] = k;
-  if (!n_cuts || n > STEPS_MAX || trips < TRIPS_MIN || r->trips < ALL_TRIPS_MIN || mlirOperationGetNumResults(loop) ||
-      !overlap_read(run, loop, &o) || o.n_steps != n)
+      cuts[n++] = k;
+  return n && round_total(r).on[NISA_ENGINE_DMA] * 100 <= before * TRANSFERS_MOST ? n : 0;
+}
+
+bool overlap_choose(struct pass_run *run, MlirOperation parent, const struct round *r, struct schedule_what *what, struct overlap_cuts *out) {
+  const bool is_program = ir_is(parent, "func.func");
+  struct overlap o;
+  struct round now = *r;
+  int cuts[CUTS_MAX];
+
+  if (r->steps.n < 3 || r->steps.n > STEPS_MAX || (is_program && !what->program) || !overlap_read(run, parent, &o) ||
+      o.n_steps != r->steps.n)
     return false;
-  struct balance_round best = *r;
-  const double before = balance_round_ns(r), least = before * (100 - SAVING_MIN) / 100;
-  if (balance_total(r).on[NISA_ENGINE_DMA] * 100 > before * TRANSFERS_MOST)
+  const double before = round_ns(&now);
+  const int n_cuts = cuts_of(&o, r, before, cuts);
+  if (!n_cuts && !is_program && !what->loops)
     return false;
-  *out = (struct overlap_cuts){.before = before, .after = least};
-  try_cuts(&o, r, 0, 0, &best, out);
+  *out = (struct overlap_cuts){.before = before, .after = n_cuts ? before * (100 - SAVING_MIN) / 100 : before};
+  try_cuts(&o, r, 0, 0, is_program && what->prefetches, out);
   for (int i = 0; i < n_cuts; i++)
     for (int k = i + 1; k < n_cuts; k++)
-      try_cuts(&o, r, cuts[i], cuts[k], &best, out);
-  if (!out->order)
-    return false;
-  *r = best;
-  out->to = arena_new_array(run->arena, int, (size_t)n + 1);
-  for (int k = 0; k < n; k++)
-    out->to[out->order[k]] = k;
-  return true;
+      try_cuts(&o, r, cuts[i], cuts[k], false, out);
+  what->program_changed |= is_program && out->order;
+  what->loops_changed |= !is_program && !n_cuts && out->order;
+  if (is_program && what->before > 0) {
+    out->before = what->before;
+    out->after = what->after;
+  }
+  return out->order;
 }

@@ -1,7 +1,7 @@
 /* overlap_write: writes the body of a loop in another order.  See overlap.c. */
 #include "base/array.h"
 #include "ir/build.h"
-#include "passes/balance_engines/overlap.h"
+#include "passes/schedule/overlap.h"
 #include "passes/lib/edit.h"
 
 /* ---- the new order ----------------------------------------------------------------------------------------------- */
@@ -69,14 +69,17 @@ static void keep_around(const struct overlap *o, bool allocs, MlirOperation befo
 }
 
 static void explain(const struct overlap *o, const struct overlap_cuts *c) {
+  const bool is_loop = ir_is(o->parent, "scf.for");
+  const char *what = is_loop ? "a round" : "the program";
   const char *how =
       c->b ? arena_printf(o->run->arena, "the first %d of its %d steps beside the last %d of the round before", c->a,
                           o->n_steps, o->n_steps - c->b)
-           : arena_printf(o->run->arena, "its %d steps in another order", o->n_steps);
-  struct remark *r = pass_remark(o->run, o->loop, RULE_OVERLAP, "%s: a round takes %.2f us instead of %.2f", how,
+           : arena_printf(o->run->arena, "%s %d steps in another order", is_loop ? "its" : "the", o->n_steps);
+  struct remark *r = pass_remark(o->run, o->parent, RULE_SCHEDULE, "%s: %s takes %.2f us instead of %.2f", how, what,
                                  c->after / 1000, c->before / 1000);
-  remark_reject_for(r, "one round after the other", NULL, arena_printf(o->run->arena, "%.2f us", c->before / 1000),
-                    "at the end of each round the engines wait for each other");
+  remark_reject_for(r, c->b ? "one round after the other" : "the order of the program", NULL,
+                    arena_printf(o->run->arena, "%.2f us", c->before / 1000),
+                    c->b ? "at the end of each round the engines wait for each other" : "engines wait for steps that could be done earlier");
 }
 
 /* Puts the steps of the body in their order, each allocation before the first step that uses it and each release after the last. */
@@ -116,7 +119,7 @@ static void put_in_order(const struct overlap *o, const int *order, MlirOperatio
 static void advance(const struct overlap *o, MlirOperation end) {
   struct ir_builder b = edit_before(o->run, end);
   struct renamed r = {.by_value.arena = o->run->arena};
-  MlirValue next = ir_binary(&b, "arith.addi", mlirBlockGetArgument(o->block, 0), mlirOperationGetOperand(o->loop, 2));
+  MlirValue next = ir_binary(&b, "arith.addi", mlirBlockGetArgument(o->block, 0), mlirOperationGetOperand(o->parent, 2));
   MlirOperation *pure = arena_new_array(o->run->arena, MlirOperation, (size_t)o->items.n + 1);
   int n = 0;
 
@@ -131,28 +134,34 @@ static void advance(const struct overlap *o, MlirOperation end) {
     erase_if_unused(pure[--n]);
 }
 
-void overlap_apply(struct pass_run *run, MlirOperation loop, const struct overlap_cuts *cuts) {
-  struct overlap o;
+/* Writes the first part before the loop and the end after it, and lets the loop go one round less. */
+static bool cut(const struct overlap *o, MlirOperation end) {
+  MlirOperation loop = o->parent, after = mlirOperationGetNextInBlock(loop);
   int64_t lower, step, upper;
-
-  if (!overlap_read(run, loop, &o) || !overlap_divide(&o, cuts->a, cuts->b) ||
-      !ir_int_constant(mlirOperationGetOperand(loop, 0), &lower) ||
+  if (!ir_int_constant(mlirOperationGetOperand(loop, 0), &lower) ||
       !ir_int_constant(mlirOperationGetOperand(loop, 1), &upper) ||
       !ir_int_constant(mlirOperationGetOperand(loop, 2), &step))
+    return false;
+  struct ir_builder outside = edit_before(o->run, loop);
+  MlirValue last = ir_index(&outside, lower + (upper - lower - 1) / step * step);
+  keep_around(o, true, loop);
+  copy_parts(o, FIRST, FIRST, mlirOperationGetOperand(loop, 0), outside.block, loop);
+  copy_parts(o, MIDDLE, END, last, outside.block, after);
+  keep_around(o, false, after);
+  advance(o, end);
+  mlirOperationSetOperand(loop, 1, last);
+  return true;
+}
+
+void overlap_apply(struct pass_run *run, MlirOperation parent, const struct overlap_cuts *cuts) {
+  struct overlap o;
+  if (!overlap_read(run, parent, &o) || !overlap_divide(&o, cuts->a, cuts->b))
     return;
-  MlirOperation after = mlirOperationGetNextInBlock(loop), end = mlirBlockGetTerminator(o.block);
-  pass_step(run, loop, "overlap-rounds");
+  MlirOperation end = mlirBlockGetTerminator(o.block);
+  pass_step(run, parent, cuts->b ? "overlap-rounds" : "order-steps");
+  if (cuts->b && !cut(&o, end))
+    return;
   explain(&o, cuts);
-  if (cuts->b) {
-    struct ir_builder outside = edit_before(run, loop);
-    MlirValue last = ir_index(&outside, lower + (upper - lower - 1) / step * step);
-    keep_around(&o, true, loop);
-    copy_parts(&o, FIRST, FIRST, mlirOperationGetOperand(loop, 0), outside.block, loop);
-    copy_parts(&o, MIDDLE, END, last, outside.block, after);
-    keep_around(&o, false, after);
-    advance(&o, end);
-    mlirOperationSetOperand(loop, 1, last);
-  }
   put_in_order(&o, cuts->order, end);
   for (int i = o.items.n - 1; i >= 0; i--)
     if (o.items.v[i].part == PURE)

@@ -4,8 +4,10 @@
  * longer, the one is taken that can begin first, when its engines are free and its operands are there; if several can begin
  * within some time, the one after which the longest chain of steps waits.  What waits for nothing and only fills a
  * buffer, by a transfer or with a constant, takes no part in that: it comes before the first step that reads it. */
+#include <string.h>
+
 #include "base/array.h"
-#include "passes/balance_engines/overlap.h"
+#include "passes/schedule/overlap.h"
 
 struct node {
   int step;
@@ -16,17 +18,18 @@ struct node {
 
 struct graph {
   const struct overlap *o;
-  const struct balance_step *steps;
+  const struct round_step *steps;
   int n;
+  double share;   /* of starting loads (lib/round.h), in a program; 0 in a loop, in which loads run ahead */
   struct node *v; /* in an order that is right: the middle, the first part of the next round, the end */
   bool *waits;    /* [i * n + k]: node i for node k */
 };
 
-static double takes_of(const struct balance_step *s) {
+static double takes_of(const struct round_step *s) {
   double longest = 0;
   for (int e = 0; e < NISA_ENGINE_COUNT; e++)
     longest = s->load.on[e] > longest ? s->load.on[e] : longest;
-  return longest + balance_delay_ns(s->load.on[NISA_ENGINE_DMA] > 0      ? NISA_ENGINE_DMA
+  return longest + round_delay_ns(s->load.on[NISA_ENGINE_DMA] > 0      ? NISA_ENGINE_DMA
                                     : s->load.on[NISA_ENGINE_TENSOR] > 0 ? NISA_ENGINE_TENSOR
                                                                          : NISA_ENGINE_VECTOR);
 }
@@ -62,11 +65,18 @@ static double height_in_next(const struct graph *g, int i) {
   return height;
 }
 
-static struct graph read_graph(const struct overlap *o, const struct balance_step *steps, double next_weight) {
+static double share_of(const struct overlap *o, const struct round_step *steps) {
+  struct round_load total = {{0}};
+  for (int s = 0; s < o->n_steps; s++)
+    total.on[NISA_ENGINE_SCALAR] += steps[s].load.on[NISA_ENGINE_SCALAR];
+  return ir_is(o->parent, "scf.for") ? 0 : round_share_of_loads(&total);
+}
+
+static struct graph read_graph(const struct overlap *o, const struct round_step *steps, double next_weight) {
   static const enum part order[] = {MIDDLE, FIRST, END};
   struct arena *a = o->run->arena;
   const size_t n = (size_t)o->n_steps;
-  struct graph g = {o, steps, 0, arena_new_array(a, struct node, n + 1), arena_new_array(a, bool, n *n + 1)};
+  struct graph g = {o, steps, 0, share_of(o, steps), arena_new_array(a, struct node, n + 1), arena_new_array(a, bool, n *n + 1)};
 
   for (int p = 0; p < PARTS; p++)
     for (int s = 0; s < o->n_steps; s++)
@@ -91,21 +101,26 @@ static struct graph read_graph(const struct overlap *o, const struct balance_ste
 
 /* When node i can begin; -1: it was taken, or has to wait for one that was not. */
 static double begin_of(const struct graph *g, int i, const double *lanes) {
-  const struct balance_step *s = &g->steps[g->v[i].step];
-  double at = 0;
+  const struct round_step *s = &g->steps[g->v[i].step];
+  double at = 0, started = lanes[NISA_ENGINE_SYNC];
 
   if (g->v[i].is_done || g->v[i].is_early)
     return -1;
   for (int k = 0; k < i; k++) {
-    if (!g->waits[i * g->n + k] || g->v[k].is_early)
+    if (!g->waits[i * g->n + k] || (g->v[k].is_early && !g->share))
       continue;
+    if (g->v[k].is_early && !g->v[k].is_done) {
+      started += g->steps[g->v[k].step].trigger[NISA_ENGINE_SYNC] * g->share;
+      at = started + g->v[k].takes > at ? started + g->v[k].takes : at;
+      continue;
+    }
     if (!g->v[k].is_done)
       return -1;
     at = g->v[k].end > at ? g->v[k].end : at;
   }
   for (int e = 0; e < NISA_ENGINE_COUNT; e++)
     if (e != NISA_ENGINE_DMA && s->load.on[e] > 0 && lanes[e] > at &&
-        (e == NISA_ENGINE_TENSOR || !balance_is_product(s)))
+        (e == NISA_ENGINE_TENSOR || !round_is_product(s)))
       at = lanes[e];
   return at;
 }
@@ -141,7 +156,8 @@ static void add_alive(const struct overlap *o, const struct item *x, const int *
   }
 }
 
-static bool fits(const struct overlap *o, const int *order) {
+/* True if what is alive at once takes at most a `part`th of the memories. */
+static bool fits(const struct overlap *o, const int *order, int part) {
   const struct nisa_machine *m = nisa_machine(o->run->target);
   struct arena *a = o->run->arena;
   int *first = arena_new_array(a, int, (size_t)o->buffers.n + 1),
@@ -164,35 +180,59 @@ static bool fits(const struct overlap *o, const int *order) {
   for (int n = 0; n < o->n_steps; n++) {
     const struct item *x = &o->items.v[o->of_step[order[n]]];
     add_alive(o, x, first, n, 1, alive);
-    if (alive[0] + x->inside[0] > m->sbuf_bytes || alive[1] + x->inside[1] > m->psum_bytes)
+    if (alive[0] + x->inside[0] > m->sbuf_bytes / part || alive[1] + x->inside[1] > m->psum_bytes)
       return false;
     add_alive(o, x, last, n, -1, alive);
   }
   return true;
 }
 
-bool overlap_order(const struct overlap *o, const struct balance_step *steps, struct overlap_taste t, int *order) {
+/* In a program, the loads that wait for nothing come first, in the order in which they are needed, if they leave half of SBUF: an engine that
+ * starts stores, which wait for their data, would otherwise start these loads after them. */
+static void prefetch(const struct graph *g, int *order) {
+  const struct overlap *o = g->o;
+  int *first = arena_new_array(o->run->arena, int, (size_t)o->n_steps + 1), n = 0;
+  bool *is_load = arena_new_array(o->run->arena, bool, (size_t)o->n_steps + 1);
+
+  for (int i = 0; i < g->n; i++)
+    is_load[g->v[i].step] = g->v[i].is_early && g->steps[g->v[i].step].trigger[NISA_ENGINE_SYNC] > 0;
+  for (int loads = 1; loads >= 0; loads--)
+    for (int k = 0; k < o->n_steps; k++)
+      if (is_load[order[k]] == loads)
+        first[n++] = order[k];
+  if (g->share > 0 && fits(o, first, 2))
+    memcpy(order, first, (size_t)o->n_steps * sizeof *order);
+}
+
+bool overlap_order(const struct overlap *o, const struct round_step *steps, struct overlap_taste t, bool prefetches,
+                   int *order) {
   struct graph g = read_graph(o, steps, t.next);
   double lanes[NISA_ENGINE_COUNT] = {0}, begin = 0;
   int n = 0;
 
   for (int i; i = choose(&g, lanes, t.patience, &begin), i >= 0;) {
-    const struct balance_step *s = &steps[g.v[i].step];
+    const struct round_step *s = &steps[g.v[i].step];
     for (int k = 0; k < i; k++)
       if (g.waits[i * g.n + k] && g.v[k].is_early && !g.v[k].is_done) {
         g.v[k].is_done = true;
+        lanes[NISA_ENGINE_SYNC] += steps[g.v[k].step].trigger[NISA_ENGINE_SYNC] * g.share;
+        g.v[k].end = lanes[NISA_ENGINE_SYNC] + g.v[k].takes;
         order[n++] = g.v[k].step;
       }
     g.v[i].is_done = true;
-    g.v[i].end = balance_is_product(s) ? balance_play_product(s, begin, lanes) + balance_delay_ns(NISA_ENGINE_TENSOR)
+    g.v[i].end = round_is_product(s) ? round_play_product(s, begin, lanes) + round_delay_ns(NISA_ENGINE_TENSOR)
                                        : begin + g.v[i].takes;
     order[n++] = g.v[i].step;
-    for (int e = 0; e < NISA_ENGINE_COUNT && !balance_is_product(s); e++)
+    for (int e = 0; e < NISA_ENGINE_COUNT && !round_is_product(s); e++)
       if (s->load.on[e] > 0)
         lanes[e] = begin + s->load.on[e];
   }
   for (int i = 0; i < g.n; i++)
     if (!g.v[i].is_done)
       order[n++] = g.v[i].step;
-  return n == o->n_steps && fits(o, order);
+  if (n != o->n_steps || !fits(o, order, 1))
+    return false;
+  if (prefetches)
+    prefetch(&g, order);
+  return true;
 }

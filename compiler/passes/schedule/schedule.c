@@ -1,0 +1,117 @@
+/* schedule: puts instructions into an order in which the engines wait less for each other.
+ *
+ *     load a; load b                                load a
+ *     x = f(a)    on vector    3 us                 x = f(a)       vector
+ *     y = g(a)    on scalar    1 us        ==>      load b
+ *     z = h(b)    on vector    1 us                 y = g(a)       scalar
+ *     store x; store z; store k(y)                  k(y), h(b); …
+ *
+ * Each engine executes its instructions in the order of the program, so an instruction whose operands are there waits for all
+ * that are before it in its engine.  The pass is a list scheduler: of the steps that need not wait any longer, the one comes
+ * next that can begin first (order.c).  A body of a loop is played with the rounds before and after it, and may be cut, so
+ * that the first part of a round comes beside the end of the one before (overlap.c).  What a round takes, or the program, is
+ * estimated from the simulator's costs (lib/round.c); an order is taken if it saves a part of that.
+ *
+ * Inner loops are done first; a loop counts with what the loops in it take.  A body of more than 64 steps stays as it is, so that the
+ * time is linear in the instructions.
+ *
+ * Safe because a step stays after all with which it shares a buffer that one of them writes.  A body with instructions that
+ * share more than buffers stays: random numbers, registers, cores that wait for each other, and what the kernel orders itself. */
+#include "ir/query.h"
+#include "passes/schedule/overlap.h"
+
+enum { SAVING_MIN = 1 }; /* percent of the program */
+
+static struct round_load schedule_regions(struct pass_run *run, MlirOperation parent, struct schedule_what *what);
+
+static void read_op(struct pass_run *run, struct round *r, MlirOperation op, struct schedule_what *what) {
+  struct nisa_instr in;
+  if (mlirOperationGetNumRegions(op)) {
+    const struct round_load inner = schedule_regions(run, op, what);
+    if (r->trips)
+      round_add_inside(r, op, &inner, run->target);
+  } else if (r->trips && nisa_op_of(op) && nisa_read(op, &in, NULL) && in.engine != NISA_ENGINE_NONE) {
+    (void)round_add_instruction(r, &in, run->target);
+  }
+}
+
+/* Orders what is in an operation.  Returns what it takes, of a loop one round. */
+static struct round_load schedule_regions(struct pass_run *run, MlirOperation parent, struct schedule_what *what) {
+  struct round_load all = {{0}};
+  for (intptr_t k = 0; k < mlirOperationGetNumRegions(parent); k++)
+    for (MlirBlock block = mlirRegionGetFirstBlock(mlirOperationGetRegion(parent, k)); !mlirBlockIsNull(block);
+         block = mlirBlockGetNextInRegion(block)) {
+      struct round r = round_of(run->arena, parent, block);
+      struct overlap_cuts cuts;
+      for (MlirOperation op = mlirBlockGetFirstOperation(block), next; !mlirOperationIsNull(op); op = next) {
+        next = mlirOperationGetNextInBlock(op); /* op may be a loop that gets what it does last after it */
+        read_op(run, &r, op, what);
+      }
+      if ((ir_is(parent, "func.func") || (ir_is(parent, "scf.for") && !mlirOperationGetNumResults(parent))) &&
+          overlap_choose(run, parent, &r, what, &cuts))
+        overlap_apply(run, parent, &cuts);
+      const struct round_load l = round_total(&r);
+      for (int e = 0; e < NISA_ENGINE_COUNT; e++)
+        all.on[e] += l.on[e];
+    }
+  return all;
+}
+
+/* Orders a copy.  Returns its simulated time; -1 if that is not asked for or not known. */
+static double try(const struct pass_run *run, struct schedule_what *what, bool measures) {
+  struct pass_run quiet = *run;
+  quiet.remarks = NULL;
+  quiet.steps = NULL;
+  quiet.module = mlirOperationClone(run->module);
+  schedule_regions(&quiet, quiet.module, what);
+  const double ns = measures ? schedule_measure(&quiet, quiet.module) : -1;
+  mlirOperationDestroy(quiet.module);
+  return ns;
+}
+
+/* Returns what makes the simulated program shortest. */
+static struct schedule_what choose(const struct pass_run *run) {
+  static const struct schedule_what all[] = {{.program = true},
+                                             {.program = true, .prefetches = true},
+                                             {.loops = true},
+                                             {.loops = true, .program = true},
+                                             {.loops = true, .program = true, .prefetches = true}};
+  struct schedule_what best = {0}, none = {0}, some = {.loops = true, .program = true};
+
+  (void)try(run, &some, false);
+  const bool differs = some.loops_changed || some.program_changed;
+  const double before = differs ? try(run, &none, true) : -1;
+  double least = before;
+  for (size_t k = 0; before > 0 && k < sizeof all / sizeof *all; k++) {
+    struct schedule_what w = all[k];
+    if ((w.loops && !some.loops_changed) || (w.program && !some.program_changed))
+      continue;
+    const double ns = try(run, &w, true);
+    if (ns <= 0 || ns * 100 >= least * (100 - SAVING_MIN))
+      continue;
+    least = ns;
+    best = all[k];
+    best.before = before;
+    best.after = ns;
+  }
+  return best;
+}
+
+static enum status run_pass(struct pass_run *run) {
+  enum target target;
+  enum status st = pass_target(run, &target);
+
+  if (st)
+    return st;
+  if (!pass_option(run, "target"))
+    nisa_module_target(run->module, &target);
+  run->target = target;
+  struct schedule_what what = choose(run);
+  schedule_regions(run, run->module, &what);
+  return ST_OK;
+}
+
+const struct pass_def schedule = {
+    .name = "schedule",
+    .run = run_pass,
+};
