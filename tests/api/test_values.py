@@ -180,7 +180,7 @@ def test_a_loop_of_hlo_has_a_value_for_every_round(server):
     assert "tuple" in find(server, "trace", LOOP, name="%loop")["reason"]
 
 
-@pytest.mark.parametrize("stage", ["linalg-to-nisa", "coalesce-transfers", "balance-engines", "allocate-memory", "engine-programs"])
+@pytest.mark.parametrize("stage", ["linalg-to-nisa", "coalesce-transfers", "schedule", "balance-engines", "allocate-memory", "engine-programs"])
 def test_a_buffer_and_an_operand_of_an_instruction_have_the_same_values(server, stages, x, stage):
     s = stages[index_of(stages, stage)]
     line = line_of(s, r"nisa\.activation.*op=exp")

@@ -132,7 +132,7 @@ def is_exact(source, r):
     return r["line"] > 0 and (r["line"], r["col"]) < (r["end_line"], r["end_col"]) and source_map.text_of(source, r).strip() != ""
 
 
-@pytest.mark.parametrize("stage", ["linalg-to-nisa", "coalesce-transfers", "balance-engines", "allocate-memory", "engine-programs"])
+@pytest.mark.parametrize("stage", ["linalg-to-nisa", "coalesce-transfers", "schedule", "balance-engines", "allocate-memory", "engine-programs"])
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda p: p.stem)
 def test_instructions_lead_back_to_python(path, stage):
     """By their lines' ranges, with columns; and by provenance, through every stage up to the trace."""

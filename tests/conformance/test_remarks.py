@@ -11,7 +11,7 @@ TALKING = {
     "canonicalize-partition-dim", "fuse-row-tiles", "knob-driven-tiling", "one-shot-bufferize", "eliminate-uninitialized-copies",
     "annotate-memory-space", "eliminate-same-memspace-copy", "legalize-layout",
     "simplify-linalg", "insert-spill-reload", "insert-memref-dealloc", "linalg-to-nisa",
-    "coalesce-transfers", "balance-engines", "allocate-memory", "engine-programs",
+    "coalesce-transfers", "schedule", "balance-engines", "allocate-memory", "engine-programs",
 }
 
 # the products of the examples that have batches are attentions, which flash-attention takes apart

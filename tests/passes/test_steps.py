@@ -54,7 +54,7 @@ CHANGED_BY = {  # an example that the pass changes
     "infer-layout": "06", "canonicalize-partition-dim": "10", "fuse-row-tiles": "01", "assign-linalg-op-ids": "06", "knob-driven-tiling": "06",
     "apply-and-strip-transforms": "06", "canonicalize-loop-step": "02", "one-shot-bufferize": "06", "canonicalize:2": "02",
     "eliminate-uninitialized-copies": "11", "annotate-memory-space": "06", "eliminate-same-memspace-copy": "02", "legalize-layout": "02",
-    "simplify-linalg": "02", "insert-spill-reload": "07", "insert-memref-dealloc": "02", "linalg-to-nisa": "02", "coalesce-transfers": "03", "balance-engines": "01",
+    "simplify-linalg": "02", "insert-spill-reload": "07", "insert-memref-dealloc": "02", "linalg-to-nisa": "02", "coalesce-transfers": "03", "schedule": "10", "balance-engines": "01",
     "allocate-memory": "06", "engine-programs": "06",
 }
 

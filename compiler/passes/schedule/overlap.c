@@ -14,7 +14,7 @@
  * buffer around the loop: when the next round writes it, the middle has read it.  So the end must read nothing of that, and
  * neither part may write what the other one uses.  Then the steps, which are instructions and loops in the body, are put in
  * an order in which each begins as early as what it needs allows (order.c).  All pairs of cuts are tried, and the
- * order alone; round.c plays some rounds of each, and the shortest is taken if it saves a tenth and if what is alive at once
+ * order alone; lib/round.c plays some rounds of each, and the shortest is taken if it saves a tenth and if what is alive at once
  * fits.  With cuts the price is that the body is written twice (write.c).
  *
  * A loop that transfers keep busy for half of a round stays: its loads run ahead of it in several copies, of which a buffer

@@ -1,26 +1,31 @@
 /* schedule: puts instructions into an order in which the engines wait less for each other.
  *
- *     load a; load b                                load a
- *     x = f(a)    on vector    3 us                 x = f(a)       vector
- *     y = g(a)    on scalar    1 us        ==>      load b
- *     z = h(b)    on vector    1 us                 y = g(a)       scalar
- *     store x; store z; store k(y)                  k(y), h(b); …
+ *     load a; load b                                 load b
+ *     m = b * b          Vector                      m = b * b      Vector
+ *     n = m + b          Vector           ==>        load a
+ *     e = exp(n)         Scalar                      f = tanh(a)    Scalar, while Vector computes n
+ *     f = tanh(a)        Scalar                      n = m + b      Vector
+ *     store e; store f                               store f; e = exp(n); store e
  *
- * Each engine executes its instructions in the order of the program, so an instruction whose operands are there waits for all
- * that are before it in its engine.  The pass is a list scheduler: of the steps that need not wait any longer, the one comes
- * next that can begin first (order.c).  A body of a loop is played with the rounds before and after it, and may be cut, so
- * that the first part of a round comes beside the end of the one before (overlap.c).  What a round takes, or the program, is
- * estimated from the simulator's costs (lib/round.c); an order is taken if it saves a part of that.
+ * Each engine executes its instructions in the order of the program, so one whose operands are there waits for all that are before it
+ * in its engine.  This is a list scheduler: of the steps that need not wait any longer, the one comes next that can begin first
+ * (order.c).  The body of a loop of products is played with the rounds before and after it, and may be cut, so that the first
+ * part of a round comes beside the end of the one before (overlap.c).  What a round takes, or the program, is estimated
+ * (lib/round.c).  Inner loops are done first; a loop counts with what the loops in it take.
  *
- * Inner loops are done first; a loop counts with what the loops in it take.  A body of more than 64 steps stays as it is, so that the
- * time is linear in the instructions.
+ * The other loops, and what is in no loop, get an order only if the whole program is shorter with it: copies of it go
+ * through the stages after this one, and the simulated machine times them (measure.c).  A body of more than 64 steps stays as it is, so
+ * that the time is linear in the instructions, and a program of more than OPS_MAX operations is not timed.
  *
- * Safe because a step stays after all with which it shares a buffer that one of them writes.  A body with instructions that
- * share more than buffers stays: random numbers, registers, cores that wait for each other, and what the kernel orders itself. */
+ * Safe because a step stays after all with which it shares a buffer that one of them writes.  A body with instructions that share
+ * more than buffers stays: random numbers, registers, cores that wait for each other, and what the kernel orders itself. */
 #include "ir/query.h"
 #include "passes/schedule/overlap.h"
 
-enum { SAVING_MIN = 1 }; /* percent of the program */
+enum {
+  SAVING_MIN = 1, /* percent of the program */
+  OPS_MAX = 320   /* a longer program is not timed: its copies take longer than all of its stages before */
+};
 
 static struct round_load schedule_regions(struct pass_run *run, MlirOperation parent, struct schedule_what *what);
 
@@ -69,31 +74,37 @@ static double try(const struct pass_run *run, struct schedule_what *what, bool m
   return ns;
 }
 
-/* Returns what makes the simulated program shortest. */
+/* Adds to *best what makes the simulated program shorter by a hundredth at least. */
+static void improve(const struct pass_run *run, struct schedule_what w, struct schedule_what *best) {
+  const struct schedule_what asked = w;
+  const double ns = try(run, &w, true);
+  if (ns <= 0 || ns * 100 >= best->after * (100 - SAVING_MIN))
+    return;
+  const double before = best->before;
+  *best = asked;
+  best->before = before;
+  best->after = ns;
+}
+
+/* Returns what makes the simulated program shortest: the order of the program, with its loads where they are needed or first, and that
+ * of the loops are tried one after the other. */
 static struct schedule_what choose(const struct pass_run *run) {
-  static const struct schedule_what all[] = {{.program = true},
-                                             {.program = true, .prefetches = true},
-                                             {.loops = true},
-                                             {.loops = true, .program = true},
-                                             {.loops = true, .program = true, .prefetches = true}};
   struct schedule_what best = {0}, none = {0}, some = {.loops = true, .program = true};
 
+  if (ir_collect(run->arena, run->module, NULL, NULL).n > OPS_MAX)
+    return none;
   (void)try(run, &some, false);
-  const bool differs = some.loops_changed || some.program_changed;
-  const double before = differs ? try(run, &none, true) : -1;
-  double least = before;
-  for (size_t k = 0; before > 0 && k < sizeof all / sizeof *all; k++) {
-    struct schedule_what w = all[k];
-    if ((w.loops && !some.loops_changed) || (w.program && !some.program_changed))
-      continue;
-    const double ns = try(run, &w, true);
-    if (ns <= 0 || ns * 100 >= least * (100 - SAVING_MIN))
-      continue;
-    least = ns;
-    best = all[k];
-    best.before = before;
-    best.after = ns;
+  if (!some.loops_changed && !some.program_changed)
+    return best;
+  best.before = best.after = try(run, &none, true);
+  if (best.before <= 0)
+    return none;
+  if (some.program_changed) {
+    improve(run, (struct schedule_what){.program = true}, &best);
+    improve(run, (struct schedule_what){.program = true, .prefetches = true}, &best);
   }
+  if (some.loops_changed)
+    improve(run, (struct schedule_what){.program = best.program, .prefetches = best.prefetches, .loops = true}, &best);
   return best;
 }
 

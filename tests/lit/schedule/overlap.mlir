@@ -1,5 +1,5 @@
 // nisa text 1
-// RUN: nkx opt --balance-engines --nisa-verify --print-nisa --remarks=%t %s | FileCheck %s
+// RUN: nkx opt --schedule --nisa-verify --print-nisa --remarks=%t %s | FileCheck %s
 // RUN: FileCheck %s --check-prefix=REMARK < %t
 // The first part of a round is done before the last part of the round before it.
 
