@@ -44,7 +44,7 @@ static int number_of(struct round *r, MlirValue v) {
     return (int)(known - (const char *)r) - 1;
   MlirOperation def = ir_defining_op(v);
   const struct round_buffer b = {.is_own = !mlirOperationIsNull(def) && ir_is(def, "nisa.alloc") &&
-                                             mlirBlockEqual(mlirOperationGetBlock(def), r->block)};
+                                           mlirBlockEqual(mlirOperationGetBlock(def), r->block)};
   array_push(r->arena, &r->buffers, b);
   table_put(&r->by_value, v.ptr, (char *)r + r->buffers.n);
   return r->buffers.n - 1;
@@ -107,10 +107,8 @@ static int64_t all_trips(MlirOperation op) {
 }
 
 struct round round_of(struct arena *a, MlirOperation op, MlirBlock block) {
-  return (struct round){.arena = a,
-                        .by_value = {.arena = a},
-                        .block = block,
-                        .trips = ir_is(op, "func.func") ? 1 : all_trips(op)};
+  return (struct round){
+      .arena = a, .by_value = {.arena = a}, .block = block, .trips = ir_is(op, "func.func") ? 1 : all_trips(op)};
 }
 
 /* How long starting a load keeps the engine that starts it; 0 for other instructions. */

@@ -9,14 +9,17 @@
 /* A longer program is not timed: each of its orders would take longer than the rest of the pass. */
 enum { EXECUTIONS_MAX = 10000 };
 
-static bool run_stage(const struct pass_run *from, MlirOperation module, const char *name, struct arena *a, struct diags *ds) {
+static bool run_stage(const struct pass_run *from, MlirOperation module, const char *name, struct arena *a,
+                      struct diags *ds) {
   const struct pass_def *def = pass_find(name);
-  struct pass_run run = {.ir = from->ir, .module = module, .target = from->target, .options = "", .arena = a, .ds = ds, .def = def};
+  struct pass_run run = {
+      .ir = from->ir, .module = module, .target = from->target, .options = "", .arena = a, .ds = ds, .def = def};
   return def->run(&run) == ST_OK;
 }
 
 static const char *function_of(MlirOperation module, struct arena *a) {
-  for (MlirOperation op = mlirBlockGetFirstOperation(ir_body(module)); !mlirOperationIsNull(op); op = mlirOperationGetNextInBlock(op))
+  for (MlirOperation op = mlirBlockGetFirstOperation(ir_body(module)); !mlirOperationIsNull(op);
+       op = mlirOperationGetNextInBlock(op))
     if (ir_is(op, "func.func")) {
       MlirStringRef s = mlirStringAttrGetValue(mlirOperationGetAttributeByName(op, ir_str("sym_name")));
       return arena_strndup(a, s.data, s.length);
@@ -36,7 +39,8 @@ double schedule_measure(const struct pass_run *run, MlirOperation module) {
   diags_init(&ds, &a);
   const struct sim_time_options options = {.target = run->target, .executions_max = EXECUTIONS_MAX};
   const char *name = function_of(module, &a);
-  if (name && run_stage(run, module, "balance-engines", &a, &ds) && run_stage(run, module, "allocate-memory", &a, &ds) && run_stage(run, module, "engine-programs", &a, &ds) &&
+  if (name && run_stage(run, module, "balance-engines", &a, &ds) &&
+      run_stage(run, module, "allocate-memory", &a, &ds) && run_stage(run, module, "engine-programs", &a, &ds) &&
       !sim_decode(module, name, &a, &ds, &p) && !sim_time(&p, &options, &a, &t, &fault))
     ns = (double)t.total_ps / 1e3;
   arena_clear(&a);

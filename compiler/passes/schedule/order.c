@@ -30,8 +30,8 @@ static double takes_of(const struct round_step *s) {
   for (int e = 0; e < NISA_ENGINE_COUNT; e++)
     longest = s->load.on[e] > longest ? s->load.on[e] : longest;
   return longest + round_delay_ns(s->load.on[NISA_ENGINE_DMA] > 0      ? NISA_ENGINE_DMA
-                                    : s->load.on[NISA_ENGINE_TENSOR] > 0 ? NISA_ENGINE_TENSOR
-                                                                         : NISA_ENGINE_VECTOR);
+                                  : s->load.on[NISA_ENGINE_TENSOR] > 0 ? NISA_ENGINE_TENSOR
+                                                                       : NISA_ENGINE_VECTOR);
 }
 
 static const struct item *item_of(const struct graph *g, int i) {
@@ -76,7 +76,8 @@ static struct graph read_graph(const struct overlap *o, const struct round_step 
   static const enum part order[] = {MIDDLE, FIRST, END};
   struct arena *a = o->run->arena;
   const size_t n = (size_t)o->n_steps;
-  struct graph g = {o, steps, 0, share_of(o, steps), arena_new_array(a, struct node, n + 1), arena_new_array(a, bool, n *n + 1)};
+  struct graph g = {
+      o, steps, 0, share_of(o, steps), arena_new_array(a, struct node, n + 1), arena_new_array(a, bool, n *n + 1)};
 
   for (int p = 0; p < PARTS; p++)
     for (int s = 0; s < o->n_steps; s++)
@@ -119,8 +120,7 @@ static double begin_of(const struct graph *g, int i, const double *lanes) {
     at = g->v[k].end > at ? g->v[k].end : at;
   }
   for (int e = 0; e < NISA_ENGINE_COUNT; e++)
-    if (e != NISA_ENGINE_DMA && s->load.on[e] > 0 && lanes[e] > at &&
-        (e == NISA_ENGINE_TENSOR || !round_is_product(s)))
+    if (e != NISA_ENGINE_DMA && s->load.on[e] > 0 && lanes[e] > at && (e == NISA_ENGINE_TENSOR || !round_is_product(s)))
       at = lanes[e];
   return at;
 }
@@ -221,7 +221,7 @@ bool overlap_order(const struct overlap *o, const struct round_step *steps, stru
       }
     g.v[i].is_done = true;
     g.v[i].end = round_is_product(s) ? round_play_product(s, begin, lanes) + round_delay_ns(NISA_ENGINE_TENSOR)
-                                       : begin + g.v[i].takes;
+                                     : begin + g.v[i].takes;
     order[n++] = g.v[i].step;
     for (int e = 0; e < NISA_ENGINE_COUNT && !round_is_product(s); e++)
       if (s->load.on[e] > 0)

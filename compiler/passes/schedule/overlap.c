@@ -57,11 +57,12 @@ static int buffer_of(struct overlap *o, MlirValue v) {
   MlirOperation def = ir_defining_op(v);
   const bool is_own =
       !mlirOperationIsNull(def) && ir_is(def, "nisa.alloc") && mlirBlockEqual(mlirOperationGetBlock(def), o->block);
-  array_push(o->run->arena, &o->buffers,
-             (struct buffer){.v = v,
-                             .is_own = is_own,
-                             .space = nisa_type_space(mlirValueGetType(v)),
-                             .bytes = is_own && mem_is_on_chip(nisa_type_space(mlirValueGetType(v))) ? bytes_of(o, v) : 0});
+  array_push(
+      o->run->arena, &o->buffers,
+      (struct buffer){.v = v,
+                      .is_own = is_own,
+                      .space = nisa_type_space(mlirValueGetType(v)),
+                      .bytes = is_own && mem_is_on_chip(nisa_type_space(mlirValueGetType(v))) ? bytes_of(o, v) : 0});
   table_put(&o->by_value, v.ptr, (char *)o + o->buffers.n);
   return o->buffers.n - 1;
 }
@@ -270,7 +271,8 @@ static struct round ordered(const struct overlap *o, const struct round *r, cons
 }
 
 /* Tries the order of a pair of cuts.  Keeps it in *out if it is shorter. */
-static void try_cuts(struct overlap *o, const struct round *r, int a, int b, bool prefetches, struct overlap_cuts *out) {
+static void try_cuts(struct overlap *o, const struct round *r, int a, int b, bool prefetches,
+                     struct overlap_cuts *out) {
   struct arena *arena = o->run->arena;
 
   if (!overlap_divide(o, a, b))
@@ -300,7 +302,8 @@ static int cuts_of(const struct overlap *o, const struct round *r, double before
   return n && round_total(r).on[NISA_ENGINE_DMA] * 100 <= before * TRANSFERS_MOST ? n : 0;
 }
 
-bool overlap_choose(struct pass_run *run, MlirOperation parent, const struct round *r, struct schedule_what *what, struct overlap_cuts *out) {
+bool overlap_choose(struct pass_run *run, MlirOperation parent, const struct round *r, struct schedule_what *what,
+                    struct overlap_cuts *out) {
   const bool is_program = ir_is(parent, "func.func");
   struct overlap o;
   struct round now = *r;

@@ -68,15 +68,16 @@ struct overlap_cuts {
 
 /* What is done.  Rounds of loops with products always overlap where that pays. */
 struct schedule_what {
-  bool loops;           /* other loops get an order */
-  bool program;         /* what is in no loop gets one */
-  bool prefetches;      /* and its loads come first */
+  bool loops;                          /* other loops get an order */
+  bool program;                        /* what is in no loop gets one */
+  bool prefetches;                     /* and its loads come first */
   bool loops_changed, program_changed; /* answers */
-  double before, after; /* ns of the program, for the remark; 0 if they are not known */
+  double before, after;                /* ns of the program, for the remark; 0 if they are not known */
 };
 
 /* Looks for an order of the loop's body, or of the function's, in which a round, or the program, is shorter. */
-bool overlap_choose(struct pass_run *run, MlirOperation parent, const struct round *r, struct schedule_what *what, struct overlap_cuts *out);
+bool overlap_choose(struct pass_run *run, MlirOperation parent, const struct round *r, struct schedule_what *what,
+                    struct overlap_cuts *out);
 /* Divides the body before steps a and b; if b is 0, all of it is the middle.  False if the end and the next round's first part
  * cannot change places. */
 bool overlap_divide(struct overlap *o, int a, int b);
@@ -90,7 +91,8 @@ struct overlap_taste {
 };
 /* Writes the steps in an order in which each begins early, for a round in the middle of many.  False if what is alive does not fit
  * into the memories then. */
-bool overlap_order(const struct overlap *o, const struct round_step *steps, struct overlap_taste t, bool prefetches, int *order);
+bool overlap_order(const struct overlap *o, const struct round_step *steps, struct overlap_taste t, bool prefetches,
+                   int *order);
 
 /* ---- write.c ----------------------------------------------------------------------------------------------------- */
 

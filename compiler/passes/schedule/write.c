@@ -79,7 +79,8 @@ static void explain(const struct overlap *o, const struct overlap_cuts *c) {
                                  c->after / 1000, c->before / 1000);
   remark_reject_for(r, c->b ? "one round after the other" : "the order of the program", NULL,
                     arena_printf(o->run->arena, "%.2f us", c->before / 1000),
-                    c->b ? "at the end of each round the engines wait for each other" : "engines wait for steps that could be done earlier");
+                    c->b ? "at the end of each round the engines wait for each other"
+                         : "engines wait for steps that could be done earlier");
 }
 
 /* Puts the steps of the body in their order, each allocation before the first step that uses it and each release after the last. */
@@ -119,7 +120,8 @@ static void put_in_order(const struct overlap *o, const int *order, MlirOperatio
 static void advance(const struct overlap *o, MlirOperation end) {
   struct ir_builder b = edit_before(o->run, end);
   struct renamed r = {.by_value.arena = o->run->arena};
-  MlirValue next = ir_binary(&b, "arith.addi", mlirBlockGetArgument(o->block, 0), mlirOperationGetOperand(o->parent, 2));
+  MlirValue next =
+      ir_binary(&b, "arith.addi", mlirBlockGetArgument(o->block, 0), mlirOperationGetOperand(o->parent, 2));
   MlirOperation *pure = arena_new_array(o->run->arena, MlirOperation, (size_t)o->items.n + 1);
   int n = 0;
 
