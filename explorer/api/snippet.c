@@ -226,6 +226,17 @@ void snippet_fetch(struct snippet_state *s, struct db *db, enum store_extent ext
     s->st = check_access(s, db);
 }
 
+void snippet_hide(struct snippet_state *s, struct db *db) {
+  struct store_snippet first;
+  bool found;
+  if (s->st || !s->found || s->is_allowed)
+    return;
+  store_snippet_init(&first);
+  s->st = store_get_snippet(db, &s->id_hash, STORE_DOC, &first, &found, &s->err);
+  s->found = !s->st && found && access_allows(&first.doc, s->who);
+  store_snippet_clear(&first);
+}
+
 void snippet_load(struct snippet_state *s, struct db *db) {
   snippet_fetch(s, db, STORE_WHOLE);
 }

@@ -72,6 +72,8 @@ MUST_USE enum status snippet_count_change(struct request *rq, struct error *err)
 /* On the writing thread: asks again whether there is room, stores the snippet by `put`, which returns its status, and counts its
  * bytes.  Sets s->st. */
 void snippet_store(struct request *rq, struct db *db, enum status (*put)(struct snippet_state *s, struct db *db));
+/* On the store's writing thread, after a change: to who was not allowed it, a private link that they may not open either is not found. */
+void snippet_hide(struct snippet_state *s, struct db *db);
 /* Counts a miss of the request's address. */
 void snippet_count_miss(struct request *rq);
 /* Counts the miss and answers 404. */

@@ -75,6 +75,7 @@ static void write_notes(struct request *rq, struct db *db) {
   audit_link(rq, "link-noted", &s->id_hash);
   if (s->st || s->is_allowed) /* after a failure, too: it may have been written */
     kept_forget(services_of(rq)->kept);
+  snippet_hide(s, db);
 }
 
 /* ---- the request ----------------------------------------------------------------------------------------------------- */
