@@ -129,6 +129,16 @@ enum status snippet_count_change(struct request *rq, struct error *err) {
   return st;
 }
 
+enum status snippet_count_notes(struct request *rq, struct error *err) {
+  struct client *c = client_of(rq);
+  int retry_s;
+  enum status st = has_room(rq, c, err);
+  if (!st && client_write_notes(c, &retry_s) != QUOTA_OK)
+    st = over_quota(rq, PB_LINKS, retry_s, err);
+  client_let_go(c);
+  return st;
+}
+
 void snippet_store(struct request *rq, struct db *db, enum status (*put)(struct snippet_state *s, struct db *db)) {
   struct snippet_state *s = rq->state;
   struct client *c = client_of(rq);

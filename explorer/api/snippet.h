@@ -69,6 +69,8 @@ struct snippet_state *snippet_begin(struct request *rq, size_t id_len, enum MHD_
 MUST_USE enum status snippet_count_link(struct request *rq, struct error *err);
 /* Counts a change of a link, which takes no room, as a link. */
 MUST_USE enum status snippet_count_change(struct request *rq, struct error *err);
+/* Counts a change of a link's notes; ST_QUOTA or ST_FULL as above. */
+MUST_USE enum status snippet_count_notes(struct request *rq, struct error *err);
 /* On the writing thread: asks again whether there is room, stores the snippet by `put`, which returns its status, and counts its
  * bytes.  Sets s->st. */
 void snippet_store(struct request *rq, struct db *db, enum status (*put)(struct snippet_state *s, struct db *db));
