@@ -48,7 +48,7 @@ struct launcher {
    * successor. */
   int warm_fd; /* the server's end of its control socket; -1: there is none */
   pid_t warm_pid;
-  bool is_warm_own; /* for this launcher's own service */
+  bool is_warm_own;      /* for this launcher's own service */
   int64_t warm_until_ms; /* it is being waited for, before the service is told to end; 0: it is not */
 };
 
@@ -450,7 +450,7 @@ enum status launcher_split(const struct launcher_config *cfg, int *listen_fds, i
   if (l.signals < 0)
     kill(l.service, SIGKILL);
   l.is_warm_own = true; /* the predecessor's, too, is for this service */
-  start_warm(&l); /* it becomes warm while the service starts */
+  start_warm(&l);       /* it becomes warm while the service starts */
   run(&l);
   notify_close(&l.notify);
   if (l.signals >= 0)

@@ -31,8 +31,8 @@ static uint32_t hash_of(const struct quota *q, const char *name) {
 }
 
 static bool is_full(const struct client *c, int64_t now) {
-  return c->full_at_us <= now && c->links_full_at_us <= now && c->day_full_at_us <= now &&
-         c->notes_full_at_us <= now && c->bytes_full_at_us <= now;
+  return c->full_at_us <= now && c->links_full_at_us <= now && c->day_full_at_us <= now && c->notes_full_at_us <= now &&
+         c->bytes_full_at_us <= now;
 }
 
 /* Forgets the clients of one chain that have nothing open and full buckets; with is_urgent also those whose buckets are

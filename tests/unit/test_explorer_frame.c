@@ -71,8 +71,9 @@ static void frame_refuses_what_is_no_frame(void **state) {
 }
 
 static void frame_takes_the_largest_and_the_smallest_numbers(void **state) {
-  static const char text[] = "{\"frame\":\"diagnostic\",\"diagnostic\":{\"a\":[9223372036854775807,-9223372036854775808,"
-                             "1.7976931348623157e+308,-1e308,1e-999,5e-324,0E0,-0,12345678901234567890.5]}}";
+  static const char text[] =
+      "{\"frame\":\"diagnostic\",\"diagnostic\":{\"a\":[9223372036854775807,-9223372036854775808,"
+      "1.7976931348623157e+308,-1e308,1e-999,5e-324,0E0,-0,12345678901234567890.5]}}";
   (void)state;
   assert_int_equal(scan(text, strlen(text)), ST_OK);
   json_t *tree = json_loadb(text, strlen(text), JSON_REJECT_DUPLICATES, NULL);
