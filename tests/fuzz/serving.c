@@ -199,14 +199,16 @@ static const char *header(const char *answer, const char *end, const char *name)
   return at && at < end ? at + strlen(name) : NULL;
 }
 
-/* What says that it is JSON is JSON.  The answer to HEAD has no body, and one in pieces or compressed is not looked at. */
+/* What says that it is JSON is JSON.  The answer to HEAD has no body, but the next answer may be there, and one in pieces or compressed is
+ * not looked at. */
 static void check_body(const char *answer) {
   const char *end = strstr(answer, "\r\n\r\n");
   FUZZ_CHECK(end);
   const char *type = header(answer, end, "\r\nContent-Type: "), *length = header(answer, end, "\r\nContent-Length: ");
   const size_t n = length ? strtoul(length, NULL, 10) : 0;
   bool is_json = type && (!strncmp(type, "application/json", 16) || !strncmp(type, "application/problem+json", 24));
-  if (!is_json || strlen(end + 4) < n || header(answer, end, "\r\nContent-Encoding: ") || !n)
+  const bool has_body = n && strlen(end + 4) >= n && strncmp(end + 4, "HTTP/1.", 7) != 0;
+  if (!is_json || !has_body || header(answer, end, "\r\nContent-Encoding: "))
     return;
   json_t *v = json_loadb(end + 4, n, JSON_DECODE_ANY | JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, NULL);
   FUZZ_CHECK(v);
