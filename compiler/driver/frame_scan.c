@@ -2,6 +2,9 @@
 #include "driver/frame_scan.h"
 
 #include <assert.h>
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/utf8.h"
@@ -113,11 +116,28 @@ static bool skip_number_form(struct cursor *c) {
   return true;
 }
 
-/* A longer number than any that we write is refused: readers of the result may take it for infinite, or fail on it. */
+/* True if a number of that form is one to all readers: an integer of 64 bits with its sign, or finite as a double. */
+static bool is_representable(const char *number, size_t len) {
+  enum { NUMBER_MAX = 40, SHORT = 18 };
+  char text[NUMBER_MAX + 1];
+  if (len > NUMBER_MAX) /* longer than any that we write */
+    return false;
+  memcpy(text, number, len);
+  text[len] = 0;
+  const char *exponent = strpbrk(text, "eE");
+  if (exponent ? exponent[1] == '-' : len <= SHORT)
+    return true;
+  if (exponent || strchr(text, '.'))
+    return isfinite(strtod(text, NULL));
+  errno = 0;
+  (void)strtoll(text, NULL, 10);
+  return errno == 0;
+}
+
+/* Numbers that some readers of the result fail on, and others take for infinite, are refused. */
 static bool skip_number(struct cursor *c) {
-  enum { NUMBER_MAX = 40 };
   const char *from = c->p;
-  return skip_number_form(c) && c->p - from <= NUMBER_MAX;
+  return skip_number_form(c) && is_representable(from, (size_t)(c->p - from));
 }
 
 static bool skip_word(struct cursor *c, const char *word) {
@@ -260,6 +280,8 @@ static enum status scan_members(struct cursor *c, struct frame *f, struct error 
     struct frame_member m;
     if (!scan_member(c, &m))
       return fail(err, ST_INPUT, "not JSON");
+    if (memchr(m.key, '\\', m.key_len)) /* none of ours has escapes, and such a key may be another one's twin */
+      return fail(err, ST_INPUT, "a key with an escape");
     if (has_twin(f, &m))
       return fail(err, ST_INPUT, "a member twice");
     if (f->n == FRAME_MEMBERS_MAX)

@@ -35,7 +35,7 @@ enum frame_kind {
 enum { FRAME_MEMBERS_MAX = 16, FRAME_NEST_MAX = 64 };
 
 struct frame_member {
-  const char *key; /* without quotes and not decoded, so a key with escapes never equals a plain name */
+  const char *key; /* without quotes; has no escapes */
   size_t key_len;
   const char *value; /* JSON text */
   size_t value_len;
@@ -48,8 +48,9 @@ struct frame {
 };
 
 /* Returns ST_INPUT with the reason if the text is not a frame.  A frame is strict JSON (RFC 8259, UTF-8, no newline,
- * no NUL), has no member twice (objects inside it are not examined), a known "frame", and the members that this kind
- * needs, with values of the right type. */
+ * no NUL; every number is a finite double or an integer of 64 bits with its sign), has no member twice and no key with an
+ * escape (objects inside it are not examined), a known "frame", and the members that this kind needs, with values of the
+ * right type. */
 MUST_USE enum status frame_scan(const char *json, size_t len, struct frame *out, struct error *err);
 /* Reads the members of any JSON object, by the same rules; out->kind is not set. */
 MUST_USE enum status frame_scan_object(const char *json, size_t len, struct frame *out, struct error *err);

@@ -129,6 +129,16 @@ enum status snippet_count_change(struct request *rq, struct error *err) {
   return st;
 }
 
+enum status snippet_count_notes(struct request *rq, struct error *err) {
+  struct client *c = client_of(rq);
+  int retry_s;
+  enum status st = has_room(rq, c, err);
+  if (!st && client_write_notes(c, &retry_s) != QUOTA_OK)
+    st = over_quota(rq, PB_LINKS, retry_s, err);
+  client_let_go(c);
+  return st;
+}
+
 void snippet_store(struct request *rq, struct db *db, enum status (*put)(struct snippet_state *s, struct db *db)) {
   struct snippet_state *s = rq->state;
   struct client *c = client_of(rq);
@@ -224,6 +234,17 @@ void snippet_fetch(struct snippet_state *s, struct db *db, enum store_extent ext
   s->st = store_get_revision(db, &s->id_hash, s->revision, extent, &s->snippet, &s->found, &s->err);
   if (!s->st && s->found)
     s->st = check_access(s, db);
+}
+
+void snippet_hide(struct snippet_state *s, struct db *db) {
+  struct store_snippet first;
+  bool found;
+  if (s->st || !s->found || s->is_allowed)
+    return;
+  store_snippet_init(&first);
+  s->st = store_get_snippet(db, &s->id_hash, STORE_DOC, &first, &found, &s->err);
+  s->found = !s->st && found && access_allows(&first.doc, s->who);
+  store_snippet_clear(&first);
 }
 
 void snippet_load(struct snippet_state *s, struct db *db) {

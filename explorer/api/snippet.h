@@ -69,9 +69,13 @@ struct snippet_state *snippet_begin(struct request *rq, size_t id_len, enum MHD_
 MUST_USE enum status snippet_count_link(struct request *rq, struct error *err);
 /* Counts a change of a link, which takes no room, as a link. */
 MUST_USE enum status snippet_count_change(struct request *rq, struct error *err);
+/* Counts a change of a link's notes; ST_QUOTA or ST_FULL as above. */
+MUST_USE enum status snippet_count_notes(struct request *rq, struct error *err);
 /* On the writing thread: asks again whether there is room, stores the snippet by `put`, which returns its status, and counts its
  * bytes.  Sets s->st. */
 void snippet_store(struct request *rq, struct db *db, enum status (*put)(struct snippet_state *s, struct db *db));
+/* On the store's writing thread, after a change: to who was not allowed it, a private link that they may not open either is not found. */
+void snippet_hide(struct snippet_state *s, struct db *db);
 /* Counts a miss of the request's address. */
 void snippet_count_miss(struct request *rq);
 /* Counts the miss and answers 404. */

@@ -61,17 +61,15 @@ static enum status read_change(struct request *rq, struct change *c, struct erro
 
 /* ---- the store's writing thread ---------------------------------------------------------------------------------- */
 
-/* Who may change it: who has the edit token, its owner, an operator.  Of a private link only who may open it learns that it exists. */
+/* Who may change it: who has the edit token, its owner, an operator. */
 static enum status rewrite(void *user, const struct store_snippet *now, struct buf *out, struct error *err) {
   const struct request *rq = user;
   struct snippet_state *s = rq->state;
   struct change *c = change_of(rq);
   s->is_allowed =
       ident_hash_equal(&now->token, &s->token) || s->who->role == ROLE_OPERATOR || access_is_owner(&now->doc, s->who);
-  if (!s->is_allowed) {
-    s->is_private = !access_allows(&now->doc, s->who);
+  if (!s->is_allowed)
     return ST_OK;
-  }
   if (now->public_id[0])
     return fail(err, ST_INPUT, "visibility: a public link stays public, because its id can be guessed");
   enum status st = access_change(&now->doc, s->who, c->is_private, c->access, out, err);
@@ -82,10 +80,10 @@ static enum status rewrite(void *user, const struct store_snippet *now, struct b
 static void change(struct request *rq, struct db *db) {
   struct snippet_state *s = rq->state;
   s->st = store_rewrite_doc(db, &s->id_hash, 1, rewrite, rq, &s->snippet.packed, &s->found, &s->err);
-  s->found = s->found && (s->is_allowed || !s->is_private);
   if (s->st || s->is_allowed) /* after a failure, too: it may have been changed */
     kept_forget(services_of(rq)->kept);
   audit_link(rq, "link-access", &s->id_hash);
+  snippet_hide(s, db);
 }
 
 /* ---- the answer -------------------------------------------------------------------------------------------------- */

@@ -19,6 +19,7 @@ static void remove_it(struct request *rq, struct db *db) {
   if (s->st || s->is_allowed) /* after a failure, too: it may have been deleted */
     kept_forget(services_of(rq)->kept);
   audit_link(rq, s->after_ms < 0 ? "link-deleted" : "link-expires", &s->id_hash);
+  snippet_hide(s, db);
 }
 
 /* The argument `after` in milliseconds; -1 if there is none.  False if it is not a number of seconds. */

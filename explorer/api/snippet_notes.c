@@ -75,6 +75,7 @@ static void write_notes(struct request *rq, struct db *db) {
   audit_link(rq, "link-noted", &s->id_hash);
   if (s->st || s->is_allowed) /* after a failure, too: it may have been written */
     kept_forget(services_of(rq)->kept);
+  snippet_hide(s, db);
 }
 
 /* ---- the request ----------------------------------------------------------------------------------------------------- */
@@ -107,7 +108,9 @@ static enum MHD_Result start(struct request *rq, size_t id_len) {
   snippet_set_token(rq);
   if (!snippet_read_revision(rq, &s->revision))
     return snippet_bad_revision(rq);
-  const enum status st = read_notes(rq, &err);
+  enum status st = read_notes(rq, &err);
+  if (!st)
+    st = snippet_count_notes(rq, &err);
   return st ? http_status_problem(rq, st, &err) : api_call_store(rq, STORE_WRITE, write_notes);
 }
 

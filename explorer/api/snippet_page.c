@@ -175,7 +175,8 @@ static bool look_up(struct request *rq, const struct view *v, enum MHD_Result *a
   return true;
 }
 
-/* The picture of a revision never changes; that of the newest does with the next revision.  Other sites may show it. */
+/* The picture of a revision never changes; that of the newest does with the next revision.  Other sites may show it.  Nobody
+ * keeps that of a private link: a cache before the server would give it to anybody. */
 static enum MHD_Result send_preview(struct request *rq) {
   struct snippet_state *s = rq->state;
   const struct kept_answer *kept = s->kept;
@@ -184,10 +185,12 @@ static enum MHD_Result send_preview(struct request *rq) {
   const size_t len = kept ? kept->len : s->answer.len;
   snprintf(etag, sizeof etag, "\"%08x-%zx\"", hash_bytes(data, len), len);
   rq->headers = HEADERS_FRAMED;
-  return snippet_send(rq, &(struct http_bytes){.type = preview.type,
-                                               .is_packed = true,
-                                               .etag = etag,
-                                               .cache = s->revision ? "public, max-age=86400, immutable" : "no-cache"});
+  struct http_bytes b = {.type = preview.type, .is_packed = true};
+  if (!s->is_private) {
+    b.etag = etag;
+    b.cache = s->revision ? "public, max-age=86400, immutable" : "no-cache";
+  }
+  return snippet_send(rq, &b);
 }
 
 enum MHD_Result api_snippet_open(struct request *rq) {

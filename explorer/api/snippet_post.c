@@ -220,6 +220,7 @@ static void put_revision(struct request *rq, struct db *db) {
   audit_link(rq, "link-revised", &s->id_hash);
   if (s->st || s->is_allowed) /* after a failure, too: it may have been added */
     kept_forget(services_of(rq)->kept);
+  snippet_hide(s, db);
 }
 
 /* ---- the answer -------------------------------------------------------------------------------------------------- */

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <netdb.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -12,6 +13,7 @@ enum {
   FIRST_PASSED_FD = 3,
   BIND_TRIES = 50,
   BIND_WAIT_US = 10000,
+  DESCRIPTORS_MIN = 64,
 };
 
 static int listen_on(const struct addrinfo *at) {
@@ -92,9 +94,22 @@ static int port_of(int fd) {
   return atoi(service);
 }
 
+/* With fewer descriptors than it needs for itself a server would fail at one place or another, and say that of the place. */
+static enum status check_descriptors(struct error *err) {
+  struct rlimit r;
+  if (getrlimit(RLIMIT_NOFILE, &r) || r.rlim_max >= DESCRIPTORS_MIN)
+    return ST_OK;
+  return fail(err, ST_INPUT,
+              "a server needs %d descriptors for itself and one for each connection, and may have %llu: raise "
+              "the limit (ulimit -n, or LimitNOFILE of its unit)",
+              DESCRIPTORS_MIN, (unsigned long long)r.rlim_max);
+}
+
 enum status server_listen(const struct http_config *cfg, struct listeners *out, struct error *err) {
   *out = (struct listeners){.fds = {-1, -1}};
-  enum status st = take_listeners(cfg->ops_port ? LISTENERS : 1, out, err);
+  enum status st = check_descriptors(err);
+  if (!st)
+    st = take_listeners(cfg->ops_port ? LISTENERS : 1, out, err);
   if (!st && out->fds[LISTEN_PUBLIC] < 0)
     st = bind_listener("--host", cfg->host, cfg->port, &out->fds[LISTEN_PUBLIC], err);
   if (!st && cfg->ops_port && out->fds[LISTEN_OPS] < 0)

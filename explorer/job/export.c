@@ -87,6 +87,8 @@ struct file {
 
 typedef bool (*file_fn)(void *user, const struct file *f); /* false: no more */
 
+static const char map_name[] = "source-map.json";
+
 static bool is_plain(const char *s) {
   static const char ok[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-/";
   return *s && *s != '/' && *s != '.' && !s[strspn(s, ok)] && !strstr(s, "..") && !strstr(s, "//");
@@ -122,6 +124,11 @@ static bool each_stage(const json_t *kernels, file_fn fn, void *user) {
   return true;
 }
 
+/* An artifact's name comes from a worker, too; it cannot take the place of the file that is made here. */
+static bool is_artifact_name(const char *name) {
+  return name && is_plain(name) && strlen(name) <= TAR_NAME_MAX && strcmp(name, map_name) != 0;
+}
+
 static const char *known_type(const char *type) {
   static const char *const types[] = {"application/json", "application/x-protobuf"};
   for (size_t i = 0; type && i < sizeof types / sizeof *types; i++)
@@ -136,7 +143,7 @@ static bool each_artifact(const json_t *result, file_fn fn, void *user) {
   json_array_foreach(json_object_get(result, "artifacts"), i, a) {
     const char *name = json_string_value(json_object_get(a, "name"));
     struct file f = {.base64 = json_object_get(a, "data")};
-    if (!name || !is_plain(name) || strlen(name) > TAR_NAME_MAX || !json_is_string(f.base64))
+    if (!is_artifact_name(name) || !json_is_string(f.base64))
       continue;
     snprintf(f.name, sizeof f.name, "%s", name);
     f.type = known_type(json_string_value(json_object_get(a, "media_type")));
@@ -147,7 +154,8 @@ static bool each_artifact(const json_t *result, file_fn fn, void *user) {
 }
 
 static void each_file(const json_t *result, file_fn fn, void *user) {
-  struct file map = {.name = "source-map.json", .type = "application/json", .map = result};
+  struct file map = {.type = "application/json", .map = result};
+  snprintf(map.name, sizeof map.name, "%s", map_name);
   if (fn(user, &map) && each_stage(json_object_get(result, "kernels"), fn, user))
     each_artifact(result, fn, user);
 }
@@ -236,7 +244,7 @@ static bool see_frame(void *user, const char *json, size_t len) {
   const struct frame_member *about = frame_get(&scanned, "artifact"), *data = frame_get(&scanned, "data");
   json_t *a = about ? json_loadb(about->value, about->value_len, 0, NULL) : NULL;
   const char *name = json_string_value(json_object_get(a, "name"));
-  const bool is_it = name && data && !strcmp(name, w->name) && is_plain(name) && strlen(name) <= TAR_NAME_MAX;
+  const bool is_it = is_artifact_name(name) && data && !strcmp(name, w->name);
   json_t *text = is_it ? json_loadb(data->value, data->value_len, JSON_DECODE_ANY, NULL) : NULL;
   if (json_is_string(text)) {
     w->ok = append_base64(w->out, text);

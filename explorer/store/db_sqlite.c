@@ -157,7 +157,7 @@ static enum status take_lock(struct lite *l, const char *path, struct error *err
   return fail(err, ST_BUSY, "%.160s is in use: another process writes to it", path);
 }
 
-/* Checks that the file is a store, or new. */
+/* Checks that the file is a store, or new.  A file that cannot be read now is not said to be damaged. */
 static enum status check_kind(struct lite *l, const char *path, struct error *err) {
   sqlite3_stmt *s = NULL;
   int id = 0, tables = 0;
@@ -169,7 +169,10 @@ static enum status check_kind(struct lite *l, const char *path, struct error *er
     tables = sqlite3_column_int(s, 0);
   else
     id = -1;
+  const int rc = id < 0 ? sqlite3_errcode(l->h) & 0xff : SQLITE_OK; /* of the call that has failed */
   sqlite3_finalize(s);
+  if (rc == SQLITE_CANTOPEN || rc == SQLITE_NOMEM || rc == SQLITE_BUSY || rc == SQLITE_PERM)
+    return fail(err, ST_IO, "%.180s: %s", path, sqlite3_errstr(rc));
   if (id == APPLICATION_ID || (id == 0 && tables == 0))
     return ST_OK;
   return fail(err, ST_INPUT, "%.180s is not a store of this program, or is damaged", path);

@@ -31,7 +31,8 @@ static uint32_t hash_of(const struct quota *q, const char *name) {
 }
 
 static bool is_full(const struct client *c, int64_t now) {
-  return c->full_at_us <= now && c->links_full_at_us <= now && c->day_full_at_us <= now && c->bytes_full_at_us <= now;
+  return c->full_at_us <= now && c->links_full_at_us <= now && c->day_full_at_us <= now && c->notes_full_at_us <= now &&
+         c->bytes_full_at_us <= now;
 }
 
 /* Forgets the clients of one chain that have nothing open and full buckets; with is_urgent also those whose buckets are
@@ -255,6 +256,24 @@ enum quota_verdict client_store_link(struct client *c, int *retry_s) {
   }
   pthread_mutex_unlock(&c->quota->lock);
   return may ? QUOTA_OK : QUOTA_LINKS;
+}
+
+enum quota_verdict client_write_notes(struct client *c, int *retry_s) {
+  if (!c)
+    return QUOTA_OK;
+  pthread_mutex_lock(&c->quota->lock);
+  const int n = c->quota->cfg.links * QUOTA_NOTES_A_LINK;
+  const int64_t now = clock_now_us();
+  int64_t next;
+  int wait_s = 0;
+  for (const struct client *o = c; o && !wait_s; o = o->outer)
+    wait_s = draw(o->notes_full_at_us, n * o->shares, MINUTE_US, now, &next);
+  for (struct client *o = c; o && !wait_s; o = o->outer)
+    (void)draw(o->notes_full_at_us, n * o->shares, MINUTE_US, now, &o->notes_full_at_us);
+  *retry_s = wait_s;
+  c->quota->refused[QUOTA_LINKS] += wait_s > 0;
+  pthread_mutex_unlock(&c->quota->lock);
+  return wait_s ? QUOTA_LINKS : QUOTA_OK;
 }
 
 enum quota_verdict client_has_link_bytes(struct client *c, int *retry_s) {

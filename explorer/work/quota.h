@@ -57,6 +57,10 @@ enum quota_verdict client_begin_job(struct client *c, int *retry_s);
 void client_end_job(struct client *c, bool has_run);
 /* Counts a link, or a revision of one, that is about to be stored: QUOTA_OK or QUOTA_LINKS, with *retry_s. */
 enum quota_verdict client_store_link(struct client *c, int *retry_s);
+/* The same for notes that are about to be written to a link, of which a minute has so many for each link of its share: a page writes
+ * them as somebody types. */
+enum { QUOTA_NOTES_A_LINK = 4 };
+enum quota_verdict client_write_notes(struct client *c, int *retry_s);
 /* QUOTA_LINK_BYTES, with *retry_s, while the client's links have taken its share of bytes; else QUOTA_OK. */
 enum quota_verdict client_has_link_bytes(struct client *c, int *retry_s);
 /* Counts the bytes of a link that was stored. */

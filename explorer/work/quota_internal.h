@@ -23,6 +23,7 @@ struct client {
   bool is_listed;
   int64_t full_at_us;                       /* when the bucket of compiles will be full again */
   int64_t links_full_at_us, day_full_at_us; /* the buckets of links */
+  int64_t notes_full_at_us;                 /* the bucket of notes */
   int64_t bytes_full_at_us;                 /* the bucket of their bytes; may lie more than a day ahead: owed */
   int64_t wait_until_us;      /* what the last refusal told the client; 0: it was not refused since its last compile */
   int64_t link_wait_until_us; /* the same for links */

@@ -250,6 +250,11 @@ def test_what_is_stored_is_readable_for_its_owner_only(tmp_path):
         assert len(files) >= 2 and not [p for p in files if p.stat().st_mode & 0o077]
 
 
+def test_too_few_descriptors_are_named(tmp_path):
+    r = subprocess.run(["sh", "-c", 'ulimit -n 16; exec "$0" serve --port 0 --data-dir "$1"', NKX, tmp_path], capture_output=True, text=True, timeout=30)
+    assert r.returncode == 2 and "descriptors" in r.stderr and "16" in r.stderr and not list(tmp_path.iterdir())
+
+
 def test_a_server_without_standard_descriptors_listens_and_logs_nothing_into_a_socket(tmp_path):
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))

@@ -12,7 +12,7 @@ import pytest
 
 from support.clients import metric, open_stream, read_until
 from support.paths import NKX
-from support.server import ADD_ONE, FLOAT_INPUT, JOB, JSON, Server
+from support.server import ADD_ONE, FLOAT_INPUT, JOB, JSON, OURS, Server
 
 
 SLEEPER = "import time\ntime.sleep(60)\n"
@@ -96,6 +96,23 @@ def test_a_client_may_store_only_so_many_links(route):
         assert store("198.51.100.21", 9).status // 100 == 2, "another client has its own share"
         assert s.request("POST", "/api/v1/compile", json.dumps({"source": ADD_ONE, "inputs": FLOAT_INPUT}), {**JSON, "X-Forwarded-For": "198.51.100.20"}).status == 200
         assert metric(s, 'nkx_quota_refused_total{share="links"}') == 1
+
+
+def test_notes_are_written_often_but_not_without_end():
+    with Server(*BEHIND_PROXY, "--client-links", "5", "--client-links-day", "2") as s:
+        def store(n, address="198.51.100.22"):
+            return s.request("POST", "/api/v1/snippets", {"source": f"# {n}\n" + ADD_ONE, "inputs": FLOAT_INPUT}, {**OURS, "X-Forwarded-For": address})
+        made = store(0).json
+
+        def note(n, address="198.51.100.22"):
+            return s.request("POST", f"/api/v1/snippets/{made['id']}/notes", {"notes": [n]}, {**OURS, "X-Forwarded-For": address, "X-Nkx-Edit-Token": made["edit_token"]})
+        answers = [note(n) for n in range(60)]
+        status = [a.status for a in answers]
+        assert status[:20] == [200] * 20 and 429 in status[20:], status
+        refused = answers[status.index(429)]
+        assert refused.error["code"] == "too-many-links" and 1 <= int(refused.headers["Retry-After"]) <= 3
+        assert note(0, "198.51.100.23").status == 200, "another client has its own share"
+        assert [store(n).status for n in (1, 2)] == [201, 429], "notes take nothing of the share of links"
 
 
 def test_the_links_of_a_day_have_a_share_of_their_own():

@@ -215,6 +215,43 @@ def test_a_private_link_is_for_its_people_only(proxied):
     assert [(a["visibility"], a.get("id"), a.get("title")) for a in ancestry] == [("private", None, None)]
 
 
+def test_no_cache_before_the_server_keeps_anything_of_a_private_link(proxied):
+    made = store_link(proxied, person("ada"), visibility="private").json
+    for way in [*WAYS, "/z/{}/preview.png?revision=1", "/z/{}/page.html?revision=1", "/api/v1/snippets/{}?revision=1"]:
+        got = proxied.request("GET", way.format(made["id"]), headers=person("ada"))
+        assert got.status == 200 and got.headers["Cache-Control"] == "no-store" and not got.headers["ETag"], way
+    public = store_link(proxied, person("ada"), visibility="public").json
+    got = proxied.request("GET", f"/z/{public['id']}/preview.png?revision=1", headers=person("ada"))
+    assert "public" in got.headers["Cache-Control"]
+
+
+@pytest.mark.parametrize("method, path, body", [
+    ("DELETE", "", None), ("DELETE", "?after=60", None), ("POST", "", LINK), ("POST", "/notes", {"notes": []}),
+    ("POST", "/notes?revision=1", {"notes": []}), ("POST", "/access", {"visibility": "unlisted"})])
+def test_to_others_a_private_link_is_not_there_for_changes_either(proxied, method, path, body):
+    made = store_link(proxied, person("ada"), visibility="private", access={"people": ["carol"]}).json
+
+    def change_it(id, who, token):
+        edit = {"X-Nkx-Edit-Token": token} if token else {}
+        got = proxied.request(method, f"/api/v1/snippets/{id}{path}", body, {**OURS, **who, **edit})
+        return got.status, got.body
+    for token in (None, "A" * 22):
+        other = person(f"mallory-{method}{path}{token}")  # a person may miss only so many
+        assert change_it(made["id"], other, token) == change_it("B" * 22, other, token)
+        assert change_it(made["id"], other, token)[0] == 404
+        assert change_it(made["id"], person("carol"), token)[0] == 403
+    assert open_link(proxied, made, person("carol")) == 200
+    assert change_it(made["id"], person("zoe"), made["edit_token"])[0] < 300, "who has the edit token has it"
+
+
+def test_notes_leave_a_private_link_private(proxied):
+    made = store_link(proxied, person("ada"), visibility="private", access={"people": ["carol"]}, title="t").json
+    for query in ("", "?revision=1"):
+        got = proxied.request("POST", f"/api/v1/snippets/{made['id']}/notes{query}", {"notes": [{"n": 1}]}, {**OURS, "X-Nkx-Edit-Token": made["edit_token"]})
+        assert got.status == 200
+        assert [open_link(proxied, made, who) for who in (person("ada"), person("carol"), person("mallory"), {})] == [200, 200, 404, 404]
+
+
 def test_an_operator_sees_which_links_are_private(proxied):
     ada = person("ada", "ada@example.org")
     ids = {v: store_link(proxied, ada, visibility=v, title=v).json["id"] for v in ("private", "unlisted", "public")}
@@ -363,7 +400,7 @@ def test_a_token_opens_what_is_shared_with_it_or_its_groups(proxied):
 def test_an_operator_deletes_any_link_without_its_token(proxied):
     made = store_link(proxied, person("ada"), visibility="private").json
     path = f"/api/v1/snippets/{made['id']}"
-    assert proxied.request("DELETE", path, headers={**OURS, **person("bob")}).status == 403
+    assert proxied.request("DELETE", path, headers={**OURS, **person("bob")}).status == 404
     assert proxied.request("DELETE", path, headers={**OURS, **person("eve", groups="root")}).status == 204
     assert open_link(proxied, made, person("ada")) == 404
 

@@ -2,6 +2,7 @@
 import json
 import subprocess
 
+import pytest
 import yaml
 
 from support.clients import in_thread, read, remove, share
@@ -135,6 +136,27 @@ def test_the_servers_flags_of_the_compose_file_are_flags_of_the_server():
     known = subprocess.run([NKX, "serve", "--help"], capture_output=True, text=True, check=True).stdout
     for word in compose["services"]["nkx1"]["command"]:
         assert not word.startswith("--") or f"{word} " in known
+
+
+NAMES = ["User", "Email", "Groups"]
+
+
+@pytest.mark.parametrize("form", ["X-Forwarded-", "X-Auth-Request-"])
+def test_no_client_signs_itself_in_through_the_proxy(form):
+    """Nor names its address or its request, on any of the proxy's ways to a server."""
+    flags = [x for name in NAMES for x in (f"--{name.lower()}-header", form + name)]
+    forged = {form + "User": "ada", form + "Email": "ada@example.org", form + "Groups": "sre", "X-Forwarded-For": "192.0.2.7", "Forwarded": "for=192.0.2.7",
+              "X-Request-Id": "forged"}
+    with Server("--trusted-proxies", "127.0.0.1", "--operator-groups", "sre", *flags, "--log-requests", "yes", "--log-clients", "address", "--queue", "0") as s, \
+            ComposeProxy(s) as proxy:
+        assert s.request("GET", "/api/v1/me", headers=forged).json["role"] == "operator", "whoever reaches the server as the proxy is believed"
+        me = proxy.request("GET", "/api/v1/me", headers=forged)
+        assert me.json["kind"] == "anonymous" and me.headers["X-Request-Id"] != "forged"
+        n = len(s.log)
+        for method, path in (("POST", "/api/v1/compile"), ("POST", "/api/v1/runner/files/x/y"), ("GET", "/api/v1/snippets/AAAAAAAA")):
+            proxy.request(method, path, {"source": source(1), "inputs": FLOAT_INPUT} if method == "POST" else None, {**JSON, **forged})
+        wait_until(lambda: sum("client=127.0.0.1" in line for line in s.log[n:]) >= 4, "the lines: a compile that is refused comes a second time")
+        assert not any("192.0.2.7" in line or "ada" in line or "request=forged" in line for line in s.log[n:])
 
 
 def test_the_proxy_keeps_the_operators_pages_to_itself(site):

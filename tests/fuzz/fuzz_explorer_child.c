@@ -4,12 +4,12 @@
 #include <unistd.h>
 
 #include "base/log.h"
-#include "fuzz.h"
+#include "fuzz_frames.h"
 #include "pool/internal.h"
 
 enum { PIECE_MAX = 64 << 10 }; /* what a socket certainly takes */
 
-static void give(struct pool *p, int fd, const uint8_t *data, size_t n) {
+static void give(struct pool *p, int fd, const char *data, size_t n) {
   struct kid *k = kid_find(p, p->last_kid_id);
   if (k->state != KID_RUNNING)
     return; /* its end of the socket is closed */
@@ -46,8 +46,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   kid_give(&pool, &pool.kids[0], &q, 0);
 
   size_t cut = 1 + (size - 1) * data[0] / 256;
-  give(&pool, pair[1], data + 1, cut - 1);
-  give(&pool, pair[1], data + cut, size - cut);
+  char *text = frames_of(w, data, size);
+  give(&pool, pair[1], text + 1, cut - 1);
+  give(&pool, pair[1], text + cut, size - cut);
+  free(text);
   bool was_over = work_look(w, NULL, NULL) == WORK_ENDED;
   FUZZ_CHECK(was_over == (kid_find(&pool, pool.last_kid_id)->state != KID_RUNNING));
   close(pair[1]);

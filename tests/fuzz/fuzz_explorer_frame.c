@@ -29,14 +29,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     return 0;
   }
   FUZZ_CHECK(!memchr(text, '\n', size) && !memchr(text, 0, size));
-  /* numbers that no double holds are fine by the grammar, and jansson's only complaint; of a member that comes twice it
-   * keeps one, which check_members would notice */
-  json_error_t jerr;
-  json_t *parsed = json_loadb(text, size, JSON_ALLOW_NUL, &jerr);
-  if (!parsed) {
-    FUZZ_CHECK(json_error_code(&jerr) == json_error_numeric_overflow);
-    return 0;
-  }
+  /* of a member that comes twice jansson keeps one, which check_members would notice */
+  json_t *parsed = json_loadb(text, size, JSON_ALLOW_NUL, NULL);
+  FUZZ_CHECK(parsed);
   check_members(&f, text, size, parsed);
   json_decref(parsed);
   return 0;

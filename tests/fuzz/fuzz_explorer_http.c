@@ -1,5 +1,5 @@
 /* What a client may send, byte for byte: the guard, routes and queries, ids, headers, bodies.  Every answer is one of
- * HTTP's, none says that we failed, and the server is there afterwards. */
+ * HTTP's, none says that we failed, what says that it is JSON is JSON, and the server is there afterwards. */
 #include <string.h>
 
 #include "fuzz.h"

@@ -27,7 +27,7 @@ one() {
   status=$?
   runs=$(sed -n 's/^stat::number_of_executed_units: *//p' "$log" | tail -1)
   edges=$(sed -n 's/.* cov: \([0-9]*\) .*/\1/p' "$log" | tail -1)
-  [ $status = 0 ] && verdict=ok || { verdict=FAILED; grep -v '^#\|^NEW\|REDUCE' "$log" | tail -60; }
+  [ $status = 0 ] && verdict=ok || { verdict=FAILED; grep -av '^#\|^NEW\|REDUCE' "$log" | tail -60; }
   echo "fuzz $name: $verdict, $(ls "$corpus" | wc -l) inputs in the corpus, ${runs:-0} tried, ${edges:-0} edges"
   [ $status = 0 ]
 }

@@ -9,6 +9,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <jansson.h>
+
 #include "app.h"
 #include "base/log.h"
 #include "config.h"
@@ -191,6 +193,28 @@ const char *serving_say(const void *data, size_t len, size_t *answer_len) {
   return s.answer;
 }
 
+/* The value of a header of the first answer, NULL if there is none. */
+static const char *header(const char *answer, const char *end, const char *name) {
+  const char *at = strcasestr(answer, name);
+  return at && at < end ? at + strlen(name) : NULL;
+}
+
+/* What says that it is JSON is JSON.  The answer to HEAD has no body, but the next answer may be there, and one in pieces or compressed is
+ * not looked at. */
+static void check_body(const char *answer) {
+  const char *end = strstr(answer, "\r\n\r\n");
+  FUZZ_CHECK(end);
+  const char *type = header(answer, end, "\r\nContent-Type: "), *length = header(answer, end, "\r\nContent-Length: ");
+  const size_t n = length ? strtoul(length, NULL, 10) : 0;
+  bool is_json = type && (!strncmp(type, "application/json", 16) || !strncmp(type, "application/problem+json", 24));
+  const bool has_body = n && strlen(end + 4) >= n && strncmp(end + 4, "HTTP/1.", 7) != 0;
+  if (!is_json || !has_body || header(answer, end, "\r\nContent-Encoding: "))
+    return;
+  json_t *v = json_loadb(end + 4, n, JSON_DECODE_ANY | JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, NULL);
+  FUZZ_CHECK(v);
+  json_decref(v);
+}
+
 int serving_status(const char *answer) {
   static const char go_on[] = "HTTP/1.1 100 Continue\r\n\r\n"; /* for who expects it; the answer comes after the body */
   int status = 0;
@@ -200,6 +224,7 @@ int serving_status(const char *answer) {
     return 0;
   FUZZ_CHECK(sscanf(answer, "HTTP/1.%*1[01] %3d ", &status) == 1);
   FUZZ_CHECK(status >= 200 && status < 600 && status != 500);
+  check_body(answer);
   return status;
 }
 

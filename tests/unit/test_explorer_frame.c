@@ -57,11 +57,28 @@ static void frame_refuses_what_is_no_frame(void **state) {
       "{\"frame\":\"stage\",\"kernel\":99999999999,\"stage\":{}}",
       "{\"frame\":\"stage\",\"kernel\":0,\"stage\":{},}",
       "{\"frame\":\"artifact\",\"artifact\":{},\"artifact\":{}}",
+      "{\"frame\":\"artifact\",\"artifact\":{},\"\\u0061rtifact\":{}}",
+      "{\"frame\":\"diagnostic\",\"diagnostic\":{\"a\":1e999}}",
+      "{\"frame\":\"diagnostic\",\"diagnostic\":{\"a\":[-1E+309]}}",
+      "{\"frame\":\"diagnostic\",\"diagnostic\":{\"a\":9223372036854775808}}",
+      "{\"frame\":\"diagnostic\",\"diagnostic\":{\"a\":-9223372036854775809}}",
+      "{\"frame\":\"diagnostic\",\"diagnostic\":{\"a\":0.1234567890123456789012345678901234567890}}",
   };
   (void)state;
   for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
     if (scan(bad[i], strlen(bad[i])) != ST_INPUT)
       fail_msg("accepted: %s", bad[i]);
+}
+
+static void frame_takes_the_largest_and_the_smallest_numbers(void **state) {
+  static const char text[] =
+      "{\"frame\":\"diagnostic\",\"diagnostic\":{\"a\":[9223372036854775807,-9223372036854775808,"
+      "1.7976931348623157e+308,-1e308,1e-999,5e-324,0E0,-0,12345678901234567890.5]}}";
+  (void)state;
+  assert_int_equal(scan(text, strlen(text)), ST_OK);
+  json_t *tree = json_loadb(text, strlen(text), JSON_REJECT_DUPLICATES, NULL);
+  assert_non_null(tree);
+  json_decref(tree);
 }
 
 static void frame_refuses_deep_nesting_without_recursing_into_it(void **state) {
@@ -118,6 +135,7 @@ int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(frame_finds_its_members),
       cmocka_unit_test(frame_refuses_what_is_no_frame),
+      cmocka_unit_test(frame_takes_the_largest_and_the_smallest_numbers),
       cmocka_unit_test(frame_refuses_deep_nesting_without_recursing_into_it),
       cmocka_unit_test(frame_agrees_with_jansson_on_every_small_change),
   };
