@@ -344,3 +344,15 @@ def attend(q, k, v):
 @trace(input_specs=[((1026, 1), "f32"), ((1, 1026), "f32")])
 def long_ones(x, y):
     return np.exp(x - x.max()) / x.sum(), y * np.mean(y * y, -1, keepdims=True), x.T + y, np.argmax(x), x.sum(axis=1)
+
+
+# a gather reads v0 only in its body, and what follows from it meets v0 again: not one loop with v0
+@trace(input_specs=[((1000,), 'f32'), ((3,), 'i32')])
+def k1600072_6(p0, p1):
+    v0 = np.square(p0)
+    v1 = np.repeat(v0, 2, axis=0)
+    v2 = np.take(v0, p1 % 1000, axis=0)
+    v3 = np.mean(v2, axis=-1)
+    v4 = np.abs(v3)
+    v6 = np.minimum(v1, v4)
+    return v6, v3
