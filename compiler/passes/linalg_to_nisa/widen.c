@@ -36,6 +36,7 @@ struct load {
 struct widen {
   struct pass_run *run;
   struct ln_room room;
+  struct table read_only; /* ln_is_read_only */
   struct index by_place;
   struct {
     struct load *v;
@@ -74,17 +75,18 @@ static bool read_column(const struct nisa_access *src, int64_t *out) {
   return true;
 }
 
-static bool read_load(MlirOperation op, struct load *l) {
+static bool read_load(struct widen *w, MlirOperation op, struct load *l) {
   *l = (struct load){.alloc = op};
   if (!nisa_read(op, &l->in, NULL) || l->in.def->kind != NISA_DMA_COPY)
     return false;
   const struct nisa_access *dst = &l->in.operand[0], *src = &l->in.operand[1];
-  const struct ln_uses u = ln_uses_of(dst->base), from = ln_uses_of(src->base);
   l->alloc = ln_own_alloc(dst->base, op);
+  if (mlirOperationIsNull(l->alloc) || !ln_is_read_only(&w->read_only, src->base))
+    return false;
+  const struct ln_uses u = ln_uses_of(dst->base);
   l->release = u.release;
-  if (mlirOperationIsNull(l->alloc) || !u.is_known || u.n_writers != 1 || mlirOperationIsNull(u.release) ||
-      !mlirBlockEqual(mlirOperationGetBlock(u.release), mlirOperationGetBlock(op)) ||
-      !mlirValueIsABlockArgument(src->base) || !from.is_known || from.n_writers)
+  if (!u.is_known || u.n_writers != 1 || mlirOperationIsNull(u.release) ||
+      !mlirBlockEqual(mlirOperationGetBlock(u.release), mlirOperationGetBlock(op)))
     return false;
   return is_whole(dst) && src->n_dims == dst->n_dims && src->n_dims > 1 &&
          !memcmp(src->tile, dst->tile, (size_t)dst->n_dims * sizeof *dst->tile) && dst->par_dims == 1 &&
@@ -228,13 +230,13 @@ static bool merge_with_earlier(struct widen *w) {
 
 int ln_widen_loads(struct pass_run *run) {
   struct ir_ops copies = ir_collect_named(run->arena, run->module, "nisa.dma_copy");
-  struct widen w = {.run = run, .by_place.arena = run->arena};
+  struct widen w = {.run = run, .read_only.arena = run->arena, .by_place.arena = run->arena};
   struct load l;
   int n = 0;
 
   for (int k = 0; k < copies.n; k++) {
     pass_step(run, copies.v[k], "widen-load");
-    if (!read_load(copies.v[k], &l))
+    if (!read_load(&w, copies.v[k], &l))
       continue;
     array_push(run->arena, &w.all, l);
     if (merge_with_earlier(&w)) {
