@@ -356,3 +356,14 @@ def k1600072_6(p0, p1):
     v4 = np.abs(v3)
     v6 = np.minimum(v1, v4)
     return v6, v3
+
+
+# two loads of neighbouring columns become one, and a transfer reads what one of them loaded
+@trace(input_specs=[((130, 31), 'i8'), ((130, 31), 'i8'), ((130, 1), 'i8')])
+def k1600189_1(p0, p1, p2):
+    v3 = p1 + p0
+    annotate(v3, mem_space='SharedHbm', partition_dim=1, tile_size=[128, 16])
+    v5 = np.maximum(v3, p2)
+    v6 = np.stack([v5, p1], axis=0)
+    v7 = np.max(v6, axis=(0, 1), keepdims=True)
+    return v7

@@ -127,31 +127,38 @@ static bool have_same_rows(const struct load *a, const struct load *b) {
 
 /* ---- merging ------------------------------------------------------------------------------------------------------- */
 
-/* Lets the readers of a buffer read the wide one, `shift` columns further. */
-static void read_instead(struct pass_run *run, MlirValue buffer, MlirValue wide, int64_t shift) {
-  MlirContext ctx = run->ir->ctx;
-  struct nisa_instr in;
-  MlirNamedAttribute attrs[LN_ATTRS_MAX];
+/* Lets an operand of op read the wide buffer, `shift` columns further; it is operand number `at` of the operation. */
+static void read_wide(struct pass_run *run, MlirOperation op, const char *name, const struct nisa_access *x,
+                      intptr_t at, MlirValue wide, int64_t shift) {
   MlirAffineExpr results[NISA_RANK_MAX];
+  const intptr_t rank = mlirAffineMapGetNumResults(x->map);
+
+  for (intptr_t r = 0; r < rank; r++)
+    results[r] = mlirAffineMapGetResult(x->map, r);
+  results[rank - 1] = mlirAffineAddExprGet(results[rank - 1], mlirAffineConstantExprGet(run->ir->ctx, shift));
+  MlirAffineMap map = mlirAffineMapGet(run->ir->ctx, mlirAffineMapGetNumDims(x->map),
+                                       mlirAffineMapGetNumSymbols(x->map), rank, results);
+  mlirOperationSetOperand(op, at, wide);
+  ir_set_attr(op, arena_printf(run->arena, "%s_ap", name), mlirAffineMapAttrGet(map));
+}
+
+/* Lets the readers of a buffer read the wide one, `shift` columns further.  They remain the operations that they are: transfers
+ * among them may be looked at later. */
+static void read_instead(struct pass_run *run, MlirValue buffer, MlirValue wide, int64_t shift) {
+  struct nisa_instr in;
 
   for (MlirOpOperand u = mlirValueGetFirstUse(buffer); !mlirOpOperandIsNull(u); u = mlirValueGetFirstUse(buffer)) {
     MlirOperation op = mlirOpOperandGetOwner(u);
+    intptr_t at = 0;
     (void)nisa_read(op, &in, NULL);
     for (int k = 0; k < in.def->n_operands; k++) {
-      struct nisa_access *x = &in.operand[k];
-      if (nisa_is_absent(x) || !mlirValueEqual(x->base, buffer))
+      const struct nisa_access *x = &in.operand[k];
+      if (nisa_is_absent(x))
         continue;
-      const intptr_t rank = mlirAffineMapGetNumResults(x->map);
-      for (intptr_t r = 0; r < rank; r++)
-        results[r] = mlirAffineMapGetResult(x->map, r);
-      results[rank - 1] = mlirAffineAddExprGet(results[rank - 1], mlirAffineConstantExprGet(ctx, shift));
-      x->base = wide;
-      x->map =
-          mlirAffineMapGet(ctx, mlirAffineMapGetNumDims(x->map), mlirAffineMapGetNumSymbols(x->map), rank, results);
+      if (mlirValueEqual(x->base, buffer))
+        read_wide(run, op, in.def->operand[k].name, x, at, wide, shift);
+      at += 1 + x->n_indices;
     }
-    MlirOperation made = nisa_create(&in, mlirOperationGetLocation(op), ln_own_attrs(op, attrs), attrs);
-    mlirBlockInsertOwnedOperationBefore(mlirOperationGetBlock(op), op, made);
-    mlirOperationDestroy(op);
   }
 }
 
