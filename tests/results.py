@@ -29,6 +29,7 @@ TESTS = [
     ("jax", "modules of JAX on NISA", "jax", "tests/conformance/test_jax_nisa.py (14)"),
     ("programs", "600 random programs of JAX: each stage by the check, the instructions against XLA", "programs", "tests/conformance/test_random_jax.py (24)"),
     ("mutation", "faults planted in every stage of the pipeline: verification or check names the pass in 95 %", "mutation", "tests/passes/test_mutation.py (8)"),
+    ("growth", "a chain of 5,000 operations to its last stage: 15 s of processor time, 1 GiB", "growth", ""),
     ("nki", "kernels of NKI, of both generations, alone and in NumPy kernels: every stage of instructions on trn1, trn2, trn3", "nki", "tests/nki_kernels (trn2)"),
     ("nki-ast", "mutated NKI kernels: the analysis ends, raises nothing, gives codes and places of the source", "nki-ast", "tests/nki_kernels/test_mutations.py (600)"),
     ("nki-fuzz", "mutated NKI kernels, half an hour each: the rewriter gives a program, a whole compile ends with a code", "nki-fuzz", "tests/nki_kernels/test_upgrade.py (6 s each)"),

@@ -120,6 +120,16 @@ static enum status run_pass(struct path *p, const struct stage_def *stage, struc
   return st ? st : verify_change(p, stage);
 }
 
+/* Verifies instructions.  What is wrong is the fault of this stage, which the form of the module alone does not tell. */
+static enum status verify_nisa(struct path *p, const struct stage_def *stage) {
+  struct run *r = p->run;
+  const int before = r->diags.n;
+  enum status st = nisa_verify(mlirModuleGetOperation(p->module), r->job->target, r->arena, &r->diags);
+  for (int i = before; i < r->diags.n; i++)
+    r->diags.v[i].stage = stage->name;
+  return st;
+}
+
 /* What the verifier says of full memory is the kernel's mistake: nothing but the kernel decides how much it uses. */
 static enum status run_nki_lower(struct path *p) {
   struct run *r = p->run;
@@ -192,7 +202,7 @@ static enum status transform(struct path *p, struct stage *s, struct steps *step
     if (p->is_nisa && def == &p->pipeline->stages[p->first_stage]) /* it was verified when it was read */
       return ST_OK;
     enum status st = run_pass(p, def, s, steps);
-    return st ? st : nisa_verify(mlirModuleGetOperation(p->module), r->job->target, r->arena, &r->diags);
+    return st ? st : verify_nisa(p, def);
   }
   case RUN_NKI_AST:
     return ST_OK;

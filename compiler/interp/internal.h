@@ -236,6 +236,8 @@ bool read_native(struct reader *r, MlirOperation op, struct instr *out); /* fals
 bool read_topk(struct reader *r, MlirOperation op, struct instr *out);   /* the same */
 bool read_constant(struct reader *r, MlirOperation op, uint64_t *bits);
 bool read_linear(struct arena *a, MlirAffineExpr e, int n, int n_dims, struct linear *out);
+/* Reads an affine.apply; false if its map is unknown. */
+bool read_apply(struct reader *r, MlirOperation op, struct instr *in);
 bool read_tensor(struct reader *r, MlirOperation op, struct instr *out);
 bool read_tensor_constant(struct reader *r, MlirOperation op, struct instr *out);
 const int64_t *read_list(struct reader *r, MlirOperation op, const char *name, int *n); /* see read.c */
@@ -385,6 +387,8 @@ struct memory_block {
 
 /* run.c */
 int64_t machine_int(const struct machine *m, int slot);
+/* The value of e, of whose operands `operand` gives the numbers.  A division by zero, which MLIR leaves undefined, gives 0. */
+int64_t machine_affine(const struct affine *e, int64_t (*operand)(void *user, int k), void *user);
 int64_t machine_next_value(const struct machine *m, int64_t fixed, const int **operands);
 void machine_row_major(struct view *v, int rank);
 char *element_at(const struct machine *m, int slot, const int *indices); /* NULL: outside */

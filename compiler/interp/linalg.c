@@ -160,6 +160,24 @@ static void count(struct walk *w, const struct instr *in, int64_t first, int n) 
     out[i] = moves ? first + i : w->index[in->index];
 }
 
+struct apply {
+  const struct walk *w;
+  const int *args;
+  int at; /* the element of the row */
+};
+
+static int64_t apply_operand(void *user, int k) {
+  const struct apply *a = user;
+  return ((const int64_t *)(const void *)row_of(a->w, a->args[k]))[a->at];
+}
+
+static void apply(struct walk *w, const struct instr *in, int n) {
+  int64_t *out = (int64_t *)(void *)row_of(w, in->results[0]);
+  struct apply a = {.w = w, .args = in->args};
+  for (; a.at < n; a.at++)
+    out[a.at] = machine_affine(in->affine, apply_operand, &a);
+}
+
 static bool compute(struct walk *w, int n_code, int64_t first, int n) {
   for (int k = 0; k < n_code; k++) {
     const struct instr *in = &w->s->code.v[k];
@@ -168,6 +186,8 @@ static bool compute(struct walk *w, int n_code, int64_t first, int n) {
                 in->n_args > 1 ? row_of(w, in->args[1]) : NULL, in->n_args > 2 ? row_of(w, in->args[2]) : NULL);
     else if (in->op == OP_INDEX)
       count(w, in, first, n);
+    else if (in->op == OP_AFFINE_APPLY)
+      apply(w, in, n);
     else if (in->op == OP_LOAD && !gather(w, in, n))
       return false;
   }

@@ -104,7 +104,10 @@ static bool scan_row(struct scan *s, const struct instr *in) {
     mix(s, (int64_t)in->bits);
   else if (in->op == OP_INDEX)
     mix(s, in->index);
-  return in->op == OP_ARITH || in->op == OP_CONSTANT || in->op == OP_INDEX || in->op == OP_LOAD;
+  else if (in->op == OP_AFFINE_APPLY)
+    scan_affine(s, in->affine);
+  return in->op == OP_ARITH || in->op == OP_CONSTANT || in->op == OP_INDEX || in->op == OP_LOAD ||
+         in->op == OP_AFFINE_APPLY;
 }
 
 static bool scan_structured(struct scan *s, const struct structured *x) {

@@ -454,7 +454,7 @@ static const struct affine *read_affine(struct arena *a, MlirAffineExpr e, int n
   return out->x && out->y ? out : NULL;
 }
 
-static bool read_apply(struct reader *r, MlirOperation op, struct instr *in) {
+bool read_apply(struct reader *r, MlirOperation op, struct instr *in) {
   MlirAffineMap map = mlirAffineMapAttrGetValue(ir_attr(op, "map"));
   in->op = OP_AFFINE_APPLY;
   in->affine = mlirAffineMapGetNumResults(map) == 1

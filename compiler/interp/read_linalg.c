@@ -137,6 +137,9 @@ static bool read_body_operation(struct body *b, MlirOperation op) {
     in.index = ir_int_attr(op, "dim", 0);
   } else if (ir_is(op, "memref.load") || ir_is(op, "tensor.extract")) {
     in.op = OP_LOAD;
+  } else if (ir_is(op, "affine.apply")) {
+    if (!read_apply(b->r, op, &in))
+      return false;
   } else if (read_constant(b->r, op, &in.bits)) {
     in.op = OP_CONSTANT;
   } else if (read_arith(b->r, op, &in.arith)) {

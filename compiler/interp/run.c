@@ -321,13 +321,12 @@ static int64_t floor_of(int64_t x, int64_t y) {
   return x / y - (x % y != 0 && (x < 0) != (y < 0));
 }
 
-/* A division by zero, which MLIR leaves undefined, gives 0. */
-static int64_t evaluate(const struct machine *m, const struct affine *e, const int *args) {
+int64_t machine_affine(const struct affine *e, int64_t (*operand)(void *user, int k), void *user) {
   if (e->kind == AFFINE_OPERAND)
-    return machine_int(m, args[e->value]);
+    return operand(user, (int)e->value);
   if (e->kind == AFFINE_CONSTANT)
     return e->value;
-  const int64_t x = evaluate(m, e->x, args), y = evaluate(m, e->y, args);
+  const int64_t x = machine_affine(e->x, operand, user), y = machine_affine(e->y, operand, user);
   switch (e->kind) {
   case AFFINE_ADD:
     return x + y;
@@ -342,8 +341,19 @@ static int64_t evaluate(const struct machine *m, const struct affine *e, const i
   }
 }
 
+struct apply {
+  const struct machine *m;
+  const int *args;
+};
+
+static int64_t apply_operand(void *user, int k) {
+  const struct apply *a = user;
+  return machine_int(a->m, a->args[k]);
+}
+
 static void run_apply(struct machine *m, const struct instr *in) {
-  set_int(m, in->results[0], evaluate(m, in->affine, in->args));
+  struct apply a = {m, in->args};
+  set_int(m, in->results[0], machine_affine(in->affine, apply_operand, &a));
 }
 
 static bool run_dim(struct machine *m, const struct instr *in) {

@@ -63,8 +63,8 @@ static bool is_gathered(MlirOperation op, const struct activation *a) {
   return mlirOperationGetNumOperands(op) == 2 && mlirValueEqual(mlirOperationGetOperand(op, 0), a->x);
 }
 
-static void recognize(struct pass_run *run, struct arena *scratch, MlirOperation op) {
-  const struct activation_search search = {.arena = scratch, .through_tensors = true};
+static void recognize(struct pass_run *run, struct arena *scratch, struct table *tensors, MlirOperation op) {
+  const struct activation_search search = {.arena = scratch, .through_tensors = tensors};
   struct activation a;
   MlirValue y = mlirOperationGetOperand(mlirBlockGetTerminator(ir_body(op)), 0);
   MlirOperation last = ir_defining_op(y);
@@ -79,18 +79,20 @@ static void recognize(struct pass_run *run, struct arena *scratch, MlirOperation
                 "each takes an instruction, and a division a reciprocal of 6 cycles an element");
   mlirValueReplaceAllUsesOfWith(ir_result(op), ir_result(made));
   mlirOperationDestroy(op);
+  *tensors = (struct table){.arena = run->arena};
 }
 
 /* Backwards, so that the largest expression is found first, and what it leaves unused is not looked at. */
 static enum status run_pass(struct pass_run *run) {
   struct ir_ops ops = ir_collect(run->arena, run->module, is_linalg, NULL);
+  struct table tensors = {.arena = run->arena};
   struct arena scratch;
 
   arena_init(&scratch);
   for (int i = ops.n - 1; i >= 0; i--) {
     pass_step(run, ops.v[i], "gather-activation");
     if (ir_is_used(ir_result(ops.v[i])))
-      recognize(run, &scratch, ops.v[i]);
+      recognize(run, &scratch, &tensors, ops.v[i]);
     else if (activation_is_plain(ops.v[i]))
       mlirOperationDestroy(ops.v[i]);
     arena_clear(&scratch);

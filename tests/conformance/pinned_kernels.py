@@ -344,3 +344,26 @@ def attend(q, k, v):
 @trace(input_specs=[((1026, 1), "f32"), ((1, 1026), "f32")])
 def long_ones(x, y):
     return np.exp(x - x.max()) / x.sum(), y * np.mean(y * y, -1, keepdims=True), x.T + y, np.argmax(x), x.sum(axis=1)
+
+
+# a gather reads v0 only in its body, and what follows from it meets v0 again: not one loop with v0
+@trace(input_specs=[((1000,), 'f32'), ((3,), 'i32')])
+def k1600072_6(p0, p1):
+    v0 = np.square(p0)
+    v1 = np.repeat(v0, 2, axis=0)
+    v2 = np.take(v0, p1 % 1000, axis=0)
+    v3 = np.mean(v2, axis=-1)
+    v4 = np.abs(v3)
+    v6 = np.minimum(v1, v4)
+    return v6, v3
+
+
+# two loads of neighbouring columns become one, and a transfer reads what one of them loaded
+@trace(input_specs=[((130, 31), 'i8'), ((130, 31), 'i8'), ((130, 1), 'i8')])
+def k1600189_1(p0, p1, p2):
+    v3 = p1 + p0
+    annotate(v3, mem_space='SharedHbm', partition_dim=1, tile_size=[128, 16])
+    v5 = np.maximum(v3, p2)
+    v6 = np.stack([v5, p1], axis=0)
+    v7 = np.max(v6, axis=(0, 1), keepdims=True)
+    return v7

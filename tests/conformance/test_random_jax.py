@@ -14,6 +14,10 @@ COUNT, PART = int(os.environ.get("NKX_RANDOM_JAX", "24")), 4
 MACHINES = ("trn2", "trn1", "trn3")
 
 
+# 186: a call of topk beside a body that computes its place with affine.apply, which the check's interpreter could not read
+ONCE_WRONG = (186,)
+
+
 def wrong(seed):
     text, inputs, want, calm = jax_programs.run(seed)
     result = compiler.compile(text, "--language", "hlo", "--target", MACHINES[seed % 3], check=True, timeout=300)
@@ -27,6 +31,11 @@ def wrong(seed):
         if not np.isclose(got.astype(np.float64), w.astype(np.float64), 2e-3, 2e-3 * size, equal_nan=True)[c].all():
             return [("differs", float(np.abs(got - w)[c].max()), int(c.sum()), c.size)]
     return None
+
+
+@pytest.mark.parametrize("seed", ONCE_WRONG)
+def test_programs_that_once_failed_are_right(seed):
+    assert not wrong(seed)
 
 
 @pytest.mark.parametrize("first", range(0, COUNT, PART))

@@ -15,6 +15,7 @@ from support.paths import BUILD, EXAMPLES, NKX, ROOT, TESTS
 
 WORKER = BUILD / "test/nkx-worker-planted"
 LEAST = 0.95
+OWN = {"recognize-scans", "recognize-activations", "flash-attention", "fuse-row-tiles", "round-products", "coalesce-transfers", "balance-engines"}
 PROGRAMS = {p.stem: p for p in [*jax_functions.DIRECTORY.glob("*.hlo"), *EXAMPLES]}
 
 
@@ -62,6 +63,8 @@ def test_the_table_has_faults_of_all_stages():
     for name in re.findall(r'^STAGE(?:_OWN)?\(\w+, "([\w-]+)"', (ROOT / "compiler/driver/stages.def").read_text(), re.M):
         names[name] += 1
         assert stages[name if names[name] == 1 else f"{name}:{names[name]}"], name
+    assert OWN == set(re.findall(r'^STAGE_OWN\(\w+, "([\w-]+)"', (ROOT / "compiler/driver/stages.def").read_text(), re.M))
+    assert all(stages[s] >= 5 for s in OWN) and sum(stages[s] for s in OWN) >= 40
     assert stages["allocate-memory"] >= 12 and stages["engine-programs"] >= 20
     assert len(SEEN) >= LEAST * len(TABLE)
 

@@ -11,7 +11,7 @@ import subprocess
 import numpy as np
 import pytest
 
-from measured import dumps
+from measured import dumps, floors
 from support.oracles.nisa_eval import Module, parse_memref
 from support.paths import WORKER
 from support.simulator import Fault, Simulator
@@ -81,3 +81,12 @@ def test_with_the_same_knobs_our_code_is_never_slower(name):
     stages = dict(dumps.kernels(DUMPS))[name]
     theirs, ours = (dumps.figures(text)["us"] for text in (dumps.theirs(stages), dumps.ours(stages)))
     assert ours <= theirs * 1.0005, f"{ours:.2f} us, not {theirs:.2f}"
+
+
+@pytest.mark.skipif(not DUMPS, reason="NKX_DUMPS names no directory of another compiler's stages")
+@pytest.mark.parametrize("name", KERNELS)
+def test_no_program_is_below_the_floor_of_its_kernel(name):
+    stages = dict(dumps.kernels(DUMPS))[name]
+    floor = floors.floor_us(name)
+    for text in (dumps.theirs(stages), dumps.ours(stages), dumps.ours(stages, knobs=False)):
+        assert dumps.figures(text)["us"] >= floor

@@ -64,6 +64,24 @@ static void nested_loops_hand_tensors_on(void **state) {
       1, DIMS(4, 6), 2, DIMS(4, 6));
 }
 
+/* Tiling leaves such bodies: the place in the whole value from the loop's and that in the tile. */
+static void a_body_computes_its_place(void **state) {
+  (void)state;
+  tensors_agree(
+      "func.func @k(%a: tensor<8xf32>) -> tensor<8xf32> {\n"
+      "  %c0 = arith.constant 0 : index\n  %c4 = arith.constant 4 : index\n  %c8 = arith.constant 8 : index\n"
+      "  %r = scf.for %i = %c0 to %c8 step %c4 iter_args(%x = %a) -> (tensor<8xf32>) {\n"
+      "    %s = tensor.extract_slice %x[%i] [4] [1] : tensor<8xf32> to tensor<4xf32>\n"
+      "    %t = linalg.generic {indexing_maps = [affine_map<(d0) -> (d0)>], iterator_types = [\"parallel\"]}\n"
+      "        outs(%s : tensor<4xf32>) {\n    ^bb0(%out: f32):\n      %n = linalg.index 0 : index\n"
+      "      %p = affine.apply affine_map<(d0, d1)[s0] -> ((d0 + d1) * 3 mod s0)>(%n, %i)[%c8]\n"
+      "      %v = tensor.extract %a[%p] : tensor<8xf32>\n      linalg.yield %v : f32\n    } -> tensor<4xf32>\n"
+      "    %w = tensor.insert_slice %t into %x[%i] [4] [1] : tensor<4xf32> into tensor<8xf32>\n"
+      "    scf.yield %w : tensor<8xf32>\n  }\n"
+      "  return %r : tensor<8xf32>\n}\n",
+      1, DIMS(8), 1, DIMS(8));
+}
+
 static void branches_and_swapped_tensors_agree(void **state) {
   (void)state;
   tensors_agree(
@@ -251,6 +269,7 @@ int main(void) {
       cmocka_unit_test(a_tensor_keeps_its_elements_when_a_slice_is_inserted),
       cmocka_unit_test(a_slice_of_a_tensor_is_not_changed_with_it),
       cmocka_unit_test(nested_loops_hand_tensors_on),
+      cmocka_unit_test(a_body_computes_its_place),
       cmocka_unit_test(branches_and_swapped_tensors_agree),
       cmocka_unit_test(a_while_loop_hands_tensors_on),
       cmocka_unit_test(slices_and_constants_take_other_shapes),

@@ -260,8 +260,8 @@ static void visit_operands(struct fuse_block *b, MlirOperation op,
     if (def)
       visit(b, def, mlirOperationGetOperand(op, k), user);
   }
-  if (!mlirOperationGetNumRegions(op) || ir_is_of(op, "linalg."))
-    return;
+  if (!mlirOperationGetNumRegions(op) || (ir_is_of(op, "linalg.") && !ir_is(op, "linalg.generic")))
+    return; /* the body that the name implies reads nothing else; that of a gather picks elements of another value */
   struct ir_ops inside = ir_collect(b->run->arena, op, NULL, NULL);
   for (int i = 1; i < inside.n; i++)
     for (intptr_t k = 0; k < mlirOperationGetNumOperands(inside.v[i]); k++) {

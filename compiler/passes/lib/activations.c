@@ -44,10 +44,7 @@ struct walk {
   } known[SEARCH_OPS];
 };
 
-/* The value of which an argument of a linalg body is an element; v itself if it is none, or the walk stays in one body. */
-static MlirValue outside_of(const struct activation_search *s, MlirValue v) {
-  if (!s->through_tensors || !mlirValueIsABlockArgument(v))
-    return v;
+static MlirValue find_outside(MlirValue v) {
   MlirOperation owner = mlirBlockGetParentOperation(mlirBlockArgumentGetOwner(v));
   const intptr_t k = mlirBlockArgumentGetArgNumber(v);
   if (mlirOperationIsNull(owner) || !ir_is_of(owner, "linalg.") || !activation_is_plain(owner) ||
@@ -56,16 +53,35 @@ static MlirValue outside_of(const struct activation_search *s, MlirValue v) {
   return mlirOperationGetOperand(owner, k);
 }
 
-/* The scalar that a body yields for the tensor v; v itself if v is not computed by such a body. */
-static MlirValue inside_of(const struct activation_search *s, MlirValue v) {
+static MlirValue find_inside(MlirValue v) {
   MlirOperation op = ir_defining_op(v);
-  if (!s->through_tensors || mlirOperationIsNull(op) || !mlirTypeIsATensor(mlirValueGetType(v)) || is_annotated(v))
+  if (mlirOperationIsNull(op) || !mlirTypeIsATensor(mlirValueGetType(v)) || is_annotated(v))
     return v;
   if (ir_is(op, "linalg.fill"))
     return mlirOperationGetOperand(op, 0);
   if (!ir_is_of(op, "linalg.") || !activation_is_plain(op))
     return v;
   return mlirOperationGetOperand(mlirBlockGetTerminator(ir_body(op)), 0);
+}
+
+/* One value is asked for by many candidates and searches, and to find its next one means to read an operation. */
+static MlirValue next_of(const struct activation_search *s, MlirValue v) {
+  MlirValue next = {table_get(s->through_tensors, v.ptr)};
+  if (!mlirValueIsNull(next))
+    return next;
+  next = mlirValueIsABlockArgument(v) ? find_outside(v) : find_inside(v);
+  table_put(s->through_tensors, v.ptr, (void *)(uintptr_t)next.ptr);
+  return next;
+}
+
+/* The value of which an argument of a linalg body is an element; v itself if it is none, or the walk stays in one body. */
+static MlirValue outside_of(const struct activation_search *s, MlirValue v) {
+  return s->through_tensors && mlirValueIsABlockArgument(v) ? next_of(s, v) : v;
+}
+
+/* The scalar that a body yields for the tensor v; v itself if v is not computed by such a body. */
+static MlirValue inside_of(const struct activation_search *s, MlirValue v) {
+  return s->through_tensors && !mlirValueIsABlockArgument(v) ? next_of(s, v) : v;
 }
 
 static bool is_number(MlirValue v, double *out) {

@@ -12,6 +12,7 @@
 #ifndef PASSES_ACTIVATIONS_H
 #define PASSES_ACTIVATIONS_H
 
+#include "base/table.h"
 #include "ir/build.h"
 #include "ir/structured.h"
 
@@ -24,7 +25,9 @@ struct activation {
 
 struct activation_search {
   struct arena *arena; /* for what the search needs; the caller may clear it afterwards */
-  bool through_tensors;
+  /* Where the search goes on from one operation on tensors to the next; NULL: it stays in one body.  Searches may share it
+   * as long as no operation is made or replaced; then the caller empties it. */
+  struct table *through_tensors;
 };
 
 /* Looks for a function whose value is v, the result of an operation in a body.  False if there is none. */

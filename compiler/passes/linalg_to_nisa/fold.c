@@ -65,10 +65,12 @@ MlirOperation ln_own_alloc(MlirValue buffer, MlirOperation op) {
 struct load {
   MlirOperation op;
   struct nisa_instr in;
+  struct ln_uses uses; /* of its buffer; what joins them later are only readers */
+  bool has_uses;       /* uses is filled in */
 };
 struct loads {
   struct pass_run *run;
-  struct table read_only; /* argument -> &yes or &no */
+  struct table read_only; /* argument -> &yes or &no (ln_is_read_only) */
   struct index by_source;
   struct {
     struct load *v;
@@ -77,15 +79,17 @@ struct loads {
   struct ln_room room;
 };
 
-static bool is_read_only(struct loads *ls, MlirValue source) {
+bool ln_is_read_only(struct table *known, MlirValue source) {
   static char yes, no;
-  void *known = table_get(&ls->read_only, source.ptr);
-  if (!known) {
+  if (!mlirValueIsABlockArgument(source))
+    return false;
+  void *is = table_get(known, source.ptr);
+  if (!is) {
     const struct ln_uses u = ln_uses_of(source);
-    known = mlirValueIsABlockArgument(source) && u.is_known && !u.n_writers ? &yes : &no;
-    table_put(&ls->read_only, source.ptr, known);
+    is = u.is_known && !u.n_writers ? &yes : &no;
+    table_put(known, source.ptr, is);
   }
-  return known == &yes;
+  return is == &yes;
 }
 
 static uint64_t hash_load(const struct load *l) {
@@ -110,26 +114,43 @@ bool ln_takes_room(struct pass_run *run, struct ln_room *r, int64_t bytes) {
   return true;
 }
 
+static const struct ln_uses *uses_of(struct load *l) {
+  if (!l->has_uses)
+    l->uses = ln_uses_of(l->in.operand[0].base);
+  l->has_uses = true;
+  return &l->uses;
+}
+
+/* Lets the buffer live until the second release, the later one.  Nothing is moved: a move makes the block forget the order of its
+ * operations, which the next load would ask for. */
+static void release_later(struct load *first, MlirOperation second) {
+  mlirOperationSetLocation(second, mlirOperationGetLocation(first->uses.release));
+  mlirOperationDestroy(first->uses.release);
+  first->uses.release = second;
+}
+
 /* Lets the buffer of `first` take the place of that of `second`. */
-static bool reuse(struct loads *ls, const struct load *first, const struct load *second) {
+static bool reuse(struct loads *ls, struct load *first, struct load *second) {
   MlirValue f = first->in.operand[0].base, s = second->in.operand[0].base;
   MlirOperation alloc = ln_own_alloc(s, second->op);
-  const struct ln_uses uf = ln_uses_of(f), us = ln_uses_of(s);
 
   if (!ln_same_access(&first->in.operand[1], &second->in.operand[1]) ||
       !ln_same_access(&first->in.operand[0], &second->in.operand[0]) ||
       !mlirTypeEqual(mlirValueGetType(f), mlirValueGetType(s)) || mlirValueEqual(f, s))
     return false;
-  if (mlirOperationIsNull(alloc) || mlirOperationIsNull(ln_own_alloc(f, second->op)) || !uf.is_known || !us.is_known ||
-      uf.n_writers != 1 || us.n_writers != 1 || mlirOperationIsNull(uf.release) || mlirOperationIsNull(us.release) ||
-      !in_block_of(uf.release, second->op) || !in_block_of(us.release, second->op))
+  const struct ln_uses *uf = uses_of(first), *us = uses_of(second);
+  if (mlirOperationIsNull(alloc) || mlirOperationIsNull(ln_own_alloc(f, second->op)) || !uf->is_known ||
+      !us->is_known || uf->n_writers != 1 || us->n_writers != 1 || mlirOperationIsNull(uf->release) ||
+      mlirOperationIsNull(us->release) || !in_block_of(uf->release, second->op) ||
+      !in_block_of(us->release, second->op))
     return false;
-  if (buffer_is_before(uf.release, alloc) && !ln_takes_room(ls->run, &ls->room, nisa_type_bytes(mlirValueGetType(f))))
+  if (buffer_is_before(uf->release, alloc) && !ln_takes_room(ls->run, &ls->room, nisa_type_bytes(mlirValueGetType(f))))
     return false;
-  if (buffer_is_before(uf.release, us.release))
-    mlirOperationMoveAfter(uf.release, us.release);
   pass_remark(ls->run, second->op, RULE_REUSE_LOAD, "not loaded again: it is in SBUF already");
-  mlirOperationDestroy(us.release);
+  if (buffer_is_before(uf->release, us->release))
+    release_later(first, us->release);
+  else
+    mlirOperationDestroy(us->release);
   mlirOperationDestroy(second->op);
   mlirValueReplaceAllUsesOfWith(s, f);
   mlirOperationDestroy(alloc);
@@ -137,7 +158,7 @@ static bool reuse(struct loads *ls, const struct load *first, const struct load 
 }
 
 /* True if an earlier load of the same data has taken over. */
-static bool reuse_earlier(struct loads *ls, const struct load *l, uint64_t hash) {
+static bool reuse_earlier(struct loads *ls, struct load *l, uint64_t hash) {
   for (struct index_probe at = index_probe(&ls->by_source, hash); index_next(&at);)
     if (in_block_of(ls->all.v[at.entry].op, l->op) && reuse(ls, &ls->all.v[at.entry], l))
       return true;
@@ -153,7 +174,7 @@ int ln_reuse_loads(struct pass_run *run) {
     struct load l = {.op = copies.v[k]};
     pass_step(run, l.op, "reuse-load");
     if (!nisa_read(l.op, &l.in, NULL) || mlirOperationIsNull(ln_own_alloc(l.in.operand[0].base, l.op)) ||
-        !is_read_only(&ls, l.in.operand[1].base))
+        !ln_is_read_only(&ls.read_only, l.in.operand[1].base))
       continue;
     const uint64_t hash = hash_load(&l);
     if (reuse_earlier(&ls, &l, hash)) {

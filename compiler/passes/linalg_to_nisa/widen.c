@@ -36,6 +36,7 @@ struct load {
 struct widen {
   struct pass_run *run;
   struct ln_room room;
+  struct table read_only; /* ln_is_read_only */
   struct index by_place;
   struct {
     struct load *v;
@@ -74,17 +75,18 @@ static bool read_column(const struct nisa_access *src, int64_t *out) {
   return true;
 }
 
-static bool read_load(MlirOperation op, struct load *l) {
+static bool read_load(struct widen *w, MlirOperation op, struct load *l) {
   *l = (struct load){.alloc = op};
   if (!nisa_read(op, &l->in, NULL) || l->in.def->kind != NISA_DMA_COPY)
     return false;
   const struct nisa_access *dst = &l->in.operand[0], *src = &l->in.operand[1];
-  const struct ln_uses u = ln_uses_of(dst->base), from = ln_uses_of(src->base);
   l->alloc = ln_own_alloc(dst->base, op);
+  if (mlirOperationIsNull(l->alloc) || !ln_is_read_only(&w->read_only, src->base))
+    return false;
+  const struct ln_uses u = ln_uses_of(dst->base);
   l->release = u.release;
-  if (mlirOperationIsNull(l->alloc) || !u.is_known || u.n_writers != 1 || mlirOperationIsNull(u.release) ||
-      !mlirBlockEqual(mlirOperationGetBlock(u.release), mlirOperationGetBlock(op)) ||
-      !mlirValueIsABlockArgument(src->base) || !from.is_known || from.n_writers)
+  if (!u.is_known || u.n_writers != 1 || mlirOperationIsNull(u.release) ||
+      !mlirBlockEqual(mlirOperationGetBlock(u.release), mlirOperationGetBlock(op)))
     return false;
   return is_whole(dst) && src->n_dims == dst->n_dims && src->n_dims > 1 &&
          !memcmp(src->tile, dst->tile, (size_t)dst->n_dims * sizeof *dst->tile) && dst->par_dims == 1 &&
@@ -125,31 +127,38 @@ static bool have_same_rows(const struct load *a, const struct load *b) {
 
 /* ---- merging ------------------------------------------------------------------------------------------------------- */
 
-/* Lets the readers of a buffer read the wide one, `shift` columns further. */
-static void read_instead(struct pass_run *run, MlirValue buffer, MlirValue wide, int64_t shift) {
-  MlirContext ctx = run->ir->ctx;
-  struct nisa_instr in;
-  MlirNamedAttribute attrs[LN_ATTRS_MAX];
+/* Lets an operand of op read the wide buffer, `shift` columns further; it is operand number `at` of the operation. */
+static void read_wide(struct pass_run *run, MlirOperation op, const char *name, const struct nisa_access *x,
+                      intptr_t at, MlirValue wide, int64_t shift) {
   MlirAffineExpr results[NISA_RANK_MAX];
+  const intptr_t rank = mlirAffineMapGetNumResults(x->map);
+
+  for (intptr_t r = 0; r < rank; r++)
+    results[r] = mlirAffineMapGetResult(x->map, r);
+  results[rank - 1] = mlirAffineAddExprGet(results[rank - 1], mlirAffineConstantExprGet(run->ir->ctx, shift));
+  MlirAffineMap map = mlirAffineMapGet(run->ir->ctx, mlirAffineMapGetNumDims(x->map),
+                                       mlirAffineMapGetNumSymbols(x->map), rank, results);
+  mlirOperationSetOperand(op, at, wide);
+  ir_set_attr(op, arena_printf(run->arena, "%s_ap", name), mlirAffineMapAttrGet(map));
+}
+
+/* Lets the readers of a buffer read the wide one, `shift` columns further.  They remain the operations that they are: transfers
+ * among them may be looked at later. */
+static void read_instead(struct pass_run *run, MlirValue buffer, MlirValue wide, int64_t shift) {
+  struct nisa_instr in;
 
   for (MlirOpOperand u = mlirValueGetFirstUse(buffer); !mlirOpOperandIsNull(u); u = mlirValueGetFirstUse(buffer)) {
     MlirOperation op = mlirOpOperandGetOwner(u);
+    intptr_t at = 0;
     (void)nisa_read(op, &in, NULL);
     for (int k = 0; k < in.def->n_operands; k++) {
-      struct nisa_access *x = &in.operand[k];
-      if (nisa_is_absent(x) || !mlirValueEqual(x->base, buffer))
+      const struct nisa_access *x = &in.operand[k];
+      if (nisa_is_absent(x))
         continue;
-      const intptr_t rank = mlirAffineMapGetNumResults(x->map);
-      for (intptr_t r = 0; r < rank; r++)
-        results[r] = mlirAffineMapGetResult(x->map, r);
-      results[rank - 1] = mlirAffineAddExprGet(results[rank - 1], mlirAffineConstantExprGet(ctx, shift));
-      x->base = wide;
-      x->map =
-          mlirAffineMapGet(ctx, mlirAffineMapGetNumDims(x->map), mlirAffineMapGetNumSymbols(x->map), rank, results);
+      if (mlirValueEqual(x->base, buffer))
+        read_wide(run, op, in.def->operand[k].name, x, at, wide, shift);
+      at += 1 + x->n_indices;
     }
-    MlirOperation made = nisa_create(&in, mlirOperationGetLocation(op), ln_own_attrs(op, attrs), attrs);
-    mlirBlockInsertOwnedOperationBefore(mlirOperationGetBlock(op), op, made);
-    mlirOperationDestroy(op);
   }
 }
 
@@ -228,13 +237,13 @@ static bool merge_with_earlier(struct widen *w) {
 
 int ln_widen_loads(struct pass_run *run) {
   struct ir_ops copies = ir_collect_named(run->arena, run->module, "nisa.dma_copy");
-  struct widen w = {.run = run, .by_place.arena = run->arena};
+  struct widen w = {.run = run, .read_only.arena = run->arena, .by_place.arena = run->arena};
   struct load l;
   int n = 0;
 
   for (int k = 0; k < copies.n; k++) {
     pass_step(run, copies.v[k], "widen-load");
-    if (!read_load(copies.v[k], &l))
+    if (!read_load(&w, copies.v[k], &l))
       continue;
     array_push(run->arena, &w.all, l);
     if (merge_with_earlier(&w)) {
