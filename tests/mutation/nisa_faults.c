@@ -259,7 +259,27 @@ static bool drop_place(MlirOperation op, bool is_wanted) {
   return true;
 }
 
+/* An instruction comes after the next one, which reads what it writes. */
+static bool wrong_order(MlirOperation op, bool is_wanted) {
+  struct nisa_instr in, reader;
+  MlirOperation next = mlirOperationGetNextInBlock(op);
+  while (!mlirOperationIsNull(next) && ir_is(next, "nisa.alloc"))
+    next = mlirOperationGetNextInBlock(next);
+  if (!nisa_op_of(op) || mlirOperationIsNull(next) || !nisa_op_of(next) || !nisa_read(op, &in, NULL) ||
+      !nisa_read(next, &reader, NULL) || in.engine == NISA_ENGINE_NONE || !in.def->operand[0].writes)
+    return false;
+  for (int k = 0; k < reader.def->n_operands; k++)
+    if (reader.def->operand[k].reads && nisa_is_data(&reader.operand[k]) &&
+        mlirValueEqual(reader.operand[k].base, in.operand[0].base)) {
+      if (is_wanted)
+        mlirOperationMoveAfter(op, next);
+      return true;
+    }
+  return false;
+}
+
 const struct fault_kind nisa_faults[] = {
+    {"wrong-order", wrong_order},
     {"wrong-function", wrong_function},
     {"swap-operands", swap_operands},
     {"short-tile", short_tile},

@@ -15,7 +15,7 @@ from support.paths import BUILD, EXAMPLES, NKX, ROOT, TESTS
 
 WORKER = BUILD / "test/nkx-worker-planted"
 LEAST = 0.95
-OWN = {"recognize-scans", "recognize-activations", "flash-attention", "fuse-row-tiles", "round-products", "coalesce-transfers", "balance-engines"}
+OWN = {"recognize-scans", "recognize-activations", "flash-attention", "fuse-row-tiles", "round-products", "coalesce-transfers", "schedule", "balance-engines"}
 PROGRAMS = {p.stem: p for p in [*jax_functions.DIRECTORY.glob("*.hlo"), *EXAMPLES]}
 
 
