@@ -59,6 +59,7 @@ bool coalesce_is_elementwise(const struct nisa_instr *in) {
   case NISA_TENSOR_COPY:
   case NISA_TENSOR_TENSOR_ARITH:
   case NISA_TENSOR_SCALAR_ARITH:
+  case NISA_SCALAR_TENSOR_TENSOR:
   case NISA_RECIPROCAL:
   case NISA_MEMSET:
     return true;

@@ -204,9 +204,7 @@ static bool move_apart(MlirOperation loop, MlirOperation x, MlirOperation y) {
   return false;
 }
 
-/* True if the view x in one iteration of the loop never overlaps the view y in another iteration: both are slices of
- * `root` whose offset moves with the loop's counter by at least their size. */
-static bool are_disjoint_across(MlirOperation loop, MlirValue root, MlirValue x, MlirValue y) {
+bool buffer_disjoint_across(MlirOperation loop, MlirValue root, MlirValue x, MlirValue y) {
   const int nx = n_steps(root, x), ny = n_steps(root, y);
 
   for (int k = 0; k < nx && k < ny; k++) {
@@ -361,7 +359,7 @@ static bool may_precede(MlirValue alloc, MlirOperation write, MlirValue written,
     MlirOperation loop = mlirBlockGetParentOperation(block);
     if (mlirOperationIsNull(loop) || ir_is(loop, "func.func"))
       return true;
-    if (!are_disjoint_across(loop, alloc, written, read) && !ir_is(loop, "scf.if"))
+    if (!buffer_disjoint_across(loop, alloc, written, read) && !ir_is(loop, "scf.if"))
       return true;
   }
   return false;
