@@ -282,6 +282,11 @@ static enum status run_pass(struct pass_run *run) {
     pass_step(run, loops.v[k], "follow");
     coalesce_follow(run, loops.v[k]);
   }
+  const struct ir_ops copies = ir_collect_named(run->arena, run->module, "nisa.dma_copy");
+  for (int k = 0; k < copies.n; k++) {
+    pass_step(run, copies.v[k], "load-by-rows");
+    coalesce_turn(run, copies.v[k]);
+  }
   return ST_OK;
 }
 

@@ -217,8 +217,7 @@ bool buffer_disjoint_across(MlirOperation loop, MlirValue root, MlirValue x, Mli
   return false;
 }
 
-/* Computes the range of the values of an index: a constant, the counter of a loop, or products and sums of those. */
-static bool index_range(MlirValue v, int64_t *lo, int64_t *hi) {
+bool buffer_index_range(MlirValue v, int64_t *lo, int64_t *hi) {
   int64_t lb, ub, step, l2, h2;
   MlirOperation def = ir_defining_op(v);
 
@@ -239,7 +238,7 @@ static bool index_range(MlirValue v, int64_t *lo, int64_t *hi) {
   }
   if (!ir_is(def, "arith.muli") && !ir_is(def, "arith.addi"))
     return false;
-  if (!index_range(mlirOperationGetOperand(def, 0), lo, hi) || !index_range(mlirOperationGetOperand(def, 1), &l2, &h2))
+  if (!buffer_index_range(mlirOperationGetOperand(def, 0), lo, hi) || !buffer_index_range(mlirOperationGetOperand(def, 1), &l2, &h2))
     return false;
   if (ir_is(def, "arith.addi")) {
     *lo += l2;
@@ -274,7 +273,7 @@ static bool narrow(struct box *b, MlirOperation op) {
     const int64_t n = mlirDenseI64ArrayGetElement(sizes, d);
     if (n < 0 || mlirDenseI64ArrayGetElement(strides, d) != 1)
       return false;
-    if (lo == mlirShapedTypeGetDynamicStrideOrOffset() && !index_range(mlirOperationGetOperand(op, next++), &lo, &hi)) {
+    if (lo == mlirShapedTypeGetDynamicStrideOrOffset() && !buffer_index_range(mlirOperationGetOperand(op, next++), &lo, &hi)) {
       lo = 0; /* the offset is unknown: anywhere in the source of the view */
       hi = b->n[to] - n;
     }
