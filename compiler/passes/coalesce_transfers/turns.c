@@ -80,8 +80,8 @@ void coalesce_turn(struct pass_run *run, MlirOperation copy) {
   const MlirNamedAttribute attr = ir_named(&b, "permutation", ir_i64_array(&b, 2, (int64_t[]){1, 0}));
   in.def = nisa_op_def(NISA_DMA_TRANSPOSE);
   in.operand[1] = turned(ctx, src);
-  struct remark *r = pass_remark(run, copy, RULE_LOAD_BY_ROWS, "loaded by rows: %" PRId64 " descriptors",
-                                 nisa_partitions(dst));
+  struct remark *r =
+      pass_remark(run, copy, RULE_LOAD_BY_ROWS, "loaded by rows: %" PRId64 " descriptors", nisa_partitions(dst));
   remark_reject_for(r, "loaded by elements", NULL,
                     arena_printf(run->arena, "%" PRId64 " descriptors", nisa_partitions(dst) * n),
                     "neighbours in a partition are not neighbours in memory");

@@ -238,7 +238,8 @@ bool buffer_index_range(MlirValue v, int64_t *lo, int64_t *hi) {
   }
   if (!ir_is(def, "arith.muli") && !ir_is(def, "arith.addi"))
     return false;
-  if (!buffer_index_range(mlirOperationGetOperand(def, 0), lo, hi) || !buffer_index_range(mlirOperationGetOperand(def, 1), &l2, &h2))
+  if (!buffer_index_range(mlirOperationGetOperand(def, 0), lo, hi) ||
+      !buffer_index_range(mlirOperationGetOperand(def, 1), &l2, &h2))
     return false;
   if (ir_is(def, "arith.addi")) {
     *lo += l2;
@@ -273,7 +274,8 @@ static bool narrow(struct box *b, MlirOperation op) {
     const int64_t n = mlirDenseI64ArrayGetElement(sizes, d);
     if (n < 0 || mlirDenseI64ArrayGetElement(strides, d) != 1)
       return false;
-    if (lo == mlirShapedTypeGetDynamicStrideOrOffset() && !buffer_index_range(mlirOperationGetOperand(op, next++), &lo, &hi)) {
+    if (lo == mlirShapedTypeGetDynamicStrideOrOffset() &&
+        !buffer_index_range(mlirOperationGetOperand(op, next++), &lo, &hi)) {
       lo = 0; /* the offset is unknown: anywhere in the source of the view */
       hi = b->n[to] - n;
     }

@@ -203,9 +203,9 @@ bool combine_tensor(struct link *l) {
   struct late late = {0};
 
   if (!may_skip_rounding(l) || nisa_keeps_order(l->w.op) || nisa_keeps_order(l->r.op) || !is_float_scaling(&l->w) ||
-      !is_single(&l->w) || l->r.def->kind != NISA_TENSOR_TENSOR_ARITH ||
-      l->r.engine != NISA_ENGINE_VECTOR || link_is_unsigned(&l->r) || !is_number_type(other) ||
-      !takes_tensor(nisa_text_attr(l->w.op, "op0")) || !takes_tensor(nisa_text_attr(l->r.op, "op")) ||
+      !is_single(&l->w) || l->r.def->kind != NISA_TENSOR_TENSOR_ARITH || l->r.engine != NISA_ENGINE_VECTOR ||
+      link_is_unsigned(&l->r) || !is_number_type(other) || !takes_tensor(nisa_text_attr(l->w.op, "op0")) ||
+      !takes_tensor(nisa_text_attr(l->r.op, "op")) ||
       (link_is_in(&l->w.operand[SRC], MEM_PSUM) && link_is_in(other, MEM_PSUM)) ||
       !link_same_tile(&l->w.operand[SRC], &l->w.operand[DST]) || !link_can_read_late(l, &late))
     return false;
