@@ -115,6 +115,8 @@
  *                     partition.  reverse_operands = "none" | "first" | "second" | "both": the operations that have the
  *                     operand on their left.  op0 and op1 may also be functions of one value (abs square relu rsqrt
  *                     reciprocal), which do not use the operand.
+ *   scalar_tensor_tensor    r = src `op0` operand0, dst = r `op1` operand1, in f32.  operand0 is a scalar or has one element per
+ *                     partition, operand1 is as large as src.  reverse_operands as above.
  *   tensor_reduce_arith     dst = op over the last num_r_dim free dimensions of src; negated: of -src.  dst has as many
  *                     elements per partition as remain.  Does not read dst.
  *   cross_lane_reduce_arith dst = reduce_op over the partitions of src; dst has one partition.

@@ -398,6 +398,16 @@ static void check_scalars(struct nisa_check *c, const struct nisa_instr *in) {
   check_machine_has(c, in, "op1");
 }
 
+static void check_scalar_tensor(struct nisa_check *c, const struct nisa_instr *in) {
+  nisa_check_same(c, in, "src");
+  nisa_check_column(c, in, "operand0");
+  nisa_check_same(c, in, "operand1");
+  check_one_in_psum(c, in, "src", "operand1");
+  check_one_in_psum(c, in, "src", "operand0");
+  check_machine_has(c, in, "op0");
+  check_machine_has(c, in, "op1");
+}
+
 /* ---- along a partition ------------------------------------------------------------------------------------------ */
 
 static void check_scan(struct nisa_check *c, const struct nisa_instr *in) {
@@ -504,6 +514,7 @@ void nisa_check_instr(struct nisa_check *c, const struct nisa_instr *in) {
       [NISA_TENSOR_TENSOR_ARITH] = check_tensors,
       [NISA_TENSOR_TENSOR_POWER] = check_tensors,
       [NISA_TENSOR_SCALAR_ARITH] = check_scalars,
+      [NISA_SCALAR_TENSOR_TENSOR] = check_scalar_tensor,
       [NISA_TENSOR_REDUCE_ARITH] = check_reduce,
       [NISA_CROSS_LANE_REDUCE_ARITH] = check_cross_lane,
       [NISA_ACTIVATION] = check_activation,

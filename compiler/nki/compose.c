@@ -210,23 +210,6 @@ static void add_write(struct nki_steps *s, const struct nki_call *c, struct nki_
 
 /* ---- calls ------------------------------------------------------------------------------------------------------- */
 
-/* t = data op0 operand0;  dst = t op1 operand1 */
-static void compose_scalar_tensor(struct nki_steps *s, const struct nki_call *c) {
-  struct nki_view *t = temp_like(s, VIEW("dst"), DT_F32);
-  const bool turned = nki_value(c, "reverse1")->integer;
-  struct nki_call *first = add_step(s, c, NKI_TENSOR_SCALAR, NISA_ENGINE_VECTOR);
-  set_view(first, "dst", t);
-  set_view(first, "data", VIEW("data"));
-  set(first, "op0", *nki_value(c, "op0"));
-  set(first, "operand0", *nki_value(c, "operand0"));
-  set(first, "reverse0", *nki_value(c, "reverse0"));
-  struct nki_call *second = add_step(s, c, NKI_TENSOR_TENSOR, NISA_ENGINE_VECTOR);
-  set_view(second, "dst", VIEW("dst"));
-  set_view(second, turned ? "data2" : "data1", t);
-  set_view(second, turned ? "data1" : "data2", VIEW("operand1"));
-  set(second, "op", *nki_value(c, "op1"));
-}
-
 /* t = data op0 operand0;  reduce_res = reduce_op over t;  dst = t.  If dst is f32, it is t. */
 static void compose_scalar_reduce(struct nki_steps *s, const struct nki_call *c) {
   struct nki_view *dst = VIEW("dst"), *t = dst->tensor->dtype == DT_F32 ? dst : temp_like(s, dst, DT_F32);
@@ -406,9 +389,6 @@ static bool compose_cumulative(struct nki_steps *s, const struct nki_call *c) {
 
 bool nki_compose(const struct nki_call *c, struct nki_steps *out) {
   switch (c->kind) {
-  case NKI_SCALAR_TENSOR_TENSOR:
-    compose_scalar_tensor(out, c);
-    return true;
   case NKI_TENSOR_SCALAR_REDUCE:
     compose_scalar_reduce(out, c);
     return true;

@@ -308,17 +308,30 @@ void nki_lower_copy(struct nki_lower *l, const struct nki_call *c, enum nisa_kin
   emit(l, kind, c->engine, c, x, NULL);
 }
 
-static void lower_scan(struct nki_lower *l, const struct nki_call *c) {
+static void add_two_operators(struct nki_lower *l, const struct nki_call *c, struct attrs *attrs) {
   static const char *const reverse[] = {"none", "first", "second", "both"};
+  add_text(l, attrs, "op0", nki_value(c, "op0")->op->nisa);
+  add_text(l, attrs, "op1", nki_value(c, "op1")->op->nisa);
+  add_text(l, attrs, "reverse_operands",
+           reverse[nki_value(c, "reverse0")->integer + 2 * nki_value(c, "reverse1")->integer]);
+}
+
+static void lower_scan(struct nki_lower *l, const struct nki_call *c) {
   struct nisa_access x[] = {nki_access_on_chip(l, VIEW("dst")), nki_access_on_chip(l, VIEW("data0")),
                             nki_access_on_chip(l, VIEW("data1")),
                             number_or_column(l, nki_value(c, "initial"), 0, DT_NONE)};
   struct attrs attrs = {0};
-  add_text(l, &attrs, "op0", nki_value(c, "op0")->op->nisa);
-  add_text(l, &attrs, "op1", nki_value(c, "op1")->op->nisa);
-  add_text(l, &attrs, "reverse_operands",
-           reverse[nki_value(c, "reverse0")->integer + 2 * nki_value(c, "reverse1")->integer]);
+  add_two_operators(l, c, &attrs);
   emit(l, NISA_TENSOR_TENSOR_SCAN, c->engine, c, x, &attrs);
+}
+
+static void lower_scalar_tensor(struct nki_lower *l, const struct nki_call *c) {
+  struct nisa_access x[] = {nki_access_on_chip(l, VIEW("dst")), nki_access_on_chip(l, VIEW("data")),
+                            number_or_column(l, nki_value(c, "operand0"), 0, DT_NONE),
+                            nki_access_on_chip(l, VIEW("operand1"))};
+  struct attrs attrs = {0};
+  add_two_operators(l, c, &attrs);
+  emit(l, NISA_SCALAR_TENSOR_TENSOR, c->engine, c, x, &attrs);
 }
 
 /* What leaves y as it is in `start op y`; 0 - y for subtract. */
@@ -394,6 +407,9 @@ enum status nki_lower_call(struct nki_lower *l, const struct nki_call *c) {
     return lower_iota(l, c);
   case NKI_TENSOR_TENSOR_SCAN:
     lower_scan(l, c);
+    break;
+  case NKI_SCALAR_TENSOR_TENSOR:
+    lower_scalar_tensor(l, c);
     break;
   case NKI_TENSOR_SCALAR_CUMULATIVE:
     lower_cumulative(l, c);

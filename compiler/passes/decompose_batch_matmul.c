@@ -16,6 +16,9 @@
  * The layout stays on the whole result; if it has no tile, it gets the loop tile's [1…, M, N], because infer-layout
  * does not look at results of loops.  A loop tile without a layout creates one for the same reason.
  *
+ * A right operand that a transpose makes for this product alone is transposed in the loops, matrix by matrix, so that it need
+ * not be in memory as a whole.
+ *
  * First, a product reads a left operand that is transposed from before the transpose, because the tensor engine wants
  * it as [K, M]:
  *
@@ -70,6 +73,31 @@ static enum status split_knobs(struct pass_run *run, const struct product *mm, s
   return ST_OK;
 }
 
+/* ---- transposed operands ---------------------------------------------------------------------------------------- */
+
+static bool has_knobs(MlirValue v) {
+  const struct layout l = layout_read(v);
+  return !mlirOperationIsNull(l.layout_op) || !mlirOperationIsNull(l.tile_op);
+}
+
+/* The transpose that makes v if it only swaps the last two dimensions; null if there is none. */
+static MlirOperation turn_of(MlirValue v) {
+  MlirOperation turn = ir_defining_op(v);
+  const MlirOperation none = {NULL};
+  struct structured s;
+
+  if (mlirOperationIsNull(turn) || !ir_is(turn, "linalg.transpose") || !structured_read(turn, &s) ||
+      mlirOperationGetNumResults(turn) != 1 || has_knobs(ir_result(turn)))
+    return none;
+  const int rank = (int)mlirAffineMapGetNumResults(s.maps[0]);
+  if (rank < 2 || structured_map_loop(s.maps[0], rank - 2) != rank - 1)
+    return none;
+  for (int d = 0; d < rank - 2; d++)
+    if (structured_map_loop(s.maps[0], d) != d)
+      return none;
+  return turn;
+}
+
 /* ---- the loops -------------------------------------------------------------------------------------------------- */
 
 /* Describes one matrix of operand o: the batch dimensions are at the loops' variables, the others are whole.  Returns
@@ -92,6 +120,18 @@ static int slice_of(const struct product *mm, int o, MlirValue const *ivs, struc
   return n;
 }
 
+/* True if only the product reads the transpose. */
+static bool is_single(MlirOperation turn) {
+  MlirOpOperand first = mlirValueGetFirstUse(ir_result(turn));
+  return !mlirOpOperandIsNull(first) && mlirOpOperandIsNull(mlirOpOperandGetNextUse(first));
+}
+
+static void swap(int64_t *a, int64_t *b) {
+  const int64_t t = *a;
+  *a = *b;
+  *b = t;
+}
+
 static MlirValue take_matrix(struct ir_builder *b, const struct product *mm, int o, MlirValue v, MlirValue const *ivs) {
   int64_t offsets[STRUCTURED_LOOPS_MAX], sizes[STRUCTURED_LOOPS_MAX], dims[STRUCTURED_LOOPS_MAX];
   MlirValue dynamic[STRUCTURED_LOOPS_MAX];
@@ -100,7 +140,16 @@ static MlirValue take_matrix(struct ir_builder *b, const struct product *mm, int
 
   if (n == s.rank) /* the same matrix for every batch */
     return v;
-  return ir_extract_slice(b, v, &s, ir_tensor_of(ir_value_element(v), n, dims));
+  MlirOperation turn = o == 1 ? turn_of(v) : (MlirOperation){NULL};
+  const bool turns = n == 2 && !mlirOperationIsNull(turn) && is_single(turn) && mlirValueIsNull(dynamic[s.rank - 1]) &&
+                     mlirValueIsNull(dynamic[s.rank - 2]);
+  if (!turns)
+    return ir_extract_slice(b, v, &s, ir_tensor_of(ir_value_element(v), n, dims));
+  swap(&sizes[s.rank - 2], &sizes[s.rank - 1]);
+  swap(&dims[0], &dims[1]);
+  MlirType type = ir_tensor_of(ir_value_element(v), n, dims);
+  MlirValue matrix = ir_extract_slice(b, mlirOperationGetOperand(turn, 0), &s, type);
+  return ir_result(ir_transpose(b, matrix, 2, (int64_t[]){1, 0}));
 }
 
 /* Returns the map of operand o over the loops (m, n, k). */
@@ -177,8 +226,11 @@ static enum status decompose(struct pass_run *run, const struct product *mm) {
   struct batch_nest nest = {mm, &inner};
   const struct ir_loops loops = {mm->n_batch, extents, 1, multiply_batch, &nest};
   ir_loop_nest(&b, &loops, &looped);
+  MlirOperation right = ir_defining_op(mlirOperationGetOperand(mm->op, 1));
   mlirValueReplaceAllUsesOfWith(result, looped);
   mlirOperationDestroy(mm->op);
+  if (!mlirOperationIsNull(right) && ir_is(right, "linalg.transpose"))
+    edit_erase_unused(run->arena, right);
   if (!mlirOperationIsNull(whole.layout_op) || !mlirOperationIsNull(whole.tile_op))
     layout_write(looped, &whole,
                  mlirOperationGetLocation(mlirOperationIsNull(whole.layout_op) ? whole.tile_op : whole.layout_op));
@@ -186,29 +238,6 @@ static enum status decompose(struct pass_run *run, const struct product *mm) {
 }
 
 /* ---- transposed left operands ----------------------------------------------------------------------------------- */
-
-static bool has_knobs(MlirValue v) {
-  const struct layout l = layout_read(v);
-  return !mlirOperationIsNull(l.layout_op) || !mlirOperationIsNull(l.tile_op);
-}
-
-/* The transpose that makes the left operand if it only swaps the last two dimensions; null if there is none. */
-static MlirOperation turn_of_left(const struct product *mm) {
-  MlirOperation turn = ir_defining_op(mlirOperationGetOperand(mm->op, 0));
-  const MlirOperation none = {NULL};
-  struct structured s;
-
-  if (mlirOperationIsNull(turn) || !ir_is(turn, "linalg.transpose") || !structured_read(turn, &s) ||
-      mlirOperationGetNumResults(turn) != 1 || has_knobs(ir_result(turn)))
-    return none;
-  const int rank = (int)mlirAffineMapGetNumResults(s.maps[0]);
-  if (rank < 2 || structured_map_loop(s.maps[0], rank - 2) != rank - 1)
-    return none;
-  for (int d = 0; d < rank - 2; d++)
-    if (structured_map_loop(s.maps[0], d) != d)
-      return none;
-  return turn;
-}
 
 /* Returns the product with x, which has the last two dimensions of the left operand swapped, in its place. */
 static MlirOperation multiply_turned(struct ir_builder *b, const struct product *mm, MlirValue x) {
@@ -265,7 +294,7 @@ static void drop_transposes(struct pass_run *run) {
     struct product mm;
     if (!product_read(ops.v[i], &mm))
       continue;
-    MlirOperation turn = turn_of_left(&mm);
+    MlirOperation turn = turn_of(mlirOperationGetOperand(ops.v[i], 0));
     if (!mlirOperationIsNull(turn))
       read_before_transpose(run, &mm, turn);
   }

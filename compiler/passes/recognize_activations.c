@@ -17,6 +17,8 @@
  * exp(x)) is x, not inf.  x ** -0.5 of -0 is -inf, not inf, and of -inf NaN, not 0.  Everything else, also of NaN and infinite
  * x, is as in NumPy.
  *
+ * np.rint becomes math.roundeven, which is exact in both spellings.
+ *
  * Values that a knob asks something for remain operations of their own, and so does what has other users.  The pass runs on
  * tensors, before prepare-arithmetic writes divisions out.  Linear in operations.
  */
@@ -24,6 +26,7 @@
 
 #include "passes/lib/activations.h"
 #include "passes/lib/edit.h"
+#include "passes/lib/rounding.h"
 
 static bool is_linalg(MlirOperation op, void *user) {
   (void)user;
@@ -63,14 +66,49 @@ static bool is_gathered(MlirOperation op, const struct activation *a) {
   return mlirOperationGetNumOperands(op) == 2 && mlirValueEqual(mlirOperationGetOperand(op, 0), a->x);
 }
 
+static MlirValue build_rounding(struct ir_builder *b, MlirValue const *args, void *user) {
+  (void)user;
+  return ir_op1(b, "math.roundeven", mlirValueGetType(args[0]), 1, args);
+}
+
+/* np.rint, which is written out as fifteen operations (lib/rounding.h), becomes one. */
+static bool recognize_rounding(struct pass_run *run, MlirOperation op, MlirValue y) {
+  MlirValue x = rounding_find(y);
+  MlirType t = mlirValueGetType(ir_result(op));
+
+  if (mlirValueIsNull(x) || !mlirTypeEqual(mlirValueGetType(x), t) ||
+      !activation_has_type(mlirShapedTypeGetElementType(t)))
+    return false;
+  struct ir_builder b = edit_before(run, op);
+  const int rank = (int)mlirShapedTypeGetRank(t);
+  const MlirAffineMap maps[] = {ir_identity_map(&b, rank), ir_identity_map(&b, rank)};
+  MlirOperation made = ir_linalg_generic(&b, &(struct ir_generic){.n_loops = rank,
+                                                                  .n_inputs = 1,
+                                                                  .inputs = &x,
+                                                                  .maps = maps,
+                                                                  .output = ir_empty_of(&b, t),
+                                                                  .body = build_rounding});
+  struct remark *r = pass_remark(run, op, RULE_ACTIVATION, "round_even: one activation instead of 15 operations");
+  remark_reject(r, "the operations as written", "each takes an instruction");
+  mlirValueReplaceAllUsesOfWith(ir_result(op), ir_result(made));
+  mlirOperationDestroy(op);
+  return true;
+}
+
 static void recognize(struct pass_run *run, struct arena *scratch, struct table *tensors, MlirOperation op) {
   const struct activation_search search = {.arena = scratch, .through_tensors = tensors};
   struct activation a;
   MlirValue y = mlirOperationGetOperand(mlirBlockGetTerminator(ir_body(op)), 0);
   MlirOperation last = ir_defining_op(y);
 
-  if (mlirOperationIsNull(last) || !activation_may_end(last) || !activation_is_plain(op) ||
-      !activation_find(&search, y, &a) || !mlirTypeIsATensor(mlirValueGetType(a.x)) || is_gathered(op, &a))
+  if (mlirOperationIsNull(last))
+    return;
+  if (activation_is_plain(op) && recognize_rounding(run, op, y)) {
+    *tensors = (struct table){.arena = run->arena};
+    return;
+  }
+  if (!activation_may_end(last) || !activation_is_plain(op) || !activation_find(&search, y, &a) ||
+      !mlirTypeIsATensor(mlirValueGetType(a.x)) || is_gathered(op, &a))
     return;
   MlirOperation made = make(run, op, &a);
   struct remark *r =

@@ -174,6 +174,13 @@ static struct shape on_vector(const struct sim_program *p, const struct sim_inst
     s.rule = SIM_COST_VECTOR_TENSOR;
     s.rate = two_input_mode(p, dst, &i->operand[1], &i->operand[2]);
     return s;
+  case NISA_SCALAR_TENSOR_TENSOR:
+    s.rule = SIM_COST_SCALAR_TENSOR;
+    s.rate = is_half(src) && is_half(named(i, "operand1")) && i->op[0] == SIM_SUBTRACT && i->op[1] == SIM_MULTIPLY &&
+                     s.n % 2 == 0
+                 ? 2
+                 : 1;
+    return s;
   case NISA_TENSOR_COPY_PREDICATED:
     s.rule = SIM_COST_VECTOR_PREDICATED;
     s.rate = two_input_mode(p, dst, src, named(i, "predicate"));
@@ -332,7 +339,8 @@ static struct shape on_scalar(const struct sim_instr *i, enum target t) {
 
 /* The overheads besides the rule's own. */
 static void add_overheads(const struct sim_program *p, const struct sim_instr *i, enum target t, struct sim_cost *c) {
-  if (c->rule == SIM_COST_VECTOR_SCALAR && (is_pointer(named(i, "operand0")) || is_pointer(named(i, "operand1")))) {
+  if ((c->rule == SIM_COST_VECTOR_SCALAR && (is_pointer(named(i, "operand0")) || is_pointer(named(i, "operand1")))) ||
+      (c->rule == SIM_COST_SCALAR_TENSOR && is_pointer(named(i, "operand0")))) {
     c->hold += sim_constant_ps(SIM_VECTOR_POINTER_HOLD, t);
     c->done += sim_constant_ps(SIM_VECTOR_POINTER_DONE, t);
   }

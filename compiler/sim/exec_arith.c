@@ -135,7 +135,7 @@ static bool open_elementwise(struct sim_machine *m, struct elementwise *e) {
   }
   for (int k = 0; k < 2; k++)
     if (i->op[k] == SIM_NO_OPERATOR && i->kind != NISA_RECIPROCAL && i->kind != NISA_TENSOR_TENSOR_POWER &&
-        (k == 0 || (i->kind == NISA_TENSOR_SCALAR_ARITH && e->n_src == 3)))
+        (k == 0 || i->kind == NISA_SCALAR_TENSOR_TENSOR || (i->kind == NISA_TENSOR_SCALAR_ARITH && e->n_src == 3)))
       return sim_fail(m, SIM_FAULT_INSTRUCTION, "it names no operator");
   return true;
 }

@@ -24,7 +24,7 @@ static bool read_columns(struct sim_machine *m, const struct elementwise *e, int
   return true;
 }
 
-/* tensor_scalar_arith: out = x op[k] y, or a function of x. */
+/* out = x op[k] y, or a function of x. */
 static void apply_one(const struct sim_instr *i, int k, int64_t n, const float *x, float y, float *out) {
   if (sim_operator_is_function(i->op[k]))
     sim_function_f32(i->op[k], n, x, out);
@@ -53,6 +53,12 @@ static bool compute(struct sim_machine *m, const struct elementwise *e, const st
     if (e->n_src == 3)
       apply_one(i, 1, n, out, c->value[2], out);
     return true;
+  case NISA_SCALAR_TENSOR_TENSOR:
+    apply_one(i, 0, n, x, c->value[1], room[0]); /* not into out, which may be operand1 */
+    y = sim_row_f32(m, &e->src[2], p, first, n, room[1]);
+    if (y)
+      sim_arith_f32(i->op[1], n, i->is_reversed[1] ? y : room[0], i->is_reversed[1] ? room[0] : y, out);
+    return y != NULL;
   default: {
     const enum sim_operator op = i->kind == NISA_TENSOR_TENSOR_POWER ? SIM_POW : i->op[0];
     if (c->is_one[1]) {

@@ -129,7 +129,7 @@ struct sim_instr {
   const struct src_loc *loc;                     /* the first Python place, or NULL */
   struct sim_operand operand[NISA_OPERANDS_MAX]; /* as in def */
   enum sim_operator op[2];                       /* op and op0, op1; of a reduction, of an activation */
-  bool is_reversed[2];                           /* tensor_scalar_arith: the operand is on the left */
+  bool is_reversed[2];                           /* op0, op1 of instructions with two: the operand is on the left */
   bool is_unsigned;                              /* all integers are unsigned; their types say so, too */
   bool in_integers;                              /* on gpsimd: integers stay integers */
   bool negates;                                  /* tensor_reduce_arith */

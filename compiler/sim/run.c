@@ -186,6 +186,7 @@ static bool execute(struct sim_machine *m, const struct sim_instr *i) {
   case NISA_TENSOR_TENSOR_ARITH:
   case NISA_TENSOR_TENSOR_POWER:
   case NISA_TENSOR_SCALAR_ARITH:
+  case NISA_SCALAR_TENSOR_TENSOR:
   case NISA_ACTIVATION:
   case NISA_RECIPROCAL:
     return sim_exec_elementwise(m);

@@ -60,6 +60,19 @@ def test_infinities_and_nan_come_out_as_in_numpy():
         np.testing.assert_allclose(y, want, rtol=1e-5, atol=1e-6, err_msg=form)
 
 
+def test_rint_is_one_activation_and_exact(rng):
+    halves = np.arange(-9, 10, dtype=np.float32) / 2
+    x = np.concatenate([halves, [0, -0.0, -0.25, np.inf, -np.inf, np.nan, 8388607.5, -8388609, 3e38, 1e-40], rng.uniform(-99, 99, 35)]).astype(np.float32)
+    x = x.reshape(8, 8)
+    instructions, text = computing(compile(source("np.rint(x)"), "--input", "x=8x8:f32", "--stop-after", "linalg-to-nisa", check=True))
+    assert instructions == ["activation"] and "op=round_even)" in text
+    got, _ = runs.simulated(source("np.rint(x)"), {"x": x})
+    (y,) = got.values()
+    np.testing.assert_array_equal(y, np.rint(x))
+    numbers = ~np.isnan(x)
+    np.testing.assert_array_equal(np.signbit(y)[numbers], np.signbit(np.rint(x))[numbers])
+
+
 def test_a_narrow_float_is_rounded_once(rng):
     x = rng.uniform(-4, 4, (9, 70)).astype(ml_dtypes.bfloat16)
     got, _ = runs.simulated(source("x / (1 + np.exp(-x))"), {"x": x})

@@ -295,6 +295,17 @@ def test_running_results_equal_numpy(simulator):
         p.instr("tensor_tensor_scan", [dst, src, other, initial], "vector", op0=choose(rng, "max", "min", "is_lt", "logical_xor", "is_ge"),
                 op1=choose(rng, "add", "subtract", "max", "min"), reverse_operands=choose(rng, "none", "first", "second", "both"))
         check(simulator, p)
+    for p, rng, partitions, free in cases("scalar tensor", n=4 * CASES):
+        t, td, n = choose(rng, *FLOATS[:3], "i8"), choose(rng, *FLOATS[:3], "i16"), int(np.prod(free))
+        x, y = (rng.integers(-3, 4, (partitions, n)).astype(DTYPES[t]) for _ in range(2))
+        column = rng.integers(-3, 4, (partitions, 1)).astype(np.float32)
+        first = p.operand("operand0", partitions, [1], "f32", data=column) if rng.random() < 0.5 else f"operand0=f32 {p.constant(2, 'f32')}"
+        src = p.operand("src", partitions, free, t, data=x)
+        other = p.operand("operand1", partitions, free, t, data=y)
+        dst = p.operand("dst", partitions, free, td, is_written=True)
+        p.instr("scalar_tensor_tensor", [dst, src, first, other], "vector", op0=choose(rng, "add", "subtract", "multiply", "max", "is_lt", "logical_xor"),
+                op1=choose(rng, "add", "subtract", "multiply", "min", "is_ge"), reverse_operands=choose(rng, "none", "first", "second", "both"))
+        check(simulator, p)
     for p, rng, partitions, free in cases("cumulative", n=4 * CASES):
         t, td, n = choose(rng, *FLOATS[:3], "i8"), choose(rng, *FLOATS[:3]), int(np.prod(free))
         src = p.operand("src", partitions, free, t, data=rng.integers(-3, 4, (partitions, n)).astype(DTYPES[t]))

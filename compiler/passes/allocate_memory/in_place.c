@@ -52,13 +52,14 @@ static bool add_up(struct pass_run *run, MlirOperation op) {
   struct nisa_instr in;
   MlirOperation given, freed;
 
-  if (!nisa_read(op, &in, NULL) || in.def->kind != NISA_TENSOR_TENSOR_ARITH || nisa_keeps_order(op))
+  if (!nisa_read(op, &in, NULL) ||
+      (in.def->kind != NISA_TENSOR_TENSOR_ARITH && in.def->kind != NISA_SCALAR_TENSOR_TENSOR) || nisa_keeps_order(op))
     return false;
   MlirBlock block = mlirOperationGetBlock(op);
   MlirOperation to = whole_of(&in.operand[0], block);
   if (mlirOperationIsNull(to) || !is_free(to, op, false, &given))
     return false;
-  for (int k = 1; k <= 2; k++) {
+  for (int k = 1; k < in.def->n_operands; k++) {
     MlirOperation from = whole_of(&in.operand[k], block);
     if (mlirOperationIsNull(from) || mlirOperationEqual(from, to) ||
         !mlirTypeEqual(mlirValueGetType(ir_result(from)), mlirValueGetType(ir_result(to))) ||

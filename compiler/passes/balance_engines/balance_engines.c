@@ -16,6 +16,9 @@
  * one engine to another takes as long as they do.  What is in no loop is one round; there instructions are moved only if Vector is
  * busy for most of it.
  *
+ * At the end, an operation with a number and one with a tensor that both stayed on Vector become scalar_tensor_tensor, where that
+ * is shorter (linalg_to_nisa/combine_scales.c).
+ *
  * Safe because these engines compute the same values.  The search has a budget, so that the time is linear in the
  * instructions: what is left over in a long body stays.
  */
@@ -25,6 +28,7 @@
 #include "ir/query.h"
 #include "passes/balance_engines/balance_engines.h"
 #include "passes/lib/busy.h"
+#include "passes/linalg_to_nisa/linalg_to_nisa.h"
 
 /* An instruction that is moved should take longer than the signals there and back. */
 enum { ELEMENTS_MIN = 256 };
@@ -257,6 +261,7 @@ static enum status run_pass(struct pass_run *run) {
     nisa_module_target(run->module, &target);
   run->target = target;
   balance_regions(run, run->module);
+  ln_combine_tensors(run);
   return ST_OK;
 }
 

@@ -59,6 +59,7 @@ bool coalesce_is_elementwise(const struct nisa_instr *in) {
   case NISA_TENSOR_COPY:
   case NISA_TENSOR_TENSOR_ARITH:
   case NISA_TENSOR_SCALAR_ARITH:
+  case NISA_SCALAR_TENSOR_TENSOR:
   case NISA_RECIPROCAL:
   case NISA_MEMSET:
     return true;
@@ -280,6 +281,11 @@ static enum status run_pass(struct pass_run *run) {
   for (int k = 0; k < loops.n; k++) {
     pass_step(run, loops.v[k], "follow");
     coalesce_follow(run, loops.v[k]);
+  }
+  const struct ir_ops copies = ir_collect_named(run->arena, run->module, "nisa.dma_copy");
+  for (int k = 0; k < copies.n; k++) {
+    pass_step(run, copies.v[k], "load-by-rows");
+    coalesce_turn(run, copies.v[k]);
   }
   return ST_OK;
 }

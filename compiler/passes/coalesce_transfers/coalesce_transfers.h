@@ -103,6 +103,11 @@ int coalesce_depth_of_index(const struct nisa_access *x, int d);
 /* Puts the loop into the one after it, which reads what it writes, where that saves time; the loop is gone then. */
 void coalesce_follow(struct pass_run *run, MlirOperation loop);
 
+/* ---- turns.c: loads of single elements ---------------------------------------------------------------------------------- */
+
+/* Makes the dma_copy a dma_transpose if it loads single elements whose rows lie along the partitions. */
+void coalesce_turn(struct pass_run *run, MlirOperation copy);
+
 /* ---- parts.c: loads that stay apart ---------------------------------------------------------------------------------- */
 
 /* Finds the buffers, before anything is merged.  They live in the arena. */

@@ -1,4 +1,4 @@
-/* copies: copies values that knobs put into two memories or two orders.  See infer_layout.c.
+/* copies: copies values that knobs put into two memories or two orders, or that are better not in HBM.  See infer_layout.c.
  *
  * Results are always in HBM.  If a returned value is in SBUF and is read as well, it stays there for its readers and a
  * copy is returned:
@@ -8,6 +8,13 @@
  *     return %v, %w                      return %c, %w
  *
  * If no other operation reads it, there is no copy: its tiles are computed in SBUF in any case (space.c warns).
+ *
+ * A reduction over the first of three or more dimensions writes each tile of its result once for each tile of that dimension.  If
+ * it is returned, it is computed in SBUF, and a copy is returned:
+ *
+ *     %v = linalg.generic (max)          %v = linalg.generic (max)
+ *     return %v                    ==>   %c = linalg.copy ins(%v)
+ *                                        return %c
  *
  * The rows of a matmul's result are on the partitions, and a reduced dimension cannot be there.  If partition_dim asks
  * for another layout, the operation keeps its own, and its readers get a copy with the requested layout:
@@ -19,6 +26,7 @@
  */
 #include "ir/build.h"
 #include "ir/internal.h"
+#include "nisa/nisa.h"
 #include "passes/lib/edit.h"
 #include "passes/infer_layout/infer_layout.h"
 
@@ -57,6 +65,52 @@ void infer_copy_returned(struct pass_run *run) {
             pass_remark(run, def, RULE_COPY_RETURNED, "returned as a copy: the value itself is read from SBUF");
         remark_reject(r, "returning the value itself", "it is read from SBUF, and the host reads HBM only");
       }
+    }
+}
+
+/* True if each tile of the result is written several times, as long as the first loop is the outermost one, and SBUF has room for
+ * all of it. */
+static bool is_revisited(struct pass_run *run, MlirOperation op, const struct structured *s) {
+  MlirValue v = ir_result(op);
+  int64_t dims[STRUCTURED_LOOPS_MAX], bytes = nisa_element_bytes(ir_value_element(v));
+  const struct layout l = layout_read(v);
+  const int rank = ir_shape(v, STRUCTURED_LOOPS_MAX, dims);
+
+  if (s->kind != SK_REDUCTION || s->n_loops < 3 || !s->reduction[0] || s->extents[0] < 2 ||
+      !mlirOperationIsNull(l.layout_op) || !mlirOperationIsNull(l.tile_op) || rank > STRUCTURED_LOOPS_MAX)
+    return false;
+  for (int d = 0; d < rank; d++)
+    bytes *= dims[d] < 0 ? INT64_MAX / (bytes ? bytes : 1) : dims[d];
+  return bytes / NISA_PARTITIONS <= nisa_machine(run->target)->sbuf_bytes / 4;
+}
+
+void infer_copy_revisited(struct pass_run *run) {
+  struct ir_ops ops = ir_collect_named(run->arena, run->module, "func.return");
+
+  for (int i = 0; i < ops.n; i++)
+    for (intptr_t k = 0; k < mlirOperationGetNumOperands(ops.v[i]); k++) {
+      MlirValue v = mlirOperationGetOperand(ops.v[i], k);
+      MlirOperation reader = ops.v[i], def = ir_defining_op(v);
+      struct structured s;
+      while (!mlirOperationIsNull(def) && (ir_is(def, "tensor.collapse_shape") || ir_is(def, "tensor.expand_shape")) &&
+             !is_read_elsewhere(v, reader)) {
+        reader = def;
+        v = mlirOperationGetOperand(def, 0);
+        def = ir_defining_op(v);
+      }
+      if (mlirOperationIsNull(def) || mlirOperationGetNumResults(def) != 1 || !structured_read(def, &s) ||
+          is_read_elsewhere(v, reader) || !is_revisited(run, def, &s))
+        continue;
+      pass_step(run, def, "copy-revisited");
+      struct ir_builder b = edit_after(run, def);
+      b.loc = mlirOperationGetLocation(def);
+      MlirValue copy =
+          ir_result(ir_linalg_named(&b, "linalg.copy", 1, &v, ir_empty_of(&b, mlirValueGetType(v)), 0, NULL));
+      edit_replace_data_uses(run->arena, v, copy, ir_defining_op(copy));
+      struct remark *r = pass_remark(run, def, RULE_COPY_REVISITED, "reduced in SBUF and copied to HBM at the end");
+      remark_reject_for(r, "the returned value itself", NULL,
+                        arena_printf(run->arena, "%lld writes of each tile", (long long)s.extents[0]),
+                        "it is in HBM, where each round of the reduction would load and store it");
     }
 }
 

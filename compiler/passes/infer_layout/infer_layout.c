@@ -214,6 +214,7 @@ static enum status run(struct pass_run *r) {
 
   infer_copy_relaid(r);
   infer_copy_returned(r);
+  infer_copy_revisited(r);
   enum status st = collect(&f);
   if (!st)
     st = infer_partitions(&f);

@@ -73,6 +73,7 @@ void infer_warn_knob(const struct infer *f, MlirOperation knob, const char *fmt,
  * read in SBUF and returned.  Called in this order, before the rest of the pass. */
 void infer_copy_relaid(struct pass_run *run);
 void infer_copy_returned(struct pass_run *run);
+void infer_copy_revisited(struct pass_run *run);
 
 /* tiles.c: chooses the loop over the partitions and the tile size of every loop. */
 enum status infer_partitions(struct infer *f);

@@ -9,6 +9,7 @@
 
 #include "nisa/range.h"
 #include "passes/legalize_layout/rewrite.h"
+#include "passes/lib/buffers.h"
 #include "passes/lib/memrefs.h"
 
 /* ---- offsets --------------------------------------------------------------------------------------------------- */
@@ -41,15 +42,40 @@ struct place {
   MlirValue v;
 };
 
+/* Divides the offset into terms that are multiples of the tile and the others.  True if the others stay below the tile: then
+ * they are the offset in the block, and nothing has to be divided. */
+static bool stays_in_block(const struct linear *at, int64_t tile, struct linear *outer, struct linear *inner) {
+  int64_t most = at->constant;
+
+  *outer = (struct linear){0};
+  *inner = (struct linear){.constant = at->constant};
+  for (int k = 0; k < at->n; k++) {
+    struct linear *to = at->term[k].factor % tile ? inner : outer;
+    int64_t lo, hi;
+    to->term[to->n++] = at->term[k];
+    if (to == outer)
+      continue;
+    if (at->term[k].factor < 0 || !buffer_index_range(at->term[k].v, &lo, &hi) || lo < 0 || hi >= tile)
+      return false;
+    most += hi * at->term[k].factor;
+  }
+  return at->constant >= 0 && most < tile;
+}
+
 /* Splits an offset into the number of the block and the offset in it. */
 static void locate(struct ir_builder *b, const struct linear *at, int64_t tile, struct place *block,
                    struct place *inner) {
+  struct linear outer, rest;
+
   *block = *inner = (struct place){0};
   if (linear_is_constant(at)) {
     block->constant = at->constant / tile;
     inner->constant = at->constant % tile;
   } else if (factors_divide(at, tile)) {
     block->v = materialize(b, at, tile);
+  } else if (stays_in_block(at, tile, &outer, &rest)) {
+    block->v = materialize(b, &outer, tile);
+    inner->v = materialize(b, &rest, 1);
   } else {
     int64_t g = nisa_gcd(tile, at->constant); /* the division leaves out the common divisor of all terms */
     for (int k = 0; k < at->n; k++)

@@ -204,9 +204,7 @@ static bool move_apart(MlirOperation loop, MlirOperation x, MlirOperation y) {
   return false;
 }
 
-/* True if the view x in one iteration of the loop never overlaps the view y in another iteration: both are slices of
- * `root` whose offset moves with the loop's counter by at least their size. */
-static bool are_disjoint_across(MlirOperation loop, MlirValue root, MlirValue x, MlirValue y) {
+bool buffer_disjoint_across(MlirOperation loop, MlirValue root, MlirValue x, MlirValue y) {
   const int nx = n_steps(root, x), ny = n_steps(root, y);
 
   for (int k = 0; k < nx && k < ny; k++) {
@@ -219,8 +217,7 @@ static bool are_disjoint_across(MlirOperation loop, MlirValue root, MlirValue x,
   return false;
 }
 
-/* Computes the range of the values of an index: a constant, the counter of a loop, or products and sums of those. */
-static bool index_range(MlirValue v, int64_t *lo, int64_t *hi) {
+bool buffer_index_range(MlirValue v, int64_t *lo, int64_t *hi) {
   int64_t lb, ub, step, l2, h2;
   MlirOperation def = ir_defining_op(v);
 
@@ -241,7 +238,8 @@ static bool index_range(MlirValue v, int64_t *lo, int64_t *hi) {
   }
   if (!ir_is(def, "arith.muli") && !ir_is(def, "arith.addi"))
     return false;
-  if (!index_range(mlirOperationGetOperand(def, 0), lo, hi) || !index_range(mlirOperationGetOperand(def, 1), &l2, &h2))
+  if (!buffer_index_range(mlirOperationGetOperand(def, 0), lo, hi) ||
+      !buffer_index_range(mlirOperationGetOperand(def, 1), &l2, &h2))
     return false;
   if (ir_is(def, "arith.addi")) {
     *lo += l2;
@@ -276,7 +274,8 @@ static bool narrow(struct box *b, MlirOperation op) {
     const int64_t n = mlirDenseI64ArrayGetElement(sizes, d);
     if (n < 0 || mlirDenseI64ArrayGetElement(strides, d) != 1)
       return false;
-    if (lo == mlirShapedTypeGetDynamicStrideOrOffset() && !index_range(mlirOperationGetOperand(op, next++), &lo, &hi)) {
+    if (lo == mlirShapedTypeGetDynamicStrideOrOffset() &&
+        !buffer_index_range(mlirOperationGetOperand(op, next++), &lo, &hi)) {
       lo = 0; /* the offset is unknown: anywhere in the source of the view */
       hi = b->n[to] - n;
     }
@@ -361,7 +360,7 @@ static bool may_precede(MlirValue alloc, MlirOperation write, MlirValue written,
     MlirOperation loop = mlirBlockGetParentOperation(block);
     if (mlirOperationIsNull(loop) || ir_is(loop, "func.func"))
       return true;
-    if (!are_disjoint_across(loop, alloc, written, read) && !ir_is(loop, "scf.if"))
+    if (!buffer_disjoint_across(loop, alloc, written, read) && !ir_is(loop, "scf.if"))
       return true;
   }
   return false;

@@ -38,8 +38,16 @@ struct buffer_uses buffer_find_uses(struct arena *a, MlirValue root);
 /* True if x comes before y in their block. */
 bool buffer_is_before(MlirOperation x, MlirOperation y);
 
+/* Computes the range of the values of an index: a constant, the counter of a loop with known bounds, or products and sums of
+ * those.  False if it is another one. */
+bool buffer_index_range(MlirValue v, int64_t *lo, int64_t *hi);
+
 /* True if x and y, which are views of root, have no common element for any values of the loops' counters. */
 bool buffer_disjoint(MlirValue root, MlirValue x, MlirValue y);
+
+/* True if the view x in one iteration of the loop never overlaps the view y in another iteration: both are slices of
+ * `root` whose offset moves with the loop's counter by at least their size. */
+bool buffer_disjoint_across(MlirOperation loop, MlirValue root, MlirValue x, MlirValue y);
 
 /* True if `read` belongs to an allocation, and no write to its elements can be executed before `at`, not even in an
  * earlier iteration of a loop: then the values of the elements are undefined.  `at` itself does not count as a

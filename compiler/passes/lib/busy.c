@@ -1,6 +1,8 @@
 /* busy: see the header. */
 #include "passes/lib/busy.h"
 
+#include <string.h>
+
 #include "mlir-c/BuiltinTypes.h"
 
 static double cycle_ns(enum nisa_engine e, enum target t) {
@@ -42,6 +44,12 @@ static bool has_pointer(const struct nisa_instr *in) {
   return false;
 }
 
+/* True if it may have an operand of one element per partition, and has. */
+static bool takes_column(const struct nisa_instr *in) {
+  return in->def->kind == NISA_SCALAR_TENSOR_TENSOR ? nisa_is_data(nisa_operand(in, "operand0"))
+                                                    : in->def->kind == NISA_TENSOR_SCALAR_ARITH && has_pointer(in);
+}
+
 int64_t busy_elements(const struct nisa_instr *in) {
   int64_t most = 1;
   for (int k = 0; k < in->def->n_operands; k++) {
@@ -58,7 +66,7 @@ double busy_start_ns(const struct nisa_instr *in, enum nisa_engine e) {
   case NISA_ENGINE_SCALAR: /* a table of functions is taken to be there */
     return in->def->kind == NISA_ACTIVATION || has_pointer(in) ? 100 : 49;
   case NISA_ENGINE_VECTOR:
-    return 75 + (in->def->kind == NISA_TENSOR_SCALAR_ARITH && has_pointer(in) ? 53 : 0);
+    return 75 + (takes_column(in) ? 53 : 0);
   default:
     return 0;
   }
@@ -83,10 +91,19 @@ static double pair_slope(const struct nisa_instr *in, enum nisa_engine e) {
   return is_in_psum(x) || is_in_psum(y) || (is_half(dst) && is_half(x) && is_half(y)) ? 1 : 2;
 }
 
+static double scalar_tensor_slope(const struct nisa_instr *in) {
+  const bool is_fast = is_half(nisa_operand(in, "src")) && is_half(nisa_operand(in, "operand1")) &&
+                       busy_elements(in) % 2 == 0 && !strcmp(nisa_text_attr(in->op, "op0"), "subtract") &&
+                       !strcmp(nisa_text_attr(in->op, "op1"), "multiply");
+  return is_fast ? 1 : 2;
+}
+
 static double slope(const struct nisa_instr *in, enum nisa_engine e, enum target t) {
   switch (in->def->kind) {
   case NISA_TENSOR_TENSOR_ARITH:
     return pair_slope(in, e);
+  case NISA_SCALAR_TENSOR_TENSOR:
+    return scalar_tensor_slope(in);
   case NISA_TENSOR_COPY_PREDICATED:
   case NISA_TENSOR_TENSOR_SCAN:
     return 2;
@@ -125,6 +142,15 @@ double busy_ns(const struct nisa_instr *in, enum nisa_engine e, enum target t) {
   if (e == NISA_ENGINE_TENSOR)
     return in->def->kind == NISA_MATMUL ? matmul_ns(in, t) : 0;
   return busy_start_ns(in, e) + (double)busy_elements(in) * slope(in, e, t) * cycle_ns(e, t);
+}
+
+double busy_with_attrs_ns(const struct nisa_instr *in, enum nisa_engine e, enum target t, int n,
+                          MlirNamedAttribute const *attrs) {
+  struct nisa_instr made = *in;
+  made.op = nisa_create(in, mlirLocationUnknownGet(mlirAttributeGetContext(attrs[0].attribute)), n, attrs);
+  const double ns = busy_ns(&made, e, t);
+  mlirOperationDestroy(made.op);
+  return ns;
 }
 
 double busy_trigger_ns(enum nisa_engine e, int64_t descriptors, enum target t) {

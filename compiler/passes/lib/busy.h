@@ -12,6 +12,9 @@ int64_t busy_elements(const struct nisa_instr *in);
 /* Nanoseconds for which an instruction keeps engine e, which may be another one than its own; on NISA_ENGINE_DMA what all
  * DMA engines together take. */
 double busy_ns(const struct nisa_instr *in, enum nisa_engine e, enum target t);
+/* The same for an instruction that does not exist yet, with attributes of its own. */
+double busy_with_attrs_ns(const struct nisa_instr *in, enum nisa_engine e, enum target t, int n,
+                          MlirNamedAttribute const *attrs);
 /* What of that an instruction takes whatever its elements are. */
 double busy_start_ns(const struct nisa_instr *in, enum nisa_engine e);
 /* Nanoseconds for which starting a transfer of so many descriptors keeps an engine. */

@@ -4,6 +4,7 @@
  *     tensor_copy(t, psum); op(y, t)                           ==>  op(y, psum)
  *     tensor_copy(t, bf16); op(y, t)                                op(y, bf16)
  *     tensor_scalar(t, x, a, op0); tensor_scalar(y, t, b, op1)     tensor_scalar(y, x, a, b, op0, op1)
+ *     tensor_scalar(t, x, a, op0); tensor_tensor(y, t, z, op1)     scalar_tensor_tensor(y, x, a, z, op0, op1)   (*)
  *     tensor_scalar(t, x, a, multiply, b, add); activation(y, t)   activation(y, x, scale = a, bias = b)
  *     tensor_scalar(t, x, a, subtract); activation(y, t)            tensor_scalar(b, a, -1, multiply); activation(y, x, bias = b)
  *     activation(t, x, sqrt); reciprocal(y, t)                     activation(y, x, rsqrt)
@@ -15,6 +16,9 @@
  * nearer to the exact one.  The new instruction replaces the second one (for the reduction: the reduction; for the load: the load).  So the operands of the
  * first instruction must not change before the second one, and may have to be released later.  This is done only if the memory of t, which is saved,
  * is at least as large.
+ *
+ * (*) Only Vector has this one, and a column in it cannot be repeated, so balance-engines does it with what stays on Vector after
+ * the work is divided (ln_combine_tensors).
  *
  * On trn1 a bias other than zero must be in memory, so a constant is not made a bias.  The file
  * runs at the end of linalg-to-nisa.  Its time is linear in the number of operations, times the distance between the
@@ -207,6 +211,20 @@ int ln_combine(struct pass_run *run) {
     pass_step(run, allocs.v[k], "combine-instructions");
     if (link_find(run, &positions, allocs.v[k], &l))
       n += combine_load(&l) || (is_f32(l.buffer) && combine_copy(&l)) || combine_scale(&l);
+  }
+  return n;
+}
+
+int ln_combine_tensors(struct pass_run *run) {
+  struct ir_ops allocs = ir_collect_named(run->arena, run->module, "nisa.alloc");
+  struct positions positions;
+  struct link l;
+  int n = 0;
+
+  link_positions(&positions, run);
+  for (int k = 0; k < allocs.n; k++) {
+    pass_step(run, allocs.v[k], "combine-instructions");
+    n += link_find(run, &positions, allocs.v[k], &l) && combine_tensor(&l);
   }
   return n;
 }

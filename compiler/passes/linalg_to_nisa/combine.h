@@ -71,5 +71,7 @@ MlirNamedAttribute link_named(const struct link *l, const char *name, const char
 
 /* A factor or a summand becomes a part of the reader; a root and its reciprocal become one.  True if one of them was done. */
 bool combine_scale(struct link *l);
+/* An operation with a scalar and one with a tensor, both on Vector, become scalar_tensor_tensor, if that takes less time. */
+bool combine_tensor(struct link *l);
 
 #endif

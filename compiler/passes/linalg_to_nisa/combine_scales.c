@@ -4,6 +4,7 @@
 #include "mlir-c/BuiltinAttributes.h"
 #include "mlir-c/BuiltinTypes.h"
 
+#include "passes/lib/busy.h"
 #include "passes/lib/edit.h"
 #include "passes/linalg_to_nisa/combine.h"
 
@@ -178,6 +179,52 @@ static bool combine_activation(struct link *l) {
   if (is_negative)
     in.operand[A_BIAS] = negated(l, &bias);
   link_replace(l, &in, &late, ln_own_attrs(l->r.op, attrs), attrs);
+  return true;
+}
+
+/* ---- an operation with a scalar, then one with a tensor --------------------------------------------------------- */
+
+/* True if scalar_tensor_tensor has the operator. */
+static bool takes_tensor(const char *op) {
+  static const char *const ops[] = {"add",   "subtract", "multiply", "max",   "min",  "is_eq",
+                                    "is_ne", "is_gt",    "is_ge",    "is_lt", "is_le"};
+  for (size_t k = 0; k < sizeof ops / sizeof *ops; k++)
+    if (!strcmp(op, ops[k]))
+      return true;
+  return false;
+}
+
+/* The one instruction is no shorter where the operation with the scalar is fast and the other one reads PSUM or short
+ * floats. */
+bool combine_tensor(struct link *l) {
+  static const char *const reverse[] = {"none", "first", "second", "both"};
+  struct nisa_instr in = {.def = nisa_op_def(NISA_SCALAR_TENSOR_TENSOR), .engine = NISA_ENGINE_VECTOR};
+  const struct nisa_access *other = &l->r.operand[l->operand == 1 ? 2 : 1];
+  struct late late = {0};
+
+  if (!may_skip_rounding(l) || nisa_keeps_order(l->w.op) || nisa_keeps_order(l->r.op) || !is_float_scaling(&l->w) ||
+      !is_single(&l->w) || l->r.def->kind != NISA_TENSOR_TENSOR_ARITH || l->r.engine != NISA_ENGINE_VECTOR ||
+      link_is_unsigned(&l->r) || !is_number_type(other) || !takes_tensor(nisa_text_attr(l->w.op, "op0")) ||
+      !takes_tensor(nisa_text_attr(l->r.op, "op")) ||
+      (link_is_in(&l->w.operand[SRC], MEM_PSUM) && link_is_in(other, MEM_PSUM)) ||
+      !link_same_tile(&l->w.operand[SRC], &l->w.operand[DST]) || !link_can_read_late(l, &late))
+    return false;
+  in.operand[DST] = l->r.operand[DST];
+  in.operand[SRC] = l->w.operand[SRC];
+  in.operand[OPERAND0] = l->w.operand[OPERAND0];
+  in.operand[OPERAND1] = *other;
+  const MlirNamedAttribute attrs[] = {
+      link_named(l, "op0", nisa_text_attr(l->w.op, "op0")), link_named(l, "op1", nisa_text_attr(l->r.op, "op")),
+      link_named(l, "reverse_operands", reverse[reverses_first(&l->w) + 2 * (l->operand == 2)])};
+  const enum target t = l->run->target;
+  const double both = busy_ns(&l->w, NISA_ENGINE_VECTOR, t) + busy_ns(&l->r, NISA_ENGINE_VECTOR, t);
+  const double one = busy_with_attrs_ns(&in, NISA_ENGINE_VECTOR, t, 3, attrs);
+  if (one >= both)
+    return false;
+  struct remark *rk = pass_remark(l->run, l->r.op, RULE_SCALAR_TENSOR, "scalar_tensor_tensor: %.0f ns", one);
+  remark_reject_for(rk, "two instructions", NULL, arena_printf(l->run->arena, "%.0f ns", both),
+                    "Vector would write the values between them and read them again");
+  link_replace(l, &in, &late, 3, attrs);
   return true;
 }
 

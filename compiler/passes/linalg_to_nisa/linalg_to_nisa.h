@@ -241,6 +241,8 @@ bool ln_takes_room(struct pass_run *run, struct ln_room *r, int64_t bytes);
  * only lets reductions write where their result was added to a neutral element. */
 int ln_combine_reductions(struct pass_run *run);
 int ln_combine(struct pass_run *run);
+/* For balance-engines: two instructions on Vector become scalar_tensor_tensor.  Returns how many were saved. */
+int ln_combine_tensors(struct pass_run *run);
 /* moments.c: mean and variance of rows by bn_stats and bn_aggr.  Returns how many variances it found. */
 int ln_moments(struct pass_run *run);
 

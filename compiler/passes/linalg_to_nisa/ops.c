@@ -283,7 +283,8 @@ enum status ln_activate(struct ln_walk *w, ln_atoms par, const char *function, c
     st = ln_access(w, src, &s, &o[2]);
   if (st)
     return st;
-  o[3] = ln_scalar(ir_float(&ln->b, f32, strcmp(function, "reciprocal") ? 0 : -0.0)); /* -0 + 0 would be 0 */
+  const bool keeps_zero = !strcmp(function, "reciprocal") || !strcmp(function, "round_even"); /* -0 + 0 would be 0 */
+  o[3] = ln_scalar(ir_float(&ln->b, f32, keeps_zero ? -0.0 : 0));
   o[4] = ln_scalar(ir_float(&ln->b, f32, 1));
   ln_emit(ln, NISA_ACTIVATION, NISA_ENGINE_SCALAR, o, attrs);
   return ST_OK;

@@ -37,6 +37,7 @@ static bool rounds_when_it_writes(const struct nisa_instr *in) {
   case NISA_TENSOR_COPY:
   case NISA_TENSOR_TENSOR_ARITH:
   case NISA_TENSOR_SCALAR_ARITH:
+  case NISA_SCALAR_TENSOR_TENSOR:
   case NISA_ACTIVATION:
     return true;
   default:

@@ -7,7 +7,7 @@
  *
  * The 1 is one element of each partition, which the instruction reads again and again; 1 * r and r * 1 are exact.  One
  * instruction does a run of the loop in every partition.  It starts with the result before, and its last result is kept for
- * the next tile, unless there is none.  Loops beside it and the partitions become loops of instructions.
+ * the next tile, unless nothing reads it.  Loops beside it and the partitions become loops of instructions.
  *
  * The Vector engine computes in f32, so the results of integers above 2^24 would not be exact: they are refused, and
  * recognize-scans makes no such scans.
@@ -17,6 +17,7 @@
 
 #include "mlir-c/BuiltinTypes.h"
 
+#include "passes/lib/buffers.h"
 #include "passes/lib/scan.h"
 #include "passes/linalg_to_nisa/linalg_to_nisa.h"
 
@@ -126,21 +127,39 @@ static enum status read_operands(struct running *r) {
   return is_one ? read_one_operation(r, before) : read_two_operations(r, before);
 }
 
-/* True if something may read the result before after ln->op: false only for a buffer of this block that is only freed. */
-static bool is_read_later(const struct running *r) {
-  MlirOperation op = r->g.ln->op;
-  MlirValue v = mlirOperationGetOperand(op, r->scan->s.n_inputs + 1);
-  MlirOperation alloc = ir_defining_op(v);
+/* True if an instruction reads the buffer; operations before the scan are instructions already. */
+static bool is_read_by_instruction(MlirValue buffer) {
+  struct nisa_instr in;
 
-  if (mlirOperationIsNull(alloc) || !ir_is(alloc, "memref.alloc") ||
-      !mlirBlockEqual(mlirOperationGetBlock(alloc), mlirOperationGetBlock(op)))
-    return true;
-  for (MlirOpOperand u = mlirValueGetFirstUse(v); !mlirOpOperandIsNull(u); u = mlirOpOperandGetNextUse(u)) {
-    MlirOperation user = mlirOpOperandGetOwner(u);
-    if (!mlirOperationEqual(user, op) && !ir_is(user, "memref.dealloc") && !ir_is(user, "linalg.fill"))
+  for (MlirOpOperand u = mlirValueGetFirstUse(buffer); !mlirOpOperandIsNull(u); u = mlirOpOperandGetNextUse(u)) {
+    if (!nisa_read(mlirOpOperandGetOwner(u), &in, NULL))
       return true;
+    for (int k = 0; k < in.def->n_operands; k++)
+      if (in.def->operand[k].reads && !nisa_is_absent(&in.operand[k]) && mlirValueEqual(in.operand[k].base, buffer))
+        return true;
   }
   return false;
+}
+
+/* True if something may read the result before after ln->op, which may be the scan itself in the next round of a loop: false
+ * only for a buffer that is otherwise filled and freed, of which each round of the loops around the scan has a part of its own. */
+static bool is_read_later(struct ln *ln, const struct scan *scan) {
+  MlirValue v = mlirOperationGetOperand(ln->op, scan->s.n_inputs + 1), root = buffer_root(v);
+  MlirOperation alloc = ir_defining_op(root);
+
+  if (mlirOperationIsNull(alloc) || !ir_is(alloc, "memref.alloc"))
+    return true;
+  for (MlirOperation op = ln->op; !mlirBlockEqual(mlirOperationGetBlock(op), mlirOperationGetBlock(alloc));) {
+    op = mlirOperationGetParentOperation(op);
+    if (!ir_is(op, "scf.for") || !buffer_disjoint_across(op, root, v, v))
+      return true;
+  }
+  const struct buffer_uses uses = buffer_find_uses(&ln->scratch, root);
+  for (int k = 0; k < uses.n; k++)
+    if (!mlirOperationEqual(uses.v[k].op, ln->op) && uses.v[k].access & BUFFER_READS)
+      return true;
+  MlirValue buffer = ln_buffer(ln, root);
+  return !mlirValueEqual(buffer, root) && is_read_by_instruction(buffer);
 }
 
 /* The last element along the scan. */
@@ -230,6 +249,7 @@ enum status ln_lower_scan(struct ln *ln, const struct scan *scan) {
 
   memset(&r, 0, sizeof r);
   r.scan = scan;
+  const bool keeps = is_read_later(ln, scan);
   enum status st = ln_begin(&r.g, ln, &scan->s);
   if (st)
     return st;
@@ -239,7 +259,6 @@ enum status ln_lower_scan(struct ln *ln, const struct scan *scan) {
   st = prepare(&r, result, before);
   if (!st)
     st = read_operands(&r);
-  const bool keeps = is_read_later(&r);
   if (!st)
     st = scan_rows(&r, keeps);
   if (!st && r.dst != result)

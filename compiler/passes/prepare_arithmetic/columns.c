@@ -51,10 +51,7 @@ static bool has_knob(MlirValue v) {
   if (!mlirOperationIsNull(def) && (ir_is(def, "tensor.collapse_shape") || ir_is(def, "tensor.expand_shape")) &&
       has_knob(mlirOperationGetOperand(def, 0)))
     return true;
-  for (MlirOpOperand u = mlirValueGetFirstUse(v); !mlirOpOperandIsNull(u); u = mlirOpOperandGetNextUse(u))
-    if (ir_is_of(mlirOpOperandGetOwner(u), "nkipy."))
-      return true;
-  return false;
+  return prepare_has_knob(v);
 }
 
 /* True if the result has the loops that are not reduced, in their order; what else it has is of one element. */

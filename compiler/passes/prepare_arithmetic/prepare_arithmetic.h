@@ -16,7 +16,7 @@ void prepare_divide(struct pass_run *run, MlirOperation op);
 /* windows.c: rewrites a convolution to a matrix product; gives any other linalg.generic maps that leave a loop for
  * the partitions.  May erase op. */
 void prepare_windows(struct pass_run *run, MlirOperation op);
-/* rows.c: makes the leading dimensions of a normalisation one, where the last of them leaves partitions empty. */
+/* rows.c: makes the leading dimensions of a normalisation one, where that takes less time than one of them across the partitions. */
 void prepare_rows(struct pass_run *run);
 /* spread.c: spreads long rows and columns over the partitions, where no neighbour needs their form. */
 void prepare_spread(struct pass_run *run);
@@ -29,6 +29,7 @@ void prepare_shapes(struct pass_run *run);
 int64_t prepare_partitions(int64_t n);
 /* The number of elements of v, a ranked tensor with known dimensions; -1: it has too many dimensions. */
 int64_t prepare_elements(MlirValue v);
+bool prepare_has_knob(MlirValue v); /* of its own */
 bool prepare_has_op(struct pass_run *run, MlirOperation op, const char *name);
 /* Gives result r of op, and its init, another shape; users other than annotations get a reshape.  The caller sets the
  * maps. */

@@ -69,10 +69,8 @@ static enum part part_of(const struct structured *s, int operand, MlirValue v, i
 
 static bool has_annotation(MlirOperation op) {
   for (intptr_t r = 0; r < mlirOperationGetNumResults(op); r++)
-    for (MlirOpOperand u = mlirValueGetFirstUse(mlirOperationGetResult(op, r)); !mlirOpOperandIsNull(u);
-         u = mlirOpOperandGetNextUse(u))
-      if (ir_is_of(mlirOpOperandGetOwner(u), "nkipy."))
-        return true;
+    if (prepare_has_knob(mlirOperationGetResult(op, r)))
+      return true;
   return false;
 }
 

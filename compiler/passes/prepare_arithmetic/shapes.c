@@ -45,6 +45,13 @@ int64_t prepare_partitions(int64_t n) {
 
 /* ---- changing an operation --------------------------------------------------------------------------------------- */
 
+bool prepare_has_knob(MlirValue v) {
+  for (MlirOpOperand u = mlirValueGetFirstUse(v); !mlirOpOperandIsNull(u); u = mlirOpOperandGetNextUse(u))
+    if (ir_is_of(mlirOpOperandGetOwner(u), "nkipy."))
+      return true;
+  return false;
+}
+
 bool prepare_has_op(struct pass_run *run, MlirOperation op, const char *name) {
   return ir_collect_named(run->arena, op, name).n > 0;
 }

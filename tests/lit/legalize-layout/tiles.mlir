@@ -100,6 +100,33 @@ func.func @smaller(%o: memref<64x128xf32, 3 : i32>) {
   return
 }
 
+// The same in two loops, of which the inner one stays in a block: nothing is divided.
+// CHECK-LABEL: func.func @nested
+// CHECK: scf.for %[[I:.*]] = %c0{{.*}} to %c2
+// CHECK: scf.for %[[J:.*]] = %c0{{.*}} to %c2
+// CHECK-NOT: arith.divui
+// CHECK: memref.subview %{{.*}}[%{{.*}}, %[[I]], 0, 0] [64, 1, 1, 128]
+// CHECK: return
+func.func @nested(%o: memref<64x128xf32, 3 : i32>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c2 = arith.constant 2 : index
+  %c64 = arith.constant 64 : index
+  %c128 = arith.constant 128 : index
+  %a = memref.alloc() : memref<256x128xf32, 3 : i32>
+  "nkipy.layout"(%a) {mem_space = 3 : i32, tile_size = array<i64: 128, 128>} : (memref<256x128xf32, 3 : i32>) -> ()
+  scf.for %i = %c0 to %c2 step %c1 {
+    scf.for %j = %c0 to %c2 step %c1 {
+      %x = arith.muli %i, %c128 : index
+      %y = arith.muli %j, %c64 : index
+      %z = arith.addi %x, %y : index
+      %s = memref.subview %a[%z, 0] [64, 128] [1, 1] : memref<256x128xf32, 3 : i32> to memref<64x128xf32, strided<[128, 1], offset: ?>, 3 : i32>
+      linalg.exp ins(%s : memref<64x128xf32, strided<[128, 1], offset: ?>, 3 : i32>) outs(%o : memref<64x128xf32, 3 : i32>)
+    }
+  }
+  return
+}
+
 // A reader with larger tiles is cut.
 // CHECK-LABEL: func.func @larger
 // CHECK: %[[A:.*]] = memref.alloc() {{.*}} : memref<64x2x1x128xf32, 3 : i32>

@@ -62,3 +62,49 @@ func.func @maximum(%lo: f32, %a: !t, %y: !t) {
   memref.dealloc %o : !c
   return
 }
+
+// A column of the state for each round: nothing reads it again.
+// CHECK-LABEL: func.func @rows
+// CHECK:       "nisa.tensor_tensor_scan"
+// CHECK-NOT:   tensor_copy
+// CHECK:       return
+func.func @rows(%lo: f32, %a: !t, %y: !t) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c4 = arith.constant 4 : index
+  %o = memref.alloc() : memref<64x4xf32, 3 : i32>
+  linalg.fill ins(%lo : f32) outs(%o : memref<64x4xf32, 3 : i32>)
+  scf.for %i = %c0 to %c4 step %c1 {
+    %b = memref.subview %o[0, %i] [64, 1] [1, 1] : memref<64x4xf32, 3 : i32> to memref<64x1xf32, strided<[4, 1], offset: ?>, 3 : i32>
+    linalg.generic {indexing_maps = [#id, #id, #col], iterator_types = ["parallel", "reduction"]} ins(%a : !t) outs(%y, %b : !t, memref<64x1xf32, strided<[4, 1], offset: ?>, 3 : i32>) {
+    ^bb0(%x: f32, %u: f32, %r: f32):
+      %s = arith.addf %r, %x : f32
+      linalg.yield %s, %s : f32, f32
+    }
+  }
+  memref.dealloc %o : memref<64x4xf32, 3 : i32>
+  return
+}
+
+// The same, but the next round copies the column of the round before.
+// CHECK-LABEL: func.func @copied
+// CHECK:       "nisa.tensor_tensor_scan"
+// CHECK:       "nisa.tensor_copy"
+func.func @copied(%lo: f32, %a: !t, %y: !t, %z: memref<64x5xf32, 3 : i32>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c4 = arith.constant 4 : index
+  %o = memref.alloc() : memref<64x5xf32, 3 : i32>
+  linalg.fill ins(%lo : f32) outs(%o : memref<64x5xf32, 3 : i32>)
+  scf.for %i = %c0 to %c4 step %c1 {
+    memref.copy %o, %z : memref<64x5xf32, 3 : i32> to memref<64x5xf32, 3 : i32>
+    %b = memref.subview %o[0, %i] [64, 1] [1, 1] : memref<64x5xf32, 3 : i32> to memref<64x1xf32, strided<[5, 1], offset: ?>, 3 : i32>
+    linalg.generic {indexing_maps = [#id, #id, #col], iterator_types = ["parallel", "reduction"]} ins(%a : !t) outs(%y, %b : !t, memref<64x1xf32, strided<[5, 1], offset: ?>, 3 : i32>) {
+    ^bb0(%x: f32, %u: f32, %r: f32):
+      %s = arith.addf %r, %x : f32
+      linalg.yield %s, %s : f32, f32
+    }
+  }
+  memref.dealloc %o : memref<64x5xf32, 3 : i32>
+  return
+}

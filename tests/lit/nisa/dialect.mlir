@@ -56,6 +56,8 @@ module attributes {nisa.target = #nisa.target<"trn2">} {
     "nisa.tensor_tensor_power"(%a, %a, %b) {operandSegmentSizes = array<i32: 1, 0, 1, 0, 1, 0>, engine = "gpsimd", dst_ap = #v, dst_tile = array<i64: 64, 64>, dst_par_dims = 1 : i32, lhs_ap = #v, lhs_tile = array<i64: 64, 64>, lhs_par_dims = 1 : i32, rhs_ap = #v, rhs_tile = array<i64: 64, 64>, rhs_par_dims = 1 : i32} : (!sbuf, !sbuf, !sbuf) -> ()
     // CHECK: "nisa.tensor_scalar_arith"
     "nisa.tensor_scalar_arith"(%a, %a, %one, %one) {operandSegmentSizes = array<i32: 1, 0, 1, 0, 1, 0, 1, 0>, engine = "vector", op0 = "multiply", op1 = "add", reverse_operands = "none", dst_ap = #v, dst_tile = array<i64: 64, 64>, dst_par_dims = 1 : i32, src_ap = #v, src_tile = array<i64: 64, 64>, src_par_dims = 1 : i32} : (!sbuf, !sbuf, f32, f32) -> ()
+    // CHECK: "nisa.scalar_tensor_tensor"
+    "nisa.scalar_tensor_tensor"(%a, %a, %one, %b) {operandSegmentSizes = array<i32: 1, 0, 1, 0, 1, 0, 1, 0>, engine = "vector", op0 = "multiply", op1 = "add", reverse_operands = "none", dst_ap = #v, dst_tile = array<i64: 64, 64>, dst_par_dims = 1 : i32, src_ap = #v, src_tile = array<i64: 64, 64>, src_par_dims = 1 : i32, operand1_ap = #v, operand1_tile = array<i64: 64, 64>, operand1_par_dims = 1 : i32} : (!sbuf, !sbuf, f32, !sbuf) -> ()
     // CHECK: "nisa.tensor_reduce_arith"
     "nisa.tensor_reduce_arith"(%b, %a) {operandSegmentSizes = array<i32: 1, 0, 1, 0>, engine = "vector", op = "max", negated = false, num_r_dim = 1 : i64, dst_ap = #v, dst_tile = array<i64: 64, 1>, dst_par_dims = 1 : i32, src_ap = #v, src_tile = array<i64: 64, 64>, src_par_dims = 1 : i32} : (!sbuf, !sbuf) -> ()
     // CHECK: "nisa.cross_lane_reduce_arith"

@@ -16,6 +16,12 @@ module attributes {nisa.target = #nisa.target<trn2>} {
     %h = nisa.alloc : !h
     // CHECK: nisa.tensor_tensor_scan: rhs has 64 partitions of 63 elements, dst has 64 of 64
     nisa.tensor_tensor_scan(dst<64| 64>=!s %s[d0, d1], lhs<64| 64>=!s %s[d0, d1], rhs<64| 63>=!s %s[d0, d1], initial=f32 %one, op0=add, op1=add, reverse_operands=none) engine=vector
+    // CHECK: nisa.scalar_tensor_tensor: operand1 has 64 partitions of 63 elements, dst has 64 of 64
+    nisa.scalar_tensor_tensor(dst<64| 64>=!s %s[d0, d1], src<64| 64>=!s %s[d0, d1], operand0=f32 %one, operand1<64| 63>=!s %s[d0, d1], op0=add, op1=add, reverse_operands=none) engine=vector
+    // CHECK: nisa.scalar_tensor_tensor: operand0 must have one element for each of the 64 partitions
+    nisa.scalar_tensor_tensor(dst<64| 64>=!s %s[d0, d1], src<64| 64>=!s %s[d0, d1], operand0<64| 2>=!s %s[d0, d1], operand1<64| 64>=!s %s[d0, d1], op0=add, op1=add, reverse_operands=none) engine=vector
+    // CHECK: nisa.scalar_tensor_tensor: src and operand1 are both in PSUM
+    nisa.scalar_tensor_tensor(dst<64| 64>=!s %s[d0, d1], src<64| 64>=!p %p[d0, d1], operand0=f32 %one, operand1<64| 64>=!p %p[d0, d1], op0=add, op1=add, reverse_operands=none) engine=vector
     // CHECK: nisa.tensor_scalar_cumulative: initial must have one element for each of the 64 partitions
     nisa.tensor_scalar_cumulative(dst<64| 64>=!s %s[d0, d1], src<64| 64>=!s %s[d0, d1], operand0=f32 %one, initial<64| 2>=!s %s[d0, d1], op0=add, op1=max) engine=vector
     // CHECK: nisa.bn_stats: dst has 5 elements in each partition, but it must have 6

@@ -446,6 +446,13 @@ class Instr:
             r = arith(self.attrs[f"op{k}"], *((y, r) if turned else (r, y)), self.integers, self.unsigned)
         self.put(env, np.broadcast_to(r, self.operands["dst"].shape))
 
+    def scalar_tensor_tensor(self, env):
+        self.same_shape("dst", "src", "operand1")
+        x, turned = to_f32(self.get(env, "src"), self.unsigned), self.attrs["reverse_operands"]
+        c, y = self.column(env, "operand0", x)[:, None], to_f32(self.get(env, "operand1"), self.unsigned)
+        x = arith(self.attrs["op0"], *((c, x) if turned in ("first", "both") else (x, c)), False, False)
+        self.put(env, arith(self.attrs["op1"], *((y, x) if turned in ("second", "both") else (x, y)), False, False))
+
     def tensor_reduce_arith(self, env):
         src = self.operands["src"]
         x, n = self.get(env, "src"), int(self.attrs["num_r_dim"])

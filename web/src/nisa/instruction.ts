@@ -125,6 +125,7 @@ class Printer {
       case "tensor_tensor_power":
         return binary("pow", this.operand("lhs"), this.operand("rhs"));
       case "tensor_scalar_arith":
+      case "scalar_tensor_tensor":
         return this.tensorScalar();
       case "tensor_reduce_arith":
         return this.reduction(this.attr("op"), "");
