@@ -44,11 +44,9 @@ struct launcher {
   bool is_service_gone, is_to_be_replaced;
   int status;
   struct launched zygotes[ZYGOTES_MAX];
-  /* A zygote that nobody has asked for yet: the predecessor's launcher has started it, or this one has, for its own service or for the
-   * successor. */
+  /* A zygote that nobody has asked for yet: the predecessor's launcher has started it, or this one has for the successor. */
   int warm_fd; /* the server's end of its control socket; -1: there is none */
   pid_t warm_pid;
-  bool is_warm_own;      /* for this launcher's own service */
   int64_t warm_until_ms; /* it is being waited for, before the service is told to end; 0: it is not */
 };
 
@@ -304,9 +302,10 @@ static bool reap(struct launcher *l) {
   return pid == 0;
 }
 
-/* Starts a zygote of today's version before anybody asks for it, if there is none. */
-static void start_warm(struct launcher *l) {
+/* Starts the zygote of the successor from the program that is now at the worker's path. */
+static void begin_warm(struct launcher *l) {
   int pair[2];
+  l->warm_until_ms = clock_now_ms() + WARM_MS;
   if (l->warm_pid || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
     return;
   pid_t pid = start_zygote(l, &l->cfg->versions->v[VERSION_TODAY], pair[1]);
@@ -317,18 +316,6 @@ static void start_warm(struct launcher *l) {
   } else {
     close(pair[0]);
   }
-}
-
-/* Starts the zygote of the successor from the program that is now at the worker's path.  One that the own service has not taken yet may be of
- * another program. */
-static void begin_warm(struct launcher *l) {
-  l->warm_until_ms = clock_now_ms() + WARM_MS;
-  if (l->warm_pid && l->is_warm_own) {
-    kill(l->warm_pid, SIGKILL);
-    drop_warm(l);
-  }
-  l->is_warm_own = false;
-  start_warm(l);
 }
 
 static void read_signals(struct launcher *l) {
@@ -449,8 +436,6 @@ enum status launcher_split(const struct launcher_config *cfg, int *listen_fds, i
   notify_open(&l.notify);
   if (l.signals < 0)
     kill(l.service, SIGKILL);
-  l.is_warm_own = true; /* the predecessor's, too, is for this service */
-  start_warm(&l);       /* it becomes warm while the service starts */
   run(&l);
   notify_close(&l.notify);
   if (l.signals >= 0)
