@@ -2,8 +2,7 @@
  *
  * `nkx serve` listens and then splits into two processes.  The first one, the launcher, has one thread and reads
  * nothing from clients: it starts zygotes, whose jails need its privileges, reaps processes, and passes signals on.
- * Its child is the service, which gives up its privileges (jail/confine.h) and asks for zygotes over a socket; the first one is
- * started before it asks, so that it becomes warm while the service starts.  It can
+ * Its child is the service, which gives up its privileges (jail/confine.h) and asks for zygotes over a socket.  It can
  * ask the launcher to start a zygote of a version that is installed, and to end one that it asked for, and for nothing else.  If either of the two
  * ends, so does the other.
  */
