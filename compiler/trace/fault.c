@@ -127,14 +127,14 @@ void program_has_no_function(struct trace_program *program, struct diags *ds) {
   PyObject *lost = own ? PyObject_CallMethod(own, "lost", "Os#", PyModule_GetDict(program->module), rq->source,
                                              (Py_ssize_t)rq->source_len)
                        : NULL;
-  const char *name, *what;
+  const char *what, *hint;
   int line, col, end_line, end_col;
 
-  if (lost && lost != Py_None && PyArg_ParseTuple(lost, "ssiiii", &name, &what, &line, &col, &end_line, &end_col))
+  if (lost && lost != Py_None && PyArg_ParseTuple(lost, "ssiiii", &what, &hint, &line, &col, &end_line, &end_col))
     diag_add(ds, DS_ERROR, DG_NO_KERNEL,
              ranges_exact(&program->ranges, program->filename, line, col, end_line, end_col),
-             "the source defines no function: %s is %s after this decorator", name, what)
-        ->hint = "a decorator has to return a function";
+             "the source defines no function: %s", what)
+        ->hint = arena_strdup(program->a, hint);
   else
     diag_add(ds, DS_ERROR, DG_NO_KERNEL, NULL, "the source defines no function")->hint =
         "define a function and decorate it with @trace(input_specs=[…])";

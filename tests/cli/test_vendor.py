@@ -178,14 +178,14 @@ def test_the_kernel_as_nki_and_kernels_that_are_no_hlo(vendor):
 def test_the_kernel_as_nki_is_one_more_stage_with_the_places_of_what_it_names(vendor):
     result = vendor.dir / "result.json"
     text = vendor("works", command=("compile",), wants=("--vendor-nki", "--json", result, "--dump-dir", vendor.dir / "dump"))
-    assert " 53 ● vendor-nki " in text and text.startswith("import neuronxcc.nki"), "the last row, and its text"
+    assert " 54 ● vendor-nki " in text and text.startswith("import neuronxcc.nki"), "the last row, and its text"
     r = json.loads(result.read_text())
     stages = r["kernels"][0]["stages"]
     stage = stages[-1]
     assert [s["name"] for s in stages].count("vendor-nki") == 1 and stage["index"] == len(stages) - 1 and stage["pass"].startswith("neuronx-cc")
     at = {t.split()[-1]: r["sources"][x["src"]]["places"] for t, x in zip(stage["text"].splitlines(), stage["lines"]) if "src" in x}
     assert [r["places"][p][:5] for p in at["nl.multiply()"]] == [[0, 8, 12, 8, 17]], "y * w"
-    assert (vendor.dir / "dump/kernel0/53-vendor-nki.py").read_text() == stage["text"]
+    assert (vendor.dir / "dump/kernel0/54-vendor-nki.py").read_text() == stage["text"]
     assert "[vendor-failed]" in vendor("internal", "--cc-cache", "none", command=("compile",), wants=("--vendor-nki",), status=1)
 
 

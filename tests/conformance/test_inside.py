@@ -96,7 +96,7 @@ def test_with_its_source_the_module_computes_what_numpy_computes(what, tmp_path)
     body, means = MEANS[what]
     result, _ = compiled(tmp_path, body, "--check")
     outer, *inner = result["kernels"]
-    assert [s["check"]["status"] for s in outer["stages"]] == ["pass"] * 53 and "nki." in outer["stages"][0]["text"]
+    assert [s["check"]["status"] for s in outer["stages"]] == ["pass"] * 54 and "nki." in outer["stages"][0]["text"]
     names = {"one": ["scaled"], "several": ["both", "scaled"], "in-place": ["added"]}[what]
     assert [k["name"] for k in inner] == names and all(k["pipeline"] == "nki" and len(k["stages"]) == 7 for k in inner)
     assert all(s["check"]["status"] == "pass" for k in inner for s in k["stages"]), "beside the kernel's own run"

@@ -107,7 +107,7 @@ def test_what_is_no_pattern_says_so_at_its_line(tmp_path, patterns, line, says):
     result, status = tried(tmp_path, patterns)
     (error,) = [d for d in result["diagnostics"] if d["severity"] == "error"]
     assert status == 1 and error["code"] == "pattern-failed" and error["range"]["line"] == line and says in error["message"], error
-    assert len(result["kernels"][0]["stages"]) == 53, "the stages come all the same"
+    assert len(result["kernels"][0]["stages"]) == 54, "the stages come all the same"
 
 
 def test_sections_are_about_their_kernel_and_stage(tmp_path):

@@ -349,3 +349,11 @@ def test_a_function_that_its_decorator_made_something_else_is_named(decorator, i
     d, = trace_source(f"é = 1\n\n\n@{decorator}\ndef k(a):\n    return a\n")["diagnostics"]
     assert (d["code"], d["message"]) == ("no-kernel", f"the source defines no function: k is {is_now} after this decorator")
     assert d["src"] == [("kernel.py", 4, 2, 4, 2 + len(decorator), None)]
+
+
+@pytest.mark.parametrize("head", ["if hasattr(np, 'no_such'):", "match np:\n  case [1, *z]:", "for _ in ():"])
+def test_a_function_in_a_branch_that_is_not_executed_is_named(head):
+    line, indent = 3 + head.count("\n"), 4 * (1 + head.count("\n"))
+    d, = trace_source(f"import numpy as np\n{head}\n{' ' * indent}def k(a):\n{' ' * indent}    return a\n")["diagnostics"]
+    assert (d["code"], d["message"]) == ("no-kernel", "the source defines no function: k is in a branch that is not executed")
+    assert d["src"] == [("kernel.py", line, 1 + indent, line, 4 + indent, None)]
