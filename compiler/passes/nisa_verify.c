@@ -9,12 +9,8 @@
 
 static enum status run_pass(struct pass_run *run) {
   enum target t;
-  enum status st = pass_target(run, &t);
-  if (st)
-    return st;
-  if (!pass_option(run, "target"))
-    nisa_module_target(run->module, &t);
-  return nisa_verify(run->module, t, run->arena, run->ds);
+  const enum status st = pass_nisa_target(run, &t);
+  return st ? st : nisa_verify(run->module, t, run->arena, run->ds);
 }
 
 const struct pass_def nisa_verify_pass = {

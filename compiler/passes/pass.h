@@ -46,6 +46,8 @@ enum status pass_fail(struct pass_run *run, MlirOperation op, const char *fmt, .
 
 /* The target in the option "target"; run->target without that option. */
 MUST_USE enum status pass_target(struct pass_run *run, enum target *out);
+/* The same of a program of instructions: run->target only if the module names none, either. */
+MUST_USE enum status pass_nisa_target(struct pass_run *run, enum target *out);
 /* The value of option `key` in run->options ("sbuf-capacity=1024 target=trn2"), or NULL; in the arena. */
 const char *pass_option(struct pass_run *run, const char *key);
 

@@ -5,6 +5,7 @@
 
 #include "ir/internal.h"
 #include "ir/snapshot.h"
+#include "nisa/nisa.h"
 #include "passes/pass.h"
 
 #define PASS(name) extern const struct pass_def name;
@@ -60,6 +61,13 @@ enum status pass_target(struct pass_run *run, enum target *out) {
   if (name && !target_from_name(name, out))
     return pass_fail(run, run->module, "target=%s: expected " TARGET_NAMES, name);
   return ST_OK;
+}
+
+enum status pass_nisa_target(struct pass_run *run, enum target *out) {
+  const enum status st = pass_target(run, out);
+  if (!st && !pass_option(run, "target"))
+    (void)nisa_module_target(run->module, out);
+  return st;
 }
 
 const char *pass_option(struct pass_run *run, const char *key) {

@@ -72,8 +72,7 @@ struct program_kernel {
   struct kparam *params;
   PyObject *args, *kw; /* arguments of the call; those in params are None */
   bool resolved, refused;
-  bool
-      is_caller; /* a plain function with calls of NKI kernels, which are kernels beside it: it may turn out not to be one */
+  bool is_caller; /* a plain function that calls NKI kernels; these are kernels beside it, and it may be none */
   struct trace_kernel *done;
 };
 void program_kernel_drop(struct program_kernel *k); /* releases its call and its arrays */

@@ -253,22 +253,21 @@ static bool is_one_call(const struct trace_kernel *t) {
  * note instead of its errors, if it is no kernel: it may be a test of theirs. */
 static enum status trace_caller(struct trace_program *program, int i, struct diags *ds, struct trace_kernel **out) {
   const char *name = program->kernels[i].name;
-  struct diags own;
-  diags_init(&own, program->a);
-  const enum status st = trace_one(program, i, &own, out);
-  if (!st && !is_one_call(*out)) {
-    for (int j = 0; j < own.n; j++)
-      diag_add(ds, own.v[j].severity, own.v[j].code, own.v[j].loc, "%s", own.v[j].message)->hint = own.v[j].hint;
-    return st;
-  }
+  const int before = ds->n;
+  const bool had_error = ds->has_error;
+  const enum status st = trace_one(program, i, ds, out);
+  if (!st && !is_one_call(*out))
+    return ST_OK;
   *out = NULL;
-  for (int j = 0; st && j < own.n; j++)
-    if (own.v[j].severity == DS_ERROR) {
-      diag_add(ds, DS_NOTE, own.v[j].code, own.v[j].loc,
-               "\"%s\", which calls NKI kernels, is not compiled with them: %s", name, own.v[j].message)
-          ->hint = own.v[j].hint;
-      break;
-    }
+  const struct diag *first = NULL;
+  for (int j = before; st && j < ds->n && !first; j++)
+    first = ds->v[j].severity == DS_ERROR ? arena_dup(program->a, &ds->v[j], sizeof *ds->v) : NULL;
+  ds->n = before;
+  ds->has_error = had_error;
+  if (first)
+    diag_add(ds, DS_NOTE, first->code, first->loc, "\"%s\", which calls NKI kernels, is not compiled with them: %s",
+             name, first->message)
+        ->hint = first->hint;
   return ST_OK;
 }
 

@@ -96,15 +96,9 @@ static void check_all(struct work *w) {
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-  struct job job;
-  job_init(&job);
-  job.source = "";
-  struct work *w = work_new(&job);
-  FUZZ_CHECK(w);
-  char *text = frames_of(w, data, size);
-  work_begin(w);
-  if (!frames_add(w, text, size))
-    work_fail(w, DG_WORKER_DIED, "died", NULL);
+  char *text;
+  bool is_whole;
+  struct work *w = worked(data, size, &text, &is_whole);
   allows_twins = !frames_have_no_twins(text, size);
   check_all(w);
   free(text);

@@ -27,16 +27,9 @@ static void check_result(struct work *w, bool is_whole, bool allows_twins) {
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-  struct job job;
-  job_init(&job);
-  job.source = "";
-  struct work *w = work_new(&job);
-  FUZZ_CHECK(w);
-  char *text = frames_of(w, data, size);
-  work_begin(w);
-  bool is_whole = frames_add(w, text, size);
-  if (!is_whole)
-    work_fail(w, DG_WORKER_DIED, "died", NULL);
+  char *text;
+  bool is_whole;
+  struct work *w = worked(data, size, &text, &is_whole);
   FUZZ_CHECK(work_look(w, NULL, NULL) == WORK_ENDED);
   check_result(w, is_whole, !frames_have_no_twins(text, size));
   free(text);

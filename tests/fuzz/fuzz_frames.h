@@ -39,6 +39,21 @@ static inline bool frames_add(struct work *w, const char *at, size_t left) {
   return is_end;
 }
 
+/* A work that has taken these frames, or failed; the caller drops it, and frees *text, the frames.  *is_whole: the last one came. */
+static inline struct work *worked(const void *data, size_t size, char **text, bool *is_whole) {
+  struct job job;
+  job_init(&job);
+  job.source = "";
+  struct work *w = work_new(&job);
+  FUZZ_CHECK(w);
+  *text = frames_of(w, data, size);
+  work_begin(w);
+  *is_whole = frames_add(w, *text, size);
+  if (!*is_whole)
+    work_fail(w, DG_WORKER_DIED, "died", NULL);
+  return w;
+}
+
 /* True if no object has a member twice; an object within a frame may, which is its author's own. */
 static inline bool frames_have_no_twins(const char *at, size_t left) {
   bool ok = true;

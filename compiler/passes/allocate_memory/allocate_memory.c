@@ -269,10 +269,8 @@ static enum status allocate_function(struct pass_run *run, MlirOperation functio
 static enum status run_pass(struct pass_run *run) {
   const struct ir_ops functions = ir_collect_named(run->arena, run->module, "func.func");
   enum target target;
-  enum status st = pass_target(run, &target);
+  enum status st = pass_nisa_target(run, &target);
 
-  if (!st && !pass_option(run, "target"))
-    nisa_module_target(run->module, &target);
   for (int k = 0; !st && k < functions.n; k++)
     st = allocate_function(run, functions.v[k], nisa_machine(target));
   return st;

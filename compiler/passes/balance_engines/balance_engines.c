@@ -252,14 +252,9 @@ static struct round_load balance_regions(struct pass_run *run, MlirOperation par
 }
 
 static enum status run_pass(struct pass_run *run) {
-  enum target target;
-  enum status st = pass_target(run, &target);
-
+  const enum status st = pass_nisa_target(run, &run->target);
   if (st)
     return st;
-  if (!pass_option(run, "target"))
-    nisa_module_target(run->module, &target);
-  run->target = target;
   balance_regions(run, run->module);
   ln_combine_tensors(run);
   return ST_OK;

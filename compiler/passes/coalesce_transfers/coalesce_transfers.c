@@ -256,15 +256,13 @@ static void merge(struct pass_run *run, const struct coalesce_parts *parts, stru
 /* The loops are in pre-order: from the end on, inner ones come first. */
 static enum status run_pass(struct pass_run *run) {
   struct ir_ops loops = ir_collect_named(run->arena, run->module, "scf.for");
-  enum status st = pass_target(run, &run->target);
+  enum status st = pass_nisa_target(run, &run->target);
   const struct coalesce_limits limits = {SHORT_BYTES, TRANSFER_BYTES, SHORT_ELEMENTS, INSTRUCTION_ELEMENTS,
                                          MIXED_ELEMENTS};
   struct coalesce_parts parts;
 
   if (st)
     return st;
-  if (!pass_option(run, "target"))
-    nisa_module_target(run->module, &run->target);
   for (int k = 0; k < loops.n; k++) {
     pass_step(run, loops.v[k], "reading-order");
     coalesce_take_reading_order(run, loops.v[k], TRANSFER_BYTES);

@@ -200,7 +200,7 @@ int ln_combine_reductions(struct pass_run *run) {
   return n;
 }
 
-int ln_combine(struct pass_run *run) {
+static int combine_each(struct pass_run *run, bool (*combine)(struct link *l)) {
   struct ir_ops allocs = ir_collect_named(run->arena, run->module, "nisa.alloc");
   struct positions positions;
   struct link l;
@@ -209,22 +209,19 @@ int ln_combine(struct pass_run *run) {
   link_positions(&positions, run);
   for (int k = 0; k < allocs.n; k++) {
     pass_step(run, allocs.v[k], "combine-instructions");
-    if (link_find(run, &positions, allocs.v[k], &l))
-      n += combine_load(&l) || (is_f32(l.buffer) && combine_copy(&l)) || combine_scale(&l);
+    n += link_find(run, &positions, allocs.v[k], &l) && combine(&l);
   }
   return n;
 }
 
-int ln_combine_tensors(struct pass_run *run) {
-  struct ir_ops allocs = ir_collect_named(run->arena, run->module, "nisa.alloc");
-  struct positions positions;
-  struct link l;
-  int n = 0;
+static bool combine_any(struct link *l) {
+  return combine_load(l) || (is_f32(l->buffer) && combine_copy(l)) || combine_scale(l);
+}
 
-  link_positions(&positions, run);
-  for (int k = 0; k < allocs.n; k++) {
-    pass_step(run, allocs.v[k], "combine-instructions");
-    n += link_find(run, &positions, allocs.v[k], &l) && combine_tensor(&l);
-  }
-  return n;
+int ln_combine(struct pass_run *run) {
+  return combine_each(run, combine_any);
+}
+
+int ln_combine_tensors(struct pass_run *run) {
+  return combine_each(run, combine_tensor);
 }

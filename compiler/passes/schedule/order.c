@@ -1,4 +1,4 @@
-/* overlap_order: the order of a body's steps.  See overlap.c.
+/* order: the order of a body's steps.  See overlap.c.
  *
  * A step waits for those before it that use a buffer of its own if one of the two writes it.  Of the steps that need not wait any
  * longer, the one is taken that can begin first, when its engines are free and its operands are there; if several can begin

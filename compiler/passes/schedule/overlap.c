@@ -1,4 +1,4 @@
-/* overlap: gives the body of a loop an order in which engines do not wait for each other.
+/* overlap: gives the body of a loop, or a program, an order in which engines do not wait for each other.
  *
  *     for i { scores a; softmax a;                      scores a[0]; softmax a[0]
  *             scores b; softmax b;                      for i { scores b[i]; product a[i]; softmax b[i];
@@ -17,7 +17,7 @@
  * order alone; lib/round.c plays some rounds of each, and the shortest is taken if it saves a tenth and if what is alive at once
  * fits.  With cuts the price is that the body is written twice (write.c).
  *
- * A loop that transfers keep busy for half of a round stays: its loads run ahead of it in several copies, of which a buffer
+ * A loop that transfers keep busy for half of a round is not cut: its loads run ahead of it in several copies, of which a buffer
  * around the loop has one.
  *
  * The pairs are few: Tensor begins some times in a body.  A body of more than STEPS_MAX steps is left alone, so that the time

@@ -58,12 +58,13 @@ struct overlap {
 
 /* Reads the body; false if it has something that cannot be moved. */
 bool overlap_read(struct pass_run *run, MlirOperation parent, struct overlap *out);
+
 /* Another order of a body's steps.  Those before step a come before those from step b on of the round before; b is 0 if the rounds
  * follow each other. */
 struct overlap_cuts {
   int a, b;
-  int *order, *to;      /* step order[k] comes at place k, and step s at place to[s] */
-  double before, after; /* ns of a round */
+  int *order;           /* step order[k] comes at place k */
+  double before, after; /* ns of a round, or of the program */
 };
 
 /* What is done.  Rounds of loops with products always overlap where that pays. */
@@ -101,8 +102,7 @@ void overlap_apply(struct pass_run *run, MlirOperation parent, const struct over
 
 /* ---- measure.c --------------------------------------------------------------------------------------------------- */
 
-/* Returns the simulated nanoseconds of the module, which goes through the stages after this one and is theirs then; -1 if they refuse it, or
- * if it is too long. */
+/* Returns the simulated nanoseconds of the module.  The stages after this one change it for that.  -1: they refuse it, or it is too long. */
 double schedule_measure(const struct pass_run *run, MlirOperation module);
 
 #endif

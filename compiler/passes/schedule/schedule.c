@@ -109,14 +109,9 @@ static struct schedule_what choose(const struct pass_run *run) {
 }
 
 static enum status run_pass(struct pass_run *run) {
-  enum target target;
-  enum status st = pass_target(run, &target);
-
+  const enum status st = pass_nisa_target(run, &run->target);
   if (st)
     return st;
-  if (!pass_option(run, "target"))
-    nisa_module_target(run->module, &target);
-  run->target = target;
   struct schedule_what what = choose(run);
   schedule_regions(run, run->module, &what);
   return ST_OK;

@@ -1,4 +1,4 @@
-/* overlap_write: writes the body of a loop in another order.  See overlap.c. */
+/* write: writes the body of a loop, or a program, in another order.  See overlap.c. */
 #include "base/array.h"
 #include "ir/build.h"
 #include "passes/schedule/overlap.h"
