@@ -19,7 +19,7 @@ HEAD = """\
 # Oracles and test tools; never part of the product.  Made from requirements-test.in by dev/lock_tests.py, not by hand.
 # pip installs only files with these hashes: those for x86-64, then those for ARM, or one for all machines.
 """
-ARM = [f"--platform=manylinux{v}_aarch64" for v in ("_2_34", "_2_28", "_2_27", "_2_26", "_2_24", "_2_17", "2014")]
+ARM = [f"--platform=manylinux{v}_aarch64" for v in ("_2_34", "_2_31", "_2_28", "_2_27", "_2_26", "_2_24", "_2_17", "2014")]
 
 
 def chosen(*flags: str) -> dict[str, tuple[str, str]]:

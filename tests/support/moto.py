@@ -15,19 +15,12 @@ import tempfile
 import boto3
 from botocore.config import Config
 
+from support.certificate import make_certificate
 from support.server import free_port
 from support.wait import wait_until
 
 BUCKET = "results"
 SET_UP = 7  # requests that anyone may make: those of __init__
-
-
-def make_certificate(folder):
-    """One that signs itself, for 127.0.0.1; its key is beside it."""
-    path = pathlib.Path(folder, "ca.pem")
-    subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-keyout", path.with_suffix(".key"), "-out", path,
-                    "-days", "2", "-subj", "/CN=a test", "-addext", "subjectAltName=IP:127.0.0.1"], check=True, capture_output=True)
-    return path
 
 
 class Moto:

@@ -1,4 +1,4 @@
-"""What docker/compose.yaml describes, with processes: two servers, a PostgreSQL, and nginx with docker/nginx.conf."""
+"""What docker/compose.yaml describes, with processes: two servers, a PostgreSQL, and nginx with docker/nginx.conf, or Envoy in its place."""
 import os
 import re
 import signal
@@ -12,12 +12,12 @@ ADDRESSES = [f"127.0.0.{n}" for n in range(2, 14)]  # of clients; both servers a
 
 
 class Site:
-    """Two servers on the store at `url`, behind .proxy."""
+    """Two servers on the store at `url`, behind .proxy, made by `proxy`."""
 
-    def __init__(self, url, *flags):
+    def __init__(self, url, *flags, proxy=ComposeProxy):
         self.flags = ["--store", url, "--workers", "1", *flags]
         self.servers = in_threads(2, lambda _: Server(*self.flags))
-        self.proxy = ComposeProxy(*self.servers)
+        self.proxy = proxy(*self.servers)
 
     def restart(self, i):
         """A server in place of one that has ended, on its old port."""
