@@ -10,6 +10,9 @@ enum status fail(struct error *err, enum status code, const char *fmt, ...) {
     err->code = code;
     vsnprintf(err->text, sizeof err->text, fmt, ap);
     va_end(ap);
+    for (char *p = err->text; *p; p++) /* names come from files: what a terminal would obey is not passed on */
+      if ((unsigned char)*p < ' ' || *p == 0x7f)
+        *p = *p == '\n' || *p == '\t' ? *p : '?';
   }
   return code;
 }

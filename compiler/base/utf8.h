@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
 
 /* Bytes of the character at s, of which n bytes may be read; 0 if it is not valid.  n > 0. */
 size_t utf8_char(const char *s, size_t n);
@@ -12,6 +13,10 @@ bool utf8_is_valid(const char *s, size_t n);
 size_t utf8_count(const char *s, size_t n);
 /* The length of the longest prefix of s that is at most `max` bytes and ends between two characters. */
 size_t utf8_cut(const char *s, size_t n, size_t max);
+
+/* Writes n bytes of a text for a terminal: what would move its cursor, change its colours or set its title, that is all control
+ * characters but newlines and tabs, is written as \xNN, and so is what is no UTF-8. */
+void utf8_print(FILE *to, const char *s, size_t n);
 
 static inline bool utf8_is_continuation(char c) {
   return ((unsigned char)c & 0xC0) == 0x80;

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/utf8.h"
 #include "driver/main.h"
 #include "driver/neff_file.h"
 #include "driver/neff_folder.h"
@@ -51,25 +52,44 @@ static void close_neff(struct opened *x) {
     neff_model_clear(&x->model);
 }
 
+/* Names in a file are anybody's: they reach the terminal as text only. */
+struct shown {
+  FILE *to;
+  char *text;
+  size_t len;
+};
+
+static enum status begin_shown(struct shown *s, struct error *err) {
+  *s = (struct shown){0};
+  s->to = open_memstream(&s->text, &s->len);
+  return s->to ? ST_OK : fail(err, ST_NOMEM, "no memory for the report");
+}
+
+static void end_shown(struct shown *s) {
+  fclose(s->to);
+  utf8_print(stdout, s->text, s->len);
+  free(s->text);
+}
+
 /* ---- info -------------------------------------------------------------------------------------------------------- */
 
-static void print_size(int64_t bytes) {
+static void print_size(FILE *to, int64_t bytes) {
   if (bytes < 0)
-    printf("%12s", "?");
+    fprintf(to, "%12s", "?");
   else
-    printf("%12" PRId64, bytes);
+    fprintf(to, "%12" PRId64, bytes);
 }
 
-static void print_tensor(const struct neff_tensor *t) {
-  printf("  %-7s %-32s %-10s [", t->is_output ? "output" : "input", t->name, t->dtype);
+static void print_tensor(FILE *to, const struct neff_tensor *t) {
+  fprintf(to, "  %-7s %-32s %-10s [", t->is_output ? "output" : "input", t->name, t->dtype);
   for (size_t d = 0; d < json_array_size(t->shape); d++)
-    printf("%s%lld", d ? ", " : "", (long long)json_integer_value(json_array_get(t->shape, d)));
-  printf("%s] ", t->shape ? "" : "?");
-  print_size(t->size);
-  printf(" bytes\n");
+    fprintf(to, "%s%lld", d ? ", " : "", (long long)json_integer_value(json_array_get(t->shape, d)));
+  fprintf(to, "%s] ", t->shape ? "" : "?");
+  print_size(to, t->size);
+  fprintf(to, " bytes\n");
 }
 
-static void print_subgraph(const struct neff_subgraph *s) {
+static void print_subgraph(FILE *to, const struct neff_subgraph *s) {
   int64_t sizes[NEFF_VAR_TYPES] = {0};
   int counts[NEFF_VAR_TYPES] = {0};
   for (int k = 0; k < s->vars.n; k++) {
@@ -77,48 +97,49 @@ static void print_subgraph(const struct neff_subgraph *s) {
     if (__builtin_add_overflow(sizes[s->vars.v[k].type], s->vars.v[k].size, &sizes[s->vars.v[k].type]))
       sizes[s->vars.v[k].type] = -1;
   }
-  printf("%s\n", s->name);
+  fprintf(to, "%s\n", s->name);
   for (int t = 0; t < NEFF_VAR_TYPES; t++)
     if (counts[t]) {
-      printf("  %6d %-14s ", counts[t], neff_var_type_name((enum neff_var_type)t));
-      print_size(sizes[t]);
-      printf(" bytes  %s\n", neff_var_type_place((enum neff_var_type)t));
+      fprintf(to, "  %6d %-14s ", counts[t], neff_var_type_name((enum neff_var_type)t));
+      print_size(to, sizes[t]);
+      fprintf(to, " bytes  %s\n", neff_var_type_place((enum neff_var_type)t));
     }
   for (int k = 0; k < s->queues.n; k++) {
     const struct neff_queue *q = &s->queues.v[k];
-    printf("  queue  %-14s on %-5s %" PRId64 " transfers, %" PRId64 " descriptors, %" PRId64 " bytes\n", q->name,
-           q->owner, q->transfers, q->descriptors, q->bytes);
+    fprintf(to, "  queue  %-14s on %-5s %" PRId64 " transfers, %" PRId64 " descriptors, %" PRId64 " bytes\n", q->name,
+            q->owner, q->transfers, q->descriptors, q->bytes);
   }
   for (int k = 0; k < s->n_engines; k++) {
     const struct neff_engine *e = &s->engines[k];
-    printf("  engine %-5s ", e->key);
+    fprintf(to, "  engine %-5s ", e->key);
     if (e->instructions >= 0)
-      printf("%" PRId64 " instructions", e->instructions);
+      fprintf(to, "%" PRId64 " instructions", e->instructions);
     if (e->instr)
-      printf("%s%" PRId64 " bytes of code", e->instructions >= 0 ? ", " : "", e->instr_size);
-    printf("\n");
+      fprintf(to, "%s%" PRId64 " bytes of code", e->instructions >= 0 ? ", " : "", e->instr_size);
+    fprintf(to, "\n");
   }
 }
 
-static void print_info(const struct opened *x) {
+static void print_info(FILE *to, const struct opened *x) {
   const struct neff_header *h = &x->neff.header;
-  printf("%s\n", neff_what(&x->model));
-  printf("name %s, built by %s\n", h->name, h->build);
-  printf("package version %" PRIu64 ", format %" PRIu64 ".%" PRIu64 ", %u cores, LNC %u, %s archive, the hash %s\n",
-         h->package_version, h->major, h->minor, h->cores, h->lnc, x->neff.is_compressed ? "gzip" : "plain",
-         x->neff.hash == NEFF_HASH_RIGHT   ? "is right"
-         : x->neff.hash == NEFF_HASH_WRONG ? "DIFFERS from the data"
-                                           : "is of an unknown kind");
+  fprintf(to, "%s\n", neff_what(&x->model));
+  fprintf(to, "name %s, built by %s\n", h->name, h->build);
+  fprintf(to,
+          "package version %" PRIu64 ", format %" PRIu64 ".%" PRIu64 ", %u cores, LNC %u, %s archive, the hash %s\n",
+          h->package_version, h->major, h->minor, h->cores, h->lnc, x->neff.is_compressed ? "gzip" : "plain",
+          x->neff.hash == NEFF_HASH_RIGHT   ? "is right"
+          : x->neff.hash == NEFF_HASH_WRONG ? "DIFFERS from the data"
+                                            : "is of an unknown kind");
   const double us = json_real_value(json_object_get(x->model.info, "simulated_time_us"));
   if (x->model.is_simulation && us > 0)
-    printf("simulated time %.2f us\n", us);
+    fprintf(to, "simulated time %.2f us\n", us);
   for (int k = 0; k < x->model.tensors.n; k++)
-    print_tensor(&x->model.tensors.v[k]);
+    print_tensor(to, &x->model.tensors.v[k]);
   for (int k = 0; k < x->model.subgraphs.n; k++)
-    print_subgraph(&x->model.subgraphs.v[k]);
-  printf("members\n");
+    print_subgraph(to, &x->model.subgraphs.v[k]);
+  fprintf(to, "members\n");
   for (int k = 0; k < x->neff.members.n; k++)
-    printf("  %12zu %s\n", x->neff.members.v[k].size, x->neff.members.v[k].name);
+    fprintf(to, "  %12zu %s\n", x->neff.members.v[k].size, x->neff.members.v[k].name);
 }
 
 static enum status print_json(json_t *v, struct error *err) {
@@ -133,11 +154,14 @@ static enum status print_json(json_t *v, struct error *err) {
 
 static enum status info(struct arena *a, const char *path, bool as_json, struct error *err) {
   struct opened x = {.has_model = false};
+  struct shown shown;
   enum status st = open_neff(a, path, &x, err);
   if (!st && as_json)
     st = print_json(neff_inspect(&x.neff, &x.model), err);
-  else if (!st)
-    print_info(&x);
+  else if (!st && !(st = begin_shown(&shown, err))) {
+    print_info(shown.to, &x);
+    end_shown(&shown);
+  }
   close_neff(&x);
   return st;
 }
@@ -217,14 +241,14 @@ static enum status pack(struct arena *a, const char *dir, const char *like, cons
 
 /* ---- diff -------------------------------------------------------------------------------------------------------- */
 
-static void print_changes(const json_t *list) {
+static void print_changes(FILE *to, const json_t *list) {
   const json_t *one;
   size_t i;
   json_array_foreach(list, i, one) {
     char *before = json_dumps(json_object_get(one, "before"), JSON_ENCODE_ANY | JSON_COMPACT);
     char *after = json_dumps(json_object_get(one, "after"), JSON_ENCODE_ANY | JSON_COMPACT);
-    printf("%-8s %s  %s -> %s\n", json_string_value(json_object_get(one, "change")),
-           json_string_value(json_object_get(one, "what")), before ? before : "-", after ? after : "-");
+    fprintf(to, "%-8s %s  %s -> %s\n", json_string_value(json_object_get(one, "change")),
+            json_string_value(json_object_get(one, "what")), before ? before : "-", after ? after : "-");
     free(after);
     free(before);
   }
@@ -232,6 +256,7 @@ static void print_changes(const json_t *list) {
 
 static enum status diff(struct arena *a, char *const paths[2], bool as_json, bool *is_equal, struct error *err) {
   struct opened x[2] = {{.has_model = false}, {.has_model = false}};
+  struct shown shown;
   enum status st = open_neff(a, paths[0], &x[0], err);
   if (!st)
     st = open_neff(a, paths[1], &x[1], err);
@@ -240,7 +265,11 @@ static enum status diff(struct arena *a, char *const paths[2], bool as_json, boo
   if (!st && as_json)
     st = print_json(list, err);
   else if (!st) {
-    print_changes(list);
+    st = begin_shown(&shown, err);
+    if (!st) {
+      print_changes(shown.to, list);
+      end_shown(&shown);
+    }
     json_decref(list);
   }
   close_neff(&x[0]);

@@ -335,7 +335,9 @@ static void show_caret(const struct terminal *t, const json_t *range) {
     return;
   const char *nl = memchr(p, '\n', (size_t)(end - p));
   size_t n = (size_t)((nl ? nl : end) - p);
-  fprintf(stderr, "%6d | %.*s\n       | ", line, (int)n, p);
+  fprintf(stderr, "%6d | ", line);
+  utf8_print(stderr, p, n);
+  fputs("\n       | ", stderr);
   int at = 1;
   for (size_t i = 0; i < n; i++) {
     if (utf8_is_continuation(p[i]))
@@ -362,9 +364,11 @@ void terminal_show_diag(const struct terminal *t, const json_t *d) {
     fprintf(stderr, "%s:%d:%d: ", json_string_value(json_object_get(range, "file")),
             (int)json_integer_value(json_object_get(range, "line")),
             (int)json_integer_value(json_object_get(range, "col")));
-  fprintf(stderr, "%s%s%s: %s [%s]\n", terminal_color(t, is_error ? "\033[1;31m" : "\033[1;33m"), severity,
-          terminal_color(t, "\033[0m"), json_string_value(json_object_get(d, "message")),
-          json_string_value(json_object_get(d, "code")));
+  fprintf(stderr, "%s%s%s: ", terminal_color(t, is_error ? "\033[1;31m" : "\033[1;33m"), severity,
+          terminal_color(t, "\033[0m"));
+  const char *message = json_string_value(json_object_get(d, "message"));
+  utf8_print(stderr, message, strlen(message));
+  fprintf(stderr, " [%s]\n", json_string_value(json_object_get(d, "code")));
   if (range)
     show_caret(t, range);
   size_t n = json_array_size(json_object_get(d, "calls"));
@@ -377,7 +381,7 @@ void terminal_show_diag(const struct terminal *t, const json_t *d) {
       fprintf(stderr, "       = … %zu more calls\n", n - INNER_CALLS - 1);
   }
   if (hint)
-    fprintf(stderr, "       = hint: %s\n", hint);
+    fprintf(stderr, "       = hint: "), utf8_print(stderr, hint, strlen(hint)), fputc('\n', stderr);
 }
 
 /* Reports why the file or directory cannot be written; returns ST_INPUT if the user's path is the reason. */

@@ -1,19 +1,18 @@
 """POST /api/v1/neff: what a NEFF holds, read in the jail; hostile files get an error with a code."""
 import base64
-import gzip
 import json
 import os
 import re
 import select
 import subprocess
-import tarfile
 import time
 
 import ml_dtypes  # noqa: F401  NumPy then knows the names of its types
 import numpy as np
 import pytest
 
-from support.neff import container, neff, small
+from support.hostile import neff as hostile
+from support.neff import neff, small
 from support.paths import NKX, ROOT
 from support.server import Server
 
@@ -131,41 +130,14 @@ def test_a_vendors_file_is_described_from_its_documented_parts(server):
     assert [t["usage"] for t in got["tensors"]] == ["input", "output"] and got["info"] == {"tool_version": "2.21"}
 
 
-def deep(levels):
-    return b'{"a":' * levels + b"1" + b"}" * levels
-
-
-def bomb():
-    """A member of 300 MiB in 300 KiB: gzip's parts are one after the other."""
-    head = tarfile.TarInfo("sg00/zeros.bin")
-    head.size = 300 << 20
-    return container(gzip.compress(head.tobuf()) + gzip.compress(bytes(1 << 20)) * 300 + gzip.compress(bytes(1024)))
-
-
-HOSTILE = {
-    "no-neff": (lambda: b"import numpy as np\n" * 100, "neff-file"),
-    "short": (lambda: b"\x02", "neff-file"),
-    "cut": (lambda: neff(small())[:-40], "neff-file"),
-    "no-archive": (lambda: container(b"\x00" * 64), "neff-file"),
-    "outside": (lambda: neff({**small(), "../../etc/passwd": b"x"}), "neff-file"),
-    "transfer-outside": (lambda: neff({**small(), "sg00/PE0.json": {"dma": [{"queue": "q0", "desc": [
-        {"from": "x", "from_off": 60, "from_sizes": [64], "from_steps": [1], "to": "y", "to_off": 0, "to_sizes": [64], "to_steps": [1]}]}]}}), "neff-file"),
-    "info-is-no-object": (lambda: neff({**small(), "info.json": [1]}), "neff-file"),
-    "deep-info": (lambda: neff({**small(), "info.json": deep(40)}), "neff-limit"),
-    "bomb": (bomb, "neff-limit"),
-    "many-files": (lambda: neff({f"f{i}": b"" for i in range(10001)}), "neff-limit"),
-}
-
-
-@pytest.mark.parametrize("what", HOSTILE)
-def test_a_hostile_file_is_refused_with_a_code(server, what):
-    make, code = HOSTILE[what]
+@pytest.mark.parametrize("make, code", [pytest.param(make, code, id=name) for name, make, code in hostile.FILES])
+def test_a_hostile_file_is_refused_with_a_code(server, make, code):
     got, message = refusal(server, make())
     assert got == code and message and "\n" not in message
 
 
 def test_the_deepest_info_that_is_read_passes_through_the_server(server):
-    result = describe(server, neff({**small(), "info.json": deep(32)})).json
+    result = describe(server, neff({**small(), "info.json": hostile.deep(32)})).json
     assert result["status"] == "ok" and json.dumps(result["neff"]["info"]).count("{") == 32
 
 

@@ -442,3 +442,11 @@ def test_a_check_without_time_for_all_stages_skips_some_and_ends_the_pipeline():
     assert len(checks) == len(compiler.pipeline()) and result["status"] == "ok"
     assert [d["code"] for d in result["diagnostics"]] == ["check-incomplete"]
     assert checks[0]["status"] == "pass" and checks[-2]["status"] == "skipped" and "past the time" in checks[-2]["reason"]
+
+
+def test_what_a_kernel_raises_and_its_lines_cannot_command_the_terminal():
+    done = nkx("compile", "-", stdin="def k(x):\n    raise ValueError('a\\x1b[31mred\\x07')  # \x1b[32m\n", env={**os.environ, "TERM": "dumb"})
+    assert "\x1b" not in done.stderr and "\x07" not in done.stderr
+    kernel = "HloModule m\nENTRY main {\n  x = f32[4] parameter(0)\n  ROOT y = f32[4] \x1b[31madd(x, x)\n}\n"
+    done = nkx("compile", "-", "--language", "hlo", stdin=kernel)
+    assert done.returncode == 1 and "f32[4] \\x1b[31madd(x, x)" in done.stderr and "\x1b" not in done.stderr

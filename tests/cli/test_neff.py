@@ -185,3 +185,18 @@ def test_a_file_of_several_kernels_needs_a_choice(tmp_path):
     kernels = EXAMPLES / "nki" / "08_matmul_tiled.py"
     refused = nkx("neff", "pack", kernels, "-o", tmp_path / "k.sim.neff", status=1)
     assert "choose one by --kernel" in refused and not (tmp_path / "k.sim.neff").exists()
+
+
+ESCAPES = "\x1b]0;title\x07\x1b[31mred\x7f\x85"
+
+
+def test_names_in_a_file_cannot_command_the_terminal(tmp_path):
+    parts = small()
+    parts["sg00/def.json"]["var.z" + ESCAPES] = {"type": "input", "var_id": 3, "size": 4}
+    good, more, bad = tmp_path / "good.neff", tmp_path / "more.neff", tmp_path / "bad.neff"
+    good.write_bytes(neff(small()))
+    more.write_bytes(neff(parts))
+    bad.write_bytes(neff({**small(), "sg00/" + ESCAPES: b"x"}))
+    for said in (nkx("neff", "info", more), nkx("neff", "diff", good, more, status=1), nkx("neff", "info", bad, status=1)):
+        assert not set(said) & set("\x1b\x07\x7f\x85"), repr(said)
+    assert "z\\x1b]0;title\\x07\\x1b[31mred\\x7f\\x85" in nkx("neff", "info", more)

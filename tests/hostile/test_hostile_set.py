@@ -9,7 +9,7 @@ import pytest
 
 from support.audit import assert_nothing_is_left, footprint, stop_and_audit
 from support.figures import figure
-from support.hostile import generated, hlo, kernels, texts
+from support.hostile import generated, hlo, kernels, neff, texts
 from support.lateness import Lateness
 from support.paths import NKX
 from support.server import ADD_ONE, FLOAT_INPUT, Server, codes
@@ -52,6 +52,7 @@ def all_cases():
         out += [(category, name, {"source": source, "inputs": FLOAT_INPUT}, verdicts) for name, source, verdicts in cases]
     for category, cases in hlo.CASES.items():
         out += [(category, name, request, verdicts) for name, request, verdicts in cases]
+    out += [("17 NEFF", name, request, verdicts) for name, request, verdicts in neff.cases()]
     for name, shape, dtype in kernels.SHAPES:
         out.append(("14 shapes", name, {"source": kernels.kernel("pass"), "inputs": [{"name": "x", "shape": shape, "dtype": dtype}]}, None))
     return out
@@ -94,8 +95,7 @@ def test_there_are_enough_cases_in_every_category():
         counts[category] = counts.get(category, 0) + 1
     for category, cases in texts.CASES.items():
         counts[category] = counts.get(category, 0) + len(cases)
-    # all but 17, NEFF, whose reader is fuzzed (fuzz_neff) and has tests of its own (tests/unit/test_neff.c)
-    assert sorted({int(category[:2]) for category in counts}) == [n for n in range(1, 26) if n != 17]
+    assert sorted({int(category[:2]) for category in counts}) == list(range(1, 26))
     assert sum(counts.values()) >= 500, counts
     assert min(counts.values()) >= 10, counts
 
