@@ -80,12 +80,23 @@ def the_jail_has_level_a():
     return about["level"]
 
 
+def the_page_is_served():
+    status, page = ask("GET", "/")
+    assert status == 200 and b"<script" in page, (status, page)
+
+
 def a_kernel_compiles_and_a_link_is_kept():
     assert compiled(KERNEL)["status"] == "ok"
     status, made = ask("POST", "/api/v1/snippets", {"source": KERNEL, "inputs": INPUTS})
     assert status == 201, made
     global link
     link = made["url"]
+    link_is_there()
+
+
+def link_is_there():
+    status, page = ask("GET", link)
+    assert status == 200, (link, status, str(page)[:300])
 
 
 def each_job_has_a_group_with_limits():
@@ -99,9 +110,11 @@ def each_job_has_a_group_with_limits():
 
 def the_kernel_ends_a_job_for_its_memory_and_nothing_else():
     before, pid = killed(), shown("MainPID")
-    assert codes(compiled("x = []\nwhile True:\n    x.append(bytearray(10 ** 6))\n")) == ["memory-limit"]
-    assert killed() > before, "the control group did it"
+    result = compiled("x = []\nwhile True:\n    x.append(bytearray(10 ** 8))\n")
+    assert codes(result) == ["memory-limit"], result["diagnostics"]
+    assert killed() > before, f"the control group did not: {before}, {killed()}"
     assert shown("MainPID") == pid and compiled(KERNEL)["status"] == "ok"
+    return result["diagnostics"][0]["message"]
 
 
 def killed():
@@ -151,7 +164,7 @@ def a_restart_keeps_the_sockets_and_the_link():
     wait_until("another process", lambda: shown("MainPID") not in (pid, "0"))
     stop.join()
     assert compiled(KERNEL)["status"] == "ok"  # a client waits in the socket's queue, and is not refused
-    assert ask("GET", link)[0] == 200
+    link_is_there()
 
 
 def systemd_starts_anew_what_is_killed():
@@ -159,7 +172,7 @@ def systemd_starts_anew_what_is_killed():
     os.kill(int(pid), signal.SIGKILL)
     wait_until("a restart", lambda: int(shown("NRestarts")) > n)
     wait_until("readiness", is_ready)
-    assert ask("GET", link)[0] == 200
+    link_is_there()
 
 
 def systemd_starts_anew_what_hangs():
@@ -169,7 +182,7 @@ def systemd_starts_anew_what_hangs():
     wait_until("the watchdog", lambda: int(shown("NRestarts")) > n)
     took = time.monotonic() - began
     wait_until("readiness", is_ready)
-    assert ask("GET", link)[0] == 200
+    link_is_there()
     return f"after {took:.0f} s"
 
 
@@ -179,7 +192,7 @@ def a_stop_leaves_nothing():
     assert shown("Result") == "success" and not GROUP.exists()
 
 
-CHECKS = (the_service_starts_and_is_never_root, the_jail_has_level_a, a_kernel_compiles_and_a_link_is_kept, each_job_has_a_group_with_limits,
+CHECKS = (the_service_starts_and_is_never_root, the_jail_has_level_a, the_page_is_served, a_kernel_compiles_and_a_link_is_kept, each_job_has_a_group_with_limits,
           the_kernel_ends_a_job_for_its_memory_and_nothing_else, a_reload_refuses_nobody, a_restart_keeps_the_sockets_and_the_link, systemd_starts_anew_what_is_killed,
           systemd_starts_anew_what_hangs, a_stop_leaves_nothing)
 
