@@ -70,6 +70,7 @@ packages NKX_NIGHTLY=1 $pytest tests/api/test_neff.py
 http     $pytest -s tests/load/test_http_load.py
 openapi  NKX_SCHEMATHESIS=30 $pytest tests/api/test_openapi.py
 root     $script tests/deploy/clean_root.py
+machine  $script tests/deploy/machine.py
 soak     $script tests/load/soak.py
 site     NKX_SITE_ROUNDS=3 $script tests/load/site.py
 scaling  $script tests/load/scaling.py
