@@ -18,12 +18,16 @@
 
 enum { MANY = 12 };
 
-/* True if the operation reads this operand, and neither writes it nor returns a view of it. */
+static bool is_only_read(MlirValue v);
+
+/* True if the operation only reads this operand, and so do all operations that read slices that it takes of it. */
 static bool only_reads(MlirOpOperand use) {
   MlirOperation op = mlirOpOperandGetOwner(use);
   const unsigned k = mlirOpOperandGetOperandNumber(use);
   struct structured s;
 
+  if (ir_is(op, "tensor.extract_slice"))
+    return k == 0 && is_only_read(mlirOperationGetResult(op, 0));
   if (ir_is(op, "bufferization.materialize_in_destination") || ir_is(op, "tensor.insert_slice"))
     return k == 0;
   return structured_read(op, &s) ? (int)k < s.n_inputs : ir_is(op, "tensor.extract");
@@ -40,9 +44,7 @@ static bool is_only_read(MlirValue v) {
 static int count_slices(MlirValue v) {
   int n = 0;
   for (MlirOpOperand u = mlirValueGetFirstUse(v); !mlirOpOperandIsNull(u); u = mlirOpOperandGetNextUse(u), n++) {
-    MlirOperation op = mlirOpOperandGetOwner(u);
-    if (!ir_is(op, "tensor.extract_slice") || mlirOpOperandGetOperandNumber(u) != 0 ||
-        !is_only_read(mlirOperationGetResult(op, 0)))
+    if (!ir_is(mlirOpOperandGetOwner(u), "tensor.extract_slice") || !only_reads(u))
       return -1;
   }
   return n;
