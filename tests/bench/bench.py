@@ -43,7 +43,8 @@ CHAINS = {
 # where profiles of the passes that are slow say that their time goes
 WHY = {
     "one-shot-bufferize": "upstream; two fifths decide which tensors are written in place, each read of a tensor "
-                          "against its writes (slices of arguments each for itself); half rewrites the operations, the types of subviews above all",
+                          "against its writes (slices of arguments each for itself); half rewrites the operations, the "
+                          "types of subviews above all",
     "apply-and-strip-transforms": "upstream's interpreter of transform scripts: tiling, promotion and, per "
                                   "operation, a search for it by its number",
     "canonicalize": "upstream; tries the patterns of all dialects until nothing changes; two fifths are patterns, "
