@@ -56,7 +56,7 @@ struct path {
   MlirModule module;             /* from the first stage on that is MLIR */
   bool is_nisa;                  /* the source is NISA */
   struct stage before;
-  uint64_t fingerprint; /* of the module that `before` shows */
+  struct ir_prints prints; /* of the module that `before` shows */
   bool is_same;         /* the last pass changed nothing */
   struct stage_checks checks;
   /* With a check: the program before the current pass, in one of two forms. */

@@ -321,7 +321,7 @@ static json_t *parse_stage(struct command *c, const struct frame_member *stage) 
   bool ok = o && !frame_scan_object(stage->value, stage->value_len, &f, NULL);
   for (int i = 0; ok && i < f.n; i++) {
     const struct frame_member *m = &f.members[i];
-    if (is_called(m, "text")) {
+    if (is_called(m, "text") && !c->is_quiet) {
       free(c->last_text);
       c->last_text = strndup(m->value, m->value_len);
     }
@@ -335,23 +335,30 @@ static json_t *parse_stage(struct command *c, const struct frame_member *stage) 
 }
 
 /* Parses a frame that this process made; NULL when out of memory. */
-static json_t *parse_frame(struct command *c, const char *json, size_t len) {
-  struct frame f;
-  if (frame_scan(json, len, &f, NULL) || f.kind != FRAME_STAGE)
+static json_t *parse_frame(struct command *c, const struct frame *f, const char *json, size_t len) {
+  if (f->kind != FRAME_STAGE)
     return json_loadb(json, len, 0, NULL);
-  return json_pack("{s:s,s:I,s:o}", "frame", "stage", "kernel", (json_int_t)frame_int(&f, "kernel"), "stage",
-                   parse_stage(c, frame_get(&f, "stage")));
+  return json_pack("{s:s,s:I,s:o}", "frame", "stage", "kernel", (json_int_t)frame_int(f, "kernel"), "stage",
+                   parse_stage(c, frame_get(f, "stage")));
+}
+
+/* False if nothing is shown of such a frame. */
+static bool is_shown(const struct command *c, const struct frame *f) {
+  return (f->kind != FRAME_STAGE && f->kind != FRAME_SOURCES) || !c->is_quiet || c->has_remarks || c->dump_dir;
 }
 
 static enum status sink(void *user, const char *json, size_t len) {
   struct command *c = user;
+  struct frame f;
   assert(!memchr(json, '\n', len));
-  enum status st = c->json_path ? result_file_add(&c->result, json, len, &c->t.err) : ST_OK;
-  if (st)
+  if (frame_scan(json, len, &f, &c->t.err))
+    return ST_BUG; /* this process made the frame */
+  enum status st = c->json_path ? result_file_keep(&c->result, &f, json, len, &c->t.err) : ST_OK;
+  if (st || !is_shown(c, &f))
     return st;
-  json_t *f = parse_frame(c, json, len);
-  st = f ? show_frame(c, f) : ST_NOMEM;
-  json_decref(f);
+  json_t *parsed = parse_frame(c, &f, json, len);
+  st = parsed ? show_frame(c, parsed) : ST_NOMEM;
+  json_decref(parsed);
   return st;
 }
 

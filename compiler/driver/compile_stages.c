@@ -50,7 +50,7 @@ static enum status verify_change(struct path *p, const struct stage_def *def) {
   struct ir_capture c;
 
   plant(p, def);
-  p->is_same = ir_fingerprint(module) == p->fingerprint;
+  p->is_same = ir_prints_match(module, &p->prints);
   if (p->is_same)
     return ST_OK;
   ir_capture_begin(r->ir, &c, &r->diags, DG_PASS_FAILED, r->arena);
@@ -239,7 +239,9 @@ enum status compile_read_stage(struct path *p, struct stage *s, struct error *er
     return stage_read_hlo(s, p->kernel->module, r->arena, err);
   MlirOperation module = mlirModuleGetOperation(p->module);
   enum status st = stage_read_mlir(s, r->ir, module, r->arena, err);
-  p->fingerprint = st ? 0 : ir_fingerprint(module);
+  p->prints.n = 0;
+  if (!st)
+    ir_prints_take(module, r->arena, &p->prints);
   return st;
 }
 

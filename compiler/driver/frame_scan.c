@@ -4,10 +4,13 @@
 #include <assert.h>
 #include <errno.h>
 #include <math.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/utf8.h"
+
+enum { WORD = sizeof(uint64_t) };
 
 struct cursor {
   const char *p, *end;
@@ -73,13 +76,28 @@ static const bool is_plain[256] = {
     [0x60] = 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1,
 };
 
+/* True if the WORD bytes are all plain; it may miss that, but is never wrong when it says so. */
+static bool are_plain(const char *p) {
+  const uint64_t ones = 0x0101010101010101, high = ones << 7;
+  uint64_t v;
+  memcpy(&v, p, WORD);
+  /* the high bit of a byte is set if it is no ASCII, or if a subtraction from it, or from a byte before it, borrows */
+  const uint64_t control = v - ones * 0x20, quote = (v ^ ones * '"') - ones, slash = (v ^ ones * '\\') - ones;
+  return !((v | control | quote | slash) & high);
+}
+
+static void skip_plain(struct cursor *c) {
+  while (c->end - c->p >= WORD && are_plain(c->p))
+    c->p += WORD;
+  while (c->p < c->end && is_plain[(unsigned char)*c->p])
+    c->p++;
+}
+
 static bool skip_string(struct cursor *c) {
   if (!take(c, '"'))
     return false;
-  while (c->p < c->end) {
+  for (skip_plain(c); c->p < c->end; skip_plain(c)) {
     unsigned char b = (unsigned char)*c->p++;
-    if (is_plain[b])
-      continue;
     if (b == '"')
       return true;
     if (b < 0x20 || (b == '\\' && !skip_escape(c)))
@@ -102,13 +120,14 @@ static bool skip_digits(struct cursor *c) {
 }
 
 /* Skips a number of any length in the form of JSON. */
-static bool skip_number_form(struct cursor *c) {
+static bool skip_number_form(struct cursor *c, bool *has_exponent) {
   take(c, '-');
   if (!take(c, '0') && !skip_digits(c))
     return false;
   if (take(c, '.') && !skip_digits(c))
     return false;
-  if (take(c, 'e') || take(c, 'E')) {
+  *has_exponent = take(c, 'e') || take(c, 'E');
+  if (*has_exponent) {
     if (!take(c, '+'))
       take(c, '-');
     return skip_digits(c);
@@ -117,17 +136,16 @@ static bool skip_number_form(struct cursor *c) {
 }
 
 /* True if a number of that form is one to all readers: an integer of 64 bits with its sign, or finite as a double. */
-static bool is_representable(const char *number, size_t len) {
+static bool is_representable(const char *number, size_t len, bool has_exponent) {
   enum { NUMBER_MAX = 40, SHORT = 18 };
+  if (len <= SHORT && !has_exponent)
+    return true;
   char text[NUMBER_MAX + 1];
   if (len > NUMBER_MAX) /* longer than any that we write */
     return false;
   memcpy(text, number, len);
   text[len] = 0;
-  const char *exponent = strpbrk(text, "eE");
-  if (exponent ? exponent[1] == '-' : len <= SHORT)
-    return true;
-  if (exponent || strchr(text, '.'))
+  if (has_exponent || strchr(text, '.'))
     return isfinite(strtod(text, NULL));
   errno = 0;
   (void)strtoll(text, NULL, 10);
@@ -137,7 +155,8 @@ static bool is_representable(const char *number, size_t len) {
 /* Numbers that some readers of the result fail on, and others take for infinite, are refused. */
 static bool skip_number(struct cursor *c) {
   const char *from = c->p;
-  return skip_number_form(c) && is_representable(from, (size_t)(c->p - from));
+  bool has_exponent;
+  return skip_number_form(c, &has_exponent) && is_representable(from, (size_t)(c->p - from), has_exponent);
 }
 
 static bool skip_word(struct cursor *c, const char *word) {

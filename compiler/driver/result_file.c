@@ -21,21 +21,23 @@ void result_file_clear(struct result_file *r) {
   buf_clear(&r->frames);
 }
 
-/* Keeps a frame for the result object.  An artifact is kept without its data, which are in the dump directory. */
 enum status result_file_add(struct result_file *r, const char *json, size_t len, struct error *err) {
   struct frame f;
+  return frame_scan(json, len, &f, err) ? ST_BUG : result_file_keep(r, &f, json, len, err);
+}
+
+/* Keeps a frame for the result object.  An artifact is kept without its data, which are in the dump directory. */
+enum status result_file_keep(struct result_file *r, const struct frame *f, const char *json, size_t len,
+                             struct error *err) {
   const size_t at = r->frames.len;
-  enum status st = frame_scan(json, len, &f, err);
-  if (st)
-    return ST_BUG; /* this process made the frame */
-  const struct frame_member *artifact = frame_get(&f, "artifact");
-  if (f.kind == FRAME_ARTIFACT)
+  const struct frame_member *artifact = frame_get(f, "artifact");
+  if (f->kind == FRAME_ARTIFACT)
     buf_printf(&r->frames, "{\"frame\":\"artifact\",\"artifact\":%.*s}\n", (int)artifact->value_len, artifact->value);
   else if (!buf_append(&r->frames, json, len))
     buf_putc(&r->frames, '\n');
   if (buf_status(&r->frames))
     return fail(err, buf_status(&r->frames), "the result is too large");
-  st = gather_add(&r->gather, &f, at, r->frames.len - at - 1, err);
+  enum status st = gather_add(&r->gather, f, at, r->frames.len - at - 1, err);
   return st == ST_INPUT ? ST_BUG : st;
 }
 

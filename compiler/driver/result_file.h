@@ -14,6 +14,9 @@ void result_file_init(struct result_file *r);
 void result_file_clear(struct result_file *r);
 /* Keeps a frame that this process made.  ST_LIMIT if there are too many. */
 MUST_USE enum status result_file_add(struct result_file *r, const char *json, size_t len, struct error *err);
+/* The same for one that was scanned already. */
+MUST_USE enum status result_file_keep(struct result_file *r, const struct frame *f, const char *json, size_t len,
+                                      struct error *err);
 struct json_t;
 /* Returns the object, which the caller releases.  ST_LIMIT or ST_NOMEM. */
 MUST_USE enum status result_file_parse(const struct result_file *r, struct json_t **out, struct error *err);

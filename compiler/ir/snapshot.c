@@ -16,14 +16,16 @@ enum { LOC_DEPTH_MAX = 256 }; /* nesting of locations (call chains of recursive 
 
 /* ---- from an MLIR location to places ---------------------------------------------------------------------------- */
 
+struct ids {
+  int *v;
+  int n, cap;
+};
+
 /* The contents of the location of one operation. */
 struct gather {
   struct arena *a;
-  struct walk *walk; /* or NULL */
-  struct {
-    int *v;
-    int n, cap;
-  } from;             /* ids in the previous stage, each once */
+  struct walk *walk;  /* or NULL */
+  struct ids from;    /* of the previous stage, each once */
   struct index by_id; /* of `from`, if there are many */
   const struct src_loc *places[SRC_LOCS_SHOWN];
   const void *bases[SRC_LOCS_SHOWN]; /* the addresses of their locations without rounds */
@@ -57,7 +59,8 @@ struct walk {
   struct {
     MlirLocation *v;
     int n, cap;
-  } places; /* for each operation; null: it has no location of its own */
+  } places;       /* for each operation; null: it has no location of its own */
+  struct ids few; /* memory for the ids of one operation after the other */
   struct known known[KNOWN_SLOTS];
 };
 
@@ -239,10 +242,12 @@ int ir_op_id(MlirLocation loc) {
 
 static MlirWalkResult read_op(MlirOperation op, void *user) {
   struct walk *w = user;
-  struct gather g = {.a = w->a, .walk = w, .by_id.arena = w->a, .by_hidden.arena = w->a};
+  struct gather g = {.a = w->a, .walk = w, .from = w->few, .by_id.arena = w->a, .by_hidden.arena = w->a};
   MlirLocation place = {NULL};
 
+  g.from.n = 0;
   collect(&g, mlirOperationGetLocation(op), 0);
+  w->few = g.from;
   for (int i = 0; i < g.n_places; i++)
     if (!g.locs[i].ptr)
       g.locs[i] = ir_loc_of_place(w->ctx, g.places[i]);
@@ -255,7 +260,7 @@ static MlirWalkResult read_op(MlirOperation op, void *user) {
                  .id = w->ops.n,
                  .name = mlirIdentifierStr(mlirOperationGetName(op)).data, /* the context keeps it, with its NUL */
                  .n_from = g.from.n,
-                 .from = g.from.v,
+                 .from = arena_dup(w->a, g.from.v, (size_t)g.from.n * sizeof *g.from.v),
                  .locs = {.n = g.n_places,
                           .v = arena_dup(w->a, g.places, (size_t)g.n_places * sizeof *g.places),
                           .more = g.hidden.n + g.more},
@@ -384,8 +389,8 @@ enum status ir_snapshot_with(struct ir *ir, MlirOperation module, ir_printer *pr
 
 /* ---- unchanged stages ------------------------------------------------------------------------------------------- */
 
-static MlirWalkResult hash_op(MlirOperation op, void *user) {
-  uint64_t h = hash_mix(*(uint64_t *)user, mlirOperationHashValue(op));
+static uint64_t hash_of(MlirOperation op) {
+  uint64_t h = mlirOperationHashValue(op);
   h = hash_mix(h, (uintptr_t)op.ptr);
   h = hash_mix(h, (uintptr_t)mlirOperationGetBlock(op).ptr);
   for (intptr_t r = 0; r < mlirOperationGetNumRegions(op); r++)
@@ -393,7 +398,11 @@ static MlirWalkResult hash_op(MlirOperation op, void *user) {
          b = mlirBlockGetNextInRegion(b))
       for (intptr_t k = 0; k < mlirBlockGetNumArguments(b); k++)
         h = hash_mix(h, (uintptr_t)mlirValueGetType(mlirBlockGetArgument(b, k)).ptr);
-  *(uint64_t *)user = h;
+  return h;
+}
+
+static MlirWalkResult hash_op(MlirOperation op, void *user) {
+  *(uint64_t *)user = hash_mix(*(uint64_t *)user, hash_of(op));
   return MlirWalkResultAdvance;
 }
 
@@ -401,6 +410,37 @@ uint64_t ir_fingerprint(MlirOperation root) {
   uint64_t h = 0;
   mlirOperationWalk(root, hash_op, &h, MlirWalkPreOrder);
   return h;
+}
+
+struct prints {
+  struct arena *a;
+  struct ir_prints *v;
+  int at;
+  bool is_same;
+};
+
+static MlirWalkResult keep_print(MlirOperation op, void *user) {
+  struct prints *p = user;
+  array_push(p->a, p->v, hash_of(op));
+  return MlirWalkResultAdvance;
+}
+
+void ir_prints_take(MlirOperation root, struct arena *a, struct ir_prints *out) {
+  struct prints p = {.a = a, .v = out};
+  out->n = 0;
+  mlirOperationWalk(root, keep_print, &p, MlirWalkPreOrder);
+}
+
+static MlirWalkResult compare_print(MlirOperation op, void *user) {
+  struct prints *p = user;
+  p->is_same = p->at < p->v->n && p->v->v[p->at++] == hash_of(op);
+  return p->is_same ? MlirWalkResultAdvance : MlirWalkResultInterrupt;
+}
+
+bool ir_prints_match(MlirOperation root, const struct ir_prints *before) {
+  struct prints p = {.v = (struct ir_prints *)before};
+  mlirOperationWalk(root, compare_print, &p, MlirWalkPreOrder);
+  return p.is_same && p.at == before->n;
 }
 
 struct ir_snapshot ir_snapshot_again(const struct ir_snapshot *before, struct arena *a) {

@@ -44,6 +44,16 @@ MUST_USE enum status ir_snapshot_with(struct ir *ir, MlirOperation module, ir_pr
 /* A hash over every operation's identity, block, operands, results, attributes and location, and over the blocks'
  * arguments.  Equal before and after a pass only if the pass changed nothing.  Far cheaper than a snapshot. */
 uint64_t ir_fingerprint(MlirOperation root);
+/* The same for each operation, in pre-order: two programs differ at the first operation that does, so most that differ are told
+ * apart without a look at all of them. */
+struct ir_prints {
+  uint64_t *v;
+  int n, cap;
+};
+/* Replaces what is in *out, which is zeroed at first and grows in a. */
+void ir_prints_take(MlirOperation root, struct arena *a, struct ir_prints *out);
+/* True if root is as it was when they were taken; false if they were not taken. */
+bool ir_prints_match(MlirOperation root, const struct ir_prints *before);
 /* The snapshot of a stage that equals the one before it: every operation came from itself. */
 struct ir_snapshot ir_snapshot_again(const struct ir_snapshot *before, struct arena *a);
 

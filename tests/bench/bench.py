@@ -6,7 +6,8 @@ IR: one `mlir-opt-22` process per pass for as many passes as we have stages afte
 
 A Llama decoder layer shows how the time grows with a kernel: to its first stage on the wire, and to its end.
 
-Each small example is compiled over HTTP, and kernels of 500 and 5,000 operations in a process, to their last stages.
+Each small example is compiled over HTTP, and chains of operations, one ten times as long as the other, in a process, to their last
+stages.
 
 Two texts of 50,000 lines are compared, every name of the second another one and one operation in a hundred edited; and two
 large stages over HTTP.  The HLO passes' times are compared for ten times the instructions.
@@ -33,11 +34,17 @@ BAR_PER_PASS = 50
 BAR_TRACED_US = 15
 BAR_HLO_GROWTH = 12
 BAR_SMALL_MS, BAR_DECODER_MS = 25, 400
-CHAINS, BAR_CHAIN_GROWTH = (500, 5000), 12  # operations; the time of the longer one over that of the shorter one
+BAR_CHAIN_GROWTH = 12  # the time of the longer of two chains over that of the shorter one, which has a tenth of its operations
+# of each chain its inputs, what repeats, its operations, and the operations of the shorter and the longer one
+CHAINS = {
+    "element-wise": (["x=128x128:f32"], "    y = np.maximum(np.exp(y * 0.{a}) - x, 0.{b})\n", 4, (500, 5000)),
+    "of products": (["x=128x128:f32", "w=128x128:f32"], "    y = np.maximum(y @ w, 0.{b})\n", 2, (125, 1250)),
+}
 # where profiles of the passes that are slow say that their time goes
 WHY = {
     "one-shot-bufferize": "upstream; two fifths decide which tensors are written in place, each read of a tensor "
-                          "against its writes; half rewrites the operations, the types of subviews above all",
+                          "against its writes (slices of arguments each for itself); half rewrites the operations, the "
+                          "types of subviews above all",
     "apply-and-strip-transforms": "upstream's interpreter of transform scripts: tiling, promotion and, per "
                                   "operation, a search for it by its number",
     "canonicalize": "upstream; tries the patterns of all dialects until nothing changes; two fifths are patterns, "
@@ -135,25 +142,32 @@ def small_examples(connection, rounds):
     return slowest
 
 
-def chain_seconds(operations):
+def chain_seconds(kind, operations):
     """Processor time to the last stage of a kernel of so many operations."""
-    steps = "".join(f"    y = np.maximum(np.exp(y * 0.{1 + k % 7}) - x, 0.{1 + k % 9})\n" for k in range(operations // 4))
+    inputs, line, each, _ = CHAINS[kind]
+    steps = "".join(line.format(a=1 + k % 7, b=1 + k % 9) for k in range(operations // each))
+    names = ", ".join(x.split("=")[0] for x in inputs)
     with tempfile.NamedTemporaryFile("w", suffix=".py") as f:
-        f.write(f"import numpy as np\ndef f(x):\n    y = x\n{steps}    return y\n")
+        f.write(f"import numpy as np\ndef f({names}):\n    y = x\n{steps}    return y\n")
         f.flush()
         before = resource.getrusage(resource.RUSAGE_CHILDREN)
-        subprocess.run([WORKER, "compile", f.name, "--quiet", "--input", "x=128x128:f32", "--json", "/dev/null"], check=True)
+        subprocess.run([WORKER, "compile", f.name, "--quiet", *(a for x in inputs for a in ("--input", x)), "--json", "/dev/null"],
+                       check=True)
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
 def chains():
-    """How the time of all passes grows with the operations; 10 would be linear."""
-    empty, *seconds = (chain_seconds(n) for n in (0, *CHAINS))
-    growth = (seconds[1] - empty) / (seconds[0] - empty)
-    print(f"\n{CHAINS[0]:,} operations {seconds[0] - empty:.2f} s of processor time, {CHAINS[1]:,} operations {seconds[1] - empty:.2f} s: "
-          f"{growth:.1f} times (bar: {BAR_CHAIN_GROWTH})")
-    return growth
+    """How the time of all passes grows with the operations; 10 would be linear.  Returns the most of all chains."""
+    print()
+    most = 0
+    for kind, (*_, lengths) in CHAINS.items():
+        empty, *seconds = (chain_seconds(kind, n) for n in (0, *lengths))
+        growth = (seconds[1] - empty) / (seconds[0] - empty)
+        most = max(most, growth)
+        print(f"chain {kind}: {lengths[0]:,} operations {seconds[0] - empty:.2f} s of processor time, {lengths[1]:,} operations "
+              f"{seconds[1] - empty:.2f} s: {growth:.1f} times (bar: {BAR_CHAIN_GROWTH})")
+    return most
 
 
 # 18 operations a round

@@ -131,6 +131,25 @@ static void frame_agrees_with_jansson_on_every_small_change(void **state) {
   }
 }
 
+/* A string is scanned some bytes at a time: any byte, at any place in such a group, beside one that is not plain either. */
+static void frame_agrees_with_jansson_on_any_byte_of_a_long_string(void **state) {
+  static const char head[] = "{\"frame\":\"diagnostic\",\"diagnostic\":{\"a\":\"", tail[] = "\"}}";
+  enum { LONG = 26, PLACES = 17 };
+  char text[sizeof head + LONG + sizeof tail];
+  const size_t at = sizeof head - 1, len = at + LONG + sizeof tail - 1;
+  (void)state;
+  memcpy(text, head, at);
+  memcpy(text + at + LONG, tail, sizeof tail);
+  for (size_t i = 0; i < PLACES; i++)
+    for (int byte = 0; byte < 256; byte++)
+      for (size_t k = 0; k < PLACES; k += 3) {
+        memset(text + at, 'a', LONG);
+        memcpy(text + at + k, "\xc3\xa9", 2);
+        text[at + i] = (char)byte;
+        check_against_jansson(text, len);
+      }
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(frame_finds_its_members),
@@ -138,6 +157,7 @@ int main(void) {
       cmocka_unit_test(frame_takes_the_largest_and_the_smallest_numbers),
       cmocka_unit_test(frame_refuses_deep_nesting_without_recursing_into_it),
       cmocka_unit_test(frame_agrees_with_jansson_on_every_small_change),
+      cmocka_unit_test(frame_agrees_with_jansson_on_any_byte_of_a_long_string),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -46,6 +46,7 @@ struct candidate {
 
 struct body {
   struct pass_run *run;
+  struct arena own; /* of may_move, which is large: loops use the same memory one after the other */
   bool is_loop;
   struct round round;
   struct {
@@ -227,7 +228,7 @@ static void read_op(struct body *b, MlirOperation op) {
     return;
   c.ns = round_add_instruction(&b->round, &c.in, b->run->target)->load.on[c.in.engine];
   if (busy_elements(&c.in) >= ELEMENTS_MIN && balance_is_movable(&c.in, b->run->target))
-    array_push(b->run->arena, &b->may_move, c);
+    array_push(&b->own, &b->may_move, c);
 }
 
 /* Balances what is in an operation.  Returns what it takes, of a loop one round. */
@@ -244,6 +245,7 @@ static struct round_load balance_regions(struct pass_run *run, MlirOperation par
         read_op(&b, op);
       if ((b.is_loop || is_program) && b.may_move.n)
         balance_body(&b);
+      arena_clear(&b.own);
       const struct round_load l = round_total(&b.round);
       for (int e = 0; e < NISA_ENGINE_COUNT; e++)
         all.on[e] += l.on[e];

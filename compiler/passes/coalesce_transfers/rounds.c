@@ -27,6 +27,7 @@
  * the loop and of the blocks around it, for the room; the pairs of accesses to what a loop writes are compared.
  */
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "mlir-c/BuiltinTypes.h"
@@ -309,13 +310,10 @@ static void remark(const struct body *b) {
                 "an engine would take half a microsecond to start each transfer, a tenth for each instruction");
 }
 
-bool coalesce_rounds(struct pass_run *run, const struct repeated *loop, const struct coalesce_limits *limits) {
-  struct body *b = arena_new(run->arena, struct body);
+static bool make_rounds(struct body *b) {
   bool is_made = true;
 
-  *b = (struct body){.run = run, .r = *loop, .limits = limits};
-  if (b->r.trips < 2 || b->r.trips > ROUNDS_MAX || b->r.lower || b->r.step != 1 || !read_body(b) || !is_possible(b) ||
-      !choose_rounds(b))
+  if (!read_body(b) || !is_possible(b) || !choose_rounds(b))
     return false;
   rounds_allocate(b);
   for (int k = 0; is_made && k < b->n; k++)
@@ -328,4 +326,20 @@ bool coalesce_rounds(struct pass_run *run, const struct repeated *loop, const st
   remark(b);
   rounds_emit(b);
   return true;
+}
+
+bool coalesce_rounds(struct pass_run *run, const struct repeated *loop, const struct coalesce_limits *limits) {
+  if (loop->trips < 2 || loop->trips > ROUNDS_MAX || loop->lower || loop->step != 1)
+    return false;
+  struct body *b = malloc(sizeof *b); /* it has room for many instructions: one of each loop would fill the arena */
+  if (!b)
+    arena_oom(sizeof *b);
+  b->run = run;
+  b->r = *loop;
+  b->limits = limits;
+  b->n = b->n_tiles = b->n_outer = 0;
+  b->is_mixed = false;
+  const bool is_made = make_rounds(b);
+  free(b);
+  return is_made;
 }

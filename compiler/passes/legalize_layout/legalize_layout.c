@@ -104,13 +104,13 @@ struct uses {
 
 /* Collects all operations on the buffer and the parts that they access.  Returns false if one of them is not
  * understood. */
-static bool read_uses(struct pass_run *run, const struct physical *b, struct uses *u) {
-  struct buffer_uses all = buffer_find_uses(run->arena, b->logical);
+static bool read_uses(struct arena *a, const struct physical *b, struct uses *u) {
+  struct buffer_uses all = buffer_find_uses(a, b->logical);
 
   *u = (struct uses){0};
-  u->op = arena_new_array(run->arena, struct tiled_op, (size_t)all.n + 1);
-  u->access = arena_new_array(run->arena, struct access, (size_t)all.n + 1);
-  u->operand = arena_new_array(run->arena, int, (size_t)all.n + 1);
+  u->op = arena_new_array(a, struct tiled_op, (size_t)all.n + 1);
+  u->access = arena_new_array(a, struct access, (size_t)all.n + 1);
+  u->operand = arena_new_array(a, int, (size_t)all.n + 1);
   for (int k = 0; k < all.n; k++) {
     if (layout_is_annotation(all.v[k].op))
       continue;
@@ -175,25 +175,33 @@ static bool try_tile(struct physical *b, const struct uses *u, const int64_t *ti
   return true;
 }
 
-/* Chooses the physical form.  Returns false if there is none. */
-static bool choose(struct pass_run *run, struct physical *b) {
+static bool choose_for(struct physical *b, const struct uses *u) {
   int64_t tile[LEGAL_RANK_MAX];
-  struct uses u;
 
-  if (!read_uses(run, b, &u))
-    return false;
-  if (layout_tile(b, tile) && try_tile(b, &u, tile))
+  if (layout_tile(b, tile) && try_tile(b, u, tile))
     return true;
-  if (used_tile(b, &u, tile)) {
+  if (used_tile(b, u, tile)) {
     int64_t whole[LEGAL_RANK_MAX];
     memcpy(whole, tile, sizeof whole);
-    if (whole_tile(b, &u, whole) && try_tile(b, &u, whole))
+    if (whole_tile(b, u, whole) && try_tile(b, u, whole))
       return true;
-    if (try_tile(b, &u, tile))
+    if (try_tile(b, u, tile))
       return true;
   }
   plain_tile(b, tile);
-  return try_tile(b, &u, tile);
+  return try_tile(b, u, tile);
+}
+
+/* Chooses the physical form.  Returns false if there is none.  What the buffers need for that is in memory that they use one after the
+ * other. */
+static bool choose(struct physical *b) {
+  struct arena own;
+  struct uses u;
+
+  arena_init(&own);
+  const bool is_chosen = read_uses(&own, b, &u) && choose_for(b, &u);
+  arena_clear(&own);
+  return is_chosen;
 }
 
 /* ---- buffers --------------------------------------------------------------------------------------------------- */
@@ -283,7 +291,7 @@ static enum status choose_all(struct legalize *g) {
         return pass_fail(run, allocs.v[k], "an on-chip buffer needs known extents and at most %d dimensions",
                          LEGAL_RANK_MAX);
       struct physical *b = add_buffer(g, v);
-      if (b->rank == 0 || (!is_table(b) && choose(run, b)))
+      if (b->rank == 0 || (!is_table(b) && choose(b)))
         continue;
       if (!is_table(b) && is_opaque_tile(run, b)) {
         b->physical = b->logical;

@@ -18,6 +18,7 @@
  *    the arguments and returns new tensors, and its call returns new, packed buffers.
  *  - Chains of insertions.  Two that begin alike begin with a tensor each, and long ones are written into one buffer
  *    without upstream's analysis (inserts.c).
+ *  - Arguments that are read in many places are analysed once (arguments.c).
  *  - Undefined tensors.  Every user of a tensor.empty gets its own, and so its own buffer.
  *
  * A fuse_op that is left means that knob-driven-fusion did not run; that is an error, like everything else that
@@ -33,6 +34,7 @@
 #include "passes/lib/carried.h"
 #include "passes/lib/edit.h"
 #include "passes/lib/memrefs.h"
+#include "passes/one_shot_bufferize/arguments.h"
 #include "passes/one_shot_bufferize/inserts.h"
 #include "passes/one_shot_bufferize/loops.h"
 #include "passes/pass.h"
@@ -58,15 +60,19 @@ static MlirType any_strides(MlirType tensor) {
   return mlirMemRefTypeGet(mlirShapedTypeGetElementType(tensor), rank, dims, layout, mlirAttributeGetNull());
 }
 
+MlirValue bufferize_read_only(struct pass_run *run, MlirValue v, MlirOperation at) {
+  struct ir_builder b = edit_before(run, at);
+  MlirNamedAttribute read_only = ir_named(&b, "read_only", mlirUnitAttrGet(b.ctx));
+  return ir_op1_with(&b, "bufferization.to_buffer", any_strides(mlirValueGetType(v)), 1, &v, 1, &read_only);
+}
+
 static void put_on_buffer(struct pass_run *run, MlirOperation annotation) {
   MlirValue v = mlirOperationGetOperand(annotation, 0);
   MlirType t = mlirValueGetType(v);
 
   if (!mlirTypeIsARankedTensor(t) || mlirShapedTypeGetRank(t) > STRUCTURED_LOOPS_MAX)
     return;
-  struct ir_builder b = edit_before(run, annotation);
-  MlirNamedAttribute read_only = ir_named(&b, "read_only", mlirUnitAttrGet(b.ctx));
-  MlirValue made = ir_op1_with(&b, "bufferization.to_buffer", any_strides(t), 1, &v, 1, &read_only);
+  MlirValue made = bufferize_read_only(run, v, annotation);
   MlirOperation op = ir_defining_op(made);
   MlirOperation def = ir_defining_op(v);
   if (mlirOperationIsNull(def))
@@ -340,6 +346,9 @@ static enum status run_pass(struct pass_run *run) {
   pass_step(run, run->module, "long-chains");
   if (!st)
     bufferize_long_chains(run);
+  pass_step(run, run->module, "read-arguments");
+  for (int k = 0; !st && k < functions.n; k++)
+    bufferize_read_arguments(run, functions.v[k]);
   pass_step(run, run->module, "one-shot-bufferize");
   for (int k = annotations.n - 1; !st && k >= 0; k--) /* backwards, because each moves directly after the definition */
     put_on_buffer(run, annotations.v[k]);

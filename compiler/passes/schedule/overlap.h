@@ -73,6 +73,7 @@ struct schedule_what {
   bool program;                        /* what is in no loop gets one */
   bool prefetches;                     /* and its loads come first */
   bool loops_changed, program_changed; /* answers */
+  uint64_t orders;                     /* of all orders that were chosen, a hash: equal for equal programs */
   double before, after;                /* ns of the program, for the remark; 0 if they are not known */
 };
 

@@ -19,6 +19,9 @@
  *
  * Safe because a step stays after all with which it shares a buffer that one of them writes.  A body with instructions that share
  * more than buffers stays: random numbers, registers, cores that wait for each other, and what the kernel orders itself. */
+#include <assert.h>
+
+#include "base/index.h"
 #include "ir/query.h"
 #include "passes/schedule/overlap.h"
 
@@ -40,6 +43,13 @@ static void read_op(struct pass_run *run, struct round *r, MlirOperation op, str
   }
 }
 
+static void add_order(struct schedule_what *what, const struct overlap_cuts *c, int n) {
+  uint64_t h = hash_mix(what->orders, (uint64_t)c->a << 32 | (uint64_t)c->b);
+  for (int k = 0; k < n; k++)
+    h = hash_mix(h, (uint64_t)c->order[k]);
+  what->orders = hash_mix(h, (uint64_t)n);
+}
+
 /* Orders what is in an operation.  Returns what it takes, of a loop one round. */
 static struct round_load schedule_regions(struct pass_run *run, MlirOperation parent, struct schedule_what *what) {
   struct round_load all = {{0}};
@@ -52,9 +62,14 @@ static struct round_load schedule_regions(struct pass_run *run, MlirOperation pa
         next = mlirOperationGetNextInBlock(op); /* op may be a loop that gets what it does last after it */
         read_op(run, &r, op, what);
       }
-      if ((ir_is(parent, "func.func") || (ir_is(parent, "scf.for") && !mlirOperationGetNumResults(parent))) &&
-          overlap_choose(run, parent, &r, what, &cuts))
+      const bool may_be =
+          ir_is(parent, "func.func") || (ir_is(parent, "scf.for") && !mlirOperationGetNumResults(parent));
+      const bool is_chosen = may_be && overlap_choose(run, parent, &r, what, &cuts);
+      what->orders = hash_mix(what->orders, is_chosen);
+      if (is_chosen) {
+        add_order(what, &cuts, r.steps.n);
         overlap_apply(run, parent, &cuts);
+      }
       const struct round_load l = round_total(&r);
       for (int e = 0; e < NISA_ENGINE_COUNT; e++)
         all.on[e] += l.on[e];
@@ -62,22 +77,42 @@ static struct round_load schedule_regions(struct pass_run *run, MlirOperation pa
   return all;
 }
 
-/* Orders a copy.  Returns its simulated time; -1 if that is not asked for or not known. */
-static double try(const struct pass_run *run, struct schedule_what *what, bool measures) {
+/* What was measured already, by its orders. */
+struct measured {
+  uint64_t orders[4];
+  int n;
+};
+
+static bool is_known(const struct measured *m, uint64_t orders) {
+  for (int k = 0; k < m->n; k++)
+    if (m->orders[k] == orders)
+      return true;
+  return false;
+}
+
+/* Orders a copy.  Returns its simulated time; -1 if that is not asked for, or not known, or if the same program was measured before:
+ * it is no better then. */
+static double try(const struct pass_run *run, struct schedule_what *what, struct measured *m) {
   struct pass_run quiet = *run;
   quiet.remarks = NULL;
   quiet.steps = NULL;
   quiet.module = mlirOperationClone(run->module);
   schedule_regions(&quiet, quiet.module, what);
-  const double ns = measures ? schedule_measure(&quiet, quiet.module) : -1;
+  double ns = -1;
+  if (m && !is_known(m, what->orders)) {
+    assert(m->n < (int)(sizeof m->orders / sizeof *m->orders));
+    m->orders[m->n++] = what->orders;
+    ns = schedule_measure(&quiet, quiet.module);
+  }
   mlirOperationDestroy(quiet.module);
   return ns;
 }
 
 /* Adds to *best what makes the simulated program shorter by a hundredth at least. */
-static void improve(const struct pass_run *run, struct schedule_what w, struct schedule_what *best) {
+static void improve(const struct pass_run *run, struct schedule_what w, struct measured *m,
+                    struct schedule_what *best) {
   const struct schedule_what asked = w;
-  const double ns = try(run, &w, true);
+  const double ns = try(run, &w, m);
   if (ns <= 0 || ns * 100 >= best->after * (100 - SAVING_MIN))
     return;
   const double before = best->before;
@@ -90,21 +125,23 @@ static void improve(const struct pass_run *run, struct schedule_what w, struct s
  * of the loops are tried one after the other. */
 static struct schedule_what choose(const struct pass_run *run) {
   struct schedule_what best = {0}, none = {0}, some = {.loops = true, .program = true};
+  struct measured m = {.n = 0};
 
   if (ir_collect(run->arena, run->module, NULL, NULL).n > OPS_MAX)
     return none;
-  (void)try(run, &some, false);
+  (void)try(run, &some, NULL);
   if (!some.loops_changed && !some.program_changed)
     return best;
-  best.before = best.after = try(run, &none, true);
+  best.before = best.after = try(run, &none, &m);
   if (best.before <= 0)
     return none;
   if (some.program_changed) {
-    improve(run, (struct schedule_what){.program = true}, &best);
-    improve(run, (struct schedule_what){.program = true, .prefetches = true}, &best);
+    improve(run, (struct schedule_what){.program = true}, &m, &best);
+    improve(run, (struct schedule_what){.program = true, .prefetches = true}, &m, &best);
   }
   if (some.loops_changed)
-    improve(run, (struct schedule_what){.program = best.program, .prefetches = best.prefetches, .loops = true}, &best);
+    improve(run, (struct schedule_what){.program = best.program, .prefetches = best.prefetches, .loops = true}, &m,
+            &best);
   return best;
 }
 
