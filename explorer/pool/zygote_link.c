@@ -28,6 +28,7 @@ enum {
   BACKOFF_MAX_MS = 5000,
   LASTING_RETRY_MS = 60000, /* a machine without a jail may get one, but hardly soon */
   START_MAX_MS = 60000,
+  DOUBLINGS = 3, /* of it, after failures */
   END_WAIT_MS = 500,
   SILENCE_MS = 1000,     /* without an answer to a request for children; a child takes some 15 ms */
   SPARE_DELAY_MS = 1500, /* the spare waits until the service is up … */
@@ -319,6 +320,13 @@ static void tend_version(struct pool *p, int version, int64_t now) {
     tend_other(p, version, now);
 }
 
+/* How long a zygote may take to come up.  After a failure it gets twice the time: on a machine that is too slow or too busy for the first
+ * limit none would ever come up otherwise. */
+static int64_t start_max_ms(const struct pool *p, const struct zygote *z) {
+  const int failures = p->lines[z->version].failures;
+  return (int64_t)START_MAX_MS << (failures < DOUBLINGS ? failures : DOUBLINGS);
+}
+
 void zygotes_tend(struct pool *p, int64_t now) {
   for (int i = 0; i < ZYGOTES_MAX; i++) {
     struct zygote *z = &p->zygotes[i];
@@ -329,7 +337,7 @@ void zygotes_tend(struct pool *p, int64_t now) {
       lost(p, z, "it does not answer", now);
     else if (z->role == ZYGOTE_RETIRING && !z->is_silent && kids_of(p, z) == 0)
       end(z, now);
-    if (z->role == ZYGOTE_SPARE && !z->is_up && now - z->started_ms > START_MAX_MS)
+    if (z->role == ZYGOTE_SPARE && !z->is_up && now - z->started_ms > start_max_ms(p, z))
       lost(p, z, "it did not come up in time", now);
   }
   for (int v = 0; v < p->cfg.versions->n; v++)
