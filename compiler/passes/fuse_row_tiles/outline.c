@@ -119,6 +119,7 @@ static MlirValue operand(struct ir_builder *b, struct making *m, const struct fu
 
   if (!mlirTypeIsARankedTensor(mlirValueGetType(v)))
     return v;
+  assert(!x->takes_columns);
   MlirValue tile = {table_get(tiles, v.ptr)}, kept = {table_get(&m->kept, v.ptr)};
   if (tile.ptr)
     return tile;
@@ -149,6 +150,28 @@ static int out_number(const struct making *m, MlirValue v) {
     if (mlirValueEqual(m->out[k], v))
       return k;
   return -1;
+}
+
+/* Computes a part with a member that transposes what it reads. */
+static MlirValue take_columns(struct ir_builder *b, const struct making *m, const struct fuse_member *x,
+                              const struct part *p) {
+  int64_t offsets[STRUCTURED_LOOPS_MAX], sizes[STRUCTURED_LOOPS_MAX];
+  MlirValue dynamic[STRUCTURED_LOOPS_MAX];
+  const struct ir_slice s = slice_of(m, x, 0, p, offsets, sizes, dynamic);
+
+  b->loc = mlirOperationGetLocation(x->node->op);
+  return fuse_take_columns(b, mlirOperationGetOperand(x->node->op, 0), &s);
+}
+
+/* Transposes a part with the member, and inserts it into what is carried. */
+static void put_columns(struct ir_builder *b, struct making *m, const struct fuse_member *x, const struct part *p,
+                        struct table *tiles, MlirValue *carried) {
+  int64_t offsets[STRUCTURED_LOOPS_MAX], sizes[STRUCTURED_LOOPS_MAX];
+  MlirValue dynamic[STRUCTURED_LOOPS_MAX];
+  const struct ir_slice s = slice_of(m, x, 1, p, offsets, sizes, dynamic);
+
+  b->loc = mlirOperationGetLocation(x->node->op);
+  *carried = fuse_put_columns(b, operand(b, m, x, 0, p, tiles), *carried, &s);
 }
 
 /* Computes a part with the member. */
@@ -208,7 +231,13 @@ static void iterate(struct ir_builder *b, struct making *m, const struct round *
     MlirValue v = ir_result(x->node->op);
     const int k = out_number(m, v);
     for (int u = 0; u < r->n; u++) {
-      MlirValue tile = compute(b, m, x, &r->part[u], &m->tiles[u]);
+      if (fuse_turns_out(x)) {
+        assert(k >= 0);
+        put_columns(b, m, x, &r->part[u], &m->tiles[u], &carried[k]);
+        continue;
+      }
+      MlirValue tile = x->takes_columns ? take_columns(b, m, x, &r->part[u])
+                                        : compute(b, m, x, &r->part[u], &m->tiles[u]);
       table_put(&m->tiles[u], v.ptr, (void *)tile.ptr);
       if (k >= 0)
         insert(b, m, x, &r->part[u], tile, &carried[k]);
