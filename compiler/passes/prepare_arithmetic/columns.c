@@ -33,8 +33,7 @@ struct columns {
 /* A leading dimension with a fourth of the partitions, or of the rows if they are fewer, keeps the reduction as it is. */
 enum { WORTH_LEAVING = 4 };
 
-/* True if the body is out + in. */
-static bool is_plain_sum(MlirOperation op) {
+bool prepare_is_plain_sum(MlirOperation op) {
   MlirBlock body = ir_body(op);
   MlirOperation first = mlirBlockGetFirstOperation(body), end = mlirBlockGetTerminator(body);
 
@@ -159,7 +158,7 @@ bool prepare_columns(struct pass_run *run, MlirOperation op, struct structured *
   if (s->n_inputs != 1 || s->n_inits != 1 || !mlirAffineMapIsIdentity(s->maps[0]) || !keeps_order(s) ||
       !read_columns(s, &c) || has_knob(result) || has_knob(mlirOperationGetOperand(op, 0)))
     return false;
-  if (!is_plain_sum(op) || !mlirTypeIsAF32(ir_value_element(result)) ||
+  if (!prepare_is_plain_sum(op) || !mlirTypeIsAF32(ir_value_element(result)) ||
       !mlirTypeIsAF32(ir_value_element(mlirOperationGetOperand(op, 0)))) {
     if (c.batch == 1 && s->n_loops > 2 && !prepare_has_op(run, op, "linalg.index"))
       flatten(run, op, s, &c);
