@@ -25,13 +25,14 @@ struct fuse_member {
   struct fuse_node *node;
   struct structured s;
   struct layout at;
-  int row_dim;               /* the dimension that has the rows; those before it are planes */
-  int row_loop, column_loop; /* the same and the last one; of a transpose that turns rows to columns the other way round */
-  bool takes_columns;        /* a transpose whose operand has the rows as columns: its result has the rows of the group */
-  int64_t rows, tile;        /* the extent of row_loop and its tile */
-  int parent;                /* union-find; members with one root are a group */
-  bool is_single;            /* one tile has all rows: it is fused for its windows, or those of what it reads, only */
-  bool is_wide;              /* its group does not fit with whole rows, so that it may not be fused with reductions */
+  int row_dim; /* the dimension that has the rows; those before it are planes */
+  int row_loop,
+      column_loop;    /* the same and the last one; of a transpose that turns rows to columns the other way round */
+  bool takes_columns; /* a transpose whose operand has the rows as columns: its result has the rows of the group */
+  int64_t rows, tile; /* the extent of row_loop and its tile */
+  int parent;         /* union-find; members with one root are a group */
+  bool is_single;     /* one tile has all rows: it is fused for its windows, or those of what it reads, only */
+  bool is_wide;       /* its group does not fit with whole rows, so that it may not be fused with reductions */
 };
 
 /* The box around slices of one value, whose tile all of them are read from (windows.c). */
@@ -147,10 +148,13 @@ void fuse_drop_windows(struct pass_run *run);
 /* Reads a transpose of the last two dimensions as a member: sets its rows and their tile.  Returns false for any other one, and
  * for one that the Tensor engine does not do in whole tiles. */
 bool fuse_read_turn(const struct fuse_block *b, struct fuse_member *m);
-/* Transposes the part s of v, whose columns are the rows of a tile: loads it to SBUF and returns the tile. */
-MlirValue fuse_take_columns(struct ir_builder *b, MlirValue v, const struct ir_slice *s);
-/* Inserts the transpose of a tile of rows as the part s of `carried`; returns what is carried then. */
-MlirValue fuse_put_columns(struct ir_builder *b, MlirValue tile, MlirValue carried, const struct ir_slice *s);
+/* Takes the part s of v, whose columns are n tiles of rows side by side: loads it to SBUF, and transposes each of them to tile[u],
+ * with rows[u] rows. */
+void fuse_take_columns(struct ir_builder *b, MlirValue v, const struct ir_slice *s, int n, const int64_t *rows,
+                       MlirValue *tile);
+/* Inserts the transposes of n tiles of rows side by side as the part s of `carried`; returns what is carried then. */
+MlirValue fuse_put_columns(struct ir_builder *b, int n, const int64_t *rows, MlirValue const *tile, MlirValue carried,
+                           const struct ir_slice *s);
 /* Bytes of a partition of what fuse_take_columns loads. */
 int64_t fuse_taken_bytes(const struct fuse_member *m);
 

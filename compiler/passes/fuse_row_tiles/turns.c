@@ -115,48 +115,71 @@ static struct ir_slice columns_of_tile(struct ir_builder *b, int rank, int64_t r
 
 /* Transposes a matrix to `to`. */
 static MlirValue transpose(struct ir_builder *b, MlirValue x, MlirValue to) {
-  const MlirNamedAttribute order =
-      ir_named(b, "permutation", mlirDenseI64ArrayGet(b->ctx, 2, (const int64_t[]){1, 0}));
+  const MlirNamedAttribute order = ir_named(b, "permutation", mlirDenseI64ArrayGet(b->ctx, 2, (const int64_t[]){1, 0}));
   return ir_result(ir_linalg_copying(b, "linalg.transpose", x, to, order));
 }
 
-MlirValue fuse_take_columns(struct ir_builder *b, MlirValue v, const struct ir_slice *s) {
-  const int64_t columns = s->sizes[s->rank - 2], rows = s->sizes[s->rank - 1], block = block_of(columns);
+/* The part of a matrix in SBUF with its columns from `from` on: all of it if these are all. */
+static MlirValue columns_in_sbuf(struct ir_builder *b, MlirValue x, int64_t from, int64_t n) {
+  MlirType t = mlirValueGetType(x);
+  const int64_t rows = mlirShapedTypeGetDimSize(t, 0);
+
+  if (mlirShapedTypeGetDimSize(t, 1) == n)
+    return x;
+  const struct ir_slice s = columns_of_tile(b, 2, rows, from, n);
+  return ir_extract_slice(b, x, &s, ir_tensor_of(ir_value_element(x), 2, (int64_t[]){rows, n}));
+}
+
+void fuse_take_columns(struct ir_builder *b, MlirValue v, const struct ir_slice *s, int n_tiles, const int64_t *rows,
+                       MlirValue *tile) {
+  const int64_t columns = s->sizes[s->rank - 2], all = s->sizes[s->rank - 1], block = block_of(columns);
   MlirType element = ir_value_element(v);
   int64_t dims[STRUCTURED_LOOPS_MAX];
 
-  for (int d = 0; d < s->rank; d++)
-    dims[d] = d < s->rank - 2 ? 1 : d == s->rank - 2 ? rows : columns;
-  MlirValue tile = fuse_tile_in_sbuf(b, ir_tensor_of(element, s->rank, dims));
+  for (int u = 0; u < n_tiles; u++) {
+    for (int d = 0; d < s->rank; d++)
+      dims[d] = d < s->rank - 2 ? 1 : d == s->rank - 2 ? rows[u] : columns;
+    tile[u] = fuse_tile_in_sbuf(b, ir_tensor_of(element, s->rank, dims));
+  }
   for (int64_t from = 0; from < columns; from += block) {
     const int64_t n = columns - from < block ? columns - from : block;
-    const struct ir_slice part = columns_of(b, s, s->rank - 2, from, n),
-                          place = columns_of_tile(b, s->rank, rows, from, n);
-    MlirType t = ir_tensor_of(element, 2, (int64_t[]){n, rows});
+    const struct ir_slice part = columns_of(b, s, s->rank - 2, from, n);
+    MlirType t = ir_tensor_of(element, 2, (int64_t[]){n, all});
     MlirValue x = ir_extract_slice(b, v, &part, t);
     if (layout_read(v).space != MEM_SBUF)
       x = ir_op1(b, "bufferization.materialize_in_destination", t, 2, (MlirValue[]){x, fuse_tile_in_sbuf(b, t)});
-    if (s->rank == 2 && n == columns)
-      return transpose(b, x, tile);
-    MlirValue to = ir_extract_slice(b, tile, &place, ir_tensor_of(element, 2, (int64_t[]){rows, n}));
-    tile = ir_insert_slice(b, transpose(b, x, to), tile, &place);
+    for (int64_t u = 0, at = 0; u < n_tiles; at += rows[u++]) {
+      const struct ir_slice place = columns_of_tile(b, s->rank, rows[u], from, n);
+      MlirValue one = columns_in_sbuf(b, x, at, rows[u]);
+      if (s->rank == 2 && n == columns) {
+        tile[u] = transpose(b, one, tile[u]);
+        continue;
+      }
+      MlirValue to = ir_extract_slice(b, tile[u], &place, ir_tensor_of(element, 2, (int64_t[]){rows[u], n}));
+      tile[u] = ir_insert_slice(b, transpose(b, one, to), tile[u], &place);
+    }
   }
-  return tile;
 }
 
-MlirValue fuse_put_columns(struct ir_builder *b, MlirValue tile, MlirValue carried, const struct ir_slice *s) {
-  const int64_t columns = s->sizes[s->rank - 2], rows = s->sizes[s->rank - 1], block = block_of(columns);
-  MlirType element = ir_value_element(tile);
+MlirValue fuse_put_columns(struct ir_builder *b, int n_tiles, const int64_t *rows, MlirValue const *tile,
+                           MlirValue carried, const struct ir_slice *s) {
+  const int64_t columns = s->sizes[s->rank - 2], all = s->sizes[s->rank - 1], block = block_of(columns);
+  MlirType element = ir_value_element(carried);
 
   for (int64_t from = 0; from < columns; from += block) {
     const int64_t n = columns - from < block ? columns - from : block;
-    const struct ir_slice part = columns_of(b, s, s->rank - 2, from, n),
-                          place = columns_of_tile(b, s->rank, rows, from, n);
-    MlirValue x = s->rank == 2 && n == columns
-                      ? tile
-                      : ir_extract_slice(b, tile, &place, ir_tensor_of(element, 2, (int64_t[]){rows, n}));
-    MlirValue to = fuse_tile_in_sbuf(b, ir_tensor_of(element, 2, (int64_t[]){n, rows}));
-    carried = ir_insert_slice(b, transpose(b, x, to), carried, &part);
+    const struct ir_slice part = columns_of(b, s, s->rank - 2, from, n);
+    MlirValue to = fuse_tile_in_sbuf(b, ir_tensor_of(element, 2, (int64_t[]){n, all}));
+    for (int64_t u = 0, at = 0; u < n_tiles; at += rows[u++]) {
+      const struct ir_slice of = columns_of_tile(b, s->rank, rows[u], from, n),
+                            place = columns_of_tile(b, 2, n, at, rows[u]);
+      MlirValue x = s->rank == 2 && n == columns
+                        ? tile[u]
+                        : ir_extract_slice(b, tile[u], &of, ir_tensor_of(element, 2, (int64_t[]){rows[u], n}));
+      MlirValue made = transpose(b, x, columns_in_sbuf(b, to, at, rows[u]));
+      to = rows[u] == all ? made : ir_insert_slice(b, made, to, &place);
+    }
+    carried = ir_insert_slice(b, to, carried, &part);
   }
   return carried;
 }

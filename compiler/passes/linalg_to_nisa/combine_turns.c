@@ -75,8 +75,9 @@ static bool may_read(const struct nisa_instr *in, int k) {
       in->def->kind == NISA_DMA_COPY)
     return false;
   for (int o = 0; o < in->def->n_operands; o++)
-    if (o != k && o > 0 && (link_is_in(&in->operand[o], MEM_PSUM) ||
-                            (nisa_is_data(&in->operand[o]) && mlirValueEqual(in->operand[o].base, in->operand[k].base))))
+    if (o != k && o > 0 &&
+        (link_is_in(&in->operand[o], MEM_PSUM) ||
+         (nisa_is_data(&in->operand[o]) && mlirValueEqual(in->operand[o].base, in->operand[k].base))))
       return false;
   return true;
 }
@@ -107,8 +108,7 @@ static bool find(struct pass_run *run, MlirOperation alloc, struct turned *t) {
   *t = (struct turned){.alloc = alloc, .buffer = mlirOperationGetResult(alloc, 0)};
   MlirType type = mlirValueGetType(t->buffer);
 
-  if (!mlirTypeIsAF32(mlirShapedTypeGetElementType(type)) ||
-      !mlirAttributeIsNull(ir_attr(alloc, "address")) ||
+  if (!mlirTypeIsAF32(mlirShapedTypeGetElementType(type)) || !mlirAttributeIsNull(ir_attr(alloc, "address")) ||
       nisa_type_bytes(type) > nisa_machine(run->target)->psum_bank_bytes)
     return false;
   for (MlirOpOperand u = mlirValueGetFirstUse(t->buffer); !mlirOpOperandIsNull(u); u = mlirOpOperandGetNextUse(u))
@@ -155,8 +155,8 @@ int ln_combine_turns(struct pass_run *run) {
     if (psum + m->psum_bank_bytes > m->psum_bytes / 2)
       break;
     pass_step(run, allocs.v[k], "read-transposed-in-psum");
-    struct remark *r = pass_remark(run, t.alloc, RULE_READ_IN_PSUM, "what is transposed is read from PSUM by %d instructions",
-                                   t.n_readers);
+    struct remark *r = pass_remark(run, t.alloc, RULE_READ_IN_PSUM,
+                                   "what is transposed is read from PSUM by %d instructions", t.n_readers);
     remark_limit(r, "bank of PSUM", "bytes per partition", nisa_type_bytes(mlirValueGetType(t.buffer)),
                  m->psum_bank_bytes);
     remark_reject_for(r, "a copy to SBUF", NULL,

@@ -22,8 +22,7 @@ static bool has_annotation(MlirOperation op) {
 
 bool prepare_may_change(struct pass_run *run, MlirOperation op, struct structured *s) {
   return structured_read(op, s) && s->n_inits == 1 && structured_has_simple_maps(s) && !has_annotation(op) &&
-         (structured_is_elementwise(s) || s->kind == SK_REDUCTION) &&
-         !prepare_has_op(run, op, "tensor.extract");
+         (structured_is_elementwise(s) || s->kind == SK_REDUCTION) && !prepare_has_op(run, op, "tensor.extract");
 }
 
 static bool is_candidate(MlirOperation op, void *user) {

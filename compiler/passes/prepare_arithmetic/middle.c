@@ -15,7 +15,6 @@
  */
 #include <assert.h>
 #include <inttypes.h>
-#include <stdlib.h>
 
 #include "mlir-c/BuiltinAttributes.h"
 #include "mlir-c/BuiltinTypes.h"
@@ -172,20 +171,22 @@ struct weight {
   int64_t turned, kept;
 };
 
-enum { FIXED = 64, FREE_MAX = 2048 }; /* of an instruction, and the elements of one */
+/* Cycles of an instruction and elements of one; bytes between HBM and SBUF in a cycle; cycles from the first transfer of a loop to
+ * its first result, and back to HBM. */
+enum { FIXED = 64, FREE_MAX = 2048, BYTES_A_CYCLE = 360, LATENCY = 9600 };
 
 static int64_t ceil_div(int64_t x, int64_t y) {
   return (x + y - 1) / y;
 }
 
-/* The cycles of an operation on all elements with the best loop across the partitions, which is not reduced, nor the last one: that
- * one would be transposed. */
-static int64_t cost_kept(const struct middle *m, bool is_reduction) {
+/* The cycles of a reduction with the best loop across the partitions, which is not reduced, nor the last one: that one would be
+ * transposed. */
+static int64_t cost_kept(const struct middle *m) {
   int64_t all = m->batch * m->columns * m->rows, best = INT64_MAX;
 
   for (int l = 0; l < m->n - 1; l++) {
     int64_t run = 1;
-    if (l >= m->first && l < m->end && is_reduction)
+    if (l >= m->first && l < m->end)
       continue;
     for (int k = l + 1; k < m->n; k++)
       run *= m->dims[k];
@@ -221,17 +222,39 @@ static bool is_sum(MlirOperation op, const struct structured *s) {
          mlirTypeIsAF32(ir_value_element(mlirOperationGetOperand(op, 0)));
 }
 
+static bool reads_rows(const struct middle *m, MlirOperation op) {
+  struct structured s;
+  if (mlirOperationIsNull(op) || !structured_read(op, &s))
+    return false;
+  for (int o = 0; o < s.n_inputs; o++) {
+    const struct form f = form_of(m, &s, o, mlirOperationGetOperand(op, o));
+    if (is_of_rows(&f))
+      return true;
+  }
+  return false;
+}
+
+/* The cycles of a product with ones.  A value of the group goes to HBM before it, and what is computed with numbers for each row
+ * also reads these in all partitions. */
+static int64_t cost_of_sum(const struct prepare_group *g, const struct middle *m, MlirOperation op) {
+  MlirOperation def = ir_defining_op(mlirOperationGetOperand(op, 0));
+  const int64_t bytes = m->batch * m->columns * m->rows * 4;
+  const int passes = !is_in(g, def) ? 1 : reads_rows(m, def) ? 4 : 3;
+  return passes * (bytes / BYTES_A_CYCLE) + LATENCY * (passes > 1 ? 2 : 1);
+}
+
 /* Weighs the group; returns false if it has to stay as it is. */
 static bool weigh(const struct prepare_group *g, const struct middle *m, struct weight *w) {
-  const int64_t tiles = m->batch * ceil_div(m->rows, NISA_PARTITIONS), one = tiles * (FIXED + m->columns);
+  const int64_t tiles = m->batch * ceil_div(m->rows, NISA_PARTITIONS), one = tiles * (FIXED + m->columns),
+                bytes = m->batch * m->columns * m->rows * 4;
   struct table turned = {.arena = g->run->arena};
-  bool only_sums = true;
 
   *w = (struct weight){0};
   for (int i = 0; i < g->n; i++) {
     MlirOperation op = g->ops[i];
     struct structured s;
-    structured_read(op, &s);
+    if (!structured_read(op, &s))
+      return false;
     const struct form out = form_of(m, &s, s.n_inputs, ir_result(op));
     for (int o = 0; o < s.n_inputs; o++) {
       MlirValue v = mlirOperationGetOperand(op, o);
@@ -243,18 +266,24 @@ static bool weigh(const struct prepare_group *g, const struct middle *m, struct 
       table_put(&turned, v.ptr, &turned);
       w->turned += one;
     }
+    if (!is_whole(&out) && s.kind != SK_REDUCTION) {
+      w->turned += tiles * FIXED;
+      w->kept += FIXED + m->batch * m->rows / NISA_PARTITIONS;
+      continue;
+    }
+    w->turned += one;
     if (is_whole(&out) && is_read_outside(g, ir_result(op))) {
       if (!can_turn(ir_result(op)))
         return false;
       w->turned += one;
+      w->kept += 2 * (bytes / BYTES_A_CYCLE) + LATENCY;
     }
-    if (!is_whole(&out) && s.kind != SK_REDUCTION)
-      continue;
-    only_sums &= s.kind != SK_REDUCTION || is_sum(op, &s);
-    w->turned += one;
-    w->kept += is_sum(op, &s) ? m->batch * (FIXED + 2 * m->rows) : cost_kept(m, s.kind == SK_REDUCTION);
+    if (is_sum(op, &s))
+      w->kept += cost_of_sum(g, m, op);
+    else if (s.kind == SK_REDUCTION)
+      w->kept += cost_kept(m);
   }
-  return !only_sums || getenv("NKX_SUMS");
+  return true;
 }
 
 /* ---- the change ---------------------------------------------------------------------------------------------------------- */
@@ -317,7 +346,9 @@ static void rewrite(struct change *c, MlirOperation op) {
     const int rank = dims_of(c->m, &f, dims);
     int64_t at[PARTS];
     for (int d = 0; d < rank; d++)
-      at[d] = f.has[(const int[]){BATCH, ROWS, COLUMNS}[d + PARTS - rank]] || (d == rank - 1 && !has_columns) ? d : IR_CONST(0);
+      at[d] = f.has[(const int[]){BATCH, ROWS, COLUMNS}[d + PARTS - rank]] || (d == rank - 1 && !has_columns)
+                  ? d
+                  : IR_CONST(0);
     maps[o] = ir_map(&b, loops, rank, at);
     mlirOperationSetOperand(made, o, o < s.n_inputs ? operand(c, &b, v, &f) : edit_reshape_init(&b, v, rank, dims));
   }
@@ -370,7 +401,7 @@ void prepare_middle(struct pass_run *run) {
                               .ops = ops,
                               .is_free = true};
     prepare_grow(&g, all.v[i]);
-    if (!g.is_free || !weigh(&g, &m, &w) || (w.turned >= w.kept && !getenv("NKX_SUMS")))
+    if (!g.is_free || !weigh(&g, &m, &w) || w.turned >= w.kept)
       continue;
     struct remark *r = pass_remark(run, all.v[i], RULE_COLUMNS_AS_ROWS,
                                    "rows of %" PRId64 " elements, transposed: %d operations on %" PRId64
