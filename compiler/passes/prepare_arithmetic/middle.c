@@ -222,25 +222,32 @@ static bool is_sum(MlirOperation op, const struct structured *s) {
          mlirTypeIsAF32(ir_value_element(mlirOperationGetOperand(op, 0)));
 }
 
-static bool reads_rows(const struct middle *m, MlirOperation op) {
+/* True if op, or what it reads of the group, computes with numbers for each row. */
+static bool reads_rows(const struct prepare_group *g, const struct middle *m, MlirOperation op, int depth) {
+  enum { DEPTH_MAX = 4 };
   struct structured s;
-  if (mlirOperationIsNull(op) || !structured_read(op, &s))
+
+  if (!is_in(g, op) || !structured_read(op, &s))
     return false;
   for (int o = 0; o < s.n_inputs; o++) {
-    const struct form f = form_of(m, &s, o, mlirOperationGetOperand(op, o));
-    if (is_of_rows(&f))
+    MlirValue v = mlirOperationGetOperand(op, o);
+    const struct form f = form_of(m, &s, o, v);
+    if (is_of_rows(&f) || (depth < DEPTH_MAX && reads_rows(g, m, ir_defining_op(v), depth + 1)))
       return true;
   }
   return false;
 }
 
-/* The cycles of a product with ones.  A value of the group goes to HBM before it, and what is computed with numbers for each row
- * also reads these in all partitions. */
+/* The cycles of a product with ones.  A value of the group goes to HBM before it if there is a batch or it has no room, and what is
+ * computed with numbers for each row also reads these in all partitions. */
 static int64_t cost_of_sum(const struct prepare_group *g, const struct middle *m, MlirOperation op) {
   MlirOperation def = ir_defining_op(mlirOperationGetOperand(op, 0));
   const int64_t bytes = m->batch * m->columns * m->rows * 4;
-  const int passes = !is_in(g, def) ? 1 : reads_rows(m, def) ? 4 : 3;
-  return passes * (bytes / BYTES_A_CYCLE) + LATENCY * (passes > 1 ? 2 : 1);
+  const bool is_computed = is_in(g, def),
+             stays = m->batch == 1 && bytes / NISA_PARTITIONS <= nisa_machine(g->run->target)->sbuf_bytes / 2;
+  const bool is_second = reads_rows(g, m, def, 0);
+  const int passes = !is_computed ? 1 : (stays ? 0 : 2) + 1 + is_second;
+  return passes * (bytes / BYTES_A_CYCLE) + LATENCY * (is_second || (is_computed && !stays) ? 2 : 1);
 }
 
 /* Weighs the group; returns false if it has to stay as it is. */
@@ -249,7 +256,7 @@ static bool weigh(const struct prepare_group *g, const struct middle *m, struct 
                 bytes = m->batch * m->columns * m->rows * 4;
   struct table turned = {.arena = g->run->arena};
 
-  *w = (struct weight){0};
+  *w = (struct weight){.turned = LATENCY};
   for (int i = 0; i < g->n; i++) {
     MlirOperation op = g->ops[i];
     struct structured s;
