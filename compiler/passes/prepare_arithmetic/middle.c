@@ -182,7 +182,7 @@ static int64_t ceil_div(int64_t x, int64_t y) {
 /* The cycles of a reduction with the best loop across the partitions, which is not reduced, nor the last one: that one would be
  * transposed. */
 static int64_t cost_kept(const struct middle *m) {
-  int64_t all = m->batch * m->columns * m->rows, best = INT64_MAX;
+  int64_t all = m->batch * m->columns * m->rows, best = INT64_MAX / 2;
 
   for (int l = 0; l < m->n - 1; l++) {
     int64_t run = 1;
@@ -195,7 +195,7 @@ static int64_t cost_kept(const struct middle *m) {
     const int64_t cost = ceil_div(all, lanes * run) * (FIXED + run);
     best = cost < best ? cost : best;
   }
-  return best;
+  return best + LATENCY;
 }
 
 static bool is_in(const struct prepare_group *g, MlirOperation op) {
@@ -332,6 +332,14 @@ static void set_places(struct pass_run *run, MlirOperation op, int dim) {
     ir_set_attr(at.v[i], "dim", mlirIntegerAttrGet(mlirIntegerTypeGet(mlirOperationGetContext(op), 64), dim));
 }
 
+/* Numbers for each row in another shape: a row in HBM is where the column is stored, and needs no transpose. */
+static MlirValue in_shape(struct ir_builder *b, MlirValue v, int rank, const int64_t *dims) {
+  const int64_t n = prepare_elements(v);
+  MlirValue flat = edit_reshape(b, v, 1, &n);
+  return rank == 1 ? flat
+                   : ir_expand_shape(b, flat, ir_tensor_of(ir_value_element(v), rank, dims), 1, &rank, rank, dims);
+}
+
 /* Makes the operation in its new form; what is read outside is turned back. */
 static void rewrite(struct change *c, MlirOperation op) {
   struct structured s;
@@ -371,8 +379,7 @@ static void rewrite(struct change *c, MlirOperation op) {
   if (!is_read_outside(c->g, was))
     return;
   const int rank = ir_shape(was, STRUCTURED_LOOPS_MAX, old);
-  const int64_t n = prepare_elements(result);
-  MlirValue back = edit_reshape(&b, is_whole(&out) ? swap(c, &b, result) : edit_reshape(&b, result, 1, &n), rank, old);
+  MlirValue back = is_whole(&out) ? edit_reshape(&b, swap(c, &b, result), rank, old) : in_shape(&b, result, rank, old);
   edit_replace_data_uses(c->run->arena, was, back, (MlirOperation){NULL});
   table_put(&c->made, back.ptr, (void *)result.ptr);
 }
