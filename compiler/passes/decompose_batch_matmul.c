@@ -312,8 +312,9 @@ static void read_before_transpose(struct pass_run *run, const struct product *mm
     mlirOperationSetDiscardableAttributeByName(made, ir_str("nkipy.op_id"), id);
   struct remark *r = pass_remark(run, mm->op, RULE_READ_BEFORE_TRANSPOSE,
                                  "reads the left operand from before its transpose: 0 elements are transposed");
-  remark_reject(r, "the transposed operand",
-                arena_printf(run->arena, "%" PRId64 " elements would be transposed twice", elements));
+  remark_reject_for(r, "the transposed operand", NULL,
+                    arena_printf(run->arena, "%" PRId64 " elements transposed twice, not 0", elements),
+                    "the tensor engine wants the left operand as it is before the transpose");
   mlirValueReplaceAllUsesOfWith(ir_result(mm->op), ir_result(made));
   mlirOperationDestroy(mm->op);
   edit_erase_unused(run->arena, turn);

@@ -15,6 +15,7 @@
  * or of its operand: they give the rows tiles that a product might not take.  Only f32: the sum stays in that type from the
  * first element to the last.  A product with 1 is exact, so the result differs from another order of the sum by rounding only.
  */
+#include <inttypes.h>
 #include <string.h>
 
 #include "mlir-c/BuiltinAttributes.h"
@@ -174,8 +175,12 @@ bool prepare_columns(struct pass_run *run, MlirOperation op, struct structured *
   MlirValue init = is_batch ? edit_reshape_init(&b, old_init, 3, out) : start_of(&b, old_init, 2, out + 1);
   MlirValue sum = is_batch ? batch_product(&b, ones, x, init) : product(&b, ones, x, init);
   struct remark *r = pass_remark(run, op, RULE_SUM_BY_PRODUCT, "summed over the partitions by a product with ones");
-  remark_reject(r, "a reduction on the vector engine",
-                "it reduces along the free dimension, so the operand would be transposed");
+  const int64_t elements = c.batch * c.rows * c.columns;
+  remark_reject_for(r, "a reduction on the vector engine", NULL,
+                    arena_printf(run->arena,
+                                 "%" PRId64 " elements would be transposed, and read by %" PRId64 " cycles of Vector",
+                                 elements, elements / NISA_PARTITIONS),
+                    "it reduces along the free dimension, so the operand would be transposed");
   mlirValueReplaceAllUsesOfWith(result, edit_reshape(&b, sum, old_rank, old));
   edit_erase_unused(run->arena, op);
   return true;

@@ -183,9 +183,10 @@ static void remark_lead(struct pass_run *run, MlirOperation op, const struct lea
       pass_remark(run, op, RULE_ROWS, "the %d leading dimensions are one of %" PRId64, lead->n, lead->rows);
   remark_limit(r, "partitions", "partitions", lead->rows < NISA_PARTITIONS ? lead->rows : NISA_PARTITIONS,
                NISA_PARTITIONS);
-  remark_reject(r, "one of them across the partitions",
-                arena_printf(run->arena, "an instruction on all tiles would take %" PRId64 " cycles, not %" PRId64,
-                             lead->rejected, lead->cost));
+  remark_reject_for(r, "one of them across the partitions", NULL,
+                    arena_printf(run->arena, "%" PRId64 " cycles of an instruction on all tiles, not %" PRId64,
+                                 lead->rejected, lead->cost),
+                    "it would fill fewer partitions, with longer rows");
 }
 
 void prepare_rows(struct pass_run *run) {
