@@ -11,7 +11,7 @@
  * Vector and Scalar read PSUM as fast as SBUF, so the copies are saved; a sum of two tensors is even faster with one of them in PSUM.
  * GpSimd, the Tensor engine and DMA do not read PSUM, so that all readers are of Vector and Scalar, and read one such operand each.
  *
- * Only buffers of f32 that have room in a bank, which only transposes fill, and only while half of PSUM stays free: then buffers
+ * Only buffers that have room in a bank, which only transposes fill, and only while half of PSUM stays free: then buffers
  * have copies, and the Tensor engine fills one while another is read.  Linear in the operations for each buffer, of which there are few.
  */
 #include <inttypes.h>
@@ -108,7 +108,7 @@ static bool find(struct pass_run *run, MlirOperation alloc, struct turned *t) {
   *t = (struct turned){.alloc = alloc, .buffer = mlirOperationGetResult(alloc, 0)};
   MlirType type = mlirValueGetType(t->buffer);
 
-  if (!mlirTypeIsAF32(mlirShapedTypeGetElementType(type)) || !mlirAttributeIsNull(ir_attr(alloc, "address")) ||
+  if (!ln_passes_through(mlirShapedTypeGetElementType(type)) || !mlirAttributeIsNull(ir_attr(alloc, "address")) ||
       nisa_type_bytes(type) > nisa_machine(run->target)->psum_bank_bytes)
     return false;
   for (MlirOpOperand u = mlirValueGetFirstUse(t->buffer); !mlirOpOperandIsNull(u); u = mlirOpOperandGetNextUse(u))
@@ -155,13 +155,14 @@ int ln_combine_turns(struct pass_run *run) {
     if (psum + m->psum_bank_bytes > m->psum_bytes / 2)
       break;
     pass_step(run, allocs.v[k], "read-transposed-in-psum");
-    struct remark *r = pass_remark(run, t.alloc, RULE_READ_IN_PSUM,
-                                   "what is transposed is read from PSUM by %d instructions", t.n_readers);
+    struct remark *r =
+        pass_remark(run, t.alloc, RULE_READ_IN_PSUM, "what is transposed is read from PSUM by %d instruction%s",
+                    t.n_readers, t.n_readers > 1 ? "s" : "");
     remark_limit(r, "bank of PSUM", "bytes per partition", nisa_type_bytes(mlirValueGetType(t.buffer)),
                  m->psum_bank_bytes);
     remark_reject_for(r, "a copy to SBUF", NULL,
-                      arena_printf(run->arena, "%d more instructions, with %" PRId64 " bytes of each partition", t.n,
-                                   nisa_type_bytes(mlirValueGetType(t.buffer)) / t.n),
+                      arena_printf(run->arena, "%d more instruction%s, with %" PRId64 " bytes of each partition", t.n,
+                                   t.n > 1 ? "s" : "", nisa_type_bytes(mlirValueGetType(t.buffer)) / t.n),
                       "Vector and Scalar read PSUM as fast as SBUF");
     take(run, &t);
     n++;

@@ -3,6 +3,7 @@
 // RUN: FileCheck %s --check-prefix=REMARK < %t
 
 // REMARK: what is transposed is read from PSUM by 2 instructions
+// REMARK: what is transposed is read from PSUM by 1 instruction
 // REMARK-NOT: read from PSUM
 // CHECK-LABEL: func.func @stays
 // CHECK:       %[[T:[a-z0-9_]+]] = "nisa.alloc"{{.*}} -> memref<96x64xf32, #nisa.mem<"psum">>
@@ -28,9 +29,12 @@ func.func @stays(%x: memref<64x96xf32, 4 : i32>, %o: memref<96x64xf32, 4 : i32>)
   return
 }
 
-// DMA reads SBUF only, and so does the Tensor engine; both operands of an instruction are not in PSUM; bf16 is copied.
+// DMA and the Tensor engine read SBUF only, and an instruction reads one operand in PSUM.  A transpose of bf16 is bf16 there.
 // CHECK-LABEL: func.func @copied
-// CHECK-COUNT-3: "nisa.tensor_copy"
+// CHECK-COUNT-2: "nisa.tensor_copy"
+// CHECK-NOT:     "nisa.tensor_copy"
+// CHECK:         %[[V:[a-z0-9_]+]] = "nisa.alloc"{{.*}} -> memref<96x64xbf16, #nisa.mem<"psum">>
+// CHECK:         "nisa.activation"(%{{.*}}, %[[V]]
 func.func @copied(%x: memref<64x96xf32, 4 : i32>, %y: memref<64x96xbf16, 4 : i32>, %o: memref<96x64xf32, 4 : i32>, %p: memref<96x64xf32, 4 : i32>, %q: memref<96x64xbf16, 4 : i32>) {
   %a = memref.alloc() : memref<64x96xf32, 3 : i32>
   linalg.copy ins(%x : memref<64x96xf32, 4 : i32>) outs(%a : memref<64x96xf32, 3 : i32>)
