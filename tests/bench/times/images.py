@@ -80,3 +80,15 @@ def variance_of_channels(x):
 def norm_of_odd_channels(x, scale, bias):
     c = x - x.mean(1, keepdims=True)
     return c / np.sqrt((c * c).mean(1, keepdims=True) + 1e-5) * scale[:, None, None] + bias[:, None, None]
+
+
+@trace(input_specs=[((16, 128, 28, 28), "f32")])
+def norm_of_images(x):
+    c = x - x.mean((1, 2, 3), keepdims=True)
+    return c / np.sqrt((c * c).mean((1, 2, 3), keepdims=True) + 1e-5)
+
+
+@trace(input_specs=[((16, 256, 256), "f32"), ((16, 256, 256), "f32")])
+def overlap_of_masks(x, mask):
+    p = 1 / (1 + np.exp(-x))
+    return 1 - 2 * np.sum(p * mask, axis=(1, 2)) / (np.sum(p, axis=(1, 2)) + np.sum(mask, axis=(1, 2)) + 1)
