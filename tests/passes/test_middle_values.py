@@ -21,7 +21,7 @@ BODIES = {
     "a logarithm of a softmax": "z = x - x.max(1, keepdims=True)\nreturn z - np.log(np.exp(z).sum(1, keepdims=True))",
     "a norm with a scale": """c = x - x.mean(1, keepdims=True)
 c = c / np.sqrt((c * c).mean(1, keepdims=True) + np.float32(1e-3))
-return c * y[0, :, 0, 0].reshape(1, -1, 1, 1) + y[1, :, 1, 0].reshape(1, -1, 1, 1)""",
+return c * y[0, :, 0, 0].reshape(1, -1, 1, 1) + y[-1, :, 1, 0].reshape(1, -1, 1, 1)""",
     "a factor for each image and channel": "return (x - x.min(1, keepdims=True)) * y[:, :, :1, :1]",
     "numbers for each row leave": "m = x.max(1)\nreturn m, m * 2 - x.min(1), x.mean(1), (x - m[:, None]) * y",
     "positions": "return np.argmax(x, 1), np.argmin(y, 1), x.max(1, keepdims=True)",
@@ -30,7 +30,7 @@ return c * y[0, :, 0, 0].reshape(1, -1, 1, 1) + y[1, :, 1, 0].reshape(1, -1, 1, 
     "two of them": "return x - x.max((1, 2), keepdims=True), y.min((1, 2))",
     "a value that others read": "e = np.exp(x - x.max(1, keepdims=True))\nreturn e.sum((2, 3)), e / e.sum(1, keepdims=True)",
     "a product after it": "e = np.exp(x - x.max(1, keepdims=True))\nreturn e[0].reshape(x.shape[1], -1).T @ y[0].reshape(x.shape[1], -1)",
-    "a knob": "m = x.max(1)\nknob.knob(m).tile_op(tile_size=[1, 5, 7])\nreturn m + 1",
+    "a knob": "m = x.max(1)\nknob.knob(m).layout(mem_space='Hbm')\nreturn m + 1",
 }
 SHAPES = [(3, 130, 5, 7), *(pytest.param(s, marks=pytest.mark.nightly) for s in
                             [(1, 130, 17, 31), (2, 96, 8, 16), (2, 257, 7, 9), (2, 3, 40, 5), (1, 1, 6, 6), (130, 5, 6, 6)])]
