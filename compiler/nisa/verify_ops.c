@@ -57,6 +57,8 @@ static bool fits_a_bank(const struct nisa_access *x, int64_t bank) {
   uint64_t at = 0; /* modulo 2^64: banks have a power of two of bytes */
   struct nisa_index i;
 
+  if (mlirTypeIsNull(x->type) && nisa_type_bytes(t) <= bank) /* so wherever the result is in it */
+    return true;
   for (int r = (int)mlirShapedTypeGetRank(t) - 1; r >= 1; r--) {
     nisa_access_index(x, r, &i);
     at += (uint64_t)i.constant * (uint64_t)unit;
@@ -130,152 +132,6 @@ static void check_matmul(struct nisa_check *c, const struct nisa_instr *in) {
     nisa_complain(c, in->op, "double rows are products of 8-bit floats, from trn2 on");
   if (!strncmp(nisa_text_attr(in->op, "perf_opt"), "tf32", 4) && !mlirTypeIsAF32(nisa_element(a)))
     nisa_complain(c, in->op, "elements of f32 are read as tf32, not others");
-}
-
-/* ---- dma -------------------------------------------------------------------------------------------------------- */
-
-static void check_dma_copy(struct nisa_check *c, const struct nisa_instr *in) {
-  MlirType from = nisa_element(&in->operand[1]), to = nisa_element(&in->operand[0]);
-  nisa_check_same(c, in, "src");
-  if (!mlirTypeEqual(from, to) && mlirTypeIsAInteger(from) && mlirTypeIsAInteger(to))
-    nisa_complain(c, in->op, "DMA does not convert between integer types");
-}
-
-static void check_exchange(struct nisa_check *c, const struct nisa_instr *in) {
-  nisa_check_same(c, in, "src");
-  if (!mlirTypeEqual(nisa_element(&in->operand[0]), nisa_element(&in->operand[1])))
-    nisa_complain(c, in->op, "what is exchanged is not converted: dst and src must have the same type");
-  if (nisa_access_space(&in->operand[0]) != MEM_SBUF || nisa_access_space(&in->operand[1]) != MEM_SBUF)
-    nisa_complain(c, in->op, "dst and src must be in SBUF");
-}
-
-static void check_dma_transpose(struct nisa_check *c, const struct nisa_instr *in) {
-  const struct nisa_access *dst = &in->operand[0], *src = &in->operand[1];
-  MlirAttribute p = ir_attr(in->op, "permutation");
-  int64_t bytes = nisa_element_bytes(nisa_element(dst));
-
-  if (mlirAttributeIsNull(p) || !mlirAttributeIsADenseI64Array(p) || mlirDenseArrayGetNumElements(p) != 2 ||
-      mlirDenseI64ArrayGetElement(p, 0) != 1 || mlirDenseI64ArrayGetElement(p, 1) != 0)
-    nisa_complain(c, in->op, "its permutation must be [1, 0]");
-  if (nisa_partitions(dst) != nisa_free_elements(src) || nisa_free_elements(dst) != nisa_partitions(src))
-    nisa_complain(c, in->op, "dst is %lld x %lld, src %lld x %lld", (long long)nisa_partitions(dst),
-                  (long long)nisa_free_elements(dst), (long long)nisa_partitions(src),
-                  (long long)nisa_free_elements(src));
-  if (!mlirTypeEqual(nisa_element(dst), nisa_element(src)) || (bytes != 2 && bytes != 4))
-    nisa_complain(c, in->op, "DMA transposes elements of 2 or 4 bytes, without conversion");
-  if (nisa_access_space(dst) != MEM_SBUF)
-    nisa_complain(c, in->op, "DMA transposes into SBUF only");
-}
-
-/* A gather or a scatter: `x` is in HBM and is indexed by `index`, the other one is in SBUF. */
-static void check_rows(struct nisa_check *c, const struct nisa_instr *in, const char *name, const char *other,
-                       const char *index_name, const char *dim_name, const char *max_name) {
-  const struct nisa_access *x = nisa_operand(in, name), *index = nisa_operand(in, index_name);
-  MlirType t = mlirValueGetType(x->base);
-  int64_t dim = ir_int_attr(in->op, dim_name, -1), max = ir_int_attr(in->op, max_name, -1);
-
-  nisa_check_same(c, in, "src");
-  nisa_check_column(c, in, index_name);
-  if (mem_is_on_chip(nisa_access_space(x)))
-    nisa_complain(c, in->op, "%s must be in HBM", name);
-  if (nisa_access_space(nisa_operand(in, other)) != MEM_SBUF || nisa_access_space(index) != MEM_SBUF)
-    nisa_complain(c, in->op, "%s and %s must be in SBUF", other, index_name);
-  if (!mlirTypeIsAInteger(nisa_element(index)) || mlirIntegerTypeGetWidth(nisa_element(index)) != 32)
-    nisa_complain(c, in->op, "%s must be i32", index_name);
-  if (!mlirTypeEqual(nisa_element(x), nisa_element(nisa_operand(in, other))))
-    nisa_complain(c, in->op, "dst and src must have the same type");
-  if (dim < 0 || dim >= mlirShapedTypeGetRank(t))
-    nisa_complain(c, in->op, "%s is no dimension of %s", dim_name, name);
-  else if (max < 1 || max > mlirShapedTypeGetDimSize(t, dim))
-    nisa_complain(c, in->op, "%s is not within the dimension", max_name);
-}
-
-static void check_indirect(struct nisa_check *c, const struct nisa_instr *in) {
-  check_rows(c, in, "src", "dst", "src_index", "src_index_dim", "src_indirect_max_index");
-}
-
-static void check_scatter(struct nisa_check *c, const struct nisa_instr *in) {
-  const char *op = nisa_text_attr(in->op, "op");
-  check_rows(c, in, "dst", "src", "dst_index", "dst_index_dim", "dst_indirect_max_index");
-  if (*op && strcmp(op, "add") != 0)
-    nisa_complain(c, in->op, "DMA adds; it has no %s", op);
-}
-
-static void check_dma_compute(struct nisa_check *c, const struct nisa_instr *in) {
-  nisa_check_same(c, in, "src");
-  nisa_check_same(c, in, "other");
-}
-
-/* ---- collectives ------------------------------------------------------------------------------------------------ */
-
-/* Reads a matrix of i64 with a group of devices in each row.  Returns the number of its columns; 0 if it is missing,
- * -1 if it is not such a matrix. */
-static int64_t group_size(const struct nisa_instr *in, const char *name) {
-  MlirAttribute a = ir_attr(in->op, name);
-  if (mlirAttributeIsNull(a))
-    return 0;
-  MlirType t = mlirAttributeIsADenseElements(a) ? mlirAttributeGetType(a) : (MlirType){NULL};
-  if (mlirTypeIsNull(t) || mlirShapedTypeGetRank(t) != 2 || !mlirTypeIsAInteger(mlirShapedTypeGetElementType(t)) ||
-      mlirShapedTypeGetDimSize(t, 0) < 1 || mlirShapedTypeGetDimSize(t, 1) < 1)
-    return -1;
-  return mlirShapedTypeGetDimSize(t, 1);
-}
-
-static void check_whole(struct nisa_check *c, const struct nisa_instr *in, int k) {
-  const struct nisa_access *x = &in->operand[k];
-  MlirType t = mlirValueGetType(x->base);
-  int64_t n = 1;
-  for (intptr_t d = 0; d < mlirShapedTypeGetRank(t); d++)
-    n *= mlirShapedTypeGetDimSize(t, d);
-  if (mem_is_on_chip(nisa_access_space(x)))
-    nisa_complain(c, in->op, "%s must be in HBM", in->def->operand[k].name);
-  if (nisa_partitions(x) * nisa_free_elements(x) != n)
-    nisa_complain(c, in->op, "%s is not the whole array", in->def->operand[k].name);
-}
-
-/* Checks that the dimensions are equal; only along `dim`, all_gather's dst and reduce_scatter's src are n times as
- * large as the other operand.  n: the number of devices in a group, 0 if the shapes determine it. */
-static void check_extents(struct nisa_check *c, const struct nisa_instr *in, int64_t n) {
-  MlirType to = mlirValueGetType(in->operand[0].base), from = mlirValueGetType(in->operand[1].base);
-  const enum nisa_kind kind = in->def->kind;
-  const bool has_dim = kind != NISA_ALL_REDUCE && kind != NISA_COLLECTIVE_PERMUTE;
-  const int64_t dim = has_dim ? ir_int_attr(in->op, "dim", -1) : -1;
-  const intptr_t rank = mlirShapedTypeGetRank(to);
-
-  if (mlirShapedTypeGetRank(from) != rank || (has_dim && (dim < 0 || dim >= rank))) {
-    nisa_complain(c, in->op, "dst and src have other numbers of dimensions, or no dimension dim");
-    return;
-  }
-  for (intptr_t d = 0; d < rank; d++) {
-    const int64_t x = mlirShapedTypeGetDimSize(from, d), y = mlirShapedTypeGetDimSize(to, d);
-    bool fits = x == y;
-    if (d == dim && kind == NISA_ALL_GATHER)
-      fits = n ? y == x * n : x > 0 && y % x == 0;
-    else if (d == dim && kind == NISA_REDUCE_SCATTER)
-      fits = n ? x == y * n : y > 0 && x % y == 0;
-    else if (d == dim)
-      fits = x == y && (!n || x % n == 0);
-    if (!fits)
-      nisa_complain(c, in->op, "dimension %d is %lld in dst and %lld in src, which does not fit %lld devices", (int)d,
-                    (long long)y, (long long)x, (long long)n);
-  }
-}
-
-static void check_collective(struct nisa_check *c, const struct nisa_instr *in) {
-  const bool permutes = in->def->kind == NISA_COLLECTIVE_PERMUTE;
-  const char *groups = permutes ? "source_target_pairs" : "replica_groups";
-  const int64_t n = group_size(in, groups);
-
-  check_whole(c, in, 0);
-  check_whole(c, in, 1);
-  if (!mlirTypeEqual(nisa_element(&in->operand[0]), nisa_element(&in->operand[1])))
-    nisa_complain(c, in->op, "dst and src must have the same type");
-  if (mlirTypeIsAFloat(nisa_element(&in->operand[0])) && !strncmp(nisa_text_attr(in->op, "op"), "bitwise_", 8))
-    nisa_complain(c, in->op, "devices do not combine the bits of floats");
-  if (n < 0 || (permutes && n != 2))
-    nisa_complain(c, in->op, "%s must be a matrix of %s", groups, permutes ? "two columns" : "device numbers");
-  else
-    check_extents(c, in, permutes ? 0 : n);
 }
 
 /* ---- reductions and others -------------------------------------------------------------------------------------- */
@@ -496,17 +352,17 @@ static void check_register_store(struct nisa_check *c, const struct nisa_instr *
 
 void nisa_check_instr(struct nisa_check *c, const struct nisa_instr *in) {
   static void (*const checks[NISA_KIND_COUNT])(struct nisa_check *, const struct nisa_instr *) = {
-      [NISA_DMA_COPY] = check_dma_copy,
-      [NISA_DMA_TRANSPOSE] = check_dma_transpose,
-      [NISA_DMA_COPY_INDIRECT] = check_indirect,
-      [NISA_DMA_SCATTER] = check_scatter,
-      [NISA_DMA_COMPUTE] = check_dma_compute,
-      [NISA_SENDRECV] = check_exchange,
-      [NISA_ALL_GATHER] = check_collective,
-      [NISA_ALL_REDUCE] = check_collective,
-      [NISA_REDUCE_SCATTER] = check_collective,
-      [NISA_ALL_TO_ALL] = check_collective,
-      [NISA_COLLECTIVE_PERMUTE] = check_collective,
+      [NISA_DMA_COPY] = nisa_check_dma_copy,
+      [NISA_DMA_TRANSPOSE] = nisa_check_dma_transpose,
+      [NISA_DMA_COPY_INDIRECT] = nisa_check_indirect,
+      [NISA_DMA_SCATTER] = nisa_check_scatter,
+      [NISA_DMA_COMPUTE] = nisa_check_dma_compute,
+      [NISA_SENDRECV] = nisa_check_exchange,
+      [NISA_ALL_GATHER] = nisa_check_collective,
+      [NISA_ALL_REDUCE] = nisa_check_collective,
+      [NISA_REDUCE_SCATTER] = nisa_check_collective,
+      [NISA_ALL_TO_ALL] = nisa_check_collective,
+      [NISA_COLLECTIVE_PERMUTE] = nisa_check_collective,
       [NISA_MATMUL] = check_matmul,
       [NISA_TENSOR_COPY] = check_source,
       [NISA_RECIPROCAL] = check_source,

@@ -1,8 +1,9 @@
 /* verify_ops: what the files that check the operands of operations together have in common.
  *
- *   verify_ops.c      most operations
- *   verify_gather.c   shuffles, gathers, random numbers
- *   verify_packed.c   packed elements with scales
+ *   verify_ops.c        most operations
+ *   verify_transfers.c  DMA transfers, collectives
+ *   verify_gather.c     shuffles, gathers, random numbers
+ *   verify_packed.c     packed elements with scales
  */
 #ifndef NISA_VERIFY_OPS_H
 #define NISA_VERIFY_OPS_H
@@ -26,6 +27,13 @@ void nisa_check_product(struct nisa_check *c, const struct nisa_instr *in);
 /* Checks the operand that says where in the array of the Tensor engine a product lies that uses so many rows or columns. */
 void nisa_check_position(struct nisa_check *c, const struct nisa_instr *in, int operand, int64_t used);
 
+void nisa_check_dma_copy(struct nisa_check *c, const struct nisa_instr *in);
+void nisa_check_dma_transpose(struct nisa_check *c, const struct nisa_instr *in);
+void nisa_check_indirect(struct nisa_check *c, const struct nisa_instr *in);
+void nisa_check_scatter(struct nisa_check *c, const struct nisa_instr *in);
+void nisa_check_dma_compute(struct nisa_check *c, const struct nisa_instr *in);
+void nisa_check_exchange(struct nisa_check *c, const struct nisa_instr *in);
+void nisa_check_collective(struct nisa_check *c, const struct nisa_instr *in);
 void nisa_check_shuffle(struct nisa_check *c, const struct nisa_instr *in);
 void nisa_check_gather(struct nisa_check *c, const struct nisa_instr *in);
 void nisa_check_transpose(struct nisa_check *c, const struct nisa_instr *in);

@@ -17,7 +17,7 @@
  * does not look at results of loops.  A loop tile without a layout creates one for the same reason.
  *
  * A right operand that a transpose makes for this product alone is transposed in the loops, matrix by matrix, so that it need
- * not be in memory as a whole.
+ * not be in memory as a whole.  So is an operand converted in the loops that a conversion makes for this product alone.
  *
  * First, a product reads a left operand that is transposed from before the transpose, because the tensor engine wants
  * it as [K, M]:
@@ -132,6 +132,54 @@ static void swap(int64_t *a, int64_t *b) {
   *b = t;
 }
 
+/* The operation that only converts elements to make v; null if there is none, or it has knobs. */
+static MlirOperation conversion_of(MlirValue v) {
+  MlirOperation op = ir_defining_op(v);
+  const MlirOperation none = {NULL};
+  struct structured s;
+
+  if (mlirOperationIsNull(op) || !ir_is(op, "linalg.generic") || !structured_read(op, &s) || s.n_inputs != 1 ||
+      !structured_is_elementwise(&s) || !mlirAffineMapIsIdentity(s.maps[0]) || !mlirAffineMapIsIdentity(s.maps[1]) ||
+      has_knobs(v))
+    return none;
+  MlirOperation cast = mlirBlockGetFirstOperation(ir_body(op)), end = mlirBlockGetTerminator(ir_body(op));
+  if (!ir_is(cast, "arith.extf") || !mlirOperationEqual(mlirOperationGetNextInBlock(cast), end) ||
+      !mlirValueEqual(mlirOperationGetOperand(end, 0), ir_result(cast)))
+    return none;
+  return op;
+}
+
+/* The part s of v, as a matrix.  made_here: each part is taken once, so that what makes v for this product alone can make the
+ * part. */
+static MlirValue take_part(struct ir_builder *b, MlirValue v, const struct ir_slice *s, const int64_t dims[2],
+                           bool made_here, bool may_turn) {
+  MlirOperation convert = conversion_of(v), turn = turn_of(v);
+  MlirType type = ir_tensor_of(ir_value_element(v), 2, dims);
+
+  if (made_here && !mlirOperationIsNull(convert) && is_single(convert)) {
+    MlirValue x = take_part(b, mlirOperationGetOperand(convert, 0), s, dims, true, may_turn);
+    MlirOperation made = mlirOperationClone(convert);
+    const MlirAffineMap maps[] = {ir_identity_map(b, 2), ir_identity_map(b, 2)};
+    mlirOperationSetOperand(made, 0, x);
+    mlirOperationSetOperand(made, 1, ir_empty_of(b, type));
+    mlirValueSetType(ir_result(made), type);
+    edit_set_maps(made, 2, maps);
+    edit_set_iterators(made, 2, (const bool[]){false, false});
+    return ir_result(ir_place(b, made));
+  }
+  if (!may_turn || mlirOperationIsNull(turn) || !is_single(turn) || !mlirValueIsNull(s->dynamic[s->rank - 1]) ||
+      !mlirValueIsNull(s->dynamic[s->rank - 2]))
+    return ir_extract_slice(b, v, s, type);
+  int64_t sizes[STRUCTURED_LOOPS_MAX];
+  struct ir_slice turned = *s;
+  memcpy(sizes, s->sizes, (size_t)s->rank * sizeof *sizes);
+  swap(&sizes[s->rank - 2], &sizes[s->rank - 1]);
+  turned.sizes = sizes;
+  MlirValue matrix =
+      take_part(b, mlirOperationGetOperand(turn, 0), &turned, (const int64_t[]){dims[1], dims[0]}, made_here, false);
+  return ir_result(ir_transpose(b, matrix, 2, (int64_t[]){1, 0}));
+}
+
 static MlirValue take_matrix(struct ir_builder *b, const struct product *mm, int o, MlirValue v, MlirValue const *ivs) {
   int64_t offsets[STRUCTURED_LOOPS_MAX], sizes[STRUCTURED_LOOPS_MAX], dims[STRUCTURED_LOOPS_MAX];
   MlirValue dynamic[STRUCTURED_LOOPS_MAX];
@@ -140,16 +188,9 @@ static MlirValue take_matrix(struct ir_builder *b, const struct product *mm, int
 
   if (n == s.rank) /* the same matrix for every batch */
     return v;
-  MlirOperation turn = o == 1 ? turn_of(v) : (MlirOperation){NULL};
-  const bool turns = n == 2 && !mlirOperationIsNull(turn) && is_single(turn) && mlirValueIsNull(dynamic[s.rank - 1]) &&
-                     mlirValueIsNull(dynamic[s.rank - 2]);
-  if (!turns)
+  if (n != 2 || o == 2)
     return ir_extract_slice(b, v, &s, ir_tensor_of(ir_value_element(v), n, dims));
-  swap(&sizes[s.rank - 2], &sizes[s.rank - 1]);
-  swap(&dims[0], &dims[1]);
-  MlirType type = ir_tensor_of(ir_value_element(v), n, dims);
-  MlirValue matrix = ir_extract_slice(b, mlirOperationGetOperand(turn, 0), &s, type);
-  return ir_result(ir_transpose(b, matrix, 2, (int64_t[]){1, 0}));
+  return take_part(b, v, &s, dims, s.rank - n == mm->n_batch, o == 1);
 }
 
 /* Returns the map of operand o over the loops (m, n, k). */
@@ -226,11 +267,8 @@ static enum status decompose(struct pass_run *run, const struct product *mm) {
   struct batch_nest nest = {mm, &inner};
   const struct ir_loops loops = {mm->n_batch, extents, 1, multiply_batch, &nest};
   ir_loop_nest(&b, &loops, &looped);
-  MlirOperation right = ir_defining_op(mlirOperationGetOperand(mm->op, 1));
   mlirValueReplaceAllUsesOfWith(result, looped);
   mlirOperationDestroy(mm->op);
-  if (!mlirOperationIsNull(right) && ir_is(right, "linalg.transpose"))
-    edit_erase_unused(run->arena, right);
   if (!mlirOperationIsNull(whole.layout_op) || !mlirOperationIsNull(whole.tile_op))
     layout_write(looped, &whole,
                  mlirOperationGetLocation(mlirOperationIsNull(whole.layout_op) ? whole.tile_op : whole.layout_op));
@@ -274,8 +312,9 @@ static void read_before_transpose(struct pass_run *run, const struct product *mm
     mlirOperationSetDiscardableAttributeByName(made, ir_str("nkipy.op_id"), id);
   struct remark *r = pass_remark(run, mm->op, RULE_READ_BEFORE_TRANSPOSE,
                                  "reads the left operand from before its transpose: 0 elements are transposed");
-  remark_reject(r, "the transposed operand",
-                arena_printf(run->arena, "%" PRId64 " elements would be transposed twice", elements));
+  remark_reject_for(r, "the transposed operand", NULL,
+                    arena_printf(run->arena, "%" PRId64 " elements transposed twice, not 0", elements),
+                    "the tensor engine wants the left operand as it is before the transpose");
   mlirValueReplaceAllUsesOfWith(ir_result(mm->op), ir_result(made));
   mlirOperationDestroy(mm->op);
   edit_erase_unused(run->arena, turn);
@@ -308,6 +347,20 @@ static bool is_batched(MlirOperation op, void *user) {
   return product_read(op, &p) && p.n_batch > 0;
 }
 
+static bool may_be_unread(MlirOperation op, void *user) {
+  (void)user;
+  return ir_is(op, "linalg.transpose") || ir_is(op, "linalg.generic");
+}
+
+/* Erases what made operands that the loops make: readers before what they read. */
+static void drop_unread(struct pass_run *run) {
+  const struct ir_ops ops = ir_collect(run->arena, run->module, may_be_unread, NULL);
+
+  for (int i = ops.n - 1; i >= 0; i--)
+    if (mlirOperationGetNumResults(ops.v[i]) == 1 && !ir_is_used(ir_result(ops.v[i])))
+      mlirOperationDestroy(ops.v[i]);
+}
+
 static enum status run_pass(struct pass_run *run) {
   drop_transposes(run);
   struct ir_ops ops = ir_collect(run->arena, run->module, is_batched, NULL);
@@ -323,6 +376,8 @@ static enum status run_pass(struct pass_run *run) {
     remark_reject(r, "one instruction for several batches", "it multiplies two matrices");
     st = decompose(run, &mm);
   }
+  if (!st && ops.n)
+    drop_unread(run);
   return st;
 }
 

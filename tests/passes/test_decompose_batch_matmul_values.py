@@ -104,3 +104,44 @@ def turned(batch, m, n, k):
 @pytest.mark.parametrize("m,n,k", [(517, 3, 130), (1, 1, 1), (130, 5, 1), (7, 517, 2)])
 def test_a_product_with_a_transposed_left_operand_keeps_its_values(rng, batch, m, n, k):
     assert "linalg.transpose" not in values.check(turned(batch, m, n, k), PASS, rng, tol=1e-4)
+
+
+def converted(kind, order, batch_of_left=True):
+    """A product of f32 whose right operand, and left one, are converted from a shorter type; order: a permutation of the right one, or None."""
+    right = (4, 33, 17) if order is None else (4, 17, 33)
+    left = (4, 5, 33) if batch_of_left else (5, 33)
+    turned = "%bc" if order is None else "%bt"
+    turn = "" if order is None else f"""
+  %et = tensor.empty() : {tensor((4, 33, 17))}
+  %bt = linalg.transpose ins(%bc : {tensor(right)}) outs(%et : {tensor((4, 33, 17))}) permutation = {order}"""
+    maps = f"affine_map<(d0, d1, d2, d3) -> ({'d0, ' if batch_of_left else ''}d1, d3)>, {amap(4, (0, 3, 2))}, {amap(4, (0, 1, 2))}"
+
+    def convert(name, of, shape):
+        ident = amap(len(shape), range(len(shape)))
+        return f"""
+  %e{name} = tensor.empty() : {tensor(shape)}
+  %{name} = linalg.generic {{indexing_maps = [{ident}, {ident}], iterator_types = [{', '.join(['"parallel"'] * len(shape))}]}} ins({of} : {tensor(shape, kind)}) outs(%e{name} : {tensor(shape)}) {{
+  ^bb0(%x: {kind}, %o: f32):
+    %y = arith.extf %x : {kind} to f32
+    linalg.yield %y : f32
+  }} -> {tensor(shape)}"""
+
+    return f"""func.func @f(%a: {tensor(left, kind)}, %b: {tensor(right, kind)}) -> {tensor((4, 5, 17))} {{
+  %z = arith.constant 0.0 : f32{convert("ac", "%a", left)}{convert("bc", "%b", right)}{turn}
+  %e = tensor.empty() : {tensor((4, 5, 17))}
+  %f = linalg.fill ins(%z : f32) outs(%e : {tensor((4, 5, 17))}) -> {tensor((4, 5, 17))}
+  %r = linalg.generic {{indexing_maps = [{maps}], iterator_types = ["parallel", "parallel", "parallel", "reduction"]}} ins(%ac, {turned} : {tensor(left)}, {tensor((4, 33, 17))}) outs(%f : {tensor((4, 5, 17))}) {{
+  ^bb0(%x: f32, %y: f32, %o: f32):
+{MULADD}
+  }} -> {tensor((4, 5, 17))}
+  return %r : {tensor((4, 5, 17))}
+}}"""
+
+
+@pytest.mark.parametrize("kind", ["bf16", "f16"])
+@pytest.mark.parametrize("order", [None, "[0, 2, 1]"])
+@pytest.mark.parametrize("batch_of_left", [True, False])
+def test_operands_that_are_converted_for_a_product_are_converted_in_its_loops(rng, kind, order, batch_of_left):
+    text = values.check(converted(kind, order, batch_of_left), PASS, rng, tol=1e-4)
+    loop = text[text.index("scf.for"):]
+    assert loop.count("arith.extf") == 1 + batch_of_left and text.count("arith.extf") == 2, "one for every batch stays before the loop"

@@ -134,7 +134,7 @@ def test_instructions_of_fused_loops_compute_what_numpy_does(name, dtype):
 
 
 REASONS = {
-    "dimension 0": ("z = x * y\nreturn (z - z.sum(0, keepdims=True)) * x", "an operation between them needs all rows of dimension 0"),
+    "dimension 0": ("z = x * y\ns = z.sum(0, keepdims=True)\nknob.knob(s).layout(mem_space='Sbuf')\nreturn (z - s) * x", "an operation between them needs all rows of dimension 0"),
     "a knob": ("z = x * y\nknob.knob(z).tile_op(tile_size=[128, 64])\nreturn z + x", "a knob or an earlier pass gives its tile or its memory"),
     "never": (BODIES["one that never fuses"], "knob.fuse forbids it"),
     "named": (BODIES["named ones between"], "knob.fuse names its value"),

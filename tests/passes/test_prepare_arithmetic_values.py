@@ -174,11 +174,12 @@ REDUCERS = {"arith.addf": 0.0, "arith.mulf": 1.0, "arith.maximumf": 0.5, "arith.
 
 SHAPES = [((7,), {0}), ((1031,), {0}), ((2048,), {0}), ((5, 9), {0, 1}), ((1, 9), {0, 1}), ((5, 9), {0}), ((5, 9), {1}),
           ((3, 4, 5), {0, 1, 2}), ((3, 4, 5), {1, 2}), ((3, 4, 5), {0, 2}), ((3, 4, 5), {1}), ((130, 517), {0, 1}),
-          ((9, 1), {0, 1}), ((1, 1026), {1}), ((1026, 1), {0}), ((2048, 1), {0, 1}), ((1, 2048, 1), {1, 2})]
+          ((9, 1), {0, 1}), ((1, 1026), {1}), ((1026, 1), {0}), ((2048, 1), {0, 1}), ((1, 2048, 1), {1, 2}),
+          ((5, 70, 130), {1, 2}), ((3, 64, 9, 17), {1, 2, 3}), ((1, 65, 128), {1, 2})]
 
 
 @pytest.mark.parametrize("op,shape,axes", [("arith.addf", *s) for s in SHAPES] +
-                         [(op, *SHAPES[k]) for op in list(REDUCERS)[1:] for k in (2, 3, 6)])
+                         [(op, *SHAPES[k]) for op in list(REDUCERS)[1:] for k in (2, 3, 6, -3)])
 @pytest.mark.parametrize("keep", [False, True])
 def test_reductions_keep_their_values(rng, op, shape, axes, keep):
     n = len(shape)

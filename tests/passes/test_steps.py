@@ -44,6 +44,8 @@ MADE = {
     "recognize-scans": kernel(["return np.cumsum(x, axis=1)"], [SMALL]),
     "decompose-batch-matmul": kernel(["return np.matmul(x, y)"], [((2, 128, 128), "f32")] * 2),
     "round-products": kernel(["return np.matmul(x, y).astype(np.float16)"], [((256, 128), "f32"), ((128, 512), "f32")]),
+    "schedule": kernel(["e = np.exp(x - x.max(1, keepdims=True))", "return e / e.sum(1, keepdims=True)"], [((4, 64, 20, 20), "f32")]),
+    "canonicalize-partition-dim": kernel(["return x.max(0)"], [((256, 96), "i32")]),
     "knob-driven-fusion": kernel(["a = np.exp(x)", "b = a * 2.0", "knob.fuse(a, b)", "return b + 1.0"], [((256, 256), "f32")]),
 }
 # so little memory that the kernel's values do not fit
@@ -51,10 +53,10 @@ LESS = {"insert-spill-reload": ["--pipeline", "with insert-spill-reload{sbuf-cap
 CHANGED_BY = {  # an example that the pass changes
     "reshape-mover": "04", "algebraic-simplifier": "03", "transpose-folding": "08", "cse": "11", "dce": "04", "hlo-to-linalg": "02", "canonicalize": "11",
     "cse:2": "02", "remove-redundant-zero-fill": "11", "recognize-activations": "06", "prepare-arithmetic": "02", "flash-attention": "08",
-    "infer-layout": "06", "canonicalize-partition-dim": "10", "fuse-row-tiles": "01", "assign-linalg-op-ids": "06", "knob-driven-tiling": "06",
+    "infer-layout": "06", "fuse-row-tiles": "01", "assign-linalg-op-ids": "06", "knob-driven-tiling": "06",
     "apply-and-strip-transforms": "06", "canonicalize-loop-step": "02", "one-shot-bufferize": "06", "canonicalize:2": "02",
     "eliminate-uninitialized-copies": "11", "annotate-memory-space": "06", "eliminate-same-memspace-copy": "02", "legalize-layout": "02",
-    "simplify-linalg": "02", "insert-spill-reload": "07", "insert-memref-dealloc": "02", "linalg-to-nisa": "02", "coalesce-transfers": "03", "schedule": "10", "balance-engines": "01",
+    "simplify-linalg": "02", "insert-spill-reload": "07", "insert-memref-dealloc": "02", "linalg-to-nisa": "02", "coalesce-transfers": "03", "balance-engines": "01",
     "allocate-memory": "06", "engine-programs": "06",
 }
 

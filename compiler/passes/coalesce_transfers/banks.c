@@ -24,6 +24,7 @@
 
 #include "passes/coalesce_transfers/coalesce_transfers.h"
 #include "passes/lib/buffers.h"
+#include "passes/lib/busy.h"
 
 /* With fewer banks in the function's loops, the wait for a full one is not hidden. */
 enum { BANKS_LEAST = 4 };
@@ -190,7 +191,11 @@ static void remark(struct pass_run *run, const struct repeated *r, const struct 
                                  "%" PRId64 " transposes fill a bank of PSUM before one instruction reads it%s",
                                  r->rounds, r->rounds < r->trips ? "; the loop around it stays" : "");
   remark_limit(m, "bank of PSUM", "bytes per partition", r->rounds * bytes, nisa_machine(run->target)->psum_bank_bytes);
-  remark_reject(m, "an instruction after each transpose", "each takes about a tenth of a microsecond to start");
+  const double start = busy_start_ns(&r->in, r->in.engine);
+  remark_reject_for(
+      m, "an instruction after each transpose", NULL,
+      arena_printf(run->arena, "%.2f us to start them, not %.2f", (double)r->rounds * start / 1000, start / 1000),
+      "each takes its start besides its elements");
 }
 
 /* Moves the arithmetic of a round into the loop over a bank, whose counter is `at` in terms of the old one. */

@@ -41,6 +41,7 @@
 
 #include "passes/coalesce_transfers/coalesce_transfers.h"
 #include "passes/lib/buffers.h"
+#include "passes/lib/busy.h"
 
 /* A transfer of this size takes twice as long to move as to start. */
 static const int64_t TRANSFER_BYTES = 512 << 10;
@@ -157,9 +158,12 @@ static void remark(struct pass_run *run, const struct repeated *r) {
                                  unit, r->rounds * each, r->rounds < r->trips ? "; the loop around it stays" : "");
   remark_limit(m, moves ? "transfer" : "instruction", unit, r->rounds * each,
                moves ? TRANSFER_BYTES : INSTRUCTION_ELEMENTS);
-  remark_reject(m, arena_printf(run->arena, "%" PRId64 " %s", r->rounds, what),
-                moves ? "an engine would take about half a microsecond to start each"
-                      : "each takes about a tenth of a microsecond besides its elements");
+  const double start = moves ? busy_trigger_ns(NISA_ENGINE_SYNC, nisa_partitions(dst), run->target)
+                             : busy_start_ns(&r->in, r->in.engine);
+  remark_reject_for(
+      m, arena_printf(run->arena, "%" PRId64 " %s", r->rounds, what), NULL,
+      arena_printf(run->arena, "%.2f us to start them, not %.2f", (double)r->rounds * start / 1000, start / 1000),
+      moves ? "an engine starts each by a trigger" : "each takes its start besides its elements");
   if (r->rounds < r->trips)
     remark_reject(m, arena_printf(run->arena, "one of %" PRId64 " %s", r->trips * each, unit),
                   moves ? "what reads it would wait until all of it has arrived"

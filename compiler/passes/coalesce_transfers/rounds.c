@@ -306,8 +306,10 @@ static void remark(const struct body *b) {
                                  " instead of %" PRId64 "%s",
                                  b->r.rounds, b->n, b->r.trips / b->r.rounds * each, b->r.trips * b->n,
                                  b->r.rounds < b->r.trips ? "; the loop around them stays" : "");
-  remark_reject(m, "the loop",
-                "an engine would take half a microsecond to start each transfer, a tenth for each instruction");
+  remark_reject_for(m, "the loop", NULL,
+                    arena_printf(b->run->arena, "%" PRId64 " transfers and instructions are started, not %" PRId64,
+                                 b->r.trips * b->n, b->r.trips / b->r.rounds * each),
+                    "an engine would take half a microsecond to start each transfer, a tenth for each instruction");
 }
 
 static bool make_rounds(struct body *b) {

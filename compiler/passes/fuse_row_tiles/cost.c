@@ -30,7 +30,7 @@ static int64_t row_bytes(MlirValue v, int row_dim) {
 /* The same of a member's result. */
 static int64_t result_bytes(const struct fuse_member *m) {
   MlirValue out = ir_result(m->node->op);
-  return fuse_turns(m) ? m->s.extents[m->column_loop] * element_bytes(out) : row_bytes(out, m->row_dim);
+  return fuse_turns_out(m) ? m->s.extents[m->column_loop] * element_bytes(out) : row_bytes(out, m->row_dim);
 }
 
 /* A value that the loop has in SBUF for a while: the numbers of the first and the last member that use it. */
@@ -66,6 +66,13 @@ static bool is_kept(const struct fuse_member *m, int o) {
 /* Notes that member i reads its operand o.  known: value -> its span. */
 static void note_read(struct fuse_group *g, struct table *known, struct span *spans, int *n, int i, int o) {
   MlirValue v = mlirOperationGetOperand(g->v[i]->node->op, o);
+  if (g->v[i]->takes_columns) {
+    const int64_t all = row_bytes(ir_result(g->v[i]->node->op), g->n_planes) * g->rows * g->planes;
+    spans[(*n)++] = (struct span){i, i, fuse_taken_bytes(g->v[i])};
+    g->moved += all;
+    g->moved_alone += all;
+    return;
+  }
   const struct fuse_window *w = fuse_window_of(g, v);
   const void *tile = w ? (void *)w->cover : v.ptr;
   struct span *s = table_get(known, tile);

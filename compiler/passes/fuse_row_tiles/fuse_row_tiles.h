@@ -20,17 +20,19 @@ struct fuse_node {
 };
 
 /* An element-wise operation or a reduction that computes each tile of rows from the same rows of its operands; or a transpose of
- * a matrix, whose result has the rows as columns. */
+ * matrices, whose operand or whose result has the rows as columns. */
 struct fuse_member {
   struct fuse_node *node;
   struct structured s;
   struct layout at;
-  int row_dim;               /* the dimension of the operands that has the rows; those before it are planes */
-  int row_loop, column_loop; /* the same and the last one; of a transpose 1 and 0 */
-  int64_t rows, tile;        /* the extent of row_loop and its tile */
-  int parent;                /* union-find; members with one root are a group */
-  bool is_single;            /* one tile has all rows: it is fused for its windows, or those of what it reads, only */
-  bool is_wide;              /* its group does not fit with whole rows, so that it may not be fused with reductions */
+  int row_dim; /* the dimension that has the rows; those before it are planes */
+  int row_loop,
+      column_loop;    /* the same and the last one; of a transpose that turns rows to columns the other way round */
+  bool takes_columns; /* a transpose whose operand has the rows as columns: its result has the rows of the group */
+  int64_t rows, tile; /* the extent of row_loop and its tile */
+  int parent;         /* union-find; members with one root are a group */
+  bool is_single;     /* one tile has all rows: it is fused for its windows, or those of what it reads, only */
+  bool is_wide;       /* its group does not fit with whole rows, so that it may not be fused with reductions */
 };
 
 /* The box around slices of one value, whose tile all of them are read from (windows.c). */
@@ -93,9 +95,12 @@ int fuse_root(struct fuse_block *b, int k);
 static inline bool fuse_jams_planes(const struct fuse_group *g) {
   return g->n_planes && g->rows <= g->tile;
 }
-/* True if the member is a transpose: no other member reads its result, whose rows are others. */
 static inline bool fuse_turns(const struct fuse_member *m) {
   return m->s.kind == SK_TRANSPOSE;
+}
+/* True if the member transposes rows: no other member reads its result, which has them as columns. */
+static inline bool fuse_turns_out(const struct fuse_member *m) {
+  return fuse_turns(m) && !m->takes_columns;
 }
 /* True if operand o of m is the same in every row: a broadcast along dimension 0. */
 bool fuse_is_same_in_rows(const struct fuse_member *m, int o);
@@ -137,6 +142,21 @@ MlirValue fuse_load_window(struct ir_builder *b, const struct fuse_group *g, Mli
                            struct table *tiles);
 /* Erases the slices, and the paddings, of the module that nothing reads any more. */
 void fuse_drop_windows(struct pass_run *run);
+
+/* ---- turns.c: transposes ------------------------------------------------------------------------------------------------ */
+
+/* Reads a transpose of the last two dimensions as a member: sets its rows and their tile.  Returns false for any other one, and
+ * for one that the Tensor engine does not do in whole tiles. */
+bool fuse_read_turn(const struct fuse_block *b, struct fuse_member *m);
+/* Takes the part s of v, whose columns are n tiles of rows side by side: loads it to SBUF, and transposes each of them to tile[u],
+ * with rows[u] rows. */
+void fuse_take_columns(struct ir_builder *b, MlirValue v, const struct ir_slice *s, int n, const int64_t *rows,
+                       MlirValue *tile);
+/* Inserts the transposes of n tiles of rows side by side as the part s of `carried`; returns what is carried then. */
+MlirValue fuse_put_columns(struct ir_builder *b, int n, const int64_t *rows, MlirValue const *tile, MlirValue carried,
+                           const struct ir_slice *s);
+/* Bytes of a partition of what fuse_take_columns loads. */
+int64_t fuse_taken_bytes(const struct fuse_member *m);
 
 /* ---- join.c: values that are joined afterwards ---------------------------------------------------------------------- */
 

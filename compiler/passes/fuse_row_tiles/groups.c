@@ -32,7 +32,7 @@ static int number(const struct fuse_block *b, const struct fuse_member *m) {
 
 bool fuse_is_same_in_rows(const struct fuse_member *m, int o) {
   MlirOperation def = ir_defining_op(mlirOperationGetOperand(m->node->op, o));
-  if (m->row_dim || mlirOperationIsNull(def) || !ir_is(def, "linalg.broadcast"))
+  if (m->row_dim || m->takes_columns || mlirOperationIsNull(def) || !ir_is(def, "linalg.broadcast"))
     return false;
   MlirAttribute dims = ir_attr(def, "dimensions");
   for (intptr_t i = 0; !mlirAttributeIsNull(dims) && i < mlirDenseArrayGetNumElements(dims); i++)
@@ -71,20 +71,21 @@ bool fuse_is_one_row(const struct fuse_member *m, int o) {
          mlirShapedTypeGetDimSize(t, m->row_dim) == 1 && structured_map_loop(map, m->row_dim) < 0;
 }
 
-/* Where dimension r of operand o has to have the rows: in row_dim, and a transpose's result in dimension 1. */
+/* Whether dimension r of operand o has to have the rows: row_dim, or the next one of what has them as columns. */
 static bool has_rows(const struct fuse_member *m, int o, int r) {
-  return r == (o >= m->s.n_inputs ? m->row_loop : m->row_dim);
+  const bool are_columns = fuse_turns(m) && m->takes_columns == (o < m->s.n_inputs);
+  return r == m->row_dim + are_columns;
 }
 
 /* With planes, dimension r of an operand is loop r or 1. */
 static bool is_in_place(const struct fuse_member *m, int o, int r) {
   const int loop = structured_map_loop(m->s.maps[o], r);
-  return !m->row_dim || loop == r ||
+  return !m->row_dim || loop == r || fuse_turns(m) ||
          (loop < 0 && mlirShapedTypeGetDimSize(mlirValueGetType(mlirOperationGetOperand(m->node->op, o)), r) == 1);
 }
 
 /* Every operand and the result must have the rows of row_loop in row_dim, and only there; an operand may also have one row,
- * and a transpose's result has them in dimension 1.  Returns why it is not so, or NULL. */
+ * and a transpose has them as columns on one side.  Returns why it is not so, or NULL. */
 static const char *other_rows(struct arena *a, const struct fuse_member *m) {
   for (int o = 0; o < m->s.n_inputs + m->s.n_inits; o++) {
     MlirValue v = mlirOperationGetOperand(m->node->op, o);
@@ -146,15 +147,6 @@ static bool rounds_a_product(const struct fuse_member *m) {
   return true;
 }
 
-/* True if the Tensor engine transposes the rows, in whole blocks of partitions, and the result goes to HBM: what is in SBUF has tiles
- * that its readers chose. */
-static bool can_turn(const struct fuse_member *m) {
-  MlirType t = ir_value_element(ir_result(m->node->op));
-  return m->s.n_loops == 2 && m->at.space != MEM_SBUF && m->tile == NISA_PARTITIONS &&
-         (m->s.extents[0] % NISA_PARTITIONS == 0 || m->s.extents[0] < NISA_PARTITIONS) &&
-         (mlirTypeIsAF32(t) || mlirTypeIsABF16(t) || mlirTypeIsAF16(t));
-}
-
 static int64_t planes_of(const struct fuse_member *m) {
   int64_t n = 1;
   for (int l = 0; l < m->row_dim; l++)
@@ -209,14 +201,13 @@ static bool read_member(struct fuse_block *b, struct fuse_node *node, struct fus
   for (int l = 0; l < m->s.n_loops; l++)
     if (m->s.extents[l] < 1)
       return false;
-  m->row_dim = fuse_turns(m) ? 0 : m->at.partition_dim;
-  if (m->row_dim < 0 || m->row_dim >= m->s.n_loops)
+  m->row_dim = m->row_loop = m->at.partition_dim;
+  m->column_loop = m->s.n_loops - 1;
+  if (!fuse_turns(m) && (m->row_dim < 0 || m->row_dim >= m->s.n_loops))
     return false;
-  m->row_loop = fuse_turns(m) ? 1 : m->row_dim;
-  m->column_loop = fuse_turns(m) ? 0 : m->s.n_loops - 1;
   m->rows = m->s.extents[m->row_loop];
   m->tile = m->at.loop[m->row_loop];
-  if (fuse_turns(m) && !can_turn(m))
+  if (fuse_turns(m) && !fuse_read_turn(b, m))
     return false;
   m->is_single = m->rows <= m->tile && planes_of(m) == 1 && !accumulates_in_hbm(m);
   if (m->tile < 1 || m->tile > NISA_PARTITIONS || (m->is_single && !is_of_windows(b, m)))
@@ -232,9 +223,9 @@ static bool read_member(struct fuse_block *b, struct fuse_node *node, struct fus
     *why = "knob.fuse names values before and after it";
   else if ((*why = reduces_rows(b->run->arena, m)))
     return true;
-  else if (fuse_turns(m) && m->at.partition_dim != 0)
+  else if (fuse_turns(m) && !m->row_dim && m->at.partition_dim != 0)
     *why = "its partitions are not along dimension 0";
-  else if (!has_single_planes(m))
+  else if (!fuse_turns(m) && !has_single_planes(m))
     *why = "one tile has several planes";
   else if (!structured_has_simple_maps(&m->s))
     *why = "it reads elements at computed places";
@@ -324,8 +315,9 @@ static void note_stage(struct fuse_block *b, struct fuse_node *def, MlirValue v,
   int after = def->after;
 
   if (node->member)
-    after =
-        def->member && !fuse_turns(def->member) ? def->after + !are_alike(def->member, node->member) : def->after + 1;
+    after = def->member && !fuse_turns_out(def->member) && !node->member->takes_columns
+                ? def->after + !are_alike(def->member, node->member)
+                : def->after + 1;
   node->after = after > node->after ? after : node->after;
 }
 
@@ -350,7 +342,9 @@ static void unite_members(struct fuse_block *b) {
       MlirValue v = mlirOperationGetOperand(node->op, o);
       struct fuse_node *def = fuse_node_of(b, v);
       struct fuse_member *sibling = table_get(&readers, v.ptr);
-      if (def && def->member && !fuse_turns(def->member))
+      if (node->member->takes_columns)
+        continue;
+      if (def && def->member && !fuse_turns_out(def->member))
         unite(b, def->member, node->member);
       if (sibling && mlirTypeIsARankedTensor(mlirValueGetType(v)))
         unite(b, sibling, node->member);

@@ -119,6 +119,7 @@ static MlirValue operand(struct ir_builder *b, struct making *m, const struct fu
 
   if (!mlirTypeIsARankedTensor(mlirValueGetType(v)))
     return v;
+  assert(!x->takes_columns);
   MlirValue tile = {table_get(tiles, v.ptr)}, kept = {table_get(&m->kept, v.ptr)};
   if (tile.ptr)
     return tile;
@@ -198,6 +199,64 @@ static void read_there(struct ir_builder *b, struct making *m, const struct fuse
   }
 }
 
+/* Tiles of a round that lie side by side in what a transpose loads or stores: n from `first` on. */
+struct beside {
+  int first, n;
+};
+
+/* The part of operand o of x, or of its result, in the tiles together.  rows: of each of them. */
+static struct ir_slice slice_beside(const struct making *m, const struct fuse_member *x, int o, const struct round *r,
+                                    struct beside at, int64_t *offsets, int64_t *sizes, MlirValue *dynamic,
+                                    int64_t *rows) {
+  struct part all = r->part[at.first];
+
+  all.size[ROWS] = 0;
+  for (int u = 0; u < at.n; u++)
+    all.size[ROWS] += rows[u] = r->part[at.first + u].size[ROWS];
+  return slice_of(m, x, o, &all, offsets, sizes, dynamic);
+}
+
+/* Computes tiles with a member that transposes what it reads. */
+static void take_columns(struct ir_builder *b, struct making *m, const struct fuse_member *x, const struct round *r,
+                         struct beside at) {
+  int64_t offsets[STRUCTURED_LOOPS_MAX], sizes[STRUCTURED_LOOPS_MAX], rows[FUSE_JAM_MAX];
+  MlirValue dynamic[STRUCTURED_LOOPS_MAX], tile[FUSE_JAM_MAX];
+  const struct ir_slice s = slice_beside(m, x, 0, r, at, offsets, sizes, dynamic, rows);
+
+  fuse_take_columns(b, mlirOperationGetOperand(x->node->op, 0), &s, at.n, rows, tile);
+  for (int u = 0; u < at.n; u++)
+    table_put(&m->tiles[at.first + u], ir_result(x->node->op).ptr, (void *)tile[u].ptr);
+}
+
+/* Transposes tiles with a member, and inserts them into what is carried. */
+static void put_columns(struct ir_builder *b, struct making *m, const struct fuse_member *x, const struct round *r,
+                        struct beside at, MlirValue *carried) {
+  int64_t offsets[STRUCTURED_LOOPS_MAX], sizes[STRUCTURED_LOOPS_MAX], rows[FUSE_JAM_MAX];
+  MlirValue dynamic[STRUCTURED_LOOPS_MAX], tile[FUSE_JAM_MAX];
+  const struct ir_slice s = slice_beside(m, x, 1, r, at, offsets, sizes, dynamic, rows);
+
+  for (int u = 0; u < at.n; u++)
+    tile[u] = operand(b, m, x, 0, &r->part[at.first + u], &m->tiles[at.first + u]);
+  *carried = fuse_put_columns(b, at.n, rows, tile, *carried, &s);
+}
+
+/* Computes a round with a transpose; k: the number of its result among those that leave the group, or -1. */
+static void turn(struct ir_builder *b, struct making *m, const struct fuse_member *x, const struct round *r, int k,
+                 MlirValue *carried) {
+  const int n = fuse_jams_planes(m->g) ? 1 : r->n;
+
+  b->loc = mlirOperationGetLocation(x->node->op);
+  for (int u = 0; u < r->n; u += n) {
+    const struct beside at = {u, n};
+    if (x->takes_columns)
+      take_columns(b, m, x, r, at);
+    else
+      put_columns(b, m, x, r, at, &carried[k]);
+  }
+  for (int u = 0; x->takes_columns && k >= 0 && u < r->n; u++)
+    insert(b, m, x, &r->part[u], (MlirValue){table_get(&m->tiles[u], ir_result(x->node->op).ptr)}, &carried[k]);
+}
+
 /* Computes the parts of a round with all members, each member for all parts before the next one; inserts them into the
  * carried values. */
 static void iterate(struct ir_builder *b, struct making *m, const struct round *r, MlirValue *carried) {
@@ -207,7 +266,9 @@ static void iterate(struct ir_builder *b, struct making *m, const struct round *
     const struct fuse_member *x = m->g->v[i];
     MlirValue v = ir_result(x->node->op);
     const int k = out_number(m, v);
-    for (int u = 0; u < r->n; u++) {
+    if (fuse_turns(x))
+      turn(b, m, x, r, k, carried);
+    for (int u = 0; !fuse_turns(x) && u < r->n; u++) {
       MlirValue tile = compute(b, m, x, &r->part[u], &m->tiles[u]);
       table_put(&m->tiles[u], v.ptr, (void *)tile.ptr);
       if (k >= 0)

@@ -329,7 +329,10 @@ static bool move(struct hoister *h, struct load *l) {
                                  (long long)l->trips[t.out]);
   remark_limit(r, "a quarter of SBUF", "bytes per partition", bytes_of(l, &t),
                nisa_machine(h->run->target)->sbuf_bytes / ROOM_PARTS);
-  remark_reject(r, "loading it in each iteration", "the same bytes would come again");
+  remark_reject_for(r, "loading it in each iteration", NULL,
+                    arena_printf(h->run->arena, "%lld loads of %lld bytes per partition, not one",
+                                 (long long)l->trips[t.out], (long long)bytes_of(l, &t)),
+                    "the same bytes would come again");
   h->room -= bytes_of(l, &t);
   mlirOperationDestroy(l->op);
   mlirValueReplaceAllUsesOfWith(l->own, part);

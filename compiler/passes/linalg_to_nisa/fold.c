@@ -26,6 +26,7 @@
 #include "passes/lib/buffers.h"
 #include "passes/lib/edit.h"
 #include "passes/linalg_to_nisa/linalg_to_nisa.h"
+#include "passes/lib/busy.h"
 
 static bool in_block_of(MlirOperation a, MlirOperation b) {
   return mlirBlockEqual(mlirOperationGetBlock(a), mlirOperationGetBlock(b));
@@ -280,7 +281,9 @@ static bool sum_along(struct pass_run *run, MlirOperation reduce) {
   mlirBlockInsertOwnedOperationBefore(b.block, u.writer, nisa_create(&a, loc, 1 + is_unsigned, attrs));
   struct remark *rk =
       pass_remark(run, reduce, RULE_SUM_ALONG, "added up by the activation (%s) that writes it", function);
-  remark_reject(rk, "a reduction", "the Vector engine would read all elements again");
+  remark_reject_for(rk, "a reduction", NULL,
+                    arena_printf(run->arena, "%.2f us of Vector", busy_ns(&r, NISA_ENGINE_VECTOR, run->target) / 1000),
+                    "the Vector engine would read all elements again");
   mlirOperationDestroy(reduce);
   mlirOperationDestroy(u.writer);
   return true;

@@ -418,7 +418,8 @@ static int merge_instructions(struct pass_run *run) {
   n += ln_combine_reductions(run);
   n += ln_moments(run);
   n += ln_combine(run);
-  return n + ln_sum_along(run);
+  n += ln_sum_along(run);
+  return n + ln_combine_turns(run);
 }
 
 static enum status run_pass(struct pass_run *run) {

@@ -228,6 +228,8 @@ bool ln_same_access(const struct nisa_access *a, const struct nisa_access *b);
  * return the number of instructions that they save. */
 int ln_reuse_loads(struct pass_run *run);
 int ln_sum_along(struct pass_run *run);
+/* combine_turns.c: lets several readers read what is transposed in PSUM.  Returns how many buffers. */
+int ln_combine_turns(struct pass_run *run);
 /* widen.c: loads of neighbouring columns become one.  Returns how many it saves. */
 int ln_widen_loads(struct pass_run *run);
 /* The bytes of SBUF per partition that longer lives of buffers may take, all together. */

@@ -15,6 +15,7 @@
  * or of its operand: they give the rows tiles that a product might not take.  Only f32: the sum stays in that type from the
  * first element to the last.  A product with 1 is exact, so the result differs from another order of the sum by rounding only.
  */
+#include <inttypes.h>
 #include <string.h>
 
 #include "mlir-c/BuiltinAttributes.h"
@@ -33,8 +34,7 @@ struct columns {
 /* A leading dimension with a fourth of the partitions, or of the rows if they are fewer, keeps the reduction as it is. */
 enum { WORTH_LEAVING = 4 };
 
-/* True if the body is out + in. */
-static bool is_plain_sum(MlirOperation op) {
+bool prepare_is_plain_sum(MlirOperation op) {
   MlirBlock body = ir_body(op);
   MlirOperation first = mlirBlockGetFirstOperation(body), end = mlirBlockGetTerminator(body);
 
@@ -159,7 +159,7 @@ bool prepare_columns(struct pass_run *run, MlirOperation op, struct structured *
   if (s->n_inputs != 1 || s->n_inits != 1 || !mlirAffineMapIsIdentity(s->maps[0]) || !keeps_order(s) ||
       !read_columns(s, &c) || has_knob(result) || has_knob(mlirOperationGetOperand(op, 0)))
     return false;
-  if (!is_plain_sum(op) || !mlirTypeIsAF32(ir_value_element(result)) ||
+  if (!prepare_is_plain_sum(op) || !mlirTypeIsAF32(ir_value_element(result)) ||
       !mlirTypeIsAF32(ir_value_element(mlirOperationGetOperand(op, 0)))) {
     if (c.batch == 1 && s->n_loops > 2 && !prepare_has_op(run, op, "linalg.index"))
       flatten(run, op, s, &c);
@@ -175,8 +175,12 @@ bool prepare_columns(struct pass_run *run, MlirOperation op, struct structured *
   MlirValue init = is_batch ? edit_reshape_init(&b, old_init, 3, out) : start_of(&b, old_init, 2, out + 1);
   MlirValue sum = is_batch ? batch_product(&b, ones, x, init) : product(&b, ones, x, init);
   struct remark *r = pass_remark(run, op, RULE_SUM_BY_PRODUCT, "summed over the partitions by a product with ones");
-  remark_reject(r, "a reduction on the vector engine",
-                "it reduces along the free dimension, so the operand would be transposed");
+  const int64_t elements = c.batch * c.rows * c.columns;
+  remark_reject_for(r, "a reduction on the vector engine", NULL,
+                    arena_printf(run->arena,
+                                 "%" PRId64 " elements would be transposed, and read by %" PRId64 " cycles of Vector",
+                                 elements, elements / NISA_PARTITIONS),
+                    "it reduces along the free dimension, so the operand would be transposed");
   mlirValueReplaceAllUsesOfWith(result, edit_reshape(&b, sum, old_rank, old));
   edit_erase_unused(run->arena, op);
   return true;

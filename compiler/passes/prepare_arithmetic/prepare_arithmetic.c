@@ -7,6 +7,8 @@
  *
  * Windows (windows.c, convolution.c): a convolution becomes a matrix product of slices.
  *
+ * Columns as rows (middle.c): a softmax or a norm over the channels of images is computed in transposed images.
+ *
  * Rows (rows.c): the leading dimensions of a normalisation over the others become one.
  *
  * Rows and columns (spread.c): a long row or column that only element-wise operations read is spread.
@@ -51,6 +53,7 @@ static enum status run_pass(struct pass_run *run) {
     pass_step(run, ops.v[i], "windows-as-slices");
     prepare_windows(run, ops.v[i]);
   }
+  prepare_middle(run);
   prepare_rows(run);
   prepare_spread(run);
   prepare_shapes(run);

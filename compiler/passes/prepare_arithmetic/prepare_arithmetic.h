@@ -23,6 +23,33 @@ void prepare_spread(struct pass_run *run);
 /* shapes.c: gives every operation two dimensions, the first for the partitions. */
 void prepare_shapes(struct pass_run *run);
 
+/* middle.c: gives reductions over dimensions before the last one, and what computes with their results, rows to reduce. */
+void prepare_middle(struct pass_run *run);
+
+/* ---- groups.c: operations that get other dimensions together -------------------------------------------------------- */
+
+struct prepare_group {
+  struct pass_run *run;
+  const char *mark; /* the attribute with the number of the group that an operation is in */
+  bool (*fits)(struct pass_run *run, MlirOperation op, const void *what);
+  const void *what; /* that is passed to fits */
+  int64_t rows;     /* a value with no more elements is soon in another shape, and may be anything's */
+  int number;
+  MlirOperation *ops; /* room for every candidate: none is put in twice */
+  int n;
+  bool is_free; /* nothing that wants the old shapes touches it; true at first */
+};
+
+/* Element-wise operations and reductions of the module. */
+struct ir_ops prepare_candidates(struct pass_run *run);
+/* Reads op; false unless it is element-wise or a reduction, with one result, without a knob, and picks no elements. */
+bool prepare_may_change(struct pass_run *run, MlirOperation op, struct structured *s);
+/* Fills ops from the seed on. */
+void prepare_grow(struct prepare_group *g, MlirOperation seed);
+/* True if op is in a group, or in one that was given up. */
+bool prepare_is_marked(MlirOperation op, const char *mark);
+void prepare_unmark(struct ir_ops ops, const char *mark);
+
 /* ---- between shapes.c and reduce.c ------------------------------------------------------------------------------- */
 
 /* The largest divisor of n that is at most NISA_PARTITIONS. */
@@ -38,6 +65,8 @@ void prepare_result(struct pass_run *run, MlirOperation op, const struct structu
 /* Gives every input of the generic op full rank: its dimension d is loop d, or has extent 1 (map result 0) if the
  * input lacks the loop.  Inputs with other maps (permuted, or with computed indices) do not change. */
 void prepare_inputs(struct pass_run *run, MlirOperation op);
+/* columns.c: true if the body of a reduction is out + in. */
+bool prepare_is_plain_sum(MlirOperation op);
 /* columns.c: makes a sum over leading dimensions a matrix product with ones, if its last dimension would have to lie
  * across the partitions otherwise.  Erases op and returns true if it did.  Another reduction of this kind gets two dimensions, also
  * in s. */

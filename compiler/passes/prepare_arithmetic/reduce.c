@@ -7,6 +7,8 @@
  * The first of two steps starts from the neutral element of the combiner, the second from the initial value.  A
  * reduction to a scalar whose combiner has no neutral element (an argmax, for example) gets a first dimension of one
  * element and runs in one partition.
+ *
+ *     [A,M,N] -> [A]     ==>  [A,M,N] -> [A,M], then [A,M] -> [A]    (few rows A, and an M that fills the partitions)
  */
 #include <assert.h>
 #include <math.h>
@@ -289,6 +291,64 @@ static void reduce_in_two_steps(struct pass_run *run, MlirOperation op, struct s
   remark_reject(r, "one step", "an instruction reduces along the free dimension only");
 }
 
+/* ---- few rows ------------------------------------------------------------------------------------------------------ */
+
+/* With so few rows, and so many elements of the first reduced dimension, these lie across the partitions in a step before. */
+enum { FEW_ROWS = NISA_PARTITIONS / 4, FILLING = NISA_PARTITIONS / 2 };
+
+/* True if op reduces the dimensions after the first one, which has few rows, and the second one would fill the partitions. */
+static bool has_few_rows(struct pass_run *run, MlirOperation op, const struct structured *s, const struct combiner *c) {
+  MlirType t = ir_value_element(ir_result(op));
+
+  if (!c || s->n_loops < 3 || s->reduction[0] || s->extents[0] > FEW_ROWS || s->extents[1] < FILLING ||
+      prepare_has_knob(ir_result(op)) || prepare_has_op(run, op, "linalg.index") ||
+      (mlirTypeIsAFloat(t) && !mlirTypeIsAF32(t)) || structured_map_loop(s->maps[1], 0) != 0)
+    return false;
+  int64_t inner = 1;
+  for (int l = 1; l < s->n_loops; l++) {
+    if (!s->reduction[l])
+      return false;
+    inner *= l > 1 ? s->extents[l] : 1;
+  }
+  return inner >= NISA_PARTITIONS;
+}
+
+/* Reduces all but the first two dimensions, then the second one.  Returns the second operation. */
+static MlirOperation reduce_rows_first(struct pass_run *run, MlirOperation op, struct structured *s,
+                                       const struct combiner *c) {
+  MlirValue result = ir_result(op), init = mlirOperationGetOperand(op, 1);
+  const int64_t dims[] = {s->extents[0], s->extents[1]};
+  int64_t old[STRUCTURED_LOOPS_MAX];
+  const int old_rank = ir_shape(result, STRUCTURED_LOOPS_MAX, old);
+  const bool reduction[] = {false, true};
+
+  start_neutral(run, op, c, 2, dims);
+  struct ir_builder b = edit_after(run, op);
+  s->reduction[1] = false;
+  s->maps[1] = ir_map(&b, s->n_loops, 2, (int64_t[]){0, 1});
+  edit_set_iterators(op, s->n_loops, s->reduction);
+  edit_set_maps(op, 2, s->maps);
+  MlirAffineMap maps[] = {ir_identity_map(&b, 2), ir_map(&b, 2, 1, (int64_t[]){0})};
+  MlirOperation second = ir_linalg_generic(&b, &(struct ir_generic){.n_loops = 2,
+                                                                    .reduction = reduction,
+                                                                    .n_inputs = 1,
+                                                                    .inputs = &result,
+                                                                    .maps = maps,
+                                                                    .output = edit_reshape_init(&b, init, 1, dims),
+                                                                    .body = combine,
+                                                                    .user = (void *)(uintptr_t)c->name});
+  edit_replace_data_uses(run->arena, result, edit_reshape(&b, ir_result(second), old_rank, old), second);
+  if (!mlirOperationIsNull(ir_defining_op(init)))
+    edit_erase_unused(run->arena, ir_defining_op(init));
+  struct remark *r = pass_remark(run, op, RULE_REDUCE_IN_TWO_STEPS,
+                                 "reduced in two steps: dimension 1 lies across the partitions in the first one");
+  remark_limit(r, "partitions", "partitions", dims[1] < NISA_PARTITIONS ? dims[1] : NISA_PARTITIONS, NISA_PARTITIONS);
+  remark_reject_for(r, "one step", NULL,
+                    arena_printf(run->arena, "%lld of %d partitions", (long long)dims[0], NISA_PARTITIONS),
+                    "most lanes would be idle, and elements would be moved to other partitions for it");
+  return second;
+}
+
 /* ---- all --------------------------------------------------------------------------------------------------------- */
 
 /* True if the results lack dimensions and may get them back: with fewer than two there is none for the free elements,
@@ -330,6 +390,12 @@ void prepare_reduction(struct pass_run *run, MlirOperation op) {
   }
   if (prepare_columns(run, op, &s))
     return;
+  const struct combiner *few =
+      s.n_inputs == 1 && s.n_inits == 1 && mlirAffineMapIsIdentity(s.maps[0]) ? combiner_of(op, &s) : NULL;
+  if (has_few_rows(run, op, &s, few)) {
+    MlirOperation second = reduce_rows_first(run, op, &s, few);
+    prepare_reduction(run, second);
+  }
   if (lacks_dims(&s))
     keep_dims(run, op, &s);
   prepare_inputs(run, op);

@@ -67,17 +67,9 @@ static enum part part_of(const struct structured *s, int operand, MlirValue v, i
   return n_trailing < all_trailing ? OTHER : TRAILING;
 }
 
-static bool has_annotation(MlirOperation op) {
-  for (intptr_t r = 0; r < mlirOperationGetNumResults(op); r++)
-    if (prepare_has_knob(mlirOperationGetResult(op, r)))
-      return true;
-  return false;
-}
-
 static bool reads(struct pass_run *run, MlirOperation op, struct structured *s) {
-  return structured_read(op, s) && s->n_inits == 1 && structured_has_simple_maps(s) && !has_annotation(op) &&
-         (structured_is_elementwise(s) || (s->kind == SK_REDUCTION && s->n_inputs == 1)) &&
-         !prepare_has_op(run, op, "linalg.index") && !prepare_has_op(run, op, "tensor.extract");
+  return prepare_may_change(run, op, s) && (structured_is_elementwise(s) || s->n_inputs == 1) &&
+         !prepare_has_op(run, op, "linalg.index");
 }
 
 /* About how many cycles an instruction on each tile takes, if so many rows lie across the partitions. */
@@ -111,7 +103,8 @@ static bool is_seed(struct pass_run *run, MlirOperation op, struct lead *lead) {
 }
 
 /* True if the operation has the leading dimensions, and its operands whole parts of its dimensions. */
-static bool fits(struct pass_run *run, MlirOperation op, const struct lead *lead) {
+static bool fits(struct pass_run *run, MlirOperation op, const void *what) {
+  const struct lead *lead = what;
   struct structured s;
 
   if (!reads(run, op, &s) || s.n_loops < lead->n)
@@ -127,91 +120,6 @@ static bool fits(struct pass_run *run, MlirOperation op, const struct lead *lead
       return false;
   }
   return true;
-}
-
-/* ---- groups ------------------------------------------------------------------------------------------------------ */
-
-struct group {
-  struct pass_run *run;
-  const struct lead *lead;
-  int number;
-  MlirOperation *ops; /* room for every candidate: none is put in twice */
-  int n;
-  bool is_free; /* nothing that wants the old shapes touches it */
-};
-
-static bool is_marked(MlirOperation op) {
-  return !mlirAttributeIsNull(ir_attr(op, ROWS));
-}
-
-static bool is_moved(MlirOperation op) {
-  return ir_is(op, "tensor.expand_shape") || ir_is(op, "tensor.collapse_shape") || ir_is(op, "linalg.transpose");
-}
-
-/* True for a product of matrices in a batch. */
-static bool is_batch_product(MlirOperation op) {
-  struct structured s;
-  if (!structured_read(op, &s))
-    return false;
-  return s.kind == SK_BATCH_MATMUL || (s.kind == SK_REDUCTION && s.n_inputs > 1 && s.n_loops > 3);
-}
-
-/* True if v, through reshapes and transposes, comes from a product of matrices in a batch. */
-static bool comes_from_batch(MlirValue v) {
-  MlirOperation def = ir_defining_op(v);
-  while (!mlirOperationIsNull(def) && is_moved(def))
-    def = ir_defining_op(mlirOperationGetOperand(def, 0));
-  return !mlirOperationIsNull(def) && is_batch_product(def);
-}
-
-/* True if such a product reads the result of op, a reshape or a transpose, through others of these. */
-static bool goes_to_batch(MlirOperation op, int depth) {
-  enum { DEPTH_MAX = 16 };
-  for (MlirOpOperand u = mlirValueGetFirstUse(ir_result(op)); !mlirOpOperandIsNull(u); u = mlirOpOperandGetNextUse(u)) {
-    MlirOperation user = mlirOpOperandGetOwner(u);
-    if (is_batch_product(user) || (is_moved(user) && (depth == DEPTH_MAX || goes_to_batch(user, depth + 1))))
-      return true;
-  }
-  return false;
-}
-
-/* Puts op, which makes or reads v, in the group, or finds that it may or may not touch one. */
-static void meet(struct group *g, MlirOperation op, MlirValue v) {
-  static const char *const neutral[] = {"tensor.empty", "linalg.fill", "arith.constant", "func.return"};
-
-  if (mlirOperationIsNull(op) || prepare_elements(v) == 1)
-    return; /* an argument, or a number */
-  if (is_moved(op)) {
-    g->is_free &= !comes_from_batch(v) && !goes_to_batch(op, 0);
-    if (!ir_is(op, "linalg.transpose"))
-      return;
-  }
-  for (size_t i = 0; i < sizeof neutral / sizeof *neutral; i++)
-    if (ir_is(op, neutral[i]))
-      return;
-  if (is_marked(op)) { /* by this group, or by one before it that was given up */
-    g->is_free &= mlirIntegerAttrGetValueInt(ir_attr(op, ROWS)) == g->number;
-    return;
-  }
-  if (!fits(g->run, op, g->lead)) {
-    g->is_free &= prepare_elements(v) <= g->lead->rows; /* a number for each row is soon in another shape */
-    return;
-  }
-  ir_set_attr(op, ROWS, mlirIntegerAttrGet(mlirIntegerTypeGet(mlirOperationGetContext(op), 64), g->number));
-  g->ops[g->n++] = op;
-}
-
-static void grow(struct group *g, MlirOperation seed) {
-  meet(g, seed, ir_result(seed));
-  for (int i = 0; i < g->n; i++) {
-    MlirOperation op = g->ops[i];
-    for (intptr_t o = 0; o < mlirOperationGetNumOperands(op); o++) {
-      MlirValue v = mlirOperationGetOperand(op, o);
-      meet(g, ir_defining_op(v), v);
-    }
-    for (MlirOpOperand u = mlirValueGetFirstUse(ir_result(op)); !mlirOpOperandIsNull(u); u = mlirOpOperandGetNextUse(u))
-      meet(g, mlirOpOperandGetOwner(u), ir_result(op));
-  }
 }
 
 /* ---- the change -------------------------------------------------------------------------------------------------- */
@@ -275,28 +183,29 @@ static void remark_lead(struct pass_run *run, MlirOperation op, const struct lea
       pass_remark(run, op, RULE_ROWS, "the %d leading dimensions are one of %" PRId64, lead->n, lead->rows);
   remark_limit(r, "partitions", "partitions", lead->rows < NISA_PARTITIONS ? lead->rows : NISA_PARTITIONS,
                NISA_PARTITIONS);
-  remark_reject(r, "one of them across the partitions",
-                arena_printf(run->arena, "an instruction on all tiles would take %" PRId64 " cycles, not %" PRId64,
-                             lead->rejected, lead->cost));
-}
-
-static bool is_candidate(MlirOperation op, void *user) {
-  struct structured s;
-  (void)user;
-  return structured_read(op, &s) && (structured_is_elementwise(&s) || s.kind == SK_REDUCTION);
+  remark_reject_for(r, "one of them across the partitions", NULL,
+                    arena_printf(run->arena, "%" PRId64 " cycles of an instruction on all tiles, not %" PRId64,
+                                 lead->rejected, lead->cost),
+                    "it would fill fewer partitions, with longer rows");
 }
 
 void prepare_rows(struct pass_run *run) {
-  const struct ir_ops all = ir_collect(run->arena, run->module, is_candidate, NULL); /* none of these is erased here */
-
+  const struct ir_ops all = prepare_candidates(run); /* none of these is erased here */
   MlirOperation *ops = arena_alloc(run->arena, (size_t)all.n * sizeof *ops);
 
   for (int i = 0; i < all.n; i++) {
     struct lead lead;
-    if (is_marked(all.v[i]) || !is_seed(run, all.v[i], &lead))
+    if (prepare_is_marked(all.v[i], ROWS) || !is_seed(run, all.v[i], &lead))
       continue;
-    struct group g = {.run = run, .lead = &lead, .number = i, .ops = ops, .is_free = true};
-    grow(&g, all.v[i]);
+    struct prepare_group g = {.run = run,
+                              .mark = ROWS,
+                              .fits = fits,
+                              .what = &lead,
+                              .rows = lead.rows,
+                              .number = i,
+                              .ops = ops,
+                              .is_free = true};
+    prepare_grow(&g, all.v[i]);
     if (g.is_free)
       remark_lead(run, all.v[i], &lead);
     for (int k = 0; g.is_free && k < g.n; k++) {
@@ -304,7 +213,5 @@ void prepare_rows(struct pass_run *run) {
       rewrite(run, ops[k], &lead);
     }
   }
-  for (int i = 0; i < all.n; i++)
-    if (is_marked(all.v[i]))
-      mlirOperationRemoveAttributeByName(all.v[i], mlirStringRefCreateFromCString(ROWS));
+  prepare_unmark(all, ROWS);
 }

@@ -1,4 +1,4 @@
-"""Images with the channels first; without a batch, but for the normalisations of groups and of instances"""
+"""Images with the channels first; a batch has the normalisations of groups and of instances, and the kernels at the end"""
 import numpy as np
 from nkigen import trace
 
@@ -44,3 +44,51 @@ def norm_of_groups(x, scale, bias):
 def norm_of_instances(x, scale):
     mean, var = x.mean((2, 3), keepdims=True), x.var((2, 3), keepdims=True)
     return (x - mean) / np.sqrt(var + 1e-5) * scale[:, None, None]
+
+
+BATCH = ((8, 256, 28, 28), "f32")
+
+
+@trace(input_specs=[BATCH])
+def softmax_of_channels_of_a_batch(x):
+    e = np.exp(x - x.max(1, keepdims=True))
+    return e / e.sum(1, keepdims=True)
+
+
+@trace(input_specs=[((8, 256, 28, 28), "bf16")])
+def softmax_of_channels_in_bf16(x):
+    e = np.exp(x - x.max(1, keepdims=True))
+    return e / e.sum(1, keepdims=True)
+
+
+@trace(input_specs=[BATCH])
+def most_of_channels(x):
+    return x.max(1)
+
+
+@trace(input_specs=[BATCH])
+def channel_of_most(x):
+    return np.argmax(x, axis=1)
+
+
+@trace(input_specs=[BATCH])
+def variance_of_channels(x):
+    return x.var(1)
+
+
+@trace(input_specs=[((3, 130, 7, 5), "f32"), ((130,), "f32"), ((130,), "f32")])
+def norm_of_odd_channels(x, scale, bias):
+    c = x - x.mean(1, keepdims=True)
+    return c / np.sqrt((c * c).mean(1, keepdims=True) + 1e-5) * scale[:, None, None] + bias[:, None, None]
+
+
+@trace(input_specs=[((16, 128, 28, 28), "f32")])
+def norm_of_images(x):
+    c = x - x.mean((1, 2, 3), keepdims=True)
+    return c / np.sqrt((c * c).mean((1, 2, 3), keepdims=True) + 1e-5)
+
+
+@trace(input_specs=[((16, 256, 256), "f32"), ((16, 256, 256), "f32")])
+def overlap_of_masks(x, mask):
+    p = 1 / (1 + np.exp(-x))
+    return 1 - 2 * np.sum(p * mask, axis=(1, 2)) / (np.sum(p, axis=(1, 2)) + np.sum(mask, axis=(1, 2)) + 1)

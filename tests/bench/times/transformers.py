@@ -115,3 +115,9 @@ def cross_entropy_of_labels(logits, labels):
     most = np.max(logits, axis=-1, keepdims=True)
     total = np.log(np.sum(np.exp(logits - most), axis=-1)) + most[:, 0]
     return np.mean(total - np.take_along_axis(logits, labels[:, None], axis=-1)[:, 0])
+
+
+@trace(input_specs=[bf16(8, 1, 128), bf16(8, 1024, 128), bf16(8, 1024, 128)])
+def one_token_with_a_long_cache(q, keys, values):
+    scores = (q @ np.swapaxes(keys, -1, -2)).astype(np.float32) * 128**-0.5
+    return softmax(scores) @ values

@@ -6,10 +6,17 @@
 // CHECK:         %[[OUT:.*]] = scf.for %[[I:.*]] = %{{.*}} iter_args(%[[C:.*]] = %{{.*}}) -> (tensor<512x640xf32>) {
 // CHECK:           %[[X:.*]] = tensor.extract_slice %arg0[%[[I]], 0] [128, 512] [1, 1]
 // CHECK:           %[[E:.*]] = linalg.exp {{.*}} -> tensor<128x512xf32>
-// CHECK:           %[[B:.*]] = bufferization.alloc_tensor() {memory_space = 3 : i32} : tensor<512x128xf32>
-// CHECK-NEXT:      %[[T:.*]] = linalg.transpose ins(%[[E]] : tensor<128x512xf32>) outs(%[[B]] : tensor<512x128xf32>) permutation = [1, 0]
-// CHECK-NEXT:      tensor.insert_slice %[[T]] into %[[C]][0, %[[I]]] [512, 128] [1, 1]
-// CHECK-COUNT-2: linalg.transpose {{.*}} outs(%{{.*}} : tensor<512x128xf32>)
+// CHECK:           %[[F:.*]] = linalg.exp {{.*}} -> tensor<128x512xf32>
+// Both tiles of the round lie side by side in what is stored.
+// CHECK:           %[[B:.*]] = bufferization.alloc_tensor() {memory_space = 3 : i32} : tensor<512x256xf32>
+// CHECK-NEXT:      %[[L:.*]] = tensor.extract_slice %[[B]][0, 0] [512, 128] [1, 1]
+// CHECK-NEXT:      %[[T:.*]] = linalg.transpose ins(%[[E]] : tensor<128x512xf32>) outs(%[[L]] : tensor<512x128xf32>) permutation = [1, 0]
+// CHECK-NEXT:      %[[M:.*]] = tensor.insert_slice %[[T]] into %[[B]][0, 0] [512, 128] [1, 1]
+// CHECK-NEXT:      %[[R:.*]] = tensor.extract_slice %[[M]][0, 128] [512, 128] [1, 1]
+// CHECK-NEXT:      %[[U:.*]] = linalg.transpose ins(%[[F]] : tensor<128x512xf32>) outs(%[[R]] : tensor<512x128xf32>) permutation = [1, 0]
+// CHECK-NEXT:      %[[N:.*]] = tensor.insert_slice %[[U]] into %[[M]][0, 128] [512, 128] [1, 1]
+// CHECK-NEXT:      tensor.insert_slice %[[N]] into %[[C]][0, %[[I]]] [512, 256] [1, 1]
+// CHECK:         linalg.transpose {{.*}} outs(%{{.*}} : tensor<512x128xf32>)
 // CHECK-NOT:     linalg.transpose
 // CHECK:         return
 // REMARK:      2 operations in one loop over 5 tiles of 128 rows, two at a time
@@ -47,18 +54,45 @@ func.func @read_again(%x: tensor<4096x4096xf32>, %y: tensor<4096x4096xf32>) -> t
   return %c : tensor<4096x4096xf32>
 }
 
-// The Tensor engine does not pass integers through, and 300 columns are not whole blocks: these transposes keep loops of their own.
+// The Tensor engine does not pass integers through: this transpose keeps loops of its own.
 // CHECK-LABEL: func.func @stay
 // CHECK-NOT:     scf.for
 // CHECK:         return
-func.func @stay(%x: tensor<384x512xi32>, %y: tensor<384x300xf32>) -> (tensor<512x384xi32>, tensor<300x384xf32>) {
+func.func @stay(%x: tensor<384x512xi32>) -> tensor<512x384xi32> {
   %e = tensor.empty() : tensor<384x512xi32>
   %a = linalg.add ins(%x, %x : tensor<384x512xi32>, tensor<384x512xi32>) outs(%e : tensor<384x512xi32>) -> tensor<384x512xi32>
   %t = tensor.empty() : tensor<512x384xi32>
   %b = linalg.transpose ins(%a : tensor<384x512xi32>) outs(%t : tensor<512x384xi32>) permutation = [1, 0]
+  return %b : tensor<512x384xi32>
+}
+
+// 300 columns are two blocks of partitions and a part of one, each of which is transposed alone.
+// CHECK-LABEL: func.func @parts
+// CHECK-COUNT-4: linalg.transpose ins(%{{.*}} : tensor<128x128xf32>)
+// CHECK-COUNT-2: linalg.transpose ins(%{{.*}} : tensor<128x44xf32>) outs(%{{.*}} : tensor<44x128xf32>)
+// CHECK:         tensor.insert_slice %{{.*}} into %{{.*}}[256, 0] [44, 256] [1, 1]
+func.func @parts(%y: tensor<384x300xf32>) -> tensor<300x384xf32> {
   %f = tensor.empty() : tensor<384x300xf32>
   %c = linalg.exp ins(%y : tensor<384x300xf32>) outs(%f : tensor<384x300xf32>) -> tensor<384x300xf32>
   %u = tensor.empty() : tensor<300x384xf32>
   %d = linalg.transpose ins(%c : tensor<384x300xf32>) outs(%u : tensor<300x384xf32>) permutation = [1, 0]
-  return %b, %d : tensor<512x384xi32>, tensor<300x384xf32>
+  return %d : tensor<300x384xf32>
+}
+
+// What a loop over rows reads of a transpose, it loads as columns and transposes; planes stay planes.
+// CHECK-LABEL: func.func @taken
+// CHECK:         scf.for %[[I:[a-z0-9_]+]] = %{{.*}} -> (tensor<4x512x256xf32>) {
+// CHECK:           scf.for %[[P:[a-z0-9_]+]] = %{{.*}} -> (tensor<4x512x256xf32>) {
+// CHECK:             %[[X:.*]] = tensor.extract_slice %arg0[%[[P]], 0, %[[I]]] [1, 256, 256] [1, 1, 1] : tensor<4x256x512xf32> to tensor<256x256xf32>
+// CHECK:             bufferization.materialize_in_destination %[[X]]
+// CHECK-COUNT-2:     linalg.transpose ins(%{{.*}} : tensor<256x128xf32>) outs(%{{.*}} : tensor<128x256xf32>) permutation = [1, 0]
+// CHECK:             linalg.exp
+// CHECK-NOT:     linalg.transpose
+// CHECK:         return
+func.func @taken(%x: tensor<4x256x512xf32>) -> tensor<4x512x256xf32> {
+  %e = tensor.empty() : tensor<4x512x256xf32>
+  %t = linalg.transpose ins(%x : tensor<4x256x512xf32>) outs(%e : tensor<4x512x256xf32>) permutation = [0, 2, 1]
+  %a = linalg.exp ins(%t : tensor<4x512x256xf32>) outs(%e : tensor<4x512x256xf32>) -> tensor<4x512x256xf32>
+  %b = linalg.mul ins(%a, %t : tensor<4x512x256xf32>, tensor<4x512x256xf32>) outs(%e : tensor<4x512x256xf32>) -> tensor<4x512x256xf32>
+  return %b : tensor<4x512x256xf32>
 }

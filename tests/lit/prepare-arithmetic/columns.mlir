@@ -69,10 +69,12 @@ func.func @few_rows(%x: tensor<96x28x28xf32>) -> tensor<28x28xf32> {
   return %r : tensor<28x28xf32>
 }
 
-// A maximum over them gets two dimensions.
+// A maximum over them is one over the rows of the transposed image; of integers, which the Tensor engine does not transpose, it gets two
+// dimensions.
 // CHECK-LABEL: func.func @maximum
 // CHECK: %[[X:.*]] = tensor.collapse_shape %arg0 {{\[\[}}0], [1, 2]] : tensor<96x28x28xf32> into tensor<96x784xf32>
-// CHECK: linalg.generic {{.*}}iterator_types = ["reduction", "parallel"]} ins(%[[X]] : tensor<96x784xf32>) outs(%{{.*}} : tensor<1x784xf32>)
+// CHECK: %[[T:.*]] = linalg.transpose ins(%[[X]] : tensor<96x784xf32>) outs(%{{.*}} : tensor<784x96xf32>) permutation = [1, 0]
+// CHECK: linalg.generic {{.*}}iterator_types = ["parallel", "reduction"]} ins(%[[T]] : tensor<784x96xf32>) outs(%{{.*}} : tensor<784x1xf32>)
 func.func @maximum(%x: tensor<96x28x28xf32>) -> tensor<28x28xf32> {
   %low = arith.constant 0xFF800000 : f32
   %e = tensor.empty() : tensor<28x28xf32>
@@ -84,6 +86,22 @@ func.func @maximum(%x: tensor<96x28x28xf32>) -> tensor<28x28xf32> {
     linalg.yield %v : f32
   } -> tensor<28x28xf32>
   return %r : tensor<28x28xf32>
+}
+
+// CHECK-LABEL: func.func @integers
+// CHECK: %[[X:.*]] = tensor.collapse_shape %arg0 {{\[\[}}0], [1, 2]] : tensor<96x28x28xi32> into tensor<96x784xi32>
+// CHECK: linalg.generic {{.*}}iterator_types = ["reduction", "parallel"]} ins(%[[X]] : tensor<96x784xi32>) outs(%{{.*}} : tensor<1x784xi32>)
+func.func @integers(%x: tensor<96x28x28xi32>) -> tensor<28x28xi32> {
+  %low = arith.constant -5 : i32
+  %e = tensor.empty() : tensor<28x28xi32>
+  %f = linalg.fill ins(%low : i32) outs(%e : tensor<28x28xi32>) -> tensor<28x28xi32>
+  %r = linalg.generic {indexing_maps = [affine_map<(a, b, c) -> (a, b, c)>, affine_map<(a, b, c) -> (b, c)>], iterator_types = ["reduction", "parallel", "parallel"]}
+       ins(%x : tensor<96x28x28xi32>) outs(%f : tensor<28x28xi32>) {
+  ^bb0(%i: i32, %o: i32):
+    %v = arith.maxsi %o, %i : i32
+    linalg.yield %v : i32
+  } -> tensor<28x28xi32>
+  return %r : tensor<28x28xi32>
 }
 
 // CHECK-LABEL: func.func @others
