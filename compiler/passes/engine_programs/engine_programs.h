@@ -14,7 +14,7 @@
 #include "nisa/nisa.h"
 #include "passes/pass.h"
 
-enum { EP_DEPTH_MAX = 16, EP_STREAMS_MAX = 13, EP_NONE = -1 };
+enum { EP_DEPTH_MAX = 16, EP_STREAMS_MAX = 15, EP_NONE = -1 };
 
 /* An engine, or a DMA queue.  Streams 0 … EP_ENGINES - 1 are the engines, in the order of the output. */
 enum { EP_TENSOR, EP_VECTOR, EP_SCALAR, EP_GPSIMD, EP_SYNC, EP_ENGINES };

@@ -27,6 +27,7 @@
 #include "mlir-c/BuiltinTypes.h"
 
 #include "passes/engine_programs/engine_programs.h"
+#include "passes/engine_programs/straight.h"
 #include "passes/lib/buffers.h"
 #include "passes/lib/busy.h"
 
@@ -377,6 +378,43 @@ static bool split_loads(struct work *w) {
   return ep_split_loads(w->ep, &loads, start);
 }
 
+/* ---- short programs ---------------------------------------------------------------------------------------------- */
+
+static int stream_of(struct ep *ep, const struct straight_step *s) {
+  static const char *const why = "it is complete sooner than if another engine started it";
+  switch (s->engine) {
+  case NISA_ENGINE_SYNC:
+    return s->is_load ? find_stream(ep, "qSyncIn", EP_SYNC, "loads, which never wait for a store")
+                      : find_stream(ep, "qSyncOut", EP_SYNC, why);
+  case NISA_ENGINE_SCALAR:
+    return find_stream(ep, s->is_load ? "qScalarIn" : "qScalarOut", EP_SCALAR, why);
+  default:
+    return find_stream(ep, s->is_load ? "qGpsimdIn" : "qGpsimdOut", EP_GPSIMD, why);
+  }
+}
+
+/* A short program without loops is played (straight.h): each transfer is started by the engine with which the program ends
+ * first, if that is clearly before it ends otherwise. */
+static void choose_starters(struct ep *ep) {
+  static const enum nisa_engine engines[EP_ENGINES] = {NISA_ENGINE_TENSOR, NISA_ENGINE_VECTOR, NISA_ENGINE_SCALAR,
+                                                       NISA_ENGINE_GPSIMD, NISA_ENGINE_SYNC};
+  enum { SAVING_MIN = 2 }; /* percent */
+  struct straight s;
+
+  if (ep->is_core || !straight_read(ep->run->arena, ir_body(ep->function), ep->run->target, &s) || !s.n_transfers)
+    return;
+  for (int k = 0; k < s.n; k++)
+    if (s.steps[k].is_transfer)
+      s.steps[k].engine = engines[ep->streams[ep_stream_of(ep, s.steps[k].op)].on];
+  const double before = straight_play(&s), after = straight_choose(&s);
+  if (after * 100 > before * (100 - SAVING_MIN))
+    return;
+  ep->n_streams = EP_ENGINES;
+  for (int k = 0; k < s.n; k++)
+    if (s.steps[k].is_transfer)
+      table_put(&ep->queue_of, s.steps[k].op.ptr, (void *)(intptr_t)(stream_of(ep, &s.steps[k]) + 1));
+}
+
 void ep_assign_queues(struct ep *ep) {
   struct arena *a = ep->run->arena;
   static const char *const engines[EP_ENGINES] = {"tensor", "vector", "scalar", "gpsimd", "sync"};
@@ -406,4 +444,5 @@ void ep_assign_queues(struct ep *ep) {
       table_put(&ep->queue_of, op.ptr, (void *)(intptr_t)(queue_for(&w, op) + 1));
     table_put(&w.writer, root_key(mlirOperationGetOperand(op, 0)), op.ptr);
   }
+  choose_starters(ep);
 }

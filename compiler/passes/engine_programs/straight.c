@@ -1,0 +1,279 @@
+/* straight: see the header. */
+#include "passes/engine_programs/straight.h"
+
+#include "mlir-c/BuiltinTypes.h"
+
+#include "base/array.h"
+#include "base/table.h"
+#include "ir/query.h"
+#include "passes/engine_programs/engine_programs.h"
+#include "passes/lib/buffers.h"
+#include "passes/lib/busy.h"
+#include "passes/lib/round.h"
+#include "sim/cost.h"
+
+enum { SWEEPS = 3, BLOCKS = NISA_RANK_MAX };
+
+/* ---- reading ----------------------------------------------------------------------------------------------------- */
+
+/* A part of a buffer: the indices low … high in each dimension. */
+struct part {
+  const void *root, *base;
+  bool writes, is_known; /* not known: all of it */
+  int rank;
+  int64_t low[BLOCKS], high[BLOCKS];
+};
+
+struct reader {
+  struct arena *arena;
+  struct straight *out;
+  struct {
+    struct part *v;
+    int n, cap;
+  } parts;
+  int first[STRAIGHT_MAX + 1]; /* parts of each step */
+  struct table written;        /* root in HBM -> itself */
+};
+
+static struct part part_of(const struct nisa_access *x, bool writes) {
+  struct part p = {.root = buffer_root(x->base).ptr,
+                   .base = x->base.ptr,
+                   .writes = writes,
+                   .is_known = mlirTypeIsNull(x->type),
+                   .rank = (int)mlirShapedTypeGetRank(mlirValueGetType(x->base))};
+  for (int r = 0; r < p.rank && p.is_known; r++) {
+    struct nisa_index i;
+    p.is_known = nisa_access_index(x, r, &i);
+    if (!p.is_known)
+      break;
+    p.low[r] = p.high[r] = i.constant;
+    for (int d = 0; d < x->n_dims; d++)
+      p.high[r] += i.dim[d] * (x->tile[d] - 1);
+    for (int k = 0; k < x->n_indices; k++) {
+      int64_t v = 0;
+      if (i.sym[k] && !ir_int_constant(x->indices[k], &v))
+        p.is_known = false;
+      p.low[r] += i.sym[k] * v;
+      p.high[r] += i.sym[k] * v;
+    }
+  }
+  return p;
+}
+
+static bool meet(const struct part *x, const struct part *y) {
+  if (x->root != y->root || (!x->writes && !y->writes))
+    return false;
+  if (x->base != y->base || !x->is_known || !y->is_known)
+    return true;
+  for (int r = 0; r < x->rank; r++)
+    if (x->high[r] < y->low[r] || y->high[r] < x->low[r])
+      return false;
+  return true;
+}
+
+static bool is_on_chip(const struct nisa_access *x) {
+  return mem_is_on_chip(nisa_access_space(x));
+}
+
+/* The shortest time of a transfer's bytes, on all DMA engines. */
+static double work_of(const struct nisa_instr *in, int64_t descriptors, enum target t) {
+  const struct nisa_access *dst = &in->operand[0];
+  const double engines = (double)sim_constant(SIM_DMA_ENGINES, t);
+  const double bytes = (double)(nisa_partitions(dst) * nisa_free_elements(dst)) *
+                       (double)nisa_element_bytes(nisa_access_element(dst));
+  const double each = (double)sim_constant_ps(SIM_DMA_DESCRIPTOR, t) / 1e3, rate = (double)sim_constant(SIM_DMA_RATE, t);
+  const double alone = (double)descriptors * each / engines + bytes / engines * 1e3 / rate;
+  const double shared = bytes / (double)sim_constant(SIM_PEAK_HBM, t);
+  const double ns = alone > shared ? alone : shared;
+  return in->def->kind == NISA_DMA_TRANSPOSE ? ns * 100 / (double)sim_constant(SIM_TRANSPOSE_HBM, t) : ns;
+}
+
+static bool read_transfer(struct reader *r, const struct nisa_instr *in, struct straight_step *s) {
+  const struct nisa_access *dst = &in->operand[0], *src = nisa_operand(in, "src");
+  const enum target t = r->out->target;
+
+  if ((in->def->kind != NISA_DMA_COPY && in->def->kind != NISA_DMA_TRANSPOSE) || is_on_chip(dst) == is_on_chip(src))
+    return false;
+  s->is_transfer = true;
+  s->is_load = is_on_chip(dst);
+  s->engine = s->is_load ? NISA_ENGINE_SYNC : NISA_ENGINE_GPSIMD;
+  s->descriptors = ep_descriptors(dst, src);
+  s->work = work_of(in, s->descriptors, t);
+  s->supply = (double)(s->descriptors * sim_constant_ps(SIM_DMA_SUPPLY, t)) / 1e3;
+  r->out->n_transfers++;
+  return true;
+}
+
+/* Adds a step with its parts; false if the model does not know it. */
+static bool read_step(struct reader *r, MlirOperation op) {
+  struct straight *out = r->out;
+  struct nisa_instr in;
+
+  if (out->n == STRAIGHT_MAX || !nisa_read(op, &in, NULL) || nisa_keeps_order(op) || mlirOperationGetNumResults(op))
+    return false;
+  struct straight_step *s = &out->steps[out->n];
+  *s = (struct straight_step){.op = op, .engine = in.engine};
+  if (in.engine == NISA_ENGINE_DMA) {
+    if (!read_transfer(r, &in, s))
+      return false;
+  } else if (in.engine == NISA_ENGINE_NONE || in.engine == NISA_ENGINE_SYNC) {
+    return false;
+  } else {
+    s->hold = busy_ns(&in, in.engine, out->target);
+    s->done = s->hold + round_delay_ns(in.engine);
+    s->needs_table = in.def->kind == NISA_ACTIVATION;
+  }
+  r->first[out->n++] = r->parts.n;
+  for (int k = 0; k < in.def->n_operands; k++) {
+    const struct nisa_operand_def *d = &in.def->operand[k];
+    const struct nisa_access *x = &in.operand[k];
+    if (!nisa_is_data(x) || (!d->reads && !d->writes))
+      continue;
+    const struct part p = part_of(x, d->writes);
+    array_push(r->arena, &r->parts, p);
+    if (d->writes && !is_on_chip(x))
+      table_put(&r->written, p.root, (void *)p.root);
+  }
+  r->first[out->n] = r->parts.n;
+  return true;
+}
+
+static bool steps_meet(const struct reader *r, int x, int y) {
+  for (int i = r->first[x]; i < r->first[x + 1]; i++)
+    for (int k = r->first[y]; k < r->first[y + 1]; k++)
+      if (meet(&r->parts.v[i], &r->parts.v[k]))
+        return true;
+  return false;
+}
+
+/* Products of one sum are in order in their engine anyway. */
+static void find_waits(struct reader *r) {
+  struct straight *out = r->out;
+  out->waits = arena_new_array(r->arena, int, (size_t)out->n * (size_t)out->n / 2 + 1);
+  for (int x = 0; x < out->n; x++) {
+    out->steps[x].first_wait = out->n_waits;
+    for (int y = 0; y < x; y++)
+      if (steps_meet(r, x, y))
+        out->waits[out->n_waits++] = y;
+    out->steps[x].n_waits = out->n_waits - out->steps[x].first_wait;
+  }
+}
+
+/* A load of what the block writes is no load that may begin at any time. */
+static bool loads_are_free(const struct reader *r) {
+  for (int s = 0; s < r->out->n; s++)
+    for (int k = r->first[s]; r->out->steps[s].is_load && k < r->first[s + 1]; k++)
+      if (!r->parts.v[k].writes && table_get(&r->written, r->parts.v[k].root))
+        return false;
+  return true;
+}
+
+bool straight_read(struct arena *a, MlirBlock block, enum target t, struct straight *out) {
+  struct reader r = {.arena = a, .out = out, .written = {.arena = a}};
+  *out = (struct straight){.target = t, .steps = arena_new_array(a, struct straight_step, STRAIGHT_MAX)};
+  for (MlirOperation op = mlirBlockGetFirstOperation(block); !mlirOperationIsNull(op);
+       op = mlirOperationGetNextInBlock(op)) {
+    const struct nisa_op_def *def = nisa_op_of(op);
+    if (mlirOperationGetNumRegions(op))
+      return false;
+    if (def && def->kind != NISA_ALLOC && def->kind != NISA_RELEASE && !read_step(&r, op))
+      return false;
+  }
+  find_waits(&r);
+  return loads_are_free(&r);
+}
+
+/* ---- playing ------------------------------------------------------------------------------------------------------ */
+
+struct machine {
+  double free[NISA_ENGINE_COUNT];     /* when each engine can go on */
+  double queue[NISA_ENGINE_COUNT][2]; /* the end of the last load and store that each engine has started */
+  double dma, built, computed;        /* the DMA engines; descriptors; the last that GpSimd computed */
+  bool has_table;
+};
+
+static double ns_of(enum sim_constant c, enum target t) {
+  return (double)sim_constant_ps(c, t) / 1e3;
+}
+
+static double latest(double x, double y) {
+  return x > y ? x : y;
+}
+
+static void play_transfer(const struct straight *s, struct machine *m, struct straight_step *x, double ready) {
+  const struct sim_dma_cost d = {.descriptors = x->descriptors};
+  const struct sim_trigger_cost c = sim_trigger_cost(&d, x->engine, s->target);
+  const bool is_built = x->engine == NISA_ENGINE_GPSIMD;
+  double at = latest(m->free[x->engine], ready);
+
+  if (is_built) {
+    m->built = latest(m->built, m->computed) + (double)c.build / 1e3;
+    at = latest(at, m->built);
+  }
+  m->free[x->engine] = at + (double)c.hold / 1e3;
+  const double first = at + (double)c.start / 1e3;
+  m->dma = latest(m->dma, first) + x->work;
+  const double last = latest(m->dma, is_built ? 0 : first + x->supply) + ns_of(SIM_DMA_END, s->target);
+  double *queue = &m->queue[x->engine][x->is_load];
+  *queue = latest(*queue, last);
+  x->end = *queue + (x->is_load ? ns_of(SIM_SIGNAL_DMA, s->target) : 0);
+}
+
+static void play_instruction(const struct straight *s, struct machine *m, struct straight_step *x, double ready) {
+  if (x->needs_table && !m->has_table) {
+    m->has_table = true;
+    m->free[x->engine] += ns_of(SIM_TABLE_LOAD, s->target);
+  }
+  const double at = latest(m->free[x->engine], ready);
+  const double slow =
+      x->engine == NISA_ENGINE_TENSOR && at < 2 * ns_of(SIM_TENSOR_WINDOW, s->target) ? x->hold : 0; /* half clock */
+  m->free[x->engine] = at + x->hold + slow;
+  x->end = at + x->done + slow;
+  if (x->engine == NISA_ENGINE_GPSIMD)
+    m->computed = m->free[x->engine];
+}
+
+double straight_play(struct straight *s) {
+  static const double LATER = 1e-3; /* of the mean end */
+  struct machine m = {.has_table = false};
+  double last = 0, sum = 0;
+
+  for (int k = 0; k < s->n; k++) {
+    struct straight_step *x = &s->steps[k];
+    double ready = 0;
+    for (int w = x->first_wait; w < x->first_wait + x->n_waits; w++)
+      ready = latest(ready, s->steps[s->waits[w]].end);
+    if (x->is_transfer)
+      play_transfer(s, &m, x, ready);
+    else
+      play_instruction(s, &m, x, ready);
+    last = latest(last, x->end);
+    sum += x->end;
+  }
+  return s->n ? last + sum / s->n * LATER : 0;
+}
+
+/* ---- choosing ----------------------------------------------------------------------------------------------------- */
+
+double straight_choose(struct straight *s) {
+  static const enum nisa_engine engines[] = {NISA_ENGINE_SYNC, NISA_ENGINE_SCALAR, NISA_ENGINE_GPSIMD};
+  double best = straight_play(s);
+  bool is_better = true;
+
+  for (int sweep = 0; sweep < SWEEPS && is_better; sweep++) {
+    is_better = false;
+    for (int k = 0; k < s->n; k++)
+      for (size_t e = 0; s->steps[k].is_transfer && e < sizeof engines / sizeof *engines; e++) {
+        const enum nisa_engine was = s->steps[k].engine;
+        s->steps[k].engine = engines[e];
+        const double ns = was == engines[e] ? best : straight_play(s);
+        if (ns < best) {
+          best = ns;
+          is_better = true;
+        } else {
+          s->steps[k].engine = was;
+        }
+      }
+  }
+  return best;
+}
