@@ -1,27 +1,23 @@
 /* straight: see the header. */
 #include "passes/engine_programs/straight.h"
 
-#include "mlir-c/BuiltinTypes.h"
-
 #include "base/array.h"
 #include "base/table.h"
 #include "ir/query.h"
 #include "passes/engine_programs/engine_programs.h"
-#include "passes/lib/buffers.h"
+#include "passes/lib/box.h"
 #include "passes/lib/busy.h"
 #include "passes/lib/round.h"
 #include "sim/cost.h"
 
-enum { SWEEPS = 3, BLOCKS = NISA_RANK_MAX };
+enum { SWEEPS = 3 };
 
 /* ---- reading ----------------------------------------------------------------------------------------------------- */
 
-/* A part of a buffer: the indices low … high in each dimension. */
+/* What a step reads or writes. */
 struct part {
-  const void *root, *base;
-  bool writes, is_known; /* not known: all of it */
-  int rank;
-  int64_t low[BLOCKS], high[BLOCKS];
+  struct box box;
+  bool writes;
 };
 
 struct reader {
@@ -34,42 +30,6 @@ struct reader {
   int first[STRAIGHT_MAX + 1]; /* parts of each step */
   struct table written;        /* root in HBM -> itself */
 };
-
-static struct part part_of(const struct nisa_access *x, bool writes) {
-  struct part p = {.root = buffer_root(x->base).ptr,
-                   .base = x->base.ptr,
-                   .writes = writes,
-                   .is_known = mlirTypeIsNull(x->type),
-                   .rank = (int)mlirShapedTypeGetRank(mlirValueGetType(x->base))};
-  for (int r = 0; r < p.rank && p.is_known; r++) {
-    struct nisa_index i;
-    p.is_known = nisa_access_index(x, r, &i);
-    if (!p.is_known)
-      break;
-    p.low[r] = p.high[r] = i.constant;
-    for (int d = 0; d < x->n_dims; d++)
-      p.high[r] += i.dim[d] * (x->tile[d] - 1);
-    for (int k = 0; k < x->n_indices; k++) {
-      int64_t v = 0;
-      if (i.sym[k] && !ir_int_constant(x->indices[k], &v))
-        p.is_known = false;
-      p.low[r] += i.sym[k] * v;
-      p.high[r] += i.sym[k] * v;
-    }
-  }
-  return p;
-}
-
-static bool meet(const struct part *x, const struct part *y) {
-  if (x->root != y->root || (!x->writes && !y->writes))
-    return false;
-  if (x->base != y->base || !x->is_known || !y->is_known)
-    return true;
-  for (int r = 0; r < x->rank; r++)
-    if (x->high[r] < y->low[r] || y->high[r] < x->low[r])
-      return false;
-  return true;
-}
 
 static bool is_on_chip(const struct nisa_access *x) {
   return mem_is_on_chip(nisa_access_space(x));
@@ -129,10 +89,10 @@ static bool read_step(struct reader *r, MlirOperation op) {
     const struct nisa_access *x = &in.operand[k];
     if (!nisa_is_data(x) || (!d->reads && !d->writes))
       continue;
-    const struct part p = part_of(x, d->writes);
+    const struct part p = {box_of(x), d->writes};
     array_push(r->arena, &r->parts, p);
     if (d->writes && !is_on_chip(x))
-      table_put(&r->written, p.root, (void *)p.root);
+      table_put(&r->written, p.box.root, r);
   }
   r->first[out->n] = r->parts.n;
   return true;
@@ -141,7 +101,7 @@ static bool read_step(struct reader *r, MlirOperation op) {
 static bool steps_meet(const struct reader *r, int x, int y) {
   for (int i = r->first[x]; i < r->first[x + 1]; i++)
     for (int k = r->first[y]; k < r->first[y + 1]; k++)
-      if (meet(&r->parts.v[i], &r->parts.v[k]))
+      if ((r->parts.v[i].writes || r->parts.v[k].writes) && box_meets(&r->parts.v[i].box, &r->parts.v[k].box))
         return true;
   return false;
 }
@@ -163,7 +123,7 @@ static void find_waits(struct reader *r) {
 static bool loads_are_free(const struct reader *r) {
   for (int s = 0; s < r->out->n; s++)
     for (int k = r->first[s]; r->out->steps[s].is_load && k < r->first[s + 1]; k++)
-      if (!r->parts.v[k].writes && table_get(&r->written, r->parts.v[k].root))
+      if (!r->parts.v[k].writes && table_get(&r->written, r->parts.v[k].box.root))
         return false;
   return true;
 }

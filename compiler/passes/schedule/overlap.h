@@ -72,6 +72,7 @@ struct schedule_what {
   bool loops;                          /* other loops get an order */
   bool program;                        /* what is in no loop gets one */
   bool prefetches;                     /* and its loads come first */
+  int parts;                           /* 0: loops stay; otherwise they are written out, with what is long in so many parts */
   bool loops_changed, program_changed; /* answers */
   double before, after;                /* ns of the program, for the remark; 0 if they are not known */
 };
@@ -99,6 +100,22 @@ bool overlap_order(const struct overlap *o, const struct round_step *steps, stru
 
 /* Writes the body in that order. */
 void overlap_apply(struct pass_run *run, MlirOperation parent, const struct overlap_cuts *cuts);
+
+/* Values of a body and what stands for them in another round. */
+struct schedule_renamed {
+  struct table by_value; /* value -> its new one */
+};
+/* Copies op to the place before `before` in the block, with the new values, and notes those that it makes. */
+MlirOperation schedule_copy(struct pass_run *run, struct schedule_renamed *r, MlirOperation op, MlirBlock block,
+                            MlirOperation before);
+void schedule_erase_if_unused(MlirOperation op);
+
+/* ---- unroll.c ----------------------------------------------------------------------------------------------------- */
+
+/* True if the function is so short that its loops may be written out. */
+bool schedule_can_unroll(const struct pass_run *run, MlirOperation function);
+/* Writes out all loops of such a function, divides what is long into `parts`, 1, 2 or 4, and puts its loads first. */
+void schedule_unroll(struct pass_run *run, MlirOperation function, int parts);
 
 /* ---- measure.c --------------------------------------------------------------------------------------------------- */
 

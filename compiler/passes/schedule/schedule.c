@@ -24,6 +24,7 @@
 
 enum {
   SAVING_MIN = 1, /* percent of the program */
+  PARTS_MAX = 4,
   OPS_MAX = 320   /* a longer program is not timed: its copies take longer than all of its stages before */
 };
 
@@ -62,13 +63,21 @@ static struct round_load schedule_regions(struct pass_run *run, MlirOperation pa
   return all;
 }
 
+/* Writes out the loops of the program, if that is asked for, and orders its instructions. */
+static void apply(struct pass_run *run, struct schedule_what *what) {
+  const struct ir_ops functions = ir_collect_named(run->arena, run->module, "func.func");
+  for (int k = 0; what->parts && k < functions.n; k++)
+    schedule_unroll(run, functions.v[k], what->parts);
+  schedule_regions(run, run->module, what);
+}
+
 /* Orders a copy.  Returns its simulated time; -1 if that is not asked for or not known. */
 static double try(const struct pass_run *run, struct schedule_what *what, bool measures) {
   struct pass_run quiet = *run;
   quiet.remarks = NULL;
   quiet.steps = NULL;
   quiet.module = mlirOperationClone(run->module);
-  schedule_regions(&quiet, quiet.module, what);
+  apply(&quiet, what);
   const double ns = measures ? schedule_measure(&quiet, quiet.module) : -1;
   mlirOperationDestroy(quiet.module);
   return ns;
@@ -86,6 +95,12 @@ static void improve(const struct pass_run *run, struct schedule_what w, struct s
   best->after = ns;
 }
 
+/* True if the only function of the module is short. */
+static bool can_unroll(const struct pass_run *run) {
+  const struct ir_ops functions = ir_collect_named(run->arena, run->module, "func.func");
+  return functions.n == 1 && !mlirBlockIsNull(ir_body(functions.v[0])) && schedule_can_unroll(run, functions.v[0]);
+}
+
 /* Returns what makes the simulated program shortest: the order of the program, with its loads where they are needed or first, and that
  * of the loops are tried one after the other. */
 static struct schedule_what choose(const struct pass_run *run) {
@@ -93,8 +108,9 @@ static struct schedule_what choose(const struct pass_run *run) {
 
   if (ir_collect(run->arena, run->module, NULL, NULL).n > OPS_MAX)
     return none;
+  const bool unrolls = can_unroll(run);
   (void)try(run, &some, false);
-  if (!some.loops_changed && !some.program_changed)
+  if (!some.loops_changed && !some.program_changed && !unrolls)
     return best;
   best.before = best.after = try(run, &none, true);
   if (best.before <= 0)
@@ -105,6 +121,8 @@ static struct schedule_what choose(const struct pass_run *run) {
   }
   if (some.loops_changed)
     improve(run, (struct schedule_what){.program = best.program, .prefetches = best.prefetches, .loops = true}, &best);
+  for (int parts = 1; unrolls && parts <= PARTS_MAX; parts *= 2)
+    improve(run, (struct schedule_what){.parts = parts}, &best);
   return best;
 }
 
@@ -113,7 +131,7 @@ static enum status run_pass(struct pass_run *run) {
   if (st)
     return st;
   struct schedule_what what = choose(run);
-  schedule_regions(run, run->module, &what);
+  apply(run, &what);
   return ST_OK;
 }
 
