@@ -27,9 +27,10 @@
 #include "mlir-c/BuiltinTypes.h"
 
 #include "passes/engine_programs/engine_programs.h"
-#include "passes/engine_programs/straight.h"
 #include "passes/lib/buffers.h"
 #include "passes/lib/busy.h"
+#include "passes/lib/descriptors.h"
+#include "passes/lib/straight.h"
 
 /* The time in nanoseconds that scalar and gpsimd would spend on a top-level operation, usually a loop, if each of them started
  * all its transfers to HBM, and the loads of what these write. */
@@ -129,7 +130,7 @@ static struct outs count_outs(struct work *w) {
     if (is_load(w, &in) || table_get(&w->backs, in.op.ptr))
       continue;
     all.transfers += n;
-    all.descriptors += n * ep_descriptors(dst, src);
+    all.descriptors += n * descriptors_of(dst, src);
   }
   return all;
 }
@@ -241,10 +242,10 @@ static void survey_nests(struct work *w) {
       nest = table_get(&stores, root_key(src->base));
     if (!mem_is_on_chip(nisa_access_space(dst)))
       table_put(&stores, root_key(dst->base), nest);
-    const double build = n * busy_trigger_ns(NISA_ENGINE_GPSIMD, ep_descriptors(dst, src), t);
+    const double build = n * busy_trigger_ns(NISA_ENGINE_GPSIMD, descriptors_of(dst, src), t);
     nest->build += build;
     nest->gpsimd += build;
-    nest->scalar += n * busy_trigger_ns(NISA_ENGINE_SCALAR, ep_descriptors(dst, src), t);
+    nest->scalar += n * busy_trigger_ns(NISA_ENGINE_SCALAR, descriptors_of(dst, src), t);
   }
 }
 
@@ -270,7 +271,7 @@ static int find_stream(struct ep *ep, const char *name, int on, const char *why)
 static bool has_many_descriptors(const struct work *w, const struct nisa_instr *in) {
   enum { MANY = 256, BUILD_NS = 20000 };
   const struct nisa_access *dst = &in->operand[0], *src = nisa_operand(in, "src");
-  return w->ep->run->target != TARGET_TRN1 && in->def->kind == NISA_DMA_COPY && ep_descriptors(dst, src) >= MANY &&
+  return w->ep->run->target != TARGET_TRN1 && in->def->kind == NISA_DMA_COPY && descriptors_of(dst, src) >= MANY &&
          w->build > BUILD_NS && w->busy[NISA_ENGINE_SCALAR] < w->busy[NISA_ENGINE_GPSIMD] + w->build;
 }
 
@@ -371,7 +372,7 @@ static bool split_loads(struct work *w) {
     if (engine_of(w->ops.v[k]) != NISA_ENGINE_DMA || !nisa_read(w->ops.v[k], &in, NULL) || !is_plain_transfer(&in) ||
         !is_load(w, &in))
       continue;
-    const int64_t n = ep_descriptors(&in.operand[0], nisa_operand(&in, "src"));
+    const int64_t n = descriptors_of(&in.operand[0], nisa_operand(&in, "src"));
     start[loads.n] = (double)executions(w->ep, in.op) * busy_trigger_ns(NISA_ENGINE_SCALAR, n, w->ep->run->target);
     loads.v[loads.n++] = in.op;
   }
@@ -406,7 +407,7 @@ static void choose_starters(struct ep *ep) {
   for (int k = 0; k < s.n; k++)
     if (s.steps[k].is_transfer)
       s.steps[k].engine = engines[ep->streams[ep_stream_of(ep, s.steps[k].op)].on];
-  const double before = straight_play(&s), after = straight_choose(&s);
+  const double before = straight_play(&s), after = straight_choose_starters(&s);
   if (after * 100 > before * (100 - SAVING_MIN))
     return;
   ep->n_streams = EP_ENGINES;

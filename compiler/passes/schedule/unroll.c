@@ -237,12 +237,32 @@ struct loads {
   struct table used;    /* root on chip that something else than a load that comes first has used -> itself */
 };
 
+/* True if all that it uses are arguments, allocations, views and numbers. */
+static bool may_come_first(MlirOperation op) {
+  for (intptr_t k = 0; k < mlirOperationGetNumOperands(op); k++) {
+    MlirOperation def = ir_defining_op(mlirOperationGetOperand(op, k));
+    if (!mlirOperationIsNull(def) && !ir_is(def, "nisa.alloc") &&
+        ((!buffer_is_view(def) && !ir_is_of(def, "arith.")) || !may_come_first(def)))
+      return false;
+  }
+  return true;
+}
+
+/* Moves op and what it uses before `place`. */
+static void bring(MlirOperation op, MlirOperation place) {
+  for (intptr_t k = 0; k < mlirOperationGetNumOperands(op); k++) {
+    MlirOperation def = ir_defining_op(mlirOperationGetOperand(op, k));
+    if (!mlirOperationIsNull(def) && !buffer_is_before(def, place))
+      bring(def, place);
+  }
+  mlirOperationMoveBefore(op, place);
+}
+
 static bool is_early(const struct loads *l, const struct nisa_instr *in) {
   const struct nisa_access *dst = &in->operand[0], *src = nisa_operand(in, "src");
   return (in->def->kind == NISA_DMA_COPY || in->def->kind == NISA_DMA_TRANSPOSE) && is_on_chip(dst) &&
          !is_on_chip(src) && !nisa_keeps_order(in->op) && !table_get(&l->written, buffer_root(src->base).ptr) &&
-         !table_get(&l->used, buffer_root(dst->base).ptr) &&
-         mlirBlockEqual(mlirOperationGetBlock(ir_defining_op(buffer_root(dst->base))), mlirOperationGetBlock(in->op));
+         !table_get(&l->used, buffer_root(dst->base).ptr) && may_come_first(in->op);
 }
 
 /* The first instruction after the load that reads of its buffer what it loads; instructions are in `ops` from `from` on. */
@@ -292,12 +312,8 @@ static void put_loads_first(struct pass_run *run, MlirOperation function) {
     return;
   for (int r = 0; r <= ops.n; r++)
     for (int k = 0; k < ops.n; k++)
-      if (reader[k] == r && nisa_read(ops.v[k], &in, NULL)) {
-        MlirOperation alloc = ir_defining_op(buffer_root(in.operand[0].base));
-        if (!buffer_is_before(alloc, place))
-          mlirOperationMoveBefore(alloc, place);
-        mlirOperationMoveBefore(ops.v[k], place);
-      }
+      if (reader[k] == r)
+        bring(ops.v[k], place);
 }
 
 /* ---- the program --------------------------------------------------------------------------------------------------- */

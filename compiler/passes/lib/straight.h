@@ -1,12 +1,13 @@
-/* straight: plays a short program without loops on a model of the machine, for choices of who starts its transfers.
+/* straight: plays a short program without loops on a model of the machine, for choices of the engine that computes
+ * something or starts a transfer.
  *
  * The model has what matters in a program of some microseconds: engines execute in order; a transfer begins some time after the
  * engine that starts it is free and its data is there; GpSimd builds descriptors before; hardware supplies them at a rate; all
  * transfers share the DMA engines.  The constants are those of sim/cost.def.  What it leaves out: memory that is reused, the
  * order in which transfers share the DMA engines, and the Tensor engine's clock, which it takes to be halved at the start.
  */
-#ifndef PASSES_ENGINE_PROGRAMS_STRAIGHT_H
-#define PASSES_ENGINE_PROGRAMS_STRAIGHT_H
+#ifndef PASSES_LIB_STRAIGHT_H
+#define PASSES_LIB_STRAIGHT_H
 
 #include "base/target.h"
 #include "nisa/nisa.h"
@@ -18,7 +19,7 @@ struct straight_step {
   enum nisa_engine engine; /* that computes; of a transfer the one that starts it */
   bool is_transfer, is_load;
   bool needs_table;         /* an activation */
-  double hold, done;        /* ns: until its engine is free, and until others see the result */
+  double on[NISA_ENGINE_COUNT]; /* ns for which it keeps an engine that may compute it; -1: it may not */
   double work, supply;      /* of a transfer: of all DMA engines, and of its descriptors */
   int64_t descriptors;
   int first_wait, n_waits;  /* of straight.waits: the steps before it that it waits for */
@@ -37,8 +38,10 @@ struct straight {
 bool straight_read(struct arena *a, MlirBlock block, enum target t, struct straight *out);
 /* Returns when all is complete, in nanoseconds; it is a little later the later the other steps end. */
 double straight_play(struct straight *s);
-/* Lets for each transfer Sync, Scalar or GpSimd start it so that the program ends early.  Begins with the engines that
- * are there.  Returns what straight_play says then. */
+/* Lets for each transfer Sync, Scalar or GpSimd start it, and one of the engines of `on` compute each other step, so that the program
+ * ends early.  Begins with the engines that are there.  Returns what straight_play says then. */
 double straight_choose(struct straight *s);
+/* The same for transfers only. */
+double straight_choose_starters(struct straight *s);
 
 #endif

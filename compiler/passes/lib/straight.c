@@ -1,12 +1,12 @@
 /* straight: see the header. */
-#include "passes/engine_programs/straight.h"
+#include "passes/lib/straight.h"
 
 #include "base/array.h"
 #include "base/table.h"
 #include "ir/query.h"
-#include "passes/engine_programs/engine_programs.h"
 #include "passes/lib/box.h"
 #include "passes/lib/busy.h"
+#include "passes/lib/descriptors.h"
 #include "passes/lib/round.h"
 #include "sim/cost.h"
 
@@ -57,7 +57,7 @@ static bool read_transfer(struct reader *r, const struct nisa_instr *in, struct 
   s->is_transfer = true;
   s->is_load = is_on_chip(dst);
   s->engine = s->is_load ? NISA_ENGINE_SYNC : NISA_ENGINE_GPSIMD;
-  s->descriptors = ep_descriptors(dst, src);
+  s->descriptors = descriptors_of(in->def->kind == NISA_DMA_TRANSPOSE ? src : dst, src);
   s->work = work_of(in, s->descriptors, t);
   s->supply = (double)(s->descriptors * sim_constant_ps(SIM_DMA_SUPPLY, t)) / 1e3;
   r->out->n_transfers++;
@@ -73,14 +73,15 @@ static bool read_step(struct reader *r, MlirOperation op) {
     return false;
   struct straight_step *s = &out->steps[out->n];
   *s = (struct straight_step){.op = op, .engine = in.engine};
+  for (int e = 0; e < NISA_ENGINE_COUNT; e++)
+    s->on[e] = -1;
   if (in.engine == NISA_ENGINE_DMA) {
     if (!read_transfer(r, &in, s))
       return false;
   } else if (in.engine == NISA_ENGINE_NONE || in.engine == NISA_ENGINE_SYNC) {
     return false;
   } else {
-    s->hold = busy_ns(&in, in.engine, out->target);
-    s->done = s->hold + round_delay_ns(in.engine);
+    s->on[in.engine] = busy_ns(&in, in.engine, out->target);
     s->needs_table = in.def->kind == NISA_ACTIVATION;
   }
   r->first[out->n++] = r->parts.n;
@@ -184,11 +185,11 @@ static void play_instruction(const struct straight *s, struct machine *m, struct
     m->has_table = true;
     m->free[x->engine] += ns_of(SIM_TABLE_LOAD, s->target);
   }
-  const double at = latest(m->free[x->engine], ready);
+  const double at = latest(m->free[x->engine], ready), hold = x->on[x->engine];
   const double slow =
-      x->engine == NISA_ENGINE_TENSOR && at < 2 * ns_of(SIM_TENSOR_WINDOW, s->target) ? x->hold : 0; /* half clock */
-  m->free[x->engine] = at + x->hold + slow;
-  x->end = at + x->done + slow;
+      x->engine == NISA_ENGINE_TENSOR && at < 2 * ns_of(SIM_TENSOR_WINDOW, s->target) ? hold : 0; /* half clock */
+  m->free[x->engine] = at + hold + slow;
+  x->end = m->free[x->engine] + round_delay_ns(x->engine);
   if (x->engine == NISA_ENGINE_GPSIMD)
     m->computed = m->free[x->engine];
 }
@@ -215,18 +216,23 @@ double straight_play(struct straight *s) {
 
 /* ---- choosing ----------------------------------------------------------------------------------------------------- */
 
-double straight_choose(struct straight *s) {
-  static const enum nisa_engine engines[] = {NISA_ENGINE_SYNC, NISA_ENGINE_SCALAR, NISA_ENGINE_GPSIMD};
+static bool may_be_on(const struct straight_step *x, enum nisa_engine e) {
+  return x->is_transfer ? e == NISA_ENGINE_SYNC || e == NISA_ENGINE_SCALAR || e == NISA_ENGINE_GPSIMD : x->on[e] >= 0;
+}
+
+static double choose(struct straight *s, bool computes) {
   double best = straight_play(s);
   bool is_better = true;
 
   for (int sweep = 0; sweep < SWEEPS && is_better; sweep++) {
     is_better = false;
     for (int k = 0; k < s->n; k++)
-      for (size_t e = 0; s->steps[k].is_transfer && e < sizeof engines / sizeof *engines; e++) {
+      for (enum nisa_engine e = NISA_ENGINE_NONE + 1; e < NISA_ENGINE_COUNT; e++) {
         const enum nisa_engine was = s->steps[k].engine;
-        s->steps[k].engine = engines[e];
-        const double ns = was == engines[e] ? best : straight_play(s);
+        if (e == was || !may_be_on(&s->steps[k], e) || (!computes && !s->steps[k].is_transfer))
+          continue;
+        s->steps[k].engine = e;
+        const double ns = straight_play(s);
         if (ns < best) {
           best = ns;
           is_better = true;
@@ -236,4 +242,12 @@ double straight_choose(struct straight *s) {
       }
   }
   return best;
+}
+
+double straight_choose(struct straight *s) {
+  return choose(s, true);
+}
+
+double straight_choose_starters(struct straight *s) {
+  return choose(s, false);
 }
