@@ -46,3 +46,8 @@ int64_t descriptors_of(const struct nisa_access *dst, const struct nisa_access *
   const int64_t elements = nisa_partitions(dst) * nisa_free_elements(dst);
   return (elements + run - 1) / run;
 }
+
+int64_t descriptors_of_transpose(const struct nisa_access *dst, const struct nisa_access *src) {
+  const int64_t rows = run_of(src), each = nisa_free_elements(dst), run = rows < each ? rows : each;
+  return nisa_partitions(dst) * ((each + run - 1) / run);
+}

@@ -6,5 +6,7 @@
 
 /* Of a copy between these. */
 int64_t descriptors_of(const struct nisa_access *dst, const struct nisa_access *src);
+/* Of a transpose to the chip, which reads rows of src. */
+int64_t descriptors_of_transpose(const struct nisa_access *dst, const struct nisa_access *src);
 
 #endif

@@ -1,6 +1,8 @@
 /* straight: see the header. */
 #include "passes/lib/straight.h"
 
+#include <math.h>
+
 #include "base/array.h"
 #include "base/table.h"
 #include "ir/query.h"
@@ -11,6 +13,7 @@
 #include "sim/cost.h"
 
 enum { SWEEPS = 3 };
+static const double LATER = 1e-3; /* how much the mean end counts beside the last one */
 
 /* ---- reading ----------------------------------------------------------------------------------------------------- */
 
@@ -57,7 +60,8 @@ static bool read_transfer(struct reader *r, const struct nisa_instr *in, struct 
   s->is_transfer = true;
   s->is_load = is_on_chip(dst);
   s->engine = s->is_load ? NISA_ENGINE_SYNC : NISA_ENGINE_GPSIMD;
-  s->descriptors = descriptors_of(in->def->kind == NISA_DMA_TRANSPOSE ? src : dst, src);
+  s->descriptors = in->def->kind == NISA_DMA_TRANSPOSE && s->is_load ? descriptors_of_transpose(dst, src)
+                                                                      : descriptors_of(dst, src);
   s->work = work_of(in, s->descriptors, t);
   s->supply = (double)(s->descriptors * sim_constant_ps(SIM_DMA_SUPPLY, t)) / 1e3;
   r->out->n_transfers++;
@@ -107,15 +111,24 @@ static bool steps_meet(const struct reader *r, int x, int y) {
   return false;
 }
 
-/* Products of one sum are in order in their engine anyway. */
+enum { WORDS = STRAIGHT_MAX / 64 };
+
+/* The steps that a step waits for, but not those that these wait for anyway. */
 static void find_waits(struct reader *r) {
   struct straight *out = r->out;
+  uint64_t after[STRAIGHT_MAX][WORDS] = {{0}};
+
   out->waits = arena_new_array(r->arena, int, (size_t)out->n * (size_t)out->n / 2 + 1);
   for (int x = 0; x < out->n; x++) {
     out->steps[x].first_wait = out->n_waits;
-    for (int y = 0; y < x; y++)
-      if (steps_meet(r, x, y))
-        out->waits[out->n_waits++] = y;
+    for (int y = x - 1; y >= 0; y--) {
+      if (after[x][y / 64] >> y % 64 & 1 || !steps_meet(r, x, y))
+        continue;
+      out->waits[out->n_waits++] = y;
+      after[x][y / 64] |= (uint64_t)1 << y % 64;
+      for (int w = 0; w < WORDS; w++)
+        after[x][w] |= after[y][w];
+    }
     out->steps[x].n_waits = out->n_waits - out->steps[x].first_wait;
   }
 }
@@ -150,6 +163,7 @@ struct machine {
   double free[NISA_ENGINE_COUNT];     /* when each engine can go on */
   double queue[NISA_ENGINE_COUNT][2]; /* the end of the last load and store that each engine has started */
   double dma, built, computed;        /* the DMA engines; descriptors; the last that GpSimd computed */
+  double last, sum;                   /* of all ends */
   bool has_table;
 };
 
@@ -194,24 +208,29 @@ static void play_instruction(const struct straight *s, struct machine *m, struct
     m->computed = m->free[x->engine];
 }
 
-double straight_play(struct straight *s) {
-  static const double LATER = 1e-3; /* of the mean end */
-  struct machine m = {.has_table = false};
-  double last = 0, sum = 0;
+/* Plays step k; the machine is as the steps before leave it. */
+static void play_step(struct straight *s, struct machine *m, int k) {
+  struct straight_step *x = &s->steps[k];
+  double ready = 0;
+  for (int w = x->first_wait; w < x->first_wait + x->n_waits; w++)
+    ready = latest(ready, s->steps[s->waits[w]].end);
+  if (x->is_transfer)
+    play_transfer(s, m, x, ready);
+  else
+    play_instruction(s, m, x, ready);
+  m->last = latest(m->last, x->end);
+  m->sum += x->end;
+}
 
-  for (int k = 0; k < s->n; k++) {
-    struct straight_step *x = &s->steps[k];
-    double ready = 0;
-    for (int w = x->first_wait; w < x->first_wait + x->n_waits; w++)
-      ready = latest(ready, s->steps[s->waits[w]].end);
-    if (x->is_transfer)
-      play_transfer(s, &m, x, ready);
-    else
-      play_instruction(s, &m, x, ready);
-    last = latest(last, x->end);
-    sum += x->end;
-  }
-  return s->n ? last + sum / s->n * LATER : 0;
+/* Plays the steps from `first` on.  Returns more than `least` as soon as it cannot be that. */
+static double play_from(struct straight *s, struct machine m, int first, double least) {
+  for (int k = first; k < s->n && m.last < least; k++)
+    play_step(s, &m, k);
+  return m.last + m.sum / s->n * LATER;
+}
+
+double straight_play(struct straight *s) {
+  return s->n ? play_from(s, (struct machine){.last = 0}, 0, INFINITY) : 0;
 }
 
 /* ---- choosing ----------------------------------------------------------------------------------------------------- */
@@ -220,28 +239,59 @@ static bool may_be_on(const struct straight_step *x, enum nisa_engine e) {
   return x->is_transfer ? e == NISA_ENGINE_SYNC || e == NISA_ENGINE_SCALAR || e == NISA_ENGINE_GPSIMD : x->on[e] >= 0;
 }
 
-static double choose(struct straight *s, bool computes) {
+/* Moves steps one by one to another engine while the program ends earlier then. */
+static double descend(struct straight *s, bool computes) {
   double best = straight_play(s);
   bool is_better = true;
 
   for (int sweep = 0; sweep < SWEEPS && is_better; sweep++) {
+    struct machine m = {.last = 0};
     is_better = false;
-    for (int k = 0; k < s->n; k++)
+    for (int k = 0; k < s->n; k++) {
+      struct straight_step *x = &s->steps[k];
       for (enum nisa_engine e = NISA_ENGINE_NONE + 1; e < NISA_ENGINE_COUNT; e++) {
-        const enum nisa_engine was = s->steps[k].engine;
-        if (e == was || !may_be_on(&s->steps[k], e) || (!computes && !s->steps[k].is_transfer))
+        const enum nisa_engine was = x->engine;
+        if (e == was || !may_be_on(x, e) || (!computes && !x->is_transfer))
           continue;
-        s->steps[k].engine = e;
-        const double ns = straight_play(s);
+        x->engine = e;
+        const double ns = play_from(s, m, k, best);
         if (ns < best) {
           best = ns;
           is_better = true;
         } else {
-          s->steps[k].engine = was;
+          x->engine = was;
         }
       }
+      play_step(s, &m, k);
+    }
   }
   return best;
+}
+
+/* Descends from how it is, and from where one engine starts all loads and another one all stores. */
+static double choose(struct straight *s, bool computes) {
+  static const enum nisa_engine starts[][2] = {{NISA_ENGINE_SYNC, NISA_ENGINE_SCALAR},
+                                               {NISA_ENGINE_SYNC, NISA_ENGINE_GPSIMD}};
+  enum nisa_engine first[STRAIGHT_MAX], chosen[STRAIGHT_MAX];
+  double best = -1;
+
+  for (int k = 0; k < s->n; k++)
+    first[k] = s->steps[k].engine;
+  for (int start = -1; start < (int)(sizeof starts / sizeof *starts); start++) {
+    for (int k = 0; k < s->n; k++) {
+      const bool is_store = !s->steps[k].is_load;
+      s->steps[k].engine = start >= 0 && s->steps[k].is_transfer ? starts[start][is_store] : first[k];
+    }
+    const double ns = descend(s, computes);
+    if (best >= 0 && ns >= best)
+      continue;
+    best = ns;
+    for (int k = 0; k < s->n; k++)
+      chosen[k] = s->steps[k].engine;
+  }
+  for (int k = 0; k < s->n; k++)
+    s->steps[k].engine = chosen[k];
+  return straight_play(s);
 }
 
 double straight_choose(struct straight *s) {

@@ -73,7 +73,9 @@ struct schedule_what {
   bool program;                        /* what is in no loop gets one */
   bool prefetches;                     /* and its loads come first */
   int parts;                           /* 0: loops stay; otherwise they are written out, with what is long in so many parts */
+  bool halves;                         /* and with loads that become two, each of one half of the partitions */
   bool loops_changed, program_changed; /* answers */
+  int steps;                           /* likewise: instructions of what was written out */
   double before, after;                /* ns of the program, for the remark; 0 if they are not known */
 };
 
@@ -114,8 +116,9 @@ void schedule_erase_if_unused(MlirOperation op);
 
 /* True if the function is so short that its loops may be written out. */
 bool schedule_can_unroll(const struct pass_run *run, MlirOperation function);
-/* Writes out all loops of such a function, divides what is long into `parts`, 1, 2 or 4, and puts its loads first. */
-void schedule_unroll(struct pass_run *run, MlirOperation function, int parts);
+/* Writes out all loops of such a function, divides what is long into `parts`, 1, 2 or 4, and loads into halves of the partitions if
+ * `halves`, and puts its loads first.  Returns the number of instructions. */
+int schedule_unroll(struct pass_run *run, MlirOperation function, int parts, bool halves);
 
 /* ---- measure.c --------------------------------------------------------------------------------------------------- */
 

@@ -20,11 +20,15 @@
  * Safe because a step stays after all with which it shares a buffer that one of them writes.  A body with instructions that share
  * more than buffers stays: random numbers, registers, cores that wait for each other, and what the kernel orders itself. */
 #include "ir/query.h"
+#include "passes/balance_engines/balance_engines.h"
+#include "passes/lib/straight.h"
 #include "passes/schedule/overlap.h"
 
 enum {
   SAVING_MIN = 1, /* percent of the program */
   PARTS_MAX = 4,
+  ORDERED_MAX = 32,  /* instructions of a program without loops that gets another order */
+  PLAYED_WRONG = 10, /* percent: a program that is played to take so much longer is not timed */
   OPS_MAX = 320   /* a longer program is not timed: its copies take longer than all of its stages before */
 };
 
@@ -67,16 +71,22 @@ static struct round_load schedule_regions(struct pass_run *run, MlirOperation pa
 static void apply(struct pass_run *run, struct schedule_what *what) {
   const struct ir_ops functions = ir_collect_named(run->arena, run->module, "func.func");
   for (int k = 0; what->parts && k < functions.n; k++)
-    schedule_unroll(run, functions.v[k], what->parts);
+    what->steps = schedule_unroll(run, functions.v[k], what->parts, what->halves);
   schedule_regions(run, run->module, what);
 }
 
-/* Orders a copy.  Returns its simulated time; -1 if that is not asked for or not known. */
-static double try(const struct pass_run *run, struct schedule_what *what, bool measures) {
+/* A run of the pass on a copy of the module, which nobody sees. */
+static struct pass_run quiet_copy(const struct pass_run *run) {
   struct pass_run quiet = *run;
   quiet.remarks = NULL;
   quiet.steps = NULL;
   quiet.module = mlirOperationClone(run->module);
+  return quiet;
+}
+
+/* Orders a copy.  Returns its simulated time; -1 if that is not asked for or not known. */
+static double try(const struct pass_run *run, struct schedule_what *what, bool measures) {
+  struct pass_run quiet = quiet_copy(run);
   apply(&quiet, what);
   const double ns = measures ? schedule_measure(&quiet, quiet.module) : -1;
   mlirOperationDestroy(quiet.module);
@@ -101,6 +111,56 @@ static bool can_unroll(const struct pass_run *run) {
   return functions.n == 1 && !mlirBlockIsNull(ir_body(functions.v[0])) && schedule_can_unroll(run, functions.v[0]);
 }
 
+/* Returns when a copy of the program without loops ends, as it is played (lib/straight.h); -1 if it is not.  Sets what->steps. */
+static double estimate(const struct pass_run *run, struct schedule_what *what) {
+  struct pass_run quiet = quiet_copy(run);
+  struct straight s;
+  double ns = -1;
+
+  apply(&quiet, what);
+  const struct ir_ops functions = ir_collect_named(run->arena, quiet.module, "func.func");
+  if (straight_read(run->arena, ir_body(functions.v[0]), run->target, &s)) {
+    balance_offer(&s);
+    ns = straight_choose(&s);
+  }
+  mlirOperationDestroy(quiet.module);
+  return ns;
+}
+
+/* A form in which the program is written out, and what it takes as it is played. */
+struct form {
+  struct schedule_what what;
+  double ns;
+};
+
+/* Keeps this form, in the order of the program in best[0] and in another one in best[1], if it is shorter.  Returns its instructions. */
+static int try_form(const struct pass_run *run, struct schedule_what what, struct form *best) {
+  for (int ordered = 0; ordered < 2 && (!ordered || what.steps <= ORDERED_MAX); ordered++) {
+    what.program = ordered;
+    struct schedule_what now = what;
+    const double ns = estimate(run, &now);
+    what.steps = now.steps;
+    if (ns > 0 && (best[ordered].ns < 0 || ns * 100 < best[ordered].ns * (100 - SAVING_MIN)))
+      best[ordered] = (struct form){what, ns};
+  }
+  return what.steps;
+}
+
+/* Finds how the program is written out best, in both orders: with what is long in one part or more, and loads whole or in halves. */
+static void write_out(const struct pass_run *run, struct form best[2]) {
+  int steps = try_form(run, (struct schedule_what){.parts = 1}, best);
+
+  if (steps <= ORDERED_MAX)
+    (void)try_form(run, (struct schedule_what){.parts = 1, .halves = true}, best);
+  for (int parts = 2; parts <= PARTS_MAX; parts *= 2) {
+    const int was = steps;
+    const double before = best[0].ns;
+    steps = try_form(run, (struct schedule_what){.parts = parts}, best);
+    if (steps == was || best[0].ns == before)
+      break;
+  }
+}
+
 /* Returns what makes the simulated program shortest: the order of the program, with its loads where they are needed or first, and that
  * of the loops are tried one after the other. */
 static struct schedule_what choose(const struct pass_run *run) {
@@ -121,8 +181,13 @@ static struct schedule_what choose(const struct pass_run *run) {
   }
   if (some.loops_changed)
     improve(run, (struct schedule_what){.program = best.program, .prefetches = best.prefetches, .loops = true}, &best);
-  for (int parts = 1; unrolls && parts <= PARTS_MAX; parts *= 2)
-    improve(run, (struct schedule_what){.parts = parts}, &best);
+  if (unrolls) {
+    struct form out[2] = {{.ns = -1}, {.ns = -1}};
+    write_out(run, out);
+    for (int k = 0; k < 2; k++)
+      if (out[k].ns > 0 && out[k].ns * 100 < best.after * (100 + PLAYED_WRONG))
+        improve(run, out[k].what, &best);
+  }
   return best;
 }
 

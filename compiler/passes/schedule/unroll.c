@@ -25,10 +25,12 @@
 
 enum {
   STEPS_MAX = 96,      /* instructions of the program without loops */
+  DIVIDED_MAX = 36,    /* of one that is divided */
   PART_BYTES = 32768,  /* of a transfer */
   RUN_BYTES = 512,     /* of a descriptor */
   PART_ELEMENTS = 128, /* of an instruction, in each partition */
-  PASSES_MAX = 2
+  PART_PARTITIONS = 64,
+  SUPPLIED_BYTES = 2048
 };
 
 /* ---- loops -------------------------------------------------------------------------------------------------------- */
@@ -195,6 +197,13 @@ static bool is_long_transfer(const struct nisa_instr *in) {
          (in->def->kind == NISA_DMA_TRANSPOSE || free_bytes(dst) >= 2 * RUN_BYTES);
 }
 
+/* A load of more partitions than there are DMA engines, whose descriptors take longer to be supplied than its bytes to be moved. */
+static bool is_wide_load(const struct nisa_instr *in) {
+  const struct nisa_access *dst = &in->operand[0], *src = nisa_operand(in, "src");
+  return (in->def->kind == NISA_DMA_COPY || in->def->kind == NISA_DMA_TRANSPOSE) && is_on_chip(dst) &&
+         !is_on_chip(src) && nisa_partitions(dst) >= 2 * PART_PARTITIONS && free_bytes(dst) <= SUPPLIED_BYTES;
+}
+
 /* True if operand k of the instruction is divided. */
 static bool is_divided(const struct nisa_instr *in, int k) {
   if (!nisa_is_data(&in->operand[k]))
@@ -211,15 +220,18 @@ static bool is_divisible(const struct nisa_instr *in) {
                                   : coalesce_is_elementwise(in) && nisa_free_elements(&in->operand[0]) >= 2 * PART_ELEMENTS;
 }
 
-static void divide(struct pass_run *run, MlirOperation op) {
+/* How an instruction is divided: its elements in each partition, or the partitions of a load. */
+enum how { BY_ELEMENTS, BY_PARTITIONS };
+
+static void divide(struct pass_run *run, MlirOperation op, enum how how) {
   struct nisa_instr in, half[2];
-  if (!nisa_read(op, &in, NULL) || !is_divisible(&in))
+  if (!nisa_read(op, &in, NULL) || !(how == BY_ELEMENTS ? is_divisible(&in) : is_wide_load(&in)))
     return;
   for (int second = 0; second < 2; second++) {
     half[second] = in;
     for (int k = 0; k < in.def->n_operands; k++) {
       struct nisa_access *x = &half[second].operand[k];
-      const bool by_partitions = in.def->kind == NISA_DMA_TRANSPOSE && k;
+      const bool by_partitions = (how == BY_PARTITIONS) != (in.def->kind == NISA_DMA_TRANSPOSE && k);
       if (is_divided(&in, k) && !halve(run->ir->ctx, x, by_partitions ? 0 : x->par_dims,
                                        by_partitions ? x->par_dims : x->n_dims, second))
         return;
@@ -334,7 +346,7 @@ bool schedule_can_unroll(const struct pass_run *run, MlirOperation function) {
          !has_streams_or_state(run, function);
 }
 
-void schedule_unroll(struct pass_run *run, MlirOperation function, int parts) {
+int schedule_unroll(struct pass_run *run, MlirOperation function, int parts, bool halves) {
   const struct ir_ops loops = ir_collect_named(run->arena, function, "scf.for");
   for (int k = loops.n - 1; k >= 0; k--) {
     pass_step(run, loops.v[k], "unroll");
@@ -343,8 +355,14 @@ void schedule_unroll(struct pass_run *run, MlirOperation function, int parts) {
   fold_all(run, function);
   for (; parts > 1; parts /= 2) {
     const struct ir_ops ops = ir_collect(run->arena, function, is_instruction, NULL);
-    for (int k = 0; ops.n <= STEPS_MAX && k < ops.n; k++)
-      divide(run, ops.v[k]);
+    for (int k = 0; ops.n <= DIVIDED_MAX && k < ops.n; k++)
+      divide(run, ops.v[k], BY_ELEMENTS);
+  }
+  if (halves) {
+    const struct ir_ops ops = ir_collect(run->arena, function, is_instruction, NULL);
+    for (int k = 0; ops.n <= DIVIDED_MAX && k < ops.n; k++)
+      divide(run, ops.v[k], BY_PARTITIONS);
   }
   put_loads_first(run, function);
+  return ir_collect(run->arena, function, is_instruction, NULL).n;
 }
