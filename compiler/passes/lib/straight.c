@@ -7,6 +7,7 @@
 #include "base/table.h"
 #include "ir/query.h"
 #include "passes/lib/box.h"
+#include "passes/lib/buffers.h"
 #include "passes/lib/busy.h"
 #include "passes/lib/descriptors.h"
 #include "passes/lib/round.h"
@@ -21,6 +22,8 @@ static const double LATER = 1e-3; /* how much the mean end counts beside the las
 struct part {
   struct box box;
   bool writes;
+  enum mem_space space;
+  int64_t from, to; /* its bytes in each partition, of a buffer that has a place; else both are 0 */
 };
 
 struct reader {
@@ -33,6 +36,27 @@ struct reader {
   int first[STRAIGHT_MAX + 1]; /* parts of each step */
   struct table written;        /* root in HBM -> itself */
 };
+
+static struct part part_of(const struct nisa_access *x, bool writes, enum target t) {
+  struct part p = {.box = box_of(x), .writes = writes, .space = nisa_access_space(x)};
+  MlirValue root = buffer_root(x->base);
+  MlirOperation alloc = ir_defining_op(root);
+  struct nisa_place place;
+  if (mem_is_on_chip(p.space) && !mlirOperationIsNull(alloc) && ir_is(alloc, "nisa.alloc") &&
+      nisa_place_of(alloc, &place)) {
+    p.from = place.bank * nisa_machine(t)->psum_bank_bytes + place.offset;
+    p.to = p.from + nisa_type_bytes(mlirValueGetType(root));
+  }
+  return p;
+}
+
+/* Two buffers at the same place are one. */
+static bool parts_meet(const struct part *x, const struct part *y) {
+  if (!x->writes && !y->writes)
+    return false;
+  return x->box.root == y->box.root ? box_meets(&x->box, &y->box)
+                                    : x->space == y->space && x->from < y->to && y->from < x->to;
+}
 
 static bool is_on_chip(const struct nisa_access *x) {
   return mem_is_on_chip(nisa_access_space(x));
@@ -94,7 +118,7 @@ static bool read_step(struct reader *r, MlirOperation op) {
     const struct nisa_access *x = &in.operand[k];
     if (!nisa_is_data(x) || (!d->reads && !d->writes))
       continue;
-    const struct part p = {box_of(x), d->writes};
+    const struct part p = part_of(x, d->writes, out->target);
     array_push(r->arena, &r->parts, p);
     if (d->writes && !is_on_chip(x))
       table_put(&r->written, p.box.root, r);
@@ -106,7 +130,7 @@ static bool read_step(struct reader *r, MlirOperation op) {
 static bool steps_meet(const struct reader *r, int x, int y) {
   for (int i = r->first[x]; i < r->first[x + 1]; i++)
     for (int k = r->first[y]; k < r->first[y + 1]; k++)
-      if ((r->parts.v[i].writes || r->parts.v[k].writes) && box_meets(&r->parts.v[i].box, &r->parts.v[k].box))
+      if (parts_meet(&r->parts.v[i], &r->parts.v[k]))
         return true;
   return false;
 }

@@ -3,8 +3,8 @@
  *
  * The model has what matters in a program of some microseconds: engines execute in order; a transfer begins some time after the
  * engine that starts it is free and its data is there; GpSimd builds descriptors before; hardware supplies them at a rate; all
- * transfers share the DMA engines.  The constants are those of sim/cost.def.  What it leaves out: memory that is reused, the
- * order in which transfers share the DMA engines, and the Tensor engine's clock, which it takes to be halved at the start.
+ * transfers share the DMA engines.  The constants are those of sim/cost.def.  What it leaves out: the order in which
+ * transfers share the DMA engines, and the Tensor engine's clock, which it takes to be halved at the start.
  */
 #ifndef PASSES_LIB_STRAIGHT_H
 #define PASSES_LIB_STRAIGHT_H

@@ -17,8 +17,13 @@
  * through the stages after this one, and the simulated machine times them (measure.c).  A body of more than 64 steps stays as it is, so
  * that the time is linear in the instructions, and a program of more than OPS_MAX operations is not timed.
  *
+ * A short program may also be written out without loops, in parts (unroll.c).  Some forms of it are played (lib/straight.h), and the best
+ * one is timed.  The options parts=N and halves=1 ask for a form, whatever its time.
+ *
  * Safe because a step stays after all with which it shares a buffer that one of them writes.  A body with instructions that share
  * more than buffers stays: random numbers, registers, cores that wait for each other, and what the kernel orders itself. */
+#include <stdlib.h>
+
 #include "ir/query.h"
 #include "passes/balance_engines/balance_engines.h"
 #include "passes/lib/straight.h"
@@ -67,11 +72,25 @@ static struct round_load schedule_regions(struct pass_run *run, MlirOperation pa
   return all;
 }
 
+static void explain_form(struct pass_run *run, MlirOperation function, const struct schedule_what *what, bool has_loops) {
+  const char *parts = what->parts > 1 ? arena_printf(run->arena, ", what is long is in %d parts", what->parts) : "",
+             *halves = what->halves ? ", each load is one half of the partitions" : "";
+  struct remark *r = pass_remark(run, function, RULE_SCHEDULE, "%s%s%s: the program takes %.2f us instead of %.2f",
+                                 has_loops ? "loops are written out, and loads come first" : "loads come first", parts,
+                                 halves, what->after / 1000, what->before / 1000);
+  remark_reject_for(r, has_loops ? "loops" : "the order of the program", NULL,
+                    arena_printf(run->arena, "%.2f us", what->before / 1000),
+                    "transfers wait for others that could come later, or for more than they need");
+}
+
 /* Writes out the loops of the program, if that is asked for, and orders its instructions. */
 static void apply(struct pass_run *run, struct schedule_what *what) {
   const struct ir_ops functions = ir_collect_named(run->arena, run->module, "func.func");
-  for (int k = 0; what->parts && k < functions.n; k++)
+  for (int k = 0; what->parts && k < functions.n; k++) {
+    const bool has_loops = ir_collect_named(run->arena, functions.v[k], "scf.for").n > 0;
     what->steps = schedule_unroll(run, functions.v[k], what->parts, what->halves);
+    explain_form(run, functions.v[k], what, has_loops);
+  }
   schedule_regions(run, run->module, what);
 }
 
@@ -195,7 +214,10 @@ static enum status run_pass(struct pass_run *run) {
   const enum status st = pass_nisa_target(run, &run->target);
   if (st)
     return st;
-  struct schedule_what what = choose(run);
+  const char *parts = pass_option(run, "parts");
+  struct schedule_what what = {.parts = parts ? atoi(parts) : 0, .halves = pass_option(run, "halves")};
+  if (!parts || !can_unroll(run))
+    what = choose(run);
   apply(run, &what);
   return ST_OK;
 }
