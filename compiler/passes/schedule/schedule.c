@@ -33,7 +33,7 @@ enum {
   SAVING_MIN = 1, /* percent of the program */
   PARTS_MAX = 4,
   ORDERED_MAX = 32,  /* instructions of a program without loops that gets another order */
-  PLAYED_WRONG = 10, /* percent: a program that is played to take so much longer is not timed */
+  PLAYED_WRONG = 5,  /* percent: a program that is played to take so much longer is not timed */
   OPS_MAX = 320   /* a longer program is not timed: its copies take longer than all of its stages before */
 };
 
@@ -152,36 +152,51 @@ struct form {
   double ns;
 };
 
-/* Keeps this form, in the order of the program in best[0] and in another one in best[1], if it is shorter.  Returns its instructions. */
+/* Keeps this form if it is shorter.  Returns its instructions. */
 static int try_form(const struct pass_run *run, struct schedule_what what, struct form *best) {
-  for (int ordered = 0; ordered < 2 && (!ordered || what.steps <= ORDERED_MAX); ordered++) {
-    what.program = ordered;
-    struct schedule_what now = what;
-    const double ns = estimate(run, &now);
-    what.steps = now.steps;
-    if (ns > 0 && (best[ordered].ns < 0 || ns * 100 < best[ordered].ns * (100 - SAVING_MIN)))
-      best[ordered] = (struct form){what, ns};
-  }
-  return what.steps;
+  struct schedule_what now = what;
+  const double ns = estimate(run, &now);
+
+  if (ns > 0 && (best->ns < 0 || ns * 100 < best->ns * (100 - SAVING_MIN)))
+    *best = (struct form){what, ns};
+  return now.steps;
 }
 
-/* Finds how the program is written out best, in both orders: with what is long in one part or more, and loads whole or in halves. */
+/* Finds how the program is written out best: with what is long in one part or more, and loads whole or in halves; and in best[1] in
+ * another order. */
 static void write_out(const struct pass_run *run, struct form best[2]) {
-  int steps = try_form(run, (struct schedule_what){.parts = 1}, best);
+  int steps = try_form(run, (struct schedule_what){.parts = 1}, &best[0]);
 
-  if (steps <= ORDERED_MAX)
-    (void)try_form(run, (struct schedule_what){.parts = 1, .halves = true}, best);
+  if (steps <= ORDERED_MAX) {
+    (void)try_form(run, (struct schedule_what){.parts = 1, .program = true}, &best[1]);
+    (void)try_form(run, (struct schedule_what){.parts = 1, .halves = true}, &best[0]);
+    (void)try_form(run, (struct schedule_what){.parts = 1, .halves = true, .program = true}, &best[1]);
+  }
   for (int parts = 2; parts <= PARTS_MAX; parts *= 2) {
     const int was = steps;
     const double before = best[0].ns;
-    steps = try_form(run, (struct schedule_what){.parts = parts}, best);
+    steps = try_form(run, (struct schedule_what){.parts = parts}, &best[0]);
     if (steps == was || best[0].ns == before)
       break;
   }
 }
 
-/* Returns what makes the simulated program shortest: the order of the program, with its loads where they are needed or first, and that
- * of the loops are tried one after the other. */
+/* Adds to *best the form that makes the simulated program shortest; a form is timed if it is played to take little longer. */
+static void improve_forms(const struct pass_run *run, struct schedule_what *best) {
+  struct form forms[2] = {{.ns = -1}, {.ns = -1}};
+  const double before = best->after;
+
+  write_out(run, forms);
+  for (int k = 0; k < 2; k++) {
+    const double other = forms[1 - k].ns;
+    if (forms[k].ns > 0 && forms[k].ns * 100 < before * (100 + PLAYED_WRONG) &&
+        (other < 0 || forms[k].ns * 100 < other * (100 + PLAYED_WRONG)))
+      improve(run, forms[k].what, best);
+  }
+}
+
+/* Returns what makes the simulated program shortest.  A short program is written out if that pays; otherwise the order of the program,
+ * with its loads where they are needed or first, and that of the loops are tried one after the other. */
 static struct schedule_what choose(const struct pass_run *run) {
   struct schedule_what best = {0}, none = {0}, some = {.loops = true, .program = true};
 
@@ -194,19 +209,17 @@ static struct schedule_what choose(const struct pass_run *run) {
   best.before = best.after = try(run, &none, true);
   if (best.before <= 0)
     return none;
+  if (unrolls) {
+    improve_forms(run, &best);
+    if (best.parts)
+      return best;
+  }
   if (some.program_changed) {
     improve(run, (struct schedule_what){.program = true}, &best);
     improve(run, (struct schedule_what){.program = true, .prefetches = true}, &best);
   }
   if (some.loops_changed)
     improve(run, (struct schedule_what){.program = best.program, .prefetches = best.prefetches, .loops = true}, &best);
-  if (unrolls) {
-    struct form out[2] = {{.ns = -1}, {.ns = -1}};
-    write_out(run, out);
-    for (int k = 0; k < 2; k++)
-      if (out[k].ns > 0 && out[k].ns * 100 < best.after * (100 + PLAYED_WRONG))
-        improve(run, out[k].what, &best);
-  }
   return best;
 }
 
