@@ -16,6 +16,9 @@
  * one engine to another takes as long as they do.  What is in no loop is one round; there instructions are moved only if Vector is
  * busy for most of it.
  *
+ * A short program without loops is played from its first load to its last store instead (lib/straight.h): there a move pays that lets the
+ * last store begin earlier, whatever the engines have to do.
+ *
  * At the end, an operation with a number and one with a tensor that both stayed on Vector become scalar_tensor_tensor, where that
  * is shorter (linalg_to_nisa/combine_scales.c).
  *

@@ -10,6 +10,8 @@
  *                  wrote it, so that the order of the queue replaces a semaphore.
  *     qSyncBack    but not if it is in a loop that stores, too, and an earlier loop wrote it: in one program the load of the
  *                  next round would wait for the store of this one, and the rounds would not overlap.
+ *     qSyncOut     in short programs only: stores and loads that other engines start elsewhere.
+ *     qGpsimdIn
  *     qGpsimdCc    collectives.
  *     qGpsimdPeer  exchanges with the other core, of a program of two.
  *
@@ -20,6 +22,9 @@
  * descriptors, and if that and what it computes take it clearly less time than GpSimd would take; and else a transfer that has
  * several descriptors for each partition, if GpSimd has more to do, and the transfers of a loop in which GpSimd would take more
  * than twice as long as scalar, for building descriptors and computing.
+ *
+ * All of this is for programs with loops, whose rounds overlap.  A short program without loops is played (lib/straight.h), and each of
+ * its transfers is started by the engine with which the program ends first.
  */
 #include <assert.h>
 #include <string.h>

@@ -66,9 +66,10 @@ static bool is_on_chip(const struct nisa_access *x) {
 static double work_of(const struct nisa_instr *in, int64_t descriptors, enum target t) {
   const struct nisa_access *dst = &in->operand[0];
   const double engines = (double)sim_constant(SIM_DMA_ENGINES, t);
-  const double bytes = (double)(nisa_partitions(dst) * nisa_free_elements(dst)) *
-                       (double)nisa_element_bytes(nisa_access_element(dst));
-  const double each = (double)sim_constant_ps(SIM_DMA_DESCRIPTOR, t) / 1e3, rate = (double)sim_constant(SIM_DMA_RATE, t);
+  const double bytes =
+      (double)(nisa_partitions(dst) * nisa_free_elements(dst)) * (double)nisa_element_bytes(nisa_access_element(dst));
+  const double each = (double)sim_constant_ps(SIM_DMA_DESCRIPTOR, t) / 1e3,
+               rate = (double)sim_constant(SIM_DMA_RATE, t);
   const double alone = (double)descriptors * each / engines + bytes / engines * 1e3 / rate;
   const double shared = bytes / (double)sim_constant(SIM_PEAK_HBM, t);
   const double ns = alone > shared ? alone : shared;
@@ -84,8 +85,8 @@ static bool read_transfer(struct reader *r, const struct nisa_instr *in, struct 
   s->is_transfer = true;
   s->is_load = is_on_chip(dst);
   s->engine = s->is_load ? NISA_ENGINE_SYNC : NISA_ENGINE_GPSIMD;
-  s->descriptors = in->def->kind == NISA_DMA_TRANSPOSE && s->is_load ? descriptors_of_transpose(dst, src)
-                                                                      : descriptors_of(dst, src);
+  s->descriptors =
+      in->def->kind == NISA_DMA_TRANSPOSE && s->is_load ? descriptors_of_transpose(dst, src) : descriptors_of(dst, src);
   s->work = work_of(in, s->descriptors, t);
   s->supply = (double)(s->descriptors * sim_constant_ps(SIM_DMA_SUPPLY, t)) / 1e3;
   r->out->n_transfers++;
@@ -142,7 +143,7 @@ static void find_waits(struct reader *r) {
   struct straight *out = r->out;
   uint64_t after[STRAIGHT_MAX][WORDS] = {{0}};
 
-  out->waits = arena_new_array(r->arena, int, (size_t)out->n * (size_t)out->n / 2 + 1);
+  out->waits = arena_new_array(r->arena, int, (size_t)out->n *(size_t)out->n / 2 + 1);
   for (int x = 0; x < out->n; x++) {
     out->steps[x].first_wait = out->n_waits;
     for (int y = x - 1; y >= 0; y--) {

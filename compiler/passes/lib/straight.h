@@ -18,12 +18,12 @@ struct straight_step {
   MlirOperation op;
   enum nisa_engine engine; /* that computes; of a transfer the one that starts it */
   bool is_transfer, is_load;
-  bool needs_table;         /* an activation */
+  bool needs_table;             /* an activation */
   double on[NISA_ENGINE_COUNT]; /* ns for which it keeps an engine that may compute it; -1: it may not */
-  double work, supply;      /* of a transfer: of all DMA engines, and of its descriptors */
+  double work, supply;          /* of a transfer: of all DMA engines, and of its descriptors */
   int64_t descriptors;
-  int first_wait, n_waits;  /* of straight.waits: the steps before it that it waits for */
-  double end;               /* an answer of straight_play */
+  int first_wait, n_waits; /* of straight.waits: the steps before it that it waits for */
+  double end;              /* an answer of straight_play */
 };
 
 struct straight {

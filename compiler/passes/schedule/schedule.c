@@ -32,9 +32,9 @@
 enum {
   SAVING_MIN = 1, /* percent of the program */
   PARTS_MAX = 4,
-  ORDERED_MAX = 32,  /* instructions of a program without loops that gets another order */
-  PLAYED_WRONG = 5,  /* percent: a program that is played to take so much longer is not timed */
-  OPS_MAX = 320   /* a longer program is not timed: its copies take longer than all of its stages before */
+  ORDERED_MAX = 32, /* instructions of a program without loops that gets another order */
+  PLAYED_WRONG = 5, /* percent: a program that is played to take so much longer is not timed */
+  OPS_MAX = 320     /* a longer program is not timed: its copies take longer than all of its stages before */
 };
 
 static struct round_load schedule_regions(struct pass_run *run, MlirOperation parent, struct schedule_what *what);
@@ -72,7 +72,8 @@ static struct round_load schedule_regions(struct pass_run *run, MlirOperation pa
   return all;
 }
 
-static void explain_form(struct pass_run *run, MlirOperation function, const struct schedule_what *what, bool has_loops) {
+static void explain_form(struct pass_run *run, MlirOperation function, const struct schedule_what *what,
+                         bool has_loops) {
   const char *parts = what->parts > 1 ? arena_printf(run->arena, ", what is long is in %d parts", what->parts) : "",
              *halves = what->halves ? ", each load is one half of the partitions" : "";
   struct remark *r = pass_remark(run, function, RULE_SCHEDULE, "%s%s%s: the program takes %.2f us instead of %.2f",

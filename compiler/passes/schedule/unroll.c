@@ -215,9 +215,11 @@ static bool is_divided(const struct nisa_instr *in, int k) {
 
 static bool is_divisible(const struct nisa_instr *in) {
   if (in->def->kind == NISA_MATMUL)
-    return nisa_free_elements(&in->operand[0]) >= 2 * PART_ELEMENTS && !mlirBoolAttrGetValue(ir_attr(in->op, "is_transpose"));
-  return coalesce_is_transfer(in) ? is_long_transfer(in)
-                                  : coalesce_is_elementwise(in) && nisa_free_elements(&in->operand[0]) >= 2 * PART_ELEMENTS;
+    return nisa_free_elements(&in->operand[0]) >= 2 * PART_ELEMENTS &&
+           !mlirBoolAttrGetValue(ir_attr(in->op, "is_transpose"));
+  return coalesce_is_transfer(in)
+             ? is_long_transfer(in)
+             : coalesce_is_elementwise(in) && nisa_free_elements(&in->operand[0]) >= 2 * PART_ELEMENTS;
 }
 
 /* How an instruction is divided: its elements in each partition, or the partitions of a load. */
@@ -232,8 +234,8 @@ static void divide(struct pass_run *run, MlirOperation op, enum how how) {
     for (int k = 0; k < in.def->n_operands; k++) {
       struct nisa_access *x = &half[second].operand[k];
       const bool by_partitions = (how == BY_PARTITIONS) != (in.def->kind == NISA_DMA_TRANSPOSE && k);
-      if (is_divided(&in, k) && !halve(run->ir->ctx, x, by_partitions ? 0 : x->par_dims,
-                                       by_partitions ? x->par_dims : x->n_dims, second))
+      if (is_divided(&in, k) &&
+          !halve(run->ir->ctx, x, by_partitions ? 0 : x->par_dims, by_partitions ? x->par_dims : x->n_dims, second))
         return;
     }
   }
@@ -330,7 +332,8 @@ static void put_loads_first(struct pass_run *run, MlirOperation function) {
 
 /* ---- the program --------------------------------------------------------------------------------------------------- */
 
-static bool has_streams_or_state(const struct pass_run *run, MlirOperation function) {
+/* Registers, or an order that the kernel fixes. */
+static bool has_state(const struct pass_run *run, MlirOperation function) {
   const struct ir_ops ops = ir_collect(run->arena, function, is_instruction, NULL);
   for (int k = 0; k < ops.n; k++)
     if (nisa_keeps_order(ops.v[k]) || mlirOperationGetNumResults(ops.v[k]))
@@ -343,7 +346,7 @@ bool schedule_can_unroll(const struct pass_run *run, MlirOperation function) {
   int64_t bytes = 0;
   const int64_t n = executions(run, ir_body(function), &bytes);
   return n > 0 && n <= STEPS_MAX && bytes <= nisa_machine(run->target)->sbuf_bytes / PART_OF_SBUF &&
-         !has_streams_or_state(run, function);
+         !has_state(run, function);
 }
 
 int schedule_unroll(struct pass_run *run, MlirOperation function, int parts, bool halves) {
