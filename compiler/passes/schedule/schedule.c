@@ -18,7 +18,8 @@
  * that the time is linear in the instructions, and a program of more than OPS_MAX operations is not timed.
  *
  * A short program may also be written out without loops, in parts (unroll.c).  Some forms of it are played (lib/straight.h), and the best
- * one is timed.  The options parts=N and halves=1 ask for a form, whatever its time.
+ * one is timed.  The options parts=N and halves=1 ask for a form, whatever its time,
+ * and parts=0 for none.
  *
  * Safe because a step stays after all with which it shares a buffer that one of them writes.  A body with instructions that share
  * more than buffers stays: random numbers, registers, cores that wait for each other, and what the kernel orders itself. */
@@ -198,12 +199,11 @@ static void improve_forms(const struct pass_run *run, struct schedule_what *best
 
 /* Returns what makes the simulated program shortest.  A short program is written out if that pays; otherwise the order of the program,
  * with its loads where they are needed or first, and that of the loops are tried one after the other. */
-static struct schedule_what choose(const struct pass_run *run) {
+static struct schedule_what choose(const struct pass_run *run, bool unrolls) {
   struct schedule_what best = {0}, none = {0}, some = {.loops = true, .program = true};
 
   if (ir_collect(run->arena, run->module, NULL, NULL).n > OPS_MAX)
     return none;
-  const bool unrolls = can_unroll(run);
   (void)try(run, &some, false);
   if (!some.loops_changed && !some.program_changed && !unrolls)
     return best;
@@ -228,10 +228,12 @@ static enum status run_pass(struct pass_run *run) {
   const enum status st = pass_nisa_target(run, &run->target);
   if (st)
     return st;
-  const char *parts = pass_option(run, "parts");
-  struct schedule_what what = {.parts = parts ? atoi(parts) : 0, .halves = pass_option(run, "halves")};
-  if (!parts || !can_unroll(run))
-    what = choose(run);
+  const char *asked = pass_option(run, "parts");
+  const int parts = asked ? atoi(asked) : 0;
+  const bool unrolls = can_unroll(run);
+  struct schedule_what what = {.parts = parts, .halves = pass_option(run, "halves")};
+  if (!parts || !unrolls)
+    what = choose(run, unrolls && !asked);
   apply(run, &what);
   return ST_OK;
 }
