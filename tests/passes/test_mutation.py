@@ -81,8 +81,8 @@ def test_the_pass_of_a_planted_fault_is_named(what, example, why, record_propert
 @pytest.mark.parametrize("what, example", [
     ("prepare-arithmetic/swap-operands/0", "03_softmax"),
     ("linalg-to-nisa/drop-fill/0", "03_softmax"),
-    ("allocate-memory/first-tile/2", "03_softmax"),
-    ("allocate-memory/wrong-step/2", "03_softmax"),
+    ("allocate-memory/first-tile/2", "10_column_statistics"),
+    ("allocate-memory/wrong-step/2", "10_column_statistics"),
     ("engine-programs/drop-wait/0", "08_attention"),
     ("engine-programs/first-copy/5", "10_column_statistics"),
 ])

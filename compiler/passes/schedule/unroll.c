@@ -9,8 +9,8 @@
  * program without loops the loads that wait for nothing come first, in the order in which they are needed, and each transfer is started by the
  * engine with which it is complete first (engine_programs/straight.c).
  *
- * Parts: a transfer, an element-wise instruction and a product of many columns become two or more, each of a part of the
- * elements, so that what reads the first part need not wait for the others.  A part takes the time of an instruction's start
+ * Parts: a transfer and an element-wise instruction become two or more, each of a part of the elements, so that what reads the
+ * first part need not wait for the others.  Products stay as they are: their tiles are the user's to choose (tile_op).  A part takes the time of an instruction's start
  * more, and its descriptors are not shorter than RUN_BYTES.
  *
  * schedule.c takes the program with loops or one of these, by what the simulated machine says. */
@@ -208,18 +208,13 @@ static bool is_wide_load(const struct nisa_instr *in) {
 static bool is_divided(const struct nisa_instr *in, int k) {
   if (!nisa_is_data(&in->operand[k]))
     return false;
-  if (in->def->kind == NISA_MATMUL)
-    return !k || &in->operand[k] == nisa_operand(in, "moving");
   return coalesce_is_transfer(in) || coalesce_is_wide(in, k);
 }
 
 static bool is_divisible(const struct nisa_instr *in) {
-  if (in->def->kind == NISA_MATMUL)
-    return nisa_free_elements(&in->operand[0]) >= 2 * PART_ELEMENTS &&
-           !mlirBoolAttrGetValue(ir_attr(in->op, "is_transpose"));
-  return coalesce_is_transfer(in)
-             ? is_long_transfer(in)
-             : coalesce_is_elementwise(in) && nisa_free_elements(&in->operand[0]) >= 2 * PART_ELEMENTS;
+  if (coalesce_is_transfer(in))
+    return is_long_transfer(in);
+  return coalesce_is_elementwise(in) && nisa_free_elements(&in->operand[0]) >= (int64_t)2 * PART_ELEMENTS;
 }
 
 /* How an instruction is divided: its elements in each partition, or the partitions of a load. */
