@@ -297,7 +297,7 @@ static double descend(struct straight *s, bool computes) {
 static double choose(struct straight *s, bool computes) {
   static const enum nisa_engine starts[][2] = {{NISA_ENGINE_SYNC, NISA_ENGINE_SCALAR},
                                                {NISA_ENGINE_SYNC, NISA_ENGINE_GPSIMD}};
-  enum nisa_engine first[STRAIGHT_MAX], chosen[STRAIGHT_MAX];
+  enum nisa_engine first[STRAIGHT_MAX], chosen[STRAIGHT_MAX] = {NISA_ENGINE_NONE};
   double best = -1;
 
   for (int k = 0; k < s->n; k++)

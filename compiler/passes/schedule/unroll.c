@@ -10,8 +10,8 @@
  * engine with which it is complete first (engine_programs/straight.c).
  *
  * Parts: a transfer and an element-wise instruction become two or more, each of a part of the elements, so that what reads the
- * first part need not wait for the others.  Products stay as they are: their tiles are the user's to choose (tile_op).  A part takes the time of an instruction's start
- * more, and its descriptors are not shorter than RUN_BYTES.
+ * first part need not wait for the others.  A part takes the time of an instruction's start more, and its descriptors are not shorter
+ * than RUN_BYTES.  Products stay as they are: their tiles are the user's to choose (tile_op).
  *
  * schedule.c takes the program with loops or one of these, by what the simulated machine says. */
 #include "base/array.h"
