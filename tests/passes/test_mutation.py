@@ -81,10 +81,10 @@ def test_the_pass_of_a_planted_fault_is_named(what, example, why, record_propert
 @pytest.mark.parametrize("what, example", [
     ("prepare-arithmetic/swap-operands/0", "03_softmax"),
     ("linalg-to-nisa/drop-fill/0", "03_softmax"),
-    ("allocate-memory/first-tile/2", "03_softmax"),
-    ("allocate-memory/wrong-step/2", "03_softmax"),
+    ("allocate-memory/first-tile/2", "10_column_statistics"),
+    ("allocate-memory/wrong-step/2", "10_column_statistics"),
     ("engine-programs/drop-wait/0", "08_attention"),
-    ("engine-programs/first-copy/5", "13_attention_loop"),
+    ("engine-programs/first-copy/5", "10_column_statistics"),
 ])
 def test_a_pass_with_a_fault_leaves_a_reproducer_in_which_only_the_pass_is_wrong(what, example, tmp_path):
     path = tmp_path / "r.json"

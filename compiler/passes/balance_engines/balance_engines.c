@@ -16,6 +16,9 @@
  * one engine to another takes as long as they do.  What is in no loop is one round; there instructions are moved only if Vector is
  * busy for most of it.
  *
+ * A short program without loops is played from its first load to its last store instead (lib/straight.h): there a move pays that lets the
+ * last store begin earlier, whatever the engines have to do.
+ *
  * At the end, an operation with a number and one with a tensor that both stayed on Vector become scalar_tensor_tensor, where that
  * is shorter (linalg_to_nisa/combine_scales.c).
  *
@@ -33,7 +36,7 @@
 /* An instruction that is moved should take longer than the signals there and back. */
 enum { ELEMENTS_MIN = 256 };
 /* Of the time of a round, in percent: worth the signals; of a single move. */
-enum { SAVING_MIN = 15, MOVE_MIN = 2 };
+enum { SAVING_MIN = 15, MOVE_MIN = 2, STRAIGHT_SAVING_MIN = 2 };
 enum { SWEEPS = 3 };
 /* Steps of rounds that are played through for each instruction that may move, on average, in a loop and in none. */
 enum { TRIES_MAX = 512, TRIES_PROGRAM = 128 };
@@ -205,6 +208,34 @@ static void balance_body(struct body *b) {
   }
 }
 
+/* ---- short programs ----------------------------------------------------------------------------------------------- */
+
+void balance_offer(struct straight *s) {
+  for (int k = 0; k < s->n; k++) {
+    struct nisa_instr in;
+    if (s->steps[k].is_transfer || !nisa_read(s->steps[k].op, &in, NULL) || !balance_is_movable(&in, s->target))
+      continue;
+    for (enum nisa_engine e = NISA_ENGINE_SCALAR; e <= NISA_ENGINE_GPSIMD; e++)
+      if (balance_can_move(&in, e, s->target))
+        s->steps[k].on[e] = busy_ns(&in, e, s->target);
+  }
+}
+
+/* A short program without loops is played from its loads to its stores.  False if it is another one. */
+static bool balance_straight(struct pass_run *run, MlirOperation function) {
+  struct straight s;
+  if (!straight_read(run->arena, ir_body(function), run->target, &s))
+    return false;
+  balance_offer(&s);
+  const double before = straight_choose_starters(&s), after = straight_choose(&s);
+  for (int k = 0; k < s.n && after * 100 <= before * (100 - STRAIGHT_SAVING_MIN); k++) {
+    struct candidate c = {.step = k};
+    if (!s.steps[k].is_transfer && nisa_read(s.steps[k].op, &c.in, NULL) && c.in.engine != s.steps[k].engine)
+      move(run, &c, s.steps[k].engine, "the program", before, after);
+  }
+  return true;
+}
+
 /* ---- loops ------------------------------------------------------------------------------------------------------- */
 
 static struct round_load balance_regions(struct pass_run *run, MlirOperation parent);
@@ -257,9 +288,11 @@ static struct round_load balance_regions(struct pass_run *run, MlirOperation par
 
 static enum status run_pass(struct pass_run *run) {
   const enum status st = pass_nisa_target(run, &run->target);
+  const struct ir_ops functions = ir_collect_named(run->arena, run->module, "func.func");
   if (st)
     return st;
-  balance_regions(run, run->module);
+  if (functions.n != 1 || mlirBlockIsNull(ir_body(functions.v[0])) || !balance_straight(run, functions.v[0]))
+    balance_regions(run, run->module);
   ln_combine_tensors(run);
   return ST_OK;
 }

@@ -4,7 +4,11 @@
 
 #include "nisa/nisa.h"
 #include "passes/lib/round.h"
+#include "passes/lib/straight.h"
 #include "passes/pass.h"
+
+/* Says of each step which other engines may compute it. */
+void balance_offer(struct straight *s);
 
 /* These are in move.c. */
 

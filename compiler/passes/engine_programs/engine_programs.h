@@ -14,7 +14,7 @@
 #include "nisa/nisa.h"
 #include "passes/pass.h"
 
-enum { EP_DEPTH_MAX = 16, EP_STREAMS_MAX = 13, EP_NONE = -1 };
+enum { EP_DEPTH_MAX = 16, EP_STREAMS_MAX = 15, EP_NONE = -1 };
 
 /* An engine, or a DMA queue.  Streams 0 … EP_ENGINES - 1 are the engines, in the order of the output. */
 enum { EP_TENSOR, EP_VECTOR, EP_SCALAR, EP_GPSIMD, EP_SYNC, EP_ENGINES };
@@ -137,8 +137,6 @@ bool ep_split_loads(struct ep *ep, const struct ir_ops *loads, const double *sta
 void ep_assign_queues(struct ep *ep);
 /* The stream that executes op, an instruction other than register_load. */
 int ep_stream_of(struct ep *ep, MlirOperation op);
-/* descriptors.c: how many descriptors a copy between these has. */
-int64_t ep_descriptors(const struct nisa_access *dst, const struct nisa_access *src);
 
 /* read.c: the first value, the end and the step of a loop; false if one of them is no constant, or the loop has results. */
 bool ep_bounds(MlirOperation loop, int64_t bound[3]);

@@ -10,6 +10,8 @@
  *                  wrote it, so that the order of the queue replaces a semaphore.
  *     qSyncBack    but not if it is in a loop that stores, too, and an earlier loop wrote it: in one program the load of the
  *                  next round would wait for the store of this one, and the rounds would not overlap.
+ *     qSyncOut     in short programs only: stores and loads that other engines start elsewhere.
+ *     qGpsimdIn
  *     qGpsimdCc    collectives.
  *     qGpsimdPeer  exchanges with the other core, of a program of two.
  *
@@ -20,6 +22,9 @@
  * descriptors, and if that and what it computes take it clearly less time than GpSimd would take; and else a transfer that has
  * several descriptors for each partition, if GpSimd has more to do, and the transfers of a loop in which GpSimd would take more
  * than twice as long as scalar, for building descriptors and computing.
+ *
+ * All of this is for programs with loops, whose rounds overlap.  A short program without loops is played (lib/straight.h), and each of
+ * its transfers is started by the engine with which the program ends first.
  */
 #include <assert.h>
 #include <string.h>
@@ -29,6 +34,8 @@
 #include "passes/engine_programs/engine_programs.h"
 #include "passes/lib/buffers.h"
 #include "passes/lib/busy.h"
+#include "passes/lib/descriptors.h"
+#include "passes/lib/straight.h"
 
 /* The time in nanoseconds that scalar and gpsimd would spend on a top-level operation, usually a loop, if each of them started
  * all its transfers to HBM, and the loads of what these write. */
@@ -128,7 +135,7 @@ static struct outs count_outs(struct work *w) {
     if (is_load(w, &in) || table_get(&w->backs, in.op.ptr))
       continue;
     all.transfers += n;
-    all.descriptors += n * ep_descriptors(dst, src);
+    all.descriptors += n * descriptors_of(dst, src);
   }
   return all;
 }
@@ -240,10 +247,10 @@ static void survey_nests(struct work *w) {
       nest = table_get(&stores, root_key(src->base));
     if (!mem_is_on_chip(nisa_access_space(dst)))
       table_put(&stores, root_key(dst->base), nest);
-    const double build = n * busy_trigger_ns(NISA_ENGINE_GPSIMD, ep_descriptors(dst, src), t);
+    const double build = n * busy_trigger_ns(NISA_ENGINE_GPSIMD, descriptors_of(dst, src), t);
     nest->build += build;
     nest->gpsimd += build;
-    nest->scalar += n * busy_trigger_ns(NISA_ENGINE_SCALAR, ep_descriptors(dst, src), t);
+    nest->scalar += n * busy_trigger_ns(NISA_ENGINE_SCALAR, descriptors_of(dst, src), t);
   }
 }
 
@@ -269,7 +276,7 @@ static int find_stream(struct ep *ep, const char *name, int on, const char *why)
 static bool has_many_descriptors(const struct work *w, const struct nisa_instr *in) {
   enum { MANY = 256, BUILD_NS = 20000 };
   const struct nisa_access *dst = &in->operand[0], *src = nisa_operand(in, "src");
-  return w->ep->run->target != TARGET_TRN1 && in->def->kind == NISA_DMA_COPY && ep_descriptors(dst, src) >= MANY &&
+  return w->ep->run->target != TARGET_TRN1 && in->def->kind == NISA_DMA_COPY && descriptors_of(dst, src) >= MANY &&
          w->build > BUILD_NS && w->busy[NISA_ENGINE_SCALAR] < w->busy[NISA_ENGINE_GPSIMD] + w->build;
 }
 
@@ -370,11 +377,48 @@ static bool split_loads(struct work *w) {
     if (engine_of(w->ops.v[k]) != NISA_ENGINE_DMA || !nisa_read(w->ops.v[k], &in, NULL) || !is_plain_transfer(&in) ||
         !is_load(w, &in))
       continue;
-    const int64_t n = ep_descriptors(&in.operand[0], nisa_operand(&in, "src"));
+    const int64_t n = descriptors_of(&in.operand[0], nisa_operand(&in, "src"));
     start[loads.n] = (double)executions(w->ep, in.op) * busy_trigger_ns(NISA_ENGINE_SCALAR, n, w->ep->run->target);
     loads.v[loads.n++] = in.op;
   }
   return ep_split_loads(w->ep, &loads, start);
+}
+
+/* ---- short programs ---------------------------------------------------------------------------------------------- */
+
+static int stream_of(struct ep *ep, const struct straight_step *s) {
+  static const char *const why = "it is complete sooner than if another engine started it";
+  switch (s->engine) {
+  case NISA_ENGINE_SYNC:
+    return s->is_load ? find_stream(ep, "qSyncIn", EP_SYNC, "loads, which never wait for a store")
+                      : find_stream(ep, "qSyncOut", EP_SYNC, why);
+  case NISA_ENGINE_SCALAR:
+    return find_stream(ep, s->is_load ? "qScalarIn" : "qScalarOut", EP_SCALAR, why);
+  default:
+    return find_stream(ep, s->is_load ? "qGpsimdIn" : "qGpsimdOut", EP_GPSIMD, why);
+  }
+}
+
+/* A short program without loops is played (straight.h): each transfer is started by the engine with which the program ends
+ * first, if that is clearly before it ends otherwise. */
+static void choose_starters(struct ep *ep) {
+  static const enum nisa_engine engines[EP_ENGINES] = {NISA_ENGINE_TENSOR, NISA_ENGINE_VECTOR, NISA_ENGINE_SCALAR,
+                                                       NISA_ENGINE_GPSIMD, NISA_ENGINE_SYNC};
+  enum { SAVING_MIN = 2 }; /* percent */
+  struct straight s;
+
+  if (ep->is_core || !straight_read(ep->run->arena, ir_body(ep->function), ep->run->target, &s) || !s.n_transfers)
+    return;
+  for (int k = 0; k < s.n; k++)
+    if (s.steps[k].is_transfer)
+      s.steps[k].engine = engines[ep->streams[ep_stream_of(ep, s.steps[k].op)].on];
+  const double before = straight_play(&s), after = straight_choose_starters(&s);
+  if (after * 100 > before * (100 - SAVING_MIN))
+    return;
+  ep->n_streams = EP_ENGINES;
+  for (int k = 0; k < s.n; k++)
+    if (s.steps[k].is_transfer)
+      table_put(&ep->queue_of, s.steps[k].op.ptr, (void *)(intptr_t)(stream_of(ep, &s.steps[k]) + 1));
 }
 
 void ep_assign_queues(struct ep *ep) {
@@ -406,4 +450,5 @@ void ep_assign_queues(struct ep *ep) {
       table_put(&ep->queue_of, op.ptr, (void *)(intptr_t)(queue_for(&w, op) + 1));
     table_put(&w.writer, root_key(mlirOperationGetOperand(op, 0)), op.ptr);
   }
+  choose_starters(ep);
 }

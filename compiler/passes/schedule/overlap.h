@@ -69,12 +69,15 @@ struct overlap_cuts {
 
 /* What is done.  Rounds of loops with products always overlap where that pays. */
 struct schedule_what {
-  bool loops;                          /* other loops get an order */
-  bool program;                        /* what is in no loop gets one */
-  bool prefetches;                     /* and its loads come first */
+  bool loops;      /* other loops get an order */
+  bool program;    /* what is in no loop gets one */
+  bool prefetches; /* and its loads come first */
+  int parts;       /* 0: loops stay; otherwise they are written out, with what is long in so many parts */
+  bool halves;     /* and with loads that become two, each of one half of the partitions */
   bool loops_changed, program_changed; /* answers */
-  uint64_t orders;                     /* of all orders that were chosen, a hash: equal for equal programs */
-  double before, after;                /* ns of the program, for the remark; 0 if they are not known */
+  uint64_t orders;      /* of the form and all orders that were chosen, a hash: equal for equal programs */
+  int steps;            /* likewise: instructions of what was written out */
+  double before, after; /* ns of the program, for the remark; 0 if they are not known */
 };
 
 /* Looks for an order of the loop's body, or of the function's, in which a round, or the program, is shorter. */
@@ -100,6 +103,23 @@ bool overlap_order(const struct overlap *o, const struct round_step *steps, stru
 
 /* Writes the body in that order. */
 void overlap_apply(struct pass_run *run, MlirOperation parent, const struct overlap_cuts *cuts);
+
+/* Values of a body and what stands for them in another round. */
+struct schedule_renamed {
+  struct table by_value; /* value -> its new one */
+};
+/* Copies op to the place before `before` in the block, with the new values, and notes those that it makes. */
+MlirOperation schedule_copy(struct pass_run *run, struct schedule_renamed *r, MlirOperation op, MlirBlock block,
+                            MlirOperation before);
+void schedule_erase_if_unused(MlirOperation op);
+
+/* ---- unroll.c ----------------------------------------------------------------------------------------------------- */
+
+/* True if the function is so short that its loops may be written out. */
+bool schedule_can_unroll(const struct pass_run *run, MlirOperation function);
+/* Writes out all loops of such a function, divides what is long into `parts`, 1, 2 or 4, and loads into halves of the partitions if
+ * `halves`, and puts its loads first.  Returns the number of instructions. */
+int schedule_unroll(struct pass_run *run, MlirOperation function, int parts, bool halves);
 
 /* ---- measure.c --------------------------------------------------------------------------------------------------- */
 

@@ -17,17 +17,27 @@
  * through the stages after this one, and the simulated machine times them (measure.c).  A body of more than 64 steps stays as it is, so
  * that the time is linear in the instructions, and a program of more than OPS_MAX operations is not timed.
  *
+ * A short program may also be written out without loops, in parts (unroll.c).  Some forms of it are played (lib/straight.h), and the best
+ * one is timed.  The options parts=N and halves=1 ask for a form, whatever its time,
+ * and parts=0 for none.
+ *
  * Safe because a step stays after all with which it shares a buffer that one of them writes.  A body with instructions that share
  * more than buffers stays: random numbers, registers, cores that wait for each other, and what the kernel orders itself. */
 #include <assert.h>
+#include <stdlib.h>
 
 #include "base/index.h"
 #include "ir/query.h"
+#include "passes/balance_engines/balance_engines.h"
+#include "passes/lib/straight.h"
 #include "passes/schedule/overlap.h"
 
 enum {
   SAVING_MIN = 1, /* percent of the program */
-  OPS_MAX = 320   /* a longer program is not timed: its copies take longer than all of its stages before */
+  PARTS_MAX = 4,
+  ORDERED_MAX = 32, /* instructions of a program without loops that gets another order */
+  PLAYED_WRONG = 5, /* percent: a program that is played to take so much longer is not timed */
+  OPS_MAX = 320     /* a longer program is not timed: its copies take longer than all of its stages before */
 };
 
 static struct round_load schedule_regions(struct pass_run *run, MlirOperation parent, struct schedule_what *what);
@@ -77,9 +87,42 @@ static struct round_load schedule_regions(struct pass_run *run, MlirOperation pa
   return all;
 }
 
-/* What was measured already, by its orders. */
+static void explain_form(struct pass_run *run, MlirOperation function, const struct schedule_what *what,
+                         bool has_loops) {
+  const char *parts = what->parts > 1 ? arena_printf(run->arena, ", what is long is in %d parts", what->parts) : "",
+             *halves = what->halves ? ", each load is one half of the partitions" : "";
+  struct remark *r = pass_remark(run, function, RULE_SCHEDULE, "%s%s%s: the program takes %.2f us instead of %.2f",
+                                 has_loops ? "loops are written out, and loads come first" : "loads come first", parts,
+                                 halves, what->after / 1000, what->before / 1000);
+  remark_reject_for(r, has_loops ? "loops" : "the order of the program", NULL,
+                    arena_printf(run->arena, "%.2f us", what->before / 1000),
+                    "transfers wait for others that could come later, or for more than they need");
+}
+
+/* Writes out the loops of the program, if that is asked for, and orders its instructions. */
+static void apply(struct pass_run *run, struct schedule_what *what) {
+  what->orders = hash_mix((uint64_t)what->parts, what->halves);
+  const struct ir_ops functions = ir_collect_named(run->arena, run->module, "func.func");
+  for (int k = 0; what->parts && k < functions.n; k++) {
+    const bool has_loops = ir_collect_named(run->arena, functions.v[k], "scf.for").n > 0;
+    what->steps = schedule_unroll(run, functions.v[k], what->parts, what->halves);
+    explain_form(run, functions.v[k], what, has_loops);
+  }
+  schedule_regions(run, run->module, what);
+}
+
+/* A run of the pass on a copy of the module, which nobody sees. */
+static struct pass_run quiet_copy(const struct pass_run *run) {
+  struct pass_run quiet = *run;
+  quiet.remarks = NULL;
+  quiet.steps = NULL;
+  quiet.module = mlirOperationClone(run->module);
+  return quiet;
+}
+
+/* What was measured already, by its form and orders. */
 struct measured {
-  uint64_t orders[4];
+  uint64_t orders[8];
   int n;
 };
 
@@ -93,12 +136,10 @@ static bool is_known(const struct measured *m, uint64_t orders) {
 /* Orders a copy.  Returns its simulated time; -1 if that is not asked for, or not known, or if the same program was measured before:
  * it is no better then. */
 static double try(const struct pass_run *run, struct schedule_what *what, struct measured *m) {
-  struct pass_run quiet = *run;
-  quiet.remarks = NULL;
-  quiet.steps = NULL;
-  quiet.module = mlirOperationClone(run->module);
-  schedule_regions(&quiet, quiet.module, what);
+  struct pass_run quiet = quiet_copy(run);
   double ns = -1;
+
+  apply(&quiet, what);
   if (m && !is_known(m, what->orders)) {
     assert(m->n < (int)(sizeof m->orders / sizeof *m->orders));
     m->orders[m->n++] = what->orders;
@@ -121,20 +162,96 @@ static void improve(const struct pass_run *run, struct schedule_what w, struct m
   best->after = ns;
 }
 
-/* Returns what makes the simulated program shortest: the order of the program, with its loads where they are needed or first, and that
- * of the loops are tried one after the other. */
-static struct schedule_what choose(const struct pass_run *run) {
+/* True if the only function of the module is short. */
+static bool can_unroll(const struct pass_run *run) {
+  const struct ir_ops functions = ir_collect_named(run->arena, run->module, "func.func");
+  return functions.n == 1 && !mlirBlockIsNull(ir_body(functions.v[0])) && schedule_can_unroll(run, functions.v[0]);
+}
+
+/* Returns when a copy of the program without loops ends, as it is played (lib/straight.h); -1 if it is not.  Sets what->steps. */
+static double estimate(const struct pass_run *run, struct schedule_what *what) {
+  struct pass_run quiet = quiet_copy(run);
+  struct straight s;
+  double ns = -1;
+
+  apply(&quiet, what);
+  const struct ir_ops functions = ir_collect_named(run->arena, quiet.module, "func.func");
+  if (straight_read(run->arena, ir_body(functions.v[0]), run->target, &s)) {
+    balance_offer(&s);
+    ns = straight_choose(&s);
+  }
+  mlirOperationDestroy(quiet.module);
+  return ns;
+}
+
+/* A form in which the program is written out, and what it takes as it is played. */
+struct form {
+  struct schedule_what what;
+  double ns;
+};
+
+/* Keeps this form if it is shorter.  Returns its instructions. */
+static int try_form(const struct pass_run *run, struct schedule_what what, struct form *best) {
+  struct schedule_what now = what;
+  const double ns = estimate(run, &now);
+
+  if (ns > 0 && (best->ns < 0 || ns * 100 < best->ns * (100 - SAVING_MIN)))
+    *best = (struct form){what, ns};
+  return now.steps;
+}
+
+/* Finds how the program is written out best: with what is long in one part or more, and loads whole or in halves; and in best[1] in
+ * another order. */
+static void write_out(const struct pass_run *run, struct form best[2]) {
+  int steps = try_form(run, (struct schedule_what){.parts = 1}, &best[0]);
+
+  if (steps <= ORDERED_MAX) {
+    (void)try_form(run, (struct schedule_what){.parts = 1, .program = true}, &best[1]);
+    (void)try_form(run, (struct schedule_what){.parts = 1, .halves = true}, &best[0]);
+    (void)try_form(run, (struct schedule_what){.parts = 1, .halves = true, .program = true}, &best[1]);
+  }
+  for (int parts = 2; parts <= PARTS_MAX; parts *= 2) {
+    const int was = steps;
+    const double before = best[0].ns;
+    steps = try_form(run, (struct schedule_what){.parts = parts}, &best[0]);
+    if (steps == was || best[0].ns == before)
+      break;
+  }
+}
+
+/* Adds to *best the form that makes the simulated program shortest; a form is timed if it is played to take little longer. */
+static void improve_forms(const struct pass_run *run, struct measured *m, struct schedule_what *best) {
+  struct form forms[2] = {{.ns = -1}, {.ns = -1}};
+  const double before = best->after;
+
+  write_out(run, forms);
+  for (int k = 0; k < 2; k++) {
+    const double other = forms[1 - k].ns;
+    if (forms[k].ns > 0 && forms[k].ns * 100 < before * (100 + PLAYED_WRONG) &&
+        (other < 0 || forms[k].ns * 100 < other * (100 + PLAYED_WRONG)))
+      improve(run, forms[k].what, m, best);
+  }
+}
+
+/* Returns what makes the simulated program shortest.  A short program is written out if that pays; otherwise the order of the program,
+ * with its loads where they are needed or first, and that of the loops are tried one after the other. */
+static struct schedule_what choose(const struct pass_run *run, bool unrolls) {
   struct schedule_what best = {0}, none = {0}, some = {.loops = true, .program = true};
   struct measured m = {.n = 0};
 
   if (ir_collect(run->arena, run->module, NULL, NULL).n > OPS_MAX)
     return none;
   (void)try(run, &some, NULL);
-  if (!some.loops_changed && !some.program_changed)
+  if (!some.loops_changed && !some.program_changed && !unrolls)
     return best;
   best.before = best.after = try(run, &none, &m);
   if (best.before <= 0)
     return none;
+  if (unrolls) {
+    improve_forms(run, &m, &best);
+    if (best.parts)
+      return best;
+  }
   if (some.program_changed) {
     improve(run, (struct schedule_what){.program = true}, &m, &best);
     improve(run, (struct schedule_what){.program = true, .prefetches = true}, &m, &best);
@@ -149,8 +266,13 @@ static enum status run_pass(struct pass_run *run) {
   const enum status st = pass_nisa_target(run, &run->target);
   if (st)
     return st;
-  struct schedule_what what = choose(run);
-  schedule_regions(run, run->module, &what);
+  const char *asked = pass_option(run, "parts");
+  const int parts = asked ? atoi(asked) : 0;
+  const bool unrolls = can_unroll(run);
+  struct schedule_what what = {.parts = parts, .halves = pass_option(run, "halves")};
+  if (!parts || !unrolls)
+    what = choose(run, unrolls && !asked);
+  apply(run, &what);
   return ST_OK;
 }
 

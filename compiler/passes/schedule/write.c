@@ -6,12 +6,7 @@
 
 /* ---- the new order ----------------------------------------------------------------------------------------------- */
 
-/* Values of the body and what stands for them in another round. */
-struct renamed {
-  struct table by_value; /* value -> its new one */
-};
-
-static void rename_operands(struct pass_run *run, const struct renamed *r, MlirOperation op) {
+static void rename_operands(struct pass_run *run, const struct schedule_renamed *r, MlirOperation op) {
   const struct ir_ops all = ir_collect(run->arena, op, NULL, NULL);
   for (int k = 0; k < all.n; k++)
     for (intptr_t i = 0; i < mlirOperationGetNumOperands(all.v[k]); i++) {
@@ -21,8 +16,8 @@ static void rename_operands(struct pass_run *run, const struct renamed *r, MlirO
     }
 }
 
-static MlirOperation copy_op(struct pass_run *run, struct renamed *r, MlirOperation op, MlirBlock block,
-                             MlirOperation before) {
+MlirOperation schedule_copy(struct pass_run *run, struct schedule_renamed *r, MlirOperation op, MlirBlock block,
+                            MlirOperation before) {
   MlirOperation made = mlirOperationClone(op);
   rename_operands(run, r, made);
   mlirBlockInsertOwnedOperationBefore(block, before, made);
@@ -31,7 +26,7 @@ static MlirOperation copy_op(struct pass_run *run, struct renamed *r, MlirOperat
   return made;
 }
 
-static void erase_if_unused(MlirOperation op) {
+void schedule_erase_if_unused(MlirOperation op) {
   for (intptr_t k = 0; k < mlirOperationGetNumResults(op); k++)
     if (ir_is_used(mlirOperationGetResult(op, k)))
       return;
@@ -45,20 +40,20 @@ static bool is_kept(const struct overlap *o, const struct item *x) {
 /* Copies the parts from `first` to `last`, and what computes their indices, for the round with that counter. */
 static void copy_parts(const struct overlap *o, enum part first, enum part last, MlirValue counter, MlirBlock block,
                        MlirOperation before) {
-  struct renamed r = {.by_value.arena = o->run->arena};
+  struct schedule_renamed r = {.by_value.arena = o->run->arena};
   MlirOperation *pure = arena_new_array(o->run->arena, MlirOperation, (size_t)o->items.n + 1);
   int n = 0;
 
   table_put(&r.by_value, mlirBlockGetArgument(o->block, 0).ptr, (void *)counter.ptr);
   for (int i = 0; i < o->items.n; i++)
     if (o->items.v[i].part == PURE)
-      pure[n++] = copy_op(o->run, &r, o->items.v[i].op, block, before);
+      pure[n++] = schedule_copy(o->run, &r, o->items.v[i].op, block, before);
   for (enum part p = first; p <= last; p++)
     for (int i = 0; i < o->items.n; i++)
       if (o->items.v[i].part == p && !is_kept(o, &o->items.v[i]))
-        (void)copy_op(o->run, &r, o->items.v[i].op, block, before);
+        (void)schedule_copy(o->run, &r, o->items.v[i].op, block, before);
   while (n > 0)
-    erase_if_unused(pure[--n]);
+    schedule_erase_if_unused(pure[--n]);
 }
 
 /* Moves the allocations, or the releases, of what crosses into the next round. */
@@ -119,7 +114,7 @@ static void put_in_order(const struct overlap *o, const int *order, MlirOperatio
 /* Lets the first part compute for the next round, from copies of what computes its indices. */
 static void advance(const struct overlap *o, MlirOperation end) {
   struct ir_builder b = edit_before(o->run, end);
-  struct renamed r = {.by_value.arena = o->run->arena};
+  struct schedule_renamed r = {.by_value.arena = o->run->arena};
   MlirValue next =
       ir_binary(&b, "arith.addi", mlirBlockGetArgument(o->block, 0), mlirOperationGetOperand(o->parent, 2));
   MlirOperation *pure = arena_new_array(o->run->arena, MlirOperation, (size_t)o->items.n + 1);
@@ -128,12 +123,12 @@ static void advance(const struct overlap *o, MlirOperation end) {
   table_put(&r.by_value, mlirBlockGetArgument(o->block, 0).ptr, (void *)next.ptr);
   for (int i = 0; i < o->items.n; i++)
     if (o->items.v[i].part == PURE)
-      pure[n++] = copy_op(o->run, &r, o->items.v[i].op, o->block, end);
+      pure[n++] = schedule_copy(o->run, &r, o->items.v[i].op, o->block, end);
   for (int i = 0; i < o->items.n; i++)
     if (o->items.v[i].part == FIRST && o->items.v[i].step >= 0)
       rename_operands(o->run, &r, o->items.v[i].op);
   while (n > 0)
-    erase_if_unused(pure[--n]);
+    schedule_erase_if_unused(pure[--n]);
 }
 
 /* Writes the first part before the loop and the end after it, and lets the loop go one round less. */
@@ -167,5 +162,5 @@ void overlap_apply(struct pass_run *run, MlirOperation parent, const struct over
   put_in_order(&o, cuts->order, end);
   for (int i = o.items.n - 1; i >= 0; i--)
     if (o.items.v[i].part == PURE)
-      erase_if_unused(o.items.v[i].op);
+      schedule_erase_if_unused(o.items.v[i].op);
 }

@@ -10,18 +10,19 @@
 
 module attributes {nisa.target = #nisa.target<trn2>} {
 
-// %b takes the bytes of %a: it is filled after the last reader of %a.  Nobody waits for the store.
+// %b takes the bytes of %a: it is filled after the last reader of %a.  Nobody waits for the store.  GpSimd builds the descriptors of
+// the second load while that waits.
 // CHECK-LABEL: func.func @places
 // CHECK:       nisa.program scalar {
-// CHECK-NEXT:    nisa.wait qSyncIn >= 1
+// CHECK-NEXT:    nisa.dma_trigger qScalarIn
+// CHECK-NEXT:    nisa.wait qScalarIn >= 1
 // CHECK-NEXT:    nisa.activation({{.*}}) engine=scalar signal
-// CHECK-NEXT:    nisa.wait qSyncIn >= 2
+// CHECK-NEXT:    nisa.wait qGpsimdIn >= 1
 // CHECK-NEXT:    nisa.activation({{.*}}) engine=scalar signal
 // CHECK-NEXT:  }
-// CHECK:       nisa.program sync {
-// CHECK-NEXT:    nisa.dma_trigger qSyncIn
+// CHECK:       nisa.program gpsimd {
 // CHECK-NEXT:    nisa.wait scalar >= 1
-// CHECK-NEXT:    nisa.dma_trigger qSyncIn
+// CHECK-NEXT:    nisa.dma_trigger qGpsimdIn
 func.func @places(%x: !hbm) -> !hbm {
   %f0 = arith.constant 0.0 : f32
   %f1 = arith.constant 1.0 : f32

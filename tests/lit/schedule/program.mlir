@@ -1,5 +1,5 @@
 // nisa text 1
-// RUN: nkx opt --schedule --nisa-verify --print-nisa --remarks=%t %s | FileCheck %s
+// RUN: nkx opt --schedule=parts=0 --nisa-verify --print-nisa --remarks=%t %s | FileCheck %s
 // RUN: FileCheck %s --check-prefix=REMARK < %t
 // What is in no loop gets an order, too, if the simulated program is shorter with it.
 

@@ -1,11 +1,13 @@
-/* descriptors: how many descriptors a transfer has.
+/* descriptors: see the header.
  *
  * A descriptor moves elements that follow each other without a gap on both sides; on chip it stays in its partition.  So
  *
  *     dst<128| 36, 56> %sbuf[d0, d1, d2], src<128| 36, 56> %hbm[%i, d0, d1, d2]     %hbm has rows of 58
  *
  * has 128 * 36 descriptors of 56 elements.  The shapes of the buffers tell what follows what. */
-#include "passes/engine_programs/engine_programs.h"
+#include "passes/lib/descriptors.h"
+
+#include "ir/query.h"
 
 /* Elements from one step of dimension d of the access to the next; -1 if the access has another form. */
 static int64_t step_of(const struct nisa_access *x, int d) {
@@ -39,8 +41,13 @@ static int64_t run_of(const struct nisa_access *x) {
   return n;
 }
 
-int64_t ep_descriptors(const struct nisa_access *dst, const struct nisa_access *src) {
+int64_t descriptors_of(const struct nisa_access *dst, const struct nisa_access *src) {
   const int64_t x = run_of(dst), y = run_of(src), run = x < y ? x : y;
   const int64_t elements = nisa_partitions(dst) * nisa_free_elements(dst);
   return (elements + run - 1) / run;
+}
+
+int64_t descriptors_of_transpose(const struct nisa_access *dst, const struct nisa_access *src) {
+  const int64_t rows = run_of(src), each = nisa_free_elements(dst), run = rows < each ? rows : each;
+  return nisa_partitions(dst) * ((each + run - 1) / run);
 }
