@@ -1,8 +1,7 @@
-"""The systemd units and the options of compose.yaml on a machine of their own: a Debian with systemd and all controllers of control groups, in QEMU.
+"""The systemd units on a machine of their own: a Debian with systemd and all controllers of control groups, in QEMU.
 
 debootstrap makes its disk, with Debian's kernel, the packages of docker/packages-run.apt, what dev/release.py packs, and docker/nkx.service and
-docker/nkx.socket as docs/operating.md says.  machine_checks.py runs in it: level A of the jail, limits, reload, restart, watchdog, and the same server in
-Docker with what docker/compose.yaml says of it, but for its network, its store and the number of processors.  QEMU translates the
+docker/nkx.socket as docs/operating.md says.  machine_checks.py runs in it: level A of the jail, limits, reload, restart, watchdog.  QEMU translates the
 machine's instructions where it must, so a compile takes seconds there.  Run as root, after `make build`:
 
     PYTHONPATH=tests python3 tests/deploy/machine.py [--root DIRECTORY]     a root that an earlier run has left there, or that this one leaves
@@ -11,7 +10,6 @@ The last line says how many checks passed; exit status 1 if one failed.  SKIP, w
 """
 import argparse
 import contextlib
-import json
 import pathlib
 import re
 import shutil
@@ -19,12 +17,10 @@ import subprocess
 import sys
 import tempfile
 
-import yaml
-
 from deploy import clean_root, machine_checks
 from support.paths import BUILD, ROOT
 
-SYSTEM = "systemd systemd-sysv dbus kmod initramfs-tools zstd linux-image-cloud-amd64 python3 docker.io"
+SYSTEM = "systemd systemd-sysv dbus kmod initramfs-tools zstd linux-image-cloud-amd64 python3"
 DISK_GIB, MEMORY_MIB, CORES = 4, 4096, 2
 LIMIT_S = 3000
 CHECKS_UNIT = """[Unit]
@@ -67,27 +63,7 @@ def install_service(root):
     (units / "nkx.service.d/slow.conf").write_text(SLOWNESS)
     (units / "checks.service").write_text(CHECKS_UNIT)
     shutil.copy2(machine_checks.__file__, root / "root/machine_checks.py")
-    shutil.copy2(ROOT / "docker/seccomp.json", root / "root/seccomp.json")
-    (root / "root/docker-run.json").write_text(json.dumps(docker_run()))
-    (root / "data").mkdir(exist_ok=True)  # as the Dockerfile makes it
-    subprocess.run(["chroot", root, "chown", "nkx:", "/data"], check=True)
-    (root / "etc/docker").mkdir(exist_ok=True)
-    (root / "etc/docker/daemon.json").write_text('{"iptables": false, "ip6tables": false, "bridge": "none"}')
     subprocess.run(["systemctl", f"--root={root}", "enable", "-q", "nkx.socket", "nkx.service", "checks.service"], check=True)
-    subprocess.run(["systemctl", f"--root={root}", "disable", "-q", "docker.service", "docker.socket"], check=True)
-
-
-def docker_run():
-    """Of docker/compose.yaml and docker/Dockerfile, what machine_checks.py needs."""
-    server = yaml.safe_load((ROOT / "docker/compose.yaml").read_text())["services"]["nkx1"]
-    said = {name: rest for name, rest in clean_root.stages(ROOT / "docker/Dockerfile")[-1][1] if name in ("USER", "WORKDIR", "VOLUME")}
-    flags = [f"--security-opt={o.replace('seccomp.json', '/root/seccomp.json')}" for o in server["security_opt"]]
-    flags += [f"--cap-drop={c}" for c in server["cap_drop"]] + [f"--tmpfs={t}" for t in server["tmpfs"]] + [f"--volume={v}" for v in server["volumes"]]
-    flags += [f"--memory={server['mem_limit']}", f"--pids-limit={server['pids_limit']}"] + ["--read-only"] * server["read_only"]
-    flags += [x for name in ("QUEUE_TIMEOUT_MS=200000", "JOB_TIMEOUT_MS=120000", "JOB_CPU_S=60") for x in ("--env", f"NKX_{name}")]
-    command = server["command"]
-    assert command[-2] == "--store"
-    return {"flags": flags, "command": command[:-2], "changes": [f"{k} {v}" for k, v in said.items()], "left_out": ["boot", "usr/lib/modules", "var/lib/docker", "root", "data/*"]}
 
 
 def run(root, directory):

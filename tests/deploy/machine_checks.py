@@ -1,4 +1,4 @@
-"""Runs as root inside of the machine of machine.py: what systemd, the kernel and Docker do for the service.  Prints a line for each check."""
+"""Runs as root inside of the machine of machine.py: what systemd and the kernel do for the service.  Prints a line for each check."""
 import http.client
 import json
 import os
@@ -54,16 +54,12 @@ def wait_until(what, is_so, seconds=SLOW):
     return got
 
 
-def is_ready_at(port):
+def is_ready():
     try:
-        status, about = ask("GET", "/readyz", port=port)
+        status, about = ask("GET", "/readyz", port=OPS)
     except OSError:
         return None
     return about if status == 200 else None
-
-
-def is_ready():
-    return is_ready_at(OPS)
 
 
 # ---- the checks, in this order
@@ -72,8 +68,8 @@ def is_ready():
 def the_service_starts_and_is_never_root():
     wait_until("the service to be active", lambda: systemctl("is-active", "nkx.service") == "active")
     wait_until("readiness", is_ready)
-    for pid in (GROUP.rglob("cgroup.procs")):
-        for p in pid.read_text().split():
+    for group in GROUP.rglob("cgroup.procs"):
+        for p in group.read_text().split():
             uids = re.search(r"^Uid:\s+(.*)$", pathlib.Path(f"/proc/{p}/status").read_text(), re.M)[1].split()
             assert "0" not in uids, (p, uids)
 
@@ -196,41 +192,9 @@ def a_stop_leaves_nothing():
     assert shown("Result") == "success" and not GROUP.exists()
 
 
-# ---- Docker
-
-
-def docker(*args, **kwargs):
-    r = subprocess.run(["docker", *args], capture_output=True, text=True, timeout=3 * SLOW, **kwargs)
-    assert r.returncode == 0, (args[0], r.stderr[-500:])
-    return r.stdout.strip()
-
-
-def docker_runs_the_server_as_compose_does():
-    """With this machine's own files as the image, on its network; docker-run.json has the rest of what compose.yaml says."""
-    said = json.loads(pathlib.Path("/root/docker-run.json").read_text())
-    systemctl("start", "docker.service")
-    wait_until("Docker", lambda: subprocess.run(["docker", "info"], capture_output=True).returncode == 0)
-    tar = subprocess.Popen(["tar", "-C", "/", "-c", "--one-file-system", *(f"--exclude=./{d}" for d in said["left_out"]), "."], stdout=subprocess.PIPE)
-    changes = [x for c in said["changes"] for x in ("--change", c)]
-    docker("import", *changes, "-", "nkx", stdin=tar.stdout)
-    docker("run", "-d", "--name", "nkx", "--network", "host", *said["flags"], "nkx", *said["command"])
-    try:
-        about = wait_until("readiness", lambda: is_ready_at(PUBLIC))
-        assert about["level"] == "B", about
-        the_page_is_served()
-        a_kernel_compiles_and_a_link_is_kept()
-        assert docker("exec", "nkx", "id", "-un") == "nkx"
-        docker("restart", "nkx")
-        wait_until("readiness", lambda: is_ready_at(PUBLIC))
-        link_is_there()
-        return f"level {about['level']}: {about['level_why']}"
-    except Exception as e:
-        raise AssertionError(f"{e}\n{subprocess.run(['docker', 'logs', '--tail', '20', 'nkx'], capture_output=True, text=True).stderr}") from e
-
-
 CHECKS = (the_service_starts_and_is_never_root, the_jail_has_level_a, the_page_is_served, a_kernel_compiles_and_a_link_is_kept, each_job_has_a_group_with_limits,
           the_kernel_ends_a_job_for_its_memory_and_nothing_else, a_reload_refuses_nobody, a_restart_keeps_the_sockets_and_the_link, systemd_starts_anew_what_is_killed,
-          systemd_starts_anew_what_hangs, a_stop_leaves_nothing, docker_runs_the_server_as_compose_does)
+          systemd_starts_anew_what_hangs, a_stop_leaves_nothing)
 
 
 def main():
