@@ -75,9 +75,9 @@ struct schedule_what {
   int parts;       /* 0: loops stay; otherwise they are written out, with what is long in so many parts */
   bool halves;     /* and with loads that become two, each of one half of the partitions */
   bool loops_changed, program_changed; /* answers */
-  uint64_t orders;      /* of the form and all orders that were chosen, a hash: equal for equal programs */
-  int steps;            /* likewise: instructions of what was written out */
-  double before, after; /* ns of the program, for the remark; 0 if they are not known */
+  uint64_t orders;                     /* of all orders that were chosen, a hash: equal for equal programs */
+  int steps;                           /* likewise: instructions of what was written out */
+  double before, after;                /* ns of the program, for the remark; 0 if they are not known */
 };
 
 /* Looks for an order of the loop's body, or of the function's, in which a round, or the program, is shorter. */

@@ -101,7 +101,7 @@ static void explain_form(struct pass_run *run, MlirOperation function, const str
 
 /* Writes out the loops of the program, if that is asked for, and orders its instructions. */
 static void apply(struct pass_run *run, struct schedule_what *what) {
-  what->orders = hash_mix((uint64_t)what->parts, what->halves);
+  what->orders = 0;
   const struct ir_ops functions = ir_collect_named(run->arena, run->module, "func.func");
   for (int k = 0; what->parts && k < functions.n; k++) {
     const bool has_loops = ir_collect_named(run->arena, functions.v[k], "scf.for").n > 0;
@@ -120,7 +120,7 @@ static struct pass_run quiet_copy(const struct pass_run *run) {
   return quiet;
 }
 
-/* What was measured already, by its form and orders. */
+/* What was measured already, by its orders. */
 struct measured {
   uint64_t orders[8];
   int n;
@@ -133,14 +133,14 @@ static bool is_known(const struct measured *m, uint64_t orders) {
   return false;
 }
 
-/* Orders a copy.  Returns its simulated time; -1 if that is not asked for, or not known, or if the same program was measured before:
- * it is no better then. */
+/* Orders a copy.  Returns its simulated time; -1 if that is not asked for, or not known, or if the same program with its loops
+ * was measured before: it is no better then. */
 static double try(const struct pass_run *run, struct schedule_what *what, struct measured *m) {
   struct pass_run quiet = quiet_copy(run);
   double ns = -1;
 
   apply(&quiet, what);
-  if (m && !is_known(m, what->orders)) {
+  if (m && (what->parts || !is_known(m, what->orders))) {
     assert(m->n < (int)(sizeof m->orders / sizeof *m->orders));
     m->orders[m->n++] = what->orders;
     ns = schedule_measure(&quiet, quiet.module);
