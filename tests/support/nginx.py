@@ -6,7 +6,7 @@ import subprocess
 import tempfile
 
 from support.paths import ROOT
-from support.server import Peer, free_port
+from support.server import Beside, free_port
 from support.wait import wait_until
 
 NGINX = "/usr/sbin/nginx"
@@ -46,8 +46,8 @@ http {{
 """
 
 
-class Nginx(Peer):
-    """configure(dir, port) gives its configuration; at the end of a `with` block it has ended."""
+class Nginx(Beside):
+    """configure(dir, port) gives its configuration."""
 
     def __init__(self, configure, path=None):
         """Waits until it answers at `path`, or until it listens."""
@@ -63,17 +63,6 @@ class Nginx(Peer):
         assert self.process.poll() is None, "nginx does not start"
         with socket.socket() as s:
             return s.connect_ex(("127.0.0.1", self.port)) == 0
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.end()
-
-    def end(self):
-        self.process.terminate()
-        self.process.wait(30)
-        self._dir.cleanup()
 
 
 class LoggingProxy(Nginx):

@@ -111,6 +111,21 @@ class Peer:
             return False
 
 
+class Beside(Peer):
+    """A proxy as a process of the test, with files in ._dir; at the end of a `with` block it has ended."""
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.end()
+
+    def end(self):
+        self.process.terminate()
+        self.process.wait(30)
+        self._dir.cleanup()
+
+
 class Server(Peer):
     """`nkx serve`.  Everything that it logs is in .log; .process is the launcher, .pid the service."""
 
