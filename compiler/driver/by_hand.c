@@ -133,7 +133,7 @@ static const struct stage_def *find_own(const struct pipeline *p, struct word na
 static const char *options_of(const struct stage_def *s) {
   const struct word name = {s->name, strlen(s->name)};
   const struct upstream_pass *x = s->runner == RUN_UPSTREAM ? find(upstream, N_UPSTREAM, name) : find(own, N_OWN, name);
-  return x && (s->runner == RUN_UPSTREAM || s->runner == RUN_PASS) ? x->options : "";
+  return x ? x->options : "";
 }
 
 static bool has_name(const char *names, struct word name) {

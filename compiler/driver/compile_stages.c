@@ -29,7 +29,8 @@ enum { REPRODUCER_MAX = 40 << 20 }; /* as base64 it is smaller than a frame */
 /* In a program of tests: changes what the stage's pass made, before it is verified.  True if it did. */
 static bool plant(struct path *p, const struct stage_def *def) {
   const int index = (int)(def - p->pipeline->stages);
-  return plant_fault && p->pipeline == &pipeline_hlo &&
+  return plant_fault && (p->pipeline == &pipeline_hlo || p->pipeline->base == &pipeline_hlo) &&
+         p->pipeline->n == pipeline_hlo.n &&
          plant_fault(index, stage_form(def) == FORM_HLO ? p->kernel->module : NULL, p->module);
 }
 

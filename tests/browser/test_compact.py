@@ -109,7 +109,7 @@ def test_engine_programs_have_headings_waits_and_signals(page):
     open_stage(page, "engine-programs")
     lines = "\n".join(ir_lines(page))
     assert re.search(r"^T Tensor engine$", lines, re.M)
-    assert re.search(r"‖ wait tensor ≥ 2·i \+ 2$", lines, re.M)
+    assert re.search(r"‖ wait tensor ≥ \d+$", lines, re.M)
     assert re.search(r"^V .*\[128×512 f32\] ↑$", lines, re.M)
     assert re.search(r"▶ start qSyncIn$", lines, re.M)
 

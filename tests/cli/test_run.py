@@ -239,8 +239,8 @@ def test_watched_values_are_those_of_the_operand_at_that_execution(tmp_path):
     a, b = draw(256, 128), draw(256, 64)
     np.savez(tmp_path / "in.npz", a, b)
     at = next(i for i, l in enumerate(PRODUCT.split("\n"), 1) if "nisa.matmul" in l)
-    done, s = simulation(PRODUCT, "--inputs", tmp_path / "in.npz", "--watch", f"{at}:moving@1", "--watch", at, "--watch",
-                         f"{at}:moving@9", "--watch", 1, tmp_path=tmp_path)
+    done, s = simulation(PRODUCT, "--inputs", tmp_path / "in.npz", "--pipeline", "with schedule{parts=0}", "--watch", f"{at}:moving@1",
+                         "--watch", at, "--watch", f"{at}:moving@9", "--watch", 1, tmp_path=tmp_path)
     assert done.returncode == 0, done.stderr
     moving, dst, never, nothing = s["values"]
     assert (moving["operand"], moving["nth"], moving["executions"]) == ("moving", 1, 2)

@@ -24,10 +24,20 @@ def batched(x, y):
     return np.matmul(x, y) + 1
 """
 
+# columns of floats become rows in prepare-arithmetic, those of integers do not
+INTEGERS = """import numpy as np
+from nkigen import trace
+
+
+@trace(input_specs=[((512, 128), "i32")])
+def columns(x):
+    return np.max(x, axis=0)
+"""
+
 
 @pytest.fixture(scope="module")
 def results():
-    return [(source, compiler.compile(source)) for source in [*(p.read_text() for p in EXAMPLES), BATCHED]]
+    return [(source, compiler.compile(source)) for source in [*(p.read_text() for p in EXAMPLES), BATCHED, INTEGERS]]
 
 
 def test_remarks_name_operations_that_are_there(results):

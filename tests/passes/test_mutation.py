@@ -33,6 +33,14 @@ SAMPLE = TABLE if os.environ.get("NKX_FAULTS") == "all" else TABLE[::16]
 SEEN = [f for f in TABLE if f[2] is None]
 
 
+# Loops and buffers with copies are where these stages can go wrong; a short program is written out without them otherwise.
+WITH_LOOPS = ("allocate-memory", "engine-programs")
+
+
+def with_loops(what):
+    return ("--pipeline", "with schedule{parts=0}") if what.split("/")[0] in WITH_LOOPS else ()
+
+
 def run(what, example, *arguments):
     done = subprocess.run([WORKER, "compile", PROGRAMS[example], "--check", "--quiet", "--json", "-", *arguments],
                           capture_output=True, timeout=300, env={**os.environ, "NKX_PLANT": what})
@@ -71,7 +79,7 @@ def test_the_table_has_faults_of_all_stages():
 
 @pytest.mark.parametrize("what, example, why", SAMPLE, ids=lambda v: v if isinstance(v, str) and "/" in v else "")
 def test_the_pass_of_a_planted_fault_is_named(what, example, why, record_property):
-    found, by = blamed(run(what, example)) or (None, None)
+    found, by = blamed(run(what, example, *with_loops(what))) or (None, None)
     assert (found == what.split("/")[0]) == (why is None), found
     record_property("faults", 1)
     record_property(f"named by {by}" if why is None else "not named, as the table says", 1)
@@ -81,10 +89,9 @@ def test_the_pass_of_a_planted_fault_is_named(what, example, why, record_propert
 @pytest.mark.parametrize("what, example", [
     ("prepare-arithmetic/swap-operands/0", "03_softmax"),
     ("linalg-to-nisa/drop-fill/0", "03_softmax"),
-    ("allocate-memory/first-tile/2", "10_column_statistics"),
-    ("allocate-memory/wrong-step/2", "10_column_statistics"),
+    ("allocate-memory/wrong-type/0", "08_attention"),
     ("engine-programs/drop-wait/0", "08_attention"),
-    ("engine-programs/first-copy/5", "10_column_statistics"),
+    ("engine-programs/weak-wait/1", "13_attention_loop"),
 ])
 def test_a_pass_with_a_fault_leaves_a_reproducer_in_which_only_the_pass_is_wrong(what, example, tmp_path):
     path = tmp_path / "r.json"
