@@ -3,6 +3,8 @@
 #include <stdarg.h>
 #include <string.h>
 
+#include "base/utf8.h"
+
 const char *diag_code_name(enum diag_code code) {
   static const char *const names[] = {
 #define DIAG(e, code, what) code,
@@ -51,4 +53,10 @@ struct diag *diag_add(struct diags *ds, enum diag_severity severity, enum diag_c
   va_end(ap);
   ds->has_error |= severity == DS_ERROR;
   return d;
+}
+
+void diag_print(FILE *to, const struct diag *d) {
+  fprintf(to, "%s: ", diag_severity_name(d->severity));
+  utf8_print(to, d->message, strlen(d->message));
+  fprintf(to, " [%s]\n", diag_code_name(d->code));
 }

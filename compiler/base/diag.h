@@ -8,6 +8,7 @@
 #define BASE_DIAG_H
 
 #include <stdbool.h>
+#include <stdio.h>
 
 #include "base/arena.h"
 #include "base/src.h"
@@ -48,5 +49,8 @@ void diags_init(struct diags *ds, struct arena *a);
 enum { DIAGS_MAX = 200 };
 struct diag *diag_add(struct diags *ds, enum diag_severity severity, enum diag_code code, const struct src_loc *loc,
                       const char *fmt, ...) PRINTF(5, 6);
+
+/* Writes "error: message [code]" and a newline for a terminal; see utf8_print. */
+void diag_print(FILE *to, const struct diag *d);
 
 #endif

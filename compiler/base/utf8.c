@@ -51,8 +51,11 @@ void utf8_print(FILE *to, const char *s, size_t n) {
     len = utf8_char(s + i, n - i);
     const unsigned char c = (unsigned char)s[i], next = len == 2 ? (unsigned char)s[i + 1] : 0;
     const bool is_control = (c < ' ' && c != '\n' && c != '\t') || c == 0x7f;
-    if (!len || is_control)
-      fprintf(to, "\\x%02x", c), len = 1;
+    if (!len) {
+      fprintf(to, "\\x%02x", c);
+      len = 1;
+    } else if (is_control)
+      fprintf(to, "\\x%02x", c);
     else if (c == 0xC2 && next < 0xA0)
       fprintf(to, "\\x%02x", next);
     else

@@ -9,7 +9,6 @@
 
 #include "base/buf.h"
 #include "base/json.h"
-#include "base/utf8.h"
 #include "driver/main.h"
 #include "driver/stage.h"
 #include "ir/internal.h"
@@ -67,9 +66,7 @@ static void print_diags(const struct diags *ds) {
   for (int i = 0; i < ds->n; i++) {
     const struct diag *d = &ds->v[i];
     print_place(d->loc);
-    fprintf(stderr, "%s: ", diag_severity_name(d->severity));
-    utf8_print(stderr, d->message, strlen(d->message));
-    fprintf(stderr, " [%s]\n", diag_code_name(d->code));
+    diag_print(stderr, d);
   }
 }
 

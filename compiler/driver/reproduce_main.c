@@ -193,8 +193,7 @@ int reproduce_main(int argc, char **argv) {
   if (!st)
     st = run(&r, argv[1], &err);
   for (int i = 0; i < ds.n; i++)
-    fprintf(stderr, "%s: %s [%s]\n", diag_severity_name(ds.v[i].severity), ds.v[i].message,
-            diag_code_name(ds.v[i].code));
+    diag_print(stderr, &ds.v[i]);
   if (err.text[0])
     fprintf(stderr, "nkx reproduce: %s\n", err.text);
   arena_clear(&a);

@@ -380,8 +380,11 @@ void terminal_show_diag(const struct terminal *t, const json_t *d) {
     else if (i == INNER_CALLS)
       fprintf(stderr, "       = … %zu more calls\n", n - INNER_CALLS - 1);
   }
-  if (hint)
-    fprintf(stderr, "       = hint: "), utf8_print(stderr, hint, strlen(hint)), fputc('\n', stderr);
+  if (hint) {
+    fputs("       = hint: ", stderr);
+    utf8_print(stderr, hint, strlen(hint));
+    fputc('\n', stderr);
+  }
 }
 
 /* Reports why the file or directory cannot be written; returns ST_INPUT if the user's path is the reason. */

@@ -20,12 +20,13 @@ def small(a, b, c):
 TILED = """import numpy as np
 from nkigen import trace, knob
 
-@trace(input_specs=[((256, 256), "f32"), ((256, 512), "f32")])
+@trace(input_specs=[((1024, 512), "f32"), ((512, 1024), "f32")])
 def tiled(x, w):
     p = np.matmul(x, w)
     knob.knob(p).tile_op(tile_size=[128, 512])
     return np.maximum(p, 0.0)
 """
+PRODUCTS = 8 * 2 * 4  # tiles of rows, of columns, of what is summed
 FACTS = """() => Object.fromEntries([...document.querySelectorAll('.value-facts dt')].map((n) => [n.textContent, n.nextElementSibling.textContent]))"""
 
 
@@ -200,16 +201,16 @@ def test_the_executions_of_a_loop_are_stepped_through(opened, server):
     page.locator("#ir-viewer .cm-line", has_text="+= ").first.click(position={"x": 4, "y": 6})
     page.locator("#ir-viewer .cm-content").focus()
     page.keyboard.press("v")
-    expect(page.locator(".values .value-rounds")).to_contain_text("of 4")
-    expect(page.get_by_role("textbox", name="Execution")).to_have_value("4")
+    expect(page.locator(".values .value-rounds")).to_contain_text(f"of {PRODUCTS}")
+    expect(page.get_by_role("textbox", name="Execution")).to_have_value(str(PRODUCTS))
     at = int(re.search(r"line (\d+)", page.locator(".inspect-title").inner_text())[1])
     page.get_by_role("button", name="Previous execution").click()
-    expect(page.get_by_role("textbox", name="Execution")).to_have_value("3")
+    expect(page.get_by_role("textbox", name="Execution")).to_have_value(str(PRODUCTS - 1))
     page.locator(".inspect-body.values").focus()
     page.keyboard.press("[")
-    expect(page.get_by_role("textbox", name="Execution")).to_have_value("2")
+    expect(page.get_by_role("textbox", name="Execution")).to_have_value(str(PRODUCTS - 2))
     stage = int(re.search(r"\d+", page.locator(".inspect-title").inner_text())[0])
-    v = value_of(server, TILED, str(stage), line=at, execution=2)
+    v = value_of(server, TILED, str(stage), line=at, execution=PRODUCTS - 2)
     assert float(facts(page, "max").inner_text()) == pytest.approx(v["max"], rel=1e-4)
     # an operand that the instruction reads, in a table of partitions
     page.locator(".value-pick", has_text="moving").click()
@@ -340,7 +341,7 @@ def test_an_execution_of_the_timeline_opens_its_values_and_tiles(opened, server)
     at = int(re.search(r"line (\d+)", page.locator(".inspect-title").inner_text())[1])
     stage = re.search(r"\d+", page.locator(".inspect-title").inner_text())[0]
     v = value_of(server, TILED, stage, line=at, execution=n)
-    assert v["op"] == "nisa.matmul" and v["executions"] == 4 and n < 4
+    assert v["op"] == "nisa.matmul" and v["executions"] == PRODUCTS and n < PRODUCTS
     assert float(facts(page, "max").inner_text()) == pytest.approx(v["max"], rel=1e-4)
     choose_matmul(page)
     page.locator("#run-chosen").get_by_role("button", name="tiles").click()

@@ -113,6 +113,6 @@ void prepare_grow(struct prepare_group *g, MlirOperation seed) {
 
 void prepare_unmark(struct ir_ops ops, const char *mark) {
   for (int i = 0; i < ops.n; i++)
-    if (prepare_is_marked(ops.v[i], mark))
+    if (!mlirOperationIsNull(ops.v[i]) && prepare_is_marked(ops.v[i], mark))
       mlirOperationRemoveAttributeByName(ops.v[i], mlirStringRefCreateFromCString(mark));
 }

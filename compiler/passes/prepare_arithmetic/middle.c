@@ -428,7 +428,5 @@ void prepare_middle(struct pass_run *run) {
     pass_step(run, all.v[i], "columns-as-rows");
     change(run, &g, &m, all);
   }
-  for (int i = 0; i < all.n; i++)
-    if (!mlirOperationIsNull(all.v[i]) && prepare_is_marked(all.v[i], MIDDLE))
-      mlirOperationRemoveAttributeByName(all.v[i], mlirStringRefCreateFromCString(MIDDLE));
+  prepare_unmark(all, MIDDLE);
 }

@@ -48,6 +48,7 @@ bool prepare_may_change(struct pass_run *run, MlirOperation op, struct structure
 void prepare_grow(struct prepare_group *g, MlirOperation seed);
 /* True if op is in a group, or in one that was given up. */
 bool prepare_is_marked(MlirOperation op, const char *mark);
+/* Those that are erased are null. */
 void prepare_unmark(struct ir_ops ops, const char *mark);
 
 /* ---- between shapes.c and reduce.c ------------------------------------------------------------------------------- */

@@ -18,8 +18,7 @@
  * that the time is linear in the instructions, and a program of more than OPS_MAX operations is not timed.
  *
  * A short program may also be written out without loops, in parts (unroll.c).  Some forms of it are played (lib/straight.h), and the best
- * one is timed.  The options parts=N and halves=1 ask for a form, whatever its time,
- * and parts=0 for none.
+ * one is timed.  The options parts=N and halves=1 ask for a form, whatever its time, and parts=0 for none.
  *
  * Safe because a step stays after all with which it shares a buffer that one of them writes.  A body with instructions that share
  * more than buffers stays: random numbers, registers, cores that wait for each other, and what the kernel orders itself. */
@@ -120,17 +119,20 @@ static struct pass_run quiet_copy(const struct pass_run *run) {
   return quiet;
 }
 
-/* What was measured already, by its orders. */
+/* The programs with loops that were measured already, by their orders. */
 struct measured {
-  uint64_t orders[8];
+  uint64_t orders[4];
   int n;
 };
 
-static bool is_known(const struct measured *m, uint64_t orders) {
+/* True if the program is none of these; then it is one of them. */
+static bool is_new(struct measured *m, uint64_t orders) {
   for (int k = 0; k < m->n; k++)
     if (m->orders[k] == orders)
-      return true;
-  return false;
+      return false;
+  assert(m->n < (int)(sizeof m->orders / sizeof *m->orders));
+  m->orders[m->n++] = orders;
+  return true;
 }
 
 /* Orders a copy.  Returns its simulated time; -1 if that is not asked for, or not known, or if the same program with its loops
@@ -140,11 +142,8 @@ static double try(const struct pass_run *run, struct schedule_what *what, struct
   double ns = -1;
 
   apply(&quiet, what);
-  if (m && (what->parts || !is_known(m, what->orders))) {
-    assert(m->n < (int)(sizeof m->orders / sizeof *m->orders));
-    m->orders[m->n++] = what->orders;
+  if (m && (what->parts || is_new(m, what->orders)))
     ns = schedule_measure(&quiet, quiet.module);
-  }
   mlirOperationDestroy(quiet.module);
   return ns;
 }
