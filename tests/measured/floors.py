@@ -1,19 +1,24 @@
 """What no program of a kernel can beat on the simulated machine, from the constants of compiler/sim/cost.def.
 
-    floor = start + end + DMA signal + latency + max(work, loads, all - gap) + signal + start + end
+    floor = max(loaded + end + DMA signal + latency, worked, stored) + signal + start + end
 
-    start       from the trigger of a transfer to its first byte, by the engine that is fastest; descriptors are built ahead
+    start       from the trigger of a transfer to its first byte, by the engine that is fastest (GpSimd); descriptors of what is
+                stored are built ahead
     end         from the last byte of a transfer to its semaphore
+    loaded      the bytes of all inputs, each moved once, by all queues at the rate of HBM.  Until the hardware's descriptors
+                move their first byte only those move that GpSimd builds, one at a time: a descriptor fills a row of one partition,
+                and an input lies on all partitions
     latency     of instructions that wait for each other between the last load and the first store: their overheads until the
                 result, and a signal between two of them.  A pass over a row is one instruction, so a pass that needs the whole row
                 before it counts with its elements
-    work        of the engine that has most of what no other engine can do; what several can do is divided among them
-    loads, all  the bytes of inputs, and of inputs and outputs, each moved once, by all queues at the rate of HBM
-    gap         end + DMA signal + latency + signal + start: between the last load and the store that needs it, results of earlier
-                loads are stored
+    worked      when the engine is done that has most of what no other engine can do, if it has had all from the first byte
+                on, and the latency after that; what several can do is divided among them.  The Tensor engine has half of its
+                clock until the first window of its clock ends, whatever it does
+    stored      the bytes of inputs and outputs at the rate of HBM, without the last store's start and end
 
-Memory, banks, semaphores and the time that triggers hold their engine are free; the Tensor engine is warm and has its full clock;
-the transfers have long descriptors.  So a floor may be out of reach, and nothing is below it.
+Memory, banks, semaphores and the time that triggers hold their engine are free; the Tensor engine has its full clock from the
+second window on; the transfers have long descriptors, without a cost of their own.  So a floor may be out of reach, and nothing is
+below it.
 """
 import re
 from pathlib import Path
@@ -42,7 +47,7 @@ def cycles_of_products(m, k, n):
 
 def product(batches, m, k, n, epilogue=0):
     """Work and latency: the result leaves PSUM by Vector; with an epilogue that reads PSUM it does so at once."""
-    return {"work": batches * cycles_of_products(m, k, n) / TENSOR,
+    return {"tensor": True, "work": batches * cycles_of_products(m, k, n) / TENSOR,
             "latency": C["TENSOR_DEPTH"] + C["SIGNAL_TENSOR"] + C["VECTOR_DONE"] + epilogue}
 
 
@@ -72,24 +77,42 @@ def transpose(elements):
     return {"work": 4 * elements / C["PEAK_HBM"] / (C["TRANSPOSE_HBM"] / 100), "latency": 0}
 
 
-# bytes of inputs and outputs, and what engines do
+# bytes of each input, of all outputs, and what engines do
 KERNELS = {
-    "batch_matmul_knobs": (2 * 2 * 256 * 256 * 4, 2 * 256 * 256 * 4, product(2, 256, 256, 256)),
-    "exp_partition_dim_1": (64 * 128 * 4, 64 * 128 * 4, function(64 * 128)),
-    "fuse_siblings": (2 * 512 * 512 * 4, 2 * 512 * 512 * 4, sum_and_difference(512 * 512)),
-    "matmul_add_knobs": (3 * 256 * 256 * 4, 256 * 256 * 4, product(1, 256, 256, 256)),
-    "matmul_auto": ((256 * 128 + 128 * 512) * 4, 256 * 512 * 4, product(1, 256, 128, 512)),
-    "sigmoid_auto": (128 * 256 * 4, 128 * 256 * 4, function(128 * 256)),
-    "softmax_auto": (256 * 256 * 4, 256 * 256 * 4, softmax(256, 256)),
-    "softmax_knobs": (256 * 256 * 4, 256 * 256 * 4, softmax(256, 256)),
-    "transpose_3d_knobs": (2 * 128 * 256 * 4, 2 * 128 * 256 * 4, transpose(2 * 128 * 256)),
+    "batch_matmul_knobs": ([2 * 256 * 256 * 4] * 2, 2 * 256 * 256 * 4, product(2, 256, 256, 256)),
+    "exp_partition_dim_1": ([64 * 128 * 4], 64 * 128 * 4, function(64 * 128)),
+    "fuse_siblings": ([512 * 512 * 4] * 2, 2 * 512 * 512 * 4, sum_and_difference(512 * 512)),
+    "matmul_add_knobs": ([256 * 256 * 4] * 3, 256 * 256 * 4, product(1, 256, 256, 256)),
+    "matmul_auto": ([256 * 128 * 4, 128 * 512 * 4], 256 * 512 * 4, product(1, 256, 128, 512)),
+    "sigmoid_auto": ([128 * 256 * 4], 128 * 256 * 4, function(128 * 256)),
+    "softmax_auto": ([256 * 256 * 4], 256 * 256 * 4, softmax(256, 256)),
+    "softmax_knobs": ([256 * 256 * 4], 256 * 256 * 4, softmax(256, 256)),
+    "transpose_3d_knobs": ([2 * 128 * 256 * 4], 2 * 128 * 256 * 4, transpose(2 * 128 * 256)),
 }
+
+
+def loaded(inputs):
+    """When the last byte of these inputs is there, in nanoseconds from the first trigger."""
+    row = max(inputs) / PARTITIONS
+    first, hardware, rate = C["TRIGGER_START_SOFTWARE"], C["TRIGGER_START"], C["PEAK_HBM"]
+    early = min(rate, row / C["TRIGGER_BUILD"])  # bytes a nanosecond
+    before = early * (hardware - first)
+    return first + sum(inputs) / early if sum(inputs) < before else hardware + (sum(inputs) - before) / rate
+
+
+def worked(begin, work, is_tensor):
+    """When work that begins then is done."""
+    window = C["TENSOR_WINDOW"]
+    slow = max(0, min(work, (window - begin) / 2)) if is_tensor else 0
+    return begin + work + slow
 
 
 def floor_us(kernel):
     """In microseconds."""
     inputs, outputs, engines = KERNELS[kernel]
-    start, end, rate = C["TRIGGER_START_SOFTWARE"], C["DMA_END"], C["PEAK_HBM"]
-    gap = end + C["SIGNAL_DMA"] + engines["latency"] + C["SIGNAL"] + start
-    bound = max(engines["work"], inputs / rate, (inputs + outputs) / rate - gap)
-    return (start + end + C["SIGNAL_DMA"] + engines["latency"] + bound + C["SIGNAL"] + start + end) / 1000
+    start, end = C["TRIGGER_START_SOFTWARE"], C["DMA_END"]
+    arrive, leave = end + C["SIGNAL_DMA"], C["SIGNAL"] + start + end
+    done = max(loaded(inputs) + arrive + engines["latency"],
+               worked(start + arrive, engines["work"], "tensor" in engines) + engines["latency"],
+               start + (sum(inputs) + outputs) / C["PEAK_HBM"] + end - leave)
+    return (done + leave) / 1000
