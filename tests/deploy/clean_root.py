@@ -1,8 +1,8 @@
 """docker/Dockerfile without a Docker daemon: its steps, read from the file itself, run in a new Debian root.
 
 debootstrap makes what `FROM debian:12.…` is, for each stage; RUN, COPY, WORKDIR and USER are then done as docker build does them, and CMD
-of the last stage is started as the user that the image would have, until HEALTHCHECK says yes and a kernel was compiled and shared.  Takes as
-long as an installation and a build do.  Run as root:
+of the last stage is started as the user that the image would have and under docker/seccomp.json, until HEALTHCHECK says yes and a kernel was
+compiled, checked by NumPy, and shared.  Takes as long as an installation and a build do.  Run as root:
 
     PYTHONPATH=tests python3 tests/deploy/clean_root.py [--keep] [DIRECTORY]
 
@@ -24,6 +24,7 @@ import sys
 import tempfile
 import time
 
+from support import processes
 from support.paths import ROOT
 from support.server import free_port
 from support.wait import wait_until
@@ -102,7 +103,8 @@ class Image:
             assert name in ("EXPOSE", "VOLUME"), f"this does not know {name}"
 
     def start(self):
-        return subprocess.Popen(self.command(self.cmd, self.user), start_new_session=True)
+        filtered = [sys.executable, "-m", "support.seccomp", *self.command(self.cmd, self.user)]
+        return subprocess.Popen(filtered, start_new_session=True)
 
 
 def stages(path):
@@ -172,7 +174,7 @@ def request(port, method, path, body=None):
 
 
 def try_service(image):
-    """The image's command: healthy by its own check, compiles, keeps.  On a port that is free here."""
+    """The image's command: healthy by its own check, in a jail, compiles, keeps.  On a port that is free here.  Returns the jail's level."""
     port = free_port()
     image.cmd, image.health = image.cmd.replace(PORT, str(port)), image.health.replace(PORT, str(port))
     process = image.start()
@@ -182,13 +184,15 @@ def try_service(image):
             assert process.poll() is None, "the service has ended"
             return not subprocess.run(["sh", "-c", image.health], capture_output=True).returncode
         wait_until(is_healthy, "a healthy service", 60, poll_s=0.5)
-        job = {"source": (ROOT / "explorer/examples/02_add_bias.py").read_text()}
+        job = {"source": (ROOT / "explorer/examples/02_add_bias.py").read_text(), "options": {"check": True}}
         status, body = request(port, "POST", "/api/v1/compile", job)
         assert status == 200 and json.loads(body)["status"] == "ok", body[:500]
         status, body = request(port, "POST", "/api/v1/snippets", job)
         assert status == 201, body
         status, body = request(port, "GET", json.loads(body)["url"])
         assert status == 200 and b"<script" in body, body[:200]
+        assert processes.status(process.pid, "Seccomp") == "2"
+        return json.loads(request(port, "GET", "/healthz")[1])["jail"]
     finally:
         with contextlib.suppress(ProcessLookupError):  # it has ended, and the assertion says so
             os.killpg(process.pid, signal.SIGTERM)
@@ -225,9 +229,10 @@ def main():
     try:
         image = build(ROOT / "docker/Dockerfile", directory)
         built = time.monotonic()
-        try_service(image)
+        jail = try_service(image)
         print(f"the Dockerfile's {sum(1 for _ in instructions(ROOT / 'docker/Dockerfile'))} instructions in a clean root: "
-              f"built in {built - began:.0f} s, {size_mib(image.dir)} MiB, healthy, compiles and keeps as user {image.user}")
+              f"built in {built - began:.0f} s, {size_mib(image.dir)} MiB, healthy, compiles, checks and keeps as user {image.user} "
+              f"under the seccomp profile, jail: {jail}")
     finally:
         if not args.keep:
             shutil.rmtree(directory, ignore_errors=True)

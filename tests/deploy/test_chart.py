@@ -1,5 +1,4 @@
 """The Helm chart and what goes with it: every flag is the server's, every metric is told, and a server runs under the seccomp profile."""
-import ctypes
 import hashlib
 import json
 import os
@@ -11,11 +10,11 @@ import subprocess
 import pytest
 import yaml
 
+from support import seccomp
 from support.paths import NKX, ROOT
 from support.server import Server, free_port
 
 CHART = ROOT / "docker/helm/nkx"
-PROFILE = ROOT / "docker/seccomp.json"
 HELM = shutil.which(os.environ.get("NKX_HELM", "helm"))
 KINDS = {"Deployment", "Service", "Ingress", "PodDisruptionBudget", "HorizontalPodAutoscaler", "NetworkPolicy", "ServiceMonitor",
          "PrometheusRule", "ConfigMap"}
@@ -166,29 +165,10 @@ def test_helm_lint_has_nothing_to_say_and_an_older_kubernetes_is_refused():
     assert r.returncode and "requires kubeVersion" in r.stderr
 
 
-def load_profile():
-    """In a process that is about to become the server: docker/seccomp.json by libseccomp, as a container's runtime does."""
-    lib = ctypes.CDLL("libseccomp.so.2", use_errno=True)
-    lib.seccomp_init.restype = ctypes.c_void_p
-    profile = json.loads(PROFILE.read_text())
-    allow, errno_1 = 0x7FFF0000, 0x00050001
-    assert profile["defaultAction"] == "SCMP_ACT_ALLOW"
-    context = ctypes.c_void_p(lib.seccomp_init(ctypes.c_uint32(allow)))
-    for rule in profile["syscalls"]:
-        assert rule["action"] == "SCMP_ACT_ERRNO" and rule["errnoRet"] == 1
-        for name in rule["names"]:
-            number = lib.seccomp_syscall_resolve_name(name.encode())
-            if number >= 0:  # negative: not of this machine
-                assert not lib.seccomp_rule_add(context, ctypes.c_uint32(errno_1), number, 0), name
-    assert not lib.seccomp_load(context)
-
-
-@pytest.mark.skipif(not pathlib.Path("/usr/lib/x86_64-linux-gnu/libseccomp.so.2").exists(), reason="libseccomp is not installed")
+@pytest.mark.skipif(not seccomp.IS_INSTALLED, reason="libseccomp is not installed")
 def test_a_server_under_the_seccomp_profile_has_the_same_jail(server, tmp_path, monkeypatch):
     wrapper = tmp_path / "nkx"
-    wrapper.write_text(f"#!/usr/bin/env python3\nimport os, sys\nsys.path.insert(0, {str(ROOT / 'tests')!r})\n"
-                       f"sys.path.insert(0, {str(ROOT / 'tests/deploy')!r})\nimport test_chart\ntest_chart.load_profile()\n"
-                       f"os.execv({str(NKX)!r}, [{str(NKX)!r}, *sys.argv[1:]])\n")
+    wrapper.write_text(f"#!/bin/sh\nPYTHONPATH={ROOT / 'tests'} exec python3 -m support.seccomp {NKX} \"$@\"\n")
     wrapper.chmod(0o755)
     monkeypatch.setattr("support.server.NKX", wrapper)
     monkeypatch.setenv("PATH", str(ROOT / "build/venv/bin"), prepend=":")
