@@ -212,22 +212,6 @@ static MlirAffineExpr plus(MlirContext ctx, MlirAffineExpr x, MlirAffineExpr e, 
   return mlirAffineExprIsNull(x) ? e : mlirAffineAddExprGet(x, e);
 }
 
-/* The map (d0, …)[s0, …] -> (start + by[0] * d0 + … + each[0] * s0 + …, …). */
-static MlirAffineMap map_of(struct nki_lower *l, int n_dims, const struct steps *s) {
-  MlirContext ctx = l->b.ctx;
-  MlirAffineExpr result[NKI_RANK_MAX];
-  for (int d = 0; d < s->rank; d++) {
-    MlirAffineExpr e = {NULL};
-    for (int k = 0; k < n_dims; k++)
-      e = plus(ctx, e, mlirAffineDimExprGet(ctx, k), s->dim[d].by[k]);
-    for (int i = 0; i < s->n_counters; i++)
-      e = plus(ctx, e, mlirAffineSymbolExprGet(ctx, i), s->dim[d].each[i]);
-    MlirAffineExpr start = mlirAffineConstantExprGet(ctx, s->dim[d].start);
-    result[d] = mlirAffineExprIsNull(e) ? start : s->dim[d].start ? mlirAffineAddExprGet(e, start) : e;
-  }
-  return mlirAffineMapGet(ctx, n_dims, s->n_counters, s->rank, result);
-}
-
 static MlirValue index_of(struct nki_lower *l, const struct counter *c) {
   if (c->reg)
     return nki_register_index(l, c->reg);
@@ -244,24 +228,55 @@ MlirValue nki_sum(struct nki_lower *l, int64_t start, int n, const struct nki_te
   return sum;
 }
 
+/* Sets the map (d0, …)[s0, …] -> (start + by[0] * d0 + … + each[0] * s0 + …, …) and its indices.  Each use of a counter is an index
+ * of its own, in the order of the text, as the parser has them: the printer writes nothing else in brackets.  If there are more uses
+ * than an access has indices, a counter is one index. */
+static void put_map(struct nki_lower *l, struct nisa_access *x, const struct steps *s) {
+  MlirContext ctx = l->b.ctx;
+  MlirAffineExpr result[NKI_RANK_MAX];
+  MlirValue counter[COUNTERS_MAX];
+  int n_uses = 0;
+  for (int i = 0; i < s->n_counters; i++) {
+    counter[i] = index_of(l, &s->counter[i]);
+    for (int d = 0; d < s->rank; d++)
+      n_uses += s->dim[d].each[i] != 0;
+  }
+  const bool is_apart = n_uses <= NISA_RANK_MAX;
+  if (!is_apart)
+    memcpy(x->indices, counter, sizeof *counter * (size_t)s->n_counters);
+  for (int d = 0; d < s->rank; d++) {
+    MlirAffineExpr e = {NULL};
+    for (int k = 0; k < x->n_dims; k++)
+      e = plus(ctx, e, mlirAffineDimExprGet(ctx, k), s->dim[d].by[k]);
+    for (int i = 0; i < s->n_counters; i++) {
+      if (!s->dim[d].each[i])
+        continue;
+      e = plus(ctx, e, mlirAffineSymbolExprGet(ctx, is_apart ? x->n_indices : i), s->dim[d].each[i]);
+      if (is_apart)
+        x->indices[x->n_indices++] = counter[i];
+    }
+    MlirAffineExpr start = mlirAffineConstantExprGet(ctx, s->dim[d].start);
+    result[d] = mlirAffineExprIsNull(e) ? start : s->dim[d].start ? mlirAffineAddExprGet(e, start) : e;
+  }
+  x->n_indices = is_apart ? x->n_indices : s->n_counters;
+  x->map = mlirAffineMapGet(ctx, x->n_dims, x->n_indices, s->rank, result);
+}
+
 static struct nisa_access access_with(struct nki_lower *l, const struct nki_view *v, int par_dims, bool is_flat) {
   struct steps s;
   if (is_flat)
     s = flat_steps(v, par_dims);
   else if (!steps_of(v, par_dims, &s))
     assert(!"a view was split where its tensor's dimensions are not");
-  struct nisa_access x = {
-      .base = nki_memref_of(l, v->tensor, is_flat), .n_indices = s.n_counters, .n_dims = v->rank, .par_dims = par_dims};
+  struct nisa_access x = {.base = nki_memref_of(l, v->tensor, is_flat), .n_dims = v->rank, .par_dims = par_dims};
   MlirType element = ir_element_type(&l->b, v->tensor->dtype);
   if (!mlirTypeEqual(element, nisa_access_element(&x)))
     x.type = element;
-  for (int i = 0; i < s.n_counters; i++)
-    x.indices[i] = index_of(l, &s.counter[i]);
   for (int k = 0; k < v->rank; k++)
     x.tile[k] = v->dim[k].size;
   if (x.n_dims == par_dims) /* a tile has at least one free dimension */
     x.tile[x.n_dims++] = 1;
-  x.map = map_of(l, x.n_dims, &s);
+  put_map(l, &x, &s);
   return x;
 }
 

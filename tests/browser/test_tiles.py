@@ -10,7 +10,7 @@ import pytest
 import requests
 from playwright.sync_api import expect
 
-from browser.test_seevalues import TILED, opened  # noqa: F401: a fixture
+from browser.test_seevalues import PRODUCTS, TILED, opened  # noqa: F401: a fixture
 from support.marks import few
 from support.paths import BUILD, EXAMPLES, ROOT
 from support.server import Server
@@ -40,13 +40,16 @@ def patient():
         yield s.url
 
 
-@pytest.mark.parametrize("example", few(EXAMPLES, 5, lambda e: e.stem))
+NKI = sorted((ROOT / "explorer/examples/nki").glob("*.py"))
+
+
+@pytest.mark.parametrize("example", few(EXAMPLES + NKI, 5, lambda e: e.stem))
 def test_tiles_stay_in_their_buffers_and_descriptors_are_the_simulators(patient, tiles, example):
     job = {"source": example.read_text(), "simulate": True, "options": {"artifacts": True}}
     result = requests.post(f"{patient}/api/v1/compile", json=job, timeout=120).json()
     found = tiles(result)
     assert found and [w for i in found for t in i["tiles"] for w in t["wrong"]] == []
-    (artifact,) = [a for a in result["artifacts"] if a["name"].endswith("/executions.json")]
+    artifact = next(a for a in result["artifacts"] if a["name"].endswith("/executions.json"))  # of the first kernel, as what is found
     simulated = {i["line"]: i["descriptor_bytes"] for i in json.loads(base64.b64decode(artifact["data"]))["instructions"] if "descriptor_bytes" in i}
     assert simulated and {i["line"]: i["descriptor"] for i in found if i["line"] in simulated} == simulated
     # every operand of an instruction in a counted loop has a place in every round
@@ -72,24 +75,29 @@ def boxes(page, operand):
 def test_the_rounds_of_the_loops_are_stepped_through(opened):  # noqa: F811
     page = tiled(opened, "+= ")
     rounds = page.locator(".inspect-body.tiles .value-rounds")
-    expect(rounds).to_contain_text("of 4")
-    expect(rounds.locator("b")).to_have_text("i = 0, j = 0")
+    expect(rounds).to_contain_text(f"of {PRODUCTS}")
+    expect(rounds.locator("b")).to_have_text("i = 0, j = 0, k = 0")
     first, n = boxes(page, "stationary")
-    assert n == 4 and boxes(page, "moving")[1] == 2 and boxes(page, "dst")[1] == 1
+    assert n == 4 and boxes(page, "moving")[1] == 8 and boxes(page, "dst")[1] == 1
     page.get_by_role("button", name="Next round").click()
-    expect(rounds.locator("b")).to_have_text("i = 0, j = 1")
+    expect(rounds.locator("b")).to_have_text("i = 0, j = 0, k = 1")
     expect(page.get_by_role("button", name="Next round")).to_be_focused()
     assert boxes(page, "stationary")[0] != first
     page.locator(".inspect-body.tiles").focus()
     page.keyboard.press("]")
     expect(page.get_by_role("textbox", name="Round")).to_have_value("3")
-    expect(page.locator(".tile figcaption", has_text="in PSUM")).to_contain_text("copy 1 of 2")
+    bank = page.locator(".tile figcaption", has_text="in PSUM")
+    expect(bank).to_contain_text("copy 0 of 4")
+    page.get_by_role("textbox", name="Round").fill("5")
+    page.get_by_role("textbox", name="Round").press("Enter")
+    expect(rounds.locator("b")).to_have_text("i = 0, j = 1, k = 0")
+    expect(bank).to_contain_text("copy 1 of 4")
 
 
 def test_a_transfer_tells_its_runs_and_descriptors(opened):  # noqa: F811
     page = tiled(opened, "transpose ")
     expect(page.locator(".inspect-body.tiles > div > .note")).to_have_text("Descriptors of 512 B.")
-    expect(page.locator(".tile figcaption", has_text="in HBM")).to_contain_text("runs of 512 B · steps: d0 1,024 B, d1 4 B")
+    expect(page.locator(".tile figcaption", has_text="in HBM")).to_contain_text("runs of 512 B · steps: d0 512 B, d1 2,048 B, d2 4 B")
     expect(page.locator(".tile-here.write")).to_have_count(1)
     expect(page.locator(".tile-here.read")).to_have_count(1)
 

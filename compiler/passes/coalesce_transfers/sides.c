@@ -103,14 +103,15 @@ static MlirAffineExpr plus(MlirAffineExpr sum, MlirAffineExpr x) {
   return mlirAffineExprIsNull(sum) ? x : mlirAffineAddExprGet(sum, x);
 }
 
+/* The tile's coordinates are first, as the text's parser has them: the printer writes no other order in brackets. */
 MlirAffineExpr coalesce_index_expr(MlirContext ctx, const struct nisa_access *x, const struct nisa_index *i) {
   MlirAffineExpr e = {NULL};
-  for (int k = 0; k < x->n_indices; k++)
-    if (i->sym[k])
-      e = plus(e, scaled(ctx, mlirAffineSymbolExprGet(ctx, k), i->sym[k]));
   for (int k = 0; k < x->n_dims; k++)
     if (i->dim[k])
       e = plus(e, scaled(ctx, mlirAffineDimExprGet(ctx, k), i->dim[k]));
+  for (int k = 0; k < x->n_indices; k++)
+    if (i->sym[k])
+      e = plus(e, scaled(ctx, mlirAffineSymbolExprGet(ctx, k), i->sym[k]));
   return i->constant || mlirAffineExprIsNull(e) ? plus(e, mlirAffineConstantExprGet(ctx, i->constant)) : e;
 }
 

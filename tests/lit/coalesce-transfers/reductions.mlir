@@ -21,7 +21,7 @@ module attributes {nisa.target = #nisa.target<trn2>} {
 // CHECK-NEXT:      nisa.activation(dst<128| 64>={{.*}}[d0, %[[J]], d1], reduce_res<128| 1>={{.*}}[d0, %[[J]], 0], src<128| 64>={{.*}}[d0, %[[J]], d1], bias<128| 1>={{.*}} %[[M]][d0, %[[J]], 0]
 // CHECK:         nisa.reciprocal(dst<128| 4, 1>=
 // CHECK:         nisa.tensor_tensor_arith(dst<128| 4, 64>={{.*}}, lhs<128| 4, 64>={{.*}}, rhs<128| 4, 64>={{.*}}[d0, d1, 0], op=multiply)
-// CHECK:         nisa.dma_copy(dst<128| 4, 64>={{.*}} %arg1 {{.*}} (d0 + s0 * 512 + d1 * 128, d2)>[%[[I]]], src<128| 4, 64>=
+// CHECK:         nisa.dma_copy(dst<128| 4, 64>={{.*}} %arg1[%[[I]]*512 + d0 + d1*128, d2], src<128| 4, 64>=
 func.func @softmax(%x: !x, %y: !x) {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
