@@ -198,9 +198,10 @@ def test_the_first_values_that_differ_are_found_and_shown(new_page, server):
 
 def test_another_tile_computes_the_same_values(new_page, server):
     page = new_page()
-    show(page, server, TILED.format(128))
+    large = TILED.replace("(256, 256)", "(1024, 512)").replace("(256, 512)", "(512, 1024)")  # with loops in the last stages
+    show(page, server, large.format(128))
     pin(page)
-    write(page, TILED.format(256))
+    write(page, large.format(256))
     compiled(page)
     compare(page)
     page.get_by_role("button", name="values", exact=True).click()
