@@ -24,7 +24,7 @@ import sys
 import tempfile
 import time
 
-from support import processes
+from support import processes, seccomp
 from support.paths import ROOT
 from support.server import free_port
 from support.wait import wait_until
@@ -174,7 +174,7 @@ def request(port, method, path, body=None):
 
 
 def try_service(image):
-    """The image's command: healthy by its own check, in a jail, compiles, keeps.  On a port that is free here.  Returns the jail's level."""
+    """The image's command: healthy by its own check, in a jail, compiles, keeps.  On a port that is free here.  Returns the layers that its jail has."""
     port = free_port()
     image.cmd, image.health = image.cmd.replace(PORT, str(port)), image.health.replace(PORT, str(port))
     process = image.start()
@@ -192,7 +192,7 @@ def try_service(image):
         status, body = request(port, "GET", json.loads(body)["url"])
         assert status == 200 and b"<script" in body, body[:200]
         assert processes.status(process.pid, "Seccomp") == "2"
-        return json.loads(request(port, "GET", "/healthz")[1])["jail"]
+        return [layer for layer, value in json.loads(request(port, "GET", "/healthz")[1])["jail"].items() if value]
     finally:
         with contextlib.suppress(ProcessLookupError):  # it has ended, and the assertion says so
             os.killpg(process.pid, signal.SIGTERM)
@@ -209,6 +209,8 @@ def reason_to_skip():
     for program in ("debootstrap", "unshare", "setpriv", "curl"):
         if not shutil.which(program):
             return f"{program} is not installed"
+    if not seccomp.IS_INSTALLED:
+        return f"{seccomp.LIBRARY} is not installed"
     if subprocess.run(["unshare", "--mount", "true"], capture_output=True).returncode:
         return "no mount namespaces here"
     return None
@@ -229,10 +231,10 @@ def main():
     try:
         image = build(ROOT / "docker/Dockerfile", directory)
         built = time.monotonic()
-        jail = try_service(image)
+        layers = try_service(image)
         print(f"the Dockerfile's {sum(1 for _ in instructions(ROOT / 'docker/Dockerfile'))} instructions in a clean root: "
               f"built in {built - began:.0f} s, {size_mib(image.dir)} MiB, healthy, compiles, checks and keeps as user {image.user} "
-              f"under the seccomp profile, jail: {jail}")
+              f"under the seccomp profile, in a jail of {', '.join(layers)}")
     finally:
         if not args.keep:
             shutil.rmtree(directory, ignore_errors=True)

@@ -1,24 +1,25 @@
-"""What no program of a kernel can beat on the simulated machine, from the constants of compiler/sim/cost.def.
+"""What no program of a kernel whose inputs lie on all partitions can beat on the simulated machine, from the constants of
+compiler/sim/cost.def.
 
-    floor = max(loaded + end + DMA signal + latency, worked, stored) + signal + start + end
+    floor = max(max(loaded + end + DMA signal + latency, worked) + signal + start + end, moved)
 
     start       from the trigger of a transfer to its first byte, by the engine that is fastest (GpSimd); descriptors of what is
                 stored are built ahead
     end         from the last byte of a transfer to its semaphore
     loaded      the bytes of all inputs, each moved once, by all queues at the rate of HBM.  Until the hardware's descriptors
-                move their first byte only those move that GpSimd builds, one at a time: a descriptor fills a row of one partition,
-                and an input lies on all partitions
+                move their first byte only those move that GpSimd builds, one at a time: a descriptor fills a row of one partition.
+                On fewer partitions the rows are longer and come earlier, and the engines compute longer; the formula does not
+                count that case
     latency     of instructions that wait for each other between the last load and the first store: their overheads until the
                 result, and a signal between two of them.  A pass over a row is one instruction, so a pass that needs the whole row
                 before it counts with its elements
     worked      when the engine is done that has most of what no other engine can do, if it has had all from the first byte
                 on, and the latency after that; what several can do is divided among them.  The Tensor engine has half of its
                 clock until the first window of its clock ends, whatever it does
-    stored      the bytes of inputs and outputs at the rate of HBM, without the last store's start and end
+    moved       start, the bytes of inputs and outputs at the rate of HBM, end
 
 Memory, banks, semaphores and the time that triggers hold their engine are free; the Tensor engine has its full clock from the
-second window on; the transfers have long descriptors, without a cost of their own.  So a floor may be out of reach, and nothing is
-below it.
+second window on; the transfers have long descriptors, without a cost of their own.  So a floor may be out of reach.
 """
 import re
 from pathlib import Path
@@ -112,7 +113,5 @@ def floor_us(kernel):
     inputs, outputs, engines = KERNELS[kernel]
     start, end = C["TRIGGER_START_SOFTWARE"], C["DMA_END"]
     arrive, leave = end + C["SIGNAL_DMA"], C["SIGNAL"] + start + end
-    done = max(loaded(inputs) + arrive + engines["latency"],
-               worked(start + arrive, engines["work"], "tensor" in engines) + engines["latency"],
-               start + (sum(inputs) + outputs) / C["PEAK_HBM"] + end - leave)
-    return (done + leave) / 1000
+    done = max(loaded(inputs) + arrive, worked(start + arrive, engines["work"], "tensor" in engines)) + engines["latency"]
+    return max(done + leave, start + (sum(inputs) + outputs) / C["PEAK_HBM"] + end) / 1000
