@@ -23,15 +23,15 @@ from support.paths import WORKER
 TARGET = "trn2"
 HEAD = "## Another compiler's programs beside ours"
 ABOUT = """
-Nine kernels (tests/sim/test_dumps.py) on trn2. Theirs: the memref stage that another compiler printed, lowered by our linalg-to-
-nisa, allocate-memory and engine-programs. Ours: the same linalg with the same knobs through our whole pipeline. No knobs: ours from
-the linalg without them, the best that it does by itself. Both as simulated, without a launch. The floor is what no program whose
-inputs lie on all partitions can beat on this machine (tests/measured/floors.py has the formula): the fixed costs of the first load
-and the last store, about 2.1 µs together, and between them what the engines, their latencies or the bytes take; it lets memory,
-triggers and semaphores cost nothing, and the Tensor engine have its full clock from its second window on. Floor / theirs is the
-least ratio that such programs can have: twice as fast in five of the nine needs one of them to be at its floor, without a memory
-port, a trigger or a semaphore that makes it wait. On the critical path: the engine or queue that is on it longest, and its time
-there. Bytes a descriptor are the mean over all transfers.
+Nine kernels (tests/sim/test_dumps.py) on trn2. Theirs: the memref stage that another compiler printed, lowered by our
+linalg-to-nisa, allocate-memory and engine-programs. Ours: the same linalg with the same knobs through our whole pipeline. No knobs:
+ours from the linalg without them, the best that it does by itself. Both as simulated, without a launch. The floor is what no
+program whose inputs lie on all partitions can beat on this machine (tests/measured/floors.py has the formula): the fixed costs of
+the first load and the last store, about 2.1 µs together, and between them what the engines, their latencies or the bytes take; it
+lets memory, triggers and semaphores cost nothing, and the Tensor engine have its full clock from its second window on. Floor /
+theirs is the least ratio that such programs can have: twice as fast in five of the nine needs one of them to be at its floor,
+without a memory port, a trigger or a semaphore that makes it wait. On the critical path: the engine or queue that is on it longest,
+and its time there. Bytes a descriptor are the mean over all transfers.
 """
 
 
