@@ -15,6 +15,7 @@
 #include "driver/entry.h"
 #include "driver/gather.h"
 #include "driver/native.h"
+#include "driver/resume_text.h"
 #include "nisa/nisa.h"
 #include "nki/ast.h"
 #include "trace/shrink.h"
@@ -106,6 +107,7 @@ static enum status send_partial_stage(struct path *p, int index, bool partial) {
                     .def = &p->pipeline->stages[index],
                     .changed = true,
                     .partial = partial,
+                    .elide_above = p->run->job->constants,
                     .time_us = partial ? p->kernel->time_us : p->kernel->ast->time_us};
   struct error err = {0};
   return compile_read_stage(p, &s, &err) ? ST_OK : compile_send_stage(p->run, &s, p->number);
@@ -232,6 +234,23 @@ static enum status run_shrink(struct run *r) {
   return st ? st : compile_send_diags(r, -1);
 }
 
+/* The text of a stage that leaves out elements of constants is a program of MLIR whose values nobody knows. */
+static void warn_of_elided(struct run *r) {
+  const struct job *j = r->job;
+  const size_t at = resume_elided_at(j->source, j->source_len);
+  if (at == j->source_len)
+    return;
+  struct src_loc *place = arena_new(r->arena, struct src_loc);
+  int line = 1, col = 0;
+  for (size_t i = 0; i < at; i++) {
+    col = j->source[i] == '\n' ? 0 : col + 1;
+    line += j->source[i] == '\n';
+  }
+  place->range = (struct src_range){j->filename, line, col, line, col + 1};
+  diag_add(&r->diags, DS_WARNING, DG_IR_INVALID, place, "the elements of this constant are left out of the text")
+      ->hint = "compile the source with --constants 0 (options.constants: 0) for a text with all elements";
+}
+
 /* Runs a program in HLO or MLIR: one kernel, which starts at the stage of its form. */
 static enum status run_program(struct run *r) {
   struct path p = new_path(r, numpy_pipeline(r->job));
@@ -241,6 +260,7 @@ static enum status run_program(struct run *r) {
     st = entry_read_hlo(r->arena, r->job, &r->diags, &p.kernel);
   } else {
     const char *first = "hlo-to-linalg";
+    warn_of_elided(r);
     p.is_nisa = entry_is_nisa(r->job->source, r->job->source_len);
     st = p.is_nisa ? entry_read_nisa(r->ir, r->arena, r->job, &r->diags, &p.kernel, &p.module, &first)
                    : entry_read_mlir(r->ir, r->arena, r->job, &r->diags, &p.kernel, &p.module);

@@ -62,11 +62,11 @@ static enum status restore(struct edit *e, struct buf *out) {
   struct run *r = e->path->run;
   struct error err = {0};
   int bad = 0;
-  if (!resume_is_elided(e->text.changed, e->text.changed_len)) {
+  if (resume_elided_at(e->text.changed, e->text.changed_len) == e->text.changed_len) {
     buf_append(out, e->text.changed, e->text.changed_len);
     return buf_status(out);
   }
-  struct stage whole = {.def = e->stage->def, .is_whole = true};
+  struct stage whole = {.def = e->stage->def, .elide_above = 0};
   e->path->is_same = false;
   enum status st = compile_read_stage(e->path, &whole, &err);
   if (st)

@@ -329,7 +329,7 @@ enum status compile_stage(struct path *p, int index) {
   struct run *r = p->run;
   assert(index >= p->first_stage && index <= p->last_stage && index < p->pipeline->n);
   const struct stage_def *def = &p->pipeline->stages[index];
-  struct stage s = {.index = index, .def = def};
+  struct stage s = {.index = index, .def = def, .elide_above = r->job->constants};
   struct error err = {0};
   int first = r->diags.n;
   if (r->job->check)

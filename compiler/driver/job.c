@@ -21,8 +21,13 @@
 enum { NAME_LEN_MAX = JOB_FILE_NAME_MAX, DIM_MAX = 1 << 30, WATCH_MAX = 1 << 30 };
 
 void job_init(struct job *j) {
-  *j = (struct job){
-      .source = "", .filename = "kernel.py", .language = LANG_NKIPY, .target = TARGET_TRN2, .instance = -1, .seed = 42};
+  *j = (struct job){.source = "",
+                    .filename = "kernel.py",
+                    .language = LANG_NKIPY,
+                    .target = TARGET_TRN2,
+                    .instance = -1,
+                    .constants = JOB_CONSTANTS,
+                    .seed = 42};
 }
 
 /* Reads a short string without control characters: the name of a file, a kernel, an input or a stage. */
@@ -114,6 +119,14 @@ static enum status read_instance(const json_t *v, struct job *j, struct error *e
   if (n < 0 || n >= NKI_INSTANCES_MAX)
     return fail(err, ST_INPUT, "options.instance: expected an integer from 0 to %d", NKI_INSTANCES_MAX - 1);
   j->instance = (int)n;
+  return ST_OK;
+}
+
+static enum status read_constants(const json_t *v, struct job *j, struct error *err) {
+  const json_int_t n = json_is_integer(v) ? json_integer_value(v) : -1;
+  if (n < 0 || n > JOB_CONSTANTS_MAX)
+    return fail(err, ST_INPUT, "options.constants: expected an integer from 0 to %d", JOB_CONSTANTS_MAX);
+  j->constants = (int)n;
   return ST_OK;
 }
 
@@ -338,6 +351,8 @@ static enum status read_options(struct arena *a, const json_t *v, struct job *j,
       st = read_shrink(field, &j->shrink, err);
     } else if (!strcmp(key, "upgrade")) {
       st = read_bool(field, "options.upgrade", &j->upgrade, err);
+    } else if (!strcmp(key, "constants")) {
+      st = read_constants(field, j, err);
     } else if (!strcmp(key, "instance")) {
       st = read_instance(field, j, err);
     } else if (!strcmp(key, "simulate")) {

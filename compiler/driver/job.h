@@ -75,6 +75,7 @@ struct json_t; /* of jansson */
 struct neff_opened;
 
 enum { JOB_SHRINK_FROM_MAX = 1 << 30, JOB_STEPS_FROM_MAX = 1 << 30 };
+enum { JOB_CONSTANTS = 256, JOB_CONSTANTS_MAX = 1 << 30 };
 enum { JOB_TUNE_SECONDS_MAX = 600, JOB_TUNE_CANDIDATES_MAX = 2000, JOB_TUNE_SECONDS = 5, JOB_TUNE_CANDIDATES = 100 };
 enum {
   JOB_SOURCE_MAX = 256 << 10, /* bytes of a source and its files together, which is also the tracer's limit */
@@ -181,6 +182,7 @@ struct job {
   const char *steps; /* as job_value.stage; NULL: no stage's steps are wanted */
   int steps_from;
   bool keep_rounds; /* of NKI kernels: loops stay unrolled */
+  int constants;    /* those with more elements are shortened in the texts; 0: none is */
   struct job_tune {
     int seconds, candidates; /* the budget: 0 and 0 unless the job searches for knobs */
   } tune;

@@ -102,6 +102,8 @@ static json_t *options_json(const struct job *j) {
     job_put(&w, "steps_from", json_integer(j->steps_from));
   if (j->keep_rounds)
     job_put(&w, "unroll", json_true());
+  if (j->constants != JOB_CONSTANTS)
+    job_put(&w, "constants", json_integer(j->constants));
   if (j->tune.seconds)
     job_put(&w, "tune", json_pack("{s:i,s:i}", "seconds", j->tune.seconds, "candidates", j->tune.candidates));
   if (j->shrink.is_set)

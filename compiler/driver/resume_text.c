@@ -31,8 +31,9 @@ static struct piece find_mark(struct piece in) {
   return first;
 }
 
-bool resume_is_elided(const char *text, size_t len) {
-  return find_mark((struct piece){text, len}).at != NULL;
+size_t resume_elided_at(const char *text, size_t len) {
+  const struct piece mark = find_mark((struct piece){text, len});
+  return mark.at ? (size_t)(mark.at - text) : len;
 }
 
 static struct piece after(struct piece all, struct piece part) {

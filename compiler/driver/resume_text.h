@@ -19,8 +19,8 @@ struct resume_lines {
   int *old;  /* [k]: the line of the stage, from 1, that line k + 1 was; 0: the user wrote a new line */
 };
 
-/* True if the text leaves out elements of constants. */
-bool resume_is_elided(const char *text, size_t len);
+/* Returns where the text first leaves out the elements of a constant; len if it does so nowhere. */
+size_t resume_elided_at(const char *text, size_t len);
 
 /* Finds what became of the stage's lines.  In a.  ST_LIMIT if a text is too long. */
 MUST_USE enum status resume_match(struct arena *a, const struct resume_text *t, struct resume_lines *out,

@@ -11,8 +11,6 @@
 #include "ir/structured.h"
 #include "nisa/print.h"
 
-enum { ELIDE_ABOVE = 4096 }; /* constants with more elements are shortened in the text */
-
 /* ---- reading ----------------------------------------------------------------------------------------------------- */
 
 static void take_text(struct stage *s, const struct buf *b, struct arena *a) {
@@ -21,7 +19,7 @@ static void take_text(struct stage *s, const struct buf *b, struct arena *a) {
 }
 
 enum status stage_read_hlo(struct stage *s, struct hlo_module *m, struct arena *a, struct error *err) {
-  const struct hlo_print_options opt = {.metadata = false, .elide_above = s->is_whole ? 0 : ELIDE_ABOVE};
+  const struct hlo_print_options opt = {.metadata = false, .elide_above = s->elide_above};
   struct hlo_lines lines = {0};
   struct buf b;
 
@@ -117,10 +115,11 @@ static enum status print_nisa(struct ir *ir, MlirOperation module, int64_t elide
   return ST_OK;
 }
 
-static enum status print_hlo(const struct hlo_module *m, struct buf *text, struct arena *a, struct stage_printed *out) {
-  const struct hlo_print_options opt = {.metadata = false, .elide_above = ELIDE_ABOVE};
+static enum status print_hlo(const struct stage_program *program, struct buf *text, struct arena *a,
+                             struct stage_printed *out) {
+  const struct hlo_print_options opt = {.metadata = false, .elide_above = program->elide_above};
   struct hlo_lines lines = {0};
-  const enum status st = hlo_print(m, &opt, text, a, &lines);
+  const enum status st = hlo_print(program->hlo, &opt, text, a, &lines);
   const void **ops = arena_new_array(a, const void *, (size_t)lines.n);
   int *at = arena_new_array(a, int, (size_t)lines.n);
   for (int k = 0; k < lines.n; k++) {
@@ -134,23 +133,22 @@ static enum status print_hlo(const struct hlo_module *m, struct buf *text, struc
 enum status stage_print(const struct stage_def *def, const struct stage_program *program, struct buf *text,
                         struct arena *a, struct stage_printed *out, struct error *err) {
   if (program->hlo)
-    return print_hlo(program->hlo, text, a, out);
+    return print_hlo(program, text, a, out);
   const struct ir_ops all = ir_collect(a, program->module, NULL, NULL);
   const void **ops = arena_new_array(a, const void *, (size_t)all.n);
   for (int k = 0; k < all.n; k++)
     ops[k] = all.v[k].ptr;
   *out = (struct stage_printed){.n = all.n, .ops = ops};
-  return (stage_form(def) == FORM_NISA ? print_nisa : ir_print)(program->ir, program->module, ELIDE_ABOVE, text, a,
-                                                                &out->lines, err);
+  return (stage_form(def) == FORM_NISA ? print_nisa : ir_print)(program->ir, program->module, program->elide_above,
+                                                                text, a, &out->lines, err);
 }
 
 enum status stage_read_mlir(struct stage *s, struct ir *ir, MlirOperation module, struct arena *a, struct error *err) {
-  const int64_t elide_above = s->is_whole ? 0 : ELIDE_ABOVE;
   struct buf b;
   buf_init(&b, FRAME_MAX);
   enum status st = stage_form(s->def) == FORM_NISA
-                       ? ir_snapshot_with(ir, module, print_nisa, elide_above, &b, a, &s->ops, err)
-                       : ir_snapshot(ir, module, elide_above, &b, a, &s->ops, err);
+                       ? ir_snapshot_with(ir, module, print_nisa, s->elide_above, &b, a, &s->ops, err)
+                       : ir_snapshot(ir, module, s->elide_above, &b, a, &s->ops, err);
   if (!st)
     take_text(s, &b, a);
   else if (buf_status(&b) == ST_LIMIT)

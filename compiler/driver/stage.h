@@ -30,7 +30,7 @@ struct stage {
   int index;
   const struct stage_def *def;
   bool changed;
-  bool is_whole; /* the text has all elements of constants */
+  int64_t elide_above; /* constants with more elements are shortened in the text; 0: none */
   enum stage_edit edit;
   bool partial; /* the kernel was refused; the stage has the operations before the refusal */
   int64_t time_us;
@@ -60,6 +60,7 @@ struct stage_program {
   struct ir *ir;
   const struct hlo_module *hlo; /* of a stage of HLO */
   MlirOperation module;         /* of any other */
+  int64_t elide_above;          /* as in struct stage */
 };
 /* Its operations, MlirOperations or struct hlo_instr, and their lines, 0: none. */
 struct stage_printed {

@@ -80,7 +80,12 @@ struct state *steps_read(const struct steps *s, MlirOperation module) {
   struct state *x = state_new();
   struct stage_printed lines;
   struct error err = {0};
-  const struct stage_program program = {s->p->run->ir, is_hlo(s) ? s->p->kernel->module : NULL, module};
+  const struct stage_program program = {
+      .ir = s->p->run->ir,
+      .hlo = is_hlo(s) ? s->p->kernel->module : NULL,
+      .module = module,
+      .elide_above = s->p->run->job->constants,
+  };
   if (stage_print(s->def, &program, &x->text, &x->arena, &lines, &err)) {
     steps_state_free(x);
     return NULL;

@@ -181,6 +181,8 @@ enum status terminal_option(struct terminal *t, int c, const char *value) {
   case 'u':
     t->job.keep_rounds = true;
     return ST_OK;
+  case 'Z':
+    return terminal_read_int(t, "--constants", value, 0, JOB_CONSTANTS_MAX, &t->job.constants);
   case 'n':
     return terminal_read_int(t, "--instance", value, 0, NKI_INSTANCES_MAX - 1, &t->job.instance);
   case 'E':

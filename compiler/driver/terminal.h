@@ -30,7 +30,8 @@ void terminal_init(struct terminal *t, struct arena *a);
       {"language", required_argument, NULL, 'l'}, {"target", required_argument, NULL, 't'}, \
       {"input", required_argument, NULL, 'i'}, {"inputs", required_argument, NULL, 'I'}, \
       {"pipeline", required_argument, NULL, 'P'}, {"unroll", no_argument, NULL, 'u'}, \
-      {"instance", required_argument, NULL, 'n'}, {"resume", required_argument, NULL, 'E'}
+      {"constants", required_argument, NULL, 'Z'}, {"instance", required_argument, NULL, 'n'}, \
+      {"resume", required_argument, NULL, 'E'}
 #define TERMINAL_HELP_FILES \
   "  FILE.py…                   files that KERNEL imports; those in its own folder are found without this\n" \
   "  --file NAME=PATH           a file that KERNEL imports by another name: --file pkg/util.py=/tmp/new.py; " \
@@ -41,6 +42,7 @@ void terminal_init(struct terminal *t, struct arena *a);
   "stage's\n" \
   "                             pass, runs one more (--pipeline list prints them), gives one options; repeatable\n" \
   "  --unroll                   the loops of NKI kernels stay unrolled\n" \
+  "  --constants N              constants of more elements are shortened in the texts (256); 0: none\n" \
   "  --instance N               nki-trace shows only this instance of a launch, from 0 on\n" \
   "  --resume STAGE=TEXT        the pipeline goes on from the text in this file, as if the stage had made it\n"
 #define TERMINAL_HELP_INPUTS \

@@ -97,6 +97,38 @@ def test_dump_dir_holds_every_stage_and_the_proto(tmp_path):
     assert b"NKIPy_Op" in (tmp_path / "kernel0/hlo.pb").read_bytes()
 
 
+# a table of n numbers that no formula of the kernel gives again
+TABLE = """import numpy as np
+from nkigen import trace
+
+T = np.random.default_rng(1).standard_normal({n}).astype(np.float32)
+
+
+@trace(input_specs=[((4, {n}), "f32")])
+def add(a):
+    return a + T
+"""
+
+
+def test_long_constants_are_shortened_as_asked(tmp_path):
+    """In every form: HLO, linalg and instructions; a text with all elements runs, one without says where they are missing."""
+    last = {}
+    for n, option, is_short in ((256, [], False), (257, [], True), (257, ["--constants", "257"], False), (300, ["--constants", "299"], True),
+                                (5000, ["--constants", "0"], False)):
+        done = nkx("compile", "-", "--json", "-", "--quiet", *option, stdin=TABLE.format(n=n))
+        assert done.returncode == 0, done.stderr
+        for stage in json.loads(done.stdout)["kernels"][0]["stages"]:
+            assert ("{...}" in stage["text"] or "__elided__" in stage["text"]) == is_short, (n, option, stage["name"])
+        last[is_short] = tmp_path / f"{is_short}.mlir"
+        last[is_short].write_text(stage["text"])
+    whole, short = nkx("run", last[False]), nkx("run", last[True])
+    assert whole.returncode == 0 and "left out" not in whole.stderr
+    assert "warning: the elements of this constant are left out" in short.stdout + short.stderr and "--constants 0" in short.stdout + short.stderr
+    assert "memref.global" in next(x for x in (short.stdout + short.stderr).splitlines() if "__elided__" in x)
+    for wrong in ("-1", "many", "1073741825"):
+        assert nkx("compile", "-", "--constants", wrong, stdin=ADD).returncode == 2
+
+
 def test_a_check_leaves_nothing_behind(tmp_path):
     """MLIR's engine would write what it compiled there, for `perf`."""
     done = nkx("compile", "-", "--check", stdin=ADD, env={**os.environ, "JITDUMPDIR": str(tmp_path)})

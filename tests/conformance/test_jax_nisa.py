@@ -48,7 +48,7 @@ def assert_close(got, want):
 
 @pytest.mark.parametrize("name, target", CASES)
 def test_a_module_of_jax_computes_on_nisa_what_xla_computes(expected, simulator, name, target):
-    done = warm.run("compile", jax_functions.DIRECTORY / f"{name}.hlo", "--quiet", "--json", "-", "--target", target, timeout=300)
+    done = warm.run("compile", jax_functions.DIRECTORY / f"{name}.hlo", "--quiet", "--json", "-", "--target", target, *compiler.CONSTANTS, timeout=300)
     result = json.loads(done.stdout)
     errors = [d for d in result["diagnostics"] if d["severity"] == "error"]
     assert not errors, errors

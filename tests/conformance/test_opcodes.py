@@ -6,7 +6,7 @@ import json
 import numpy as np
 import pytest
 
-from support import jax_functions, reference, warm
+from support import compiler, jax_functions, reference, warm
 from support.oracles import xla
 
 
@@ -75,7 +75,7 @@ def test_an_opcode_computes_at_every_form_what_xla_computes(name):
     text = MODULES[name]
     inputs = inputs_of(name, text)
     (want,) = xla.run_text(text, inputs)
-    done = warm.run("compile", "-", "--language", "hlo", "--quiet", "--json", "-", input=text.encode())
+    done = warm.run("compile", "-", "--language", "hlo", "--quiet", "--json", "-", *compiler.CONSTANTS, input=text.encode())
     result = json.loads(done.stdout)
     assert not [d for d in result["diagnostics"] if d["severity"] == "error"], result["diagnostics"]
     kernel = result["kernels"][0]

@@ -5,7 +5,7 @@ The kernels are compiled to the stage before, and the values before and after th
 import numpy as np
 import pytest
 
-from support import values, warm
+from support import compiler, values, warm
 
 HEAD = """import ml_dtypes
 import numpy as np
@@ -28,7 +28,7 @@ def before(tmp_path, body, shapes, dtype="f32"):
     lines = "".join(f"    {line}\n" for line in body.splitlines())
     path = tmp_path / "kernel.py"
     path.write_text(f"{HEAD}@trace(input_specs=[{specs}])\ndef kernel({', '.join(names)}):\n{lines}")
-    done = warm.run("compile", str(path), "--stop-after", "prepare-arithmetic")
+    done = warm.run("compile", str(path), *compiler.CONSTANTS, "--stop-after", "prepare-arithmetic")
     assert done.returncode == 0, done.stderr.decode()
     return done.stdout.decode()
 

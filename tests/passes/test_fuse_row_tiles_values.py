@@ -6,7 +6,7 @@ compiled whole and run on the simulated machine, and compared with NumPy.
 import numpy as np
 import pytest
 
-from support import runs, values, warm
+from support import compiler, runs, values, warm
 
 HEAD = """import ml_dtypes
 import numpy as np
@@ -46,7 +46,7 @@ def source(body, shapes, dtype="f32"):
 def before(tmp_path, body, shapes, dtype="f32", stage="canonicalize-partition-dim"):
     path = tmp_path / "kernel.py"
     path.write_text(source(body, shapes, dtype))
-    done = warm.run("compile", str(path), "--stop-after", stage, "--remarks")
+    done = warm.run("compile", str(path), *compiler.CONSTANTS, "--stop-after", stage, "--remarks")
     assert done.returncode == 0, done.stderr.decode()
     return done.stdout.decode()
 

@@ -5,7 +5,7 @@ some are also compiled whole and run on the simulated machine, and compared with
 """
 import pytest
 
-from support import runs, values, warm
+from support import compiler, runs, values, warm
 
 HEAD = """import ml_dtypes
 import numpy as np
@@ -46,7 +46,7 @@ def source(body, shape, dtype="f32"):
 def after(tmp_path, rng, body, shape, dtype="f32"):
     path = tmp_path / "kernel.py"
     path.write_text(source(body, shape, dtype))
-    done = warm.run("compile", str(path), "--stop-after", "recognize-activations")
+    done = warm.run("compile", str(path), *compiler.CONSTANTS, "--stop-after", "recognize-activations")
     assert done.returncode == 0, done.stderr.decode()
     return values.check(done.stdout.decode(), "prepare-arithmetic", rng, FLOATS.get(dtype, 0))
 

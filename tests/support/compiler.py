@@ -7,10 +7,12 @@ import numpy as np
 from support import source_map, warm
 from support.paths import ROOT
 
+CONSTANTS = ("--constants", "4096")  # texts that are run have the elements of all but the largest
+
 
 def compile(source, *arguments, check=False, timeout=120):
     """The result object of `nkx compile`, with places instead of numbers (source_map.expanded); raises only if the product itself fails (exit status 4, a crash)."""
-    done = warm.run("compile", "-", "--quiet", "--json", "-", *(["--check"] if check else []), *arguments, input=source.encode(), timeout=timeout)
+    done = warm.run("compile", "-", "--quiet", "--json", "-", *CONSTANTS, *(["--check"] if check else []), *arguments, input=source.encode(), timeout=timeout)
     assert done.returncode in (0, 1, 3), (done.returncode, done.stderr.decode()[-2000:])
     return source_map.expanded(json.loads(done.stdout))
 

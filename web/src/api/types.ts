@@ -733,7 +733,7 @@ export interface ShrinkCandidate {
   /** What is changed. */
   what: string;
   /** The members of the request that change. */
-  request: { source?: string; files?: SourceFile[]; inputs?: InputSpec[]; options?: { stop_after?: string; check?: boolean; artifacts?: boolean; simulate?: boolean; pipeline?: PipelineChoice; by_hand?: string[]; patterns?: string; steps?: string; steps_from?: number; unroll?: boolean; tune?: TuneBudget; shrink?: ShrinkFrom; for_device?: boolean; upgrade?: boolean; instance?: number; watch?: Watch[]; resume?: Resume; value?: ValueQuery } };
+  request: { source?: string; files?: SourceFile[]; inputs?: InputSpec[]; options?: { stop_after?: string; check?: boolean; artifacts?: boolean; simulate?: boolean; pipeline?: PipelineChoice; by_hand?: string[]; patterns?: string; steps?: string; steps_from?: number; unroll?: boolean; constants?: number; tune?: TuneBudget; shrink?: ShrinkFrom; for_device?: boolean; upgrade?: boolean; instance?: number; watch?: Watch[]; resume?: Resume; value?: ValueQuery } };
   /** Where to go on if it is kept. */
   then: number;
 }
@@ -775,7 +775,7 @@ export interface Shrunk {
   code?: string;
   /** The stage that has it; absent: none was made. */
   stage?: string;
-  request?: { source?: string; files?: SourceFile[]; inputs?: InputSpec[]; options?: { stop_after?: string; check?: boolean; artifacts?: boolean; simulate?: boolean; pipeline?: PipelineChoice; by_hand?: string[]; patterns?: string; steps?: string; steps_from?: number; unroll?: boolean; tune?: TuneBudget; shrink?: ShrinkFrom; for_device?: boolean; upgrade?: boolean; instance?: number; watch?: Watch[]; resume?: Resume; value?: ValueQuery } };
+  request?: { source?: string; files?: SourceFile[]; inputs?: InputSpec[]; options?: { stop_after?: string; check?: boolean; artifacts?: boolean; simulate?: boolean; pipeline?: PipelineChoice; by_hand?: string[]; patterns?: string; steps?: string; steps_from?: number; unroll?: boolean; constants?: number; tune?: TuneBudget; shrink?: ShrinkFrom; for_device?: boolean; upgrade?: boolean; instance?: number; watch?: Watch[]; resume?: Resume; value?: ValueQuery } };
 }
 
 export interface PartingLine {
@@ -1012,7 +1012,7 @@ export interface CompileRequest {
   /** Only this kernel; all of them otherwise. At most 200 bytes of UTF-8. */
   kernel?: string;
   inputs?: InputSpec[];
-  options?: { stop_after?: string; check?: boolean; artifacts?: boolean; simulate?: boolean; pipeline?: PipelineChoice; by_hand?: string[]; patterns?: string; steps?: string; steps_from?: number; unroll?: boolean; tune?: TuneBudget; shrink?: ShrinkFrom; for_device?: boolean; upgrade?: boolean; instance?: number; watch?: Watch[]; resume?: Resume; value?: ValueQuery };
+  options?: { stop_after?: string; check?: boolean; artifacts?: boolean; simulate?: boolean; pipeline?: PipelineChoice; by_hand?: string[]; patterns?: string; steps?: string; steps_from?: number; unroll?: boolean; constants?: number; tune?: TuneBudget; shrink?: ShrinkFrom; for_device?: boolean; upgrade?: boolean; instance?: number; watch?: Watch[]; resume?: Resume; value?: ValueQuery };
   /** The same as options.simulate. */
   simulate?: boolean;
   /** Random, one per browser: a result is only found by a client that sends the same scope. */
@@ -1369,7 +1369,7 @@ export interface SnippetRequest {
   target?: TargetName;
   kernel?: string;
   inputs?: InputSpec[];
-  options?: { stop_after?: string; check?: boolean; artifacts?: boolean; simulate?: boolean; pipeline?: PipelineChoice; by_hand?: string[]; patterns?: string; steps?: string; steps_from?: number; unroll?: boolean; tune?: TuneBudget; shrink?: ShrinkFrom; for_device?: boolean; upgrade?: boolean; instance?: number; watch?: Watch[]; resume?: Resume; value?: ValueQuery };
+  options?: { stop_after?: string; check?: boolean; artifacts?: boolean; simulate?: boolean; pipeline?: PipelineChoice; by_hand?: string[]; patterns?: string; steps?: string; steps_from?: number; unroll?: boolean; constants?: number; tune?: TuneBudget; shrink?: ShrinkFrom; for_device?: boolean; upgrade?: boolean; instance?: number; watch?: Watch[]; resume?: Resume; value?: ValueQuery };
   simulate?: boolean;
   scope?: string;
   version?: string;
@@ -1394,7 +1394,7 @@ export interface RunRequest {
   target?: TargetName;
   kernel?: string;
   inputs?: InputSpec[];
-  options?: { stop_after?: string; check?: boolean; artifacts?: boolean; simulate?: boolean; pipeline?: PipelineChoice; by_hand?: string[]; patterns?: string; steps?: string; steps_from?: number; unroll?: boolean; tune?: TuneBudget; shrink?: ShrinkFrom; for_device?: boolean; upgrade?: boolean; instance?: number; watch?: Watch[]; resume?: Resume; value?: ValueQuery };
+  options?: { stop_after?: string; check?: boolean; artifacts?: boolean; simulate?: boolean; pipeline?: PipelineChoice; by_hand?: string[]; patterns?: string; steps?: string; steps_from?: number; unroll?: boolean; constants?: number; tune?: TuneBudget; shrink?: ShrinkFrom; for_device?: boolean; upgrade?: boolean; instance?: number; watch?: Watch[]; resume?: Resume; value?: ValueQuery };
   simulate?: boolean;
   scope?: string;
   /** Only the vendor's compiler; also an execution, which is the default; also a profile of it. nki: the kernel as NKI,
@@ -1583,7 +1583,7 @@ export interface RevisionRequest {
   target?: TargetName;
   kernel?: string;
   inputs?: InputSpec[];
-  options?: { stop_after?: string; check?: boolean; artifacts?: boolean; simulate?: boolean; pipeline?: PipelineChoice; by_hand?: string[]; patterns?: string; steps?: string; steps_from?: number; unroll?: boolean; tune?: TuneBudget; shrink?: ShrinkFrom; for_device?: boolean; upgrade?: boolean; instance?: number; watch?: Watch[]; resume?: Resume; value?: ValueQuery };
+  options?: { stop_after?: string; check?: boolean; artifacts?: boolean; simulate?: boolean; pipeline?: PipelineChoice; by_hand?: string[]; patterns?: string; steps?: string; steps_from?: number; unroll?: boolean; constants?: number; tune?: TuneBudget; shrink?: ShrinkFrom; for_device?: boolean; upgrade?: boolean; instance?: number; watch?: Watch[]; resume?: Resume; value?: ValueQuery };
   simulate?: boolean;
   scope?: string;
   version?: string;
