@@ -367,3 +367,21 @@ def k1600189_1(p0, p1, p2):
     v6 = np.stack([v5, p1], axis=0)
     v7 = np.max(v6, axis=(0, 1), keepdims=True)
     return v7
+
+
+# a scalar argument is read along the partitions: an operand without dimensions
+@trace(input_specs=[((517,), 'bf16'), ((), 'bf16')])
+def k100063_3(p0, p1):
+    v0 = p0 < p1
+    v1 = np.logical_not(v0)
+    v2 = v1 | v1
+    v3 = np.where(v2, p0, p1)
+    knob.knob(v3).tile_op(tile_size=[32])
+    return v3
+
+
+# transposes that keep their first dimensions: each row by itself
+@trace(input_specs=[((3, 40, 2, 2, 5, 7), 'f32'), ((130, 3, 5), 'bf16'), ((33, 4, 3, 2, 5), 'i32')])
+def turned_rows(p0, p1, p2):
+    return (p0.transpose(0, 1, 4, 2, 5, 3).reshape(3, 40, 10, 14), p1.swapaxes(1, 2) + 1, p2.transpose(0, 4, 3, 2, 1), p2.transpose(0, 2, 3, 4, 1) * 2,
+            np.maximum(p2.transpose(0, 1, 4, 3, 2), 0).transpose(0, 2, 1, 4, 3))

@@ -22,7 +22,7 @@ static bool runs_along(const struct nisa_access *x, int d) {
   const int last = (int)mlirAffineMapGetNumResults(x->map) - 1;
   struct nisa_index index;
 
-  if (x->tile[d] == 1)
+  if (last < 0 || x->tile[d] == 1) /* an operand without dimensions has one element */
     return false;
   for (int r = 0; r < last; r++)
     if (!nisa_access_index(x, r, &index) || index.dim[d])

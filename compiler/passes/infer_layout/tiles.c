@@ -138,8 +138,10 @@ static bool is_in_place(const struct tiled *t, int part) {
   return true;
 }
 
-/* The most free dimensions of one access; a partition's elements are read in up to three nested runs. */
-enum { FREE_DIMS_MAX = 3 };
+/* The most free dimensions of one access: an access pattern has four; many instructions with two sources take three. */
+static int free_dims_max(const struct tiled *t) {
+  return t->s.n_inputs == 1 && t->s.n_inits == 1 ? 4 : 3;
+}
 
 /* Sets tile[i] for every loop, with `part` across the partitions.  The loops after it are in one tile as far as it
  * holds them, from the last one on; loops before it take one step each.  A loop along which an operand is not plain,
@@ -153,7 +155,7 @@ static void vector_tile(const struct tiled *t, int part, int64_t *tile) {
     tile[i] = 1;
   if (part >= 0)
     tile[part] = NISA_PARTITIONS < t->s.extents[part] ? NISA_PARTITIONS : t->s.extents[part];
-  for (int i = last; i >= 0 && i != part && room > 1 && n_free < FREE_DIMS_MAX; i--) {
+  for (int i = last; i >= 0 && i != part && room > 1 && n_free < free_dims_max(t); i--) {
     if (i < last && (is_turned || t->is_gather || !is_plain(t, i) || i < part))
       return;
     tile[i] = t->s.extents[i] < room ? t->s.extents[i] : room;

@@ -13,6 +13,8 @@
  *
  * Rows and columns (spread.c): a long row or column that only element-wise operations read is spread.
  *
+ * Turns (turns.c): a transpose that keeps its first dimensions copies each row in another order.
+ *
  * Shapes (shapes.c, reduce.c): engines work on two and more dimensions, of which the first is the partitions.
  *
  *     tensor<N>            ==>  a column [N,1], a row [1,N] or [P,N/P], then tensor.collapse_shape
@@ -56,6 +58,7 @@ static enum status run_pass(struct pass_run *run) {
   prepare_middle(run);
   prepare_rows(run);
   prepare_spread(run);
+  prepare_turns(run);
   prepare_shapes(run);
   pass_step(run, run->module, "pass-on-all-values");
   carried_make_square(run);
