@@ -13,6 +13,8 @@
  *
  * Rows and columns (spread.c): a long row or column that only element-wise operations read is spread.
  *
+ * Interleaved rows (interleave.c): every second element of rows is a slice of transposed pairs.
+ *
  * Turns (turns.c): a transpose that keeps its first dimensions copies each row in another order.
  *
  * Shapes (shapes.c, reduce.c): engines work on two and more dimensions, of which the first is the partitions.
@@ -58,6 +60,7 @@ static enum status run_pass(struct pass_run *run) {
   prepare_middle(run);
   prepare_rows(run);
   prepare_spread(run);
+  prepare_interleave(run);
   prepare_turns(run);
   prepare_shapes(run);
   pass_step(run, run->module, "pass-on-all-values");

@@ -20,6 +20,8 @@ void prepare_windows(struct pass_run *run, MlirOperation op);
 void prepare_rows(struct pass_run *run);
 /* spread.c: spreads long rows and columns over the partitions, where no neighbour needs their form. */
 void prepare_spread(struct pass_run *run);
+/* interleave.c: slices of every second element, or of a last dimension that is short, become slices of transposes. */
+void prepare_interleave(struct pass_run *run);
 /* turns.c: transposes that keep their first dimensions become copies of rows, where that takes less time. */
 void prepare_turns(struct pass_run *run);
 /* shapes.c: gives every operation two dimensions, the first for the partitions. */
