@@ -2,8 +2,8 @@
  *
  * A read is a dynamic-slice for entries that depend on a loop's index, a slice, one gather for all arrays (and one for
  * each negative step), and a reshape.  For a write, the value is broadcast to the result's shape as in NumPy and
- * converted to x's dtype.  It is stored with dynamic-update-slice if all steps are 1, with select for a traced mask,
- * and with scatter otherwise.
+ * converted to x's dtype.  It is stored with dynamic-update-slice if all steps are 1 or divide their axes, with select
+ * for a traced mask, and with scatter otherwise.
  */
 #include "trace/index.h"
 
@@ -19,10 +19,29 @@
 
 /* ---- reading -------------------------------------------------------------------------------------------------- */
 
+enum { REVERSED_APART_MAX = 4 }; /* longer axes are reversed by a gather */
+
+/* Reverses a short axis by putting its places together in the other order. */
+static hlo_val reverse_few(struct tracer *tr, hlo_val x, int axis, int64_t n) {
+  struct hlo_slice_dim dims[HLO_RANK_MAX];
+  hlo_val parts[REVERSED_APART_MAX];
+
+  for (int d = 0; d < x->shape.rank; d++)
+    dims[d] = (struct hlo_slice_dim){0, x->shape.dims[d], 1};
+  for (int64_t k = 0; k < n; k++) {
+    dims[axis].start = n - 1 - k;
+    dims[axis].limit = n - k;
+    parts[k] = hlo_slice(&tr->b, x, dims);
+  }
+  return hlo_concatenate(&tr->b, (int)n, parts, axis);
+}
+
 hlo_val val_reverse(struct tracer *tr, hlo_val x, int axis) {
   int64_t n = x ? x->shape.dims[axis] : 0;
   if (n < 2) /* there is nothing to gather from an empty axis */
     return x;
+  if (n <= REVERSED_APART_MAX)
+    return reverse_few(tr, x, axis, n);
   int32_t *idx = arena_new_array(tr->a, int32_t, (size_t)n);
   for (int64_t i = 0; i < n; i++)
     idx[i] = (int32_t)(n - 1 - i);
@@ -175,6 +194,42 @@ static hlo_val store_slice(struct tracer *tr, hlo_val x, hlo_val v, const struct
   return hlo_dynamic_update_slice(&tr->b, x, v, starts);
 }
 
+/* True if each axis with a step has a place in every group of that many elements: x[…, 1::2] of an even axis. */
+static bool is_comb(hlo_val x, const struct key *k) {
+  int rank = k->rank;
+  for (int i = 0; i < k->rank; i++) {
+    const struct entry *e = &k->axis[i];
+    if (e->step == 1)
+      continue;
+    if (e->step < 1 || e->start >= e->step || e->count * e->step != x->shape.dims[i])
+      return false;
+    rank++;
+  }
+  return rank <= HLO_RANK_MAX;
+}
+
+/* Stores v in x with the groups as an axis of their own, where it is a slice. */
+static hlo_val store_comb(struct tracer *tr, hlo_val x, hlo_val v, const struct key *k) {
+  hlo_val starts[HLO_RANK_MAX];
+  int64_t whole[HLO_RANK_MAX] = {0}, part[HLO_RANK_MAX] = {0};
+  int n = 0;
+
+  for (int i = 0; i < k->rank; i++) {
+    const struct entry *e = &k->axis[i];
+    starts[n] = hlo_scalar(&tr->b, DT_I32, e->step == 1 ? (double)e->start : 0);
+    whole[n] = x->shape.dims[i] / e->step;
+    part[n++] = e->count;
+    if (e->step == 1)
+      continue;
+    starts[n] = hlo_scalar(&tr->b, DT_I32, (double)e->start);
+    whole[n] = e->step;
+    part[n++] = 1;
+  }
+  hlo_val r =
+      hlo_dynamic_update_slice(&tr->b, hlo_reshape(&tr->b, x, n, whole), hlo_reshape(&tr->b, v, n, part), starts);
+  return hlo_reshape(&tr->b, r, x->shape.rank, x->shape.dims);
+}
+
 /* Stores v with a scatter.  Each axis that is not written as a whole becomes a scatter axis, and the other axes are the
  * window.  The indices have one row of constant coordinates for each combination.  In the value, the scatter axes are
  * moved to the front and merged. */
@@ -257,7 +312,7 @@ hlo_val index_store(struct tracer *tr, hlo_val x, hlo_val v, const struct key *k
     return trace_refuse(DG_UNSUPPORTED_INDEX, "write one element after the other, or with a step of 1",
                         "writing a stepped slice that moves with a loop is not supported");
   }
-  return strided ? store_strided(tr, x, v, k) : store_slice(tr, x, v, k);
+  return !strided ? store_slice(tr, x, v, k) : is_comb(x, k) ? store_comb(tr, x, v, k) : store_strided(tr, x, v, k);
 }
 
 /* x[…, indices, …] = v: a scatter along the arrays' axes.  If other axes are written only in part, the scatter is
