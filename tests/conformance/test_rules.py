@@ -8,7 +8,10 @@ from support.nki_kernels import HEAD
 from support.paths import EXAMPLES, ROOT
 
 RULE = re.compile(r'^RULE\(\w+, "([\w-]+)", "([\w-]+)"', re.M)
-TABLE = RULE.findall((ROOT / "compiler/base/rule.def").read_text())
+TEXT = (ROOT / "compiler/base/rule.def").read_text()
+TABLE = RULE.findall(TEXT)
+# why the rule has no other choice; "" if it chooses
+FORCED = dict(zip((name for name, _ in TABLE), re.findall(r'"([^"]*)",\s+"[\w-]*"\)$', TEXT, re.M), strict=True))
 RUN = re.compile(r"^// RUN: nkx opt (.*?) *%s", re.M)
 FOLDERS = sorted(p for p in (ROOT / "tests/lit").iterdir() if p.is_dir() and not p.name.startswith("__"))
 
@@ -90,6 +93,36 @@ def test_the_rule_decides_something_in_its_pass(remarks, name, by):
     own = [r for r in remarks if r["rule"] == name]
     assert own, f"no test reaches the rule {name}"
     assert {r["pass"] for r in own} == {by}
+
+
+@pytest.mark.xdist_group("rules")
+@pytest.mark.parametrize("name", [name for name, _ in TABLE if not FORCED[name]])
+def test_a_choice_has_its_cost_and_that_of_a_rejected_one(remarks, name):
+    own = [r for r in remarks if r["rule"] == name]
+    chosen = [r for r in own if "forced" not in r]
+    assert chosen, f"every decision by {name} is forced: the rule has a column for that"
+    for r in chosen:
+        assert r.get("cost") and any(x.get("cost") for x in r.get("rejected", [])), r
+    for r in own:
+        assert "forced" not in r or (r["forced"] and not r.get("rejected")), r
+
+
+@pytest.mark.xdist_group("rules")
+def test_what_is_forced_has_no_cost(remarks):
+    assert any(FORCED[r["rule"]] for r in remarks)
+    for r in remarks:
+        if FORCED[r["rule"]]:
+            assert FORCED[r["rule"]].endswith(".") and not any("cost" in x for x in [r, *r.get("rejected", [])]) and "forced" not in r, r
+
+
+@pytest.mark.xdist_group("rules")
+def test_costs_are_of_one_kind(remarks):
+    """A cost is compared with those of the rejected choices: the same words around other numbers, or nothing."""
+    def kind(cost):
+        return re.sub(r"(tile|wait|buffer|write|start|call)s\b", r"\1", re.sub(r"[\d.]+", "#", cost).replace("about # us", "nothing"))
+    for r in remarks:
+        costs = {kind(x["cost"]) for x in r.get("rejected", []) if "cost" in x}
+        assert not costs or kind(r["cost"]) in costs, r
 
 
 @pytest.mark.xdist_group("rules")

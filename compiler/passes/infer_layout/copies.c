@@ -114,9 +114,10 @@ void infer_copy_revisited(struct pass_run *run) {
       edit_replace_data_uses(run->arena, v, copy, ir_defining_op(copy));
       struct remark *r = pass_remark(run, def, RULE_COPY_REVISITED, "reduced in SBUF and copied to HBM at the end");
       remark_cost(r, "1 write of each tile");
-      remark_reject_for(r, "the returned value itself", NULL,
-                        arena_printf(run->arena, "%lld writes of each tile", (long long)s.extents[0]),
-                        "it is in HBM, where each round of the reduction would load and store it");
+      remark_reject_for(
+          r, "the returned value itself", NULL,
+          arena_printf(run->arena, "%lld write%s of each tile", (long long)s.extents[0], s.extents[0] == 1 ? "" : "s"),
+          "it is in HBM, where each round of the reduction would load and store it");
     }
 }
 

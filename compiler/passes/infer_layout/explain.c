@@ -131,7 +131,7 @@ static bool has_tile_knob(const struct subject *s) {
 }
 
 static const char *tiles_text(const struct subject *s, int64_t n) {
-  return arena_printf(s->f->run->arena, "%" PRId64 " tile%s", n, n == 1 ? "" : "s");
+  return price_count(s->f->run->arena, n, "tile");
 }
 
 /* Offers another size for one loop. */
@@ -272,7 +272,7 @@ static const char *cost_across(const struct subject *s, int loop) {
   struct arena *a = s->f->run->arena;
   const struct tiled *t = s->t;
   if (t->s.kind != SK_MATMUL)
-    return arena_printf(a, "%.0f tiles", infer_steps(t, loop));
+    return price_count(a, (int64_t)infer_steps(t, loop), "tile");
   const int m = t->s.n_loops - 3;
   const struct price_shape shape = price_shape_of(t->value);
   const int64_t other = t->s.extents[loop == m ? m + 1 : m];

@@ -1,6 +1,8 @@
 /* price: see the header. */
 #include "passes/lib/price.h"
 
+#include <inttypes.h>
+
 #include "mlir-c/BuiltinTypes.h"
 
 #include "passes/lib/descriptors.h"
@@ -125,6 +127,10 @@ const char *price_text(struct arena *a, double ns) {
   if (ns < 0.5)
     return "nothing";
   return arena_printf(a, "about %.*f us", us < 1 ? 3 : us < 100 ? 1 : 0, us);
+}
+
+const char *price_count(struct arena *a, int64_t n, const char *what) {
+  return arena_printf(a, "%" PRId64 " %s%s", n, what, n == 1 ? "" : "s");
 }
 
 void price_chosen(struct remark *r, double ns) {

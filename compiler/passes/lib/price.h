@@ -47,6 +47,8 @@ double price_away_ns(enum target t, MlirValue v);
 void price_chosen(struct remark *r, double ns);
 /* Adds a rejected choice that no knob takes. */
 void price_instead(struct remark *r, const char *choice, double ns, const char *reason);
+/* "1 tile", "4 tiles". */
+const char *price_count(struct arena *a, int64_t n, const char *what);
 /* The text of a price, in the arena. */
 const char *price_text(struct arena *a, double ns);
 
