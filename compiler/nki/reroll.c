@@ -176,7 +176,7 @@ static void end_run(struct roll *r, struct run *x, const struct roll_rounds *all
                  .text = arena_printf(
                      r->arena, x->n == all->bodies.n ? "its %d rounds are a loop" : "%d of its %d rounds are a loop",
                      x->n, all->bodies.n),
-                 .cost = arena_printf(r->arena, "%d calls", x->first.n),
+                 .cost = arena_printf(r->arena, "%d call%s", x->first.n, x->first.n == 1 ? "" : "s"),
                  .rejected = "the rounds one after another",
                  .rejected_cost = arena_printf(r->arena, "%d calls", x->n * x->first.n),
                  .reason = "they are the same but for their places, and every pass would work on each of them"},

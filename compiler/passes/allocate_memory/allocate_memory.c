@@ -135,11 +135,12 @@ static double use_ns(const struct allocation *m, const struct nisa_lifetime *x, 
                    : 0;
 }
 
-/* What filling and reading take in a round: one after the other with a single copy, or if the same engine does both. */
+/* What filling and reading take in a round: one after the other with a single copy, if the same engine does both, or if more copies
+ * are of no use. */
 static const char *round_text(const struct allocation *m, const struct nisa_lifetime *x, const struct copies *c,
                               int copies) {
   const double fill = use_ns(m, x, c->writers), read = use_ns(m, x, c->readers);
-  const bool is_beside = copies > 1 && (c->readers | c->writers) & ((c->readers | c->writers) - 1);
+  const bool is_beside = c->wanted > 1 && copies > 1 && (c->readers | c->writers) & ((c->readers | c->writers) - 1);
   return arena_printf(m->run->arena, "%s a round",
                       price_text(m->run->arena, !is_beside    ? fill + read
                                                 : fill > read ? fill

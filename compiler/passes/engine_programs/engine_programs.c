@@ -77,10 +77,8 @@ static void remark_queue(struct ep *ep, int q) {
     price_chosen(r, s->on == EP_SCALAR ? scalar : gpsimd);
     price_instead(r, s->on == EP_SCALAR ? "gpsimd" : "scalar", s->on == EP_SCALAR ? gpsimd : scalar,
                   s->on == EP_GPSIMD && gpsimd > scalar
-                      ? arena_printf(ep->run->arena,
-                                     "%s; a transfer that it starts begins in about half of the time, and it builds "
-                                     "descriptors while it waits for the data",
-                                     s->why)
+                      ? "a transfer that gpsimd starts begins in about half of the time, and gpsimd builds descriptors "
+                        "while it waits for the data"
                       : s->why);
   }
 }

@@ -64,7 +64,9 @@ static void explain(struct fuse_block *b, const struct fuse_group *g) {
   remark_cost(r, "%s to and from HBM", megabytes(a, g->moved));
   remark_limit(r, "SBUF for one iteration", "bytes per partition",
                g->jam * g->row_bytes * g->cut / (g->columns ? g->columns : 1) + g->kept_bytes, sbuf);
-  remark_reject_for(r, "a loop for each operation", NULL, cost, "values that do not fit into SBUF go to HBM and back");
+  remark_reject_for(r, "a loop for each operation", NULL, cost,
+                    g->moved_alone < g->moved ? "each slice would be loaded by itself, in short runs"
+                                              : "values that do not fit into SBUF go to HBM and back");
   for (int k = 0; k < g->n_covers; k++) {
     const struct fuse_cover *c = &g->covers[k];
     if (!c->pays)

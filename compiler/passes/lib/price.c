@@ -44,14 +44,16 @@ int64_t price_bytes(const struct price_shape *s) {
 
 /* ---- transfers --------------------------------------------------------------------------------------------------- */
 
-/* What the DMA engines do together. */
+/* What the DMA engines do together, or how long the hardware of Sync and Scalar makes descriptors for them. */
 static double moved_ns(enum target t, int64_t bytes, int64_t run) {
   const double each = constant_ns(SIM_DMA_DESCRIPTOR, t), engines = (double)sim_constant(SIM_DMA_ENGINES, t),
                rate = (double)sim_constant(SIM_DMA_RATE, t) / 1000, cap = (double)sim_constant(SIM_DMA_CAP, t) / 1000;
   run = run < 1 ? 1 : run > bytes ? bytes : run;
   const double n = (double)parts(bytes, run), alone = each + (double)run / rate, shared = (double)run / cap;
   const double twice = run < sim_constant(SIM_DMA_SMALL, t) ? 2 : 1;
-  return n * (alone > shared ? alone : shared) * twice / engines;
+  const double moved = n * (alone > shared ? alone : shared) * twice / engines,
+               supply = n * constant_ns(SIM_DMA_SUPPLY, t);
+  return moved > supply ? moved : supply;
 }
 
 double price_transfers_ns(enum target t, int64_t n, int64_t bytes, int64_t run) {

@@ -352,9 +352,9 @@ static void say(const struct moments *m) {
   const int64_t elements = busy_elements(&m->sum.in);
   price_chosen(r, price_instructions_ns(t, SIM_COST_BN_STATS, n, elements / n) +
                       price_instructions_ns(t, SIM_COST_BN_AGGR, 1, STATS * n));
-  price_instead(r, "two sums", PASSES * busy_ns(&m->sum.in, NISA_ENGINE_VECTOR, t),
-                "four passes over the elements: the second one needs the mean: the elements would be read again, less "
-                "the mean, and squared");
+  price_instead(
+      r, "two sums", PASSES * busy_ns(&m->sum.in, NISA_ENGINE_VECTOR, t),
+      "the second one needs the mean: in four passes the elements would be read again, less the mean, and squared");
 }
 
 /* p is released where the last of the columns was. */
