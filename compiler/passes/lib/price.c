@@ -5,6 +5,7 @@
 
 #include "mlir-c/BuiltinTypes.h"
 
+#include "passes/lib/busy.h"
 #include "passes/lib/descriptors.h"
 #include "passes/lib/memrefs.h"
 
@@ -58,7 +59,8 @@ static double moved_ns(enum target t, int64_t bytes, int64_t run) {
 
 double price_transfers_ns(enum target t, int64_t n, int64_t bytes, int64_t run) {
   const double start = constant_ns(SIM_TRIGGER_START_SYNC, t) + constant_ns(SIM_DMA_END, t),
-               hold = constant_ns(SIM_TRIGGER_HOLD, t), moved = moved_ns(t, bytes, run);
+               hold = busy_trigger_ns(NISA_ENGINE_SYNC, parts(bytes, run > 0 ? run : 1), t),
+               moved = moved_ns(t, bytes, run);
   if (n < 1 || bytes < 1)
     return 0;
   return start + (double)(n - 1) * (hold > moved ? hold : moved) + moved;
