@@ -6,12 +6,8 @@ import pytest
 from support import compiler, knob_offers, warm
 from support.nki_kernels import HEAD
 from support.paths import EXAMPLES, ROOT
+from support.rules import FORCED, TABLE, TEXT, figure, is_priced
 
-RULE = re.compile(r'^RULE\(\w+, "([\w-]+)", "([\w-]+)"', re.M)
-TEXT = (ROOT / "compiler/base/rule.def").read_text()
-TABLE = RULE.findall(TEXT)
-# why the rule has no other choice; "" if it chooses
-FORCED = dict(zip((name for name, _ in TABLE), re.findall(r'"([^"]*)",\s+"[\w-]*"\)$', TEXT, re.M), strict=True))
 RUN = re.compile(r"^// RUN: nkx opt (.*?) *%s", re.M)
 FOLDERS = sorted(p for p in (ROOT / "tests/lit").iterdir() if p.is_dir() and not p.name.startswith("__"))
 
@@ -102,7 +98,7 @@ def test_a_choice_has_its_cost_and_that_of_a_rejected_one(remarks, name):
     chosen = [r for r in own if "forced" not in r]
     assert chosen, f"every decision by {name} is forced: the rule has a column for that"
     for r in chosen:
-        assert r.get("cost") and any(x.get("cost") for x in r.get("rejected", [])), r
+        assert is_priced(r), r
     for r in own:
         assert "forced" not in r or (r["forced"] and not r.get("rejected")), r
 
@@ -125,6 +121,18 @@ def test_costs_are_of_one_kind(remarks):
         assert not costs or kind(r["cost"]) in costs, r
 
 
+# rules by which a choice that costs more is taken where a limit, a knob or a reader decides, as the reason of the other one says
+LIMITED = {"tile-size", "value-memory", "partition-dim", "fuse-rows", "fuse-rows-not", "matmul-blocks", "buffer-memory", "spill", "move-to-hbm",
+           "engine", "copies", "queue"}
+
+
+@pytest.mark.xdist_group("rules")
+def test_the_chosen_costs_no_more_unless_a_limit_decides(remarks):
+    dearer = {r["rule"] for r in remarks for x in r.get("rejected", []) if "cost" in x and figure(x["cost"]) < figure(r["cost"])}
+    assert dearer <= LIMITED, dearer - LIMITED
+    assert {"spill", "tile-size"} <= dearer
+
+
 @pytest.mark.xdist_group("rules")
 def test_reasons_are_whole(remarks):
     for r in remarks:
@@ -141,8 +149,7 @@ def test_reasons_are_whole(remarks):
 
 
 def test_rules_lead_to_rules_of_the_table_and_say_whole_sentences():
-    text = (ROOT / "compiler/base/rule.def").read_text()
     names = [name for name, _ in TABLE]
     assert len(set(names)) == len(names)
-    vias = re.findall(r', "([\w-]*)"\)$', text, re.M)
+    vias = re.findall(r', "([\w-]*)"\)$', TEXT, re.M)
     assert len(vias) == len(names) and {v for v in vias if v} <= set(names)
