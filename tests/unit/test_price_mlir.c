@@ -133,6 +133,21 @@ static void a_value_is_a_matrix_of_its_last_dimension(void **state) {
   mlirOperationDestroy(op);
 }
 
+static void a_shape_beyond_all_numbers_has_a_price(void **state) {
+  const MlirLocation loc = mlirLocationUnknownGet(ir.ctx);
+  const int64_t dims[] = {INT64_C(1) << 40, INT64_C(1) << 40, 7};
+  (void)state;
+  MlirOperationState s = mlirOperationStateGet(ir_str("test.one"), loc);
+  const MlirType types[] = {mlirRankedTensorTypeGet(3, dims, mlirF32TypeGet(ir.ctx), mlirAttributeGetNull())};
+  mlirOperationStateAddResults(&s, 1, types);
+  mlirContextSetAllowUnregisteredDialects(ir.ctx, true);
+  MlirOperation op = mlirOperationCreate(&s);
+  const struct price_shape shape = price_shape_of(mlirOperationGetResult(op, 0));
+  assert_true(shape.rows > 1 << 30 && price_bytes(&shape) > shape.rows);
+  assert_true(price_away_ns(TARGET_TRN2, mlirOperationGetResult(op, 0)) > 1e12);
+  mlirOperationDestroy(op);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(a_transfer_takes_what_it_takes_the_simulator),
@@ -142,6 +157,7 @@ int main(void) {
       cmocka_unit_test(prices_are_round_figures),
       cmocka_unit_test(a_remark_has_the_cost_of_both),
       cmocka_unit_test(a_value_is_a_matrix_of_its_last_dimension),
+      cmocka_unit_test(a_shape_beyond_all_numbers_has_a_price),
   };
   return cmocka_run_group_tests(tests, start_mlir, stop_mlir);
 }

@@ -247,7 +247,7 @@ static void explain_space(const struct subject *s) {
     remark_reject_for(r, "HBM", has_knob ? "\"Hbm\"" : NULL, price_text(a, 2 * moved),
                       "its readers would load it from there, tile by tile");
   else if (t->is_space_fixed)
-    price_instead(r, "SBUF", 0, t->why_space);
+    price_instead(r, "SBUF", 0, t->why_space ? arena_printf(a, "it is %s", t->why_space) : "its memory is fixed");
   else if (bytes > sbuf / 2)
     price_instead(r, "SBUF", 0, "it would leave no room for its readers");
   else
@@ -348,7 +348,8 @@ static void explain_one_row(const struct subject *s) {
   const int64_t rows = t->s.extents[t->part];
   int64_t columns = 1;
   for (int i = 0; i < t->s.n_loops; i++)
-    columns *= i == t->part ? 1 : t->s.extents[i];
+    if (i != t->part && __builtin_mul_overflow(columns, t->s.extents[i], &columns))
+      columns = INT32_MAX;
   price_chosen(r, price_instructions_ns(target, SIM_COST_VECTOR_SCALAR, rows, columns));
   if (rows > 1) {
     price_instead(r, "128 rows in a tile", price_rows_ns(target, SIM_COST_VECTOR_SCALAR, rows, columns),

@@ -9,6 +9,9 @@
 #include "passes/lib/descriptors.h"
 #include "passes/lib/memrefs.h"
 
+/* Of more elements a price is that of so many, without an overflow of what is computed from them. */
+static const int64_t ELEMENTS_MAX = INT64_C(1) << 50;
+
 enum { FREE_MAX = 2048 /* columns of an instruction */, COLUMNS_OF_A_BANK = 512 };
 
 static double constant_ns(enum sim_constant c, enum target t) {
@@ -31,6 +34,9 @@ struct price_shape price_shape_of(MlirValue v) {
   s.element_bytes = bytes ? bytes : 4;
   for (int64_t d = 0; d < rank; d++) {
     const int64_t n = mlirShapedTypeIsDynamicDim(t, d) ? 1 : mlirShapedTypeGetDimSize(t, d);
+    int64_t all;
+    if (__builtin_mul_overflow(s.rows * s.columns, n, &all) || all > ELEMENTS_MAX)
+      return (struct price_shape){ELEMENTS_MAX / FREE_MAX, FREE_MAX, s.element_bytes};
     if (d + 1 < rank)
       s.rows *= n;
     else
