@@ -79,7 +79,8 @@ static void remark_queue(struct ep *ep, int q) {
                   s->on == EP_GPSIMD && gpsimd > scalar
                       ? "a transfer that gpsimd starts begins in about half of the time, and gpsimd builds descriptors "
                         "while it waits for the data"
-                      : s->why);
+                  : s->on == EP_SCALAR && scalar > gpsimd ? "its transfers would wait for what scalar computes"
+                                                          : s->why);
   }
 }
 

@@ -43,6 +43,17 @@ static const char *megabytes(struct arena *a, int64_t bytes) {
   return arena_printf(a, "%.2f MB", (double)bytes / 1e6);
 }
 
+/* Why one loop is better than one for each operation. */
+static const char *why_together(const struct fuse_group *g) {
+  if (g->moved <= g->moved_alone)
+    return "values that do not fit into SBUF go to HBM and back";
+  for (int k = 0; k < g->n_covers; k++)
+    if (g->covers[k].pays)
+      return "each slice would be loaded by itself, in short runs";
+  return g->has_reduction ? "the accumulator of a reduction stays in SBUF in a loop over rows"
+                          : "what every row reads is loaded once for all of them";
+}
+
 static void explain(struct fuse_block *b, const struct fuse_group *g) {
   struct arena *a = b->run->arena;
   MlirOperation last = g->v[g->n - 1]->node->op;
@@ -64,9 +75,7 @@ static void explain(struct fuse_block *b, const struct fuse_group *g) {
   remark_cost(r, "%s to and from HBM", megabytes(a, g->moved));
   remark_limit(r, "SBUF for one iteration", "bytes per partition",
                g->jam * g->row_bytes * g->cut / (g->columns ? g->columns : 1) + g->kept_bytes, sbuf);
-  remark_reject_for(r, "a loop for each operation", NULL, cost,
-                    g->moved_alone < g->moved ? "each slice would be loaded by itself, in short runs"
-                                              : "values that do not fit into SBUF go to HBM and back");
+  remark_reject_for(r, "a loop for each operation", NULL, cost, why_together(g));
   for (int k = 0; k < g->n_covers; k++) {
     const struct fuse_cover *c = &g->covers[k];
     if (!c->pays)

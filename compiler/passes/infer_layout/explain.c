@@ -350,6 +350,16 @@ static void explain_one_row(const struct subject *s) {
   for (int i = 0; i < t->s.n_loops; i++)
     if (i != t->part && __builtin_mul_overflow(columns, t->s.extents[i], &columns))
       columns = INT32_MAX;
+  if (t->s.kind == SK_MATMUL) {
+    const int64_t n = t->s.extents[t->s.n_loops - 2], k = t->s.extents[t->s.n_loops - 1];
+    const int64_t row = (n + NISA_PARTITIONS - 1) / NISA_PARTITIONS * shape.element_bytes;
+    price_chosen(r, price_product_ns(target, rows, k, n, shape.element_bytes));
+    price_instead(r, "more partitions",
+                  price_product_ns(target, n, k, rows, shape.element_bytes) +
+                      2 * price_transfer_ns(target, price_bytes(&shape), row),
+                  "the elements would be moved there and back by DMA");
+    return;
+  }
   price_chosen(r, price_instructions_ns(target, SIM_COST_VECTOR_SCALAR, rows, columns));
   if (rows > 1) {
     price_instead(r, "128 rows in a tile", price_rows_ns(target, SIM_COST_VECTOR_SCALAR, rows, columns),

@@ -221,7 +221,9 @@ static bool is_input(MlirOperation op, const struct structured *s, MlirValue arg
 /* divisor: what is inverted, perhaps fewer elements than there are quotients. */
 static void remark_reciprocal(struct pass_run *run, MlirOperation op, MlirValue divisor) {
   struct remark *r = pass_remark(run, op, RULE_MULTIPLY_BY_RECIPROCAL, "division as multiplication by a reciprocal");
-  const struct price_shape all = price_shape_of(ir_result(op)), own = price_shape_of(divisor);
+  struct price_shape all = price_shape_of(ir_result(op)), own = price_shape_of(divisor);
+  if (price_bytes(&own) >= price_bytes(&all)) /* as many, perhaps in another shape, or quotients that are reduced */
+    all = own;
   const double times = price_rows_ns(run->target, SIM_COST_VECTOR_TENSOR, all.rows, all.columns);
   price_chosen(r, price_rows_ns(run->target, SIM_COST_RECIPROCAL, own.rows, own.columns) + times);
   price_instead(r, "a division", price_rows_ns(run->target, SIM_COST_RECIPROCAL, all.rows, all.columns) + times,
