@@ -7,7 +7,7 @@
 #include "base/json.h"
 
 static const struct rule_def rules[] = {
-#define RULE(e, name, pass, says, because, knob, via) {name, pass, says, because, knob, via},
+#define RULE(e, name, pass, says, because, knob, forced, via) {name, pass, says, because, knob, forced, via},
 #include "base/rule.def"
 #undef RULE
 };
@@ -34,6 +34,8 @@ void rule_put_all(struct buf *b) {
     json_put_field_str(b, "says", rules[r].says);
     json_put_field_str(b, "because", rules[r].because);
     json_put_field_str(b, "knob", rules[r].knob);
+    if (*rules[r].forced)
+      json_put_field_str(b, "forced", rules[r].forced);
     if (*rules[r].via)
       json_put_field_str(b, "via", rules[r].via);
     buf_putc(b, '}');

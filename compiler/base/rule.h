@@ -9,7 +9,7 @@
 #include "base/buf.h"
 
 enum rule {
-#define RULE(e, name, pass, says, because, knob, via) e,
+#define RULE(e, name, pass, says, because, knob, forced, via) e,
 #include "base/rule.def"
 #undef RULE
   RULE_COUNT
@@ -19,8 +19,9 @@ struct rule_def {
   const char *name; /* "tile-size", part of the API */
   const char *pass; /* the pass that decides by it */
   const char *says, *because;
-  const char *knob; /* the knob that changes a decision, or a sentence that begins with "No knob" */
-  const char *via;  /* the rule whose decisions, about the same expression, change this one; "" if there is none */
+  const char *knob;   /* the knob that changes a decision, or a sentence that begins with "No knob" */
+  const char *forced; /* why its decisions have no other choice; "" if it chooses among several */
+  const char *via;    /* the rule whose decisions, about the same expression, change this one; "" if there is none */
 };
 
 const struct rule_def *rule_def(enum rule r);

@@ -52,7 +52,8 @@ static const char usage[] =
     "stage, " VENDOR_STAGE_NAME "\n" VENDOR_HELP
     "  --remarks[=why]            print below each stage what its pass decided: tiles, memories, fusions, spills; "
     "with\n"
-    "                             why, also the rule, the limits, what was rejected, and the knob\n";
+    "                             why, also the rule, the limits, the cost, what was rejected,\n"
+    "                             and the knob\n";
 
 struct command {
   struct terminal t;
@@ -181,6 +182,11 @@ static void show_reasons(const json_t *r) {
   size_t i;
   if (rule)
     fprintf(stderr, "          rule %s: %s\n          because: %s\n", rule->name, rule->says, rule->because);
+  const char *forced = rule && *rule->forced ? rule->forced : json_string_value(json_object_get(r, "forced"));
+  if (forced)
+    fprintf(stderr, "          no other choice: %s\n", forced);
+  if (json_object_get(r, "cost"))
+    fprintf(stderr, "          this: %s\n", json_string_value(json_object_get(r, "cost")));
   json_array_foreach(json_object_get(r, "limits"), i, x) fprintf(
       stderr, "          limit: %s: %lld of %lld %s\n", json_string_value(json_object_get(x, "name")),
       (long long)json_integer_value(json_object_get(x, "used")),
@@ -188,8 +194,8 @@ static void show_reasons(const json_t *r) {
   json_array_foreach(json_object_get(r, "rejected"), i, x) {
     const char *cost = json_string_value(json_object_get(x, "cost"));
     char *value = json_dumps(json_object_get(x, "value"), JSON_ENCODE_ANY | JSON_COMPACT);
-    fprintf(stderr, "          not %s: %s%s%s%s", json_string_value(json_object_get(x, "choice")),
-            json_string_value(json_object_get(x, "reason")), cost ? " (" : "", cost ? cost : "", cost ? ")" : "");
+    fprintf(stderr, "          instead %s: %s%s%s", json_string_value(json_object_get(x, "choice")), cost ? cost : "",
+            cost ? "; " : "", json_string_value(json_object_get(x, "reason")));
     if (value && knob)
       fprintf(stderr, "; %s(%s=%s) takes it", json_string_value(json_object_get(knob, "call")),
               json_string_value(json_object_get(knob, "argument")), value);

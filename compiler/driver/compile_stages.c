@@ -151,7 +151,11 @@ static void add_notes(struct run *r, const char *pass, const struct nki_notes *n
     const struct nki_note *n = &notes->v[i];
     const struct remark remark = {
         .pass = pass, .rule = n->rule, .text = n->text, .name = n->name, .op = n->id, .locs = n->locs};
-    remark_add(remarks, r->arena, &remark);
+    struct remark *made = remark_add(remarks, r->arena, &remark);
+    if (n->cost) {
+      remark_cost(made, "%s", n->cost);
+      remark_reject_for(made, n->rejected, NULL, n->rejected_cost, n->reason);
+    }
   }
 }
 

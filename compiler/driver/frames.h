@@ -47,10 +47,12 @@
  * which it was made.
  *
  * stage.remarks lists the decisions of the pass, in the order in which it made them; the member is absent if there are
- * none. Each is {"pass","text","op"?,"from"?,"src"?: source,"rule","limits"?,"rejected"?,"knob"?}.  "op" is the operation of this stage at whose line the
+ * none. Each is {"pass","text","op"?,"from"?,"src"?: source,"rule","cost"?,"forced"?,"limits"?,"rejected"?,"knob"?}.  "op" is the operation of this stage at whose line the
  * remark is shown; it is absent if the remark's operation no longer exists.  "from" is the id of the remark's
  * operation in the previous stage; if the pass had just created that operation, it is the id of the operation from
  * which it was made.  "rule" is a name of rule.def.  The reasons are (passes/remark.h):
+ *   "cost":     what the chosen costs, in the unit of those of the rejected choices
+ *   "forced":   why there is no other choice here, though the rule chooses in general
  *   "limits":   [{"name","unit","used","available"}]
  *   "rejected": [{"choice","reason","cost"?,"value"?}]; value is what the knob takes for that choice
  *   "knob":     {"call","argument","value","offers","dims"?}, for the value of the innermost place of src

@@ -123,12 +123,18 @@ static void put_remark(struct chain *c, const json_t *r) {
   buf_printf(c->b, "    * %s\n", text_of(r, "text"));
   if (rule)
     buf_printf(c->b, "      Rule %s: %s\n      Because: %s\n", rule->name, rule->says, rule->because);
+  const char *forced = rule && *rule->forced ? rule->forced : text_of(r, "forced");
+  if (*forced)
+    buf_printf(c->b, "      No other choice: %s\n", forced);
+  if (json_object_get(r, "cost"))
+    buf_printf(c->b, "      This: %s\n", text_of(r, "cost"));
   json_array_foreach(json_object_get(r, "limits"), i, x)
       buf_printf(c->b, "      Limit: %s: %lld of %lld %s\n", text_of(x, "name"),
                  (long long)json_integer_value(json_object_get(x, "used")),
                  (long long)json_integer_value(json_object_get(x, "available")), text_of(x, "unit"));
   json_array_foreach(json_object_get(r, "rejected"), i, x)
-      buf_printf(c->b, "      Not %s: %s\n", text_of(x, "choice"), text_of(x, "reason"));
+      buf_printf(c->b, "      Instead %s: %s%s%s\n", text_of(x, "choice"), text_of(x, "cost"),
+                 json_object_get(x, "cost") ? "; " : "", text_of(x, "reason"));
   if (rule)
     buf_printf(c->b, "      %s%s\n", strncmp(rule->knob, "No knob", 7) != 0 ? "Knob: " : "", rule->knob);
 }

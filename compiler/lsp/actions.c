@@ -46,10 +46,12 @@ static struct remark *read_remark(struct arena *a, const struct document *d, con
                             (int)json_array_size(dims), entries};
   r->knob = k;
   r->arena = a;
+  r->cost = json_string_value(json_object_get(json, "cost"));
   json_array_foreach(json_object_get(json, "rejected"), i, x) {
     const json_t *value = json_object_get(x, "value");
     if (value)
-      remark_reject_for(r, text_of(x, "choice"), dump(a, value), NULL, text_of(x, "reason"));
+      remark_reject_for(r, text_of(x, "choice"), dump(a, value), json_string_value(json_object_get(x, "cost")),
+                        text_of(x, "reason"));
   }
   return r;
 }
@@ -102,6 +104,8 @@ static void add_knobs(json_t *list, const struct document *d, const json_t *json
       tune_put_call(&call, &sites, &chosen, 0);
     }
     buf_printf(&title, edited == KNOB_EDIT_NONE ? "Write %s" : "Change the knob to %s", buf_text(&call));
+    if (x->cost && r->cost)
+      buf_printf(&title, " (%s; now %s)", x->cost, r->cost);
     buf_printf(&title, ": %s", x->reason);
     json_t *edits = json_pack("{s:[o]}", d->uri, edit_of(d, buf_text(&text)));
     json_t *action =

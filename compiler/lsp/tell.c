@@ -245,18 +245,30 @@ static bool is_new(json_t *seen, const struct span *s, const char *label) {
   return is;
 }
 
+/* The fact behind a decision, what it costs, and what the first priced of the rejected choices would. */
+static const char *tip_of(struct arena *a, const json_t *remark) {
+  const struct rule_def *rule = rule_find(text_of(remark, "rule"));
+  const char *tip = rule ? rule->because : "", *cost = text_of(remark, "cost");
+  const json_t *x;
+  size_t i;
+  json_array_foreach(json_object_get(remark, "rejected"), i, x) if (*cost && *text_of(x, "cost")) return arena_printf(
+      a, "%s\nthis: %s; instead %s: %s", tip, cost, text_of(x, "choice"), text_of(x, "cost"));
+  return tip;
+}
+
 /* Adds the hint of a remark after its expression; one that many remarks give is added once. */
 static void add_hint(json_t *list, json_t *seen, const struct document *d, const json_t *remark,
                      const struct span *within) {
-  const struct rule_def *rule = rule_find(text_of(remark, "rule"));
   struct span s;
+  struct arena a;
   if (!is_hinted(remark) || !lsp_own_span(d, remark, &s) || !is_new(seen, &s, text_of(remark, "text")))
     return;
   struct place end = s.to;
+  arena_init(&a);
   if (place_carry(d->good.text, d->text, &end) && span_has(within, end))
-    json_array_append_new(list,
-                          json_pack("{s:o,s:s,s:b,s:s}", "position", place_write(d->text, end), "label",
-                                    text_of(remark, "text"), "paddingLeft", 1, "tooltip", rule ? rule->because : ""));
+    json_array_append_new(list, json_pack("{s:o,s:s,s:b,s:s}", "position", place_write(d->text, end), "label",
+                                          text_of(remark, "text"), "paddingLeft", 1, "tooltip", tip_of(&a, remark)));
+  arena_clear(&a);
 }
 
 json_t *lsp_hints(const struct document *d, const json_t *range) {

@@ -24,10 +24,14 @@ static enum status tell_rule(const struct mcp_ask *ask, const char *name, struct
   if (!r)
     return fail(err, ST_INPUT, "rule: there is no rule %.60s", name);
   buf_printf(ask->text, "%s (%s): %s\nBecause: %s\nKnob: %s\n", r->name, r->pass, r->says, r->because, r->knob);
+  if (*r->forced)
+    buf_printf(ask->text, "No other choice: %s\n", r->forced);
   json_object_set_new(ask->out, "rule", json_string(r->name));
   json_object_set_new(ask->out, "pass", json_string(r->pass));
   json_object_set_new(ask->out, "says", json_string(r->says));
   json_object_set_new(ask->out, "because", json_string(r->because));
+  if (*r->forced)
+    json_object_set_new(ask->out, "forced", json_string(r->forced));
   json_object_set_new(ask->out, "knob", json_string(r->knob));
   return ST_OK;
 }

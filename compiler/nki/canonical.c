@@ -26,6 +26,11 @@ static void add_note(struct canon *c, struct nki_note note) {
 
 /* ---- calls that consist of others -------------------------------------------------------------------------------- */
 
+/* Of a rule that has no other choice. */
+static struct nki_note note_of(enum rule rule, const char *name, const char *text, struct src_locs locs, int id) {
+  return (struct nki_note){.rule = rule, .name = name, .text = text, .locs = locs, .id = id};
+}
+
 /* "dma_copy", "3 calls: iota, tensor_scalar, …" of the items that begin with items[first]. */
 static void note_written(struct canon *c, const struct nki_items *items, int first) {
   const struct nki_written *w = items->v[first].written;
@@ -42,24 +47,24 @@ static void note_written(struct canon *c, const struct nki_items *items, int fir
   if (n > 4)
     names = arena_printf(c->a, "%s, …", names);
   if (w->note)
-    add_note(c, (struct nki_note){RULE_RESOLVE_MASK, "", w->note, w->locs, id});
+    add_note(c, note_of(RULE_RESOLVE_MASK, "", w->note, w->locs, id));
   if (w->takes)
-    add_note(c, (struct nki_note){RULE_WRITE_OUT_CALL, "",
-                                  arena_printf(c->a, "%s writes to what it is assigned to: %s", w->takes->name, names),
-                                  w->takes->locs, w->takes->id});
+    add_note(c, note_of(RULE_WRITE_OUT_CALL, "",
+                        arena_printf(c->a, "%s writes to what it is assigned to: %s", w->takes->name, names),
+                        w->takes->locs, w->takes->id));
   else if (n && strcmp(w->name, arena_printf(c->a, "nisa.%s", name)) != 0)
-    add_note(c, (struct nki_note){RULE_WRITE_OUT_CALL, "",
-                                  n == 1 ? arena_printf(c->a, "%s is %s", w->name, names)
-                                         : arena_printf(c->a, "%s is %d calls: %s", w->name, n, names),
-                                  w->locs, id});
+    add_note(c, note_of(RULE_WRITE_OUT_CALL, "",
+                        n == 1 ? arena_printf(c->a, "%s is %s", w->name, names)
+                               : arena_printf(c->a, "%s is %d calls: %s", w->name, n, names),
+                        w->locs, id));
 }
 
 static void note_empty(struct canon *c, const struct nki_written *w) {
   for (; w; w = w->next)
     if (!w->is_taken)
-      add_note(c, (struct nki_note){RULE_WRITE_OUT_CALL, "",
-                                    w->note ? w->note : arena_printf(c->a, "%s does nothing on the device", w->name),
-                                    w->locs, w->id});
+      add_note(c, note_of(RULE_WRITE_OUT_CALL, "",
+                          w->note ? w->note : arena_printf(c->a, "%s does nothing on the device", w->name), w->locs,
+                          w->id));
 }
 
 /* ---- views ------------------------------------------------------------------------------------------------------- */
@@ -70,8 +75,8 @@ static void note_view(struct canon *c, const struct nki_item *x, const struct nk
     return;
   const char *text = nki_view_text(c->a, v);
   if (strcmp(text, v->written) != 0)
-    add_note(c, (struct nki_note){RULE_RESOLVE_VIEW, nki_def(x->call)->name,
-                                  arena_printf(c->a, "%s is %s", v->written, text), x->locs, x->written_id});
+    add_note(c, note_of(RULE_RESOLVE_VIEW, nki_def(x->call)->name, arena_printf(c->a, "%s is %s", v->written, text),
+                        x->locs, x->written_id));
 }
 
 static bool is_selected_by(const struct nki_call *c, int k) {

@@ -127,7 +127,8 @@ static const struct nki_item *first_call(const struct nki_items *x) {
 }
 
 /* Adds a note about a loop, unless there is one of this kind about the same loop of the source. */
-static void add_note(struct roll *r, enum rule rule, const char *text, const struct nki_items *round, int depth) {
+static void add_note(struct roll *r, struct nki_note note, const struct nki_items *round, int depth) {
+  const enum rule rule = note.rule;
   const struct nki_item *c = first_call(round);
   const struct src_locs locs = c ? header_of(r, c->call->locs, depth) : (struct src_locs){0};
   if (!locs.n)
@@ -138,7 +139,10 @@ static void add_note(struct roll *r, enum rule rule, const char *text, const str
     if (r->notes->v[k.entry].rule == rule && src_loc_equal(r->notes->v[k.entry].locs.v[0], locs.v[0]))
       return;
   index_add(&r->notes_of, hash, r->notes->n);
-  array_push(r->arena, r->notes, (struct nki_note){rule, rule == RULE_ROLL_ROUNDS ? "for" : "", text, locs, c->id});
+  note.name = rule == RULE_ROLL_ROUNDS ? "for" : "";
+  note.locs = locs;
+  note.id = c->id;
+  array_push(r->arena, r->notes, note);
 }
 
 /* ---- loops ------------------------------------------------------------------------------------------------------- */
@@ -166,10 +170,16 @@ static void end_run(struct roll *r, struct run *x, const struct roll_rounds *all
   } else {
     struct nki_loop *loop = arena_new(r->arena, struct nki_loop);
     const struct nki_item *c = first_call(&x->first);
-    add_note(r, RULE_ROLL_ROUNDS,
-             arena_printf(r->arena,
-                          x->n == all->bodies.n ? "its %d rounds are a loop" : "%d of its %d rounds are a loop", x->n,
-                          all->bodies.n),
+    add_note(r,
+             (struct nki_note){
+                 .rule = RULE_ROLL_ROUNDS,
+                 .text = arena_printf(
+                     r->arena, x->n == all->bodies.n ? "its %d rounds are a loop" : "%d of its %d rounds are a loop",
+                     x->n, all->bodies.n),
+                 .cost = arena_printf(r->arena, "%d call%s", x->first.n, x->first.n == 1 ? "" : "s"),
+                 .rejected = "the rounds one after another",
+                 .rejected_cost = arena_printf(r->arena, "%d calls", x->n * x->first.n),
+                 .reason = "they are the same but for their places, and every pass would work on each of them"},
              &x->first, all->depth);
     roll_make_affine(r, loop, &x->first, &x->second);
     if (x->n == 2)
@@ -199,7 +209,7 @@ static void add_round(struct roll *r, struct run *x, struct nki_items round, con
     }
     roll_forget(r, &round);
     if (!r->keep_rounds)
-      add_note(r, RULE_KEEP_ROUNDS, r->why, &round, all->depth);
+      add_note(r, (struct nki_note){.rule = RULE_KEEP_ROUNDS, .text = r->why}, &round, all->depth);
     if (x->n != 2) {
       end_run(r, x, all, out);
     } else { /* perhaps another run begins with the second */

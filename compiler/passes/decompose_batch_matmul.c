@@ -38,6 +38,7 @@
 #include "passes/lib/edit.h"
 #include "passes/lib/layout.h"
 #include "passes/lib/product.h"
+#include "passes/lib/price.h"
 
 /* ---- knobs ------------------------------------------------------------------------------------------------------ */
 
@@ -301,20 +302,17 @@ static MlirOperation multiply_turned(struct ir_builder *b, const struct product 
 static void read_before_transpose(struct pass_run *run, const struct product *mm, MlirOperation turn) {
   struct ir_builder b = edit_before(run, mm->op);
   const MlirValue x = mlirOperationGetOperand(turn, 0);
-  const MlirType type = mlirValueGetType(x);
-  int64_t elements = 1;
-
-  for (intptr_t d = 0; d < mlirShapedTypeGetRank(type); d++)
-    elements *= mlirShapedTypeGetDimSize(type, d);
+  const struct price_shape s = price_shape_of(x);
   MlirOperation made = multiply_turned(&b, mm, x);
   MlirAttribute id = ir_attr(mm->op, "nkipy.op_id");
   if (!mlirAttributeIsNull(id))
     mlirOperationSetDiscardableAttributeByName(made, ir_str("nkipy.op_id"), id);
   struct remark *r = pass_remark(run, mm->op, RULE_READ_BEFORE_TRANSPOSE,
                                  "reads the left operand from before its transpose: 0 elements are transposed");
-  remark_reject_for(r, "the transposed operand", NULL,
-                    arena_printf(run->arena, "%" PRId64 " elements transposed twice, not 0", elements),
-                    "the tensor engine wants the left operand as it is before the transpose");
+  price_chosen(r, 0);
+  price_instead(
+      r, "the transposed operand", 2 * price_transpose_ns(run->target, s.rows, s.columns, s.element_bytes),
+      "its elements would be transposed twice: the tensor engine wants the left operand as it is before the transpose");
   mlirValueReplaceAllUsesOfWith(ir_result(mm->op), ir_result(made));
   mlirOperationDestroy(mm->op);
   edit_erase_unused(run->arena, turn);

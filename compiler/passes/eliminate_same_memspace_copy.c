@@ -39,6 +39,7 @@
 #include "passes/lib/edit.h"
 #include "passes/lib/layout.h"
 #include "passes/lib/memrefs.h"
+#include "passes/lib/price.h"
 
 static bool same_memory(MlirValue x, MlirValue y) {
   return memrefs_space(x) == memrefs_space(y) || (memrefs_is_dram(x) && memrefs_is_dram(y));
@@ -210,6 +211,11 @@ static MlirType contiguous_argument(struct pass_run *run, MlirValue v) {
   return memrefs_type(run->ir->ctx, memrefs_element(v), ir_shape(v, IR_MEMREF_RANK_MAX, dims), dims, memrefs_space(v));
 }
 
+static void price_dropped(struct remark *r, double ns, const char *reason) {
+  price_chosen(r, 0);
+  price_instead(r, "the copy", ns, reason);
+}
+
 /* Replaces the new buffer by the original.  *back is the copy back that was erased, or null. */
 static bool rename_copy(struct pass_run *run, MlirOperation copy, MlirOperation *back) {
   struct renaming r = {.copy = copy,
@@ -238,9 +244,11 @@ static bool rename_copy(struct pass_run *run, MlirOperation copy, MlirOperation 
     return false;
   if (original_disturbs(&r, is_written))
     return false;
-  pass_remark(run, copy, RULE_RENAME_BUFFER, "removed a copy within %s: the new buffer is the old one%s",
-              layout_space_name(memrefs_space(r.from)),
-              mlirOperationIsNull(r.back) ? "" : ", and nothing is copied back");
+  struct remark *said = pass_remark(
+      run, copy, RULE_RENAME_BUFFER, "removed a copy within %s: the new buffer is the old one%s",
+      layout_space_name(memrefs_space(r.from)), mlirOperationIsNull(r.back) ? "" : ", and nothing is copied back");
+  price_dropped(said, (mlirOperationIsNull(r.back) ? 1 : 2) * price_copy_ns(run->target, r.to),
+                "nothing writes the old buffer as long as the new one is read");
   MlirOperation alloc = ir_defining_op(r.to);
   *back = r.back;
   if (!mlirOperationIsNull(r.back))
@@ -373,9 +381,10 @@ static bool compute_in_place(struct pass_run *run, MlirOperation copy) {
       mlirOperationDestroy(ir_defining_op(target));
     return false;
   }
-  pass_remark(run, copy, RULE_COMPUTE_AT_TARGET,
-              "removed a copy within %s: the value is computed where it was copied to",
-              layout_space_name(memrefs_space(to)));
+  price_dropped(pass_remark(run, copy, RULE_COMPUTE_AT_TARGET,
+                            "removed a copy within %s: the value is computed where it was copied to",
+                            layout_space_name(memrefs_space(to))),
+                price_copy_ns(run->target, to), "nothing else uses the target before");
   mlirOperationDestroy(copy);
   become(buffer, target);
   mlirOperationDestroy(alloc);
@@ -390,8 +399,9 @@ static bool visit(struct pass_run *run, MlirOperation copy, MlirOperation *back)
   if (memrefs_space(from) == MEM_NONE || !same_memory(from, to))
     return false;
   if (buffer_same_part(from, to)) {
-    pass_remark(run, copy, RULE_DROP_SELF_COPY, "removed a copy of a part of %s to itself",
-                layout_space_name(memrefs_space(to)));
+    price_dropped(pass_remark(run, copy, RULE_DROP_SELF_COPY, "removed a copy of a part of %s to itself",
+                              layout_space_name(memrefs_space(to))),
+                  price_copy_ns(run->target, to), "it changes nothing");
     mlirOperationDestroy(copy);
     return true;
   }

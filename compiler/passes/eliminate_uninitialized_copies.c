@@ -17,6 +17,7 @@
  * the copied allocations.
  */
 #include "passes/lib/buffers.h"
+#include "passes/lib/price.h"
 
 static enum status run_pass(struct pass_run *run) {
   struct ir_ops copies = ir_collect_named(run->arena, run->module, "memref.copy");
@@ -26,7 +27,10 @@ static enum status run_pass(struct pass_run *run) {
     if (!buffer_is_undefined(run->arena, copies.v[k], from) || !buffer_is_undefined(run->arena, copies.v[k], to))
       continue;
     pass_step(run, copies.v[k], "drop-undefined-copy");
-    pass_remark(run, copies.v[k], RULE_DROP_UNDEFINED_COPY, "removed a copy of an uninitialized buffer");
+    struct remark *r =
+        pass_remark(run, copies.v[k], RULE_DROP_UNDEFINED_COPY, "removed a copy of an uninitialized buffer");
+    price_chosen(r, 0);
+    price_instead(r, "the copy", price_copy_ns(run->target, to), "nothing was written to what it reads");
     mlirOperationDestroy(copies.v[k]);
   }
   return ST_OK;

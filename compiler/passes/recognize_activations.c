@@ -27,6 +27,7 @@
 #include "passes/lib/activations.h"
 #include "passes/lib/edit.h"
 #include "passes/lib/rounding.h"
+#include "passes/lib/price.h"
 
 static bool is_linalg(MlirOperation op, void *user) {
   (void)user;
@@ -71,6 +72,16 @@ static MlirValue build_rounding(struct ir_builder *b, MlirValue const *args, voi
   return ir_op1(b, "math.roundeven", mlirValueGetType(args[0]), 1, args);
 }
 
+enum { ROUNDING_OPS = 15 };
+
+/* y: the function's result. The operations as written are instructions with a number at least. */
+static void price_function(struct remark *r, enum target t, MlirValue y, int n_ops, const char *reason) {
+  const struct price_shape s = price_shape_of(y);
+  price_chosen(r, price_rows_ns(t, SIM_COST_ACTIVATION, s.rows, s.columns));
+  price_instead(r, "the operations as written", n_ops * price_rows_ns(t, SIM_COST_VECTOR_SCALAR, s.rows, s.columns),
+                reason);
+}
+
 /* np.rint, which is written out as fifteen operations (lib/rounding.h), becomes one. */
 static bool recognize_rounding(struct pass_run *run, MlirOperation op, MlirValue y) {
   MlirValue x = rounding_find(y);
@@ -88,8 +99,9 @@ static bool recognize_rounding(struct pass_run *run, MlirOperation op, MlirValue
                                                                   .maps = maps,
                                                                   .output = ir_empty_of(&b, t),
                                                                   .body = build_rounding});
-  struct remark *r = pass_remark(run, op, RULE_ACTIVATION, "round_even: one activation instead of 15 operations");
-  remark_reject(r, "the operations as written", "each takes an instruction");
+  struct remark *r =
+      pass_remark(run, op, RULE_ACTIVATION, "round_even: one activation instead of %d operations", ROUNDING_OPS);
+  price_function(r, run->target, ir_result(made), ROUNDING_OPS, "each takes an instruction");
   mlirValueReplaceAllUsesOfWith(ir_result(op), ir_result(made));
   mlirOperationDestroy(op);
   return true;
@@ -113,8 +125,8 @@ static void recognize(struct pass_run *run, struct arena *scratch, struct table 
   MlirOperation made = make(run, op, &a);
   struct remark *r =
       pass_remark(run, op, RULE_ACTIVATION, "%s: one activation instead of %d operations", a.name, a.n_ops);
-  remark_reject(r, "the operations as written",
-                "each takes an instruction, and a division a reciprocal of 6 cycles an element");
+  price_function(r, run->target, ir_result(made), a.n_ops,
+                 "each takes an instruction, and a division a reciprocal of 6 cycles an element");
   mlirValueReplaceAllUsesOfWith(ir_result(op), ir_result(made));
   mlirOperationDestroy(op);
   *tensors = (struct table){.arena = run->arena};

@@ -2,6 +2,7 @@
 #include "passes/remark.h"
 
 #include <assert.h>
+#include <stdarg.h>
 #include <string.h>
 
 #include "base/json.h"
@@ -22,6 +23,20 @@ struct remark *remark_add(struct remarks *rs, struct arena *a, const struct rema
   rs->last = r;
   rs->n++;
   return r;
+}
+
+void remark_cost(struct remark *r, const char *fmt, ...) {
+  if (!r)
+    return;
+  va_list ap;
+  va_start(ap, fmt);
+  r->cost = arena_vprintf(r->arena, fmt, ap);
+  va_end(ap);
+}
+
+void remark_forced(struct remark *r, const char *why) {
+  if (r)
+    r->forced = copy_of(r, why);
 }
 
 void remark_limit(struct remark *r, const char *name, const char *unit, int64_t used, int64_t available) {
@@ -138,6 +153,10 @@ static void put_knob(struct buf *b, const struct remark *r) {
 
 void remark_put_reasons(struct buf *b, const struct remark *r) {
   json_put_field_str(b, "rule", rule_def(r->rule)->name);
+  if (r->cost)
+    json_put_field_str(b, "cost", r->cost);
+  if (r->forced)
+    json_put_field_str(b, "forced", r->forced);
   if (r->limits)
     put_limits(b, r->limits);
   if (r->rejected)

@@ -1,13 +1,14 @@
 /* remark: a decision of a pass about one operation, as data.
  *
- * A remark has the rule by which the pass decided and what it decided, as text.  If they are at hand, it also has the
- * limits of the machine that the decision respects and how much of each it uses, the choices that were rejected, and the
- * knob that would change it.  The knob is for the value of the remark's expression: the innermost place of locs.
+ * A remark has the rule by which the pass decided and what it decided, as text.  If the rule chooses (rule.h), it also has
+ * what the choice costs, and a rejected choice with its cost, in the same unit.  If they are at hand, it has the limits of the
+ * machine that the decision respects and how much of each it uses, further rejected choices, and the knob that would change it.  The knob is for the value of the remark's expression: the innermost place of locs.
  *
  *     r = pass_remark(run, op, RULE_TILE_SIZE, "TILE=[128,512]");
+ *     remark_cost(r, "2 tiles");
  *     remark_limit(r, "partitions", "partitions", 128, 128);
  *     remark_knob(r, "tile_op", "tile_size", "[128, 512]");
- *     remark_reject_for(r, "[64, 512]", "[64, 512]", "4 tiles, not 2", "half of the partitions would be idle");
+ *     remark_reject_for(r, "[64, 512]", "[64, 512]", "4 tiles", "half of the partitions would be idle");
  *
  * All functions copy their texts, and accept NULL for the remark.
  */
@@ -33,7 +34,7 @@ struct remark_limit {
 /* A choice that was not taken. */
 struct remark_rejected {
   const char *choice, *reason;
-  const char *cost;  /* "8 tiles, not 4"; NULL if it is not known */
+  const char *cost;  /* "4 tiles", "about 1.2 us"; NULL if it is not known */
   const char *value; /* what the knob would be given to take it, as JSON and as Python; NULL if no knob does */
   struct remark_rejected *next;
 };
@@ -49,8 +50,10 @@ struct remark {
   const char *pass;
   enum rule rule;
   const char *text;
+  const char *cost;     /* of what was chosen, as those of the rejected choices; NULL if it is not known */
   const char *name;     /* of the operation: "linalg.matmul" */
   struct src_locs locs; /* the operation's first place */
+  const char *forced;   /* why there is no other choice here, though the rule chooses in general; otherwise NULL */
   int op;               /* id in the stage before of the operation, or of the one it was made from; -1: none */
   struct remark_limit *limits;
   struct remark_rejected *rejected;
@@ -66,6 +69,10 @@ struct remarks {
 
 /* Adds a copy of a remark whose texts live as long as the arena.  Returns the copy. */
 struct remark *remark_add(struct remarks *rs, struct arena *a, const struct remark *r);
+/* Says what the chosen costs. */
+void remark_cost(struct remark *r, const char *fmt, ...) PRINTF(2, 3);
+/* Says why there is no other choice in this case.  Only for a remark that has no rejected choice. */
+void remark_forced(struct remark *r, const char *why);
 void remark_limit(struct remark *r, const char *name, const char *unit, int64_t used, int64_t available);
 /* Adds a choice that no knob takes. */
 void remark_reject(struct remark *r, const char *choice, const char *reason);
@@ -75,7 +82,7 @@ void remark_knob(struct remark *r, const char *call, const char *argument, const
 /* Says which entry of the knob's value is for which dimension of the value. */
 void remark_knob_dims(struct remark *r, int n, const int *dims);
 
-/* Appends the members "rule", "limits", "rejected" and "knob" to a JSON object. */
+/* Appends the members "rule", "cost", "forced", "limits", "rejected" and "knob" to a JSON object. */
 void remark_put_reasons(struct buf *b, const struct remark *r);
 
 #endif

@@ -19,6 +19,7 @@
 #include "mlir-c/BuiltinAttributes.h"
 
 #include "passes/lib/edit.h"
+#include "passes/lib/price.h"
 
 static bool is_matmul_init(MlirOpOperand use) {
   struct structured s;
@@ -96,7 +97,10 @@ static enum status run_pass(struct pass_run *run) {
       MlirValue fresh = ir_empty_of(&b, mlirValueGetType(ir_result(fills.v[i])));
       struct remark *r = pass_remark(run, mlirOpOperandGetOwner(u), RULE_ZERO_IN_PSUM,
                                      "starts from zero in PSUM: the fill is not needed");
-      remark_reject(r, "a buffer of zeros", "the first product overwrites what is in PSUM");
+      const struct price_shape s = price_shape_of(ir_result(fills.v[i]));
+      price_chosen(r, 0);
+      price_instead(r, "a buffer of zeros", price_rows_ns(run->target, SIM_COST_VECTOR_MEMSET, s.rows, s.columns),
+                    "the first product overwrites what is in PSUM");
       mlirOperationSetOperand(mlirOpOperandGetOwner(u), mlirOpOperandGetOperandNumber(u), fresh);
     }
     edit_erase_unused(run->arena, fills.v[i]);

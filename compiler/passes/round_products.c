@@ -26,6 +26,7 @@
 #include "ir/build.h"
 #include "ir/structured.h"
 #include "passes/pass.h"
+#include "passes/lib/price.h"
 
 /* The parts of one rounding: one generic for the whole tiles and one for each remainder. */
 struct rounding {
@@ -285,7 +286,10 @@ static void erase_annotations(MlirValue v) {
 static void merge(struct rounding *r) {
   struct remark *m =
       pass_remark(r->run, r->body, RULE_ROUND_PRODUCT, "the product leaves PSUM in the type of the result");
-  remark_reject(m, "a product in f32", "it would take twice the memory, and be read again to be rounded");
+  const struct price_shape s = price_shape_of(r->product);
+  price_chosen(m, 0);
+  price_instead(m, "a product in f32", price_rows_ns(r->run->target, SIM_COST_VECTOR_COPY, s.rows, s.columns),
+                "it would take twice the memory, and be read again to be rounded");
   erase_annotations(r->product);
   MlirValue result = narrow(r, r->product);
   mlirValueReplaceAllUsesOfWith(ir_result(r->nests.v[r->nests.n - 1]), result);

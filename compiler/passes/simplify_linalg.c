@@ -26,6 +26,7 @@
 #include "passes/lib/edit.h"
 #include "passes/legalize_layout/legalize_layout.h"
 #include "passes/lib/memrefs.h"
+#include "passes/lib/price.h"
 
 enum { TILE = 128, SHORT = 16 };
 
@@ -124,7 +125,11 @@ static void split_transpose(struct pass_run *run, MlirOperation op) {
   if (!on_chip && keeps_order(&t)) { /* nothing moves */
     struct ir_builder b = edit_before(run, op);
     MlirValue from = without_units(&b, mlirOperationGetOperand(op, 0));
-    pass_remark(run, op, RULE_TRANSPOSE_IS_COPY, "a transpose that moves nothing is a copy");
+    struct remark *r = pass_remark(run, op, RULE_TRANSPOSE_IS_COPY, "a transpose that moves nothing is a copy");
+    const struct price_shape s = price_shape_of(from);
+    price_chosen(r, price_copy_ns(run->target, from));
+    price_instead(r, "a transpose", price_transfer_ns(run->target, price_bytes(&s), s.element_bytes),
+                  "it would move single elements");
     memrefs_copy(&b, from, without_units(&b, mlirOperationGetOperand(op, 1)));
     mlirOperationDestroy(op);
     return;

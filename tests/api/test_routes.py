@@ -5,7 +5,8 @@ import re
 import pytest
 
 from support import compiler
-from support.paths import BUILD, ROOT
+from support.paths import BUILD
+from support.rules import FORCED, TABLE, is_priced
 from support.server import ADD_ONE, CSP, FLOAT_INPUT
 
 
@@ -41,14 +42,15 @@ def test_the_reference_pipeline_has_no_stages_of_our_own(server):
 
 def test_rules_are_those_of_the_table_and_remarks_name_them(server):
     rules = server.get("/api/v1/rules").json["rules"]
-    table = re.findall(r'^RULE\(\w+, "([\w-]+)", "([\w-]+)"', (ROOT / "compiler/base/rule.def").read_text(), re.M)
-    assert [(r["name"], r["pass"]) for r in rules] == table
+    assert [(r["name"], r["pass"]) for r in rules] == TABLE
+    assert {r["name"]: r.get("forced", "") for r in rules} == FORCED
     pipelines = server.get("/api/v1/pipeline").json
     passes = {s["pass"] for s in pipelines["stages"] + pipelines["nki_stages"]}
     assert {r["pass"] for r in rules} <= passes
     result = server.compile(ADD_ONE, inputs=FLOAT_INPUT)
     remarks = [r for k in result["kernels"] for s in k["stages"] for r in s.get("remarks", [])]
-    assert remarks and {(r["rule"], r["pass"]) for r in remarks} <= set(table)
+    assert remarks and {(r["rule"], r["pass"]) for r in remarks} <= set(TABLE)
+    assert all(is_priced(r) or "forced" in r or FORCED[r["rule"]] for r in remarks)
 
 
 def test_examples_have_a_name_a_title_and_the_source_of_the_tree(server):

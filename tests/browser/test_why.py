@@ -85,7 +85,8 @@ def test_a_decision_says_its_rule_its_limits_and_what_was_rejected(page):
     expect(meters.nth(1)).to_have_attribute("aria-valuetext", "512 of 512 f32 columns of the product")
     used = meters.nth(1).locator(".used").bounding_box()["width"]
     assert used > 0.9 * meters.nth(1).bounding_box()["width"] - 2
-    expect(box.locator(".rejected li").first).to_contain_text("[128, 256, 128]")
+    expect(box.locator(".chosen")).to_have_text("this: 4 tiles")
+    expect(box.locator(".rejected li").first).to_contain_text("instead [128, 256, 128]: 8 tiles; a product would fill less of a PSUM bank")
     expect(box.get_by_role("button", name="Write .tile_op(tile_size=[128, 256, 128])")).to_be_visible()
 
 

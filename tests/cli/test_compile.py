@@ -301,7 +301,7 @@ def test_reasons_of_remarks_are_printed_in_words():
     matmul = ADD.replace("(4, 8)", "(256, 256)").replace("return a + b", "c = a @ b; return c + c")
     text = nkx("compile", "-", "--remarks=why", stdin=matmul).stderr
     for line in ("rule tile-size: A tile fills the partitions", "limit: PSUM bank: 256 of 512 f32 columns of the product",
-                 "not [128, 128, 128]: a product would fill less of a PSUM bank; its buffers would be smaller (8 tiles instead of 4); "
+                 "instead [128, 128, 128]: 8 tiles; a product would fill less of a PSUM bank; its buffers would be smaller; "
                  "tile_op(tile_size=[128,128,128]) takes it",
                  "No knob: the tensor engine cannot do otherwise."):
         assert line in text, line

@@ -108,6 +108,8 @@ async def test_hints_show_tiles_and_memories_after_expressions(client):
     exp = range_of(KERNEL, "np.exp(x - np.max(x, axis=-1, keepdims=True))").end
     at_exp = [h.label for h in hints if h.position == exp]
     assert any("TILE=[" in label for label in at_exp) and any("SBUF" in label or "HBM" in label for label in at_exp), hints
+    tips = [h.tooltip for h in hints if h.position == exp and h.label.startswith("TILE=[")]
+    assert tips and all(re.search(r"\nthis: \d+ tiles?; instead \[.*\]: \d+ tiles?$", tip) for tip in tips), tips
     first = lsp.Range(lsp.Position(0, 0), lsp.Position(1, 0))
     assert not await client.text_document_inlay_hint_async(lsp.InlayHintParams(lsp.TextDocumentIdentifier(URI), first))
 
@@ -127,7 +129,7 @@ async def test_an_action_writes_the_knob_that_a_decision_offers_and_the_compiler
     at = range_of(KERNEL, "np.exp")
     actions = await client.text_document_code_action_async(lsp.CodeActionParams(lsp.TextDocumentIdentifier(URI), at, lsp.CodeActionContext([])))
     tiles = [a for a in actions if "tile_size=[64, " in a.title]
-    assert tiles, [a.title for a in actions]
+    assert tiles and re.search(r" \(\d+ tiles?; now \d+ tiles?\): lanes of the engines would be idle$", tiles[0].title), [a.title for a in actions]
     (edit,) = tiles[0].edit.changes[URI]
     text = applied(KERNEL, edit)
     assert text != KERNEL and "knob(np.exp(" in text and ", tile_size=[64, " in text and "from nkigen import knob as" in text

@@ -81,6 +81,13 @@ def test_notifications_and_responses_get_no_answer():
     assert exchange(note, unknown, response, {"jsonrpc": "2.0", "method": "x", "params": 5}) == []
 
 
+def test_a_rule_without_a_choice_says_why_and_others_do_not():
+    forced, chooses = exchange(call("explain", 1, rule="psum-sum"), call("explain", 2, rule="tile-size"))
+    assert forced["result"]["structuredContent"]["forced"] == "The Tensor engine writes to PSUM only."
+    assert "No other choice: The Tensor engine writes to PSUM only." in forced["result"]["content"][0]["text"]
+    assert "forced" not in chooses["result"]["structuredContent"]
+
+
 def test_versions_are_negotiated():
     def version(asked):
         return exchange(request("initialize", protocolVersion=asked, capabilities={}, clientInfo={"name": "t", "version": "0"}))[0]["result"]["protocolVersion"]

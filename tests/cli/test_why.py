@@ -40,6 +40,9 @@ def test_the_chain_goes_from_the_source_through_every_change_to_the_operation():
     assert "exponential(" in text and "linalg.exp ins(" in text
     # and the decisions are told with their reasons
     assert "* TILE=[128,256] (as given)\n      Rule tile-size: " in text and "Because: " in text and "Limit: partitions: 128 of 128" in text
+    assert re.search(r"      This: \d+ tiles?\n", text) and re.search(r"      Instead \[64, 256\]: \d+ tiles; lanes of the engines would be idle\n", text)
+    assert "      This: nothing\n" in text and re.search(r"      Instead HBM: about [\d.]+ us; its readers would load it", text)
+    assert "      No other choice: No other engine has it.\n" in text
     assert "* activation on scalar\n" in text and "No knob: the operation and its types decide." in text
 
 

@@ -3,6 +3,7 @@ import pytest
 
 from support import compiler, source_map
 from support.paths import EXAMPLES
+from support.rules import FORCED, is_priced
 
 pytestmark = pytest.mark.xdist_group("remarks")  # the examples are compiled once
 # passes that decide something in one example or another
@@ -58,6 +59,12 @@ def test_remarks_name_operations_that_are_there(results):
 def test_every_pass_that_decides_says_so(results):
     said = {r["pass"] for _, result in results for k in result["kernels"] for s in k["stages"] for r in s.get("remarks", [])}
     assert TALKING <= said, TALKING - said
+
+
+def test_decisions_of_the_examples_have_costs_or_say_why_there_is_no_other_choice(results):
+    for _, result in results:
+        for r in (r for k in result["kernels"] for s in k["stages"] for r in s.get("remarks", [])):
+            assert is_priced(r) + bool(FORCED[r["rule"]]) + ("forced" in r) == 1, r
 
 
 def test_remarks_lead_to_the_expression_and_to_the_line(results):

@@ -6,9 +6,8 @@ import pytest
 from support import compiler, knob_offers, warm
 from support.nki_kernels import HEAD
 from support.paths import EXAMPLES, ROOT
+from support.rules import FORCED, TABLE, TEXT, figure, is_priced
 
-RULE = re.compile(r'^RULE\(\w+, "([\w-]+)", "([\w-]+)"', re.M)
-TABLE = RULE.findall((ROOT / "compiler/base/rule.def").read_text())
 RUN = re.compile(r"^// RUN: nkx opt (.*?) *%s", re.M)
 FOLDERS = sorted(p for p in (ROOT / "tests/lit").iterdir() if p.is_dir() and not p.name.startswith("__"))
 
@@ -93,6 +92,48 @@ def test_the_rule_decides_something_in_its_pass(remarks, name, by):
 
 
 @pytest.mark.xdist_group("rules")
+@pytest.mark.parametrize("name", [name for name, _ in TABLE if not FORCED[name]])
+def test_a_choice_has_its_cost_and_that_of_a_rejected_one(remarks, name):
+    own = [r for r in remarks if r["rule"] == name]
+    chosen = [r for r in own if "forced" not in r]
+    assert chosen, f"every decision by {name} is forced: the rule has a column for that"
+    for r in chosen:
+        assert is_priced(r), r
+    for r in own:
+        assert "forced" not in r or (r["forced"] and not r.get("rejected")), r
+
+
+@pytest.mark.xdist_group("rules")
+def test_what_is_forced_has_no_cost(remarks):
+    assert any(FORCED[r["rule"]] for r in remarks)
+    for r in remarks:
+        if FORCED[r["rule"]]:
+            assert FORCED[r["rule"]].endswith(".") and not any("cost" in x for x in [r, *r.get("rejected", [])]) and "forced" not in r, r
+
+
+@pytest.mark.xdist_group("rules")
+def test_costs_are_of_one_kind(remarks):
+    """A cost is compared with those of the rejected choices: the same words around other numbers, or nothing."""
+    def kind(cost):
+        return re.sub(r"(tile|wait|buffer|write|start|call)s\b", r"\1", re.sub(r"[\d.]+", "#", cost).replace("about # us", "nothing"))
+    for r in remarks:
+        costs = {kind(x["cost"]) for x in r.get("rejected", []) if "cost" in x}
+        assert not costs or kind(r["cost"]) in costs, r
+
+
+# rules by which a choice that costs more is taken where a limit, a knob or a reader decides, as the reason of the other one says
+LIMITED = {"tile-size", "value-memory", "partition-dim", "fuse-rows", "fuse-rows-not", "matmul-blocks", "buffer-memory", "spill", "move-to-hbm",
+           "engine", "copies", "queue"}
+
+
+@pytest.mark.xdist_group("rules")
+def test_the_chosen_costs_no_more_unless_a_limit_decides(remarks):
+    dearer = {r["rule"] for r in remarks for x in r.get("rejected", []) if "cost" in x and figure(x["cost"]) < figure(r["cost"])}
+    assert dearer <= LIMITED, dearer - LIMITED
+    assert {"spill", "tile-size"} <= dearer
+
+
+@pytest.mark.xdist_group("rules")
 def test_reasons_are_whole(remarks):
     for r in remarks:
         for limit in r.get("limits", []):
@@ -108,8 +149,7 @@ def test_reasons_are_whole(remarks):
 
 
 def test_rules_lead_to_rules_of_the_table_and_say_whole_sentences():
-    text = (ROOT / "compiler/base/rule.def").read_text()
     names = [name for name, _ in TABLE]
     assert len(set(names)) == len(names)
-    vias = re.findall(r', "([\w-]*)"\)$', text, re.M)
+    vias = re.findall(r', "([\w-]*)"\)$', TEXT, re.M)
     assert len(vias) == len(names) and {v for v in vias if v} <= set(names)

@@ -28,6 +28,7 @@
 #include "passes/allocate_memory/allocate_memory.h"
 #include "passes/allocate_memory/place.h"
 #include "passes/lib/buffers.h"
+#include "passes/lib/price.h"
 
 enum { HBM_ALIGNMENT = 64, CHIP_ALIGNMENT = 4, ALIGNMENT_MAX = 1 << 20 };
 static const int64_t BYTES_MAX = (int64_t)1 << 44; /* more than any device has */
@@ -39,6 +40,7 @@ struct allocation {
   struct nisa_lifetimes lifetimes;
   struct copies *copies;              /* of each lifetime */
   int64_t sbuf_used, banks, hbm_used; /* the ends of what is used */
+  int64_t sbuf_apart;                 /* what all copies would take if none shared a place */
 };
 
 static int64_t alignment_of(const struct nisa_lifetime *x) {
@@ -107,6 +109,8 @@ static void set_place(struct allocation *m, const struct nisa_lifetime *x, const
     m->banks = end / bank > m->banks ? end / bank : m->banks;
   } else {
     m->sbuf_used = end > m->sbuf_used ? end : m->sbuf_used;
+    m->sbuf_apart =
+        (m->sbuf_apart + item->align - 1) / item->align * item->align + (item->copies - 1) * item->stride + x->bytes;
   }
   pass_step(m->run, x->alloc, "place-buffer");
   nisa_set_place(x->alloc, &p);
@@ -121,6 +125,28 @@ static void limit_copies(const struct allocation *m, struct remark *r, const str
     remark_limit(r, "PSUM", "banks", copies * banks, m->machine->psum_bytes / bank);
 }
 
+/* The time of an instruction or a transfer by one of the engines, over all of the memory. */
+static double use_ns(const struct allocation *m, const struct nisa_lifetime *x, unsigned engines) {
+  enum { F32_BYTES = 4 };
+  const bool is_far = mem_is_dram(x->space);
+  return engines & 1u << NISA_ENGINE_DMA
+             ? price_transfer_ns(m->run->target, is_far ? x->bytes : x->bytes * NISA_PARTITIONS, x->bytes)
+         : engines ? price_instructions_ns(m->run->target, SIM_COST_VECTOR_COPY, 1, x->bytes / F32_BYTES)
+                   : 0;
+}
+
+/* What filling and reading take in a round: one after the other with a single copy, if the same engine does both, or if more copies
+ * are of no use. */
+static const char *round_text(const struct allocation *m, const struct nisa_lifetime *x, const struct copies *c,
+                              int copies) {
+  const double fill = use_ns(m, x, c->writers), read = use_ns(m, x, c->readers);
+  const bool is_beside = c->wanted > 1 && copies > 1 && (c->readers | c->writers) & ((c->readers | c->writers) - 1);
+  return arena_printf(m->run->arena, "%s a round",
+                      price_text(m->run->arena, !is_beside    ? fill + read
+                                                : fill > read ? fill
+                                                              : read));
+}
+
 static void remark_copies(struct allocation *m, const struct nisa_lifetime *x, const struct copies *c, int copies) {
   struct remark *r;
   const char *plural = copies == 1 ? "y" : "ies";
@@ -133,13 +159,16 @@ static void remark_copies(struct allocation *m, const struct nisa_lifetime *x, c
   else
     r = pass_remark(m->run, x->alloc, RULE_COPIES, "%d cop%s of %" PRId64 " bytes: %s", copies, plural, x->bytes,
                     c->why);
+  remark_cost(r, "%s", round_text(m, x, c, copies));
   limit_copies(m, r, x, copies);
   if (copies < c->wanted)
-    remark_reject(r, arena_printf(m->run->arena, "%d copies", c->wanted), "no room is left beside what else is alive");
+    remark_reject_for(r, arena_printf(m->run->arena, "%d copies", c->wanted), NULL, round_text(m, x, c, c->wanted),
+                      "no room is left beside what else is alive");
   else if (copies == 1)
-    remark_reject(r, "2 copies", c->why);
+    remark_reject_for(r, "2 copies", NULL, round_text(m, x, c, 2), c->why);
   else
-    remark_reject(r, "1 copy", "what fills it would wait until what reads it has finished the last iteration");
+    remark_reject_for(r, "1 copy", NULL, round_text(m, x, c, 1),
+                      "what fills it would wait until what reads it has finished the last iteration");
 }
 
 static enum status place_on_chip(struct allocation *m, enum mem_space s, int64_t capacity) {
@@ -219,6 +248,10 @@ static void remark_use(struct allocation *m) {
                                  " of %" PRId64 " banks of PSUM, %" PRId64 " bytes of HBM between its steps",
                                  nisa_root_label(m->run->arena, m->root), m->sbuf_used, m->machine->sbuf_bytes,
                                  m->banks, banks, m->hbm_used);
+  remark_cost(r, "%" PRId64 " bytes of SBUF", m->sbuf_used);
+  remark_reject_for(r, "a place of its own for each buffer", NULL,
+                    arena_printf(m->run->arena, "%" PRId64 " bytes of SBUF", m->sbuf_apart),
+                    "buffers that are not alive together share a place");
   remark_limit(r, "SBUF", "bytes per partition", m->sbuf_used, m->machine->sbuf_bytes);
   remark_limit(r, "PSUM", "banks", m->banks, banks);
 }
@@ -229,7 +262,7 @@ static enum status allocate(struct allocation *m) {
   m->copies = arena_new_array(a, struct copies, (size_t)m->lifetimes.n);
   for (int k = 0; k < m->lifetimes.n; k++)
     m->copies[k] = nisa_address_of(m->lifetimes.v[k].alloc, &(struct nisa_place){0})
-                       ? (struct copies){1, NULL}
+                       ? (struct copies){.wanted = 1}
                        : copies_of(m->run, &m->lifetimes.v[k]);
   enum status st = check_fixed(m);
   if (!st)

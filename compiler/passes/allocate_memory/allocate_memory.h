@@ -8,7 +8,8 @@
 /* How many copies an allocation should have, and why. */
 struct copies {
   int wanted;
-  const char *why; /* "filled by dma, read by vector"; NULL for an allocation that is in no loop */
+  unsigned readers, writers; /* bits 1 << nisa_engine */
+  const char *why;           /* "filled by dma, read by vector"; NULL for an allocation that is in no loop */
 };
 
 /* x is an allocation of the module of the pass. */

@@ -126,30 +126,37 @@ static bool has_products_inside(struct arena *a, MlirOperation loop) {
 
 /* ---- all together ------------------------------------------------------------------------------------------------ */
 
-struct copies copies_of(struct pass_run *run, const struct nisa_lifetime *x) {
+static struct copies copies_for(const struct engines e, int wanted, const char *why) {
+  return (struct copies){.wanted = wanted, .readers = e.readers, .writers = e.writers, .why = why};
+}
+
+static struct copies choose(struct pass_run *run, const struct nisa_lifetime *x, const struct engines e) {
   const unsigned dma = 1u << NISA_ENGINE_DMA;
   struct arena *a = run->arena;
 
-  if (mlirOperationIsNull(x->loop))
-    return (struct copies){1, NULL};
-  const struct engines e = engines_of(a, mlirOperationGetResult(x->alloc, 0));
   const unsigned all = e.readers | e.writers;
   if (!e.readers || !e.writers)
-    return (struct copies){1, e.writers ? "nothing reads it" : "nothing writes it"};
+    return copies_for(e, 1, e.writers ? "nothing reads it" : "nothing writes it");
   /* of DMA, transfers that load and those that store are in different queues */
   if (all != dma && (all & (all - 1)) == 0)
-    return (struct copies){1, arena_printf(a, "only the %s engine uses it, in order", names_of(a, all))};
+    return copies_for(e, 1, arena_printf(a, "only the %s engine uses it, in order", names_of(a, all)));
   if (ir_collect(a, x->loop, decides_by_data, NULL).n)
-    return (struct copies){1, "data decide what its loop runs, so that each iteration waits for the last one"};
+    return copies_for(e, 1, "data decide what its loop runs, so that each iteration waits for the last one");
   if (x->space == MEM_PSUM && has_products_inside(a, x->loop))
-    return (struct copies){1, "loops in its loop fill banks meanwhile, so that its reader has time"};
+    return copies_for(e, 1, "loops in its loop fill banks meanwhile, so that its reader has time");
   const bool waits =
       x->space == MEM_PSUM && trips_of_one(x->loop) > OF_PRODUCTS && has_work_beside(a, x->loop, e.readers);
   const int wanted = all & dma ? OF_TRANSFERS : waits ? OF_BANKS : x->space == MEM_PSUM ? OF_PRODUCTS : OF_ENGINES;
   const int64_t trips = trips_of(x->loop);
   if (trips < wanted)
-    return (struct copies){trips > 1 ? (int)trips : 1,
-                           arena_printf(a, "its loop runs %lld time%s", (long long)trips, trips == 1 ? "" : "s")};
-  return (struct copies){wanted,
-                         arena_printf(a, "filled by %s, read by %s", names_of(a, e.writers), names_of(a, e.readers))};
+    return copies_for(e, trips > 1 ? (int)trips : 1,
+                      arena_printf(a, "its loop runs %lld time%s", (long long)trips, trips == 1 ? "" : "s"));
+  return copies_for(e, wanted,
+                    arena_printf(a, "filled by %s, read by %s", names_of(a, e.writers), names_of(a, e.readers)));
+}
+
+struct copies copies_of(struct pass_run *run, const struct nisa_lifetime *x) {
+  if (mlirOperationIsNull(x->loop))
+    return copies_for((struct engines){0}, 1, NULL);
+  return choose(run, x, engines_of(run->arena, mlirOperationGetResult(x->alloc, 0)));
 }

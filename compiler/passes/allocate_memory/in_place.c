@@ -68,7 +68,11 @@ static bool add_up(struct pass_run *run, MlirOperation op) {
     pass_step(run, op, "add-in-place");
     struct remark *r = pass_remark(run, op, RULE_IN_PLACE, "overwrites its operand: a buffer of %lld bytes less",
                                    (long long)nisa_type_bytes(mlirValueGetType(ir_result(to))));
-    remark_reject(r, "a buffer of its own", "the loop's buffers do not fit into SBUF twice");
+    remark_cost(r, "0 bytes per partition");
+    remark_reject_for(r, "a buffer of its own", NULL,
+                      arena_printf(run->arena, "%lld bytes per partition",
+                                   (long long)nisa_type_bytes(mlirValueGetType(ir_result(to)))),
+                      "the loop's buffers do not fit into SBUF twice");
     mlirValueReplaceAllUsesOfWith(ir_result(to), ir_result(from));
     mlirOperationDestroy(freed);
     mlirOperationDestroy(to);

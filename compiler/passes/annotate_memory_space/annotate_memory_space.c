@@ -31,6 +31,7 @@
 #include "passes/lib/edit.h"
 #include "passes/lib/layout.h"
 #include "passes/lib/memrefs.h"
+#include "passes/lib/price.h"
 
 /* ---- layouts ---------------------------------------------------------------------------------------- */
 
@@ -324,7 +325,11 @@ static void remark_memories(struct pass_run *run, const struct table *why) {
     const enum mem_space space = memrefs_space(mlirOperationGetResult(allocs.v[k], 0));
     const char *reason = table_get(why, allocs.v[k].ptr);
     struct remark *r = pass_remark(run, allocs.v[k], RULE_BUFFER_MEMORY, "lies in %s", layout_space_name(space));
-    remark_reject(r, mem_is_on_chip(space) ? "HBM" : "SBUF", reason ? reason : "it holds a copy that is to lie there");
+    const double away = price_away_ns(run->target, mlirOperationGetResult(allocs.v[k], 0));
+    const bool is_on_chip = mem_is_on_chip(space);
+    price_chosen(r, is_on_chip ? 0 : space == MEM_SHARED_HBM ? away / 2 : away);
+    price_instead(r, is_on_chip ? "HBM" : "SBUF", is_on_chip ? away : 0,
+                  reason ? reason : "it holds a copy that is to lie there");
   }
 }
 

@@ -97,8 +97,8 @@ static void move(struct pass_run *run, const struct candidate *c, enum nisa_engi
   MlirOperation op = balance_move(run, &c->in, to);
   struct remark *r = pass_remark(run, op, RULE_BALANCE, "%s on %s: %s takes %.2f us instead of %.2f",
                                  nisa_op_of(op)->name, nisa_engine_name(to), round, after / 1000, before / 1000);
-  remark_reject_for(r, nisa_engine_name(c->in.engine), NULL,
-                    arena_printf(run->arena, "%.2f us, not %.2f", before / 1000, after / 1000),
+  remark_cost(r, "%.2f us", after / 1000);
+  remark_reject_for(r, nisa_engine_name(c->in.engine), NULL, arena_printf(run->arena, "%.2f us", before / 1000),
                     arena_printf(run->arena, "%s takes longer with it", round));
 }
 

@@ -42,6 +42,7 @@
 #include "passes/coalesce_transfers/coalesce_transfers.h"
 #include "passes/lib/buffers.h"
 #include "passes/lib/busy.h"
+#include "passes/lib/price.h"
 
 /* A transfer of this size takes twice as long to move as to start. */
 static const int64_t TRANSFER_BYTES = 512 << 10;
@@ -160,10 +161,10 @@ static void remark(struct pass_run *run, const struct repeated *r) {
                moves ? TRANSFER_BYTES : INSTRUCTION_ELEMENTS);
   const double start = moves ? busy_trigger_ns(NISA_ENGINE_SYNC, nisa_partitions(dst), run->target)
                              : busy_start_ns(&r->in, r->in.engine);
-  remark_reject_for(
-      m, arena_printf(run->arena, "%" PRId64 " %s", r->rounds, what), NULL,
-      arena_printf(run->arena, "%.2f us to start them, not %.2f", (double)r->rounds * start / 1000, start / 1000),
-      moves ? "an engine starts each by a trigger" : "each takes its start besides its elements");
+  remark_cost(m, "%.2f us to start", start / 1000);
+  remark_reject_for(m, arena_printf(run->arena, "%" PRId64 " %s", r->rounds, what), NULL,
+                    arena_printf(run->arena, "%.2f us to start", (double)r->rounds * start / 1000),
+                    moves ? "an engine starts each by a trigger" : "each takes its start besides its elements");
   if (r->rounds < r->trips)
     remark_reject(m, arena_printf(run->arena, "one of %" PRId64 " %s", r->trips * each, unit),
                   moves ? "what reads it would wait until all of it has arrived"
@@ -227,7 +228,10 @@ static void remark_apart(struct pass_run *run, const struct repeated *r) {
       run, r->in.op, RULE_PARTS,
       "%" PRId64 " transfers of %" PRId64 " bytes stay apart: the first reader needs one of them", r->trips, each);
   remark_limit(m, "transfer", "bytes", each, TRANSFER_BYTES);
-  remark_reject(m, arena_printf(run->arena, "transfers of %" PRId64 " bytes", r->rounds * each),
+  const int64_t descriptor = each / nisa_partitions(&r->in.operand[0]);
+  price_chosen(m, price_transfer_ns(run->target, each, descriptor));
+  price_instead(m, arena_printf(run->arena, "transfers of %" PRId64 " bytes", r->rounds * each),
+                price_transfer_ns(run->target, r->rounds * each, r->rounds * descriptor),
                 "the first reader would wait until all of one has arrived");
 }
 

@@ -274,6 +274,7 @@ void coalesce_follow(struct pass_run *run, MlirOperation loop) {
                   "%" PRId64 " rounds of the loop before, which writes what this one reads, come in each round: about "
                   "%.1f us instead of %.1f",
                   p->each, together / 1000, apart / 1000);
+  remark_cost(m, "about %.1f us", together / 1000);
   remark_reject_for(m, "one loop after the other", NULL, arena_printf(run->arena, "about %.1f us", apart / 1000),
                     "the second one would wait until the first one has ended");
   join(p);

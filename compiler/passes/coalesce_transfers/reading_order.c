@@ -19,6 +19,7 @@
 
 #include "passes/coalesce_transfers/coalesce_transfers.h"
 #include "passes/lib/buffers.h"
+#include "passes/lib/price.h"
 
 static const int64_t RUN_BYTES = 1024;
 
@@ -155,6 +156,9 @@ void coalesce_take_reading_order(struct pass_run *run, MlirOperation loop, int64
                   "loaded in the order of reading: %" PRId64 " bytes are what the first reader needs, of %" PRId64,
                   outer.trips * part / inner.trips, outer.trips * part);
   remark_limit(m, "run", "bytes", run_bytes, RUN_BYTES);
-  remark_reject(m, "the order of the loops", "the first reader would wait for all of it");
+  price_chosen(m, price_transfers_ns(run->target, outer.trips, part / inner.trips, run_bytes));
+  price_instead(m, "the order of the loops",
+                price_transfers_ns(run->target, outer.trips * inner.trips, part / inner.trips, run_bytes),
+                "the first reader would wait for all of it");
   exchange(run, &outer, &inner);
 }

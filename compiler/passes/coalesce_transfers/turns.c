@@ -82,6 +82,7 @@ void coalesce_turn(struct pass_run *run, MlirOperation copy) {
   in.operand[1] = turned(ctx, src);
   struct remark *r =
       pass_remark(run, copy, RULE_LOAD_BY_ROWS, "loaded by rows: %" PRId64 " descriptors", nisa_partitions(dst));
+  remark_cost(r, "%" PRId64 " descriptors", nisa_partitions(dst));
   remark_reject_for(r, "loaded by elements", NULL,
                     arena_printf(run->arena, "%" PRId64 " descriptors", nisa_partitions(dst) * n),
                     "neighbours in a partition are not neighbours in memory");

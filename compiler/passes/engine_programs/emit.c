@@ -12,6 +12,7 @@
 
 #include "nisa/streams.h"
 #include "passes/engine_programs/engine_programs.h"
+#include "passes/lib/price.h"
 
 struct emitter {
   struct ep *ep;
@@ -202,8 +203,10 @@ static void remark_ahead(struct emitter *e, MlirOperation op, int64_t ahead, int
   struct remark *r =
       pass_remark(e->ep->run, op, RULE_RUN_AHEAD,
                   "the first %" PRId64 " of %" PRId64 " rounds of its transfers wait for nothing", ahead, trips);
-  remark_reject(r, "one loop with the wait",
-                arena_printf(e->ep->run->arena, "%" PRId64 " rounds would wait for what comes before the loop", ahead));
+  remark_cost(r, "%s", price_count(e->ep->run->arena, trips - ahead, "wait"));
+  remark_reject_for(
+      r, "one loop with the wait", NULL, price_count(e->ep->run->arena, trips, "wait"),
+      arena_printf(e->ep->run->arena, "%" PRId64 " rounds would wait for what comes before the loop", ahead));
 }
 
 /* A loop of an engine's program: in that of Sync two, if its first rounds have nothing to wait for. */

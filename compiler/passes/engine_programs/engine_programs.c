@@ -35,6 +35,7 @@
 #include "passes/engine_programs/engine_programs.h"
 
 #include "nisa/cores.h"
+#include "passes/lib/price.h"
 
 static void remark_streams(struct ep *ep) {
   struct pass_run *run = ep->run;
@@ -50,8 +51,9 @@ static void remark_streams(struct ep *ep) {
   struct remark *r = pass_remark(run, ep->function, RULE_DROP_WAITS,
                                  "%s%d wait%s; %d dropped, because program order or other waits imply them", label,
                                  kept, kept == 1 ? "" : "s", ep->waits.n - kept);
-  if (ep->waits.n > kept)
-    remark_reject(r, arena_printf(run->arena, "%d waits", ep->waits.n), "program order or other waits imply the rest");
+  remark_cost(r, "%s", price_count(run->arena, kept, "wait"));
+  remark_reject_for(r, "a wait for each dependence", NULL, price_count(run->arena, ep->waits.n, "wait"),
+                    ep->waits.n > kept ? "program order or other waits imply the rest" : "they are as many here");
   if (ep->n_segments > 1)
     pass_remark(run, ep->function, RULE_BARRIERS,
                 ep->is_core ? "%scontrol flow depends on data, or the cores meet: all streams have barriers there"
@@ -64,10 +66,22 @@ static void remark_queue(struct ep *ep, int q) {
   struct remark *r =
       pass_remark(ep->run, ep->function, RULE_QUEUE, "%s%s: %s, started by %s",
                   nisa_root_label(ep->run->arena, ep->function), s->name, s->why, ep->streams[s->on].name);
-  if (s->on == EP_SYNC)
-    remark_reject(r, "an engine that computes", "its instructions would wait for the start of each load");
-  else
-    remark_reject(r, s->on == EP_SCALAR ? "gpsimd" : "scalar", s->why);
+  const double scalar = ep->streams[EP_SCALAR].busy + s->hardware, gpsimd = ep->streams[EP_GPSIMD].busy + s->built;
+  if (ep->after > 0) { /* prices of the program */
+    price_chosen(r, ep->after);
+    price_instead(r, "the engines of a longer program", ep->before, "they would start transfers later");
+  } else if (s->on == EP_SYNC) { /* prices of what the engine has to do */
+    price_chosen(r, s->hardware);
+    price_instead(r, "scalar", scalar, "its instructions would wait for the start of each load");
+  } else {
+    price_chosen(r, s->on == EP_SCALAR ? scalar : gpsimd);
+    price_instead(r, s->on == EP_SCALAR ? "gpsimd" : "scalar", s->on == EP_SCALAR ? gpsimd : scalar,
+                  s->on == EP_GPSIMD && gpsimd > scalar
+                      ? "a transfer that gpsimd starts begins in about half of the time, and gpsimd builds descriptors "
+                        "while it waits for the data"
+                  : s->on == EP_SCALAR && scalar > gpsimd ? "its transfers would wait for what scalar computes"
+                                                          : s->why);
+  }
 }
 
 static void remark_queues(struct ep *ep) {

@@ -20,10 +20,12 @@ enum { EP_DEPTH_MAX = 16, EP_STREAMS_MAX = 15, EP_NONE = -1 };
 enum { EP_TENSOR, EP_VECTOR, EP_SCALAR, EP_GPSIMD, EP_SYNC, EP_ENGINES };
 struct ep_stream {
   const char *name;
-  const char *why; /* what a queue transfers, and why its engine starts it */
-  int on;          /* the engine that triggers: of an engine itself */
-  bool is_back;    /* qSyncBack */
-  int n;           /* instructions, loops counted once */
+  const char *why;        /* what a queue transfers, and why its engine starts it */
+  int on;                 /* the engine that triggers: of an engine itself */
+  bool is_back;           /* qSyncBack */
+  int n;                  /* instructions, loops counted once */
+  double busy;            /* of an engine: nanoseconds for which it computes */
+  double hardware, built; /* of a queue: nanoseconds that starting its transfers takes Sync or Scalar, and GpSimd */
 };
 
 struct ep_loop {
@@ -105,6 +107,8 @@ struct ep {
   bool is_core;
   struct ep_stream streams[EP_STREAMS_MAX];
   int n_streams, n_segments;
+  double before,
+      after; /* the program by the rule, and with the starters that were chosen by playing it; 0: it was not played */
   struct table queue_of;  /* DMA operation -> one more than its stream */
   struct table half;      /* load of a loop that was divided -> 1: by sync, 2: by scalar */
   struct table loop_of;   /* scf.for -> one more than its loop */

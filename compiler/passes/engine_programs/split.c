@@ -10,6 +10,7 @@
  */
 #include "passes/engine_programs/engine_programs.h"
 #include "passes/lib/buffers.h"
+#include "passes/lib/price.h"
 
 enum { ROUNDS_MIN = 4 }; /* of a loop that is divided: fewer begin too late to matter */
 
@@ -91,7 +92,8 @@ bool ep_split_loads(struct ep *ep, const struct ir_ops *loads, const double *sta
   struct remark *r =
       pass_remark(ep->run, most->loop, RULE_QUEUE, "of %lld rounds of loads sync starts %lld, and scalar the others",
                   (long long)most->trips, (long long)sync);
-  remark_reject(r, "one queue", "its engine would start most of the loads, one after another");
+  price_chosen(r, t.start / 2);
+  price_instead(r, "one queue", most->start, "its engine would start most of the loads, one after another");
   table_put(&ep->half, only_load(most->loop).ptr, (void *)(intptr_t)(1 + false));
   table_put(&ep->half, only_load(rest).ptr, (void *)(intptr_t)(1 + true));
   return true;

@@ -386,6 +386,18 @@ static bool split_loads(struct work *w) {
 
 /* ---- short programs ---------------------------------------------------------------------------------------------- */
 
+/* Adds up what starting a transfer takes. */
+static void add_start(struct work *w, MlirOperation op) {
+  struct ep_stream *s = &w->ep->streams[ep_stream_of(w->ep, op)];
+  const double n = (double)executions(w->ep, op);
+  struct nisa_instr in;
+  int64_t each = NISA_PARTITIONS;
+  if (nisa_read(op, &in, NULL) && in.def->kind == NISA_DMA_COPY)
+    each = descriptors_of(&in.operand[0], nisa_operand(&in, "src"));
+  s->hardware += n * busy_trigger_ns(NISA_ENGINE_SCALAR, each, w->ep->run->target);
+  s->built += n * busy_trigger_ns(NISA_ENGINE_GPSIMD, each, w->ep->run->target);
+}
+
 static int stream_of(struct ep *ep, const struct straight_step *s) {
   static const char *const why = "it is complete sooner than if another engine started it";
   switch (s->engine) {
@@ -416,6 +428,8 @@ static void choose_starters(struct ep *ep) {
   if (after * 100 > before * (100 - SAVING_MIN))
     return;
   ep->n_streams = EP_ENGINES;
+  ep->before = before;
+  ep->after = after;
   for (int k = 0; k < s.n; k++)
     if (s.steps[k].is_transfer)
       table_put(&ep->queue_of, s.steps[k].op.ptr, (void *)(intptr_t)(stream_of(ep, &s.steps[k]) + 1));
@@ -451,4 +465,9 @@ void ep_assign_queues(struct ep *ep) {
     table_put(&w.writer, root_key(mlirOperationGetOperand(op, 0)), op.ptr);
   }
   choose_starters(ep);
+  ep->streams[EP_SCALAR].busy = w.busy[NISA_ENGINE_SCALAR];
+  ep->streams[EP_GPSIMD].busy = w.busy[NISA_ENGINE_GPSIMD];
+  for (int k = 0; k < w.ops.n; k++)
+    if (engine_of(w.ops.v[k]) == NISA_ENGINE_DMA)
+      add_start(&w, w.ops.v[k]);
 }

@@ -44,6 +44,7 @@ static void explain(struct pass_run *run, const struct attention *a, const struc
                                  (long long)p->rows, (long long)p->queries, p->batches > 1 ? " of two batches" : "",
                                  keys, p->keeps_keys ? "loaded once" : "loaded for each block",
                                  p->keeps_values ? "loaded once" : "loaded for each block");
+  remark_cost(r, "%.1f MB through HBM", (double)attention_block_bytes(a, p) / 1e6);
   remark_limit(r, "SBUF", "bytes per partition", p->bytes, nisa_machine(run->target)->sbuf_bytes);
   if (p->scale >= 0)
     remark_reject(r, "scores times a constant",
@@ -56,9 +57,10 @@ static void explain(struct pass_run *run, const struct attention *a, const struc
         r, "a running maximum and sum over blocks of keys", NULL,
         arena_printf(m, "%lld cycles of the vector engine more for each batch", (long long)attention_running_cycles(p)),
         "the row of scores fits into SBUF, so that nothing has to be scaled again");
-  remark_reject_for(r, "one operation after the other for all queries", NULL,
-                    arena_printf(m, "%.1f MB through HBM", (double)attention_plain_bytes(a) / 1e6),
-                    "scores and weights that do not fit into SBUF go to HBM and back at each step");
+  remark_reject_for(
+      r, "one operation after the other for all queries", NULL,
+      arena_printf(m, "%.1f MB through HBM", (double)(attention_operand_bytes(a, p) + attention_plain_bytes(a)) / 1e6),
+      "scores and weights that do not fit into SBUF go to HBM and back at each step");
 }
 
 static void explain_not(struct pass_run *run, MlirOperation mixed, const struct attention *a) {

@@ -87,8 +87,11 @@ bool attention_plan(struct pass_run *run, const struct attention *a, struct atte
 bool attention_is_narrow(const struct attention *a);
 /* Cycles of the vector engine, for each batch, that a running maximum and sum cost beyond whole rows. */
 int64_t attention_running_cycles(const struct attention_plan *p);
-/* Bytes that go through HBM if each operation between the products is computed for all queries before the next one. */
+/* Bytes of scores and what is computed from them that go through HBM if each operation between the products is computed for all queries before the next one. */
 int64_t attention_plain_bytes(const struct attention *a);
+/* Bytes of queries, keys, values and result, each once; and with the keys and values that each block loads again. */
+int64_t attention_operand_bytes(const struct attention *a, const struct attention_plan *p);
+int64_t attention_block_bytes(const struct attention *a, const struct attention_plan *p);
 
 /* rewrite.c: replaces the attention by loops, and erases what it replaces. */
 void attention_rewrite(struct pass_run *run, const struct attention *a, const struct attention_plan *p);

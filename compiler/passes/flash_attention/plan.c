@@ -151,12 +151,32 @@ int64_t attention_running_cycles(const struct attention_plan *p) {
          (2 * p->width + SMALL_STEPS * SMALL_CYCLES);
 }
 
+/* Of all batches. */
+static int64_t scores_of(const struct attention *a) {
+  int64_t n = 1;
+  for (int d = 0; d < a->mixed.rank; d++)
+    n *= a->mixed.s.extents[structured_map_loop(a->mixed.s.maps[0], d)];
+  return n;
+}
+
+static int64_t batches_of(const struct attention *a, const struct attention_plan *p) {
+  const int64_t each = p->queries * p->keys;
+  return each ? scores_of(a) / each : 1;
+}
+
+int64_t attention_operand_bytes(const struct attention *a, const struct attention_plan *p) {
+  const int64_t each = bytes_of(ir_result(a->mixed.op));
+  return batches_of(a, p) * (p->queries + p->keys) * (p->features + p->width) * each;
+}
+
+int64_t attention_block_bytes(const struct attention *a, const struct attention_plan *p) {
+  const int64_t each = bytes_of(ir_result(a->mixed.op)), again = ceil_div(p->queries, p->rows) - 1;
+  const int64_t columns = (p->keeps_keys ? 0 : p->features) + (p->keeps_values ? 0 : p->width);
+  return attention_operand_bytes(a, p) + batches_of(a, p) * again * p->keys * columns * each;
+}
+
 int64_t attention_plain_bytes(const struct attention *a) {
-  int64_t elements = 1, each = bytes_of(ir_result(a->scores.op));
-  for (int d = 0; d < a->mixed.rank; d++) {
-    const int loop = structured_map_loop(a->mixed.s.maps[0], d);
-    elements *= a->mixed.s.extents[loop];
-  }
+  int64_t elements = scores_of(a), each = bytes_of(ir_result(a->scores.op));
   for (int k = 0; k < a->n; k++)
     each += a->member[k].is_row ? 0 : bytes_of(ir_result(a->member[k].op));
   return 2 * elements * each; /* written and read */

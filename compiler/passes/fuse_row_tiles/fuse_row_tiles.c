@@ -43,18 +43,28 @@ static const char *megabytes(struct arena *a, int64_t bytes) {
   return arena_printf(a, "%.2f MB", (double)bytes / 1e6);
 }
 
+/* Why one loop is better than one for each operation. */
+static const char *why_together(const struct fuse_group *g) {
+  if (g->moved <= g->moved_alone)
+    return "values that do not fit into SBUF go to HBM and back";
+  for (int k = 0; k < g->n_covers; k++)
+    if (g->covers[k].pays)
+      return "each slice would be loaded by itself, in short runs";
+  return g->has_reduction ? "the accumulator of a reduction stays in SBUF in a loop over rows"
+                          : "what every row reads is loaded once for all of them";
+}
+
 static void explain(struct fuse_block *b, const struct fuse_group *g) {
   struct arena *a = b->run->arena;
   MlirOperation last = g->v[g->n - 1]->node->op;
   const int64_t sbuf = nisa_machine(b->run->target)->sbuf_bytes, tiles = (g->rows + g->tile - 1) / g->tile * g->planes;
-  const char *cost =
-      arena_printf(a, "%s to and from HBM, not %s", megabytes(a, g->moved_alone), megabytes(a, g->moved));
+  const char *cost = arena_printf(a, "%s to and from HBM", megabytes(a, g->moved_alone));
 
   if (g->why_not) {
     for (int i = 0; *g->why_not && i < g->n; i++)
-      remark_reject_for(
+      fuse_price_apart(
           pass_remark(b->run, g->v[i]->node->op, RULE_FUSE_ROWS_NOT, "keeps loops of its own: %s", g->why_not),
-          "a loop with its neighbours", NULL, NULL, g->why_not);
+          b->run->target, ir_result(g->v[i]->node->op), "a loop with its neighbours", g->why_not);
     return;
   }
   struct remark *r = pass_remark(
@@ -62,9 +72,10 @@ static void explain(struct fuse_block *b, const struct fuse_group *g) {
       "%d operations in one loop over %" PRId64 " tiles of %" PRId64 " rows%s%s: %s to and from HBM", g->n, tiles,
       g->tile, g->jam > 1 ? ", two at a time" : "",
       g->cut < g->columns ? arena_printf(a, " and %" PRId64 " columns", g->cut) : "", megabytes(a, g->moved));
+  remark_cost(r, "%s to and from HBM", megabytes(a, g->moved));
   remark_limit(r, "SBUF for one iteration", "bytes per partition",
                g->jam * g->row_bytes * g->cut / (g->columns ? g->columns : 1) + g->kept_bytes, sbuf);
-  remark_reject_for(r, "a loop for each operation", NULL, cost, "values that do not fit into SBUF go to HBM and back");
+  remark_reject_for(r, "a loop for each operation", NULL, cost, why_together(g));
   for (int k = 0; k < g->n_covers; k++) {
     const struct fuse_cover *c = &g->covers[k];
     if (!c->pays)
@@ -73,6 +84,7 @@ static void explain(struct fuse_block *b, const struct fuse_group *g) {
     r = pass_remark(b->run, last, RULE_FUSE_WINDOWS,
                     "%d slices %s are read from one tile: %" PRId64 " elements of each row are loaded", c->n,
                     overlap ? "that overlap" : "side by side", c->elements);
+    remark_cost(r, "%" PRId64 " elements of each row", c->elements);
     remark_reject_for(r, "a load for each slice", NULL, arena_printf(a, "%" PRId64 " elements of each row", c->alone),
                       overlap ? "most elements would be loaded several times" : "each would move a few bytes");
   }

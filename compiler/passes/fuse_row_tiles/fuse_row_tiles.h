@@ -163,4 +163,7 @@ int64_t fuse_taken_bytes(const struct fuse_member *m);
 /* Lets loops write the tiles of values that are only parts of another one to their places in that. */
 void fuse_join(struct pass_run *run);
 
+/* Says what loops of their own cost: v, which is computed in one and read in another, goes to HBM and back unless it is in SBUF. */
+void fuse_price_apart(struct remark *r, enum target t, MlirValue v, const char *choice, const char *why);
+
 #endif

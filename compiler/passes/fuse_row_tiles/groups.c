@@ -12,6 +12,7 @@
 #include "ir/structured.h"
 #include "nisa/nisa.h"
 #include "passes/fuse_row_tiles/fuse_row_tiles.h"
+#include "passes/lib/price.h"
 
 /* ---- nodes -------------------------------------------------------------------------------------------------------- */
 
@@ -397,6 +398,11 @@ bool fuse_leaves(struct fuse_block *b, const struct fuse_group *g, MlirValue v) 
 
 /* ---- the decision ------------------------------------------------------------------------------------------------- */
 
+void fuse_price_apart(struct remark *r, enum target t, MlirValue v, const char *choice, const char *why) {
+  price_chosen(r, layout_read(v).space == MEM_SBUF ? 0 : price_away_ns(t, v));
+  price_instead(r, choice, 0, why);
+}
+
 static void find_members(struct fuse_block *b) {
   b->members = arena_new_array(b->run->arena, struct fuse_member, (size_t)b->n + 1);
   for (int i = 0; i < b->n; i++) {
@@ -406,7 +412,7 @@ static void find_members(struct fuse_block *b) {
       continue;
     if (why) {
       struct remark *r = pass_remark(b->run, b->v[i].op, RULE_FUSE_ROWS_NOT, "keeps loops of its own: %s", why);
-      remark_reject(r, "a loop with its neighbours", why);
+      fuse_price_apart(r, b->run->target, ir_result(b->v[i].op), "a loop with its neighbours", why);
       continue;
     }
     b->v[i].member = m;
@@ -428,8 +434,8 @@ static void explain_apart(struct fuse_block *b, const struct fuse_member *m) {
         : !have_same_planes(def, m) ? "its planes, the dimensions before the partitions, are others"
         : !are_alike(def, m)        ? "whole rows of both, along the last dimension, do not fit into SBUF"
                                     : "an operation between them needs all rows of dimension 0";
-    remark_reject(pass_remark(b->run, m->node->op, RULE_FUSE_ROWS_NOT, "not in the loop of operand %d: %s", o, why),
-                  "one loop with what it reads", why);
+    fuse_price_apart(pass_remark(b->run, m->node->op, RULE_FUSE_ROWS_NOT, "not in the loop of operand %d: %s", o, why),
+                     b->run->target, mlirOperationGetOperand(m->node->op, o), "one loop with what it reads", why);
     return;
   }
 }

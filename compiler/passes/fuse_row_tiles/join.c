@@ -211,16 +211,14 @@ static void explain(const struct join *j, MlirOperation last) {
   for (int k = 0; k < j->n; k++)
     bytes += bytes_of(slice_part(&j->part[k]));
   const double moved = (double)bytes / 1e6;
-  const char *cost = bytes > sbuf
-                         ? arena_printf(a, "%.2f MB to and from HBM, not %.2f MB", 3 * moved, moved)
-                         : arena_printf(a,
-                                        "%.2f MB of SBUF until the loop ends, and %.2f MB to HBM after it, not "
-                                        "beside it",
-                                        moved, moved);
   struct remark *r = pass_remark(j->run, last, RULE_FUSE_ROWS,
                                  "the loop over tiles of rows writes %d part%s of it: %.2f MB to HBM beside the loop",
                                  j->n, j->n > 1 ? "s" : "", moved);
-  remark_reject_for(r, "parts of their own", NULL, cost, "they would be copied after the loop");
+  remark_cost(r, "%.2f MB to and from HBM", moved);
+  remark_reject_for(r, "parts of their own", NULL,
+                    arena_printf(a, "%.2f MB to and from HBM", bytes > sbuf ? 3 * moved : moved),
+                    bytes > sbuf ? "they would be copied after the loop"
+                                 : "they would take SBUF until the loop ends, and be copied after it, not beside it");
 }
 
 static void rewrite(struct join *j) {

@@ -28,6 +28,7 @@
 #include "ir/internal.h"
 #include "nisa/nisa.h"
 #include "passes/lib/edit.h"
+#include "passes/lib/price.h"
 #include "passes/infer_layout/infer_layout.h"
 
 static bool is_read_elsewhere(MlirValue v, MlirOperation ret) {
@@ -63,6 +64,10 @@ void infer_copy_returned(struct pass_run *run) {
         mlirOperationSetOperand(ops.v[i], k, copy_of(edit_before(run, ops.v[i]), v, &at, l.layout_op));
         struct remark *r =
             pass_remark(run, def, RULE_COPY_RETURNED, "returned as a copy: the value itself is read from SBUF");
+        const struct price_shape shape = price_shape_of(v);
+        price_chosen(r, price_transfer_ns(run->target, price_bytes(&shape), shape.columns * shape.element_bytes));
+        price_instead(r, "the value in HBM only", price_away_ns(run->target, v),
+                      "its readers would load it from there");
         remark_reject(r, "returning the value itself", "it is read from SBUF, and the host reads HBM only");
       }
     }
@@ -108,9 +113,11 @@ void infer_copy_revisited(struct pass_run *run) {
           ir_result(ir_linalg_named(&b, "linalg.copy", 1, &v, ir_empty_of(&b, mlirValueGetType(v)), 0, NULL));
       edit_replace_data_uses(run->arena, v, copy, ir_defining_op(copy));
       struct remark *r = pass_remark(run, def, RULE_COPY_REVISITED, "reduced in SBUF and copied to HBM at the end");
-      remark_reject_for(r, "the returned value itself", NULL,
-                        arena_printf(run->arena, "%lld writes of each tile", (long long)s.extents[0]),
-                        "it is in HBM, where each round of the reduction would load and store it");
+      remark_cost(r, "1 write of each tile");
+      remark_reject_for(
+          r, "the returned value itself", NULL,
+          arena_printf(run->arena, "%lld write%s of each tile", (long long)s.extents[0], s.extents[0] == 1 ? "" : "s"),
+          "it is in HBM, where each round of the reduction would load and store it");
     }
 }
 

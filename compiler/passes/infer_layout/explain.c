@@ -12,6 +12,7 @@
 #include "hlo/hlo.h"
 #include "ir/internal.h"
 #include "passes/infer_layout/infer_layout.h"
+#include "passes/lib/price.h"
 
 /* What the remarks of one operation share. */
 struct subject {
@@ -129,13 +130,14 @@ static bool has_tile_knob(const struct subject *s) {
   return s->has_knob && (s->rank >= 0 || !has_entry_per_dim(s));
 }
 
+static const char *tiles_text(const struct subject *s, int64_t n) {
+  return price_count(s->f->run->arena, n, "tile");
+}
+
 /* Offers another size for one loop. */
 static void offer_tile(const struct subject *s, struct remark *r, int loop, int64_t size, const char *reason) {
   const char *text = tile_text(s, loop, size);
-  const int64_t n = tiles_with(s->t, loop, size), now = tiles_with(s->t, -1, 0);
-  const char *cost =
-      arena_printf(s->f->run->arena, "%" PRId64 " tile%s instead of %" PRId64, n, n == 1 ? "" : "s", now);
-  remark_reject_for(r, text, has_tile_knob(s) ? text : NULL, cost, reason);
+  remark_reject_for(r, text, has_tile_knob(s) ? text : NULL, tiles_text(s, tiles_with(s->t, loop, size)), reason);
 }
 
 /* The loop over the free dimension: the longest tile of a parallel loop other than the partitions'; -1 if none. */
@@ -206,6 +208,7 @@ static void explain_tile(const struct subject *s, bool is_given) {
   struct remark *r = pass_remark(s->f->run, t->op, RULE_TILE_SIZE, "TILE=%s%s",
                                  layout_ints(a, s->l->n_loop, s->l->loop), is_given ? " (as given)" : "");
 
+  remark_cost(r, "%s", tiles_text(s, tiles_with(t, -1, 0)));
   if (has_tile_knob(s)) {
     remark_knob(r, "tile_op", "tile_size", tile_text(s, -1, 0));
     tell_dims(s, r);
@@ -214,21 +217,14 @@ static void explain_tile(const struct subject *s, bool is_given) {
     explain_matmul_tile(s, r);
   else
     explain_vector_tile(s, r);
+  if (r && !r->rejected)
+    remark_forced(r, "One element is one tile.");
 }
 
 /* ---- memory ------------------------------------------------------------------------------------------------------ */
 
 static const char *quoted_space(const struct subject *s, int space) {
   return arena_printf(s->f->run->arena, "\"%s\"", hlo_mem_space_name((enum mem_space)space));
-}
-
-static int64_t bytes_of(const struct tiled *t) {
-  int64_t dims[STRUCTURED_LOOPS_MAX];
-  int64_t bytes = nisa_element_bytes(mlirShapedTypeGetElementType(mlirValueGetType(t->value)));
-  const int rank = ir_shape(t->value, STRUCTURED_LOOPS_MAX, dims);
-  for (int d = 0; d < rank; d++)
-    bytes *= dims[d];
-  return bytes;
 }
 
 static void explain_space(const struct subject *s) {
@@ -240,21 +236,25 @@ static void explain_space(const struct subject *s) {
                                  t->is_user_space ? " (as given)" : "", t->why_space && !t->is_user_space ? ": " : "",
                                  t->why_space && !t->is_user_space ? t->why_space : "");
 
+  const enum target target = s->f->run->target;
+  const struct price_shape shape = price_shape_of(t->value);
+  const double moved = price_transfer_ns(target, price_bytes(&shape), shape.columns * shape.element_bytes);
+  price_chosen(r, t->at.space == MEM_SBUF ? 0 : t->at.space == MEM_SHARED_HBM ? moved : 2 * moved);
   remark_limit(r, "half of SBUF", "bytes per partition", bytes, sbuf / 2);
   if (has_knob)
     remark_knob(r, "layout", "mem_space", quoted_space(s, t->at.space));
   if (t->at.space == MEM_SBUF)
-    remark_reject_for(r, "HBM", has_knob ? "\"Hbm\"" : NULL,
-                      arena_printf(a, "%" PRId64 " bytes stored and loaded again", bytes_of(t)),
+    remark_reject_for(r, "HBM", has_knob ? "\"Hbm\"" : NULL, price_text(a, 2 * moved),
                       "its readers would load it from there, tile by tile");
   else if (t->is_space_fixed)
-    remark_reject(r, "SBUF", t->why_space);
+    price_instead(r, "SBUF", 0, t->why_space ? arena_printf(a, "it is %s", t->why_space) : "its memory is fixed");
   else if (bytes > sbuf / 2)
-    remark_reject(r, "SBUF", "it would leave no room for its readers");
+    price_instead(r, "SBUF", 0, "it would leave no room for its readers");
   else
-    remark_reject_for(r, "SBUF", has_knob ? "\"Sbuf\"" : NULL, NULL,
+    remark_reject_for(r, "SBUF", has_knob ? "\"Sbuf\"" : NULL, price_text(a, t->is_user_space ? 0 : moved),
                       t->is_user_space ? "a knob asks for other memory"
-                                       : "its readers do not take it tile by tile and would need copies");
+                                       : "its readers do not take it tile by tile and would need copies, which would "
+                                         "take room in SBUF besides");
 }
 
 /* ---- partitions -------------------------------------------------------------------------------------------------- */
@@ -267,6 +267,19 @@ static int dim_of_loop(const struct subject *s, int loop) {
   return -1;
 }
 
+/* What the operation takes with this loop across the partitions: of a product the time, of others the tiles. */
+static const char *cost_across(const struct subject *s, int loop) {
+  struct arena *a = s->f->run->arena;
+  const struct tiled *t = s->t;
+  if (t->s.kind != SK_MATMUL)
+    return price_count(a, (int64_t)infer_steps(t, loop), "tile");
+  const int m = t->s.n_loops - 3;
+  const struct price_shape shape = price_shape_of(t->value);
+  const int64_t other = t->s.extents[loop == m ? m + 1 : m];
+  return price_text(
+      a, price_product_ns(s->f->run->target, t->s.extents[loop], t->s.extents[m + 2], other, shape.element_bytes));
+}
+
 static void explain_partition(const struct subject *s) {
   struct arena *a = s->f->run->arena;
   const struct tiled *t = s->t;
@@ -276,6 +289,7 @@ static void explain_partition(const struct subject *s) {
     return;
   struct remark *r = pass_remark(s->f->run, t->op, RULE_PARTITION_DIM, "dimension %d across the partitions", now);
   const int64_t rows = s->l->loop[t->part];
+  remark_cost(r, "%s", cost_across(s, t->part));
   remark_limit(r, "partitions", "partitions", rows < NISA_PARTITIONS ? rows : NISA_PARTITIONS, NISA_PARTITIONS);
   const int present = dim_of_loop(s, t->part);
   const bool has_knob = s->has_knob && s->rank >= 0 && infer_may_turn(t, t->part) && present >= 0;
@@ -283,21 +297,23 @@ static void explain_partition(const struct subject *s) {
     remark_knob(r, "layout", "partition_dim", arena_printf(a, "%d", present));
   for (int d = 0; d < t->rank; d++) {
     const int loop = infer_result_loop(t, d);
-    if (d == now || loop < 0 || t->s.extents[loop] < 2)
+    const bool is_last = d == t->rank - 1 - (now == t->rank - 1) && r && !r->rejected;
+    if (d == now || loop < 0 || (t->s.extents[loop] < 2 && !is_last))
       continue;
     const int of_value = dim_of_loop(s, loop);
-    const char *choice = arena_printf(a, "dimension %d", d);
+    const char *choice = arena_printf(a, "dimension %d", d), *cost = cost_across(s, loop);
     if (t->s.kind == SK_MATMUL)
-      remark_reject(r, choice, "the tensor engine leaves the rows of a product on the partitions");
+      remark_reject_for(r, choice, NULL, cost, "the tensor engine leaves the rows of a product on the partitions");
     else if (!infer_may_turn(t, loop))
-      remark_reject(r, choice, "this operation leaves the order of dimensions as it is");
+      remark_reject_for(r, choice, NULL, cost, "this operation leaves the order of dimensions as it is");
     else if (infer_given_tile(s->f, t, loop) > NISA_PARTITIONS)
-      remark_reject(r, choice, "a knob asks for longer tiles there than there are partitions");
+      remark_reject_for(r, choice, NULL, cost, "a knob asks for longer tiles there than there are partitions");
     else
-      remark_reject_for(r, choice, has_knob && of_value >= 0 ? arena_printf(a, "%d", of_value) : NULL,
-                        arena_printf(a, "%.0f tiles", infer_steps(t, loop)),
+      remark_reject_for(r, choice, has_knob && of_value >= 0 ? arena_printf(a, "%d", of_value) : NULL, cost,
                         "what lies across the partitions in its operands and readers would be transposed");
   }
+  if (r && !r->rejected)
+    remark_forced(r, "No other dimension is that of a loop.");
 }
 
 /* Why an operation with one row in a tile has no more. */
@@ -327,8 +343,34 @@ static void explain_one_row(const struct subject *s) {
   struct remark *r = pass_remark(s->f->run, t->op, RULE_ONE_PARTITION, "runs on 1 of %d partitions: %s",
                                  NISA_PARTITIONS, why_one_row(s->f, t));
   remark_limit(r, "partitions", "partitions", 1, NISA_PARTITIONS);
-  if (t->s.extents[t->part] == 1)
-    remark_reject(r, "more partitions", "the elements would be moved there and back by DMA");
+  const enum target target = s->f->run->target;
+  const struct price_shape shape = price_shape_of(t->value);
+  const int64_t rows = t->s.extents[t->part];
+  int64_t columns = 1;
+  for (int i = 0; i < t->s.n_loops; i++)
+    if (i != t->part && __builtin_mul_overflow(columns, t->s.extents[i], &columns))
+      columns = INT32_MAX;
+  if (t->s.kind == SK_MATMUL) {
+    const int64_t n = t->s.extents[t->s.n_loops - 2], k = t->s.extents[t->s.n_loops - 1];
+    const int64_t row = (n + NISA_PARTITIONS - 1) / NISA_PARTITIONS * shape.element_bytes;
+    price_chosen(r, price_product_ns(target, rows, k, n, shape.element_bytes));
+    price_instead(r, "more partitions",
+                  price_product_ns(target, n, k, rows, shape.element_bytes) +
+                      2 * price_transfer_ns(target, price_bytes(&shape), row),
+                  "the elements would be moved there and back by DMA");
+    return;
+  }
+  price_chosen(r, price_instructions_ns(target, SIM_COST_VECTOR_SCALAR, rows, columns));
+  if (rows > 1) {
+    price_instead(r, "128 rows in a tile", price_rows_ns(target, SIM_COST_VECTOR_SCALAR, rows, columns),
+                  why_one_row(s->f, t));
+    return;
+  }
+  const int64_t each = (columns + NISA_PARTITIONS - 1) / NISA_PARTITIONS * shape.element_bytes;
+  price_instead(r, "more partitions",
+                2 * price_transfer_ns(target, columns * shape.element_bytes, each) +
+                    price_rows_ns(target, SIM_COST_VECTOR_SCALAR, NISA_PARTITIONS, each / shape.element_bytes),
+                "the elements would be moved there and back by DMA");
 }
 
 void infer_explain(struct infer *f, struct tiled *t, const struct layout *l, bool is_given) {

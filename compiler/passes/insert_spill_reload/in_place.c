@@ -24,6 +24,7 @@
 #include "passes/lib/buffers.h"
 #include "passes/lib/edit.h"
 #include "passes/lib/memrefs.h"
+#include "passes/lib/price.h"
 
 /* An element-wise operation and the operand whose buffer its result can take. */
 struct in_place {
@@ -161,7 +162,8 @@ static void store(struct in_place *p, MlirBlock entry, int64_t capacity) {
   struct remark *r = pass_remark(p->run, ir_defining_op(p->in), RULE_SPILL,
                                  "spilled to HBM, %" PRId64 " bytes per partition", spill_bytes(p->in));
   remark_limit(r, "SBUF", "bytes per partition", needed(p), capacity);
-  remark_reject(r, "staying in SBUF", "the result of the operation takes its place");
+  price_chosen(r, price_away_ns(p->run->target, p->in));
+  price_instead(r, "staying in SBUF", 0, "the result of the operation takes its place");
   pass_remark(p->run, ir_defining_op(p->in), RULE_RELOAD, "reloaded from HBM, %" PRId64 " bytes per partition",
               spill_bytes(p->in));
 }
@@ -197,7 +199,9 @@ void spill_compute_in_place(struct pass_run *run, MlirBlock block, MlirBlock ent
     struct remark *r = pass_remark(run, ops[k], RULE_WRITE_OVER_OPERAND,
                                    "its result takes the place of an operand: together they do not fit into SBUF");
     remark_limit(r, "SBUF", "bytes per partition", needed(&p), capacity);
-    remark_reject(r, "a buffer of its own", "the operation needs its operands and its result at once");
+    price_chosen(r, 0);
+    price_instead(r, "a buffer of its own", price_away_ns(run->target, p.out),
+                  "other buffers would go to HBM and back: the operation needs its operands and its result at once");
     merge(&p);
   }
 }

@@ -44,6 +44,7 @@
 #include "passes/lib/edit.h"
 #include "passes/insert_spill_reload/insert_spill_reload.h"
 #include "passes/lib/memrefs.h"
+#include "passes/lib/price.h"
 
 /* A buffer that is allocated in the block. */
 struct held {
@@ -162,8 +163,38 @@ static int64_t resident_bytes(const struct scan *s) {
   return sum;
 }
 
+/* Of storing it and loading it again. */
+static double away_ns(const struct scan *s, const struct held *h) {
+  return 2 * price_transfer_ns(s->run->target, h->bytes * NISA_PARTITIONS, h->bytes);
+}
+
+static bool is_used_at(const struct held *h, int at) {
+  return h->next < h->n_uses && h->uses[h->next] == at;
+}
+
+/* True if h is a better victim than x: its next use is later; or it is equally late and h need not be stored; or h is
+ * larger. */
+static bool is_better(const struct held *h, const struct held *x) {
+  if (h->uses[h->next] != x->uses[x->next])
+    return h->uses[h->next] > x->uses[x->next];
+  return h->is_stored != x->is_stored ? h->is_stored : h->bytes > x->bytes;
+}
+
+/* Returns the resident buffer that is not used at `at` and whose next use is farthest, or NULL if there is none; not `but`. */
+static struct held *victim_but(struct scan *s, int at, const struct held *but) {
+  struct held *best = NULL;
+  for (int k = 0; k < s->n_held; k++) {
+    struct held *h = &s->held[k];
+    if (h == but || !h->is_resident || h->is_pinned || is_used_at(h, at))
+      continue;
+    if (!best || is_better(h, best))
+      best = h;
+  }
+  return best;
+}
+
 /* Stores h after the last operation that used it. */
-static void put_away(struct scan *s, struct held *h) {
+static void put_away(struct scan *s, struct held *h, int at) {
   MlirOperation last = s->ops[h->uses[h->next - 1]];
 
   if (!h->is_stored) {
@@ -178,7 +209,11 @@ static void put_away(struct scan *s, struct held *h) {
     struct remark *r =
         pass_remark(s->run, h->alloc, RULE_SPILL, "spilled to HBM, %" PRId64 " bytes per partition", h->bytes);
     remark_limit(r, "SBUF", "bytes per partition", resident_bytes(s), s->capacity);
-    remark_reject(r, "another buffer", "the next use of the others comes earlier, or they are in use here");
+    price_chosen(r, away_ns(s, h));
+    price_instead(r, "staying in SBUF", 0, "what is in use here does not fit beside it");
+    const struct held *other = victim_but(s, at, h);
+    if (other)
+      price_instead(r, "another buffer", away_ns(s, other), "its next use comes earlier");
   }
   h->is_stored = true;
   h->is_resident = false;
@@ -260,31 +295,6 @@ static void bring_back(struct scan *s, struct held *h, int at) {
 static enum status scan_block(struct pass_run *run, MlirBlock block, MlirBlock entry, int64_t capacity,
                               int64_t outside);
 
-static bool is_used_at(const struct held *h, int at) {
-  return h->next < h->n_uses && h->uses[h->next] == at;
-}
-
-/* True if h is a better victim than x: its next use is later; or it is equally late and h need not be stored; or h is
- * larger. */
-static bool is_better(const struct held *h, const struct held *x) {
-  if (h->uses[h->next] != x->uses[x->next])
-    return h->uses[h->next] > x->uses[x->next];
-  return h->is_stored != x->is_stored ? h->is_stored : h->bytes > x->bytes;
-}
-
-/* Returns the resident buffer that is not used at `at` and whose next use is farthest, or NULL if there is none. */
-static struct held *victim(struct scan *s, int at) {
-  struct held *best = NULL;
-  for (int k = 0; k < s->n_held; k++) {
-    struct held *h = &s->held[k];
-    if (!h->is_resident || h->is_pinned || is_used_at(h, at))
-      continue;
-    if (!best || is_better(h, best))
-      best = h;
-  }
-  return best;
-}
-
 static enum status fit_inside(struct scan *s, MlirOperation op) {
   const int64_t left = s->capacity - resident_bytes(s);
 
@@ -314,8 +324,8 @@ static enum status step(struct scan *s, int at) {
     h->is_resident = true;
   }
   const int64_t inside = spill_peak(s->run->arena, s->ops[at]);
-  for (struct held *h; resident_bytes(s) + inside > s->capacity && (h = victim(s, at));)
-    put_away(s, h);
+  for (struct held *h; resident_bytes(s) + inside > s->capacity && (h = victim_but(s, at, NULL));)
+    put_away(s, h, at);
   if (resident_bytes(s) + inside > s->capacity) {
     enum status st = fit_inside(s, s->ops[at]);
     if (st)

@@ -24,6 +24,7 @@
 #include "passes/insert_spill_reload/insert_spill_reload.h"
 #include "passes/legalize_layout/legalize_layout.h"
 #include "passes/lib/memrefs.h"
+#include "passes/lib/price.h"
 
 struct excess {
   MlirBlock block;
@@ -179,10 +180,12 @@ static int64_t gain(struct search *s, MlirOperation alloc) {
   return sum;
 }
 
-/* Returns the allocation to move, or null. */
-static MlirOperation choose(struct search *s) {
+/* Returns the allocation to move, or null.  *second: the best of those that were looked at before it, or null. */
+static MlirOperation choose(struct search *s, MlirOperation *second) {
   MlirOperation best = {NULL};
   double most = 0;
+
+  *second = best;
 
   for (int k = 0; k < s->excess.n; k++) {
     bool is_new = true;
@@ -194,6 +197,7 @@ static MlirOperation choose(struct search *s) {
          op = mlirOperationGetNextInBlock(op)) {
       const int64_t g = spill_is_sbuf_alloc(op) ? gain(s, op) : 0;
       if (g > 0 && (double)g / traffic(s, op) > most) {
+        *second = best;
         most = (double)g / traffic(s, op);
         best = op;
       }
@@ -202,8 +206,15 @@ static MlirOperation choose(struct search *s) {
   return best;
 }
 
-/* capacity: of SBUF, in bytes per partition. */
-static void move(struct pass_run *run, MlirOperation alloc, int64_t capacity) {
+/* What the traffic takes if the buffer is in HBM. */
+static double moved_ns(struct search *s, MlirOperation alloc) {
+  return price_transfer_ns(s->run->target, (int64_t)traffic(s, alloc) * NISA_PARTITIONS,
+                           spill_bytes(mlirOperationGetResult(alloc, 0)));
+}
+
+/* second: what could move instead, or null.  capacity: of SBUF, in bytes per partition. */
+static void move(struct search *s, MlirOperation alloc, MlirOperation second, int64_t capacity) {
+  struct pass_run *run = s->run;
   MlirValue v = mlirOperationGetResult(alloc, 0);
   int64_t dims[LEGAL_RANK_MAX];
   const int rank = ir_shape(v, LEGAL_RANK_MAX, dims);
@@ -213,7 +224,11 @@ static void move(struct pass_run *run, MlirOperation alloc, int64_t capacity) {
       run, alloc, RULE_MOVE_TO_HBM,
       "moved to HBM: a loop needs more than there is, %" PRId64 " bytes per partition of it here", spill_bytes(v));
   remark_limit(r, "SBUF", "bytes per partition", spill_bytes(v), capacity);
-  remark_reject(r, "another buffer of the loop", "moving it would save less for each byte of traffic");
+  price_chosen(r, moved_ns(s, alloc));
+  price_instead(r, "SBUF", 0, "the buffers of the loop do not fit together");
+  if (!mlirOperationIsNull(second))
+    price_instead(r, "another buffer of the loop", moved_ns(s, second),
+                  "moving it would save less for each byte of traffic");
   mlirValueSetType(v, memrefs_type(run->ir->ctx, memrefs_element(v), rank, dims, MEM_HBM));
   memrefs_retype_views(v);
   for (int k = 0; k < all.n; k++) {
@@ -233,10 +248,10 @@ void spill_move_large(struct pass_run *run, MlirBlock body, int64_t capacity) {
   for (;;) {
     struct search s = {.run = run};
     block_need(&s, body, capacity);
-    MlirOperation alloc = choose(&s);
+    MlirOperation second, alloc = choose(&s, &second);
     if (mlirOperationIsNull(alloc))
       return;
     pass_step(run, alloc, "move-to-hbm");
-    move(run, alloc, capacity);
+    move(&s, alloc, second, capacity);
   }
 }

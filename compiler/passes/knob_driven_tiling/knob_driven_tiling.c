@@ -426,6 +426,10 @@ static void emit_n(struct script *s, const struct tiled *t, int h, int64_t exten
 
 /* ---- the pass --------------------------------------------------------------------------------------- */
 
+static const char *bytes_text(struct pass_run *run, int64_t n) {
+  return arena_printf(run->arena, "%" PRId64 " bytes loaded", n);
+}
+
 static void remark_blocks(struct pass_run *run, const struct tiled *t) {
   const struct product *p = &t->product;
   const struct blocks one = {1, 1, false}, *b = t->blocks.m ? &t->blocks : &one;
@@ -439,14 +443,20 @@ static void remark_blocks(struct pass_run *run, const struct tiled *t) {
   remark_limit(r, "SBUF for blocks", "bytes per partition", blocks_bytes(p, b), p->sbuf);
   const int64_t all_m = p->extent[0] / p->tile[0], all_n = p->extent[1] / p->tile[1];
   const struct blocks all = {all_m, all_n, false};
+  const struct blocks turned = {b->m, b->n, !b->n_outside};
+  remark_cost(r, "%s", bytes_text(run, blocks_traffic(p, b)));
   if (b->m < all_m && b->n < all_n)
-    remark_reject(
-        r, arena_printf(run->arena, "%" PRId64 "x%" PRId64, all_m, all_n),
+    remark_reject_for(
+        r, arena_printf(run->arena, "%" PRId64 "x%" PRId64, all_m, all_n), NULL,
+        bytes_text(run, blocks_traffic(p, &all)),
         is_fused_with_others(t) && t->blocks.m
             ? "the product is fused with an operation whose loops go over single tiles"
             : arena_printf(run->arena, "they would take %" PRId64 " bytes of each partition", blocks_bytes(p, &all)));
   else if (b->m > 1 || b->n > 1)
-    remark_reject(r, "1x1", arena_printf(run->arena, "%" PRId64 " bytes would be loaded", blocks_traffic(p, &one)));
+    remark_reject_for(r, "1x1", NULL, bytes_text(run, blocks_traffic(p, &one)), "it would load more, or more often");
+  else
+    remark_reject_for(r, b->n_outside ? "rows outside" : "columns outside", NULL,
+                      bytes_text(run, blocks_traffic(p, &turned)), "it loads no less");
 }
 
 static void remark_matmul(struct pass_run *run, const struct tiled *t) {

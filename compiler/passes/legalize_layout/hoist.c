@@ -22,6 +22,7 @@
 #include "passes/lib/edit.h"
 #include "passes/lib/layout.h"
 #include "passes/lib/memrefs.h"
+#include "passes/lib/price.h"
 
 enum {
   LOOPS_MAX = 2 * LEGAL_RANK_MAX, /* around a load that are looked at: two nests of loops over tiles */
@@ -329,10 +330,11 @@ static bool move(struct hoister *h, struct load *l) {
                                  (long long)l->trips[t.out]);
   remark_limit(r, "a quarter of SBUF", "bytes per partition", bytes_of(l, &t),
                nisa_machine(h->run->target)->sbuf_bytes / ROOM_PARTS);
-  remark_reject_for(r, "loading it in each iteration", NULL,
-                    arena_printf(h->run->arena, "%lld loads of %lld bytes per partition, not one",
-                                 (long long)l->trips[t.out], (long long)bytes_of(l, &t)),
-                    "the same bytes would come again");
+  const int64_t bytes = bytes_of(l, &t);
+  price_chosen(r, price_transfer_ns(h->run->target, bytes * NISA_PARTITIONS, bytes));
+  price_instead(r, "loading it in each iteration",
+                price_transfers_ns(h->run->target, l->trips[t.out], bytes * NISA_PARTITIONS, bytes),
+                "the same bytes would come again");
   h->room -= bytes_of(l, &t);
   mlirOperationDestroy(l->op);
   mlirValueReplaceAllUsesOfWith(l->own, part);

@@ -222,6 +222,7 @@ bool combine_tensor(struct link *l) {
   if (one >= both)
     return false;
   struct remark *rk = pass_remark(l->run, l->r.op, RULE_SCALAR_TENSOR, "scalar_tensor_tensor: %.0f ns", one);
+  remark_cost(rk, "%.0f ns", one);
   remark_reject_for(rk, "two instructions", NULL, arena_printf(l->run->arena, "%.0f ns", both),
                     "Vector would write the values between them and read them again");
   link_replace(l, &in, &late, 3, attrs);

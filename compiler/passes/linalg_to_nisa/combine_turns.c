@@ -20,6 +20,7 @@
 #include "mlir-c/BuiltinTypes.h"
 
 #include "passes/linalg_to_nisa/combine.h"
+#include "passes/lib/price.h"
 
 /* More of them in a function are unrolled code, for which the peak is not computed so often. */
 enum { TURNS_MAX = 32, WRITERS_MAX = 16 };
@@ -160,10 +161,11 @@ int ln_combine_turns(struct pass_run *run) {
                     t.n_readers, t.n_readers > 1 ? "s" : "");
     remark_limit(r, "bank of PSUM", "bytes per partition", nisa_type_bytes(mlirValueGetType(t.buffer)),
                  m->psum_bank_bytes);
-    remark_reject_for(r, "a copy to SBUF", NULL,
-                      arena_printf(run->arena, "%d more instruction%s, with %" PRId64 " bytes of each partition", t.n,
-                                   t.n > 1 ? "s" : "", nisa_type_bytes(mlirValueGetType(t.buffer)) / t.n),
-                      "Vector and Scalar read PSUM as fast as SBUF");
+    const int64_t elements =
+        nisa_type_bytes(mlirValueGetType(t.buffer)) / nisa_element_bytes(ir_value_element(t.buffer));
+    price_chosen(r, 0);
+    price_instead(r, "a copy to SBUF", price_instructions_ns(run->target, SIM_COST_VECTOR_COPY, t.n, elements / t.n),
+                  "Vector and Scalar read PSUM as fast as SBUF");
     take(run, &t);
     n++;
   }

@@ -148,17 +148,24 @@ enum status ln_refuse_leftovers(struct ln *ln) {
   return st;
 }
 
-void ln_remark_engines(struct pass_run *run) {
-  struct ir_ops functions = ir_collect_named(run->arena, run->module, "func.func");
+static bool has_engine(MlirOperation op, void *user) {
+  (void)user;
+  return nisa_op_of(op) && !mlirAttributeIsNull(ir_attr(op, "engine"));
+}
 
+/* n_merged: the instructions of the module that others took in. */
+void ln_remark_engines(struct pass_run *run, int n_merged) {
+  struct ir_ops functions = ir_collect_named(run->arena, run->module, "func.func");
+  int of_all = 0;
+
+  for (int k = 0; k < functions.n; k++)
+    of_all += ir_collect(run->arena, functions.v[k], has_engine, NULL).n;
   for (int k = 0; k < functions.n; k++) {
-    struct ir_ops all = ir_collect(run->arena, functions.v[k], NULL, NULL);
+    struct ir_ops all = ir_collect(run->arena, functions.v[k], has_engine, NULL);
     int n[NISA_ENGINE_COUNT] = {0}, total = 0;
     const char *text = "";
     for (int i = 0; i < all.n; i++) {
       MlirAttribute engine = ir_attr(all.v[i], "engine");
-      if (!nisa_op_of(all.v[i]) || mlirAttributeIsNull(engine))
-        continue;
       n[nisa_engine_from_name(mlirStringAttrGetValue(engine))]++;
       total++;
     }
@@ -166,8 +173,12 @@ void ln_remark_engines(struct pass_run *run) {
       if (n[e])
         text =
             arena_printf(run->arena, "%s%s %d %s", text, *text ? "," : "", n[e], nisa_engine_name((enum nisa_engine)e));
-    pass_remark(run, functions.v[k], RULE_INSTRUCTIONS, "%d instruction%s, loops counted once:%s", total,
-                total == 1 ? "" : "s", text);
+    struct remark *r = pass_remark(run, functions.v[k], RULE_INSTRUCTIONS, "%d instruction%s, loops counted once:%s",
+                                   total, total == 1 ? "" : "s", text);
+    remark_cost(r, "%d in all functions", of_all);
+    remark_reject_for(r, "the instructions of each operation", NULL,
+                      arena_printf(run->arena, "%d in all functions", of_all + n_merged),
+                      "some of them do together what one can do");
   }
 }
 

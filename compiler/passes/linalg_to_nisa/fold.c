@@ -27,6 +27,7 @@
 #include "passes/lib/edit.h"
 #include "passes/linalg_to_nisa/linalg_to_nisa.h"
 #include "passes/lib/busy.h"
+#include "passes/lib/price.h"
 
 static bool in_block_of(MlirOperation a, MlirOperation b) {
   return mlirBlockEqual(mlirOperationGetBlock(a), mlirOperationGetBlock(b));
@@ -147,7 +148,10 @@ static bool reuse(struct loads *ls, struct load *first, struct load *second) {
     return false;
   if (buffer_is_before(uf->release, alloc) && !ln_takes_room(ls->run, &ls->room, nisa_type_bytes(mlirValueGetType(f))))
     return false;
-  pass_remark(ls->run, second->op, RULE_REUSE_LOAD, "not loaded again: it is in SBUF already");
+  struct remark *r = pass_remark(ls->run, second->op, RULE_REUSE_LOAD, "not loaded again: it is in SBUF already");
+  price_chosen(r, 0);
+  price_instead(r, "another load", price_move_ns(ls->run->target, &second->in.operand[0], &second->in.operand[1]),
+                "the data is in SBUF still");
   if (buffer_is_before(uf->release, us->release))
     release_later(first, us->release);
   else
@@ -281,9 +285,10 @@ static bool sum_along(struct pass_run *run, MlirOperation reduce) {
   mlirBlockInsertOwnedOperationBefore(b.block, u.writer, nisa_create(&a, loc, 1 + is_unsigned, attrs));
   struct remark *rk =
       pass_remark(run, reduce, RULE_SUM_ALONG, "added up by the activation (%s) that writes it", function);
-  remark_reject_for(rk, "a reduction", NULL,
-                    arena_printf(run->arena, "%.2f us of Vector", busy_ns(&r, NISA_ENGINE_VECTOR, run->target) / 1000),
-                    "the Vector engine would read all elements again");
+  price_chosen(rk, (double)sim_cycles_ps(sim_constant(SIM_SCALAR_SUM, run->target), NISA_ENGINE_SCALAR, run->target) /
+                       SIM_PS_PER_NS);
+  price_instead(rk, "a reduction", busy_ns(&r, NISA_ENGINE_VECTOR, run->target),
+                "the Vector engine would read all elements again");
   mlirOperationDestroy(reduce);
   mlirOperationDestroy(u.writer);
   return true;

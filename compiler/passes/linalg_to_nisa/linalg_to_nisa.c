@@ -34,6 +34,8 @@
 #include "ir/internal.h"
 #include "passes/lib/buffers.h"
 #include "passes/lib/edit.h"
+#include "passes/lib/busy.h"
+#include "passes/lib/price.h"
 
 /* ---- shared by the pass's files --------------------------------------------------------------------------------- */
 
@@ -82,24 +84,34 @@ MlirAttribute ln_int(struct ln *ln, int64_t v) {
 }
 
 /* Why another engine that has the instruction does not execute it. */
-static const char *why_not(enum nisa_engine chosen, enum nisa_engine other) {
+static const char *why_not(enum nisa_engine chosen, enum nisa_engine other, bool is_slower) {
   if (chosen == NISA_ENGINE_GPSIMD)
     return "it computes in f32 and rounds, where this must be exact";
   if (other == NISA_ENGINE_GPSIMD)
-    return "it is slower and cannot reach PSUM";
+    return is_slower ? "it is slower and cannot reach PSUM"
+                     : "it cannot reach PSUM; balance-engines gives it what shortens a round";
   return chosen == NISA_ENGINE_VECTOR ? "it is kept for functions" : "it is kept for arithmetic";
 }
 
 /* Says once for each operation which engine executes a kind of its instructions. */
-static void remark_engine(struct ln *ln, const struct nisa_op_def *def, enum nisa_engine engine) {
+static void remark_engine(struct ln *ln, const struct nisa_instr *in, enum nisa_engine engine) {
+  const struct nisa_op_def *def = in->def;
+  const enum target t = ln->run->target;
   _Static_assert(NISA_KIND_COUNT <= 64, "a bit for each kind");
   if (ln->said[engine] & UINT64_C(1) << def->kind)
     return;
   ln->said[engine] |= UINT64_C(1) << def->kind;
   struct remark *r = pass_remark(ln->run, ln->op, RULE_ENGINE, "%s on %s", def->name, nisa_engine_name(engine));
+  if (!(def->engines & ~(1u << engine))) {
+    remark_forced(r, "No other engine has it.");
+    return;
+  }
+  const double own = busy_ns(in, engine, t);
+  price_chosen(r, own);
   for (int e = NISA_ENGINE_NONE + 1; e < NISA_ENGINE_COUNT; e++)
     if (def->engines & 1u << e && e != (int)engine)
-      remark_reject(r, nisa_engine_name((enum nisa_engine)e), why_not(engine, (enum nisa_engine)e));
+      price_instead(r, nisa_engine_name((enum nisa_engine)e), busy_ns(in, (enum nisa_engine)e, t),
+                    why_not(engine, (enum nisa_engine)e, busy_ns(in, (enum nisa_engine)e, t) >= own));
 }
 
 MlirOperation ln_emit(struct ln *ln, enum nisa_kind k, enum nisa_engine engine, const struct nisa_access *operands,
@@ -113,8 +125,9 @@ MlirOperation ln_emit(struct ln *ln, enum nisa_kind k, enum nisa_engine engine, 
     assert(n < LN_ATTRS_MAX);
     named[n] = ir_named(&ln->b, attrs[n].name, attrs[n].value);
   }
-  remark_engine(ln, in.def, engine);
-  return ln_insert(ln, nisa_create(&in, ln->b.loc, n, named));
+  in.op = ln_insert(ln, nisa_create(&in, ln->b.loc, n, named));
+  remark_engine(ln, &in, engine);
+  return in.op;
 }
 
 static void point_at(struct ln *ln, MlirOperation op) {
@@ -451,7 +464,7 @@ static enum status run_pass(struct pass_run *run) {
   if (n_merged) /* constants that were operands may be unused now */
     st = ir_run_pipeline(run->ir, run->module, "builtin.module(canonicalize)", run->arena, run->ds);
   if (!st)
-    ln_remark_engines(run);
+    ln_remark_engines(run, n_merged);
   return st;
 }
 

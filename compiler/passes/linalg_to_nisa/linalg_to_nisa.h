@@ -71,7 +71,7 @@ enum status ln_refuse_leftovers(struct ln *ln);
 void ln_convert_types(struct ln *ln);
 void ln_erase_declarations(struct pass_run *run);
 /* Adds "12 instructions, loops counted once: 4 tensor, 3 vector, 5 dma" to each function. */
-void ln_remark_engines(struct pass_run *run);
+void ln_remark_engines(struct pass_run *run, int n_merged);
 
 /* ---- atoms and views -------------------------------------------------------------------------------------------- */
 

@@ -27,6 +27,7 @@
 #include "passes/lib/edit.h"
 #include "passes/linalg_to_nisa/linalg_to_nisa.h"
 #include "passes/lib/busy.h"
+#include "passes/lib/price.h"
 
 enum {
   STATS = 6,        /* numbers that bn_stats writes */
@@ -346,10 +347,14 @@ static void say(const struct moments *m) {
                                  "mean and variance of %" PRId64 " elements by bn_stats, in %" PRId64 " part%s", m->n,
                                  n, n > 1 ? "s" : "");
   remark_limit(r, "bn_stats", "elements per partition", m->n / n, STATS_MOST);
-  const double sum = busy_ns(&m->sum.in, NISA_ENGINE_VECTOR, m->run->target) / 1000;
-  remark_reject_for(r, "two sums", NULL,
-                    arena_printf(m->run->arena, "4 passes of %.2f us over the elements, not one", sum),
-                    "the second one needs the mean: the elements would be read again, less the mean, and squared");
+  enum { PASSES = 4 };
+  const enum target t = m->run->target;
+  const int64_t elements = busy_elements(&m->sum.in);
+  price_chosen(r, price_instructions_ns(t, SIM_COST_BN_STATS, n, elements / n) +
+                      price_instructions_ns(t, SIM_COST_BN_AGGR, 1, STATS * n));
+  price_instead(
+      r, "two sums", PASSES * busy_ns(&m->sum.in, NISA_ENGINE_VECTOR, t),
+      "the second one needs the mean: in four passes the elements would be read again, less the mean, and squared");
 }
 
 /* p is released where the last of the columns was. */

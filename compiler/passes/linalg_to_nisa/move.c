@@ -19,6 +19,7 @@
 #include "passes/lib/edit.h"
 #include "passes/legalize_layout/legalize_layout.h"
 #include "passes/linalg_to_nisa/linalg_to_nisa.h"
+#include "passes/lib/price.h"
 
 enum status ln_choose_partitions(struct ln_walk *w, const struct ln_view *dst, int n, struct ln_view *const *inputs,
                                  ln_atoms *out) {
@@ -118,7 +119,11 @@ static enum status emit_transpose_copy(struct ln_walk *w, const struct ln_view *
   if (st)
     return st;
   struct remark *r = pass_remark(w->ln->run, w->ln->op, RULE_TRANSPOSE_BY_DMA, "transposed by DMA");
-  remark_reject(r, "the tensor engine",
+  const enum target target = w->ln->run->target;
+  const int64_t rows = ln_extent(w, par), columns = ln_extent(w, atoms & ~par), each = nisa_element_bytes(dst->element);
+  const double turned = price_turn_ns(target, &x[0], &x[1]);
+  price_chosen(r, turned);
+  price_instead(r, "the tensor engine", turned + price_transpose_ns(target, rows, columns, each),
                 "a product with the identity would keep it busy, and DMA moves the data anyway");
   ln_emit(w->ln, NISA_DMA_TRANSPOSE, NISA_ENGINE_DMA, x, attrs);
   return ST_OK;

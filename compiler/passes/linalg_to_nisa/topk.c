@@ -206,6 +206,7 @@ static void explain(struct topk *t) {
   struct remark *r = pass_remark(t->ln->run, t->ln->op, RULE_TOPK,
                                  "%lld of each row by max8: %lld passes over %lld elements; a NaN in a row is left out",
                                  (long long)t->k, (long long)passes, (long long)t->n);
+  remark_cost(r, "%lld passes", (long long)passes);
   remark_reject_for(r, "ranks by comparing all pairs", NULL, arena_printf(a, "%lld passes", (long long)t->n),
                     "each element would be compared with all others of its row");
 }

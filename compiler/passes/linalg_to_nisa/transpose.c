@@ -13,6 +13,7 @@
 #include "mlir-c/BuiltinTypes.h"
 
 #include "passes/linalg_to_nisa/linalg_to_nisa.h"
+#include "passes/lib/price.h"
 
 bool ln_passes_through(MlirType element) {
   return mlirTypeIsAF32(element) || mlirTypeIsABF16(element) || mlirTypeIsAF16(element);
@@ -105,7 +106,10 @@ enum status ln_transpose(struct ln_walk *w, const struct ln_view *dst, const str
                                   {"psum_zero_region", ln_text(ln, "size2048")},
                                   {NULL, {NULL}}};
   struct remark *r = pass_remark(ln->run, ln->op, RULE_TRANSPOSE_ON_TENSOR, "transposed on the tensor engine");
-  remark_reject(r, "DMA", "a transfer takes about 2 us to start and moves single elements");
+  const int64_t each = nisa_element_bytes(src->element), across = ln_extent(w, rows), along = ln_extent(w, columns);
+  price_chosen(r, price_transpose_ns(ln->run->target, across, along, each));
+  price_instead(r, "DMA", price_transfer_ns(ln->run->target, across * along * each, each),
+                "a transfer takes about 2 us to start and moves single elements");
   ln_emit(ln, NISA_MATMUL, NISA_ENGINE_TENSOR, x, attrs);
   st = ln_move(w, dst, psum, false);
   ln_release(ln, psum);

@@ -23,6 +23,7 @@
 #include "passes/lib/buffers.h"
 #include "passes/lib/edit.h"
 #include "passes/linalg_to_nisa/linalg_to_nisa.h"
+#include "passes/lib/price.h"
 
 enum { SHORT_BYTES = 512 };
 
@@ -186,12 +187,16 @@ static void merge(struct widen *w, struct load *first, struct load *second) {
   MlirLocation loc = mlirLocationFusedGet(w->run->ir->ctx, 2, both, mlirAttributeGetNull());
   MlirValue a = lo->in.operand[0].base, b = hi->in.operand[0].base;
   struct nisa_instr in = lo->in;
+  const int64_t bytes = nisa_partitions(&in.operand[0]) * nisa_free_elements(&in.operand[0]) *
+                        nisa_element_bytes(nisa_access_element(&in.operand[0])),
+                run = n_lo * nisa_element_bytes(nisa_access_element(&in.operand[0]));
 
   in.operand[0] = new_buffer(first, n_lo + n_hi);
   in.operand[1].tile[last_of(&in.operand[1])] = n_lo + n_hi;
   struct remark *r = pass_remark(w->run, second->in.op, RULE_WIDEN_LOAD,
                                  "loaded with its neighbour, %" PRId64 " columns", n_lo + n_hi);
-  remark_reject(r, "two loads", "each would have short descriptors");
+  price_chosen(r, price_transfer_ns(w->run->target, bytes / n_lo * (n_lo + n_hi), run / n_lo * (n_lo + n_hi)));
+  price_instead(r, "two loads", price_transfers_ns(w->run->target, 2, bytes, run), "each would have short descriptors");
   mlirBlockInsertOwnedOperationBefore(mlirOperationGetBlock(first->in.op), first->in.op,
                                       nisa_create(&in, loc, 0, NULL));
   mlirOperationDestroy(first->in.op);

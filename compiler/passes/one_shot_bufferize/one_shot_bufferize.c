@@ -38,6 +38,7 @@
 #include "passes/one_shot_bufferize/inserts.h"
 #include "passes/one_shot_bufferize/loops.h"
 #include "passes/pass.h"
+#include "passes/lib/price.h"
 
 /* ---- annotations ------------------------------------------------------------------------------------ */
 
@@ -313,6 +314,21 @@ static void unshare(MlirOperation empty) {
 
 /* ---- the pass --------------------------------------------------------------------------------------- */
 
+static bool writes_value(MlirOperation op, void *user) {
+  (void)user;
+  return ir_is_of(op, "linalg.") && !ir_is(op, "linalg.yield") && !ir_is(op, "linalg.index");
+}
+
+static void remark_buffers(struct pass_run *run, MlirOperation function) {
+  const int buffers = ir_collect_named(run->arena, function, "memref.alloc").n,
+            copies = ir_collect_named(run->arena, function, "memref.copy").n;
+  struct remark *r = pass_remark(run, function, RULE_BUFFERS, "buffers: %d, copies: %d", buffers, copies);
+  remark_cost(r, "%s", price_count(run->arena, buffers, "buffer"));
+  remark_reject_for(r, "a buffer for each value", NULL,
+                    price_count(run->arena, copies + ir_collect(run->arena, function, writes_value, NULL).n, "buffer"),
+                    "a value may overwrite an operand that nothing reads later");
+}
+
 static enum status run_pass(struct pass_run *run) {
   struct ir_ops fuse = ir_collect_named(run->arena, run->module, "nkipy.fuse_op");
   struct ir_ops loops = ir_collect_named(run->arena, run->module, "scf.while");
@@ -377,9 +393,7 @@ static enum status run_pass(struct pass_run *run) {
   functions = ir_collect_named(run->arena, run->module, "func.func");
   for (int k = 0; k < functions.n; k++)
     if (!mlirOperationIsNull(return_of(functions.v[k])))
-      pass_remark(run, functions.v[k], RULE_BUFFERS, "buffers: %d, copies: %d",
-                  ir_collect_named(run->arena, functions.v[k], "memref.alloc").n,
-                  ir_collect_named(run->arena, functions.v[k], "memref.copy").n);
+      remark_buffers(run, functions.v[k]);
   return ST_OK;
 }
 

@@ -25,6 +25,7 @@
 #include "passes/lib/edit.h"
 #include "passes/lib/layout.h"
 #include "passes/prepare_arithmetic/prepare_arithmetic.h"
+#include "passes/lib/price.h"
 
 /* A sum in the form [A, R, N] -> [A, N]. */
 struct columns {
@@ -175,12 +176,13 @@ bool prepare_columns(struct pass_run *run, MlirOperation op, struct structured *
   MlirValue init = is_batch ? edit_reshape_init(&b, old_init, 3, out) : start_of(&b, old_init, 2, out + 1);
   MlirValue sum = is_batch ? batch_product(&b, ones, x, init) : product(&b, ones, x, init);
   struct remark *r = pass_remark(run, op, RULE_SUM_BY_PRODUCT, "summed over the partitions by a product with ones");
-  const int64_t elements = c.batch * c.rows * c.columns;
-  remark_reject_for(r, "a reduction on the vector engine", NULL,
-                    arena_printf(run->arena,
-                                 "%" PRId64 " elements would be transposed, and read by %" PRId64 " cycles of Vector",
-                                 elements, elements / NISA_PARTITIONS),
-                    "it reduces along the free dimension, so the operand would be transposed");
+  const enum target t = run->target;
+  const double batch = (double)c.batch;
+  price_chosen(r, batch * price_product_ns(t, 1, c.rows, c.columns, 4));
+  price_instead(r, "a reduction on the vector engine",
+                batch * price_transpose_ns(t, c.rows, c.columns, 4) +
+                    price_rows_ns(t, SIM_COST_VECTOR_REDUCE, c.batch * c.columns, c.rows),
+                "it reduces along the free dimension, so the operand would be transposed");
   mlirValueReplaceAllUsesOfWith(result, edit_reshape(&b, sum, old_rank, old));
   edit_erase_unused(run->arena, op);
   return true;

@@ -16,6 +16,7 @@
 
 #include "passes/lib/edit.h"
 #include "passes/prepare_arithmetic/windows.h"
+#include "passes/lib/price.h"
 
 /* ---- lists of loops --------------------------------------------------------------------------------------------- */
 
@@ -245,7 +246,15 @@ bool windows_convolution(struct windowed *w) {
       pass_remark(w->run, ir_defining_op(y), RULE_CONVOLUTION_AS_MATMUL,
                   "the convolution as a matrix product: M=%lld, N=%lld, K=%lld%s", (long long)flat[c.batch.n],
                   (long long)flat[c.batch.n + 1], (long long)product(w, &c.k), c.batch.n ? ", in batches" : "");
-  remark_reject(r, "an instruction for each place of the filter", "the tensor engine does all of them in one product");
+  const enum target t = w->run->target;
+  const int64_t k_sum = product(w, &c.k), m = flat[c.batch.n], columns = flat[c.batch.n + 1];
+  int64_t batches = 1;
+  for (int k = 0; k < c.batch.n; k++)
+    batches *= flat[k];
+  price_chosen(r, (double)batches * price_product_ns(t, m, k_sum, columns, price_shape_of(y).element_bytes));
+  price_instead(r, "an instruction for each place of the filter",
+                (double)(batches * k_sum) * price_rows_ns(t, SIM_COST_SCALAR_TENSOR, m, columns),
+                "the tensor engine does all of them in one product");
   if (is_moved) {
     for (int k = 0; k < n; k++)
       dims[k] = w->s.extents[order.v[k]];

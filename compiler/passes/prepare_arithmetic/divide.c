@@ -30,6 +30,7 @@
 
 #include "passes/lib/edit.h"
 #include "passes/lib/layout.h"
+#include "passes/lib/price.h"
 
 /* ---- what must stay exact --------------------------------------------------------------------------------------- */
 
@@ -193,7 +194,11 @@ static bool by_constant(struct pass_run *run, MlirOperation op, MlirOperation di
   if (second != 1)
     quotient = product(&b, quotient, ir_float(&outer, t, second));
   struct remark *r = pass_remark(run, op, RULE_MULTIPLY_BY_INVERSE, "x / %g as x * %g", c, 1 / c);
-  remark_reject(r, "a division", "it takes a reciprocal and a multiplication");
+  const struct price_shape s = price_shape_of(ir_result(op));
+  const double times = price_rows_ns(run->target, SIM_COST_VECTOR_SCALAR, s.rows, s.columns);
+  price_chosen(r, second != 1 ? 2 * times : times);
+  price_instead(r, "a division", price_rows_ns(run->target, SIM_COST_RECIPROCAL, s.rows, s.columns) + times,
+                "it takes a reciprocal and a multiplication");
   replace(div, quotient);
   return true;
 }
@@ -211,6 +216,18 @@ static bool only_divides(MlirOperation op, MlirValue arg) {
 static bool is_input(MlirOperation op, const struct structured *s, MlirValue arg) {
   return mlirValueIsABlockArgument(arg) && mlirBlockEqual(mlirBlockArgumentGetOwner(arg), ir_body(op)) &&
          mlirBlockArgumentGetArgNumber(arg) < s->n_inputs;
+}
+
+/* divisor: what is inverted, perhaps fewer elements than there are quotients. */
+static void remark_reciprocal(struct pass_run *run, MlirOperation op, MlirValue divisor) {
+  struct remark *r = pass_remark(run, op, RULE_MULTIPLY_BY_RECIPROCAL, "division as multiplication by a reciprocal");
+  struct price_shape all = price_shape_of(ir_result(op)), own = price_shape_of(divisor);
+  if (price_bytes(&own) >= price_bytes(&all)) /* as many, perhaps in another shape, or quotients that are reduced */
+    all = own;
+  const double times = price_rows_ns(run->target, SIM_COST_VECTOR_TENSOR, all.rows, all.columns);
+  price_chosen(r, price_rows_ns(run->target, SIM_COST_RECIPROCAL, own.rows, own.columns) + times);
+  price_instead(r, "a division", price_rows_ns(run->target, SIM_COST_RECIPROCAL, all.rows, all.columns) + times,
+                "it inverts the divisor of each quotient, and multiplies");
 }
 
 /* Inverts the input b, which div divides by, before op, once for all divisions. */
@@ -231,7 +248,7 @@ static void invert_input(struct pass_run *run, MlirOperation op, const struct st
     struct ir_builder body = edit_before(run, divs.v[i]);
     replace(divs.v[i], product(&body, mlirOperationGetOperand(divs.v[i], 0), b));
   }
-  pass_remark(run, op, RULE_MULTIPLY_BY_RECIPROCAL, "division as multiplication by a reciprocal");
+  remark_reciprocal(run, op, divisor);
 }
 
 static bool in_body(struct pass_run *run, MlirOperation op, MlirOperation div) {
@@ -244,7 +261,7 @@ static bool in_body(struct pass_run *run, MlirOperation op, MlirOperation div) {
   outer.loc = at.loc;
   MlirValue one = ir_float(&outer, wide_type(mlirValueGetType(b)), 1);
   replace(div, product(&at, a, ir_binary(&at, "arith.divf", one, widen(&at, b))));
-  pass_remark(run, op, RULE_MULTIPLY_BY_RECIPROCAL, "division as multiplication by a reciprocal");
+  remark_reciprocal(run, op, ir_result(op));
   return true;
 }
 
@@ -288,7 +305,7 @@ static void rewrite_named(struct pass_run *run, MlirOperation op, const struct s
                                                                 .output = out,
                                                                 .body = divide_elements}));
   } else {
-    pass_remark(run, op, RULE_MULTIPLY_BY_RECIPROCAL, "division as multiplication by a reciprocal");
+    remark_reciprocal(run, op, in[1]);
     in[1] = reciprocal(&b, in[1]);
     annotate_like(in[1], ir_result(op), b.loc);
     made = is_narrow(ir_value_element(out))

@@ -20,6 +20,7 @@
 #include "base/array.h"
 #include "nisa/nisa.h"
 #include "passes/lib/edit.h"
+#include "passes/lib/price.h"
 #include "passes/lib/slice.h"
 #include "passes/prepare_arithmetic/prepare_arithmetic.h"
 
@@ -97,13 +98,16 @@ static MlirValue turn(struct ir_builder *b, MlirValue v) {
 }
 
 static void explain(struct pass_run *run, MlirOperation op, const struct comb *c, const char *verb) {
-  int64_t n = c->dims[c->rank - 2];
+  const int64_t bytes = price_shape_of(ir_result(op)).element_bytes, row = c->dims[c->rank - 2] * c->apart;
+  int64_t rows = 1;
   for (int d = 0; d < c->rank - 2; d++)
-    n *= c->dims[d];
+    rows *= c->dims[d];
   struct remark *r =
       pass_remark(run, op, RULE_INTERLEAVE, "%s %" PRId64 " elements apart: in rows on the chip", verb, c->apart);
-  remark_reject_for(r, "by DMA", NULL, arena_printf(run->arena, "%" PRId64 " descriptors of one element", n),
-                    "each element is a transfer of its own");
+  price_chosen(r, 2 * price_transfer_ns(run->target, rows * row * bytes, row * bytes) +
+                      price_rows_ns(run->target, SIM_COST_VECTOR_COPY, rows, row));
+  price_instead(r, "by DMA", c->apart * price_transfer_ns(run->target, rows * row / c->apart * bytes, bytes),
+                "each element is a descriptor of its own");
 }
 
 /* ---- what is read ------------------------------------------------------------------------------------------------ */

@@ -421,9 +421,9 @@ void prepare_middle(struct pass_run *run) {
                                    "rows of %" PRId64 " elements, transposed: %d operations on %" PRId64
                                    " rows take %" PRId64 " cycles",
                                    m.columns, g.n, m.batch * m.rows, w.turned);
+    remark_cost(r, "%" PRId64 " cycles", w.turned);
     remark_limit(r, "partitions", "partitions", m.rows < NISA_PARTITIONS ? m.rows : NISA_PARTITIONS, NISA_PARTITIONS);
-    remark_reject_for(r, "the dimensions in their order", NULL,
-                      arena_printf(run->arena, "%" PRId64 " cycles, not %" PRId64, w.kept, w.turned),
+    remark_reject_for(r, "the dimensions in their order", NULL, arena_printf(run->arena, "%" PRId64 " cycles", w.kept),
                       "an instruction would have few elements, or a value would be transposed for each reduction");
     pass_step(run, all.v[i], "columns-as-rows");
     change(run, &g, &m, all);

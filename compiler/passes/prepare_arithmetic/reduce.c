@@ -21,6 +21,7 @@
 #include "passes/lib/edit.h"
 #include "passes/lib/layout.h"
 #include "passes/prepare_arithmetic/prepare_arithmetic.h"
+#include "passes/lib/price.h"
 
 /* ---- combiners --------------------------------------------------------------------------------------------------- */
 
@@ -266,6 +267,7 @@ static void reduce_in_two_steps(struct pass_run *run, MlirOperation op, struct s
                                 const struct combiner *c) {
   MlirValue result = ir_result(op), init = mlirOperationGetOperand(op, 1);
   const struct layout asked = layout_read(result);
+  const struct price_shape whole = price_shape_of(mlirOperationGetOperand(op, 0));
   int64_t dims[STRUCTURED_LOOPS_MAX], old[STRUCTURED_LOOPS_MAX];
   const int old_rank = ir_shape(result, STRUCTURED_LOOPS_MAX, old);
 
@@ -288,7 +290,15 @@ static void reduce_in_two_steps(struct pass_run *run, MlirOperation op, struct s
     edit_erase_unused(run->arena, ir_defining_op(init));
   struct remark *r =
       pass_remark(run, op, RULE_REDUCE_IN_TWO_STEPS, "reduced in two steps: within the partitions, then across them");
-  remark_reject(r, "one step", "an instruction reduces along the free dimension only");
+  const enum target t = run->target;
+  const int64_t rows = s->extents[0], elements = whole.rows * whole.columns;
+  price_chosen(r, price_rows_ns(t, SIM_COST_VECTOR_REDUCE, rows, elements / rows) +
+                      price_transpose_ns(t, rows, 1, whole.element_bytes) +
+                      price_rows_ns(t, SIM_COST_VECTOR_REDUCE, 1, rows));
+  price_instead(r, "one step",
+                price_transfer_ns(t, price_bytes(&whole), elements / rows * whole.element_bytes) +
+                    price_rows_ns(t, SIM_COST_VECTOR_REDUCE, 1, elements),
+                "all elements would be moved to one partition: an instruction reduces along the free dimension only");
 }
 
 /* ---- few rows ------------------------------------------------------------------------------------------------------ */
@@ -343,9 +353,15 @@ static MlirOperation reduce_rows_first(struct pass_run *run, MlirOperation op, s
   struct remark *r = pass_remark(run, op, RULE_REDUCE_IN_TWO_STEPS,
                                  "reduced in two steps: dimension 1 lies across the partitions in the first one");
   remark_limit(r, "partitions", "partitions", dims[1] < NISA_PARTITIONS ? dims[1] : NISA_PARTITIONS, NISA_PARTITIONS);
-  remark_reject_for(r, "one step", NULL,
-                    arena_printf(run->arena, "%lld of %d partitions", (long long)dims[0], NISA_PARTITIONS),
-                    "most lanes would be idle, and elements would be moved to other partitions for it");
+  const enum target t = run->target;
+  int64_t inner = 1;
+  for (int l = 2; l < s->n_loops; l++)
+    inner *= s->extents[l];
+  price_chosen(r, price_rows_ns(t, SIM_COST_VECTOR_REDUCE, dims[0] * dims[1], inner) +
+                      price_transpose_ns(t, dims[1], dims[0], price_shape_of(result).element_bytes) +
+                      price_rows_ns(t, SIM_COST_VECTOR_REDUCE, dims[0], dims[1]));
+  price_instead(r, "one step", price_rows_ns(t, SIM_COST_VECTOR_REDUCE, dims[0], dims[1] * inner),
+                "most lanes would be idle, and elements would be moved to other partitions for it");
   return second;
 }
 

@@ -181,11 +181,11 @@ static void rewrite(struct pass_run *run, MlirOperation op, const struct lead *l
 static void remark_lead(struct pass_run *run, MlirOperation op, const struct lead *lead) {
   struct remark *r =
       pass_remark(run, op, RULE_ROWS, "the %d leading dimensions are one of %" PRId64, lead->n, lead->rows);
+  remark_cost(r, "%" PRId64 " cycles", lead->cost);
   remark_limit(r, "partitions", "partitions", lead->rows < NISA_PARTITIONS ? lead->rows : NISA_PARTITIONS,
                NISA_PARTITIONS);
   remark_reject_for(r, "one of them across the partitions", NULL,
-                    arena_printf(run->arena, "%" PRId64 " cycles of an instruction on all tiles, not %" PRId64,
-                                 lead->rejected, lead->cost),
+                    arena_printf(run->arena, "%" PRId64 " cycles", lead->rejected),
                     "it would fill fewer partitions, with longer rows");
 }
 

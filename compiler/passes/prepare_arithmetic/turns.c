@@ -119,9 +119,9 @@ static MlirValue in_rows(struct ir_builder *b, MlirValue x, const struct turn *t
 
 static void explain(struct pass_run *run, MlirOperation op, const struct turn *t) {
   struct remark *r =
-      pass_remark(run, op, RULE_TURN_IN_ROWS,
-                  "each of %" PRId64 " rows of %" PRId64 " elements is turned by itself: %" PRId64 " cycles", t->rows,
-                  t->row, cycles_in_rows(t));
+      pass_remark(run, op, RULE_TURN_IN_ROWS, "each of %" PRId64 " rows of %" PRId64 " elements is turned by itself",
+                  t->rows, t->row);
+  remark_cost(r, "%" PRId64 " cycles", cycles_in_rows(t));
   remark_limit(r, "partitions", "partitions", t->rows < NISA_PARTITIONS ? t->rows : NISA_PARTITIONS, NISA_PARTITIONS);
   remark_reject_for(r, "blocks of 128 by 128", NULL,
                     arena_printf(run->arena, "%" PRId64 " cycles", cycles_in_blocks(t)),

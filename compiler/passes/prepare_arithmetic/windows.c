@@ -30,6 +30,7 @@
 #include "passes/lib/edit.h"
 #include "passes/lib/layout.h"
 #include "passes/prepare_arithmetic/prepare_arithmetic.h"
+#include "passes/lib/price.h"
 
 /* ---- reading ---------------------------------------------------------------------------------------------------- */
 
@@ -310,8 +311,15 @@ static bool rewrite_chain(struct windowed *w) {
                                                                .body = copy_body,
                                                                .user = &body}));
   }
-  pass_remark(w->run, ir_defining_op(sum), RULE_COMBINE_WINDOWS,
-              "the %lld elements of the windows are combined one by one", (long long)n);
+  struct remark *r = pass_remark(w->run, ir_defining_op(sum), RULE_COMBINE_WINDOWS,
+                                 "the %lld elements of the windows are combined one by one", (long long)n);
+  const struct price_shape s = price_shape_of(sum);
+  const enum target t = w->run->target;
+  price_chosen(r, (double)n * price_rows_ns(t, SIM_COST_VECTOR_TENSOR, s.rows, s.columns));
+  price_instead(r, "a reduction of windows that are copied out",
+                (double)n * price_rows_ns(t, SIM_COST_VECTOR_COPY, s.rows, s.columns) +
+                    price_rows_ns(t, SIM_COST_VECTOR_REDUCE, s.rows, s.columns * n),
+                "an instruction reads each place of the windows where it is");
   windows_drop_knobs(w->run, w->op, "the window's elements are combined one by one");
   mlirValueReplaceAllUsesOfWith(ir_result(w->op), sum);
   edit_erase_unused(w->run->arena, w->op);

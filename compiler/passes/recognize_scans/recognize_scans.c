@@ -27,6 +27,7 @@
 #include "passes/lib/product.h"
 #include "passes/lib/scan.h"
 #include "passes/recognize_scans/unrolled.h"
+#include "passes/lib/price.h"
 
 /* A running result of x along the dimension `axis`. */
 struct found {
@@ -372,7 +373,14 @@ static enum status run_pass(struct pass_run *run) {
     struct ir_builder b = edit_before(run, ops.v[i]);
     MlirValue made = make(&b, &f);
     struct remark *r = pass_remark(run, ops.v[i], RULE_SCAN, "running results by one scan instead of %s", f.was);
-    remark_reject(r, "the operations as written", "they compute each result anew, or in log2(n) passes");
+    const struct price_shape s = price_shape_of(f.x);
+    const int64_t n = mlirShapedTypeGetDimSize(mlirValueGetType(f.x), f.axis), rows = s.rows * s.columns / (n ? n : 1);
+    price_chosen(r, price_rows_ns(run->target, SIM_COST_SCAN, rows, n));
+    price_instead(r, "the operations as written",
+                  f.passes ? (double)f.passes * price_rows_ns(run->target, SIM_COST_VECTOR_TENSOR, rows, n)
+                           : price_product_ns(run->target, rows, n, n, s.element_bytes) +
+                                 2 * price_transpose_ns(run->target, rows, n, s.element_bytes),
+                  "they compute each result anew, or in log2(n) passes");
     mlirValueReplaceAllUsesOfWith(ir_result(ops.v[i]), made);
     any = true;
   }

@@ -12,6 +12,7 @@
 #include "base/array.h"
 #include "passes/lib/edit.h"
 #include "passes/recognize_scans/unrolled.h"
+#include "passes/lib/price.h"
 
 /* ---- what may be replaced ------------------------------------------------------------------------------------------- */
 
@@ -301,7 +302,12 @@ static bool replace_states(struct plans *w, struct pack *p) {
   MlirOperation last = ir_defining_op(p->v[p->n - 1]);
   struct remark *r =
       pass_remark(w->u.run, last, RULE_SCAN, "%d steps of a recurrence by one scan", p->n - p->steps->from);
-  remark_reject(r, "the steps as written", "each waits for the one before it, with short instructions");
+  const struct price_shape s = price_shape_of(p->v[p->n - 1]);
+  const int64_t steps = p->n - p->steps->from, rows = s.rows * s.columns;
+  price_chosen(r, price_rows_ns(w->u.run->target, SIM_COST_SCAN, rows, steps));
+  price_instead(r, "the steps as written",
+                (double)steps * price_rows_ns(w->u.run->target, SIM_COST_SCALAR_TENSOR, s.rows, s.columns),
+                "each waits for the one before it, with short instructions");
   for (int t = p->steps->from; t < p->n; t++) {
     struct {
       MlirOpOperand *v;

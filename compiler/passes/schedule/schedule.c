@@ -93,6 +93,7 @@ static void explain_form(struct pass_run *run, MlirOperation function, const str
   struct remark *r = pass_remark(run, function, RULE_SCHEDULE, "%s%s%s: the program takes %.2f us instead of %.2f",
                                  has_loops ? "loops are written out, and loads come first" : "loads come first", parts,
                                  halves, what->after / 1000, what->before / 1000);
+  remark_cost(r, "%.2f us", what->after / 1000);
   remark_reject_for(r, has_loops ? "loops" : "the order of the program", NULL,
                     arena_printf(run->arena, "%.2f us", what->before / 1000),
                     "transfers wait for others that could come later, or for more than they need");

@@ -72,6 +72,7 @@ static void explain(const struct overlap *o, const struct overlap_cuts *c) {
            : arena_printf(o->run->arena, "%s %d steps in another order", is_loop ? "its" : "the", o->n_steps);
   struct remark *r = pass_remark(o->run, o->parent, RULE_SCHEDULE, "%s: %s takes %.2f us instead of %.2f", how, what,
                                  c->after / 1000, c->before / 1000);
+  remark_cost(r, "%.2f us", c->after / 1000);
   remark_reject_for(r, c->b ? "one round after the other" : "the order of the program", NULL,
                     arena_printf(o->run->arena, "%.2f us", c->before / 1000),
                     c->b ? "at the end of each round the engines wait for each other"

@@ -80,6 +80,11 @@ export interface Remark {
   src?: number;
   /** The rule by which the pass decided; GET /api/v1/rules lists all. Results of older versions lack it. */
   rule?: string;
+  /** What the chosen costs, in the unit of the costs of the rejected choices: "about 1.2 us", "8 tiles". Absent if the
+   * rule is forced. */
+  cost?: string;
+  /** Why there is no other choice in this case, though the rule chooses in general. */
+  forced?: string;
   limits?: RemarkLimit[];
   rejected?: RejectedChoice[];
   knob?: RemarkKnob;
@@ -101,7 +106,7 @@ export type KnobValue = number[] | string | number;
 export interface RejectedChoice {
   choice: string;
   reason: string;
-  /** What it would cost, where that is at hand. */
+  /** What it would cost, where that is at hand: in the unit of the remark's cost, of which it is the alternative. */
   cost?: string;
   value?: KnobValue;
 }
@@ -129,6 +134,8 @@ export interface Rule {
   because: string;
   /** The knob that changes its decisions, or why there is none. */
   knob: string;
+  /** Why its decisions have no other choice, and so no cost. Absent if it chooses among several. */
+  forced?: string;
   /** The rule whose decisions about the same expression change this one. */
   via?: string;
 }

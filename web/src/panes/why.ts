@@ -45,10 +45,15 @@ function decider(kernel: KernelOutcome, remark: Remark, rule: Rule | undefined):
   return null;
 }
 
-/** The choices that were rejected, each with the button that takes it if a knob does. */
+/** "this: 4 tiles": what the choice costs. */
+function costOf(remark: Remark): HTMLElement | null {
+  return remark.cost === undefined ? null : el("p", { class: "chosen" }, "this: ", el("b", { class: "cost" }, remark.cost));
+}
+
+/** The choices that were rejected, "instead X: 8 tiles", each with the button that takes it if a knob does. */
 function rejectedList(by: Reasons, remark: Remark): HTMLElement | null {
   const one = ({ choice, reason, cost, value }: RejectedChoice): HTMLElement => {
-    const text = el("span", { class: "text" }, el("b", {}, choice), ` ${reason}`, cost ? el("span", { class: "cost" }, ` · ${cost}`) : null);
+    const text = el("span", { class: "text" }, "instead ", el("b", {}, choice), ": ", cost === undefined ? null : el("b", { class: "cost" }, cost), `${cost === undefined ? "" : "; "}${reason}`);
     if (value === undefined || !isOffering(remark) || by.store.state.language !== "nkipy") return el("li", {}, text);
     const knob = `.${remark.knob.call}(${remark.knob.argument}=${literal(value)})`;
     const write = button(`Write ${knob}`, `Write ${knob} for this value into the source`, () => say(writeOffer({ ...by, remark, value })), "write-knob");
@@ -61,7 +66,7 @@ function rejectedList(by: Reasons, remark: Remark): HTMLElement | null {
 function knobNote(by: Reasons, rule: Rule | undefined): (HTMLElement | null)[] {
   if (isOffering(by.remark)) return [];
   const other = decider(by.kernel, by.remark, rule);
-  if (other) return [el("p", { class: "by-other" }, `Decided by ${other.stage.name}: `, el("b", {}, other.remark.text)), rejectedList(by, other.remark)];
+  if (other) return [el("p", { class: "by-other" }, `Decided by ${other.stage.name}: `, el("b", {}, other.remark.text)), costOf(other.remark), rejectedList(by, other.remark)];
   if (!rule) return [];
   const none = rule.knob.startsWith("No knob");
   return [el("p", { class: "by-other" }, none ? rule.knob : `No knob here: the operation is a part of an expression, or its place is fixed. The knob is ${rule.knob}.`)];
@@ -73,7 +78,8 @@ export const whyView: WhyView = (reasons) => {
   const knob = el("div", {});
   void rules().then((all) => {
     const rule = all?.get(remark.rule ?? "");
-    if (rule) said.append(` ${rule.says} `, el("span", { class: "because" }, rule.because));
+    const forced = rule?.forced ?? remark.forced;
+    if (rule) said.append(` ${rule.says} `, el("span", { class: "because" }, rule.because, forced === undefined ? "" : ` No other choice: ${forced}`));
     knob.append(...knobNote(reasons, rule).filter((n) => n !== null));
   });
   return el(
@@ -81,6 +87,7 @@ export const whyView: WhyView = (reasons) => {
     { class: "why" },
     said,
     remark.limits?.length ? el("ul", { class: "limits", attrs: { "aria-label": "Limits" } }, ...remark.limits.map(limitRow)) : null,
+    costOf(remark),
     rejectedList(reasons, remark),
     knob,
   );

@@ -34,11 +34,14 @@ function firstText(stage: Stage | undefined, ops: ReadonlySet<number>): string {
 
 function tellRemark(r: Remark, rules: Rules): string[] {
   const rule = rules?.get(r.rule ?? "");
+  const forced = rule?.forced ?? r.forced;
   return [
     `    * ${r.text}`,
     ...(rule ? [`      Rule ${rule.name}: ${rule.says}`, `      Because: ${rule.because}`] : []),
+    ...(forced !== undefined ? [`      No other choice: ${forced}`] : []),
+    ...(r.cost !== undefined ? [`      This: ${r.cost}`] : []),
     ...(r.limits ?? []).map((l) => `      Limit: ${l.name}: ${l.used} of ${l.available} ${l.unit}`),
-    ...(r.rejected ?? []).map((x) => `      Not ${x.choice}: ${x.reason}`),
+    ...(r.rejected ?? []).map((x) => `      Instead ${x.choice}: ${x.cost !== undefined ? `${x.cost}; ` : ""}${x.reason}`),
     ...(rule ? [`      ${rule.knob.startsWith("No knob") ? "" : "Knob: "}${rule.knob}`] : []),
   ];
 }
