@@ -19,29 +19,10 @@
 
 /* ---- reading -------------------------------------------------------------------------------------------------- */
 
-enum { REVERSED_APART_MAX = 4 }; /* longer axes are reversed by a gather */
-
-/* Reverses a short axis by putting its places together in the other order. */
-static hlo_val reverse_few(struct tracer *tr, hlo_val x, int axis, int64_t n) {
-  struct hlo_slice_dim dims[HLO_RANK_MAX];
-  hlo_val parts[REVERSED_APART_MAX];
-
-  for (int d = 0; d < x->shape.rank; d++)
-    dims[d] = (struct hlo_slice_dim){0, x->shape.dims[d], 1};
-  for (int64_t k = 0; k < n; k++) {
-    dims[axis].start = n - 1 - k;
-    dims[axis].limit = n - k;
-    parts[k] = hlo_slice(&tr->b, x, dims);
-  }
-  return hlo_concatenate(&tr->b, (int)n, parts, axis);
-}
-
 hlo_val val_reverse(struct tracer *tr, hlo_val x, int axis) {
   int64_t n = x ? x->shape.dims[axis] : 0;
   if (n < 2) /* there is nothing to gather from an empty axis */
     return x;
-  if (n <= REVERSED_APART_MAX)
-    return reverse_few(tr, x, axis, n);
   int32_t *idx = arena_new_array(tr->a, int32_t, (size_t)n);
   for (int64_t i = 0; i < n; i++)
     idx[i] = (int32_t)(n - 1 - i);
