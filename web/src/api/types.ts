@@ -794,6 +794,28 @@ export interface PartingPlace {
   max_abs_err?: number | null;
 }
 
+/** What the kernels return: same, or reason if they were not compared; of those that differ the first element of the
+ * first one; without index, the shapes differ. */
+export interface PartingResults {
+  same?: boolean;
+  /** Why they were not compared. */
+  reason?: string;
+  name?: string;
+  index?: number[];
+  a?: number | null;
+  b?: number | null;
+  max_abs_err?: number | null;
+}
+
+/** Lines of a stage that compute something and that were compared with none: the other side has none that does the same
+ * to the same part. */
+export interface PartingAlone {
+  stage: string;
+  /** How many of A. */
+  a: number;
+  b: number;
+}
+
 /** How far the comparison of values is: stage, line, compared. The last one has done and the places; one that is absent
  * does not exist. */
 export interface Parting {
@@ -807,7 +829,9 @@ export interface Parting {
   /** Stages that one side has. */
   alone?: number;
   text?: PartingPlace;
+  results?: PartingResults;
   values?: PartingPlace;
+  no_counterpart?: PartingAlone;
   /** Why values were not compared to the end. */
   note?: string;
 }
