@@ -33,7 +33,7 @@ struct node {
 struct line {
   const char *text; /* trimmed; borrowed */
   size_t len;
-  uint64_t place, kind, expression;
+  uint64_t place, expression; /* 0: it has no expression */
   uint64_t colour[ROUNDS + 1];
   int first, n; /* its names, in reader.uses */
 };
@@ -305,9 +305,8 @@ static void read_line(struct reader *r, struct line *l, const char *expression) 
   const struct part kind = kind_of(l->text, l->len), place = place_of(l->text, l->len);
   const size_t at = operation_at(l->text, l->len);
   l->expression = expression ? mix_text(8, expression, strlen(expression)) : 0;
-  l->kind = mix_text(9, kind.s, kind.n);
-  l->place = mix(l->kind, number_of(r, place.s, place.n, 10));
-  l->colour[0] = mix(l->expression, number_of(r, l->text + at, l->len - at, 11));
+  l->place = number_of(r, place.s, place.n, mix_text(9, kind.s, kind.n));
+  l->colour[0] = number_of(r, l->text + at, l->len - at, 11);
   define_result(r, l);
   define_arguments(r, l);
   take_uses(r, l);
@@ -386,35 +385,28 @@ struct pairing {
   struct keyed *list[2], *expressions[2];
 };
 
-enum {
-  BY_PLACE = -1,
-  BY_CHANGED = -2
-}; /* after the rounds: any attributes; any expression that the other side lacks */
+enum { BY_PLACE = -1 }; /* after the rounds: whatever the attributes are */
 
 static bool has_expression(const struct pairing *p, int side, uint64_t expression) {
   const struct keyed key = {expression, 0};
   return bsearch(&key, p->expressions[side], (size_t)p->sides[side].n_lines, sizeof key, compare_key);
 }
 
-/* The key of a line at a level; 0: it is not paired there. */
-static uint64_t key_of(const struct pairing *p, int side, int i, int level) {
-  const struct line *l = &p->sides[side].lines[i];
-  if (p->is_taken[side][i] || !p->out->is_step[side][i])
-    return 0;
-  if (level >= 0)
-    return mix(l->colour[level], 1) | 1;
-  if (level == BY_PLACE)
-    return mix(l->place, l->expression) | 1;
-  return has_expression(p, !side, l->expression) ? 0 : mix(l->place, 0) | 1;
+/* True if both can be of one expression: it is the same, one is not known, or each was changed into the other. */
+static bool can_be_one(const struct pairing *p, int a, int b) {
+  const uint64_t x = p->sides[0].lines[a].expression, y = p->sides[1].lines[b].expression;
+  return x == y || !x || !y || (!has_expression(p, 1, x) && !has_expression(p, 0, y));
 }
 
-static int list_side(struct pairing *p, int side, int level) {
+static uint64_t key_of(const struct line *l, int level, bool with_expression) {
+  return mix(level >= 0 ? l->colour[level] : l->place, with_expression ? l->expression : 0) | 1;
+}
+
+static int list_side(struct pairing *p, int side, int level, bool with_expression) {
   int n = 0;
-  for (int i = 0; i < p->sides[side].n_lines; i++) {
-    const uint64_t key = key_of(p, side, i, level);
-    if (key)
-      p->list[side][n++] = (struct keyed){key, i};
-  }
+  for (int i = 0; i < p->sides[side].n_lines; i++)
+    if (!p->is_taken[side][i] && p->out->is_step[side][i])
+      p->list[side][n++] = (struct keyed){key_of(&p->sides[side].lines[i], level, with_expression), i};
   qsort(p->list[side], (size_t)n, sizeof *p->list[side], compare_keyed);
   return n;
 }
@@ -426,19 +418,27 @@ static int count_same(const struct keyed *list, int n) {
   return k;
 }
 
+static void pair_group(struct pairing *p, const struct keyed *x, const struct keyed *y, int n, bool is_guess) {
+  for (int k = 0; k < n; k++)
+    if (!can_be_one(p, x[k].line, y[k].line))
+      return;
+  for (int k = 0; k < n; k++) {
+    const int a = x[k].line, b = y[k].line;
+    p->out->to[a] = b + 1;
+    p->out->is_guess[a] = is_guess;
+    p->out->group[0][a] = p->out->group[1][b] = x->key;
+    p->is_taken[0][a] = p->is_taken[1][b] = true;
+  }
+}
+
 /* Pairs groups of equally many lines. */
-static void pair_level(struct pairing *p, int level) {
-  const int n = list_side(p, 0, level), m = list_side(p, 1, level);
+static void pair_level(struct pairing *p, int level, bool with_expression) {
+  const int n = list_side(p, 0, level, with_expression), m = list_side(p, 1, level, with_expression);
   for (int i = 0, j = 0; i < n && j < m;) {
     const struct keyed *x = &p->list[0][i], *y = &p->list[1][j];
     const int nx = count_same(x, n - i), ny = count_same(y, m - j);
-    for (int k = 0; x->key == y->key && nx == ny && k < nx; k++) {
-      const int a = x[k].line, b = y[k].line;
-      p->out->to[a] = b + 1;
-      p->out->is_guess[a] = level < ROUNDS && nx > 1;
-      p->out->group[0][a] = p->out->group[1][b] = x->key;
-      p->is_taken[0][a] = p->is_taken[1][b] = true;
-    }
+    if (x->key == y->key && nx == ny)
+      pair_group(p, x, y, nx, level < ROUNDS && nx > 1);
     const bool is_less = x->key < y->key, is_more = y->key < x->key;
     i += is_more ? 0 : nx;
     j += is_less ? 0 : ny;
@@ -481,7 +481,8 @@ struct counterparts counterpart_find(struct arena *a, const struct counterpart_s
   struct pairing p = {.sides = readers, .out = &out};
   for (int s = 0; s < 2; s++)
     begin_side(&p, &readers[s], s, &sides[s]);
-  for (int level = ROUNDS; level >= BY_CHANGED; level--)
-    pair_level(&p, level);
+  for (int with = 1; with >= 0; with--)
+    for (int level = ROUNDS; level >= BY_PLACE; level--)
+      pair_level(&p, level, with);
   return out;
 }

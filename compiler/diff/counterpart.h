@@ -3,14 +3,15 @@
  * Two ways to compile a kernel may have the same instructions in another order, on other engines, in more or fewer parts.  So a
  * line's counterpart is found by what the line says and by what is around it, never by its position:
  *
- *   - the operation, its Python expression, its attributes, and the indices of what it reads and writes, with constants and loops
- *     in the place of names; not the engine, and not where a buffer lies;
+ *   - the operation, its attributes, and the indices of what it reads and writes, with constants and loops in the place of names; not
+ *     the engine, and not where a buffer lies;
  *   - the same of the lines that share its buffers and values, round by round, so that the parts of a tensor, which read alike,
- *     are told apart by the parts of the arguments that they come from and of the results that they become.
+ *     are told apart by the parts of the arguments that they come from and of the results that they become;
+ *   - its Python expression.
  *
- * Lines are paired by as many rounds as they agree in; lines that agree equally in their order.  Then come lines whose attributes
- * differ, or whose expression was changed: they need the same operation and the same place.  What has no equal number of lines on the
- * other side stays without a counterpart.
+ * Lines are paired by as many rounds as they agree in; lines that agree equally in their order.  Then come lines with other attributes
+ * and the same place of the same operation.  Last, all of this without the expression, if it was changed or is not known.  What has no
+ * equal number of lines on the other side stays without a counterpart.
  */
 #ifndef DIFF_COUNTERPART_H
 #define DIFF_COUNTERPART_H

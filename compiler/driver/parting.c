@@ -47,6 +47,11 @@ static const char *key_of(struct arena *a, const json_t *stages, size_t at) {
   return nth > 1 ? arena_printf(a, "%s:%d", name, nth) : arena_strdup(a, name);
 }
 
+/* The stage's number in its pipeline: a side that begins at a later stage lacks those before. */
+static int index_of(const json_t *stages, size_t at) {
+  return (int)json_integer_value(json_object_get(json_array_get(stages, at), "index"));
+}
+
 static struct diff_text text_of(const json_t *stage) {
   const json_t *text = json_object_get(stage, "text");
   return (struct diff_text){json_string_value(text), json_string_length(text)};
@@ -73,7 +78,8 @@ static enum status pair_stages(struct parting_finder *f, struct error *err) {
   enum status st = ST_OK;
   for (size_t i = 0; !st && i < json_array_size(a); i++)
     for (size_t k = 0; !st && k < json_array_size(b); k++) {
-      struct parting_pair p = {.name = key_of(f->arena, a, i), .index = {(int)i, (int)k}};
+      struct parting_pair p = {
+          .name = key_of(f->arena, a, i), .at = {(int)i, (int)k}, .index = {index_of(a, i), index_of(b, k)}};
       if (strcmp(p.name, key_of(f->arena, b, k)) != 0)
         continue;
       const char *dialect = json_string_value(json_object_get(json_array_get(a, i), "dialect"));
@@ -134,8 +140,8 @@ static enum status compare_returned(struct parting_finder *f, const char *label,
   return st;
 }
 
-static int last_stage(const struct parting_side *s) {
-  return (int)json_array_size(stages_of(s)) - 1;
+static size_t last_stage(const json_t *stages) {
+  return json_array_size(stages) - 1;
 }
 
 /* Compares what the kernels return: the results of their last stages. */
@@ -146,10 +152,11 @@ static enum status compare_results(struct parting_finder *f, enum parting_verdic
   const char *reason = NULL;
   int index[2], which;
   for (int s = 0; s < 2; s++) {
-    index[s] = last_stage(&f->sides[s]);
-    text[s] = text_of(json_array_get(stages_of(&f->sides[s]), (size_t)index[s]));
+    const json_t *stages = stages_of(&f->sides[s]);
+    index[s] = index_of(stages, last_stage(stages));
+    text[s] = text_of(json_array_get(stages, last_stage(stages)));
   }
-  const char *label = key_of(f->arena, stages_of(&f->sides[1]), (size_t)index[1]);
+  const char *label = key_of(f->arena, stages_of(&f->sides[1]), last_stage(stages_of(&f->sides[1])));
   const enum status st = compare_returned(f, label, index, text, verdict, &found, &which, &reason, err);
   const json_t *kernel = json_array_get(json_object_get(f->sides[1].result, "kernels"), 0);
   const json_t *output = json_array_get(json_object_get(kernel, "outputs"), (size_t)which);

@@ -20,6 +20,7 @@ struct parting_side {
 /* A stage that both sides have. */
 struct parting_pair {
   const char *name;
+  int at[2];    /* in the results */
   int index[2]; /* in the pipelines */
   struct diff_text text[2];
   int n_lines[2];

@@ -67,7 +67,7 @@ struct counterparts parting_pair_lines(const struct parting_finder *f, const str
     const char **sources = read_sources(f->arena, &f->sides[s], &n_sources);
     const char **expressions = arena_new_array(f->arena, const char *, (size_t)p->n_lines[s]);
     const json_t *kernel = json_array_get(json_object_get(f->sides[s].result, "kernels"), 0);
-    const json_t *stage = json_array_get(json_object_get(kernel, "stages"), (size_t)p->index[s]);
+    const json_t *stage = json_array_get(json_object_get(kernel, "stages"), (size_t)p->at[s]);
     for (int i = 0; i < p->n_lines[s]; i++) {
       const json_t *line = json_array_get(json_object_get(stage, "lines"), (size_t)i);
       const json_t *src = json_object_get(line, "src");
