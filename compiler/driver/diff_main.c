@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/utf8.h"
 #include "driver/parting.h"
 #include "driver/run_here.h"
 #include "driver/terminal.h"
@@ -89,9 +90,11 @@ static enum status set_other(struct command *c) {
 static void show_place(const struct parting_place *p, const char *what) {
   printf("%s: %s\n", what, p->stage);
   for (int s = 0; s < 2; s++)
-    if (p->line[s])
-      printf("  %c line %d: %s\n", "AB"[s], p->line[s], p->text[s]);
-    else
+    if (p->line[s]) {
+      printf("  %c line %d: ", "AB"[s], p->line[s]);
+      utf8_print(stdout, p->text[s], strlen(p->text[s]));
+      putchar('\n');
+    } else
       printf("  %c has no such line\n", "AB"[s]);
 }
 
