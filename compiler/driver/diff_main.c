@@ -101,6 +101,8 @@ static void show_place(const struct parting_place *p, const char *what) {
 static void show_results(const struct parting_results *r) {
   if (!r->is_known)
     printf("results: not compared: %s\n", r->reason ? r->reason : "the time was up");
+  else if (r->is_same && r->max_abs_err > 0)
+    printf("results: the same within the check's tolerances: they differ by up to %g\n", r->max_abs_err);
   else if (r->is_same)
     printf("results: the same\n");
   else if (!r->index)

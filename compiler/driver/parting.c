@@ -122,6 +122,7 @@ static enum status compare_returned(struct parting_finder *f, const char *label,
                                     const struct diff_text text[2], enum parting_verdict *verdict,
                                     struct parting_found *found, int *which, const char **reason, struct error *err) {
   struct parting_returned r[2];
+  double largest = 0; /* of the results that are alike */
   enum status st = ST_OK;
   for (int s = 0; s < 2; s++)
     r[s] = parting_returned(f->arena, text[s]);
@@ -134,8 +135,10 @@ static enum status compare_returned(struct parting_finder *f, const char *label,
                                          {index[1], r[1].line, r[1].names[k], label}};
     *which = k;
     st = parting_compare(f, want, false, verdict, found, reason, err);
+    largest = found->max_abs_err > largest ? found->max_abs_err : largest;
     if (st || *verdict != PARTING_ALIKE)
       break;
+    found->max_abs_err = largest;
   }
   return st;
 }
@@ -161,7 +164,7 @@ static enum status compare_results(struct parting_finder *f, enum parting_verdic
   const json_t *kernel = json_array_get(json_object_get(f->sides[1].result, "kernels"), 0);
   const json_t *output = json_array_get(json_object_get(kernel, "outputs"), (size_t)which);
   const char *name = json_string_value(json_object_get(output, "name"));
-  *out = (struct parting_results){.is_known = *verdict != PARTING_NO_VALUE,
+  *out = (struct parting_results){.is_known = *verdict > PARTING_OTHER,
                                   .is_same = *verdict == PARTING_ALIKE,
                                   .name = name ? arena_strdup(f->arena, name) : NULL,
                                   .reason = reason ? reason : "a value is too large, or cannot be taken",
@@ -225,7 +228,7 @@ static enum status scan_pair(struct parting_finder *f, const struct parting_pair
     st = compare_lines(f, p, line, c.to[line - 1], &v, &found, err);
     if (!st && v == PARTING_APART && c.is_guess[line - 1])
       st = has_other(f, p, &c, line, &has, err);
-    for (int s = 0; !st && v == PARTING_NO_VALUE && s < 2; s++)
+    for (int s = 0; !st && v == PARTING_OTHER && s < 2; s++)
       f->out->n_lines_alone[s]++;
     *is_found = !st && v == PARTING_APART && !has;
     if (*is_found)
@@ -363,17 +366,16 @@ static void put_values(struct buf *b, const struct parting *r) {
       json_put_field_bool(b, "same", x->is_same);
     else
       json_put_field_str(b, "reason", x->reason ? x->reason : "the time was up");
-    if (x->is_known && !x->is_same) {
-      if (x->name)
-        json_put_field_str(b, "name", x->name);
-      if (x->index) {
-        json_put_key(b, "index");
-        buf_puts(b, x->index);
-        json_put_field_double(b, "a", x->got[0]);
-        json_put_field_double(b, "b", x->got[1]);
-        json_put_field_double(b, "max_abs_err", x->max_abs_err);
-      }
+    if (x->is_known && !x->is_same && x->name)
+      json_put_field_str(b, "name", x->name);
+    if (x->is_known && x->index) {
+      json_put_key(b, "index");
+      buf_puts(b, x->index);
+      json_put_field_double(b, "a", x->got[0]);
+      json_put_field_double(b, "b", x->got[1]);
     }
+    if (x->is_known && (x->is_same || x->index))
+      json_put_field_double(b, "max_abs_err", x->max_abs_err);
     buf_putc(b, '}');
   }
   if (r->alone_stage) {

@@ -33,7 +33,8 @@ struct parting_results {
   const char *reason; /* why it is not known */
   const char *name;   /* of the first result that differs; NULL: not known */
   const char *index;  /* its first element that differs; NULL: the shapes do */
-  double got[2], max_abs_err;
+  double got[2];
+  double max_abs_err; /* also of results that are the same, within the tolerances */
 };
 
 struct parting {

@@ -50,12 +50,13 @@ struct parting_want {
 };
 
 enum parting_verdict {
-  PARTING_NO_VALUE, /* one side has none, or they are no counterparts: another tile or layout, another number of executions */
+  PARTING_NO_VALUE, /* one side has none */
+  PARTING_OTHER,    /* they are no counterparts: another tile or layout, another number of executions */
   PARTING_ALIKE,
   PARTING_APART,
 };
 
-/* The first element that differs. */
+/* The first element that differs, and by how much any do, also within the tolerances. */
 struct parting_found {
   const char *index; /* "[0, 3]"; NULL: the shapes differ */
   double got[2], max_abs_err;

@@ -97,12 +97,13 @@ static enum parting_verdict compare_arrays(struct parting_finder *f, const struc
   const bool is_alike = hlo_shape_same_dims(&x->x.shape, &y->x.shape);
   *found = (struct parting_found){.index = NULL};
   if ((!is_alike && same_shape) || x->executions != y->executions)
-    return PARTING_NO_VALUE;
+    return PARTING_OTHER;
   f->out->n_values++;
   if (!is_alike)
     return PARTING_APART;
   const struct trace_array got = check_convert_array(a, &y->x, x->x.shape.dtype);
   check_compare(1, &got, &x->x, &r);
+  found->max_abs_err = r.max_abs_err;
   if (r.pass)
     return PARTING_ALIKE;
   buf_init(&b, 1024);
@@ -126,7 +127,7 @@ enum status parting_compare(struct parting_finder *f, const struct parting_want 
   const char *why = t[has[0]].reason;
   *reason = why ? arena_strdup(f->arena, why) : NULL;
   arena_clear(&a);
-  if (!st && *verdict != PARTING_NO_VALUE && f->progress)
+  if (!st && *verdict > PARTING_OTHER && f->progress)
     f->progress(f->user, want[1].label, want[1].line, f->out->n_values);
   return st;
 }

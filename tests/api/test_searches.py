@@ -212,7 +212,7 @@ def other_order(server, change=lambda lines: lines):
 
 def test_lines_are_paired_by_the_part_that_they_compute(server):
     found = ask(server, "parting", {"a": {"source": WRITTEN_OUT}, "b": other_order(server)}).json["parting"]
-    assert found["text"]["stage"] == "schedule" and found["results"] == {"same": True} and "values" not in found
+    assert found["text"]["stage"] == "schedule" and found["results"] == {"same": True, "max_abs_err": 0} and "values" not in found
     assert found["compared"] >= 8 and found["no_counterpart"] == {"stage": "schedule", "a": 0, "b": 0}
 
 
@@ -230,7 +230,7 @@ def test_the_part_that_is_computed_differently_is_found(server):
 
 def test_tile_sizes_have_results_of_their_own_order(server):
     found = ask(server, "parting", {"a": {"source": WRITTEN_OUT}, "b": {"source": WRITTEN_OUT.replace("128, 256, 128", "128, 128, 128")}}).json["parting"]
-    assert found["results"] == {"same": True} and "values" not in found
+    assert found["results"]["same"] and found["results"]["max_abs_err"] < 1e-4 and "values" not in found
 
 
 # ---- what is refused

@@ -844,6 +844,7 @@ export interface PartingResults {
   index?: number[];
   a?: number | null;
   b?: number | null;
+  /** How much elements differ at most, also of results that are the same, within the tolerances of a check. */
   max_abs_err?: number | null;
 }
 

@@ -8,19 +8,26 @@ import { button, el, fill, plural } from "./dom";
 export class ValueParting {
   readonly bar = el("div", { class: "compare-values", attrs: { role: "status", hidden: true } });
   private asked: AbortController | null = null;
+  private of = ""; // the two requests that it is about
 
   /** go: shows a line of a stage. */
   constructor(private readonly go: (stage: string, lineB: number) => void) {}
 
-  /** Another comparison is shown: what was found is not about it. */
+  /** Forgets what is not about these two. */
+  keepFor(a: CompileRequest, b: CompileRequest): void {
+    if (this.of !== "" && JSON.stringify([a, b]) !== this.of) this.forget();
+  }
+
   forget(): void {
     this.asked?.abort();
     this.asked = null;
+    this.of = "";
     this.bar.hidden = true;
   }
 
   async find(a: CompileRequest, b: CompileRequest): Promise<void> {
     this.forget();
+    this.of = JSON.stringify([a, b]);
     const asked = (this.asked = new AbortController());
     const isMine = () => this.asked === asked;
     this.tell("Comparing values…", true);

@@ -29,6 +29,7 @@ export function describeValues(p: PartingPlace): string {
 /** Whether what the kernels return differs, as a sentence. */
 export function describeResults(r: PartingResults | undefined): string {
   if (r?.same === undefined) return `The results were not compared: ${r?.reason ?? "the time was up"}.`;
+  if (r.same && r.max_abs_err) return `The results are the same within the check's tolerances: they differ by up to ${number(r.max_abs_err)}.`;
   if (r.same) return "The results are the same.";
   const name = r.name ?? "A result";
   if (!r.index) return `The results differ: ${name} has other shapes.`;
