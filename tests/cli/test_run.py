@@ -300,6 +300,13 @@ def test_a_line_without_an_instruction_is_that_of_the_source(tmp_path):
     assert all(f"  line {p['at']}: dst of {p['instruction']}, {p['part']} after execution" in shown for p in found["parts"])
 
 
+def test_what_the_report_counts_is_singular_or_plural(tmp_path):
+    for name, said in (("nki/02_engines", "the execution of tensor_tensor_arith on gpsimd"), ("nki/02_engines", "the DMA transfer moves 256 KiB\n"),
+                       ("01_matmul_bias_relu", "the 2 DMA transfers move 256 KiB each")):
+        shown = subprocess.run([NKX, "run", ROOT / f"explorer/examples/{name}.py"], capture_output=True, text=True).stdout
+        assert said in shown and "the 1 " not in shown
+
+
 def value(stage, what, *args, tmp_path, source=SOFTMAX):
     """What --stage and --value find, and what is printed."""
     (tmp_path / "kernel.py").write_text(source)
