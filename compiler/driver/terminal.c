@@ -338,6 +338,13 @@ static void show_caret(const struct terminal *t, const json_t *range) {
   caret_print(stderr, line, p, (size_t)((nl ? nl : end) - p), col, end_line > line ? CARET_TO_END : end_col);
 }
 
+void terminal_put_text(const char *text, size_t n) {
+  if (isatty(STDOUT_FILENO))
+    utf8_print(stdout, text, n);
+  else
+    fwrite(text, 1, n, stdout);
+}
+
 /* What a kernel or a user wrote. */
 static void show_text(const char *s) {
   utf8_print(stderr, s ? s : "", s ? strlen(s) : 0);
