@@ -132,6 +132,15 @@ def test_a_caret_is_below_its_character():
     assert caret.index("^") == columns
 
 
+def test_columns_of_mlir_count_characters():
+    places = []
+    for word in ("abcdef", "日本語日本語"):
+        done = nkx("compile", "-", "--language", "mlir", stdin=f'func.func @f(%a: tensor<4xf32>) attributes {{x = "{word}", y = ]}} {{\n}}\n')
+        assert done.returncode == 1 and "expected attribute value" in done.stderr
+        places.append(done.stderr.split(" error:")[0])
+    assert places[0] == places[1] and places[0].startswith("<stdin>:1:")
+
+
 def test_a_check_leaves_nothing_behind(tmp_path):
     """MLIR's engine would write what it compiled there, for `perf`."""
     done = nkx("compile", "-", "--check", stdin=ADD, env={**os.environ, "JITDUMPDIR": str(tmp_path)})
