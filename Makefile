@@ -330,7 +330,7 @@ asan: setup-test
 # libFuzzer targets, built separately with clang: SECONDS_EACH=600 TARGETS="job explorer_frame" make fuzz.  Only the code
 # that they reach is built: base, the readers, the job parser and the server.
 FUZZ_BIN := $(patsubst tests/fuzz/%.c,$(BUILD)/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
-FUZZED_SRC := $(call srcs,$(addprefix compiler/,base diff hlo ir lesson nisa sim neff)) $(addprefix compiler/driver/,job.c job_write.c job_value.c job_resume.c job_by_hand.c by_hand.c patterns.c pipeline.c accuracy.c frame_scan.c gather.c comparison.c sources.c source_table.c vendor_stage.c cards.c nki_help.c device_report.c device_run.c summary.c check_compare.c why.c result_stage.c frames.c shrink.c parting.c result_file.c) \
+FUZZED_SRC := $(call srcs,$(addprefix compiler/,base diff hlo ir lesson nisa sim neff)) $(addprefix compiler/driver/,job.c job_write.c job_value.c job_resume.c job_by_hand.c by_hand.c patterns.c pipeline.c accuracy.c frame_scan.c gather.c comparison.c sources.c source_table.c vendor_stage.c cards.c nki_help.c device_report.c device_run.c summary.c check_compare.c why.c result_stage.c frames.c shrink.c parting.c parting_lines.c parting_value.c result_file.c) \
   $(addprefix compiler/mcp/,mcp.c tools.c tell_result.c tell_stage.c tell_why.c) compiler/rpc/rpc.c compiler/nki/calls.c compiler/nki/refused.c \
   compiler/trace/precheck.c
 FUZZED_LIB := $(BUILD)/lib/libfuzzed.a

@@ -47,7 +47,7 @@ static const char usage[] =
     "  --dump-dir DIR             write each stage's text, hlo.pb and hlo.txt there\n"
     "  --json FILE|-              write the result as JSON, in the form of the API\n"
     "  --version NAME             compile with another version, which NKX_WORKER_VERSION lists as NAME=DIR,…\n"
-    "  --quiet                    print no table of stages\n"
+    "  --quiet                    print neither the table of stages nor the last text\n"
     "  --vendor-nki               let neuronx-cc, the vendor's compiler, print the kernel as NKI: one more "
     "stage, " VENDOR_STAGE_NAME "\n" VENDOR_HELP
     "  --remarks[=why]            print below each stage what its pass decided: tiles, memories, fusions, spills; "
@@ -371,8 +371,10 @@ static enum status sink(void *user, const char *json, size_t len) {
 static void show_last_text(const struct command *c) {
   json_t *v = json_loads(c->last_text, JSON_DECODE_ANY, NULL);
   const char *text = json_string_value(v);
-  if (text)
-    printf("%s%s", text, *text && text[strlen(text) - 1] != '\n' ? "\n" : "");
+  if (text) {
+    terminal_put_text(text, strlen(text));
+    fputs(*text && text[strlen(text) - 1] != '\n' ? "\n" : "", stdout);
+  }
   json_decref(v);
 }
 

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/utf8.h"
 #include "driver/parting.h"
 #include "driver/run_here.h"
 #include "driver/terminal.h"
@@ -89,10 +90,26 @@ static enum status set_other(struct command *c) {
 static void show_place(const struct parting_place *p, const char *what) {
   printf("%s: %s\n", what, p->stage);
   for (int s = 0; s < 2; s++)
-    if (p->line[s])
-      printf("  %c line %d: %s\n", "AB"[s], p->line[s], p->text[s]);
-    else
+    if (p->line[s]) {
+      printf("  %c line %d: ", "AB"[s], p->line[s]);
+      utf8_print(stdout, p->text[s], strlen(p->text[s]));
+      putchar('\n');
+    } else
       printf("  %c has no such line\n", "AB"[s]);
+}
+
+static void show_results(const struct parting_results *r) {
+  if (!r->is_known)
+    printf("results: not compared: %s\n", r->reason ? r->reason : "the time was up");
+  else if (r->is_same && r->max_abs_err > 0)
+    printf("results: the same within the check's tolerances: they differ by up to %g\n", r->max_abs_err);
+  else if (r->is_same)
+    printf("results: the same\n");
+  else if (!r->index)
+    printf("results: the shapes of %s differ\n", r->name ? r->name : "a result");
+  else
+    printf("results: %s differs\n  first at %s: A has %g, B has %g; they differ by up to %g\n",
+           r->name ? r->name : "a result", r->index, r->got[0], r->got[1], r->max_abs_err);
 }
 
 static void show(const struct parting *r, bool with_values) {
@@ -104,6 +121,7 @@ static void show(const struct parting *r, bool with_values) {
     printf("%d stages are of one side only\n", r->n_alone);
   if (!r->text.stage || !with_values)
     return;
+  show_results(&r->results);
   if (r->value.stage)
     show_place(&r->value, "values");
   else
@@ -113,6 +131,9 @@ static void show(const struct parting *r, bool with_values) {
            r->max_abs_err);
   else if (r->value.stage)
     printf("  their shapes differ\n");
+  if (r->alone_stage && (r->n_lines_alone[0] || r->n_lines_alone[1]))
+    printf("  of %s, %d lines of A and %d of B have no counterpart\n", r->alone_stage, r->n_lines_alone[0],
+           r->n_lines_alone[1]);
   if (r->note)
     printf("  %s\n", r->note);
 }

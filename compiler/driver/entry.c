@@ -183,12 +183,41 @@ static enum status read_kernel(struct arena *a, const struct job *job, MlirModul
   return ST_INPUT;
 }
 
+/* The column in code points of one in bytes. */
+static int column_of(const struct job *job, int line, int col) {
+  const char *p = job->source, *end = p + job->source_len;
+  for (int k = 1; k < line && p < end; k++) {
+    const char *nl = memchr(p, '\n', (size_t)(end - p));
+    p = nl ? nl + 1 : end;
+  }
+  int points = 1, k = 1;
+  for (; k < col && p < end; k++, p++)
+    points += !utf8_is_continuation(*p);
+  return k < col ? points + (col - k) : points;
+}
+
+/* MLIR counts columns in bytes; users see code points.  Of the diagnostics from `first` on. */
+static void count_points(struct diags *ds, int first, const struct job *job, struct arena *a) {
+  for (int i = first; i < ds->n; i++) {
+    const struct src_loc *loc = ds->v[i].loc;
+    if (!loc || !loc->range.file || strcmp(loc->range.file, job->filename) != 0)
+      continue;
+    struct src_loc *own = arena_dup(a, loc, sizeof *loc);
+    own->range.col = column_of(job, loc->range.line, loc->range.col);
+    own->range.end_col = column_of(job, loc->range.end_line, loc->range.end_col);
+    ds->v[i].loc = own;
+  }
+}
+
 enum status entry_read_mlir(struct ir *ir, struct arena *a, const struct job *job, struct diags *ds,
                             struct trace_kernel **out, MlirModule *module) {
   MlirModule m;
+  const int first = ds->n;
   enum status st = ir_parse(ir, job->source, job->source_len, job->filename, a, ds, &m);
-  if (st)
+  if (st) {
+    count_points(ds, first, job, a);
     return st;
+  }
   st = read_kernel(a, job, m, false, ds, out);
   if (st) {
     mlirModuleDestroy(m);

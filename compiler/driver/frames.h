@@ -70,8 +70,9 @@
  *              "max_abs_err"?,"max_rel_err"?}]; min, max, mean and std are over finite elements, null if there are none
  *   "fault": with "fault" and "limit", {"kind","message","instruction"?,"engine"?,"line"?,"range"?}, and
  *              of a race "other","other_line"?,"other_range"?
- *   "values"?: for options.watch, [{"line","instruction","operand","executions","nth", the members of an output,
- *              "histogram"?: {"from","to","counts"},"slice": rows}, or {"line","reason",…}]
+ *   "values"?: for options.watch, [{"line","file"?,"of_source"?,"instruction","operand","at"?,"part"?,"executions","nth", the members
+ *              of an output,"histogram"?: {"from","to","counts"},"slice": rows,"parts"?: the same of other instructions,"more"?},
+ *              or {"line","reason",…}]
  *
  * profile is the time of that run, in the form of sim/report.h; "text" is a report for a terminal.  It is absent if the time
  * cannot be found; a diagnostic says why.  With options.artifacts the timeline is an artifact, NAME/timeline.json, and another one in

@@ -238,8 +238,8 @@ static enum status read_watch(struct arena *a, const json_t *v, int index, struc
     const json_int_t n = json_is_integer(field) ? json_integer_value(field) : 0;
     char label[64];
     snprintf(label, sizeof label, "options.watch[%d].%.24s", index, key);
-    if (!strcmp(key, "operand")) {
-      enum status st = job_read_name(a, field, label, &out->operand, err);
+    if (!strcmp(key, "operand") || !strcmp(key, "file")) {
+      enum status st = job_read_name(a, field, label, *key == 'o' ? &out->operand : &out->file, err);
       if (st)
         return st;
     } else if (strcmp(key, "line") != 0 && strcmp(key, "nth") != 0) {
@@ -273,9 +273,16 @@ static enum status read_watches(struct arena *a, const json_t *v, struct job *j,
 }
 
 enum status job_parse_watch(struct arena *a, const char *text, struct job_watch *out, struct error *err) {
-  const char *colon = strchr(text, ':'), *at = strchr(text, '@');
+  const char *const all = text, *file = strstr(text, ".py:");
   char *end;
   *out = (struct job_watch){0};
+  for (const char *next = file; next; next = strstr(next + 1, ".py:"))
+    file = next;
+  if (file && file > text) {
+    out->file = arena_strndup(a, text, (size_t)(file - text) + 3);
+    text = file + 4;
+  }
+  const char *colon = strchr(text, ':'), *at = strchr(text, '@');
   errno = 0;
   const long line = strtol(text, &end, 10);
   bool ok = end > text && line > 0 && line <= WATCH_MAX && !errno && *text >= '0' && *text <= '9';
@@ -291,7 +298,11 @@ enum status job_parse_watch(struct arena *a, const char *text, struct job_watch 
     ok = at[1] >= '1' && at[1] <= '9' && !*end && out->nth <= WATCH_MAX;
   }
   out->line = (int)line;
-  return ok ? ST_OK : fail(err, ST_INPUT, "--watch %.60s: expected LINE, LINE:OPERAND or LINE:OPERAND@N", text);
+  return ok ? ST_OK
+            : fail(err, ST_INPUT,
+                   "--watch %.60s: expected LINE, LINE:OPERAND or LINE:OPERAND@N, after KERNEL.py: if it is of the "
+                   "source",
+                   all);
 }
 
 static enum status read_patterns(struct arena *a, const json_t *v, struct job *j, struct error *err) {

@@ -8,7 +8,7 @@
  *     "target"?: "trn1|trn2|trn3", "kernel"?: "name",
  *     "inputs"?: [ {"name"?: "x", "shape": [128, 256], "dtype": "float32"} … ],
  *     "options"?: { "stop_after"?: "cse" | "canonicalize:2", "check"?: false, "artifacts"?: false,
- *                   "simulate"?: false, "pipeline"?: "default|reference", "unroll"?: false, "instance"?: 1, "watch"?: [ {"line": 12, "operand"?: "dst", "nth"?: 3} … ],
+ *                   "simulate"?: false, "pipeline"?: "default|reference", "unroll"?: false, "instance"?: 1, "watch"?: [ {"line": 12, "file"?: "kernel.py", "operand"?: "dst", "nth"?: 3} … ],
  *                   "upgrade"?: false, "tune"?: {"seconds"?: 5, "candidates"?: 100}, "shrink"?: {"from"?: 0},
  *                   "steps"?: "cse:2" | "17", "steps_from"?: 0,
  *                   "by_hand"?: ["without cse:2" …], "patterns"?: "// STAGE: cse:2\n// CHECK: …",
@@ -135,7 +135,8 @@ struct job_resume {
 
 /* Asks for values of an operand in the simulated run. */
 struct job_watch {
-  int line;            /* of the last stage's text, from 1 */
+  int line;         /* of the last stage's text, from 1; if it has no instruction there, or with file, of the source */
+  const char *file; /* in Python, or the end of its path; NULL: the line may be the last stage's */
   const char *operand; /* NULL: what the instruction writes */
   int64_t nth;         /* after this execution, from 1; 0: after the last */
 };
@@ -235,7 +236,7 @@ const char *job_lacking_stage(const struct job *j);
 /* Parses one input in the form of the command line: "x=128x256:f32", "scale=:f32" (0-d); without a dtype it is f32. */
 MUST_USE enum status job_parse_input(struct arena *a, const char *text, struct job_input *out, struct error *err);
 
-/* Parses a watch in the form of the command line: "12", "12:src", "12:dst@3". */
+/* Parses a watch in the form of the command line: "12", "12:src", "12:dst@3", "kernel.py:12:dst@3". */
 MUST_USE enum status job_parse_watch(struct arena *a, const char *text, struct job_watch *out, struct error *err);
 
 /* Parses a value in the form of the command line: "%12", "%12#1", "line:7", "line:7:src" (an operand), "line:7:%12", each

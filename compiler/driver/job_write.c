@@ -69,6 +69,8 @@ static json_t *watches_json(const struct job *j) {
   for (int i = 0; i < j->n_watches; i++) {
     struct job_writer w = {.object = json_object()};
     job_put(&w, "line", json_integer(j->watches[i].line));
+    if (j->watches[i].file)
+      job_put(&w, "file", json_string(j->watches[i].file));
     if (j->watches[i].operand)
       job_put(&w, "operand", json_string(j->watches[i].operand));
     if (j->watches[i].nth)

@@ -5,44 +5,11 @@
 #include <string.h>
 
 #include <jansson.h>
-#include <openssl/evp.h>
 
 #include "base/array.h"
 #include "base/json.h"
-#include "diff/diff.h"
-#include "driver/check.h"
-#include "driver/frame_scan.h"
+#include "driver/parting_internal.h"
 #include "driver/result_file.h"
-
-enum { LAST_TRIES = 6 }; /* operations from the end of a stage, one of which has a value */
-
-struct side {
-  const struct job *job;
-  json_t *result;
-};
-
-struct pair {
-  const char *name;
-  int index[2]; /* in the pipelines */
-  struct diff_text text[2];
-  int n_lines[2], *to; /* to[i]: the line of the other side that line i + 1 is; 0: none */
-  bool is_same;
-  bool is_hlo;  /* its values are whole tensors, whose shapes are no matter of layout */
-  int first[2]; /* the first lines that differ */
-};
-
-struct finder {
-  const struct job_runner *runner;
-  parting_progress progress;
-  void *user;
-  struct arena *arena;
-  struct side sides[2];
-  struct {
-    struct pair *v;
-    int n, cap;
-  } pairs;
-  struct parting *out;
-};
 
 /* ---- stages ------------------------------------------------------------------------------------------------------ */
 
@@ -52,7 +19,7 @@ static enum status keep_frame(void *user, const char *json, size_t len) {
 }
 
 /* Compiles a job.  A refusal has the stages before it. */
-static enum status compile_side(struct finder *f, struct side *s, struct error *err) {
+static enum status compile_side(struct parting_finder *f, struct parting_side *s, struct error *err) {
   struct result_file r;
   enum job_end end;
   result_file_init(&r);
@@ -68,7 +35,7 @@ static enum status compile_side(struct finder *f, struct side *s, struct error *
   return st;
 }
 
-static const json_t *stages_of(const struct side *s) {
+static const json_t *stages_of(const struct parting_side *s) {
   return json_object_get(json_array_get(json_object_get(s->result, "kernels"), 0), "stages");
 }
 
@@ -80,29 +47,17 @@ static const char *key_of(struct arena *a, const json_t *stages, size_t at) {
   return nth > 1 ? arena_printf(a, "%s:%d", name, nth) : arena_strdup(a, name);
 }
 
+/* The stage's number in its pipeline: a side that begins at a later stage lacks those before. */
+static int index_of(const json_t *stages, size_t at) {
+  return (int)json_integer_value(json_object_get(json_array_get(stages, at), "index"));
+}
+
 static struct diff_text text_of(const json_t *stage) {
   const json_t *text = json_object_get(stage, "text");
   return (struct diff_text){json_string_value(text), json_string_length(text)};
 }
 
-/* Fills p->to, which pairs equal lines and changed ones, from the hunks. */
-static void pair_lines(struct pair *p, const struct diff *d, struct arena *a) {
-  int from = 1, to = 1;
-  p->to = arena_new_array(a, int, (size_t)d->lines_from + 1);
-  memset(p->to, 0, ((size_t)d->lines_from + 1) * sizeof *p->to);
-  for (int i = 0; i <= d->n; i++) {
-    const struct diff_hunk *h = i < d->n ? &d->hunks[i] : NULL;
-    const int end = h ? h->from : d->lines_from + 1;
-    while (from < end)
-      p->to[from++ - 1] = to++;
-    for (int k = 0; h && k < h->n_pairs; k++)
-      p->to[h->pairs[k].from - 1] = h->pairs[k].to;
-    from += h ? h->n_from : 0;
-    to += h ? h->n_to : 0;
-  }
-}
-
-static enum status compare_texts(struct finder *f, struct pair *p, struct error *err) {
+static enum status compare_texts(struct parting_pair *p, struct error *err) {
   struct diff d = {0};
   const enum status st = diff_make(p->text[0], p->text[1], &d, err);
   if (st)
@@ -114,24 +69,24 @@ static enum status compare_texts(struct finder *f, struct pair *p, struct error 
     p->first[0] = d.hunks[0].n_from ? d.hunks[0].from : 0;
     p->first[1] = d.hunks[0].n_to ? d.hunks[0].to : 0;
   }
-  pair_lines(p, &d, f->arena);
   diff_clear(&d);
   return ST_OK;
 }
 
-static enum status pair_stages(struct finder *f, struct error *err) {
+static enum status pair_stages(struct parting_finder *f, struct error *err) {
   const json_t *a = stages_of(&f->sides[0]), *b = stages_of(&f->sides[1]);
   enum status st = ST_OK;
   for (size_t i = 0; !st && i < json_array_size(a); i++)
     for (size_t k = 0; !st && k < json_array_size(b); k++) {
-      struct pair p = {.name = key_of(f->arena, a, i), .index = {(int)i, (int)k}};
+      struct parting_pair p = {
+          .name = key_of(f->arena, a, i), .at = {(int)i, (int)k}, .index = {index_of(a, i), index_of(b, k)}};
       if (strcmp(p.name, key_of(f->arena, b, k)) != 0)
         continue;
       const char *dialect = json_string_value(json_object_get(json_array_get(a, i), "dialect"));
       p.is_hlo = dialect && !strcmp(dialect, "hlo");
       p.text[0] = text_of(json_array_get(a, i));
       p.text[1] = text_of(json_array_get(b, k));
-      st = compare_texts(f, &p, err);
+      st = compare_texts(&p, err);
       array_push(f->arena, &f->pairs, p);
       break;
     }
@@ -152,209 +107,194 @@ static const char *line_of(struct arena *a, struct diff_text t, int line) {
   return arena_strndup(a, p, (size_t)((stop ? stop : end) - p));
 }
 
-static void set_place(struct finder *f, struct parting_place *out, const struct pair *p, int line_a, int line_b) {
+static void set_place(struct parting_finder *f, struct parting_place *out, const struct parting_pair *p, int line_a,
+                      int line_b) {
   *out = (struct parting_place){p->name, {line_a, line_b}, {NULL, NULL}};
   for (int s = 0; s < 2; s++)
     out->text[s] = line_of(f->arena, p->text[s], out->line[s]);
 }
 
-/* ---- values ------------------------------------------------------------------------------------------------------ */
+/* ---- results ----------------------------------------------------------------------------------------------------- */
 
-/* A value from the frames of its job: what it is, and its elements, which come first. */
-struct taken {
-  struct arena *arena;
-  struct trace_array x;
-  size_t size; /* of x.data */
-  bool has_shape;
-};
-
-/* The elements of an artifact, from its base64. */
-static void take_elements(struct taken *t, const struct frame *f) {
-  const struct frame_member *about = frame_get(f, "artifact"), *data = frame_get(f, "data");
-  struct frame artifact;
-  const struct frame_member *name = NULL;
-  if (data && frame_scan_object(about->value, about->value_len, &artifact, NULL) == ST_OK)
-    name = frame_get(&artifact, "name");
-  const size_t tail = strlen("/" VALUE_FILE_NAME "\"");
-  if (!name || name->value_len < tail || data->value_len < 2 ||
-      memcmp(name->value + name->value_len - tail, "/" VALUE_FILE_NAME "\"", tail) != 0)
-    return;
-  const char *text = data->value + 1;
-  const size_t len = data->value_len - 2;
-  unsigned char *to = len <= INT_MAX ? arena_try_array(t->arena, len / 4 * 3 + 1, 1) : NULL;
-  const int n = to ? EVP_DecodeBlock(to, (const unsigned char *)text, (int)len) : -1;
-  if (n < 0)
-    return;
-  t->x.data = to;
-  t->size = (size_t)n - (len && text[len - 1] == '=') - (len > 1 && text[len - 2] == '=');
-}
-
-static void take_shape(struct taken *t, const struct frame *f) {
-  const struct frame_member *m = frame_get(f, "value");
-  json_t *v = json_loadb(m->value, m->value_len, 0, NULL);
-  const json_t *shape = json_object_get(v, "shape");
-  const char *dtype = json_string_value(json_object_get(v, "dtype"));
-  int64_t dims[JOB_RANK_MAX + 1];
-  const int rank = (int)json_array_size(shape);
-  if (json_is_array(shape) && rank <= JOB_RANK_MAX && dtype && dtype_from_name(dtype) != DT_NONE) {
-    for (int d = 0; d < rank; d++)
-      dims[d] = json_integer_value(json_array_get(shape, (size_t)d));
-    t->x.shape = hlo_shape_array(t->arena, dtype_from_name(dtype), rank, dims);
-    t->has_shape = true;
-  }
-  json_decref(v);
-}
-
-static enum status take(void *user, const char *json, size_t len) {
-  struct frame f;
-  if (frame_scan(json, len, &f, NULL) != ST_OK)
-    return ST_BUG;
-  if (f.kind == FRAME_ARTIFACT)
-    take_elements(user, &f);
-  if (f.kind == FRAME_VALUE)
-    take_shape(user, &f);
-  return ST_OK;
-}
-
-/* Takes the value of a line; *has: there is one. */
-static enum status value_of(const struct finder *f, const struct pair *p, int s, int line, struct taken *out, bool *has,
-                            struct error *err) {
-  struct job job = *f->sides[s].job;
-  char stage[16];
-  enum job_end end;
-  snprintf(stage, sizeof stage, "%d", p->index[s]);
-  job.value = (struct job_value){.is_set = true, .stage = stage, .line = line};
-  job.check = job.simulate = false;
-  job.artifacts = true;
-  job.patterns = NULL;
-  job.stop_after = NULL;
-  const enum status st = f->runner->run(f->runner->user, &job, 0, take, out, &end, err);
-  *has = !st && end == JOB_ENDED && out->x.data && out->has_shape &&
-         out->size == (size_t)hlo_shape_elements(&out->x.shape) * dtype_size(out->x.shape.dtype);
-  return st;
-}
-
-enum verdict { NO_VALUE, ALIKE, APART };
-
-/* Compares two values; what differs is kept in f->out. */
-static enum verdict compare_arrays(struct finder *f, const struct pair *p, const struct trace_array *x,
-                                   const struct trace_array *y, struct arena *a) {
-  struct parting *o = f->out;
-  struct check_result r = {.wrong_index = -1};
-  struct buf b;
-  const bool is_alike = hlo_shape_same_dims(&x->shape, &y->shape);
-  if (!is_alike && !p->is_hlo)
-    return NO_VALUE; /* another tile or layout */
-  o->n_values++;
-  o->index = NULL;
-  if (!is_alike)
-    return APART;
-  const struct trace_array got = check_convert_array(a, y, x->shape.dtype);
-  check_compare(1, &got, x, &r);
-  if (r.pass)
-    return ALIKE;
-  buf_init(&b, 1024);
-  check_put_index(&b, &x->shape, r.wrong_index < 0 ? 0 : r.wrong_index);
-  o->index = arena_strdup(f->arena, buf_text(&b));
-  buf_clear(&b);
-  o->got[0] = r.expected;
-  o->got[1] = r.got;
-  o->max_abs_err = r.max_abs_err;
-  return APART;
-}
-
-/* Compares the values of a pair of lines. */
-static enum status compare_lines(struct finder *f, const struct pair *p, int line_a, int line_b, enum verdict *verdict,
-                                 struct error *err) {
-  struct arena a;
-  bool has = false;
-  arena_init(&a);
-  struct taken x = {.arena = &a}, y = {.arena = &a};
-  enum status st = value_of(f, p, 0, line_a, &x, &has, err);
-  if (!st && has)
-    st = value_of(f, p, 1, line_b, &y, &has, err);
-  *verdict = !st && has ? compare_arrays(f, p, &x.x, &y.x, &a) : NO_VALUE;
-  arena_clear(&a);
-  if (!st && *verdict != NO_VALUE && f->progress)
-    f->progress(f->user, p->name, line_b, f->out->n_values);
-  return st;
-}
-
-static bool has_budget(struct finder *f) {
-  if (f->out->n_values < PARTING_VALUES_MAX)
-    return true;
-  f->out->note = "the limit of values was reached";
-  return false;
-}
-
-/* Compares the last operation of the pair that has a value on both sides. */
-static enum status compare_last(struct finder *f, const struct pair *p, enum verdict *v, struct error *err) {
+/* Compares what two stages return, one result after another up to the first that differs.  *verdict: PARTING_NO_VALUE with *reason
+ * if one cannot be compared; *which: the result that it is about. */
+static enum status compare_returned(struct parting_finder *f, const char *label, const int index[2],
+                                    const struct diff_text text[2], enum parting_verdict *verdict,
+                                    struct parting_found *found, int *which, const char **reason, struct error *err) {
+  struct parting_returned r[2];
+  double largest = 0; /* of the results that are alike */
   enum status st = ST_OK;
-  int tries = 0;
-  *v = NO_VALUE;
-  for (int line = p->n_lines[0]; !st && *v == NO_VALUE && line > 0 && tries < LAST_TRIES && has_budget(f); line--)
-    if (p->to[line - 1]) {
-      st = compare_lines(f, p, line, p->to[line - 1], v, err);
-      tries++;
-    }
+  for (int s = 0; s < 2; s++)
+    r[s] = parting_returned(f->arena, text[s]);
+  *verdict = PARTING_NO_VALUE;
+  *which = 0;
+  *reason =
+      r[0].n != r[1].n ? "the kernels have different numbers of results" : "the stage does not say what it returns";
+  for (int k = 0; !st && r[0].n == r[1].n && k < r[0].n && parting_has_budget(f); k++) {
+    const struct parting_want want[2] = {{index[0], r[0].line, r[0].names[k], label},
+                                         {index[1], r[1].line, r[1].names[k], label}};
+    *which = k;
+    st = parting_compare(f, want, false, verdict, found, reason, err);
+    largest = found->max_abs_err > largest ? found->max_abs_err : largest;
+    if (st || *verdict != PARTING_ALIKE)
+      break;
+    found->max_abs_err = largest;
+  }
   return st;
 }
 
-/* Finds the first operation of the pair whose values differ. */
-static enum status scan_pair(struct finder *f, const struct pair *p, bool *is_found, struct error *err) {
+static size_t last_stage(const json_t *stages) {
+  return json_array_size(stages) - 1;
+}
+
+/* Compares what the kernels return: the results of their last stages. */
+static enum status compare_results(struct parting_finder *f, enum parting_verdict *verdict, struct error *err) {
+  struct parting_results *out = &f->out->results;
+  struct diff_text text[2];
+  struct parting_found found = {.index = NULL};
+  const char *reason = NULL;
+  int index[2], which;
+  for (int s = 0; s < 2; s++) {
+    const json_t *stages = stages_of(&f->sides[s]);
+    index[s] = index_of(stages, last_stage(stages));
+    text[s] = text_of(json_array_get(stages, last_stage(stages)));
+  }
+  const char *label = key_of(f->arena, stages_of(&f->sides[1]), last_stage(stages_of(&f->sides[1])));
+  const enum status st = compare_returned(f, label, index, text, verdict, &found, &which, &reason, err);
+  const json_t *kernel = json_array_get(json_object_get(f->sides[1].result, "kernels"), 0);
+  const json_t *output = json_array_get(json_object_get(kernel, "outputs"), (size_t)which);
+  const char *name = json_string_value(json_object_get(output, "name"));
+  *out = (struct parting_results){.is_known = *verdict > PARTING_OTHER,
+                                  .is_same = *verdict == PARTING_ALIKE,
+                                  .name = name ? arena_strdup(f->arena, name) : NULL,
+                                  .reason = reason ? reason : "a value is too large, or cannot be taken",
+                                  .index = found.index,
+                                  .got = {found.got[0], found.got[1]},
+                                  .max_abs_err = found.max_abs_err};
+  return st;
+}
+
+/* ---- the first value that differs ---------------------------------------------------------------------------------- */
+
+static void set_value(struct parting_finder *f, const struct parting_pair *p, int line_a, int line_b,
+                      const struct parting_found *found) {
+  set_place(f, &f->out->value, p, line_a, line_b);
+  f->out->index = found->index;
+  f->out->got[0] = found->got[0];
+  f->out->got[1] = found->got[1];
+  f->out->max_abs_err = found->max_abs_err;
+}
+
+static enum status compare_lines(struct parting_finder *f, const struct parting_pair *p, int line_a, int line_b,
+                                 enum parting_verdict *v, struct parting_found *found, struct error *err) {
+  const struct parting_want want[2] = {{p->index[0], line_a, NULL, p->name}, {p->index[1], line_b, NULL, p->name}};
+  const char *reason;
+  return parting_compare(f, want, !p->is_hlo, v, found, &reason, err);
+}
+
+/* True if a line of B that agrees as much as this one's counterpart has its value: then that one is it. */
+static enum status has_other(struct parting_finder *f, const struct parting_pair *p, const struct counterparts *c,
+                             int line, bool *has, struct error *err) {
+  enum status st = ST_OK;
+  *has = false;
+  for (int b = 1; !st && !*has && b <= p->n_lines[1] && parting_has_budget(f); b++) {
+    enum parting_verdict v = PARTING_NO_VALUE;
+    struct parting_found found;
+    if (b != c->to[line - 1] && c->group[1][b - 1] == c->group[0][line - 1])
+      st = compare_lines(f, p, line, b, &v, &found, err);
+    *has = v == PARTING_ALIKE;
+  }
+  return st;
+}
+
+/* Finds the first operation of the pair whose values differ.  Counts the lines that have no counterpart. */
+static enum status scan_pair(struct parting_finder *f, const struct parting_pair *p, bool *is_found,
+                             struct error *err) {
+  const struct counterparts c = parting_pair_lines(f, p);
   enum status st = ST_OK;
   *is_found = false;
-  for (int line = 1; !st && !*is_found && line <= p->n_lines[0] && has_budget(f); line++) {
-    enum verdict v = NO_VALUE;
-    if (p->to[line - 1])
-      st = compare_lines(f, p, line, p->to[line - 1], &v, err);
-    *is_found = !st && v == APART;
+  f->out->alone_stage = p->name;
+  for (int s = 0; s < 2; s++) {
+    f->out->n_lines_alone[s] = 0;
+    for (int i = 0; i < p->n_lines[s]; i++)
+      f->out->n_lines_alone[s] += c.is_step[s][i] && !c.group[s][i];
+  }
+  for (int line = 1; !st && !*is_found && line <= p->n_lines[0] && parting_has_budget(f); line++) {
+    enum parting_verdict v = PARTING_NO_VALUE;
+    struct parting_found found;
+    bool has = false;
+    if (!c.to[line - 1])
+      continue;
+    st = compare_lines(f, p, line, c.to[line - 1], &v, &found, err);
+    if (!st && v == PARTING_APART && c.is_guess[line - 1])
+      st = has_other(f, p, &c, line, &has, err);
+    for (int s = 0; !st && v == PARTING_OTHER && s < 2; s++)
+      f->out->n_lines_alone[s]++;
+    *is_found = !st && v == PARTING_APART && !has;
     if (*is_found)
-      set_place(f, &f->out->value, p, line, p->to[line - 1]);
+      set_value(f, p, line, c.to[line - 1], &found);
   }
   return st;
 }
 
-/* Finds the first pair from `at` on whose last values differ; *found is -1 if none does. */
-static enum status first_apart(struct finder *f, int at, int *found, struct error *err) {
-  int end = f->pairs.n; /* the pairs from here on differ */
+/* Finds the first stage from `at` on whose results differ, by halves: once two results differ, later stages carry that on. */
+static enum status first_apart(struct parting_finder *f, int at, int *found, struct parting_found *element,
+                               struct error *err) {
+  int end = f->pairs.n; /* the results from here on differ */
   enum status st = ST_OK;
-  while (!st && at < end && has_budget(f)) {
+  while (!st && at < end && parting_has_budget(f)) {
     const int middle = (at + end) / 2;
-    enum verdict v;
-    st = compare_last(f, &f->pairs.v[middle], &v, err);
-    if (v == APART)
+    const struct parting_pair *p = &f->pairs.v[middle];
+    struct parting_found here;
+    enum parting_verdict v;
+    const char *reason;
+    int which;
+    st = compare_returned(f, p->name, p->index, p->text, &v, &here, &which, &reason, err);
+    if (v == PARTING_APART) {
       end = middle;
-    else
+      *element = here;
+    } else {
       at = middle + 1;
+    }
   }
   *found = end < f->pairs.n ? end : -1;
   return st;
 }
 
-/* The stage where the texts part is looked through first: what differs there may not reach its last value. */
-static enum status compare_values(struct finder *f, int first, struct error *err) {
-  bool is_found;
+/* The results are compared first.  Then comes the stage where the texts part: what differs there may not reach a result.  Only
+ * results that differ lead to another stage: parts, order and layout of what is between are no faults. */
+static enum status compare_values(struct parting_finder *f, int first, struct error *err) {
+  enum parting_verdict results = PARTING_NO_VALUE;
+  struct parting_found element;
+  bool is_found = false;
   int at = -1;
-  enum status st = scan_pair(f, &f->pairs.v[first], &is_found, err);
-  if (st || is_found)
+  enum status st = compare_results(f, &results, err);
+  if (!st)
+    st = scan_pair(f, &f->pairs.v[first], &is_found, err);
+  if (st || is_found || results == PARTING_ALIKE)
     return st;
-  st = first_apart(f, first + 1, &at, err);
-  if (!st && at >= 0)
+  st = first_apart(f, first, &at, &element, err);
+  if (st || at < 0)
+    return st;
+  if (at != first)
     st = scan_pair(f, &f->pairs.v[at], &is_found, err);
-  if (!st && at >= 0 && !is_found && !f->out->note)
-    f->out->note = "the last values of a stage differ, but none of the operations that both sides have";
+  if (!st && !is_found) {
+    const struct parting_pair *p = &f->pairs.v[at];
+    set_value(f, p, parting_returned(f->arena, p->text[0]).line, parting_returned(f->arena, p->text[1]).line, &element);
+    if (!f->out->note)
+      f->out->note = "the stage's results are the first values that differ: no line before them that both have does";
+  }
   return st;
 }
 
 enum status parting_find(const struct job_runner *runner, struct arena *a, const struct job jobs[2], bool with_values,
                          parting_progress progress, void *user, struct parting *out, struct error *err) {
-  struct finder f = {.runner = runner,
-                     .progress = progress,
-                     .user = user,
-                     .arena = a,
-                     .sides = {{&jobs[0], NULL}, {&jobs[1], NULL}},
-                     .out = out};
+  struct parting_finder f = {.runner = runner,
+                             .progress = progress,
+                             .user = user,
+                             .arena = a,
+                             .sides = {{&jobs[0], NULL}, {&jobs[1], NULL}},
+                             .out = out};
   int first = -1;
   *out = (struct parting){0};
   enum status st = compile_side(&f, &f.sides[0], err);
@@ -416,6 +356,39 @@ void parting_put_progress(struct buf *b, const char *stage, int line, int n_valu
   buf_puts(b, "}}");
 }
 
+/* The results, which come first, and what there is to say of all values. */
+static void put_values(struct buf *b, const struct parting *r) {
+  const struct parting_results *x = &r->results;
+  if (r->text.stage) {
+    json_put_key(b, "results");
+    buf_putc(b, '{');
+    if (x->is_known)
+      json_put_field_bool(b, "same", x->is_same);
+    else
+      json_put_field_str(b, "reason", x->reason ? x->reason : "the time was up");
+    if (x->is_known && !x->is_same && x->name)
+      json_put_field_str(b, "name", x->name);
+    if (x->is_known && x->index) {
+      json_put_key(b, "index");
+      buf_puts(b, x->index);
+      json_put_field_double(b, "a", x->got[0]);
+      json_put_field_double(b, "b", x->got[1]);
+    }
+    if (x->is_known && (x->is_same || x->index))
+      json_put_field_double(b, "max_abs_err", x->max_abs_err);
+    buf_putc(b, '}');
+  }
+  if (r->alone_stage) {
+    json_put_key(b, "no_counterpart");
+    buf_putc(b, '{');
+    json_put_field_str(b, "stage", r->alone_stage);
+    json_put_field_int(b, "a", r->n_lines_alone[0]);
+    json_put_field_int(b, "b", r->n_lines_alone[1]);
+    buf_putc(b, '}');
+  }
+  json_put_field_int(b, "compared", r->n_values);
+}
+
 void parting_put(struct buf *b, const struct parting *r, bool with_values) {
   buf_puts(b, "{\"frame\":\"parting\",\"parting\":{");
   json_put_field_bool(b, "done", true);
@@ -424,7 +397,7 @@ void parting_put(struct buf *b, const struct parting *r, bool with_values) {
   put_place(b, "text", r, &r->text, false);
   put_place(b, "values", r, &r->value, true);
   if (with_values)
-    json_put_field_int(b, "compared", r->n_values);
+    put_values(b, r);
   if (r->note)
     json_put_field_str(b, "note", r->note);
   buf_puts(b, "}}");

@@ -1,12 +1,14 @@
 /* parting: finds where two results part: the first stage and the first operation, in text and in values.
  *
  * Stages are paired by name ("cse:2"); those that only one side has are left out.  In text, the first pair whose lines differ
- * (diff/diff.h) has the place.  In values, the operations of a pair are those on lines that the diff pairs, and a value is what
- * options.value takes (value.h), on the inputs of a check, compared element by element within the check's tolerances.  After
- * HLO, values of other shapes are other tiles or layouts, and are left out.  Up to
- * the first change of text the values are the same, if the inputs are.  From there on the last values of the stages are compared,
- * by halves: once two results differ, later stages carry the difference on.  Then the operations of the first stage that differs are
- * compared in the order of its text.
+ * (diff/diff.h) has the place.  A value is what options.value takes (value.h), on the inputs of a check, compared element by element
+ * within the check's tolerances.
+ *
+ * Of values, the results of the kernels come first: what their last stages return.  Then the operations of the first stage whose
+ * text differs are compared in their order, each with its counterpart (diff/counterpart.h); up to there the values are the same, if
+ * the inputs are.  If none of them differs but the results do, the first stage whose results differ is looked for by halves, and its
+ * operations are compared.  After HLO, values of other shapes, and of lines that are executed more often, are other tiles or
+ * layouts: they have no counterpart.
  */
 #ifndef DRIVER_PARTING_H
 #define DRIVER_PARTING_H
@@ -25,10 +27,23 @@ struct parting_place {
   const char *text[2]; /* those lines, or NULL */
 };
 
+/* What the kernels return. */
+struct parting_results {
+  bool is_known, is_same;
+  const char *reason; /* why it is not known */
+  const char *name;   /* of the first result that differs; NULL: not known */
+  const char *index;  /* its first element that differs; NULL: the shapes do */
+  double got[2];
+  double max_abs_err; /* also of results that are the same, within the tolerances */
+};
+
 struct parting {
   struct parting_place text, value;
-  const char *note;  /* why the values were not compared to the end; NULL: they were */
-  const char *index; /* of value: the first element that differs, "[0, 3]"; NULL: the shapes do */
+  struct parting_results results;
+  const char *alone_stage; /* whose lines were compared last; NULL: none were */
+  int n_lines_alone[2];    /* its lines that compute something and have no counterpart */
+  const char *note;        /* why the values were not compared to the end; NULL: they were */
+  const char *index;       /* of value: the first element that differs, "[0, 3]"; NULL: the shapes do */
   double got[2], max_abs_err;
   int n_stages, n_alone; /* pairs of stages, and stages of one side */
   int n_values;          /* pairs of values that were compared */

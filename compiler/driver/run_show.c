@@ -1,5 +1,6 @@
 #include "driver/run_show.h"
 
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -81,10 +82,11 @@ static void show_histogram(const json_t *h) {
   printf("] %.6g\n", json_number_value(json_object_get(h, "to")));
 }
 
-static void show_watched(const json_t *v) {
-  printf("  line %lld", run_int_of(v, "line"));
-  if (json_object_get(v, "instruction"))
-    printf(": %s of %s", run_text_of(v, "operand"), run_text_of(v, "instruction"));
+/* An instruction that is watched: where it is, of which part, and the values. */
+static void show_watched_one(const json_t *v, bool in_full) {
+  printf("%s of %s", run_text_of(v, "operand"), run_text_of(v, "instruction"));
+  if (json_object_get(v, "part"))
+    printf(", %s", run_text_of(v, "part"));
   if (json_object_get(v, "reason")) {
     printf(": %s (%lld executions)\n", run_text_of(v, "reason"), run_int_of(v, "executions"));
     return;
@@ -92,8 +94,33 @@ static void show_watched(const json_t *v) {
   printf(" after execution %lld of %lld\n    ", run_int_of(v, "nth"), run_int_of(v, "executions"));
   show_summary(v);
   putchar('\n');
+  if (!in_full)
+    return;
   show_histogram(json_object_get(v, "histogram"));
   show_rows(json_object_get(v, "slice"));
+}
+
+/* The first instruction in full, then the others of the same line or for other parts, a summary each. */
+static void show_watched(const json_t *v) {
+  const json_t *parts = json_object_get(v, "parts"), *part;
+  const bool is_source = json_is_true(json_object_get(v, "of_source"));
+  const char *file = run_text_of(v, "file");
+  size_t i;
+  printf("  %s%s%sline %lld", file, *file ? " " : "", is_source && !*file ? "source " : "", run_int_of(v, "line"));
+  if (!json_object_get(v, "instruction")) {
+    printf(": %s (%lld executions)\n", run_text_of(v, "reason"), run_int_of(v, "executions"));
+    return;
+  }
+  if (is_source)
+    printf(", line %lld of the last stage", run_int_of(v, "at"));
+  printf(": ");
+  show_watched_one(v, true);
+  json_array_foreach(parts, i, part) {
+    printf("  line %lld: ", run_int_of(part, "at"));
+    show_watched_one(part, false);
+  }
+  if (json_object_get(v, "more"))
+    printf("  and %lld more instructions\n", run_int_of(v, "more"));
 }
 
 static void show_reference(const json_t *r) {

@@ -47,17 +47,25 @@ static struct time_limit time_limit(const struct job *job) {
 
 /* ---- instructions and lines --------------------------------------------------------------------------------------- */
 
-/* Instructions are decoded in the order in which the stage shows them.  The user of a NISA text knows its own lines. */
-static int *find_lines(const struct simulate_request *rq, const struct sim_program *p) {
-  int *lines = arena_new_array(rq->arena, int, (size_t)p->n_instrs);
+/* The stage's operation that each instruction is: instructions are decoded in the order in which the stage shows them. */
+static const struct ir_op **find_ops(const struct simulate_request *rq, const struct sim_program *p) {
+  const struct ir_op **ops = arena_new_array(rq->arena, const struct ir_op *, (size_t)p->n_instrs);
   int next = 0;
-  for (int k = 0; rq->is_nisa && k < p->n_instrs; k++)
-    lines[k] = p->instrs[k].loc ? p->instrs[k].loc->range.line : 0;
-  if (rq->is_nisa)
-    return lines;
   for (int i = 0; i < rq->stage->ops.n && next < p->n_instrs; i++)
     if (!strcmp(rq->stage->ops.ops[i].name, p->instrs[next].def->full_name))
-      lines[next++] = rq->stage->ops.ops[i].line;
+      ops[next++] = &rq->stage->ops.ops[i];
+  return ops;
+}
+
+/* The user of a NISA text knows its own lines. */
+static int *find_lines(const struct simulation *s) {
+  const struct sim_program *p = &s->program;
+  int *lines = arena_new_array(s->rq->arena, int, (size_t)p->n_instrs);
+  for (int k = 0; k < p->n_instrs; k++)
+    if (s->rq->is_nisa)
+      lines[k] = p->instrs[k].loc ? p->instrs[k].loc->range.line : 0;
+    else
+      lines[k] = s->ops[k] ? s->ops[k]->line : 0;
   return lines;
 }
 
@@ -81,92 +89,6 @@ static int *find_buffer_lines(const struct simulate_request *rq, const struct si
 
 static int line_of(const struct simulation *s, const struct sim_instr *i) {
   return i ? s->lines[i - s->program.instrs] : 0;
-}
-
-/* ---- watches ----------------------------------------------------------------------------------------------------- */
-
-int simulate_find_operand(const struct sim_instr *i, const char *name) {
-  for (int k = 0; k < i->def->n_operands; k++)
-    if (i->operand[k].kind != SIM_ABSENT && i->operand[k].type &&
-        (name ? !strcmp(i->def->operand[k].name, name) : i->def->operand[k].writes))
-      return k;
-  return -1;
-}
-
-static const char *find_watch(const struct simulation *s, const struct job_watch *want, struct sim_watch *w) {
-  const struct sim_program *p = &s->program;
-  *w = (struct sim_watch){.instr = -1, .nth = want->nth};
-  for (int k = 0; k < p->n_instrs && w->instr < 0; k++)
-    if (s->lines[k] == want->line)
-      w->instr = k;
-  if (w->instr < 0)
-    return "there is no instruction on this line";
-  w->operand = simulate_find_operand(&p->instrs[w->instr], want->operand);
-  return w->operand < 0 ? "the instruction has no such operand" : NULL;
-}
-
-static void find_watches(struct simulation *s) {
-  const struct job *job = s->rq->job;
-  s->n_watches = job->n_watches;
-  s->watches = arena_new_array(s->rq->arena, struct sim_watch, (size_t)job->n_watches);
-  s->refused = arena_new_array(s->rq->arena, const char *, (size_t)job->n_watches);
-  for (int k = 0; k < job->n_watches; k++) {
-    s->refused[k] = find_watch(s, &job->watches[k], &s->watches[k]);
-    if (s->refused[k]) /* the machine looks at every watch: one that never matches */
-      s->watches[k] = (struct sim_watch){.instr = 0, .nth = INT64_MAX};
-  }
-}
-
-enum dtype simulate_dtype(enum sim_type t) {
-  static const enum dtype dtypes[SIM_TYPE_COUNT] = {
-      [SIM_I1] = DT_BOOL, [SIM_I8] = DT_I8,         [SIM_I16] = DT_I16,       [SIM_I32] = DT_I32,
-      [SIM_I64] = DT_I64, [SIM_U8] = DT_U8,         [SIM_U16] = DT_U16,       [SIM_U32] = DT_U32,
-      [SIM_U64] = DT_U64, [SIM_F32] = DT_F32,       [SIM_F16] = DT_F16,       [SIM_BF16] = DT_BF16,
-      [SIM_F64] = DT_F64, [SIM_F8E4M3] = DT_F8E4M3, [SIM_F8E5M2] = DT_F8E5M2, [SIM_F8E4M3FN] = DT_F8E4M3FN};
-  return dtypes[t];
-}
-
-static void put_watched(const struct simulation *s, const struct sim_watch *w, struct buf *b) {
-  const struct sim_operand *o = &s->program.instrs[w->instr].operand[w->operand];
-  int64_t dims[NISA_TILE_MAX];
-  for (int k = 0; k < o->n_dims; k++)
-    dims[k] = o->dim[k].n;
-  const struct trace_array x = {.shape = hlo_shape_array(s->rq->arena, simulate_dtype(o->type), o->n_dims, dims),
-                                .data = w->data};
-  summary_put(b, &x);
-  summary_put_histogram(b, &x);
-  summary_put_slice(b, &x);
-}
-
-static void put_watches(const struct simulation *s, struct buf *b) {
-  const struct job *job = s->rq->job;
-  if (!job->n_watches)
-    return;
-  json_put_key(b, "values");
-  buf_putc(b, '[');
-  for (int k = 0; k < job->n_watches; k++) {
-    const struct sim_watch *w = &s->watches[k];
-    const struct sim_instr *i = s->refused[k] ? NULL : &s->program.instrs[w->instr];
-    json_put_comma(b);
-    buf_putc(b, '{');
-    json_put_field_int(b, "line", job->watches[k].line);
-    if (i) {
-      json_put_field_str(b, "instruction", i->def->name);
-      json_put_field_str(b, "operand", i->def->operand[w->operand].name);
-      json_put_field_int(b, "executions", w->n_executions);
-    }
-    if (i && w->state == SIM_WATCH_KEPT) {
-      json_put_field_int(b, "nth", w->nth ? w->nth : w->n_executions);
-      put_watched(s, w, b);
-    } else {
-      json_put_field_str(b, "reason",
-                         !i                                ? s->refused[k]
-                         : w->state == SIM_WATCH_UNWRITTEN ? "a part of it has never been written"
-                                                           : "it was not executed so often");
-    }
-    buf_putc(b, '}');
-  }
-  buf_putc(b, ']');
 }
 
 /* ---- outputs ----------------------------------------------------------------------------------------------------- */
@@ -270,9 +192,10 @@ enum status simulate_open(const struct simulate_request *rq, struct diags *ds, s
       sim_decode(mlirModuleGetOperation(rq->module), k->module ? k->module->name : k->name, rq->arena, ds, &s->program);
   if (st)
     return st;
-  s->lines = find_lines(rq, &s->program);
+  s->ops = find_ops(rq, &s->program);
+  s->lines = find_lines(s);
   s->buffer_lines = find_buffer_lines(rq, &s->program);
-  find_watches(s);
+  simulate_find_watches(s);
   *out = s;
   return ST_OK;
 }
@@ -342,9 +265,9 @@ void simulate_put_values(struct simulation *s, struct buf *b) {
     check_outputs(s);
     write_outputs(s);
   }
-  put_watches(s, b);
+  simulate_put_watches(s, b);
   buf_puts(b, "}}");
-  for (int k = 0; k < rq->job->n_watches; k++)
+  for (int k = 0; k < s->n_watches; k++)
     sim_watch_clear(&s->watches[k]);
 }
 

@@ -2,6 +2,7 @@
  *
  *   simulate.c        the run of the last stage: values, time
  *   simulate_value.c  one value of a stage
+ *   simulate_watch.c  what the job watches meanwhile
  */
 #ifndef DRIVER_SIMULATE_INTERNAL_H
 #define DRIVER_SIMULATE_INTERNAL_H
@@ -15,11 +16,12 @@ struct simulation {
   struct diags *ds;
   struct sim_program program;
   struct trace_array *out;
+  const struct ir_op **ops; /* of each instruction in the stage; NULL: not known */
   int *lines;        /* of each instruction in the stage's text, or in the source if that is NISA; 0: not known */
   int *buffer_lines; /* the same of each buffer */
   int n_watches;
   struct sim_watch *watches;
-  const char **refused; /* of each watch: why there is nothing to watch, or NULL */
+  struct simulate_watched *watched; /* of each watch of the job: which of them are its own */
   struct sim_fault fault;
   struct sim_counts counts;
   int64_t time_us;
@@ -34,5 +36,9 @@ int simulate_find_operand(const struct sim_instr *i, const char *name);
 enum dtype simulate_dtype(enum sim_type t);
 /* Runs the program with its watches.  ST_INPUT with s->fault, or with a diagnostic if the program cannot be run. */
 MUST_USE enum status simulate_run(struct simulation *s);
+
+/* Finds what the job watches, and appends the member "values". */
+void simulate_find_watches(struct simulation *s);
+void simulate_put_watches(const struct simulation *s, struct buf *b);
 
 #endif

@@ -86,7 +86,9 @@ static void show_lines(const struct command *c, const char *sign, const char *co
   const char *p = line_at(text, json_integer_value(json_object_get(run, "line")));
   for (long long n = json_integer_value(json_object_get(run, "count")); p && *p && n > 0; n--) {
     const size_t len = strcspn(p, "\n");
-    printf("%s%s %.*s%s\n", terminal_color(&c->t, color), sign, (int)len, p, terminal_color(&c->t, "\033[0m"));
+    printf("%s%s ", terminal_color(&c->t, color), sign);
+    terminal_put_text(p, len);
+    printf("%s\n", terminal_color(&c->t, "\033[0m"));
     p += len + (p[len] == '\n');
   }
 }

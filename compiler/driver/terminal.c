@@ -15,6 +15,7 @@
 #include "driver/by_hand.h"
 #include "base/array.h"
 #include "base/buf.h"
+#include "base/caret.h"
 #include "base/utf8.h"
 #include "driver/entry.h"
 #include "driver/main.h"
@@ -318,7 +319,7 @@ static void find_text(const struct terminal *t, const json_t *range, const char 
     }
 }
 
-/* Prints the source line and carets under the range; columns count code points. */
+/* Prints the source line and carets under the range. */
 static void show_caret(const struct terminal *t, const json_t *range) {
   int line = (int)json_integer_value(json_object_get(range, "line"));
   int col = (int)json_integer_value(json_object_get(range, "col"));
@@ -336,23 +337,19 @@ static void show_caret(const struct terminal *t, const json_t *range) {
   if (line < 1 || p >= end || t->job.is_binary)
     return;
   const char *nl = memchr(p, '\n', (size_t)(end - p));
-  size_t n = (size_t)((nl ? nl : end) - p);
-  fprintf(stderr, "%6d | ", line);
-  utf8_print(stderr, p, n);
-  fputs("\n       | ", stderr);
-  int at = 1;
-  for (size_t i = 0; i < n; i++) {
-    if (utf8_is_continuation(p[i]))
-      continue;
-    bool is_inside = at >= col && (end_line > line || at < end_col);
-    if (at > col && !is_inside)
-      break;
-    fputs(is_inside ? (at == col ? "^" : "~") : p[i] == '\t' ? "\t" : " ", stderr);
-    at++;
-  }
-  if (at == col)
-    fputc('^', stderr);
-  fputc('\n', stderr);
+  caret_print(stderr, line, p, (size_t)((nl ? nl : end) - p), col, end_line > line ? CARET_TO_END : end_col);
+}
+
+void terminal_put_text(const char *text, size_t n) {
+  if (isatty(STDOUT_FILENO))
+    utf8_print(stdout, text, n);
+  else
+    fwrite(text, 1, n, stdout);
+}
+
+/* What a kernel or a user wrote. */
+static void show_text(const char *s) {
+  utf8_print(stderr, s ? s : "", s ? strlen(s) : 0);
 }
 
 void terminal_show_diag(const struct terminal *t, const json_t *d) {
@@ -362,29 +359,30 @@ void terminal_show_diag(const struct terminal *t, const json_t *d) {
   bool is_error = severity && !strcmp(severity, "error");
   size_t i;
 
-  if (range)
-    fprintf(stderr, "%s:%d:%d: ", json_string_value(json_object_get(range, "file")),
-            (int)json_integer_value(json_object_get(range, "line")),
+  if (range) {
+    show_text(json_string_value(json_object_get(range, "file")));
+    fprintf(stderr, ":%d:%d: ", (int)json_integer_value(json_object_get(range, "line")),
             (int)json_integer_value(json_object_get(range, "col")));
+  }
   fprintf(stderr, "%s%s%s: ", terminal_color(t, is_error ? "\033[1;31m" : "\033[1;33m"), severity,
           terminal_color(t, "\033[0m"));
-  const char *message = json_string_value(json_object_get(d, "message"));
-  utf8_print(stderr, message, strlen(message));
+  show_text(json_string_value(json_object_get(d, "message")));
   fprintf(stderr, " [%s]\n", json_string_value(json_object_get(d, "code")));
   if (range)
     show_caret(t, range);
   size_t n = json_array_size(json_object_get(d, "calls"));
   json_array_foreach(json_object_get(d, "calls"), i, call) {
     bool is_folded = n > INNER_CALLS + 2 && i >= INNER_CALLS && i < n - 1;
-    if (!is_folded)
-      fprintf(stderr, "       = called from %s:%d\n", json_string_value(json_object_get(call, "file")),
-              (int)json_integer_value(json_object_get(call, "line")));
-    else if (i == INNER_CALLS)
+    if (!is_folded) {
+      fputs("       = called from ", stderr);
+      show_text(json_string_value(json_object_get(call, "file")));
+      fprintf(stderr, ":%d\n", (int)json_integer_value(json_object_get(call, "line")));
+    } else if (i == INNER_CALLS)
       fprintf(stderr, "       = … %zu more calls\n", n - INNER_CALLS - 1);
   }
   if (hint) {
     fputs("       = hint: ", stderr);
-    utf8_print(stderr, hint, strlen(hint));
+    show_text(hint);
     fputc('\n', stderr);
   }
 }
@@ -425,7 +423,10 @@ int terminal_main(struct terminal *t, const struct terminal_command *def, void *
     st = def->read ? def->read(command, argv + optind, argc - optind)
                    : terminal_read_sources(t, argv + optind, argc - optind);
   const enum status ran = st ? ST_OK : def->run(command);
-  if (t->err.text[0])
-    fprintf(stderr, "nkx %s: %s\n", t->command, t->err.text);
+  if (t->err.text[0]) {
+    fprintf(stderr, "nkx %s: ", t->command);
+    show_text(t->err.text);
+    fputc('\n', stderr);
+  }
   return !st ? exit_status_of(ran) : st == ST_LIMIT ? EXIT_LIMIT : EXIT_USAGE;
 }

@@ -70,6 +70,8 @@ MUST_USE enum status terminal_start(struct terminal *t, struct ir *ir);
 
 /* Returns the escape sequence, or "" if standard error is not a terminal. */
 const char *terminal_color(const struct terminal *t, const char *code);
+/* Writes n bytes of a text to standard output: as it is to a file or another program, as utf8_print does to a terminal. */
+void terminal_put_text(const char *text, size_t n);
 struct json_t;
 /* Prints the diagnostic of a frame to standard error. */
 void terminal_show_diag(const struct terminal *t, const struct json_t *d);

@@ -89,25 +89,30 @@ static const char *bytes_text(struct arena *a, int64_t bytes) {
   return bytes % 1024 ? arena_printf(a, "%" PRId64 " bytes", bytes) : arena_printf(a, "%" PRId64 " KiB", bytes / 1024);
 }
 
+/* "the 3 products", "the product". */
+static const char *counted(struct arena *a, int64_t n, const char *one, const char *many) {
+  return n == 1 ? arena_printf(a, "the %s", one) : arena_printf(a, "the %" PRId64 " %s", n, many);
+}
+
 static void about_transfer(struct advice_list *l, const struct sim_instr *i, const struct sim_cost *c,
                            const struct sums *s) {
   const struct sim_dma_cost *d = &c->dma;
   const int64_t now = sim_dma_work(d, 0), good = with_good_descriptors(l->timeline, d);
-  const char *plural = s->executions == 1 ? "transfer moves" : "transfers move";
+  const char *transfers = counted(l->arena, s->executions, "DMA transfer moves", "DMA transfers move");
   if (d->descriptor_bytes < GOOD_DESCRIPTOR && good * 10 < now * 9) {
     const int64_t all = now * s->executions, path = s->ps[SIM_WAIT_WORK] + s->ps[SIM_WAIT_DMA_BUSY];
     const int64_t saved = (all < path ? all : path) / 1000 * ((now - good) * 1000 / now);
     add(l, i, saved, c->confidence,
-        arena_printf(l->arena, "the %" PRId64 " DMA %s %s per descriptor: %.1f us; %s would take %.1f us",
-                     s->executions, plural, bytes_text(l->arena, d->descriptor_bytes), us(all),
-                     bytes_text(l->arena, GOOD_DESCRIPTOR), us(good * s->executions)));
+        arena_printf(l->arena, "%s %s per descriptor: %.1f us; %s would take %.1f us", transfers,
+                     bytes_text(l->arena, d->descriptor_bytes), us(all), bytes_text(l->arena, GOOD_DESCRIPTOR),
+                     us(good * s->executions)));
   }
   if (d->units < SIM_DMA_RINGS)
     add(l, i, s->ps[SIM_WAIT_WORK] / SIM_DMA_RINGS * (SIM_DMA_RINGS - d->units), c->confidence,
-        arena_printf(l->arena, "the %" PRId64 " DMA %s %s by %" PRId64 " of 16 DMA engines", s->executions, plural,
-                     bytes_text(l->arena, d->bytes), d->units));
+        arena_printf(l->arena, "%s %s by %" PRId64 " of 16 DMA engines", transfers, bytes_text(l->arena, d->bytes),
+                     d->units));
   add(l, i, s->ps[SIM_WAIT_WORK], c->confidence,
-      arena_printf(l->arena, "the %" PRId64 " DMA %s %s each", s->executions, plural, bytes_text(l->arena, d->bytes)));
+      arena_printf(l->arena, "%s %s%s", transfers, bytes_text(l->arena, d->bytes), s->executions == 1 ? "" : " each"));
   add(l, i, s->ps[SIM_WAIT_DMA_START], c->confidence,
       arena_printf(l->arena,
                    "the program waits until %s begins to move bytes; earlier triggers or fewer, larger "
@@ -118,8 +123,9 @@ static void about_transfer(struct advice_list *l, const struct sim_instr *i, con
   add(l, i, s->build_ps, c->confidence,
       arena_printf(l->arena, "GpSimd builds the descriptors of %s", who(l->arena, i)));
   add(l, i, s->trigger_ps, c->confidence,
-      arena_printf(l->arena, "%" PRId64 " triggers of %s are issued one after another", s->executions,
-                   who(l->arena, i)));
+      s->executions == 1 ? arena_printf(l->arena, "the trigger of %s takes time on its engine", who(l->arena, i))
+                         : arena_printf(l->arena, "%" PRId64 " triggers of %s are issued one after another",
+                                        s->executions, who(l->arena, i)));
 }
 
 static bool is_f32_product(const struct sim_instr *i) {
@@ -132,18 +138,19 @@ static void about_engine(struct advice_list *l, const struct sim_instr *i, const
   const int64_t work = s->ps[SIM_WAIT_WORK] + s->ps[SIM_WAIT_ENGINE];
   if (is_f32_product(i))
     add(l, i, work * 3 / 4, c->confidence,
-        arena_printf(l->arena,
-                     "the %" PRId64 " products in f32 take 4 times the time of bf16: %.1f us; bf16 would take %.1f us",
-                     s->executions, us(work), us(work / 4)));
+        arena_printf(l->arena, "%s 4 times the time of bf16: %.1f us; bf16 would take %.1f us",
+                     counted(l->arena, s->executions, "product in f32 takes", "products in f32 take"), us(work),
+                     us(work / 4)));
   else if (c->rule == SIM_COST_VECTOR_TENSOR && c->confidence != SIM_CONFIDENCE_L && i->operand[0].type == SIM_F32)
     add(l, i, work, c->confidence,
-        arena_printf(l->arena,
-                     "the %" PRId64 " executions of %s on %s read two operands; with one of them in PSUM, or in "
-                     "bf16, they take about half",
-                     s->executions, i->def->name, engine));
+        arena_printf(l->arena, "%s of %s on %s two operands; with one of them in PSUM, or in bf16, %s about half",
+                     counted(l->arena, s->executions, "execution", "executions"), i->def->name,
+                     arena_printf(l->arena, "%s read%s", engine, s->executions == 1 ? "s" : ""),
+                     s->executions == 1 ? "it takes" : "they take"));
   else
     add(l, i, work, c->confidence,
-        arena_printf(l->arena, "the %" PRId64 " executions of %s on %s", s->executions, i->def->name, engine));
+        arena_printf(l->arena, "%s of %s on %s", counted(l->arena, s->executions, "execution", "executions"),
+                     i->def->name, engine));
   add(l, i, s->table_ps, c->confidence,
       arena_printf(l->arena, "%s needs another table of functions than the activation before it", who(l->arena, i)));
   add(l, i, s->half_ps / 2, c->confidence,

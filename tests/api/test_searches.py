@@ -190,6 +190,49 @@ def test_an_element_of_a_value_is_that_of_the_file_with_its_elements(server):
     assert len(result["artifacts"]) == 1
 
 
+WRITTEN_OUT = """import numpy as np
+from nkigen import trace, knob
+
+@trace(input_specs=[((256, 256), 'f32'), ((256, 512), 'f32')])
+def up(x, w):
+    u = x @ w
+    knob.knob(u).tile_op(tile_size=[128, 256, 128])
+    return u * np.tanh(u)
+"""
+
+
+def other_order(server, change=lambda lines: lines):
+    """A request for the kernel with the parts of tanh in the opposite order in stage schedule."""
+    stages = server.post({"source": WRITTEN_OUT}).json["kernels"][0]["stages"]
+    text = next(s["text"] for s in stages if s["name"] == "schedule")
+    parts = [line for line in text.splitlines() if "nisa.activation" in line]
+    assert len(parts) == 8 and text.count("\n".join(parts)) == 1, "it is written out"
+    return {"source": WRITTEN_OUT, "options": {"resume": {"stage": "schedule", "text": text.replace("\n".join(parts), "\n".join(change(parts[::-1])))}}}
+
+
+def test_lines_are_paired_by_the_part_that_they_compute(server):
+    found = ask(server, "parting", {"a": {"source": WRITTEN_OUT}, "b": other_order(server)}).json["parting"]
+    assert found["text"]["stage"] == "schedule" and found["results"] == {"same": True, "max_abs_err": 0} and "values" not in found
+    assert found["compared"] >= 8 and found["no_counterpart"] == {"stage": "schedule", "a": 0, "b": 0}
+
+
+def test_the_part_that_is_computed_differently_is_found(server):
+    def change(lines):
+        return [*lines[:2], lines[2].replace("op=tanh", "op=exp"), *lines[3:]]
+
+    found = ask(server, "parting", {"a": {"source": WRITTEN_OUT}, "b": other_order(server, change)}).json["parting"]
+    assert found["results"]["same"] is False and found["results"]["name"] == "output0"
+    values = found["values"]
+    assert values["stage"] == "schedule" and "op=tanh" in values["a"]["text"] and "op=exp" in values["b"]["text"]
+    places = [re.search(r"%sbuf\w*\[([^]]*)\]", values[side]["text"])[1] for side in "ab"]
+    assert places[0] == places[1] == "d0, 1, 0, d1 + 128", "the third of the parts from the end"
+
+
+def test_tile_sizes_have_results_of_their_own_order(server):
+    found = ask(server, "parting", {"a": {"source": WRITTEN_OUT}, "b": {"source": WRITTEN_OUT.replace("128, 256, 128", "128, 128, 128")}}).json["parting"]
+    assert found["results"]["same"] and found["results"]["max_abs_err"] < 1e-4 and "values" not in found
+
+
 # ---- what is refused
 
 

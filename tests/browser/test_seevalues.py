@@ -128,6 +128,14 @@ def test_a_name_at_the_caret_is_what_it_shows(opened):
 
 
 @pytest.mark.nightly
+def test_of_a_line_that_returns_it_shows_what_is_returned(opened):
+    page = opened(TILED, "engine-programs")
+    look_at(page, "return %")
+    expect(picked(page)).to_have_text(re.compile(r"^%\w+$"))
+    expect(page.locator(".value-pick", has_text="what it writes")).to_have_count(0)
+    expect(facts(page, "shape")).to_have_text("1,024 × 1,024")
+
+
 def test_a_newer_request_replaces_the_older_one(opened):
     page = opened(SMALL, "trace")
     look_at(page, "exponential(")

@@ -3,6 +3,7 @@ import json
 import os
 import resource
 import subprocess
+import unicodedata
 
 from support import compiler, source_map
 from support.paths import NKX, ROOT
@@ -127,6 +128,49 @@ def test_long_constants_are_shortened_as_asked(tmp_path):
     assert "memref.global" in next(x for x in (short.stdout + short.stderr).splitlines() if "__elided__" in x)
     for wrong in ("-1", "many", "1073741825"):
         assert nkx("compile", "-", "--constants", wrong, stdin=ADD).returncode == 2
+
+
+def on_a_terminal(*arguments):
+    """What a command writes to a terminal that is its standard output."""
+    ours, theirs = os.openpty()
+    process = subprocess.Popen([NKX, *arguments], stdout=theirs, stderr=subprocess.DEVNULL)
+    os.close(theirs)
+    said = b""
+    try:
+        while part := os.read(ours, 65536):
+            said += part
+    except OSError:  # the other end is closed
+        pass
+    os.close(ours)
+    return process.wait(), said.decode()
+
+
+def test_a_text_cannot_command_the_terminal_and_reaches_a_file_as_it_is(tmp_path):
+    """The first stage of an NKI kernel has the source's comments."""
+    (tmp_path / "k.py").write_text("import nki\nimport nki.language as nl\nimport numpy as np\n\n@nki.jit\ndef k(x):\n"
+                                   "    o = nl.ndarray(x.shape, x.dtype, buffer=nl.shared_hbm)\n    t = nl.load(x)  # \x1b[32mgreen\x07 \u202e\n"
+                                   "    nl.store(o, t)\n    return o\n\nif __name__ == '__main__':\n    k(np.ones((128, 64), np.float32))\n")
+    status, said = on_a_terminal("compile", tmp_path / "k.py", "--stop-after", "nki-ast")
+    assert status == 0 and "# \\x1b[32mgreen\\x07 \\u202e" in said and not set(said) & set("\x1b\x07\u202e")
+    done = nkx("compile", tmp_path / "k.py", "--stop-after", "nki-ast")
+    assert "# \x1b[32mgreen\x07 \u202e" in done.stdout
+
+
+def test_a_caret_is_below_its_character():
+    done = nkx("compile", "-", stdin=ADD.replace("    return a + b", "    名 = '日本 😀'; return a @ b"))
+    line, caret = [x.split("| ", 1)[1] for x in done.stderr.splitlines() if "| " in x][:2]
+    assert line.endswith("return a @ b") and caret.strip() == "^~~~~"
+    columns = sum(2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in line[:line.index("a @ b")])
+    assert caret.index("^") == columns
+
+
+def test_columns_of_mlir_count_characters():
+    places = []
+    for word in ("abcdef", "日本語日本語"):
+        done = nkx("compile", "-", "--language", "mlir", stdin=f'func.func @f(%a: tensor<4xf32>) attributes {{x = "{word}", y = ]}} {{\n}}\n')
+        assert done.returncode == 1 and "expected attribute value" in done.stderr
+        places.append(done.stderr.split(" error:")[0])
+    assert places[0] == places[1] and places[0].startswith("<stdin>:1:")
 
 
 def test_a_check_leaves_nothing_behind(tmp_path):

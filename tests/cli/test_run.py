@@ -1,5 +1,6 @@
 """nkx run on the command line: kernels and NISA text on the simulated machine."""
 import json
+import re
 import subprocess
 
 import ml_dtypes
@@ -258,6 +259,52 @@ def test_watched_lines_are_those_of_the_last_stage(tmp_path):
     at = next(i for i, l in enumerate(text, 1) if "op=exp" in l)
     _, s = simulation(SOFTMAX, "--watch", at, tmp_path=tmp_path, name="kernel.py")
     assert s["values"][0]["instruction"] == "activation" and 0 < s["values"][0]["max"] <= 1
+
+
+def test_all_parts_of_a_program_that_is_written_out_are_watched(tmp_path):
+    """x @ w becomes a copy out of PSUM for each half of the rows: either line shows both, and the source's line everything."""
+    source = (ROOT / "explorer/examples/01_matmul_bias_relu.py").read_text()
+    (tmp_path / "kernel.py").write_text(source)
+    r = json.loads(subprocess.run([NKX, "compile", "--json", "-", str(tmp_path / "kernel.py")], capture_output=True, text=True).stdout)
+    text = r["kernels"][0]["stages"][-1]["text"].split("\n")
+    first, second = [i for i, l in enumerate(text, 1) if "nisa.tensor_copy" in l]
+    at = next(i for i, l in enumerate(source.split("\n"), 1) if "np.matmul" in l)
+    x, w, bias = draw(256, 256), draw(256, 512), draw(512)
+    np.savez(tmp_path / "in.npz", x=x, w=w, bias=bias)
+    done, s = simulation(source, "--inputs", tmp_path / "in.npz", "--watch", first, "--watch", second, "--watch", f"kernel.py:{at}",
+                         "--watch", f"other.py:{at}", "--watch", f"kernel.py:{at}:no", tmp_path=tmp_path, name="kernel.py")
+    assert done.returncode == 0, done.stderr
+    a, b, of_source, elsewhere, nothing = s["values"]
+    halves = {i: re.search(r"dst<128\| 512>=\S+ \S+ %\w+\[d0, (\d), 0, d1\]", text[i - 1])[1] for i in (first, second)}
+    for own, other, v in ((first, second, a), (second, first, b)):
+        assert (v["line"], v["at"], [p["at"] for p in v["parts"]]) == (own, own, [other]) and "of_source" not in v
+        for i, shown in ((own, v), (other, v["parts"][0])):
+            row = 128 * int(halves[i])
+            assert re.fullmatch(rf"%\w+\[0:128, {halves[i]}, 0, 0:512\]", shown["part"])
+            assert np.allclose(shown["slice"], (x @ w)[row:row + 8, :8], rtol=1e-3, atol=1e-3)
+    assert of_source["of_source"] and of_source["file"] == "kernel.py" and of_source["line"] == at
+    lines = [of_source["at"], *(p["at"] for p in of_source["parts"])]
+    assert {first, second} < set(lines) and len(set(lines)) == len(lines)
+    assert {p["instruction"] for p in of_source["parts"]} >= {"matmul", "tensor_copy", "dma_copy"}
+    assert "no instruction" in elsewhere["reason"] and "no such operand" in nothing["reason"]
+
+
+def test_a_line_without_an_instruction_is_that_of_the_source(tmp_path):
+    at = next(i for i, l in enumerate(SOFTMAX.split("\n"), 1) if "np.exp" in l)
+    _, s = simulation(SOFTMAX, "--watch", at, "--watch", 1, tmp_path=tmp_path, name="kernel.py")
+    found, nothing = s["values"]
+    assert found["of_source"] and {p["instruction"] for p in [found, *found["parts"]]} >= {"activation"}
+    assert nothing == {"line": 1, "reason": "there is no instruction on this line"}
+    shown = subprocess.run([NKX, "run", str(tmp_path / "kernel.py"), "--watch", str(at)], capture_output=True, text=True).stdout
+    assert f"  source line {at}, line {found['at']} of the last stage: dst of {found['instruction']}, %" in shown
+    assert all(f"  line {p['at']}: dst of {p['instruction']}, {p['part']} after execution" in shown for p in found["parts"])
+
+
+def test_what_the_report_counts_is_singular_or_plural(tmp_path):
+    for name, said in (("nki/02_engines", "the execution of tensor_tensor_arith on gpsimd"), ("nki/02_engines", "the DMA transfer moves 256 KiB\n"),
+                       ("01_matmul_bias_relu", "the 2 DMA transfers move 256 KiB each")):
+        shown = subprocess.run([NKX, "run", ROOT / f"explorer/examples/{name}.py"], capture_output=True, text=True).stdout
+        assert said in shown and "the 1 " not in shown
 
 
 def value(stage, what, *args, tmp_path, source=SOFTMAX):

@@ -318,11 +318,51 @@ export interface SimulationFault {
   other_range?: SourceRange;
 }
 
-/** Values that options.watch asked for, or the reason why there are none. */
+/** Values of an instruction that does the same for another part of a tensor, or another instruction of the same line of
+ * the source. */
+export interface WatchedPart {
+  instruction: string;
+  operand: string;
+  /** The instruction's line in the last stage, or in the source if that is NISA. */
+  at?: number;
+  /** Of its buffer: %sbuf_0[0:128, 1, 0:512]. */
+  part?: string;
+  /** How often the instruction was executed. */
+  executions: number;
+  /** The execution after which the values were taken. */
+  nth?: number;
+  reason?: string;
+  /** Of the operand's tile. */
+  shape?: number[];
+  dtype?: string;
+  min?: Finite;
+  max?: Finite;
+  mean?: Finite;
+  std?: Finite;
+  nan?: number;
+  inf?: number;
+  zero?: number;
+  histogram?: Histogram;
+  /** The first elements of the first rows; "nan", "inf" and "-inf" as strings. */
+  slice?: ((number | string)[])[];
+}
+
+/** Values that options.watch asked for, or the reason why there are none: of the first instruction, and in parts of the
+ * others. */
 export interface WatchedValue {
   line: number;
+  file?: string;
+  /** The line is one of the source, not of the last stage. */
+  of_source?: boolean;
+  parts?: WatchedPart[];
+  /** How many further instructions there are, which were not watched. */
+  more?: number;
   instruction?: string;
   operand?: string;
+  /** The instruction's line in the last stage, or in the source if that is NISA. */
+  at?: number;
+  /** Of its buffer: %sbuf_0[0:128, 1, 0:512]. */
+  part?: string;
   /** How often the instruction was executed. */
   executions?: number;
   /** The execution after which the values were taken. */
@@ -801,6 +841,29 @@ export interface PartingPlace {
   max_abs_err?: number | null;
 }
 
+/** What the kernels return: same, or reason if they were not compared; of those that differ the first element of the
+ * first one; without index, the shapes differ. */
+export interface PartingResults {
+  same?: boolean;
+  /** Why they were not compared. */
+  reason?: string;
+  name?: string;
+  index?: number[];
+  a?: number | null;
+  b?: number | null;
+  /** How much elements differ at most, also of results that are the same, within the tolerances of a check. */
+  max_abs_err?: number | null;
+}
+
+/** Lines of a stage that compute something and that were compared with none: the other side has none that does the same
+ * to the same part. */
+export interface PartingAlone {
+  stage: string;
+  /** How many of A. */
+  a: number;
+  b: number;
+}
+
 /** How far the comparison of values is: stage, line, compared. The last one has done and the places; one that is absent
  * does not exist. */
 export interface Parting {
@@ -814,7 +877,9 @@ export interface Parting {
   /** Stages that one side has. */
   alone?: number;
   text?: PartingPlace;
+  results?: PartingResults;
   values?: PartingPlace;
+  no_counterpart?: PartingAlone;
   /** Why values were not compared to the end. */
   note?: string;
 }
@@ -967,8 +1032,11 @@ export interface InputSpec {
 
 /** Asks for the values of an operand in the simulated run. */
 export interface Watch {
-  /** Of the instruction in the last stage's text, or in the source if that is NISA. */
+  /** Of the instruction in the last stage's text, or in the source if that is NISA. If no instruction is there, of the
+   * source in Python, all of whose instructions are watched. */
   line: number;
+  /** The line is that of this file in Python; the end of its path is enough. */
+  file?: string;
   /** Its name, such as src; what the instruction writes if it is not given. */
   operand?: string;
   /** The execution after which the values are taken; the last if it is not given. */

@@ -4,7 +4,7 @@
 // the sources, stand below them side by side.
 import { getDiff } from "../api/client";
 import { Problem } from "../api/problem";
-import type { Stage, StageDiff } from "../api/types";
+import type { CompileRequest, Stage, StageDiff } from "../api/types";
 import { DiffColumns, linesOf, sideOfStage } from "../editor/diffcolumns";
 import type { DiffSide } from "../editor/diffview";
 import type { AppState, AppStore } from "../state/app";
@@ -152,9 +152,15 @@ export class ComparePane {
     else this.store.set({ comparedKey: pair.key });
   }
 
+  /** What A and B are; a simulated run or a check of them changes no value. */
+  private requests(pinned: Pin): [CompileRequest, CompileRequest] {
+    const without = { simulate: false, check: false };
+    return [requestOf({ ...pinned.job, ...without }), requestOf({ ...this.store.state, ...without })];
+  }
+
   private findValues(): void {
     const { pinned } = this.store.state;
-    if (pinned) void this.values.find(requestOf(pinned.job), requestOf(this.store.state));
+    if (pinned) void this.values.find(...this.requests(pinned));
   }
 
   /** Goes to a line of B, in a stage that both have. */
@@ -200,7 +206,7 @@ export class ComparePane {
     }
     const was = this.sides;
     const sides = this.findSides(pinned);
-    if (was?.a !== sides?.a || was?.b !== sides?.b) this.values.forget();
+    this.values.keepFor(...this.requests(pinned));
     this.sides = sides;
     this.drawNames(pinned);
     if (!sides) {

@@ -1,26 +1,33 @@
-// valueparting: the first operation whose values differ between A and B, which the server looks for.
+// valueparting: whether the results of A and B differ, and the first operation whose values do; the server looks for it.
 import { isAbort } from "../api/client";
 import { Problem } from "../api/problem";
 import type { CompileRequest, Parting } from "../api/types";
-import { describeValues, findParting } from "../state/parting";
+import { describeResults, describeValues, findParting } from "../state/parting";
 import { button, el, fill, plural } from "./dom";
 
 export class ValueParting {
   readonly bar = el("div", { class: "compare-values", attrs: { role: "status", hidden: true } });
   private asked: AbortController | null = null;
+  private of = ""; // the two requests that it is about
 
   /** go: shows a line of a stage. */
   constructor(private readonly go: (stage: string, lineB: number) => void) {}
 
-  /** Another comparison is shown: what was found is not about it. */
+  /** Forgets what is not about these two. */
+  keepFor(a: CompileRequest, b: CompileRequest): void {
+    if (this.of !== "" && JSON.stringify([a, b]) !== this.of) this.forget();
+  }
+
   forget(): void {
     this.asked?.abort();
     this.asked = null;
+    this.of = "";
     this.bar.hidden = true;
   }
 
   async find(a: CompileRequest, b: CompileRequest): Promise<void> {
     this.forget();
+    this.of = JSON.stringify([a, b]);
     const asked = (this.asked = new AbortController());
     const isMine = () => this.asked === asked;
     this.tell("Comparing values…", true);
@@ -39,12 +46,19 @@ export class ValueParting {
     fill(this.bar, el("span", {}, text), button(runs ? "stop" : "close", runs ? "Compare no further" : "Hide this", () => this.forget(), "plain"));
   }
 
+  /** The results come first: with equal results, what differs between is another way to the same. */
   private show(p: Parting): void {
-    const note = p.note === undefined ? "" : ` (${p.note})`;
     if (!p.text) return this.tell("A and B are the same in every stage that both have: so are their values.", false);
-    if (!p.values) return this.tell(`No values differ: ${plural(p.compared ?? 0, "pair")} compared${note}.`, false);
-    const { stage, b } = p.values;
-    this.tell(`The first values that differ: line ${b?.line ?? 0} of ${stage}, ${describeValues(p.values)}${note}.`, false);
-    if (b) this.go(stage, b.line);
+    const said = [describeResults(p.results)];
+    if (p.values) {
+      const { stage, a, b } = p.values;
+      const where = b ? `line ${b.line} of ${stage}` : `line ${a?.line ?? 0} of A's ${stage}`;
+      said.push(`The first values that differ: ${where}, ${describeValues(p.values)}.`);
+    } else said.push(`No values differ: ${plural(p.compared ?? 0, "pair")} compared.`);
+    const alone = p.no_counterpart;
+    if (alone && alone.a + alone.b > 0) said.push(`In ${alone.stage}, ${plural(alone.a, "line")} of A and ${alone.b} of B have no counterpart.`);
+    if (p.note !== undefined) said.push(`Note: ${p.note}.`);
+    this.tell(said.join(" "), false);
+    if (p.values?.b) this.go(p.values.stage, p.values.b.line);
   }
 }

@@ -40,7 +40,8 @@ export function choicesOf({ stage }: Shown, line: number): Choice[] {
   const tokens = (stage.dialect === "hlo" ? tokenizeHlo : tokenizeMlir)(text).filter((t) => t.cls === "value");
   const names = [...new Set(tokens.flatMap((t) => expanded(text.slice(t.from, t.to))))].slice(0, NAMES_MAX);
   const defines = /^\s*(?:ROOT\s+)?%?[\w.$:,#% -]+ = /.test(text);
-  const own: Choice[] = defines ? [] : [{ label: "what it writes", name: null, operand: null }];
+  const hands = names.length > 0 && /^\s*(?:(?:func\.)?return|\w+\.yield)\b/.test(text); // on to a caller or a loop, what it names
+  const own: Choice[] = defines || hands ? [] : [{ label: "what it writes", name: null, operand: null }];
   return [...own, ...names.map((name) => ({ label: name, name, operand: null }))];
 }
 
