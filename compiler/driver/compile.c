@@ -15,6 +15,7 @@
 #include "driver/entry.h"
 #include "driver/gather.h"
 #include "driver/native.h"
+#include "ir/places.h"
 #include "nisa/nisa.h"
 #include "nki/ast.h"
 #include "trace/shrink.h"
@@ -274,6 +275,8 @@ static enum status run_all(struct run *r, struct arena *arena) {
 
   arena_init(arena);
   r->arena = arena;
+  struct ir_places *const outer = r->ir->places;
+  r->ir->places = ir_places_new(arena);
   diags_init(&r->diags, arena);
   sources_init(&r->sources, arena, job->filename);
   enum status st = compile_send_start(r);
@@ -292,6 +295,7 @@ static enum status run_all(struct run *r, struct arena *arena) {
   r->has_failed |= r->diags.has_error;
   if (!st)
     st = compile_send_end(r, started_us);
+  r->ir->places = outer;
   arena_clear(arena);
   return st ? st : r->has_failed ? ST_INPUT : ST_OK;
 }
