@@ -73,6 +73,7 @@ static enum status run_path(struct path *p) {
   /* the simulation of a Python kernel makes its inputs when all stages have been sent, in case they are too large */
   if (!st && (r->job->check || (needs_inputs(r->job) && !p->kernel->program)))
     compile_begin_checks(p);
+  compile_begin_turns(p);
   for (int i = p->first_stage; !st && i <= p->last_stage; i++)
     st = compile_stage(p, i);
   if (!st && p->vendor_nki)
@@ -296,6 +297,7 @@ static enum status run_all(struct run *r, struct arena *arena) {
   if (!st)
     st = compile_send_end(r, started_us);
   r->ir->places = outer;
+  compile_end_turns(r);
   arena_clear(arena);
   return st ? st : r->has_failed ? ST_INPUT : ST_OK;
 }

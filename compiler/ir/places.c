@@ -77,6 +77,10 @@ struct ir_places *ir_places_new(struct arena *a) {
   return p;
 }
 
+struct arena *ir_places_arena(const struct ir_places *k) {
+  return k->a;
+}
+
 static const char *dup_ref(struct arena *a, MlirStringRef s) {
   return arena_strndup(a, s.data, s.length);
 }
@@ -325,4 +329,9 @@ struct ir_read ir_places_read(struct ir_places *k, MlirOperation op, struct aren
     add_list(k, inner, r.place, r.locs);
   r.locs.more += g.more;
   return r;
+}
+
+struct src_locs ir_places_first(struct ir_places *k, MlirOperation op, struct arena *scratch) {
+  const struct src_locs all = ir_places_read(k, op, scratch).locs;
+  return (struct src_locs){.n = all.n > 0, .v = all.n ? all.v : NULL};
 }

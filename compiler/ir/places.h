@@ -7,6 +7,7 @@
 /* The places that were read from locations of one context so far.  Lists of places are immutable and live as long as a. */
 struct ir_places;
 struct ir_places *ir_places_new(struct arena *a);
+struct arena *ir_places_arena(const struct ir_places *k); /* a */
 
 /* What the location of an operation says. */
 struct ir_read {
@@ -18,5 +19,8 @@ struct ir_read {
   bool is_tagged;     /* the location is that of `first`, `place` and how many more there are */
 };
 struct ir_read ir_places_read(struct ir_places *k, MlirOperation op, struct arena *scratch);
+
+/* The first of op's places, as a list; {0}: it has none. */
+struct src_locs ir_places_first(struct ir_places *k, MlirOperation op, struct arena *scratch);
 
 #endif

@@ -85,7 +85,7 @@ static void adopt_from_users(struct walk *w) {
       for (; !mlirOpOperandIsNull(use); use = mlirOpOperandGetNextUse(use)) {
         int u = find_op(w, &x, mlirOpOperandGetOwner(use));
         if (u >= 0)
-          o->locs = src_locs_union(w->a, o->locs, w->ops.v[u].locs);
+          o->locs = src_locs_union(ir_places_arena(w->known), o->locs, w->ops.v[u].locs);
       }
     }
   }
