@@ -83,7 +83,7 @@ void arena_reuse(struct arena *a) {
     b->next = spare;
     spare = b;
   }
-  *a = (struct arena){.spare = spare, .total = a->total};
+  *a = (struct arena){.spare = spare, .is_reused = true, .total = a->total};
 #endif
 }
 
@@ -106,6 +106,9 @@ static struct arena_block *new_block(struct arena *a, size_t n, bool *is_zero) {
   *is_zero = false;
   if (b)
     return b;
+  if (a->is_reused && n >= LARGEST_BLOCK &&
+      n < SIZE_MAX / 2) /* fits what is somewhat larger, too; nothing touches the rest */
+    n = (n + LARGEST_BLOCK - 1) / LARGEST_BLOCK * LARGEST_BLOCK;
   if (__builtin_add_overflow(n, sizeof(struct arena_block), &whole))
     return NULL;
   b = whole < LARGEST_BLOCK ? NULL : map(whole);

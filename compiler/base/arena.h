@@ -19,6 +19,7 @@ struct arena {
   struct arena_block *spare; /* blocks of before arena_reuse, for what comes */
   size_t used, size;         /* of the newest block */
   bool is_zero;              /* its unused part is zeroed */
+  bool is_reused;            /* arena_reuse was called */
   size_t total;              /* bytes asked for so far */
 };
 
