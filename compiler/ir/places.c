@@ -13,7 +13,6 @@
 #include "base/array.h"
 #include "base/index.h"
 #include "ir/internal.h"
-#include "ir/snapshot.h"
 
 enum { LOC_DEPTH_MAX = 256 }; /* nesting of locations (call chains of recursive helpers); deeper callers are dropped */
 

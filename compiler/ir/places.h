@@ -23,4 +23,7 @@ struct ir_read ir_places_read(struct ir_places *k, MlirOperation op, struct aren
 /* The first of op's places, as a list; {0}: it has none. */
 struct src_locs ir_places_first(struct ir_places *k, MlirOperation op, struct arena *scratch);
 
+/* The id that ir_snapshot put into this location; -1 when it has none. */
+int ir_op_id(MlirLocation loc);
+
 #endif

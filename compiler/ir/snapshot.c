@@ -10,7 +10,6 @@
 #include "base/index.h"
 #include "ir/internal.h"
 #include "ir/lines.h"
-#include "ir/places.h"
 #include "ir/query.h"
 
 /* ---- the walk --------------------------------------------------------------------------------------------------- */
