@@ -13,6 +13,7 @@ enum { ALIGN = 8, FIRST_BLOCK = 64 << 10, LARGEST_BLOCK = 4 << 20, HUGE_PAGE = 2
 struct arena_block {
   struct arena_block *next;
   size_t mapped; /* bytes, 0: from the heap */
+  size_t size;   /* bytes of data */
   char data[];   /* aligned to ALIGN */
 };
 
@@ -55,8 +56,7 @@ static struct arena_block *map(size_t n) {
 #endif
 }
 
-void arena_clear(struct arena *a) {
-  struct arena_block *b = a->blocks;
+static void free_blocks(struct arena_block *b) {
   while (b) {
     struct arena_block *next = b->next;
     if (b->mapped)
@@ -65,34 +65,75 @@ void arena_clear(struct arena *a) {
       free(b);
     b = next;
   }
+}
+
+void arena_clear(struct arena *a) {
+  free_blocks(a->blocks);
+  free_blocks(a->spare);
   arena_init(a);
 }
 
-/* A block with n bytes of data, zeroed if it is mapped; NULL when out of memory. */
-static struct arena_block *new_block(struct arena *a, size_t n) {
+void arena_reuse(struct arena *a) {
+#ifdef __SANITIZE_ADDRESS__
+  arena_clear(a); /* a use of what was freed is found */
+#else
+  struct arena_block *spare = a->spare;
+  for (struct arena_block *b = a->blocks, *next; b; b = next) {
+    next = b->next;
+    b->next = spare;
+    spare = b;
+  }
+  *a = (struct arena){.spare = spare, .is_reused = true, .total = a->total};
+#endif
+}
+
+/* A block that is kept with room for n bytes; NULL if there is none. */
+static struct arena_block *take_spare(struct arena *a, size_t n) {
+  for (struct arena_block **at = &a->spare; *at; at = &(*at)->next) {
+    struct arena_block *b = *at;
+    if (b->size < n)
+      continue;
+    *at = b->next;
+    return b;
+  }
+  return NULL;
+}
+
+/* A block with n bytes of data or more; *is_zero: they are zeroed.  NULL when out of memory. */
+static struct arena_block *new_block(struct arena *a, size_t n, bool *is_zero) {
   size_t whole;
+  struct arena_block *b = a->spare ? take_spare(a, n) : NULL;
+  *is_zero = false;
+  if (b)
+    return b;
+  if (a->is_reused && n >= LARGEST_BLOCK &&
+      n < SIZE_MAX / 2) /* fits what is somewhat larger, too; nothing touches the rest */
+    n = (n + LARGEST_BLOCK - 1) / LARGEST_BLOCK * LARGEST_BLOCK;
   if (__builtin_add_overflow(n, sizeof(struct arena_block), &whole))
     return NULL;
-  struct arena_block *b = whole < LARGEST_BLOCK ? NULL : map(whole);
+  b = whole < LARGEST_BLOCK ? NULL : map(whole);
+  *is_zero = b != NULL;
   if (!b) {
     b = malloc(whole);
     if (!b)
       return NULL;
     b->mapped = 0;
   }
+  b->size = n;
   a->total += n;
   return b;
 }
 
 bool arena_reserve(struct arena *a, size_t n) {
-  struct arena_block *b = new_block(a, n);
+  bool is_zero;
+  struct arena_block *b = new_block(a, n, &is_zero);
   if (!b)
     return false;
   b->next = a->blocks;
   a->blocks = b;
-  a->is_zero = b->mapped != 0;
+  a->is_zero = is_zero;
   a->used = 0;
-  a->size = n;
+  a->size = b->size;
   return true;
 }
 
@@ -105,12 +146,11 @@ static bool grow(struct arena *a, size_t need) {
 
 /* n bytes in a block of their own, after the newest one, which keeps its unused part; NULL when out of memory. */
 static void *take_alone(struct arena *a, size_t n, bool *is_zero) {
-  struct arena_block *b = new_block(a, n);
+  struct arena_block *b = new_block(a, n, is_zero);
   if (!b)
     return NULL;
   b->next = a->blocks->next;
   a->blocks->next = b;
-  *is_zero = b->mapped != 0;
   return b->data;
 }
 

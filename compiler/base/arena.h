@@ -16,13 +16,18 @@
 
 struct arena {
   struct arena_block *blocks;
-  size_t used, size; /* of the newest block */
-  bool is_zero;      /* its unused part is zeroed */
-  size_t total;      /* bytes asked for so far */
+  struct arena_block *spare; /* blocks of before arena_reuse, for what comes */
+  size_t used, size;         /* of the newest block */
+  bool is_zero;              /* its unused part is zeroed */
+  bool is_reused;            /* arena_reuse was called */
+  size_t total;              /* bytes asked for so far */
 };
 
 void arena_init(struct arena *a);
 void arena_clear(struct arena *a); /* frees everything; the arena can be used again */
+/* The same, but keeps the memory for the next allocations: a stage of a compile needs as much as the one before it, and the
+ * system would clear each page again. */
+void arena_reuse(struct arena *a);
 /* Makes a block of n bytes, so that the next allocations up to that size cannot fail; false when out of memory. */
 MUST_USE bool arena_reserve(struct arena *a, size_t n);
 

@@ -16,6 +16,7 @@
 #include "driver/gather.h"
 #include "driver/native.h"
 #include "driver/resume_text.h"
+#include "ir/places.h"
 #include "nisa/nisa.h"
 #include "nki/ast.h"
 #include "trace/shrink.h"
@@ -73,6 +74,7 @@ static enum status run_path(struct path *p) {
   /* the simulation of a Python kernel makes its inputs when all stages have been sent, in case they are too large */
   if (!st && (r->job->check || (needs_inputs(r->job) && !p->kernel->program)))
     compile_begin_checks(p);
+  compile_begin_turns(p);
   for (int i = p->first_stage; !st && i <= p->last_stage; i++)
     st = compile_stage(p, i);
   if (!st && p->vendor_nki)
@@ -294,6 +296,8 @@ static enum status run_all(struct run *r, struct arena *arena) {
 
   arena_init(arena);
   r->arena = arena;
+  struct ir_places *const outer = r->ir->places;
+  r->ir->places = ir_places_new(arena);
   diags_init(&r->diags, arena);
   sources_init(&r->sources, arena, job->filename);
   enum status st = compile_send_start(r);
@@ -312,6 +316,8 @@ static enum status run_all(struct run *r, struct arena *arena) {
   r->has_failed |= r->diags.has_error;
   if (!st)
     st = compile_send_end(r, started_us);
+  r->ir->places = outer;
+  compile_end_turns(r);
   arena_clear(arena);
   return st ? st : r->has_failed ? ST_INPUT : ST_OK;
 }

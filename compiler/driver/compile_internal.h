@@ -42,6 +42,11 @@ struct run {
   struct tune_probe *probe;    /* or NULL */
   struct patterns patterns;    /* of the job */
   bool has_failed;
+  /* Memory that stages take turns with, unless something looks back further than one stage (compile_stages.c): for what
+   * stages show, and for what passes need. */
+  bool has_turns;
+  struct arena shown[2], work[2];
+  int shown_at; /* where the last stage is */
 };
 
 /* One kernel and the state of its compilation. */
@@ -113,6 +118,10 @@ enum status compile_read_stage(struct path *p, struct stage *s, struct error *er
 /* Runs stage `index` on p's program and sends it. */
 enum status compile_stage(struct path *p, int index);
 void compile_forget_old_program(struct path *p);
+/* Decides whether the stages of a kernel take turns with memory. */
+void compile_begin_turns(struct path *p);
+/* Frees that memory at the end of the job. */
+void compile_end_turns(struct run *r);
 
 /* ---- compile_simulate.c ------------------------------------------------------------------------------------------ */
 

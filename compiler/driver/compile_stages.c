@@ -44,6 +44,45 @@ static enum status run_hlo(struct path *p, const struct stage_def *def, struct s
   return p->is_same ? ST_OK : hlo_verify(p->kernel->module, &p->run->diags);
 }
 
+/* ---- memory that stages take turns with -------------------------------------------------------------------------- */
+
+/* Places and remarks' places live as long as the job (ir/places.h), and a frame is sent before the next stage begins.  What
+ * looks back further than one stage keeps all. */
+void compile_begin_turns(struct path *p) {
+  struct run *r = p->run;
+  const struct job *j = r->job;
+  r->has_turns = !j->check && !j->value.is_set && !j->patterns && !r->probe && p->resume_stage < 0 && !r->diags.n;
+}
+
+void compile_end_turns(struct run *r) {
+  for (int k = 0; k < 2; k++) {
+    arena_clear(&r->shown[k]);
+    arena_clear(&r->work[k]);
+  }
+}
+
+/* For what is needed until the next stage is sent. */
+static struct arena *work_of(struct path *p, const struct stage_def *def) {
+  struct run *r = p->run;
+  return r->has_turns ? &r->work[(def - p->pipeline->stages) & 1] : r->arena;
+}
+
+/* For a stage that differs from p->before. */
+static struct arena *shown_next(struct run *r) {
+  if (!r->has_turns)
+    return r->arena;
+  arena_reuse(&r->shown[1 - r->shown_at]);
+  return &r->shown[1 - r->shown_at];
+}
+
+/* Begins with a stage's part of the memory.  A diagnostic may refer to places in it, so then nothing is reused any more. */
+static void begin_turn(struct path *p, const struct stage_def *def) {
+  struct run *r = p->run;
+  r->has_turns &= !r->diags.n;
+  if (r->has_turns)
+    arena_reuse(work_of(p, def));
+}
+
 /* Records if the pass changed the module; verifies a changed module. */
 static enum status verify_change(struct path *p, const struct stage_def *def) {
   struct run *r = p->run;
@@ -111,7 +150,7 @@ static enum status run_pass(struct path *p, const struct stage_def *stage, struc
       .module = mlirModuleGetOperation(p->module),
       .target = r->job->target,
       .options = stage->options ? stage->options : "",
-      .arena = r->arena,
+      .arena = work_of(p, stage),
       .ds = &r->diags,
       .remarks = &made->remarks,
       .steps = steps_listener(steps),
@@ -125,7 +164,7 @@ static enum status run_pass(struct path *p, const struct stage_def *stage, struc
 static enum status verify_nisa(struct path *p, const struct stage_def *stage) {
   struct run *r = p->run;
   const int before = r->diags.n;
-  enum status st = nisa_verify(mlirModuleGetOperation(p->module), r->job->target, r->arena, &r->diags);
+  enum status st = nisa_verify(mlirModuleGetOperation(p->module), r->job->target, work_of(p, stage), &r->diags);
   for (int i = before; i < r->diags.n; i++)
     r->diags.v[i].stage = stage->name;
   return st;
@@ -233,7 +272,7 @@ enum status compile_read_stage(struct path *p, struct stage *s, struct error *er
   if (p->is_same) {
     s->text = p->before.text;
     s->text_len = p->before.text_len;
-    s->ops = ir_snapshot_again(&p->before.ops, r->arena);
+    s->ops = ir_snapshot_again(&p->before.ops, r->has_turns ? &r->shown[r->shown_at] : r->arena);
     return ST_OK;
   }
   if (s->def->runner == RUN_NKI_AST)
@@ -243,7 +282,7 @@ enum status compile_read_stage(struct path *p, struct stage *s, struct error *er
   if (stage_form(s->def) == FORM_HLO)
     return stage_read_hlo(s, p->kernel->module, r->arena, err);
   MlirOperation module = mlirModuleGetOperation(p->module);
-  enum status st = stage_read_mlir(s, r->ir, module, r->arena, err);
+  enum status st = stage_read_mlir(s, r->ir, module, shown_next(r), err);
   p->prints.n = 0;
   if (!st)
     ir_prints_take(module, r->arena, &p->prints);
@@ -338,6 +377,7 @@ enum status compile_stage(struct path *p, int index) {
   int first = r->diags.n;
   if (r->job->check)
     keep_old_program(p);
+  begin_turn(p, def);
   struct steps *steps = steps_begin(p, index);
   int64_t t0 = clock_now_us();
 
@@ -384,6 +424,8 @@ enum status compile_stage(struct path *p, int index) {
   st = send_stage(p, &s);
   if (!st && r->job->check)
     st = send_reproducer(p, &s);
+  if (p->before.text != s.text)
+    r->shown_at = 1 - r->shown_at;
   p->before = s;
   if (r->job->value.is_set)
     compile_note_stage(p);

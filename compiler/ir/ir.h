@@ -22,10 +22,13 @@ struct ir_native {
                       MlirModule *out);
   bool (*has)(const struct ir_native *n, MlirStringRef name);
 };
+struct ir_places;
+
 struct ir {
   MlirContext ctx;
   struct ir_passes *passes; /* cache of parsed pass pipelines */
   struct ir_capture *capture;
+  struct ir_places *places;       /* of the job, as long as one runs (places.h); NULL: none */
   const struct ir_native *native; /* of the kernel that is compiled; NULL: there are none */
 };
 

@@ -12,260 +12,43 @@
 #include "ir/lines.h"
 #include "ir/query.h"
 
-enum { LOC_DEPTH_MAX = 256 }; /* nesting of locations (call chains of recursive helpers); deeper callers are dropped */
-
-/* ---- from an MLIR location to places ---------------------------------------------------------------------------- */
-
-struct ids {
-  int *v;
-  int n, cap;
-};
-
-/* The contents of the location of one operation. */
-struct gather {
-  struct arena *a;
-  struct walk *walk;  /* or NULL */
-  struct ids from;    /* of the previous stage, each once */
-  struct index by_id; /* of `from`, if there are many */
-  const struct src_loc *places[SRC_LOCS_SHOWN];
-  const void *bases[SRC_LOCS_SHOWN]; /* the addresses of their locations without rounds */
-  MlirLocation locs[SRC_LOCS_SHOWN]; /* the same places as MLIR locations; null: with rounds of several locations */
-  int n_places;
-  struct {
-    const void **v;
-    int n, cap;
-  } hidden;               /* further places, each once, by the addresses of their locations without rounds */
-  struct index by_hidden; /* of `hidden` */
-  int more;               /* the largest number in the location of an operation */
-};
-
-/* A cache of places, because many operations share a few places.  A slot has the address of an MLIR location and the
- * place that it was read as (locations are unique in their context). */
-enum { KNOWN_SLOTS = 1024 };
-struct known {
-  const void *loc;
-  const struct src_loc *place;
-  const void *base; /* the location without rounds */
-};
+/* ---- the walk --------------------------------------------------------------------------------------------------- */
 
 struct walk {
   struct arena *a;
   MlirContext ctx;
+  struct ir_places *known;
   struct ir_ops handles;
   struct {
     struct ir_op *v;
     int n, cap;
   } ops;
-  struct {
-    MlirLocation *v;
+  struct ids {
+    int *v;
     int n, cap;
-  } places;       /* for each operation; null: it has no location of its own */
-  struct ids few; /* memory for the ids of one operation after the other */
-  struct known known[KNOWN_SLOTS];
+  } first;             /* of each operation the first id in `from` */
+  struct ids unplaced; /* operations without a location of their own, in pre-order */
 };
-
-static const char *dup_ref(struct arena *a, MlirStringRef s) {
-  return arena_strndup(a, s.data, s.length);
-}
-
-/* func: the name of the function and its loops, or an empty string. */
-static const struct src_loc *read_place(struct arena *a, MlirLocation loc, MlirStringRef func) {
-  struct src_loc *p = arena_new(a, struct src_loc);
-  size_t func_len;
-  p->range.file = dup_ref(a, mlirIdentifierStr(mlirLocationFileLineColRangeGetFilename(loc)));
-  p->range.line = mlirLocationFileLineColRangeGetStartLine(loc);
-  p->range.col = mlirLocationFileLineColRangeGetStartColumn(loc);
-  p->range.end_line = mlirLocationFileLineColRangeGetEndLine(loc);
-  p->range.end_col = mlirLocationFileLineColRangeGetEndColumn(loc);
-  p->n_loops = ir_loc_loops(a, func, &func_len, &p->loops);
-  p->func = func_len ? arena_strndup(a, func.data, func_len) : NULL;
-  return p;
-}
-
-/* Counts a location once.  Locations are unique in their context, so equal addresses are equal places. */
-static void count_hidden(struct gather *g, const void *base) {
-  const uint32_t hash = hash_pointer(base);
-  for (struct index_probe p = index_probe(&g->by_hidden, hash); index_next(&p);)
-    if (g->hidden.v[p.entry] == base)
-      return;
-  index_add(&g->by_hidden, hash, g->hidden.n);
-  array_push(g->a, &g->hidden, base);
-}
-
-/* Adds a place that was read from loc; base: the address of the location without rounds. */
-static void add_place(struct gather *g, const struct src_loc *p, const void *base, MlirLocation loc) {
-  if (!p || !p->range.line) /* the module that MLIR adds around bare functions has no line */
-    return;
-  for (int i = 0; i < g->n_places; i++) {
-    if (g->bases[i] != base && !src_loc_equal(g->places[i], p))
-      continue;
-    const struct src_loc *both = src_loc_join(g->a, g->places[i], p);
-    if (both != g->places[i])
-      g->locs[i] = both == p ? loc : (MlirLocation){NULL};
-    g->places[i] = both;
-    return;
-  }
-  if (g->n_places < SRC_LOCS_SHOWN) {
-    g->bases[g->n_places] = base;
-    g->locs[g->n_places] = loc;
-    g->places[g->n_places++] = p;
-  } else {
-    count_hidden(g, base);
-  }
-}
-
-static uint32_t hash_id(int id) {
-  return (uint32_t)hash_mix(0, (uint64_t)id);
-}
-
-static bool has_id(struct gather *g, int id) {
-  enum { FEW = 16 }; /* below this number, a linear search is used instead of an index */
-  if (g->from.n < FEW) {
-    for (int i = 0; i < g->from.n; i++)
-      if (g->from.v[i] == id)
-        return true;
-    return false;
-  }
-  for (; (int)g->by_id.n < g->from.n;) {
-    const int next = (int)g->by_id.n;
-    index_add(&g->by_id, hash_id(g->from.v[next]), next);
-  }
-  for (struct index_probe p = index_probe(&g->by_id, hash_id(id)); index_next(&p);)
-    if (g->from.v[p.entry] == id)
-      return true;
-  return false;
-}
-
-static void add_from(struct gather *g, int id) {
-  if (!has_id(g, id))
-    array_push(g->a, &g->from, id);
-}
-
-/* Returns the first place in loc, with its callers. */
-static const struct src_loc *chain(struct arena *a, MlirLocation loc, MlirStringRef func, int depth) {
-  if (depth > LOC_DEPTH_MAX)
-    return NULL;
-  if (mlirLocationIsAFileLineColRange(loc))
-    return read_place(a, loc, func);
-  if (mlirLocationIsAName(loc))
-    return chain(a, mlirLocationNameGetChildLoc(loc), mlirIdentifierStr(mlirLocationNameGetName(loc)), depth + 1);
-  if (mlirLocationIsACallSite(loc)) {
-    const struct src_loc *callee = chain(a, mlirLocationCallSiteGetCallee(loc), func, depth + 1);
-    if (!callee)
-      return NULL;
-    struct src_loc *p = arena_dup(a, callee, sizeof *callee);
-    p->caller = chain(a, mlirLocationCallSiteGetCaller(loc), mlirStringRefCreate("", 0), depth + 1);
-    return p;
-  }
-  return NULL;
-}
-
-/* If loc has rounds, returns its text and replaces loc by the place's location; or else an empty string. */
-static MlirStringRef take_rounds(MlirLocation *loc) {
-  MlirStringRef name = mlirLocationIsAName(*loc) ? mlirIdentifierStr(mlirLocationNameGetName(*loc)) : ir_str("");
-  if (!name.length || name.data[0] != '@')
-    return ir_str("");
-  *loc = mlirLocationNameGetChildLoc(*loc);
-  return mlirStringRefCreate(name.data + 1, name.length - 1);
-}
-
-static const struct src_loc *read_with_rounds(struct gather *g, MlirLocation base, MlirStringRef rounds, int depth) {
-  const struct src_loc *p = chain(g->a, base, ir_str(""), depth);
-  if (!p || !rounds.length)
-    return p;
-  struct src_loc *in_rounds = arena_dup(g->a, p, sizeof *p);
-  in_rounds->rounds = rounds_read(g->a, rounds.data, rounds.length);
-  return in_rounds;
-}
-
-static void read_chain(struct gather *g, MlirLocation loc, int depth) {
-  struct known *k = g->walk ? &g->walk->known[((uintptr_t)loc.ptr >> 4) % KNOWN_SLOTS] : NULL;
-  if (k && k->loc == loc.ptr) {
-    add_place(g, k->place, k->base, loc);
-    return;
-  }
-  MlirLocation base = loc;
-  MlirStringRef rounds = take_rounds(&base);
-  const struct src_loc *p = read_with_rounds(g, base, rounds, depth);
-  if (k)
-    *k = (struct known){loc.ptr, p, base.ptr};
-  add_place(g, p, base.ptr, loc);
-}
-
-/* Returns the id in a location's name, "#<id>" or "#<id>+<more>"; -1 if the name is that of a function. */
-static int id_of_name(MlirLocation loc) {
-  MlirStringRef n = mlirIdentifierStr(mlirLocationNameGetName(loc));
-  return n.length && n.data[0] == '#' ? atoi(n.data + 1) : -1;
-}
-
-static int more_of_name(MlirLocation loc) {
-  MlirStringRef n = mlirIdentifierStr(mlirLocationNameGetName(loc));
-  const char *plus = memchr(n.data, '+', n.length);
-  return plus ? atoi(plus + 1) : 0;
-}
-
-static void collect(struct gather *g, MlirLocation loc, int depth) {
-  if (depth > LOC_DEPTH_MAX)
-    return;
-  if (mlirLocationIsAName(loc)) {
-    const int id = id_of_name(loc);
-    if (id < 0) {
-      read_chain(g, loc, depth);
-      return;
-    }
-    add_from(g, id);
-    const int more = more_of_name(loc);
-    g->more = more > g->more ? more : g->more;
-    collect(g, mlirLocationNameGetChildLoc(loc), depth + 1);
-  } else if (mlirLocationIsAFused(loc)) {
-    unsigned n = mlirLocationFusedGetNumLocations(loc);
-    MlirLocation *v = arena_new_array(g->a, MlirLocation, n);
-    mlirLocationFusedGetLocations(loc, v);
-    for (unsigned i = 0; i < n; i++)
-      collect(g, v[i], depth + 1);
-  } else if (mlirLocationIsAFileLineColRange(loc) || mlirLocationIsACallSite(loc)) {
-    read_chain(g, loc, depth);
-  }
-}
-
-const struct src_loc *ir_first_place(struct arena *a, MlirLocation loc) {
-  struct gather g = {.a = a, .by_id.arena = a, .by_hidden.arena = a};
-  collect(&g, loc, 0);
-  return g.n_places ? g.places[0] : NULL;
-}
-
-int ir_op_id(MlirLocation loc) {
-  return mlirLocationIsAName(loc) ? id_of_name(loc) : -1;
-}
-
-/* ---- the walk --------------------------------------------------------------------------------------------------- */
 
 static MlirWalkResult read_op(MlirOperation op, void *user) {
   struct walk *w = user;
-  struct gather g = {.a = w->a, .walk = w, .from = w->few, .by_id.arena = w->a, .by_hidden.arena = w->a};
-  MlirLocation place = {NULL};
-
-  g.from.n = 0;
-  collect(&g, mlirOperationGetLocation(op), 0);
-  w->few = g.from;
-  for (int i = 0; i < g.n_places; i++)
-    if (!g.locs[i].ptr)
-      g.locs[i] = ir_loc_of_place(w->ctx, g.places[i]);
-  if (g.n_places)
-    place = g.n_places == 1 ? g.locs[0] : mlirLocationFusedGet(w->ctx, g.n_places, g.locs, (MlirAttribute){NULL});
+  const struct ir_read r = ir_places_read(w->known, op, w->a);
+  const int id = w->ops.n;
   array_push(w->a, &w->handles, op);
-  array_push(w->a, &w->places, place);
+  array_push(w->a, &w->first, r.first);
   array_push(w->a, &w->ops,
              (struct ir_op){
-                 .id = w->ops.n,
+                 .id = id,
                  .name = mlirIdentifierStr(mlirOperationGetName(op)).data, /* the context keeps it, with its NUL */
-                 .n_from = g.from.n,
-                 .from = arena_dup(w->a, g.from.v, (size_t)g.from.n * sizeof *g.from.v),
-                 .locs = {.n = g.n_places,
-                          .v = arena_dup(w->a, g.places, (size_t)g.n_places * sizeof *g.places),
-                          .more = g.hidden.n + g.more},
+                 .n_from = r.n_from,
+                 .from = r.n_from > 1 ? arena_dup(w->a, r.from, (size_t)r.n_from * sizeof *r.from) : NULL,
+                 .locs = r.locs,
              });
-  assert(w->ops.n == w->handles.n && w->ops.n == w->places.n);
+  if (mlirLocationIsNull(r.place))
+    array_push(w->a, &w->unplaced, id);
+  else if (!r.is_tagged || r.first != id)
+    mlirOperationSetLocation(op, ir_loc_of_op(w->ctx, id, r.locs.more, r.place));
+  assert(w->ops.n == w->handles.n);
   return MlirWalkResultAdvance;
 }
 
@@ -288,10 +71,11 @@ static int find_op(const struct walk *w, const struct index *x, MlirOperation op
  * so the list is traversed backwards, and chains of such operations get their places, too. */
 static void adopt_from_users(struct walk *w) {
   struct index x = {0};
-  for (int i = w->ops.n - 1; i >= 0; i--) {
+  for (int k = w->unplaced.n - 1; k >= 0; k--) {
+    const int i = w->unplaced.v[k];
     struct ir_op *o = &w->ops.v[i];
     MlirOperation op = w->handles.v[i];
-    if (o->locs.n || !mlirOperationGetNumResults(op))
+    if (!mlirOperationGetNumResults(op))
       continue;
     if (!x.arena)
       x = index_ops(w);
@@ -300,18 +84,10 @@ static void adopt_from_users(struct walk *w) {
       for (; !mlirOpOperandIsNull(use); use = mlirOpOperandGetNextUse(use)) {
         int u = find_op(w, &x, mlirOpOperandGetOwner(use));
         if (u >= 0)
-          o->locs = src_locs_union(w->a, o->locs, w->ops.v[u].locs);
+          o->locs = src_locs_union(ir_places_arena(w->known), o->locs, w->ops.v[u].locs);
       }
     }
   }
-}
-
-/* Returns the location that operation i gets for the next pass: ir_loc_tagged, made from its present location. */
-static MlirLocation tagged(const struct walk *w, int i) {
-  const struct src_locs locs = w->ops.v[i].locs;
-  if (mlirLocationIsNull(w->places.v[i]))
-    return ir_loc_tagged(w->ctx, i, locs);
-  return ir_loc_of_op(w->ctx, i, locs.more, w->places.v[i]);
 }
 
 static void append(MlirStringRef s, void *user) {
@@ -332,10 +108,16 @@ static struct walk *take_ops(struct ir *ir, MlirOperation module, struct arena *
   struct walk *w = arena_new(a, struct walk);
   w->a = a;
   w->ctx = ir->ctx;
+  w->known = ir->places ? ir->places : ir_places_new(a);
   mlirOperationWalk(module, read_op, w, MlirWalkPreOrder);
   adopt_from_users(w);
+  for (int k = 0; k < w->unplaced.n; k++) {
+    const int i = w->unplaced.v[k];
+    mlirOperationSetLocation(w->handles.v[i], ir_loc_tagged(w->ctx, i, w->ops.v[i].locs));
+  }
   for (int i = 0; i < w->ops.n; i++)
-    mlirOperationSetLocation(w->handles.v[i], tagged(w, i));
+    if (w->ops.v[i].n_from == 1)
+      w->ops.v[i].from = &w->first.v[i];
   return w;
 }
 

@@ -12,6 +12,7 @@
 
 #include "base/buf.h"
 #include "ir/ir.h"
+#include "ir/places.h"
 
 struct ir_op {
   int id, line;     /* line 1-based; 0: printed on no line (implicit terminator) */
@@ -56,8 +57,5 @@ void ir_prints_take(MlirOperation root, struct arena *a, struct ir_prints *out);
 bool ir_prints_match(MlirOperation root, const struct ir_prints *before);
 /* The snapshot of a stage that equals the one before it: every operation came from itself. */
 struct ir_snapshot ir_snapshot_again(const struct ir_snapshot *before, struct arena *a);
-
-/* The id that ir_snapshot put into this location; -1 when it has none. */
-int ir_op_id(MlirLocation loc);
 
 #endif

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "ir/internal.h"
+#include "ir/places.h"
 #include "ir/snapshot.h"
 #include "nisa/nisa.h"
 #include "passes/pass.h"
@@ -26,6 +27,13 @@ const struct pass_def *pass_find(const char *name) {
   return NULL;
 }
 
+/* The place of a remark, in memory that lives as long as the job if there is one. */
+static struct src_locs first_place(struct pass_run *run, MlirOperation op) {
+  if (run->ir && run->ir->places)
+    return ir_places_first(run->ir->places, op, run->arena);
+  return src_locs_one(run->arena, ir_first_place(run->arena, mlirOperationGetLocation(op)));
+}
+
 struct remark *pass_remark(struct pass_run *run, MlirOperation op, enum rule rule, const char *fmt, ...) {
   struct remarks *rs = run->remarks;
   assert(run->def);
@@ -41,7 +49,7 @@ struct remark *pass_remark(struct pass_run *run, MlirOperation op, enum rule rul
                      .text = text,
                      .name = arena_strndup(run->arena, name.data, name.length),
                      .op = ir_op_id(mlirOperationGetLocation(op)),
-                     .locs = src_locs_one(run->arena, ir_first_place(run->arena, mlirOperationGetLocation(op)))};
+                     .locs = first_place(run, op)};
   return remark_add(rs, run->arena, &r);
 }
 

@@ -60,6 +60,25 @@ static void nothing_gets_longer_than_its_block(void **state) {
   assert_false(arena_extend(a, p, 64, 1));
 }
 
+static void memory_is_used_again_and_is_zero_then(void **state) {
+  enum { SMALL = 100, LARGE = 6 << 20 };
+  struct arena *a = *state;
+  size_t total = 0;
+  for (int round = 0; round < 6; round++) {
+    arena_reuse(a);
+    unsigned char *small = arena_alloc(a, SMALL), *large = arena_alloc(a, LARGE + (size_t)round * SMALL);
+    for (size_t k = 0; k < LARGE; k++)
+      assert_int_equal(large[k], 0);
+    assert_int_equal(small[SMALL - 1], 0);
+    memset(small, 0xff, SMALL);
+    memset(large, 0xff, LARGE + (size_t)round * SMALL);
+#ifndef __SANITIZE_ADDRESS__ /* under which nothing is kept */
+    assert_true(!round || a->total == total);
+#endif
+    total = a->total;
+  }
+}
+
 /* Two continue the same list: each has what it added, and the list what it had. */
 static void lists_of_places_that_share_memory(void **state) {
   struct arena *a = *state;
@@ -268,12 +287,19 @@ static void one_place_in_two_rounds_is_one_place(void **state) {
 int main(void) {
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
   const struct CMUnitTest tests[] = {
-      T(a_union_of_rounds_has_the_rounds_of_both), T(all_rounds_are_one_box),
-      T(a_text_that_has_no_rounds_is_refused),     T(one_place_in_two_rounds_is_one_place),
-      T(what_is_taken_is_zero_and_aligned),        T(only_what_was_taken_last_gets_longer),
-      T(nothing_gets_longer_than_its_block),       T(lists_of_places_that_share_memory),
-      T(an_array_keeps_its_elements_as_it_grows),  T(an_index_finds_every_element_in_the_order_of_adding),
-      T(what_was_reserved_for_an_index_suffices),  T(utf8_is_what_rfc_3629_says),
+      T(a_union_of_rounds_has_the_rounds_of_both),
+      T(all_rounds_are_one_box),
+      T(a_text_that_has_no_rounds_is_refused),
+      T(one_place_in_two_rounds_is_one_place),
+      T(what_is_taken_is_zero_and_aligned),
+      T(only_what_was_taken_last_gets_longer),
+      T(nothing_gets_longer_than_its_block),
+      T(memory_is_used_again_and_is_zero_then),
+      T(lists_of_places_that_share_memory),
+      T(an_array_keeps_its_elements_as_it_grows),
+      T(an_index_finds_every_element_in_the_order_of_adding),
+      T(what_was_reserved_for_an_index_suffices),
+      T(utf8_is_what_rfc_3629_says),
       T(names_of_targets_and_languages_read_back),
   };
 #undef T

@@ -69,6 +69,8 @@ struct load {
   struct nisa_instr in;
   struct ln_uses uses; /* of its buffer; what joins them later are only readers */
   bool has_uses;       /* uses is filled in */
+  bool
+      is_too_short; /* a later load could not reuse its buffer: it is released too early, and there was no room to keep it */
 };
 struct loads {
   struct pass_run *run;
@@ -136,6 +138,10 @@ static bool reuse(struct loads *ls, struct load *first, struct load *second) {
   MlirValue f = first->in.operand[0].base, s = second->in.operand[0].base;
   MlirOperation alloc = ln_own_alloc(s, second->op);
 
+  /* Room only becomes less.  This is asked first, because a program that loads again and again has many such loads. */
+  if (first->is_too_short && nisa_type_bytes(mlirValueGetType(s)) > ls->room.bytes && !mlirOperationIsNull(alloc) &&
+      buffer_is_before(first->uses.release, alloc))
+    return false;
   if (!ln_same_access(&first->in.operand[1], &second->in.operand[1]) ||
       !ln_same_access(&first->in.operand[0], &second->in.operand[0]) ||
       !mlirTypeEqual(mlirValueGetType(f), mlirValueGetType(s)) || mlirValueEqual(f, s))
@@ -146,8 +152,11 @@ static bool reuse(struct loads *ls, struct load *first, struct load *second) {
       mlirOperationIsNull(us->release) || !in_block_of(uf->release, second->op) ||
       !in_block_of(us->release, second->op))
     return false;
-  if (buffer_is_before(uf->release, alloc) && !ln_takes_room(ls->run, &ls->room, nisa_type_bytes(mlirValueGetType(f))))
+  if (buffer_is_before(uf->release, alloc) &&
+      !ln_takes_room(ls->run, &ls->room, nisa_type_bytes(mlirValueGetType(f)))) {
+    first->is_too_short = true;
     return false;
+  }
   struct remark *r = pass_remark(ls->run, second->op, RULE_REUSE_LOAD, "not loaded again: it is in SBUF already");
   price_chosen(r, 0);
   price_instead(r, "another load", price_move_ns(ls->run->target, &second->in.operand[0], &second->in.operand[1]),
