@@ -274,17 +274,31 @@ static double copy_steps(const struct tiled *t, int part) {
   return n;
 }
 
+/* True if the last two dimensions are exchanged and the others stay: of a batch only large matrices, because the parts of small ones
+ * are there sooner. */
+static bool turns_matrices(const struct tiled *t) {
+  if (t->rank < 2)
+    return false;
+  for (int d = 0; d < t->rank; d++) {
+    const int to = d < t->rank - 2 ? d : 2 * t->rank - 3 - d;
+    if (infer_dim(t, 1, infer_loop(t, 0, d)) != to)
+      return false;
+  }
+  const int loops[] = {infer_result_loop(t, t->rank - 2), infer_result_loop(t, t->rank - 1)};
+  return t->rank == 2 || t->s.extents[loops[0]] > TRANSPOSE_TILE_MAX || t->s.extents[loops[1]] > TRANSPOSE_TILE_MAX;
+}
+
 /* Tiles of a transpose are two-dimensional: the last dimensions of the result and of the operand, at most 128 each.
- * Those of a matrix are longer, so that its rows are read and written in runs of 2 KiB; legalize-layout cuts such a tile
+ * Those of a matrix, and of large ones in a batch, are longer, so that its rows are read and written in runs of 2 KiB; legalize-layout cuts such a tile
  * into parts of 128 rows and columns.  If the last dimension stays last, the transpose is a copy in another order; its tiles extend along the last dimension
  * and the one that fills most partitions. */
 static void limit_transpose(struct infer *f, const struct tiled *t) {
   const int last = t->rank - 1, was_last = last < 0 ? -1 : infer_dim(t, 1, infer_loop(t, 0, last));
   int across = 0;
 
-  if (t->rank == 2 && was_last != last && !t->at.n_loop && !t->at.n_tile) {
-    limit(f, t, 0, INT64_MAX, TRANSPOSE_TILE_MAX);
-    limit(f, t, 1, INT64_MAX, TRANSPOSE_TILE_MAX);
+  if (turns_matrices(t) && !t->at.n_loop && !t->at.n_tile) {
+    for (int d = 0; d < t->rank; d++)
+      limit(f, t, infer_result_loop(t, d), INT64_MAX, d < t->rank - 2 ? 1 : TRANSPOSE_TILE_MAX);
     return;
   }
   for (int d = 1; d < last; d++)

@@ -10,7 +10,9 @@
  * operand by an access pattern of at most four free dimensions.  As a transpose each pair of the last dimensions, before and
  * after, is turned by itself, on the Tensor engine or by DMA.  The cheaper one is taken.
  *
- * A transpose that a product of matrices reads stays: the product reads its operand in either order.
+ * In what stays a transpose, neighbours that stay neighbours become one dimension: more of it is a matrix.
+ *
+ * A transpose that a product of matrices reads stays as it is: the product reads its operand in either order.
  */
 #include <assert.h>
 #include <inttypes.h>
@@ -128,22 +130,70 @@ static void explain(struct pass_run *run, MlirOperation op, const struct turn *t
                     "each block is turned and moved by itself, and most of it would be empty");
 }
 
+/* ---- fewer dimensions -------------------------------------------------------------------------------------------- */
+
+/* Makes neighbours that stay neighbours one dimension: [256,56,56] -> [56,56,256] is a matrix turned.  False if there are none. */
+static bool read_fewer(const struct structured *s, int *rank, int64_t *dims, int64_t *order) {
+  int starts[STRUCTURED_LOOPS_MAX], n = 0;
+
+  if (structured_map_loop(s->maps[0], s->n_loops - 1) == s->n_loops - 1)
+    return false;
+  for (int d = 0; d < s->n_loops; d++) {
+    const int loop = structured_map_loop(s->maps[0], d);
+    if (loop < 0 || s->extents[loop] < 1)
+      return false;
+    if (!d || loop != structured_map_loop(s->maps[0], d - 1) + 1) {
+      dims[n] = 1;
+      starts[n++] = loop;
+    }
+    dims[n - 1] *= s->extents[loop];
+  }
+  for (int k = 0; k < n; k++) {
+    int to = 0;
+    for (int other = 0; other < n; other++)
+      to += starts[other] < starts[k];
+    order[to] = k;
+  }
+  *rank = n;
+  return n < s->n_loops;
+}
+
+/* ---- all transposes ---------------------------------------------------------------------------------------------- */
+
+/* Returns what takes the transpose's place; null if it stays. */
+static MlirValue other_form(struct pass_run *run, MlirOperation op, const struct structured *s) {
+  struct ir_builder b = edit_before(run, op);
+  MlirValue x = mlirOperationGetOperand(op, 0);
+  int64_t dims[STRUCTURED_LOOPS_MAX], order[STRUCTURED_LOOPS_MAX];
+  struct turn t;
+  int rank;
+
+  if (read_turn(s, &t) && cycles_in_rows(&t) < cycles_in_blocks(&t)) {
+    explain(run, op, &t);
+    pass_step(run, op, "turn-in-rows");
+    return in_rows(&b, x, &t);
+  }
+  if (!read_fewer(s, &rank, dims, order))
+    return (MlirValue){NULL};
+  pass_step(run, op, "neighbours-as-one");
+  return ir_result(ir_transpose(&b, edit_reshape(&b, x, rank, dims), rank, order));
+}
+
 void prepare_turns(struct pass_run *run) {
   const struct ir_ops all = ir_collect_named(run->arena, run->module, "linalg.transpose");
 
   for (int i = 0; i < all.n; i++) {
     struct structured s;
-    struct turn t;
     MlirOperation op = all.v[i];
-    if (!structured_read(op, &s) || !read_turn(&s, &t) || cycles_in_rows(&t) >= cycles_in_blocks(&t) ||
-        prepare_has_knob(ir_result(op)) || feeds_product(ir_result(op)))
+    if (!structured_read(op, &s) || prepare_has_knob(ir_result(op)) || feeds_product(ir_result(op)))
+      continue;
+    MlirValue made = other_form(run, op, &s);
+    if (mlirValueIsNull(made))
       continue;
     int64_t dims[STRUCTURED_LOOPS_MAX];
     const int rank = ir_shape(ir_result(op), STRUCTURED_LOOPS_MAX, dims);
     struct ir_builder b = edit_before(run, op);
-    explain(run, op, &t);
-    pass_step(run, op, "turn-in-rows");
-    MlirValue turned = edit_reshape(&b, in_rows(&b, mlirOperationGetOperand(op, 0), &t), rank, dims);
+    MlirValue turned = edit_reshape(&b, made, rank, dims);
     edit_replace_data_uses(run->arena, ir_result(op), turned, (MlirOperation){NULL});
     edit_erase_unused(run->arena, op);
   }

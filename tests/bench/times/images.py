@@ -98,3 +98,8 @@ def overlap_of_masks(x, mask):
 def pixel_shuffle(x):
     n, c, h, w = x.shape
     return x.reshape(n, c // 4, 2, 2, h, w).transpose(0, 1, 4, 2, 5, 3).reshape(n, c // 4, 2 * h, 2 * w)
+
+
+@trace(input_specs=[((8, 256, 56, 56), "bf16")])
+def channels_last(x):
+    return x.transpose(0, 2, 3, 1)

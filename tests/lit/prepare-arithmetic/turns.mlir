@@ -37,3 +37,17 @@ func.func @stay(%x: tensor<2x256x1024xf32>, %y: tensor<64x4x8x256xf32>, %z: tens
   %p = linalg.batch_matmul ins(%q, %kt : tensor<64x8x16xf32>, tensor<64x16x32xf32>) outs(%fill : tensor<64x8x32xf32>) -> tensor<64x8x32xf32>
   return %a, %b, %c, %p : tensor<2x1024x256xf32>, tensor<64x8x4x256xf32>, tensor<512x128xf32>, tensor<64x8x32xf32>
 }
+
+// What stays a transpose has no two dimensions where one does.
+// CHECK-LABEL: func.func @fewer
+// CHECK: %[[MATRIX:.*]] = tensor.collapse_shape %arg0 {{.*}} into tensor<256x3136xbf16>
+// CHECK: linalg.transpose ins(%[[MATRIX]] : tensor<256x3136xbf16>) outs(%{{.*}} : tensor<3136x256xbf16>) permutation = [1, 0]
+// CHECK: tensor.collapse_shape %arg1 {{.*}} into tensor<4x256x784xf32>
+// CHECK: linalg.transpose {{.*}} permutation = [0, 2, 1]
+func.func @fewer(%x: tensor<256x56x56xbf16>, %y: tensor<4x256x28x28xf32>) -> (tensor<56x56x256xbf16>, tensor<4x28x28x256xf32>) {
+  %e = tensor.empty() : tensor<56x56x256xbf16>
+  %r = linalg.transpose ins(%x : tensor<256x56x56xbf16>) outs(%e : tensor<56x56x256xbf16>) permutation = [1, 2, 0]
+  %f = tensor.empty() : tensor<4x28x28x256xf32>
+  %s = linalg.transpose ins(%y : tensor<4x256x28x28xf32>) outs(%f : tensor<4x28x28x256xf32>) permutation = [0, 2, 3, 1]
+  return %r, %s : tensor<56x56x256xbf16>, tensor<4x28x28x256xf32>
+}
