@@ -60,8 +60,8 @@ static enum status check_layout(struct pass_run *run, MlirOperation op) {
     return pass_fail(run, op, "partition_dim %d is not a dimension of a value of rank %d", p, rank);
   if (p < l.n_tile && l.tile[p] > NISA_PARTITIONS) { /* two knobs, of values that share their tiles */
     diag_add(run->ds, DS_ERROR, DG_BAD_KNOB, ir_first_place(run->arena, mlirOperationGetLocation(op)),
-             "tile size %lld along partition_dim %d exceeds the hardware partition limit of %d", (long long)l.tile[p], p,
-             NISA_PARTITIONS)
+             "tile size %lld along partition_dim %d exceeds the hardware partition limit of %d", (long long)l.tile[p],
+             p, NISA_PARTITIONS)
         ->stage = run->def->name;
     return ST_INPUT;
   }
