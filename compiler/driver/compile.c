@@ -245,7 +245,8 @@ static void warn_of_elided(struct run *r) {
   struct src_loc *place = arena_new(r->arena, struct src_loc);
   int line = 1, col = 0;
   for (size_t i = 0; i < at; i++) {
-    col = j->source[i] == '\n' ? 0 : col + 1;
+    const bool begins = ((unsigned char)j->source[i] & 0xC0) != 0x80; /* a character of UTF-8, which columns count */
+    col = j->source[i] == '\n' ? 0 : col + begins;
     line += j->source[i] == '\n';
   }
   place->range = (struct src_range){j->filename, line, col, line, col + 1};

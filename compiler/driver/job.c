@@ -70,10 +70,10 @@ static enum status read_pipeline(const json_t *v, struct job *j, struct error *e
              : fail(err, ST_INPUT, "options.pipeline: expected " PIPELINE_CHOICES);
 }
 
-static enum status read_count(const json_t *v, const char *field, int most, int *out, struct error *err) {
-  const json_int_t n = json_is_integer(v) ? json_integer_value(v) : 0;
-  if (n < 1 || n > most)
-    return fail(err, ST_INPUT, "%s: expected an integer from 1 to %d", field, most);
+static enum status read_int(const json_t *v, const char *field, int least, int most, int *out, struct error *err) {
+  const json_int_t n = json_is_integer(v) ? json_integer_value(v) : (json_int_t)least - 1;
+  if (n < least || n > most)
+    return fail(err, ST_INPUT, "%s: expected an integer from %d to %d", field, least, most);
   *out = (int)n;
   return ST_OK;
 }
@@ -87,9 +87,9 @@ static enum status read_tune(const json_t *v, struct job_tune *out, struct error
     return fail(err, ST_INPUT, "options.tune: expected an object");
   json_object_foreach((json_t *)v, key, field) {
     if (!strcmp(key, "seconds"))
-      st = read_count(field, "options.tune.seconds", JOB_TUNE_SECONDS_MAX, &out->seconds, err);
+      st = read_int(field, "options.tune.seconds", 1, JOB_TUNE_SECONDS_MAX, &out->seconds, err);
     else if (!strcmp(key, "candidates"))
-      st = read_count(field, "options.tune.candidates", JOB_TUNE_CANDIDATES_MAX, &out->candidates, err);
+      st = read_int(field, "options.tune.candidates", 1, JOB_TUNE_CANDIDATES_MAX, &out->candidates, err);
     else
       st = fail(err, ST_INPUT, "options.tune.%.40s: there is no such field", key);
     if (st)
@@ -112,22 +112,6 @@ static enum status read_shrink(const json_t *v, struct job_shrink *out, struct e
 bool job_choose_pipeline(struct job *j, const char *name) {
   j->is_reference = !strcmp(name, "reference");
   return j->is_reference || !strcmp(name, "default");
-}
-
-static enum status read_instance(const json_t *v, struct job *j, struct error *err) {
-  const json_int_t n = json_is_integer(v) ? json_integer_value(v) : -1;
-  if (n < 0 || n >= NKI_INSTANCES_MAX)
-    return fail(err, ST_INPUT, "options.instance: expected an integer from 0 to %d", NKI_INSTANCES_MAX - 1);
-  j->instance = (int)n;
-  return ST_OK;
-}
-
-static enum status read_constants(const json_t *v, struct job *j, struct error *err) {
-  const json_int_t n = json_is_integer(v) ? json_integer_value(v) : -1;
-  if (n < 0 || n > JOB_CONSTANTS_MAX)
-    return fail(err, ST_INPUT, "options.constants: expected an integer from 0 to %d", JOB_CONSTANTS_MAX);
-  j->constants = (int)n;
-  return ST_OK;
 }
 
 static enum status read_shape(const json_t *v, int index, struct job_input *out, struct error *err) {
@@ -323,13 +307,6 @@ static enum status read_steps(struct arena *a, const json_t *v, struct job *j, s
   return fail(err, ST_INPUT, "options.steps: no stage is called \"%.60s\"", j->steps);
 }
 
-static enum status read_steps_from(const json_t *v, struct job *j, struct error *err) {
-  if (!json_is_integer(v) || json_integer_value(v) < 0 || json_integer_value(v) > JOB_STEPS_FROM_MAX)
-    return fail(err, ST_INPUT, "options.steps_from: expected an integer from 0 to %d", JOB_STEPS_FROM_MAX);
-  j->steps_from = (int)json_integer_value(v);
-  return ST_OK;
-}
-
 static enum status read_options(struct arena *a, const json_t *v, struct job *j, struct error *err) {
   const char *key;
   json_t *field;
@@ -357,15 +334,15 @@ static enum status read_options(struct arena *a, const json_t *v, struct job *j,
     } else if (!strcmp(key, "steps")) {
       st = read_steps(a, field, j, err);
     } else if (!strcmp(key, "steps_from")) {
-      st = read_steps_from(field, j, err);
+      st = read_int(field, "options.steps_from", 0, JOB_STEPS_FROM_MAX, &j->steps_from, err);
     } else if (!strcmp(key, "shrink")) {
       st = read_shrink(field, &j->shrink, err);
     } else if (!strcmp(key, "upgrade")) {
       st = read_bool(field, "options.upgrade", &j->upgrade, err);
     } else if (!strcmp(key, "constants")) {
-      st = read_constants(field, j, err);
+      st = read_int(field, "options.constants", 0, JOB_CONSTANTS_MAX, &j->constants, err);
     } else if (!strcmp(key, "instance")) {
-      st = read_instance(field, j, err);
+      st = read_int(field, "options.instance", 0, NKI_INSTANCES_MAX - 1, &j->instance, err);
     } else if (!strcmp(key, "simulate")) {
       st = read_simulate(field, "options.simulate", j, err);
     } else if (!strcmp(key, "watch")) {

@@ -18,6 +18,7 @@
 #include "mlir-c/BuiltinTypes.h"
 
 #include "base/array.h"
+#include "base/index.h"
 #include "nisa/nisa.h"
 #include "passes/lib/edit.h"
 #include "passes/lib/price.h"
@@ -43,12 +44,16 @@ static bool read_static(MlirOperation op, const char *name, int d, int64_t *out)
   return *out != mlirShapedTypeGetDynamicStrideOrOffset() && *out != mlirShapedTypeGetDynamicSize();
 }
 
+static int64_t rows_of(const struct comb *c) {
+  int64_t n = 1;
+  for (int d = 0; d < c->rank - 2; d++)
+    n *= c->dims[d];
+  return n;
+}
+
 /* True if rows in which so many elements are copied take less time than transfers of single elements. */
 static bool pays(const struct comb *c) {
-  int64_t rows = 1;
-  for (int d = 0; d < c->rank - 2; d++)
-    rows *= c->dims[d];
-  const int64_t groups = c->dims[c->rank - 2];
+  const int64_t rows = rows_of(c), groups = c->dims[c->rank - 2];
   return rows * groups >= ELEMENTS_MIN &&
          (rows + NISA_PARTITIONS - 1) / NISA_PARTITIONS * groups * c->apart < rows * groups / 2;
 }
@@ -99,9 +104,7 @@ static MlirValue turn(struct ir_builder *b, MlirValue v) {
 
 static void explain(struct pass_run *run, MlirOperation op, const struct comb *c, const char *verb) {
   const int64_t bytes = price_shape_of(ir_result(op)).element_bytes, row = c->dims[c->rank - 2] * c->apart;
-  int64_t rows = 1;
-  for (int d = 0; d < c->rank - 2; d++)
-    rows *= c->dims[d];
+  const int64_t rows = rows_of(c);
   struct remark *r =
       pass_remark(run, op, RULE_INTERLEAVE, "%s %" PRId64 " elements apart: in rows on the chip", verb, c->apart);
   price_chosen(r, 2 * price_transfer_ns(run->target, rows * row * bytes, row * bytes) +
@@ -121,17 +124,21 @@ struct turned {
 struct all_turned {
   struct turned *v;
   int n, cap;
+  struct index by_tensor;
 };
 
 static MlirValue turned_whole(struct pass_run *run, struct ir_builder *b, MlirOperation slice, const struct comb *c,
                               struct all_turned *all) {
   MlirValue of = mlirOperationGetOperand(slice, 0);
   MlirBlock block = mlirOperationGetBlock(slice);
-  for (int i = 0; i < all->n; i++)
-    if (mlirValueEqual(all->v[i].of, of) && all->v[i].apart == c->apart && mlirBlockEqual(all->v[i].block, block))
-      return all->v[i].value;
+  for (struct index_probe p = index_probe(&all->by_tensor, hash_pointer(of.ptr)); index_next(&p);) {
+    const struct turned *t = &all->v[p.entry];
+    if (mlirValueEqual(t->of, of) && t->apart == c->apart && mlirBlockEqual(t->block, block))
+      return t->value;
+  }
   explain(run, slice, c, "read");
   MlirValue value = turn(b, edit_reshape(b, of, c->rank, c->dims));
+  index_add(&all->by_tensor, hash_pointer(of.ptr), all->n);
   array_push(run->arena, all, ((struct turned){of, value, c->apart, block}));
   return value;
 }
@@ -204,13 +211,6 @@ static bool read_chain(MlirOperation last, struct chain *x) {
   }
 }
 
-static bool is_in(const struct chain *x, MlirOperation op) {
-  for (int k = 0; k < x->c.apart; k++)
-    if (mlirOperationEqual(x->ops[k], op))
-      return true;
-  return false;
-}
-
 /* Returns true if it rewrote the chain that ends with `last`; its operations are unused then. */
 static bool write_in_rows(struct pass_run *run, MlirOperation last, struct chain *x) {
   int64_t dims[STRUCTURED_LOOPS_MAX], sizes[STRUCTURED_LOOPS_MAX], offsets[STRUCTURED_LOOPS_MAX] = {0};
@@ -239,7 +239,11 @@ static bool write_in_rows(struct pass_run *run, MlirOperation last, struct chain
 }
 
 void prepare_interleave(struct pass_run *run) {
-  struct all_turned all = {0};
+  struct all_turned all = {.by_tensor.arena = run->arena};
+  struct {
+    struct chain *v;
+    int n, cap;
+  } unused = {0};
 
   const struct ir_ops reads = ir_collect_named(run->arena, run->module, "tensor.extract_slice");
   for (int i = 0; i < reads.n; i++)
@@ -247,12 +251,10 @@ void prepare_interleave(struct pass_run *run) {
   const struct ir_ops writes = ir_collect_named(run->arena, run->module, "tensor.insert_slice");
   for (int i = writes.n - 1; i >= 0; i--) {
     struct chain x;
-    if (mlirOperationIsNull(writes.v[i]) || !write_in_rows(run, writes.v[i], &x))
-      continue;
-    for (int k = 0; k < i; k++)
-      if (!mlirOperationIsNull(writes.v[k]) && is_in(&x, writes.v[k]))
-        writes.v[k] = (MlirOperation){NULL};
-    for (int k = 0; k < x.c.apart; k++)
-      mlirOperationDestroy(x.ops[k]);
+    if (write_in_rows(run, writes.v[i], &x))
+      array_push(run->arena, &unused, x);
   }
+  for (int i = 0; i < unused.n; i++)
+    for (int k = 0; k < unused.v[i].c.apart; k++)
+      mlirOperationDestroy(unused.v[i].ops[k]);
 }

@@ -2,6 +2,7 @@
 #ifndef PASSES_PREPARE_ARITHMETIC_H
 #define PASSES_PREPARE_ARITHMETIC_H
 
+#include "ir/build.h"
 #include "ir/structured.h"
 #include "passes/pass.h"
 
@@ -54,6 +55,13 @@ void prepare_grow(struct prepare_group *g, MlirOperation seed);
 bool prepare_is_marked(MlirOperation op, const char *mark);
 /* Those that are erased are null. */
 void prepare_unmark(struct ir_ops ops, const char *mark);
+
+/* ---- rows.c, for turns.c too --------------------------------------------------------------------------------------- */
+
+/* About how many cycles an instruction on each tile takes, if so many rows of so many elements lie across the partitions. */
+int64_t prepare_cycles(int64_t rows, int64_t columns);
+/* Returns a copy of v as a tensor of n dimensions, element by element where the map has it. */
+MlirValue prepare_copy(struct ir_builder *b, MlirValue v, MlirAffineMap map, int n, const int64_t *dims);
 
 /* ---- between shapes.c and reduce.c ------------------------------------------------------------------------------- */
 

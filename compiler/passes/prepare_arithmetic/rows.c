@@ -72,8 +72,7 @@ static bool reads(struct pass_run *run, MlirOperation op, struct structured *s) 
          !prepare_has_op(run, op, "linalg.index");
 }
 
-/* About how many cycles an instruction on each tile takes, if so many rows lie across the partitions. */
-static int64_t cost(int64_t rows, int64_t columns) {
+int64_t prepare_cycles(int64_t rows, int64_t columns) {
   enum { FIXED = 64 }; /* of an instruction on the vector engine */
   return (rows + NISA_PARTITIONS - 1) / NISA_PARTITIONS * (FIXED + columns);
 }
@@ -93,10 +92,10 @@ static bool is_seed(struct pass_run *run, MlirOperation op, struct lead *lead) {
     lead->rows *= lead->dims[lead->n] = s.extents[lead->n];
   for (int l = lead->n; l < s.n_loops; l++)
     columns *= s.extents[l];
-  lead->cost = cost(lead->rows, columns);
+  lead->cost = prepare_cycles(lead->rows, columns);
   lead->rejected = INT64_MAX;
   for (int l = 0; l < lead->n; l++) {
-    const int64_t other = cost(lead->dims[l], lead->rows / lead->dims[l] * columns);
+    const int64_t other = prepare_cycles(lead->dims[l], lead->rows / lead->dims[l] * columns);
     lead->rejected = other < lead->rejected ? other : lead->rejected;
   }
   return lead->n > 1 && lead->n < s.n_loops && lead->cost < lead->rejected;
@@ -130,6 +129,17 @@ static MlirValue yield_first(struct ir_builder *b, MlirValue const *args, void *
   return args[0];
 }
 
+MlirValue prepare_copy(struct ir_builder *b, MlirValue v, MlirAffineMap map, int n, const int64_t *dims) {
+  MlirAffineMap maps[] = {map, ir_identity_map(b, n)};
+  return ir_result(
+      ir_linalg_generic(b, &(struct ir_generic){.n_loops = n,
+                                                .n_inputs = 1,
+                                                .inputs = &v,
+                                                .maps = maps,
+                                                .output = ir_empty_of(b, ir_tensor_of(ir_value_element(v), n, dims)),
+                                                .body = yield_first}));
+}
+
 /* Repeats v, which the map reads with some of the leading dimensions, along the others: a number for each row. */
 static MlirValue for_each_row(struct ir_builder *b, MlirValue v, MlirAffineMap map, const struct lead *lead) {
   int64_t loops[STRUCTURED_LOOPS_MAX];
@@ -137,14 +147,7 @@ static MlirValue for_each_row(struct ir_builder *b, MlirValue v, MlirAffineMap m
 
   for (int r = 0; r < rank; r++)
     loops[r] = structured_map_loop(map, r) < 0 ? IR_CONST(0) : structured_map_loop(map, r);
-  MlirAffineMap maps[] = {ir_map(b, lead->n, rank, loops), ir_identity_map(b, lead->n)};
-  return ir_result(ir_linalg_generic(
-      b, &(struct ir_generic){.n_loops = lead->n,
-                              .n_inputs = 1,
-                              .inputs = &v,
-                              .maps = maps,
-                              .output = ir_empty_of(b, ir_tensor_of(ir_value_element(v), lead->n, lead->dims)),
-                              .body = yield_first}));
+  return prepare_copy(b, v, ir_map(b, lead->n, rank, loops), lead->n, lead->dims);
 }
 
 static void rewrite(struct pass_run *run, MlirOperation op, const struct lead *lead) {

@@ -23,7 +23,6 @@
 
 enum {
   FREE_DIMS = 4, /* of an access pattern */
-  FIXED = 64,    /* cycles of an instruction besides those of its elements */
   BLOCK = 350,   /* cycles from one turned block of 128 by 128 to the next: it is moved twice, and leaves PSUM once */
 };
 
@@ -68,10 +67,6 @@ static int64_t parts(int64_t n, int64_t of) {
   return (n + of - 1) / of;
 }
 
-static int64_t cycles_in_rows(const struct turn *t) {
-  return parts(t->rows, NISA_PARTITIONS) * (FIXED + t->row);
-}
-
 /* The last dimension before and the last one after make a block. */
 static int64_t cycles_in_blocks(const struct turn *t) {
   int after = 0;
@@ -95,12 +90,6 @@ static bool feeds_product(MlirValue v) {
   return false;
 }
 
-static MlirValue yield_first(struct ir_builder *b, MlirValue const *args, void *user) {
-  (void)b;
-  (void)user;
-  return args[0];
-}
-
 static MlirValue in_rows(struct ir_builder *b, MlirValue x, const struct turn *t) {
   int64_t from[1 + FREE_DIMS] = {t->rows}, to[1 + FREE_DIMS] = {t->rows}, loops[1 + FREE_DIMS] = {0};
 
@@ -108,22 +97,14 @@ static MlirValue in_rows(struct ir_builder *b, MlirValue x, const struct turn *t
     from[1 + d] = to[1 + t->to[d]] = t->dims[d];
     loops[1 + d] = 1 + t->to[d];
   }
-  MlirValue in = edit_reshape(b, x, 1 + t->n, from);
-  MlirAffineMap maps[] = {ir_map(b, 1 + t->n, 1 + t->n, loops), ir_identity_map(b, 1 + t->n)};
-  return ir_result(ir_linalg_generic(
-      b, &(struct ir_generic){.n_loops = 1 + t->n,
-                              .n_inputs = 1,
-                              .inputs = &in,
-                              .maps = maps,
-                              .output = ir_empty_of(b, ir_tensor_of(ir_value_element(x), 1 + t->n, to)),
-                              .body = yield_first}));
+  return prepare_copy(b, edit_reshape(b, x, 1 + t->n, from), ir_map(b, 1 + t->n, 1 + t->n, loops), 1 + t->n, to);
 }
 
 static void explain(struct pass_run *run, MlirOperation op, const struct turn *t) {
   struct remark *r =
       pass_remark(run, op, RULE_TURN_IN_ROWS, "each of %" PRId64 " rows of %" PRId64 " elements is turned by itself",
                   t->rows, t->row);
-  remark_cost(r, "%" PRId64 " cycles", cycles_in_rows(t));
+  remark_cost(r, "%" PRId64 " cycles", prepare_cycles(t->rows, t->row));
   remark_limit(r, "partitions", "partitions", t->rows < NISA_PARTITIONS ? t->rows : NISA_PARTITIONS, NISA_PARTITIONS);
   remark_reject_for(r, "blocks of 128 by 128", NULL,
                     arena_printf(run->arena, "%" PRId64 " cycles", cycles_in_blocks(t)),
@@ -168,7 +149,7 @@ static MlirValue other_form(struct pass_run *run, MlirOperation op, const struct
   struct turn t;
   int rank;
 
-  if (read_turn(s, &t) && cycles_in_rows(&t) < cycles_in_blocks(&t)) {
+  if (read_turn(s, &t) && prepare_cycles(t.rows, t.row) < cycles_in_blocks(&t)) {
     explain(run, op, &t);
     pass_step(run, op, "turn-in-rows");
     return in_rows(&b, x, &t);
