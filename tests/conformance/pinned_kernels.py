@@ -385,3 +385,19 @@ def k100063_3(p0, p1):
 def turned_rows(p0, p1, p2):
     return (p0.transpose(0, 1, 4, 2, 5, 3).reshape(3, 40, 10, 14), p1.swapaxes(1, 2) + 1, p2.transpose(0, 4, 3, 2, 1), p2.transpose(0, 2, 3, 4, 1) * 2,
             np.maximum(p2.transpose(0, 1, 4, 3, 2), 0).transpose(0, 2, 1, 4, 3))
+
+
+# a sum in f32 of bf16 is transposed and then converted: the transpose itself converts nothing
+@trace(input_specs=[((7, 5, 8), 'bf16'), ((7, 8), 'bf16')])
+def k9100017_4(p0, p1):
+    v0 = 0.75 / (np.abs(p0) + 1.0)
+    mark(v0, mem_space='SharedHbm', partition_dim=0)
+    v2 = np.sum(v0, axis=1)
+    mark(v2, mem_space='Sbuf', partition_dim=1, tile_size=[1, 8], reduction_tile=[5])
+    v4 = p1 > 0.25
+    v5 = np.where(v4, v2, p1)
+    mark(v5, mem_space='Hbm', tile_size=[7, 8])
+    v7 = np.exp(v5 - np.max(v5, axis=-1, keepdims=True))
+    v8 = v7 / np.sum(v7, axis=-1, keepdims=True)
+    mark(v8, mem_space='SharedHbm', partition_dim=1, tile_size=[7, 8])
+    return v8

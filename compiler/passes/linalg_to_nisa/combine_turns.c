@@ -48,7 +48,8 @@ static bool read_turn(struct turn *t) {
   const struct nisa_access *src = &t->copy.operand[1];
   int n = 0;
 
-  if (!link_is_own_buffer(src->base) || !link_is_in(src, MEM_PSUM) || !link_same_tile(src, &t->copy.operand[0]))
+  if (!link_is_own_buffer(src->base) || !link_is_in(src, MEM_PSUM) || !link_same_tile(src, &t->copy.operand[0]) ||
+      !mlirTypeEqual(nisa_access_element(src), nisa_access_element(&t->copy.operand[0]))) /* it converts on its way */
     return false;
   for (MlirOpOperand u = mlirValueGetFirstUse(src->base); !mlirOpOperandIsNull(u); u = mlirOpOperandGetNextUse(u)) {
     MlirOperation op = mlirOpOperandGetOwner(u);
