@@ -25,7 +25,7 @@ import tempfile
 import time
 
 from support import processes, seccomp
-from support.paths import ROOT
+from support.paths import ROOT, TESTS
 from support.server import free_port
 from support.wait import wait_until
 
@@ -104,7 +104,7 @@ class Image:
 
     def start(self):
         filtered = [sys.executable, "-m", "support.seccomp", *self.command(self.cmd, self.user)]
-        return subprocess.Popen(filtered, start_new_session=True)
+        return subprocess.Popen(filtered, start_new_session=True, env={**os.environ, "PYTHONPATH": str(TESTS)})
 
 
 def stages(path):
