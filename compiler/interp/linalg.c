@@ -194,6 +194,15 @@ static bool compute(struct walk *w, int n_code, int64_t first, int n) {
   return true;
 }
 
+/* A sum's order is not a part of its meaning.  One after the other, 4 million f32 elements would have an error of 0.3 %; NumPy
+ * adds by pairs, the hardware by partitions. */
+static void add_row(const float *x, int n, float *sum) {
+  double of_row = 0;
+  for (int i = 0; i < n; i++)
+    of_row += (double)x[i];
+  *sum = (float)((double)*sum + of_row);
+}
+
 /* Combines the elements of a row with one output element, one after the other. */
 static void fold(struct walk *w, int n, char *to) {
   const struct structured *s = w->s;
@@ -203,8 +212,11 @@ static void fold(struct walk *w, int n, char *to) {
   const char *x = row_of(w, other);
   char *sum = row_of(w, out);
   row_load(t, to, 1, 1, sum);
-  for (int i = 0; i < n; i++, x += form_bytes(t))
-    arith_row(&last->arith, 1, sum, last->args[0] == out ? sum : x, last->args[0] == out ? x : sum, NULL);
+  if (last->arith.op == A_ADDF && t == DT_F32)
+    add_row((const float *)(const void *)x, n, (float *)(void *)sum);
+  else
+    for (int i = 0; i < n; i++, x += form_bytes(t))
+      arith_row(&last->arith, 1, sum, last->args[0] == out ? sum : x, last->args[0] == out ? x : sum, NULL);
   row_store(t, to, 1, 1, sum);
 }
 
