@@ -1,0 +1,254 @@
+/* short: a partition holds several short rows.
+ *
+ *     sum of x[65536,10] over the last, and f(x, sum[65536])   ==>  sum of x[512,128,10] over the last, f(x, sum[512,128,1])
+ *
+ * With a row in each partition, 65536 rows of 10 elements are 512 tiles: as many instructions of 10 elements for each operation, and
+ * descriptors of 40 bytes.  Rows that follow each other in HBM may follow each other in a partition, too: then there are 4 tiles,
+ * instructions have 1280 elements, and a descriptor moves 5 KiB.
+ *
+ * A group of operations changes together (groups.c): element-wise ones, and reductions of the row, of all rows, or of both.  An operand
+ * has all dimensions, the leading ones, the last one, or one element.  A reduction of all rows to one first reduces the rows
+ * of each partition, then the partitions.  Nothing changes where a knob names the dimensions, or something else than arguments,
+ * constants, reshapes and the return touches a value of the group, because it has rows in tiles; nor where it would take more cycles, see
+ * weigh.  No value changes but by the order of sums.
+ */
+#include <assert.h>
+#include <inttypes.h>
+
+#include "mlir-c/BuiltinTypes.h"
+
+#include "base/arena.h"
+#include "nisa/nisa.h"
+#include "passes/lib/edit.h"
+#include "passes/prepare_arithmetic/prepare_arithmetic.h"
+
+/* The number of the group that an operation is in, while groups are found. */
+#define SHORT "nkx.short"
+
+/* From LONG_BYTES on a row fills a descriptor; ELEMENTS_MAX of a partition are a tile's. */
+enum { LONG_BYTES = 512, ROWS_LEAST = 2 * NISA_PARTITIONS, ELEMENTS_MAX = 2048 };
+
+/* What the operations of a group have: leading dimensions, and a last one. */
+struct rows {
+  int n;
+  int64_t dims[STRUCTURED_LOOPS_MAX], rows, columns; /* rows: the product of the leading ones */
+  int64_t first, each; /* the rows as dimensions: those of a partition follow each other */
+};
+
+/* ---- which operations ---------------------------------------------------------------------------------------------- */
+
+struct part {
+  bool ok, has_rows, has_columns;
+};
+
+static struct part part_of(const struct rows *w, const struct structured *s, int operand, MlirValue v) {
+  int64_t dims[STRUCTURED_LOOPS_MAX];
+  const int rank = ir_shape(v, STRUCTURED_LOOPS_MAX, dims);
+  struct part p = {.ok = rank >= 0};
+  int last = -1, n_leading = 0, all_leading = 0;
+
+  for (int r = 0; r < rank; r++) {
+    const int loop = structured_map_loop(s->maps[operand], r);
+    p.ok &= loop < 0 ? dims[r] == 1 : loop > last;
+    last = loop < 0 ? last : loop;
+    n_leading += loop >= 0 && loop < w->n && s->extents[loop] > 1;
+    p.has_columns |= loop == w->n && s->extents[loop] > 1;
+  }
+  for (int l = 0; l < w->n; l++)
+    all_leading += s->extents[l] > 1;
+  p.has_rows = n_leading > 0;
+  p.ok &= !n_leading || n_leading == all_leading;
+  return p;
+}
+
+/* What a reduction reduces. */
+struct reduced {
+  bool rows, columns;
+};
+
+static struct reduced reduced_of(const struct rows *w, const struct structured *s) {
+  return (struct reduced){s->reduction[0], s->n_loops > w->n && s->reduction[w->n]};
+}
+
+/* True if the result of op, whose reduced loops are known, has the others. */
+static bool has_result(const struct structured *s, const struct reduced *reduced, const struct part *out,
+                       int64_t columns) {
+  return out->ok && out->has_rows == !reduced->rows && out->has_columns == (!reduced->columns && columns > 1) &&
+         (s->kind != SK_REDUCTION || reduced->rows || reduced->columns);
+}
+
+static bool fits(struct pass_run *run, MlirOperation op, const void *what) {
+  const struct rows *w = what;
+  struct structured s;
+
+  if (!prepare_may_change(run, op, &s) || (s.n_loops != w->n && s.n_loops != w->n + 1) ||
+      prepare_has_op(run, op, "linalg.index"))
+    return false;
+  const int64_t columns = s.n_loops > w->n ? s.extents[w->n] : 1;
+  if (columns != 1 && columns != w->columns)
+    return false;
+  for (int l = 0; l < w->n; l++)
+    if (s.extents[l] != w->dims[l] || s.reduction[l] != s.reduction[0])
+      return false;
+  const struct reduced reduced = reduced_of(w, &s);
+  const struct part out = part_of(w, &s, s.n_inputs, ir_result(op));
+  if (!has_result(&s, &reduced, &out, columns))
+    return false;
+  if (reduced.rows && (s.n_inputs != 1 || !mlirAffineMapIsIdentity(s.maps[0]) || !prepare_has_combiner(op, &s)))
+    return false;
+  for (int o = 0; o < s.n_inputs; o++)
+    if (!part_of(w, &s, o, mlirOperationGetOperand(op, o)).ok)
+      return false;
+  return true;
+}
+
+static int64_t bytes_of(MlirValue v) {
+  MlirType t = ir_value_element(v);
+  return mlirTypeIsAFloat(t)     ? mlirFloatTypeGetWidth(t) / 8
+         : mlirTypeIsAInteger(t) ? (mlirIntegerTypeGetWidth(t) + 7) / 8
+                                 : LONG_BYTES;
+}
+
+static int64_t largest_divisor(int64_t n, int64_t most) {
+  int64_t d = most < n ? most : n;
+  while (n % d)
+    d--;
+  return d;
+}
+
+/* Reads the dimensions of an operation on short rows.  Returns false for anything else. */
+static bool is_seed(struct pass_run *run, MlirOperation op, struct rows *w) {
+  struct structured s;
+
+  *w = (struct rows){.rows = 1};
+  if (!structured_read(op, &s) || s.n_loops < 2 || s.n_inputs < 1)
+    return false;
+  w->n = s.n_loops - 1;
+  for (int l = 0; l < s.n_loops; l++)
+    if (s.extents[l] < 1)
+      return false;
+  for (int l = 0; l < w->n; l++)
+    w->rows *= w->dims[l] = s.extents[l];
+  w->columns = s.extents[w->n];
+  if (w->columns < 2 || w->rows < ROWS_LEAST || w->columns * bytes_of(mlirOperationGetOperand(op, 0)) >= LONG_BYTES)
+    return false;
+  const int64_t partitions = prepare_partitions(w->rows);
+  w->each = largest_divisor(w->rows / partitions, ELEMENTS_MAX / w->columns);
+  w->first = w->rows / w->each;
+  return partitions >= NISA_PARTITIONS / 2 && w->each > 1 && fits(run, op, w);
+}
+
+/* ---- the decision ---------------------------------------------------------------------------------------------------- */
+
+struct weight {
+  int64_t chosen, kept; /* cycles */
+};
+
+/* The cycles of an instruction for all rows, and as they are, with one of the leading dimensions across the partitions. */
+static struct weight weigh_one(const struct rows *w) {
+  struct weight x = {prepare_cycles(w->first, w->each * w->columns), INT64_MAX};
+  for (int l = 0; l < w->n; l++) {
+    const int64_t kept = prepare_cycles(w->dims[l], w->rows / w->dims[l] * w->columns);
+    x.kept = kept < x.kept ? kept : x.kept;
+  }
+  return x;
+}
+
+/* Weighs the group.  With a row in each partition an instruction reads a number for each row beside the elements, and so takes part
+ * in another one: such operations cost nothing then. */
+static struct weight weigh(const struct prepare_group *g, const struct rows *w) {
+  const struct weight one = weigh_one(w);
+  struct weight all = {0};
+
+  for (int i = 0; i < g->n; i++) {
+    struct structured s;
+    bool reads_rows = false;
+    if (!structured_read(g->ops[i], &s) || s.n_loops == w->n || s.extents[w->n] == 1)
+      continue;
+    for (int o = 0; o < s.n_inputs && s.kind != SK_REDUCTION; o++) {
+      const struct part p = part_of(w, &s, o, mlirOperationGetOperand(g->ops[i], o));
+      reads_rows |= p.has_rows && !p.has_columns;
+    }
+    all.chosen += one.chosen;
+    all.kept += reads_rows ? 0 : one.kept;
+  }
+  return all;
+}
+
+/* ---- the change -------------------------------------------------------------------------------------------------------- */
+
+enum { LOOPS = 3 };
+
+static void rewrite(struct pass_run *run, MlirOperation op, const struct rows *w) {
+  struct structured s;
+  struct ir_builder b = edit_before(run, op);
+  MlirAffineMap maps[STRUCTURED_OPERANDS_MAX];
+  const bool ok = structured_read(op, &s);
+  const struct reduced reduced = reduced_of(w, &s);
+  const int64_t columns = s.n_loops > w->n ? s.extents[w->n] : 1;
+
+  assert(ok);
+  (void)ok;
+  for (int o = 0; o < s.n_inputs + 1; o++) {
+    MlirValue v = mlirOperationGetOperand(op, o);
+    const struct part p = part_of(w, &s, o, v);
+    const bool has_columns = p.has_columns || (p.has_rows && columns == 1);
+    const int64_t dims[] = {p.has_rows ? w->first : 1, p.has_rows ? w->each : 1, p.has_columns ? columns : 1};
+    maps[o] =
+        ir_map(&b, LOOPS, LOOPS,
+               (int64_t[]){p.has_rows ? 0 : IR_CONST(0), p.has_rows ? 1 : IR_CONST(0), has_columns ? 2 : IR_CONST(0)});
+    if (o < s.n_inputs)
+      mlirOperationSetOperand(op, o, edit_reshape(&b, v, LOOPS, dims));
+    else if (!reduced.rows)
+      prepare_result(run, op, &s, 0, LOOPS, dims);
+  }
+  if (!ir_is(op, "linalg.generic"))
+    return;
+  const bool is_sum_of_rows = reduced.rows && !reduced.columns && columns > 1;
+  if (is_sum_of_rows) {
+    prepare_reduce_partitions(run, op, w->first, columns);
+    maps[1] = ir_map(&b, LOOPS, 2, (int64_t[]){0, 2});
+  } else if (reduced.rows) { /* to one element */
+    int64_t zeros[STRUCTURED_LOOPS_MAX];
+    const int rank = (int)mlirAffineMapGetNumResults(s.maps[1]);
+    for (int r = 0; r < rank; r++)
+      zeros[r] = IR_CONST(0);
+    maps[1] = ir_map(&b, LOOPS, rank, zeros);
+  }
+  edit_set_maps(op, s.n_inputs + 1, maps);
+  edit_set_iterators(
+      op, LOOPS,
+      (bool[]){reduced.rows && !is_sum_of_rows, reduced.rows, reduced.columns || (reduced.rows && !is_sum_of_rows)});
+}
+
+static void remark_group(struct pass_run *run, MlirOperation op, const struct rows *w, const struct weight *x) {
+  struct remark *r = pass_remark(run, op, RULE_SHORT_ROWS,
+                                 "each partition holds %" PRId64 " rows of %" PRId64 " elements", w->each, w->columns);
+  remark_cost(r, "%" PRId64 " cycles", x->chosen);
+  remark_limit(r, "partitions", "partitions", w->first < NISA_PARTITIONS ? w->first : NISA_PARTITIONS, NISA_PARTITIONS);
+  remark_reject_for(r, "a row in each partition", NULL, arena_printf(run->arena, "%" PRId64 " cycles", x->kept),
+                    "instructions and descriptors would have few elements");
+}
+
+void prepare_short(struct pass_run *run) {
+  const struct ir_ops all = prepare_candidates(run); /* none of these is erased here */
+  MlirOperation *ops = arena_alloc(run->arena, (size_t)all.n * sizeof *ops);
+
+  for (int i = 0; i < all.n; i++) {
+    struct rows w;
+    if (prepare_is_marked(all.v[i], SHORT) || !is_seed(run, all.v[i], &w))
+      continue;
+    struct prepare_group g = {
+        .run = run, .mark = SHORT, .fits = fits, .what = &w, .rows = w.rows, .number = i, .ops = ops, .is_free = true};
+    prepare_grow(&g, all.v[i]);
+    const struct weight x = weigh(&g, &w);
+    if (!g.is_free || x.chosen >= x.kept)
+      continue;
+    remark_group(run, all.v[i], &w, &x);
+    for (int k = 0; k < g.n; k++) {
+      pass_step(run, ops[k], "short-rows");
+      rewrite(run, ops[k], &w);
+    }
+  }
+  prepare_unmark(all, SHORT);
+}
