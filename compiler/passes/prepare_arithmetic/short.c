@@ -1,10 +1,14 @@
-/* short: a partition holds several short rows.
+/* short: a partition holds several short rows, or a part of a long one.
  *
  *     sum of x[65536,10] over the last, and f(x, sum[65536])   ==>  sum of x[512,128,10] over the last, f(x, sum[512,128,1])
  *
  * With a row in each partition, 65536 rows of 10 elements are 512 tiles: as many instructions of 10 elements for each operation, and
  * descriptors of 40 bytes.  Rows that follow each other in HBM may follow each other in a partition, too: then there are 4 tiles,
  * instructions have 1280 elements, and a descriptor moves 5 KiB.
+ *
+ *     x[8,32000] + b[32000]   ==>  x[8,125,256] + b[1,125,256]
+ *
+ * Few long rows fill few partitions.  Each is cut, and its parts lie across the partitions: an instruction for each row.
  *
  * A group of operations changes together (groups.c): element-wise ones, and reductions of the row, of all rows, or of both.  An operand
  * has all dimensions, the leading ones, the last one, or one element.  A reduction of all rows to one first reduces the rows
@@ -14,6 +18,7 @@
  */
 #include <assert.h>
 #include <inttypes.h>
+#include <string.h>
 
 #include "mlir-c/BuiltinTypes.h"
 
@@ -25,14 +30,27 @@
 /* The number of the group that an operation is in, while groups are found. */
 #define SHORT "nkx.short"
 
-/* From LONG_BYTES on a row fills a descriptor; ELEMENTS_MAX of a partition are a tile's. */
-enum { LONG_BYTES = 512, ROWS_LEAST = 2 * NISA_PARTITIONS, ELEMENTS_MAX = 2048 };
+/* From LONG_BYTES on a row fills a descriptor; ELEMENTS_MAX of a partition are a tile's.  Of long rows, a reduction takes about STEP cycles
+ * more, for the transpose and the instruction that reduce the partitions, and what reads a number for each row SPREAD, until the number is
+ * in all partitions. */
+enum {
+  LONG_BYTES = 512,
+  ROWS_LEAST = 2 * NISA_PARTITIONS,
+  FEW_ROWS = 32,
+  ELEMENTS_MAX = 2048,
+  STEP = 5000,
+  SPREAD = 20000,
+  LOOPS = 3
+};
 
-/* What the operations of a group have: leading dimensions, and a last one. */
+/* What the operations of a group have: leading dimensions, and a last one; and their new dimensions. */
 struct rows {
   int n;
   int64_t dims[STRUCTURED_LOOPS_MAX], rows, columns; /* rows: the product of the leading ones */
-  int64_t first, each; /* the rows as dimensions: those of a partition follow each other */
+  bool is_long;
+  int64_t to
+      [LOOPS]; /* short rows: two dimensions of rows, of which the second lies in a partition, and the row; long ones: the rows, and two of
+                        the row, of which the first lies across the partitions */
 };
 
 /* ---- which operations ---------------------------------------------------------------------------------------------- */
@@ -116,7 +134,24 @@ static int64_t largest_divisor(int64_t n, int64_t most) {
   return d;
 }
 
-/* Reads the dimensions of an operation on short rows.  Returns false for anything else. */
+/* Cuts the rows, or the row, in two dimensions; false if they do not fill the partitions. */
+static bool cut(struct rows *w, int64_t element_bytes) {
+  w->is_long = w->rows <= FEW_ROWS;
+  const int64_t partitions = prepare_partitions(w->is_long ? w->columns : w->rows);
+  if (partitions < NISA_PARTITIONS / 2 || w->columns < 2 || w->rows < 2)
+    return false;
+  if (w->is_long) {
+    memcpy(w->to, (int64_t[]){w->rows, partitions, w->columns / partitions}, sizeof w->to);
+    return w->columns / partitions > 1;
+  }
+  if (w->rows < ROWS_LEAST || w->columns * element_bytes >= LONG_BYTES)
+    return false;
+  const int64_t each = largest_divisor(w->rows / partitions, ELEMENTS_MAX / w->columns);
+  memcpy(w->to, (int64_t[]){w->rows / each, each, w->columns}, sizeof w->to);
+  return each > 1;
+}
+
+/* Reads the dimensions of an operation on short rows, or on few long ones.  Returns false for anything else. */
 static bool is_seed(struct pass_run *run, MlirOperation op, struct rows *w) {
   struct structured s;
 
@@ -130,12 +165,7 @@ static bool is_seed(struct pass_run *run, MlirOperation op, struct rows *w) {
   for (int l = 0; l < w->n; l++)
     w->rows *= w->dims[l] = s.extents[l];
   w->columns = s.extents[w->n];
-  if (w->columns < 2 || w->rows < ROWS_LEAST || w->columns * bytes_of(mlirOperationGetOperand(op, 0)) >= LONG_BYTES)
-    return false;
-  const int64_t partitions = prepare_partitions(w->rows);
-  w->each = largest_divisor(w->rows / partitions, ELEMENTS_MAX / w->columns);
-  w->first = w->rows / w->each;
-  return partitions >= NISA_PARTITIONS / 2 && w->each > 1 && fits(run, op, w);
+  return cut(w, bytes_of(mlirOperationGetOperand(op, 0))) && fits(run, op, w);
 }
 
 /* ---- the decision ---------------------------------------------------------------------------------------------------- */
@@ -146,7 +176,9 @@ struct weight {
 
 /* The cycles of an instruction for all rows, and as they are, with one of the leading dimensions across the partitions. */
 static struct weight weigh_one(const struct rows *w) {
-  struct weight x = {prepare_cycles(w->first, w->each * w->columns), INT64_MAX};
+  struct weight x = {w->is_long ? w->rows * prepare_cycles(w->to[1], w->to[2])
+                                : prepare_cycles(w->to[0], w->to[1] * w->to[2]),
+                     INT64_MAX};
   for (int l = 0; l < w->n; l++) {
     const int64_t kept = prepare_cycles(w->dims[l], w->rows / w->dims[l] * w->columns);
     x.kept = kept < x.kept ? kept : x.kept;
@@ -170,6 +202,8 @@ static struct weight weigh(const struct prepare_group *g, const struct rows *w) 
       reads_rows |= p.has_rows && !p.has_columns;
     }
     all.chosen += one.chosen;
+    if (w->is_long)
+      all.chosen += s.kind == SK_REDUCTION && s.reduction[w->n] ? STEP : reads_rows ? SPREAD : 0;
     all.kept += reads_rows ? 0 : one.kept;
   }
   return all;
@@ -177,7 +211,41 @@ static struct weight weigh(const struct prepare_group *g, const struct rows *w) 
 
 /* ---- the change -------------------------------------------------------------------------------------------------------- */
 
-enum { LOOPS = 3 };
+/* The new form of an operand: its dimensions, and the loop of each or the only element. */
+static void place(const struct rows *w, const struct part *p, int64_t columns, int64_t *dims, int64_t *at) {
+  for (int d = 0; d < LOOPS; d++) {
+    const bool is_of_rows = d < (w->is_long ? 1 : 2);
+    const bool has = is_of_rows ? p->has_rows : p->has_columns;
+    dims[d] = has ? w->to[d] : 1;
+    at[d] = has || (!is_of_rows && p->has_rows && columns == 1)
+                ? d
+                : IR_CONST(0); /* a row of one element has a loop, too */
+  }
+}
+
+/* What the operation reduces becomes loops that are reduced; of all short rows those of a partition, with another operation after it. */
+static void reduce(struct pass_run *run, MlirOperation op, const struct rows *w, const struct structured *s,
+                   int64_t columns, MlirAffineMap *maps) {
+  const struct reduced reduced = reduced_of(w, s);
+  struct ir_builder b = edit_before(run, op);
+  bool loops[LOOPS];
+
+  for (int d = 0; d < LOOPS; d++)
+    loops[d] = d < (w->is_long ? 1 : 2) ? reduced.rows : reduced.columns || (reduced.rows && columns == 1);
+  if (reduced.rows && (reduced.columns || columns == 1)) { /* to one element */
+    int64_t zeros[STRUCTURED_LOOPS_MAX];
+    const int rank = (int)mlirAffineMapGetNumResults(s->maps[1]);
+    for (int r = 0; r < rank; r++)
+      zeros[r] = IR_CONST(0);
+    maps[1] = ir_map(&b, LOOPS, rank, zeros);
+  } else if (reduced.rows && !w->is_long) {
+    prepare_reduce_partitions(run, op, w->to[0], columns);
+    maps[1] = ir_map(&b, LOOPS, 2, (int64_t[]){0, 2});
+    loops[0] = false;
+  }
+  edit_set_maps(op, s->n_inputs + 1, maps);
+  edit_set_iterators(op, LOOPS, loops);
+}
 
 static void rewrite(struct pass_run *run, MlirOperation op, const struct rows *w) {
   struct structured s;
@@ -189,45 +257,35 @@ static void rewrite(struct pass_run *run, MlirOperation op, const struct rows *w
 
   assert(ok);
   (void)ok;
+  const bool keeps_result = reduced.rows && (!w->is_long || reduced.columns || columns == 1);
   for (int o = 0; o < s.n_inputs + 1; o++) {
     MlirValue v = mlirOperationGetOperand(op, o);
     const struct part p = part_of(w, &s, o, v);
-    const bool has_columns = p.has_columns || (p.has_rows && columns == 1);
-    const int64_t dims[] = {p.has_rows ? w->first : 1, p.has_rows ? w->each : 1, p.has_columns ? columns : 1};
-    maps[o] =
-        ir_map(&b, LOOPS, LOOPS,
-               (int64_t[]){p.has_rows ? 0 : IR_CONST(0), p.has_rows ? 1 : IR_CONST(0), has_columns ? 2 : IR_CONST(0)});
+    int64_t dims[LOOPS], at[LOOPS];
+    place(w, &p, columns, dims, at);
+    maps[o] = ir_map(&b, LOOPS, LOOPS, at);
     if (o < s.n_inputs)
       mlirOperationSetOperand(op, o, edit_reshape(&b, v, LOOPS, dims));
-    else if (!reduced.rows)
+    else if (!keeps_result)
       prepare_result(run, op, &s, 0, LOOPS, dims);
   }
-  if (!ir_is(op, "linalg.generic"))
-    return;
-  const bool is_sum_of_rows = reduced.rows && !reduced.columns && columns > 1;
-  if (is_sum_of_rows) {
-    prepare_reduce_partitions(run, op, w->first, columns);
-    maps[1] = ir_map(&b, LOOPS, 2, (int64_t[]){0, 2});
-  } else if (reduced.rows) { /* to one element */
-    int64_t zeros[STRUCTURED_LOOPS_MAX];
-    const int rank = (int)mlirAffineMapGetNumResults(s.maps[1]);
-    for (int r = 0; r < rank; r++)
-      zeros[r] = IR_CONST(0);
-    maps[1] = ir_map(&b, LOOPS, rank, zeros);
-  }
-  edit_set_maps(op, s.n_inputs + 1, maps);
-  edit_set_iterators(
-      op, LOOPS,
-      (bool[]){reduced.rows && !is_sum_of_rows, reduced.rows, reduced.columns || (reduced.rows && !is_sum_of_rows)});
+  if (ir_is(op, "linalg.generic"))
+    reduce(run, op, w, &s, columns, maps);
 }
 
 static void remark_group(struct pass_run *run, MlirOperation op, const struct rows *w, const struct weight *x) {
-  struct remark *r = pass_remark(run, op, RULE_SHORT_ROWS,
-                                 "each partition holds %" PRId64 " rows of %" PRId64 " elements", w->each, w->columns);
+  struct remark *r =
+      w->is_long ? pass_remark(run, op, RULE_LONG_ROWS,
+                               "%" PRId64 " partitions hold %" PRId64 " elements each of a row", w->to[1], w->to[2])
+                 : pass_remark(run, op, RULE_SHORT_ROWS,
+                               "each partition holds %" PRId64 " rows of %" PRId64 " elements", w->to[1], w->columns);
+  const int64_t partitions = w->to[w->is_long];
   remark_cost(r, "%" PRId64 " cycles", x->chosen);
-  remark_limit(r, "partitions", "partitions", w->first < NISA_PARTITIONS ? w->first : NISA_PARTITIONS, NISA_PARTITIONS);
+  remark_limit(r, "partitions", "partitions", partitions < NISA_PARTITIONS ? partitions : NISA_PARTITIONS,
+               NISA_PARTITIONS);
   remark_reject_for(r, "a row in each partition", NULL, arena_printf(run->arena, "%" PRId64 " cycles", x->kept),
-                    "instructions and descriptors would have few elements");
+                    w->is_long ? "most partitions would be empty"
+                               : "instructions and descriptors would have few elements");
 }
 
 void prepare_short(struct pass_run *run) {
@@ -246,7 +304,7 @@ void prepare_short(struct pass_run *run) {
       continue;
     remark_group(run, all.v[i], &w, &x);
     for (int k = 0; k < g.n; k++) {
-      pass_step(run, ops[k], "short-rows");
+      pass_step(run, ops[k], w.is_long ? "long-rows" : "short-rows");
       rewrite(run, ops[k], &w);
     }
   }
