@@ -113,6 +113,15 @@ static bool use_memory(struct walk *w) {
   return ok;
 }
 
+/* True if the elements of a row of this loop are added, see add_row.  Where they are not neighbours, NumPy adds one after the other, too. */
+static bool adds_neighbours(const struct walk *w, int loop) {
+  const struct structured *s = w->s;
+  bool is_next = s->is_fold && s->code.v[s->code.n - 1].arith.op == A_ADDF && s->operands[s->n_inputs].t == DT_F32;
+  for (int k = 0; k < s->n_inputs; k++)
+    is_next &= s->operands[k].rank <= 0 || w->steps[k][loop] == 1;
+  return is_next;
+}
+
 /* The longest parallel loop, preferably one whose elements are adjacent; of equal ones the innermost. */
 static void choose_row(struct walk *w) {
   const struct structured *s = w->s;
@@ -123,7 +132,7 @@ static void choose_row(struct walk *w) {
     int64_t worth = 8 * n;
     for (int k = 0; k < s->n_operands; k++)
       worth += s->operands[k].rank > 0 && w->steps[k][l] == 1 ? n : 0;
-    if (!s->is_parallel[l])
+    if (!s->is_parallel[l] && !adds_neighbours(w, l))
       worth = s->is_fold ? worth / 16 : 0;
     if (worth >= best)
       best = worth, w->row_loop = l;

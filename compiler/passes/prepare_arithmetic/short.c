@@ -55,11 +55,37 @@ struct rows {
 
 /* ---- which operations ---------------------------------------------------------------------------------------------- */
 
+/* The loops of an operation: the leading ones, and that of the row. */
+struct loops {
+  int n_leading, row; /* row: -1 if there is none */
+  bool has_rows;      /* the leading ones are those of the group; false: they have one step each */
+  int64_t columns;    /* steps of the row's */
+};
+
+static bool read_loops(const struct rows *w, const struct structured *s, struct loops *x) {
+  bool is_equal = true, is_one = true;
+
+  *x = (struct loops){w->n, s->n_loops > w->n ? w->n : -1, true, 1};
+  if (s->n_loops == 1 && w->is_long && s->extents[0] == w->columns)
+    *x = (struct loops){0, 0, false, 1};
+  if (s->n_loops != x->n_leading + (x->row >= 0))
+    return false;
+  for (int l = 0; l < x->n_leading; l++) {
+    is_equal &= s->extents[l] == w->dims[l];
+    is_one &= s->extents[l] == 1;
+    if (s->reduction[l] != s->reduction[0])
+      return false;
+  }
+  x->has_rows = x->n_leading && is_equal;
+  x->columns = x->row >= 0 ? s->extents[x->row] : 1;
+  return (x->has_rows || (is_one && w->is_long)) && (x->columns == 1 || x->columns == w->columns);
+}
+
 struct part {
   bool ok, has_rows, has_columns;
 };
 
-static struct part part_of(const struct rows *w, const struct structured *s, int operand, MlirValue v) {
+static struct part part_of(const struct loops *x, const struct structured *s, int operand, MlirValue v) {
   int64_t dims[STRUCTURED_LOOPS_MAX];
   const int rank = ir_shape(v, STRUCTURED_LOOPS_MAX, dims);
   struct part p = {.ok = rank >= 0};
@@ -69,10 +95,10 @@ static struct part part_of(const struct rows *w, const struct structured *s, int
     const int loop = structured_map_loop(s->maps[operand], r);
     p.ok &= loop < 0 ? dims[r] == 1 : loop > last;
     last = loop < 0 ? last : loop;
-    n_leading += loop >= 0 && loop < w->n && s->extents[loop] > 1;
-    p.has_columns |= loop == w->n && s->extents[loop] > 1;
+    n_leading += loop >= 0 && loop < x->n_leading && s->extents[loop] > 1;
+    p.has_columns |= loop >= 0 && loop == x->row && s->extents[loop] > 1;
   }
-  for (int l = 0; l < w->n; l++)
+  for (int l = 0; l < x->n_leading; l++)
     all_leading += s->extents[l] > 1;
   p.has_rows = n_leading > 0;
   p.ok &= !n_leading || n_leading == all_leading;
@@ -84,38 +110,34 @@ struct reduced {
   bool rows, columns;
 };
 
-static struct reduced reduced_of(const struct rows *w, const struct structured *s) {
-  return (struct reduced){s->reduction[0], s->n_loops > w->n && s->reduction[w->n]};
+static struct reduced reduced_of(const struct loops *x, const struct structured *s) {
+  return (struct reduced){x->n_leading && s->reduction[0], x->row >= 0 && s->reduction[x->row]};
 }
 
-/* True if the result of op, whose reduced loops are known, has the others. */
-static bool has_result(const struct structured *s, const struct reduced *reduced, const struct part *out,
-                       int64_t columns) {
-  return out->ok && out->has_rows == !reduced->rows && out->has_columns == (!reduced->columns && columns > 1) &&
-         (s->kind != SK_REDUCTION || reduced->rows || reduced->columns);
+/* True if the result of op has the loops that are not reduced. */
+static bool has_result(const struct loops *x, const struct structured *s, const struct part *out) {
+  const struct reduced reduced = reduced_of(x, s);
+  return out->ok && out->has_rows == (x->has_rows && !reduced.rows) &&
+         out->has_columns == (!reduced.columns && x->columns > 1) &&
+         (x->has_rows || (!reduced.rows && !reduced.columns)) &&
+         (s->kind != SK_REDUCTION || reduced.rows || reduced.columns);
 }
 
 static bool fits(struct pass_run *run, MlirOperation op, const void *what) {
   const struct rows *w = what;
   struct structured s;
+  struct loops x;
 
-  if (!prepare_may_change(run, op, &s) || (s.n_loops != w->n && s.n_loops != w->n + 1) ||
-      prepare_has_op(run, op, "linalg.index"))
+  if (!prepare_may_change(run, op, &s) || !read_loops(w, &s, &x) || prepare_has_op(run, op, "linalg.index"))
     return false;
-  const int64_t columns = s.n_loops > w->n ? s.extents[w->n] : 1;
-  if (columns != 1 && columns != w->columns)
+  const struct part out = part_of(&x, &s, s.n_inputs, ir_result(op));
+  if (!has_result(&x, &s, &out))
     return false;
-  for (int l = 0; l < w->n; l++)
-    if (s.extents[l] != w->dims[l] || s.reduction[l] != s.reduction[0])
-      return false;
-  const struct reduced reduced = reduced_of(w, &s);
-  const struct part out = part_of(w, &s, s.n_inputs, ir_result(op));
-  if (!has_result(&s, &reduced, &out, columns))
-    return false;
-  if (reduced.rows && (s.n_inputs != 1 || !mlirAffineMapIsIdentity(s.maps[0]) || !prepare_has_combiner(op, &s)))
+  if (reduced_of(&x, &s).rows &&
+      (s.n_inputs != 1 || !mlirAffineMapIsIdentity(s.maps[0]) || !prepare_has_combiner(op, &s)))
     return false;
   for (int o = 0; o < s.n_inputs; o++)
-    if (!part_of(w, &s, o, mlirOperationGetOperand(op, o)).ok)
+    if (!part_of(&x, &s, o, mlirOperationGetOperand(op, o)).ok)
       return false;
   return true;
 }
@@ -191,20 +213,23 @@ static struct weight weigh_one(const struct rows *w) {
 static struct weight weigh(const struct prepare_group *g, const struct rows *w) {
   const struct weight one = weigh_one(w);
   struct weight all = {0};
+  bool is_first = true; /* there is no other instruction yet */
 
   for (int i = 0; i < g->n; i++) {
     struct structured s;
+    struct loops x;
     bool reads_rows = false;
-    if (!structured_read(g->ops[i], &s) || s.n_loops == w->n || s.extents[w->n] == 1)
+    if (!structured_read(g->ops[i], &s) || !read_loops(w, &s, &x) || x.columns == 1)
       continue;
     for (int o = 0; o < s.n_inputs && s.kind != SK_REDUCTION; o++) {
-      const struct part p = part_of(w, &s, o, mlirOperationGetOperand(g->ops[i], o));
+      const struct part p = part_of(&x, &s, o, mlirOperationGetOperand(g->ops[i], o));
       reads_rows |= p.has_rows && !p.has_columns;
     }
     all.chosen += one.chosen;
     if (w->is_long)
-      all.chosen += s.kind == SK_REDUCTION && s.reduction[w->n] ? STEP : reads_rows ? SPREAD : 0;
-    all.kept += reads_rows ? 0 : one.kept;
+      all.chosen += reduced_of(&x, &s).columns ? STEP : reads_rows ? SPREAD : 0;
+    all.kept += reads_rows && !is_first ? 0 : one.kept;
+    is_first = false;
   }
   return all;
 }
@@ -212,34 +237,33 @@ static struct weight weigh(const struct prepare_group *g, const struct rows *w) 
 /* ---- the change -------------------------------------------------------------------------------------------------------- */
 
 /* The new form of an operand: its dimensions, and the loop of each or the only element. */
-static void place(const struct rows *w, const struct part *p, int64_t columns, int64_t *dims, int64_t *at) {
+static void place(const struct rows *w, const struct loops *x, const struct part *p, int64_t *dims, int64_t *at) {
+  const bool has_any = p->has_rows || p->has_columns;
   for (int d = 0; d < LOOPS; d++) {
     const bool is_of_rows = d < (w->is_long ? 1 : 2);
-    const bool has = is_of_rows ? p->has_rows : p->has_columns;
+    const bool has = is_of_rows ? p->has_rows : p->has_columns, is_one = is_of_rows ? !x->has_rows : x->columns == 1;
     dims[d] = has ? w->to[d] : 1;
-    at[d] = has || (!is_of_rows && p->has_rows && columns == 1)
-                ? d
-                : IR_CONST(0); /* a row of one element has a loop, too */
+    at[d] = has || (has_any && is_one) ? d : IR_CONST(0); /* loops of one step are loops, too */
   }
 }
 
 /* What the operation reduces becomes loops that are reduced; of all short rows those of a partition, with another operation after it. */
-static void reduce(struct pass_run *run, MlirOperation op, const struct rows *w, const struct structured *s,
-                   int64_t columns, MlirAffineMap *maps) {
-  const struct reduced reduced = reduced_of(w, s);
+static void reduce(struct pass_run *run, MlirOperation op, const struct rows *w, const struct loops *x,
+                   const struct structured *s, MlirAffineMap *maps) {
+  const struct reduced reduced = reduced_of(x, s);
   struct ir_builder b = edit_before(run, op);
   bool loops[LOOPS];
 
   for (int d = 0; d < LOOPS; d++)
-    loops[d] = d < (w->is_long ? 1 : 2) ? reduced.rows : reduced.columns || (reduced.rows && columns == 1);
-  if (reduced.rows && (reduced.columns || columns == 1)) { /* to one element */
+    loops[d] = d < (w->is_long ? 1 : 2) ? reduced.rows : reduced.columns || (reduced.rows && x->columns == 1);
+  if (reduced.rows && (reduced.columns || x->columns == 1)) { /* to one element */
     int64_t zeros[STRUCTURED_LOOPS_MAX];
     const int rank = (int)mlirAffineMapGetNumResults(s->maps[1]);
     for (int r = 0; r < rank; r++)
       zeros[r] = IR_CONST(0);
     maps[1] = ir_map(&b, LOOPS, rank, zeros);
   } else if (reduced.rows && !w->is_long) {
-    prepare_reduce_partitions(run, op, w->to[0], columns);
+    prepare_reduce_partitions(run, op, w->to[0], x->columns);
     maps[1] = ir_map(&b, LOOPS, 2, (int64_t[]){0, 2});
     loops[0] = false;
   }
@@ -249,20 +273,20 @@ static void reduce(struct pass_run *run, MlirOperation op, const struct rows *w,
 
 static void rewrite(struct pass_run *run, MlirOperation op, const struct rows *w) {
   struct structured s;
+  struct loops x;
   struct ir_builder b = edit_before(run, op);
   MlirAffineMap maps[STRUCTURED_OPERANDS_MAX];
-  const bool ok = structured_read(op, &s);
-  const struct reduced reduced = reduced_of(w, &s);
-  const int64_t columns = s.n_loops > w->n ? s.extents[w->n] : 1;
+  const bool ok = structured_read(op, &s) && read_loops(w, &s, &x);
 
   assert(ok);
   (void)ok;
-  const bool keeps_result = reduced.rows && (!w->is_long || reduced.columns || columns == 1);
+  const struct reduced reduced = reduced_of(&x, &s);
+  const bool keeps_result = reduced.rows && (!w->is_long || reduced.columns || x.columns == 1);
   for (int o = 0; o < s.n_inputs + 1; o++) {
     MlirValue v = mlirOperationGetOperand(op, o);
-    const struct part p = part_of(w, &s, o, v);
+    const struct part p = part_of(&x, &s, o, v);
     int64_t dims[LOOPS], at[LOOPS];
-    place(w, &p, columns, dims, at);
+    place(w, &x, &p, dims, at);
     maps[o] = ir_map(&b, LOOPS, LOOPS, at);
     if (o < s.n_inputs)
       mlirOperationSetOperand(op, o, edit_reshape(&b, v, LOOPS, dims));
@@ -270,7 +294,7 @@ static void rewrite(struct pass_run *run, MlirOperation op, const struct rows *w
       prepare_result(run, op, &s, 0, LOOPS, dims);
   }
   if (ir_is(op, "linalg.generic"))
-    reduce(run, op, w, &s, columns, maps);
+    reduce(run, op, w, &x, &s, maps);
 }
 
 static void remark_group(struct pass_run *run, MlirOperation op, const struct rows *w, const struct weight *x) {
