@@ -8,6 +8,7 @@ SUMS = {
     "all of one dimension": ("np.abs(x).mean()", "4194304:f32"),
     "its root as a factor": ("x * np.minimum(1.0, 1.0 / (np.sqrt(np.sum(x * x)) + 1e-6))", "2048x1024:f32"),
     "of three dimensions two": ("(x * x).sum(axis=(0, 2))", "64x16x4096:f32"),
+    "the product of a row with itself": ("x @ x", "300000:f32"),
     "logarithms of wide ranges": ("np.log1p(np.exp(x)).mean()", "1024x512:f32"),
 }
 

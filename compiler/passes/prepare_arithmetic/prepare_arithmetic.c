@@ -11,6 +11,8 @@
  *
  * Rows (rows.c): the leading dimensions of a normalisation over the others become one.
  *
+ * Products of vectors (dots.c): that of long ones is a sum of products.
+ *
  * Short rows (short.c): a partition holds several rows that follow each other.
  *
  * Rows and columns (spread.c): a long row or column that only element-wise operations read is spread.
@@ -59,6 +61,7 @@ static enum status run_pass(struct pass_run *run) {
     pass_step(run, ops.v[i], "windows-as-slices");
     prepare_windows(run, ops.v[i]);
   }
+  prepare_dots(run);
   prepare_middle(run);
   prepare_rows(run);
   prepare_spread(run);

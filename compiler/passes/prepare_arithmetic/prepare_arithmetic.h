@@ -19,6 +19,8 @@ void prepare_divide(struct pass_run *run, MlirOperation op);
 void prepare_windows(struct pass_run *run, MlirOperation op);
 /* rows.c: makes the leading dimensions of a normalisation one, where that takes less time than one of them across the partitions. */
 void prepare_rows(struct pass_run *run);
+/* dots.c: makes the product of a long row with a column a sum of products. */
+void prepare_dots(struct pass_run *run);
 /* short.c: puts several short rows in each partition, where that takes fewer cycles. */
 void prepare_short(struct pass_run *run);
 /* spread.c: spreads long rows and columns over the partitions, where no neighbour needs their form. */
