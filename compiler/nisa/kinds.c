@@ -69,8 +69,11 @@ const struct nisa_op_def *nisa_op_def(enum nisa_kind k) {
   if (d->name)
     return d;
   assert(table[k].kind == k); /* ops.def also makes the enum, so the order is the same */
-  for (int i = 0; i < NISA_OPERANDS_MAX && table[k].operand[i].name; i++)
-    d->operand[d->n_operands++] = table[k].operand[i];
+  for (int i = 0; i < NISA_OPERANDS_MAX && table[k].operand[i].name; i++) {
+    d->operand[i] = table[k].operand[i];
+    d->operand[i].name_len = strlen(d->operand[i].name);
+    d->n_operands++;
+  }
   for (int i = 0; i < ENGINES_MAX; i++)
     d->engines |= table[k].engines[i];
   d->usual_engine = engine_of_bit(table[k].engines[0]);
