@@ -226,8 +226,8 @@ static void write_frame(struct buf *out, const struct frame *f, bool is_first) {
 
 /* Writes the lines of the NISA operations that have a readable form. */
 static void write_own(struct listing *l, MlirAsmState names) {
-  struct nisa_types types = {.by_type.arena = l->a};
-  struct nisa_line w = {.arena = l->a, .names = names, .types = &types, .out = l->text};
+  struct nisa_texts texts = {.by_what.arena = l->a};
+  struct nisa_line w = {.arena = l->a, .names = names, .texts = &texts, .out = l->text};
 
   l->own = arena_new_array(l->a, struct own, (size_t)l->ops.n);
   for (int k = 0; k < l->ops.n; k++) {
