@@ -238,7 +238,7 @@ static const char *read_operand(MlirOperation op, const struct nisa_operand_def 
                                 const MlirAttribute *of, int k, intptr_t *next, struct nisa_access *x) {
   int n_base = mlirDenseI32ArrayGetElement(segments, 2 * k), n_index = mlirDenseI32ArrayGetElement(segments, 2 * k + 1);
 
-  *x = (struct nisa_access){.n_indices = n_index};
+  x->n_indices = n_index; /* all else is zero */
   if (n_base == 0)
     return d->is_optional && n_index == 0 ? NULL : "an operand is missing";
   if (n_base != 1 || n_index < 0 || n_index > NISA_RANK_MAX || *next + 1 + n_index > mlirOperationGetNumOperands(op))

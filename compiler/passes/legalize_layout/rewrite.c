@@ -249,13 +249,12 @@ static void find_cuts(struct rewrite *r) {
 }
 
 void legal_rewrite(struct legalize *g, MlirOperation op) {
-  struct tiled_op t;
+  struct rewrite r = {.g = g};
   bool changes = false;
   struct part p;
 
-  if (!tiled_read(op, &t)) /* most are none */
+  if (!tiled_read(op, &r.t))
     return;
-  struct rewrite r = {.g = g, .t = t};
   for (int o = 0; o < r.t.n_operands; o++) {
     MlirValue v = mlirOperationGetOperand(op, o);
     if (!mlirTypeIsAMemRef(mlirValueGetType(v)) || !access_read(v, &r.access[o]))

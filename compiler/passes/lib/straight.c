@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "base/array.h"
+#include "base/index.h"
 #include "base/table.h"
 #include "ir/query.h"
 #include "passes/lib/box.h"
@@ -34,7 +35,11 @@ struct reader {
     int n, cap;
   } parts;
   int first[STRAIGHT_MAX + 1]; /* parts of each step */
-  struct table written;        /* root in HBM -> itself */
+  struct roots {
+    uint64_t used,
+        written; /* a bit for each buffer, by its hash; all bits if one has a place, which others may have, too */
+  } roots[STRAIGHT_MAX]; /* of each step */
+  struct table written;  /* root in HBM -> itself */
 };
 
 static struct part part_of(const struct nisa_access *x, bool writes, enum target t) {
@@ -126,6 +131,7 @@ static bool read_step(struct reader *r, MlirOperation op) {
     s->on[in.engine] = busy_ns(&in, in.engine, out->target);
     s->needs_table = in.def->kind == NISA_ACTIVATION;
   }
+  struct roots *roots = &r->roots[out->n];
   r->first[out->n++] = r->parts.n;
   for (int k = 0; k < in.def->n_operands; k++) {
     const struct nisa_operand_def *d = &in.def->operand[k];
@@ -134,6 +140,9 @@ static bool read_step(struct reader *r, MlirOperation op) {
       continue;
     const struct part p = part_of(x, d->writes, out->target);
     array_push(r->arena, &r->parts, p);
+    const uint64_t bits = p.from < p.to ? UINT64_MAX : (uint64_t)1 << hash_pointer(p.box.root) % 64;
+    roots->used |= bits;
+    roots->written |= d->writes ? bits : 0;
     if (d->writes && !is_on_chip(x))
       table_put(&r->written, p.box.root, r);
   }
@@ -142,6 +151,8 @@ static bool read_step(struct reader *r, MlirOperation op) {
 }
 
 static bool steps_meet(const struct reader *r, int x, int y) {
+  if (!(r->roots[x].used & r->roots[y].written) && !(r->roots[x].written & r->roots[y].used))
+    return false;
   for (int i = r->first[x]; i < r->first[x + 1]; i++)
     for (int k = r->first[y]; k < r->first[y + 1]; k++)
       if (parts_meet(&r->parts.v[i], &r->parts.v[k]))
