@@ -26,16 +26,17 @@ static void put_escape(struct buf *b, unsigned char c) {
   }
 }
 
-/* Whether all eight bytes are printable ASCII other than '"' and '\\'.  A byte of v is zero where
+/* How many of eight bytes, from the first on, are printable ASCII other than '"' and '\\'.  A byte of v is zero where
  * (v - 0x01…) & ~v & 0x80… has its bit; a borrow from a zero byte can only add bits above a true one. */
-static bool is_plain(const unsigned char *p) {
+static size_t count_plain(const unsigned char *p) {
   static const uint64_t ones = 0x0101010101010101u, tops = 0x8080808080808080u;
   uint64_t v;
-  memcpy(&v, p, sizeof v);
+  memcpy(&v, p, sizeof v); /* the first byte is the lowest */
   uint64_t quote = v ^ ones * '"', backslash = v ^ ones * '\\', delete = v ^ ones * 0x7F;
   uint64_t found = v | ((v - ones * 0x20) & ~v) | ((quote - ones) & ~quote) | ((backslash - ones) & ~backslash) |
                    ((delete - ones) & ~delete);
-  return !(found & tops);
+  found &= tops;
+  return found ? (size_t)__builtin_ctzll(found) / 8 : sizeof v;
 }
 
 void json_put_string(struct buf *b, const char *s, size_t len) {
@@ -44,9 +45,9 @@ void json_put_string(struct buf *b, const char *s, size_t len) {
 
   buf_putc(b, '"');
   for (size_t i = 0; i < len;) {
-    size_t n = 1;
-    if (len - i >= 8 && is_plain(p + i)) {
-      i += 8;
+    size_t n = 1, plain = len - i >= 8 ? count_plain(p + i) : 0;
+    if (plain) {
+      i += plain;
     } else if (p[i] >= 0x80 && (n = utf8_char(s + i, len - i)) == 0) {
       buf_append(b, s + from, i - from);
       buf_puts(b, "\xEF\xBF\xBD");
@@ -73,10 +74,15 @@ void json_put_comma(struct buf *b) {
 }
 
 void json_put_key(struct buf *b, const char *key) {
+  const size_t n = strlen(key); /* keys are constants of the program that need no escapes */
   json_put_comma(b);
-  buf_putc(b, '"'); /* keys are constants of the program that need no escapes */
-  buf_puts(b, key);
-  buf_puts(b, "\":");
+  if (buf_reserve(b, n + 3))
+    return;
+  char *to = b->data + b->len;
+  *to++ = '"';
+  memcpy(to, key, n);
+  memcpy(to + n, "\":", 3);
+  b->len += n + 3;
 }
 
 void json_put_int(struct buf *b, long long v) {

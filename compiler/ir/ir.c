@@ -114,24 +114,12 @@ void ir_clear(struct ir *ir) {
   *ir = (struct ir){.passes = NULL};
 }
 
-bool ir_is(MlirOperation op, const char *name) {
-  MlirStringRef s = mlirIdentifierStr(mlirOperationGetName(op));
-  return s.length == strlen(name) && !memcmp(s.data, name, s.length);
-}
-
 int ir_which(MlirOperation op, int n, const char *const *names) {
   MlirStringRef s = mlirIdentifierStr(mlirOperationGetName(op));
   for (int k = 0; k < n; k++)
     if (!strncmp(names[k], s.data, s.length) && !names[k][s.length])
       return k;
   return -1;
-}
-
-bool ir_begins_with(MlirStringRef name, const char *prefix) {
-  return name.length > strlen(prefix) && !memcmp(name.data, prefix, strlen(prefix));
-}
-bool ir_is_of(MlirOperation op, const char *prefix) {
-  return ir_begins_with(mlirIdentifierStr(mlirOperationGetName(op)), prefix);
 }
 
 /* ---- passes ----------------------------------------------------------------------------------------------------- */

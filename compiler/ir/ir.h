@@ -7,6 +7,7 @@
 #define IR_IR_H
 
 #include <stdbool.h>
+#include <string.h>
 
 #include "mlir-c/IR.h"
 
@@ -61,16 +62,26 @@ enum { IR_RANK_MAX = 16, IR_MEMREF_RANK_MAX = 17 };
 
 /* ---- small helpers ---------------------------------------------------------------------------------- */
 
+/* Inline, as what follows: passes ask for the names of all operations, and the length of a constant is known when it is
+ * compiled. */
 static inline MlirStringRef ir_str(const char *s) {
-  return mlirStringRefCreateFromCString(s);
+  return mlirStringRefCreate(s, strlen(s));
 }
 /* True if op's name is exactly `name`. */
-bool ir_is(MlirOperation op, const char *name);
+static inline bool ir_is(MlirOperation op, const char *name) {
+  const MlirStringRef s = mlirIdentifierStr(mlirOperationGetName(op));
+  return s.length == strlen(name) && !memcmp(s.data, name, s.length);
+}
 /* The number of op's name in the n names; -1 if it is none of them. */
 int ir_which(MlirOperation op, int n, const char *const *names);
 /* True if the name is longer than `prefix` ("linalg.") and begins with it. */
-bool ir_begins_with(MlirStringRef name, const char *prefix);
-bool ir_is_of(MlirOperation op, const char *prefix); /* the same of op's name */
+static inline bool ir_begins_with(MlirStringRef name, const char *prefix) {
+  return name.length > strlen(prefix) && !memcmp(name.data, prefix, strlen(prefix));
+}
+/* The same of op's name. */
+static inline bool ir_is_of(MlirOperation op, const char *prefix) {
+  return ir_begins_with(mlirIdentifierStr(mlirOperationGetName(op)), prefix);
+}
 
 /* ---- passes ------------------------------------------------------------------------------------------ */
 

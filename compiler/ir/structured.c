@@ -53,6 +53,21 @@ static enum structured_kind kind_of(MlirOperation op) {
   return SK_OTHER;
 }
 
+/* The attribute of a loop that is a reduction.  It is kept, because parsing it takes as long as reading an operation. */
+static MlirAttribute reduction_of(MlirContext ctx) {
+  static _Thread_local struct {
+    const void *context; /* the context that it belongs to */
+    unsigned made;       /* detects another context at the same address */
+    MlirAttribute reduction;
+  } known;
+  if (known.context != ctx.ptr || known.made != ir_contexts_made()) {
+    known.reduction = mlirAttributeParseGet(ctx, ir_str("#linalg.iterator_type<reduction>"));
+    known.context = ctx.ptr;
+    known.made = ir_contexts_made();
+  }
+  return known.reduction;
+}
+
 /* Reads which loops are reductions.  The last loop of a matmul is the contraction; a generic has iterator_types. */
 static void read_iterators(MlirOperation op, struct structured *s) {
   if (s->kind == SK_MATMUL || s->kind == SK_BATCH_MATMUL) {
@@ -62,8 +77,7 @@ static void read_iterators(MlirOperation op, struct structured *s) {
   MlirAttribute types = ir_attr(op, "iterator_types");
   if (mlirAttributeIsNull(types) || !mlirAttributeIsAArray(types))
     return;
-  MlirAttribute reduction =
-      mlirAttributeParseGet(mlirOperationGetContext(op), ir_str("#linalg.iterator_type<reduction>"));
+  const MlirAttribute reduction = reduction_of(mlirOperationGetContext(op));
   for (int i = 0; i < s->n_loops && i < mlirArrayAttrGetNumElements(types); i++) {
     s->reduction[i] = mlirAttributeEqual(mlirArrayAttrGetElement(types, i), reduction);
     if (s->reduction[i] && s->kind == SK_ELEMENTWISE)

@@ -13,15 +13,6 @@
 /* The length of an operand's name with "_par_dims"; four attributes for each operand, the segments and the engine. */
 enum { NAME_MAX_LEN = 48, OWN_ATTRS_MAX = 4 * NISA_OPERANDS_MAX + 2 };
 
-static MlirStringRef part(char *out, const char *operand, const char *what) {
-  const size_t n = strlen(operand), m = strlen(what);
-  assert(n + 1 + m < NAME_MAX_LEN);
-  memcpy(out, operand, n);
-  out[n] = '_';
-  memcpy(out + n + 1, what, m + 1);
-  return mlirStringRefCreate(out, n + 1 + m);
-}
-
 static int64_t product(int n, const int64_t *v) {
   int64_t p = 1;
   while (n--)
@@ -119,13 +110,100 @@ static const char *read_type(MlirAttribute type, struct nisa_access *x) {
   return type_refusal(mlirValueGetType(x->base), x->type);
 }
 
+/* ---- names of attributes ---------------------------------------------------------------------------------------- */
+
+/* What an attribute says of an operand. */
+enum part { AP, PAR_DIMS, TILE, TYPE, PARTS };
+static const struct {
+  const char *text;
+  size_t len;
+} suffixes[PARTS] = {{"_ap", 3}, {"_par_dims", 9}, {"_tile", 5}, {"_type", 5}};
+
+static MlirStringRef key_of(char *out, const struct nisa_operand_def *d, enum part p) {
+  assert(d->name_len + suffixes[p].len < NAME_MAX_LEN);
+  memcpy(out, d->name, d->name_len);
+  memcpy(out + d->name_len, suffixes[p].text, suffixes[p].len);
+  return mlirStringRefCreate(out, d->name_len + suffixes[p].len);
+}
+
+int nisa_operand_of_attr(const struct nisa_op_def *def, MlirStringRef name) {
+  for (int p = 0; p < PARTS; p++) {
+    const size_t n = suffixes[p].len;
+    if (name.length <= n || memcmp(name.data + name.length - n, suffixes[p].text, n) != 0)
+      continue;
+    for (int k = 0; k < def->n_operands; k++)
+      if (def->operand[k].name_len == name.length - n && !memcmp(name.data, def->operand[k].name, name.length - n))
+        return k;
+  }
+  return -1;
+}
+
+/* The names of the attributes that nisa_create makes: the parts of each operand, the engine, and the segments. */
+struct keys {
+  int n;
+  MlirIdentifier v[OWN_ATTRS_MAX];
+};
+
+static int engine_key(const struct nisa_op_def *def) {
+  return def->n_operands * PARTS;
+}
+static int segments_key(const struct nisa_op_def *def) {
+  return engine_key(def) + 1;
+}
+
+static void fill_keys(MlirContext ctx, const struct nisa_op_def *def, struct keys *out) {
+  char key[NAME_MAX_LEN];
+  for (int k = 0; k < def->n_operands; k++)
+    for (int p = 0; p < PARTS; p++)
+      out->v[k * PARTS + p] = mlirIdentifierGet(ctx, key_of(key, &def->operand[k], (enum part)p));
+  out->v[engine_key(def)] = mlirIdentifierGet(ctx, ir_str("engine"));
+  out->v[segments_key(def)] = mlirIdentifierGet(ctx, ir_str("operandSegmentSizes"));
+  out->n = segments_key(def) + 1;
+}
+
+/* Names are unique in their context, so they are compared by their addresses. */
+static const struct keys *keys_of(MlirContext ctx, const struct nisa_op_def *def) {
+  static _Thread_local struct {
+    const void *context; /* the context that they belong to */
+    unsigned made;       /* detects another context at the same address */
+    struct keys of[NISA_KIND_COUNT];
+  } known;
+  if (known.context != ctx.ptr || known.made != ir_contexts_made()) {
+    memset(known.of, 0, sizeof known.of);
+    known.context = ctx.ptr;
+    known.made = ir_contexts_made();
+  }
+  struct keys *keys = &known.of[def->kind];
+  if (!keys->n)
+    fill_keys(ctx, def, keys);
+  return keys;
+}
+
 /* ---- reading ---------------------------------------------------------------------------------------------------- */
 
-static const char *read_access(MlirOperation op, const char *name, struct nisa_access *x) {
-  char key[NAME_MAX_LEN];
-  MlirAttribute map = mlirOperationGetAttributeByName(op, part(key, name, "ap"));
-  MlirAttribute tile = mlirOperationGetAttributeByName(op, part(key, name, "tile"));
-  MlirAttribute par = mlirOperationGetAttributeByName(op, part(key, name, "par_dims"));
+/* Finds the attributes of these names; null if there is none.  Passes read each operation many times, so this is one walk over its
+ * attributes, which mostly are in the order of the names, and no search for each. */
+static void find_attrs(MlirOperation op, const struct keys *keys, MlirAttribute *out) {
+  const intptr_t n = mlirOperationGetNumAttributes(op);
+  int at = 0;
+  memset(out, 0, (size_t)keys->n * sizeof *out);
+  for (intptr_t i = 0; i < n; i++) {
+    const MlirNamedAttribute a = mlirOperationGetAttribute(op, i);
+    int k = at;
+    while (k < keys->n && keys->v[k].ptr != a.name.ptr)
+      k++;
+    if (k == keys->n)
+      for (k = 0; k < at && keys->v[k].ptr != a.name.ptr;)
+        k++;
+    if (keys->v[k].ptr != a.name.ptr)
+      continue;
+    out[k] = a.attribute;
+    at = k + 1 < keys->n ? k + 1 : 0;
+  }
+}
+
+static const char *read_access(const MlirAttribute *of, struct nisa_access *x) {
+  const MlirAttribute map = of[AP], tile = of[TILE], par = of[PAR_DIMS];
 
   if (mlirAttributeIsNull(map) || !mlirAttributeIsAAffineMap(map) || mlirAttributeIsNull(tile) ||
       !mlirAttributeIsADenseI64Array(tile) || mlirAttributeIsNull(par) || !mlirAttributeIsAInteger(par))
@@ -153,14 +231,14 @@ static const char *read_access(MlirOperation op, const char *name, struct nisa_a
     if (__builtin_mul_overflow(elements, x->tile[k], &elements) || elements > elements_max)
       return "a tile has too many elements";
   }
-  return read_type(mlirOperationGetAttributeByName(op, part(key, name, "type")), x);
+  return read_type(of[TYPE], x);
 }
 
-static const char *read_operand(MlirOperation op, const struct nisa_operand_def *d, MlirAttribute segments, int k,
-                                intptr_t *next, struct nisa_access *x) {
+static const char *read_operand(MlirOperation op, const struct nisa_operand_def *d, MlirAttribute segments,
+                                const MlirAttribute *of, int k, intptr_t *next, struct nisa_access *x) {
   int n_base = mlirDenseI32ArrayGetElement(segments, 2 * k), n_index = mlirDenseI32ArrayGetElement(segments, 2 * k + 1);
 
-  *x = (struct nisa_access){.n_indices = n_index};
+  x->n_indices = n_index; /* all else is zero */
   if (n_base == 0)
     return d->is_optional && n_index == 0 ? NULL : "an operand is missing";
   if (n_base != 1 || n_index < 0 || n_index > NISA_RANK_MAX || *next + 1 + n_index > mlirOperationGetNumOperands(op))
@@ -170,7 +248,7 @@ static const char *read_operand(MlirOperation op, const struct nisa_operand_def 
     x->indices[i] = mlirOperationGetOperand(op, (*next)++);
   if (d->may_be_scalar && !mlirTypeIsAMemRef(mlirValueGetType(x->base)))
     return n_index ? "a scalar operand has indices" : NULL;
-  return d->may_be_access ? read_access(op, d->name, x) : "a scalar operand is a memref";
+  return d->may_be_access ? read_access(of, x) : "a scalar operand is a memref";
 }
 
 bool nisa_read(MlirOperation op, struct nisa_instr *out, const char **why) {
@@ -188,7 +266,9 @@ bool nisa_read(MlirOperation op, struct nisa_instr *out, const char **why) {
     out->operand[0].base = mlirOperationGetOperand(op, 0);
     return true;
   }
-  MlirAttribute segments = ir_attr(op, "operandSegmentSizes");
+  MlirAttribute found[OWN_ATTRS_MAX];
+  find_attrs(op, keys_of(mlirOperationGetContext(op), out->def), found);
+  const MlirAttribute segments = found[segments_key(out->def)], engine = found[engine_key(out->def)];
   *text = "its operandSegmentSizes do not fit";
   if (mlirAttributeIsNull(segments) || !mlirAttributeIsADenseI32Array(segments) ||
       mlirDenseArrayGetNumElements(segments) != 2 * out->def->n_operands)
@@ -196,8 +276,7 @@ bool nisa_read(MlirOperation op, struct nisa_instr *out, const char **why) {
   intptr_t next = 0;
   *text = NULL;
   for (int k = 0; k < out->def->n_operands && !*text; k++)
-    *text = read_operand(op, &out->def->operand[k], segments, k, &next, &out->operand[k]);
-  MlirAttribute engine = ir_attr(op, "engine");
+    *text = read_operand(op, &out->def->operand[k], segments, &found[k * PARTS], k, &next, &out->operand[k]);
   if (!mlirAttributeIsNull(engine) && mlirAttributeIsAString(engine))
     out->engine = nisa_engine_from_name(mlirStringAttrGetValue(engine));
   return !*text;
@@ -210,37 +289,23 @@ const struct nisa_access *nisa_operand(const struct nisa_instr *in, const char *
   return NULL;
 }
 
-int nisa_operand_of_attr(const struct nisa_op_def *def, MlirStringRef name) {
-  static const char *const parts[] = {"_ap", "_tile", "_par_dims", "_type"};
-  for (int k = 0; k < def->n_operands; k++) {
-    const size_t n = strlen(def->operand[k].name);
-    if (name.length < n || memcmp(name.data, def->operand[k].name, n) != 0)
-      continue;
-    for (size_t p = 0; p < sizeof parts / sizeof *parts; p++)
-      if (name.length == n + strlen(parts[p]) && !memcmp(name.data + n, parts[p], name.length - n))
-        return k;
-  }
-  return -1;
-}
-
 /* ---- making ----------------------------------------------------------------------------------------------------- */
 
 struct making {
   MlirContext ctx;
+  const struct keys *keys;
   int n_values, n_attrs;
   MlirValue values[NISA_OPERANDS_MAX * (NISA_RANK_MAX + 1)];
   MlirNamedAttribute attrs[OWN_ATTRS_MAX];
   int32_t segments[2 * NISA_OPERANDS_MAX];
 };
 
-static void add_attr(struct making *m, MlirStringRef name, MlirAttribute v) {
+static void add_attr(struct making *m, int key, MlirAttribute v) {
   assert(m->n_attrs < OWN_ATTRS_MAX);
-  m->attrs[m->n_attrs++] = mlirNamedAttributeGet(mlirIdentifierGet(m->ctx, name), v);
+  m->attrs[m->n_attrs++] = mlirNamedAttributeGet(m->keys->v[key], v);
 }
 
-static void add_operand(struct making *m, const char *name, const struct nisa_access *x) {
-  char key[NAME_MAX_LEN];
-
+static void add_operand(struct making *m, int k, const struct nisa_access *x) {
   if (nisa_is_absent(x))
     return;
   m->values[m->n_values++] = x->base;
@@ -248,25 +313,26 @@ static void add_operand(struct making *m, const char *name, const struct nisa_ac
     m->values[m->n_values++] = x->indices[i];
   if (nisa_is_scalar(x))
     return;
-  add_attr(m, part(key, name, "ap"), mlirAffineMapAttrGet(x->map));
-  add_attr(m, part(key, name, "tile"), mlirDenseI64ArrayGet(m->ctx, x->n_dims, x->tile));
-  add_attr(m, part(key, name, "par_dims"), mlirIntegerAttrGet(mlirIntegerTypeGet(m->ctx, 32), x->par_dims));
+  add_attr(m, k * PARTS + AP, mlirAffineMapAttrGet(x->map));
+  add_attr(m, k * PARTS + TILE, mlirDenseI64ArrayGet(m->ctx, x->n_dims, x->tile));
+  add_attr(m, k * PARTS + PAR_DIMS, mlirIntegerAttrGet(mlirIntegerTypeGet(m->ctx, 32), x->par_dims));
   if (!mlirTypeIsNull(x->type))
-    add_attr(m, part(key, name, "type"), mlirTypeAttrGet(x->type));
+    add_attr(m, k * PARTS + TYPE, mlirTypeAttrGet(x->type));
 }
 
 MlirOperation nisa_create(const struct nisa_instr *in, MlirLocation loc, int n_attrs, MlirNamedAttribute const *attrs) {
   struct making m = {.ctx = mlirLocationGetContext(loc)};
+  m.keys = keys_of(m.ctx, in->def);
   MlirOperationState st = mlirOperationStateGet(ir_str(in->def->full_name), loc);
 
   for (int k = 0; k < in->def->n_operands; k++) {
-    add_operand(&m, in->def->operand[k].name, &in->operand[k]);
+    add_operand(&m, k, &in->operand[k]);
     m.segments[2 * k] = !nisa_is_absent(&in->operand[k]);
     m.segments[2 * k + 1] = in->operand[k].n_indices;
   }
   if (in->def->kind != NISA_RELEASE) {
-    add_attr(&m, ir_str("operandSegmentSizes"), mlirDenseI32ArrayGet(m.ctx, 2 * in->def->n_operands, m.segments));
-    add_attr(&m, ir_str("engine"), mlirStringAttrGet(m.ctx, ir_str(nisa_engine_name(in->engine))));
+    add_attr(&m, segments_key(in->def), mlirDenseI32ArrayGet(m.ctx, 2 * in->def->n_operands, m.segments));
+    add_attr(&m, engine_key(in->def), mlirStringAttrGet(m.ctx, ir_str(nisa_engine_name(in->engine))));
   }
   mlirOperationStateAddOperands(&st, m.n_values, m.values);
   mlirOperationStateAddAttributes(&st, m.n_attrs, m.attrs);

@@ -5,8 +5,10 @@
 #include "mlir-c/BuiltinTypes.h"
 
 bool nisa_is_core(MlirOperation op) {
+  if (!ir_is(op, "scf.execute_region"))
+    return false;
   MlirAttribute a = ir_attr(op, "nisa.core");
-  return ir_is(op, "scf.execute_region") && !mlirAttributeIsNull(a) && mlirAttributeIsAInteger(a);
+  return !mlirAttributeIsNull(a) && mlirAttributeIsAInteger(a);
 }
 
 int nisa_core_number(MlirOperation core) {

@@ -47,10 +47,11 @@ enum { ENGINES_MAX = 5 }; /* that one operation may run on */
 static const struct {
   enum nisa_kind kind;
   const char *name, *full_name;
+  size_t full_name_len;
   unsigned engines[ENGINES_MAX];
   struct nisa_operand_def operand[NISA_OPERANDS_MAX];
 } table[NISA_KIND_COUNT] = {
-#define NISA_OP(e, n, engine_list, operand_list) {e, n, "nisa." n, engine_list, operand_list},
+#define NISA_OP(e, n, engine_list, operand_list) {e, n, "nisa." n, sizeof "nisa." n - 1, engine_list, operand_list},
 #include "nisa/ops.def"
 #undef NISA_OP
 };
@@ -69,8 +70,11 @@ const struct nisa_op_def *nisa_op_def(enum nisa_kind k) {
   if (d->name)
     return d;
   assert(table[k].kind == k); /* ops.def also makes the enum, so the order is the same */
-  for (int i = 0; i < NISA_OPERANDS_MAX && table[k].operand[i].name; i++)
-    d->operand[d->n_operands++] = table[k].operand[i];
+  for (int i = 0; i < NISA_OPERANDS_MAX && table[k].operand[i].name; i++) {
+    d->operand[i] = table[k].operand[i];
+    d->operand[i].name_len = strlen(d->operand[i].name);
+    d->n_operands++;
+  }
   for (int i = 0; i < ENGINES_MAX; i++)
     d->engines |= table[k].engines[i];
   d->usual_engine = engine_of_bit(table[k].engines[0]);
@@ -86,11 +90,12 @@ enum { NAME_SLOTS = 256 };
 static_assert(NISA_KIND_COUNT < NAME_SLOTS / 2, "a probe of the names must find a free slot soon");
 static uint8_t name_slots[NAME_SLOTS];
 
+/* Some characters tell most names apart, and are read faster than all. */
 static unsigned slot_of(const char *name, size_t len) {
-  uint32_t h = 2166136261u; /* FNV-1a */
-  for (size_t i = sizeof "nisa." - 1; i < len; i++)
-    h = (h ^ (unsigned char)name[i]) * 16777619u;
-  return (h ^ h >> 16) % NAME_SLOTS;
+  const uint32_t first = (unsigned char)name[sizeof "nisa." - 1], middle = (unsigned char)name[len / 2],
+                 last = (unsigned char)name[len - 1];
+  const uint32_t h = ((first * 31 + middle) * 31 + last) * 31 + (uint32_t)len;
+  return (h * 2654435761u >> 16) % NAME_SLOTS;
 }
 
 static void fill_name_slots(void) {
@@ -112,7 +117,7 @@ const struct nisa_op_def *nisa_op_named(const char *name, size_t len) {
   }
   for (unsigned at = slot_of(name, len); name_slots[at]; at = (at + 1) % NAME_SLOTS) {
     const enum nisa_kind k = (enum nisa_kind)(name_slots[at] - 1);
-    if (!strncmp(table[k].full_name, name, len) && !table[k].full_name[len])
+    if (table[k].full_name_len == len && !memcmp(table[k].full_name, name, len))
       return nisa_op_def(k);
   }
   return NULL;

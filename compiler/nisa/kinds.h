@@ -39,6 +39,7 @@ enum { NISA_PARTITIONS = 128, NISA_BANK_F32 = 512 };
 
 struct nisa_operand_def {
   const char *name; /* NULL after the last operand */
+  size_t name_len;
   bool reads, writes;
   bool may_be_access, may_be_scalar, is_optional;
 };

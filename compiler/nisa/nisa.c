@@ -13,9 +13,11 @@
 /* ---- names ------------------------------------------------------------------------------------------------------ */
 
 enum nisa_engine nisa_engine_from_name(MlirStringRef name) {
-  for (int e = 1; e < NISA_ENGINE_COUNT; e++)
-    if (mlirStringRefEqual(name, ir_str(nisa_engine_name((enum nisa_engine)e))))
+  for (int e = 1; e < NISA_ENGINE_COUNT; e++) {
+    const char *known = nisa_engine_name((enum nisa_engine)e);
+    if (strlen(known) == name.length && !memcmp(name.data, known, name.length))
       return (enum nisa_engine)e;
+  }
   return NISA_ENGINE_NONE;
 }
 

@@ -1,8 +1,9 @@
 /* print: see the header.
  *
- * MLIR prints the module; then the line of every NISA operation is replaced.  An operation takes one line in either
- * form, but the terminators of streams have no line in the result.  Names come from locations: MLIR uses them
- * as hints (name-loc-as-prefix) and makes them unique.  Afterwards the module gets its own locations back.
+ * NISA operations are written here, and MLIR prints the others: short operations stand in for ours meanwhile, because MLIR's own
+ * form of them would take most of the time and is not needed.  An operation takes one line in either form, but the terminators of
+ * streams have no line in the result.  Names come from locations: MLIR uses them as hints (name-loc-as-prefix) and makes
+ * them unique.  Afterwards the module gets its operations and locations back.
  */
 #include "nisa/print.h"
 
@@ -23,6 +24,12 @@ struct locations {
   int n, cap;
 };
 
+/* An operation that is written here. */
+struct own {
+  MlirOperation stand_in; /* in its place while MLIR prints; null: MLIR prints the operation itself */
+  size_t at, len;         /* its line in `text`, without indentation */
+};
+
 struct listing {
   struct arena *a;
   struct ir_ops ops; /* pre-order */
@@ -31,6 +38,8 @@ struct listing {
     int n, cap;
   } args;                          /* of blocks */
   struct locations locs, arg_locs; /* their own locations, before names were given */
+  struct own *own;                 /* of each operation */
+  struct buf *text;
 };
 
 static void list_arg(struct listing *l, MlirValue v) {
@@ -213,28 +222,67 @@ static void write_frame(struct buf *out, const struct frame *f, bool is_first) {
     buf_printf(out, "nisa.program %s {\n", nisa_stream_name(f->region));
 }
 
+/* ---- our operations ----------------------------------------------------------------------------------------------- */
+
+/* Writes the lines of the NISA operations that have a readable form. */
+static void write_own(struct listing *l, MlirAsmState names) {
+  struct nisa_texts texts = {.by_what.arena = l->a};
+  struct nisa_line w = {.arena = l->a, .names = names, .texts = &texts, .out = l->text};
+
+  l->own = arena_new_array(l->a, struct own, (size_t)l->ops.n);
+  for (int k = 0; k < l->ops.n; k++) {
+    MlirOperation op = l->ops.v[k];
+    const size_t at = l->text->len;
+    if ((!nisa_op_of(op) && !nisa_sync_of(op)) || !nisa_can_write(&w, op))
+      continue;
+    nisa_write(&w, op);
+    l->own[k] = (struct own){.at = at, .len = l->text->len - at};
+  }
+}
+
+/* Puts something short in the place of each operation that was written, of the same name in all places.  Returns the operations that
+ * MLIR prints. */
+static MlirOperation *put_stand_ins(const struct listing *l, MlirLocation unknown) {
+  MlirOperation *shown = arena_dup(l->a, l->ops.v, (size_t)l->ops.n * sizeof *shown);
+  for (int k = 0; k < l->ops.n; k++) {
+    if (!l->own[k].len)
+      continue;
+    MlirOperationState state = mlirOperationStateGet(ir_str(nisa_sync_name(NISA_SYNC_BARRIER)), unknown);
+    shown[k] = l->own[k].stand_in = mlirOperationCreate(&state);
+    mlirBlockInsertOwnedOperationBefore(mlirOperationGetBlock(l->ops.v[k]), l->ops.v[k], shown[k]);
+    mlirOperationRemoveFromParent(l->ops.v[k]);
+  }
+  return shown;
+}
+
+static void take_stand_ins(const struct listing *l) {
+  for (int k = 0; k < l->ops.n; k++)
+    if (l->own[k].len) {
+      MlirOperation stand_in = l->own[k].stand_in;
+      mlirBlockInsertOwnedOperationBefore(mlirOperationGetBlock(stand_in), stand_in, l->ops.v[k]);
+      mlirOperationDestroy(stand_in);
+    }
+}
+
 /* ---- lines ------------------------------------------------------------------------------------------------------ */
 
-/* Writes a line of MLIR's text, which is that of op (null: of no operation), in the readable form if it has one. */
-static void write_line(struct nisa_line *w, MlirOperation op, const char *s, const char *eol) {
-  const bool is_ours = !mlirOperationIsNull(op) && (nisa_op_of(op) || nisa_sync_of(op));
-  if (is_ours && nisa_can_write(w, op)) {
-    buf_append(w->out, s, strspn(s, " "));
-    nisa_write(w, op);
+/* Writes MLIR's line of operation k (-1: of none), or ours. */
+static void write_line(const struct listing *l, int k, const char *s, const char *eol, struct buf *out) {
+  if (k >= 0 && l->own[k].len) {
+    buf_append(out, s, strspn(s, " "));
+    buf_append(out, buf_text(l->text) + l->own[k].at, l->own[k].len);
   } else {
-    buf_append(w->out, s, (size_t)(eol - s));
+    buf_append(out, s, (size_t)(eol - s));
   }
-  buf_putc(w->out, '\n');
+  buf_putc(out, '\n');
 }
 
 /* Writes MLIR's text, with the lines of NISA operations and of streams in the readable form.  Returns the lines of the
  * operations in the new text, which has none for the terminators of streams. */
-static const int *rewrite(const struct listing *l, const int *lines, MlirAsmState names, const struct buf *plain,
-                          struct buf *out) {
+static const int *rewrite(const struct listing *l, const int *lines, const struct buf *plain, struct buf *out) {
   const char *s = buf_text(plain), *end = s + plain->len;
   const struct frames f = find_frames(l, lines);
   int *moved = arena_dup(l->a, lines, (size_t)l->ops.n * sizeof *lines);
-  struct nisa_types types = {.by_type.arena = l->a};
   const struct frame *open[2];            /* a core, and a stream in it */
   int k = 0, n = 0, next = 0, n_open = 0; /* n: the frames that have ended, and so the lines that were left out */
 
@@ -260,38 +308,41 @@ static const int *rewrite(const struct listing *l, const int *lines, MlirAsmStat
         n_open--;
       }
     } else {
-      struct nisa_line own = {.arena = l->a, .names = names, .types = &types, .out = out};
-      write_line(&own, is_op ? l->ops.v[k] : (MlirOperation){NULL}, s, eol);
+      write_line(l, is_op ? k : -1, s, eol, out);
     }
     s = eol + 1;
   }
   return moved;
 }
 
-/* Prints the module with the names from the locations, then rewrites the lines of NISA operations. */
-static enum status print(struct ir *ir, MlirOperation module, int64_t elide_above, const struct listing *l,
-                         struct buf *plain, struct buf *out, const int **lines, struct error *err) {
+/* Prints the module with the names from the locations, and puts the lines of our operations into it. */
+static enum status print(struct ir *ir, MlirOperation module, int64_t elide_above, struct listing *l, struct buf *plain,
+                         struct buf *out, const int **lines, struct error *err) {
   give_names(ir->ctx, l);
   MlirAsmState names = names_of(module, elide_above);
+  write_own(l, names);
+  const MlirOperation *shown = put_stand_ins(l, mlirLocationUnknownGet(ir->ctx));
   mlirOperationPrintWithState(module, names, append, plain);
   const struct ir_printed p = {
-      .n = l->ops.n, .ops = l->ops.v, .text = buf_text(plain), .len = plain->len, .has_local_scope = true};
-  enum status st = buf_status(plain);
+      .n = l->ops.n, .ops = shown, .text = buf_text(plain), .len = plain->len, .has_local_scope = true};
+  enum status st = buf_status(plain) ? buf_status(plain) : buf_status(l->text);
   if (st)
     fail(err, st, "the NISA text exceeds its limit");
   else
     st = ir_lines(ir, &p, l->a, lines, err);
-  if (!st)
-    *lines = rewrite(l, *lines, names, plain, out);
+  take_stand_ins(l);
   mlirAsmStateDestroy(names);
+  if (!st)
+    *lines = rewrite(l, *lines, plain, out);
   return st;
 }
 
 enum status nisa_print(struct ir *ir, MlirOperation module, int64_t elide_above, struct buf *text, struct arena *a,
                        const int **lines, struct error *err) {
-  struct listing l = {.a = a};
-  struct buf plain, quoted;
+  struct buf own, plain, quoted;
+  struct listing l = {.a = a, .text = &own};
 
+  buf_init(&own, 2 * text->max);
   buf_init(&plain, 4 * text->max); /* the generic form has every type twice */
   buf_init(&quoted, 2 * text->max);
   mlirOperationWalk(module, list_op, &l, MlirWalkPreOrder);
@@ -304,6 +355,7 @@ enum status nisa_print(struct ir *ir, MlirOperation module, int64_t elide_above,
       fail(err, st, "the NISA text exceeds its limit");
   }
   restore_locations(&l);
+  buf_clear(&own);
   buf_clear(&plain);
   buf_clear(&quoted);
   return st;

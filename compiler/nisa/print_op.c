@@ -126,33 +126,58 @@ static void append(MlirStringRef s, void *user) {
   buf_append(user, s.data, s.length);
 }
 
-/* True if the first characters of the value show that it is not a word. */
-static bool starts_unlike_a_word(MlirAttribute v) {
+/* The text of an attribute, or of a type if the attribute is null. */
+static const struct nisa_text *text_of(struct nisa_line *w, MlirAttribute v, MlirType t) {
+  struct nisa_texts *known = w->texts;
+  struct nisa_text made = {.what = mlirAttributeIsNull(v) ? t.ptr : v.ptr};
+  const uint32_t hash = hash_pointer(made.what);
+  for (struct index_probe p = index_probe(&known->by_what, hash); index_next(&p);)
+    if (known->texts.v[p.entry].what == made.what)
+      return &known->texts.v[p.entry];
   struct buf text;
   buf_init(&text, 64 << 20);
-  mlirAttributePrint(v, append, &text);
-  size_t n = 0;
-  const char *s = buf_text(&text);
-  while (isalnum((unsigned char)s[n]) || s[n] == '_')
-    n++;
-  bool ok = !buf_status(&text) && text.len && s[0] != '[' && (!nisa_text_is_word(s, n) || s[n] == '<');
+  if (mlirAttributeIsNull(v))
+    mlirTypePrint(t, append, &text);
+  else
+    mlirAttributePrint(v, append, &text);
+  if (!buf_status(&text))
+    made.text = arena_strndup(w->arena, buf_text(&text), made.len = text.len);
   buf_clear(&text);
-  return ok;
+  index_add(&known->by_what, hash, known->texts.n);
+  array_push(w->arena, &known->texts, made);
+  return &known->texts.v[known->texts.n - 1];
 }
 
-static bool can_write_value(MlirAttribute v) {
+static void put_text(struct nisa_line *w, const struct nisa_text *t) {
+  if (t->text)
+    buf_append(w->out, t->text, t->len);
+}
+
+/* True if the first characters of the value show that it is not a word. */
+static bool starts_unlike_a_word(const struct nisa_text *value) {
+  const char *s = value->text;
+  size_t n = 0;
+  if (!value->len)
+    return false;
+  while (isalnum((unsigned char)s[n]) || s[n] == '_')
+    n++;
+  return s[0] != '[' && (!nisa_text_is_word(s, n) || s[n] == '<');
+}
+
+static bool can_write_value(struct nisa_line *w, MlirAttribute v) {
   if (mlirAttributeIsAUnit(v) || mlirAttributeIsABool(v) || is_integer_of(v, 64) || mlirAttributeIsAString(v) ||
       mlirAttributeIsADenseI64Array(v))
     return true;
-  return starts_unlike_a_word(v);
+  return starts_unlike_a_word(text_of(w, v, (MlirType){NULL}));
 }
 
-static bool can_write_attrs(const struct nisa_instr *in) {
+static bool can_write_attrs(struct nisa_line *w) {
+  const struct nisa_instr *in = &w->in;
   for (intptr_t k = 0; k < mlirOperationGetNumAttributes(in->op); k++) {
     MlirNamedAttribute a = mlirOperationGetAttribute(in->op, k);
     MlirStringRef name = mlirIdentifierStr(a.name);
     if (is_shown(in, name) &&
-        (!nisa_text_is_word(name.data, name.length) || is_operand_name(in, name) || !can_write_value(a.attribute)))
+        (!nisa_text_is_word(name.data, name.length) || is_operand_name(in, name) || !can_write_value(w, a.attribute)))
       return false;
     if (name.length > 9 && !memcmp(name.data + name.length - 9, "_par_dims", 9) && is_of_access(in, name) &&
         !is_integer_of(a.attribute, 32))
@@ -218,7 +243,7 @@ bool nisa_can_write(struct nisa_line *w, MlirOperation op) {
     return can_write_alloc(op);
   if (w->in.def->kind == NISA_RELEASE)
     return mlirOperationGetNumAttributes(op) == 0;
-  return w->in.engine != NISA_ENGINE_NONE && mlirOperationGetNumResults(op) <= 1 && can_write_attrs(&w->in);
+  return w->in.engine != NISA_ENGINE_NONE && mlirOperationGetNumResults(op) <= 1 && can_write_attrs(w);
 }
 
 /* ---- operands --------------------------------------------------------------------------------------------------- */
@@ -228,26 +253,14 @@ static void put_value(struct nisa_line *w, MlirValue v) {
 }
 
 static void put_type(struct nisa_line *w, MlirType t) {
-  struct nisa_types *known = w->types;
-  const uint32_t hash = hash_pointer(t.ptr);
-  for (struct index_probe p = index_probe(&known->by_type, hash); index_next(&p);)
-    if (mlirTypeEqual(known->texts.v[p.entry].type, t)) {
-      buf_append(w->out, known->texts.v[p.entry].text, known->texts.v[p.entry].len);
-      return;
-    }
-  const size_t from = w->out->len;
-  mlirTypePrint(t, append, w->out);
-  if (buf_status(w->out))
-    return;
-  const size_t len = w->out->len - from;
-  index_add(&known->by_type, hash, known->texts.n);
-  array_push(w->arena, &known->texts,
-             (struct nisa_type_text){t, arena_strndup(w->arena, w->out->data + from, len), len});
+  put_text(w, text_of(w, (MlirAttribute){NULL}, t));
 }
 
 static void put_extents(struct nisa_line *w, const int64_t *v, int n) {
-  for (int k = 0; k < n; k++)
-    buf_printf(w->out, "%s%" PRId64, k ? ", " : "", v[k]);
+  for (int k = 0; k < n; k++) {
+    buf_puts(w->out, k ? ", " : "");
+    buf_put_int(w->out, v[k]);
+  }
 }
 
 /* Writes the sign of a term, with the operator that joins it to the n terms before it. */
@@ -257,8 +270,10 @@ static void put_sign(struct nisa_line *w, int n, int64_t factor) {
 
 static void put_factor(struct nisa_line *w, int64_t factor) {
   const int64_t size = factor < 0 ? -factor : factor;
-  if (size != 1)
-    buf_printf(w->out, "*%" PRId64, size);
+  if (size != 1) {
+    buf_puts(w->out, "*");
+    buf_put_int(w->out, size);
+  }
 }
 
 static void put_index(struct nisa_line *w, const struct nisa_access *x, int r) {
@@ -276,12 +291,13 @@ static void put_index(struct nisa_line *w, const struct nisa_access *x, int r) {
   for (int d = 0; d < x->n_dims; d++)
     if (e.dim[d]) {
       put_sign(w, n++, e.dim[d]);
-      buf_printf(w->out, "d%d", d);
+      buf_puts(w->out, "d");
+      buf_put_int(w->out, d);
       put_factor(w, e.dim[d]);
     }
   if (e.constant || !n) {
     put_sign(w, n, e.constant);
-    buf_printf(w->out, "%" PRId64, e.constant < 0 ? -e.constant : e.constant);
+    buf_put_int(w->out, e.constant < 0 ? -e.constant : e.constant);
   }
 }
 
@@ -337,7 +353,8 @@ static void put_array(struct nisa_line *w, MlirAttribute v) {
 }
 
 static void put_attr(struct nisa_line *w, MlirStringRef name, MlirAttribute v) {
-  buf_printf(w->out, ", %.*s", (int)name.length, name.data);
+  buf_puts(w->out, ", ");
+  append(name, w->out);
   if (mlirAttributeIsAUnit(v))
     return;
   buf_puts(w->out, "=");
@@ -348,7 +365,7 @@ static void put_attr(struct nisa_line *w, MlirStringRef name, MlirAttribute v) {
   else if (mlirAttributeIsADenseI64Array(v))
     put_array(w, v);
   else
-    mlirAttributePrint(v, append, w->out);
+    put_text(w, text_of(w, v, (MlirType){NULL}));
 }
 
 /* True for the attributes with the operator of the operation.  They come first; the others are in alphabetical
@@ -466,7 +483,9 @@ void nisa_write(struct nisa_line *w, MlirOperation op) {
   }
   put_attrs(w, true);
   put_attrs(w, false);
-  buf_printf(w->out, ") engine=%s%s", nisa_engine_name(in->engine), nisa_signals(op) ? " signal" : "");
+  buf_puts(w->out, ") engine=");
+  buf_puts(w->out, nisa_engine_name(in->engine));
+  buf_puts(w->out, nisa_signals(op) ? " signal" : "");
   if (mlirOperationGetNumResults(op)) {
     buf_puts(w->out, " : ");
     put_type(w, mlirValueGetType(mlirOperationGetResult(op, 0)));

@@ -6,14 +6,14 @@
 #include "base/index.h"
 #include "nisa/streams.h"
 
-/* The texts of the types of a module, each printed once: MLIR makes a state of its printer for each type that it prints.
- * Starts as {.by_type.arena = …}, otherwise zero. */
-struct nisa_types {
-  struct index by_type;
+/* The texts of the types and attributes of a module, each printed once: MLIR makes a state of its printer for each that it prints.
+ * Starts as {.by_what.arena = …}, otherwise zero. */
+struct nisa_texts {
+  struct index by_what;
   struct {
-    struct nisa_type_text {
-      MlirType type;
-      const char *text;
+    struct nisa_text {
+      const void *what; /* the address of the type or attribute */
+      const char *text; /* NULL: it is too long */
       size_t len;
     } *v;
     int n, cap;
@@ -23,7 +23,7 @@ struct nisa_types {
 struct nisa_line {
   struct arena *arena;
   MlirAsmState names;
-  struct nisa_types *types;
+  struct nisa_texts *texts;
   struct buf *out;
   /* filled by nisa_can_write */
   struct nisa_instr in;

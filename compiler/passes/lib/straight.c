@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "base/array.h"
+#include "base/index.h"
 #include "base/table.h"
 #include "ir/query.h"
 #include "passes/lib/box.h"
@@ -34,7 +35,11 @@ struct reader {
     int n, cap;
   } parts;
   int first[STRAIGHT_MAX + 1]; /* parts of each step */
-  struct table written;        /* root in HBM -> itself */
+  struct roots {
+    uint64_t used,
+        written; /* a bit for each buffer, by its hash; all bits if one has a place, which others may have, too */
+  } roots[STRAIGHT_MAX]; /* of each step */
+  struct table written;  /* root in HBM -> itself */
 };
 
 static struct part part_of(const struct nisa_access *x, bool writes, enum target t) {
@@ -76,6 +81,18 @@ static double work_of(const struct nisa_instr *in, int64_t descriptors, enum tar
   return in->def->kind == NISA_DMA_TRANSPOSE ? ns * 100 / (double)sim_constant(SIM_TRANSPOSE_HBM, t) : ns;
 }
 
+/* Every step is played a thousand times, so what the table of costs says of a transfer is read once. */
+static const struct straight_start *starts_of(struct arena *a, int64_t descriptors, enum target t) {
+  static const enum nisa_engine engines[] = {NISA_ENGINE_SYNC, NISA_ENGINE_SCALAR, NISA_ENGINE_GPSIMD};
+  struct straight_start *all = arena_new_array(a, struct straight_start, NISA_ENGINE_COUNT);
+  const struct sim_dma_cost d = {.descriptors = descriptors};
+  for (size_t k = 0; k < sizeof engines / sizeof *engines; k++) {
+    const struct sim_trigger_cost c = sim_trigger_cost(&d, engines[k], t);
+    all[engines[k]] = (struct straight_start){(double)c.build / 1e3, (double)c.hold / 1e3, (double)c.start / 1e3};
+  }
+  return all;
+}
+
 static bool read_transfer(struct reader *r, const struct nisa_instr *in, struct straight_step *s) {
   const struct nisa_access *dst = &in->operand[0], *src = nisa_operand(in, "src");
   const enum target t = r->out->target;
@@ -89,6 +106,7 @@ static bool read_transfer(struct reader *r, const struct nisa_instr *in, struct 
       in->def->kind == NISA_DMA_TRANSPOSE && s->is_load ? descriptors_of_transpose(dst, src) : descriptors_of(dst, src);
   s->work = work_of(in, s->descriptors, t);
   s->supply = (double)(s->descriptors * sim_constant_ps(SIM_DMA_SUPPLY, t)) / 1e3;
+  s->start = starts_of(r->arena, s->descriptors, t);
   r->out->n_transfers++;
   return true;
 }
@@ -113,6 +131,7 @@ static bool read_step(struct reader *r, MlirOperation op) {
     s->on[in.engine] = busy_ns(&in, in.engine, out->target);
     s->needs_table = in.def->kind == NISA_ACTIVATION;
   }
+  struct roots *roots = &r->roots[out->n];
   r->first[out->n++] = r->parts.n;
   for (int k = 0; k < in.def->n_operands; k++) {
     const struct nisa_operand_def *d = &in.def->operand[k];
@@ -121,6 +140,9 @@ static bool read_step(struct reader *r, MlirOperation op) {
       continue;
     const struct part p = part_of(x, d->writes, out->target);
     array_push(r->arena, &r->parts, p);
+    const uint64_t bits = p.from < p.to ? UINT64_MAX : (uint64_t)1 << hash_pointer(p.box.root) % 64;
+    roots->used |= bits;
+    roots->written |= d->writes ? bits : 0;
     if (d->writes && !is_on_chip(x))
       table_put(&r->written, p.box.root, r);
   }
@@ -129,6 +151,8 @@ static bool read_step(struct reader *r, MlirOperation op) {
 }
 
 static bool steps_meet(const struct reader *r, int x, int y) {
+  if (!(r->roots[x].used & r->roots[y].written) && !(r->roots[x].written & r->roots[y].used))
+    return false;
   for (int i = r->first[x]; i < r->first[x + 1]; i++)
     for (int k = r->first[y]; k < r->first[y + 1]; k++)
       if (parts_meet(&r->parts.v[i], &r->parts.v[k]))
@@ -192,70 +216,87 @@ struct machine {
   bool has_table;
 };
 
+/* Constants of the target, in ns. */
+struct times {
+  double dma_end, signal_dma, table_load, half_clock;
+  double delay[NISA_ENGINE_COUNT]; /* from the end of what an engine computes to what waits for it */
+};
+
 static double ns_of(enum sim_constant c, enum target t) {
   return (double)sim_constant_ps(c, t) / 1e3;
+}
+
+static struct times times_of(enum target t) {
+  struct times out = {
+      .dma_end = ns_of(SIM_DMA_END, t),
+      .signal_dma = ns_of(SIM_SIGNAL_DMA, t),
+      .table_load = ns_of(SIM_TABLE_LOAD, t),
+      .half_clock = 2 * ns_of(SIM_TENSOR_WINDOW, t),
+  };
+  for (int e = 0; e < NISA_ENGINE_COUNT; e++)
+    out.delay[e] = round_delay_ns((enum nisa_engine)e);
+  return out;
 }
 
 static double latest(double x, double y) {
   return x > y ? x : y;
 }
 
-static void play_transfer(const struct straight *s, struct machine *m, struct straight_step *x, double ready) {
-  const struct sim_dma_cost d = {.descriptors = x->descriptors};
-  const struct sim_trigger_cost c = sim_trigger_cost(&d, x->engine, s->target);
+static void play_transfer(const struct times *t, struct machine *m, struct straight_step *x, double ready) {
+  const struct straight_start *c = &x->start[x->engine];
   const bool is_built = x->engine == NISA_ENGINE_GPSIMD;
   double at = latest(m->free[x->engine], ready);
 
   if (is_built) {
-    m->built = latest(m->built, m->computed) + (double)c.build / 1e3;
+    m->built = latest(m->built, m->computed) + c->build;
     at = latest(at, m->built);
   }
-  m->free[x->engine] = at + (double)c.hold / 1e3;
-  const double first = at + (double)c.start / 1e3;
+  m->free[x->engine] = at + c->hold;
+  const double first = at + c->first;
   m->dma = latest(m->dma, first) + x->work;
-  const double last = latest(m->dma, is_built ? 0 : first + x->supply) + ns_of(SIM_DMA_END, s->target);
+  const double last = latest(m->dma, is_built ? 0 : first + x->supply) + t->dma_end;
   double *queue = &m->queue[x->engine][x->is_load];
   *queue = latest(*queue, last);
-  x->end = *queue + (x->is_load ? ns_of(SIM_SIGNAL_DMA, s->target) : 0);
+  x->end = *queue + (x->is_load ? t->signal_dma : 0);
 }
 
-static void play_instruction(const struct straight *s, struct machine *m, struct straight_step *x, double ready) {
+static void play_instruction(const struct times *t, struct machine *m, struct straight_step *x, double ready) {
   if (x->needs_table && !m->has_table) {
     m->has_table = true;
-    m->free[x->engine] += ns_of(SIM_TABLE_LOAD, s->target);
+    m->free[x->engine] += t->table_load;
   }
   const double at = latest(m->free[x->engine], ready), hold = x->on[x->engine];
-  const double slow =
-      x->engine == NISA_ENGINE_TENSOR && at < 2 * ns_of(SIM_TENSOR_WINDOW, s->target) ? hold : 0; /* half clock */
+  const double slow = x->engine == NISA_ENGINE_TENSOR && at < t->half_clock ? hold : 0; /* half clock */
   m->free[x->engine] = at + hold + slow;
-  x->end = m->free[x->engine] + round_delay_ns(x->engine);
+  x->end = m->free[x->engine] + t->delay[x->engine];
   if (x->engine == NISA_ENGINE_GPSIMD)
     m->computed = m->free[x->engine];
 }
 
 /* Plays step k; the machine is as the steps before leave it. */
-static void play_step(struct straight *s, struct machine *m, int k) {
+static void play_step(struct straight *s, const struct times *t, struct machine *m, int k) {
   struct straight_step *x = &s->steps[k];
   double ready = 0;
-  for (int w = x->first_wait; w < x->first_wait + x->n_waits; w++)
-    ready = latest(ready, s->steps[s->waits[w]].end);
+  for (const int *w = s->waits + x->first_wait, *end = w + x->n_waits; w < end; w++)
+    ready = latest(ready, s->steps[*w].end);
   if (x->is_transfer)
-    play_transfer(s, m, x, ready);
+    play_transfer(t, m, x, ready);
   else
-    play_instruction(s, m, x, ready);
+    play_instruction(t, m, x, ready);
   m->last = latest(m->last, x->end);
   m->sum += x->end;
 }
 
-/* Plays the steps from `first` on.  Returns more than `least` as soon as it cannot be that. */
-static double play_from(struct straight *s, struct machine m, int first, double least) {
-  for (int k = first; k < s->n && m.last < least; k++)
-    play_step(s, &m, k);
+/* Plays the steps from `first` on.  Returns at least `best` as soon as it cannot be less. */
+static double play_from(struct straight *s, const struct times *t, struct machine m, int first, double best) {
+  for (int k = first; k < s->n && m.last < best; k++)
+    play_step(s, t, &m, k);
   return m.last + m.sum / s->n * LATER;
 }
 
 double straight_play(struct straight *s) {
-  return s->n ? play_from(s, (struct machine){.last = 0}, 0, INFINITY) : 0;
+  const struct times t = times_of(s->target);
+  return s->n ? play_from(s, &t, (struct machine){.last = 0}, 0, INFINITY) : 0;
 }
 
 /* ---- choosing ----------------------------------------------------------------------------------------------------- */
@@ -266,28 +307,32 @@ static bool may_be_on(const struct straight_step *x, enum nisa_engine e) {
 
 /* Moves steps one by one to another engine while the program ends earlier then. */
 static double descend(struct straight *s, bool computes) {
+  const struct times t = times_of(s->target);
   double best = straight_play(s);
   bool is_better = true;
+  int changed = s->n; /* the last step that was moved; those after it were tried with the engines that all have now */
 
   for (int sweep = 0; sweep < SWEEPS && is_better; sweep++) {
     struct machine m = {.last = 0};
+    const int tried = changed;
     is_better = false;
-    for (int k = 0; k < s->n; k++) {
+    for (int k = 0; k < s->n && (is_better || k <= tried); k++) {
       struct straight_step *x = &s->steps[k];
       for (enum nisa_engine e = NISA_ENGINE_NONE + 1; e < NISA_ENGINE_COUNT; e++) {
         const enum nisa_engine was = x->engine;
         if (e == was || !may_be_on(x, e) || (!computes && !x->is_transfer))
           continue;
         x->engine = e;
-        const double ns = play_from(s, m, k, best);
+        const double ns = play_from(s, &t, m, k, best);
         if (ns < best) {
           best = ns;
           is_better = true;
+          changed = k;
         } else {
           x->engine = was;
         }
       }
-      play_step(s, &m, k);
+      play_step(s, &t, &m, k);
     }
   }
   return best;
@@ -303,10 +348,14 @@ static double choose(struct straight *s, bool computes) {
   for (int k = 0; k < s->n; k++)
     first[k] = s->steps[k].engine;
   for (int start = -1; start < (int)(sizeof starts / sizeof *starts); start++) {
+    bool is_new = start < 0;
     for (int k = 0; k < s->n; k++) {
       const bool is_store = !s->steps[k].is_load;
       s->steps[k].engine = start >= 0 && s->steps[k].is_transfer ? starts[start][is_store] : first[k];
+      is_new |= s->steps[k].engine != first[k];
     }
+    if (!is_new) /* it is how it was */
+      continue;
     const double ns = descend(s, computes);
     if (best >= 0 && ns >= best)
       continue;

@@ -14,13 +14,19 @@
 
 enum { STRAIGHT_MAX = 128 }; /* instructions of a program that is played */
 
+/* What an engine that starts a transfer takes, in ns: to build descriptors before; it is held; until the first byte. */
+struct straight_start {
+  double build, hold, first;
+};
+
 struct straight_step {
   MlirOperation op;
   enum nisa_engine engine; /* that computes; of a transfer the one that starts it */
   bool is_transfer, is_load;
-  bool needs_table;             /* an activation */
-  double on[NISA_ENGINE_COUNT]; /* ns for which it keeps an engine that may compute it; -1: it may not */
-  double work, supply;          /* of a transfer: of all DMA engines, and of its descriptors */
+  bool needs_table;                   /* an activation */
+  double on[NISA_ENGINE_COUNT];       /* ns for which it keeps an engine that may compute it; -1: it may not */
+  double work, supply;                /* of a transfer: of all DMA engines, and of its descriptors */
+  const struct straight_start *start; /* of a transfer, by the engine that starts it */
   int64_t descriptors;
   int first_wait, n_waits; /* of straight.waits: the steps before it that it waits for */
   double end;              /* an answer of straight_play */

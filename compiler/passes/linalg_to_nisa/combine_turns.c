@@ -107,7 +107,9 @@ static bool add_use(struct turned *t, MlirOperation user) {
 }
 
 static bool find(struct pass_run *run, MlirOperation alloc, struct turned *t) {
-  *t = (struct turned){.alloc = alloc, .buffer = mlirOperationGetResult(alloc, 0)};
+  t->alloc = alloc;
+  t->buffer = mlirOperationGetResult(alloc, 0);
+  t->n = t->n_readers = 0;
   MlirType type = mlirValueGetType(t->buffer);
 
   if (!ln_passes_through(mlirShapedTypeGetElementType(type)) || !mlirAttributeIsNull(ir_attr(alloc, "address")) ||
