@@ -24,6 +24,8 @@ struct hlo_simplifier {
 struct hlo_instr *hlo_simplify_math(struct hlo_simplifier *s, struct hlo_instr *i);
 /* hlo_simplify_shape.c: instructions that only move elements. */
 struct hlo_instr *hlo_simplify_shape(struct hlo_simplifier *s, struct hlo_instr *i);
+/* hlo_simplify_reverse.c: gather and reverse, where they take an axis backwards. */
+struct hlo_instr *hlo_simplify_reverse(struct hlo_simplifier *s, struct hlo_instr *i);
 
 /* A new instruction before i. */
 struct hlo_instr *hlo_simplify_new(struct hlo_instr *i, enum hlo_op op, struct hlo_shape shape, int n_operands,

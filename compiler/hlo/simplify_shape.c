@@ -162,55 +162,6 @@ static struct hlo_instr *concatenate(struct hlo_simplifier *s, struct hlo_instr 
   return c;
 }
 
-/* Returns the axis of a gather that takes its places from the last one to the first; -1 for any other gather. */
-static int reversed_axis(const struct hlo_instr *i) {
-  const struct hlo_gather_dims *g = i->attrs->gather;
-  const struct hlo_instr *at = i->operands[1];
-  const struct hlo_shape *x = &i->operands[0]->shape;
-
-  if (at->op != HLO_CONSTANT || at->shape.rank != 1 || at->shape.dtype != DT_I32 ||
-      !hlo_shape_same_dims(&i->shape, x) || g->collapsed_slice_dims.n != 1 || g->start_index_map.n != 1 ||
-      g->operand_batching_dims.n || g->index_vector_dim != 1 || g->offset_dims.n != x->rank - 1)
-    return -1;
-  const int axis = (int)g->collapsed_slice_dims.v[0];
-  if (g->start_index_map.v[0] != axis || at->shape.dims[0] != x->dims[axis])
-    return -1;
-  for (int d = 0; d < x->rank; d++)
-    if (g->slice_sizes.v[d] != (d == axis ? 1 : x->dims[d]) ||
-        (d != axis && g->offset_dims.v[d < axis ? d : d - 1] != d))
-      return -1;
-  const int32_t *places = at->attrs->literal->data;
-  for (int64_t k = 0; k < at->shape.dims[0]; k++)
-    if (places[k] != at->shape.dims[0] - 1 - k)
-      return -1;
-  return axis;
-}
-
-enum { REVERSED_MAX = 4 }; /* places of an axis that are put together in the other order; more are gathered */
-
-/* gather(x, [1, 0]) along an axis: concatenate(slice(x), slice(x)), which later passes read and write as rows. */
-static struct hlo_instr *gather(struct hlo_simplifier *s, struct hlo_instr *i) {
-  struct hlo_instr *x = i->operands[0], *parts[REVERSED_MAX];
-  const int axis = reversed_axis(i);
-
-  if (axis < 0 || x->shape.dims[axis] < 2 || x->shape.dims[axis] > REVERSED_MAX)
-    return NULL;
-  const int64_t n = x->shape.dims[axis];
-  int64_t dims[HLO_RANK_MAX];
-  for (int d = 0; d < x->shape.rank; d++)
-    dims[d] = d == axis ? 1 : x->shape.dims[d];
-  for (int64_t k = 0; k < n; k++) {
-    struct hlo_slice_dim *part = arena_new_array(s->m->arena, struct hlo_slice_dim, (size_t)x->shape.rank);
-    for (int d = 0; d < x->shape.rank; d++)
-      part[d] = (struct hlo_slice_dim){d == axis ? n - 1 - k : 0, d == axis ? n - k : x->shape.dims[d], 1};
-    parts[k] = hlo_simplify_new(i, HLO_SLICE, hlo_shape_array(s->m->arena, x->shape.dtype, x->shape.rank, dims), 1, &x);
-    hlo_set_attrs(parts[k], &(struct hlo_attrs){.slice = part});
-  }
-  struct hlo_instr *r = hlo_simplify_new(i, HLO_CONCATENATE, i->shape, (int)n, parts);
-  hlo_set_attrs(r, &(struct hlo_attrs){.dimensions = hlo_ints_dup(s->m->arena, 1, (int64_t[]){axis})});
-  return r;
-}
-
 struct hlo_instr *hlo_simplify_shape(struct hlo_simplifier *s, struct hlo_instr *i) {
   switch (i->op) {
   case HLO_RESHAPE:
@@ -222,7 +173,8 @@ struct hlo_instr *hlo_simplify_shape(struct hlo_simplifier *s, struct hlo_instr 
   case HLO_SLICE:
     return slice(s, i);
   case HLO_GATHER:
-    return gather(s, i);
+  case HLO_REVERSE:
+    return hlo_simplify_reverse(s, i);
   case HLO_PAD:
     return pad(i);
   case HLO_CONCATENATE:

@@ -1,5 +1,6 @@
-"""prepare-arithmetic's rows in another order or shape (turns.c, interleave.c, short.c): values of random transposes, strided slices,
-what is put together of them, and of what computes with short rows, at every stage."""
+"""Rows in another order or shape: values of random transposes, strided slices, what is put together of them, of what computes with
+short rows (prepare_arithmetic/turns.c, interleave.c, short.c), and of axes that are taken backwards (hlo/simplify_reverse.c,
+linalg_to_nisa/backwards.c), at every stage."""
 import os
 import random
 
@@ -105,8 +106,23 @@ def long(rng, name):
     return computing(rng, name, rng.choice(((2,), (3,), (8,), (2, 3), (1, 4), (31,))), rng.choice((8192, 25000, 65536, 98304)))
 
 
+def backwards(rng, name):
+    """Axes from the last place to the first one, alone or between other operations; long ones beside few others."""
+    if rng.random() < 0.3:
+        shape = rng.choice(((20011,), (1, 8192), (3, 5000), (4096, 3), (2, 700, 5)))
+    else:
+        shape = dims(rng, rng.randint(1, 4), 1 << 16)
+        shape[rng.randrange(len(shape))] = rng.choice((5, 31, 67, 130, 256))
+    axes = rng.sample(range(len(shape)), rng.randint(1, min(2, len(shape))))
+    at = ", ".join("::-1" if d in axes else ":" for d in range(len(shape)))
+    body = rng.choice(("x[{at}]", "x[{at}] + x", "np.flip(np.abs(x), {axes})", "x[{at}].reshape(-1)", "np.maximum(x, 1)[{at}] * 2",
+                       "x[{at}][{at}] + 1", "x[{half}]"))
+    half = ", ".join(f"{n - 2}:1:-{rng.choice((1, 2))}" if d in axes and n > 6 else ":" for d, n in enumerate(shape))
+    return f"@trace(input_specs=[{spec(shape, rng.choice(TYPES))}])\ndef {name}(x):\n    return " + body.format(at=at, axes=tuple(axes), half=half) + "\n"
+
+
 @pytest.mark.parametrize("seed", range(ROUNDS))
-@pytest.mark.parametrize("kind", [turned, combed, stripped, short, long])
+@pytest.mark.parametrize("kind", [turned, combed, stripped, short, long, backwards])
 def test_every_stage_computes_what_numpy_computes(kind, seed):
     rng = random.Random(f"{kind.__name__} {seed}")
     source = HEAD + "\n\n".join(kind(rng, f"k{i}") for i in range(AT_ONCE))
@@ -122,9 +138,9 @@ def test_every_stage_computes_what_numpy_computes(kind, seed):
 def test_they_are_rewritten():
     """What the cases above are about happens in most of them."""
     said = []
-    for kind in (turned, combed, stripped, short, long):
+    for kind in (turned, combed, stripped, short, long, backwards):
         rng = random.Random(f"{kind.__name__} 0")
         for kernel in compiler.compile(HEAD + "\n\n".join(kind(rng, f"k{i}") for i in range(AT_ONCE)))["kernels"]:
-            said += {r["rule"] for s in kernel["stages"] for r in s.get("remarks", [])} & {"turn-in-rows", "interleave", "turn-in-strips", "short-rows", "long-rows"}
-    assert said.count("turn-in-rows") >= AT_ONCE and said.count("interleave") >= AT_ONCE / 2, said
+            said += {r["rule"] for s in kernel["stages"] for r in s.get("remarks", [])} & {"turn-in-rows", "interleave", "turn-in-strips", "short-rows", "long-rows", "backwards"}
+    assert said.count("turn-in-rows") >= AT_ONCE and min(said.count("interleave"), said.count("backwards")) >= AT_ONCE / 2, said
     assert said.count("turn-in-strips") >= AT_ONCE / 2 and said.count("short-rows") >= AT_ONCE / 2 and said.count("long-rows") >= 2, said

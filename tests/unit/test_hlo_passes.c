@@ -252,6 +252,98 @@ static void empty_parts_leave_a_concatenate(void **state) {
   assert_ptr_equal(now->operands[1], y);
 }
 
+/* ---- backwards --------------------------------------------------------------------------------------- */
+
+/* x with the axis from the last place to the first one, as NumPy's x[::-1] is traced. */
+static hlo_val backwards(struct test *t, hlo_val x, int axis) {
+  const int64_t n = x->shape.dims[axis];
+  int64_t sizes[HLO_RANK_MAX], offsets[HLO_RANK_MAX];
+  int32_t *places = arena_new_array(&t->a, int32_t, (size_t)n);
+
+  for (int64_t k = 0; k < n; k++)
+    places[k] = (int32_t)(n - 1 - k);
+  for (int d = 0; d < x->shape.rank; d++) {
+    sizes[d] = d == axis ? 1 : x->shape.dims[d];
+    offsets[d < axis ? d : d - (d > axis)] = d;
+  }
+  return hlo_gather(&t->b, x, hlo_constant(&t->b, hlo_shape_array(&t->a, DT_I32, 1, &n), places),
+                    &(struct hlo_gather_dims){.offset_dims = {x->shape.rank - 1, offsets},
+                                              .collapsed_slice_dims = INTS(axis),
+                                              .start_index_map = INTS(axis),
+                                              .slice_sizes = {x->shape.rank, sizes},
+                                              .index_vector_dim = 1});
+}
+
+static void short_rows_are_reversed(void **state) {
+  struct test *t = *state;
+  hlo_val x = PARAM(t, "x", DT_F32, 256, 2048), g = backwards(t, x, 1);
+  hlo_val now = simplified(t, g);
+  assert_int_equal(now->op, HLO_REVERSE);
+  assert_ptr_equal(now->operands[0], x);
+  assert_true(hlo_ints_equal(now->attrs->dimensions, INTS(1)) && comes_from(now, g->id));
+}
+
+static void a_short_axis_is_a_concatenate(void **state) {
+  struct test *t = *state;
+  hlo_val now = simplified(t, backwards(t, PARAM(t, "x", DT_F32, 256, 3, 16), 1));
+  assert_int_equal(now->op, HLO_CONCATENATE);
+  assert_int_equal(now->n_operands, 3);
+  assert_int_equal(now->operands[0]->attrs->slice[1].start, 2);
+}
+
+static void rows_stay_gathered(void **state) {
+  struct test *t = *state;
+  hlo_val g = backwards(t, PARAM(t, "x", DT_F32, 256, 2048), 0);
+  assert_ptr_equal(simplified(t, g), g);
+}
+
+/* [1024, 21] is [128, 8, 21]: 8 rows in each partition. */
+static void short_rows_lie_together(void **state) {
+  struct test *t = *state;
+  hlo_val now = simplified(t, backwards(t, PARAM(t, "x", DT_F32, 1024, 21), 1));
+  assert_int_equal(now->op, HLO_RESHAPE);
+  assert_int_equal(now->operands[0]->op, HLO_REVERSE);
+  assert_shape(t, now->operands[0], "f32[128,8,21]");
+  assert_true(hlo_ints_equal(now->operands[0]->attrs->dimensions, INTS(2)));
+}
+
+/* Rows of 4 images in turn: 15, 14, …, 0, 31, 30, … */
+static void long_runs_are_gathered_as_rows(void **state) {
+  struct test *t = *state;
+  hlo_val now = simplified(t, backwards(t, PARAM(t, "x", DT_F32, 4, 16, 2048), 1));
+  assert_int_equal(now->op, HLO_RESHAPE);
+  hlo_val g = now->operands[0];
+  assert_int_equal(g->op, HLO_GATHER);
+  assert_shape(t, g, "f32[64,2048]");
+  const int32_t *places = g->operands[1]->attrs->literal->data;
+  assert_int_equal(places[0], 15);
+  assert_int_equal(places[15], 0);
+  assert_int_equal(places[16], 31);
+}
+
+/* Whole rows, and what is left in front of them. */
+static void a_long_row_is_divided(void **state) {
+  struct test *t = *state;
+  hlo_val x = PARAM(t, "x", DT_F32, 100003), now = simplified(t, backwards(t, x, 0));
+  assert_int_equal(now->op, HLO_RESHAPE);
+  assert_int_equal(now->operands[0]->op, HLO_CONCATENATE);
+  assert_int_equal(count(t->b.module, HLO_REVERSE), 2);
+  assert_int_equal(count(t->b.module, HLO_GATHER), 1);
+}
+
+static void reversed_twice_is_as_it_was(void **state) {
+  struct test *t = *state;
+  hlo_val x = PARAM(t, "x", DT_F32, 256, 2048);
+  assert_ptr_equal(simplified(t, backwards(t, backwards(t, x, 1), 1)), x);
+}
+
+static void a_value_with_a_knob_keeps_its_shape(void **state) {
+  struct test *t = *state;
+  hlo_val g = backwards(t, PARAM(t, "x", DT_F32, 8, 9, 2048), 1);
+  g->knob = knob(t, 8);
+  assert_ptr_equal(simplified(t, g), g);
+}
+
 /* ---- select, compare, reduce, dot, copy -------------------------------------------------------------- */
 
 static void select_with_a_known_predicate_is_a_branch(void **state) {
@@ -546,6 +638,14 @@ int main(void) {
       T(slices_compose),
       T(whole_slice_zero_pad_and_single_concatenate_disappear),
       T(empty_parts_leave_a_concatenate),
+      T(short_rows_are_reversed),
+      T(a_short_axis_is_a_concatenate),
+      T(rows_stay_gathered),
+      T(short_rows_lie_together),
+      T(long_runs_are_gathered_as_rows),
+      T(a_long_row_is_divided),
+      T(reversed_twice_is_as_it_was),
+      T(a_value_with_a_knob_keeps_its_shape),
       T(select_with_a_known_predicate_is_a_branch),
       T(compare_of_a_value_with_itself_is_known_for_integers_only),
       T(reduce_over_single_elements_is_a_reshape),

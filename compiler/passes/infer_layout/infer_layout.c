@@ -124,7 +124,7 @@ static enum status add_tiled(struct infer *f, MlirOperation op) {
     return ST_OK;
   t->rank = (int)mlirShapedTypeGetRank(mlirValueGetType(t->value));
   t->at = layout_read(t->value);
-  t->is_gather = ir_collect_named(f->run->arena, op, "tensor.extract").n > 0;
+  t->is_gather = t->s.n_inputs && ir_collect_named(f->run->arena, op, "tensor.extract").n > 0;
   t->var = f->n_vars;
   f->n_vars += t->s.n_loops;
   f->n++;

@@ -36,7 +36,7 @@ struct tiled {
   int part;           /* the loop that goes over the partitions */
   bool is_part_given; /* given by the user, for this operation or a neighbour */
   MlirOperation part_knob;
-  bool is_gather;      /* its body picks elements of a tensor */
+  bool is_gather;      /* its body picks elements of a tensor, by what it reads from others */
   bool is_boundary;    /* a neighbour has another partition loop: canonicalize-partition-dim transposes between them */
   bool is_user_space;  /* the user gave the memory space */
   bool is_space_fixed; /* no knob moves the value, because it is returned, carried or picked from */

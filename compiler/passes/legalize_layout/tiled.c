@@ -60,9 +60,11 @@ bool tiled_read(MlirOperation op, struct tiled_op *t) {
 
 /* ---- where it runs --------------------------------------------------------------------------------------------- */
 
-/* True if op is a gather, which reads at computed indices.  DMA executes it, so its indices need not have the
+/* True if op is a gather, which reads at indices that are data.  DMA executes it, so these need not have the
  * partitions of the result. */
-static bool is_gather(MlirOperation op) {
+static bool is_gather(MlirOperation op, int n_inputs) {
+  if (!n_inputs)
+    return false; /* the place in the loops is all that its indices can depend on */
   MlirBlock body = mlirOperationGetNumRegions(op) ? ir_body(op) : (MlirBlock){NULL};
   MlirOperation x = mlirBlockIsNull(body) ? (MlirOperation){NULL} : mlirBlockGetFirstOperation(body);
   while (!mlirOperationIsNull(x) && !ir_is(x, "memref.load"))
@@ -71,8 +73,8 @@ static bool is_gather(MlirOperation op) {
 }
 
 bool tiled_is_movement(const struct tiled_op *t) {
-  return t->is_copy || is_gather(t->op) || t->kind == SK_TRANSPOSE || t->kind == SK_BROADCAST || t->kind == SK_MATMUL ||
-         ir_is(t->op, "linalg.copy");
+  return t->is_copy || is_gather(t->op, t->n_inputs) || t->kind == SK_TRANSPOSE || t->kind == SK_BROADCAST ||
+         t->kind == SK_MATMUL || ir_is(t->op, "linalg.copy");
 }
 
 int legal_partition_loop(const struct legalize *g, const struct tiled_op *t, int o) {

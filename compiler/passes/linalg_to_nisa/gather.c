@@ -3,7 +3,7 @@
  *     for every element (p, f):  dst = src[index(p), f]     ==>     dma_copy_indirect, with one index per partition
  *
  * If the index also depends on other loops, these become scf.for around the instruction.  A load with indices that
- * are linear in the loops is a copy.
+ * are linear in the loops is a copy, which may go backwards.
  */
 #include <assert.h>
 
@@ -97,31 +97,6 @@ static enum status read_places(struct ln_body *b, MlirOperation load, struct gat
   return ST_OK;
 }
 
-/* dst = src.  If src goes backwards along an atom, the atom becomes a loop, because access patterns only go
- * forwards. */
-static enum status move_either_way(struct ln_walk *w, const struct ln_view *dst, const struct ln_view *src) {
-  struct ln *ln = w->ln;
-  struct ir_builder outside = ln->b;
-  struct ln_view to = *dst, from = *src;
-  ln_atoms backwards = 0;
-
-  for (int r = 0; r < src->rank; r++)
-    for (int k = 0; k < src->index[r].n; k++)
-      if (src->index[r].term[k].coef < 0)
-        backwards |= (ln_atoms)1 << src->index[r].term[k].atom;
-  for (int k = 0; k < w->n_atoms; k++) {
-    const int a = w->order[k];
-    if (!(backwards >> a & 1))
-      continue;
-    MlirValue iv = ln_open_loop(ln, w->atom[a].extent);
-    ln_fix_atom(ln, &to, a, iv);
-    ln_fix_atom(ln, &from, a, iv);
-  }
-  enum status st = ln_move(w, &to, &from, false);
-  ln->b = outside;
-  return st;
-}
-
 enum status ln_gather(struct ln_body *b, MlirOperation load) {
   struct ln_walk *w = b->w;
   struct ln *ln = w->ln;
@@ -150,7 +125,7 @@ enum status ln_gather(struct ln_body *b, MlirOperation load) {
   if (st)
     return st;
   if (!index)
-    return move_either_way(w, dst, &g.src);
+    return ln_move_backwards(w, dst, &g.src);
   struct ln_view *to = dst;
   if (dst->space != MEM_SBUF)
     to = ln_temp(w, dst->element, MEM_SBUF, b->par, ln_view_atoms(dst));

@@ -137,6 +137,10 @@ enum status ln_trace_element(struct ln_walk *w, MlirValue v, int n, MlirValue co
 /* Follows the views that define v->base. */
 enum status ln_follow(struct ln_walk *w, struct ln_view *v);
 
+/* Splits the atom into inner * atom + a new atom, the last one, in all views.  False if inner does not divide its extent, or there are
+ * too many atoms. */
+bool ln_split_atom(struct ln_walk *w, int atom, int64_t inner);
+
 /* Allocates a buffer with an element for every value of `atoms`.  The atoms that are also in `par` are its
  * partitions. */
 struct ln_view *ln_temp(struct ln_walk *w, MlirType element, enum mem_space s, ln_atoms par, ln_atoms atoms);
@@ -351,6 +355,8 @@ enum status ln_apply(struct ln_body *b, MlirOperation op);
 bool ln_is_absorbed(MlirOperation op);
 /* The value into which op's result may be computed: the result, or a conversion of it that costs nothing. */
 MlirValue ln_converted_result(MlirOperation op);
+/* backwards.c: dst = src, where src may go backwards along atoms: the coefficients of their terms are negative. */
+enum status ln_move_backwards(struct ln_walk *w, const struct ln_view *dst, const struct ln_view *src);
 /* gather.c: memref.load with computed indices. */
 enum status ln_gather(struct ln_body *b, MlirOperation load);
 /* compare.c: arith.cmpi, cmpf and select. */

@@ -99,6 +99,10 @@ static bool split_atom(struct ln_walk *w, int atom, int64_t inner, int n_extra, 
   return true;
 }
 
+bool ln_split_atom(struct ln_walk *w, int atom, int64_t inner) {
+  return split_atom(w, atom, inner, 0, NULL);
+}
+
 /* ---- division --------------------------------------------------------------------------------------------------- */
 
 /* Returns v / n, where n divides v. */

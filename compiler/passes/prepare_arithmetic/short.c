@@ -11,7 +11,7 @@
  * Few long rows fill few partitions.  Each is cut, and its parts lie across the partitions: an instruction for each row.
  *
  * A group of operations changes together (groups.c): element-wise ones, and reductions of the row, of all rows, or of both.  An operand
- * has all dimensions, the leading ones, the last one, or one element.  A reduction of all rows to one first reduces the rows
+ * has all dimensions, the leading ones, the last one, or one element; and a body may read its position in the row.  A reduction of all rows to one first reduces the rows
  * of each partition, then the partitions.  Nothing changes where a knob names the dimensions, or something else than arguments,
  * constants, reshapes and the return touches a value of the group, because it has rows in tiles; nor where it would take more cycles, see
  * weigh.  No value changes but by the order of sums.
@@ -123,12 +123,21 @@ static bool has_result(const struct loops *x, const struct structured *s, const 
          (s->kind != SK_REDUCTION || reduced.rows || reduced.columns);
 }
 
+/* True if the body reads its position in other loops than the row's. */
+static bool reads_other_position(struct pass_run *run, MlirOperation op, const struct loops *x) {
+  const struct ir_ops all = ir_collect_named(run->arena, op, "linalg.index");
+  for (int i = 0; i < all.n; i++)
+    if (mlirIntegerAttrGetValueInt(ir_attr(all.v[i], "dim")) != x->row)
+      return true;
+  return false;
+}
+
 static bool fits(struct pass_run *run, MlirOperation op, const void *what) {
   const struct rows *w = what;
   struct structured s;
   struct loops x;
 
-  if (!prepare_may_change(run, op, &s) || !read_loops(w, &s, &x) || prepare_has_op(run, op, "linalg.index"))
+  if (!prepare_may_change(run, op, &s) || !read_loops(w, &s, &x) || reads_other_position(run, op, &x))
     return false;
   const struct part out = part_of(&x, &s, s.n_inputs, ir_result(op));
   if (!has_result(&x, &s, &out))
@@ -271,6 +280,20 @@ static void reduce(struct pass_run *run, MlirOperation op, const struct rows *w,
   edit_set_iterators(op, LOOPS, loops);
 }
 
+/* The position in the row is that in the last loop, or in the two that a long row has become. */
+static void change_positions(struct pass_run *run, MlirOperation op, const struct rows *w) {
+  const struct ir_ops all = ir_collect_named(run->arena, op, "linalg.index");
+
+  for (int i = 0; i < all.n; i++) {
+    struct ir_builder b = edit_before(run, all.v[i]);
+    MlirValue at = ir_linalg_index(&b, 2);
+    if (w->is_long)
+      at = ir_binary(&b, "arith.addi", ir_binary(&b, "arith.muli", ir_linalg_index(&b, 1), ir_index(&b, w->to[2])), at);
+    edit_replace_data_uses(run->arena, ir_result(all.v[i]), at, (MlirOperation){NULL});
+    mlirOperationDestroy(all.v[i]);
+  }
+}
+
 static void rewrite(struct pass_run *run, MlirOperation op, const struct rows *w) {
   struct structured s;
   struct loops x;
@@ -293,8 +316,10 @@ static void rewrite(struct pass_run *run, MlirOperation op, const struct rows *w
     else if (!keeps_result)
       prepare_result(run, op, &s, 0, LOOPS, dims);
   }
-  if (ir_is(op, "linalg.generic"))
-    reduce(run, op, w, &x, &s, maps);
+  if (!ir_is(op, "linalg.generic"))
+    return;
+  reduce(run, op, w, &x, &s, maps);
+  change_positions(run, op, w);
 }
 
 static void remark_group(struct pass_run *run, MlirOperation op, const struct rows *w, const struct weight *x) {

@@ -103,3 +103,13 @@ def pixel_shuffle(x):
 @trace(input_specs=[((8, 256, 56, 56), "bf16")])
 def channels_last(x):
     return x.transpose(0, 2, 3, 1)
+
+
+@trace(input_specs=[((64, 224, 224), "f32")])
+def mirrored(x):
+    return x[:, :, ::-1]
+
+
+@trace(input_specs=[((224, 224, 3), "f32")])
+def half_turn(x):
+    return np.rot90(x, 2)

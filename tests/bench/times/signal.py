@@ -60,3 +60,13 @@ def moving_average(x):
     for t in range(1, 32):
         y[t] = 0.25 * x[t] + 0.75 * y[t - 1]
     return y
+
+
+@trace(input_specs=[((1024, 2048), "f32")])
+def backwards_in_time(x):
+    return np.flip(x, 1)
+
+
+@trace(input_specs=[((262144,), "f32")])
+def one_long_signal_backwards(x):
+    return x[::-1]

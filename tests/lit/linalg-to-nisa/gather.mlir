@@ -46,24 +46,3 @@ func.func @columns(%table: memref<64x100xf32, 4 : i32>) {
   memref.dealloc %o : memref<64x40xf32, 3 : i32>
   return
 }
-
-// Backwards: an access pattern only goes forwards, so this is a loop.
-// CHECK-LABEL: func.func @reverse
-// CHECK:       scf.for %[[I:.*]] = %{{.*}} to %{{.*}} step
-// CHECK:         %[[M:.*]] = arith.muli %[[I]], %{{.*}} : index
-// CHECK:         "nisa.dma_copy"({{.*}}src_tile = array<i64: 16, 1>
-func.func @reverse(%t: memref<16x8xf32, 4 : i32>, %h: memref<16x8xf32, 4 : i32>) {
-  %o = memref.alloc() : memref<16x8xf32, 3 : i32>
-  %c7 = arith.constant 7 : index
-  linalg.generic {indexing_maps = [affine_map<(d0, d1) -> (d0, d1)>], iterator_types = ["parallel", "parallel"]} outs(%o : memref<16x8xf32, 3 : i32>) {
-  ^bb0(%z: f32):
-    %i = linalg.index 0 : index
-    %j = linalg.index 1 : index
-    %k = arith.subi %c7, %j : index
-    %v = memref.load %t[%i, %k] : memref<16x8xf32, 4 : i32>
-    linalg.yield %v : f32
-  }
-  memref.copy %o, %h : memref<16x8xf32, 3 : i32> to memref<16x8xf32, 4 : i32>
-  memref.dealloc %o : memref<16x8xf32, 3 : i32>
-  return
-}

@@ -56,6 +56,35 @@ func.func @sums(%x: tensor<16x262144xf32>) -> tensor<16xf32> {
   return %s : tensor<16xf32>
 }
 
+// The place in a row is that in the two dimensions that it has become.
+// CHECK-LABEL: func.func @place
+// CHECK: linalg.generic {{.*}} ins(%{{.*}} : tensor<2x128x1024xf32>)
+// CHECK-DAG: %[[PART:.*]] = linalg.index 1
+// CHECK-DAG: %[[IN:.*]] = linalg.index 2
+// CHECK: %[[FIRST:.*]] = arith.muli %[[PART]], %c1024
+// CHECK: arith.addi %[[FIRST]], %[[IN]]
+func.func @place(%x: tensor<2x131072xf32>) -> tensor<2x1xi32> {
+  %most = arith.constant 2147483647 : i32
+  %e = tensor.empty() : tensor<2x131072xi32>
+  %p = linalg.generic {indexing_maps = [#whole, #whole], iterator_types = ["parallel", "parallel"]} ins(%x : tensor<2x131072xf32>) outs(%e : tensor<2x131072xi32>) {
+  ^bb0(%in: f32, %out: i32):
+    %zero = arith.constant 0.0 : f32
+    %0 = linalg.index 1 : index
+    %1 = arith.index_cast %0 : index to i32
+    %2 = arith.cmpf ogt, %in, %zero : f32
+    %3 = arith.select %2, %1, %most : i32
+    linalg.yield %3 : i32
+  } -> tensor<2x131072xi32>
+  %f = tensor.empty() : tensor<2x1xi32>
+  %i = linalg.fill ins(%most : i32) outs(%f : tensor<2x1xi32>) -> tensor<2x1xi32>
+  %m = linalg.generic {indexing_maps = [#whole, #row], iterator_types = ["parallel", "reduction"]} ins(%p : tensor<2x131072xi32>) outs(%i : tensor<2x1xi32>) {
+  ^bb0(%in: i32, %out: i32):
+    %0 = arith.minsi %out, %in : i32
+    linalg.yield %0 : i32
+  } -> tensor<2x1xi32>
+  return %m : tensor<2x1xi32>
+}
+
 // Of 4096 elements the sum, and the way of its result to all partitions, would take longer than the row in one.
 // CHECK-LABEL: func.func @stay
 // CHECK: linalg.generic {{.*}} ins(%{{.*}} : tensor<8x4096xf32>) outs(%{{.*}} : tensor<8x1xf32>)

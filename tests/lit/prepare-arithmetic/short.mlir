@@ -68,6 +68,33 @@ func.func @sum(%x: tensor<65536x10xf32>) -> tensor<f32> {
   return %s : tensor<f32>
 }
 
+// The place in a row is that in the last dimension.
+// CHECK-LABEL: func.func @place
+// CHECK: linalg.generic {{.*}} ins(%{{.*}} : tensor<128x32x21xf32>)
+// CHECK:   linalg.index 2
+// CHECK: linalg.generic {{.*}} ins(%{{.*}} : tensor<128x32x21xi32>) outs(%{{.*}} : tensor<128x32x1xi32>)
+func.func @place(%x: tensor<4096x21xf32>) -> tensor<4096x1xi32> {
+  %most = arith.constant 2147483647 : i32
+  %e = tensor.empty() : tensor<4096x21xi32>
+  %p = linalg.generic {indexing_maps = [#whole, #whole], iterator_types = ["parallel", "parallel"]} ins(%x : tensor<4096x21xf32>) outs(%e : tensor<4096x21xi32>) {
+  ^bb0(%in: f32, %out: i32):
+    %zero = arith.constant 0.0 : f32
+    %0 = linalg.index 1 : index
+    %1 = arith.index_cast %0 : index to i32
+    %2 = arith.cmpf ogt, %in, %zero : f32
+    %3 = arith.select %2, %1, %most : i32
+    linalg.yield %3 : i32
+  } -> tensor<4096x21xi32>
+  %f = tensor.empty() : tensor<4096x1xi32>
+  %i = linalg.fill ins(%most : i32) outs(%f : tensor<4096x1xi32>) -> tensor<4096x1xi32>
+  %m = linalg.generic {indexing_maps = [#whole, #row], iterator_types = ["parallel", "reduction"]} ins(%p : tensor<4096x21xi32>) outs(%i : tensor<4096x1xi32>) {
+  ^bb0(%in: i32, %out: i32):
+    %0 = arith.minsi %out, %in : i32
+    linalg.yield %0 : i32
+  } -> tensor<4096x1xi32>
+  return %m : tensor<4096x1xi32>
+}
+
 // Long rows, few rows, and those of a product stay as they are.
 // CHECK-LABEL: func.func @stay
 // CHECK: linalg.exp ins(%{{.*}} : tensor<4096x128xf32>)

@@ -1,0 +1,256 @@
+/* hlo_simplify_reverse: an axis that is taken backwards, x[:, ::-1], which is traced as a gather by constant places.
+ *
+ *     2 to 4 places     concatenate(slice(x), slice(x)), which later passes read and write as rows
+ *     short rows        reverse([before, n, within]), for which the engines copy rows; `before` lies across the partitions
+ *     long runs         gather([before * n, within]), for which DMA moves runs by a list of their places
+ *     long rows         both: gather takes parts of a row from the last one to the first, and reverse what is in each of them; what is
+ *                       left of the row is reversed by itself and put in front
+ *
+ * The form is taken that needs the least time.
+ */
+#include "hlo/simplify.h"
+
+#include "hlo/literal.h"
+#include "hlo/rewrite.h"
+
+enum {
+  SLICES_MAX = 4,
+  RUN_BYTES = 512,   /* a descriptor of DMA with fewer takes as long */
+  PARTITIONS = 128,  /* rows of a tile */
+  COLUMNS = 2048,    /* elements in a row of a tile */
+  TILE = 2200,       /* cycles besides those of the elements */
+  AWAY = 6000,       /* cycles, about, between a store to HBM and the end of the load of what was stored */
+  PLACES_MAX = 65536 /* of a gather: they are a constant */
+};
+
+/* x seen from an axis: [before, n, within]. */
+struct seen {
+  struct hlo_instr *x;
+  int64_t before, n, within;
+};
+
+static bool see(struct hlo_instr *x, int axis, struct seen *out) {
+  *out = (struct seen){x, 1, x->shape.dims[axis], 1};
+  for (int d = 0; d < x->shape.rank; d++)
+    if (d != axis)
+      *(d < axis ? &out->before : &out->within) *= x->shape.dims[d];
+  return out->before > 0 && out->n > 1 && out->within > 0;
+}
+
+/* ---- what is taken backwards ------------------------------------------------------------------------------------- */
+
+/* Returns the axis of a gather that takes its places from the last one to the first; -1 for any other gather. */
+static int reversed_axis(const struct hlo_instr *i) {
+  const struct hlo_gather_dims *g = i->attrs->gather;
+  const struct hlo_instr *at = i->operands[1];
+  const struct hlo_shape *x = &i->operands[0]->shape;
+
+  if (at->op != HLO_CONSTANT || at->shape.rank != 1 || at->shape.dtype != DT_I32 ||
+      !hlo_shape_same_dims(&i->shape, x) || g->collapsed_slice_dims.n != 1 || g->start_index_map.n != 1 ||
+      g->operand_batching_dims.n || g->index_vector_dim != 1 || g->offset_dims.n != x->rank - 1)
+    return -1;
+  const int axis = (int)g->collapsed_slice_dims.v[0];
+  if (g->start_index_map.v[0] != axis || at->shape.dims[0] != x->dims[axis])
+    return -1;
+  for (int d = 0; d < x->rank; d++)
+    if (g->slice_sizes.v[d] != (d == axis ? 1 : x->dims[d]) ||
+        (d != axis && g->offset_dims.v[d < axis ? d : d - 1] != d))
+      return -1;
+  const int32_t *places = at->attrs->literal->data;
+  for (int64_t k = 0; k < at->shape.dims[0]; k++)
+    if (places[k] != at->shape.dims[0] - 1 - k)
+      return -1;
+  return axis;
+}
+
+/* ---- the forms --------------------------------------------------------------------------------------------------- */
+
+static struct hlo_instr *reshape(struct hlo_instr *i, struct hlo_instr *x, int rank, const int64_t *dims) {
+  const struct hlo_shape shape = hlo_shape_array(i->parent->module->arena, x->shape.dtype, rank, dims);
+  return hlo_shape_equal(&shape, &x->shape) ? x : hlo_simplify_new(i, HLO_RESHAPE, shape, 1, &x);
+}
+
+/* x[:, from:to, :] of [before, n, within]. */
+static struct hlo_instr *slice(struct hlo_instr *i, struct hlo_instr *x, int axis, int64_t from, int64_t to) {
+  struct arena *a = i->parent->module->arena;
+  struct hlo_slice_dim *part = arena_new_array(a, struct hlo_slice_dim, (size_t)x->shape.rank);
+  int64_t dims[HLO_RANK_MAX];
+
+  for (int d = 0; d < x->shape.rank; d++) {
+    part[d] = (struct hlo_slice_dim){d == axis ? from : 0, d == axis ? to : x->shape.dims[d], 1};
+    dims[d] = part[d].limit - part[d].start;
+  }
+  struct hlo_instr *s = hlo_simplify_new(i, HLO_SLICE, hlo_shape_array(a, x->shape.dtype, x->shape.rank, dims), 1, &x);
+  hlo_set_attrs(s, &(struct hlo_attrs){.slice = part});
+  return s;
+}
+
+static struct hlo_instr *concatenate(struct hlo_instr *i, struct hlo_shape shape, int axis, int n,
+                                     struct hlo_instr *const *parts) {
+  struct hlo_instr *c = hlo_simplify_new(i, HLO_CONCATENATE, shape, n, parts);
+  hlo_set_attrs(c, &(struct hlo_attrs){.dimensions = hlo_ints_dup(i->parent->module->arena, 1, (int64_t[]){axis})});
+  return c;
+}
+
+static struct hlo_instr *in_slices(struct hlo_instr *i, struct hlo_instr *x, int axis) {
+  struct hlo_instr *parts[SLICES_MAX];
+  const int64_t n = x->shape.dims[axis];
+
+  for (int64_t k = 0; k < n; k++)
+    parts[k] = slice(i, x, axis, n - 1 - k, n - k);
+  return concatenate(i, i->shape, axis, (int)n, parts);
+}
+
+static struct hlo_instr *reverse(struct hlo_instr *i, struct hlo_instr *x, int axis) {
+  struct hlo_instr *r = hlo_simplify_new(i, HLO_REVERSE, x->shape, 1, &x);
+  hlo_set_attrs(r, &(struct hlo_attrs){.dimensions = hlo_ints_dup(i->parent->module->arena, 1, (int64_t[]){axis})});
+  return r;
+}
+
+/* Of how many rows a partition has one after the other. */
+static int64_t rows_together(int64_t rows, int64_t row) {
+  int64_t best = 1;
+  for (int64_t g = 2; g * row <= COLUMNS && rows / g >= PARTITIONS; g++)
+    if (rows % g == 0)
+      best = g;
+  return best;
+}
+
+/* x, of [before, n, within] elements, with each n of them backwards, as engines do that: the first dimension lies across the
+ * partitions, and the others in their rows.  Returns i if it is that. */
+static struct hlo_instr *reverse_rows(struct hlo_instr *i, struct hlo_instr *x, int64_t before, int64_t n,
+                                      int64_t within) {
+  const int64_t together = rows_together(before, n * within);
+  int64_t dims[4];
+  int rank = 0;
+
+  dims[rank++] = before / together;
+  if (together > 1)
+    dims[rank++] = together;
+  const int axis = rank;
+  dims[rank++] = n;
+  if (within > 1)
+    dims[rank++] = within;
+  struct hlo_instr *rows = reshape(i, x, rank, dims);
+  return rows == x && i->op == HLO_REVERSE && x == i->operands[0] ? i : reverse(i, rows, axis);
+}
+
+/* The rows of the matrix x, with each `n` of them from the last one to the first. */
+static struct hlo_instr *gather(struct hlo_instr *i, struct hlo_instr *x, int64_t n) {
+  struct arena *a = i->parent->module->arena;
+  const int64_t rows = x->shape.dims[0];
+  int32_t *places = arena_new_array(a, int32_t, (size_t)rows);
+  struct hlo_literal *l = arena_new(a, struct hlo_literal);
+  struct hlo_gather_dims *g = arena_new(a, struct hlo_gather_dims);
+
+  for (int64_t k = 0; k < rows; k++)
+    places[k] = (int32_t)(k - k % n + n - 1 - k % n);
+  *l = (struct hlo_literal){hlo_shape_array(a, DT_I32, 1, &rows), places, (size_t)rows * sizeof *places};
+  struct hlo_instr *at = hlo_simplify_new(i, HLO_CONSTANT, l->shape, 0, NULL);
+  hlo_set_attrs(at, &(struct hlo_attrs){.literal = l});
+  *g = (struct hlo_gather_dims){.offset_dims = hlo_ints_dup(a, 1, (int64_t[]){1}),
+                                .collapsed_slice_dims = hlo_ints_dup(a, 1, (int64_t[]){0}),
+                                .start_index_map = hlo_ints_dup(a, 1, (int64_t[]){0}),
+                                .slice_sizes = hlo_ints_dup(a, 2, (int64_t[]){1, x->shape.dims[1]}),
+                                .index_vector_dim = 1};
+  struct hlo_instr *r = hlo_simplify_new(i, HLO_GATHER, x->shape, 2, (struct hlo_instr *[]){x, at});
+  hlo_set_attrs(r, &(struct hlo_attrs){.gather = g});
+  return r;
+}
+
+/* ---- rows -------------------------------------------------------------------------------------------------------- */
+
+static int64_t parts(int64_t n, int64_t of) {
+  return (n + of - 1) / of;
+}
+
+/* About how many cycles a transfer of so many rows to the chip takes, and what is done with them there. */
+static int64_t cycles(int64_t rows, int64_t row) {
+  return parts(rows, PARTITIONS) * parts(row, COLUMNS) * (TILE + 2 * (row < COLUMNS ? row : COLUMNS));
+}
+
+static int64_t reverse_cycles(int64_t rows, int64_t row) {
+  const int64_t together = rows_together(rows, row);
+  return cycles(rows / together, row * together);
+}
+
+static int64_t gather_cycles(int64_t rows, int64_t row, int64_t least) {
+  return cycles(rows, row > least ? row : least);
+}
+
+/* Returns how many places of the axis make a row: all of them if reverse takes them as they are, one if a gather does. */
+static int64_t best_row(const struct seen *v) {
+  const int64_t least = RUN_BYTES / (int64_t)dtype_size(v->x->shape.dtype);
+  int64_t best = v->n, cost = reverse_cycles(v->before, v->n * v->within);
+
+  for (int64_t row = 1; (row == 1 || row * v->within <= COLUMNS) && 2 * row <= v->n; row++) {
+    const int64_t rows = v->n / row, over = v->n % row, run = row * v->within;
+    if (v->before * rows > PLACES_MAX || (over && row & (row - 1)))
+      continue;
+    const int64_t c = gather_cycles(v->before * rows, run, least) +
+                      (row > 1 ? AWAY + reverse_cycles(v->before * rows, run) : 0) +
+                      (over ? AWAY + reverse_cycles(v->before, over * v->within) : 0);
+    if (c < cost) {
+      cost = c;
+      best = row;
+    }
+  }
+  return best;
+}
+
+/* [before, n, within] as rows of so many places. */
+static struct hlo_instr *in_rows(struct hlo_instr *i, const struct seen *v, int64_t row) {
+  const int64_t whole = v->n - v->n % row, rows = whole / row, over = v->n - whole;
+  struct hlo_instr *x = v->x, *front = NULL;
+
+  if (over) {
+    x = reshape(i, x, 3, (int64_t[]){v->before, v->n, v->within});
+    front = reverse_rows(i, slice(i, x, 1, whole, v->n), v->before, over, v->within);
+    front = reshape(i, front, 3, (int64_t[]){v->before, over, v->within});
+    x = slice(i, x, 1, 0, whole);
+  }
+  x = gather(i, reshape(i, x, 2, (int64_t[]){v->before * rows, row * v->within}), rows);
+  if (row > 1)
+    x = reverse_rows(i, x, v->before * rows, row, v->within);
+  if (!over)
+    return x;
+  const int64_t all[] = {v->before, v->n, v->within};
+  const struct hlo_shape shape = hlo_shape_array(i->parent->module->arena, x->shape.dtype, 3, all);
+  x = reshape(i, x, 3, (int64_t[]){v->before, whole, v->within});
+  return concatenate(i, shape, 1, 2, (struct hlo_instr *[]){front, x});
+}
+
+/* ---- the rule ---------------------------------------------------------------------------------------------------- */
+
+static struct hlo_instr *backwards(struct hlo_instr *i, int axis) {
+  struct hlo_instr *x = i->operands[0];
+  const bool is_reverse = i->op == HLO_REVERSE;
+  struct seen v;
+
+  if (!see(x, axis, &v))
+    return NULL;
+  if (v.n <= SLICES_MAX)
+    return in_slices(i, x, axis);
+  if (hlo_rewrite_is_pinned(i)) /* its dimensions are the user's */
+    return is_reverse || !axis || v.within > 1 ? NULL : reverse(i, x, axis);
+  const int64_t row = best_row(&v);
+  if (row == 1 && !is_reverse && !axis && x->shape.rank == 2)
+    return NULL;
+  if (row < v.n)
+    return reshape(i, in_rows(i, &v, row), i->shape.rank, i->shape.dims);
+  struct hlo_instr *r = reverse_rows(i, x, v.before, v.n, v.within);
+  return r == i ? NULL : reshape(i, r, i->shape.rank, i->shape.dims);
+}
+
+struct hlo_instr *hlo_simplify_reverse(struct hlo_simplifier *s, struct hlo_instr *i) {
+  struct hlo_instr *x = i->operands[0];
+
+  if (i->op == HLO_GATHER) {
+    const int axis = reversed_axis(i);
+    return axis < 0 ? NULL : backwards(i, axis);
+  }
+  const struct hlo_ints dims = i->attrs->dimensions;
+  if (x->op == HLO_REVERSE && hlo_ints_equal(x->attrs->dimensions, dims) && hlo_simplify_skips(s, i, 0, HLO_REVERSE))
+    return x->operands[0];
+  return dims.n == 1 ? backwards(i, (int)dims.v[0]) : NULL;
+}
