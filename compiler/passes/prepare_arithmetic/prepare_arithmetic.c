@@ -7,6 +7,8 @@
  *
  * Windows (windows.c, convolution.c): a convolution becomes a matrix product of slices.
  *
+ * Swapped operands (swap.c): a product takes images as its right operand and makes images.
+ *
  * Columns as rows (middle.c): a softmax or a norm over the channels of images is computed in transposed images.
  *
  * Rows (rows.c): the leading dimensions of a normalisation over the others become one.
@@ -58,6 +60,7 @@ static enum status run_pass(struct pass_run *run) {
     prepare_windows(run, ops.v[i]);
   }
   prepare_middle(run);
+  prepare_swap(run);
   prepare_rows(run);
   prepare_spread(run);
   prepare_interleave(run);

@@ -23,6 +23,8 @@ void prepare_rows(struct pass_run *run);
 void prepare_spread(struct pass_run *run);
 /* interleave.c: slices of every second element, or of a last dimension that is short, become slices of transposes. */
 void prepare_interleave(struct pass_run *run);
+/* swap.c: a product of images and a matrix takes the images as its right operand, where that leaves their order as it is. */
+void prepare_swap(struct pass_run *run);
 /* turns.c: transposes that keep their first dimensions become copies of rows, where that takes less time. */
 void prepare_turns(struct pass_run *run);
 /* shapes.c: gives every operation two dimensions, the first for the partitions. */

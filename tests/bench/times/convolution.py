@@ -72,3 +72,14 @@ def squeeze_and_excite(x, down, up):
 @trace(input_specs=IMAGE)
 def upsample(x):
     return np.repeat(np.repeat(x, 2, axis=2), 2, axis=3)
+
+
+@trace(input_specs=[((4, 128, 28, 28), "f32"), ((256, 128), "f32")])
+def conv_1x1(x, w):
+    return np.einsum("nchw,oc->nohw", x, w)
+
+
+@trace(input_specs=[((1, 64, 30, 30), "f32"), ((64, 64, 3, 3), "f32")])
+def windows_3x3(x, w):
+    columns = np.stack([x[:, :, i:i + 28, j:j + 28] for i in range(3) for j in range(3)], axis=2)
+    return np.einsum("nckhw,ock->nohw", columns, w.reshape(64, 64, 9))
