@@ -7,6 +7,10 @@
  *
  * Windows (windows.c, convolution.c): a convolution becomes a matrix product of slices.
  *
+ * Borders (border.c): only the border of what a slice is put into is filled or copied.
+ *
+ * Taps (taps.c): a column of a matrix that is read along rows becomes a row of the transposed matrix.
+ *
  * Swapped operands (swap.c): a product takes images as its right operand and makes images.
  *
  * Columns as rows (middle.c): a softmax or a norm over the channels of images is computed in transposed images.
@@ -59,6 +63,8 @@ static enum status run_pass(struct pass_run *run) {
     pass_step(run, ops.v[i], "windows-as-slices");
     prepare_windows(run, ops.v[i]);
   }
+  prepare_border(run);
+  prepare_taps(run);
   prepare_middle(run);
   prepare_swap(run);
   prepare_rows(run);
