@@ -25,6 +25,8 @@
  *
  * Shapes (shapes.c, reduce.c): engines work on two and more dimensions, of which the first is the partitions.
  *
+ * Results of reductions (follow.c): what computes with them alone has their dimensions.
+ *
  *     tensor<N>            ==>  a column [N,1], a row [1,N] or [P,N/P], then tensor.collapse_shape
  *     x[M,N] + bias[N]     ==>  x + bias[1,N]
  *     x[M,N] * scale[M]    ==>  x * scale[M,1]            one number per partition needs no copy
@@ -72,6 +74,7 @@ static enum status run_pass(struct pass_run *run) {
   prepare_interleave(run);
   prepare_turns(run);
   prepare_shapes(run);
+  prepare_follow(run);
   pass_step(run, run->module, "pass-on-all-values");
   carried_make_square(run);
   pass_step(run, run->module, "drop-unused");

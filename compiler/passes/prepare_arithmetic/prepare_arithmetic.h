@@ -31,6 +31,8 @@ void prepare_border(struct pass_run *run);
 void prepare_taps(struct pass_run *run);
 /* turns.c: transposes that keep their first dimensions become copies of rows, where that takes less time. */
 void prepare_turns(struct pass_run *run);
+/* follow.c: what computes with results of reductions alone gets their dimensions.  After prepare_shapes. */
+void prepare_follow(struct pass_run *run);
 /* shapes.c: gives every operation two dimensions, the first for the partitions. */
 void prepare_shapes(struct pass_run *run);
 
