@@ -258,7 +258,11 @@ static enum status run_interp(struct run *r, const struct check_program *p) {
       .products = p->products, .watch = r->watch, .native = p->native, .limit = p->limit};
   enum status st = interp_run(p->interp, &options, r->buffers, take_interpreted, r, &err);
   if (st)
-    diag_add(r->ds, DS_ERROR, st == ST_TIMEOUT ? DG_TIME_LIMIT : DG_CHECK_FAILED, NULL, "%s", err.text);
+    diag_add(r->ds, DS_ERROR,
+             st == ST_TIMEOUT ? DG_TIME_LIMIT
+             : st == ST_LIMIT ? DG_MEMORY_LIMIT
+                              : DG_CHECK_FAILED,
+             NULL, "%s", err.text);
   return st;
 }
 

@@ -265,6 +265,7 @@ struct machine {
   struct view *views;
   char *rows;
   struct memory_block *blocks, *free[FREE_LISTS];
+  size_t bytes;                       /* of all blocks */
   struct interp_watch *watch;         /* or NULL */
   const struct interp_native *native; /* or NULL */
   struct time_limit limit;
@@ -309,8 +310,9 @@ static inline int rank_of(const struct machine *m, int slot) {
   return m->p->ranks[m->p->slots[slot].view];
 }
 
-/* memory.c.  machine_allocate gives the view a block; its dims and strides are not set. */
-void machine_allocate(struct machine *m, struct view *v, size_t bytes);
+/* memory.c.  machine_allocate gives the view a block; its dims and strides are not set.  False, ST_LIMIT: there is not so much
+ * memory. */
+bool machine_allocate(struct machine *m, const struct instr *in, struct view *v, size_t bytes);
 void machine_assign_view(struct machine *m, struct view *to, const struct view *from, int rank);
 void machine_drop_view(struct machine *m, struct view *v); /* the slot has no view any more */
 void machine_release(struct view *v);                      /* memref.dealloc */

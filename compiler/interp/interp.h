@@ -67,8 +67,8 @@ struct interp_options {
 
 /* Runs the program on args, which it may write.  The results may be parts of arguments; `take` receives each of them before
  * the program's memory is freed.  Memory that nothing has written holds NaNs; a matrix product takes it as zero, as PSUM
- * does.  ST_INPUT: it accesses an element outside of a buffer; ST_TIMEOUT: the deadline has passed.  err says at which
- * operation. */
+ * does.  ST_INPUT: it accesses an element outside of a buffer; ST_TIMEOUT: the deadline has passed; ST_LIMIT: it needs
+ * more memory than 16 GiB, or than there is.  err says at which operation. */
 typedef void interp_taker(void *user, int i, const struct interp_buffer *result);
 MUST_USE enum status interp_run(const struct interp_program *p, const struct interp_options *options,
                                 const struct interp_buffer *args, interp_taker *take, void *user, struct error *err);

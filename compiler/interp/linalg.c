@@ -113,6 +113,15 @@ static bool use_memory(struct walk *w) {
   return ok;
 }
 
+/* True if the elements of a row of this loop are added, see add_row.  Where they are not neighbours, NumPy adds one after the other, too. */
+static bool adds_neighbours(const struct walk *w, int loop) {
+  const struct structured *s = w->s;
+  bool is_next = s->is_fold && s->code.v[s->code.n - 1].arith.op == A_ADDF && s->operands[s->n_inputs].t == DT_F32;
+  for (int k = 0; k < s->n_inputs; k++)
+    is_next &= s->operands[k].rank <= 0 || w->steps[k][loop] == 1;
+  return is_next;
+}
+
 /* The longest parallel loop, preferably one whose elements are adjacent; of equal ones the innermost. */
 static void choose_row(struct walk *w) {
   const struct structured *s = w->s;
@@ -123,7 +132,7 @@ static void choose_row(struct walk *w) {
     int64_t worth = 8 * n;
     for (int k = 0; k < s->n_operands; k++)
       worth += s->operands[k].rank > 0 && w->steps[k][l] == 1 ? n : 0;
-    if (!s->is_parallel[l])
+    if (!s->is_parallel[l] && !adds_neighbours(w, l))
       worth = s->is_fold ? worth / 16 : 0;
     if (worth >= best)
       best = worth, w->row_loop = l;
@@ -194,6 +203,15 @@ static bool compute(struct walk *w, int n_code, int64_t first, int n) {
   return true;
 }
 
+/* A sum's order is not a part of its meaning.  One after the other, 4 million f32 elements would have an error of 0.3 %; NumPy
+ * adds by pairs, the hardware by partitions. */
+static void add_row(const float *x, int n, float *sum) {
+  double of_row = 0;
+  for (int i = 0; i < n; i++)
+    of_row += (double)x[i];
+  *sum = (float)((double)*sum + of_row);
+}
+
 /* Combines the elements of a row with one output element, one after the other. */
 static void fold(struct walk *w, int n, char *to) {
   const struct structured *s = w->s;
@@ -203,8 +221,11 @@ static void fold(struct walk *w, int n, char *to) {
   const char *x = row_of(w, other);
   char *sum = row_of(w, out);
   row_load(t, to, 1, 1, sum);
-  for (int i = 0; i < n; i++, x += form_bytes(t))
-    arith_row(&last->arith, 1, sum, last->args[0] == out ? sum : x, last->args[0] == out ? x : sum, NULL);
+  if (last->arith.op == A_ADDF && t == DT_F32)
+    add_row((const float *)(const void *)x, n, (float *)(void *)sum);
+  else
+    for (int i = 0; i < n; i++, x += form_bytes(t))
+      arith_row(&last->arith, 1, sum, last->args[0] == out ? sum : x, last->args[0] == out ? x : sum, NULL);
   row_store(t, to, 1, 1, sum);
 }
 

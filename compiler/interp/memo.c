@@ -250,20 +250,22 @@ static void keep(struct scan *s, const struct instr *in) {
   array_push(memo->arena, &memo->known, known);
 }
 
-static void restore(struct scan *s, const struct instr *in, const struct known *known) {
+static bool restore(struct scan *s, const struct instr *in, const struct known *known) {
   for (int k = 0; k < known->n_effects; k++) {
     const struct effect *e = &known->effects[k];
     const int slot = e->outside >= 0 ? s->room->outside.v[e->outside].slot : in->results[e->result];
     struct view *v = view_of(s->m, slot);
     if (e->outside < 0) {
       const size_t n = (size_t)rank_of(s->m, slot) * sizeof *v->dims;
-      machine_allocate(s->m, v, e->state.bytes);
+      if (!machine_allocate(s->m, in, v, e->state.bytes))
+        return false;
       v->data += e->offset;
       memcpy(v->dims, e->dims, n);
       memcpy(v->strides, e->strides, n);
     }
     restore_state(v->block, &e->state);
   }
+  return true;
 }
 
 /* ---- operations --------------------------------------------------------------------------------------------------- */
@@ -312,10 +314,8 @@ bool memo_run(struct machine *m, const struct instr *in) {
   if (!is_worth(m, in) || !scan_all(&s, in))
     return run_instr(m, in);
   const struct known *known = find(products_memo(m->products), &key);
-  if (known) {
-    restore(&s, in, known);
-    return true;
-  }
+  if (known)
+    return restore(&s, in, known);
   if (!run_instr(m, in))
     return false;
   keep(&s, in);

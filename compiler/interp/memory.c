@@ -8,11 +8,15 @@
  * an operand of a matrix product, which finds the elements where they are.
  */
 #include <assert.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "interp/internal.h"
 #include "sim/simd.h"
+
+/* Of all blocks.  What takes more runs for longer than anybody waits. */
+static const size_t MEMORY_MAX = (size_t)16 << 30;
 
 const uint64_t interp_unwritten = 0x7ffa7ffa7ffa7ffa;
 
@@ -37,21 +41,24 @@ static struct memory_block *reuse(struct machine *m, size_t size) {
   return NULL;
 }
 
+/* NULL: there is not so much memory. */
 static struct memory_block *new_block(struct machine *m, size_t size) {
-  struct memory_block *b = size > SIZE_MAX / 2 ? NULL : malloc(sizeof *b + size);
+  struct memory_block *b = size > MEMORY_MAX - m->bytes ? NULL : malloc(sizeof *b + size);
   if (!b)
-    arena_oom(size); /* does not return */
-  // cppcheck-suppress nullPointer
+    return NULL;
   *b = (struct memory_block){.next = m->blocks, .size = size};
   m->blocks = b;
+  m->bytes += size;
   return b;
 }
 
-void machine_allocate(struct machine *m, struct view *v, size_t bytes) {
+bool machine_allocate(struct machine *m, const struct instr *in, struct view *v, size_t bytes) {
   const size_t size = rounded(bytes);
   struct memory_block *b = reuse(m, size);
   if (!b)
     b = new_block(m, size);
+  if (!b)
+    return !fail(m->err, ST_LIMIT, "%s was not run: it needs %.4g GiB of memory", in->name, ldexp((double)size, -30));
   b->n_views = 1;
   b->bytes = bytes;
   b->is_raw = true;
@@ -60,6 +67,7 @@ void machine_allocate(struct machine *m, struct view *v, size_t bytes) {
   machine_drop_view(m, v);
   v->block = b;
   v->base = v->data = (char *)b->data;
+  return true;
 }
 
 void machine_drop_view(struct machine *m, struct view *v) {

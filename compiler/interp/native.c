@@ -76,8 +76,8 @@ bool run_native(struct machine *m, const struct instr *in) {
     const int rank = rank_of(m, in->results[k]);
     memcpy(v->dims, in->native->dims[k], (size_t)rank * sizeof *v->dims);
     machine_row_major(v, rank);
-    machine_allocate(m, v, (size_t)count(v->dims, rank) * dtype_size(m->p->slots[in->results[k]].t));
-    ok = machine_will_fill(m, in, in->results[k]);
+    ok = machine_allocate(m, in, v, (size_t)count(v->dims, rank) * dtype_size(m->p->slots[in->results[k]].t)) &&
+         machine_will_fill(m, in, in->results[k]);
     results[k] = v->data;
   }
   ok = ok && !m->native->run(m->native->user, in->native->name, in->n_args, args, in->n_results, results, m->err);

@@ -95,7 +95,8 @@ static bool run_alloc(struct machine *m, const struct instr *in) {
     memcpy(v->strides, in->view.strides, (size_t)rank * sizeof *v->strides);
   for (int k = 0; k < rank && !is_empty; k++)
     last += (v->dims[k] - 1) * v->strides[k];
-  machine_allocate(m, v, (size_t)(last + 1) * size);
+  if (!machine_allocate(m, in, v, (size_t)(last + 1) * size))
+    return false;
   v->data = v->base + in->view.offsets[0] * (int64_t)size;
   return true;
 }
@@ -204,7 +205,8 @@ static bool run_global(struct machine *m, const struct instr *in) {
   machine_row_major(v, in->view.n);
   for (int k = 0; k < in->view.n; k++)
     n *= v->dims[k];
-  machine_allocate(m, v, (size_t)n * size); /* a copy, because the program may not change the constant */
+  if (!machine_allocate(m, in, v, (size_t)n * size)) /* a copy, because the program may not change the constant */
+    return false;
   memcpy(v->data, in->view.offsets, (size_t)n * size);
   return machine_will_fill(m, in, in->results[0]);
 }

@@ -18,7 +18,7 @@ static bool may_take(const struct machine *m, const struct instr *in, int slot) 
 }
 
 /* Gives the result row-major memory for a tensor of the shape of `from`. */
-static void allocate_like(struct machine *m, int result, int from) {
+static bool allocate_like(struct machine *m, const struct instr *in, int result, int from) {
   struct view *to = view_of(m, result);
   const int rank = rank_of(m, from);
   int64_t n = 1;
@@ -26,7 +26,7 @@ static void allocate_like(struct machine *m, int result, int from) {
   machine_row_major(to, rank);
   for (int d = 0; d < rank; d++)
     n *= to->dims[d];
-  machine_allocate(m, to, (size_t)n * dtype_size(m->p->slots[result].t));
+  return machine_allocate(m, in, to, (size_t)n * dtype_size(m->p->slots[result].t));
 }
 
 static bool copy(struct machine *m, const struct instr *in, int to, int from) {
@@ -47,7 +47,8 @@ bool tensor_begin(struct machine *m, const struct instr *in, int result, int fro
     machine_assign_view(m, view_of(m, result), view_of(m, from), rank_of(m, from));
     return true;
   }
-  allocate_like(m, result, from);
+  if (!allocate_like(m, in, result, from))
+    return false;
   return !needs_elements || machine_is_unwritten(view_of(m, from)) || copy(m, in, result, from);
 }
 
@@ -67,8 +68,7 @@ bool tensor_pack(struct machine *m, const struct instr *in, int result, int from
     machine_assign_view(m, view_of(m, result), view_of(m, from), rank_of(m, from));
     return true;
   }
-  allocate_like(m, result, from);
-  return copy(m, in, result, from);
+  return allocate_like(m, in, result, from) && copy(m, in, result, from);
 }
 
 /* A constant is never written, so it needs no copy. */
@@ -123,7 +123,8 @@ bool run_elements(struct machine *m, const struct instr *in) {
   const size_t size = dtype_size(t);
   memcpy(v->dims, in->view.sizes, (size_t)in->view.n * sizeof *v->dims);
   machine_row_major(v, in->view.n);
-  machine_allocate(m, v, (size_t)in->n_args * size);
+  if (!machine_allocate(m, in, v, (size_t)in->n_args * size))
+    return false;
   for (int k = 0; k < in->n_args; k++)
     row_store(t, v->data + (size_t)k * size, 1, 1, &m->scalars[in->args[k]]);
   return machine_will_fill(m, in, in->results[0]);

@@ -107,8 +107,8 @@ bool run_topk(struct machine *m, const struct instr *in) {
     struct view *v = view_of(m, in->results[k]);
     memcpy(v->dims, to, sizeof to);
     machine_row_major(v, 2);
-    machine_allocate(m, v, (size_t)(t->rows * t->k) * (k ? sizeof(int32_t) : dtype_size(type)));
-    if (!machine_will_fill(m, in, in->results[k]))
+    if (!machine_allocate(m, in, v, (size_t)(t->rows * t->k) * (k ? sizeof(int32_t) : dtype_size(type))) ||
+        !machine_will_fill(m, in, in->results[k]))
       return false;
     results[k] = v->data;
   }

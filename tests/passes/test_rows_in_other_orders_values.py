@@ -1,5 +1,5 @@
-"""prepare-arithmetic's copies of rows in another order (turns.c, interleave.c): values of random transposes, strided slices, and what
-is put together of them, at every stage."""
+"""prepare-arithmetic's rows in another order or shape (turns.c, interleave.c, short.c): values of random transposes, strided slices,
+what is put together of them, and of what computes with short rows, at every stage."""
 import os
 import random
 
@@ -63,8 +63,50 @@ def combed(rng, name):
     return f"@trace(input_specs=[{spec(shape, t)}])\ndef {name}(x):\n    " + "\n    ".join(lines + end) + "\n"
 
 
+def stripped(rng, name):
+    """Transposes of matrices with a short side, one or a batch of them."""
+    narrow, long, batch = rng.choice((2, 3, 4, 7, 8, 16)), rng.choice((4096, 4000, 8192, 6272)), rng.choice((1, 1, 2, 3, 4))
+    shape, ops = ([long, narrow] if rng.random() < 0.5 else [narrow, long]), rng.choice(("{x}", "{x} * 2", "np.maximum({x}, 1)"))
+    if batch > 1:
+        shape = [batch, *shape]
+    order = (0, 2, 1) if batch > 1 else (1, 0)
+    body = rng.choice((f"x.transpose({order})", f"x.transpose({order}).reshape(-1)"))
+    inner = ops.format(x="x")
+    return f"@trace(input_specs=[{spec(shape, rng.choice(TYPES))}])\ndef {name}(x):\n    x = {inner}\n    return " + ops.format(x=body) + "\n"
+
+
+def computing(rng, name, lead, columns):
+    """Element-wise operations on rows, with numbers for each row or column, and reductions of the row, the rows, or both."""
+    last, t = len(lead), rng.choice(("f32", "f32", "bf16"))
+    lead_axes = tuple(range(last))
+    lines = rng.sample((
+        "y = y - y.max(axis=-1, keepdims=True)",
+        "y = np.exp(np.minimum(y, 1))",
+        "y = y + b",
+        "y = y * x",
+        "y = y * np.abs(y).sum(axis=-1, keepdims=True)",
+        "y = np.where(y > 0, y, 0 * b)",
+        "y = y / (1 + y.mean(axis=-1, keepdims=True) ** 2)",
+        "y = np.maximum(y, x.min(axis=-1)[..., None])",
+        f"y = y - y.mean(axis={lead_axes})",
+    ), rng.randint(1, 4))
+    end = rng.choice(("y", "y.sum(axis=-1)", f"y.sum(axis={lead_axes})", f"y.max(axis={lead_axes}, keepdims=True)", "y.mean()", "y.max()",
+                      f"y, y.sum(axis={lead_axes}), y.min(axis=-1)", "y.reshape(-1), y.argmax(axis=-1)", f"np.sqrt(np.abs(y.sum(axis={lead_axes}))) + b"))
+    specs = f"{spec((*lead, columns), t)}, {spec((columns,), t)}"
+    return f"@trace(input_specs=[{specs}])\ndef {name}(x, b):\n    y = x\n    " + "\n    ".join(lines) + f"\n    return {end}\n"
+
+
+def short(rng, name):
+    rows = rng.choice((256, 512, 1000, 2048, 3072, 130 * 8))
+    return computing(rng, name, rng.choice(((rows,), (rows // 4, 4), (2, rows // 2))), rng.choice((2, 3, 5, 8, 10, 16, 31)))
+
+
+def long(rng, name):
+    return computing(rng, name, rng.choice(((2,), (3,), (8,), (2, 3), (1, 4), (31,))), rng.choice((8192, 25000, 65536, 98304)))
+
+
 @pytest.mark.parametrize("seed", range(ROUNDS))
-@pytest.mark.parametrize("kind", [turned, combed])
+@pytest.mark.parametrize("kind", [turned, combed, stripped, short, long])
 def test_every_stage_computes_what_numpy_computes(kind, seed):
     rng = random.Random(f"{kind.__name__} {seed}")
     source = HEAD + "\n\n".join(kind(rng, f"k{i}") for i in range(AT_ONCE))
@@ -80,8 +122,9 @@ def test_every_stage_computes_what_numpy_computes(kind, seed):
 def test_they_are_rewritten():
     """What the cases above are about happens in most of them."""
     said = []
-    for kind in (turned, combed):
+    for kind in (turned, combed, stripped, short, long):
         rng = random.Random(f"{kind.__name__} 0")
         for kernel in compiler.compile(HEAD + "\n\n".join(kind(rng, f"k{i}") for i in range(AT_ONCE)))["kernels"]:
-            said += {r["rule"] for s in kernel["stages"] for r in s.get("remarks", [])} & {"turn-in-rows", "interleave"}
+            said += {r["rule"] for s in kernel["stages"] for r in s.get("remarks", [])} & {"turn-in-rows", "interleave", "turn-in-strips", "short-rows", "long-rows"}
     assert said.count("turn-in-rows") >= AT_ONCE and said.count("interleave") >= AT_ONCE / 2, said
+    assert said.count("turn-in-strips") >= AT_ONCE / 2 and said.count("short-rows") >= AT_ONCE / 2 and said.count("long-rows") >= 2, said

@@ -72,6 +72,11 @@ static bool goes_to_batch(MlirOperation op, int depth) {
   return false;
 }
 
+static void take(struct prepare_group *g, MlirOperation op) {
+  ir_set_attr(op, g->mark, mlirIntegerAttrGet(mlirIntegerTypeGet(mlirOperationGetContext(op), 64), g->number));
+  g->ops[g->n++] = op;
+}
+
 /* Puts op, which makes or reads v, in the group, or finds that it may or may not touch one. */
 static void meet(struct prepare_group *g, MlirOperation op, MlirValue v) {
   static const char *const neutral[] = {"tensor.empty", "linalg.fill", "arith.constant", "func.return"};
@@ -94,12 +99,14 @@ static void meet(struct prepare_group *g, MlirOperation op, MlirValue v) {
     g->is_free &= prepare_elements(v) <= g->rows; /* a number for each row is soon in another shape */
     return;
   }
-  ir_set_attr(op, g->mark, mlirIntegerAttrGet(mlirIntegerTypeGet(mlirOperationGetContext(op), 64), g->number));
-  g->ops[g->n++] = op;
+  take(g, op);
 }
 
 void prepare_grow(struct prepare_group *g, MlirOperation seed) {
-  meet(g, seed, ir_result(seed));
+  if (g->fits(g->run, seed, g->what))
+    take(g, seed);
+  else
+    meet(g, seed, ir_result(seed));
   for (int i = 0; i < g->n; i++) {
     MlirOperation op = g->ops[i];
     for (intptr_t o = 0; o < mlirOperationGetNumOperands(op); o++) {

@@ -17,6 +17,8 @@
  *
  * Rows (rows.c): the leading dimensions of a normalisation over the others become one.
  *
+ * Short rows (short.c): a partition holds several rows that follow each other.
+ *
  * Rows and columns (spread.c): a long row or column that only element-wise operations read is spread.
  *
  * Interleaved rows (interleave.c): every second element of rows is a slice of transposed pairs.
@@ -73,6 +75,7 @@ static enum status run_pass(struct pass_run *run) {
   prepare_spread(run);
   prepare_interleave(run);
   prepare_turns(run);
+  prepare_short(run);
   prepare_shapes(run);
   prepare_follow(run);
   pass_step(run, run->module, "pass-on-all-values");

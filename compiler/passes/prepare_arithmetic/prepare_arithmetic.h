@@ -19,6 +19,8 @@ void prepare_divide(struct pass_run *run, MlirOperation op);
 void prepare_windows(struct pass_run *run, MlirOperation op);
 /* rows.c: makes the leading dimensions of a normalisation one, where that takes less time than one of them across the partitions. */
 void prepare_rows(struct pass_run *run);
+/* short.c: puts several short rows in each partition, where that takes fewer cycles. */
+void prepare_short(struct pass_run *run);
 /* spread.c: spreads long rows and columns over the partitions, where no neighbour needs their form. */
 void prepare_spread(struct pass_run *run);
 /* interleave.c: slices of every second element, or of a last dimension that is short, become slices of transposes. */
@@ -92,7 +94,11 @@ bool prepare_is_plain_sum(MlirOperation op);
  * across the partitions otherwise.  Erases op and returns true if it did.  Another reduction of this kind gets two dimensions, also
  * in s. */
 bool prepare_columns(struct pass_run *run, MlirOperation op, struct structured *s);
-/* reduce.c */
+/* reduce.c: true if the body is combiner(out, f(inputs)) of a combiner with a neutral element. */
+bool prepare_has_combiner(MlirOperation op, const struct structured *s);
+/* Gives op, a reduction of one input with such a body, the result [partitions, columns], which starts from the neutral element; another
+ * reduction of that makes op's result, from its initial value.  The caller sets op's maps and iterators. */
+void prepare_reduce_partitions(struct pass_run *run, MlirOperation op, int64_t partitions, int64_t columns);
 void prepare_reduction(struct pass_run *run, MlirOperation op);
 
 #endif

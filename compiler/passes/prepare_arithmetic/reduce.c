@@ -301,6 +301,37 @@ static void reduce_in_two_steps(struct pass_run *run, MlirOperation op, struct s
                 "all elements would be moved to one partition: an instruction reduces along the free dimension only");
 }
 
+bool prepare_has_combiner(MlirOperation op, const struct structured *s) {
+  return combiner_of(op, s) != NULL;
+}
+
+void prepare_reduce_partitions(struct pass_run *run, MlirOperation op, int64_t partitions, int64_t columns) {
+  struct structured s;
+  MlirValue result = ir_result(op), init = mlirOperationGetOperand(op, 1);
+  const int64_t dims[] = {partitions, columns};
+  int64_t old[STRUCTURED_LOOPS_MAX];
+  const int old_rank = ir_shape(result, STRUCTURED_LOOPS_MAX, old);
+  const bool ok = structured_read(op, &s);
+  const struct combiner *c = combiner_of(op, &s);
+
+  assert(ok && c);
+  (void)ok;
+  start_neutral(run, op, c, 2, dims);
+  struct ir_builder b = edit_after(run, op);
+  MlirAffineMap maps[] = {ir_identity_map(&b, 2), ir_map(&b, 2, 1, (int64_t[]){1})};
+  MlirOperation second = ir_linalg_generic(&b, &(struct ir_generic){.n_loops = 2,
+                                                                    .reduction = (const bool[]){true, false},
+                                                                    .n_inputs = 1,
+                                                                    .inputs = &result,
+                                                                    .maps = maps,
+                                                                    .output = edit_reshape_init(&b, init, 1, &columns),
+                                                                    .body = combine,
+                                                                    .user = (void *)(uintptr_t)c->name});
+  edit_replace_data_uses(run->arena, result, edit_reshape(&b, ir_result(second), old_rank, old), second);
+  if (!mlirOperationIsNull(ir_defining_op(init)))
+    edit_erase_unused(run->arena, ir_defining_op(init));
+}
+
 /* ---- few rows ------------------------------------------------------------------------------------------------------ */
 
 /* With so few rows, and so many elements of the first reduced dimension, these lie across the partitions in a step before. */

@@ -10,15 +10,25 @@
  * operand by an access pattern of at most four free dimensions.  As a transpose each pair of the last dimensions, before and
  * after, is turned by itself, on the Tensor engine or by DMA.  The cheaper one is taken.
  *
+ * A matrix with a short side, or a batch of them, is cut along its long side: pieces of it are turned as rows, and runs of a piece moved
+ * to their places.
+ *
+ *     %t = linalg.transpose ins(%x : 16x50176x3) permutation = [0, 2, 1]
+ *       ==>
+ *     %g = linalg.generic of expand_shape %x : 1792x448x3, to 1792x3x448
+ *     %t = linalg.transpose ins(expand_shape %g : 16x112x3x448) permutation = [0, 2, 1, 3]
+ *
  * In what stays a transpose, neighbours that stay neighbours become one dimension: more of it is a matrix.
  *
  * A transpose that a product of matrices reads stays as it is: the product reads its operand in either order.
  */
 #include <assert.h>
 #include <inttypes.h>
+#include <string.h>
 
 #include "nisa/nisa.h"
 #include "passes/lib/edit.h"
+#include "passes/lib/price.h"
 #include "passes/prepare_arithmetic/prepare_arithmetic.h"
 
 enum {
@@ -90,6 +100,8 @@ static bool feeds_product(MlirValue v) {
   return false;
 }
 
+/* ---- rows ---------------------------------------------------------------------------------------------------------- */
+
 static MlirValue in_rows(struct ir_builder *b, MlirValue x, const struct turn *t) {
   int64_t from[1 + FREE_DIMS] = {t->rows}, to[1 + FREE_DIMS] = {t->rows}, loops[1 + FREE_DIMS] = {0};
 
@@ -113,8 +125,9 @@ static void explain(struct pass_run *run, MlirOperation op, const struct turn *t
 
 /* ---- fewer dimensions -------------------------------------------------------------------------------------------- */
 
-/* Makes neighbours that stay neighbours one dimension: [256,56,56] -> [56,56,256] is a matrix turned.  False if there are none. */
-static bool read_fewer(const struct structured *s, int *rank, int64_t *dims, int64_t *order) {
+/* The dimensions and their order, with neighbours that stay neighbours as one: [256,56,56] -> [56,56,256] is a matrix turned.  False if
+ * the last one stays the last. */
+static bool read_order(const struct structured *s, int *rank, int64_t *dims, int64_t *order) {
   int starts[STRUCTURED_LOOPS_MAX], n = 0;
 
   if (structured_map_loop(s->maps[0], s->n_loops - 1) == s->n_loops - 1)
@@ -136,7 +149,70 @@ static bool read_fewer(const struct structured *s, int *rank, int64_t *dims, int
     order[to] = k;
   }
   *rank = n;
-  return n < s->n_loops;
+  return true;
+}
+
+/* ---- a short side -------------------------------------------------------------------------------------------------- */
+
+enum {
+  ELEMENTS_MAX = 2048, /* of a piece */
+  BYTES_A_CYCLE = 360, /* between HBM and SBUF */
+  DESCRIPTOR = 512,    /* bytes; less takes as long */
+};
+
+/* Matrices of a batch with a short side; pieces of `length` of the long one are turned. */
+struct strip {
+  int64_t batch, dims[2], length;
+  int at; /* of the long side, before */
+  int64_t cycles;
+};
+
+/* The best length of pieces: they fill the partitions, and have as many elements as a tile. */
+static bool read_strip(int rank, const int64_t *dims, const int64_t *order, int64_t element_bytes, struct strip *t) {
+  *t = (struct strip){.batch = rank == 3 ? dims[0] : 1};
+  if ((rank != 2 && rank != 3) || order[rank - 1] != rank - 2)
+    return false;
+  memcpy(t->dims, dims + rank - 2, sizeof t->dims);
+  t->at = t->dims[1] > t->dims[0];
+  const int64_t n = t->dims[t->at], narrow = t->dims[!t->at];
+  int64_t most = t->batch * n / NISA_PARTITIONS;
+  most = most < ELEMENTS_MAX / narrow ? most : ELEMENTS_MAX / narrow;
+  for (t->length = most < n / 2 ? most : n / 2; t->length > 1 && n % t->length; t->length--) {
+  }
+  if (t->length < 2)
+    return false;
+  const int64_t run = t->length * element_bytes, bytes = t->batch * n * narrow * element_bytes;
+  t->cycles = prepare_cycles(t->batch * n / t->length, t->length * narrow) +
+              2 * bytes / BYTES_A_CYCLE * (run < DESCRIPTOR ? parts(DESCRIPTOR, run) : 1);
+  return true;
+}
+
+/* Exchanges the two dimensions before the last one of v, which has the dimensions [batch, a, b, last]. */
+static MlirValue exchange(struct ir_builder *b, MlirValue v, const int64_t *dims) {
+  const int64_t order[] = {0, 2, 1, 3};
+  return ir_result(ir_transpose(b, edit_reshape(b, v, 4, dims), 4, order));
+}
+
+static MlirValue in_strips(struct ir_builder *b, MlirValue x, const struct strip *t) {
+  const int64_t pieces = t->dims[t->at] / t->length, narrow = t->dims[!t->at];
+  struct turn turn = {
+      .n = 2, .rows = t->batch * pieces, .row = t->length * narrow, .dims = {t->length, narrow}, .to = {1, 0}};
+  if (!t->at)
+    return exchange(b, in_rows(b, x, &turn), (int64_t[]){t->batch, pieces, narrow, t->length});
+  turn.dims[0] = narrow;
+  turn.dims[1] = t->length;
+  return in_rows(b, exchange(b, x, (int64_t[]){t->batch, narrow, pieces, t->length}), &turn);
+}
+
+static void explain_strip(struct pass_run *run, MlirOperation op, const struct strip *t, int64_t rejected) {
+  const int64_t rows = t->batch * t->dims[t->at] / t->length;
+  struct remark *r = pass_remark(run, op, RULE_TURN_IN_STRIPS,
+                                 "%" PRId64 " pieces of %" PRId64 " by %" PRId64 " elements are turned by themselves",
+                                 rows, t->length, t->dims[!t->at]);
+  remark_cost(r, "%" PRId64 " cycles", t->cycles);
+  remark_limit(r, "partitions", "partitions", rows < NISA_PARTITIONS ? rows : NISA_PARTITIONS, NISA_PARTITIONS);
+  remark_reject_for(r, "blocks of 128 by 128", NULL, arena_printf(run->arena, "%" PRId64 " cycles", rejected),
+                    "most of each block would be empty");
 }
 
 /* ---- all transposes ---------------------------------------------------------------------------------------------- */
@@ -147,14 +223,26 @@ static MlirValue other_form(struct pass_run *run, MlirOperation op, const struct
   MlirValue x = mlirOperationGetOperand(op, 0);
   int64_t dims[STRUCTURED_LOOPS_MAX], order[STRUCTURED_LOOPS_MAX];
   struct turn t;
+  struct strip strip = {0};
   int rank;
 
-  if (read_turn(s, &t) && prepare_cycles(t.rows, t.row) < cycles_in_blocks(&t)) {
+  const bool has_order = read_order(s, &rank, dims, order);
+  const bool has_strips = has_order && read_strip(rank, dims, order, price_shape_of(x).element_bytes, &strip);
+  if (read_turn(s, &t) && prepare_cycles(t.rows, t.row) < cycles_in_blocks(&t) &&
+      (!has_strips || prepare_cycles(t.rows, t.row) <= strip.cycles)) {
     explain(run, op, &t);
     pass_step(run, op, "turn-in-rows");
     return in_rows(&b, x, &t);
   }
-  if (!read_fewer(s, &rank, dims, order))
+  const int64_t in_blocks =
+      has_strips ? strip.batch * parts(strip.dims[0], NISA_PARTITIONS) * parts(strip.dims[1], NISA_PARTITIONS) * BLOCK
+                 : 0;
+  if (has_strips && strip.cycles < in_blocks) {
+    explain_strip(run, op, &strip, in_blocks);
+    pass_step(run, op, "turn-in-strips");
+    return in_strips(&b, x, &strip);
+  }
+  if (!has_order || rank == s->n_loops)
     return (MlirValue){NULL};
   pass_step(run, op, "neighbours-as-one");
   return ir_result(ir_transpose(&b, edit_reshape(&b, x, rank, dims), rank, order));

@@ -34,17 +34,17 @@ func.func @column(%x: tensor<2048x1x1xf32>) -> tensor<2048x1x1xf32> {
 // CHECK-LABEL: func.func @factor(
 // CHECK:         linalg.exp ins(%arg1 : tensor<2048x1xf32>)
 // CHECK:         linalg.abs ins(%{{.*}} : tensor<2048x1xf32>)
-func.func @factor(%x: tensor<2048x64xf32>, %f: tensor<2048x1xf32>) -> tensor<2048x64xf32> {
+func.func @factor(%x: tensor<2048x256xf32>, %f: tensor<2048x1xf32>) -> tensor<2048x256xf32> {
   %e = tensor.empty() : tensor<2048x1xf32>
   %a = linalg.exp ins(%f : tensor<2048x1xf32>) outs(%e : tensor<2048x1xf32>) -> tensor<2048x1xf32>
   %b = linalg.abs ins(%a : tensor<2048x1xf32>) outs(%e : tensor<2048x1xf32>) -> tensor<2048x1xf32>
-  %w = tensor.empty() : tensor<2048x64xf32>
-  %r = linalg.generic {indexing_maps = [#id, #column, #id], iterator_types = ["parallel", "parallel"]} ins(%x, %b : tensor<2048x64xf32>, tensor<2048x1xf32>) outs(%w : tensor<2048x64xf32>) {
+  %w = tensor.empty() : tensor<2048x256xf32>
+  %r = linalg.generic {indexing_maps = [#id, #column, #id], iterator_types = ["parallel", "parallel"]} ins(%x, %b : tensor<2048x256xf32>, tensor<2048x1xf32>) outs(%w : tensor<2048x256xf32>) {
   ^bb0(%p: f32, %q: f32, %o: f32):
     %0 = arith.mulf %p, %q : f32
     linalg.yield %0 : f32
-  } -> tensor<2048x64xf32>
-  return %r : tensor<2048x64xf32>
+  } -> tensor<2048x256xf32>
+  return %r : tensor<2048x256xf32>
 }
 
 // A value that the user laid out keeps its shape.
