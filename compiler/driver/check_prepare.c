@@ -148,7 +148,7 @@ static MlirWalkResult clean(MlirOperation op, void *user) {
  * undefined, so this function inserts the zero fill again.  (Buffers are zeroed when they are allocated.) */
 static MlirWalkResult fill_accumulator(MlirOperation op, void *user) {
   (void)user;
-  if (!ir_is(op, "linalg.matmul") && !ir_is(op, "linalg.batch_matmul"))
+  if (!ir_is(op, "linalg.matmul") && !ir_is(op, "linalg.batch_matmul") && !ir_is(op, "linalg.contract"))
     return MlirWalkResultAdvance;
   MlirValue init = mlirOperationGetOperand(op, 2);
   if (!mlirValueIsAOpResult(init) || !ir_is(mlirOpResultGetOwner(init), "tensor.empty"))

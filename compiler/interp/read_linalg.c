@@ -256,7 +256,7 @@ bool read_structured(struct reader *r, MlirOperation op, struct instr *out) {
   find_copy(s);
   find_fold(s);
   find_product(s, op);
-  s->accumulates = ir_is(op, "linalg.matmul") || ir_is(op, "linalg.batch_matmul");
+  s->accumulates = ir_is(op, "linalg.matmul") || ir_is(op, "linalg.batch_matmul") || ir_is(op, "linalg.contract");
   reader_rows(r, s->n_values);
   out->op = OP_STRUCTURED;
   out->structured = s;

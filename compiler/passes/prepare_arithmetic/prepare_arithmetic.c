@@ -7,6 +7,12 @@
  *
  * Windows (windows.c, convolution.c): a convolution becomes a matrix product of slices.
  *
+ * Borders (border.c): only the border of what a slice is put into is filled or copied.
+ *
+ * Taps (taps.c): a column of a matrix that is read along rows becomes a row of the transposed matrix.
+ *
+ * Swapped operands (swap.c): a product takes images as its right operand and makes images.
+ *
  * Columns as rows (middle.c): a softmax or a norm over the channels of images is computed in transposed images.
  *
  * Rows (rows.c): the leading dimensions of a normalisation over the others become one.
@@ -22,6 +28,8 @@
  * Turns (turns.c): a transpose that keeps its first dimensions copies each row in another order.
  *
  * Shapes (shapes.c, reduce.c): engines work on two and more dimensions, of which the first is the partitions.
+ *
+ * Results of reductions (follow.c): what computes with them alone has their dimensions.
  *
  *     tensor<N>            ==>  a column [N,1], a row [1,N] or [P,N/P], then tensor.collapse_shape
  *     x[M,N] + bias[N]     ==>  x + bias[1,N]
@@ -62,13 +70,17 @@ static enum status run_pass(struct pass_run *run) {
     prepare_windows(run, ops.v[i]);
   }
   prepare_dots(run);
+  prepare_border(run);
+  prepare_taps(run);
   prepare_middle(run);
+  prepare_swap(run);
   prepare_rows(run);
   prepare_spread(run);
   prepare_interleave(run);
   prepare_turns(run);
   prepare_short(run);
   prepare_shapes(run);
+  prepare_follow(run);
   pass_step(run, run->module, "pass-on-all-values");
   carried_make_square(run);
   pass_step(run, run->module, "drop-unused");

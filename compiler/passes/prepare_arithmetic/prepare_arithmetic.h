@@ -27,8 +27,16 @@ void prepare_short(struct pass_run *run);
 void prepare_spread(struct pass_run *run);
 /* interleave.c: slices of every second element, or of a last dimension that is short, become slices of transposes. */
 void prepare_interleave(struct pass_run *run);
+/* swap.c: a product of images and a matrix takes the images as its right operand, where that leaves their order as it is. */
+void prepare_swap(struct pass_run *run);
+/* border.c: only the border of what a slice is put into is filled or copied. */
+void prepare_border(struct pass_run *run);
+/* taps.c: columns that are read along rows become rows of a transposed matrix. */
+void prepare_taps(struct pass_run *run);
 /* turns.c: transposes that keep their first dimensions become copies of rows, where that takes less time. */
 void prepare_turns(struct pass_run *run);
+/* follow.c: what computes with results of reductions alone gets their dimensions.  After prepare_shapes. */
+void prepare_follow(struct pass_run *run);
 /* shapes.c: gives every operation two dimensions, the first for the partitions. */
 void prepare_shapes(struct pass_run *run);
 

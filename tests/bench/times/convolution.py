@@ -72,3 +72,37 @@ def squeeze_and_excite(x, down, up):
 @trace(input_specs=IMAGE)
 def upsample(x):
     return np.repeat(np.repeat(x, 2, axis=2), 2, axis=3)
+
+
+@trace(input_specs=[((4, 128, 28, 28), "f32"), ((256, 128), "f32")])
+def conv_1x1(x, w):
+    return np.einsum("nchw,oc->nohw", x, w)
+
+
+@trace(input_specs=[((1, 64, 30, 30), "f32"), ((64, 64, 3, 3), "f32")])
+def windows_3x3(x, w):
+    columns = np.stack([x[:, :, i:i + 28, j:j + 28] for i in range(3) for j in range(3)], axis=2)
+    return np.einsum("nckhw,ock->nohw", columns, w.reshape(64, 64, 9))
+
+
+@trace(input_specs=[((8, 512, 256), "f32"), ((256, 4), "f32")])
+def causal_taps_in_columns(x, w):
+    padded = np.pad(x, ((0, 0), (3, 0), (0, 0)))
+    return sum(padded[:, k:k + 512] * w[:, k] for k in range(4))
+
+
+@trace(input_specs=[((512, 256), "f32"), ((256, 2), "f32")])
+def scale_and_shift(x, w):
+    return x * w[:, 0] + w[:, 1]
+
+
+@trace(input_specs=[((1024, 1024), "f32")])
+def heat_step(x):
+    y = x.copy()
+    y[1:-1, 1:-1] = x[1:-1, 1:-1] + 0.1 * (x[2:, 1:-1] + x[:-2, 1:-1] + x[1:-1, 2:] + x[1:-1, :-2] - 4.0 * x[1:-1, 1:-1])
+    return y
+
+
+@trace(input_specs=[((8, 512, 14, 14), "f32")])
+def global_average(x):
+    return x.mean(axis=(2, 3))
